@@ -1,0 +1,231 @@
+# Epimetheus. `make help` lists the targets; everything is built below $(BUILD), nothing in the tree.
+
+VERSION := 0.1.0
+REVISION ?=
+
+MODE ?= release
+ifeq ($(MODE),release)
+BUILD ?= build
+else
+BUILD ?= build/$(MODE)
+endif
+
+.DEFAULT_GOAL := all
+.SUFFIXES:
+.DELETE_ON_ERROR:
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+
+# ---------------------------------------------------------------------------------------------------
+# The house: rooms, and which rooms each may include. `make lint` and every link below follow this table.
+
+ROOMS := base proto discovery scrape tsdb promql web
+uses_base      := base
+uses_proto     := proto base
+uses_discovery := discovery base
+uses_scrape    := scrape discovery proto base
+uses_tsdb      := tsdb proto base
+uses_promql    := promql tsdb proto base
+uses_web       := web scrape discovery promql tsdb proto base
+uses_cmd       := web scrape discovery promql tsdb proto base
+uses_e2e       := $(uses_cmd)
+
+PROGRAMS := epimetheus epitool
+
+# ---------------------------------------------------------------------------------------------------
+# Compilers and flags
+
+CC := gcc
+CXX := g++
+ifeq ($(MODE),fuzz)
+CC := clang
+CXX := clang++
+endif
+
+WARN := -Wall -Wextra -Wshadow -Wpointer-arith -Wcast-qual -Wundef -Wvla -Wwrite-strings \
+	-Wno-missing-field-initializers -Wno-unused-parameter
+CWARN := $(WARN) -Wstrict-prototypes -Wmissing-prototypes -Wold-style-definition
+HARDEN := -fPIE -fstack-protector-strong -fstack-clash-protection -fcf-protection=full \
+	-ftrivial-auto-var-init=zero -D_FORTIFY_SOURCE=3
+OPT_release := -O2 $(HARDEN)
+OPT_debug := -O0 -fPIE
+OPT_asan := -O1 -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -fPIE
+OPT_tsan := -O1 -fsanitize=thread -fno-omit-frame-pointer -fPIE
+OPT_fuzz := -O1 -fsanitize=address,undefined,fuzzer-no-link -fno-sanitize-recover=undefined \
+	-fno-omit-frame-pointer -fPIE -Wno-unknown-warning-option -Wno-gnu-zero-variadic-macro-arguments
+OPT := $(OPT_$(MODE))
+ifeq ($(OPT),)
+$(error MODE is $(MODE); it may be release, debug, asan, tsan or fuzz)
+endif
+
+CPPFLAGS := -I. -I$(BUILD)/gen -D_GNU_SOURCE -DEPI_VERSION='"$(VERSION)"' -DEPI_REVISION='"$(REVISION)"'
+COMMON := -g -pthread -fno-strict-aliasing -fasynchronous-unwind-tables \
+	-ffile-prefix-map=$(CURDIR)/= -ffile-prefix-map=$(CURDIR)=. $(OPT) -Werror
+CFLAGS := -std=gnu11 $(CWARN) $(COMMON)
+CXXFLAGS := -std=gnu++17 -fno-exceptions $(WARN) $(COMMON)
+export SOURCE_DATE_EPOCH := 1
+
+STATIC_LDFLAGS := -static-pie -pthread -Wl,-z,relro,-z,now,-z,noexecstack -Wl,--build-id=sha1 -Wl,--gc-sections
+SANITIZE_LDFLAGS := $(filter -fsanitize=%,$(OPT))
+
+LIBS_TLS := -levent_openssl -levent_pthreads -levent -lssl -lcrypto -lcares
+LIBS_STORE := -lleveldb -lsnappy -lzstd
+LIBS_BASE := $(LIBS_TLS) -lre2 -lyaml -lxxhash -ljansson -lcrypt
+LIBS_PROTO := -lprotobuf-c -ldeflate -lz
+LIBS_HTTPD := -lmicrohttpd -lgnutls -lhogweed -lnettle -lgmp -ltasn1 -lidn2 -lunistring
+SYSLIBS := $(LIBS_HTTPD) $(LIBS_STORE) $(LIBS_BASE) $(LIBS_PROTO) -lstdc++ -lm
+
+# ---------------------------------------------------------------------------------------------------
+# Sources
+
+room_sources = $(wildcard $(1)/*.c $(1)/*.cc)
+GEN_proto := $(BUILD)/gen/proto/profile.pb-c.c
+GEN_promql := $(BUILD)/gen/promql/lexer.c $(BUILD)/gen/promql/grammar.c
+GEN_web := $(BUILD)/gen/web/ui_assets.c
+objects = $(patsubst %.cc,$(BUILD)/obj/%.o,$(patsubst %.c,$(BUILD)/obj/%.o,$(1)))
+gen_objects = $(patsubst $(BUILD)/gen/%.c,$(BUILD)/obj/gen/%.o,$(1))
+room_objects = $(call objects,$(call room_sources,$(1))) $(call gen_objects,$(GEN_$(1)))
+room_libs = $(foreach r,$(uses_$(1)),$(BUILD)/lib/$(r).a)
+
+.PHONY: all
+all: $(foreach p,$(PROGRAMS),$(BUILD)/$(p))
+
+define room_rules
+$(BUILD)/lib/$(1).a: $$(call room_objects,$(1))
+	@mkdir -p $$(@D)
+	@rm -f $$@
+	@ar rcsD $$@ $$^
+endef
+$(foreach r,$(ROOMS),$(eval $(call room_rules,$(r))))
+
+# $(DEPS) is an order-only wish of whatever compiles: the packages are there before the first file.
+DEPS := $(BUILD)/.deps
+
+$(BUILD)/obj/%.o: %.c | $(DEPS)
+	@mkdir -p $(@D)
+	@echo "  CC    $<"
+	@$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+$(BUILD)/obj/%.o: %.cc | $(DEPS)
+	@mkdir -p $(@D)
+	@echo "  CXX   $<"
+	@$(CXX) $(CPPFLAGS) $(CXXFLAGS) -MMD -MP -c -o $@ $<
+# Code that lemon, re2c and protoc-c wrote: their style, so without our warnings.
+$(BUILD)/obj/gen/%.o: $(BUILD)/gen/%.c | $(DEPS)
+	@mkdir -p $(@D)
+	@echo "  CC    $(<:$(BUILD)/%=%)"
+	@$(CC) $(CPPFLAGS) -std=gnu11 $(COMMON) -w -MMD -MP -c -o $@ $<
+
+$(BUILD)/gen/proto/%.pb-c.c $(BUILD)/gen/proto/%.pb-c.h &: proto/%.proto | $(DEPS)
+	@mkdir -p $(@D)
+	@echo "  PROTO $<"
+	@protoc-c --proto_path=. --c_out=$(BUILD)/gen $<
+$(BUILD)/gen/promql/lexer.c: promql/lexer.re $(BUILD)/gen/promql/grammar.h | $(DEPS)
+	@mkdir -p $(@D)
+	@echo "  RE2C  $<"
+	@re2c -W -Werror --no-generation-date -i -o $@ $<
+$(BUILD)/gen/promql/grammar.c $(BUILD)/gen/promql/grammar.h &: promql/grammar.y | $(DEPS)
+	@mkdir -p $(@D)
+	@echo "  LEMON $<"
+	@lemon -q -l -d$(@D) -T$(LEMON_TEMPLATE) $<
+LEMON_TEMPLATE := $(firstword $(wildcard /usr/share/lemon/lempar.c) /usr/share/lemon/lempar.c)
+$(call objects,$(wildcard promql/*.c)): | $(BUILD)/gen/promql/grammar.h
+$(call objects,$(wildcard proto/*.c)): | $(BUILD)/gen/proto/profile.pb-c.h
+
+# The page: npm and esbuild in a copy, so that node_modules never stands in the tree.
+UI_SOURCES := $(shell find web/ui -type f -not -path '*/node_modules/*' 2>/dev/null)
+UI_DIR := build/ui-src
+$(UI_DIR)/.installed: web/ui/package.json web/ui/package-lock.json web/ui/.npmrc | $(DEPS)
+	@mkdir -p $(UI_DIR)
+	@cp web/ui/package.json web/ui/package-lock.json web/ui/.npmrc $(UI_DIR)/
+	@echo "  NPM   web/ui"
+	@cd $(UI_DIR) && npm ci --no-audit --no-fund --loglevel=error
+	@touch $@
+$(GEN_web): $(UI_SOURCES) $(UI_DIR)/.installed
+	@mkdir -p $(@D)
+	@cp -r web/ui/. $(UI_DIR)/
+	@echo "  UI    web/ui"
+	@cd $(UI_DIR) && node build.mjs $(abspath $(@D))
+
+# Programs: fully static in release; with the sanitizers' runtime, which is shared, in the other modes.
+define program_rules
+$(BUILD)/$(1): $$(call objects,$$(wildcard cmd/$(1)/*.c)) $$(call room_libs,cmd)
+	@echo "  LINK  $$@"
+ifeq ($(MODE),release)
+	@$(CC) $(OPT) $(STATIC_LDFLAGS) -o $$@.debug $$(call objects,$$(wildcard cmd/$(1)/*.c)) \
+		-Wl,--start-group $$(call room_libs,cmd) $(SYSLIBS) -Wl,--end-group
+	@objcopy --strip-debug $$@.debug $$@
+else
+	@$(CC) $(OPT) -pthread -o $$@ $$(call objects,$$(wildcard cmd/$(1)/*.c)) \
+		-Wl,--start-group $$(call room_libs,cmd) -Wl,--end-group $(SYSLIBS)
+endif
+endef
+$(foreach p,$(PROGRAMS),$(eval $(call program_rules,$(p))))
+
+include tests/tests.mk
+
+# ---------------------------------------------------------------------------------------------------
+# Packages. A command that is there is used, whatever package it came from; a library is asked of dpkg.
+
+CMDS_build := gcc:gcc g++:g++ ar:binutils protoc-c:protobuf-c-compiler re2c:re2c lemon:lemon node:nodejs npm:npm
+PKGS_build := libc6-dev libmicrohttpd-dev libgnutls28-dev libunistring-dev libidn2-dev libtasn1-6-dev nettle-dev \
+	libgmp-dev libprotobuf-c-dev zlib1g-dev libdeflate-dev libyaml-dev libleveldb-dev libsnappy-dev libzstd-dev \
+	libevent-dev libssl-dev libc-ares-dev libre2-dev libxxhash-dev libjansson-dev libcrypt-dev ca-certificates
+CMDS_run := go:golang-go
+PKGS_run :=
+CMDS_test := go:golang-go curl:curl file:file clang:clang openssl:openssl git:git chromium:chromium
+PKGS_test := libclang-rt-14-dev fonts-dejavu-core golang-github-google-pprof-dev
+
+SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
+# $(call install_missing,what): installs the packages of CMDS_what and PKGS_what that are not there.
+define install_missing
+	missing=""; \
+	for pair in $(CMDS_$(1)); do \
+		command -v "$${pair%%:*}" >/dev/null || missing="$$missing $${pair##*:}"; \
+	done; \
+	for p in $(PKGS_$(1)); do \
+		dpkg-query -W -f='$${db:Status-Abbrev}' "$$p" 2>/dev/null | grep -q '^ii' || missing="$$missing $$p"; \
+	done; \
+	if [ -n "$$missing" ]; then \
+		echo "  APT  $$missing"; \
+		$(SUDO) apt-get update -qq; \
+		$(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing \
+			>/dev/null; \
+	fi
+endef
+
+.PHONY: deps deps-run deps-test
+deps: $(BUILD)/.deps
+$(BUILD)/.deps: Makefile
+	@mkdir -p $(@D)
+	@$(call install_missing,build)
+	@touch $@
+# Go is for the demo fleet alone: without it the server still runs, and scrapes itself.
+deps-run: $(BUILD)/.deps
+	@$(call install_missing,run) || echo "  Go is not to be had here: the demo fleet is left out"
+deps-test: $(BUILD)/.deps
+	@$(call install_missing,test)
+
+# ---------------------------------------------------------------------------------------------------
+# What people type
+
+.PHONY: run install clean help
+run: deps-run all
+	@exec examples/run.sh $(BUILD)
+
+PREFIX ?= /usr/local
+install: all
+	install -D -m 755 $(BUILD)/epimetheus $(DESTDIR)$(PREFIX)/bin/epimetheus
+	install -D -m 755 $(BUILD)/epitool $(DESTDIR)$(PREFIX)/bin/epitool
+
+clean:
+	rm -rf build
+
+help:
+	@echo "make            build/epimetheus and build/epitool, static"
+	@echo "make run        build, then a server that scrapes itself and the demo fleet"
+	@echo "make test       every test there is;  make lint;  make bench;  make fuzz"
+	@echo "make install    to PREFIX ($(PREFIX)), below DESTDIR"
+	@echo "make deps       install the packages the build needs;  make clean"
+	@echo "MODE=release|debug|asan|tsan|fuzz"
+
+-include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)

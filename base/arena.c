@@ -1,0 +1,140 @@
+#include "base/arena.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ALIGN 16u
+#define BLOCK_FIRST 4096u
+#define BLOCK_MAX (1u << 20) /* larger requests get a block of their own size */
+
+struct arena_block {
+	struct arena_block *next;
+	size_t size; /* of data */
+	_Alignas(16) unsigned char data[];
+};
+
+void arena_init(struct arena *a, size_t budget_bytes)
+{
+	*a = (struct arena){ .budget_bytes = budget_bytes };
+}
+
+void arena_release(struct arena *a)
+{
+	struct arena_block *b = a->head, *next;
+
+	for (; b; b = next) {
+		next = b->next;
+		free(b);
+	}
+	arena_init(a, a->budget_bytes);
+}
+
+/* Keeps the newest block: it is the largest that ordinary requests of this user needed. */
+void arena_reset(struct arena *a)
+{
+	struct arena_block *keep = a->head;
+
+	if (!keep)
+		return;
+	a->head = keep->next;
+	keep->next = NULL;
+	arena_release(a);
+	if (keep->size > BLOCK_MAX) { /* an outlier: do not hold on to it */
+		free(keep);
+		return;
+	}
+	a->head = keep;
+	a->at = keep->data;
+	a->end = keep->data + keep->size;
+}
+
+static int add_block(struct arena *a, size_t need)
+{
+	size_t size = a->head ? a->head->size * 2 : BLOCK_FIRST;
+	struct arena_block *b;
+
+	if (size > BLOCK_MAX)
+		size = BLOCK_MAX;
+	if (size < need)
+		size = need;
+	b = malloc(sizeof(*b) + size);
+	if (!b)
+		return 0;
+	b->size = size;
+	b->next = a->head;
+	a->head = b;
+	a->at = b->data;
+	a->end = b->data + size;
+	return 1;
+}
+
+void *arena_alloc_raw(struct arena *a, size_t n, size_t size)
+{
+	size_t bytes;
+	void *p;
+
+	if (__builtin_mul_overflow(n, size, &bytes) || bytes > PTRDIFF_MAX - ALIGN)
+		return NULL;
+	bytes = (bytes + ALIGN - 1) & ~(size_t)(ALIGN - 1);
+	if (a->budget_bytes && (bytes > a->budget_bytes || a->used_bytes > a->budget_bytes - bytes))
+		return NULL;
+	if ((size_t)(a->end - a->at) < bytes && !add_block(a, bytes))
+		return NULL;
+	if (bytes == 0)
+		return a->at ? a->at : (add_block(a, ALIGN) ? a->at : NULL);
+	p = a->at;
+	a->at += bytes;
+	a->used_bytes += bytes;
+	return p;
+}
+
+void *arena_calloc(struct arena *a, size_t n, size_t size)
+{
+	void *p = arena_alloc_raw(a, n, size);
+
+	return p ? memset(p, 0, n * size) : NULL;
+}
+
+void *arena_alloc(struct arena *a, size_t size)
+{
+	return arena_calloc(a, 1, size);
+}
+
+char *arena_strndup(struct arena *a, const char *s, size_t n)
+{
+	char *p = n == SIZE_MAX ? NULL : arena_alloc_raw(a, n + 1, 1);
+
+	if (!p)
+		return NULL;
+	if (n)
+		memcpy(p, s, n);
+	p[n] = '\0';
+	return p;
+}
+
+char *arena_printf(struct arena *a, const char *fmt, ...)
+{
+	va_list ap;
+	char *p;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(NULL, 0, fmt, ap);
+	va_end(ap);
+	if (n < 0 || !(p = arena_alloc_raw(a, (size_t)n + 1, 1)))
+		return NULL;
+	va_start(ap, fmt);
+	vsnprintf(p, (size_t)n + 1, fmt, ap);
+	va_end(ap);
+	return p;
+}
+
+enum err_code arena_fail(const struct arena *a, const char *what, struct err *err)
+{
+	if (a->budget_bytes)
+		return err_set(err, ERR_LIMIT, "%s needs more memory than its limit of %zu bytes", what,
+			a->budget_bytes);
+	return err_set(err, ERR_NOMEM, "%s: out of memory", what);
+}

@@ -1,0 +1,48 @@
+/*
+ * Arena: memory that is freed all at once. One request, one scrape, one reload = one arena.
+ *
+ * An arena has a budget. Passing it makes arena_alloc return NULL, which ends that request with
+ * ERR_LIMIT (arena_fail says which limit); the process goes on.
+ *
+ * Units:     bytes.
+ * Ownership: all that was allocated dies with arena_release, or with arena_reset, which keeps one block
+ *            for the next use.
+ * Threads:   an arena belongs to one thread at a time.
+ */
+#ifndef BASE_ARENA_H
+#define BASE_ARENA_H
+
+#include <stddef.h>
+
+#include "base/err.h"
+
+struct arena_block;
+
+struct arena {
+	struct arena_block *head; /* the block allocations come from; older ones behind it */
+	unsigned char *at, *end;  /* free part of head */
+	size_t used_bytes;        /* handed out plus padding, all blocks */
+	size_t budget_bytes;      /* 0: no limit */
+};
+
+void arena_init(struct arena *a, size_t budget_bytes);
+void arena_release(struct arena *a);
+void arena_reset(struct arena *a); /* everything allocated so far is gone; the budget stays */
+
+/* Zeroed memory, aligned to 16 bytes, or NULL: out of memory or over budget. */
+void *arena_alloc(struct arena *a, size_t size);
+/* Zeroed memory for n items of size bytes; overflow gives NULL. */
+void *arena_calloc(struct arena *a, size_t n, size_t size);
+/* The same, not zeroed: for arrays that are filled at once. */
+void *arena_alloc_raw(struct arena *a, size_t n, size_t size);
+
+char *arena_strndup(struct arena *a, const char *s, size_t n); /* NUL-terminated copy */
+char *arena_printf(struct arena *a, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
+/* The error for an allocation that returned NULL: names `what` and the budget. */
+enum err_code arena_fail(const struct arena *a, const char *what, struct err *err);
+
+#define arena_new(a, type) ((type *)arena_alloc((a), sizeof(type)))
+#define arena_array(a, type, n) ((type *)arena_calloc((a), (n), sizeof(type)))
+
+#endif

@@ -1,0 +1,35 @@
+/*
+ * Clock: time of day and monotonic time; durations and times as text, in Prometheus's forms.
+ *
+ * Units: nanoseconds, int64_t; times since 1970 UTC.
+ */
+#ifndef BASE_CLOCK_H
+#define BASE_CLOCK_H
+
+#include "base/str.h"
+
+#define NS_PER_US INT64_C(1000)
+#define NS_PER_MS INT64_C(1000000)
+#define NS_PER_S INT64_C(1000000000)
+#define NS_PER_MIN (60 * NS_PER_S)
+#define NS_PER_HOUR (60 * NS_PER_MIN)
+#define NS_PER_DAY (24 * NS_PER_HOUR)
+
+int64_t clock_now_ns(void);       /* CLOCK_REALTIME */
+int64_t clock_monotonic_ns(void); /* never goes back; for deadlines and durations */
+
+/*
+ * "1h30m", "500ms", "15d": units y w d h m s ms, each at most once and descending, as Prometheus's
+ * model.ParseDuration; "0" alone is fine. ERR_INVALID with Prometheus's wording.
+ */
+MUST_CHECK enum err_code duration_parse(struct str s, int64_t *out_ns, struct err *err);
+void duration_print(struct buf *out, int64_t ns); /* "1h30m"; whole milliseconds, rounded down; "0s" */
+
+/* Float seconds since 1970 or RFC 3339, as the HTTP API takes times. */
+MUST_CHECK enum err_code time_parse(struct str s, int64_t *out_ns, struct err *err);
+void time_print_rfc3339(struct buf *out, int64_t ns); /* 2026-11-21T01:02:03.004Z */
+
+/* "10MB", "512KiB", "1GB": a unit is required; powers of 1024 for all spellings, as Prometheus's units. */
+MUST_CHECK enum err_code bytes_parse(struct str s, uint64_t *out, struct err *err);
+
+#endif

@@ -1,0 +1,83 @@
+/*
+ * HTTP client: HTTP/1.1 requests on an event loop, with the limits a scraper of strangers needs.
+ *
+ * One struct http_client serves many requests to many hosts from its event loop; connections are kept
+ * alive per (scheme, host, port, TLS settings). Names are resolved by c-ares (a static glibc cannot),
+ * "localhost" and /etc/hosts included. Each request has an absolute deadline (drips do not extend it), a
+ * cap on header bytes and on body bytes; redirects are followed where asked, at most HTTP_REDIRECTS_MAX,
+ * and credentials never cross to another host, port or scheme.
+ *
+ * Units:     nanoseconds, bytes.
+ * Errors:    in the response: ERR_TIMEOUT "context deadline exceeded", ERR_LIMIT "body size limit exceeded",
+ *            ERR_UNAVAILABLE (connect, resolve, TLS, reset; the message says which and where), ERR_INVALID (not HTTP).
+ *            A status other than 200 is no error here.
+ * Ownership: a request copies what it is given. The response is valid during the callback only.
+ * Threads:   all calls for a client happen on the thread that runs its event base; callbacks too.
+ * Source:    RFC 9110, RFC 9112; the field names of Prometheus's HTTPClientConfig.
+ */
+#ifndef BASE_HTTP_CLIENT_H
+#define BASE_HTTP_CLIENT_H
+
+#include "base/labels.h"
+#include "base/yaml.h"
+
+#define HTTP_REDIRECTS_MAX 10
+#define HTTP_HEADER_BYTES_MAX (64u << 10)
+
+struct event_base;
+struct http_client;
+struct http_request;
+
+/* What a configuration says about reaching a target; decoded inline by http_config_fields. */
+struct http_config {
+	struct str username, username_file, password, password_file; /* basic_auth */
+	bool has_basic_auth;
+	struct str auth_type, credentials, credentials_file; /* authorization, bearer_token(_file) */
+	bool has_authorization;
+	struct str tls_ca, tls_ca_file, tls_cert, tls_cert_file, tls_key, tls_key_file, tls_server_name;
+	struct str tls_min_version, tls_max_version; /* TLS10..TLS13, "" */
+	bool tls_insecure_skip_verify;
+	bool follow_redirects; /* default true */
+	struct labels headers; /* http_headers */
+};
+
+/* Fields for a schema that holds a struct http_config inline, and its check. See http_config.h for use. */
+
+struct http_response {
+	enum err_code rc; /* ERR_OK: status, headers and body are valid */
+	struct err err;
+	int status;
+	struct str content_type, content_encoding, location;
+	struct str body;
+	const char *final_url;
+	int64_t elapsed_ns;
+};
+
+typedef void (*http_done_fn)(void *ctx, const struct http_response *res);
+
+struct http_request_options {
+	const char *method; /* "GET" */
+	struct str url;     /* http:// or https:// */
+	const struct http_config *config; /* NULL: none; must live as long as the request */
+	struct labels headers; /* added after config's */
+	struct str body;
+	int64_t timeout_ns;    /* absolute from the call on */
+	size_t body_size_max;  /* of the bytes as sent */
+};
+
+struct http_client_options {
+	struct event_base *base;
+	size_t connections_max; /* open at once; more wait in line within their deadline */
+	const char *user_agent;
+};
+
+MUST_CHECK enum err_code http_client_open(const struct http_client_options *o, struct http_client **out,
+	struct err *err);
+void http_client_close(struct http_client *c); /* ends what is under way with ERR_CANCELED */
+
+/* done is called exactly once, never from inside http_get. *out may be NULL where no cancel is wanted. */
+MUST_CHECK enum err_code http_client_send(struct http_client *c, const struct http_request_options *o,
+	http_done_fn done, void *ctx, struct http_request **out, struct err *err);
+void http_request_cancel(struct http_request *r); /* done is not called */
+
+#endif

@@ -1,0 +1,89 @@
+#include "base/map.h"
+
+#include <stdlib.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+uint64_t hash_bytes(const void *p, size_t n, uint64_t seed)
+{
+	return XXH3_64bits_withSeed(p, n, seed);
+}
+
+void map_init(struct map *m)
+{
+	*m = (struct map){ 0 };
+}
+
+void map_release(struct map *m)
+{
+	free(m->slots);
+	free(m->tags);
+	map_init(m);
+}
+
+size_t map_bytes(const struct map *m)
+{
+	return m->slots ? (m->mask + 1) * 2 * sizeof(uint32_t) : 0;
+}
+
+/*
+ * The tag is the hash's high 32 bits and the place comes from the same bits, so that a table can grow
+ * from its tags alone, up to 2^32 slots.
+ */
+static uint32_t tag_of(uint64_t hash)
+{
+	return (uint32_t)(hash >> 32);
+}
+
+uint32_t map_find(const struct map *m, uint64_t hash, map_eq_fn eq, const void *ctx, const void *key)
+{
+	uint32_t tag = tag_of(hash);
+	size_t i;
+
+	if (!m->slots)
+		return MAP_NONE;
+	for (i = tag & m->mask; m->slots[i]; i = (i + 1) & m->mask)
+		if (m->tags[i] == tag && eq(ctx, key, m->slots[i] - 1))
+			return m->slots[i] - 1;
+	return MAP_NONE;
+}
+
+static bool grow(struct map *m)
+{
+	size_t n = m->slots ? (m->mask + 1) * 2 : 16, i, at;
+	struct map wide = { .mask = n - 1, .used = m->used };
+
+	wide.slots = calloc(n, sizeof(*wide.slots));
+	wide.tags = malloc(n * sizeof(*wide.tags));
+	if (!wide.slots || !wide.tags) {
+		map_release(&wide);
+		return false;
+	}
+	for (i = 0; m->slots && i <= m->mask; i++) {
+		if (!m->slots[i])
+			continue;
+		for (at = m->tags[i] & wide.mask; wide.slots[at]; at = (at + 1) & wide.mask)
+			;
+		wide.slots[at] = m->slots[i];
+		wide.tags[at] = m->tags[i];
+	}
+	map_release(m);
+	*m = wide;
+	return true;
+}
+
+bool map_add(struct map *m, uint64_t hash, uint32_t id)
+{
+	uint32_t tag = tag_of(hash);
+	size_t i;
+
+	if ((!m->slots || (m->used + 1) * 4 > (m->mask + 1) * 3) && !grow(m))
+		return false;
+	for (i = tag & m->mask; m->slots[i]; i = (i + 1) & m->mask)
+		;
+	m->slots[i] = id + 1;
+	m->tags[i] = tag;
+	m->used++;
+	return true;
+}

@@ -1,0 +1,44 @@
+/*
+ * Map: an open-addressing hash table from keys of the caller's kind to uint32_t ids.
+ *
+ * The table holds ids only; keys stay where the caller has them and are compared through a function. That
+ * is 4 bytes an entry over load, and no key is stored twice.
+ *
+ * Threads: one writer or any number of readers.
+ */
+#ifndef BASE_MAP_H
+#define BASE_MAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define MAP_NONE UINT32_MAX
+
+struct map {
+	uint32_t *slots; /* id + 1; 0: free */
+	uint32_t *tags;  /* high half of the hash, so that growing and most misses compare no key */
+	size_t mask;     /* slots - 1 */
+	size_t used;
+};
+
+void map_init(struct map *m);
+void map_release(struct map *m);
+/* The id whose key equals, or MAP_NONE. */
+typedef bool (*map_eq_fn)(const void *ctx, const void *key, uint32_t id);
+uint32_t map_find(const struct map *m, uint64_t hash, map_eq_fn eq, const void *ctx, const void *key);
+/* Adds an id that map_find did not find. False: out of memory, nothing changed. */
+bool map_add(struct map *m, uint64_t hash, uint32_t id);
+size_t map_bytes(const struct map *m);
+
+uint64_t hash_bytes(const void *p, size_t n, uint64_t seed); /* XXH3, stable */
+static inline uint64_t hash_u64(uint64_t v)
+{
+	v ^= v >> 32;
+	v *= UINT64_C(0xd6e8feb86659fd93);
+	v ^= v >> 32;
+	v *= UINT64_C(0xd6e8feb86659fd93);
+	return v ^ (v >> 32);
+}
+
+#endif

@@ -1,0 +1,321 @@
+#include "base/str.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+int str_cmp(struct str a, struct str b)
+{
+	size_t n = a.len < b.len ? a.len : b.len;
+	int c = n ? memcmp(a.ptr, b.ptr, n) : 0;
+
+	return c ? c : (a.len > b.len) - (a.len < b.len);
+}
+
+bool str_has_prefix(struct str s, struct str prefix)
+{
+	return s.len >= prefix.len && str_eq((struct str){ s.ptr, prefix.len }, prefix);
+}
+
+bool str_has_suffix(struct str s, struct str suffix)
+{
+	return s.len >= suffix.len &&
+		str_eq((struct str){ s.ptr + (s.len - suffix.len), suffix.len }, suffix);
+}
+
+static bool is_space(char c)
+{
+	return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+struct str str_trim(struct str s)
+{
+	while (s.len && is_space(s.ptr[0]))
+		s.ptr++, s.len--;
+	while (s.len && is_space(s.ptr[s.len - 1]))
+		s.len--;
+	return s;
+}
+
+ptrdiff_t str_find(struct str s, struct str what)
+{
+	const char *p = what.len && s.len ? memmem(s.ptr, s.len, what.ptr, what.len) : NULL;
+
+	if (what.len == 0)
+		return 0;
+	return p ? p - s.ptr : -1;
+}
+
+struct str str_dup(struct arena *a, struct str s)
+{
+	return (struct str){ arena_strndup(a, s.ptr, s.len), s.len };
+}
+
+/* Length of the well-formed sequence at p, or 0. The bounds per first byte are those of RFC 3629. */
+static size_t utf8_sequence(const unsigned char *p, size_t n)
+{
+	unsigned lo = 0x80, hi = 0xbf;
+	size_t len, i;
+
+	if (p[0] < 0x80)
+		return 1;
+	if (p[0] >= 0xc2 && p[0] <= 0xdf)
+		len = 2;
+	else if (p[0] >= 0xe0 && p[0] <= 0xef)
+		len = 3;
+	else if (p[0] >= 0xf0 && p[0] <= 0xf4)
+		len = 4;
+	else
+		return 0;
+	if (n < len)
+		return 0;
+	if (p[0] == 0xe0)
+		lo = 0xa0;
+	else if (p[0] == 0xed)
+		hi = 0x9f;
+	else if (p[0] == 0xf0)
+		lo = 0x90;
+	else if (p[0] == 0xf4)
+		hi = 0x8f;
+	if (p[1] < lo || p[1] > hi)
+		return 0;
+	for (i = 2; i < len; i++)
+		if ((p[i] & 0xc0) != 0x80)
+			return 0;
+	return len;
+}
+
+bool str_is_utf8(struct str s)
+{
+	const unsigned char *p = (const unsigned char *)s.ptr;
+	size_t i = 0, step;
+
+	for (; i < s.len; i += step)
+		if (!(step = utf8_sequence(p + i, s.len - i)))
+			return false;
+	return true;
+}
+
+bool str_to_u64(struct str s, uint64_t *out)
+{
+	uint64_t v = 0;
+	size_t i;
+
+	if (!s.len)
+		return false;
+	for (i = 0; i < s.len; i++) {
+		unsigned d = (unsigned char)s.ptr[i] - (unsigned)'0';
+
+		if (d > 9 || __builtin_mul_overflow(v, 10, &v) || __builtin_add_overflow(v, d, &v))
+			return false;
+	}
+	*out = v;
+	return true;
+}
+
+bool str_to_i64(struct str s, int64_t *out)
+{
+	bool negative = s.len && s.ptr[0] == '-';
+	uint64_t v;
+
+	if (negative)
+		s.ptr++, s.len--;
+	if (!str_to_u64(s, &v) || v > (uint64_t)INT64_MAX + negative)
+		return false;
+	*out = negative ? (int64_t)(0 - v) : (int64_t)v;
+	return true;
+}
+
+void buf_release(struct buf *b)
+{
+	free(b->ptr);
+	*b = (struct buf){ 0 };
+}
+
+void buf_clear(struct buf *b)
+{
+	b->len = 0;
+}
+
+bool buf_reserve(struct buf *b, size_t more)
+{
+	size_t need, cap;
+	char *p;
+
+	if (b->failed)
+		return false;
+	if (b->cap - b->len >= more)
+		return true;
+	if (__builtin_add_overflow(b->len, more, &need) || need > PTRDIFF_MAX / 2) {
+		b->failed = true;
+		return false;
+	}
+	cap = b->cap ? b->cap : 128;
+	while (cap < need)
+		cap += cap / 2 + 64;
+	p = realloc(b->ptr, cap);
+	if (!p) {
+		b->failed = true;
+		return false;
+	}
+	b->ptr = p;
+	b->cap = cap;
+	return true;
+}
+
+void buf_add(struct buf *b, const void *p, size_t n)
+{
+	if (!n || !buf_reserve(b, n))
+		return;
+	memcpy(b->ptr + b->len, p, n);
+	b->len += n;
+}
+
+void buf_add_str(struct buf *b, struct str s)
+{
+	buf_add(b, s.ptr, s.len);
+}
+
+void buf_add_cstr(struct buf *b, const char *s)
+{
+	buf_add(b, s, strlen(s));
+}
+
+void buf_add_char(struct buf *b, char c)
+{
+	buf_add(b, &c, 1);
+}
+
+void buf_printf(struct buf *b, const char *fmt, ...)
+{
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(NULL, 0, fmt, ap);
+	va_end(ap);
+	if (n < 0 || !buf_reserve(b, (size_t)n + 1)) {
+		b->failed = true;
+		return;
+	}
+	va_start(ap, fmt);
+	vsnprintf(b->ptr + b->len, (size_t)n + 1, fmt, ap);
+	va_end(ap);
+	b->len += (size_t)n;
+}
+
+void buf_add_u64(struct buf *b, uint64_t v)
+{
+	char digits[20];
+	size_t i = sizeof(digits);
+
+	do
+		digits[--i] = (char)('0' + v % 10);
+	while (v /= 10);
+	buf_add(b, digits + i, sizeof(digits) - i);
+}
+
+void buf_add_i64(struct buf *b, int64_t v)
+{
+	if (v < 0)
+		buf_add_char(b, '-');
+	buf_add_u64(b, v < 0 ? 0 - (uint64_t)v : (uint64_t)v);
+}
+
+void buf_add_varint(struct buf *b, uint64_t v)
+{
+	unsigned char bytes[10];
+	size_t n = 0;
+
+	for (; v >= 0x80; v >>= 7)
+		bytes[n++] = (unsigned char)(v | 0x80);
+	bytes[n++] = (unsigned char)v;
+	buf_add(b, bytes, n);
+}
+
+void buf_add_u32be(struct buf *b, uint32_t v)
+{
+	v = __builtin_bswap32(v);
+	buf_add(b, &v, sizeof(v));
+}
+
+void buf_add_u64be(struct buf *b, uint64_t v)
+{
+	v = __builtin_bswap64(v);
+	buf_add(b, &v, sizeof(v));
+}
+
+void buf_add_lenstr(struct buf *b, struct str s)
+{
+	buf_add_varint(b, s.len);
+	buf_add_str(b, s);
+}
+
+uint64_t cursor_varint_slow(struct cursor *c)
+{
+	uint64_t v = 0;
+	unsigned shift;
+
+	for (shift = 0; shift < 64 && c->at < c->end; shift += 7) {
+		unsigned char byte = *c->at++;
+
+		if (shift == 63 && byte > 1) /* a tenth byte holds one bit */
+			break;
+		v |= (uint64_t)(byte & 0x7f) << shift;
+		if (byte < 0x80)
+			return v;
+	}
+	c->bad = true;
+	c->at = c->end;
+	return 0;
+}
+
+uint32_t cursor_u32(struct cursor *c)
+{
+	uint64_t v = cursor_varint(c);
+
+	if (v > UINT32_MAX) {
+		c->bad = true;
+		return 0;
+	}
+	return (uint32_t)v;
+}
+
+struct str cursor_bytes(struct cursor *c, size_t n)
+{
+	struct str s = { (const char *)c->at, n };
+
+	if (cursor_left(c) < n) {
+		c->bad = true;
+		c->at = c->end;
+		return (struct str){ "", 0 };
+	}
+	c->at += n;
+	return s;
+}
+
+uint32_t cursor_u32be(struct cursor *c)
+{
+	struct str s = cursor_bytes(c, 4);
+	uint32_t v = 0;
+
+	if (s.len == 4)
+		memcpy(&v, s.ptr, 4);
+	return __builtin_bswap32(v);
+}
+
+uint64_t cursor_u64be(struct cursor *c)
+{
+	struct str s = cursor_bytes(c, 8);
+	uint64_t v = 0;
+
+	if (s.len == 8)
+		memcpy(&v, s.ptr, 8);
+	return __builtin_bswap64(v);
+}
+
+struct str cursor_lenstr(struct cursor *c)
+{
+	uint64_t n = cursor_varint(c);
+
+	return cursor_bytes(c, n > SIZE_MAX ? SIZE_MAX : (size_t)n);
+}

@@ -1,0 +1,123 @@
+/*
+ * Strings with a length, and a growable byte buffer.
+ *
+ * A struct str does not own its bytes, need not end in NUL and may hold any byte. A struct buf owns
+ * its bytes; a failed allocation is remembered in it (buf_failed) so that a long run of appends needs
+ * one check at its end, and appends after a failure do nothing.
+ *
+ * Threads: values; no sharing.
+ */
+#ifndef BASE_STR_H
+#define BASE_STR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "base/arena.h"
+
+struct str {
+	const char *ptr;
+	size_t len;
+};
+
+#define STR(lit) ((struct str){ "" lit, sizeof(lit) - 1 })
+#define STR_FMT "%.*s"
+#define STR_ARG(s) (int)((s).len), ((s).len ? (s).ptr : "")
+
+static inline struct str str_of(const char *s)
+{
+	return (struct str){ s, s ? strlen(s) : 0 };
+}
+
+static inline bool str_eq(struct str a, struct str b)
+{
+	return a.len == b.len && (a.len == 0 || memcmp(a.ptr, b.ptr, a.len) == 0);
+}
+
+static inline bool str_is(struct str a, const char *b)
+{
+	return str_eq(a, str_of(b));
+}
+
+int str_cmp(struct str a, struct str b); /* byte order, shorter first */
+bool str_has_prefix(struct str s, struct str prefix);
+bool str_has_suffix(struct str s, struct str suffix);
+struct str str_trim(struct str s);                 /* without ASCII white space at both ends */
+ptrdiff_t str_find(struct str s, struct str what); /* offset of the first occurrence, or -1 */
+struct str str_dup(struct arena *a, struct str s); /* ptr is NUL-terminated; NULL when the arena fails */
+bool str_is_utf8(struct str s);                    /* well-formed UTF-8, surrogates and > U+10FFFF refused */
+
+/* Decimal without sign, the whole string, no overflow; false otherwise. */
+bool str_to_u64(struct str s, uint64_t *out);
+bool str_to_i64(struct str s, int64_t *out);
+
+struct buf {
+	char *ptr;
+	size_t len, cap;
+	bool failed;
+};
+
+void buf_release(struct buf *b); /* frees; the buf is empty and usable again */
+void buf_clear(struct buf *b);   /* len = 0, memory and failed kept as they are */
+static inline bool buf_failed(const struct buf *b) { return b->failed; }
+static inline struct str buf_str(const struct buf *b) { return (struct str){ b->ptr, b->len }; }
+
+bool buf_reserve(struct buf *b, size_t more); /* room for `more` bytes at ptr + len */
+void buf_add(struct buf *b, const void *p, size_t n);
+void buf_add_str(struct buf *b, struct str s);
+void buf_add_cstr(struct buf *b, const char *s);
+void buf_add_char(struct buf *b, char c);
+void buf_printf(struct buf *b, const char *fmt, ...) PRINTF_LIKE(2, 3);
+void buf_add_i64(struct buf *b, int64_t v); /* decimal, quicker than printf */
+void buf_add_u64(struct buf *b, uint64_t v);
+
+/* LEB128, as in protobuf and LevelDB. */
+void buf_add_varint(struct buf *b, uint64_t v);
+void buf_add_u32be(struct buf *b, uint32_t v);
+void buf_add_u64be(struct buf *b, uint64_t v);
+/* A varint length, then the bytes. */
+void buf_add_lenstr(struct buf *b, struct str s);
+
+static inline uint64_t zigzag(int64_t v)
+{
+	return ((uint64_t)v << 1) ^ (uint64_t)(v >> 63);
+}
+
+static inline int64_t unzigzag(uint64_t v)
+{
+	return (int64_t)(v >> 1) ^ -(int64_t)(v & 1);
+}
+
+/*
+ * Reads forward over bytes. A read past the end sets `bad` and gives 0 or an empty string, so that a
+ * decoder checks once per record. No read ever touches a byte outside [at, end).
+ */
+struct cursor {
+	const unsigned char *at, *end;
+	bool bad;
+};
+
+static inline struct cursor cursor_of(struct str s)
+{
+	return (struct cursor){ (const unsigned char *)s.ptr, (const unsigned char *)s.ptr + s.len, false };
+}
+
+uint64_t cursor_varint_slow(struct cursor *c);
+
+static inline uint64_t cursor_varint(struct cursor *c)
+{
+	if (__builtin_expect(c->at < c->end && *c->at < 0x80, 1))
+		return *c->at++;
+	return cursor_varint_slow(c);
+}
+
+uint32_t cursor_u32(struct cursor *c); /* a varint; above UINT32_MAX is bad */
+uint32_t cursor_u32be(struct cursor *c);
+uint64_t cursor_u64be(struct cursor *c);
+struct str cursor_bytes(struct cursor *c, size_t n); /* points into the input */
+struct str cursor_lenstr(struct cursor *c);
+static inline size_t cursor_left(const struct cursor *c) { return (size_t)(c->end - c->at); }
+
+#endif

@@ -1,0 +1,86 @@
+#include "base/str.h"
+#include "tests/check.h"
+
+TEST(utf8)
+{
+	static const struct {
+		const char *text;
+		bool want;
+	} rows[] = {
+		{ "", true }, { "a", true }, { "\xc3\xa9", true }, { "\xe2\x82\xac", true },
+		{ "\xf0\x9f\x99\x82", true }, { "\xc0\x80", false }, { "\xed\xa0\x80", false },
+		{ "\xf4\x90\x80\x80", false }, { "\xe2\x82", false }, { "\x80", false },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (str_is_utf8(str_of(rows[i].text)) != rows[i].want)
+			CHECK_FAIL("row %zu: want %d", i, rows[i].want);
+}
+
+TEST(integers)
+{
+	int64_t v = 0;
+
+	CHECK(str_to_i64(STR("-9223372036854775808"), &v));
+	CHECK_INT(v, INT64_MIN);
+	CHECK(str_to_i64(STR("9223372036854775807"), &v));
+	CHECK_INT(v, INT64_MAX);
+	CHECK(!str_to_i64(STR("9223372036854775808"), &v));
+	CHECK(!str_to_i64(STR("-"), &v));
+	CHECK(!str_to_i64(STR("1x"), &v));
+	CHECK(!str_to_i64(STR(""), &v));
+}
+
+TEST(varints_round_trip_and_stop_at_the_end)
+{
+	static const uint64_t values[] = { 0, 1, 127, 128, 16383, 16384, UINT32_MAX, UINT64_MAX };
+	struct buf b = { 0 };
+	struct cursor c;
+
+	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+		buf_clear(&b);
+		buf_add_varint(&b, values[i]);
+		c = cursor_of(buf_str(&b));
+		CHECK(cursor_varint(&c) == values[i]);
+		CHECK(!c.bad && cursor_left(&c) == 0);
+		c = cursor_of((struct str){ b.ptr, b.len - 1 });
+		CHECK_INT(cursor_varint(&c), 0);
+		CHECK(c.bad);
+	}
+	c = cursor_of(STR("\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02"));
+	CHECK_INT(cursor_varint(&c), 0);
+	CHECK(c.bad);
+	buf_release(&b);
+}
+
+TEST(arena_budget)
+{
+	struct arena a;
+	struct err err;
+
+	arena_init(&a, 1000);
+	CHECK(arena_alloc(&a, 900) != NULL);
+	CHECK(arena_alloc(&a, 200) == NULL);
+	CHECK_ERR(arena_fail(&a, "query", &err), &err, ERR_LIMIT,
+		"query needs more memory than its limit of 1000 bytes");
+	CHECK(arena_array(&a, uint64_t, SIZE_MAX / 4) == NULL);
+	arena_reset(&a);
+	CHECK(arena_alloc(&a, 900) != NULL);
+	arena_release(&a);
+}
+
+TEST(errors_add_context_and_say_when_cut)
+{
+	struct err err;
+	char wide[2000];
+
+	memset(wide, 'x', sizeof(wide) - 1);
+	wide[sizeof(wide) - 1] = '\0';
+	CHECK_INT(err_set(&err, ERR_INVALID, "meta.json:%d: bad ulid", 3), ERR_INVALID);
+	CHECK_ERR(err_wrap(&err, ERR_CORRUPT, "open block %s", "01AB"), &err, ERR_CORRUPT,
+		"open block 01AB: meta.json:3: bad ulid");
+	err_set(&err, ERR_INVALID, "%s", wide);
+	CHECK_INT(strlen(err.msg), sizeof(err.msg) - 1);
+	CHECK(str_has_suffix(str_of(err.msg), STR("x...")));
+	CHECK_INT(err_set(NULL, ERR_LIMIT, "nobody listens"), ERR_LIMIT);
+}

@@ -1,0 +1,134 @@
+/*
+ * Tests: each TEST is a function that registers itself; CHECK_* compare whole values and say both.
+ * main is here: one test program is one .c file with tests in it. Its last line is counted by tests/run:
+ * "N passed, N failed, N skipped". An argument runs only the tests whose name contains it.
+ */
+#ifndef TESTS_CHECK_H
+#define TESTS_CHECK_H
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/str.h"
+
+struct check_test {
+	const char *name;
+	void (*fn)(void);
+	struct check_test *next;
+};
+
+static struct check_test *check_tests, **check_tail = &check_tests;
+static int check_failures; /* of the test that runs now */
+static const char *check_skip_reason;
+
+#define TEST(id) \
+	static void test_##id(void); \
+	static struct check_test check_##id = { #id, test_##id, NULL }; \
+	__attribute__((constructor)) static void check_register_##id(void) \
+	{ \
+		*check_tail = &check_##id; \
+		check_tail = &check_##id.next; \
+	} \
+	static void test_##id(void)
+
+#define CHECK_FAIL(...) \
+	do { \
+		printf("  %s:%d: ", __FILE__, __LINE__); \
+		printf(__VA_ARGS__); \
+		printf("\n"); \
+		check_failures++; \
+	} while (0)
+
+#define CHECK(cond) \
+	do { \
+		if (!(cond)) \
+			CHECK_FAIL("failed: %s", #cond); \
+	} while (0)
+
+/* Ends the test: what follows could not run. */
+#define REQUIRE(cond) \
+	do { \
+		if (!(cond)) { \
+			CHECK_FAIL("failed: %s", #cond); \
+			return; \
+		} \
+	} while (0)
+
+#define CHECK_INT(got, want) \
+	do { \
+		int64_t got_ = (int64_t)(got), want_ = (int64_t)(want); \
+		if (got_ != want_) \
+			CHECK_FAIL("%s is %" PRId64 ", want %" PRId64, #got, got_, want_); \
+	} while (0)
+
+#define CHECK_STR(got, want) \
+	do { \
+		struct str got_ = (got), want_ = str_of(want); \
+		if (!str_eq(got_, want_)) \
+			CHECK_FAIL("%s is \"" STR_FMT "\", want \"" STR_FMT "\"", #got, STR_ARG(got_), \
+				STR_ARG(want_)); \
+	} while (0)
+
+#define CHECK_OK(call, err) \
+	do { \
+		(err)->msg[0] = '\0'; \
+		if ((call) != ERR_OK) \
+			CHECK_FAIL("%s: %s", #call, (err)->msg); \
+	} while (0)
+
+#define REQUIRE_OK(call, err) \
+	do { \
+		(err)->msg[0] = '\0'; \
+		if ((call) != ERR_OK) { \
+			CHECK_FAIL("%s: %s", #call, (err)->msg); \
+			return; \
+		} \
+	} while (0)
+
+/* The call fails with this code and exactly this message. */
+#define CHECK_ERR(call, err, want_code, want_msg) \
+	do { \
+		enum err_code rc_ = (call); \
+		if (rc_ != (want_code)) \
+			CHECK_FAIL("%s gives %s, want %s", #call, err_code_name(rc_), err_code_name(want_code)); \
+		else \
+			CHECK_STR(str_of((err)->msg), want_msg); \
+	} while (0)
+
+/* For what this machine cannot run; the reason is printed and counted apart. */
+#define SKIP(reason) \
+	do { \
+		check_skip_reason = (reason); \
+		return; \
+	} while (0)
+
+int main(int argc, char **argv)
+{
+	int passed = 0, failed = 0, skipped = 0;
+	struct check_test *t;
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	for (t = check_tests; t; t = t->next) {
+		if (argc > 1 && !strstr(t->name, argv[1]))
+			continue;
+		check_failures = 0;
+		check_skip_reason = NULL;
+		t->fn();
+		if (check_failures) {
+			printf("FAIL %s\n", t->name);
+			failed++;
+		} else if (check_skip_reason) {
+			printf("SKIP %s: %s\n", t->name, check_skip_reason);
+			skipped++;
+		} else {
+			passed++;
+		}
+	}
+	printf("%d passed, %d failed, %d skipped\n", passed, failed, skipped);
+	return failed ? 1 : 0;
+}
+
+#endif
