@@ -13,6 +13,7 @@ endif
 .DEFAULT_GOAL := all
 .SUFFIXES:
 .DELETE_ON_ERROR:
+.SECONDARY:
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 

@@ -1,0 +1,137 @@
+/*
+ * A pprof profile in memory: columns over one inflated body.
+ *
+ * pprof_decode is the hot path of ingestion: one pass over the wire format, no copy of a string, ids made
+ * dense. What it accepts and refuses is what google/pprof accepts and refuses (Parse and CheckValid).
+ * pprof_encode is its inverse for what we send.
+ *
+ * Indexes: strings, mappings, functions, locations, lines and labels are arrays; fields that refer to one
+ *          hold its index. `mapping` and `function` use PPROF_NONE for none.
+ * Units:   times in nanoseconds; values in the unit of their sample type.
+ * Errors:  ERR_INVALID (the message names the field), ERR_LIMIT (names the limit), ERR_NOMEM.
+ * Ownership: all arrays live in the arena given; strings point into the body, which must outlive the profile.
+ * Threads: immutable once made.
+ * Source:  the field numbers of pprof's profile.proto; proto/profile.proto.
+ */
+#ifndef PROTO_PPROF_H
+#define PROTO_PPROF_H
+
+#include "base/arena.h"
+#include "base/str.h"
+
+#define PPROF_NONE UINT32_MAX
+
+struct pprof_type {
+	uint32_t type, unit; /* strings */
+};
+
+struct pprof_mapping {
+	uint64_t start, limit, offset;
+	uint32_t filename, build_id; /* strings */
+	bool has_functions, has_filenames, has_line_numbers, has_inline_frames;
+};
+
+struct pprof_function {
+	uint32_t name, system_name, filename; /* strings */
+	int64_t start_line;
+};
+
+struct pprof_line {
+	uint32_t function;
+	int64_t line, column;
+};
+
+struct pprof_location {
+	uint64_t address;
+	uint32_t mapping;
+	uint32_t line_first, line_n; /* lines[line_first..]: innermost inlined frame first */
+	bool is_folded;
+};
+
+struct pprof_label {
+	uint32_t key, str, num_unit; /* strings; 0: none */
+	int64_t num;
+};
+
+struct pprof_sample {
+	uint32_t location_first, location_n; /* into location_ids, leaf first */
+	uint32_t label_first, label_n;
+};
+
+struct pprof {
+	struct str *strings; /* strings[0] is empty */
+	uint32_t strings_n;
+	struct pprof_type *types; /* one per value of a sample */
+	uint32_t types_n;
+	struct pprof_mapping *mappings;
+	uint32_t mappings_n;
+	struct pprof_function *functions;
+	uint32_t functions_n;
+	struct pprof_line *lines;
+	uint32_t lines_n;
+	struct pprof_location *locations;
+	uint32_t locations_n;
+	struct pprof_sample *samples;
+	uint32_t samples_n;
+	uint32_t *location_ids; /* of all samples, one after the other: indexes into locations */
+	uint32_t location_ids_n;
+	struct pprof_label *labels; /* of all samples */
+	uint32_t labels_n;
+	int64_t *values; /* samples_n rows of types_n */
+	uint32_t *comments; /* strings */
+	uint32_t comments_n;
+	uint32_t drop_frames, keep_frames, default_sample_type, doc_url; /* strings */
+	struct pprof_type period_type;
+	int64_t time_nanos, duration_nanos, period;
+};
+
+struct pprof_limits {
+	size_t body_bytes_max;  /* as received */
+	size_t raw_bytes_max;   /* inflated */
+	uint32_t samples_max;
+	uint32_t elements_max;  /* of each other kind, and of all location ids together x 16 */
+	uint32_t stack_depth_max;
+	size_t arena_bytes_max; /* for the caller's arena */
+};
+
+/* 16 MiB body, 128 MiB raw, 1 M samples, 4 M elements, 4096 frames, 1 GiB. */
+extern const struct pprof_limits pprof_limits_default;
+
+/*
+ * A body as received to wire bytes: gzip (also several members) is inflated, other bytes are passed through.
+ * *out points into `a` or is `body` itself. Refused: gzip in gzip, bytes after the last member, an empty body.
+ */
+MUST_CHECK enum err_code pprof_inflate(struct arena *a, struct str body, const struct pprof_limits *limits,
+	struct str *out, struct err *err);
+
+MUST_CHECK enum err_code pprof_decode(struct arena *a, struct str raw, const struct pprof_limits *limits,
+	struct pprof **out, struct err *err);
+
+/* The message in wire format, packed by protobuf-c; ids are index + 1. Zero-valued samples are kept. */
+MUST_CHECK enum err_code pprof_encode(const struct pprof *p, struct buf *out, struct err *err);
+
+/* Appends one gzip member, level 1..9, no time stamp in it: equal input gives equal output. */
+MUST_CHECK enum err_code gzip_compress(struct str raw, int level, struct buf *out, struct err *err);
+
+/*
+ * Builder: makes a struct pprof piece by piece, interning strings. For query results and our own profiler.
+ * Failed allocations show in pprof_builder_finish.
+ */
+struct pprof_builder;
+MUST_CHECK enum err_code pprof_builder_open(struct arena *a, struct pprof_builder **out, struct err *err);
+uint32_t pprof_builder_string(struct pprof_builder *b, struct str s);
+uint32_t pprof_builder_type(struct pprof_builder *b, struct str type, struct str unit);
+uint32_t pprof_builder_mapping(struct pprof_builder *b, const struct pprof_mapping *m);
+uint32_t pprof_builder_function(struct pprof_builder *b, const struct pprof_function *f);
+/* location->line_first/line_n are set by the call from lines[0..n). */
+uint32_t pprof_builder_location(struct pprof_builder *b, struct pprof_location location,
+	const struct pprof_line *lines, uint32_t n);
+/* values: one per type. */
+void pprof_builder_sample(struct pprof_builder *b, const uint32_t *locations, uint32_t locations_n,
+	const struct pprof_label *labels, uint32_t labels_n, const int64_t *values);
+/* For the fields that are set directly: times, period, drop_frames, default_sample_type, comments... */
+struct pprof *pprof_builder_profile(struct pprof_builder *b);
+void pprof_builder_comment(struct pprof_builder *b, struct str s);
+MUST_CHECK enum err_code pprof_builder_finish(struct pprof_builder *b, struct pprof **out, struct err *err);
+
+#endif
