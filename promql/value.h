@@ -1,0 +1,98 @@
+/*
+ * Values: what a query evaluates to.
+ *
+ * A profile value is a set of cells (stack, sample labels) -> cost, kept per partition under the partition's
+ * own ids, so that merging, diffs, flat and cum are passes over arrays; names appear when an answer is
+ * written. Costs are an instant vector as Prometheus has it.
+ *
+ * Rounding: a cell of a gauge is a quotient (sum of value x interval) / time; it is kept as the exact
+ *           numerator until the value leaves merging, then rounded once, half away from zero.
+ * Ownership: everything lives in the query's arena; partitions live as long as the querier.
+ * Threads:   one query, one thread.
+ */
+#ifndef PROMQL_VALUE_H
+#define PROMQL_VALUE_H
+
+#include "tsdb/db.h"
+
+/* One cell; cells are ascending by (stack, label_set). base is the other side of a diff, else 0. */
+struct cell {
+	uint32_t stack, label_set;
+	int64_t value, base;
+};
+
+struct part {
+	struct partition *partition;
+	struct cell *cells;
+	size_t n;
+	const uint32_t *headers; /* header ids of the rows that went in: comments, drop_frames, ... */
+	uint32_t headers_n;
+};
+
+struct profile_value {
+	struct labels metric;     /* what identifies the element */
+	struct profile_type type; /* of the values; name may be "" after merging types of equal unit */
+	struct part *parts;
+	size_t parts_n;
+	bool is_diff;             /* value = new side, base = old side; shown as value - base */
+	int64_t total;            /* sum of |value| over all cells as selected: what percentages refer to; for a diff
+	                             the base's where that is positive, else sum of |value - base| (go tool pprof) */
+	int64_t value_total, base_total; /* plain sums of the two sides */
+	uint64_t profiles;        /* scrapes merged, both sides */
+	int64_t time_nanos, duration_nanos, period;
+	int64_t start_ns, end_ns; /* of the window that was read */
+};
+
+struct cost {
+	struct labels metric;
+	double value;
+	int64_t t_ns; /* evaluation time */
+};
+
+struct point {
+	int64_t t_ns;
+	double value;
+};
+
+struct cost_series {
+	struct labels metric;
+	struct point *points;
+	size_t n;
+};
+
+/* A row as `go tool pprof -top` prints it. Percentages are of `total`. */
+struct top_row {
+	struct str function;
+	int64_t flat, cum;
+	double flat_percent, sum_percent, cum_percent;
+};
+
+struct top_table {
+	struct labels metric;
+	struct profile_type type;
+	int64_t total;
+	struct top_row *rows;
+	size_t n;
+	size_t functions_n; /* before the cut to k */
+	uint64_t profiles;
+	int64_t time_nanos, duration_nanos;
+	bool is_diff;
+};
+
+enum result_type { RESULT_PROFILES, RESULT_TOP, RESULT_VECTOR, RESULT_MATRIX, RESULT_SCALAR, RESULT_STRING };
+
+struct result {
+	enum result_type type;
+	struct profile_value *profiles;
+	struct top_table *tops;
+	struct cost *vector;
+	struct cost_series *matrix;
+	size_t n; /* elements of whichever array `type` names */
+	double scalar;
+	struct str string;
+	int64_t t_ns;
+	const struct str *warnings, *infos;
+	size_t warnings_n, infos_n;
+};
+
+#endif
