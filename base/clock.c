@@ -1,0 +1,362 @@
+#include "base/clock.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/quote.h"
+
+int64_t clock_now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	return ts.tv_sec * NS_PER_S + ts.tv_nsec;
+}
+
+int64_t clock_monotonic_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * NS_PER_S + ts.tv_nsec;
+}
+
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+static size_t digits(struct str s)
+{
+	size_t n = 0;
+
+	while (n < s.len && is_digit(s.ptr[n]))
+		n++;
+	return n;
+}
+
+static struct str skip(struct str s, size_t n)
+{
+	return (struct str){ s.ptr + n, s.len - n };
+}
+
+/* Largest first: a duration names them in this order. */
+static const struct {
+	const char *name;
+	int64_t ns;
+	bool exact; /* printed only when nothing is left below it: 90d reads better than 12w6d */
+} units[] = {
+	{ "y", 365 * NS_PER_DAY, true },
+	{ "w", 7 * NS_PER_DAY, true },
+	{ "d", NS_PER_DAY, false },
+	{ "h", NS_PER_HOUR, false },
+	{ "m", NS_PER_MIN, false },
+	{ "s", NS_PER_S, false },
+	{ "ms", NS_PER_MS, false },
+};
+#define UNITS (sizeof(units) / sizeof(units[0]))
+
+enum err_code duration_parse(struct str s, int64_t *out_ns, struct err *err)
+{
+	struct str rest = s, unit;
+	uint64_t v, sum = 0;
+	size_t next = 0, n, i;
+
+	if (str_is(s, "0")) {
+		*out_ns = 0;
+		return ERR_OK;
+	}
+	if (s.len == 0)
+		return err_set(err, ERR_INVALID, "empty duration string");
+	while (rest.len) {
+		n = digits(rest);
+		if (!n || !str_to_u64((struct str){ rest.ptr, n }, &v))
+			goto bad;
+		rest = skip(rest, n);
+		for (n = 0; n < rest.len && !is_digit(rest.ptr[n]); n++)
+			;
+		if (!n)
+			goto bad;
+		unit = (struct str){ rest.ptr, n };
+		rest = skip(rest, n);
+		for (i = 0; i < UNITS && !str_is(unit, units[i].name); i++)
+			;
+		if (i == UNITS)
+			return err_set(err, ERR_INVALID, "unknown unit %s in duration %s", QUOTED(unit),
+				QUOTED(s));
+		if (i < next)
+			goto bad;
+		next = i + 1;
+		if (__builtin_mul_overflow(v, (uint64_t)units[i].ns, &v) ||
+			__builtin_add_overflow(sum, v, &sum) || sum > INT64_MAX)
+			return err_set(err, ERR_INVALID, "duration out of range");
+	}
+	*out_ns = (int64_t)sum;
+	return ERR_OK;
+bad:
+	return err_set(err, ERR_INVALID, "not a valid duration string: %s", QUOTED(s));
+}
+
+void duration_print(struct buf *out, int64_t ns)
+{
+	uint64_t left = (ns < 0 ? 0 - (uint64_t)ns : (uint64_t)ns) / NS_PER_MS * NS_PER_MS, v;
+	size_t i;
+
+	if (left == 0) {
+		buf_add_cstr(out, "0s");
+		return;
+	}
+	if (ns < 0)
+		buf_add_char(out, '-');
+	for (i = 0; i < UNITS && left; i++) {
+		v = left / (uint64_t)units[i].ns;
+		if (!v || (units[i].exact && left % (uint64_t)units[i].ns))
+			continue;
+		buf_add_u64(out, v);
+		buf_add_cstr(out, units[i].name);
+		left -= v * (uint64_t)units[i].ns;
+	}
+}
+
+/*
+ * Days since 1970-01-01 of a date in the proleptic Gregorian calendar, and back. Years are counted from
+ * March, so that the leap day is the last of its year and (153 m + 2) / 5 gives the days before month m.
+ */
+static int64_t days_of(int64_t year, int month, int day)
+{
+	int64_t y = year - (month <= 2), m = (month + 9) % 12;
+	int64_t era = (y >= 0 ? y : y - 399) / 400, of_era = y - era * 400;
+
+	return era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + (153 * m + 2) / 5 + day - 1 - 719468;
+}
+
+static void date_of(int64_t days, int *year, int *month, int *day)
+{
+	int64_t z = days + 719468, era = (z >= 0 ? z : z - 146096) / 146097, of_era = z - era * 146097;
+	int64_t y = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
+	int64_t of_year = of_era - (365 * y + y / 4 - y / 100), m = (5 * of_year + 2) / 153;
+
+	*day = (int)(of_year - (153 * m + 2) / 5 + 1);
+	*month = (int)(m < 10 ? m + 3 : m - 9);
+	*year = (int)(y + era * 400 + (*month <= 2));
+}
+
+static int month_days(int year, int month)
+{
+	static const int n[] = { 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 };
+	bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
+
+	return n[month - 1] + (month == 2 && leap);
+}
+
+/* Reads n digits and then the byte `after` (0: none) off the front; false when they are not there. */
+static bool take_number(struct str *s, size_t n, char after, int *out)
+{
+	size_t i, len = n + (after != 0);
+
+	if (s->len < len || digits((struct str){ s->ptr, n }) != n || (after && s->ptr[n] != after))
+		return false;
+	for (*out = 0, i = 0; i < n; i++)
+		*out = *out * 10 + (s->ptr[i] - '0');
+	*s = skip(*s, len);
+	return true;
+}
+
+/* The digits of a fraction as nanoseconds; what is below a nanosecond is dropped. */
+static int64_t fraction_ns(const char *p, size_t n)
+{
+	int64_t ns = 0;
+	size_t i;
+
+	for (i = 0; i < 9; i++)
+		ns = ns * 10 + (i < n ? p[i] - '0' : 0);
+	return ns;
+}
+
+static bool parse_rfc3339(struct str s, int64_t *sec, int64_t *ns)
+{
+	int year, month, day, hour, minute, second, zone_h = 0, zone_m = 0, sign = 0;
+	size_t n;
+
+	if (!take_number(&s, 4, '-', &year) || !take_number(&s, 2, '-', &month) ||
+		!take_number(&s, 2, 'T', &day) || !take_number(&s, 2, ':', &hour) ||
+		!take_number(&s, 2, ':', &minute) || !take_number(&s, 2, 0, &second))
+		return false;
+	*ns = 0;
+	if (s.len && (s.ptr[0] == '.' || s.ptr[0] == ',')) {
+		s = skip(s, 1);
+		if (!(n = digits(s)))
+			return false;
+		*ns = fraction_ns(s.ptr, n);
+		s = skip(s, n);
+	}
+	if (!str_is(s, "Z")) {
+		if (!s.len || (s.ptr[0] != '+' && s.ptr[0] != '-'))
+			return false;
+		sign = s.ptr[0] == '+' ? 1 : -1;
+		s = skip(s, 1);
+		if (!take_number(&s, 2, ':', &zone_h) || !take_number(&s, 2, 0, &zone_m) || s.len)
+			return false;
+	}
+	if (month < 1 || month > 12 || day < 1 || day > month_days(year, month) || hour > 23 ||
+		minute > 59 || second > 59 || zone_h > 23 || zone_m > 59)
+		return false;
+	*sec = days_of(year, month, day) * 86400 + hour * 3600 + minute * 60 + second -
+		sign * (zone_h * 3600 + zone_m * 60);
+	return true;
+}
+
+/* Plain decimals are read digit by digit: a double would lose the nanoseconds of today. */
+static bool parse_decimal(struct str s, int64_t *sec, int64_t *ns)
+{
+	bool negative = s.len && s.ptr[0] == '-';
+	size_t whole, part = 0;
+	uint64_t v = 0;
+
+	if (s.len && (s.ptr[0] == '-' || s.ptr[0] == '+'))
+		s = skip(s, 1);
+	whole = digits(s);
+	*ns = 0;
+	if (whole && (!str_to_u64((struct str){ s.ptr, whole }, &v) || v > INT64_MAX))
+		v = INT64_MAX; /* out of range whatever follows */
+	s = skip(s, whole);
+	if (s.len && s.ptr[0] == '.') {
+		s = skip(s, 1);
+		part = digits(s);
+		*ns = fraction_ns(s.ptr, part);
+		s = skip(s, part);
+	}
+	if (s.len || whole + part == 0)
+		return false;
+	*sec = negative ? -(int64_t)v : (int64_t)v;
+	*ns = negative ? -*ns : *ns;
+	return true;
+}
+
+/* "1.7e9", "0x1p30": what else strconv.ParseFloat takes; "inf" and "nan" are no times. */
+static bool parse_float(struct str s, int64_t *sec, int64_t *ns)
+{
+	char text[64], *end;
+	bool hex = s.len > 2 && memchr(s.ptr, 'x', 3);
+	double v, whole;
+	size_t i;
+
+	if (!s.len || s.len >= sizeof(text))
+		return false;
+	for (i = 0; i < s.len; i++)
+		if (!memchr("0123456789abcdefABCDEFxXpP.+-", s.ptr[i], 29))
+			return false;
+	memcpy(text, s.ptr, s.len);
+	text[s.len] = '\0';
+	v = strtod(text, &end);
+	if (*end || end == text || !isfinite(v) || (hex && !strpbrk(text, "pP")))
+		return false;
+	v = modf(v, &whole);
+	*ns = (int64_t)(round(v * 1e3) * 1e6); /* milliseconds, as Prometheus: no noise of the double */
+	*sec = whole > 9e18 ? INT64_MAX : whole < -9e18 ? INT64_MIN : (int64_t)whole;
+	return true;
+}
+
+enum err_code time_parse(struct str s, int64_t *out_ns, struct err *err)
+{
+	int64_t sec, ns, t;
+
+	if (!parse_decimal(s, &sec, &ns) && !parse_float(s, &sec, &ns) && !parse_rfc3339(s, &sec, &ns))
+		return err_set(err, ERR_INVALID, "cannot parse %s to a valid timestamp", QUOTED(s));
+	if (__builtin_mul_overflow(sec, NS_PER_S, &t) || __builtin_add_overflow(t, ns, &t) ||
+		t > TIME_MAX_NS || t < -TIME_MAX_NS)
+		return err_set(err, ERR_INVALID, "time %s is out of range, 1823-11-12 to 2116-02-20", QUOTED(s));
+	*out_ns = t;
+	return ERR_OK;
+}
+
+void time_print_rfc3339(struct buf *out, int64_t ns)
+{
+	int64_t sec = ns / NS_PER_S, part = ns % NS_PER_S, days;
+	int year, month, day, of_day;
+
+	if (part < 0)
+		part += NS_PER_S, sec--;
+	days = sec / 86400;
+	of_day = (int)(sec % 86400);
+	if (of_day < 0)
+		of_day += 86400, days--;
+	date_of(days, &year, &month, &day);
+	buf_printf(out, "%04d-%02d-%02dT%02d:%02d:%02d.", year, month, day, of_day / 3600,
+		of_day / 60 % 60, of_day % 60);
+	if (part % NS_PER_MS == 0)
+		buf_printf(out, "%03d", (int)(part / NS_PER_MS));
+	else
+		buf_printf(out, part % NS_PER_US ? "%09d" : "%06d",
+			(int)(part % NS_PER_US ? part : part / NS_PER_US));
+	buf_add_char(out, 'Z');
+}
+
+/* "B" is 0, "KB" and "KiB" 1, ... "EB" and "EiB" 6: powers of 1024; -1: no unit. */
+static int bytes_unit(struct str u)
+{
+	static const char prefixes[] = "KMGTPE";
+	const char *p;
+
+	if (str_is(u, "B"))
+		return 0;
+	if (u.len < 2 || !(p = memchr(prefixes, u.ptr[0], sizeof(prefixes) - 1)))
+		return -1;
+	u = skip(u, 1);
+	return str_is(u, "B") || str_is(u, "iB") ? (int)(p - prefixes) + 1 : -1;
+}
+
+enum err_code bytes_parse(struct str s, uint64_t *out, struct err *err)
+{
+	struct str rest = s, unit;
+	uint64_t sum = 0, v, part;
+	size_t whole, point, n;
+	double fraction;
+	int power;
+
+	if (rest.len && rest.ptr[0] == '+')
+		rest = skip(rest, 1);
+	if (str_is(rest, "0")) {
+		*out = 0;
+		return ERR_OK;
+	}
+	if (!rest.len)
+		goto bad;
+	while (rest.len) {
+		whole = digits(rest);
+		v = 0;
+		if (whole && !str_to_u64((struct str){ rest.ptr, whole }, &v))
+			goto bad;
+		rest = skip(rest, whole);
+		fraction = 0;
+		point = 0;
+		if (rest.len && rest.ptr[0] == '.') {
+			rest = skip(rest, 1);
+			point = digits(rest);
+			fraction = (double)fraction_ns(rest.ptr, point) / 1e9;
+			rest = skip(rest, point);
+		}
+		if (whole + point == 0)
+			goto bad;
+		for (n = 0; n < rest.len && rest.ptr[n] != '.' && !is_digit(rest.ptr[n]); n++)
+			;
+		unit = (struct str){ rest.ptr, n };
+		rest = skip(rest, n);
+		if (!n)
+			return err_set(err, ERR_INVALID, "units: %s needs a unit: B, KB, MB, GB, TB, PB or EB",
+				QUOTED(s));
+		if ((power = bytes_unit(unit)) < 0)
+			return err_set(err, ERR_INVALID, "units: unknown unit %s in %s", QUOTED(unit), QUOTED(s));
+		part = (uint64_t)(fraction * (double)(UINT64_C(1) << (10 * power)));
+		if (__builtin_mul_overflow(v, UINT64_C(1) << (10 * power), &v) ||
+			__builtin_add_overflow(v, part, &v) || __builtin_add_overflow(sum, v, &sum) ||
+			sum > INT64_MAX)
+			return err_set(err, ERR_INVALID, "units: %s is out of range", QUOTED(s));
+	}
+	*out = sum;
+	return ERR_OK;
+bad:
+	return err_set(err, ERR_INVALID, "units: invalid %s", QUOTED(s));
+}

@@ -1,0 +1,109 @@
+#include "base/quote.h"
+
+size_t utf8_decode(struct str s, uint32_t *code)
+{
+	const unsigned char *p = (const unsigned char *)s.ptr;
+	size_t len = p[0] < 0x80 ? 1 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : 4, i;
+
+	if (len > s.len || !str_is_utf8((struct str){ s.ptr, len }))
+		return 0;
+	if (len == 1) {
+		*code = p[0];
+		return 1;
+	}
+	*code = p[0] & (0x7fu >> len);
+	for (i = 1; i < len; i++)
+		*code = *code << 6 | (p[i] & 0x3f);
+	return len;
+}
+
+/*
+ * What has no glyph of its own: other spaces than ' ', controls, format characters (among them those that
+ * turn the direction of a line), private use and noncharacters.
+ */
+static const struct {
+	uint32_t first, last;
+} invisible[] = {
+	{ 0x7f, 0xa0 }, { 0xad, 0xad }, { 0x600, 0x605 }, { 0x61c, 0x61c }, { 0x1680, 0x1680 },
+	{ 0x180e, 0x180e }, { 0x2000, 0x200f }, { 0x2028, 0x202f }, { 0x205f, 0x206f },
+	{ 0x3000, 0x3000 }, { 0xe000, 0xf8ff }, { 0xfeff, 0xfeff }, { 0xfff0, 0xfffb },
+	{ 0xfffe, 0xffff }, { 0xe0000, 0xe0fff }, { 0xf0000, 0x10ffff },
+};
+
+static bool prints(uint32_t code)
+{
+	size_t i;
+
+	if (code < 0x7f)
+		return code >= 0x20;
+	for (i = 0; i < sizeof(invisible) / sizeof(invisible[0]); i++)
+		if (code >= invisible[i].first && code <= invisible[i].last)
+			return false;
+	return true;
+}
+
+static void add_escape(struct buf *b, uint32_t code)
+{
+	static const char letters[] = "abtnvfr"; /* 7..13 */
+
+	if (code >= 7 && code <= 13) {
+		buf_add_char(b, '\\');
+		buf_add_char(b, letters[code - 7]);
+	} else if (code < 0x80) {
+		buf_printf(b, "\\x%02x", code);
+	} else {
+		buf_printf(b, code < 0x10000 ? "\\u%04x" : "\\U%08x", code);
+	}
+}
+
+void buf_add_quoted(struct buf *b, struct str s)
+{
+	uint32_t code;
+	size_t n;
+
+	buf_add_char(b, '"');
+	while (s.len) {
+		n = utf8_decode(s, &code);
+		if (n == 0) {
+			buf_printf(b, "\\x%02x", (unsigned char)s.ptr[0]);
+			n = 1;
+		} else if (code == '"' || code == '\\') {
+			buf_add_char(b, '\\');
+			buf_add_char(b, (char)code);
+		} else if (prints(code)) {
+			buf_add(b, s.ptr, n);
+		} else {
+			add_escape(b, code);
+		}
+		s.ptr += n;
+		s.len -= n;
+	}
+	buf_add_char(b, '"');
+}
+
+struct quoted quoted_of(struct str s)
+{
+	struct quoted q = { "\"...\"" };
+	struct buf b = { 0 };
+	size_t room = sizeof(q.text) - 1;
+	bool cut = s.len > room; /* the rest would not fit anyhow */
+
+	if (cut)
+		s.len = room;
+	buf_add_quoted(&b, s);
+	if (!buf_failed(&b)) {
+		size_t n = b.len;
+
+		if (cut || n > room) {
+			n = n > room - 4 ? room - 4 : n - 1;
+			memcpy(q.text, b.ptr, n);
+			memcpy(q.text + n, "...\"", 4);
+			n += 4;
+		} else {
+			memcpy(q.text, b.ptr, n);
+		}
+		q.text[n] = '\0';
+	}
+	buf_release(&b);
+	return q;
+}

@@ -1,0 +1,26 @@
+/*
+ * Quote: text that may hold any byte, printed so that it can be read and typed back.
+ *
+ * Quoting follows the query language (and Go's strconv.Quote): double quotes; \a \b \f \n \r \t \v \\ \";
+ * \xNN for a byte that is not UTF-8; \uNNNN for what does not print.
+ *
+ * Threads: values; no sharing.
+ */
+#ifndef BASE_QUOTE_H
+#define BASE_QUOTE_H
+
+#include "base/str.h"
+
+/* Length of the code point at the front of s (s is not empty), or 0 where the first byte starts none. */
+size_t utf8_decode(struct str s, uint32_t *code);
+
+void buf_add_quoted(struct buf *b, struct str s);
+
+/* The same on the stack, for error messages: QUOTED(s).text; cut with "..." where longer. */
+struct quoted {
+	char text[256];
+};
+struct quoted quoted_of(struct str s);
+#define QUOTED(s) quoted_of(s).text
+
+#endif
