@@ -1,0 +1,86 @@
+/*
+ * Scrape manager: from a configuration to profiles in a sink.
+ *
+ * Each target x enabled profile is one loop: at its phase of the interval it fetches, a worker inflates,
+ * decodes and appends, and only when the sink says durable do lastScrape and health change. A loop that is
+ * still busy when its next turn comes skips that turn. One CPU profile at a time per address.
+ *
+ * Units:     nanoseconds.
+ * Errors:    of a scrape: on the target (last_error), in metrics and in the log at debug; never here.
+ * Ownership: a manager takes its own reference of the configuration applied. A snapshot lives in the
+ *            caller's arena.
+ * Threads:   one loop thread, one discovery thread and `workers` workers of its own. open, apply, close from
+ *            one thread; snapshot from any.
+ */
+#ifndef SCRAPE_MANAGER_H
+#define SCRAPE_MANAGER_H
+
+#include "scrape/config.h"
+#include "scrape/sink.h"
+
+struct scrape_manager;
+
+struct scrape_manager_options {
+	struct sink *sink;
+	unsigned workers;           /* 0: one per core */
+	const char *user_agent;     /* NULL: "Epimetheus/VERSION" */
+	size_t connections_max;     /* 0: 16384 */
+	const char *listen_address; /* the server's own "host:port", for globalUrl; NULL or "": none */
+	const char *external_url;   /* likewise */
+};
+
+MUST_CHECK enum err_code scrape_manager_open(const struct scrape_manager_options *o, struct scrape_manager **out,
+	struct err *err);
+
+/*
+ * Scrapes by this configuration from now on. Any error leaves the old one at work, whole. A loop whose target,
+ * profile and job settings did not change goes on: schedule, connection, health and delta base.
+ */
+MUST_CHECK enum err_code scrape_manager_apply(struct scrape_manager *m, struct config *c, struct err *err);
+
+/* Ends scrapes under way, waits for the sink's answers, stops the threads. NULL is fine. */
+void scrape_manager_close(struct scrape_manager *m);
+
+enum target_health { TARGET_UNKNOWN, TARGET_UP, TARGET_DOWN };
+const char *target_health_name(enum target_health h); /* "unknown", "up", "down" */
+
+struct target_info {
+	struct labels discovered; /* before relabelling */
+	struct labels labels;     /* as stored, without __name__ */
+	struct str profile;       /* __name__ */
+	struct str pool;          /* job name as configured */
+	struct str scrape_url, global_url;
+	struct str last_error;    /* "" when the last scrape went well */
+	int64_t last_scrape_ns;   /* start of the last finished scrape, time of day; 0: none yet */
+	int64_t last_duration_ns;
+	int64_t interval_ns, timeout_ns;
+	enum target_health health;
+	uint64_t scrapes, failures, skipped; /* since the loop began */
+	uint64_t last_samples, last_bytes;   /* of the last scrape that went well */
+};
+
+struct dropped_target {
+	struct labels discovered;
+	struct str pool;
+};
+
+struct pool_info {
+	struct str name;
+	size_t active, dropped; /* counts of all, whatever keep_dropped_targets says */
+	struct str error;       /* why the pool as a whole does not scrape (target_limit), or "" */
+};
+
+struct scrape_snapshot {
+	struct pool_info *pools; /* sorted by name */
+	size_t pools_n;
+	struct target_info *active; /* by pool, then by labels and profile */
+	size_t active_n;
+	struct dropped_target *dropped;
+	size_t dropped_n;
+};
+
+/* pool: only this one; NULL: all. */
+MUST_CHECK enum err_code scrape_manager_snapshot(struct scrape_manager *m, const char *pool, struct arena *a,
+	struct scrape_snapshot *out, struct err *err);
+
+#endif
