@@ -1,0 +1,179 @@
+#include "base/json.h"
+
+#include <assert.h>
+#include <math.h>
+
+#include "base/quote.h"
+
+void json_init(struct json *j, struct buf *out)
+{
+	*j = (struct json){ .out = out };
+	j->first[0] = true;
+}
+
+/* Before each value: the comma, unless a key or an opening bracket stands in front. */
+static void before_value(struct json *j)
+{
+	if (j->after_key)
+		j->after_key = false;
+	else if (j->first[j->depth])
+		j->first[j->depth] = false;
+	else
+		buf_add_char(j->out, ',');
+}
+
+static void open_bracket(struct json *j, char c)
+{
+	before_value(j);
+	buf_add_char(j->out, c);
+	assert(j->depth + 1 < JSON_DEPTH_MAX);
+	j->first[++j->depth] = true;
+}
+
+static void close_bracket(struct json *j, char c)
+{
+	assert(j->depth > 0 && !j->after_key);
+	j->depth--;
+	buf_add_char(j->out, c);
+}
+
+void json_object(struct json *j)
+{
+	open_bracket(j, '{');
+}
+
+void json_object_end(struct json *j)
+{
+	close_bracket(j, '}');
+}
+
+void json_array(struct json *j)
+{
+	open_bracket(j, '[');
+}
+
+void json_array_end(struct json *j)
+{
+	close_bracket(j, ']');
+}
+
+/* 0: as it is; 'u': \u00xx; other: the letter behind the backslash; 1: first byte of a longer sequence */
+static char escape_of(unsigned char c)
+{
+	switch (c) {
+	case '"':
+	case '\\':
+		return (char)c;
+	case '\b':
+		return 'b';
+	case '\f':
+		return 'f';
+	case '\n':
+		return 'n';
+	case '\r':
+		return 'r';
+	case '\t':
+		return 't';
+	default:
+		return c < 0x20 ? 'u' : c >= 0x80 ? 1 : 0;
+	}
+}
+
+static void add_text(struct buf *b, struct str s)
+{
+	size_t plain = 0, i = 0, n;
+	uint32_t code;
+	char e;
+
+	buf_add_char(b, '"');
+	while (i < s.len) {
+		e = escape_of((unsigned char)s.ptr[i]);
+		n = 1;
+		if (e == 1)
+			n = utf8_decode((struct str){ s.ptr + i, s.len - i }, &code);
+		if (e == 0 || (e == 1 && n > 0)) { /* copied in runs */
+			i += n;
+			continue;
+		}
+		buf_add(b, s.ptr + plain, i - plain);
+		if (e == 1)
+			buf_add_cstr(b, "\xef\xbf\xbd"); /* U+FFFD */
+		else if (e == 'u')
+			buf_printf(b, "\\u%04x", (unsigned char)s.ptr[i]);
+		else
+			buf_add(b, (char[]){ '\\', e }, 2);
+		plain = ++i;
+	}
+	buf_add(b, s.ptr ? s.ptr + plain : "", i - plain);
+	buf_add_char(b, '"');
+}
+
+void json_key_str(struct json *j, struct str key)
+{
+	assert(j->depth > 0 && !j->after_key);
+	before_value(j);
+	add_text(j->out, key);
+	buf_add_char(j->out, ':');
+	j->after_key = true;
+}
+
+void json_key(struct json *j, const char *key)
+{
+	json_key_str(j, str_of(key));
+}
+
+void json_str(struct json *j, struct str v)
+{
+	before_value(j);
+	add_text(j->out, v);
+}
+
+void json_cstr(struct json *j, const char *v)
+{
+	json_str(j, str_of(v));
+}
+
+void json_i64(struct json *j, int64_t v)
+{
+	before_value(j);
+	buf_add_i64(j->out, v);
+}
+
+void json_u64(struct json *j, uint64_t v)
+{
+	before_value(j);
+	buf_add_u64(j->out, v);
+}
+
+void json_double(struct json *j, double v)
+{
+	before_value(j);
+	if (isfinite(v))
+		buf_add_double(j->out, v);
+	else
+		buf_add_cstr(j->out, "null");
+}
+
+void json_bool(struct json *j, bool v)
+{
+	json_raw(j, v ? STR("true") : STR("false"));
+}
+
+void json_null(struct json *j)
+{
+	json_raw(j, STR("null"));
+}
+
+void json_raw(struct json *j, struct str v)
+{
+	before_value(j);
+	buf_add_str(j->out, v);
+}
+
+void json_sample_value(struct json *j, double v)
+{
+	before_value(j);
+	buf_add_char(j->out, '"');
+	buf_add_double(j->out, v);
+	buf_add_char(j->out, '"');
+}

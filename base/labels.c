@@ -1,0 +1,277 @@
+#include "base/labels.h"
+
+#include "base/map.h"
+#include "base/quote.h"
+
+/* Index of the first label whose name is not below `name`. */
+static size_t lower_bound(const struct label *v, size_t n, struct str name)
+{
+	size_t lo = 0, hi = n, mid;
+
+	while (lo < hi) {
+		mid = lo + (hi - lo) / 2;
+		if (str_cmp(v[mid].name, name) < 0)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+static const struct label *find(const struct label *v, size_t n, struct str name)
+{
+	size_t i = lower_bound(v, n, name);
+
+	return i < n && str_eq(v[i].name, name) ? &v[i] : NULL;
+}
+
+struct str labels_get(struct labels ls, struct str name)
+{
+	const struct label *l = find(ls.v, ls.n, name);
+
+	return l ? l->value : STR("");
+}
+
+bool labels_has(struct labels ls, struct str name)
+{
+	return find(ls.v, ls.n, name) != NULL;
+}
+
+int labels_cmp(struct labels a, struct labels b)
+{
+	size_t i, n = a.n < b.n ? a.n : b.n;
+	int c;
+
+	for (i = 0; i < n; i++)
+		if ((c = str_cmp(a.v[i].name, b.v[i].name)) || (c = str_cmp(a.v[i].value, b.v[i].value)))
+			return c;
+	return (a.n > b.n) - (a.n < b.n);
+}
+
+bool labels_eq(struct labels a, struct labels b)
+{
+	size_t i;
+
+	if (a.n != b.n)
+		return false;
+	for (i = 0; i < a.n; i++)
+		if (!str_eq(a.v[i].name, b.v[i].name) || !str_eq(a.v[i].value, b.v[i].value))
+			return false;
+	return true;
+}
+
+/* Each string's hash is the seed of the next, so where one ends and the next begins counts. */
+uint64_t labels_hash(struct labels ls)
+{
+	uint64_t h = ls.n;
+	size_t i;
+
+	for (i = 0; i < ls.n; i++) {
+		h = hash_bytes(ls.v[i].name.ptr, ls.v[i].name.len, h);
+		h = hash_bytes(ls.v[i].value.ptr, ls.v[i].value.len, h);
+	}
+	return h;
+}
+
+/* What may stand bare in front of the braces. */
+static bool is_bare_name(struct str s)
+{
+	size_t i;
+
+	for (i = 0; i < s.len; i++) {
+		char c = s.ptr[i];
+
+		if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == ':' ||
+			    (i > 0 && c >= '0' && c <= '9')))
+			return false;
+	}
+	return s.len > 0;
+}
+
+static void add_name(struct buf *out, struct str name)
+{
+	if (label_name_valid(name))
+		buf_add_str(out, name);
+	else
+		buf_add_quoted(out, name);
+}
+
+void labels_print(struct buf *out, struct labels ls)
+{
+	struct str name = labels_get(ls, STR(LABEL_NAME));
+	bool bare = is_bare_name(name), first = true;
+	size_t i;
+
+	if (bare)
+		buf_add_str(out, name);
+	if (bare && ls.n == 1)
+		return;
+	buf_add_char(out, '{');
+	for (i = 0; i < ls.n; i++) {
+		if (bare && str_is(ls.v[i].name, LABEL_NAME))
+			continue;
+		if (!first)
+			buf_add_cstr(out, ", ");
+		first = false;
+		add_name(out, ls.v[i].name);
+		buf_add_char(out, '=');
+		buf_add_quoted(out, ls.v[i].value);
+	}
+	buf_add_char(out, '}');
+}
+
+/* One allocation for all bytes and one for the array. */
+struct labels labels_dup(struct arena *a, struct labels ls)
+{
+	struct label *v;
+	size_t i, bytes = 0;
+	char *p;
+
+	if (!ls.n)
+		return (struct labels){ NULL, 0 };
+	for (i = 0; i < ls.n; i++)
+		bytes += ls.v[i].name.len + ls.v[i].value.len;
+	v = arena_alloc_raw(a, ls.n, sizeof(*v));
+	p = arena_alloc_raw(a, bytes, 1);
+	if (!v || !p)
+		return (struct labels){ NULL, ls.n };
+	for (i = 0; i < ls.n; i++) {
+		const struct label *l = &ls.v[i];
+
+		v[i].name = (struct str){ memcpy(p, l->name.ptr, l->name.len), l->name.len };
+		p += l->name.len;
+		v[i].value = (struct str){ memcpy(p, l->value.ptr, l->value.len), l->value.len };
+		p += l->value.len;
+	}
+	return (struct labels){ v, ls.n };
+}
+
+void labels_encode(struct buf *out, struct labels ls)
+{
+	size_t i;
+
+	buf_add_varint(out, ls.n);
+	for (i = 0; i < ls.n; i++) {
+		buf_add_lenstr(out, ls.v[i].name);
+		buf_add_lenstr(out, ls.v[i].value);
+	}
+}
+
+/* What comes back is a set as the type promises, or an error: the bytes may come from a damaged disk. */
+enum err_code labels_decode(struct arena *a, struct cursor *in, struct labels *out, struct err *err)
+{
+	uint64_t n = cursor_varint(in), i;
+	struct labels ls = { NULL, 0 };
+	struct label *v;
+
+	if (in->bad || n > cursor_left(in) / 3) /* a label takes two lengths and a byte of value at least */
+		return err_set(err, ERR_CORRUPT, "labels: cut short");
+	v = arena_alloc_raw(a, n, sizeof(*v));
+	if (!v)
+		return arena_fail(a, "labels", err);
+	for (i = 0; i < n; i++) {
+		v[i].name = cursor_lenstr(in);
+		v[i].value = cursor_lenstr(in);
+		if (in->bad)
+			return err_set(err, ERR_CORRUPT, "labels: cut short");
+		if (!v[i].value.len)
+			return err_set(err, ERR_CORRUPT, "labels: empty value of %s", QUOTED(v[i].name));
+		if (i && str_cmp(v[i - 1].name, v[i].name) >= 0)
+			return err_set(err, ERR_CORRUPT, "labels: %s after %s", QUOTED(v[i].name),
+				QUOTED(v[i - 1].name));
+	}
+	ls = labels_dup(a, (struct labels){ v, n });
+	if (n && !ls.v)
+		return arena_fail(a, "labels", err);
+	*out = ls;
+	return ERR_OK;
+}
+
+bool label_name_valid(struct str name)
+{
+	return is_bare_name(name) && !memchr(name.ptr, ':', name.len);
+}
+
+bool label_value_valid(struct str value)
+{
+	return str_is_utf8(value);
+}
+
+void labels_builder_init(struct labels_builder *b, struct arena *a, struct labels base)
+{
+	*b = (struct labels_builder){ .arena = a, .cap = base.n + 8 };
+	b->v = arena_alloc_raw(a, b->cap, sizeof(*b->v));
+	if (!b->v) {
+		b->failed = true;
+		b->cap = 0;
+		return;
+	}
+	if (base.n)
+		memcpy(b->v, base.v, base.n * sizeof(*b->v));
+	b->n = base.n;
+}
+
+static bool builder_grow(struct labels_builder *b)
+{
+	size_t cap = b->cap * 2;
+	struct label *v = b->failed ? NULL : arena_alloc_raw(b->arena, cap, sizeof(*v));
+
+	if (!v) {
+		b->failed = true;
+		return false;
+	}
+	memcpy(v, b->v, b->n * sizeof(*v));
+	b->v = v;
+	b->cap = cap;
+	return true;
+}
+
+void labels_builder_set(struct labels_builder *b, struct str name, struct str value)
+{
+	size_t i;
+
+	if (!value.len) {
+		labels_builder_del(b, name);
+		return;
+	}
+	i = lower_bound(b->v, b->n, name);
+	if (i < b->n && str_eq(b->v[i].name, name)) {
+		b->v[i].value = value;
+		return;
+	}
+	if (b->n == b->cap && !builder_grow(b))
+		return;
+	memmove(b->v + i + 1, b->v + i, (b->n - i) * sizeof(*b->v));
+	b->v[i] = (struct label){ name, value };
+	b->n++;
+}
+
+void labels_builder_del(struct labels_builder *b, struct str name)
+{
+	size_t i = lower_bound(b->v, b->n, name);
+
+	if (i == b->n || !str_eq(b->v[i].name, name))
+		return;
+	b->n--;
+	memmove(b->v + i, b->v + i + 1, (b->n - i) * sizeof(*b->v));
+}
+
+struct str labels_builder_get(const struct labels_builder *b, struct str name)
+{
+	return labels_get((struct labels){ b->v, b->n }, name);
+}
+
+enum err_code labels_builder_build(struct labels_builder *b, struct labels *out, struct err *err)
+{
+	struct label *v;
+
+	if (b->failed)
+		return arena_fail(b->arena, "labels", err);
+	v = arena_alloc_raw(b->arena, b->n, sizeof(*v));
+	if (!v)
+		return arena_fail(b->arena, "labels", err);
+	if (b->n)
+		memcpy(v, b->v, b->n * sizeof(*v));
+	*out = (struct labels){ v, b->n };
+	return ERR_OK;
+}

@@ -1,0 +1,56 @@
+#include "base/labels.h"
+#include "base/quote.h"
+
+const char *match_op_name(enum match_op op)
+{
+	static const char *const names[] = {
+		[MATCH_EQ] = "=", [MATCH_NE] = "!=", [MATCH_RE] = "=~", [MATCH_NRE] = "!~"
+	};
+
+	return names[op];
+}
+
+enum err_code matcher_init(struct matcher *m, enum match_op op, struct str name, struct str value,
+	struct err *err)
+{
+	*m = (struct matcher){ .op = op, .name = name, .value = value };
+	if (op != MATCH_RE && op != MATCH_NRE)
+		return ERR_OK;
+	return regex_compile(value, REGEX_ANCHORED, &m->re, err);
+}
+
+void matcher_release(struct matcher *m)
+{
+	regex_free(m->re);
+	m->re = NULL;
+}
+
+bool matcher_test(const struct matcher *m, struct str value)
+{
+	switch (m->op) {
+	case MATCH_EQ:
+		return str_eq(value, m->value);
+	case MATCH_NE:
+		return !str_eq(value, m->value);
+	case MATCH_RE:
+		return regex_match(m->re, value);
+	case MATCH_NRE:
+		return !regex_match(m->re, value);
+	}
+	return false;
+}
+
+bool matcher_test_labels(const struct matcher *m, struct labels ls)
+{
+	return matcher_test(m, labels_get(ls, m->name));
+}
+
+void matcher_print(struct buf *out, const struct matcher *m)
+{
+	if (label_name_valid(m->name))
+		buf_add_str(out, m->name);
+	else
+		buf_add_quoted(out, m->name);
+	buf_add_cstr(out, match_op_name(m->op));
+	buf_add_quoted(out, m->value);
+}

@@ -1,0 +1,191 @@
+extern "C" {
+#include "base/regex.h"
+}
+
+#include <algorithm>
+#include <new>
+#include <string>
+#include <vector>
+
+#include <re2/re2.h>
+
+#define PATTERN_MAX_LONG (64u << 10) /* bytes, with REGEX_LONG */
+#define PROGRAM_MAX (8 << 20)        /* bytes RE2 may use for program and caches of one pattern */
+
+struct regex {
+	regex(const re2::StringPiece &pattern, const re2::RE2::Options &options) : re(pattern, options) {}
+	re2::RE2 re;
+	re2::RE2::Anchor anchor;
+	/*
+	 * When the pattern is an anchored alternation of literals, as most matchers of dashboards are
+	 * (job=~"a|b|c"), the literals, sorted; matching is then a look-up.
+	 */
+	bool literal;
+	std::vector<std::string> literals;
+};
+
+static bool is_meta(char c)
+{
+	return memchr("\\.+*?()|[]{}^$", c, 14) != nullptr;
+}
+
+/*
+ * Splits a pattern of literal alternatives, "a|b\\.c" or the same in one pair of parentheses. False when
+ * there is anything else in it. The pattern is one that RE2 has accepted.
+ */
+static bool split_literals(struct str p, std::vector<std::string> *out)
+{
+	std::string one;
+
+	if (p.len >= 2 && p.ptr[0] == '(' && p.ptr[p.len - 1] == ')')
+		p = (struct str){ p.ptr + 1, p.len - 2 };
+	for (size_t i = 0; i < p.len; i++) {
+		char c = p.ptr[i];
+
+		if (c == '|') {
+			out->push_back(one);
+			one.clear();
+			continue;
+		}
+		if (c == '\\') { /* a backslash before punctuation takes its meaning away */
+			if (i + 1 == p.len || !memchr("\\.+*?()|[]{}^$-/:", p.ptr[i + 1], 17))
+				return false;
+			c = p.ptr[++i];
+		} else if (is_meta(c)) {
+			return false;
+		}
+		one.push_back(c);
+	}
+	out->push_back(one);
+	std::sort(out->begin(), out->end());
+	return true;
+}
+
+extern "C" enum err_code regex_compile(struct str pattern, unsigned flags, struct regex **out, struct err *err)
+{
+	size_t max = flags & REGEX_LONG ? PATTERN_MAX_LONG : REGEX_PATTERN_MAX;
+	re2::RE2::Options options(re2::RE2::Quiet);
+	struct regex *re;
+
+	if (pattern.len > max)
+		return err_set(err, ERR_LIMIT, "regular expression is %zu bytes, limit %zu", pattern.len, max);
+	options.set_max_mem(PROGRAM_MAX);
+	/* Anchoring is asked of the match, not written around the pattern: "a)(b" stays an error. */
+	options.set_dot_nl(flags & REGEX_ANCHORED);
+	re = new (std::nothrow) regex(re2::StringPiece(pattern.len ? pattern.ptr : "", pattern.len), options);
+	if (!re)
+		return err_set(err, ERR_NOMEM, "regular expression: out of memory");
+	if (!re->re.ok()) {
+		enum err_code rc = re->re.error_code() == re2::RE2::ErrorPatternTooLarge ?
+			ERR_LIMIT : ERR_INVALID;
+
+		err_set(err, rc, "error parsing regexp: %s", re->re.error().c_str());
+		delete re;
+		return rc;
+	}
+	re->anchor = flags & REGEX_ANCHORED ? re2::RE2::ANCHOR_BOTH : re2::RE2::UNANCHORED;
+	re->literal = (flags & REGEX_ANCHORED) && split_literals(pattern, &re->literals);
+	*out = re;
+	return ERR_OK;
+}
+
+extern "C" void regex_free(struct regex *re)
+{
+	delete re;
+}
+
+static re2::StringPiece piece(struct str s)
+{
+	return re2::StringPiece(s.len ? s.ptr : "", s.len);
+}
+
+static bool has_literal(const struct regex *re, struct str text)
+{
+	re2::StringPiece want = piece(text);
+	auto at = std::lower_bound(re->literals.begin(), re->literals.end(), want,
+		[](const std::string &a, const re2::StringPiece &b) { return re2::StringPiece(a) < b; });
+
+	return at != re->literals.end() && re2::StringPiece(*at) == want;
+}
+
+extern "C" bool regex_match(const struct regex *re, struct str text)
+{
+	if (re->literal)
+		return has_literal(re, text);
+	return re->re.Match(piece(text), 0, text.len, re->anchor, nullptr, 0);
+}
+
+extern "C" bool regex_groups(const struct regex *re, struct str text, struct str group[REGEX_GROUPS_MAX])
+{
+	re2::StringPiece found[REGEX_GROUPS_MAX];
+	int n = std::min(re->re.NumberOfCapturingGroups() + 1, REGEX_GROUPS_MAX);
+	bool matched = re->re.Match(piece(text), 0, text.len, re->anchor, found, n);
+
+	for (int i = 0; i < REGEX_GROUPS_MAX; i++) {
+		group[i].ptr = matched && i < n ? found[i].data() : nullptr;
+		group[i].len = group[i].ptr ? found[i].size() : 0;
+	}
+	return matched;
+}
+
+extern "C" int regex_group_count(const struct regex *re)
+{
+	return re->re.NumberOfCapturingGroups();
+}
+
+extern "C" int regex_group_index(const struct regex *re, struct str name)
+{
+	const auto &names = re->re.NamedCapturingGroups();
+	auto at = names.find(std::string(name.len ? name.ptr : "", name.len));
+
+	return at == names.end() ? -1 : at->second;
+}
+
+static bool is_word(char c)
+{
+	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
+		(unsigned char)c >= 0x80; /* letters of other alphabets belong to the name */
+}
+
+/* The group a reference names, or -1. "1" and "12" are numbers, "01" and "1x" are names. */
+static int reference_index(const struct regex *re, struct str name)
+{
+	uint64_t v;
+
+	if (str_to_u64(name, &v) && (name.len == 1 || name.ptr[0] != '0'))
+		return v < REGEX_GROUPS_MAX ? (int)v : -1;
+	return regex_group_index(re, name);
+}
+
+extern "C" void regex_expand(const struct regex *re, struct str replacement,
+	const struct str group[REGEX_GROUPS_MAX], struct buf *out)
+{
+	struct str r = replacement, name;
+	size_t i, brace, end;
+	int at;
+
+	for (i = 0; i < r.len;) {
+		if (r.ptr[i] != '$') {
+			buf_add_char(out, r.ptr[i++]);
+			continue;
+		}
+		i++;
+		if (i < r.len && r.ptr[i] == '$') {
+			buf_add_char(out, '$');
+			i++;
+			continue;
+		}
+		brace = i < r.len && r.ptr[i] == '{';
+		for (end = i + brace; end < r.len && is_word(r.ptr[end]); end++)
+			;
+		name = (struct str){ r.ptr + i + brace, end - i - brace };
+		if (name.len == 0 || (brace && (end == r.len || r.ptr[end] != '}'))) {
+			buf_add_char(out, '$'); /* not a reference: stands for itself */
+			continue;
+		}
+		i = end + brace;
+		at = reference_index(re, name);
+		if (at >= 0 && at < REGEX_GROUPS_MAX && group[at].ptr)
+			buf_add_str(out, group[at]);
+	}
+}
