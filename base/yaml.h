@@ -31,10 +31,13 @@ struct yaml_node {
 	size_t n;                       /* number of children */
 };
 
+/* An empty file gives a null node; more than one document is ERR_INVALID. `file` is copied. */
 MUST_CHECK enum err_code yaml_parse(struct arena *a, const char *file, struct str text, struct yaml_node **out,
 	struct err *err);
 struct yaml_node *yaml_get(const struct yaml_node *mapping, const char *key); /* NULL when missing */
 bool yaml_is_null(const struct yaml_node *n); /* NULL, empty plain, ~, null */
+/* What the node is, for messages: "!!str" "!!int" "!!float" "!!bool" "!!null" "!!seq" "!!map". */
+const char *yaml_tag(const struct yaml_node *n);
 /* err_set with "FILE:LINE:COLUMN: " in front. */
 enum err_code yaml_err(const struct yaml_node *n, struct err *err, enum err_code code, const char *fmt, ...)
 	PRINTF_LIKE(4, 5);
@@ -89,7 +92,14 @@ struct yaml_schema {
 	enum err_code (*check)(struct yaml_ctx *ctx, const struct yaml_node *n, void *out, struct err *err); /* after */
 };
 
-/* Strict: an unknown field is an error at its place. n may be NULL or null: the defaults stay. */
+/*
+ * Strict: an unknown field is an error at its place. *out is set to its defaults first (zero where the
+ * schema has none, its nested structs then to theirs). n may be NULL or null: the defaults stay, and
+ * `check` is not called. A field whose value is null counts as missing. A nested struct that is present
+ * starts from its own schema's `defaults`, or, without them, from what the outer ones left in it. A null
+ * item in a list of structs is an error, "empty or null <schema name> section"; in a list of strings it
+ * is "". Empty values of a string map are dropped.
+ */
 MUST_CHECK enum err_code yaml_decode(struct yaml_ctx *ctx, const struct yaml_schema *schema,
 	const struct yaml_node *n, void *out, struct err *err);
 
