@@ -43,3 +43,7 @@ fuzz-drivers: $(FUZZ_TESTS)
 fuzz: deps-test
 	@$(MAKE) --no-print-directory MODE=fuzz fuzz-drivers
 	@tests/fuzz/run.sh build/fuzz $(FUZZ_SECONDS)
+
+.PHONY: lint
+lint:
+	@tests/lint/run.sh

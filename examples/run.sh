@@ -1,0 +1,60 @@
+#!/bin/bash
+# Starts the demo fleet and the server that scrapes it; Ctrl-C ends all. Called by `make run`.
+#   examples/run.sh BUILD    with BUILD/epimetheus there; EPI_LISTEN=host:port, EPI_DATA=dir,
+#   EPI_REGRESSION=name (which function of v2 costs more; see `shop --list-regressions`)
+set -eu
+cd "$(dirname "$0")/.."
+build=${1:-build}
+listen=${EPI_LISTEN:-127.0.0.1:7272}
+data=${EPI_DATA:-$build/data}
+targets=build/demo-targets.json
+config=examples/epimetheus.yml
+mkdir -p build "$data"
+children=()
+
+stop() {
+	trap - EXIT INT TERM
+	[ ${#children[@]} = 0 ] || kill "${children[@]}" 2>/dev/null || true
+	wait
+}
+trap stop EXIT
+trap 'exit 0' INT TERM
+
+# A port that nobody has is chosen by the program itself and printed.
+start_demo() { # version, arguments
+	local version=$1 out=build/demo-$1.port
+	shift
+	: >"$out"
+	build/demo --listen=127.0.0.1:0 --print-port --version-label="$version" "$@" >"$out" 2>build/demo-"$version".log &
+	children+=($!)
+	for _ in $(seq 100); do
+		[ -s "$out" ] && break
+		sleep 0.1
+	done
+	head -n 1 "$out" | grep -oE '[0-9]+$'
+}
+
+echo '[]' >"$targets"
+if command -v go >/dev/null && (cd examples/demo && go build -o ../../build/demo .); then
+	start_demo v1 --regression=none >build/demo-v1.addr
+	start_demo v2 ${EPI_REGRESSION:+--regression="$EPI_REGRESSION"} >build/demo-v2.addr
+	cat >"$targets.tmp" <<-END
+	[{"targets": ["127.0.0.1:$(cat build/demo-v1.addr)"], "labels": {"version": "v1", "service": "shop"}},
+	 {"targets": ["127.0.0.1:$(cat build/demo-v2.addr)"], "labels": {"version": "v2", "service": "shop"}}]
+	END
+	mv "$targets.tmp" "$targets"
+else
+	echo "No Go here: the demo fleet is left out, the server scrapes itself." >&2
+fi
+
+if [ "$listen" != 127.0.0.1:7272 ]; then
+	config=build/run.yml
+	sed -e "s|localhost:7272|$listen|" -e "s|\.\./build/|$PWD/build/|" examples/epimetheus.yml >"$config"
+fi
+echo
+echo "  Epimetheus on http://$listen/   (first flame graph in about 10 seconds; Ctrl-C stops)"
+echo
+"$build/epimetheus" --config.file="$config" --storage.tsdb.path="$data" --web.listen-address="$listen" \
+	--web.enable-lifecycle &
+children+=($!)
+wait $!

@@ -1,0 +1,19 @@
+# Files of at most 600 lines, functions of at most 80: counted from the line of the opening brace in the first
+# column to the closing one.
+FNR == 1 {
+	if (file != "" && lines > 600)
+		print file ":1: " lines " lines"
+	file = FILENAME
+	start = 0
+}
+{ lines = FNR }
+/^\{/ { start = FNR }
+/^\}/ {
+	if (start && FNR - start > 80)
+		print FILENAME ":" start ": function of " FNR - start " lines"
+	start = 0
+}
+END {
+	if (lines > 600)
+		print file ":1: " lines " lines"
+}

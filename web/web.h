@@ -1,0 +1,58 @@
+/*
+ * Web: the HTTP server of Epimetheus: the API, the page, health, metrics, the profile of itself.
+ *
+ * One MHD daemon receives; a pool of workers answers (web/server.c). What the server may do to others is off
+ * unless its flag is given: reload and quit, admin calls, ingest.
+ *
+ * Errors:    ERR_UNAVAILABLE (address in use), ERR_INVALID (web configuration, with file:line:column).
+ * Ownership: what the options point to must outlive the server.
+ * Threads:   open and close from one thread; set_ready from any; the callbacks are called from workers.
+ */
+#ifndef WEB_WEB_H
+#define WEB_WEB_H
+
+#include "base/flags.h"
+#include "promql/engine.h"
+#include "scrape/manager.h"
+
+struct web;
+
+struct web_options {
+	const char *listen_address; /* "0.0.0.0:7272", "[::1]:7272", ":7272" */
+	const char *external_url;   /* NULL or "": derived from the listen address */
+	const char *route_prefix;   /* NULL: the path of external_url */
+	const char *config_file;    /* --web.config.file; NULL or "": plain HTTP, no users */
+	const char *cors_origin;    /* anchored regular expression, ".*" */
+	uint64_t connections_max;   /* 512 */
+	int64_t read_timeout_ns;    /* a whole request, and an idle connection: 5m */
+	bool enable_lifecycle, enable_admin_api, enable_ingest;
+
+	struct db *db;
+	struct engine *engine;
+	struct scrape_manager *manager;
+	const struct flag *flags; /* for /api/v1/status/flags */
+	size_t flags_n;
+
+	void *ctx; /* of the callbacks */
+	/* Reads the configuration again; an error changes nothing and its message is the answer. */
+	enum err_code (*reload)(void *ctx, struct err *err);
+	void (*quit)(void *ctx);
+	/* The configuration in force, referenced for the caller (config_unref). */
+	struct config *(*config)(void *ctx);
+	/* Last reload: ok and when, for metrics and runtimeinfo. */
+	void (*reload_state)(void *ctx, bool *ok, int64_t *at_ns);
+};
+
+MUST_CHECK enum err_code web_open(const struct web_options *o, struct web **out, struct err *err);
+void web_set_ready(struct web *w, bool ready);
+/* The port that is listened on (for ":0"), and scheme "http" or "https" and prefix as in force. */
+unsigned web_port(const struct web *w);
+const char *web_scheme(const struct web *w);
+const char *web_prefix(const struct web *w); /* "" or "/x" */
+/* Stops taking requests, lets running ones end for up to 5 s, cancels the rest. NULL is fine. */
+void web_close(struct web *w);
+
+/* Checks a web configuration file; for `epitool check web-config`. */
+MUST_CHECK enum err_code web_config_check(const char *path, struct err *err);
+
+#endif
