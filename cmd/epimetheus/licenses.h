@@ -1,0 +1,11 @@
+/*
+ * The licences of everything that is linked into the programs or embedded in the page.
+ */
+#ifndef CMD_EPIMETHEUS_LICENSES_H
+#define CMD_EPIMETHEUS_LICENSES_H
+
+#include "base/str.h"
+
+void licenses_print(struct buf *out);
+
+#endif

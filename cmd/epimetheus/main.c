@@ -1,0 +1,116 @@
+/*
+ * The server: flags, configuration, database, engine, web, scraping, in the order in which each needs the
+ * one before; then the main thread waits for signals. All threads but this one have signals blocked.
+ *
+ * Exit codes as Prometheus: 0 after an orderly end, 2 for a bad configuration or command line, 1 for what
+ * the system refused (port in use, data directory locked).
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "cmd/epimetheus/licenses.h"
+#include "cmd/epimetheus/options.h"
+#include "cmd/epimetheus/server.h"
+#include "web/selfprofile.h"
+
+#define EXIT_SYSTEM 1
+#define EXIT_CONFIG 2
+
+static void print(struct buf *text, FILE *to)
+{
+	fwrite(text->ptr, 1, text->len, to);
+	buf_release(text);
+}
+
+/* What ends before anything is opened: --help, --version, --licenses. True when it was one of them. */
+static bool answered(const struct options *o)
+{
+	struct buf text = { 0 };
+
+	if (o->help)
+		options_print_help(&text, o);
+	else if (o->version)
+		buf_printf(&text, "epimetheus, version %s%s%s\n", EPI_VERSION,
+			EPI_REVISION[0] ? " (revision " EPI_REVISION : "", EPI_REVISION[0] ? ")" : "");
+	else if (o->licenses)
+		licenses_print(&text);
+	else
+		return false;
+	print(&text, stdout);
+	return true;
+}
+
+static enum err_code set_log(const struct options *o, struct err *err)
+{
+	enum log_level level = LOG_INFO;
+	enum log_format format = LOG_LOGFMT;
+	enum err_code rc;
+
+	if ((rc = log_level_parse(str_of(o->log_level), &level, err)))
+		return rc;
+	if ((rc = log_format_parse(str_of(o->log_format), &format, err)))
+		return rc;
+	log_set(level, format);
+	return ERR_OK;
+}
+
+static void block_signals(sigset_t *set)
+{
+	sigemptyset(set);
+	sigaddset(set, SIGTERM);
+	sigaddset(set, SIGINT);
+	sigaddset(set, SIGHUP);
+	pthread_sigmask(SIG_BLOCK, set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+}
+
+/* Until SIGTERM, SIGINT or a quit over HTTP (which sends SIGTERM to this process). */
+static void wait_for_end(struct server *s, const sigset_t *set)
+{
+	struct err err;
+	int sig;
+
+	for (;;) {
+		if (sigwait(set, &sig))
+			continue;
+		if (sig != SIGHUP) {
+			log_info("main", "received a signal, ending", LOG_S("signal", strsignal(sig)));
+			return;
+		}
+		if (server_reload(s, &err))
+			log_error("main", "reload failed, the old configuration stays", LOG_E(&err));
+	}
+}
+
+int main(int argc, char **argv)
+{
+	struct options o;
+	struct server *s;
+	struct err err = { 0 };
+	enum err_code rc;
+	sigset_t set;
+
+	if (options_parse(&o, argc, argv, &err) || set_log(&o, &err)) {
+		fprintf(stderr, "epimetheus: error: %s\n", err.msg);
+		return EXIT_CONFIG;
+	}
+	if (answered(&o))
+		return 0;
+	block_signals(&set);
+	selfprofile_init();
+	log_info("main", "starting", LOG_S("version", EPI_VERSION), LOG_I("pid", getpid()));
+	rc = server_open(&o, &s, &err);
+	if (rc) {
+		log_error("main", "cannot start", LOG_E(&err));
+		return rc == ERR_INVALID || rc == ERR_LIMIT || rc == ERR_NOT_FOUND ? EXIT_CONFIG :
+										      EXIT_SYSTEM;
+	}
+	wait_for_end(s, &set);
+	server_close(s);
+	log_info("main", "ended");
+	return 0;
+}

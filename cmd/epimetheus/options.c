@@ -1,0 +1,80 @@
+#include "cmd/epimetheus/options.h"
+
+static struct options opt;
+
+/* clang-format off */
+static struct flag table[] = {
+	{ "config.file", FLAG_STRING, &opt.config_file, "epimetheus.yml", "Configuration file." },
+	{ "web.listen-address", FLAG_STRING, &opt.listen_address, "0.0.0.0:7272",
+		"Address to listen on for the page and the API." },
+	{ "web.external-url", FLAG_STRING, &opt.external_url, "",
+		"URL under which this server is reached from outside, for links back to it." },
+	{ "web.route-prefix", FLAG_STRING, &opt.route_prefix, NULL,
+		"Prefix of all paths; default: the path of --web.external-url." },
+	{ "web.config.file", FLAG_STRING, &opt.web_config_file, "",
+		"File with TLS settings and users." },
+	{ "web.enable-lifecycle", FLAG_BOOL, &opt.enable_lifecycle, NULL,
+		"Serve /-/reload and /-/quit." },
+	{ "web.enable-admin-api", FLAG_BOOL, &opt.enable_admin_api, NULL, "Serve /api/v1/admin." },
+	{ "web.enable-ingest", FLAG_BOOL, &opt.enable_ingest, NULL,
+		"Serve POST /api/v1/ingest." },
+	{ "web.cors.origin", FLAG_STRING, &opt.cors_origin, ".*",
+		"Regular expression for origins that may read the API, anchored." },
+	{ "web.max-connections", FLAG_UINT, &opt.connections_max, "512", "Connections at once." },
+	{ "web.read-timeout", FLAG_DURATION, &opt.read_timeout_ns, "5m",
+		"Time for a whole request to come, and for an idle connection." },
+	{ "storage.tsdb.path", FLAG_STRING, &opt.data_dir, "data/", "Directory of the database." },
+	{ "storage.tsdb.retention.time", FLAG_DURATION, &opt.retention_ns, "15d",
+		"How long profiles are kept; 0: for ever." },
+	{ "storage.tsdb.retention.size", FLAG_BYTES, &opt.retention_bytes, NULL,
+		"Bytes the database may take, a unit is required (10GB); default: no limit." },
+	{ "storage.tsdb.window", FLAG_DURATION, &opt.window_ns, "2h", "Length of one head window." },
+	{ "storage.tsdb.free-reserve", FLAG_BYTES, &opt.free_bytes_reserve, "256MiB",
+		"Free disk space below which nothing more is taken in." },
+	{ "query.timeout", FLAG_DURATION, &opt.query_timeout_ns, "2m", "Time a query may take." },
+	{ "query.max-concurrency", FLAG_UINT, &opt.concurrency_max, "20", "Queries at once." },
+	{ "query.max-samples", FLAG_UINT, &opt.samples_max, "2000000000",
+		"Samples one query may add up." },
+	{ "query.max-memory", FLAG_BYTES, &opt.query_memory_max, "1GiB", "Memory one query may use." },
+	{ "query.lookback-delta", FLAG_DURATION, &opt.lookback_ns, "5m",
+		"How far back the latest profile of a series is looked for." },
+	{ "log.level", FLAG_STRING, &opt.log_level, "info", "debug, info, warn or error." },
+	{ "log.format", FLAG_STRING, &opt.log_format, "logfmt", "logfmt or json." },
+	{ "licenses", FLAG_BOOL, &opt.licenses, NULL, "Show the licences of what is linked in." },
+};
+/* clang-format on */
+
+#define TABLE_N (sizeof(table) / sizeof(table[0]))
+
+enum err_code options_parse(struct options *o, int argc, char **argv, struct err *err)
+{
+	const char *args[1];
+	size_t args_n;
+	enum err_code rc;
+
+	rc = flags_parse(table, TABLE_N, argc, argv, args, 1, &args_n, &opt.help, &opt.version, err);
+	if (rc)
+		return rc;
+	if (args_n)
+		return err_set(err, ERR_INVALID, "unexpected argument '%s'", args[0]);
+	opt.flags = table;
+	opt.flags_n = TABLE_N;
+	*o = opt;
+	return ERR_OK;
+}
+
+void options_print_help(struct buf *out, const struct options *o)
+{
+	(void)o;
+	flags_print_help(out, "epimetheus",
+		"Continuous profiling server: scrapes pprof targets, keeps every profile, answers queries.",
+		table, TABLE_N);
+}
+
+bool options_has_config_file(const struct options *o)
+{
+	for (size_t i = 0; i < o->flags_n; i++)
+		if (o->flags[i].value == &opt.config_file)
+			return o->flags[i].set;
+	return false;
+}

@@ -1,0 +1,34 @@
+/*
+ * The command line of the server as a table, in Prometheus's names.
+ */
+#ifndef CMD_EPIMETHEUS_OPTIONS_H
+#define CMD_EPIMETHEUS_OPTIONS_H
+
+#include "base/flags.h"
+#include "base/log.h"
+
+struct options {
+	const char *config_file;
+	const char *listen_address, *external_url, *route_prefix, *web_config_file, *cors_origin;
+	uint64_t connections_max;
+	int64_t read_timeout_ns;
+	bool enable_lifecycle, enable_admin_api, enable_ingest;
+	const char *data_dir;
+	int64_t retention_ns, window_ns;
+	uint64_t retention_bytes, free_bytes_reserve;
+	int64_t query_timeout_ns, lookback_ns;
+	uint64_t concurrency_max, samples_max, query_memory_max;
+	const char *log_level, *log_format;
+	bool licenses;
+
+	struct flag *flags; /* the table, filled in */
+	size_t flags_n;
+	bool help, version;
+};
+
+MUST_CHECK enum err_code options_parse(struct options *o, int argc, char **argv, struct err *err);
+void options_print_help(struct buf *out, const struct options *o);
+/* Whether --config.file was given. */
+bool options_has_config_file(const struct options *o);
+
+#endif

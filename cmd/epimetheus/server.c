@@ -1,0 +1,271 @@
+#include "cmd/epimetheus/server.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/metrics.h"
+#include "base/thread.h"
+#include "cmd/epimetheus/sink.h"
+#include "promql/engine.h"
+#include "scrape/manager.h"
+#include "web/web.h"
+
+METRIC_GAUGE(reload_ok, "epimetheus_config_last_reload_successful",
+	"Whether the last attempt to read the configuration went well.", NULL);
+METRIC_GAUGE(reload_time, "epimetheus_config_last_reload_success_timestamp_seconds",
+	"When the configuration in force was read.", NULL);
+
+struct server {
+	struct options o;
+	bool builtin; /* no configuration file: the built-in one */
+	struct db *db;
+	struct db_sink sink;
+	struct engine *engine;
+	struct scrape_manager *manager;
+	struct web *web;
+	struct mutex reload_lock; /* one reload at a time */
+	struct mutex lock;        /* guards config, config_ok, config_at_ns */
+	struct config *config;
+	bool config_ok;
+	int64_t config_at_ns;
+};
+
+/* How this server reaches itself: a wildcard address is one of its own. */
+static void own_address(const struct server *s, struct buf *out)
+{
+	struct str address = str_of(s->o.listen_address), host;
+	size_t n = address.len;
+
+	while (n && address.ptr[n - 1] != ':')
+		n--;
+	host = (struct str){ address.ptr, n ? n - 1 : 0 };
+	if (!host.len || str_is(host, "0.0.0.0") || str_is(host, "[::]") || str_is(host, "::"))
+		host = STR("localhost");
+	buf_printf(out, STR_FMT ":%u", STR_ARG(host), web_port(s->web));
+	buf_add_char(out, '\0');
+}
+
+static enum err_code load_builtin(const struct server *s, struct config **out, struct err *err)
+{
+	struct buf text = { 0 }, address = { 0 };
+	enum err_code rc;
+
+	own_address(s, &address);
+	if (!buf_failed(&address))
+		config_builtin_text(&text, web_scheme(s->web), address.ptr, web_prefix(s->web));
+	if (buf_failed(&address) || buf_failed(&text))
+		rc = err_set(err, ERR_NOMEM, "built-in configuration: out of memory");
+	else
+		rc = config_load_text("built-in configuration", STR("."), buf_str(&text), out, err);
+	buf_release(&text);
+	buf_release(&address);
+	return rc;
+}
+
+static enum err_code load(const struct server *s, struct config **out, struct err *err)
+{
+	if (s->builtin)
+		return load_builtin(s, out, err);
+	return config_load_file(s->o.config_file, out, err);
+}
+
+static enum err_code load_and_apply(struct server *s, struct err *err)
+{
+	struct config *fresh = NULL, *old;
+	enum err_code rc;
+
+	mutex_lock(&s->reload_lock);
+	if (!(rc = load(s, &fresh, err)))
+		rc = scrape_manager_apply(s->manager, fresh, err);
+	mutex_lock(&s->lock);
+	s->config_ok = rc == ERR_OK;
+	if (!rc) {
+		old = s->config;
+		s->config = fresh;
+		s->config_at_ns = clock_now_ns();
+		metric_set(&reload_time, NULL, (double)s->config_at_ns / 1e9);
+		fresh = old;
+	}
+	mutex_unlock(&s->lock);
+	metric_set(&reload_ok, NULL, rc == ERR_OK);
+	config_unref(fresh);
+	mutex_unlock(&s->reload_lock);
+	if (!rc)
+		log_info("main", "configuration in force",
+			LOG_S("file", s->builtin ? "built-in" : s->o.config_file));
+	return rc;
+}
+
+enum err_code server_reload(struct server *s, struct err *err)
+{
+	return load_and_apply(s, err);
+}
+
+/* ---- callbacks of the web server ---- */
+
+static enum err_code web_reload(void *ctx, struct err *err)
+{
+	enum err_code rc = server_reload(ctx, err);
+
+	if (rc)
+		log_error("main", "reload failed, the old configuration stays", LOG_E(err));
+	return rc;
+}
+
+static void web_quit(void *ctx)
+{
+	(void)ctx;
+	kill(getpid(), SIGTERM);
+}
+
+static struct config *web_config(void *ctx)
+{
+	struct server *s = ctx;
+	struct config *c;
+
+	mutex_lock(&s->lock);
+	c = s->config ? config_ref(s->config) : NULL;
+	mutex_unlock(&s->lock);
+	return c;
+}
+
+static void web_reload_state(void *ctx, bool *ok, int64_t *at_ns)
+{
+	struct server *s = ctx;
+
+	mutex_lock(&s->lock);
+	*ok = s->config_ok;
+	*at_ns = s->config_at_ns;
+	mutex_unlock(&s->lock);
+}
+
+/* ---- opening ---- */
+
+static enum err_code open_storage(struct server *s, struct err *err)
+{
+	const struct options *o = &s->o;
+	struct engine_options e = {
+		.timeout_ns = o->query_timeout_ns,
+		.lookback_ns = o->lookback_ns,
+		.concurrency_max = (unsigned)o->concurrency_max,
+		.samples_max = o->samples_max,
+		.memory_bytes_max = o->query_memory_max,
+	};
+	struct db_options d;
+	enum err_code rc;
+
+	db_options_default(&d);
+	d.dir = o->data_dir;
+	d.window_ns = o->window_ns;
+	d.retention_ns = o->retention_ns;
+	d.retention_bytes = o->retention_bytes;
+	d.free_bytes_reserve = o->free_bytes_reserve;
+	if ((rc = db_open(&d, &s->db, err)))
+		return rc == ERR_NOT_FOUND ? ERR_IO : rc;
+	db_sink_init(&s->sink, s->db);
+	e.db = s->db;
+	return engine_open(&e, &s->engine, err);
+}
+
+static enum err_code open_web(struct server *s, struct err *err)
+{
+	const struct options *o = &s->o;
+	const struct web_options w = {
+		.listen_address = o->listen_address,
+		.external_url = o->external_url,
+		.route_prefix = o->route_prefix,
+		.config_file = o->web_config_file,
+		.cors_origin = o->cors_origin,
+		.connections_max = o->connections_max,
+		.read_timeout_ns = o->read_timeout_ns,
+		.enable_lifecycle = o->enable_lifecycle,
+		.enable_admin_api = o->enable_admin_api,
+		.enable_ingest = o->enable_ingest,
+		.db = s->db,
+		.engine = s->engine,
+		.manager = s->manager,
+		.flags = o->flags,
+		.flags_n = o->flags_n,
+		.ctx = s,
+		.reload = web_reload,
+		.quit = web_quit,
+		.config = web_config,
+		.reload_state = web_reload_state,
+	};
+
+	return web_open(&w, &s->web, err);
+}
+
+/* A configuration that cannot be read is said before anything is opened. */
+static enum err_code check_config(struct server *s, struct err *err)
+{
+	struct config *c = NULL;
+	enum err_code rc;
+
+	s->builtin = !options_has_config_file(&s->o) && !fs_exists(s->o.config_file);
+	if (s->builtin) {
+		log_info("main", "no configuration file: the built-in one scrapes this server itself",
+			LOG_S("looked_for", s->o.config_file));
+		return ERR_OK;
+	}
+	rc = config_load_file(s->o.config_file, &c, err);
+	config_unref(c);
+	return rc;
+}
+
+enum err_code server_open(const struct options *o, struct server **out, struct err *err)
+{
+	struct scrape_manager_options m = { 0 };
+	struct server *s = calloc(1, sizeof(*s));
+	enum err_code rc;
+
+	if (!s)
+		return err_set(err, ERR_NOMEM, "server: out of memory");
+	s->o = *o;
+	mutex_init(&s->lock);
+	mutex_init(&s->reload_lock);
+	if ((rc = check_config(s, err)))
+		goto fail;
+	if ((rc = open_storage(s, err)))
+		goto fail;
+	m.sink = &s->sink.sink;
+	m.listen_address = o->listen_address;
+	m.external_url = o->external_url;
+	if ((rc = scrape_manager_open(&m, &s->manager, err)))
+		goto fail;
+	if ((rc = open_web(s, err)))
+		goto fail;
+	if ((rc = load_and_apply(s, err)))
+		goto fail;
+	web_set_ready(s->web, true);
+	log_info("main", "ready", LOG_S("scheme", web_scheme(s->web)), LOG_S("address", o->listen_address),
+		LOG_I("port", web_port(s->web)), LOG_S("prefix", web_prefix(s->web)));
+	*out = s;
+	return ERR_OK;
+fail:
+	server_close(s);
+	return rc;
+}
+
+/*
+ * Who uses a part is closed before it: requests look at scraping and queries, scraping writes to the
+ * database, which answers every acknowledgement before it is gone.
+ */
+void server_close(struct server *s)
+{
+	if (!s)
+		return;
+	if (s->web)
+		web_set_ready(s->web, false);
+	web_close(s->web);
+	scrape_manager_close(s->manager);
+	engine_close(s->engine);
+	db_close(s->db);
+	config_unref(s->config);
+	mutex_destroy(&s->lock);
+	mutex_destroy(&s->reload_lock);
+	free(s);
+}
