@@ -1,0 +1,17 @@
+/*
+ * Checker: types every node of a parsed query, and refuses what can have no meaning.
+ *
+ * What depends on stored data is left to the evaluator: whether a selector's name is one of
+ * profiles or of numeric series, whether units agree, whether a set has one element.
+ *
+ * Errors:  ERR_INVALID "1:6: flat() wants profiles, got costs"; *where as with parse_query.
+ * Threads: writes expr.types; call it once, before the query is shared.
+ */
+#ifndef PROMQL_CHECK_H
+#define PROMQL_CHECK_H
+
+#include "promql/parse.h"
+
+MUST_CHECK enum err_code check_query(struct parsed *q, struct query_error *where, struct err *err);
+
+#endif
