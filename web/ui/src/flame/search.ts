@@ -1,0 +1,42 @@
+// Search by regular expression over the names, once per name and not once per node.
+import type { Flame } from "./layout";
+
+export interface Matches {
+	/** By name index: 1 if it matches. */
+	byName: Uint8Array;
+	/** What the matched nodes hold, each stack once (the outermost match counts). */
+	total: number;
+	names: number;
+	nodes: number;
+}
+
+/** Upper case in the pattern makes it exact; a pattern without any ignores case. */
+export function compilePattern(text: string): RegExp {
+	return new RegExp(text, /[A-Z]/.test(text.replace(/\\./g, "")) ? "" : "i");
+}
+
+export function search(f: Flame, re: RegExp): Matches {
+	const byName = new Uint8Array(f.names.length);
+	let names = 0;
+	f.names.forEach((n, i) => {
+		if (re.test(n)) {
+			byName[i] = 1;
+			names++;
+		}
+	});
+	// The root is the whole, not a function.
+	const covered = new Uint8Array(f.count);
+	let total = 0;
+	let nodes = 0;
+	for (let i = 1; i < f.count; i++) {
+		const hit = byName[f.name[i]];
+		if (hit) nodes++;
+		if (covered[f.parent[i]]) {
+			covered[i] = 1;
+		} else if (hit) {
+			covered[i] = 1;
+			total += f.total[i];
+		}
+	}
+	return { byName, total, names, nodes };
+}

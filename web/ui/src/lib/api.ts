@@ -1,0 +1,174 @@
+// The client of the HTTP API. All paths are relative to the page's base, so a route prefix
+// needs nothing here.
+
+export type Labels = Record<string, string>;
+
+export interface Flamebearer {
+	format: "single" | "double";
+	names: string[];
+	levels: number[][];
+	numTicks: number;
+	maxSelf: number;
+	leftTicks?: number;
+	rightTicks?: number;
+}
+
+export interface ProfileElement {
+	metric: Labels;
+	type?: string;
+	unit: string;
+	total: number;
+	left_total?: number;
+	right_total?: number;
+	profiles: number;
+	flamebearer: Flamebearer;
+}
+
+export interface TopRow {
+	function: string;
+	flat: number;
+	flat_percent: number;
+	sum_percent: number;
+	cum: number;
+	cum_percent: number;
+}
+
+export interface TopElement { metric: Labels; unit: string; total: number; rows: TopRow[] }
+export interface VectorElement { metric: Labels; value: [number, string] }
+export interface MatrixElement { metric: Labels; values: [number, string][] }
+
+export type QueryData =
+	| { resultType: "profiles"; result: ProfileElement[] }
+	| { resultType: "top"; result: TopElement[] }
+	| { resultType: "vector"; result: VectorElement[] }
+	| { resultType: "matrix"; result: MatrixElement[] }
+	| { resultType: "scalar" | "string"; result: [number, string] };
+
+export interface ProfileType {
+	type: string;
+	name: string;
+	sample_type: string;
+	sample_unit: string;
+	period_type: string;
+	period_unit: string;
+	delta: boolean;
+}
+
+export interface Target {
+	discoveredLabels: Labels;
+	labels: Labels;
+	scrapePool: string;
+	scrapeUrl: string;
+	lastError: string;
+	lastScrape: string;
+	lastScrapeDuration: number;
+	health: string;
+	scrapeInterval: string;
+	scrapeTimeout: string;
+}
+
+export interface Targets {
+	activeTargets: Target[];
+	droppedTargets?: { discoveredLabels: Labels; scrapePool?: string }[];
+	droppedTargetCounts?: Record<string, number>;
+}
+
+export interface Answer<T> { data: T; warnings: string[]; infos: string[]; tookMs: number }
+
+export class ApiError extends Error {
+	/** Where in the query, counted from 1; 0 where the server named no place. */
+	line = 0;
+	column = 0;
+	/** The message without its place. */
+	detail: string;
+
+	constructor(public status: number, public errorType: string, message: string) {
+		super(message);
+		const m = /^(\d+):(\d+):\s*([^]*)$/.exec(message);
+		this.detail = m ? m[3] : message;
+		if (m) {
+			this.line = Number(m[1]);
+			this.column = Number(m[2]);
+		}
+	}
+}
+
+export type Args = Record<string, string | number | string[] | undefined>;
+
+/** `name` under `api/v1/`, with its arguments; undefined ones are left out. */
+export function apiUrl(name: string, args: Args = {}): string {
+	const params = new URLSearchParams();
+	for (const [k, v] of Object.entries(args)) {
+		if (Array.isArray(v)) v.forEach((x) => params.append(k, x));
+		else if (v !== undefined) params.set(k, String(v));
+	}
+	const query = params.toString();
+	return `api/v1/${name}${query ? "?" + query : ""}`;
+}
+
+export async function call<T>(name: string, args: Args = {}, signal?: AbortSignal): Promise<Answer<T>> {
+	const began = performance.now();
+	let response: Response;
+	try {
+		response = await fetch(new URL(apiUrl(name, args), document.baseURI), { signal });
+	} catch (e) {
+		if ((e as Error).name === "AbortError") throw e;
+		throw new ApiError(0, "unavailable", "the server cannot be reached");
+	}
+	const text = await response.text();
+	let body: { status?: string; data?: T; error?: string; errorType?: string;
+		warnings?: string[]; infos?: string[] };
+	try {
+		body = JSON.parse(text);
+	} catch {
+		throw new ApiError(response.status, "bad_response",
+			`${response.status} ${response.statusText}: ${text.slice(0, 200).trim()}`);
+	}
+	if (body.status !== "success")
+		throw new ApiError(response.status, body.errorType ?? "error",
+			body.error ?? `the server answered ${response.status}`);
+	return {
+		data: body.data as T,
+		warnings: body.warnings ?? [],
+		infos: body.infos ?? [],
+		tookMs: performance.now() - began,
+	};
+}
+
+/** The labels that tell the elements of a result apart, as one line. */
+export function formatLabels(metric: Labels, empty = "all"): string {
+	const pairs = Object.entries(metric).map(([k, v]) => `${k}="${v}"`);
+	return pairs.length ? pairs.join(", ") : empty;
+}
+
+export const sameLabels = (a: Labels, b: Labels): boolean => {
+	const ka = Object.keys(a);
+	return ka.length === Object.keys(b).length && ka.every((k) => a[k] === b[k]);
+};
+
+const SHORT_NAMES: Record<string, string> = { process_cpu: "cpu" };
+const DEFAULT_SAMPLE: Record<string, string> = {
+	process_cpu: "cpu", memory: "inuse_space", block: "delay", mutex: "delay",
+};
+
+/** The shortest spelling that selects exactly this type. */
+export function shortTypeName(t: ProfileType, all: ProfileType[]): string {
+	const same = all.filter((o) => o.name === t.name);
+	const twins = same.filter((o) => o.sample_type === t.sample_type);
+	if (twins.length > 1) return t.type;
+	const name = SHORT_NAMES[t.name] ?? t.name;
+	if (DEFAULT_SAMPLE[t.name] === t.sample_type || same.length === 1) return name;
+	return `${name}:${t.sample_type}`;
+}
+
+/** The type a selector's name means, among those stored. */
+export function resolveType(name: string, all: ProfileType[]): ProfileType | null {
+	return all.find((t) => t.type === name || t.type === name + ":delta")
+		?? all.find((t) => shortTypeName(t, all) === name)
+		?? all.find((t) => {
+			const [head, sample, unit] = name.replace(/^heap\b/, "memory").split(":");
+			return (t.name === head || SHORT_NAMES[t.name] === head)
+				&& (sample ?? DEFAULT_SAMPLE[t.name] ?? t.sample_type) === t.sample_type
+				&& (unit === undefined || unit === t.sample_unit);
+		}) ?? null;
+}

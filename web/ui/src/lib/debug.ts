@@ -1,0 +1,29 @@
+// A read-only view of what is on screen, for tests that cannot read a canvas:
+//   __epi.flame()      {width, drawMs, zoomed, nodes: [{index, x, y, w}]} in CSS pixels
+//   __epi.node(index)  {name, total, self, level}
+//   __epi.drawn()      the two joined: [{name, total, self, level, x, y, w}]
+//   __epi.search()     {total, whole, share} of the current search, null without one
+//   __epi.table()      the rows of the top table in the order shown
+// Nothing in the page reads it.
+
+const sources = new Map<string, () => unknown>();
+
+export function publish(name: string, source: (() => unknown) | null): void {
+	if (source) sources.set(name, source);
+	else sources.delete(name);
+}
+
+const read = (name: string): unknown => sources.get(name)?.() ?? null;
+
+export function installDebug(win: Window): void {
+	const flame = () => read("flame") as { nodes: { index: number }[] } | null;
+	const node = (i: number) => (read("flameNames") as ((i: number) => object) | null)?.(i) ?? null;
+	const hook = Object.freeze({
+		flame,
+		node,
+		drawn: () => flame()?.nodes.map((d) => ({ ...node(d.index), ...d })) ?? [],
+		search: () => read("search"),
+		table: () => read("table"),
+	});
+	Object.defineProperty(win, "__epi", { value: hook, writable: false });
+}

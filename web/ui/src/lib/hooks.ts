@@ -1,0 +1,85 @@
+// Hooks of the page: the URL as state, and answers of the server.
+import { createContext } from "preact";
+import { useContext, useEffect, useRef, useState } from "preact/hooks";
+import { call, type Answer, type Args, type ApiError } from "./api";
+import type { Location, UrlStore } from "./urlstate";
+
+export const UrlContext = createContext<UrlStore>(null as unknown as UrlStore);
+
+export function useUrl(): { store: UrlStore; location: Location } {
+	const store = useContext(UrlContext);
+	const [location, set] = useState(() => store.get());
+	useEffect(() => {
+		set(store.get()); // it may have moved between render and effect
+		return store.subscribe(() => set(store.get()));
+	}, [store]);
+	return { store, location };
+}
+
+export interface Loaded<T> {
+	answer: Answer<T> | null;
+	error: ApiError | null;
+	loading: boolean;
+}
+
+/**
+ * Asks the server whenever `key` changes; null asks nothing. The last answer stays until the
+ * next one is here, so a refresh does not flicker; a newer question aborts the older.
+ */
+export function useApi<T>(key: string | null, name: string, args: Args = {}): Loaded<T> {
+	const [state, set] = useState<Loaded<T>>({ answer: null, error: null, loading: key !== null });
+	const last = useRef(args);
+	last.current = args;
+	useEffect(() => {
+		if (key === null) {
+			set({ answer: null, error: null, loading: false });
+			return;
+		}
+		const abort = new AbortController();
+		set((s) => ({ ...s, loading: true }));
+		call<T>(name, last.current, abort.signal).then(
+			(answer) => set({ answer, error: null, loading: false }),
+			(error) => {
+				if (!abort.signal.aborted) set({ answer: null, error, loading: false });
+			},
+		);
+		return () => abort.abort();
+	}, [key, name]);
+	return state;
+}
+
+/** Calls `fn` every `seconds` while the page is visible; 0 for never. */
+export function useInterval(seconds: number, fn: () => void): void {
+	const last = useRef(fn);
+	last.current = fn;
+	useEffect(() => {
+		if (seconds <= 0) return;
+		const id = setInterval(() => {
+			if (!document.hidden) last.current();
+		}, seconds * 1000);
+		return () => clearInterval(id);
+	}, [seconds]);
+}
+
+/** Closes on Escape or a press outside of the element the returned ref is given to. */
+export function useOutside(open: boolean, close: () => void) {
+	const ref = useRef<HTMLDivElement>(null);
+	const last = useRef(close);
+	last.current = close;
+	useEffect(() => {
+		if (!open) return;
+		const down = (e: Event) => {
+			if (ref.current && !ref.current.contains(e.target as Node)) last.current();
+		};
+		const key = (e: KeyboardEvent) => {
+			if (e.key === "Escape") last.current();
+		};
+		document.addEventListener("pointerdown", down);
+		document.addEventListener("keydown", key);
+		return () => {
+			document.removeEventListener("pointerdown", down);
+			document.removeEventListener("keydown", key);
+		};
+	}, [open]);
+	return ref;
+}

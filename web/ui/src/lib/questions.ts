@@ -1,0 +1,65 @@
+// The questions the pages ask: a query with its window, and the cost over time beside it.
+import { useMemo } from "preact/hooks";
+import type { MatrixElement, ProfileType, QueryData, Target, Targets } from "./api";
+import { useApi, type Loaded } from "./hooks";
+import { chartWindow } from "./query";
+import {
+	alignWindow, chooseStep, commonInterval, parseDuration, trimMs, type Window,
+} from "./timerange";
+import { chartUnit, type ChartUnit } from "./units";
+
+export type Times = { time?: string; start?: string; end?: string };
+
+export function windowTimes(w: Window): Times {
+	return { start: trimMs(w.start), end: trimMs(w.end) };
+}
+
+/** A query with what it was asked with, so that what is shown is what was asked. */
+export function useQuestion(query: string, times: Times, nodes: string, tick: number): {
+	loaded: Loaded<QueryData>; asked: string;
+} {
+	const asked = query ? JSON.stringify([query, times, nodes, tick]) : "";
+	const loaded = useApi<QueryData>(query ? asked : null, "query",
+		{ query, ...times, max_nodes: nodes });
+	return { loaded, asked };
+}
+
+export function useProfileTypes(): Loaded<ProfileType[]> {
+	return useApi<ProfileType[]>("types", "profile_types");
+}
+
+/** The scrape interval the steps of charts are multiples of. */
+export function useScrapeInterval(): number | null {
+	const { answer, error } = useApi<Targets>("targets", "targets", { state: "active" });
+	return useMemo(() => {
+		if (error) return 15;
+		if (!answer) return null;
+		return commonInterval((answer.data.activeTargets ?? [])
+			.map((t: Target) => parseDuration(t.scrapeInterval ?? "") ?? 0));
+	}, [answer, error]);
+}
+
+export interface ChartData {
+	loaded: Loaded<{ resultType: string; result: MatrixElement[] }>;
+	window: Window;
+	step: number;
+	unit: ChartUnit;
+	sent: string;
+}
+
+/**
+ * Cost over time of `query`. `type` and `unit` are those of what was selected, "" for numbers.
+ */
+export function useChart(query: string, window: Window, interval: number | null, type: string,
+	unit: string, tick: number): ChartData {
+	const step = chooseStep(window, interval ?? 15);
+	const aligned = alignWindow(window, step);
+	const sent = query && interval !== null ? query : "";
+	const args = { query: sent, start: trimMs(aligned.start), end: trimMs(aligned.end), step: String(step) };
+	const loaded = useApi<{ resultType: string; result: MatrixElement[] }>(
+		sent ? JSON.stringify([args, tick]) : null, "query_range", args);
+	const seconds = chartWindow(query, step);
+	const u = useMemo(() => chartUnit(type, unit, seconds), [type, unit, seconds]);
+	return { loaded, window: aligned, step, unit: u, sent };
+}
+

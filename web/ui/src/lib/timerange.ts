@@ -1,0 +1,142 @@
+// Time ranges as the page keeps them: relative to now, or absolute. Seconds since 1970.
+
+export type TimeRange =
+	| { kind: "relative"; seconds: number }
+	| { kind: "absolute"; start: number; end: number };
+
+export interface Window { start: number; end: number }
+
+export const PRESETS = ["5m", "15m", "1h", "3h", "6h", "12h", "1d", "2d", "7d"];
+export const REFRESH = ["off", "5s", "10s", "30s"];
+export const DEFAULT_RANGE: TimeRange = { kind: "relative", seconds: 3600 };
+const SHORTEST_S = 5;
+
+const UNIT_S: Record<string, number> = {
+	ms: 0.001, s: 1, m: 60, h: 3600, d: 86400, w: 604800, y: 31536000,
+};
+
+/** `1h30m` to seconds; null where it is not a duration of the language. */
+export function parseDuration(text: string): number | null {
+	if (!/^(\d+(ms|[smhdwy]))+$/.test(text)) return null;
+	let s = 0;
+	for (const [, n, unit] of text.matchAll(/(\d+)(ms|[smhdwy])/g)) s += Number(n) * UNIT_S[unit];
+	return s;
+}
+
+/** Seconds as the language writes them; exact to the millisecond. */
+export function formatDuration(seconds: number): string {
+	let ms = Math.round(seconds * 1000);
+	if (ms <= 0) return "0s";
+	let out = "";
+	for (const [unit, size] of [["d", 86400000], ["h", 3600000], ["m", 60000], ["s", 1000],
+		["ms", 1]] as const) {
+		const n = Math.floor(ms / size);
+		if (n > 0) out += n + unit;
+		ms -= n * size;
+	}
+	return out;
+}
+
+export function resolve(range: TimeRange, now: number): Window {
+	if (range.kind === "absolute") return { start: range.start, end: range.end };
+	return { start: now - range.seconds, end: now };
+}
+
+export function absolute(start: number, end: number): TimeRange {
+	const a = Math.min(start, end);
+	const b = Math.max(start, end);
+	if (b - a >= SHORTEST_S) return { kind: "absolute", start: a, end: b };
+	const mid = (a + b) / 2;
+	return { kind: "absolute", start: mid - SHORTEST_S / 2, end: mid + SHORTEST_S / 2 };
+}
+
+/** Twice as wide around the same middle, without reaching into the future. */
+export function zoomOut(range: TimeRange, now: number): TimeRange {
+	if (range.kind === "relative") return { kind: "relative", seconds: range.seconds * 2 };
+	const w = range.end - range.start;
+	const end = Math.min(range.end + w / 2, Math.max(now, range.end));
+	return absolute(end - 2 * w, end);
+}
+
+/** Half a width to the past (-1) or the future (+1), never past now. */
+export function shift(range: TimeRange, direction: -1 | 1, now: number): TimeRange {
+	const { start, end } = resolve(range, now);
+	const w = end - start;
+	const to = Math.min(end + (direction * w) / 2, Math.max(now, end));
+	return absolute(to - w, to);
+}
+
+export function rangeToParams(range: TimeRange): Record<string, string | null> {
+	if (range.kind === "relative")
+		return { range: formatDuration(range.seconds), from: null, to: null };
+	return { range: null, from: trimMs(range.start), to: trimMs(range.end) };
+}
+
+export function rangeFromParams(get: (name: string) => string | null): TimeRange {
+	const from = Number(get("from") ?? NaN);
+	const to = Number(get("to") ?? NaN);
+	if (Number.isFinite(from) && Number.isFinite(to) && from < to)
+		return { kind: "absolute", start: from, end: to };
+	const seconds = parseDuration(get("range") ?? "");
+	return seconds ? { kind: "relative", seconds } : DEFAULT_RANGE;
+}
+
+/** Times go out with milliseconds and no tail of zeros. */
+export function trimMs(t: number): string {
+	return t.toFixed(3).replace(/\.?0+$/, "");
+}
+
+const POINTS_MAX = 240;
+const MULTIPLES = [1, 2, 3, 4, 5, 6, 10, 12, 15, 20, 30, 60, 90, 120, 180, 360, 720, 1440, 2880,
+	5760, 8640, 17280, 60480];
+
+/**
+ * The step of the chart: a whole multiple of the scrape interval, because a step that holds one
+ * scrape here and two there draws a saw where the cost is flat.
+ */
+export function chooseStep(window: Window, intervalSeconds: number): number {
+	const want = (window.end - window.start) / POINTS_MAX;
+	for (const m of MULTIPLES) if (m * intervalSeconds >= want) return m * intervalSeconds;
+	return Math.ceil(want / intervalSeconds) * intervalSeconds;
+}
+
+/** The interval that every given one divides, if that stays small; else the longest. */
+export function commonInterval(intervals: number[]): number {
+	const whole = [...new Set(intervals.filter((s) => s > 0).map((s) => Math.max(1, Math.round(s))))];
+	if (whole.length === 0) return 15;
+	const gcd = (a: number, b: number): number => (b === 0 ? a : gcd(b, a % b));
+	const lcm = whole.reduce((a, b) => (a > 3600 ? a : (a * b) / gcd(a, b)));
+	return lcm <= 60 ? lcm : Math.max(...whole);
+}
+
+/** Steps end on multiples of the step, and the last one is complete. */
+export function alignWindow(window: Window, step: number): Window {
+	const end = Math.floor(window.end / step) * step;
+	const start = Math.min(end, Math.ceil(window.start / step) * step);
+	return { start, end };
+}
+
+const two = (n: number) => String(n).padStart(2, "0");
+
+export function formatClock(t: number): string {
+	const d = new Date(t * 1000);
+	return `${d.getFullYear()}-${two(d.getMonth() + 1)}-${two(d.getDate())} `
+		+ `${two(d.getHours())}:${two(d.getMinutes())}:${two(d.getSeconds())}`;
+}
+
+/** The value of an `<input type="datetime-local">`. */
+export function toLocalInput(t: number): string {
+	return formatClock(t).replace(" ", "T");
+}
+
+export function fromLocalInput(value: string): number | null {
+	const t = new Date(value).getTime();
+	return Number.isFinite(t) ? t / 1000 : null;
+}
+
+export function describeRange(range: TimeRange): string {
+	if (range.kind === "relative") return `Last ${formatDuration(range.seconds)}`;
+	const a = formatClock(range.start);
+	const b = formatClock(range.end);
+	return a.slice(0, 10) === b.slice(0, 10) ? `${a} – ${b.slice(11)}` : `${a} – ${b}`;
+}

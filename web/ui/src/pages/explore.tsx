@@ -1,0 +1,142 @@
+// Explore: one query, its cost over time, its flame graph and its table.
+import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
+import { resolveType, shortTypeName, type ProfileType } from "../lib/api";
+import { useApi, useInterval, useUrl } from "../lib/hooks";
+import { chartQuery, findSelectors, flameQuery, formatSelector, guessKind, parseSelector,
+	callArgument, type Kind } from "../lib/query";
+import { useChart, useProfileTypes, useQuestion, useScrapeInterval, windowTimes } from "../lib/questions";
+import {
+	absolute, parseDuration, rangeFromParams, rangeToParams, resolve, type TimeRange,
+} from "../lib/timerange";
+import { Chart } from "../parts/chart";
+import { Picker } from "../parts/picker";
+import { Notices, QueryBar, QueryError } from "../parts/querybar";
+import { DEFAULT_NODES, Results } from "../parts/results";
+import { TimePicker } from "../parts/timepicker";
+
+/** The query a first visit asks: the CPU of everything, or the first type there is. */
+function firstQuery(types: ProfileType[]): string {
+	const cpu = types.find((t) => t.name === "process_cpu" && t.sample_type === "cpu");
+	const t = cpu ?? types[0];
+	return t ? shortTypeName(t, types) : "";
+}
+
+/** What the answer turned out to be, where the text did not tell. */
+function kindOf(guess: Kind, resultType: string | undefined): Kind {
+	if (guess === "selector" || !resultType) return guess;
+	if (resultType === "profiles") return "profiles";
+	return resultType === "top" ? "top" : "costs";
+}
+
+function useResolved(range: TimeRange, tick: number) {
+	const key = JSON.stringify([range, tick]);
+	return useMemo(() => resolve(range, Date.now() / 1000), [key]);
+}
+
+export function Explore() {
+	const { store, location } = useUrl();
+	const { params } = location;
+	const types = useProfileTypes();
+	const known = types.answer?.data ?? [];
+	const interval = useScrapeInterval();
+	const [tick, setTick] = useState(0);
+
+	const query = params.get("query") ?? "";
+	const by = params.get("by") ?? "";
+	const refresh = params.get("refresh") ?? "off";
+	const nodes = params.get("nodes") ?? String(DEFAULT_NODES);
+	const range = rangeFromParams((k) => params.get(k));
+	const win = useResolved(range, tick);
+	const patch = useCallback((p: Record<string, string | null>, replace = false) =>
+		store.patch(p, replace), [store]);
+
+	useEffect(() => {
+		if (!query && types.answer) {
+			const q = firstQuery(types.answer.data);
+			if (q) patch({ query: q }, true);
+		}
+	}, [query, types.answer]);
+	useInterval(parseDuration(refresh) ?? 0, () => setTick((t) => t + 1));
+
+	const sent = query ? flameQuery(query) : "";
+	const { loaded, asked } = useQuestion(sent, windowTimes(win), nodes, tick);
+	const data = loaded.answer?.data;
+	const kind = kindOf(guessKind(query), data?.resultType);
+
+	const element = data?.resultType === "profiles" ? data.result[0] : undefined;
+	const named = findSelectors(query)[0]?.name ?? "";
+	const type = kind === "costs" ? "" : element?.type ?? resolveType(named, known)?.type ?? "";
+	const unit = kind === "costs" ? "" : element?.unit ?? resolveType(named, known)?.sample_unit ?? "";
+	const isDiff = element?.flamebearer.format === "double";
+	const chart = useChart(
+		query && kind !== "unknown" && !isDiff && data?.resultType !== "scalar"
+			? chartQuery(query, by, kind) : "",
+		win, interval, type, unit, tick);
+	const labels = useApi<string[]>(query ? "labels" : null, "labels");
+
+	const run = (q: string) => {
+		setTick((t) => t + 1);
+		patch({ query: q, zoom: null, el: null });
+	};
+	const setRange = (r: TimeRange) => patch(rangeToParams(r));
+	const selector = useMemo(
+		() => (query ? parseSelector(callArgument(query, "merge") ?? query) : { name: "", matchers: [] }),
+		[query]);
+
+	return (
+		<main class="explore">
+			<section class="panel controls">
+				<div class="row">
+					<QueryBar query={query} label="Query" loading={loaded.loading} onRun={run}
+						placeholder='cpu{job="api"}, or merge by (version) (cpu{job="api"}), or flat(cpu)' />
+					<TimePicker range={range} onChange={setRange} refresh={refresh}
+						onRefresh={(r) => patch({ refresh: r === "off" ? null : r })} />
+				</div>
+				<Picker selector={selector} types={known} onChange={(s) => run(formatSelector(s))} />
+				{loaded.error && <QueryError error={loaded.error} sent={sent} />}
+				{types.error && <QueryError error={types.error} sent="" />}
+				{loaded.answer && <Notices {...loaded.answer} />}
+				{types.answer && known.length === 0 && (
+					<div class="notice">No profiles are stored yet. The <a href="targets">targets page</a> shows
+						what is being scraped.</div>
+				)}
+			</section>
+
+			{chart.sent && !loaded.error && (
+				<section class={chart.loaded.loading ? "panel chart-panel busy" : "panel chart-panel"}>
+					<div class="panel-head">
+						<h2>Cost over time</h2>
+						<span class="faint">{chart.unit.label}</span>
+						<span class="spacer" />
+						{kind !== "costs" && (
+							<label class="select">
+								<span class="faint">By label</span>
+								<select value={by} aria-label="One line per value of"
+									onChange={(e) => patch({ by: (e.target as HTMLSelectElement).value })}>
+									<option value="">none</option>
+									{[...new Set([...(by ? [by] : []), ...(labels.answer?.data ?? [])])]
+										.filter((l) => !l.startsWith("__"))
+										.map((l) => <option key={l} value={l}>{l}</option>)}
+								</select>
+							</label>
+						)}
+						<span class="faint">step {chart.step} s · drag to zoom</span>
+					</div>
+					{chart.loaded.error
+						? <QueryError error={chart.loaded.error} sent={chart.sent} />
+						: <Chart matrix={chart.loaded.answer?.data.result ?? EMPTY} unit={chart.unit}
+							window={chart.window} step={chart.step}
+							onSelect={(a, b) => setRange(absolute(Math.floor(a), Math.ceil(b)))} />}
+				</section>
+			)}
+
+			{loaded.answer && (
+				<Results query={sent} times={windowTimes(win)} asked={asked} answer={loaded.answer}
+					loading={loaded.loading} params={params} patch={patch} />
+			)}
+			{!loaded.answer && loaded.loading && <section class="panel"><div class="empty">Loading…</div></section>}
+		</main>
+	);
+}
+
+const EMPTY: never[] = [];

@@ -1,0 +1,128 @@
+// Targets: what is scraped, how it goes, and what relabelling made of it.
+import { useMemo, useState } from "preact/hooks";
+import type { Labels, Target, Targets } from "../lib/api";
+import { useApi, useInterval, useUrl } from "../lib/hooks";
+import { formatAgo, formatNanoseconds } from "../lib/units";
+import { IconDown, IconSearch } from "../parts/icons";
+import { QueryError } from "../parts/querybar";
+import { Segmented } from "../parts/results";
+
+const REFRESH_S = 5;
+
+function Chips({ labels }: { labels: Labels }) {
+	return (
+		<span class="chips">
+			{Object.entries(labels).map(([k, v]) => (
+				<span key={k} class="chip"><b>{k}</b>{v}</span>
+			))}
+		</span>
+	);
+}
+
+function State({ health }: { health: string }) {
+	return <span class={`badge ${health === "up" ? "up" : health === "down" ? "down" : ""}`}>{health}</span>;
+}
+
+function Row({ target: t, now }: { target: Target; now: number }) {
+	const [open, setOpen] = useState(false);
+	const at = Date.parse(t.lastScrape) / 1000;
+	const scraped = Number.isFinite(at) && at > 0;
+	return (
+		<>
+			<tr>
+				<td class="url"><a href={t.scrapeUrl} target="_blank" rel="noreferrer">{t.scrapeUrl}</a></td>
+				<td><State health={t.health} /></td>
+				<td>
+					<Chips labels={t.labels} />
+					<button type="button" class="quiet small" aria-expanded={open} onClick={() => setOpen(!open)}>
+						discovered<IconDown />
+					</button>
+				</td>
+				<td class="num" title={t.lastScrape}>{scraped ? formatAgo(now - at) : "never"}</td>
+				<td class="num">{scraped ? formatNanoseconds(t.lastScrapeDuration * 1e9) : "–"}</td>
+				<td class="num">{t.scrapeInterval}</td>
+				<td class="err">{t.lastError}</td>
+			</tr>
+			{open && <tr class="discovered"><td colSpan={7}><Chips labels={t.discoveredLabels} /></td></tr>}
+		</>
+	);
+}
+
+function Pool({ name, targets, now }: { name: string; targets: Target[]; now: number }) {
+	const [open, setOpen] = useState(true);
+	const up = targets.filter((t) => t.health === "up").length;
+	return (
+		<section class="panel pool">
+			<button type="button" class="panel-head" aria-expanded={open} onClick={() => setOpen(!open)}>
+				<h2>{name}</h2>
+				<span class={up === targets.length ? "count up" : "count down"}>{up} / {targets.length} up</span>
+				<span class="spacer" /><IconDown />
+			</button>
+			{open && (
+				<div class="scroll-x">
+					<table class="plain targets">
+						<thead>
+							<tr><th>Endpoint</th><th>State</th><th>Labels</th><th class="num">Last scrape</th>
+								<th class="num">Duration</th><th class="num">Interval</th><th>Error</th></tr>
+						</thead>
+						<tbody>
+							{targets.map((t, i) => <Row key={t.scrapeUrl + i} target={t} now={now} />)}
+						</tbody>
+					</table>
+				</div>
+			)}
+		</section>
+	);
+}
+
+export function TargetsPage() {
+	const { store, location } = useUrl();
+	const [tick, setTick] = useState(0);
+	const [now, setNow] = useState(Date.now() / 1000);
+	useInterval(1, () => setNow(Date.now() / 1000));
+	useInterval(REFRESH_S, () => setTick((t) => t + 1));
+	const { answer, error } = useApi<Targets>(String(tick), "targets");
+	const state = (location.params.get("state") ?? "all") as "all" | "down";
+	const filter = (location.params.get("filter") ?? "").toLowerCase();
+
+	const pools = useMemo(() => {
+		const out = new Map<string, Target[]>();
+		for (const t of answer?.data.activeTargets ?? []) {
+			if (state === "down" && t.health === "up") continue;
+			if (filter && !`${t.scrapeUrl} ${Object.values(t.labels).join(" ")}`.toLowerCase().includes(filter))
+				continue;
+			out.set(t.scrapePool, [...(out.get(t.scrapePool) ?? []), t]);
+		}
+		return [...out].sort(([a], [b]) => a.localeCompare(b));
+	}, [answer, state, filter]);
+	const dropped = answer?.data.droppedTargets ?? [];
+
+	return (
+		<main class="targets-page">
+			<div class="toolbar page-bar">
+				<h1>Targets</h1>
+				<Segmented label="State" value={state} options={[["all", "All"], ["down", "Not up"]]}
+					onChange={(v) => store.patch({ state: v === "all" ? null : v })} />
+				<div class="search">
+					<IconSearch />
+					<input type="text" placeholder="Filter by address or label" aria-label="Filter targets"
+						value={location.params.get("filter") ?? ""}
+						onInput={(e) => store.patch({ filter: (e.target as HTMLInputElement).value }, true)} />
+				</div>
+				<span class="spacer" />
+				<span class="faint">{answer?.data.activeTargets?.length ?? 0} active, {dropped.length} dropped</span>
+			</div>
+			{error && <QueryError error={error} sent="" />}
+			{pools.map(([name, targets]) => <Pool key={name} name={name} targets={targets} now={now} />)}
+			{answer && pools.length === 0 && <section class="panel"><div class="empty">No such target.</div></section>}
+			{dropped.length > 0 && (
+				<section class="panel pool">
+					<div class="panel-head"><h2>Dropped by relabelling</h2></div>
+					<ul class="dropped">
+						{dropped.map((d, i) => <li key={i}><Chips labels={d.discoveredLabels} /></li>)}
+					</ul>
+				</section>
+			)}
+		</main>
+	);
+}
