@@ -62,12 +62,13 @@ static void print_quoted(struct buf *out, struct str s)
 	buf_add_char(out, '"');
 }
 
-static void print_scalar(struct buf *out, const struct yaml_node *n)
+/* Of a key only the text counts, so "", ~ and null stay three keys; as values they are all null. */
+static void print_scalar(struct buf *out, const struct yaml_node *n, bool is_key)
 {
 	struct yaml_node as_plain = *n;
 
 	as_plain.plain = true;
-	if (yaml_is_null(n))
+	if (!is_key && yaml_is_null(n))
 		buf_add_cstr(out, "null");
 	else if (plain_safe(n->text) && (n->plain || strcmp(yaml_tag(&as_plain), "!!str") == 0))
 		buf_add_str(out, n->text);
@@ -112,7 +113,7 @@ static void print_node(struct buf *out, const struct yaml_node *n, unsigned leve
 			bool simple = c->key->text.len <= SIMPLE_KEY_BYTES_MAX;
 
 			buf_add_cstr(out, simple ? "" : "? ");
-			print_scalar(out, c->key);
+			print_scalar(out, c->key, true);
 			if (!simple) {
 				buf_add_char(out, '\n');
 				indent(out, level);
@@ -131,7 +132,7 @@ static void print_node(struct buf *out, const struct yaml_node *n, unsigned leve
 			if (n->kind == YAML_MAPPING)
 				buf_add_char(out, ' ');
 			if (c->kind == YAML_SCALAR)
-				print_scalar(out, c);
+				print_scalar(out, c, false);
 			else
 				buf_add_cstr(out, c->kind == YAML_SEQUENCE ? "[]" : "{}");
 			buf_add_char(out, '\n');
@@ -148,7 +149,7 @@ void yaml_print(struct buf *out, const struct yaml_node *n, const char *const *s
 		return;
 	}
 	if (n->kind == YAML_SCALAR)
-		print_scalar(out, n);
+		print_scalar(out, n, false);
 	else
 		buf_add_cstr(out, n->kind == YAML_SEQUENCE ? "[]" : "{}");
 	buf_add_char(out, '\n');
