@@ -27,8 +27,9 @@ const (
 )
 
 var cartPage = template.Must(template.New("cart").Parse(
-	`<h1>Cart of {{.User}}</h1><ul>{{range .Items}}<li><a href="/item/{{.SKU}}">{{.Title}}</a> ` +
-		`{{.Cents}}</li>{{end}}</ul><pre>{{.Bill}}</pre>`))
+	`<h1>Cart of {{.User}}</h1><ul>{{range .Items}}<li>` +
+		`<a href="/item/{{.SKU}}">{{.Title}}</a> {{.Cents}}</li>{{end}}</ul>` +
+		`<pre>{{.Bill}}</pre>`))
 
 // seedOf reads which of its many variants a request asks for.
 func seedOf(r *http.Request) int {
@@ -57,8 +58,7 @@ func (s *shop) search(w http.ResponseWriter, r *http.Request) {
 	scoreItems(s.features, &wanted, scores)
 	var found []item
 	for i := seed % 2; i < itemCount; i += 2 {
-		if re.MatchString(s.items[i].Title) {
-			hit := s.items[i]
+		if hit := s.items[i]; re.MatchString(hit.Title) {
 			hit.Score = scores[i]
 			found = append(found, hit)
 		}
@@ -117,7 +117,8 @@ func (s *shop) account(w http.ResponseWriter, r *http.Request) {
 	digest := sha256.Sum256(s.secret)
 	s.keepSession(kept)
 	answerJSON(w, map[string]string{
-		"token": hex.EncodeToString(kept.token[:]), "secret": hex.EncodeToString(digest[:4]),
+		"token":  hex.EncodeToString(kept.token[:]),
+		"secret": hex.EncodeToString(digest[:4]),
 	})
 }
 
@@ -153,7 +154,7 @@ func (s *shop) image(w http.ResponseWriter, r *http.Request) {
 	w.Write(packed.Bytes())
 }
 
-// export: many small allocations, a table of text, a checksum.
+// export: many small allocations, a table of text, a checksum, all of it compressed.
 func (s *shop) export(w http.ResponseWriter, r *http.Request) {
 	first := seedOf(r) % (itemCount - exportItems)
 	var table bytes.Buffer
@@ -164,8 +165,11 @@ func (s *shop) export(w http.ResponseWriter, r *http.Request) {
 	}
 	rows.Flush()
 	w.Header().Set("Content-Type", "text/csv")
+	w.Header().Set("Content-Encoding", "gzip")
 	w.Header().Set("X-Checksum", fmt.Sprintf("%08x", checksumExport(table.Bytes())))
-	w.Write(table.Bytes())
+	zip, _ := gzip.NewWriterLevel(w, gzip.BestSpeed) // fails only for an unknown level
+	zip.Write(table.Bytes())
+	zip.Close()
 }
 
 // watch holds the request until its time is over: a goroutine that waits and costs nothing.

@@ -34,13 +34,17 @@ type options struct {
 
 func parseOptions() (options, error) {
 	var o options
-	flag.StringVar(&o.listen, "listen", "127.0.0.1:6061", "address to serve on; port 0 takes a free one")
+	flag.StringVar(&o.listen, "listen", "127.0.0.1:6061",
+		"address to serve on; port 0 takes a free one")
 	flag.StringVar(&o.version, "version-label", "v1", "which version this is: v1 or v2")
 	flag.StringVar(&o.regression, "regression", "",
 		"function that is slower here, or none (default: none, in v2 scoreItems)")
-	flag.Float64Var(&o.rate, "load", 40, "requests per second it sends to itself; 0 for none")
-	flag.BoolVar(&o.list, "list-regressions", false, "print the functions that can regress and exit")
-	flag.BoolVar(&o.printPort, "print-port", false, "print the address served on to standard output")
+	flag.Float64Var(&o.rate, "load", 32,
+		"requests per second it sends to itself; 0 for none")
+	flag.BoolVar(&o.list, "list-regressions", false,
+		"print the functions that can regress and exit")
+	flag.BoolVar(&o.printPort, "print-port", false,
+		"print the address served on to standard output")
 	flag.Parse()
 	if flag.NArg() > 0 {
 		return o, fmt.Errorf("unexpected argument %q", flag.Arg(0))
@@ -93,7 +97,7 @@ func run(o options) error {
 		return err
 	}
 	addr := listener.Addr().String()
-	// Requests live in ctx: watchers and a profile being taken end early when the service stops.
+	// Requests live in ctx: watchers and a profile being taken end early when the shop closes.
 	server := &http.Server{
 		Handler:           newHandler(newShop(), o.version, ctx),
 		BaseContext:       func(net.Listener) context.Context { return ctx },

@@ -30,13 +30,13 @@ const (
 
 var candidates = [...]candidate{
 	parsePricesID:    {"parsePrices", 80},
-	renderCartID:     {"renderCart", 100},
-	scoreItemsID:     {"scoreItems", 60},
+	renderCartID:     {"renderCart", 125},
+	scoreItemsID:     {"scoreItems", 52},
 	rankOffersID:     {"rankOffers", 250},
-	sumCategoryID:    {"sumCategory", 125},
-	signTokenID:      {"signToken", 68},
-	resizeImageID:    {"resizeImage", 42},
-	checksumExportID: {"checksumExport", 7},
+	sumCategoryID:    {"sumCategory", 110},
+	signTokenID:      {"signToken", 74},
+	resizeImageID:    {"resizeImage", 44},
+	checksumExportID: {"checksumExport", 8},
 }
 
 // regressed holds the index of the regressed candidate plus one; zero is none.

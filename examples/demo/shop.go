@@ -15,8 +15,8 @@ const (
 )
 
 var (
-	adjectives = []string{"amber", "brave", "calm", "dusty", "eager", "faint", "grand", "hollow"}
-	nouns      = []string{"anvil", "basket", "candle", "drum", "engine", "flask", "globe", "hammer"}
+	adjectives = []string{"amber", "brave", "calm", "dusty", "eager", "faint", "grand", "huge"}
+	nouns      = []string{"anvil", "basket", "candle", "drum", "easel", "flask", "gong", "harp"}
 )
 
 type item struct {
