@@ -274,7 +274,7 @@ TEST(print)
 		{ "password: hunter2\nx: [{password: ~}, {keys: [a, b]}]",
 			"password: <secret>\nx:\n- password: null\n- keys: <secret>\n" },
 		{ "a: &x [1]\nb: *x\n", "a:\n- 1\nb:\n- 1\n" },
-		{ "{null: ~, ~: null, : a}", "null: null\n~: null\n\"\": a\n" },
+		{ "null: ~\n~: null\n? \n: a\n", "null: null\n~: null\n\"\": a\n" },
 	};
 	struct yaml_node *n;
 	struct buf b = { 0 };
