@@ -47,3 +47,38 @@ fuzz: deps-test
 .PHONY: lint
 lint:
 	@tests/lint/run.sh
+
+# Tests under node's runner: the page's modules, the server end to end, the page in a browser. The page's are
+# bundled first; the others need programs, and playwright-core from npm.
+NODE_DIR := build/node-tests
+$(NODE_DIR)/.installed: tests/browser/package.json tests/browser/package-lock.json | $(DEPS)
+	@mkdir -p $(NODE_DIR)
+	@cp tests/browser/package.json tests/browser/package-lock.json tests/browser/.npmrc $(NODE_DIR)/
+	@cd $(NODE_DIR) && npm ci --no-audit --no-fund --loglevel=error
+	@touch $@
+
+.PHONY: test-ui test-e2e test-browser test-tools
+test-ui: $(GEN_web)
+	@tests/node.sh node $(UI_DIR)/test.mjs $(BUILD)/ui-test
+test-e2e: all
+	@EPI_BUILD=$(abspath $(BUILD)) tests/node.sh node --test $(wildcard tests/e2e/*.test.mjs)
+test-browser: all $(NODE_DIR)/.installed
+	@EPI_BUILD=$(abspath $(BUILD)) tests/browser/run.sh $(NODE_DIR)
+test-tools:
+	@tests/lint/selftest.sh
+
+# The same unit tests where undefined behaviour, stray memory, leaks and races end the program.
+.PHONY: test-asan test-tsan test-fuzz
+test-asan:
+	@$(MAKE) --no-print-directory MODE=asan unit
+test-tsan:
+	@$(MAKE) --no-print-directory MODE=tsan unit-base unit-tsdb unit-scrape unit-web
+test-fuzz:
+	@$(MAKE) --no-print-directory MODE=fuzz fuzz-drivers
+	@tests/fuzz/run.sh build/fuzz $(FUZZ_TEST_SECONDS)
+FUZZ_TEST_SECONDS ?= 5
+
+STAGES := unit test-tools test-ui test-e2e test-browser test-asan test-tsan test-fuzz
+.PHONY: test
+test: deps-test all
+	@tests/all.sh $(STAGES)

@@ -1,0 +1,153 @@
+#include <event2/event.h>
+#include <jansson.h>
+
+#include "base/fs.h"
+#include "base/http_config.h"
+#include "cmd/epitool/epitool.h"
+
+#define ANSWER_BYTES_MAX (UINT64_C(1) << 30)
+
+/* The file of --http.config.file: what a scrape config has inline. */
+struct client_file {
+	struct http_config http;
+};
+
+static void file_defaults(struct yaml_ctx *ctx, void *out)
+{
+	(void)ctx;
+	http_config_defaults(&((struct client_file *)out)->http);
+}
+
+static enum err_code file_check(struct yaml_ctx *ctx, const struct yaml_node *n, void *out, struct err *err)
+{
+	return http_config_check(ctx, n, &((struct client_file *)out)->http, err);
+}
+
+static const struct yaml_field file_fields[] = { HTTP_CONFIG_FIELDS(offsetof(struct client_file, http)) };
+static const struct yaml_schema file_schema = {
+	.name = "http_config_file",
+	.size = sizeof(struct client_file),
+	.fields = file_fields,
+	.fields_n = sizeof(file_fields) / sizeof(file_fields[0]),
+	.defaults = file_defaults,
+	.check = file_check,
+};
+
+static enum err_code read_config(struct arena *a, const char *path, struct client_file *out, struct err *err)
+{
+	struct yaml_ctx ctx = { .arena = a, .dir = path_dir(str_of(path)) };
+	struct yaml_node *root = NULL;
+	struct buf text = { 0 };
+	struct str copy;
+	enum err_code rc;
+
+	if (!path[0]) {
+		http_config_defaults(&out->http);
+		return ERR_OK;
+	}
+	if ((rc = fs_read_file(path, YAML_FILE_BYTES_MAX, &text, err)))
+		return rc;
+	copy = str_dup(a, buf_str(&text));
+	buf_release(&text);
+	if (!copy.ptr)
+		return arena_fail(a, path, err);
+	if ((rc = yaml_parse(a, path, copy, &root, err)))
+		return rc;
+	return yaml_decode(&ctx, &file_schema, root, out, err);
+}
+
+void url_escape(struct buf *out, struct str s)
+{
+	for (size_t i = 0; i < s.len; i++) {
+		unsigned char c = (unsigned char)s.ptr[i];
+
+		if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+			(c && strchr("-._~", c)))
+			buf_add_char(out, (char)c);
+		else
+			buf_printf(out, "%%%02X", c);
+	}
+}
+
+/* What the server says of an error: the envelope's "error", or the text itself. */
+static void error_text(struct str body, struct buf *out)
+{
+	json_t *root = json_loadb(body.ptr, body.len, 0, NULL);
+	const char *msg = json_string_value(json_object_get(root, "error"));
+
+	if (msg)
+		buf_add_cstr(out, msg);
+	else
+		buf_add_str(out, str_trim((struct str){ body.ptr, body.len < 300 ? body.len : 300 }));
+	buf_add_char(out, '\0');
+	json_decref(root);
+}
+
+struct exchange {
+	struct event_base *base;
+	struct buf *out;
+	struct err *err;
+	enum err_code rc;
+};
+
+static void done(void *ctx, const struct http_response *res)
+{
+	struct exchange *x = ctx;
+	struct buf text = { 0 };
+
+	x->rc = res->rc;
+	if (res->rc) {
+		*x->err = res->err;
+	} else if (res->status == 200) {
+		buf_add_str(x->out, res->body);
+	} else {
+		error_text(res->body, &text);
+		x->rc = err_set(x->err, ERR_INVALID, "%s", text.ptr ? text.ptr : "no answer");
+		buf_release(&text);
+	}
+	event_base_loopbreak(x->base);
+}
+
+static enum err_code exchange(struct exchange *x, struct arena *a, const struct client_options *o,
+	const char *path, struct err *err)
+{
+	struct http_client_options co = { .connections_max = 1, .user_agent = "epitool/" EPI_VERSION };
+	struct http_request_options ro = { .method = "GET", .timeout_ns = o->timeout_ns };
+	struct client_file file = { 0 };
+	struct http_client *client = NULL;
+	struct str server = str_of(o->server);
+	enum err_code rc;
+
+	if ((rc = read_config(a, o->http_config, &file, err)))
+		return rc;
+	while (server.len && server.ptr[server.len - 1] == '/')
+		server.len--;
+	ro.url = str_of(arena_printf(a, STR_FMT "%s", STR_ARG(server), path));
+	ro.config = &file.http;
+	ro.body_size_max = ANSWER_BYTES_MAX;
+	co.base = x->base;
+	if ((rc = http_client_open(&co, &client, err)))
+		return rc;
+	if (!(rc = http_client_send(client, &ro, done, x, NULL, err))) {
+		event_base_dispatch(x->base);
+		rc = x->rc;
+	}
+	http_client_close(client);
+	return rc;
+}
+
+enum err_code client_get(const struct client_options *o, const char *path, struct buf *out, struct err *err)
+{
+	struct exchange x = { .out = out, .err = err, .rc = ERR_UNAVAILABLE };
+	struct arena a;
+	enum err_code rc;
+
+	x.base = event_base_new();
+	if (!x.base)
+		return err_set(err, ERR_NOMEM, "event loop: out of memory");
+	arena_init(&a, 64u << 20);
+	rc = exchange(&x, &a, o, path, err);
+	arena_release(&a);
+	event_base_free(x.base);
+	return rc;
+}

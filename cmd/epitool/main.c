@@ -1,0 +1,59 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "cmd/epitool/epitool.h"
+
+struct command {
+	const char *name, *sub; /* sub NULL: a command of one word */
+	int (*run)(int argc, char **argv);
+	const char *usage, *help;
+};
+
+/* clang-format off */
+static const struct command commands[] = {
+	{ "check", "config", check_config, "check config FILE...",
+		"Check configuration files, and that the files they name are there." },
+	{ "check", "web-config", check_web_config, "check web-config FILE...",
+		"Check files for --web.config.file." },
+	{ "query", NULL, query, "query [--server=URL] [--format=F] [-o FILE] QUERY",
+		"Ask a server; formats: table, json, folded, text, pprof." },
+};
+/* clang-format on */
+
+#define COMMANDS_N (sizeof(commands) / sizeof(commands[0]))
+
+static void usage(FILE *to)
+{
+	fprintf(to, "usage: epitool COMMAND [FLAGS] [ARGUMENTS]\n\n");
+	for (size_t i = 0; i < COMMANDS_N; i++)
+		fprintf(to, "  %-55s %s\n", commands[i].usage, commands[i].help);
+	fprintf(to, "\n`epitool COMMAND --help` shows a command's flags.\n");
+}
+
+int main(int argc, char **argv)
+{
+	if (argc < 2) {
+		usage(stderr);
+		return EXIT_USAGE;
+	}
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
+		usage(stdout);
+		return 0;
+	}
+	if (!strcmp(argv[1], "--version")) {
+		printf("epitool, version %s\n", EPI_VERSION);
+		return 0;
+	}
+	for (size_t i = 0; i < COMMANDS_N; i++) {
+		const struct command *c = &commands[i];
+		int words = c->sub ? 2 : 1;
+
+		if (strcmp(argv[1], c->name) || (c->sub && (argc < 3 || strcmp(argv[2], c->sub))))
+			continue;
+		return c->run(argc - words, argv + words);
+	}
+	fprintf(stderr, "epitool: error: unknown command '%s%s%s'\n", argv[1], argc > 2 ? " " : "",
+		argc > 2 ? argv[2] : "");
+	usage(stderr);
+	return EXIT_USAGE;
+}

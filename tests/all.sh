@@ -1,0 +1,29 @@
+#!/bin/bash
+# Runs the stages named (targets of the Makefile) one after the other, all of them whatever fails, and adds up
+# their closing lines "N passed, N failed, N skipped". A stage without one counts as a failure.
+set -u
+cd "$(dirname "$0")/.."
+passed=0 failed=0 skipped=0
+mkdir -p build/logs
+for stage in "$@"; do
+	log=build/logs/$stage.log
+	begin=$SECONDS
+	timeout "${STAGE_TIMEOUT:-1500}" make --no-print-directory "$stage" >"$log" 2>&1
+	rc=$?
+	line=$(grep -E '^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$' "$log" | tail -n 1)
+	if [[ $line =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed,\ ([0-9]+)\ skipped$ ]]; then
+		passed=$((passed + BASH_REMATCH[1]))
+		skipped=$((skipped + BASH_REMATCH[3]))
+		bad=${BASH_REMATCH[2]}
+		[ "$rc" = 0 ] || [ "$bad" != 0 ] || bad=1
+	else
+		line="no closing line, exit code $rc"
+		bad=1
+	fi
+	failed=$((failed + bad))
+	printf '%-14s %4ds  %s\n' "$stage" $((SECONDS - begin)) "$line"
+	[ "$bad" = 0 ] || { echo "---- the end of $log"; tail -n 120 "$log"; echo "----"; }
+	grep -E '^SKIP' "$log" || true
+done
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" = 0 ]

@@ -1,0 +1,41 @@
+#!/bin/bash
+# Each rule of the lint can fail: a copy of the tree gets one breach at a time, and the rule must name it.
+set -u
+cd "$(dirname "$0")/../.." || exit 2
+top=$PWD copy=$(mktemp -d)
+trap 'rm -rf "$copy"' EXIT
+passed=0 failed=0
+
+breach() { # rule, file, text that is appended to it
+	rm -rf "$copy/tree"
+	mkdir "$copy/tree"
+	git ls-files -z --cached --others --exclude-standard | while IFS= read -r -d '' f; do
+		[ ! -f "$f" ] || printf '%s\0' "$f"
+	done | tar -c --null -T - | tar -x -C "$copy/tree"
+	git -C "$copy/tree" init -q
+	mkdir -p "$(dirname "$copy/tree/$2")"
+	printf '%b' "$3" >>"$copy/tree/$2"
+	if "$top/tests/lint/run.sh" "$copy/tree" | grep -qF "$1: $2"; then
+		passed=$((passed + 1))
+	else
+		failed=$((failed + 1))
+		echo "FAIL rule $1 does not see a breach in $2"
+	fi
+}
+
+long_function=$(printf 'void f(void)\\n{\\n'; for _ in $(seq 90); do printf '\\tg();\\n'; done; printf '}\\n')
+breach includes base/str.c '#include "tsdb/db.h"\n'
+breach includes tsdb/db.c '#include "promql/engine.h"\n'
+breach top_level stray/x.txt 'x\n'
+breach shape base/str.c "$long_function"
+breach width base/str.c "/* $(printf 'x%.0s' $(seq 120)) */\n"
+breach blanks base/str.c 'int x; \n'
+breach promises base/str.c '/* TO''DO */\n'
+breach banned base/str.c 'int f(char *p) { return ato''i(p); }\n'
+breach typedefs base/str.c 'typedef struct x y;\n'
+breach headers base/fresh.h 'int x;\n'
+breach scripts tests/fresh.sh '#!/bin/bash\n'
+breach itself base/str.c '/* /wo''rk/ */\n'
+rm -rf "$copy/tree"
+echo "$passed passed, $failed failed, 0 skipped"
+[ "$failed" = 0 ]
