@@ -41,6 +41,7 @@ struct query_options {
 	int64_t start_ns, end_ns, step_ns;
 	int64_t timeout_ns; /* 0: the engine's; never longer than it */
 	size_t limit;       /* elements of a vector or matrix; 0: no limit */
+	bool keep_sample_labels; /* cells per sample label set also where the query needs none: for format=pprof */
 };
 
 /* Parses, checks, evaluates. *out must be closed after use, result included. */
