@@ -3,6 +3,9 @@
  *
  * Bytes of a string that are not UTF-8 become U+FFFD, so that the output is always valid JSON.
  * Nesting is asserted, at most JSON_DEPTH_MAX deep.
+ *
+ * json_object, json_array and json_null are macros: jansson, linked into the same program, has functions
+ * of these names. A file that needs both headers includes jansson.h first.
  */
 #ifndef BASE_JSON_H
 #define BASE_JSON_H
@@ -19,6 +22,9 @@ struct json {
 };
 
 void json_init(struct json *j, struct buf *out);
+#define json_object json_object_begin
+#define json_array json_array_begin
+#define json_null json_add_null
 void json_object(struct json *j); /* { */
 void json_object_end(struct json *j);
 void json_array(struct json *j); /* [ */

@@ -1,0 +1,192 @@
+#include "base/regex.h"
+
+#include "tests/check.h"
+
+TEST(anchored_matches)
+{
+	static const struct {
+		const char *pattern, *text;
+		bool want;
+	} rows[] = {
+		{ "", "", true }, { "", "a", false }, { "foo", "foo", true }, { "foo", "foobar", false },
+		{ "f|oo", "foo", false }, { "f|oo", "f", true }, { "f|oo", "oo", true }, { "f|oo", "o", false },
+		{ "(a|b)", "b", true }, { "(a|b)", "(a", false }, { "a|", "", true }, { "a|", "b", false },
+		{ "()", "", true }, { "(a)|(b)", "b", true }, { "a\\.b", "a.b", true }, { "a\\.b", "axb", false },
+		{ "a.b", "a\nb", true }, { ".*", "x\ny", true }, { ".+", "", false }, { "(?i)abc", "ABC", true },
+		{ "a{", "a{", true }, { "a{2}", "aa", true }, { "x\\d", "x1", true }, { "x\\d", "xd", false },
+		{ "\\x41", "A", true }, { "\xc3\xa9|e", "\xc3\xa9", true }, { ".", "\xc3\xa9", true },
+		{ "$", "", true }, { "^a$", "a", true }, { "a\\|b", "a|b", true }, { "a\\|b", "a", false },
+		{ "\\Qa|b\\E", "a|b", true }, { "a-b:c/d", "a-b:c/d", true }, { "z|a|m|a", "a", true },
+		{ "z|a|m|a", "n", false }, { "[ab]|c", "b", true },
+	};
+	struct regex *re;
+	struct err err;
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct str group[REGEX_GROUPS_MAX];
+
+		REQUIRE_OK(regex_compile(str_of(rows[i].pattern), REGEX_ANCHORED, &re, &err), &err);
+		if (regex_match(re, str_of(rows[i].text)) != rows[i].want)
+			CHECK_FAIL("%s on %s: want %d", rows[i].pattern, rows[i].text, rows[i].want);
+		/* regex_groups never takes the short cut for literals: both must agree */
+		if (regex_groups(re, str_of(rows[i].text), group) != rows[i].want)
+			CHECK_FAIL("%s on %s with groups: want %d", rows[i].pattern, rows[i].text, rows[i].want);
+		regex_free(re);
+	}
+}
+
+/* Every pattern of up to five signs from a nasty alphabet: the short cut says what RE2 says. */
+TEST(literals_mean_what_re2_says)
+{
+	static const char signs[] = "ab|()\\.";
+	static const char *const texts[] = { "", "a", "b", "ab", "|", "(", ".", "a|b", "()", "\\", "a.b" };
+	struct regex *re;
+	int compiled = 0;
+
+	for (int n = 0; n < 7 * 7 * 7 * 7 * 7; n++) {
+		struct str group[REGEX_GROUPS_MAX];
+		char p[6] = "";
+		int rest = n;
+
+		for (int i = 0; i < 5; i++, rest /= 7)
+			p[i] = signs[rest % 7];
+		for (int len = 1; len <= 5; len++) {
+			if (regex_compile((struct str){ p, (size_t)len }, REGEX_ANCHORED, &re, NULL))
+				continue;
+			compiled++;
+			for (size_t t = 0; t < sizeof(texts) / sizeof(texts[0]); t++) {
+				struct str text = str_of(texts[t]);
+
+				if (regex_match(re, text) != regex_groups(re, text, group))
+					CHECK_FAIL("%.*s on %s", len, p, texts[t]);
+			}
+			regex_free(re);
+		}
+	}
+	CHECK(compiled > 10000);
+}
+
+TEST(unanchored_finds)
+{
+	struct regex *re;
+	struct err err;
+
+	REQUIRE_OK(regex_compile(STR("b.d"), 0, &re, &err), &err);
+	CHECK(regex_match(re, STR("abcde")));
+	CHECK(!regex_match(re, STR("ab\nde")));
+	CHECK(!regex_match(re, (struct str){ 0 }));
+	regex_free(re);
+	regex_free(NULL);
+}
+
+TEST(errors)
+{
+	static const struct {
+		const char *pattern;
+		enum err_code code;
+		const char *msg;
+	} rows[] = {
+		{ "a(", ERR_INVALID, "error parsing regexp: missing ): a(" },
+		{ "a)(b", ERR_INVALID, "error parsing regexp: unexpected ): a)(b" },
+		{ "*", ERR_INVALID, "error parsing regexp: no argument for repetition operator: *" },
+		{ "[z-a]", ERR_INVALID, "error parsing regexp: invalid character class range: z-a" },
+		{ "a{1001}", ERR_INVALID, "error parsing regexp: invalid repetition size: {1001}" },
+		{ "(?=a)", ERR_INVALID, "error parsing regexp: invalid perl operator: (?=" },
+		{ "\\1", ERR_INVALID, "error parsing regexp: invalid escape sequence: \\1" },
+		{ "\xff", ERR_INVALID, "error parsing regexp: invalid UTF-8" },
+		{ "((\\pL{30}){30}){1}\\pN{500}[[:word:]]{500}\\pL{900}", ERR_LIMIT,
+			"error parsing regexp: pattern too large - compile failed" },
+	};
+	struct regex *re;
+	struct err err;
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		CHECK_ERR(regex_compile(str_of(rows[i].pattern), 0, &re, &err), &err, rows[i].code, rows[i].msg);
+}
+
+TEST(pattern_length)
+{
+	static char text[(64u << 10) + 1];
+	struct regex *re;
+	struct err err;
+
+	memset(text, 'a', sizeof(text));
+	REQUIRE_OK(regex_compile((struct str){ text, 1024 }, 0, &re, &err), &err);
+	regex_free(re);
+	CHECK_ERR(regex_compile((struct str){ text, 1025 }, 0, &re, &err), &err, ERR_LIMIT,
+		"regular expression is 1025 bytes, limit 1024");
+	REQUIRE_OK(regex_compile((struct str){ text, 64u << 10 }, REGEX_LONG, &re, &err), &err);
+	regex_free(re);
+	CHECK_ERR(regex_compile((struct str){ text, sizeof(text) }, REGEX_LONG, &re, &err), &err, ERR_LIMIT,
+		"regular expression is 65537 bytes, limit 65536");
+}
+
+TEST(groups)
+{
+	struct str g[REGEX_GROUPS_MAX];
+	struct regex *re;
+	struct err err;
+
+	REQUIRE_OK(regex_compile(STR("(a)|(?P<rest>b*)(c)?"), REGEX_ANCHORED, &re, &err), &err);
+	CHECK_INT(regex_group_count(re), 3);
+	CHECK_INT(regex_group_index(re, STR("rest")), 2);
+	CHECK_INT(regex_group_index(re, STR("none")), -1);
+	CHECK(regex_groups(re, STR("bb"), g));
+	CHECK_STR(g[0], "bb");
+	CHECK(!g[1].ptr && !g[3].ptr && !g[4].ptr && !g[31].ptr);
+	CHECK_STR(g[2], "bb");
+	CHECK(regex_groups(re, (struct str){ 0 }, g));
+	CHECK(g[2].ptr && g[2].len == 0);
+	CHECK(!regex_groups(re, STR("x"), g));
+	CHECK(!g[0].ptr);
+	regex_free(re);
+}
+
+TEST(more_groups_than_are_reported)
+{
+	struct str g[REGEX_GROUPS_MAX];
+	struct buf p = { 0 }, out = { 0 };
+	struct regex *re;
+	struct err err;
+
+	for (int i = 0; i < 40; i++)
+		buf_printf(&p, "(%c)", 'a' + i % 26);
+	REQUIRE_OK(regex_compile(buf_str(&p), 0, &re, &err), &err);
+	CHECK_INT(regex_group_count(re), 40);
+	CHECK(regex_groups(re, STR("abcdefghijklmnopqrstuvwxyzabcdefghijklmn"), g));
+	CHECK_STR(g[31], "e");
+	regex_expand(re, STR("<$31$32>"), g, &out);
+	CHECK_STR(buf_str(&out), "<e>");
+	regex_free(re);
+	buf_release(&p);
+	buf_release(&out);
+}
+
+TEST(expansion_by_the_rules_of_go)
+{
+	static const struct {
+		const char *replacement, *want;
+	} rows[] = {
+		{ "", "" }, { "x", "x" }, { "$1", "one" }, { "${1}_x", "one_x" }, { "$1_x", "" }, { "$1-x", "one-x" },
+		{ "$$1", "$1" }, { "$$$1", "$one" }, { "$", "$" }, { "a$", "a$" }, { "$-", "$-" }, { "${", "${" },
+		{ "${1", "${1" }, { "${}", "${}" }, { "${1 }", "${1 }" }, { "$name", "two" }, { "${name}s", "twos" },
+		{ "$names", "" }, { "$0", "one two" }, { "$00", "" }, { "$01", "" }, { "$3", "" }, { "$4", "" },
+		{ "$99999999999999999999", "" }, { "$1$2", "onetwo" }, { "[$other]", "[]" },
+		{ "$1\xc3\xa9", "" }, { "$1x", "" },
+	};
+	struct str g[REGEX_GROUPS_MAX];
+	struct buf b = { 0 };
+	struct regex *re;
+	struct err err;
+
+	REQUIRE_OK(regex_compile(STR("(\\w+) (?P<name>\\w+)(x)?"), REGEX_ANCHORED, &re, &err), &err);
+	REQUIRE(regex_groups(re, STR("one two"), g));
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		buf_clear(&b);
+		regex_expand(re, str_of(rows[i].replacement), g, &b);
+		if (!str_is(buf_str(&b), rows[i].want))
+			CHECK_FAIL("%s gives " STR_FMT, rows[i].replacement, STR_ARG(buf_str(&b)));
+	}
+	regex_free(re);
+	buf_release(&b);
+}
