@@ -1,5 +1,5 @@
 // The card that follows the pointer: what a node costs, alone and with all it calls.
-import { formatPercent, formatSigned, formatValue, share } from "../lib/units";
+import { formatPercent, formatPoints, formatSigned, formatValue, share } from "../lib/units";
 import { packageOf } from "./color";
 import { nameOf, type Flame } from "./layout";
 
@@ -46,9 +46,9 @@ function Double({ flame: f, node, unit }: CardProps) {
 				<th>{label}</th>
 				<td>{formatValue(base[of][node], unit)}<i>{formatPercent(b)}</i></td>
 				<td>{formatValue(next[of][node], unit)}<i>{formatPercent(n)}</i></td>
-				<td class={d > 0 ? "worse" : d < 0 ? "better" : ""}>
+				<td>
 					{formatSigned(next[of][node] - base[of][node], unit)}
-					<i>{(d > 0 ? "+" : "") + formatPercent(d).replace(" %", " pp")}</i>
+					<i class={d >= 0.005 ? "worse" : d <= -0.005 ? "better" : ""}>{formatPoints(d)}</i>
 				</td>
 			</tr>
 		);

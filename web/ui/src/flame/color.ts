@@ -8,9 +8,9 @@ export type Rgb = [number, number, number];
 export function packageOf(name: string): string {
 	// Type parameters and arguments may hold anything, also slashes and dots.
 	const paren = name.search(/[[(<]/);
-	let head = paren > 0 ? name.slice(0, paren) : name;
+	const head = paren > 0 ? name.slice(0, paren) : name;
 	if (head.includes("::")) return head.split("::")[0];
-	if (head.endsWith(".")) head = head.slice(0, -1); // pkg.(*T).Method
+	if (head.endsWith(".")) return head.slice(0, -1); // pkg.(*T).Method
 	const slash = head.lastIndexOf("/");
 	const dot = head.indexOf(".", slash + 1);
 	if (dot > 0 && !head.startsWith("/")) return head.slice(0, dot);

@@ -1,4 +1,5 @@
 // The flame graph as a component: canvas, breadcrumbs, pointer and keyboard.
+import type { ComponentChildren } from "preact";
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { formatPercent, formatValue, share } from "../lib/units";
 import { publish } from "../lib/debug";
@@ -21,6 +22,8 @@ export interface FlameViewProps {
 	widthMode: WidthMode;
 	onZoom(path: string): void;
 	onPick(name: string): void;
+	/** Stands at the right of the breadcrumbs. */
+	tools?: ComponentChildren;
 }
 
 interface Hover { node: number; x: number; y: number }
@@ -43,7 +46,9 @@ function neighbour(f: Flame, i: number, key: string): number {
 	return -1;
 }
 
-function Crumbs({ flame, zoomed, onZoom }: { flame: Flame; zoomed: number; onZoom(i: number): void }) {
+function Crumbs({ flame, zoomed, onZoom, children }: {
+	flame: Flame; zoomed: number; onZoom(i: number): void; children?: ComponentChildren;
+}) {
 	const path = ancestry(flame, zoomed);
 	const shown = path.length > 7 ? [path[0], -1, ...path.slice(-5)] : path;
 	return (
@@ -62,6 +67,8 @@ function Crumbs({ flame, zoomed, onZoom }: { flame: Flame; zoomed: number; onZoo
 					<button type="button" class="reset" onClick={() => onZoom(0)}>Reset zoom</button>
 				</>
 			)}
+			<span class="spacer" />
+			{children}
 		</nav>
 	);
 }
@@ -177,7 +184,7 @@ export function FlameView(props: FlameViewProps) {
 		: "";
 	return (
 		<div class="flame">
-			<Crumbs flame={flame} zoomed={zoomed} onZoom={zoomTo} />
+			<Crumbs flame={flame} zoomed={zoomed} onZoom={zoomTo}>{props.tools}</Crumbs>
 			<div class="flame-scroll" ref={scroller}
 				onScroll={(e) => {
 					setHover(null);

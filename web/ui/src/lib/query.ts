@@ -99,7 +99,8 @@ export function findSelectors(text: string): FoundSelector[] {
 		}
 		// `flat(P, {function="x"})`: braces directly after a comma are matchers of frames.
 		const nameless = t.text === "{" && tokens[i - 1]?.text !== ",";
-		const named = t.kind === "name" && !WORDS.has(t.text) && next?.text !== "(";
+		const call = next?.text === "(" || next?.text === "by" || next?.text === "without";
+		const named = t.kind === "name" && !WORDS.has(t.text) && !call;
 		if (!named && !nameless) {
 			if (t.text === "{") i = readMatchers(tokens, i + 1, "}")?.next ?? i + 1;
 			else i++;

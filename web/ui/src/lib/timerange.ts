@@ -124,6 +124,14 @@ export function formatClock(t: number): string {
 		+ `${two(d.getHours())}:${two(d.getMinutes())}:${two(d.getSeconds())}`;
 }
 
+/** A tick of a time axis: as much of the time as tells it from its neighbours. */
+export function formatTick(t: number, increment: number): string {
+	const clock = formatClock(t);
+	const midnight = clock.endsWith("00:00:00");
+	if (increment >= 86400 || midnight) return clock.slice(5, 10);
+	return increment < 60 ? clock.slice(11) : clock.slice(11, 16);
+}
+
 /** The value of an `<input type="datetime-local">`. */
 export function toLocalInput(t: number): string {
 	return formatClock(t).replace(" ", "T");

@@ -82,8 +82,14 @@ export function formatSigned(v: number, unit: string): string {
 export function formatPercent(percent: number): string {
 	if (!Number.isFinite(percent)) return "–";
 	const a = Math.abs(percent);
-	if (a > 0 && a < 0.01) return (percent < 0 ? "−" : "") + "<0.01 %";
-	return (percent < 0 ? "−" : "") + (a >= 99.995 ? a.toFixed(0) : a.toFixed(2)) + " %";
+	if (a > 0 && a < 0.01) return (percent < 0 ? "−" : "") + "<0.01%";
+	return (percent < 0 ? "−" : "") + (a >= 99.995 ? a.toFixed(0) : a.toFixed(2)) + "%";
+}
+
+/** A change of a share, in percentage points. */
+export function formatPoints(points: number): string {
+	if (Math.abs(points) < 0.005) return "±0 pp";
+	return (points > 0 ? "+" : "−") + Math.abs(points).toFixed(2) + " pp";
 }
 
 export function share(part: number, whole: number): number {

@@ -61,6 +61,8 @@ function Pool({ name, targets, now }: { name: string; targets: Target[]; now: nu
 			{open && (
 				<div class="scroll-x">
 					<table class="plain targets">
+						<colgroup><col class="c-url" /><col class="c-state" /><col class="c-labels" />
+							<col class="c-num" /><col class="c-num" /><col class="c-num" /><col /></colgroup>
 						<thead>
 							<tr><th>Endpoint</th><th>State</th><th>Labels</th><th class="num">Last scrape</th>
 								<th class="num">Duration</th><th class="num">Interval</th><th>Error</th></tr>

@@ -6,7 +6,7 @@ import type { MatrixElement } from "../lib/api";
 import { css, oklch } from "../flame/color";
 import { alignSeries, type Aligned } from "../lib/series";
 import { useTheme, type Theme } from "../lib/theme";
-import { formatClock, type Window } from "../lib/timerange";
+import { formatClock, formatTick, type Window } from "../lib/timerange";
 import type { ChartUnit } from "../lib/units";
 
 export interface ChartProps {
@@ -107,7 +107,7 @@ function makeOptions(p: ChartProps, data: Aligned, theme: Theme, size: { width: 
 	return {
 		...size,
 		legend: { show: false },
-		padding: [10, 8, 0, 0],
+		padding: [10, 20, 0, 0],
 		cursor: {
 			drag: { x: true, y: false, setScale: false },
 			points: { size: 6 },
@@ -117,7 +117,8 @@ function makeOptions(p: ChartProps, data: Aligned, theme: Theme, size: { width: 
 			y: { range: (_u, lo, hi) => [Math.min(0, lo ?? 0), (hi ?? 0) > 0 ? hi * 1.08 : lo < 0 ? 0 : 1] },
 		},
 		axes: [
-			{ stroke: text, grid, ticks: { show: false }, font, size: 26, gap: 4 },
+			{ stroke: text, grid, ticks: { show: false }, font, size: 26, gap: 4, space: 70,
+				values: (_u, splits, _a, _s, incr) => splits.map((t) => formatTick(t, incr)) },
 			{ stroke: text, grid, ticks: { show: false }, font, size: 64, gap: 6,
 				values: (_u, values) => values.map((v) => p.unit.format(v)) },
 		],

@@ -89,8 +89,9 @@ function useSearch(text: string): SearchState {
 	}, [text]);
 }
 
-function SearchBox({ text, error, matches, flame, onChange }: {
-	text: string; error: string; matches: Matches | null; flame: Flame | null;
+function SearchBox({ text, error, matches, flame, placeholder, onChange }: {
+	text: string; error: string; matches?: Matches | null; flame?: Flame | null;
+	placeholder?: string;
 	onChange(text: string): void;
 }) {
 	const [draft, setDraft] = useState(text);
@@ -103,7 +104,7 @@ function SearchBox({ text, error, matches, flame, onChange }: {
 	return (
 		<div class={error ? "search bad" : "search"}>
 			<IconSearch />
-			<input type="text" placeholder="Search functions (regexp)" aria-label="Search functions"
+			<input type="text" placeholder={placeholder ?? "Search functions (regexp)"} aria-label="Search"
 				spellcheck={false} value={draft} title={error}
 				onInput={(e) => setDraft((e.target as HTMLInputElement).value)}
 				onKeyDown={(e) => { if (e.key === "Escape") onChange(""); }} />
@@ -134,10 +135,10 @@ function Summary({ element, answer, flame }: {
 		]
 		: [["total", formatValue(element.total, unit)]];
 	items.push(["profiles", element.profiles.toLocaleString("en")]);
-	if (flame) items.push(["nodes", flame.count.toLocaleString("en")]);
-	items.push(["took", `${Math.round(answer.tookMs)} ms`]);
+	const hint = `${flame ? flame.count.toLocaleString("en") : 0} nodes, answered in `
+		+ `${Math.round(answer.tookMs)} ms`;
 	return (
-		<dl class="summary">
+		<dl class="summary" title={hint}>
 			{items.map(([k, v, cls]) => <div key={k}><dt>{k}</dt><dd class={cls}>{v}</dd></div>)}
 		</dl>
 	);
@@ -206,11 +207,6 @@ function ProfileResult(props: ResultsProps & { elements: ProfileElement[] }) {
 				<ElementSelect elements={elements} index={index}
 					onChange={(i) => patch({ el: i ? String(i) : null, zoom: null })} />
 				<SearchBox text={text} error={error} matches={matches} flame={flame} onChange={onSearch} />
-				{diff && view !== "table" && (
-					<Segmented label="Width" value={widthMode} options={WIDTHS}
-						onChange={(v) => patch({ width: v === "both" ? null : v })} />
-				)}
-				{diff && view !== "table" && <DiffLegend />}
 				<span class="spacer" />
 				<Summary element={element} answer={answer} flame={flame} />
 				<label class="select" title="How many nodes the server sends; smaller ones are folded">
@@ -235,7 +231,13 @@ function ProfileResult(props: ResultsProps & { elements: ProfileElement[] }) {
 				{view !== "table" && flame && (element.total !== 0 || diff
 					? <FlameView flame={flame} unit={element.unit} matches={matches}
 						zoom={params.get("zoom") ?? ""} widthMode={widthMode}
-						onZoom={onZoom} onPick={onPick} />
+						onZoom={onZoom} onPick={onPick} tools={diff && (
+							<>
+								<DiffLegend />
+								<Segmented label="Width" value={widthMode} options={WIDTHS}
+									onChange={(v) => patch({ width: v === "both" ? null : v })} />
+							</>
+						)} />
 					: <div class="empty">The profile is empty.</div>)}
 			</div>
 		</section>
@@ -259,7 +261,7 @@ function TopResult({ elements, params, patch }: ResultsProps & { elements: TopEl
 		<section class="panel results">
 			<div class="toolbar">
 				<ElementSelect elements={elements} index={index} onChange={(i) => patch({ el: String(i) })} />
-				<SearchBox text={text} error={error} matches={null} flame={null}
+				<SearchBox text={text} error={error}
 					onChange={(s) => patch({ search: s }, true)} />
 				<span class="spacer" />
 				<span class="faint">total {formatValue(element.total, element.unit)}</span>
@@ -278,7 +280,7 @@ function CostResult({ props, children }: { props: ResultsProps; children: (p: Re
 	return (
 		<section class={props.loading ? "panel results busy" : "panel results"}>
 			<div class="toolbar">
-				<SearchBox text={text} error={error} matches={null} flame={null}
+				<SearchBox text={text} error={error} placeholder="Filter (regexp)"
 					onChange={(s) => props.patch({ search: s }, true)} />
 				<span class="spacer" />
 				<span class="faint">took {Math.round(props.answer.tookMs)} ms</span>

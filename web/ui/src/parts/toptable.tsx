@@ -2,6 +2,7 @@
 import { useMemo } from "preact/hooks";
 import type { TopElement, TopRow, VectorElement } from "../lib/api";
 import { formatPercent, formatSigned, formatValue } from "../lib/units";
+import { shortName } from "../flame/color";
 import { Table, type Column } from "./table";
 
 export interface TopTableProps {
@@ -11,21 +12,32 @@ export interface TopTableProps {
 	onPick(name: string): void;
 }
 
+/** The directory of the package gives way first: the end of a name is what tells. */
+export function FunctionName({ name }: { name: string }) {
+	const short = shortName(name);
+	return (
+		<span class="fn" title={name}>
+			<span class="fn-dir">{name.slice(0, name.length - short.length)}</span>
+			<span class="fn-name">{short}</span>
+		</span>
+	);
+}
+
 const nameColumn: Column<TopRow> = {
 	key: "function",
 	title: "Function",
 	sort: (r) => r.function,
-	cell: (r) => <span class="fn" title={r.function}>{r.function}</span>,
+	cell: (r) => <FunctionName name={r.function} />,
 };
 
 function plainColumns(unit: string): Column<TopRow>[] {
 	const value = (key: "flat" | "cum", title: string, hint: string): Column<TopRow> => ({
-		key, title, hint, numeric: true, width: "84px",
+		key, title, hint, numeric: true, width: "74px",
 		sort: (r) => r[key], cell: (r) => formatValue(r[key], unit),
 	});
 	const percent = (key: "flat_percent" | "sum_percent" | "cum_percent", title: string, hint: string,
 		bar: boolean): Column<TopRow> => ({
-		key, title, hint, numeric: true, width: "78px",
+		key, title, hint, numeric: true, width: "72px",
 		sort: (r) => r[key], cell: (r) => formatPercent(r[key]),
 		...(bar ? { bar: (r: TopRow) => r[key] / 100 } : {}),
 	});
@@ -45,14 +57,14 @@ function diffColumns(unit: string, rows: TopRow[]): Column<TopRow>[] {
 	const value = (key: "flat" | "cum", title: string, hint: string): Column<TopRow> => {
 		const most = largest(key);
 		return {
-			key, title, hint, numeric: true, width: "104px",
+			key, title, hint, numeric: true, width: "88px",
 			sort: (r) => r[key],
 			cell: (r) => <span class={cls(r[key])}>{formatSigned(r[key], unit)}</span>,
 			bar: (r) => r[key] / most,
 		};
 	};
 	const percent = (key: "flat_percent" | "cum_percent", title: string): Column<TopRow> => ({
-		key, title, hint: "The change in percent of the base's total", numeric: true, width: "88px",
+		key, title, hint: "The change in percent of the base's total", numeric: true, width: "84px",
 		sort: (r) => r[key],
 		cell: (r) => <span class={cls(r[key])}>{(r[key] > 0 ? "+" : "") + formatPercent(r[key])}</span>,
 	});
@@ -77,6 +89,11 @@ export function TopTable({ element, diff, filter, onPick }: TopTableProps) {
 	);
 }
 
+/** Thousands apart in whole numbers; every digit the server sent stays. */
+function grouped(value: string): string {
+	return /^-?\d{5,}$/.test(value) ? value.replace(/\B(?=(\d{3})+$)/g, "\u202f") : value;
+}
+
 /** An instant vector: a column per label, and the value. */
 export function CostTable({ vector, filter }: { vector: VectorElement[]; filter: RegExp | null }) {
 	const columns = useMemo(() => {
@@ -84,13 +101,13 @@ export function CostTable({ vector, filter }: { vector: VectorElement[]; filter:
 			Number(b === "function") - Number(a === "function") || a.localeCompare(b));
 		const out: Column<VectorElement>[] = labels.map((l) => ({
 			key: l, title: l, sort: (v) => v.metric[l] ?? "",
-			cell: (v) => <span class="fn" title={v.metric[l]}>{v.metric[l] ?? ""}</span>,
+			cell: (v) => <FunctionName name={v.metric[l] ?? ""} />,
 		}));
 		const largest = vector.reduce((m, v) => Math.max(m, Math.abs(Number(v.value[1]) || 0)), 0) || 1;
 		out.push({
 			key: "\0value", title: "Value", numeric: true, width: "180px",
 			sort: (v) => Number(v.value[1]),
-			cell: (v) => v.value[1],
+			cell: (v) => grouped(v.value[1]),
 			bar: (v) => Number(v.value[1]) / largest,
 		});
 		return out;

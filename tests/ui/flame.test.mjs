@@ -1,0 +1,208 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+
+const { layout, search, color } = await import(process.env.EPI_UI_BUNDLE);
+
+// total 100: a 60 (self 10: b 30, a 20), c 40 (self 15: b 25)
+const single = {
+	format: "single",
+	names: ["total", "a", "b", "c"],
+	levels: [
+		[0, 100, 0, 0],
+		[0, 60, 10, 1, 0, 40, 15, 3],
+		[10, 30, 30, 2, 0, 20, 20, 1, 15, 25, 25, 2],
+	],
+	numTicks: 100,
+	maxSelf: 30,
+};
+
+// base: a 50, b 50; new: a 100 (with d 60, self 40), b gone, c 20
+const double = {
+	format: "double",
+	names: ["total", "a", "b", "c", "d"],
+	levels: [
+		[0, 100, 0, 0, 120, 0, 0],
+		[0, 50, 50, 0, 100, 40, 1, 0, 50, 50, 0, 0, 0, 2, 0, 0, 0, 0, 20, 20, 3],
+		[50, 0, 0, 40, 60, 60, 4],
+	],
+	numTicks: 220,
+	leftTicks: 100,
+	rightTicks: 120,
+	maxSelf: 60,
+};
+
+test("a tree is decoded into columns", () => {
+	const f = layout.buildFlame(single);
+	assert.deepEqual([f.count, f.levels, f.width], [6, 3, 100]);
+	assert.deepEqual([...f.start], [0, 1, 3, 6]);
+	assert.deepEqual([...f.x], [0, 0, 60, 10, 40, 75]);
+	assert.deepEqual([...f.total], [100, 60, 40, 30, 20, 25]);
+	assert.deepEqual([...f.self], [0, 10, 15, 30, 20, 25]);
+	assert.deepEqual([...f.parent], [-1, 0, 0, 1, 1, 2]);
+	assert.deepEqual([...f.name].map((n) => f.names[n]), ["total", "a", "c", "b", "a", "b"]);
+});
+
+test("nodes are found by place, and their family", () => {
+	const f = layout.buildFlame(single);
+	assert.equal(layout.nodeAt(f, 0, 99.9), 0);
+	assert.equal(layout.nodeAt(f, 1, 59.9), 1);
+	assert.equal(layout.nodeAt(f, 1, 60), 2);
+	assert.equal(layout.nodeAt(f, 2, 5), -1);
+	assert.equal(layout.nodeAt(f, 2, 70), -1);
+	assert.equal(layout.nodeAt(f, 2, 75), 5);
+	assert.equal(layout.nodeAt(f, 3, 1), -1);
+	assert.equal(layout.nodeAt(f, -1, 1), -1);
+	assert.deepEqual(layout.childrenOf(f, 0), [1, 3]);
+	assert.deepEqual(layout.childrenOf(f, 1), [3, 5]);
+	assert.deepEqual(layout.childrenOf(f, 2), [5, 6]);
+	assert.deepEqual(layout.ancestry(f, 4), [0, 1, 4]);
+	assert.deepEqual([0, 1, 2, 3, 4, 5].map((i) => layout.levelOf(f, i)), [0, 1, 1, 2, 2, 2]);
+});
+
+test("a call path keeps its hash where the tree around it changes", () => {
+	const f = layout.buildFlame(single);
+	const other = layout.buildFlame({ format: "single", names: ["total", "z", "b", "a"],
+		levels: [[0, 9, 0, 0], [0, 5, 5, 1, 0, 4, 1, 3], [6, 3, 3, 2]], numTicks: 9, maxSelf: 5 });
+	assert.equal(layout.findPath(other, parseInt(layout.pathId(f, 3), 16)), 3); // total, a, b
+	assert.equal(layout.findPath(other, f.path[5]), -1); // total, c, b
+	assert.equal(new Set(f.path).size, f.count);
+});
+
+test("a difference keeps both sides and lays out their sum", () => {
+	const f = layout.buildFlame(double);
+	assert.deepEqual([...f.diff.base.x], [0, 0, 50, 100, 50]);
+	assert.deepEqual([...f.diff.next.x], [0, 0, 100, 100, 40]);
+	assert.deepEqual([...f.x], [0, 0, 150, 200, 90]);
+	assert.deepEqual([...f.total], [220, 150, 50, 20, 60]);
+	assert.deepEqual([...f.parent], [-1, 0, 0, 0, 1]);
+	assert.deepEqual([f.diff.baseTotal, f.diff.nextTotal, f.width], [100, 120, 220]);
+	layout.setWidthMode(f, "new");
+	assert.deepEqual([[...f.total], f.width], [[120, 100, 0, 20, 60], 120]);
+	layout.setWidthMode(f, "base");
+	assert.deepEqual([[...f.total], f.width], [[100, 50, 50, 0, 0], 100]);
+	assert.deepEqual([...f.parent], [-1, 0, 0, 0, 1]);
+});
+
+test("the change of share runs from -1 to 1", () => {
+	const f = layout.buildFlame(double);
+	assert.equal(layout.shareChange(f, 0), 0);
+	assert.ok(Math.abs(layout.shareChange(f, 1) - 0.4) < 1e-12); // 50 % to 83.3 %
+	assert.equal(layout.shareChange(f, 2), -1);
+	assert.equal(layout.shareChange(f, 3), 1);
+	assert.equal(layout.shareChange(layout.buildFlame(single), 1), 0);
+});
+
+test("what is not a flame graph is refused", () => {
+	for (const [fb, message] of [
+		[{ ...single, format: "triple" }, "flame graph: unknown format triple"],
+		[{ ...single, levels: [[0, 100, 0]] }, "flame graph: level 0 holds 3 numbers, not groups of 4"],
+		[{ ...single, levels: [[0, 100, 0, 9]] }, "flame graph: level 0 names function 9 of 4"],
+	])
+		assert.throws(() => layout.buildFlame(fb), { message });
+	assert.equal(layout.buildFlame({ ...single, levels: [] }).count, 0);
+});
+
+test("100,000 nodes are laid out well within a second", () => {
+	const levels = [[0, 1e9, 0, 0]];
+	const per = 2000;
+	for (let l = 0; l < 50; l++) {
+		const row = [];
+		for (let i = 0; i < per; i++) row.push(0, 1e9 / per, 0, 1 + ((i + l) % 3));
+		levels.push(row);
+	}
+	const began = performance.now();
+	const f = layout.buildFlame({ ...single, levels, numTicks: 1e9 });
+	search.search(f, /b/);
+	assert.equal(f.count, 100001);
+	assert.equal(f.parent[f.count - 1], f.count - 1 - per);
+	assert.ok(performance.now() - began < 1000);
+});
+
+test("search counts each stack once", () => {
+	const f = layout.buildFlame(single);
+	const hit = (re) => {
+		const m = search.search(f, re);
+		return [m.total, m.names, m.nodes];
+	};
+	assert.deepEqual(hit(/^a$/), [60, 1, 2]);
+	assert.deepEqual(hit(/^b$/), [55, 1, 2]);
+	assert.deepEqual(hit(/^[ab]$/), [85, 2, 4]);
+	assert.deepEqual(hit(/total/), [0, 1, 0]);
+	assert.deepEqual(hit(/nothing/), [0, 0, 0]);
+});
+
+test("case matters once the pattern has upper case", () => {
+	assert.ok(search.compilePattern("json").test("encoding/JSON"));
+	assert.ok(!search.compilePattern("Json").test("encoding/json"));
+	assert.ok(search.compilePattern("\\Wjson").test("/JSON"));
+	assert.throws(() => search.compilePattern("("));
+});
+
+test("packages", () => {
+	for (const [name, want] of [
+		["main.work", "main"],
+		["encoding/json.(*decodeState).object", "encoding/json"],
+		["github.com/a/b/v2.(*T).M", "github.com/a/b/v2"],
+		["slices.SortFunc[go.shape.[]github.com/x/y.T,go.shape.int]", "slices"],
+		["gopkg.in/yaml%2ev3.Unmarshal", "gopkg.in/yaml%2ev3"],
+		["runtime.main.func1", "runtime"],
+		["leveldb::DBImpl::Write(leveldb::WriteOptions const&)", "leveldb"],
+		["core::fmt::write", "core"],
+		["head_append", "head"],
+		["memcpy", "memcpy"],
+		["/usr/lib/libc.so.6", "libc.so.6"],
+		["[kernel]", "[kernel]"],
+	])
+		assert.equal(color.packageOf(name), want, name);
+});
+
+test("short names", () => {
+	for (const [name, want] of [
+		["encoding/json.Marshal", "json.Marshal"],
+		["github.com/a/b.(*T).M", "b.(*T).M"],
+		["sort.F[github.com/x/y.T]", "sort.F[github.com/x/y.T]"],
+		["memcpy", "memcpy"],
+	])
+		assert.equal(color.shortName(name), want, name);
+});
+
+test("a package keeps its colour, the frame around it stays neutral", () => {
+	const p = color.makePalette("light");
+	const names = ["total", "a/b.F", "a/b.G", "other", "runtime.mallocgc"];
+	const got = color.nameColors(names, p);
+	assert.deepEqual(color.nameColors(["total", "a/b.F"], p), got.slice(0, 2));
+	const hue = p.hues.find((shades) => shades.includes(got[1]));
+	assert.ok(hue.includes(got[2]));
+	assert.deepEqual([got[0], got[3]], [p.neutral, p.neutral]);
+	assert.ok(p.runtime.includes(got[4]));
+});
+
+test("more is red, less is green, no change is grey", () => {
+	for (const theme of ["light", "dark"]) {
+		const p = color.makePalette(theme);
+		const rgb = (change) => color.diffColor(change, p).match(/\d+/g).map(Number);
+		const [grey, more, less] = [rgb(0), rgb(1), rgb(-1)];
+		assert.ok(Math.max(...grey) - Math.min(...grey) <= 2, theme);
+		assert.ok(more[0] > more[1] + 40 && more[0] > more[2] + 40, theme);
+		assert.ok(less[1] > less[0] + 40 && less[1] > less[2] + 20, theme);
+		assert.deepEqual(rgb(7), more);
+		assert.ok(rgb(0.1)[0] - rgb(0.1)[1] > 5, "a small change shows");
+	}
+});
+
+test("text on every colour can be read", () => {
+	const lum = (s) => {
+		const v = s.startsWith("#") ? s.slice(1).match(/../g).map((h) => parseInt(h, 16))
+			: s.match(/\d+/g).map(Number);
+		const [r, g, b] = v.map((c) => c / 255).map((c) => (c <= 0.04045 ? c / 12.92
+			: ((c + 0.055) / 1.055) ** 2.4));
+		return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+	};
+	for (const theme of ["light", "dark"]) {
+		const p = color.makePalette(theme);
+		for (const c of [...p.hues.flat(), ...p.runtime, ...p.diff, p.neutral]) {
+			const [a, b] = [lum(c), lum(p.text)].sort((x, y) => y - x);
+			assert.ok((a + 0.05) / (b + 0.05) >= 4.5, `${theme} ${c}`);
+		}
+	}
+});

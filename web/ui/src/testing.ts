@@ -1,0 +1,10 @@
+// What the unit tests import: the modules that need no browser.
+export * as api from "./lib/api";
+export * as query from "./lib/query";
+export * as series from "./lib/series";
+export * as timerange from "./lib/timerange";
+export * as units from "./lib/units";
+export * as urlstate from "./lib/urlstate";
+export * as color from "./flame/color";
+export * as layout from "./flame/layout";
+export * as search from "./flame/search";
