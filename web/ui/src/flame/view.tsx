@@ -6,6 +6,7 @@ import { publish } from "../lib/debug";
 import { useTheme } from "../lib/theme";
 import { Card } from "./card";
 import { FlameCanvas, ROW_H } from "./canvas";
+import { FlameMenu } from "./menu";
 import { makePalette, shortName } from "./color";
 import {
 	ancestry, childrenOf, findPath, levelOf, nameOf, pathId, setWidthMode,
@@ -81,6 +82,7 @@ export function FlameView(props: FlameViewProps) {
 	const canvas = useRef<FlameCanvas | null>(null);
 	const [hover, setHover] = useState<Hover | null>(null);
 	const [selected, setSelected] = useState(-1);
+	const [menu, setMenu] = useState<Hover | null>(null);
 	const mounted = useRef<Flame | null>(null);
 
 	const zoomed = useMemo(() => {
@@ -116,6 +118,7 @@ export function FlameView(props: FlameViewProps) {
 		setWidthMode(flame, widthMode);
 		canvas.current!.setFlame(flame);
 		setHover(null);
+		setMenu(null);
 		setSelected(-1);
 	}, [flame, widthMode]);
 	useLayoutEffect(() => {
@@ -138,14 +141,23 @@ export function FlameView(props: FlameViewProps) {
 
 	const zoomTo = useCallback((i: number) => onZoom(i > 0 ? pathId(flame, i) : ""), [flame, onZoom]);
 
-	const onMove = (e: PointerEvent) => {
+	const nodeUnder = (e: MouseEvent) => {
 		const box = canvasEl.current!.getBoundingClientRect();
-		const node = canvas.current!.hit(e.clientX - box.left, e.clientY - box.top);
+		return canvas.current!.hit(e.clientX - box.left, e.clientY - box.top);
+	};
+	const onMove = (e: PointerEvent) => {
+		const node = nodeUnder(e);
 		setHover(node < 0 ? null : { node, x: e.clientX, y: e.clientY });
 	};
+	const onMenu = (e: MouseEvent) => {
+		const node = nodeUnder(e);
+		if (node < 0) return;
+		e.preventDefault();
+		setHover(null);
+		setMenu({ node, x: e.clientX, y: e.clientY });
+	};
 	const onClick = (e: MouseEvent) => {
-		const box = canvasEl.current!.getBoundingClientRect();
-		const node = canvas.current!.hit(e.clientX - box.left, e.clientY - box.top);
+		const node = nodeUnder(e);
 		if (node < 0) return;
 		setSelected(-1);
 		if (e.altKey) onPick(nameOf(flame, node));
@@ -168,9 +180,9 @@ export function FlameView(props: FlameViewProps) {
 		} else if (e.key === "Enter" && selected >= 0) {
 			zoomTo(selected);
 		} else if (e.key === "Escape") {
-			if (selected >= 0) setSelected(-1);
-			else if (zoomed > 0) zoomTo(0);
-			else return;
+			if (selected < 0 && zoomed === 0) return;
+			setSelected(-1);
+			zoomTo(0);
 		} else {
 			return;
 		}
@@ -194,11 +206,16 @@ export function FlameView(props: FlameViewProps) {
 					<canvas ref={canvasEl} tabIndex={0} role="img"
 						aria-label="Flame graph. Arrow keys walk, Enter zooms, Escape goes back."
 						onPointerMove={onMove} onPointerLeave={() => setHover(null)}
-						onClick={onClick} onKeyDown={onKey} />
+						onClick={onClick} onContextMenu={onMenu} onKeyDown={onKey} />
 				</div>
 			</div>
 			<div class="visually-hidden" aria-live="polite">{spoken}</div>
-			{hover && hover.node < flame.count && <Card flame={flame} unit={unit} {...hover} />}
+			{menu && (
+				<FlameMenu name={nameOf(flame, menu.node)} x={menu.x} y={menu.y}
+					onZoom={() => zoomTo(menu.node)} onPick={() => onPick(nameOf(flame, menu.node))}
+					onClose={() => setMenu(null)} />
+			)}
+			{hover && !menu && hover.node < flame.count && <Card flame={flame} unit={unit} {...hover} />}
 			{!hover && selected >= 0 && canvasEl.current && (() => {
 				const box = canvasEl.current.getBoundingClientRect();
 				const p = canvas.current!.place(selected, levelOf(flame, selected));

@@ -1,0 +1,316 @@
+// Drives the page of a running server in Chromium and checks what it shows against the API.
+//
+//   EPI_URL       address of the page, with its route prefix; the server scrapes the jobs demo
+//                 (version v1 and v2) and epimetheus, and has done so for some intervals
+//   EPI_CHROMIUM  the browser, /usr/bin/chromium unless given
+//   EPI_SHOTS     a directory for screenshots, none unless given
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import test, { after, before } from "node:test";
+import { chromium } from "playwright-core";
+
+const base = (process.env.EPI_URL ?? "http://127.0.0.1:7272").replace(/\/*$/, "/");
+const shots = process.env.EPI_SHOTS;
+const QUERY = 'cpu{job="demo"}';
+const WAIT_MS = 20000;
+
+let browser;
+before(async () => {
+	browser = await chromium.launch({
+		executablePath: process.env.EPI_CHROMIUM ?? "/usr/bin/chromium",
+		args: ["--no-sandbox", "--headless", "--disable-gpu", "--disable-background-networking"],
+	});
+});
+after(() => browser?.close());
+
+/** Opens a page; the returned `problems` collects console errors and outside requests. */
+async function open(t, path, options = {}) {
+	const context = await browser.newContext({ viewport: { width: 1480, height: 940 }, ...options });
+	t.after(() => context.close());
+	const page = await context.newPage();
+	page.setDefaultTimeout(WAIT_MS);
+	const problems = [];
+	page.on("console", (m) => {
+		if (m.type() === "error" || m.type() === "warning") problems.push(`console: ${m.text()}`);
+	});
+	page.on("pageerror", (e) => problems.push(`page: ${e.message}`));
+	page.on("request", (r) => {
+		const url = new URL(r.url());
+		if (url.protocol !== "data:" && url.origin !== new URL(base).origin)
+			problems.push(`outside: ${r.url()}`);
+	});
+	await page.goto(base + path);
+	return { page, problems };
+}
+
+async function shot(page, name) {
+	if (shots) await page.screenshot({ path: join(shots, `${name}.png`) });
+}
+
+const explore = (args) => "explore?" + new URLSearchParams(args);
+
+/** A window that stands still, so that the page and the test ask the same. */
+function fixedWindow(seconds) {
+	const to = Math.floor(Date.now() / 1000) - 1;
+	return { from: String(to - seconds), to: String(to) };
+}
+
+async function api(name, args) {
+	const response = await fetch(`${base}api/v1/${name}?${new URLSearchParams(args)}`);
+	const body = await response.json();
+	assert.equal(body.status, "success", JSON.stringify(body).slice(0, 300));
+	return body.data;
+}
+
+const drawn = (page) => page.evaluate(() => window.__epi.drawn());
+
+async function flameReady(page) {
+	await page.waitForFunction(() => (window.__epi?.flame()?.nodes.length ?? 0) > 1);
+	await settled(page);
+}
+
+/** Waits until two looks in a row see the same picture. */
+async function settled(page) {
+	let last = "";
+	for (let i = 0; i < 40; i++) {
+		await page.waitForTimeout(120);
+		const now = JSON.stringify(await page.evaluate(() => window.__epi.flame()?.nodes));
+		if (now === last) return;
+		last = now;
+	}
+	assert.fail("the flame graph does not come to rest");
+}
+
+/** Decodes a flamebearer on its own: name, level, x, total of every node. */
+function decode(fb) {
+	const out = [];
+	fb.levels.forEach((row, level) => {
+		let end = 0;
+		for (let k = 0; k < row.length; k += 4) {
+			const x = end + row[k];
+			out.push({ name: fb.names[row[k + 3]], level, x, total: row[k + 1], self: row[k + 2] });
+			end = x + row[k + 1];
+		}
+	});
+	return out;
+}
+
+async function clickNode(page, node) {
+	const canvas = page.getByRole("img", { name: /Flame graph/ });
+	const box = await canvas.boundingBox();
+	await page.mouse.click(box.x + Math.max(0, node.x) + Math.min(node.w, 40) / 2, box.y + node.y + 8);
+}
+
+test("a first visit shows a flame graph, a chart and a table, and asks nobody else", async (t) => {
+	const { page, problems } = await open(t, "");
+	await flameReady(page);
+	await page.locator(".chart canvas").waitFor();
+	await page.locator(".vtable-body > div").first().waitFor();
+	assert.match(await page.title(), /Epimetheus/);
+	assert.match(page.url(), /[?&]query=/);
+	assert.ok((await drawn(page)).some((n) => n.level > 0 && n.name), "a function is drawn");
+	assert.deepEqual(problems, []);
+	await shot(page, "first");
+});
+
+test("every node stands where the API's numbers put it", async (t) => {
+	const w = fixedWindow(300);
+	const { page, problems } = await open(t, explore({ query: QUERY, ...w, view: "flame" }));
+	await flameReady(page);
+	const data = await api("query", { query: `merge(${QUERY})`, start: w.from, end: w.to, max_nodes: 2048 });
+	assert.equal(data.resultType, "profiles");
+	const nodes = decode(data.result[0].flamebearer);
+	const { width } = await page.evaluate(() => window.__epi.flame());
+	const scale = width / nodes[0].total;
+	const shown = await drawn(page);
+	assert.ok(shown.length > 3, `${shown.length} nodes`);
+	const key = (n, x) => `${n.level} ${n.name} ${Math.round(x)}`;
+	const byPlace = new Map(nodes.map((n) => [key(n, n.x * scale), n]));
+	for (const s of shown) {
+		const n = byPlace.get(key(s, s.x));
+		assert.ok(n, `${s.name} on level ${s.level} at ${s.x}`);
+		assert.ok(Math.abs(s.w - n.total * scale) < 0.51, `${s.name}: ${s.w} px, want ${n.total * scale}`);
+	}
+	assert.deepEqual(problems, []);
+});
+
+test("a click zooms, the crumbs and the back button return", async (t) => {
+	const { page } = await open(t, explore({ query: QUERY, ...fixedWindow(300), view: "flame" }));
+	await flameReady(page);
+	const whole = await page.evaluate(() => window.__epi.flame().width);
+	const target = (await drawn(page)).filter((n) => n.level > 0 && n.w < whole * 0.9)
+		.sort((a, b) => b.w - a.w)[0];
+	assert.ok(target, "a node to zoom to");
+	await clickNode(page, target);
+	await page.waitForURL(/[?&]zoom=/);
+	await settled(page);
+	const after = (await drawn(page)).find((n) => n.index === target.index);
+	assert.ok(Math.abs(after.x) < 0.5 && Math.abs(after.w - whole) < 0.5, `${after.x} ${after.w}`);
+	await page.getByRole("button", { name: "Reset zoom" }).waitFor();
+	await shot(page, "zoomed");
+	await page.reload();
+	await flameReady(page);
+	const again = (await drawn(page)).find((n) => n.index === target.index);
+	assert.ok(Math.abs(again.w - whole) < 0.5, "a reload keeps the zoom");
+	await page.goBack();
+	await settled(page);
+	const back = (await drawn(page)).find((n) => n.index === target.index);
+	assert.ok(Math.abs(back.w - target.w) < 0.5, "back is as before");
+});
+
+test("the keyboard walks and zooms", async (t) => {
+	const { page } = await open(t, explore({ query: QUERY, ...fixedWindow(300), view: "flame" }));
+	await flameReady(page);
+	await page.getByRole("img", { name: /Flame graph/ }).focus();
+	for (const key of ["ArrowDown", "ArrowDown", "Enter"]) await page.keyboard.press(key);
+	await page.waitForURL(/[?&]zoom=/);
+	await settled(page);
+	await page.keyboard.press("Escape");
+	await page.waitForFunction(() => !location.search.includes("zoom="));
+});
+
+test("a search shows the matched share", async (t) => {
+	const w = fixedWindow(300);
+	const { page } = await open(t, explore({ query: QUERY, ...w, view: "flame" }));
+	await flameReady(page);
+	const data = await api("query", { query: `merge(${QUERY})`, start: w.from, end: w.to, max_nodes: 2048 });
+	const nodes = decode(data.result[0].flamebearer);
+	const name = nodes.filter((n) => n.level === 2 && n.name !== "other").sort((a, b) => b.total - a.total)[0].name;
+	// The share by hand: outermost matches only.
+	const hits = nodes.filter((n) => n.level > 0 && n.name === name);
+	const outer = hits.filter((n) => !hits.some((o) => o.level < n.level && o.x <= n.x
+		&& n.x + n.total <= o.x + o.total));
+	const want = (100 * outer.reduce((s, n) => s + n.total, 0)) / nodes[0].total;
+	await page.getByRole("textbox", { name: "Search" })
+		.fill("^" + name.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&") + "$");
+	await page.waitForFunction(() => window.__epi.search() !== null);
+	const got = await page.evaluate(() => window.__epi.search());
+	assert.ok(Math.abs(got.share - want) < 1e-6, `${got.share} against ${want}`);
+	assert.match(await page.locator(".search-info").textContent(), /^[\d.]+% matched$/);
+	await page.waitForURL(/[?&]search=/);
+	await page.getByRole("textbox", { name: "Search" }).fill("(");
+	await page.getByText("not a regexp").waitFor();
+	await shot(page, "search");
+});
+
+test("the table's numbers are the API's", async (t) => {
+	const w = fixedWindow(300);
+	const { page } = await open(t, explore({ query: QUERY, ...w, view: "table" }));
+	await page.locator(".vtable-body > div").first().waitFor();
+	const data = await api("query", { query: `top(500, merge(${QUERY}))`, start: w.from, end: w.to });
+	const want = Object.fromEntries(data.result[0].rows.map((r) => [r.function, [r.flat, r.cum]]));
+	const rows = await page.evaluate(() => window.__epi.table());
+	assert.ok(rows.length > 3);
+	assert.deepEqual(Object.fromEntries(rows.map((r) => [r.function, [r.flat, r.cum]])), want);
+	const flats = rows.map((r) => r.flat);
+	assert.deepEqual(flats, [...flats].sort((a, b) => b - a), "sorted by flat");
+	await page.getByRole("columnheader", { name: /^Cum(?! %)/ }).click();
+	await page.waitForFunction((first) => window.__epi.table()[0].cum >= first,
+		Math.max(...rows.map((r) => r.cum)));
+	await shot(page, "table");
+});
+
+test("the picker writes the query", async (t) => {
+	const { page } = await open(t, explore({ query: "cpu" }));
+	await flameReady(page);
+	await page.getByRole("button", { name: "Label" }).click();
+	await page.getByRole("textbox", { name: "Label", exact: true }).fill("job");
+	await page.keyboard.press("Enter");
+	await page.getByRole("textbox", { name: "Value", exact: true }).click();
+	await page.getByRole("option", { name: "demo", exact: true }).click();
+	await page.waitForFunction(() => new URLSearchParams(location.search).get("query") === 'cpu{job="demo"}');
+	assert.equal(await page.getByRole("textbox", { name: "Query" }).inputValue(), QUERY);
+	await page.getByRole("combobox", { name: "One line per value of" }).selectOption("version");
+	await page.locator(".legend li", { hasText: /^v1$/ }).waitFor();
+	await page.locator(".legend li", { hasText: /^v2$/ }).waitFor();
+});
+
+test("dragging on the chart chooses the window", async (t) => {
+	const { page } = await open(t, explore({ query: QUERY, range: "15m" }));
+	await flameReady(page);
+	const over = page.locator(".chart .u-over");
+	const box = await over.boundingBox();
+	await page.mouse.move(box.x + box.width * 0.5, box.y + 40);
+	await page.mouse.down();
+	await page.mouse.move(box.x + box.width * 0.9, box.y + 40, { steps: 6 });
+	await page.mouse.up();
+	await page.waitForURL(/[?&]from=\d+/);
+	const p = new URL(page.url()).searchParams;
+	const width = Number(p.get("to")) - Number(p.get("from"));
+	assert.ok(width > 280 && width < 440, `${width} s`);
+});
+
+test("a wrong query says what and where", async (t) => {
+	const { page } = await open(t, explore({ query: "merge(cpu" }));
+	const alert = page.getByRole("alert");
+	await alert.waitFor();
+	assert.match(await alert.locator("pre").textContent(), /^merge\(cpu\n {5,}\^$/);
+	await shot(page, "error");
+});
+
+test("costs are a table of labels and values", async (t) => {
+	const w = fixedWindow(300);
+	const { page } = await open(t, explore({ query: `flat(merge(${QUERY}))`, ...w }));
+	await page.locator(".vtable-body > div").first().waitFor();
+	const data = await api("query", { query: `flat(merge(${QUERY}))`, start: w.from, end: w.to });
+	assert.equal(data.resultType, "vector");
+	const rows = await page.evaluate(() => window.__epi.table());
+	assert.equal(rows.length, data.result.length);
+	await page.getByRole("columnheader", { name: "function" }).waitFor();
+});
+
+test("compare finds a function that differs between two versions", async (t) => {
+	const { page, problems } = await open(t, "compare?" + new URLSearchParams({
+		new: QUERY, base: QUERY, ...fixedWindow(120) }));
+	await flameReady(page);
+	const value = (name) => page.getByRole("textbox", { name });
+	for (const [name, text] of [["Label to compare by", "version"], ["Base value", "v1"], ["New value", "v2"]]) {
+		await value(name).fill(text);
+		await page.keyboard.press("Enter");
+	}
+	await page.getByRole("button", { name: "Compare", exact: true }).click();
+	await page.waitForFunction(() => /version="v2"/.test(new URLSearchParams(location.search).get("new")));
+	await flameReady(page);
+	await page.locator(".is-diff .vtable-body > div").first().waitFor();
+	const sent = await page.locator(".asked code").textContent();
+	assert.match(sent, /^diff\(merge\(cpu\{job="demo",version="v2"\}\[2m\]\), merge\(cpu\{job="demo",version="v1"\}\[2m\]\)\)$/);
+	const rows = await page.evaluate(() => window.__epi.table());
+	assert.ok(rows[0].flat > 0, "the first function costs more than before");
+	const top = await api("query", { query: `top(500, ${sent})`,
+		time: new URL(page.url()).searchParams.get("to") });
+	assert.equal(rows[0].flat, Math.max(...top.result[0].rows.map((r) => r.flat)));
+	assert.deepEqual(problems, []);
+	await shot(page, "compare");
+});
+
+test("the targets page lists both jobs, and they are up", async (t) => {
+	const { page, problems } = await open(t, "targets");
+	for (const job of ["demo", "epimetheus"]) {
+		const pool = page.locator(".pool", { has: page.getByRole("heading", { name: job, exact: true }) });
+		await pool.locator(".badge.up").first().waitFor();
+	}
+	assert.deepEqual(problems, []);
+	await shot(page, "targets");
+});
+
+test("the status page shows build, flags and configuration", async (t) => {
+	const { page } = await open(t, "status");
+	await page.getByText("scrape_configs").waitFor();
+	await page.getByRole("rowheader", { name: /^Version$/ }).waitFor();
+	await shot(page, "status");
+});
+
+test("light and dark follow the system, and the button", async (t) => {
+	const { page } = await open(t, "targets", { colorScheme: "dark" });
+	const theme = () => page.evaluate(() => document.documentElement.dataset.theme);
+	const ground = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+	await page.getByRole("button", { name: "Switch to light" }).waitFor();
+	assert.equal(await theme(), "dark");
+	const dark = await ground();
+	await page.getByRole("button", { name: "Switch to light" }).click();
+	assert.equal(await theme(), "light");
+	assert.notEqual(await ground(), dark);
+	await page.reload();
+	await page.getByRole("button", { name: "Switch to dark" }).waitFor();
+	assert.equal(await theme(), "light", "the choice outlives the page");
+});
