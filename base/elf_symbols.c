@@ -38,9 +38,21 @@ static int by_start(const void *a, const void *b)
 	return (x->size < y->size) - (x->size > y->size); /* the one that has a size first */
 }
 
-static enum err_code read_table(struct elf_symbols *s, const Elf64_Shdr *table, const Elf64_Shdr *names,
-	struct err *err)
+/* Hand-written assembly often gives no size: then to the section's end, or to the next symbol before it. */
+static uint64_t size_of(const Elf64_Sym *sym, const Elf64_Shdr *sections, unsigned sections_n)
 {
+	const Elf64_Shdr *in = sym->st_shndx < sections_n ? &sections[sym->st_shndx] : NULL;
+	uint64_t offset = in ? sym->st_value - in->sh_addr : 0;
+
+	if (sym->st_size || !in || offset >= in->sh_size)
+		return sym->st_size;
+	return in->sh_size - offset;
+}
+
+static enum err_code read_table(struct elf_symbols *s, const Elf64_Shdr *table, const Elf64_Shdr *sections,
+	unsigned sections_n, struct err *err)
+{
+	const Elf64_Shdr *names = &sections[table->sh_link];
 	const Elf64_Sym *sym = piece(s, table->sh_offset, table->sh_size);
 	size_t n = table->sh_size / sizeof(*sym), kept = 0;
 
@@ -55,7 +67,8 @@ static enum err_code read_table(struct elf_symbols *s, const Elf64_Shdr *table, 
 
 		if ((type == STT_FUNC || type == STT_GNU_IFUNC) && sym[i].st_shndx != SHN_UNDEF &&
 			sym[i].st_name < s->names.len)
-			s->symbols[s->n++] = (struct symbol){ sym[i].st_value, sym[i].st_size, sym[i].st_name };
+			s->symbols[s->n++] = (struct symbol){ sym[i].st_value,
+				size_of(&sym[i], sections, sections_n), sym[i].st_name };
 	}
 	qsort(s->symbols, s->n, sizeof(*s->symbols), by_start);
 	for (size_t i = 0; i < s->n; i++)
@@ -99,7 +112,7 @@ static enum err_code read_sections(struct elf_symbols *s, struct err *err)
 	}
 	if (!best)
 		return err_set(err, ERR_NOT_FOUND, "no symbol table");
-	return read_table(s, best, &sh[best->sh_link], err);
+	return read_table(s, best, sh, eh->e_shnum, err);
 }
 
 enum err_code elf_symbols_open(const char *path, struct elf_symbols **out, struct err *err)
@@ -160,8 +173,7 @@ struct str elf_symbols_find(const struct elf_symbols *s, uint64_t address)
 	if (!lo)
 		return STR("");
 	sym = &s->symbols[lo - 1];
-	/* Hand-written assembly often gives no size: then up to the next symbol. */
-	if (sym->size && address - sym->start >= sym->size)
+	if (address - sym->start >= sym->size)
 		return STR("");
 	return str_of(s->names.ptr + sym->name);
 }
