@@ -20,6 +20,8 @@ export interface Loaded<T> {
 	answer: Answer<T> | null;
 	error: ApiError | null;
 	loading: boolean;
+	/** The question `answer` or `error` is to; an older one while a newer is under way. */
+	key: string | null;
 }
 
 /**
@@ -27,20 +29,21 @@ export interface Loaded<T> {
  * next one is here, so a refresh does not flicker; a newer question aborts the older.
  */
 export function useApi<T>(key: string | null, name: string, args: Args = {}): Loaded<T> {
-	const [state, set] = useState<Loaded<T>>({ answer: null, error: null, loading: key !== null });
+	const [state, set] = useState<Loaded<T>>(
+		{ answer: null, error: null, loading: key !== null, key: null });
 	const last = useRef(args);
 	last.current = args;
 	useEffect(() => {
 		if (key === null) {
-			set({ answer: null, error: null, loading: false });
+			set({ answer: null, error: null, loading: false, key });
 			return;
 		}
 		const abort = new AbortController();
 		set((s) => ({ ...s, loading: true }));
 		call<T>(name, last.current, abort.signal).then(
-			(answer) => set({ answer, error: null, loading: false }),
+			(answer) => set({ answer, error: null, loading: false, key }),
 			(error) => {
-				if (!abort.signal.aborted) set({ answer: null, error, loading: false });
+				if (!abort.signal.aborted) set({ answer: null, error, loading: false, key });
 			},
 		);
 		return () => abort.abort();

@@ -1,6 +1,6 @@
 // Explore: one query, its cost over time, its flame graph and its table.
-import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
-import { resolveType, shortTypeName, type ProfileType } from "../lib/api";
+import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { resolveType, shortTypeName, type ProfileType, type QueryData } from "../lib/api";
 import { useApi, useInterval, useUrl } from "../lib/hooks";
 import { chartQuery, findSelectors, flameQuery, formatSelector, guessKind, parseSelector,
 	callArgument, type Kind } from "../lib/query";
@@ -61,15 +61,19 @@ export function Explore() {
 	const sent = query ? flameQuery(query) : "";
 	const { loaded, asked } = useQuestion(sent, windowTimes(win), nodes, tick);
 	const data = loaded.answer?.data;
-	const kind = kindOf(guessKind(query), data?.resultType);
+	// What this very query gave, also while it is asked again; never what another one gave.
+	const settled = useRef<{ query: string; data?: QueryData }>({ query: "" });
+	if (loaded.key === asked && data) settled.current = { query, data };
+	const own = settled.current.query === query ? settled.current.data : undefined;
+	const kind = kindOf(guessKind(query), own?.resultType);
 
-	const element = data?.resultType === "profiles" ? data.result[0] : undefined;
+	const element = own?.resultType === "profiles" ? own.result[0] : undefined;
 	const named = findSelectors(query)[0]?.name ?? "";
 	const type = kind === "costs" ? "" : element?.type ?? resolveType(named, known)?.type ?? "";
 	const unit = kind === "costs" ? "" : element?.unit ?? resolveType(named, known)?.sample_unit ?? "";
 	const isDiff = element?.flamebearer.format === "double";
 	const chart = useChart(
-		query && kind !== "unknown" && !isDiff && data?.resultType !== "scalar"
+		query && kind !== "unknown" && !isDiff && own?.resultType !== "scalar"
 			? chartQuery(query, by, kind) : "",
 		win, interval, type, unit, tick);
 	const labels = useApi<string[]>(query ? "labels" : null, "labels");
