@@ -73,11 +73,10 @@ struct selector {
 	struct matcher *matchers;
 	size_t matchers_n;
 	int64_t window_ns;  /* 0: a bare selector */
-	int64_t offset_ns;  /* backwards in time; may be negative */
+	int64_t offset_ns;  /* backwards in time; may be negative; 0: none */
 	int64_t at_ns;      /* AT_TIME: whole milliseconds, as Prometheus rounds */
 	enum at_kind at;
-	bool has_offset;    /* written, also as zero */
-	struct expr *next;  /* the next selector of the query, in the text's order of ending */
+	struct expr *next;  /* the next selector of the query, left to right */
 };
 
 struct unary {
@@ -127,14 +126,17 @@ enum cardinality {
 };
 
 /*
- * What the check lets pass: scalar op scalar              (comparisons with `bool` only; no set
- * operators)      -> scalar costs op scalar, scalar op costs (no set operators), costs op costs
- * -> costs profiles - profiles           (on, ignoring; no group_left, group_right)            ->
- * profiles profiles * scalar, scalar * profiles, profiles / scalar                             ->
- * profiles
+ * What the check lets pass:
+ *   scalar op scalar      -> scalar    comparisons with `bool` only; no set operators
+ *   costs op scalar       -> costs     also scalar op costs; no set operators
+ *   costs op costs        -> costs
+ *   profiles - profiles   -> profiles  on, ignoring; no group_left, group_right
+ *   profiles * scalar     -> profiles  also scalar * profiles
+ *   profiles / scalar     -> profiles
  */
 struct binary {
 	enum binary_op op;
+	struct span op_at;
 	struct expr *lhs, *rhs;
 	bool returns_bool;         /* the `bool` modifier of a comparison */
 	enum grouping matching;    /* GROUPING_NONE, _ON, _IGNORING */

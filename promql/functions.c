@@ -1,0 +1,105 @@
+#include "promql/functions.h"
+
+#include <strings.h>
+
+#define PROFILES { VALUE_PROFILES }
+#define COSTS { VALUE_COSTS }
+#define AGGREGATION (FUNCTION_AGGREGATION | FUNCTION_BY | FUNCTION_WITHOUT)
+#define BY_LABEL (FUNCTION_BY | FUNCTION_WITHOUT)
+#define BY_FRAME (FUNCTION_BY | FUNCTION_FRAMES_BY)
+
+/* clang-format off */
+const struct function functions[FUNCTIONS] = {
+	{ "merge", FN_MERGE, BY_LABEL, 1, 1, PROFILES, VALUE_PROFILES,
+	  "merge [by|without (label, ...)] (profiles)",
+	  "the sum of profiles, per set of labels; sample labels can be grouped by as well" },
+	{ "diff", FN_DIFF, FUNCTION_ON, 2, 2, { VALUE_PROFILES, VALUE_PROFILES }, VALUE_PROFILES,
+	  "diff [on|ignoring (label, ...)] (new, base)",
+	  "the signed difference of profiles with equal labels" },
+	{ "diff_normalized", FN_DIFF_NORMALIZED, FUNCTION_ON, 2, 2,
+	  { VALUE_PROFILES, VALUE_PROFILES }, VALUE_PROFILES,
+	  "diff_normalized [on|ignoring (label, ...)] (new, base)",
+	  "the difference after scaling the new profile to the total of the base" },
+	{ "top", FN_TOP, 0, 2, 2, { VALUE_SCALAR, VALUE_PROFILES }, VALUE_TABLE,
+	  "top(k, profiles)",
+	  "a table of the k functions with the greatest flat cost, as go tool pprof -top shows it" },
+	{ "flat", FN_FLAT, BY_FRAME, 1, 2, { VALUE_PROFILES, VALUE_FRAMES }, VALUE_COSTS,
+	  "flat [by (field, ...)] (profiles[, {frame matchers}])",
+	  "cost in the function itself" },
+	{ "cum", FN_CUM, BY_FRAME, 1, 2, { VALUE_PROFILES, VALUE_FRAMES }, VALUE_COSTS,
+	  "cum [by (field, ...)] (profiles[, {frame matchers}])",
+	  "cost in the function and all it calls, once per stack" },
+	{ "flat_share", FN_FLAT_SHARE, BY_FRAME, 1, 2, { VALUE_PROFILES, VALUE_FRAMES }, VALUE_COSTS,
+	  "flat_share [by (field, ...)] (profiles[, {frame matchers}])",
+	  "flat cost over the total, 0 to 1" },
+	{ "cum_share", FN_CUM_SHARE, BY_FRAME, 1, 2, { VALUE_PROFILES, VALUE_FRAMES }, VALUE_COSTS,
+	  "cum_share [by (field, ...)] (profiles[, {frame matchers}])",
+	  "cumulative cost over the total, 0 to 1" },
+	{ "total", FN_TOTAL, 0, 1, 1, PROFILES, VALUE_COSTS,
+	  "total(profiles)", "the whole cost of each profile" },
+
+	{ "topk", FN_TOPK, AGGREGATION, 2, 2, { VALUE_SCALAR, VALUE_COSTS }, VALUE_COSTS,
+	  "topk [by|without (label, ...)] (k, costs)", "the k greatest costs" },
+	{ "bottomk", FN_BOTTOMK, AGGREGATION, 2, 2, { VALUE_SCALAR, VALUE_COSTS }, VALUE_COSTS,
+	  "bottomk [by|without (label, ...)] (k, costs)", "the k smallest costs" },
+	{ "sum", FN_SUM, AGGREGATION, 1, 1, COSTS, VALUE_COSTS,
+	  "sum [by|without (label, ...)] (costs)", "the sum of costs" },
+	{ "avg", FN_AVG, AGGREGATION, 1, 1, COSTS, VALUE_COSTS,
+	  "avg [by|without (label, ...)] (costs)", "the mean of costs" },
+	{ "min", FN_MIN, AGGREGATION, 1, 1, COSTS, VALUE_COSTS,
+	  "min [by|without (label, ...)] (costs)", "the smallest cost" },
+	{ "max", FN_MAX, AGGREGATION, 1, 1, COSTS, VALUE_COSTS,
+	  "max [by|without (label, ...)] (costs)", "the greatest cost" },
+	{ "count", FN_COUNT, AGGREGATION, 1, 1, COSTS, VALUE_COSTS,
+	  "count [by|without (label, ...)] (costs)", "how many costs there are" },
+	{ "group", FN_GROUP, AGGREGATION, 1, 1, COSTS, VALUE_COSTS,
+	  "group [by|without (label, ...)] (costs)", "1 for each set of labels there is" },
+
+	{ "scalar", FN_SCALAR, 0, 1, 1, COSTS, VALUE_SCALAR,
+	  "scalar(costs)", "the value of the only element, NaN where there is not exactly one" },
+	{ "vector", FN_VECTOR, 0, 1, 1, { VALUE_SCALAR }, VALUE_COSTS,
+	  "vector(scalar)", "the number as costs with one element without labels" },
+	{ "time", FN_TIME, 0, 0, 0, { 0 }, VALUE_SCALAR,
+	  "time()", "the time of evaluation in seconds since 1970" },
+	{ "abs", FN_ABS, 0, 1, 1, COSTS, VALUE_COSTS,
+	  "abs(costs)", "each cost without its sign" },
+};
+/* clang-format on */
+
+const struct function *function_find(struct str name)
+{
+	for (size_t i = 0; i < FUNCTIONS; i++) {
+		const struct function *f = &functions[i];
+
+		if (strlen(f->name) != name.len)
+			continue;
+		if (memcmp(f->name, name.ptr, name.len) == 0)
+			return f;
+		if ((f->flags & FUNCTION_AGGREGATION) && strncasecmp(f->name, name.ptr, name.len) == 0)
+			return f;
+	}
+	return NULL;
+}
+
+static const char *const frame_fields[FRAME_FIELDS] = {
+	[FRAME_FUNCTION] = "function",
+	[FRAME_SYSTEM_NAME] = "system_name",
+	[FRAME_FILENAME] = "filename",
+	[FRAME_LINE] = "line",
+	[FRAME_ADDRESS] = "address",
+	[FRAME_MAPPING] = "mapping",
+};
+
+const char *frame_field_name(enum frame_field f)
+{
+	return frame_fields[f];
+}
+
+enum frame_field frame_field_find(struct str name)
+{
+	unsigned f = 0;
+
+	while (f < FRAME_FIELDS && !str_is(name, frame_fields[f]))
+		f++;
+	return (enum frame_field)f;
+}
