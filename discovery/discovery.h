@@ -7,8 +7,8 @@
  *
  * Units:     nanoseconds.
  * Errors:    of the configuration: ERR_INVALID at its place in the file.
- * Ownership: discovery_apply copies what it needs of the jobs (it takes no pointer into them that outlives
- *            the jobs' hold, see below).
+ * Ownership: discovery_apply copies what it needs of the jobs; `user` must stay valid until the next
+ *            successful discovery_apply, or discovery_close.
  * Threads:   one thread of its own; `update` is called on it. open, apply and close from one other thread.
  */
 #ifndef DISCOVERY_DISCOVERY_H
@@ -17,10 +17,12 @@
 #include "discovery/groups.h"
 
 #define FILE_SD_FILE_BYTES_MAX (32u << 20)
+#define FILE_SD_FILES_MAX 4096u /* matched by one job */
 #define FILE_SD_REFRESH_DEFAULT_NS (5 * INT64_C(60) * 1000000000)
 
 struct file_sd_config {
-	struct yaml_list files; /* struct str: paths, relative to the configuration; * only in the last element */
+	struct str *files; /* paths or patterns, with the configuration's directory in front */
+	size_t files_n;
 	int64_t refresh_interval_ns;
 };
 
@@ -44,11 +46,12 @@ MUST_CHECK enum err_code sd_check_files(const struct sd_configs *c, struct err *
 
 struct sd_job {
 	struct str name;
-	const struct sd_configs *sd;
+	const struct sd_configs *sd; /* read during discovery_apply only */
+	void *user;                  /* handed to update */
 };
 
-/* The job's whole set, whenever it differs from the one before. The callee takes its own reference. */
-typedef void (*discovery_update_fn)(void *ctx, struct str job, struct groups *groups);
+/* A job's whole set: at each apply, and whenever it changed. The callee takes its own reference. */
+typedef void (*discovery_update_fn)(void *ctx, void *user, struct groups *groups);
 
 struct discovery;
 
@@ -59,8 +62,9 @@ struct discovery_options {
 
 MUST_CHECK enum err_code discovery_open(const struct discovery_options *o, struct discovery **out, struct err *err);
 /*
- * From now on these jobs. All of them are read once before this returns, and delivered; a job whose sources
- * did not change keeps what it knew. Any error leaves the jobs as they were.
+ * From now on these jobs. All of them are read and delivered once before this returns; a file that is broken
+ * now, but was read by a job of the same name before, gives what it gave. Any error leaves the jobs as they
+ * were, and nothing was delivered.
  */
 MUST_CHECK enum err_code discovery_apply(struct discovery *d, const struct sd_job *jobs, size_t n, struct err *err);
 void discovery_close(struct discovery *d); /* no update after this; NULL is fine */

@@ -18,8 +18,6 @@
 #include "base/labels.h"
 #include "base/yaml.h"
 
-#define GROUP_TARGETS_MAX 1000000u /* of one set */
-
 struct target_group {
 	struct str source;
 	struct labels labels;
@@ -41,17 +39,19 @@ void groups_unref(struct groups *g);
 /* Same sources with the same labels and targets, in the same order. */
 bool groups_eq(const struct groups *a, const struct groups *b);
 
-/*
- * A mapping {targets: [host:port, ...], labels: {name: value}} as static_configs and file_sd documents hold
- * it. Errors name file, line and column.
- */
-MUST_CHECK enum err_code target_group_decode(struct yaml_ctx *ctx, const struct yaml_node *n,
+MUST_CHECK enum err_code target_group_dup(struct arena *a, const struct target_group *g,
 	struct target_group *out, struct err *err);
-/* The same from JSON text: an array of groups. path names the document in messages and sources. */
-MUST_CHECK enum err_code target_groups_from_json(struct arena *a, const char *path, struct str text,
-	struct target_group **out, size_t *n, struct err *err);
-/* And from YAML text. */
+
+/*
+ * A list of {targets: [host:port, ...], labels: {name: value}}, as static_configs and file_sd documents hold
+ * it. Sources are source_prefix and the group's index. Errors name file, line and column.
+ */
+MUST_CHECK enum err_code target_groups_decode(struct yaml_ctx *ctx, const struct yaml_node *n,
+	const char *source_prefix, struct target_group **out, size_t *out_n, struct err *err);
+/* Of a document's text. `path` names it in messages, and in sources: "PATH:INDEX". */
 MUST_CHECK enum err_code target_groups_from_yaml(struct arena *a, const char *path, struct str text,
+	struct target_group **out, size_t *n, struct err *err);
+MUST_CHECK enum err_code target_groups_from_json(struct arena *a, const char *path, struct str text,
 	struct target_group **out, size_t *n, struct err *err);
 
 #endif

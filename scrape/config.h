@@ -24,6 +24,7 @@
 #define CONFIG_BODY_SIZE_DEFAULT (UINT64_C(16) << 20)
 #define CONFIG_FILES_MAX 1000u        /* of scrape_config_files */
 #define CONFIG_PROFILES_MAX 64u       /* of one job */
+#define CONFIG_JOBS_MAX 100000u
 #define CONFIG_ARENA_BYTES_MAX (256u << 20)
 
 struct global_config {
@@ -31,6 +32,17 @@ struct global_config {
 	uint64_t body_size_limit, sample_limit, target_limit; /* 0: none (body: CONFIG_BODY_SIZE_DEFAULT) */
 	uint64_t label_limit, label_name_length_limit, label_value_length_limit, keep_dropped_targets;
 	struct labels external_labels; /* $v, ${v} expanded from the environment */
+};
+
+struct param_config { /* one name of `params`, with its values in order */
+	struct str name;
+	struct str *values;
+	size_t values_n;
+};
+
+struct params_config {
+	struct param_config *v; /* sorted by name */
+	size_t n;
 };
 
 /* One profile of a job: defaults and the file merged field by field. */
@@ -41,23 +53,17 @@ struct profile_config {
 	bool delta;           /* the endpoint measures over `seconds` */
 	int64_t seconds;      /* 0: interval - 1 s */
 	int64_t interval_ns, timeout_ns; /* 0: the job's */
-	struct labels params; /* added to the job's params */
+	struct params_config params; /* take the place of the job's of the same name */
 	struct kind_override *kinds;
 	size_t kinds_n;
-};
-
-struct param_config { /* one name of `params`, with its values in order */
-	struct str name;
-	struct str *values;
-	size_t values_n;
+	const struct yaml_node *at; /* in the file, for messages; NULL: not in it */
 };
 
 struct scrape_config {
 	struct str job_name;
 	int64_t scrape_interval_ns, scrape_timeout_ns; /* the global ones filled in */
 	struct str scheme;
-	struct param_config *params; /* sorted by name */
-	size_t params_n;
+	struct params_config params;
 	bool honor_labels;
 	uint64_t body_size_limit, sample_limit, target_limit;
 	uint64_t label_limit, label_name_length_limit, label_value_length_limit, keep_dropped_targets;
@@ -100,8 +106,5 @@ void config_builtin_text(struct buf *out, const char *scheme, const char *addres
 
 /* That every file named in it (credentials, certificates, targets) is there and can be read; for `check config`. */
 MUST_CHECK enum err_code config_check_files(const struct config *c, struct err *err);
-
-/* Whether two jobs would scrape alike: same fetching, same profiles, same relabelling, same limits. */
-bool scrape_config_eq(const struct scrape_config *a, const struct scrape_config *b);
 
 #endif
