@@ -121,15 +121,17 @@ void duration_print(struct buf *out, int64_t ns)
 }
 
 /*
- * Days since 1970-01-01 of a date in the proleptic Gregorian calendar, and back. Years are counted from
- * March, so that the leap day is the last of its year and (153 m + 2) / 5 gives the days before month m.
+ * Days since 1970-01-01 of a date in the proleptic Gregorian calendar, and back. Years are counted
+ * from March, so that the leap day is the last of its year and (153 m + 2) / 5 gives the days
+ * before month m.
  */
 static int64_t days_of(int64_t year, int month, int day)
 {
 	int64_t y = year - (month <= 2), m = (month + 9) % 12;
 	int64_t era = (y >= 0 ? y : y - 399) / 400, of_era = y - era * 400;
 
-	return era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + (153 * m + 2) / 5 + day - 1 - 719468;
+	return era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + (153 * m + 2) / 5 + day -
+		719469;
 }
 
 static void date_of(int64_t days, int *year, int *month, int *day)
@@ -151,7 +153,7 @@ static int month_days(int year, int month)
 	return n[month - 1] + (month == 2 && leap);
 }
 
-/* Reads n digits and then the byte `after` (0: none) off the front; false when they are not there. */
+/* Takes n digits and then the byte `after` (0: none) off the front; false: not there. */
 static bool take_number(struct str *s, size_t n, char after, int *out)
 {
 	size_t i, len = n + (after != 0);
@@ -267,7 +269,8 @@ enum err_code time_parse(struct str s, int64_t *out_ns, struct err *err)
 		return err_set(err, ERR_INVALID, "cannot parse %s to a valid timestamp", QUOTED(s));
 	if (__builtin_mul_overflow(sec, NS_PER_S, &t) || __builtin_add_overflow(t, ns, &t) ||
 		t > TIME_MAX_NS || t < -TIME_MAX_NS)
-		return err_set(err, ERR_INVALID, "time %s is out of range, 1823-11-12 to 2116-02-20", QUOTED(s));
+		return err_set(err, ERR_INVALID, "time %s is out of range, 1823-11-12 to 2116-02-20",
+			QUOTED(s));
 	*out_ns = t;
 	return ERR_OK;
 }
@@ -348,7 +351,8 @@ enum err_code bytes_parse(struct str s, uint64_t *out, struct err *err)
 			return err_set(err, ERR_INVALID, "units: %s needs a unit: B, KB, MB, GB, TB, PB or EB",
 				QUOTED(s));
 		if ((power = bytes_unit(unit)) < 0)
-			return err_set(err, ERR_INVALID, "units: unknown unit %s in %s", QUOTED(unit), QUOTED(s));
+			return err_set(err, ERR_INVALID, "units: unknown unit %s in %s", QUOTED(unit),
+				QUOTED(s));
 		part = (uint64_t)(fraction * (double)(UINT64_C(1) << (10 * power)));
 		if (__builtin_mul_overflow(v, UINT64_C(1) << (10 * power), &v) ||
 			__builtin_add_overflow(v, part, &v) || __builtin_add_overflow(sum, v, &sum) ||

@@ -14,7 +14,7 @@
 #define NS_PER_MIN (60 * NS_PER_S)
 #define NS_PER_HOUR (60 * NS_PER_MIN)
 #define NS_PER_DAY (24 * NS_PER_HOUR)
-/* Times from outside lie within +- this (year 2116), so that a difference of two never overflows. */
+/* Times from outside lie within +- this (year 2116): a difference of two never overflows. */
 #define TIME_MAX_NS (INT64_C(1) << 62)
 
 int64_t clock_now_ns(void);       /* CLOCK_REALTIME */
@@ -25,16 +25,22 @@ int64_t clock_monotonic_ns(void); /* never goes back; for deadlines and duration
  * model.ParseDuration; "0" alone is fine. ERR_INVALID with Prometheus's wording.
  */
 MUST_CHECK enum err_code duration_parse(struct str s, int64_t *out_ns, struct err *err);
-void duration_print(struct buf *out, int64_t ns); /* "1h30m"; whole milliseconds, rounded down; "0s" */
+/* "1h30m"; whole milliseconds, rounded down; "0s" */
+void duration_print(struct buf *out, int64_t ns);
 
 /*
- * Float seconds since 1970 or RFC 3339 (any zone, any number of fraction digits), as the HTTP API takes
- * times. Plain decimals keep their nanoseconds. ERR_INVALID; beyond TIME_MAX_NS is out of range.
+ * Float seconds since 1970 or RFC 3339 (any zone, any number of fraction digits), as the HTTP API
+ * takes times. Plain decimals keep their nanoseconds. ERR_INVALID; beyond TIME_MAX_NS is out of
+ * range.
  */
 MUST_CHECK enum err_code time_parse(struct str s, int64_t *out_ns, struct err *err);
-void time_print_rfc3339(struct buf *out, int64_t ns); /* 2026-11-21T01:02:03.004Z; 6 or 9 digits if needed */
+/* 2026-11-21T01:02:03.004Z; 6 or 9 digits if needed */
+void time_print_rfc3339(struct buf *out, int64_t ns);
 
-/* "10MB", "512KiB", "1GB": a unit is required; powers of 1024 for all spellings, as Prometheus's units. */
+/*
+ * "10MB", "512KiB", "1.5GB", "1GB512MB", "0": a unit is required but for 0; powers of 1024 for all
+ * spellings, as Prometheus's units.
+ */
 MUST_CHECK enum err_code bytes_parse(struct str s, uint64_t *out, struct err *err);
 
 #endif

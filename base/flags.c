@@ -6,7 +6,7 @@
 #include "base/quote.h"
 
 #define HELP_COLUMN 33 /* where the text of a flag begins */
-#define HELP_WIDTH 100
+#define HELP_WIDTH 80
 
 static enum err_code uint_parse(struct str s, uint64_t *out, struct err *err)
 {
@@ -90,7 +90,8 @@ struct command_line {
 };
 
 /* The value behind the flag: `attached` when there is one, else the next argument. */
-static enum err_code value_take(struct flag *f, const char *attached, struct command_line *c, struct err *err)
+static enum err_code value_take(struct flag *f, const char *attached, struct command_line *c,
+	struct err *err)
 {
 	if (!attached) {
 		if (c->at + 1 >= c->argc)
@@ -100,7 +101,8 @@ static enum err_code value_take(struct flag *f, const char *attached, struct com
 	return value_given(f, attached, err);
 }
 
-static enum err_code parse_long(struct flag *flags, size_t n, struct command_line *c, struct err *err)
+static enum err_code parse_long(struct flag *flags, size_t n, struct command_line *c,
+	struct err *err)
 {
 	const char *arg = c->argv[c->at] + 2, *equals = strchr(arg, '=');
 	struct str name = { arg, equals ? (size_t)(equals - arg) : strlen(arg) };
@@ -124,7 +126,8 @@ static enum err_code parse_long(struct flag *flags, size_t n, struct command_lin
 }
 
 /* -x VALUE, -xVALUE, and -abc for three bools. */
-static enum err_code parse_short(struct flag *flags, size_t n, struct command_line *c, bool *help, struct err *err)
+static enum err_code parse_short(struct flag *flags, size_t n, struct command_line *c, bool *help,
+	struct err *err)
 {
 	const char *p;
 	enum err_code rc;
@@ -233,6 +236,7 @@ static void print_flag(struct buf *out, const struct flag *f)
 		[FLAG_STRING] = "TEXT", [FLAG_DURATION] = "DURATION", [FLAG_BYTES] = "BYTES",
 		[FLAG_UINT] = "N", [FLAG_LIST] = "TEXT",
 	};
+	bool has_default = f->default_text && f->default_text[0];
 	size_t start = out->len;
 
 	if (f->short_name)
@@ -242,9 +246,9 @@ static void print_flag(struct buf *out, const struct flag *f)
 	buf_printf(out, f->kind == FLAG_BOOL ? "--[no-]%s" : "--%s", f->name);
 	if (f->kind == FLAG_BOOL)
 		;
-	else if (f->default_text && f->default_text[0] && (f->kind == FLAG_STRING || f->kind == FLAG_LIST))
+	else if (has_default && (f->kind == FLAG_STRING || f->kind == FLAG_LIST))
 		buf_printf(out, "=\"%s\"", f->default_text);
-	else if (f->default_text && f->default_text[0])
+	else if (has_default)
 		buf_printf(out, "=%s", f->default_text);
 	else
 		buf_printf(out, "=%s", kinds[f->kind]);
@@ -253,7 +257,8 @@ static void print_flag(struct buf *out, const struct flag *f)
 	print_wrapped(out, f->help, out->len - start);
 }
 
-void flags_print_help(struct buf *out, const char *program, const char *about, const struct flag *flags, size_t n)
+void flags_print_help(struct buf *out, const char *program, const char *about,
+	const struct flag *flags, size_t n)
 {
 	static const char help[] = "  -h, --help", version[] = "      --version";
 	size_t i;

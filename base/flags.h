@@ -1,8 +1,9 @@
 /*
- * Flags: a command line as a table. --name=value, --name value, --bool, --no-bool; -h, --help, --version.
+ * Flags: a command line as a table. --name=value, --name value, --bool, --no-bool, -x; and always
+ * -h, --help and --version.
  *
- * Errors: ERR_INVALID: "unknown long flag '--x'", "expected argument for flag '--x'", and the parser's
- *         message for a value.
+ * Errors: ERR_INVALID: "unknown long flag '--x'", "expected argument for flag '--x'", and the
+ *         parser's message for a value.
  */
 #ifndef BASE_FLAGS_H
 #define BASE_FLAGS_H
@@ -36,12 +37,13 @@ struct flag {
 };
 
 /*
- * Parses argv[1..argc); non-flags are moved to args (at most args_max, pointers into argv). "--" ends flags.
- * --help and --version set *help and *version and stop.
+ * Parses argv[1..argc); non-flags are moved to args (at most args_max, pointers into argv). "--"
+ * ends flags. --help and --version set *help and *version and stop.
  */
-MUST_CHECK enum err_code flags_parse(struct flag *flags, size_t n, int argc, char **argv, const char **args,
-	size_t args_max, size_t *args_n, bool *help, bool *version, struct err *err);
-void flags_print_help(struct buf *out, const char *program, const char *about, const struct flag *flags, size_t n);
+MUST_CHECK enum err_code flags_parse(struct flag *flags, size_t n, int argc, char **argv,
+	const char **args, size_t args_max, size_t *args_n, bool *help, bool *version, struct err *err);
+void flags_print_help(struct buf *out, const char *program, const char *about,
+	const struct flag *flags, size_t n);
 /* The value as text, for /api/v1/status/flags. */
 void flag_print_value(struct buf *out, const struct flag *f);
 

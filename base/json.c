@@ -57,7 +57,7 @@ void json_array_end(struct json *j)
 	close_bracket(j, ']');
 }
 
-/* 0: as it is; 'u': \u00xx; other: the letter behind the backslash; 1: first byte of a longer sequence */
+/* 0: as it is; 1: a longer sequence begins; 'u': \u00xx; else the letter behind the backslash */
 static char escape_of(unsigned char c)
 {
 	switch (c) {

@@ -1,11 +1,12 @@
 /*
- * JSON writer: streams into a buf; commas and nesting are kept for the caller. (jansson reads JSON.)
+ * JSON writer: streams into a buf; commas and nesting are kept for the caller.
+ * (jansson reads JSON.)
  *
  * Bytes of a string that are not UTF-8 become U+FFFD, so that the output is always valid JSON.
  * Nesting is asserted, at most JSON_DEPTH_MAX deep.
  *
- * json_object, json_array and json_null are macros: jansson, linked into the same program, has functions
- * of these names. A file that needs both headers includes jansson.h first.
+ * json_object, json_array and json_null are macros: jansson, linked into the same program, has
+ * functions of these names. A file that needs both headers includes jansson.h first.
  */
 #ifndef BASE_JSON_H
 #define BASE_JSON_H
@@ -35,11 +36,12 @@ void json_str(struct json *j, struct str v);
 void json_cstr(struct json *j, const char *v);
 void json_i64(struct json *j, int64_t v);
 void json_u64(struct json *j, uint64_t v);
-void json_double(struct json *j, double v); /* shortest form that reads back the same; NaN and Inf as null */
+/* shortest form that reads back the same; NaN and Inf as null */
+void json_double(struct json *j, double v);
 void json_bool(struct json *j, bool v);
 void json_null(struct json *j);
 void json_raw(struct json *j, struct str v); /* already JSON */
-/* "1.5" "NaN" "+Inf" "-Inf": a sample's value as Prometheus's API gives it, shortest round-trip form. */
+/* "1.5" "NaN" "+Inf" "-Inf": a value as Prometheus's API gives it, shortest round-trip form. */
 void json_sample_value(struct json *j, double v);
 void buf_add_double(struct buf *b, double v); /* the same without quotes */
 

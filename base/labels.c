@@ -157,14 +157,14 @@ void labels_encode(struct buf *out, struct labels ls)
 	}
 }
 
-/* What comes back is a set as the type promises, or an error: the bytes may come from a damaged disk. */
+/* A set as the type promises, or an error: the bytes may come from a damaged disk. */
 enum err_code labels_decode(struct arena *a, struct cursor *in, struct labels *out, struct err *err)
 {
 	uint64_t n = cursor_varint(in), i;
 	struct labels ls = { NULL, 0 };
 	struct label *v;
 
-	if (in->bad || n > cursor_left(in) / 3) /* a label takes two lengths and a byte of value at least */
+	if (in->bad || n > cursor_left(in) / 3) /* two lengths and a byte of value at least */
 		return err_set(err, ERR_CORRUPT, "labels: cut short");
 	v = arena_alloc_raw(a, n, sizeof(*v));
 	if (!v)

@@ -1,9 +1,9 @@
 /*
  * Labels: a set of name-value pairs sorted by name; matchers that pick sets.
  *
- * A label that is missing and one that is empty are the same; a set never holds an empty value. Names
- * are compared as bytes. Reserved: __name__ is the profile's name, other names that begin with "__" are
- * not stored.
+ * A label that is missing and one that is empty are the same; a set never holds an empty value.
+ * Names are compared as bytes. Reserved: __name__ is the profile's name, other names that begin
+ * with "__" are not stored.
  *
  * Ownership: a struct labels points into the arena (or other memory) it was made in.
  * Threads:   immutable once built; share freely.
@@ -28,23 +28,26 @@ struct labels {
 
 struct str labels_get(struct labels ls, struct str name); /* the empty string when missing */
 bool labels_has(struct labels ls, struct str name);
-int labels_cmp(struct labels a, struct labels b); /* by name, value, pair after pair; shorter first */
+/* by name, value, pair after pair; shorter first */
+int labels_cmp(struct labels a, struct labels b);
 bool labels_eq(struct labels a, struct labels b);
 uint64_t labels_hash(struct labels ls); /* stable across runs and machines */
 /* {a="b", c="d"} with __name__ in front when present; values quoted as in the query language. */
 void labels_print(struct buf *out, struct labels ls);
-/* Deep copy: names, values and array in the arena. v is NULL when the arena fails (and n is not 0). */
+/* Deep copy: names, values and array in the arena. v is NULL when the arena fails (n is not 0). */
 struct labels labels_dup(struct arena *a, struct labels ls);
 /* Bytes: varint n, then n x (lenstr name, lenstr value). */
 void labels_encode(struct buf *out, struct labels ls);
-MUST_CHECK enum err_code labels_decode(struct arena *a, struct cursor *in, struct labels *out, struct err *err);
+/* Copies into the arena. ERR_CORRUPT when the bytes are cut short or no set of labels. */
+MUST_CHECK enum err_code labels_decode(struct arena *a, struct cursor *in, struct labels *out,
+	struct err *err);
 
 bool label_name_valid(struct str name);  /* [a-zA-Z_][a-zA-Z0-9_]* */
 bool label_value_valid(struct str value); /* UTF-8 */
 
 /*
- * Builder: set, delete, read back, then make a sorted set. Setting an empty value deletes. Names and
- * values are not copied; a failed allocation shows at the end.
+ * Builder: set, delete, read back, then make a sorted set. Setting an empty value deletes. Names
+ * and values are not copied; a failed allocation shows at the end.
  */
 struct labels_builder {
 	struct arena *arena;
@@ -58,7 +61,8 @@ void labels_builder_set(struct labels_builder *b, struct str name, struct str va
 void labels_builder_del(struct labels_builder *b, struct str name);
 struct str labels_builder_get(const struct labels_builder *b, struct str name);
 /* The set as it is now; the builder can go on afterwards without changing it. */
-MUST_CHECK enum err_code labels_builder_build(struct labels_builder *b, struct labels *out, struct err *err);
+MUST_CHECK enum err_code labels_builder_build(struct labels_builder *b, struct labels *out,
+	struct err *err);
 
 enum match_op { MATCH_EQ, MATCH_NE, MATCH_RE, MATCH_NRE };
 
@@ -68,9 +72,12 @@ struct matcher {
 	struct regex *re; /* MATCH_RE, MATCH_NRE; freed by matcher_release */
 };
 
-/* Compiles the regex where there is one. ERR_INVALID or ERR_LIMIT (pattern too long). */
-MUST_CHECK enum err_code matcher_init(struct matcher *m, enum match_op op, struct str name, struct str value,
-	struct err *err);
+/*
+ * Compiles the regex where there is one. name and value are not copied.
+ * ERR_INVALID or ERR_LIMIT (pattern too long).
+ */
+MUST_CHECK enum err_code matcher_init(struct matcher *m, enum match_op op, struct str name,
+	struct str value, struct err *err);
 void matcher_release(struct matcher *m);
 bool matcher_test(const struct matcher *m, struct str value);
 bool matcher_test_labels(const struct matcher *m, struct labels ls);

@@ -26,8 +26,8 @@ bool log_enabled(enum log_level level)
 	return (int)level >= atomic_load_explicit(&level_now, memory_order_relaxed);
 }
 
-static enum err_code name_parse(struct str s, const char *what, const char *const *names, size_t n, int *out,
-	struct err *err)
+static enum err_code name_parse(struct str s, const char *what, const char *const *names, size_t n,
+	int *out, struct err *err)
 {
 	struct buf all = { 0 };
 	size_t i;
@@ -229,9 +229,12 @@ static void write_line(struct str line)
 	}
 }
 
-void log_write(enum log_level level, const char *component, const char *msg, const struct log_field *f, size_t n)
+void log_write(enum log_level level, const char *component, const char *msg,
+	const struct log_field *f, size_t n)
 {
-	struct event e = { .level = level_names[level], .component = component, .msg = msg, .f = f, .n = n };
+	struct event e = {
+		.level = level_names[level], .component = component, .msg = msg, .f = f, .n = n
+	};
 	struct buf line = { 0 }, time = { 0 };
 	int64_t now = clock_now_ns();
 	int saved = errno; /* an event between a call and the look at its errno changes nothing */
@@ -245,7 +248,8 @@ void log_write(enum log_level level, const char *component, const char *msg, con
 	else
 		print_logfmt(&line, &e);
 	buf_add_char(&line, '\n');
-	write_line(buf_failed(&line) ? STR("level=error component=log msg=\"out of memory\"\n") : buf_str(&line));
+	write_line(buf_failed(&line) ? STR("level=error component=log msg=\"out of memory\"\n") :
+		buf_str(&line));
 	buf_release(&time);
 	buf_release(&line);
 	errno = saved;

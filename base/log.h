@@ -1,7 +1,8 @@
 /*
  * Log: events on standard error, logfmt or JSON. The message is constant, what varies is a field.
  *
- *	log_warn("scrape", "target failed", LOG_S("target", url), LOG_D("elapsed", took_ns), LOG_E(&err));
+ *	log_warn("scrape", "target failed", LOG_S("target", url), LOG_D("elapsed", took_ns),
+ *		LOG_E(&err));
  *
  * Threads: any; a line is written with one write(2).
  */
@@ -28,12 +29,14 @@ struct log_field {
 #define LOG_STR(k, v) ((struct log_field){ .kind = LOG_KIND_STR, .key = (k), .s = (v) })
 #define LOG_I(k, v) ((struct log_field){ .kind = LOG_KIND_INT, .key = (k), .i = (int64_t)(v) })
 /* Nanoseconds, printed as 1.5s, 20ms, ... */
-#define LOG_D(k, ns) ((struct log_field){ .kind = LOG_KIND_DURATION, .key = (k), .i = (int64_t)(ns) })
+#define LOG_D(k, ns) \
+	((struct log_field){ .kind = LOG_KIND_DURATION, .key = (k), .i = (int64_t)(ns) })
 #define LOG_E(e) ((struct log_field){ .kind = LOG_KIND_ERR, .key = "err", .err = (e) })
 
 void log_set(enum log_level level, enum log_format format);
 bool log_enabled(enum log_level level);
-void log_write(enum log_level level, const char *component, const char *msg, const struct log_field *f, size_t n);
+void log_write(enum log_level level, const char *component, const char *msg,
+	const struct log_field *f, size_t n);
 MUST_CHECK enum err_code log_level_parse(struct str s, enum log_level *out, struct err *err);
 MUST_CHECK enum err_code log_format_parse(struct str s, enum log_format *out, struct err *err);
 

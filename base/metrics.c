@@ -18,8 +18,9 @@ static const double bounds[METRIC_BUCKETS] = {
 };
 
 /*
- * One value of the label. Cells are pushed at the front of their metric's list and stay for ever, so a
- * reader walks the list without a lock; a push that loses the race looks again for what won it.
+ * One value of the label. Cells are pushed at the front of their metric's list and stay for ever,
+ * so a reader walks the list without a lock; a push that loses the race looks again for what won
+ * it.
  */
 struct metric_cell {
 	struct metric_cell *next;
@@ -215,7 +216,8 @@ static void add_escaped(struct buf *out, const char *text, bool quote)
 }
 
 /* name_suffix{label="value",le="bound"} */
-static void add_series(struct buf *out, const struct metric *m, const char *suffix, const char *value, double le)
+static void add_series(struct buf *out, const struct metric *m, const char *suffix,
+	const char *value, double le)
 {
 	buf_add_cstr(out, m->name);
 	buf_add_cstr(out, suffix);
@@ -265,7 +267,8 @@ static void print_cell(struct buf *out, const struct metric *m, const struct met
 
 static int by_value(const void *a, const void *b)
 {
-	return strcmp((*(struct metric_cell *const *)a)->value, (*(struct metric_cell *const *)b)->value);
+	return strcmp((*(struct metric_cell *const *)a)->value,
+		(*(struct metric_cell *const *)b)->value);
 }
 
 static void print_metric(struct buf *out, struct metric *m)

@@ -2,14 +2,15 @@
  * Metrics: the server's own numbers, as Prometheus's text format shows them.
  *
  * A metric is a static object declared where it is counted; it registers itself before main runs
- * (METRIC_* macros) and is never freed. A metric may have one label whose values appear as they are used,
- * up to METRIC_VALUES_MAX; later values are counted under "other".
+ * (METRIC_* macros) and is never freed. A metric may have one label whose values appear as they are
+ * used, up to METRIC_VALUES_MAX; later values are counted under "other".
  *
  *	METRIC_COUNTER(scrapes_total, "epimetheus_scrapes_total", "Scrapes done.", "result");
  *	metric_add(&scrapes_total, "ok", 1);
  *	METRIC_GAUGE(head_series, "epimetheus_head_series", "Series in the head.", NULL);
  *	metric_set(&head_series, NULL, n);
- *	METRIC_HISTOGRAM(query_seconds, "epimetheus_query_duration_seconds", "Time a query takes.", NULL);
+ *	METRIC_HISTOGRAM(query_seconds, "epimetheus_query_duration_seconds", "Time a query takes.",
+ *		NULL);
  *	metric_observe(&query_seconds, NULL, 0.25);
  *
  * Threads: any; updates are atomic adds on the metric without a lock.
@@ -40,21 +41,28 @@ void metric_register(struct metric *m);
 void metric_add(struct metric *m, const char *label_value, double v);
 void metric_set(struct metric *m, const char *label_value, double v);
 void metric_observe(struct metric *m, const char *label_value, double v);
-double metric_get(struct metric *m, const char *label_value); /* sum for a histogram; for tests and status pages */
+/* sum for a histogram; for tests and status pages */
+double metric_get(struct metric *m, const char *label_value);
 
-/* Called at each exposition before the registry is printed: to set gauges that are read off something. */
+/*
+ * Called at each exposition before the registry is printed: to set gauges that are read off
+ * something. It must not add or remove collectors; after metric_collector_remove it runs no more.
+ */
 typedef void (*metric_collect_fn)(void *ctx);
 void metric_collector_add(metric_collect_fn fn, void *ctx);
 void metric_collector_remove(metric_collect_fn fn, void *ctx);
 
-/* The whole registry in text format, with process_* metrics (cpu, resident memory, fds, start time). */
+/* The whole registry in text format, with process_* (cpu, resident memory, fds, start time). */
 void metrics_print(struct buf *out);
 
 #define METRIC_DEFINE_(var, k, n, h, l) \
 	static struct metric var = { .kind = (k), .name = (n), .help = (h), .label = (l) }; \
 	__attribute__((constructor)) static void metric_register_##var(void) { metric_register(&var); }
-#define METRIC_COUNTER(var, name, help, label) METRIC_DEFINE_(var, METRIC_KIND_COUNTER, name, help, label)
-#define METRIC_GAUGE(var, name, help, label) METRIC_DEFINE_(var, METRIC_KIND_GAUGE, name, help, label)
-#define METRIC_HISTOGRAM(var, name, help, label) METRIC_DEFINE_(var, METRIC_KIND_HISTOGRAM, name, help, label)
+#define METRIC_COUNTER(var, name, help, label) \
+	METRIC_DEFINE_(var, METRIC_KIND_COUNTER, name, help, label)
+#define METRIC_GAUGE(var, name, help, label) \
+	METRIC_DEFINE_(var, METRIC_KIND_GAUGE, name, help, label)
+#define METRIC_HISTOGRAM(var, name, help, label) \
+	METRIC_DEFINE_(var, METRIC_KIND_HISTOGRAM, name, help, label)
 
 #endif

@@ -87,11 +87,13 @@ static const struct {
 	const char *name, *kind, *help;
 	bool (*read)(double *out); /* false: not to be had here */
 } numbers[] = {
-	{ "process_cpu_seconds_total", "counter", "Total user and system CPU time spent in seconds.", cpu_seconds },
+	{ "process_cpu_seconds_total", "counter", "Total user and system CPU time spent in seconds.",
+		cpu_seconds },
 	{ "process_max_fds", "gauge", "Maximum number of open file descriptors.", max_fds },
 	{ "process_open_fds", "gauge", "Number of open file descriptors.", open_fds },
 	{ "process_resident_memory_bytes", "gauge", "Resident memory size in bytes.", resident_bytes },
-	{ "process_start_time_seconds", "gauge", "Start time of the process since unix epoch in seconds.",
+	{ "process_start_time_seconds", "gauge",
+		"Start time of the process since unix epoch in seconds.",
 		start_seconds },
 	{ "process_virtual_memory_bytes", "gauge", "Virtual memory size in bytes.", virtual_bytes },
 };

@@ -1,5 +1,5 @@
 /*
- * The process's own numbers, named as Prometheus's clients name them: process_cpu_seconds_total and so on.
+ * The process's own numbers, named as in Prometheus: process_cpu_seconds_total and so on.
  *
  * What the system does not tell (no /proc in an empty root) is left out.
  */

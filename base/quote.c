@@ -18,8 +18,8 @@ size_t utf8_decode(struct str s, uint32_t *code)
 }
 
 /*
- * What has no glyph of its own: other spaces than ' ', controls, format characters (among them those that
- * turn the direction of a line), private use and noncharacters.
+ * What has no glyph of its own: other spaces than ' ', controls, format characters (among them
+ * those that turn the direction of a line), private use and noncharacters.
  */
 static const struct {
 	uint32_t first, last;

@@ -1,8 +1,8 @@
 /*
  * Quote: text that may hold any byte, printed so that it can be read and typed back.
  *
- * Quoting follows the query language (and Go's strconv.Quote): double quotes; \a \b \f \n \r \t \v \\ \";
- * \xNN for a byte that is not UTF-8; \uNNNN for what does not print.
+ * Quoting follows the query language (and Go's strconv.Quote): double quotes; \a \b \f \n \r \t \v
+ * \\ \"; \xNN for a byte that is not UTF-8; \uNNNN for what does not print.
  *
  * Threads: values; no sharing.
  */
@@ -11,7 +11,7 @@
 
 #include "base/str.h"
 
-/* Length of the code point at the front of s (s is not empty), or 0 where the first byte starts none. */
+/* Length of the code point at the front of s, which is not empty; 0: the first byte starts none. */
 size_t utf8_decode(struct str s, uint32_t *code);
 
 void buf_add_quoted(struct buf *b, struct str s);

@@ -13,7 +13,8 @@ extern "C" {
 #define PROGRAM_MAX (8 << 20)        /* bytes RE2 may use for program and caches of one pattern */
 
 struct regex {
-	regex(const re2::StringPiece &pattern, const re2::RE2::Options &options) : re(pattern, options) {}
+	regex(const re2::StringPiece &pattern, const re2::RE2::Options &options) :
+		re(pattern, options) {}
 	re2::RE2 re;
 	re2::RE2::Anchor anchor;
 	/*
@@ -30,8 +31,8 @@ static bool is_meta(char c)
 }
 
 /*
- * Splits a pattern of literal alternatives, "a|b\\.c" or the same in one pair of parentheses. False when
- * there is anything else in it. The pattern is one that RE2 has accepted.
+ * Splits a pattern of literal alternatives, "a|b\\.c" or the same in one pair of parentheses. False
+ * when there is anything else in it. The pattern is one that RE2 has accepted.
  */
 static bool split_literals(struct str p, std::vector<std::string> *out)
 {
@@ -61,18 +62,21 @@ static bool split_literals(struct str p, std::vector<std::string> *out)
 	return true;
 }
 
-extern "C" enum err_code regex_compile(struct str pattern, unsigned flags, struct regex **out, struct err *err)
+extern "C" enum err_code regex_compile(struct str pattern, unsigned flags, struct regex **out,
+	struct err *err)
 {
 	size_t max = flags & REGEX_LONG ? PATTERN_MAX_LONG : REGEX_PATTERN_MAX;
 	re2::RE2::Options options(re2::RE2::Quiet);
 	struct regex *re;
 
 	if (pattern.len > max)
-		return err_set(err, ERR_LIMIT, "regular expression is %zu bytes, limit %zu", pattern.len, max);
+		return err_set(err, ERR_LIMIT, "regular expression is %zu bytes, limit %zu", pattern.len,
+			max);
 	options.set_max_mem(PROGRAM_MAX);
 	/* Anchoring is asked of the match, not written around the pattern: "a)(b" stays an error. */
 	options.set_dot_nl(flags & REGEX_ANCHORED);
-	re = new (std::nothrow) regex(re2::StringPiece(pattern.len ? pattern.ptr : "", pattern.len), options);
+	re = new (std::nothrow) regex(re2::StringPiece(pattern.len ? pattern.ptr : "", pattern.len),
+		options);
 	if (!re)
 		return err_set(err, ERR_NOMEM, "regular expression: out of memory");
 	if (!re->re.ok()) {
@@ -115,7 +119,8 @@ extern "C" bool regex_match(const struct regex *re, struct str text)
 	return re->re.Match(piece(text), 0, text.len, re->anchor, nullptr, 0);
 }
 
-extern "C" bool regex_groups(const struct regex *re, struct str text, struct str group[REGEX_GROUPS_MAX])
+extern "C" bool regex_groups(const struct regex *re, struct str text,
+	struct str group[REGEX_GROUPS_MAX])
 {
 	re2::StringPiece found[REGEX_GROUPS_MAX];
 	int n = std::min(re->re.NumberOfCapturingGroups() + 1, REGEX_GROUPS_MAX);

@@ -1,8 +1,8 @@
 /*
  * Regular expressions: RE2's syntax and its linear time, behind a C interface.
  *
- * Errors:    ERR_INVALID with RE2's text, ERR_LIMIT when the pattern is longer than REGEX_PATTERN_MAX or
- *            its program would pass RE2's memory budget.
+ * Errors:    ERR_INVALID with RE2's text, ERR_LIMIT when the pattern is longer than
+ *            REGEX_PATTERN_MAX or its program would pass RE2's memory budget.
  * Ownership: regex_compile hands *out to the caller; regex_free ends it (NULL is fine).
  * Threads:   a compiled regex may be used by any number of threads at once.
  * Source:    https://github.com/google/re2/wiki/Syntax
@@ -26,13 +26,14 @@ enum regex_flags {
 	REGEX_LONG = 2,     /* an operator's own file: no REGEX_PATTERN_MAX, 64 KiB instead */
 };
 
-MUST_CHECK enum err_code regex_compile(struct str pattern, unsigned flags, struct regex **out, struct err *err);
+MUST_CHECK enum err_code regex_compile(struct str pattern, unsigned flags, struct regex **out,
+	struct err *err);
 void regex_free(struct regex *re);
 bool regex_match(const struct regex *re, struct str text);
 
 /*
- * Match with groups: group[0] is the whole match, group[i] the i-th parenthesis (ptr NULL: took no part).
- * At most REGEX_GROUPS_MAX - 1 groups are reported.
+ * Match with groups: group[0] is the whole match, group[i] the i-th parenthesis (ptr NULL: took no
+ * part). At most REGEX_GROUPS_MAX - 1 groups are reported.
  */
 bool regex_groups(const struct regex *re, struct str text, struct str group[REGEX_GROUPS_MAX]);
 int regex_group_count(const struct regex *re);
@@ -40,11 +41,11 @@ int regex_group_count(const struct regex *re);
 int regex_group_index(const struct regex *re, struct str name);
 
 /*
- * Appends `replacement` with $1, ${1}, $name, ${name} and $$ expanded from `group`, by the rules of Go's
- * Regexp.Expand: $name takes the longest run of word characters, an unknown group is empty.
+ * Appends `replacement` with $1, ${1}, $name, ${name} and $$ expanded from `group`, by the rules of
+ * Go's Regexp.Expand: $name takes the longest run of word characters, an unknown group is empty.
  */
-void regex_expand(const struct regex *re, struct str replacement, const struct str group[REGEX_GROUPS_MAX],
-	struct buf *out);
+void regex_expand(const struct regex *re, struct str replacement,
+	const struct str group[REGEX_GROUPS_MAX], struct buf *out);
 
 #ifdef __cplusplus
 }

@@ -111,12 +111,13 @@ static void *thread_main(void *arg)
 }
 
 /*
- * All signals but those that a fault raises in the thread itself, which would kill the process unheard,
- * and SIGPROF, with which the profiler interrupts the thread it samples.
+ * All signals but those that a fault raises in the thread itself, which would kill the process
+ * unheard, and SIGPROF, with which the profiler interrupts the thread it samples.
  */
 static void signals_to_block(sigset_t *set)
 {
-	static const int open[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS, SIGPROF };
+	static const int open[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS,
+		SIGPROF };
 	size_t i;
 
 	sigfillset(set);
@@ -124,7 +125,8 @@ static void signals_to_block(sigset_t *set)
 		sigdelset(set, open[i]);
 }
 
-enum err_code thread_start(struct thread *t, const char *name, thread_fn fn, void *ctx, struct err *err)
+enum err_code thread_start(struct thread *t, const char *name, thread_fn fn, void *ctx,
+	struct err *err)
 {
 	struct start *s = malloc(sizeof(*s));
 	sigset_t block, before;
@@ -192,7 +194,8 @@ static void pool_worker(void *arg)
 	mutex_unlock(&p->lock);
 }
 
-enum err_code pool_open(const char *name, unsigned workers, size_t queue_max, struct pool **out, struct err *err)
+enum err_code pool_open(const char *name, unsigned workers, size_t queue_max, struct pool **out,
+	struct err *err)
 {
 	struct pool *p;
 	char thread_name[64];

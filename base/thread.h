@@ -4,7 +4,8 @@
  * Every thread of ours is started here, so that the self-profiler knows it and its name shows in
  * /proc and in stacks. Signals are blocked in all of them; the main thread waits for them.
  *
- * Errors: ERR_UNAVAILABLE when the system has no thread left; a full pool refuses (pool_submit: false).
+ * Errors: ERR_UNAVAILABLE when the system has no thread left; a full pool refuses: pool_submit
+ *         gives false.
  */
 #ifndef BASE_THREAD_H
 #define BASE_THREAD_H
@@ -40,12 +41,13 @@ struct thread {
 };
 typedef void (*thread_fn)(void *ctx);
 /* name: at most 15 bytes are kept. */
-MUST_CHECK enum err_code thread_start(struct thread *t, const char *name, thread_fn fn, void *ctx, struct err *err);
+MUST_CHECK enum err_code thread_start(struct thread *t, const char *name, thread_fn fn, void *ctx,
+	struct err *err);
 void thread_join(struct thread *t); /* a thread that was never started is fine */
 
 /*
- * Called in each new thread of ours before its function, and after it: the self-profiler's hook. Set once
- * at program start, before any thread.
+ * Called in each new thread of ours before its function, and after it: the self-profiler's hook.
+ * Set once at program start, before any thread.
  */
 struct thread_hooks {
 	void (*enter)(const char *name);
@@ -54,8 +56,8 @@ struct thread_hooks {
 void thread_set_hooks(const struct thread_hooks *hooks);
 
 struct pool;
-MUST_CHECK enum err_code pool_open(const char *name, unsigned workers, size_t queue_max, struct pool **out,
-	struct err *err);
+MUST_CHECK enum err_code pool_open(const char *name, unsigned workers, size_t queue_max,
+	struct pool **out, struct err *err);
 /* False when the queue is full or the pool is closing; fn was not and will not be called. */
 bool pool_submit(struct pool *p, thread_fn fn, void *ctx);
 size_t pool_queued(struct pool *p);

@@ -49,7 +49,8 @@ TEST(durations_as_prometheus_reads_them)
 
 	for (size_t i = 0; i < ROWS(rows); i++) {
 		if (rows[i].msg) {
-			CHECK_ERR(duration_parse(str_of(rows[i].text), &got, &err), &err, ERR_INVALID, rows[i].msg);
+			CHECK_ERR(duration_parse(str_of(rows[i].text), &got, &err), &err, ERR_INVALID,
+				rows[i].msg);
 			continue;
 		}
 		CHECK_OK(duration_parse(str_of(rows[i].text), &got, &err), &err);
@@ -64,7 +65,8 @@ TEST(durations_print)
 		int64_t ns;
 		const char *want;
 	} rows[] = {
-		{ 0, "0s" }, { 999999, "0s" }, { -999999, "0s" }, { NS_PER_MS, "1ms" }, { 1500 * NS_PER_MS, "1s500ms" },
+		{ 0, "0s" }, { 999999, "0s" }, { -999999, "0s" }, { NS_PER_MS, "1ms" },
+		{ 1500 * NS_PER_MS, "1s500ms" },
 		{ 90 * NS_PER_MIN, "1h30m" }, { 7 * NS_PER_DAY, "1w" }, { 90 * NS_PER_DAY, "90d" },
 		{ 365 * NS_PER_DAY, "1y" }, { 372 * NS_PER_DAY, "372d" }, { 730 * NS_PER_DAY, "2y" },
 		{ 8 * NS_PER_DAY, "8d" }, { 15 * NS_PER_S, "15s" }, { -90 * NS_PER_S, "-1m30s" },
@@ -109,9 +111,11 @@ TEST(times)
 		{ "2023-13-01T00:00:00Z", 0, "cannot parse \"2023-13-01T00:00:00Z\" to a valid timestamp" },
 		{ "2023-01-01T24:00:00Z", 0, "cannot parse \"2023-01-01T24:00:00Z\" to a valid timestamp" },
 		{ "2023-01-01T00:00:00", 0, "cannot parse \"2023-01-01T00:00:00\" to a valid timestamp" },
-		{ "2023-01-01T00:00:00.Z", 0, "cannot parse \"2023-01-01T00:00:00.Z\" to a valid timestamp" },
+		{ "2023-01-01T00:00:00.Z", 0,
+			"cannot parse \"2023-01-01T00:00:00.Z\" to a valid timestamp" },
 		{ "2023-01-01t00:00:00z", 0, "cannot parse \"2023-01-01t00:00:00z\" to a valid timestamp" },
-		{ "2023-01-01T00:00:00+0200", 0, "cannot parse \"2023-01-01T00:00:00+0200\" to a valid timestamp" },
+		{ "2023-01-01T00:00:00+0200", 0,
+			"cannot parse \"2023-01-01T00:00:00+0200\" to a valid timestamp" },
 		{ "2023-01-01", 0, "cannot parse \"2023-01-01\" to a valid timestamp" },
 		{ "", 0, "cannot parse \"\" to a valid timestamp" },
 		{ ".", 0, "cannot parse \".\" to a valid timestamp" },
@@ -219,7 +223,8 @@ TEST(bytes)
 
 	for (size_t i = 0; i < ROWS(rows); i++) {
 		if (rows[i].msg) {
-			CHECK_ERR(bytes_parse(str_of(rows[i].text), &got, &err), &err, ERR_INVALID, rows[i].msg);
+			CHECK_ERR(bytes_parse(str_of(rows[i].text), &got, &err), &err, ERR_INVALID,
+				rows[i].msg);
 			continue;
 		}
 		CHECK_OK(bytes_parse(str_of(rows[i].text), &got, &err), &err);

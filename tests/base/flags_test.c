@@ -10,14 +10,14 @@ static uint64_t size, samples;
 static struct flag_list listen;
 
 static struct flag flags[] = {
-	{ "web.enable-lifecycle", FLAG_BOOL, &lifecycle, "false", "Enable shutdown and reload over HTTP.", 'l' },
+	{ "web.enable-lifecycle", FLAG_BOOL, &lifecycle, "false",
+		"Enable shutdown and reload over HTTP.", 'l' },
 	{ "config.file", FLAG_STRING, &config, "epimetheus.yml", "Configuration file path.", 'c' },
 	{ "query.timeout", FLAG_DURATION, &timeout, "2m", "Longest time one query may take." },
 	{ "storage.tsdb.retention.size", FLAG_BYTES, &size, "0", "Most bytes that blocks may take." },
 	{ "query.max-samples", FLAG_UINT, &samples, NULL, "Most samples a query may load." },
 	{ "web.listen-address", FLAG_LIST, &listen, "0.0.0.0:7272",
-		"Address to listen on; may be given several times, and then each of the addresses is listened on "
-		"and the default is not." },
+		"Address to listen on; may be given several times, and then the default is not." },
 };
 #define FLAGS (sizeof(flags) / sizeof(flags[0]))
 
@@ -118,7 +118,8 @@ TEST(errors)
 	CHECK_ERR(PARSE("--x=5"), &err, ERR_INVALID, "unknown long flag '--x'");
 	CHECK_ERR(PARSE("--no-config.file"), &err, ERR_INVALID, "unknown long flag '--no-config.file'");
 	CHECK_ERR(PARSE("-z"), &err, ERR_INVALID, "unknown short flag '-z'");
-	CHECK_ERR(PARSE("--config.file"), &err, ERR_INVALID, "expected argument for flag '--config.file'");
+	CHECK_ERR(PARSE("--config.file"), &err, ERR_INVALID,
+		"expected argument for flag '--config.file'");
 	CHECK_ERR(PARSE("-c"), &err, ERR_INVALID, "expected argument for flag '--config.file'");
 	CHECK_ERR(PARSE("--config.file=a", "--config.file=b"), &err, ERR_INVALID,
 		"flag 'config.file' cannot be repeated");
@@ -169,7 +170,7 @@ TEST(help_text)
 		"                                 Most bytes that blocks may take.\n"
 		"      --query.max-samples=N      Most samples a query may load.\n"
 		"      --web.listen-address=\"0.0.0.0:7272\" ...\n"
-		"                                 Address to listen on; may be given several times, and then each of\n"
-		"                                 the addresses is listened on and the default is not.\n");
+		"                                 Address to listen on; may be given several\n"
+		"                                 times, and then the default is not.\n");
 	buf_release(&b);
 }

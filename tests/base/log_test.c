@@ -47,8 +47,10 @@ TEST(logfmt)
 	CAPTURE(log_error("x", "plain"));
 	CHECK_STR(without_time("time="), " level=error component=x msg=plain\n");
 	CAPTURE(log_info("x", "values", LOG_S("empty", ""), LOG_S("null", NULL), LOG_S("eq", "a=b"),
-		LOG_STR("bytes", STR("\xff\n")), LOG_S("accent", "\xc3\xa9"), LOG_S("back", "a\\b"), LOG_E(NULL)));
-	CHECK_STR(without_time("time="), " level=info component=x msg=values empty=\"\" null=\"\" eq=\"a=b\" "
+		LOG_STR("bytes", STR("\xff\n")), LOG_S("accent", "\xc3\xa9"), LOG_S("back", "a\\b"),
+		LOG_E(NULL)));
+	CHECK_STR(without_time("time="),
+		" level=info component=x msg=values empty=\"\" null=\"\" eq=\"a=b\" "
 		"bytes=\"\\xff\\n\" accent=\"\xc3\xa9\" back=\"a\\\\b\" err=\"\"\n");
 }
 
@@ -58,9 +60,11 @@ TEST(json_lines)
 
 	log_set(LOG_DEBUG, LOG_JSON);
 	err_set(&err, ERR_IO, "bad \xff byte");
-	CAPTURE(log_debug("tsdb", "block \"made\"", LOG_I("rows", 12), LOG_D("took", 20 * 1000 * 1000), LOG_E(&err)));
+	CAPTURE(log_debug("tsdb", "block \"made\"", LOG_I("rows", 12), LOG_D("took", 20 * 1000 * 1000),
+		LOG_E(&err)));
 	CHECK_STR(without_time("{\"time\":\""), "\",\"level\":\"debug\",\"component\":\"tsdb\","
-		"\"msg\":\"block \\\"made\\\"\",\"rows\":12,\"took\":\"20ms\",\"err\":\"bad \xef\xbf\xbd byte\"}\n");
+		"\"msg\":\"block \\\"made\\\"\","
+		"\"rows\":12,\"took\":\"20ms\",\"err\":\"bad \xef\xbf\xbd byte\"}\n");
 	log_set(LOG_INFO, LOG_LOGFMT);
 }
 
@@ -91,7 +95,8 @@ TEST(durations)
 		int64_t ns;
 		const char *want;
 	} rows[] = {
-		{ 0, "0s" }, { 350, "350ns" }, { 1500, "1.5us" }, { 20000000, "20ms" }, { 1234567, "1.234ms" },
+		{ 0, "0s" }, { 350, "350ns" }, { 1500, "1.5us" }, { 20000000, "20ms" },
+		{ 1234567, "1.234ms" },
 		{ 1500000000, "1.5s" }, { 1000000001, "1s" }, { 90500000000, "1m30.5s" },
 		{ 3600000000000, "1h0m0s" }, { 3725000000000, "1h2m5s" }, { -20000000, "-20ms" },
 		{ 60000000000, "1m0s" },

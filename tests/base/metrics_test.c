@@ -28,7 +28,8 @@ static bool shows(const char *want)
 
 TEST(counter_and_gauge)
 {
-	CHECK(shows("# HELP test_plain_total Help with \\\\ and\\nnewline.\n# TYPE test_plain_total counter\n"
+	CHECK(shows("# HELP test_plain_total Help with \\\\ and\\nnewline.\n"
+		    "# TYPE test_plain_total counter\n"
 		    "test_plain_total 0\n"));
 	metric_add(&plain, NULL, 1);
 	metric_add(&plain, NULL, 1.5);
@@ -66,7 +67,8 @@ TEST(histogram)
 		    "test_seconds_bucket{le=\"1.5\"} 2\ntest_seconds_bucket{le=\"4\"} 2\n"
 		    "test_seconds_bucket{le=\"10\"} 2\ntest_seconds_bucket{le=\"25\"} 2\n"
 		    "test_seconds_bucket{le=\"60\"} 2\ntest_seconds_bucket{le=\"150\"} 2\n"
-		    "test_seconds_bucket{le=\"+Inf\"} 3\ntest_seconds_sum 1000.301\ntest_seconds_count 3\n"));
+		    "test_seconds_bucket{le=\"+Inf\"} 3\n"
+		    "test_seconds_sum 1000.301\ntest_seconds_count 3\n"));
 	CHECK(metric_get(&seconds, NULL) == 1000.301);
 	metric_observe(&seconds_by, "cpu", 0.5);
 	CHECK(shows("test_by_seconds_bucket{kind=\"cpu\",le=\"0.25\"} 0\n"

@@ -9,11 +9,15 @@ TEST(anchored_matches)
 		bool want;
 	} rows[] = {
 		{ "", "", true }, { "", "a", false }, { "foo", "foo", true }, { "foo", "foobar", false },
-		{ "f|oo", "foo", false }, { "f|oo", "f", true }, { "f|oo", "oo", true }, { "f|oo", "o", false },
+		{ "f|oo", "foo", false }, { "f|oo", "f", true }, { "f|oo", "oo", true },
+		{ "f|oo", "o", false },
 		{ "(a|b)", "b", true }, { "(a|b)", "(a", false }, { "a|", "", true }, { "a|", "b", false },
-		{ "()", "", true }, { "(a)|(b)", "b", true }, { "a\\.b", "a.b", true }, { "a\\.b", "axb", false },
-		{ "a.b", "a\nb", true }, { ".*", "x\ny", true }, { ".+", "", false }, { "(?i)abc", "ABC", true },
-		{ "a{", "a{", true }, { "a{2}", "aa", true }, { "x\\d", "x1", true }, { "x\\d", "xd", false },
+		{ "()", "", true }, { "(a)|(b)", "b", true }, { "a\\.b", "a.b", true },
+		{ "a\\.b", "axb", false },
+		{ "a.b", "a\nb", true }, { ".*", "x\ny", true }, { ".+", "", false },
+		{ "(?i)abc", "ABC", true },
+		{ "a{", "a{", true }, { "a{2}", "aa", true }, { "x\\d", "x1", true },
+		{ "x\\d", "xd", false },
 		{ "\\x41", "A", true }, { "\xc3\xa9|e", "\xc3\xa9", true }, { ".", "\xc3\xa9", true },
 		{ "$", "", true }, { "^a$", "a", true }, { "a\\|b", "a|b", true }, { "a\\|b", "a", false },
 		{ "\\Qa|b\\E", "a|b", true }, { "a-b:c/d", "a-b:c/d", true }, { "z|a|m|a", "a", true },
@@ -30,7 +34,8 @@ TEST(anchored_matches)
 			CHECK_FAIL("%s on %s: want %d", rows[i].pattern, rows[i].text, rows[i].want);
 		/* regex_groups never takes the short cut for literals: both must agree */
 		if (regex_groups(re, str_of(rows[i].text), group) != rows[i].want)
-			CHECK_FAIL("%s on %s with groups: want %d", rows[i].pattern, rows[i].text, rows[i].want);
+			CHECK_FAIL("%s on %s with groups: want %d", rows[i].pattern, rows[i].text,
+				rows[i].want);
 		regex_free(re);
 	}
 }
@@ -39,7 +44,8 @@ TEST(anchored_matches)
 TEST(literals_mean_what_re2_says)
 {
 	static const char signs[] = "ab|()\\.";
-	static const char *const texts[] = { "", "a", "b", "ab", "|", "(", ".", "a|b", "()", "\\", "a.b" };
+	static const char *const texts[] = { "", "a", "b", "ab", "|", "(", ".", "a|b", "()", "\\",
+		"a.b" };
 	struct regex *re;
 	int compiled = 0;
 
@@ -101,7 +107,8 @@ TEST(errors)
 	struct err err;
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		CHECK_ERR(regex_compile(str_of(rows[i].pattern), 0, &re, &err), &err, rows[i].code, rows[i].msg);
+		CHECK_ERR(regex_compile(str_of(rows[i].pattern), 0, &re, &err), &err, rows[i].code,
+			rows[i].msg);
 }
 
 TEST(pattern_length)
@@ -117,8 +124,8 @@ TEST(pattern_length)
 		"regular expression is 1025 bytes, limit 1024");
 	REQUIRE_OK(regex_compile((struct str){ text, 64u << 10 }, REGEX_LONG, &re, &err), &err);
 	regex_free(re);
-	CHECK_ERR(regex_compile((struct str){ text, sizeof(text) }, REGEX_LONG, &re, &err), &err, ERR_LIMIT,
-		"regular expression is 65537 bytes, limit 65536");
+	CHECK_ERR(regex_compile((struct str){ text, sizeof(text) }, REGEX_LONG, &re, &err), &err,
+		ERR_LIMIT, "regular expression is 65537 bytes, limit 65536");
 }
 
 TEST(groups)
@@ -167,10 +174,14 @@ TEST(expansion_by_the_rules_of_go)
 	static const struct {
 		const char *replacement, *want;
 	} rows[] = {
-		{ "", "" }, { "x", "x" }, { "$1", "one" }, { "${1}_x", "one_x" }, { "$1_x", "" }, { "$1-x", "one-x" },
-		{ "$$1", "$1" }, { "$$$1", "$one" }, { "$", "$" }, { "a$", "a$" }, { "$-", "$-" }, { "${", "${" },
-		{ "${1", "${1" }, { "${}", "${}" }, { "${1 }", "${1 }" }, { "$name", "two" }, { "${name}s", "twos" },
-		{ "$names", "" }, { "$0", "one two" }, { "$00", "" }, { "$01", "" }, { "$3", "" }, { "$4", "" },
+		{ "", "" }, { "x", "x" }, { "$1", "one" }, { "${1}_x", "one_x" }, { "$1_x", "" },
+		{ "$1-x", "one-x" },
+		{ "$$1", "$1" }, { "$$$1", "$one" }, { "$", "$" }, { "a$", "a$" }, { "$-", "$-" },
+		{ "${", "${" },
+		{ "${1", "${1" }, { "${}", "${}" }, { "${1 }", "${1 }" }, { "$name", "two" },
+		{ "${name}s", "twos" },
+		{ "$names", "" }, { "$0", "one two" }, { "$00", "" }, { "$01", "" }, { "$3", "" },
+		{ "$4", "" },
 		{ "$99999999999999999999", "" }, { "$1$2", "onetwo" }, { "[$other]", "[]" },
 		{ "$1\xc3\xa9", "" }, { "$1x", "" },
 	};

@@ -1,7 +1,7 @@
 /*
  * fuzz: base
- * Text that users and clients send as a duration, a time or a size: no crash, and what was understood
- * prints as text that reads back as the same.
+ * Text that users and clients send as a duration, a time or a size: no crash, and what was
+ * understood prints as text that reads back as the same.
  */
 #include <assert.h>
 #include <stdlib.h>

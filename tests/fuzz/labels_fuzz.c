@@ -1,7 +1,7 @@
 /*
  * fuzz: base
- * Stored labels from damaged bytes: either an error, or a set that keeps the promises of struct labels
- * and encodes to bytes that give the same set again. Its values then serve as patterns and texts.
+ * Stored labels from damaged bytes: either an error, or a set that keeps the promises of struct
+ * labels and encodes to bytes that give the same set again. Its values then serve as patterns.
  */
 #include <assert.h>
 
