@@ -14,8 +14,8 @@
  * route prefix with a slash at its end ("/" or "/epi/"), escaped for an HTML attribute.
  * immutable: the path names the content, so it may be cached for ever.
  */
-#ifndef EPI_WEB_UI_ASSETS_H
-#define EPI_WEB_UI_ASSETS_H
+#ifndef WEB_UI_ASSETS_H
+#define WEB_UI_ASSETS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -25,7 +25,10 @@ after(() => browser?.close());
 
 /** Opens a page; the returned `problems` collects console errors and outside requests. */
 async function open(t, path, options = {}) {
-	const context = await browser.newContext({ viewport: { width: 1480, height: 940 }, ...options });
+	const context = await browser.newContext({
+		viewport: { width: 1480, height: 940 },
+		...options,
+	});
 	t.after(() => context.close());
 	const page = await context.newPage();
 	page.setDefaultTimeout(WAIT_MS);
@@ -98,7 +101,10 @@ function decode(fb) {
 async function clickNode(page, node) {
 	const canvas = page.getByRole("img", { name: /Flame graph/ });
 	const box = await canvas.boundingBox();
-	await page.mouse.click(box.x + Math.max(0, node.x) + Math.min(node.w, 40) / 2, box.y + node.y + 8);
+	await page.mouse.click(
+		box.x + Math.max(0, node.x) + Math.min(node.w, 40) / 2,
+		box.y + node.y + 8,
+	);
 }
 
 test("a first visit shows a flame graph, a chart and a table, and asks nobody else", async (t) => {
@@ -108,7 +114,10 @@ test("a first visit shows a flame graph, a chart and a table, and asks nobody el
 	await page.locator(".vtable-body > div").first().waitFor();
 	assert.match(await page.title(), /Epimetheus/);
 	assert.match(page.url(), /[?&]query=/);
-	assert.ok((await drawn(page)).some((n) => n.level > 0 && n.name), "a function is drawn");
+	assert.ok(
+		(await drawn(page)).some((n) => n.level > 0 && n.name),
+		"a function is drawn",
+	);
 	assert.deepEqual(problems, []);
 	await shot(page, "first");
 });
@@ -117,7 +126,12 @@ test("every node stands where the API's numbers put it", async (t) => {
 	const w = fixedWindow(300);
 	const { page, problems } = await open(t, explore({ query: QUERY, ...w, view: "flame" }));
 	await flameReady(page);
-	const data = await api("query", { query: `merge(${QUERY})`, start: w.from, end: w.to, max_nodes: 2048 });
+	const data = await api("query", {
+		query: `merge(${QUERY})`,
+		start: w.from,
+		end: w.to,
+		max_nodes: 2048,
+	});
 	assert.equal(data.resultType, "profiles");
 	const nodes = decode(data.result[0].flamebearer);
 	const { width } = await page.evaluate(() => window.__epi.flame());
@@ -131,12 +145,17 @@ test("every node stands where the API's numbers put it", async (t) => {
 	}
 	for (const s of shown) {
 		const same = byName.get(`${s.level} ${s.name}`) ?? [];
-		assert.ok(same.some((n) => Math.abs(s.x - n.x * scale) < 0.01 && Math.abs(s.w - n.total * scale) < 0.01),
-			`${s.name} on level ${s.level} at ${s.x}, ${s.w} px wide`);
+		assert.ok(
+			same.some(
+				(n) => Math.abs(s.x - n.x * scale) < 0.01 && Math.abs(s.w - n.total * scale) < 0.01,
+			),
+			`${s.name} on level ${s.level} at ${s.x}, ${s.w} px wide`,
+		);
 	}
 	const wide = nodes.filter((n) => n.total * scale >= 1).length;
 	const levels = new Set(shown.map((s) => s.level)).size;
-	if (levels === data.result[0].flamebearer.levels.length) // else some are scrolled away
+	if (levels === data.result[0].flamebearer.levels.length)
+		// else some are scrolled away
 		assert.ok(shown.length >= wide, `${shown.length} drawn, ${wide} wider than a pixel`);
 	assert.deepEqual(problems, []);
 });
@@ -145,7 +164,8 @@ test("a click zooms, the crumbs and the back button return", async (t) => {
 	const { page } = await open(t, explore({ query: QUERY, ...fixedWindow(300), view: "flame" }));
 	await flameReady(page);
 	const whole = await page.evaluate(() => window.__epi.flame().width);
-	const target = (await drawn(page)).filter((n) => n.level > 0 && n.w < whole * 0.9)
+	const target = (await drawn(page))
+		.filter((n) => n.level > 0 && n.w < whole * 0.9)
 		.sort((a, b) => b.w - a.w)[0];
 	assert.ok(target, "a node to zoom to");
 	await clickNode(page, target);
@@ -180,15 +200,24 @@ test("a search shows the matched share", async (t) => {
 	const w = fixedWindow(300);
 	const { page } = await open(t, explore({ query: QUERY, ...w, view: "flame" }));
 	await flameReady(page);
-	const data = await api("query", { query: `merge(${QUERY})`, start: w.from, end: w.to, max_nodes: 2048 });
+	const data = await api("query", {
+		query: `merge(${QUERY})`,
+		start: w.from,
+		end: w.to,
+		max_nodes: 2048,
+	});
 	const nodes = decode(data.result[0].flamebearer);
-	const name = nodes.filter((n) => n.level === 2 && n.name !== "other").sort((a, b) => b.total - a.total)[0].name;
+	const name = nodes
+		.filter((n) => n.level === 2 && n.name !== "other")
+		.sort((a, b) => b.total - a.total)[0].name;
 	// The share by hand: outermost matches only.
 	const hits = nodes.filter((n) => n.level > 0 && n.name === name);
-	const outer = hits.filter((n) => !hits.some((o) => o.level < n.level && o.x <= n.x
-		&& n.x + n.total <= o.x + o.total));
+	const outer = hits.filter(
+		(n) => !hits.some((o) => o.level < n.level && o.x <= n.x && n.x + n.total <= o.x + o.total),
+	);
 	const want = (100 * outer.reduce((s, n) => s + n.total, 0)) / nodes[0].total;
-	await page.getByRole("textbox", { name: "Search" })
+	await page
+		.getByRole("textbox", { name: "Search" })
 		.fill("^" + name.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&") + "$");
 	await page.waitForFunction(() => window.__epi.search() !== null);
 	const got = await page.evaluate(() => window.__epi.search());
@@ -204,16 +233,26 @@ test("the table's numbers are the API's", async (t) => {
 	const w = fixedWindow(300);
 	const { page } = await open(t, explore({ query: QUERY, ...w, view: "table" }));
 	await page.locator(".vtable-body > div").first().waitFor();
-	const data = await api("query", { query: `top(500, merge(${QUERY}))`, start: w.from, end: w.to });
+	const data = await api("query", {
+		query: `top(500, merge(${QUERY}))`,
+		start: w.from,
+		end: w.to,
+	});
 	const want = Object.fromEntries(data.result[0].rows.map((r) => [r.function, [r.flat, r.cum]]));
 	const rows = await page.evaluate(() => window.__epi.table());
 	assert.ok(rows.length > 3);
 	assert.deepEqual(Object.fromEntries(rows.map((r) => [r.function, [r.flat, r.cum]])), want);
 	const flats = rows.map((r) => r.flat);
-	assert.deepEqual(flats, [...flats].sort((a, b) => b - a), "sorted by flat");
+	assert.deepEqual(
+		flats,
+		[...flats].sort((a, b) => b - a),
+		"sorted by flat",
+	);
 	await page.getByRole("columnheader", { name: /^Cum(?! %)/ }).click();
-	await page.waitForFunction((first) => window.__epi.table()[0].cum >= first,
-		Math.max(...rows.map((r) => r.cum)));
+	await page.waitForFunction(
+		(first) => window.__epi.table()[0].cum >= first,
+		Math.max(...rows.map((r) => r.cum)),
+	);
 	await shot(page, "table");
 });
 
@@ -225,7 +264,9 @@ test("the picker writes the query", async (t) => {
 	await page.keyboard.press("Enter");
 	await page.getByRole("textbox", { name: "Value", exact: true }).click();
 	await page.getByRole("option", { name: "demo", exact: true }).click();
-	await page.waitForFunction(() => new URLSearchParams(location.search).get("query") === 'cpu{job="demo"}');
+	await page.waitForFunction(
+		() => new URLSearchParams(location.search).get("query") === 'cpu{job="demo"}',
+	);
 	assert.equal(await page.getByRole("textbox", { name: "Query" }).inputValue(), QUERY);
 	await page.getByRole("combobox", { name: "One line per value of" }).selectOption("version");
 	await page.locator(".legend li", { hasText: /^v1$/ }).waitFor();
@@ -267,24 +308,42 @@ test("costs are a table of labels and values", async (t) => {
 });
 
 test("compare finds a function that differs between two versions", async (t) => {
-	const { page, problems } = await open(t, "compare?" + new URLSearchParams({
-		new: QUERY, base: QUERY, ...fixedWindow(120) }));
+	const { page, problems } = await open(
+		t,
+		"compare?" +
+			new URLSearchParams({
+				new: QUERY,
+				base: QUERY,
+				...fixedWindow(120),
+			}),
+	);
 	await flameReady(page);
 	const value = (name) => page.getByRole("textbox", { name });
-	for (const [name, text] of [["Label to compare by", "version"], ["Base value", "v1"], ["New value", "v2"]]) {
+	for (const [name, text] of [
+		["Label to compare by", "version"],
+		["Base value", "v1"],
+		["New value", "v2"],
+	]) {
 		await value(name).fill(text);
 		await page.keyboard.press("Enter");
 	}
 	await page.getByRole("button", { name: "Compare", exact: true }).click();
-	await page.waitForFunction(() => /version="v2"/.test(new URLSearchParams(location.search).get("new")));
+	await page.waitForFunction(() =>
+		/version="v2"/.test(new URLSearchParams(location.search).get("new")),
+	);
 	await flameReady(page);
 	await page.locator(".is-diff .vtable-body > div").first().waitFor();
 	const sent = await page.locator(".asked code").textContent();
-	assert.match(sent, /^diff\(merge\(cpu\{job="demo",version="v2"\}\[2m\]\), merge\(cpu\{job="demo",version="v1"\}\[2m\]\)\)$/);
+	assert.match(
+		sent,
+		/^diff\(merge\(cpu\{job="demo",version="v2"\}\[2m\]\), merge\(cpu\{job="demo",version="v1"\}\[2m\]\)\)$/,
+	);
 	const rows = await page.evaluate(() => window.__epi.table());
 	assert.ok(rows[0].flat > 0, "the first function costs more than before");
-	const top = await api("query", { query: `top(500, ${sent})`,
-		time: new URL(page.url()).searchParams.get("to") });
+	const top = await api("query", {
+		query: `top(500, ${sent})`,
+		time: new URL(page.url()).searchParams.get("to"),
+	});
 	assert.equal(rows[0].flat, Math.max(...top.result[0].rows.map((r) => r.flat)));
 	assert.deepEqual(problems, []);
 	await shot(page, "compare");
@@ -293,7 +352,9 @@ test("compare finds a function that differs between two versions", async (t) => 
 test("the targets page lists both jobs, and they are up", async (t) => {
 	const { page, problems } = await open(t, "targets");
 	for (const job of ["demo", "epimetheus"]) {
-		const pool = page.locator(".pool", { has: page.getByRole("heading", { name: job, exact: true }) });
+		const pool = page.locator(".pool", {
+			has: page.getByRole("heading", { name: job, exact: true }),
+		});
 		await pool.locator(".badge.up").first().waitFor();
 	}
 	assert.deepEqual(problems, []);

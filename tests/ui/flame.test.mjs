@@ -39,7 +39,10 @@ test("a tree is decoded into columns", () => {
 	assert.deepEqual([...f.total], [100, 60, 40, 30, 20, 25]);
 	assert.deepEqual([...f.self], [0, 10, 15, 30, 20, 25]);
 	assert.deepEqual([...f.parent], [-1, 0, 0, 1, 1, 2]);
-	assert.deepEqual([...f.name].map((n) => f.names[n]), ["total", "a", "c", "b", "a", "b"]);
+	assert.deepEqual(
+		[...f.name].map((n) => f.names[n]),
+		["total", "a", "c", "b", "a", "b"],
+	);
 });
 
 test("nodes are found by place, and their family", () => {
@@ -56,13 +59,25 @@ test("nodes are found by place, and their family", () => {
 	assert.deepEqual(layout.childrenOf(f, 1), [3, 5]);
 	assert.deepEqual(layout.childrenOf(f, 2), [5, 6]);
 	assert.deepEqual(layout.ancestry(f, 4), [0, 1, 4]);
-	assert.deepEqual([0, 1, 2, 3, 4, 5].map((i) => layout.levelOf(f, i)), [0, 1, 1, 2, 2, 2]);
+	assert.deepEqual(
+		[0, 1, 2, 3, 4, 5].map((i) => layout.levelOf(f, i)),
+		[0, 1, 1, 2, 2, 2],
+	);
 });
 
 test("a call path keeps its hash where the tree around it changes", () => {
 	const f = layout.buildFlame(single);
-	const other = layout.buildFlame({ format: "single", names: ["total", "z", "b", "a"],
-		levels: [[0, 9, 0, 0], [0, 5, 5, 1, 0, 4, 1, 3], [6, 3, 3, 2]], numTicks: 9, maxSelf: 5 });
+	const other = layout.buildFlame({
+		format: "single",
+		names: ["total", "z", "b", "a"],
+		levels: [
+			[0, 9, 0, 0],
+			[0, 5, 5, 1, 0, 4, 1, 3],
+			[6, 3, 3, 2],
+		],
+		numTicks: 9,
+		maxSelf: 5,
+	});
 	assert.equal(layout.findPath(other, parseInt(layout.pathId(f, 3), 16)), 3); // total, a, b
 	assert.equal(layout.findPath(other, f.path[5]), -1); // total, c, b
 	assert.equal(new Set(f.path).size, f.count);
@@ -95,7 +110,10 @@ test("the change of share runs from -1 to 1", () => {
 test("what is not a flame graph is refused", () => {
 	for (const [fb, message] of [
 		[{ ...single, format: "triple" }, "flame graph: unknown format triple"],
-		[{ ...single, levels: [[0, 100, 0]] }, "flame graph: level 0 holds 3 numbers, not groups of 4"],
+		[
+			{ ...single, levels: [[0, 100, 0]] },
+			"flame graph: level 0 holds 3 numbers, not groups of 4",
+		],
 		[{ ...single, levels: [[0, 100, 0, 9]] }, "flame graph: level 0 names function 9 of 4"],
 	])
 		assert.throws(() => layout.buildFlame(fb), { message });
@@ -192,10 +210,15 @@ test("more is red, less is green, no change is grey", () => {
 
 test("text on every colour can be read", () => {
 	const lum = (s) => {
-		const v = s.startsWith("#") ? s.slice(1).match(/../g).map((h) => parseInt(h, 16))
+		const v = s.startsWith("#")
+			? s
+					.slice(1)
+					.match(/../g)
+					.map((h) => parseInt(h, 16))
 			: s.match(/\d+/g).map(Number);
-		const [r, g, b] = v.map((c) => c / 255).map((c) => (c <= 0.04045 ? c / 12.92
-			: ((c + 0.055) / 1.055) ** 2.4));
+		const [r, g, b] = v
+			.map((c) => c / 255)
+			.map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
 		return 0.2126 * r + 0.7152 * g + 0.0722 * b;
 	};
 	for (const theme of ["light", "dark"]) {

@@ -3,53 +3,76 @@ import test from "node:test";
 
 const { query } = await import(process.env.EPI_UI_BUNDLE);
 
-const sel = (name, ...matchers) => ({ name,
-	matchers: matchers.map(([label, op, value]) => ({ label, op, value })) });
+const sel = (name, ...matchers) => ({
+	name,
+	matchers: matchers.map(([label, op, value]) => ({ label, op, value })),
+});
 
 test("a lone selector is read, in each spelling", () => {
 	for (const [text, want] of [
 		["cpu", sel("cpu")],
 		["cpu:samples", sel("cpu:samples")],
-		["process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta{job=\"demo\"}",
-			sel("process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta", ["job", "=", "demo"])],
-		["cpu { job =~ \"a|b\" , version != 'v1', }",
-			sel("cpu", ["job", "=~", "a|b"], ["version", "!=", "v1"])],
-		["cpu:samples<job=\"parca\">", sel("cpu:samples", ["job", "=", "parca"])],
-		["{__name__=\"process_cpu\"}", sel("", ["__name__", "=", "process_cpu"])],
-		["cpu{a=\"x\\\"y\\\\\"}", sel("cpu", ["a", "=", "x\"y\\"])],
+		[
+			'process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta{job="demo"}',
+			sel("process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta", ["job", "=", "demo"]),
+		],
+		[
+			"cpu { job =~ \"a|b\" , version != 'v1', }",
+			sel("cpu", ["job", "=~", "a|b"], ["version", "!=", "v1"]),
+		],
+		['cpu:samples<job="parca">', sel("cpu:samples", ["job", "=", "parca"])],
+		['{__name__="process_cpu"}', sel("", ["__name__", "=", "process_cpu"])],
+		['cpu{a="x\\"y\\\\"}', sel("cpu", ["a", "=", 'x"y\\'])],
 		["cpu{a=`b\\c`}", sel("cpu", ["a", "=", "b\\c"])],
 	])
 		assert.deepEqual(query.parseSelector(text), want, text);
 });
 
 test("what is more than a selector is not one", () => {
-	for (const text of ["cpu[5m]", "cpu offset 1h", "merge(cpu)", "cpu - cpu", "cpu{job=}", "cpu{job=\"a\"",
-		"", "1", "cpu < 5"])
+	for (const text of [
+		"cpu[5m]",
+		"cpu offset 1h",
+		"merge(cpu)",
+		"cpu - cpu",
+		"cpu{job=}",
+		'cpu{job="a"',
+		"",
+		"1",
+		"cpu < 5",
+	])
 		assert.equal(query.parseSelector(text), null, text);
 });
 
 test("a selector prints back", () => {
 	assert.equal(query.formatSelector(sel("cpu")), "cpu");
-	assert.equal(query.formatSelector(sel("cpu", ["a", "=~", "x\"\\.y"], ["b", "!=", ""])),
-		"cpu{a=~\"x\\\"\\\\.y\",b!=\"\"}");
+	assert.equal(
+		query.formatSelector(sel("cpu", ["a", "=~", 'x"\\.y'], ["b", "!=", ""])),
+		'cpu{a=~"x\\"\\\\.y",b!=""}',
+	);
 	assert.equal(query.formatSelector(sel("")), "{}");
 });
 
 test("selectors are found inside expressions, and only they", () => {
 	const names = (text) => query.findSelectors(text).map((s) => s.name + (s.range ?? ""));
-	assert.deepEqual(names("diff(merge(cpu{version=\"v2\"}[1m]), merge(cpu[5m] offset 1h))"),
-		["cpu60", "cpu300"]);
+	assert.deepEqual(names('diff(merge(cpu{version="v2"}[1m]), merge(cpu[5m] offset 1h))'), [
+		"cpu60",
+		"cpu300",
+	]);
 	assert.deepEqual(names("merge by (job, version) (heap)"), ["heap"]);
-	assert.deepEqual(names("cum_share(merge(cpu[5m]), {function=\"encoding/json.Marshal\"}) > 0.10"),
-		["cpu300"]);
-	assert.deepEqual(names("sum by (function) (flat(cpu)) / on (job) group_left total(cpu)"),
-		["cpu", "cpu"]);
+	assert.deepEqual(
+		names('cum_share(merge(cpu[5m]), {function="encoding/json.Marshal"}) > 0.10'),
+		["cpu300"],
+	);
+	assert.deepEqual(names("sum by (function) (flat(cpu)) / on (job) group_left total(cpu)"), [
+		"cpu",
+		"cpu",
+	]);
 	assert.deepEqual(names("cpu # merge(heap)"), ["cpu"]);
 });
 
 test("the kind is guessed from the outermost call", () => {
 	for (const [text, want] of [
-		["cpu{job=\"a\"}", "selector"],
+		['cpu{job="a"}', "selector"],
 		["merge(cpu)", "profiles"],
 		["merge by (version) (cpu[5m])", "profiles"],
 		["top(10, cpu)", "top"],
@@ -62,13 +85,15 @@ test("the kind is guessed from the outermost call", () => {
 });
 
 test("what the views ask", () => {
-	assert.equal(query.flameQuery(" cpu{job=\"a\"} "), "merge(cpu{job=\"a\"})");
-	assert.equal(query.flameQuery("focus(cpu, \"x\")"), "focus(cpu, \"x\")");
+	assert.equal(query.flameQuery(' cpu{job="a"} '), 'merge(cpu{job="a"})');
+	assert.equal(query.flameQuery('focus(cpu, "x")'), 'focus(cpu, "x")');
 	assert.equal(query.tableQuery("cpu", 500), "top(500, merge(cpu))");
 	assert.equal(query.chartQuery("cpu", "", "selector"), "total(merge(cpu))");
 	assert.equal(query.chartQuery("cpu", "version", "selector"), "total(merge by (version) (cpu))");
-	assert.equal(query.chartQuery("merge(cpu[5m])", "version", "profiles"),
-		"total(merge by (version) (cpu[5m]))");
+	assert.equal(
+		query.chartQuery("merge(cpu[5m])", "version", "profiles"),
+		"total(merge by (version) (cpu[5m]))",
+	);
 	assert.equal(query.chartQuery("merge(cpu)", "", "profiles"), "total(merge(cpu))");
 	assert.equal(query.chartQuery("flat(cpu)", "version", "costs"), "flat(cpu)");
 	assert.equal(query.chartQuery("top(5, merge(cpu))", "", "top"), "total(merge(cpu))");
@@ -76,7 +101,7 @@ test("what the views ask", () => {
 
 test("the argument of a call that spans the whole query", () => {
 	assert.equal(query.callArgument("merge(cpu)", "merge"), "cpu");
-	assert.equal(query.callArgument("merge (cpu{a=\")\"})", "merge"), "cpu{a=\")\"}");
+	assert.equal(query.callArgument('merge (cpu{a=")"})', "merge"), 'cpu{a=")"}');
 	assert.equal(query.callArgument("merge(cpu) - merge(cpu)", "merge"), null);
 	assert.equal(query.callArgument("merge by (a) (cpu)", "merge"), null);
 });
@@ -88,18 +113,26 @@ test("a point covers the query's own range, else a step", () => {
 
 test("a difference of windows never looks into the future", () => {
 	const cpu = (q, start, end) => ({ query: q, start, end });
-	assert.deepEqual(query.diffQuery(cpu("cpu", 900, 1800), cpu("cpu", 0, 900)),
-		{ query: "diff(merge(cpu[15m]), merge(cpu[15m] offset 15m))", time: 1800 });
-	assert.deepEqual(query.diffQuery(cpu("merge(cpu{v=\"2\"})", 0, 60), cpu("cpu{v=\"1\"}", 60, 150)),
-		{ query: "diff(merge(cpu{v=\"2\"}[1m] offset 1m30s), merge(cpu{v=\"1\"}[1m30s]))", time: 150 });
-	assert.equal(query.diffQuery(cpu("focus(cpu, \"x\")", 0, 60), cpu("cpu[5m]", 0, 60)).query,
-		"diff(merge(focus(cpu[1m], \"x\")), merge(cpu[5m]))");
+	assert.deepEqual(query.diffQuery(cpu("cpu", 900, 1800), cpu("cpu", 0, 900)), {
+		query: "diff(merge(cpu[15m]), merge(cpu[15m] offset 15m))",
+		time: 1800,
+	});
+	assert.deepEqual(query.diffQuery(cpu('merge(cpu{v="2"})', 0, 60), cpu('cpu{v="1"}', 60, 150)), {
+		query: 'diff(merge(cpu{v="2"}[1m] offset 1m30s), merge(cpu{v="1"}[1m30s]))',
+		time: 150,
+	});
+	assert.equal(
+		query.diffQuery(cpu('focus(cpu, "x")', 0, 60), cpu("cpu[5m]", 0, 60)).query,
+		'diff(merge(focus(cpu[1m], "x")), merge(cpu[5m]))',
+	);
 });
 
 test("one matcher is set in every selector", () => {
-	assert.equal(query.withMatcher("cpu", "version", "v2"), "cpu{version=\"v2\"}");
-	assert.equal(query.withMatcher("focus(cpu{job=\"a\",version=~\"v.\"}, \"x\")", "version", "v1"),
-		"focus(cpu{job=\"a\",version=\"v1\"}, \"x\")");
+	assert.equal(query.withMatcher("cpu", "version", "v2"), 'cpu{version="v2"}');
+	assert.equal(
+		query.withMatcher('focus(cpu{job="a",version=~"v."}, "x")', "version", "v1"),
+		'focus(cpu{job="a",version="v1"}, "x")',
+	);
 });
 
 test("an exact pattern matches one name", () => {

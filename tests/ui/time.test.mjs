@@ -4,39 +4,76 @@ import test from "node:test";
 const { timerange, urlstate, api, series } = await import(process.env.EPI_UI_BUNDLE);
 
 test("durations both ways", () => {
-	for (const [text, seconds] of [["5m", 300], ["1h30m", 5400], ["1d", 86400], ["250ms", 0.25],
-		["1m0s", 60]])
+	for (const [text, seconds] of [
+		["5m", 300],
+		["1h30m", 5400],
+		["1d", 86400],
+		["250ms", 0.25],
+		["1m0s", 60],
+	])
 		assert.equal(timerange.parseDuration(text), seconds, text);
 	for (const text of ["", "5", "m", "5 m", "-5m", "5x"])
 		assert.equal(timerange.parseDuration(text), null, text);
-	for (const [seconds, text] of [[300, "5m"], [5400, "1h30m"], [90061.5, "1d1h1m1s500ms"], [0, "0s"]])
+	for (const [seconds, text] of [
+		[300, "5m"],
+		[5400, "1h30m"],
+		[90061.5, "1d1h1m1s500ms"],
+		[0, "0s"],
+	])
 		assert.equal(timerange.formatDuration(seconds), text);
 });
 
 test("ranges survive the URL", () => {
-	for (const range of [{ kind: "relative", seconds: 900 },
-		{ kind: "absolute", start: 1795219120.5, end: 1795219180 }]) {
-		const p = urlstate.patchParams(new URLSearchParams("from=1&to=2&range=9d&x=y"),
-			timerange.rangeToParams(range));
-		assert.deepEqual(timerange.rangeFromParams((k) => p.get(k)), range);
+	for (const range of [
+		{ kind: "relative", seconds: 900 },
+		{ kind: "absolute", start: 1795219120.5, end: 1795219180 },
+	]) {
+		const p = urlstate.patchParams(
+			new URLSearchParams("from=1&to=2&range=9d&x=y"),
+			timerange.rangeToParams(range),
+		);
+		assert.deepEqual(
+			timerange.rangeFromParams((k) => p.get(k)),
+			range,
+		);
 		assert.equal(p.get("x"), "y");
 	}
-	assert.deepEqual(timerange.rangeFromParams(() => null), timerange.DEFAULT_RANGE);
+	assert.deepEqual(
+		timerange.rangeFromParams(() => null),
+		timerange.DEFAULT_RANGE,
+	);
 	const wrong = { from: "9", to: "3" };
-	assert.deepEqual(timerange.rangeFromParams((k) => wrong[k] ?? null), timerange.DEFAULT_RANGE);
+	assert.deepEqual(
+		timerange.rangeFromParams((k) => wrong[k] ?? null),
+		timerange.DEFAULT_RANGE,
+	);
 });
 
 test("zooming out and shifting stop at now", () => {
-	assert.deepEqual(timerange.zoomOut({ kind: "absolute", start: 100, end: 200 }, 1000),
-		{ kind: "absolute", start: 50, end: 250 });
-	assert.deepEqual(timerange.zoomOut({ kind: "absolute", start: 900, end: 1000 }, 1000),
-		{ kind: "absolute", start: 800, end: 1000 });
-	assert.deepEqual(timerange.zoomOut({ kind: "relative", seconds: 60 }, 1000),
-		{ kind: "relative", seconds: 120 });
-	assert.deepEqual(timerange.shift({ kind: "relative", seconds: 100 }, -1, 1000),
-		{ kind: "absolute", start: 850, end: 950 });
-	assert.deepEqual(timerange.shift({ kind: "absolute", start: 880, end: 980 }, 1, 1000),
-		{ kind: "absolute", start: 900, end: 1000 });
+	assert.deepEqual(timerange.zoomOut({ kind: "absolute", start: 100, end: 200 }, 1000), {
+		kind: "absolute",
+		start: 50,
+		end: 250,
+	});
+	assert.deepEqual(timerange.zoomOut({ kind: "absolute", start: 900, end: 1000 }, 1000), {
+		kind: "absolute",
+		start: 800,
+		end: 1000,
+	});
+	assert.deepEqual(timerange.zoomOut({ kind: "relative", seconds: 60 }, 1000), {
+		kind: "relative",
+		seconds: 120,
+	});
+	assert.deepEqual(timerange.shift({ kind: "relative", seconds: 100 }, -1, 1000), {
+		kind: "absolute",
+		start: 850,
+		end: 950,
+	});
+	assert.deepEqual(timerange.shift({ kind: "absolute", start: 880, end: 980 }, 1, 1000), {
+		kind: "absolute",
+		start: 900,
+		end: 1000,
+	});
 });
 
 test("steps are multiples of the scrape interval", () => {
@@ -57,15 +94,42 @@ test("steps are multiples of the scrape interval", () => {
 });
 
 test("series stand on one grid, the largest first, small holes bridged", () => {
-	const got = series.alignSeries([
-		{ metric: { version: "v1" }, values: [[10, "1"], [30, "3"]] },
-		{ metric: { version: "v2" }, values: [[10, "5"], [40, "5"]] },
-		{ metric: { version: "" }, values: [[20, "0.5"], [25000, "9"]] },
-	], { start: 10, end: 40 }, 10, 2, 2);
+	const got = series.alignSeries(
+		[
+			{
+				metric: { version: "v1" },
+				values: [
+					[10, "1"],
+					[30, "3"],
+				],
+			},
+			{
+				metric: { version: "v2" },
+				values: [
+					[10, "5"],
+					[40, "5"],
+				],
+			},
+			{
+				metric: { version: "" },
+				values: [
+					[20, "0.5"],
+					[25000, "9"],
+				],
+			},
+		],
+		{ start: 10, end: 40 },
+		10,
+		2,
+		2,
+	);
 	assert.deepEqual(got, {
 		times: [10, 20, 30, 40],
 		labels: ["v2", "v1"],
-		columns: [[10, null, null, 10], [2, undefined, 6, null]],
+		columns: [
+			[10, null, null, 10],
+			[2, undefined, 6, null],
+		],
 	});
 });
 
@@ -75,35 +139,62 @@ test("the URL of the page", () => {
 	assert.equal(urlstate.pathUnder("/epi/", "/other"), "");
 	const p = urlstate.patchParams(new URLSearchParams("a=1&b=2"), { a: null, c: "x" });
 	assert.equal(p.toString(), "b=2&c=x");
-	const q = new URLSearchParams({ query: "cpu:samples{job=\"a b\"}&x" });
+	const q = new URLSearchParams({ query: 'cpu:samples{job="a b"}&x' });
 	assert.equal(urlstate.formatParams(q), "?query=cpu:samples%7Bjob%3D%22a%20b%22%7D%26x");
 	assert.equal(new URLSearchParams(urlstate.formatParams(q)).get("query"), q.get("query"));
 	assert.equal(urlstate.formatParams(new URLSearchParams()), "");
 });
 
 test("API addresses are relative, arguments may repeat", () => {
-	assert.equal(api.apiUrl("query", { query: "cpu{}", time: undefined, max_nodes: 5 }),
-		"api/v1/query?query=cpu%7B%7D&max_nodes=5");
-	assert.equal(api.apiUrl("series", { "match[]": ["a", "b"] }),
-		"api/v1/series?match%5B%5D=a&match%5B%5D=b");
+	assert.equal(
+		api.apiUrl("query", { query: "cpu{}", time: undefined, max_nodes: 5 }),
+		"api/v1/query?query=cpu%7B%7D&max_nodes=5",
+	);
+	assert.equal(
+		api.apiUrl("series", { "match[]": ["a", "b"] }),
+		"api/v1/series?match%5B%5D=a&match%5B%5D=b",
+	);
 	assert.equal(api.apiUrl("labels"), "api/v1/labels");
 });
 
 test("an error knows its place", () => {
-	const e = new api.ApiError(400, "bad_data", "2:5: unexpected \")\"");
-	assert.deepEqual([e.line, e.column, e.detail], [2, 5, "unexpected \")\""]);
+	const e = new api.ApiError(400, "bad_data", '2:5: unexpected ")"');
+	assert.deepEqual([e.line, e.column, e.detail], [2, 5, 'unexpected ")"']);
 	const plain = new api.ApiError(503, "unavailable", "storage is not ready: 1:5");
 	assert.deepEqual([plain.line, plain.column, plain.detail], [0, 0, "storage is not ready: 1:5"]);
 });
 
 test("profile types are named as short as they stay clear", () => {
-	const type = (name, sample, unit, delta) => ({ name, sample_type: sample, sample_unit: unit, delta,
-		period_type: "p", period_unit: "u", type: `${name}:${sample}:${unit}:p:u${delta ? ":delta" : ""}` });
-	const all = [type("process_cpu", "cpu", "nanoseconds", true), type("process_cpu", "samples", "count", true),
-		type("memory", "inuse_space", "bytes", false), type("memory", "alloc_space", "bytes", true),
-		type("goroutine", "goroutine", "count", false), type("x", "y", "a", false), type("x", "y", "b", false)];
-	assert.deepEqual(all.map((t) => api.shortTypeName(t, all)), ["cpu", "cpu:samples", "memory",
-		"memory:alloc_space", "goroutine", "x:y:a:p:u", "x:y:b:p:u"]);
+	const type = (name, sample, unit, delta) => ({
+		name,
+		sample_type: sample,
+		sample_unit: unit,
+		delta,
+		period_type: "p",
+		period_unit: "u",
+		type: `${name}:${sample}:${unit}:p:u${delta ? ":delta" : ""}`,
+	});
+	const all = [
+		type("process_cpu", "cpu", "nanoseconds", true),
+		type("process_cpu", "samples", "count", true),
+		type("memory", "inuse_space", "bytes", false),
+		type("memory", "alloc_space", "bytes", true),
+		type("goroutine", "goroutine", "count", false),
+		type("x", "y", "a", false),
+		type("x", "y", "b", false),
+	];
+	assert.deepEqual(
+		all.map((t) => api.shortTypeName(t, all)),
+		[
+			"cpu",
+			"cpu:samples",
+			"memory",
+			"memory:alloc_space",
+			"goroutine",
+			"x:y:a:p:u",
+			"x:y:b:p:u",
+		],
+	);
 	for (const t of all) assert.equal(api.resolveType(api.shortTypeName(t, all), all), t);
 	assert.equal(api.resolveType("heap", all), all[2]);
 	assert.equal(api.resolveType("process_cpu:cpu:nanoseconds:p:u", all), all[0]);

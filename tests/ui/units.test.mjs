@@ -50,14 +50,22 @@ test("percentages and points", () => {
 });
 
 test("CPU nanoseconds per window are cores", () => {
-	const u = units.chartUnit("process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta", "nanoseconds", 20);
+	const u = units.chartUnit(
+		"process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta",
+		"nanoseconds",
+		20,
+	);
 	assert.equal(u.label, "cores");
 	assert.equal(30e9 * u.factor, 1.5);
 	assert.equal(u.format(1.5), "1.5");
 });
 
 test("other delta types are rates, gauges stay", () => {
-	const delay = units.chartUnit("block:delay:nanoseconds:contentions:count:delta", "nanoseconds", 10);
+	const delay = units.chartUnit(
+		"block:delay:nanoseconds:contentions:count:delta",
+		"nanoseconds",
+		10,
+	);
 	assert.equal(delay.label, "seconds per second");
 	assert.equal(delay.format(0.5), "0.5 s/s");
 	const alloc = units.chartUnit("memory:alloc_space:bytes:space:bytes:delta", "bytes", 10);

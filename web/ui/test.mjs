@@ -27,12 +27,16 @@ await esbuild.build({
 	target: ["es2020"],
 	logLevel: "warning",
 });
-const files = readdirSync(tests).filter((f) => f.endsWith(".test.mjs")).sort()
+const files = readdirSync(tests)
+	.filter((f) => f.endsWith(".test.mjs"))
+	.sort()
 	.map((f) => join(tests, f));
 if (files.length === 0) {
 	console.error(`no tests in ${tests}`);
 	process.exit(1);
 }
-const run = spawnSync(process.execPath, ["--test", ...files],
-	{ stdio: "inherit", env: { ...process.env, EPI_UI_BUNDLE: bundle } });
+const run = spawnSync(process.execPath, ["--test", ...files], {
+	stdio: "inherit",
+	env: { ...process.env, EPI_UI_BUNDLE: bundle },
+});
 process.exit(run.status ?? 1);

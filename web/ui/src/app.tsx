@@ -27,7 +27,8 @@ export function App() {
 	/** Links inside the page move without loading it again; with a modifier they are links. */
 	const onClick = (e: MouseEvent) => {
 		const a = (e.target as Element).closest("a");
-		if (!a || e.button !== 0 || e.metaKey || e.ctrlKey || e.shiftKey || e.defaultPrevented) return;
+		if (!a || e.button !== 0 || e.metaKey || e.ctrlKey || e.shiftKey || e.defaultPrevented)
+			return;
 		if (a.target || a.hasAttribute("download") || a.origin !== window.location.origin) return;
 		const base = new URL(document.baseURI).pathname;
 		const path = a.pathname.startsWith(base) ? a.pathname.slice(base.length) : "/";
@@ -39,16 +40,29 @@ export function App() {
 	return (
 		<div class="app" onClick={onClick}>
 			<header>
-				<a class="brand" href="explore"><Logo />Epimetheus</a>
+				<a class="brand" href="explore">
+					<Logo />
+					Epimetheus
+				</a>
 				<nav aria-label="Pages">
 					{PAGES.map((p) => (
-						<a key={p.path} href={p.path} aria-current={p === page ? "page" : undefined}>{p.title}</a>
+						<a
+							key={p.path}
+							href={p.path}
+							aria-current={p === page ? "page" : undefined}
+						>
+							{p.title}
+						</a>
 					))}
 				</nav>
 				<span class="spacer" />
-				<button type="button" class="quiet theme" onClick={toggleTheme}
+				<button
+					type="button"
+					class="quiet theme"
+					onClick={toggleTheme}
 					aria-label={theme === "dark" ? "Switch to light" : "Switch to dark"}
-					title={theme === "dark" ? "Light" : "Dark"}>
+					title={theme === "dark" ? "Light" : "Dark"}
+				>
 					{theme === "dark" ? <IconSun /> : <IconMoon />}
 				</button>
 			</header>

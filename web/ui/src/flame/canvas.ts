@@ -15,7 +15,12 @@ const PAD = 4;
 const ZOOM_MS = 190;
 const FONT = "11.5px system-ui, 'Segoe UI', Roboto, 'Helvetica Neue', sans-serif";
 
-export interface DrawnNode { index: number; x: number; y: number; w: number }
+export interface DrawnNode {
+	index: number;
+	x: number;
+	y: number;
+	w: number;
+}
 
 export class FlameCanvas {
 	private ctx: CanvasRenderingContext2D;
@@ -38,7 +43,10 @@ export class FlameCanvas {
 	selected = -1;
 	drawMs = 0;
 
-	constructor(private canvas: HTMLCanvasElement, palette: Palette) {
+	constructor(
+		private canvas: HTMLCanvasElement,
+		palette: Palette,
+	) {
 		this.ctx = canvas.getContext("2d", { alpha: true })!;
 		this.palette = palette;
 		this.measureFont();
@@ -72,7 +80,8 @@ export class FlameCanvas {
 	}
 
 	private recolor(): void {
-		this.colors = this.flame && !this.flame.diff ? nameColors(this.flame.names, this.palette) : [];
+		this.colors =
+			this.flame && !this.flame.diff ? nameColors(this.flame.names, this.palette) : [];
 	}
 
 	setMatches(matches: Matches | null): void {
@@ -225,8 +234,11 @@ export class FlameCanvas {
 		const name = f.name[i];
 		const dimmed = this.matches !== null && !this.matches.byName[name];
 		ctx.globalAlpha = this.ancestors.has(i) ? 0.55 : 1;
-		ctx.fillStyle = dimmed ? this.palette.dim
-			: f.diff ? diffColor(shareChange(f, i), this.palette) : this.colors[name];
+		ctx.fillStyle = dimmed
+			? this.palette.dim
+			: f.diff
+				? diffColor(shareChange(f, i), this.palette)
+				: this.colors[name];
 		ctx.fillRect(left, y, visible - gap, ROW_H - 1);
 		ctx.globalAlpha = 1;
 		if (visible < LABEL_MIN_W) return;
@@ -270,7 +282,11 @@ export class FlameCanvas {
 		this.ctx.strokeStyle = this.palette.outline;
 		this.ctx.lineWidth = weight;
 		const h = weight / 2;
-		this.ctx.strokeRect(left + h, d.y + h, Math.max(1, w - weight - (d.w > 3 ? 1 : 0)),
-			ROW_H - 1 - weight);
+		this.ctx.strokeRect(
+			left + h,
+			d.y + h,
+			Math.max(1, w - weight - (d.w > 3 ? 1 : 0)),
+			ROW_H - 1 - weight,
+		);
 	}
 }

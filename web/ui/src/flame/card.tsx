@@ -3,7 +3,13 @@ import { formatPercent, formatPoints, formatSigned, formatValue, share } from ".
 import { packageOf } from "./color";
 import { nameOf, type Flame } from "./layout";
 
-export interface CardProps { flame: Flame; node: number; unit: string; x: number; y: number }
+export interface CardProps {
+	flame: Flame;
+	node: number;
+	unit: string;
+	x: number;
+	y: number;
+}
 
 const CARD_W = 380;
 const GAP = 14;
@@ -44,19 +50,37 @@ function Double({ flame: f, node, unit }: CardProps) {
 		return (
 			<tr>
 				<th>{label}</th>
-				<td>{formatValue(base[of][node], unit)}<i>{formatPercent(b)}</i></td>
-				<td>{formatValue(next[of][node], unit)}<i>{formatPercent(n)}</i></td>
+				<td>
+					{formatValue(base[of][node], unit)}
+					<i>{formatPercent(b)}</i>
+				</td>
+				<td>
+					{formatValue(next[of][node], unit)}
+					<i>{formatPercent(n)}</i>
+				</td>
 				<td>
 					{formatSigned(next[of][node] - base[of][node], unit)}
-					<i class={d >= 0.005 ? "worse" : d <= -0.005 ? "better" : ""}>{formatPoints(d)}</i>
+					<i class={d >= 0.005 ? "worse" : d <= -0.005 ? "better" : ""}>
+						{formatPoints(d)}
+					</i>
 				</td>
 			</tr>
 		);
 	};
 	return (
 		<table class="diff">
-			<thead><tr><th /><th>Base</th><th>New</th><th>Change</th></tr></thead>
-			<tbody>{row("Total", "total")}{row("Self", "self")}</tbody>
+			<thead>
+				<tr>
+					<th />
+					<th>Base</th>
+					<th>New</th>
+					<th>Change</th>
+				</tr>
+			</thead>
+			<tbody>
+				{row("Total", "total")}
+				{row("Self", "self")}
+			</tbody>
 		</table>
 	);
 }
@@ -68,15 +92,22 @@ export function Card(props: CardProps) {
 	const left = Math.max(8, Math.min(x + GAP, window.innerWidth - CARD_W - 12));
 	const below = y + 190 < window.innerHeight;
 	return (
-		<div class="card" role="tooltip"
-			style={{ left: `${left}px`, top: below ? `${y + GAP}px` : "auto",
-				bottom: below ? "auto" : `${window.innerHeight - y + GAP}px` }}>
+		<div
+			class="card"
+			role="tooltip"
+			style={{
+				left: `${left}px`,
+				top: below ? `${y + GAP}px` : "auto",
+				bottom: below ? "auto" : `${window.innerHeight - y + GAP}px`,
+			}}
+		>
 			<div class="card-name">{node === 0 ? "total" : name}</div>
-			{folded
-				? <div class="faint">Nodes below the node limit, folded into one.</div>
-				: node > 0 && <div class="faint">{packageOf(name)}</div>}
+			{folded ? (
+				<div class="faint">Nodes below the node limit, folded into one.</div>
+			) : (
+				node > 0 && <div class="faint">{packageOf(name)}</div>
+			)}
 			{flame.diff ? <Double {...props} /> : <Single {...props} />}
 		</div>
 	);
 }
-

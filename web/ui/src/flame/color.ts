@@ -66,10 +66,36 @@ const DIFF_STEPS = 12;
 
 /** Lightness, chroma per theme; the text on top keeps a contrast of at least 4.5. */
 const THEME = {
-	light: { l: 0.835, c: 0.085, shade: 0.022, neutral: 0.88, runtime: 0.84, dim: 0.93, tiny: 0.8,
-		text: "#1b1f27", textDim: "#8a919d", outline: "#11151c", diffL: 0.9, up: 0.7, down: 0.76 },
-	dark: { l: 0.475, c: 0.078, shade: 0.022, neutral: 0.36, runtime: 0.42, dim: 0.29, tiny: 0.36,
-		text: "#f2f3f5", textDim: "#8b93a1", outline: "#ffffff", diffL: 0.37, up: 0.53, down: 0.52 },
+	light: {
+		l: 0.835,
+		c: 0.085,
+		shade: 0.022,
+		neutral: 0.88,
+		runtime: 0.84,
+		dim: 0.93,
+		tiny: 0.8,
+		text: "#1b1f27",
+		textDim: "#8a919d",
+		outline: "#11151c",
+		diffL: 0.9,
+		up: 0.7,
+		down: 0.76,
+	},
+	dark: {
+		l: 0.475,
+		c: 0.078,
+		shade: 0.022,
+		neutral: 0.36,
+		runtime: 0.42,
+		dim: 0.29,
+		tiny: 0.36,
+		text: "#f2f3f5",
+		textDim: "#8b93a1",
+		outline: "#ffffff",
+		diffL: 0.37,
+		up: 0.53,
+		down: 0.52,
+	},
 };
 
 export function makePalette(theme: "light" | "dark"): Palette {
@@ -90,7 +116,9 @@ export function makePalette(theme: "light" | "dark"): Palette {
 		text: t.text,
 		textDim: t.textDim,
 		outline: t.outline,
-		diff: Array.from({ length: 2 * DIFF_STEPS + 1 }, (_, i) => mix((i - DIFF_STEPS) / DIFF_STEPS)),
+		diff: Array.from({ length: 2 * DIFF_STEPS + 1 }, (_, i) =>
+			mix((i - DIFF_STEPS) / DIFF_STEPS),
+		),
 	};
 }
 

@@ -7,7 +7,11 @@ import type { Flamebearer } from "../lib/api";
 export type WidthMode = "both" | "new" | "base";
 
 /** One side of a difference: its own x, total and self of every node. */
-export interface Columns { x: Float64Array; total: Float64Array; self: Float64Array }
+export interface Columns {
+	x: Float64Array;
+	total: Float64Array;
+	self: Float64Array;
+}
 
 export interface Flame {
 	count: number;
@@ -59,10 +63,14 @@ function checkLevels(fb: Flamebearer, group: number): number {
 	let n = 0;
 	fb.levels.forEach((row, l) => {
 		if (row.length % group !== 0)
-			throw new Error(`flame graph: level ${l} holds ${row.length} numbers, not groups of ${group}`);
+			throw new Error(
+				`flame graph: level ${l} holds ${row.length} numbers, not groups of ${group}`,
+			);
 		for (let k = group - 1; k < row.length; k += group)
 			if (!(row[k] >= 0 && row[k] < fb.names.length))
-				throw new Error(`flame graph: level ${l} names function ${row[k]} of ${fb.names.length}`);
+				throw new Error(
+					`flame graph: level ${l} names function ${row[k]} of ${fb.names.length}`,
+				);
 		n += row.length / group;
 	});
 	return n;
@@ -96,12 +104,21 @@ export function buildFlame(fb: Flamebearer): Flame {
 	if (!group) throw new Error(`flame graph: unknown format ${String(fb.format)}`);
 	const count = checkLevels(fb, group);
 	const start = new Uint32Array(fb.levels.length + 1);
-	fb.levels.forEach((row, l) => { start[l + 1] = start[l] + row.length / group; });
+	fb.levels.forEach((row, l) => {
+		start[l + 1] = start[l] + row.length / group;
+	});
 
 	const f: Flame = {
-		count, levels: fb.levels.length, start, ...columns(count),
-		name: new Uint32Array(count), parent: new Int32Array(count), path: new Uint32Array(count),
-		names: fb.names, width: 0, diff: null,
+		count,
+		levels: fb.levels.length,
+		start,
+		...columns(count),
+		name: new Uint32Array(count),
+		parent: new Int32Array(count),
+		path: new Uint32Array(count),
+		names: fb.names,
+		width: 0,
+		diff: null,
 	};
 	let i = 0;
 	for (const row of fb.levels)
@@ -115,8 +132,12 @@ export function buildFlame(fb: Flamebearer): Flame {
 		const next = columns(count);
 		decodeSide(fb, group, 0, base);
 		decodeSide(fb, group, 3, next);
-		f.diff = { base, next, baseTotal: fb.leftTicks ?? base.total[0] ?? 0,
-			nextTotal: fb.rightTicks ?? next.total[0] ?? 0 };
+		f.diff = {
+			base,
+			next,
+			baseTotal: fb.leftTicks ?? base.total[0] ?? 0,
+			nextTotal: fb.rightTicks ?? next.total[0] ?? 0,
+		};
 		setWidthMode(f, "both");
 	}
 	linkParents(f);
@@ -134,8 +155,12 @@ export function setWidthMode(f: Flame, mode: WidthMode): void {
 	for (const key of ["x", "total", "self"] as const) {
 		const out = f[key];
 		for (let i = 0; i < f.count; i++)
-			out[i] = mode === "both" ? base[key][i] + next[key][i]
-				: mode === "new" ? next[key][i] : base[key][i];
+			out[i] =
+				mode === "both"
+					? base[key][i] + next[key][i]
+					: mode === "new"
+						? next[key][i]
+						: base[key][i];
 	}
 	f.width = f.count ? f.total[0] : 0;
 }

@@ -9,8 +9,15 @@ import { FlameCanvas, ROW_H } from "./canvas";
 import { FlameMenu } from "./menu";
 import { makePalette, shortName } from "./color";
 import {
-	ancestry, childrenOf, findPath, levelOf, nameOf, pathId, setWidthMode,
-	type Flame, type WidthMode,
+	ancestry,
+	childrenOf,
+	findPath,
+	levelOf,
+	nameOf,
+	pathId,
+	setWidthMode,
+	type Flame,
+	type WidthMode,
 } from "./layout";
 import type { Matches } from "./search";
 
@@ -27,7 +34,11 @@ export interface FlameViewProps {
 	tools?: ComponentChildren;
 }
 
-interface Hover { node: number; x: number; y: number }
+interface Hover {
+	node: number;
+	x: number;
+	y: number;
+}
 
 const PALETTES = { light: makePalette("light"), dark: makePalette("dark") };
 
@@ -47,25 +58,46 @@ function neighbour(f: Flame, i: number, key: string): number {
 	return -1;
 }
 
-function Crumbs({ flame, zoomed, onZoom, children }: {
-	flame: Flame; zoomed: number; onZoom(i: number): void; children?: ComponentChildren;
+function Crumbs({
+	flame,
+	zoomed,
+	onZoom,
+	children,
+}: {
+	flame: Flame;
+	zoomed: number;
+	onZoom(i: number): void;
+	children?: ComponentChildren;
 }) {
 	const path = ancestry(flame, zoomed);
 	const shown = path.length > 7 ? [path[0], -1, ...path.slice(-5)] : path;
 	return (
 		<nav class="crumbs" aria-label="Call path of the zoomed function">
-			{shown.map((n) => n < 0 ? <span key="gap" class="faint">…</span> : (
-				<button key={n} type="button" title={nameOf(flame, n)}
-					class={n === zoomed ? "current" : ""} onClick={() => onZoom(n)}>
-					{n === 0 ? "total" : shortName(nameOf(flame, n))}
-				</button>
-			))}
+			{shown.map((n) =>
+				n < 0 ? (
+					<span key="gap" class="faint">
+						…
+					</span>
+				) : (
+					<button
+						key={n}
+						type="button"
+						title={nameOf(flame, n)}
+						class={n === zoomed ? "current" : ""}
+						onClick={() => onZoom(n)}
+					>
+						{n === 0 ? "total" : shortName(nameOf(flame, n))}
+					</button>
+				),
+			)}
 			{zoomed > 0 && (
 				<>
 					<span class="faint">
 						{formatPercent(share(flame.total[zoomed], flame.width))} of all
 					</span>
-					<button type="button" class="reset" onClick={() => onZoom(0)}>Reset zoom</button>
+					<button type="button" class="reset" onClick={() => onZoom(0)}>
+						Reset zoom
+					</button>
 				</>
 			)}
 			<span class="spacer" />
@@ -134,12 +166,19 @@ export function FlameView(props: FlameViewProps) {
 		canvas.current!.schedule();
 	}, [hover, selected]);
 	useEffect(() => {
-		publish("flameNames", () => (i: number) => ({ name: nameOf(flame, i), total: flame.total[i],
-			self: flame.self[i], level: levelOf(flame, i) }));
+		publish("flameNames", () => (i: number) => ({
+			name: nameOf(flame, i),
+			total: flame.total[i],
+			self: flame.self[i],
+			level: levelOf(flame, i),
+		}));
 		return () => publish("flameNames", null);
 	}, [flame]);
 
-	const zoomTo = useCallback((i: number) => onZoom(i > 0 ? pathId(flame, i) : ""), [flame, onZoom]);
+	const zoomTo = useCallback(
+		(i: number) => onZoom(i > 0 ? pathId(flame, i) : ""),
+		[flame, onZoom],
+	);
 
 	const nodeUnder = (e: MouseEvent) => {
 		const box = canvasEl.current!.getBoundingClientRect();
@@ -167,7 +206,8 @@ export function FlameView(props: FlameViewProps) {
 		const box = scroller.current!;
 		const y = levelOf(flame, i) * ROW_H;
 		if (y < box.scrollTop) box.scrollTop = y;
-		if (y + ROW_H > box.scrollTop + box.clientHeight) box.scrollTop = y + ROW_H - box.clientHeight;
+		if (y + ROW_H > box.scrollTop + box.clientHeight)
+			box.scrollTop = y + ROW_H - box.clientHeight;
 	};
 	const onKey = (e: KeyboardEvent) => {
 		const at = selected >= 0 ? selected : zoomed;
@@ -190,38 +230,70 @@ export function FlameView(props: FlameViewProps) {
 		e.preventDefault();
 	};
 
-	const spoken = selected >= 0
-		? `${nameOf(flame, selected)}, ${formatValue(flame.total[selected], unit)}, `
-			+ `${formatPercent(share(flame.total[selected], flame.width))} of all`
-		: "";
+	const spoken =
+		selected >= 0
+			? `${nameOf(flame, selected)}, ${formatValue(flame.total[selected], unit)}, ` +
+				`${formatPercent(share(flame.total[selected], flame.width))} of all`
+			: "";
 	return (
 		<div class="flame">
-			<Crumbs flame={flame} zoomed={zoomed} onZoom={zoomTo}>{props.tools}</Crumbs>
-			<div class="flame-scroll" ref={scroller}
+			<Crumbs flame={flame} zoomed={zoomed} onZoom={zoomTo}>
+				{props.tools}
+			</Crumbs>
+			<div
+				class="flame-scroll"
+				ref={scroller}
 				onScroll={(e) => {
 					setHover(null);
 					canvas.current!.setScroll((e.target as HTMLElement).scrollTop);
-				}}>
+				}}
+			>
 				<div class="flame-space" style={{ height: `${flame.levels * ROW_H}px` }}>
-					<canvas ref={canvasEl} tabIndex={0} role="img"
+					<canvas
+						ref={canvasEl}
+						tabIndex={0}
+						role="img"
 						aria-label="Flame graph. Arrow keys walk, Enter zooms, Escape goes back."
-						onPointerMove={onMove} onPointerLeave={() => setHover(null)}
-						onClick={onClick} onContextMenu={onMenu} onKeyDown={onKey} />
+						onPointerMove={onMove}
+						onPointerLeave={() => setHover(null)}
+						onClick={onClick}
+						onContextMenu={onMenu}
+						onKeyDown={onKey}
+					/>
 				</div>
 			</div>
-			<div class="visually-hidden" aria-live="polite">{spoken}</div>
+			<div class="visually-hidden" aria-live="polite">
+				{spoken}
+			</div>
 			{menu && (
-				<FlameMenu name={nameOf(flame, menu.node)} x={menu.x} y={menu.y}
-					onZoom={() => zoomTo(menu.node)} onPick={() => onPick(nameOf(flame, menu.node))}
-					onClose={() => setMenu(null)} />
+				<FlameMenu
+					name={nameOf(flame, menu.node)}
+					x={menu.x}
+					y={menu.y}
+					onZoom={() => zoomTo(menu.node)}
+					onPick={() => onPick(nameOf(flame, menu.node))}
+					onClose={() => setMenu(null)}
+				/>
 			)}
-			{hover && !menu && hover.node < flame.count && <Card flame={flame} unit={unit} {...hover} />}
-			{!hover && selected >= 0 && canvasEl.current && (() => {
-				const box = canvasEl.current.getBoundingClientRect();
-				const p = canvas.current!.place(selected, levelOf(flame, selected));
-				return <Card flame={flame} unit={unit} node={selected}
-					x={box.left + Math.max(0, p.x)} y={box.top + p.y + ROW_H} />;
-			})()}
+			{hover && !menu && hover.node < flame.count && (
+				<Card flame={flame} unit={unit} {...hover} />
+			)}
+			{!hover &&
+				selected >= 0 &&
+				canvasEl.current &&
+				(() => {
+					const box = canvasEl.current.getBoundingClientRect();
+					const p = canvas.current!.place(selected, levelOf(flame, selected));
+					return (
+						<Card
+							flame={flame}
+							unit={unit}
+							node={selected}
+							x={box.left + Math.max(0, p.x)}
+							y={box.top + p.y + ROW_H}
+						/>
+					);
+				})()}
 		</div>
 	);
 }

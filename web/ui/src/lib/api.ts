@@ -33,9 +33,20 @@ export interface TopRow {
 	cum_percent: number;
 }
 
-export interface TopElement { metric: Labels; unit: string; total: number; rows: TopRow[] }
-export interface VectorElement { metric: Labels; value: [number, string] }
-export interface MatrixElement { metric: Labels; values: [number, string][] }
+export interface TopElement {
+	metric: Labels;
+	unit: string;
+	total: number;
+	rows: TopRow[];
+}
+export interface VectorElement {
+	metric: Labels;
+	value: [number, string];
+}
+export interface MatrixElement {
+	metric: Labels;
+	values: [number, string][];
+}
 
 export type QueryData =
 	| { resultType: "profiles"; result: ProfileElement[] }
@@ -73,7 +84,12 @@ export interface Targets {
 	droppedTargetCounts?: Record<string, number>;
 }
 
-export interface Answer<T> { data: T; warnings: string[]; infos: string[]; tookMs: number }
+export interface Answer<T> {
+	data: T;
+	warnings: string[];
+	infos: string[];
+	tookMs: number;
+}
 
 export class ApiError extends Error {
 	/** Where in the query, counted from 1; 0 where the server named no place. */
@@ -82,7 +98,11 @@ export class ApiError extends Error {
 	/** The message without its place. */
 	detail: string;
 
-	constructor(public status: number, public errorType: string, message: string) {
+	constructor(
+		public status: number,
+		public errorType: string,
+		message: string,
+	) {
 		super(message);
 		const m = /^(\d+):(\d+):\s*([^]*)$/.exec(message);
 		this.detail = m ? m[3] : message;
@@ -106,7 +126,11 @@ export function apiUrl(name: string, args: Args = {}): string {
 	return `api/v1/${name}${query ? "?" + query : ""}`;
 }
 
-export async function call<T>(name: string, args: Args = {}, signal?: AbortSignal): Promise<Answer<T>> {
+export async function call<T>(
+	name: string,
+	args: Args = {},
+	signal?: AbortSignal,
+): Promise<Answer<T>> {
 	const began = performance.now();
 	let response: Response;
 	try {
@@ -116,17 +140,29 @@ export async function call<T>(name: string, args: Args = {}, signal?: AbortSigna
 		throw new ApiError(0, "unavailable", "the server cannot be reached");
 	}
 	const text = await response.text();
-	let body: { status?: string; data?: T; error?: string; errorType?: string;
-		warnings?: string[]; infos?: string[] };
+	let body: {
+		status?: string;
+		data?: T;
+		error?: string;
+		errorType?: string;
+		warnings?: string[];
+		infos?: string[];
+	};
 	try {
 		body = JSON.parse(text);
 	} catch {
-		throw new ApiError(response.status, "bad_response",
-			`${response.status} ${response.statusText}: ${text.slice(0, 200).trim()}`);
+		throw new ApiError(
+			response.status,
+			"bad_response",
+			`${response.status} ${response.statusText}: ${text.slice(0, 200).trim()}`,
+		);
 	}
 	if (body.status !== "success")
-		throw new ApiError(response.status, body.errorType ?? "error",
-			body.error ?? `the server answered ${response.status}`);
+		throw new ApiError(
+			response.status,
+			body.errorType ?? "error",
+			body.error ?? `the server answered ${response.status}`,
+		);
 	return {
 		data: body.data as T,
 		warnings: body.warnings ?? [],
@@ -148,7 +184,10 @@ export const sameLabels = (a: Labels, b: Labels): boolean => {
 
 const SHORT_NAMES: Record<string, string> = { process_cpu: "cpu" };
 const DEFAULT_SAMPLE: Record<string, string> = {
-	process_cpu: "cpu", memory: "inuse_space", block: "delay", mutex: "delay",
+	process_cpu: "cpu",
+	memory: "inuse_space",
+	block: "delay",
+	mutex: "delay",
 };
 
 /** The shortest spelling that selects exactly this type. */
@@ -163,12 +202,17 @@ export function shortTypeName(t: ProfileType, all: ProfileType[]): string {
 
 /** The type a selector's name means, among those stored. */
 export function resolveType(name: string, all: ProfileType[]): ProfileType | null {
-	return all.find((t) => t.type === name || t.type === name + ":delta")
-		?? all.find((t) => shortTypeName(t, all) === name)
-		?? all.find((t) => {
+	return (
+		all.find((t) => t.type === name || t.type === name + ":delta") ??
+		all.find((t) => shortTypeName(t, all) === name) ??
+		all.find((t) => {
 			const [head, sample, unit] = name.replace(/^heap\b/, "memory").split(":");
-			return (t.name === head || SHORT_NAMES[t.name] === head)
-				&& (sample ?? DEFAULT_SAMPLE[t.name] ?? t.sample_type) === t.sample_type
-				&& (unit === undefined || unit === t.sample_unit);
-		}) ?? null;
+			return (
+				(t.name === head || SHORT_NAMES[t.name] === head) &&
+				(sample ?? DEFAULT_SAMPLE[t.name] ?? t.sample_type) === t.sample_type &&
+				(unit === undefined || unit === t.sample_unit)
+			);
+		}) ??
+		null
+	);
 }

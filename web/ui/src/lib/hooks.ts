@@ -29,8 +29,12 @@ export interface Loaded<T> {
  * next one is here, so a refresh does not flicker; a newer question aborts the older.
  */
 export function useApi<T>(key: string | null, name: string, args: Args = {}): Loaded<T> {
-	const [state, set] = useState<Loaded<T>>(
-		{ answer: null, error: null, loading: key !== null, key: null });
+	const [state, set] = useState<Loaded<T>>({
+		answer: null,
+		error: null,
+		loading: key !== null,
+		key: null,
+	});
 	const last = useRef(args);
 	last.current = args;
 	useEffect(() => {

@@ -6,8 +6,15 @@ import { formatDuration, parseDuration } from "./timerange";
 export type MatchOp = "=" | "!=" | "=~" | "!~";
 export const MATCH_OPS: MatchOp[] = ["=", "!=", "=~", "!~"];
 
-export interface Matcher { label: string; op: MatchOp; value: string }
-export interface Selector { name: string; matchers: Matcher[] }
+export interface Matcher {
+	label: string;
+	op: MatchOp;
+	value: string;
+}
+export interface Selector {
+	name: string;
+	matchers: Matcher[];
+}
 
 /** A selector found in a query: where it stands, and what follows it. */
 export interface FoundSelector extends Selector {
@@ -24,13 +31,16 @@ interface Token {
 	end: number;
 }
 
-const TOKEN = new RegExp([
-	"(?<space>\\s+|#[^\\n]*)",
-	"(?<string>\"(?:[^\"\\\\]|\\\\.)*\"|'(?:[^'\\\\]|\\\\.)*'|`[^`]*`)",
-	"(?<number>\\d[\\w.]*)",
-	"(?<name>[A-Za-z_][A-Za-z0-9_]*(?::[A-Za-z0-9_]+)*)",
-	"(?<punct>=~|!~|!=|==|>=|<=|.)",
-].join("|"), "sy");
+const TOKEN = new RegExp(
+	[
+		"(?<space>\\s+|#[^\\n]*)",
+		"(?<string>\"(?:[^\"\\\\]|\\\\.)*\"|'(?:[^'\\\\]|\\\\.)*'|`[^`]*`)",
+		"(?<number>\\d[\\w.]*)",
+		"(?<name>[A-Za-z_][A-Za-z0-9_]*(?::[A-Za-z0-9_]+)*)",
+		"(?<punct>=~|!~|!=|==|>=|<=|.)",
+	].join("|"),
+	"sy",
+);
 
 function tokenize(text: string): Token[] {
 	const out: Token[] = [];
@@ -38,8 +48,12 @@ function tokenize(text: string): Token[] {
 	for (let m = TOKEN.exec(text); m; m = TOKEN.exec(text)) {
 		const kind = Object.entries(m.groups!).find(([, v]) => v !== undefined)![0];
 		if (kind !== "space")
-			out.push({ kind: kind as Token["kind"], text: m[0], start: m.index,
-				end: m.index + m[0].length });
+			out.push({
+				kind: kind as Token["kind"],
+				text: m[0],
+				start: m.index,
+				end: m.index + m[0].length,
+			});
 	}
 	return out;
 }
@@ -58,17 +72,29 @@ export function unquote(s: string): string {
 }
 
 export function quote(s: string): string {
-	return '"' + s.replace(/[\\"]/g, "\\$&").replace(/\n/g, "\\n").replace(/\t/g, "\\t")
-		.replace(/\r/g, "\\r") + '"';
+	return (
+		'"' +
+		s
+			.replace(/[\\"]/g, "\\$&")
+			.replace(/\n/g, "\\n")
+			.replace(/\t/g, "\\t")
+			.replace(/\r/g, "\\r") +
+		'"'
+	);
 }
 
 /** Reads `{a="b",...}` from the token after the opening one; null where it is none. */
-function readMatchers(tokens: Token[], at: number, close: string): { matchers: Matcher[]; next: number } | null {
+function readMatchers(
+	tokens: Token[],
+	at: number,
+	close: string,
+): { matchers: Matcher[]; next: number } | null {
 	const matchers: Matcher[] = [];
 	let i = at;
 	while (i < tokens.length && tokens[i].text !== close) {
 		const [label, op, value] = [tokens[i], tokens[i + 1], tokens[i + 2]];
-		if (!label || !op || !value || label.kind !== "name" || value.kind !== "string") return null;
+		if (!label || !op || !value || label.kind !== "name" || value.kind !== "string")
+			return null;
 		if (!MATCH_OPS.includes(op.text as MatchOp)) return null;
 		matchers.push({ label: label.text, op: op.text as MatchOp, value: unquote(value.text) });
 		i += 3;
@@ -107,8 +133,13 @@ export function findSelectors(text: string): FoundSelector[] {
 			continue;
 		}
 		let at = named ? i + 1 : i;
-		const found: FoundSelector = { name: named ? t.text : "", matchers: [], start: t.start,
-			end: t.end, range: null };
+		const found: FoundSelector = {
+			name: named ? t.text : "",
+			matchers: [],
+			start: t.start,
+			end: t.end,
+			range: null,
+		};
 		// `<` opens matchers only directly after the name and before `label op string`.
 		const open = tokens[at];
 		const angle = named && open?.text === "<" && open.start === t.end;
@@ -160,13 +191,58 @@ export function callArgument(text: string, fn: string): string | null {
 
 export type Kind = "selector" | "profiles" | "costs" | "top" | "unknown";
 
-const PROFILE_CALLS = new Set(["merge", "diff", "diff_normalized", "focus", "ignore", "hide", "show",
-	"show_from", "prune_from", "tagfocus", "tagignore", "callers", "callees", "last_over_time",
-	"max_over_time", "min_over_time", "sum_over_time", "avg_over_time", "rate"]);
-const COST_CALLS = new Set(["flat", "cum", "total", "flat_share", "cum_share", "topk", "bottomk",
-	"sum", "avg", "min", "max", "count", "quantile", "stddev", "group", "count_over_time", "abs",
-	"clamp_min", "clamp_max", "round", "sort", "sort_desc", "label_replace", "label_join", "absent",
-	"scalar", "vector", "time", "changed"]);
+const PROFILE_CALLS = new Set([
+	"merge",
+	"diff",
+	"diff_normalized",
+	"focus",
+	"ignore",
+	"hide",
+	"show",
+	"show_from",
+	"prune_from",
+	"tagfocus",
+	"tagignore",
+	"callers",
+	"callees",
+	"last_over_time",
+	"max_over_time",
+	"min_over_time",
+	"sum_over_time",
+	"avg_over_time",
+	"rate",
+]);
+const COST_CALLS = new Set([
+	"flat",
+	"cum",
+	"total",
+	"flat_share",
+	"cum_share",
+	"topk",
+	"bottomk",
+	"sum",
+	"avg",
+	"min",
+	"max",
+	"count",
+	"quantile",
+	"stddev",
+	"group",
+	"count_over_time",
+	"abs",
+	"clamp_min",
+	"clamp_max",
+	"round",
+	"sort",
+	"sort_desc",
+	"label_replace",
+	"label_join",
+	"absent",
+	"scalar",
+	"vector",
+	"time",
+	"changed",
+]);
 
 /** What a query will probably give; only a guess that saves a round trip. */
 export function guessKind(text: string): Kind {
@@ -205,7 +281,7 @@ export function insideTop(text: string): string | null {
 export function chartQuery(text: string, by: string, kind: Kind): string {
 	const t = text.trim();
 	if (kind === "costs") return t;
-	const profiles = kind === "top" ? insideTop(t) ?? t : t;
+	const profiles = kind === "top" ? (insideTop(t) ?? t) : t;
 	if (!by) return `total(${flameQuery(profiles)})`;
 	return `total(merge by (${by}) (${callArgument(profiles, "merge") ?? profiles}))`;
 }
@@ -243,7 +319,11 @@ export function withMatcher(text: string, label: string, value: string): string 
 	return out + t.slice(from);
 }
 
-export interface Side { query: string; start: number; end: number }
+export interface Side {
+	query: string;
+	start: number;
+	end: number;
+}
 
 /**
  * The difference of two windows as one query and the time to ask it for. The later end is that

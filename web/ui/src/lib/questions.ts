@@ -4,7 +4,12 @@ import type { MatrixElement, ProfileType, QueryData, Target, Targets } from "./a
 import { useApi, type Loaded } from "./hooks";
 import { chartWindow } from "./query";
 import {
-	alignWindow, chooseStep, commonInterval, parseDuration, trimMs, type Window,
+	alignWindow,
+	chooseStep,
+	commonInterval,
+	parseDuration,
+	trimMs,
+	type Window,
 } from "./timerange";
 import { chartUnit, type ChartUnit } from "./units";
 
@@ -15,12 +20,21 @@ export function windowTimes(w: Window): Times {
 }
 
 /** A query with what it was asked with, so that what is shown is what was asked. */
-export function useQuestion(query: string, times: Times, nodes: string, tick: number): {
-	loaded: Loaded<QueryData>; asked: string;
+export function useQuestion(
+	query: string,
+	times: Times,
+	nodes: string,
+	tick: number,
+): {
+	loaded: Loaded<QueryData>;
+	asked: string;
 } {
 	const asked = query ? JSON.stringify([query, times, nodes, tick]) : "";
-	const loaded = useApi<QueryData>(query ? asked : null, "query",
-		{ query, ...times, max_nodes: nodes });
+	const loaded = useApi<QueryData>(query ? asked : null, "query", {
+		query,
+		...times,
+		max_nodes: nodes,
+	});
 	return { loaded, asked };
 }
 
@@ -34,8 +48,11 @@ export function useScrapeInterval(): number | null {
 	return useMemo(() => {
 		if (error) return 15;
 		if (!answer) return null;
-		return commonInterval((answer.data.activeTargets ?? [])
-			.map((t: Target) => parseDuration(t.scrapeInterval ?? "") ?? 0));
+		return commonInterval(
+			(answer.data.activeTargets ?? []).map(
+				(t: Target) => parseDuration(t.scrapeInterval ?? "") ?? 0,
+			),
+		);
 	}, [answer, error]);
 }
 
@@ -50,16 +67,29 @@ export interface ChartData {
 /**
  * Cost over time of `query`. `type` and `unit` are those of what was selected, "" for numbers.
  */
-export function useChart(query: string, window: Window, interval: number | null, type: string,
-	unit: string, tick: number): ChartData {
+export function useChart(
+	query: string,
+	window: Window,
+	interval: number | null,
+	type: string,
+	unit: string,
+	tick: number,
+): ChartData {
 	const step = chooseStep(window, interval ?? 15);
 	const aligned = alignWindow(window, step);
 	const sent = query && interval !== null ? query : "";
-	const args = { query: sent, start: trimMs(aligned.start), end: trimMs(aligned.end), step: String(step) };
+	const args = {
+		query: sent,
+		start: trimMs(aligned.start),
+		end: trimMs(aligned.end),
+		step: String(step),
+	};
 	const loaded = useApi<{ resultType: string; result: MatrixElement[] }>(
-		sent ? JSON.stringify([args, tick]) : null, "query_range", args);
+		sent ? JSON.stringify([args, tick]) : null,
+		"query_range",
+		args,
+	);
 	const seconds = chartWindow(query, step);
 	const u = useMemo(() => chartUnit(type, unit, seconds), [type, unit, seconds]);
 	return { loaded, window: aligned, step, unit: u, sent };
 }
-

@@ -14,8 +14,13 @@ export interface Aligned {
 const BRIDGE_STEPS = 1;
 
 /** The largest `max` series, each multiplied by `factor`, on the grid of steps. */
-export function alignSeries(matrix: MatrixElement[], window: Window, step: number, factor: number,
-	max: number): Aligned {
+export function alignSeries(
+	matrix: MatrixElement[],
+	window: Window,
+	step: number,
+	factor: number,
+	max: number,
+): Aligned {
 	const n = Math.max(1, Math.round((window.end - window.start) / step) + 1);
 	const times = Array.from({ length: n }, (_, i) => window.start + i * step);
 	const series = matrix.map((m) => {

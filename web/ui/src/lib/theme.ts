@@ -35,7 +35,9 @@ export function toggleTheme(): void {
 	chosen = currentTheme() === "dark" ? "light" : "dark";
 	try {
 		localStorage.setItem(KEY, chosen);
-	} catch { /* as above */ }
+	} catch {
+		/* as above */
+	}
 	apply();
 }
 
@@ -44,7 +46,9 @@ export function useTheme(): Theme {
 	useEffect(() => {
 		const l = () => set(currentTheme());
 		listeners.add(l);
-		return () => { listeners.delete(l); };
+		return () => {
+			listeners.delete(l);
+		};
 	}, []);
 	return theme;
 }

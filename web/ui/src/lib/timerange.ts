@@ -1,10 +1,12 @@
 // Time ranges as the page keeps them: relative to now, or absolute. Seconds since 1970.
 
 export type TimeRange =
-	| { kind: "relative"; seconds: number }
-	| { kind: "absolute"; start: number; end: number };
+	{ kind: "relative"; seconds: number } | { kind: "absolute"; start: number; end: number };
 
-export interface Window { start: number; end: number }
+export interface Window {
+	start: number;
+	end: number;
+}
 
 export const PRESETS = ["5m", "15m", "1h", "3h", "6h", "12h", "1d", "2d", "7d"];
 export const REFRESH = ["off", "5s", "10s", "30s"];
@@ -12,7 +14,13 @@ export const DEFAULT_RANGE: TimeRange = { kind: "relative", seconds: 3600 };
 const SHORTEST_S = 5;
 
 const UNIT_S: Record<string, number> = {
-	ms: 0.001, s: 1, m: 60, h: 3600, d: 86400, w: 604800, y: 31536000,
+	ms: 0.001,
+	s: 1,
+	m: 60,
+	h: 3600,
+	d: 86400,
+	w: 604800,
+	y: 31536000,
 };
 
 /** `1h30m` to seconds; null where it is not a duration of the language. */
@@ -28,8 +36,13 @@ export function formatDuration(seconds: number): string {
 	let ms = Math.round(seconds * 1000);
 	if (ms <= 0) return "0s";
 	let out = "";
-	for (const [unit, size] of [["d", 86400000], ["h", 3600000], ["m", 60000], ["s", 1000],
-		["ms", 1]] as const) {
+	for (const [unit, size] of [
+		["d", 86400000],
+		["h", 3600000],
+		["m", 60000],
+		["s", 1000],
+		["ms", 1],
+	] as const) {
 		const n = Math.floor(ms / size);
 		if (n > 0) out += n + unit;
 		ms -= n * size;
@@ -87,8 +100,10 @@ export function trimMs(t: number): string {
 }
 
 const POINTS_MAX = 240;
-const MULTIPLES = [1, 2, 3, 4, 5, 6, 10, 12, 15, 20, 30, 60, 90, 120, 180, 360, 720, 1440, 2880,
-	5760, 8640, 17280, 60480];
+const MULTIPLES = [
+	1, 2, 3, 4, 5, 6, 10, 12, 15, 20, 30, 60, 90, 120, 180, 360, 720, 1440, 2880, 5760, 8640, 17280,
+	60480,
+];
 
 /**
  * The step of the chart: a whole multiple of the scrape interval, because a step that holds one
@@ -102,7 +117,9 @@ export function chooseStep(window: Window, intervalSeconds: number): number {
 
 /** The interval that every given one divides, if that stays small; else the longest. */
 export function commonInterval(intervals: number[]): number {
-	const whole = [...new Set(intervals.filter((s) => s > 0).map((s) => Math.max(1, Math.round(s))))];
+	const whole = [
+		...new Set(intervals.filter((s) => s > 0).map((s) => Math.max(1, Math.round(s)))),
+	];
 	if (whole.length === 0) return 15;
 	const gcd = (a: number, b: number): number => (b === 0 ? a : gcd(b, a % b));
 	const lcm = whole.reduce((a, b) => (a > 3600 ? a : (a * b) / gcd(a, b)));
@@ -120,8 +137,10 @@ const two = (n: number) => String(n).padStart(2, "0");
 
 export function formatClock(t: number): string {
 	const d = new Date(t * 1000);
-	return `${d.getFullYear()}-${two(d.getMonth() + 1)}-${two(d.getDate())} `
-		+ `${two(d.getHours())}:${two(d.getMinutes())}:${two(d.getSeconds())}`;
+	return (
+		`${d.getFullYear()}-${two(d.getMonth() + 1)}-${two(d.getDate())} ` +
+		`${two(d.getHours())}:${two(d.getMinutes())}:${two(d.getSeconds())}`
+	);
 }
 
 /** A tick of a time axis: as much of the time as tells it from its neighbours. */

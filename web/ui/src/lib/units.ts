@@ -1,6 +1,9 @@
 // Numbers for people: durations, sizes, counts and shares, three significant digits.
 
-interface Step { size: number; suffix: string }
+interface Step {
+	size: number;
+	suffix: string;
+}
 
 const TIME_NS: Step[] = [
 	{ size: 1, suffix: " ns" },
@@ -16,8 +19,14 @@ const TIME_NS: Step[] = [
 const TIME_FROM = [0, 1e3, 1e6, 1e9, 120e9, 7200e9, 172800e9];
 
 const NS_PER: Record<string, number> = {
-	nanoseconds: 1, ns: 1, microseconds: 1e3, us: 1e3, milliseconds: 1e6, ms: 1e6,
-	seconds: 1e9, s: 1e9,
+	nanoseconds: 1,
+	ns: 1,
+	microseconds: 1e3,
+	us: 1e3,
+	milliseconds: 1e6,
+	ms: 1e6,
+	seconds: 1e9,
+	s: 1e9,
 };
 
 const BINARY = [" B", " KiB", " MiB", " GiB", " TiB", " PiB", " EiB"];

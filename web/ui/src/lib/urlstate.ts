@@ -1,7 +1,10 @@
 // The page's state is its URL: path relative to the base, and query string. Back and forward
 // are the browser's; nothing is kept that a copied link would lose.
 
-export interface Location { path: string; params: URLSearchParams }
+export interface Location {
+	path: string;
+	params: URLSearchParams;
+}
 export type Patch = Record<string, string | null>;
 
 /** A copy of `params` with `patch` applied; null and "" remove. Keys keep a stable order. */

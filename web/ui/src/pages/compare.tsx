@@ -5,8 +5,15 @@ import { useApi, useUrl } from "../lib/hooks";
 import { chartQuery, diffQuery, findSelectors, withMatcher } from "../lib/query";
 import { useChart, useProfileTypes, useQuestion, useScrapeInterval } from "../lib/questions";
 import {
-	absolute, formatClock, formatDuration, parseDuration, rangeFromParams, rangeToParams, resolve,
-	trimMs, type Window,
+	absolute,
+	formatClock,
+	formatDuration,
+	parseDuration,
+	rangeFromParams,
+	rangeToParams,
+	resolve,
+	trimMs,
+	type Window,
 } from "../lib/timerange";
 import { Chart } from "../parts/chart";
 import { IconSwap } from "../parts/icons";
@@ -19,8 +26,11 @@ const EMPTY: never[] = [];
 
 /** How far the base lies before the new window; "prev" is one window. */
 const SHIFTS: [string, string][] = [
-	["0", "the same time"], ["prev", "the window before"], ["1h", "1 hour before"],
-	["1d", "1 day before"], ["7d", "7 days before"],
+	["0", "the same time"],
+	["prev", "the window before"],
+	["1h", "1 hour before"],
+	["1d", "1 day before"],
+	["7d", "7 days before"],
 ];
 
 function baseWindow(params: URLSearchParams, next: Window): Window {
@@ -28,14 +38,17 @@ function baseWindow(params: URLSearchParams, next: Window): Window {
 	const to = Number(params.get("bto") ?? NaN);
 	if (from < to) return { start: from, end: to };
 	const shift = params.get("shift") ?? "prev";
-	const by = shift === "prev" ? next.end - next.start : parseDuration(shift) ?? 0;
+	const by = shift === "prev" ? next.end - next.start : (parseDuration(shift) ?? 0);
 	return { start: next.start - by, end: next.end - by };
 }
 
 /** The window with as much again on both sides, not past now: where it lies in time. */
 function context(w: Window): Window {
 	const width = w.end - w.start;
-	return { start: w.start - width, end: Math.max(w.end, Math.min(w.end + width, Date.now() / 1000)) };
+	return {
+		start: w.start - width,
+		end: Math.max(w.end, Math.min(w.end + width, Date.now() / 1000)),
+	};
 }
 
 interface SideProps {
@@ -54,32 +67,54 @@ function Side(props: SideProps) {
 	const { title, kind, query, window: win, types, interval, tick } = props;
 	const type = resolveType(findSelectors(query)[0]?.name ?? "", types);
 	const around = context(win);
-	const chart = useChart(query ? chartQuery(query, "", "profiles") : "", around, interval,
-		type?.type ?? "", type?.sample_unit ?? "", tick);
+	const chart = useChart(
+		query ? chartQuery(query, "", "profiles") : "",
+		around,
+		interval,
+		type?.type ?? "",
+		type?.sample_unit ?? "",
+		tick,
+	);
 	return (
 		<section class={`panel side ${kind}`}>
 			<div class="panel-head">
-				<h2><i class="side-mark" />{title}</h2>
+				<h2>
+					<i class="side-mark" />
+					{title}
+				</h2>
 				<span class="faint">
 					{formatClock(win.start)} – {formatClock(win.end).slice(11)}
-					{" · "}{formatDuration(Math.round(win.end - win.start))}
+					{" · "}
+					{formatDuration(Math.round(win.end - win.start))}
 				</span>
 				<span class="spacer" />
 				<span class="faint">{chart.unit.label}</span>
 			</div>
 			<QueryBar query={query} label={`${title} query`} onRun={props.onQuery} />
-			{chart.loaded.error
-				? <QueryError error={chart.loaded.error} sent={chart.sent} />
-				: <Chart matrix={chart.loaded.answer?.data.result ?? EMPTY} unit={chart.unit}
-					window={chart.window} step={chart.step} mark={win} height={110}
-					onSelect={(a, b) => props.onWindow({ start: Math.floor(a), end: Math.ceil(b) })} />}
+			{chart.loaded.error ? (
+				<QueryError error={chart.loaded.error} sent={chart.sent} />
+			) : (
+				<Chart
+					matrix={chart.loaded.answer?.data.result ?? EMPTY}
+					unit={chart.unit}
+					window={chart.window}
+					step={chart.step}
+					mark={win}
+					height={110}
+					onSelect={(a, b) => props.onWindow({ start: Math.floor(a), end: Math.ceil(b) })}
+				/>
+			)}
 		</section>
 	);
 }
 
 /** Two values of a label, side by side: v1 against v2. */
-function LabelPreset({ query, onApply }: {
-	query: string; onApply(base: string, next: string): void;
+function LabelPreset({
+	query,
+	onApply,
+}: {
+	query: string;
+	onApply(base: string, next: string): void;
 }) {
 	const { location } = useUrl();
 	const [label, setLabel] = useState(location.params.get("by") ?? "version");
@@ -96,13 +131,36 @@ function LabelPreset({ query, onApply }: {
 	return (
 		<div class="preset">
 			<span class="faint">Label</span>
-			<Combo value={label} options={(labels.answer?.data ?? []).filter((l) => !l.startsWith("__"))}
-				label="Label to compare by" placeholder="label" onCommit={setLabel} />
-			<Combo value={base} options={options} label="Base value" placeholder="base" onCommit={setBase} />
+			<Combo
+				value={label}
+				options={(labels.answer?.data ?? []).filter((l) => !l.startsWith("__"))}
+				label="Label to compare by"
+				placeholder="label"
+				onCommit={setLabel}
+			/>
+			<Combo
+				value={base}
+				options={options}
+				label="Base value"
+				placeholder="base"
+				onCommit={setBase}
+			/>
 			<span class="faint">against</span>
-			<Combo value={next} options={options} label="New value" placeholder="new" onCommit={setNext} />
-			<button type="button" class="primary" disabled={!label || !base || !next || base === next}
-				onClick={() => onApply(withMatcher(query, label, base), withMatcher(query, label, next))}>
+			<Combo
+				value={next}
+				options={options}
+				label="New value"
+				placeholder="new"
+				onCommit={setNext}
+			/>
+			<button
+				type="button"
+				class="primary"
+				disabled={!label || !base || !next || base === next}
+				onClick={() =>
+					onApply(withMatcher(query, label, base), withMatcher(query, label, next))
+				}
+			>
 				Compare
 			</button>
 		</div>
@@ -119,26 +177,33 @@ export function Compare() {
 	const next = params.get("new") ?? "";
 	const base = params.get("base") ?? "";
 	const range = rangeFromParams((k) => params.get(k) ?? (k === "range" ? "15m" : null));
-	const shift = params.has("bfrom") ? "own" : params.get("shift") ?? "prev";
+	const shift = params.has("bfrom") ? "own" : (params.get("shift") ?? "prev");
 
 	const key = JSON.stringify([range, shift, params.get("bfrom"), params.get("bto"), tick]);
 	const [nextWin, baseWin] = useMemo(() => {
 		const w = resolve(range, Math.floor(Date.now() / 1000));
 		return [w, baseWindow(params, w)];
 	}, [key]);
-	const patch = useCallback((p: Record<string, string | null>, replace = false) =>
-		store.patch(p, replace), [store]);
+	const patch = useCallback(
+		(p: Record<string, string | null>, replace = false) => store.patch(p, replace),
+		[store],
+	);
 
 	useEffect(() => {
 		if ((next && base) || !types.answer) return;
-		const cpu = known.find((t) => t.name === "process_cpu" && t.sample_type === "cpu") ?? known[0];
+		const cpu =
+			known.find((t) => t.name === "process_cpu" && t.sample_type === "cpu") ?? known[0];
 		const q = next || base || (cpu ? shortTypeName(cpu, known) : "");
 		if (q) patch({ new: next || q, base: base || q }, true);
 	}, [next, base, types.answer]);
 
-	const ask = useMemo(() => (next && base
-		? diffQuery({ query: next, ...nextWin }, { query: base, ...baseWin }) : null),
-	[next, base, nextWin, baseWin]);
+	const ask = useMemo(
+		() =>
+			next && base
+				? diffQuery({ query: next, ...nextWin }, { query: base, ...baseWin })
+				: null,
+		[next, base, nextWin, baseWin],
+	);
 	const times = { time: ask ? trimMs(ask.time) : undefined };
 	const nodes = params.get("nodes") ?? String(DEFAULT_NODES);
 	const { loaded, asked } = useQuestion(ask?.query ?? "", times, nodes, tick);
@@ -147,7 +212,10 @@ export function Compare() {
 		patch({ zoom: null, el: null, ...p });
 	};
 	const side = (kind: "base" | "new") => ({
-		kind, types: known, interval, tick,
+		kind,
+		types: known,
+		interval,
+		tick,
 		query: kind === "new" ? next : base,
 		window: kind === "new" ? nextWin : baseWin,
 		onQuery: (q: string) => changed({ [kind]: q }),
@@ -160,45 +228,110 @@ export function Compare() {
 					<TimePicker range={range} onChange={(r) => changed(rangeToParams(r))} />
 					<label class="select">
 						<span class="faint">Base window</span>
-						<select value={shift} aria-label="Base window"
-							onChange={(e) => changed({ shift: (e.target as HTMLSelectElement).value,
-								bfrom: null, bto: null })}>
-							{SHIFTS.map(([v, text]) => <option key={v} value={v}>{text}</option>)}
+						<select
+							value={shift}
+							aria-label="Base window"
+							onChange={(e) =>
+								changed({
+									shift: (e.target as HTMLSelectElement).value,
+									bfrom: null,
+									bto: null,
+								})
+							}
+						>
+							{SHIFTS.map(([v, text]) => (
+								<option key={v} value={v}>
+									{text}
+								</option>
+							))}
 							{shift === "own" && <option value="own">as chosen on the chart</option>}
 						</select>
 					</label>
-					<button type="button" onClick={() => changed({ shift: "prev", bfrom: null, bto: null,
-						base: next })}>Last window against the one before</button>
-					<button type="button" title="Exchange base and new" onClick={() => changed({
-						new: base, base: next, range: null, shift: null,
-						from: trimMs(baseWin.start), to: trimMs(baseWin.end),
-						bfrom: trimMs(nextWin.start), bto: trimMs(nextWin.end),
-					})}><IconSwap />Swap</button>
+					<button
+						type="button"
+						onClick={() =>
+							changed({ shift: "prev", bfrom: null, bto: null, base: next })
+						}
+					>
+						Last window against the one before
+					</button>
+					<button
+						type="button"
+						title="Exchange base and new"
+						onClick={() =>
+							changed({
+								new: base,
+								base: next,
+								range: null,
+								shift: null,
+								from: trimMs(baseWin.start),
+								to: trimMs(baseWin.end),
+								bfrom: trimMs(nextWin.start),
+								bto: trimMs(nextWin.end),
+							})
+						}
+					>
+						<IconSwap />
+						Swap
+					</button>
 					<span class="spacer" />
-					<LabelPreset query={next} onApply={(b, n) => changed({ base: b, new: n, shift: "0",
-						bfrom: null, bto: null })} />
+					<LabelPreset
+						query={next}
+						onApply={(b, n) =>
+							changed({ base: b, new: n, shift: "0", bfrom: null, bto: null })
+						}
+					/>
 				</div>
 			</section>
 			<div class="sides">
-				<Side title="Base" {...side("base")}
-					onWindow={(w) => changed({ bfrom: trimMs(w.start), bto: trimMs(w.end), shift: null })} />
-				<Side title="New" {...side("new")}
-					onWindow={(w) => changed(rangeToParams(absolute(w.start, w.end)))} />
+				<Side
+					title="Base"
+					{...side("base")}
+					onWindow={(w) =>
+						changed({ bfrom: trimMs(w.start), bto: trimMs(w.end), shift: null })
+					}
+				/>
+				<Side
+					title="New"
+					{...side("new")}
+					onWindow={(w) => changed(rangeToParams(absolute(w.start, w.end)))}
+				/>
 			</div>
 			{ask && (
 				<div class="asked">
 					<code>{ask.query}</code>
-					<a href={store.href("explore", new URLSearchParams({ query: ask.query,
-						from: trimMs(nextWin.start), to: trimMs(ask.time) }))}>Open in Explore</a>
+					<a
+						href={store.href(
+							"explore",
+							new URLSearchParams({
+								query: ask.query,
+								from: trimMs(nextWin.start),
+								to: trimMs(ask.time),
+							}),
+						)}
+					>
+						Open in Explore
+					</a>
 				</div>
 			)}
 			{loaded.error && ask && <QueryError error={loaded.error} sent={ask.query} />}
 			{loaded.answer && <Notices {...loaded.answer} />}
 			{loaded.answer && ask && (
-				<Results query={ask.query} times={times} asked={asked} answer={loaded.answer}
-					loading={loaded.loading} params={params} patch={patch} />
+				<Results
+					query={ask.query}
+					times={times}
+					asked={asked}
+					answer={loaded.answer}
+					loading={loaded.loading}
+					params={params}
+					patch={patch}
+				/>
 			)}
-			{!loaded.answer && loaded.loading && <section class="panel"><div class="empty">Loading…</div></section>}
+			{!loaded.answer && loaded.loading && (
+				<section class="panel">
+					<div class="empty">Loading…</div>
+				</section>
+			)}
 		</main>
 	);
 }

@@ -2,11 +2,30 @@
 import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { resolveType, shortTypeName, type ProfileType, type QueryData } from "../lib/api";
 import { useApi, useInterval, useUrl } from "../lib/hooks";
-import { chartQuery, findSelectors, flameQuery, formatSelector, guessKind, parseSelector,
-	callArgument, type Kind } from "../lib/query";
-import { useChart, useProfileTypes, useQuestion, useScrapeInterval, windowTimes } from "../lib/questions";
 import {
-	absolute, parseDuration, rangeFromParams, rangeToParams, resolve, type TimeRange,
+	chartQuery,
+	findSelectors,
+	flameQuery,
+	formatSelector,
+	guessKind,
+	parseSelector,
+	callArgument,
+	type Kind,
+} from "../lib/query";
+import {
+	useChart,
+	useProfileTypes,
+	useQuestion,
+	useScrapeInterval,
+	windowTimes,
+} from "../lib/questions";
+import {
+	absolute,
+	parseDuration,
+	rangeFromParams,
+	rangeToParams,
+	resolve,
+	type TimeRange,
 } from "../lib/timerange";
 import { Chart } from "../parts/chart";
 import { Picker } from "../parts/picker";
@@ -47,8 +66,10 @@ export function Explore() {
 	const nodes = params.get("nodes") ?? String(DEFAULT_NODES);
 	const range = rangeFromParams((k) => params.get(k));
 	const win = useResolved(range, tick);
-	const patch = useCallback((p: Record<string, string | null>, replace = false) =>
-		store.patch(p, replace), [store]);
+	const patch = useCallback(
+		(p: Record<string, string | null>, replace = false) => store.patch(p, replace),
+		[store],
+	);
 
 	useEffect(() => {
 		if (!query && types.answer) {
@@ -69,13 +90,20 @@ export function Explore() {
 
 	const element = own?.resultType === "profiles" ? own.result[0] : undefined;
 	const named = findSelectors(query)[0]?.name ?? "";
-	const type = kind === "costs" ? "" : element?.type ?? resolveType(named, known)?.type ?? "";
-	const unit = kind === "costs" ? "" : element?.unit ?? resolveType(named, known)?.sample_unit ?? "";
+	const type = kind === "costs" ? "" : (element?.type ?? resolveType(named, known)?.type ?? "");
+	const unit =
+		kind === "costs" ? "" : (element?.unit ?? resolveType(named, known)?.sample_unit ?? "");
 	const isDiff = element?.flamebearer.format === "double";
 	const chart = useChart(
 		query && kind !== "unknown" && !isDiff && own?.resultType !== "scalar"
-			? chartQuery(query, by, kind) : "",
-		win, interval, type, unit, tick);
+			? chartQuery(query, by, kind)
+			: "",
+		win,
+		interval,
+		type,
+		unit,
+		tick,
+	);
 	const labels = useApi<string[]>(query ? "labels" : null, "labels");
 
 	const run = (q: string) => {
@@ -84,30 +112,51 @@ export function Explore() {
 	};
 	const setRange = (r: TimeRange) => patch(rangeToParams(r));
 	const selector = useMemo(
-		() => (query ? parseSelector(callArgument(query, "merge") ?? query) : { name: "", matchers: [] }),
-		[query]);
+		() =>
+			query
+				? parseSelector(callArgument(query, "merge") ?? query)
+				: { name: "", matchers: [] },
+		[query],
+	);
 
 	return (
 		<main class="explore">
 			<section class="panel controls">
 				<div class="row">
-					<QueryBar query={query} label="Query" loading={loaded.loading} onRun={run}
-						placeholder='cpu{job="api"}, or merge by (version) (cpu{job="api"}), or flat(cpu)' />
-					<TimePicker range={range} onChange={setRange} refresh={refresh}
-						onRefresh={(r) => patch({ refresh: r === "off" ? null : r })} />
+					<QueryBar
+						query={query}
+						label="Query"
+						loading={loaded.loading}
+						onRun={run}
+						placeholder='cpu{job="api"}, or merge by (version) (cpu), or flat(cpu)'
+					/>
+					<TimePicker
+						range={range}
+						onChange={setRange}
+						refresh={refresh}
+						onRefresh={(r) => patch({ refresh: r === "off" ? null : r })}
+					/>
 				</div>
-				<Picker selector={selector} types={known} onChange={(s) => run(formatSelector(s))} />
+				<Picker
+					selector={selector}
+					types={known}
+					onChange={(s) => run(formatSelector(s))}
+				/>
 				{loaded.error && <QueryError error={loaded.error} sent={sent} />}
 				{types.error && <QueryError error={types.error} sent="" />}
 				{loaded.answer && <Notices {...loaded.answer} />}
 				{types.answer && known.length === 0 && (
-					<div class="notice">No profiles are stored yet. The <a href="targets">targets page</a> shows
-						what is being scraped.</div>
+					<div class="notice">
+						No profiles are stored yet. The <a href="targets">targets page</a> shows
+						what is being scraped.
+					</div>
 				)}
 			</section>
 
 			{chart.sent && !loaded.error && (
-				<section class={chart.loaded.loading ? "panel chart-panel busy" : "panel chart-panel"}>
+				<section
+					class={chart.loaded.loading ? "panel chart-panel busy" : "panel chart-panel"}
+				>
 					<div class="panel-head">
 						<h2>Cost over time</h2>
 						<span class="faint">{chart.unit.label}</span>
@@ -115,30 +164,61 @@ export function Explore() {
 						{kind !== "costs" && (
 							<label class="select">
 								<span class="faint">By label</span>
-								<select value={by} aria-label="One line per value of"
-									onChange={(e) => patch({ by: (e.target as HTMLSelectElement).value })}>
+								<select
+									value={by}
+									aria-label="One line per value of"
+									onChange={(e) =>
+										patch({ by: (e.target as HTMLSelectElement).value })
+									}
+								>
 									<option value="">none</option>
-									{[...new Set([...(by ? [by] : []), ...(labels.answer?.data ?? [])])]
+									{[
+										...new Set([
+											...(by ? [by] : []),
+											...(labels.answer?.data ?? []),
+										]),
+									]
 										.filter((l) => !l.startsWith("__"))
-										.map((l) => <option key={l} value={l}>{l}</option>)}
+										.map((l) => (
+											<option key={l} value={l}>
+												{l}
+											</option>
+										))}
 								</select>
 							</label>
 						)}
 						<span class="faint">step {chart.step} s · drag to zoom</span>
 					</div>
-					{chart.loaded.error
-						? <QueryError error={chart.loaded.error} sent={chart.sent} />
-						: <Chart matrix={chart.loaded.answer?.data.result ?? EMPTY} unit={chart.unit}
-							window={chart.window} step={chart.step}
-							onSelect={(a, b) => setRange(absolute(Math.floor(a), Math.ceil(b)))} />}
+					{chart.loaded.error ? (
+						<QueryError error={chart.loaded.error} sent={chart.sent} />
+					) : (
+						<Chart
+							matrix={chart.loaded.answer?.data.result ?? EMPTY}
+							unit={chart.unit}
+							window={chart.window}
+							step={chart.step}
+							onSelect={(a, b) => setRange(absolute(Math.floor(a), Math.ceil(b)))}
+						/>
+					)}
 				</section>
 			)}
 
 			{loaded.answer && (
-				<Results query={sent} times={windowTimes(win)} asked={asked} answer={loaded.answer}
-					loading={loaded.loading} params={params} patch={patch} />
+				<Results
+					query={sent}
+					times={windowTimes(win)}
+					asked={asked}
+					answer={loaded.answer}
+					loading={loaded.loading}
+					params={params}
+					patch={patch}
+				/>
 			)}
-			{!loaded.answer && loaded.loading && <section class="panel"><div class="empty">Loading…</div></section>}
+			{!loaded.answer && loaded.loading && (
+				<section class="panel">
+					<div class="empty">Loading…</div>
+				</section>
+			)}
 		</main>
 	);
 }

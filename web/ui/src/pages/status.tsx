@@ -24,32 +24,48 @@ function Pairs({ object }: { object: { [key: string]: Json } }) {
 		<table class="plain pairs">
 			<tbody>
 				{flat.map(([k, v]) => (
-					<tr key={k}><th>{spaced(k)}</th><td><Value value={v} /></td></tr>
+					<tr key={k}>
+						<th>{spaced(k)}</th>
+						<td>
+							<Value value={v} />
+						</td>
+					</tr>
 				))}
 			</tbody>
 		</table>
 	);
 }
 
-function Section({ title, name, render }: {
-	title: string; name: string; render?(data: never): ComponentChildren;
+function Section({
+	title,
+	name,
+	render,
+}: {
+	title: string;
+	name: string;
+	render?(data: never): ComponentChildren;
 }) {
 	const { answer, error } = useApi<{ [key: string]: Json }>(name, `status/${name}`);
 	return (
 		<section class={`panel status-${name}`}>
-			<div class="panel-head"><h2>{title}</h2></div>
+			<div class="panel-head">
+				<h2>{title}</h2>
+			</div>
 			{error && <QueryError error={error} sent="" />}
 			{answer && (render ? render(answer.data as never) : <Pairs object={answer.data} />)}
 		</section>
 	);
 }
 
-interface Tsdb { [key: string]: Json }
+interface Tsdb {
+	[key: string]: Json;
+}
 
 function TsdbView({ data }: { data: Tsdb }) {
 	const lists = Object.entries(data).filter(([, v]) => Array.isArray(v) && v.length > 0);
-	const groups = Object.entries(data).filter(([, v]) =>
-		v !== null && typeof v === "object" && !Array.isArray(v)) as [string, Tsdb][];
+	const groups = Object.entries(data).filter(
+		([, v]) => v !== null && typeof v === "object" && !Array.isArray(v),
+	) as [string, Tsdb][];
 	const rest = Object.fromEntries(Object.entries(data).filter(([, v]) => typeof v !== "object"));
 	return (
 		<>
@@ -62,7 +78,9 @@ function TsdbView({ data }: { data: Tsdb }) {
 							{(v as { name?: Json; value?: Json }[]).map((row, i) => (
 								<tr key={i}>
 									<th>{String(row.name ?? i)}</th>
-									<td><Value value={row.value ?? (row as Json)} /></td>
+									<td>
+										<Value value={row.value ?? (row as Json)} />
+									</td>
 								</tr>
 							))}
 						</tbody>
@@ -76,21 +94,34 @@ function TsdbView({ data }: { data: Tsdb }) {
 export function StatusPage() {
 	return (
 		<main class="status-page">
-			<div class="toolbar page-bar"><h1>Status</h1></div>
+			<div class="toolbar page-bar">
+				<h1>Status</h1>
+			</div>
 			<div class="columns">
 				<div>
 					<Section title="Runtime" name="runtimeinfo" />
 					<Section title="Build" name="buildinfo" />
-					<Section title="Storage" name="tsdb" render={(d: Tsdb) => <TsdbView data={d} />} />
+					<Section
+						title="Storage"
+						name="tsdb"
+						render={(d: Tsdb) => <TsdbView data={d} />}
+					/>
 				</div>
 				<div>
-					<Section title="Configuration" name="config"
-						render={(d: { yaml: string }) => <pre class="yaml">{d.yaml}</pre>} />
+					<Section
+						title="Configuration"
+						name="config"
+						render={(d: { yaml: string }) => <pre class="yaml">{d.yaml}</pre>}
+					/>
 					<Section title="Flags" name="flags" />
 				</div>
 			</div>
 			<p class="faint footer">
-				This page uses preact and uPlot; <a href="licenses.txt" target="_blank">their licences</a>.
+				This page uses preact and uPlot;{" "}
+				<a href="licenses.txt" target="_blank">
+					their licences
+				</a>
+				.
 			</p>
 		</main>
 	);

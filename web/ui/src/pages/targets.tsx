@@ -5,7 +5,7 @@ import { useApi, useInterval, useUrl } from "../lib/hooks";
 import { formatAgo, formatNanoseconds } from "../lib/units";
 import { IconDown, IconSearch } from "../parts/icons";
 import { QueryError } from "../parts/querybar";
-import { Segmented } from "../parts/results";
+import { Segmented } from "../parts/toolbar";
 
 const REFRESH_S = 5;
 
@@ -13,14 +13,21 @@ function Chips({ labels }: { labels: Labels }) {
 	return (
 		<span class="chips">
 			{Object.entries(labels).map(([k, v]) => (
-				<span key={k} class="chip"><b>{k}</b>{v}</span>
+				<span key={k} class="chip">
+					<b>{k}</b>
+					{v}
+				</span>
 			))}
 		</span>
 	);
 }
 
 function State({ health }: { health: string }) {
-	return <span class={`badge ${health === "up" ? "up" : health === "down" ? "down" : ""}`}>{health}</span>;
+	return (
+		<span class={`badge ${health === "up" ? "up" : health === "down" ? "down" : ""}`}>
+			{health}
+		</span>
+	);
 }
 
 function Row({ target: t, now }: { target: Target; now: number }) {
@@ -30,20 +37,40 @@ function Row({ target: t, now }: { target: Target; now: number }) {
 	return (
 		<>
 			<tr>
-				<td class="url"><a href={t.scrapeUrl} target="_blank" rel="noreferrer">{t.scrapeUrl}</a></td>
-				<td><State health={t.health} /></td>
+				<td class="url">
+					<a href={t.scrapeUrl} target="_blank" rel="noreferrer">
+						{t.scrapeUrl}
+					</a>
+				</td>
+				<td>
+					<State health={t.health} />
+				</td>
 				<td>
 					<Chips labels={t.labels} />
-					<button type="button" class="quiet small" aria-expanded={open} onClick={() => setOpen(!open)}>
-						discovered<IconDown />
+					<button
+						type="button"
+						class="quiet small"
+						aria-expanded={open}
+						onClick={() => setOpen(!open)}
+					>
+						discovered
+						<IconDown />
 					</button>
 				</td>
-				<td class="num" title={t.lastScrape}>{scraped ? formatAgo(now - at) : "never"}</td>
+				<td class="num" title={t.lastScrape}>
+					{scraped ? formatAgo(now - at) : "never"}
+				</td>
 				<td class="num">{scraped ? formatNanoseconds(t.lastScrapeDuration * 1e9) : "–"}</td>
 				<td class="num">{t.scrapeInterval}</td>
 				<td class="err">{t.lastError}</td>
 			</tr>
-			{open && <tr class="discovered"><td colSpan={7}><Chips labels={t.discoveredLabels} /></td></tr>}
+			{open && (
+				<tr class="discovered">
+					<td colSpan={7}>
+						<Chips labels={t.discoveredLabels} />
+					</td>
+				</tr>
+			)}
 		</>
 	);
 }
@@ -53,22 +80,46 @@ function Pool({ name, targets, now }: { name: string; targets: Target[]; now: nu
 	const up = targets.filter((t) => t.health === "up").length;
 	return (
 		<section class="panel pool">
-			<button type="button" class="panel-head" aria-expanded={open} onClick={() => setOpen(!open)}>
+			<button
+				type="button"
+				class="panel-head"
+				aria-expanded={open}
+				onClick={() => setOpen(!open)}
+			>
 				<h2>{name}</h2>
-				<span class={up === targets.length ? "count up" : "count down"}>{up} / {targets.length} up</span>
-				<span class="spacer" /><IconDown />
+				<span class={up === targets.length ? "count up" : "count down"}>
+					{up} / {targets.length} up
+				</span>
+				<span class="spacer" />
+				<IconDown />
 			</button>
 			{open && (
 				<div class="scroll-x">
 					<table class="plain targets">
-						<colgroup><col class="c-url" /><col class="c-state" /><col class="c-labels" />
-							<col class="c-num" /><col class="c-num" /><col class="c-num" /><col /></colgroup>
+						<colgroup>
+							<col class="c-url" />
+							<col class="c-state" />
+							<col class="c-labels" />
+							<col class="c-num" />
+							<col class="c-num" />
+							<col class="c-num" />
+							<col />
+						</colgroup>
 						<thead>
-							<tr><th>Endpoint</th><th>State</th><th>Labels</th><th class="num">Last scrape</th>
-								<th class="num">Duration</th><th class="num">Interval</th><th>Error</th></tr>
+							<tr>
+								<th>Endpoint</th>
+								<th>State</th>
+								<th>Labels</th>
+								<th class="num">Last scrape</th>
+								<th class="num">Duration</th>
+								<th class="num">Interval</th>
+								<th>Error</th>
+							</tr>
 						</thead>
 						<tbody>
-							{targets.map((t, i) => <Row key={t.scrapeUrl + i} target={t} now={now} />)}
+							{targets.map((t, i) => (
+								<Row key={t.scrapeUrl + i} target={t} now={now} />
+							))}
 						</tbody>
 					</table>
 				</div>
@@ -91,7 +142,12 @@ export function TargetsPage() {
 		const out = new Map<string, Target[]>();
 		for (const t of answer?.data.activeTargets ?? []) {
 			if (state === "down" && t.health === "up") continue;
-			if (filter && !`${t.scrapeUrl} ${Object.values(t.labels).join(" ")}`.toLowerCase().includes(filter))
+			if (
+				filter &&
+				!`${t.scrapeUrl} ${Object.values(t.labels).join(" ")}`
+					.toLowerCase()
+					.includes(filter)
+			)
 				continue;
 			out.set(t.scrapePool, [...(out.get(t.scrapePool) ?? []), t]);
 		}
@@ -103,25 +159,52 @@ export function TargetsPage() {
 		<main class="targets-page">
 			<div class="toolbar page-bar">
 				<h1>Targets</h1>
-				<Segmented label="State" value={state} options={[["all", "All"], ["down", "Not up"]]}
-					onChange={(v) => store.patch({ state: v === "all" ? null : v })} />
+				<Segmented
+					label="State"
+					value={state}
+					options={[
+						["all", "All"],
+						["down", "Not up"],
+					]}
+					onChange={(v) => store.patch({ state: v === "all" ? null : v })}
+				/>
 				<div class="search">
 					<IconSearch />
-					<input type="text" placeholder="Filter by address or label" aria-label="Filter targets"
+					<input
+						type="text"
+						placeholder="Filter by address or label"
+						aria-label="Filter targets"
 						value={location.params.get("filter") ?? ""}
-						onInput={(e) => store.patch({ filter: (e.target as HTMLInputElement).value }, true)} />
+						onInput={(e) =>
+							store.patch({ filter: (e.target as HTMLInputElement).value }, true)
+						}
+					/>
 				</div>
 				<span class="spacer" />
-				<span class="faint">{answer?.data.activeTargets?.length ?? 0} active, {dropped.length} dropped</span>
+				<span class="faint">
+					{answer?.data.activeTargets?.length ?? 0} active, {dropped.length} dropped
+				</span>
 			</div>
 			{error && <QueryError error={error} sent="" />}
-			{pools.map(([name, targets]) => <Pool key={name} name={name} targets={targets} now={now} />)}
-			{answer && pools.length === 0 && <section class="panel"><div class="empty">No such target.</div></section>}
+			{pools.map(([name, targets]) => (
+				<Pool key={name} name={name} targets={targets} now={now} />
+			))}
+			{answer && pools.length === 0 && (
+				<section class="panel">
+					<div class="empty">No such target.</div>
+				</section>
+			)}
 			{dropped.length > 0 && (
 				<section class="panel pool">
-					<div class="panel-head"><h2>Dropped by relabelling</h2></div>
+					<div class="panel-head">
+						<h2>Dropped by relabelling</h2>
+					</div>
 					<ul class="dropped">
-						{dropped.map((d, i) => <li key={i}><Chips labels={d.discoveredLabels} /></li>)}
+						{dropped.map((d, i) => (
+							<li key={i}>
+								<Chips labels={d.discoveredLabels} />
+							</li>
+						))}
 					</ul>
 				</section>
 			)}

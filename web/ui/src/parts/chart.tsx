@@ -50,8 +50,10 @@ function tooltipPlugin(data: Aligned, unit: ChartUnit, theme: Theme): uPlot.Plug
 			box.hidden = true;
 			return;
 		}
-		const rows = data.labels.map((label, i) => ({ label, i, v: data.columns[i][idx] }))
-			.filter((r) => typeof r.v === "number").sort((a, b) => b.v! - a.v!);
+		const rows = data.labels
+			.map((label, i) => ({ label, i, v: data.columns[i][idx] }))
+			.filter((r) => typeof r.v === "number")
+			.sort((a, b) => b.v! - a.v!);
 		box.replaceChildren(line("tip-time", formatClock(data.times[idx])));
 		for (const r of rows.slice(0, TOOLTIP_ROWS)) {
 			const dot = line("dot", "");
@@ -97,8 +99,13 @@ function markPlugin(mark: Window | undefined, theme: Theme): uPlot.Plugin {
 	};
 }
 
-function makeOptions(p: ChartProps, data: Aligned, theme: Theme, size: { width: number; height: number },
-	select: (a: number, b: number) => void): uPlot.Options {
+function makeOptions(
+	p: ChartProps,
+	data: Aligned,
+	theme: Theme,
+	size: { width: number; height: number },
+	select: (a: number, b: number) => void,
+): uPlot.Options {
 	const dark = theme === "dark";
 	const text = dark ? "#97a0ae" : "#68707d";
 	const grid = { stroke: dark ? "rgba(255,255,255,.06)" : "rgba(20,30,50,.07)", width: 1 };
@@ -114,31 +121,59 @@ function makeOptions(p: ChartProps, data: Aligned, theme: Theme, size: { width: 
 		},
 		scales: {
 			x: { time: true, range: () => [p.window.start, p.window.end] },
-			y: { range: (_u, lo, hi) => [Math.min(0, lo ?? 0), (hi ?? 0) > 0 ? hi * 1.08 : lo < 0 ? 0 : 1] },
+			y: {
+				range: (_u, lo, hi) => [
+					Math.min(0, lo ?? 0),
+					(hi ?? 0) > 0 ? hi * 1.08 : lo < 0 ? 0 : 1,
+				],
+			},
 		},
 		axes: [
-			{ stroke: text, grid, ticks: { show: false }, font, size: 26, gap: 4, space: 70,
-				values: (_u, splits, _a, _s, incr) => splits.map((t) => formatTick(t, incr)) },
-			{ stroke: text, grid, ticks: { show: false }, font, size: 64, gap: 6,
-				values: (_u, values) => values.map((v) => p.unit.format(v)) },
+			{
+				stroke: text,
+				grid,
+				ticks: { show: false },
+				font,
+				size: 26,
+				gap: 4,
+				space: 70,
+				values: (_u, splits, _a, _s, incr) => splits.map((t) => formatTick(t, incr)),
+			},
+			{
+				stroke: text,
+				grid,
+				ticks: { show: false },
+				font,
+				size: 64,
+				gap: 6,
+				values: (_u, values) => values.map((v) => p.unit.format(v)),
+			},
 		],
 		series: [
 			{},
-			...data.labels.map((label, i) => ({
-				label,
-				stroke: lineColor(i, theme),
-				width: single ? 1.75 : 1.5,
-				fill: single ? fillColor(i, theme, 0.12) : undefined,
-				points: { show: data.times.length < 3 ? true : undefined, size: 4 },
-			} as uPlot.Series)),
+			...data.labels.map(
+				(label, i) =>
+					({
+						label,
+						stroke: lineColor(i, theme),
+						width: single ? 1.75 : 1.5,
+						fill: single ? fillColor(i, theme, 0.12) : undefined,
+						points: { show: data.times.length < 3 ? true : undefined, size: 4 },
+					}) as uPlot.Series,
+			),
 		],
 		plugins: [tooltipPlugin(data, p.unit, theme), markPlugin(p.mark, theme)],
 		hooks: {
-			setSelect: [(u) => {
-				if (u.select.width < 4) return;
-				select(u.posToVal(u.select.left, "x"), u.posToVal(u.select.left + u.select.width, "x"));
-				u.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
-			}],
+			setSelect: [
+				(u) => {
+					if (u.select.width < 4) return;
+					select(
+						u.posToVal(u.select.left, "x"),
+						u.posToVal(u.select.left + u.select.width, "x"),
+					);
+					u.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+				},
+			],
 		},
 	};
 }
@@ -154,17 +189,30 @@ export function Chart(props: ChartProps) {
 	const data = alignSeries(matrix, win, step, unit.factor, LINES_MAX);
 	useLayoutEffect(() => {
 		const el = box.current!;
-		const options = makeOptions(props, data, theme, { width: el.clientWidth, height },
-			(a, b) => onSelect.current(a, b));
+		const options = makeOptions(props, data, theme, { width: el.clientWidth, height }, (a, b) =>
+			onSelect.current(a, b),
+		);
 		const u = new uPlot(options, [data.times, ...data.columns] as uPlot.AlignedData, el);
 		plot.current = u;
 		return () => u.destroy();
 		// The parent hands over new arrays only with a new answer.
-	}, [matrix, unit.label, unit.factor, win.start, win.end, step, mark?.start, mark?.end, theme, height]);
+	}, [
+		matrix,
+		unit.label,
+		unit.factor,
+		win.start,
+		win.end,
+		step,
+		mark?.start,
+		mark?.end,
+		theme,
+		height,
+	]);
 	useEffect(() => {
 		const observer = new ResizeObserver(() => {
 			const w = box.current!.clientWidth;
-			if (w > 0 && plot.current && plot.current.width !== w) plot.current.setSize({ width: w, height });
+			if (w > 0 && plot.current && plot.current.width !== w)
+				plot.current.setSize({ width: w, height });
 		});
 		observer.observe(box.current!);
 		return () => observer.disconnect();
@@ -177,10 +225,13 @@ export function Chart(props: ChartProps) {
 				<ul class="legend">
 					{data.labels.map((label, i) => (
 						<li key={label}>
-							<span class="dot" style={{ background: lineColor(i, theme) }} />{label}
+							<span class="dot" style={{ background: lineColor(i, theme) }} />
+							{label}
 						</li>
 					))}
-					{matrix.length > LINES_MAX && <li class="faint">and {matrix.length - LINES_MAX} smaller</li>}
+					{matrix.length > LINES_MAX && (
+						<li class="faint">and {matrix.length - LINES_MAX} smaller</li>
+					)}
 				</ul>
 			)}
 		</div>

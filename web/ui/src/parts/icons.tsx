@@ -1,19 +1,34 @@
 // A few icons, drawn for 16 pixels, in the colour of the text around them.
 const icon = (d: string) => () => (
-	<svg class="icon" viewBox="0 0 16 16" width="16" height="16" aria-hidden="true" fill="none"
-		stroke="currentColor" stroke-width="1.5" stroke-linecap="round" stroke-linejoin="round">
+	<svg
+		class="icon"
+		viewBox="0 0 16 16"
+		width="16"
+		height="16"
+		aria-hidden="true"
+		fill="none"
+		stroke="currentColor"
+		stroke-width="1.5"
+		stroke-linecap="round"
+		stroke-linejoin="round"
+	>
 		<path d={d} />
 	</svg>
 );
 
 export const IconLeft = icon("M10 3.5 5.5 8l4.5 4.5");
 export const IconRight = icon("M6 3.5 10.5 8 6 12.5");
-export const IconZoomOut = icon("M7 11.5a4.5 4.5 0 1 0 0-9 4.5 4.5 0 0 0 0 9ZM10.5 10.5 14 14M5 7h4");
+export const IconZoomOut = icon(
+	"M7 11.5a4.5 4.5 0 1 0 0-9 4.5 4.5 0 0 0 0 9ZM10.5 10.5 14 14M5 7h4",
+);
 export const IconClock = icon("M8 14A6 6 0 1 0 8 2a6 6 0 0 0 0 12ZM8 4.8V8l2.2 1.6");
 export const IconDown = icon("M4.5 6.5 8 10l3.5-3.5");
 export const IconPlus = icon("M8 3.5v9M3.5 8h9");
 export const IconX = icon("M4.5 4.5l7 7M11.5 4.5l-7 7");
-export const IconSun = icon("M8 11a3 3 0 1 0 0-6 3 3 0 0 0 0 6ZM8 1.2v1.3M8 13.5v1.3M1.2 8h1.3M13.5 8h1.3M3.2 3.2l.9.9M11.9 11.9l.9.9M3.2 12.8l.9-.9M11.9 4.1l.9-.9");
+export const IconSun = icon(
+	"M8 11a3 3 0 1 0 0-6 3 3 0 0 0 0 6ZM8 1.2v1.3M8 13.5v1.3M1.2 8h1.3M13.5 8h1.3" +
+		"M3.2 3.2l.9.9M11.9 11.9l.9.9M3.2 12.8l.9-.9M11.9 4.1l.9-.9",
+);
 export const IconMoon = icon("M13.2 9.6A5.6 5.6 0 0 1 6.4 2.8a5.6 5.6 0 1 0 6.8 6.8Z");
 export const IconSearch = icon("M7 11.5a4.5 4.5 0 1 0 0-9 4.5 4.5 0 0 0 0 9ZM10.5 10.5 14 14");
 export const IconDownload = icon("M8 2.5v7.5M4.8 7.2 8 10.4l3.2-3.2M3 13.5h10");

@@ -56,9 +56,19 @@ export function Combo(props: ComboProps) {
 	};
 	return (
 		<div class="combo" ref={ref}>
-			<input value={text} placeholder={placeholder} aria-label={label} spellcheck={false}
-				autocomplete="off" size={Math.max(placeholder.length, Math.min(28, text.length + 1))}
-				ref={(el) => { if (autofocus && el && !el.dataset.seen) { el.dataset.seen = "1"; el.focus(); } }}
+			<input
+				value={text}
+				placeholder={placeholder}
+				aria-label={label}
+				spellcheck={false}
+				autocomplete="off"
+				size={Math.max(placeholder.length, Math.min(28, text.length + 1))}
+				ref={(el) => {
+					if (autofocus && el && !el.dataset.seen) {
+						el.dataset.seen = "1";
+						el.focus();
+					}
+				}}
 				onFocus={() => {
 					props.onFocus?.();
 					setOpen(true);
@@ -70,16 +80,25 @@ export function Combo(props: ComboProps) {
 					setAt(-1);
 				}}
 				onKeyDown={onKey}
-				onBlur={() => { if (typed) commit(text); }} />
+				onBlur={() => {
+					if (typed) commit(text);
+				}}
+			/>
 			{open && shown.length > 0 && (
 				<div class="popup options" role="listbox">
 					{shown.map((o, i) => (
-						<div key={o} role="option" aria-selected={i === at}
+						<div
+							key={o}
+							role="option"
+							aria-selected={i === at}
 							class={i === at ? "on" : o === value ? "current" : ""}
 							onPointerDown={(e) => {
-								e.preventDefault(); // keeps the field's focus, so blur does not commit the text
+								e.preventDefault(); // keeps the focus: no blur, no commit
 								commit(o);
-							}}>{o || <i>empty</i>}</div>
+							}}
+						>
+							{o || <i>empty</i>}
+						</div>
 					))}
 				</div>
 			)}
@@ -88,29 +107,54 @@ export function Combo(props: ComboProps) {
 }
 
 function MatcherEdit(props: {
-	matcher: Matcher; typeName: string; autofocus: boolean;
-	onChange(m: Matcher): void; onRemove(): void;
+	matcher: Matcher;
+	typeName: string;
+	autofocus: boolean;
+	onChange(m: Matcher): void;
+	onRemove(): void;
 }) {
 	const { matcher: m, typeName, onChange, onRemove, autofocus } = props;
 	const [wantLabels, setWantLabels] = useState(autofocus);
 	const [wantValues, setWantValues] = useState(false);
 	const match = typeName ? { "match[]": typeName } : {};
 	const labels = useApi<string[]>(wantLabels ? `labels ${typeName}` : null, "labels", match);
-	const values = useApi<string[]>(wantValues && m.label ? `${m.label} ${typeName}` : null,
-		`label/${encodeURIComponent(m.label)}/values`, match);
+	const values = useApi<string[]>(
+		wantValues && m.label ? `${m.label} ${typeName}` : null,
+		`label/${encodeURIComponent(m.label)}/values`,
+		match,
+	);
 	return (
 		<div class="matcher">
-			<Combo value={m.label} label="Label" placeholder="label" autofocus={autofocus}
+			<Combo
+				value={m.label}
+				label="Label"
+				placeholder="label"
+				autofocus={autofocus}
 				options={(labels.answer?.data ?? []).filter((l) => !l.startsWith("__"))}
 				onFocus={() => setWantLabels(true)}
-				onCommit={(label) => onChange({ ...m, label })} />
-			<select value={m.op} aria-label="Operator"
-				onChange={(e) => onChange({ ...m, op: (e.target as HTMLSelectElement).value as MatchOp })}>
-				{MATCH_OPS.map((op) => <option key={op} value={op}>{op}</option>)}
+				onCommit={(label) => onChange({ ...m, label })}
+			/>
+			<select
+				value={m.op}
+				aria-label="Operator"
+				onChange={(e) =>
+					onChange({ ...m, op: (e.target as HTMLSelectElement).value as MatchOp })
+				}
+			>
+				{MATCH_OPS.map((op) => (
+					<option key={op} value={op}>
+						{op}
+					</option>
+				))}
 			</select>
-			<Combo value={m.value} label="Value" placeholder="value" options={values.answer?.data ?? []}
+			<Combo
+				value={m.value}
+				label="Value"
+				placeholder="value"
+				options={values.answer?.data ?? []}
 				onFocus={() => setWantValues(true)}
-				onCommit={(value) => onChange({ ...m, value })} />
+				onCommit={(value) => onChange({ ...m, value })}
+			/>
 			<button type="button" class="quiet" aria-label="Remove this matcher" onClick={onRemove}>
 				<IconX />
 			</button>
@@ -118,16 +162,28 @@ function MatcherEdit(props: {
 	);
 }
 
-function TypeSelect({ name, types, onPick }: { name: string; types: ProfileType[]; onPick(n: string): void }) {
+function TypeSelect({
+	name,
+	types,
+	onPick,
+}: {
+	name: string;
+	types: ProfileType[];
+	onPick(n: string): void;
+}) {
 	const current = resolveType(name, types);
 	const groups = new Map<string, ProfileType[]>();
 	for (const t of types) groups.set(t.name, [...(groups.get(t.name) ?? []), t]);
 	return (
-		<select class="type" value={current?.type ?? ""} aria-label="Profile type"
+		<select
+			class="type"
+			value={current?.type ?? ""}
+			aria-label="Profile type"
 			onChange={(e) => {
 				const t = types.find((x) => x.type === (e.target as HTMLSelectElement).value);
 				if (t) onPick(shortTypeName(t, types));
-			}}>
+			}}
+		>
 			{!current && <option value="">{name || "profile type"}</option>}
 			{[...groups].map(([group, members]) => (
 				<optgroup key={group} label={group}>
@@ -150,8 +206,14 @@ export function Picker({ selector, types, onChange }: PickerProps) {
 	if (!selector)
 		return (
 			<div class="picker">
-				<TypeSelect name="" types={types} onPick={(name) => onChange({ name, matchers: [] })} />
-				<span class="faint">The query is an expression; choosing a type starts a new one.</span>
+				<TypeSelect
+					name=""
+					types={types}
+					onPick={(name) => onChange({ name, matchers: [] })}
+				/>
+				<span class="faint">
+					The query is an expression; choosing a type starts a new one.
+				</span>
 			</div>
 		);
 	// A matcher without label or value stays here until it says something.
@@ -159,22 +221,36 @@ export function Picker({ selector, types, onChange }: PickerProps) {
 	const update = (next: Matcher[]) => {
 		const whole = next.filter((m) => m.label);
 		setDraft(next);
-		if (next.every((m) => m.label && m.value)
-			&& formatSelector({ ...selector, matchers: whole }) !== text)
+		if (
+			next.every((m) => m.label && m.value) &&
+			formatSelector({ ...selector, matchers: whole }) !== text
+		)
 			onChange({ ...selector, matchers: whole });
 	};
 	return (
 		<div class="picker">
-			<TypeSelect name={selector.name} types={types}
-				onPick={(name) => onChange({ ...selector, name })} />
+			<TypeSelect
+				name={selector.name}
+				types={types}
+				onPick={(name) => onChange({ ...selector, name })}
+			/>
 			{matchers.map((m, i) => (
-				<MatcherEdit key={i} matcher={m} typeName={selector.name} autofocus={!m.label}
+				<MatcherEdit
+					key={i}
+					matcher={m}
+					typeName={selector.name}
+					autofocus={!m.label}
 					onChange={(x) => update(matchers.map((y, k) => (k === i ? x : y)))}
-					onRemove={() => update(matchers.filter((_, k) => k !== i))} />
+					onRemove={() => update(matchers.filter((_, k) => k !== i))}
+				/>
 			))}
-			<button type="button" class="add"
-				onClick={() => setDraft([...matchers, { label: "", op: "=", value: "" }])}>
-				<IconPlus />Label
+			<button
+				type="button"
+				class="add"
+				onClick={() => setDraft([...matchers, { label: "", op: "=", value: "" }])}
+			>
+				<IconPlus />
+				Label
 			</button>
 		</div>
 	);

@@ -19,12 +19,22 @@ export function QueryBar({ query, label, loading, placeholder, onRun }: QueryBar
 	useEffect(() => setText(query), [query]);
 	const lines = Math.min(LINES_MAX, text.split("\n").length);
 	return (
-		<form class="query-bar" onSubmit={(e) => {
-			e.preventDefault();
-			onRun(text.trim());
-		}}>
-			<textarea ref={area} rows={lines} value={text} aria-label={label} spellcheck={false}
-				autocomplete="off" autocapitalize="off" placeholder={placeholder}
+		<form
+			class="query-bar"
+			onSubmit={(e) => {
+				e.preventDefault();
+				onRun(text.trim());
+			}}
+		>
+			<textarea
+				ref={area}
+				rows={lines}
+				value={text}
+				aria-label={label}
+				spellcheck={false}
+				autocomplete="off"
+				autocapitalize="off"
+				placeholder={placeholder}
 				title="Enter runs, Shift+Enter starts a new line"
 				onInput={(e) => setText((e.target as HTMLTextAreaElement).value)}
 				onKeyDown={(e) => {
@@ -32,7 +42,8 @@ export function QueryBar({ query, label, loading, placeholder, onRun }: QueryBar
 						e.preventDefault();
 						onRun(text.trim());
 					}
-				}} />
+				}}
+			/>
 			<button type="submit" class="primary run">
 				{loading ? <span class="spinner" /> : <IconPlay />}Run
 			</button>
@@ -45,9 +56,15 @@ export function QueryError({ error, sent }: { error: ApiError; sent: string }) {
 	const line = error.line > 0 ? sent.split("\n")[error.line - 1] : undefined;
 	return (
 		<div class="notice error" role="alert">
-			<div><b>{error.errorType.replace(/_/g, " ")}</b> {error.detail}</div>
+			<div>
+				<b>{error.errorType.replace(/_/g, " ")}</b> {error.detail}
+			</div>
 			{line !== undefined && (
-				<pre>{line}{"\n"}<b>{" ".repeat(Math.max(0, error.column - 1)) + "^"}</b></pre>
+				<pre>
+					{line}
+					{"\n"}
+					<b>{" ".repeat(Math.max(0, error.column - 1)) + "^"}</b>
+				</pre>
 			)}
 		</div>
 	);
@@ -57,8 +74,16 @@ export function Notices({ warnings, infos }: { warnings: string[]; infos: string
 	if (warnings.length + infos.length === 0) return null;
 	return (
 		<>
-			{warnings.map((w) => <div key={w} class="notice warning">{w}</div>)}
-			{infos.map((w) => <div key={w} class="notice">{w}</div>)}
+			{warnings.map((w) => (
+				<div key={w} class="notice warning">
+					{w}
+				</div>
+			))}
+			{infos.map((w) => (
+				<div key={w} class="notice">
+					{w}
+				</div>
+			))}
 		</>
 	);
 }

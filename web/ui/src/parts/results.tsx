@@ -1,24 +1,36 @@
 // What a query gave: the toolbar, and below it flame graph, table, costs or a number.
-import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
+import { useCallback, useEffect, useMemo } from "preact/hooks";
 import {
-	apiUrl, formatLabels, sameLabels, type Answer, type ProfileElement, type QueryData,
+	sameLabels,
+	type Answer,
+	type ProfileElement,
+	type QueryData,
 	type TopElement,
 } from "../lib/api";
 import { publish } from "../lib/debug";
-import { useApi, useOutside } from "../lib/hooks";
+import { useApi } from "../lib/hooks";
 import { exactPattern, tableQuery } from "../lib/query";
-import { formatPercent, formatSigned, formatValue, share } from "../lib/units";
+import type { Times } from "../lib/questions";
+import { formatValue, share } from "../lib/units";
 import { buildFlame, type Flame, type WidthMode } from "../flame/layout";
-import { compilePattern, search, type Matches } from "../flame/search";
+import { search } from "../flame/search";
 import { FlameView } from "../flame/view";
-import { IconDown, IconDownload, IconSearch, IconX } from "./icons";
 import { QueryError } from "./querybar";
+import {
+	DiffLegend,
+	DownloadMenu,
+	ElementSelect,
+	SearchBox,
+	Segmented,
+	Summary,
+	useSearch,
+} from "./toolbar";
 import { CostTable, TopTable } from "./toptable";
 
 export interface ResultsProps {
 	/** The query as asked, and when; what the table and the downloads ask again. */
 	query: string;
-	times: { time?: string; start?: string; end?: string };
+	times: Times;
 	/** Changes with every new question. */
 	asked: string;
 	answer: Answer<QueryData>;
@@ -30,138 +42,18 @@ export interface ResultsProps {
 export const NODE_LIMITS = [512, 2048, 8192, 32768, 100000];
 export const DEFAULT_NODES = 2048;
 const TABLE_ROWS = 500;
-const SEARCH_DELAY_MS = 140;
 
 type View = "both" | "flame" | "table";
-const VIEWS: [View, string][] = [["both", "Both"], ["flame", "Flame"], ["table", "Table"]];
+const VIEWS: [View, string][] = [
+	["both", "Both"],
+	["flame", "Flame"],
+	["table", "Table"],
+];
 const WIDTHS: [WidthMode, string, string][] = [
 	["both", "Base + new", "A node is as wide as its cost in both windows together"],
 	["new", "New", "A node is as wide as its cost in the new window; what vanished has no width"],
 	["base", "Base", "A node is as wide as its cost in the base window; what is new has no width"],
 ];
-
-export function Segmented<T extends string>(props: {
-	value: T; options: [T, string, string?][]; label: string; onChange(v: T): void;
-}) {
-	return (
-		<div class="segmented" role="group" aria-label={props.label}>
-			{props.options.map(([v, text, hint]) => (
-				<button key={v} type="button" title={hint} aria-pressed={v === props.value}
-					onClick={() => props.onChange(v)}>{text}</button>
-			))}
-		</div>
-	);
-}
-
-function DownloadMenu({ query, times }: Pick<ResultsProps, "query" | "times">) {
-	const [open, setOpen] = useState(false);
-	const ref = useOutside(open, () => setOpen(false));
-	const href = (format: string) => apiUrl("query", { query, ...times, format });
-	return (
-		<div class="menu" ref={ref}>
-			<button type="button" aria-expanded={open} onClick={() => setOpen(!open)}>
-				<IconDownload />Export<IconDown />
-			</button>
-			{open && (
-				<div class="popup menu-items" onClick={() => setOpen(false)}>
-					<a href={href("pprof")} download="profile.pb.gz">
-						pprof <span class="faint">for go tool pprof</span></a>
-					<a href={href("folded")} download="profile.folded.txt">
-						folded <span class="faint">one stack per line</span></a>
-					<a href={href("text")} target="_blank" rel="noreferrer">
-						text <span class="faint">as pprof -top</span></a>
-				</div>
-			)}
-		</div>
-	);
-}
-
-interface SearchState { text: string; pattern: RegExp | null; error: string }
-
-function useSearch(text: string): SearchState {
-	return useMemo(() => {
-		if (!text) return { text, pattern: null, error: "" };
-		try {
-			return { text, pattern: compilePattern(text), error: "" };
-		} catch (e) {
-			return { text, pattern: null, error: (e as Error).message.replace(/^Invalid regular expression: /, "") };
-		}
-	}, [text]);
-}
-
-function SearchBox({ text, error, matches, flame, placeholder, onChange }: {
-	text: string; error: string; matches?: Matches | null; flame?: Flame | null;
-	placeholder?: string;
-	onChange(text: string): void;
-}) {
-	const [draft, setDraft] = useState(text);
-	useEffect(() => setDraft(text), [text]);
-	useEffect(() => {
-		if (draft === text) return;
-		const id = setTimeout(() => onChange(draft), SEARCH_DELAY_MS);
-		return () => clearTimeout(id);
-	}, [draft]);
-	return (
-		<div class={error ? "search bad" : "search"}>
-			<IconSearch />
-			<input type="text" placeholder={placeholder ?? "Search functions (regexp)"} aria-label="Search"
-				spellcheck={false} value={draft} title={error}
-				onInput={(e) => setDraft((e.target as HTMLInputElement).value)}
-				onKeyDown={(e) => { if (e.key === "Escape") onChange(""); }} />
-			{draft && (
-				<button type="button" class="quiet" aria-label="Clear the search"
-					onClick={() => { setDraft(""); onChange(""); }}><IconX /></button>
-			)}
-			{error ? <span class="search-info worse">not a regexp</span>
-				: matches && flame && (
-					<span class="search-info" title={`${matches.names} functions in ${matches.nodes} nodes`}>
-						<b>{formatPercent(share(matches.total, flame.width))}</b> matched
-					</span>
-				)}
-		</div>
-	);
-}
-
-function Summary({ element, answer, flame }: {
-	element: ProfileElement; answer: Answer<QueryData>; flame: Flame | null;
-}) {
-	const { unit } = element;
-	const items: [string, string, string?][] = element.left_total !== undefined
-		? [
-			["base", formatValue(element.left_total, unit)],
-			["new", formatValue(element.right_total ?? 0, unit)],
-			["change", formatSigned(element.total, unit),
-				element.total > 0 ? "worse" : element.total < 0 ? "better" : ""],
-		]
-		: [["total", formatValue(element.total, unit)]];
-	items.push(["profiles", element.profiles.toLocaleString("en")]);
-	const hint = `${flame ? flame.count.toLocaleString("en") : 0} nodes, answered in `
-		+ `${Math.round(answer.tookMs)} ms`;
-	return (
-		<dl class="summary" title={hint}>
-			{items.map(([k, v, cls]) => <div key={k}><dt>{k}</dt><dd class={cls}>{v}</dd></div>)}
-		</dl>
-	);
-}
-
-function ElementSelect({ elements, index, onChange }: {
-	elements: { metric: Record<string, string>; total?: number; unit?: string }[];
-	index: number; onChange(i: number): void;
-}) {
-	if (elements.length < 2) return null;
-	return (
-		<select class="element" value={index} aria-label="Which result"
-			title={`${elements.length} results`}
-			onChange={(e) => onChange(Number((e.target as HTMLSelectElement).value))}>
-			{elements.map((e, i) => (
-				<option key={i} value={i}>
-					{formatLabels(e.metric, "{}")}
-					{e.total !== undefined ? ` · ${formatValue(e.total, e.unit ?? "")}` : ""}
-				</option>
-			))}
-		</select>
-	);
-}
 
 function ProfileResult(props: ResultsProps & { elements: ProfileElement[] }) {
 	const { query, times, asked, answer, loading, params, patch, elements } = props;
@@ -179,41 +71,81 @@ function ProfileResult(props: ResultsProps & { elements: ProfileElement[] }) {
 	}, [element]);
 	const diff = element.flamebearer.format === "double";
 	const matches = useMemo(
-		() => (flame && pattern ? search(flame, pattern) : null), [flame, pattern, widthMode]);
+		() => (flame && pattern ? search(flame, pattern) : null),
+		[flame, pattern, widthMode],
+	);
 	useEffect(() => {
-		publish("search", () => matches && flame && { total: matches.total, whole: flame.width,
-			share: share(matches.total, flame.width) });
+		publish(
+			"search",
+			() =>
+				matches &&
+				flame && {
+					total: matches.total,
+					whole: flame.width,
+					share: share(matches.total, flame.width),
+				},
+		);
 		return () => publish("search", null);
 	}, [matches, flame]);
 
-	const top = useApi<QueryData>(view === "flame" ? null : asked, "query",
-		{ query: tableQuery(query, TABLE_ROWS), ...times });
-	const topElements: TopElement[] = top.answer?.data.resultType === "top" ? top.answer.data.result : [];
-	const topElement = topElements.find((t) => sameLabels(t.metric, element.metric))
-		?? (topElements.length === 1 ? topElements[0] : undefined);
+	const top = useApi<QueryData>(view === "flame" ? null : asked, "query", {
+		query: tableQuery(query, TABLE_ROWS),
+		...times,
+	});
+	const topElements: TopElement[] =
+		top.answer?.data.resultType === "top" ? top.answer.data.result : [];
+	const topElement =
+		topElements.find((t) => sameLabels(t.metric, element.metric)) ??
+		(topElements.length === 1 ? topElements[0] : undefined);
 
 	const onZoom = useCallback((zoom: string) => patch({ zoom }), [patch]);
 	const onSearch = useCallback((s: string) => patch({ search: s }, true), [patch]);
-	const onPick = useCallback((name: string) => {
-		const p = exactPattern(name);
-		patch({ search: p === text ? null : p }, true);
-	}, [patch, text]);
+	const onPick = useCallback(
+		(name: string) => {
+			const p = exactPattern(name);
+			patch({ search: p === text ? null : p }, true);
+		},
+		[patch, text],
+	);
 
 	return (
 		<section class={loading ? "panel results busy" : "panel results"}>
 			<div class="toolbar">
-				<Segmented label="View" value={view} options={VIEWS}
-					onChange={(v) => patch({ view: v === "both" ? null : v })} />
-				<ElementSelect elements={elements} index={index}
-					onChange={(i) => patch({ el: i ? String(i) : null, zoom: null })} />
-				<SearchBox text={text} error={error} matches={matches} flame={flame} onChange={onSearch} />
+				<Segmented
+					label="View"
+					value={view}
+					options={VIEWS}
+					onChange={(v) => patch({ view: v === "both" ? null : v })}
+				/>
+				<ElementSelect
+					elements={elements}
+					index={index}
+					onChange={(i) => patch({ el: i ? String(i) : null, zoom: null })}
+				/>
+				<SearchBox
+					text={text}
+					error={error}
+					matches={matches}
+					flame={flame}
+					onChange={onSearch}
+				/>
 				<span class="spacer" />
 				<Summary element={element} answer={answer} flame={flame} />
-				<label class="select" title="How many nodes the server sends; smaller ones are folded">
+				<label
+					class="select"
+					title="How many nodes the server sends; smaller ones are folded"
+				>
 					<span class="faint">Nodes</span>
-					<select value={params.get("nodes") ?? String(DEFAULT_NODES)} aria-label="Node limit"
-						onChange={(e) => patch({ nodes: (e.target as HTMLSelectElement).value })}>
-						{NODE_LIMITS.map((n) => <option key={n} value={n}>{n.toLocaleString("en")}</option>)}
+					<select
+						value={params.get("nodes") ?? String(DEFAULT_NODES)}
+						aria-label="Node limit"
+						onChange={(e) => patch({ nodes: (e.target as HTMLSelectElement).value })}
+					>
+						{NODE_LIMITS.map((n) => (
+							<option key={n} value={n}>
+								{n.toLocaleString("en")}
+							</option>
+						))}
 					</select>
 				</label>
 				<DownloadMenu query={query} times={times} />
@@ -222,33 +154,54 @@ function ProfileResult(props: ResultsProps & { elements: ProfileElement[] }) {
 			<div class={`split ${view}${diff ? " is-diff" : ""}`}>
 				{view !== "flame" && (
 					<div class="split-table">
-						{top.error ? <QueryError error={top.error} sent={tableQuery(query, TABLE_ROWS)} />
-							: topElement
-								? <TopTable element={topElement} diff={diff} filter={pattern} onPick={onPick} />
-								: <div class="empty">{top.loading ? "Loading…" : "No table for this result."}</div>}
+						{top.error ? (
+							<QueryError error={top.error} sent={tableQuery(query, TABLE_ROWS)} />
+						) : topElement ? (
+							<TopTable
+								element={topElement}
+								diff={diff}
+								filter={pattern}
+								onPick={onPick}
+							/>
+						) : (
+							<div class="empty">
+								{top.loading ? "Loading…" : "No table for this result."}
+							</div>
+						)}
 					</div>
 				)}
-				{view !== "table" && flame && (element.total !== 0 || diff
-					? <FlameView flame={flame} unit={element.unit} matches={matches}
-						zoom={params.get("zoom") ?? ""} widthMode={widthMode}
-						onZoom={onZoom} onPick={onPick} tools={diff && (
-							<>
-								<DiffLegend />
-								<Segmented label="Width" value={widthMode} options={WIDTHS}
-									onChange={(v) => patch({ width: v === "both" ? null : v })} />
-							</>
-						)} />
-					: <div class="empty">The profile is empty.</div>)}
+				{view !== "table" &&
+					flame &&
+					(element.total !== 0 || diff ? (
+						<FlameView
+							flame={flame}
+							unit={element.unit}
+							matches={matches}
+							zoom={params.get("zoom") ?? ""}
+							widthMode={widthMode}
+							onZoom={onZoom}
+							onPick={onPick}
+							tools={
+								diff && (
+									<>
+										<DiffLegend />
+										<Segmented
+											label="Width"
+											value={widthMode}
+											options={WIDTHS}
+											onChange={(v) =>
+												patch({ width: v === "both" ? null : v })
+											}
+										/>
+									</>
+								)
+							}
+						/>
+					) : (
+						<div class="empty">The profile is empty.</div>
+					))}
 			</div>
 		</section>
-	);
-}
-
-function DiffLegend() {
-	return (
-		<span class="diff-legend" title="Colour: how a function's share of its window changed">
-			<span class="faint">less</span><i /><span class="faint">more</span>
-		</span>
 	);
 }
 
@@ -260,9 +213,12 @@ function TopResult({ elements, params, patch }: ResultsProps & { elements: TopEl
 	return (
 		<section class="panel results">
 			<div class="toolbar">
-				<ElementSelect elements={elements} index={index} onChange={(i) => patch({ el: String(i) })} />
-				<SearchBox text={text} error={error}
-					onChange={(s) => patch({ search: s }, true)} />
+				<ElementSelect
+					elements={elements}
+					index={index}
+					onChange={(i) => patch({ el: String(i) })}
+				/>
+				<SearchBox text={text} error={error} onChange={(s) => patch({ search: s }, true)} />
 				<span class="spacer" />
 				<span class="faint">total {formatValue(element.total, element.unit)}</span>
 			</div>
@@ -275,17 +231,29 @@ function TopResult({ elements, params, patch }: ResultsProps & { elements: TopEl
 	);
 }
 
-function CostResult({ props, children }: { props: ResultsProps; children: (p: RegExp | null) => preact.JSX.Element }) {
+function CostResult({
+	props,
+	children,
+}: {
+	props: ResultsProps;
+	children: (p: RegExp | null) => preact.JSX.Element;
+}) {
 	const { text, pattern, error } = useSearch(props.params.get("search") ?? "");
 	return (
 		<section class={props.loading ? "panel results busy" : "panel results"}>
 			<div class="toolbar">
-				<SearchBox text={text} error={error} placeholder="Filter (regexp)"
-					onChange={(s) => props.patch({ search: s }, true)} />
+				<SearchBox
+					text={text}
+					error={error}
+					placeholder="Filter (regexp)"
+					onChange={(s) => props.patch({ search: s }, true)}
+				/>
 				<span class="spacer" />
 				<span class="faint">took {Math.round(props.answer.tookMs)} ms</span>
 			</div>
-			<div class="split table"><div class="split-table">{children(pattern)}</div></div>
+			<div class="split table">
+				<div class="split-table">{children(pattern)}</div>
+			</div>
 		</section>
 	);
 }
@@ -293,23 +261,36 @@ function CostResult({ props, children }: { props: ResultsProps; children: (p: Re
 export function Results(props: ResultsProps) {
 	const { data } = props.answer;
 	const nothing = (
-		<section class="panel"><div class="empty">
-			No profiles here. Widen the time range, or loosen the label matchers.
-		</div></section>
+		<section class="panel">
+			<div class="empty">
+				No profiles here. Widen the time range, or loosen the label matchers.
+			</div>
+		</section>
 	);
 	switch (data.resultType) {
-	case "profiles":
-		return data.result.length ? <ProfileResult {...props} elements={data.result} /> : nothing;
-	case "top":
-		return data.result.length ? <TopResult {...props} elements={data.result} /> : nothing;
-	case "vector":
-		return data.result.length === 0 ? nothing : (
-			<CostResult props={props}>{(p) => <CostTable vector={data.result} filter={p} />}</CostResult>
-		);
-	case "matrix":
-		return nothing;
-	default:
-		return <section class="panel"><div class="scalar">{data.result[1]}</div></section>;
+		case "profiles":
+			return data.result.length ? (
+				<ProfileResult {...props} elements={data.result} />
+			) : (
+				nothing
+			);
+		case "top":
+			return data.result.length ? <TopResult {...props} elements={data.result} /> : nothing;
+		case "vector":
+			return data.result.length === 0 ? (
+				nothing
+			) : (
+				<CostResult props={props}>
+					{(p) => <CostTable vector={data.result} filter={p} />}
+				</CostResult>
+			);
+		case "matrix":
+			return nothing;
+		default:
+			return (
+				<section class="panel">
+					<div class="scalar">{data.result[1]}</div>
+				</section>
+			);
 	}
 }
-

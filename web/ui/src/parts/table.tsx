@@ -47,7 +47,8 @@ export function Table<Row>(props: TableProps<Row>) {
 	const sorted = useMemo(() => {
 		const key = sort.replace(/^-/, "");
 		const column = columns.find((c) => c.key === key) ?? columns[0];
-		const kept = filter && filterText ? rows.filter((r) => filter.test(filterText(r))) : rows.slice();
+		const kept =
+			filter && filterText ? rows.filter((r) => filter.test(filterText(r))) : rows.slice();
 		const sign = sort.startsWith("-") ? -1 : 1;
 		return kept.sort((a, b) => sign * compareCells(column.sort(a), column.sort(b)));
 	}, [rows, columns, sort, filter]);
@@ -73,32 +74,65 @@ export function Table<Row>(props: TableProps<Row>) {
 
 	return (
 		<div class="vtable" role="table" aria-rowcount={sorted.length}>
-			<div class="vtable-scroll" ref={box}
-				onScroll={(e) => setTop((e.target as HTMLElement).scrollTop)}>
+			<div
+				class="vtable-scroll"
+				ref={box}
+				onScroll={(e) => setTop((e.target as HTMLElement).scrollTop)}
+			>
 				<div class="vtable-head" role="row" style={{ gridTemplateColumns: template }}>
 					{columns.map((c) => (
-						<button key={c.key} type="button" role="columnheader" title={c.hint}
-							class={(c.numeric ? "num " : "") + (sort.replace(/^-/, "") === c.key ? "sorted" : "")}
-							aria-sort={sort === c.key ? "ascending" : sort === `-${c.key}` ? "descending" : "none"}
-							onClick={() => onSort(c)}>
+						<button
+							key={c.key}
+							type="button"
+							role="columnheader"
+							title={c.hint}
+							class={
+								(c.numeric ? "num " : "") +
+								(sort.replace(/^-/, "") === c.key ? "sorted" : "")
+							}
+							aria-sort={
+								sort === c.key
+									? "ascending"
+									: sort === `-${c.key}`
+										? "descending"
+										: "none"
+							}
+							onClick={() => onSort(c)}
+						>
 							{c.title}
-							<span class="arrow">{sort === c.key ? "▲" : sort === `-${c.key}` ? "▼" : ""}</span>
+							<span class="arrow">
+								{sort === c.key ? "▲" : sort === `-${c.key}` ? "▼" : ""}
+							</span>
 						</button>
 					))}
 				</div>
 				<div class="vtable-body" style={{ height: `${sorted.length * ROW_H}px` }}>
 					{sorted.slice(from, to).map((row, i) => (
-						<div key={rowKey(row)} role="row" onClick={onPick && (() => onPick(row))}
+						<div
+							key={rowKey(row)}
+							role="row"
+							onClick={onPick && (() => onPick(row))}
 							class={(onPick ? "pick " : "") + (selected?.(row) ? "selected" : "")}
-							style={{ gridTemplateColumns: template,
-								transform: `translateY(${(from + i) * ROW_H}px)` }}>
+							style={{
+								gridTemplateColumns: template,
+								transform: `translateY(${(from + i) * ROW_H}px)`,
+							}}
+						>
 							{columns.map((c) => {
 								const bar = c.bar?.(row);
 								return (
-									<div key={c.key} role="cell" class={c.numeric ? "num" : "ellipsis"}>
+									<div
+										key={c.key}
+										role="cell"
+										class={c.numeric ? "num" : "ellipsis"}
+									>
 										{bar !== undefined && bar !== 0 && (
-											<span class={bar < 0 ? "bar less" : "bar"}
-												style={{ width: `${Math.min(100, Math.abs(bar) * 100)}%` }} />
+											<span
+												class={bar < 0 ? "bar less" : "bar"}
+												style={{
+													width: `${Math.min(100, Math.abs(bar) * 100)}%`,
+												}}
+											/>
 										)}
 										{c.cell(row)}
 									</div>
@@ -107,7 +141,9 @@ export function Table<Row>(props: TableProps<Row>) {
 						</div>
 					))}
 				</div>
-				{sorted.length === 0 && <div class="empty">{props.empty ?? "Nothing matches."}</div>}
+				{sorted.length === 0 && (
+					<div class="empty">{props.empty ?? "Nothing matches."}</div>
+				)}
 			</div>
 		</div>
 	);

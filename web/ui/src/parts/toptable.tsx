@@ -32,41 +32,71 @@ const nameColumn: Column<TopRow> = {
 
 function plainColumns(unit: string): Column<TopRow>[] {
 	const value = (key: "flat" | "cum", title: string, hint: string): Column<TopRow> => ({
-		key, title, hint, numeric: true, width: "74px",
-		sort: (r) => r[key], cell: (r) => formatValue(r[key], unit),
+		key,
+		title,
+		hint,
+		numeric: true,
+		width: "74px",
+		sort: (r) => r[key],
+		cell: (r) => formatValue(r[key], unit),
 	});
-	const percent = (key: "flat_percent" | "sum_percent" | "cum_percent", title: string, hint: string,
-		bar: boolean): Column<TopRow> => ({
-		key, title, hint, numeric: true, width: "72px",
-		sort: (r) => r[key], cell: (r) => formatPercent(r[key]),
+	const percent = (
+		key: "flat_percent" | "sum_percent" | "cum_percent",
+		title: string,
+		hint: string,
+		bar: boolean,
+	): Column<TopRow> => ({
+		key,
+		title,
+		hint,
+		numeric: true,
+		width: "72px",
+		sort: (r) => r[key],
+		cell: (r) => formatPercent(r[key]),
 		...(bar ? { bar: (r: TopRow) => r[key] / 100 } : {}),
 	});
 	return [
 		nameColumn,
 		value("flat", "Flat", "Cost in the function itself"),
 		percent("flat_percent", "Flat %", "Share of the whole", true),
-		percent("sum_percent", "Sum %", "Flat % of this function and all with a larger flat cost", false),
+		percent(
+			"sum_percent",
+			"Sum %",
+			"Flat % of this function and all with a larger flat cost",
+			false,
+		),
 		value("cum", "Cum", "Cost in the function and all it calls"),
 		percent("cum_percent", "Cum %", "Share of the whole", true),
 	];
 }
 
 function diffColumns(unit: string, rows: TopRow[]): Column<TopRow>[] {
-	const largest = (key: "flat" | "cum") => rows.reduce((m, r) => Math.max(m, Math.abs(r[key])), 0) || 1;
+	const largest = (key: "flat" | "cum") =>
+		rows.reduce((m, r) => Math.max(m, Math.abs(r[key])), 0) || 1;
 	const cls = (v: number) => (v > 0 ? "worse" : v < 0 ? "better" : "faint");
 	const value = (key: "flat" | "cum", title: string, hint: string): Column<TopRow> => {
 		const most = largest(key);
 		return {
-			key, title, hint, numeric: true, width: "88px",
+			key,
+			title,
+			hint,
+			numeric: true,
+			width: "88px",
 			sort: (r) => r[key],
 			cell: (r) => <span class={cls(r[key])}>{formatSigned(r[key], unit)}</span>,
 			bar: (r) => r[key] / most,
 		};
 	};
 	const percent = (key: "flat_percent" | "cum_percent", title: string): Column<TopRow> => ({
-		key, title, hint: "The change in percent of the base's total", numeric: true, width: "84px",
+		key,
+		title,
+		hint: "The change in percent of the base's total",
+		numeric: true,
+		width: "84px",
 		sort: (r) => r[key],
-		cell: (r) => <span class={cls(r[key])}>{(r[key] > 0 ? "+" : "") + formatPercent(r[key])}</span>,
+		cell: (r) => (
+			<span class={cls(r[key])}>{(r[key] > 0 ? "+" : "") + formatPercent(r[key])}</span>
+		),
 	});
 	return [
 		nameColumn,
@@ -80,12 +110,19 @@ function diffColumns(unit: string, rows: TopRow[]): Column<TopRow>[] {
 export function TopTable({ element, diff, filter, onPick }: TopTableProps) {
 	const columns = useMemo(
 		() => (diff ? diffColumns(element.unit, element.rows) : plainColumns(element.unit)),
-		[element, diff]);
+		[element, diff],
+	);
 	return (
-		<Table columns={columns} rows={element.rows} rowKey={(r) => r.function}
-			initialSort="-flat" filter={filter} filterText={(r) => r.function}
+		<Table
+			columns={columns}
+			rows={element.rows}
+			rowKey={(r) => r.function}
+			initialSort="-flat"
+			filter={filter}
+			filterText={(r) => r.function}
 			onPick={(r) => onPick(r.function)}
-			empty={element.rows.length ? "No function matches the search." : "No samples."} />
+			empty={element.rows.length ? "No function matches the search." : "No samples."}
+		/>
 	);
 }
 
@@ -97,15 +134,22 @@ function grouped(value: string): string {
 /** An instant vector: a column per label, and the value. */
 export function CostTable({ vector, filter }: { vector: VectorElement[]; filter: RegExp | null }) {
 	const columns = useMemo(() => {
-		const labels = [...new Set(vector.flatMap((v) => Object.keys(v.metric)))].sort((a, b) =>
-			Number(b === "function") - Number(a === "function") || a.localeCompare(b));
+		const labels = [...new Set(vector.flatMap((v) => Object.keys(v.metric)))].sort(
+			(a, b) => Number(b === "function") - Number(a === "function") || a.localeCompare(b),
+		);
 		const out: Column<VectorElement>[] = labels.map((l) => ({
-			key: l, title: l, sort: (v) => v.metric[l] ?? "",
+			key: l,
+			title: l,
+			sort: (v) => v.metric[l] ?? "",
 			cell: (v) => <FunctionName name={v.metric[l] ?? ""} />,
 		}));
-		const largest = vector.reduce((m, v) => Math.max(m, Math.abs(Number(v.value[1]) || 0)), 0) || 1;
+		const largest =
+			vector.reduce((m, v) => Math.max(m, Math.abs(Number(v.value[1]) || 0)), 0) || 1;
 		out.push({
-			key: "\0value", title: "Value", numeric: true, width: "180px",
+			key: "\0value",
+			title: "Value",
+			numeric: true,
+			width: "180px",
 			sort: (v) => Number(v.value[1]),
 			cell: (v) => grouped(v.value[1]),
 			bar: (v) => Number(v.value[1]) / largest,
@@ -113,8 +157,14 @@ export function CostTable({ vector, filter }: { vector: VectorElement[]; filter:
 		return out;
 	}, [vector]);
 	return (
-		<Table columns={columns} rows={vector} rowKey={(v) => JSON.stringify(v.metric)}
-			initialSort={"-\0value"} filter={filter}
-			filterText={(v) => Object.values(v.metric).join(" ")} empty="No costs." />
+		<Table
+			columns={columns}
+			rows={vector}
+			rowKey={(v) => JSON.stringify(v.metric)}
+			initialSort={"-\0value"}
+			filter={filter}
+			filterText={(v) => Object.values(v.metric).join(" ")}
+			empty="No costs."
+		/>
 	);
 }

@@ -1,0 +1,226 @@
+// The parts of the toolbar above a result: which view, which element, search, export.
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { apiUrl, formatLabels, type Answer, type ProfileElement, type QueryData } from "../lib/api";
+import { useOutside } from "../lib/hooks";
+import type { Times } from "../lib/questions";
+import { formatPercent, formatSigned, formatValue, share } from "../lib/units";
+import type { Flame } from "../flame/layout";
+import { compilePattern, type Matches } from "../flame/search";
+import { IconDown, IconDownload, IconSearch, IconX } from "./icons";
+
+const SEARCH_DELAY_MS = 140;
+
+export function Segmented<T extends string>(props: {
+	value: T;
+	options: [T, string, string?][];
+	label: string;
+	onChange(v: T): void;
+}) {
+	return (
+		<div class="segmented" role="group" aria-label={props.label}>
+			{props.options.map(([v, text, hint]) => (
+				<button
+					key={v}
+					type="button"
+					title={hint}
+					aria-pressed={v === props.value}
+					onClick={() => props.onChange(v)}
+				>
+					{text}
+				</button>
+			))}
+		</div>
+	);
+}
+
+export function DownloadMenu({ query, times }: { query: string; times: Times }) {
+	const [open, setOpen] = useState(false);
+	const ref = useOutside(open, () => setOpen(false));
+	const href = (format: string) => apiUrl("query", { query, ...times, format });
+	return (
+		<div class="menu" ref={ref}>
+			<button type="button" aria-expanded={open} onClick={() => setOpen(!open)}>
+				<IconDownload />
+				Export
+				<IconDown />
+			</button>
+			{open && (
+				<div class="popup menu-items" onClick={() => setOpen(false)}>
+					<a href={href("pprof")} download="profile.pb.gz">
+						pprof <span class="faint">for go tool pprof</span>
+					</a>
+					<a href={href("folded")} download="profile.folded.txt">
+						folded <span class="faint">one stack per line</span>
+					</a>
+					<a href={href("text")} target="_blank" rel="noreferrer">
+						text <span class="faint">as pprof -top</span>
+					</a>
+				</div>
+			)}
+		</div>
+	);
+}
+
+interface SearchState {
+	text: string;
+	pattern: RegExp | null;
+	error: string;
+}
+
+export function useSearch(text: string): SearchState {
+	return useMemo(() => {
+		if (!text) return { text, pattern: null, error: "" };
+		try {
+			return { text, pattern: compilePattern(text), error: "" };
+		} catch (e) {
+			return {
+				text,
+				pattern: null,
+				error: (e as Error).message.replace(/^Invalid regular expression: /, ""),
+			};
+		}
+	}, [text]);
+}
+
+export function SearchBox({
+	text,
+	error,
+	matches,
+	flame,
+	placeholder,
+	onChange,
+}: {
+	text: string;
+	error: string;
+	matches?: Matches | null;
+	flame?: Flame | null;
+	placeholder?: string;
+	onChange(text: string): void;
+}) {
+	const [draft, setDraft] = useState(text);
+	useEffect(() => setDraft(text), [text]);
+	useEffect(() => {
+		if (draft === text) return;
+		const id = setTimeout(() => onChange(draft), SEARCH_DELAY_MS);
+		return () => clearTimeout(id);
+	}, [draft]);
+	return (
+		<div class={error ? "search bad" : "search"}>
+			<IconSearch />
+			<input
+				type="text"
+				placeholder={placeholder ?? "Search functions (regexp)"}
+				aria-label="Search"
+				spellcheck={false}
+				value={draft}
+				title={error}
+				onInput={(e) => setDraft((e.target as HTMLInputElement).value)}
+				onKeyDown={(e) => {
+					if (e.key === "Escape") onChange("");
+				}}
+			/>
+			{draft && (
+				<button
+					type="button"
+					class="quiet"
+					aria-label="Clear the search"
+					onClick={() => {
+						setDraft("");
+						onChange("");
+					}}
+				>
+					<IconX />
+				</button>
+			)}
+			{error ? (
+				<span class="search-info worse">not a regexp</span>
+			) : (
+				matches &&
+				flame && (
+					<span
+						class="search-info"
+						title={`${matches.names} functions in ${matches.nodes} nodes`}
+					>
+						<b>{formatPercent(share(matches.total, flame.width))}</b> matched
+					</span>
+				)
+			)}
+		</div>
+	);
+}
+
+export function Summary({
+	element,
+	answer,
+	flame,
+}: {
+	element: ProfileElement;
+	answer: Answer<QueryData>;
+	flame: Flame | null;
+}) {
+	const { unit } = element;
+	const items: [string, string, string?][] =
+		element.left_total !== undefined
+			? [
+					["base", formatValue(element.left_total, unit)],
+					["new", formatValue(element.right_total ?? 0, unit)],
+					[
+						"change",
+						formatSigned(element.total, unit),
+						element.total > 0 ? "worse" : element.total < 0 ? "better" : "",
+					],
+				]
+			: [["total", formatValue(element.total, unit)]];
+	items.push(["profiles", element.profiles.toLocaleString("en")]);
+	const hint =
+		`${flame ? flame.count.toLocaleString("en") : 0} nodes, answered in ` +
+		`${Math.round(answer.tookMs)} ms`;
+	return (
+		<dl class="summary" title={hint}>
+			{items.map(([k, v, cls]) => (
+				<div key={k}>
+					<dt>{k}</dt>
+					<dd class={cls}>{v}</dd>
+				</div>
+			))}
+		</dl>
+	);
+}
+
+export function ElementSelect({
+	elements,
+	index,
+	onChange,
+}: {
+	elements: { metric: Record<string, string>; total?: number; unit?: string }[];
+	index: number;
+	onChange(i: number): void;
+}) {
+	if (elements.length < 2) return null;
+	return (
+		<select
+			class="element"
+			value={index}
+			aria-label="Which result"
+			title={`${elements.length} results`}
+			onChange={(e) => onChange(Number((e.target as HTMLSelectElement).value))}
+		>
+			{elements.map((e, i) => (
+				<option key={i} value={i}>
+					{formatLabels(e.metric, "{}")}
+					{e.total !== undefined ? ` · ${formatValue(e.total, e.unit ?? "")}` : ""}
+				</option>
+			))}
+		</select>
+	);
+}
+
+export function DiffLegend() {
+	return (
+		<span class="diff-legend" title="Colour: how a function's share of its window changed">
+			<span class="faint">less</span>
+			<i />
+			<span class="faint">more</span>
+		</span>
+	);
+}
