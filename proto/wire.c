@@ -1,20 +1,37 @@
 #include "proto/wire.h"
 
-wire_pos wire_varint_slow(wire_pos at, wire_pos end, uint64_t *out)
+/*
+ * Up to eight bytes at once, without a branch on how many: the first byte without its high bit ends the
+ * varint; what stands behind it is masked off, and the groups of seven bits move together pairwise.
+ */
+static struct wire_number varint_of_word(wire_pos at, uint64_t w, uint64_t stop)
 {
-	uint64_t v = 0;
+	at += ((unsigned)__builtin_ctzll(stop) >> 3) + 1;
+	w &= (stop ^ (stop - 1)) & ~WIRE_HIGH_BITS;
+	w = (w & UINT64_C(0x007f007f007f007f)) | (w & UINT64_C(0x7f007f007f007f00)) >> 1;
+	w = (w & UINT64_C(0x00003fff00003fff)) | (w & UINT64_C(0x3fff00003fff0000)) >> 2;
+	w = (w & UINT64_C(0x000000000fffffff)) | (w & UINT64_C(0x0fffffff00000000)) >> 4;
+	return (struct wire_number){ at, w };
+}
+
+struct wire_number wire_varint_slow(wire_pos at, wire_pos end)
+{
+	uint64_t v = 0, w, stop;
 	unsigned shift;
 
+	if (end - at >= 8) {
+		w = wire_word(at);
+		if ((stop = ~w & WIRE_HIGH_BITS))
+			return varint_of_word(at, w, stop);
+	}
 	for (shift = 0; shift < 70 && at < end; shift += 7) {
 		unsigned char byte = *at++;
 
 		v |= (uint64_t)(byte & 0x7f) << shift;
-		if (byte < 0x80) {
-			*out = v;
-			return at;
-		}
+		if (byte < 0x80)
+			return (struct wire_number){ at, v };
 	}
-	return NULL;
+	return (struct wire_number){ NULL, 0 };
 }
 
 wire_pos wire_skip(uint64_t tag, wire_pos at, wire_pos end)
@@ -43,14 +60,10 @@ wire_pos wire_skip(uint64_t tag, wire_pos at, wire_pos end)
 /* Eight bytes at a time: a byte without its high bit ends a varint. */
 size_t wire_count_varints(wire_pos at, size_t len)
 {
-	const uint64_t high = UINT64_C(0x8080808080808080);
 	size_t n = 0;
-	uint64_t word;
 
-	for (; len >= 8; at += 8, len -= 8) {
-		memcpy(&word, at, 8);
-		n += ((~word & high) >> 7) * UINT64_C(0x0101010101010101) >> 56;
-	}
+	for (; len >= 8; at += 8, len -= 8)
+		n += ((~wire_word(at) & WIRE_HIGH_BITS) >> 7) * UINT64_C(0x0101010101010101) >> 56;
 	for (; len; at++, len--)
 		n += *at < 0x80;
 	return n;

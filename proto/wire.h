@@ -10,6 +10,8 @@
 #ifndef PROTO_WIRE_H
 #define PROTO_WIRE_H
 
+#include <endian.h>
+
 #include "base/err.h"
 #include "base/str.h"
 
@@ -17,17 +19,41 @@ enum wire_type { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2, WIRE_FIXED32
 
 #define WIRE_TAG(number, type) ((uint64_t)(number) << 3 | (type))
 
+#define WIRE_HIGH_BITS UINT64_C(0x8080808080808080) /* of a word's bytes: the varint goes on */
+
 typedef const unsigned char *wire_pos;
 
-wire_pos wire_varint_slow(wire_pos at, wire_pos end, uint64_t *out);
+/* Eight bytes, the first one lowest. */
+static inline uint64_t wire_word(wire_pos at)
+{
+	uint64_t w;
+
+	memcpy(&w, at, 8);
+	return le64toh(w);
+}
+
+/* By value, so that a caller's number can live in a register. */
+struct wire_number {
+	wire_pos at;
+	uint64_t v;
+};
+struct wire_number wire_varint_slow(wire_pos at, wire_pos end);
 
 static inline wire_pos wire_varint(wire_pos at, wire_pos end, uint64_t *out)
 {
+	struct wire_number slow;
+
 	if (__builtin_expect(at < end && *at < 0x80, 1)) {
 		*out = *at;
 		return at + 1;
 	}
-	return wire_varint_slow(at, end, out);
+	if (__builtin_expect(end - at >= 2 && at[1] < 0x80, 1)) {
+		*out = (at[0] & 0x7fu) | (uint64_t)at[1] << 7;
+		return at + 2;
+	}
+	slow = wire_varint_slow(at, end);
+	*out = slow.v;
+	return slow.at;
 }
 
 /* A length and that many bytes: *len, and the position of the first of them. */

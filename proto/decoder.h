@@ -1,0 +1,87 @@
+/*
+ * What the files of the decoder share: one decoding under way. Private to proto/pprof_*.c.
+ */
+#ifndef PROTO_DECODER_H
+#define PROTO_DECODER_H
+
+#include "proto/id_table.h"
+#include "proto/pprof.h"
+#include "proto/wire.h"
+
+enum profile_field {
+	F_SAMPLE_TYPE = 1,
+	F_SAMPLE,
+	F_MAPPING,
+	F_LOCATION,
+	F_FUNCTION, /* up to here: messages */
+	F_STRING_TABLE,
+	F_DROP_FRAMES,
+	F_KEEP_FRAMES,
+	F_TIME_NANOS,
+	F_DURATION_NANOS,
+	F_PERIOD_TYPE,
+	F_PERIOD,
+	F_COMMENT,
+	F_DEFAULT_SAMPLE_TYPE,
+	F_DOC_URL,
+	F_END
+};
+
+/* Where a message stands in the body. */
+struct span {
+	uint32_t at, len;
+};
+
+/* An array that grows: how many items there is room for, how many at first and at most. */
+struct growth {
+	const char *what; /* "lines", for the error at the limit */
+	size_t size;      /* of an item */
+	uint32_t cap, first, max;
+};
+
+struct decoder {
+	struct arena *a;
+	const struct pprof_limits *limits;
+	struct pprof *p;
+	struct str raw;
+	struct err *err;
+	enum err_code rc; /* of a failed decoder_grow */
+	struct span *spans[F_FUNCTION + 1]; /* by profile_field */
+	uint32_t spans_n[F_FUNCTION + 1];
+	struct growth spans_growth[F_FUNCTION + 1];
+	struct growth strings, comments, lines, labels, location_ids;
+	uint64_t sample_bytes; /* of all samples */
+	struct id_table mappings, functions, locations;
+	/* Given twice, the last counts and only that one is checked, so not before the end. */
+	uint64_t drop_frames, keep_frames, default_sample_type, doc_url, period_type, period_unit;
+};
+
+/* The failures all parts have: the wire's, the arena's, a string's number. i: PPROF_NONE for none. */
+enum err_code decoder_wire_fail(struct decoder *d);
+enum err_code decoder_no_memory(struct decoder *d);
+enum err_code decoder_bad_string(struct decoder *d, uint64_t index, const char *kind, uint32_t i,
+	const char *field);
+
+/*
+ * A larger copy of an array of n items, or NULL, with d->rc set: no memory, or the limit is reached. The old
+ * array stays in the arena until that is released.
+ */
+void *decoder_grow(struct decoder *d, const void *old, uint32_t n, struct growth *g);
+
+/* A tag that is none of a message's: a known field of a wrong type gives NULL, anything else is skipped. */
+static inline wire_pos decoder_skip(uint64_t tag, unsigned known_fields, wire_pos at, wire_pos end)
+{
+	uint64_t number = tag >> 3;
+
+	return number && number <= known_fields ? NULL : wire_skip(tag, at, end);
+}
+
+/* A ValueType's two strings, not yet checked. */
+MUST_CHECK enum err_code decoder_type(struct decoder *d, wire_pos at, wire_pos end, uint64_t *type,
+	uint64_t *unit);
+/* Sample types, mappings, functions, locations. */
+MUST_CHECK enum err_code decoder_tables(struct decoder *d);
+/* Samples, once all that they refer to is there. */
+MUST_CHECK enum err_code decoder_samples(struct decoder *d);
+
+#endif

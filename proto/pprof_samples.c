@@ -1,0 +1,232 @@
+/*
+ * Decoding samples: location ids, values and labels, one sample after the other.
+ */
+#include <inttypes.h>
+
+#include "proto/decoder.h"
+
+/*
+ * A label is a string where str is not 0, whatever stands beside it; else a number, unless all is 0: then
+ * it is none. What is kept has one of the two.
+ */
+static enum err_code decode_label(struct decoder *d, uint32_t sample, wire_pos at, wire_pos end)
+{
+	uint64_t tag, key = 0, str = 0, num = 0, num_unit = 0;
+	struct pprof *p = d->p;
+
+	while (at < end) {
+		if (!(at = wire_varint(at, end, &tag)))
+			return decoder_wire_fail(d);
+		switch (tag) {
+		case WIRE_TAG(1, WIRE_VARINT):
+			at = wire_varint(at, end, &key);
+			break;
+		case WIRE_TAG(2, WIRE_VARINT):
+			at = wire_varint(at, end, &str);
+			break;
+		case WIRE_TAG(3, WIRE_VARINT):
+			at = wire_varint(at, end, &num);
+			break;
+		case WIRE_TAG(4, WIRE_VARINT):
+			at = wire_varint(at, end, &num_unit);
+			break;
+		default:
+			at = decoder_skip(tag, 4, at, end);
+		}
+		if (!at)
+			return decoder_wire_fail(d);
+	}
+	if (str)
+		num = num_unit = 0;
+	if (key >= d->p->strings_n)
+		return decoder_bad_string(d, key, "sample", sample, "label.key");
+	if (str >= d->p->strings_n)
+		return decoder_bad_string(d, str, "sample", sample, "label.str");
+	if (num_unit >= d->p->strings_n)
+		return decoder_bad_string(d, num_unit, "sample", sample, "label.num_unit");
+	if (!str && !num && !num_unit)
+		return ERR_OK;
+	if (p->labels_n == d->labels.cap && !(p->labels = decoder_grow(d, p->labels, p->labels_n, &d->labels)))
+		return d->rc;
+	p->labels[p->labels_n++] = (struct pprof_label){ (uint32_t)key, (uint32_t)str, (uint32_t)num_unit,
+		(int64_t)num };
+	return ERR_OK;
+}
+
+/* `at` counts through all samples. */
+static enum err_code bad_location_id(struct decoder *d, uint32_t sample, uint32_t at, uint64_t id)
+{
+	return err_set(d->err, ERR_INVALID,
+		"sample[%" PRIu32 "].location_id[%" PRIu32 "]: no location has id %" PRIu64, sample,
+		at - d->p->samples[sample].location_first, id);
+}
+
+/* Room for the varints of some bytes. They are counted only where a bound on them does not fit. */
+static enum err_code reserve_location_ids(struct decoder *d, wire_pos at, size_t len)
+{
+	struct growth *g = &d->location_ids;
+	struct pprof *p = d->p;
+
+	if (len > g->cap - p->location_ids_n)
+		len = wire_count_varints(at, len);
+	while (len > g->cap - p->location_ids_n)
+		if (!(p->location_ids = decoder_grow(d, p->location_ids, p->location_ids_n, g)))
+			return d->rc;
+	return ERR_OK;
+}
+
+/*
+ * Location ids are a good part of a CPU profile's bytes, one or two bytes each in no order that a branch
+ * predictor could learn. So four at once, from a word of eight bytes: where no two bytes in a row go on, at
+ * least four varints end in it, and the places where they end give all four without a branch.
+ * For ids in order: out gets id - 1; *worst the largest of these, for 0 too, as it wraps.
+ */
+static uint32_t *decode_words(wire_pos *pos, wire_pos end, uint32_t *out, uint32_t *worst)
+{
+	const uint64_t high = UINT64_C(0x8080808080808080);
+	uint32_t max = 0;
+	wire_pos at = *pos;
+
+	for (; end - at >= 8; out += 4) {
+		unsigned from = 0;
+		uint64_t w, more, stop;
+
+		memcpy(&w, at, 8);
+		more = w & high;
+		if (more & more << 8)
+			break;
+		stop = more ^ high;
+		for (int i = 0; i < 4; i++) {
+			unsigned to = (unsigned)__builtin_ctzll(stop) + 1;
+			uint64_t x = w << (64 - to) >> (64 - to + from);
+
+			out[i] = (uint32_t)((x & 0x7f) | (x >> 1 & 0x3f80)) - 1;
+			max = out[i] > max ? out[i] : max;
+			from = to;
+			stop &= stop - 1;
+		}
+		at += from / 8;
+	}
+	*pos = at;
+	*worst = max > *worst ? max : *worst;
+	return out;
+}
+
+static enum err_code decode_location_ids(struct decoder *d, uint32_t sample, wire_pos at, wire_pos end)
+{
+	uint32_t *ids, *out, n = d->p->location_ids_n, worst = 0, index;
+	enum err_code rc;
+	uint64_t id;
+
+	if ((rc = reserve_location_ids(d, at, (size_t)(end - at))))
+		return rc;
+	ids = d->p->location_ids;
+	out = ids + n;
+	while (at < end) {
+		if (d->locations.in_order)
+			out = decode_words(&at, end, out, &worst);
+		if (at == end)
+			break;
+		if (!(at = wire_varint(at, end, &id)))
+			return decoder_wire_fail(d);
+		if ((index = id_table_find(&d->locations, id)) == PPROF_NONE)
+			return bad_location_id(d, sample, (uint32_t)(out - ids), id);
+		*out++ = index;
+	}
+	d->p->location_ids_n = (uint32_t)(out - ids);
+	if (worst < d->p->locations_n)
+		return ERR_OK;
+	for (; n < d->p->location_ids_n; n++)
+		if (ids[n] >= d->p->locations_n)
+			return bad_location_id(d, sample, n, ids[n] + 1);
+	return ERR_OK;
+}
+
+static enum err_code decode_sample(struct decoder *d, struct span span, uint32_t i)
+{
+	struct pprof *p = d->p;
+	struct pprof_sample *s = &p->samples[i];
+	wire_pos at = (wire_pos)d->raw.ptr + span.at, end = at + span.len, begin;
+	int64_t *row = p->values + (size_t)i * p->types_n;
+	uint32_t values = 0, types_n = p->types_n;
+	enum err_code rc = ERR_OK;
+	uint64_t tag, v;
+	size_t len;
+
+	*s = (struct pprof_sample){ .location_first = p->location_ids_n, .label_first = p->labels_n };
+	while (at < end) {
+		if (!(at = wire_varint(at, end, &tag)))
+			return decoder_wire_fail(d);
+		begin = at;
+		if ((tag & 7) == WIRE_BYTES) { /* messages, and numbers packed */
+			if (!(begin = wire_bytes(at, end, &len)))
+				return decoder_wire_fail(d);
+			at = begin + len;
+			if (tag >> 3 == 1) {
+				rc = decode_location_ids(d, i, begin, at);
+			} else if (tag >> 3 == 3) {
+				rc = decode_label(d, i, begin, at);
+			} else if (tag >> 3 == 2) {
+				for (; begin < at; values++) {
+					if (!(begin = wire_varint(begin, at, &v)))
+						return decoder_wire_fail(d);
+					if (values < types_n)
+						row[values] = (int64_t)v;
+				}
+			}
+			if (rc)
+				return rc;
+		} else if (tag == WIRE_TAG(1, WIRE_VARINT) || tag == WIRE_TAG(2, WIRE_VARINT)) {
+			if (!(at = wire_varint(at, end, &v)))
+				return decoder_wire_fail(d);
+			if (tag >> 3 == 2) {
+				if (values < types_n)
+					row[values] = (int64_t)v;
+				values++;
+			} else if ((rc = decode_location_ids(d, i, begin, at))) {
+				return rc;
+			}
+		} else if (!(at = decoder_skip(tag, 3, at, end))) {
+			return decoder_wire_fail(d);
+		}
+	}
+	s->location_n = p->location_ids_n - s->location_first;
+	s->label_n = p->labels_n - s->label_first;
+	if (values != p->types_n)
+		return err_set(d->err, ERR_INVALID,
+			"sample[%" PRIu32 "].value: %" PRIu32 " values for %" PRIu32 " sample types", i, values,
+			p->types_n);
+	if (s->location_n > d->limits->stack_depth_max)
+		return err_set(d->err, ERR_LIMIT, "sample[%" PRIu32 "] has %" PRIu32 " frames, limit %" PRIu32,
+			i, s->location_n, d->limits->stack_depth_max);
+	return ERR_OK;
+}
+
+/*
+ * Values are bounded by what samples can hold as well as by samples x types: each sample before the one under
+ * way had all its values, of at least a byte each, so no row is written beyond either.
+ */
+enum err_code decoder_samples(struct decoder *d)
+{
+	struct pprof *p = d->p;
+	uint64_t values;
+	enum err_code rc;
+	uint32_t i;
+
+	p->samples_n = d->spans_n[F_SAMPLE];
+	if (p->samples_n && !p->types_n)
+		return err_set(d->err, ERR_INVALID, "sample_type is missing");
+	values = (uint64_t)p->samples_n * p->types_n;
+	if (values > d->sample_bytes)
+		values = d->sample_bytes;
+	d->labels.first = p->samples_n + 16; /* taken when the first label comes */
+	d->location_ids.first = (uint32_t)(d->sample_bytes / 3 + 16);
+	p->samples = arena_alloc_raw(d->a, p->samples_n, sizeof(*p->samples));
+	p->values = arena_alloc_raw(d->a, values, sizeof(*p->values));
+	if (!p->samples || !p->values)
+		return decoder_no_memory(d);
+	for (i = 0; i < p->samples_n; i++)
+		if ((rc = decode_sample(d, d->spans[F_SAMPLE][i], i)))
+			return rc;
+	return ERR_OK;
+}

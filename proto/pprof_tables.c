@@ -1,0 +1,240 @@
+/*
+ * Decoding the tables: sample types, mappings, functions, locations with their lines.
+ */
+#include <inttypes.h>
+
+#include "proto/decoder.h"
+
+enum err_code decoder_type(struct decoder *d, wire_pos at, wire_pos end, uint64_t *type, uint64_t *unit)
+{
+	uint64_t tag, v[3] = { 0 };
+
+	while (at < end) {
+		if (!(at = wire_varint(at, end, &tag)))
+			return decoder_wire_fail(d);
+		if (tag == WIRE_TAG(1, WIRE_VARINT) || tag == WIRE_TAG(2, WIRE_VARINT))
+			at = wire_varint(at, end, &v[tag >> 3]);
+		else
+			at = decoder_skip(tag, 2, at, end);
+		if (!at)
+			return decoder_wire_fail(d);
+	}
+	*type = v[1];
+	*unit = v[2];
+	return ERR_OK;
+}
+
+static enum err_code decode_sample_type(struct decoder *d, wire_pos at, wire_pos end, uint32_t i)
+{
+	uint64_t type, unit;
+	enum err_code rc;
+
+	if ((rc = decoder_type(d, at, end, &type, &unit)))
+		return rc;
+	if (type >= d->p->strings_n)
+		return decoder_bad_string(d, type, "sample_type", i, "type");
+	if (unit >= d->p->strings_n)
+		return decoder_bad_string(d, unit, "sample_type", i, "unit");
+	d->p->types[i] = (struct pprof_type){ (uint32_t)type, (uint32_t)unit };
+	return ERR_OK;
+}
+
+static enum err_code decode_mapping(struct decoder *d, wire_pos at, wire_pos end, uint32_t i, uint64_t *id)
+{
+	uint64_t tag, f[11] = { 0 }; /* all its fields are numbers: by field number */
+
+	while (at < end) {
+		if (!(at = wire_varint(at, end, &tag)))
+			return decoder_wire_fail(d);
+		if ((tag & 7) == WIRE_VARINT && tag >> 3 >= 1 && tag >> 3 <= 10)
+			at = wire_varint(at, end, &f[tag >> 3]);
+		else
+			at = decoder_skip(tag, 10, at, end);
+		if (!at)
+			return decoder_wire_fail(d);
+	}
+	if (f[5] >= d->p->strings_n)
+		return decoder_bad_string(d, f[5], "mapping", i, "filename");
+	if (f[6] >= d->p->strings_n)
+		return decoder_bad_string(d, f[6], "mapping", i, "build_id");
+	*id = f[1];
+	d->p->mappings[i] = (struct pprof_mapping){
+		.start = f[2],
+		.limit = f[3],
+		.offset = f[4],
+		.filename = (uint32_t)f[5],
+		.build_id = (uint32_t)f[6],
+		.has_functions = f[7],
+		.has_filenames = f[8],
+		.has_line_numbers = f[9],
+		.has_inline_frames = f[10],
+	};
+	return ERR_OK;
+}
+
+static enum err_code decode_function(struct decoder *d, wire_pos at, wire_pos end, uint32_t i, uint64_t *id)
+{
+	uint64_t tag, own_id = 0, name = 0, system_name = 0, filename = 0, start_line = 0;
+
+	while (at < end) {
+		if (!(at = wire_varint(at, end, &tag)))
+			return decoder_wire_fail(d);
+		switch (tag) {
+		case WIRE_TAG(1, WIRE_VARINT):
+			at = wire_varint(at, end, &own_id);
+			break;
+		case WIRE_TAG(2, WIRE_VARINT):
+			at = wire_varint(at, end, &name);
+			break;
+		case WIRE_TAG(3, WIRE_VARINT):
+			at = wire_varint(at, end, &system_name);
+			break;
+		case WIRE_TAG(4, WIRE_VARINT):
+			at = wire_varint(at, end, &filename);
+			break;
+		case WIRE_TAG(5, WIRE_VARINT):
+			at = wire_varint(at, end, &start_line);
+			break;
+		default:
+			at = decoder_skip(tag, 5, at, end);
+		}
+		if (!at)
+			return decoder_wire_fail(d);
+	}
+	if (name >= d->p->strings_n)
+		return decoder_bad_string(d, name, "function", i, "name");
+	if (system_name >= d->p->strings_n)
+		return decoder_bad_string(d, system_name, "function", i, "system_name");
+	if (filename >= d->p->strings_n)
+		return decoder_bad_string(d, filename, "function", i, "filename");
+	*id = own_id;
+	d->p->functions[i] = (struct pprof_function){ (uint32_t)name, (uint32_t)system_name, (uint32_t)filename,
+		(int64_t)start_line };
+	return ERR_OK;
+}
+
+static enum err_code decode_line(struct decoder *d, wire_pos at, wire_pos end, uint32_t location,
+	uint32_t line_first)
+{
+	uint64_t tag, function = 0, line = 0, column = 0;
+	struct pprof *p = d->p;
+	uint32_t index;
+
+	while (at < end) {
+		if (!(at = wire_varint(at, end, &tag)))
+			return decoder_wire_fail(d);
+		if (tag == WIRE_TAG(1, WIRE_VARINT))
+			at = wire_varint(at, end, &function);
+		else if (tag == WIRE_TAG(2, WIRE_VARINT))
+			at = wire_varint(at, end, &line);
+		else if (tag == WIRE_TAG(3, WIRE_VARINT))
+			at = wire_varint(at, end, &column);
+		else
+			at = decoder_skip(tag, 3, at, end);
+		if (!at)
+			return decoder_wire_fail(d);
+	}
+	if ((index = id_table_find(&d->functions, function)) == PPROF_NONE)
+		return err_set(d->err, ERR_INVALID,
+			"location[%" PRIu32 "].line[%" PRIu32 "].function_id: no function has id %" PRIu64,
+			location, p->lines_n - line_first, function);
+	if (p->lines_n == d->lines.cap && !(p->lines = decoder_grow(d, p->lines, p->lines_n, &d->lines)))
+		return d->rc;
+	p->lines[p->lines_n++] = (struct pprof_line){ index, (int64_t)line, (int64_t)column };
+	return ERR_OK;
+}
+
+static enum err_code decode_location(struct decoder *d, wire_pos at, wire_pos end, uint32_t i, uint64_t *id)
+{
+	uint64_t tag, own_id = 0, mapping = 0, address = 0, is_folded = 0;
+	uint32_t line_first = d->p->lines_n;
+	enum err_code rc;
+	size_t len;
+
+	while (at < end) {
+		if (!(at = wire_varint(at, end, &tag)))
+			return decoder_wire_fail(d);
+		switch (tag) {
+		case WIRE_TAG(1, WIRE_VARINT):
+			at = wire_varint(at, end, &own_id);
+			break;
+		case WIRE_TAG(2, WIRE_VARINT):
+			at = wire_varint(at, end, &mapping);
+			break;
+		case WIRE_TAG(3, WIRE_VARINT):
+			at = wire_varint(at, end, &address);
+			break;
+		case WIRE_TAG(4, WIRE_BYTES):
+			if (!(at = wire_bytes(at, end, &len)))
+				return decoder_wire_fail(d);
+			if ((rc = decode_line(d, at, at + len, i, line_first)))
+				return rc;
+			at += len;
+			break;
+		case WIRE_TAG(5, WIRE_VARINT):
+			at = wire_varint(at, end, &is_folded);
+			break;
+		default:
+			at = decoder_skip(tag, 5, at, end);
+		}
+		if (!at)
+			return decoder_wire_fail(d);
+	}
+	*id = own_id;
+	d->p->locations[i] = (struct pprof_location){ address, id_table_find(&d->mappings, mapping),
+		line_first, d->p->lines_n - line_first, is_folded != 0 };
+	return ERR_OK;
+}
+
+typedef enum err_code (*decode_fn)(struct decoder *d, wire_pos at, wire_pos end, uint32_t i, uint64_t *id);
+
+/* All messages of a kind, and the table of their ids. */
+static inline enum err_code decode_all(struct decoder *d, enum profile_field field, const char *kind,
+	decode_fn decode, struct id_table *table)
+{
+	const struct span *spans = d->spans[field];
+	uint32_t n = d->spans_n[field], i;
+	uint64_t *ids = arena_alloc_raw(d->a, n, sizeof(*ids));
+	enum err_code rc;
+
+	if (!ids)
+		return decoder_no_memory(d);
+	for (i = 0; i < n; i++) {
+		wire_pos at = (wire_pos)d->raw.ptr + spans[i].at;
+
+		if ((rc = decode(d, at, at + spans[i].len, i, &ids[i])))
+			return rc;
+	}
+	return id_table_init(table, d->a, kind, ids, n, d->err);
+}
+
+enum err_code decoder_tables(struct decoder *d)
+{
+	struct pprof *p = d->p;
+	enum err_code rc;
+	uint32_t i;
+
+	p->types_n = d->spans_n[F_SAMPLE_TYPE];
+	p->mappings_n = d->spans_n[F_MAPPING];
+	p->functions_n = d->spans_n[F_FUNCTION];
+	p->locations_n = d->spans_n[F_LOCATION];
+	p->types = arena_alloc_raw(d->a, p->types_n, sizeof(*p->types));
+	p->mappings = arena_alloc_raw(d->a, p->mappings_n, sizeof(*p->mappings));
+	p->functions = arena_alloc_raw(d->a, p->functions_n, sizeof(*p->functions));
+	p->locations = arena_alloc_raw(d->a, p->locations_n, sizeof(*p->locations));
+	if (!p->types || !p->mappings || !p->functions || !p->locations)
+		return decoder_no_memory(d);
+	d->lines.first = p->locations_n + p->locations_n / 4 + 16;
+	for (i = 0; i < p->types_n; i++) {
+		const struct span *s = &d->spans[F_SAMPLE_TYPE][i];
+		wire_pos at = (wire_pos)d->raw.ptr + s->at;
+
+		if ((rc = decode_sample_type(d, at, at + s->len, i)))
+			return rc;
+	}
+	if ((rc = decode_all(d, F_MAPPING, "mapping", decode_mapping, &d->mappings)) ||
+		(rc = decode_all(d, F_FUNCTION, "function", decode_function, &d->functions)) ||
+		(rc = decode_all(d, F_LOCATION, "location", decode_location, &d->locations)))
+		return rc;
+	return ERR_OK;
+}

@@ -1,0 +1,40 @@
+// Parse prints how many times a second google/pprof parses each file given: the yardstick of ingest_bench.
+package main
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"time"
+
+	"github.com/google/pprof/profile"
+)
+
+const (
+	rounds = 7
+	round  = 200 * time.Millisecond
+)
+
+func main() {
+	runtime.GOMAXPROCS(1)
+	for _, name := range os.Args[1:] {
+		body, err := os.ReadFile(name)
+		if err != nil {
+			panic(err)
+		}
+		best := 0.0
+		for r := 0; r < rounds; r++ {
+			n, begin := 0, time.Now()
+			for time.Since(begin) < round {
+				if _, err := profile.ParseData(body); err != nil {
+					panic(err)
+				}
+				n++
+			}
+			if rate := float64(n) / time.Since(begin).Seconds(); rate > best {
+				best = rate
+			}
+		}
+		fmt.Printf("%s %.0f\n", name, best)
+	}
+}
