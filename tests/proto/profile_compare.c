@@ -205,6 +205,14 @@ static bool fold(struct line *lines, size_t n)
 	return any;
 }
 
+static void add_field(const struct reader *r, struct buf *out, const char *name, int64_t index)
+{
+	buf_printf(out, "%s ", name);
+	add_quoted(r, out, index);
+	buf_add_char(out, '\n');
+}
+
+/* The first mapping used, the period, and the samples. */
 static void add_samples(const struct reader *r, struct buf *out)
 {
 	struct line *lines = calloc(r->m->n_sample + 1, sizeof(*lines));
@@ -230,7 +238,9 @@ static void add_samples(const struct reader *r, struct buf *out)
 	}
 	buf_add_cstr(out, "main ");
 	add_mapping(r, out, main_mapping);
-	buf_add_char(out, '\n');
+	buf_printf(out, "\nperiod %" PRId64 "\n", r->m->period);
+	add_field(r, out, "period_type.type", r->m->period_type ? r->m->period_type->type : 0);
+	add_field(r, out, "period_type.unit", r->m->period_type ? r->m->period_type->unit : 0);
 	buf_add_str(out, buf_str(&text));
 	buf_release(&text);
 	for (i = 0; i < n; i++) {
@@ -240,31 +250,26 @@ static void add_samples(const struct reader *r, struct buf *out)
 	free(lines);
 }
 
-static void add_field(const struct reader *r, struct buf *out, const char *name, int64_t index)
-{
-	buf_printf(out, "%s ", name);
-	add_quoted(r, out, index);
-	buf_add_char(out, '\n');
-}
-
+/* In the order of the alphabet, as show_differences expects its lines. */
 static void add_profile(const struct reader *r, struct buf *out)
 {
 	const profile_message *m = r->m;
 
-	for (size_t i = 0; i < m->n_sample_type; i++) {
-		add_field(r, out, "sample_type.type", m->sample_type[i]->type);
-		add_field(r, out, "sample_type.unit", m->sample_type[i]->unit);
-	}
-	add_field(r, out, "drop_frames", m->drop_frames);
-	add_field(r, out, "keep_frames", m->keep_frames);
-	add_field(r, out, "default_sample_type", m->default_sample_type);
-	add_field(r, out, "doc_url", m->doc_url);
-	add_field(r, out, "period_type.type", m->period_type ? m->period_type->type : 0);
-	add_field(r, out, "period_type.unit", m->period_type ? m->period_type->unit : 0);
 	for (size_t i = 0; i < m->n_comment; i++)
 		add_field(r, out, "comment", m->comment[i]);
-	buf_printf(out, "time_nanos %" PRId64 "\nduration_nanos %" PRId64 "\nperiod %" PRId64 "\n",
-		m->time_nanos, m->duration_nanos, m->period);
+	add_field(r, out, "default_sample_type", m->default_sample_type);
+	add_field(r, out, "doc_url", m->doc_url);
+	add_field(r, out, "drop_frames", m->drop_frames);
+	buf_printf(out, "duration_nanos %" PRId64 "\n", m->duration_nanos);
+	add_field(r, out, "keep_frames", m->keep_frames);
+	add_samples(r, out);
+	for (size_t i = 0; i < m->n_sample_type; i++) {
+		buf_printf(out, "sample_type[%zu].", i);
+		add_field(r, out, "type", m->sample_type[i]->type);
+		buf_printf(out, "sample_type[%zu].", i);
+		add_field(r, out, "unit", m->sample_type[i]->unit);
+	}
+	buf_printf(out, "time_nanos %" PRId64 "\n", m->time_nanos);
 }
 
 bool profile_text(struct str raw, struct buf *out)
@@ -284,7 +289,6 @@ bool profile_text(struct str raw, struct buf *out)
 		add_location(&r, &r.location_text[i], i);
 	}
 	add_profile(&r, out);
-	add_samples(&r, out);
 	for (size_t i = 0; i < m->n_location; i++)
 		buf_release(&r.location_text[i]);
 	free(r.location_text);
@@ -308,10 +312,7 @@ static struct str next_line(struct str *text)
 	return line;
 }
 
-/*
- * Lines of x that are not at their place in y, where both are sorted by sample: a walk that takes from the
- * side that is behind.
- */
+/* Lines that only one side has, where both are sorted: a walk that takes from the side that is behind. */
 static void show_differences(struct str a, struct str b, struct buf *why)
 {
 	struct str x = next_line(&a), y = next_line(&b);
