@@ -1,0 +1,62 @@
+#!/bin/bash
+# Runs the browser tests: tests/browser/run.sh NODE_DIR
+#   NODE_DIR   has playwright-core installed (tests/browser/package-lock.json)
+#   EPI_BUILD  has the server; it is started with the demo fleet on a free port, unless
+#   EPI_URL    names one that runs
+# The last line is the count that tests/all.sh adds up.
+set -u
+cd "$(dirname "$0")/../.."
+node_dir=$1
+browser=${EPI_CHROMIUM:-$(command -v chromium || command -v chromium-browser || true)}
+if [ -z "$browser" ]; then
+	echo "SKIP no chromium"
+	echo "0 passed, 0 failed, 1 skipped"
+	exit 0
+fi
+export EPI_CHROMIUM=$browser
+
+fleet=
+scratch=
+stop() {
+	trap - EXIT INT TERM
+	[ -z "$fleet" ] || kill "$fleet" 2>/dev/null
+	wait
+	[ -z "$scratch" ] || rm -rf "$scratch"
+}
+trap stop EXIT
+trap 'exit 1' INT TERM
+
+fail() {
+	echo "FAIL $1"
+	[ ! -f "${scratch:-/nonexistent}/log" ] || tail -n 20 "$scratch/log"
+	echo "0 passed, 1 failed, 0 skipped"
+	exit 1
+}
+
+# Both versions have stored CPU profiles of their code.
+has_data() {
+	local version
+	for version in v1 v2; do
+		curl -fsS -m 5 -G --data-urlencode "query=total(merge(cpu{job=\"demo\",version=\"$version\"}[2m]))" \
+			"$EPI_URL/api/v1/query" 2>/dev/null | grep -q '"value"' || return 1
+	done
+}
+
+if [ -z "${EPI_URL:-}" ]; then
+	scratch=$(mktemp -d)
+	port=$(node -e 'const s = require("net").createServer();
+		s.listen(0, "127.0.0.1", () => { console.log(s.address().port); s.close(); });')
+	export EPI_URL=http://127.0.0.1:$port
+	EPI_LISTEN=127.0.0.1:$port EPI_DATA=$scratch/data examples/run.sh "${EPI_BUILD:-build}" \
+		>"$scratch/log" 2>&1 &
+	fleet=$!
+	for _ in $(seq 90); do
+		has_data && break
+		kill -0 "$fleet" 2>/dev/null || fail "the server ended"
+		sleep 1
+	done
+	has_data || fail "no profiles of the demo fleet after 90 s"
+fi
+
+cp tests/browser/*.test.mjs "$node_dir"/
+tests/node.sh node --test "$node_dir"/explore.test.mjs
