@@ -1,0 +1,494 @@
+/*
+ * The life of a connection, as the watcher sees it (struct conn, all under server.lock):
+ *
+ *   RECEIVING  opened, or answered and kept alive; since `since_ns`. A whole request must come within the read
+ *              timeout, drips or not, or the socket is shut down.
+ *   WORKING    a worker has the request. When the client's side closes, the request is marked canceled.
+ *   SENDING    the answer is on its way, and must be taken within SEND_TIMEOUT_NS.
+ *
+ * Invariants: a conn is in the list from libmicrohttpd's STARTED to its CLOSED notification, so its socket is open
+ * while the lock is held and it is in the list. An exchange belongs to the receiving thread, but between
+ * pool_submit and MHD_resume_connection to its worker; nobody frees it in between.
+ */
+#include <errno.h>
+#include <microhttpd.h>
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/thread.h"
+#include "web/http_form.h"
+#include "web/listen.h"
+
+#define SEND_TIMEOUT_NS (10 * NS_PER_MIN)
+#define FLUSH_NS NS_PER_S
+#define WATCH_NS (200 * NS_PER_MS)
+#define QUEUE_MAX 4096
+#define CONNECTION_MEMORY_BYTES (64u << 10) /* request line and headers */
+
+enum conn_state { CONN_RECEIVING, CONN_WORKING, CONN_SENDING };
+
+struct conn {
+	struct conn *prev, *next;
+	int fd;
+	enum conn_state state;
+	int64_t since_ns;
+	struct exchange *exchange; /* WORKING */
+};
+
+struct exchange {
+	struct http_server *server;
+	struct MHD_Connection *connection;
+	struct conn *conn;
+	struct http_in in;
+	struct http_out out;
+	struct buf body;
+	bool form, submitted;
+};
+
+struct http_server {
+	struct http_server_options o;
+	struct MHD_Daemon *daemon;
+	struct pool *pool;
+	int fd;
+	unsigned port;
+	struct thread watcher;
+	struct mutex lock; /* guards conns, conns_n, working, closing, and each conn */
+	struct cond changed; /* working went down, or closing */
+	struct conn conns; /* head of the ring */
+	unsigned conns_n, working;
+	bool closing;
+};
+
+/* ---- connections ---- */
+
+static void conn_set(struct conn *c, enum conn_state state, struct exchange *x)
+{
+	c->state = state;
+	c->since_ns = clock_monotonic_ns();
+	c->exchange = x;
+}
+
+static void on_connection(void *ctx, struct MHD_Connection *connection, void **socket_context,
+	enum MHD_ConnectionNotificationCode what)
+{
+	struct http_server *s = ctx;
+	const union MHD_ConnectionInfo *info;
+	struct conn *c = *socket_context;
+
+	if (what == MHD_CONNECTION_NOTIFY_STARTED) {
+		info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+		c = calloc(1, sizeof(*c));
+		*socket_context = c;
+		if (!c || !info)
+			return; /* without it the handler refuses its requests */
+		c->fd = info->connect_fd;
+		conn_set(c, CONN_RECEIVING, NULL);
+		mutex_lock(&s->lock);
+		c->prev = &s->conns;
+		c->next = s->conns.next;
+		c->next->prev = c;
+		c->prev->next = c;
+		s->conns_n++;
+		mutex_unlock(&s->lock);
+	} else if (c) {
+		mutex_lock(&s->lock);
+		if (c->next) {
+			c->prev->next = c->next;
+			c->next->prev = c->prev;
+			s->conns_n--;
+		}
+		mutex_unlock(&s->lock);
+		free(c);
+		*socket_context = NULL;
+	}
+}
+
+static bool client_gone(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLRDHUP };
+
+	return poll(&p, 1, 0) > 0 && (p.revents & (POLLRDHUP | POLLHUP | POLLERR | POLLNVAL));
+}
+
+static void watch_conn(struct http_server *s, struct conn *c, int64_t now)
+{
+	if (c->state == CONN_WORKING) {
+		if (c->exchange && client_gone(c->fd))
+			atomic_store(&c->exchange->in.canceled, true);
+	} else if (now - c->since_ns > (c->state == CONN_RECEIVING ? s->o.read_timeout_ns : SEND_TIMEOUT_NS)) {
+		shutdown(c->fd, SHUT_RDWR); /* libmicrohttpd notices and closes */
+	}
+}
+
+static void watch(void *ctx)
+{
+	struct http_server *s = ctx;
+
+	mutex_lock(&s->lock);
+	while (!s->closing || s->conns_n) {
+		int64_t now = clock_monotonic_ns();
+
+		for (struct conn *c = s->conns.next; c != &s->conns; c = c->next)
+			watch_conn(s, c, now);
+		cond_wait_until(&s->changed, &s->lock, now + WATCH_NS);
+	}
+	mutex_unlock(&s->lock);
+}
+
+/* ---- requests ---- */
+
+static enum http_method method_of(const char *method)
+{
+	static const struct {
+		const char *name;
+		enum http_method method;
+	} names[] = {
+		{ "GET", HTTP_GET }, { "HEAD", HTTP_HEAD }, { "POST", HTTP_POST }, { "PUT", HTTP_PUT },
+		{ "DELETE", HTTP_DELETE }, { "OPTIONS", HTTP_OPTIONS },
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(method, names[i].name))
+			return names[i].method;
+	return HTTP_OTHER;
+}
+
+static struct str header_of(struct exchange *x, const char *name)
+{
+	const char *v = MHD_lookup_connection_value(x->connection, MHD_HEADER_KIND, name);
+
+	return v ? str_dup(&x->in.arena, str_of(v)) : STR("");
+}
+
+static void remote_of(struct exchange *x)
+{
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(x->connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+	char host[INET6_ADDRSTRLEN] = "";
+	char *text;
+
+	if (!info || !info->client_addr)
+		return;
+	if (info->client_addr->sa_family == AF_INET) {
+		const struct sockaddr_in *v4 = (const struct sockaddr_in *)info->client_addr;
+
+		inet_ntop(AF_INET, &v4->sin_addr, host, sizeof(host));
+		text = arena_printf(&x->in.arena, "%s:%u", host, ntohs(v4->sin_port));
+	} else {
+		const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)info->client_addr;
+
+		inet_ntop(AF_INET6, &v6->sin6_addr, host, sizeof(host));
+		text = arena_printf(&x->in.arena, "[%s]:%u", host, ntohs(v6->sin6_port));
+	}
+	x->in.remote = str_of(text);
+}
+
+static enum MHD_Result add_argument(void *ctx, enum MHD_ValueKind kind, const char *key, size_t key_len,
+	const char *value, size_t value_len)
+{
+	struct http_in *in = ctx;
+	struct http_param *p;
+
+	(void)kind;
+	if (!in->params && !(in->params = arena_array(&in->arena, struct http_param, HTTP_PARAMS_MAX)))
+		return MHD_NO;
+	if (in->params_n == HTTP_PARAMS_MAX) {
+		in->params_over = true;
+		return MHD_NO;
+	}
+	p = &in->params[in->params_n++];
+	p->name = str_dup(&in->arena, (struct str){ key, key_len });
+	p->value = str_dup(&in->arena, (struct str){ value ? value : "", value_len });
+	return MHD_YES;
+}
+
+static struct exchange *exchange_open(struct http_server *s, struct MHD_Connection *connection, const char *url,
+	const char *method)
+{
+	struct exchange *x = calloc(1, sizeof(*x));
+	const union MHD_ConnectionInfo *info;
+
+	if (!x)
+		return NULL;
+	x->server = s;
+	x->connection = connection;
+	arena_init(&x->in.arena, HTTP_REQUEST_ARENA_BYTES);
+	info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+	x->conn = info ? info->socket_context : NULL;
+	info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+	x->in.tls_session = info ? info->tls_session : NULL;
+	x->in.method = method_of(method);
+	x->in.path = str_dup(&x->in.arena, str_of(url));
+	x->in.accept_encoding = header_of(x, "Accept-Encoding");
+	x->in.authorization = header_of(x, "Authorization");
+	x->in.content_type = header_of(x, "Content-Type");
+	x->in.content_encoding = header_of(x, "Content-Encoding");
+	x->in.if_none_match = header_of(x, "If-None-Match");
+	x->in.origin = header_of(x, "Origin");
+	x->in.host = header_of(x, "Host");
+	remote_of(x);
+	MHD_get_connection_values_n(connection, MHD_GET_ARGUMENT_KIND, add_argument, &x->in);
+	x->form = str_has_prefix(x->in.content_type, STR("application/x-www-form-urlencoded"));
+	return x;
+}
+
+static void exchange_close(struct exchange *x)
+{
+	arena_release(&x->in.arena);
+	buf_release(&x->body);
+	buf_release(&x->out.body);
+	free(x);
+}
+
+static void take_body(struct exchange *x, const char *data, size_t n)
+{
+	size_t max = x->form ? HTTP_FORM_BYTES_MAX : x->server->o.body_bytes_max;
+
+	if (x->in.body_over || n > max - x->body.len) {
+		x->in.body_over = true;
+		buf_release(&x->body);
+		return;
+	}
+	buf_add(&x->body, data, n);
+}
+
+static void work(void *ctx)
+{
+	struct exchange *x = ctx;
+	struct http_server *s = x->server;
+
+	x->in.body = buf_str(&x->body);
+	if (buf_failed(&x->body))
+		http_text(&x->out, 503, "out of memory");
+	else if (x->form && !http_form_parse(&x->in, x->in.body))
+		http_text(&x->out, 413, "form is larger than this server takes");
+	else
+		s->o.handler(s->o.ctx, &x->in, &x->out);
+	if (buf_failed(&x->out.body)) {
+		buf_release(&x->out.body);
+		http_text(&x->out, 503, "out of memory");
+	}
+	mutex_lock(&s->lock);
+	conn_set(x->conn, CONN_SENDING, NULL);
+	s->working--;
+	cond_broadcast(&s->changed);
+	mutex_unlock(&s->lock);
+	MHD_resume_connection(x->connection);
+}
+
+static enum MHD_Result send_response(struct exchange *x)
+{
+	struct http_out *out = &x->out;
+	struct MHD_Response *r;
+	enum MHD_Result rc;
+
+	if (out->fixed_body) {
+		r = MHD_create_response_from_buffer(out->fixed_len, (void *)(uintptr_t)out->fixed_body,
+			MHD_RESPMEM_PERSISTENT);
+	} else {
+		r = MHD_create_response_from_buffer(out->body.len, out->body.ptr, MHD_RESPMEM_MUST_FREE);
+		if (r)
+			out->body = (struct buf){ 0 }; /* the response has it now */
+	}
+	if (!r)
+		return MHD_NO;
+	if (out->content_type)
+		MHD_add_response_header(r, "Content-Type", out->content_type);
+	for (size_t i = 0; i < out->headers_n; i++)
+		MHD_add_response_header(r, out->headers[i].name, out->headers[i].value.ptr);
+	rc = MHD_queue_response(x->connection, (unsigned)out->status, r);
+	MHD_destroy_response(r);
+	return rc;
+}
+
+/* The request is whole: to a worker, or, when there is no room for it, away with an answer at once. */
+static enum MHD_Result submit(struct exchange *x)
+{
+	struct http_server *s = x->server;
+	bool closing;
+
+	x->submitted = true;
+	mutex_lock(&s->lock);
+	closing = s->closing;
+	if (!closing) {
+		conn_set(x->conn, CONN_WORKING, x);
+		s->working++;
+	}
+	mutex_unlock(&s->lock);
+	if (!closing) {
+		MHD_suspend_connection(x->connection);
+		if (pool_submit(s->pool, work, x))
+			return MHD_YES;
+		mutex_lock(&s->lock);
+		conn_set(x->conn, CONN_SENDING, NULL);
+		s->working--;
+		mutex_unlock(&s->lock);
+		MHD_resume_connection(x->connection);
+	}
+	http_text(&x->out, 503, closing ? "the server is ending" : "too many requests wait already");
+	return closing ? send_response(x) : MHD_YES;
+}
+
+static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, const char *url,
+	const char *method, const char *version, const char *data, size_t *data_n, void **state)
+{
+	struct http_server *s = ctx;
+	struct exchange *x = *state;
+
+	(void)version;
+	if (!x) {
+		x = exchange_open(s, connection, url, method);
+		*state = x;
+		return x && x->conn && x->conn->next ? MHD_YES : MHD_NO;
+	}
+	if (*data_n) {
+		take_body(x, data, *data_n);
+		*data_n = 0;
+		return MHD_YES;
+	}
+	return x->submitted ? send_response(x) : submit(x);
+}
+
+static void on_completed(void *ctx, struct MHD_Connection *connection, void **state,
+	enum MHD_RequestTerminationCode why)
+{
+	struct http_server *s = ctx;
+	struct exchange *x = *state;
+
+	(void)connection;
+	(void)why;
+	if (!x)
+		return;
+	if (x->conn) {
+		mutex_lock(&s->lock);
+		conn_set(x->conn, CONN_RECEIVING, NULL);
+		cond_broadcast(&s->changed);
+		mutex_unlock(&s->lock);
+	}
+	exchange_close(x);
+	*state = NULL;
+}
+
+/* ---- opening and closing ---- */
+
+static enum err_code start_daemon(struct http_server *s, struct err *err)
+{
+	unsigned flags = MHD_USE_EPOLL | MHD_USE_INTERNAL_POLLING_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ITC;
+	struct MHD_OptionItem options[12] = {
+		{ MHD_OPTION_LISTEN_SOCKET, s->fd, NULL },
+		{ MHD_OPTION_CONNECTION_LIMIT, s->o.connections_max, NULL },
+		{ MHD_OPTION_CONNECTION_MEMORY_LIMIT, CONNECTION_MEMORY_BYTES, NULL },
+		{ MHD_OPTION_NOTIFY_CONNECTION, (intptr_t)on_connection, s },
+		{ MHD_OPTION_NOTIFY_COMPLETED, (intptr_t)on_completed, s },
+	};
+	size_t n = 5;
+
+	if (s->o.tls_certificate_fn) {
+		flags |= MHD_USE_TLS;
+		options[n++] = (struct MHD_OptionItem){ MHD_OPTION_HTTPS_CERT_CALLBACK,
+			(intptr_t)s->o.tls_certificate_fn, NULL };
+		options[n++] = (struct MHD_OptionItem){ MHD_OPTION_HTTPS_PRIORITIES, 0,
+			(void *)(uintptr_t)s->o.tls_priorities };
+	}
+	options[n] = (struct MHD_OptionItem){ MHD_OPTION_END, 0, NULL };
+	s->daemon = MHD_start_daemon(flags, 0, NULL, NULL, on_request, s, MHD_OPTION_ARRAY, options, MHD_OPTION_END);
+	if (!s->daemon)
+		return err_set(err, ERR_UNAVAILABLE, "listen on %s: the HTTP server does not start",
+			s->o.listen_address);
+	return ERR_OK;
+}
+
+enum err_code http_server_open(const struct http_server_options *o, struct http_server **out, struct err *err)
+{
+	struct http_server *s = calloc(1, sizeof(*s));
+	enum err_code rc;
+
+	if (!s)
+		return err_set(err, ERR_NOMEM, "web: out of memory");
+	s->o = *o;
+	s->fd = -1;
+	s->conns.next = s->conns.prev = &s->conns;
+	mutex_init(&s->lock);
+	cond_init(&s->changed);
+	if ((rc = listen_open(o->listen_address, &s->fd, &s->port, err)))
+		goto fail;
+	if ((rc = pool_open("web", o->workers, QUEUE_MAX, &s->pool, err)))
+		goto fail;
+	if ((rc = thread_start(&s->watcher, "web-watch", watch, s, err)))
+		goto fail;
+	if ((rc = start_daemon(s, err)))
+		goto fail;
+	*out = s;
+	return ERR_OK;
+fail:
+	http_server_close(s, 0);
+	return rc;
+}
+
+unsigned http_server_port(const struct http_server *s)
+{
+	return s->port;
+}
+
+unsigned http_server_connections(struct http_server *s)
+{
+	unsigned n;
+
+	mutex_lock(&s->lock);
+	n = s->conns_n;
+	mutex_unlock(&s->lock);
+	return n;
+}
+
+static bool any_sending(const struct http_server *s)
+{
+	for (const struct conn *c = s->conns.next; c != &s->conns; c = c->next)
+		if (c->state == CONN_SENDING)
+			return true;
+	return false;
+}
+
+/* Requests that are being answered get grace_ns, then they are canceled and waited for. */
+static void end_requests(struct http_server *s, int64_t grace_ns)
+{
+	int64_t deadline = clock_monotonic_ns() + grace_ns;
+
+	mutex_lock(&s->lock);
+	s->closing = true;
+	cond_broadcast(&s->changed);
+	while (s->working && cond_wait_until(&s->changed, &s->lock, deadline))
+		;
+	for (struct conn *c = s->conns.next; c != &s->conns; c = c->next)
+		if (c->state == CONN_WORKING && c->exchange)
+			atomic_store(&c->exchange->in.canceled, true);
+	while (s->working)
+		cond_wait(&s->changed, &s->lock);
+	deadline = clock_monotonic_ns() + FLUSH_NS; /* their answers are on the way */
+	while (any_sending(s) && cond_wait_until(&s->changed, &s->lock, deadline))
+		;
+	mutex_unlock(&s->lock);
+}
+
+void http_server_close(struct http_server *s, int64_t grace_ns)
+{
+	if (!s)
+		return;
+	if (s->daemon)
+		MHD_quiesce_daemon(s->daemon);
+	end_requests(s, grace_ns);
+	pool_close(s->pool);
+	if (s->daemon)
+		MHD_stop_daemon(s->daemon); /* closes every connection, so the watcher's list empties */
+	thread_join(&s->watcher);
+	if (s->fd >= 0)
+		close(s->fd);
+	cond_destroy(&s->changed);
+	mutex_destroy(&s->lock);
+	free(s);
+}
