@@ -1,0 +1,137 @@
+// What the end-to-end tests share: starting the real programs on free ports and waiting for what they say.
+import { spawn, execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync, existsSync, mkdirSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import http from 'node:http';
+import https from 'node:https';
+
+export const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
+export const build = process.env.EPI_BUILD || join(root, 'build');
+export const epimetheus = join(build, 'epimetheus');
+export const epitool = join(build, 'epitool');
+const demoProgram = join(root, 'build', 'demo');
+
+export function sleep(ms) {
+  return new Promise((done) => setTimeout(done, ms));
+}
+
+/** Calls fn until it gives something true; the last error or value is told when time is up. */
+export async function until(what, seconds, fn) {
+  const end = Date.now() + seconds * 1000;
+  let last;
+  for (;;) {
+    try {
+      last = await fn();
+      if (last) return last;
+    } catch (e) {
+      last = e;
+    }
+    if (Date.now() > end) throw new Error(`${what}: not within ${seconds} s; last: ${last?.stack || JSON.stringify(last)}`);
+    await sleep(200);
+  }
+}
+
+/** A directory that the test's end removes. */
+export function scratch(t) {
+  const dir = mkdtempSync(join(tmpdir(), 'epi-e2e-'));
+  t.after(() => rmSync(dir, { recursive: true, force: true }));
+  return dir;
+}
+
+/** A child process whose output is kept; ended with the test. */
+export function start(t, program, args, options = {}) {
+  const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'], ...options });
+  const run = { child, out: '', err: '', code: undefined, signal: undefined };
+  child.stdout.on('data', (d) => (run.out += d));
+  child.stderr.on('data', (d) => (run.err += d));
+  run.ended = new Promise((done) => {
+    child.on('error', (e) => { run.err += e.stack; run.code = -1; done(run); });
+    child.on('close', (code, signal) => { run.code = code; run.signal = signal; done(run); });
+  });
+  run.stop = async (signal = 'SIGTERM') => {
+    if (run.code === undefined) child.kill(signal);
+    return run.ended;
+  };
+  t.after(() => run.stop('SIGKILL'));
+  return run;
+}
+
+/** Runs to its end, at most so many seconds. */
+export async function finish(t, program, args, seconds = 60, options = {}) {
+  const run = start(t, program, args, options);
+  const timer = setTimeout(() => run.child.kill('SIGKILL'), seconds * 1000);
+  await run.ended;
+  clearTimeout(timer);
+  return run;
+}
+
+/** The server on a free port; config is YAML text, or undefined for a start without a file. */
+export async function startServer(t, { dir, config, args = [], ready = true, scheme = 'http' }) {
+  const list = ['--web.listen-address=127.0.0.1:0', `--storage.tsdb.path=${join(dir, 'data')}`, ...args];
+  if (config !== undefined) {
+    writeFileSync(join(dir, 'epimetheus.yml'), config);
+    list.push(`--config.file=${join(dir, 'epimetheus.yml')}`);
+  }
+  const run = start(t, epimetheus, list, { cwd: dir });
+  run.began = Date.now();
+  if (!ready) return run;
+  run.port = await until('server is ready', 20, () => {
+    if (run.code !== undefined) throw new Error(`server ended with ${run.code}: ${run.err}`);
+    return run.err.match(/msg=ready\b.*\bport=(\d+)/)?.[1];
+  });
+  run.url = `${scheme}://127.0.0.1:${run.port}`;
+  return run;
+}
+
+/** One HTTP exchange; nothing is followed, nothing decoded. */
+export function request(url, { method = 'GET', headers = {}, body, ...rest } = {}) {
+  return new Promise((done, fail) => {
+    const req = (url.startsWith('https') ? https : http).request(url, { method, headers, agent: false, ...rest }, (res) => {
+      const chunks = [];
+      res.on('data', (c) => chunks.push(c));
+      res.on('end', () => done({ status: res.statusCode, headers: res.headers, body: Buffer.concat(chunks) }));
+      res.on('error', fail);
+    });
+    req.on('error', fail);
+    req.setTimeout(60000, () => req.destroy(new Error('no answer within 60 s')));
+    req.end(body);
+  });
+}
+
+export async function api(server, path, params = {}, options = {}) {
+  const res = await request(`${server.url}/api/v1/${path}?${new URLSearchParams(params)}`, options);
+  const answer = JSON.parse(res.body);
+  if (answer.status !== 'success') throw new Error(`${path} ${JSON.stringify(params)}: ${res.status} ${answer.error}`);
+  return answer.data;
+}
+
+export function query(server, text, params = {}) {
+  return api(server, 'query', { query: text, ...params });
+}
+
+export async function targets(server) {
+  return (await api(server, 'targets')).activeTargets;
+}
+
+/** The demo program, built once; a test that needs it fails where there is no Go. */
+export function buildDemo() {
+  mkdirSync(dirname(demoProgram), { recursive: true });
+  execFileSync('go', ['build', '-o', demoProgram, '.'], { cwd: join(root, 'examples/demo'), stdio: 'pipe' });
+  return demoProgram;
+}
+
+export function demoRegressions() {
+  return execFileSync(buildDemo(), ['--list-regressions']).toString().trim().split('\n');
+}
+
+/** A demo on a free port; gives host:port. */
+export async function startDemo(t, version, regression, load = 100) {
+  const run = start(t, buildDemo(), ['--listen=127.0.0.1:0', '--print-port', `--version-label=${version}`,
+    `--regression=${regression}`, `--load=${load}`]);
+  run.address = await until(`demo ${version} listens`, 10, () => run.out.match(/127\.0\.0\.1:\d+/)?.[0]);
+  return run;
+}
+
+export { existsSync, join, writeFileSync, execFileSync };
