@@ -253,6 +253,13 @@ test("the table's numbers are the API's", async (t) => {
 		(first) => window.__epi.table()[0].cum >= first,
 		Math.max(...rows.map((r) => r.cum)),
 	);
+	const first = (await page.evaluate(() => window.__epi.table()))[0].function;
+	await page.locator(".vtable-body > div").first().click();
+	await page.waitForFunction(
+		(name) => new URLSearchParams(location.search).get("pick") === name,
+		first,
+	);
+	await page.locator(".vtable-body > div.selected").waitFor();
 	await shot(page, "table");
 });
 

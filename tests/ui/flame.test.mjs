@@ -147,6 +147,8 @@ test("search counts each stack once", () => {
 	assert.deepEqual(hit(/^[ab]$/), [85, 2, 4]);
 	assert.deepEqual(hit(/total/), [0, 1, 0]);
 	assert.deepEqual(hit(/nothing/), [0, 0, 0]);
+	assert.equal(search.searchName(f, "b").total, 55);
+	assert.equal(search.searchName(f, "").total, 0);
 });
 
 test("case matters once the pattern has upper case", () => {
@@ -223,7 +225,7 @@ test("text on every colour can be read", () => {
 	};
 	for (const theme of ["light", "dark"]) {
 		const p = color.makePalette(theme);
-		for (const c of [...p.hues.flat(), ...p.runtime, ...p.diff, p.neutral]) {
+		for (const c of [...p.hues.flat(), ...p.runtime, ...p.diff, p.neutral, p.match]) {
 			const [a, b] = [lum(c), lum(p.text)].sort((x, y) => y - x);
 			assert.ok((a + 0.05) / (b + 0.05) >= 4.5, `${theme} ${c}`);
 		}

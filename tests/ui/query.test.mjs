@@ -134,10 +134,3 @@ test("one matcher is set in every selector", () => {
 		'focus(cpu{job="a",version="v1"}, "x")',
 	);
 });
-
-test("an exact pattern matches one name", () => {
-	const name = "main.(*T[go.shape.int]).f$1";
-	const re = new RegExp(query.exactPattern(name));
-	assert.ok(re.test(name));
-	assert.ok(!re.test("x" + name));
-});

@@ -202,6 +202,8 @@ export class FlameCanvas {
 		const end = f.start[level + 1];
 		let runX = -1;
 		let runEnd = -1;
+		let marked = -1;
+		const marks: number[] = [];
 		const flush = () => {
 			if (runEnd - runX >= MIN_W) {
 				this.ctx.fillStyle = this.palette.tiny;
@@ -216,6 +218,8 @@ export class FlameCanvas {
 				if (runX >= 0 && x - runEnd > 1) flush();
 				if (runX < 0) runX = x;
 				runEnd = x + w;
+				// A match too narrow to draw still leaves a mark, one per pixel.
+				if (this.matches?.byName[f.name[i]] && x - marked >= 1) marks.push((marked = x));
 				continue;
 			}
 			if (runX >= 0) flush();
@@ -223,6 +227,8 @@ export class FlameCanvas {
 			this.drawNode(f, i, x, y, w);
 		}
 		if (runX >= 0) flush();
+		this.ctx.fillStyle = this.palette.match;
+		for (const x of marks) this.ctx.fillRect(x, y, 1, ROW_H - 1);
 	}
 
 	private drawNode(f: Flame, i: number, x: number, y: number, w: number): void {
@@ -236,9 +242,11 @@ export class FlameCanvas {
 		ctx.globalAlpha = this.ancestors.has(i) ? 0.55 : 1;
 		ctx.fillStyle = dimmed
 			? this.palette.dim
-			: f.diff
-				? diffColor(shareChange(f, i), this.palette)
-				: this.colors[name];
+			: this.matches && !f.diff
+				? this.palette.match
+				: f.diff
+					? diffColor(shareChange(f, i), this.palette)
+					: this.colors[name];
 		ctx.fillRect(left, y, visible - gap, ROW_H - 1);
 		ctx.globalAlpha = 1;
 		if (visible < LABEL_MIN_W) return;

@@ -52,6 +52,7 @@ export interface Palette {
 	neutral: string;
 	runtime: string[];
 	dim: string;
+	match: string;
 	tiny: string;
 	text: string;
 	textDim: string;
@@ -73,6 +74,7 @@ const THEME = {
 		neutral: 0.88,
 		runtime: 0.84,
 		dim: 0.93,
+		match: 0.76,
 		tiny: 0.8,
 		text: "#1b1f27",
 		textDim: "#8a919d",
@@ -88,6 +90,7 @@ const THEME = {
 		neutral: 0.36,
 		runtime: 0.42,
 		dim: 0.29,
+		match: 0.535,
 		tiny: 0.36,
 		text: "#f2f3f5",
 		textDim: "#8b93a1",
@@ -112,6 +115,7 @@ export function makePalette(theme: "light" | "dark"): Palette {
 		neutral: css(oklch(t.neutral, 0.006, 260)),
 		runtime: shades(t.runtime, 0.018, 255),
 		dim: css(oklch(t.dim, 0.006, 260)),
+		match: css(oklch(t.match, 0.15, 52)),
 		tiny: css(oklch(t.tiny, 0.012, 255)),
 		text: t.text,
 		textDim: t.textDim,

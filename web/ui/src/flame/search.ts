@@ -16,10 +16,19 @@ export function compilePattern(text: string): RegExp {
 }
 
 export function search(f: Flame, re: RegExp): Matches {
+	return collect(f, (name) => re.test(name));
+}
+
+/** The nodes of one function. */
+export function searchName(f: Flame, name: string): Matches {
+	return collect(f, (n) => n === name);
+}
+
+function collect(f: Flame, wanted: (name: string) => boolean): Matches {
 	const byName = new Uint8Array(f.names.length);
 	let names = 0;
 	f.names.forEach((n, i) => {
-		if (re.test(n)) {
+		if (wanted(n)) {
 			byName[i] = 1;
 			names++;
 		}

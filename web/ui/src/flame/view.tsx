@@ -15,7 +15,6 @@ import {
 	levelOf,
 	nameOf,
 	pathId,
-	setWidthMode,
 	type Flame,
 	type WidthMode,
 } from "./layout";
@@ -147,7 +146,6 @@ export function FlameView(props: FlameViewProps) {
 
 	useEffect(() => canvas.current!.setPalette(PALETTES[theme]), [theme]);
 	useLayoutEffect(() => {
-		setWidthMode(flame, widthMode);
 		canvas.current!.setFlame(flame);
 		setHover(null);
 		setMenu(null);

@@ -337,8 +337,3 @@ export function diffQuery(next: Side, base: Side): { query: string; time: number
 	};
 	return { query: `diff(${part(next)}, ${part(base)})`, time };
 }
-
-/** An exact match of a function's name, as a regular expression both sides read alike. */
-export function exactPattern(name: string): string {
-	return "^" + name.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&") + "$";
-}

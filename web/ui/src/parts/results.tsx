@@ -9,12 +9,14 @@ import {
 } from "../lib/api";
 import { publish } from "../lib/debug";
 import { useApi } from "../lib/hooks";
-import { exactPattern, tableQuery } from "../lib/query";
+import { tableQuery } from "../lib/query";
 import type { Times } from "../lib/questions";
 import { formatValue, share } from "../lib/units";
-import { buildFlame, type Flame, type WidthMode } from "../flame/layout";
-import { search } from "../flame/search";
+import { shortName } from "../flame/color";
+import { buildFlame, setWidthMode, type Flame, type WidthMode } from "../flame/layout";
+import { search, searchName } from "../flame/search";
 import { FlameView } from "../flame/view";
+import { IconX } from "./icons";
 import { QueryError } from "./querybar";
 import {
 	DiffLegend,
@@ -70,10 +72,14 @@ function ProfileResult(props: ResultsProps & { elements: ProfileElement[] }) {
 		}
 	}, [element]);
 	const diff = element.flamebearer.format === "double";
-	const matches = useMemo(
-		() => (flame && pattern ? search(flame, pattern) : null),
-		[flame, pattern, widthMode],
-	);
+	// The widths change in place, so everything that reads them depends on the mode.
+	useMemo(() => flame && setWidthMode(flame, widthMode), [flame, widthMode]);
+	const pick = params.get("pick") ?? "";
+	const matches = useMemo(() => {
+		if (!flame) return null;
+		if (pick) return searchName(flame, pick);
+		return pattern ? search(flame, pattern) : null;
+	}, [flame, pattern, pick, widthMode]);
 	useEffect(() => {
 		publish(
 			"search",
@@ -99,13 +105,10 @@ function ProfileResult(props: ResultsProps & { elements: ProfileElement[] }) {
 		(topElements.length === 1 ? topElements[0] : undefined);
 
 	const onZoom = useCallback((zoom: string) => patch({ zoom }), [patch]);
-	const onSearch = useCallback((s: string) => patch({ search: s }, true), [patch]);
+	const onSearch = useCallback((s: string) => patch({ search: s, pick: null }, true), [patch]);
 	const onPick = useCallback(
-		(name: string) => {
-			const p = exactPattern(name);
-			patch({ search: p === text ? null : p }, true);
-		},
-		[patch, text],
+		(name: string) => patch({ pick: name === pick ? null : name }, true),
+		[patch, pick],
 	);
 
 	return (
@@ -129,6 +132,17 @@ function ProfileResult(props: ResultsProps & { elements: ProfileElement[] }) {
 					flame={flame}
 					onChange={onSearch}
 				/>
+				{pick && (
+					<button
+						type="button"
+						class="picked"
+						title={`${pick}: highlighted, press to end`}
+						onClick={() => onPick(pick)}
+					>
+						<span class="ellipsis">{shortName(pick)}</span>
+						<IconX />
+					</button>
+				)}
 				<span class="spacer" />
 				<Summary element={element} answer={answer} flame={flame} />
 				<label
@@ -161,6 +175,7 @@ function ProfileResult(props: ResultsProps & { elements: ProfileElement[] }) {
 								element={topElement}
 								diff={diff}
 								filter={pattern}
+								picked={pick}
 								onPick={onPick}
 							/>
 						) : (
@@ -224,7 +239,7 @@ function TopResult({ elements, params, patch }: ResultsProps & { elements: TopEl
 			</div>
 			<div class={`split table${diff ? " is-diff" : ""}`}>
 				<div class="split-table">
-					<TopTable element={element} diff={diff} filter={pattern} onPick={() => {}} />
+					<TopTable element={element} diff={diff} filter={pattern} />
 				</div>
 			</div>
 		</section>

@@ -9,7 +9,9 @@ export interface TopTableProps {
 	element: TopElement;
 	diff: boolean;
 	filter: RegExp | null;
-	onPick(name: string): void;
+	/** The function highlighted in the flame graph. */
+	picked?: string;
+	onPick?(name: string): void;
 }
 
 /** The directory of the package gives way first: the end of a name is what tells. */
@@ -107,7 +109,7 @@ function diffColumns(unit: string, rows: TopRow[]): Column<TopRow>[] {
 	];
 }
 
-export function TopTable({ element, diff, filter, onPick }: TopTableProps) {
+export function TopTable({ element, diff, filter, picked, onPick }: TopTableProps) {
 	const columns = useMemo(
 		() => (diff ? diffColumns(element.unit, element.rows) : plainColumns(element.unit)),
 		[element, diff],
@@ -120,7 +122,8 @@ export function TopTable({ element, diff, filter, onPick }: TopTableProps) {
 			initialSort="-flat"
 			filter={filter}
 			filterText={(r) => r.function}
-			onPick={(r) => onPick(r.function)}
+			selected={(r) => r.function === picked}
+			onPick={onPick && ((r) => onPick(r.function))}
 			empty={element.rows.length ? "No function matches the search." : "No samples."}
 		/>
 	);
