@@ -1,0 +1,164 @@
+// TLS, client certificates and users on every path; and the server's profile of itself under that load.
+import test from 'node:test';
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import zlib from 'node:zlib';
+import { execFileSync, finish, epitool, join, request, scratch, startDemo, startServer, targets, until, writeFileSync } from './lib.mjs';
+
+/** A CA, and certificates of it for a server on 127.0.0.1 and for a client. */
+function certificates(dir) {
+  const openssl = (...args) => execFileSync('openssl', args, { cwd: dir, stdio: 'pipe' });
+  openssl('req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2', '-keyout', 'ca.key',
+    '-out', 'ca.pem', '-subj', '/CN=test ca');
+  for (const [name, extension] of [['server', 'subjectAltName=IP:127.0.0.1,DNS:profiles.example\nextendedKeyUsage=serverAuth'],
+    ['client', 'extendedKeyUsage=clientAuth']]) {
+    writeFileSync(join(dir, `${name}.ext`), extension);
+    openssl('req', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-keyout', `${name}.key`, '-out', `${name}.csr`,
+      '-subj', `/CN=${name}`);
+    openssl('x509', '-req', '-in', `${name}.csr`, '-CA', 'ca.pem', '-CAkey', 'ca.key', '-CAcreateserial', '-days', '2',
+      '-extfile', `${name}.ext`, '-out', `${name}.pem`);
+  }
+  return (name) => readFileSync(join(dir, name));
+}
+
+// bcrypt of "secret", cost 4, as `htpasswd -nbB -C 4` writes it.
+const secretHash = '$2b$04$dmpZqExj/u8TGBoVsL10Z.nT5488xB4GECFwppKfqrg0hArqnCz/K';
+const basic = (user, password) => ({ Authorization: `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}` });
+const paths = ['/', '/-/healthy', '/-/ready', '/metrics', '/api/v1/query?query=1', '/api/v1/targets', '/debug/pprof/profile?seconds=1', '/nowhere'];
+
+test('users are asked for on every path', { timeout: 60000 }, async (t) => {
+  const dir = scratch(t);
+  writeFileSync(join(dir, 'web.yml'), `basic_auth_users: {alice: "${secretHash}"}\n`);
+  const server = await startServer(t, { dir, config: 'scrape_configs: []\n', args: ['--web.config.file', join(dir, 'web.yml')] });
+  for (const path of paths) {
+    const none = await request(server.url + path);
+    assert.equal(none.status, 401, path);
+    assert.match(none.headers['www-authenticate'], /^Basic/);
+    assert.equal((await request(server.url + path, { headers: basic('alice', 'wrong') })).status, 401, path);
+    assert.equal((await request(server.url + path, { headers: basic('bob', 'secret') })).status, 401, path);
+    assert.notEqual((await request(server.url + path, { headers: basic('alice', 'secret') })).status, 401, path);
+  }
+});
+
+test('TLS with client certificates, a self-scrape through them, and a profile under load', { timeout: 180000 }, async (t) => {
+  const dir = scratch(t);
+  const file = certificates(dir);
+  writeFileSync(join(dir, 'web.yml'), `
+tls_server_config:
+  cert_file: server.pem
+  key_file: server.key
+  client_auth_type: RequireAndVerifyClientCert
+  client_ca_file: ca.pem
+basic_auth_users: {alice: "${secretHash}"}
+`);
+  const demo = await startDemo(t, 'v1', 'none', 50);
+  const config = (port) => `
+global: {scrape_interval: 3s}
+scrape_configs:
+  - job_name: self
+    scheme: https
+    basic_auth: {username: alice, password: secret}
+    tls_config: {ca_file: ca.pem, cert_file: client.pem, key_file: client.key, server_name: profiles.example}
+    profiling_config: {pprof_config: {memory: {enabled: false}, block: {enabled: false}, mutex: {enabled: false}, goroutine: {enabled: false}}}
+    static_configs: [{targets: ["127.0.0.1:${port}"]}]
+  - job_name: wrong-name
+    scheme: https
+    basic_auth: {username: alice, password: secret}
+    tls_config: {ca_file: ca.pem, cert_file: client.pem, key_file: client.key, server_name: other.example}
+    static_configs: [{targets: ["127.0.0.1:${port}"]}]
+  - job_name: no-ca
+    scheme: https
+    static_configs: [{targets: ["127.0.0.1:${port}"]}]
+`;
+  const server = await startServer(t, { dir, scheme: 'https', config: 'scrape_configs: []\n',
+    args: ['--web.config.file', join(dir, 'web.yml'), '--web.enable-ingest', '--web.enable-lifecycle'] });
+  const tls = { ca: file('ca.pem'), cert: file('client.pem'), key: file('client.key'), headers: basic('alice', 'secret') };
+
+  await t.test('no certificate, no answer', async () => {
+    for (const path of paths) {
+      const bare = await request(server.url + path, { ca: tls.ca, headers: tls.headers }).then((r) => r.status, () => 403);
+      assert.equal(bare, 403, path);
+      assert.equal((await request(server.url + path, { ...tls, headers: {} })).status, 401, path);
+    }
+    assert.equal((await request(`${server.url}/-/healthy`, tls)).status, 200);
+    await assert.rejects(request(`http://127.0.0.1:${server.port}/-/healthy`));
+    await assert.rejects(request(`${server.url}/-/healthy`, { ...tls, maxVersion: 'TLSv1.1' }));
+  });
+
+  await t.test('the scraper speaks TLS, checks names and authorities', async () => {
+    writeFileSync(join(dir, 'epimetheus.yml'), config(server.port));
+    const reload = await request(`${server.url}/-/reload`, { ...tls, method: 'POST' });
+    assert.equal(reload.status, 200, reload.body.toString());
+    const list = await until('all tried', 30, async () => {
+      const res = JSON.parse((await request(`${server.url}/api/v1/targets`, tls)).body);
+      const all = res.data.activeTargets;
+      return all.every((x) => x.health !== 'unknown') && all;
+    });
+    const of = (pool) => list.filter((x) => x.scrapePool === pool);
+    assert.deepEqual(of('self').map((x) => [x.health, x.lastError]), [['up', '']]);
+    assert.ok(of('wrong-name').every((x) => /tls .*(certificate verify failed|hostname mismatch)/i.test(x.lastError)), JSON.stringify(of('wrong-name')[0]));
+    assert.ok(of('no-ca').every((x) => /tls .*certificate verify failed/.test(x.lastError)));
+  });
+
+  await t.test('epitool comes in with the same settings', async () => {
+    writeFileSync(join(dir, 'client.yml'), `
+basic_auth: {username: alice, password: secret}
+tls_config: {ca_file: ca.pem, cert_file: client.pem, key_file: client.key}
+`);
+    const run = await finish(t, epitool, ['query', `--server=${server.url}`, `--http.config.file=${join(dir, 'client.yml')}`, '2 * 3']);
+    assert.equal(run.out.trim(), '6', run.err);
+  });
+
+  await t.test('its profile names functions below TLS, LevelDB and compression', async () => {
+    const heap = (await until('a heap profile', 20, () => request(`http://${demo.address}/debug/pprof/allocs`))).body;
+    let stop = false, pushed = 0;
+    // Incompressible names make LevelDB flush and compact; each push is a TLS request of its own.
+    const push = async (k) => {
+      for (let i = 0; !stop; i++) {
+        const res = await request(`${server.url}/api/v1/ingest?name=memory&job=load${k}&n=${i % 50}`, { ...tls, method: 'POST', body: heap });
+        if (res.status !== 200) throw new Error(`${res.status} ${res.body}`);
+        pushed++;
+      }
+    };
+    const load = [0, 1, 2, 3].map(push);
+    let res;
+    try {
+      res = await until('a capture', 30, async () => {
+        const r = await request(`${server.url}/debug/pprof/profile?seconds=5`, tls);
+        return r.status === 200 && r; // another capture may run: the server scrapes itself
+      });
+    } finally {
+      stop = true;
+      await Promise.all(load);
+    }
+    assert.ok(pushed > 50, `${pushed}`);
+    writeFileSync(join(dir, 'self.pb.gz'), res.body);
+    assert.ok(zlib.gunzipSync(res.body).length > 1000);
+    const traces = (await finish(t, 'go', ['tool', 'pprof', '-traces', join(dir, 'self.pb.gz')])).out;
+    const stacks = traces.split(/-{11}\+-+/).slice(1);
+    const having = (...res2) => stacks.filter((s) => res2.every((r) => r.test(s)));
+    // Stacks through libraries built without frame pointers reach our own callers.
+    assert.ok(having(/gnutls|nettle|_gnutls|ecc_|sha|aes|MHD_/i, /MHD_polling_thread|start_thread|thread_main|MHD_/).length > 0, traces.slice(0, 4000));
+    assert.ok(having(/leveldb::/, /thread_main|StartThread|BackgroundThread/).length > 0, traces.slice(0, 4000));
+    assert.ok(having(/libdeflate|pprof_decode|inflate/, /pool_worker/).length > 0, traces.slice(0, 4000));
+    const top = (await finish(t, 'go', ['tool', 'pprof', '-top', '-nodecount=1000', join(dir, 'self.pb.gz')])).out;
+    const unnamed = top.split('\n').filter((l) => /0x[0-9a-f]{6,}|\[epimetheus\]$/.test(l));
+    assert.ok(unnamed.length <= 3, unnamed.join('\n'));
+  });
+
+  await t.test('a renewed certificate is served without a restart', async () => {
+    const before = (await new Promise((done, fail) => {
+      import('node:tls').then(({ connect }) => {
+        const s = connect({ host: '127.0.0.1', port: server.port, ...tls }, () => { done(s.getPeerCertificate().serialNumber); s.destroy(); });
+        s.on('error', fail);
+      });
+    }));
+    execFileSync('openssl', ['x509', '-req', '-in', 'server.csr', '-CA', 'ca.pem', '-CAkey', 'ca.key', '-CAcreateserial', '-days', '2',
+      '-extfile', 'server.ext', '-out', 'server.pem'], { cwd: dir, stdio: 'pipe' });
+    const { connect } = await import('node:tls');
+    await until('the new serial', 15, () => new Promise((done, fail) => {
+      const s = connect({ host: '127.0.0.1', port: server.port, ...tls }, () => { done(s.getPeerCertificate().serialNumber !== before); s.destroy(); });
+      s.on('error', fail);
+    }));
+  });
+});
