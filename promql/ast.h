@@ -149,7 +149,7 @@ struct function; /* functions.h */
 
 struct call {
 	const struct function *fn; /* its row in the table; never NULL after the check */
-	struct str name;           /* as written; aggregations may be in any case */
+	struct str name;           /* as in the table; as written where it has no row */
 	enum grouping grouping;
 	struct name_list labels;   /* of the grouping */
 	struct expr **args;        /* number and types as the table says */

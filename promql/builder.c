@@ -267,6 +267,7 @@ struct expr *build_call(struct builder *b, struct token name, struct modifier m,
 	struct modifier behind)
 {
 	struct expr *e = build_expr(b, EXPR_CALL, span_join(name.at, args.at));
+	const struct function *fn = function_find(name.text);
 
 	if (!e)
 		return NULL;
@@ -275,8 +276,8 @@ struct expr *build_call(struct builder *b, struct token name, struct modifier m,
 		e->at.end = behind.at.end;
 	}
 	e->call = (struct call){
-		.fn = function_find(name.text),
-		.name = name.text,
+		.fn = fn,
+		.name = fn ? str_of(fn->name) : name.text,
 		.grouping = m.grouping,
 		.labels = name_list_of(b, m.labels),
 		.args = build_alloc(b, args.n, sizeof(struct expr *)),

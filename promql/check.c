@@ -135,7 +135,9 @@ static enum err_code check_binary(struct checker *c, struct expr *e)
 		e->types &= ~(unsigned)VALUE_PROFILES;
 	if (e->types)
 		return ERR_OK;
-	if ((b->lhs->types | b->rhs->types) & VALUE_PROFILES)
+	if (binary_op_is_set(b->op) && (b->lhs->types | b->rhs->types) & VALUE_SCALAR)
+		hint = "; vector() makes costs of a scalar";
+	else if (b->lhs->types == VALUE_PROFILES || b->rhs->types == VALUE_PROFILES)
 		hint = "; total(), flat() and cum() make costs of profiles";
 	return FAIL(c, b->op_at, "no %s%s between %s and %s%s", binary_op_name(b->op),
 		b->card == CARD_GROUP_LEFT ? " group_left" :

@@ -1,9 +1,11 @@
+#include <math.h>
+
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/quote.h"
 #include "promql/ast.h"
 
-#define LINE_MAX 100 /* characters; an expression that prints longer is broken over lines */
+#define COLUMNS 100 /* an expression that would pass them is broken over lines */
 
 static void print_names(struct buf *out, const char *word, struct name_list l)
 {
@@ -88,8 +90,11 @@ static void print_callee(struct buf *out, const struct call *c)
 void expr_print(struct buf *out, const struct expr *e)
 {
 	switch (e->kind) {
-	case EXPR_NUMBER:
-		buf_add_double(out, e->number);
+	case EXPR_NUMBER: /* a plus would read as an operator, which binds less than ^ */
+		if (isinf(e->number) && e->number > 0)
+			buf_add_cstr(out, "Inf");
+		else
+			buf_add_double(out, e->number);
 		break;
 	case EXPR_STRING:
 		buf_add_quoted(out, e->string);
@@ -126,13 +131,13 @@ void expr_print(struct buf *out, const struct expr *e)
 	}
 }
 
-static bool fits(const struct expr *e)
+static bool fits(const struct expr *e, unsigned level)
 {
 	struct buf line = { 0 };
 	bool fit;
 
 	expr_print(&line, e);
-	fit = !buf_failed(&line) && line.len <= LINE_MAX;
+	fit = !buf_failed(&line) && line.len + level * 2 <= COLUMNS;
 	buf_release(&line);
 	return fit;
 }
@@ -173,7 +178,7 @@ static void pretty_binary(struct buf *out, const struct binary *b, unsigned leve
 /* From where the cursor is, which is level * 2 blanks from the left. */
 static void pretty(struct buf *out, const struct expr *e, unsigned level)
 {
-	if (fits(e)) {
+	if (fits(e, level)) {
 		expr_print(out, e);
 		return;
 	}
