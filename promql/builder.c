@@ -82,7 +82,8 @@ static void build_below(struct builder *b, struct expr *parent, const struct exp
 		build_too_deep(b);
 }
 
-struct list build_list(struct builder *b, struct list l, struct item item, size_t max, const char *what)
+struct list build_list(struct builder *b, struct list l, struct item item, size_t max,
+	const char *what)
 {
 	struct item *i;
 
@@ -191,7 +192,8 @@ struct expr *build_string(struct builder *b, struct token t)
 	return e && string_of(b, t, &e->string) ? e : NULL;
 }
 
-struct expr *build_paren(struct builder *b, struct expr *inner, struct token first, struct token last)
+struct expr *build_paren(struct builder *b, struct expr *inner, struct token first,
+	struct token last)
 {
 	struct expr *e = build_expr(b, EXPR_PAREN, span_join(first.at, last.at));
 
@@ -313,7 +315,8 @@ static void build_matcher(struct builder *b, struct selector *s, const struct it
 		s->matchers_n++;
 }
 
-struct expr *build_selector(struct builder *b, const struct token *name, const struct list *matchers)
+struct expr *build_selector(struct builder *b, const struct token *name,
+	const struct list *matchers)
 {
 	struct span first = name ? name->at : matchers->at, last = matchers ? matchers->at : name->at;
 	struct expr *e = build_expr(b, EXPR_SELECTOR, span_join(first, last));
@@ -356,7 +359,8 @@ static bool is_selector(struct builder *b, const struct expr *e, struct span at,
 	return !b->rc;
 }
 
-struct expr *build_window(struct builder *b, struct expr *e, struct token duration, struct token last)
+struct expr *build_window(struct builder *b, struct expr *e, struct token duration,
+	struct token last)
 {
 	if (!is_selector(b, e, duration.at, "a window"))
 		return NULL;

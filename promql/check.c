@@ -11,7 +11,8 @@ struct checker {
 	struct err *err;
 };
 
-#define FAIL(c, span, ...) query_error_at((c)->text, (span), (c)->where, (c)->err, ERR_INVALID, __VA_ARGS__)
+#define FAIL(c, span, ...) \
+	query_error_at((c)->text, (span), (c)->where, (c)->err, ERR_INVALID, __VA_ARGS__)
 
 struct types_text {
 	char text[96];
@@ -180,7 +181,8 @@ static enum err_code check_frames(struct checker *c, const struct function *fn, 
 	return ERR_OK;
 }
 
-static enum err_code check_arg(struct checker *c, const struct function *fn, size_t i, struct expr *e)
+static enum err_code check_arg(struct checker *c, const struct function *fn, size_t i,
+	struct expr *e)
 {
 	unsigned wants = fn->args[i < FUNCTION_ARGS ? i : FUNCTION_ARGS - 1];
 	const struct expr *bare = expr_strip(e);

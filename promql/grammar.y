@@ -1,7 +1,7 @@
 /*
  * The grammar: Prometheus's, with aggregations read as calls, calls that take by, without, on and
- * ignoring, and a second spelling of a selector's braces (the lexer finds it). What each rule does is in
- * builder.c.
+ * ignoring, and a second spelling of a selector's braces (the lexer finds it). What each rule does
+ * is in builder.c.
  */
 %include {
 #include <assert.h>
@@ -21,7 +21,7 @@ static struct item item_of(struct token name)
 %token_type { struct token }
 %extra_argument { struct builder *b }
 
-/* Entries, not levels: a level takes up to five (a call's name, modifier, bracket, arguments, comma). */
+/* Entries, not levels: one takes up to five (a call's name, modifier, bracket, arguments, comma). */
 %stack_size 640
 %stack_overflow { build_too_deep(b); }
 
@@ -50,11 +50,12 @@ static struct item item_of(struct token name)
 		[TOKEN_SUB] = "\"-\"",
 	};
 	const char *expected[5];
-	bool wants_label = yy_find_shift_action(TOKEN_NAME, yypParser->yytos->stateno) != YY_ERROR_ACTION;
+	YYACTIONTYPE state = yypParser->yytos->stateno;
+	bool wants_label = yy_find_shift_action(TOKEN_NAME, state) != YY_ERROR_ACTION;
 	size_t n = 0;
 
 	for (unsigned i = 1; i < YYNTOKEN && n < 5; i++) {
-		if (yy_find_shift_action((YYCODETYPE)i, yypParser->yytos->stateno) == YY_ERROR_ACTION)
+		if (yy_find_shift_action((YYCODETYPE)i, state) == YY_ERROR_ACTION)
 			continue;
 		if (i >= sizeof(names) / sizeof(names[0]) || !names[i]) {
 			if (!wants_label) /* keywords can be labels: not listed one by one */
@@ -79,9 +80,13 @@ expr(A) ::= LPAREN(L) expr(E) RPAREN(R). { A = build_paren(b, E, L, R); }
 expr(A) ::= ADD|SUB(O) expr(E). [MUL] { A = build_unary(b, O, E); }
 expr(A) ::= expr(L) OR(O) matching(M) expr(R). { A = build_binary(b, L, O, M, R); }
 expr(A) ::= expr(L) AND|UNLESS(O) matching(M) expr(R). [AND] { A = build_binary(b, L, O, M, R); }
-expr(A) ::= expr(L) EQ|NE|LT|LE|GT|GE(O) matching(M) expr(R). [EQ] { A = build_binary(b, L, O, M, R); }
+expr(A) ::= expr(L) EQ|NE|LT|LE|GT|GE(O) matching(M) expr(R). [EQ] {
+	A = build_binary(b, L, O, M, R);
+}
 expr(A) ::= expr(L) ADD|SUB(O) matching(M) expr(R). [ADD] { A = build_binary(b, L, O, M, R); }
-expr(A) ::= expr(L) MUL|DIV|MOD|ATAN2(O) matching(M) expr(R). [MUL] { A = build_binary(b, L, O, M, R); }
+expr(A) ::= expr(L) MUL|DIV|MOD|ATAN2(O) matching(M) expr(R). [MUL] {
+	A = build_binary(b, L, O, M, R);
+}
 expr(A) ::= expr(L) POW(O) matching(M) expr(R). { A = build_binary(b, L, O, M, R); }
 
 /* Modifiers of a binary operator. */
@@ -119,9 +124,8 @@ label_list(A) ::= label(T). {
 label_list(A) ::= label_list(L) COMMA label(T). {
 	A = build_list(b, L, item_of(T), QUERY_LABELS_MAX, "labels");
 }
-label(A) ::= NAME|AND|OR|UNLESS|ATAN2|BOOL|BY|ON|IGNORING|GROUP_LEFT|GROUP_RIGHT|OFFSET|START|END(T). {
-	A = T;
-}
+label(A) ::= NAME|AND|OR|UNLESS|ATAN2|BOOL|BY|ON|IGNORING|GROUP_LEFT|GROUP_RIGHT(T). { A = T; }
+label(A) ::= OFFSET|START|END(T). { A = T; }
 
 /* Calls; what may stand where is the function table's business, and the checker's. */
 expr(A) ::= NAME(N) args(X). {
@@ -178,5 +182,7 @@ expr(A) ::= expr(E) LBRACKET DURATION(D) RBRACKET(R). { A = build_window(b, E, D
 expr(A) ::= expr(E) OFFSET(W) DURATION(D). { A = build_offset(b, E, W, false, D); }
 expr(A) ::= expr(E) OFFSET(W) SUB DURATION(D). { A = build_offset(b, E, W, true, D); }
 expr(A) ::= expr(E) AT(T) NUMBER(N). { A = build_at_time(b, E, T, false, N); }
-expr(A) ::= expr(E) AT(T) ADD|SUB(S) NUMBER(N). { A = build_at_time(b, E, T, S.id == TOKEN_SUB, N); }
+expr(A) ::= expr(E) AT(T) ADD|SUB(S) NUMBER(N). {
+	A = build_at_time(b, E, T, S.id == TOKEN_SUB, N);
+}
 expr(A) ::= expr(E) AT(T) START|END(W) LPAREN RPAREN(R). { A = build_at_edge(b, E, T, W, R); }

@@ -77,7 +77,8 @@ bool type_pattern_match(const struct type_pattern *p, const struct profile_type 
 		part_match(p->period_unit, t->period_unit) && (!p->delta_only || t->delta);
 }
 
-static size_t find_type(const struct profile_type *types, size_t n, struct str type, struct str unit)
+static size_t find_type(const struct profile_type *types, size_t n, struct str type,
+	struct str unit)
 {
 	size_t i = 0;
 

@@ -89,7 +89,8 @@ static size_t escape(struct str s, char quote, char *out, size_t *out_n, const c
 	return 0;
 }
 
-bool string_unescape(struct arena *a, struct token t, struct str *out, struct span *at, const char **fault)
+bool string_unescape(struct arena *a, struct token t, struct str *out, struct span *at,
+	const char **fault)
 {
 	char quote = t.text.ptr[0], *p;
 	size_t i = 0, n = 0, read, wrote;

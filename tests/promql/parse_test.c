@@ -177,6 +177,14 @@ TEST(refuses)
 		{ "a[5m5]", "1:3: bad number or duration" }, { "a[1.5h]", "1:3: bad number or duration" },
 		{ "1e309", "1:1: number out of range: \"1e309\"" },
 		{ "0xfffffffffffffffff", "1:1: number out of range: \"0xfffffffffffffffff\"" },
+	};
+
+	CHECK_ROWS(rows);
+}
+
+TEST(refuses_modifiers)
+{
+	static const struct row rows[] = {
 		{ "a[5]", "1:3: unexpected \"5\", expected duration" },
 		{ "a[]", "1:3: unexpected \"]\", expected duration" },
 		{ "a[-5m]", "1:3: unexpected \"-\", expected duration" },
@@ -200,6 +208,14 @@ TEST(refuses)
 		{ "a @ NaN", "1:5: time out of range: \"NaN\"" },
 		{ "a @ 1e30", "1:5: time out of range: \"1e30\"" },
 		{ "sum(a) @ 1", "1:8: @ is allowed only directly behind a selector" },
+	};
+
+	CHECK_ROWS(rows);
+}
+
+TEST(refuses_strings)
+{
+	static const struct row rows[] = {
 		{ "\"abc", "1:1: unterminated quoted string" }, { "'a\nb'", "1:1: unterminated quoted string" },
 		{ "\"abc\\", "1:1: unterminated quoted string" }, { "`abc", "1:1: unterminated raw string" },
 		{ "a{b=\"c", "1:5: unterminated quoted string" },
@@ -274,7 +290,8 @@ TEST(precedence)
 
 TEST(tree)
 {
-	const char *text = "sum by (job) (up{env=\"a\"}) - on (job) group_left (pod) heap[5m] offset -1h @ 12.5";
+	const char *text = "sum by (job) (up{env=\"a\"}) - on (job) group_left (pod) "
+			   "heap[5m] offset -1h @ 12.5";
 	struct parsed *q = NULL;
 	const struct expr *e, *l, *r;
 	struct err err = { 0 };
@@ -322,7 +339,8 @@ TEST(tree)
 }
 
 /* n times `open`, the middle, n times `close`. */
-static void add_nested(struct buf *b, const char *open, const char *middle, const char *close, size_t n)
+static void add_nested(struct buf *b, const char *open, const char *middle, const char *close,
+	size_t n)
 {
 	buf_clear(b);
 	for (size_t i = 0; i < n; i++)
@@ -418,11 +436,13 @@ TEST(limits_of_lists)
 		CHECK_ERR(parse_only(buf_str(&b), &err), &err, ERR_LIMIT, rows[i].msg);
 	}
 	add_repeated(&b, "f(", "a{b=~\"x\",c!~\"y\",d=~\"z\",e=~\"w\",f=~\"v\"}", 16, ")");
-	CHECK_ERR(parse_only(buf_str(&b), &err), &err, ERR_LIMIT, "1:492: more than 64 regular expressions");
+	CHECK_ERR(parse_only(buf_str(&b), &err), &err, ERR_LIMIT,
+		"1:492: more than 64 regular expressions");
 	buf_clear(&b);
 	for (size_t i = 0; i < 65537; i++)
 		buf_add_char(&b, ' ');
-	CHECK_ERR(parse_only(buf_str(&b), &err), &err, ERR_LIMIT, "query is 65537 bytes long, limit 65536");
+	CHECK_ERR(parse_only(buf_str(&b), &err), &err, ERR_LIMIT,
+		"query is 65537 bytes long, limit 65536");
 	b.len--;
 	CHECK_ERR(parse_only(buf_str(&b), &err), &err, ERR_INVALID, "1:1: unexpected end of query");
 	buf_release(&b);

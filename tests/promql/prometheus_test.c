@@ -1,6 +1,6 @@
 /*
- * What Prometheus 2.42 accepts and refuses: each text was given to its /api/v1/format_query, and the two
- * lists are its answers. Where the language goes beyond Prometheus the texts are in parse_test.c.
+ * What Prometheus 2.42 accepts and refuses: each text was given to its /api/v1/format_query, and
+ * the two lists are its answers. What goes beyond Prometheus is in parse_test.c.
  */
 #include "promql/check.h"
 #include "tests/check.h"
