@@ -4,7 +4,7 @@
 // A frame costs what is visible: per level a binary search finds the first node, and nodes
 // narrower than half a pixel are not drawn one by one but as one faint run, so that 100,000
 // nodes draw about as many rectangles as the canvas has room for.
-import { diffColor, nameColors, shortName, type Palette } from "./color";
+import { bareName, diffColor, nameColors, shortName, type Palette } from "./color";
 import { firstEndingAfter, nodeAt, shareChange, type Flame } from "./layout";
 import type { Matches } from "./search";
 
@@ -28,6 +28,7 @@ export class FlameCanvas {
 	private palette: Palette;
 	private colors: string[] = [];
 	private labels: string[] = [];
+	private bareLabels: string[] = [];
 	private matches: Matches | null = null;
 	private vx = 0;
 	private vw = 1;
@@ -68,6 +69,7 @@ export class FlameCanvas {
 	setFlame(flame: Flame): void {
 		this.flame = flame;
 		this.labels = flame.names.map(shortName);
+		this.bareLabels = flame.names.map(bareName);
 		this.hovered = -1;
 		this.selected = -1;
 		this.recolor();
@@ -265,20 +267,24 @@ export class FlameCanvas {
 		return w;
 	}
 
-	/** As much of the name as fits: in full, without its package's path, or cut. */
+	/** As much of the name as fits: in full, without its package's path, within it, or cut. */
 	private fit(name: number, room: number): string {
 		const full = this.flame!.names[name];
-		if (full.length * 4 < room && this.textWidth(full) <= room) return full;
-		const short = this.labels[name];
-		let w = 0;
+		// No letter is narrower than this on average, so most long names need no measuring.
+		const fits = (s: string) => s.length * 3 < room && this.textWidth(s) <= room;
+		if (fits(full)) return full;
+		if (fits(this.labels[name])) return this.labels[name];
+		const bare = this.bareLabels[name];
+		if (fits(bare)) return bare;
+		const method = bare.slice(bare.lastIndexOf(").") + 2);
+		if (method.length + 2 < bare.length && fits(method)) return method;
+		let w = this.wideW;
 		let cut = 0;
-		for (let k = 0; k < short.length; k++) {
-			const c = short.charCodeAt(k);
+		while (cut < bare.length && w <= room) {
+			const c = bare.charCodeAt(cut++);
 			w += c < 128 ? this.charW[c] : this.wideW;
-			if (w > room) return cut > 1 ? short.slice(0, cut) + "…" : "";
-			if (w + this.wideW <= room) cut = k + 1;
 		}
-		return short;
+		return cut > 2 ? bare.slice(0, cut - 1) + "…" : "";
 	}
 
 	private outline(f: Flame, i: number, weight: number): void {

@@ -26,6 +26,16 @@ export function shortName(name: string): string {
 	return name.slice(head.lastIndexOf("/") + 1);
 }
 
+/** The name within its package: (*Decoder).Decode; the colour tells the package. */
+export function bareName(name: string): string {
+	const short = shortName(name);
+	const pkg = packageOf(name);
+	const last = pkg.slice(pkg.lastIndexOf("/") + 1);
+	for (const mark of [".", "::"])
+		if (short.startsWith(last + mark)) return short.slice(last.length + mark.length);
+	return short;
+}
+
 const clamp01 = (v: number) => Math.min(1, Math.max(0, v));
 const gamma = (v: number) => (v <= 0.0031308 ? 12.92 * v : 1.055 * v ** (1 / 2.4) - 0.055);
 

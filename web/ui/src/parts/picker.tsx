@@ -106,6 +106,15 @@ export function Combo(props: ComboProps) {
 	);
 }
 
+/** Names or values of labels: those of the type, or all where it selects nothing yet. */
+function useKnown(wanted: boolean, typeName: string, name: string): string[] {
+	const key = wanted ? `${name} ${typeName}` : null;
+	const own = useApi<string[]>(key, name, typeName ? { "match[]": typeName } : {});
+	const none = own.error !== null || own.answer?.data.length === 0;
+	const all = useApi<string[]>(none ? key : null, name);
+	return (none ? all : own).answer?.data ?? [];
+}
+
 function MatcherEdit(props: {
 	matcher: Matcher;
 	typeName: string;
@@ -116,12 +125,11 @@ function MatcherEdit(props: {
 	const { matcher: m, typeName, onChange, onRemove, autofocus } = props;
 	const [wantLabels, setWantLabels] = useState(autofocus);
 	const [wantValues, setWantValues] = useState(false);
-	const match = typeName ? { "match[]": typeName } : {};
-	const labels = useApi<string[]>(wantLabels ? `labels ${typeName}` : null, "labels", match);
-	const values = useApi<string[]>(
-		wantValues && m.label ? `${m.label} ${typeName}` : null,
+	const labels = useKnown(wantLabels, typeName, "labels");
+	const values = useKnown(
+		wantValues && m.label !== "",
+		typeName,
 		`label/${encodeURIComponent(m.label)}/values`,
-		match,
 	);
 	return (
 		<div class="matcher">
@@ -130,7 +138,7 @@ function MatcherEdit(props: {
 				label="Label"
 				placeholder="label"
 				autofocus={autofocus}
-				options={(labels.answer?.data ?? []).filter((l) => !l.startsWith("__"))}
+				options={labels.filter((l) => !l.startsWith("__"))}
 				onFocus={() => setWantLabels(true)}
 				onCommit={(label) => onChange({ ...m, label })}
 			/>
@@ -151,7 +159,7 @@ function MatcherEdit(props: {
 				value={m.value}
 				label="Value"
 				placeholder="value"
-				options={values.answer?.data ?? []}
+				options={values}
 				onFocus={() => setWantValues(true)}
 				onCommit={(value) => onChange({ ...m, value })}
 			/>
