@@ -1,0 +1,277 @@
+#include "scrape/body.h"
+
+#include <inttypes.h>
+#include <strings.h>
+#include <zlib.h>
+
+#include "base/quote.h"
+
+struct status_name {
+	int status;
+	const char *name;
+};
+
+/* clang-format off */
+static const struct status_name status_names[] = { /* those that a profile's endpoint may meet */
+	{ 201, "Created" }, { 202, "Accepted" }, { 204, "No Content" }, { 206, "Partial Content" },
+	{ 301, "Moved Permanently" }, { 302, "Found" }, { 303, "See Other" }, { 304, "Not Modified" },
+	{ 307, "Temporary Redirect" }, { 308, "Permanent Redirect" },
+	{ 400, "Bad Request" }, { 401, "Unauthorized" }, { 402, "Payment Required" }, { 403, "Forbidden" },
+	{ 404, "Not Found" }, { 405, "Method Not Allowed" }, { 406, "Not Acceptable" },
+	{ 407, "Proxy Authentication Required" }, { 408, "Request Timeout" }, { 409, "Conflict" },
+	{ 410, "Gone" }, { 415, "Unsupported Media Type" }, { 418, "I'm a teapot" },
+	{ 421, "Misdirected Request" }, { 426, "Upgrade Required" }, { 429, "Too Many Requests" },
+	{ 431, "Request Header Fields Too Large" }, { 500, "Internal Server Error" },
+	{ 501, "Not Implemented" }, { 502, "Bad Gateway" }, { 503, "Service Unavailable" },
+	{ 504, "Gateway Timeout" }, { 505, "HTTP Version Not Supported" },
+};
+/* clang-format on */
+
+static const char *status_name(int status)
+{
+	for (size_t i = 0; i < sizeof(status_names) / sizeof(status_names[0]); i++)
+		if (status_names[i].status == status)
+			return status_names[i].name;
+	return "";
+}
+
+/* Without parameters: "text/html; charset=utf-8" is text/html. */
+static bool type_is(struct str content_type, const char *type)
+{
+	const char *semicolon = content_type.len ? memchr(content_type.ptr, ';', content_type.len) : NULL;
+
+	if (semicolon)
+		content_type.len = (size_t)(semicolon - content_type.ptr);
+	content_type = str_trim(content_type);
+	return content_type.len == strlen(type) && strncasecmp(content_type.ptr, type, content_type.len) == 0;
+}
+
+/* The first bytes of a text on one line, without control characters; cut where a character ends. */
+static void add_text(char *out, size_t size, struct str text)
+{
+	uint32_t code;
+	size_t n = 0, len;
+
+	text = str_trim(text);
+	if (text.len > BODY_TEXT_SHOWN)
+		text.len = BODY_TEXT_SHOWN;
+	while (text.len && n + 4 < size) {
+		len = utf8_decode(text, &code);
+		if (len == 0 && text.len < 4 && (unsigned char)text.ptr[0] >= 0xc0)
+			break; /* a character the cut went through */
+		if (len == 0 || code < ' ' || code == 0x7f) {
+			out[n++] = len == 0 ? '?' : ' ';
+			len = len ? len : 1;
+		} else {
+			memcpy(out + n, text.ptr, len);
+			n += len;
+		}
+		text.ptr += len;
+		text.len -= len;
+	}
+	out[n] = '\0';
+}
+
+enum err_code body_status_error(int status, struct str content_type, struct str body, struct err *err)
+{
+	char text[BODY_TEXT_SHOWN + 8] = "";
+	const char *name = status_name(status);
+
+	if (type_is(content_type, "text/plain"))
+		add_text(text, sizeof(text), body);
+	return err_set(err, ERR_UNAVAILABLE, "server returned HTTP status %d%s%s%s%s", status, name[0] ? " " : "",
+		name, text[0] ? ": " : "", text);
+}
+
+/* ---- the transport's compression ---- */
+
+static enum err_code inflate_all(z_stream *z, size_t max, struct buf *out, struct err *err)
+{
+	size_t room;
+	int rc;
+
+	for (;;) {
+		room = out->len ? out->len : 65536;
+		if (room > max + 1 - out->len)
+			room = max + 1 - out->len; /* one byte more than allowed shows that there is more */
+		if (!buf_reserve(out, room))
+			return err_set(err, ERR_NOMEM, "out of memory for a profile");
+		z->next_out = (unsigned char *)out->ptr + out->len;
+		z->avail_out = (unsigned)room;
+		rc = inflate(z, Z_NO_FLUSH);
+		out->len += room - z->avail_out;
+		if (out->len > max)
+			return err_set(err, ERR_LIMIT,
+				"profile inflates to more than its limit of %zu bytes", max);
+		if (rc == Z_STREAM_END && z->avail_in == 0)
+			return ERR_OK;
+		if (rc == Z_STREAM_END) { /* a further member */
+			if (inflateReset(z) == Z_OK)
+				continue;
+			rc = Z_STREAM_ERROR;
+		}
+		if (rc == Z_BUF_ERROR || (rc == Z_OK && z->avail_in == 0 && z->avail_out != 0))
+			return err_set(err, ERR_INVALID, "Content-Encoding gzip: the body is cut short");
+		if (rc != Z_OK)
+			return err_set(err, ERR_INVALID, "Content-Encoding gzip: %s",
+				z->msg ? z->msg : "damaged body");
+	}
+}
+
+static enum err_code gunzip(struct str in, size_t max, struct buf *out, struct err *err)
+{
+	z_stream z = { .avail_in = (unsigned)in.len };
+	const unsigned char *at = (const unsigned char *)in.ptr;
+	enum err_code rc;
+
+	if (in.len > UINT32_MAX || max > UINT32_MAX - 1)
+		return err_set(err, ERR_LIMIT, "profile is %zu bytes, limit %u", in.len, UINT32_MAX);
+	memcpy(&z.next_in, &at, sizeof(at)); /* zlib reads through a pointer it does not call const */
+	if (inflateInit2(&z, 15 + 16) != Z_OK)
+		return err_set(err, ERR_NOMEM, "out of memory for a profile");
+	rc = inflate_all(&z, max, out, err);
+	inflateEnd(&z);
+	return rc;
+}
+
+static enum err_code undo_transport(struct arena *a, struct str encoding, const struct pprof_limits *limits,
+	struct str *body, struct err *err)
+{
+	struct buf out = { 0 };
+	enum err_code rc;
+
+	encoding = str_trim(encoding);
+	if (encoding.len == 0 || type_is(encoding, "identity"))
+		return ERR_OK;
+	if (!type_is(encoding, "gzip") && !type_is(encoding, "x-gzip"))
+		return err_set(err, ERR_UNSUPPORTED, "Content-Encoding %s is not supported", QUOTED(encoding));
+	rc = gunzip(*body, limits->raw_bytes_max, &out, err);
+	if (!rc) {
+		*body = str_dup(a, buf_str(&out));
+		if (!body->ptr)
+			rc = arena_fail(a, "profile", err);
+	}
+	buf_release(&out);
+	return rc;
+}
+
+/* ---- what it is, where it is no profile ---- */
+
+/* gperftools' binary CPU profile begins with the words 0, 3, 0, period, 0, of 4 or of 8 bytes. */
+static bool is_gperftools_cpu(struct str s)
+{
+	uint32_t w4[3];
+	uint64_t w8[3];
+
+	if (s.len < sizeof(w8))
+		return false;
+	memcpy(w4, s.ptr, sizeof(w4));
+	memcpy(w8, s.ptr, sizeof(w8));
+	return (w4[0] == 0 && w4[1] == 3 && w4[2] == 0) || (w8[0] == 0 && w8[1] == 3 && w8[2] == 0);
+}
+
+static bool is_legacy(struct str s)
+{
+	static const char *const openings[] = { "heap profile:", "heap_v2/", "--- contention", "--- mutex",
+		"--- heap", "--- growth", "--- Memory", "--- threadz", "--- profile", "goroutine profile:",
+		"threadcreate profile:" };
+
+	for (size_t i = 0; i < sizeof(openings) / sizeof(openings[0]); i++)
+		if (str_has_prefix(s, str_of(openings[i])))
+			return true;
+	return is_gperftools_cpu(s);
+}
+
+static bool is_html(struct str s, struct str content_type)
+{
+	s = str_trim(s);
+	return type_is(content_type, "text/html") ||
+		(s.len >= 5 && strncasecmp(s.ptr, "<html", 5) == 0) ||
+		(s.len >= 9 && strncasecmp(s.ptr, "<!doctype", 9) == 0);
+}
+
+static bool is_textual(struct str content_type)
+{
+	return (content_type.len >= 5 && strncasecmp(content_type.ptr, "text/", 5) == 0) ||
+		type_is(content_type, "application/json") || type_is(content_type, "application/xml");
+}
+
+/* Replaces the decoder's message where the kind of body says more. */
+static enum err_code explain(struct str body, struct str content_type, enum err_code rc, struct err *err)
+{
+	char text[BODY_TEXT_SHOWN + 8] = "";
+
+	if (rc != ERR_INVALID)
+		return rc;
+	if (is_legacy(body))
+		return err_set(err, ERR_UNSUPPORTED,
+			"legacy profile format: only pprof's protobuf format is supported");
+	if (is_html(body, content_type))
+		return err_set(err, ERR_INVALID, "target answers a web page (Content-Type %s), not a profile",
+			QUOTED(content_type));
+	if (is_textual(content_type)) {
+		add_text(text, sizeof(text), body);
+		return err_set(err, ERR_INVALID, "target answers %s, not a profile: %s", QUOTED(content_type),
+			text);
+	}
+	return err_wrap(err, rc, "not a profile (Content-Type %s)", QUOTED(content_type));
+}
+
+enum err_code body_decode(struct arena *a, struct str body, struct str content_type,
+	struct str content_encoding, const struct pprof_limits *limits, struct pprof **out, struct err *err)
+{
+	struct str raw;
+	enum err_code rc;
+
+	if ((rc = undo_transport(a, content_encoding, limits, &body, err)))
+		return rc;
+	if ((rc = pprof_inflate(a, body, limits, &raw, err)))
+		return explain(body, content_type, rc, err);
+	if ((rc = pprof_decode(a, raw, limits, out, err)))
+		return explain(raw, content_type, rc, err);
+	return ERR_OK;
+}
+
+/* ---- limits of the job ---- */
+
+static enum err_code check_label(struct str series, struct str name, struct str value,
+	const struct scrape_config *job, struct err *err)
+{
+	if (job->label_name_length_limit && name.len > job->label_name_length_limit)
+		return err_set(err, ERR_LIMIT, "label_name_length_limit exceeded (metric: %.50s, label name: "
+			"%.50s, length: %zu, limit: %" PRIu64 ")", QUOTED(series), QUOTED(name), name.len,
+			job->label_name_length_limit);
+	if (job->label_value_length_limit && value.len > job->label_value_length_limit)
+		return err_set(err, ERR_LIMIT, "label_value_length_limit exceeded (metric: %.50s, label name: "
+			"%.50s, value: %.50s, length: %zu, limit: %" PRIu64 ")", QUOTED(series), QUOTED(name),
+			QUOTED(value), value.len, job->label_value_length_limit);
+	return ERR_OK;
+}
+
+enum err_code body_check_limits(const struct pprof *p, struct labels labels, const struct scrape_config *job,
+	struct err *err)
+{
+	struct str series = labels_get(labels, STR(LABEL_NAME));
+	uint32_t most = 0;
+	enum err_code rc;
+
+	if (job->sample_limit && p->samples_n > job->sample_limit)
+		return err_set(err, ERR_LIMIT, "sample limit exceeded (number of samples: %u, limit: %" PRIu64 ")",
+			p->samples_n, job->sample_limit);
+	for (uint32_t i = 0; i < p->samples_n; i++)
+		if (p->samples[i].label_n > most)
+			most = p->samples[i].label_n;
+	if (job->label_limit && labels.n + most > job->label_limit)
+		return err_set(err, ERR_LIMIT, "label_limit exceeded (metric: %.50s, number of labels: %zu, "
+			"limit: %" PRIu64 ")", QUOTED(series), labels.n + most, job->label_limit);
+	if (!job->label_name_length_limit && !job->label_value_length_limit)
+		return ERR_OK;
+	for (size_t i = 0; i < labels.n; i++)
+		if ((rc = check_label(series, labels.v[i].name, labels.v[i].value, job, err)))
+			return rc;
+	for (uint32_t i = 0; i < p->labels_n; i++)
+		if ((rc = check_label(series, p->strings[p->labels[i].key], p->strings[p->labels[i].str], job,
+			     err)))
+			return rc;
+	return ERR_OK;
+}

@@ -1,0 +1,519 @@
+#include "scrape/scraper.h"
+
+#include <event2/event.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/metrics.h"
+#include "base/quote.h"
+#include "scrape/body.h"
+
+METRIC_COUNTER(scrapes_total, "epimetheus_scrape_scrapes_total", "Scrapes ended, by how.", "result");
+METRIC_COUNTER(skipped_total, "epimetheus_scrape_skipped_total",
+	"Turns let go because the scrape before was still under way.", NULL);
+METRIC_HISTOGRAM(fetch_seconds, "epimetheus_scrape_duration_seconds",
+	"From the request to the end of the answer, `seconds` of the target included.", NULL);
+METRIC_HISTOGRAM(store_seconds, "epimetheus_scrape_store_duration_seconds",
+	"From the end of the answer to the acknowledgement of the store.", NULL);
+METRIC_COUNTER(bytes_total, "epimetheus_scrape_body_bytes_total", "Bytes of profiles as received.", NULL);
+METRIC_COUNTER(samples_total, "epimetheus_scrape_samples_total", "Samples of profiles scraped.", NULL);
+METRIC_GAUGE(targets, "epimetheus_scrape_targets", "Targets by health.", "state");
+
+/*
+ * One scrape. The loop's thread makes it; with the answer it passes to a worker, then to the sink's thread,
+ * and comes back to the loop by a post. `scraper` is touched on the loop's thread only.
+ */
+struct scrape_task {
+	struct loop_work work;
+	struct scraper *scraper;
+	struct scrape_env *env;
+	struct target_set *set;
+	const struct target *target;
+	int64_t start_ns, end_ns; /* time of day */
+	int64_t began_ns, answered_ns; /* monotonic */
+	struct buf body;
+	struct buf content_type, content_encoding;
+	size_t bytes;
+	uint32_t samples;
+	enum err_code rc;
+	const char *result; /* for the metric */
+	struct err err;
+};
+
+/* ---- what is shown ---- */
+
+const char *target_health_name(enum target_health h)
+{
+	static const char *const names[] = {
+		[TARGET_UNKNOWN] = "unknown", [TARGET_UP] = "up", [TARGET_DOWN] = "down",
+	};
+
+	return names[h];
+}
+
+static void count_health(struct scrape_env *env, enum target_health h, int by)
+{
+	env->by_health[h] += (size_t)by;
+	metric_set(&targets, target_health_name(h), (double)env->by_health[h]);
+}
+
+static void set_health(struct scraper *s, enum target_health h)
+{
+	if (s->health == h)
+		return;
+	count_health(s->env, s->health, -1);
+	s->health = h;
+	count_health(s->env, h, 1);
+}
+
+static void set_error(struct scraper *s, const char *text)
+{
+	free(s->last_error);
+	s->last_error = text ? strdup(text) : NULL;
+}
+
+static void fail(struct scraper *s, int64_t start_ns, int64_t duration_ns, const char *result,
+	const struct err *why)
+{
+	metric_add(&scrapes_total, result, 1);
+	s->scrapes++;
+	s->failures++;
+	s->last_scrape_ns = start_ns;
+	s->last_duration_ns = duration_ns;
+	set_error(s, why->msg);
+	set_health(s, TARGET_DOWN);
+	if (log_enabled(LOG_DEBUG))
+		log_debug("scrape", "scrape failed", LOG_STR("job", s->set->job->job_name),
+			LOG_STR("target", s->target->url), LOG_D("elapsed", duration_ns), LOG_E(why));
+}
+
+/* ---- the end of a scrape ---- */
+
+static void task_free(struct scrape_task *t)
+{
+	buf_release(&t->body);
+	buf_release(&t->content_type);
+	buf_release(&t->content_encoding);
+	target_set_unref(t->set);
+	free(t);
+}
+
+static void scraper_free(struct scraper *s)
+{
+	count_health(s->env, s->health, -1);
+	if (s->timer)
+		event_free(s->timer);
+	free(s->last_error);
+	target_set_unref(s->set);
+	free(s);
+}
+
+/* Ends the task: the target shows its outcome from now on. */
+static void finish(struct scrape_task *t)
+{
+	struct scraper *s = t->scraper;
+	int64_t duration = (t->answered_ns ? t->answered_ns : clock_monotonic_ns()) - t->began_ns;
+
+	s->task = NULL;
+	s->state = SCRAPER_IDLE;
+	if (s->stopped) {
+		task_free(t);
+		scraper_free(s);
+		return;
+	}
+	metric_observe(&fetch_seconds, NULL, (double)duration / NS_PER_S);
+	if (t->rc) {
+		fail(s, t->start_ns, duration, t->result, &t->err);
+	} else {
+		metric_add(&scrapes_total, "ok", 1);
+		metric_add(&samples_total, NULL, t->samples);
+		metric_observe(&store_seconds, NULL,
+			(double)(clock_monotonic_ns() - t->answered_ns) / NS_PER_S);
+		s->scrapes++;
+		s->last_scrape_ns = t->start_ns;
+		s->last_duration_ns = duration;
+		s->last_samples = t->samples;
+		s->last_bytes = t->bytes;
+		set_error(s, NULL);
+		set_health(s, TARGET_UP);
+	}
+	task_free(t);
+}
+
+static void on_stored(void *ctx)
+{
+	struct scrape_task *t = ctx;
+	struct scrape_env *env = t->env;
+
+	finish(t);
+	mutex_lock(&env->lock);
+	if (--env->storing == 0)
+		cond_broadcast(&env->idle);
+	mutex_unlock(&env->lock);
+}
+
+/* ---- a worker's part ---- */
+
+static const char *result_of(enum err_code rc)
+{
+	switch (rc) {
+	case ERR_INVALID:
+	case ERR_UNSUPPORTED:
+		return "not_a_profile";
+	case ERR_LIMIT:
+		return "limit";
+	case ERR_TIMEOUT:
+		return "timeout";
+	default:
+		return "unreachable";
+	}
+}
+
+static void task_failed(struct scrape_task *t, enum err_code rc, const char *result)
+{
+	t->rc = rc;
+	t->result = result;
+}
+
+static void on_acked(void *ctx, enum err_code rc, const struct err *err)
+{
+	struct scrape_task *t = ctx;
+
+	if (rc) {
+		task_failed(t, rc, "store");
+		if (err)
+			err_set(&t->err, rc, "store: %s", err->msg);
+		else
+			err_set(&t->err, rc, "store: %s", err_code_name(rc));
+	}
+	loop_post(t->env->loop, &t->work, on_stored, t);
+}
+
+static enum err_code append(struct scrape_task *t, struct arena *a, const struct pprof *p)
+{
+	const struct profile_config *config = t->target->profile;
+	struct sink_profile out = {
+		.labels = t->target->labels,
+		.ts_ns = t->end_ns,
+		.interval_ns = t->target->interval_ns,
+		.profile = p,
+	};
+	enum value_kind *kinds = arena_array(a, enum value_kind, p->types_n);
+	enum err_code rc;
+
+	if (!kinds) {
+		task_failed(t, arena_fail(a, "profile", &t->err), "limit");
+		return t->rc;
+	}
+	pprof_kinds(p, t->target->name, config->kinds, config->kinds_n, kinds);
+	out.kinds = kinds;
+	/* From here on the task may be gone, unless this returns an error. */
+	rc = t->env->sink->ops->append(t->env->sink, &out, on_acked, t, &t->err);
+	if (rc) {
+		task_failed(t, rc, "store");
+		err_wrap(&t->err, rc, "store");
+	}
+	return rc;
+}
+
+static void work(void *ctx)
+{
+	struct scrape_task *t = ctx;
+	struct loop *loop = t->env->loop;
+	struct pprof_limits limits = pprof_limits_default;
+	struct buf body = t->body; /* ours: the task may end before append has returned */
+	struct pprof *p = NULL;
+	struct arena a;
+	enum err_code rc;
+
+	t->body = (struct buf){ 0 };
+	atomic_fetch_sub(&t->env->queued_bytes, body.len);
+	limits.body_bytes_max = t->set->job->body_size_limit;
+	arena_init(&a, limits.arena_bytes_max);
+	rc = body_decode(&a, buf_str(&body), buf_str(&t->content_type), buf_str(&t->content_encoding), &limits,
+		&p, &t->err);
+	if (!rc)
+		rc = body_check_limits(p, t->target->labels, t->set->job, &t->err);
+	if (rc) {
+		task_failed(t, rc, result_of(rc));
+	} else {
+		t->samples = p->samples_n;
+		rc = append(t, &a, p);
+	}
+	arena_release(&a);
+	buf_release(&body);
+	if (rc)
+		loop_post(loop, &t->work, on_stored, t);
+}
+
+/* ---- the answer ---- */
+
+static enum err_code queue(struct scrape_task *t, const struct http_response *res)
+{
+	struct scrape_env *env = t->env;
+	size_t queued = atomic_fetch_add(&env->queued_bytes, res->body.len);
+
+	if (queued > SCRAPE_QUEUED_BYTES_MAX) {
+		atomic_fetch_sub(&env->queued_bytes, res->body.len);
+		return err_set(&t->err, ERR_LIMIT,
+			"profiles of %zu bytes wait for a worker, limit %zu: this server is overloaded", queued,
+			SCRAPE_QUEUED_BYTES_MAX);
+	}
+	buf_add_str(&t->body, res->body);
+	buf_add_str(&t->content_type, res->content_type);
+	buf_add_str(&t->content_encoding, res->content_encoding);
+	if (buf_failed(&t->body) || buf_failed(&t->content_type) || buf_failed(&t->content_encoding)) {
+		atomic_fetch_sub(&env->queued_bytes, res->body.len);
+		return err_set(&t->err, ERR_NOMEM, "out of memory for a profile");
+	}
+	mutex_lock(&env->lock);
+	env->storing++;
+	mutex_unlock(&env->lock);
+	t->scraper->state = SCRAPER_STORING;
+	if (pool_submit(env->workers, work, t))
+		return ERR_OK;
+	mutex_lock(&env->lock);
+	env->storing--;
+	mutex_unlock(&env->lock);
+	atomic_fetch_sub(&env->queued_bytes, res->body.len);
+	return err_set(&t->err, ERR_LIMIT, "%u profiles wait for a worker: this server is overloaded",
+		SCRAPE_QUEUED_MAX);
+}
+
+static void on_answer(void *ctx, const struct http_response *res)
+{
+	struct scrape_task *t = ctx;
+	struct scraper *s = t->scraper;
+	enum err_code rc;
+
+	s->request = NULL;
+	t->answered_ns = clock_monotonic_ns();
+	t->end_ns = clock_now_ns();
+	exclusive_leave(s->env->exclusive, &s->user);
+	if (res->rc) {
+		t->err = res->err;
+		task_failed(t, res->rc, result_of(res->rc == ERR_INVALID ? ERR_UNAVAILABLE : res->rc));
+	} else if (res->status != 200) {
+		rc = body_status_error(res->status, res->content_type, res->body, &t->err);
+		task_failed(t, rc, "status");
+	} else {
+		t->bytes = res->body.len;
+		metric_add(&bytes_total, NULL, (double)res->body.len);
+		if ((rc = queue(t, res)))
+			task_failed(t, rc, "overload");
+	}
+	if (t->rc)
+		finish(t);
+}
+
+/* ---- the turn ---- */
+
+static enum err_code send_request(struct scraper *s, struct scrape_task *t)
+{
+	struct buf seconds = { 0 };
+	struct label headers[] = {
+		{ STR("Accept-Encoding"), STR("gzip") },
+		{ STR("X-Prometheus-Scrape-Timeout-Seconds"), STR("") },
+	};
+	struct http_request_options o = {
+		.method = "GET",
+		.url = t->target->url,
+		.config = &t->set->job->http,
+		.headers = { headers, 2 },
+		.timeout_ns = t->target->timeout_ns,
+		.body_size_max = t->set->job->body_size_limit,
+	};
+	enum err_code rc;
+
+	buf_add_double(&seconds, (double)t->target->timeout_ns / NS_PER_S);
+	headers[1].value = buf_str(&seconds);
+	rc = http_client_send(s->env->client, &o, on_answer, t, &s->request, &t->err);
+	buf_release(&seconds);
+	return rc;
+}
+
+static void fetch(struct scraper *s)
+{
+	struct scrape_task *t = calloc(1, sizeof(*t));
+	struct err err;
+	enum err_code rc;
+
+	if (!t) {
+		exclusive_leave(s->env->exclusive, &s->user);
+		s->state = SCRAPER_IDLE;
+		err_set(&err, ERR_NOMEM, "out of memory for a scrape");
+		fail(s, clock_now_ns(), 0, "overload", &err);
+		return;
+	}
+	t->scraper = s;
+	t->env = s->env;
+	t->set = target_set_ref(s->set);
+	t->target = s->target;
+	t->start_ns = clock_now_ns();
+	t->began_ns = clock_monotonic_ns();
+	s->task = t;
+	s->state = SCRAPER_FETCHING;
+	if ((rc = send_request(s, t))) {
+		exclusive_leave(s->env->exclusive, &s->user);
+		task_failed(t, rc, result_of(rc == ERR_INVALID ? ERR_UNAVAILABLE : rc));
+		finish(t);
+	}
+}
+
+static void on_turn(void *ctx)
+{
+	fetch(ctx);
+}
+
+/* Whether two jobs are configured to want one endpoint is for the operator to know, once. */
+static void tell_of_sharing(struct scraper *s)
+{
+	const struct exclusive_user *holder = exclusive_holder(s->env->exclusive, s->target->exclusive);
+	const struct scraper *other = holder->ctx;
+
+	if (s->told_of_sharing || other == s)
+		return;
+	s->told_of_sharing = true;
+	log_warn("scrape", "two jobs take CPU profiles of one target: they take turns",
+		LOG_STR("job", s->set->job->job_name), LOG_STR("target", s->target->url),
+		LOG_STR("other_job", other->set->job->job_name));
+}
+
+static void begin(struct scraper *s)
+{
+	struct err err;
+
+	if (s->set->limit_exceeded) {
+		err_set(&err, ERR_LIMIT, STR_FMT, STR_ARG(s->set->error));
+		fail(s, clock_now_ns(), 0, "limit", &err);
+		return;
+	}
+	if (!s->target->exclusive.len) {
+		fetch(s);
+		return;
+	}
+	switch (exclusive_enter(s->env->exclusive, s->target->exclusive, &s->user)) {
+	case EXCLUSIVE_HOLDS:
+		fetch(s);
+		break;
+	case EXCLUSIVE_WAITS:
+		s->state = SCRAPER_WAITING;
+		tell_of_sharing(s);
+		break;
+	case EXCLUSIVE_NOMEM:
+		err_set(&err, ERR_NOMEM, "out of memory for a scrape");
+		fail(s, clock_now_ns(), 0, "overload", &err);
+		break;
+	}
+}
+
+/* A whole interval in line: another job takes all of the endpoint's time. Still in line, but told. */
+static void waited_in_vain(struct scraper *s)
+{
+	const struct exclusive_user *holder = exclusive_holder(s->env->exclusive, s->user.key);
+	const struct scraper *other = holder->ctx;
+	struct err err;
+
+	err_set(&err, ERR_UNAVAILABLE,
+		"another CPU profile of this target is under way for job %s: a process has one CPU profiler",
+		QUOTED(other->set->job->job_name));
+	fail(s, clock_now_ns(), 0, "endpoint_taken", &err);
+}
+
+static void timer_set(struct scraper *s)
+{
+	int64_t wait = s->next_ns - clock_monotonic_ns();
+	struct timeval tv = { 0 };
+
+	if (wait > 0)
+		tv = (struct timeval){ .tv_sec = wait / NS_PER_S, .tv_usec = wait % NS_PER_S / NS_PER_US };
+	event_add(s->timer, &tv); /* cannot fail: pending on a timeout alone */
+}
+
+static void on_timer(evutil_socket_t fd, short what, void *ctx)
+{
+	struct scraper *s = ctx;
+	int64_t interval = s->target->interval_ns, now = clock_monotonic_ns();
+	uint64_t missed = 0;
+
+	s->next_ns += interval;
+	if (s->next_ns <= now) { /* this process stood still: turns that are past are gone */
+		missed = (uint64_t)((now - s->next_ns) / interval) + 1;
+		s->next_ns += (int64_t)missed * interval;
+	}
+	timer_set(s);
+	if (s->state == SCRAPER_WAITING)
+		waited_in_vain(s);
+	else if (s->state != SCRAPER_IDLE)
+		missed++;
+	else
+		begin(s);
+	s->skipped += missed;
+	if (missed)
+		metric_add(&skipped_total, NULL, (double)missed);
+}
+
+/* The first turn: where the target's hash stands in the interval, counted from 1970. */
+static void schedule(struct scraper *s)
+{
+	int64_t interval = s->target->interval_ns;
+	int64_t wait = interval - clock_now_ns() % interval +
+		(int64_t)(s->target->hash % (uint64_t)interval);
+
+	if (wait > interval)
+		wait -= interval;
+	s->next_ns = clock_monotonic_ns() + wait;
+	timer_set(s);
+}
+
+enum err_code scraper_start(struct scrape_env *env, struct target_set *set, const struct target *target,
+	struct scraper **out, struct err *err)
+{
+	struct scraper *s = calloc(1, sizeof(*s));
+
+	if (s)
+		s->timer = evtimer_new(loop_base(env->loop), on_timer, s);
+	if (!s || !s->timer) {
+		free(s);
+		return err_set(err, ERR_NOMEM, "out of memory for a target");
+	}
+	s->env = env;
+	s->set = target_set_ref(set);
+	s->target = target;
+	s->user.turn = on_turn;
+	s->user.ctx = s;
+	count_health(env, TARGET_UNKNOWN, 1);
+	schedule(s);
+	*out = s;
+	return ERR_OK;
+}
+
+void scraper_update(struct scraper *s, struct target_set *set, const struct target *target)
+{
+	bool reschedule = s->target->interval_ns != target->interval_ns;
+	struct target_set *old = s->set;
+
+	s->set = target_set_ref(set);
+	s->target = target;
+	target_set_unref(old);
+	if (reschedule)
+		schedule(s);
+}
+
+void scraper_stop(struct scraper *s)
+{
+	struct scrape_task *t = s->task;
+
+	s->stopped = true;
+	event_del(s->timer);
+	exclusive_leave(s->env->exclusive, &s->user);
+	if (s->state == SCRAPER_STORING)
+		return; /* finish frees it */
+	if (s->state == SCRAPER_FETCHING) {
+		http_request_cancel(s->request);
+		task_free(t);
+	}
+	scraper_free(s);
+}

@@ -1,0 +1,186 @@
+#include "scrape/url.h"
+
+#define HEX "0123456789ABCDEF"
+
+static bool is_alnum(unsigned char c)
+{
+	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+/* also: what stands beside letters, digits and -_.~ without an escape. */
+static void escape(struct buf *out, struct str s, const char *also, bool plus_for_space)
+{
+	unsigned char c;
+
+	for (size_t i = 0; i < s.len; i++) {
+		c = (unsigned char)s.ptr[i];
+		if (is_alnum(c) || (c && (strchr("-_.~", c) || strchr(also, c)))) {
+			buf_add_char(out, (char)c);
+		} else if (c == ' ' && plus_for_space) {
+			buf_add_char(out, '+');
+		} else {
+			buf_add_char(out, '%');
+			buf_add_char(out, HEX[c >> 4]);
+			buf_add_char(out, HEX[c & 15]);
+		}
+	}
+}
+
+/* Where `name` is, or belongs. */
+static size_t find(const struct url_query *q, struct str name, bool *found)
+{
+	size_t i = 0;
+	int c = 1;
+
+	while (i < q->n && (c = str_cmp(q->v[i].name, name)) < 0)
+		i++;
+	*found = i < q->n && c == 0;
+	return i;
+}
+
+static struct url_param *insert(struct url_query *q, size_t at, struct str name)
+{
+	size_t cap = q->cap ? q->cap * 2 : 8;
+	struct url_param *v;
+
+	if (q->n == q->cap) {
+		v = arena_array(q->arena, struct url_param, cap);
+		if (!v) {
+			q->failed = true;
+			return NULL;
+		}
+		if (q->n)
+			memcpy(v, q->v, q->n * sizeof(*v));
+		q->v = v;
+		q->cap = cap;
+	}
+	memmove(q->v + at + 1, q->v + at, (q->n - at) * sizeof(*q->v));
+	q->n++;
+	q->v[at] = (struct url_param){ .name = name };
+	return &q->v[at];
+}
+
+void url_query_set(struct url_query *q, struct str name, const struct str *values, size_t n)
+{
+	bool found;
+	size_t at = find(q, name, &found);
+	struct url_param *p = found ? &q->v[at] : insert(q, at, name);
+
+	if (p) {
+		p->values = values;
+		p->n = n;
+	}
+}
+
+void url_query_set_first(struct url_query *q, struct str name, struct str value)
+{
+	bool found;
+	size_t at = find(q, name, &found);
+	struct url_param *p = found ? &q->v[at] : insert(q, at, name);
+	size_t n = p && p->n ? p->n : 1;
+	struct str *values = arena_array(q->arena, struct str, n);
+
+	if (!p || !values) {
+		q->failed = true;
+		return;
+	}
+	if (p->n)
+		memcpy(values, p->values, p->n * sizeof(*values));
+	values[0] = value;
+	p->values = values;
+	p->n = n;
+}
+
+enum err_code url_print(struct buf *out, struct str scheme, struct str address, struct str path,
+	const struct url_query *q, struct err *err)
+{
+	char join = '?';
+
+	buf_add_str(out, scheme);
+	buf_add_cstr(out, "://");
+	buf_add_str(out, address);
+	if (path.len == 0 || path.ptr[0] != '/')
+		buf_add_char(out, '/');
+	escape(out, path, "$&+,/:;=@", false);
+	for (size_t i = 0; i < q->n; i++)
+		for (size_t k = 0; k < q->v[i].n; k++) {
+			buf_add_char(out, join);
+			join = '&';
+			escape(out, q->v[i].name, "", true);
+			buf_add_char(out, '=');
+			escape(out, q->v[i].values[k], "", true);
+		}
+	if (q->failed || buf_failed(out))
+		return err_set(err, ERR_NOMEM, "out of memory for the URL of a target");
+	return ERR_OK;
+}
+
+bool url_address_valid(struct str address)
+{
+	for (size_t i = 0; i < address.len; i++)
+		if (address.ptr[i] <= ' ' || address.ptr[i] > '~' || strchr("/?#@\\\"<>^`{|}", address.ptr[i]))
+			return false;
+	return address.len > 0;
+}
+
+struct parts { /* scheme://host:port rest */
+	struct str scheme, host, port, rest;
+};
+
+/* host:port split at the last colon that is not inside of brackets. */
+static void split_host(struct str s, struct str *host, struct str *port)
+{
+	size_t i = s.len;
+
+	*host = s;
+	*port = STR("");
+	while (i > 0 && s.ptr[i - 1] != ':' && s.ptr[i - 1] != ']')
+		i--;
+	if (i > 0 && s.ptr[i - 1] == ':') {
+		*port = (struct str){ s.ptr + i, s.len - i };
+		*host = (struct str){ s.ptr, i - 1 };
+	}
+}
+
+static bool split(struct str url, struct parts *out)
+{
+	ptrdiff_t at = str_find(url, STR("://"));
+	struct str host;
+	size_t n = 0;
+
+	if (at < 0)
+		return false;
+	out->scheme = (struct str){ url.ptr, (size_t)at };
+	host = (struct str){ url.ptr + at + 3, url.len - (size_t)at - 3 };
+	while (n < host.len && !strchr("/?#", host.ptr[n]))
+		n++;
+	out->rest = (struct str){ host.ptr + n, host.len - n };
+	host.len = n;
+	split_host(host, &out->host, &out->port);
+	return true;
+}
+
+void url_print_global(struct buf *out, struct str url, struct str listen_address, struct str external_url)
+{
+	struct parts own, external;
+	struct str listen_host, listen_port;
+
+	if (!split(url, &own) || !split(external_url, &external) || !own.port.len ||
+	    (!str_is(own.host, "localhost") && !str_is(own.host, "127.0.0.1") && !str_is(own.host, "[::1]"))) {
+		buf_add_str(out, url);
+		return;
+	}
+	split_host(listen_address, &listen_host, &listen_port);
+	if (!str_eq(own.port, listen_port)) { /* another process here: only the host's name is known better */
+		external.scheme = own.scheme;
+		external.port = own.port;
+	}
+	buf_add_str(out, external.scheme);
+	buf_add_cstr(out, "://");
+	buf_add_str(out, external.host);
+	if (external.port.len) {
+		buf_add_char(out, ':');
+		buf_add_str(out, external.port);
+	}
+	buf_add_str(out, own.rest);
+}
