@@ -3,13 +3,13 @@
  *
  * What is bounded, and why that is enough:
  * - Bytes: before libyaml is called.
- * - Nesting: as events arrive. libyaml's cost per token grows with the flow depth (100,000 "[" take 37 s),
- *   but it never looks further ahead than a simple key may reach, 1,024 characters; so the parse stops
- *   within that distance behind the first node that stands too deep.
- * - Directives: libyaml compares each %TAG with all before it (1 MiB of them take 11 s) and does so before
- *   the first event, so lines that begin with % are counted before it starts.
- * - Nodes, with those an alias stands for counted each time it is used: an alias shares the children of
- *   its anchor, so memory stays small, but whoever walks the tree walks them again.
+ * - Nesting: as events arrive. libyaml's cost per token grows with the flow depth (100,000 "[" take
+ *   37 s), but it never looks further ahead than a simple key may reach, 1,024 characters; so the
+ *   parse stops within that distance behind the first node that stands too deep.
+ * - Directives: libyaml compares each %TAG with all before it (1 MiB of them take 11 s) and does so
+ *   before the first event, so lines that begin with % are counted before it starts.
+ * - Nodes, with those an alias stands for counted each time it is used: an alias shares the
+ *   children of its anchor, so memory stays small, but whoever walks the tree walks them again.
  */
 #include "base/yaml.h"
 
@@ -51,7 +51,8 @@ struct reader {
 	struct map anchor_ids;
 };
 
-enum err_code yaml_err(const struct yaml_node *n, struct err *err, enum err_code code, const char *fmt, ...)
+enum err_code yaml_err(
+	const struct yaml_node *n, struct err *err, enum err_code code, const char *fmt, ...)
 {
 	va_list ap;
 	char msg[sizeof(err->msg)];
@@ -85,8 +86,8 @@ bool yaml_is_null(const struct yaml_node *n)
 			str_is(n->text, "Null") || str_is(n->text, "NULL"));
 }
 
-static enum err_code error_at(const struct reader *r, yaml_mark_t at, struct err *err, enum err_code code,
-	const char *msg)
+static enum err_code error_at(
+	const struct reader *r, yaml_mark_t at, struct err *err, enum err_code code, const char *msg)
 {
 	return err_set(err, code, "%s:%zu:%zu: %s", r->file, at.line + 1, at.column + 1, msg);
 }
@@ -130,12 +131,12 @@ static enum err_code parser_error(const struct reader *r, struct str text, struc
 	}
 	if (!p->context)
 		return error_at(r, p->problem_mark, err, ERR_INVALID, problem);
-	return err_set(err, ERR_INVALID, "%s:%zu:%zu: %s (%s at %zu:%zu)", r->file, p->problem_mark.line + 1,
-		p->problem_mark.column + 1, problem, p->context, p->context_mark.line + 1,
-		p->context_mark.column + 1);
+	return err_set(err, ERR_INVALID, "%s:%zu:%zu: %s (%s at %zu:%zu)", r->file,
+		p->problem_mark.line + 1, p->problem_mark.column + 1, problem, p->context,
+		p->context_mark.line + 1, p->context_mark.column + 1);
 }
 
-/* ------------------------------------------------------------------------------------------------ */
+/* -------------------------------------------------------------------------------------------- */
 /* Anchors */
 
 static bool anchor_eq(const void *ctx, const void *key, uint32_t id)
@@ -152,8 +153,8 @@ static uint32_t anchor_find(const struct reader *r, struct str name)
 }
 
 /* A name that is used again stands for the newer node from here on. */
-static enum err_code anchor_add(struct reader *r, const char *name, struct yaml_node *n, uint32_t *out,
-	struct err *err)
+static enum err_code anchor_add(
+	struct reader *r, const char *name, struct yaml_node *n, uint32_t *out, struct err *err)
 {
 	struct str s = str_of(name);
 	uint32_t id = anchor_find(r, s);
@@ -186,7 +187,7 @@ static enum err_code anchor_add(struct reader *r, const char *name, struct yaml_
 	return ERR_OK;
 }
 
-/* ------------------------------------------------------------------------------------------------ */
+/* -------------------------------------------------------------------------------------------- */
 /* Building */
 
 static enum err_code add_weight(struct reader *r, size_t weight, yaml_mark_t at, struct err *err)
@@ -198,8 +199,8 @@ static enum err_code add_weight(struct reader *r, size_t weight, yaml_mark_t at,
 	return ERR_OK;
 }
 
-static enum err_code node_new(struct reader *r, enum yaml_kind kind, yaml_mark_t at, struct yaml_node **out,
-	struct err *err)
+static enum err_code node_new(
+	struct reader *r, enum yaml_kind kind, yaml_mark_t at, struct yaml_node **out, struct err *err)
 {
 	struct yaml_node *n;
 	enum err_code rc;
@@ -218,7 +219,8 @@ static enum err_code node_new(struct reader *r, enum yaml_kind kind, yaml_mark_t
 }
 
 /* Puts a node (with `height` levels, itself included) where the document is being read. */
-static enum err_code place(struct reader *r, struct yaml_node *n, unsigned height, yaml_mark_t at, struct err *err)
+static enum err_code place(
+	struct reader *r, struct yaml_node *n, unsigned height, yaml_mark_t at, struct err *err)
 {
 	struct frame *f = r->depth ? &r->frames[r->depth - 1] : NULL;
 
@@ -246,8 +248,8 @@ static enum err_code place(struct reader *r, struct yaml_node *n, unsigned heigh
 }
 
 /* !!int "3" is as good as 3, and !!str 3 as good as "3"; tags of other kinds mean nothing to us. */
-static enum err_code read_tag(struct reader *r, const yaml_event_t *e, const char *tag, struct yaml_node *n,
-	struct err *err)
+static enum err_code read_tag(
+	struct reader *r, const yaml_event_t *e, const char *tag, struct yaml_node *n, struct err *err)
 {
 	static const char core[] = "tag:yaml.org,2002:";
 	static const struct {
@@ -255,8 +257,12 @@ static enum err_code read_tag(struct reader *r, const yaml_event_t *e, const cha
 		enum yaml_kind kind;
 		bool plain;
 	} tags[] = {
-		{ "str", YAML_SCALAR, false }, { "int", YAML_SCALAR, true }, { "bool", YAML_SCALAR, true },
-		{ "float", YAML_SCALAR, true }, { "null", YAML_SCALAR, true }, { "seq", YAML_SEQUENCE, false },
+		{ "str", YAML_SCALAR, false },
+		{ "int", YAML_SCALAR, true },
+		{ "bool", YAML_SCALAR, true },
+		{ "float", YAML_SCALAR, true },
+		{ "null", YAML_SCALAR, true },
+		{ "seq", YAML_SEQUENCE, false },
 		{ "map", YAML_MAPPING, false },
 	};
 
@@ -287,7 +293,8 @@ static enum err_code on_scalar(struct reader *r, const yaml_event_t *e, struct e
 	if ((rc = node_new(r, YAML_SCALAR, e->start_mark, &n, err)))
 		return rc;
 	n->plain = e->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
-	n->text = str_dup(r->arena, (struct str){ (const char *)e->data.scalar.value, e->data.scalar.length });
+	n->text = str_dup(
+		r->arena, (struct str){ (const char *)e->data.scalar.value, e->data.scalar.length });
 	if (!n->text.ptr)
 		return arena_fail(r->arena, r->file, err);
 	if ((rc = read_tag(r, e, (const char *)e->data.scalar.tag, n, err)))
@@ -298,10 +305,13 @@ static enum err_code on_scalar(struct reader *r, const yaml_event_t *e, struct e
 	return place(r, n, 1, e->start_mark, err);
 }
 
-static enum err_code on_start(struct reader *r, const yaml_event_t *e, enum yaml_kind kind, struct err *err)
+static enum err_code on_start(
+	struct reader *r, const yaml_event_t *e, enum yaml_kind kind, struct err *err)
 {
 	bool seq = kind == YAML_SEQUENCE;
-	const char *name = (const char *)(seq ? e->data.sequence_start.anchor : e->data.mapping_start.anchor);
+	const yaml_char_t *anchor =
+		seq ? e->data.sequence_start.anchor : e->data.mapping_start.anchor;
+	const char *name = (const char *)anchor;
 	const char *tag = (const char *)(seq ? e->data.sequence_start.tag : e->data.mapping_start.tag);
 	uint32_t id = MAP_NONE;
 	struct yaml_node *n;
@@ -311,12 +321,13 @@ static enum err_code on_start(struct reader *r, const yaml_event_t *e, enum yaml
 			(name && (rc = anchor_add(r, name, n, &id, err))) ||
 			(rc = place(r, n, 1, e->start_mark, err)))
 		return rc;
-	r->frames[r->depth++] = (struct frame){ .node = n, .tail = &n->child, .weight_before = r->weight - 1,
-		.anchor = id };
+	r->frames[r->depth++] = (struct frame){ .node = n, .tail = &n->child,
+		.weight_before = r->weight - 1, .anchor = id };
 	return ERR_OK;
 }
 
-static enum err_code key_twice(const struct yaml_node *first, const struct yaml_node *again, struct err *err)
+static enum err_code key_twice(
+	const struct yaml_node *first, const struct yaml_node *again, struct err *err)
 {
 	return yaml_err(again->key, err, ERR_INVALID, "mapping key \"%.*s\" already defined at line %u",
 		(int)(again->key->text.len < 128 ? again->key->text.len : 128), again->key->text.ptr,
@@ -388,9 +399,9 @@ static enum err_code on_alias(struct reader *r, const yaml_event_t *e, struct er
 	enum err_code rc;
 
 	if (!a || a->open)
-		return err_set(err, ERR_INVALID, "%s:%zu:%zu: %s \"%.64s\" %s", r->file, e->start_mark.line + 1,
-			e->start_mark.column + 1, a ? "anchor" : "unknown anchor", name.ptr,
-			a ? "contains itself" : "referenced");
+		return err_set(err, ERR_INVALID, "%s:%zu:%zu: %s \"%.64s\" %s", r->file,
+			e->start_mark.line + 1, e->start_mark.column + 1, a ? "anchor" : "unknown anchor",
+			name.ptr, a ? "contains itself" : "referenced");
 	if ((rc = add_weight(r, a->weight, e->start_mark, err)))
 		return rc;
 	n = arena_new(r->arena, struct yaml_node);
@@ -405,7 +416,9 @@ static enum err_code on_event(struct reader *r, const yaml_event_t *e, struct er
 {
 	switch (e->type) {
 	case YAML_DOCUMENT_START_EVENT:
-		return r->root ? error_at(r, e->start_mark, err, ERR_INVALID, "expected one document") : ERR_OK;
+		if (r->root)
+			return error_at(r, e->start_mark, err, ERR_INVALID, "expected one document");
+		return ERR_OK;
 	case YAML_ALIAS_EVENT:
 		return on_alias(r, e, err);
 	case YAML_SCALAR_EVENT:
@@ -438,7 +451,8 @@ enum err_code yaml_parse(struct arena *a, const char *file, struct str text, str
 	if (!yaml_parser_initialize(&r.parser))
 		return err_set(err, ERR_NOMEM, "%s: out of memory", file);
 	map_init(&r.anchor_ids);
-	yaml_parser_set_input_string(&r.parser, (const unsigned char *)(text.len ? text.ptr : ""), text.len);
+	yaml_parser_set_input_string(
+		&r.parser, (const unsigned char *)(text.len ? text.ptr : ""), text.len);
 	while (!rc && !end) { /* each event takes input or closes what input opened */
 		if (!yaml_parser_parse(&r.parser, &e)) {
 			rc = parser_error(&r, text, err);

@@ -1,8 +1,9 @@
 /*
- * YAML: a document as a tree of nodes that know where they stand, and a table-driven decoder into structs.
+ * YAML: a document as a tree of nodes that know where they stand, and a table-driven decoder into
+ * structs.
  *
- * The tree is bounded before libyaml sees a byte: file size, nesting, number of nodes, alias expansion
- * (an alias may form a cycle: refused). Duplicate keys are refused.
+ * The tree is bounded: the file's size before libyaml sees a byte, nesting, number of nodes and
+ * alias expansion while it reads (an alias may form a cycle: refused). Duplicate keys are refused.
  *
  * Errors:    ERR_INVALID "FILE:LINE:COLUMN: message"; ERR_LIMIT the same with the limit's name.
  * Ownership: nodes and decoded strings live in the arena given.
@@ -32,17 +33,21 @@ struct yaml_node {
 };
 
 /* An empty file gives a null node; more than one document is ERR_INVALID. `file` is copied. */
-MUST_CHECK enum err_code yaml_parse(struct arena *a, const char *file, struct str text, struct yaml_node **out,
-	struct err *err);
-struct yaml_node *yaml_get(const struct yaml_node *mapping, const char *key); /* NULL when missing */
+MUST_CHECK enum err_code yaml_parse(
+	struct arena *a, const char *file, struct str text, struct yaml_node **out, struct err *err);
+/* NULL when missing, and where mapping is none. */
+struct yaml_node *yaml_get(const struct yaml_node *mapping, const char *key);
 bool yaml_is_null(const struct yaml_node *n); /* NULL, empty plain, ~, null */
 /* What the node is, for messages: "!!str" "!!int" "!!float" "!!bool" "!!null" "!!seq" "!!map". */
 const char *yaml_tag(const struct yaml_node *n);
 /* err_set with "FILE:LINE:COLUMN: " in front. */
-enum err_code yaml_err(const struct yaml_node *n, struct err *err, enum err_code code, const char *fmt, ...)
-	PRINTF_LIKE(4, 5);
+enum err_code yaml_err(const struct yaml_node *n, struct err *err, enum err_code code,
+	const char *fmt, ...) PRINTF_LIKE(4, 5);
 
-/* How one field of a struct is read. Fields that are missing in the file keep what the struct holds. */
+/*
+ * How one field of a struct is read. Fields that are missing in the file keep what the struct
+ * holds.
+ */
 enum yaml_type {
 	YAML_STRING,   /* struct str */
 	YAML_SECRET,   /* struct str, shown as <secret> */
@@ -71,7 +76,8 @@ struct yaml_ctx {
 	void *user;     /* for custom decoders */
 };
 
-typedef enum err_code (*yaml_decode_fn)(struct yaml_ctx *ctx, const struct yaml_node *n, void *field, struct err *err);
+typedef enum err_code (*yaml_decode_fn)(
+	struct yaml_ctx *ctx, const struct yaml_node *n, void *field, struct err *err);
 
 struct yaml_field {
 	const char *name;
@@ -80,7 +86,7 @@ struct yaml_field {
 	const struct yaml_schema *schema;
 	yaml_decode_fn decode;
 	const char *help;  /* one line for the documentation */
-	size_t set_offset; /* offset + 1 of a bool that becomes true when the field is present; 0: none */
+	size_t set_offset; /* offset + 1 of a bool that becomes true with a present field; 0: none */
 };
 
 struct yaml_schema {
@@ -89,21 +95,26 @@ struct yaml_schema {
 	const struct yaml_field *fields;
 	size_t fields_n;
 	void (*defaults)(struct yaml_ctx *ctx, void *out); /* before the fields; NULL: zeroed */
-	enum err_code (*check)(struct yaml_ctx *ctx, const struct yaml_node *n, void *out, struct err *err); /* after */
+	/* after the fields; NULL: nothing to check */
+	enum err_code (*check)(
+		struct yaml_ctx *ctx, const struct yaml_node *n, void *out, struct err *err);
 };
 
 /*
- * Strict: an unknown field is an error at its place. *out is set to its defaults first (zero where the
- * schema has none, its nested structs then to theirs). n may be NULL or null: the defaults stay, and
- * `check` is not called. A field whose value is null counts as missing. A nested struct that is present
- * starts from its own schema's `defaults`, or, without them, from what the outer ones left in it. A null
- * item in a list of structs is an error, "empty or null <schema name> section"; in a list of strings it
- * is "". Empty values of a string map are dropped.
+ * Strict: an unknown field is an error at its place. *out is set to its defaults first (zero where
+ * the schema has none, its nested structs then to theirs). n may be NULL or null: the defaults
+ * stay, and `check` is not called. A field whose value is null counts as missing. A nested struct
+ * that is present starts from its own schema's `defaults`, or, without them, from what the outer
+ * ones left in it. A null item in a list of structs is an error, "empty or null <schema name>
+ * section"; in a list of strings it is "". Empty values of a string map are dropped.
  */
 MUST_CHECK enum err_code yaml_decode(struct yaml_ctx *ctx, const struct yaml_schema *schema,
 	const struct yaml_node *n, void *out, struct err *err);
 
-/* The tree as YAML text again, with the value of every key named in `secrets` (ends with NULL) as <secret>. */
+/*
+ * The tree as YAML text again, with the value of every key named in `secrets` (ends with NULL) as
+ * <secret>.
+ */
 void yaml_print(struct buf *out, const struct yaml_node *n, const char *const *secrets);
 
 #endif

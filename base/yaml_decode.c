@@ -1,6 +1,7 @@
 /*
- * The decoder: schema tables against nodes. What a plain scalar means follows Go's yaml.v2, since that is
- * what Prometheus's configurations were written for: yes/on/y are true, 0x10 is 16, any scalar is a string.
+ * The decoder: schema tables against nodes. What a plain scalar means follows Go's yaml.v2, since
+ * that is what Prometheus's configurations were written for: yes/on/y are true, 0x10 is 16, any
+ * scalar is a string.
  */
 #include "base/yaml.h"
 
@@ -14,7 +15,7 @@
 #define NUMBER_BYTES_MAX 64 /* longer plain scalars are text */
 #define SHOWN_BYTES_MAX 40  /* of a value in a message */
 
-/* ------------------------------------------------------------------------------------------------ */
+/* -------------------------------------------------------------------------------------------- */
 /* What a plain scalar is */
 
 static bool bool_of(struct str s, bool *out)
@@ -114,7 +115,7 @@ const char *yaml_tag(const struct yaml_node *n)
 	return float_of(n->text, &d) ? "!!float" : "!!str";
 }
 
-/* ------------------------------------------------------------------------------------------------ */
+/* -------------------------------------------------------------------------------------------- */
 /* Fields */
 
 static enum err_code mismatch(const struct yaml_node *n, const char *type, struct err *err)
@@ -128,11 +129,13 @@ static enum err_code mismatch(const struct yaml_node *n, const char *type, struc
 		STR_ARG(shown), cut ? "..." : "", type);
 }
 
-static enum err_code decode_string(struct yaml_ctx *ctx, const struct yaml_node *n, struct str *out, struct err *err)
+static enum err_code decode_string(
+	struct yaml_ctx *ctx, const struct yaml_node *n, struct str *out, struct err *err)
 {
 	if (n->kind != YAML_SCALAR)
 		return mismatch(n, "string", err);
-	if (n->text.len && memchr(n->text.ptr, '\0', n->text.len)) /* strings become paths and headers */
+	if (n->text.len &&
+		memchr(n->text.ptr, '\0', n->text.len)) /* strings become paths and headers */
 		return yaml_err(n, err, ERR_INVALID, "a string may not hold a NUL byte");
 	*out = str_dup(ctx->arena, n->text);
 	return out->ptr ? ERR_OK : arena_fail(ctx->arena, n->file, err);
@@ -227,8 +230,8 @@ static int by_name(const void *a, const void *b)
 	return str_cmp(((const struct label *)a)->name, ((const struct label *)b)->name);
 }
 
-static enum err_code decode_string_map(struct yaml_ctx *ctx, const struct yaml_node *n, struct labels *out,
-	struct err *err)
+static enum err_code decode_string_map(
+	struct yaml_ctx *ctx, const struct yaml_node *n, struct labels *out, struct err *err)
 {
 	const struct yaml_node *c;
 	struct label *v;
@@ -255,7 +258,7 @@ static enum err_code decode_string_map(struct yaml_ctx *ctx, const struct yaml_n
 	return ERR_OK;
 }
 
-/* ------------------------------------------------------------------------------------------------ */
+/* -------------------------------------------------------------------------------------------- */
 /* Structs and lists */
 
 static void set_defaults(struct yaml_ctx *ctx, const struct yaml_schema *schema, void *out)
@@ -275,8 +278,8 @@ static void set_defaults(struct yaml_ctx *ctx, const struct yaml_schema *schema,
 static enum err_code decode_fields(struct yaml_ctx *ctx, const struct yaml_schema *schema,
 	const struct yaml_node *n, void *out, struct err *err);
 
-static enum err_code decode_list(struct yaml_ctx *ctx, const struct yaml_schema *schema, const struct yaml_node *n,
-	struct yaml_list *out, struct err *err)
+static enum err_code decode_list(struct yaml_ctx *ctx, const struct yaml_schema *schema,
+	const struct yaml_node *n, struct yaml_list *out, struct err *err)
 {
 	size_t size = schema ? schema->size : sizeof(struct str);
 	const struct yaml_node *c;
@@ -310,8 +313,8 @@ static enum err_code decode_list(struct yaml_ctx *ctx, const struct yaml_schema 
 	return rc;
 }
 
-static enum err_code decode_field(struct yaml_ctx *ctx, const struct yaml_field *f, const struct yaml_node *n,
-	void *at, struct err *err)
+static enum err_code decode_field(struct yaml_ctx *ctx, const struct yaml_field *f,
+	const struct yaml_node *n, void *at, struct err *err)
 {
 	switch (f->type) {
 	case YAML_STRING:
@@ -351,7 +354,10 @@ static const struct yaml_field *field_find(const struct yaml_schema *schema, str
 	return NULL;
 }
 
-/* The struct holds its defaults already. Recursion ends with the nodes, at most YAML_DEPTH_MAX deep. */
+/*
+ * The struct holds its defaults already. Recursion ends with the nodes, at most YAML_DEPTH_MAX
+ * deep.
+ */
 static enum err_code decode_fields(struct yaml_ctx *ctx, const struct yaml_schema *schema,
 	const struct yaml_node *n, void *out, struct err *err)
 {
@@ -377,8 +383,8 @@ static enum err_code decode_fields(struct yaml_ctx *ctx, const struct yaml_schem
 	return schema->check ? schema->check(ctx, n, out, err) : ERR_OK;
 }
 
-enum err_code yaml_decode(struct yaml_ctx *ctx, const struct yaml_schema *schema, const struct yaml_node *n,
-	void *out, struct err *err)
+enum err_code yaml_decode(struct yaml_ctx *ctx, const struct yaml_schema *schema,
+	const struct yaml_node *n, void *out, struct err *err)
 {
 	set_defaults(ctx, schema, out);
 	return yaml_is_null(n) ? ERR_OK : decode_fields(ctx, schema, n, out, err);

@@ -1,4 +1,7 @@
-/* Nodes as text again: block style, so that what a page shows is laid out the same whatever was written. */
+/*
+ * Nodes as text again: block style, so that what a page shows is laid out the same whatever was
+ * written.
+ */
 #include "base/yaml.h"
 
 /* Text that reads back as the same scalar without quotes. */
@@ -8,20 +11,21 @@ static bool plain_safe(struct str s)
 
 	if (!s.len || strchr("-?:,[]{}#&*!|>'\"%@` ", s.ptr[0]) || s.ptr[s.len - 1] == ' ' ||
 			s.ptr[s.len - 1] == ':' || !str_is_utf8(s) || str_has_prefix(s, STR("...")))
-		return s.len > 1 && s.ptr[0] == '-' && s.ptr[1] > ' ' && s.ptr[1] != '-' && s.ptr[1] < 0x7f &&
-			plain_safe((struct str){ s.ptr + 1, s.len - 1 });
+		return s.len > 1 && s.ptr[0] == '-' && s.ptr[1] > ' ' && s.ptr[1] != '-' &&
+			s.ptr[1] < 0x7f && plain_safe((struct str){ s.ptr + 1, s.len - 1 });
 	for (i = 0; i < s.len; i++) {
 		if ((unsigned char)s.ptr[i] < ' ' || s.ptr[i] == 0x7f || (unsigned char)s.ptr[i] >= 0x80)
 			return false;
-		if (i && ((s.ptr[i] == ' ' && s.ptr[i - 1] == ':') || (s.ptr[i] == '#' && s.ptr[i - 1] == ' ')))
+		if (i &&
+			((s.ptr[i] == ' ' && s.ptr[i - 1] == ':') || (s.ptr[i] == '#' && s.ptr[i - 1] == ' ')))
 			return false;
 	}
 	return true;
 }
 
 /*
- * The UTF-8 sequence at p when it may not stand in YAML text as it is: C1 controls, the line separators
- * (NEL, LS, PS), the byte order mark and the noncharacters U+FFFE and U+FFFF. 0: it may.
+ * The UTF-8 sequence at p when it may not stand in YAML text as it is: C1 controls, the line
+ * separators (NEL, LS, PS), the byte order mark and the noncharacters U+FFFE and U+FFFF. 0: it may.
  */
 static size_t special_sequence(const unsigned char *p, size_t n, unsigned *code)
 {
@@ -94,11 +98,11 @@ static void indent(struct buf *out, unsigned levels)
 }
 
 /*
- * The first line of a collection goes on where its "- " stands (inline_first), the others are indented.
- * Recursion is at most YAML_DEPTH_MAX deep.
+ * The first line of a collection goes on where its "- " stands (inline_first), the others are
+ * indented. Recursion is at most YAML_DEPTH_MAX deep.
  */
-static void print_node(struct buf *out, const struct yaml_node *n, unsigned level, bool inline_first,
-	const char *const *secrets)
+static void print_node(struct buf *out, const struct yaml_node *n, unsigned level,
+	bool inline_first, const char *const *secrets)
 {
 	const struct yaml_node *c;
 
@@ -126,7 +130,8 @@ static void print_node(struct buf *out, const struct yaml_node *n, unsigned leve
 			if (n->kind == YAML_MAPPING)
 				buf_add_char(out, '\n');
 			/* a list under a key stands at the key's column, as Prometheus prints it */
-			print_node(out, c, n->kind == YAML_MAPPING && c->kind == YAML_SEQUENCE ? level : level + 1,
+			print_node(out, c,
+				n->kind == YAML_MAPPING && c->kind == YAML_SEQUENCE ? level : level + 1,
 				n->kind == YAML_SEQUENCE, secrets);
 		} else {
 			if (n->kind == YAML_MAPPING)

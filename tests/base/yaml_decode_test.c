@@ -31,7 +31,8 @@ static void inner_defaults(struct yaml_ctx *ctx, void *out)
 	((struct inner *)out)->path = STR("/default");
 }
 
-static enum err_code inner_check(struct yaml_ctx *ctx, const struct yaml_node *n, void *out, struct err *err)
+static enum err_code inner_check(
+	struct yaml_ctx *ctx, const struct yaml_node *n, void *out, struct err *err)
 {
 	const struct inner *in = out;
 
@@ -40,12 +41,14 @@ static enum err_code inner_check(struct yaml_ctx *ctx, const struct yaml_node *n
 	return ERR_OK;
 }
 
-static const struct yaml_schema inner_schema = { "inner_thing", sizeof(struct inner), inner_fields, 2,
-	inner_defaults, inner_check };
+static const struct yaml_schema inner_schema = { "inner_thing", sizeof(struct inner), inner_fields,
+	2, inner_defaults, inner_check };
 /* No defaults of its own: what the outer struct put there stays. */
-static const struct yaml_schema other_schema = { "other", sizeof(struct inner), inner_fields, 2, NULL, NULL };
+static const struct yaml_schema other_schema = { "other", sizeof(struct inner), inner_fields, 2,
+	NULL, NULL };
 
-static enum err_code decode_custom(struct yaml_ctx *ctx, const struct yaml_node *n, void *field, struct err *err)
+static enum err_code decode_custom(
+	struct yaml_ctx *ctx, const struct yaml_node *n, void *field, struct err *err)
 {
 	*(int64_t *)field = (int64_t)n->n + *(int64_t *)ctx->user;
 	return ERR_OK;
@@ -86,7 +89,8 @@ static const struct yaml_schema schema = { "everything", sizeof(struct everythin
 
 static struct arena arena;
 
-static enum err_code decode(const struct yaml_schema *s, const char *text, struct everything *out, struct err *err)
+static enum err_code decode(
+	const struct yaml_schema *s, const char *text, struct everything *out, struct err *err)
 {
 	static int64_t user = 100;
 	struct yaml_ctx ctx = { .arena = &arena, .dir = STR("."), .user = &user };
@@ -151,7 +155,8 @@ TEST(every_type)
 
 TEST(missing_and_null_keep_the_defaults)
 {
-	static const char *const texts[] = { "", "~", "{}", "string: ~\nflag:\nnumber: null\ninner:\nother: ~\n"
+	static const char *const texts[] = { "", "~", "{}",
+		"string: ~\nflag:\nnumber: null\ninner:\nother: ~\n"
 		"list:\nstrings: ~\nlabels:\ncustom: ~\nduration: ~\nsize:\nratio:\ncount:\nsecret:\n" };
 	struct everything e;
 	struct err err;
@@ -179,11 +184,21 @@ TEST(scalars)
 		const char *text;
 		int64_t number;
 	} ints[] = {
-		{ "0", 0 }, { "+5", 5 }, { "010", 8 }, { "0o17", 15 }, { "0b101", 5 }, { "1_000", 1000 }, { "5.0", 5 },
-		{ "-1e3", -1000 }, { "9223372036854775807", INT64_MAX }, { "-9223372036854775808", INT64_MIN },
+		{ "0", 0 },
+		{ "+5", 5 },
+		{ "010", 8 },
+		{ "0o17", 15 },
+		{ "0b101", 5 },
+		{ "1_000", 1000 },
+		{ "5.0", 5 },
+		{ "-1e3", -1000 },
+		{ "9223372036854775807", INT64_MAX },
+		{ "-9223372036854775808", INT64_MIN },
 	};
-	static const char *const trues[] = { "true", "True", "TRUE", "yes", "Yes", "YES", "on", "On", "ON", "y", "Y" };
-	static const char *const falses[] = { "false", "no", "off", "n", "False", "NO", "OFF", "N", "No", "Off" };
+	static const char *const trues[] = { "true", "True", "TRUE", "yes", "Yes", "YES", "on", "On",
+		"ON", "y", "Y" };
+	static const char *const falses[] = { "false", "no", "off", "n", "False", "NO", "OFF", "N",
+		"No", "Off" };
 	struct everything e;
 	char text[64];
 	struct err err;
@@ -229,7 +244,8 @@ TEST(errors_say_where_and_what)
 		{ "flag: 1", "c.yml:1:7: cannot unmarshal !!int `1` into bool" },
 		{ "flag: {}", "c.yml:1:7: cannot unmarshal !!map into bool" },
 		{ "number: 1.5", "c.yml:1:9: cannot unmarshal !!float `1.5` into int64" },
-		{ "number: 9223372036854775808", "c.yml:1:9: cannot unmarshal !!int `9223372036854775808` into int64" },
+		{ "number: 9223372036854775808",
+			"c.yml:1:9: cannot unmarshal !!int `9223372036854775808` into int64" },
 		{ "number: '1'", "c.yml:1:9: cannot unmarshal !!str `1` into int64" },
 		{ "count: -1", "c.yml:1:8: cannot unmarshal !!int `-1` into uint64" },
 		{ "ratio: yes", "c.yml:1:8: cannot unmarshal !!bool `yes` into float64" },
@@ -243,7 +259,8 @@ TEST(errors_say_where_and_what)
 		{ "labels: [a]", "c.yml:1:9: cannot unmarshal !!seq into map[string]string" },
 		{ "labels: {a: [b]}", "c.yml:1:13: cannot unmarshal !!seq into string" },
 		{ "flag: 'a string that is longer than anyone wants to read'",
-			"c.yml:1:7: cannot unmarshal !!str `a string that is longer than anyone want...` into bool" },
+			"c.yml:1:7: cannot unmarshal !!str `a string that is longer than anyone want...` into "
+			"bool" },
 	};
 	struct everything e;
 	struct err err;

@@ -88,13 +88,16 @@ TEST(refused)
 		{ "&x a: *x\nb: &y {c: *y}", ERR_INVALID, "f.yml:2:11: anchor \"y\" contains itself" },
 		{ "[a]: 1\n", ERR_INVALID, "f.yml:1:1: a mapping's key must be a scalar" },
 		{ "a: &x [1]\n*x : 1\n", ERR_INVALID, "f.yml:2:1: a mapping's key must be a scalar" },
-		{ "a: !!binary aGk=\n", ERR_INVALID, "f.yml:1:4: tag tag:yaml.org,2002:binary is not known here" },
+		{ "a: !!binary aGk=\n", ERR_INVALID,
+			"f.yml:1:4: tag tag:yaml.org,2002:binary is not known here" },
 		{ "a: !x 1\n", ERR_INVALID, "f.yml:1:4: tag !x is not known here" },
 		{ "a: !!seq {}\n", ERR_INVALID, "f.yml:1:4: tag tag:yaml.org,2002:seq is not known here" },
 		{ "a: b: c\n", ERR_INVALID, "f.yml:1:5: mapping values are not allowed in this context" },
-		{ "a: [1\n", ERR_INVALID, "f.yml:2:1: did not find expected ',' or ']' "
+		{ "a: [1\n", ERR_INVALID,
+			"f.yml:2:1: did not find expected ',' or ']' "
 			"(while parsing a flow sequence at 1:4)" },
-		{ "a:\n\t- b\n", ERR_INVALID, "f.yml:2:1: found character that cannot start any token "
+		{ "a:\n\t- b\n", ERR_INVALID,
+			"f.yml:2:1: found character that cannot start any token "
 			"(while scanning for the next token at 2:1)" },
 		{ "a: 1\nb: \xff\n", ERR_INVALID, "f.yml:2:4: invalid leading UTF-8 octet" },
 		{ "a: \x01\n", ERR_INVALID, "f.yml:1:4: control characters are not allowed" },
@@ -117,8 +120,8 @@ static struct str repeat(struct buf *b, const char *before, const char *unit, si
 }
 
 /*
- * Each of these is a megabyte that costs libyaml minutes to hours when it is read to its end. The place of
- * the error shows that reading stopped where the limit was passed.
+ * Each of these is a megabyte that costs libyaml minutes to hours when it is read to its end. The
+ * place of the error shows that reading stopped where the limit was passed.
  */
 TEST(deep_nesting_is_refused_where_it_begins)
 {
@@ -210,8 +213,9 @@ TEST(an_arena_over_its_budget_ends_the_parse)
 	struct err err;
 
 	arena_init(&small, 1000);
-	CHECK_ERR(yaml_parse(&small, "f.yml", STR("[a, b, c, d, e, f, g, h, i, j, k, l, m, n]"), &n, &err), &err,
-		ERR_LIMIT, "f.yml needs more memory than its limit of 1000 bytes");
+	CHECK_ERR(
+		yaml_parse(&small, "f.yml", STR("[a, b, c, d, e, f, g, h, i, j, k, l, m, n]"), &n, &err),
+		&err, ERR_LIMIT, "f.yml needs more memory than its limit of 1000 bytes");
 	arena_release(&small);
 }
 
@@ -226,8 +230,8 @@ TEST(get_null_and_errors)
 	CHECK(yaml_is_null(yaml_get(n, "c")));
 	CHECK(yaml_is_null(yaml_get(n, "none")));
 	CHECK(yaml_get(yaml_get(n, "a"), "x") == NULL);
-	CHECK_ERR(yaml_err(yaml_get(yaml_get(n, "d"), "e"), &err, ERR_LIMIT, "%d is too much", 1), &err, ERR_LIMIT,
-		"f.yml:5:6: 1 is too much");
+	CHECK_ERR(yaml_err(yaml_get(yaml_get(n, "d"), "e"), &err, ERR_LIMIT, "%d is too much", 1), &err,
+		ERR_LIMIT, "f.yml:5:6: 1 is too much");
 	CHECK_ERR(yaml_err(NULL, &err, ERR_INVALID, "no place"), &err, ERR_INVALID, "no place");
 	arena_release(&arena);
 }
@@ -237,12 +241,31 @@ TEST(tags)
 	static const struct {
 		const char *text, *want;
 	} rows[] = {
-		{ "abc", "!!str" }, { "'1'", "!!str" }, { "1", "!!int" }, { "-0x1F", "!!int" }, { "010", "!!int" },
-		{ "08", "!!float" }, { "1_000", "!!int" }, { "1.5", "!!float" }, { "1e3", "!!float" },
-		{ ".inf", "!!float" }, { "-.INF", "!!float" }, { ".nan", "!!float" }, { "inf", "!!str" },
-		{ "nan", "!!str" }, { "1s", "!!str" }, { "yes", "!!bool" }, { "Off", "!!bool" }, { "~", "!!null" },
-		{ "", "!!null" }, { "[]", "!!seq" }, { "{}", "!!map" }, { "+", "!!str" }, { ".", "!!str" },
-		{ "18446744073709551616", "!!float" }, { "1.2.3.4", "!!str" },
+		{ "abc", "!!str" },
+		{ "'1'", "!!str" },
+		{ "1", "!!int" },
+		{ "-0x1F", "!!int" },
+		{ "010", "!!int" },
+		{ "08", "!!float" },
+		{ "1_000", "!!int" },
+		{ "1.5", "!!float" },
+		{ "1e3", "!!float" },
+		{ ".inf", "!!float" },
+		{ "-.INF", "!!float" },
+		{ ".nan", "!!float" },
+		{ "inf", "!!str" },
+		{ "nan", "!!str" },
+		{ "1s", "!!str" },
+		{ "yes", "!!bool" },
+		{ "Off", "!!bool" },
+		{ "~", "!!null" },
+		{ "", "!!null" },
+		{ "[]", "!!seq" },
+		{ "{}", "!!map" },
+		{ "+", "!!str" },
+		{ ".", "!!str" },
+		{ "18446744073709551616", "!!float" },
+		{ "1.2.3.4", "!!str" },
 	};
 	struct yaml_node *n;
 	struct err err;
@@ -269,7 +292,8 @@ TEST(print)
 			"a:\n  b:\n  - c\n  - d: e\n    f: null\n  - - g\n    - h\n  - []\n  i: {}\n" },
 		{ "a: |\n  x\n  y\n", "a: \"x\\ny\\n\"\n" },
 		{ "a: 'x: y'\nb: 'x #y'\nc: '#'\nd: \"\\e\\\\\"\ne: '-1x'\nf: '- a'\ng: 'a:'\n",
-			"a: \"x: y\"\nb: \"x #y\"\nc: \"#\"\nd: \"\\x1b\\\\\"\ne: -1x\nf: \"- a\"\ng: \"a:\"\n" },
+			"a: \"x: y\"\nb: \"x #y\"\nc: \"#\"\nd: \"\\x1b\\\\\"\ne: -1x\nf: \"- a\"\ng: "
+			"\"a:\"\n" },
 		{ "a: \"\\u2028\\u0085\\ufeff\xc3\xa9\"", "a: \"\\u2028\\u0085\\ufeff\xc3\xa9\"\n" },
 		{ "password: hunter2\nx: [{password: ~}, {keys: [a, b]}]",
 			"password: <secret>\nx:\n- password: null\n- keys: <secret>\n" },

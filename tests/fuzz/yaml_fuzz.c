@@ -1,8 +1,8 @@
 /*
  * fuzz: base
  *
- * Any bytes as a document: parsed or refused within the limits. What is parsed is printed and read again,
- * and prints the same.
+ * Any bytes as a document: parsed or refused within the limits. What is parsed is printed and read
+ * again, and prints the same.
  */
 #include <stdlib.h>
 
