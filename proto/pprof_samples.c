@@ -225,6 +225,8 @@ enum err_code decoder_samples(struct decoder *d)
 	p->values = arena_alloc_raw(d->a, values, sizeof(*p->values));
 	if (!p->samples || !p->values)
 		return decoder_no_memory(d);
+	if (!(p->location_ids = decoder_grow(d, NULL, 0, &d->location_ids)))
+		return d->rc;
 	for (i = 0; i < p->samples_n; i++)
 		if ((rc = decode_sample(d, d->spans[F_SAMPLE][i], i)))
 			return rc;

@@ -65,8 +65,8 @@ TEST(truncated_anywhere)
 static void same_string(const Epimetheus__Pprof__Profile *m, const struct pprof *p, int64_t want, uint32_t got)
 {
 	CHECK_INT(got, want);
-	CHECK(p->strings[got].len == m->string_table[want].len &&
-		!memcmp(p->strings[got].ptr, m->string_table[want].data, p->strings[got].len));
+	CHECK(str_eq(p->strings[got],
+		(struct str){ (const char *)m->string_table[want].data, m->string_table[want].len }));
 }
 
 static void same_tables(const Epimetheus__Pprof__Profile *m, const struct pprof *p)
