@@ -419,7 +419,7 @@ enum err_code tls_cache_get(struct tls_cache *c, const struct http_config *confi
 	struct str ca_file;
 	enum err_code rc;
 	struct entry *e;
-	SSL_CTX *ctx;
+	SSL_CTX *ctx = NULL;
 
 	TAILQ_FOREACH(e, &c->entries, link)
 		if (settings_eq(&e->settings, &s))

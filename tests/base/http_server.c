@@ -169,6 +169,16 @@ void http_server_stop(struct http_server *s)
 	mutex_destroy(&s->lock);
 }
 
+bool http_server_saw(struct http_server *s, const char *text)
+{
+	bool saw;
+
+	mutex_lock(&s->lock);
+	saw = str_find(buf_str(&s->last), str_of(text)) >= 0;
+	mutex_unlock(&s->lock);
+	return saw;
+}
+
 void result_release(struct result *r)
 {
 	buf_release(&r->body);
