@@ -77,7 +77,7 @@ enum err_code sd_static_decode(struct yaml_ctx *ctx, const struct yaml_node *n, 
 		return rc;
 	for (c = n->child; c; c = c->next)
 		for (t = yaml_get(c, "targets") ? yaml_get(c, "targets")->child : NULL; t; t = t->next)
-			if (memchr(t->text.ptr, '/', t->text.len))
+			if (str_find(t->text, STR("/")) >= 0)
 				return yaml_err(t, err, ERR_INVALID, "%s is not a valid hostname",
 					QUOTED(t->text));
 	return ERR_OK;

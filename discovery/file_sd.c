@@ -21,7 +21,7 @@ METRIC_COUNTER(reads, "epimetheus_discovery_file_reads_total", "Target files rea
 static bool name_is_valid(struct str path)
 {
 	static const char *const endings[] = { ".json", ".yml", ".yaml", ".JSON", ".YML", ".YAML" };
-	const char *star = memchr(path.ptr, '*', path.len);
+	const char *star = path.len ? memchr(path.ptr, '*', path.len) : NULL;
 
 	if (star && memchr(star, '/', path.len - (size_t)(star - path.ptr)))
 		return false;

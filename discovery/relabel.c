@@ -117,7 +117,7 @@ static bool is_name_template(struct str s)
 static enum err_code check_target(const struct yaml_node *n, const struct relabel_rule *r, struct err *err)
 {
 	const char *action = action_names[r->action];
-	bool template = r->action == RELABEL_REPLACE && memchr(r->target_label.ptr, '$', r->target_label.len);
+	bool template = r->action == RELABEL_REPLACE && str_find(r->target_label, STR("$")) >= 0;
 
 	if (!r->target_label.len)
 		return yaml_err(n, err, ERR_INVALID,

@@ -256,7 +256,7 @@ static enum err_code load_pattern(struct config *c, struct yaml_ctx *ctx, const 
 	size_t names_n, loaded = 0;
 	enum err_code rc = ERR_OK;
 
-	star = n->kind == YAML_SCALAR ? memchr(n->text.ptr, '*', n->text.len) : NULL;
+	star = n->text.len ? memchr(n->text.ptr, '*', n->text.len) : NULL;
 	if (n->kind != YAML_SCALAR || !n->text.len ||
 	    (star && memchr(star, '/', n->text.len - (size_t)(star - n->text.ptr))))
 		return yaml_err(n, err, ERR_INVALID, "invalid scrape config file path %s", QUOTED(n->text));

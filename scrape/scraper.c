@@ -301,11 +301,11 @@ static void on_answer(void *ctx, const struct http_response *res)
 	} else {
 		t->bytes = res->body.len;
 		metric_add(&bytes_total, NULL, (double)res->body.len);
-		if ((rc = queue(t, res)))
-			task_failed(t, rc, "overload");
+		if (!(rc = queue(t, res)))
+			return; /* the task is a worker's now */
+		task_failed(t, rc, "overload");
 	}
-	if (t->rc)
-		finish(t);
+	finish(t);
 }
 
 /* ---- the turn ---- */

@@ -1,0 +1,111 @@
+#include "tests/scrape/fake_sink.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+
+static enum err_code append(struct sink *s, const struct sink_profile *p, sink_done_fn done, void *ctx,
+	struct err *err)
+{
+	struct fake_sink *f = (struct fake_sink *)s;
+	struct fake_append a = { .ts_ns = p->ts_ns, .done = done, .ctx = ctx };
+	struct err why;
+	struct buf b = { 0 };
+	enum fake_mode mode;
+
+	labels_print(&b, p->labels);
+	buf_printf(&b, " every %dms, %u samples:", (int)(p->interval_ns / 1000000), p->profile->samples_n);
+	for (uint32_t i = 0; i < p->profile->types_n; i++)
+		buf_printf(&b, " " STR_FMT "=%s", STR_ARG(p->profile->strings[p->profile->types[i].type]),
+			value_kind_name(p->kinds[i]));
+	snprintf(a.text, sizeof(a.text), STR_FMT, STR_ARG(buf_str(&b)));
+	buf_release(&b);
+	mutex_lock(&f->lock);
+	mode = f->mode;
+	if (mode != FAKE_HOLD)
+		a.done = NULL;
+	if (mode != FAKE_REFUSE && f->n < FAKE_SINK_MAX)
+		f->v[f->n++] = a;
+	cond_broadcast(&f->appended);
+	mutex_unlock(&f->lock);
+	if (mode == FAKE_REFUSE)
+		return err_set(err, ERR_UNAVAILABLE, "disk is full");
+	err_set(&why, ERR_IO, "sync failed");
+	if (mode == FAKE_ACK_INSIDE)
+		done(ctx, ERR_OK, NULL);
+	else if (mode == FAKE_ACK_ERROR)
+		done(ctx, ERR_IO, &why);
+	return ERR_OK;
+}
+
+static const struct sink_ops ops = { .append = append };
+
+void fake_sink_init(struct fake_sink *f)
+{
+	*f = (struct fake_sink){ .sink = { &ops }, .v = calloc(FAKE_SINK_MAX, sizeof(struct fake_append)) };
+	mutex_init(&f->lock);
+	cond_init(&f->appended);
+	if (!f->v)
+		abort();
+}
+
+void fake_sink_release(struct fake_sink *f)
+{
+	free(f->v);
+	mutex_destroy(&f->lock);
+	cond_destroy(&f->appended);
+}
+
+void fake_sink_set(struct fake_sink *f, enum fake_mode mode)
+{
+	mutex_lock(&f->lock);
+	f->mode = mode;
+	mutex_unlock(&f->lock);
+}
+
+void fake_sink_ack_all(struct fake_sink *f)
+{
+	struct fake_append a;
+
+	for (size_t i = 0; i < FAKE_SINK_MAX; i++) {
+		mutex_lock(&f->lock);
+		a = i < f->n ? f->v[i] : (struct fake_append){ 0 };
+		if (i < f->n)
+			f->v[i].done = NULL;
+		mutex_unlock(&f->lock);
+		if (a.done)
+			a.done(a.ctx, ERR_OK, NULL);
+	}
+}
+
+static size_t count(const struct fake_sink *f, const char *text_part)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < f->n; i++)
+		n += strstr(f->v[i].text, text_part) != NULL;
+	return n;
+}
+
+size_t fake_sink_count(struct fake_sink *f, const char *text_part)
+{
+	size_t n;
+
+	mutex_lock(&f->lock);
+	n = count(f, text_part);
+	mutex_unlock(&f->lock);
+	return n;
+}
+
+bool fake_sink_wait(struct fake_sink *f, const char *text_part, size_t n)
+{
+	int64_t deadline = clock_monotonic_ns() + 20 * NS_PER_S;
+	bool enough;
+
+	mutex_lock(&f->lock);
+	while (!(enough = count(f, text_part) >= n) && cond_wait_until(&f->appended, &f->lock, deadline))
+		;
+	mutex_unlock(&f->lock);
+	return enough;
+}

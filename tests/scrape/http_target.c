@@ -1,0 +1,326 @@
+#include "tests/scrape/http_target.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/thread.h"
+#include "proto/pprof.h"
+
+#define CONNECTIONS_MAX 256
+#define REQUESTS_MAX 10000 /* of one connection: no loop without a bound */
+#define BOMB_BYTES ((size_t)140 << 20)
+#define HUGE_BYTES ((size_t)20 << 20)
+
+struct connection {
+	struct http_target *target;
+	struct thread thread;
+	int fd;
+};
+
+struct http_target {
+	int fd, port;
+	struct thread acceptor;
+	atomic_bool stop;
+	struct connection connections[CONNECTIONS_MAX];
+	size_t n;
+	struct buf good, wire, cpu, bomb;
+	struct mutex lock;
+	/* guarded by lock */
+	struct http_target_counts counts;
+	unsigned busy;
+	struct buf head;
+};
+
+static void must(bool ok, const char *what)
+{
+	if (!ok) {
+		perror(what);
+		abort();
+	}
+}
+
+void http_target_profile(struct buf *out, unsigned samples, bool cpu)
+{
+	struct pprof_builder *b;
+	struct pprof *p;
+	struct arena a;
+	char name[32];
+	uint32_t f, l;
+
+	arena_init(&a, 0);
+	must(!pprof_builder_open(&a, &b, NULL), "builder");
+	if (cpu) {
+		pprof_builder_type(b, STR("samples"), STR("count"));
+		pprof_builder_type(b, STR("cpu"), STR("nanoseconds"));
+		pprof_builder_profile(b)->duration_nanos = 300000000;
+	} else {
+		pprof_builder_type(b, STR("alloc_space"), STR("bytes"));
+		pprof_builder_type(b, STR("inuse_space"), STR("bytes"));
+	}
+	for (unsigned i = 0; i < samples; i++) {
+		struct pprof_function function = { .start_line = i };
+		struct pprof_line line = { .line = i + 1 };
+		int64_t values[2] = { i + 1, i + 2 };
+
+		snprintf(name, sizeof(name), "main.f%u", i);
+		function.name = function.system_name = pprof_builder_string(b, str_of(name));
+		f = pprof_builder_function(b, &function);
+		line.function = f;
+		l = pprof_builder_location(b, (struct pprof_location){ .address = i + 1,
+			.mapping = PPROF_NONE }, &line, 1);
+		pprof_builder_sample(b, &l, 1, NULL, 0, values);
+	}
+	must(!pprof_builder_finish(b, &p, NULL) && !pprof_encode(p, out, NULL), "profile");
+	arena_release(&a);
+}
+
+static bool send_all(int fd, const void *p, size_t n)
+{
+	const char *at = p;
+	ssize_t done;
+
+	while (n) {
+		done = send(fd, at, n, MSG_NOSIGNAL);
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done <= 0)
+			return false;
+		at += done;
+		n -= (size_t)done;
+	}
+	return true;
+}
+
+static bool answer(int fd, const char *status, const char *headers, struct str body)
+{
+	char head[512];
+	int n = snprintf(head, sizeof(head), "HTTP/1.1 %s\r\n%sContent-Length: %zu\r\n\r\n", status, headers,
+		body.len);
+
+	return send_all(fd, head, (size_t)n) && send_all(fd, body.ptr, body.len);
+}
+
+static bool answer_profile(int fd, struct str body)
+{
+	return answer(fd, "200 OK", "Content-Type: application/octet-stream\r\n", body);
+}
+
+static bool drip(struct http_target *t, int fd, const char *bytes, size_t n, useconds_t pause)
+{
+	while (!atomic_load(&t->stop) && send_all(fd, bytes, n))
+		usleep(pause);
+	return false;
+}
+
+static bool answer_busy(struct http_target *t, int fd, struct str body)
+{
+	bool ok;
+
+	mutex_lock(&t->lock);
+	if (++t->busy > t->counts.busy_max)
+		t->counts.busy_max = t->busy;
+	mutex_unlock(&t->lock);
+	usleep(300000);
+	mutex_lock(&t->lock);
+	t->busy--; /* before the answer: the next may come at once */
+	mutex_unlock(&t->lock);
+	ok = answer_profile(fd, body);
+	return ok;
+}
+
+static bool answer_endless(struct http_target *t, int fd, bool slowly)
+{
+	char chunk[1000 + 7];
+
+	memset(chunk, '0', sizeof(chunk));
+	memcpy(chunk, "3e8\r\n", 5);
+	memcpy(chunk + 1005, "\r\n", 2);
+	if (!send_all(fd, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", 47))
+		return false;
+	return slowly ? drip(t, fd, "1\r\n0\r\n", 6, 20000) : drip(t, fd, chunk, sizeof(chunk), 0);
+}
+
+static bool answer_huge(int fd)
+{
+	char *zeros = calloc(1, HUGE_BYTES);
+	bool ok = zeros && answer_profile(fd, (struct str){ zeros, HUGE_BYTES });
+
+	free(zeros);
+	return ok;
+}
+
+static void remember_head(struct http_target *t, struct str head)
+{
+	mutex_lock(&t->lock);
+	buf_clear(&t->head);
+	buf_add_str(&t->head, head);
+	mutex_unlock(&t->lock);
+}
+
+/* False: the connection ends. */
+static bool serve(struct http_target *t, int fd, struct str path, struct str head)
+{
+	struct buf twice = { 0 };
+	bool ok;
+
+	if (str_is(path, "/good")) {
+		remember_head(t, head);
+		return answer_profile(fd, buf_str(&t->good));
+	}
+	if (str_is(path, "/encoded") || str_is(path, "/double")) {
+		ok = !gzip_compress(buf_str(str_is(path, "/double") ? &t->good : &t->wire), 1, &twice, NULL) &&
+			answer(fd, "200 OK", "Content-Encoding: gzip\r\n", buf_str(&twice));
+		buf_release(&twice);
+		return ok;
+	}
+	if (str_is(path, "/html"))
+		return answer(fd, "200 OK", "Content-Type: text/html; charset=utf-8\r\n", STR("<html>hi</html>"));
+	if (str_is(path, "/json"))
+		return answer(fd, "200 OK", "Content-Type: application/json\r\n", STR("{\"a\":\n1}"));
+	if (str_is(path, "/legacy"))
+		return answer(fd, "200 OK", "Content-Type: text/plain\r\n", STR("heap profile: 1: 2 [3: 4] @ heap"));
+	if (str_is(path, "/empty"))
+		return answer_profile(fd, STR(""));
+	if (str_is(path, "/503"))
+		return answer(fd, "503 Service Unavailable", "Content-Type: text/plain\r\nX-Go-Pprof: 1\r\n",
+			STR("profiling is\n\xc3\xa4ngstlich\n"));
+	if (str_is(path, "/404page"))
+		return answer(fd, "404 Not Found", "Content-Type: text/html\r\n", STR("<html>no</html>"));
+	if (str_is(path, "/endless"))
+		return answer_endless(t, fd, false);
+	if (str_is(path, "/drip"))
+		return answer_endless(t, fd, true);
+	if (str_is(path, "/huge"))
+		return answer_huge(fd);
+	if (str_is(path, "/bomb"))
+		return answer_profile(fd, buf_str(&t->bomb));
+	if (str_is(path, "/reset")) {
+		send_all(fd, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nabc", 43);
+		return false;
+	}
+	if (str_is(path, "/silent"))
+		return drip(t, fd, "", 0, 20000);
+	if (str_is(path, "/slow"))
+		return answer_busy(t, fd, buf_str(&t->good));
+	if (str_is(path, "/profile"))
+		return answer_busy(t, fd, buf_str(&t->cpu));
+	return answer(fd, "404 Not Found", "", STR(""));
+}
+
+static void connection_main(void *ctx)
+{
+	struct connection *c = ctx;
+	struct http_target *t = c->target;
+	char head[8192];
+	size_t have = 0, path_n;
+	ssize_t n;
+	char *end;
+
+	for (int i = 0; i < REQUESTS_MAX && !atomic_load(&t->stop);) {
+		n = recv(c->fd, head + have, sizeof(head) - have - 1, 0);
+		if (n <= 0)
+			break;
+		have += (size_t)n;
+		head[have] = '\0';
+		if (!(end = strstr(head, "\r\n\r\n")) || strncmp(head, "GET ", 4) != 0)
+			continue;
+		path_n = strcspn(head + 4, " ?");
+		mutex_lock(&t->lock);
+		t->counts.requests++;
+		mutex_unlock(&t->lock);
+		if (!serve(t, c->fd, (struct str){ head + 4, path_n }, (struct str){ head, have }))
+			break;
+		have = 0; /* no pipelining */
+		i++;
+	}
+	shutdown(c->fd, SHUT_RDWR);
+}
+
+static void acceptor_main(void *ctx)
+{
+	struct http_target *t = ctx;
+	struct connection *c;
+	int fd;
+
+	while (!atomic_load(&t->stop) && (fd = accept(t->fd, NULL, NULL)) >= 0) {
+		if (t->n == CONNECTIONS_MAX) {
+			close(fd);
+			continue;
+		}
+		c = &t->connections[t->n++];
+		*c = (struct connection){ .target = t, .fd = fd };
+		mutex_lock(&t->lock);
+		t->counts.connections++;
+		mutex_unlock(&t->lock);
+		must(!thread_start(&c->thread, "target", connection_main, c, NULL), "thread");
+	}
+}
+
+struct http_target *http_target_open(void)
+{
+	struct http_target *t = calloc(1, sizeof(*t));
+	struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
+	socklen_t n = sizeof(at);
+	char *zeros = calloc(1, BOMB_BYTES);
+
+	must(t && zeros, "memory");
+	mutex_init(&t->lock);
+	http_target_profile(&t->wire, 3, false);
+	http_target_profile(&t->cpu, 2, true);
+	must(!gzip_compress(buf_str(&t->wire), 6, &t->good, NULL), "gzip");
+	must(!gzip_compress((struct str){ zeros, BOMB_BYTES }, 1, &t->bomb, NULL), "gzip");
+	free(zeros);
+	t->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	must(t->fd >= 0 && bind(t->fd, (struct sockaddr *)&at, sizeof(at)) == 0 && listen(t->fd, 128) == 0 &&
+		getsockname(t->fd, (struct sockaddr *)&at, &n) == 0, "listen");
+	t->port = ntohs(at.sin_port);
+	must(!thread_start(&t->acceptor, "acceptor", acceptor_main, t, NULL), "thread");
+	return t;
+}
+
+void http_target_close(struct http_target *t)
+{
+	atomic_store(&t->stop, true);
+	shutdown(t->fd, SHUT_RDWR);
+	thread_join(&t->acceptor);
+	close(t->fd);
+	for (size_t i = 0; i < t->n; i++)
+		shutdown(t->connections[i].fd, SHUT_RDWR);
+	for (size_t i = 0; i < t->n; i++) {
+		thread_join(&t->connections[i].thread);
+		close(t->connections[i].fd);
+	}
+	buf_release(&t->good);
+	buf_release(&t->wire);
+	buf_release(&t->cpu);
+	buf_release(&t->bomb);
+	buf_release(&t->head);
+	mutex_destroy(&t->lock);
+	free(t);
+}
+
+int http_target_port(const struct http_target *t)
+{
+	return t->port;
+}
+
+struct http_target_counts http_target_counts(struct http_target *t)
+{
+	struct http_target_counts c;
+
+	mutex_lock(&t->lock);
+	c = t->counts;
+	mutex_unlock(&t->lock);
+	return c;
+}
+
+void http_target_last_head(struct http_target *t, struct buf *out)
+{
+	mutex_lock(&t->lock);
+	buf_add_str(out, buf_str(&t->head));
+	mutex_unlock(&t->lock);
+}

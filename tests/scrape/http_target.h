@@ -1,0 +1,39 @@
+/*
+ * A target for tests: plain sockets on 127.0.0.1, a thread per connection, and an answer per path.
+ *
+ *	/good /encoded /double         a profile: gzip, Content-Encoding: gzip of the bare message, both
+ *	/html /json /legacy /empty     other things with status 200
+ *	/503 /404page                  errors with a text, with a web page
+ *	/endless /huge /bomb /drip     more than anyone wants: chunks without end, a long body, gzip of zeros,
+ *	                               a byte now and then
+ *	/reset /silent                 closed in mid-answer; no answer
+ *	/slow                          a profile after 300 ms
+ *	/profile                       a CPU profile, taken for 300 ms whatever `seconds` says
+ *
+ * Threads: its own; the counters may be read at any time.
+ */
+#ifndef TESTS_SCRAPE_HTTP_TARGET_H
+#define TESTS_SCRAPE_HTTP_TARGET_H
+
+#include <stdatomic.h>
+
+#include "base/str.h"
+
+struct http_target;
+
+struct http_target *http_target_open(void);
+void http_target_close(struct http_target *t);
+int http_target_port(const struct http_target *t);
+
+struct http_target_counts {
+	unsigned connections, requests;
+	unsigned busy_max; /* /slow and /profile: most at one time */
+};
+struct http_target_counts http_target_counts(struct http_target *t);
+/* The head of the last request for /good. */
+void http_target_last_head(struct http_target *t, struct buf *out);
+
+/* A profile in wire format: `samples` stacks of one function each, alloc_space and inuse_space or cpu. */
+void http_target_profile(struct buf *out, unsigned samples, bool cpu);
+
+#endif

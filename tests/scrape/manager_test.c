@@ -1,0 +1,423 @@
+/* The whole way: a configuration, real sockets, a sink that remembers. */
+#include "scrape/manager.h"
+
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "tests/check.h"
+#include "tests/scrape/fake_sink.h"
+#include "tests/scrape/http_target.h"
+
+#define NO_CPU "memory: {enabled: false}, block: {enabled: false}, mutex: {enabled: false}, " \
+	"goroutine: {enabled: false}"
+#define OFF "process_cpu: {enabled: false}, " NO_CPU
+
+struct fixture {
+	struct http_target *target;
+	struct fake_sink sink;
+	struct scrape_manager *manager;
+	struct arena arena; /* of the last snapshot */
+	struct scrape_snapshot shown;
+};
+
+static void fixture_init(struct fixture *f)
+{
+	struct scrape_manager_options o = { .workers = 2, .listen_address = "0.0.0.0:1",
+		.external_url = "http://ext:9" };
+	struct err err;
+
+	*f = (struct fixture){ .target = http_target_open() };
+	fake_sink_init(&f->sink);
+	arena_init(&f->arena, 0);
+	o.sink = &f->sink.sink;
+	CHECK_OK(scrape_manager_open(&o, &f->manager, &err), &err);
+}
+
+static void fixture_release(struct fixture *f)
+{
+	scrape_manager_close(f->manager);
+	http_target_close(f->target);
+	fake_sink_release(&f->sink);
+	arena_release(&f->arena);
+}
+
+/* Jobs as YAML; every PORT in them becomes the target's. */
+static enum err_code apply(struct fixture *f, const char *jobs, struct err *err)
+{
+	struct buf text = { 0 };
+	struct config *c = NULL;
+	enum err_code rc;
+
+	buf_add_cstr(&text, "global: {scrape_interval: 250ms, scrape_timeout: 200ms}\nscrape_configs:\n");
+	for (const char *at = jobs; *at;) {
+		if (strncmp(at, "PORT", 4) == 0) {
+			buf_printf(&text, "127.0.0.1:%d", http_target_port(f->target));
+			at += 4;
+		} else {
+			buf_add_char(&text, *at++);
+		}
+	}
+	rc = config_load_text("c.yml", STR("/tmp"), buf_str(&text), &c, err);
+	if (!rc)
+		rc = scrape_manager_apply(f->manager, c, err);
+	config_unref(c);
+	buf_release(&text);
+	return rc;
+}
+
+static void look(struct fixture *f)
+{
+	struct err err;
+
+	arena_release(&f->arena);
+	CHECK_OK(scrape_manager_snapshot(f->manager, NULL, &f->arena, &f->shown, &err), &err);
+}
+
+/* The target of this profile, in a fresh snapshot; an empty one when there is none. */
+static struct target_info see(struct fixture *f, const char *profile)
+{
+	static const struct target_info none;
+
+	look(f);
+	for (size_t i = 0; i < f->shown.active_n; i++)
+		if (str_is(f->shown.active[i].profile, profile))
+			return f->shown.active[i];
+	return none;
+}
+
+/* Waits until the target has been scraped once more than `scrapes` times. */
+static struct target_info wait_scraped(struct fixture *f, const char *profile, uint64_t scrapes)
+{
+	int64_t deadline = clock_monotonic_ns() + 20 * NS_PER_S;
+	struct target_info t = see(f, profile);
+
+	while (t.scrapes <= scrapes && clock_monotonic_ns() < deadline) {
+		usleep(5000);
+		t = see(f, profile);
+	}
+	if (t.scrapes <= scrapes)
+		CHECK_FAIL("%s was scraped %d times only", profile, (int)t.scrapes);
+	return t;
+}
+
+TEST(a_profile_reaches_the_sink_with_its_labels_and_kinds)
+{
+	struct fixture f;
+	struct target_info t;
+	struct buf head = { 0 }, text = { 0 };
+	int64_t before = clock_now_ns();
+	struct err err;
+
+	fixture_init(&f);
+	REQUIRE_OK(apply(&f, "- job_name: j\n"
+			     "  profiling_config: {pprof_config: {" OFF ", heap: {path: /good}, "
+			     "coded: {path: /encoded}, double: {path: /double}, cpu: {path: /profile}}}\n"
+			     "  static_configs: [{targets: [PORT], labels: {env: prod}}]\n", &err), &err);
+	t = wait_scraped(&f, "heap", 0);
+	buf_printf(&text, "heap{env=\"prod\", instance=\"127.0.0.1:%d\", job=\"j\"} every 250ms, 3 samples: "
+		"alloc_space=cumulative inuse_space=gauge", http_target_port(f.target));
+	buf_add_char(&text, '\0');
+	CHECK(fake_sink_wait(&f.sink, text.ptr, 1));
+	CHECK(fake_sink_wait(&f.sink, "coded{", 1));
+	CHECK(fake_sink_wait(&f.sink, "double{", 1));
+	CHECK(fake_sink_wait(&f.sink, "alloc_space=cumulative inuse_space=gauge", 3));
+	CHECK(f.sink.v[0].ts_ns >= before && f.sink.v[0].ts_ns <= clock_now_ns());
+
+	CHECK_INT(t.health, TARGET_UP);
+	CHECK_STR(t.last_error, "");
+	CHECK(t.last_scrape_ns >= before && t.last_duration_ns > 0);
+	CHECK_INT(t.last_samples, 3);
+	CHECK(t.last_bytes > 50);
+	CHECK_INT(t.interval_ns, 250 * NS_PER_MS);
+	CHECK_INT(t.timeout_ns, 200 * NS_PER_MS);
+	CHECK_STR(t.pool, "j");
+	CHECK_STR(labels_get(t.labels, STR("env")), "prod");
+	CHECK(!labels_has(t.labels, STR(LABEL_NAME)));
+	CHECK_STR(labels_get(t.discovered, STR("__profile_path__")), "/good");
+	buf_clear(&text);
+	buf_printf(&text, "http://127.0.0.1:%d/good", http_target_port(f.target));
+	buf_add_char(&text, '\0');
+	CHECK_STR(t.scrape_url, text.ptr);
+	buf_clear(&text);
+	buf_printf(&text, "http://ext:%d/good", http_target_port(f.target));
+	buf_add_char(&text, '\0');
+	CHECK_STR(t.global_url, text.ptr);
+
+	http_target_last_head(f.target, &head);
+	CHECK(str_has_prefix(buf_str(&head), STR("GET /good HTTP/1.1\r\n")));
+	CHECK(str_find(buf_str(&head), STR("\r\nX-Prometheus-Scrape-Timeout-Seconds: 0.2\r\n")) > 0);
+	CHECK(str_find(buf_str(&head), STR("\r\nAccept-Encoding: gzip\r\n")) > 0);
+	CHECK(str_find(buf_str(&head), STR("\r\nUser-Agent: Epimetheus/" EPI_VERSION "\r\n")) > 0);
+	buf_release(&head);
+	buf_release(&text);
+	fixture_release(&f);
+}
+
+/* Each hostile endpoint gets its own error, and the honest one beside them is never late for it. */
+TEST(hostile_targets_are_told_apart_and_harm_nobody)
+{
+	static const struct {
+		const char *name, *path, *want;
+	} rows[] = {
+		{ "html", "/html", "target answers a web page (Content-Type \"text/html; charset=utf-8\"), not a profile" },
+		{ "json", "/json", "target answers \"application/json\", not a profile: {\"a\": 1}" },
+		{ "legacy", "/legacy", "legacy profile format: only pprof's protobuf format is supported" },
+		{ "empty", "/empty", "not a profile (Content-Type \"application/octet-stream\"): profile is empty" },
+		{ "unavailable", "/503",
+		  "server returned HTTP status 503 Service Unavailable: profiling is \xc3\xa4ngstlich" },
+		{ "notfound", "/404page", "server returned HTTP status 404 Not Found" },
+		{ "endless", "/endless", "body size limit exceeded" },
+		{ "huge", "/huge", "body size limit exceeded" },
+		{ "drip", "/drip", "context deadline exceeded" },
+		{ "silent", "/silent", "context deadline exceeded" },
+		{ "bomb", "/bomb", "" },
+		{ "reset", "/reset", "" },
+	};
+	enum { N = sizeof(rows) / sizeof(rows[0]) };
+	struct buf jobs = { 0 };
+	struct fixture f;
+	struct target_info t;
+	struct err err;
+
+	fixture_init(&f);
+	buf_add_cstr(&jobs, "- job_name: j\n  scrape_interval: 2s\n  scrape_timeout: 2s\n  body_size_limit: 8MB\n"
+			    "  static_configs: [{targets: [PORT]}]\n"
+			    "  profiling_config: {pprof_config: {" OFF ", "
+			    "honest: {path: /good, interval: 250ms}");
+	for (size_t i = 0; i < N; i++)
+		buf_printf(&jobs, ", %s: {path: %s}", rows[i].name, rows[i].path);
+	buf_add_cstr(&jobs, "}}\n- job_name: gone\n  static_configs: [{targets: ['127.0.0.1:1']}]\n"
+			    "  profiling_config: {pprof_config: {" OFF ", refused: {path: /x}}}\n");
+	buf_add_char(&jobs, '\0');
+	REQUIRE_OK(apply(&f, jobs.ptr, &err), &err);
+	buf_release(&jobs);
+	for (size_t i = 0; i < N; i++) {
+		t = wait_scraped(&f, rows[i].name, 0);
+		CHECK_INT(t.health, TARGET_DOWN);
+		if (rows[i].want[0] && !str_eq(t.last_error, str_of(rows[i].want)))
+			CHECK_FAIL("%s: \"" STR_FMT "\", want \"%s\"", rows[i].name, STR_ARG(t.last_error),
+				rows[i].want);
+	}
+	t = see(&f, "bomb");
+	CHECK(str_find(t.last_error, STR("134217728 bytes")) >= 0);
+	t = see(&f, "reset");
+	CHECK(t.last_error.len > 0);
+	t = wait_scraped(&f, "refused", 0);
+	CHECK(str_find(t.last_error, STR("127.0.0.1:1")) >= 0 && str_find(t.last_error, STR("efused")) >= 0);
+	t = see(&f, "honest");
+	CHECK_INT(t.health, TARGET_UP);
+	CHECK_INT(t.failures, 0);
+	CHECK_INT(t.skipped, 0);
+	CHECK(t.scrapes >= 4);
+	fixture_release(&f);
+}
+
+TEST(nothing_is_shown_before_the_store_has_it)
+{
+	struct fixture f;
+	struct target_info t;
+	struct err err;
+
+	fixture_init(&f);
+	fake_sink_set(&f.sink, FAKE_HOLD);
+	REQUIRE_OK(apply(&f, "- job_name: j\n  static_configs: [{targets: [PORT]}]\n"
+			     "  profiling_config: {pprof_config: {" OFF ", heap: {path: /good}}}\n", &err), &err);
+	CHECK(fake_sink_wait(&f.sink, "heap{", 1));
+	usleep(600000);
+	t = see(&f, "heap");
+	CHECK_INT(t.health, TARGET_UNKNOWN);
+	CHECK_INT(t.last_scrape_ns, 0);
+	CHECK_INT(t.scrapes, 0);
+	CHECK(t.skipped >= 1); /* no pile-up behind a slow store */
+	CHECK_INT(fake_sink_count(&f.sink, "heap{"), 1);
+	fake_sink_set(&f.sink, FAKE_ACK_INSIDE);
+	fake_sink_ack_all(&f.sink);
+	t = wait_scraped(&f, "heap", 0);
+	CHECK_INT(t.health, TARGET_UP);
+	CHECK(t.last_scrape_ns > 0);
+
+	fake_sink_set(&f.sink, FAKE_REFUSE);
+	wait_scraped(&f, "heap", t.scrapes + 1);
+	t = see(&f, "heap");
+	CHECK_INT(t.health, TARGET_DOWN);
+	CHECK_STR(t.last_error, "store: disk is full");
+	fake_sink_set(&f.sink, FAKE_ACK_ERROR);
+	wait_scraped(&f, "heap", t.scrapes + 1);
+	t = see(&f, "heap");
+	CHECK_STR(t.last_error, "store: sync failed");
+	fake_sink_set(&f.sink, FAKE_ACK_INSIDE);
+	wait_scraped(&f, "heap", t.scrapes + 1);
+	t = see(&f, "heap");
+	CHECK_INT(t.health, TARGET_UP);
+	CHECK_STR(t.last_error, "");
+	fixture_release(&f);
+}
+
+TEST(limits_of_the_job)
+{
+	static const char *const rows[][2] = {
+		{ "sample_limit: 2", "sample limit exceeded (number of samples: 3, limit: 2)" },
+		{ "label_limit: 2", "label_limit exceeded (metric: \"heap\", number of labels: 3, limit: 2)" },
+		{ "label_name_length_limit: 7",
+		  "label_name_length_limit exceeded (metric: \"heap\", label name: \"__name__\", length: 8, limit: 7)" },
+		{ "target_limit: 1", "target_limit exceeded (number of targets: 2, limit: 1)" },
+	};
+	struct buf job = { 0 };
+	struct fixture f;
+	struct target_info t;
+	struct err err;
+
+	fixture_init(&f);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		buf_clear(&job);
+		buf_printf(&job, "- job_name: j%zu\n  static_configs: [{targets: [PORT, '127.0.0.1:1']}]\n"
+			"  profiling_config: {pprof_config: {" OFF ", heap: {path: /good}}}\n  %s\n"
+			"  relabel_configs: [{source_labels: [__address__], regex: '.*:1', target_label: __name__, "
+			"replacement: other}]\n", i, rows[i][0]);
+		buf_add_char(&job, '\0');
+		CHECK_OK(apply(&f, job.ptr, &err), &err);
+		t = wait_scraped(&f, "heap", 0);
+		CHECK_STR(t.last_error, rows[i][1]);
+		CHECK_INT(t.health, TARGET_DOWN);
+	}
+	CHECK_STR(f.shown.pools[0].error, rows[3][1]);
+	buf_release(&job);
+	fixture_release(&f);
+}
+
+TEST(a_late_scrape_lets_its_turn_go)
+{
+	struct fixture f;
+	struct target_info t;
+	struct err err;
+
+	fixture_init(&f);
+	REQUIRE_OK(apply(&f, "- job_name: j\n  static_configs: [{targets: [PORT], labels: {__param_seconds: '1'}}]\n"
+			     "  profiling_config: {pprof_config: {" OFF ", heap: {path: /slow, interval: 200ms}}}\n",
+			   &err), &err);
+	t = wait_scraped(&f, "heap", 2);
+	CHECK_INT(t.health, TARGET_UP);
+	CHECK(t.skipped >= 2);
+	CHECK_INT(http_target_counts(f.target).busy_max, 1);
+	fixture_release(&f);
+}
+
+/* Two jobs want one CPU profiler: they take turns, and each gets its profiles. */
+TEST(one_cpu_profile_at_a_time)
+{
+	struct fixture f;
+	struct err err;
+
+	fixture_init(&f);
+	REQUIRE_OK(apply(&f, "- job_name: a\n  scrape_interval: 500ms\n  static_configs: [{targets: [PORT]}]\n"
+			     "  profiling_config: {pprof_config: {" NO_CPU ", process_cpu: {path: /profile}}}\n"
+			     "- job_name: b\n  scrape_interval: 500ms\n  static_configs: [{targets: [PORT]}]\n"
+			     "  profiling_config: {pprof_config: {" NO_CPU ", process_cpu: {path: /profile}}}\n",
+			   &err), &err);
+	CHECK(fake_sink_wait(&f.sink, "job=\"a\"} every 500ms, 2 samples: samples=delta cpu=delta", 2));
+	CHECK(fake_sink_wait(&f.sink, "job=\"b\"} every 500ms, 2 samples: samples=delta cpu=delta", 2));
+	CHECK_INT(http_target_counts(f.target).busy_max, 1);
+	fixture_release(&f);
+}
+
+TEST(a_reload_keeps_what_did_not_change)
+{
+	static const char *const one = "- job_name: j\n  static_configs: [{targets: [PORT, '127.0.0.1:1']}]\n"
+		"  profiling_config: {pprof_config: {" OFF ", heap: {path: /good}}}\n";
+	static const char *const two = "- job_name: a\n  static_configs: [{targets: [PORT]}]\n"
+		"  profiling_config: {pprof_config: {" OFF ", fresh: {path: /good}}}\n"
+		"- job_name: j\n  static_configs: [{targets: [PORT]}]\n  sample_limit: 1000\n"
+		"  profiling_config: {pprof_config: {" OFF ", heap: {path: /good}}}\n";
+	struct http_target_counts counts;
+	struct fixture f;
+	struct target_info t, again;
+	struct err err;
+
+	fixture_init(&f);
+	REQUIRE_OK(apply(&f, one, &err), &err);
+	look(&f);
+	CHECK_INT(f.shown.active_n, 2);
+	CHECK(fake_sink_wait(&f.sink, "heap{", 3));
+	counts = http_target_counts(f.target);
+	CHECK_INT(counts.connections, 1);
+	REQUIRE_OK(apply(&f, two, &err), &err);
+	look(&f);
+	REQUIRE(f.shown.active_n == 2 && f.shown.pools_n == 2);
+	CHECK_STR(f.shown.pools[0].name, "a");
+	CHECK_STR(f.shown.pools[1].name, "j");
+	CHECK_INT(f.shown.pools[1].active, 1);
+	t = f.shown.active[1];
+	CHECK(t.scrapes >= 3 && t.health == TARGET_UP);
+	again = wait_scraped(&f, "heap", t.scrapes);
+	CHECK_INT(again.failures, 0);
+	wait_scraped(&f, "fresh", 0);
+	CHECK(http_target_counts(f.target).connections <= 2);
+
+	CHECK_ERR(apply(&f, "- job_name: ''\n", &err), &err, ERR_INVALID, "c.yml:3:3: job_name is empty");
+	look(&f);
+	CHECK_INT(f.shown.active_n, 2);
+	REQUIRE_OK(apply(&f, "", &err), &err);
+	look(&f);
+	CHECK_INT(f.shown.active_n + f.shown.pools_n, 0);
+	fixture_release(&f);
+}
+
+TEST(a_changed_file_reaches_the_targets)
+{
+	char path[] = "/tmp/epimetheus-targets-XXXXXX.yml";
+	struct buf job = { 0 }, text = { 0 };
+	struct fixture f;
+	struct err err;
+	int fd = mkstemps(path, 4);
+
+	REQUIRE(fd >= 0);
+	close(fd);
+	fixture_init(&f);
+	buf_printf(&job, "- job_name: j\n  file_sd_configs: [{files: ['%s']}]\n"
+		"  profiling_config: {pprof_config: {" OFF ", heap: {path: /good}}}\n"
+		"  relabel_configs: [{source_labels: [__address__], regex: 'drop:.*', action: drop}]\n", path);
+	buf_add_char(&job, '\0');
+	REQUIRE_OK(apply(&f, job.ptr, &err), &err);
+	look(&f);
+	CHECK_INT(f.shown.active_n, 0);
+	buf_printf(&text, "- targets: ['127.0.0.1:%d', 'drop:1']\n", http_target_port(f.target));
+	CHECK_OK(fs_write_file(&fs_posix, path, buf_str(&text), &err), &err);
+	CHECK(fake_sink_wait(&f.sink, "heap{", 1));
+	look(&f);
+	CHECK_INT(f.shown.active_n, 1);
+	REQUIRE(f.shown.dropped_n == 1);
+	CHECK_STR(labels_get(f.shown.dropped[0].discovered, STR("__address__")), "drop:1");
+	CHECK_STR(f.shown.dropped[0].pool, "j");
+	CHECK_INT(f.shown.pools[0].dropped, 1);
+	unlink(path);
+	buf_release(&job);
+	buf_release(&text);
+	fixture_release(&f);
+}
+
+static void ack_later(void *ctx)
+{
+	usleep(300000);
+	fake_sink_ack_all(ctx);
+}
+
+/* Requests are cut off; what the sink has not answered yet is waited for. */
+TEST(closing_in_the_middle)
+{
+	struct thread acker = { 0 };
+	struct fixture f;
+	struct err err;
+
+	fixture_init(&f);
+	fake_sink_set(&f.sink, FAKE_HOLD);
+	REQUIRE_OK(apply(&f, "- job_name: j\n  scrape_timeout: 250ms\n  static_configs: [{targets: [PORT]}]\n"
+			     "  profiling_config: {pprof_config: {" OFF ", heap: {path: /good}, s: {path: /silent}, "
+			     "d: {path: /drip}}}\n", &err), &err);
+	CHECK(fake_sink_wait(&f.sink, "heap{", 1));
+	REQUIRE_OK(thread_start(&acker, "acker", ack_later, &f.sink, &err), &err);
+	scrape_manager_close(f.manager);
+	f.manager = NULL;
+	thread_join(&acker);
+	fixture_release(&f);
+}
