@@ -82,3 +82,8 @@ STAGES := unit test-tools test-ui test-e2e test-browser test-asan test-tsan test
 .PHONY: test
 test: deps-test all
 	@tests/all.sh $(STAGES)
+
+# Ratios to google/pprof in one run on the same profiles; tests/bench says what is measured.
+.PHONY: bench
+bench: deps-test all
+	@EPI_BUILD=$(abspath $(BUILD)) node tests/bench/bench.mjs
