@@ -275,7 +275,7 @@ static enum err_code redirect(struct http_request *r, struct str location, struc
 	return compose(r, err);
 }
 
-void request_answered(struct http_request *r, bool reusable)
+void request_answered(struct http_request *r)
 {
 	struct str location;
 	enum err_code rc;

@@ -167,10 +167,15 @@ static void fail_io(struct conn *c, const char *phase, const char *why)
 /* -------------------------------------------------------------------------------------------- */
 /* Bytes */
 
-static enum io_status ssl_status(struct conn *c, int rc, int errno_value, struct buf *why)
+/*
+ * errno_value is that of the call that gave rc; *broken is set where the system, not TLS, failed.
+ */
+static enum io_status ssl_status(
+	struct conn *c, int rc, int errno_value, struct buf *why, bool *broken)
 {
 	int e = SSL_get_error(c->ssl, rc);
 
+	*broken = e == SSL_ERROR_SYSCALL;
 	switch (e) {
 	case SSL_ERROR_WANT_READ:
 		return IO_WANT_READ;
@@ -187,6 +192,7 @@ static enum io_status ssl_status(struct conn *c, int rc, int errno_value, struct
 static enum io_status io_read(struct conn *c, void *p, size_t n, size_t *done, struct buf *why)
 {
 	ssize_t got;
+	bool broken;
 	int rc;
 
 	if (c->ssl) {
@@ -194,7 +200,7 @@ static enum io_status io_read(struct conn *c, void *p, size_t n, size_t *done, s
 		errno = 0;
 		rc = SSL_read(c->ssl, p, (int)n);
 		*done = rc > 0 ? (size_t)rc : 0;
-		return rc > 0 ? IO_DONE : ssl_status(c, rc, errno, why);
+		return rc > 0 ? IO_DONE : ssl_status(c, rc, errno, why, &broken);
 	}
 	got = recv(c->fd, p, n, 0);
 	*done = got > 0 ? (size_t)got : 0;
@@ -208,21 +214,23 @@ static enum io_status io_read(struct conn *c, void *p, size_t n, size_t *done, s
 	return IO_FAILED;
 }
 
+/* *broken: the socket failed; TLS over it may still have something to read. */
 static enum io_status io_write(
-	struct conn *c, const void *p, size_t n, size_t *done, struct buf *why)
+	struct conn *c, struct str out, size_t *done, struct buf *why, bool *broken)
 {
 	ssize_t sent;
 	int rc;
 
 	*done = 0;
+	*broken = false;
 	if (c->ssl) {
 		ERR_clear_error();
 		errno = 0;
-		rc = SSL_write(c->ssl, p, n > (1u << 20) ? 1 << 20 : (int)n);
+		rc = SSL_write(c->ssl, out.ptr, out.len > (1u << 20) ? 1 << 20 : (int)out.len);
 		*done = rc > 0 ? (size_t)rc : 0;
-		return rc > 0 ? IO_DONE : ssl_status(c, rc, errno, why);
+		return rc > 0 ? IO_DONE : ssl_status(c, rc, errno, why, broken);
 	}
-	sent = send(c->fd, p, n, MSG_NOSIGNAL);
+	sent = send(c->fd, out.ptr, out.len, MSG_NOSIGNAL);
 	if (sent >= 0) {
 		*done = (size_t)sent;
 		return IO_DONE;
@@ -230,6 +238,7 @@ static enum io_status io_write(
 	if (errno == EAGAIN || errno == EINTR)
 		return IO_WANT_WRITE;
 	buf_add_cstr(why, strerror(errno));
+	*broken = true;
 	return IO_FAILED;
 }
 
@@ -238,30 +247,34 @@ static enum io_status io_write(
 
 /*
  * Sends what the socket takes. Gives the events to wait for, or -1: the connection is gone. A
- * failed plain write is not the end: a server that refuses early has answered before it closed, so
- * reading goes on.
+ * broken socket is not the end: a server that refuses early has answered, or said in a TLS alert
+ * why, before it closed. So reading goes on.
  */
 static int send_out(struct conn *c)
 {
-	struct buf *out = &c->req->out, why = { 0 };
+	struct str out = buf_str(&c->req->out);
+	struct buf why = { 0 };
 	enum io_status s;
+	bool broken;
 	size_t done;
 
-	while (c->out_at < out->len && !c->write_errno) { /* each turn sends at least a byte */
-		s = io_write(c, out->ptr + c->out_at, out->len - c->out_at, &done, &why);
+	while (c->out_at < out.len && !c->write_error[0]) { /* each turn sends at least a byte */
+		struct str rest = { out.ptr + c->out_at, out.len - c->out_at };
+
+		s = io_write(c, rest, &done, &why, &broken);
 		if (s == IO_WANT_READ || s == IO_WANT_WRITE)
 			return s == IO_WANT_WRITE ? EV_READ | EV_WRITE : EV_READ;
-		if (s != IO_DONE && c->ssl) {
-			buf_add_char(&why, '\0');
-			fail_io(c, "tls", buf_failed(&why) ? "write failed" : why.ptr);
-			buf_release(&why);
+		c->out_at += done;
+		if (s == IO_DONE)
+			continue;
+		snprintf(c->write_error, sizeof(c->write_error), STR_FMT,
+			STR_ARG(why.len ? buf_str(&why) : STR("connection closed")));
+		buf_release(&why);
+		if (!broken) {
+			fail_io(c, "tls", c->write_error);
 			return -1;
 		}
-		if (s != IO_DONE)
-			c->write_errno = errno;
-		c->out_at += done;
 	}
-	buf_release(&why);
 	return EV_READ;
 }
 
@@ -269,7 +282,8 @@ static int send_out(struct conn *c)
 static void end_exchange(struct conn *c, bool leftover)
 {
 	struct http_request *r = c->req;
-	bool reusable = r->parser.keep_alive && !leftover && c->out_at == r->out.len && !c->write_errno;
+	bool reusable = r->parser.keep_alive && !leftover && c->out_at == r->out.len &&
+		!c->write_error[0];
 
 	r->conn = NULL;
 	c->req = NULL;
@@ -277,7 +291,7 @@ static void end_exchange(struct conn *c, bool leftover)
 		conn_park(c);
 	else
 		conn_close(c);
-	request_answered(r, reusable);
+	request_answered(r);
 }
 
 static void on_eof(struct conn *c)
@@ -289,9 +303,8 @@ static void on_eof(struct conn *c)
 		end_exchange(c, true);
 		return;
 	}
-	if (c->write_errno &&
-		!c->req->parser.any) /* the kernel told the reason to the write that failed */
-		fail_io(c, "write", strerror(c->write_errno));
+	if (c->write_error[0] && !c->req->parser.any) /* the write was told why, so the read was not */
+		fail_io(c, "write", c->write_error);
 	else
 		fail_io(c, "read", err.msg);
 }
@@ -352,7 +365,7 @@ void conn_exchange(struct conn *c, struct http_request *r)
 	r->conn = c;
 	c->state = CONN_ACTIVE;
 	c->out_at = 0;
-	c->write_errno = 0;
+	c->write_error[0] = '\0';
 	evtimer_del(c->timer);
 	exchange_step(c);
 }
@@ -364,6 +377,7 @@ static void shake_hands(struct conn *c)
 {
 	struct buf why = { 0 };
 	enum io_status s;
+	bool broken;
 	int rc;
 
 	ERR_clear_error();
@@ -373,7 +387,7 @@ static void shake_hands(struct conn *c)
 		conn_exchange(c, c->req);
 		return;
 	}
-	s = ssl_status(c, rc, errno, &why);
+	s = ssl_status(c, rc, errno, &why, &broken);
 	if ((s == IO_WANT_READ && watch(c, EV_READ)) || (s == IO_WANT_WRITE && watch(c, EV_WRITE)))
 		return;
 	buf_add_char(&why, '\0');

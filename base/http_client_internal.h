@@ -183,7 +183,7 @@ struct conn {
 	struct event *io, *timer;
 	short watching;               /* EV_READ, EV_WRITE */
 	bool reused;
-	int write_errno;              /* of a plain write that failed; 0: none */
+	char write_error[128]; /* of a write that failed; "": none */
 	size_t out_at;                /* of req->out */
 };
 TAILQ_HEAD(conn_list, conn);
@@ -240,7 +240,7 @@ void conn_park(struct conn *c);                            /* into the pool */
 void conn_close(struct conn *c);
 
 /* What connections tell requests; the request's connection is gone or parked afterwards. */
-void request_answered(struct http_request *r, bool reusable);
+void request_answered(struct http_request *r);
 /* stale: it was a kept-alive connection that ended before a byte of the answer. */
 void request_failed(struct http_request *r, enum err_code rc, const struct err *err, bool stale);
 
