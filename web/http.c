@@ -2,6 +2,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <strings.h>
 
 struct str http_param(const struct http_in *in, const char *name)
 {
@@ -20,6 +21,47 @@ void http_add_header(struct http_out *out, const char *name, struct str value)
 {
 	if (out->headers_n < HTTP_HEADERS_MAX)
 		out->headers[out->headers_n++] = (struct http_header){ name, value };
+}
+
+void http_default_header(struct http_out *out, const char *name, struct str value)
+{
+	for (size_t i = 0; i < out->headers_n; i++)
+		if (!strcasecmp(out->headers[i].name, name))
+			return;
+	http_add_header(out, name, value);
+}
+
+/* A weight of zero ("gzip;q=0", "gzip; q=0.00") refuses. */
+static bool weight_is_zero(struct str params)
+{
+	ptrdiff_t at = str_find(params, STR("q="));
+	size_t i = (size_t)at + 2;
+
+	if (at < 0 || i == params.len || params.ptr[i] != '0')
+		return false;
+	while (++i < params.len && (params.ptr[i] == '.' || params.ptr[i] == '0'))
+		;
+	return i == params.len || params.ptr[i] < '1' || params.ptr[i] > '9';
+}
+
+bool http_takes_gzip(const struct http_in *in)
+{
+	struct str rest = in->accept_encoding;
+
+	while (rest.len) {
+		const char *comma = memchr(rest.ptr, ',', rest.len);
+		struct str item = { rest.ptr, comma ? (size_t)(comma - rest.ptr) : rest.len };
+		const char *semicolon = memchr(item.ptr, ';', item.len);
+		struct str name = { item.ptr,
+			semicolon ? (size_t)(semicolon - item.ptr) : item.len };
+		size_t taken = item.len + (comma != NULL);
+
+		if (str_is(str_trim(name), "gzip"))
+			return !weight_is_zero(
+				(struct str){ item.ptr + name.len, item.len - name.len });
+		rest = (struct str){ rest.ptr + taken, rest.len - taken };
+	}
+	return false;
 }
 
 void http_text(struct http_out *out, int status, const char *fmt, ...)

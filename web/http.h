@@ -1,14 +1,16 @@
 /*
  * HTTP: requests and responses as handlers see them, and the server that carries them.
  *
- * libmicrohttpd receives on one thread; a whole request is handed to a worker while its connection is suspended,
- * and the answer is sent when the worker is done. A watcher thread ends connections that do not deliver a request
- * in time (libmicrohttpd's own timeout sees only idle ones, so a byte a second would hold on for ever), and tells
- * a handler that its client is gone.
+ * libmicrohttpd receives on one thread; a whole request is handed to a worker while its connection
+ * is suspended, and the answer is sent when the worker is done. A watcher thread ends connections
+ * that do not deliver a request in time (libmicrohttpd's own timeout sees only idle ones, so a byte
+ * a second would hold on for ever), and tells a handler that its client is gone.
  *
  * Units:     nanoseconds, bytes.
- * Errors:    handlers answer; http_server_open: ERR_UNAVAILABLE "listen on ADDRESS: Address already in use".
- * Ownership: a request lives for one call of its handler; its arena too. The response's body is its own.
+ * Errors:    handlers answer; http_server_open: ERR_INVALID for an address that is none,
+ *            ERR_UNAVAILABLE "listen on ADDRESS: Address already in use".
+ * Ownership: a request lives for one call of its handler and until its answer is sent; its arena
+ *            too. The response's body is its own; header values live as long as the request.
  * Threads:   a handler runs on a worker; any number at once.
  */
 #ifndef WEB_HTTP_H
@@ -18,29 +20,39 @@
 
 #include "base/str.h"
 
-#define HTTP_HEADERS_MAX 16
+#define HTTP_HEADERS_MAX 24
 #define HTTP_PARAMS_MAX 1024u
 #define HTTP_FORM_BYTES_MAX (1u << 20)
 #define HTTP_REQUEST_ARENA_BYTES (64u << 20)
 
-enum http_method { HTTP_GET = 1, HTTP_HEAD = 2, HTTP_POST = 4, HTTP_PUT = 8, HTTP_DELETE = 16, HTTP_OPTIONS = 32,
-	HTTP_OTHER = 64 };
+enum http_method {
+	HTTP_GET = 1,
+	HTTP_HEAD = 2,
+	HTTP_POST = 4,
+	HTTP_PUT = 8,
+	HTTP_DELETE = 16,
+	HTTP_OPTIONS = 32,
+	HTTP_OTHER = 64,
+};
 
 struct http_param {
 	struct str name, value;
 };
 
-struct http_exchange_tls; /* what is known of a client's certificate */
-
 struct http_in {
 	enum http_method method;
-	struct str path;           /* decoded */
-	struct http_param *params; /* of the query string, then of a form body */
+	struct str path; /* decoded */
+	struct http_param *params; /* of the query string; http_form_parse adds those of a form */
 	size_t params_n;
 	bool params_over; /* there were more than HTTP_PARAMS_MAX */
 	struct str body;
-	bool body_over; /* longer than the server's limit: not kept */
-	struct str accept_encoding, authorization, content_type, content_encoding, if_none_match, origin, host;
+	/*
+	 * Where the body was not kept, the status that says why: 413 longer than the server's
+	 * limit, 503 too many bodies at once. Else 0.
+	 */
+	int body_refused;
+	struct str accept_encoding, authorization, content_type, content_encoding, if_none_match;
+	struct str origin, host;
 	struct str remote; /* address:port of the client */
 	void *tls_session; /* gnutls_session_t, or NULL */
 	struct arena arena;
@@ -58,7 +70,7 @@ struct http_out {
 	struct buf body;
 	const void *fixed_body; /* instead of body: bytes that outlive the server */
 	size_t fixed_len;
-	bool encoded;  /* body is encoded already: leave it */
+	bool encoded; /* body is encoded already: leave it */
 	struct http_header headers[HTTP_HEADERS_MAX];
 	size_t headers_n;
 };
@@ -66,32 +78,39 @@ struct http_out {
 /* The first value of a parameter; the empty string (ptr NULL) when missing. */
 struct str http_param(const struct http_in *in, const char *name);
 bool http_has_param(const struct http_in *in, const char *name);
+/* Whether a body of the client's choice may be gzip, by its Accept-Encoding. */
+bool http_takes_gzip(const struct http_in *in);
+
 void http_add_header(struct http_out *out, const char *name, struct str value);
-/* Replaces what the response holds: text/plain, a newline behind. */
+/* Adds it unless there is one of that name, in any case. */
+void http_default_header(struct http_out *out, const char *name, struct str value);
+/* Replaces what the response holds, headers excepted: text/plain, a newline behind. */
 void http_text(struct http_out *out, int status, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
 typedef void (*http_handler_fn)(void *ctx, struct http_in *in, struct http_out *out);
 
 struct http_server_options {
-	const char *listen_address; /* "host:port", "[v6]:port", ":port"; numeric host or localhost */
+	const char *listen_address; /* "host:port", "[v6]:port", ":port"; an address or localhost */
 	unsigned workers;
 	unsigned connections_max;
 	int64_t read_timeout_ns; /* to deliver a whole request; and for an idle connection */
 	size_t body_bytes_max;
 	http_handler_fn handler;
 	void *ctx;
-	/* TLS where not NULL: gnutls_certificate_retrieve_function2 and a priority string. */
+	/* TLS where not NULL: a gnutls_certificate_retrieve_function2 and a priority string. */
 	void *tls_certificate_fn;
 	const char *tls_priorities;
-	bool tls_ask_client;     /* ask for a client certificate; the handler judges it */
 };
 
 struct http_server;
-MUST_CHECK enum err_code http_server_open(const struct http_server_options *o, struct http_server **out,
-	struct err *err);
+MUST_CHECK enum err_code http_server_open(
+	const struct http_server_options *o, struct http_server **out, struct err *err);
 unsigned http_server_port(const struct http_server *s);
 unsigned http_server_connections(struct http_server *s);
-/* No new requests; running ones get grace_ns, then in->canceled; ends when all have answered. NULL is fine. */
+/*
+ * No new requests; running ones get grace_ns, then in->canceled; ends when all have answered.
+ * NULL is fine.
+ */
 void http_server_close(struct http_server *s, int64_t grace_ns);
 
 #endif

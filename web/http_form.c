@@ -55,7 +55,8 @@ static bool add_pair(struct http_in *in, struct str pair)
 
 bool http_form_parse(struct http_in *in, struct str text)
 {
-	if (!in->params && !(in->params = arena_array(&in->arena, struct http_param, HTTP_PARAMS_MAX)))
+	if (!in->params &&
+		!(in->params = arena_array(&in->arena, struct http_param, HTTP_PARAMS_MAX)))
 		return false;
 	while (text.len) {
 		const char *amp = memchr(text.ptr, '&', text.len);

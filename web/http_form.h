@@ -8,7 +8,8 @@
 
 #include "web/http.h"
 
-/* Adds name=value pairs of `text` to in->params, decoded, in in->arena. False: the arena is used up. */
+/* Adds name=value pairs of `text` to in->params, decoded, in in->arena. False: the arena is used
+ * up. */
 bool http_form_parse(struct http_in *in, struct str text);
 
 #endif

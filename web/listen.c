@@ -53,17 +53,20 @@ static enum err_code parse(const char *address, union any_address *to, struct er
 
 	while (colon && s.ptr[colon - 1] != ':')
 		colon--;
-	if (!colon || !str_to_u64((struct str){ s.ptr + colon, s.len - colon }, &port) || port > UINT16_MAX)
+	if (!colon || !str_to_u64((struct str){ s.ptr + colon, s.len - colon }, &port) ||
+		port > UINT16_MAX)
 		return err_set(err, ERR_INVALID, "listen on %s: not host:port", address);
 	if (!parse_host((struct str){ s.ptr, colon - 1 }, (uint16_t)port, to))
-		return err_set(err, ERR_INVALID, "listen on %s: the host must be an address", address);
+		return err_set(
+			err, ERR_INVALID, "listen on %s: the host must be an address", address);
 	return ERR_OK;
 }
 
 static int open_socket(union any_address *a)
 {
 	socklen_t len = a->sa.sa_family == AF_INET ? sizeof(a->v4) : sizeof(a->v6);
-	int fd = socket(a->sa.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), one = 1, zero = 0;
+	int fd = socket(a->sa.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), one = 1,
+	    zero = 0;
 	int saved;
 
 	if (fd < 0)

@@ -1,7 +1,8 @@
 /*
  * A listening socket from an address as flags give it.
  *
- * Errors: ERR_INVALID for an address that is none, ERR_UNAVAILABLE "listen on X: Address already in use".
+ * Errors: ERR_INVALID for an address that is none, ERR_UNAVAILABLE "listen on X: Address already in
+ * use".
  */
 #ifndef WEB_LISTEN_H
 #define WEB_LISTEN_H

@@ -1,11 +1,11 @@
 /*
  * PKCS#11 for a static GnuTLS: not available.
  *
- * Debian ships p11-kit as a shared library only, and a static program could not load a PKCS#11 module
- * anyway. GnuTLS's archive still refers to these functions; each answers what p11-kit answers when there
- * is nothing: no object, no module, CKR_GENERAL_ERROR. Keys and certificates come from files, so none of
- * them is called when the server runs. The linker takes this file only where the references are open,
- * which is in the static programs.
+ * Debian ships p11-kit as a shared library only, and a static program could not load a PKCS#11
+ * module anyway. GnuTLS's archive still refers to these functions; each answers what p11-kit
+ * answers when there is nothing: no object, no module, CKR_GENERAL_ERROR. Keys and certificates
+ * come from files, so none of them is called when the server runs. The linker takes this file only
+ * where the references are open, which is in the static programs.
  */
 #include <stddef.h>
 

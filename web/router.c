@@ -6,13 +6,15 @@
 #include "base/regex.h"
 #include "proto/pprof.h"
 #include "web/api.h"
+#include "web/http_form.h"
 
 METRIC_COUNTER(requests, "epimetheus_http_requests_total", "Requests answered, by status.", "code");
 METRIC_HISTOGRAM(request_seconds, "epimetheus_http_request_duration_seconds",
 	"Time from a whole request to its answer, by route.", "handler");
 
 #define GZIP_BODY_MIN 1024
-#define GZIP_LEVEL 1 /* libdeflate's quickest: JSON of a flame graph shrinks to a seventh all the same */
+#define GZIP_LEVEL \
+	1 /* libdeflate's quickest: JSON of a flame graph shrinks to a seventh all the same */
 
 /* One segment after the other; "*" takes any one that is not empty. */
 static bool matches(const char *pattern, struct str path)
@@ -42,7 +44,8 @@ static const struct route *find_route(struct str path, enum http_method method, 
 			continue;
 		if (web_routes[i].methods & (unsigned)method)
 			return &web_routes[i];
-		*other_method = true;
+		if (!(web_routes[i].flags & ROUTE_FILES))
+			*other_method = true;
 	}
 	return NULL;
 }
@@ -52,7 +55,8 @@ static bool strip_prefix(const struct web *w, struct str *path)
 {
 	struct str prefix = str_of(w->prefix);
 
-	if (!str_has_prefix(*path, prefix) || (path->len > prefix.len && path->ptr[prefix.len] != '/'))
+	if (!str_has_prefix(*path, prefix) ||
+		(path->len > prefix.len && path->ptr[prefix.len] != '/'))
 		return false;
 	*path = (struct str){ path->ptr + prefix.len, path->len - prefix.len };
 	return true;
@@ -62,7 +66,8 @@ static void allow_origin(const struct web *w, const struct http_in *in, struct h
 {
 	if (!in->origin.len || !regex_match(w->cors_origin, in->origin))
 		return;
-	http_add_header(out, "Access-Control-Allow-Headers", STR("Accept, Authorization, Content-Type, Origin"));
+	http_add_header(out, "Access-Control-Allow-Headers",
+		STR("Accept, Authorization, Content-Type, Origin"));
 	http_add_header(out, "Access-Control-Allow-Methods", STR("GET, POST, OPTIONS"));
 	http_add_header(out, "Access-Control-Allow-Origin", in->origin);
 	http_add_header(out, "Access-Control-Expose-Headers", STR("Date"));
@@ -72,11 +77,14 @@ static void allow_origin(const struct web *w, const struct http_in *in, struct h
 static bool enabled(const struct web *w, const struct route *r, struct http_out *out)
 {
 	if ((r->flags & ROUTE_LIFECYCLE) && !w->o.enable_lifecycle)
-		http_text(out, 403, "Lifecycle API is not enabled: start with --web.enable-lifecycle.");
+		http_text(out, 403,
+			"Lifecycle API is not enabled: start with --web.enable-lifecycle.");
 	else if ((r->flags & ROUTE_ADMIN) && !w->o.enable_admin_api)
-		api_error(out, 403, "unavailable", "admin APIs disabled: start with --web.enable-admin-api");
+		api_error(out, 403, "unavailable",
+			"admin APIs disabled: start with --web.enable-admin-api");
 	else if ((r->flags & ROUTE_INGEST) && !w->o.enable_ingest)
-		api_error(out, 403, "unavailable", "ingest is disabled: start with --web.enable-ingest");
+		api_error(out, 403, "unavailable",
+			"ingest is disabled: start with --web.enable-ingest");
 	else if ((r->flags & ROUTE_READY) && !atomic_load(&w->ready))
 		http_text(out, 503, "Service Unavailable");
 	else
@@ -84,8 +92,8 @@ static bool enabled(const struct web *w, const struct route *r, struct http_out 
 	return false;
 }
 
-static void not_routed(enum http_method method, const struct web *w, const struct http_in *in, struct str path,
-	bool other_method, struct http_out *out)
+static void not_routed(enum http_method method, const struct web *w, const struct http_in *in,
+	struct str path, bool other_method, struct http_out *out)
 {
 	if (method == HTTP_OPTIONS && str_has_prefix(path, STR("/api/"))) {
 		allow_origin(w, in, out);
@@ -99,30 +107,19 @@ static void not_routed(enum http_method method, const struct web *w, const struc
 
 static void redirect_to_prefix(const struct web *w, struct http_in *in, struct http_out *out)
 {
-	char *to = arena_printf(&in->arena, "%s/", w->prefix);
+	char *to = arena_printf(&in->arena, "%s/", w->base);
 
 	http_text(out, 302, "Found");
 	if (to)
 		http_add_header(out, "Location", str_of(to));
 }
 
-/* Whether the client takes gzip: the token, unless with a weight of zero. */
-static bool takes_gzip(struct str accept)
-{
-	ptrdiff_t at = str_find(accept, STR("gzip"));
-	struct str rest;
-
-	if (at < 0)
-		return false;
-	rest = (struct str){ accept.ptr + at + 4, accept.len - (size_t)at - 4 };
-	return !str_has_prefix(rest, STR(";q=0")) || str_has_prefix(rest, STR(";q=0."));
-}
-
 static void compress(const struct http_in *in, struct http_out *out)
 {
 	struct buf gz = { 0 };
 
-	if (out->encoded || out->fixed_body || out->body.len < GZIP_BODY_MIN || !takes_gzip(in->accept_encoding))
+	if (out->encoded || out->fixed_body || out->body.len < GZIP_BODY_MIN ||
+		!http_takes_gzip(in))
 		return;
 	if (gzip_compress(buf_str(&out->body), GZIP_LEVEL, &gz, NULL)) {
 		buf_release(&gz);
@@ -134,7 +131,8 @@ static void compress(const struct http_in *in, struct http_out *out)
 	http_add_header(out, "Vary", STR("Accept-Encoding"));
 }
 
-static void note(const struct http_in *in, const struct http_out *out, const char *handler, int64_t began_ns)
+static void note(
+	const struct http_in *in, const struct http_out *out, const char *handler, int64_t began_ns)
 {
 	int64_t took_ns = clock_monotonic_ns() - began_ns;
 	char code[16];
@@ -150,6 +148,45 @@ static void note(const struct http_in *in, const struct http_out *out, const cha
 		LOG_I("status", out->status), LOG_D("elapsed", took_ns));
 }
 
+/* Parameters of a form join those of the address; a body that could not be kept ends the request.
+ */
+static bool take_body(const struct route *r, struct http_in *in, struct http_out *out)
+{
+	bool form = str_has_prefix(in->content_type, STR("application/x-www-form-urlencoded"));
+
+	if (in->body_refused == 503) {
+		http_text(out, 503, "too many bodies are being received: try again later");
+		http_add_header(out, "Retry-After", STR("5"));
+		return false;
+	}
+	if (in->body_refused) {
+		http_text(out, in->body_refused, "the body is longer than this server takes");
+		return false;
+	}
+	if (!form || (r->flags & ROUTE_BODY))
+		return true;
+	if (in->body.len <= HTTP_FORM_BYTES_MAX && http_form_parse(in, in->body))
+		return true;
+	http_text(out, 413, "the form is longer than %u bytes", HTTP_FORM_BYTES_MAX);
+	return false;
+}
+
+static void answer(struct web *w, const struct route *r, struct http_in *in, struct http_out *out)
+{
+	if (!enabled(w, r, out))
+		return;
+	if (r->flags & ROUTE_API)
+		allow_origin(w, in, out);
+	if (!take_body(r, in, out))
+		return;
+	if (in->params_over) {
+		http_text(out, 413, "more than %u parameters", HTTP_PARAMS_MAX);
+		return;
+	}
+	r->fn(w, in, out);
+	compress(in, out);
+}
+
 void router_handle(void *ctx, struct http_in *in, struct http_out *out)
 {
 	struct web *w = ctx;
@@ -159,25 +196,20 @@ void router_handle(void *ctx, struct http_in *in, struct http_out *out)
 	bool other_method = false;
 
 	out->status = 200;
-	http_add_header(out, "X-Content-Type-Options", STR("nosniff"));
 	if (!web_config_admit(w->config, in, out)) {
 		note(in, out, "refused", began_ns);
 		return;
 	}
+	http_default_header(out, "X-Content-Type-Options", STR("nosniff"));
 	if (str_is(path, "/") && w->prefix[0]) {
 		redirect_to_prefix(w, in, out);
 	} else if (!strip_prefix(w, &path)) {
 		http_text(out, 404, "404 page not found");
 	} else if (!(r = find_route(path, in->method, &other_method))) {
 		not_routed(in->method, w, in, path, other_method, out);
-	} else if (in->params_over) {
-		api_error(out, 413, "bad_data", "more than 1024 parameters");
-	} else if (enabled(w, r, out)) {
+	} else {
 		in->path = path;
-		if (r->flags & ROUTE_API)
-			allow_origin(w, in, out);
-		r->fn(w, in, out);
-		compress(in, out);
+		answer(w, r, in, out);
 	}
 	note(in, out, r ? r->path : "none", began_ns);
 }

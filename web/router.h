@@ -1,12 +1,14 @@
 /*
- * Routes: the table of what the server answers, and what is common to all: prefix, admission, methods, CORS,
- * compression, metrics.
+ * Routes: the table of what the server answers, and what is common to all: prefix, admission,
+ * methods, CORS, compression, metrics.
  *
- * Source: DESIGN of the HTTP API as in README.md, "API".
+ * Threads: struct web is written by web_open and web_close; handlers run on any number of workers.
+ * Source:  README.md, "API".
  */
 #ifndef WEB_ROUTER_H
 #define WEB_ROUTER_H
 
+#include "base/thread.h"
 #include "web/http.h"
 #include "web/web.h"
 #include "web/web_config.h"
@@ -16,24 +18,33 @@ struct web {
 	struct http_server *server;
 	struct web_config *config;
 	struct regex *cors_origin;
-	char *prefix;       /* "" or "/x" */
+	char *prefix; /* of the paths that are answered: "" or "/x" */
 	char *external_url; /* without a slash at its end */
-	struct str index;   /* the page with its base filled in */
+	char *base; /* what a browser has before our paths: "" or "/x" */
+	struct buf index; /* the page with its base filled in */
+	char index_etag[24];
 	int64_t started_ns;
 	atomic_bool ready;
+	struct mutex lock; /* guards the fields below */
+	struct cond changed;
+	bool closing;
+	struct http_in *capture; /* the request that profiles this process, or NULL */
+	unsigned ingests, ingests_waiting;
 };
 
 enum route_flags {
-	ROUTE_API = 1,       /* CORS, JSON errors */
+	ROUTE_API = 1, /* CORS, JSON errors */
 	ROUTE_LIFECYCLE = 2, /* 403 without --web.enable-lifecycle */
 	ROUTE_ADMIN = 4,
 	ROUTE_INGEST = 8,
 	ROUTE_READY = 16, /* 503 until the server is ready */
+	ROUTE_BODY = 32, /* the body is the handler's, also where its type says it is a form */
+	ROUTE_FILES = 64, /* a name of any kind: says nothing about which methods there are */
 };
 
 struct route {
 	unsigned methods; /* enum http_method */
-	const char *path; /* a segment "*" stands for any one; a "/" at the end stands for all below */
+	const char *path; /* a segment "*" is any one; a "/" at the end is all below */
 	void (*fn)(struct web *w, struct http_in *in, struct http_out *out);
 	unsigned flags;
 	const char *help;

@@ -1,6 +1,7 @@
 /*
- * Samples become pprof in two steps: while sampling, equal stacks are counted by their addresses; afterwards
- * each distinct address is named once. So a long capture costs memory by its distinct stacks only.
+ * Samples become pprof in two steps: while sampling, equal stacks are counted by their addresses;
+ * afterwards each distinct address is named once. So a long capture costs memory by its distinct
+ * stacks only.
  */
 #include "web/selfprofile.h"
 
@@ -44,7 +45,8 @@ void selfprofile_init(void)
 	thread_set_hooks(&hooks);
 }
 
-/* The workers of a pool share a name, and so a label: "web-3" and "web-4" are told apart by nothing else. */
+/* The workers of a pool share a name, and so a label: "web-3" and "web-4" are told apart by nothing
+ * else. */
 static uint32_t thread_of(struct capture *c, int tid)
 {
 	uint32_t i;
@@ -185,14 +187,18 @@ static void open_objects(struct naming *n)
 	for (size_t i = 0; i < t->n; i++) {
 		const struct unwind_object *o = &t->objects[i];
 		const char *path = o->path[0] ? o->path : elf_own_path();
-		struct pprof_mapping m = { .start = o->start, .limit = o->limit, .offset = o->file_offset };
+		struct pprof_mapping m = {
+			.start = o->start, .limit = o->limit, .offset = o->file_offset
+		};
 
 		if (elf_symbols_open(path, &n->symbols[i], NULL))
 			n->symbols[i] = NULL;
-		m.filename = pprof_builder_string(n->b, o->path[0] ? str_of(o->path) : STR("epimetheus"));
+		m.filename = pprof_builder_string(
+			n->b, o->path[0] ? str_of(o->path) : STR("epimetheus"));
 		m.has_functions = true; /* what has no name here has none elsewhere */
 		if (n->symbols[i])
-			m.build_id = pprof_builder_string(n->b, elf_symbols_build_id(n->symbols[i]));
+			m.build_id = pprof_builder_string(
+				n->b, elf_symbols_build_id(n->symbols[i]));
 		n->mapping[i] = pprof_builder_mapping(n->b, &m);
 	}
 }
@@ -215,7 +221,8 @@ static void add_samples(struct naming *n, int64_t period_ns)
 	}
 }
 
-/* Room for one entry per distinct address, of which there are at most as many as addresses sampled. */
+/* Room for one entry per distinct address, of which there are at most as many as addresses sampled.
+ */
 static bool naming_open(struct naming *n)
 {
 	size_t cap = 1;
@@ -241,8 +248,8 @@ static void naming_close(struct naming *n)
 	free(n->functions);
 }
 
-static enum err_code write_profile(struct capture *c, int64_t began_ns, int64_t took_ns, int64_t period_ns,
-	struct buf *out, struct err *err)
+static enum err_code write_profile(struct capture *c, int64_t began_ns, int64_t took_ns,
+	int64_t period_ns, struct buf *out, struct err *err)
 {
 	struct naming n = { .c = c };
 	struct pprof *p;
@@ -274,8 +281,8 @@ done:
 	return rc;
 }
 
-enum err_code selfprofile_capture(int64_t duration_ns, unsigned hz, const atomic_bool *cancel, struct buf *out,
-	struct err *err)
+enum err_code selfprofile_capture(int64_t duration_ns, unsigned hz, const atomic_bool *cancel,
+	struct buf *out, struct err *err)
 {
 	int64_t period_ns = NS_PER_S / (hz ? hz : 1), began_ns = clock_now_ns();
 	int64_t began_mono = clock_monotonic_ns();
@@ -289,7 +296,8 @@ enum err_code selfprofile_capture(int64_t duration_ns, unsigned hz, const atomic
 	unwind_tables_load(&c->tables);
 	rc = sampler_run(duration_ns, period_ns, cancel, &c->tables, on_sample, c, &stats, err);
 	if (!rc)
-		rc = write_profile(c, began_ns, clock_monotonic_ns() - began_mono, period_ns, out, err);
+		rc = write_profile(
+			c, began_ns, clock_monotonic_ns() - began_mono, period_ns, out, err);
 	arena_release(&c->arena);
 	map_release(&c->by_stack);
 	free(c->stacks);

@@ -1,14 +1,16 @@
 /*
  * The life of a connection, as the watcher sees it (struct conn, all under server.lock):
  *
- *   RECEIVING  opened, or answered and kept alive; since `since_ns`. A whole request must come within the read
- *              timeout, drips or not, or the socket is shut down.
- *   WORKING    a worker has the request. When the client's side closes, the request is marked canceled.
+ *   RECEIVING  opened, or answered and kept alive; since `since_ns`. A whole request must come
+ *              within the read timeout, drips or not, or the socket is shut down.
+ *   WORKING    a worker has the request. When the client's side closes, the request is marked
+ *              canceled.
  *   SENDING    the answer is on its way, and must be taken within SEND_TIMEOUT_NS.
  *
- * Invariants: a conn is in the list from libmicrohttpd's STARTED to its CLOSED notification, so its socket is open
- * while the lock is held and it is in the list. An exchange belongs to the receiving thread, but between
- * pool_submit and MHD_resume_connection to its worker; nobody frees it in between.
+ * Invariants: a conn is in the list from libmicrohttpd's STARTED to its CLOSED notification, so its
+ * socket is open while the lock is held and it is in the list. An exchange belongs to the receiving
+ * thread, but between pool_submit and MHD_resume_connection to its worker; nobody frees it in
+ * between.
  */
 #include <errno.h>
 #include <microhttpd.h>
@@ -22,7 +24,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/thread.h"
-#include "web/http_form.h"
+#include "web/http.h"
 #include "web/listen.h"
 
 #define SEND_TIMEOUT_NS (10 * NS_PER_MIN)
@@ -30,6 +32,10 @@
 #define WATCH_NS (200 * NS_PER_MS)
 #define QUEUE_MAX 4096
 #define CONNECTION_MEMORY_BYTES (64u << 10) /* request line and headers */
+/* Bodies of all requests together: whoever may not sign in can still send them. */
+#define BODIES_BYTES_MAX (256u << 20)
+/* A body over its limit is read on and dropped that far, so that its sender reads the answer. */
+#define DISCARD_BYTES_MAX (64u << 20)
 
 enum conn_state { CONN_RECEIVING, CONN_WORKING, CONN_SENDING };
 
@@ -48,7 +54,9 @@ struct exchange {
 	struct http_in in;
 	struct http_out out;
 	struct buf body;
-	bool form, submitted;
+	size_t body_counted; /* of it in server.bodies_bytes */
+	size_t discarded;
+	bool submitted;
 };
 
 struct http_server {
@@ -63,6 +71,7 @@ struct http_server {
 	struct conn conns; /* head of the ring */
 	unsigned conns_n, working;
 	bool closing;
+	size_t bodies_bytes; /* receiving thread only */
 };
 
 /* ---- connections ---- */
@@ -121,7 +130,8 @@ static void watch_conn(struct http_server *s, struct conn *c, int64_t now)
 	if (c->state == CONN_WORKING) {
 		if (c->exchange && client_gone(c->fd))
 			atomic_store(&c->exchange->in.canceled, true);
-	} else if (now - c->since_ns > (c->state == CONN_RECEIVING ? s->o.read_timeout_ns : SEND_TIMEOUT_NS)) {
+	} else if (now - c->since_ns >
+		(c->state == CONN_RECEIVING ? s->o.read_timeout_ns : SEND_TIMEOUT_NS)) {
 		shutdown(c->fd, SHUT_RDWR); /* libmicrohttpd notices and closes */
 	}
 }
@@ -149,8 +159,12 @@ static enum http_method method_of(const char *method)
 		const char *name;
 		enum http_method method;
 	} names[] = {
-		{ "GET", HTTP_GET }, { "HEAD", HTTP_HEAD }, { "POST", HTTP_POST }, { "PUT", HTTP_PUT },
-		{ "DELETE", HTTP_DELETE }, { "OPTIONS", HTTP_OPTIONS },
+		{ "GET", HTTP_GET },
+		{ "HEAD", HTTP_HEAD },
+		{ "POST", HTTP_POST },
+		{ "PUT", HTTP_PUT },
+		{ "DELETE", HTTP_DELETE },
+		{ "OPTIONS", HTTP_OPTIONS },
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
@@ -168,8 +182,8 @@ static struct str header_of(struct exchange *x, const char *name)
 
 static void remote_of(struct exchange *x)
 {
-	const union MHD_ConnectionInfo *info =
-		MHD_get_connection_info(x->connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+	const union MHD_ConnectionInfo *info = MHD_get_connection_info(
+		x->connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
 	char host[INET6_ADDRSTRLEN] = "";
 	char *text;
 
@@ -189,14 +203,15 @@ static void remote_of(struct exchange *x)
 	x->in.remote = str_of(text);
 }
 
-static enum MHD_Result add_argument(void *ctx, enum MHD_ValueKind kind, const char *key, size_t key_len,
-	const char *value, size_t value_len)
+static enum MHD_Result add_argument(void *ctx, enum MHD_ValueKind kind, const char *key,
+	size_t key_len, const char *value, size_t value_len)
 {
 	struct http_in *in = ctx;
 	struct http_param *p;
 
 	(void)kind;
-	if (!in->params && !(in->params = arena_array(&in->arena, struct http_param, HTTP_PARAMS_MAX)))
+	if (!in->params &&
+		!(in->params = arena_array(&in->arena, struct http_param, HTTP_PARAMS_MAX)))
 		return MHD_NO;
 	if (in->params_n == HTTP_PARAMS_MAX) {
 		in->params_over = true;
@@ -208,8 +223,8 @@ static enum MHD_Result add_argument(void *ctx, enum MHD_ValueKind kind, const ch
 	return MHD_YES;
 }
 
-static struct exchange *exchange_open(struct http_server *s, struct MHD_Connection *connection, const char *url,
-	const char *method)
+static struct exchange *exchange_open(struct http_server *s, struct MHD_Connection *connection,
+	const char *url, const char *method)
 {
 	struct exchange *x = calloc(1, sizeof(*x));
 	const union MHD_ConnectionInfo *info;
@@ -234,28 +249,49 @@ static struct exchange *exchange_open(struct http_server *s, struct MHD_Connecti
 	x->in.host = header_of(x, "Host");
 	remote_of(x);
 	MHD_get_connection_values_n(connection, MHD_GET_ARGUMENT_KIND, add_argument, &x->in);
-	x->form = str_has_prefix(x->in.content_type, STR("application/x-www-form-urlencoded"));
 	return x;
 }
 
 static void exchange_close(struct exchange *x)
 {
+	x->server->bodies_bytes -= x->body_counted;
 	arena_release(&x->in.arena);
 	buf_release(&x->body);
 	buf_release(&x->out.body);
 	free(x);
 }
 
-static void take_body(struct exchange *x, const char *data, size_t n)
+/* False: so much over the limit that its end is not waited for. */
+static bool take_body(struct exchange *x, const char *data, size_t n)
 {
-	size_t max = x->form ? HTTP_FORM_BYTES_MAX : x->server->o.body_bytes_max;
+	struct http_server *s = x->server;
 
-	if (x->in.body_over || n > max - x->body.len) {
-		x->in.body_over = true;
+	if (!x->in.body_refused && n > s->o.body_bytes_max - x->body.len)
+		x->in.body_refused = 413;
+	else if (!x->in.body_refused && n > BODIES_BYTES_MAX - s->bodies_bytes)
+		x->in.body_refused = 503;
+	if (x->in.body_refused) {
+		s->bodies_bytes -= x->body_counted;
+		x->body_counted = 0;
 		buf_release(&x->body);
-		return;
+		x->discarded += n;
+		return x->discarded <= DISCARD_BYTES_MAX;
 	}
 	buf_add(&x->body, data, n);
+	s->bodies_bytes += n;
+	x->body_counted += n;
+	return true;
+}
+
+/* A body announced so long that it would not be read to its end: answered before it comes. */
+static bool announces_too_much(struct exchange *x)
+{
+	const char *text = MHD_lookup_connection_value(
+		x->connection, MHD_HEADER_KIND, "Content-Length");
+	uint64_t n;
+
+	return text && str_to_u64(str_of(text), &n) && n > x->server->o.body_bytes_max &&
+		n - x->server->o.body_bytes_max > DISCARD_BYTES_MAX;
 }
 
 static void work(void *ctx)
@@ -266,8 +302,6 @@ static void work(void *ctx)
 	x->in.body = buf_str(&x->body);
 	if (buf_failed(&x->body))
 		http_text(&x->out, 503, "out of memory");
-	else if (x->form && !http_form_parse(&x->in, x->in.body))
-		http_text(&x->out, 413, "form is larger than this server takes");
 	else
 		s->o.handler(s->o.ctx, &x->in, &x->out);
 	if (buf_failed(&x->out.body)) {
@@ -289,10 +323,11 @@ static enum MHD_Result send_response(struct exchange *x)
 	enum MHD_Result rc;
 
 	if (out->fixed_body) {
-		r = MHD_create_response_from_buffer(out->fixed_len, (void *)(uintptr_t)out->fixed_body,
-			MHD_RESPMEM_PERSISTENT);
+		r = MHD_create_response_from_buffer(
+			out->fixed_len, (void *)(uintptr_t)out->fixed_body, MHD_RESPMEM_PERSISTENT);
 	} else {
-		r = MHD_create_response_from_buffer(out->body.len, out->body.ptr, MHD_RESPMEM_MUST_FREE);
+		r = MHD_create_response_from_buffer(
+			out->body.len, out->body.ptr, MHD_RESPMEM_MUST_FREE);
 		if (r)
 			out->body = (struct buf){ 0 }; /* the response has it now */
 	}
@@ -307,7 +342,8 @@ static enum MHD_Result send_response(struct exchange *x)
 	return rc;
 }
 
-/* The request is whole: to a worker, or, when there is no room for it, away with an answer at once. */
+/* The request is whole: to a worker, or, when there is no room for it, away with an answer at once.
+ */
 static enum MHD_Result submit(struct exchange *x)
 {
 	struct http_server *s = x->server;
@@ -331,7 +367,8 @@ static enum MHD_Result submit(struct exchange *x)
 		mutex_unlock(&s->lock);
 		MHD_resume_connection(x->connection);
 	}
-	http_text(&x->out, 503, closing ? "the server is ending" : "too many requests wait already");
+	http_text(
+		&x->out, 503, closing ? "the server is ending" : "too many requests wait already");
 	return closing ? send_response(x) : MHD_YES;
 }
 
@@ -345,10 +382,16 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, 
 	if (!x) {
 		x = exchange_open(s, connection, url, method);
 		*state = x;
-		return x && x->conn && x->conn->next ? MHD_YES : MHD_NO;
+		if (!x || !x->conn || !x->conn->next)
+			return MHD_NO;
+		if (!announces_too_much(x))
+			return MHD_YES;
+		http_text(&x->out, 413, "the body is longer than this server takes");
+		return send_response(x);
 	}
 	if (*data_n) {
-		take_body(x, data, *data_n);
+		if (!take_body(x, data, *data_n))
+			return MHD_NO;
 		*data_n = 0;
 		return MHD_YES;
 	}
@@ -379,7 +422,8 @@ static void on_completed(void *ctx, struct MHD_Connection *connection, void **st
 
 static enum err_code start_daemon(struct http_server *s, struct err *err)
 {
-	unsigned flags = MHD_USE_EPOLL | MHD_USE_INTERNAL_POLLING_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ITC;
+	unsigned flags = MHD_USE_EPOLL | MHD_USE_INTERNAL_POLLING_THREAD |
+		MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ITC;
 	struct MHD_OptionItem options[12] = {
 		{ MHD_OPTION_LISTEN_SOCKET, s->fd, NULL },
 		{ MHD_OPTION_CONNECTION_LIMIT, s->o.connections_max, NULL },
@@ -391,20 +435,22 @@ static enum err_code start_daemon(struct http_server *s, struct err *err)
 
 	if (s->o.tls_certificate_fn) {
 		flags |= MHD_USE_TLS;
-		options[n++] = (struct MHD_OptionItem){ MHD_OPTION_HTTPS_CERT_CALLBACK,
-			(intptr_t)s->o.tls_certificate_fn, NULL };
+		options[n++] = (struct MHD_OptionItem){ MHD_OPTION_HTTPS_CERT_CALLBACK, 0,
+			s->o.tls_certificate_fn };
 		options[n++] = (struct MHD_OptionItem){ MHD_OPTION_HTTPS_PRIORITIES, 0,
 			(void *)(uintptr_t)s->o.tls_priorities };
 	}
 	options[n] = (struct MHD_OptionItem){ MHD_OPTION_END, 0, NULL };
-	s->daemon = MHD_start_daemon(flags, 0, NULL, NULL, on_request, s, MHD_OPTION_ARRAY, options, MHD_OPTION_END);
+	s->daemon = MHD_start_daemon(
+		flags, 0, NULL, NULL, on_request, s, MHD_OPTION_ARRAY, options, MHD_OPTION_END);
 	if (!s->daemon)
 		return err_set(err, ERR_UNAVAILABLE, "listen on %s: the HTTP server does not start",
 			s->o.listen_address);
 	return ERR_OK;
 }
 
-enum err_code http_server_open(const struct http_server_options *o, struct http_server **out, struct err *err)
+enum err_code http_server_open(
+	const struct http_server_options *o, struct http_server **out, struct err *err)
 {
 	struct http_server *s = calloc(1, sizeof(*s));
 	enum err_code rc;
@@ -484,7 +530,8 @@ void http_server_close(struct http_server *s, int64_t grace_ns)
 	end_requests(s, grace_ns);
 	pool_close(s->pool);
 	if (s->daemon)
-		MHD_stop_daemon(s->daemon); /* closes every connection, so the watcher's list empties */
+		MHD_stop_daemon(
+			s->daemon); /* closes every connection, so the watcher's list empties */
 	thread_join(&s->watcher);
 	if (s->fd >= 0)
 		close(s->fd);

@@ -1,12 +1,12 @@
 /*
  * Web: the HTTP server of Epimetheus: the API, the page, health, metrics, the profile of itself.
  *
- * One MHD daemon receives; a pool of workers answers (web/server.c). What the server may do to others is off
- * unless its flag is given: reload and quit, admin calls, ingest.
+ * One MHD daemon receives; a pool of workers answers (web/server.c). What the server may do to
+ * others is off unless its flag is given: reload and quit, admin calls, ingest.
  *
- * Errors:    ERR_UNAVAILABLE (address in use), ERR_INVALID (web configuration, with file:line:column).
- * Ownership: what the options point to must outlive the server.
- * Threads:   open and close from one thread; set_ready from any; the callbacks are called from workers.
+ * Errors:    ERR_UNAVAILABLE (address in use), ERR_INVALID (web configuration, with
+ * file:line:column). Ownership: what the options point to must outlive the server. Threads:   open
+ * and close from one thread; set_ready from any; the callbacks are called from workers.
  */
 #ifndef WEB_WEB_H
 #define WEB_WEB_H
@@ -19,12 +19,12 @@ struct web;
 
 struct web_options {
 	const char *listen_address; /* "0.0.0.0:7272", "[::1]:7272", ":7272" */
-	const char *external_url;   /* NULL or "": derived from the listen address */
-	const char *route_prefix;   /* NULL: the path of external_url */
-	const char *config_file;    /* --web.config.file; NULL or "": plain HTTP, no users */
-	const char *cors_origin;    /* anchored regular expression, ".*" */
-	uint64_t connections_max;   /* 512 */
-	int64_t read_timeout_ns;    /* a whole request, and an idle connection: 5m */
+	const char *external_url; /* NULL or "": derived from the listen address */
+	const char *route_prefix; /* NULL: the path of external_url */
+	const char *config_file; /* --web.config.file; NULL or "": plain HTTP, no users */
+	const char *cors_origin; /* anchored regular expression, ".*" */
+	uint64_t connections_max; /* 512 */
+	int64_t read_timeout_ns; /* a whole request, and an idle connection: 5m */
 	bool enable_lifecycle, enable_admin_api, enable_ingest;
 
 	struct db *db;

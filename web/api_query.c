@@ -1,0 +1,259 @@
+/*
+ * Queries. What is asked is read from the parameters, evaluated, and written in the format wished.
+ *
+ * `go tool pprof URL` shows the text of an error only where it comes as text/plain with X-Go-Pprof;
+ * so every format but JSON answers its errors that way.
+ */
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/quote.h"
+#include "promql/check.h"
+#include "promql/parse.h"
+#include "web/api.h"
+#include "web/handlers.h"
+#include "web/render.h"
+
+static enum err_code write_json(struct http_out *out, const struct result *r,
+	const struct render_options *o, struct err *err)
+{
+	struct json j;
+	enum err_code rc;
+
+	api_begin(out, &j);
+	rc = render_json(&j, r, o, err);
+	if (!rc)
+		api_end(&j, r->warnings, r->warnings_n, r->infos, r->infos_n);
+	return rc;
+}
+
+static enum err_code write_pprof(struct http_out *out, const struct result *r,
+	const struct render_options *o, struct err *err)
+{
+	return render_pprof_gz(r, o, &out->body, err);
+}
+
+static enum err_code write_folded(struct http_out *out, const struct result *r,
+	const struct render_options *o, struct err *err)
+{
+	return render_folded(r, o, &out->body, err);
+}
+
+static enum err_code write_text(struct http_out *out, const struct result *r,
+	const struct render_options *o, struct err *err)
+{
+	return render_text(r, o, &out->body, err);
+}
+
+struct format {
+	const char *name, *content_type;
+	const char *disposition; /* NULL: to be looked at, not saved */
+	bool encoded, sample_labels;
+	enum err_code (*write)(struct http_out *out, const struct result *r,
+		const struct render_options *o, struct err *err);
+};
+
+/* clang-format off */
+static const struct format formats[] = {
+	{ "json", "application/json", NULL, false, false, write_json },
+	{ "pprof", "application/octet-stream", "attachment; filename=\"profile.pb.gz\"", true, true,
+		write_pprof },
+	{ "folded", "text/plain; charset=utf-8", NULL, false, false, write_folded },
+	{ "text", "text/plain; charset=utf-8", NULL, false, false, write_text },
+};
+/* clang-format on */
+#define FORMATS_N (sizeof(formats) / sizeof(formats[0]))
+
+static const struct format *find_format(const struct http_in *in, struct err *err)
+{
+	struct str name = http_param(in, "format");
+	struct buf known = { 0 };
+
+	if (!name.len)
+		return &formats[0];
+	for (size_t i = 0; i < FORMATS_N; i++)
+		if (str_is(name, formats[i].name))
+			return &formats[i];
+	for (size_t i = 0; i < FORMATS_N; i++)
+		buf_printf(&known, "%s%s", i ? ", " : "", formats[i].name);
+	err_set(err, ERR_INVALID, "unknown format %s; known are " STR_FMT, QUOTED(name),
+		STR_ARG(buf_str(&known)));
+	buf_release(&known);
+	return NULL;
+}
+
+static void fail(
+	struct http_out *out, const struct format *f, enum err_code rc, const struct err *err)
+{
+	if (!f || f == &formats[0]) {
+		api_fail(out, rc, err);
+		return;
+	}
+	http_text(out, api_status(rc, NULL), "%s", err->msg);
+	http_add_header(out, "X-Go-Pprof", STR("1"));
+}
+
+/* ---- what is asked ---- */
+
+static enum err_code read_common(const struct http_in *in, struct query_options *q,
+	struct render_options *r, struct err *err)
+{
+	uint64_t limit = 0, nodes = 0;
+	enum err_code rc;
+
+	q->text = http_param(in, "query");
+	if (!q->text.len)
+		return err_set(err, ERR_INVALID, "invalid parameter \"query\": it is missing");
+	if ((rc = api_duration(in, "timeout", &q->timeout_ns, NULL, err)))
+		return rc;
+	if ((rc = api_uint(in, "limit", &limit, err)) ||
+		(rc = api_uint(in, "max_nodes", &nodes, err)))
+		return rc;
+	q->limit = limit;
+	r->max_nodes = nodes;
+	r->rows_max = limit;
+	return ERR_OK;
+}
+
+static enum err_code check_order(int64_t start_ns, int64_t end_ns, struct err *err)
+{
+	if (end_ns < start_ns)
+		return err_set(err, ERR_INVALID,
+			"invalid parameter \"end\": end timestamp must not be before start time");
+	return ERR_OK;
+}
+
+static enum err_code read_instant(
+	const struct http_in *in, struct query_options *q, struct err *err)
+{
+	bool has_time, has_start, has_end;
+	enum err_code rc;
+
+	q->t_ns = clock_now_ns();
+	if ((rc = api_time(in, "time", &q->t_ns, &has_time, err)))
+		return rc;
+	if ((rc = api_time(in, "start", &q->start_ns, &has_start, err)))
+		return rc;
+	if ((rc = api_time(in, "end", &q->end_ns, &has_end, err)))
+		return rc;
+	if (!has_start && !has_end)
+		return ERR_OK;
+	if (!has_start || !has_end)
+		return err_set(err, ERR_INVALID, "start and end are given together or not at all");
+	if (has_time)
+		return err_set(err, ERR_INVALID, "either time, or start and end");
+	q->has_span = true;
+	q->t_ns = q->end_ns;
+	return check_order(q->start_ns, q->end_ns, err);
+}
+
+static enum err_code read_range(const struct http_in *in, struct query_options *q, struct err *err)
+{
+	static const char *const names[] = { "start", "end", "step" };
+	enum err_code rc;
+
+	for (size_t i = 0; i < 3; i++)
+		if (!http_param(in, names[i]).len)
+			return err_set(err, ERR_INVALID, "invalid parameter \"%s\": it is missing",
+				names[i]);
+	if ((rc = api_time(in, "start", &q->start_ns, NULL, err)))
+		return rc;
+	if ((rc = api_time(in, "end", &q->end_ns, NULL, err)))
+		return rc;
+	if ((rc = check_order(q->start_ns, q->end_ns, err)))
+		return rc;
+	if ((rc = api_duration(in, "step", &q->step_ns, NULL, err)))
+		return rc;
+	if (q->step_ns <= 0)
+		return err_set(err, ERR_INVALID,
+			"invalid parameter \"step\": zero or negative query "
+			"resolution step widths are not accepted. Try a positive integer");
+	if ((q->end_ns - q->start_ns) / q->step_ns > ENGINE_POINTS_MAX)
+		return err_set(err, ERR_INVALID,
+			"exceeded maximum resolution of 11,000 points per "
+			"timeseries. Try decreasing the query resolution (?step=XX)");
+	q->t_ns = q->end_ns;
+	return ERR_OK;
+}
+
+/* ---- answers ---- */
+
+static void answer(struct web *w, struct http_in *in, struct http_out *out, const struct format *f,
+	struct query_options *qo, struct render_options *ro)
+{
+	struct query *q = NULL;
+	struct err err;
+	enum err_code rc;
+
+	qo->keep_sample_labels = f->sample_labels;
+	rc = query_run_cancelable(w->o.engine, qo, &in->canceled, &q, &err);
+	if (rc) {
+		fail(out, f, rc, &err);
+		return;
+	}
+	ro->arena = query_arena(q);
+	rc = f->write(out, query_result(q), ro, &err);
+	query_close(q);
+	if (rc) {
+		fail(out, f, rc, &err);
+		return;
+	}
+	out->content_type = f->content_type;
+	out->encoded = f->encoded;
+	if (f->disposition)
+		http_add_header(out, "Content-Disposition", str_of(f->disposition));
+}
+
+static void handle(struct web *w, struct http_in *in, struct http_out *out,
+	enum err_code (*read_times)(
+		const struct http_in *in, struct query_options *q, struct err *err))
+{
+	struct query_options q = { 0 };
+	struct render_options r = { 0 };
+	struct err err = { 0 };
+	const struct format *f = find_format(in, &err);
+	enum err_code rc = f ? ERR_OK : ERR_INVALID;
+
+	if (!rc)
+		rc = read_common(in, &q, &r, &err);
+	if (!rc)
+		rc = read_times(in, &q, &err);
+	if (rc)
+		fail(out, f, rc, &err);
+	else
+		answer(w, in, out, f, &q, &r);
+}
+
+void api_query(struct web *w, struct http_in *in, struct http_out *out)
+{
+	handle(w, in, out, read_instant);
+}
+
+void api_query_range(struct web *w, struct http_in *in, struct http_out *out)
+{
+	handle(w, in, out, read_range);
+}
+
+void api_format_query(struct web *w, struct http_in *in, struct http_out *out)
+{
+	struct parsed *parsed = NULL;
+	struct buf text = { 0 };
+	struct json j;
+	struct err err;
+	enum err_code rc = parse_query(&in->arena, http_param(in, "query"), &parsed, NULL, &err);
+
+	(void)w;
+	if (!rc)
+		rc = check_query(parsed, NULL, &err);
+	if (rc) {
+		parsed_release(parsed);
+		api_fail(out, rc, &err);
+		return;
+	}
+	expr_print_pretty(&text, parsed->root);
+	parsed_release(parsed);
+	api_begin(out, &j);
+	json_str(&j, buf_str(&text));
+	api_end(&j, NULL, 0, NULL, 0);
+	buf_release(&text);
+}

@@ -1,0 +1,44 @@
+#include "web/handlers.h"
+
+#define READ (HTTP_GET | HTTP_HEAD)
+#define ASK (HTTP_GET | HTTP_POST)
+#define DO (HTTP_POST | HTTP_PUT)
+#define API (ROUTE_API | ROUTE_READY)
+
+/* The first row that fits counts. */
+/* clang-format off */
+const struct route web_routes[] = {
+	{ ASK, "/api/v1/query", api_query, API, "evaluate at one time, or over a span" },
+	{ ASK, "/api/v1/query_range", api_query_range, API, "evaluate at steps" },
+	{ ASK, "/api/v1/format_query", api_format_query, API, "a query, laid out" },
+	{ ASK, "/api/v1/series", api_series, API, "label sets by match[]" },
+	{ ASK, "/api/v1/labels", api_label_names, API, "names of labels" },
+	{ HTTP_GET, "/api/v1/label/*/values", api_label_values, API, "values of a label" },
+	{ HTTP_GET, "/api/v1/profile_types", api_profile_types, API, "what can be selected" },
+	{ HTTP_GET, "/api/v1/targets", api_targets, API, "what is scraped, and how it goes" },
+	{ HTTP_GET, "/api/v1/scrape_pools", api_scrape_pools, API, "names of jobs" },
+	{ HTTP_GET, "/api/v1/status/buildinfo", api_buildinfo, API, "version" },
+	{ HTTP_GET, "/api/v1/status/runtimeinfo", api_runtimeinfo, API, "since when, how it goes" },
+	{ HTTP_GET, "/api/v1/status/config", api_config, API, "configuration in force" },
+	{ HTTP_GET, "/api/v1/status/flags", api_flags, API, "command line" },
+	{ HTTP_GET, "/api/v1/status/tsdb", api_tsdb, API, "what is stored" },
+	{ HTTP_POST, "/api/v1/ingest", api_ingest, API | ROUTE_INGEST | ROUTE_BODY,
+		"store a profile" },
+
+	{ READ, "/-/healthy", handle_healthy, 0, "200 while the process lives" },
+	{ READ, "/-/ready", handle_ready, 0, "200 once requests are served" },
+	{ DO, "/-/reload", handle_reload, ROUTE_LIFECYCLE, "read the configuration again" },
+	{ DO, "/-/quit", handle_quit, ROUTE_LIFECYCLE, "end the server" },
+	{ READ, "/metrics", handle_metrics, 0, "the server's own numbers" },
+	{ HTTP_GET, "/debug/pprof/profile", handle_pprof_profile, 0, "CPU profile of the server" },
+	{ READ, "/debug/pprof/", handle_pprof_index, 0, "which profiles there are" },
+
+	{ READ, "/", handle_page, 0, "the page" },
+	{ READ, "/explore", handle_page, 0, "the page" },
+	{ READ, "/compare", handle_page, 0, "the page" },
+	{ READ, "/targets", handle_page, 0, "the page" },
+	{ READ, "/status", handle_page, 0, "the page" },
+	{ READ, "/*", handle_asset, ROUTE_FILES, "files of the page" },
+};
+/* clang-format on */
+const size_t web_routes_n = sizeof(web_routes) / sizeof(web_routes[0]);

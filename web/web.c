@@ -1,0 +1,228 @@
+#include "web/web.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/metrics.h"
+#include "base/quote.h"
+#include "base/regex.h"
+#include "proto/pprof.h"
+#include "web/handlers.h"
+
+METRIC_GAUGE(connections, "epimetheus_http_connections", "Connections that are open.", NULL);
+
+/*
+ * Requests that wait (queries in line, a profile of ours, a profile's commit) hold a worker each,
+ * so there are more of them than cores by far: a stack that is not used costs nothing.
+ */
+#define WORKERS 64
+#define CONNECTIONS_DEFAULT 512
+#define READ_TIMEOUT_DEFAULT_NS (5 * NS_PER_MIN)
+#define CLOSE_GRACE_NS (5 * NS_PER_S)
+#define PREFIX_BYTES_MAX 256u
+
+/* ---- where the server is found ---- */
+
+/* "/a/b" of "a/b/", "" of "/": what both prefixes are kept as. */
+static enum err_code normalize(struct str path, const char *what, char **out, struct err *err)
+{
+	while (path.len && path.ptr[path.len - 1] == '/')
+		path.len--;
+	while (path.len && path.ptr[0] == '/')
+		path = (struct str){ path.ptr + 1, path.len - 1 };
+	if (path.len > PREFIX_BYTES_MAX)
+		return err_set(
+			err, ERR_INVALID, "%s is longer than %u bytes", what, PREFIX_BYTES_MAX);
+	for (size_t i = 0; i < path.len; i++) {
+		char c = path.ptr[i];
+
+		if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+			    (c && strchr("/-._~", c))))
+			return err_set(err, ERR_INVALID,
+				"%s %s: letters, digits and / - . _ ~ may stand in it", what,
+				QUOTED(path));
+	}
+	if (asprintf(out, "%s" STR_FMT, path.len ? "/" : "", STR_ARG(path)) < 0) {
+		*out = NULL;
+		return err_set(err, ERR_NOMEM, "web: out of memory");
+	}
+	return ERR_OK;
+}
+
+/* scheme://host[:port]; *path is what follows. */
+static enum err_code split_url(
+	struct str url, struct str *origin, struct str *path, struct err *err)
+{
+	size_t n = 0;
+
+	if (str_has_prefix(url, STR("http://")))
+		n = 7;
+	else if (str_has_prefix(url, STR("https://")))
+		n = 8;
+	if (!n || url.len == n || url.ptr[n] == '/')
+		return err_set(err, ERR_INVALID, "external URL %s: not http://HOST or https://HOST",
+			QUOTED(url));
+	while (n < url.len && url.ptr[n] != '/')
+		n++;
+	*origin = (struct str){ url.ptr, n };
+	*path = (struct str){ url.ptr + n, url.len - n };
+	return ERR_OK;
+}
+
+/*
+ * The external URL says where a browser finds us, the route prefix what arrives here: they differ
+ * behind a proxy that takes its own path away. Each is the other's default.
+ */
+static enum err_code set_paths(struct web *w, const struct web_options *o, struct err *err)
+{
+	struct str url = str_of(o->external_url), origin = STR(""), path = str_of(o->route_prefix);
+	enum err_code rc;
+
+	if (url.len && (rc = split_url(url, &origin, &path, err)))
+		return rc;
+	if ((rc = normalize(path, "the path of the external URL", &w->base, err)))
+		return rc;
+	if (o->route_prefix && o->route_prefix[0])
+		path = str_of(o->route_prefix);
+	if ((rc = normalize(path, "route prefix", &w->prefix, err)))
+		return rc;
+	if (url.len && asprintf(&w->external_url, STR_FMT "%s", STR_ARG(origin), w->base) < 0) {
+		w->external_url = NULL;
+		return err_set(err, ERR_NOMEM, "web: out of memory");
+	}
+	return ERR_OK;
+}
+
+/* Where none was given, once the port is known. */
+static enum err_code derive_external_url(struct web *w, struct err *err)
+{
+	char host[256] = "localhost";
+
+	if (w->external_url)
+		return ERR_OK;
+	if (gethostname(host, sizeof(host) - 1))
+		snprintf(host, sizeof(host), "localhost");
+	if (asprintf(&w->external_url, "%s://%s:%u%s", web_scheme(w), host, web_port(w), w->base) <
+		0) {
+		w->external_url = NULL;
+		return err_set(err, ERR_NOMEM, "web: out of memory");
+	}
+	return ERR_OK;
+}
+
+/* ---- opening and closing ---- */
+
+static void collect(void *ctx)
+{
+	struct web *w = ctx;
+
+	metric_set(&connections, NULL, http_server_connections(w->server));
+}
+
+static enum err_code open_server(struct web *w, struct err *err)
+{
+	const struct web_options *o = &w->o;
+	const struct http_server_options h = {
+		.listen_address = o->listen_address,
+		.workers = WORKERS,
+		.connections_max = o->connections_max ? (unsigned)o->connections_max :
+							CONNECTIONS_DEFAULT,
+		.read_timeout_ns = o->read_timeout_ns ? o->read_timeout_ns :
+							READ_TIMEOUT_DEFAULT_NS,
+		.body_bytes_max = pprof_limits_default.body_bytes_max,
+		.handler = router_handle,
+		.ctx = w,
+		.tls_certificate_fn = web_config_tls(w->config) ? web_config_certificate_fn() :
+								  NULL,
+		.tls_priorities = web_config_priorities(w->config),
+	};
+
+	return http_server_open(&h, &w->server, err);
+}
+
+static enum err_code open_all(struct web *w, struct err *err)
+{
+	const char *origin = w->o.cors_origin && w->o.cors_origin[0] ? w->o.cors_origin : ".*";
+	enum err_code rc;
+
+	if ((rc = set_paths(w, &w->o, err)))
+		return rc;
+	if ((rc = regex_compile(str_of(origin), REGEX_ANCHORED, &w->cors_origin, err)))
+		return err_wrap(err, rc, "CORS origin");
+	if ((rc = page_prepare(w, err)))
+		return rc;
+	if ((rc = web_config_open(w->o.config_file, &w->config, err)))
+		return rc;
+	if ((rc = open_server(w, err)))
+		return rc;
+	if ((rc = derive_external_url(w, err)))
+		return rc;
+	metric_collector_add(collect, w);
+	return ERR_OK;
+}
+
+enum err_code web_open(const struct web_options *o, struct web **out, struct err *err)
+{
+	struct web *w = calloc(1, sizeof(*w));
+	enum err_code rc;
+
+	if (!w)
+		return err_set(err, ERR_NOMEM, "web: out of memory");
+	w->o = *o;
+	w->started_ns = clock_now_ns();
+	mutex_init(&w->lock);
+	cond_init(&w->changed);
+	rc = open_all(w, err);
+	if (rc) {
+		web_close(w);
+		return rc;
+	}
+	*out = w;
+	return ERR_OK;
+}
+
+void web_set_ready(struct web *w, bool is_ready)
+{
+	atomic_store(&w->ready, is_ready);
+}
+
+unsigned web_port(const struct web *w)
+{
+	return http_server_port(w->server);
+}
+
+const char *web_scheme(const struct web *w)
+{
+	return web_config_tls(w->config) ? "https" : "http";
+}
+
+const char *web_prefix(const struct web *w)
+{
+	return w->prefix;
+}
+
+void web_close(struct web *w)
+{
+	if (!w)
+		return;
+	mutex_lock(&w->lock);
+	w->closing = true;
+	if (w->capture) /* takes as long as it was told to, so there is no point in waiting */
+		atomic_store(&w->capture->canceled, true);
+	mutex_unlock(&w->lock);
+	if (w->external_url && w->server)
+		metric_collector_remove(collect, w);
+	http_server_close(w->server, CLOSE_GRACE_NS);
+	web_config_close(w->config);
+	regex_free(w->cors_origin);
+	buf_release(&w->index);
+	cond_destroy(&w->changed);
+	mutex_destroy(&w->lock);
+	free(w->prefix);
+	free(w->base);
+	free(w->external_url);
+	free(w);
+}
