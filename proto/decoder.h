@@ -56,24 +56,50 @@ struct decoder {
 	uint64_t drop_frames, keep_frames, default_sample_type, doc_url, period_type, period_unit;
 };
 
-/* The failures all parts have: the wire's, the arena's, a string's number. i: PPROF_NONE for none. */
+/*
+ * The failures all parts have: the wire's, the arena's, a string's number. i: PPROF_NONE for none.
+ */
 enum err_code decoder_wire_fail(struct decoder *d);
 enum err_code decoder_no_memory(struct decoder *d);
 enum err_code decoder_bad_string(struct decoder *d, uint64_t index, const char *kind, uint32_t i,
 	const char *field);
 
 /*
- * A larger copy of an array of n items, or NULL, with d->rc set: no memory, or the limit is reached. The old
- * array stays in the arena until that is released.
+ * A larger copy of an array of n items, or NULL, with d->rc set: no memory, or the limit is
+ * reached. The old array stays in the arena until that is released.
  */
 void *decoder_grow(struct decoder *d, const void *old, uint32_t n, struct growth *g);
 
-/* A tag that is none of a message's: a known field of a wrong type gives NULL, anything else is skipped. */
+/*
+ * A tag that is none of a message's: a known field of a wrong type gives NULL, anything else is
+ * skipped.
+ */
 static inline wire_pos decoder_skip(uint64_t tag, unsigned known_fields, wire_pos at, wire_pos end)
 {
 	uint64_t number = tag >> 3;
 
 	return number && number <= known_fields ? NULL : wire_skip(tag, at, end);
+}
+
+/*
+ * A message whose known fields are all numbers, 1 to n: f[number] becomes the last one given.
+ * False: it is not well-formed.
+ */
+static inline bool decoder_numbers(wire_pos at, wire_pos end, uint64_t *f, unsigned n)
+{
+	while (at < end) {
+		uint64_t tag;
+
+		if (!(at = wire_varint(at, end, &tag)))
+			return false;
+		if ((tag & 7) == WIRE_VARINT && (tag >> 3) - 1 < n)
+			at = wire_varint(at, end, &f[tag >> 3]);
+		else
+			at = decoder_skip(tag, n, at, end);
+		if (!at)
+			return false;
+	}
+	return true;
 }
 
 /* A ValueType's two strings, not yet checked. */

@@ -1,11 +1,12 @@
 /*
- * gzip (RFC 1952) around libdeflate's inflate. The members' headers and trailers are read here, because
- * what is refused must be what Go's compress/gzip refuses: it checks a header's own checksum, which
- * libdeflate does not, and ignores reserved flags, which libdeflate does not.
+ * gzip (RFC 1952) around libdeflate's inflate. The members' headers and trailers are read here,
+ * because what is refused must be what Go's compress/gzip refuses: it checks a header's own
+ * checksum, which libdeflate does not, and ignores reserved flags, which libdeflate does not.
  *
- * libdeflate wants the whole output at once. A trailer says how large that was, modulo 2^32; it is believed
- * as far as deflate could have reached it from the bytes given, and no further than the limit. Where it was
- * wrong (several members), the room doubles and the member starts again: at most twice the work.
+ * libdeflate wants the whole output at once. A trailer says how large that was, modulo 2^32; it is
+ * believed as far as deflate could have reached it from the bytes given, and no further than the
+ * limit. Where it was wrong (several members), the room doubles and the member starts again: at
+ * most twice the work.
  */
 #include <libdeflate.h>
 
@@ -41,7 +42,7 @@ static const unsigned char *skip_text(const unsigned char *at, const unsigned ch
 static const unsigned char *skip_header(const unsigned char *at, const unsigned char *end)
 {
 	const unsigned char *begin = at;
-	unsigned flags;
+	unsigned flags, crc;
 
 	if (end - at < HEADER_BYTES || at[0] != 0x1f || at[1] != 0x8b || at[2] != 8)
 		return NULL;
@@ -59,7 +60,8 @@ static const unsigned char *skip_header(const unsigned char *at, const unsigned 
 	if (flags & FLAG_HEADER_CRC) {
 		if (end - at < 2)
 			return NULL;
-		if ((libdeflate_crc32(0, begin, (size_t)(at - begin)) & 0xffff) != (at[0] | (unsigned)at[1] << 8))
+		crc = libdeflate_crc32(0, begin, (size_t)(at - begin));
+		if ((crc & 0xffff) != (at[0] | (unsigned)at[1] << 8))
 			return NULL;
 		at += 2;
 	}
@@ -82,7 +84,8 @@ static enum err_code grow(struct inflater *f, size_t want)
 	char *wide;
 
 	if (f->room >= f->raw_max && f->out)
-		return err_set(f->err, ERR_LIMIT, "profile is more than %zu bytes inflated, the limit", f->raw_max);
+		return err_set(f->err, ERR_LIMIT, "profile is more than %zu bytes inflated, the limit",
+			f->raw_max);
 	if (room > f->raw_max)
 		room = f->raw_max;
 	if (!(wide = arena_alloc_raw(f->a, room ? room : 1, 1)))
@@ -95,7 +98,8 @@ static enum err_code grow(struct inflater *f, size_t want)
 }
 
 /* One member's deflate stream and trailer; *at moves behind it. */
-static enum err_code inflate_member(struct inflater *f, const unsigned char **at, const unsigned char *end)
+static enum err_code inflate_member(struct inflater *f, const unsigned char **at,
+	const unsigned char *end)
 {
 	enum libdeflate_result result;
 	size_t in_used, out_used;
@@ -139,7 +143,8 @@ static enum err_code inflate_members(struct inflater *f, struct str body)
 		if (!(at = skip_header(at, end))) {
 			if (member == begin)
 				return err_set(f->err, ERR_INVALID, "gzip: bad header");
-			return err_set(f->err, ERR_INVALID, "gzip: %zu bytes after the last member are not gzip",
+			return err_set(f->err, ERR_INVALID,
+				"gzip: %zu bytes after the last member are not gzip",
 				(size_t)(end - member));
 		}
 		if ((rc = inflate_member(f, &at, end)))
@@ -148,15 +153,16 @@ static enum err_code inflate_members(struct inflater *f, struct str body)
 	return ERR_OK;
 }
 
-enum err_code pprof_inflate(struct arena *a, struct str body, const struct pprof_limits *limits, struct str *out,
-	struct err *err)
+enum err_code pprof_inflate(struct arena *a, struct str body, const struct pprof_limits *limits,
+	struct str *out, struct err *err)
 {
 	struct inflater f = { .a = a, .raw_max = limits->raw_bytes_max, .err = err };
 	struct str raw = body;
 	enum err_code rc;
 
 	if (body.len > limits->body_bytes_max)
-		return err_set(err, ERR_LIMIT, "profile is %zu bytes, limit %zu", body.len, limits->body_bytes_max);
+		return err_set(err, ERR_LIMIT, "profile is %zu bytes, limit %zu", body.len,
+			limits->body_bytes_max);
 	if (is_gzip(body)) {
 		if (!(f.z = libdeflate_alloc_decompressor()))
 			return err_set(err, ERR_NOMEM, "gzip: out of memory");
@@ -168,7 +174,8 @@ enum err_code pprof_inflate(struct arena *a, struct str body, const struct pprof
 		if (is_gzip(raw))
 			return err_set(err, ERR_INVALID, "gzip: the profile is compressed twice");
 	} else if (body.len > limits->raw_bytes_max) {
-		return err_set(err, ERR_LIMIT, "profile is %zu bytes, limit %zu", body.len, limits->raw_bytes_max);
+		return err_set(err, ERR_LIMIT, "profile is %zu bytes, limit %zu", body.len,
+			limits->raw_bytes_max);
 	}
 	if (!raw.len)
 		return err_set(err, ERR_INVALID, "profile is empty");

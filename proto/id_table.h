@@ -1,9 +1,9 @@
 /*
  * The ids of a profile's mappings, functions or locations, made dense: id -> index.
  *
- * Emitters number from 1 in order (Go, everything google/pprof wrote): then nothing is stored. Ids that
- * are merely small get an array, others (addresses, hashes) an open-addressing table. Its hash is keyed
- * with a random number, so that no target can choose ids that collide.
+ * Emitters number from 1 in order (Go, everything google/pprof wrote): then nothing is stored. Ids
+ * that are merely small get an array, others (addresses, hashes) an open-addressing table. Its hash
+ * is keyed with a random number, so that no target can choose ids that collide.
  *
  * Errors:    ERR_INVALID: an id of 0 or one used twice. ERR_NOMEM and ERR_LIMIT from the arena.
  * Ownership: tables live in the arena; `ids` must outlive them.
@@ -25,8 +25,8 @@ struct id_table {
 };
 
 /* kind names the field in messages: "location". */
-MUST_CHECK enum err_code id_table_init(struct id_table *t, struct arena *a, const char *kind, const uint64_t *ids,
-	uint32_t n, struct err *err);
+MUST_CHECK enum err_code id_table_init(struct id_table *t, struct arena *a, const char *kind,
+	const uint64_t *ids, uint32_t n, struct err *err);
 
 uint32_t id_table_find_hashed(const struct id_table *t, uint64_t id);
 

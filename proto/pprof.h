@@ -1,17 +1,18 @@
 /*
  * A pprof profile in memory: columns over one inflated body.
  *
- * pprof_decode is the hot path of ingestion: one pass over the wire format, no copy of a string, ids made
- * dense. What it accepts and refuses is what google/pprof accepts and refuses (Parse and CheckValid).
- * pprof_encode is its inverse for what we send.
+ * pprof_decode is the hot path of ingestion: each byte is read once or twice, no string is copied,
+ * ids become indexes. What it accepts and refuses is what google/pprof accepts and refuses (Parse
+ * and CheckValid; not the legacy formats). pprof_encode is its inverse for what we send.
  *
- * Indexes: strings, mappings, functions, locations, lines and labels are arrays; fields that refer to one
- *          hold its index. `mapping` and `function` use PPROF_NONE for none.
- * Units:   times in nanoseconds; values in the unit of their sample type.
- * Errors:  ERR_INVALID (the message names the field), ERR_LIMIT (names the limit), ERR_NOMEM.
- * Ownership: all arrays live in the arena given; strings point into the body, which must outlive the profile.
- * Threads: immutable once made.
- * Source:  the field numbers of pprof's profile.proto; proto/profile.proto.
+ * Indexes:   strings, mappings, functions, locations, lines and labels are arrays; a field that
+ *            refers to one holds its index. `mapping` uses PPROF_NONE for none.
+ * Units:     times in nanoseconds; values in the unit of their sample type.
+ * Errors:    ERR_INVALID (the message names the field), ERR_LIMIT (names the limit), ERR_NOMEM.
+ * Ownership: all arrays live in the arena given; strings point into the body, which must outlive
+ *            the profile. They may hold any byte.
+ * Threads:   immutable once made.
+ * Source:    the field numbers of pprof's profile.proto; proto/profile.proto.
  */
 #ifndef PROTO_PPROF_H
 #define PROTO_PPROF_H
@@ -48,6 +49,10 @@ struct pprof_location {
 	bool is_folded;
 };
 
+/*
+ * A string where str is not 0, else a number. Decoded ones are one of the two: num and num_unit are
+ * 0 beside a string, and a label of neither is left out.
+ */
 struct pprof_label {
 	uint32_t key, str, num_unit; /* strings; 0: none */
 	int64_t num;
@@ -98,27 +103,34 @@ struct pprof_limits {
 extern const struct pprof_limits pprof_limits_default;
 
 /*
- * A body as received to wire bytes: gzip (also several members) is inflated, other bytes are passed through.
- * *out points into `a` or is `body` itself. Refused: gzip in gzip, bytes after the last member, an empty body.
+ * A body as received to wire bytes: gzip (also several members) is inflated, other bytes are passed
+ * through. *out points into `a` or is `body` itself. Refused: gzip in gzip, bytes after the last
+ * member, an empty body.
  */
-MUST_CHECK enum err_code pprof_inflate(struct arena *a, struct str body, const struct pprof_limits *limits,
-	struct str *out, struct err *err);
+MUST_CHECK enum err_code pprof_inflate(struct arena *a, struct str body,
+	const struct pprof_limits *limits, struct str *out, struct err *err);
 
-MUST_CHECK enum err_code pprof_decode(struct arena *a, struct str raw, const struct pprof_limits *limits,
-	struct pprof **out, struct err *err);
+MUST_CHECK enum err_code pprof_decode(struct arena *a, struct str raw,
+	const struct pprof_limits *limits, struct pprof **out, struct err *err);
 
-/* The message in wire format, packed by protobuf-c; ids are index + 1. Zero-valued samples are kept. */
+/*
+ * Appends the message in wire format, packed by protobuf-c; ids are index + 1. Zero-valued samples
+ * are kept.
+ */
 MUST_CHECK enum err_code pprof_encode(const struct pprof *p, struct buf *out, struct err *err);
 
 /* Appends one gzip member, level 1..9, no time stamp in it: equal input gives equal output. */
-MUST_CHECK enum err_code gzip_compress(struct str raw, int level, struct buf *out, struct err *err);
+MUST_CHECK enum err_code gzip_compress(struct str raw, int level, struct buf *out,
+	struct err *err);
 
 /*
- * Builder: makes a struct pprof piece by piece, interning strings. For query results and our own profiler.
- * Failed allocations show in pprof_builder_finish.
+ * Builder: makes a struct pprof piece by piece. Strings are interned and copied; nothing else is
+ * deduplicated. All types come before the first sample. For query results and our own profiler.
+ * Failed allocations show in pprof_builder_finish; until then calls do nothing and give 0.
  */
 struct pprof_builder;
-MUST_CHECK enum err_code pprof_builder_open(struct arena *a, struct pprof_builder **out, struct err *err);
+MUST_CHECK enum err_code pprof_builder_open(struct arena *a, struct pprof_builder **out,
+	struct err *err);
 uint32_t pprof_builder_string(struct pprof_builder *b, struct str s);
 uint32_t pprof_builder_type(struct pprof_builder *b, struct str type, struct str unit);
 uint32_t pprof_builder_mapping(struct pprof_builder *b, const struct pprof_mapping *m);
@@ -129,9 +141,10 @@ uint32_t pprof_builder_location(struct pprof_builder *b, struct pprof_location l
 /* values: one per type. */
 void pprof_builder_sample(struct pprof_builder *b, const uint32_t *locations, uint32_t locations_n,
 	const struct pprof_label *labels, uint32_t labels_n, const int64_t *values);
-/* For the fields that are set directly: times, period, drop_frames, default_sample_type, comments... */
+/* For the fields that are set directly: times, period, drop_frames, default_sample_type... */
 struct pprof *pprof_builder_profile(struct pprof_builder *b);
 void pprof_builder_comment(struct pprof_builder *b, struct str s);
-MUST_CHECK enum err_code pprof_builder_finish(struct pprof_builder *b, struct pprof **out, struct err *err);
+MUST_CHECK enum err_code pprof_builder_finish(struct pprof_builder *b, struct pprof **out,
+	struct err *err);
 
 #endif

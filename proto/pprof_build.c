@@ -1,6 +1,6 @@
 /*
- * The builder. Arrays grow by doubling inside the arena, so at most as much again is left behind as is
- * used; strings are copied there once each, found by a hash table of their numbers.
+ * The builder. Arrays grow by doubling inside the arena, so at most as much again is left behind as
+ * is used; strings are copied there once each, found by a hash table of their numbers.
  */
 #include <assert.h>
 
@@ -15,14 +15,19 @@ struct pprof_builder {
 	uint32_t *slots; /* string + 1; 0: free */
 	uint64_t *hashes; /* of each string */
 	uint32_t slots_n;
-	uint32_t strings_cap, hashes_cap, types_cap, mappings_cap, functions_cap, lines_cap, locations_cap;
+	uint32_t strings_cap, hashes_cap, types_cap, mappings_cap, functions_cap, lines_cap,
+		locations_cap;
 	uint32_t samples_cap, location_ids_cap, labels_cap, comments_cap;
 	size_t values_n, values_cap;
 	bool failed;
 };
 
-/* Room for `more` items behind n in an array of *cap; NULL and b->failed when the arena or 32 bits end. */
-static void *grow(struct pprof_builder *b, void *items, size_t n, size_t more, size_t *cap, size_t size)
+/*
+ * Room for `more` items behind n in an array of *cap; NULL and b->failed when the arena or 32 bits
+ * end.
+ */
+static void *grow(struct pprof_builder *b, void *items, size_t n, size_t more, size_t *cap,
+	size_t size)
 {
 	size_t wide;
 	void *to;
@@ -137,7 +142,8 @@ uint32_t pprof_builder_function(struct pprof_builder *b, const struct pprof_func
 	GROW(b, b->p.functions, b->p.functions_n, 1, b->functions_cap);
 	if (b->failed)
 		return 0;
-	assert(f->name < b->p.strings_n && f->system_name < b->p.strings_n && f->filename < b->p.strings_n);
+	assert(f->name < b->p.strings_n && f->system_name < b->p.strings_n &&
+		f->filename < b->p.strings_n);
 	b->p.functions[b->p.functions_n] = *f;
 	return b->p.functions_n++;
 }
@@ -174,7 +180,8 @@ void pprof_builder_sample(struct pprof_builder *b, const uint32_t *locations, ui
 	p->values = grow(b, p->values, b->values_n, p->types_n, &b->values_cap, sizeof(*p->values));
 	if (b->failed)
 		return;
-	p->samples[p->samples_n++] = (struct pprof_sample){ p->location_ids_n, locations_n, p->labels_n, labels_n };
+	p->samples[p->samples_n++] = (struct pprof_sample){ p->location_ids_n, locations_n, p->labels_n,
+		labels_n };
 	for (i = 0; i < locations_n; i++) {
 		assert(locations[i] < p->locations_n);
 		p->location_ids[p->location_ids_n++] = locations[i];

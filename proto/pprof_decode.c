@@ -1,14 +1,16 @@
 /*
  * Decoding: the wire format into columns, by a reader of our own.
  *
- * Emitters write samples before, behind or between the locations they name. So one walk over the body's top
- * level only notes where each message stands, kind by kind; then mappings, functions, locations and samples
- * are decoded in this order, and every id is found when it is met. Kind by kind is also what a branch
- * predictor likes best.
+ * Emitters write samples before, behind or between the locations they name. So one walk over the
+ * body's top level only notes where each message stands, kind by kind; then mappings, functions,
+ * locations and samples are decoded in this order, and every id is found when it is met. Kind by
+ * kind is also what a branch predictor likes best.
  *
- * What is wrong on the wire (truncation, types) only ends the fast path; pprof_explain finds the words.
+ * What is wrong on the wire (truncation, types) only ends the fast path; pprof_explain finds the
+ * words.
  *
- * Memory: an array is sized once its kind is counted, or grows; each step is held against its limit first.
+ * Memory: an array is sized once its kind is counted, or grows; each step is held against its limit
+ * first.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -77,8 +79,8 @@ static void set_limits(struct decoder *d)
 	size_t span = sizeof(struct span);
 	struct pprof *p = d->p;
 
-	if (ids_max > UINT32_MAX - 1)
-		ids_max = UINT32_MAX - 1;
+	if (ids_max > INT32_MAX)
+		ids_max = INT32_MAX;
 	d->spans_growth[F_SAMPLE_TYPE] = (struct growth){ "sample types", span, 0, 8, max };
 	d->spans_growth[F_SAMPLE] = (struct growth){ "samples", span, 0, bytes / 64 + 16,
 		d->limits->samples_max };
@@ -96,7 +98,10 @@ static void set_limits(struct decoder *d)
 /* ------------------------------------------------------------------------------------------------
  * The walk over the top level. */
 
-/* A comment's string is checked when all strings are there; a number that none can have stands for more. */
+/*
+ * A comment's string is checked when all strings are there; a number that none can have stands
+ * for a larger one.
+ */
 static enum err_code add_comment(struct decoder *d, uint64_t v)
 {
 	struct pprof *p = d->p;
@@ -219,7 +224,8 @@ static enum err_code walk(struct decoder *d)
 /* ------------------------------------------------------------------------------------------------
  * Profile-wide fields. */
 
-static enum err_code profile_string(struct decoder *d, uint64_t index, const char *field, uint32_t *out)
+static enum err_code profile_string(struct decoder *d, uint64_t index, const char *field,
+	uint32_t *out)
 {
 	if (index >= d->p->strings_n)
 		return decoder_bad_string(d, index, "profile", PPROF_NONE, field);

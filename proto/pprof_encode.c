@@ -1,6 +1,6 @@
 /*
- * Encoding: columns into protobuf-c's messages, which protobuf-c packs. All of them live in one arena that
- * ends with the call; strings are pointed to, not copied.
+ * Encoding: columns into protobuf-c's messages, which protobuf-c packs. All of them live in one
+ * arena that ends with the call; strings are pointed to, not copied.
  */
 #include "proto/pprof.h"
 #include "proto/profile.pb-c.h"
@@ -16,7 +16,8 @@ typedef Epimetheus__Pprof__Function function_message;
 
 /* n messages of a kind and the pointers to them that protobuf-c wants. False: the arena failed. */
 #define NEW_MESSAGES(a, type, n, list, items) \
-	(((items) = arena_alloc_raw((a), (n), sizeof(type))) && ((list) = arena_array((a), type *, (n))))
+	(((items) = arena_alloc_raw((a), (n), sizeof(type))) && \
+		((list) = arena_array((a), type *, (n))))
 
 static bool encode_types(struct arena *a, const struct pprof *p, profile_message *m)
 {

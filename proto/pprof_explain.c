@@ -1,6 +1,6 @@
 /*
- * Why a body is not a profile: the decoder only notices that something is wrong; this walks the same bytes
- * by a table of the messages and says where.
+ * Why a body is not a profile: the decoder only notices that something is wrong; this walks the
+ * same bytes by a table of the messages and says where.
  */
 #include "proto/wire.h"
 
@@ -61,7 +61,8 @@ static const struct message function = MESSAGE_OF(function_fields);
 static const struct field profile_fields[] = {
 	{ NULL }, MESSAGE("sample_type", &value_type), MESSAGE("sample", &sample),
 	MESSAGE("mapping", &mapping), MESSAGE("location", &location), MESSAGE("function", &function),
-	MESSAGE("string_table", NULL), NUMBER("drop_frames"), NUMBER("keep_frames"), NUMBER("time_nanos"),
+	MESSAGE("string_table", NULL), NUMBER("drop_frames"), NUMBER("keep_frames"),
+	NUMBER("time_nanos"),
 	NUMBER("duration_nanos"), { "period_type", WIRE_BYTES, &value_type, false }, NUMBER("period"),
 	NUMBERS("comment"), NUMBER("default_sample_type"), NUMBER("doc_url"),
 };
@@ -85,10 +86,12 @@ static enum err_code packed_walk(struct walk *w, wire_pos at, wire_pos end)
 	return ERR_OK;
 }
 
-static enum err_code message_walk(struct walk *w, const struct message *m, wire_pos at, wire_pos end);
+static enum err_code message_walk(struct walk *w, const struct message *m, wire_pos at,
+	wire_pos end);
 
 /* One field's value against the table; `at` stands behind the tag. */
-static enum err_code field_walk(struct walk *w, const struct field *f, uint64_t tag, wire_pos at, wire_pos end)
+static enum err_code field_walk(struct walk *w, const struct field *f, uint64_t tag, wire_pos at,
+	wire_pos end)
 {
 	unsigned type = (unsigned)(tag & 7);
 	size_t len;
@@ -113,7 +116,8 @@ static enum err_code field_walk(struct walk *w, const struct field *f, uint64_t 
 	return f->message ? message_walk(w, f->message, at, at + len) : ERR_OK;
 }
 
-static enum err_code message_walk(struct walk *w, const struct message *m, wire_pos at, wire_pos end)
+static enum err_code message_walk(struct walk *w, const struct message *m, wire_pos at,
+	wire_pos end)
 {
 	uint32_t seen[FIELDS_MAX] = { 0 };
 	size_t path_len = strlen(w->path);
@@ -154,7 +158,9 @@ static size_t text_prefix(struct str raw)
 
 	while (n < raw.len && n < 40 && raw.ptr[n] >= ' ' && raw.ptr[n] <= '~')
 		n++;
-	return n == raw.len || n >= 16 || (n >= 4 && (raw.ptr[n] == '\n' || raw.ptr[n] == '\r')) ? n : 0;
+	if (n < 4)
+		return 0;
+	return n == raw.len || n >= 16 || raw.ptr[n] == '\n' || raw.ptr[n] == '\r' ? n : 0;
 }
 
 enum err_code pprof_explain(struct str raw, struct err *err)

@@ -6,50 +6,35 @@
 #include "proto/decoder.h"
 
 /*
- * A label is a string where str is not 0, whatever stands beside it; else a number, unless all is 0: then
- * it is none. What is kept has one of the two.
+ * A label is a string where str is not 0, whatever stands beside it; else a number, unless all is
+ * 0: then it is none. What is kept has one of the two.
  */
 static enum err_code decode_label(struct decoder *d, uint32_t sample, wire_pos at, wire_pos end)
 {
-	uint64_t tag, key = 0, str = 0, num = 0, num_unit = 0;
 	struct pprof *p = d->p;
+	uint64_t f[5] = { 0 };
 
-	while (at < end) {
-		if (!(at = wire_varint(at, end, &tag)))
-			return decoder_wire_fail(d);
-		switch (tag) {
-		case WIRE_TAG(1, WIRE_VARINT):
-			at = wire_varint(at, end, &key);
-			break;
-		case WIRE_TAG(2, WIRE_VARINT):
-			at = wire_varint(at, end, &str);
-			break;
-		case WIRE_TAG(3, WIRE_VARINT):
-			at = wire_varint(at, end, &num);
-			break;
-		case WIRE_TAG(4, WIRE_VARINT):
-			at = wire_varint(at, end, &num_unit);
-			break;
-		default:
-			at = decoder_skip(tag, 4, at, end);
-		}
-		if (!at)
-			return decoder_wire_fail(d);
-	}
-	if (str)
-		num = num_unit = 0;
-	if (key >= d->p->strings_n)
-		return decoder_bad_string(d, key, "sample", sample, "label.key");
-	if (str >= d->p->strings_n)
-		return decoder_bad_string(d, str, "sample", sample, "label.str");
-	if (num_unit >= d->p->strings_n)
-		return decoder_bad_string(d, num_unit, "sample", sample, "label.num_unit");
-	if (!str && !num && !num_unit)
+	if (!decoder_numbers(at, end, f, 4))
+		return decoder_wire_fail(d);
+	if (f[2])
+		f[3] = f[4] = 0;
+	if (f[1] >= p->strings_n)
+		return decoder_bad_string(d, f[1], "sample", sample, "label.key");
+	if (f[2] >= p->strings_n)
+		return decoder_bad_string(d, f[2], "sample", sample, "label.str");
+	if (f[4] >= p->strings_n)
+		return decoder_bad_string(d, f[4], "sample", sample, "label.num_unit");
+	if (!f[2] && !f[3] && !f[4])
 		return ERR_OK;
-	if (p->labels_n == d->labels.cap && !(p->labels = decoder_grow(d, p->labels, p->labels_n, &d->labels)))
+	if (p->labels_n == d->labels.cap &&
+		!(p->labels = decoder_grow(d, p->labels, p->labels_n, &d->labels)))
 		return d->rc;
-	p->labels[p->labels_n++] = (struct pprof_label){ (uint32_t)key, (uint32_t)str, (uint32_t)num_unit,
-		(int64_t)num };
+	p->labels[p->labels_n++] = (struct pprof_label){
+		.key = (uint32_t)f[1],
+		.str = (uint32_t)f[2],
+		.num = (int64_t)f[3],
+		.num_unit = (uint32_t)f[4],
+	};
 	return ERR_OK;
 }
 
@@ -61,7 +46,7 @@ static enum err_code bad_location_id(struct decoder *d, uint32_t sample, uint32_
 		at - d->p->samples[sample].location_first, id);
 }
 
-/* Room for the varints of some bytes. They are counted only where a bound on them does not fit. */
+/* Room for the varints of some bytes, which are counted only where a bound on them does not fit. */
 static enum err_code reserve_location_ids(struct decoder *d, wire_pos at, size_t len)
 {
 	struct growth *g = &d->location_ids;
@@ -75,70 +60,26 @@ static enum err_code reserve_location_ids(struct decoder *d, wire_pos at, size_t
 	return ERR_OK;
 }
 
-/*
- * Location ids are a good part of a CPU profile's bytes, one or two bytes each in no order that a branch
- * predictor could learn. So four at once, from a word of eight bytes: where no two bytes in a row go on, at
- * least four varints end in it, and the places where they end give all four without a branch.
- * For ids in order: out gets id - 1; *worst the largest of these, for 0 too, as it wraps.
- */
-static uint32_t *decode_words(wire_pos *pos, wire_pos end, uint32_t *out, uint32_t *worst)
+static enum err_code decode_location_ids(struct decoder *d, uint32_t sample, wire_pos at,
+	wire_pos end)
 {
-	const uint64_t high = UINT64_C(0x8080808080808080);
-	uint32_t max = 0;
-	wire_pos at = *pos;
-
-	for (; end - at >= 8; out += 4) {
-		unsigned from = 0;
-		uint64_t w, more, stop;
-
-		memcpy(&w, at, 8);
-		more = w & high;
-		if (more & more << 8)
-			break;
-		stop = more ^ high;
-		for (int i = 0; i < 4; i++) {
-			unsigned to = (unsigned)__builtin_ctzll(stop) + 1;
-			uint64_t x = w << (64 - to) >> (64 - to + from);
-
-			out[i] = (uint32_t)((x & 0x7f) | (x >> 1 & 0x3f80)) - 1;
-			max = out[i] > max ? out[i] : max;
-			from = to;
-			stop &= stop - 1;
-		}
-		at += from / 8;
-	}
-	*pos = at;
-	*worst = max > *worst ? max : *worst;
-	return out;
-}
-
-static enum err_code decode_location_ids(struct decoder *d, uint32_t sample, wire_pos at, wire_pos end)
-{
-	uint32_t *ids, *out, n = d->p->location_ids_n, worst = 0, index;
+	const struct id_table table = d->locations;
+	uint32_t *ids, *out, index;
 	enum err_code rc;
 	uint64_t id;
 
 	if ((rc = reserve_location_ids(d, at, (size_t)(end - at))))
 		return rc;
 	ids = d->p->location_ids;
-	out = ids + n;
+	out = ids + d->p->location_ids_n;
 	while (at < end) {
-		if (d->locations.in_order)
-			out = decode_words(&at, end, out, &worst);
-		if (at == end)
-			break;
 		if (!(at = wire_varint(at, end, &id)))
 			return decoder_wire_fail(d);
-		if ((index = id_table_find(&d->locations, id)) == PPROF_NONE)
+		if ((index = id_table_find(&table, id)) == PPROF_NONE)
 			return bad_location_id(d, sample, (uint32_t)(out - ids), id);
 		*out++ = index;
 	}
 	d->p->location_ids_n = (uint32_t)(out - ids);
-	if (worst < d->p->locations_n)
-		return ERR_OK;
-	for (; n < d->p->location_ids_n; n++)
-		if (ids[n] >= d->p->locations_n)
-			return bad_location_id(d, sample, n, ids[n] + 1);
 	return ERR_OK;
 }
 
@@ -197,14 +138,15 @@ static enum err_code decode_sample(struct decoder *d, struct span span, uint32_t
 			"sample[%" PRIu32 "].value: %" PRIu32 " values for %" PRIu32 " sample types", i, values,
 			p->types_n);
 	if (s->location_n > d->limits->stack_depth_max)
-		return err_set(d->err, ERR_LIMIT, "sample[%" PRIu32 "] has %" PRIu32 " frames, limit %" PRIu32,
-			i, s->location_n, d->limits->stack_depth_max);
+		return err_set(d->err, ERR_LIMIT,
+			"sample[%" PRIu32 "] has %" PRIu32 " frames, limit %" PRIu32, i, s->location_n,
+			d->limits->stack_depth_max);
 	return ERR_OK;
 }
 
 /*
- * Values are bounded by what samples can hold as well as by samples x types: each sample before the one under
- * way had all its values, of at least a byte each, so no row is written beyond either.
+ * Values are bounded by what samples can hold as well as by samples x types: each sample before the
+ * one under way had all its values, of at least a byte each, so no row is written beyond either.
  */
 enum err_code decoder_samples(struct decoder *d)
 {
@@ -220,7 +162,7 @@ enum err_code decoder_samples(struct decoder *d)
 	if (values > d->sample_bytes)
 		values = d->sample_bytes;
 	d->labels.first = p->samples_n + 16; /* taken when the first label comes */
-	d->location_ids.first = (uint32_t)(d->sample_bytes / 3 + 16);
+	d->location_ids.first = (uint32_t)(d->sample_bytes / 2 + 16);
 	p->samples = arena_alloc_raw(d->a, p->samples_n, sizeof(*p->samples));
 	p->values = arena_alloc_raw(d->a, values, sizeof(*p->values));
 	if (!p->samples || !p->values)

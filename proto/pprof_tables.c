@@ -5,22 +5,15 @@
 
 #include "proto/decoder.h"
 
-enum err_code decoder_type(struct decoder *d, wire_pos at, wire_pos end, uint64_t *type, uint64_t *unit)
+enum err_code decoder_type(struct decoder *d, wire_pos at, wire_pos end, uint64_t *type,
+	uint64_t *unit)
 {
-	uint64_t tag, v[3] = { 0 };
+	uint64_t f[3] = { 0 };
 
-	while (at < end) {
-		if (!(at = wire_varint(at, end, &tag)))
-			return decoder_wire_fail(d);
-		if (tag == WIRE_TAG(1, WIRE_VARINT) || tag == WIRE_TAG(2, WIRE_VARINT))
-			at = wire_varint(at, end, &v[tag >> 3]);
-		else
-			at = decoder_skip(tag, 2, at, end);
-		if (!at)
-			return decoder_wire_fail(d);
-	}
-	*type = v[1];
-	*unit = v[2];
+	if (!decoder_numbers(at, end, f, 2))
+		return decoder_wire_fail(d);
+	*type = f[1];
+	*unit = f[2];
 	return ERR_OK;
 }
 
@@ -39,20 +32,13 @@ static enum err_code decode_sample_type(struct decoder *d, wire_pos at, wire_pos
 	return ERR_OK;
 }
 
-static enum err_code decode_mapping(struct decoder *d, wire_pos at, wire_pos end, uint32_t i, uint64_t *id)
+static enum err_code decode_mapping(struct decoder *d, wire_pos at, wire_pos end, uint32_t i,
+	uint64_t *id)
 {
-	uint64_t tag, f[11] = { 0 }; /* all its fields are numbers: by field number */
+	uint64_t f[11] = { 0 };
 
-	while (at < end) {
-		if (!(at = wire_varint(at, end, &tag)))
-			return decoder_wire_fail(d);
-		if ((tag & 7) == WIRE_VARINT && tag >> 3 >= 1 && tag >> 3 <= 10)
-			at = wire_varint(at, end, &f[tag >> 3]);
-		else
-			at = decoder_skip(tag, 10, at, end);
-		if (!at)
-			return decoder_wire_fail(d);
-	}
+	if (!decoder_numbers(at, end, f, 10))
+		return decoder_wire_fail(d);
 	if (f[5] >= d->p->strings_n)
 		return decoder_bad_string(d, f[5], "mapping", i, "filename");
 	if (f[6] >= d->p->strings_n)
@@ -72,124 +58,92 @@ static enum err_code decode_mapping(struct decoder *d, wire_pos at, wire_pos end
 	return ERR_OK;
 }
 
-static enum err_code decode_function(struct decoder *d, wire_pos at, wire_pos end, uint32_t i, uint64_t *id)
+static enum err_code decode_function(struct decoder *d, wire_pos at, wire_pos end, uint32_t i,
+	uint64_t *id)
 {
-	uint64_t tag, own_id = 0, name = 0, system_name = 0, filename = 0, start_line = 0;
+	uint64_t f[6] = { 0 };
 
-	while (at < end) {
-		if (!(at = wire_varint(at, end, &tag)))
-			return decoder_wire_fail(d);
-		switch (tag) {
-		case WIRE_TAG(1, WIRE_VARINT):
-			at = wire_varint(at, end, &own_id);
-			break;
-		case WIRE_TAG(2, WIRE_VARINT):
-			at = wire_varint(at, end, &name);
-			break;
-		case WIRE_TAG(3, WIRE_VARINT):
-			at = wire_varint(at, end, &system_name);
-			break;
-		case WIRE_TAG(4, WIRE_VARINT):
-			at = wire_varint(at, end, &filename);
-			break;
-		case WIRE_TAG(5, WIRE_VARINT):
-			at = wire_varint(at, end, &start_line);
-			break;
-		default:
-			at = decoder_skip(tag, 5, at, end);
-		}
-		if (!at)
-			return decoder_wire_fail(d);
-	}
-	if (name >= d->p->strings_n)
-		return decoder_bad_string(d, name, "function", i, "name");
-	if (system_name >= d->p->strings_n)
-		return decoder_bad_string(d, system_name, "function", i, "system_name");
-	if (filename >= d->p->strings_n)
-		return decoder_bad_string(d, filename, "function", i, "filename");
-	*id = own_id;
-	d->p->functions[i] = (struct pprof_function){ (uint32_t)name, (uint32_t)system_name, (uint32_t)filename,
-		(int64_t)start_line };
+	if (!decoder_numbers(at, end, f, 5))
+		return decoder_wire_fail(d);
+	if (f[2] >= d->p->strings_n)
+		return decoder_bad_string(d, f[2], "function", i, "name");
+	if (f[3] >= d->p->strings_n)
+		return decoder_bad_string(d, f[3], "function", i, "system_name");
+	if (f[4] >= d->p->strings_n)
+		return decoder_bad_string(d, f[4], "function", i, "filename");
+	*id = f[1];
+	d->p->functions[i] = (struct pprof_function){
+		.name = (uint32_t)f[2],
+		.system_name = (uint32_t)f[3],
+		.filename = (uint32_t)f[4],
+		.start_line = (int64_t)f[5],
+	};
 	return ERR_OK;
 }
 
 static enum err_code decode_line(struct decoder *d, wire_pos at, wire_pos end, uint32_t location,
 	uint32_t line_first)
 {
-	uint64_t tag, function = 0, line = 0, column = 0;
 	struct pprof *p = d->p;
+	uint64_t f[4] = { 0 };
 	uint32_t index;
 
-	while (at < end) {
-		if (!(at = wire_varint(at, end, &tag)))
-			return decoder_wire_fail(d);
-		if (tag == WIRE_TAG(1, WIRE_VARINT))
-			at = wire_varint(at, end, &function);
-		else if (tag == WIRE_TAG(2, WIRE_VARINT))
-			at = wire_varint(at, end, &line);
-		else if (tag == WIRE_TAG(3, WIRE_VARINT))
-			at = wire_varint(at, end, &column);
-		else
-			at = decoder_skip(tag, 3, at, end);
-		if (!at)
-			return decoder_wire_fail(d);
-	}
-	if ((index = id_table_find(&d->functions, function)) == PPROF_NONE)
+	if (!decoder_numbers(at, end, f, 3))
+		return decoder_wire_fail(d);
+	if ((index = id_table_find(&d->functions, f[1])) == PPROF_NONE)
 		return err_set(d->err, ERR_INVALID,
 			"location[%" PRIu32 "].line[%" PRIu32 "].function_id: no function has id %" PRIu64,
-			location, p->lines_n - line_first, function);
-	if (p->lines_n == d->lines.cap && !(p->lines = decoder_grow(d, p->lines, p->lines_n, &d->lines)))
+			location, p->lines_n - line_first, f[1]);
+	if (p->lines_n == d->lines.cap &&
+		!(p->lines = decoder_grow(d, p->lines, p->lines_n, &d->lines)))
 		return d->rc;
-	p->lines[p->lines_n++] = (struct pprof_line){ index, (int64_t)line, (int64_t)column };
+	p->lines[p->lines_n++] = (struct pprof_line){ index, (int64_t)f[2], (int64_t)f[3] };
 	return ERR_OK;
 }
 
-static enum err_code decode_location(struct decoder *d, wire_pos at, wire_pos end, uint32_t i, uint64_t *id)
+static enum err_code decode_location(struct decoder *d, wire_pos at, wire_pos end, uint32_t i,
+	uint64_t *id)
 {
-	uint64_t tag, own_id = 0, mapping = 0, address = 0, is_folded = 0;
 	uint32_t line_first = d->p->lines_n;
+	uint64_t tag, f[6] = { 0 }; /* f[4] is not one: lines are messages */
 	enum err_code rc;
 	size_t len;
 
 	while (at < end) {
 		if (!(at = wire_varint(at, end, &tag)))
 			return decoder_wire_fail(d);
-		switch (tag) {
-		case WIRE_TAG(1, WIRE_VARINT):
-			at = wire_varint(at, end, &own_id);
-			break;
-		case WIRE_TAG(2, WIRE_VARINT):
-			at = wire_varint(at, end, &mapping);
-			break;
-		case WIRE_TAG(3, WIRE_VARINT):
-			at = wire_varint(at, end, &address);
-			break;
-		case WIRE_TAG(4, WIRE_BYTES):
+		if (tag == WIRE_TAG(4, WIRE_BYTES)) {
 			if (!(at = wire_bytes(at, end, &len)))
 				return decoder_wire_fail(d);
 			if ((rc = decode_line(d, at, at + len, i, line_first)))
 				return rc;
 			at += len;
-			break;
-		case WIRE_TAG(5, WIRE_VARINT):
-			at = wire_varint(at, end, &is_folded);
-			break;
-		default:
-			at = decoder_skip(tag, 5, at, end);
+			continue;
 		}
+		if ((tag & 7) == WIRE_VARINT && (tag >> 3) - 1 < 5 && tag >> 3 != 4)
+			at = wire_varint(at, end, &f[tag >> 3]);
+		else
+			at = decoder_skip(tag, 5, at, end);
 		if (!at)
 			return decoder_wire_fail(d);
 	}
-	*id = own_id;
-	d->p->locations[i] = (struct pprof_location){ address, id_table_find(&d->mappings, mapping),
-		line_first, d->p->lines_n - line_first, is_folded != 0 };
+	*id = f[1];
+	d->p->locations[i] = (struct pprof_location){
+		.address = f[3],
+		.mapping = id_table_find(&d->mappings, f[2]), /* of one that does not exist: none */
+		.line_first = line_first,
+		.line_n = d->p->lines_n - line_first,
+		.is_folded = f[5] != 0,
+	};
 	return ERR_OK;
 }
 
-typedef enum err_code (*decode_fn)(struct decoder *d, wire_pos at, wire_pos end, uint32_t i, uint64_t *id);
+typedef enum err_code (*decode_fn)(struct decoder *d, wire_pos at, wire_pos end, uint32_t i,
+	uint64_t *id);
 
 /* All messages of a kind, and the table of their ids. */
-static inline enum err_code decode_all(struct decoder *d, enum profile_field field, const char *kind,
+static inline enum err_code decode_all(struct decoder *d, enum profile_field field,
+	const char *kind,
 	decode_fn decode, struct id_table *table)
 {
 	const struct span *spans = d->spans[field];

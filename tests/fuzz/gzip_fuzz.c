@@ -1,7 +1,7 @@
 /*
  * fuzz: proto
- * Bodies as a target might send them, inflated within a limit. zlib, which is another program, says whether
- * what comes out is right; that the limit holds is checked for each body.
+ * Bodies as a target might send them, inflated within a limit. zlib, another program, says
+ * whether what comes out is right; that the limit holds is checked for each body.
  */
 #include <stdlib.h>
 #include <zlib.h>

@@ -1,7 +1,7 @@
 /*
  * fuzz: proto
- * Bodies inflated and decoded. What is accepted must be sound (every index within its array), must come back
- * from encoding as it went in, and must say the same as protobuf-c reads in the same bytes.
+ * Bodies inflated and decoded. What is accepted must be sound (every index within its array), must
+ * come back from encoding as it went in, and must say what protobuf-c reads in the same bytes.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +26,8 @@ static void check_tables(const struct pprof *p)
 	uint32_t n = p->strings_n;
 
 	require(n && !p->strings[0].len);
-	require(p->drop_frames < n && p->keep_frames < n && p->default_sample_type < n && p->doc_url < n);
+	require(p->drop_frames < n && p->keep_frames < n && p->default_sample_type < n &&
+		p->doc_url < n);
 	require(p->period_type.type < n && p->period_type.unit < n);
 	for (uint32_t i = 0; i < p->types_n; i++)
 		require(p->types[i].type < n && p->types[i].unit < n);
@@ -69,7 +70,7 @@ static void check_samples(const struct pprof *p)
 			require(true);
 }
 
-/* Tags of five bytes and more and varints with bits beyond 64: there protobuf-c has rules of its own. */
+/* Tags of five bytes and more, varints with bits beyond 64: protobuf-c has rules of its own. */
 static bool is_odd_varint(wire_pos at, wire_pos next, bool tag)
 {
 	return next - at > (tag ? 4 : 9) && (tag || next[-1] > 1);
@@ -88,7 +89,8 @@ static bool is_odd(wire_pos at, wire_pos end, int depth)
 		value = at;
 		if (!(at = wire_skip(tag, at, end)))
 			return false; /* not a message */
-		if ((tag & 7) == WIRE_VARINT && wire_varint(value, end, &v) && is_odd_varint(value, at, false))
+		if ((tag & 7) == WIRE_VARINT && wire_varint(value, end, &v) &&
+			is_odd_varint(value, at, false))
 			return true;
 		if ((tag & 7) == WIRE_BYTES && depth < 3) {
 			value = wire_bytes(value, end, &len);

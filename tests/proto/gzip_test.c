@@ -38,8 +38,8 @@ static void add_member(struct buf *out, struct str raw, const struct member *m)
 }
 
 /* Inflated from memory of the body's own length. NULL message: want comes out. */
-static void check_body(const char *what, struct str body, const struct pprof_limits *limits, enum err_code code,
-	const char *message, struct str want)
+static void check_body(const char *what, struct str body, const struct pprof_limits *limits,
+	enum err_code code, const char *message, struct str want)
 {
 	char *copy = malloc(body.len + 1);
 	struct str got = { 0 };
@@ -86,7 +86,7 @@ TEST(bodies)
 	add_member(&b, STR(""), NULL);
 	refused("nothing inside", buf_str(&b), "profile is empty");
 	buf_clear(&b);
-	add_member(&b, STR(RAW), &(struct member){ .name = "cpu.pb", .comment = "c", .extra = "abc", .header_crc = true });
+	add_member(&b, STR(RAW), &(struct member){ "cpu.pb", "c", "abc", true });
 	accepted("all header fields", buf_str(&b), STR(RAW));
 	b.ptr[10]++;
 	refused("header checksum", buf_str(&b), "gzip: bad header");
@@ -157,28 +157,31 @@ TEST(limits)
 	add_member(&b, (struct str){ zeros, 100000 }, NULL);
 	check_body("at the limit", buf_str(&b), &limits, ERR_OK, NULL, (struct str){ zeros, 100000 });
 	memset(b.ptr + b.len - 4, 0, 4);
-	check_body("size said 0", buf_str(&b), &limits, ERR_INVALID, "gzip: wrong size in the trailer", STR(""));
+	check_body("size said 0", buf_str(&b), &limits, ERR_INVALID, "gzip: wrong size in the trailer",
+		STR(""));
 	memset(b.ptr + b.len - 4, 0xff, 4);
-	check_body("size said 4 GiB", buf_str(&b), &limits, ERR_INVALID, "gzip: wrong size in the trailer", STR(""));
+	check_body("size said 4 GiB", buf_str(&b), &limits, ERR_INVALID,
+		"gzip: wrong size in the trailer", STR(""));
 	buf_clear(&b);
 	add_member(&b, (struct str){ zeros, 100001 }, NULL);
-	check_body("beyond", buf_str(&b), &limits, ERR_LIMIT, "profile is more than 100000 bytes inflated, the limit",
-		STR(""));
+	check_body("beyond", buf_str(&b), &limits, ERR_LIMIT,
+		"profile is more than 100000 bytes inflated, the limit", STR(""));
 	memset(b.ptr + b.len - 4, 0, 4);
 	check_body("beyond, size said 0", buf_str(&b), &limits, ERR_LIMIT,
 		"profile is more than 100000 bytes inflated, the limit", STR(""));
 	buf_clear(&b);
 	add_member(&b, (struct str){ zeros, 50000 }, NULL);
 	add_member(&b, (struct str){ zeros + 50000, 50000 }, NULL);
-	check_body("two members at the limit", buf_str(&b), &limits, ERR_OK, NULL, (struct str){ zeros, 100000 });
+	check_body("two members at the limit", buf_str(&b), &limits, ERR_OK, NULL,
+		(struct str){ zeros, 100000 });
 	add_member(&b, STR("x"), NULL);
 	check_body("three members beyond", buf_str(&b), &limits, ERR_LIMIT,
 		"profile is more than 100000 bytes inflated, the limit", STR(""));
 	check_body("not compressed, beyond", (struct str){ zeros, 100001 }, &limits, ERR_LIMIT,
 		"profile is 100001 bytes, limit 100000", STR(""));
 	limits.body_bytes_max = 10;
-	check_body("body beyond", STR("\x1f\x8b" "123456789"), &limits, ERR_LIMIT, "profile is 11 bytes, limit 10",
-		STR(""));
+	check_body("body beyond", STR("\x1f\x8b" "123456789"), &limits, ERR_LIMIT,
+		"profile is 11 bytes, limit 10", STR(""));
 	free(zeros);
 	buf_release(&b);
 }

@@ -1,6 +1,7 @@
 /*
- * The same verdicts as google/pprof, on thousands of bodies: the hand-made ones, each valid one with each other
- * behind it, and real profiles with bytes changed. Which bytes is a function of a counter, so each run sees the same.
+ * The same verdicts as google/pprof, on thousands of bodies: the hand-made ones, each valid one
+ * with each other behind it, and real profiles with bytes changed. Which bytes is a function of a
+ * counter, so each run sees the same.
  *
  * Needs go and Debian's golang-github-google-pprof-dev; without them the test fails.
  */
@@ -59,7 +60,8 @@ static uint32_t random_below(uint32_t n)
 /* Bytes that mean something: tags, lengths, ends and beginnings of varints. */
 static unsigned char random_byte(void)
 {
-	static const unsigned char some[] = { 0, 1, 2, 3, 4, 8, 0x0a, 0x10, 0x12, 0x18, 0x1a, 0x20, 0x22, 0x28, 0x2a,
+	static const unsigned char some[] = { 0, 1, 2, 3, 4, 8, 0x0a, 0x10, 0x12, 0x18, 0x1a, 0x20,
+		0x22, 0x28, 0x2a,
 		0x30, 0x32, 0x38, 0x48, 0x5a, 0x68, 0x6a, 0x70, 0x78, 0x7f, 0x80, 0x81, 0xff };
 
 	return random_below(3) ? some[random_below(sizeof(some))] : (unsigned char)random_below(256);
@@ -182,7 +184,7 @@ static int run(const char *const argv[], char *const env[], const char *in, cons
 	return WEXITSTATUS(status);
 }
 
-/* Our environment with Go told to use packages from Debian's place, and a place for what it compiles. */
+/* Our environment, with Go told to use Debian's packages, and where to keep what it compiles. */
 static char **go_environment(struct arena *a, const char *dir)
 {
 	size_t n = 0, kept = 0;
@@ -192,8 +194,8 @@ static char **go_environment(struct arena *a, const char *dir)
 		n++;
 	env = arena_array(a, char *, n + 5);
 	for (size_t i = 0; i < n; i++)
-		if (strncmp(environ[i], "GO111MODULE=", 12) != 0 && strncmp(environ[i], "GOPATH=", 7) != 0 &&
-			strncmp(environ[i], "GOFLAGS=", 8) != 0)
+		if (strncmp(environ[i], "GO111MODULE=", 12) != 0 &&
+			strncmp(environ[i], "GOPATH=", 7) != 0 && strncmp(environ[i], "GOFLAGS=", 8) != 0)
 			env[kept++] = environ[i];
 	env[kept++] = arena_printf(a, "GO111MODULE=off");
 	env[kept++] = arena_printf(a, "GOPATH=/usr/share/gocode");
@@ -224,7 +226,8 @@ static bool ask(struct arena *a, const char *dir, const struct bodies *bodies, s
 	return true;
 }
 
-/* ------------------------------------------------------------------------------------------------ */
+/* ------------------------------------------------------------------------------------------------
+ * Verdicts. */
 
 static void show_bytes(struct str body)
 {

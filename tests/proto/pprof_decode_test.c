@@ -33,7 +33,7 @@ TEST(verdicts)
 	}
 }
 
-/* Each real profile cut at each of its bytes: never accepted with less than it had, never a crash. */
+/* Each real profile cut at each of its bytes: refused or a profile, and no byte beyond is read. */
 TEST(truncated_anywhere)
 {
 	for (size_t f = 0; f < testdata_n; f++) {
@@ -62,7 +62,8 @@ TEST(truncated_anywhere)
 	}
 }
 
-static void same_string(const Epimetheus__Pprof__Profile *m, const struct pprof *p, int64_t want, uint32_t got)
+static void same_string(const Epimetheus__Pprof__Profile *m, const struct pprof *p, int64_t want,
+	uint32_t got)
 {
 	CHECK_INT(got, want);
 	CHECK(str_eq(p->strings[got],
@@ -85,7 +86,8 @@ static void same_tables(const Epimetheus__Pprof__Profile *m, const struct pprof 
 
 		CHECK(got->start == want->memory_start && got->limit == want->memory_limit &&
 			got->offset == want->file_offset);
-		CHECK(got->has_functions == !!want->has_functions && got->has_filenames == !!want->has_filenames &&
+		CHECK(got->has_functions == !!want->has_functions &&
+			got->has_filenames == !!want->has_filenames &&
 			got->has_line_numbers == !!want->has_line_numbers &&
 			got->has_inline_frames == !!want->has_inline_frames);
 		same_string(m, p, want->filename, got->filename);
@@ -131,7 +133,8 @@ static void same_samples(const Epimetheus__Pprof__Profile *m, const struct pprof
 		for (uint32_t l = 0; l < got->location_n; l++, id++)
 			CHECK_INT(m->location[p->location_ids[id]]->id, want->location_id[l]);
 		CHECK_INT(want->n_value, p->types_n);
-		CHECK(!memcmp(&p->values[(size_t)i * p->types_n], want->value, p->types_n * sizeof(int64_t)));
+		CHECK(!memcmp(&p->values[(size_t)i * p->types_n], want->value,
+			p->types_n * sizeof(int64_t)));
 		CHECK_INT(got->label_first, label);
 		CHECK_INT(got->label_n, want->n_label);
 		for (uint32_t l = 0; l < got->label_n; l++, label++) {
@@ -188,10 +191,14 @@ TEST(real_profiles_as_protobuf_c_reads_them)
 /* A string wins over a number beside it; a label of nothing is none; a unit alone is a number. */
 TEST(labels)
 {
-	static const struct str raw = { LABELS "\x12\x24\x10\x05" "\x1a\x08\x08\x01\x10\x02\x18\x07\x20\x03"
-		"\x1a\x06\x08\x01\x18\x07\x20\x03" "\x1a\x04\x08\x01\x20\x03" "\x1a\x02\x08\x01" "\x1a\x04\x08\x01\x18\x07",
+	static const struct str raw = { LABELS "\x12\x24\x10\x05"
+		"\x1a\x08\x08\x01\x10\x02\x18\x07\x20\x03"
+		"\x1a\x06\x08\x01\x18\x07\x20\x03" "\x1a\x04\x08\x01\x20\x03" "\x1a\x02\x08\x01"
+		"\x1a\x04\x08\x01\x18\x07",
 		sizeof(LABELS) + 37 };
-	static const struct pprof_label want[] = { { 1, 2, 0, 0 }, { 1, 0, 3, 7 }, { 1, 0, 3, 0 }, { 1, 0, 0, 7 } };
+	static const struct pprof_label want[] = {
+		{ 1, 2, 0, 0 }, { 1, 0, 3, 7 }, { 1, 0, 3, 0 }, { 1, 0, 0, 7 },
+	};
 	struct pprof *p = NULL;
 	struct arena a;
 	struct err err;
@@ -252,7 +259,8 @@ TEST(limits_of_what_grows)
 		uint32_t limit;
 		const char *message;
 	} rows[] = {
-#define ROW(before, unit, limit, message) { before, unit, sizeof(before) - 1, sizeof(unit) - 1, limit, message }
+#define ROW(before, unit, limit, message) \
+	{ before, unit, sizeof(before) - 1, sizeof(unit) - 1, limit, message }
 		ROW("\x32\x00", "\x32\x00", 40, "profile has more than 40 strings, the limit"),
 		ROW("\x32\x00", "\x68\x00", 40, "profile has more than 40 comments, the limit"),
 		ROW("\x32\x00", "\x6a\x02\x00\x00", 41, "profile has more than 41 comments, the limit"),
@@ -277,7 +285,8 @@ TEST(limits_of_what_grows)
 		buf_add(&raw, rows[i].before, rows[i].before_len);
 		for (uint32_t n = 0; n <= rows[i].limit; n++)
 			buf_add(&raw, rows[i].unit, rows[i].unit_len);
-		CHECK_ERR(pprof_decode(&a, buf_str(&raw), &limits, &p, &err), &err, ERR_LIMIT, rows[i].message);
+		CHECK_ERR(pprof_decode(&a, buf_str(&raw), &limits, &p, &err), &err, ERR_LIMIT,
+			rows[i].message);
 		arena_release(&a);
 		buf_release(&raw);
 	}
@@ -290,8 +299,8 @@ static void add_message(struct buf *out, unsigned char tag, const struct buf *m)
 }
 
 /*
- * One location with n lines, one sample with n labels and n frames: arrays that grow many times keep what
- * they hold, and the limit ends them.
+ * One location with n lines, one sample with n labels and n frames: arrays that grow many times
+ * keep what they hold, and the limit ends them.
  */
 TEST(arrays_that_grow)
 {
@@ -335,14 +344,21 @@ TEST(arrays_that_grow)
 	add_message(&raw, 0x12, &sample);
 	CHECK_ERR(pprof_decode(&a, buf_str(&raw), &limits, &p, &err), &err, ERR_LIMIT,
 		"profile has more than 100 labels, the limit");
-	sample.len = 0;
-	buf_add(&sample, "\x10\x07", 2);
-	for (i = 0; i < n; i++)
-		buf_add(&sample, "\x08\x01", 2);
-	raw.len = 12;
-	add_message(&raw, 0x12, &sample);
-	CHECK_ERR(pprof_decode(&a, buf_str(&raw), &limits, &p, &err), &err, ERR_LIMIT,
-		"profile has more than 1600 location ids, the limit");
+	for (uint32_t ids = 1600; ids <= 1601; ids++) { /* packed and not */
+		sample.len = 0;
+		buf_add(&sample, "\x10\x07\x0a", 3);
+		buf_add_varint(&sample, ids - 5);
+		for (i = 0; i < ids - 5; i++)
+			buf_add_char(&sample, 1);
+		buf_add(&sample, "\x08\x01\x08\x01\x08\x01\x08\x01\x08\x01", 10);
+		raw.len = 12;
+		add_message(&raw, 0x12, &sample);
+		if (ids == 1600)
+			CHECK_OK(pprof_decode(&a, buf_str(&raw), &limits, &p, &err), &err);
+		else
+			CHECK_ERR(pprof_decode(&a, buf_str(&raw), &limits, &p, &err), &err, ERR_LIMIT,
+				"profile has more than 1600 location ids, the limit");
+	}
 	buf_release(&raw);
 	buf_release(&location);
 	buf_release(&sample);
@@ -350,8 +366,8 @@ TEST(arrays_that_grow)
 }
 
 /*
- * Ids of one to three bytes in every mixture: packed stacks of every length, against the numbers that were
- * written. The ids are in order, small without order, or hashed.
+ * Ids of one to three bytes in every mixture: packed stacks of every length, against the numbers
+ * that were written. The ids are in order, small without order, or hashed.
  */
 TEST(location_ids_of_all_lengths)
 {
@@ -363,7 +379,7 @@ TEST(location_ids_of_all_lengths)
 		struct pprof *p = NULL;
 		struct arena a;
 		struct err err;
-		uint32_t seed = 1, at = 0, i, k;
+		uint32_t seed = 1, at = 0, i, k, index;
 
 		arena_init(&a, 0);
 		buf_add(&raw, "\x32\x00\x0a\x00", 4);
@@ -380,7 +396,8 @@ TEST(location_ids_of_all_lengths)
 
 			for (k = 0; k < i % 70; k++) {
 				seed = seed * 1103515245 + 12345;
-				buf_add_varint(&ids, ((seed >> 8) % (seed >> 30 ? 200 : locations) + 1) * factors[f]);
+				index = (seed >> 8) % (seed >> 30 ? 200 : locations);
+				buf_add_varint(&ids, (index + 1) * factors[f]);
 			}
 			buf_add(&m, "\x10\x01", 2);
 			add_message(&m, 0x0a, &ids);

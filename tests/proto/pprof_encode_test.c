@@ -21,9 +21,10 @@ static void round_trip(const char *name, struct str raw, bool compare)
 		CHECK_FAIL("%s: encoded twice, it differs", name);
 	if (compare && !profile_equal(raw, buf_str(&once), &why))
 		CHECK_FAIL("%s: " STR_FMT, name, STR_ARG(buf_str(&why)));
-	CHECK(q->samples_n == p->samples_n && q->locations_n == p->locations_n && q->lines_n == p->lines_n &&
-		q->functions_n == p->functions_n && q->mappings_n == p->mappings_n &&
-		q->strings_n == p->strings_n && q->labels_n == p->labels_n && q->comments_n == p->comments_n);
+	CHECK(q->samples_n == p->samples_n && q->locations_n == p->locations_n);
+	CHECK(q->lines_n == p->lines_n && q->functions_n == p->functions_n);
+	CHECK(q->mappings_n == p->mappings_n && q->strings_n == p->strings_n);
+	CHECK(q->labels_n == p->labels_n && q->comments_n == p->comments_n);
 	buf_release(&once);
 	buf_release(&again);
 	buf_release(&why);
@@ -45,8 +46,8 @@ TEST(real_profiles)
 }
 
 /*
- * protobuf-c has rules of its own for tags of more than 32 bits, and joins a message that is given twice:
- * these rows are not compared with what it reads.
+ * protobuf-c has rules of its own for tags of more than 32 bits, and joins a message that is given
+ * twice: these rows are not compared with what it reads.
  */
 TEST(hand_made_profiles)
 {

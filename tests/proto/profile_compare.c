@@ -57,7 +57,8 @@ static struct str text_of(const struct reader *r, int64_t index)
 {
 	if (index < 0 || (uint64_t)index >= r->m->n_string_table)
 		return STR("<no such string>");
-	return (struct str){ (const char *)r->m->string_table[index].data, r->m->string_table[index].len };
+	return (struct str){ (const char *)r->m->string_table[index].data,
+		r->m->string_table[index].len };
 }
 
 static void add_quoted(const struct reader *r, struct buf *out, int64_t index)
@@ -85,9 +86,9 @@ static void add_mapping(const struct reader *r, struct buf *out, size_t index)
 		return;
 	}
 	m = r->m->mapping[index];
-	buf_printf(out, "mapping{%" PRIx64 "-%" PRIx64 " offset %" PRIx64 " has %d%d%d%d ", m->memory_start,
-		m->memory_limit, m->file_offset, !!m->has_functions, !!m->has_filenames, !!m->has_line_numbers,
-		!!m->has_inline_frames);
+	buf_printf(out, "mapping{%" PRIx64 "-%" PRIx64 " offset %" PRIx64 " has %d%d%d%d ",
+		m->memory_start, m->memory_limit, m->file_offset, !!m->has_functions,
+		!!m->has_filenames, !!m->has_line_numbers, !!m->has_inline_frames);
 	add_quoted(r, out, m->filename);
 	buf_add_char(out, ' ');
 	add_quoted(r, out, m->build_id);
@@ -274,7 +275,8 @@ static void add_profile(const struct reader *r, struct buf *out)
 
 bool profile_text(struct str raw, struct buf *out)
 {
-	profile_message *m = epimetheus__pprof__profile__unpack(NULL, raw.len, (const uint8_t *)raw.ptr);
+	profile_message *m = epimetheus__pprof__profile__unpack(NULL, raw.len,
+		(const uint8_t *)raw.ptr);
 	struct reader r = { .m = m };
 
 	if (!m)
@@ -312,7 +314,10 @@ static struct str next_line(struct str *text)
 	return line;
 }
 
-/* Lines that only one side has, where both are sorted: a walk that takes from the side that is behind. */
+/*
+ * Lines that only one side has, where both are sorted: a walk that takes from the side that is
+ * behind.
+ */
 static void show_differences(struct str a, struct str b, struct buf *why)
 {
 	struct str x = next_line(&a), y = next_line(&b);

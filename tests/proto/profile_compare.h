@@ -1,12 +1,13 @@
 /*
- * Whether two profiles say the same, whatever ids and orders they use: both are read by protobuf-c, which has
- * no code in common with our decoder, written out as text and compared.
+ * Whether two profiles say the same, whatever ids and orders they use: both are read by protobuf-c,
+ * which has no code in common with our decoder, written out as text and compared.
  *
- * Compared: each field of the profile itself; the set of samples, each as its labels, its stack (with all
- * fields of its locations, mappings, lines and functions) and its values. Samples that differ in their values
- * only are one sample with the sum; those whose values are all 0 do not count. So nothing that only such
- * samples use counts either. Of the order of mappings, which is the main binary counts: the first one used.
- * Labels are what google/pprof takes them for: a string (an empty one is none), else a number.
+ * Compared: each field of the profile itself; the set of samples, each as its labels, its stack
+ * (with all fields of its locations, mappings, lines and functions) and its values. Samples that
+ * differ in their values only are one sample with the sum; those whose values are all 0 do not
+ * count. So nothing that only such samples use counts either. Of the order of mappings, which is
+ * the main binary counts: the first one used. Labels are what google/pprof takes them for: a string
+ * (an empty one is none), else a number.
  */
 #ifndef TESTS_PROTO_PROFILE_COMPARE_H
 #define TESTS_PROTO_PROFILE_COMPARE_H

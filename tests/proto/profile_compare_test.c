@@ -36,7 +36,8 @@ TEST(what_counts_as_equal)
 			"location{0 mapping{} line{0:0 function{0 \"f\" \"\" \"\"}}} values 5\n" },
 		{ "a label more", LIT(STRINGS TYPE F1 F2 L1 L2
 			"\x12\x0c\x08\x01\x08\x02\x10\x05\x1a\x04\x08\x03\x10\x04"),
-			"only in b: sample \"f\"=\"g\" location{0 mapping{} line{0:0 function{0 \"f\" \"\" \"\"}}} "
+			"only in b: sample \"f\"=\"g\" "
+			"location{0 mapping{} line{0:0 function{0 \"f\" \"\" \"\"}}} "
 			"location{0 mapping{} line{0:0 function{0 \"g\" \"\" \"\"}}} values 5\n"
 			"only in a: sample location{0 mapping{} line{0:0 function{0 \"f\" \"\" \"\"}}} "
 			"location{0 mapping{} line{0:0 function{0 \"g\" \"\" \"\"}}} values 5\n" },

@@ -1,5 +1,6 @@
 /*
- * Real profiles for the tests: what tests/proto/goprofiles wrote. Tests run from the root of the tree.
+ * Real profiles for the tests: what tests/proto/goprofiles wrote. Tests run from the root of the
+ * tree.
  */
 #ifndef TESTS_PROTO_TESTDATA_H
 #define TESTS_PROTO_TESTDATA_H
@@ -11,7 +12,9 @@ extern const char *const testdata[]; /* paths */
 extern const size_t testdata_n;
 
 /* The body as served, and inflated; both live in the arena. */
-MUST_CHECK enum err_code testdata_body(struct arena *a, const char *path, struct str *out, struct err *err);
-MUST_CHECK enum err_code testdata_inflated(struct arena *a, const char *path, struct str *out, struct err *err);
+MUST_CHECK enum err_code testdata_body(struct arena *a, const char *path, struct str *out,
+	struct err *err);
+MUST_CHECK enum err_code testdata_inflated(struct arena *a, const char *path, struct str *out,
+	struct err *err);
 
 #endif

@@ -1,6 +1,7 @@
 // Goprofiles writes real profiles of itself, one file per kind, for the tests of the decoder:
 //
-//	go run tests/proto/goprofiles/main.go [-cpu 2s] DIR
+//	go build -trimpath -o /tmp/goprofiles tests/proto/goprofiles/main.go
+//	/tmp/goprofiles [-cpu 2s] DIR
 //
 // Its work has what the format has: labels (strings and numbers), recursion, inlined calls, generics and
 // closures, several goroutines, contention, and threads that wait in the system.
