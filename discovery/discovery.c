@@ -1,7 +1,8 @@
 /*
- * The thread and its jobs. All jobs of one configuration are a `generation`, with one inotify descriptor. A
- * new one is built beside the old one, reads its sources (with what the old one knew as the fallback for
- * files that are broken just now), and takes its place only when nothing failed.
+ * The thread and its jobs. All jobs of one configuration are a `generation`, with one inotify
+ * descriptor. A new one is built beside the old one, reads its sources (with what the old one knew
+ * as the fallback for files that are broken just now), and takes its place only when nothing
+ * failed.
  */
 #include "discovery/discovery.h"
 
@@ -24,7 +25,8 @@
 /* How soon a directory that could not be watched is tried again. */
 #define UNWATCHED_RETRY_NS (5 * NS_PER_S)
 #define WATCH_EVENTS \
-	(IN_CLOSE_WRITE | IN_CREATE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_DELETE_SELF | IN_MOVE_SELF)
+	(IN_CLOSE_WRITE | IN_CREATE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_DELETE_SELF | \
+	 IN_MOVE_SELF)
 
 METRIC_GAUGE(watches_failed, "epimetheus_discovery_file_unwatched_directories",
 	"Directories of target files that inotify does not watch.", NULL);
@@ -67,7 +69,8 @@ struct discovery {
 
 /* ---- static ---- */
 
-enum err_code sd_static_decode(struct yaml_ctx *ctx, const struct yaml_node *n, void *field, struct err *err)
+enum err_code sd_static_decode(struct yaml_ctx *ctx, const struct yaml_node *n, void *field,
+	struct err *err)
 {
 	struct sd_configs *out = field;
 	const struct yaml_node *c, *t;
@@ -85,7 +88,8 @@ enum err_code sd_static_decode(struct yaml_ctx *ctx, const struct yaml_node *n, 
 
 /* ---- a job's set ---- */
 
-static enum err_code add_groups(struct groups *set, const struct target_group *v, size_t n, struct err *err)
+static enum err_code add_groups(struct groups *set, const struct target_group *v, size_t n,
+	struct err *err)
 {
 	enum err_code rc;
 
@@ -290,8 +294,8 @@ static const struct job *find_job(const struct generation *g, struct str name)
 	return NULL;
 }
 
-static enum err_code provider_init(struct provider *p, struct job *j, const struct file_sd_config *c,
-	struct err *err)
+static enum err_code provider_init(struct provider *p, struct job *j,
+	const struct file_sd_config *c, struct err *err)
 {
 	struct generation *g = j->generation;
 	enum err_code rc;
@@ -348,7 +352,8 @@ static enum err_code generation_init(struct generation *g, const struct sd_job *
 	g->settle = evtimer_new(base, on_settled, g);
 	if (g->inotify >= 0)
 		g->notified = event_new(base, g->inotify, EV_READ | EV_PERSIST, on_notified, g);
-	if (!g->jobs || !g->settle || (g->inotify >= 0 && (!g->notified || event_add(g->notified, NULL))))
+	if (!g->jobs || !g->settle ||
+	    (g->inotify >= 0 && (!g->notified || event_add(g->notified, NULL))))
 		return err_set(err, ERR_NOMEM, "out of memory for discovery");
 	for (size_t i = 0; i < n; i++)
 		if ((rc = job_init(&g->jobs[g->n++], g, &jobs[i], before, err)))
@@ -392,7 +397,8 @@ static void apply(void *ctx)
 		job_deliver(&g->jobs[i]);
 }
 
-enum err_code discovery_apply(struct discovery *d, const struct sd_job *jobs, size_t n, struct err *err)
+enum err_code discovery_apply(struct discovery *d, const struct sd_job *jobs, size_t n,
+	struct err *err)
 {
 	struct apply a = { .discovery = d, .jobs = jobs, .n = n, .err = err };
 
@@ -400,7 +406,8 @@ enum err_code discovery_apply(struct discovery *d, const struct sd_job *jobs, si
 	return a.rc;
 }
 
-enum err_code discovery_open(const struct discovery_options *o, struct discovery **out, struct err *err)
+enum err_code discovery_open(const struct discovery_options *o, struct discovery **out,
+	struct err *err)
 {
 	struct discovery *d = calloc(1, sizeof(*d));
 	enum err_code rc;

@@ -1,15 +1,16 @@
 /*
  * Discovery: keeps the target groups of every job up to date and hands over what changed.
  *
- * Providers: static (the configuration itself) and file (JSON and YAML documents, noticed through inotify and
- * read again every refresh_interval). A provider that fails keeps its last groups, logs why, and counts it in
- * epimetheus_discovery_failures_total.
+ * Providers: static (the configuration itself) and file (JSON and YAML documents, noticed through
+ * inotify and read again every refresh_interval). A provider that fails keeps its last groups, logs
+ * why, and counts it in epimetheus_discovery_failures_total.
  *
  * Units:     nanoseconds.
  * Errors:    of the configuration: ERR_INVALID at its place in the file.
- * Ownership: discovery_apply copies what it needs of the jobs; `user` must stay valid until the next
- *            successful discovery_apply, or discovery_close.
- * Threads:   one thread of its own; `update` is called on it. open, apply and close from one other thread.
+ * Ownership: discovery_apply copies what it needs of the jobs; `user` must stay valid until the
+ *            next successful discovery_apply, or discovery_close.
+ * Threads:   one thread of its own; `update` is called on it. open, apply and close from one other
+ *            thread.
  */
 #ifndef DISCOVERY_DISCOVERY_H
 #define DISCOVERY_DISCOVERY_H
@@ -39,8 +40,10 @@ struct sd_configs {
 	{ "static_configs", YAML_CUSTOM, (at), NULL, sd_static_decode, "targets written here", 0 }, \
 	{ "file_sd_configs", YAML_CUSTOM, (at), NULL, sd_file_decode, "targets from files", 0 }
 
-enum err_code sd_static_decode(struct yaml_ctx *ctx, const struct yaml_node *n, void *field, struct err *err);
-enum err_code sd_file_decode(struct yaml_ctx *ctx, const struct yaml_node *n, void *field, struct err *err);
+enum err_code sd_static_decode(struct yaml_ctx *ctx, const struct yaml_node *n, void *field,
+	struct err *err);
+enum err_code sd_file_decode(struct yaml_ctx *ctx, const struct yaml_node *n, void *field,
+	struct err *err);
 /* That files without a pattern exist and parse; for `check config`. */
 MUST_CHECK enum err_code sd_check_files(const struct sd_configs *c, struct err *err);
 
@@ -60,13 +63,15 @@ struct discovery_options {
 	void *ctx;
 };
 
-MUST_CHECK enum err_code discovery_open(const struct discovery_options *o, struct discovery **out, struct err *err);
+MUST_CHECK enum err_code discovery_open(const struct discovery_options *o, struct discovery **out,
+	struct err *err);
 /*
- * From now on these jobs. All of them are read and delivered once before this returns; a file that is broken
- * now, but was read by a job of the same name before, gives what it gave. Any error leaves the jobs as they
- * were, and nothing was delivered.
+ * From now on these jobs. All of them are read and delivered once before this returns; a file that
+ * is broken now, but was read by a job of the same name before, gives what it gave. Any error
+ * leaves the jobs as they were, and nothing was delivered.
  */
-MUST_CHECK enum err_code discovery_apply(struct discovery *d, const struct sd_job *jobs, size_t n, struct err *err);
+MUST_CHECK enum err_code discovery_apply(struct discovery *d, const struct sd_job *jobs, size_t n,
+	struct err *err);
 void discovery_close(struct discovery *d); /* no update after this; NULL is fine */
 
 #endif

@@ -12,8 +12,8 @@
 #define PATTERNS_MAX 1000u
 #define GROUPS_BYTES_MAX (512u << 20) /* of one document's groups in memory */
 
-METRIC_COUNTER(failures, "epimetheus_discovery_failures_total", "Sources of targets that could not be read.",
-	"provider");
+METRIC_COUNTER(failures, "epimetheus_discovery_failures_total",
+	"Sources of targets that could not be read.", "provider");
 METRIC_COUNTER(reads, "epimetheus_discovery_file_reads_total", "Target files read.", NULL);
 
 /* ---- configuration ---- */
@@ -31,7 +31,8 @@ static bool name_is_valid(struct str path)
 	return false;
 }
 
-static enum err_code decode_files(struct yaml_ctx *ctx, const struct yaml_node *n, void *field, struct err *err)
+static enum err_code decode_files(struct yaml_ctx *ctx, const struct yaml_node *n, void *field,
+	struct err *err)
 {
 	struct file_sd_config *out = field;
 	const struct yaml_node *c;
@@ -57,8 +58,8 @@ static enum err_code decode_files(struct yaml_ctx *ctx, const struct yaml_node *
 /* clang-format off */
 static const struct yaml_field file_fields[] = {
 	{ "files", YAML_CUSTOM, 0, NULL, decode_files, "paths, * in the last element", 0 },
-	{ "refresh_interval", YAML_DURATION, offsetof(struct file_sd_config, refresh_interval_ns), NULL, NULL,
-		"how often to read again what was not noticed", 0 },
+	{ "refresh_interval", YAML_DURATION, offsetof(struct file_sd_config, refresh_interval_ns),
+		NULL, NULL, "how often to read again what was not noticed", 0 },
 };
 /* clang-format on */
 
@@ -69,7 +70,8 @@ static void file_defaults(struct yaml_ctx *ctx, void *out)
 	};
 }
 
-static enum err_code file_check(struct yaml_ctx *ctx, const struct yaml_node *n, void *out, struct err *err)
+static enum err_code file_check(struct yaml_ctx *ctx, const struct yaml_node *n, void *out,
+	struct err *err)
 {
 	const struct file_sd_config *c = out;
 
@@ -90,7 +92,8 @@ static const struct yaml_schema file_schema = {
 	.check = file_check,
 };
 
-enum err_code sd_file_decode(struct yaml_ctx *ctx, const struct yaml_node *n, void *field, struct err *err)
+enum err_code sd_file_decode(struct yaml_ctx *ctx, const struct yaml_node *n, void *field,
+	struct err *err)
 {
 	struct sd_configs *out = field;
 	const struct yaml_node *c;
@@ -152,7 +155,8 @@ static const struct document *documents_find(const struct documents *d, const ch
 }
 
 /* Takes over groups' reference in any case. */
-static enum err_code documents_add(struct documents *d, const char *path, struct groups *groups, struct err *err)
+static enum err_code documents_add(struct documents *d, const char *path, struct groups *groups,
+	struct err *err)
 {
 	size_t cap = d->cap ? d->cap * 2 : 16;
 	struct document *v = d->v;
@@ -175,8 +179,8 @@ static enum err_code documents_add(struct documents *d, const char *path, struct
 	return ERR_OK;
 }
 
-static enum err_code parse(struct arena *a, const char *path, struct str text, struct target_group **v, size_t *n,
-	struct err *err)
+static enum err_code parse(struct arena *a, const char *path, struct str text,
+	struct target_group **v, size_t *n, struct err *err)
 {
 	struct str p = str_of(path);
 
@@ -185,9 +189,12 @@ static enum err_code parse(struct arena *a, const char *path, struct str text, s
 	return target_groups_from_yaml(a, path, text, v, n, err);
 }
 
-/* The parser's tree dies with `scratch`; what stays are copies with __meta_filepath among their labels. */
-static enum err_code keep_groups(struct arena *scratch, const char *path, const struct target_group *v, size_t n,
-	struct groups *out, struct err *err)
+/*
+ * The parser's tree dies with `scratch`; what stays are copies with __meta_filepath among their
+ * labels.
+ */
+static enum err_code keep_groups(struct arena *scratch, const char *path,
+	const struct target_group *v, size_t n, struct groups *out, struct err *err)
 {
 	struct labels_builder b;
 	struct target_group g;
@@ -296,7 +303,8 @@ int64_t file_sd_refresh_interval_ns(const struct file_sd *f)
 }
 
 /* Reads one document into `now`, or takes over what it gave before. */
-static enum err_code refresh_one(const struct file_sd *f, const char *path, struct documents *now, struct err *err)
+static enum err_code refresh_one(const struct file_sd *f, const char *path, struct documents *now,
+	struct err *err)
 {
 	const struct document *before = documents_find(&f->docs, path);
 	struct groups *groups = NULL;
@@ -316,7 +324,8 @@ static enum err_code refresh_one(const struct file_sd *f, const char *path, stru
 	return documents_add(now, path, groups, err);
 }
 
-static enum err_code refresh_pattern(const struct file_sd *f, size_t i, struct documents *now, struct err *err)
+static enum err_code refresh_pattern(const struct file_sd *f, size_t i, struct documents *now,
+	struct err *err)
 {
 	struct arena a;
 	struct str *names = NULL;
@@ -390,7 +399,10 @@ const char *file_sd_dir(const struct file_sd *f, size_t i)
 	return i < f->n ? f->dirs[i] : NULL;
 }
 
-/* Names in ".." are how Kubernetes swaps a mounted ConfigMap: the documents are links through "..data". */
+/*
+ * Names in ".." are how Kubernetes swaps a mounted ConfigMap: the documents are links through
+ * "..data".
+ */
 bool file_sd_concerns(const struct file_sd *f, size_t i, struct str name)
 {
 	return str_has_prefix(name, STR("..")) || fnmatch(f->patterns[i], name.ptr, 0) == 0;

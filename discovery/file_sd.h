@@ -1,9 +1,11 @@
 /*
  * File discovery: documents of target groups, found by paths and patterns.
  *
- * A document that cannot be read or parsed keeps the groups it gave before; one that is gone gives none.
+ * A document that cannot be read or parsed keeps the groups it gave before; one that is gone gives
+ * none.
  *
- * Errors:    problems with a document are logged and counted here; ERR_NOMEM, ERR_LIMIT for the provider itself.
+ * Errors:    problems with a document are logged and counted here; ERR_NOMEM, ERR_LIMIT for the
+ *            provider itself.
  * Threads:   one at a time.
  * Source:    Prometheus's file_sd; __meta_filepath.
  */
@@ -15,7 +17,8 @@
 struct file_sd;
 
 /* Copies the configuration. Nothing is read yet. */
-MUST_CHECK enum err_code file_sd_open(const struct file_sd_config *c, struct file_sd **out, struct err *err);
+MUST_CHECK enum err_code file_sd_open(const struct file_sd_config *c, struct file_sd **out,
+	struct err *err);
 void file_sd_close(struct file_sd *f); /* NULL is fine */
 int64_t file_sd_refresh_interval_ns(const struct file_sd *f);
 

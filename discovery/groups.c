@@ -53,8 +53,8 @@ bool groups_eq(const struct groups *a, const struct groups *b)
 	return true;
 }
 
-enum err_code target_group_dup(struct arena *a, const struct target_group *g, struct target_group *out,
-	struct err *err)
+enum err_code target_group_dup(struct arena *a, const struct target_group *g,
+	struct target_group *out, struct err *err)
 {
 	struct labels *targets = arena_array(a, struct labels, g->targets_n);
 
@@ -73,7 +73,8 @@ enum err_code target_group_dup(struct arena *a, const struct target_group *g, st
 }
 
 /* {__address__="..."} */
-static enum err_code address_labels(struct arena *a, struct str address, struct labels *out, struct err *err)
+static enum err_code address_labels(struct arena *a, struct str address, struct labels *out,
+	struct err *err)
 {
 	struct label *l = arena_new(a, struct label);
 
@@ -86,7 +87,8 @@ static enum err_code address_labels(struct arena *a, struct str address, struct 
 
 /* ---- YAML ---- */
 
-static enum err_code decode_targets(struct yaml_ctx *ctx, const struct yaml_node *n, void *field, struct err *err)
+static enum err_code decode_targets(struct yaml_ctx *ctx, const struct yaml_node *n, void *field,
+	struct err *err)
 {
 	struct target_group *g = field;
 	const struct yaml_node *c;
@@ -110,7 +112,8 @@ static enum err_code decode_targets(struct yaml_ctx *ctx, const struct yaml_node
 	return ERR_OK;
 }
 
-static enum err_code decode_labels(struct yaml_ctx *ctx, const struct yaml_node *n, void *field, struct err *err)
+static enum err_code decode_labels(struct yaml_ctx *ctx, const struct yaml_node *n, void *field,
+	struct err *err)
 {
 	struct labels *out = field;
 	struct labels_builder b;
@@ -146,8 +149,8 @@ static const struct yaml_schema group_schema = {
 	.fields_n = sizeof(group_fields) / sizeof(group_fields[0]),
 };
 
-enum err_code target_groups_decode(struct yaml_ctx *ctx, const struct yaml_node *n, const char *source_prefix,
-	struct target_group **out, size_t *out_n, struct err *err)
+enum err_code target_groups_decode(struct yaml_ctx *ctx, const struct yaml_node *n,
+	const char *source_prefix, struct target_group **out, size_t *out_n, struct err *err)
 {
 	const struct yaml_node *c;
 	struct target_group *v;
@@ -206,8 +209,8 @@ static struct str json_text(const json_t *v)
 	return (struct str){ json_string_value(v), json_string_length(v) };
 }
 
-static enum err_code json_targets(const struct json_place *at, const json_t *v, struct target_group *g,
-	struct err *err)
+static enum err_code json_targets(const struct json_place *at, const json_t *v,
+	struct target_group *g, struct err *err)
 {
 	size_t n = json_array_size(v);
 	struct labels *targets;
@@ -215,7 +218,8 @@ static enum err_code json_targets(const struct json_place *at, const json_t *v, 
 	enum err_code rc;
 
 	if (!json_is_array(v))
-		return err_set(err, ERR_INVALID, "%s: group %zu: targets is not an array", at->path, at->group);
+		return err_set(err, ERR_INVALID, "%s: group %zu: targets is not an array", at->path,
+			at->group);
 	targets = arena_array(at->arena, struct labels, n);
 	if (!targets)
 		return arena_fail(at->arena, GROUPS_TEXT, err);
@@ -234,7 +238,8 @@ static enum err_code json_targets(const struct json_place *at, const json_t *v, 
 	return ERR_OK;
 }
 
-static enum err_code json_labels(const struct json_place *at, json_t *v, struct target_group *g, struct err *err)
+static enum err_code json_labels(const struct json_place *at, json_t *v, struct target_group *g,
+	struct err *err)
 {
 	struct labels_builder b;
 	struct str name, value;
@@ -242,7 +247,8 @@ static enum err_code json_labels(const struct json_place *at, json_t *v, struct 
 	json_t *member;
 
 	if (!json_is_object(v))
-		return err_set(err, ERR_INVALID, "%s: group %zu: labels is not an object", at->path, at->group);
+		return err_set(err, ERR_INVALID, "%s: group %zu: labels is not an object", at->path,
+			at->group);
 	labels_builder_init(&b, at->arena, (struct labels){ 0 });
 	json_object_foreach(v, key, member) {
 		name = str_dup(at->arena, str_of(key));
@@ -260,7 +266,8 @@ static enum err_code json_labels(const struct json_place *at, json_t *v, struct 
 	return labels_builder_build(&b, &g->labels, err);
 }
 
-static enum err_code json_group(const struct json_place *at, json_t *v, struct target_group *g, struct err *err)
+static enum err_code json_group(const struct json_place *at, json_t *v, struct target_group *g,
+	struct err *err)
 {
 	const char *key;
 	json_t *member;

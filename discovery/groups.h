@@ -1,12 +1,12 @@
 /*
  * Target groups: what a provider found, before relabelling.
  *
- * A group is a source ("prod.yml:0"), labels common to all, and targets, each a label set that holds at least
- * __address__. A group set is everything one job's providers know at one moment; it is immutable, so that
- * the discovery thread can hand it to the scrape loop and go on.
+ * A group is a source ("prod.yml:0"), labels common to all, and targets, each a label set that
+ * holds at least __address__. A group set is everything one job's providers know at one moment; it
+ * is immutable, so that the discovery thread can hand it to the scrape loop and go on.
  *
- * Ownership: a group set is counted; groups_ref and groups_unref pair, the last unref frees it (NULL is fine).
- *            Groups and their strings live in the set's arena.
+ * Ownership: a group set is counted; groups_ref and groups_unref pair, the last unref frees it
+ *            (NULL is fine). Groups and their strings live in the set's arena.
  * Threads:   immutable once delivered; the count is atomic.
  * Source:    Prometheus's targetgroup.Group.
  */
@@ -43,8 +43,9 @@ MUST_CHECK enum err_code target_group_dup(struct arena *a, const struct target_g
 	struct target_group *out, struct err *err);
 
 /*
- * A list of {targets: [host:port, ...], labels: {name: value}}, as static_configs and file_sd documents hold
- * it. Sources are source_prefix and the group's index. Errors name file, line and column.
+ * A list of {targets: [host:port, ...], labels: {name: value}}, as static_configs and file_sd
+ * documents hold it. Sources are source_prefix and the group's index. Errors name file, line and
+ * column.
  */
 MUST_CHECK enum err_code target_groups_decode(struct yaml_ctx *ctx, const struct yaml_node *n,
 	const char *source_prefix, struct target_group **out, size_t *out_n, struct err *err);

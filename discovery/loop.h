@@ -26,7 +26,10 @@ struct loop_work {
 	void *ctx;
 };
 
-/* fn(ctx) on the loop's thread, in the order of the posts. w is the loop's until fn runs; fn may free it. */
+/*
+ * fn(ctx) on the loop's thread, in the order of the posts. w is the loop's until fn runs; fn may
+ * free it.
+ */
 void loop_post(struct loop *l, struct loop_work *w, thread_fn fn, void *ctx);
 /* The same, and waits until fn returned. */
 void loop_call(struct loop *l, thread_fn fn, void *ctx);

@@ -40,7 +40,8 @@ struct rule_fields { /* a rule and which of its fields the file sets */
 	bool regex_set, source_set;
 };
 
-static enum err_code decode_action(struct yaml_ctx *ctx, const struct yaml_node *n, void *field, struct err *err)
+static enum err_code decode_action(struct yaml_ctx *ctx, const struct yaml_node *n, void *field,
+	struct err *err)
 {
 	enum relabel_action *out = field;
 
@@ -53,8 +54,8 @@ static enum err_code decode_action(struct yaml_ctx *ctx, const struct yaml_node 
 	return yaml_err(n, err, ERR_INVALID, "unknown relabel action %s", QUOTED(n->text));
 }
 
-static enum err_code decode_source_labels(struct yaml_ctx *ctx, const struct yaml_node *n, void *field,
-	struct err *err)
+static enum err_code decode_source_labels(struct yaml_ctx *ctx, const struct yaml_node *n,
+	void *field, struct err *err)
 {
 	struct relabel_rule *r = field;
 	const struct yaml_node *c;
@@ -114,7 +115,8 @@ static bool is_name_template(struct str s)
 	return ok;
 }
 
-static enum err_code check_target(const struct yaml_node *n, const struct relabel_rule *r, struct err *err)
+static enum err_code check_target(const struct yaml_node *n, const struct relabel_rule *r,
+	struct err *err)
 {
 	const char *action = action_names[r->action];
 	bool template = r->action == RELABEL_REPLACE && str_find(r->target_label, STR("$")) >= 0;
@@ -128,7 +130,8 @@ static enum err_code check_target(const struct yaml_node *n, const struct relabe
 	return ERR_OK;
 }
 
-static enum err_code rule_check(struct yaml_ctx *ctx, const struct yaml_node *n, void *out, struct err *err)
+static enum err_code rule_check(struct yaml_ctx *ctx, const struct yaml_node *n, void *out,
+	struct err *err)
 {
 	const struct rule_fields *f = out;
 	const struct relabel_rule *r = &f->rule;
@@ -183,8 +186,8 @@ static const struct yaml_schema rule_schema = {
 	.check = rule_check,
 };
 
-static enum err_code decode_rule(struct yaml_ctx *ctx, const struct yaml_node *n, struct relabel_rule *out,
-	struct err *err)
+static enum err_code decode_rule(struct yaml_ctx *ctx, const struct yaml_node *n,
+	struct relabel_rule *out, struct err *err)
 {
 	const struct yaml_node *at;
 	struct rule_fields f;
@@ -204,7 +207,8 @@ static enum err_code decode_rule(struct yaml_ctx *ctx, const struct yaml_node *n
 	return ERR_OK;
 }
 
-enum err_code relabel_rules_decode(struct yaml_ctx *ctx, const struct yaml_node *n, void *rules, struct err *err)
+enum err_code relabel_rules_decode(struct yaml_ctx *ctx, const struct yaml_node *n, void *rules,
+	struct err *err)
 {
 	struct relabel_rules *out = rules, made = { 0 };
 	const struct yaml_node *c;
@@ -237,7 +241,8 @@ void relabel_rules_release(struct relabel_rules *r)
 
 static bool rule_eq(const struct relabel_rule *a, const struct relabel_rule *b)
 {
-	if (a->action != b->action || a->modulus != b->modulus || a->source_labels_n != b->source_labels_n ||
+	if (a->action != b->action || a->modulus != b->modulus ||
+	    a->source_labels_n != b->source_labels_n ||
 	    !str_eq(a->separator, b->separator) || !str_eq(a->target_label, b->target_label) ||
 	    !str_eq(a->replacement, b->replacement) || !str_eq(a->regex_text, b->regex_text))
 		return false;
@@ -311,7 +316,8 @@ static void buf_add_cased(struct buf *b, struct str s, bool upper)
 }
 
 /* Label := what scratch holds. The strings live with the builder's arena. */
-static enum err_code set_from(struct labels_builder *b, struct str name, const struct buf *scratch, struct err *err)
+static enum err_code set_from(struct labels_builder *b, struct str name, const struct buf *scratch,
+	struct err *err)
 {
 	struct str n, v;
 
@@ -325,8 +331,8 @@ static enum err_code set_from(struct labels_builder *b, struct str name, const s
 	return ERR_OK;
 }
 
-static enum err_code apply_replace(const struct relabel_rule *r, struct labels_builder *b, struct str joined,
-	struct err *err)
+static enum err_code apply_replace(const struct relabel_rule *r, struct labels_builder *b,
+	struct str joined, struct err *err)
 {
 	struct str group[REGEX_GROUPS_MAX];
 	struct buf name = { 0 }, value = { 0 };
@@ -346,7 +352,8 @@ static enum err_code apply_replace(const struct relabel_rule *r, struct labels_b
 }
 
 /* Over a snapshot: what one name becomes is not looked at again. */
-static enum err_code apply_labelmap(const struct relabel_rule *r, struct labels_builder *b, struct err *err)
+static enum err_code apply_labelmap(const struct relabel_rule *r, struct labels_builder *b,
+	struct err *err)
 {
 	struct str group[REGEX_GROUPS_MAX];
 	size_t n = b->n;
@@ -384,8 +391,8 @@ static void apply_names(const struct relabel_rule *r, struct labels_builder *b, 
 			labels_builder_del(b, b->v[i].name);
 }
 
-static enum err_code apply(const struct relabel_rule *r, struct labels_builder *b, struct str joined, bool *keep,
-	struct err *err)
+static enum err_code apply(const struct relabel_rule *r, struct labels_builder *b,
+	struct str joined, bool *keep, struct err *err)
 {
 	struct buf out = { 0 };
 	enum err_code rc = ERR_OK;
@@ -427,7 +434,8 @@ static enum err_code apply(const struct relabel_rule *r, struct labels_builder *
 	return rc;
 }
 
-enum err_code relabel_apply_rule(const struct relabel_rule *r, struct labels_builder *b, bool *keep, struct err *err)
+enum err_code relabel_apply_rule(const struct relabel_rule *r, struct labels_builder *b, bool *keep,
+	struct err *err)
 {
 	struct buf joined = { 0 };
 	enum err_code rc;

@@ -2,10 +2,11 @@
  * Relabelling: rules that rewrite, keep or drop a label set, with Prometheus's exact meaning.
  *
  * Errors:    of a rule: ERR_INVALID at its place in the file, with Prometheus's words.
- * Ownership: rules live in the arena they were decoded in; their compiled expressions outside of it, so
- *            relabel_rules_release pairs with a decode.
- * Threads:   rules are immutable once decoded; any number of threads may apply them, each with its builder.
- * Source:    Prometheus's model/relabel; facts: the anchored regex ^(?s:RE)$, Go's Regexp.Expand.
+ * Ownership: rules live in the arena they were decoded in; their compiled expressions outside of
+ *            it, so relabel_rules_release pairs with a decode.
+ * Threads:   rules are immutable once decoded; any number of threads may apply them, each with its
+ *            builder.
+ * Source:    Prometheus's model/relabel: the anchored regex ^(?s:RE)$, Go's Regexp.Expand.
  */
 #ifndef DISCOVERY_RELABEL_H
 #define DISCOVERY_RELABEL_H
@@ -42,20 +43,25 @@ struct relabel_rules {
 	size_t n;
 };
 
-/* A YAML_CUSTOM decoder of a list of rules into a struct relabel_rules; on failure nothing is left to release. */
-enum err_code relabel_rules_decode(struct yaml_ctx *ctx, const struct yaml_node *n, void *rules, struct err *err);
+/*
+ * A YAML_CUSTOM decoder of a list of rules into a struct relabel_rules; on failure nothing is left
+ * to release.
+ */
+enum err_code relabel_rules_decode(struct yaml_ctx *ctx, const struct yaml_node *n, void *rules,
+	struct err *err);
 void relabel_rules_release(struct relabel_rules *r);
 bool relabel_rules_eq(const struct relabel_rules *a, const struct relabel_rules *b);
 
 /*
- * Applies one rule, or all in order, to the builder's set. *keep false: the set is dropped, and later rules
- * were not run; *dropped_by (may be NULL) then says by which. Strings made live in the builder's arena.
+ * Applies one rule, or all in order, to the builder's set. *keep false: the set is dropped, and
+ * later rules were not run; *dropped_by (may be NULL) then says by which. Strings made live in the
+ * builder's arena.
  * Errors: ERR_NOMEM, ERR_LIMIT (the arena's budget).
  */
-MUST_CHECK enum err_code relabel_apply_rule(const struct relabel_rule *rule, struct labels_builder *b, bool *keep,
-	struct err *err);
-MUST_CHECK enum err_code relabel_apply(const struct relabel_rules *rules, struct labels_builder *b, bool *keep,
-	size_t *dropped_by, struct err *err);
+MUST_CHECK enum err_code relabel_apply_rule(const struct relabel_rule *rule,
+	struct labels_builder *b, bool *keep, struct err *err);
+MUST_CHECK enum err_code relabel_apply(const struct relabel_rules *rules, struct labels_builder *b,
+	bool *keep, size_t *dropped_by, struct err *err);
 
 const char *relabel_action_name(enum relabel_action a); /* "replace", ... */
 

@@ -16,7 +16,8 @@ static const struct status_name status_names[] = { /* those that a profile's end
 	{ 201, "Created" }, { 202, "Accepted" }, { 204, "No Content" }, { 206, "Partial Content" },
 	{ 301, "Moved Permanently" }, { 302, "Found" }, { 303, "See Other" }, { 304, "Not Modified" },
 	{ 307, "Temporary Redirect" }, { 308, "Permanent Redirect" },
-	{ 400, "Bad Request" }, { 401, "Unauthorized" }, { 402, "Payment Required" }, { 403, "Forbidden" },
+	{ 400, "Bad Request" }, { 401, "Unauthorized" }, { 402, "Payment Required" },
+	{ 403, "Forbidden" },
 	{ 404, "Not Found" }, { 405, "Method Not Allowed" }, { 406, "Not Acceptable" },
 	{ 407, "Proxy Authentication Required" }, { 408, "Request Timeout" }, { 409, "Conflict" },
 	{ 410, "Gone" }, { 415, "Unsupported Media Type" }, { 418, "I'm a teapot" },
@@ -38,12 +39,13 @@ static const char *status_name(int status)
 /* Without parameters: "text/html; charset=utf-8" is text/html. */
 static bool type_is(struct str content_type, const char *type)
 {
-	const char *semicolon = content_type.len ? memchr(content_type.ptr, ';', content_type.len) : NULL;
+	ptrdiff_t semicolon = str_find(content_type, STR(";"));
 
-	if (semicolon)
-		content_type.len = (size_t)(semicolon - content_type.ptr);
+	if (semicolon >= 0)
+		content_type.len = (size_t)semicolon;
 	content_type = str_trim(content_type);
-	return content_type.len == strlen(type) && strncasecmp(content_type.ptr, type, content_type.len) == 0;
+	return content_type.len == strlen(type) &&
+		strncasecmp(content_type.ptr, type, content_type.len) == 0;
 }
 
 /* The first bytes of a text on one line, without control characters; cut where a character ends. */
@@ -72,15 +74,16 @@ static void add_text(char *out, size_t size, struct str text)
 	out[n] = '\0';
 }
 
-enum err_code body_status_error(int status, struct str content_type, struct str body, struct err *err)
+enum err_code body_status_error(int status, struct str content_type, struct str body,
+	struct err *err)
 {
 	char text[BODY_TEXT_SHOWN + 8] = "";
 	const char *name = status_name(status);
 
 	if (type_is(content_type, "text/plain"))
 		add_text(text, sizeof(text), body);
-	return err_set(err, ERR_UNAVAILABLE, "server returned HTTP status %d%s%s%s%s", status, name[0] ? " " : "",
-		name, text[0] ? ": " : "", text);
+	return err_set(err, ERR_UNAVAILABLE, "server returned HTTP status %d%s%s%s%s", status,
+		name[0] ? " " : "", name, text[0] ? ": " : "", text);
 }
 
 /* ---- the transport's compression ---- */
@@ -134,8 +137,8 @@ static enum err_code gunzip(struct str in, size_t max, struct buf *out, struct e
 	return rc;
 }
 
-static enum err_code undo_transport(struct arena *a, struct str encoding, const struct pprof_limits *limits,
-	struct str *body, struct err *err)
+static enum err_code undo_transport(struct arena *a, struct str encoding,
+	const struct pprof_limits *limits, struct str *body, struct err *err)
 {
 	struct buf out = { 0 };
 	enum err_code rc;
@@ -144,7 +147,8 @@ static enum err_code undo_transport(struct arena *a, struct str encoding, const 
 	if (encoding.len == 0 || type_is(encoding, "identity"))
 		return ERR_OK;
 	if (!type_is(encoding, "gzip") && !type_is(encoding, "x-gzip"))
-		return err_set(err, ERR_UNSUPPORTED, "Content-Encoding %s is not supported", QUOTED(encoding));
+		return err_set(err, ERR_UNSUPPORTED, "Content-Encoding %s is not supported",
+			QUOTED(encoding));
 	rc = gunzip(*body, limits->raw_bytes_max, &out, err);
 	if (!rc) {
 		*body = str_dup(a, buf_str(&out));
@@ -172,7 +176,8 @@ static bool is_gperftools_cpu(struct str s)
 
 static bool is_legacy(struct str s)
 {
-	static const char *const openings[] = { "heap profile:", "heap_v2/", "--- contention", "--- mutex",
+	static const char *const openings[] = { "heap profile:", "heap_v2/", "--- contention",
+		"--- mutex",
 		"--- heap", "--- growth", "--- Memory", "--- threadz", "--- profile", "goroutine profile:",
 		"threadcreate profile:" };
 
@@ -197,7 +202,8 @@ static bool is_textual(struct str content_type)
 }
 
 /* Replaces the decoder's message where the kind of body says more. */
-static enum err_code explain(struct str body, struct str content_type, enum err_code rc, struct err *err)
+static enum err_code explain(struct str body, struct str content_type, enum err_code rc,
+	struct err *err)
 {
 	char text[BODY_TEXT_SHOWN + 8] = "";
 
@@ -207,18 +213,19 @@ static enum err_code explain(struct str body, struct str content_type, enum err_
 		return err_set(err, ERR_UNSUPPORTED,
 			"legacy profile format: only pprof's protobuf format is supported");
 	if (is_html(body, content_type))
-		return err_set(err, ERR_INVALID, "target answers a web page (Content-Type %s), not a profile",
-			QUOTED(content_type));
+		return err_set(err, ERR_INVALID,
+			"target answers a web page (Content-Type %s), not a profile", QUOTED(content_type));
 	if (is_textual(content_type)) {
 		add_text(text, sizeof(text), body);
-		return err_set(err, ERR_INVALID, "target answers %s, not a profile: %s", QUOTED(content_type),
-			text);
+		return err_set(err, ERR_INVALID, "target answers %s, not a profile: %s",
+			QUOTED(content_type), text);
 	}
 	return err_wrap(err, rc, "not a profile (Content-Type %s)", QUOTED(content_type));
 }
 
 enum err_code body_decode(struct arena *a, struct str body, struct str content_type,
-	struct str content_encoding, const struct pprof_limits *limits, struct pprof **out, struct err *err)
+	struct str content_encoding, const struct pprof_limits *limits, struct pprof **out,
+	struct err *err)
 {
 	struct str raw;
 	enum err_code rc;
@@ -238,31 +245,35 @@ static enum err_code check_label(struct str series, struct str name, struct str 
 	const struct scrape_config *job, struct err *err)
 {
 	if (job->label_name_length_limit && name.len > job->label_name_length_limit)
-		return err_set(err, ERR_LIMIT, "label_name_length_limit exceeded (metric: %.50s, label name: "
+		return err_set(err, ERR_LIMIT,
+			"label_name_length_limit exceeded (metric: %.50s, label name: "
 			"%.50s, length: %zu, limit: %" PRIu64 ")", QUOTED(series), QUOTED(name), name.len,
 			job->label_name_length_limit);
 	if (job->label_value_length_limit && value.len > job->label_value_length_limit)
-		return err_set(err, ERR_LIMIT, "label_value_length_limit exceeded (metric: %.50s, label name: "
+		return err_set(err, ERR_LIMIT,
+			"label_value_length_limit exceeded (metric: %.50s, label name: "
 			"%.50s, value: %.50s, length: %zu, limit: %" PRIu64 ")", QUOTED(series), QUOTED(name),
 			QUOTED(value), value.len, job->label_value_length_limit);
 	return ERR_OK;
 }
 
-enum err_code body_check_limits(const struct pprof *p, struct labels labels, const struct scrape_config *job,
-	struct err *err)
+enum err_code body_check_limits(const struct pprof *p, struct labels labels,
+	const struct scrape_config *job, struct err *err)
 {
 	struct str series = labels_get(labels, STR(LABEL_NAME));
 	uint32_t most = 0;
 	enum err_code rc;
 
 	if (job->sample_limit && p->samples_n > job->sample_limit)
-		return err_set(err, ERR_LIMIT, "sample limit exceeded (number of samples: %u, limit: %" PRIu64 ")",
+		return err_set(err, ERR_LIMIT,
+			"sample limit exceeded (number of samples: %u, limit: %" PRIu64 ")",
 			p->samples_n, job->sample_limit);
 	for (uint32_t i = 0; i < p->samples_n; i++)
 		if (p->samples[i].label_n > most)
 			most = p->samples[i].label_n;
 	if (job->label_limit && labels.n + most > job->label_limit)
-		return err_set(err, ERR_LIMIT, "label_limit exceeded (metric: %.50s, number of labels: %zu, "
+		return err_set(err, ERR_LIMIT,
+			"label_limit exceeded (metric: %.50s, number of labels: %zu, "
 			"limit: %" PRIu64 ")", QUOTED(series), labels.n + most, job->label_limit);
 	if (!job->label_name_length_limit && !job->label_value_length_limit)
 		return ERR_OK;
@@ -270,7 +281,8 @@ enum err_code body_check_limits(const struct pprof *p, struct labels labels, con
 		if ((rc = check_label(series, labels.v[i].name, labels.v[i].value, job, err)))
 			return rc;
 	for (uint32_t i = 0; i < p->labels_n; i++)
-		if ((rc = check_label(series, p->strings[p->labels[i].key], p->strings[p->labels[i].str], job,
+		if ((rc = check_label(series, p->strings[p->labels[i].key], p->strings[p->labels[i].str],
+			job,
 			     err)))
 			return rc;
 	return ERR_OK;

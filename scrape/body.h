@@ -4,7 +4,8 @@
  * A body may be gzip twice: by the transport (Content-Encoding) and by pprof itself.
  *
  * Errors:    ERR_INVALID (not a profile: says what it looks like), ERR_LIMIT (names the limit),
- *            ERR_UNSUPPORTED (a legacy format, another Content-Encoding), ERR_UNAVAILABLE (the status).
+ *            ERR_UNSUPPORTED (a legacy format, another Content-Encoding), ERR_UNAVAILABLE (the
+ *            status).
  * Ownership: the profile lives in the arena and points into it or into the body.
  * Threads:   any.
  */
@@ -18,10 +19,12 @@
 #define BODY_TEXT_SHOWN 200u /* bytes of an error's text that are told on */
 
 /* For an answer that is not 200: "server returned HTTP status 503 Service Unavailable". */
-enum err_code body_status_error(int status, struct str content_type, struct str body, struct err *err);
+enum err_code body_status_error(int status, struct str content_type, struct str body,
+	struct err *err);
 
 MUST_CHECK enum err_code body_decode(struct arena *a, struct str body, struct str content_type,
-	struct str content_encoding, const struct pprof_limits *limits, struct pprof **out, struct err *err);
+	struct str content_encoding, const struct pprof_limits *limits, struct pprof **out,
+	struct err *err);
 
 /* sample_limit and the label limits of the job; labels are the series'. */
 MUST_CHECK enum err_code body_check_limits(const struct pprof *p, struct labels labels,

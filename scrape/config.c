@@ -12,7 +12,9 @@
 #define TEXT "configuration"
 
 /* Keys whose values nobody is shown. */
-static const char *const secrets[] = { "password", "credentials", "bearer_token", "key", "secrets", NULL };
+static const char *const secrets[] = {
+	"password", "credentials", "bearer_token", "key", "secrets", NULL,
+};
 
 /* ---- global ---- */
 
@@ -61,7 +63,8 @@ static void expand(struct buf *out, struct str s)
 	}
 }
 
-static enum err_code decode_external(struct yaml_ctx *ctx, const struct yaml_node *n, void *field, struct err *err)
+static enum err_code decode_external(struct yaml_ctx *ctx, const struct yaml_node *n, void *field,
+	struct err *err)
 {
 	struct labels_builder b;
 	struct buf expanded = { 0 };
@@ -102,17 +105,20 @@ static const struct yaml_field global_table[] = {
 	{ "sample_limit", YAML_UINT, AT(sample_limit), NULL, NULL, "default of jobs", 0 },
 	{ "target_limit", YAML_UINT, AT(target_limit), NULL, NULL, "default of jobs", 0 },
 	{ "label_limit", YAML_UINT, AT(label_limit), NULL, NULL, "default of jobs", 0 },
-	{ "label_name_length_limit", YAML_UINT, AT(label_name_length_limit), NULL, NULL, "default of jobs", 0 },
+	{ "label_name_length_limit", YAML_UINT, AT(label_name_length_limit), NULL, NULL,
+		"default of jobs", 0 },
 	{ "label_value_length_limit", YAML_UINT, AT(label_value_length_limit), NULL, NULL,
 		"default of jobs", 0 },
-	{ "keep_dropped_targets", YAML_UINT, AT(keep_dropped_targets), NULL, NULL, "default of jobs", 0 },
+	{ "keep_dropped_targets", YAML_UINT, AT(keep_dropped_targets), NULL, NULL,
+		"default of jobs", 0 },
 	{ "external_labels", YAML_CUSTOM, AT(external_labels), NULL, decode_external,
 		"of whatever leaves this server", 0 },
 };
 /* clang-format on */
 #undef AT
 
-static enum err_code global_check(struct yaml_ctx *ctx, const struct yaml_node *n, void *out, struct err *err)
+static enum err_code global_check(struct yaml_ctx *ctx, const struct yaml_node *n, void *out,
+	struct err *err)
 {
 	const struct global_config *g = out;
 	int64_t interval = g->scrape_interval_ns ? g->scrape_interval_ns : CONFIG_INTERVAL_DEFAULT_NS;
@@ -146,7 +152,8 @@ struct file_fields { /* jobs are decoded once the global part is known, wherever
 	const struct yaml_node *jobs, *files;
 };
 
-static enum err_code keep_node(struct yaml_ctx *ctx, const struct yaml_node *n, void *field, struct err *err)
+static enum err_code keep_node(struct yaml_ctx *ctx, const struct yaml_node *n, void *field,
+	struct err *err)
 {
 	if (n->kind != YAML_SEQUENCE)
 		return yaml_err(n, err, ERR_INVALID, "expected a list");
@@ -156,13 +163,16 @@ static enum err_code keep_node(struct yaml_ctx *ctx, const struct yaml_node *n, 
 
 /* clang-format off */
 static const struct yaml_field file_table[] = {
-	{ "global", YAML_STRUCT, offsetof(struct file_fields, global), &global_schema, NULL, "defaults", 0 },
-	{ "scrape_configs", YAML_CUSTOM, offsetof(struct file_fields, jobs), NULL, keep_node, "jobs", 0 },
+	{ "global", YAML_STRUCT, offsetof(struct file_fields, global), &global_schema, NULL,
+		"defaults", 0 },
+	{ "scrape_configs", YAML_CUSTOM, offsetof(struct file_fields, jobs), NULL, keep_node,
+		"jobs", 0 },
 	{ "scrape_config_files", YAML_CUSTOM, offsetof(struct file_fields, files), NULL, keep_node,
 		"files with more jobs", 0 },
 };
 static const struct yaml_field jobs_file_table[] = {
-	{ "scrape_configs", YAML_CUSTOM, offsetof(struct file_fields, jobs), NULL, keep_node, "jobs", 0 },
+	{ "scrape_configs", YAML_CUSTOM, offsetof(struct file_fields, jobs), NULL, keep_node,
+		"jobs", 0 },
 };
 /* clang-format on */
 
@@ -180,7 +190,8 @@ static const struct yaml_schema jobs_file_schema = {
 	.fields_n = sizeof(jobs_file_table) / sizeof(jobs_file_table[0]),
 };
 
-static enum err_code jobs_grow(struct config *c, size_t more, const struct yaml_node *n, struct err *err)
+static enum err_code jobs_grow(struct config *c, size_t more, const struct yaml_node *n,
+	struct err *err)
 {
 	struct scrape_config *v;
 
@@ -195,7 +206,8 @@ static enum err_code jobs_grow(struct config *c, size_t more, const struct yaml_
 	return ERR_OK;
 }
 
-static enum err_code decode_jobs(struct config *c, struct yaml_ctx *ctx, const struct yaml_node *n, struct err *err)
+static enum err_code decode_jobs(struct config *c, struct yaml_ctx *ctx, const struct yaml_node *n,
+	struct err *err)
 {
 	const struct yaml_node *at;
 	struct scrape_config *job;
@@ -243,13 +255,15 @@ static enum err_code load_jobs_file(struct config *c, const char *path, struct e
 	struct str text;
 	enum err_code rc;
 
-	if ((rc = read_text(c, path, &text, err)) || (rc = yaml_parse(&c->arena, path, text, &root, err)) ||
+	if ((rc = read_text(c, path, &text, err)) ||
+	    (rc = yaml_parse(&c->arena, path, text, &root, err)) ||
 	    (rc = yaml_decode(&ctx, &jobs_file_schema, root, &f, err)))
 		return rc;
 	return decode_jobs(c, &ctx, f.jobs, err);
 }
 
-static enum err_code load_pattern(struct config *c, struct yaml_ctx *ctx, const struct yaml_node *n, struct err *err)
+static enum err_code load_pattern(struct config *c, struct yaml_ctx *ctx, const struct yaml_node *n,
+	struct err *err)
 {
 	const char *path, *star;
 	struct str dir, last, *names;
@@ -280,7 +294,8 @@ static enum err_code load_pattern(struct config *c, struct yaml_ctx *ctx, const 
 	return rc;
 }
 
-static enum err_code config_decode(struct config *c, const char *name, struct str dir, struct err *err)
+static enum err_code config_decode(struct config *c, const char *name, struct str dir,
+	struct err *err)
 {
 	struct yaml_ctx ctx = { .arena = &c->arena, .dir = dir };
 	struct file_fields f;
@@ -338,8 +353,8 @@ enum err_code config_load_file(const char *path, struct config **out, struct err
 	return finish(c, rc, out);
 }
 
-enum err_code config_load_text(const char *name, struct str dir, struct str text, struct config **out,
-	struct err *err)
+enum err_code config_load_text(const char *name, struct str dir, struct str text,
+	struct config **out, struct err *err)
 {
 	struct config *c = config_new();
 	enum err_code rc;
@@ -378,7 +393,8 @@ void config_print(struct buf *out, const struct config *c)
 }
 
 /* Only the CPU: the server's own profiler has nothing else to offer. */
-void config_builtin_text(struct buf *out, const char *scheme, const char *address, const char *path_prefix)
+void config_builtin_text(struct buf *out, const char *scheme, const char *address,
+	const char *path_prefix)
 {
 	buf_add_cstr(out, "# Built in: no configuration file was given, so the server scrapes itself.\n"
 		"global:\n"

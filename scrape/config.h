@@ -1,15 +1,17 @@
 /*
- * Configuration: the file of the server, decoded. Prometheus's shape plus Parca's profiling_config per job.
+ * Configuration: the file of the server, decoded. Prometheus's shape plus Parca's profiling_config
+ * per job.
  *
- * A configuration is immutable once loaded and is shared by reference: whoever needs a part of it for longer
- * than a call takes a reference of its own, so that a reload frees the old one when its last scrape ended.
+ * A configuration is immutable once loaded and is shared by reference: whoever needs a part of it
+ * for longer than a call takes a reference of its own, so that a reload frees the old one when its
+ * last scrape ended.
  *
  * Units:     nanoseconds, bytes.
- * Errors:    ERR_INVALID "FILE:LINE:COLUMN: message" in Prometheus's words where it has words for it,
- *            ERR_NOT_FOUND and ERR_IO for files, ERR_LIMIT.
+ * Errors:    ERR_INVALID "FILE:LINE:COLUMN: message" in Prometheus's words where it has words for
+ *            it, ERR_NOT_FOUND and ERR_IO for files, ERR_LIMIT.
  * Ownership: config_load_* hands one reference to the caller; config_ref and config_unref pair.
  * Threads:   immutable; the count is atomic.
- * Source:    Prometheus's configuration reference; facts on Parca's profiling_config.
+ * Source:    Prometheus's configuration reference; Parca's profiling_config.
  */
 #ifndef SCRAPE_CONFIG_H
 #define SCRAPE_CONFIG_H
@@ -29,7 +31,8 @@
 
 struct global_config {
 	int64_t scrape_interval_ns, scrape_timeout_ns;
-	uint64_t body_size_limit, sample_limit, target_limit; /* 0: none (body: CONFIG_BODY_SIZE_DEFAULT) */
+	/* 0: none (body: CONFIG_BODY_SIZE_DEFAULT) */
+	uint64_t body_size_limit, sample_limit, target_limit;
 	uint64_t label_limit, label_name_length_limit, label_value_length_limit, keep_dropped_targets;
 	struct labels external_labels; /* $v, ${v} expanded from the environment */
 };
@@ -90,8 +93,8 @@ struct config {
 
 MUST_CHECK enum err_code config_load_file(const char *path, struct config **out, struct err *err);
 /* name stands for the file in messages; relative paths are relative to dir. */
-MUST_CHECK enum err_code config_load_text(const char *name, struct str dir, struct str text, struct config **out,
-	struct err *err);
+MUST_CHECK enum err_code config_load_text(const char *name, struct str dir, struct str text,
+	struct config **out, struct err *err);
 struct config *config_ref(struct config *c);
 void config_unref(struct config *c); /* NULL is fine */
 
@@ -99,12 +102,17 @@ void config_unref(struct config *c); /* NULL is fine */
 void config_print(struct buf *out, const struct config *c);
 
 /*
- * The configuration for a start without a file: scrapes the server itself. scheme "http" or "https", address
- * its own host:port as a client reaches it, path_prefix its route prefix ("" for none).
+ * The configuration for a start without a file: scrapes the server itself. scheme "http" or
+ * "https", address its own host:port as a client reaches it, path_prefix its route prefix ("" for
+ * none).
  */
-void config_builtin_text(struct buf *out, const char *scheme, const char *address, const char *path_prefix);
+void config_builtin_text(struct buf *out, const char *scheme, const char *address,
+	const char *path_prefix);
 
-/* That every file named in it (credentials, certificates, targets) is there and can be read; for `check config`. */
+/*
+ * That every file named in it (credentials, certificates, targets) is there and can be read; for
+ * `check config`.
+ */
 MUST_CHECK enum err_code config_check_files(const struct config *c, struct err *err);
 
 #endif

@@ -1,8 +1,8 @@
 /*
  * Exclusive: endpoints that serve one request at a time, and who stands in line for them.
  *
- * A Go process has one CPU profiler: a second request for it gets 500. So who wants an endpoint that is taken
- * waits until the one before it leaves.
+ * A Go process has one CPU profiler: a second request for it gets 500. So who wants an endpoint
+ * that is taken waits until the one before it leaves.
  *
  * Ownership: users belong to the caller; a user that entered must leave before it is freed.
  * Threads:   one.

@@ -16,8 +16,8 @@ static int param_cmp(const void *a, const void *b)
 	return str_cmp(((const struct param_config *)a)->name, ((const struct param_config *)b)->name);
 }
 
-static enum err_code decode_strings(struct yaml_ctx *ctx, const struct yaml_node *n, size_t max, struct str **out,
-	size_t *out_n, struct err *err)
+static enum err_code decode_strings(struct yaml_ctx *ctx, const struct yaml_node *n, size_t max,
+	struct str **out, size_t *out_n, struct err *err)
 {
 	const struct yaml_node *c;
 	struct str *v;
@@ -44,7 +44,8 @@ static enum err_code decode_strings(struct yaml_ctx *ctx, const struct yaml_node
 	return ERR_OK;
 }
 
-enum err_code params_decode(struct yaml_ctx *ctx, const struct yaml_node *n, void *field, struct err *err)
+enum err_code params_decode(struct yaml_ctx *ctx, const struct yaml_node *n, void *field,
+	struct err *err)
 {
 	struct params_config *out = field;
 	const struct yaml_node *c;
@@ -72,13 +73,14 @@ enum err_code params_decode(struct yaml_ctx *ctx, const struct yaml_node *n, voi
 
 /* ---- the job ---- */
 
-static enum err_code decode_instance_labels(struct yaml_ctx *ctx, const struct yaml_node *n, void *field,
-	struct err *err)
+static enum err_code decode_instance_labels(struct yaml_ctx *ctx, const struct yaml_node *n,
+	void *field, struct err *err)
 {
 	struct scrape_config *c = field;
 	enum err_code rc;
 
-	rc = decode_strings(ctx, n, INSTANCE_LABELS_MAX, &c->instance_labels, &c->instance_labels_n, err);
+	rc = decode_strings(ctx, n, INSTANCE_LABELS_MAX, &c->instance_labels, &c->instance_labels_n,
+		err);
 	for (size_t i = 0; !rc && i < c->instance_labels_n; i++)
 		if (!label_name_valid(c->instance_labels[i]))
 			rc = yaml_err(n, err, ERR_INVALID, "%s is not a valid label name",
@@ -86,7 +88,8 @@ static enum err_code decode_instance_labels(struct yaml_ctx *ctx, const struct y
 	return rc;
 }
 
-static enum err_code decode_relabel(struct yaml_ctx *ctx, const struct yaml_node *n, void *field, struct err *err)
+static enum err_code decode_relabel(struct yaml_ctx *ctx, const struct yaml_node *n, void *field,
+	struct err *err)
 {
 	const struct yaml_node *c;
 
@@ -106,7 +109,8 @@ static const struct yaml_field job_table[] = {
 	{ "scrape_timeout", YAML_DURATION, AT(scrape_timeout_ns), NULL, NULL, "of one scrape", 0 },
 	{ "scheme", YAML_STRING, AT(scheme), NULL, NULL, "http or https", 0 },
 	{ "params", YAML_CUSTOM, AT(params), NULL, params_decode, "of the URL", 0 },
-	{ "honor_labels", YAML_BOOL, AT(honor_labels), NULL, NULL, "labels of samples win over the target's", 0 },
+	{ "honor_labels", YAML_BOOL, AT(honor_labels), NULL, NULL,
+		"labels of samples win over the target's", 0 },
 	{ "body_size_limit", YAML_BYTES, AT(body_size_limit), NULL, NULL, "of a profile as sent", 0 },
 	{ "sample_limit", YAML_UINT, AT(sample_limit), NULL, NULL, "samples of a profile", 0 },
 	{ "target_limit", YAML_UINT, AT(target_limit), NULL, NULL, "targets of the job", 0 },
@@ -115,7 +119,8 @@ static const struct yaml_field job_table[] = {
 	{ "label_value_length_limit", YAML_UINT, AT(label_value_length_limit), NULL, NULL, "bytes", 0 },
 	{ "keep_dropped_targets", YAML_UINT, AT(keep_dropped_targets), NULL, NULL, "to show", 0 },
 	{ "profiling_config", YAML_CUSTOM, 0, NULL, profiling_config_decode, "which profiles", 0 },
-	{ "instance_labels", YAML_CUSTOM, 0, NULL, decode_instance_labels, "what tells replicas apart", 0 },
+	{ "instance_labels", YAML_CUSTOM, 0, NULL, decode_instance_labels,
+		"what tells replicas apart", 0 },
 	{ "relabel_configs", YAML_CUSTOM, AT(relabel), NULL, decode_relabel, "of targets", 0 },
 	SD_CONFIG_FIELDS(offsetof(struct scrape_config, sd)),
 	HTTP_CONFIG_FIELDS(offsetof(struct scrape_config, http)),
@@ -158,12 +163,13 @@ static void fill_from_global(struct scrape_config *c, const struct global_config
 	c->target_limit = or_global(c->target_limit, g->target_limit);
 	c->label_limit = or_global(c->label_limit, g->label_limit);
 	c->label_name_length_limit = or_global(c->label_name_length_limit, g->label_name_length_limit);
-	c->label_value_length_limit = or_global(c->label_value_length_limit, g->label_value_length_limit);
+	c->label_value_length_limit = or_global(c->label_value_length_limit,
+		g->label_value_length_limit);
 	c->keep_dropped_targets = or_global(c->keep_dropped_targets, g->keep_dropped_targets);
 }
 
-static enum err_code job_check(struct yaml_ctx *ctx, const struct yaml_node *n, struct scrape_config *c,
-	struct err *err)
+static enum err_code job_check(struct yaml_ctx *ctx, const struct yaml_node *n,
+	struct scrape_config *c, struct err *err)
 {
 	static const struct str instance_labels[] = { { "instance", 8 }, { "pod", 3 } };
 	enum err_code rc;
@@ -190,8 +196,8 @@ static enum err_code job_check(struct yaml_ctx *ctx, const struct yaml_node *n, 
 	return profiling_config_check(c, err);
 }
 
-enum err_code job_config_decode(struct yaml_ctx *ctx, const struct yaml_node *n, const struct global_config *global,
-	struct scrape_config *out, struct err *err)
+enum err_code job_config_decode(struct yaml_ctx *ctx, const struct yaml_node *n,
+	const struct global_config *global, struct scrape_config *out, struct err *err)
 {
 	enum err_code rc;
 

@@ -1,11 +1,12 @@
 /*
- * Pools: one per job. Discovery expands a job's groups into a target set on its own thread and posts it; the
- * loop's thread compares it with the scrapers it has, both in the order of target_cmp.
+ * Pools: one per job. Discovery expands a job's groups into a target set on its own thread and
+ * posts it; the loop's thread compares it with the scrapers it has, both in the order of
+ * target_cmp.
  *
- * A new configuration makes new pools, which discovery fills while the old ones go on; then one call on the
- * loop's thread swaps them, and scrapers move over to the pool of their name. A set for a pool that is not
- * swapped in yet is kept for the swap; one for a pool that was swapped out is dropped. As posts run in
- * order, nothing else is needed for a pool to have seen the latest.
+ * A new configuration makes new pools, which discovery fills while the old ones go on; then one
+ * call on the loop's thread swaps them, and scrapers move over to the pool of their name. A set for
+ * a pool that is not swapped in yet is kept for the swap; one for a pool that was swapped out is
+ * dropped. As posts run in order, nothing else is needed for a pool to have seen the latest.
  */
 #include "scrape/manager.h"
 
@@ -13,6 +14,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "base/map.h"
 #include "base/metrics.h"
 #include "discovery/loop.h"
 #include "scrape/scraper.h"
@@ -36,6 +38,7 @@ struct job_pool {
 	struct scraper **scrapers; /* in the order of set->v */
 	size_t n;
 	const char *trouble; /* what kept targets from being scraped, or NULL */
+	uint64_t told;       /* hash of the set's error in the log */
 };
 
 struct scrape_manager {
@@ -66,16 +69,20 @@ static void pool_unref(struct job_pool *p)
 	free(p);
 }
 
-static void tell_trouble(const struct job_pool *p)
+/* Once per text: targets that come and go must not repeat it. */
+static void tell_trouble(struct job_pool *p)
 {
-	if (p->set && p->set->error.len)
+	uint64_t hash = hash_bytes(p->set->error.ptr, p->set->error.len, 0);
+
+	if (p->set->error.len && hash != p->told)
 		log_warn("scrape", "some targets are not scraped", LOG_STR("job", p->job->job_name),
 			LOG_STR("err", p->set->error));
+	p->told = hash;
 }
 
 /*
- * The scrapers of `old` (in order) become those of the pool's set. One for which there is no memory is left
- * out, and the pool says so.
+ * The scrapers of `old` (in order) become those of the pool's set. One for which there is no memory
+ * is left out, and the pool says so.
  */
 static void pool_sync(struct job_pool *p, struct scraper **old, size_t old_n)
 {
@@ -156,7 +163,8 @@ static void on_groups(void *ctx, void *user, struct groups *groups)
 	else
 		rc = targets_expand(p->config, p->job, groups, &msg->set, &err);
 	if (rc) {
-		log_error("scrape", "job keeps its last targets", LOG_STR("job", p->job->job_name), LOG_E(&err));
+		log_error("scrape", "job keeps its last targets", LOG_STR("job", p->job->job_name),
+			LOG_E(&err));
 		free(msg);
 		return;
 	}
@@ -235,7 +243,8 @@ static void pools_free(struct job_pool **pools, size_t n)
 	free(pools);
 }
 
-static enum err_code pools_make(struct scrape_manager *m, struct config *c, struct swap *s, struct err *err)
+static enum err_code pools_make(struct scrape_manager *m, struct config *c, struct swap *s,
+	struct err *err)
 {
 	struct job_pool *p;
 
@@ -331,7 +340,8 @@ void scrape_manager_close(struct scrape_manager *m)
 	free(m);
 }
 
-static enum err_code manager_init(struct scrape_manager *m, const struct scrape_manager_options *o, struct err *err)
+static enum err_code manager_init(struct scrape_manager *m, const struct scrape_manager_options *o,
+	struct err *err)
 {
 	const struct discovery_options discovery = { .update = on_groups, .ctx = m };
 	struct client_open c = { .manager = m, .err = err };
@@ -353,8 +363,8 @@ static enum err_code manager_init(struct scrape_manager *m, const struct scrape_
 	return c.rc ? c.rc : discovery_open(&discovery, &m->discovery, err);
 }
 
-enum err_code scrape_manager_open(const struct scrape_manager_options *o, struct scrape_manager **out,
-	struct err *err)
+enum err_code scrape_manager_open(const struct scrape_manager_options *o,
+	struct scrape_manager **out, struct err *err)
 {
 	struct scrape_manager *m = calloc(1, sizeof(*m));
 	enum err_code rc;
@@ -440,7 +450,8 @@ static void show_target(struct snapshot *s, const struct job_pool *p, const stru
 		.last_samples = from->last_samples,
 		.last_bytes = from->last_bytes,
 	};
-	url_print_global(&global, from->target->url, str_of(m->listen_address), str_of(m->external_url));
+	url_print_global(&global, from->target->url, str_of(m->listen_address),
+		str_of(m->external_url));
 	to->global_url = dup(s, buf_failed(&global) ? from->target->url : buf_str(&global));
 	buf_release(&global);
 }

@@ -1,16 +1,18 @@
 /*
  * Scrape manager: from a configuration to profiles in a sink.
  *
- * Each target x enabled profile is one loop: at its phase of the interval it fetches, a worker inflates,
- * decodes and appends, and only when the sink says durable do lastScrape and health change. A loop that is
- * still busy when its next turn comes skips that turn. One CPU profile at a time per address.
+ * Each target x enabled profile is one loop: at its phase of the interval it fetches, a worker
+ * inflates, decodes and appends, and only when the sink says durable do lastScrape and health
+ * change. A loop that is still busy when its next turn comes skips that turn. One CPU profile at a
+ * time per address.
  *
  * Units:     nanoseconds.
- * Errors:    of a scrape: on the target (last_error), in metrics and in the log at debug; never here.
- * Ownership: a manager takes its own reference of the configuration applied. A snapshot lives in the
- *            caller's arena.
- * Threads:   one loop thread, one discovery thread and `workers` workers of its own. open, apply, close from
- *            one thread; snapshot from any.
+ * Errors:    of a scrape: on the target (last_error), in metrics and in the log at debug; never
+ *            here.
+ * Ownership: a manager takes its own reference of the configuration applied. A snapshot lives in
+ *            the caller's arena.
+ * Threads:   one loop thread, one discovery thread and `workers` workers of its own. open, apply,
+ *            close from one thread; snapshot from any.
  */
 #ifndef SCRAPE_MANAGER_H
 #define SCRAPE_MANAGER_H
@@ -29,14 +31,16 @@ struct scrape_manager_options {
 	const char *external_url;   /* likewise */
 };
 
-MUST_CHECK enum err_code scrape_manager_open(const struct scrape_manager_options *o, struct scrape_manager **out,
-	struct err *err);
+MUST_CHECK enum err_code scrape_manager_open(const struct scrape_manager_options *o,
+	struct scrape_manager **out, struct err *err);
 
 /*
- * Scrapes by this configuration from now on. Any error leaves the old one at work, whole. A loop whose target,
- * profile and job settings did not change goes on: schedule, connection, health and delta base.
+ * Scrapes by this configuration from now on. Any error leaves the old one at work, whole. A loop
+ * whose target, profile and job settings did not change goes on: schedule, connection, health and
+ * delta base.
  */
-MUST_CHECK enum err_code scrape_manager_apply(struct scrape_manager *m, struct config *c, struct err *err);
+MUST_CHECK enum err_code scrape_manager_apply(struct scrape_manager *m, struct config *c,
+	struct err *err);
 
 /* Ends scrapes under way, waits for the sink's answers, stops the threads. NULL is fine. */
 void scrape_manager_close(struct scrape_manager *m);
@@ -80,7 +84,7 @@ struct scrape_snapshot {
 };
 
 /* pool: only this one; NULL: all. */
-MUST_CHECK enum err_code scrape_manager_snapshot(struct scrape_manager *m, const char *pool, struct arena *a,
-	struct scrape_snapshot *out, struct err *err);
+MUST_CHECK enum err_code scrape_manager_snapshot(struct scrape_manager *m, const char *pool,
+	struct arena *a, struct scrape_snapshot *out, struct err *err);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * profiling_config: Parca's map of profiles. What the file says is laid over the defaults field by field, so
- * that a changed path does not switch `delta` off.
+ * profiling_config: Parca's map of profiles. What the file says is laid over the defaults field by
+ * field, so that a changed path does not switch `delta` off.
  */
 #include <stdlib.h>
 
@@ -32,7 +32,8 @@ struct profile_fields { /* a profile, and which of its fields the file sets */
 	bool enabled_set, path_set;
 };
 
-static enum err_code decode_kind(struct yaml_ctx *ctx, const struct yaml_node *n, void *field, struct err *err)
+static enum err_code decode_kind(struct yaml_ctx *ctx, const struct yaml_node *n, void *field,
+	struct err *err)
 {
 	struct profile_config *p = field;
 	const struct yaml_node *c;
@@ -65,14 +66,16 @@ static const struct yaml_field profile_table[] = {
 	{ "seconds", YAML_INT, AT(seconds), NULL, NULL, "how long; default the interval - 1s", 0 },
 	{ "interval", YAML_DURATION, AT(interval_ns), NULL, NULL, "default scrape_interval", 0 },
 	{ "timeout", YAML_DURATION, AT(timeout_ns), NULL, NULL, "default scrape_timeout", 0 },
-	{ "params", YAML_CUSTOM, AT(params), NULL, params_decode, "instead of the job's of that name", 0 },
+	{ "params", YAML_CUSTOM, AT(params), NULL, params_decode,
+		"instead of the job's of that name", 0 },
 	{ "kind", YAML_CUSTOM, offsetof(struct profile_fields, profile), NULL, decode_kind,
 		"gauge, delta or cumulative, per sample type", 0 },
 };
 /* clang-format on */
 #undef AT
 
-static void fields_from(const struct profile_default *d, struct str name, struct profile_fields *out)
+static void fields_from(const struct profile_default *d, struct str name,
+	struct profile_fields *out)
 {
 	*out = (struct profile_fields){ .profile.name = name };
 	if (d) {
@@ -105,8 +108,8 @@ static const struct yaml_schema profile_schema = {
 	.defaults = set_defaults,
 };
 
-static enum err_code decode_profile(struct yaml_ctx *ctx, const struct yaml_node *n, struct profile_config *out,
-	struct err *err)
+static enum err_code decode_profile(struct yaml_ctx *ctx, const struct yaml_node *n,
+	struct profile_config *out, struct err *err)
 {
 	struct str name = n->key->text;
 	struct profile_fields f;
@@ -135,11 +138,13 @@ static enum err_code decode_profile(struct yaml_ctx *ctx, const struct yaml_node
 
 static int profile_cmp(const void *a, const void *b)
 {
-	return str_cmp(((const struct profile_config *)a)->name, ((const struct profile_config *)b)->name);
+	return str_cmp(((const struct profile_config *)a)->name,
+		((const struct profile_config *)b)->name);
 }
 
 /* Defaults that the file does not name, then those that it does. */
-static enum err_code decode_profiles(struct yaml_ctx *ctx, const struct yaml_node *n, void *field, struct err *err)
+static enum err_code decode_profiles(struct yaml_ctx *ctx, const struct yaml_node *n, void *field,
+	struct err *err)
 {
 	struct scrape_config *job = field;
 	struct profile_fields f;
@@ -183,7 +188,8 @@ static const struct yaml_schema profiling_schema = {
 	.fields_n = sizeof(profiling_table) / sizeof(profiling_table[0]),
 };
 
-enum err_code profiling_config_decode(struct yaml_ctx *ctx, const struct yaml_node *n, void *job, struct err *err)
+enum err_code profiling_config_decode(struct yaml_ctx *ctx, const struct yaml_node *n, void *job,
+	struct err *err)
 {
 	struct scrape_config *out = job, part;
 	enum err_code rc;
@@ -196,7 +202,8 @@ enum err_code profiling_config_decode(struct yaml_ctx *ctx, const struct yaml_no
 	return ERR_OK;
 }
 
-enum err_code profiling_config_default(struct yaml_ctx *ctx, struct scrape_config *job, struct err *err)
+enum err_code profiling_config_default(struct yaml_ctx *ctx, struct scrape_config *job,
+	struct err *err)
 {
 	return job->profiles ? ERR_OK : decode_profiles(ctx, NULL, job, err);
 }

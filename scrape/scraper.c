@@ -10,20 +10,23 @@
 #include "base/quote.h"
 #include "scrape/body.h"
 
-METRIC_COUNTER(scrapes_total, "epimetheus_scrape_scrapes_total", "Scrapes ended, by how.", "result");
+METRIC_COUNTER(scrapes_total, "epimetheus_scrape_scrapes_total", "Scrapes ended, by how.",
+	"result");
 METRIC_COUNTER(skipped_total, "epimetheus_scrape_skipped_total",
 	"Turns let go because the scrape before was still under way.", NULL);
 METRIC_HISTOGRAM(fetch_seconds, "epimetheus_scrape_duration_seconds",
 	"From the request to the end of the answer, `seconds` of the target included.", NULL);
 METRIC_HISTOGRAM(store_seconds, "epimetheus_scrape_store_duration_seconds",
 	"From the end of the answer to the acknowledgement of the store.", NULL);
-METRIC_COUNTER(bytes_total, "epimetheus_scrape_body_bytes_total", "Bytes of profiles as received.", NULL);
-METRIC_COUNTER(samples_total, "epimetheus_scrape_samples_total", "Samples of profiles scraped.", NULL);
+METRIC_COUNTER(bytes_total, "epimetheus_scrape_body_bytes_total", "Bytes of profiles as received.",
+	NULL);
+METRIC_COUNTER(samples_total, "epimetheus_scrape_samples_total", "Samples of profiles scraped.",
+	NULL);
 METRIC_GAUGE(targets, "epimetheus_scrape_targets", "Targets by health.", "state");
 
 /*
- * One scrape. The loop's thread makes it; with the answer it passes to a worker, then to the sink's thread,
- * and comes back to the loop by a post. `scraper` is touched on the loop's thread only.
+ * One scrape. The loop's thread makes it; with the answer it passes to a worker, then to the sink's
+ * thread, and comes back to the loop by a post. `scraper` is touched on the loop's thread only.
  */
 struct scrape_task {
 	struct loop_work work;
@@ -232,8 +235,8 @@ static void work(void *ctx)
 	atomic_fetch_sub(&t->env->queued_bytes, body.len);
 	limits.body_bytes_max = t->set->job->body_size_limit;
 	arena_init(&a, limits.arena_bytes_max);
-	rc = body_decode(&a, buf_str(&body), buf_str(&t->content_type), buf_str(&t->content_encoding), &limits,
-		&p, &t->err);
+	rc = body_decode(&a, buf_str(&body), buf_str(&t->content_type), buf_str(&t->content_encoding),
+		&limits, &p, &t->err);
 	if (!rc)
 		rc = body_check_limits(p, t->target->labels, t->set->job, &t->err);
 	if (rc) {
@@ -409,7 +412,9 @@ static void begin(struct scraper *s)
 	}
 }
 
-/* A whole interval in line: another job takes all of the endpoint's time. Still in line, but told. */
+/*
+ * A whole interval in line: another job takes all of the endpoint's time. Still in line, but told.
+ */
 static void waited_in_vain(struct scraper *s)
 {
 	const struct exclusive_user *holder = exclusive_holder(s->env->exclusive, s->user.key);
@@ -417,7 +422,8 @@ static void waited_in_vain(struct scraper *s)
 	struct err err;
 
 	err_set(&err, ERR_UNAVAILABLE,
-		"another CPU profile of this target is under way for job %s: a process has one CPU profiler",
+		"another CPU profile of this target is under way for job %s: a process has one CPU "
+		"profiler",
 		QUOTED(other->set->job->job_name));
 	fail(s, clock_now_ns(), 0, "endpoint_taken", &err);
 }
@@ -468,8 +474,8 @@ static void schedule(struct scraper *s)
 	timer_set(s);
 }
 
-enum err_code scraper_start(struct scrape_env *env, struct target_set *set, const struct target *target,
-	struct scraper **out, struct err *err)
+enum err_code scraper_start(struct scrape_env *env, struct target_set *set,
+	const struct target *target, struct scraper **out, struct err *err)
 {
 	struct scraper *s = calloc(1, sizeof(*s));
 

@@ -1,14 +1,15 @@
 /*
- * Scraper: one target's loop. Waits for its turn, fetches, hands the body to a worker, and learns how it went.
+ * Scraper: one target's loop. Waits for its turn, fetches, hands the body to a worker, and learns
+ * how it went.
  *
  *	idle -> (in line for the endpoint ->) fetching -> storing -> idle
  *
- * Fetching ends with the answer; storing is a worker's decoding and the sink's acknowledgement. What is
- * shown of the target changes only at the end of it.
+ * Fetching ends with the answer; storing is a worker's decoding and the sink's acknowledgement.
+ * What is shown of the target changes only at the end of it.
  *
  * Units:     nanoseconds.
- * Ownership: scraper_stop ends a scraper; its memory goes once nothing is under way. A scraper holds the
- *            target set its target is of; a scrape under way holds its own.
+ * Ownership: scraper_stop ends a scraper; its memory goes once nothing is under way. A scraper
+ *            holds the target set its target is of; a scrape under way holds its own.
  * Threads:   the loop's; the work between is done by the workers on a task of their own.
  */
 #ifndef SCRAPE_SCRAPER_H

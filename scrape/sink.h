@@ -1,9 +1,11 @@
 /*
- * Sink: where scraped profiles go. The database implements it in the server, a recorder in the tests.
+ * Sink: where scraped profiles go. The database implements it in the server, a recorder in the
+ * tests.
  *
  * Ownership: nothing of the profile is used after append returned.
- * Threads:   append is called from several worker threads at once and may block (that is the back pressure);
- *            done is called once per successful append, from any thread, and must not block.
+ * Threads:   append is called from several worker threads at once and may block (that is the back
+ *            pressure); done is called once per successful append, from any thread, and must not
+ *            block.
  */
 #ifndef SCRAPE_SINK_H
 #define SCRAPE_SINK_H
@@ -26,8 +28,8 @@ struct sink;
 
 struct sink_ops {
 	/* Where an error is returned, done is not called. */
-	enum err_code (*append)(struct sink *s, const struct sink_profile *p, sink_done_fn done, void *ctx,
-		struct err *err);
+	enum err_code (*append)(struct sink *s, const struct sink_profile *p, sink_done_fn done,
+		void *ctx, struct err *err);
 };
 
 struct sink {

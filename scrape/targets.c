@@ -107,7 +107,10 @@ static struct str profile_path(struct expansion *x, struct str prefix, struct st
 	return keep_scratch(x);
 }
 
-/* Target labels > group labels > the job's and profile's defaults. *auto_text: `seconds` if we chose them. */
+/*
+ * Target labels > group labels > the job's and profile's defaults. *auto_text: `seconds` if we
+ * chose them.
+ */
 static void populate(struct expansion *x, const struct target_group *g, struct labels target,
 	const struct profile_config *p, struct str *auto_text)
 {
@@ -140,7 +143,8 @@ static void populate(struct expansion *x, const struct target_group *g, struct l
 
 /* ---- after it ---- */
 
-static enum err_code read_times(struct expansion *x, struct target *t, struct str auto_text, struct err *err)
+static enum err_code read_times(struct expansion *x, struct target *t, struct str auto_text,
+	struct err *err)
 {
 	struct str interval = labels_builder_get(&x->b, INTERVAL);
 	struct str timeout = labels_builder_get(&x->b, TIMEOUT);
@@ -190,8 +194,8 @@ static enum err_code make_url(struct expansion *x, struct target *t, struct err 
 				l->name.len - PARAM.len }, l->value);
 	}
 	buf_clear(&x->scratch);
-	rc = url_print(&x->scratch, labels_builder_get(&x->b, SCHEME), labels_builder_get(&x->b, ADDRESS),
-		labels_builder_get(&x->b, PATH), &q, err);
+	rc = url_print(&x->scratch, labels_builder_get(&x->b, SCHEME),
+		labels_builder_get(&x->b, ADDRESS), labels_builder_get(&x->b, PATH), &q, err);
 	if (rc)
 		return rc;
 	t->url = keep_scratch(x);
@@ -231,9 +235,11 @@ static enum err_code make_labels(struct expansion *x, struct target *t, struct e
 	return labels_builder_build(&x->b, &t->labels, err);
 }
 
-static enum err_code finish_target(struct expansion *x, struct target *t, struct str auto_text, struct err *err)
+static enum err_code finish_target(struct expansion *x, struct target *t, struct str auto_text,
+	struct err *err)
 {
-	struct str address = labels_builder_get(&x->b, ADDRESS), scheme = labels_builder_get(&x->b, SCHEME);
+	struct str address = labels_builder_get(&x->b, ADDRESS);
+	struct str scheme = labels_builder_get(&x->b, SCHEME);
 	enum err_code rc;
 
 	if (!address.len)
@@ -368,7 +374,10 @@ static int cmp(const void *a, const void *b)
 	return target_cmp(a, b);
 }
 
-/* Two targets of one label set would write one series: the first by URL is scraped, others are told. */
+/*
+ * Two targets of one label set would write one series: the first by URL is scraped, others are
+ * told.
+ */
 static void deduplicate(struct expansion *x)
 {
 	struct target_set *s = x->set;
@@ -458,6 +467,7 @@ void target_set_unref(struct target_set *s)
 
 bool target_same(const struct target *a, const struct target *b)
 {
-	return a->hash == b->hash && a->interval_ns == b->interval_ns && labels_eq(a->labels, b->labels) &&
+	return a->hash == b->hash && a->interval_ns == b->interval_ns &&
+		labels_eq(a->labels, b->labels) &&
 		str_eq(a->url, b->url);
 }

@@ -1,13 +1,14 @@
 /*
- * Targets: what a job's target groups become: per target and enabled profile, a label set after relabelling,
- * a URL, and when to fetch it.
+ * Targets: what a job's target groups become: per target and enabled profile, a label set after
+ * relabelling, a URL, and when to fetch it.
  *
  * Units:     nanoseconds.
- * Errors:    ERR_NOMEM, ERR_LIMIT for the set as a whole. What is wrong with one target leaves that target
- *            out and is told in `error`.
- * Ownership: a set is counted; it lives in its own arena and holds a reference of the configuration.
+ * Errors:    ERR_NOMEM, ERR_LIMIT for the set as a whole. What is wrong with one target leaves that
+ *            target out and is told in `error`.
+ * Ownership: a set is counted; it lives in its own arena and holds a reference of the
+ *            configuration.
  * Threads:   immutable once made; the count is atomic.
- * Source:    Prometheus's PopulateLabels and Target.URL; facts, "Target:".
+ * Source:    Prometheus's PopulateLabels and Target.URL.
  */
 #ifndef SCRAPE_TARGETS_H
 #define SCRAPE_TARGETS_H

@@ -118,7 +118,8 @@ enum err_code url_print(struct buf *out, struct str scheme, struct str address, 
 bool url_address_valid(struct str address)
 {
 	for (size_t i = 0; i < address.len; i++)
-		if (address.ptr[i] <= ' ' || address.ptr[i] > '~' || strchr("/?#@\\\"<>^`{|}", address.ptr[i]))
+		if (address.ptr[i] <= ' ' || address.ptr[i] > '~' || strchr("/?#@\\\"<>^`{|}",
+			address.ptr[i]))
 			return false;
 	return address.len > 0;
 }
@@ -160,18 +161,21 @@ static bool split(struct str url, struct parts *out)
 	return true;
 }
 
-void url_print_global(struct buf *out, struct str url, struct str listen_address, struct str external_url)
+void url_print_global(struct buf *out, struct str url, struct str listen_address,
+	struct str external_url)
 {
 	struct parts own, external;
 	struct str listen_host, listen_port;
 
 	if (!split(url, &own) || !split(external_url, &external) || !own.port.len ||
-	    (!str_is(own.host, "localhost") && !str_is(own.host, "127.0.0.1") && !str_is(own.host, "[::1]"))) {
+	    (!str_is(own.host, "localhost") && !str_is(own.host, "127.0.0.1") && !str_is(own.host,
+		"[::1]"))) {
 		buf_add_str(out, url);
 		return;
 	}
 	split_host(listen_address, &listen_host, &listen_port);
-	if (!str_eq(own.port, listen_port)) { /* another process here: only the host's name is known better */
+	/* another process here: only the host's name is known better */
+	if (!str_eq(own.port, listen_port)) {
 		external.scheme = own.scheme;
 		external.port = own.port;
 	}

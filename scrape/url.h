@@ -30,16 +30,18 @@ void url_query_set(struct url_query *q, struct str name, const struct str *value
 void url_query_set_first(struct url_query *q, struct str name, struct str value);
 
 /* scheme://address/path?query */
-MUST_CHECK enum err_code url_print(struct buf *out, struct str scheme, struct str address, struct str path,
-	const struct url_query *q, struct err *err);
+MUST_CHECK enum err_code url_print(struct buf *out, struct str scheme, struct str address,
+	struct str path, const struct url_query *q, struct err *err);
 
 /* host, host:port, [v6]:port: nothing in it that would end the host part of a URL. */
 bool url_address_valid(struct str address);
 
 /*
- * The URL under which others reach a target that calls itself localhost: its host, or, where it is this very
- * server (listen_address has its port), scheme and all, taken from external_url. Otherwise url as it is.
+ * The URL under which others reach a target that calls itself localhost: its host, or, where it is
+ * this very server (listen_address has its port), scheme and all, taken from external_url.
+ * Otherwise url as it is.
  */
-void url_print_global(struct buf *out, struct str url, struct str listen_address, struct str external_url);
+void url_print_global(struct buf *out, struct str url, struct str listen_address,
+	struct str external_url);
 
 #endif

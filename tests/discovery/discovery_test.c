@@ -85,7 +85,8 @@ static void put(struct fixture *f, const char *name, const char *text)
 }
 
 /* sd from YAML: {static_configs: ..., file_sd_configs: ...} */
-static enum err_code sd_of(struct fixture *f, const char *text, struct sd_configs *sd, struct err *err)
+static enum err_code sd_of(struct fixture *f, const char *text, struct sd_configs *sd,
+	struct err *err)
 {
 	static const struct yaml_field fields[] = { SD_CONFIG_FIELDS(0) };
 	static const struct yaml_schema schema = {
@@ -149,15 +150,16 @@ TEST(files_are_noticed_as_they_change)
 	const char *one;
 
 	fixture_init(&f);
-	one = arena_printf(&f.arena, "%s/one.json:0 {__meta_filepath=\"%s/one.json\"} a:1\n", f.dir, f.dir);
+	one = arena_printf(&f.arena, "%s/one.json:0 {__meta_filepath=\"%s/one.json\"} a:1\n", f.dir,
+		f.dir);
 	put(&f, "one.json", "[{\"targets\": [\"a:1\"]}]");
 	put(&f, "other.txt", "not read");
 	apply(&f, "file_sd_configs: [{files: ['*.json', two.yml, 'one.*.json', 'one.json']}]", NULL);
 	expect(&f, 0, one);
 
 	put(&f, "two.yml", "- targets: [b]\n  labels: {k: v, __meta_filepath: forged}\n");
-	expect(&f, 0, arena_printf(&f.arena, "%s%s/two.yml:0 {__meta_filepath=\"%s/two.yml\", k=\"v\"} b\n",
-		one, f.dir, f.dir));
+	expect(&f, 0, arena_printf(&f.arena,
+		"%s%s/two.yml:0 {__meta_filepath=\"%s/two.yml\", k=\"v\"} b\n", one, f.dir, f.dir));
 
 	/* written elsewhere and moved over, as careful programs do */
 	put(&f, "tmp", "- targets: [c]\n");
@@ -170,7 +172,10 @@ TEST(files_are_noticed_as_they_change)
 	fixture_release(&f);
 }
 
-/* A ConfigMap's volume: d/f.yml -> ..data/f.yml, ..data -> a versioned directory, swapped by a rename. */
+/*
+ * A ConfigMap's volume: d/f.yml -> ..data/f.yml, ..data -> a versioned directory, swapped by a
+ * rename.
+ */
 TEST(a_config_map_swap_is_noticed)
 {
 	struct fixture f;
@@ -183,10 +188,12 @@ TEST(a_config_map_swap_is_noticed)
 	CHECK_INT(symlink("..v1", in_dir(&f, "..data")), 0);
 	CHECK_INT(symlink("..data/f.yml", in_dir(&f, "f.yml")), 0);
 	apply(&f, "file_sd_configs: [{files: ['*.yml']}]", NULL);
-	expect(&f, 0, arena_printf(&f.arena, "%s/f.yml:0 {__meta_filepath=\"%s/f.yml\"} v1\n", f.dir, f.dir));
+	expect(&f, 0, arena_printf(&f.arena, "%s/f.yml:0 {__meta_filepath=\"%s/f.yml\"} v1\n", f.dir,
+		f.dir));
 	CHECK_INT(symlink("..v2", in_dir(&f, "..new")), 0);
 	CHECK_INT(rename(in_dir(&f, "..new"), in_dir(&f, "..data")), 0);
-	expect(&f, 0, arena_printf(&f.arena, "%s/f.yml:0 {__meta_filepath=\"%s/f.yml\"} v2\n", f.dir, f.dir));
+	expect(&f, 0, arena_printf(&f.arena, "%s/f.yml:0 {__meta_filepath=\"%s/f.yml\"} v2\n", f.dir,
+		f.dir));
 	fixture_release(&f);
 }
 
@@ -237,8 +244,8 @@ TEST(a_directory_that_appears_later_is_found)
 	CHECK_STR(buf_str(&f.last[0]), "");
 	mkdir(in_dir(&f, "later"), 0755);
 	put(&f, "later/x.yml", "- targets: [x]\n");
-	expect(&f, 0, arena_printf(&f.arena, "%s/later/x.yml:0 {__meta_filepath=\"%s/later/x.yml\"} x\n",
-		f.dir, f.dir));
+	expect(&f, 0, arena_printf(&f.arena,
+		"%s/later/x.yml:0 {__meta_filepath=\"%s/later/x.yml\"} x\n", f.dir, f.dir));
 	fixture_release(&f);
 }
 
@@ -247,7 +254,8 @@ TEST(configuration)
 	static const struct {
 		const char *text, *want;
 	} rows[] = {
-		{ "static_configs: [{targets: [a, 'http://b']}]", "c.yml:1:32: \"http://b\" is not a valid hostname" },
+		{ "static_configs: [{targets: [a, 'http://b']}]",
+			"c.yml:1:32: \"http://b\" is not a valid hostname" },
 		{ "static_configs: [~]", "c.yml:1:18: empty or null target group" },
 		{ "file_sd_configs: [{files: [a.txt]}]",
 		  "c.yml:1:28: path name \"a.txt\" is not valid for file discovery" },
@@ -260,7 +268,8 @@ TEST(configuration)
 		{ "file_sd_configs: [{files: [a.yml], refresh_interval: 1}]",
 		  "c.yml:1:54: not a valid duration string: \"1\"" },
 		{ "file_sd_configs: [~]", "c.yml:1:19: empty or null section in file_sd_configs" },
-		{ "file_sd_configs: [{file: [a.yml]}]", "c.yml:1:20: field file not found in type file_sd_config" },
+		{ "file_sd_configs: [{file: [a.yml]}]",
+		"c.yml:1:20: field file not found in type file_sd_config" },
 	};
 	struct sd_configs sd;
 	struct fixture f;

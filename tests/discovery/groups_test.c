@@ -1,8 +1,8 @@
 #include "discovery/groups.h"
 #include "tests/check.h"
 
-typedef enum err_code (*parse_fn)(struct arena *, const char *, struct str, struct target_group **, size_t *,
-	struct err *);
+typedef enum err_code (*parse_fn)(struct arena *, const char *, struct str, struct target_group **,
+	size_t *, struct err *);
 
 static void print_groups(struct buf *out, const struct target_group *v, size_t n)
 {
@@ -66,7 +66,8 @@ TEST(json)
 {
 	static const char *const rows[][2] = {
 		{ "[]", "" },
-		{ "[{\"targets\": [\"a:1\"], \"labels\": {\"env\": \"prod\", \"e\": \"\"}}, {\"targets\": null}]",
+		{ "[{\"targets\": [\"a:1\"], \"labels\": {\"env\": \"prod\", \"e\": \"\"}}, {\"targets\": "
+		  "null}]",
 		  "x.json:0 {env=\"prod\"} {__address__=\"a:1\"}\nx.json:1 {}\n" },
 		{ "{}", "x.json: not an array of target groups" },
 		{ "[1]", "x.json: group 0 is not an object" },
@@ -90,9 +91,11 @@ TEST(equality)
 	struct err err;
 
 	REQUIRE(a && b);
-	CHECK_OK(target_groups_from_yaml(&a->arena, "x", STR("[{targets: [a, b], labels: {c: d}}]"), &a->v,
+	CHECK_OK(target_groups_from_yaml(&a->arena, "x", STR("[{targets: [a, b], labels: {c: d}}]"),
+		&a->v,
 			 &a->n, &err), &err);
-	CHECK_OK(target_groups_from_yaml(&b->arena, "x", STR("[{targets: [a, b], labels: {c: e}}]"), &b->v,
+	CHECK_OK(target_groups_from_yaml(&b->arena, "x", STR("[{targets: [a, b], labels: {c: e}}]"),
+		&b->v,
 			 &b->n, &err), &err);
 	CHECK(groups_eq(a, a));
 	CHECK(!groups_eq(a, b));

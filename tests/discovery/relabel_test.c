@@ -8,7 +8,8 @@ struct row {
 	const char *want;
 };
 
-static enum err_code rules_of(struct arena *a, const char *text, struct relabel_rules *out, struct err *err)
+static enum err_code rules_of(struct arena *a, const char *text, struct relabel_rules *out,
+	struct err *err)
 {
 	struct yaml_ctx ctx = { .arena = a };
 	struct yaml_node *root;
@@ -51,89 +52,95 @@ static void run(size_t i, const struct row *row)
 	arena_release(&a);
 }
 
+static const struct row actions_rows[] = {
+	/* replace */
+	{ "[{source_labels: [a], target_label: d, separator: ';', regex: 'f(.*)', replacement: "
+	  "'ch${1}-ch${1}'}]", { "a", "foo", "b", "bar" },
+		"{a=\"foo\", b=\"bar\", d=\"choo-choo\"}" },
+	{ "[{source_labels: [a, b], target_label: a, regex: 'f(.*);(.*)r', replacement: "
+	  "'b${1}${2}m'}]",
+	  { "a", "foo", "b", "bar" }, "{a=\"boobam\", b=\"bar\"}" },
+	{ "[{source_labels: [a], target_label: a}]", { "a", "foo" }, "{a=\"foo\"}" },
+	{ "[{target_label: b, replacement: x}]", { "a", "foo" }, "{a=\"foo\", b=\"x\"}" },
+	/* no match: nothing happens */
+	{ "[{source_labels: [a], target_label: d, regex: 'x.*'}]", { "a", "foo", "d", "1" },
+	  "{a=\"foo\", d=\"1\"}" },
+	/* an empty result deletes */
+	{ "[{source_labels: [a], regex: 'f(o*)x?()', target_label: a, replacement: '$2'}]",
+	  { "a", "foo", "b", "1" }, "{b=\"1\"}" },
+	{ "[{source_labels: [nope], target_label: a}]", { "a", "foo", "b", "1" }, "{b=\"1\"}" },
+	/* a target that is expanded; one that becomes no name is skipped */
+	{ "[{source_labels: [a], regex: '(.*)-(.*)', target_label: '${1}', replacement: '${2}'}]",
+	  { "a", "some-value" }, "{a=\"some-value\", some=\"value\"}" },
+	{ "[{source_labels: [a], regex: '(.*)', target_label: '${1}', replacement: x}]",
+	  { "a", "no name" }, "{a=\"no name\"}" },
+	{ "[{source_labels: [a], regex: '(.*)', target_label: '$1', replacement: ''}]",
+	  { "a", "b", "b", "gone" }, "{a=\"b\"}" },
+	/* $1_x is the group named 1_x, which is none; ${1}_x is what was meant; $$ is a dollar */
+	{ "[{source_labels: [a], target_label: d, replacement: '$1_x'}]", { "a", "foo" },
+		"{a=\"foo\"}" },
+	{ "[{source_labels: [a], target_label: d, replacement: '${1}_x'}]", { "a", "foo" },
+	  "{a=\"foo\", d=\"foo_x\"}" },
+	{ "[{source_labels: [a], target_label: d, replacement: '$$1'}]", { "a", "foo" },
+	  "{a=\"foo\", d=\"$1\"}" },
+	{ "[{source_labels: [a], regex: '(?P<n>f)(.*)', target_label: d, replacement: '$n:${2}'}]",
+	  { "a", "foo" }, "{a=\"foo\", d=\"f:oo\"}" },
+	/* anchored as a whole, newlines included */
+	{ "[{source_labels: [a], regex: 'f|oo', action: drop}]", { "a", "foo" }, "{a=\"foo\"}" },
+	{ "[{source_labels: [a], regex: 'f.*o', action: drop}]", { "a", "f\no" }, "" },
+	{ "[{source_labels: [a], regex: '', action: keep}]", { "a", "foo" }, "" },
+	{ "[{source_labels: [nope], regex: '', action: keep}]", { "a", "foo" }, "{a=\"foo\"}" },
+	{ "[{regex: '', action: drop}]", { "a", "foo" }, "" },
+	/* keep, drop; actions in any case */
+	{ "[{source_labels: [a], regex: '.*o.*', action: drop}]", { "a", "foo" }, "" },
+	{ "[{source_labels: [a], regex: '.*o.*', action: KEEP}]", { "a", "foo" }, "{a=\"foo\"}" },
+	{ "[{source_labels: [a], regex: 'no', action: Keep}]", { "a", "foo" }, "" },
+	{ "[{source_labels: [a], action: dropequal, target_label: b}]", { "a", "x", "b", "x" },
+	"" },
+	{ "[{source_labels: [a], action: dropequal, target_label: b}]", { "a", "x", "b", "y" },
+	  "{a=\"x\", b=\"y\"}" },
+	{ "[{source_labels: [a], action: keepequal, target_label: b}]", { "a", "x", "b", "y" },
+	"" },
+	{ "[{source_labels: [a, c], action: keepequal, target_label: b}]",
+	  { "a", "x", "b", "x;y", "c", "y" }, "{a=\"x\", b=\"x;y\", c=\"y\"}" },
+	/* hashmod */
+	{ "[{source_labels: [a], target_label: d, action: hashmod, modulus: 1000}]", { "a", "foo" },
+	  "{a=\"foo\", d=\"696\"}" },
+	{ "[{source_labels: [a], target_label: d, action: hashmod, modulus: 1000}]",
+	  { "a", "foo\nbar" }, "{a=\"foo\\nbar\", d=\"734\"}" },
+	/* names */
+	{ "[{regex: '(b.*)', action: labelmap, replacement: 'bar_$1'}]", { "a", "1", "b1", "2",
+		"b2", "3" },
+	  "{a=\"1\", b1=\"2\", b2=\"3\", bar_b1=\"2\", bar_b2=\"3\"}" },
+	{ "[{regex: '__meta_(my_.*)', action: labelmap}]", { "__meta_my_x", "1" },
+	  "{__meta_my_x=\"1\", my_x=\"1\"}" },
+	{ "[{regex: '(.*)', action: labelmap, replacement: '$1x'}]", { "a", "1" },
+	  "{a=\"1\"}" },
+	{ "[{regex: '(.*)', action: labelmap, replacement: 'x${1}'}]", { "a", "1" },
+	  "{a=\"1\", xa=\"1\"}" },
+	{ "[{regex: 'b.*', action: labeldrop}]", { "a", "1", "b1", "2", "b2", "3" }, "{a=\"1\"}" },
+	{ "[{regex: 'b.*', action: labelkeep}]", { "a", "1", "b1", "2", "b2", "3" },
+	  "{b1=\"2\", b2=\"3\"}" },
+	/* letters */
+	{ "[{source_labels: [a], target_label: a, action: uppercase}]",
+	  { "a", "stra\xc3\xb6\xd0\xb6 i" }, "{a=\"STRA\xc3\x96\xd0\x96 I\"}" },
+	{ "[{source_labels: [a], target_label: b, action: lowercase}]", { "a", "\xc3\x89Z" },
+	  "{a=\"\xc3\x89Z\", b=\"\xc3\xa9z\"}" },
+	/* one after the other */
+	{ "[{source_labels: [a], regex: f.*, target_label: b, replacement: b}, "
+	  "{source_labels: [b], regex: b, target_label: c, replacement: c}]", { "a", "foo" },
+	  "{a=\"foo\", b=\"b\", c=\"c\"}" },
+	{ "[{source_labels: [__address__], target_label: __param_target}, "
+	  "{target_label: __address__, replacement: 'proxy:9115'}]", { "__address__", "a:80" },
+	  "{__address__=\"proxy:9115\", __param_target=\"a:80\"}" },
+	{ "[]", { "a", "1" }, "{a=\"1\"}" },
+	{ "", { "a", "1" }, "{a=\"1\"}" },
+};
+
 TEST(actions)
 {
-	static const struct row rows[] = {
-		/* replace */
-		{ "[{source_labels: [a], target_label: d, separator: ';', regex: 'f(.*)', replacement: "
-		  "'ch${1}-ch${1}'}]", { "a", "foo", "b", "bar" }, "{a=\"foo\", b=\"bar\", d=\"choo-choo\"}" },
-		{ "[{source_labels: [a, b], target_label: a, regex: 'f(.*);(.*)r', replacement: 'b${1}${2}m'}]",
-		  { "a", "foo", "b", "bar" }, "{a=\"boobam\", b=\"bar\"}" },
-		{ "[{source_labels: [a], target_label: a}]", { "a", "foo" }, "{a=\"foo\"}" },
-		{ "[{target_label: b, replacement: x}]", { "a", "foo" }, "{a=\"foo\", b=\"x\"}" },
-		/* no match: nothing happens */
-		{ "[{source_labels: [a], target_label: d, regex: 'x.*'}]", { "a", "foo", "d", "1" },
-		  "{a=\"foo\", d=\"1\"}" },
-		/* an empty result deletes */
-		{ "[{source_labels: [a], regex: 'f(o*)x?()', target_label: a, replacement: '$2'}]",
-		  { "a", "foo", "b", "1" }, "{b=\"1\"}" },
-		{ "[{source_labels: [nope], target_label: a}]", { "a", "foo", "b", "1" }, "{b=\"1\"}" },
-		/* a target that is expanded; one that becomes no name is skipped */
-		{ "[{source_labels: [a], regex: '(.*)-(.*)', target_label: '${1}', replacement: '${2}'}]",
-		  { "a", "some-value" }, "{a=\"some-value\", some=\"value\"}" },
-		{ "[{source_labels: [a], regex: '(.*)', target_label: '${1}', replacement: x}]",
-		  { "a", "no name" }, "{a=\"no name\"}" },
-		{ "[{source_labels: [a], regex: '(.*)', target_label: '$1', replacement: ''}]",
-		  { "a", "b", "b", "gone" }, "{a=\"b\"}" },
-		/* $1_x is the group named 1_x, which is none; ${1}_x is what was meant; $$ is a dollar */
-		{ "[{source_labels: [a], target_label: d, replacement: '$1_x'}]", { "a", "foo" }, "{a=\"foo\"}" },
-		{ "[{source_labels: [a], target_label: d, replacement: '${1}_x'}]", { "a", "foo" },
-		  "{a=\"foo\", d=\"foo_x\"}" },
-		{ "[{source_labels: [a], target_label: d, replacement: '$$1'}]", { "a", "foo" },
-		  "{a=\"foo\", d=\"$1\"}" },
-		{ "[{source_labels: [a], regex: '(?P<n>f)(.*)', target_label: d, replacement: '$n:${2}'}]",
-		  { "a", "foo" }, "{a=\"foo\", d=\"f:oo\"}" },
-		/* anchored as a whole, newlines included */
-		{ "[{source_labels: [a], regex: 'f|oo', action: drop}]", { "a", "foo" }, "{a=\"foo\"}" },
-		{ "[{source_labels: [a], regex: 'f.*o', action: drop}]", { "a", "f\no" }, "" },
-		{ "[{source_labels: [a], regex: '', action: keep}]", { "a", "foo" }, "" },
-		{ "[{source_labels: [nope], regex: '', action: keep}]", { "a", "foo" }, "{a=\"foo\"}" },
-		{ "[{regex: '', action: drop}]", { "a", "foo" }, "" },
-		/* keep, drop; actions in any case */
-		{ "[{source_labels: [a], regex: '.*o.*', action: drop}]", { "a", "foo" }, "" },
-		{ "[{source_labels: [a], regex: '.*o.*', action: KEEP}]", { "a", "foo" }, "{a=\"foo\"}" },
-		{ "[{source_labels: [a], regex: 'no', action: Keep}]", { "a", "foo" }, "" },
-		{ "[{source_labels: [a], action: dropequal, target_label: b}]", { "a", "x", "b", "x" }, "" },
-		{ "[{source_labels: [a], action: dropequal, target_label: b}]", { "a", "x", "b", "y" },
-		  "{a=\"x\", b=\"y\"}" },
-		{ "[{source_labels: [a], action: keepequal, target_label: b}]", { "a", "x", "b", "y" }, "" },
-		{ "[{source_labels: [a, c], action: keepequal, target_label: b}]",
-		  { "a", "x", "b", "x;y", "c", "y" }, "{a=\"x\", b=\"x;y\", c=\"y\"}" },
-		/* hashmod */
-		{ "[{source_labels: [a], target_label: d, action: hashmod, modulus: 1000}]", { "a", "foo" },
-		  "{a=\"foo\", d=\"696\"}" },
-		{ "[{source_labels: [a], target_label: d, action: hashmod, modulus: 1000}]",
-		  { "a", "foo\nbar" }, "{a=\"foo\\nbar\", d=\"734\"}" },
-		/* names */
-		{ "[{regex: '(b.*)', action: labelmap, replacement: 'bar_$1'}]", { "a", "1", "b1", "2", "b2", "3" },
-		  "{a=\"1\", b1=\"2\", b2=\"3\", bar_b1=\"2\", bar_b2=\"3\"}" },
-		{ "[{regex: '__meta_(my_.*)', action: labelmap}]", { "__meta_my_x", "1" },
-		  "{__meta_my_x=\"1\", my_x=\"1\"}" },
-		{ "[{regex: '(.*)', action: labelmap, replacement: '$1x'}]", { "a", "1" },
-		  "{a=\"1\"}" },
-		{ "[{regex: '(.*)', action: labelmap, replacement: 'x${1}'}]", { "a", "1" },
-		  "{a=\"1\", xa=\"1\"}" },
-		{ "[{regex: 'b.*', action: labeldrop}]", { "a", "1", "b1", "2", "b2", "3" }, "{a=\"1\"}" },
-		{ "[{regex: 'b.*', action: labelkeep}]", { "a", "1", "b1", "2", "b2", "3" },
-		  "{b1=\"2\", b2=\"3\"}" },
-		/* letters */
-		{ "[{source_labels: [a], target_label: a, action: uppercase}]",
-		  { "a", "stra\xc3\xb6\xd0\xb6 i" }, "{a=\"STRA\xc3\x96\xd0\x96 I\"}" },
-		{ "[{source_labels: [a], target_label: b, action: lowercase}]", { "a", "\xc3\x89Z" },
-		  "{a=\"\xc3\x89Z\", b=\"\xc3\xa9z\"}" },
-		/* one after the other */
-		{ "[{source_labels: [a], regex: f.*, target_label: b, replacement: b}, "
-		  "{source_labels: [b], regex: b, target_label: c, replacement: c}]", { "a", "foo" },
-		  "{a=\"foo\", b=\"b\", c=\"c\"}" },
-		{ "[{source_labels: [__address__], target_label: __param_target}, "
-		  "{target_label: __address__, replacement: 'proxy:9115'}]", { "__address__", "a:80" },
-		  "{__address__=\"proxy:9115\", __param_target=\"a:80\"}" },
-		{ "[]", { "a", "1" }, "{a=\"1\"}" },
-		{ "", { "a", "1" }, "{a=\"1\"}" },
-	};
-
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		run(i, &rows[i]);
+	for (size_t i = 0; i < sizeof(actions_rows) / sizeof(actions_rows[0]); i++)
+		run(i, &actions_rows[i]);
 }
 
 TEST(rules_that_are_refused)
@@ -148,8 +155,10 @@ TEST(rules_that_are_refused)
 		  "r.yml:1:2: relabel configuration for hashmod action requires 'target_label' value" },
 		{ "[{source_labels: [a]}]",
 		  "r.yml:1:2: relabel configuration for replace action requires 'target_label' value" },
-		{ "[{target_label: 'a b'}]", "r.yml:1:2: \"a b\" is invalid 'target_label' for replace action" },
-		{ "[{target_label: '$-'}]", "r.yml:1:2: \"$-\" is invalid 'target_label' for replace action" },
+		{ "[{target_label: 'a b'}]",
+		"r.yml:1:2: \"a b\" is invalid 'target_label' for replace action" },
+		{ "[{target_label: '$-'}]",
+		"r.yml:1:2: \"$-\" is invalid 'target_label' for replace action" },
 		{ "[{action: lowercase, target_label: '${1}'}]",
 		  "r.yml:1:2: \"${1}\" is invalid 'target_label' for lowercase action" },
 		{ "[{action: uppercase, target_label: a, replacement: x}]",
@@ -157,10 +166,12 @@ TEST(rules_that_are_refused)
 		{ "[{action: labelmap, replacement: 'a b'}]",
 		  "r.yml:1:2: \"a b\" is invalid 'replacement' for labelmap action" },
 		{ "[{action: keepequal, target_label: a, regex: x}]",
-		  "r.yml:1:2: keepequal action requires only 'source_labels' and `target_label`, and no other "
+		  "r.yml:1:2: keepequal action requires only 'source_labels' and `target_label`, and no "
+		  "other "
 		  "fields" },
 		{ "[{action: dropequal, target_label: a, modulus: 1}]",
-		  "r.yml:1:2: dropequal action requires only 'source_labels' and `target_label`, and no other "
+		  "r.yml:1:2: dropequal action requires only 'source_labels' and `target_label`, and no "
+		  "other "
 		  "fields" },
 		{ "[{action: labeldrop, regex: a, target_label: b}]",
 		  "r.yml:1:2: labeldrop action requires only 'regex', and no other fields" },
@@ -198,7 +209,8 @@ TEST(the_dropping_rule_is_named)
 	bool keep = true;
 
 	arena_init(&a, 0);
-	REQUIRE_OK(rules_of(&a, "[{target_label: x, replacement: y}, {source_labels: [x], regex: y, action: "
+	REQUIRE_OK(rules_of(&a,
+		"[{target_label: x, replacement: y}, {source_labels: [x], regex: y, action: "
 				"drop}, {target_label: z, replacement: z}]", &rules, &err), &err);
 	labels_builder_init(&b, &a, (struct labels){ 0 });
 	CHECK_OK(relabel_apply(&rules, &b, &keep, &by, &err), &err);

@@ -1,7 +1,7 @@
 /*
  * fuzz: scrape
- * A configuration. What is accepted keeps its invariants, expands into targets that can be scraped, and prints
- * as YAML. Files named by it are not read here: inputs that would do so are passed over.
+ * A configuration. What is accepted keeps its invariants, expands into targets that can be scraped,
+ * and prints as YAML. Files named by it are not read here: inputs that would do so are passed over.
  */
 #include <stdlib.h>
 

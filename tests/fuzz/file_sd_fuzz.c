@@ -1,7 +1,7 @@
 /*
  * fuzz: discovery
- * A document of target groups, as JSON where it begins with [ or {, and as YAML always: no crash, and what is
- * read are proper label sets.
+ * A document of target groups, as JSON where it begins with [ or {, and as YAML always: no crash,
+ * and what is read are proper label sets.
  */
 #include <stdlib.h>
 

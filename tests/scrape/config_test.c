@@ -13,82 +13,95 @@ static enum err_code load(const char *text, struct config **out, struct err *err
 }
 
 /* Each is refused with exactly this message. */
+static const char *const refused_rows[][2] = {
+	{ "nope: 1", "c.yml:1:1: field nope not found in type config" },
+	{ "rule_files: [a.yml]", "c.yml:1:1: field rule_files not found in type config" },
+	{ "global: {scrape_intervall: 1s}",
+	  "c.yml:1:10: field scrape_intervall not found in type global_config" },
+	{ "global: {scrape_interval: 10}", "c.yml:1:27: not a valid duration string: \"10\"" },
+	{ "global: {scrape_interval: 5s, scrape_timeout: 6s}",
+	  "c.yml:1:9: global scrape timeout greater than scrape interval" },
+	{ "global: {external_labels: {a-b: c}}", "c.yml:1:28: \"a-b\" is not a valid label name" },
+	{ "scrape_configs: {}", "c.yml:1:17: expected a list" },
+	{ "scrape_configs:\n- ~\n", "c.yml:2:3: empty or null scrape config section" },
+	{ "scrape_configs:\n- {}\n", "c.yml:2:3: job_name is empty" },
+	{ "scrape_configs:\n- job_name: ''\n", "c.yml:2:3: job_name is empty" },
+	{ "scrape_configs:\n- job_name: a\n- job_name: a\n",
+	  "c.yml:3:3: found multiple scrape configs with job name \"a\"" },
+	{ "scrape_configs:\n- job_name: a\n  scrape_interval: 5s\n  scrape_timeout: 6s\n",
+	  "c.yml:2:3: scrape timeout greater than scrape interval for scrape config with job name "
+	  "\"a\"" },
+	{ "scrape_configs:\n- job_name: a\n  jobname: b\n",
+	  "c.yml:3:3: field jobname not found in type scrape_config" },
+	{ "scrape_configs:\n- job_name: a\n  job_name: b\n",
+	  "c.yml:3:3: mapping key \"job_name\" already defined at line 2" },
+	{ "scrape_configs:\n- job_name: a\n  scheme: ftp\n",
+	  "c.yml:3:11: scheme \"ftp\" is not http or https" },
+	{ "scrape_configs:\n- job_name: a\n  params: [a]\n",
+	  "c.yml:3:11: expected a map of names to lists of values" },
+	{ "scrape_configs:\n- job_name: a\n  params: {a: b}\n",
+	  "c.yml:3:15: expected a list of strings" },
+	{ "scrape_configs:\n- job_name: a\n  relabel_configs: [~]\n",
+	  "c.yml:3:21: empty or null target relabeling rule in scrape config" },
+	{ "scrape_configs:\n- job_name: a\n  relabel_configs: [{action: labeldrop}, {regex: "
+	  "'('}]\n",
+	  "c.yml:3:42: relabel configuration for replace action requires 'target_label' value" },
+	{ "scrape_configs:\n- job_name: a\n  instance_labels: [a b]\n",
+	  "c.yml:3:20: \"a b\" is not a valid label name" },
+	{ "scrape_configs:\n- job_name: a\n  static_configs: [{targets: ['http://x']}]\n",
+	  "c.yml:3:31: \"http://x\" is not a valid hostname" },
+	{ "scrape_configs:\n- job_name: a\n  file_sd_configs: [{files: [x.txt]}]\n",
+	  "c.yml:3:30: path name \"x.txt\" is not valid for file discovery" },
+	{ "scrape_configs:\n- job_name: a\n  body_size_limit: 10\n",
+	  "c.yml:3:20: units: \"10\" needs a unit: B, KB, MB, GB, TB, PB or EB" },
+	{ "scrape_configs:\n- job_name: a\n  profiling_config: {pprof_config: {cpu: {enabled: "
+	  "true}}}\n",
+	  "c.yml:3:37: profile \"cpu\" has no path" },
+	{ "scrape_configs:\n- job_name: a\n  profiling_config: {pprof_config: {'a:b': {path: "
+	  "/x}}}\n",
+	  "c.yml:3:37: \"a:b\" is not a valid profile name" },
+	{ "scrape_configs:\n- job_name: a\n  profiling_config: {pprof_config: {memory: {seconds: "
+	  "3}}}\n",
+	  "c.yml:3:55: profile \"memory\" has seconds but is not delta" },
+	{ "scrape_configs:\n- job_name: a\n  profiling_config: {pprof_config: {process_cpu: "
+	  "{seconds: "
+	  "61}}}\n",
+	  "c.yml:3:37: seconds greater than scrape interval for profile \"process_cpu\" of scrape "
+	  "config "
+	  "with job name \"a\"" },
+	{ "scrape_configs:\n- job_name: a\n  profiling_config: {pprof_config: {memory: {interval: "
+	  "1s, "
+	  "timeout: 2s}}}\n",
+	  "c.yml:3:37: scrape timeout greater than scrape interval for profile \"memory\" of "
+	  "scrape "
+	  "config with job name \"a\"" },
+	{ "scrape_configs:\n- job_name: a\n  profiling_config: {pprof_config: {memory: {kind: {a: "
+	  "sum}}}}\n",
+	  "c.yml:3:56: kind of sample type \"a\" is not gauge, delta or cumulative" },
+	{ "scrape_configs:\n- job_name: a\n  profiling_config: {pprof_config: {memory: {pth: "
+	  "/x}}}\n",
+	  "c.yml:3:46: field pth not found in type pprof_config" },
+	{ "scrape_config_files: ['a/*/b.yml']",
+	"c.yml:1:23: invalid scrape config file path \"a/*/b.yml\"" },
+	{ "scrape_configs:\n- job_name: a\n  basic_auth: {username: u, password: p}\n  "
+	  "authorization: "
+	  "{credentials: x}\n",
+	  "c.yml:4:18: at most one of basic_auth, oauth2 & authorization must be configured" },
+	{ "scrape_configs:\n- job_name: a\n  authorization: {type: Basic}\n",
+	  "c.yml:3:25: authorization type cannot be set to \"basic\", use \"basic_auth\" instead" },
+};
+
 TEST(refused)
 {
-	static const char *const rows[][2] = {
-		{ "nope: 1", "c.yml:1:1: field nope not found in type config" },
-		{ "rule_files: [a.yml]", "c.yml:1:1: field rule_files not found in type config" },
-		{ "global: {scrape_intervall: 1s}",
-		  "c.yml:1:10: field scrape_intervall not found in type global_config" },
-		{ "global: {scrape_interval: 10}", "c.yml:1:27: not a valid duration string: \"10\"" },
-		{ "global: {scrape_interval: 5s, scrape_timeout: 6s}",
-		  "c.yml:1:9: global scrape timeout greater than scrape interval" },
-		{ "global: {external_labels: {a-b: c}}", "c.yml:1:28: \"a-b\" is not a valid label name" },
-		{ "scrape_configs: {}", "c.yml:1:17: expected a list" },
-		{ "scrape_configs:\n- ~\n", "c.yml:2:3: empty or null scrape config section" },
-		{ "scrape_configs:\n- {}\n", "c.yml:2:3: job_name is empty" },
-		{ "scrape_configs:\n- job_name: ''\n", "c.yml:2:3: job_name is empty" },
-		{ "scrape_configs:\n- job_name: a\n- job_name: a\n",
-		  "c.yml:3:3: found multiple scrape configs with job name \"a\"" },
-		{ "scrape_configs:\n- job_name: a\n  scrape_interval: 5s\n  scrape_timeout: 6s\n",
-		  "c.yml:2:3: scrape timeout greater than scrape interval for scrape config with job name "
-		  "\"a\"" },
-		{ "scrape_configs:\n- job_name: a\n  jobname: b\n",
-		  "c.yml:3:3: field jobname not found in type scrape_config" },
-		{ "scrape_configs:\n- job_name: a\n  job_name: b\n",
-		  "c.yml:3:3: mapping key \"job_name\" already defined at line 2" },
-		{ "scrape_configs:\n- job_name: a\n  scheme: ftp\n",
-		  "c.yml:3:11: scheme \"ftp\" is not http or https" },
-		{ "scrape_configs:\n- job_name: a\n  params: [a]\n",
-		  "c.yml:3:11: expected a map of names to lists of values" },
-		{ "scrape_configs:\n- job_name: a\n  params: {a: b}\n",
-		  "c.yml:3:15: expected a list of strings" },
-		{ "scrape_configs:\n- job_name: a\n  relabel_configs: [~]\n",
-		  "c.yml:3:21: empty or null target relabeling rule in scrape config" },
-		{ "scrape_configs:\n- job_name: a\n  relabel_configs: [{action: labeldrop}, {regex: '('}]\n",
-		  "c.yml:3:42: relabel configuration for replace action requires 'target_label' value" },
-		{ "scrape_configs:\n- job_name: a\n  instance_labels: [a b]\n",
-		  "c.yml:3:20: \"a b\" is not a valid label name" },
-		{ "scrape_configs:\n- job_name: a\n  static_configs: [{targets: ['http://x']}]\n",
-		  "c.yml:3:31: \"http://x\" is not a valid hostname" },
-		{ "scrape_configs:\n- job_name: a\n  file_sd_configs: [{files: [x.txt]}]\n",
-		  "c.yml:3:30: path name \"x.txt\" is not valid for file discovery" },
-		{ "scrape_configs:\n- job_name: a\n  body_size_limit: 10\n",
-		  "c.yml:3:20: units: \"10\" needs a unit: B, KB, MB, GB, TB, PB or EB" },
-		{ "scrape_configs:\n- job_name: a\n  profiling_config: {pprof_config: {cpu: {enabled: true}}}\n",
-		  "c.yml:3:37: profile \"cpu\" has no path" },
-		{ "scrape_configs:\n- job_name: a\n  profiling_config: {pprof_config: {'a:b': {path: /x}}}\n",
-		  "c.yml:3:37: \"a:b\" is not a valid profile name" },
-		{ "scrape_configs:\n- job_name: a\n  profiling_config: {pprof_config: {memory: {seconds: 3}}}\n",
-		  "c.yml:3:55: profile \"memory\" has seconds but is not delta" },
-		{ "scrape_configs:\n- job_name: a\n  profiling_config: {pprof_config: {process_cpu: {seconds: "
-		  "61}}}\n",
-		  "c.yml:3:37: seconds greater than scrape interval for profile \"process_cpu\" of scrape config "
-		  "with job name \"a\"" },
-		{ "scrape_configs:\n- job_name: a\n  profiling_config: {pprof_config: {memory: {interval: 1s, "
-		  "timeout: 2s}}}\n",
-		  "c.yml:3:37: scrape timeout greater than scrape interval for profile \"memory\" of scrape "
-		  "config with job name \"a\"" },
-		{ "scrape_configs:\n- job_name: a\n  profiling_config: {pprof_config: {memory: {kind: {a: sum}}}}\n",
-		  "c.yml:3:56: kind of sample type \"a\" is not gauge, delta or cumulative" },
-		{ "scrape_configs:\n- job_name: a\n  profiling_config: {pprof_config: {memory: {pth: /x}}}\n",
-		  "c.yml:3:46: field pth not found in type pprof_config" },
-		{ "scrape_config_files: ['a/*/b.yml']", "c.yml:1:23: invalid scrape config file path \"a/*/b.yml\"" },
-		{ "scrape_configs:\n- job_name: a\n  basic_auth: {username: u, password: p}\n  authorization: "
-		  "{credentials: x}\n",
-		  "c.yml:4:18: at most one of basic_auth, oauth2 & authorization must be configured" },
-		{ "scrape_configs:\n- job_name: a\n  authorization: {type: Basic}\n",
-		  "c.yml:3:25: authorization type cannot be set to \"basic\", use \"basic_auth\" instead" },
-	};
 	struct config *c;
 	struct err err;
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		if (load(rows[i][0], &c, &err) == ERR_OK) {
-			CHECK_FAIL("row %zu is accepted, want %s", i, rows[i][1]);
+	for (size_t i = 0; i < sizeof(refused_rows) / sizeof(refused_rows[0]); i++) {
+		if (load(refused_rows[i][0], &c, &err) == ERR_OK) {
+			CHECK_FAIL("row %zu is accepted, want %s", i, refused_rows[i][1]);
 			config_unref(c);
-		} else if (strcmp(err.msg, rows[i][1]) != 0) {
-			CHECK_FAIL("row %zu: \"%s\", want \"%s\"", i, err.msg, rows[i][1]);
+		} else if (strcmp(err.msg, refused_rows[i][1]) != 0) {
+			CHECK_FAIL("row %zu: \"%s\", want \"%s\"", i, err.msg, refused_rows[i][1]);
 		}
 	}
 }
@@ -121,7 +134,8 @@ TEST(defaults)
 	CHECK_INT(c->scrape[0].profiles_n, 8);
 	CHECK(profile(c, "process_cpu")->enabled && profile(c, "process_cpu")->delta);
 	CHECK_STR(profile(c, "memory")->path, "/debug/pprof/allocs");
-	CHECK(profile(c, "block")->enabled && profile(c, "mutex")->enabled && profile(c, "goroutine")->enabled);
+	CHECK(profile(c, "block")->enabled && profile(c, "mutex")->enabled && profile(c,
+		"goroutine")->enabled);
 	CHECK(!profile(c, "threadcreate")->enabled && !profile(c, "fgprof")->enabled);
 	CHECK(!profile(c, "wall")->enabled && profile(c, "wall")->delta);
 	CHECK_INT(c->scrape[0].instance_labels_n, 2);
@@ -132,7 +146,8 @@ TEST(defaults)
 	config_unref(c);
 
 	/* a short interval pulls the timeout down with it */
-	REQUIRE_OK(load("global: {scrape_interval: 4s}\nscrape_configs: [{job_name: a, scrape_interval: 2s}]", &c,
+	REQUIRE_OK(load("global: {scrape_interval: 4s}\nscrape_configs: [{job_name: a, "
+		"scrape_interval: 2s}]", &c,
 			   &err), &err);
 	CHECK_INT(c->global.scrape_timeout_ns, 4 * NS_PER_S);
 	CHECK_INT(c->scrape[0].scrape_timeout_ns, 2 * NS_PER_S);
@@ -183,8 +198,10 @@ TEST(limits_come_from_the_global_part_wherever_it_stands)
 	struct config *c;
 	struct err err;
 
-	REQUIRE_OK(load("scrape_configs: [{job_name: a, sample_limit: 5}, {job_name: b, body_size_limit: 1KB}]\n"
-			"global: {sample_limit: 9, body_size_limit: 2MB, label_limit: 3, scrape_interval: 15s}\n",
+	REQUIRE_OK(load("scrape_configs: [{job_name: a, sample_limit: 5}, {job_name: b, "
+		"body_size_limit: 1KB}]\n"
+			"global: {sample_limit: 9, body_size_limit: 2MB, label_limit: 3, scrape_interval: "
+			"15s}\n",
 			   &c, &err), &err);
 	CHECK_INT(c->scrape[0].sample_limit, 5);
 	CHECK_INT(c->scrape[1].sample_limit, 9);
@@ -202,7 +219,8 @@ TEST(external_labels_are_expanded)
 	struct err err;
 
 	setenv("EPI_TEST_A", "one", 1);
-	REQUIRE_OK(load("global: {external_labels: {a: '$EPI_TEST_A', b: 'x${EPI_TEST_A}y', c: '$$EPI', d: 'a$', "
+	REQUIRE_OK(load("global: {external_labels: {a: '$EPI_TEST_A', b: 'x${EPI_TEST_A}y', c: "
+		"'$$EPI', d: 'a$', "
 			"e: '$EPI_TEST_UNSET', f: '${', g: '$-'}}", &c, &err), &err);
 	labels_print(&out, c->global.external_labels);
 	CHECK_STR(buf_str(&out), "{a=\"one\", b=\"xoney\", c=\"$EPI\", d=\"a$\", f=\"${\", g=\"$-\"}");
@@ -216,7 +234,8 @@ TEST(secrets_are_hidden_and_the_rest_is_shown)
 	struct buf out = { 0 };
 	struct err err;
 
-	REQUIRE_OK(load("scrape_configs:\n- job_name: a\n  basic_auth:\n    username: u\n    password: geheim\n"
+	REQUIRE_OK(load("scrape_configs:\n- job_name: a\n  basic_auth:\n    username: u\n    password: "
+		"geheim\n"
 			"- job_name: b\n  authorization: {credentials: geheim}\n", &c, &err), &err);
 	config_print(&out, c);
 	CHECK(str_find(buf_str(&out), STR("geheim")) < 0);
@@ -247,7 +266,8 @@ TEST(the_built_in_configuration_scrapes_its_own_cpu)
 		on += c->scrape[0].profiles[i].enabled;
 	CHECK_INT(on, 1);
 	CHECK(profile(c, "process_cpu")->enabled);
-	CHECK_STR(labels_get(c->scrape[0].sd.statics[0].targets[0], STR("__address__")), "127.0.0.1:7272");
+	CHECK_STR(labels_get(c->scrape[0].sd.statics[0].targets[0], STR("__address__")),
+		"127.0.0.1:7272");
 	config_unref(c);
 	buf_release(&out);
 }
@@ -271,10 +291,12 @@ TEST(files_of_jobs)
 
 	REQUIRE(mkdtemp(dir));
 	snprintf(path, sizeof(path), "%s/main.yml", dir);
-	put(dir, "main.yml", "scrape_configs: [{job_name: a}]\nscrape_config_files: ['job-*.yml', extra.yml]\n"
+	put(dir, "main.yml",
+		"scrape_configs: [{job_name: a}]\nscrape_config_files: ['job-*.yml', extra.yml]\n"
 			     "global: {scrape_interval: 7s}\n");
 	put(dir, "job-1.yml", "scrape_configs: [{job_name: b}]\n");
-	put(dir, "job-2.yml", "scrape_configs: [{job_name: c, file_sd_configs: [{files: [t.json]}]}]\n");
+	put(dir, "job-2.yml",
+		"scrape_configs: [{job_name: c, file_sd_configs: [{files: [t.json]}]}]\n");
 	put(dir, "extra.yml", "scrape_configs: [{job_name: d}]\n");
 	REQUIRE_OK(config_load_file(path, &c, &err), &err);
 	CHECK_INT(c->scrape_n, 4);
@@ -290,10 +312,12 @@ TEST(files_of_jobs)
 	config_unref(c);
 
 	put(dir, "extra.yml", "scrape_configs: [{job_name: b}]\n");
-	snprintf(want, sizeof(want), "%s/extra.yml:1:18: found multiple scrape configs with job name \"b\"", dir);
+	snprintf(want, sizeof(want),
+		"%s/extra.yml:1:18: found multiple scrape configs with job name \"b\"", dir);
 	CHECK_ERR(config_load_file(path, &c, &err), &err, ERR_INVALID, want);
 	put(dir, "extra.yml", "global: {}\n");
-	snprintf(want, sizeof(want), "%s/extra.yml:1:1: field global not found in type scrape_config_file", dir);
+	snprintf(want, sizeof(want),
+		"%s/extra.yml:1:1: field global not found in type scrape_config_file", dir);
 	CHECK_ERR(config_load_file(path, &c, &err), &err, ERR_INVALID, want);
 	CHECK_OK(fs_remove_tree(&fs_posix, dir, &err), &err);
 	snprintf(want, sizeof(want), "open %s: No such file or directory", path);

@@ -98,8 +98,8 @@ static bool send_all(int fd, const void *p, size_t n)
 static bool answer(int fd, const char *status, const char *headers, struct str body)
 {
 	char head[512];
-	int n = snprintf(head, sizeof(head), "HTTP/1.1 %s\r\n%sContent-Length: %zu\r\n\r\n", status, headers,
-		body.len);
+	int n = snprintf(head, sizeof(head), "HTTP/1.1 %s\r\n%sContent-Length: %zu\r\n\r\n", status,
+		headers, body.len);
 
 	return send_all(fd, head, (size_t)n) && send_all(fd, body.ptr, body.len);
 }
@@ -172,21 +172,25 @@ static bool serve(struct http_target *t, int fd, struct str path, struct str hea
 		return answer_profile(fd, buf_str(&t->good));
 	}
 	if (str_is(path, "/encoded") || str_is(path, "/double")) {
-		ok = !gzip_compress(buf_str(str_is(path, "/double") ? &t->good : &t->wire), 1, &twice, NULL) &&
+		ok = !gzip_compress(buf_str(str_is(path, "/double") ? &t->good : &t->wire), 1, &twice,
+			NULL) &&
 			answer(fd, "200 OK", "Content-Encoding: gzip\r\n", buf_str(&twice));
 		buf_release(&twice);
 		return ok;
 	}
 	if (str_is(path, "/html"))
-		return answer(fd, "200 OK", "Content-Type: text/html; charset=utf-8\r\n", STR("<html>hi</html>"));
+		return answer(fd, "200 OK", "Content-Type: text/html; charset=utf-8\r\n",
+			STR("<html>hi</html>"));
 	if (str_is(path, "/json"))
 		return answer(fd, "200 OK", "Content-Type: application/json\r\n", STR("{\"a\":\n1}"));
 	if (str_is(path, "/legacy"))
-		return answer(fd, "200 OK", "Content-Type: text/plain\r\n", STR("heap profile: 1: 2 [3: 4] @ heap"));
+		return answer(fd, "200 OK", "Content-Type: text/plain\r\n",
+			STR("heap profile: 1: 2 [3: 4] @ heap"));
 	if (str_is(path, "/empty"))
 		return answer_profile(fd, STR(""));
 	if (str_is(path, "/503"))
-		return answer(fd, "503 Service Unavailable", "Content-Type: text/plain\r\nX-Go-Pprof: 1\r\n",
+		return answer(fd, "503 Service Unavailable",
+			"Content-Type: text/plain\r\nX-Go-Pprof: 1\r\n",
 			STR("profiling is\n\xc3\xa4ngstlich\n"));
 	if (str_is(path, "/404page"))
 		return answer(fd, "404 Not Found", "Content-Type: text/html\r\n", STR("<html>no</html>"));
@@ -275,7 +279,8 @@ struct http_target *http_target_open(void)
 	must(!gzip_compress((struct str){ zeros, BOMB_BYTES }, 1, &t->bomb, NULL), "gzip");
 	free(zeros);
 	t->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	must(t->fd >= 0 && bind(t->fd, (struct sockaddr *)&at, sizeof(at)) == 0 && listen(t->fd, 128) == 0 &&
+	must(t->fd >= 0 && bind(t->fd, (struct sockaddr *)&at, sizeof(at)) == 0 && listen(t->fd,
+		128) == 0 &&
 		getsockname(t->fd, (struct sockaddr *)&at, &n) == 0, "listen");
 	t->port = ntohs(at.sin_port);
 	must(!thread_start(&t->acceptor, "acceptor", acceptor_main, t, NULL), "thread");

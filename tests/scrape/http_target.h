@@ -1,10 +1,12 @@
 /*
  * A target for tests: plain sockets on 127.0.0.1, a thread per connection, and an answer per path.
  *
- *	/good /encoded /double         a profile: gzip, Content-Encoding: gzip of the bare message, both
+ *	/good /encoded /double         a profile: gzip, Content-Encoding: gzip of the bare message,
+	both
  *	/html /json /legacy /empty     other things with status 200
  *	/503 /404page                  errors with a text, with a web page
- *	/endless /huge /bomb /drip     more than anyone wants: chunks without end, a long body, gzip of zeros,
+ *	/endless /huge /bomb /drip     more than anyone wants: chunks without end, a long body,
+	gzip of zeros,
  *	                               a byte now and then
  *	/reset /silent                 closed in mid-answer; no answer
  *	/slow                          a profile after 300 ms
@@ -33,7 +35,10 @@ struct http_target_counts http_target_counts(struct http_target *t);
 /* The head of the last request for /good. */
 void http_target_last_head(struct http_target *t, struct buf *out);
 
-/* A profile in wire format: `samples` stacks of one function each, alloc_space and inuse_space or cpu. */
+/*
+ * A profile in wire format: `samples` stacks of one function each, alloc_space and inuse_space or
+ * cpu.
+ */
 void http_target_profile(struct buf *out, unsigned samples, bool cpu);
 
 #endif

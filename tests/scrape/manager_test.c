@@ -49,7 +49,8 @@ static enum err_code apply(struct fixture *f, const char *jobs, struct err *err)
 	struct config *c = NULL;
 	enum err_code rc;
 
-	buf_add_cstr(&text, "global: {scrape_interval: 250ms, scrape_timeout: 200ms}\nscrape_configs:\n");
+	buf_add_cstr(&text,
+		"global: {scrape_interval: 250ms, scrape_timeout: 200ms}\nscrape_configs:\n");
 	for (const char *at = jobs; *at;) {
 		if (strncmp(at, "PORT", 4) == 0) {
 			buf_printf(&text, "127.0.0.1:%d", http_target_port(f->target));
@@ -115,7 +116,8 @@ TEST(a_profile_reaches_the_sink_with_its_labels_and_kinds)
 			     "coded: {path: /encoded}, double: {path: /double}, cpu: {path: /profile}}}\n"
 			     "  static_configs: [{targets: [PORT], labels: {env: prod}}]\n", &err), &err);
 	t = wait_scraped(&f, "heap", 0);
-	buf_printf(&text, "heap{env=\"prod\", instance=\"127.0.0.1:%d\", job=\"j\"} every 250ms, 3 samples: "
+	buf_printf(&text,
+		"heap{env=\"prod\", instance=\"127.0.0.1:%d\", job=\"j\"} every 250ms, 3 samples: "
 		"alloc_space=cumulative inuse_space=gauge", http_target_port(f.target));
 	buf_add_char(&text, '\0');
 	CHECK(fake_sink_wait(&f.sink, text.ptr, 1));
@@ -160,10 +162,13 @@ TEST(hostile_targets_are_told_apart_and_harm_nobody)
 	static const struct {
 		const char *name, *path, *want;
 	} rows[] = {
-		{ "html", "/html", "target answers a web page (Content-Type \"text/html; charset=utf-8\"), not a profile" },
+		{ "html", "/html",
+			"target answers a web page (Content-Type \"text/html; charset=utf-8\"), not a "
+			"profile" },
 		{ "json", "/json", "target answers \"application/json\", not a profile: {\"a\": 1}" },
 		{ "legacy", "/legacy", "legacy profile format: only pprof's protobuf format is supported" },
-		{ "empty", "/empty", "not a profile (Content-Type \"application/octet-stream\"): profile is empty" },
+		{ "empty", "/empty",
+		"not a profile (Content-Type \"application/octet-stream\"): profile is empty" },
 		{ "unavailable", "/503",
 		  "server returned HTTP status 503 Service Unavailable: profiling is \xc3\xa4ngstlich" },
 		{ "notfound", "/404page", "server returned HTTP status 404 Not Found" },
@@ -181,7 +186,8 @@ TEST(hostile_targets_are_told_apart_and_harm_nobody)
 	struct err err;
 
 	fixture_init(&f);
-	buf_add_cstr(&jobs, "- job_name: j\n  scrape_interval: 2s\n  scrape_timeout: 2s\n  body_size_limit: 8MB\n"
+	buf_add_cstr(&jobs,
+		"- job_name: j\n  scrape_interval: 2s\n  scrape_timeout: 2s\n  body_size_limit: 8MB\n"
 			    "  static_configs: [{targets: [PORT]}]\n"
 			    "  profiling_config: {pprof_config: {" OFF ", "
 			    "honest: {path: /good, interval: 250ms}");
@@ -204,7 +210,8 @@ TEST(hostile_targets_are_told_apart_and_harm_nobody)
 	t = see(&f, "reset");
 	CHECK(t.last_error.len > 0);
 	t = wait_scraped(&f, "refused", 0);
-	CHECK(str_find(t.last_error, STR("127.0.0.1:1")) >= 0 && str_find(t.last_error, STR("efused")) >= 0);
+	CHECK(str_find(t.last_error, STR("127.0.0.1:1")) >= 0 && str_find(t.last_error,
+		STR("efused")) >= 0);
 	t = see(&f, "honest");
 	CHECK_INT(t.health, TARGET_UP);
 	CHECK_INT(t.failures, 0);
@@ -222,7 +229,8 @@ TEST(nothing_is_shown_before_the_store_has_it)
 	fixture_init(&f);
 	fake_sink_set(&f.sink, FAKE_HOLD);
 	REQUIRE_OK(apply(&f, "- job_name: j\n  static_configs: [{targets: [PORT]}]\n"
-			     "  profiling_config: {pprof_config: {" OFF ", heap: {path: /good}}}\n", &err), &err);
+			     "  profiling_config: {pprof_config: {" OFF ", heap: {path: /good}}}\n", &err),
+				&err);
 	CHECK(fake_sink_wait(&f.sink, "heap{", 1));
 	usleep(600000);
 	t = see(&f, "heap");
@@ -258,9 +266,11 @@ TEST(limits_of_the_job)
 {
 	static const char *const rows[][2] = {
 		{ "sample_limit: 2", "sample limit exceeded (number of samples: 3, limit: 2)" },
-		{ "label_limit: 2", "label_limit exceeded (metric: \"heap\", number of labels: 3, limit: 2)" },
+		{ "label_limit: 2",
+		"label_limit exceeded (metric: \"heap\", number of labels: 3, limit: 2)" },
 		{ "label_name_length_limit: 7",
-		  "label_name_length_limit exceeded (metric: \"heap\", label name: \"__name__\", length: 8, limit: 7)" },
+		  "label_name_length_limit exceeded (metric: \"heap\", label name: \"__name__\", length: "
+		  "8, limit: 7)" },
 		{ "target_limit: 1", "target_limit exceeded (number of targets: 2, limit: 1)" },
 	};
 	struct buf job = { 0 };
@@ -273,7 +283,8 @@ TEST(limits_of_the_job)
 		buf_clear(&job);
 		buf_printf(&job, "- job_name: j%zu\n  static_configs: [{targets: [PORT, '127.0.0.1:1']}]\n"
 			"  profiling_config: {pprof_config: {" OFF ", heap: {path: /good}}}\n  %s\n"
-			"  relabel_configs: [{source_labels: [__address__], regex: '.*:1', target_label: __name__, "
+			"  relabel_configs: [{source_labels: [__address__], regex: '.*:1', target_label: "
+			"__name__, "
 			"replacement: other}]\n", i, rows[i][0]);
 		buf_add_char(&job, '\0');
 		CHECK_OK(apply(&f, job.ptr, &err), &err);
@@ -293,8 +304,10 @@ TEST(a_late_scrape_lets_its_turn_go)
 	struct err err;
 
 	fixture_init(&f);
-	REQUIRE_OK(apply(&f, "- job_name: j\n  static_configs: [{targets: [PORT], labels: {__param_seconds: '1'}}]\n"
-			     "  profiling_config: {pprof_config: {" OFF ", heap: {path: /slow, interval: 200ms}}}\n",
+	REQUIRE_OK(apply(&f,
+		"- job_name: j\n  static_configs: [{targets: [PORT], labels: {__param_seconds: '1'}}]\n"
+			     "  profiling_config: {pprof_config: {" OFF ", heap: {path: /slow, interval: "
+			     "200ms}}}\n",
 			   &err), &err);
 	t = wait_scraped(&f, "heap", 2);
 	CHECK_INT(t.health, TARGET_UP);
@@ -310,10 +323,12 @@ TEST(one_cpu_profile_at_a_time)
 	struct err err;
 
 	fixture_init(&f);
-	REQUIRE_OK(apply(&f, "- job_name: a\n  scrape_interval: 500ms\n  static_configs: [{targets: [PORT]}]\n"
+	REQUIRE_OK(apply(&f,
+		"- job_name: a\n  scrape_interval: 500ms\n  static_configs: [{targets: [PORT]}]\n"
 			     "  profiling_config: {pprof_config: {" NO_CPU ", process_cpu: {path: /profile}}}\n"
 			     "- job_name: b\n  scrape_interval: 500ms\n  static_configs: [{targets: [PORT]}]\n"
-			     "  profiling_config: {pprof_config: {" NO_CPU ", process_cpu: {path: /profile}}}\n",
+			     "  profiling_config: {pprof_config: {" NO_CPU ", process_cpu: {path: "
+			     "/profile}}}\n",
 			   &err), &err);
 	CHECK(fake_sink_wait(&f.sink, "job=\"a\"} every 500ms, 2 samples: samples=delta cpu=delta", 2));
 	CHECK(fake_sink_wait(&f.sink, "job=\"b\"} every 500ms, 2 samples: samples=delta cpu=delta", 2));
@@ -323,7 +338,8 @@ TEST(one_cpu_profile_at_a_time)
 
 TEST(a_reload_keeps_what_did_not_change)
 {
-	static const char *const one = "- job_name: j\n  static_configs: [{targets: [PORT, '127.0.0.1:1']}]\n"
+	static const char *const one = "- job_name: j\n  static_configs: [{targets: [PORT, "
+		"'127.0.0.1:1']}]\n"
 		"  profiling_config: {pprof_config: {" OFF ", heap: {path: /good}}}\n";
 	static const char *const two = "- job_name: a\n  static_configs: [{targets: [PORT]}]\n"
 		"  profiling_config: {pprof_config: {" OFF ", fresh: {path: /good}}}\n"
@@ -354,7 +370,8 @@ TEST(a_reload_keeps_what_did_not_change)
 	wait_scraped(&f, "fresh", 0);
 	CHECK(http_target_counts(f.target).connections <= 2);
 
-	CHECK_ERR(apply(&f, "- job_name: ''\n", &err), &err, ERR_INVALID, "c.yml:3:3: job_name is empty");
+	CHECK_ERR(apply(&f, "- job_name: ''\n", &err), &err, ERR_INVALID,
+		"c.yml:3:3: job_name is empty");
 	look(&f);
 	CHECK_INT(f.shown.active_n, 2);
 	REQUIRE_OK(apply(&f, "", &err), &err);
@@ -376,7 +393,8 @@ TEST(a_changed_file_reaches_the_targets)
 	fixture_init(&f);
 	buf_printf(&job, "- job_name: j\n  file_sd_configs: [{files: ['%s']}]\n"
 		"  profiling_config: {pprof_config: {" OFF ", heap: {path: /good}}}\n"
-		"  relabel_configs: [{source_labels: [__address__], regex: 'drop:.*', action: drop}]\n", path);
+		"  relabel_configs: [{source_labels: [__address__], regex: 'drop:.*', action: drop}]\n",
+			path);
 	buf_add_char(&job, '\0');
 	REQUIRE_OK(apply(&f, job.ptr, &err), &err);
 	look(&f);
@@ -411,8 +429,10 @@ TEST(closing_in_the_middle)
 
 	fixture_init(&f);
 	fake_sink_set(&f.sink, FAKE_HOLD);
-	REQUIRE_OK(apply(&f, "- job_name: j\n  scrape_timeout: 250ms\n  static_configs: [{targets: [PORT]}]\n"
-			     "  profiling_config: {pprof_config: {" OFF ", heap: {path: /good}, s: {path: /silent}, "
+	REQUIRE_OK(apply(&f,
+		"- job_name: j\n  scrape_timeout: 250ms\n  static_configs: [{targets: [PORT]}]\n"
+			     "  profiling_config: {pprof_config: {" OFF ", heap: {path: /good}, s: {path: "
+			     "/silent}, "
 			     "d: {path: /drip}}}\n", &err), &err);
 	CHECK(fake_sink_wait(&f.sink, "heap{", 1));
 	REQUIRE_OK(thread_start(&acker, "acker", ack_later, &f.sink, &err), &err);

@@ -32,7 +32,8 @@ static struct target_set *expand(const char *job, struct err *err)
 	struct groups *g = groups_new(0);
 	struct target_set *s = NULL;
 
-	buf_printf(&text, "scrape_configs:\n- {job_name: j, scrape_interval: 10s, scrape_timeout: 5s, %s}\n", job);
+	buf_printf(&text,
+		"scrape_configs:\n- {job_name: j, scrape_interval: 10s, scrape_timeout: 5s, %s}\n", job);
 	if (!config_load_text("c.yml", STR("."), buf_str(&text), &c, err)) {
 		g->v = c->scrape[0].sd.statics;
 		g->n = c->scrape[0].sd.statics_n;
@@ -45,116 +46,133 @@ static struct target_set *expand(const char *job, struct err *err)
 	return s;
 }
 
-#define ONLY(profile) "profiling_config: {pprof_config: {process_cpu: {enabled: false}, memory: {enabled: " \
-	"false}, block: {enabled: false}, mutex: {enabled: false}, goroutine: {enabled: false}, " profile "}}, "
+#define NONE "process_cpu: {enabled: false}, memory: {enabled: false}, block: {enabled: false}, " \
+	"mutex: {enabled: false}, goroutine: {enabled: false}"
+#define ONLY(profile) "profiling_config: {pprof_config: {" NONE ", " profile "}}, "
 #define MEM ONLY("m: {path: /m}")
-#define CPU "profiling_config: {pprof_config: {memory: {enabled: false}, block: {enabled: false}, mutex: " \
-	"{enabled: false}, goroutine: {enabled: false}}}, "
+#define CPU "profiling_config: {pprof_config: {memory: {enabled: false}, " \
+	"block: {enabled: false}, mutex: {enabled: false}, goroutine: {enabled: false}}}, "
+
+static const struct row expansion_rows[] = {
+	{ "every profile that is on, with its own times", "static_configs: [{targets: ['a:1']}]",
+	  "block{instance=\"a:1\", job=\"j\"} http://a:1/debug/pprof/block 10s/5s\n"
+	  "goroutine{instance=\"a:1\", job=\"j\"} http://a:1/debug/pprof/goroutine 10s/5s\n"
+	  "memory{instance=\"a:1\", job=\"j\"} http://a:1/debug/pprof/allocs 10s/5s\n"
+	  "mutex{instance=\"a:1\", job=\"j\"} http://a:1/debug/pprof/mutex 10s/5s\n"
+	  "process_cpu{instance=\"a:1\", job=\"j\"} "
+	  "http://a:1/debug/pprof/profile?seconds=9 10s/14s\n" },
+	{ "seconds, interval and timeout as configured; a delta heap",
+	  "profiling_config: {pprof_config: {process_cpu: {seconds: 3, interval: 20s, timeout: "
+	  "4s}, "
+	  "memory: {delta: true, seconds: 2}, block: {enabled: false}, mutex: {enabled: false}, "
+	  "goroutine: {enabled: false}}}, static_configs: [{targets: ['a:1']}]",
+	  "memory{instance=\"a:1\", job=\"j\"} "
+	  "http://a:1/debug/pprof/allocs?seconds=2 10s/7s\n"
+	  "process_cpu{instance=\"a:1\", job=\"j\"} "
+	  "http://a:1/debug/pprof/profile?seconds=3 20s/7s\n" },
+	{ "labels of the group, and what wins over the defaults",
+	  MEM "static_configs: [{targets: ['a:1'], labels: {job: mine, instance: i, env: prod, "
+	  "__scheme__: "
+	  "https, __profile_path__: /other, __scrape_interval__: 1m, __scrape_timeout__: 2s, __x: "
+	  "y}}]",
+	  "m{env=\"prod\", instance=\"i\", job=\"mine\"} https://a:1/other 60s/2s\n" },
+	{ "params: the profile's over the job's, further values stay",
+	  "params: {b: ['1', '2'], 'c d': ['&='], e: [], f: [x]}, "
+	  ONLY("m: {path: /m, params: {f: [own]}}")
+	  "static_configs: [{targets: ['a:1'], labels: {__param_b: 'n', __param_z: 'ä'}}]",
+	  "m{instance=\"a:1\", job=\"j\"} "
+	  "http://a:1/m?b=n&b=2&c+d=%26%3D&f=own&z=%C3%A4 10s/5s\n" },
+	{ "the prefix, and paths that need escapes",
+	  "profiling_config: {path_prefix: pre/, pprof_config: {process_cpu: {enabled: false}, "
+	  "memory: "
+	  "{enabled: false}, block: {enabled: false}, mutex: {enabled: false}, goroutine: "
+	  "{enabled: false}, "
+	  "m: {path: 'a b?c%'}}}, static_configs: [{targets: ['[::1]:1']}]",
+	  "m{instance=\"[::1]:1\", job=\"j\"} http://[::1]:1/pre/a%20b%3Fc%25 10s/5s\n" },
+	{ "seconds that we chose follow a relabelled interval; chosen ones stay",
+	  CPU "relabel_configs: [{target_label: __scrape_interval__, replacement: 30s}], "
+	  "static_configs: [{targets: ['a:1']}, {targets: ['b:1'], labels: {__param_seconds: "
+	  "'2'}}]",
+	  "process_cpu{instance=\"a:1\", job=\"j\"} "
+	  "http://a:1/debug/pprof/profile?seconds=29 30s/34s\n"
+	  "process_cpu{instance=\"b:1\", job=\"j\"} "
+	  "http://b:1/debug/pprof/profile?seconds=2 30s/7s\n" },
+	{ "an interval of one second still asks for one",
+	  CPU "static_configs: [{targets: ['a:1'], labels: {__scrape_interval__: 1s, "
+	  "__scrape_timeout__: "
+	  "1s}}]",
+	  "process_cpu{instance=\"a:1\", job=\"j\"} "
+	  "http://a:1/debug/pprof/profile?seconds=1 1s/2s\n" },
+	{ "relabelling sees everything, drops what it says, and leaks no reserved label",
+	  MEM "relabel_configs: [{source_labels: [__address__], regex: 'b.*', action: drop}, "
+	  "{source_labels: [__name__, __scheme__, __profile_path__, __scrape_timeout__, job], "
+	  "target_label: seen}, {target_label: __tmp_x, replacement: y}, "
+	  "{source_labels: [__meta_k], target_label: k}], "
+	  "static_configs: [{targets: ['a:1', 'b:1'], labels: {__meta_k: v}}]",
+	  "m{instance=\"a:1\", job=\"j\", k=\"v\", seen=\"m;http;/m;5s;j\"} "
+	  "http://a:1/m 10s/5s\ndropped b:1 m\n" },
+	{ "a profile is dropped by its name",
+	  "relabel_configs: [{source_labels: [__name__], regex: 'memory', action: keep}], "
+	  "keep_dropped_targets: 2, static_configs: [{targets: ['a:1']}]",
+	  "memory{instance=\"a:1\", job=\"j\"} http://a:1/debug/pprof/allocs 10s/5s\n"
+	  "dropped a:1 block\ndropped a:1 goroutine\n" },
+	{ "the same target twice is one",
+	MEM "static_configs: [{targets: ['a:1', 'a:1']}, {targets: ['a:1']}]",
+	  "m{instance=\"a:1\", job=\"j\"} http://a:1/m 10s/5s\n" },
+	{ "two targets of one label set: the second is told",
+	  MEM "relabel_configs: [{target_label: instance, replacement: x}], "
+	  "static_configs: [{targets: ['b:1', 'a:1', 'c:1']}]",
+	  "m{instance=\"x\", job=\"j\"} http://a:1/m 10s/5s\n"
+	  "error http://b:1/m is not scraped: http://a:1/m has the same labels m{instance=\"x\", "
+	  "job=\"j\"} "
+	  "(and 1 more)\n" },
+	{ "a target limit stops the job",
+	MEM "target_limit: 1, static_configs: [{targets: ['a:1', 'b:1']}]",
+	  "m{instance=\"a:1\", job=\"j\"} http://a:1/m 10s/5s\n"
+	  "m{instance=\"b:1\", job=\"j\"} http://b:1/m 10s/5s\n"
+	  "error target_limit exceeded (number of targets: 2, limit: 1)\n" },
+	{ "no address", MEM "relabel_configs: [{target_label: __address__, replacement: ''}], "
+	  "static_configs: [{targets: ['a:1', 'b:1']}]",
+	  "error instance 0 in group 0: no address (and 1 more)\n" },
+	{ "a bad address", MEM "static_configs: [{targets: ['a:1', 'u@b']}]",
+	  "m{instance=\"a:1\", job=\"j\"} http://a:1/m 10s/5s\n"
+	  "error instance 1 in group 0: \"u@b\" is not a valid hostname\n" },
+	{ "a bad scheme", MEM "static_configs: [{targets: ['a:1'], labels: {__scheme__: gopher}}]",
+	  "error instance 0 in group 0: invalid scheme: \"gopher\"\n" },
+	{ "a bad interval",
+	MEM "static_configs: [{targets: ['a:1'], labels: {__scrape_interval__: x}}]",
+	  "error instance 0 in group 0: error parsing scrape interval: not a valid duration "
+	  "string: \"x\"\n" },
+	{ "no interval",
+	MEM "static_configs: [{targets: ['a:1'], labels: {__scrape_interval__: 0s}}]",
+	  "error instance 0 in group 0: scrape interval cannot be 0\n" },
+	{ "no timeout",
+	MEM "static_configs: [{targets: ['a:1'], labels: {__scrape_timeout__: 0s}}]",
+	  "error instance 0 in group 0: scrape timeout cannot be 0\n" },
+	{ "a timeout beyond the interval",
+	  MEM "static_configs: [{targets: ['a:1'], labels: {__scrape_timeout__: 11s}}]",
+	  "error instance 0 in group 0: scrape timeout cannot be greater than scrape interval "
+	  "(\"11s\" > "
+	  "\"10s\")\n" },
+	{ "no name", MEM "relabel_configs: [{regex: __name__, action: labeldrop}], "
+	  "static_configs: [{targets: ['a:1']}]",
+	  "error instance 0 in group 0: no profile name\n" },
+};
 
 TEST(expansion)
 {
-	static const struct row rows[] = {
-		{ "every profile that is on, with its own times", "static_configs: [{targets: ['a:1']}]",
-		  "block{instance=\"a:1\", job=\"j\"} http://a:1/debug/pprof/block 10s/5s\n"
-		  "goroutine{instance=\"a:1\", job=\"j\"} http://a:1/debug/pprof/goroutine 10s/5s\n"
-		  "memory{instance=\"a:1\", job=\"j\"} http://a:1/debug/pprof/allocs 10s/5s\n"
-		  "mutex{instance=\"a:1\", job=\"j\"} http://a:1/debug/pprof/mutex 10s/5s\n"
-		  "process_cpu{instance=\"a:1\", job=\"j\"} "
-		  "http://a:1/debug/pprof/profile?seconds=9 10s/14s\n" },
-		{ "seconds, interval and timeout as configured; a delta heap",
-		  "profiling_config: {pprof_config: {process_cpu: {seconds: 3, interval: 20s, timeout: 4s}, "
-		  "memory: {delta: true, seconds: 2}, block: {enabled: false}, mutex: {enabled: false}, "
-		  "goroutine: {enabled: false}}}, static_configs: [{targets: ['a:1']}]",
-		  "memory{instance=\"a:1\", job=\"j\"} "
-		  "http://a:1/debug/pprof/allocs?seconds=2 10s/7s\n"
-		  "process_cpu{instance=\"a:1\", job=\"j\"} "
-		  "http://a:1/debug/pprof/profile?seconds=3 20s/7s\n" },
-		{ "labels of the group, and what wins over the defaults",
-		  MEM "static_configs: [{targets: ['a:1'], labels: {job: mine, instance: i, env: prod, __scheme__: "
-		  "https, __profile_path__: /other, __scrape_interval__: 1m, __scrape_timeout__: 2s, __x: y}}]",
-		  "m{env=\"prod\", instance=\"i\", job=\"mine\"} https://a:1/other 60s/2s\n" },
-		{ "params: the profile's over the job's, further values stay",
-		  "params: {b: ['1', '2'], 'c d': ['&='], e: [], f: [x]}, "
-		  ONLY("m: {path: /m, params: {f: [own]}}")
-		  "static_configs: [{targets: ['a:1'], labels: {__param_b: 'n', __param_z: 'ä'}}]",
-		  "m{instance=\"a:1\", job=\"j\"} "
-		  "http://a:1/m?b=n&b=2&c+d=%26%3D&f=own&z=%C3%A4 10s/5s\n" },
-		{ "the prefix, and paths that need escapes",
-		  "profiling_config: {path_prefix: pre/, pprof_config: {process_cpu: {enabled: false}, memory: "
-		  "{enabled: false}, block: {enabled: false}, mutex: {enabled: false}, goroutine: {enabled: false}, "
-		  "m: {path: 'a b?c%'}}}, static_configs: [{targets: ['[::1]:1']}]",
-		  "m{instance=\"[::1]:1\", job=\"j\"} http://[::1]:1/pre/a%20b%3Fc%25 10s/5s\n" },
-		{ "seconds that we chose follow a relabelled interval; chosen ones stay",
-		  CPU "relabel_configs: [{target_label: __scrape_interval__, replacement: 30s}], "
-		  "static_configs: [{targets: ['a:1']}, {targets: ['b:1'], labels: {__param_seconds: '2'}}]",
-		  "process_cpu{instance=\"a:1\", job=\"j\"} "
-		  "http://a:1/debug/pprof/profile?seconds=29 30s/34s\n"
-		  "process_cpu{instance=\"b:1\", job=\"j\"} "
-		  "http://b:1/debug/pprof/profile?seconds=2 30s/7s\n" },
-		{ "an interval of one second still asks for one",
-		  CPU "static_configs: [{targets: ['a:1'], labels: {__scrape_interval__: 1s, __scrape_timeout__: "
-		  "1s}}]",
-		  "process_cpu{instance=\"a:1\", job=\"j\"} "
-		  "http://a:1/debug/pprof/profile?seconds=1 1s/2s\n" },
-		{ "relabelling sees everything, drops what it says, and leaks no reserved label",
-		  MEM "relabel_configs: [{source_labels: [__address__], regex: 'b.*', action: drop}, "
-		  "{source_labels: [__name__, __scheme__, __profile_path__, __scrape_timeout__, job], "
-		  "target_label: seen}, {target_label: __tmp_x, replacement: y}, "
-		  "{source_labels: [__meta_k], target_label: k}], "
-		  "static_configs: [{targets: ['a:1', 'b:1'], labels: {__meta_k: v}}]",
-		  "m{instance=\"a:1\", job=\"j\", k=\"v\", seen=\"m;http;/m;5s;j\"} "
-		  "http://a:1/m 10s/5s\ndropped b:1 m\n" },
-		{ "a profile is dropped by its name",
-		  "relabel_configs: [{source_labels: [__name__], regex: 'memory', action: keep}], "
-		  "keep_dropped_targets: 2, static_configs: [{targets: ['a:1']}]",
-		  "memory{instance=\"a:1\", job=\"j\"} http://a:1/debug/pprof/allocs 10s/5s\n"
-		  "dropped a:1 block\ndropped a:1 goroutine\n" },
-		{ "the same target twice is one", MEM "static_configs: [{targets: ['a:1', 'a:1']}, {targets: ['a:1']}]",
-		  "m{instance=\"a:1\", job=\"j\"} http://a:1/m 10s/5s\n" },
-		{ "two targets of one label set: the second is told",
-		  MEM "relabel_configs: [{target_label: instance, replacement: x}], "
-		  "static_configs: [{targets: ['b:1', 'a:1', 'c:1']}]",
-		  "m{instance=\"x\", job=\"j\"} http://a:1/m 10s/5s\n"
-		  "error http://b:1/m is not scraped: http://a:1/m has the same labels m{instance=\"x\", job=\"j\"} "
-		  "(and 1 more)\n" },
-		{ "a target limit stops the job", MEM "target_limit: 1, static_configs: [{targets: ['a:1', 'b:1']}]",
-		  "m{instance=\"a:1\", job=\"j\"} http://a:1/m 10s/5s\n"
-		  "m{instance=\"b:1\", job=\"j\"} http://b:1/m 10s/5s\n"
-		  "error target_limit exceeded (number of targets: 2, limit: 1)\n" },
-		{ "no address", MEM "relabel_configs: [{target_label: __address__, replacement: ''}], "
-		  "static_configs: [{targets: ['a:1', 'b:1']}]",
-		  "error instance 0 in group 0: no address (and 1 more)\n" },
-		{ "a bad address", MEM "static_configs: [{targets: ['a:1', 'u@b']}]",
-		  "m{instance=\"a:1\", job=\"j\"} http://a:1/m 10s/5s\n"
-		  "error instance 1 in group 0: \"u@b\" is not a valid hostname\n" },
-		{ "a bad scheme", MEM "static_configs: [{targets: ['a:1'], labels: {__scheme__: gopher}}]",
-		  "error instance 0 in group 0: invalid scheme: \"gopher\"\n" },
-		{ "a bad interval", MEM "static_configs: [{targets: ['a:1'], labels: {__scrape_interval__: x}}]",
-		  "error instance 0 in group 0: error parsing scrape interval: not a valid duration string: \"x\"\n" },
-		{ "no interval", MEM "static_configs: [{targets: ['a:1'], labels: {__scrape_interval__: 0s}}]",
-		  "error instance 0 in group 0: scrape interval cannot be 0\n" },
-		{ "no timeout", MEM "static_configs: [{targets: ['a:1'], labels: {__scrape_timeout__: 0s}}]",
-		  "error instance 0 in group 0: scrape timeout cannot be 0\n" },
-		{ "a timeout beyond the interval",
-		  MEM "static_configs: [{targets: ['a:1'], labels: {__scrape_timeout__: 11s}}]",
-		  "error instance 0 in group 0: scrape timeout cannot be greater than scrape interval (\"11s\" > "
-		  "\"10s\")\n" },
-		{ "no name", MEM "relabel_configs: [{regex: __name__, action: labeldrop}], "
-		  "static_configs: [{targets: ['a:1']}]",
-		  "error instance 0 in group 0: no profile name\n" },
-	};
-
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < sizeof(expansion_rows) / sizeof(expansion_rows[0]); i++) {
 		struct buf out = { 0 };
 		struct err err = { 0 };
-		struct target_set *s = expand(rows[i].job, &err);
+		struct target_set *s = expand(expansion_rows[i].job, &err);
 
 		if (s)
 			print_set(&out, s);
 		else
 			buf_add_cstr(&out, err.msg);
-		if (!str_eq(buf_str(&out), str_of(rows[i].want)))
-			CHECK_FAIL("%s:\n" STR_FMT "want\n%s", rows[i].name, STR_ARG(buf_str(&out)), rows[i].want);
+		if (!str_eq(buf_str(&out), str_of(expansion_rows[i].want)))
+			CHECK_FAIL("%s:\n" STR_FMT "want\n%s", expansion_rows[i].name, STR_ARG(buf_str(&out)),
+				expansion_rows[i].want);
 		buf_release(&out);
 		target_set_unref(s);
 	}
