@@ -25,6 +25,11 @@ struct part {
 	struct partition *partition;
 	struct cell *cells;
 	size_t n;
+	/*
+	 * While a gauge is not rounded yet: value x interval of each cell, its value and base unused. Inside
+	 * the evaluator only; results are rounded.
+	 */
+	__int128 *wide;
 	const uint32_t *headers; /* header ids of the rows that went in: comments, drop_frames, ... */
 	uint32_t headers_n;
 };
@@ -41,6 +46,8 @@ struct profile_value {
 	uint64_t profiles;        /* scrapes merged, both sides */
 	int64_t time_nanos, duration_nanos, period;
 	int64_t start_ns, end_ns; /* of the window that was read */
+	int64_t divisor; /* not 0: not rounded yet; what wide is divided by, the time from first to last scrape */
+	__int128 wide_total; /* the sum of all wide */
 };
 
 struct cost {
@@ -77,6 +84,8 @@ struct top_table {
 	uint64_t profiles;
 	int64_t time_nanos, duration_nanos;
 	bool is_diff;
+	const struct profile_value *source; /* whose table it is */
+	size_t k;                           /* rows asked for */
 };
 
 enum result_type { RESULT_PROFILES, RESULT_TOP, RESULT_VECTOR, RESULT_MATRIX, RESULT_SCALAR, RESULT_STRING };

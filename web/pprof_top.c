@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/map.h"
+#include "promql/frame.h"
 #include "web/pprof_prune.h"
 #include "web/pprof_unit.h"
 
@@ -57,23 +58,6 @@ struct report {
 
 /* ---- nodes ---- */
 
-/* The last element of a path, as Go's filepath.Base. */
-static struct str path_base(struct str path)
-{
-	size_t start;
-
-	if (path.len == 0)
-		return STR(".");
-	while (path.len > 1 && path.ptr[path.len - 1] == '/')
-		path.len--;
-	start = path.len;
-	while (start > 0 && path.ptr[start - 1] != '/')
-		start--;
-	if (start == path.len)
-		return STR("/");
-	return (struct str){ path.ptr + start, path.len - start };
-}
-
 static bool node_eq(const void *ctx, const void *key, uint32_t id)
 {
 	const struct node *a = key, *b = &((const struct report *)ctx)->nodes[id];
@@ -87,22 +71,14 @@ static enum err_code add_node(struct report *r, struct node key, uint32_t *out, 
 	uint64_t hash = hash_bytes(key.name.ptr, key.name.len,
 		hash_bytes(key.objfile.ptr, key.objfile.len, (uint64_t)key.start_line));
 	uint32_t id = map_find(&r->node_map, hash, node_eq, r, &key);
-	struct str base;
 
 	if (id == MAP_NONE) {
 		id = r->nodes_n;
 		if (!map_add(&r->node_map, hash, id))
 			return err_set(err, ERR_NOMEM, "report: out of memory");
-		key.text = key.name;
-		if (key.name.len == 0 && key.objfile.len == 0) {
-			key.text = STR("<unknown>");
-		} else if (key.name.len == 0) {
-			base = path_base(key.objfile);
-			key.text.ptr = arena_printf(r->arena, "[" STR_FMT "]", STR_ARG(base));
-			if (!key.text.ptr)
-				return arena_fail(r->arena, "report", err);
-			key.text.len = base.len + 2;
-		}
+		key.text = key.name.len ? key.name : frame_binary_name(r->arena, key.objfile);
+		if (!key.text.ptr)
+			return arena_fail(r->arena, "report", err);
 		r->nodes[r->nodes_n++] = key;
 	}
 	*out = id;
@@ -431,7 +407,7 @@ static void print_header(const struct report *r, struct buf *out)
 		struct str build_id = p->strings[p->mappings[0].build_id];
 
 		if (file.len > 0)
-			buf_printf(out, "File: " STR_FMT "\n", STR_ARG(path_base(file)));
+			buf_printf(out, "File: " STR_FMT "\n", STR_ARG(frame_path_base(file)));
 		if (build_id.len > 0)
 			buf_printf(out, "Build ID: " STR_FMT "\n", STR_ARG(build_id));
 	}

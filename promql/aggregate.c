@@ -1,0 +1,240 @@
+/*
+ * Aggregations of costs: one result per group of labels; topk and bottomk keep some elements as they
+ * are.
+ *
+ * Source: Prometheus's engine, for what NaN does and which labels stay.
+ */
+#include "promql/eval.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/map.h"
+
+/* ---- labels ---- */
+
+struct labels labels_without_name(struct eval *ev, struct labels metric)
+{
+	struct label *v;
+	size_t n = 0;
+
+	if (!labels_has(metric, STR(LABEL_NAME)))
+		return metric;
+	if (metric.n == 1)
+		return (struct labels){ 0 };
+	if (!(v = arena_array(ev->arena, struct label, metric.n)))
+		return metric;
+	for (size_t i = 0; i < metric.n; i++)
+		if (!str_is(metric.v[i].name, LABEL_NAME))
+			v[n++] = metric.v[i];
+	return (struct labels){ v, n };
+}
+
+enum err_code labels_group(struct eval *ev, struct labels metric, enum grouping grouping,
+	struct name_list list, struct labels *out, struct err *err)
+{
+	bool keeps_listed = grouping == GROUPING_BY || grouping == GROUPING_ON;
+	struct label *v;
+	size_t n = 0;
+
+	*out = (struct labels){ 0 };
+	if (grouping == GROUPING_NONE || metric.n == 0)
+		return ERR_OK;
+	if (!(v = arena_array(ev->arena, struct label, metric.n)))
+		return eval_nomem(ev, err);
+	for (size_t i = 0; i < metric.n; i++) {
+		bool listed = name_list_has(list, metric.v[i].name);
+
+		if (keeps_listed ? listed : !listed && !str_is(metric.v[i].name, LABEL_NAME))
+			v[n++] = metric.v[i];
+	}
+	*out = (struct labels){ v, n };
+	return ERR_OK;
+}
+
+/* ---- groups ---- */
+
+struct bucket {
+	struct labels metric;
+	double value, rest; /* of a sum: what rounding left behind */
+	size_t n;
+};
+
+struct aggregation {
+	struct eval *ev;
+	const struct call *call;
+	const struct value *in;
+	struct bucket *buckets;
+	size_t n;
+	uint32_t *bucket_of; /* per element */
+};
+
+static bool bucket_eq(const void *ctx, const void *key, uint32_t id)
+{
+	return labels_eq(*(const struct labels *)key,
+		((const struct aggregation *)ctx)->buckets[id].metric);
+}
+
+static enum err_code make_buckets(struct aggregation *x, struct err *err)
+{
+	struct labels metric;
+	enum err_code rc = ERR_OK;
+	struct map map;
+	uint64_t hash;
+	uint32_t id;
+
+	x->buckets = arena_array(x->ev->arena, struct bucket, x->in->n + 1);
+	x->bucket_of = arena_array(x->ev->arena, uint32_t, x->in->n + 1);
+	if (!x->buckets || !x->bucket_of)
+		return eval_nomem(x->ev, err);
+	map_init(&map);
+	for (size_t i = 0; i < x->in->n; i++) {
+		rc = labels_group(x->ev, x->in->costs[i].metric, x->call->grouping, x->call->labels,
+			&metric, err);
+		if (rc)
+			break;
+		hash = labels_hash(metric);
+		id = map_find(&map, hash, bucket_eq, x, &metric);
+		if (id == MAP_NONE) {
+			id = (uint32_t)x->n;
+			if (!map_add(&map, hash, id)) {
+				rc = eval_nomem(x->ev, err);
+				break;
+			}
+			x->buckets[x->n++].metric = metric;
+		}
+		x->bucket_of[i] = id;
+	}
+	map_release(&map);
+	return rc;
+}
+
+/* Neumaier's sum: what an addition loses is kept apart. */
+static void add_exactly(struct bucket *b, double v)
+{
+	double t = b->value + v;
+
+	if (isinf(t))
+		b->rest = 0;
+	else if (fabs(b->value) >= fabs(v))
+		b->rest += (b->value - t) + v;
+	else
+		b->rest += (v - t) + b->value;
+	b->value = t;
+}
+
+static void add_value(enum function_id fn, struct bucket *b, double v)
+{
+	switch (fn) {
+	case FN_SUM:
+	case FN_AVG:
+		add_exactly(b, v);
+		break;
+	case FN_MIN:
+		if (b->n == 0 || b->value > v || isnan(b->value))
+			b->value = v;
+		break;
+	case FN_MAX:
+		if (b->n == 0 || b->value < v || isnan(b->value))
+			b->value = v;
+		break;
+	default:
+		break;
+	}
+	b->n++;
+}
+
+static double bucket_value(enum function_id fn, const struct bucket *b)
+{
+	switch (fn) {
+	case FN_SUM:
+		return b->value + b->rest;
+	case FN_AVG:
+		return (b->value + b->rest) / (double)b->n;
+	case FN_COUNT:
+		return (double)b->n;
+	case FN_GROUP:
+		return 1;
+	default:
+		return b->value;
+	}
+}
+
+static enum err_code reduce(struct aggregation *x, struct value *out, struct err *err)
+{
+	enum function_id fn = x->call->fn->id;
+
+	for (size_t i = 0; i < x->in->n; i++)
+		add_value(fn, &x->buckets[x->bucket_of[i]], x->in->costs[i].value);
+	if (!(out->costs = arena_array(x->ev->arena, struct cost, x->n + 1)))
+		return eval_nomem(x->ev, err);
+	for (size_t i = 0; i < x->n; i++)
+		out->costs[out->n++] = (struct cost){ .metric = x->buckets[i].metric,
+			.value = bucket_value(fn, &x->buckets[i]), .t_ns = x->ev->t_ns };
+	return ERR_OK;
+}
+
+/* ---- topk, bottomk ---- */
+
+struct ranked {
+	double value;
+	size_t index;
+	uint32_t bucket;
+	bool ascending;
+};
+
+/* By group, then by value with NaN last, then as they came. */
+static int by_value(const void *a, const void *b)
+{
+	const struct ranked *l = a, *r = b;
+
+	if (l->bucket != r->bucket)
+		return l->bucket < r->bucket ? -1 : 1;
+	if (isnan(l->value) != isnan(r->value))
+		return isnan(l->value) ? 1 : -1;
+	if (l->value != r->value && !isnan(l->value))
+		return (l->value < r->value) == l->ascending ? -1 : 1;
+	return l->index < r->index ? -1 : 1;
+}
+
+static enum err_code choose(struct aggregation *x, const struct expr *e, double k,
+	struct value *out, struct err *err)
+{
+	struct ranked *order = arena_array(x->ev->arena, struct ranked, x->in->n + 1);
+	size_t in_bucket = 0;
+
+	if (isnan(k) || k >= 0x1p63 || k < -0x1p63)
+		return eval_fault(x->ev, e, err, ERR_INVALID, "Scalar value %g overflows int64", k);
+	out->costs = arena_array(x->ev->arena, struct cost, x->in->n + 1);
+	if (!order || !out->costs)
+		return eval_nomem(x->ev, err);
+	for (size_t i = 0; i < x->in->n; i++)
+		order[i] = (struct ranked){ x->in->costs[i].value, i, x->bucket_of[i],
+			x->call->fn->id == FN_BOTTOMK };
+	qsort(order, x->in->n, sizeof(*order), by_value);
+	for (size_t i = 0; i < x->in->n; i++) {
+		in_bucket = i > 0 && order[i].bucket == order[i - 1].bucket ? in_bucket + 1 : 0;
+		if ((double)in_bucket < floor(k))
+			out->costs[out->n++] = x->in->costs[order[i].index];
+	}
+	return ERR_OK;
+}
+
+enum err_code costs_aggregate(struct eval *ev, const struct expr *e, double k,
+	const struct value *in, struct value *out, struct err *err)
+{
+	struct aggregation x = { .ev = ev, .call = &e->call, .in = in };
+	struct value result = { .type = VALUE_COSTS };
+	enum function_id fn = e->call.fn->id;
+	enum err_code rc;
+
+	if ((rc = make_buckets(&x, err)))
+		return rc;
+	if (fn == FN_TOPK || fn == FN_BOTTOMK)
+		rc = choose(&x, e, k, &result, err);
+	else
+		rc = reduce(&x, &result, err);
+	if (!rc)
+		*out = result;
+	return rc;
+}

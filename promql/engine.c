@@ -1,0 +1,230 @@
+#include "promql/engine_internal.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/metrics.h"
+#include "promql/check.h"
+
+#define WATCH_NS (20 * NS_PER_MS) /* how late a cancel may be seen */
+#define TIMEOUT_DEFAULT_NS (2 * NS_PER_MIN)
+#define LOOKBACK_DEFAULT_NS (5 * NS_PER_MIN)
+#define CONCURRENCY_DEFAULT 20
+#define SAMPLES_DEFAULT UINT64_C(2000000000)
+#define MEMORY_DEFAULT ((size_t)1 << 30)
+
+METRIC_HISTOGRAM(query_seconds, "epimetheus_query_duration_seconds", "Time queries take to evaluate.",
+	NULL);
+METRIC_GAUGE(queries_running, "epimetheus_queries", "Queries being evaluated.", NULL);
+METRIC_COUNTER(queries_total, "epimetheus_queries_total", "Queries evaluated.", "result");
+
+/* ---- watching ---- */
+
+static bool is_asked_to_stop(const struct query *q, int64_t now)
+{
+	return q->engine->closing || now >= q->deadline_ns ||
+		(q->cancel && atomic_load_explicit(q->cancel, memory_order_relaxed));
+}
+
+/* Passes deadlines and the flags of others on to the one flag that long loops look at. */
+static void watch(void *ctx)
+{
+	struct engine *e = ctx;
+	int64_t now;
+
+	mutex_lock(&e->lock);
+	while (!e->closing || e->open) {
+		now = clock_monotonic_ns();
+		for (struct query *q = e->open; q; q = q->next)
+			if (is_asked_to_stop(q, now))
+				atomic_store(&q->stop, true);
+		if (e->open)
+			cond_wait_until(&e->changed, &e->lock, now + WATCH_NS);
+		else
+			cond_wait(&e->changed, &e->lock);
+	}
+	mutex_unlock(&e->lock);
+}
+
+enum err_code engine_open(const struct engine_options *o, struct engine **out, struct err *err)
+{
+	struct engine *e = calloc(1, sizeof(*e));
+	enum err_code rc;
+
+	if (!e)
+		return err_set(err, ERR_NOMEM, "query engine: out of memory");
+	e->o = *o;
+	if (e->o.timeout_ns <= 0)
+		e->o.timeout_ns = TIMEOUT_DEFAULT_NS;
+	if (e->o.lookback_ns <= 0)
+		e->o.lookback_ns = LOOKBACK_DEFAULT_NS;
+	if (e->o.concurrency_max == 0)
+		e->o.concurrency_max = CONCURRENCY_DEFAULT;
+	if (e->o.samples_max == 0)
+		e->o.samples_max = SAMPLES_DEFAULT;
+	if (e->o.memory_bytes_max == 0)
+		e->o.memory_bytes_max = MEMORY_DEFAULT;
+	mutex_init(&e->lock);
+	cond_init(&e->changed);
+	if ((rc = thread_start(&e->watcher, "query-watch", watch, e, err))) {
+		engine_close(e);
+		return rc;
+	}
+	*out = e;
+	return ERR_OK;
+}
+
+void engine_close(struct engine *e)
+{
+	if (!e)
+		return;
+	mutex_lock(&e->lock);
+	e->closing = true;
+	cond_broadcast(&e->changed);
+	mutex_unlock(&e->lock);
+	thread_join(&e->watcher); /* ends when the last query is closed */
+	cond_destroy(&e->changed);
+	mutex_destroy(&e->lock);
+	free(e);
+}
+
+/* ---- the line ---- */
+
+static enum err_code stopped(const struct query *q, const char *where, struct err *err)
+{
+	if (clock_monotonic_ns() >= q->deadline_ns)
+		return err_set(err, ERR_TIMEOUT, "query timed out in %s", where);
+	if (q->engine->closing)
+		return err_set(err, ERR_UNAVAILABLE, "the server is shutting down");
+	return err_set(err, ERR_CANCELED, "query was canceled in %s", where);
+}
+
+static enum err_code enter(struct query *q, struct err *err)
+{
+	struct engine *e = q->engine;
+	enum err_code rc = ERR_OK;
+
+	mutex_lock(&e->lock);
+	q->next = e->open;
+	q->previous = &e->open;
+	if (e->open)
+		e->open->previous = &q->next;
+	e->open = q;
+	cond_broadcast(&e->changed);
+	while (e->running >= e->o.concurrency_max && !atomic_load(&q->stop))
+		cond_wait_until(&e->changed, &e->lock, clock_monotonic_ns() + WATCH_NS);
+	if (atomic_load(&q->stop) || e->closing)
+		rc = stopped(q, "query queue", err);
+	else
+		metric_set(&queries_running, NULL, ++e->running);
+	mutex_unlock(&e->lock);
+	return rc;
+}
+
+static void leave(struct query *q)
+{
+	struct engine *e = q->engine;
+
+	mutex_lock(&e->lock);
+	metric_set(&queries_running, NULL, --e->running);
+	cond_broadcast(&e->changed);
+	mutex_unlock(&e->lock);
+}
+
+void query_close(struct query *q)
+{
+	struct engine *e;
+
+	if (!q)
+		return;
+	e = q->engine;
+	db_querier_close(q->querier);
+	parsed_release(q->parsed);
+	arena_release(&q->arena);
+	mutex_lock(&e->lock);
+	if (q->previous) {
+		*q->previous = q->next;
+		if (q->next)
+			q->next->previous = q->previous;
+	}
+	cond_broadcast(&e->changed);
+	mutex_unlock(&e->lock);
+	free(q);
+}
+
+/* ---- running ---- */
+
+static enum err_code check_range(const struct query_options *o, struct err *err)
+{
+	if (o->step_ns < 0)
+		return err_set(err, ERR_INVALID, "zero or negative query resolution step widths are not "
+			"accepted. Try a positive integer");
+	if ((o->step_ns > 0 || o->has_span) && o->end_ns < o->start_ns)
+		return err_set(err, ERR_INVALID, "end timestamp must not be before start time");
+	if (o->step_ns > 0 && (o->end_ns - o->start_ns) / o->step_ns > ENGINE_POINTS_MAX)
+		return err_set(err, ERR_LIMIT, "exceeded maximum resolution of %d points per "
+			"timeseries. Try decreasing the query resolution (?step=XX)", ENGINE_POINTS_MAX);
+	return ERR_OK;
+}
+
+static enum err_code run(struct query *q, struct err *err)
+{
+	enum err_code rc;
+
+	if ((rc = check_range(&q->o, err)))
+		return rc;
+	if ((rc = parse_query(&q->arena, q->o.text, &q->parsed, NULL, err)))
+		return rc;
+	if ((rc = check_query(q->parsed, NULL, err)))
+		return rc;
+	if ((rc = enter(q, err)))
+		return rc;
+	rc = query_evaluate(q, err);
+	leave(q);
+	if (rc == ERR_CANCELED)
+		rc = stopped(q, "expression evaluation", err);
+	return rc;
+}
+
+enum err_code query_run_cancelable(struct engine *e, const struct query_options *o,
+	const atomic_bool *cancel, struct query **out, struct err *err)
+{
+	struct query *q = calloc(1, sizeof(*q));
+	int64_t start = clock_monotonic_ns(), timeout = e->o.timeout_ns;
+	enum err_code rc;
+
+	if (!q)
+		return err_set(err, ERR_NOMEM, "query: out of memory");
+	if (o->timeout_ns > 0 && o->timeout_ns < timeout)
+		timeout = o->timeout_ns;
+	q->engine = e;
+	q->o = *o;
+	q->cancel = cancel;
+	q->deadline_ns = start + timeout;
+	arena_init(&q->arena, e->o.memory_bytes_max);
+	rc = run(q, err);
+	metric_observe(&query_seconds, NULL, (double)(clock_monotonic_ns() - start) / 1e9);
+	metric_add(&queries_total, rc ? err_code_name(rc) : "ok", 1);
+	if (rc) {
+		query_close(q);
+		return rc;
+	}
+	*out = q;
+	return ERR_OK;
+}
+
+enum err_code query_run(struct engine *e, const struct query_options *o, struct query **out,
+	struct err *err)
+{
+	return query_run_cancelable(e, o, NULL, out, err);
+}
+
+const struct result *query_result(const struct query *q)
+{
+	return &q->result;
+}
+
+struct arena *query_arena(struct query *q)
+{
+	return &q->arena;
+}

@@ -1,0 +1,41 @@
+/*
+ * Engine, the inside of engine.h: a query's life, and the line it waits in. Private to promql/.
+ *
+ * Threads: the line's lock guards the lists and counts; a query's other fields belong to its thread,
+ *          but for stop, which the watcher sets.
+ */
+#ifndef PROMQL_ENGINE_INTERNAL_H
+#define PROMQL_ENGINE_INTERNAL_H
+
+#include "base/thread.h"
+#include "promql/engine.h"
+#include "promql/eval.h"
+
+struct query {
+	struct engine *engine;
+	struct query_options o;
+	struct arena arena;
+	struct parsed *parsed;
+	struct db_querier *querier;
+	struct result result;
+	int64_t deadline_ns; /* monotonic */
+	const atomic_bool *cancel;
+	atomic_bool stop;        /* asks the evaluation to end */
+	struct query *next;      /* of the open ones; the engine's lock */
+	struct query **previous; /* what points to it */
+};
+
+struct engine {
+	struct engine_options o;
+	struct mutex lock; /* guards all below */
+	struct cond changed;
+	struct query *open; /* between query_run and query_close */
+	unsigned running;
+	bool closing;
+	struct thread watcher;
+};
+
+/* result.c: evaluates what is parsed, once or step by step, into q->result. */
+MUST_CHECK enum err_code query_evaluate(struct query *q, struct err *err);
+
+#endif

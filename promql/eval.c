@@ -1,0 +1,404 @@
+#include "promql/eval.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "base/clock.h"
+
+/* ---- faults ---- */
+
+enum err_code eval_fault(struct eval *ev, const struct expr *e, struct err *err, enum err_code code,
+	const char *fmt, ...)
+{
+	char msg[900];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(msg, sizeof(msg), fmt, ap);
+	va_end(ap);
+	return query_error_at(ev->query->text, e->at, NULL, err, code, "%s", msg);
+}
+
+enum err_code eval_nomem(struct eval *ev, struct err *err)
+{
+	return arena_fail(ev->arena, "query", err);
+}
+
+enum err_code eval_check(struct eval *ev, struct err *err)
+{
+	if (ev->stop && atomic_load_explicit(ev->stop, memory_order_relaxed))
+		return err_set(err, ERR_CANCELED, "canceled");
+	return ERR_OK;
+}
+
+/* The value must be one of `types`; an empty selector may be any of its own. */
+static enum err_code require(struct eval *ev, const struct expr *call, const struct expr *arg,
+	struct value *v, unsigned types, struct err *err)
+{
+	struct buf want = { 0 }, got = { 0 };
+	enum err_code rc;
+
+	if (v->type & types) {
+		v->type = types;
+		return ERR_OK;
+	}
+	value_types_print(&want, types);
+	value_types_print(&got, v->type);
+	rc = eval_fault(ev, arg, err, ERR_INVALID, "%s%s wants " STR_FMT ", got " STR_FMT,
+		call->kind == EXPR_CALL ? call->call.fn->name : "the operator",
+		call->kind == EXPR_CALL ? "()" : "", STR_ARG(buf_str(&want)), STR_ARG(buf_str(&got)));
+	buf_release(&want);
+	buf_release(&got);
+	return rc;
+}
+
+static enum err_code eval_arg(struct eval *ev, const struct expr *e, size_t i, unsigned types,
+	struct value *out, struct err *err)
+{
+	enum err_code rc = eval_expr(ev, e->call.args[i], out, err);
+
+	return rc ? rc : require(ev, e, e->call.args[i], out, types, err);
+}
+
+/* ---- what `by` names ---- */
+
+static size_t add_names(struct eval *ev, const struct expr *e)
+{
+	const struct call *c = &e->call;
+	size_t n = 0;
+
+	switch (e->kind) {
+	case EXPR_PAREN:
+		return add_names(ev, e->paren);
+	case EXPR_UNARY:
+		return add_names(ev, e->unary.arg);
+	case EXPR_BINARY:
+		return add_names(ev, e->binary.lhs) + add_names(ev, e->binary.rhs);
+	case EXPR_CALL:
+		for (size_t i = 0; i < c->args_n; i++)
+			n += add_names(ev, c->args[i]);
+		if (c->grouping != GROUPING_BY || !(c->fn->args[0] & VALUE_PROFILES))
+			return n;
+		for (size_t i = 0; i < c->labels.n; i++) {
+			if ((c->fn->flags & FUNCTION_FRAMES_BY) &&
+				frame_field_find(c->labels.v[i]) != FRAME_FIELDS)
+				continue;
+			if (ev->label_names)
+				ev->label_names[ev->label_names_n++] = c->labels.v[i];
+			n++;
+		}
+		return n;
+	case EXPR_NUMBER:
+	case EXPR_STRING:
+	case EXPR_SELECTOR:
+		break;
+	}
+	return n;
+}
+
+enum err_code eval_prepare(struct eval *ev, struct err *err)
+{
+	size_t n = add_names(ev, ev->query->root); /* counts first */
+
+	if (n == 0)
+		return ERR_OK;
+	if (!(ev->label_names = arena_array(ev->arena, struct str, n)))
+		return eval_nomem(ev, err);
+	add_names(ev, ev->query->root);
+	return ERR_OK;
+}
+
+/* ---- profiles ---- */
+
+/* Selectors and merges of them; gauges come out not rounded, so that rounding happens once. */
+static enum err_code eval_merging(struct eval *ev, const struct expr *e, bool totals_only,
+	struct value *out, struct err *err)
+{
+	struct merging m = { .each = true, .totals_only = totals_only };
+	const struct expr *arg;
+	enum err_code rc;
+
+	e = expr_strip(e);
+	if (e->kind == EXPR_SELECTOR)
+		return select_profiles(ev, e, &m, out, err);
+	if (e->kind != EXPR_CALL || e->call.fn->id != FN_MERGE)
+		return eval_expr(ev, e, out, err);
+	arg = expr_strip(e->call.args[0]);
+	if (arg->kind == EXPR_SELECTOR) {
+		m = (struct merging){ .grouping = e->call.grouping, .labels = e->call.labels,
+			.totals_only = totals_only };
+		if ((rc = select_profiles(ev, arg, &m, out, err)) ||
+			(rc = require(ev, e, arg, out, VALUE_PROFILES, err)))
+			return rc;
+		if (e->call.grouping != GROUPING_BY || !profiles_need_split(out, e->call.labels))
+			return ERR_OK;
+	} else if ((rc = eval_merging(ev, arg, totals_only, out, err)) ||
+		(rc = require(ev, e, arg, out, VALUE_PROFILES, err))) {
+		return rc;
+	}
+	return profiles_merge(ev, out, e->call.grouping, e->call.labels, out, err);
+}
+
+enum err_code eval_totals(struct eval *ev, const struct expr *e, struct value *out, struct err *err)
+{
+	struct value v;
+	enum err_code rc;
+
+	if ((rc = eval_merging(ev, e, true, &v, err)))
+		return rc;
+	if (!(v.type & VALUE_PROFILES)) {
+		*out = v;
+		return ERR_OK;
+	}
+	*out = (struct value){ .type = VALUE_COSTS };
+	if (!(out->costs = arena_array(ev->arena, struct cost, v.n + 1)))
+		return eval_nomem(ev, err);
+	for (size_t i = 0; i < v.n; i++)
+		out->costs[out->n++] = (struct cost){ .metric = v.profiles[i].metric,
+			.value = profile_total_cost(&v.profiles[i]), .t_ns = ev->t_ns };
+	return ERR_OK;
+}
+
+static enum err_code call_merge(struct eval *ev, const struct expr *e, struct value *out,
+	struct err *err)
+{
+	enum err_code rc = eval_merging(ev, e, false, out, err);
+
+	return rc ? rc : profiles_round(ev, out, err);
+}
+
+static enum err_code call_diff(struct eval *ev, const struct expr *e, struct value *out,
+	struct err *err)
+{
+	struct value l, r;
+	enum err_code rc;
+
+	if ((rc = eval_arg(ev, e, 0, VALUE_PROFILES, &l, err)) ||
+		(rc = eval_arg(ev, e, 1, VALUE_PROFILES, &r, err)))
+		return rc;
+	return profiles_diff(ev, e, &l, &r, e->call.grouping, e->call.labels,
+		e->call.fn->id == FN_DIFF_NORMALIZED, out, err);
+}
+
+static enum err_code call_top(struct eval *ev, const struct expr *e, struct value *out,
+	struct err *err)
+{
+	struct value k, p;
+	enum err_code rc;
+
+	if ((rc = eval_arg(ev, e, 0, VALUE_SCALAR, &k, err)) ||
+		(rc = eval_arg(ev, e, 1, VALUE_PROFILES, &p, err)))
+		return rc;
+	return profiles_top(ev, &p, k.scalar, out, err);
+}
+
+static enum err_code call_flat(struct eval *ev, const struct expr *e, struct value *out,
+	struct err *err)
+{
+	enum function_id fn = e->call.fn->id;
+	struct flat_options o = { .cum = fn == FN_CUM || fn == FN_CUM_SHARE,
+		.share = fn == FN_FLAT_SHARE || fn == FN_CUM_SHARE, .grouping = e->call.grouping,
+		.labels = e->call.labels };
+	struct value p;
+	enum err_code rc;
+
+	if (e->call.args_n > 1) {
+		o.matchers = e->call.args[1]->selector.matchers;
+		o.matchers_n = e->call.args[1]->selector.matchers_n;
+	}
+	if ((rc = eval_arg(ev, e, 0, VALUE_PROFILES, &p, err)))
+		return rc;
+	return profiles_flat(ev, &p, &o, out, err);
+}
+
+static enum err_code call_total(struct eval *ev, const struct expr *e, struct value *out,
+	struct err *err)
+{
+	enum err_code rc = eval_totals(ev, e->call.args[0], out, err);
+
+	if (rc)
+		return rc;
+	if ((rc = require(ev, e, e->call.args[0], out, VALUE_COSTS, err)))
+		return rc;
+	for (size_t i = 0; i < out->n; i++)
+		out->costs[i].metric = labels_without_name(ev, out->costs[i].metric);
+	return ERR_OK;
+}
+
+/* ---- costs ---- */
+
+static enum err_code call_aggregate(struct eval *ev, const struct expr *e, struct value *out,
+	struct err *err)
+{
+	struct value k = { 0 }, costs;
+	size_t last = e->call.args_n - 1;
+	enum err_code rc;
+
+	if (last > 0 && (rc = eval_arg(ev, e, 0, VALUE_SCALAR, &k, err)))
+		return rc;
+	if ((rc = eval_arg(ev, e, last, VALUE_COSTS, &costs, err)))
+		return rc;
+	return costs_aggregate(ev, e, k.scalar, &costs, out, err);
+}
+
+static enum err_code call_scalar(struct eval *ev, const struct expr *e, struct value *out,
+	struct err *err)
+{
+	struct value v;
+	enum err_code rc = eval_arg(ev, e, 0, VALUE_COSTS, &v, err);
+
+	*out = (struct value){ .type = VALUE_SCALAR, .scalar = NAN };
+	if (!rc && v.n == 1)
+		out->scalar = v.costs[0].value;
+	return rc;
+}
+
+static enum err_code call_vector(struct eval *ev, const struct expr *e, struct value *out,
+	struct err *err)
+{
+	struct value v;
+	enum err_code rc = eval_arg(ev, e, 0, VALUE_SCALAR, &v, err);
+
+	if (rc)
+		return rc;
+	*out = (struct value){ .type = VALUE_COSTS, .n = 1 };
+	if (!(out->costs = arena_new(ev->arena, struct cost)))
+		return eval_nomem(ev, err);
+	*out->costs = (struct cost){ .value = v.scalar, .t_ns = ev->t_ns };
+	return ERR_OK;
+}
+
+static enum err_code call_time(struct eval *ev, const struct expr *e, struct value *out,
+	struct err *err)
+{
+	*out = (struct value){ .type = VALUE_SCALAR, .scalar = (double)ev->t_ns / 1e9 };
+	return ERR_OK;
+}
+
+/* Each cost by itself, its name gone. */
+static enum err_code map_costs(struct eval *ev, double (*fn)(double), struct value *v,
+	struct err *err)
+{
+	struct cost *costs = arena_array(ev->arena, struct cost, v->n + 1);
+
+	if (!costs)
+		return eval_nomem(ev, err);
+	for (size_t i = 0; i < v->n; i++) {
+		costs[i] = v->costs[i];
+		costs[i].value = fn(v->costs[i].value);
+		costs[i].metric = labels_without_name(ev, v->costs[i].metric);
+	}
+	v->costs = costs;
+	return ERR_OK;
+}
+
+static enum err_code call_abs(struct eval *ev, const struct expr *e, struct value *out,
+	struct err *err)
+{
+	enum err_code rc = eval_arg(ev, e, 0, VALUE_COSTS, out, err);
+
+	return rc ? rc : map_costs(ev, fabs, out, err);
+}
+
+typedef enum err_code (*call_fn)(struct eval *ev, const struct expr *e, struct value *out,
+	struct err *err);
+
+static const call_fn calls[FUNCTIONS] = {
+	[FN_MERGE] = call_merge,
+	[FN_DIFF] = call_diff,
+	[FN_DIFF_NORMALIZED] = call_diff,
+	[FN_TOP] = call_top,
+	[FN_FLAT] = call_flat,
+	[FN_CUM] = call_flat,
+	[FN_FLAT_SHARE] = call_flat,
+	[FN_CUM_SHARE] = call_flat,
+	[FN_TOTAL] = call_total,
+	[FN_TOPK] = call_aggregate,
+	[FN_BOTTOMK] = call_aggregate,
+	[FN_SUM] = call_aggregate,
+	[FN_AVG] = call_aggregate,
+	[FN_MIN] = call_aggregate,
+	[FN_MAX] = call_aggregate,
+	[FN_COUNT] = call_aggregate,
+	[FN_GROUP] = call_aggregate,
+	[FN_SCALAR] = call_scalar,
+	[FN_VECTOR] = call_vector,
+	[FN_TIME] = call_time,
+	[FN_ABS] = call_abs,
+};
+
+/* ---- operators ---- */
+
+static double negated(double v)
+{
+	return -v;
+}
+
+static enum err_code eval_unary(struct eval *ev, const struct expr *e, struct value *out,
+	struct err *err)
+{
+	enum err_code rc = eval_expr(ev, e->unary.arg, out, err);
+
+	if (rc)
+		return rc;
+	if (out->type == VALUE_SCALAR) {
+		out->scalar = e->unary.negative ? -out->scalar : out->scalar;
+		return ERR_OK;
+	}
+	if ((rc = require(ev, e, e->unary.arg, out, VALUE_COSTS, err)))
+		return rc;
+	return e->unary.negative ? map_costs(ev, negated, out, err) : ERR_OK;
+}
+
+static enum err_code eval_binary(struct eval *ev, const struct expr *e, struct value *out,
+	struct err *err)
+{
+	const struct binary *b = &e->binary;
+	struct value l, r;
+	enum err_code rc;
+
+	if ((rc = eval_expr(ev, b->lhs, &l, err)) || (rc = eval_expr(ev, b->rhs, &r, err)))
+		return rc;
+	if ((e->types & VALUE_PROFILES) && (l.type & VALUE_PROFILES) && (r.type & VALUE_PROFILES) &&
+		b->op == OP_SUB)
+		return profiles_diff(ev, e, &l, &r, b->matching, b->labels, false, out, err);
+	if ((e->types & VALUE_PROFILES) && (l.type & VALUE_PROFILES) && r.type == VALUE_SCALAR)
+		return profiles_scale(ev, e, &l, r.scalar, b->op == OP_DIV, out, err);
+	if ((e->types & VALUE_PROFILES) && l.type == VALUE_SCALAR && (r.type & VALUE_PROFILES))
+		return profiles_scale(ev, e, &r, l.scalar, false, out, err);
+	if (l.type != VALUE_SCALAR && (rc = require(ev, e, b->lhs, &l, VALUE_COSTS, err)))
+		return rc;
+	if (r.type != VALUE_SCALAR && (rc = require(ev, e, b->rhs, &r, VALUE_COSTS, err)))
+		return rc;
+	return costs_binary(ev, e, &l, &r, out, err);
+}
+
+enum err_code eval_expr(struct eval *ev, const struct expr *e, struct value *out, struct err *err)
+{
+	enum err_code rc;
+
+	if ((rc = eval_check(ev, err)))
+		return rc;
+	e = expr_strip(e);
+	switch (e->kind) {
+	case EXPR_NUMBER:
+		*out = (struct value){ .type = VALUE_SCALAR, .scalar = e->number };
+		return ERR_OK;
+	case EXPR_STRING:
+		*out = (struct value){ .type = VALUE_STRING, .string = e->string };
+		return ERR_OK;
+	case EXPR_SELECTOR:
+		if ((rc = eval_merging(ev, e, false, out, err)))
+			return rc;
+		return profiles_round(ev, out, err);
+	case EXPR_UNARY:
+		return eval_unary(ev, e, out, err);
+	case EXPR_BINARY:
+		return eval_binary(ev, e, out, err);
+	case EXPR_CALL:
+		return calls[e->call.fn->id](ev, e, out, err);
+	case EXPR_PAREN:
+		break; /* stripped */
+	}
+	return err_set(err, ERR_INVALID, "an expression of an unknown kind");
+}

@@ -1,0 +1,178 @@
+/*
+ * Evaluator: the tree of a query to a value, at one time. Private to promql/.
+ *
+ * engine.c sets a struct eval up and calls eval_expr once, or once per step. Each file of operators
+ * takes values and gives values; nothing is shared between steps but the querier.
+ *
+ * Units:     nanoseconds.
+ * Errors:    ERR_INVALID "1:6: ..." with the place in the query; ERR_LIMIT; ERR_CANCELED; what the
+ *            database returns.
+ * Ownership: values live in eval.arena and in the querier. A value's elements are the callee's to
+ *            change only where it made them.
+ * Threads:   one evaluation, one thread.
+ */
+#ifndef PROMQL_EVAL_H
+#define PROMQL_EVAL_H
+
+#include "promql/ast.h"
+#include "promql/functions.h"
+#include "promql/parse.h"
+#include "promql/value.h"
+
+struct value {
+	unsigned type; /* one of VALUE_*; an empty selector has all that its name could stand for */
+	double scalar;
+	struct str string;
+	struct cost *costs;
+	struct profile_value *profiles;
+	struct top_table *tops;
+	size_t n; /* elements of whichever array the type names */
+};
+
+enum eval_mode {
+	EVAL_INSTANT, /* bare selectors: the latest profile within the lookback */
+	EVAL_SPAN,    /* all in (start, end] */
+	EVAL_RANGE,   /* all in (t - step, t] */
+};
+
+struct eval {
+	struct db_querier *querier;
+	const struct parsed *query;
+	struct arena *arena;
+	enum eval_mode mode;
+	int64_t t_ns;                        /* of this evaluation */
+	int64_t start_ns, end_ns, step_ns;   /* of the query */
+	int64_t lookback_ns;
+	uint64_t samples_max, samples;       /* read so far, over all steps */
+	size_t memory_bytes_max;
+	const atomic_bool *stop;
+	bool all_sample_labels;              /* keep them whatever the query says */
+	struct str *label_names;             /* that some `by` names: kept where samples have them */
+	size_t label_names_n;
+};
+
+/* ---- eval.c ---- */
+
+/* What `by` lists name, into eval.label_names. */
+MUST_CHECK enum err_code eval_prepare(struct eval *ev, struct err *err);
+MUST_CHECK enum err_code eval_expr(struct eval *ev, const struct expr *e, struct value *out,
+	struct err *err);
+/*
+ * Costs as eval_expr; of profiles their totals, labels and names kept, without reading samples where
+ * that can be.
+ */
+MUST_CHECK enum err_code eval_totals(struct eval *ev, const struct expr *e, struct value *out,
+	struct err *err);
+enum err_code eval_fault(struct eval *ev, const struct expr *e, struct err *err, enum err_code code,
+	const char *fmt, ...) PRINTF_LIKE(5, 6);
+enum err_code eval_nomem(struct eval *ev, struct err *err);
+/* ERR_CANCELED where someone asked for it. */
+MUST_CHECK enum err_code eval_check(struct eval *ev, struct err *err);
+
+/* ---- select.c, sum.c ---- */
+
+/* How a selector's series are put together. */
+struct merging {
+	bool each;               /* one element per series; the rest is unused */
+	enum grouping grouping;  /* _NONE: all together; _BY; _WITHOUT */
+	struct name_list labels;
+	bool totals_only;        /* values are totals, cells are not read */
+};
+
+/* Where a selector looks. */
+struct window {
+	int64_t min_ns, max_ns; /* (min, max] */
+	bool latest;            /* only each series' last profile */
+};
+
+struct window selector_window(const struct eval *ev, const struct selector *s, int64_t t_ns);
+/* Profiles of e, a selector; gauges are not rounded yet. */
+MUST_CHECK enum err_code select_profiles(struct eval *ev, const struct expr *e,
+	const struct merging *m, struct value *out, struct err *err);
+
+/* One series of a selection: which of its columns, and what must be asked of its samples. */
+struct chosen {
+	const struct db_series *series;
+	struct profile_type type;
+	uint64_t deferred;  /* bits of the selector's matchers that are about sample labels */
+	bool by_labels;     /* cells per sample label set */
+	struct labels metric;
+	uint32_t group;
+};
+
+struct selection {
+	const struct selector *selector;
+	const struct expr *expr;
+	struct window window;
+	struct chosen *v; /* ascending by group */
+	size_t n;
+	uint32_t groups_n;
+	bool totals_only;
+};
+
+/* Reads and adds up a selection: one element per group. */
+MUST_CHECK enum err_code sum_selection(struct eval *ev, const struct selection *s,
+	struct value *out, struct err *err);
+
+/* ---- labels of samples ---- */
+
+enum label_source {
+	LABEL_NOWHERE,
+	LABEL_OF_SERIES,
+	LABEL_OF_SAMPLES, /* *key is its name there */
+};
+
+/* Whose label `name` is: the series', else the samples'; sample_<name> is always the samples'. */
+enum label_source label_source(struct labels metric, const struct partition *p, struct str name,
+	struct str *key);
+
+/* ---- profiles.c: operators on profiles ---- */
+
+/* Rounds what is not rounded, drops cells that became zero, fills in the totals. */
+MUST_CHECK enum err_code profiles_round(struct eval *ev, struct value *v, struct err *err);
+MUST_CHECK enum err_code profiles_merge(struct eval *ev, const struct value *in,
+	enum grouping grouping, struct name_list labels, struct value *out, struct err *err);
+/* Some part's samples carry a label of the list that the element does not. */
+bool profiles_need_split(const struct value *in, struct name_list labels);
+MUST_CHECK enum err_code profiles_scale(struct eval *ev, const struct expr *e,
+	const struct value *in, double factor, bool divide, struct value *out, struct err *err);
+/* total, value_total, base_total from the cells; ERR_LIMIT where a sum passes 64 bits. */
+MUST_CHECK enum err_code profile_totals(struct profile_value *p, struct err *err);
+/* The sum of a profile's cells as it is shown; exact also where it is not rounded yet. */
+double profile_total_cost(const struct profile_value *p);
+/* Sorts cells by (stack, label set) and adds equal ones; wide (may be NULL) goes with them. */
+MUST_CHECK enum err_code part_normalize(struct eval *ev, struct part *part, struct err *err);
+bool profile_type_eq(const struct profile_type *a, const struct profile_type *b);
+
+/* ---- diff.c ---- */
+
+MUST_CHECK enum err_code profiles_diff(struct eval *ev, const struct expr *e,
+	const struct value *new_side, const struct value *base_side, enum grouping matching,
+	struct name_list labels, bool normalized, struct value *out, struct err *err);
+
+/* ---- flat.c, top.c ---- */
+
+struct flat_options {
+	bool cum, share;
+	enum grouping grouping; /* _NONE: by function beside the input's labels; _BY */
+	struct name_list labels;
+	const struct matcher *matchers; /* on frames */
+	size_t matchers_n;
+};
+MUST_CHECK enum err_code profiles_flat(struct eval *ev, const struct value *in,
+	const struct flat_options *o, struct value *out, struct err *err);
+MUST_CHECK enum err_code profiles_top(struct eval *ev, const struct value *in, double k,
+	struct value *out, struct err *err);
+
+/* ---- costs.c, aggregate.c, binary.c: operators on costs ---- */
+
+struct labels labels_without_name(struct eval *ev, struct labels metric);
+/* on, by: those of the list; ignoring, without: all but those and the name; none: all but the name. */
+MUST_CHECK enum err_code labels_group(struct eval *ev, struct labels metric, enum grouping grouping,
+	struct name_list list, struct labels *out, struct err *err);
+MUST_CHECK enum err_code costs_aggregate(struct eval *ev, const struct expr *e, double k,
+	const struct value *in, struct value *out, struct err *err);
+MUST_CHECK enum err_code costs_binary(struct eval *ev, const struct expr *e, const struct value *l,
+	const struct value *r, struct value *out, struct err *err);
+
+#endif

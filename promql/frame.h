@@ -1,0 +1,58 @@
+/*
+ * Frames as reports show them: the name of what has none, and what drop_frames takes away.
+ *
+ * Ownership: names point into symbols or into the arena.
+ * Threads:   any.
+ * Source:    google/pprof: internal/graph (names), profile/prune.go.
+ */
+#ifndef PROMQL_FRAME_H
+#define PROMQL_FRAME_H
+
+#include "promql/value.h"
+
+/* The last element of a path, as Go's filepath.Base; "." of an empty one. */
+struct str frame_path_base(struct str path);
+/* "[base]" of a binary, "<unknown>" of none; ptr is NULL when the arena fails. */
+struct str frame_binary_name(struct arena *a, struct str objfile);
+/* The function's name; where there is none, or no line (NULL), the binary's. */
+struct str frame_name(struct arena *a, const struct partition *p, const struct sym_location *l,
+	const struct sym_line *line);
+
+/*
+ * drop_frames and keep_frames, compiled. An expression that does not compile drops nothing, as in
+ * pprof. Free with frame_filter_release.
+ */
+struct frame_filter {
+	struct regex *drop, *keep;
+};
+void frame_filter_init(struct frame_filter *f, struct str drop, struct str keep);
+void frame_filter_release(struct frame_filter *f);
+bool frame_filter_drops(const struct frame_filter *f, struct str name);
+
+/* Of a profile: those of its first header that has any. */
+void frame_filter_of_profile(const struct profile_value *p, struct str *drop, struct str *keep);
+
+/*
+ * The stacks of a partition without what was dropped. A frame whose name is dropped goes with all
+ * that it calls, if a frame that stays stands above it; inlined frames below a dropped one go
+ * everywhere.
+ */
+struct pruned {
+	bool active;         /* false: everything stays, the arrays are NULL */
+	uint32_t *stack;     /* per node: the node that its stack ends at now */
+	uint32_t *line_skip; /* per location: lines gone from the innermost end */
+};
+MUST_CHECK enum err_code pruned_init(struct pruned *r, const struct profile_value *p,
+	const struct part *part, struct arena *a, struct err *err);
+
+static inline uint32_t pruned_stack(const struct pruned *r, uint32_t stack)
+{
+	return r->active ? r->stack[stack] : stack;
+}
+
+static inline uint32_t pruned_line(const struct pruned *r, uint32_t location)
+{
+	return r->active ? r->line_skip[location] : 0;
+}
+
+#endif

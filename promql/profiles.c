@@ -1,0 +1,563 @@
+/*
+ * Operators that give profiles: merging, scaling, rounding.
+ *
+ * Merging groups elements by labels. A label that samples carry splits an element: each of its cells
+ * goes where its label set says.
+ */
+#include "promql/eval.h"
+
+#include <math.h>
+
+#include "base/map.h"
+#include "tsdb/partition.h" /* sort_keys */
+
+/* ---- cells ---- */
+
+static uint64_t cell_key(const struct cell *c)
+{
+	return (uint64_t)c->stack << 32 | c->label_set;
+}
+
+enum err_code part_normalize(struct eval *ev, struct part *part, struct err *err)
+{
+	size_t n = part->n, k = 0;
+	uint64_t *keys = arena_alloc_raw(ev->arena, 2 * n + 1, sizeof(*keys));
+	uint32_t *order = arena_alloc_raw(ev->arena, 2 * n + 1, sizeof(*order));
+	struct cell *cells = arena_alloc_raw(ev->arena, n + 1, sizeof(*cells));
+	__int128 *wide = part->wide ? arena_alloc_raw(ev->arena, n + 1, sizeof(*wide)) : NULL;
+
+	if (!keys || !order || !cells || (part->wide && !wide) || n > UINT32_MAX)
+		return eval_nomem(ev, err);
+	for (size_t i = 0; i < n; i++) {
+		keys[i] = cell_key(&part->cells[i]);
+		order[i] = (uint32_t)i;
+	}
+	sort_keys(keys, order, (uint32_t)n, keys + n, order + n);
+	for (size_t i = 0; i < n; i++) {
+		const struct cell *c = &part->cells[order[i]];
+
+		if (k > 0 && cell_key(&cells[k - 1]) == keys[i]) {
+			if (wide)
+				wide[k - 1] += part->wide[order[i]];
+			if (__builtin_add_overflow(cells[k - 1].value, c->value, &cells[k - 1].value) ||
+				__builtin_add_overflow(cells[k - 1].base, c->base, &cells[k - 1].base))
+				return err_set(err, ERR_LIMIT, "a sum exceeds 64 bits");
+			continue;
+		}
+		if (wide)
+			wide[k] = part->wide[order[i]];
+		cells[k++] = *c;
+	}
+	part->cells = cells;
+	part->wide = wide;
+	part->n = k;
+	return ERR_OK;
+}
+
+static bool add_abs(int64_t *sum, int64_t v)
+{
+	return v == INT64_MIN || __builtin_add_overflow(*sum, v < 0 ? -v : v, sum);
+}
+
+enum err_code profile_totals(struct profile_value *p, struct err *err)
+{
+	int64_t value_abs = 0, base_abs = 0, all;
+
+	p->value_total = 0;
+	p->base_total = 0;
+	for (size_t i = 0; i < p->parts_n; i++)
+		for (size_t k = 0; k < p->parts[i].n; k++) {
+			const struct cell *c = &p->parts[i].cells[k];
+
+			if (add_abs(&value_abs, c->value) || add_abs(&base_abs, c->base))
+				return err_set(err, ERR_LIMIT, "a sum exceeds 64 bits");
+			p->value_total += c->value;
+			p->base_total += c->base;
+		}
+	/* So that no sum of some cells, on either side or of their difference, can overflow later. */
+	if (__builtin_add_overflow(value_abs, base_abs, &all))
+		return err_set(err, ERR_LIMIT, "a sum exceeds 64 bits");
+	p->total = base_abs > 0 ? base_abs : value_abs;
+	return ERR_OK;
+}
+
+double profile_total_cost(const struct profile_value *p)
+{
+	if (p->divisor)
+		return (double)((long double)p->wide_total / (long double)p->divisor);
+	return (double)(p->value_total - p->base_total);
+}
+
+bool profile_type_eq(const struct profile_type *a, const struct profile_type *b)
+{
+	return str_eq(a->name, b->name) && str_eq(a->sample_type, b->sample_type) &&
+		str_eq(a->sample_unit, b->sample_unit) && str_eq(a->period_type, b->period_type) &&
+		str_eq(a->period_unit, b->period_unit) && a->delta == b->delta;
+}
+
+/* ---- rounding ---- */
+
+/* Half away from zero; the divisor is above zero. */
+static __int128 divide(__int128 v, int64_t divisor)
+{
+	__int128 q = v / divisor, r = v % divisor;
+
+	if (r < 0 ? -r * 2 >= divisor : r * 2 >= divisor)
+		q += r < 0 ? -1 : 1;
+	return q;
+}
+
+static enum err_code round_profile(struct profile_value *p, struct err *err)
+{
+	for (size_t i = 0; i < p->parts_n; i++) {
+		struct part *part = &p->parts[i];
+		size_t k = 0;
+
+		for (size_t c = 0; c < part->n; c++) {
+			__int128 v = divide(part->wide[c], p->divisor);
+
+			if (v == 0)
+				continue;
+			if (v != (int64_t)v)
+				return err_set(err, ERR_LIMIT, "a sum exceeds 64 bits");
+			part->cells[k] = part->cells[c];
+			part->cells[k++].value = (int64_t)v;
+		}
+		part->n = k;
+		part->wide = NULL;
+	}
+	p->divisor = 0;
+	return ERR_OK;
+}
+
+enum err_code profiles_round(struct eval *ev, struct value *v, struct err *err)
+{
+	enum err_code rc;
+
+	for (size_t i = 0; v->type == VALUE_PROFILES && i < v->n; i++) {
+		if (v->profiles[i].divisor && (rc = round_profile(&v->profiles[i], err)))
+			return rc;
+		if ((rc = profile_totals(&v->profiles[i], err)))
+			return rc;
+	}
+	return eval_check(ev, err);
+}
+
+/* ---- merging ---- */
+
+struct piece {
+	uint32_t group;
+	const struct part *from;
+	struct part cells; /* the cells that go to the group: all of from, or its own arrays */
+};
+
+struct group {
+	struct profile_value p;
+	bool any;
+	size_t pieces_n; /* bound of the parts */
+};
+
+struct grouped {
+	struct eval *ev;
+	enum grouping grouping;
+	struct name_list labels;
+	struct group *groups;
+	size_t groups_n, groups_cap;
+	struct map map;
+	struct piece *pieces;
+	size_t pieces_n, pieces_cap;
+};
+
+static bool group_eq(const void *ctx, const void *key, uint32_t id)
+{
+	return labels_eq(*(const struct labels *)key,
+		((const struct grouped *)ctx)->groups[id].p.metric);
+}
+
+static enum err_code find_group(struct grouped *g, struct labels metric, uint32_t *out,
+	struct err *err)
+{
+	uint64_t hash = labels_hash(metric);
+	uint32_t id = map_find(&g->map, hash, group_eq, g, &metric);
+	struct group *grown;
+
+	if (id == MAP_NONE) {
+		if (g->groups_n == g->groups_cap) {
+			g->groups_cap = g->groups_cap ? g->groups_cap * 2 : 16;
+			if (!(grown = arena_array(g->ev->arena, struct group, g->groups_cap)))
+				return eval_nomem(g->ev, err);
+			if (g->groups_n)
+				memcpy(grown, g->groups, g->groups_n * sizeof(*grown));
+			g->groups = grown;
+		}
+		id = (uint32_t)g->groups_n;
+		if (!map_add(&g->map, hash, id))
+			return eval_nomem(g->ev, err);
+		g->groups[g->groups_n++] = (struct group){ .p.metric = metric };
+	}
+	*out = id;
+	return ERR_OK;
+}
+
+static enum err_code add_piece(struct grouped *g, uint32_t group, const struct part *from,
+	struct part cells, struct err *err)
+{
+	struct piece *grown;
+
+	if (g->pieces_n == g->pieces_cap) {
+		g->pieces_cap = g->pieces_cap ? g->pieces_cap * 2 : 16;
+		if (!(grown = arena_array(g->ev->arena, struct piece, g->pieces_cap)))
+			return eval_nomem(g->ev, err);
+		if (g->pieces_n)
+			memcpy(grown, g->pieces, g->pieces_n * sizeof(*grown));
+		g->pieces = grown;
+	}
+	g->pieces[g->pieces_n++] = (struct piece){ group, from, cells };
+	g->groups[group].pieces_n++;
+	return ERR_OK;
+}
+
+/* What all elements of a group have in common, and what adds up beside the cells. */
+static void join_profile(struct group *into, const struct profile_value *p)
+{
+	struct profile_value *v = &into->p;
+	struct labels metric = v->metric;
+
+	if (!into->any) {
+		*v = *p;
+		v->metric = metric;
+		v->parts = NULL;
+		v->parts_n = 0;
+		v->wide_total = 0;
+		into->any = true;
+		return;
+	}
+	if (!profile_type_eq(&v->type, &p->type)) {
+		v->type.name = (struct str){ 0 };
+		if (!str_eq(v->type.sample_type, p->type.sample_type))
+			v->type.sample_type = (struct str){ 0 };
+	}
+	v->is_diff |= p->is_diff;
+	v->profiles += p->profiles;
+	if (p->time_nanos != 0 && (v->time_nanos == 0 || p->time_nanos < v->time_nanos))
+		v->time_nanos = p->time_nanos;
+	v->duration_nanos += p->duration_nanos;
+	v->period = p->period > v->period ? p->period : v->period;
+	v->start_ns = p->start_ns < v->start_ns ? p->start_ns : v->start_ns;
+	v->end_ns = p->end_ns > v->end_ns ? p->end_ns : v->end_ns;
+}
+
+/* The group of a label set's samples: the element's own labels of the list, and the samples'. */
+static enum err_code group_of_set(struct grouped *g, const struct profile_value *p,
+	const struct part *part, struct labels base, uint32_t label_set, uint32_t *out, struct err *err)
+{
+	const struct labels whole = p->metric;
+	struct labels_builder b;
+	struct labels metric;
+	struct buf text = { 0 };
+	struct str key, value;
+	enum err_code rc;
+
+	labels_builder_init(&b, g->ev->arena, base);
+	for (size_t i = 0; i < g->labels.n; i++) {
+		if (label_source(whole, part->partition, g->labels.v[i], &key) != LABEL_OF_SAMPLES)
+			continue;
+		buf_clear(&text);
+		sym_label_value(part->partition, label_set, key, &text);
+		value = str_dup(g->ev->arena, buf_str(&text));
+		if (!value.ptr || buf_failed(&text)) {
+			buf_release(&text);
+			return eval_nomem(g->ev, err);
+		}
+		labels_builder_set(&b, g->labels.v[i], value);
+	}
+	buf_release(&text);
+	if ((rc = labels_builder_build(&b, &metric, err)))
+		return rc;
+	if ((rc = find_group(g, metric, out, err)))
+		return rc;
+	return ERR_OK;
+}
+
+/* Cells of a part to pieces, by the group of their label set. */
+static enum err_code split_part(struct grouped *g, const struct profile_value *p,
+	const struct part *part, struct labels base, struct err *err)
+{
+	uint32_t sets_n = sym_label_sets_n(part->partition), group;
+	uint32_t *piece_of_set = arena_array(g->ev->arena, uint32_t, sets_n); /* piece + 1 */
+	size_t first = g->pieces_n, *counts;
+	enum err_code rc;
+
+	if (!piece_of_set)
+		return eval_nomem(g->ev, err);
+	for (size_t i = 0; i < part->n; i++) {
+		uint32_t set = part->cells[i].label_set;
+		size_t k = first;
+
+		if (piece_of_set[set])
+			continue;
+		if ((rc = group_of_set(g, p, part, base, set, &group, err)))
+			return rc;
+		while (k < g->pieces_n && g->pieces[k].group != group)
+			k++;
+		if (k == g->pieces_n && (rc = add_piece(g, group, part, (struct part){ 0 }, err)))
+			return rc;
+		piece_of_set[set] = (uint32_t)k + 1;
+	}
+	if (!(counts = arena_array(g->ev->arena, size_t, g->pieces_n - first + 1)))
+		return eval_nomem(g->ev, err);
+	for (size_t i = 0; i < part->n; i++)
+		counts[piece_of_set[part->cells[i].label_set] - 1 - first]++;
+	for (size_t k = first; k < g->pieces_n; k++) {
+		struct part *c = &g->pieces[k].cells;
+
+		c->cells = arena_alloc_raw(g->ev->arena, counts[k - first], sizeof(*c->cells));
+		c->wide = part->wide ? arena_alloc_raw(g->ev->arena, counts[k - first], sizeof(*c->wide)) :
+				       NULL;
+		if (!c->cells || (part->wide && !c->wide))
+			return eval_nomem(g->ev, err);
+	}
+	for (size_t i = 0; i < part->n; i++) {
+		struct part *c = &g->pieces[piece_of_set[part->cells[i].label_set] - 1].cells;
+
+		if (part->wide)
+			c->wide[c->n] = part->wide[i];
+		c->cells[c->n++] = part->cells[i];
+	}
+	return ERR_OK;
+}
+
+static bool is_split(struct name_list labels, const struct profile_value *p, const struct part *part)
+{
+	struct str key;
+
+	for (size_t i = 0; i < labels.n; i++)
+		if (label_source(p->metric, part->partition, labels.v[i], &key) == LABEL_OF_SAMPLES)
+			return true;
+	return false;
+}
+
+bool profiles_need_split(const struct value *in, struct name_list labels)
+{
+	for (size_t i = 0; in->type == VALUE_PROFILES && i < in->n; i++)
+		for (size_t k = 0; k < in->profiles[i].parts_n; k++)
+			if (is_split(labels, &in->profiles[i], &in->profiles[i].parts[k]))
+				return true;
+	return false;
+}
+
+static enum err_code group_profile(struct grouped *g, const struct profile_value *p, struct err *err)
+{
+	size_t first = g->pieces_n;
+	struct labels base;
+	uint32_t group;
+	enum err_code rc;
+
+	if ((rc = labels_group(g->ev, p->metric, g->grouping, g->labels, &base, err)))
+		return rc;
+	for (size_t i = 0; i < p->parts_n; i++) {
+		if (g->grouping == GROUPING_BY && is_split(g->labels, p, &p->parts[i]))
+			rc = split_part(g, p, &p->parts[i], base, err);
+		else if (!(rc = find_group(g, base, &group, err)))
+			rc = add_piece(g, group, &p->parts[i], p->parts[i], err);
+		if (rc)
+			return rc;
+	}
+	if (p->parts_n == 0) { /* only a total, or nothing */
+		if ((rc = find_group(g, base, &group, err)))
+			return rc;
+		join_profile(&g->groups[group], p);
+		g->groups[group].p.wide_total += p->wide_total;
+		return ERR_OK;
+	}
+	for (size_t k = first; k < g->pieces_n; k++) { /* each group once */
+		size_t before = first;
+
+		while (g->pieces[before].group != g->pieces[k].group)
+			before++;
+		if (before == k)
+			join_profile(&g->groups[g->pieces[k].group], p);
+	}
+	return ERR_OK;
+}
+
+static enum err_code join_headers(struct grouped *g, struct part *into, const struct part *from,
+	struct err *err)
+{
+	uint32_t *all = arena_alloc_raw(g->ev->arena, into->headers_n + from->headers_n + 1, sizeof(*all));
+	uint32_t n = into->headers_n, k;
+
+	if (!all)
+		return eval_nomem(g->ev, err);
+	if (n)
+		memcpy(all, into->headers, n * sizeof(*all));
+	for (uint32_t i = 0; i < from->headers_n; i++) {
+		for (k = 0; k < n && all[k] != from->headers[i]; k++)
+			;
+		if (k == n)
+			all[n++] = from->headers[i];
+	}
+	into->headers = all;
+	into->headers_n = n;
+	return ERR_OK;
+}
+
+/* All pieces of one partition, one after the other, then in order. */
+static enum err_code build_part(struct grouped *g, uint32_t group, struct partition *p, size_t n,
+	struct part *out, struct err *err)
+{
+	size_t pieces = 0;
+	bool wide = false;
+	enum err_code rc;
+
+	*out = (struct part){ .partition = p };
+	out->cells = arena_alloc_raw(g->ev->arena, n + 1, sizeof(*out->cells));
+	if (!out->cells)
+		return eval_nomem(g->ev, err);
+	for (size_t i = 0; i < g->pieces_n; i++)
+		wide |= g->pieces[i].group == group && g->pieces[i].cells.wide;
+	if (wide && !(out->wide = arena_alloc_raw(g->ev->arena, n + 1, sizeof(*out->wide))))
+		return eval_nomem(g->ev, err);
+	for (size_t i = 0; i < g->pieces_n; i++) {
+		const struct piece *piece = &g->pieces[i];
+
+		if (piece->group != group || piece->from->partition != p)
+			continue;
+		if (piece->cells.n) {
+			memcpy(out->cells + out->n, piece->cells.cells,
+				piece->cells.n * sizeof(*out->cells));
+			if (wide)
+				memcpy(out->wide + out->n, piece->cells.wide,
+					piece->cells.n * sizeof(*out->wide));
+		}
+		out->n += piece->cells.n;
+		if ((rc = join_headers(g, out, piece->from, err)))
+			return rc;
+		pieces++;
+	}
+	return pieces > 1 ? part_normalize(g->ev, out, err) : ERR_OK;
+}
+
+static enum err_code build_group(struct grouped *g, uint32_t id, struct err *err)
+{
+	struct profile_value *v = &g->groups[id].p;
+	size_t n, seen;
+	enum err_code rc;
+
+	v->parts = arena_array(g->ev->arena, struct part, g->groups[id].pieces_n + 1);
+	if (!v->parts)
+		return eval_nomem(g->ev, err);
+	for (size_t i = 0; i < g->pieces_n; i++) {
+		struct partition *p = g->pieces[i].from->partition;
+
+		if (g->pieces[i].group != id)
+			continue;
+		for (seen = 0; seen < v->parts_n && v->parts[seen].partition != p; seen++)
+			;
+		if (seen < v->parts_n)
+			continue;
+		n = 0;
+		for (size_t k = i; k < g->pieces_n; k++)
+			if (g->pieces[k].group == id && g->pieces[k].from->partition == p)
+				n += g->pieces[k].cells.n;
+		if ((rc = build_part(g, id, p, n, &v->parts[v->parts_n], err)))
+			return rc;
+		v->parts_n++;
+	}
+	for (size_t i = 0; i < v->parts_n && v->divisor; i++)
+		for (size_t k = 0; k < v->parts[i].n; k++)
+			v->wide_total += v->parts[i].wide[k];
+	if (!v->divisor && v->parts_n > 0)
+		return profile_totals(v, err);
+	if (!v->divisor)
+		v->value_total = (int64_t)v->wide_total;
+	return ERR_OK;
+}
+
+enum err_code profiles_merge(struct eval *ev, const struct value *in, enum grouping grouping,
+	struct name_list labels, struct value *out, struct err *err)
+{
+	struct grouped g = { .ev = ev, .grouping = grouping, .labels = labels };
+	struct value result = { .type = in->n > 0 ? VALUE_PROFILES : in->type };
+	enum err_code rc = ERR_OK;
+
+	map_init(&g.map);
+	for (size_t i = 0; i < in->n && !rc; i++)
+		rc = group_profile(&g, &in->profiles[i], err);
+	for (size_t i = 0; i < g.groups_n && !rc; i++)
+		rc = build_group(&g, (uint32_t)i, err);
+	if (!rc && g.groups_n > 0) {
+		result.profiles = arena_array(ev->arena, struct profile_value, g.groups_n);
+		if (!result.profiles)
+			rc = eval_nomem(ev, err);
+	}
+	for (size_t i = 0; i < g.groups_n && !rc; i++)
+		result.profiles[result.n++] = g.groups[i].p;
+	if (!rc)
+		*out = result;
+	map_release(&g.map);
+	return rc;
+}
+
+/* ---- scaling ---- */
+
+struct scale {
+	double factor;
+	bool divide;
+};
+
+static bool scale_cost(int64_t *v, struct scale s)
+{
+	double scaled = round(s.divide ? (double)*v / s.factor : (double)*v * s.factor);
+
+	if (!(scaled > -0x1p63 && scaled < 0x1p63))
+		return false;
+	*v = (int64_t)scaled;
+	return true;
+}
+
+static enum err_code scale_part(struct eval *ev, const struct expr *e, struct scale s,
+	const struct part *from, struct part *to, struct err *err)
+{
+	*to = *from;
+	to->n = 0;
+	if (!(to->cells = arena_alloc_raw(ev->arena, from->n + 1, sizeof(*to->cells))))
+		return eval_nomem(ev, err);
+	for (size_t i = 0; i < from->n; i++) {
+		struct cell *cell = &to->cells[to->n];
+
+		*cell = from->cells[i];
+		if (!scale_cost(&cell->value, s) || !scale_cost(&cell->base, s))
+			return eval_fault(ev, e, err, ERR_LIMIT, "a scaled cost exceeds 64 bits");
+		to->n += cell->value != 0 || cell->base != 0;
+	}
+	return ERR_OK;
+}
+
+enum err_code profiles_scale(struct eval *ev, const struct expr *e, const struct value *in,
+	double factor, bool divide, struct value *out, struct err *err)
+{
+	struct scale s = { factor, divide };
+	enum err_code rc;
+
+	*out = *in;
+	if (!isfinite(factor) || (divide && factor == 0))
+		return eval_fault(ev, e, err, ERR_INVALID, "profiles cannot be %s by %g",
+			divide ? "divided" : "multiplied", factor);
+	out->profiles = arena_array(ev->arena, struct profile_value, in->n + 1);
+	if (!out->profiles)
+		return eval_nomem(ev, err);
+	for (size_t i = 0; i < in->n; i++) {
+		struct profile_value *p = &out->profiles[i];
+
+		*p = in->profiles[i];
+		if (!(p->parts = arena_array(ev->arena, struct part, p->parts_n + 1)))
+			return eval_nomem(ev, err);
+		for (size_t k = 0; k < p->parts_n; k++)
+			if ((rc = scale_part(ev, e, s, &in->profiles[i].parts[k], &p->parts[k], err)))
+				return rc;
+		if ((rc = profile_totals(p, err)))
+			return rc;
+	}
+	return ERR_OK;
+}

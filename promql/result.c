@@ -1,0 +1,281 @@
+/*
+ * Evaluation of a whole query: once, or step by step into a matrix, and the shape its answer takes.
+ */
+#include <stdlib.h>
+
+#include "base/map.h"
+#include "base/metrics.h"
+#include "promql/engine_internal.h"
+
+METRIC_COUNTER(samples_total, "epimetheus_query_samples_total", "Samples read by queries.", NULL);
+
+/* ---- where the query looks ---- */
+
+static void window_of(const struct eval *ev, const struct parsed *parsed, int64_t first,
+	int64_t last, struct window *all)
+{
+	bool any = false;
+
+	for (const struct expr *e = parsed->selectors; e; e = e->selector.next) {
+		struct window a, b;
+
+		if (e->types == VALUE_FRAMES)
+			continue;
+		a = selector_window(ev, &e->selector, first);
+		b = selector_window(ev, &e->selector, last);
+		if (!any || a.min_ns < all->min_ns)
+			all->min_ns = a.min_ns;
+		if (!any || b.max_ns > all->max_ns)
+			all->max_ns = b.max_ns;
+		any = true;
+	}
+}
+
+/* ---- one time ---- */
+
+static bool metric_eq(const void *ctx, const void *key, uint32_t id)
+{
+	return labels_eq(*(const struct labels *)key, ((const struct cost *)ctx)[id].metric);
+}
+
+static enum err_code check_distinct(const struct cost *costs, size_t n, struct err *err)
+{
+	enum err_code rc = ERR_OK;
+	struct map map;
+	uint64_t hash;
+
+	map_init(&map);
+	for (size_t i = 0; i < n && !rc; i++) {
+		hash = labels_hash(costs[i].metric);
+		if (map_find(&map, hash, metric_eq, costs, &costs[i].metric) != MAP_NONE)
+			rc = err_set(err, ERR_INVALID,
+				"vector cannot contain metrics with the same labelset");
+		else if (!map_add(&map, hash, (uint32_t)i))
+			rc = err_set(err, ERR_NOMEM, "query: out of memory");
+	}
+	map_release(&map);
+	return rc;
+}
+
+static void truncate(struct query *q, size_t limit)
+{
+	static const struct str warning = STR("results truncated due to limit");
+
+	if (limit == 0 || q->result.n <= limit)
+		return;
+	q->result.n = limit;
+	q->result.warnings = &warning;
+	q->result.warnings_n = 1;
+}
+
+static enum err_code evaluate_once(struct query *q, struct eval *ev, struct err *err)
+{
+	struct result *r = &q->result;
+	struct value v;
+	enum err_code rc;
+
+	if ((rc = eval_expr(ev, q->parsed->root, &v, err)))
+		return rc;
+	r->n = v.n;
+	if (v.type == VALUE_SCALAR) {
+		r->type = RESULT_SCALAR;
+		r->scalar = v.scalar;
+	} else if (v.type == VALUE_STRING) {
+		r->type = RESULT_STRING;
+		r->string = v.string;
+	} else if (v.type == VALUE_TABLE) {
+		r->type = RESULT_TOP;
+		r->tops = v.tops;
+	} else if (v.type & VALUE_PROFILES) {
+		r->type = RESULT_PROFILES;
+		r->profiles = v.profiles;
+	} else {
+		r->type = RESULT_VECTOR;
+		r->vector = v.costs;
+		if ((rc = check_distinct(v.costs, v.n, err)))
+			return rc;
+		truncate(q, q->o.limit);
+	}
+	return ERR_OK;
+}
+
+/* ---- step by step ---- */
+
+struct matrix {
+	struct query *q;
+	struct cost_series *series;
+	size_t *caps;
+	size_t n, cap;
+	struct map map;
+};
+
+static bool series_eq(const void *ctx, const void *key, uint32_t id)
+{
+	return labels_eq(*(const struct labels *)key, ((const struct matrix *)ctx)->series[id].metric);
+}
+
+static enum err_code add_series(struct matrix *m, struct labels metric, uint64_t hash, uint32_t *out,
+	struct err *err)
+{
+	struct arena *a = &m->q->arena;
+	struct cost_series *series;
+	size_t *caps;
+
+	if (m->n == m->cap) {
+		m->cap = m->cap ? m->cap * 2 : 16;
+		series = arena_array(a, struct cost_series, m->cap);
+		caps = arena_array(a, size_t, m->cap);
+		if (!series || !caps)
+			return arena_fail(a, "query", err);
+		if (m->n) {
+			memcpy(series, m->series, m->n * sizeof(*series));
+			memcpy(caps, m->caps, m->n * sizeof(*caps));
+		}
+		m->series = series;
+		m->caps = caps;
+	}
+	*out = (uint32_t)m->n;
+	m->series[m->n] = (struct cost_series){ .metric = labels_dup(a, metric) };
+	if (metric.n > 0 && !m->series[m->n].metric.v)
+		return arena_fail(a, "query", err);
+	if (!map_add(&m->map, hash, *out))
+		return err_set(err, ERR_NOMEM, "query: out of memory");
+	m->n++;
+	return ERR_OK;
+}
+
+static enum err_code add_point(struct matrix *m, struct labels metric, struct point point,
+	struct err *err)
+{
+	uint64_t hash = labels_hash(metric);
+	uint32_t id = map_find(&m->map, hash, series_eq, m, &metric);
+	struct cost_series *s;
+	struct point *grown;
+	enum err_code rc;
+
+	if (id == MAP_NONE && (rc = add_series(m, metric, hash, &id, err)))
+		return rc;
+	s = &m->series[id];
+	if (s->n > 0 && s->points[s->n - 1].t_ns == point.t_ns)
+		return err_set(err, ERR_INVALID, "vector cannot contain metrics with the same labelset");
+	if (s->n == m->caps[id]) {
+		m->caps[id] = m->caps[id] ? m->caps[id] * 2 : 16;
+		grown = arena_alloc_raw(&m->q->arena, m->caps[id], sizeof(*grown));
+		if (!grown)
+			return arena_fail(&m->q->arena, "query", err);
+		if (s->n)
+			memcpy(grown, s->points, s->n * sizeof(*grown));
+		s->points = grown;
+	}
+	s->points[s->n++] = point;
+	return ERR_OK;
+}
+
+static enum err_code add_step(struct matrix *m, struct eval *ev, struct err *err)
+{
+	struct value v;
+	enum err_code rc;
+
+	if ((rc = eval_totals(ev, m->q->parsed->root, &v, err)))
+		return rc;
+	if (v.type == VALUE_SCALAR)
+		return add_point(m, (struct labels){ 0 }, (struct point){ ev->t_ns, v.scalar }, err);
+	for (size_t i = 0; i < v.n; i++)
+		if ((rc = add_point(m, v.costs[i].metric, (struct point){ ev->t_ns, v.costs[i].value },
+			     err)))
+			return rc;
+	return ERR_OK;
+}
+
+static int by_metric(const void *a, const void *b)
+{
+	return labels_cmp(((const struct cost_series *)a)->metric, ((const struct cost_series *)b)->metric);
+}
+
+static enum err_code evaluate_range(struct query *q, struct eval *ev, struct err *err)
+{
+	const struct query_options *o = &q->o;
+	struct matrix m = { .q = q };
+	struct arena step;
+	enum err_code rc = ERR_OK;
+
+	if (q->parsed->root->types & (VALUE_STRING | VALUE_TABLE))
+		return err_set(err, ERR_INVALID, "invalid expression type \"%s\" for range query, must be "
+			"scalar, costs or profiles", q->parsed->root->types & VALUE_STRING ? "string" : "table");
+	map_init(&m.map);
+	arena_init(&step, q->engine->o.memory_bytes_max);
+	ev->arena = &step;
+	for (int64_t t = o->start_ns; t <= o->end_ns && !rc; t += o->step_ns) {
+		ev->t_ns = t;
+		rc = add_step(&m, ev, err);
+		arena_reset(&step);
+	}
+	arena_release(&step);
+	map_release(&m.map);
+	if (m.n > 0)
+		qsort(m.series, m.n, sizeof(*m.series), by_metric);
+	q->result.type = RESULT_MATRIX;
+	q->result.matrix = m.series;
+	q->result.n = m.n;
+	truncate(q, o->limit);
+	return rc;
+}
+
+/* ---- all of it ---- */
+
+/* The database's warnings about damage behind our own. */
+static enum err_code add_warnings(struct query *q, struct err *err)
+{
+	size_t n, own = q->result.warnings_n;
+	const struct str *from = db_querier_warnings(q->querier, &n);
+	struct str *all;
+
+	if (n == 0)
+		return ERR_OK;
+	if (!(all = arena_array(&q->arena, struct str, own + n)))
+		return arena_fail(&q->arena, "query", err);
+	if (own)
+		memcpy(all, q->result.warnings, own * sizeof(*all));
+	memcpy(all + own, from, n * sizeof(*all));
+	q->result.warnings = all;
+	q->result.warnings_n = own + n;
+	return ERR_OK;
+}
+
+enum err_code query_evaluate(struct query *q, struct err *err)
+{
+	const struct query_options *o = &q->o;
+	const struct engine_options *limits = &q->engine->o;
+	struct window all = { 0 };
+	struct eval ev = {
+		.query = q->parsed,
+		.arena = &q->arena,
+		.mode = o->step_ns > 0 ? EVAL_RANGE : o->has_span ? EVAL_SPAN : EVAL_INSTANT,
+		.t_ns = o->has_span ? o->end_ns : o->t_ns,
+		.start_ns = o->t_ns,
+		.end_ns = o->t_ns,
+		.step_ns = o->step_ns,
+		.lookback_ns = limits->lookback_ns,
+		.samples_max = limits->samples_max,
+		.memory_bytes_max = limits->memory_bytes_max,
+		.stop = &q->stop,
+		.all_sample_labels = o->keep_sample_labels,
+	};
+	enum err_code rc;
+
+	if (ev.mode != EVAL_INSTANT) {
+		ev.start_ns = o->start_ns;
+		ev.end_ns = o->end_ns;
+	}
+	window_of(&ev, q->parsed, ev.mode == EVAL_RANGE ? ev.start_ns : ev.t_ns,
+		ev.mode == EVAL_RANGE ? ev.end_ns : ev.t_ns, &all);
+	if ((rc = db_querier_open(limits->db, all.min_ns, all.max_ns, &q->stop, &q->querier, err)))
+		return rc;
+	ev.querier = q->querier;
+	if ((rc = eval_prepare(&ev, err)))
+		return rc;
+	q->result.t_ns = ev.t_ns;
+	rc = ev.mode == EVAL_RANGE ? evaluate_range(q, &ev, err) : evaluate_once(q, &ev, err);
+	metric_add(&samples_total, NULL, (double)ev.samples);
+	return rc ? rc : add_warnings(q, err);
+}

@@ -1,0 +1,427 @@
+/*
+ * From a selector to series and columns.
+ *
+ * A name is looked up as it stands first: a series that is named exactly so wins over a reading as a
+ * short profile type. Matchers are the database's to test where they are about labels of series; what
+ * is about labels of samples is noted per series here and tested when cells are read (sum.c).
+ */
+#include "promql/eval.h"
+
+#include "base/map.h"
+#include "promql/names.h"
+
+#define TYPE_LABEL "__type__"
+#define SAMPLE_PREFIX "sample_"
+#define UNITS_SHOWN 8 /* in an error */
+
+/* ---- where ---- */
+
+struct window selector_window(const struct eval *ev, const struct selector *s, int64_t t_ns)
+{
+	struct window w = { .max_ns = t_ns };
+	int64_t width = s->window_ns;
+
+	if (s->at == AT_TIME)
+		w.max_ns = s->at_ns;
+	else if (s->at == AT_START)
+		w.max_ns = ev->start_ns;
+	else if (s->at == AT_END)
+		w.max_ns = ev->end_ns;
+	w.max_ns -= s->offset_ns;
+	if (width == 0) {
+		width = ev->mode == EVAL_SPAN ? ev->end_ns - ev->start_ns :
+			ev->mode == EVAL_RANGE ? ev->step_ns :
+						 ev->lookback_ns;
+		w.latest = ev->mode == EVAL_INSTANT;
+	}
+	if (__builtin_sub_overflow(w.max_ns, width, &w.min_ns))
+		w.min_ns = INT64_MIN;
+	return w;
+}
+
+/* ---- whose label ---- */
+
+enum label_source label_source(struct labels metric, const struct partition *p, struct str name,
+	struct str *key)
+{
+	struct str rest = { name.ptr + strlen(SAMPLE_PREFIX), name.len - strlen(SAMPLE_PREFIX) };
+
+	if (labels_has(metric, name))
+		return LABEL_OF_SERIES;
+	*key = name;
+	if (sym_has_label_key(p, name))
+		return LABEL_OF_SAMPLES;
+	if (!str_has_prefix(name, STR(SAMPLE_PREFIX)) || !sym_has_label_key(p, rest))
+		return LABEL_NOWHERE;
+	*key = rest;
+	return LABEL_OF_SAMPLES;
+}
+
+/* Tested here and not by the database: it may be about a sample's label of another name. */
+static bool is_withheld(const struct matcher *m)
+{
+	return str_is(m->name, TYPE_LABEL) || str_has_prefix(m->name, STR(SAMPLE_PREFIX));
+}
+
+/* False: the series is out. *deferred: bits of the matchers its samples are tested with. */
+static bool test_series(const struct selector *s, const struct db_series *series, uint64_t *deferred)
+{
+	struct str key;
+
+	*deferred = 0;
+	for (size_t i = 0; i < s->matchers_n; i++) {
+		const struct matcher *m = &s->matchers[i];
+
+		if (str_is(m->name, LABEL_NAME) || str_is(m->name, TYPE_LABEL))
+			continue;
+		switch (label_source(series->labels, series->partition, m->name, &key)) {
+		case LABEL_OF_SAMPLES:
+			*deferred |= UINT64_C(1) << i;
+			break;
+		case LABEL_OF_SERIES:
+		case LABEL_NOWHERE:
+			if (is_withheld(m) && !matcher_test_labels(m, series->labels))
+				return false;
+		}
+	}
+	return true;
+}
+
+/* ---- which series ---- */
+
+struct selecting {
+	struct eval *ev;
+	const struct expr *expr;
+	const struct selector *s;
+	const struct merging *m;
+	struct window window;
+	struct type_pattern pattern;
+	bool has_pattern; /* the name was read as a profile type; types must match it */
+	struct chosen *chosen;
+	size_t n, cap;
+	struct map groups;
+	struct labels *group_metrics;
+	size_t groups_n, groups_cap;
+};
+
+static enum err_code find_named(struct selecting *x, struct str name, bool name_alone,
+	struct db_series **out, size_t *n, struct err *err)
+{
+	struct matcher *sent = arena_array(x->ev->arena, struct matcher, x->s->matchers_n + 1);
+	size_t k = 0;
+
+	if (!sent)
+		return eval_nomem(x->ev, err);
+	if (name.len > 0)
+		sent[k++] = (struct matcher){ .op = MATCH_EQ, .name = STR(LABEL_NAME), .value = name };
+	for (size_t i = 0; i < x->s->matchers_n && !name_alone; i++)
+		if (!is_withheld(&x->s->matchers[i]))
+			sent[k++] = x->s->matchers[i];
+	return db_select(x->ev->querier, sent, k, x->ev->arena, out, n, err);
+}
+
+static enum err_code find_series(struct selecting *x, struct db_series **out, size_t *n,
+	struct err *err)
+{
+	struct str name = x->s->name;
+	struct db_series *exact;
+	size_t exact_n = 0;
+	enum err_code rc;
+
+	if (name.len == 0)
+		return find_named(x, name, false, out, n, err);
+	x->has_pattern = type_pattern_parse(name, &x->pattern);
+	if (x->has_pattern && !str_eq(x->pattern.name, name)) {
+		/* Whether there is such a series does not depend on the other matchers. */
+		if ((rc = find_named(x, name, true, &exact, &exact_n, err)))
+			return rc;
+		if (exact_n == 0)
+			return find_named(x, x->pattern.name, false, out, n, err);
+		x->has_pattern = false;
+	}
+	return find_named(x, name, false, out, n, err);
+}
+
+/* ---- which columns ---- */
+
+/* The sample type, with its unit, or the whole type in full may be meant. */
+static bool test_type(const struct matcher *m, const struct profile_type *t)
+{
+	bool negative = m->op == MATCH_NE || m->op == MATCH_NRE;
+	struct buf text = { 0 };
+	bool hit;
+
+	hit = matcher_test(m, t->sample_type) != negative;
+	if (!hit) {
+		buf_printf(&text, STR_FMT ":" STR_FMT, STR_ARG(t->sample_type), STR_ARG(t->sample_unit));
+		hit = matcher_test(m, buf_str(&text)) != negative;
+	}
+	if (!hit) {
+		buf_clear(&text);
+		profile_type_print(&text, t);
+		hit = matcher_test(m, buf_str(&text)) != negative;
+	}
+	buf_release(&text);
+	return hit != negative;
+}
+
+/* What a profile we do not know says itself; its rows share it, so the first is asked. */
+static enum err_code default_sample_type(struct selecting *x, const struct db_series *series,
+	struct str *out, struct err *err)
+{
+	const struct db_row *row;
+	struct db_rows *rows;
+	enum err_code rc;
+
+	*out = (struct str){ 0 };
+	if ((rc = db_rows_open(x->ev->querier, series, x->window.min_ns, x->window.max_ns, &rows, err)))
+		return rc;
+	rc = db_rows_next(rows, &row, err);
+	if (!rc)
+		*out = sym_string(series->partition,
+			sym_header(series->partition, row->header)->default_sample_type);
+	db_rows_close(rows);
+	return rc == ERR_NOT_FOUND ? ERR_OK : rc;
+}
+
+static enum err_code keep_default(struct selecting *x, const struct db_series *series,
+	struct profile_type *types, size_t *n, struct err *err)
+{
+	struct str wish = { 0 };
+	enum err_code rc;
+
+	if (*n > 1) {
+		if ((rc = default_sample_type(x, series, &wish, err)))
+			return rc;
+		types[0] = types[type_default(types, *n, wish)];
+		*n = 1;
+	}
+	return ERR_OK;
+}
+
+static enum err_code series_types(struct selecting *x, const struct db_series *series,
+	struct profile_type **out, size_t *n, struct err *err)
+{
+	bool by_matcher = false;
+	struct profile_type *types;
+	size_t all, kept = 0;
+	enum err_code rc;
+
+	if ((rc = db_series_types(x->ev->querier, series, x->ev->arena, &types, &all, err)))
+		return rc;
+	for (size_t k = 0; k < x->s->matchers_n; k++)
+		by_matcher |= str_is(x->s->matchers[k].name, TYPE_LABEL);
+	for (size_t i = 0; i < all; i++) {
+		bool keep = !x->has_pattern || type_pattern_match(&x->pattern, &types[i]);
+
+		for (size_t k = 0; k < x->s->matchers_n && keep; k++)
+			if (str_is(x->s->matchers[k].name, TYPE_LABEL))
+				keep = test_type(&x->s->matchers[k], &types[i]);
+		if (keep)
+			types[kept++] = types[i];
+	}
+	*out = types;
+	*n = kept;
+	if (by_matcher || (x->has_pattern && x->pattern.parts > 1))
+		return ERR_OK;
+	return keep_default(x, series, types, n, err);
+}
+
+/* ---- groups ---- */
+
+static bool group_eq(const void *ctx, const void *key, uint32_t id)
+{
+	return labels_eq(*(const struct labels *)key,
+		((const struct selecting *)ctx)->group_metrics[id]);
+}
+
+static enum err_code find_group(struct selecting *x, struct labels metric, uint32_t *out,
+	struct err *err)
+{
+	uint64_t hash = labels_hash(metric);
+	uint32_t id = map_find(&x->groups, hash, group_eq, x, &metric);
+	struct labels *grown;
+
+	if (id == MAP_NONE) {
+		if (x->groups_n == x->groups_cap) {
+			x->groups_cap = x->groups_cap ? x->groups_cap * 2 : 16;
+			grown = arena_array(x->ev->arena, struct labels, x->groups_cap);
+			if (!grown)
+				return eval_nomem(x->ev, err);
+			if (x->groups_n)
+				memcpy(grown, x->group_metrics, x->groups_n * sizeof(*grown));
+			x->group_metrics = grown;
+		}
+		id = (uint32_t)x->groups_n;
+		if (!map_add(&x->groups, hash, id))
+			return eval_nomem(x->ev, err);
+		x->group_metrics[x->groups_n++] = metric;
+	}
+	*out = id;
+	return ERR_OK;
+}
+
+static enum err_code add_chosen(struct selecting *x, struct chosen c, struct err *err)
+{
+	struct chosen *grown;
+	enum err_code rc;
+
+	if ((rc = find_group(x, c.metric, &c.group, err)))
+		return rc;
+	if (x->n == x->cap) {
+		x->cap = x->cap ? x->cap * 2 : 16;
+		grown = arena_array(x->ev->arena, struct chosen, x->cap);
+		if (!grown)
+			return eval_nomem(x->ev, err);
+		if (x->n)
+			memcpy(grown, x->chosen, x->n * sizeof(*grown));
+		x->chosen = grown;
+	}
+	x->chosen[x->n++] = c;
+	return ERR_OK;
+}
+
+static bool wants_sample_labels(const struct eval *ev, const struct db_series *series)
+{
+	struct str key;
+
+	if (sym_label_sets_n(series->partition) <= 1)
+		return false;
+	if (ev->all_sample_labels)
+		return true;
+	for (size_t i = 0; i < ev->label_names_n; i++)
+		if (label_source(series->labels, series->partition, ev->label_names[i], &key) ==
+			LABEL_OF_SAMPLES)
+			return true;
+	return false;
+}
+
+static enum err_code choose(struct selecting *x, const struct db_series *series, struct err *err)
+{
+	struct chosen c = { .series = series };
+	struct labels_builder b;
+	struct profile_type *types;
+	size_t types_n;
+	enum err_code rc;
+
+	if (!test_series(x->s, series, &c.deferred))
+		return ERR_OK;
+	if ((rc = series_types(x, series, &types, &types_n, err)))
+		return rc;
+	c.by_labels = c.deferred || wants_sample_labels(x->ev, series);
+	for (size_t i = 0; i < types_n; i++) {
+		c.type = types[i];
+		c.metric = series->labels;
+		if (x->m->each && types_n > 1) {
+			labels_builder_init(&b, x->ev->arena, c.metric);
+			labels_builder_set(&b, STR(TYPE_LABEL), types[i].sample_type);
+			rc = labels_builder_build(&b, &c.metric, err);
+		} else if (!x->m->each) {
+			rc = labels_group(x->ev, c.metric, x->m->grouping, x->m->labels, &c.metric,
+				err);
+		}
+		if (rc || (rc = add_chosen(x, c, err)))
+			return rc;
+	}
+	return ERR_OK;
+}
+
+/* ---- what was chosen must fit together ---- */
+
+static enum err_code unit_fault(struct selecting *x, const struct str *units, size_t n,
+	struct err *err)
+{
+	static const char *const numbers[UNITS_SHOWN + 1] = { "", "", "two", "three", "four", "five",
+		"six", "seven", "eight" };
+	struct buf list = { 0 }, text = { 0 };
+	enum err_code rc;
+
+	for (size_t i = 0; i < n; i++)
+		buf_printf(&list, "%s" STR_FMT, i == 0 ? "" : i + 1 == n ? " and " : ", ",
+			STR_ARG(units[i]));
+	expr_print(&text, x->expr);
+	rc = eval_fault(x->ev, x->expr, err, ERR_INVALID, STR_FMT " selects %s units: " STR_FMT,
+		STR_ARG(buf_str(&text)), numbers[n], STR_ARG(buf_str(&list)));
+	buf_release(&list);
+	buf_release(&text);
+	return rc;
+}
+
+static enum err_code check_types(struct selecting *x, struct err *err)
+{
+	struct str units[UNITS_SHOWN];
+	struct buf a = { 0 }, b = { 0 };
+	size_t n = 0, k;
+	enum err_code rc;
+
+	for (size_t i = 0; i < x->n && n < UNITS_SHOWN; i++) {
+		for (k = 0; k < n && !str_eq(units[k], x->chosen[i].type.sample_unit); k++)
+			;
+		if (k == n)
+			units[n++] = x->chosen[i].type.sample_unit;
+	}
+	if (n > 1)
+		return unit_fault(x, units, n, err);
+	for (size_t i = 1; i < x->n; i++) {
+		if (x->chosen[i].type.delta == x->chosen[0].type.delta)
+			continue;
+		profile_type_print(&a, &x->chosen[0].type);
+		profile_type_print(&b, &x->chosen[i].type);
+		rc = eval_fault(x->ev, x->expr, err, ERR_INVALID,
+			"this selects levels and amounts: " STR_FMT " and " STR_FMT, STR_ARG(buf_str(&a)),
+			STR_ARG(buf_str(&b)));
+		buf_release(&a);
+		buf_release(&b);
+		return rc;
+	}
+	return ERR_OK;
+}
+
+/* Ascending by group, by counting; series keep their order within. */
+static enum err_code order_by_group(struct selecting *x, struct err *err)
+{
+	uint32_t *at = arena_array(x->ev->arena, uint32_t, x->groups_n + 1);
+	struct chosen *sorted = arena_array(x->ev->arena, struct chosen, x->n);
+
+	if (!at || !sorted)
+		return eval_nomem(x->ev, err);
+	for (size_t i = 0; i < x->n; i++)
+		at[x->chosen[i].group + 1]++;
+	for (size_t g = 0; g < x->groups_n; g++)
+		at[g + 1] += at[g];
+	for (size_t i = 0; i < x->n; i++)
+		sorted[at[x->chosen[i].group]++] = x->chosen[i];
+	x->chosen = sorted;
+	return ERR_OK;
+}
+
+enum err_code select_profiles(struct eval *ev, const struct expr *e, const struct merging *m,
+	struct value *out, struct err *err)
+{
+	struct selecting x = { .ev = ev, .expr = e, .s = &e->selector, .m = m };
+	struct selection selection;
+	struct db_series *series;
+	enum err_code rc;
+	size_t n;
+
+	map_init(&x.groups);
+	*out = (struct value){ .type = e->types };
+	x.window = selector_window(ev, x.s, ev->t_ns);
+	if ((rc = find_series(&x, &series, &n, err)))
+		goto out;
+	for (size_t i = 0; i < n && !rc; i++)
+		rc = choose(&x, &series[i], err);
+	if (rc || x.n == 0)
+		goto out;
+	if ((rc = check_types(&x, err)) || (rc = order_by_group(&x, err)))
+		goto out;
+	selection = (struct selection){ .selector = x.s, .expr = e, .window = x.window,
+		.v = x.chosen, .n = x.n, .groups_n = (uint32_t)x.groups_n,
+		.totals_only = m->totals_only };
+	for (size_t i = 0; i < x.n; i++)
+		selection.totals_only &= !x.chosen[i].by_labels;
+	rc = sum_selection(ev, &selection, out, err);
+out:
+	map_release(&x.groups);
+	return rc;
+}

@@ -1,0 +1,309 @@
+/*
+ * Adding up what a selector chose: per group and partition one accumulator, filled by the database,
+ * then read out as cells. Values of gauges stay multiplied by their intervals here; the time they
+ * are divided by is that of the whole selection, so that groups add up to what they are part of.
+ */
+#include "promql/eval.h"
+
+/* One accumulator: rows of one group and partition that are asked the same of their samples. */
+struct slot {
+	const struct db_series *series; /* any of them */
+	uint64_t deferred;
+	bool by_labels;
+	struct accum *acc; /* NULL for totals */
+	struct sum_stats stats;
+};
+
+struct summing {
+	struct eval *ev;
+	const struct selection *s;
+	struct slot *slots;
+	size_t slots_n, slots_cap;
+	int64_t start_ns, end_ns; /* of all groups so far; end 0: none */
+	bool weighted;            /* gauges over a window */
+};
+
+static enum err_code find_slot(struct summing *x, const struct chosen *c, struct slot **out,
+	struct err *err)
+{
+	struct slot *grown, *slot;
+	unsigned flags;
+	enum err_code rc;
+
+	for (size_t i = 0; i < x->slots_n; i++) {
+		slot = &x->slots[i];
+		if (slot->series->partition == c->series->partition && slot->deferred == c->deferred &&
+			slot->by_labels == c->by_labels) {
+			*out = slot;
+			return ERR_OK;
+		}
+	}
+	if (x->slots_n == x->slots_cap) {
+		x->slots_cap = x->slots_cap ? x->slots_cap * 2 : 8;
+		grown = arena_array(x->ev->arena, struct slot, x->slots_cap);
+		if (!grown)
+			return eval_nomem(x->ev, err);
+		if (x->slots_n)
+			memcpy(grown, x->slots, x->slots_n * sizeof(*grown));
+		x->slots = grown;
+	}
+	slot = &x->slots[x->slots_n];
+	*slot = (struct slot){ .series = c->series, .deferred = c->deferred, .by_labels = c->by_labels };
+	flags = (c->by_labels ? ACCUM_BY_LABELS : 0) | (c->type.delta ? 0 : ACCUM_WEIGHTED);
+	if (!x->s->totals_only &&
+		(rc = accum_open(c->series->partition, flags, &slot->acc, err)))
+		return rc;
+	x->slots_n++;
+	*out = slot;
+	return ERR_OK;
+}
+
+static void close_slots(struct summing *x)
+{
+	for (size_t i = 0; i < x->slots_n; i++)
+		accum_close(x->slots[i].acc);
+	x->slots_n = 0;
+}
+
+static enum err_code add_series(struct summing *x, const struct chosen *c, struct err *err)
+{
+	struct eval *ev = x->ev;
+	const struct window *w = &x->s->window;
+	struct slot *slot = NULL;
+	uint64_t before;
+	size_t bytes = ev->arena->used_bytes;
+	enum err_code rc;
+
+	if ((rc = eval_check(ev, err)) || (rc = find_slot(x, c, &slot, err)))
+		return rc;
+	before = slot->stats.samples;
+	rc = db_sum(ev->querier, c->series, &c->type, w->min_ns, w->max_ns,
+		w->latest ? SUM_LAST : SUM_WINDOW, slot->acc, ev->arena, &slot->stats, err);
+	if (rc)
+		return rc;
+	ev->samples += slot->stats.samples - before;
+	if (ev->samples > ev->samples_max)
+		return eval_fault(ev, x->s->expr, err, ERR_LIMIT,
+			"the query reads more than %llu samples (--query.max-samples)",
+			(unsigned long long)ev->samples_max);
+	for (size_t i = 0; i < x->slots_n; i++)
+		bytes += x->slots[i].acc ? accum_bytes(x->slots[i].acc) : 0;
+	if (ev->memory_bytes_max && bytes > ev->memory_bytes_max)
+		return eval_fault(ev, x->s->expr, err, ERR_LIMIT,
+			"the query needs more than its %zu bytes of memory", ev->memory_bytes_max);
+	return ERR_OK;
+}
+
+/* ---- reading out ---- */
+
+struct verdicts {
+	char *v; /* per label set: 0 not known, 'y', 'n' */
+	struct buf text;
+};
+
+static bool keeps(struct summing *x, const struct slot *slot, struct verdicts *known,
+	uint32_t label_set)
+{
+	const struct partition *p = slot->series->partition;
+	const struct matcher *m = x->s->selector->matchers;
+	struct str key;
+	bool keep = true;
+
+	if (known->v[label_set])
+		return known->v[label_set] == 'y';
+	for (size_t i = 0; i < x->s->selector->matchers_n && keep; i++) {
+		if (!(slot->deferred >> i & 1))
+			continue;
+		label_source(slot->series->labels, p, m[i].name, &key);
+		buf_clear(&known->text);
+		sym_label_value(p, label_set, key, &known->text);
+		keep = matcher_test(&m[i], buf_str(&known->text));
+	}
+	known->v[label_set] = keep ? 'y' : 'n';
+	return keep;
+}
+
+static enum err_code read_cells(struct summing *x, const struct slot *slot, struct verdicts *known,
+	struct part *part, struct err *err)
+{
+	struct accum_cell c;
+	size_t at = 0;
+
+	while (accum_next(slot->acc, &at, &c)) {
+		if (slot->deferred && !keeps(x, slot, known, c.label_set))
+			continue;
+		if (x->weighted)
+			part->wide[part->n] = c.value;
+		else if (c.value != (int64_t)c.value)
+			return eval_fault(x->ev, x->s->expr, err, ERR_LIMIT, "a sum exceeds 64 bits");
+		part->cells[part->n++] = (struct cell){ .stack = c.stack, .label_set = c.label_set,
+			.value = x->weighted ? 0 : (int64_t)c.value };
+	}
+	return ERR_OK;
+}
+
+static enum err_code read_slot(struct summing *x, const struct slot *slot, struct part *part,
+	struct err *err)
+{
+	struct verdicts known = { 0 };
+	enum err_code rc;
+	size_t n;
+
+	*part = (struct part){ .partition = slot->series->partition,
+		.headers = slot->stats.headers, .headers_n = slot->stats.headers_n };
+	if ((rc = accum_seal(slot->acc, err)))
+		return rc;
+	n = accum_cells_n(slot->acc);
+	part->cells = arena_alloc_raw(x->ev->arena, n + 1, sizeof(*part->cells));
+	if (x->weighted)
+		part->wide = arena_alloc_raw(x->ev->arena, n + 1, sizeof(*part->wide));
+	if (slot->deferred)
+		known.v = arena_array(x->ev->arena, char, sym_label_sets_n(part->partition));
+	if (!part->cells || (x->weighted && !part->wide) || (slot->deferred && !known.v))
+		return eval_nomem(x->ev, err);
+	rc = read_cells(x, slot, &known, part, err);
+	buf_release(&known.text);
+	return rc;
+}
+
+static void add_stats(struct profile_value *p, const struct sum_stats *s)
+{
+	p->profiles += s->rows;
+	if (s->time_nanos != 0 && (p->time_nanos == 0 || s->time_nanos < p->time_nanos))
+		p->time_nanos = s->time_nanos;
+	p->duration_nanos += s->duration_ns;
+	if (s->period > p->period)
+		p->period = s->period;
+	if (p->end_ns == 0 || s->start_ns < p->start_ns)
+		p->start_ns = s->start_ns;
+	if (s->end_ns > p->end_ns)
+		p->end_ns = s->end_ns;
+}
+
+/* Slots of one partition (some of its series were asked more of their samples) become one part. */
+static enum err_code join_part(struct summing *x, struct profile_value *p, const struct part *add,
+	struct err *err)
+{
+	struct part *into = NULL;
+	struct value pair;
+	enum err_code rc;
+
+	for (size_t i = 0; i < p->parts_n && !into; i++)
+		if (p->parts[i].partition == add->partition)
+			into = &p->parts[i];
+	if (!into) {
+		p->parts[p->parts_n++] = *add;
+		return ERR_OK;
+	}
+	pair = (struct value){ .type = VALUE_PROFILES, .n = 2 };
+	pair.profiles = arena_array(x->ev->arena, struct profile_value, 2);
+	if (!pair.profiles)
+		return eval_nomem(x->ev, err);
+	for (size_t i = 0; i < 2; i++) {
+		pair.profiles[i].divisor = x->weighted;
+		pair.profiles[i].parts_n = 1;
+		if (!(pair.profiles[i].parts = arena_new(x->ev->arena, struct part)))
+			return eval_nomem(x->ev, err);
+		pair.profiles[i].parts[0] = i ? *add : *into;
+	}
+	if ((rc = profiles_merge(x->ev, &pair, GROUPING_NONE, (struct name_list){ 0 }, &pair, err)))
+		return rc;
+	*into = pair.profiles[0].parts[0];
+	return ERR_OK;
+}
+
+static enum err_code read_group(struct summing *x, const struct chosen *c, struct profile_value *p,
+	struct err *err)
+{
+	struct part part;
+	enum err_code rc;
+
+	*p = (struct profile_value){ .metric = c->metric, .type = c->type };
+	p->parts = arena_array(x->ev->arena, struct part, x->slots_n);
+	if (!p->parts)
+		return eval_nomem(x->ev, err);
+	for (size_t i = 0; i < x->slots_n; i++) {
+		struct slot *slot = &x->slots[i];
+
+		if (slot->stats.rows == 0)
+			continue;
+		add_stats(p, &slot->stats);
+		if (x->s->totals_only) {
+			p->wide_total += slot->stats.total;
+			continue;
+		}
+		if ((rc = read_slot(x, slot, &part, err)) || (rc = join_part(x, p, &part, err)))
+			return rc;
+		for (size_t k = 0; k < part.n; k++)
+			p->wide_total += x->weighted ? part.wide[k] : part.cells[k].value;
+	}
+	return ERR_OK;
+}
+
+/* Types of one group that differ keep what they share. */
+static void join_type(struct profile_type *t, const struct profile_type *other)
+{
+	const struct str none = { 0 };
+
+	if (!str_eq(t->name, other->name))
+		t->name = none;
+	if (!str_eq(t->sample_type, other->sample_type))
+		t->sample_type = none;
+	if (!str_eq(t->period_type, other->period_type))
+		t->period_type = none;
+	if (!str_eq(t->period_unit, other->period_unit))
+		t->period_unit = none;
+}
+
+static enum err_code sum_group(struct summing *x, const struct chosen *c, size_t n,
+	struct value *out, struct err *err)
+{
+	struct profile_value *p = &out->profiles[out->n];
+	enum err_code rc = ERR_OK;
+
+	for (size_t i = 0; i < n && !rc; i++)
+		rc = add_series(x, &c[i], err);
+	if (!rc)
+		rc = read_group(x, c, p, err);
+	close_slots(x);
+	if (rc || p->profiles == 0)
+		return rc;
+	for (size_t i = 1; i < n; i++)
+		join_type(&p->type, &c[i].type);
+	if (x->end_ns == 0 || p->start_ns < x->start_ns)
+		x->start_ns = p->start_ns;
+	if (p->end_ns > x->end_ns)
+		x->end_ns = p->end_ns;
+	out->n++;
+	return ERR_OK;
+}
+
+enum err_code sum_selection(struct eval *ev, const struct selection *s, struct value *out,
+	struct err *err)
+{
+	struct summing x = { .ev = ev, .s = s, .weighted = !s->v[0].type.delta && !s->window.latest };
+	enum err_code rc;
+	size_t end;
+
+	out->profiles = arena_array(ev->arena, struct profile_value, s->groups_n);
+	if (!out->profiles)
+		return eval_nomem(ev, err);
+	for (size_t i = 0; i < s->n; i = end) {
+		for (end = i + 1; end < s->n && s->v[end].group == s->v[i].group; end++)
+			;
+		if ((rc = sum_group(&x, &s->v[i], end - i, out, err)))
+			return rc;
+	}
+	if (out->n > 0)
+		out->type = VALUE_PROFILES;
+	for (size_t i = 0; i < out->n; i++) {
+		struct profile_value *p = &out->profiles[i];
+
+		p->value_total = (int64_t)p->wide_total;
+		if (x.weighted)
+			p->divisor = x.end_ns > x.start_ns ? x.end_ns - x.start_ns : 1;
+		else if (p->wide_total != p->value_total)
+			return eval_fault(ev, s->expr, err, ERR_LIMIT, "a sum exceeds 64 bits");
+	}
+	return ERR_OK;
+}

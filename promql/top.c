@@ -1,0 +1,126 @@
+/*
+ * top(): the rows of `go tool pprof -top -nodecount=k -nodefraction=0`.
+ */
+#include "promql/frames.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+struct ranking {
+	const struct frames *frames;
+	struct frame_sums sums;
+};
+
+static uint64_t magnitude(int64_t v)
+{
+	return v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
+}
+
+/* |flat| descending, name, |cum| descending; then what else tells two nodes apart. */
+static int by_rank(const void *a, const void *b, void *ctx)
+{
+	const struct ranking *r = ctx;
+	uint32_t ga = *(const uint32_t *)a, gb = *(const uint32_t *)b;
+	const struct frame_group *l = frames_group(r->frames, ga), *h = frames_group(r->frames, gb);
+	uint64_t lm = magnitude(r->sums.flat[ga]), hm = magnitude(r->sums.flat[gb]);
+	int c;
+
+	if (lm != hm)
+		return lm > hm ? -1 : 1;
+	if ((c = str_cmp(l->v[FRAME_FUNCTION], h->v[FRAME_FUNCTION])))
+		return c;
+	lm = magnitude(r->sums.cum[ga]);
+	hm = magnitude(r->sums.cum[gb]);
+	if (lm != hm)
+		return lm > hm ? -1 : 1;
+	if (l->start_line != h->start_line) { /* the tool compares them as text */
+		char lt[24], ht[24];
+
+		snprintf(lt, sizeof(lt), "%" PRId64, l->start_line);
+		snprintf(ht, sizeof(ht), "%" PRId64, h->start_line);
+		return strcmp(lt, ht);
+	}
+	return str_cmp(l->objfile, h->objfile);
+}
+
+static double percent(int64_t v, int64_t total)
+{
+	return total == 0 ? 0 : fabs((double)v / (double)total) * 100;
+}
+
+static enum err_code make_rows(struct eval *ev, const struct ranking *r, uint32_t *order, size_t n,
+	struct top_table *out, struct err *err)
+{
+	int64_t sum = 0;
+
+	out->functions_n = n;
+	out->n = n < out->k ? n : out->k;
+	if (!(out->rows = arena_array(ev->arena, struct top_row, out->n + 1)))
+		return eval_nomem(ev, err);
+	for (size_t i = 0; i < out->n; i++) {
+		struct top_row *row = &out->rows[i];
+
+		row->function = frames_group(r->frames, order[i])->v[FRAME_FUNCTION];
+		row->flat = r->sums.flat[order[i]];
+		row->cum = r->sums.cum[order[i]];
+		sum += row->flat;
+		row->flat_percent = percent(row->flat, out->total);
+		row->sum_percent = percent(sum, out->total);
+		row->cum_percent = percent(row->cum, out->total);
+	}
+	return ERR_OK;
+}
+
+static enum err_code rank(struct eval *ev, struct frames *f, const struct profile_value *p,
+	struct top_table *out, struct err *err)
+{
+	struct ranking r = { .frames = f };
+	uint32_t *order;
+	size_t n = 0;
+	enum err_code rc;
+
+	if ((rc = frames_sum(f, p, true, &r.sums, err)))
+		return rc;
+	if (!(order = arena_array(ev->arena, uint32_t, r.sums.n + 1)))
+		return eval_nomem(ev, err);
+	for (size_t i = 0; i < r.sums.n; i++) {
+		uint32_t g = r.sums.groups[i];
+
+		if (r.sums.flat[g] != 0 || r.sums.cum[g] != 0)
+			order[n++] = g;
+	}
+	qsort_r(order, n, sizeof(*order), by_rank, &r);
+	out->metric = p->metric;
+	out->type = p->type;
+	out->total = p->total;
+	out->profiles = p->profiles;
+	out->time_nanos = p->time_nanos;
+	out->duration_nanos = p->duration_nanos;
+	out->is_diff = p->is_diff;
+	out->source = p;
+	return make_rows(ev, &r, order, n, out, err);
+}
+
+enum err_code profiles_top(struct eval *ev, const struct value *in, double k, struct value *out,
+	struct err *err)
+{
+	const struct frames_options o = { .as_pprof = true };
+	struct frames *f;
+	enum err_code rc;
+
+	*out = (struct value){ .type = VALUE_TABLE };
+	out->tops = arena_array(ev->arena, struct top_table, in->n + 1);
+	if (!out->tops)
+		return eval_nomem(ev, err);
+	if ((rc = frames_open(ev, &o, &f, err)))
+		return rc;
+	for (size_t i = 0; i < in->n && !rc; i++) {
+		out->tops[i].k = k >= 1 ? k < 1e9 ? (size_t)k : (size_t)1e9 : 0;
+		rc = rank(ev, f, &in->profiles[i], &out->tops[i], err);
+		out->n += !rc;
+	}
+	frames_close(f);
+	return rc;
+}

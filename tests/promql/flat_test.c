@@ -1,0 +1,223 @@
+#include "promql/eval.h"
+#include "tests/oracle.h"
+#include "tests/values.h"
+
+/* Rows of `go tool pprof -top` with values in their own unit. */
+struct oracle_row {
+	int64_t flat, cum;
+	char flat_percent[16], sum_percent[16], cum_percent[16];
+	struct str name;
+};
+
+struct oracle_rows {
+	struct oracle_row v[8192];
+	size_t n;
+};
+
+static struct oracle_rows oracle;
+
+static struct str next_line(struct str *rest)
+{
+	ptrdiff_t end = str_find(*rest, STR("\n"));
+	struct str line = { rest->ptr, end < 0 ? rest->len : (size_t)end };
+
+	rest->ptr += end < 0 ? rest->len : line.len + 1;
+	rest->len -= end < 0 ? rest->len : line.len + 1;
+	return line;
+}
+
+static bool parse_rows(struct str text)
+{
+	bool in_rows = false;
+	char line[4096], flat[64], cum[64];
+	int at;
+
+	oracle.n = 0;
+	while (text.len > 0 && oracle.n < 8192) {
+		struct str l = next_line(&text);
+		struct oracle_row *row = &oracle.v[oracle.n];
+
+		snprintf(line, sizeof(line), STR_FMT, STR_ARG(l));
+		if (!in_rows) {
+			in_rows = strstr(line, "flat%") != NULL;
+			continue;
+		}
+		if (sscanf(line, "%63s %15s %15s %63s %15s %n", flat, row->flat_percent, row->sum_percent, cum,
+			    row->cum_percent, &at) != 5)
+			return false;
+		row->flat = strtoll(flat, NULL, 10);
+		row->cum = strtoll(cum, NULL, 10);
+		row->name = (struct str){ l.ptr + at, l.len - (size_t)at };
+		if (str_has_suffix(row->name, STR(" (inline)")))
+			row->name.len -= 9;
+		if (str_has_suffix(row->name, STR(" (partial-inline)")))
+			row->name.len -= 17;
+		oracle.n++;
+	}
+	return true;
+}
+
+static bool ask(struct buf *out, const char *file, const struct pprof *p, uint32_t type, const char *more)
+{
+	char flags[512];
+
+	snprintf(flags, sizeof(flags), "-top -nodefraction=0 -sample_index=" STR_FMT " -unit=" STR_FMT " %s",
+		STR_ARG(p->strings[p->types[type].type]), STR_ARG(p->strings[p->types[type].unit]), more);
+	return oracle_pprof(out, flags, oracle_dir(), file) && parse_rows(buf_str(out));
+}
+
+/* The tool has a row per file and function's first line: flat costs of a file add up, cum costs do not. */
+static void join_rows(void)
+{
+	size_t n = 0, k;
+
+	for (size_t i = 0; i < oracle.n; i++) {
+		for (k = 0; k < n && !str_eq(oracle.v[k].name, oracle.v[i].name); k++)
+			;
+		if (k < n)
+			oracle.v[k].flat += oracle.v[i].flat;
+		else
+			oracle.v[n++] = oracle.v[i];
+	}
+	oracle.n = n;
+}
+
+static void percent_text(char text[16], double v)
+{
+	if (v >= 99.95 && v <= 100.05)
+		snprintf(text, 16, "100%%");
+	else
+		snprintf(text, 16, v >= 1 ? "%.2f%%" : "%.2g%%", v);
+}
+
+static void check_top(struct eval *ev, const struct profile_value *p, size_t k, const char *what)
+{
+	struct value in = { .type = VALUE_PROFILES, .n = 1 }, out;
+	const struct top_table *t;
+	char text[16];
+	struct err err;
+
+	in.profiles = arena_new(ev->arena, struct profile_value);
+	in.profiles[0] = *p;
+	CHECK_OK(profiles_top(ev, &in, k ? (double)k : 1e6, &out, &err), &err);
+	t = &out.tops[0];
+	if (t->n != oracle.n) {
+		CHECK_FAIL("%s: %zu rows, want %zu", what, t->n, oracle.n);
+		return;
+	}
+	for (size_t i = 0; i < t->n; i++) {
+		const struct oracle_row *want = &oracle.v[i];
+
+		if (!str_eq(t->rows[i].function, want->name) || t->rows[i].flat != want->flat ||
+			t->rows[i].cum != want->cum) {
+			CHECK_FAIL("%s: row %zu is " STR_FMT " %" PRId64 " %" PRId64 ", want " STR_FMT
+				" %" PRId64 " %" PRId64, what, i, STR_ARG(t->rows[i].function), t->rows[i].flat,
+				t->rows[i].cum, STR_ARG(want->name), want->flat, want->cum);
+			return;
+		}
+		percent_text(text, t->rows[i].flat_percent);
+		CHECK_STR(str_of(text), want->flat_percent);
+		percent_text(text, t->rows[i].sum_percent);
+		CHECK_STR(str_of(text), want->sum_percent);
+		percent_text(text, t->rows[i].cum_percent);
+		CHECK_STR(str_of(text), want->cum_percent);
+	}
+}
+
+/* Every cost of flat and cum by these fields is the tool's, and there are no more. */
+static void check_costs(struct eval *ev, const struct profile_value *p, bool cum, const char *const *fields,
+	size_t fields_n, const char *what)
+{
+	struct str names[4];
+	struct flat_options o = { .cum = cum, .grouping = GROUPING_BY, .labels = { names, fields_n } };
+	struct value in = { .type = VALUE_PROFILES, .n = 1 }, out;
+	size_t want_n = 0;
+	struct err err;
+
+	for (size_t i = 0; i < fields_n; i++)
+		names[i] = str_of(fields[i]);
+	in.profiles = arena_new(ev->arena, struct profile_value);
+	in.profiles[0] = *p;
+	CHECK_OK(profiles_flat(ev, &in, &o, &out, &err), &err);
+	for (size_t i = 0; i < oracle.n; i++) {
+		int64_t want = cum ? oracle.v[i].cum : oracle.v[i].flat;
+		char text[4096];
+		size_t k;
+
+		if (want == 0)
+			continue;
+		want_n++;
+		for (k = 0; k < out.n; k++) {
+			struct labels m = out.costs[k].metric;
+
+			if (fields_n == 3)
+				snprintf(text, sizeof(text), STR_FMT " " STR_FMT ":" STR_FMT,
+					STR_ARG(labels_get(m, STR("function"))),
+					STR_ARG(labels_get(m, STR("filename"))),
+					STR_ARG(labels_get(m, STR("line"))));
+			else
+				snprintf(text, sizeof(text), STR_FMT, STR_ARG(labels_get(m, names[0])));
+			if (str_is(oracle.v[i].name, text))
+				break;
+		}
+		if (k == out.n)
+			CHECK_FAIL("%s: no cost for " STR_FMT, what, STR_ARG(oracle.v[i].name));
+		else if (out.costs[k].value != (double)want)
+			CHECK_FAIL("%s: " STR_FMT " is %.0f, want %" PRId64, what, STR_ARG(oracle.v[i].name),
+				out.costs[k].value, want);
+	}
+	if (out.n != want_n)
+		CHECK_FAIL("%s: %zu costs, want %zu", what, out.n, want_n);
+}
+
+static void check_file(const char *file)
+{
+	static const char *const by_function[] = { "function" }, *const by_file[] = { "filename" };
+	static const char *const by_line[] = { "function", "filename", "line" };
+	struct buf body = { 0 }, text = { 0 };
+	struct profile_value *v;
+	struct eval ev = { 0 };
+	struct values values;
+	struct pprof *p;
+	char what[128];
+
+	if (!values_init(&values, "test")) {
+		CHECK_FAIL("no partition");
+		return;
+	}
+	ev.arena = &values.arena;
+	CHECK(oracle_read(&body, oracle_dir(), file));
+	p = values_decode(&values, buf_str(&body));
+	for (uint32_t t = 0; p && t < p->types_n; t++) {
+		if (!(v = values_add(&values, p, t, t == 0)))
+			continue;
+		snprintf(what, sizeof(what), "%s " STR_FMT, file, STR_ARG(p->strings[p->types[t].type]));
+		CHECK(ask(&text, file, p, t, ""));
+		check_top(&ev, v, 0, what);
+		check_costs(&ev, v, false, by_function, 1, what);
+		check_costs(&ev, v, true, by_function, 1, what);
+		CHECK(ask(&text, file, p, t, "-nodecount=10"));
+		check_top(&ev, v, 10, what);
+		CHECK(ask(&text, file, p, t, "-files"));
+		join_rows();
+		check_costs(&ev, v, false, by_file, 1, what);
+		CHECK(ask(&text, file, p, t, "-lines"));
+		check_costs(&ev, v, false, by_line, 3, what);
+		check_costs(&ev, v, true, by_line, 3, what);
+	}
+	buf_release(&body);
+	buf_release(&text);
+	values_release(&values);
+}
+
+TEST(real_profiles_cost_what_the_tool_says)
+{
+	static const char *const files[] = { "cpu", "heap", "block", "mutex", "goroutine" };
+	char name[64];
+
+	REQUIRE(oracle_profiles());
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		snprintf(name, sizeof(name), "%s.pb.gz", files[i]);
+		check_file(name);
+	}
+}

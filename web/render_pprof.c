@@ -1,0 +1,397 @@
+/*
+ * A result as one pprof profile: all elements merged, the labels in which they differ as sample labels,
+ * a diff's base as negative samples with the label pprof::base, as `go tool pprof -diff_base` makes it.
+ */
+#include "promql/frame.h"
+#include "web/render.h"
+#include "web/render_profile.h"
+
+#define BASE_LABEL STR("pprof::base")
+#define GZIP_LEVEL 1 /* twice as fast as the default for a tenth more bytes */
+#define STACK_DEPTH_MAX 65536u
+
+struct building {
+	const struct render_options *o;
+	struct pprof_builder *b;
+	struct str *labels; /* names that differ between elements */
+	size_t labels_n;
+	uint32_t *stack;
+	size_t stack_cap;
+	struct pprof_label *sample_labels;
+	size_t sample_labels_cap;
+	struct tables *tables;
+};
+
+/* Ids of one partition's symbols in the profile, + 1; 0: not there yet. */
+struct tables {
+	const struct partition *p;
+	uint32_t *mappings, *functions, *locations;
+	uint32_t mappings_n;
+	uint64_t *starts; /* per mapping: where some process had it */
+	struct tables *next;
+};
+
+/* ---- what to render ---- */
+
+enum err_code render_profiles_of(const struct result *r, struct arena *a, const char *format,
+	const struct profile_value ***out, size_t *n, struct err *err)
+{
+	static const char *const names[] = { "profiles", "a table", "a vector", "a matrix", "a scalar",
+		"a string" };
+	const struct profile_value **v, *p;
+
+	if (r->type != RESULT_PROFILES && r->type != RESULT_TOP)
+		return err_set(err, ERR_INVALID, "format=%s wants profiles, the query gives %s", format,
+			names[r->type]);
+	if (r->n == 0)
+		return err_set(err, ERR_NOT_FOUND, "the query found no profiles");
+	if (!(v = arena_calloc(a, r->n, sizeof(*v))))
+		return arena_fail(a, "answer", err);
+	for (size_t i = 0; i < r->n; i++) {
+		p = r->type == RESULT_TOP ? r->tops[i].source : &r->profiles[i];
+		if (i > 0 && !str_eq(p->type.sample_unit, v[0]->type.sample_unit))
+			return err_set(err, ERR_INVALID, "the profiles have two units: " STR_FMT
+				" and " STR_FMT, STR_ARG(v[0]->type.sample_unit), STR_ARG(p->type.sample_unit));
+		v[i] = p;
+	}
+	*out = v;
+	*n = r->n;
+	return ERR_OK;
+}
+
+enum err_code render_differing_labels(const struct profile_value *const *v, size_t n,
+	struct arena *a, struct str **out, size_t *out_n, struct err *err)
+{
+	struct labels_builder names;
+	struct labels all;
+	struct str *differing;
+	enum err_code rc;
+
+	*out_n = 0;
+	labels_builder_init(&names, a, (struct labels){ 0 });
+	for (size_t i = 0; i < n; i++)
+		for (size_t k = 0; k < v[i]->metric.n; k++)
+			labels_builder_set(&names, v[i]->metric.v[k].name, v[i]->metric.v[k].value);
+	if ((rc = labels_builder_build(&names, &all, err)))
+		return rc;
+	if (!(differing = arena_array(a, struct str, all.n + 1)))
+		return arena_fail(a, "answer", err);
+	for (size_t k = 0; k < all.n; k++) {
+		bool differs = false;
+
+		for (size_t i = 0; i < n && !differs; i++)
+			differs = !str_eq(labels_get(v[i]->metric, all.v[k].name), all.v[k].value);
+		if (differs && !str_is(all.v[k].name, LABEL_NAME))
+			differing[(*out_n)++] = all.v[k].name;
+	}
+	*out = differing;
+	return ERR_OK;
+}
+
+/* ---- symbols ---- */
+
+static enum err_code find_tables(struct building *x, const struct part *part, struct tables **out,
+	struct err *err)
+{
+	const struct partition *p = part->partition;
+	struct arena *a = x->o->arena;
+	struct tables *t = x->tables;
+	uint32_t locations = sym_locations_n(p);
+
+	while (t && t->p != p)
+		t = t->next;
+	if (!t) {
+		if (!(t = arena_new(a, struct tables)))
+			return arena_fail(a, "answer", err);
+		t->p = p;
+		for (uint32_t i = 0; i < locations; i++) {
+			const struct sym_location *l = sym_location(p, i);
+
+			if (l->mapping != SYM_NONE && l->mapping >= t->mappings_n)
+				t->mappings_n = l->mapping + 1;
+		}
+		t->mappings = arena_array(a, uint32_t, t->mappings_n + 1);
+		t->starts = arena_array(a, uint64_t, t->mappings_n + 1);
+		t->functions = arena_array(a, uint32_t, sym_functions_n(p) + 1);
+		t->locations = arena_array(a, uint32_t, locations + 1);
+		if (!t->mappings || !t->starts || !t->functions || !t->locations)
+			return arena_fail(a, "answer", err);
+		t->next = x->tables;
+		x->tables = t;
+	}
+	for (uint32_t i = part->headers_n; i-- > 0;) { /* the first header's stand */
+		const struct sym_header *h = sym_header(p, part->headers[i]);
+
+		for (uint32_t k = 0; k < h->mappings_n; k++)
+			if (h->mappings[k] < t->mappings_n && !t->mappings[h->mappings[k]])
+				t->starts[h->mappings[k]] = h->mapping_start[k];
+	}
+	*out = t;
+	return ERR_OK;
+}
+
+/* Functions are said to be known, or `go tool pprof` would come back and ask for their names. */
+static uint32_t add_mapping(struct building *x, struct tables *t, uint32_t id)
+{
+	const struct sym_mapping *m = sym_mapping(t->p, id);
+
+	if (!t->mappings[id])
+		t->mappings[id] = 1 + pprof_builder_mapping(x->b, &(struct pprof_mapping){
+			.start = t->starts[id],
+			.limit = t->starts[id] + m->size,
+			.offset = m->offset,
+			.filename = pprof_builder_string(x->b, sym_string(t->p, m->filename)),
+			.build_id = pprof_builder_string(x->b, sym_string(t->p, m->build_id)),
+			.has_functions = true,
+			.has_filenames = m->has_filenames,
+			.has_line_numbers = m->has_line_numbers,
+			.has_inline_frames = m->has_inline_frames,
+		});
+	return t->mappings[id] - 1;
+}
+
+static uint32_t add_function(struct building *x, struct tables *t, uint32_t id)
+{
+	const struct sym_function *f = sym_function(t->p, id);
+
+	if (!t->functions[id])
+		t->functions[id] = 1 + pprof_builder_function(x->b, &(struct pprof_function){
+			.name = pprof_builder_string(x->b, sym_string(t->p, f->name)),
+			.system_name = pprof_builder_string(x->b, sym_string(t->p, f->system_name)),
+			.filename = pprof_builder_string(x->b, sym_string(t->p, f->filename)),
+			.start_line = f->start_line,
+		});
+	return t->functions[id] - 1;
+}
+
+static enum err_code add_location(struct building *x, struct tables *t, uint32_t id, uint32_t *out,
+	struct err *err)
+{
+	const struct sym_location *l = sym_location(t->p, id);
+	struct pprof_location to = { .address = l->address, .mapping = PPROF_NONE,
+		.is_folded = l->is_folded };
+	struct pprof_line *lines;
+
+	if (!t->locations[id]) {
+		if (!(lines = arena_array(x->o->arena, struct pprof_line, l->lines_n + 1)))
+			return arena_fail(x->o->arena, "answer", err);
+		for (uint32_t i = 0; i < l->lines_n; i++)
+			lines[i] = (struct pprof_line){ add_function(x, t, l->lines[i].function),
+				l->lines[i].line, l->lines[i].column };
+		if (l->mapping != SYM_NONE) {
+			to.mapping = add_mapping(x, t, l->mapping);
+			to.address += t->starts[l->mapping];
+		}
+		t->locations[id] = 1 + pprof_builder_location(x->b, to, lines, l->lines_n);
+	}
+	*out = t->locations[id] - 1;
+	return ERR_OK;
+}
+
+/* ---- samples ---- */
+
+static enum err_code stack_of(struct building *x, struct tables *t, uint32_t node, uint32_t *depth,
+	struct err *err)
+{
+	struct sym_node at;
+	uint32_t *grown, location = 0;
+	enum err_code rc;
+
+	*depth = 0;
+	for (; node != 0 && *depth < STACK_DEPTH_MAX; node = at.parent) {
+		at = sym_node(t->p, node);
+		if (*depth == x->stack_cap) {
+			x->stack_cap = x->stack_cap ? x->stack_cap * 2 : 256;
+			if (!(grown = arena_array(x->o->arena, uint32_t, x->stack_cap)))
+				return arena_fail(x->o->arena, "answer", err);
+			if (*depth)
+				memcpy(grown, x->stack, *depth * sizeof(*grown));
+			x->stack = grown;
+		}
+		if ((rc = add_location(x, t, at.location, &location, err)))
+			return rc;
+		x->stack[(*depth)++] = location;
+	}
+	return ERR_OK;
+}
+
+/* The sample's own labels, renamed where an element's label has their name. */
+static enum err_code labels_of(struct building *x, const struct tables *t, struct labels metric,
+	uint32_t label_set, bool is_base, uint32_t *n, struct err *err)
+{
+	struct sym_label_set set = sym_label_set(t->p, label_set);
+	size_t need = set.n + x->labels_n + 1;
+	struct arena *a = x->o->arena;
+	struct str key;
+	char *renamed;
+
+	if (need > x->sample_labels_cap) {
+		x->sample_labels_cap = need * 2;
+		x->sample_labels = arena_array(a, struct pprof_label, x->sample_labels_cap);
+		if (!x->sample_labels)
+			return arena_fail(a, "answer", err);
+	}
+	*n = 0;
+	for (uint32_t i = 0; i < set.n; i++) {
+		key = sym_string(t->p, set.v[i].key);
+		for (size_t k = 0; k < x->labels_n; k++)
+			if (str_eq(key, x->labels[k])) {
+				if (!(renamed = arena_printf(a, "sample_" STR_FMT, STR_ARG(key))))
+					return arena_fail(a, "answer", err);
+				key = str_of(renamed);
+				break;
+			}
+		x->sample_labels[(*n)++] = (struct pprof_label){
+			.key = pprof_builder_string(x->b, key),
+			.str = pprof_builder_string(x->b, sym_string(t->p, set.v[i].str)),
+			.num_unit = pprof_builder_string(x->b, sym_string(t->p, set.v[i].num_unit)),
+			.num = set.v[i].num };
+	}
+	for (size_t k = 0; k < x->labels_n; k++) {
+		struct str value = labels_get(metric, x->labels[k]);
+
+		if (value.len > 0)
+			x->sample_labels[(*n)++] = (struct pprof_label){
+				.key = pprof_builder_string(x->b, x->labels[k]),
+				.str = pprof_builder_string(x->b, value) };
+	}
+	if (is_base)
+		x->sample_labels[(*n)++] = (struct pprof_label){
+			.key = pprof_builder_string(x->b, BASE_LABEL),
+			.str = pprof_builder_string(x->b, STR("true")) };
+	return ERR_OK;
+}
+
+static enum err_code add_cell(struct building *x, struct tables *t, const struct profile_value *p,
+	const struct cell *c, struct err *err)
+{
+	uint32_t depth, labels_n = 0;
+	enum err_code rc;
+	int64_t value;
+
+	if ((rc = stack_of(x, t, c->stack, &depth, err)))
+		return rc;
+	for (int is_base = 0; is_base < 2; is_base++) {
+		value = is_base ? -c->base : c->value;
+		if (value == 0)
+			continue;
+		if ((rc = labels_of(x, t, p->metric, c->label_set, is_base, &labels_n, err)))
+			return rc;
+		pprof_builder_sample(x->b, x->stack, depth, x->sample_labels, labels_n, &value);
+	}
+	return ERR_OK;
+}
+
+/* ---- header ---- */
+
+static void add_comments(struct building *x, const struct part *part)
+{
+	struct pprof *p = pprof_builder_profile(x->b);
+	uint32_t id, k;
+
+	for (uint32_t i = 0; i < part->headers_n; i++) {
+		const struct sym_header *h = sym_header(part->partition, part->headers[i]);
+
+		for (uint32_t c = 0; c < h->comments_n; c++) {
+			struct str text = sym_string(part->partition, h->comments[c]);
+
+			id = pprof_builder_string(x->b, text);
+			for (k = 0; k < p->comments_n && p->comments[k] != id; k++)
+				;
+			if (k == p->comments_n)
+				pprof_builder_comment(x->b, text);
+		}
+		if (p->doc_url == 0)
+			p->doc_url = pprof_builder_string(x->b,
+				sym_string(part->partition, h->doc_url));
+	}
+}
+
+static void add_times(struct pprof *to, const struct profile_value *p)
+{
+	if (p->time_nanos != 0 && (to->time_nanos == 0 || p->time_nanos < to->time_nanos))
+		to->time_nanos = p->time_nanos;
+	to->duration_nanos += p->duration_nanos;
+	if (p->period > to->period)
+		to->period = p->period;
+}
+
+static enum err_code add_header(struct building *x, const struct profile_value *const *v, size_t n,
+	struct err *err)
+{
+	const struct profile_type *type = &v[0]->type;
+	struct str drop, keep, sample_type = type->sample_type;
+	struct pprof *p = pprof_builder_profile(x->b);
+	struct tables *t;
+	enum err_code rc;
+
+	pprof_builder_type(x->b, sample_type.len ? sample_type : STR("cost"), type->sample_unit);
+	p->period_type.type = pprof_builder_string(x->b, type->period_type);
+	p->period_type.unit = pprof_builder_string(x->b, type->period_unit);
+	for (size_t i = 0; i < n; i++) {
+		add_times(p, v[i]);
+		if (p->drop_frames == 0) {
+			frame_filter_of_profile(v[i], &drop, &keep);
+			p->drop_frames = pprof_builder_string(x->b, drop);
+			p->keep_frames = pprof_builder_string(x->b, keep);
+		}
+		for (size_t k = 0; k < v[i]->parts_n; k++) {
+			const struct part *part = &v[i]->parts[k];
+			const struct sym_header *h;
+
+			add_comments(x, part);
+			if (p->mappings_n > 0 || part->headers_n == 0)
+				continue;
+			/* A profile's first mapping is its program. */
+			h = sym_header(part->partition, part->headers[0]);
+			if ((rc = find_tables(x, part, &t, err)))
+				return rc;
+			if (h->mappings_n > 0 && h->mappings[0] < t->mappings_n)
+				add_mapping(x, t, h->mappings[0]);
+		}
+	}
+	return ERR_OK;
+}
+
+/* ---- all of it ---- */
+
+enum err_code render_pprof(const struct result *r, const struct render_options *o,
+	struct pprof **out, struct err *err)
+{
+	struct building x = { .o = o };
+	const struct profile_value **v;
+	struct tables *t;
+	enum err_code rc;
+	size_t n;
+
+	if ((rc = render_profiles_of(r, o->arena, "pprof", &v, &n, err)) ||
+		(rc = render_differing_labels(v, n, o->arena, &x.labels, &x.labels_n, err)) ||
+		(rc = pprof_builder_open(o->arena, &x.b, err)) || (rc = add_header(&x, v, n, err)))
+		return rc;
+	for (size_t i = 0; i < n; i++)
+		for (size_t k = 0; k < v[i]->parts_n; k++) {
+			const struct part *part = &v[i]->parts[k];
+
+			if ((rc = find_tables(&x, part, &t, err)))
+				return rc;
+			for (size_t c = 0; c < part->n; c++)
+				if ((rc = add_cell(&x, t, v[i], &part->cells[c], err)))
+					return rc;
+		}
+	return pprof_builder_finish(x.b, out, err);
+}
+
+enum err_code render_pprof_gz(const struct result *r, const struct render_options *o,
+	struct buf *out, struct err *err)
+{
+	struct buf wire = { 0 };
+	struct pprof *p;
+	enum err_code rc;
+
+	if ((rc = render_pprof(r, o, &p, err)))
+		return rc;
+	if (!(rc = pprof_encode(p, &wire, err)))
+		rc = gzip_compress(buf_str(&wire), GZIP_LEVEL, out, err);
+	buf_release(&wire);
+	return rc;
+}
