@@ -36,8 +36,8 @@ MUST_CHECK enum err_code scrape_manager_open(const struct scrape_manager_options
 
 /*
  * Scrapes by this configuration from now on. Any error leaves the old one at work, whole. A loop
- * whose target, profile and job settings did not change goes on: schedule, connection, health and
- * delta base.
+ * whose target has the labels and the URL it had goes on with its schedule, connection, health and
+ * delta base; other settings of its job are taken over with its next scrape.
  */
 MUST_CHECK enum err_code scrape_manager_apply(struct scrape_manager *m, struct config *c,
 	struct err *err);
