@@ -134,7 +134,7 @@ char *arena_printf(struct arena *a, const char *fmt, ...)
 enum err_code arena_fail(const struct arena *a, const char *what, struct err *err)
 {
 	if (a->budget_bytes)
-		return err_set(err, ERR_LIMIT, "%s needs more memory than its limit of %zu bytes", what,
-			a->budget_bytes);
+		return err_set(err, ERR_LIMIT, "%s needs more memory than its limit of %zu bytes",
+			what, a->budget_bytes);
 	return err_set(err, ERR_NOMEM, "%s: out of memory", what);
 }

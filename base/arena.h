@@ -5,9 +5,8 @@
  * ERR_LIMIT (arena_fail says which limit); the process goes on.
  *
  * Units:     bytes.
- * Ownership: all that was allocated dies with arena_release, or with arena_reset, which keeps one block
- *            for the next use.
- * Threads:   an arena belongs to one thread at a time.
+ * Ownership: all that was allocated dies with arena_release, or with arena_reset, which keeps one
+ * block for the next use. Threads:   an arena belongs to one thread at a time.
  */
 #ifndef BASE_ARENA_H
 #define BASE_ARENA_H
@@ -20,9 +19,9 @@ struct arena_block;
 
 struct arena {
 	struct arena_block *head; /* the block allocations come from; older ones behind it */
-	unsigned char *at, *end;  /* free part of head */
-	size_t used_bytes;        /* handed out plus padding, all blocks */
-	size_t budget_bytes;      /* 0: no limit */
+	unsigned char *at, *end; /* free part of head */
+	size_t used_bytes; /* handed out plus padding, all blocks */
+	size_t budget_bytes; /* 0: no limit */
 };
 
 void arena_init(struct arena *a, size_t budget_bytes);

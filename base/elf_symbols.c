@@ -18,7 +18,7 @@ struct symbol {
 struct elf_symbols {
 	const unsigned char *map;
 	size_t len;
-	struct str names;       /* the string table */
+	struct str names; /* the string table */
 	struct symbol *symbols; /* ascending by start, one per start */
 	size_t n;
 	struct buf build_id;
@@ -38,7 +38,8 @@ static int by_start(const void *a, const void *b)
 	return (x->size < y->size) - (x->size > y->size); /* the one that has a size first */
 }
 
-/* Hand-written assembly often gives no size: then to the section's end, or to the next symbol before it. */
+/* Hand-written assembly often gives no size: then to the section's end, or to the next symbol
+ * before it. */
 static uint64_t size_of(const Elf64_Sym *sym, const Elf64_Shdr *sections, unsigned sections_n)
 {
 	const Elf64_Shdr *in = sym->st_shndx < sections_n ? &sections[sym->st_shndx] : NULL;
@@ -49,8 +50,8 @@ static uint64_t size_of(const Elf64_Sym *sym, const Elf64_Shdr *sections, unsign
 	return in->sh_size - offset;
 }
 
-static enum err_code read_table(struct elf_symbols *s, const Elf64_Shdr *table, const Elf64_Shdr *sections,
-	unsigned sections_n, struct err *err)
+static enum err_code read_table(struct elf_symbols *s, const Elf64_Shdr *table,
+	const Elf64_Shdr *sections, unsigned sections_n, struct err *err)
 {
 	const Elf64_Shdr *names = &sections[table->sh_link];
 	const Elf64_Sym *sym = piece(s, table->sh_offset, table->sh_size);
@@ -189,6 +190,7 @@ const char *elf_own_path(void)
 
 	if (access("/proc/self/exe", R_OK) == 0)
 		return "/proc/self/exe";
-	started_by = (const char *)getauxval(AT_EXECFN); /* NOLINT: the kernel gives a pointer as a number */
+	started_by = (const char *)getauxval(
+		AT_EXECFN); /* NOLINT: the kernel gives a pointer as a number */
 	return started_by ? started_by : "";
 }

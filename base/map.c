@@ -28,15 +28,16 @@ size_t map_bytes(const struct map *m)
 }
 
 /*
- * The tag is the hash's high 32 bits and the place comes from the same bits, so that a table can grow
- * from its tags alone, up to 2^32 slots.
+ * The tag is the hash's high 32 bits and the place comes from the same bits, so that a table can
+ * grow from its tags alone, up to 2^32 slots.
  */
 static uint32_t tag_of(uint64_t hash)
 {
 	return (uint32_t)(hash >> 32);
 }
 
-uint32_t map_find(const struct map *m, uint64_t hash, map_eq_fn eq, const void *ctx, const void *key)
+uint32_t map_find(
+	const struct map *m, uint64_t hash, map_eq_fn eq, const void *ctx, const void *key)
 {
 	uint32_t tag = tag_of(hash);
 	size_t i;

@@ -1,8 +1,8 @@
 /*
  * Map: an open-addressing hash table from keys of the caller's kind to uint32_t ids.
  *
- * The table holds ids only; keys stay where the caller has them and are compared through a function. That
- * is 4 bytes an entry over load, and no key is stored twice.
+ * The table holds ids only; keys stay where the caller has them and are compared through a
+ * function. That is 4 bytes an entry over load, and no key is stored twice.
  *
  * Threads: one writer or any number of readers.
  */
@@ -17,8 +17,8 @@
 
 struct map {
 	uint32_t *slots; /* id + 1; 0: free */
-	uint32_t *tags;  /* high half of the hash, so that growing and most misses compare no key */
-	size_t mask;     /* slots - 1 */
+	uint32_t *tags; /* high half of the hash, so that growing and most misses compare no key */
+	size_t mask; /* slots - 1 */
 	size_t used;
 };
 
@@ -26,7 +26,8 @@ void map_init(struct map *m);
 void map_release(struct map *m);
 /* The id whose key equals, or MAP_NONE. */
 typedef bool (*map_eq_fn)(const void *ctx, const void *key, uint32_t id);
-uint32_t map_find(const struct map *m, uint64_t hash, map_eq_fn eq, const void *ctx, const void *key);
+uint32_t map_find(
+	const struct map *m, uint64_t hash, map_eq_fn eq, const void *ctx, const void *key);
 /* Adds an id that map_find did not find. False: out of memory, nothing changed. */
 bool map_add(struct map *m, uint64_t hash, uint32_t id);
 size_t map_bytes(const struct map *m);

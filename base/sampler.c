@@ -30,8 +30,8 @@ struct slot {
 };
 
 /*
- * What the handler sees. `slots` is set before `active` and goes away only when `active` is false and no
- * handler is inside.
+ * What the handler sees. `slots` is set before `active` and goes away only when `active` is false
+ * and no handler is inside.
  */
 static struct slot *slots;
 static atomic_bool active;
@@ -65,8 +65,9 @@ static struct slot *take_slot(void)
 }
 
 /* DWARF's numbering of the general registers, by ucontext's. */
-static const int greg_of[UNWIND_REGS] = { REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI, REG_RBP, REG_RSP,
-	REG_R8, REG_R9, REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15, REG_RIP };
+static const int greg_of[UNWIND_REGS] = { REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI,
+	REG_RBP, REG_RSP, REG_R8, REG_R9, REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15,
+	REG_RIP };
 
 static void copy_sample(struct slot *s, const ucontext_t *uc)
 {
@@ -142,17 +143,20 @@ static void time_thread(struct run *r, int tid)
 			r->timed[i].seen = true;
 			return;
 		}
-	/* The thread that drains is not part of what is looked at: it works because of the profile. */
+	/* The thread that drains is not part of what is looked at: it works because of the profile.
+	 */
 	if (tid == r->self || r->timed_n == SAMPLER_THREADS_MAX)
 		return;
 	t = &r->timed[r->timed_n];
 	ev._sigev_un._tid = tid;
 	if (timer_create(thread_clock(tid), &ev, &t->timer))
 		return; /* ended meanwhile */
-	/* The first sample comes after a random part of a period, so that short-lived work is seen in proportion. */
+	/* The first sample comes after a random part of a period, so that short-lived work is seen
+	 * in proportion. */
 	spec.it_value.tv_sec = 0;
-	spec.it_value.tv_nsec = 1 + (long)(hash_u64((uint64_t)clock_monotonic_ns() + (uint64_t)tid) %
-						(uint64_t)(r->period_ns < NS_PER_S ? r->period_ns : NS_PER_S - 1));
+	spec.it_value.tv_nsec = 1 +
+		(long)(hash_u64((uint64_t)clock_monotonic_ns() + (uint64_t)tid) %
+			(uint64_t)(r->period_ns < NS_PER_S ? r->period_ns : NS_PER_S - 1));
 	timer_settime(t->timer, 0, &spec, NULL);
 	t->tid = tid;
 	t->seen = true;
@@ -224,7 +228,8 @@ static void drain(struct run *r)
 	}
 }
 
-static enum err_code sample_until(struct run *r, int64_t end_ns, const atomic_bool *cancel, struct err *err)
+static enum err_code sample_until(
+	struct run *r, int64_t end_ns, const atomic_bool *cancel, struct err *err)
 {
 	const struct timespec nap = { .tv_nsec = POLL_NS };
 	int64_t now = clock_monotonic_ns(), scan_at = now;
@@ -256,7 +261,8 @@ static void stop(struct run *r)
 }
 
 enum err_code sampler_run(int64_t duration_ns, int64_t period_ns, const atomic_bool *cancel,
-	const struct unwind_tables *tables, sampler_fn fn, void *ctx, struct sampler_stats *stats, struct err *err)
+	const struct unwind_tables *tables, sampler_fn fn, void *ctx, struct sampler_stats *stats,
+	struct err *err)
 {
 	struct sigaction sa = { .sa_sigaction = on_sigprof, .sa_flags = SA_SIGINFO | SA_RESTART };
 	size_t bytes = SAMPLER_SLOTS * sizeof(struct slot);
@@ -272,7 +278,11 @@ enum err_code sampler_run(int64_t duration_ns, int64_t period_ns, const atomic_b
 		rc = err_set(err, ERR_NOMEM, "cpu profile: out of memory");
 		goto done;
 	}
-	*r = (struct run){ .tables = tables, .period_ns = period_ns, .fn = fn, .ctx = ctx, .stats = stats,
+	*r = (struct run){ .tables = tables,
+		.period_ns = period_ns,
+		.fn = fn,
+		.ctx = ctx,
+		.stats = stats,
 		.self = (int)syscall(SYS_gettid) };
 	sigemptyset(&sa.sa_mask);
 	sigaction(SIGPROF, &sa, NULL); /* stays: a late signal must never end the process */

@@ -2,8 +2,8 @@
  * Strings with a length, and a growable byte buffer.
  *
  * A struct str does not own its bytes, need not end in NUL and may hold any byte. A struct buf owns
- * its bytes; a failed allocation is remembered in it (buf_failed) so that a long run of appends needs
- * one check at its end, and appends after a failure do nothing.
+ * its bytes; a failed allocation is remembered in it (buf_failed) so that a long run of appends
+ * needs one check at its end, and appends after a failure do nothing.
  *
  * Threads: values; no sharing.
  */
@@ -44,10 +44,11 @@ static inline bool str_is(struct str a, const char *b)
 int str_cmp(struct str a, struct str b); /* byte order, shorter first */
 bool str_has_prefix(struct str s, struct str prefix);
 bool str_has_suffix(struct str s, struct str suffix);
-struct str str_trim(struct str s);                 /* without ASCII white space at both ends */
+struct str str_trim(struct str s); /* without ASCII white space at both ends */
 ptrdiff_t str_find(struct str s, struct str what); /* offset of the first occurrence, or -1 */
-struct str str_dup(struct arena *a, struct str s); /* ptr is NUL-terminated; NULL when the arena fails */
-bool str_is_utf8(struct str s);                    /* well-formed UTF-8, surrogates and > U+10FFFF refused */
+struct str str_dup(
+	struct arena *a, struct str s); /* ptr is NUL-terminated; NULL when the arena fails */
+bool str_is_utf8(struct str s); /* well-formed UTF-8, surrogates and > U+10FFFF refused */
 
 /* Decimal without sign, the whole string, no overflow; false otherwise. */
 bool str_to_u64(struct str s, uint64_t *out);
@@ -60,9 +61,15 @@ struct buf {
 };
 
 void buf_release(struct buf *b); /* frees; the buf is empty and usable again */
-void buf_clear(struct buf *b);   /* len = 0, memory and failed kept as they are */
-static inline bool buf_failed(const struct buf *b) { return b->failed; }
-static inline struct str buf_str(const struct buf *b) { return (struct str){ b->ptr, b->len }; }
+void buf_clear(struct buf *b); /* len = 0, memory and failed kept as they are */
+static inline bool buf_failed(const struct buf *b)
+{
+	return b->failed;
+}
+static inline struct str buf_str(const struct buf *b)
+{
+	return (struct str){ b->ptr, b->len };
+}
 
 bool buf_reserve(struct buf *b, size_t more); /* room for `more` bytes at ptr + len */
 void buf_add(struct buf *b, const void *p, size_t n);
@@ -91,8 +98,8 @@ static inline int64_t unzigzag(uint64_t v)
 }
 
 /*
- * Reads forward over bytes. A read past the end sets `bad` and gives 0 or an empty string, so that a
- * decoder checks once per record. No read ever touches a byte outside [at, end).
+ * Reads forward over bytes. A read past the end sets `bad` and gives 0 or an empty string, so that
+ * a decoder checks once per record. No read ever touches a byte outside [at, end).
  */
 struct cursor {
 	const unsigned char *at, *end;
@@ -101,7 +108,8 @@ struct cursor {
 
 static inline struct cursor cursor_of(struct str s)
 {
-	return (struct cursor){ (const unsigned char *)s.ptr, (const unsigned char *)s.ptr + s.len, false };
+	return (struct cursor){ (const unsigned char *)s.ptr, (const unsigned char *)s.ptr + s.len,
+		false };
 }
 
 uint64_t cursor_varint_slow(struct cursor *c);
@@ -118,6 +126,9 @@ uint32_t cursor_u32be(struct cursor *c);
 uint64_t cursor_u64be(struct cursor *c);
 struct str cursor_bytes(struct cursor *c, size_t n); /* points into the input */
 struct str cursor_lenstr(struct cursor *c);
-static inline size_t cursor_left(const struct cursor *c) { return (size_t)(c->end - c->at); }
+static inline size_t cursor_left(const struct cursor *c)
+{
+	return (size_t)(c->end - c->at);
+}
 
 #endif

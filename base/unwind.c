@@ -1,13 +1,15 @@
 /*
- * The walk and the objects it walks through. Every read of a table is through a cursor that ends with its
- * segment; a read of the stack is through the copy. A broken table gives a short stack, never a fault.
+ * The walk and the objects it walks through. Every read of a table is through a cursor that ends
+ * with its segment; a read of the stack is through the copy. A broken table gives a short stack,
+ * never a fault.
  */
 #include <link.h>
 #include <stdio.h>
 
 #include "base/unwind_internal.h"
 
-size_t unwind_walk(const struct unwind_tables *t, struct unwind_context *u, uint64_t *pcs, size_t max)
+size_t unwind_walk(
+	const struct unwind_tables *t, struct unwind_context *u, uint64_t *pcs, size_t max)
 {
 	bool exact = true; /* pc is the instruction itself, not a return address */
 	size_t n = 0;
@@ -36,7 +38,7 @@ const struct unwind_object *unwind_object_of(const struct unwind_tables *t, uint
 	return NULL;
 }
 
-static void note_segment(struct unwind_object *o, const ElfW(Phdr) *ph, uint64_t bias)
+static void note_segment(struct unwind_object *o, const ElfW(Phdr) * ph, uint64_t bias)
 {
 	uint64_t start = bias + ph->p_vaddr, limit = start + ph->p_memsz;
 
@@ -65,9 +67,11 @@ static int note_object(struct dl_phdr_info *info, size_t size, void *ctx)
 		note_segment(o, &info->dlpi_phdr[i], info->dlpi_addr);
 	for (size_t i = 0; i < info->dlpi_phnum; i++) {
 		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
-		const unsigned char *start = (const unsigned char *)(uintptr_t)(o->bias + ph->p_vaddr);
+		const unsigned char *start = (const unsigned char *)(uintptr_t)(o->bias +
+			ph->p_vaddr);
 
-		if (ph->p_type == PT_LOAD && o->eh_frame_hdr >= start && o->eh_frame_hdr < start + ph->p_memsz)
+		if (ph->p_type == PT_LOAD && o->eh_frame_hdr >= start &&
+			o->eh_frame_hdr < start + ph->p_memsz)
 			o->image_end = start + ph->p_memsz;
 	}
 	snprintf(o->path, sizeof(o->path), "%s", info->dlpi_name ? info->dlpi_name : "");

@@ -1,13 +1,16 @@
 /*
- * Unwinder: from the registers of an interrupted thread and a copy of the top of its stack to the addresses
- * of its callers, by the call frame information that compilers leave in .eh_frame. No frame pointers needed.
+ * Unwinder: from the registers of an interrupted thread and a copy of the top of its stack to the
+ * addresses of its callers, by the call frame information that compilers leave in .eh_frame. No
+ * frame pointers needed.
  *
- * It reads the program's own read-only tables and the copy, never the live stack, so it may run later, on
- * another thread. A frame that has no information, or whose caller lies beyond the copy, ends the walk.
+ * It reads the program's own read-only tables and the copy, never the live stack, so it may run
+ * later, on another thread. A frame that has no information, or whose caller lies beyond the copy,
+ * ends the walk.
  *
  * Units:   addresses; at most UNWIND_DEPTH_MAX frames.
  * Threads: unwind_tables_load once per capture; the walk only reads.
- * Source:  DWARF 5 section 6.4, Linux Standard Base core "Exception Frames"; System V ABI AMD64, figure 3.36.
+ * Source:  DWARF 5 section 6.4, Linux Standard Base core "Exception Frames"; System V ABI AMD64,
+ * figure 3.36.
  */
 #ifndef BASE_UNWIND_H
 #define BASE_UNWIND_H
@@ -23,12 +26,12 @@
 /* A loaded object: the program itself, and in a build with shared libraries those too. */
 struct unwind_object {
 	uint64_t start, limit; /* executable segments */
-	uint64_t bias;         /* runtime address minus address in the file */
-	uint64_t file_offset;  /* of `start` */
+	uint64_t bias; /* runtime address minus address in the file */
+	uint64_t file_offset; /* of `start` */
 	const unsigned char *eh_frame_hdr;
 	size_t eh_frame_hdr_len;
 	const unsigned char *image_end; /* end of the segment that holds .eh_frame */
-	char path[256];                 /* "" for the program */
+	char path[256]; /* "" for the program */
 };
 
 struct unwind_tables {
@@ -46,9 +49,11 @@ struct unwind_context {
 void unwind_tables_load(struct unwind_tables *t);
 const struct unwind_object *unwind_object_of(const struct unwind_tables *t, uint64_t pc);
 /*
- * Fills pcs, leaf first: pcs[0] is the interrupted instruction, the others are return addresses minus one, so
- * that each lies in the call it belongs to. *context is used up. Gives the number of frames, at least one.
+ * Fills pcs, leaf first: pcs[0] is the interrupted instruction, the others are return addresses
+ * minus one, so that each lies in the call it belongs to. *context is used up. Gives the number of
+ * frames, at least one.
  */
-size_t unwind_walk(const struct unwind_tables *t, struct unwind_context *context, uint64_t *pcs, size_t max);
+size_t unwind_walk(
+	const struct unwind_tables *t, struct unwind_context *context, uint64_t *pcs, size_t max);
 
 #endif

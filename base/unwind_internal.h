@@ -1,5 +1,6 @@
 /*
- * The unwinder's halves: finding an address's table entry (unwind_table.c) and running it (unwind_run.c).
+ * The unwinder's halves: finding an address's table entry (unwind_table.c) and running it
+ * (unwind_run.c).
  *
  * Threads: pure functions of what they are given.
  */
@@ -30,7 +31,8 @@ int64_t unwind_sleb(struct cursor *c);
 uint64_t unwind_encoded(struct cursor *c, unsigned char encoding, uint64_t data_base);
 /* False: the object says nothing about pc, or nothing that can be read. */
 bool unwind_find(const struct unwind_object *o, uint64_t pc, struct fde *fde);
-/* One frame up: *u becomes the caller's registers. False: this is the outermost frame that can be known. */
+/* One frame up: *u becomes the caller's registers. False: this is the outermost frame that can be
+ * known. */
 bool unwind_step(const struct fde *fde, struct unwind_context *u, uint64_t pc);
 
 #endif

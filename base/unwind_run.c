@@ -1,17 +1,25 @@
 /*
- * Running a frame description: the CIE's program and then the FDE's, up to the address. What comes out is, per
- * register of the caller, where it is: at an offset from the canonical frame address (CFA, the stack pointer
- * before the call), unchanged, or given by an expression.
+ * Running a frame description: the CIE's program and then the FDE's, up to the address. What comes
+ * out is, per register of the caller, where it is: at an offset from the canonical frame address
+ * (CFA, the stack pointer before the call), unchanged, or given by an expression.
  */
 #include "base/unwind_internal.h"
 
 #define STATES_MAX 8 /* nested remember_state; compilers use one or two */
 
-enum rule_kind { RULE_SAME, RULE_UNDEFINED, RULE_OFFSET, RULE_VAL_OFFSET, RULE_REG, RULE_EXPR, RULE_VAL_EXPR };
+enum rule_kind {
+	RULE_SAME,
+	RULE_UNDEFINED,
+	RULE_OFFSET,
+	RULE_VAL_OFFSET,
+	RULE_REG,
+	RULE_EXPR,
+	RULE_VAL_EXPR
+};
 
 struct rule {
 	enum rule_kind kind;
-	int64_t value;   /* offset or register */
+	int64_t value; /* offset or register */
 	struct str expr; /* RULE_EXPR, RULE_VAL_EXPR */
 };
 
@@ -128,8 +136,8 @@ static void expr_constant(struct expr_stack *s, unsigned op, struct cursor *c)
 }
 
 /* DWARF expressions as compilers and hand-written assembly use them for frames. */
-static bool expr_eval(const struct unwind_context *u, struct str expr, bool has_initial, uint64_t initial,
-	uint64_t *out)
+static bool expr_eval(const struct unwind_context *u, struct str expr, bool has_initial,
+	uint64_t initial, uint64_t *out)
 {
 	struct expr_stack s = { .n = 0 };
 	struct cursor c = cursor_of(expr);
@@ -175,7 +183,8 @@ struct machine {
 	bool bad;
 };
 
-static void set_rule(struct machine *m, uint64_t reg, enum rule_kind kind, int64_t value, struct str expr)
+static void set_rule(
+	struct machine *m, uint64_t reg, enum rule_kind kind, int64_t value, struct str expr)
 {
 	if (reg < UNWIND_REGS)
 		m->row.regs[reg] = (struct rule){ kind, value, expr };
@@ -274,7 +283,8 @@ static void run_extended(struct machine *m, const struct cie *cie, unsigned op, 
 		break;
 	case 0x14: /* val_offset */
 		reg = cursor_varint(c);
-		set_rule(m, reg, RULE_VAL_OFFSET, (int64_t)cursor_varint(c) * cie->data_align, none);
+		set_rule(
+			m, reg, RULE_VAL_OFFSET, (int64_t)cursor_varint(c) * cie->data_align, none);
 		break;
 	case 0x2e: /* GNU_args_size */
 		cursor_varint(c);
@@ -297,7 +307,8 @@ static void run(struct machine *m, const struct cie *cie, struct str program, ui
 		if (op >> 6 == 1)
 			m->location += low * cie->code_align;
 		else if (op >> 6 == 2)
-			set_rule(m, low, RULE_OFFSET, (int64_t)cursor_varint(&c) * cie->data_align, none);
+			set_rule(m, low, RULE_OFFSET, (int64_t)cursor_varint(&c) * cie->data_align,
+				none);
 		else if (op >> 6 == 3)
 			restore_rule(m, low);
 		else
@@ -308,8 +319,8 @@ static void run(struct machine *m, const struct cie *cie, struct str program, ui
 	m->bad |= c.bad;
 }
 
-static bool apply_rule(const struct unwind_context *u, const struct rule *r, unsigned reg, uint64_t cfa,
-	uint64_t *out)
+static bool apply_rule(const struct unwind_context *u, const struct rule *r, unsigned reg,
+	uint64_t cfa, uint64_t *out)
 {
 	uint64_t at;
 

@@ -1,6 +1,6 @@
 /*
- * From an address to its frame description entry: .eh_frame_hdr has a sorted array of (function start, FDE);
- * the FDE names its CIE, which holds what many functions share.
+ * From an address to its frame description entry: .eh_frame_hdr has a sorted array of (function
+ * start, FDE); the FDE names its CIE, which holds what many functions share.
  */
 #include "base/unwind_internal.h"
 
@@ -95,7 +95,8 @@ static bool parse_cie(const struct unwind_object *o, uint64_t address, struct ci
 	body = cursor_of(cursor_bytes(&c, len));
 	if (c.bad || unwind_fixed(&body, 4) != 0)
 		return false;
-	unwind_fixed(&body, 1); /* version: 1, and 3 in some objects; both read alike here but for the return column */
+	unwind_fixed(&body, 1); /* version: 1, and 3 in some objects; both read alike here but for
+				   the return column */
 	augmentation.ptr = (const char *)body.at;
 	augmentation.len = strnlen(augmentation.ptr, cursor_left(&body));
 	cursor_bytes(&body, augmentation.len + 1);
@@ -146,13 +147,17 @@ static bool parse_fde(const struct unwind_object *o, uint64_t address, struct fd
 	return !body.bad;
 }
 
-/* The FDE by binary search in .eh_frame_hdr; its table is (int32 start, int32 FDE), both from the header. */
+/* The FDE by binary search in .eh_frame_hdr; its table is (int32 start, int32 FDE), both from the
+ * header. */
 bool unwind_find(const struct unwind_object *o, uint64_t pc, struct fde *fde)
 {
 	uint64_t base = (uint64_t)(uintptr_t)o->eh_frame_hdr, count, lo = 0, hi, mid;
-	struct cursor c = cursor_of((struct str){ (const char *)o->eh_frame_hdr, o->eh_frame_hdr_len });
-	unsigned char version = (unsigned char)unwind_fixed(&c, 1), frame = (unsigned char)unwind_fixed(&c, 1);
-	unsigned char count_encoding = (unsigned char)unwind_fixed(&c, 1), table = (unsigned char)unwind_fixed(&c, 1);
+	struct cursor c = cursor_of(
+		(struct str){ (const char *)o->eh_frame_hdr, o->eh_frame_hdr_len });
+	unsigned char version = (unsigned char)unwind_fixed(&c, 1),
+		      frame = (unsigned char)unwind_fixed(&c, 1);
+	unsigned char count_encoding = (unsigned char)unwind_fixed(&c, 1),
+		      table = (unsigned char)unwind_fixed(&c, 1);
 	const unsigned char *rows;
 	int32_t pair[2];
 

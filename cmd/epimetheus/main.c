@@ -1,9 +1,10 @@
 /*
- * The server: flags, configuration, database, engine, web, scraping, in the order in which each needs the
- * one before; then the main thread waits for signals. All threads but this one have signals blocked.
+ * The server: flags, configuration, database, engine, web, scraping, in the order in which each
+ * needs the one before; then the main thread waits for signals. All threads but this one have
+ * signals blocked.
  *
- * Exit codes as Prometheus: 0 after an orderly end, 2 for a bad configuration or command line, 1 for what
- * the system refused (port in use, data directory locked).
+ * Exit codes as Prometheus: 0 after an orderly end, 2 for a bad configuration or command line, 1
+ * for what the system refused (port in use, data directory locked).
  */
 #include <errno.h>
 #include <signal.h>
@@ -26,7 +27,8 @@ static void print(struct buf *text, FILE *to)
 	buf_release(text);
 }
 
-/* What ends before anything is opened: --help, --version, --licenses. True when it was one of them. */
+/* What ends before anything is opened: --help, --version, --licenses. True when it was one of them.
+ */
 static bool answered(const struct options *o)
 {
 	struct buf text = { 0 };
@@ -35,7 +37,8 @@ static bool answered(const struct options *o)
 		options_print_help(&text, o);
 	else if (o->version)
 		buf_printf(&text, "epimetheus, version %s%s%s\n", EPI_VERSION,
-			EPI_REVISION[0] ? " (revision " EPI_REVISION : "", EPI_REVISION[0] ? ")" : "");
+			EPI_REVISION[0] ? " (revision " EPI_REVISION : "",
+			EPI_REVISION[0] ? ")" : "");
 	else if (o->licenses)
 		licenses_print(&text);
 	else
@@ -78,11 +81,13 @@ static void wait_for_end(struct server *s, const sigset_t *set)
 		if (sigwait(set, &sig))
 			continue;
 		if (sig != SIGHUP) {
-			log_info("main", "received a signal, ending", LOG_S("signal", strsignal(sig)));
+			log_info("main", "received a signal, ending",
+				LOG_S("signal", strsignal(sig)));
 			return;
 		}
 		if (server_reload(s, &err))
-			log_error("main", "reload failed, the old configuration stays", LOG_E(&err));
+			log_error(
+				"main", "reload failed, the old configuration stays", LOG_E(&err));
 	}
 }
 
@@ -107,7 +112,7 @@ int main(int argc, char **argv)
 	if (rc) {
 		log_error("main", "cannot start", LOG_E(&err));
 		return rc == ERR_INVALID || rc == ERR_LIMIT || rc == ERR_NOT_FOUND ? EXIT_CONFIG :
-										      EXIT_SYSTEM;
+										     EXIT_SYSTEM;
 	}
 	wait_for_end(s, &set);
 	server_close(s);

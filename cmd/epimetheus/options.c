@@ -52,7 +52,8 @@ enum err_code options_parse(struct options *o, int argc, char **argv, struct err
 	size_t args_n;
 	enum err_code rc;
 
-	rc = flags_parse(table, TABLE_N, argc, argv, args, 1, &args_n, &opt.help, &opt.version, err);
+	rc = flags_parse(
+		table, TABLE_N, argc, argv, args, 1, &args_n, &opt.help, &opt.version, err);
 	if (rc)
 		return rc;
 	if (args_n)
@@ -67,7 +68,8 @@ void options_print_help(struct buf *out, const struct options *o)
 {
 	(void)o;
 	flags_print_help(out, "epimetheus",
-		"Continuous profiling server: scrapes pprof targets, keeps every profile, answers queries.",
+		"Continuous profiling server: scrapes pprof targets, keeps every profile, answers "
+		"queries.",
 		table, TABLE_N);
 }
 

@@ -27,7 +27,7 @@ struct server {
 	struct scrape_manager *manager;
 	struct web *web;
 	struct mutex reload_lock; /* one reload at a time */
-	struct mutex lock;        /* guards config, config_ok, config_at_ns */
+	struct mutex lock; /* guards config, config_ok, config_at_ns */
 	struct config *config;
 	bool config_ok;
 	int64_t config_at_ns;
@@ -207,7 +207,8 @@ static enum err_code check_config(struct server *s, struct err *err)
 
 	s->builtin = !options_has_config_file(&s->o) && !fs_exists(s->o.config_file);
 	if (s->builtin) {
-		log_info("main", "no configuration file: the built-in one scrapes this server itself",
+		log_info("main",
+			"no configuration file: the built-in one scrapes this server itself",
 			LOG_S("looked_for", s->o.config_file));
 		return ERR_OK;
 	}
@@ -241,8 +242,9 @@ enum err_code server_open(const struct options *o, struct server **out, struct e
 	if ((rc = load_and_apply(s, err)))
 		goto fail;
 	web_set_ready(s->web, true);
-	log_info("main", "ready", LOG_S("scheme", web_scheme(s->web)), LOG_S("address", o->listen_address),
-		LOG_I("port", web_port(s->web)), LOG_S("prefix", web_prefix(s->web)));
+	log_info("main", "ready", LOG_S("scheme", web_scheme(s->web)),
+		LOG_S("address", o->listen_address), LOG_I("port", web_port(s->web)),
+		LOG_S("prefix", web_prefix(s->web)));
 	*out = s;
 	return ERR_OK;
 fail:
@@ -251,8 +253,8 @@ fail:
 }
 
 /*
- * Who uses a part is closed before it: requests look at scraping and queries, scraping writes to the
- * database, which answers every acknowledgement before it is gone.
+ * Who uses a part is closed before it: requests look at scraping and queries, scraping writes to
+ * the database, which answers every acknowledgement before it is gone.
  */
 void server_close(struct server *s)
 {

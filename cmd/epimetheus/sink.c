@@ -1,7 +1,7 @@
 #include "cmd/epimetheus/sink.h"
 
-static enum err_code append(struct sink *s, const struct sink_profile *p, sink_done_fn done, void *ctx,
-	struct err *err)
+static enum err_code append(
+	struct sink *s, const struct sink_profile *p, sink_done_fn done, void *ctx, struct err *err)
 {
 	struct db_sink *self = (struct db_sink *)s;
 	struct db_append a = {

@@ -18,12 +18,14 @@ static void file_defaults(struct yaml_ctx *ctx, void *out)
 	http_config_defaults(&((struct client_file *)out)->http);
 }
 
-static enum err_code file_check(struct yaml_ctx *ctx, const struct yaml_node *n, void *out, struct err *err)
+static enum err_code file_check(
+	struct yaml_ctx *ctx, const struct yaml_node *n, void *out, struct err *err)
 {
 	return http_config_check(ctx, n, &((struct client_file *)out)->http, err);
 }
 
-static const struct yaml_field file_fields[] = { HTTP_CONFIG_FIELDS(offsetof(struct client_file, http)) };
+static const struct yaml_field file_fields[] = { HTTP_CONFIG_FIELDS(
+	offsetof(struct client_file, http)) };
 static const struct yaml_schema file_schema = {
 	.name = "http_config_file",
 	.size = sizeof(struct client_file),
@@ -33,7 +35,8 @@ static const struct yaml_schema file_schema = {
 	.check = file_check,
 };
 
-static enum err_code read_config(struct arena *a, const char *path, struct client_file *out, struct err *err)
+static enum err_code read_config(
+	struct arena *a, const char *path, struct client_file *out, struct err *err)
 {
 	struct yaml_ctx ctx = { .arena = a, .dir = path_dir(str_of(path)) };
 	struct yaml_node *root = NULL;
@@ -78,7 +81,8 @@ static void error_text(struct str body, struct buf *out)
 	if (msg)
 		buf_add_cstr(out, msg);
 	else
-		buf_add_str(out, str_trim((struct str){ body.ptr, body.len < 300 ? body.len : 300 }));
+		buf_add_str(
+			out, str_trim((struct str){ body.ptr, body.len < 300 ? body.len : 300 }));
 	buf_add_char(out, '\0');
 	json_decref(root);
 }
@@ -111,7 +115,8 @@ static void done(void *ctx, const struct http_response *res)
 static enum err_code exchange(struct exchange *x, struct arena *a, const struct client_options *o,
 	const char *path, struct err *err)
 {
-	struct http_client_options co = { .connections_max = 1, .user_agent = "epitool/" EPI_VERSION };
+	struct http_client_options co = { .connections_max = 1,
+		.user_agent = "epitool/" EPI_VERSION };
 	struct http_request_options ro = { .method = "GET", .timeout_ns = o->timeout_ns };
 	struct client_file file = { 0 };
 	struct http_client *client = NULL;
@@ -136,7 +141,8 @@ static enum err_code exchange(struct exchange *x, struct arena *a, const struct 
 	return rc;
 }
 
-enum err_code client_get(const struct client_options *o, const char *path, struct buf *out, struct err *err)
+enum err_code client_get(
+	const struct client_options *o, const char *path, struct buf *out, struct err *err)
 {
 	struct exchange x = { .out = out, .err = err, .rc = ERR_UNAVAILABLE };
 	struct arena a;

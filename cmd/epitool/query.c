@@ -19,7 +19,8 @@ static void print_metric(json_t *metric, struct buf *out)
 	bool first = true;
 
 	buf_add_char(out, '{');
-	json_object_foreach(metric, key, value) {
+	json_object_foreach(metric, key, value)
+	{
 		buf_printf(out, "%s%s=\"%s\"", first ? "" : ", ", key, json_string_value(value));
 		first = false;
 	}
@@ -39,7 +40,8 @@ static void print_vector(json_t *result, struct buf *out)
 	json_t *element;
 	size_t i;
 
-	json_array_foreach(result, i, element) {
+	json_array_foreach(result, i, element)
+	{
 		buf_printf(out, "%20s  ", sample_text(json_object_get(element, "value")));
 		print_metric(json_object_get(element, "metric"), out);
 		buf_add_char(out, '\n');
@@ -51,12 +53,13 @@ static void print_top(json_t *result, struct buf *out)
 	json_t *element, *row;
 	size_t i, k;
 
-	json_array_foreach(result, i, element) {
+	json_array_foreach(result, i, element)
+	{
 		print_metric(json_object_get(element, "metric"), out);
 		buf_printf(out, "  total %lld %s\n%16s %8s %8s %16s %8s  %s\n",
 			(long long)json_integer_value(json_object_get(element, "total")),
-			json_string_value(json_object_get(element, "unit")), "flat", "flat%", "sum%", "cum", "cum%",
-			"function");
+			json_string_value(json_object_get(element, "unit")), "flat", "flat%",
+			"sum%", "cum", "cum%", "function");
 		json_array_foreach(json_object_get(element, "rows"), k, row)
 			buf_printf(out, "%16lld %7.2f%% %7.2f%% %16lld %7.2f%%  %s\n",
 				(long long)json_integer_value(json_object_get(row, "flat")),
@@ -73,7 +76,8 @@ static void print_profiles(json_t *result, struct buf *out)
 	json_t *element;
 	size_t i;
 
-	json_array_foreach(result, i, element) {
+	json_array_foreach(result, i, element)
+	{
 		buf_printf(out, "%20lld %-12s %6lld profiles  ",
 			(long long)json_integer_value(json_object_get(element, "total")),
 			json_string_value(json_object_get(element, "unit")),
@@ -156,23 +160,29 @@ int query(int argc, char **argv)
 {
 	struct query_flags f = { 0 };
 	struct flag flags[] = {
-		{ "server", FLAG_STRING, &f.client.server, "http://localhost:7272", "Server to ask." },
+		{ "server", FLAG_STRING, &f.client.server, "http://localhost:7272",
+			"Server to ask." },
 		{ "http.config.file", FLAG_STRING, &f.client.http_config, "",
 			"File with basic_auth, authorization, tls_config for the server." },
-		{ "timeout", FLAG_DURATION, &f.client.timeout_ns, "2m", "Time to wait for the answer." },
+		{ "timeout", FLAG_DURATION, &f.client.timeout_ns, "2m",
+			"Time to wait for the answer." },
 		{ "time", FLAG_STRING, &f.time, "", "Evaluate at this time; default: now." },
 		{ "start", FLAG_STRING, &f.start, "", "With --end: all profiles in between." },
 		{ "end", FLAG_STRING, &f.end, "", "See --start." },
-		{ "format", FLAG_STRING, &f.format, "table", "table, json, folded, text or pprof." },
-		{ "output", FLAG_STRING, &f.output, "", "File to write the answer to.", .short_name = 'o' },
+		{ "format", FLAG_STRING, &f.format, "table",
+			"table, json, folded, text or pprof." },
+		{ "output", FLAG_STRING, &f.output, "", "File to write the answer to.",
+			.short_name = 'o' },
 	};
 	size_t flags_n = sizeof(flags) / sizeof(flags[0]), n = 0;
 	const char *args[2];
 	bool help = false, version = false;
 	struct err err = { 0 };
 
-	if (flags_parse(flags, flags_n, argc, argv, args, 2, &n, &help, &version, &err) || (!help && n != 1)) {
-		fprintf(stderr, "epitool: error: %s\n", err.msg[0] ? err.msg : "query wants one QUERY");
+	if (flags_parse(flags, flags_n, argc, argv, args, 2, &n, &help, &version, &err) ||
+		(!help && n != 1)) {
+		fprintf(stderr, "epitool: error: %s\n",
+			err.msg[0] ? err.msg : "query wants one QUERY");
 		return EXIT_USAGE;
 	}
 	if (help) {

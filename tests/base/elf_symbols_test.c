@@ -6,7 +6,8 @@ static const struct {
 } demangled[] = {
 	{ "main", "main" },
 	{ "hash_once.constprop.0", "hash_once" },
-	{ "_ZN7leveldb6DBImpl5WriteERKNS_12WriteOptionsEPNS_10WriteBatchE", "leveldb::DBImpl::Write" },
+	{ "_ZN7leveldb6DBImpl5WriteERKNS_12WriteOptionsEPNS_10WriteBatchE",
+		"leveldb::DBImpl::Write" },
 	{ "_ZN12_GLOBAL__N_14workEi", "(anonymous namespace)::work" },
 	{ "_ZNK3re23DFA5StateclEv", "re2::DFA::State::operator()" },
 	{ "_Znot_a_mangled_name", "_Znot_a_mangled_name" },

@@ -1,4 +1,5 @@
-/* Real threads of this program are sampled while they work in functions whose names must then be found. */
+/* Real threads of this program are sampled while they work in functions whose names must then be
+ * found. */
 #include "web/selfprofile.h"
 
 #include <openssl/evp.h>
@@ -52,9 +53,12 @@ static void work_in_openssl(void *ctx)
 static bool has_name(const struct pprof *p, const struct pprof_sample *s, const char *name)
 {
 	for (uint32_t i = 0; i < s->location_n; i++) {
-		const struct pprof_location *l = &p->locations[p->location_ids[s->location_first + i]];
+		const struct pprof_location *l =
+			&p->locations[p->location_ids[s->location_first + i]];
 
-		if (l->line_n && str_is(p->strings[p->functions[p->lines[l->line_first].function].name], name))
+		if (l->line_n &&
+			str_is(p->strings[p->functions[p->lines[l->line_first].function].name],
+				name))
 			return true;
 	}
 	return false;
@@ -106,7 +110,8 @@ TEST(stacks_of_own_threads_are_named_through_libraries_without_frame_pointers)
 	CHECK_STR(p->strings[p->period_type.unit], "nanoseconds");
 	CHECK_INT(p->period, 5000000);
 	CHECK(p->duration_nanos >= NS_PER_S);
-	/* However loaded the machine, each thread ran a tenth of the time, and its time is found below its main. */
+	/* However loaded the machine, each thread ran a tenth of the time, and its time is found
+	 * below its main. */
 	c = cost_of(p, "burn_in_c", "work_in_c");
 	ssl = cost_of(p, "hash_once", "work_in_openssl");
 	CHECK(c >= NS_PER_S / 10);
