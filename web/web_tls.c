@@ -85,6 +85,8 @@ static enum err_code read_key(struct tls_keys *k, const char *path, struct err *
 	enum err_code rc = read_pem(path, &text, &pem, err);
 	int got;
 
+	if (!rc && str_find(buf_str(&text), STR("PRIVATE KEY-----")) < 0)
+		rc = err_set(err, ERR_INVALID, "private key %s: no key in it", path);
 	if (!rc && !(got = gnutls_privkey_init(&k->key)))
 		got = gnutls_privkey_import_x509_raw(k->key, &pem, GNUTLS_X509_FMT_PEM, NULL, 0);
 	if (!rc && got < 0)
