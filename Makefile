@@ -50,8 +50,8 @@ HARDEN := -fPIE -fstack-protector-strong -fstack-clash-protection -fcf-protectio
 	-ftrivial-auto-var-init=zero -D_FORTIFY_SOURCE=3
 OPT_release := -O2 $(HARDEN)
 OPT_debug := -O0 -fPIE
-OPT_asan := -O1 -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -fPIE
-OPT_tsan := -O1 -fsanitize=thread -fno-omit-frame-pointer -fPIE
+OPT_asan := -O1 -Wno-maybe-uninitialized -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -fPIE
+OPT_tsan := -O1 -Wno-maybe-uninitialized -fsanitize=thread -fno-omit-frame-pointer -fPIE
 OPT_fuzz := -O1 -fsanitize=address,undefined,fuzzer-no-link -fno-sanitize-recover=undefined \
 	-fno-omit-frame-pointer -fPIE -Wno-unknown-warning-option -Wno-gnu-zero-variadic-macro-arguments
 OPT := $(OPT_$(MODE))
@@ -69,7 +69,7 @@ export SOURCE_DATE_EPOCH := 1
 STATIC_LDFLAGS := -static-pie -pthread -Wl,-z,relro,-z,now,-z,noexecstack -Wl,--build-id=sha1 -Wl,--gc-sections
 SANITIZE_LDFLAGS := $(filter -fsanitize=%,$(OPT))
 
-LIBS_TLS := -levent_openssl -levent_pthreads -levent -lssl -lcrypto -lcares
+LIBS_TLS := -levent_pthreads -levent -lssl -lcrypto -lcares
 LIBS_STORE := -lleveldb -lsnappy -lzstd
 LIBS_BASE := $(LIBS_TLS) -lre2 -lyaml -lxxhash -ljansson -lcrypt
 LIBS_PROTO := -lprotobuf-c -ldeflate -lz
