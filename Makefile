@@ -14,6 +14,7 @@ endif
 .SUFFIXES:
 .DELETE_ON_ERROR:
 .SECONDARY:
+MAKEFLAGS += --jobs=$(shell nproc)
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 
