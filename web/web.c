@@ -83,7 +83,8 @@ static enum err_code set_paths(struct web *w, const struct web_options *o, struc
 
 	if (url.len && (rc = split_url(url, &origin, &path, err)))
 		return rc;
-	if ((rc = normalize(path, "the path of the external URL", &w->base, err)))
+	if ((rc = normalize(path, url.len ? "the path of the external URL" : "route prefix", &w->base,
+		     err)))
 		return rc;
 	if (o->route_prefix && o->route_prefix[0])
 		path = str_of(o->route_prefix);

@@ -528,7 +528,7 @@ TEST(what_is_wrong_in_a_file_is_said_with_its_place)
 		{ TLS_FILES ",\n  client_auth_type: RequireAndVerifyClientCert}\n", ERR_INVALID,
 			":2:21: RequireAndVerifyClientCert needs a client_ca_file" },
 		{ "tls_server_config: {cert_file: none.pem, key_file: server.key}\n", ERR_NOT_FOUND,
-			": tls_server_config: $D/none.pem: No such file or directory" },
+			": tls_server_config: open $D/none.pem: No such file or directory" },
 		{ "tls_server_config: {cert_file: server.pem, key_file: alice.key}\n", ERR_INVALID,
 			": tls_server_config: private key $D/alice.key does not belong to "
 			"certificate "
@@ -536,12 +536,11 @@ TEST(what_is_wrong_in_a_file_is_said_with_its_place)
 		{ "tls_server_config: {cert_file: web.yml, key_file: alice.key}\n", ERR_INVALID,
 			": tls_server_config: certificate $D/web.yml: No certificate was found." },
 		{ "tls_server_config: {cert_file: alice.pem, key_file: web.yml}\n", ERR_INVALID,
-			": tls_server_config: private key $D/web.yml: Base64 unexpected header "
-			"error." },
+			": tls_server_config: private key $D/web.yml: no key in it" },
 		{ TLS_FILES
 			", client_ca_file: web.yml, client_auth_type: VerifyClientCertIfGiven}\n",
 			ERR_INVALID,
-			": tls_server_config: client CA $D/web.yml: no certificate in it" },
+			": tls_server_config: client CA $D/web.yml: No certificate was found." },
 		{ "http_server_config:\n  headers: {X-Powered-By: us}\n", ERR_INVALID,
 			":2:13: HTTP header \"X-Powered-By\" can not be configured" },
 		{ "http_server_config:\n  headers: {X-Frame-Options: allow}\n", ERR_INVALID,

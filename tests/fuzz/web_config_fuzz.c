@@ -1,0 +1,39 @@
+/*
+ * fuzz: web
+ * A web configuration of any bytes is refused with a message, or keeps what its readers rely on:
+ * versions in order, hashes that can be verified, names of headers that exist.
+ */
+#include <assert.h>
+
+#include "web/web_file.h"
+#include "web/web_users.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check(const struct web_file *f)
+{
+	if (f->has_tls) {
+		assert(f->tls.cert_file.len && f->tls.key_file.len);
+		assert(f->tls.min >= 0 && f->tls.min <= f->tls.max && f->tls.max <= 3);
+		assert(!tls_client_auth_verifies(f->tls.auth) || f->tls.client_ca_file.len);
+	}
+	for (size_t i = 0; i < f->users.n; i++)
+		assert(!users_check_hash(f->users.v[i].value, NULL));
+	for (size_t i = 0; i < f->http.headers.n; i++)
+		assert(web_file_header(f->http.headers.v[i].name)[0]);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct web_file f = { 0 };
+	struct err err = { 0 };
+	struct arena a;
+
+	arena_init(&a, 64u << 20);
+	if (web_file_decode(&a, "web.yml", (struct str){ (const char *)data, size }, &f, &err))
+		assert(err.msg[0]);
+	else
+		check(&f);
+	arena_release(&a);
+	return 0;
+}

@@ -1,0 +1,427 @@
+/* The server as a whole but for its data: routes, prefixes, the page, life cycle, own profile. */
+#include "web/web.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/thread.h"
+#include "proto/pprof.h"
+#include "tests/check.h"
+#include "tests/web/http_peer.h"
+#include "web/selfprofile.h"
+#include "web/ui_assets.h"
+
+static struct {
+	unsigned reloads, quits;
+	bool fails;
+} seen;
+
+static enum err_code reload(void *ctx, struct err *err)
+{
+	(void)ctx;
+	seen.reloads++;
+	return seen.fails ? err_set(err, ERR_INVALID, "x.yml:1:1: bad") : ERR_OK;
+}
+
+static void quit(void *ctx)
+{
+	(void)ctx;
+	seen.quits++;
+}
+
+static struct web_options options(void)
+{
+	return (struct web_options){
+		.listen_address = "127.0.0.1:0", .reload = reload, .quit = quit
+	};
+}
+
+static struct web *open_web(const struct web_options *o)
+{
+	struct web *w = NULL;
+	struct err err;
+
+	seen.reloads = seen.quits = 0;
+	seen.fails = false;
+	if (web_open(o, &w, &err)) {
+		CHECK_FAIL("web_open: %s", err.msg);
+		exit(1);
+	}
+	return w;
+}
+
+static int get(struct web *w, const char *request, const char *headers, struct response *r)
+{
+	peer_ask(web_port(w), r, request, headers, (struct str){ 0 });
+	return r->status;
+}
+
+struct row {
+	const char *request;
+	int status;
+	const char *body; /* NULL: not looked at */
+};
+
+static void ask_all(struct web *w, const struct row *rows, size_t n)
+{
+	struct response r = { 0 };
+
+	for (size_t i = 0; i < n; i++) {
+		get(w, rows[i].request, "", &r);
+		if (r.status != rows[i].status)
+			CHECK_FAIL("%s: %d, want %d", rows[i].request, r.status, rows[i].status);
+		if (rows[i].body && !str_is(buf_str(&r.body), rows[i].body))
+			CHECK_FAIL("%s: \"" STR_FMT "\", want \"%s\"", rows[i].request,
+				STR_ARG(buf_str(&r.body)), rows[i].body);
+	}
+	response_release(&r);
+}
+
+#define ASK_ALL(w, rows) ask_all((w), (rows), sizeof(rows) / sizeof((rows)[0]))
+
+TEST(paths_methods_and_states)
+{
+	static const struct row closed[] = {
+		{ "GET /-/healthy", 200, "Epimetheus is Healthy.\n" },
+		{ "HEAD /-/healthy", 200, "" },
+		{ "POST /-/healthy", 405, "Method Not Allowed\n" },
+		{ "GET /-/ready", 503, "Service Unavailable\n" },
+		{ "GET /api/v1/query?query=1", 503, "Service Unavailable\n" },
+		{ "GET /api/v1/labels", 503, "Service Unavailable\n" },
+		{ "GET /-/reload", 405, "Method Not Allowed\n" },
+		{ "POST /-/reload", 403,
+			"Lifecycle API is not enabled: start with --web.enable-lifecycle.\n" },
+		{ "POST /-/quit", 403, NULL },
+		{ "POST /api/v1/ingest", 403,
+			"{\"status\":\"error\",\"errorType\":\"unavailable\",\"error\":\"ingest is "
+			"disabled: start with --web.enable-ingest\"}" },
+		{ "GET /api/v1/nothing", 404, "404 page not found\n" },
+		{ "POST /nothing", 404, "404 page not found\n" },
+		{ "GET /nothing/at/all", 404, "404 page not found\n" },
+		{ "GET /explore/", 404, NULL },
+		{ "GET /../etc/passwd", 404, NULL },
+		{ "OPTIONS /api/v1/query", 204, "" },
+		{ "OPTIONS /explore", 405, NULL },
+		{ "DELETE /api/v1/query", 405, NULL },
+		{ "BREW /api/v1/query", 405, NULL },
+		{ "GET /debug/pprof/heap", 404, "Unknown profile\n" },
+	};
+	static const struct row ready[] = {
+		{ "GET /-/ready", 200, "Epimetheus is Ready.\n" },
+		{ "HEAD /-/ready", 200, "" },
+	};
+	struct web_options o = options();
+	struct web *w = open_web(&o);
+
+	CHECK_STR(str_of(web_scheme(w)), "http");
+	ASK_ALL(w, closed);
+	CHECK_INT(seen.reloads + seen.quits, 0);
+	web_set_ready(w, true);
+	ASK_ALL(w, ready);
+	web_close(w);
+}
+
+TEST(reload_and_quit_when_enabled)
+{
+	static const struct row good[] = {
+		{ "GET /-/reload", 405, NULL },
+		{ "POST /-/reload", 200, "" },
+		{ "PUT /-/reload", 200, "" },
+	};
+	static const struct row bad[] = {
+		{ "POST /-/reload", 500, "failed to reload config: x.yml:1:1: bad\n" },
+		{ "POST /-/quit", 200, "Requesting termination... Goodbye!\n" },
+	};
+	struct web_options o = options();
+	struct web *w;
+
+	o.enable_lifecycle = true;
+	w = open_web(&o);
+	ASK_ALL(w, good);
+	CHECK_INT(seen.reloads, 2);
+	seen.fails = true;
+	ASK_ALL(w, bad);
+	CHECK_INT(seen.reloads, 3);
+	CHECK_INT(seen.quits, 1);
+	web_close(w);
+}
+
+TEST(metrics_in_the_text_format)
+{
+	struct web_options o = options();
+	struct web *w = open_web(&o);
+	struct response r = { 0 };
+
+	CHECK_INT(get(w, "GET /metrics", "", &r), 200);
+	CHECK_STR(response_header(&r, "Content-Type"), "text/plain; version=0.0.4; charset=utf-8");
+	CHECK(str_find(buf_str(&r.body), STR("\nepimetheus_http_connections 1\n")) >= 0);
+	CHECK_INT(get(w, "GET /metrics", "Accept-Encoding: gzip\r\n", &r), 200);
+	CHECK_STR(response_header(&r, "Content-Encoding"), "gzip");
+	CHECK(str_has_prefix(buf_str(&r.body), STR("\x1f\x8b")));
+	CHECK_INT(get(w, "GET /metrics", "Accept-Encoding: br, gzip;q=0\r\n", &r), 200);
+	CHECK_STR(response_header(&r, "Content-Encoding"), "");
+	response_release(&r);
+	web_close(w);
+}
+
+/* ---- the page ---- */
+
+TEST(the_page_and_its_files)
+{
+	static const char *const pages[] = { "GET /", "GET /explore", "GET /compare",
+		"GET /targets", "GET /status" };
+	struct web_options o = options();
+	struct web *w = open_web(&o);
+	struct response r = { 0 };
+	char request[256], tag[128];
+
+	for (size_t i = 0; i < sizeof(pages) / sizeof(pages[0]); i++) {
+		CHECK_INT(get(w, pages[i], "", &r), 200);
+		CHECK_STR(response_header(&r, "Content-Type"), "text/html; charset=utf-8");
+		CHECK(str_find(buf_str(&r.body), STR("<base href=\"/\"")) > 0);
+	}
+	CHECK_STR(response_header(&r, "Cache-Control"), "no-cache");
+	CHECK_STR(response_header(&r, "X-Frame-Options"), "deny");
+	CHECK_STR(response_header(&r, "X-Content-Type-Options"), "nosniff");
+	CHECK_STR(response_header(&r, "Referrer-Policy"), "same-origin");
+	CHECK_STR(response_header(&r, "Content-Security-Policy"),
+		"default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+		"img-src "
+		"'self' data:; base-uri 'self'; form-action 'self'; frame-ancestors 'none'");
+	for (size_t i = 0; i < ui_assets_n; i++) {
+		const struct ui_asset *a = &ui_assets[i];
+
+		snprintf(request, sizeof(request), "GET /%s", a->path);
+		if (a->is_template) {
+			CHECK_INT(get(w, request, "", &r), 404);
+			continue;
+		}
+		CHECK_INT(get(w, request, "Accept-Encoding: gzip, br\r\n", &r), 200);
+		CHECK_STR(response_header(&r, "Content-Type"), a->content_type);
+		CHECK_STR(response_header(&r, "Content-Encoding"), "gzip");
+		CHECK_STR(response_header(&r, "ETag"), a->etag);
+		CHECK_STR(response_header(&r, "Cache-Control"),
+			a->immutable ? "public, max-age=31536000, immutable" : "no-cache");
+		CHECK(r.body.len == a->gz_len && !memcmp(r.body.ptr, a->gz, a->gz_len));
+		CHECK_INT(get(w, request, "", &r), 200);
+		CHECK_STR(response_header(&r, "Content-Encoding"), "");
+		CHECK(r.body.len > a->gz_len);
+		snprintf(tag, sizeof(tag), "If-None-Match: \"x\", W/%s\r\n", a->etag);
+		request[0] = 'G';
+		CHECK_INT(get(w, request, tag, &r), 304);
+		CHECK_INT(r.body.len, 0);
+	}
+	response_release(&r);
+	web_close(w);
+}
+
+TEST(an_unchanged_page_is_not_sent_again)
+{
+	struct web_options o = options();
+	struct web *w = open_web(&o);
+	struct response r = { 0 };
+	char headers[128];
+
+	CHECK_INT(get(w, "GET /", "", &r), 200);
+	snprintf(headers, sizeof(headers), "If-None-Match: " STR_FMT "\r\n",
+		STR_ARG(response_header(&r, "ETag")));
+	CHECK_INT(get(w, "GET /explore", headers, &r), 304);
+	CHECK_INT(get(w, "GET /explore", "If-None-Match: \"0\"\r\n", &r), 200);
+	response_release(&r);
+	web_close(w);
+}
+
+TEST(prefixes)
+{
+	static const struct {
+		const char *external_url, *route_prefix, *prefix, *base, *location;
+	} rows[] = {
+		{ NULL, NULL, "", "/", NULL },
+		{ "", "/", "", "/", NULL },
+		{ NULL, "epi", "/epi", "/epi/", "/epi/" },
+		{ NULL, "//a/b//", "/a/b", "/a/b/", "/a/b/" },
+		{ "https://x.example/epi/", NULL, "/epi", "/epi/", "/epi/" },
+		{ "https://x.example:1/epi", "/", "", "/epi/", NULL },
+		{ "http://x", "/in", "/in", "/", "/" },
+	};
+	struct response r = { 0 };
+	char text[256];
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct web_options o = options();
+		struct web *w;
+
+		o.external_url = rows[i].external_url;
+		o.route_prefix = rows[i].route_prefix;
+		w = open_web(&o);
+		CHECK_STR(str_of(web_prefix(w)), rows[i].prefix);
+		snprintf(text, sizeof(text), "GET %s/explore", rows[i].prefix);
+		CHECK_INT(get(w, text, "", &r), 200);
+		snprintf(text, sizeof(text), "<base href=\"%s\"", rows[i].base);
+		CHECK(str_find(buf_str(&r.body), str_of(text)) > 0);
+		if (rows[i].location) {
+			CHECK_INT(get(w, "GET /", "", &r), 302);
+			CHECK_STR(response_header(&r, "Location"), rows[i].location);
+			CHECK_INT(get(w, "GET /explore", "", &r), 404);
+			snprintf(text, sizeof(text), "GET %sx/explore", rows[i].prefix);
+			CHECK_INT(get(w, text, "", &r), 404);
+		}
+		web_close(w);
+	}
+	response_release(&r);
+}
+
+TEST(options_that_make_no_sense)
+{
+	static const struct {
+		const char *external_url, *route_prefix, *cors, *msg;
+	} rows[] = {
+		{ "ftp://x/", NULL, NULL,
+			"external URL \"ftp://x/\": not http://HOST or https://HOST" },
+		{ "http:///x", NULL, NULL,
+			"external URL \"http:///x\": not http://HOST or https://HOST" },
+		{ "http://x/\"><script>", NULL, NULL,
+			"the path of the external URL \"\\\"><script>\": letters, digits and / - . "
+			"_ ~ may "
+			"stand in it" },
+		{ NULL, "/a b", NULL,
+			"route prefix \"a b\": letters, digits and / - . _ ~ may stand in it" },
+		{ NULL, NULL, "(", "CORS origin: error parsing regexp: missing ): (" },
+	};
+	struct web *w = NULL;
+	struct err err;
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct web_options o = options();
+
+		o.external_url = rows[i].external_url;
+		o.route_prefix = rows[i].route_prefix;
+		o.cors_origin = rows[i].cors;
+		CHECK_ERR(web_open(&o, &w, &err), &err, ERR_INVALID, rows[i].msg);
+	}
+}
+
+TEST(cross_origin_headers_come_with_an_allowed_origin_only)
+{
+	struct web_options o = options();
+	struct response r = { 0 };
+	struct web *w;
+
+	o.cors_origin = "https?://(a|b)\\.example";
+	w = open_web(&o);
+	get(w, "OPTIONS /api/v1/query", "Origin: http://a.example\r\n", &r);
+	CHECK_INT(r.status, 204);
+	CHECK_STR(response_header(&r, "Access-Control-Allow-Origin"), "http://a.example");
+	CHECK_STR(response_header(&r, "Vary"), "Origin");
+	get(w, "OPTIONS /api/v1/query", "Origin: http://a.example.evil\r\n", &r);
+	CHECK_STR(response_header(&r, "Access-Control-Allow-Origin"), "");
+	get(w, "OPTIONS /api/v1/query", "", &r);
+	CHECK_STR(response_header(&r, "Access-Control-Allow-Origin"), "");
+	web_set_ready(w, true);
+	get(w, "GET /api/v1/query", "Origin: http://b.example\r\n", &r);
+	CHECK_STR(response_header(&r, "Access-Control-Allow-Origin"), "http://b.example");
+	response_release(&r);
+	web_close(w);
+}
+
+TEST(a_form_or_an_address_with_too_much_in_it)
+{
+	struct web_options o = options();
+	struct web *w = open_web(&o);
+	struct response r = { 0 };
+	struct buf form = { 0 };
+
+	web_set_ready(w, true);
+	for (int i = 0; i < 1025; i++)
+		buf_add_cstr(&form, "a=b&");
+	peer_ask(web_port(w), &r, "POST /api/v1/query",
+		"Content-Type: application/x-www-form-urlencoded\r\n", buf_str(&form));
+	CHECK_INT(r.status, 413);
+	CHECK_STR(buf_str(&r.body), "more than 1024 parameters\n");
+	while (form.len <= 1u << 20)
+		buf_add_cstr(&form, "0123456789012345678901234567890123456789");
+	peer_ask(web_port(w), &r, "POST /api/v1/query",
+		"Content-Type: application/x-www-form-urlencoded\r\n", buf_str(&form));
+	CHECK_INT(r.status, 413);
+	CHECK_STR(buf_str(&r.body), "the form is longer than 1048576 bytes\n");
+	while (form.len <= 16u << 20)
+		buf_add_cstr(&form, "0123456789012345678901234567890123456789");
+	peer_ask(web_port(w), &r, "POST /api/v1/query", "", buf_str(&form));
+	CHECK_INT(r.status, 413);
+	CHECK_STR(buf_str(&r.body), "the body is longer than this server takes\n");
+	buf_release(&form);
+	response_release(&r);
+	web_close(w);
+}
+
+/* ---- the profile of the process ---- */
+
+static void capture(void *ctx)
+{
+	struct peer *p = ctx;
+
+	peer_send(p, STR("GET /debug/pprof/profile?seconds=600 HTTP/1.1\r\nHost: x\r\n\r\n"));
+}
+
+TEST(a_profile_of_the_server_itself)
+{
+	static const struct row wrong[] = {
+		{ "GET /debug/pprof/profile?seconds=0", 400,
+			"seconds is a number from 1 to 600\n" },
+		{ "GET /debug/pprof/profile?seconds=601", 400, NULL },
+		{ "GET /debug/pprof/profile?seconds=x", 400, NULL },
+	};
+	struct web_options o = options();
+	struct web *w;
+	struct response r = { 0 };
+	struct pprof *p = NULL;
+	struct arena a;
+	struct str raw;
+	struct err err;
+
+	arena_init(&a, 0);
+	w = open_web(&o);
+	ASK_ALL(w, wrong);
+	CHECK_INT(
+		get(w, "GET /debug/pprof/profile?seconds=1", "Accept-Encoding: gzip\r\n", &r), 200);
+	CHECK_STR(response_header(&r, "Content-Type"), "application/octet-stream");
+	CHECK_STR(response_header(&r, "Content-Encoding"), "");
+	CHECK_STR(response_header(&r, "Content-Disposition"), "attachment; filename=\"profile\"");
+	REQUIRE_OK(pprof_inflate(&a, buf_str(&r.body), &pprof_limits_default, &raw, &err), &err);
+	REQUIRE_OK(pprof_decode(&a, raw, &pprof_limits_default, &p, &err), &err);
+	CHECK_INT(p->types_n, 2);
+	CHECK(p->duration_nanos >= NS_PER_S);
+	arena_release(&a);
+	response_release(&r);
+	web_close(w);
+}
+
+TEST(one_capture_at_a_time_and_none_outlives_the_server)
+{
+	struct web_options o = options();
+	struct web *w = open_web(&o);
+	struct response r = { 0 };
+	struct peer p;
+	int64_t began;
+
+	peer_open(&p, web_port(w));
+	capture(&p);
+	for (int i = 0; i < 100 && r.status != 500; i++) { /* as soon as the first has begun */
+		usleep(20000);
+		get(w, "GET /debug/pprof/profile?seconds=1", "", &r);
+	}
+	CHECK_INT(r.status, 500);
+	CHECK_STR(
+		buf_str(&r.body), "Could not enable CPU profiling: cpu profiling already in use\n");
+	CHECK_STR(response_header(&r, "X-Go-Pprof"), "1");
+	CHECK_STR(response_header(&r, "Content-Type"), "text/plain; charset=utf-8");
+	began = clock_monotonic_ns();
+	web_close(w);
+	CHECK(clock_monotonic_ns() - began < 4 * NS_PER_S);
+	peer_receive(&p, &r, false);
+	CHECK_INT(r.status, 503);
+	CHECK_STR(buf_str(&r.body), "cpu profile: canceled\n");
+	peer_close(&p);
+	response_release(&r);
+}
