@@ -11,7 +11,8 @@ METRIC_COUNTER(samples_total, "epimetheus_query_samples_total", "Samples read by
 
 /* ---- where the query looks ---- */
 
-static void window_of(const struct eval *ev, const struct parsed *parsed, int64_t first,
+/* False: nowhere. */
+static bool window_of(const struct eval *ev, const struct parsed *parsed, int64_t first,
 	int64_t last, struct window *all)
 {
 	bool any = false;
@@ -29,6 +30,7 @@ static void window_of(const struct eval *ev, const struct parsed *parsed, int64_
 			all->max_ns = b.max_ns;
 		any = true;
 	}
+	return any;
 }
 
 /* ---- one time ---- */
@@ -226,8 +228,8 @@ static enum err_code evaluate_range(struct query *q, struct eval *ev, struct err
 /* The database's warnings about damage behind our own. */
 static enum err_code add_warnings(struct query *q, struct err *err)
 {
-	size_t n, own = q->result.warnings_n;
-	const struct str *from = db_querier_warnings(q->querier, &n);
+	size_t n = 0, own = q->result.warnings_n;
+	const struct str *from = q->querier ? db_querier_warnings(q->querier, &n) : NULL;
 	struct str *all;
 
 	if (n == 0)
@@ -267,9 +269,9 @@ enum err_code query_evaluate(struct query *q, struct err *err)
 		ev.start_ns = o->start_ns;
 		ev.end_ns = o->end_ns;
 	}
-	window_of(&ev, q->parsed, ev.mode == EVAL_RANGE ? ev.start_ns : ev.t_ns,
-		ev.mode == EVAL_RANGE ? ev.end_ns : ev.t_ns, &all);
-	if ((rc = db_querier_open(limits->db, all.min_ns, all.max_ns, &q->stop, &q->querier, err)))
+	if (window_of(&ev, q->parsed, ev.mode == EVAL_RANGE ? ev.start_ns : ev.t_ns,
+		    ev.mode == EVAL_RANGE ? ev.end_ns : ev.t_ns, &all) &&
+		(rc = db_querier_open(limits->db, all.min_ns, all.max_ns, &q->stop, &q->querier, err)))
 		return rc;
 	ev.querier = q->querier;
 	if ((rc = eval_prepare(&ev, err)))
