@@ -1,6 +1,6 @@
 /*
- * Aggregations of costs: one result per group of labels; topk and bottomk keep some elements as they
- * are.
+ * Aggregations of costs: one result per group of labels; topk and bottomk keep some elements as
+ * they are.
  *
  * Source: Prometheus's engine, for what NaN does and which labels stay.
  */
@@ -71,8 +71,8 @@ struct aggregation {
 
 static bool bucket_eq(const void *ctx, const void *key, uint32_t id)
 {
-	return labels_eq(*(const struct labels *)key,
-		((const struct aggregation *)ctx)->buckets[id].metric);
+	return labels_eq(
+		*(const struct labels *)key, ((const struct aggregation *)ctx)->buckets[id].metric);
 }
 
 static enum err_code make_buckets(struct aggregation *x, struct err *err)
@@ -170,7 +170,8 @@ static enum err_code reduce(struct aggregation *x, struct value *out, struct err
 		return eval_nomem(x->ev, err);
 	for (size_t i = 0; i < x->n; i++)
 		out->costs[out->n++] = (struct cost){ .metric = x->buckets[i].metric,
-			.value = bucket_value(fn, &x->buckets[i]), .t_ns = x->ev->t_ns };
+			.value = bucket_value(fn, &x->buckets[i]),
+			.t_ns = x->ev->t_ns };
 	return ERR_OK;
 }
 
@@ -197,8 +198,8 @@ static int by_value(const void *a, const void *b)
 	return l->index < r->index ? -1 : 1;
 }
 
-static enum err_code choose(struct aggregation *x, const struct expr *e, double k,
-	struct value *out, struct err *err)
+static enum err_code choose(
+	struct aggregation *x, const struct expr *e, double k, struct value *out, struct err *err)
 {
 	struct ranked *order = arena_array(x->ev->arena, struct ranked, x->in->n + 1);
 	size_t in_bucket = 0;

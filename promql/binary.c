@@ -1,8 +1,8 @@
 /*
  * Binary operators on numbers and costs, with Prometheus's matching of labels.
  *
- * Source: Prometheus's engine: which side's value a comparison keeps, which labels stay, when a match
- * is ambiguous.
+ * Source: Prometheus's engine: which side's value a comparison keeps, which labels stay, when a
+ * match is ambiguous.
  */
 #include "promql/eval.h"
 
@@ -113,8 +113,8 @@ static bool key_eq(const void *ctx, const void *key, uint32_t id)
 	return labels_eq(*(const struct labels *)key, ((const struct index *)ctx)->keys[id]);
 }
 
-static enum err_code key_of(struct matching *x, struct labels metric, struct labels *out,
-	struct err *err)
+static enum err_code key_of(
+	struct matching *x, struct labels metric, struct labels *out, struct err *err)
 {
 	enum grouping how = x->b->matching == GROUPING_ON ? GROUPING_BY : GROUPING_WITHOUT;
 
@@ -163,8 +163,9 @@ static enum err_code many_to_many(struct matching *x, struct labels key, struct 
 	rc = eval_fault(x->ev, x->e, err, ERR_INVALID,
 		"found duplicate series for the match group " STR_FMT " on the %s hand-side of the "
 		"operation: [" STR_FMT ", " STR_FMT "];many-to-many matching not allowed: matching "
-		"labels must be unique on one side", STR_ARG(buf_str(&group)), on_left ? "left" : "right",
-		STR_ARG(buf_str(&one)), STR_ARG(buf_str(&two)));
+		"labels must be unique on one side",
+		STR_ARG(buf_str(&group)), on_left ? "left" : "right", STR_ARG(buf_str(&one)),
+		STR_ARG(buf_str(&two)));
 	buf_release(&group);
 	buf_release(&one);
 	buf_release(&two);
@@ -207,14 +208,15 @@ static enum err_code result_metric(struct matching *x, struct labels many, struc
 			labels_builder_del(&builder, b->labels.v[i]);
 	if (b->card != CARD_ONE_TO_ONE)
 		for (size_t i = 0; i < b->include.n; i++)
-			labels_builder_set(&builder, b->include.v[i],
-				labels_get(one, b->include.v[i]));
+			labels_builder_set(
+				&builder, b->include.v[i], labels_get(one, b->include.v[i]));
 	return labels_builder_build(&builder, out, err);
 }
 
 /* One element of the many side with its partner. */
 static enum err_code match_element(struct matching *x, const struct cost *many,
-	const struct cost *one, struct index *seen, uint32_t key, struct value *out, struct err *err)
+	const struct cost *one, struct index *seen, uint32_t key, struct value *out,
+	struct err *err)
 {
 	const struct binary *b = x->b;
 	bool swap = b->card == CARD_GROUP_RIGHT, keep, added;
@@ -233,7 +235,8 @@ static enum err_code match_element(struct matching *x, const struct cost *many,
 	if (b->card == CARD_ONE_TO_ONE) {
 		/* seen is by the number of the key: its partner may be taken once */
 		if (seen->first[key])
-			return eval_fault(x->ev, x->e, err, ERR_INVALID, "multiple matches for labels: "
+			return eval_fault(x->ev, x->e, err, ERR_INVALID,
+				"multiple matches for labels: "
 				"many-to-one matching must be explicit (group_left/group_right)");
 		seen->first[key] = 1;
 	} else {
@@ -241,7 +244,8 @@ static enum err_code match_element(struct matching *x, const struct cost *many,
 		if (rc)
 			return rc;
 		if (!added)
-			return eval_fault(x->ev, x->e, err, ERR_INVALID, "multiple matches for labels: "
+			return eval_fault(x->ev, x->e, err, ERR_INVALID,
+				"multiple matches for labels: "
 				"grouping labels must ensure unique matches");
 	}
 	c.value = v;
@@ -269,8 +273,8 @@ static enum err_code match_costs(struct matching *x, const struct value *l, cons
 		at = index_find(&x->one, key);
 		if (at == MAP_NONE)
 			continue;
-		rc = match_element(x, &many->costs[i], &one->costs[x->one.first[at]], &seen, at, out,
-			err);
+		rc = match_element(
+			x, &many->costs[i], &one->costs[x->one.first[at]], &seen, at, out, err);
 		if (rc)
 			goto out;
 	}

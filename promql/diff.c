@@ -1,6 +1,6 @@
 /*
- * Differences: new minus base, element by element. Both sides of each cell are kept, so that what is
- * shown can be the change, or the two side by side.
+ * Differences: new minus base, element by element. Both sides of each cell are kept, so that what
+ * is shown can be the change, or the two side by side.
  */
 #include "promql/eval.h"
 
@@ -25,7 +25,8 @@ struct pairing {
 
 static bool pair_eq(const void *ctx, const void *key, uint32_t id)
 {
-	return labels_eq(*(const struct labels *)key, ((const struct pairing *)ctx)->pairs[id].metric);
+	return labels_eq(
+		*(const struct labels *)key, ((const struct pairing *)ctx)->pairs[id].metric);
 }
 
 static enum err_code twice(struct pairing *x, struct labels metric, const struct profile_value *a,
@@ -39,8 +40,9 @@ static enum err_code twice(struct pairing *x, struct labels metric, const struct
 	labels_print(&two, b->metric);
 	rc = eval_fault(x->ev, x->e, err, ERR_INVALID,
 		"the %s side has two profiles for " STR_FMT ": " STR_FMT " and " STR_FMT
-		"; merge them first", side ? "base" : "new", STR_ARG(buf_str(&group)),
-		STR_ARG(buf_str(&one)), STR_ARG(buf_str(&two)));
+		"; merge them first",
+		side ? "base" : "new", STR_ARG(buf_str(&group)), STR_ARG(buf_str(&one)),
+		STR_ARG(buf_str(&two)));
 	buf_release(&group);
 	buf_release(&one);
 	buf_release(&two);
@@ -87,8 +89,8 @@ static double ratio_of(const struct pair *pair)
 	return new_total == 0 ? 0 : (double)base_total / (double)new_total;
 }
 
-static enum err_code add_cells(struct pairing *x, struct profile_value *out, const struct part *part,
-	int side, double ratio, struct err *err)
+static enum err_code add_cells(struct pairing *x, struct profile_value *out,
+	const struct part *part, int side, double ratio, struct err *err)
 {
 	struct part *into = NULL;
 	struct cell *cells;
@@ -117,7 +119,9 @@ static enum err_code add_cells(struct pairing *x, struct profile_value *out, con
 			c.value = (int64_t)scaled;
 		}
 		if (side == 1)
-			c = (struct cell){ .stack = c.stack, .label_set = c.label_set, .base = c.value };
+			c = (struct cell){
+				.stack = c.stack, .label_set = c.label_set, .base = c.value
+			};
 		if (c.value != 0 || c.base != 0)
 			into->cells[into->n++] = c;
 	}
@@ -151,17 +155,18 @@ static enum err_code diff_pair(struct pairing *x, const struct pair *pair, bool 
 
 	if (a && b && !str_eq(a->type.sample_unit, b->type.sample_unit))
 		return eval_fault(x->ev, x->e, err, ERR_INVALID,
-			"no difference between " STR_FMT " and " STR_FMT, STR_ARG(a->type.sample_unit),
-			STR_ARG(b->type.sample_unit));
-	*out = (struct profile_value){ .metric = pair->metric, .is_diff = true,
-		.type = a ? a->type : b->type };
+			"no difference between " STR_FMT " and " STR_FMT,
+			STR_ARG(a->type.sample_unit), STR_ARG(b->type.sample_unit));
+	*out = (struct profile_value){
+		.metric = pair->metric, .is_diff = true, .type = a ? a->type : b->type
+	};
 	if (a && b && !profile_type_eq(&a->type, &b->type)) {
 		out->type.name = (struct str){ 0 };
 		if (!str_eq(a->type.sample_type, b->type.sample_type))
 			out->type.sample_type = (struct str){ 0 };
 	}
-	out->parts = arena_array(x->ev->arena, struct part,
-		(a ? a->parts_n : 0) + (b ? b->parts_n : 0) + 1);
+	out->parts = arena_array(
+		x->ev->arena, struct part, (a ? a->parts_n : 0) + (b ? b->parts_n : 0) + 1);
 	if (!out->parts)
 		return eval_nomem(x->ev, err);
 	for (int side = 0; side < 2; side++) {
@@ -189,8 +194,8 @@ enum err_code profiles_diff(struct eval *ev, const struct expr *e, const struct 
 
 	map_init(&x.map);
 	x.pairs = arena_array(ev->arena, struct pair, new_side->n + base_side->n + 1);
-	result.profiles = arena_array(ev->arena, struct profile_value,
-		new_side->n + base_side->n + 1);
+	result.profiles = arena_array(
+		ev->arena, struct profile_value, new_side->n + base_side->n + 1);
 	if (!x.pairs || !result.profiles) {
 		rc = eval_nomem(ev, err);
 		goto out;

@@ -13,8 +13,8 @@
 #define SAMPLES_DEFAULT UINT64_C(2000000000)
 #define MEMORY_DEFAULT ((size_t)1 << 30)
 
-METRIC_HISTOGRAM(query_seconds, "epimetheus_query_duration_seconds", "Time queries take to evaluate.",
-	NULL);
+METRIC_HISTOGRAM(
+	query_seconds, "epimetheus_query_duration_seconds", "Time queries take to evaluate.", NULL);
 METRIC_GAUGE(queries_running, "epimetheus_queries", "Queries being evaluated.", NULL);
 METRIC_COUNTER(queries_total, "epimetheus_queries_total", "Queries evaluated.", "result");
 
@@ -157,13 +157,16 @@ void query_close(struct query *q)
 static enum err_code check_range(const struct query_options *o, struct err *err)
 {
 	if (o->step_ns < 0)
-		return err_set(err, ERR_INVALID, "zero or negative query resolution step widths are not "
+		return err_set(err, ERR_INVALID,
+			"zero or negative query resolution step widths are not "
 			"accepted. Try a positive integer");
 	if ((o->step_ns > 0 || o->has_span) && o->end_ns < o->start_ns)
 		return err_set(err, ERR_INVALID, "end timestamp must not be before start time");
 	if (o->step_ns > 0 && (o->end_ns - o->start_ns) / o->step_ns > ENGINE_POINTS_MAX)
-		return err_set(err, ERR_LIMIT, "exceeded maximum resolution of %d points per "
-			"timeseries. Try decreasing the query resolution (?step=XX)", ENGINE_POINTS_MAX);
+		return err_set(err, ERR_LIMIT,
+			"exceeded maximum resolution of %d points per "
+			"timeseries. Try decreasing the query resolution (?step=XX)",
+			ENGINE_POINTS_MAX);
 	return ERR_OK;
 }
 
@@ -213,8 +216,8 @@ enum err_code query_run_cancelable(struct engine *e, const struct query_options 
 	return ERR_OK;
 }
 
-enum err_code query_run(struct engine *e, const struct query_options *o, struct query **out,
-	struct err *err)
+enum err_code query_run(
+	struct engine *e, const struct query_options *o, struct query **out, struct err *err)
 {
 	return query_run_cancelable(e, o, NULL, out, err);
 }

@@ -2,11 +2,11 @@
  * Engine: evaluates queries against a database.
  *
  * Units:     nanoseconds since 1970.
- * Errors:    ERR_INVALID (the query's text or types: "1:6: flat() wants profiles, got costs"), ERR_LIMIT (samples,
- *            memory, points; the message names the flag), ERR_TIMEOUT, ERR_CANCELED, ERR_UNAVAILABLE (too many
- *            queries), what the database returns.
- * Ownership: the result lives in the arena and in the query; query_close ends both halves after rendering.
- * Threads:   any number of queries at once; one query belongs to one thread. query_cancel: any thread.
+ * Errors:    ERR_INVALID (the query's text or types: "1:6: flat() wants profiles, got costs"),
+ * ERR_LIMIT (samples, memory, points; the message names the flag), ERR_TIMEOUT, ERR_CANCELED,
+ * ERR_UNAVAILABLE (too many queries), what the database returns. Ownership: the result lives in the
+ * arena and in the query; query_close ends both halves after rendering. Threads:   any number of
+ * queries at once; one query belongs to one thread. query_cancel: any thread.
  */
 #ifndef PROMQL_ENGINE_H
 #define PROMQL_ENGINE_H
@@ -18,14 +18,15 @@ struct query;
 
 struct engine_options {
 	struct db *db;
-	int64_t timeout_ns;       /* --query.timeout, default 2m */
-	int64_t lookback_ns;      /* --query.lookback-delta, default 5m */
-	unsigned concurrency_max; /* --query.max-concurrency, default 20; more wait in line within their timeout */
-	uint64_t samples_max;     /* --query.max-samples, default 2,000,000,000 samples added per query */
-	size_t memory_bytes_max;  /* per query, default 1 GiB */
+	int64_t timeout_ns; /* --query.timeout, default 2m */
+	int64_t lookback_ns; /* --query.lookback-delta, default 5m */
+	unsigned concurrency_max; /* --query.max-concurrency, default 20; more wait in line */
+	uint64_t samples_max; /* --query.max-samples added per query, default 2,000,000,000 */
+	size_t memory_bytes_max; /* per query, default 1 GiB */
 };
 
-MUST_CHECK enum err_code engine_open(const struct engine_options *o, struct engine **out, struct err *err);
+MUST_CHECK enum err_code engine_open(
+	const struct engine_options *o, struct engine **out, struct err *err);
 void engine_close(struct engine *e); /* cancels what runs, waits for it */
 
 #define ENGINE_POINTS_MAX 11000
@@ -33,24 +34,26 @@ void engine_close(struct engine *e); /* cancels what runs, waits for it */
 struct query_options {
 	struct str text;
 	/*
-	 * Instant: t_ns alone. Span (query with start and end): bare selectors take (start, end], evaluated at
-	 * end. Range: step_ns > 0, evaluated at start, start + step, .., end; bare selectors take (t-step, t].
+	 * Instant: t_ns alone. Span (query with start and end): bare selectors take (start, end],
+	 * evaluated at end. Range: step_ns > 0, evaluated at start, start + step, .., end; bare
+	 * selectors take (t-step, t].
 	 */
 	int64_t t_ns;
 	bool has_span;
 	int64_t start_ns, end_ns, step_ns;
 	int64_t timeout_ns; /* 0: the engine's; never longer than it */
-	size_t limit;       /* elements of a vector or matrix; 0: no limit */
-	bool keep_sample_labels; /* cells per sample label set also where the query needs none: for format=pprof */
+	size_t limit; /* elements of a vector or matrix; 0: no limit */
+	bool keep_sample_labels; /* also where the query needs none: for format=pprof */
 };
 
 /* Parses, checks, evaluates. *out must be closed after use, result included. */
-MUST_CHECK enum err_code query_run(struct engine *e, const struct query_options *o, struct query **out, struct err *err);
+MUST_CHECK enum err_code query_run(
+	struct engine *e, const struct query_options *o, struct query **out, struct err *err);
 const struct result *query_result(const struct query *q);
 struct arena *query_arena(struct query *q); /* for rendering */
 void query_close(struct query *q);
 
-/* A flag another thread may set to end a query early: passed where the HTTP connection is watched. */
+/* cancel: a flag another thread may set to end the query early, where a client is watched. */
 MUST_CHECK enum err_code query_run_cancelable(struct engine *e, const struct query_options *o,
 	const atomic_bool *cancel, struct query **out, struct err *err);
 

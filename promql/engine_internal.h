@@ -1,8 +1,8 @@
 /*
  * Engine, the inside of engine.h: a query's life, and the line it waits in. Private to promql/.
  *
- * Threads: the line's lock guards the lists and counts; a query's other fields belong to its thread,
- *          but for stop, which the watcher sets.
+ * Threads: the line's lock guards the lists and counts; a query's other fields belong to its
+ * thread, but for stop, which the watcher sets.
  */
 #ifndef PROMQL_ENGINE_INTERNAL_H
 #define PROMQL_ENGINE_INTERNAL_H
@@ -20,8 +20,8 @@ struct query {
 	struct result result;
 	int64_t deadline_ns; /* monotonic */
 	const atomic_bool *cancel;
-	atomic_bool stop;        /* asks the evaluation to end */
-	struct query *next;      /* of the open ones; the engine's lock */
+	atomic_bool stop; /* asks the evaluation to end */
+	struct query *next; /* of the open ones; the engine's lock */
 	struct query **previous; /* what points to it */
 };
 

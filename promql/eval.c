@@ -46,7 +46,8 @@ static enum err_code require(struct eval *ev, const struct expr *call, const str
 	value_types_print(&got, v->type);
 	rc = eval_fault(ev, arg, err, ERR_INVALID, "%s%s wants " STR_FMT ", got " STR_FMT,
 		call->kind == EXPR_CALL ? call->call.fn->name : "the operator",
-		call->kind == EXPR_CALL ? "()" : "", STR_ARG(buf_str(&want)), STR_ARG(buf_str(&got)));
+		call->kind == EXPR_CALL ? "()" : "", STR_ARG(buf_str(&want)),
+		STR_ARG(buf_str(&got)));
 	buf_release(&want);
 	buf_release(&got);
 	return rc;
@@ -111,8 +112,8 @@ enum err_code eval_prepare(struct eval *ev, struct err *err)
 /* ---- profiles ---- */
 
 /* Selectors and merges of them; gauges come out not rounded, so that rounding happens once. */
-static enum err_code eval_merging(struct eval *ev, const struct expr *e, bool totals_only,
-	struct value *out, struct err *err)
+static enum err_code eval_merging(
+	struct eval *ev, const struct expr *e, bool totals_only, struct value *out, struct err *err)
 {
 	struct merging m = { .each = true, .totals_only = totals_only };
 	const struct expr *arg;
@@ -125,7 +126,8 @@ static enum err_code eval_merging(struct eval *ev, const struct expr *e, bool to
 		return eval_expr(ev, e, out, err);
 	arg = expr_strip(e->call.args[0]);
 	if (arg->kind == EXPR_SELECTOR) {
-		m = (struct merging){ .grouping = e->call.grouping, .labels = e->call.labels,
+		m = (struct merging){ .grouping = e->call.grouping,
+			.labels = e->call.labels,
 			.totals_only = totals_only };
 		if ((rc = select_profiles(ev, arg, &m, out, err)) ||
 			(rc = require(ev, e, arg, out, VALUE_PROFILES, err)))
@@ -155,20 +157,21 @@ enum err_code eval_totals(struct eval *ev, const struct expr *e, struct value *o
 		return eval_nomem(ev, err);
 	for (size_t i = 0; i < v.n; i++)
 		out->costs[out->n++] = (struct cost){ .metric = v.profiles[i].metric,
-			.value = profile_total_cost(&v.profiles[i]), .t_ns = ev->t_ns };
+			.value = profile_total_cost(&v.profiles[i]),
+			.t_ns = ev->t_ns };
 	return ERR_OK;
 }
 
-static enum err_code call_merge(struct eval *ev, const struct expr *e, struct value *out,
-	struct err *err)
+static enum err_code call_merge(
+	struct eval *ev, const struct expr *e, struct value *out, struct err *err)
 {
 	enum err_code rc = eval_merging(ev, e, false, out, err);
 
 	return rc ? rc : profiles_round(ev, out, err);
 }
 
-static enum err_code call_diff(struct eval *ev, const struct expr *e, struct value *out,
-	struct err *err)
+static enum err_code call_diff(
+	struct eval *ev, const struct expr *e, struct value *out, struct err *err)
 {
 	struct value l, r;
 	enum err_code rc;
@@ -180,8 +183,8 @@ static enum err_code call_diff(struct eval *ev, const struct expr *e, struct val
 		e->call.fn->id == FN_DIFF_NORMALIZED, out, err);
 }
 
-static enum err_code call_top(struct eval *ev, const struct expr *e, struct value *out,
-	struct err *err)
+static enum err_code call_top(
+	struct eval *ev, const struct expr *e, struct value *out, struct err *err)
 {
 	struct value k, p;
 	enum err_code rc;
@@ -192,12 +195,13 @@ static enum err_code call_top(struct eval *ev, const struct expr *e, struct valu
 	return profiles_top(ev, &p, k.scalar, out, err);
 }
 
-static enum err_code call_flat(struct eval *ev, const struct expr *e, struct value *out,
-	struct err *err)
+static enum err_code call_flat(
+	struct eval *ev, const struct expr *e, struct value *out, struct err *err)
 {
 	enum function_id fn = e->call.fn->id;
 	struct flat_options o = { .cum = fn == FN_CUM || fn == FN_CUM_SHARE,
-		.share = fn == FN_FLAT_SHARE || fn == FN_CUM_SHARE, .grouping = e->call.grouping,
+		.share = fn == FN_FLAT_SHARE || fn == FN_CUM_SHARE,
+		.grouping = e->call.grouping,
 		.labels = e->call.labels };
 	struct value p;
 	enum err_code rc;
@@ -211,8 +215,8 @@ static enum err_code call_flat(struct eval *ev, const struct expr *e, struct val
 	return profiles_flat(ev, &p, &o, out, err);
 }
 
-static enum err_code call_total(struct eval *ev, const struct expr *e, struct value *out,
-	struct err *err)
+static enum err_code call_total(
+	struct eval *ev, const struct expr *e, struct value *out, struct err *err)
 {
 	enum err_code rc = eval_totals(ev, e->call.args[0], out, err);
 
@@ -227,8 +231,8 @@ static enum err_code call_total(struct eval *ev, const struct expr *e, struct va
 
 /* ---- costs ---- */
 
-static enum err_code call_aggregate(struct eval *ev, const struct expr *e, struct value *out,
-	struct err *err)
+static enum err_code call_aggregate(
+	struct eval *ev, const struct expr *e, struct value *out, struct err *err)
 {
 	struct value k = { 0 }, costs;
 	size_t last = e->call.args_n - 1;
@@ -241,8 +245,8 @@ static enum err_code call_aggregate(struct eval *ev, const struct expr *e, struc
 	return costs_aggregate(ev, e, k.scalar, &costs, out, err);
 }
 
-static enum err_code call_scalar(struct eval *ev, const struct expr *e, struct value *out,
-	struct err *err)
+static enum err_code call_scalar(
+	struct eval *ev, const struct expr *e, struct value *out, struct err *err)
 {
 	struct value v;
 	enum err_code rc = eval_arg(ev, e, 0, VALUE_COSTS, &v, err);
@@ -253,8 +257,8 @@ static enum err_code call_scalar(struct eval *ev, const struct expr *e, struct v
 	return rc;
 }
 
-static enum err_code call_vector(struct eval *ev, const struct expr *e, struct value *out,
-	struct err *err)
+static enum err_code call_vector(
+	struct eval *ev, const struct expr *e, struct value *out, struct err *err)
 {
 	struct value v;
 	enum err_code rc = eval_arg(ev, e, 0, VALUE_SCALAR, &v, err);
@@ -268,16 +272,16 @@ static enum err_code call_vector(struct eval *ev, const struct expr *e, struct v
 	return ERR_OK;
 }
 
-static enum err_code call_time(struct eval *ev, const struct expr *e, struct value *out,
-	struct err *err)
+static enum err_code call_time(
+	struct eval *ev, const struct expr *e, struct value *out, struct err *err)
 {
 	*out = (struct value){ .type = VALUE_SCALAR, .scalar = (double)ev->t_ns / 1e9 };
 	return ERR_OK;
 }
 
 /* Each cost by itself, its name gone. */
-static enum err_code map_costs(struct eval *ev, double (*fn)(double), struct value *v,
-	struct err *err)
+static enum err_code map_costs(
+	struct eval *ev, double (*fn)(double), struct value *v, struct err *err)
 {
 	struct cost *costs = arena_array(ev->arena, struct cost, v->n + 1);
 
@@ -292,16 +296,16 @@ static enum err_code map_costs(struct eval *ev, double (*fn)(double), struct val
 	return ERR_OK;
 }
 
-static enum err_code call_abs(struct eval *ev, const struct expr *e, struct value *out,
-	struct err *err)
+static enum err_code call_abs(
+	struct eval *ev, const struct expr *e, struct value *out, struct err *err)
 {
 	enum err_code rc = eval_arg(ev, e, 0, VALUE_COSTS, out, err);
 
 	return rc ? rc : map_costs(ev, fabs, out, err);
 }
 
-typedef enum err_code (*call_fn)(struct eval *ev, const struct expr *e, struct value *out,
-	struct err *err);
+typedef enum err_code (*call_fn)(
+	struct eval *ev, const struct expr *e, struct value *out, struct err *err);
 
 static const call_fn calls[FUNCTIONS] = {
 	[FN_MERGE] = call_merge,
@@ -334,8 +338,8 @@ static double negated(double v)
 	return -v;
 }
 
-static enum err_code eval_unary(struct eval *ev, const struct expr *e, struct value *out,
-	struct err *err)
+static enum err_code eval_unary(
+	struct eval *ev, const struct expr *e, struct value *out, struct err *err)
 {
 	enum err_code rc = eval_expr(ev, e->unary.arg, out, err);
 
@@ -350,8 +354,8 @@ static enum err_code eval_unary(struct eval *ev, const struct expr *e, struct va
 	return e->unary.negative ? map_costs(ev, negated, out, err) : ERR_OK;
 }
 
-static enum err_code eval_binary(struct eval *ev, const struct expr *e, struct value *out,
-	struct err *err)
+static enum err_code eval_binary(
+	struct eval *ev, const struct expr *e, struct value *out, struct err *err)
 {
 	const struct binary *b = &e->binary;
 	struct value l, r;

@@ -31,8 +31,8 @@ struct value {
 
 enum eval_mode {
 	EVAL_INSTANT, /* bare selectors: the latest profile within the lookback */
-	EVAL_SPAN,    /* all in (start, end] */
-	EVAL_RANGE,   /* all in (t - step, t] */
+	EVAL_SPAN, /* all in (start, end] */
+	EVAL_RANGE, /* all in (t - step, t] */
 };
 
 struct eval {
@@ -40,14 +40,14 @@ struct eval {
 	const struct parsed *query;
 	struct arena *arena;
 	enum eval_mode mode;
-	int64_t t_ns;                        /* of this evaluation */
-	int64_t start_ns, end_ns, step_ns;   /* of the query */
+	int64_t t_ns; /* of this evaluation */
+	int64_t start_ns, end_ns, step_ns; /* of the query */
 	int64_t lookback_ns;
-	uint64_t samples_max, samples;       /* read so far, over all steps */
+	uint64_t samples_max, samples; /* read so far, over all steps */
 	size_t memory_bytes_max;
 	const atomic_bool *stop;
-	bool all_sample_labels;              /* keep them whatever the query says */
-	struct str *label_names;             /* that some `by` names: kept where samples have them */
+	bool all_sample_labels; /* keep them whatever the query says */
+	struct str *label_names; /* that some `by` names: kept where samples have them */
 	size_t label_names_n;
 };
 
@@ -55,14 +55,14 @@ struct eval {
 
 /* What `by` lists name, into eval.label_names. */
 MUST_CHECK enum err_code eval_prepare(struct eval *ev, struct err *err);
-MUST_CHECK enum err_code eval_expr(struct eval *ev, const struct expr *e, struct value *out,
-	struct err *err);
+MUST_CHECK enum err_code eval_expr(
+	struct eval *ev, const struct expr *e, struct value *out, struct err *err);
 /*
- * Costs as eval_expr; of profiles their totals, labels and names kept, without reading samples where
- * that can be.
+ * Costs as eval_expr; of profiles their totals, labels and names kept, without reading samples
+ * where that can be.
  */
-MUST_CHECK enum err_code eval_totals(struct eval *ev, const struct expr *e, struct value *out,
-	struct err *err);
+MUST_CHECK enum err_code eval_totals(
+	struct eval *ev, const struct expr *e, struct value *out, struct err *err);
 enum err_code eval_fault(struct eval *ev, const struct expr *e, struct err *err, enum err_code code,
 	const char *fmt, ...) PRINTF_LIKE(5, 6);
 enum err_code eval_nomem(struct eval *ev, struct err *err);
@@ -73,16 +73,16 @@ MUST_CHECK enum err_code eval_check(struct eval *ev, struct err *err);
 
 /* How a selector's series are put together. */
 struct merging {
-	bool each;               /* one element per series; the rest is unused */
-	enum grouping grouping;  /* _NONE: all together; _BY; _WITHOUT */
+	bool each; /* one element per series; the rest is unused */
+	enum grouping grouping; /* _NONE: all together; _BY; _WITHOUT */
 	struct name_list labels;
-	bool totals_only;        /* values are totals, cells are not read */
+	bool totals_only; /* values are totals, cells are not read */
 };
 
 /* Where a selector looks. */
 struct window {
 	int64_t min_ns, max_ns; /* (min, max] */
-	bool latest;            /* only each series' last profile */
+	bool latest; /* only each series' last profile */
 };
 
 struct window selector_window(const struct eval *ev, const struct selector *s, int64_t t_ns);
@@ -94,8 +94,8 @@ MUST_CHECK enum err_code select_profiles(struct eval *ev, const struct expr *e,
 struct chosen {
 	const struct db_series *series;
 	struct profile_type type;
-	uint64_t deferred;  /* bits of the selector's matchers that are about sample labels */
-	bool by_labels;     /* cells per sample label set */
+	uint64_t deferred; /* bits of the selector's matchers that are about sample labels */
+	bool by_labels; /* cells per sample label set */
 	struct labels metric;
 	uint32_t group;
 };
@@ -111,8 +111,8 @@ struct selection {
 };
 
 /* Reads and adds up a selection: one element per group. */
-MUST_CHECK enum err_code sum_selection(struct eval *ev, const struct selection *s,
-	struct value *out, struct err *err);
+MUST_CHECK enum err_code sum_selection(
+	struct eval *ev, const struct selection *s, struct value *out, struct err *err);
 
 /* ---- labels of samples ---- */
 
@@ -123,8 +123,8 @@ enum label_source {
 };
 
 /* Whose label `name` is: the series', else the samples'; sample_<name> is always the samples'. */
-enum label_source label_source(struct labels metric, const struct partition *p, struct str name,
-	struct str *key);
+enum label_source label_source(
+	struct labels metric, const struct partition *p, struct str name, struct str *key);
 
 /* ---- profiles.c: operators on profiles ---- */
 
@@ -161,13 +161,14 @@ struct flat_options {
 };
 MUST_CHECK enum err_code profiles_flat(struct eval *ev, const struct value *in,
 	const struct flat_options *o, struct value *out, struct err *err);
-MUST_CHECK enum err_code profiles_top(struct eval *ev, const struct value *in, double k,
-	struct value *out, struct err *err);
+MUST_CHECK enum err_code profiles_top(
+	struct eval *ev, const struct value *in, double k, struct value *out, struct err *err);
 
 /* ---- costs.c, aggregate.c, binary.c: operators on costs ---- */
 
 struct labels labels_without_name(struct eval *ev, struct labels metric);
-/* on, by: those of the list; ignoring, without: all but those and the name; none: all but the name. */
+/* on, by: those of the list; ignoring, without: all but those and the name; none: all but the name.
+ */
 MUST_CHECK enum err_code labels_group(struct eval *ev, struct labels metric, enum grouping grouping,
 	struct name_list list, struct labels *out, struct err *err);
 MUST_CHECK enum err_code costs_aggregate(struct eval *ev, const struct expr *e, double k,

@@ -34,8 +34,8 @@ static enum err_code split_list(struct flat *x, struct err *err)
 	return ERR_OK;
 }
 
-static enum err_code add_cost(struct flat *x, struct labels base, uint32_t group, double v,
-	struct err *err)
+static enum err_code add_cost(
+	struct flat *x, struct labels base, uint32_t group, double v, struct err *err)
 {
 	const struct frame_group *g = frames_group(x->frames, group);
 	struct labels_builder b;
@@ -54,7 +54,8 @@ static enum err_code add_cost(struct flat *x, struct labels base, uint32_t group
 	labels_builder_init(&b, x->ev->arena, base);
 	for (unsigned i = 0; i < FRAME_FIELDS; i++)
 		if (x->fields & FRAME_BIT(i))
-			labels_builder_set(&b, str_of(frame_field_name((enum frame_field)i)), g->v[i]);
+			labels_builder_set(
+				&b, str_of(frame_field_name((enum frame_field)i)), g->v[i]);
 	if ((rc = labels_builder_build(&b, &c->metric, err)))
 		return rc;
 	c->value = v;
@@ -101,8 +102,9 @@ enum err_code profiles_flat(struct eval *ev, const struct value *in, const struc
 	if (o->grouping == GROUPING_BY &&
 		(rc = profiles_merge(ev, in, GROUPING_BY, x.labels, &merged, err)))
 		return rc;
-	frames_options = (struct frames_options){ .fields = x.fields, .matchers = o->matchers,
-		.matchers_n = o->matchers_n };
+	frames_options = (struct frames_options){
+		.fields = x.fields, .matchers = o->matchers, .matchers_n = o->matchers_n
+	};
 	if ((rc = frames_open(ev, &frames_options, &x.frames, err)))
 		return rc;
 	for (size_t i = 0; i < merged.n && !rc; i++)

@@ -36,9 +36,9 @@ struct str frame_name(struct arena *a, const struct partition *p, const struct s
 
 	if (name)
 		return sym_string(p, name);
-	return frame_binary_name(a, l->mapping == SYM_NONE ?
-			STR("") :
-			sym_string(p, sym_mapping(p, l->mapping)->filename));
+	return frame_binary_name(a,
+		l->mapping == SYM_NONE ? STR("") :
+					 sym_string(p, sym_mapping(p, l->mapping)->filename));
 }
 
 /* ---- dropping ---- */
@@ -112,8 +112,8 @@ enum location_fate { LOCATION_STAYS, LOCATION_CUT_BELOW, LOCATION_CUT };
 /* Nodes below a kept frame may be cut; those that are have all below them cut. */
 enum { NODE_SEEN_KEPT = 1, NODE_CUT = 2 };
 
-static void fate_of_locations(const struct partition *p, const char *goes, uint32_t n, char *fate,
-	uint32_t *line_skip)
+static void fate_of_locations(
+	const struct partition *p, const char *goes, uint32_t n, char *fate, uint32_t *line_skip)
 {
 	for (uint32_t i = 0; i < n; i++) {
 		const struct sym_location *l = sym_location(p, i);
@@ -128,8 +128,8 @@ static void fate_of_locations(const struct partition *p, const char *goes, uint3
 	}
 }
 
-static void prune_nodes(struct pruned *r, const struct partition *p, const char *fate, char *state,
-	uint32_t n)
+static void prune_nodes(
+	struct pruned *r, const struct partition *p, const char *fate, char *state, uint32_t n)
 {
 	for (uint32_t i = 1; i < n; i++) {
 		struct sym_node node = sym_node(p, i);

@@ -38,8 +38,8 @@ void frame_filter_of_profile(const struct profile_value *p, struct str *drop, st
  * everywhere.
  */
 struct pruned {
-	bool active;         /* false: everything stays, the arrays are NULL */
-	uint32_t *stack;     /* per node: the node that its stack ends at now */
+	bool active; /* false: everything stays, the arrays are NULL */
+	uint32_t *stack; /* per node: the node that its stack ends at now */
 	uint32_t *line_skip; /* per location: lines gone from the innermost end */
 };
 MUST_CHECK enum err_code pruned_init(struct pruned *r, const struct profile_value *p,

@@ -1,10 +1,10 @@
 /*
- * flat is an addition per cell. cum is one backward pass over a partition's nodes, which turns costs
- * of stacks into costs of subtrees, and then an addition per node and group: a node adds its subtree
- * to a group unless an ancestor belongs to that group too, so each stack counts once, at the group's
- * outermost frame. Whether an ancestor does is known beforehand for almost all nodes (the symbols
- * mark recursion, by function); only where one name stands for several functions, or groups are not
- * functions, are the ancestors asked.
+ * flat is an addition per cell. cum is one backward pass over a partition's nodes, which turns
+ * costs of stacks into costs of subtrees, and then an addition per node and group: a node adds its
+ * subtree to a group unless an ancestor belongs to that group too, so each stack counts once, at
+ * the group's outermost frame. Whether an ancestor does is known beforehand for almost all nodes
+ * (the symbols mark recursion, by function); only where one name stands for several functions, or
+ * groups are not functions, are the ancestors asked.
  */
 #include "promql/frames.h"
 
@@ -18,10 +18,10 @@
 /* What a location's frames are, per partition. */
 struct frames_of {
 	struct partition *partition;
-	uint32_t *first;  /* per location: index into ids + 1; 0: not looked at yet */
+	uint32_t *first; /* per location: index into ids + 1; 0: not looked at yet */
 	uint32_t first_n;
 	struct pruned pruned; /* by the profile in work */
-	char *ambiguous;  /* per string: several functions have this name */
+	char *ambiguous; /* per string: several functions have this name */
 	uint32_t ambiguous_n;
 	struct frames_of *next;
 };
@@ -45,8 +45,8 @@ struct frames {
 	size_t nodes_cap;
 };
 
-enum err_code frames_open(struct eval *ev, const struct frames_options *o, struct frames **out,
-	struct err *err)
+enum err_code frames_open(
+	struct eval *ev, const struct frames_options *o, struct frames **out, struct err *err)
 {
 	struct frames *f = calloc(1, sizeof(*f));
 
@@ -98,11 +98,12 @@ static struct str print_str(struct frames *f, const char *fmt, ...)
 
 static struct str mapping_file(const struct partition *p, const struct sym_location *l)
 {
-	return l->mapping == SYM_NONE ? STR("") : sym_string(p, sym_mapping(p, l->mapping)->filename);
+	return l->mapping == SYM_NONE ? STR("") :
+					sym_string(p, sym_mapping(p, l->mapping)->filename);
 }
 
-static struct str field_of(struct frames *f, const struct partition *p, const struct sym_location *l,
-	const struct sym_line *line, enum frame_field field)
+static struct str field_of(struct frames *f, const struct partition *p,
+	const struct sym_location *l, const struct sym_line *line, enum frame_field field)
 {
 	const struct sym_function *fn = line ? sym_function(p, line->function) : NULL;
 
@@ -149,8 +150,8 @@ static bool group_eq(const void *ctx, const void *key, uint32_t id)
 	return str_eq(a->objfile, b->objfile) && a->start_line == b->start_line;
 }
 
-static enum err_code intern(struct frames *f, const struct frame_group *key, uint32_t *out,
-	struct err *err)
+static enum err_code intern(
+	struct frames *f, const struct frame_group *key, uint32_t *out, struct err *err)
 {
 	uint64_t hash = hash_bytes(key->objfile.ptr, key->objfile.len, (uint64_t)key->start_line);
 	struct frame_group *grown;
@@ -220,8 +221,8 @@ static enum err_code find_ambiguous(struct frames *f, struct frames_of *t, struc
 	return ERR_OK;
 }
 
-static enum err_code find_partition(struct frames *f, struct partition *p, struct frames_of **out,
-	struct err *err)
+static enum err_code find_partition(
+	struct frames *f, struct partition *p, struct frames_of **out, struct err *err)
 {
 	struct frames_of *t = f->partitions;
 	enum err_code rc;
@@ -264,8 +265,8 @@ static enum err_code groups_of(struct frames *f, struct frames_of *t, uint32_t l
 			f->ids = grown;
 		}
 		for (uint32_t i = 0; i < *n; i++)
-			if ((rc = group_of_frame(f, t->partition, l, l->lines_n ? &l->lines[i] : NULL,
-				     &f->ids[f->ids_n + i], err)))
+			if ((rc = group_of_frame(f, t->partition, l,
+				     l->lines_n ? &l->lines[i] : NULL, &f->ids[f->ids_n + i], err)))
 				return rc;
 		t->first[location] = (uint32_t)f->ids_n + 1;
 		f->ids_n += *n;
@@ -350,8 +351,8 @@ static bool is_plain(const struct frames *f, const struct frames_of *t, uint32_t
 	return true;
 }
 
-static enum err_code add_cum(struct frames *f, struct frames_of *t, uint32_t node, int64_t v,
-	struct err *err)
+static enum err_code add_cum(
+	struct frames *f, struct frames_of *t, uint32_t node, int64_t v, struct err *err)
 {
 	uint32_t location = sym_node(t->partition, node).location, n, group;
 	bool plain = is_plain(f, t, node, sym_location(t->partition, location)), repeated = false;
@@ -377,8 +378,8 @@ static enum err_code add_cum(struct frames *f, struct frames_of *t, uint32_t nod
 	return ERR_OK;
 }
 
-static enum err_code add_flat(struct frames *f, struct frames_of *t, const struct part *part,
-	struct err *err)
+static enum err_code add_flat(
+	struct frames *f, struct frames_of *t, const struct part *part, struct err *err)
 {
 	const uint32_t *groups;
 	enum err_code rc;
@@ -424,8 +425,8 @@ static enum err_code add_part(struct frames *f, const struct profile_value *p,
 	}
 	memset(f->nodes, 0, nodes * sizeof(*f->nodes));
 	for (size_t i = 0; i < part->n; i++)
-		f->nodes[pruned_stack(&t->pruned, part->cells[i].stack)] +=
-			part->cells[i].value - part->cells[i].base;
+		f->nodes[pruned_stack(&t->pruned, part->cells[i].stack)] += part->cells[i].value -
+			part->cells[i].base;
 	for (size_t i = nodes; i-- > 1;) {
 		if (f->nodes[i] == 0)
 			continue;

@@ -1,5 +1,6 @@
 /*
- * Frames: groups of frames by what is asked of them (function, line, ...), and what each group costs.
+ * Frames: groups of frames by what is asked of them (function, line, ...), and what each group
+ * costs.
  *
  * A frame is one line of a location, or the location itself where it has no lines. Groups are found
  * once per location and kept, so one framing serves all elements of a query.
@@ -27,13 +28,13 @@ struct frames;
 
 struct frames_options {
 	unsigned fields; /* FRAME_BITs */
-	bool as_pprof;   /* groups are the nodes of pprof's reports: fields is ignored */
+	bool as_pprof; /* groups are the nodes of pprof's reports: fields is ignored */
 	const struct matcher *matchers;
 	size_t matchers_n;
 };
 
-MUST_CHECK enum err_code frames_open(struct eval *ev, const struct frames_options *o,
-	struct frames **out, struct err *err);
+MUST_CHECK enum err_code frames_open(
+	struct eval *ev, const struct frames_options *o, struct frames **out, struct err *err);
 void frames_close(struct frames *f); /* NULL is fine */
 
 const struct frame_group *frames_group(const struct frames *f, uint32_t group);

@@ -1,8 +1,8 @@
 /*
  * Operators that give profiles: merging, scaling, rounding.
  *
- * Merging groups elements by labels. A label that samples carry splits an element: each of its cells
- * goes where its label set says.
+ * Merging groups elements by labels. A label that samples carry splits an element: each of its
+ * cells goes where its label set says.
  */
 #include "promql/eval.h"
 
@@ -39,8 +39,10 @@ enum err_code part_normalize(struct eval *ev, struct part *part, struct err *err
 		if (k > 0 && cell_key(&cells[k - 1]) == keys[i]) {
 			if (wide)
 				wide[k - 1] += part->wide[order[i]];
-			if (__builtin_add_overflow(cells[k - 1].value, c->value, &cells[k - 1].value) ||
-				__builtin_add_overflow(cells[k - 1].base, c->base, &cells[k - 1].base))
+			if (__builtin_add_overflow(
+				    cells[k - 1].value, c->value, &cells[k - 1].value) ||
+				__builtin_add_overflow(
+					cells[k - 1].base, c->base, &cells[k - 1].base))
 				return err_set(err, ERR_LIMIT, "a sum exceeds 64 bits");
 			continue;
 		}
@@ -74,7 +76,8 @@ enum err_code profile_totals(struct profile_value *p, struct err *err)
 			p->value_total += c->value;
 			p->base_total += c->base;
 		}
-	/* So that no sum of some cells, on either side or of their difference, can overflow later. */
+	/* So that no sum of some cells, on either side or of their difference, can overflow later.
+	 */
 	if (__builtin_add_overflow(value_abs, base_abs, &all))
 		return err_set(err, ERR_LIMIT, "a sum exceeds 64 bits");
 	p->total = base_abs > 0 ? base_abs : value_abs;
@@ -170,12 +173,12 @@ struct grouped {
 
 static bool group_eq(const void *ctx, const void *key, uint32_t id)
 {
-	return labels_eq(*(const struct labels *)key,
-		((const struct grouped *)ctx)->groups[id].p.metric);
+	return labels_eq(
+		*(const struct labels *)key, ((const struct grouped *)ctx)->groups[id].p.metric);
 }
 
-static enum err_code find_group(struct grouped *g, struct labels metric, uint32_t *out,
-	struct err *err)
+static enum err_code find_group(
+	struct grouped *g, struct labels metric, uint32_t *out, struct err *err)
 {
 	uint64_t hash = labels_hash(metric);
 	uint32_t id = map_find(&g->map, hash, group_eq, g, &metric);
@@ -249,7 +252,8 @@ static void join_profile(struct group *into, const struct profile_value *p)
 
 /* The group of a label set's samples: the element's own labels of the list, and the samples'. */
 static enum err_code group_of_set(struct grouped *g, const struct profile_value *p,
-	const struct part *part, struct labels base, uint32_t label_set, uint32_t *out, struct err *err)
+	const struct part *part, struct labels base, uint32_t label_set, uint32_t *out,
+	struct err *err)
 {
 	const struct labels whole = p->metric;
 	struct labels_builder b;
@@ -312,8 +316,9 @@ static enum err_code split_part(struct grouped *g, const struct profile_value *p
 		struct part *c = &g->pieces[k].cells;
 
 		c->cells = arena_alloc_raw(g->ev->arena, counts[k - first], sizeof(*c->cells));
-		c->wide = part->wide ? arena_alloc_raw(g->ev->arena, counts[k - first], sizeof(*c->wide)) :
-				       NULL;
+		c->wide = part->wide ?
+			arena_alloc_raw(g->ev->arena, counts[k - first], sizeof(*c->wide)) :
+			NULL;
 		if (!c->cells || (part->wide && !c->wide))
 			return eval_nomem(g->ev, err);
 	}
@@ -327,7 +332,8 @@ static enum err_code split_part(struct grouped *g, const struct profile_value *p
 	return ERR_OK;
 }
 
-static bool is_split(struct name_list labels, const struct profile_value *p, const struct part *part)
+static bool is_split(
+	struct name_list labels, const struct profile_value *p, const struct part *part)
 {
 	struct str key;
 
@@ -346,7 +352,8 @@ bool profiles_need_split(const struct value *in, struct name_list labels)
 	return false;
 }
 
-static enum err_code group_profile(struct grouped *g, const struct profile_value *p, struct err *err)
+static enum err_code group_profile(
+	struct grouped *g, const struct profile_value *p, struct err *err)
 {
 	size_t first = g->pieces_n;
 	struct labels base;
@@ -381,10 +388,11 @@ static enum err_code group_profile(struct grouped *g, const struct profile_value
 	return ERR_OK;
 }
 
-static enum err_code join_headers(struct grouped *g, struct part *into, const struct part *from,
-	struct err *err)
+static enum err_code join_headers(
+	struct grouped *g, struct part *into, const struct part *from, struct err *err)
 {
-	uint32_t *all = arena_alloc_raw(g->ev->arena, into->headers_n + from->headers_n + 1, sizeof(*all));
+	uint32_t *all = arena_alloc_raw(
+		g->ev->arena, into->headers_n + from->headers_n + 1, sizeof(*all));
 	uint32_t n = into->headers_n, k;
 
 	if (!all)
@@ -554,7 +562,8 @@ enum err_code profiles_scale(struct eval *ev, const struct expr *e, const struct
 		if (!(p->parts = arena_array(ev->arena, struct part, p->parts_n + 1)))
 			return eval_nomem(ev, err);
 		for (size_t k = 0; k < p->parts_n; k++)
-			if ((rc = scale_part(ev, e, s, &in->profiles[i].parts[k], &p->parts[k], err)))
+			if ((rc = scale_part(
+				     ev, e, s, &in->profiles[i].parts[k], &p->parts[k], err)))
 				return rc;
 		if ((rc = profile_totals(p, err)))
 			return rc;

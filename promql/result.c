@@ -113,11 +113,12 @@ struct matrix {
 
 static bool series_eq(const void *ctx, const void *key, uint32_t id)
 {
-	return labels_eq(*(const struct labels *)key, ((const struct matrix *)ctx)->series[id].metric);
+	return labels_eq(
+		*(const struct labels *)key, ((const struct matrix *)ctx)->series[id].metric);
 }
 
-static enum err_code add_series(struct matrix *m, struct labels metric, uint64_t hash, uint32_t *out,
-	struct err *err)
+static enum err_code add_series(
+	struct matrix *m, struct labels metric, uint64_t hash, uint32_t *out, struct err *err)
 {
 	struct arena *a = &m->q->arena;
 	struct cost_series *series;
@@ -146,8 +147,8 @@ static enum err_code add_series(struct matrix *m, struct labels metric, uint64_t
 	return ERR_OK;
 }
 
-static enum err_code add_point(struct matrix *m, struct labels metric, struct point point,
-	struct err *err)
+static enum err_code add_point(
+	struct matrix *m, struct labels metric, struct point point, struct err *err)
 {
 	uint64_t hash = labels_hash(metric);
 	uint32_t id = map_find(&m->map, hash, series_eq, m, &metric);
@@ -159,7 +160,8 @@ static enum err_code add_point(struct matrix *m, struct labels metric, struct po
 		return rc;
 	s = &m->series[id];
 	if (s->n > 0 && s->points[s->n - 1].t_ns == point.t_ns)
-		return err_set(err, ERR_INVALID, "vector cannot contain metrics with the same labelset");
+		return err_set(
+			err, ERR_INVALID, "vector cannot contain metrics with the same labelset");
 	if (s->n == m->caps[id]) {
 		m->caps[id] = m->caps[id] ? m->caps[id] * 2 : 16;
 		grown = arena_alloc_raw(&m->q->arena, m->caps[id], sizeof(*grown));
@@ -181,17 +183,19 @@ static enum err_code add_step(struct matrix *m, struct eval *ev, struct err *err
 	if ((rc = eval_totals(ev, m->q->parsed->root, &v, err)))
 		return rc;
 	if (v.type == VALUE_SCALAR)
-		return add_point(m, (struct labels){ 0 }, (struct point){ ev->t_ns, v.scalar }, err);
+		return add_point(
+			m, (struct labels){ 0 }, (struct point){ ev->t_ns, v.scalar }, err);
 	for (size_t i = 0; i < v.n; i++)
-		if ((rc = add_point(m, v.costs[i].metric, (struct point){ ev->t_ns, v.costs[i].value },
-			     err)))
+		if ((rc = add_point(m, v.costs[i].metric,
+			     (struct point){ ev->t_ns, v.costs[i].value }, err)))
 			return rc;
 	return ERR_OK;
 }
 
 static int by_metric(const void *a, const void *b)
 {
-	return labels_cmp(((const struct cost_series *)a)->metric, ((const struct cost_series *)b)->metric);
+	return labels_cmp(
+		((const struct cost_series *)a)->metric, ((const struct cost_series *)b)->metric);
 }
 
 static enum err_code evaluate_range(struct query *q, struct eval *ev, struct err *err)
@@ -202,8 +206,10 @@ static enum err_code evaluate_range(struct query *q, struct eval *ev, struct err
 	enum err_code rc = ERR_OK;
 
 	if (q->parsed->root->types & (VALUE_STRING | VALUE_TABLE))
-		return err_set(err, ERR_INVALID, "invalid expression type \"%s\" for range query, must be "
-			"scalar, costs or profiles", q->parsed->root->types & VALUE_STRING ? "string" : "table");
+		return err_set(err, ERR_INVALID,
+			"invalid expression type \"%s\" for range query, must be "
+			"scalar, costs or profiles",
+			q->parsed->root->types & VALUE_STRING ? "string" : "table");
 	map_init(&m.map);
 	arena_init(&step, q->engine->o.memory_bytes_max);
 	ev->arena = &step;
@@ -252,7 +258,9 @@ enum err_code query_evaluate(struct query *q, struct err *err)
 	struct eval ev = {
 		.query = q->parsed,
 		.arena = &q->arena,
-		.mode = o->step_ns > 0 ? EVAL_RANGE : o->has_span ? EVAL_SPAN : EVAL_INSTANT,
+		.mode = o->step_ns > 0 ? EVAL_RANGE :
+			o->has_span    ? EVAL_SPAN :
+					 EVAL_INSTANT,
 		.t_ns = o->has_span ? o->end_ns : o->t_ns,
 		.start_ns = o->t_ns,
 		.end_ns = o->t_ns,
@@ -271,7 +279,8 @@ enum err_code query_evaluate(struct query *q, struct err *err)
 	}
 	if (window_of(&ev, q->parsed, ev.mode == EVAL_RANGE ? ev.start_ns : ev.t_ns,
 		    ev.mode == EVAL_RANGE ? ev.end_ns : ev.t_ns, &all) &&
-		(rc = db_querier_open(limits->db, all.min_ns, all.max_ns, &q->stop, &q->querier, err)))
+		(rc = db_querier_open(
+			 limits->db, all.min_ns, all.max_ns, &q->stop, &q->querier, err)))
 		return rc;
 	ev.querier = q->querier;
 	if ((rc = eval_prepare(&ev, err)))

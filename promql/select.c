@@ -1,9 +1,9 @@
 /*
  * From a selector to series and columns.
  *
- * A name is looked up as it stands first: a series that is named exactly so wins over a reading as a
- * short profile type. Matchers are the database's to test where they are about labels of series; what
- * is about labels of samples is noted per series here and tested when cells are read (sum.c).
+ * A name is looked up as it stands first: a series that is named exactly so wins over a reading as
+ * a short profile type. Matchers are the database's to test where they are about labels of series;
+ * what is about labels of samples is noted per series here and tested when cells are read (sum.c).
  */
 #include "promql/eval.h"
 
@@ -29,7 +29,7 @@ struct window selector_window(const struct eval *ev, const struct selector *s, i
 		w.max_ns = ev->end_ns;
 	w.max_ns -= s->offset_ns;
 	if (width == 0) {
-		width = ev->mode == EVAL_SPAN ? ev->end_ns - ev->start_ns :
+		width = ev->mode == EVAL_SPAN  ? ev->end_ns - ev->start_ns :
 			ev->mode == EVAL_RANGE ? ev->step_ns :
 						 ev->lookback_ns;
 		w.latest = ev->mode == EVAL_INSTANT;
@@ -41,8 +41,8 @@ struct window selector_window(const struct eval *ev, const struct selector *s, i
 
 /* ---- whose label ---- */
 
-enum label_source label_source(struct labels metric, const struct partition *p, struct str name,
-	struct str *key)
+enum label_source label_source(
+	struct labels metric, const struct partition *p, struct str name, struct str *key)
 {
 	struct str rest = { name.ptr + strlen(SAMPLE_PREFIX), name.len - strlen(SAMPLE_PREFIX) };
 
@@ -64,7 +64,8 @@ static bool is_withheld(const struct matcher *m)
 }
 
 /* False: the series is out. *deferred: bits of the matchers its samples are tested with. */
-static bool test_series(const struct selector *s, const struct db_series *series, uint64_t *deferred)
+static bool test_series(
+	const struct selector *s, const struct db_series *series, uint64_t *deferred)
 {
 	struct str key;
 
@@ -113,15 +114,16 @@ static enum err_code find_named(struct selecting *x, struct str name, bool name_
 	if (!sent)
 		return eval_nomem(x->ev, err);
 	if (name.len > 0)
-		sent[k++] = (struct matcher){ .op = MATCH_EQ, .name = STR(LABEL_NAME), .value = name };
+		sent[k++] = (struct matcher){ .op = MATCH_EQ,
+			.name = STR(LABEL_NAME), .value = name };
 	for (size_t i = 0; i < x->s->matchers_n && !name_alone; i++)
 		if (!is_withheld(&x->s->matchers[i]))
 			sent[k++] = x->s->matchers[i];
 	return db_select(x->ev->querier, sent, k, x->ev->arena, out, n, err);
 }
 
-static enum err_code find_series(struct selecting *x, struct db_series **out, size_t *n,
-	struct err *err)
+static enum err_code find_series(
+	struct selecting *x, struct db_series **out, size_t *n, struct err *err)
 {
 	struct str name = x->s->name;
 	struct db_series *exact;
@@ -153,7 +155,8 @@ static bool test_type(const struct matcher *m, const struct profile_type *t)
 
 	hit = matcher_test(m, t->sample_type) != negative;
 	if (!hit) {
-		buf_printf(&text, STR_FMT ":" STR_FMT, STR_ARG(t->sample_type), STR_ARG(t->sample_unit));
+		buf_printf(&text, STR_FMT ":" STR_FMT, STR_ARG(t->sample_type),
+			STR_ARG(t->sample_unit));
 		hit = matcher_test(m, buf_str(&text)) != negative;
 	}
 	if (!hit) {
@@ -166,15 +169,16 @@ static bool test_type(const struct matcher *m, const struct profile_type *t)
 }
 
 /* What a profile we do not know says itself; its rows share it, so the first is asked. */
-static enum err_code default_sample_type(struct selecting *x, const struct db_series *series,
-	struct str *out, struct err *err)
+static enum err_code default_sample_type(
+	struct selecting *x, const struct db_series *series, struct str *out, struct err *err)
 {
 	const struct db_row *row;
 	struct db_rows *rows;
 	enum err_code rc;
 
 	*out = (struct str){ 0 };
-	if ((rc = db_rows_open(x->ev->querier, series, x->window.min_ns, x->window.max_ns, &rows, err)))
+	if ((rc = db_rows_open(
+		     x->ev->querier, series, x->window.min_ns, x->window.max_ns, &rows, err)))
 		return rc;
 	rc = db_rows_next(rows, &row, err);
 	if (!rc)
@@ -231,12 +235,12 @@ static enum err_code series_types(struct selecting *x, const struct db_series *s
 
 static bool group_eq(const void *ctx, const void *key, uint32_t id)
 {
-	return labels_eq(*(const struct labels *)key,
-		((const struct selecting *)ctx)->group_metrics[id]);
+	return labels_eq(
+		*(const struct labels *)key, ((const struct selecting *)ctx)->group_metrics[id]);
 }
 
-static enum err_code find_group(struct selecting *x, struct labels metric, uint32_t *out,
-	struct err *err)
+static enum err_code find_group(
+	struct selecting *x, struct labels metric, uint32_t *out, struct err *err)
 {
 	uint64_t hash = labels_hash(metric);
 	uint32_t id = map_find(&x->groups, hash, group_eq, x, &metric);
@@ -317,8 +321,8 @@ static enum err_code choose(struct selecting *x, const struct db_series *series,
 			labels_builder_set(&b, STR(TYPE_LABEL), types[i].sample_type);
 			rc = labels_builder_build(&b, &c.metric, err);
 		} else if (!x->m->each) {
-			rc = labels_group(x->ev, c.metric, x->m->grouping, x->m->labels, &c.metric,
-				err);
+			rc = labels_group(
+				x->ev, c.metric, x->m->grouping, x->m->labels, &c.metric, err);
 		}
 		if (rc || (rc = add_chosen(x, c, err)))
 			return rc;
@@ -328,16 +332,19 @@ static enum err_code choose(struct selecting *x, const struct db_series *series,
 
 /* ---- what was chosen must fit together ---- */
 
-static enum err_code unit_fault(struct selecting *x, const struct str *units, size_t n,
-	struct err *err)
+static enum err_code unit_fault(
+	struct selecting *x, const struct str *units, size_t n, struct err *err)
 {
-	static const char *const numbers[UNITS_SHOWN + 1] = { "", "", "two", "three", "four", "five",
-		"six", "seven", "eight" };
+	static const char *const numbers[UNITS_SHOWN + 1] = { "", "", "two", "three", "four",
+		"five", "six", "seven", "eight" };
 	struct buf list = { 0 }, text = { 0 };
 	enum err_code rc;
 
 	for (size_t i = 0; i < n; i++)
-		buf_printf(&list, "%s" STR_FMT, i == 0 ? "" : i + 1 == n ? " and " : ", ",
+		buf_printf(&list, "%s" STR_FMT,
+			i == 0             ? "" :
+				i + 1 == n ? " and " :
+					     ", ",
 			STR_ARG(units[i]));
 	expr_print(&text, x->expr);
 	rc = eval_fault(x->ev, x->expr, err, ERR_INVALID, STR_FMT " selects %s units: " STR_FMT,
@@ -368,8 +375,8 @@ static enum err_code check_types(struct selecting *x, struct err *err)
 		profile_type_print(&a, &x->chosen[0].type);
 		profile_type_print(&b, &x->chosen[i].type);
 		rc = eval_fault(x->ev, x->expr, err, ERR_INVALID,
-			"this selects levels and amounts: " STR_FMT " and " STR_FMT, STR_ARG(buf_str(&a)),
-			STR_ARG(buf_str(&b)));
+			"this selects levels and amounts: " STR_FMT " and " STR_FMT,
+			STR_ARG(buf_str(&a)), STR_ARG(buf_str(&b)));
 		buf_release(&a);
 		buf_release(&b);
 		return rc;
@@ -415,8 +422,12 @@ enum err_code select_profiles(struct eval *ev, const struct expr *e, const struc
 		goto out;
 	if ((rc = check_types(&x, err)) || (rc = order_by_group(&x, err)))
 		goto out;
-	selection = (struct selection){ .selector = x.s, .expr = e, .window = x.window,
-		.v = x.chosen, .n = x.n, .groups_n = (uint32_t)x.groups_n,
+	selection = (struct selection){ .selector = x.s,
+		.expr = e,
+		.window = x.window,
+		.v = x.chosen,
+		.n = x.n,
+		.groups_n = (uint32_t)x.groups_n,
 		.totals_only = m->totals_only };
 	for (size_t i = 0; i < x.n; i++)
 		selection.totals_only &= !x.chosen[i].by_labels;

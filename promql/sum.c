@@ -20,11 +20,11 @@ struct summing {
 	struct slot *slots;
 	size_t slots_n, slots_cap;
 	int64_t start_ns, end_ns; /* of all groups so far; end 0: none */
-	bool weighted;            /* gauges over a window */
+	bool weighted; /* gauges over a window */
 };
 
-static enum err_code find_slot(struct summing *x, const struct chosen *c, struct slot **out,
-	struct err *err)
+static enum err_code find_slot(
+	struct summing *x, const struct chosen *c, struct slot **out, struct err *err)
 {
 	struct slot *grown, *slot;
 	unsigned flags;
@@ -32,8 +32,8 @@ static enum err_code find_slot(struct summing *x, const struct chosen *c, struct
 
 	for (size_t i = 0; i < x->slots_n; i++) {
 		slot = &x->slots[i];
-		if (slot->series->partition == c->series->partition && slot->deferred == c->deferred &&
-			slot->by_labels == c->by_labels) {
+		if (slot->series->partition == c->series->partition &&
+			slot->deferred == c->deferred && slot->by_labels == c->by_labels) {
 			*out = slot;
 			return ERR_OK;
 		}
@@ -48,10 +48,11 @@ static enum err_code find_slot(struct summing *x, const struct chosen *c, struct
 		x->slots = grown;
 	}
 	slot = &x->slots[x->slots_n];
-	*slot = (struct slot){ .series = c->series, .deferred = c->deferred, .by_labels = c->by_labels };
+	*slot = (struct slot){
+		.series = c->series, .deferred = c->deferred, .by_labels = c->by_labels
+	};
 	flags = (c->by_labels ? ACCUM_BY_LABELS : 0) | (c->type.delta ? 0 : ACCUM_WEIGHTED);
-	if (!x->s->totals_only &&
-		(rc = accum_open(c->series->partition, flags, &slot->acc, err)))
+	if (!x->s->totals_only && (rc = accum_open(c->series->partition, flags, &slot->acc, err)))
 		return rc;
 	x->slots_n++;
 	*out = slot;
@@ -101,8 +102,8 @@ struct verdicts {
 	struct buf text;
 };
 
-static bool keeps(struct summing *x, const struct slot *slot, struct verdicts *known,
-	uint32_t label_set)
+static bool keeps(
+	struct summing *x, const struct slot *slot, struct verdicts *known, uint32_t label_set)
 {
 	const struct partition *p = slot->series->partition;
 	const struct matcher *m = x->s->selector->matchers;
@@ -135,22 +136,25 @@ static enum err_code read_cells(struct summing *x, const struct slot *slot, stru
 		if (x->weighted)
 			part->wide[part->n] = c.value;
 		else if (c.value != (int64_t)c.value)
-			return eval_fault(x->ev, x->s->expr, err, ERR_LIMIT, "a sum exceeds 64 bits");
-		part->cells[part->n++] = (struct cell){ .stack = c.stack, .label_set = c.label_set,
+			return eval_fault(
+				x->ev, x->s->expr, err, ERR_LIMIT, "a sum exceeds 64 bits");
+		part->cells[part->n++] = (struct cell){ .stack = c.stack,
+			.label_set = c.label_set,
 			.value = x->weighted ? 0 : (int64_t)c.value };
 	}
 	return ERR_OK;
 }
 
-static enum err_code read_slot(struct summing *x, const struct slot *slot, struct part *part,
-	struct err *err)
+static enum err_code read_slot(
+	struct summing *x, const struct slot *slot, struct part *part, struct err *err)
 {
 	struct verdicts known = { 0 };
 	enum err_code rc;
 	size_t n;
 
 	*part = (struct part){ .partition = slot->series->partition,
-		.headers = slot->stats.headers, .headers_n = slot->stats.headers_n };
+		.headers = slot->stats.headers,
+		.headers_n = slot->stats.headers_n };
 	if ((rc = accum_seal(slot->acc, err)))
 		return rc;
 	n = accum_cells_n(slot->acc);
@@ -181,8 +185,8 @@ static void add_stats(struct profile_value *p, const struct sum_stats *s)
 }
 
 /* Slots of one partition (some of its series were asked more of their samples) become one part. */
-static enum err_code join_part(struct summing *x, struct profile_value *p, const struct part *add,
-	struct err *err)
+static enum err_code join_part(
+	struct summing *x, struct profile_value *p, const struct part *add, struct err *err)
 {
 	struct part *into = NULL;
 	struct value pair;
@@ -212,8 +216,8 @@ static enum err_code join_part(struct summing *x, struct profile_value *p, const
 	return ERR_OK;
 }
 
-static enum err_code read_group(struct summing *x, const struct chosen *c, struct profile_value *p,
-	struct err *err)
+static enum err_code read_group(
+	struct summing *x, const struct chosen *c, struct profile_value *p, struct err *err)
 {
 	struct part part;
 	enum err_code rc;
@@ -255,8 +259,8 @@ static void join_type(struct profile_type *t, const struct profile_type *other)
 		t->period_unit = none;
 }
 
-static enum err_code sum_group(struct summing *x, const struct chosen *c, size_t n,
-	struct value *out, struct err *err)
+static enum err_code sum_group(
+	struct summing *x, const struct chosen *c, size_t n, struct value *out, struct err *err)
 {
 	struct profile_value *p = &out->profiles[out->n];
 	enum err_code rc = ERR_OK;
@@ -278,10 +282,12 @@ static enum err_code sum_group(struct summing *x, const struct chosen *c, size_t
 	return ERR_OK;
 }
 
-enum err_code sum_selection(struct eval *ev, const struct selection *s, struct value *out,
-	struct err *err)
+enum err_code sum_selection(
+	struct eval *ev, const struct selection *s, struct value *out, struct err *err)
 {
-	struct summing x = { .ev = ev, .s = s, .weighted = !s->v[0].type.delta && !s->window.latest };
+	struct summing x = {
+		.ev = ev, .s = s, .weighted = !s->v[0].type.delta && !s->window.latest
+	};
 	enum err_code rc;
 	size_t end;
 

@@ -103,8 +103,8 @@ static enum err_code rank(struct eval *ev, struct frames *f, const struct profil
 	return make_rows(ev, &r, order, n, out, err);
 }
 
-enum err_code profiles_top(struct eval *ev, const struct value *in, double k, struct value *out,
-	struct err *err)
+enum err_code profiles_top(
+	struct eval *ev, const struct value *in, double k, struct value *out, struct err *err)
 {
 	const struct frames_options o = { .as_pprof = true };
 	struct frames *f;

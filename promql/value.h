@@ -1,12 +1,12 @@
 /*
  * Values: what a query evaluates to.
  *
- * A profile value is a set of cells (stack, sample labels) -> cost, kept per partition under the partition's
- * own ids, so that merging, diffs, flat and cum are passes over arrays; names appear when an answer is
- * written. Costs are an instant vector as Prometheus has it.
+ * A profile value is a set of cells (stack, sample labels) -> cost, kept per partition under the
+ * partition's own ids, so that merging, diffs, flat and cum are passes over arrays; names appear
+ * when an answer is written. Costs are an instant vector as Prometheus has it.
  *
- * Rounding: a cell of a gauge is a quotient (sum of value x interval) / time; it is kept as the exact
- *           numerator until the value leaves merging, then rounded once, half away from zero.
+ * Rounding: a cell of a gauge is a quotient (sum of value x interval) / time; it is kept as the
+ * exact numerator until the value leaves merging, then rounded once, half away from zero.
  * Ownership: everything lives in the query's arena; partitions live as long as the querier.
  * Threads:   one query, one thread.
  */
@@ -26,27 +26,31 @@ struct part {
 	struct cell *cells;
 	size_t n;
 	/*
-	 * While a gauge is not rounded yet: value x interval of each cell, its value and base unused. Inside
-	 * the evaluator only; results are rounded.
+	 * While a gauge is not rounded yet: value x interval of each cell, its value and base
+	 * unused. Inside the evaluator only; results are rounded.
 	 */
 	__int128 *wide;
-	const uint32_t *headers; /* header ids of the rows that went in: comments, drop_frames, ... */
+	const uint32_t *headers; /* of the rows that went in: comments, drop_frames, ... */
 	uint32_t headers_n;
 };
 
 struct profile_value {
-	struct labels metric;     /* what identifies the element */
-	struct profile_type type; /* of the values; name may be "" after merging types of equal unit */
+	struct labels metric; /* what identifies the element */
+	struct profile_type type; /* name may be "" after merging types of equal unit */
 	struct part *parts;
 	size_t parts_n;
-	bool is_diff;             /* value = new side, base = old side; shown as value - base */
-	int64_t total;            /* sum of |value| over all cells as selected: what percentages refer to; for a diff
-	                             the base's where that is positive, else sum of |value - base| (go tool pprof) */
+	bool is_diff; /* value = new side, base = old side; shown as value - base */
+	/*
+	 * What percentages refer to, as in go tool pprof: the sum of |value| over all cells as
+	 * selected; for a diff the base's where that is positive.
+	 */
+	int64_t total;
 	int64_t value_total, base_total; /* plain sums of the two sides */
-	uint64_t profiles;        /* scrapes merged, both sides */
+	uint64_t profiles; /* scrapes merged, both sides */
 	int64_t time_nanos, duration_nanos, period;
 	int64_t start_ns, end_ns; /* of the window that was read */
-	int64_t divisor; /* not 0: not rounded yet; what wide is divided by, the time from first to last scrape */
+	/* Not rounded yet where not 0: what wide is divided by, the time from first to last scrape. */
+	int64_t divisor;
 	__int128 wide_total; /* the sum of all wide */
 };
 
@@ -85,10 +89,17 @@ struct top_table {
 	int64_t time_nanos, duration_nanos;
 	bool is_diff;
 	const struct profile_value *source; /* whose table it is */
-	size_t k;                           /* rows asked for */
+	size_t k; /* rows asked for */
 };
 
-enum result_type { RESULT_PROFILES, RESULT_TOP, RESULT_VECTOR, RESULT_MATRIX, RESULT_SCALAR, RESULT_STRING };
+enum result_type {
+	RESULT_PROFILES,
+	RESULT_TOP,
+	RESULT_VECTOR,
+	RESULT_MATRIX,
+	RESULT_SCALAR,
+	RESULT_STRING
+};
 
 struct result {
 	enum result_type type;

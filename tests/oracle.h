@@ -1,6 +1,6 @@
 /*
- * The oracle of numbers: `go tool pprof`, and real profiles for it and us to read. Go must be there: without it
- * the tests that ask it fail.
+ * The oracle of numbers: `go tool pprof`, and real profiles for it and us to read. Go must be
+ * there: without it the tests that ask it fail.
  */
 #ifndef TESTS_ORACLE_H
 #define TESTS_ORACLE_H
@@ -90,8 +90,8 @@ static inline const char *oracle_dir(void)
 }
 
 /*
- * Profiles of a Go program at work: cpu, heap, allocs, block, mutex, goroutine, threadcreate (.pb.gz) in
- * oracle_dir(), made once per program.
+ * Profiles of a Go program at work: cpu, heap, allocs, block, mutex, goroutine, threadcreate
+ * (.pb.gz) in oracle_dir(), made once per program.
  */
 static inline const char *oracle_profiles(void)
 {
@@ -100,16 +100,21 @@ static inline const char *oracle_profiles(void)
 	const char *dir = oracle_dir();
 
 	if (dir && !made)
-		made = oracle_run(&out, "go run tests/proto/goprofiles/main.go -cpu 2s '%s' 2>&1", dir);
+		made = oracle_run(
+			&out, "go run tests/proto/goprofiles/main.go -cpu 2s '%s' 2>&1", dir);
 	buf_release(&out);
 	return made ? dir : NULL;
 }
 
 /* What `go tool pprof FLAGS DIR/FILE` prints, in UTC, asking no binary of this machine. */
-static inline bool oracle_pprof(struct buf *out, const char *flags, const char *dir, const char *file)
+static inline bool oracle_pprof(
+	struct buf *out, const char *flags, const char *dir, const char *file)
 {
-	return oracle_run(out, "cd '%s' && TZ=UTC PPROF_TMPDIR='%s' go tool pprof -symbolize=none %s %s 2>tool.err "
-		"|| { cat tool.err; false; }", dir, dir, flags, file);
+	return oracle_run(out,
+		"cd '%s' && TZ=UTC PPROF_TMPDIR='%s' go tool pprof -symbolize=none %s %s "
+		"2>tool.err "
+		"|| { cat tool.err; false; }",
+		dir, dir, flags, file);
 }
 
 /* Says the first line that differs. */
@@ -126,7 +131,8 @@ static inline void oracle_check_text(const char *what, struct str got, struct st
 
 	g.len = str_find(g, STR("\n")) >= 0 ? (size_t)str_find(g, STR("\n")) : g.len;
 	w.len = str_find(w, STR("\n")) >= 0 ? (size_t)str_find(w, STR("\n")) : w.len;
-	CHECK_FAIL("%s:\n    got  \"" STR_FMT "\"\n    want \"" STR_FMT "\"", what, STR_ARG(g), STR_ARG(w));
+	CHECK_FAIL("%s:\n    got  \"" STR_FMT "\"\n    want \"" STR_FMT "\"", what, STR_ARG(g),
+		STR_ARG(w));
 }
 
 #endif

@@ -1,5 +1,6 @@
 /*
- * Profile values for tests of what stands above the database: a pprof file's column as the sum of one row.
+ * Profile values for tests of what stands above the database: a pprof file's column as the sum of
+ * one row.
  */
 #ifndef TESTS_VALUES_H
 #define TESTS_VALUES_H
@@ -30,8 +31,8 @@ static inline void values_release(struct values *v)
 }
 
 /* Column `type` of p; cells without sample labels where by_labels is false. */
-static inline struct profile_value *values_add(struct values *v, const struct pprof *p, uint32_t type,
-	bool by_labels)
+static inline struct profile_value *values_add(
+	struct values *v, const struct pprof *p, uint32_t type, bool by_labels)
 {
 	struct profile_value *out = arena_new(&v->arena, struct profile_value);
 	enum value_kind *kinds = arena_array(&v->arena, enum value_kind, p->types_n);
@@ -48,7 +49,8 @@ static inline struct profile_value *values_add(struct values *v, const struct pp
 	*part = (struct part){ .partition = v->partition, .headers = header, .headers_n = 1 };
 	part->cells = arena_array(&v->arena, struct cell, in.n + 1);
 	for (uint32_t i = 0; i < in.n; i++) {
-		uint32_t stack = (uint32_t)(in.keys[i] >> 32), set = by_labels ? (uint32_t)in.keys[i] : 0;
+		uint32_t stack = (uint32_t)(in.keys[i] >> 32),
+			 set = by_labels ? (uint32_t)in.keys[i] : 0;
 		int64_t value = p->values[(size_t)in.samples[i] * p->types_n + type];
 		struct cell *last = part->n ? &part->cells[part->n - 1] : NULL;
 
@@ -59,15 +61,20 @@ static inline struct profile_value *values_add(struct values *v, const struct pp
 		else
 			part->cells[part->n++] = (struct cell){ stack, set, value, 0 };
 	}
-	*out = (struct profile_value){ .parts = part, .parts_n = 1, .profiles = 1, .time_nanos = p->time_nanos,
-		.duration_nanos = p->duration_nanos, .period = p->period,
+	*out = (struct profile_value){ .parts = part,
+		.parts_n = 1,
+		.profiles = 1,
+		.time_nanos = p->time_nanos,
+		.duration_nanos = p->duration_nanos,
+		.period = p->period,
 		.type = { .name = STR("test"), .sample_type = p->strings[p->types[type].type],
-			.sample_unit = p->strings[p->types[type].unit],
-			.period_type = p->strings[p->period_type.type],
-			.period_unit = p->strings[p->period_type.unit] } };
+				  .sample_unit = p->strings[p->types[type].unit],
+				  .period_type = p->strings[p->period_type.type],
+				  .period_unit = p->strings[p->period_type.unit] } };
 	for (size_t i = 0; i < part->n; i++) {
 		out->value_total += part->cells[i].value;
-		out->total += part->cells[i].value < 0 ? -part->cells[i].value : part->cells[i].value;
+		out->total += part->cells[i].value < 0 ? -part->cells[i].value :
+							 part->cells[i].value;
 	}
 	return out;
 }

@@ -28,8 +28,8 @@ static bool name_eq(const void *ctx, const void *key, uint32_t id)
 	return str_eq(*(const struct str *)key, ((const struct frame_tree *)ctx)->names[id]);
 }
 
-static enum err_code intern_name(struct frame_tree *t, struct str name, uint32_t *out,
-	struct err *err)
+static enum err_code intern_name(
+	struct frame_tree *t, struct str name, uint32_t *out, struct err *err)
 {
 	uint64_t hash = hash_bytes(name.ptr, name.len, 0);
 	struct str *grown;
@@ -58,8 +58,8 @@ static bool child_eq(const void *ctx, const void *key, uint32_t id)
 	return a->parent == b->parent && a->name == b->name;
 }
 
-static enum err_code find_child(struct frame_tree *t, uint32_t parent, uint32_t name, uint32_t *out,
-	struct err *err)
+static enum err_code find_child(
+	struct frame_tree *t, uint32_t parent, uint32_t name, uint32_t *out, struct err *err)
 {
 	struct tree_node key = { .parent = parent, .name = name }, *grown;
 	uint64_t hash = hash_u64((uint64_t)parent << 32 | name);
@@ -81,8 +81,8 @@ static enum err_code find_child(struct frame_tree *t, uint32_t parent, uint32_t 
 	return ERR_OK;
 }
 
-enum err_code frame_tree_child(struct frame_tree *t, uint32_t parent, struct str name, uint32_t *out,
-	struct err *err)
+enum err_code frame_tree_child(
+	struct frame_tree *t, uint32_t parent, struct str name, uint32_t *out, struct err *err)
 {
 	enum err_code rc = intern_name(t, name, out, err);
 
@@ -94,15 +94,15 @@ struct adding {
 	struct frame_tree *t;
 	const struct partition *p;
 	struct pruned pruned;
-	char *is_used;        /* per stack node */
-	uint32_t *tree_of;    /* per stack node: where its leaf frame is in the tree */
-	uint32_t *first_name; /* per location: index into names + 1 of its frames, 0: not looked up */
-	uint32_t *names;      /* ids, innermost first */
+	char *is_used; /* per stack node */
+	uint32_t *tree_of; /* per stack node: where its leaf frame is in the tree */
+	uint32_t *first_name; /* per location: index into names + 1; 0: not looked up */
+	uint32_t *names; /* ids, innermost first */
 	size_t names_n, names_cap;
 };
 
-static enum err_code names_of(struct adding *x, uint32_t location, const uint32_t **out, uint32_t *n,
-	struct err *err)
+static enum err_code names_of(
+	struct adding *x, uint32_t location, const uint32_t **out, uint32_t *n, struct err *err)
 {
 	const struct sym_location *l = sym_location(x->p, location);
 	struct arena *a = x->t->arena;
@@ -191,8 +191,8 @@ static enum err_code add_part(struct frame_tree *t, uint32_t below, const struct
 	return ERR_OK;
 }
 
-enum err_code frame_tree_add(struct frame_tree *t, uint32_t below, const struct profile_value *p,
-	struct err *err)
+enum err_code frame_tree_add(
+	struct frame_tree *t, uint32_t below, const struct profile_value *p, struct err *err)
 {
 	enum err_code rc = ERR_OK;
 

@@ -31,11 +31,11 @@ struct frame_tree {
 MUST_CHECK enum err_code frame_tree_init(struct frame_tree *t, struct arena *a, struct err *err);
 void frame_tree_release(struct frame_tree *t);
 /* The child of `parent` with this name, made where it is missing. */
-MUST_CHECK enum err_code frame_tree_child(struct frame_tree *t, uint32_t parent, struct str name,
-	uint32_t *out, struct err *err);
+MUST_CHECK enum err_code frame_tree_child(
+	struct frame_tree *t, uint32_t parent, struct str name, uint32_t *out, struct err *err);
 /* Adds a profile's stacks below a node. */
-MUST_CHECK enum err_code frame_tree_add(struct frame_tree *t, uint32_t below,
-	const struct profile_value *p, struct err *err);
+MUST_CHECK enum err_code frame_tree_add(
+	struct frame_tree *t, uint32_t below, const struct profile_value *p, struct err *err);
 /* Negative costs count as nothing: a picture has no place for them. Fills in total. */
 void frame_tree_total(struct frame_tree *t);
 

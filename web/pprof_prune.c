@@ -2,8 +2,8 @@
 
 #include "promql/frame.h"
 
-static void prune_location(struct pruning *r, const struct pprof *p, uint32_t id,
-	const bool *function_goes)
+static void prune_location(
+	struct pruning *r, const struct pprof *p, uint32_t id, const bool *function_goes)
 {
 	const struct pprof_location *l = &p->locations[id];
 	uint32_t i = l->line_n;
@@ -19,8 +19,8 @@ static void prune_location(struct pruning *r, const struct pprof *p, uint32_t id
 		r->line_skip[id] = i;
 }
 
-enum err_code pruning_init(struct pruning *r, const struct pprof *p, struct arena *a,
-	struct err *err)
+enum err_code pruning_init(
+	struct pruning *r, const struct pprof *p, struct arena *a, struct err *err)
 {
 	enum err_code rc = ERR_OK;
 	struct frame_filter f;
@@ -48,8 +48,7 @@ out:
 	return rc;
 }
 
-uint32_t pruning_first(const struct pruning *r, const struct pprof *p,
-	const struct pprof_sample *s)
+uint32_t pruning_first(const struct pruning *r, const struct pprof *p, const struct pprof_sample *s)
 {
 	bool found_user = false;
 	uint32_t id;

@@ -16,16 +16,16 @@
 struct pruning {
 	bool active;
 	uint32_t *line_skip; /* per location: lines gone from the innermost end */
-	bool *cut;           /* per location: the whole of it matched */
-	bool *cut_below;     /* per location: some line of it matched */
+	bool *cut; /* per location: the whole of it matched */
+	bool *cut_below; /* per location: some line of it matched */
 };
 
 /* An expression that does not compile prunes nothing, as in pprof. */
-MUST_CHECK enum err_code pruning_init(struct pruning *r, const struct pprof *p, struct arena *a,
-	struct err *err);
+MUST_CHECK enum err_code pruning_init(
+	struct pruning *r, const struct pprof *p, struct arena *a, struct err *err);
 
 /* The index in s's locations of the first that stays (0: all stay); location_n where none does. */
-uint32_t pruning_first(const struct pruning *r, const struct pprof *p,
-	const struct pprof_sample *s);
+uint32_t pruning_first(
+	const struct pruning *r, const struct pprof *p, const struct pprof_sample *s);
 
 #endif

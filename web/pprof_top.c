@@ -20,10 +20,10 @@
 #define NO_NODE UINT32_MAX
 
 struct node {
-	struct str name;    /* empty: the binary stands for it */
+	struct str name; /* empty: the binary stands for it */
 	struct str objfile; /* of nodes without name */
 	int64_t start_line; /* the same */
-	struct str text;    /* as printed */
+	struct str text; /* as printed */
 	int64_t flat, cum;
 	uint32_t seen; /* sample + 1 that added to cum last */
 	bool kept;
@@ -127,11 +127,11 @@ static enum err_code make_nodes(struct report *r, struct err *err)
 struct walk {
 	uint32_t sample;
 	int64_t value;
-	uint32_t parent;   /* the shown node above, or NO_NODE */
+	uint32_t parent; /* the shown node above, or NO_NODE */
 };
 
-typedef enum err_code (*visit_fn)(struct report *r, struct walk *w, uint32_t node, bool is_inline,
-	struct err *err);
+typedef enum err_code (*visit_fn)(
+	struct report *r, struct walk *w, uint32_t node, bool is_inline, struct err *err);
 
 /* Calls visit for every frame of a sample, root first. */
 static enum err_code walk_sample(struct report *r, struct walk *w, visit_fn visit, struct err *err)
@@ -159,8 +159,8 @@ static enum err_code walk_sample(struct report *r, struct walk *w, visit_fn visi
 	return ERR_OK;
 }
 
-static enum err_code visit_cum(struct report *r, struct walk *w, uint32_t node, bool is_inline,
-	struct err *err)
+static enum err_code visit_cum(
+	struct report *r, struct walk *w, uint32_t node, bool is_inline, struct err *err)
 {
 	struct node *n = &r->nodes[node];
 
@@ -179,8 +179,8 @@ static bool edge_eq(const void *ctx, const void *key, uint32_t id)
 	return a->from == b->from && a->to == b->to;
 }
 
-static enum err_code find_edge(struct report *r, uint32_t from, uint32_t to, struct edge **out,
-	struct err *err)
+static enum err_code find_edge(
+	struct report *r, uint32_t from, uint32_t to, struct edge **out, struct err *err)
 {
 	struct edge key = { .from = from, .to = to, .is_inline = true }, *grown;
 	uint64_t hash = hash_u64((uint64_t)from << 32 | to);
@@ -205,8 +205,8 @@ static enum err_code find_edge(struct report *r, uint32_t from, uint32_t to, str
 	return ERR_OK;
 }
 
-static enum err_code visit_edge(struct report *r, struct walk *w, uint32_t node, bool is_inline,
-	struct err *err)
+static enum err_code visit_edge(
+	struct report *r, struct walk *w, uint32_t node, bool is_inline, struct err *err)
 {
 	enum err_code rc;
 	struct edge *e;
@@ -232,7 +232,8 @@ static enum err_code walk_all(struct report *r, visit_fn visit, bool add_flat, s
 	enum err_code rc;
 
 	for (uint32_t i = 0; i < r->p->samples_n; i++) {
-		w = (struct walk){ .sample = i, .parent = NO_NODE,
+		w = (struct walk){ .sample = i,
+			.parent = NO_NODE,
 			.value = r->p->values[(size_t)i * r->p->types_n + r->type] };
 		if (w.value == 0)
 			continue;
@@ -418,8 +419,7 @@ static void print_header(const struct report *r, struct buf *out)
 			buf_printf(out, STR_FMT "\n", STR_ARG(c));
 	}
 	if (p->strings[p->types[r->type].type].len > 0)
-		buf_printf(out, "Type: " STR_FMT "\n",
-			STR_ARG(p->strings[p->types[r->type].type]));
+		buf_printf(out, "Type: " STR_FMT "\n", STR_ARG(p->strings[p->types[r->type].type]));
 	if (p->doc_url != 0)
 		buf_printf(out, "Doc: " STR_FMT "\n", STR_ARG(p->strings[p->doc_url]));
 	if (p->time_nanos != 0) {
@@ -474,7 +474,9 @@ static void print_rows(const struct report *r, struct buf *out)
 		add_right(out, &scratch, n->cum, r);
 		pprof_percent_print(out, n->cum, r->total);
 		buf_printf(out, "  " STR_FMT "%s\n", STR_ARG(n->text),
-			!n->inlined ? "" : n->called ? " (partial-inline)" : " (inline)");
+			!n->inlined       ? "" :
+				n->called ? " (partial-inline)" :
+					    " (inline)");
 	}
 	buf_release(&scratch);
 }

@@ -25,31 +25,32 @@
 
 struct render_options {
 	struct arena *arena;
-	size_t max_nodes; /* of a flame graph; 0: RENDER_NODES_DEFAULT; above RENDER_NODES_MAX: that */
-	size_t rows_max;  /* of format=text for profiles; 0: all */
+	size_t max_nodes; /* of a flame graph; 0: RENDER_NODES_DEFAULT; above RENDER_NODES_MAX: that
+			   */
+	size_t rows_max; /* of format=text for profiles; 0: all */
 };
 
 /* The value of "data": {"resultType":"profiles","result":[...]} and so on. */
-MUST_CHECK enum err_code render_json(struct json *j, const struct result *r,
-	const struct render_options *o, struct err *err);
+MUST_CHECK enum err_code render_json(
+	struct json *j, const struct result *r, const struct render_options *o, struct err *err);
 
 /* All elements merged to one profile, one sample type. */
 MUST_CHECK enum err_code render_pprof(const struct result *r, const struct render_options *o,
 	struct pprof **out, struct err *err);
 /* The same encoded and gzipped, as `go tool pprof URL` takes it. */
-MUST_CHECK enum err_code render_pprof_gz(const struct result *r, const struct render_options *o,
-	struct buf *out, struct err *err);
+MUST_CHECK enum err_code render_pprof_gz(
+	const struct result *r, const struct render_options *o, struct buf *out, struct err *err);
 
 /* "root;...;leaf value\n"; ';' in a name is escaped as "\;". Of a diff: new minus base. */
-MUST_CHECK enum err_code render_folded(const struct result *r, const struct render_options *o,
-	struct buf *out, struct err *err);
+MUST_CHECK enum err_code render_folded(
+	const struct result *r, const struct render_options *o, struct buf *out, struct err *err);
 
 /*
  * As `go tool pprof -top -nodefraction=0 -nodecount=rows_max` prints what render_pprof gives; of
  * top(k, ...) its rows, of costs a line "labels value" per element, of a scalar or string the
  * value.
  */
-MUST_CHECK enum err_code render_text(const struct result *r, const struct render_options *o,
-	struct buf *out, struct err *err);
+MUST_CHECK enum err_code render_text(
+	const struct result *r, const struct render_options *o, struct buf *out, struct err *err);
 
 #endif

@@ -8,8 +8,8 @@
 
 /* A box of the picture: a node, or what was left out below one. */
 struct box {
-	uint32_t node;     /* NO_NODE: an "other" leaf */
-	int64_t total[2];  /* the same sides as in the tree */
+	uint32_t node; /* NO_NODE: an "other" leaf */
+	int64_t total[2]; /* the same sides as in the tree */
 	int64_t self[2];
 	int64_t x[2];
 };
@@ -19,14 +19,14 @@ struct flame {
 	struct arena *arena;
 	struct frame_tree tree;
 	bool is_diff;
-	char *kept;           /* per node */
-	int64_t (*other)[2];  /* per node: totals of the children left out */
-	uint32_t *children;   /* kept nodes by (parent, name) */
+	char *kept; /* per node */
+	int64_t (*other)[2]; /* per node: totals of the children left out */
+	uint32_t *children; /* kept nodes by (parent, name) */
 	uint32_t children_n;
-	uint32_t *first;      /* per node: its first place in children; [n]: the end */
-	uint32_t *name_id;    /* per name of the tree: index in the output + 1 */
+	uint32_t *first; /* per node: its first place in children; [n]: the end */
+	uint32_t *name_id; /* per name of the tree: index in the output + 1 */
 	uint32_t *name_order; /* names in the order of the output */
-	uint32_t names_n;     /* "total" and "other" not counted */
+	uint32_t names_n; /* "total" and "other" not counted */
 	int64_t max_self;
 };
 

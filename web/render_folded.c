@@ -32,8 +32,8 @@ static enum err_code element_name(const struct profile_value *p, const struct st
 	return out->ptr ? ERR_OK : arena_fail(a, "answer", err);
 }
 
-static enum err_code print_tree(const struct frame_tree *t, struct arena *a, struct buf *out,
-	struct err *err)
+static enum err_code print_tree(
+	const struct frame_tree *t, struct arena *a, struct buf *out, struct err *err)
 {
 	uint32_t *path = arena_array(a, uint32_t, t->n), depth;
 	int64_t cost;
@@ -57,8 +57,8 @@ static enum err_code print_tree(const struct frame_tree *t, struct arena *a, str
 	return buf_failed(out) ? err_set(err, ERR_NOMEM, "answer: out of memory") : ERR_OK;
 }
 
-enum err_code render_folded(const struct result *r, const struct render_options *o,
-	struct buf *out, struct err *err)
+enum err_code render_folded(
+	const struct result *r, const struct render_options *o, struct buf *out, struct err *err)
 {
 	const struct profile_value **v;
 	struct frame_tree t;
@@ -73,8 +73,9 @@ enum err_code render_folded(const struct result *r, const struct render_options 
 	if ((rc = frame_tree_init(&t, o->arena, err)))
 		goto out;
 	for (size_t i = 0; i < n; i++) {
-		if (n > 1 && ((rc = element_name(v[i], labels, labels_n, o->arena, &name, err)) ||
-				     (rc = frame_tree_child(&t, 0, name, &below, err))))
+		if (n > 1 &&
+			((rc = element_name(v[i], labels, labels_n, o->arena, &name, err)) ||
+				(rc = frame_tree_child(&t, 0, name, &below, err))))
 			goto out;
 		if ((rc = frame_tree_add(&t, below, v[i], err)))
 			goto out;

@@ -2,7 +2,8 @@
 #include "web/render.h"
 #include "web/render_flame.h"
 
-/* Seconds with as many digits as they need, at most to the millisecond, as Prometheus prints times. */
+/* Seconds with as many digits as they need, at most to the millisecond, as Prometheus prints times.
+ */
 static void add_time(struct json *j, int64_t t_ns)
 {
 	json_double(j, (double)(t_ns / NS_PER_MS) / 1e3);
@@ -128,8 +129,8 @@ static const char *const type_names[] = {
 	[RESULT_STRING] = "string",
 };
 
-static enum err_code add_elements(struct json *j, const struct result *r,
-	const struct render_options *o, struct err *err)
+static enum err_code add_elements(
+	struct json *j, const struct result *r, const struct render_options *o, struct err *err)
 {
 	size_t max_nodes = o->max_nodes ? o->max_nodes : RENDER_NODES_DEFAULT;
 	enum err_code rc = ERR_OK;
@@ -152,8 +153,8 @@ static enum err_code add_elements(struct json *j, const struct result *r,
 	return rc;
 }
 
-enum err_code render_json(struct json *j, const struct result *r, const struct render_options *o,
-	struct err *err)
+enum err_code render_json(
+	struct json *j, const struct result *r, const struct render_options *o, struct err *err)
 {
 	enum err_code rc = ERR_OK;
 

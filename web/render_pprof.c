@@ -1,6 +1,7 @@
 /*
- * A result as one pprof profile: all elements merged, the labels in which they differ as sample labels,
- * a diff's base as negative samples with the label pprof::base, as `go tool pprof -diff_base` makes it.
+ * A result as one pprof profile: all elements merged, the labels in which they differ as sample
+ * labels, a diff's base as negative samples with the label pprof::base, as `go tool pprof
+ * -diff_base` makes it.
  */
 #include "promql/frame.h"
 #include "web/render.h"
@@ -36,13 +37,13 @@ struct tables {
 enum err_code render_profiles_of(const struct result *r, struct arena *a, const char *format,
 	const struct profile_value ***out, size_t *n, struct err *err)
 {
-	static const char *const names[] = { "profiles", "a table", "a vector", "a matrix", "a scalar",
-		"a string" };
+	static const char *const names[] = { "profiles", "a table", "a vector", "a matrix",
+		"a scalar", "a string" };
 	const struct profile_value **v, *p;
 
 	if (r->type != RESULT_PROFILES && r->type != RESULT_TOP)
-		return err_set(err, ERR_INVALID, "format=%s wants profiles, the query gives %s", format,
-			names[r->type]);
+		return err_set(err, ERR_INVALID, "format=%s wants profiles, the query gives %s",
+			format, names[r->type]);
 	if (r->n == 0)
 		return err_set(err, ERR_NOT_FOUND, "the query found no profiles");
 	if (!(v = arena_calloc(a, r->n, sizeof(*v))))
@@ -50,8 +51,9 @@ enum err_code render_profiles_of(const struct result *r, struct arena *a, const 
 	for (size_t i = 0; i < r->n; i++) {
 		p = r->type == RESULT_TOP ? r->tops[i].source : &r->profiles[i];
 		if (i > 0 && !str_eq(p->type.sample_unit, v[0]->type.sample_unit))
-			return err_set(err, ERR_INVALID, "the profiles have two units: " STR_FMT
-				" and " STR_FMT, STR_ARG(v[0]->type.sample_unit), STR_ARG(p->type.sample_unit));
+			return err_set(err, ERR_INVALID,
+				"the profiles have two units: " STR_FMT " and " STR_FMT,
+				STR_ARG(v[0]->type.sample_unit), STR_ARG(p->type.sample_unit));
 		v[i] = p;
 	}
 	*out = v;
@@ -90,8 +92,8 @@ enum err_code render_differing_labels(const struct profile_value *const *v, size
 
 /* ---- symbols ---- */
 
-static enum err_code find_tables(struct building *x, const struct part *part, struct tables **out,
-	struct err *err)
+static enum err_code find_tables(
+	struct building *x, const struct part *part, struct tables **out, struct err *err)
 {
 	const struct partition *p = part->partition;
 	struct arena *a = x->o->arena;
@@ -136,17 +138,21 @@ static uint32_t add_mapping(struct building *x, struct tables *t, uint32_t id)
 	const struct sym_mapping *m = sym_mapping(t->p, id);
 
 	if (!t->mappings[id])
-		t->mappings[id] = 1 + pprof_builder_mapping(x->b, &(struct pprof_mapping){
-			.start = t->starts[id],
-			.limit = t->starts[id] + m->size,
-			.offset = m->offset,
-			.filename = pprof_builder_string(x->b, sym_string(t->p, m->filename)),
-			.build_id = pprof_builder_string(x->b, sym_string(t->p, m->build_id)),
-			.has_functions = true,
-			.has_filenames = m->has_filenames,
-			.has_line_numbers = m->has_line_numbers,
-			.has_inline_frames = m->has_inline_frames,
-		});
+		t->mappings[id] = 1 +
+			pprof_builder_mapping(x->b,
+				&(struct pprof_mapping){
+					.start = t->starts[id],
+					.limit = t->starts[id] + m->size,
+					.offset = m->offset,
+					.filename = pprof_builder_string(
+						x->b, sym_string(t->p, m->filename)),
+					.build_id = pprof_builder_string(
+						x->b, sym_string(t->p, m->build_id)),
+					.has_functions = true,
+					.has_filenames = m->has_filenames,
+					.has_line_numbers = m->has_line_numbers,
+					.has_inline_frames = m->has_inline_frames,
+				});
 	return t->mappings[id] - 1;
 }
 
@@ -155,21 +161,27 @@ static uint32_t add_function(struct building *x, struct tables *t, uint32_t id)
 	const struct sym_function *f = sym_function(t->p, id);
 
 	if (!t->functions[id])
-		t->functions[id] = 1 + pprof_builder_function(x->b, &(struct pprof_function){
-			.name = pprof_builder_string(x->b, sym_string(t->p, f->name)),
-			.system_name = pprof_builder_string(x->b, sym_string(t->p, f->system_name)),
-			.filename = pprof_builder_string(x->b, sym_string(t->p, f->filename)),
-			.start_line = f->start_line,
-		});
+		t->functions[id] = 1 +
+			pprof_builder_function(x->b,
+				&(struct pprof_function){
+					.name = pprof_builder_string(
+						x->b, sym_string(t->p, f->name)),
+					.system_name = pprof_builder_string(
+						x->b, sym_string(t->p, f->system_name)),
+					.filename = pprof_builder_string(
+						x->b, sym_string(t->p, f->filename)),
+					.start_line = f->start_line,
+				});
 	return t->functions[id] - 1;
 }
 
-static enum err_code add_location(struct building *x, struct tables *t, uint32_t id, uint32_t *out,
-	struct err *err)
+static enum err_code add_location(
+	struct building *x, struct tables *t, uint32_t id, uint32_t *out, struct err *err)
 {
 	const struct sym_location *l = sym_location(t->p, id);
-	struct pprof_location to = { .address = l->address, .mapping = PPROF_NONE,
-		.is_folded = l->is_folded };
+	struct pprof_location to = {
+		.address = l->address, .mapping = PPROF_NONE, .is_folded = l->is_folded
+	};
 	struct pprof_line *lines;
 
 	if (!t->locations[id]) {
@@ -190,8 +202,8 @@ static enum err_code add_location(struct building *x, struct tables *t, uint32_t
 
 /* ---- samples ---- */
 
-static enum err_code stack_of(struct building *x, struct tables *t, uint32_t node, uint32_t *depth,
-	struct err *err)
+static enum err_code stack_of(
+	struct building *x, struct tables *t, uint32_t node, uint32_t *depth, struct err *err)
 {
 	struct sym_node at;
 	uint32_t *grown, location = 0;
@@ -241,8 +253,8 @@ static enum err_code labels_of(struct building *x, const struct tables *t, struc
 				key = str_of(renamed);
 				break;
 			}
-		x->sample_labels[(*n)++] = (struct pprof_label){
-			.key = pprof_builder_string(x->b, key),
+		x->sample_labels[(*n)++] = (struct pprof_label){ .key = pprof_builder_string(
+									 x->b, key),
 			.str = pprof_builder_string(x->b, sym_string(t->p, set.v[i].str)),
 			.num_unit = pprof_builder_string(x->b, sym_string(t->p, set.v[i].num_unit)),
 			.num = set.v[i].num };
@@ -253,11 +265,12 @@ static enum err_code labels_of(struct building *x, const struct tables *t, struc
 		if (value.len > 0)
 			x->sample_labels[(*n)++] = (struct pprof_label){
 				.key = pprof_builder_string(x->b, x->labels[k]),
-				.str = pprof_builder_string(x->b, value) };
+				.str = pprof_builder_string(x->b, value)
+			};
 	}
 	if (is_base)
-		x->sample_labels[(*n)++] = (struct pprof_label){
-			.key = pprof_builder_string(x->b, BASE_LABEL),
+		x->sample_labels[(*n)++] = (struct pprof_label){ .key = pprof_builder_string(
+									 x->b, BASE_LABEL),
 			.str = pprof_builder_string(x->b, STR("true")) };
 	return ERR_OK;
 }
@@ -302,8 +315,8 @@ static void add_comments(struct building *x, const struct part *part)
 				pprof_builder_comment(x->b, text);
 		}
 		if (p->doc_url == 0)
-			p->doc_url = pprof_builder_string(x->b,
-				sym_string(part->partition, h->doc_url));
+			p->doc_url = pprof_builder_string(
+				x->b, sym_string(part->partition, h->doc_url));
 	}
 }
 
@@ -316,8 +329,8 @@ static void add_times(struct pprof *to, const struct profile_value *p)
 		to->period = p->period;
 }
 
-static enum err_code add_header(struct building *x, const struct profile_value *const *v, size_t n,
-	struct err *err)
+static enum err_code add_header(
+	struct building *x, const struct profile_value *const *v, size_t n, struct err *err)
 {
 	const struct profile_type *type = &v[0]->type;
 	struct str drop, keep, sample_type = type->sample_type;
@@ -355,8 +368,8 @@ static enum err_code add_header(struct building *x, const struct profile_value *
 
 /* ---- all of it ---- */
 
-enum err_code render_pprof(const struct result *r, const struct render_options *o,
-	struct pprof **out, struct err *err)
+enum err_code render_pprof(
+	const struct result *r, const struct render_options *o, struct pprof **out, struct err *err)
 {
 	struct building x = { .o = o };
 	const struct profile_value **v;
@@ -381,8 +394,8 @@ enum err_code render_pprof(const struct result *r, const struct render_options *
 	return pprof_builder_finish(x.b, out, err);
 }
 
-enum err_code render_pprof_gz(const struct result *r, const struct render_options *o,
-	struct buf *out, struct err *err)
+enum err_code render_pprof_gz(
+	const struct result *r, const struct render_options *o, struct buf *out, struct err *err)
 {
 	struct buf wire = { 0 };
 	struct pprof *p;

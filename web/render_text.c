@@ -51,8 +51,8 @@ static void print_numbers(struct buf *out, const struct result *r)
 }
 
 /* A table per element, its labels above where there are several. */
-static enum err_code print_tables(const struct result *r, const struct render_options *o,
-	struct buf *out, struct err *err)
+static enum err_code print_tables(
+	const struct result *r, const struct render_options *o, struct buf *out, struct err *err)
 {
 	struct render_options options = *o;
 	struct pprof *p;
@@ -80,8 +80,8 @@ static enum err_code print_tables(const struct result *r, const struct render_op
 	return ERR_OK;
 }
 
-enum err_code render_text(const struct result *r, const struct render_options *o, struct buf *out,
-	struct err *err)
+enum err_code render_text(
+	const struct result *r, const struct render_options *o, struct buf *out, struct err *err)
 {
 	struct pprof *p;
 	enum err_code rc;

@@ -20,7 +20,8 @@ static struct value costs_of(struct arena *a, const char *text)
 		for (at += strspn(at, "; "); *at != ' ';) {
 			size_t name = strcspn(at, "="), value = strcspn(at + name + 1, ", ");
 
-			labels_builder_set(&b, (struct str){ at, name }, (struct str){ at + name + 1, value });
+			labels_builder_set(
+				&b, (struct str){ at, name }, (struct str){ at + name + 1, value });
 			at += name + 1 + value;
 			at += *at == ',';
 		}
@@ -61,9 +62,11 @@ static void check_query_of(const char *query, const char *left, const char *righ
 	ev.query = q;
 	ev.arena = &a;
 	if (q->root->kind == EXPR_BINARY) {
-		l = strchr(left, '=') || !*left ? costs_of(&a, left) :
+		l = strchr(left, '=') || !*left ?
+			costs_of(&a, left) :
 			(struct value){ .type = VALUE_SCALAR, .scalar = strtod(left, NULL) };
-		r = strchr(right, '=') || !*right ? costs_of(&a, right) :
+		r = strchr(right, '=') || !*right ?
+			costs_of(&a, right) :
 			(struct value){ .type = VALUE_SCALAR, .scalar = strtod(right, NULL) };
 		rc = costs_binary(&ev, q->root, &l, &r, &out, &err);
 	} else {
@@ -99,7 +102,8 @@ TEST(operators_with_scalars)
 		/* a comparison keeps the element, its name and its own value */
 		{ "x > 2", "__name__=x,job=a 3; __name__=x,job=b 1", "2", "x{job=\"a\"} 3" },
 		{ "2 < x", "2", "__name__=x,job=a 3; job=b 1", "x{job=\"a\"} 3" },
-		{ "x > bool 2", "__name__=x,job=a 3; job=b 1", "2", "{job=\"a\"} 1; {job=\"b\"} 0" },
+		{ "x > bool 2", "__name__=x,job=a 3; job=b 1", "2",
+			"{job=\"a\"} 1; {job=\"b\"} 0" },
 		{ "x > 2", "", "2", "" },
 	};
 
@@ -110,27 +114,35 @@ TEST(operators_with_scalars)
 TEST(operators_between_costs)
 {
 	static const struct operator_case cases[] = {
-		{ "x + y", "__name__=x,job=a 1; job=b 2", "__name__=y,job=a 10; job=c 3", "{job=\"a\"} 11" },
+		{ "x + y", "__name__=x,job=a 1; job=b 2", "__name__=y,job=a 10; job=c 3",
+			"{job=\"a\"} 11" },
 		{ "x - on (job) y", "job=a,pod=p 5", "job=a,pod=q 2", "{job=\"a\"} 3" },
 		{ "x - ignoring (pod) y", "job=a,pod=p 5", "job=a,pod=q 2", "{job=\"a\"} 3" },
 		{ "x > y", "__name__=x,job=a 5", "job=a 2", "x{job=\"a\"} 5" },
 		{ "x > bool y", "__name__=x,job=a 5", "job=a 9", "{job=\"a\"} 0" },
 		{ "x < y", "job=a 5", "job=a 2", "" },
-		{ "x / on (job) group_left (zone) y", "job=a,pod=p 6; job=a,pod=q 8", "job=a,zone=z 2",
-		  "{job=\"a\", pod=\"p\", zone=\"z\"} 3; {job=\"a\", pod=\"q\", zone=\"z\"} 4" },
+		{ "x / on (job) group_left (zone) y", "job=a,pod=p 6; job=a,pod=q 8",
+			"job=a,zone=z 2",
+			"{job=\"a\", pod=\"p\", zone=\"z\"} 3; {job=\"a\", pod=\"q\", zone=\"z\"} "
+			"4" },
 		{ "x / on (job) group_right y", "job=a,zone=z 24", "job=a,pod=p 6; job=a,pod=q 8",
-		  "{job=\"a\", pod=\"p\"} 4; {job=\"a\", pod=\"q\"} 3" },
+			"{job=\"a\", pod=\"p\"} 4; {job=\"a\", pod=\"q\"} 3" },
 		{ "x + on (job) y", "job=a,pod=p 6; job=a,pod=q 8", "job=a 2",
-		  "1:1: multiple matches for labels: many-to-one matching must be explicit "
-		  "(group_left/group_right)" },
+			"1:1: multiple matches for labels: many-to-one matching must be explicit "
+			"(group_left/group_right)" },
 		{ "x + on (job) y", "job=a 6", "job=a,pod=p 2; job=a,pod=q 2",
-		  "1:1: found duplicate series for the match group {job=\"a\"} on the right hand-side of the "
-		  "operation: [{job=\"a\", pod=\"p\"}, {job=\"a\", pod=\"q\"}];many-to-many matching not "
-		  "allowed: matching labels must be unique on one side" },
-		{ "x + on (job) group_left (pod) y", "job=a,pod=p 6; job=a,pod=q 8", "job=a,pod=z 2",
-		  "1:1: multiple matches for labels: grouping labels must ensure unique matches" },
+			"1:1: found duplicate series for the match group {job=\"a\"} on the right "
+			"hand-side of the "
+			"operation: [{job=\"a\", pod=\"p\"}, {job=\"a\", pod=\"q\"}];many-to-many "
+			"matching not "
+			"allowed: matching labels must be unique on one side" },
+		{ "x + on (job) group_left (pod) y", "job=a,pod=p 6; job=a,pod=q 8",
+			"job=a,pod=z 2",
+			"1:1: multiple matches for labels: grouping labels must ensure unique "
+			"matches" },
 		{ "x and y", "job=a 1; job=b 2", "job=b 7", "{job=\"b\"} 2" },
-		{ "x or y", "job=a 1", "__name__=y,job=a 7; job=b 8", "{job=\"a\"} 1; {job=\"b\"} 8" },
+		{ "x or y", "job=a 1", "__name__=y,job=a 7; job=b 8",
+			"{job=\"a\"} 1; {job=\"b\"} 8" },
 		{ "x unless on (job) y", "job=a,pod=p 1; job=b 2", "job=a 7", "{job=\"b\"} 2" },
 	};
 
@@ -144,8 +156,9 @@ TEST(aggregations)
 		{ "sum(x)", "0", "job=a 1; job=b 2.5", "{} 3.5" },
 		{ "sum(x)", "0", "job=a 1e100; job=b 1; job=c -1e100", "{} 1" },
 		{ "sum by (job) (x)", "0", "job=a,pod=p 1; job=a,pod=q 2; job=b,pod=p 4",
-		  "{job=\"a\"} 3; {job=\"b\"} 4" },
-		{ "sum without (pod) (x)", "0", "__name__=x,job=a,pod=p 1; __name__=x,job=a,pod=q 2", "{job=\"a\"} 3" },
+			"{job=\"a\"} 3; {job=\"b\"} 4" },
+		{ "sum without (pod) (x)", "0",
+			"__name__=x,job=a,pod=p 1; __name__=x,job=a,pod=q 2", "{job=\"a\"} 3" },
 		{ "avg(x)", "0", "job=a 1; job=b 2", "{} 1.5" },
 		{ "min(x)", "0", "job=a nan; job=b 2; job=c 1", "{} 1" },
 		{ "max(x)", "0", "job=a nan; job=b 2; job=c 1", "{} 2" },
@@ -153,10 +166,11 @@ TEST(aggregations)
 		{ "group(x)", "0", "job=a 7", "{} 1" },
 		{ "sum(x)", "0", "", "" },
 		{ "topk(2, x)", "2", "__name__=x,job=a 1; job=b 3; job=c nan; job=d 2",
-		  "{job=\"b\"} 3; {job=\"d\"} 2" },
-		{ "bottomk(2, x)", "2", "__name__=x,job=a 1; job=b 3; job=d 2", "x{job=\"a\"} 1; {job=\"d\"} 2" },
+			"{job=\"b\"} 3; {job=\"d\"} 2" },
+		{ "bottomk(2, x)", "2", "__name__=x,job=a 1; job=b 3; job=d 2",
+			"x{job=\"a\"} 1; {job=\"d\"} 2" },
 		{ "topk by (job) (1, x)", "1", "job=a,pod=p 1; job=b,pod=p 5; job=a,pod=q 2",
-		  "{job=\"a\", pod=\"q\"} 2; {job=\"b\", pod=\"p\"} 5" },
+			"{job=\"a\", pod=\"q\"} 2; {job=\"b\", pod=\"p\"} 5" },
 		{ "topk(0, x)", "0", "job=a 1", "" },
 		{ "topk(1, x)", "nan", "job=a 1", "1:1: Scalar value nan overflows int64" },
 	};

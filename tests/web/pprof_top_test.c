@@ -17,7 +17,8 @@ static void without_time(struct buf *out, struct str s)
 	}
 }
 
-static void compare(const char *dir, const char *file, const struct pprof *p, uint32_t type, size_t rows)
+static void compare(
+	const char *dir, const char *file, const struct pprof *p, uint32_t type, size_t rows)
 {
 	struct buf want = { 0 }, got = { 0 }, want_rows = { 0 }, got_rows = { 0 };
 	char flags[256], what[512];
@@ -25,8 +26,8 @@ static void compare(const char *dir, const char *file, const struct pprof *p, ui
 	struct err err;
 
 	arena_init(&a, 0);
-	snprintf(flags, sizeof(flags), "-top -nodefraction=0 -nodecount=%zu -sample_index=" STR_FMT, rows,
-		STR_ARG(p->strings[p->types[type].type]));
+	snprintf(flags, sizeof(flags), "-top -nodefraction=0 -nodecount=%zu -sample_index=" STR_FMT,
+		rows, STR_ARG(p->strings[p->types[type].type]));
 	snprintf(what, sizeof(what), "%.240s %.200s", flags, file);
 	CHECK(oracle_pprof(&want, flags, dir, file));
 	CHECK_OK(pprof_top_print(p, type, rows, &a, &got, &err), &err);
@@ -145,9 +146,16 @@ TEST(percentages)
 		int64_t value, total;
 		const char *want;
 	} cases[] = {
-		{ 1, 1, "  100%" }, { 9995, 10000, "  100%" }, { 1, 3, "33.33%" }, { -1, 50, " 2.00%" },
-		{ 1, 128, " 0.78%" }, { 1, 1000000, "0.0001%" }, { 1, 100000000, "1e-06%" }, { 0, 5, "    0%" },
-		{ 5, 0, "    0%" }, { 300, 100, "300.00%" },
+		{ 1, 1, "  100%" },
+		{ 9995, 10000, "  100%" },
+		{ 1, 3, "33.33%" },
+		{ -1, 50, " 2.00%" },
+		{ 1, 128, " 0.78%" },
+		{ 1, 1000000, "0.0001%" },
+		{ 1, 100000000, "1e-06%" },
+		{ 0, 5, "    0%" },
+		{ 5, 0, "    0%" },
+		{ 300, 100, "300.00%" },
 	};
 	struct buf out = { 0 };
 

@@ -18,8 +18,8 @@ struct made {
 
 static uint32_t function(struct pprof_builder *b, const char *name)
 {
-	return pprof_builder_function(b, &(struct pprof_function){
-		.name = pprof_builder_string(b, str_of(name)) });
+	return pprof_builder_function(
+		b, &(struct pprof_function){ .name = pprof_builder_string(b, str_of(name)) });
 }
 
 static bool make(struct made *m)
@@ -33,22 +33,29 @@ static bool make(struct made *m)
 	if (!values_init(&m->values, "job") || pprof_builder_open(&m->values.arena, &b, &err))
 		return false;
 	pprof_builder_type(b, STR("cpu"), STR("nanoseconds"));
-	mapping = pprof_builder_mapping(b, &(struct pprof_mapping){ .start = 4096, .limit = 8192,
-		.filename = pprof_builder_string(b, STR("/lib/libx.so")) });
+	mapping = pprof_builder_mapping(b,
+		&(struct pprof_mapping){ .start = 4096,
+			.limit = 8192,
+			.filename = pprof_builder_string(b, STR("/lib/libx.so")) });
 	main_fn = function(b, "main");
 	idle_fn = function(b, "idle");
 	work_fn = function(b, "work;er");
 	leaf_fn = function(b, "leaf");
 	lines[0] = (struct pprof_line){ main_fn, 1, 0 };
-	l[0] = pprof_builder_location(b, (struct pprof_location){ .address = 1, .mapping = PPROF_NONE }, lines, 1);
+	l[0] = pprof_builder_location(
+		b, (struct pprof_location){ .address = 1, .mapping = PPROF_NONE }, lines, 1);
 	lines[0].function = idle_fn;
-	l[1] = pprof_builder_location(b, (struct pprof_location){ .address = 2, .mapping = PPROF_NONE }, lines, 1);
+	l[1] = pprof_builder_location(
+		b, (struct pprof_location){ .address = 2, .mapping = PPROF_NONE }, lines, 1);
 	lines[0].function = work_fn;
-	l[2] = pprof_builder_location(b, (struct pprof_location){ .address = 3, .mapping = PPROF_NONE }, lines, 1);
+	l[2] = pprof_builder_location(
+		b, (struct pprof_location){ .address = 3, .mapping = PPROF_NONE }, lines, 1);
 	lines[0].function = leaf_fn;
 	lines[1] = (struct pprof_line){ work_fn, 7, 0 };
-	l[3] = pprof_builder_location(b, (struct pprof_location){ .address = 4, .mapping = PPROF_NONE }, lines, 2);
-	l[4] = pprof_builder_location(b, (struct pprof_location){ .address = 5000, .mapping = mapping }, NULL, 0);
+	l[3] = pprof_builder_location(
+		b, (struct pprof_location){ .address = 4, .mapping = PPROF_NONE }, lines, 2);
+	l[4] = pprof_builder_location(
+		b, (struct pprof_location){ .address = 5000, .mapping = mapping }, NULL, 0);
 	pprof_builder_sample(b, (uint32_t[]){ l[0] }, 1, NULL, 0, (int64_t[]){ 1 });
 	pprof_builder_sample(b, (uint32_t[]){ l[1], l[0] }, 2, NULL, 0, (int64_t[]){ 2 });
 	pprof_builder_sample(b, (uint32_t[]){ l[2], l[0] }, 2, NULL, 0, (int64_t[]){ 3 });
@@ -80,26 +87,32 @@ TEST(levels_and_names)
 	struct made m;
 
 	REQUIRE(make(&m));
-	check_json(&m, 0, "{\"resultType\":\"profiles\",\"result\":[{\"metric\":{},"
-		"\"type\":\"test:cpu:nanoseconds::\",\"unit\":\"nanoseconds\",\"total\":21,\"profiles\":1,"
+	check_json(&m, 0,
+		"{\"resultType\":\"profiles\",\"result\":[{\"metric\":{},"
+		"\"type\":\"test:cpu:nanoseconds::\",\"unit\":\"nanoseconds\",\"total\":21,"
+		"\"profiles\":1,"
 		"\"flamebearer\":{\"format\":\"single\",\"levels\":["
 		"[0,21,0,0],"
 		"[0,5,5,1,0,6,6,2,0,10,1,3],"
 		"[12,2,2,4,0,7,3,5],"
 		"[17,4,4,6]],"
-		"\"names\":[\"total\",\"[libx.so]\",\"[no stack]\",\"main\",\"idle\",\"work;er\",\"leaf\"],"
+		"\"names\":[\"total\",\"[libx.so]\",\"[no "
+		"stack]\",\"main\",\"idle\",\"work;er\",\"leaf\"],"
 		"\"numTicks\":21,\"maxSelf\":6}}]}");
 	values_release(&m.values);
 }
 
-/* The five heaviest: total 21, main 10, work 7, no stack 6, libx 5; idle and leaf fold below their callers. */
+/* The five heaviest: total 21, main 10, work 7, no stack 6, libx 5; idle and leaf fold below their
+ * callers. */
 TEST(light_nodes_fold)
 {
 	struct made m;
 
 	REQUIRE(make(&m));
-	check_json(&m, 5, "{\"resultType\":\"profiles\",\"result\":[{\"metric\":{},"
-		"\"type\":\"test:cpu:nanoseconds::\",\"unit\":\"nanoseconds\",\"total\":21,\"profiles\":1,"
+	check_json(&m, 5,
+		"{\"resultType\":\"profiles\",\"result\":[{\"metric\":{},"
+		"\"type\":\"test:cpu:nanoseconds::\",\"unit\":\"nanoseconds\",\"total\":21,"
+		"\"profiles\":1,"
 		"\"flamebearer\":{\"format\":\"single\",\"levels\":["
 		"[0,21,0,0],"
 		"[0,5,5,1,0,6,6,2,0,10,1,3],"
@@ -128,7 +141,8 @@ TEST(a_diff_has_two_sides)
 	}
 	m.v->value_total = 55;
 	m.v->base_total = 21;
-	check_json(&m, 0, "{\"resultType\":\"profiles\",\"result\":[{\"metric\":{},"
+	check_json(&m, 0,
+		"{\"resultType\":\"profiles\",\"result\":[{\"metric\":{},"
 		"\"type\":\"test:cpu:nanoseconds::\",\"unit\":\"nanoseconds\",\"total\":34,"
 		"\"left_total\":21,\"right_total\":55,\"profiles\":1,"
 		"\"flamebearer\":{\"format\":\"double\",\"levels\":["
@@ -136,7 +150,8 @@ TEST(a_diff_has_two_sides)
 		"[0,5,5,0,5,5,1,0,6,6,0,6,6,2,0,10,1,0,44,1,3],"
 		"[12,2,2,12,0,0,4,0,7,3,0,43,3,5],"
 		"[17,4,4,15,40,40,6]],"
-		"\"names\":[\"total\",\"[libx.so]\",\"[no stack]\",\"main\",\"idle\",\"work;er\",\"leaf\"],"
+		"\"names\":[\"total\",\"[libx.so]\",\"[no "
+		"stack]\",\"main\",\"idle\",\"work;er\",\"leaf\"],"
 		"\"numTicks\":76,\"leftTicks\":21,\"rightTicks\":55,\"maxSelf\":40}}]}");
 	values_release(&m.values);
 }
@@ -153,7 +168,8 @@ TEST(folded_lines)
 	r.profiles = m.v;
 	o.arena = &m.values.arena;
 	CHECK_OK(render_folded(&r, &o, &out, &err), &err);
-	CHECK_STR(buf_str(&out), "main 1\nmain;idle 2\nmain;work\\;er 3\nmain;work\\;er;leaf 4\n[libx.so] 5\n"
+	CHECK_STR(buf_str(&out),
+		"main 1\nmain;idle 2\nmain;work\\;er 3\nmain;work\\;er;leaf 4\n[libx.so] 5\n"
 		"[no stack] 6\n");
 	buf_release(&out);
 	values_release(&m.values);
@@ -177,7 +193,8 @@ TEST(folded_elements_have_their_labels_in_front)
 	both[1].metric = (struct labels){ two, 2 };
 	o.arena = &m.values.arena;
 	CHECK_OK(render_folded(&r, &o, &out, &err), &err);
-	CHECK_STR(buf_str(&out), "job=a;main 1\njob=a;[no stack] 6\njob=b;main 1\njob=b;[no stack] 6\n");
+	CHECK_STR(buf_str(&out),
+		"job=a;main 1\njob=a;[no stack] 6\njob=b;main 1\njob=b;[no stack] 6\n");
 	buf_release(&out);
 	values_release(&m.values);
 }
@@ -208,14 +225,20 @@ TEST(numbers)
 {
 	static const struct label metric[] = { { STR("function"), STR("main.\"f\"") } };
 	struct cost cost = { { metric, 1 }, 1.5, INT64_C(1700000000123000000) };
-	struct point points[] = { { INT64_C(1700000000000000000), 1 }, { INT64_C(1700000010000000000), -0.25 } };
+	struct point points[] = { { INT64_C(1700000000000000000), 1 },
+		{ INT64_C(1700000010000000000), -0.25 } };
 	struct cost_series series = { { metric, 1 }, points, 2 };
 	struct result r = { .type = RESULT_VECTOR, .vector = &cost, .n = 1 };
 
-	check_result(&r, "{\"resultType\":\"vector\",\"result\":[{\"metric\":{\"function\":\"main.\\\"f\\\"\"},"
-		"\"value\":[1700000000.123,\"1.5\"]}]}", "{function=\"main.\\\"f\\\"\"} 1.5\n");
+	check_result(&r,
+		"{\"resultType\":\"vector\",\"result\":[{\"metric\":{\"function\":\"main."
+		"\\\"f\\\"\"},"
+		"\"value\":[1700000000.123,\"1.5\"]}]}",
+		"{function=\"main.\\\"f\\\"\"} 1.5\n");
 	r = (struct result){ .type = RESULT_MATRIX, .matrix = &series, .n = 1 };
-	check_result(&r, "{\"resultType\":\"matrix\",\"result\":[{\"metric\":{\"function\":\"main.\\\"f\\\"\"},"
+	check_result(&r,
+		"{\"resultType\":\"matrix\",\"result\":[{\"metric\":{\"function\":\"main."
+		"\\\"f\\\"\"},"
 		"\"values\":[[1700000000,\"1\"],[1700000010,\"-0.25\"]]}]}",
 		"{function=\"main.\\\"f\\\"\"}\n1 @1700000000\n-0.25 @1700000010\n");
 	r = (struct result){ .type = RESULT_SCALAR, .scalar = 0.0 / 0.0, .t_ns = 5000000000 };
@@ -229,10 +252,16 @@ TEST(numbers)
 TEST(tables)
 {
 	struct top_row row = { .function = STR("main.f"), .flat = 3, .cum = 4, .flat_percent = 75,
-		.sum_percent = 75, .cum_percent = 100 };
-	struct top_table table = { .type = { .name = STR("process_cpu"), .sample_type = STR("samples"),
-		.sample_unit = STR("count"), .period_type = STR("cpu"), .period_unit = STR("nanoseconds"),
-		.delta = true }, .total = 4, .rows = &row, .n = 1, .functions_n = 2, .profiles = 1 };
+				       .sum_percent = 75, .cum_percent = 100 };
+	struct top_table table = {
+		.type = { .name = STR("process_cpu"),
+				  .sample_type = STR("samples"),
+					  .sample_unit = STR("count"),
+						  .period_type = STR("cpu"),
+							  .period_unit = STR("nanoseconds"),
+								  .delta = true },
+						  .total = 4, .rows = &row, .n = 1,
+						  .functions_n = 2, .profiles = 1 };
 	struct result r = { .type = RESULT_TOP, .tops = &table, .n = 1 };
 	struct render_options o = { 0 };
 	struct buf out = { 0 };
@@ -241,8 +270,10 @@ TEST(tables)
 
 	json_init(&j, &out);
 	CHECK_OK(render_json(&j, &r, &o, &err), &err);
-	CHECK_STR(buf_str(&out), "{\"resultType\":\"top\",\"result\":[{\"metric\":{},"
-		"\"type\":\"process_cpu:samples:count:cpu:nanoseconds:delta\",\"unit\":\"count\",\"total\":4,"
+	CHECK_STR(buf_str(&out),
+		"{\"resultType\":\"top\",\"result\":[{\"metric\":{},"
+		"\"type\":\"process_cpu:samples:count:cpu:nanoseconds:delta\",\"unit\":\"count\","
+		"\"total\":4,"
 		"\"profiles\":1,\"functions\":2,\"rows\":[{\"function\":\"main.f\",\"flat\":3,"
 		"\"flat_percent\":75,\"sum_percent\":75,\"cum\":4,\"cum_percent\":100}]}]}");
 	buf_release(&out);

@@ -30,10 +30,11 @@ static void compare(const char *what, struct str got, struct str want)
 }
 
 /*
- * What the tool says of the original, what it says of our pprof, and our own text are the same. `sources` are
- * the tool's arguments for the original.
+ * What the tool says of the original, what it says of our pprof, and our own text are the same.
+ * `sources` are the tool's arguments for the original.
  */
-static void check_result(struct values *values, struct profile_value *v, size_t rows, const char *sources)
+static void check_result(
+	struct values *values, struct profile_value *v, size_t rows, const char *sources)
 {
 	struct result r = { .type = RESULT_PROFILES, .profiles = v, .n = 1 };
 	struct render_options o = { .arena = &values->arena, .rows_max = rows };
@@ -41,8 +42,8 @@ static void check_result(struct values *values, struct profile_value *v, size_t 
 	char flags[128];
 	struct err err;
 
-	snprintf(flags, sizeof(flags), "-top -nodefraction=0 -nodecount=%zu -sample_index=" STR_FMT, rows,
-		STR_ARG(v->type.sample_type));
+	snprintf(flags, sizeof(flags), "-top -nodefraction=0 -nodecount=%zu -sample_index=" STR_FMT,
+		rows, STR_ARG(v->type.sample_type));
 	CHECK_OK(render_text(&r, &o, &text, &err), &err);
 	CHECK_OK(render_pprof_gz(&r, &o, &gz, &err), &err);
 	CHECK(oracle_write(buf_str(&gz), oracle_dir(), "ours.pb.gz"));
@@ -95,8 +96,8 @@ static bool write_drawn(uint64_t seed, const char *name)
 
 TEST(real_profiles_come_out_as_they_went_in)
 {
-	static const char *const files[] = { "cpu.pb.gz", "heap.pb.gz", "block.pb.gz", "mutex.pb.gz",
-		"goroutine.pb.gz" };
+	static const char *const files[] = { "cpu.pb.gz", "heap.pb.gz", "block.pb.gz",
+		"mutex.pb.gz", "goroutine.pb.gz" };
 
 	REQUIRE(oracle_profiles());
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
@@ -135,10 +136,11 @@ static void check_diff(const char *new_file, const char *base_file, bool normali
 		side[i] = (struct value){ .type = VALUE_PROFILES, .n = 1 };
 		side[i].profiles = values_add(&values, p, p->types_n - 1, true);
 	}
-	CHECK_OK(profiles_diff(&ev, NULL, &side[0], &side[1], GROUPING_NONE, (struct name_list){ 0 },
-		normalized, &out, &err), &err);
-	snprintf(sources, sizeof(sources), "%s -diff_base %s %s", normalized ? "-normalize" : "", base_file,
-		new_file);
+	CHECK_OK(profiles_diff(&ev, NULL, &side[0], &side[1], GROUPING_NONE,
+			 (struct name_list){ 0 }, normalized, &out, &err),
+		&err);
+	snprintf(sources, sizeof(sources), "%s -diff_base %s %s", normalized ? "-normalize" : "",
+		base_file, new_file);
 	check_result(&values, &out.profiles[0], 0, sources);
 	buf_release(&body[0]);
 	buf_release(&body[1]);
@@ -152,8 +154,10 @@ TEST(diffs_are_the_tools_diffs)
 
 	REQUIRE(dir);
 	/* a second run of the same program */
-	REQUIRE(oracle_run(&out, "mkdir -p '%s/again' && go run tests/proto/goprofiles/main.go -cpu 1s '%s/again' "
-		"2>&1 && cp '%s/again/cpu.pb.gz' '%s/cpu2.pb.gz' && cp '%s/again/heap.pb.gz' '%s/heap2.pb.gz'",
+	REQUIRE(oracle_run(&out,
+		"mkdir -p '%s/again' && go run tests/proto/goprofiles/main.go -cpu 1s '%s/again' "
+		"2>&1 && cp '%s/again/cpu.pb.gz' '%s/cpu2.pb.gz' && cp '%s/again/heap.pb.gz' "
+		"'%s/heap2.pb.gz'",
 		dir, dir, dir, dir, dir, dir));
 	check_diff("cpu2.pb.gz", "cpu.pb.gz", false);
 	check_diff("cpu2.pb.gz", "cpu.pb.gz", true);
@@ -178,7 +182,8 @@ TEST(what_is_no_profile_has_no_pprof)
 		"format=pprof wants profiles, the query gives a vector");
 	CHECK_ERR(render_folded(&vector, &o, &out, &err), &err, ERR_INVALID,
 		"format=folded wants profiles, the query gives a vector");
-	CHECK_ERR(render_pprof(&none, &o, &p, &err), &err, ERR_NOT_FOUND, "the query found no profiles");
+	CHECK_ERR(render_pprof(&none, &o, &p, &err), &err, ERR_NOT_FOUND,
+		"the query found no profiles");
 	buf_release(&out);
 	arena_release(&a);
 }
