@@ -23,6 +23,7 @@
 #include "tsdb/symbols.h"
 
 struct db;
+struct store_ops;
 
 struct db_options {
 	const char *dir; /* created; locked by the server through dir/lock (db_open takes it) */
@@ -38,6 +39,7 @@ struct db_options {
 	uint32_t label_sets_max;    /* per partition; default 65536: further ones fold into __overflow__ */
 	uint64_t partition_bytes_max; /* symbol memory of one; default 512 MiB */
 	bool read_only;             /* no lock, no writes: for epitool */
+	const struct store_ops *store; /* NULL: LevelDB; tests have one that fails (tsdb/store.h) */
 };
 
 void db_options_default(struct db_options *o);

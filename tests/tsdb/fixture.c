@@ -1,0 +1,285 @@
+#include "tests/tsdb/fixture.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/fs.h"
+#include "base/log.h"
+#include "base/thread.h"
+
+bool fixture_reopen(struct fixture *f)
+{
+	db_close(f->db);
+	f->db = NULL;
+	f->o.dir = f->dir;
+	if (db_open(&f->o, &f->db, &f->err)) {
+		printf("  %s\n", f->err.msg);
+		return false;
+	}
+	return true;
+}
+
+bool fixture_open(struct fixture *f)
+{
+	log_set(LOG_ERROR + 1, LOG_LOGFMT);
+	*f = (struct fixture){ .dir = "/tmp/epimetheus-tsdb-XXXXXX" };
+	arena_init(&f->arena, 0);
+	if (!mkdtemp(f->dir))
+		return false;
+	db_options_default(&f->o);
+	return fixture_reopen(f);
+}
+
+void fixture_close(struct fixture *f)
+{
+	db_close(f->db);
+	f->db = NULL;
+	if (fs_remove_tree(&fs_posix, f->dir, &f->err))
+		printf("  %s\n", f->err.msg);
+	arena_release(&f->arena);
+}
+
+struct labels labels_of(struct arena *a, const char *name, const char *job, const char *instance)
+{
+	struct labels_builder b;
+	struct labels out = { 0 };
+
+	labels_builder_init(&b, a, (struct labels){ 0 });
+	labels_builder_set(&b, STR(LABEL_NAME), str_of(name));
+	labels_builder_set(&b, STR("job"), str_of(job));
+	labels_builder_set(&b, STR("instance"), str_of(instance));
+	if (labels_builder_build(&b, &out, NULL))
+		abort();
+	return labels_dup(a, out);
+}
+
+/* ---- profiles by hand ---- */
+
+static struct str next_word(struct str *s, char until)
+{
+	struct str word = *s;
+	const char *end = s->len ? memchr(s->ptr, until, s->len) : NULL;
+
+	if (end) {
+		word.len = (size_t)(end - s->ptr);
+		s->ptr = end + 1;
+		s->len -= word.len + 1;
+	} else {
+		s->ptr += s->len;
+		s->len = 0;
+	}
+	return word;
+}
+
+static uint32_t location_of(struct pprof_builder *b, struct str name)
+{
+	struct pprof_function f = { .name = pprof_builder_string(b, name) };
+	struct pprof_line line = { .line = 1 };
+
+	f.system_name = f.name;
+	line.function = pprof_builder_function(b, &f);
+	return pprof_builder_location(b, (struct pprof_location){ .mapping = PPROF_NONE }, &line, 1);
+}
+
+static void sample_of(struct pprof_builder *b, struct str line)
+{
+	struct str stack = next_word(&line, ' '), word, key;
+	uint32_t locations[64], n = 0;
+	struct pprof_label labels[16] = { 0 };
+	int64_t values[8];
+	size_t labels_n = 0, values_n = 0;
+
+	while (stack.len && n < 64)
+		locations[n++] = location_of(b, next_word(&stack, ';'));
+	for (uint32_t i = 0; i < n / 2; i++) {
+		uint32_t t = locations[i];
+
+		locations[i] = locations[n - 1 - i];
+		locations[n - 1 - i] = t;
+	}
+	while (line.len) {
+		word = next_word(&line, ' ');
+		if (memchr(word.ptr, '=', word.len)) {
+			key = next_word(&word, '=');
+			labels[labels_n].key = pprof_builder_string(b, key);
+			labels[labels_n++].str = pprof_builder_string(b, word);
+		} else if (!str_to_i64(word, &values[values_n++])) {
+			abort();
+		}
+	}
+	pprof_builder_sample(b, locations, n, labels, (uint32_t)labels_n, values);
+}
+
+struct pprof *profile_of(struct arena *a, const char *const *types, const char *const *lines)
+{
+	struct pprof_builder *b;
+	struct pprof *out = NULL;
+	struct err err;
+
+	if (pprof_builder_open(a, &b, &err))
+		abort();
+	for (size_t i = 0; types[i]; i++) {
+		struct str unit = str_of(types[i]), type = next_word(&unit, '/');
+
+		pprof_builder_type(b, type, unit);
+	}
+	for (size_t i = 0; lines[i]; i++)
+		sample_of(b, str_of(lines[i]));
+	if (pprof_builder_finish(b, &out, &err))
+		abort();
+	return out;
+}
+
+struct pprof *profile_read(struct arena *a, struct str body, struct err *err)
+{
+	struct pprof *p = NULL;
+	struct str raw;
+
+	if (pprof_inflate(a, body, &pprof_limits_default, &raw, err) ||
+		pprof_decode(a, raw, &pprof_limits_default, &p, err))
+		return NULL;
+	return p;
+}
+
+/* ---- appending ---- */
+
+struct waiting {
+	struct mutex lock;
+	struct cond done;
+	bool acked;
+	enum err_code rc;
+	struct err err;
+};
+
+static void acked(void *ctx, enum err_code rc, const struct err *err)
+{
+	struct waiting *w = ctx;
+
+	mutex_lock(&w->lock);
+	w->acked = true;
+	w->rc = rc;
+	if (err)
+		w->err = *err;
+	cond_signal(&w->done);
+	mutex_unlock(&w->lock);
+}
+
+enum err_code append_wait(struct db *db, struct labels labels, int64_t ts_ns, int64_t interval_ns,
+	const struct pprof *p, const enum value_kind *kinds, bool convert, struct db_append_stats *stats,
+	struct err *err)
+{
+	static const enum value_kind deltas[8] = { KIND_DELTA, KIND_DELTA, KIND_DELTA, KIND_DELTA, KIND_DELTA,
+		KIND_DELTA, KIND_DELTA, KIND_DELTA };
+	struct db_append a = { labels, ts_ns, interval_ns, p, kinds ? kinds : deltas, convert };
+	struct waiting w = { 0 };
+	enum err_code rc;
+
+	mutex_init(&w.lock);
+	cond_init(&w.done);
+	rc = db_append(db, &a, stats, acked, &w, err);
+	if (!rc) {
+		mutex_lock(&w.lock);
+		while (!w.acked)
+			cond_wait(&w.done, &w.lock);
+		rc = w.rc;
+		if (rc)
+			*err = w.err;
+		mutex_unlock(&w.lock);
+	}
+	mutex_destroy(&w.lock);
+	cond_destroy(&w.done);
+	return rc;
+}
+
+/* ---- reading ---- */
+
+static void stack_text(const struct partition *p, uint32_t node, struct buf *out)
+{
+	struct sym_node n = sym_node(p, node);
+	const struct sym_location *l;
+
+	if (!node)
+		return;
+	if (n.parent) {
+		stack_text(p, n.parent, out);
+		buf_add_char(out, ';');
+	}
+	l = sym_location(p, n.location);
+	for (uint32_t i = l->lines_n; i-- > 0;) {
+		buf_add_str(out, sym_string(p, sym_function(p, l->lines[i].function)->name));
+		if (i)
+			buf_add_char(out, ';');
+	}
+}
+
+static int text_cmp(const void *a, const void *b)
+{
+	return str_cmp(*(const struct str *)a, *(const struct str *)b);
+}
+
+void row_text(const struct db_series *s, const struct db_row *row, struct buf *out)
+{
+	uint32_t columns = sym_header(s->partition, row->header)->types_n;
+	struct str *lines = calloc(row->n + 1, sizeof(*lines));
+
+	for (size_t i = 0; i < row->n; i++) {
+		struct sym_label_set set = sym_label_set(s->partition, row->label_sets[i]);
+		struct buf b = { 0 };
+
+		stack_text(s->partition, row->stacks[i], &b);
+		for (uint32_t k = 0; k < set.n; k++) {
+			buf_add_char(&b, ' ');
+			buf_add_str(&b, sym_string(s->partition, set.v[k].key));
+			buf_add_char(&b, '=');
+			buf_add_str(&b, sym_string(s->partition, set.v[k].str));
+		}
+		for (uint32_t c = 0; c < columns; c++) {
+			buf_add_char(&b, ' ');
+			buf_add_i64(&b, row->values[c * row->n + i]);
+		}
+		lines[i] = buf_str(&b);
+	}
+	qsort(lines, row->n, sizeof(*lines), text_cmp);
+	for (size_t i = 0; i < row->n; i++) {
+		buf_add_str(out, lines[i]);
+		buf_add_char(out, '\n');
+		free((void *)(uintptr_t)lines[i].ptr);
+	}
+	free(lines);
+}
+
+bool rows_text(struct db *db, struct labels labels, int64_t min_ns, int64_t max_ns, struct buf *out,
+	struct err *err)
+{
+	struct db_querier *q;
+	struct db_series *series;
+	struct db_rows *rows;
+	const struct db_row *row;
+	struct arena a;
+	enum err_code rc;
+	size_t n, warnings;
+
+	if (db_querier_open(db, min_ns, max_ns, NULL, &q, err))
+		return false;
+	arena_init(&a, 0);
+	rc = db_select(q, NULL, 0, &a, &series, &n, err);
+	for (size_t i = 0; i < n && !rc; i++) {
+		if (!labels_eq(series[i].labels, labels))
+			continue;
+		if ((rc = db_rows_open(q, &series[i], min_ns, max_ns, &rows, err)))
+			break;
+		while (!(rc = db_rows_next(rows, &row, err))) {
+			buf_printf(out, "@%lld\n", (long long)(row->ts_ns / SEC));
+			row_text(&series[i], row, out);
+		}
+		db_rows_close(rows);
+		rc = rc == ERR_NOT_FOUND ? ERR_OK : rc;
+	}
+	db_querier_warnings(q, &warnings);
+	for (size_t i = 0; i < warnings; i++)
+		buf_printf(out, "warning: " STR_FMT "\n", STR_ARG(db_querier_warnings(q, &warnings)[i]));
+	arena_release(&a);
+	db_querier_close(q);
+	return rc == ERR_OK;
+}

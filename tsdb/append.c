@@ -1,0 +1,402 @@
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/metrics.h"
+#include "proto/pprof.h"
+#include "tsdb/db_internal.h"
+
+/*
+ * An append: series and window found, then under the partition's lock symbols, deltas, the row and the records
+ * of what the window does not have yet, all in one batch that is queued before the lock is let go. So a row
+ * never stands in an earlier commit than the symbols it relies on.
+ */
+METRIC_COUNTER(appends_failed, "epimetheus_tsdb_append_failures_total", "Profiles that could not be stored.", "reason");
+METRIC_COUNTER(samples_total, "epimetheus_tsdb_samples_appended_total", "Samples of profiles appended.", NULL);
+METRIC_COUNTER(folded_total, "epimetheus_tsdb_overflow_profiles_total",
+	"Profiles whose sample labels were folded into __overflow__.", NULL);
+
+struct appending {
+	struct db *db;
+	const struct db_append *a;
+	struct db_append_stats *stats;
+	uint64_t generation;
+	struct window *window;
+	struct series *series;
+	struct partition *partition;
+	struct scratch *scratch;
+	enum value_kind kinds[SYM_TYPES_MAX];
+	struct interned in;
+	int64_t *values; /* column after column */
+};
+
+static enum err_code check(const struct db_append *a, struct err *err)
+{
+	size_t bytes = 0;
+
+	if (!labels_has(a->labels, STR(LABEL_NAME)))
+		return err_set(err, ERR_INVALID, "a profile needs the label " LABEL_NAME);
+	if (a->labels.n > SERIES_LABELS_MAX)
+		return err_set(err, ERR_LIMIT, "series has %zu labels, limit %u", a->labels.n, SERIES_LABELS_MAX);
+	for (size_t i = 0; i < a->labels.n; i++)
+		bytes += a->labels.v[i].name.len + a->labels.v[i].value.len;
+	if (bytes > SERIES_LABEL_BYTES_MAX)
+		return err_set(err, ERR_LIMIT, "labels of the series are %zu bytes, limit %u", bytes,
+			SERIES_LABEL_BYTES_MAX);
+	if (a->ts_ns <= 0 || a->interval_ns <= 0)
+		return err_set(err, ERR_INVALID, "a profile needs a time after 1970 and an interval");
+	if (a->profile->types_n == 0)
+		return err_set(err, ERR_INVALID, "profile has no sample type");
+	if (a->profile->types_n > SYM_TYPES_MAX)
+		return err_set(err, ERR_LIMIT, "profile has %" PRIu32 " sample types, limit %u", a->profile->types_n,
+			SYM_TYPES_MAX);
+	return ERR_OK;
+}
+
+static enum err_code check_time(struct db *db, int64_t ts_ns, struct err *err)
+{
+	int64_t newest = atomic_load(&db->max_ts_ns), start = (newest - 1) / db->o.window_ns * db->o.window_ns;
+	enum err_code rc = ERR_OK;
+	struct buf a = { 0 }, b = { 0 };
+
+	time_print_rfc3339(&a, ts_ns);
+	if (newest && ts_ns <= start && start - ts_ns >= db->o.too_old_ns) {
+		time_print_rfc3339(&b, start - db->o.too_old_ns);
+		rc = err_set(err, ERR_INVALID, "profile of " STR_FMT " is too old: profiles after " STR_FMT
+			" are taken", STR_ARG(buf_str(&a)), STR_ARG(buf_str(&b)));
+	} else if (ts_ns > clock_now_ns() + DB_FUTURE_NS) {
+		rc = err_set(err, ERR_INVALID, "profile of " STR_FMT " is more than 10m ahead of this server's clock",
+			STR_ARG(buf_str(&a)));
+	}
+	buf_release(&a);
+	buf_release(&b);
+	return rc;
+}
+
+static enum err_code check_state(struct db *db, struct err *err)
+{
+	enum err_code rc = ERR_OK;
+
+	mutex_lock(&db->lock);
+	if (db->closing)
+		rc = err_set(err, ERR_UNAVAILABLE, "the database is closing");
+	else if (db->o.read_only)
+		rc = err_set(err, ERR_UNAVAILABLE, "the database is open for reading only");
+	else if (db->state != DB_READY)
+		rc = err_set(err, ERR_UNAVAILABLE, "%s", db->why.msg);
+	mutex_unlock(&db->lock);
+	return rc;
+}
+
+static enum err_code find_series(struct appending *t, struct err *err)
+{
+	struct db *db = t->db;
+	enum err_code rc;
+
+	if (!(t->series = series_find(db->series, t->a->labels))) {
+		if ((rc = db_partition(db, partition_name_of(t->a->labels), SYM_NONE, &t->partition, err)))
+			return rc;
+		if ((rc = series_add(db->series, t->a->labels, SYM_NONE, t->partition, &t->series, err))) {
+			t->series = NULL;
+			return rc;
+		}
+	}
+	t->partition = t->series->partition;
+	return ERR_OK;
+}
+
+/* ---- scratch ---- */
+
+static struct scratch *scratch_take(struct db *db)
+{
+	struct scratch *s;
+
+	mutex_lock(&db->lock);
+	if ((s = db->scratch))
+		db->scratch = s->next;
+	mutex_unlock(&db->lock);
+	if (!s && (s = calloc(1, sizeof(*s))))
+		arena_init(&s->arena, DB_SCRATCH_BYTES_MAX);
+	return s;
+}
+
+static void scratch_put(struct db *db, struct scratch *s)
+{
+	arena_reset(&s->arena);
+	buf_clear(&s->row);
+	buf_clear(&s->record);
+	mutex_lock(&db->lock);
+	s->next = db->scratch;
+	db->scratch = s;
+	mutex_unlock(&db->lock);
+}
+
+/* ---- values ---- */
+
+static enum err_code take_values(struct appending *t, struct err *err)
+{
+	const struct pprof *f = t->a->profile;
+	uint32_t n = t->in.n, columns = f->types_n;
+	int64_t *v = arena_alloc_raw(&t->scratch->arena, (size_t)n * columns + 1, sizeof(*v));
+
+	if (!v)
+		return arena_fail(&t->scratch->arena, "storing a profile", err);
+	for (uint32_t i = 0; i < n; i++) {
+		const int64_t *from = f->values + (size_t)t->in.samples[i] * columns;
+
+		for (uint32_t c = 0; c < columns; c++)
+			v[(size_t)c * n + i] = from[c];
+	}
+	t->values = v;
+	return ERR_OK;
+}
+
+/* Entries that became 0 in all columns go. */
+static void drop_zeros(struct appending *t)
+{
+	uint32_t n = t->in.n, columns = t->a->profile->types_n, kept = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		int64_t any = 0;
+
+		for (uint32_t c = 0; c < columns; c++)
+			any |= t->values[(size_t)c * n + i];
+		if (!any)
+			continue;
+		t->in.keys[kept] = t->in.keys[i];
+		/* samples has done its work: it holds what is kept now. */
+		t->in.samples[kept++] = i;
+	}
+	if (kept == n)
+		return;
+	for (uint32_t c = 0; c < columns; c++)
+		for (uint32_t i = 0; i < kept; i++)
+			t->values[(size_t)c * kept + i] = t->values[(size_t)c * n + t->in.samples[i]];
+	t->in.n = kept;
+}
+
+static enum err_code encode(struct appending *t, struct err *err)
+{
+	const struct pprof *f = t->a->profile;
+	struct arena *a = &t->scratch->arena;
+	uint32_t *stacks = arena_alloc_raw(a, (size_t)t->in.n + 1, sizeof(*stacks));
+	uint32_t *sets = arena_alloc_raw(a, (size_t)t->in.n + 1, sizeof(*sets));
+
+	if (!stacks || !sets)
+		return arena_fail(a, "storing a profile", err);
+	for (uint32_t i = 0; i < t->in.n; i++) {
+		stacks[i] = (uint32_t)(t->in.keys[i] >> 32);
+		sets[i] = (uint32_t)t->in.keys[i];
+	}
+	return row_encode(&(struct row){ .header = t->in.header, .interval_ns = t->a->interval_ns,
+		.time_nanos = f->time_nanos, .duration_nanos = f->duration_nanos, .period = f->period,
+		.n = t->in.n, .columns_n = f->types_n, .stacks = stacks, .label_sets = sets, .values = t->values },
+		t->a->ts_ns, &t->scratch->row, err);
+}
+
+/* ---- the batch ---- */
+
+static void put_series(struct appending *t, struct store_batch *b)
+{
+	struct buf *v = &t->scratch->record;
+	struct key key = key_u32('s', t->series->id);
+
+	buf_clear(v);
+	buf_add_varint(v, t->partition->id);
+	labels_encode(v, t->series->labels);
+	store_batch_put(b, key_str(&key), v);
+	key = key_u32_u32('t', t->series->id, t->in.header);
+	buf_clear(v);
+	store_batch_put(b, key_str(&key), v);
+}
+
+static void put_records(struct appending *t, struct marks *m, bool new_series, struct store_batch *b)
+{
+	struct buf *v = &t->scratch->record;
+	struct key key = key_u32('p', t->partition->id);
+
+	if (!m->partition_stored) {
+		buf_clear(v);
+		buf_add_varint(v, t->partition->epoch);
+		buf_add_lenstr(v, t->partition->name);
+		store_batch_put(b, key_str(&key), v);
+	}
+	if (marked_any(&t->scratch->marked)) {
+		buf_clear(v);
+		symbols_encode(t->partition, &t->scratch->marked, v);
+		key = key_u32_u32('y', t->partition->id, m->seq);
+		store_batch_put(b, key_str(&key), v);
+	}
+	if (new_series)
+		put_series(t, b);
+	key = key_row(t->series->id, t->a->ts_ns);
+	store_batch_put(b, key_str(&key), &t->scratch->row);
+}
+
+/* Marks of another generation may speak of records that never came to the disk. */
+static enum err_code get_marks(struct appending *t, struct marks **out, struct err *err)
+{
+	struct partition *p = t->partition;
+	struct marks *m = marks_find(p, t->window->start_ns);
+	enum err_code rc;
+
+	if (m && m->generation != t->generation) {
+		marks_drop(p, t->window->start_ns);
+		m = NULL;
+	}
+	if (!m) {
+		if ((rc = marks_open(p, t->window->start_ns, &m, err)))
+			return rc;
+		if ((rc = head_next_symbol_record(t->window->store, p->id, &m->seq, err))) {
+			marks_drop(p, t->window->start_ns);
+			return rc;
+		}
+		m->generation = t->generation;
+	}
+	*out = m;
+	return ERR_OK;
+}
+
+/* What a reader needs to find the row stands before the row does. */
+static enum err_code announce(struct appending *t, uint32_t typeset, struct err *err)
+{
+	struct series *s = t->series;
+	uint32_t known = atomic_load(&s->typeset);
+	bool there, ok = true;
+
+	if (known == SYM_NONE)
+		atomic_store(&s->typeset, typeset);
+	else if (known != typeset)
+		atomic_store(&s->typeset, SERIES_TYPES_MANY);
+	series_lock_read(t->db->series);
+	there = bits_get(&t->window->series, s->id);
+	series_unlock(t->db->series);
+	if (there)
+		return ERR_OK;
+	series_lock_write(t->db->series);
+	if ((ok = bits_reserve(&t->window->series, s->id)))
+		bits_set(&t->window->series, s->id);
+	series_unlock(t->db->series);
+	return ok ? ERR_OK : err_set(err, ERR_NOMEM, "storing a profile: out of memory");
+}
+
+static enum err_code queue(struct appending *t, struct commit_row *row, struct err *err)
+{
+	uint32_t typeset = sym_header_typeset(t->partition, t->in.header);
+	int64_t window_ns = t->window->start_ns; /* once queued, its pin is the commit thread's */
+	struct series *s = t->series;
+	struct marks *m;
+	enum err_code rc;
+	bool new_series, new_symbols;
+
+	if ((rc = get_marks(t, &m, err)))
+		return rc;
+	if ((rc = marks_add(t->partition, m, t->in.header, t->in.keys, t->in.n, &t->scratch->marked, err)))
+		return rc;
+	new_symbols = marked_any(&t->scratch->marked);
+	new_series = s->stored_window_ns != window_ns || s->stored_generation != t->generation ||
+		s->stored_typeset != typeset;
+	put_records(t, m, new_series, row->batch);
+	row->bytes = store_batch_bytes(row->batch) + sizeof(*row);
+	if (buf_failed(&t->scratch->record) || buf_failed(&t->scratch->row))
+		rc = err_set(err, ERR_NOMEM, "storing a profile: out of memory");
+	if (rc || (rc = announce(t, typeset, err)) ||
+		(rc = commit_enqueue(t->db, row, t->generation, err))) {
+		marks_rollback(m, &t->scratch->marked);
+		return rc;
+	}
+	m->partition_stored = true;
+	m->seq += new_symbols;
+	s->stored_window_ns = window_ns;
+	s->stored_generation = t->generation;
+	s->stored_typeset = typeset;
+	return ERR_OK;
+}
+
+static enum err_code append_locked(struct appending *t, struct commit_row *row, struct err *err)
+{
+	const struct db_append *a = t->a;
+	struct delta_input d;
+	enum err_code rc;
+
+	for (uint32_t c = 0; c < a->profile->types_n; c++)
+		t->kinds[c] = a->kinds[c] == KIND_CUMULATIVE && !a->convert ? KIND_DELTA : a->kinds[c];
+	if ((rc = sym_intern_profile(t->partition, a->profile, t->kinds, &t->scratch->arena, &t->in, err)) ||
+		(rc = take_values(t, err)))
+		return rc;
+	d = (struct delta_input){ .ts_ns = a->ts_ns, .interval_ns = a->interval_ns, .kinds = t->kinds,
+		.types = sym_header_typeset(t->partition, t->in.header), .n = t->in.n,
+		.columns_n = a->profile->types_n, .keys = t->in.keys, .values = t->values };
+	if ((rc = delta_apply(&t->series->base, &d, &t->scratch->arena, &t->stats->first, err)))
+		return rc;
+	drop_zeros(t);
+	if ((rc = encode(t, err)))
+		return rc;
+	t->stats->samples = t->in.n;
+	t->stats->overflow = t->in.overflow;
+	row->samples = t->in.n;
+	return queue(t, row, err);
+}
+
+static enum err_code append(struct appending *t, db_acked_fn acked, void *ctx, struct err *err)
+{
+	struct commit_row *row = NULL;
+	enum err_code rc;
+
+	if ((rc = check(t->a, err)))
+		return rc;
+	t->generation = commit_generation(t->db);
+	if ((rc = check_state(t->db, err)) || (rc = check_time(t->db, t->a->ts_ns, err)) ||
+		(rc = head_pin(t->db, t->a->ts_ns, &t->window, err)) || (rc = find_series(t, err)))
+		return rc;
+	row = calloc(1, sizeof(*row));
+	t->scratch = scratch_take(t->db);
+	if (!row || !t->scratch || !(row->batch = store_batch_open())) {
+		free(row);
+		return err_set(err, ERR_NOMEM, "storing a profile: out of memory");
+	}
+	row->window = t->window;
+	row->series = t->series;
+	atomic_fetch_add(&t->series->uses, 1);
+	row->ts_ns = t->a->ts_ns;
+	row->acked = acked;
+	row->ctx = ctx;
+	mutex_lock(&t->partition->lock);
+	rc = append_locked(t, row, err);
+	mutex_unlock(&t->partition->lock);
+	if (rc) {
+		series_release(t->series);
+		store_batch_close(row->batch);
+		free(row);
+	} else {
+		t->window = NULL;
+	}
+	return rc;
+}
+
+enum err_code db_append(struct db *db, const struct db_append *a, struct db_append_stats *stats,
+	db_acked_fn acked, void *ctx, struct err *err)
+{
+	struct db_append_stats none;
+	struct appending t = { .db = db, .a = a, .stats = stats ? stats : &none };
+	struct err here;
+	enum err_code rc;
+
+	*t.stats = (struct db_append_stats){ 0 };
+	rc = append(&t, acked, ctx, err ? err : &here);
+	if (t.scratch)
+		scratch_put(db, t.scratch);
+	if (t.series)
+		series_release(t.series);
+	if (t.window)
+		head_unpin(db, t.window);
+	if (rc) {
+		metric_add(&appends_failed, err_code_name(rc), 1);
+		return rc;
+	}
+	metric_add(&samples_total, NULL, t.stats->samples);
+	if (t.stats->overflow)
+		metric_add(&folded_total, NULL, 1);
+	return ERR_OK;
+}

@@ -1,0 +1,459 @@
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/metrics.h"
+#include "tsdb/db_internal.h"
+#include "tsdb/mirror.h"
+
+#define MAINTAIN_EVERY_NS NS_PER_S       /* free space */
+#define RETENTION_EVERY_NS (60 * NS_PER_S)
+
+METRIC_GAUGE(state_gauge, "epimetheus_tsdb_state", "0 takes profiles, 1 disk full, 2 reopening after an error.", NULL);
+METRIC_GAUGE(series_gauge, "epimetheus_tsdb_series", "Series in the index.", NULL);
+METRIC_GAUGE(windows_gauge, "epimetheus_tsdb_windows", "Windows on disk.", NULL);
+METRIC_GAUGE(partitions_gauge, "epimetheus_tsdb_partitions", "Partitions (jobs) in memory.", NULL);
+METRIC_GAUGE(nodes_gauge, "epimetheus_tsdb_stack_nodes", "Stack nodes of all partitions.", NULL);
+METRIC_GAUGE(strings_gauge, "epimetheus_tsdb_strings", "Strings of all partitions.", NULL);
+METRIC_GAUGE(symbols_gauge, "epimetheus_tsdb_symbol_bytes", "Memory of all partitions' symbols.", NULL);
+METRIC_GAUGE(disk_gauge, "epimetheus_tsdb_disk_bytes", "Bytes of all windows on disk.", NULL);
+METRIC_GAUGE(oldest_gauge, "epimetheus_tsdb_oldest_row_seconds", "Time of the oldest row.", NULL);
+
+void db_options_default(struct db_options *o)
+{
+	*o = (struct db_options){
+		.dir = "data/",
+		.window_ns = 2 * NS_PER_HOUR,
+		.retention_ns = 15 * NS_PER_DAY,
+		.free_bytes_reserve = UINT64_C(256) << 20,
+		.too_old_ns = NS_PER_HOUR,
+		.series_max = 1000000,
+		.nodes_max = 4u << 20,
+		.strings_max = 1u << 20,
+		.label_sets_max = 65536,
+		.partition_bytes_max = UINT64_C(512) << 20,
+	};
+}
+
+/* ---- partitions ---- */
+
+struct str partition_name_of(struct labels labels)
+{
+	struct str name = labels_get(labels, STR("job"));
+
+	return name.len ? name : labels_get(labels, STR("service_name"));
+}
+
+static enum err_code add_partition(struct db *db, struct str name, uint32_t id, struct partition **out,
+	struct err *err)
+{
+	const struct symbol_limits limits = { db->o.nodes_max, db->o.strings_max, db->o.label_sets_max,
+		db->o.partition_bytes_max };
+	uint32_t cap = db->partitions_cap ? db->partitions_cap * 2 : 16;
+	struct partition **v;
+	enum err_code rc;
+
+	if (db->partitions_n >= DB_PARTITIONS_MAX)
+		return err_set(err, ERR_LIMIT, "%" PRIu32 " jobs, limit %u", db->partitions_n, DB_PARTITIONS_MAX);
+	if (db->partitions_n == db->partitions_cap) {
+		if (!(v = realloc(db->partitions, cap * sizeof(struct partition *))))
+			return err_set(err, ERR_NOMEM, "partition: out of memory");
+		db->partitions = v;
+		db->partitions_cap = cap;
+	}
+	if (id == SYM_NONE)
+		id = db->next_partition_id;
+	if ((rc = partition_open(name, id, db->partitions_n, &limits, out, err)))
+		return rc;
+	db->partitions[db->partitions_n++] = *out;
+	if (db->next_partition_id <= id)
+		db->next_partition_id = id + 1;
+	return ERR_OK;
+}
+
+enum err_code db_partition(struct db *db, struct str name, uint32_t id, struct partition **out, struct err *err)
+{
+	enum err_code rc = ERR_OK;
+	struct partition *p = NULL;
+
+	mutex_lock(&db->lock);
+	for (uint32_t i = 0; i < db->partitions_n && !p; i++)
+		if (id == SYM_NONE ? str_eq(db->partitions[i]->name, name) : db->partitions[i]->id == id)
+			p = db->partitions[i];
+	if (!p)
+		rc = add_partition(db, name, id, &p, err);
+	else if (!str_eq(p->name, name))
+		rc = err_set(err, ERR_EXISTS, "partition %" PRIu32 " has two names", id);
+	mutex_unlock(&db->lock);
+	*out = p;
+	return rc;
+}
+
+struct partition *db_partition_by_id(struct db *db, uint32_t id)
+{
+	struct partition *p = NULL;
+
+	mutex_lock(&db->lock);
+	for (uint32_t i = 0; i < db->partitions_n && !p; i++)
+		if (db->partitions[i]->id == id)
+			p = db->partitions[i];
+	mutex_unlock(&db->lock);
+	return p;
+}
+
+/* ---- state ---- */
+
+void db_set_state(struct db *db, enum db_state state, const struct err *why)
+{
+	mutex_lock(&db->lock);
+	db->state = state;
+	db->why = why ? *why : (struct err){ 0 };
+	metric_set(&state_gauge, NULL, state);
+	mutex_unlock(&db->lock);
+}
+
+enum db_state db_state(struct db *db, struct err *why)
+{
+	enum db_state state;
+
+	mutex_lock(&db->lock);
+	state = db->state;
+	if (why)
+		*why = db->why;
+	mutex_unlock(&db->lock);
+	return state;
+}
+
+/* Only READY and FULL are this one's to change: FAILED is the commit thread's. */
+static void check_room(struct db *db)
+{
+	uint64_t room;
+	struct err err;
+	enum db_state was;
+
+	if (db->o.fs->ops->free_bytes(db->o.fs, db->dir, &room, &err)) {
+		log_warn("tsdb", "free space is not known", LOG_E(&err));
+		return;
+	}
+	err_set(&err, ERR_UNAVAILABLE, "disk is full: %" PRIu64 " bytes free in %s, reserve %" PRIu64, room,
+		db->dir, db->o.free_bytes_reserve);
+	mutex_lock(&db->lock);
+	was = db->state;
+	if (was == DB_READY && room < db->o.free_bytes_reserve) {
+		db->state = DB_FULL;
+		db->why = err;
+	} else if (was == DB_FULL && room >= db->o.free_bytes_reserve) {
+		db->state = DB_READY;
+		db->why = (struct err){ 0 };
+	} else if (was == DB_FULL) {
+		db->why = err;
+	}
+	metric_set(&state_gauge, NULL, db->state);
+	if (was != db->state && db->state == DB_FULL)
+		log_error("tsdb", "disk full, profiles are refused", LOG_E(&err));
+	else if (was != db->state)
+		log_info("tsdb", "disk has room again, profiles are taken", LOG_I("free_bytes", room));
+	mutex_unlock(&db->lock);
+}
+
+/* ---- retention ---- */
+
+static bool in_some_window(struct db *db, uint32_t series)
+{
+	for (size_t i = 0; i < db->windows_n; i++)
+		if (bits_get(&db->windows[i]->series, series))
+			return true;
+	return false;
+}
+
+/* Series that no window has any more leave the index, and memory once no querier can have seen them. */
+void db_retire_series(struct db *db)
+{
+	uint64_t oldest;
+	struct series *s;
+
+	series_lock_write(db->series);
+	mutex_lock(&db->lock);
+	for (uint32_t id = 0; id < series_next_id(db->series); id++) {
+		if (!(s = series_by_id_locked(db->series, id)) || atomic_load(&s->uses) || in_some_window(db, id))
+			continue;
+		series_remove_locked(db->series, s);
+		s->retired_at = db->queriers_opened;
+		s->next_retired = db->retired;
+		db->retired = s;
+	}
+	oldest = db->queriers_opened + 1;
+	for (const struct db_querier *q = db->queriers; q; q = q->older)
+		oldest = q->number;
+	for (struct series **at = &db->retired; (s = *at);) {
+		if (s->retired_at >= oldest) {
+			at = &s->next_retired;
+			continue;
+		}
+		*at = s->next_retired;
+		series_free(s);
+	}
+	mutex_unlock(&db->lock);
+	series_unlock(db->series);
+}
+
+/* Why the oldest window has to go, or NULL. The newest stays. */
+static const char *due(struct db *db)
+{
+	const char *why = NULL;
+	uint64_t bytes = 0;
+
+	mutex_lock(&db->lock);
+	if (db->windows_n > 1 && db->o.retention_ns && !db->closing &&
+		db->windows[0]->end_ns <= atomic_load(&db->max_ts_ns) - db->o.retention_ns)
+		why = "time";
+	for (size_t i = 0; i < db->windows_n && db->o.retention_bytes; i++)
+		bytes += head_disk_bytes(db, db->windows[i]);
+	if (!why && db->windows_n > 1 && !db->closing && bytes > db->o.retention_bytes)
+		why = "size";
+	mutex_unlock(&db->lock);
+	return why;
+}
+
+/* Windows that take no more rows need no marks. */
+static void drop_marks(struct db *db)
+{
+	int64_t newest = atomic_load(&db->max_ts_ns);
+	int64_t start = newest ? (newest - 1) / db->o.window_ns * db->o.window_ns : 0;
+
+	for (uint32_t i = 0;; i++) {
+		struct partition *p;
+
+		mutex_lock(&db->lock);
+		p = i < db->partitions_n ? db->partitions[i] : NULL;
+		mutex_unlock(&db->lock);
+		if (!p)
+			return;
+		mutex_lock(&p->lock);
+		for (struct marks *m = p->marks, *next; m; m = next) {
+			next = m->next;
+			/* A window of another length may reach further; its marks are then made again. */
+			if (m->window_ns + db->o.window_ns < start &&
+				start - m->window_ns - db->o.window_ns > db->o.too_old_ns)
+				marks_drop(p, m->window_ns);
+		}
+		mutex_unlock(&p->lock);
+	}
+}
+
+void db_maintain(struct db *db, bool retention)
+{
+	const char *why;
+
+	check_room(db);
+	if (!retention)
+		return;
+	while ((why = due(db))) /* each turn takes a window */
+		head_drop_oldest(db, why);
+	drop_marks(db);
+	db_retire_series(db);
+}
+
+static void maintenance(void *ctx)
+{
+	struct db *db = ctx;
+	int64_t next = clock_monotonic_ns();
+	bool retention;
+
+	mutex_lock(&db->lock);
+	while (!db->closing) {
+		cond_wait_until(&db->changed, &db->lock, clock_monotonic_ns() + MAINTAIN_EVERY_NS);
+		if (db->closing)
+			break;
+		retention = db->retention_due || clock_monotonic_ns() >= next;
+		if (retention) {
+			db->retention_due = false;
+			next = clock_monotonic_ns() + RETENTION_EVERY_NS;
+		}
+		mutex_unlock(&db->lock);
+		db_maintain(db, retention);
+		mutex_lock(&db->lock);
+	}
+	mutex_unlock(&db->lock);
+}
+
+/* ---- status ---- */
+
+void db_status(struct db *db, struct db_status *out)
+{
+	*out = (struct db_status){ .rows = atomic_load(&db->rows), .samples = atomic_load(&db->samples) };
+	out->series = series_n(db->series);
+	mutex_lock(&db->lock);
+	out->partitions = db->partitions_n;
+	for (uint32_t i = 0; i < db->partitions_n; i++) {
+		const struct partition *p = db->partitions[i];
+
+		out->nodes += sym_nodes_n(p) - 1;
+		out->strings += sym_strings_n(p) - 1;
+		out->symbol_bytes += atomic_load(&p->bytes);
+	}
+	out->windows = db->windows_n;
+	for (size_t i = 0; i < db->windows_n; i++) {
+		const struct window_count *c = &db->windows[i]->count;
+
+		out->disk_bytes += head_disk_bytes(db, db->windows[i]);
+		if (!c->rows)
+			continue;
+		if (!out->min_ns || c->min_ns < out->min_ns)
+			out->min_ns = c->min_ns;
+		if (c->max_ns > out->max_ns)
+			out->max_ns = c->max_ns;
+	}
+	mutex_unlock(&db->lock);
+}
+
+static void collect(void *ctx)
+{
+	struct db_status s;
+
+	db_status(ctx, &s);
+	metric_set(&series_gauge, NULL, (double)s.series);
+	metric_set(&windows_gauge, NULL, (double)s.windows);
+	metric_set(&partitions_gauge, NULL, (double)s.partitions);
+	metric_set(&nodes_gauge, NULL, (double)s.nodes);
+	metric_set(&strings_gauge, NULL, (double)s.strings);
+	metric_set(&symbols_gauge, NULL, (double)s.symbol_bytes);
+	metric_set(&disk_gauge, NULL, (double)s.disk_bytes);
+	metric_set(&oldest_gauge, NULL, (double)s.min_ns / 1e9);
+}
+
+/* ---- open, close ---- */
+
+static enum err_code check_options(const struct db_options *o, struct err *err)
+{
+	if (o->window_ns < NS_PER_S || o->window_ns % NS_PER_S)
+		return err_set(err, ERR_INVALID, "a window is a whole number of seconds");
+	if (o->retention_ns < 0 || o->too_old_ns < 0)
+		return err_set(err, ERR_INVALID, "retention and age limit cannot be negative");
+	return ERR_OK;
+}
+
+static enum err_code open_dirs(struct db *db, struct err *err)
+{
+	enum err_code rc;
+	char *lock = NULL;
+
+	if (asprintf(&db->head_dir, "%s/head", db->dir) < 0 || asprintf(&db->ids_path, "%s/ids", db->dir) < 0 ||
+		asprintf(&lock, "%s/lock", db->dir) < 0)
+		return err_set(err, ERR_NOMEM, "database: out of memory");
+	if (db->o.read_only) {
+		free(lock);
+		return mirror_open(&db->head_dir, err);
+	}
+	if (!(rc = fs_mkdir_all(db->o.fs, db->head_dir, err)))
+		rc = fs_lock(lock, &db->lock_fd, err);
+	if (rc == ERR_UNAVAILABLE)
+		rc = err_set(err, ERR_UNAVAILABLE, "data directory %s is locked by another process", db->o.dir);
+	free(lock);
+	return rc;
+}
+
+static enum err_code open_rest(struct db *db, struct err *err)
+{
+	enum err_code rc;
+
+	if ((rc = check_options(&db->o, err)) || (rc = open_dirs(db, err)) ||
+		(rc = series_index_open(db->o.series_max, &db->series, err)) ||
+		(rc = head_open_all(db, err)) || (rc = ids_load(db, err)))
+		return rc;
+	if (db->o.read_only)
+		return ERR_OK;
+	drop_marks(db);
+	check_room(db);
+	if ((rc = commit_open(db, err)))
+		return rc;
+	return thread_start(&db->maintenance, "tsdb-maintain", maintenance, db, err);
+}
+
+enum err_code db_open(const struct db_options *o, struct db **out, struct err *err)
+{
+	struct db *db = calloc(1, sizeof(*db));
+	int64_t start = clock_monotonic_ns();
+	enum err_code rc;
+
+	if (!db)
+		return err_set(err, ERR_NOMEM, "database: out of memory");
+	mutex_init(&db->lock);
+	cond_init(&db->changed);
+	db->lock_fd = -1;
+	db->o = *o;
+	if (!db->o.fs)
+		db->o.fs = &fs_posix;
+	db->dir = strdup(o->dir);
+	db->cache = store_cache_open(DB_CACHE_BYTES);
+	if (!db->dir || !db->cache) {
+		rc = err_set(err, ERR_NOMEM, "database: out of memory");
+		goto fail;
+	}
+	while (strlen(db->dir) > 1 && db->dir[strlen(db->dir) - 1] == '/')
+		db->dir[strlen(db->dir) - 1] = '\0';
+	if ((rc = open_rest(db, err)))
+		goto fail;
+	metric_collector_add(collect, db);
+	log_info("tsdb", "database open", LOG_S("dir", db->dir), LOG_I("windows", db->windows_n),
+		LOG_I("series", series_n(db->series)), LOG_D("elapsed", clock_monotonic_ns() - start));
+	*out = db;
+	return ERR_OK;
+fail:
+	db_close(db);
+	return err_wrap(err, rc, "open database %s", o->dir);
+}
+
+static void free_memory(struct db *db)
+{
+	struct series *s;
+	struct scratch *c;
+
+	while ((s = db->retired)) {
+		db->retired = s->next_retired;
+		series_free(s);
+	}
+	while ((c = db->scratch)) {
+		db->scratch = c->next;
+		arena_release(&c->arena);
+		buf_release(&c->row);
+		buf_release(&c->record);
+		marked_release(&c->marked);
+		free(c);
+	}
+	for (uint32_t i = 0; i < db->partitions_n; i++)
+		partition_close(db->partitions[i]);
+	free(db->partitions);
+	free(db->windows);
+	free(db->head_dir);
+	free(db->ids_path);
+	free(db->dir);
+}
+
+void db_close(struct db *db)
+{
+	if (!db)
+		return;
+	metric_collector_remove(collect, db);
+	commit_close(db);
+	mutex_lock(&db->lock);
+	db->closing = true;
+	cond_broadcast(&db->changed);
+	mutex_unlock(&db->lock);
+	thread_join(&db->maintenance);
+	for (size_t i = 0; i < db->windows_n; i++)
+		head_free(db, db->windows[i]);
+	if (db->o.read_only && db->head_dir)
+		mirror_close(db->head_dir);
+	series_index_close(db->series);
+	free_memory(db);
+	store_cache_close(db->cache);
+	if (db->lock_fd >= 0)
+		fs_unlock(db->lock_fd);
+	cond_destroy(&db->changed);
+	mutex_destroy(&db->lock);
+	free(db);
+}

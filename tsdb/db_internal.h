@@ -1,0 +1,200 @@
+/*
+ * Database, the inside of db.h: what its files share.
+ *
+ * Locks, in the order they are taken (a later one while an earlier one is held, never the other way round):
+ *   partition->lock   symbols being made, delta bases, marks; one append per partition at a time
+ *   commit queue      rows that wait for their sync
+ *   series index      label sets, postings, and which window has which series (window->series)
+ *   db->lock          windows, their pins and counts, queriers, state, partitions
+ *
+ * A window is pinned by whoever uses its store: a querier, an append, a queued row. Dropping or reopening waits
+ * until nobody does. Windows are (start, end] and never overlap.
+ */
+#ifndef TSDB_DB_INTERNAL_H
+#define TSDB_DB_INTERNAL_H
+
+#include "tsdb/db.h"
+#include "tsdb/marks.h"
+#include "tsdb/series.h"
+#include "tsdb/store.h"
+
+#define DB_FUTURE_NS (INT64_C(600) * 1000000000) /* how far ahead of our clock a profile may be */
+#define DB_PARTITIONS_MAX 16384u
+#define DB_QUEUE_BYTES_MAX (16u << 20) /* rows that wait for their sync */
+#define DB_CACHE_BYTES (16u << 20)     /* pages of all stores */
+#define DB_SCRATCH_BYTES_MAX (1u << 30) /* of one append */
+#define DB_REOPEN_WAIT_NS (INT64_C(5) * 1000000000) /* a querier waits so long for a store being reopened */
+
+/* What a window's store says it holds: the record "c", renewed by each batch. */
+struct window_count {
+	uint64_t seq; /* batches */
+	uint64_t rows, samples;
+	int64_t min_ns, max_ns; /* of rows; 0, 0: none */
+};
+
+struct window {
+	int64_t start_ns, end_ns;
+	char *dir;          /* the store's; a temporary copy when read-only */
+	char *mark_path;    /* beside it: what was acknowledged */
+	struct store *store; /* db->lock; NULL while it is reopened */
+	unsigned pins;      /* db->lock */
+	bool draining;      /* db->lock: to be reopened, takes no new pins */
+	bool damaged;       /* db->lock: something of it was lost */
+	struct window_count count; /* db->lock; the commit thread writes it */
+	int mark_fd;        /* the commit thread's; -1: none */
+	struct bits series; /* the series index's lock */
+};
+
+/* Memory of one append, kept for the next. */
+struct scratch {
+	struct scratch *next;
+	struct arena arena;
+	struct buf row, record;
+	struct marked marked;
+};
+
+struct commit;
+
+struct db {
+	struct db_options o;
+	char *dir, *head_dir, *ids_path;
+	int lock_fd;
+	struct store_cache *cache;
+	struct series_index *series;
+	struct commit *commit;
+	struct thread maintenance;
+
+	struct mutex lock;
+	struct cond changed; /* pins, windows, state, closing */
+	struct window **windows; /* ascending */
+	size_t windows_n, windows_cap;
+	struct partition **partitions; /* by index */
+	uint32_t partitions_n, partitions_cap, next_partition_id;
+	enum db_state state;
+	struct err why;
+	struct db_querier *queriers; /* newest first */
+	uint64_t queriers_opened;
+	struct series *retired; /* out of the index, labels perhaps still seen by a querier */
+	struct scratch *scratch;
+	bool closing, retention_due;
+	_Atomic int64_t max_ts_ns; /* of stored rows */
+	_Atomic uint64_t rows, samples; /* appended since start */
+};
+
+struct db_querier {
+	struct db *db;
+	struct db_querier *older, *newer; /* db->lock */
+	uint64_t number;
+	int64_t min_ns, max_ns;
+	const atomic_bool *cancel;
+	struct arena arena; /* warnings */
+	struct str *warnings;
+	size_t warnings_n;
+	struct querier_window {
+		struct window *w;
+		struct store *store;
+		struct store_snapshot *snap;
+		struct store_iter *it; /* made when first wanted */
+		bool warned;
+	} *windows; /* ascending */
+	size_t windows_n;
+	uint32_t *stacks, *sets; /* decode buffers */
+	int64_t *values;
+	size_t decode_cap;
+};
+
+/* ---- keys (tsdb/FORMAT.md) ---- */
+
+#define KEY_MAX 16
+struct key {
+	char bytes[KEY_MAX];
+	size_t len;
+};
+struct key key_of(char kind);                                    /* 'c', 'm' */
+struct key key_u32(char kind, uint32_t id);                      /* 'p', 's' */
+struct key key_u32_u32(char kind, uint32_t a, uint32_t b);       /* 't', 'y' */
+struct key key_row(uint32_t series, int64_t ts_ns);              /* 'r' */
+static inline struct str key_str(const struct key *k) { return (struct str){ k->bytes, k->len }; }
+bool key_parse_row(struct str key, uint32_t *series, int64_t *ts_ns);
+
+/* ---- head.c: windows ---- */
+
+MUST_CHECK enum err_code head_open_all(struct db *db, struct err *err);
+/* The window that ts falls into, made where it is missing, pinned. */
+MUST_CHECK enum err_code head_pin(struct db *db, int64_t ts_ns, struct window **out, struct err *err);
+void head_unpin(struct db *db, struct window *w);
+void head_free(struct db *db, struct window *w);
+/* Closes and opens the store of a window whose put failed, and compares it with what was acknowledged. */
+MUST_CHECK enum err_code head_reopen(struct db *db, struct window *w, struct err *err);
+/* Takes the oldest window away for good. */
+void head_drop_oldest(struct db *db, const char *why);
+void head_encode_count(const struct window_count *c, struct buf *out);
+void head_write_mark(struct db *db, struct window *w, const struct window_count *c);
+uint64_t head_disk_bytes(struct db *db, const struct window *w);
+void db_damage(struct db *db, struct window *w, const char *what, const struct err *why);
+
+/* ---- head_load.c ---- */
+
+MUST_CHECK enum err_code head_load(struct db *db, struct window *w, struct err *err);
+MUST_CHECK enum err_code head_read_count(struct window *w, struct window_count *out, struct err *err);
+MUST_CHECK enum err_code head_read_meta(struct store *s, int64_t *start_ns, int64_t *end_ns, struct err *err);
+MUST_CHECK enum err_code head_write_meta(struct store *s, int64_t start_ns, int64_t end_ns, struct err *err);
+/* The number of the next symbol record of a partition in this store. */
+MUST_CHECK enum err_code head_next_symbol_record(struct store *s, uint32_t partition, uint32_t *out,
+	struct err *err);
+
+/* ---- ids.c: numbers that are never given again ---- */
+
+MUST_CHECK enum err_code ids_load(struct db *db, struct err *err);
+MUST_CHECK enum err_code ids_save(struct db *db, struct err *err);
+
+/* ---- db.c ---- */
+
+struct str partition_name_of(struct labels labels); /* job, else service_name, else "" */
+/* By name; id SYM_NONE: made where it is missing. */
+MUST_CHECK enum err_code db_partition(struct db *db, struct str name, uint32_t id, struct partition **out,
+	struct err *err);
+struct partition *db_partition_by_id(struct db *db, uint32_t id);
+void db_set_state(struct db *db, enum db_state state, const struct err *why);
+/* One round of the maintenance thread: free space, retention, memory of what is gone. */
+void db_maintain(struct db *db, bool retention);
+void db_retire_series(struct db *db);
+
+/* ---- commit.c ---- */
+
+struct commit_row {
+	struct commit_row *next;
+	struct window *window; /* pinned; the queue takes the pin over */
+	struct series *series; /* in use; taken over likewise */
+	int64_t ts_ns;
+	uint32_t samples;
+	struct store_batch *batch;
+	size_t bytes;
+	db_acked_fn acked;
+	void *ctx;
+};
+
+MUST_CHECK enum err_code commit_open(struct db *db, struct err *err);
+void commit_close(struct db *db); /* after all that is queued */
+/* Changes with every failure: marks made under another number do not hold. */
+uint64_t commit_generation(struct db *db);
+/* Takes the row over on ERR_OK only. ERR_UNAVAILABLE: there was a failure since `generation`. */
+MUST_CHECK enum err_code commit_enqueue(struct db *db, struct commit_row *row, uint64_t generation,
+	struct err *err);
+
+/* ---- query.c ---- */
+
+void querier_warn(struct db_querier *q, struct querier_window *w, const struct err *why);
+/* Looks whether the iterator passed over something. */
+void querier_check(struct db_querier *q, struct querier_window *w, const struct store_iter *it);
+bool querier_canceled(const struct db_querier *q);
+/* The window's own iterator; NULL: out of memory. */
+struct store_iter *querier_iter(struct querier_window *w);
+/* Ids of a row are there: else it is damaged, ERR_CORRUPT. */
+struct row_view;
+MUST_CHECK enum err_code querier_check_ids(const struct partition *p, const struct row_view *v,
+	const uint32_t *stacks, const uint32_t *sets, struct err *err);
+/* Column of the type in the header's rows, -1: none. */
+int header_column(const struct partition *p, uint32_t header, const struct profile_type *t);
+
+#endif

@@ -1,0 +1,449 @@
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/metrics.h"
+#include "tsdb/db_internal.h"
+
+/*
+ * Windows on disk: head/<start>/ is a LevelDB, head/<start>.acked the number of its last acknowledged batch.
+ *
+ * The mark is for what LevelDB cannot tell: a log that was cut short opens without complaint. It is written after
+ * the sync and before the acknowledgement, and not synced itself: what it may miss after a power loss is its
+ * own last change, never can it claim more than was acknowledged.
+ *
+ * A window goes by renaming it to <start>.dropped first, so that no start ever finds half of one.
+ */
+#define MARK_VERSION 1
+#define DROPPED ".dropped"
+#define SET_ASIDE ".damaged"
+
+METRIC_COUNTER(damage_total, "epimetheus_tsdb_damage_total", "Times that stored bytes were found damaged or missing.",
+	NULL);
+METRIC_COUNTER(lost_rows, "epimetheus_tsdb_lost_rows_total", "Acknowledged rows that were missing when looked for.",
+	NULL);
+METRIC_COUNTER(dropped_windows, "epimetheus_tsdb_dropped_windows_total", "Windows dropped by retention.", "reason");
+
+void db_damage(struct db *db, struct window *w, const char *what, const struct err *why)
+{
+	metric_add(&damage_total, NULL, 1);
+	log_error("tsdb", "damaged store", LOG_S("store", w->dir), LOG_S("what", what), LOG_E(why));
+	mutex_lock(&db->lock);
+	w->damaged = true;
+	mutex_unlock(&db->lock);
+}
+
+/* ---- the mark of what was acknowledged ---- */
+
+void head_encode_count(const struct window_count *c, struct buf *out)
+{
+	buf_add_varint(out, c->seq);
+	buf_add_varint(out, c->rows);
+	buf_add_varint(out, c->samples);
+	buf_add_u64be(out, (uint64_t)c->min_ns);
+	buf_add_u64be(out, (uint64_t)c->max_ns);
+}
+
+static void encode_mark(const struct window_count *c, struct buf *out)
+{
+	buf_add_char(out, MARK_VERSION);
+	buf_add_u64be(out, c->seq);
+	buf_add_u64be(out, c->rows);
+	buf_add_u64be(out, hash_bytes(out->ptr, out->len, 0));
+}
+
+void head_write_mark(struct db *db, struct window *w, const struct window_count *c)
+{
+	struct fs *fs = db->o.fs;
+	struct buf b = { 0 };
+	struct err err;
+
+	if (w->mark_fd < 0 && fs->ops->open(fs, w->mark_path, O_RDWR | O_CREAT, 0644, &w->mark_fd, &err)) {
+		w->mark_fd = -1;
+		return;
+	}
+	encode_mark(c, &b);
+	if (lseek(w->mark_fd, 0, SEEK_SET) != 0 || fs->ops->write(fs, w->mark_fd, b.ptr, b.len, &err)) {
+		/* A mark that lags says less, not something wrong. */
+		close(w->mark_fd);
+		w->mark_fd = -1;
+	}
+	buf_release(&b);
+}
+
+static void check_mark(struct db *db, struct window *w)
+{
+	struct window_count mark = { 0 };
+	struct buf b = { 0 };
+	struct cursor in;
+	struct err err;
+
+	if (fs_read_file(w->mark_path, 4096, &b, &err) || b.len < 25 || b.ptr[0] != MARK_VERSION)
+		goto out;
+	in = cursor_of((struct str){ b.ptr + 1, 24 });
+	mark.seq = cursor_u64be(&in);
+	mark.rows = cursor_u64be(&in);
+	if (cursor_u64be(&in) != hash_bytes(b.ptr, 17, 0) || mark.seq <= w->count.seq)
+		goto out;
+	err_set(&err, ERR_CORRUPT, "%" PRIu64 " batches with %" PRIu64 " rows were acknowledged and are missing",
+		mark.seq - w->count.seq, mark.rows > w->count.rows ? mark.rows - w->count.rows : 0);
+	metric_add(&lost_rows, NULL, mark.rows > w->count.rows ? (double)(mark.rows - w->count.rows) : 0);
+	db_damage(db, w, "lost rows", &err);
+out:
+	buf_release(&b);
+}
+
+/* ---- one window ---- */
+
+static char *text(const char *fmt, const char *a, int64_t b, const char *c)
+{
+	char *s = NULL;
+
+	return asprintf(&s, fmt, a, b, c) < 0 ? NULL : s;
+}
+
+static struct window *window_new(struct db *db, int64_t start_ns, int64_t end_ns)
+{
+	struct window *w = calloc(1, sizeof(*w));
+
+	if (!w)
+		return NULL;
+	w->start_ns = start_ns;
+	w->end_ns = end_ns;
+	w->mark_fd = -1;
+	w->dir = text("%s/%" PRId64 "%s", db->head_dir, start_ns / NS_PER_S, "");
+	w->mark_path = text("%s/%" PRId64 "%s", db->head_dir, start_ns / NS_PER_S, ".acked");
+	if (!w->dir || !w->mark_path) {
+		head_free(db, w);
+		return NULL;
+	}
+	return w;
+}
+
+void head_free(struct db *db, struct window *w)
+{
+	struct err err;
+
+	if (!w)
+		return;
+	store_close(w->store);
+	if (w->mark_fd >= 0) {
+		if (db->o.fs->ops->sync(db->o.fs, w->mark_fd, &err))
+			log_warn("tsdb", "mark not synced", LOG_S("path", w->mark_path), LOG_E(&err));
+		close(w->mark_fd);
+	}
+	bits_release(&w->series);
+	free(w->dir);
+	free(w->mark_path);
+	free(w);
+}
+
+static void insert_window(struct db *db, struct window *w)
+{
+	size_t i = db->windows_n++;
+
+	for (; i && db->windows[i - 1]->start_ns > w->start_ns; i--)
+		db->windows[i] = db->windows[i - 1];
+	db->windows[i] = w;
+}
+
+static bool reserve_window(struct db *db)
+{
+	size_t cap = db->windows_cap ? db->windows_cap * 2 : 16;
+	struct window **v;
+
+	if (db->windows_n < db->windows_cap)
+		return true;
+	if (!(v = realloc(db->windows, cap * sizeof(struct window *))))
+		return false;
+	db->windows = v;
+	db->windows_cap = cap;
+	return true;
+}
+
+/* db->lock is held: one window is made per window_ns, and whoever needs it has to wait anyway. */
+static enum err_code create_window(struct db *db, int64_t ts_ns, struct window **out, struct err *err)
+{
+	struct fs *fs = db->o.fs;
+	int64_t start = (ts_ns - 1) / db->o.window_ns * db->o.window_ns, end = start + db->o.window_ns;
+	struct window *w;
+	enum err_code rc;
+
+	/* Windows of another length may stand beside it, from before a change of the configuration. */
+	for (size_t i = 0; i < db->windows_n; i++) {
+		if (db->windows[i]->end_ns < ts_ns && db->windows[i]->end_ns > start)
+			start = db->windows[i]->end_ns;
+		if (db->windows[i]->start_ns >= ts_ns && db->windows[i]->start_ns < end)
+			end = db->windows[i]->start_ns;
+	}
+	if (!reserve_window(db) || !(w = window_new(db, start, end)))
+		return err_set(err, ERR_NOMEM, "window: out of memory");
+	/* A directory of that name would be one that was not read at start. */
+	if ((fs_exists(w->dir) && (rc = fs_remove_tree(fs, w->dir, err))) ||
+		(fs_exists(w->mark_path) && (rc = fs->ops->unlink(fs, w->mark_path, err))))
+		goto fail;
+	if ((rc = store_open(w->dir, db->cache, db->o.store, &w->store, err)) ||
+		(rc = head_write_meta(w->store, start, end, err)) ||
+		(rc = fs->ops->sync_dir(fs, db->head_dir, err)))
+		goto fail;
+	insert_window(db, w);
+	db->retention_due = true;
+	*out = w;
+	return ERR_OK;
+fail:
+	head_free(db, w);
+	return err_wrap(err, rc, "create window");
+}
+
+enum err_code head_pin(struct db *db, int64_t ts_ns, struct window **out, struct err *err)
+{
+	enum err_code rc = ERR_OK;
+	struct window *w = NULL;
+
+	mutex_lock(&db->lock);
+	for (size_t i = db->windows_n; i-- > 0 && !w;)
+		if (db->windows[i]->start_ns < ts_ns && ts_ns <= db->windows[i]->end_ns)
+			w = db->windows[i];
+	if (!w)
+		rc = create_window(db, ts_ns, &w, err);
+	if (!rc && w->draining)
+		rc = err_set(err, ERR_UNAVAILABLE, "the store is being reopened");
+	if (!rc) {
+		w->pins++;
+		*out = w;
+	}
+	mutex_unlock(&db->lock);
+	return rc;
+}
+
+void head_unpin(struct db *db, struct window *w)
+{
+	mutex_lock(&db->lock);
+	if (--w->pins <= 1)
+		cond_broadcast(&db->changed);
+	mutex_unlock(&db->lock);
+}
+
+/* ---- reopening ---- */
+
+static enum err_code open_or_repair(struct db *db, struct window *w, struct err *err)
+{
+	enum err_code rc = store_open(w->dir, db->cache, db->o.store, &w->store, err);
+
+	if (rc != ERR_CORRUPT)
+		return rc;
+	db_damage(db, w, "does not open; repairing", err);
+	if ((rc = store_repair(w->dir, err)))
+		return rc;
+	return store_open(w->dir, db->cache, db->o.store, &w->store, err);
+}
+
+enum err_code head_reopen(struct db *db, struct window *w, struct err *err)
+{
+	struct window_count found = { 0 };
+	struct store *old;
+	enum err_code rc;
+	struct err why;
+
+	mutex_lock(&db->lock);
+	w->draining = true;
+	while (w->pins > 1 && !db->closing)
+		cond_wait(&db->changed, &db->lock);
+	old = w->store;
+	if (w->pins > 1) {
+		mutex_unlock(&db->lock);
+		return err_set(err, ERR_UNAVAILABLE, "the database is closing");
+	}
+	w->store = NULL;
+	mutex_unlock(&db->lock);
+	store_close(old);
+	if ((rc = open_or_repair(db, w, err)) || (rc = head_read_count(w, &found, err)))
+		goto fail;
+	if (found.seq < w->count.seq) {
+		err_set(&why, ERR_CORRUPT, "batches %" PRIu64 " to %" PRIu64 " were acknowledged and are missing",
+			found.seq + 1, w->count.seq);
+		metric_add(&lost_rows, NULL, w->count.rows > found.rows ? (double)(w->count.rows - found.rows) : 0);
+		db_damage(db, w, "lost rows", &why);
+	}
+	mutex_lock(&db->lock);
+	w->count = found;
+	w->draining = false;
+	cond_broadcast(&db->changed);
+	mutex_unlock(&db->lock);
+	return ERR_OK;
+fail:
+	store_close(w->store);
+	w->store = NULL;
+	return rc;
+}
+
+/* ---- opening all ---- */
+
+/* Not what we wrote, or no longer readable: kept for people, out of the way of new rows. */
+static void set_aside(struct db *db, struct window *w, const struct err *why)
+{
+	struct fs *fs = db->o.fs;
+	char *to = text("%s.%" PRId64 "%s", w->dir, clock_now_ns(), SET_ASIDE);
+	struct err err;
+
+	db_damage(db, w, "not served; set aside", why);
+	store_close(w->store);
+	w->store = NULL;
+	if (to && fs->ops->rename(fs, w->dir, to, &err))
+		log_error("tsdb", "setting aside failed", LOG_S("store", w->dir), LOG_E(&err));
+	free(to);
+}
+
+static enum err_code open_window(struct db *db, int64_t start_s, struct err *err)
+{
+	struct window *w = reserve_window(db) ? window_new(db, start_s * NS_PER_S, 0) : NULL;
+	int64_t start;
+	enum err_code rc;
+
+	if (!w)
+		return err_set(err, ERR_NOMEM, "window: out of memory");
+	if ((rc = open_or_repair(db, w, err)))
+		goto aside;
+	rc = head_read_meta(w->store, &start, &w->end_ns, err);
+	if (rc == ERR_NOT_FOUND) {
+		/* A crash between making the store and its first record: there is nothing in it. */
+		store_close(w->store);
+		w->store = NULL;
+		rc = fs_remove_tree(db->o.fs, w->dir, err);
+		head_free(db, w);
+		return rc;
+	}
+	if (!rc && start != w->start_ns)
+		rc = err_set(err, ERR_CORRUPT, "store %s holds the window of %" PRId64, w->dir, start / NS_PER_S);
+	if (rc || (rc = head_load(db, w, err)))
+		goto aside;
+	check_mark(db, w);
+	insert_window(db, w);
+	if (w->count.max_ns > atomic_load(&db->max_ts_ns))
+		atomic_store(&db->max_ts_ns, w->count.max_ns);
+	return ERR_OK;
+aside:
+	if (rc != ERR_NOMEM) {
+		set_aside(db, w, err);
+		rc = ERR_OK;
+	}
+	head_free(db, w);
+	return rc;
+}
+
+enum err_code head_open_all(struct db *db, struct err *err)
+{
+	struct arena a;
+	struct str *names;
+	size_t n;
+	enum err_code rc;
+	int64_t start;
+
+	arena_init(&a, 0);
+	if ((rc = fs_list(db->head_dir, &a, &names, &n, err)))
+		goto out;
+	for (size_t i = 0; i < n && !rc; i++) {
+		if (str_has_suffix(names[i], STR(DROPPED)) && !db->o.read_only) {
+			char *path = path_join(&a, str_of(db->head_dir), names[i]);
+
+			rc = path ? fs_remove_tree(db->o.fs, path, err) : arena_fail(&a, "open", err);
+		} else if (str_to_i64(names[i], &start) && start >= 0 && start <= INT64_MAX / NS_PER_S) {
+			rc = open_window(db, start, err);
+		}
+	}
+	/* Windows that overlap were not made here: times would be served twice. */
+	for (size_t i = 1; i < db->windows_n && !rc; i++)
+		if (db->windows[i - 1]->end_ns > db->windows[i]->start_ns)
+			rc = err_set(err, ERR_CORRUPT, "windows %s and %s overlap", db->windows[i - 1]->dir,
+				db->windows[i]->dir);
+out:
+	arena_release(&a);
+	return rc;
+}
+
+/* ---- dropping ---- */
+
+static void remove_files(struct db *db, struct window *w)
+{
+	struct fs *fs = db->o.fs;
+	char *dropped = text("%s/%" PRId64 "%s", db->head_dir, w->start_ns / NS_PER_S, DROPPED);
+	struct err err = { 0 };
+
+	if (!dropped || fs->ops->rename(fs, w->dir, dropped, &err) || fs->ops->sync_dir(fs, db->head_dir, &err) ||
+		fs_remove_tree(fs, dropped, &err))
+		log_warn("tsdb", "window not removed", LOG_S("store", w->dir), LOG_E(&err));
+	if (fs_exists(w->mark_path) && fs->ops->unlink(fs, w->mark_path, &err))
+		log_warn("tsdb", "mark not removed", LOG_S("path", w->mark_path), LOG_E(&err));
+	free(dropped);
+}
+
+void head_drop_oldest(struct db *db, const char *why)
+{
+	struct window *w;
+	struct err err;
+	enum err_code rc;
+
+	mutex_lock(&db->lock);
+	w = db->windows[0];
+	db->windows_n--;
+	memmove(db->windows, db->windows + 1, db->windows_n * sizeof(struct window *));
+	while (w->pins && !db->closing)
+		cond_wait(&db->changed, &db->lock);
+	if (w->pins) {
+		/* Closing: it goes at the next start. */
+		db->windows_n++;
+		memmove(db->windows + 1, db->windows, (db->windows_n - 1) * sizeof(struct window *));
+		db->windows[0] = w;
+		mutex_unlock(&db->lock);
+		return;
+	}
+	mutex_unlock(&db->lock);
+	/* Ids that only this window has must not be given to others later. */
+	if ((rc = ids_save(db, &err)))
+		log_warn("tsdb", "ids not saved", LOG_E(&err));
+	for (uint32_t i = 0;; i++) {
+		struct partition *p;
+
+		mutex_lock(&db->lock);
+		p = i < db->partitions_n ? db->partitions[i] : NULL;
+		mutex_unlock(&db->lock);
+		if (!p)
+			break;
+		mutex_lock(&p->lock);
+		marks_drop(p, w->start_ns);
+		mutex_unlock(&p->lock);
+	}
+	store_close(w->store);
+	w->store = NULL;
+	remove_files(db, w);
+	log_info("tsdb", "window dropped", LOG_S("store", w->dir), LOG_S("reason", why));
+	metric_add(&dropped_windows, why, 1);
+	head_free(db, w);
+	db_retire_series(db);
+}
+
+uint64_t head_disk_bytes(struct db *db, const struct window *w)
+{
+	struct arena a;
+	struct str *names;
+	uint64_t bytes = 0;
+	struct stat st;
+	size_t n;
+
+	arena_init(&a, 0);
+	if (fs_list(w->dir, &a, &names, &n, NULL))
+		n = 0;
+	for (size_t i = 0; i < n; i++) {
+		char *path = path_join(&a, str_of(w->dir), names[i]);
+
+		if (path && stat(path, &st) == 0)
+			bytes += (uint64_t)st.st_blocks * 512;
+	}
+	arena_release(&a);
+	return bytes;
+}

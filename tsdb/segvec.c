@@ -1,0 +1,63 @@
+#include "tsdb/segvec.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+const unsigned char segvec_zero[SEGVEC_ITEM_MAX];
+
+void segvec_init(struct segvec *v, size_t item_bytes)
+{
+	assert(item_bytes <= SEGVEC_ITEM_MAX);
+	memset(v, 0, sizeof(*v));
+	v->item_bytes = (uint32_t)item_bytes;
+}
+
+void segvec_release(struct segvec *v)
+{
+	for (size_t k = 0; k < SEGVEC_CHUNKS; k++)
+		free(atomic_load_explicit(&v->chunk[k], memory_order_relaxed));
+	segvec_init(v, v->item_bytes);
+}
+
+bool segvec_put(struct segvec *v, uint32_t id, const void *item)
+{
+	uint64_t i = (uint64_t)id + (1u << SEGVEC_FIRST_LOG2);
+	unsigned k = 63u - (unsigned)__builtin_clzll(i) - SEGVEC_FIRST_LOG2;
+	uint64_t first = (uint64_t)1 << (k + SEGVEC_FIRST_LOG2);
+	unsigned char *c = atomic_load_explicit(&v->chunk[k], memory_order_relaxed);
+
+	if (!c) {
+		if (!(c = calloc(first, v->item_bytes)))
+			return false;
+		atomic_store_explicit(&v->chunk[k], c, memory_order_release);
+	}
+	memcpy(c + (i - first) * v->item_bytes, item, v->item_bytes);
+	v->used++;
+	if (id >= atomic_load_explicit(&v->n, memory_order_relaxed))
+		atomic_store_explicit(&v->n, id + 1, memory_order_release);
+	return true;
+}
+
+void bits_release(struct bits *b)
+{
+	free(b->w);
+	*b = (struct bits){ 0 };
+}
+
+bool bits_reserve(struct bits *b, uint32_t id)
+{
+	size_t words = b->words ? b->words : 16;
+	uint64_t *w;
+
+	if ((id >> 6) < b->words)
+		return true;
+	while (words <= (id >> 6))
+		words *= 2;
+	if (!(w = realloc(b->w, words * sizeof(*w))))
+		return false;
+	memset(w + b->words, 0, (words - b->words) * sizeof(*w));
+	b->w = w;
+	b->words = words;
+	return true;
+}

@@ -1,0 +1,80 @@
+/*
+ * Segmented vector: an array of fixed-size items whose storage never moves, so readers need no lock.
+ *
+ * Chunk k holds 64 << k items; a chunk is allocated zeroed when its first item is put, so ids that were never
+ * given (holes left by dropped windows) cost address space at most, and read as zero bytes.
+ *
+ * Threads: one writer. Readers use ids below segvec_n only: the count is published after the item (release),
+ *          and read before it (acquire).
+ */
+#ifndef TSDB_SEGVEC_H
+#define TSDB_SEGVEC_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SEGVEC_FIRST_LOG2 6
+#define SEGVEC_CHUNKS 27 /* 64 x (2^27 - 1) items: every uint32_t */
+#define SEGVEC_ITEM_MAX 128u
+
+struct segvec {
+	_Atomic(unsigned char *) chunk[SEGVEC_CHUNKS];
+	_Atomic uint32_t n; /* highest id that was put, plus 1 */
+	uint32_t item_bytes;
+	uint32_t used; /* items put; the writer's */
+};
+
+extern const unsigned char segvec_zero[SEGVEC_ITEM_MAX];
+
+void segvec_init(struct segvec *v, size_t item_bytes);
+void segvec_release(struct segvec *v);
+
+static inline uint32_t segvec_n(const struct segvec *v)
+{
+	return atomic_load_explicit(&v->n, memory_order_acquire);
+}
+
+/* Never NULL: an id without storage gives an item of zero bytes. */
+static inline const void *segvec_at(const struct segvec *v, uint32_t id)
+{
+	uint64_t i = (uint64_t)id + (1u << SEGVEC_FIRST_LOG2);
+	unsigned k = 63u - (unsigned)__builtin_clzll(i) - SEGVEC_FIRST_LOG2;
+	const unsigned char *c = atomic_load_explicit(&v->chunk[k], memory_order_acquire);
+
+	if (__builtin_expect(!c, 0))
+		return segvec_zero;
+	return c + (i - ((uint64_t)1 << (k + SEGVEC_FIRST_LOG2))) * v->item_bytes;
+}
+
+/* Copies the item in and publishes it. Ids are put once. False: out of memory. */
+bool segvec_put(struct segvec *v, uint32_t id, const void *item);
+
+/*
+ * Bits: a growing set of ids. A bit that was never set reads as false.
+ *
+ * Threads: none of its own; its user's lock guards it.
+ */
+struct bits {
+	uint64_t *w;
+	size_t words;
+};
+
+void bits_release(struct bits *b);
+bool bits_reserve(struct bits *b, uint32_t id); /* bits_set of ids up to this cannot fail */
+static inline bool bits_get(const struct bits *b, uint32_t id)
+{
+	return (id >> 6) < b->words && (b->w[id >> 6] >> (id & 63) & 1);
+}
+static inline void bits_set(struct bits *b, uint32_t id)
+{
+	b->w[id >> 6] |= UINT64_C(1) << (id & 63);
+}
+static inline void bits_clear(struct bits *b, uint32_t id)
+{
+	if ((id >> 6) < b->words)
+		b->w[id >> 6] &= ~(UINT64_C(1) << (id & 63));
+}
+
+#endif

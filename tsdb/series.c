@@ -1,0 +1,483 @@
+#include "tsdb/series.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+/* A label value's series, ascending by id; in name order of arrival. */
+struct posting {
+	struct str value;
+	uint32_t *ids;
+	uint32_t n, cap;
+};
+
+struct index_name {
+	struct str name;
+	struct posting *values;
+	uint32_t n, cap;
+	struct map by_value;
+};
+
+struct series_index {
+	pthread_rwlock_t lock;
+	uint64_t series_max, n;
+	uint32_t next_id;
+	struct series **by_id; /* by_id[id], NULL in holes */
+	uint32_t by_id_cap;
+	struct map by_labels;  /* ids; removed ones stay until the next rebuild and are never equal */
+	uint32_t removed;
+	struct index_name *names;
+	uint32_t names_n, names_cap;
+	struct map by_name;
+	struct arena arena;    /* names and values; those no series has any more stay till the end */
+};
+
+enum err_code series_index_open(uint64_t series_max, struct series_index **out, struct err *err)
+{
+	struct series_index *x = calloc(1, sizeof(*x));
+	pthread_rwlockattr_t attr;
+
+	if (!x)
+		return err_set(err, ERR_NOMEM, "series index: out of memory");
+	/* Queries come without end; a new series must not wait for a moment without any. */
+	pthread_rwlockattr_init(&attr);
+	pthread_rwlockattr_setkind_np(&attr, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
+	pthread_rwlock_init(&x->lock, &attr);
+	pthread_rwlockattr_destroy(&attr);
+	x->series_max = series_max;
+	map_init(&x->by_labels);
+	map_init(&x->by_name);
+	arena_init(&x->arena, 0);
+	*out = x;
+	return ERR_OK;
+}
+
+void series_index_close(struct series_index *x)
+{
+	if (!x)
+		return;
+	for (uint32_t i = 0; i < x->next_id && i < x->by_id_cap; i++)
+		series_free(x->by_id[i]);
+	free(x->by_id);
+	for (uint32_t i = 0; i < x->names_n; i++) {
+		for (uint32_t k = 0; k < x->names[i].n; k++)
+			free(x->names[i].values[k].ids);
+		free(x->names[i].values);
+		map_release(&x->names[i].by_value);
+	}
+	free(x->names);
+	map_release(&x->by_name);
+	map_release(&x->by_labels);
+	arena_release(&x->arena);
+	pthread_rwlock_destroy(&x->lock);
+	free(x);
+}
+
+void series_lock_read(struct series_index *x)
+{
+	if (pthread_rwlock_rdlock(&x->lock))
+		abort();
+}
+
+void series_lock_write(struct series_index *x)
+{
+	if (pthread_rwlock_wrlock(&x->lock))
+		abort();
+}
+
+void series_unlock(struct series_index *x)
+{
+	if (pthread_rwlock_unlock(&x->lock))
+		abort();
+}
+
+void series_free(struct series *s)
+{
+	if (!s)
+		return;
+	delta_base_release(&s->base);
+	arena_release(&s->arena);
+	free(s);
+}
+
+struct series *series_by_id_locked(const struct series_index *x, uint32_t id)
+{
+	return id < x->by_id_cap ? x->by_id[id] : NULL;
+}
+
+uint32_t series_next_id(const struct series_index *x)
+{
+	return x->next_id;
+}
+
+void series_reserve_ids(struct series_index *x, uint32_t next)
+{
+	if (x->next_id < next)
+		x->next_id = next;
+}
+
+uint64_t series_n(struct series_index *x)
+{
+	uint64_t n;
+
+	series_lock_read(x);
+	n = x->n;
+	series_unlock(x);
+	return n;
+}
+
+static bool labels_same(const void *ctx, const void *key, uint32_t id)
+{
+	const struct series *s = series_by_id_locked(ctx, id);
+
+	return s && labels_eq(s->labels, *(const struct labels *)key);
+}
+
+static struct series *find_locked(const struct series_index *x, const struct labels *labels)
+{
+	uint32_t id = map_find(&x->by_labels, labels_hash(*labels), labels_same, x, labels);
+
+	return id == MAP_NONE ? NULL : x->by_id[id];
+}
+
+struct series *series_find(struct series_index *x, struct labels labels)
+{
+	struct series *s;
+
+	series_lock_read(x);
+	if ((s = find_locked(x, &labels)))
+		atomic_fetch_add(&s->uses, 1);
+	series_unlock(x);
+	return s;
+}
+
+void series_release(struct series *s)
+{
+	atomic_fetch_sub(&s->uses, 1);
+}
+
+/* ---- postings ---- */
+
+static bool name_same(const void *ctx, const void *key, uint32_t id)
+{
+	return str_eq(((const struct series_index *)ctx)->names[id].name, *(const struct str *)key);
+}
+
+static bool value_same(const void *ctx, const void *key, uint32_t id)
+{
+	return str_eq(((const struct index_name *)ctx)->values[id].value, *(const struct str *)key);
+}
+
+static struct index_name *name_find(const struct series_index *x, struct str name)
+{
+	uint32_t i = map_find(&x->by_name, hash_bytes(name.ptr, name.len, 0), name_same, x, &name);
+
+	return i == MAP_NONE ? NULL : &x->names[i];
+}
+
+static void *grown(void *v, uint32_t *cap, size_t size)
+{
+	uint32_t n = *cap ? *cap * 2 : 4;
+	void *wide = realloc(v, n * size);
+
+	if (wide)
+		*cap = n;
+	return wide;
+}
+
+static struct index_name *name_get(struct series_index *x, struct str name)
+{
+	struct index_name *in = name_find(x, name), *v;
+	struct str copy;
+
+	if (in)
+		return in;
+	if (x->names_n == x->names_cap) {
+		if (!(v = grown(x->names, &x->names_cap, sizeof(*v))))
+			return NULL;
+		x->names = v;
+	}
+	copy = str_dup(&x->arena, name);
+	if (!copy.ptr || !map_add(&x->by_name, hash_bytes(name.ptr, name.len, 0), x->names_n))
+		return NULL;
+	in = &x->names[x->names_n++];
+	*in = (struct index_name){ .name = copy };
+	map_init(&in->by_value);
+	return in;
+}
+
+static struct posting *value_get(struct series_index *x, struct index_name *in, struct str value)
+{
+	uint64_t hash = hash_bytes(value.ptr, value.len, 0);
+	uint32_t i = map_find(&in->by_value, hash, value_same, in, &value);
+	struct posting *v;
+	struct str copy;
+
+	if (i != MAP_NONE)
+		return &in->values[i];
+	if (in->n == in->cap) {
+		if (!(v = grown(in->values, &in->cap, sizeof(*v))))
+			return NULL;
+		in->values = v;
+	}
+	copy = str_dup(&x->arena, value);
+	if (!copy.ptr || !map_add(&in->by_value, hash, in->n))
+		return NULL;
+	in->values[in->n] = (struct posting){ .value = copy };
+	return &in->values[in->n++];
+}
+
+/* Ids ascend, save while windows are loaded. */
+static bool posting_add(struct posting *p, uint32_t id)
+{
+	uint32_t at = p->n, *v;
+
+	if (p->n == p->cap) {
+		if (!(v = grown(p->ids, &p->cap, sizeof(*v))))
+			return false;
+		p->ids = v;
+	}
+	for (; at && p->ids[at - 1] > id; at--)
+		p->ids[at] = p->ids[at - 1];
+	p->ids[at] = id;
+	p->n++;
+	return true;
+}
+
+static void posting_remove(struct posting *p, uint32_t id)
+{
+	uint32_t lo = 0, hi = p->n, mid;
+
+	while (lo < hi) {
+		mid = lo + (hi - lo) / 2;
+		if (p->ids[mid] < id)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	if (lo == p->n || p->ids[lo] != id)
+		return;
+	memmove(p->ids + lo, p->ids + lo + 1, (p->n - lo - 1) * sizeof(*p->ids));
+	p->n--;
+}
+
+static bool index_labels(struct series_index *x, const struct series *s)
+{
+	for (size_t i = 0; i < s->labels.n; i++) {
+		struct index_name *in = name_get(x, s->labels.v[i].name);
+		struct posting *p = in ? value_get(x, in, s->labels.v[i].value) : NULL;
+
+		if (!p || !posting_add(p, s->id))
+			return false;
+	}
+	return true;
+}
+
+static void unindex_labels(struct series_index *x, const struct series *s)
+{
+	for (size_t i = 0; i < s->labels.n; i++) {
+		struct index_name *in = name_find(x, s->labels.v[i].name);
+		struct str value = s->labels.v[i].value;
+		uint32_t at = in ? map_find(&in->by_value, hash_bytes(value.ptr, value.len, 0), value_same, in,
+			&value) : MAP_NONE;
+
+		if (at != MAP_NONE)
+			posting_remove(&in->values[at], s->id);
+	}
+}
+
+/* ---- adding and removing ---- */
+
+static bool reserve_id(struct series_index *x, uint32_t id)
+{
+	uint32_t cap = x->by_id_cap ? x->by_id_cap : 64;
+	struct series **v;
+
+	if (id < x->by_id_cap)
+		return true;
+	while (cap <= id)
+		cap = cap > UINT32_MAX / 2 ? UINT32_MAX : cap * 2;
+	if (!(v = realloc(x->by_id, (size_t)cap * sizeof(*v))))
+		return false;
+	memset(v + x->by_id_cap, 0, (size_t)(cap - x->by_id_cap) * sizeof(*v));
+	x->by_id = v;
+	x->by_id_cap = cap;
+	return true;
+}
+
+static struct series *series_make(struct labels labels, uint32_t id, struct partition *partition)
+{
+	struct series *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	arena_init(&s->arena, 0);
+	s->id = id;
+	s->partition = partition;
+	atomic_init(&s->typeset, SYM_NONE);
+	s->stored_typeset = SYM_NONE;
+	atomic_init(&s->uses, 1);
+	s->labels = labels_dup(&s->arena, labels);
+	if (!s->labels.v && labels.n) {
+		series_free(s);
+		return NULL;
+	}
+	return s;
+}
+
+static enum err_code add_locked(struct series_index *x, struct labels labels, uint32_t id,
+	struct partition *partition, struct series **out, struct err *err)
+{
+	struct series *s;
+
+	if (x->n >= x->series_max)
+		return err_set(err, ERR_LIMIT, "%" PRIu64 " series, limit %" PRIu64, x->n, x->series_max);
+	if (id == SYM_NONE)
+		id = x->next_id;
+	if (id >= SERIES_TYPES_MANY)
+		return err_set(err, ERR_LIMIT, "all series ids are used up");
+	if (!reserve_id(x, id) || !(s = series_make(labels, id, partition)))
+		return err_set(err, ERR_NOMEM, "series index: out of memory");
+	if (!index_labels(x, s) || !map_add(&x->by_labels, labels_hash(labels), id)) {
+		unindex_labels(x, s);
+		series_free(s);
+		return err_set(err, ERR_NOMEM, "series index: out of memory");
+	}
+	x->by_id[id] = s;
+	x->n++;
+	if (x->next_id <= id)
+		x->next_id = id + 1;
+	*out = s;
+	return ERR_OK;
+}
+
+enum err_code series_add(struct series_index *x, struct labels labels, uint32_t id, struct partition *partition,
+	struct series **out, struct err *err)
+{
+	enum err_code rc = ERR_OK;
+
+	series_lock_write(x);
+	if ((*out = find_locked(x, &labels)))
+		atomic_fetch_add(&(*out)->uses, 1);
+	else
+		rc = add_locked(x, labels, id, partition, out, err);
+	series_unlock(x);
+	return rc;
+}
+
+/* The map cannot forget an id; when half of what it holds is gone it is made anew. */
+static void forget_removed(struct series_index *x)
+{
+	struct map fresh;
+
+	if (++x->removed < 1024 || x->removed < x->n)
+		return;
+	map_init(&fresh);
+	for (uint32_t i = 0; i < x->next_id && i < x->by_id_cap; i++)
+		if (x->by_id[i] && !map_add(&fresh, labels_hash(x->by_id[i]->labels), i)) {
+			map_release(&fresh);
+			return;
+		}
+	map_release(&x->by_labels);
+	x->by_labels = fresh;
+	x->removed = 0;
+}
+
+void series_remove_locked(struct series_index *x, struct series *s)
+{
+	unindex_labels(x, s);
+	x->by_id[s->id] = NULL;
+	x->n--;
+	forget_removed(x);
+}
+
+/* ---- matching ---- */
+
+struct match {
+	const struct series_index *x;
+	const struct matcher *m;
+	struct bits has, yes; /* series with the label; those whose value matches */
+};
+
+static void set_all(struct bits *b, const struct posting *p)
+{
+	for (uint32_t i = 0; i < p->n; i++)
+		if ((p->ids[i] >> 6) < b->words)
+			bits_set(b, p->ids[i]);
+}
+
+/*
+ * A sample's label is matched by its own name, or as sample_<name> where the series has a label of that name:
+ * then it is the samples that the matcher is about.
+ */
+static bool about_samples(const struct series *s, struct str name)
+{
+	struct str inner = { name.ptr + 7, name.len - 7 };
+
+	if (sym_has_label_key(s->partition, name))
+		return true;
+	return str_has_prefix(name, STR("sample_")) && labels_has(s->labels, inner) &&
+		sym_has_label_key(s->partition, inner);
+}
+
+static void lacking(struct match *t, const struct bits *among)
+{
+	bool empty = matcher_test(t->m, STR(""));
+
+	for (size_t w = 0; w < among->words; w++) {
+		uint64_t rest = among->w[w] & ~t->has.w[w];
+
+		if (empty) {
+			t->yes.w[w] |= rest;
+			continue;
+		}
+		for (; rest; rest &= rest - 1) {
+			uint32_t id = (uint32_t)(w * 64 + (size_t)__builtin_ctzll(rest));
+			const struct series *s = series_by_id_locked(t->x, id);
+
+			if (s && about_samples(s, t->m->name))
+				bits_set(&t->yes, id);
+		}
+	}
+}
+
+static bool match_one(struct match *t, struct bits *out)
+{
+	const struct index_name *in = name_find(t->x, t->m->name);
+	uint32_t last = (uint32_t)(out->words * 64 - 1), at;
+
+	if (!bits_reserve(&t->has, last) || !bits_reserve(&t->yes, last))
+		return false;
+	for (uint32_t i = 0; in && i < in->n; i++)
+		set_all(&t->has, &in->values[i]);
+	if (in && t->m->op == MATCH_EQ) {
+		at = map_find(&in->by_value, hash_bytes(t->m->value.ptr, t->m->value.len, 0), value_same, in,
+			&t->m->value);
+		if (at != MAP_NONE)
+			set_all(&t->yes, &in->values[at]);
+	} else {
+		for (uint32_t i = 0; in && i < in->n; i++)
+			if (in->values[i].n && matcher_test(t->m, in->values[i].value))
+				set_all(&t->yes, &in->values[i]);
+	}
+	lacking(t, out);
+	for (size_t w = 0; w < out->words; w++)
+		out->w[w] &= t->yes.w[w];
+	return true;
+}
+
+enum err_code series_match_locked(const struct series_index *x, const struct matcher *m, size_t n,
+	const struct bits *among, struct bits *out, struct err *err)
+{
+	bool ok = among->words == 0 || bits_reserve(out, (uint32_t)(among->words * 64 - 1));
+
+	if (ok && among->words)
+		memcpy(out->w, among->w, among->words * sizeof(*out->w));
+	for (size_t i = 0; ok && out->words && i < n; i++) {
+		struct match t = { .x = x, .m = &m[i] };
+
+		ok = match_one(&t, out);
+		bits_release(&t.has);
+		bits_release(&t.yes);
+	}
+	return ok ? ERR_OK : err_set(err, ERR_NOMEM, "select: out of memory");
+}

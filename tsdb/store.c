@@ -1,0 +1,335 @@
+#include "tsdb/store.h"
+
+#include <leveldb/c.h>
+#include <stdlib.h>
+
+#include "base/map.h"
+
+/*
+ * Measured with rows of 0.5 to 2 KB: pages of 16 KiB keep the index of a window small and a scan quick; snappy
+ * costs more time on rows than it saves bytes, since they are packed already. A write buffer of 8 MiB is what
+ * the memory budget allows (two of them while one is written out).
+ */
+#define WRITE_BUFFER_BYTES (8u << 20)
+#define PAGE_BYTES (16u << 10)
+#define FILE_BYTES (16u << 20)
+#define OPEN_FILES_MAX 128
+#define CHECKSUM_BYTES 4u
+
+struct store {
+	leveldb_t *db;
+	leveldb_options_t *options;
+	leveldb_readoptions_t *read;
+	leveldb_writeoptions_t *write;
+	const struct store_ops *ops;
+	char *dir;
+};
+
+struct store_batch {
+	leveldb_writebatch_t *b;
+	size_t bytes;
+};
+
+struct store_snapshot {
+	const leveldb_snapshot_t *s;
+};
+
+struct store_iter {
+	leveldb_iterator_t *it;
+	leveldb_readoptions_t *read;
+	const char *dir;
+};
+
+struct store_cache *store_cache_open(size_t bytes)
+{
+	return (struct store_cache *)leveldb_cache_create_lru(bytes);
+}
+
+void store_cache_close(struct store_cache *c)
+{
+	if (c)
+		leveldb_cache_destroy((leveldb_cache_t *)c);
+}
+
+/* Takes LevelDB's message over. */
+static enum err_code failed(char *msg, const char *dir, struct err *err)
+{
+	enum err_code rc;
+
+	if (!msg)
+		return ERR_OK;
+	rc = strncmp(msg, "Corruption", 10) == 0 ? ERR_CORRUPT : ERR_IO;
+	err_set(err, rc, "store %s: %s", dir, msg);
+	leveldb_free(msg);
+	return rc;
+}
+
+static leveldb_options_t *make_options(struct store_cache *cache)
+{
+	leveldb_options_t *o = leveldb_options_create();
+
+	leveldb_options_set_create_if_missing(o, 1);
+	leveldb_options_set_paranoid_checks(o, 1);
+	leveldb_options_set_write_buffer_size(o, WRITE_BUFFER_BYTES);
+	leveldb_options_set_block_size(o, PAGE_BYTES);
+	leveldb_options_set_max_file_size(o, FILE_BYTES);
+	leveldb_options_set_max_open_files(o, OPEN_FILES_MAX);
+	leveldb_options_set_compression(o, leveldb_no_compression);
+	if (cache)
+		leveldb_options_set_cache(o, (leveldb_cache_t *)cache);
+	return o;
+}
+
+static enum err_code real_open(const struct store_ops *ops, struct store *s, struct err *err)
+{
+	char *msg = NULL;
+
+	s->db = leveldb_open(s->options, s->dir, &msg);
+	return failed(msg, s->dir, err);
+}
+
+static enum err_code real_write(const struct store_ops *ops, struct store *s, struct store_batch *b,
+	struct err *err)
+{
+	char *msg = NULL;
+
+	leveldb_write(s->db, s->write, b->b, &msg);
+	return failed(msg, s->dir, err);
+}
+
+const struct store_ops store_leveldb = { real_open, real_write };
+
+enum err_code store_open(const char *dir, struct store_cache *cache, const struct store_ops *ops,
+	struct store **out, struct err *err)
+{
+	struct store *s = calloc(1, sizeof(*s));
+	enum err_code rc;
+
+	if (!s || !(s->dir = strdup(dir))) {
+		free(s);
+		return err_set(err, ERR_NOMEM, "store %s: out of memory", dir);
+	}
+	s->ops = ops ? ops : &store_leveldb;
+	s->options = make_options(cache);
+	s->read = leveldb_readoptions_create();
+	leveldb_readoptions_set_verify_checksums(s->read, 1);
+	s->write = leveldb_writeoptions_create();
+	leveldb_writeoptions_set_sync(s->write, 1);
+	if ((rc = s->ops->open(s->ops, s, err))) {
+		store_close(s);
+		return rc;
+	}
+	*out = s;
+	return ERR_OK;
+}
+
+void store_close(struct store *s)
+{
+	if (!s)
+		return;
+	if (s->db)
+		leveldb_close(s->db);
+	leveldb_options_destroy(s->options);
+	leveldb_readoptions_destroy(s->read);
+	leveldb_writeoptions_destroy(s->write);
+	free(s->dir);
+	free(s);
+}
+
+const char *store_dir(const struct store *s)
+{
+	return s->dir;
+}
+
+enum err_code store_repair(const char *dir, struct err *err)
+{
+	leveldb_options_t *o = make_options(NULL);
+	char *msg = NULL;
+
+	leveldb_repair_db(o, dir, &msg);
+	leveldb_options_destroy(o);
+	return failed(msg, dir, err);
+}
+
+/* ---- records ---- */
+
+static uint32_t checksum(struct str key, struct str value)
+{
+	return (uint32_t)hash_bytes(value.ptr, value.len, hash_bytes(key.ptr, key.len, 0));
+}
+
+static enum err_code open_record(const char *dir, struct str key, struct str record, struct str *out,
+	struct err *err)
+{
+	struct str value = { record.ptr, record.len - CHECKSUM_BYTES };
+	struct cursor c;
+
+	if (record.len >= CHECKSUM_BYTES) {
+		c = cursor_of((struct str){ record.ptr + value.len, CHECKSUM_BYTES });
+		if (cursor_u32be(&c) == checksum(key, value)) {
+			*out = value;
+			return ERR_OK;
+		}
+	}
+	return err_set(err, ERR_CORRUPT, "store %s: a record's checksum is wrong", dir);
+}
+
+struct store_batch *store_batch_open(void)
+{
+	struct store_batch *b = calloc(1, sizeof(*b));
+
+	if (b)
+		b->b = leveldb_writebatch_create();
+	return b;
+}
+
+void store_batch_close(struct store_batch *b)
+{
+	if (!b)
+		return;
+	leveldb_writebatch_destroy(b->b);
+	free(b);
+}
+
+void store_batch_clear(struct store_batch *b)
+{
+	leveldb_writebatch_clear(b->b);
+	b->bytes = 0;
+}
+
+void store_batch_put(struct store_batch *b, struct str key, struct buf *value)
+{
+	buf_add_u32be(value, checksum(key, buf_str(value)));
+	if (buf_failed(value))
+		return;
+	leveldb_writebatch_put(b->b, key.ptr, key.len, value->ptr, value->len);
+	b->bytes += key.len + value->len;
+}
+
+void store_batch_append(struct store_batch *to, const struct store_batch *from)
+{
+	leveldb_writebatch_append(to->b, from->b);
+	to->bytes += from->bytes;
+}
+
+size_t store_batch_bytes(const struct store_batch *b)
+{
+	return b->bytes;
+}
+
+enum err_code store_write(struct store *s, struct store_batch *b, struct err *err)
+{
+	return s->ops->write(s->ops, s, b, err);
+}
+
+/* ---- reading ---- */
+
+struct store_snapshot *store_snapshot_open(struct store *s)
+{
+	struct store_snapshot *snap = malloc(sizeof(*snap));
+
+	if (snap)
+		snap->s = leveldb_create_snapshot(s->db);
+	return snap;
+}
+
+void store_snapshot_close(struct store *s, struct store_snapshot *snap)
+{
+	if (!snap)
+		return;
+	leveldb_release_snapshot(s->db, snap->s);
+	free(snap);
+}
+
+struct store_iter *store_iter_open(struct store *s, const struct store_snapshot *snap)
+{
+	struct store_iter *it = malloc(sizeof(*it));
+
+	if (!it)
+		return NULL;
+	it->dir = s->dir;
+	it->read = leveldb_readoptions_create();
+	leveldb_readoptions_set_verify_checksums(it->read, 1);
+	if (snap)
+		leveldb_readoptions_set_snapshot(it->read, snap->s);
+	it->it = leveldb_create_iterator(s->db, it->read);
+	return it;
+}
+
+void store_iter_close(struct store_iter *it)
+{
+	if (!it)
+		return;
+	leveldb_iter_destroy(it->it);
+	leveldb_readoptions_destroy(it->read);
+	free(it);
+}
+
+void store_iter_seek(struct store_iter *it, struct str key)
+{
+	leveldb_iter_seek(it->it, key.ptr, key.len);
+}
+
+void store_iter_seek_before(struct store_iter *it, struct str key)
+{
+	leveldb_iter_seek(it->it, key.ptr, key.len);
+	if (leveldb_iter_valid(it->it))
+		leveldb_iter_prev(it->it);
+	else
+		leveldb_iter_seek_to_last(it->it);
+}
+
+void store_iter_next(struct store_iter *it)
+{
+	leveldb_iter_next(it->it);
+}
+
+bool store_iter_valid(const struct store_iter *it)
+{
+	return leveldb_iter_valid(it->it);
+}
+
+struct str store_iter_key(const struct store_iter *it)
+{
+	struct str key;
+
+	key.ptr = leveldb_iter_key(it->it, &key.len);
+	return key;
+}
+
+enum err_code store_iter_value(const struct store_iter *it, struct str *out, struct err *err)
+{
+	struct str record;
+
+	record.ptr = leveldb_iter_value(it->it, &record.len);
+	return open_record(it->dir, store_iter_key(it), record, out, err);
+}
+
+enum err_code store_iter_status(const struct store_iter *it, struct err *err)
+{
+	char *msg = NULL;
+
+	leveldb_iter_get_error(it->it, &msg);
+	return failed(msg, it->dir, err);
+}
+
+enum err_code store_get(struct store *s, struct str key, struct buf *out, struct err *err)
+{
+	struct str record, value;
+	char *msg = NULL, *got;
+	enum err_code rc;
+
+	got = leveldb_get(s->db, s->read, key.ptr, key.len, &record.len, &msg);
+	if ((rc = failed(msg, s->dir, err)))
+		return rc;
+	if (!got)
+		return err_set(err, ERR_NOT_FOUND, "store %s: no such record", s->dir);
+	record.ptr = got;
+	if (!(rc = open_record(s->dir, key, record, &value, err))) {
+		buf_add_str(out, value);
+		if (buf_failed(out))
+			rc = err_set(err, ERR_NOMEM, "store %s: out of memory", s->dir);
+	}
+	leveldb_free(got);
+	return rc;
+}

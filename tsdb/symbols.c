@@ -1,0 +1,599 @@
+#include "tsdb/partition.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "tsdb/marks.h"
+
+#define TEXT_SLAB 4096u
+#define MAP_BYTES_PER_ID 11u /* two words per slot, three quarters full at most, half on average */
+
+static const struct {
+	const char *name;
+	size_t item_bytes;
+	uint32_t first; /* ids below it are not content */
+} kinds[SYM_KINDS] = {
+	[SYM_STRING] = { "strings", sizeof(struct str), 1 },
+	[SYM_MAPPING] = { "mappings", sizeof(struct mapping_item), 0 },
+	[SYM_FUNCTION] = { "functions", sizeof(struct function_item), 0 },
+	[SYM_LOCATION] = { "locations", sizeof(struct sym_location), 0 },
+	[SYM_NODE] = { "stack nodes", sizeof(struct node_item), 1 },
+	[SYM_LABEL_SET] = { "sample label sets", sizeof(struct sym_label_set), 1 },
+	[SYM_HEADER] = { "headers", sizeof(struct header_item), 0 },
+};
+
+static const struct sym_label no_labels[1];
+static const struct sym_line no_lines[1];
+
+/* ---- open, close ---- */
+
+enum err_code partition_open(struct str name, uint32_t id, uint32_t index, const struct symbol_limits *limits,
+	struct partition **out, struct err *err)
+{
+	struct partition *p = calloc(1, sizeof(*p));
+	const struct sym_label_set empty_set = { no_labels, 0 };
+	const struct node_item root = { 0, 0 };
+	const struct str empty = STR("");
+	int k;
+
+	if (!p)
+		return err_set(err, ERR_NOMEM, "partition: out of memory");
+	p->index = index;
+	p->id = id;
+	p->limits = *limits;
+	p->overflow_set = SYM_NONE;
+	arena_init(&p->arena, 0);
+	mutex_init(&p->lock);
+	mutex_init(&p->keys_lock);
+	mutex_init(&p->types_lock);
+	for (k = 1; k < SYM_KINDS; k++) {
+		segvec_init(&p->vec[k], kinds[k].item_bytes);
+		map_init(&p->map[k]);
+		p->next[k] = kinds[k].first;
+	}
+	map_init(&p->keys);
+	map_init(&p->typesets);
+	p->name = str_dup(&p->arena, name);
+	if (!p->name.ptr || !segvec_put(&p->vec[SYM_STRING], 0, &empty) ||
+		!segvec_put(&p->vec[SYM_NODE], 0, &root) || !segvec_put(&p->vec[SYM_LABEL_SET], 0, &empty_set)) {
+		partition_close(p);
+		return err_set(err, ERR_NOMEM, "partition: out of memory");
+	}
+	atomic_store(&p->bytes, sizeof(*p) + name.len);
+	*out = p;
+	return ERR_OK;
+}
+
+void partition_close(struct partition *p)
+{
+	if (!p)
+		return;
+	marks_release_all(p);
+	for (int k = 1; k < SYM_KINDS; k++) {
+		segvec_release(&p->vec[k]);
+		map_release(&p->map[k]);
+	}
+	map_release(&p->keys);
+	map_release(&p->typesets);
+	free(p->typeset_header);
+	arena_release(&p->arena);
+	mutex_destroy(&p->lock);
+	mutex_destroy(&p->keys_lock);
+	mutex_destroy(&p->types_lock);
+	free(p);
+}
+
+/* ---- reading ---- */
+
+struct str partition_name(const struct partition *p)
+{
+	return p->name;
+}
+
+uint32_t partition_index(const struct partition *p)
+{
+	return p->index;
+}
+
+uint32_t sym_nodes_n(const struct partition *p)
+{
+	return segvec_n(&p->vec[SYM_NODE]);
+}
+
+uint32_t sym_functions_n(const struct partition *p)
+{
+	return segvec_n(&p->vec[SYM_FUNCTION]);
+}
+
+uint32_t sym_locations_n(const struct partition *p)
+{
+	return segvec_n(&p->vec[SYM_LOCATION]);
+}
+
+uint32_t sym_label_sets_n(const struct partition *p)
+{
+	return segvec_n(&p->vec[SYM_LABEL_SET]);
+}
+
+uint32_t sym_strings_n(const struct partition *p)
+{
+	return segvec_n(&p->vec[SYM_STRING]);
+}
+
+uint32_t sym_headers_n(const struct partition *p)
+{
+	return segvec_n(&p->vec[SYM_HEADER]);
+}
+
+struct str sym_string(const struct partition *p, uint32_t id)
+{
+	const struct str *s = segvec_at(&p->vec[SYM_STRING], id);
+
+	return s->ptr ? *s : STR("");
+}
+
+const struct sym_function *sym_function(const struct partition *p, uint32_t id)
+{
+	return &((const struct function_item *)segvec_at(&p->vec[SYM_FUNCTION], id))->f;
+}
+
+const struct sym_mapping *sym_mapping(const struct partition *p, uint32_t id)
+{
+	return &((const struct mapping_item *)segvec_at(&p->vec[SYM_MAPPING], id))->m;
+}
+
+const struct sym_location *sym_location(const struct partition *p, uint32_t id)
+{
+	return segvec_at(&p->vec[SYM_LOCATION], id);
+}
+
+struct sym_node sym_node(const struct partition *p, uint32_t id)
+{
+	const struct node_item *n = segvec_at(&p->vec[SYM_NODE], id);
+
+	return (struct sym_node){ n->parent, n->tag ? (n->tag >> 1) - 1 : SYM_NONE };
+}
+
+bool sym_node_recursive(const struct partition *p, uint32_t id)
+{
+	return ((const struct node_item *)segvec_at(&p->vec[SYM_NODE], id))->tag & 1;
+}
+
+struct sym_label_set sym_label_set(const struct partition *p, uint32_t id)
+{
+	return *(const struct sym_label_set *)segvec_at(&p->vec[SYM_LABEL_SET], id);
+}
+
+const struct sym_header *sym_header(const struct partition *p, uint32_t id)
+{
+	return &((const struct header_item *)segvec_at(&p->vec[SYM_HEADER], id))->h;
+}
+
+uint32_t sym_header_typeset(const struct partition *p, uint32_t header)
+{
+	return ((const struct header_item *)segvec_at(&p->vec[SYM_HEADER], header))->typeset;
+}
+
+bool sym_exists(const struct partition *p, enum sym_kind kind, uint32_t id)
+{
+	const void *item;
+
+	if (id >= segvec_n(&p->vec[kind]))
+		return false;
+	item = segvec_at(&p->vec[kind], id);
+	switch (kind) {
+	case SYM_STRING:
+		return ((const struct str *)item)->ptr != NULL;
+	case SYM_MAPPING:
+		return ((const struct mapping_item *)item)->present;
+	case SYM_FUNCTION:
+		return ((const struct function_item *)item)->present;
+	case SYM_LOCATION:
+		return ((const struct sym_location *)item)->lines != NULL;
+	case SYM_NODE:
+		return id == 0 || ((const struct node_item *)item)->tag != 0;
+	case SYM_LABEL_SET:
+		return ((const struct sym_label_set *)item)->v != NULL;
+	case SYM_HEADER:
+		return ((const struct header_item *)item)->h.types != NULL;
+	case SYM_KINDS:
+		break;
+	}
+	return false;
+}
+
+/* ---- copying content in ---- */
+
+static const char *text_dup(struct partition *p, struct str s)
+{
+	char *at;
+
+	if (s.len == 0)
+		return "";
+	if (s.len > TEXT_SLAB / 4) {
+		at = arena_alloc_raw(&p->arena, 1, s.len);
+		return at ? memcpy(at, s.ptr, s.len) : NULL;
+	}
+	if ((size_t)(p->text_end - p->text_at) < s.len) {
+		if (!(at = arena_alloc_raw(&p->arena, 1, TEXT_SLAB)))
+			return NULL;
+		p->text_at = at;
+		p->text_end = at + TEXT_SLAB;
+	}
+	at = memcpy(p->text_at, s.ptr, s.len);
+	p->text_at += s.len;
+	return at;
+}
+
+static const void *array_dup(struct partition *p, const void *v, size_t n, size_t size, size_t *bytes)
+{
+	void *copy = arena_alloc_raw(&p->arena, n ? n : 1, size);
+
+	if (copy && n)
+		memcpy(copy, v, n * size);
+	*bytes += n * size;
+	return copy;
+}
+
+/* The header's distinct types get a number of their own: what a series' types are is asked often. */
+static bool typeset_eq(const void *ctx, const void *key, uint32_t id)
+{
+	const struct partition *p = ctx;
+
+	return sym_same_types(sym_header(p, p->typeset_header[id]), key);
+}
+
+static bool typesets_reserve(struct partition *p)
+{
+	uint32_t cap = p->typesets_cap ? p->typesets_cap * 2 : 8, *v;
+
+	if (p->typesets_n < p->typesets_cap)
+		return true;
+	mutex_lock(&p->types_lock);
+	if ((v = realloc(p->typeset_header, cap * sizeof(*v)))) {
+		p->typeset_header = v;
+		p->typesets_cap = cap;
+	}
+	mutex_unlock(&p->types_lock);
+	return v != NULL;
+}
+
+static bool typeset_of(struct partition *p, const struct sym_header *h, uint32_t header_id, uint32_t *out)
+{
+	uint64_t hash = sym_hash_types(h);
+
+	if ((*out = map_find(&p->typesets, hash, typeset_eq, p, h)) != MAP_NONE)
+		return true;
+	if (!typesets_reserve(p))
+		return false;
+	if (!map_add(&p->typesets, hash, p->typesets_n))
+		return false;
+	mutex_lock(&p->types_lock);
+	p->typeset_header[p->typesets_n] = header_id;
+	mutex_unlock(&p->types_lock);
+	*out = p->typesets_n++;
+	return true;
+}
+
+static bool key_eq(const void *ctx, const void *key, uint32_t id)
+{
+	return str_eq(sym_string(ctx, id), *(const struct str *)key);
+}
+
+static bool keys_add(struct partition *p, const struct sym_label_set *set)
+{
+	bool ok = true;
+
+	mutex_lock(&p->keys_lock);
+	for (uint32_t i = 0; i < set->n && ok; i++) {
+		struct str key = sym_string(p, set->v[i].key);
+		uint64_t hash = hash_bytes(key.ptr, key.len, 0);
+
+		if (map_find(&p->keys, hash, key_eq, p, &key) == MAP_NONE)
+			ok = map_add(&p->keys, hash, set->v[i].key);
+	}
+	mutex_unlock(&p->keys_lock);
+	return ok;
+}
+
+bool sym_has_label_key(const struct partition *p, struct str key)
+{
+	struct partition *w = (struct partition *)(uintptr_t)p; /* its lock only */
+	bool found;
+
+	mutex_lock(&w->keys_lock);
+	found = map_find(&p->keys, hash_bytes(key.ptr, key.len, 0), key_eq, p, &key) != MAP_NONE;
+	mutex_unlock(&w->keys_lock);
+	return found;
+}
+
+void sym_label_value(const struct partition *p, uint32_t label_set, struct str key, struct buf *out)
+{
+	struct sym_label_set set = sym_label_set(p, label_set);
+
+	for (uint32_t i = 0; i < set.n; i++) {
+		if (!str_eq(sym_string(p, set.v[i].key), key))
+			continue;
+		if (set.v[i].str)
+			buf_add_str(out, sym_string(p, set.v[i].str));
+		else if (set.v[i].num || set.v[i].num_unit)
+			buf_add_i64(out, set.v[i].num);
+		return;
+	}
+}
+
+static bool put_header(struct partition *p, uint32_t id, const struct sym_header *h, size_t *bytes)
+{
+	struct header_item item = { .h = *h };
+
+	item.h.types = array_dup(p, h->types, h->types_n, sizeof(*h->types), bytes);
+	item.h.comments = array_dup(p, h->comments, h->comments_n, sizeof(*h->comments), bytes);
+	item.h.mappings = array_dup(p, h->mappings, h->mappings_n, sizeof(*h->mappings), bytes);
+	item.h.mapping_start = array_dup(p, h->mapping_start, h->mappings_n, sizeof(*h->mapping_start), bytes);
+	return item.h.types && item.h.comments && item.h.mappings && item.h.mapping_start &&
+		typeset_of(p, &item.h, id, &item.typeset) && segvec_put(&p->vec[SYM_HEADER], id, &item);
+}
+
+static bool put_item(struct partition *p, enum sym_kind kind, uint32_t id, const union sym_content *c,
+	bool recursive, size_t *bytes)
+{
+	struct mapping_item mapping = { .present = true };
+	struct function_item function = { .present = true };
+	struct sym_location location;
+	struct sym_label_set set;
+	struct node_item node;
+	struct str s;
+
+	switch (kind) {
+	case SYM_STRING:
+		s = (struct str){ text_dup(p, c->string), c->string.len };
+		*bytes += s.len;
+		return s.ptr && segvec_put(&p->vec[kind], id, &s);
+	case SYM_MAPPING:
+		mapping.m = c->mapping;
+		return segvec_put(&p->vec[kind], id, &mapping);
+	case SYM_FUNCTION:
+		function.f = c->function;
+		return segvec_put(&p->vec[kind], id, &function);
+	case SYM_LOCATION:
+		location = c->location;
+		location.lines = no_lines;
+		if (location.lines_n)
+			location.lines = array_dup(p, c->location.lines, location.lines_n, sizeof(*location.lines),
+				bytes);
+		return location.lines && segvec_put(&p->vec[kind], id, &location);
+	case SYM_NODE:
+		node = (struct node_item){ c->node.parent, (c->node.location + 1) << 1 | (recursive ? 1 : 0) };
+		return segvec_put(&p->vec[kind], id, &node);
+	case SYM_LABEL_SET:
+		set = c->label_set;
+		set.v = array_dup(p, c->label_set.v, set.n, sizeof(*set.v), bytes);
+		return set.v && keys_add(p, &set) && segvec_put(&p->vec[kind], id, &set);
+	case SYM_HEADER:
+		return put_header(p, id, &c->header, bytes);
+	case SYM_KINDS:
+		break;
+	}
+	return false;
+}
+
+static enum err_code put(struct partition *p, enum sym_kind kind, uint64_t hash, uint32_t id,
+	const union sym_content *c, bool recursive, struct err *err)
+{
+	size_t bytes = kinds[kind].item_bytes + MAP_BYTES_PER_ID;
+
+	if (!map_add(&p->map[kind], hash, id))
+		return err_set(err, ERR_NOMEM, "symbols: out of memory");
+	/* Should this fail the id stays in the map without content and is never found equal: a hole. */
+	if (!put_item(p, kind, id, c, recursive, &bytes))
+		return err_set(err, ERR_NOMEM, "symbols: out of memory");
+	atomic_fetch_add_explicit(&p->bytes, bytes, memory_order_relaxed);
+	return ERR_OK;
+}
+
+/* ---- interning ---- */
+
+struct lookup {
+	const struct partition *p;
+	enum sym_kind kind;
+};
+
+static bool content_eq(const void *ctx, const void *key, uint32_t id)
+{
+	const struct lookup *l = ctx;
+
+	return sym_exists(l->p, l->kind, id) && sym_content_same(l->p, l->kind, id, key);
+}
+
+static uint64_t limit_of(const struct partition *p, enum sym_kind kind)
+{
+	switch (kind) {
+	case SYM_STRING:
+	case SYM_FUNCTION:
+		return p->limits.strings_max;
+	case SYM_LOCATION:
+	case SYM_NODE:
+		return p->limits.nodes_max;
+	case SYM_LABEL_SET:
+		return (uint64_t)p->limits.label_sets_max + 2; /* and the empty set, and __overflow__ */
+	case SYM_MAPPING:
+		return SYM_MAPPINGS_MAX;
+	case SYM_HEADER:
+		return SYM_HEADERS_MAX;
+	case SYM_KINDS:
+		break;
+	}
+	return 0;
+}
+
+static enum err_code check_room(struct partition *p, enum sym_kind kind, struct err *err)
+{
+	uint64_t limit = limit_of(p, kind);
+
+	if (p->vec[kind].used >= limit)
+		return err_set(err, ERR_LIMIT, "job \"" STR_FMT "\" has %" PRIu32 " %s, limit %" PRIu64,
+			STR_ARG(p->name), p->vec[kind].used, kinds[kind].name, limit);
+	if (atomic_load_explicit(&p->bytes, memory_order_relaxed) >= p->limits.bytes_max)
+		return err_set(err, ERR_LIMIT, "symbols of job \"" STR_FMT "\" take %zu bytes, limit %" PRIu64,
+			STR_ARG(p->name), atomic_load(&p->bytes), p->limits.bytes_max);
+	if (p->next[kind] >= (kind == SYM_LOCATION ? UINT32_MAX / 2 - 1 : UINT32_MAX - 1))
+		return err_set(err, ERR_LIMIT, "job \"" STR_FMT "\" has used up the ids of its %s",
+			STR_ARG(p->name), kinds[kind].name);
+	return ERR_OK;
+}
+
+static enum err_code intern(struct partition *p, enum sym_kind kind, const union sym_content *c, uint32_t *id,
+	struct err *err)
+{
+	const struct lookup l = { p, kind };
+	uint64_t hash = sym_content_hash(kind, c);
+	enum err_code rc;
+
+	if ((*id = map_find(&p->map[kind], hash, content_eq, &l, c)) != MAP_NONE)
+		return ERR_OK;
+	if ((rc = check_room(p, kind, err)))
+		return rc;
+	*id = p->next[kind]++;
+	return put(p, kind, hash, *id, c, false, err);
+}
+
+enum err_code sym_intern_string(struct partition *p, struct str s, uint32_t *id, struct err *err)
+{
+	*id = 0;
+	return s.len ? intern(p, SYM_STRING, &(union sym_content){ .string = s }, id, err) : ERR_OK;
+}
+
+enum err_code sym_intern_mapping(struct partition *p, const struct sym_mapping *m, uint32_t *id, struct err *err)
+{
+	return intern(p, SYM_MAPPING, &(union sym_content){ .mapping = *m }, id, err);
+}
+
+enum err_code sym_intern_function(struct partition *p, const struct sym_function *f, uint32_t *id,
+	struct err *err)
+{
+	return intern(p, SYM_FUNCTION, &(union sym_content){ .function = *f }, id, err);
+}
+
+enum err_code sym_intern_location(struct partition *p, const struct sym_location *l, uint32_t *id,
+	struct err *err)
+{
+	return intern(p, SYM_LOCATION, &(union sym_content){ .location = *l }, id, err);
+}
+
+enum err_code sym_intern_header(struct partition *p, const struct sym_header *h, uint32_t *id, struct err *err)
+{
+	return intern(p, SYM_HEADER, &(union sym_content){ .header = *h }, id, err);
+}
+
+static enum err_code overflow_set(struct partition *p, uint32_t *id, struct err *err)
+{
+	struct sym_label label = { 0 };
+	enum err_code rc;
+
+	if (p->overflow_set == SYM_NONE) {
+		/* One more than the limit, which limit_of leaves room for. */
+		if ((rc = sym_intern_string(p, STR("__overflow__"), &label.key, err)) ||
+			(rc = sym_intern_string(p, STR("true"), &label.str, err)) ||
+			(rc = intern(p, SYM_LABEL_SET, &(union sym_content){ .label_set = { &label, 1 } },
+				&p->overflow_set, err)))
+			return rc;
+	}
+	*id = p->overflow_set;
+	return ERR_OK;
+}
+
+enum err_code sym_intern_label_set(struct partition *p, const struct sym_label_set *set, uint32_t *id,
+	bool *overflow, struct err *err)
+{
+	const struct lookup l = { p, SYM_LABEL_SET };
+	const union sym_content c = { .label_set = *set };
+
+	*id = 0;
+	if (set->n == 0)
+		return ERR_OK;
+	*id = map_find(&p->map[SYM_LABEL_SET], sym_content_hash(SYM_LABEL_SET, &c), content_eq, &l, &c);
+	if (*id != MAP_NONE)
+		return ERR_OK;
+	if (p->vec[SYM_LABEL_SET].used > p->limits.label_sets_max) {
+		*overflow = true;
+		return overflow_set(p, id, err);
+	}
+	return intern(p, SYM_LABEL_SET, &c, id, err);
+}
+
+static bool has_function(const struct sym_location *l, uint32_t function)
+{
+	for (uint32_t i = 0; i < l->lines_n; i++)
+		if (l->lines[i].function == function)
+			return true;
+	return false;
+}
+
+static bool is_recursive(const struct partition *p, uint32_t parent, uint32_t location)
+{
+	const struct sym_location *l = sym_location(p, location);
+	struct sym_node n;
+
+	for (uint32_t i = 0; i < l->lines_n; i++) {
+		for (uint32_t j = i + 1; j < l->lines_n; j++)
+			if (l->lines[i].function == l->lines[j].function)
+				return true;
+		for (uint32_t at = parent; at; at = n.parent) {
+			n = sym_node(p, at);
+			if (has_function(sym_location(p, n.location), l->lines[i].function))
+				return true;
+		}
+	}
+	return false;
+}
+
+/* The hottest of all: a stack of 30 frames asks 30 times, so it has its own comparison. */
+struct node_key {
+	uint32_t parent, tag;
+};
+
+static bool node_eq(const void *ctx, const void *key, uint32_t id)
+{
+	const struct node_item *n = segvec_at(ctx, id);
+	const struct node_key *k = key;
+
+	return n->parent == k->parent && (n->tag | 1) == k->tag;
+}
+
+enum err_code sym_intern_node(struct partition *p, uint32_t parent, uint32_t location, uint32_t *id,
+	struct err *err)
+{
+	const struct node_key key = { parent, (location + 1) << 1 | 1 };
+	uint64_t hash = sym_hash_node(parent, location);
+	enum err_code rc;
+
+	if ((*id = map_find(&p->map[SYM_NODE], hash, node_eq, &p->vec[SYM_NODE], &key)) != MAP_NONE)
+		return ERR_OK;
+	if ((rc = check_room(p, SYM_NODE, err)))
+		return rc;
+	*id = p->next[SYM_NODE]++;
+	return put(p, SYM_NODE, hash, *id, &(union sym_content){ .node = { parent, location } },
+		is_recursive(p, parent, location), err);
+}
+
+/* ---- loading ---- */
+
+enum err_code sym_load(struct partition *p, enum sym_kind kind, uint32_t id, const union sym_content *c,
+	bool recursive, struct err *err)
+{
+	if (id < kinds[kind].first || id == SYM_NONE)
+		return err_set(err, ERR_CORRUPT, "%s of job \"" STR_FMT "\": id %" PRIu32 " cannot be stored",
+			kinds[kind].name, STR_ARG(p->name), id);
+	if (!sym_content_complete(p, kind, id, c))
+		return err_set(err, ERR_CORRUPT, "%s of job \"" STR_FMT "\": %" PRIu32
+			" refers to symbols that are missing", kinds[kind].name, STR_ARG(p->name), id);
+	if (sym_exists(p, kind, id)) {
+		if (!sym_content_same(p, kind, id, c))
+			return err_set(err, ERR_EXISTS, "%s of job \"" STR_FMT "\": %" PRIu32
+				" has two meanings", kinds[kind].name, STR_ARG(p->name), id);
+		return ERR_OK;
+	}
+	if (p->next[kind] <= id)
+		p->next[kind] = id + 1;
+	return put(p, kind, sym_content_hash(kind, c), id, c, recursive, err);
+}

@@ -1,0 +1,351 @@
+#include "tsdb/partition.h"
+
+#include <inttypes.h>
+
+/*
+ * A profile to ids. Only what samples use is looked up, each thing once: the profile's indexes have arrays of
+ * ids beside them. Stacks that follow each other in a profile mostly share their outer frames, so the walk
+ * from the root starts where the stack before parted.
+ */
+struct intern {
+	struct partition *p;
+	const struct pprof *f;
+	struct arena *arena;
+	struct err *err;
+	uint32_t *strings, *mappings, *functions, *locations; /* SYM_NONE: not asked for yet */
+	uint32_t *path;      /* nodes of the stack before, root first */
+	uint32_t path_n, path_cap;
+	uint32_t path_first; /* where its locations end (one past the root's) in location_ids */
+	struct sym_line *lines;
+	uint32_t lines_cap;
+	struct sym_label *labels;
+	uint32_t labels_cap;
+};
+
+static enum err_code nomem(struct intern *in)
+{
+	return arena_fail(in->arena, "storing a profile", in->err);
+}
+
+static uint32_t *id_array(struct arena *a, uint32_t n)
+{
+	uint32_t *v = arena_alloc_raw(a, n ? n : 1, sizeof(*v));
+
+	if (v)
+		memset(v, 0xff, n * sizeof(*v));
+	return v;
+}
+
+static enum err_code string_id(struct intern *in, uint32_t at, uint32_t *id)
+{
+	if (in->strings[at] == SYM_NONE) {
+		enum err_code rc = sym_intern_string(in->p, in->f->strings[at], &in->strings[at], in->err);
+
+		if (rc) {
+			in->strings[at] = SYM_NONE;
+			return rc;
+		}
+	}
+	*id = in->strings[at];
+	return ERR_OK;
+}
+
+static enum err_code function_id(struct intern *in, uint32_t at, uint32_t *id)
+{
+	const struct pprof_function *from = &in->f->functions[at];
+	struct sym_function f = { .start_line = from->start_line };
+	enum err_code rc;
+
+	if (in->functions[at] == SYM_NONE) {
+		if ((rc = string_id(in, from->name, &f.name)) ||
+			(rc = string_id(in, from->system_name, &f.system_name)) ||
+			(rc = string_id(in, from->filename, &f.filename)) ||
+			(rc = sym_intern_function(in->p, &f, id, in->err)))
+			return rc;
+		in->functions[at] = *id;
+	}
+	*id = in->functions[at];
+	return ERR_OK;
+}
+
+static enum err_code location_id(struct intern *in, uint32_t at, uint32_t *id)
+{
+	const struct pprof_location *from = &in->f->locations[at];
+	struct sym_location l = { .address = from->address, .mapping = SYM_NONE, .is_folded = from->is_folded,
+		.lines_n = from->line_n };
+	enum err_code rc;
+
+	if (in->locations[at] != SYM_NONE) {
+		*id = in->locations[at];
+		return ERR_OK;
+	}
+	if (from->mapping != PPROF_NONE) {
+		l.mapping = in->mappings[from->mapping];
+		l.address -= in->f->mappings[from->mapping].start;
+	}
+	if (from->line_n > in->lines_cap) {
+		if (!(in->lines = arena_alloc_raw(in->arena, (size_t)from->line_n * 2, sizeof(*in->lines))))
+			return nomem(in);
+		in->lines_cap = from->line_n * 2;
+	}
+	for (uint32_t i = 0; i < from->line_n; i++) {
+		const struct pprof_line *line = &in->f->lines[from->line_first + i];
+
+		in->lines[i] = (struct sym_line){ .line = line->line, .column = line->column };
+		if ((rc = function_id(in, line->function, &in->lines[i].function)))
+			return rc;
+	}
+	l.lines = in->lines;
+	if ((rc = sym_intern_location(in->p, &l, id, in->err)))
+		return rc;
+	in->locations[at] = *id;
+	return ERR_OK;
+}
+
+/* ---- mappings and the header ---- */
+
+static bool mapping_eq(const void *ctx, const void *key, uint32_t id)
+{
+	const struct sym_mapping *a = (const struct sym_mapping *)ctx + id, *b = key;
+
+	return a->size == b->size && a->offset == b->offset && a->filename == b->filename &&
+		a->build_id == b->build_id && a->has_functions == b->has_functions &&
+		a->has_filenames == b->has_filenames && a->has_line_numbers == b->has_line_numbers &&
+		a->has_inline_frames == b->has_inline_frames;
+}
+
+/* Equal mappings of one process are told apart by a number, in the profile's order. */
+static enum err_code mapping_ids(struct intern *in)
+{
+	const struct pprof *f = in->f;
+	struct sym_mapping *v = arena_array(in->arena, struct sym_mapping, f->mappings_n + 1);
+	uint32_t *equal = arena_array(in->arena, uint32_t, f->mappings_n + 1), first;
+	enum err_code rc = ERR_OK;
+	struct map seen;
+	uint64_t hash;
+
+	if (!v || !equal)
+		return nomem(in);
+	map_init(&seen);
+	for (uint32_t i = 0; i < f->mappings_n && !rc; i++) {
+		const struct pprof_mapping *m = &f->mappings[i];
+
+		v[i] = (struct sym_mapping){ .size = m->limit - m->start, .offset = m->offset,
+			.has_functions = m->has_functions, .has_filenames = m->has_filenames,
+			.has_line_numbers = m->has_line_numbers, .has_inline_frames = m->has_inline_frames };
+		if ((rc = string_id(in, m->filename, &v[i].filename)) ||
+			(rc = string_id(in, m->build_id, &v[i].build_id)))
+			break;
+		hash = hash_u64(hash_u64(v[i].size ^ hash_u64(v[i].offset)) + v[i].filename) + v[i].build_id;
+		hash = hash_u64(hash);
+		first = map_find(&seen, hash, mapping_eq, v, &v[i]);
+		if (first != MAP_NONE)
+			v[i].ordinal = ++equal[first];
+		else if (!map_add(&seen, hash, i))
+			rc = err_set(in->err, ERR_NOMEM, "storing a profile: out of memory");
+		if (!rc)
+			rc = sym_intern_mapping(in->p, &v[i], &in->mappings[i], in->err);
+	}
+	map_release(&seen);
+	return rc;
+}
+
+static enum err_code header_arrays(struct intern *in, const enum value_kind *kinds, struct sym_header *h)
+{
+	const struct pprof *f = in->f;
+	struct sym_type *types = arena_array(in->arena, struct sym_type, f->types_n);
+	uint32_t *comments = arena_array(in->arena, uint32_t, f->comments_n + 1);
+	uint64_t *start = arena_array(in->arena, uint64_t, f->mappings_n + 1);
+	enum err_code rc;
+
+	if (!types || !comments || !start)
+		return nomem(in);
+	for (uint32_t i = 0; i < f->types_n; i++) {
+		types[i].kind = kinds[i] == KIND_GAUGE ? KIND_GAUGE : KIND_DELTA;
+		types[i].was_cumulative = kinds[i] == KIND_CUMULATIVE;
+		if ((rc = string_id(in, f->types[i].type, &types[i].type)) ||
+			(rc = string_id(in, f->types[i].unit, &types[i].unit)))
+			return rc;
+	}
+	for (uint32_t i = 0; i < f->comments_n; i++)
+		if ((rc = string_id(in, f->comments[i], &comments[i])))
+			return rc;
+	for (uint32_t i = 0; i < f->mappings_n; i++)
+		start[i] = f->mappings[i].start;
+	h->types = types;
+	h->types_n = f->types_n;
+	h->comments = comments;
+	h->comments_n = f->comments_n;
+	h->mappings = in->mappings;
+	h->mapping_start = start;
+	h->mappings_n = f->mappings_n;
+	return ERR_OK;
+}
+
+static enum err_code header_id(struct intern *in, const enum value_kind *kinds, uint32_t *id)
+{
+	const struct pprof *f = in->f;
+	struct sym_header h = { 0 };
+	enum err_code rc;
+
+	if ((rc = header_arrays(in, kinds, &h)) ||
+		(rc = string_id(in, f->period_type.type, &h.period_type)) ||
+		(rc = string_id(in, f->period_type.unit, &h.period_unit)) ||
+		(rc = string_id(in, f->drop_frames, &h.drop_frames)) ||
+		(rc = string_id(in, f->keep_frames, &h.keep_frames)) ||
+		(rc = string_id(in, f->default_sample_type, &h.default_sample_type)) ||
+		(rc = string_id(in, f->doc_url, &h.doc_url)))
+		return rc;
+	return sym_intern_header(in->p, &h, id, in->err);
+}
+
+/* ---- samples ---- */
+
+static enum err_code stack_id(struct intern *in, const struct pprof_sample *s, uint32_t *id)
+{
+	const uint32_t *ids = in->f->location_ids;
+	uint32_t end = s->location_first + s->location_n, n = s->location_n, k = 0, location;
+	enum err_code rc;
+
+	while (k < n && k < in->path_n && ids[end - 1 - k] == ids[in->path_first - 1 - k])
+		k++;
+	if (n > in->path_cap) {
+		uint32_t *path = arena_alloc_raw(in->arena, (size_t)n * 2, sizeof(*path));
+
+		if (!path)
+			return nomem(in);
+		if (k)
+			memcpy(path, in->path, k * sizeof(*path));
+		in->path = path;
+		in->path_cap = n * 2;
+	}
+	for (in->path_n = k, in->path_first = end; k < n; k++) {
+		if ((rc = location_id(in, ids[end - 1 - k], &location)) ||
+			(rc = sym_intern_node(in->p, k ? in->path[k - 1] : 0, location, &in->path[k], in->err)))
+			return rc;
+		in->path_n = k + 1;
+	}
+	*id = n ? in->path[n - 1] : 0;
+	return ERR_OK;
+}
+
+static enum err_code label_set_id(struct intern *in, const struct pprof_sample *s, uint32_t *id, bool *overflow)
+{
+	enum err_code rc;
+
+	if (s->label_n > in->labels_cap) {
+		if (!(in->labels = arena_alloc_raw(in->arena, (size_t)s->label_n * 2, sizeof(*in->labels))))
+			return nomem(in);
+		in->labels_cap = s->label_n * 2;
+	}
+	for (uint32_t i = 0; i < s->label_n; i++) {
+		const struct pprof_label *l = &in->f->labels[s->label_first + i];
+
+		in->labels[i].num = l->num;
+		if ((rc = string_id(in, l->key, &in->labels[i].key)) ||
+			(rc = string_id(in, l->str, &in->labels[i].str)) ||
+			(rc = string_id(in, l->num_unit, &in->labels[i].num_unit)))
+			return rc;
+	}
+	sym_label_set_sort(in->labels, s->label_n);
+	return sym_intern_label_set(in->p, &(struct sym_label_set){ in->labels, s->label_n }, id, overflow, in->err);
+}
+
+static bool is_zero(const int64_t *values, uint32_t n)
+{
+	int64_t any = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		any |= values[i];
+	return any == 0;
+}
+
+static enum err_code samples(struct intern *in, struct interned *out)
+{
+	const struct pprof *f = in->f;
+	uint32_t stack = 0, set;
+	enum err_code rc;
+
+	for (uint32_t i = 0; i < f->samples_n; i++) {
+		const struct pprof_sample *s = &f->samples[i];
+
+		if (is_zero(f->values + (size_t)i * f->types_n, f->types_n))
+			continue;
+		set = 0;
+		if ((rc = stack_id(in, s, &stack)) ||
+			(s->label_n && (rc = label_set_id(in, s, &set, &out->overflow))))
+			return rc;
+		out->keys[out->n] = (uint64_t)stack << 32 | set;
+		out->samples[out->n++] = i;
+	}
+	return ERR_OK;
+}
+
+enum err_code sym_intern_profile(struct partition *p, const struct pprof *f, const enum value_kind *kinds,
+	struct arena *a, struct interned *out, struct err *err)
+{
+	struct intern in = { .p = p, .f = f, .arena = a, .err = err };
+	uint64_t *keys_tmp;
+	uint32_t *samples_tmp;
+	enum err_code rc;
+
+	*out = (struct interned){ 0 };
+	if (f->types_n == 0)
+		return err_set(err, ERR_INVALID, "profile has no sample type");
+	if (f->types_n > SYM_TYPES_MAX)
+		return err_set(err, ERR_LIMIT, "profile has %" PRIu32 " sample types, limit %u", f->types_n,
+			SYM_TYPES_MAX);
+	in.strings = id_array(a, f->strings_n);
+	in.mappings = id_array(a, f->mappings_n);
+	in.functions = id_array(a, f->functions_n);
+	in.locations = id_array(a, f->locations_n);
+	out->keys = arena_alloc_raw(a, (size_t)f->samples_n + 1, sizeof(*out->keys));
+	out->samples = arena_alloc_raw(a, (size_t)f->samples_n + 1, sizeof(*out->samples));
+	keys_tmp = arena_alloc_raw(a, (size_t)f->samples_n + 1, sizeof(*keys_tmp));
+	samples_tmp = arena_alloc_raw(a, (size_t)f->samples_n + 1, sizeof(*samples_tmp));
+	if (!in.strings || !in.mappings || !in.functions || !in.locations || !out->keys || !out->samples ||
+		!keys_tmp || !samples_tmp)
+		return nomem(&in);
+	if ((rc = mapping_ids(&in)) || (rc = header_id(&in, kinds, &out->header)) || (rc = samples(&in, out)))
+		return rc;
+	sort_keys(out->keys, out->samples, out->n, keys_tmp, samples_tmp);
+	return ERR_OK;
+}
+
+/*
+ * By bytes from the lowest, passing over bytes that are the same in all keys: ids of one service need three
+ * or four passes of the eight.
+ */
+void sort_keys(uint64_t *keys, uint32_t *values, uint32_t n, uint64_t *keys_tmp, uint32_t *values_tmp)
+{
+	uint64_t any = 0, *from = keys, *to = keys_tmp, *swap;
+	uint32_t *values_from = values, *values_to = values_tmp, *values_swap, count[256], at;
+
+	for (uint32_t i = 1; i < n; i++)
+		any |= keys[i] ^ keys[0];
+	for (unsigned shift = 0; shift < 64; shift += 8) {
+		if (!(any >> shift & 255))
+			continue;
+		memset(count, 0, sizeof(count));
+		for (uint32_t i = 0; i < n; i++)
+			count[from[i] >> shift & 255]++;
+		at = 0;
+		for (size_t b = 0; b < 256; b++) {
+			uint32_t c = count[b];
+
+			count[b] = at;
+			at += c;
+		}
+		for (uint32_t i = 0; i < n; i++) {
+			at = count[from[i] >> shift & 255]++;
+			to[at] = from[i];
+			values_to[at] = values_from[i];
+		}
+		swap = from, from = to, to = swap;
+		values_swap = values_from, values_from = values_to, values_to = values_swap;
+	}
+	if (from != keys) {
+		memcpy(keys, from, n * sizeof(*keys));
+		memcpy(values, values_from, n * sizeof(*values));
+	}
+}
