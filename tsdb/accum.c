@@ -6,9 +6,10 @@
 #include "tsdb/partition.h"
 
 /*
- * Cells of label set 0 are an array by node id in chunks that are made when a row touches them: a query over one
- * service among many pays for the stacks it meets. Rows ascend, so a chunk is looked up once per row and chunk.
- * Cells of other label sets are an open-addressing table. Sealing puts all in order.
+ * Cells of label set 0 are an array by node id in chunks that are made when a row touches them: a
+ * query over one service among many pays for the stacks it meets. Rows ascend, so a chunk is looked
+ * up once per row and chunk. Cells of other label sets are an open-addressing table. Sealing puts
+ * all in order.
  */
 #define CHUNK_LOG2 11
 #define CHUNK_CELLS (1u << CHUNK_LOG2)
@@ -118,8 +119,8 @@ static size_t add_plain(struct accum *a, const uint32_t *stacks, const int64_t *
 	return i;
 }
 
-static size_t add_weighted(struct accum *a, const uint32_t *stacks, const int64_t *values, size_t n,
-	int64_t weight)
+static size_t add_weighted(
+	struct accum *a, const uint32_t *stacks, const int64_t *values, size_t n, int64_t weight)
 {
 	bool overflow = false;
 	size_t i = 0;
@@ -184,7 +185,8 @@ static bool add_slot(struct accum *a, uint32_t stack, uint32_t set, __int128 val
 	return true;
 }
 
-static size_t add_array(struct accum *a, const uint32_t *stacks, const int64_t *values, size_t n, int64_t weight)
+static size_t add_array(
+	struct accum *a, const uint32_t *stacks, const int64_t *values, size_t n, int64_t weight)
 {
 	if (a->flags & ACCUM_WEIGHTED)
 		return add_weighted(a, stacks, values, n, weight);
@@ -206,19 +208,23 @@ enum err_code accum_add(struct accum *a, const uint32_t *stacks, const uint32_t 
 			if (add_array(a, stacks + i, values + i, run - i, weight) < run - i)
 				return nomem(err);
 			for (i = run; i < n && label_sets[i] != 0; i++)
-				if (values[i] && !add_slot(a, stacks[i], label_sets[i],
-					(__int128)values[i] * (a->flags & ACCUM_WEIGHTED ? weight : 1)))
+				if (values[i] &&
+					!add_slot(a, stacks[i], label_sets[i],
+						(__int128)values[i] *
+							(a->flags & ACCUM_WEIGHTED ? weight : 1)))
 					return nomem(err);
 		}
 	}
 	if (a->overflow)
-		return err_set(err, ERR_LIMIT, "sum exceeds %d bits", a->flags & ACCUM_WEIGHTED ? 128 : 64);
+		return err_set(err, ERR_LIMIT, "sum exceeds %d bits",
+			a->flags & ACCUM_WEIGHTED ? 128 : 64);
 	return ERR_OK;
 }
 
 static __int128 cell_at(const struct accum *a, const void *chunk, size_t i)
 {
-	return a->flags & ACCUM_WEIGHTED ? ((const __int128 *)chunk)[i] : ((const int64_t *)chunk)[i];
+	return a->flags & ACCUM_WEIGHTED ? ((const __int128 *)chunk)[i] :
+					   ((const int64_t *)chunk)[i];
 }
 
 enum err_code accum_merge(struct accum *into, const struct accum *from, struct err *err)
@@ -240,11 +246,13 @@ enum err_code accum_merge(struct accum *into, const struct accum *from, struct e
 		}
 	}
 	for (size_t i = 0; i < from->slots_n; i++)
-		if (from->slots[i].taken && !add_slot(into, (uint32_t)(from->slots[i].key >> 32),
-			(uint32_t)from->slots[i].key, from->slots[i].value))
+		if (from->slots[i].taken &&
+			!add_slot(into, (uint32_t)(from->slots[i].key >> 32),
+				(uint32_t)from->slots[i].key, from->slots[i].value))
 			return nomem(err);
 	if (into->overflow)
-		return err_set(err, ERR_LIMIT, "sum exceeds %d bits", into->flags & ACCUM_WEIGHTED ? 128 : 64);
+		return err_set(err, ERR_LIMIT, "sum exceeds %d bits",
+			into->flags & ACCUM_WEIGHTED ? 128 : 64);
 	return ERR_OK;
 }
 

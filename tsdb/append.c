@@ -8,12 +8,14 @@
 #include "tsdb/db_internal.h"
 
 /*
- * An append: series and window found, then under the partition's lock symbols, deltas, the row and the records
- * of what the window does not have yet, all in one batch that is queued before the lock is let go. So a row
- * never stands in an earlier commit than the symbols it relies on.
+ * An append: series and window found, then under the partition's lock symbols, deltas, the row and
+ * the records of what the window does not have yet, all in one batch that is queued before the lock
+ * is let go. So a row never stands in an earlier commit than the symbols it relies on.
  */
-METRIC_COUNTER(appends_failed, "epimetheus_tsdb_append_failures_total", "Profiles that could not be stored.", "reason");
-METRIC_COUNTER(samples_total, "epimetheus_tsdb_samples_appended_total", "Samples of profiles appended.", NULL);
+METRIC_COUNTER(appends_failed, "epimetheus_tsdb_append_failures_total",
+	"Profiles that could not be stored.", "reason");
+METRIC_COUNTER(samples_total, "epimetheus_tsdb_samples_appended_total",
+	"Samples of profiles appended.", NULL);
 METRIC_COUNTER(folded_total, "epimetheus_tsdb_overflow_profiles_total",
 	"Profiles whose sample labels were folded into __overflow__.", NULL);
 
@@ -38,35 +40,41 @@ static enum err_code check(const struct db_append *a, struct err *err)
 	if (!labels_has(a->labels, STR(LABEL_NAME)))
 		return err_set(err, ERR_INVALID, "a profile needs the label " LABEL_NAME);
 	if (a->labels.n > SERIES_LABELS_MAX)
-		return err_set(err, ERR_LIMIT, "series has %zu labels, limit %u", a->labels.n, SERIES_LABELS_MAX);
+		return err_set(err, ERR_LIMIT, "series has %zu labels, limit %u", a->labels.n,
+			SERIES_LABELS_MAX);
 	for (size_t i = 0; i < a->labels.n; i++)
 		bytes += a->labels.v[i].name.len + a->labels.v[i].value.len;
 	if (bytes > SERIES_LABEL_BYTES_MAX)
-		return err_set(err, ERR_LIMIT, "labels of the series are %zu bytes, limit %u", bytes,
-			SERIES_LABEL_BYTES_MAX);
+		return err_set(err, ERR_LIMIT, "labels of the series are %zu bytes, limit %u",
+			bytes, SERIES_LABEL_BYTES_MAX);
 	if (a->ts_ns <= 0 || a->interval_ns <= 0)
-		return err_set(err, ERR_INVALID, "a profile needs a time after 1970 and an interval");
+		return err_set(
+			err, ERR_INVALID, "a profile needs a time after 1970 and an interval");
 	if (a->profile->types_n == 0)
 		return err_set(err, ERR_INVALID, "profile has no sample type");
 	if (a->profile->types_n > SYM_TYPES_MAX)
-		return err_set(err, ERR_LIMIT, "profile has %" PRIu32 " sample types, limit %u", a->profile->types_n,
-			SYM_TYPES_MAX);
+		return err_set(err, ERR_LIMIT, "profile has %" PRIu32 " sample types, limit %u",
+			a->profile->types_n, SYM_TYPES_MAX);
 	return ERR_OK;
 }
 
 static enum err_code check_time(struct db *db, int64_t ts_ns, struct err *err)
 {
-	int64_t newest = atomic_load(&db->max_ts_ns), start = (newest - 1) / db->o.window_ns * db->o.window_ns;
+	int64_t newest = atomic_load(&db->max_ts_ns),
+		start = (newest - 1) / db->o.window_ns * db->o.window_ns;
 	enum err_code rc = ERR_OK;
 	struct buf a = { 0 }, b = { 0 };
 
-	time_print_rfc3339(&a, ts_ns);
 	if (newest && ts_ns <= start && start - ts_ns >= db->o.too_old_ns) {
+		time_print_rfc3339(&a, ts_ns);
 		time_print_rfc3339(&b, start - db->o.too_old_ns);
-		rc = err_set(err, ERR_INVALID, "profile of " STR_FMT " is too old: profiles after " STR_FMT
-			" are taken", STR_ARG(buf_str(&a)), STR_ARG(buf_str(&b)));
+		rc = err_set(err, ERR_INVALID,
+			"profile of " STR_FMT " is too old: profiles after " STR_FMT " are taken",
+			STR_ARG(buf_str(&a)), STR_ARG(buf_str(&b)));
 	} else if (ts_ns > clock_now_ns() + DB_FUTURE_NS) {
-		rc = err_set(err, ERR_INVALID, "profile of " STR_FMT " is more than 10m ahead of this server's clock",
+		time_print_rfc3339(&a, ts_ns);
+		rc = err_set(err, ERR_INVALID,
+			"profile of " STR_FMT " is more than 10m ahead of this server's clock",
 			STR_ARG(buf_str(&a)));
 	}
 	buf_release(&a);
@@ -95,9 +103,11 @@ static enum err_code find_series(struct appending *t, struct err *err)
 	enum err_code rc;
 
 	if (!(t->series = series_find(db->series, t->a->labels))) {
-		if ((rc = db_partition(db, partition_name_of(t->a->labels), SYM_NONE, &t->partition, err)))
+		if ((rc = db_partition(
+			     db, partition_name_of(t->a->labels), SYM_NONE, &t->partition, err)))
 			return rc;
-		if ((rc = series_add(db->series, t->a->labels, SYM_NONE, t->partition, &t->series, err))) {
+		if ((rc = series_add(
+			     db->series, t->a->labels, SYM_NONE, t->partition, &t->series, err))) {
 			t->series = NULL;
 			return rc;
 		}
@@ -172,7 +182,8 @@ static void drop_zeros(struct appending *t)
 		return;
 	for (uint32_t c = 0; c < columns; c++)
 		for (uint32_t i = 0; i < kept; i++)
-			t->values[(size_t)c * kept + i] = t->values[(size_t)c * n + t->in.samples[i]];
+			t->values[(size_t)c * kept + i] =
+				t->values[(size_t)c * n + t->in.samples[i]];
 	t->in.n = kept;
 }
 
@@ -189,9 +200,16 @@ static enum err_code encode(struct appending *t, struct err *err)
 		stacks[i] = (uint32_t)(t->in.keys[i] >> 32);
 		sets[i] = (uint32_t)t->in.keys[i];
 	}
-	return row_encode(&(struct row){ .header = t->in.header, .interval_ns = t->a->interval_ns,
-		.time_nanos = f->time_nanos, .duration_nanos = f->duration_nanos, .period = f->period,
-		.n = t->in.n, .columns_n = f->types_n, .stacks = stacks, .label_sets = sets, .values = t->values },
+	return row_encode(&(struct row){ .header = t->in.header,
+				  .interval_ns = t->a->interval_ns,
+				  .time_nanos = f->time_nanos,
+				  .duration_nanos = f->duration_nanos,
+				  .period = f->period,
+				  .n = t->in.n,
+				  .columns_n = f->types_n,
+				  .stacks = stacks,
+				  .label_sets = sets,
+				  .values = t->values },
 		t->a->ts_ns, &t->scratch->row, err);
 }
 
@@ -211,7 +229,8 @@ static void put_series(struct appending *t, struct store_batch *b)
 	store_batch_put(b, key_str(&key), v);
 }
 
-static void put_records(struct appending *t, struct marks *m, bool new_series, struct store_batch *b)
+static void put_records(
+	struct appending *t, struct marks *m, bool new_series, struct store_batch *b)
 {
 	struct buf *v = &t->scratch->record;
 	struct key key = key_u32('p', t->partition->id);
@@ -292,7 +311,8 @@ static enum err_code queue(struct appending *t, struct commit_row *row, struct e
 
 	if ((rc = get_marks(t, &m, err)))
 		return rc;
-	if ((rc = marks_add(t->partition, m, t->in.header, t->in.keys, t->in.n, &t->scratch->marked, err)))
+	if ((rc = marks_add(
+		     t->partition, m, t->in.header, t->in.keys, t->in.n, &t->scratch->marked, err)))
 		return rc;
 	new_symbols = marked_any(&t->scratch->marked);
 	new_series = s->stored_window_ns != window_ns || s->stored_generation != t->generation ||
@@ -321,13 +341,20 @@ static enum err_code append_locked(struct appending *t, struct commit_row *row, 
 	enum err_code rc;
 
 	for (uint32_t c = 0; c < a->profile->types_n; c++)
-		t->kinds[c] = a->kinds[c] == KIND_CUMULATIVE && !a->convert ? KIND_DELTA : a->kinds[c];
-	if ((rc = sym_intern_profile(t->partition, a->profile, t->kinds, &t->scratch->arena, &t->in, err)) ||
+		t->kinds[c] = a->kinds[c] == KIND_CUMULATIVE && !a->convert ? KIND_DELTA :
+									      a->kinds[c];
+	if ((rc = sym_intern_profile(
+		     t->partition, a->profile, t->kinds, &t->scratch->arena, &t->in, err)) ||
 		(rc = take_values(t, err)))
 		return rc;
-	d = (struct delta_input){ .ts_ns = a->ts_ns, .interval_ns = a->interval_ns, .kinds = t->kinds,
-		.types = sym_header_typeset(t->partition, t->in.header), .n = t->in.n,
-		.columns_n = a->profile->types_n, .keys = t->in.keys, .values = t->values };
+	d = (struct delta_input){ .ts_ns = a->ts_ns,
+		.interval_ns = a->interval_ns,
+		.kinds = t->kinds,
+		.types = sym_header_typeset(t->partition, t->in.header),
+		.n = t->in.n,
+		.columns_n = a->profile->types_n,
+		.keys = t->in.keys,
+		.values = t->values };
 	if ((rc = delta_apply(&t->series->base, &d, &t->scratch->arena, &t->stats->first, err)))
 		return rc;
 	drop_zeros(t);

@@ -6,12 +6,14 @@
 #include "tsdb/db_internal.h"
 
 /*
- * Group commit. One thread takes all that is queued, writes one synced batch per window, then acknowledges.
+ * Group commit. One thread takes all that is queued, writes one synced batch per window, then
+ * acknowledges.
  *
- * After a put that failed LevelDB may say OK to later ones and lose them (seen after a full disk), so from then on
- * nothing is acknowledged: everything queued gets the error, the state is DB_FAILED, and once nobody uses the
- * store it is closed, opened and compared with what was acknowledged. Only then appends are taken again. While
- * the disk has no room the store stays open for readers.
+ * After a put that failed LevelDB may say OK to later ones and lose them (seen after a full disk),
+ * so from then on nothing is acknowledged: everything queued gets the error, the state is
+ * DB_FAILED, and once nobody uses the store it is closed, opened and compared with what was
+ * acknowledged. Only then appends are taken again. While the disk has no room the store stays open
+ * for readers.
  */
 struct commit {
 	struct mutex lock;
@@ -25,12 +27,16 @@ struct commit {
 	struct buf value;
 };
 
-METRIC_HISTOGRAM(commit_seconds, "epimetheus_tsdb_commit_duration_seconds", "Time a synced group commit takes.",
+METRIC_HISTOGRAM(commit_seconds, "epimetheus_tsdb_commit_duration_seconds",
+	"Time a synced group commit takes.", NULL);
+METRIC_COUNTER(
+	commit_rows, "epimetheus_tsdb_rows_committed_total", "Rows stored and acknowledged.", NULL);
+METRIC_COUNTER(commit_failures, "epimetheus_tsdb_commit_failures_total",
+	"Group commits that failed.", NULL);
+METRIC_COUNTER(reopened, "epimetheus_tsdb_reopened_total", "Stores reopened after a failed commit.",
+	"result");
+METRIC_GAUGE(queue_bytes, "epimetheus_tsdb_queue_bytes", "Bytes of rows that wait for their sync.",
 	NULL);
-METRIC_COUNTER(commit_rows, "epimetheus_tsdb_rows_committed_total", "Rows stored and acknowledged.", NULL);
-METRIC_COUNTER(commit_failures, "epimetheus_tsdb_commit_failures_total", "Group commits that failed.", NULL);
-METRIC_COUNTER(reopened, "epimetheus_tsdb_reopened_total", "Stores reopened after a failed commit.", "result");
-METRIC_GAUGE(queue_bytes, "epimetheus_tsdb_queue_bytes", "Bytes of rows that wait for their sync.", NULL);
 
 static void row_done(struct db *db, struct commit_row *r, enum err_code rc, const struct err *err)
 {
@@ -53,7 +59,8 @@ uint64_t commit_generation(struct db *db)
 	return atomic_load(&db->commit->generation);
 }
 
-enum err_code commit_enqueue(struct db *db, struct commit_row *row, uint64_t generation, struct err *err)
+enum err_code commit_enqueue(
+	struct db *db, struct commit_row *row, uint64_t generation, struct err *err)
 {
 	struct commit *c = db->commit;
 	enum err_code rc = ERR_OK;
@@ -98,7 +105,8 @@ static void raise(_Atomic int64_t *to, int64_t v)
 		;
 }
 
-static void stored(struct db *db, struct window *w, const struct window_count *count, struct commit_row *rows)
+static void stored(
+	struct db *db, struct window *w, const struct window_count *count, struct commit_row *rows)
 {
 	head_write_mark(db, w, count);
 	mutex_lock(&db->lock);
@@ -115,7 +123,8 @@ static void stored(struct db *db, struct window *w, const struct window_count *c
 	}
 }
 
-static enum err_code write_window(struct db *db, struct window *w, struct commit_row *rows, struct err *err)
+static enum err_code write_window(
+	struct db *db, struct window *w, struct commit_row *rows, struct err *err)
 {
 	struct commit *c = db->commit;
 	int64_t start = clock_monotonic_ns();
@@ -174,7 +183,8 @@ static bool has_room(struct db *db)
 {
 	uint64_t room;
 
-	return db->o.fs->ops->free_bytes(db->o.fs, db->dir, &room, NULL) || room >= db->o.free_bytes_reserve;
+	return db->o.fs->ops->free_bytes(db->o.fs, db->dir, &room, NULL) ||
+		room >= db->o.free_bytes_reserve;
 }
 
 static void wait_a_little(struct commit *c, int64_t ns)
@@ -187,7 +197,8 @@ static void wait_a_little(struct commit *c, int64_t ns)
 	mutex_unlock(&c->lock);
 }
 
-static void fail(struct db *db, struct window *w, struct commit_row *rows, enum err_code rc, const struct err *why)
+static void fail(struct db *db, struct window *w, struct commit_row *rows, enum err_code rc,
+	const struct err *why)
 {
 	struct commit *c = db->commit;
 	struct commit_row *queued;

@@ -9,16 +9,18 @@
 #include "tsdb/db_internal.h"
 #include "tsdb/mirror.h"
 
-#define MAINTAIN_EVERY_NS NS_PER_S       /* free space */
+#define MAINTAIN_EVERY_NS NS_PER_S /* free space */
 #define RETENTION_EVERY_NS (60 * NS_PER_S)
 
-METRIC_GAUGE(state_gauge, "epimetheus_tsdb_state", "0 takes profiles, 1 disk full, 2 reopening after an error.", NULL);
+METRIC_GAUGE(state_gauge, "epimetheus_tsdb_state",
+	"0 takes profiles, 1 disk full, 2 reopening after an error.", NULL);
 METRIC_GAUGE(series_gauge, "epimetheus_tsdb_series", "Series in the index.", NULL);
 METRIC_GAUGE(windows_gauge, "epimetheus_tsdb_windows", "Windows on disk.", NULL);
 METRIC_GAUGE(partitions_gauge, "epimetheus_tsdb_partitions", "Partitions (jobs) in memory.", NULL);
 METRIC_GAUGE(nodes_gauge, "epimetheus_tsdb_stack_nodes", "Stack nodes of all partitions.", NULL);
 METRIC_GAUGE(strings_gauge, "epimetheus_tsdb_strings", "Strings of all partitions.", NULL);
-METRIC_GAUGE(symbols_gauge, "epimetheus_tsdb_symbol_bytes", "Memory of all partitions' symbols.", NULL);
+METRIC_GAUGE(
+	symbols_gauge, "epimetheus_tsdb_symbol_bytes", "Memory of all partitions' symbols.", NULL);
 METRIC_GAUGE(disk_gauge, "epimetheus_tsdb_disk_bytes", "Bytes of all windows on disk.", NULL);
 METRIC_GAUGE(oldest_gauge, "epimetheus_tsdb_oldest_row_seconds", "Time of the oldest row.", NULL);
 
@@ -47,17 +49,18 @@ struct str partition_name_of(struct labels labels)
 	return name.len ? name : labels_get(labels, STR("service_name"));
 }
 
-static enum err_code add_partition(struct db *db, struct str name, uint32_t id, struct partition **out,
-	struct err *err)
+static enum err_code add_partition(
+	struct db *db, struct str name, uint32_t id, struct partition **out, struct err *err)
 {
-	const struct symbol_limits limits = { db->o.nodes_max, db->o.strings_max, db->o.label_sets_max,
-		db->o.partition_bytes_max };
+	const struct symbol_limits limits = { db->o.nodes_max, db->o.strings_max,
+		db->o.label_sets_max, db->o.partition_bytes_max };
 	uint32_t cap = db->partitions_cap ? db->partitions_cap * 2 : 16;
 	struct partition **v;
 	enum err_code rc;
 
 	if (db->partitions_n >= DB_PARTITIONS_MAX)
-		return err_set(err, ERR_LIMIT, "%" PRIu32 " jobs, limit %u", db->partitions_n, DB_PARTITIONS_MAX);
+		return err_set(err, ERR_LIMIT, "%" PRIu32 " jobs, limit %u", db->partitions_n,
+			DB_PARTITIONS_MAX);
 	if (db->partitions_n == db->partitions_cap) {
 		if (!(v = realloc(db->partitions, cap * sizeof(struct partition *))))
 			return err_set(err, ERR_NOMEM, "partition: out of memory");
@@ -74,14 +77,16 @@ static enum err_code add_partition(struct db *db, struct str name, uint32_t id, 
 	return ERR_OK;
 }
 
-enum err_code db_partition(struct db *db, struct str name, uint32_t id, struct partition **out, struct err *err)
+enum err_code db_partition(
+	struct db *db, struct str name, uint32_t id, struct partition **out, struct err *err)
 {
 	enum err_code rc = ERR_OK;
 	struct partition *p = NULL;
 
 	mutex_lock(&db->lock);
 	for (uint32_t i = 0; i < db->partitions_n && !p; i++)
-		if (id == SYM_NONE ? str_eq(db->partitions[i]->name, name) : db->partitions[i]->id == id)
+		if (id == SYM_NONE ? str_eq(db->partitions[i]->name, name) :
+				     db->partitions[i]->id == id)
 			p = db->partitions[i];
 	if (!p)
 		rc = add_partition(db, name, id, &p, err);
@@ -138,8 +143,9 @@ static void check_room(struct db *db)
 		log_warn("tsdb", "free space is not known", LOG_E(&err));
 		return;
 	}
-	err_set(&err, ERR_UNAVAILABLE, "disk is full: %" PRIu64 " bytes free in %s, reserve %" PRIu64, room,
-		db->dir, db->o.free_bytes_reserve);
+	err_set(&err, ERR_UNAVAILABLE,
+		"disk is full: %" PRIu64 " bytes free in %s, reserve %" PRIu64, room, db->dir,
+		db->o.free_bytes_reserve);
 	mutex_lock(&db->lock);
 	was = db->state;
 	if (was == DB_READY && room < db->o.free_bytes_reserve) {
@@ -155,7 +161,8 @@ static void check_room(struct db *db)
 	if (was != db->state && db->state == DB_FULL)
 		log_error("tsdb", "disk full, profiles are refused", LOG_E(&err));
 	else if (was != db->state)
-		log_info("tsdb", "disk has room again, profiles are taken", LOG_I("free_bytes", room));
+		log_info("tsdb", "disk has room again, profiles are taken",
+			LOG_I("free_bytes", room));
 	mutex_unlock(&db->lock);
 }
 
@@ -169,7 +176,8 @@ static bool in_some_window(struct db *db, uint32_t series)
 	return false;
 }
 
-/* Series that no window has any more leave the index, and memory once no querier can have seen them. */
+/* Series that no window has any more leave the index, and memory once no querier can have seen
+ * them. */
 void db_retire_series(struct db *db)
 {
 	uint64_t oldest;
@@ -178,7 +186,8 @@ void db_retire_series(struct db *db)
 	series_lock_write(db->series);
 	mutex_lock(&db->lock);
 	for (uint32_t id = 0; id < series_next_id(db->series); id++) {
-		if (!(s = series_by_id_locked(db->series, id)) || atomic_load(&s->uses) || in_some_window(db, id))
+		if (!(s = series_by_id_locked(db->series, id)) || atomic_load(&s->uses) ||
+			in_some_window(db, id))
 			continue;
 		series_remove_locked(db->series, s);
 		s->retired_at = db->queriers_opened;
@@ -235,7 +244,8 @@ static void drop_marks(struct db *db)
 		mutex_lock(&p->lock);
 		for (struct marks *m = p->marks, *next; m; m = next) {
 			next = m->next;
-			/* A window of another length may reach further; its marks are then made again. */
+			/* A window of another length may reach further; its marks are then made
+			 * again. */
 			if (m->window_ns + db->o.window_ns < start &&
 				start - m->window_ns - db->o.window_ns > db->o.too_old_ns)
 				marks_drop(p, m->window_ns);
@@ -284,7 +294,8 @@ static void maintenance(void *ctx)
 
 void db_status(struct db *db, struct db_status *out)
 {
-	*out = (struct db_status){ .rows = atomic_load(&db->rows), .samples = atomic_load(&db->samples) };
+	*out = (struct db_status){ .rows = atomic_load(&db->rows),
+		.samples = atomic_load(&db->samples) };
 	out->series = series_n(db->series);
 	mutex_lock(&db->lock);
 	out->partitions = db->partitions_n;
@@ -341,7 +352,8 @@ static enum err_code open_dirs(struct db *db, struct err *err)
 	enum err_code rc;
 	char *lock = NULL;
 
-	if (asprintf(&db->head_dir, "%s/head", db->dir) < 0 || asprintf(&db->ids_path, "%s/ids", db->dir) < 0 ||
+	if (asprintf(&db->head_dir, "%s/head", db->dir) < 0 ||
+		asprintf(&db->ids_path, "%s/ids", db->dir) < 0 ||
 		asprintf(&lock, "%s/lock", db->dir) < 0)
 		return err_set(err, ERR_NOMEM, "database: out of memory");
 	if (db->o.read_only) {
@@ -351,7 +363,8 @@ static enum err_code open_dirs(struct db *db, struct err *err)
 	if (!(rc = fs_mkdir_all(db->o.fs, db->head_dir, err)))
 		rc = fs_lock(lock, &db->lock_fd, err);
 	if (rc == ERR_UNAVAILABLE)
-		rc = err_set(err, ERR_UNAVAILABLE, "data directory %s is locked by another process", db->o.dir);
+		rc = err_set(err, ERR_UNAVAILABLE, "data directory %s is locked by another process",
+			db->o.dir);
 	free(lock);
 	return rc;
 }
@@ -399,7 +412,8 @@ enum err_code db_open(const struct db_options *o, struct db **out, struct err *e
 		goto fail;
 	metric_collector_add(collect, db);
 	log_info("tsdb", "database open", LOG_S("dir", db->dir), LOG_I("windows", db->windows_n),
-		LOG_I("series", series_n(db->series)), LOG_D("elapsed", clock_monotonic_ns() - start));
+		LOG_I("series", series_n(db->series)),
+		LOG_D("elapsed", clock_monotonic_ns() - start));
 	*out = db;
 	return ERR_OK;
 fail:

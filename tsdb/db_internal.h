@@ -1,14 +1,14 @@
 /*
  * Database, the inside of db.h: what its files share.
  *
- * Locks, in the order they are taken (a later one while an earlier one is held, never the other way round):
- *   partition->lock   symbols being made, delta bases, marks; one append per partition at a time
- *   commit queue      rows that wait for their sync
- *   series index      label sets, postings, and which window has which series (window->series)
- *   db->lock          windows, their pins and counts, queriers, state, partitions
+ * Locks, in the order they are taken (a later one while an earlier one is held, never the other way
+ * round): partition->lock   symbols being made, delta bases, marks; one append per partition at a
+ * time commit queue      rows that wait for their sync series index      label sets, postings, and
+ * which window has which series (window->series) db->lock          windows, their pins and counts,
+ * queriers, state, partitions
  *
- * A window is pinned by whoever uses its store: a querier, an append, a queued row. Dropping or reopening waits
- * until nobody does. Windows are (start, end] and never overlap.
+ * A window is pinned by whoever uses its store: a querier, an append, a queued row. Dropping or
+ * reopening waits until nobody does. Windows are (start, end] and never overlap.
  */
 #ifndef TSDB_DB_INTERNAL_H
 #define TSDB_DB_INTERNAL_H
@@ -21,9 +21,10 @@
 #define DB_FUTURE_NS (INT64_C(600) * 1000000000) /* how far ahead of our clock a profile may be */
 #define DB_PARTITIONS_MAX 16384u
 #define DB_QUEUE_BYTES_MAX (16u << 20) /* rows that wait for their sync */
-#define DB_CACHE_BYTES (16u << 20)     /* pages of all stores */
+#define DB_CACHE_BYTES (16u << 20) /* pages of all stores */
 #define DB_SCRATCH_BYTES_MAX (1u << 30) /* of one append */
-#define DB_REOPEN_WAIT_NS (INT64_C(5) * 1000000000) /* a querier waits so long for a store being reopened */
+#define DB_REOPEN_WAIT_NS \
+	(INT64_C(5) * 1000000000) /* a querier waits so long for a store being reopened */
 
 /* What a window's store says it holds: the record "c", renewed by each batch. */
 struct window_count {
@@ -34,14 +35,14 @@ struct window_count {
 
 struct window {
 	int64_t start_ns, end_ns;
-	char *dir;          /* the store's; a temporary copy when read-only */
-	char *mark_path;    /* beside it: what was acknowledged */
+	char *dir; /* the store's; a temporary copy when read-only */
+	char *mark_path; /* beside it: what was acknowledged */
 	struct store *store; /* db->lock; NULL while it is reopened */
-	unsigned pins;      /* db->lock */
-	bool draining;      /* db->lock: to be reopened, takes no new pins */
-	bool damaged;       /* db->lock: something of it was lost */
+	unsigned pins; /* db->lock */
+	bool draining; /* db->lock: to be reopened, takes no new pins */
+	bool damaged; /* db->lock: something of it was lost */
 	struct window_count count; /* db->lock; the commit thread writes it */
-	int mark_fd;        /* the commit thread's; -1: none */
+	int mark_fd; /* the commit thread's; -1: none */
 	struct bits series; /* the series index's lock */
 };
 
@@ -96,7 +97,7 @@ struct db_querier {
 		struct store_snapshot *snap;
 		struct store_iter *it; /* made when first wanted */
 		bool warned;
-	} *windows; /* ascending */
+	} * windows; /* ascending */
 	size_t windows_n;
 	uint32_t *stacks, *sets; /* decode buffers */
 	int64_t *values;
@@ -110,21 +111,26 @@ struct key {
 	char bytes[KEY_MAX];
 	size_t len;
 };
-struct key key_of(char kind);                                    /* 'c', 'm' */
-struct key key_u32(char kind, uint32_t id);                      /* 'p', 's' */
-struct key key_u32_u32(char kind, uint32_t a, uint32_t b);       /* 't', 'y' */
-struct key key_row(uint32_t series, int64_t ts_ns);              /* 'r' */
-static inline struct str key_str(const struct key *k) { return (struct str){ k->bytes, k->len }; }
+struct key key_of(char kind); /* 'c', 'm' */
+struct key key_u32(char kind, uint32_t id); /* 'p', 's' */
+struct key key_u32_u32(char kind, uint32_t a, uint32_t b); /* 't', 'y' */
+struct key key_row(uint32_t series, int64_t ts_ns); /* 'r' */
+static inline struct str key_str(const struct key *k)
+{
+	return (struct str){ k->bytes, k->len };
+}
 bool key_parse_row(struct str key, uint32_t *series, int64_t *ts_ns);
 
 /* ---- head.c: windows ---- */
 
 MUST_CHECK enum err_code head_open_all(struct db *db, struct err *err);
 /* The window that ts falls into, made where it is missing, pinned. */
-MUST_CHECK enum err_code head_pin(struct db *db, int64_t ts_ns, struct window **out, struct err *err);
+MUST_CHECK enum err_code head_pin(
+	struct db *db, int64_t ts_ns, struct window **out, struct err *err);
 void head_unpin(struct db *db, struct window *w);
 void head_free(struct db *db, struct window *w);
-/* Closes and opens the store of a window whose put failed, and compares it with what was acknowledged. */
+/* Closes and opens the store of a window whose put failed, and compares it with what was
+ * acknowledged. */
 MUST_CHECK enum err_code head_reopen(struct db *db, struct window *w, struct err *err);
 /* Takes the oldest window away for good. */
 void head_drop_oldest(struct db *db, const char *why);
@@ -136,12 +142,15 @@ void db_damage(struct db *db, struct window *w, const char *what, const struct e
 /* ---- head_load.c ---- */
 
 MUST_CHECK enum err_code head_load(struct db *db, struct window *w, struct err *err);
-MUST_CHECK enum err_code head_read_count(struct window *w, struct window_count *out, struct err *err);
-MUST_CHECK enum err_code head_read_meta(struct store *s, int64_t *start_ns, int64_t *end_ns, struct err *err);
-MUST_CHECK enum err_code head_write_meta(struct store *s, int64_t start_ns, int64_t end_ns, struct err *err);
+MUST_CHECK enum err_code head_read_count(
+	struct window *w, struct window_count *out, struct err *err);
+MUST_CHECK enum err_code head_read_meta(
+	struct store *s, int64_t *start_ns, int64_t *end_ns, struct err *err);
+MUST_CHECK enum err_code head_write_meta(
+	struct store *s, int64_t start_ns, int64_t end_ns, struct err *err);
 /* The number of the next symbol record of a partition in this store. */
-MUST_CHECK enum err_code head_next_symbol_record(struct store *s, uint32_t partition, uint32_t *out,
-	struct err *err);
+MUST_CHECK enum err_code head_next_symbol_record(
+	struct store *s, uint32_t partition, uint32_t *out, struct err *err);
 
 /* ---- ids.c: numbers that are never given again ---- */
 
@@ -152,8 +161,8 @@ MUST_CHECK enum err_code ids_save(struct db *db, struct err *err);
 
 struct str partition_name_of(struct labels labels); /* job, else service_name, else "" */
 /* By name; id SYM_NONE: made where it is missing. */
-MUST_CHECK enum err_code db_partition(struct db *db, struct str name, uint32_t id, struct partition **out,
-	struct err *err);
+MUST_CHECK enum err_code db_partition(
+	struct db *db, struct str name, uint32_t id, struct partition **out, struct err *err);
 struct partition *db_partition_by_id(struct db *db, uint32_t id);
 void db_set_state(struct db *db, enum db_state state, const struct err *why);
 /* One round of the maintenance thread: free space, retention, memory of what is gone. */
@@ -179,8 +188,8 @@ void commit_close(struct db *db); /* after all that is queued */
 /* Changes with every failure: marks made under another number do not hold. */
 uint64_t commit_generation(struct db *db);
 /* Takes the row over on ERR_OK only. ERR_UNAVAILABLE: there was a failure since `generation`. */
-MUST_CHECK enum err_code commit_enqueue(struct db *db, struct commit_row *row, uint64_t generation,
-	struct err *err);
+MUST_CHECK enum err_code commit_enqueue(
+	struct db *db, struct commit_row *row, uint64_t generation, struct err *err);
 
 /* ---- query.c ---- */
 

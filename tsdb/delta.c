@@ -1,6 +1,7 @@
 #include "tsdb/delta.h"
 
-/* The sums of one profile's cumulative columns: distinct keys, ascending; column c of entry i: v[c * n + i]. */
+/* The sums of one profile's cumulative columns: distinct keys, ascending; column c of entry i: v[c
+ * * n + i]. */
 struct sums {
 	uint32_t n, columns_n;
 	uint64_t *keys;
@@ -21,7 +22,8 @@ static enum err_code nomem(const struct arena *a, struct err *err)
 }
 
 /* The cumulative columns by distinct key. */
-static enum err_code sum_up(const struct delta_input *in, struct arena *a, struct sums *out, struct err *err)
+static enum err_code sum_up(
+	const struct delta_input *in, struct arena *a, struct sums *out, struct err *err)
 {
 	uint32_t columns[ROW_COLUMNS_MAX];
 
@@ -47,7 +49,8 @@ static enum err_code sum_up(const struct delta_input *in, struct arena *a, struc
 		for (uint32_t i = 0; i < in->n; i++) {
 			if (i && in->keys[i] == in->keys[i - 1]) {
 				if (__builtin_add_overflow(to[at - 1], from[i], &to[at - 1]))
-					return err_set(err, ERR_LIMIT, "sum of a stack's counters exceeds 64 bits");
+					return err_set(err, ERR_LIMIT,
+						"sum of a stack's counters exceeds 64 bits");
 			} else {
 				out->keys[at] = in->keys[i];
 				out->first[at] = i;
@@ -59,7 +62,8 @@ static enum err_code sum_up(const struct delta_input *in, struct arena *a, struc
 	return ERR_OK;
 }
 
-static enum err_code read_base(const struct delta_base *base, struct arena *a, struct sums *out, struct err *err)
+static enum err_code read_base(
+	const struct delta_base *base, struct arena *a, struct sums *out, struct err *err)
 {
 	struct row_view *v = arena_new(a, struct row_view);
 	uint32_t *stacks, *sets;
@@ -89,8 +93,8 @@ static enum err_code read_base(const struct delta_base *base, struct arena *a, s
 	return ERR_OK;
 }
 
-static enum err_code write_base(const struct sums *s, int64_t ts_ns, struct arena *a, struct buf *out,
-	struct err *err)
+static enum err_code write_base(
+	const struct sums *s, int64_t ts_ns, struct arena *a, struct buf *out, struct err *err)
 {
 	uint32_t *stacks = arena_alloc_raw(a, (size_t)s->n + 1, sizeof(*stacks));
 	uint32_t *sets = arena_alloc_raw(a, (size_t)s->n + 1, sizeof(*sets));
@@ -101,8 +105,12 @@ static enum err_code write_base(const struct sums *s, int64_t ts_ns, struct aren
 		stacks[i] = (uint32_t)(s->keys[i] >> 32);
 		sets[i] = (uint32_t)s->keys[i];
 	}
-	return row_encode(&(struct row){ .n = s->n, .columns_n = s->columns_n, .stacks = stacks,
-		.label_sets = sets, .values = s->v }, ts_ns, out, err);
+	return row_encode(&(struct row){ .n = s->n,
+				  .columns_n = s->columns_n,
+				  .stacks = stacks,
+				  .label_sets = sets,
+				  .values = s->v },
+		ts_ns, out, err);
 }
 
 /* Subtracts `before` from `now`. False when a counter fell; then *now is of no use. */
@@ -162,11 +170,12 @@ static bool usable(const struct delta_base *base, const struct delta_input *in)
 		return false;
 	age = in->ts_ns - base->ts_ns;
 	return age / DELTA_BASE_INTERVALS_MAX < in->interval_ns ||
-		(age / DELTA_BASE_INTERVALS_MAX == in->interval_ns && age % DELTA_BASE_INTERVALS_MAX == 0);
+		(age / DELTA_BASE_INTERVALS_MAX == in->interval_ns &&
+			age % DELTA_BASE_INTERVALS_MAX == 0);
 }
 
-enum err_code delta_apply(struct delta_base *base, const struct delta_input *in, struct arena *a, bool *first,
-	struct err *err)
+enum err_code delta_apply(struct delta_base *base, const struct delta_input *in, struct arena *a,
+	bool *first, struct err *err)
 {
 	struct sums *now = arena_new(a, struct sums), *raw = arena_new(a, struct sums);
 	struct sums *before = arena_new(a, struct sums);

@@ -1,16 +1,18 @@
 /*
- * Delta: cumulative columns (counts since the process began) become what was added since the scrape before.
+ * Delta: cumulative columns (counts since the process began) become what was added since the scrape
+ * before.
  *
- * The scrape before is kept per series as a base: the encoded sums of its cumulative columns by (stack, label
- * set). With a usable base a column is what `go tool pprof -base=BEFORE THIS` says. Without one (first scrape,
- * other types, older than three intervals, or not older at all because the clock went back) cumulative columns
- * are zero and this scrape is the base of the next.
+ * The scrape before is kept per series as a base: the encoded sums of its cumulative columns by
+ * (stack, label set). With a usable base a column is what `go tool pprof -base=BEFORE THIS` says.
+ * Without one (first scrape, other types, older than three intervals, or not older at all because
+ * the clock went back) cumulative columns are zero and this scrape is the base of the next.
  *
- * A counter that is lower than before, or has vanished, says that base and scrape are not of one life of the
- * process: Go's heap, block and mutex profiles never lose an entry and never count back. Then, for the whole
- * profile (a restart is the process's, not a column's): if some column's total is lower too the target
- * restarted, and everything it counted since is the delta; else one cannot tell what was added, so cumulative
- * columns are zero and this scrape is the new base. So a stored delta is never negative.
+ * A counter that is lower than before, or has vanished, says that base and scrape are not of one
+ * life of the process: Go's heap, block and mutex profiles never lose an entry and never count
+ * back. Then, for the whole profile (a restart is the process's, not a column's): if some column's
+ * total is lower too the target restarted, and everything it counted since is the delta; else one
+ * cannot tell what was added, so cumulative columns are zero and this scrape is the new base. So a
+ * stored delta is never negative.
  *
  * Entries given twice in one profile are summed first; their delta stands at the first of them.
  *
@@ -40,11 +42,12 @@ struct delta_input {
 	const enum value_kind *kinds; /* per column */
 	uint32_t n, columns_n;
 	const uint64_t *keys; /* stack << 32 | label set, ascending */
-	int64_t *values;      /* column c of entry i: values[c * n + i]; cumulative ones are changed in place */
+	int64_t *values; /* column c of entry i: values[c * n + i]; cumulative ones are changed in
+			    place */
 };
 
 /* *first: cumulative columns are zero. */
-MUST_CHECK enum err_code delta_apply(struct delta_base *base, const struct delta_input *in, struct arena *a,
-	bool *first, struct err *err);
+MUST_CHECK enum err_code delta_apply(struct delta_base *base, const struct delta_input *in,
+	struct arena *a, bool *first, struct err *err);
 
 #endif

@@ -11,11 +11,12 @@
 #include "tsdb/db_internal.h"
 
 /*
- * Windows on disk: head/<start>/ is a LevelDB, head/<start>.acked the number of its last acknowledged batch.
+ * Windows on disk: head/<start>/ is a LevelDB, head/<start>.acked the number of its last
+ * acknowledged batch.
  *
- * The mark is for what LevelDB cannot tell: a log that was cut short opens without complaint. It is written after
- * the sync and before the acknowledgement, and not synced itself: what it may miss after a power loss is its
- * own last change, never can it claim more than was acknowledged.
+ * The mark is for what LevelDB cannot tell: a log that was cut short opens without complaint. It is
+ * written after the sync and before the acknowledgement, and not synced itself: what it may miss
+ * after a power loss is its own last change, never can it claim more than was acknowledged.
  *
  * A window goes by renaming it to <start>.dropped first, so that no start ever finds half of one.
  */
@@ -23,11 +24,12 @@
 #define DROPPED ".dropped"
 #define SET_ASIDE ".damaged"
 
-METRIC_COUNTER(damage_total, "epimetheus_tsdb_damage_total", "Times that stored bytes were found damaged or missing.",
-	NULL);
-METRIC_COUNTER(lost_rows, "epimetheus_tsdb_lost_rows_total", "Acknowledged rows that were missing when looked for.",
-	NULL);
-METRIC_COUNTER(dropped_windows, "epimetheus_tsdb_dropped_windows_total", "Windows dropped by retention.", "reason");
+METRIC_COUNTER(damage_total, "epimetheus_tsdb_damage_total",
+	"Times that stored bytes were found damaged or missing.", NULL);
+METRIC_COUNTER(lost_rows, "epimetheus_tsdb_lost_rows_total",
+	"Acknowledged rows that were missing when looked for.", NULL);
+METRIC_COUNTER(dropped_windows, "epimetheus_tsdb_dropped_windows_total",
+	"Windows dropped by retention.", "reason");
 
 void db_damage(struct db *db, struct window *w, const char *what, const struct err *why)
 {
@@ -63,12 +65,14 @@ void head_write_mark(struct db *db, struct window *w, const struct window_count 
 	struct buf b = { 0 };
 	struct err err;
 
-	if (w->mark_fd < 0 && fs->ops->open(fs, w->mark_path, O_RDWR | O_CREAT, 0644, &w->mark_fd, &err)) {
+	if (w->mark_fd < 0 &&
+		fs->ops->open(fs, w->mark_path, O_RDWR | O_CREAT, 0644, &w->mark_fd, &err)) {
 		w->mark_fd = -1;
 		return;
 	}
 	encode_mark(c, &b);
-	if (lseek(w->mark_fd, 0, SEEK_SET) != 0 || fs->ops->write(fs, w->mark_fd, b.ptr, b.len, &err)) {
+	if (lseek(w->mark_fd, 0, SEEK_SET) != 0 ||
+		fs->ops->write(fs, w->mark_fd, b.ptr, b.len, &err)) {
 		/* A mark that lags says less, not something wrong. */
 		close(w->mark_fd);
 		w->mark_fd = -1;
@@ -90,9 +94,11 @@ static void check_mark(struct db *db, struct window *w)
 	mark.rows = cursor_u64be(&in);
 	if (cursor_u64be(&in) != hash_bytes(b.ptr, 17, 0) || mark.seq <= w->count.seq)
 		goto out;
-	err_set(&err, ERR_CORRUPT, "%" PRIu64 " batches with %" PRIu64 " rows were acknowledged and are missing",
+	err_set(&err, ERR_CORRUPT,
+		"%" PRIu64 " batches with %" PRIu64 " rows were acknowledged and are missing",
 		mark.seq - w->count.seq, mark.rows > w->count.rows ? mark.rows - w->count.rows : 0);
-	metric_add(&lost_rows, NULL, mark.rows > w->count.rows ? (double)(mark.rows - w->count.rows) : 0);
+	metric_add(&lost_rows, NULL,
+		mark.rows > w->count.rows ? (double)(mark.rows - w->count.rows) : 0);
 	db_damage(db, w, "lost rows", &err);
 out:
 	buf_release(&b);
@@ -134,7 +140,8 @@ void head_free(struct db *db, struct window *w)
 	store_close(w->store);
 	if (w->mark_fd >= 0) {
 		if (db->o.fs->ops->sync(db->o.fs, w->mark_fd, &err))
-			log_warn("tsdb", "mark not synced", LOG_S("path", w->mark_path), LOG_E(&err));
+			log_warn("tsdb", "mark not synced", LOG_S("path", w->mark_path),
+				LOG_E(&err));
 		close(w->mark_fd);
 	}
 	bits_release(&w->series);
@@ -167,14 +174,17 @@ static bool reserve_window(struct db *db)
 }
 
 /* db->lock is held: one window is made per window_ns, and whoever needs it has to wait anyway. */
-static enum err_code create_window(struct db *db, int64_t ts_ns, struct window **out, struct err *err)
+static enum err_code create_window(
+	struct db *db, int64_t ts_ns, struct window **out, struct err *err)
 {
 	struct fs *fs = db->o.fs;
-	int64_t start = (ts_ns - 1) / db->o.window_ns * db->o.window_ns, end = start + db->o.window_ns;
+	int64_t start = (ts_ns - 1) / db->o.window_ns * db->o.window_ns,
+		end = start + db->o.window_ns;
 	struct window *w;
 	enum err_code rc;
 
-	/* Windows of another length may stand beside it, from before a change of the configuration. */
+	/* Windows of another length may stand beside it, from before a change of the configuration.
+	 */
 	for (size_t i = 0; i < db->windows_n; i++) {
 		if (db->windows[i]->end_ns < ts_ns && db->windows[i]->end_ns > start)
 			start = db->windows[i]->end_ns;
@@ -265,9 +275,11 @@ enum err_code head_reopen(struct db *db, struct window *w, struct err *err)
 	if ((rc = open_or_repair(db, w, err)) || (rc = head_read_count(w, &found, err)))
 		goto fail;
 	if (found.seq < w->count.seq) {
-		err_set(&why, ERR_CORRUPT, "batches %" PRIu64 " to %" PRIu64 " were acknowledged and are missing",
+		err_set(&why, ERR_CORRUPT,
+			"batches %" PRIu64 " to %" PRIu64 " were acknowledged and are missing",
 			found.seq + 1, w->count.seq);
-		metric_add(&lost_rows, NULL, w->count.rows > found.rows ? (double)(w->count.rows - found.rows) : 0);
+		metric_add(&lost_rows, NULL,
+			w->count.rows > found.rows ? (double)(w->count.rows - found.rows) : 0);
 		db_damage(db, w, "lost rows", &why);
 	}
 	mutex_lock(&db->lock);
@@ -319,7 +331,8 @@ static enum err_code open_window(struct db *db, int64_t start_s, struct err *err
 		return rc;
 	}
 	if (!rc && start != w->start_ns)
-		rc = err_set(err, ERR_CORRUPT, "store %s holds the window of %" PRId64, w->dir, start / NS_PER_S);
+		rc = err_set(err, ERR_CORRUPT, "store %s holds the window of %" PRId64, w->dir,
+			start / NS_PER_S);
 	if (rc || (rc = head_load(db, w, err)))
 		goto aside;
 	check_mark(db, w);
@@ -351,16 +364,18 @@ enum err_code head_open_all(struct db *db, struct err *err)
 		if (str_has_suffix(names[i], STR(DROPPED)) && !db->o.read_only) {
 			char *path = path_join(&a, str_of(db->head_dir), names[i]);
 
-			rc = path ? fs_remove_tree(db->o.fs, path, err) : arena_fail(&a, "open", err);
-		} else if (str_to_i64(names[i], &start) && start >= 0 && start <= INT64_MAX / NS_PER_S) {
+			rc = path ? fs_remove_tree(db->o.fs, path, err) :
+				    arena_fail(&a, "open", err);
+		} else if (str_to_i64(names[i], &start) && start >= 0 &&
+			start <= INT64_MAX / NS_PER_S) {
 			rc = open_window(db, start, err);
 		}
 	}
 	/* Windows that overlap were not made here: times would be served twice. */
 	for (size_t i = 1; i < db->windows_n && !rc; i++)
 		if (db->windows[i - 1]->end_ns > db->windows[i]->start_ns)
-			rc = err_set(err, ERR_CORRUPT, "windows %s and %s overlap", db->windows[i - 1]->dir,
-				db->windows[i]->dir);
+			rc = err_set(err, ERR_CORRUPT, "windows %s and %s overlap",
+				db->windows[i - 1]->dir, db->windows[i]->dir);
 out:
 	arena_release(&a);
 	return rc;
@@ -374,8 +389,8 @@ static void remove_files(struct db *db, struct window *w)
 	char *dropped = text("%s/%" PRId64 "%s", db->head_dir, w->start_ns / NS_PER_S, DROPPED);
 	struct err err = { 0 };
 
-	if (!dropped || fs->ops->rename(fs, w->dir, dropped, &err) || fs->ops->sync_dir(fs, db->head_dir, &err) ||
-		fs_remove_tree(fs, dropped, &err))
+	if (!dropped || fs->ops->rename(fs, w->dir, dropped, &err) ||
+		fs->ops->sync_dir(fs, db->head_dir, &err) || fs_remove_tree(fs, dropped, &err))
 		log_warn("tsdb", "window not removed", LOG_S("store", w->dir), LOG_E(&err));
 	if (fs_exists(w->mark_path) && fs->ops->unlink(fs, w->mark_path, &err))
 		log_warn("tsdb", "mark not removed", LOG_S("path", w->mark_path), LOG_E(&err));
@@ -397,7 +412,8 @@ void head_drop_oldest(struct db *db, const char *why)
 	if (w->pins) {
 		/* Closing: it goes at the next start. */
 		db->windows_n++;
-		memmove(db->windows + 1, db->windows, (db->windows_n - 1) * sizeof(struct window *));
+		memmove(db->windows + 1, db->windows,
+			(db->windows_n - 1) * sizeof(struct window *));
 		db->windows[0] = w;
 		mutex_unlock(&db->lock);
 		return;

@@ -4,8 +4,8 @@
 #include "tsdb/db_internal.h"
 
 /*
- * What a window's store holds, into memory: partitions, symbols under their ids, series. Rows stay where they are,
- * unless the store is damaged: then they are counted.
+ * What a window's store holds, into memory: partitions, symbols under their ids, series. Rows stay
+ * where they are, unless the store is damaged: then they are counted.
  */
 #define META_VERSION 1
 
@@ -49,7 +49,8 @@ struct key key_row(uint32_t series, int64_t ts_ns)
 
 bool key_parse_row(struct str key, uint32_t *series, int64_t *ts_ns)
 {
-	struct cursor in = { (const unsigned char *)key.ptr + 1, (const unsigned char *)key.ptr + key.len, false };
+	struct cursor in = { (const unsigned char *)key.ptr + 1,
+		(const unsigned char *)key.ptr + key.len, false };
 
 	if (key.len != 13 || key.ptr[0] != 'r')
 		return false;
@@ -73,7 +74,8 @@ enum err_code head_write_meta(struct store *s, int64_t start_ns, int64_t end_ns,
 	buf_add_u64be(&value, (uint64_t)start_ns);
 	buf_add_u64be(&value, (uint64_t)end_ns);
 	store_batch_put(b, key_str(&key), &value);
-	rc = buf_failed(&value) ? err_set(err, ERR_NOMEM, "window: out of memory") : store_write(s, b, err);
+	rc = buf_failed(&value) ? err_set(err, ERR_NOMEM, "window: out of memory") :
+				  store_write(s, b, err);
 	store_batch_close(b);
 	buf_release(&value);
 	return rc;
@@ -89,7 +91,8 @@ enum err_code head_read_meta(struct store *s, int64_t *start_ns, int64_t *end_ns
 	if ((rc = store_get(s, key_str(&key), &value, err)))
 		goto out;
 	if (value.len == 0 || value.ptr[0] != META_VERSION) {
-		rc = err_set(err, ERR_UNSUPPORTED, "store %s has another format than this version's", store_dir(s));
+		rc = err_set(err, ERR_UNSUPPORTED,
+			"store %s has another format than this version's", store_dir(s));
 		goto out;
 	}
 	in = cursor_of((struct str){ value.ptr + 1, value.len - 1 });
@@ -127,9 +130,11 @@ enum err_code head_read_count(struct window *w, struct window_count *out, struct
 	return rc;
 }
 
-enum err_code head_next_symbol_record(struct store *s, uint32_t partition, uint32_t *out, struct err *err)
+enum err_code head_next_symbol_record(
+	struct store *s, uint32_t partition, uint32_t *out, struct err *err)
 {
-	struct key end = key_u32_u32('y', partition, UINT32_MAX), first = key_u32_u32('y', partition, 0);
+	struct key end = key_u32_u32('y', partition, UINT32_MAX),
+		   first = key_u32_u32('y', partition, 0);
 	struct store_iter *it = store_iter_open(s, NULL);
 	enum err_code rc;
 	struct cursor in;
@@ -166,9 +171,11 @@ static void lost(struct loading *l, const struct err *why)
 		l->first = *why;
 }
 
-static enum err_code load_partition(struct loading *l, struct str key, struct str value, struct err *err)
+static enum err_code load_partition(
+	struct loading *l, struct str key, struct str value, struct err *err)
 {
-	struct cursor k = cursor_of((struct str){ key.ptr + 1, key.len - 1 }), in = cursor_of(value);
+	struct cursor k = cursor_of((struct str){ key.ptr + 1, key.len - 1 }),
+		      in = cursor_of(value);
 	uint32_t id = cursor_u32be(&k), epoch = cursor_u32(&in);
 	struct str name = cursor_lenstr(&in);
 	struct partition *p;
@@ -182,7 +189,8 @@ static enum err_code load_partition(struct loading *l, struct str key, struct st
 	return ERR_OK;
 }
 
-static enum err_code load_symbols(struct loading *l, struct str key, struct str value, struct err *err)
+static enum err_code load_symbols(
+	struct loading *l, struct str key, struct str value, struct err *err)
 {
 	struct cursor k = cursor_of((struct str){ key.ptr + 1, key.len - 1 });
 	uint32_t id = cursor_u32be(&k), number = cursor_u32be(&k);
@@ -193,7 +201,8 @@ static enum err_code load_symbols(struct loading *l, struct str key, struct str 
 	struct err why;
 
 	if (k.bad || !p)
-		return err_set(err, ERR_CORRUPT, "store %s: symbols of an unknown partition", l->w->dir);
+		return err_set(
+			err, ERR_CORRUPT, "store %s: symbols of an unknown partition", l->w->dir);
 	if ((rc = marks_open(p, l->w->start_ns, &m, err)))
 		return rc;
 	m->partition_stored = true;
@@ -212,9 +221,11 @@ static enum err_code load_symbols(struct loading *l, struct str key, struct str 
 	return rc;
 }
 
-static enum err_code load_series(struct loading *l, struct str key, struct str value, struct err *err)
+static enum err_code load_series(
+	struct loading *l, struct str key, struct str value, struct err *err)
 {
-	struct cursor k = cursor_of((struct str){ key.ptr + 1, key.len - 1 }), in = cursor_of(value);
+	struct cursor k = cursor_of((struct str){ key.ptr + 1, key.len - 1 }),
+		      in = cursor_of(value);
 	uint32_t id = cursor_u32be(&k);
 	struct partition *p = db_partition_by_id(l->db, cursor_u32(&in));
 	struct labels labels;
@@ -223,21 +234,24 @@ static enum err_code load_series(struct loading *l, struct str key, struct str v
 
 	arena_reset(&l->scratch);
 	if (k.bad || in.bad || !p)
-		return err_set(err, ERR_CORRUPT, "store %s: series of an unknown partition", l->w->dir);
+		return err_set(
+			err, ERR_CORRUPT, "store %s: series of an unknown partition", l->w->dir);
 	if ((rc = labels_decode(&l->scratch, &in, &labels, err)))
 		return err_set(err, ERR_CORRUPT, "store %s: bad series", l->w->dir);
 	series_lock_read(l->db->series);
 	s = series_by_id_locked(l->db->series, id);
 	series_unlock(l->db->series);
 	if (s && !labels_eq(s->labels, labels))
-		return err_set(err, ERR_EXISTS, "store %s: series %" PRIu32 " has two meanings", l->w->dir, id);
+		return err_set(err, ERR_EXISTS, "store %s: series %" PRIu32 " has two meanings",
+			l->w->dir, id);
 	if (!s) {
 		if ((rc = series_add(l->db->series, labels, id, p, &s, err)))
 			return rc;
 		series_release(s);
 		if (s->id != id)
-			return err_set(err, ERR_EXISTS, "store %s: series %" PRIu32 " has another id, %" PRIu32,
-				l->w->dir, s->id, id);
+			return err_set(err, ERR_EXISTS,
+				"store %s: series %" PRIu32 " has another id, %" PRIu32, l->w->dir,
+				s->id, id);
 	}
 	if (!bits_reserve(&l->w->series, id))
 		return err_set(err, ERR_NOMEM, "window: out of memory");
@@ -245,7 +259,8 @@ static enum err_code load_series(struct loading *l, struct str key, struct str v
 	return ERR_OK;
 }
 
-static enum err_code load_types(struct loading *l, struct str key, struct str value, struct err *err)
+static enum err_code load_types(
+	struct loading *l, struct str key, struct str value, struct err *err)
 {
 	struct cursor k = cursor_of((struct str){ key.ptr + 1, key.len - 1 });
 	uint32_t id = cursor_u32be(&k), header = cursor_u32be(&k), types;
@@ -257,7 +272,8 @@ static enum err_code load_types(struct loading *l, struct str key, struct str va
 	if (k.bad || !s || !sym_exists(s->partition, SYM_HEADER, header)) {
 		if (s)
 			atomic_store(&s->typeset, SERIES_TYPES_MANY);
-		return err_set(err, ERR_CORRUPT, "store %s: types of an unknown series or header", l->w->dir);
+		return err_set(err, ERR_CORRUPT, "store %s: types of an unknown series or header",
+			l->w->dir);
 	}
 	types = sym_header_typeset(s->partition, header);
 	if (atomic_load(&s->typeset) == SYM_NONE)
@@ -267,7 +283,8 @@ static enum err_code load_types(struct loading *l, struct str key, struct str va
 	return ERR_OK;
 }
 
-static enum err_code count_rows(struct loading *l, struct str key, struct str value, struct err *err)
+static enum err_code count_rows(
+	struct loading *l, struct str key, struct str value, struct err *err)
 {
 	struct window_count *c = &l->w->count;
 	uint32_t series;
@@ -283,9 +300,11 @@ static enum err_code count_rows(struct loading *l, struct str key, struct str va
 	return ERR_OK;
 }
 
-typedef enum err_code (*load_fn)(struct loading *l, struct str key, struct str value, struct err *err);
+typedef enum err_code (*load_fn)(
+	struct loading *l, struct str key, struct str value, struct err *err);
 
-/* All records of one kind. What is damaged is counted and passed over; other errors end the loading. */
+/* All records of one kind. What is damaged is counted and passed over; other errors end the
+ * loading. */
 static enum err_code load_kind(struct loading *l, char kind, load_fn fn, struct err *err)
 {
 	struct store_iter *it = store_iter_open(l->w->store, NULL);
@@ -321,7 +340,8 @@ static void report(struct loading *l)
 
 	if (!l->lost_symbols && !l->bad_records)
 		return;
-	err_wrap(&why, why.code, "%" PRIu64 " symbols and %" PRIu64 " records cannot be used, the first because",
+	err_wrap(&why, why.code,
+		"%" PRIu64 " symbols and %" PRIu64 " records cannot be used, the first because",
 		l->lost_symbols, l->bad_records);
 	db_damage(l->db, l->w, "damaged records", &why);
 	/* Any row of this database may want what is gone. */
@@ -343,7 +363,8 @@ enum err_code head_load(struct db *db, struct window *w, struct err *err)
 	}
 	if (rc || (rc = load_kind(&l, 'p', load_partition, &why)) ||
 		(rc = load_kind(&l, 'y', load_symbols, &why)) ||
-		(rc = load_kind(&l, 's', load_series, &why)) || (rc = load_kind(&l, 't', load_types, &why))) {
+		(rc = load_kind(&l, 's', load_series, &why)) ||
+		(rc = load_kind(&l, 't', load_types, &why))) {
 		if (err)
 			*err = why;
 		goto out;

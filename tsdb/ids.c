@@ -4,9 +4,9 @@
 #include "tsdb/db_internal.h"
 
 /*
- * The file `ids`: the first free id of each kind. It is written before a window is dropped, since ids that only
- * that window had would otherwise look free after a restart, and an id never changes its meaning. All other
- * ids are found in the windows themselves.
+ * The file `ids`: the first free id of each kind. It is written before a window is dropped, since
+ * ids that only that window had would otherwise look free after a restart, and an id never changes
+ * its meaning. All other ids are found in the windows themselves.
  */
 #define IDS_VERSION 1
 #define IDS_BYTES_MAX (64u << 20)
@@ -62,7 +62,8 @@ static enum err_code read_partition(struct db *db, struct cursor *in, struct err
 	if (!p)
 		return ERR_OK;
 	if (!str_eq(p->name, name))
-		return err_set(err, ERR_CORRUPT, "%s: partition %" PRIu32 " has two names", db->ids_path, id);
+		return err_set(err, ERR_CORRUPT, "%s: partition %" PRIu32 " has two names",
+			db->ids_path, id);
 	for (int k = 1; k < SYM_KINDS; k++)
 		if (p->next[k] < next[k])
 			p->next[k] = next[k];
@@ -87,7 +88,8 @@ enum err_code ids_load(struct db *db, struct err *err)
 	if (cursor_u64be(&in) != hash_bytes(b.ptr, b.len - 8, 0))
 		goto out;
 	if (b.ptr[0] != IDS_VERSION) {
-		rc = err_set(err, ERR_UNSUPPORTED, "%s: another format than this version's", db->ids_path);
+		rc = err_set(err, ERR_UNSUPPORTED, "%s: another format than this version's",
+			db->ids_path);
 		goto out;
 	}
 	in = cursor_of((struct str){ b.ptr + 1, b.len - 9 });

@@ -11,7 +11,8 @@ struct marks *marks_find(struct partition *p, int64_t window_ns)
 	return m;
 }
 
-enum err_code marks_open(struct partition *p, int64_t window_ns, struct marks **out, struct err *err)
+enum err_code marks_open(
+	struct partition *p, int64_t window_ns, struct marks **out, struct err *err)
 {
 	struct marks *m = marks_find(p, window_ns);
 
@@ -118,14 +119,16 @@ static bool mark(struct marks *m, struct marked *new, enum sym_kind kind, uint32
 	return true;
 }
 
-static void mark_strings(struct marks *m, struct marked *new, const uint32_t *ids, size_t n, bool *ok)
+static void mark_strings(
+	struct marks *m, struct marked *new, const uint32_t *ids, size_t n, bool *ok)
 {
 	for (size_t i = 0; i < n; i++)
 		if (ids[i])
 			mark(m, new, SYM_STRING, ids[i], ok);
 }
 
-static void mark_mapping(const struct partition *p, struct marks *m, struct marked *new, uint32_t id, bool *ok)
+static void mark_mapping(
+	const struct partition *p, struct marks *m, struct marked *new, uint32_t id, bool *ok)
 {
 	const struct sym_mapping *v = sym_mapping(p, id);
 
@@ -133,7 +136,8 @@ static void mark_mapping(const struct partition *p, struct marks *m, struct mark
 		mark_strings(m, new, (const uint32_t[]){ v->filename, v->build_id }, 2, ok);
 }
 
-static void mark_location(const struct partition *p, struct marks *m, struct marked *new, uint32_t id, bool *ok)
+static void mark_location(
+	const struct partition *p, struct marks *m, struct marked *new, uint32_t id, bool *ok)
 {
 	const struct sym_location *l = sym_location(p, id);
 
@@ -145,11 +149,13 @@ static void mark_location(const struct partition *p, struct marks *m, struct mar
 		const struct sym_function *f = sym_function(p, l->lines[i].function);
 
 		if (mark(m, new, SYM_FUNCTION, l->lines[i].function, ok))
-			mark_strings(m, new, (const uint32_t[]){ f->name, f->system_name, f->filename }, 3, ok);
+			mark_strings(m, new,
+				(const uint32_t[]){ f->name, f->system_name, f->filename }, 3, ok);
 	}
 }
 
-static void mark_stack(const struct partition *p, struct marks *m, struct marked *new, uint32_t id, bool *ok)
+static void mark_stack(
+	const struct partition *p, struct marks *m, struct marked *new, uint32_t id, bool *ok)
 {
 	struct sym_node n;
 
@@ -160,7 +166,8 @@ static void mark_stack(const struct partition *p, struct marks *m, struct marked
 	}
 }
 
-static void mark_label_set(const struct partition *p, struct marks *m, struct marked *new, uint32_t id, bool *ok)
+static void mark_label_set(
+	const struct partition *p, struct marks *m, struct marked *new, uint32_t id, bool *ok)
 {
 	struct sym_label_set set;
 
@@ -172,23 +179,27 @@ static void mark_label_set(const struct partition *p, struct marks *m, struct ma
 			(const uint32_t[]){ set.v[i].key, set.v[i].str, set.v[i].num_unit }, 3, ok);
 }
 
-static void mark_header(const struct partition *p, struct marks *m, struct marked *new, uint32_t id, bool *ok)
+static void mark_header(
+	const struct partition *p, struct marks *m, struct marked *new, uint32_t id, bool *ok)
 {
 	const struct sym_header *h = sym_header(p, id);
 
 	if (!mark(m, new, SYM_HEADER, id, ok))
 		return;
-	mark_strings(m, new, (const uint32_t[]){ h->period_type, h->period_unit, h->drop_frames, h->keep_frames,
-		h->default_sample_type, h->doc_url }, 6, ok);
+	mark_strings(m, new,
+		(const uint32_t[]){ h->period_type, h->period_unit, h->drop_frames, h->keep_frames,
+			h->default_sample_type, h->doc_url },
+		6, ok);
 	mark_strings(m, new, h->comments, h->comments_n, ok);
 	for (uint32_t i = 0; i < h->types_n; i++)
-		mark_strings(m, new, (const uint32_t[]){ h->types[i].type, h->types[i].unit }, 2, ok);
+		mark_strings(
+			m, new, (const uint32_t[]){ h->types[i].type, h->types[i].unit }, 2, ok);
 	for (uint32_t i = 0; i < h->mappings_n; i++)
 		mark_mapping(p, m, new, h->mappings[i], ok);
 }
 
-enum err_code marks_add(struct partition *p, struct marks *m, uint32_t header, const uint64_t *keys, uint32_t n,
-	struct marked *new, struct err *err)
+enum err_code marks_add(struct partition *p, struct marks *m, uint32_t header, const uint64_t *keys,
+	uint32_t n, struct marked *new, struct err *err)
 {
 	bool ok = true;
 

@@ -9,11 +9,12 @@
 #include "base/fs.h"
 #include "base/log.h"
 
-#define COPY_BYTES_MAX (1u << 30) /* a log is twice the write buffer at most; anything near this is not ours */
+#define COPY_BYTES_MAX \
+	(1u << 30) /* a log is twice the write buffer at most; anything near this is not ours */
 #define PREFIX "epimetheus-mirror-"
 
-static enum err_code mirror_file(struct arena *a, struct str from_dir, struct str to_dir, struct str name,
-	struct err *err)
+static enum err_code mirror_file(
+	struct arena *a, struct str from_dir, struct str to_dir, struct str name, struct err *err)
 {
 	char *from = path_join(a, from_dir, name), *to = path_join(a, to_dir, name);
 	struct buf content = { 0 };
@@ -37,7 +38,8 @@ static enum err_code mirror_store(struct arena *a, struct str from, struct str t
 	size_t n;
 	enum err_code rc;
 
-	if ((rc = fs_posix.ops->mkdir(&fs_posix, to.ptr, err)) || (rc = fs_list(from.ptr, a, &names, &n, err)))
+	if ((rc = fs_posix.ops->mkdir(&fs_posix, to.ptr, err)) ||
+		(rc = fs_list(from.ptr, a, &names, &n, err)))
 		return rc;
 	for (size_t i = 0; i < n; i++)
 		/* A running server may have removed it since: LevelDB says so if it was needed. */
@@ -56,11 +58,13 @@ static enum err_code mirror_all(struct arena *a, char *from, char *to, struct er
 	if ((rc = fs_list(from, a, &names, &n, err)))
 		return rc;
 	for (size_t i = 0; i < n; i++) {
-		char *store = path_join(a, str_of(from), names[i]), *copy = path_join(a, str_of(to), names[i]);
+		char *store = path_join(a, str_of(from), names[i]),
+		     *copy = path_join(a, str_of(to), names[i]);
 
 		if (!store || !copy)
 			return arena_fail(a, "mirror", err);
-		if (str_to_i64(names[i], &start) && (rc = mirror_store(a, str_of(store), str_of(copy), err)))
+		if (str_to_i64(names[i], &start) &&
+			(rc = mirror_store(a, str_of(store), str_of(copy), err)))
 			return rc;
 	}
 	return ERR_OK;

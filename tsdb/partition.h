@@ -1,12 +1,13 @@
 /*
  * Partition, the inside of symbols.h: tables of one partition and how they are filled.
  *
- * Each kind of symbol is a segmented vector by id, and a hash map from content to id that only the writer uses.
- * What a symbol refers to has been published before it. Ids 0 of strings, nodes and label sets are "", the
- * empty stack and the empty set; they exist everywhere and are stored nowhere.
+ * Each kind of symbol is a segmented vector by id, and a hash map from content to id that only the
+ * writer uses. What a symbol refers to has been published before it. Ids 0 of strings, nodes and
+ * label sets are "", the empty stack and the empty set; they exist everywhere and are stored
+ * nowhere.
  *
- * Errors:  ERR_LIMIT (names the partition, the kind and the limit), ERR_NOMEM, ERR_CORRUPT (loading).
- * Threads: functions that change the partition need partition->lock.
+ * Errors:  ERR_LIMIT (names the partition, the kind and the limit), ERR_NOMEM, ERR_CORRUPT
+ * (loading). Threads: functions that change the partition need partition->lock.
  */
 #ifndef TSDB_PARTITION_H
 #define TSDB_PARTITION_H
@@ -30,20 +31,23 @@ enum sym_kind {
 };
 
 struct symbol_limits {
-	uint32_t nodes_max, strings_max, label_sets_max; /* locations as nodes, functions as strings */
+	uint32_t nodes_max, strings_max,
+		label_sets_max; /* locations as nodes, functions as strings */
 	uint64_t bytes_max;
 };
 
 #define SYM_MAPPINGS_MAX (1u << 17) /* per partition */
-#define SYM_HEADERS_MAX (1u << 20)  /* per partition: about one per process, where addresses are random */
-#define SYM_TYPES_MAX 64u           /* sample types of a profile */
+#define SYM_HEADERS_MAX \
+	(1u << 20) /* per partition: about one per process, where addresses are random */
+#define SYM_TYPES_MAX 64u /* sample types of a profile */
 
 /* A location's id is below 2^31 - 1; tag is (location + 1) * 2 + recursive, and 0 in a hole. */
 struct node_item {
 	uint32_t parent, tag;
 };
 
-/* Items carry what tells a hole from content: a string's pointer, a location's lines, these flags. */
+/* Items carry what tells a hole from content: a string's pointer, a location's lines, these flags.
+ */
 struct mapping_item {
 	struct sym_mapping m;
 	bool present;
@@ -55,22 +59,24 @@ struct function_item {
 
 struct header_item {
 	struct sym_header h;
-	uint32_t typeset; /* index of the distinct (types, period type): headers differ in mappings mostly */
+	uint32_t typeset; /* index of the distinct (types, period type): headers differ in mappings
+			     mostly */
 };
 
 struct marks;
 
 struct partition {
 	uint32_t index; /* among those in memory */
-	uint32_t id;    /* on disk */
+	uint32_t id; /* on disk */
 	uint32_t epoch;
 	struct str name;
 	struct symbol_limits limits;
 	struct mutex lock;
 	struct segvec vec[SYM_KINDS];
 	struct map map[SYM_KINDS];
-	uint32_t next[SYM_KINDS]; /* the id that the next new symbol gets: above all that were ever given */
-	struct arena arena;       /* bytes of strings, lines, labels, header arrays: never moved */
+	uint32_t next[SYM_KINDS]; /* the id that the next new symbol gets: above all that were ever
+				     given */
+	struct arena arena; /* bytes of strings, lines, labels, header arrays: never moved */
 	char *text_at, *text_end; /* slab of the arena that strings are packed into */
 	_Atomic size_t bytes;
 	_Atomic bool damaged; /* some symbols were lost: rows are checked for them */
@@ -89,25 +95,26 @@ MUST_CHECK enum err_code partition_open(struct str name, uint32_t id, uint32_t i
 void partition_close(struct partition *p);
 
 /* Ids of content, made where they are missing. */
-MUST_CHECK enum err_code sym_intern_string(struct partition *p, struct str s, uint32_t *id, struct err *err);
-MUST_CHECK enum err_code sym_intern_mapping(struct partition *p, const struct sym_mapping *m, uint32_t *id,
-	struct err *err);
-MUST_CHECK enum err_code sym_intern_function(struct partition *p, const struct sym_function *f, uint32_t *id,
-	struct err *err);
-MUST_CHECK enum err_code sym_intern_location(struct partition *p, const struct sym_location *l, uint32_t *id,
-	struct err *err);
-MUST_CHECK enum err_code sym_intern_node(struct partition *p, uint32_t parent, uint32_t location, uint32_t *id,
-	struct err *err);
+MUST_CHECK enum err_code sym_intern_string(
+	struct partition *p, struct str s, uint32_t *id, struct err *err);
+MUST_CHECK enum err_code sym_intern_mapping(
+	struct partition *p, const struct sym_mapping *m, uint32_t *id, struct err *err);
+MUST_CHECK enum err_code sym_intern_function(
+	struct partition *p, const struct sym_function *f, uint32_t *id, struct err *err);
+MUST_CHECK enum err_code sym_intern_location(
+	struct partition *p, const struct sym_location *l, uint32_t *id, struct err *err);
+MUST_CHECK enum err_code sym_intern_node(
+	struct partition *p, uint32_t parent, uint32_t location, uint32_t *id, struct err *err);
 /* set->v is in canonical order (sym_label_set_sort). */
-MUST_CHECK enum err_code sym_intern_label_set(struct partition *p, const struct sym_label_set *set, uint32_t *id,
-	bool *overflow, struct err *err);
-MUST_CHECK enum err_code sym_intern_header(struct partition *p, const struct sym_header *h, uint32_t *id,
-	struct err *err);
+MUST_CHECK enum err_code sym_intern_label_set(struct partition *p, const struct sym_label_set *set,
+	uint32_t *id, bool *overflow, struct err *err);
+MUST_CHECK enum err_code sym_intern_header(
+	struct partition *p, const struct sym_header *h, uint32_t *id, struct err *err);
 void sym_label_set_sort(struct sym_label *v, uint32_t n);
 
 /*
- * Loading: gives content the id it has on disk. What is there under that id must be equal: ERR_CORRUPT
- * otherwise, and where it refers to something that is not there.
+ * Loading: gives content the id it has on disk. What is there under that id must be equal:
+ * ERR_CORRUPT otherwise, and where it refers to something that is not there.
  */
 union sym_content {
 	struct str string;
@@ -118,18 +125,20 @@ union sym_content {
 	struct sym_label_set label_set;
 	struct sym_header header;
 };
-MUST_CHECK enum err_code sym_load(struct partition *p, enum sym_kind kind, uint32_t id, const union sym_content *c,
-	bool recursive, struct err *err);
+MUST_CHECK enum err_code sym_load(struct partition *p, enum sym_kind kind, uint32_t id,
+	const union sym_content *c, bool recursive, struct err *err);
 
 /* Content as such: what interning and loading compare. */
 uint64_t sym_content_hash(enum sym_kind kind, const union sym_content *c);
-bool sym_content_same(const struct partition *p, enum sym_kind kind, uint32_t id, const union sym_content *c);
+bool sym_content_same(
+	const struct partition *p, enum sym_kind kind, uint32_t id, const union sym_content *c);
 bool sym_content_complete(const struct partition *p, enum sym_kind kind, uint32_t id,
 	const union sym_content *c); /* what it refers to is there */
 uint64_t sym_hash_node(uint32_t parent, uint32_t location);
 uint64_t sym_hash_types(const struct sym_header *h);
 bool sym_same_types(const struct sym_header *a, const struct sym_header *b);
 
+bool sym_key_eq(const void *ctx, const void *key, uint32_t id); /* of partition->keys */
 bool sym_exists(const struct partition *p, enum sym_kind kind, uint32_t id);
 uint32_t sym_headers_n(const struct partition *p);
 uint32_t sym_header_typeset(const struct partition *p, uint32_t header);
@@ -137,16 +146,18 @@ uint32_t sym_header_typeset(const struct partition *p, uint32_t header);
 /* A profile in ids: what db_append makes of it, in an arena. */
 struct interned {
 	uint32_t header;
-	uint32_t n;           /* samples with a value that is not 0 */
-	uint64_t *keys;       /* stack << 32 | label set, ascending */
-	uint32_t *samples;    /* indexes into the profile, in the order of keys; equal keys in the profile's order */
-	bool overflow;        /* some label sets were folded */
+	uint32_t n; /* samples with a value that is not 0 */
+	uint64_t *keys; /* stack << 32 | label set, ascending */
+	uint32_t *samples; /* indexes into the profile, in the order of keys; equal keys in the
+			      profile's order */
+	bool overflow; /* some label sets were folded */
 };
 
 MUST_CHECK enum err_code sym_intern_profile(struct partition *p, const struct pprof *f,
 	const enum value_kind *kinds, struct arena *a, struct interned *out, struct err *err);
 
 /* Sorts keys and carries values along; equal keys keep their order. Scratch of n items each. */
-void sort_keys(uint64_t *keys, uint32_t *values, uint32_t n, uint64_t *keys_tmp, uint32_t *values_tmp);
+void sort_keys(
+	uint64_t *keys, uint32_t *values, uint32_t n, uint64_t *keys_tmp, uint32_t *values_tmp);
 
 #endif

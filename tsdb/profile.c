@@ -2,7 +2,8 @@
 
 #include "tsdb/db_internal.h"
 
-/* A row back to the profile it was made of. Ids are looked up once: an array per kind holds what they became. */
+/* A row back to the profile it was made of. Ids are looked up once: an array per kind holds what
+ * they became. */
 struct rebuild {
 	const struct partition *p;
 	const struct sym_header *h;
@@ -40,14 +41,19 @@ static void add_header(struct rebuild *r)
 	struct pprof *f = pprof_builder_profile(r->b);
 
 	for (uint32_t i = 0; i < h->types_n; i++)
-		pprof_builder_type(r->b, sym_string(r->p, h->types[i].type), sym_string(r->p, h->types[i].unit));
+		pprof_builder_type(r->b, sym_string(r->p, h->types[i].type),
+			sym_string(r->p, h->types[i].unit));
 	for (uint32_t i = 0; i < h->mappings_n; i++) {
 		const struct sym_mapping *m = sym_mapping(r->p, h->mappings[i]);
 		const struct pprof_mapping to = { .start = h->mapping_start[i],
-			.limit = h->mapping_start[i] + m->size, .offset = m->offset,
-			.filename = text(r, m->filename), .build_id = text(r, m->build_id),
-			.has_functions = m->has_functions, .has_filenames = m->has_filenames,
-			.has_line_numbers = m->has_line_numbers, .has_inline_frames = m->has_inline_frames };
+			.limit = h->mapping_start[i] + m->size,
+			.offset = m->offset,
+			.filename = text(r, m->filename),
+			.build_id = text(r, m->build_id),
+			.has_functions = m->has_functions,
+			.has_filenames = m->has_filenames,
+			.has_line_numbers = m->has_line_numbers,
+			.has_inline_frames = m->has_inline_frames };
 
 		pprof_builder_mapping(r->b, &to);
 		if (h->mappings[i] < r->mappings_n)
@@ -79,10 +85,13 @@ static uint32_t function_index(struct rebuild *r, uint32_t id)
 static bool location_index(struct rebuild *r, uint32_t id, uint32_t *out)
 {
 	const struct sym_location *l = sym_location(r->p, id);
-	struct pprof_location to = { .address = l->address, .mapping = PPROF_NONE, .is_folded = l->is_folded };
+	struct pprof_location to = {
+		.address = l->address, .mapping = PPROF_NONE, .is_folded = l->is_folded
+	};
 
 	if (!r->locations[id]) {
-		if (l->mapping != SYM_NONE && l->mapping < r->mappings_n && r->mappings[l->mapping]) {
+		if (l->mapping != SYM_NONE && l->mapping < r->mappings_n &&
+			r->mappings[l->mapping]) {
 			to.mapping = r->mappings[l->mapping] - 1;
 			to.address += r->h->mapping_start[to.mapping];
 		}
@@ -120,8 +129,8 @@ static bool add_sample(struct rebuild *r, uint32_t node, uint32_t set, const int
 	if (!room(r->a, &r->labels, &r->labels_cap, labels.n, sizeof(*r->labels)))
 		return false;
 	for (uint32_t i = 0; i < labels.n; i++)
-		r->labels[i] = (struct pprof_label){ text(r, labels.v[i].key), text(r, labels.v[i].str),
-			text(r, labels.v[i].num_unit), labels.v[i].num };
+		r->labels[i] = (struct pprof_label){ text(r, labels.v[i].key),
+			text(r, labels.v[i].str), text(r, labels.v[i].num_unit), labels.v[i].num };
 	pprof_builder_sample(r->b, r->stack, (uint32_t)depth, r->labels, labels.n, values);
 	return true;
 }
@@ -142,9 +151,12 @@ static bool add_samples(struct rebuild *r, const struct db_row *row)
 enum err_code db_row_profile(const struct db_series *s, const struct db_row *row, struct arena *a,
 	struct pprof **out, struct err *err)
 {
-	struct rebuild r = { .p = s->partition, .a = a, .h = sym_header(s->partition, row->header),
+	struct rebuild r = { .p = s->partition,
+		.a = a,
+		.h = sym_header(s->partition, row->header),
 		.mappings_n = segvec_n(&s->partition->vec[SYM_MAPPING]),
-		.functions_n = sym_functions_n(s->partition), .locations_n = sym_locations_n(s->partition),
+		.functions_n = sym_functions_n(s->partition),
+		.locations_n = sym_locations_n(s->partition),
 		.stack_cap = 64 };
 	struct pprof *f;
 	enum err_code rc;
@@ -164,7 +176,8 @@ enum err_code db_row_profile(const struct db_series *s, const struct db_row *row
 	f->time_nanos = row->time_nanos;
 	f->duration_nanos = row->duration_nanos;
 	f->period = row->period;
-	rc = add_samples(&r, row) ? pprof_builder_finish(r.b, out, err) : arena_fail(a, "profile", err);
+	rc = add_samples(&r, row) ? pprof_builder_finish(r.b, out, err) :
+				    arena_fail(a, "profile", err);
 out:
 	free(r.mappings);
 	free(r.functions);

@@ -7,13 +7,15 @@
 #include "tsdb/row.h"
 
 /*
- * A querier pins the windows it may read, with a snapshot of each, in one step: rows that come later, and windows
- * that are dropped meanwhile, do not change what it sees.
+ * A querier pins the windows it may read, with a snapshot of each, in one step: rows that come
+ * later, and windows that are dropped meanwhile, do not change what it sees.
  *
- * Damage. An iterator passes over a page it cannot read, so after each scan its status is looked at; records have
- * checksums of their own, so those it did show are right. What was passed over becomes a warning of the querier.
+ * Damage. An iterator passes over a page it cannot read, so after each scan its status is looked
+ * at; records have checksums of their own, so those it did show are right. What was passed over
+ * becomes a warning of the querier.
  */
-METRIC_COUNTER(read_damage, "epimetheus_tsdb_read_damage_total", "Damaged pages and rows met by queries.", NULL);
+METRIC_COUNTER(read_damage, "epimetheus_tsdb_read_damage_total",
+	"Damaged pages and rows met by queries.", NULL);
 
 static void pin(struct db_querier *q)
 {
@@ -25,7 +27,8 @@ static void pin(struct db_querier *q)
 
 		if (w->start_ns >= q->max_ns || w->end_ns <= q->min_ns)
 			continue;
-		w->pins++; /* also while it drains: it is not dropped, and reopening goes on at one pin */
+		w->pins++; /* also while it drains: it is not dropped, and reopening goes on at one
+			      pin */
 		q->windows[q->windows_n++] = (struct querier_window){ .w = w };
 	}
 	for (size_t i = 0; i < q->windows_n; i++) {
@@ -46,8 +49,8 @@ static void pin(struct db_querier *q)
 	}
 }
 
-enum err_code db_querier_open(struct db *db, int64_t min_ns, int64_t max_ns, const atomic_bool *cancel,
-	struct db_querier **out, struct err *err)
+enum err_code db_querier_open(struct db *db, int64_t min_ns, int64_t max_ns,
+	const atomic_bool *cancel, struct db_querier **out, struct err *err)
 {
 	struct db_querier *q = calloc(1, sizeof(*q));
 	struct err why;
@@ -121,7 +124,8 @@ void querier_warn(struct db_querier *q, struct querier_window *w, const struct e
 	if (w->warned) /* one per window says enough */
 		return;
 	w->warned = true;
-	text = arena_printf(&q->arena, "rows of the window that starts at %" PRId64 " may be missing: %s",
+	text = arena_printf(&q->arena,
+		"rows of the window that starts at %" PRId64 " may be missing: %s",
 		w->w->start_ns / NS_PER_S, why->msg);
 	v = arena_array(&q->arena, struct str, q->warnings_n + 1);
 	if (!text || !v)
@@ -176,16 +180,16 @@ static bool has_rows(struct db_querier *q, const struct series *s)
 			continue;
 		store_iter_seek(it, key_str(&key));
 		querier_check(q, w, it);
-		if (store_iter_valid(it) && key_parse_row(store_iter_key(it), &id, &ts) && id == s->id &&
-			ts <= q->max_ns)
+		if (store_iter_valid(it) && key_parse_row(store_iter_key(it), &id, &ts) &&
+			id == s->id && ts <= q->max_ns)
 			return true;
 	}
 	return false;
 }
 
 /* Ids of series that the matchers accept, of the windows' series. */
-static enum err_code match(struct db_querier *q, const struct matcher *m, size_t n, struct bits *out,
-	struct err *err)
+static enum err_code match(
+	struct db_querier *q, const struct matcher *m, size_t n, struct bits *out, struct err *err)
 {
 	struct bits all = { 0 };
 	enum err_code rc = ERR_OK;
@@ -205,8 +209,8 @@ static enum err_code match(struct db_querier *q, const struct matcher *m, size_t
 }
 
 /* Series of `ids` that are in the index still; the querier keeps their memory. */
-static enum err_code collect(struct db_querier *q, const struct bits *ids, struct series ***out, size_t *n,
-	struct err *err)
+static enum err_code collect(struct db_querier *q, const struct bits *ids, struct series ***out,
+	size_t *n, struct err *err)
 {
 	size_t count = 0, at = 0;
 	struct series **v;
@@ -235,8 +239,8 @@ static int series_cmp(const void *a, const void *b)
 }
 
 /* Sorted by labels; malloc'ed. */
-static enum err_code select_series(struct db_querier *q, const struct matcher *m, size_t n, struct series ***out,
-	size_t *out_n, struct err *err)
+static enum err_code select_series(struct db_querier *q, const struct matcher *m, size_t n,
+	struct series ***out, size_t *out_n, struct err *err)
 {
 	struct bits ids = { 0 };
 	struct series **v = NULL;
@@ -278,7 +282,8 @@ enum err_code db_select(struct db_querier *q, const struct matcher *m, size_t n,
 		goto done;
 	}
 	for (size_t i = 0; i < found; i++) {
-		(*out)[i] = (struct db_series){ v[i]->id, labels_dup(a, v[i]->labels), v[i]->partition };
+		(*out)[i] = (struct db_series){ v[i]->id, labels_dup(a, v[i]->labels),
+			v[i]->partition };
 		if (!(*out)[i].labels.v) {
 			rc = arena_fail(a, "select", err);
 			goto done;
@@ -346,14 +351,14 @@ static enum err_code names(struct db_querier *q, struct str name, const struct m
 	return rc;
 }
 
-enum err_code db_label_names(struct db_querier *q, const struct matcher *m, size_t n, struct arena *a,
-	struct str **out, size_t *out_n, struct err *err)
+enum err_code db_label_names(struct db_querier *q, const struct matcher *m, size_t n,
+	struct arena *a, struct str **out, size_t *out_n, struct err *err)
 {
 	return names(q, (struct str){ 0 }, m, n, a, out, out_n, err);
 }
 
-enum err_code db_label_values(struct db_querier *q, struct str name, const struct matcher *m, size_t n,
-	struct arena *a, struct str **out, size_t *out_n, struct err *err)
+enum err_code db_label_values(struct db_querier *q, struct str name, const struct matcher *m,
+	size_t n, struct arena *a, struct str **out, size_t *out_n, struct err *err)
 {
 	return names(q, name, m, n, a, out, out_n, err);
 }

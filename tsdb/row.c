@@ -5,26 +5,27 @@
 #include <inttypes.h>
 
 /*
- * Layout: version, flags, then varints: header, interval, and in zigzag ts - time_nanos, duration, period; n and
- * the number of columns; per column its coding, factor, total in zigzag and length; the length of the stacks and
- * of the label sets; then the bytes of stacks, label sets and columns.
+ * Layout: version, flags, then varints: header, interval, and in zigzag ts - time_nanos, duration,
+ * period; n and the number of columns; per column its coding, factor, total in zigzag and length;
+ * the length of the stacks and of the label sets; then the bytes of stacks, label sets and columns.
  *
  * Stacks are gaps. Label sets are absolute after a new stack, gaps after the same one.
- * Values are divided by the column's greatest common divisor (CPU nanoseconds are multiples of the period). A
- * column with few values that are not 0 is a bitmap and those values: heap deltas are mostly that.
+ * Values are divided by the column's greatest common divisor (CPU nanoseconds are multiples of the
+ * period). A column with few values that are not 0 is a bitmap and those values: heap deltas are
+ * mostly that.
  *
- * Plain bytes and no cleverer coding: a head is written once and read while it is fresh; measured on this, ids
- * and a column decode and add at the speed of memory, and single rows hardly compress.
+ * Plain bytes and no cleverer coding: a head is written once and read while it is fresh; measured
+ * on this, ids and a column decode and add at the speed of memory, and single rows hardly compress.
  */
 #define ROW_VERSION 1
 #define ROW_LABELS 1u
 
 enum row_coding {
-	ROW_ZERO,     /* all 0: no bytes */
-	ROW_SAME,     /* all equal to the factor: no bytes */
-	ROW_PLAIN,    /* varints */
-	ROW_SIGNED,   /* zigzag varints */
-	ROW_SPARSE,   /* bitmap, then varints of those not 0 */
+	ROW_ZERO, /* all 0: no bytes */
+	ROW_SAME, /* all equal to the factor: no bytes */
+	ROW_PLAIN, /* varints */
+	ROW_SIGNED, /* zigzag varints */
+	ROW_SPARSE, /* bitmap, then varints of those not 0 */
 	ROW_SPARSE_SIGNED,
 	ROW_CODINGS
 };
@@ -92,7 +93,8 @@ static void put_varint(unsigned char **at, uint64_t v)
 	*at = p;
 }
 
-static enum row_coding encode_column(const int64_t *v, uint32_t n, const struct column_facts *f, struct buf *out)
+static enum row_coding encode_column(
+	const int64_t *v, uint32_t n, const struct column_facts *f, struct buf *out)
 {
 	bool sparse = f->zeros > n / 4;
 	size_t bitmap = sparse ? (n + 7) / 8 : 0;
@@ -126,7 +128,8 @@ static void encode_ids(const struct row *r, bool labels, struct buf *stacks, str
 	unsigned char *at;
 	uint32_t before = 0, set = 0;
 
-	if (!buf_reserve(stacks, (size_t)r->n * 5) || (labels && !buf_reserve(sets, (size_t)r->n * 5)))
+	if (!buf_reserve(stacks, (size_t)r->n * 5) ||
+		(labels && !buf_reserve(sets, (size_t)r->n * 5)))
 		return;
 	at = (unsigned char *)stacks->ptr;
 	for (uint32_t i = 0; i < r->n; i++) {
@@ -177,7 +180,8 @@ enum err_code row_encode(const struct row *r, int64_t ts_ns, struct buf *out, st
 		enum row_coding coding = encode_column(v, r->n, &f, &columns);
 
 		if (f.overflow && !rc)
-			rc = err_set(err, ERR_LIMIT, "total of column %" PRIu32 " exceeds 64 bits", c);
+			rc = err_set(
+				err, ERR_LIMIT, "total of column %" PRIu32 " exceeds 64 bits", c);
 		buf_add_char(out, (char)coding);
 		buf_add_varint(out, f.factor);
 		buf_add_varint(out, zigzag(f.total));
@@ -189,7 +193,9 @@ enum err_code row_encode(const struct row *r, int64_t ts_ns, struct buf *out, st
 	buf_add_str(out, buf_str(&stacks));
 	buf_add_str(out, buf_str(&sets));
 	buf_add_str(out, buf_str(&columns));
-	if (!rc && (buf_failed(out) || buf_failed(&stacks) || buf_failed(&sets) || buf_failed(&columns)))
+	if (!rc &&
+		(buf_failed(out) || buf_failed(&stacks) || buf_failed(&sets) ||
+			buf_failed(&columns)))
 		rc = err_set(err, ERR_NOMEM, "row: out of memory");
 	buf_release(&stacks);
 	buf_release(&sets);
@@ -260,7 +266,8 @@ enum err_code row_parse(struct str bytes, int64_t ts_ns, struct row_view *out, s
 	out->stacks = cursor_bytes(&in, stacks);
 	out->label_sets = cursor_bytes(&in, sets);
 	for (uint32_t c = 0; c < n; c++) {
-		struct str column = lengths[c] > cursor_left(&in) ? (struct str){ 0 } : cursor_bytes(&in, lengths[c]);
+		struct str column = lengths[c] > cursor_left(&in) ? (struct str){ 0 } :
+								    cursor_bytes(&in, lengths[c]);
 
 		if (in.bad || column.len != lengths[c])
 			return corrupt(err, "cut short");
@@ -285,8 +292,8 @@ static inline uint64_t load8(const unsigned char *p)
 #define BATCH 256u /* decoded at a time: the scratch stays in the first cache */
 
 /*
- * Varints: eight of one byte at once, else four of one or two bytes without a branch on their length; longer
- * ones and the last bytes the slow way.
+ * Varints: eight of one byte at once, else four of one or two bytes without a branch on their
+ * length; longer ones and the last bytes the slow way.
  */
 static bool take(struct cursor *in, uint32_t n, uint64_t *out)
 {
@@ -319,7 +326,8 @@ static bool take(struct cursor *in, uint32_t n, uint64_t *out)
 	return !in->bad;
 }
 
-enum err_code row_ids(const struct row_view *v, uint32_t *stacks, uint32_t *label_sets, struct err *err)
+enum err_code row_ids(
+	const struct row_view *v, uint32_t *stacks, uint32_t *label_sets, struct err *err)
 {
 	struct cursor in = cursor_of(v->stacks);
 	uint64_t gaps[BATCH], sum = 0, any = 0;
@@ -374,8 +382,8 @@ static void scale(const uint64_t *from, uint32_t n, uint64_t factor, bool negati
 	}
 }
 
-static enum err_code dense_values(struct cursor in, uint32_t n, uint64_t factor, bool negative, int64_t *values,
-	struct err *err)
+static enum err_code dense_values(struct cursor in, uint32_t n, uint64_t factor, bool negative,
+	int64_t *values, struct err *err)
 {
 	uint64_t raw[BATCH];
 
@@ -388,8 +396,8 @@ static enum err_code dense_values(struct cursor in, uint32_t n, uint64_t factor,
 	return in.at == in.end ? ERR_OK : corrupt(err, "bad values");
 }
 
-static enum err_code sparse_values(struct cursor in, uint32_t n, uint64_t factor, bool negative, int64_t *values,
-	struct err *err)
+static enum err_code sparse_values(struct cursor in, uint32_t n, uint64_t factor, bool negative,
+	int64_t *values, struct err *err)
 {
 	struct str bitmap = cursor_bytes(&in, ((size_t)n + 7) / 8);
 	uint64_t raw[64];
@@ -413,7 +421,8 @@ static enum err_code sparse_values(struct cursor in, uint32_t n, uint64_t factor
 	return in.at == in.end ? ERR_OK : corrupt(err, "bad values");
 }
 
-enum err_code row_values(const struct row_view *v, uint32_t column, int64_t *values, struct err *err)
+enum err_code row_values(
+	const struct row_view *v, uint32_t column, int64_t *values, struct err *err)
 {
 	const struct row_column *c = &v->columns[column];
 	struct cursor in = { c->at, c->end, false };
@@ -429,7 +438,8 @@ enum err_code row_values(const struct row_view *v, uint32_t column, int64_t *val
 		return dense_values(in, v->n, c->factor, c->coding == ROW_SIGNED, values, err);
 	case ROW_SPARSE:
 	case ROW_SPARSE_SIGNED:
-		return sparse_values(in, v->n, c->factor, c->coding == ROW_SPARSE_SIGNED, values, err);
+		return sparse_values(
+			in, v->n, c->factor, c->coding == ROW_SPARSE_SIGNED, values, err);
 	case ROW_CODINGS:
 		break;
 	}

@@ -1,8 +1,9 @@
 /*
- * Row: one profile of one series in bytes: stacks and label sets as ids, a column of values per sample type.
+ * Row: one profile of one series in bytes: stacks and label sets as ids, a column of values per
+ * sample type.
  *
- * A row is parsed first (its fields and where its columns are), then what is wanted of it is decoded: totals cost
- * nothing, one column costs that column and the ids.
+ * A row is parsed first (its fields and where its columns are), then what is wanted of it is
+ * decoded: totals cost nothing, one column costs that column and the ids.
  *
  * Errors:  ERR_CORRUPT from any bytes that row_encode did not make (nothing is read outside them);
  *          ERR_LIMIT "total of column N exceeds 64 bits"; ERR_NOMEM.
@@ -24,7 +25,7 @@ struct row {
 	uint32_t n, columns_n;
 	const uint32_t *stacks;
 	const uint32_t *label_sets; /* NULL: all 0 */
-	const int64_t *values;      /* column c of entry i: values[c * n + i] */
+	const int64_t *values; /* column c of entry i: values[c * n + i] */
 };
 
 struct row_column {
@@ -43,10 +44,14 @@ struct row_view {
 };
 
 /* ts_ns is the row's own time, which the key has; times in the row are relative to it. */
-MUST_CHECK enum err_code row_encode(const struct row *r, int64_t ts_ns, struct buf *out, struct err *err);
-MUST_CHECK enum err_code row_parse(struct str bytes, int64_t ts_ns, struct row_view *out, struct err *err);
+MUST_CHECK enum err_code row_encode(
+	const struct row *r, int64_t ts_ns, struct buf *out, struct err *err);
+MUST_CHECK enum err_code row_parse(
+	struct str bytes, int64_t ts_ns, struct row_view *out, struct err *err);
 /* Arrays of n; label_sets may be NULL when not wanted. */
-MUST_CHECK enum err_code row_ids(const struct row_view *v, uint32_t *stacks, uint32_t *label_sets, struct err *err);
-MUST_CHECK enum err_code row_values(const struct row_view *v, uint32_t column, int64_t *values, struct err *err);
+MUST_CHECK enum err_code row_ids(
+	const struct row_view *v, uint32_t *stacks, uint32_t *label_sets, struct err *err);
+MUST_CHECK enum err_code row_values(
+	const struct row_view *v, uint32_t column, int64_t *values, struct err *err);
 
 #endif

@@ -1,11 +1,13 @@
 /*
- * Segmented vector: an array of fixed-size items whose storage never moves, so readers need no lock.
+ * Segmented vector: an array of fixed-size items whose storage never moves, so readers need no
+ * lock.
  *
- * Chunk k holds 64 << k items; a chunk is allocated zeroed when its first item is put, so ids that were never
- * given (holes left by dropped windows) cost address space at most, and read as zero bytes.
+ * Chunk k holds 64 << k items; a chunk is allocated zeroed when its first item is put, so ids that
+ * were never given (holes left by dropped windows) cost address space at most, and read as zero
+ * bytes.
  *
- * Threads: one writer. Readers use ids below segvec_n only: the count is published after the item (release),
- *          and read before it (acquire).
+ * Threads: one writer. Readers use ids below segvec_n only: the count is published after the item
+ * (release), and read before it (acquire).
  */
 #ifndef TSDB_SEGVEC_H
 #define TSDB_SEGVEC_H

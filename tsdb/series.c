@@ -23,12 +23,13 @@ struct series_index {
 	uint32_t next_id;
 	struct series **by_id; /* by_id[id], NULL in holes */
 	uint32_t by_id_cap;
-	struct map by_labels;  /* ids; removed ones stay until the next rebuild and are never equal */
+	struct map
+		by_labels; /* ids; removed ones stay until the next rebuild and are never equal */
 	uint32_t removed;
 	struct index_name *names;
 	uint32_t names_n, names_cap;
 	struct map by_name;
-	struct arena arena;    /* names and values; those no series has any more stay till the end */
+	struct arena arena; /* names and values; those no series has any more stay till the end */
 };
 
 enum err_code series_index_open(uint64_t series_max, struct series_index **out, struct err *err)
@@ -277,8 +278,9 @@ static void unindex_labels(struct series_index *x, const struct series *s)
 	for (size_t i = 0; i < s->labels.n; i++) {
 		struct index_name *in = name_find(x, s->labels.v[i].name);
 		struct str value = s->labels.v[i].value;
-		uint32_t at = in ? map_find(&in->by_value, hash_bytes(value.ptr, value.len, 0), value_same, in,
-			&value) : MAP_NONE;
+		uint32_t at = in ? map_find(&in->by_value, hash_bytes(value.ptr, value.len, 0),
+					   value_same, in, &value) :
+				   MAP_NONE;
 
 		if (at != MAP_NONE)
 			posting_remove(&in->values[at], s->id);
@@ -330,7 +332,8 @@ static enum err_code add_locked(struct series_index *x, struct labels labels, ui
 	struct series *s;
 
 	if (x->n >= x->series_max)
-		return err_set(err, ERR_LIMIT, "%" PRIu64 " series, limit %" PRIu64, x->n, x->series_max);
+		return err_set(
+			err, ERR_LIMIT, "%" PRIu64 " series, limit %" PRIu64, x->n, x->series_max);
 	if (id == SYM_NONE)
 		id = x->next_id;
 	if (id >= SERIES_TYPES_MANY)
@@ -350,8 +353,8 @@ static enum err_code add_locked(struct series_index *x, struct labels labels, ui
 	return ERR_OK;
 }
 
-enum err_code series_add(struct series_index *x, struct labels labels, uint32_t id, struct partition *partition,
-	struct series **out, struct err *err)
+enum err_code series_add(struct series_index *x, struct labels labels, uint32_t id,
+	struct partition *partition, struct series **out, struct err *err)
 {
 	enum err_code rc = ERR_OK;
 
@@ -406,8 +409,8 @@ static void set_all(struct bits *b, const struct posting *p)
 }
 
 /*
- * A sample's label is matched by its own name, or as sample_<name> where the series has a label of that name:
- * then it is the samples that the matcher is about.
+ * A sample's label is matched by its own name, or as sample_<name> where the series has a label of
+ * that name: then it is the samples that the matcher is about.
  */
 static bool about_samples(const struct series *s, struct str name)
 {
@@ -450,8 +453,8 @@ static bool match_one(struct match *t, struct bits *out)
 	for (uint32_t i = 0; in && i < in->n; i++)
 		set_all(&t->has, &in->values[i]);
 	if (in && t->m->op == MATCH_EQ) {
-		at = map_find(&in->by_value, hash_bytes(t->m->value.ptr, t->m->value.len, 0), value_same, in,
-			&t->m->value);
+		at = map_find(&in->by_value, hash_bytes(t->m->value.ptr, t->m->value.len, 0),
+			value_same, in, &t->m->value);
 		if (at != MAP_NONE)
 			set_all(&t->yes, &in->values[at]);
 	} else {

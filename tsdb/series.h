@@ -1,13 +1,15 @@
 /*
  * Series index: label sets to ids, and postings by label for selecting.
  *
- * Which window has rows of which series stands with the windows (struct series_set); a series leaves the index
- * when its last window is dropped. Regular expressions are tested over a name's values, not over series.
+ * Which window has rows of which series stands with the windows (struct series_set); a series
+ * leaves the index when its last window is dropped. Regular expressions are tested over a name's
+ * values, not over series.
  *
  * Errors:  ERR_LIMIT (series_max), ERR_NOMEM.
- * Threads: the index has a read-write lock of its own (series_lock_*); find and add take it, the functions named
- *          _locked want it held for reading. A struct series lives until series_remove, which its users prevent
- *          by `uses` (counted under the lock), and its memory until series_free: queriers have pointers to labels.
+ * Threads: the index has a read-write lock of its own (series_lock_*); find and add take it, the
+ * functions named _locked want it held for reading. A struct series lives until series_remove,
+ * which its users prevent by `uses` (counted under the lock), and its memory until series_free:
+ * queriers have pointers to labels.
  */
 #ifndef TSDB_SERIES_H
 #define TSDB_SERIES_H
@@ -27,11 +29,14 @@ struct series {
 	struct labels labels; /* in `arena` */
 	struct partition *partition;
 	struct arena arena;
-	_Atomic uint32_t uses;       /* appends under way */
-	_Atomic int64_t last_ts_ns;  /* of its latest stored row, as far as this process saw it stored; 0: not known */
-	_Atomic uint32_t typeset;    /* of its rows; SYM_NONE: none yet, SERIES_TYPES_MANY: rows differ */
-	struct delta_base base;      /* under the partition's lock */
-	int64_t stored_window_ns;    /* where its own record was last stored, and with which types; partition's lock */
+	_Atomic uint32_t uses; /* appends under way */
+	_Atomic int64_t last_ts_ns; /* of its latest stored row, as far as this process saw it
+				       stored; 0: not known */
+	_Atomic uint32_t
+		typeset; /* of its rows; SYM_NONE: none yet, SERIES_TYPES_MANY: rows differ */
+	struct delta_base base; /* under the partition's lock */
+	int64_t stored_window_ns; /* where its own record was last stored, and with which types;
+				     partition's lock */
 	uint64_t stored_generation;
 	uint32_t stored_typeset;
 	struct series *next_retired;
@@ -42,7 +47,8 @@ struct series {
 
 struct series_index;
 
-MUST_CHECK enum err_code series_index_open(uint64_t series_max, struct series_index **out, struct err *err);
+MUST_CHECK enum err_code series_index_open(
+	uint64_t series_max, struct series_index **out, struct err *err);
 void series_index_close(struct series_index *x);
 
 void series_lock_read(struct series_index *x);
@@ -65,10 +71,10 @@ void series_remove_locked(struct series_index *x, struct series *s);
 void series_free(struct series *s);
 
 /*
- * Ids within `among` that all matchers accept, into `out`. A matcher about a label that a series lacks is passed
- * when the partition's samples have that label, else it is tested with "".
+ * Ids within `among` that all matchers accept, into `out`. A matcher about a label that a series
+ * lacks is passed when the partition's samples have that label, else it is tested with "".
  */
-MUST_CHECK enum err_code series_match_locked(const struct series_index *x, const struct matcher *m, size_t n,
-	const struct bits *among, struct bits *out, struct err *err);
+MUST_CHECK enum err_code series_match_locked(const struct series_index *x, const struct matcher *m,
+	size_t n, const struct bits *among, struct bits *out, struct err *err);
 
 #endif

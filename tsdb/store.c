@@ -6,9 +6,9 @@
 #include "base/map.h"
 
 /*
- * Measured with rows of 0.5 to 2 KB: pages of 16 KiB keep the index of a window small and a scan quick; snappy
- * costs more time on rows than it saves bytes, since they are packed already. A write buffer of 8 MiB is what
- * the memory budget allows (two of them while one is written out).
+ * Measured with rows of 0.5 to 2 KB: pages of 16 KiB keep the index of a window small and a scan
+ * quick; snappy costs more time on rows than it saves bytes, since they are packed already. A write
+ * buffer of 8 MiB is what the memory budget allows (two of them while one is written out).
  */
 #define WRITE_BUFFER_BYTES (8u << 20)
 #define PAGE_BYTES (16u << 10)
@@ -88,8 +88,8 @@ static enum err_code real_open(const struct store_ops *ops, struct store *s, str
 	return failed(msg, s->dir, err);
 }
 
-static enum err_code real_write(const struct store_ops *ops, struct store *s, struct store_batch *b,
-	struct err *err)
+static enum err_code real_write(
+	const struct store_ops *ops, struct store *s, struct store_batch *b, struct err *err)
 {
 	char *msg = NULL;
 
@@ -158,8 +158,8 @@ static uint32_t checksum(struct str key, struct str value)
 	return (uint32_t)hash_bytes(value.ptr, value.len, hash_bytes(key.ptr, key.len, 0));
 }
 
-static enum err_code open_record(const char *dir, struct str key, struct str record, struct str *out,
-	struct err *err)
+static enum err_code open_record(
+	const char *dir, struct str key, struct str record, struct str *out, struct err *err)
 {
 	struct str value = { record.ptr, record.len - CHECKSUM_BYTES };
 	struct cursor c;

@@ -1,13 +1,15 @@
 /*
  * Store: one LevelDB, with a checksum of our own on every record.
  *
- * Why a second checksum: LevelDB's own repair reads its logs without verifying them, and an iterator passes
- * silently over a damaged page. A record carries the hash of its key and value, so whatever comes out of
- * here is a record that was put, however the store was salvaged; what is missing shows in the status.
+ * Why a second checksum: LevelDB's own repair reads its logs without verifying them, and an
+ * iterator passes silently over a damaged page. A record carries the hash of its key and value, so
+ * whatever comes out of here is a record that was put, however the store was salvaged; what is
+ * missing shows in the status.
  *
- * Errors:    ERR_CORRUPT (LevelDB says so, or a record's checksum), ERR_IO (all else that LevelDB says), ERR_NOMEM.
- * Ownership: snapshots and iterators end before their store; what an iterator shows lives until its next step.
- * Threads:   a store by any number; batches and iterators by one at a time.
+ * Errors:    ERR_CORRUPT (LevelDB says so, or a record's checksum), ERR_IO (all else that LevelDB
+ * says), ERR_NOMEM. Ownership: snapshots and iterators end before their store; what an iterator
+ * shows lives until its next step. Threads:   a store by any number; batches and iterators by one
+ * at a time.
  */
 #ifndef TSDB_STORE_H
 #define TSDB_STORE_H
@@ -26,21 +28,23 @@ struct store_cache *store_cache_open(size_t bytes);
 void store_cache_close(struct store_cache *c);
 
 /*
- * What can be made to fail. The real one is store_leveldb; tests have one that refuses batches, before or after
- * they reach the disk.
+ * What can be made to fail. The real one is store_leveldb; tests have one that refuses batches,
+ * before or after they reach the disk.
  */
 struct store_ops {
 	enum err_code (*open)(const struct store_ops *ops, struct store *s, struct err *err);
-	enum err_code (*write)(const struct store_ops *ops, struct store *s, struct store_batch *b, struct err *err);
+	enum err_code (*write)(const struct store_ops *ops, struct store *s, struct store_batch *b,
+		struct err *err);
 };
 extern const struct store_ops store_leveldb;
 
 /* Creates it where it is missing. ops NULL: store_leveldb. */
-MUST_CHECK enum err_code store_open(const char *dir, struct store_cache *cache, const struct store_ops *ops,
-	struct store **out, struct err *err);
+MUST_CHECK enum err_code store_open(const char *dir, struct store_cache *cache,
+	const struct store_ops *ops, struct store **out, struct err *err);
 void store_close(struct store *s); /* NULL is fine */
 const char *store_dir(const struct store *s);
-/* Brings a closed store that does not open into an order in which it does, with what could be read. */
+/* Brings a closed store that does not open into an order in which it does, with what could be read.
+ */
 MUST_CHECK enum err_code store_repair(const char *dir, struct err *err);
 
 struct store_batch *store_batch_open(void); /* NULL: out of memory */
@@ -50,7 +54,8 @@ void store_batch_clear(struct store_batch *b);
 void store_batch_put(struct store_batch *b, struct str key, struct buf *value);
 void store_batch_append(struct store_batch *to, const struct store_batch *from);
 size_t store_batch_bytes(const struct store_batch *b);
-/* All of it or nothing, synced. After an error nothing may be believed to be stored: close, reopen, look. */
+/* All of it or nothing, synced. After an error nothing may be believed to be stored: close, reopen,
+ * look. */
 MUST_CHECK enum err_code store_write(struct store *s, struct store_batch *b, struct err *err);
 
 struct store_snapshot *store_snapshot_open(struct store *s);
@@ -59,17 +64,19 @@ void store_snapshot_close(struct store *s, struct store_snapshot *snap);
 /* snap NULL: as it is now. NULL: out of memory. */
 struct store_iter *store_iter_open(struct store *s, const struct store_snapshot *snap);
 void store_iter_close(struct store_iter *it);
-void store_iter_seek(struct store_iter *it, struct str key);      /* the first at or after it */
+void store_iter_seek(struct store_iter *it, struct str key); /* the first at or after it */
 void store_iter_seek_before(struct store_iter *it, struct str key); /* the last before it */
 void store_iter_next(struct store_iter *it);
 bool store_iter_valid(const struct store_iter *it);
 struct str store_iter_key(const struct store_iter *it);
 /* ERR_CORRUPT: this record's checksum is wrong; the iterator can go on. */
-MUST_CHECK enum err_code store_iter_value(const struct store_iter *it, struct str *out, struct err *err);
+MUST_CHECK enum err_code store_iter_value(
+	const struct store_iter *it, struct str *out, struct err *err);
 /* ERR_OK, or what was passed over so far. */
 MUST_CHECK enum err_code store_iter_status(const struct store_iter *it, struct err *err);
 
 /* ERR_NOT_FOUND; *out is appended to. */
-MUST_CHECK enum err_code store_get(struct store *s, struct str key, struct buf *out, struct err *err);
+MUST_CHECK enum err_code store_get(
+	struct store *s, struct str key, struct buf *out, struct err *err);
 
 #endif

@@ -6,25 +6,28 @@
 
 /* Reading rows: sums straight into an accumulator, and one row after the other. */
 
-enum err_code querier_check_ids(const struct partition *p, const struct row_view *v, const uint32_t *stacks,
-	const uint32_t *sets, struct err *err)
+enum err_code querier_check_ids(const struct partition *p, const struct row_view *v,
+	const uint32_t *stacks, const uint32_t *sets, struct err *err)
 {
 	uint32_t set = 0;
-	bool ok = sym_exists(p, SYM_HEADER, v->header) && sym_header(p, v->header)->types_n == v->columns_n;
+	bool ok = sym_exists(p, SYM_HEADER, v->header) &&
+		sym_header(p, v->header)->types_n == v->columns_n;
 
 	if (ok && v->n && stacks) {
 		for (uint32_t i = 0; i < v->n; i++)
 			set = sets[i] > set ? sets[i] : set;
 		ok = stacks[v->n - 1] < sym_nodes_n(p) && set < sym_label_sets_n(p);
 	}
-	/* Only where symbols were lost each is looked for: a row without its names would be a wrong answer. */
+	/* Only where symbols were lost each is looked for: a row without its names would be a wrong
+	 * answer. */
 	if (ok && stacks && atomic_load_explicit(&p->damaged, memory_order_relaxed))
 		for (uint32_t i = 0; i < v->n && ok; i++)
-			ok = sym_exists(p, SYM_NODE, stacks[i]) && sym_exists(p, SYM_LABEL_SET, sets[i]);
+			ok = sym_exists(p, SYM_NODE, stacks[i]) &&
+				sym_exists(p, SYM_LABEL_SET, sets[i]);
 	if (ok)
 		return ERR_OK;
-	return err_set(err, ERR_CORRUPT, "a row of job \"" STR_FMT "\" uses symbols that are missing",
-		STR_ARG(p->name));
+	return err_set(err, ERR_CORRUPT,
+		"a row of job \"" STR_FMT "\" uses symbols that are missing", STR_ARG(p->name));
 }
 
 static bool reserve(struct db_querier *q, size_t n)
@@ -54,7 +57,7 @@ struct summing {
 	struct sum_stats *stats;
 	enum sum_pick pick;
 	uint32_t header; /* of the row before */
-	int column;      /* of the type in it; -1: none */
+	int column; /* of the type in it; -1: none */
 	struct row_view view;
 };
 
@@ -89,7 +92,8 @@ static enum err_code add_samples(struct summing *t, int64_t weight, struct err *
 		(rc = row_values(v, (uint32_t)t->column, q->values, err)) ||
 		(rc = querier_check_ids(t->s->partition, v, q->stacks, q->sets, err)))
 		return rc;
-	return accum_add(t->acc, q->stacks, v->label_sets.len ? q->sets : NULL, q->values, v->n, weight, err);
+	return accum_add(t->acc, q->stacks, v->label_sets.len ? q->sets : NULL, q->values, v->n,
+		weight, err);
 }
 
 /* ERR_NOT_FOUND: the row lacks the type. ERR_CORRUPT: nothing of it was added. */
@@ -132,8 +136,8 @@ static enum err_code add_row(struct summing *t, struct str bytes, int64_t ts_ns,
 }
 
 /* The record the iterator stands on. ERR_OK also where it is damaged: then that is a warning. */
-static enum err_code add_at(struct summing *t, struct querier_window *w, struct store_iter *it, int64_t ts_ns,
-	bool *added, struct err *err)
+static enum err_code add_at(struct summing *t, struct querier_window *w, struct store_iter *it,
+	int64_t ts_ns, bool *added, struct err *err)
 {
 	struct str bytes;
 	struct err why;
@@ -154,8 +158,8 @@ static enum err_code add_at(struct summing *t, struct querier_window *w, struct 
 	return rc;
 }
 
-static enum err_code sum_window(struct summing *t, struct querier_window *w, int64_t min_ns, int64_t max_ns,
-	struct err *err)
+static enum err_code sum_window(struct summing *t, struct querier_window *w, int64_t min_ns,
+	int64_t max_ns, struct err *err)
 {
 	struct key key = key_row(t->s->id, min_ns + 1);
 	struct store_iter *it = querier_iter(w);
@@ -179,8 +183,8 @@ static enum err_code sum_window(struct summing *t, struct querier_window *w, int
 }
 
 /* The latest row that has the type; *found when there was one. */
-static enum err_code last_in_window(struct summing *t, struct querier_window *w, int64_t min_ns, int64_t max_ns,
-	bool *found, struct err *err)
+static enum err_code last_in_window(struct summing *t, struct querier_window *w, int64_t min_ns,
+	int64_t max_ns, bool *found, struct err *err)
 {
 	struct store_iter *it = querier_iter(w);
 	enum err_code rc = ERR_OK;
@@ -194,8 +198,8 @@ static enum err_code last_in_window(struct summing *t, struct querier_window *w,
 
 		store_iter_seek_before(it, key_str(&key));
 		querier_check(t->q, w, it);
-		if (!store_iter_valid(it) || !key_parse_row(store_iter_key(it), &id, &ts) || id != t->s->id ||
-			ts <= min_ns)
+		if (!store_iter_valid(it) || !key_parse_row(store_iter_key(it), &id, &ts) ||
+			id != t->s->id || ts <= min_ns)
 			break;
 		before = ts;
 		rc = querier_canceled(t->q) ? err_set(err, ERR_CANCELED, "query canceled") :
@@ -204,12 +208,19 @@ static enum err_code last_in_window(struct summing *t, struct querier_window *w,
 	return rc;
 }
 
-enum err_code db_sum(struct db_querier *q, const struct db_series *s, const struct profile_type *type,
-	int64_t min_ns, int64_t max_ns, enum sum_pick pick, struct accum *acc, struct arena *a,
-	struct sum_stats *stats, struct err *err)
+enum err_code db_sum(struct db_querier *q, const struct db_series *s,
+	const struct profile_type *type, int64_t min_ns, int64_t max_ns, enum sum_pick pick,
+	struct accum *acc, struct arena *a, struct sum_stats *stats, struct err *err)
 {
-	struct summing t = { .q = q, .s = s, .type = type, .acc = acc, .a = a, .stats = stats, .pick = pick,
-		.header = SYM_NONE, .column = -1 };
+	struct summing t = { .q = q,
+		.s = s,
+		.type = type,
+		.acc = acc,
+		.a = a,
+		.stats = stats,
+		.pick = pick,
+		.header = SYM_NONE,
+		.column = -1 };
 	enum err_code rc = ERR_OK;
 	bool found = false;
 
@@ -247,8 +258,8 @@ struct db_rows {
 	size_t cap, values_cap;
 };
 
-enum err_code db_rows_open(struct db_querier *q, const struct db_series *s, int64_t min_ns, int64_t max_ns,
-	struct db_rows **out, struct err *err)
+enum err_code db_rows_open(struct db_querier *q, const struct db_series *s, int64_t min_ns,
+	int64_t max_ns, struct db_rows **out, struct err *err)
 {
 	struct db_rows *r = calloc(1, sizeof(*r));
 
@@ -310,8 +321,8 @@ static enum err_code decode_row(struct db_rows *r, struct str bytes, int64_t ts_
 	}
 	if ((rc = querier_check_ids(r->s.partition, v, r->stacks, r->sets, err)))
 		return rc;
-	r->row = (struct db_row){ ts_ns, v->interval_ns, v->time_nanos, v->duration_nanos, v->period, v->header,
-		v->n, r->stacks, r->sets, r->values, r->totals };
+	r->row = (struct db_row){ ts_ns, v->interval_ns, v->time_nanos, v->duration_nanos,
+		v->period, v->header, v->n, r->stacks, r->sets, r->values, r->totals };
 	return ERR_OK;
 }
 
@@ -328,8 +339,8 @@ static bool step(struct db_rows *r, struct querier_window *w, int64_t *ts_ns)
 	} else {
 		store_iter_next(r->it);
 	}
-	if (store_iter_valid(r->it) && key_parse_row(store_iter_key(r->it), &id, ts_ns) && id == r->s.id &&
-		*ts_ns <= r->max_ns)
+	if (store_iter_valid(r->it) && key_parse_row(store_iter_key(r->it), &id, ts_ns) &&
+		id == r->s.id && *ts_ns <= r->max_ns)
 		return true;
 	querier_check(r->q, w, r->it);
 	store_iter_close(r->it);

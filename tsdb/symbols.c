@@ -6,7 +6,9 @@
 #include "tsdb/marks.h"
 
 #define TEXT_SLAB 4096u
-#define MAP_BYTES_PER_ID 11u /* two words per slot, three quarters full at most, half on average */
+#define MAP_BYTES_PER_ID \
+	11u /* two words per slot, three quarters full at most, half on average \
+	     */
 
 static const struct {
 	const char *name;
@@ -27,8 +29,8 @@ static const struct sym_line no_lines[1];
 
 /* ---- open, close ---- */
 
-enum err_code partition_open(struct str name, uint32_t id, uint32_t index, const struct symbol_limits *limits,
-	struct partition **out, struct err *err)
+enum err_code partition_open(struct str name, uint32_t id, uint32_t index,
+	const struct symbol_limits *limits, struct partition **out, struct err *err)
 {
 	struct partition *p = calloc(1, sizeof(*p));
 	const struct sym_label_set empty_set = { no_labels, 0 };
@@ -55,7 +57,8 @@ enum err_code partition_open(struct str name, uint32_t id, uint32_t index, const
 	map_init(&p->typesets);
 	p->name = str_dup(&p->arena, name);
 	if (!p->name.ptr || !segvec_put(&p->vec[SYM_STRING], 0, &empty) ||
-		!segvec_put(&p->vec[SYM_NODE], 0, &root) || !segvec_put(&p->vec[SYM_LABEL_SET], 0, &empty_set)) {
+		!segvec_put(&p->vec[SYM_NODE], 0, &root) ||
+		!segvec_put(&p->vec[SYM_LABEL_SET], 0, &empty_set)) {
 		partition_close(p);
 		return err_set(err, ERR_NOMEM, "partition: out of memory");
 	}
@@ -83,125 +86,6 @@ void partition_close(struct partition *p)
 	free(p);
 }
 
-/* ---- reading ---- */
-
-struct str partition_name(const struct partition *p)
-{
-	return p->name;
-}
-
-uint32_t partition_index(const struct partition *p)
-{
-	return p->index;
-}
-
-uint32_t sym_nodes_n(const struct partition *p)
-{
-	return segvec_n(&p->vec[SYM_NODE]);
-}
-
-uint32_t sym_functions_n(const struct partition *p)
-{
-	return segvec_n(&p->vec[SYM_FUNCTION]);
-}
-
-uint32_t sym_locations_n(const struct partition *p)
-{
-	return segvec_n(&p->vec[SYM_LOCATION]);
-}
-
-uint32_t sym_label_sets_n(const struct partition *p)
-{
-	return segvec_n(&p->vec[SYM_LABEL_SET]);
-}
-
-uint32_t sym_strings_n(const struct partition *p)
-{
-	return segvec_n(&p->vec[SYM_STRING]);
-}
-
-uint32_t sym_headers_n(const struct partition *p)
-{
-	return segvec_n(&p->vec[SYM_HEADER]);
-}
-
-struct str sym_string(const struct partition *p, uint32_t id)
-{
-	const struct str *s = segvec_at(&p->vec[SYM_STRING], id);
-
-	return s->ptr ? *s : STR("");
-}
-
-const struct sym_function *sym_function(const struct partition *p, uint32_t id)
-{
-	return &((const struct function_item *)segvec_at(&p->vec[SYM_FUNCTION], id))->f;
-}
-
-const struct sym_mapping *sym_mapping(const struct partition *p, uint32_t id)
-{
-	return &((const struct mapping_item *)segvec_at(&p->vec[SYM_MAPPING], id))->m;
-}
-
-const struct sym_location *sym_location(const struct partition *p, uint32_t id)
-{
-	return segvec_at(&p->vec[SYM_LOCATION], id);
-}
-
-struct sym_node sym_node(const struct partition *p, uint32_t id)
-{
-	const struct node_item *n = segvec_at(&p->vec[SYM_NODE], id);
-
-	return (struct sym_node){ n->parent, n->tag ? (n->tag >> 1) - 1 : SYM_NONE };
-}
-
-bool sym_node_recursive(const struct partition *p, uint32_t id)
-{
-	return ((const struct node_item *)segvec_at(&p->vec[SYM_NODE], id))->tag & 1;
-}
-
-struct sym_label_set sym_label_set(const struct partition *p, uint32_t id)
-{
-	return *(const struct sym_label_set *)segvec_at(&p->vec[SYM_LABEL_SET], id);
-}
-
-const struct sym_header *sym_header(const struct partition *p, uint32_t id)
-{
-	return &((const struct header_item *)segvec_at(&p->vec[SYM_HEADER], id))->h;
-}
-
-uint32_t sym_header_typeset(const struct partition *p, uint32_t header)
-{
-	return ((const struct header_item *)segvec_at(&p->vec[SYM_HEADER], header))->typeset;
-}
-
-bool sym_exists(const struct partition *p, enum sym_kind kind, uint32_t id)
-{
-	const void *item;
-
-	if (id >= segvec_n(&p->vec[kind]))
-		return false;
-	item = segvec_at(&p->vec[kind], id);
-	switch (kind) {
-	case SYM_STRING:
-		return ((const struct str *)item)->ptr != NULL;
-	case SYM_MAPPING:
-		return ((const struct mapping_item *)item)->present;
-	case SYM_FUNCTION:
-		return ((const struct function_item *)item)->present;
-	case SYM_LOCATION:
-		return ((const struct sym_location *)item)->lines != NULL;
-	case SYM_NODE:
-		return id == 0 || ((const struct node_item *)item)->tag != 0;
-	case SYM_LABEL_SET:
-		return ((const struct sym_label_set *)item)->v != NULL;
-	case SYM_HEADER:
-		return ((const struct header_item *)item)->h.types != NULL;
-	case SYM_KINDS:
-		break;
-	}
-	return false;
-}
-
 /* ---- copying content in ---- */
 
 static const char *text_dup(struct partition *p, struct str s)
@@ -225,7 +109,8 @@ static const char *text_dup(struct partition *p, struct str s)
 	return at;
 }
 
-static const void *array_dup(struct partition *p, const void *v, size_t n, size_t size, size_t *bytes)
+static const void *array_dup(
+	struct partition *p, const void *v, size_t n, size_t size, size_t *bytes)
 {
 	void *copy = arena_alloc_raw(&p->arena, n ? n : 1, size);
 
@@ -235,7 +120,8 @@ static const void *array_dup(struct partition *p, const void *v, size_t n, size_
 	return copy;
 }
 
-/* The header's distinct types get a number of their own: what a series' types are is asked often. */
+/* The header's distinct types get a number of their own: what a series' types are is asked often.
+ */
 static bool typeset_eq(const void *ctx, const void *key, uint32_t id)
 {
 	const struct partition *p = ctx;
@@ -258,7 +144,8 @@ static bool typesets_reserve(struct partition *p)
 	return v != NULL;
 }
 
-static bool typeset_of(struct partition *p, const struct sym_header *h, uint32_t header_id, uint32_t *out)
+static bool typeset_of(
+	struct partition *p, const struct sym_header *h, uint32_t header_id, uint32_t *out)
 {
 	uint64_t hash = sym_hash_types(h);
 
@@ -275,11 +162,6 @@ static bool typeset_of(struct partition *p, const struct sym_header *h, uint32_t
 	return true;
 }
 
-static bool key_eq(const void *ctx, const void *key, uint32_t id)
-{
-	return str_eq(sym_string(ctx, id), *(const struct str *)key);
-}
-
 static bool keys_add(struct partition *p, const struct sym_label_set *set)
 {
 	bool ok = true;
@@ -289,37 +171,11 @@ static bool keys_add(struct partition *p, const struct sym_label_set *set)
 		struct str key = sym_string(p, set->v[i].key);
 		uint64_t hash = hash_bytes(key.ptr, key.len, 0);
 
-		if (map_find(&p->keys, hash, key_eq, p, &key) == MAP_NONE)
+		if (map_find(&p->keys, hash, sym_key_eq, p, &key) == MAP_NONE)
 			ok = map_add(&p->keys, hash, set->v[i].key);
 	}
 	mutex_unlock(&p->keys_lock);
 	return ok;
-}
-
-bool sym_has_label_key(const struct partition *p, struct str key)
-{
-	struct partition *w = (struct partition *)(uintptr_t)p; /* its lock only */
-	bool found;
-
-	mutex_lock(&w->keys_lock);
-	found = map_find(&p->keys, hash_bytes(key.ptr, key.len, 0), key_eq, p, &key) != MAP_NONE;
-	mutex_unlock(&w->keys_lock);
-	return found;
-}
-
-void sym_label_value(const struct partition *p, uint32_t label_set, struct str key, struct buf *out)
-{
-	struct sym_label_set set = sym_label_set(p, label_set);
-
-	for (uint32_t i = 0; i < set.n; i++) {
-		if (!str_eq(sym_string(p, set.v[i].key), key))
-			continue;
-		if (set.v[i].str)
-			buf_add_str(out, sym_string(p, set.v[i].str));
-		else if (set.v[i].num || set.v[i].num_unit)
-			buf_add_i64(out, set.v[i].num);
-		return;
-	}
 }
 
 static bool put_header(struct partition *p, uint32_t id, const struct sym_header *h, size_t *bytes)
@@ -329,13 +185,15 @@ static bool put_header(struct partition *p, uint32_t id, const struct sym_header
 	item.h.types = array_dup(p, h->types, h->types_n, sizeof(*h->types), bytes);
 	item.h.comments = array_dup(p, h->comments, h->comments_n, sizeof(*h->comments), bytes);
 	item.h.mappings = array_dup(p, h->mappings, h->mappings_n, sizeof(*h->mappings), bytes);
-	item.h.mapping_start = array_dup(p, h->mapping_start, h->mappings_n, sizeof(*h->mapping_start), bytes);
+	item.h.mapping_start = array_dup(
+		p, h->mapping_start, h->mappings_n, sizeof(*h->mapping_start), bytes);
 	return item.h.types && item.h.comments && item.h.mappings && item.h.mapping_start &&
-		typeset_of(p, &item.h, id, &item.typeset) && segvec_put(&p->vec[SYM_HEADER], id, &item);
+		typeset_of(p, &item.h, id, &item.typeset) &&
+		segvec_put(&p->vec[SYM_HEADER], id, &item);
 }
 
-static bool put_item(struct partition *p, enum sym_kind kind, uint32_t id, const union sym_content *c,
-	bool recursive, size_t *bytes)
+static bool put_item(struct partition *p, enum sym_kind kind, uint32_t id,
+	const union sym_content *c, bool recursive, size_t *bytes)
 {
 	struct mapping_item mapping = { .present = true };
 	struct function_item function = { .present = true };
@@ -359,11 +217,12 @@ static bool put_item(struct partition *p, enum sym_kind kind, uint32_t id, const
 		location = c->location;
 		location.lines = no_lines;
 		if (location.lines_n)
-			location.lines = array_dup(p, c->location.lines, location.lines_n, sizeof(*location.lines),
-				bytes);
+			location.lines = array_dup(p, c->location.lines, location.lines_n,
+				sizeof(*location.lines), bytes);
 		return location.lines && segvec_put(&p->vec[kind], id, &location);
 	case SYM_NODE:
-		node = (struct node_item){ c->node.parent, (c->node.location + 1) << 1 | (recursive ? 1 : 0) };
+		node = (struct node_item){ c->node.parent,
+			(c->node.location + 1) << 1 | (recursive ? 1 : 0) };
 		return segvec_put(&p->vec[kind], id, &node);
 	case SYM_LABEL_SET:
 		set = c->label_set;
@@ -384,7 +243,8 @@ static enum err_code put(struct partition *p, enum sym_kind kind, uint64_t hash,
 
 	if (!map_add(&p->map[kind], hash, id))
 		return err_set(err, ERR_NOMEM, "symbols: out of memory");
-	/* Should this fail the id stays in the map without content and is never found equal: a hole. */
+	/* Should this fail the id stays in the map without content and is never found equal: a
+	 * hole. */
 	if (!put_item(p, kind, id, c, recursive, &bytes))
 		return err_set(err, ERR_NOMEM, "symbols: out of memory");
 	atomic_fetch_add_explicit(&p->bytes, bytes, memory_order_relaxed);
@@ -415,7 +275,8 @@ static uint64_t limit_of(const struct partition *p, enum sym_kind kind)
 	case SYM_NODE:
 		return p->limits.nodes_max;
 	case SYM_LABEL_SET:
-		return (uint64_t)p->limits.label_sets_max + 2; /* and the empty set, and __overflow__ */
+		return (uint64_t)p->limits.label_sets_max +
+			2; /* and the empty set, and __overflow__ */
 	case SYM_MAPPING:
 		return SYM_MAPPINGS_MAX;
 	case SYM_HEADER:
@@ -431,10 +292,12 @@ static enum err_code check_room(struct partition *p, enum sym_kind kind, struct 
 	uint64_t limit = limit_of(p, kind);
 
 	if (p->vec[kind].used >= limit)
-		return err_set(err, ERR_LIMIT, "job \"" STR_FMT "\" has %" PRIu32 " %s, limit %" PRIu64,
-			STR_ARG(p->name), p->vec[kind].used, kinds[kind].name, limit);
+		return err_set(err, ERR_LIMIT,
+			"job \"" STR_FMT "\" has %" PRIu32 " %s, limit %" PRIu64, STR_ARG(p->name),
+			p->vec[kind].used, kinds[kind].name, limit);
 	if (atomic_load_explicit(&p->bytes, memory_order_relaxed) >= p->limits.bytes_max)
-		return err_set(err, ERR_LIMIT, "symbols of job \"" STR_FMT "\" take %zu bytes, limit %" PRIu64,
+		return err_set(err, ERR_LIMIT,
+			"symbols of job \"" STR_FMT "\" take %zu bytes, limit %" PRIu64,
 			STR_ARG(p->name), atomic_load(&p->bytes), p->limits.bytes_max);
 	if (p->next[kind] >= (kind == SYM_LOCATION ? UINT32_MAX / 2 - 1 : UINT32_MAX - 1))
 		return err_set(err, ERR_LIMIT, "job \"" STR_FMT "\" has used up the ids of its %s",
@@ -442,8 +305,8 @@ static enum err_code check_room(struct partition *p, enum sym_kind kind, struct 
 	return ERR_OK;
 }
 
-static enum err_code intern(struct partition *p, enum sym_kind kind, const union sym_content *c, uint32_t *id,
-	struct err *err)
+static enum err_code intern(struct partition *p, enum sym_kind kind, const union sym_content *c,
+	uint32_t *id, struct err *err)
 {
 	const struct lookup l = { p, kind };
 	uint64_t hash = sym_content_hash(kind, c);
@@ -463,24 +326,26 @@ enum err_code sym_intern_string(struct partition *p, struct str s, uint32_t *id,
 	return s.len ? intern(p, SYM_STRING, &(union sym_content){ .string = s }, id, err) : ERR_OK;
 }
 
-enum err_code sym_intern_mapping(struct partition *p, const struct sym_mapping *m, uint32_t *id, struct err *err)
+enum err_code sym_intern_mapping(
+	struct partition *p, const struct sym_mapping *m, uint32_t *id, struct err *err)
 {
 	return intern(p, SYM_MAPPING, &(union sym_content){ .mapping = *m }, id, err);
 }
 
-enum err_code sym_intern_function(struct partition *p, const struct sym_function *f, uint32_t *id,
-	struct err *err)
+enum err_code sym_intern_function(
+	struct partition *p, const struct sym_function *f, uint32_t *id, struct err *err)
 {
 	return intern(p, SYM_FUNCTION, &(union sym_content){ .function = *f }, id, err);
 }
 
-enum err_code sym_intern_location(struct partition *p, const struct sym_location *l, uint32_t *id,
-	struct err *err)
+enum err_code sym_intern_location(
+	struct partition *p, const struct sym_location *l, uint32_t *id, struct err *err)
 {
 	return intern(p, SYM_LOCATION, &(union sym_content){ .location = *l }, id, err);
 }
 
-enum err_code sym_intern_header(struct partition *p, const struct sym_header *h, uint32_t *id, struct err *err)
+enum err_code sym_intern_header(
+	struct partition *p, const struct sym_header *h, uint32_t *id, struct err *err)
 {
 	return intern(p, SYM_HEADER, &(union sym_content){ .header = *h }, id, err);
 }
@@ -493,17 +358,18 @@ static enum err_code overflow_set(struct partition *p, uint32_t *id, struct err 
 	if (p->overflow_set == SYM_NONE) {
 		/* One more than the limit, which limit_of leaves room for. */
 		if ((rc = sym_intern_string(p, STR("__overflow__"), &label.key, err)) ||
-			(rc = sym_intern_string(p, STR("true"), &label.str, err)) ||
-			(rc = intern(p, SYM_LABEL_SET, &(union sym_content){ .label_set = { &label, 1 } },
-				&p->overflow_set, err)))
+			    (rc = sym_intern_string(p, STR("true"), &label.str, err)) ||
+				    (rc = intern(p, SYM_LABEL_SET,
+					     &(union sym_content){ .label_set = { &label, 1 } },
+					     &p->overflow_set, err)))
 			return rc;
 	}
 	*id = p->overflow_set;
 	return ERR_OK;
 }
 
-enum err_code sym_intern_label_set(struct partition *p, const struct sym_label_set *set, uint32_t *id,
-	bool *overflow, struct err *err)
+enum err_code sym_intern_label_set(struct partition *p, const struct sym_label_set *set,
+	uint32_t *id, bool *overflow, struct err *err)
 {
 	const struct lookup l = { p, SYM_LABEL_SET };
 	const union sym_content c = { .label_set = *set };
@@ -511,7 +377,8 @@ enum err_code sym_intern_label_set(struct partition *p, const struct sym_label_s
 	*id = 0;
 	if (set->n == 0)
 		return ERR_OK;
-	*id = map_find(&p->map[SYM_LABEL_SET], sym_content_hash(SYM_LABEL_SET, &c), content_eq, &l, &c);
+	*id = map_find(
+		&p->map[SYM_LABEL_SET], sym_content_hash(SYM_LABEL_SET, &c), content_eq, &l, &c);
 	if (*id != MAP_NONE)
 		return ERR_OK;
 	if (p->vec[SYM_LABEL_SET].used > p->limits.label_sets_max) {
@@ -560,8 +427,8 @@ static bool node_eq(const void *ctx, const void *key, uint32_t id)
 	return n->parent == k->parent && (n->tag | 1) == k->tag;
 }
 
-enum err_code sym_intern_node(struct partition *p, uint32_t parent, uint32_t location, uint32_t *id,
-	struct err *err)
+enum err_code sym_intern_node(
+	struct partition *p, uint32_t parent, uint32_t location, uint32_t *id, struct err *err)
 {
 	const struct node_key key = { parent, (location + 1) << 1 | 1 };
 	uint64_t hash = sym_hash_node(parent, location);
@@ -578,19 +445,22 @@ enum err_code sym_intern_node(struct partition *p, uint32_t parent, uint32_t loc
 
 /* ---- loading ---- */
 
-enum err_code sym_load(struct partition *p, enum sym_kind kind, uint32_t id, const union sym_content *c,
-	bool recursive, struct err *err)
+enum err_code sym_load(struct partition *p, enum sym_kind kind, uint32_t id,
+	const union sym_content *c, bool recursive, struct err *err)
 {
 	if (id < kinds[kind].first || id == SYM_NONE)
-		return err_set(err, ERR_CORRUPT, "%s of job \"" STR_FMT "\": id %" PRIu32 " cannot be stored",
+		return err_set(err, ERR_CORRUPT,
+			"%s of job \"" STR_FMT "\": id %" PRIu32 " cannot be stored",
 			kinds[kind].name, STR_ARG(p->name), id);
 	if (!sym_content_complete(p, kind, id, c))
-		return err_set(err, ERR_CORRUPT, "%s of job \"" STR_FMT "\": %" PRIu32
-			" refers to symbols that are missing", kinds[kind].name, STR_ARG(p->name), id);
+		return err_set(err, ERR_CORRUPT,
+			"%s of job \"" STR_FMT "\": %" PRIu32 " refers to symbols that are missing",
+			kinds[kind].name, STR_ARG(p->name), id);
 	if (sym_exists(p, kind, id)) {
 		if (!sym_content_same(p, kind, id, c))
-			return err_set(err, ERR_EXISTS, "%s of job \"" STR_FMT "\": %" PRIu32
-				" has two meanings", kinds[kind].name, STR_ARG(p->name), id);
+			return err_set(err, ERR_EXISTS,
+				"%s of job \"" STR_FMT "\": %" PRIu32 " has two meanings",
+				kinds[kind].name, STR_ARG(p->name), id);
 		return ERR_OK;
 	}
 	if (p->next[kind] <= id)

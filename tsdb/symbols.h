@@ -1,18 +1,20 @@
 /*
- * Symbols: what stacks are made of, for one partition (all series of one job share code, so one table).
+ * Symbols: what stacks are made of, for one partition (all series of one job share code, so one
+ * table).
  *
- * Stacks are nodes of a tree: a node is (parent, location), node 0 is the empty stack, ids are dense and a
- * parent's id is below its children's. A stack's node is its leaf; the walk to the root goes leaf -> outermost
- * caller. Merging is adding into an array by node id; cum is one pass from the last id to the first.
- * Addresses are kept relative to their mapping's start, so pods whose binaries are loaded at different
- * addresses share locations; where a process had its mappings stands in the row's header.
+ * Stacks are nodes of a tree: a node is (parent, location), node 0 is the empty stack, ids are
+ * dense and a parent's id is below its children's. A stack's node is its leaf; the walk to the root
+ * goes leaf -> outermost caller. Merging is adding into an array by node id; cum is one pass from
+ * the last id to the first. Addresses are kept relative to their mapping's start, so pods whose
+ * binaries are loaded at different addresses share locations; where a process had its mappings
+ * stands in the row's header.
  *
- * Ids are given once for the life of the data directory (until the partition's epoch changes) and never
- * change meaning.
+ * Ids are given once for the life of the data directory (until the partition's epoch changes) and
+ * never change meaning.
  *
- * Threads: one writer at a time (partition lock, taken inside db_append). Readers take no lock: ids below a
- *          published count are immutable and their storage never moves.
- * Limits:  nodes, functions, strings and label sets per partition; passing one is ERR_LIMIT for that profile.
+ * Threads: one writer at a time (partition lock, taken inside db_append). Readers take no lock: ids
+ * below a published count are immutable and their storage never moves. Limits:  nodes, functions,
+ * strings and label sets per partition; passing one is ERR_LIMIT for that profile.
  */
 #ifndef TSDB_SYMBOLS_H
 #define TSDB_SYMBOLS_H
@@ -25,9 +27,9 @@
 struct partition;
 
 struct sym_mapping {
-	uint64_t size, offset;      /* limit - start */
+	uint64_t size, offset; /* limit - start */
 	uint32_t filename, build_id; /* strings */
-	uint32_t ordinal;           /* tells apart equal mappings of one process */
+	uint32_t ordinal; /* tells apart equal mappings of one process */
 	bool has_functions, has_filenames, has_line_numbers, has_inline_frames;
 };
 
@@ -42,8 +44,8 @@ struct sym_line {
 };
 
 struct sym_location {
-	uint64_t address;             /* minus its mapping's start; as it is without mapping */
-	uint32_t mapping;             /* SYM_NONE: none */
+	uint64_t address; /* minus its mapping's start; as it is without mapping */
+	uint32_t mapping; /* SYM_NONE: none */
 	uint32_t lines_n;
 	const struct sym_line *lines; /* innermost inlined frame first */
 	bool is_folded;
@@ -66,7 +68,7 @@ struct sym_label_set {
 /* What profiles of one target share: everything but samples and times. */
 struct sym_type {
 	uint32_t type, unit; /* strings */
-	uint8_t kind;        /* enum value_kind as stored: KIND_GAUGE or KIND_DELTA */
+	uint8_t kind; /* enum value_kind as stored: KIND_GAUGE or KIND_DELTA */
 	bool was_cumulative;
 };
 
@@ -77,13 +79,13 @@ struct sym_header {
 	uint32_t drop_frames, keep_frames, default_sample_type, doc_url; /* strings */
 	const uint32_t *comments; /* strings */
 	uint32_t comments_n;
-	const uint32_t *mappings;      /* in the profile's order */
+	const uint32_t *mappings; /* in the profile's order */
 	const uint64_t *mapping_start; /* where this process had each */
 	uint32_t mappings_n;
 };
 
 struct str partition_name(const struct partition *p); /* the job */
-uint32_t partition_index(const struct partition *p);  /* dense, for arrays over partitions */
+uint32_t partition_index(const struct partition *p); /* dense, for arrays over partitions */
 
 /* Counts as published now: every id below is readable. */
 uint32_t sym_nodes_n(const struct partition *p);
@@ -97,13 +99,16 @@ const struct sym_function *sym_function(const struct partition *p, uint32_t id);
 const struct sym_mapping *sym_mapping(const struct partition *p, uint32_t id);
 const struct sym_location *sym_location(const struct partition *p, uint32_t id);
 struct sym_node sym_node(const struct partition *p, uint32_t id);
-/* True when a function of the node's location also stands in one of its ancestors (or twice in it). */
+/* True when a function of the node's location also stands in one of its ancestors (or twice in it).
+ */
 bool sym_node_recursive(const struct partition *p, uint32_t id);
 struct sym_label_set sym_label_set(const struct partition *p, uint32_t id);
 const struct sym_header *sym_header(const struct partition *p, uint32_t id);
 
-/* Some label set of the partition has this key. Value of a key in a set as text; "" when missing. */
+/* Some label set of the partition has this key. Value of a key in a set as text; "" when missing.
+ */
 bool sym_has_label_key(const struct partition *p, struct str key);
-void sym_label_value(const struct partition *p, uint32_t label_set, struct str key, struct buf *out);
+void sym_label_value(
+	const struct partition *p, uint32_t label_set, struct str key, struct buf *out);
 
 #endif

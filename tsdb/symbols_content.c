@@ -14,14 +14,17 @@ static uint64_t hash_mapping(const struct sym_mapping *m)
 	unsigned flags = (unsigned)m->has_functions | (unsigned)m->has_filenames << 1 |
 		(unsigned)m->has_line_numbers << 2 | (unsigned)m->has_inline_frames << 3;
 
-	return mix(mix(mix(mix(m->size, m->offset), (uint64_t)m->filename << 32 | m->build_id), m->ordinal), flags);
+	return mix(mix(mix(mix(m->size, m->offset), (uint64_t)m->filename << 32 | m->build_id),
+			   m->ordinal),
+		flags);
 }
 
 static bool same_mapping(const struct sym_mapping *a, const struct sym_mapping *b)
 {
 	return a->size == b->size && a->offset == b->offset && a->filename == b->filename &&
-		a->build_id == b->build_id && a->ordinal == b->ordinal && a->has_functions == b->has_functions &&
-		a->has_filenames == b->has_filenames && a->has_line_numbers == b->has_line_numbers &&
+		a->build_id == b->build_id && a->ordinal == b->ordinal &&
+		a->has_functions == b->has_functions && a->has_filenames == b->has_filenames &&
+		a->has_line_numbers == b->has_line_numbers &&
 		a->has_inline_frames == b->has_inline_frames;
 }
 
@@ -30,7 +33,8 @@ static uint64_t hash_location(const struct sym_location *l)
 	uint64_t h = mix(mix(l->address, (uint64_t)l->mapping << 1 | l->is_folded), l->lines_n);
 
 	for (uint32_t i = 0; i < l->lines_n; i++)
-		h = mix(mix(mix(h, l->lines[i].function), (uint64_t)l->lines[i].line), (uint64_t)l->lines[i].column);
+		h = mix(mix(mix(h, l->lines[i].function), (uint64_t)l->lines[i].line),
+			(uint64_t)l->lines[i].column);
 	return h;
 }
 
@@ -40,7 +44,8 @@ static bool same_location(const struct sym_location *a, const struct sym_locatio
 		a->is_folded != b->is_folded)
 		return false;
 	for (uint32_t i = 0; i < a->lines_n; i++)
-		if (a->lines[i].function != b->lines[i].function || a->lines[i].line != b->lines[i].line ||
+		if (a->lines[i].function != b->lines[i].function ||
+			a->lines[i].line != b->lines[i].line ||
 			a->lines[i].column != b->lines[i].column)
 			return false;
 	return true;
@@ -100,7 +105,8 @@ uint64_t sym_hash_types(const struct sym_header *h)
 
 bool sym_same_types(const struct sym_header *a, const struct sym_header *b)
 {
-	if (a->types_n != b->types_n || a->period_type != b->period_type || a->period_unit != b->period_unit)
+	if (a->types_n != b->types_n || a->period_type != b->period_type ||
+		a->period_unit != b->period_unit)
 		return false;
 	for (uint32_t i = 0; i < a->types_n; i++)
 		if (a->types[i].type != b->types[i].type || a->types[i].unit != b->types[i].unit ||
@@ -131,12 +137,14 @@ static bool same_array(const void *a, const void *b, size_t n, size_t size)
 
 static bool same_header(const struct sym_header *a, const struct sym_header *b)
 {
-	return sym_same_types(a, b) && a->drop_frames == b->drop_frames && a->keep_frames == b->keep_frames &&
+	return sym_same_types(a, b) && a->drop_frames == b->drop_frames &&
+		a->keep_frames == b->keep_frames &&
 		a->default_sample_type == b->default_sample_type && a->doc_url == b->doc_url &&
 		a->comments_n == b->comments_n && a->mappings_n == b->mappings_n &&
 		same_array(a->comments, b->comments, a->comments_n, sizeof(*a->comments)) &&
 		same_array(a->mappings, b->mappings, a->mappings_n, sizeof(*a->mappings)) &&
-		same_array(a->mapping_start, b->mapping_start, a->mappings_n, sizeof(*a->mapping_start));
+		same_array(a->mapping_start, b->mapping_start, a->mappings_n,
+			sizeof(*a->mapping_start));
 }
 
 static uint64_t hash_function(const struct sym_function *f)
@@ -146,8 +154,8 @@ static uint64_t hash_function(const struct sym_function *f)
 
 static bool same_function(const struct sym_function *a, const struct sym_function *b)
 {
-	return a->name == b->name && a->system_name == b->system_name && a->filename == b->filename &&
-		a->start_line == b->start_line;
+	return a->name == b->name && a->system_name == b->system_name &&
+		a->filename == b->filename && a->start_line == b->start_line;
 }
 
 uint64_t sym_hash_node(uint32_t parent, uint32_t location)
@@ -178,7 +186,8 @@ uint64_t sym_content_hash(enum sym_kind kind, const union sym_content *c)
 	return 0;
 }
 
-bool sym_content_same(const struct partition *p, enum sym_kind kind, uint32_t id, const union sym_content *c)
+bool sym_content_same(
+	const struct partition *p, enum sym_kind kind, uint32_t id, const union sym_content *c)
 {
 	const void *item = segvec_at(&p->vec[kind], id);
 	struct sym_node node;
@@ -224,7 +233,8 @@ static bool header_complete(const struct partition *p, const struct sym_header *
 		!refers_to_strings(p, h->comments, h->comments_n))
 		return false;
 	for (uint32_t i = 0; i < h->types_n; i++)
-		if (!refers_to_strings(p, (const uint32_t[]){ h->types[i].type, h->types[i].unit }, 2))
+		if (!refers_to_strings(
+			    p, (const uint32_t[]){ h->types[i].type, h->types[i].unit }, 2))
 			return false;
 	for (uint32_t i = 0; i < h->mappings_n; i++)
 		if (!sym_exists(p, SYM_MAPPING, h->mappings[i]))
@@ -232,19 +242,24 @@ static bool header_complete(const struct partition *p, const struct sym_header *
 	return true;
 }
 
-bool sym_content_complete(const struct partition *p, enum sym_kind kind, uint32_t id, const union sym_content *c)
+bool sym_content_complete(
+	const struct partition *p, enum sym_kind kind, uint32_t id, const union sym_content *c)
 {
 	switch (kind) {
 	case SYM_STRING:
 		return true;
 	case SYM_MAPPING:
-		return refers_to_strings(p, (const uint32_t[]){ c->mapping.filename, c->mapping.build_id }, 2);
+		return refers_to_strings(
+			p, (const uint32_t[]){ c->mapping.filename, c->mapping.build_id }, 2);
 	case SYM_FUNCTION:
-		return refers_to_strings(p, (const uint32_t[]){ c->function.name, c->function.system_name,
-			c->function.filename }, 3);
+		return refers_to_strings(p,
+			(const uint32_t[]){
+				c->function.name, c->function.system_name, c->function.filename },
+			3);
 	case SYM_LOCATION:
 		if (id >= UINT32_MAX / 2 ||
-			(c->location.mapping != SYM_NONE && !sym_exists(p, SYM_MAPPING, c->location.mapping)))
+			(c->location.mapping != SYM_NONE &&
+				!sym_exists(p, SYM_MAPPING, c->location.mapping)))
 			return false;
 		for (uint32_t i = 0; i < c->location.lines_n; i++)
 			if (!sym_exists(p, SYM_FUNCTION, c->location.lines[i].function))
@@ -255,8 +270,10 @@ bool sym_content_complete(const struct partition *p, enum sym_kind kind, uint32_
 			sym_exists(p, SYM_LOCATION, c->node.location);
 	case SYM_LABEL_SET:
 		for (uint32_t i = 0; i < c->label_set.n; i++)
-			if (!refers_to_strings(p, (const uint32_t[]){ c->label_set.v[i].key, c->label_set.v[i].str,
-				c->label_set.v[i].num_unit }, 3))
+			if (!refers_to_strings(p,
+				    (const uint32_t[]){ c->label_set.v[i].key,
+					    c->label_set.v[i].str, c->label_set.v[i].num_unit },
+				    3))
 				return false;
 		return true;
 	case SYM_HEADER:

@@ -3,9 +3,9 @@
 #include <inttypes.h>
 
 /*
- * A profile to ids. Only what samples use is looked up, each thing once: the profile's indexes have arrays of
- * ids beside them. Stacks that follow each other in a profile mostly share their outer frames, so the walk
- * from the root starts where the stack before parted.
+ * A profile to ids. Only what samples use is looked up, each thing once: the profile's indexes have
+ * arrays of ids beside them. Stacks that follow each other in a profile mostly share their outer
+ * frames, so the walk from the root starts where the stack before parted.
  */
 struct intern {
 	struct partition *p;
@@ -13,7 +13,7 @@ struct intern {
 	struct arena *arena;
 	struct err *err;
 	uint32_t *strings, *mappings, *functions, *locations; /* SYM_NONE: not asked for yet */
-	uint32_t *path;      /* nodes of the stack before, root first */
+	uint32_t *path; /* nodes of the stack before, root first */
 	uint32_t path_n, path_cap;
 	uint32_t path_first; /* where its locations end (one past the root's) in location_ids */
 	struct sym_line *lines;
@@ -39,7 +39,8 @@ static uint32_t *id_array(struct arena *a, uint32_t n)
 static enum err_code string_id(struct intern *in, uint32_t at, uint32_t *id)
 {
 	if (in->strings[at] == SYM_NONE) {
-		enum err_code rc = sym_intern_string(in->p, in->f->strings[at], &in->strings[at], in->err);
+		enum err_code rc = sym_intern_string(
+			in->p, in->f->strings[at], &in->strings[at], in->err);
 
 		if (rc) {
 			in->strings[at] = SYM_NONE;
@@ -71,7 +72,9 @@ static enum err_code function_id(struct intern *in, uint32_t at, uint32_t *id)
 static enum err_code location_id(struct intern *in, uint32_t at, uint32_t *id)
 {
 	const struct pprof_location *from = &in->f->locations[at];
-	struct sym_location l = { .address = from->address, .mapping = SYM_NONE, .is_folded = from->is_folded,
+	struct sym_location l = { .address = from->address,
+		.mapping = SYM_NONE,
+		.is_folded = from->is_folded,
 		.lines_n = from->line_n };
 	enum err_code rc;
 
@@ -84,7 +87,8 @@ static enum err_code location_id(struct intern *in, uint32_t at, uint32_t *id)
 		l.address -= in->f->mappings[from->mapping].start;
 	}
 	if (from->line_n > in->lines_cap) {
-		if (!(in->lines = arena_alloc_raw(in->arena, (size_t)from->line_n * 2, sizeof(*in->lines))))
+		if (!(in->lines = arena_alloc_raw(
+			      in->arena, (size_t)from->line_n * 2, sizeof(*in->lines))))
 			return nomem(in);
 		in->lines_cap = from->line_n * 2;
 	}
@@ -110,7 +114,8 @@ static bool mapping_eq(const void *ctx, const void *key, uint32_t id)
 
 	return a->size == b->size && a->offset == b->offset && a->filename == b->filename &&
 		a->build_id == b->build_id && a->has_functions == b->has_functions &&
-		a->has_filenames == b->has_filenames && a->has_line_numbers == b->has_line_numbers &&
+		a->has_filenames == b->has_filenames &&
+		a->has_line_numbers == b->has_line_numbers &&
 		a->has_inline_frames == b->has_inline_frames;
 }
 
@@ -130,13 +135,17 @@ static enum err_code mapping_ids(struct intern *in)
 	for (uint32_t i = 0; i < f->mappings_n && !rc; i++) {
 		const struct pprof_mapping *m = &f->mappings[i];
 
-		v[i] = (struct sym_mapping){ .size = m->limit - m->start, .offset = m->offset,
-			.has_functions = m->has_functions, .has_filenames = m->has_filenames,
-			.has_line_numbers = m->has_line_numbers, .has_inline_frames = m->has_inline_frames };
+		v[i] = (struct sym_mapping){ .size = m->limit - m->start,
+			.offset = m->offset,
+			.has_functions = m->has_functions,
+			.has_filenames = m->has_filenames,
+			.has_line_numbers = m->has_line_numbers,
+			.has_inline_frames = m->has_inline_frames };
 		if ((rc = string_id(in, m->filename, &v[i].filename)) ||
 			(rc = string_id(in, m->build_id, &v[i].build_id)))
 			break;
-		hash = hash_u64(hash_u64(v[i].size ^ hash_u64(v[i].offset)) + v[i].filename) + v[i].build_id;
+		hash = hash_u64(hash_u64(v[i].size ^ hash_u64(v[i].offset)) + v[i].filename) +
+			v[i].build_id;
 		hash = hash_u64(hash);
 		first = map_find(&seen, hash, mapping_eq, v, &v[i]);
 		if (first != MAP_NONE)
@@ -150,7 +159,8 @@ static enum err_code mapping_ids(struct intern *in)
 	return rc;
 }
 
-static enum err_code header_arrays(struct intern *in, const enum value_kind *kinds, struct sym_header *h)
+static enum err_code header_arrays(
+	struct intern *in, const enum value_kind *kinds, struct sym_header *h)
 {
 	const struct pprof *f = in->f;
 	struct sym_type *types = arena_array(in->arena, struct sym_type, f->types_n);
@@ -221,7 +231,8 @@ static enum err_code stack_id(struct intern *in, const struct pprof_sample *s, u
 	}
 	for (in->path_n = k, in->path_first = end; k < n; k++) {
 		if ((rc = location_id(in, ids[end - 1 - k], &location)) ||
-			(rc = sym_intern_node(in->p, k ? in->path[k - 1] : 0, location, &in->path[k], in->err)))
+			(rc = sym_intern_node(
+				 in->p, k ? in->path[k - 1] : 0, location, &in->path[k], in->err)))
 			return rc;
 		in->path_n = k + 1;
 	}
@@ -229,12 +240,14 @@ static enum err_code stack_id(struct intern *in, const struct pprof_sample *s, u
 	return ERR_OK;
 }
 
-static enum err_code label_set_id(struct intern *in, const struct pprof_sample *s, uint32_t *id, bool *overflow)
+static enum err_code label_set_id(
+	struct intern *in, const struct pprof_sample *s, uint32_t *id, bool *overflow)
 {
 	enum err_code rc;
 
 	if (s->label_n > in->labels_cap) {
-		if (!(in->labels = arena_alloc_raw(in->arena, (size_t)s->label_n * 2, sizeof(*in->labels))))
+		if (!(in->labels = arena_alloc_raw(
+			      in->arena, (size_t)s->label_n * 2, sizeof(*in->labels))))
 			return nomem(in);
 		in->labels_cap = s->label_n * 2;
 	}
@@ -248,7 +261,8 @@ static enum err_code label_set_id(struct intern *in, const struct pprof_sample *
 			return rc;
 	}
 	sym_label_set_sort(in->labels, s->label_n);
-	return sym_intern_label_set(in->p, &(struct sym_label_set){ in->labels, s->label_n }, id, overflow, in->err);
+	return sym_intern_label_set(
+		in->p, &(struct sym_label_set){ in->labels, s->label_n }, id, overflow, in->err);
 }
 
 static bool is_zero(const int64_t *values, uint32_t n)
@@ -281,8 +295,8 @@ static enum err_code samples(struct intern *in, struct interned *out)
 	return ERR_OK;
 }
 
-enum err_code sym_intern_profile(struct partition *p, const struct pprof *f, const enum value_kind *kinds,
-	struct arena *a, struct interned *out, struct err *err)
+enum err_code sym_intern_profile(struct partition *p, const struct pprof *f,
+	const enum value_kind *kinds, struct arena *a, struct interned *out, struct err *err)
 {
 	struct intern in = { .p = p, .f = f, .arena = a, .err = err };
 	uint64_t *keys_tmp;
@@ -293,8 +307,8 @@ enum err_code sym_intern_profile(struct partition *p, const struct pprof *f, con
 	if (f->types_n == 0)
 		return err_set(err, ERR_INVALID, "profile has no sample type");
 	if (f->types_n > SYM_TYPES_MAX)
-		return err_set(err, ERR_LIMIT, "profile has %" PRIu32 " sample types, limit %u", f->types_n,
-			SYM_TYPES_MAX);
+		return err_set(err, ERR_LIMIT, "profile has %" PRIu32 " sample types, limit %u",
+			f->types_n, SYM_TYPES_MAX);
 	in.strings = id_array(a, f->strings_n);
 	in.mappings = id_array(a, f->mappings_n);
 	in.functions = id_array(a, f->functions_n);
@@ -303,20 +317,22 @@ enum err_code sym_intern_profile(struct partition *p, const struct pprof *f, con
 	out->samples = arena_alloc_raw(a, (size_t)f->samples_n + 1, sizeof(*out->samples));
 	keys_tmp = arena_alloc_raw(a, (size_t)f->samples_n + 1, sizeof(*keys_tmp));
 	samples_tmp = arena_alloc_raw(a, (size_t)f->samples_n + 1, sizeof(*samples_tmp));
-	if (!in.strings || !in.mappings || !in.functions || !in.locations || !out->keys || !out->samples ||
-		!keys_tmp || !samples_tmp)
+	if (!in.strings || !in.mappings || !in.functions || !in.locations || !out->keys ||
+		!out->samples || !keys_tmp || !samples_tmp)
 		return nomem(&in);
-	if ((rc = mapping_ids(&in)) || (rc = header_id(&in, kinds, &out->header)) || (rc = samples(&in, out)))
+	if ((rc = mapping_ids(&in)) || (rc = header_id(&in, kinds, &out->header)) ||
+		(rc = samples(&in, out)))
 		return rc;
 	sort_keys(out->keys, out->samples, out->n, keys_tmp, samples_tmp);
 	return ERR_OK;
 }
 
 /*
- * By bytes from the lowest, passing over bytes that are the same in all keys: ids of one service need three
- * or four passes of the eight.
+ * By bytes from the lowest, passing over bytes that are the same in all keys: ids of one service
+ * need three or four passes of the eight.
  */
-void sort_keys(uint64_t *keys, uint32_t *values, uint32_t n, uint64_t *keys_tmp, uint32_t *values_tmp)
+void sort_keys(
+	uint64_t *keys, uint32_t *values, uint32_t n, uint64_t *keys_tmp, uint32_t *values_tmp)
 {
 	uint64_t any = 0, *from = keys, *to = keys_tmp, *swap;
 	uint32_t *values_from = values, *values_to = values_tmp, *values_swap, count[256], at;

@@ -3,9 +3,9 @@
 #include "tsdb/marks.h"
 
 /*
- * A symbol record: for each kind that has new symbols, in the kinds' order: the kind (one byte), their number,
- * and per symbol the gap of its id to the one before, then its content. All numbers are varints, signed ones in
- * zigzag; a node's parent is the distance down to it.
+ * A symbol record: for each kind that has new symbols, in the kinds' order: the kind (one byte),
+ * their number, and per symbol the gap of its id to the one before, then its content. All numbers
+ * are varints, signed ones in zigzag; a node's parent is the distance down to it.
  */
 
 static int id_cmp(const void *a, const void *b)
@@ -22,8 +22,9 @@ static void add_mapping(struct buf *out, const struct sym_mapping *m)
 	buf_add_varint(out, m->filename);
 	buf_add_varint(out, m->build_id);
 	buf_add_varint(out, m->ordinal);
-	buf_add_varint(out, (uint64_t)m->has_functions | (uint64_t)m->has_filenames << 1 |
-		(uint64_t)m->has_line_numbers << 2 | (uint64_t)m->has_inline_frames << 3);
+	buf_add_varint(out,
+		(uint64_t)m->has_functions | (uint64_t)m->has_filenames << 1 |
+			(uint64_t)m->has_line_numbers << 2 | (uint64_t)m->has_inline_frames << 3);
 }
 
 static void add_location(struct buf *out, const struct sym_location *l)
@@ -131,8 +132,10 @@ void symbols_encode(const struct partition *p, struct marked *new, struct buf *o
 
 /* ---- reading ---- */
 
-/* An array of n items, each at least item_bytes_min in the input: what does not fit there is not allocated. */
-static void *read_array(struct cursor *in, struct arena *a, uint64_t n, size_t item_bytes_min, size_t size)
+/* An array of n items, each at least item_bytes_min in the input: what does not fit there is not
+ * allocated. */
+static void *read_array(
+	struct cursor *in, struct arena *a, uint64_t n, size_t item_bytes_min, size_t size)
 {
 	void *v;
 
@@ -255,8 +258,8 @@ static void read_header(struct cursor *in, struct arena *a, struct sym_header *h
 	read_header_arrays(in, a, h);
 }
 
-static void read_symbol(struct cursor *in, struct arena *a, enum sym_kind kind, uint32_t id, union sym_content *c,
-	bool *recursive)
+static void read_symbol(struct cursor *in, struct arena *a, enum sym_kind kind, uint32_t id,
+	union sym_content *c, bool *recursive)
 {
 	uint64_t v;
 
@@ -318,8 +321,8 @@ static enum err_code load_one(struct partition *p, struct marks *m, enum sym_kin
 	return ERR_OK;
 }
 
-enum err_code symbols_load_record(struct partition *p, struct marks *m, struct str record, struct arena *scratch,
-	uint64_t *lost, struct err *err)
+enum err_code symbols_load_record(struct partition *p, struct marks *m, struct str record,
+	struct arena *scratch, uint64_t *lost, struct err *err)
 {
 	struct cursor in = cursor_of(record);
 	union sym_content c;
@@ -346,6 +349,7 @@ enum err_code symbols_load_record(struct partition *p, struct marks *m, struct s
 	}
 	return ERR_OK;
 bad:
-	return err_set(err, ERR_CORRUPT, "symbols of job \"" STR_FMT "\": a record cannot be read past byte %zu",
+	return err_set(err, ERR_CORRUPT,
+		"symbols of job \"" STR_FMT "\": a record cannot be read past byte %zu",
 		STR_ARG(p->name), (size_t)(in.at - (const unsigned char *)record.ptr));
 }

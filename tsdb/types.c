@@ -4,12 +4,13 @@
 #include "tsdb/row.h"
 
 /*
- * Profile types of series. A series nearly always has one list of types in all its rows, which is remembered; where
- * it had several, its rows in the window are asked.
+ * Profile types of series. A series nearly always has one list of types in all its rows, which is
+ * remembered; where it had several, its rows in the window are asked.
  */
 void profile_type_print(struct buf *out, const struct profile_type *t)
 {
-	const struct str part[] = { t->name, t->sample_type, t->sample_unit, t->period_type, t->period_unit };
+	const struct str part[] = { t->name, t->sample_type, t->sample_unit, t->period_type,
+		t->period_unit };
 
 	for (size_t i = 0; i < sizeof(part) / sizeof(part[0]); i++) {
 		if (i)
@@ -42,20 +43,21 @@ struct type_list {
 
 static bool same_type(const struct profile_type *a, const struct profile_type *b)
 {
-	return a->delta == b->delta && str_eq(a->name, b->name) && str_eq(a->sample_type, b->sample_type) &&
-		str_eq(a->sample_unit, b->sample_unit) && str_eq(a->period_type, b->period_type) &&
-		str_eq(a->period_unit, b->period_unit);
+	return a->delta == b->delta && str_eq(a->name, b->name) &&
+		str_eq(a->sample_type, b->sample_type) && str_eq(a->sample_unit, b->sample_unit) &&
+		str_eq(a->period_type, b->period_type) && str_eq(a->period_unit, b->period_unit);
 }
 
 /* Appends the header's types that are not there yet; strings stay the partition's. */
-static bool add_types(struct type_list *l, const struct partition *p, uint32_t header, struct str name)
+static bool add_types(
+	struct type_list *l, const struct partition *p, uint32_t header, struct str name)
 {
 	const struct sym_header *h = sym_header(p, header);
 
 	for (uint32_t c = 0; c < h->types_n; c++) {
-		struct profile_type t = { name, sym_string(p, h->types[c].type), sym_string(p, h->types[c].unit),
-			sym_string(p, h->period_type), sym_string(p, h->period_unit),
-			h->types[c].kind == KIND_DELTA };
+		struct profile_type t = { name, sym_string(p, h->types[c].type),
+			sym_string(p, h->types[c].unit), sym_string(p, h->period_type),
+			sym_string(p, h->period_unit), h->types[c].kind == KIND_DELTA };
 		size_t i = 0;
 
 		while (i < l->n && !same_type(&l->v[i], &t))
@@ -76,8 +78,8 @@ static bool add_types(struct type_list *l, const struct partition *p, uint32_t h
 	return true;
 }
 
-static enum err_code add_from_rows(struct db_querier *q, const struct db_series *s, struct type_list *l,
-	struct err *err)
+static enum err_code add_from_rows(
+	struct db_querier *q, const struct db_series *s, struct type_list *l, struct err *err)
 {
 	uint32_t seen = SYM_NONE;
 	const struct db_row *row;
@@ -99,8 +101,8 @@ static enum err_code add_from_rows(struct db_querier *q, const struct db_series 
 	return rc == ERR_NOT_FOUND ? ERR_OK : rc;
 }
 
-static enum err_code add_series(struct db_querier *q, const struct db_series *s, struct type_list *l,
-	struct err *err)
+static enum err_code add_series(
+	struct db_querier *q, const struct db_series *s, struct type_list *l, struct err *err)
 {
 	uint32_t typeset = SERIES_TYPES_MANY, header = 0;
 	struct series *found;
@@ -119,8 +121,8 @@ static enum err_code add_series(struct db_querier *q, const struct db_series *s,
 	return ERR_OK;
 }
 
-static enum err_code hand_out(struct type_list *l, struct arena *a, struct profile_type **out, size_t *n,
-	struct err *err)
+static enum err_code hand_out(
+	struct type_list *l, struct arena *a, struct profile_type **out, size_t *n, struct err *err)
 {
 	if (!(*out = arena_array(a, struct profile_type, l->n + 1)))
 		return arena_fail(a, "types", err);
@@ -128,11 +130,11 @@ static enum err_code hand_out(struct type_list *l, struct arena *a, struct profi
 		struct profile_type *t = &l->v[i];
 
 		(*out)[i] = (struct profile_type){ str_dup(a, t->name), str_dup(a, t->sample_type),
-			str_dup(a, t->sample_unit), str_dup(a, t->period_type), str_dup(a, t->period_unit),
-			t->delta };
+			str_dup(a, t->sample_unit), str_dup(a, t->period_type),
+			str_dup(a, t->period_unit), t->delta };
 		t = &(*out)[i];
-		if (!t->name.ptr || !t->sample_type.ptr || !t->sample_unit.ptr || !t->period_type.ptr ||
-			!t->period_unit.ptr)
+		if (!t->name.ptr || !t->sample_type.ptr || !t->sample_unit.ptr ||
+			!t->period_type.ptr || !t->period_unit.ptr)
 			return arena_fail(a, "types", err);
 	}
 	*n = l->n;
@@ -157,14 +159,15 @@ static int type_cmp(const void *x, const void *y)
 	int c;
 
 	if ((c = str_cmp(a->name, b->name)) || (c = str_cmp(a->sample_type, b->sample_type)) ||
-		(c = str_cmp(a->sample_unit, b->sample_unit)) || (c = str_cmp(a->period_type, b->period_type)) ||
+		(c = str_cmp(a->sample_unit, b->sample_unit)) ||
+		(c = str_cmp(a->period_type, b->period_type)) ||
 		(c = str_cmp(a->period_unit, b->period_unit)))
 		return c;
 	return a->delta - b->delta;
 }
 
-enum err_code db_profile_types(struct db_querier *q, struct arena *a, struct profile_type **out, size_t *out_n,
-	struct err *err)
+enum err_code db_profile_types(struct db_querier *q, struct arena *a, struct profile_type **out,
+	size_t *out_n, struct err *err)
 {
 	struct type_list l = { 0 };
 	struct db_series *series;
@@ -175,8 +178,9 @@ enum err_code db_profile_types(struct db_querier *q, struct arena *a, struct pro
 	arena_init(&scratch, 0);
 	rc = db_select(q, NULL, 0, &scratch, &series, &n, err);
 	for (size_t i = 0; i < n && !rc; i++)
-		rc = i % 64 == 0 && querier_canceled(q) ? err_set(err, ERR_CANCELED, "query canceled") :
-							  add_series(q, &series[i], &l, err);
+		rc = i % 64 == 0 && querier_canceled(q) ?
+			err_set(err, ERR_CANCELED, "query canceled") :
+			add_series(q, &series[i], &l, err);
 	if (!rc && l.n)
 		qsort(l.v, l.n, sizeof(*l.v), type_cmp);
 	if (!rc)

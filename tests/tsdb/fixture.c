@@ -79,7 +79,8 @@ static uint32_t location_of(struct pprof_builder *b, struct str name)
 
 	f.system_name = f.name;
 	line.function = pprof_builder_function(b, &f);
-	return pprof_builder_location(b, (struct pprof_location){ .mapping = PPROF_NONE }, &line, 1);
+	return pprof_builder_location(
+		b, (struct pprof_location){ .mapping = PPROF_NONE }, &line, 1);
 }
 
 static void sample_of(struct pprof_builder *b, struct str line)
@@ -166,11 +167,11 @@ static void acked(void *ctx, enum err_code rc, const struct err *err)
 }
 
 enum err_code append_wait(struct db *db, struct labels labels, int64_t ts_ns, int64_t interval_ns,
-	const struct pprof *p, const enum value_kind *kinds, bool convert, struct db_append_stats *stats,
-	struct err *err)
+	const struct pprof *p, const enum value_kind *kinds, bool convert,
+	struct db_append_stats *stats, struct err *err)
 {
-	static const enum value_kind deltas[8] = { KIND_DELTA, KIND_DELTA, KIND_DELTA, KIND_DELTA, KIND_DELTA,
-		KIND_DELTA, KIND_DELTA, KIND_DELTA };
+	static const enum value_kind deltas[8] = { KIND_DELTA, KIND_DELTA, KIND_DELTA, KIND_DELTA,
+		KIND_DELTA, KIND_DELTA, KIND_DELTA, KIND_DELTA };
 	struct db_append a = { labels, ts_ns, interval_ns, p, kinds ? kinds : deltas, convert };
 	struct waiting w = { 0 };
 	enum err_code rc;
@@ -278,7 +279,8 @@ bool rows_text(struct db *db, struct labels labels, int64_t min_ns, int64_t max_
 	}
 	db_querier_warnings(q, &warnings);
 	for (size_t i = 0; i < warnings; i++)
-		buf_printf(out, "warning: " STR_FMT "\n", STR_ARG(db_querier_warnings(q, &warnings)[i]));
+		buf_printf(out, "warning: " STR_FMT "\n",
+			STR_ARG(db_querier_warnings(q, &warnings)[i]));
 	arena_release(&a);
 	db_querier_close(q);
 	return rc == ERR_OK;

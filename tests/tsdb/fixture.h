@@ -1,6 +1,6 @@
 /*
- * What the database's tests share: a directory of their own, profiles made by hand, appends that wait for
- * their acknowledgement, and rows read back.
+ * What the database's tests share: a directory of their own, profiles made by hand, appends that
+ * wait for their acknowledgement, and rows read back.
  */
 #ifndef TESTS_TSDB_FIXTURE_H
 #define TESTS_TSDB_FIXTURE_H
@@ -19,9 +19,9 @@ struct fixture {
 	struct err err;
 };
 
-bool fixture_open(struct fixture *f);   /* a fresh directory, defaults, database open */
+bool fixture_open(struct fixture *f); /* a fresh directory, defaults, database open */
 bool fixture_reopen(struct fixture *f); /* with f->o as it is now */
-void fixture_close(struct fixture *f);  /* removes the directory */
+void fixture_close(struct fixture *f); /* removes the directory */
 
 /* {__name__="<name>", job="<job>", instance="<instance>"} in the arena; empty ones are left out. */
 struct labels labels_of(struct arena *a, const char *name, const char *job, const char *instance);
@@ -37,10 +37,11 @@ struct pprof *profile_read(struct arena *a, struct str body, struct err *err);
 
 /* Appends and waits for the acknowledgement, whose code it returns. kinds NULL: all deltas. */
 enum err_code append_wait(struct db *db, struct labels labels, int64_t ts_ns, int64_t interval_ns,
-	const struct pprof *p, const enum value_kind *kinds, bool convert, struct db_append_stats *stats,
-	struct err *err);
+	const struct pprof *p, const enum value_kind *kinds, bool convert,
+	struct db_append_stats *stats, struct err *err);
 
-/* The series' rows in (min, max] as text, one line per sample as in profile_of, with "@<s>" lines before each. */
+/* The series' rows in (min, max] as text, one line per sample as in profile_of, with "@<s>" lines
+ * before each. */
 bool rows_text(struct db *db, struct labels labels, int64_t min_ns, int64_t max_ns, struct buf *out,
 	struct err *err);
 /* One row as text, samples sorted. */

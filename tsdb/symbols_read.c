@@ -1,0 +1,152 @@
+#include "tsdb/partition.h"
+
+/* What readers ask of a partition. No lock is taken: what is published does not change. */
+
+struct str partition_name(const struct partition *p)
+{
+	return p->name;
+}
+
+uint32_t partition_index(const struct partition *p)
+{
+	return p->index;
+}
+
+uint32_t sym_nodes_n(const struct partition *p)
+{
+	return segvec_n(&p->vec[SYM_NODE]);
+}
+
+uint32_t sym_functions_n(const struct partition *p)
+{
+	return segvec_n(&p->vec[SYM_FUNCTION]);
+}
+
+uint32_t sym_locations_n(const struct partition *p)
+{
+	return segvec_n(&p->vec[SYM_LOCATION]);
+}
+
+uint32_t sym_label_sets_n(const struct partition *p)
+{
+	return segvec_n(&p->vec[SYM_LABEL_SET]);
+}
+
+uint32_t sym_strings_n(const struct partition *p)
+{
+	return segvec_n(&p->vec[SYM_STRING]);
+}
+
+uint32_t sym_headers_n(const struct partition *p)
+{
+	return segvec_n(&p->vec[SYM_HEADER]);
+}
+
+struct str sym_string(const struct partition *p, uint32_t id)
+{
+	const struct str *s = segvec_at(&p->vec[SYM_STRING], id);
+
+	return s->ptr ? *s : STR("");
+}
+
+const struct sym_function *sym_function(const struct partition *p, uint32_t id)
+{
+	return &((const struct function_item *)segvec_at(&p->vec[SYM_FUNCTION], id))->f;
+}
+
+const struct sym_mapping *sym_mapping(const struct partition *p, uint32_t id)
+{
+	return &((const struct mapping_item *)segvec_at(&p->vec[SYM_MAPPING], id))->m;
+}
+
+const struct sym_location *sym_location(const struct partition *p, uint32_t id)
+{
+	return segvec_at(&p->vec[SYM_LOCATION], id);
+}
+
+struct sym_node sym_node(const struct partition *p, uint32_t id)
+{
+	const struct node_item *n = segvec_at(&p->vec[SYM_NODE], id);
+
+	return (struct sym_node){ n->parent, n->tag ? (n->tag >> 1) - 1 : SYM_NONE };
+}
+
+bool sym_node_recursive(const struct partition *p, uint32_t id)
+{
+	return ((const struct node_item *)segvec_at(&p->vec[SYM_NODE], id))->tag & 1;
+}
+
+struct sym_label_set sym_label_set(const struct partition *p, uint32_t id)
+{
+	return *(const struct sym_label_set *)segvec_at(&p->vec[SYM_LABEL_SET], id);
+}
+
+const struct sym_header *sym_header(const struct partition *p, uint32_t id)
+{
+	return &((const struct header_item *)segvec_at(&p->vec[SYM_HEADER], id))->h;
+}
+
+uint32_t sym_header_typeset(const struct partition *p, uint32_t header)
+{
+	return ((const struct header_item *)segvec_at(&p->vec[SYM_HEADER], header))->typeset;
+}
+
+bool sym_exists(const struct partition *p, enum sym_kind kind, uint32_t id)
+{
+	const void *item;
+
+	if (id >= segvec_n(&p->vec[kind]))
+		return false;
+	item = segvec_at(&p->vec[kind], id);
+	switch (kind) {
+	case SYM_STRING:
+		return ((const struct str *)item)->ptr != NULL;
+	case SYM_MAPPING:
+		return ((const struct mapping_item *)item)->present;
+	case SYM_FUNCTION:
+		return ((const struct function_item *)item)->present;
+	case SYM_LOCATION:
+		return ((const struct sym_location *)item)->lines != NULL;
+	case SYM_NODE:
+		return id == 0 || ((const struct node_item *)item)->tag != 0;
+	case SYM_LABEL_SET:
+		return ((const struct sym_label_set *)item)->v != NULL;
+	case SYM_HEADER:
+		return ((const struct header_item *)item)->h.types != NULL;
+	case SYM_KINDS:
+		break;
+	}
+	return false;
+}
+
+bool sym_key_eq(const void *ctx, const void *key, uint32_t id)
+{
+	return str_eq(sym_string(ctx, id), *(const struct str *)key);
+}
+
+bool sym_has_label_key(const struct partition *p, struct str key)
+{
+	struct partition *w = (struct partition *)(uintptr_t)p; /* its lock only */
+	bool found;
+
+	mutex_lock(&w->keys_lock);
+	found = map_find(&p->keys, hash_bytes(key.ptr, key.len, 0), sym_key_eq, p, &key) !=
+		MAP_NONE;
+	mutex_unlock(&w->keys_lock);
+	return found;
+}
+
+void sym_label_value(const struct partition *p, uint32_t label_set, struct str key, struct buf *out)
+{
+	struct sym_label_set set = sym_label_set(p, label_set);
+
+	for (uint32_t i = 0; i < set.n; i++) {
+		if (!str_eq(sym_string(p, set.v[i].key), key))
+			continue;
+		if (set.v[i].str)
+			buf_add_str(out, sym_string(p, set.v[i].str));
+		else if (set.v[i].num || set.v[i].num_unit)
+			buf_add_i64(out, set.v[i].num);
+		return;
+	}
+}
