@@ -171,6 +171,34 @@ static bool take_body(const struct route *r, struct http_in *in, struct http_out
 	return false;
 }
 
+/* Health, metrics and the page are answered however many queries wait in line. */
+static bool enter_slow(struct web *w, struct http_out *out)
+{
+	bool entered;
+
+	mutex_lock(&w->lock);
+	entered = w->slow < WEB_WORKERS_SLOW;
+	w->slow += entered;
+	mutex_unlock(&w->lock);
+	if (!entered) {
+		api_error(out, 503, "unavailable", "too many requests at once: try again later");
+		http_add_header(out, "Retry-After", STR("1"));
+	}
+	return entered;
+}
+
+static void call(struct web *w, const struct route *r, struct http_in *in, struct http_out *out)
+{
+	if (!(r->flags & ROUTE_SLOW)) {
+		r->fn(w, in, out);
+	} else if (enter_slow(w, out)) {
+		r->fn(w, in, out);
+		mutex_lock(&w->lock);
+		w->slow--;
+		mutex_unlock(&w->lock);
+	}
+}
+
 static void answer(struct web *w, const struct route *r, struct http_in *in, struct http_out *out)
 {
 	if (!enabled(w, r, out))
@@ -183,7 +211,7 @@ static void answer(struct web *w, const struct route *r, struct http_in *in, str
 		http_text(out, 413, "more than %u parameters", HTTP_PARAMS_MAX);
 		return;
 	}
-	r->fn(w, in, out);
+	call(w, r, in, out);
 	compress(in, out);
 }
 

@@ -30,6 +30,7 @@ struct web {
 	bool closing;
 	struct http_in *capture; /* the request that profiles this process, or NULL */
 	unsigned ingests, ingests_waiting;
+	unsigned slow; /* requests of ROUTE_SLOW that run */
 };
 
 enum route_flags {
@@ -40,6 +41,7 @@ enum route_flags {
 	ROUTE_READY = 16, /* 503 until the server is ready */
 	ROUTE_BODY = 32, /* the body is the handler's, also where its type says it is a form */
 	ROUTE_FILES = 64, /* a name of any kind: says nothing about which methods there are */
+	ROUTE_SLOW = 128, /* may take or wait long: some workers are kept free of them */
 };
 
 struct route {
@@ -49,6 +51,14 @@ struct route {
 	unsigned flags;
 	const char *help;
 };
+
+/*
+ * Workers, and how many of them may be in handlers of ROUTE_SLOW at once. Requests that wait
+ * (queries in line, a profile of ours, a commit) hold a worker each, so there are more of them than
+ * cores by far: a stack that is not used costs nothing.
+ */
+#define WEB_WORKERS 80u
+#define WEB_WORKERS_SLOW 48u
 
 extern const struct route web_routes[];
 extern const size_t web_routes_n;

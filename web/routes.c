@@ -4,17 +4,18 @@
 #define ASK (HTTP_GET | HTTP_POST)
 #define DO (HTTP_POST | HTTP_PUT)
 #define API (ROUTE_API | ROUTE_READY)
+#define DATA (API | ROUTE_SLOW) /* asks the database */
 
 /* The first row that fits counts. */
 /* clang-format off */
 const struct route web_routes[] = {
-	{ ASK, "/api/v1/query", api_query, API, "evaluate at one time, or over a span" },
-	{ ASK, "/api/v1/query_range", api_query_range, API, "evaluate at steps" },
+	{ ASK, "/api/v1/query", api_query, DATA, "evaluate at one time, or over a span" },
+	{ ASK, "/api/v1/query_range", api_query_range, DATA, "evaluate at steps" },
 	{ ASK, "/api/v1/format_query", api_format_query, API, "a query, laid out" },
-	{ ASK, "/api/v1/series", api_series, API, "label sets by match[]" },
-	{ ASK, "/api/v1/labels", api_label_names, API, "names of labels" },
-	{ HTTP_GET, "/api/v1/label/*/values", api_label_values, API, "values of a label" },
-	{ HTTP_GET, "/api/v1/profile_types", api_profile_types, API, "what can be selected" },
+	{ ASK, "/api/v1/series", api_series, DATA, "label sets by match[]" },
+	{ ASK, "/api/v1/labels", api_label_names, DATA, "names of labels" },
+	{ HTTP_GET, "/api/v1/label/*/values", api_label_values, DATA, "values of a label" },
+	{ HTTP_GET, "/api/v1/profile_types", api_profile_types, DATA, "what can be selected" },
 	{ HTTP_GET, "/api/v1/targets", api_targets, API, "what is scraped, and how it goes" },
 	{ HTTP_GET, "/api/v1/scrape_pools", api_scrape_pools, API, "names of jobs" },
 	{ HTTP_GET, "/api/v1/status/buildinfo", api_buildinfo, API, "version" },
@@ -22,12 +23,12 @@ const struct route web_routes[] = {
 	{ HTTP_GET, "/api/v1/status/config", api_config, API, "configuration in force" },
 	{ HTTP_GET, "/api/v1/status/flags", api_flags, API, "command line" },
 	{ HTTP_GET, "/api/v1/status/tsdb", api_tsdb, API, "what is stored" },
-	{ HTTP_POST, "/api/v1/ingest", api_ingest, API | ROUTE_INGEST | ROUTE_BODY,
+	{ HTTP_POST, "/api/v1/ingest", api_ingest, DATA | ROUTE_INGEST | ROUTE_BODY,
 		"store a profile" },
 
 	{ READ, "/-/healthy", handle_healthy, 0, "200 while the process lives" },
 	{ READ, "/-/ready", handle_ready, 0, "200 once requests are served" },
-	{ DO, "/-/reload", handle_reload, ROUTE_LIFECYCLE, "read the configuration again" },
+	{ DO, "/-/reload", handle_reload, ROUTE_LIFECYCLE | ROUTE_SLOW, "read the configuration again" },
 	{ DO, "/-/quit", handle_quit, ROUTE_LIFECYCLE, "end the server" },
 	{ READ, "/metrics", handle_metrics, 0, "the server's own numbers" },
 	{ HTTP_GET, "/debug/pprof/profile", handle_pprof_profile, 0, "CPU profile of the server" },

@@ -29,6 +29,9 @@
 
 #define SEND_TIMEOUT_NS (10 * NS_PER_MIN)
 #define FLUSH_NS NS_PER_S
+/* Where three quarters of the connections are taken, whoever delivers nothing is given less time.
+ */
+#define CROWDED_TIMEOUT_NS (5 * NS_PER_S)
 #define WATCH_NS (200 * NS_PER_MS)
 #define QUEUE_MAX 4096
 #define CONNECTION_MEMORY_BYTES (64u << 10) /* request line and headers */
@@ -125,13 +128,22 @@ static bool client_gone(int fd)
 	return poll(&p, 1, 0) > 0 && (p.revents & (POLLRDHUP | POLLHUP | POLLERR | POLLNVAL));
 }
 
+static int64_t patience_ns(const struct http_server *s, const struct conn *c)
+{
+	bool crowded = s->conns_n >= s->o.connections_max - s->o.connections_max / 4;
+
+	if (c->state == CONN_SENDING)
+		return SEND_TIMEOUT_NS;
+	return crowded && s->o.read_timeout_ns > CROWDED_TIMEOUT_NS ? CROWDED_TIMEOUT_NS :
+								      s->o.read_timeout_ns;
+}
+
 static void watch_conn(struct http_server *s, struct conn *c, int64_t now)
 {
 	if (c->state == CONN_WORKING) {
 		if (c->exchange && client_gone(c->fd))
 			atomic_store(&c->exchange->in.canceled, true);
-	} else if (now - c->since_ns >
-		(c->state == CONN_RECEIVING ? s->o.read_timeout_ns : SEND_TIMEOUT_NS)) {
+	} else if (now - c->since_ns > patience_ns(s, c)) {
 		shutdown(c->fd, SHUT_RDWR); /* libmicrohttpd notices and closes */
 	}
 }

@@ -14,11 +14,6 @@
 
 METRIC_GAUGE(connections, "epimetheus_http_connections", "Connections that are open.", NULL);
 
-/*
- * Requests that wait (queries in line, a profile of ours, a profile's commit) hold a worker each,
- * so there are more of them than cores by far: a stack that is not used costs nothing.
- */
-#define WORKERS 64
 #define CONNECTIONS_DEFAULT 512
 #define READ_TIMEOUT_DEFAULT_NS (5 * NS_PER_MIN)
 #define CLOSE_GRACE_NS (5 * NS_PER_S)
@@ -83,8 +78,8 @@ static enum err_code set_paths(struct web *w, const struct web_options *o, struc
 
 	if (url.len && (rc = split_url(url, &origin, &path, err)))
 		return rc;
-	if ((rc = normalize(path, url.len ? "the path of the external URL" : "route prefix", &w->base,
-		     err)))
+	if ((rc = normalize(path, url.len ? "the path of the external URL" : "route prefix",
+		     &w->base, err)))
 		return rc;
 	if (o->route_prefix && o->route_prefix[0])
 		path = str_of(o->route_prefix);
@@ -128,7 +123,7 @@ static enum err_code open_server(struct web *w, struct err *err)
 	const struct web_options *o = &w->o;
 	const struct http_server_options h = {
 		.listen_address = o->listen_address,
-		.workers = WORKERS,
+		.workers = WEB_WORKERS,
 		.connections_max = o->connections_max ? (unsigned)o->connections_max :
 							CONNECTIONS_DEFAULT,
 		.read_timeout_ns = o->read_timeout_ns ? o->read_timeout_ns :

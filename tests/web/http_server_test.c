@@ -165,6 +165,27 @@ TEST(cuts_an_idle_connection)
 	http_server_close(f.server, NS_PER_S);
 }
 
+TEST(connections_that_say_nothing_do_not_keep_others_out)
+{
+	struct fixture f;
+	struct response r = { 0 };
+	struct peer idle[64];
+	int64_t began = clock_monotonic_ns();
+
+	REQUIRE(start(&f, 10 * NS_PER_MIN));
+	for (int i = 0; i < 64; i++) {
+		peer_open(&idle[i], f.port);
+		peer_send(&idle[i], STR("GET / HTTP/1.1\r\n"));
+	}
+	peer_ask(f.port, &r, "GET /echo", "", (struct str){ 0 });
+	CHECK_INT(r.status, 200);
+	CHECK(clock_monotonic_ns() - began < 15 * NS_PER_S);
+	for (int i = 0; i < 64; i++)
+		peer_close(&idle[i]);
+	response_release(&r);
+	http_server_close(f.server, NS_PER_S);
+}
+
 TEST(a_body_over_the_limit_is_said_and_not_kept)
 {
 	struct fixture f;

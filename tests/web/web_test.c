@@ -13,14 +13,17 @@
 #include "web/ui_assets.h"
 
 static struct {
-	unsigned reloads, quits;
-	bool fails;
+	atomic_uint reloads, quits;
+	atomic_bool fails;
+	atomic_bool hold; /* reloads wait until it is false */
 } seen;
 
 static enum err_code reload(void *ctx, struct err *err)
 {
 	(void)ctx;
 	seen.reloads++;
+	for (int i = 0; i < 20000 && atomic_load(&seen.hold); i++)
+		usleep(1000);
 	return seen.fails ? err_set(err, ERR_INVALID, "x.yml:1:1: bad") : ERR_OK;
 }
 
@@ -351,6 +354,39 @@ TEST(a_form_or_an_address_with_too_much_in_it)
 	CHECK_INT(r.status, 413);
 	CHECK_STR(buf_str(&r.body), "the body is longer than this server takes\n");
 	buf_release(&form);
+	response_release(&r);
+	web_close(w);
+}
+
+TEST(slow_requests_leave_workers_to_the_quick_ones)
+{
+	struct web_options o = options();
+	struct peer peers[64];
+	struct response r = { 0 };
+	struct web *w;
+	int held = 0;
+
+	o.enable_lifecycle = true;
+	w = open_web(&o);
+	atomic_store(&seen.hold, true);
+	for (int i = 0; i < 64; i++) {
+		peer_open(&peers[i], web_port(w));
+		peer_send(&peers[i], STR("POST /-/reload HTTP/1.1\r\nHost: x\r\n\r\n"));
+	}
+	for (int i = 0; i < 50; i++)
+		CHECK_INT(get(w, "GET /-/healthy", "", &r), 200);
+	atomic_store(&seen.hold, false);
+	for (int i = 0; i < 64; i++) {
+		peer_receive(&peers[i], &r, false);
+		held += r.status == 200;
+		if (r.status == 503)
+			CHECK_STR(buf_str(&r.body),
+				"{\"status\":\"error\",\"errorType\":\"unavailable\",\"error\":"
+				"\"too "
+				"many requests at once: try again later\"}");
+		peer_close(&peers[i]);
+	}
+	CHECK(held >= 48 && held < 64);
 	response_release(&r);
 	web_close(w);
 }
