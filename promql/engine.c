@@ -22,7 +22,7 @@ METRIC_COUNTER(queries_total, "epimetheus_queries_total", "Queries evaluated.", 
 
 static bool is_asked_to_stop(const struct query *q, int64_t now)
 {
-	return q->engine->closing || now >= q->deadline_ns ||
+	return atomic_load(&q->engine->closing) || now >= q->deadline_ns ||
 		(q->cancel && atomic_load_explicit(q->cancel, memory_order_relaxed));
 }
 
@@ -33,7 +33,7 @@ static void watch(void *ctx)
 	int64_t now;
 
 	mutex_lock(&e->lock);
-	while (!e->closing || e->open) {
+	while (!atomic_load(&e->closing) || e->open) {
 		now = clock_monotonic_ns();
 		for (struct query *q = e->open; q; q = q->next)
 			if (is_asked_to_stop(q, now))
@@ -79,7 +79,7 @@ void engine_close(struct engine *e)
 	if (!e)
 		return;
 	mutex_lock(&e->lock);
-	e->closing = true;
+	atomic_store(&e->closing, true);
 	cond_broadcast(&e->changed);
 	mutex_unlock(&e->lock);
 	thread_join(&e->watcher); /* ends when the last query is closed */
@@ -94,7 +94,7 @@ static enum err_code stopped(const struct query *q, const char *where, struct er
 {
 	if (clock_monotonic_ns() >= q->deadline_ns)
 		return err_set(err, ERR_TIMEOUT, "query timed out in %s", where);
-	if (q->engine->closing)
+	if (atomic_load(&q->engine->closing))
 		return err_set(err, ERR_UNAVAILABLE, "the server is shutting down");
 	return err_set(err, ERR_CANCELED, "query was canceled in %s", where);
 }
@@ -111,9 +111,9 @@ static enum err_code enter(struct query *q, struct err *err)
 		e->open->previous = &q->next;
 	e->open = q;
 	cond_broadcast(&e->changed);
-	while (e->running >= e->o.concurrency_max && !atomic_load(&q->stop))
+	while (e->running >= e->o.concurrency_max && !is_asked_to_stop(q, clock_monotonic_ns()))
 		cond_wait_until(&e->changed, &e->lock, clock_monotonic_ns() + WATCH_NS);
-	if (atomic_load(&q->stop) || e->closing)
+	if (is_asked_to_stop(q, clock_monotonic_ns()))
 		rc = stopped(q, "query queue", err);
 	else
 		metric_set(&queries_running, NULL, ++e->running);

@@ -31,7 +31,7 @@ struct engine {
 	struct cond changed;
 	struct query *open; /* between query_run and query_close */
 	unsigned running;
-	bool closing;
+	atomic_bool closing; /* set under the lock, read anywhere */
 	struct thread watcher;
 };
 

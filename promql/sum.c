@@ -259,6 +259,19 @@ static void join_type(struct profile_type *t, const struct profile_type *other)
 		t->period_unit = none;
 }
 
+/* No sample passed the matchers: as if the series were not there, but for the time it was looked
+ * at. */
+static bool is_left_out(const struct profile_value *p, const struct chosen *c, size_t n)
+{
+	size_t cells = 0, deferred = 0;
+
+	for (size_t i = 0; i < n; i++)
+		deferred += c[i].deferred != 0;
+	for (size_t i = 0; i < p->parts_n; i++)
+		cells += p->parts[i].n;
+	return deferred == n && cells == 0;
+}
+
 static enum err_code sum_group(
 	struct summing *x, const struct chosen *c, size_t n, struct value *out, struct err *err)
 {
@@ -278,7 +291,7 @@ static enum err_code sum_group(
 		x->start_ns = p->start_ns;
 	if (p->end_ns > x->end_ns)
 		x->end_ns = p->end_ns;
-	out->n++;
+	out->n += !is_left_out(p, c, n);
 	return ERR_OK;
 }
 
