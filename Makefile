@@ -148,13 +148,15 @@ $(GEN_web): $(UI_SOURCES) $(UI_DIR)/.installed
 	@echo "  UI    web/ui"
 	@cd $(UI_DIR) && node build.mjs $(abspath $(@D))
 
-# Programs: fully static in release; with the sanitizers' runtime, which is shared, in the other modes.
+# Programs: fully static in release (the linker's warnings that getaddrinfo and others want shared libraries stay in
+# a log: nothing calls them, names are resolved by c-ares); with the sanitizers' runtime, which is shared, in the other modes.
 define program_rules
 $(BUILD)/$(1): $$(call objects,$$(wildcard cmd/$(1)/*.c)) $$(call room_libs,cmd)
 	@echo "  LINK  $$@"
 ifeq ($(MODE),release)
 	@$(CC) $(OPT) $(STATIC_LDFLAGS) -o $$@.debug $$(call objects,$$(wildcard cmd/$(1)/*.c)) \
-		-Wl,--start-group $$(call room_libs,cmd) $(SYSLIBS) -Wl,--end-group
+		-Wl,--start-group $$(call room_libs,cmd) $(SYSLIBS) -Wl,--end-group 2>$$@.log || \
+		{ cat $$@.log >&2; exit 1; }
 	@objcopy --strip-debug $$@.debug $$@
 else
 	@$(CC) $(OPT) -pthread -o $$@ $$(call objects,$$(wildcard cmd/$(1)/*.c)) \

@@ -138,7 +138,7 @@ test(`two versions of the demo, ${regression} regresses`, { timeout: 240000 }, a
     await server.stop('SIGKILL');
     server = await startServer(t, { dir, config: config(v1, v2) });
     for (let i = 0; i < ask.length; i++) assert.deepEqual(await query(server, ...ask[i]), want[i], ask[i][0]);
-    assert.ok(want[0].result.every((e) => e.profiles >= 6));
+    assert.ok(want[0].result.every((e) => e.profiles >= 6), JSON.stringify([last, Date.now() / 1000, want[0].result.map((e) => [e.metric, e.profiles])]));
   });
 
   await t.test('SIGTERM ends in order, and quickly', async () => {
