@@ -227,7 +227,7 @@ static enum err_code store(struct web *w, struct http_in *in, struct arena *a, s
 static void write_stored(
 	struct http_out *out, const struct db_append *a, const struct db_append_stats *stats)
 {
-	const struct str overflow = STR("sample labels: too many sets of them, some were folded into __overflow__");
+	const struct str overflow = STR("sample labels were folded into __overflow__");
 	struct buf at = { 0 };
 	struct json j;
 

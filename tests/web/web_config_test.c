@@ -494,90 +494,86 @@ TEST(headers_of_the_file_are_on_every_answer)
 
 /* ---- the check ---- */
 
+static const struct {
+	const char *text;
+	enum err_code rc;
+	const char *msg; /* behind the path; $D: the directory */
+} wrong_files[] = {
+	{ "", ERR_OK, "" },
+	{ "tls_server_config: {cert_file: server.pem, key_file: server.key}\n", ERR_OK, "" },
+	{ "tls_server_config: {cert_file: server.pem, key_file: server.key,\n"
+	  "  prefer_server_cipher_suites: true, cipher_suites: []}\n",
+		ERR_OK, "" },
+	{ "tls_server: {}\n", ERR_INVALID, ":1:1: field tls_server not found in type web.Config" },
+	{ "tls_server_config: {cert_file: server.pem}\n", ERR_INVALID, ":1:20: missing key_file" },
+	{ "tls_server_config: {key_file: server.pem}\n", ERR_INVALID, ":1:20: missing cert_file" },
+	{ TLS_FILES ",\n  min_version: SSL3}\n", ERR_INVALID,
+		":2:16: unknown TLS version: \"SSL3\"; TLS10 to TLS13 are known" },
+	{ TLS_FILES ",\n  min_version: TLS13, max_version: TLS12}\n", ERR_INVALID,
+		":1:20: min_version is above max_version" },
+	{ TLS_FILES ",\n  cipher_suites: [TLS_RSA_WITH_AES_128_CBC_SHA]}\n", ERR_UNSUPPORTED,
+		":2:3: cipher_suites is not supported here" },
+	{ TLS_FILES ",\n  client_allowed_sans: [a]}\n", ERR_UNSUPPORTED,
+		":2:3: client_allowed_sans is not supported here" },
+	{ TLS_FILES ",\n  client_auth_type: Maybe}\n", ERR_INVALID,
+		":2:21: unknown client_auth_type \"Maybe\"" },
+	{ TLS_FILES ",\n  client_ca_file: ca.pem}\n", ERR_INVALID,
+		":2:19: a client_ca_file without a client_auth_type" },
+	{ TLS_FILES ",\n  client_auth_type: RequireAndVerifyClientCert}\n", ERR_INVALID,
+		":2:21: RequireAndVerifyClientCert needs a client_ca_file" },
+	{ "tls_server_config: {cert_file: none.pem, key_file: server.key}\n", ERR_NOT_FOUND,
+		": tls_server_config: open $D/none.pem: No such file or directory" },
+	{ "tls_server_config: {cert_file: server.pem, key_file: alice.key}\n", ERR_INVALID,
+		": tls_server_config: private key $D/alice.key does not belong to "
+		"certificate "
+		"$D/server.pem" },
+	{ "tls_server_config: {cert_file: web.yml, key_file: alice.key}\n", ERR_INVALID,
+		": tls_server_config: certificate $D/web.yml: No certificate was found." },
+	{ "tls_server_config: {cert_file: alice.pem, key_file: web.yml}\n", ERR_INVALID,
+		": tls_server_config: private key $D/web.yml: no key in it" },
+	{ TLS_FILES ", client_ca_file: web.yml, client_auth_type: VerifyClientCertIfGiven}\n",
+		ERR_INVALID,
+		": tls_server_config: client CA $D/web.yml: No certificate was found." },
+	{ "http_server_config:\n  headers: {X-Powered-By: us}\n", ERR_INVALID,
+		":2:13: HTTP header \"X-Powered-By\" can not be configured" },
+	{ "http_server_config:\n  headers: {X-Frame-Options: allow}\n", ERR_INVALID,
+		":2:30: invalid value for X-Frame-Options: \"allow\"; want \"deny\" or "
+		"\"sameorigin\"" },
+	{ "http_server_config:\n  headers: {X-XSS-Protection: \"a\\nb: c\"}\n", ERR_INVALID,
+		":2:31: a control character in header \"X-XSS-Protection\"" },
+	{ "basic_auth_users:\n  a: secret\n", ERR_INVALID,
+		":2:6: user \"a\": not a bcrypt hash ($2a$, $2b$ or $2y$)" },
+	{ "basic_auth_users:\n  a:\n", ERR_INVALID,
+		":2:5: user \"a\": not a bcrypt hash ($2a$, $2b$ or $2y$)" },
+	{ "basic_auth_users:\n  a: $2b$10$short\n", ERR_INVALID,
+		":2:6: user \"a\": not a whole bcrypt hash: it has 60 characters" },
+	{ "basic_auth_users:\n"
+	  "  a: $2b$31$abcdefghijklmnopqrstuuABCDEFGHIJKLMNOPQRSTUVWXYZ01234\n",
+		ERR_INVALID, ":2:6: user \"a\": bcrypt of cost 31: 4 to 16 are taken" },
+	{ "basic_auth_users:\n"
+	  "  a: $2b$10$abcdefghijklmnopqrstuuABCDEFGHIJKLMNOPQRSTUVWXYZ0123-\n",
+		ERR_INVALID,
+		":2:6: user \"a\": not a bcrypt hash: a character that is none of its" },
+	{ "basic_auth_users:\n  \"a:b\": x\n", ERR_INVALID,
+		":2:3: a user's name is not empty and holds no colon" },
+};
+
 TEST(what_is_wrong_in_a_file_is_said_with_its_place)
 {
-	static const struct {
-		const char *text;
-		enum err_code rc;
-		const char *msg; /* behind the path; $D: the directory */
-	} rows[] = {
-		{ "", ERR_OK, "" },
-		{ "tls_server_config: {cert_file: server.pem, key_file: server.key}\n", ERR_OK,
-			"" },
-		{ "tls_server_config: {cert_file: server.pem, key_file: server.key,\n"
-		  "  prefer_server_cipher_suites: true, cipher_suites: []}\n",
-			ERR_OK, "" },
-		{ "tls_server: {}\n", ERR_INVALID,
-			":1:1: field tls_server not found in type web.Config" },
-		{ "tls_server_config: {cert_file: server.pem}\n", ERR_INVALID,
-			":1:20: missing key_file" },
-		{ "tls_server_config: {key_file: server.pem}\n", ERR_INVALID,
-			":1:20: missing cert_file" },
-		{ TLS_FILES ",\n  min_version: SSL3}\n", ERR_INVALID,
-			":2:16: unknown TLS version: \"SSL3\"; TLS10 to TLS13 are known" },
-		{ TLS_FILES ",\n  min_version: TLS13, max_version: TLS12}\n", ERR_INVALID,
-			":1:20: min_version is above max_version" },
-		{ TLS_FILES ",\n  cipher_suites: [TLS_RSA_WITH_AES_128_CBC_SHA]}\n",
-			ERR_UNSUPPORTED, ":2:3: cipher_suites is not supported here" },
-		{ TLS_FILES ",\n  client_allowed_sans: [a]}\n", ERR_UNSUPPORTED,
-			":2:3: client_allowed_sans is not supported here" },
-		{ TLS_FILES ",\n  client_auth_type: Maybe}\n", ERR_INVALID,
-			":2:21: unknown client_auth_type \"Maybe\"" },
-		{ TLS_FILES ",\n  client_ca_file: ca.pem}\n", ERR_INVALID,
-			":2:19: a client_ca_file without a client_auth_type" },
-		{ TLS_FILES ",\n  client_auth_type: RequireAndVerifyClientCert}\n", ERR_INVALID,
-			":2:21: RequireAndVerifyClientCert needs a client_ca_file" },
-		{ "tls_server_config: {cert_file: none.pem, key_file: server.key}\n", ERR_NOT_FOUND,
-			": tls_server_config: open $D/none.pem: No such file or directory" },
-		{ "tls_server_config: {cert_file: server.pem, key_file: alice.key}\n", ERR_INVALID,
-			": tls_server_config: private key $D/alice.key does not belong to "
-			"certificate "
-			"$D/server.pem" },
-		{ "tls_server_config: {cert_file: web.yml, key_file: alice.key}\n", ERR_INVALID,
-			": tls_server_config: certificate $D/web.yml: No certificate was found." },
-		{ "tls_server_config: {cert_file: alice.pem, key_file: web.yml}\n", ERR_INVALID,
-			": tls_server_config: private key $D/web.yml: no key in it" },
-		{ TLS_FILES
-			", client_ca_file: web.yml, client_auth_type: VerifyClientCertIfGiven}\n",
-			ERR_INVALID,
-			": tls_server_config: client CA $D/web.yml: No certificate was found." },
-		{ "http_server_config:\n  headers: {X-Powered-By: us}\n", ERR_INVALID,
-			":2:13: HTTP header \"X-Powered-By\" can not be configured" },
-		{ "http_server_config:\n  headers: {X-Frame-Options: allow}\n", ERR_INVALID,
-			":2:30: invalid value for X-Frame-Options: \"allow\"; want \"deny\" or "
-			"\"sameorigin\"" },
-		{ "http_server_config:\n  headers: {X-XSS-Protection: \"a\\nb: c\"}\n", ERR_INVALID,
-			":2:31: a control character in header \"X-XSS-Protection\"" },
-		{ "basic_auth_users:\n  a: secret\n", ERR_INVALID,
-			":2:6: user \"a\": not a bcrypt hash ($2a$, $2b$ or $2y$)" },
-		{ "basic_auth_users:\n  a:\n", ERR_INVALID,
-			":2:5: user \"a\": not a bcrypt hash ($2a$, $2b$ or $2y$)" },
-		{ "basic_auth_users:\n  a: $2b$10$short\n", ERR_INVALID,
-			":2:6: user \"a\": not a whole bcrypt hash: it has 60 characters" },
-		{ "basic_auth_users:\n"
-		  "  a: $2b$31$abcdefghijklmnopqrstuuABCDEFGHIJKLMNOPQRSTUVWXYZ01234\n",
-			ERR_INVALID, ":2:6: user \"a\": bcrypt of cost 31: 4 to 16 are taken" },
-		{ "basic_auth_users:\n"
-		  "  a: $2b$10$abcdefghijklmnopqrstuuABCDEFGHIJKLMNOPQRSTUVWXYZ0123-\n",
-			ERR_INVALID,
-			":2:6: user \"a\": not a bcrypt hash: a character that is none of its" },
-		{ "basic_auth_users:\n  \"a:b\": x\n", ERR_INVALID,
-			":2:3: a user's name is not empty and holds no colon" },
-	};
 	struct place p;
 	struct err err;
 
 	place_init(&p);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < sizeof(wrong_files) / sizeof(wrong_files[0]); i++) {
 		struct buf want = { 0 };
 		enum err_code rc;
 
-		write_text(&p, "web.yml", rows[i].text);
+		write_text(&p, "web.yml", wrong_files[i].text);
 		err.msg[0] = '\0';
 		rc = web_config_check(at(&p, "web.yml"), &err);
-		if (rows[i].rc)
+		if (wrong_files[i].rc)
 			buf_add_cstr(&want, at(&p, "web.yml"));
-		for (const char *c = rows[i].msg; *c; c++) {
+		for (const char *c = wrong_files[i].msg; *c; c++) {
 			if (c[0] == '$' && c[1] == 'D') {
 				buf_add_cstr(&want, p.dir);
 				c++;
@@ -585,9 +581,9 @@ TEST(what_is_wrong_in_a_file_is_said_with_its_place)
 				buf_add_char(&want, *c);
 			}
 		}
-		if (rc != rows[i].rc)
-			CHECK_FAIL("%s gives %s, want %s", rows[i].text, err_code_name(rc),
-				err_code_name(rows[i].rc));
+		if (rc != wrong_files[i].rc)
+			CHECK_FAIL("%s gives %s, want %s", wrong_files[i].text, err_code_name(rc),
+				err_code_name(wrong_files[i].rc));
 		CHECK_STR(str_of(err.msg), want.ptr ? (buf_add_char(&want, '\0'), want.ptr) : "");
 		buf_release(&want);
 	}
