@@ -9,9 +9,9 @@ cd "$(dirname "$0")/../.."
 node_dir=$1
 browser=${EPI_CHROMIUM:-$(command -v chromium || command -v chromium-browser || true)}
 if [ -z "$browser" ]; then
-	echo "SKIP no chromium"
-	echo "0 passed, 0 failed, 1 skipped"
-	exit 0
+	echo "FAIL no chromium"
+	echo "0 passed, 1 failed, 0 skipped"
+	exit 1
 fi
 export EPI_CHROMIUM=$browser
 
