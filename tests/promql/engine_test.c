@@ -1,0 +1,110 @@
+#include "base/thread.h"
+#include "tests/promql/world.h"
+
+TEST(no_database_is_asked_where_nothing_is_selected)
+{
+	struct engine_options o = { 0 };
+	struct engine *e;
+	struct query_options q = { .text = STR("1 + 1"), .t_ns = 1000000000 };
+	struct query *query;
+	struct err err;
+
+	REQUIRE_OK(engine_open(&o, &e, &err), &err);
+	REQUIRE_OK(query_run(e, &q, &query, &err), &err);
+	CHECK_INT(query_result(query)->type, RESULT_SCALAR);
+	CHECK(query_result(query)->scalar == 2);
+	query_close(query);
+	q.text = STR("\"x\"");
+	REQUIRE_OK(query_run(e, &q, &query, &err), &err);
+	CHECK_STR(query_result(query)->string, "x");
+	query_close(query);
+	engine_close(e);
+}
+
+TEST(limits)
+{
+	struct engine_options few = { .samples_max = 3 }, little = { .memory_bytes_max = 4096 };
+	atomic_bool cancel = true;
+	struct world w;
+	struct query_options o = { .text = STR("merge(cpu:samples{job=\"a\"}[1m])") };
+	struct query *q;
+	struct err err;
+
+	if (!world_open(&w, &few))
+		return;
+	fill(&w);
+	at(&w, 20, "merge(cpu:samples{job=\"a\"}[1m])",
+		"limit exceeded: 1:7: the query reads more than 3 samples (--query.max-samples)");
+	o.t_ns = w.t0 + 20 * NS_PER_S;
+	CHECK_ERR(query_run_cancelable(w.engine, &o, &cancel, &q, &err), &err, ERR_CANCELED,
+		"query was canceled in query queue");
+	o.timeout_ns = 1;
+	CHECK_ERR(query_run(w.engine, &o, &q, &err), &err, ERR_TIMEOUT,
+		"query timed out in query queue");
+	world_close(&w);
+	if (!world_open(&w, &little))
+		return;
+	fill(&w);
+	at(&w, 20, "merge(cpu:samples{job=\"a\"}[1m])",
+		"limit exceeded: query needs more memory than its limit of 4096 bytes");
+	world_close(&w);
+}
+
+/* ---- many at once ---- */
+
+struct asker {
+	struct world *w;
+	atomic_bool cancel;
+	atomic_int done, canceled, wrong;
+};
+
+static void ask_often(void *ctx)
+{
+	struct asker *a = ctx;
+	struct query_options o = { .text = STR("total(merge(cpu:samples{job=\"a\"}[1m]))"),
+					   .t_ns = a->w->t0 + 20 * NS_PER_S };
+	struct query *q;
+	struct err err;
+
+	for (int i = 0; i < 200; i++) {
+		if (i == 150)
+			atomic_store(&a->cancel, true);
+		switch (query_run_cancelable(a->w->engine, &o, &a->cancel, &q, &err)) {
+		case ERR_OK:
+			if (query_result(q)->n != 1 || query_result(q)->vector[0].value != 43)
+				atomic_fetch_add(&a->wrong, 1);
+			atomic_fetch_add(&a->done, 1);
+			query_close(q);
+			break;
+		case ERR_CANCELED:
+			atomic_fetch_add(&a->canceled, 1);
+			break;
+		default:
+			atomic_fetch_add(&a->wrong, 1);
+		}
+	}
+}
+
+TEST(queries_side_by_side)
+{
+	struct engine_options two = { .concurrency_max = 2 };
+	struct asker askers[4] = { 0 };
+	struct thread threads[4] = { 0 };
+	struct world w;
+	struct err err;
+
+	if (!world_open(&w, &two))
+		return;
+	fill(&w);
+	for (int i = 0; i < 4; i++) {
+		askers[i].w = &w;
+		CHECK_OK(thread_start(&threads[i], "asker", ask_often, &askers[i], &err), &err);
+	}
+	for (int i = 0; i < 4; i++) {
+		thread_join(&threads[i]);
+		CHECK_INT(atomic_load(&askers[i].done), 150);
+		CHECK_INT(atomic_load(&askers[i].canceled), 50);
+		CHECK_INT(atomic_load(&askers[i].wrong), 0);
+	}
+	world_close(&w);
+}
