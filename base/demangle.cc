@@ -5,8 +5,8 @@ extern "C" {
 #include "base/elf_symbols.h"
 }
 
-// Where the parameter list begins: the first "(" outside of <> that is not "(anonymous namespace)" and not
-// the name "operator()".
+// Where the parameter list begins: the first "(" outside of <> that is not "(anonymous namespace)"
+// and not the name "operator()".
 static size_t parameters_at(struct str name)
 {
 	static const struct str anonymous = { "(anonymous namespace)", 21 };

@@ -34,8 +34,8 @@ static enum value_kind kind_of(const struct pprof *p, struct str name, struct st
 	return KIND_GAUGE;
 }
 
-void pprof_kinds(const struct pprof *p, struct str name, const struct kind_override *overrides, size_t n,
-	enum value_kind *kinds)
+void pprof_kinds(const struct pprof *p, struct str name, const struct kind_override *overrides,
+	size_t n, enum value_kind *kinds)
 {
 	for (uint32_t i = 0; i < p->types_n; i++)
 		kinds[i] = kind_of(p, name, p->strings[p->types[i].type], overrides, n);

@@ -1,8 +1,8 @@
 /*
  * Kinds: whether a column of values adds up over time.
  *
- * In this order: what the configuration says; delta if the profile has a duration; cumulative for alloc_*
- * and for every type of the block and mutex profiles; else gauge.
+ * In this order: what the configuration says; delta if the profile has a duration; cumulative for
+ * alloc_* and for every type of the block and mutex profiles; else gauge.
  */
 #ifndef PROTO_KINDS_H
 #define PROTO_KINDS_H
@@ -22,8 +22,8 @@ struct kind_override {
 };
 
 /* kinds[0..p->types_n); name is the profile's name ("memory", "block", ...). */
-void pprof_kinds(const struct pprof *p, struct str name, const struct kind_override *overrides, size_t n,
-	enum value_kind *kinds);
+void pprof_kinds(const struct pprof *p, struct str name, const struct kind_override *overrides,
+	size_t n, enum value_kind *kinds);
 const char *value_kind_name(enum value_kind kind);              /* "gauge", "delta", "cumulative" */
 bool value_kind_parse(struct str s, enum value_kind *out);
 

@@ -1,7 +1,8 @@
 /*
  * Tests: each TEST is a function that registers itself; CHECK_* compare whole values and say both.
- * main is here: one test program is one .c file with tests in it. Its last line is counted by tests/run:
- * "N passed, N failed, N skipped". An argument runs only the tests whose name contains it.
+ * main is here: one test program is one .c file with tests in it. Its last line is counted by
+ * tests/run: "N passed, N failed, N skipped". An argument runs only the tests whose name contains
+ * it.
  */
 #ifndef TESTS_CHECK_H
 #define TESTS_CHECK_H
@@ -93,7 +94,8 @@ static const char *check_skip_reason;
 	do { \
 		enum err_code rc_ = (call); \
 		if (rc_ != (want_code)) \
-			CHECK_FAIL("%s gives %s, want %s", #call, err_code_name(rc_), err_code_name(want_code)); \
+			CHECK_FAIL("%s gives %s, want %s", #call, err_code_name(rc_), \
+				err_code_name(want_code)); \
 		else \
 			CHECK_STR(str_of((err)->msg), want_msg); \
 	} while (0)

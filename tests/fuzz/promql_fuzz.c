@@ -1,8 +1,8 @@
 /*
  * fuzz: promql
  *
- * Any text is parsed, checked and printed without harm; what was printed reads back as the same tree, checks
- * alike, and is printed the same again. A fault names a place inside the text.
+ * Any text is parsed, checked and printed without harm; what was printed reads back as the same
+ * tree, checks alike, and is printed the same again. A fault names a place inside the text.
  */
 #include "promql/check.h"
 

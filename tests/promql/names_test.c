@@ -44,7 +44,8 @@ TEST(patterns)
 	}
 }
 
-static struct profile_type type_of(const char *name, const char *sample, const char *unit, bool delta)
+static struct profile_type type_of(
+	const char *name, const char *sample, const char *unit, bool delta)
 {
 	return (struct profile_type){ str_of(name), str_of(sample), str_of(unit), STR("cpu"),
 		STR("nanoseconds"), delta };

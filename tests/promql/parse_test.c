@@ -61,7 +61,8 @@ TEST(accepts)
 		{ "\"a\"", "\"a\"" }, { "'a\"b'", "\"a\\\"b\"" }, { "`a\\n`", "\"a\\\\n\"" },
 		{ "\"\\a\\b\\f\\n\\r\\t\\v\\\\\\\"\"", "\"\\a\\b\\f\\n\\r\\t\\v\\\\\\\"\"" },
 		{ "'\\''", "\"'\"" }, { "\"\\101\\x41\\u0041\\U00000041\"", "\"AAAA\"" },
-		{ "\"\\xff\\377\"", "\"\\xff\\xff\"" }, { "\"\\u00e9\\u20ac\\U0001f600\"", "\"é€😀\"" },
+		{ "\"\\xff\\377\"",
+			"\"\\xff\\xff\"" }, { "\"\\u00e9\\u20ac\\U0001f600\"", "\"é€😀\"" },
 		{ "`line\nline`", "\"line\\nline\"" }, { "\"é\"", "\"é\"" },
 		/* selectors and their names */
 		{ "cpu", "cpu" }, { "cpu{}", "cpu" }, { "cpu:samples", "cpu:samples" },
@@ -75,7 +76,9 @@ TEST(accepts)
 		{ "cpu{and=\"a\",by='b',sum=`c`,offset=\"d\",inf=\"e\"}",
 		  "cpu{and=\"a\",by=\"b\",sum=\"c\",offset=\"d\",inf=\"e\"}" },
 		{ "sum", "sum" }, { "by", "by" }, { "offset", "offset" }, { "start", "start" },
-		{ "and and and", "and and and" }, { "OR or Or", "OR or Or" }, { "end{a=\"b\"}", "end{a=\"b\"}" },
+		{ "and and and", "and and and" },
+		{ "OR or Or", "OR or Or" },
+		{ "end{a=\"b\"}", "end{a=\"b\"}" },
 		{ "offset offset 5m", "offset offset 5m" },
 		/* the other spelling of the braces */
 		{ "cpu:samples<job=\"parca\">", "cpu:samples{job=\"parca\"}" },
@@ -216,11 +219,15 @@ TEST(refuses_modifiers)
 TEST(refuses_strings)
 {
 	static const struct row rows[] = {
-		{ "\"abc", "1:1: unterminated quoted string" }, { "'a\nb'", "1:1: unterminated quoted string" },
-		{ "\"abc\\", "1:1: unterminated quoted string" }, { "`abc", "1:1: unterminated raw string" },
+		{ "\"abc", "1:1: unterminated quoted string" },
+		{ "'a\nb'", "1:1: unterminated quoted string" },
+		{ "\"abc\\", "1:1: unterminated quoted string" },
+		{ "`abc", "1:1: unterminated raw string" },
 		{ "a{b=\"c", "1:5: unterminated quoted string" },
-		{ "\"\\q\"", "1:2: unknown escape sequence" }, { "\"\\'\"", "1:2: unknown escape sequence" },
-		{ "'a\\\"'", "1:3: unknown escape sequence" }, { "\"\\x4\"", "1:2: bad digit in escape sequence" },
+		{ "\"\\q\"", "1:2: unknown escape sequence" },
+		{ "\"\\'\"", "1:2: unknown escape sequence" },
+		{ "'a\\\"'", "1:3: unknown escape sequence" },
+		{ "\"\\x4\"", "1:2: bad digit in escape sequence" },
 		{ "\"\\08\"", "1:2: bad digit in escape sequence" },
 		{ "\"\\400\"", "1:2: escape sequence above \\377" },
 		{ "\"\\ud800\"", "1:2: escape sequence is no Unicode character" },
@@ -399,7 +406,8 @@ TEST(limits)
 }
 
 /* `head`, n times `piece` with commas between, `tail`. */
-static void add_repeated(struct buf *b, const char *head, const char *piece, size_t n, const char *tail)
+static void add_repeated(
+	struct buf *b, const char *head, const char *piece, size_t n, const char *tail)
 {
 	buf_clear(b);
 	buf_add_cstr(b, head);

@@ -49,7 +49,8 @@ TEST(pretty)
 		const char *text, *want;
 	} rows[] = {
 		{ "sum(a)", "sum(a)" },
-		{ "topk(5,sum by (job,instance)(cum_share(merge by (job) (cpu{env=\"production\",region=\"eu-west\"}"
+		{ "topk(5,sum by (job,instance)("
+		  "cum_share(merge by (job) (cpu{env=\"production\",region=\"eu-west\"}"
 		  "[5m]),{function=\"json.Marshal\"})))",
 		  "topk(\n"
 		  "  5,\n"
@@ -106,7 +107,10 @@ TEST(equality)
 		{ "a + on (x) b", "a + on (y) b", false }, { "a + on () b", "a + b", false },
 		{ "a > b", "a > bool b", false }, { "a + on(x) group_left b", "a + on(x) b", false },
 		{ "a + on(x) group_left(c) b", "a + on(x) group_left(d) b", false },
-		{ "f(a)", "g(a)", false }, { "SUM(a)", "sum(a)", true }, { "f(a)", "f(a, a)", false }, { "sum(a)", "sum by () (a)", false },
+		{ "f(a)", "g(a)", false },
+		{ "SUM(a)", "sum(a)", true },
+		{ "f(a)", "f(a, a)", false },
+		{ "sum(a)", "sum by () (a)", false },
 		{ "sum by (a) (b)", "sum(b) by (a)", true }, { "(a)", "a", false }, { "-a", "+a", false },
 	};
 
