@@ -89,8 +89,6 @@ static enum err_code check_state(struct db *db, struct err *err)
 	mutex_lock(&db->lock);
 	if (db->closing)
 		rc = err_set(err, ERR_UNAVAILABLE, "the database is closing");
-	else if (db->o.read_only)
-		rc = err_set(err, ERR_UNAVAILABLE, "the database is open for reading only");
 	else if (db->state != DB_READY)
 		rc = err_set(err, ERR_UNAVAILABLE, "%s", db->why.msg);
 	mutex_unlock(&db->lock);
@@ -371,8 +369,12 @@ static enum err_code append(struct appending *t, db_acked_fn acked, void *ctx, s
 	struct commit_row *row = NULL;
 	enum err_code rc;
 
+	if (t->db->o.read_only)
+		return err_set(err, ERR_UNAVAILABLE, "the database is open for reading only");
 	if ((rc = check(t->a, err)))
 		return rc;
+	/* Before the state is looked at: a failure in between is then seen when the row is queued.
+	 */
 	t->generation = commit_generation(t->db);
 	if ((rc = check_state(t->db, err)) || (rc = check_time(t->db, t->a->ts_ns, err)) ||
 		(rc = head_pin(t->db, t->a->ts_ns, &t->window, err)) || (rc = find_series(t, err)))

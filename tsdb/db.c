@@ -270,12 +270,14 @@ void db_maintain(struct db *db, bool retention)
 static void maintenance(void *ctx)
 {
 	struct db *db = ctx;
-	int64_t next = clock_monotonic_ns();
+	int64_t next = clock_monotonic_ns(), until;
 	bool retention;
 
 	mutex_lock(&db->lock);
-	while (!db->closing) {
-		cond_wait_until(&db->changed, &db->lock, clock_monotonic_ns() + MAINTAIN_EVERY_NS);
+	for (;;) { /* a round a second, until closing */
+		until = clock_monotonic_ns() + MAINTAIN_EVERY_NS;
+		while (!db->closing && cond_wait_until(&db->wake, &db->lock, until))
+			;
 		if (db->closing)
 			break;
 		retention = db->retention_due || clock_monotonic_ns() >= next;
@@ -396,6 +398,7 @@ enum err_code db_open(const struct db_options *o, struct db **out, struct err *e
 		return err_set(err, ERR_NOMEM, "database: out of memory");
 	mutex_init(&db->lock);
 	cond_init(&db->changed);
+	cond_init(&db->wake);
 	db->lock_fd = -1;
 	db->o = *o;
 	if (!db->o.fs)
@@ -456,6 +459,7 @@ void db_close(struct db *db)
 	mutex_lock(&db->lock);
 	db->closing = true;
 	cond_broadcast(&db->changed);
+	cond_broadcast(&db->wake);
 	mutex_unlock(&db->lock);
 	thread_join(&db->maintenance);
 	for (size_t i = 0; i < db->windows_n; i++)
@@ -468,6 +472,7 @@ void db_close(struct db *db)
 	if (db->lock_fd >= 0)
 		fs_unlock(db->lock_fd);
 	cond_destroy(&db->changed);
+	cond_destroy(&db->wake);
 	mutex_destroy(&db->lock);
 	free(db);
 }

@@ -66,7 +66,8 @@ struct db {
 	struct thread maintenance;
 
 	struct mutex lock;
-	struct cond changed; /* pins, windows, state, closing */
+	struct cond changed; /* pins, reopening, closing */
+	struct cond wake; /* the maintenance thread's */
 	struct window **windows; /* ascending */
 	size_t windows_n, windows_cap;
 	struct partition **partitions; /* by index */

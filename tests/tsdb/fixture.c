@@ -6,6 +6,7 @@
 
 #include "base/fs.h"
 #include "base/log.h"
+#include "base/map.h"
 #include "base/thread.h"
 
 bool fixture_reopen(struct fixture *f)
@@ -132,6 +133,47 @@ struct pprof *profile_of(struct arena *a, const char *const *types, const char *
 	return out;
 }
 
+/* ---- random ones ---- */
+
+static uint64_t draw(uint64_t *state)
+{
+	*state += UINT64_C(0x9e3779b97f4a7c15);
+	return hash_u64(*state);
+}
+
+struct pprof *profile_random(struct arena *a, uint64_t seed)
+{
+	uint64_t state = seed * 77 + 1;
+	struct pprof_builder *b;
+	struct pprof *out = NULL;
+	struct buf line = { 0 };
+	struct err err;
+
+	if (pprof_builder_open(a, &b, &err))
+		abort();
+	pprof_builder_type(b, STR("samples"), STR("count"));
+	pprof_builder_type(b, STR("cpu"), STR("nanoseconds"));
+	for (uint64_t n = draw(&state) % 40; n; n--) {
+		uint64_t depth = 1 + draw(&state) % 6, kind = draw(&state) % 8;
+
+		buf_clear(&line);
+		for (uint64_t d = 0; d < depth; d++)
+			buf_printf(&line, "%sf%d", d ? ";" : "", (int)(draw(&state) % (3 + 2 * d)));
+		if (kind < 2)
+			buf_printf(&line, " handler=/h%d", (int)(draw(&state) % 5));
+		if (kind == 2)
+			buf_printf(&line, " new=n%d", (int)(draw(&state) % 100000));
+		buf_printf(&line, " %d %lld", (int)(draw(&state) % 4),
+			(long long)(kind == 3 ? -(int64_t)(draw(&state) % 1000) :
+						(int64_t)(draw(&state) % 3) * 10000000));
+		sample_of(b, buf_str(&line));
+	}
+	if (buf_failed(&line) || pprof_builder_finish(b, &out, &err))
+		abort();
+	buf_release(&line);
+	return out;
+}
+
 struct pprof *profile_read(struct arena *a, struct str body, struct err *err)
 {
 	struct pprof *p = NULL;
@@ -214,6 +256,58 @@ static void stack_text(const struct partition *p, uint32_t node, struct buf *out
 	}
 }
 
+static int text_cmp(const void *a, const void *b);
+
+/* Takes the lines' memory over. */
+static void print_sorted(struct str *lines, size_t n, struct buf *out)
+{
+	if (n)
+		qsort(lines, n, sizeof(*lines), text_cmp);
+	for (size_t i = 0; i < n; i++) {
+		buf_add_str(out, lines[i]);
+		buf_add_char(out, '\n');
+		free((void *)(uintptr_t)lines[i].ptr);
+	}
+	free(lines);
+}
+
+void profile_samples_text(const struct pprof *p, struct buf *out)
+{
+	struct str *lines = calloc(p->samples_n + 1, sizeof(*lines));
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < p->samples_n; i++) {
+		const struct pprof_sample *s = &p->samples[i];
+		const int64_t *values = p->values + (size_t)i * p->types_n;
+		struct buf b = { 0 };
+		bool any = false;
+
+		for (uint32_t c = 0; c < p->types_n; c++)
+			any |= values[c] != 0;
+		if (!any)
+			continue;
+		for (uint32_t k = s->location_n; k-- > 0;) {
+			const struct pprof_location *l =
+				&p->locations[p->location_ids[s->location_first + k]];
+
+			buf_add_str(&b,
+				p->strings[p->functions[p->lines[l->line_first].function].name]);
+			if (k)
+				buf_add_char(&b, ';');
+		}
+		for (uint32_t k = 0; k < s->label_n; k++) {
+			const struct pprof_label *l = &p->labels[s->label_first + k];
+
+			buf_printf(&b, " " STR_FMT "=" STR_FMT, STR_ARG(p->strings[l->key]),
+				STR_ARG(p->strings[l->str]));
+		}
+		for (uint32_t c = 0; c < p->types_n; c++)
+			buf_printf(&b, " %lld", (long long)values[c]);
+		lines[n++] = buf_str(&b);
+	}
+	print_sorted(lines, n, out);
+}
+
 static int text_cmp(const void *a, const void *b)
 {
 	return str_cmp(*(const struct str *)a, *(const struct str *)b);
@@ -241,13 +335,7 @@ void row_text(const struct db_series *s, const struct db_row *row, struct buf *o
 		}
 		lines[i] = buf_str(&b);
 	}
-	qsort(lines, row->n, sizeof(*lines), text_cmp);
-	for (size_t i = 0; i < row->n; i++) {
-		buf_add_str(out, lines[i]);
-		buf_add_char(out, '\n');
-		free((void *)(uintptr_t)lines[i].ptr);
-	}
-	free(lines);
+	print_sorted(lines, row->n, out);
 }
 
 bool rows_text(struct db *db, struct labels labels, int64_t min_ns, int64_t max_ns, struct buf *out,

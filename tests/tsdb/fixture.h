@@ -32,6 +32,14 @@ struct labels labels_of(struct arena *a, const char *name, const char *job, cons
  */
 struct pprof *profile_of(struct arena *a, const char *const *types, const char *const *lines);
 
+/*
+ * A random profile, the same for the same seed: two types, up to 40 samples of stacks out of a pool
+ * that the job's profiles share, a few with labels; some samples twice, some values negative or 0.
+ */
+struct pprof *profile_random(struct arena *a, uint64_t seed);
+/* Its samples as row_text prints them: what a row of it must say. */
+void profile_samples_text(const struct pprof *p, struct buf *out);
+
 /* Decodes bytes as served; the body must live as long. */
 struct pprof *profile_read(struct arena *a, struct str body, struct err *err);
 
