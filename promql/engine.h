@@ -44,6 +44,11 @@ struct query_options {
 	int64_t timeout_ns; /* 0: the engine's; never longer than it */
 	size_t limit; /* elements of a vector or matrix; 0: no limit */
 	bool keep_sample_labels; /* also where the query needs none: for format=pprof */
+	/*
+	 * At one time, the query is a selector of one series: its latest profile with all its types, as
+	 * it was scraped.
+	 */
+	bool whole_scrape;
 };
 
 /* Parses, checks, evaluates. *out must be closed after use, result included. */

@@ -110,9 +110,19 @@ struct selection {
 	bool totals_only;
 };
 
+/* The series a selector's name and matchers select, sample labels not looked at. */
+MUST_CHECK enum err_code select_series(struct eval *ev, const struct expr *e,
+	struct db_series **out, size_t *n, struct err *err);
+
 /* Reads and adds up a selection: one element per group. */
 MUST_CHECK enum err_code sum_selection(
 	struct eval *ev, const struct selection *s, struct value *out, struct err *err);
+
+/* ---- scrape.c ---- */
+
+/* e is a selector of one series: its last profile in the window, whole. */
+MUST_CHECK enum err_code eval_scrape(
+	struct eval *ev, const struct expr *e, struct pprof **out, struct err *err);
 
 /* ---- labels of samples ---- */
 

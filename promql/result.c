@@ -74,8 +74,16 @@ static enum err_code evaluate_once(struct query *q, struct eval *ev, struct err 
 {
 	struct result *r = &q->result;
 	struct value v;
+	struct pprof *scrape;
 	enum err_code rc;
 
+	if (q->o.whole_scrape) {
+		if ((rc = eval_scrape(ev, q->parsed->root, &scrape, err)))
+			return rc;
+		r->type = RESULT_SCRAPE;
+		r->scrape = scrape;
+		return ERR_OK;
+	}
 	if ((rc = eval_expr(ev, q->parsed->root, &v, err)))
 		return rc;
 	r->n = v.n;

@@ -402,6 +402,23 @@ static enum err_code order_by_group(struct selecting *x, struct err *err)
 	return ERR_OK;
 }
 
+enum err_code select_series(struct eval *ev, const struct expr *e, struct db_series **out,
+	size_t *n, struct err *err)
+{
+	struct selecting x = { .ev = ev, .expr = e, .s = &e->selector };
+	uint64_t deferred = 0;
+	size_t kept = 0;
+	enum err_code rc;
+
+	if ((rc = find_series(&x, out, n, err)))
+		return rc;
+	for (size_t i = 0; i < *n; i++)
+		if (test_series(x.s, &(*out)[i], &deferred))
+			(*out)[kept++] = (*out)[i];
+	*n = kept;
+	return ERR_OK;
+}
+
 enum err_code select_profiles(struct eval *ev, const struct expr *e, const struct merging *m,
 	struct value *out, struct err *err)
 {

@@ -98,7 +98,8 @@ enum result_type {
 	RESULT_VECTOR,
 	RESULT_MATRIX,
 	RESULT_SCALAR,
-	RESULT_STRING
+	RESULT_STRING,
+	RESULT_SCRAPE, /* one profile as it was scraped: query_options.whole_scrape */
 };
 
 struct result {
@@ -110,6 +111,7 @@ struct result {
 	size_t n; /* elements of whichever array `type` names */
 	double scalar;
 	struct str string;
+	const struct pprof *scrape;
 	int64_t t_ns;
 	const struct str *warnings, *infos;
 	size_t warnings_n, infos_n;

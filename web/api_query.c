@@ -14,6 +14,8 @@
 #include "web/handlers.h"
 #include "web/render.h"
 
+#define GZIP_LEVEL 6
+
 static enum err_code write_json(struct http_out *out, const struct result *r,
 	const struct render_options *o, struct err *err)
 {
@@ -30,7 +32,15 @@ static enum err_code write_json(struct http_out *out, const struct result *r,
 static enum err_code write_pprof(struct http_out *out, const struct result *r,
 	const struct render_options *o, struct err *err)
 {
-	return render_pprof_gz(r, o, &out->body, err);
+	struct buf raw = { 0 };
+	enum err_code rc;
+
+	if (r->type != RESULT_SCRAPE)
+		return render_pprof_gz(r, o, &out->body, err);
+	if (!(rc = pprof_encode(r->scrape, &raw, err)))
+		rc = gzip_compress(buf_str(&raw), GZIP_LEVEL, &out->body, err);
+	buf_release(&raw);
+	return rc;
 }
 
 static enum err_code write_folded(struct http_out *out, const struct result *r,
@@ -176,6 +186,24 @@ static enum err_code read_range(const struct http_in *in, struct query_options *
 	return ERR_OK;
 }
 
+/* types=all: a scrape with all its sample types, which only pprof can hold. */
+static enum err_code read_types(const struct http_in *in, const struct format *f,
+	struct query_options *q, struct err *err)
+{
+	struct str types = http_param(in, "types");
+
+	if (!types.len)
+		return ERR_OK;
+	if (!str_is(types, "all"))
+		return err_set(err, ERR_INVALID,
+			"invalid parameter \"types\": it is \"all\" or left out");
+	if (f->write != write_pprof || q->step_ns || q->has_span)
+		return err_set(err, ERR_INVALID,
+			"types=all is for format=pprof of a query at one time");
+	q->whole_scrape = true;
+	return ERR_OK;
+}
+
 /* ---- answers ---- */
 
 static void answer(struct web *w, struct http_in *in, struct http_out *out, const struct format *f,
@@ -218,6 +246,8 @@ static void handle(struct web *w, struct http_in *in, struct http_out *out,
 		rc = read_common(in, &q, &r, &err);
 	if (!rc)
 		rc = read_times(in, &q, &err);
+	if (!rc)
+		rc = read_types(in, f, &q, &err);
 	if (rc)
 		fail(out, f, rc, &err);
 	else

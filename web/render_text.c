@@ -46,6 +46,7 @@ static void print_numbers(struct buf *out, const struct result *r)
 		break;
 	case RESULT_PROFILES:
 	case RESULT_TOP:
+	case RESULT_SCRAPE: /* answered as pprof only */
 		break;
 	}
 }

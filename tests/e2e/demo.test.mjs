@@ -2,6 +2,7 @@
 import test from 'node:test';
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
 import { api, demoRegressions, finish, join, query, request, scratch, sleep, startDemo, startServer, targets, until,
   writeFileSync } from './lib.mjs';
 
@@ -149,6 +150,52 @@ test(`two versions of the demo, ${regression} regresses`, { timeout: 240000 }, a
     assert.ok(Date.now() - began < 8000, `${Date.now() - began} ms`);
     assert.match(run.err, /msg=ended/);
   });
+});
+
+test('a scrape read back is what was scraped', { timeout: 90000 }, async (t) => {
+  const dir = scratch(t);
+  const demo = await startDemo(t, 'v1', 'none');
+  // What the demo said once is said again and again, so that it is known what was scraped.
+  const bodies = {};
+  for (const [path, from] of [['/debug/pprof/profile', 'profile?seconds=2'], ['/debug/pprof/allocs', 'allocs'], ['/debug/pprof/goroutine', 'goroutine']])
+    bodies[path] = (await request(`http://${demo.address}/debug/pprof/${from}`)).body;
+  const target = createServer((req, res) => {
+    const body = bodies[req.url.split('?')[0]];
+    res.statusCode = body ? 200 : 404;
+    res.end(body);
+  });
+  await new Promise((done) => target.listen(0, '127.0.0.1', done));
+  t.after(() => target.close());
+  const server = await startServer(t, { dir, config: `
+global: {scrape_interval: 2s}
+scrape_configs:
+  - job_name: said
+    static_configs: [{targets: ["127.0.0.1:${target.address().port}"]}]
+` });
+  const traces = async (file, index) => {
+    const run = await finish(t, 'go', ['tool', 'pprof', '-traces', '-lines', `-sample_index=${index}`, file]);
+    assert.equal(run.code, 0, run.err);
+    // Stacks without any cost in this column are left out: zero samples are not kept.
+    return run.out.split(/-{11}\+-+/).slice(1).map((s) => s.trim()).filter((s) => s && !/^ *0 {2,}/m.test(s)).sort();
+  };
+  for (const [path, name, indexes] of [['/debug/pprof/profile', 'process_cpu', ['samples', 'cpu']],
+    ['/debug/pprof/goroutine', 'goroutine', ['goroutine']], ['/debug/pprof/allocs', 'memory', ['inuse_objects', 'inuse_space']]]) {
+    const back = await until(name, 30, async () => {
+      const q = new URLSearchParams({ query: `${name}{job="said"}`, format: 'pprof', types: 'all' });
+      const res = await request(`${server.url}/api/v1/query?${q}`);
+      return res.status === 200 && res.body;
+    });
+    writeFileSync(join(dir, 'back.pb.gz'), back);
+    writeFileSync(join(dir, 'said.pb.gz'), bodies[path]);
+    for (const index of indexes) {
+      const want = await traces(join(dir, 'said.pb.gz'), index);
+      assert.ok(want.length > 5, `${name} has ${want.length} stacks`);
+      assert.deepEqual(await traces(join(dir, 'back.pb.gz'), index), want, `${name} ${index}`);
+    }
+  }
+  const two = await request(`${server.url}/api/v1/query?${new URLSearchParams({ query: '{job="said"}', format: 'pprof', types: 'all' })}`);
+  assert.equal(two.status, 400);
+  assert.match(two.body.toString(), /more than one series is selected/);
 });
 
 test('a reload takes up a target, and a broken file changes nothing', { timeout: 60000 }, async (t) => {
