@@ -38,7 +38,7 @@ enum err_code render_profiles_of(const struct result *r, struct arena *a, const 
 	const struct profile_value ***out, size_t *n, struct err *err)
 {
 	static const char *const names[] = { "profiles", "a table", "a vector", "a matrix",
-		"a scalar", "a string" };
+		"a scalar", "a string", "a scrape" };
 	const struct profile_value **v, *p;
 
 	if (r->type != RESULT_PROFILES && r->type != RESULT_TOP)
