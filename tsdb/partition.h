@@ -15,6 +15,7 @@
 #include "base/map.h"
 #include "base/thread.h"
 #include "proto/kinds.h"
+#include "tsdb/nodemap.h"
 #include "tsdb/segvec.h"
 #include "tsdb/symbols.h"
 
@@ -40,11 +41,6 @@ struct symbol_limits {
 #define SYM_HEADERS_MAX \
 	(1u << 20) /* per partition: about one per process, where addresses are random */
 #define SYM_TYPES_MAX 64u /* sample types of a profile */
-
-/* A location's id is below 2^31 - 1; tag is (location + 1) * 2 + recursive, and 0 in a hole. */
-struct node_item {
-	uint32_t parent, tag;
-};
 
 /* Items carry what tells a hole from content: a string's pointer, a location's lines, these flags.
  */
@@ -73,7 +69,9 @@ struct partition {
 	struct symbol_limits limits;
 	struct mutex lock;
 	struct segvec vec[SYM_KINDS];
-	struct map map[SYM_KINDS];
+	struct map map[SYM_KINDS]; /* by content; nodes have their own: */
+	struct nodemap nodes;
+	struct map hints; /* see sym_hint */
 	uint32_t next[SYM_KINDS]; /* the id that the next new symbol gets: above all that were ever
 				     given */
 	struct arena arena; /* bytes of strings, lines, labels, header arrays: never moved */
@@ -110,6 +108,11 @@ MUST_CHECK enum err_code sym_intern_label_set(struct partition *p, const struct 
 	uint32_t *id, bool *overflow, struct err *err);
 MUST_CHECK enum err_code sym_intern_header(
 	struct partition *p, const struct sym_header *h, uint32_t *id, struct err *err);
+/*
+ * A location that probably is this one: equal in address, mapping, number of lines and first line
+ * number. Of l->lines only the first line's number is read. MAP_NONE: no idea.
+ */
+uint32_t sym_hint(const struct partition *p, const struct sym_location *l);
 void sym_label_set_sort(struct sym_label *v, uint32_t n);
 
 /*
@@ -134,7 +137,6 @@ bool sym_content_same(
 	const struct partition *p, enum sym_kind kind, uint32_t id, const union sym_content *c);
 bool sym_content_complete(const struct partition *p, enum sym_kind kind, uint32_t id,
 	const union sym_content *c); /* what it refers to is there */
-uint64_t sym_hash_node(uint32_t parent, uint32_t location);
 uint64_t sym_hash_types(const struct sym_header *h);
 bool sym_same_types(const struct sym_header *a, const struct sym_header *b);
 

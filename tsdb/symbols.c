@@ -54,6 +54,7 @@ enum err_code partition_open(struct str name, uint32_t id, uint32_t index,
 		p->next[k] = kinds[k].first;
 	}
 	map_init(&p->keys);
+	map_init(&p->hints);
 	map_init(&p->typesets);
 	p->name = str_dup(&p->arena, name);
 	if (!p->name.ptr || !segvec_put(&p->vec[SYM_STRING], 0, &empty) ||
@@ -77,6 +78,8 @@ void partition_close(struct partition *p)
 		map_release(&p->map[k]);
 	}
 	map_release(&p->keys);
+	map_release(&p->hints);
+	nodemap_release(&p->nodes);
 	map_release(&p->typesets);
 	free(p->typeset_header);
 	arena_release(&p->arena);
@@ -236,16 +239,52 @@ static bool put_item(struct partition *p, enum sym_kind kind, uint32_t id,
 	return false;
 }
 
+/* Locations by what a profile says of them before any name is looked up. */
+static bool hint_eq(const void *ctx, const void *key, uint32_t id)
+{
+	const struct sym_location *a = segvec_at(
+		&((const struct partition *)ctx)->vec[SYM_LOCATION], id);
+	const struct sym_location *b = key;
+
+	return a->address == b->address && a->mapping == b->mapping && a->lines_n == b->lines_n &&
+		(!a->lines_n || a->lines->line == b->lines->line);
+}
+
+static uint64_t hint_hash(const struct sym_location *l)
+{
+	uint64_t line = l->lines_n ? (uint64_t)l->lines->line : 0;
+
+	return hash_u64(l->address * UINT64_C(0x9e3779b97f4a7c15) +
+		((uint64_t)l->mapping << 32 ^ line << 8 ^ l->lines_n));
+}
+
+uint32_t sym_hint(const struct partition *p, const struct sym_location *l)
+{
+	return map_find(&p->hints, hint_hash(l), hint_eq, p, l);
+}
+
+static bool sym_hint_add(struct partition *p, const struct sym_location *l, uint32_t id)
+{
+	return sym_hint(p, l) != MAP_NONE || map_add(&p->hints, hint_hash(l), id);
+}
+
 static enum err_code put(struct partition *p, enum sym_kind kind, uint64_t hash, uint32_t id,
 	const union sym_content *c, bool recursive, struct err *err)
 {
 	size_t bytes = kinds[kind].item_bytes + MAP_BYTES_PER_ID;
 
-	if (!map_add(&p->map[kind], hash, id))
-		return err_set(err, ERR_NOMEM, "symbols: out of memory");
-	/* Should this fail the id stays in the map without content and is never found equal: a
-	 * hole. */
+	bool found;
+
 	if (!put_item(p, kind, id, c, recursive, &bytes))
+		return err_set(err, ERR_NOMEM, "symbols: out of memory");
+	/* Should this fail the content gets another id when it is met again: more memory, nothing
+	 * wrong. */
+	if (kind == SYM_NODE)
+		found = nodemap_add(&p->nodes, &p->vec[SYM_NODE], id);
+	else
+		found = map_add(&p->map[kind], hash, id) &&
+			(kind != SYM_LOCATION || sym_hint_add(p, &c->location, id));
+	if (!found)
 		return err_set(err, ERR_NOMEM, "symbols: out of memory");
 	atomic_fetch_add_explicit(&p->bytes, bytes, memory_order_relaxed);
 	return ERR_OK;
@@ -414,32 +453,17 @@ static bool is_recursive(const struct partition *p, uint32_t parent, uint32_t lo
 	return false;
 }
 
-/* The hottest of all: a stack of 30 frames asks 30 times, so it has its own comparison. */
-struct node_key {
-	uint32_t parent, tag;
-};
-
-static bool node_eq(const void *ctx, const void *key, uint32_t id)
-{
-	const struct node_item *n = segvec_at(ctx, id);
-	const struct node_key *k = key;
-
-	return n->parent == k->parent && (n->tag | 1) == k->tag;
-}
-
 enum err_code sym_intern_node(
 	struct partition *p, uint32_t parent, uint32_t location, uint32_t *id, struct err *err)
 {
-	const struct node_key key = { parent, (location + 1) << 1 | 1 };
-	uint64_t hash = sym_hash_node(parent, location);
 	enum err_code rc;
 
-	if ((*id = map_find(&p->map[SYM_NODE], hash, node_eq, &p->vec[SYM_NODE], &key)) != MAP_NONE)
+	if ((*id = nodemap_find(&p->nodes, &p->vec[SYM_NODE], parent, location)))
 		return ERR_OK;
 	if ((rc = check_room(p, SYM_NODE, err)))
 		return rc;
 	*id = p->next[SYM_NODE]++;
-	return put(p, SYM_NODE, hash, *id, &(union sym_content){ .node = { parent, location } },
+	return put(p, SYM_NODE, 0, *id, &(union sym_content){ .node = { parent, location } },
 		is_recursive(p, parent, location), err);
 }
 

@@ -158,7 +158,7 @@ static bool same_function(const struct sym_function *a, const struct sym_functio
 		a->filename == b->filename && a->start_line == b->start_line;
 }
 
-uint64_t sym_hash_node(uint32_t parent, uint32_t location)
+static uint64_t hash_node(uint32_t parent, uint32_t location)
 {
 	return hash_u64((uint64_t)parent << 32 | location);
 }
@@ -175,7 +175,7 @@ uint64_t sym_content_hash(enum sym_kind kind, const union sym_content *c)
 	case SYM_LOCATION:
 		return hash_location(&c->location);
 	case SYM_NODE:
-		return sym_hash_node(c->node.parent, c->node.location);
+		return hash_node(c->node.parent, c->node.location);
 	case SYM_LABEL_SET:
 		return hash_label_set(&c->label_set);
 	case SYM_HEADER:

@@ -69,6 +69,51 @@ static enum err_code function_id(struct intern *in, uint32_t at, uint32_t *id)
 	return ERR_OK;
 }
 
+/*
+ * Most locations were here before. Then it is quicker to compare the names with those of the one it
+ * looks like than to look up each by its hash.
+ */
+static bool same_string(struct intern *in, uint32_t at, uint32_t id)
+{
+	if (in->strings[at] == SYM_NONE && str_eq(sym_string(in->p, id), in->f->strings[at]))
+		in->strings[at] = id;
+	return in->strings[at] == id;
+}
+
+static bool same_function(struct intern *in, uint32_t at, uint32_t id)
+{
+	const struct pprof_function *from = &in->f->functions[at];
+	const struct sym_function *f = sym_function(in->p, id);
+
+	if (in->functions[at] == SYM_NONE && f->start_line == from->start_line &&
+		same_string(in, from->name, f->name) &&
+		same_string(in, from->system_name, f->system_name) &&
+		same_string(in, from->filename, f->filename))
+		in->functions[at] = id;
+	return in->functions[at] == id;
+}
+
+static bool looks_like(
+	struct intern *in, const struct pprof_location *from, struct sym_location *l, uint32_t *id)
+{
+	const struct pprof_line *lines = in->f->lines + from->line_first;
+	const struct sym_line first = { .line = from->line_n ? lines->line : 0 };
+	const struct sym_location *known;
+
+	l->lines = &first;
+	if ((*id = sym_hint(in->p, l)) == MAP_NONE)
+		return false;
+	known = sym_location(in->p, *id);
+	if (known->is_folded != from->is_folded)
+		return false;
+	for (uint32_t i = 0; i < from->line_n; i++)
+		if (known->lines[i].line != lines[i].line ||
+			known->lines[i].column != lines[i].column ||
+			!same_function(in, lines[i].function, known->lines[i].function))
+			return false;
+	return true;
+}
+
 static enum err_code location_id(struct intern *in, uint32_t at, uint32_t *id)
 {
 	const struct pprof_location *from = &in->f->locations[at];
@@ -85,6 +130,10 @@ static enum err_code location_id(struct intern *in, uint32_t at, uint32_t *id)
 	if (from->mapping != PPROF_NONE) {
 		l.mapping = in->mappings[from->mapping];
 		l.address -= in->f->mappings[from->mapping].start;
+	}
+	if (looks_like(in, from, &l, id)) {
+		in->locations[at] = *id;
+		return ERR_OK;
 	}
 	if (from->line_n > in->lines_cap) {
 		if (!(in->lines = arena_alloc_raw(
@@ -213,8 +262,9 @@ static enum err_code header_id(struct intern *in, const enum value_kind *kinds, 
 
 static enum err_code stack_id(struct intern *in, const struct pprof_sample *s, uint32_t *id)
 {
+	const struct segvec *nodes = &in->p->vec[SYM_NODE];
 	const uint32_t *ids = in->f->location_ids;
-	uint32_t end = s->location_first + s->location_n, n = s->location_n, k = 0, location;
+	uint32_t end = s->location_first + s->location_n, n = s->location_n, k = 0, location, at;
 	enum err_code rc;
 
 	while (k < n && k < in->path_n && ids[end - 1 - k] == ids[in->path_first - 1 - k])
@@ -229,14 +279,20 @@ static enum err_code stack_id(struct intern *in, const struct pprof_sample *s, u
 		in->path = path;
 		in->path_cap = n * 2;
 	}
+	at = k ? in->path[k - 1] : 0;
 	for (in->path_n = k, in->path_first = end; k < n; k++) {
-		if ((rc = location_id(in, ids[end - 1 - k], &location)) ||
-			(rc = sym_intern_node(
-				 in->p, k ? in->path[k - 1] : 0, location, &in->path[k], in->err)))
+		location = in->locations[ids[end - 1 - k]];
+		if (location == SYM_NONE && (rc = location_id(in, ids[end - 1 - k], &location)))
 			return rc;
+		at = nodemap_find(&in->p->nodes, nodes, at, location);
+		if (!at &&
+			(rc = sym_intern_node(
+				 in->p, k ? in->path[k - 1] : 0, location, &at, in->err)))
+			return rc;
+		in->path[k] = at;
 		in->path_n = k + 1;
 	}
-	*id = n ? in->path[n - 1] : 0;
+	*id = at;
 	return ERR_OK;
 }
 
