@@ -313,40 +313,121 @@ static size_t unique(struct str *v, size_t n)
 	return kept;
 }
 
-/* Label names (name empty) or one label's values of the selected series, and of their samples. */
+struct names {
+	struct str name; /* empty: label names are wanted, else this label's values */
+	struct arena *arena;
+	struct str *v;
+	size_t n, cap;
+};
+
+static enum err_code names_add(struct names *x, struct str s, struct err *err)
+{
+	size_t cap = x->cap ? x->cap * 2 : 256;
+	struct str *grown;
+
+	if (!s.len)
+		return ERR_OK;
+	if (x->n == x->cap) {
+		/* Most are the same ones again: only what is new may make it grow. */
+		x->n = x->n ? unique(x->v, x->n) : 0;
+		if (x->n * 2 > x->cap || !x->cap) {
+			if (!(grown = realloc(x->v, cap * sizeof(*grown))))
+				return err_set(err, ERR_NOMEM, "label names: out of memory");
+			x->v = grown;
+			x->cap = cap;
+		}
+	}
+	x->v[x->n++] = s;
+	return ERR_OK;
+}
+
+static enum err_code add_series_names(struct names *x, const struct series *s, struct err *err)
+{
+	enum err_code rc = ERR_OK;
+
+	if (x->name.len)
+		return names_add(x, labels_get(s->labels, x->name), err);
+	for (size_t k = 0; k < s->labels.n && !rc; k++)
+		rc = names_add(x, s->labels.v[k].name, err);
+	return rc;
+}
+
+static enum err_code add_value(
+	struct names *x, const struct partition *p, uint32_t set, struct err *err)
+{
+	struct buf text = { 0 };
+	struct str copy = { 0 };
+	enum err_code rc;
+
+	sym_label_value(p, set, x->name, &text);
+	if (text.len)
+		copy = str_dup(x->arena, buf_str(&text));
+	rc = (text.len && !copy.ptr) || buf_failed(&text) ? arena_fail(x->arena, "label names", err) :
+							    names_add(x, copy, err);
+	buf_release(&text);
+	return rc;
+}
+
+/* Those of a partition's samples, whichever of its series have them; names of ours are left out. */
+static enum err_code add_sample_names(
+	struct names *x, const struct partition *p, struct err *err)
+{
+	uint32_t sets = sym_label_sets_n(p);
+	enum err_code rc = ERR_OK;
+
+	if (x->name.len && !sym_has_label_key(p, x->name))
+		return ERR_OK;
+	for (uint32_t i = 1; i < sets && !rc; i++) {
+		struct sym_label_set set = sym_label_set(p, i);
+
+		if (x->name.len) {
+			rc = add_value(x, p, i, err);
+			continue;
+		}
+		for (uint32_t k = 0; k < set.n && !rc; k++) {
+			struct str key = sym_string(p, set.v[k].key);
+
+			if (!str_has_prefix(key, STR("__")))
+				rc = names_add(x, key, err);
+		}
+	}
+	return rc;
+}
+
+/* Label names (name empty) or one label's values, of the selected series and of their samples. */
 static enum err_code names(struct db_querier *q, struct str name, const struct matcher *m, size_t n,
 	struct arena *a, struct str **out, size_t *out_n, struct err *err)
 {
+	struct names x = { .name = name, .arena = a };
+	uint32_t partitions = 0;
 	struct series **v;
-	size_t found, total = 0, at = 0;
-	struct str *s;
+	bool *seen; /* partitions by index: each is looked at once */
 	enum err_code rc;
+	size_t found;
 
 	if ((rc = select_series(q, m, n, &v, &found, err)))
 		return rc;
 	for (size_t i = 0; i < found; i++)
-		total += name.len ? 1 : v[i]->labels.n;
-	if (!(s = malloc((total + 1) * sizeof(*s)))) {
-		free(v);
-		return err_set(err, ERR_NOMEM, "label names: out of memory");
-	}
-	for (size_t i = 0; i < found; i++) {
-		if (name.len) {
-			s[at] = labels_get(v[i]->labels, name);
-			at += s[at].len != 0;
-			continue;
-		}
-		for (size_t k = 0; k < v[i]->labels.n; k++)
-			s[at++] = v[i]->labels.v[k].name;
-	}
-	at = unique(s, at);
-	if (!(*out = arena_array(a, struct str, at + 1)))
+		if (partition_index(v[i]->partition) >= partitions)
+			partitions = partition_index(v[i]->partition) + 1;
+	if (!(seen = arena_array(a, bool, partitions + 1)))
 		rc = arena_fail(a, "label names", err);
-	for (size_t i = 0; i < at && !rc; i++)
-		if (!((*out)[i] = str_dup(a, s[i])).ptr)
+	for (size_t i = 0; i < found && !rc; i++) {
+		uint32_t at = partition_index(v[i]->partition);
+
+		rc = add_series_names(&x, v[i], err);
+		if (!rc && !seen[at])
+			rc = add_sample_names(&x, v[i]->partition, err);
+		seen[at] = true;
+	}
+	x.n = x.n ? unique(x.v, x.n) : 0;
+	if (!rc && !(*out = arena_array(a, struct str, x.n + 1)))
+		rc = arena_fail(a, "label names", err);
+	for (size_t i = 0; i < x.n && !rc; i++)
+		if (!((*out)[i] = str_dup(a, x.v[i])).ptr)
 			rc = arena_fail(a, "label names", err);
-	*out_n = at;
-	free(s);
+	*out_n = x.n;
+	free(x.v);
 	free(v);
 	return rc;
 }

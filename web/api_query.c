@@ -69,7 +69,7 @@ static const struct format formats[] = {
 	{ "pprof", "application/octet-stream", "attachment; filename=\"profile.pb.gz\"", true, true,
 		write_pprof },
 	{ "folded", "text/plain; charset=utf-8", NULL, false, false, write_folded },
-	{ "text", "text/plain; charset=utf-8", NULL, false, false, write_text },
+	{ "text", "text/plain; charset=utf-8", NULL, false, true, write_text },
 };
 /* clang-format on */
 #define FORMATS_N (sizeof(formats) / sizeof(formats[0]))

@@ -115,7 +115,9 @@ test(`two versions of the demo, ${regression} regresses`, { timeout: 240000 }, a
 
   await t.test('folders of the API answer as Prometheus does', async () => {
     assert.deepEqual(await api(server, 'label/version/values'), ['v1', 'v2']);
-    assert.ok((await api(server, 'labels')).includes('instance'));
+    const labels = await api(server, 'labels');
+    for (const name of ['__name__', 'handler', 'instance', 'job', 'region', 'version']) assert.ok(labels.includes(name), labels.join(' '));
+    assert.ok((await api(server, 'label/handler/values')).includes('/search'));
     const series = await api(server, 'series', { 'match[]': 'process_cpu{version="v1"}' });
     assert.deepEqual(series, [{ __name__: 'process_cpu', instance: v1.address, job: 'demo', version: 'v1' }]);
     const types = (await api(server, 'profile_types')).map((x) => x.type);
