@@ -74,7 +74,7 @@ static enum err_code nomem(struct err *err)
 	return err_set(err, ERR_NOMEM, "sum: out of memory");
 }
 
-static void *chunk_of(struct accum *a, uint32_t stack)
+static void *chunk_make(struct accum *a, uint32_t stack)
 {
 	size_t at = stack >> CHUNK_LOG2, n = a->chunks_n ? a->chunks_n : 16;
 	void **v;
@@ -95,6 +95,13 @@ static void *chunk_of(struct accum *a, uint32_t stack)
 		a->bytes += CHUNK_CELLS * a->cell_bytes;
 	}
 	return a->chunks[at];
+}
+
+static inline void *chunk_of(struct accum *a, uint32_t stack)
+{
+	size_t at = stack >> CHUNK_LOG2;
+
+	return at < a->chunks_n && a->chunks[at] ? a->chunks[at] : chunk_make(a, stack);
 }
 
 /* Cells stacks[0..n) += values: the hot loop of every query. Returns how many could be added. */

@@ -12,13 +12,16 @@
  * Stacks are gaps. Label sets are absolute after a new stack, gaps after the same one.
  * Values are divided by the column's greatest common divisor (CPU nanoseconds are multiples of the
  * period). A column with few values that are not 0 is a bitmap and those values: heap deltas are
- * mostly that.
+ * mostly that. Columns that are multiples of each other share their bytes: CPU nanoseconds are
+ * samples times the period.
  *
  * Plain bytes and no cleverer coding: a head is written once and read while it is fresh; measured
  * on this, ids and a column decode and add at the speed of memory, and single rows hardly compress.
  */
 #define ROW_VERSION 1
 #define ROW_LABELS 1u
+/* With a coding: the bytes are an earlier column's, whose number stands in the length's place. */
+#define ROW_SHARED 0x80u
 
 enum row_coding {
 	ROW_ZERO, /* all 0: no bytes */
@@ -157,11 +160,49 @@ static bool any_labels(const struct row *r)
 	return any != 0;
 }
 
+/* What stands before the columns into out, their bytes into *columns. */
+static enum err_code encode_columns(
+	const struct row *r, struct buf *out, struct buf *columns, struct err *err)
+{
+	struct {
+		enum row_coding coding;
+		size_t at, len;
+	} done[ROW_COLUMNS_MAX];
+	enum err_code rc = ERR_OK;
+
+	for (uint32_t c = 0, same = 0; c < r->columns_n; c++) {
+		const int64_t *v = r->values + (size_t)c * r->n;
+		struct column_facts f = look(v, r->n);
+
+		done[c].at = columns->len;
+		done[c].coding = encode_column(v, r->n, &f, columns);
+		done[c].len = columns->len - done[c].at;
+		for (same = 0; same < c; same++)
+			if (done[c].len && done[same].len == done[c].len &&
+				done[same].coding == done[c].coding &&
+				!memcmp(columns->ptr + done[same].at, columns->ptr + done[c].at,
+					done[c].len))
+				break;
+		if (same < c) {
+			columns->len = done[c].at;
+			done[c].len = 0;
+		}
+		if (f.overflow && !rc)
+			rc = err_set(
+				err, ERR_LIMIT, "total of column %" PRIu32 " exceeds 64 bits", c);
+		buf_add_char(out, (char)(done[c].coding | (same < c ? ROW_SHARED : 0)));
+		buf_add_varint(out, f.factor);
+		buf_add_varint(out, zigzag(f.total));
+		buf_add_varint(out, same < c ? same : done[c].len);
+	}
+	return rc;
+}
+
 enum err_code row_encode(const struct row *r, int64_t ts_ns, struct buf *out, struct err *err)
 {
 	struct buf stacks = { 0 }, sets = { 0 }, columns = { 0 };
 	bool labels = any_labels(r);
-	enum err_code rc = ERR_OK;
+	enum err_code rc;
 
 	assert(r->columns_n <= ROW_COLUMNS_MAX);
 	buf_add_char(out, ROW_VERSION);
@@ -173,20 +214,7 @@ enum err_code row_encode(const struct row *r, int64_t ts_ns, struct buf *out, st
 	buf_add_varint(out, zigzag(r->period));
 	buf_add_varint(out, r->n);
 	buf_add_varint(out, r->columns_n);
-	for (uint32_t c = 0; c < r->columns_n; c++) {
-		const int64_t *v = r->values + (size_t)c * r->n;
-		struct column_facts f = look(v, r->n);
-		size_t before = columns.len;
-		enum row_coding coding = encode_column(v, r->n, &f, &columns);
-
-		if (f.overflow && !rc)
-			rc = err_set(
-				err, ERR_LIMIT, "total of column %" PRIu32 " exceeds 64 bits", c);
-		buf_add_char(out, (char)coding);
-		buf_add_varint(out, f.factor);
-		buf_add_varint(out, zigzag(f.total));
-		buf_add_varint(out, columns.len - before);
-	}
+	rc = encode_columns(r, out, &columns, err);
 	encode_ids(r, labels, &stacks, &sets);
 	buf_add_varint(out, stacks.len);
 	buf_add_varint(out, sets.len);
@@ -230,6 +258,28 @@ static bool plausible(const struct row_view *v, const struct row_column *c)
 	return false;
 }
 
+/* Where a column's bytes are: the next ones, or those of an earlier column. */
+static bool find_column(struct row_view *v, uint32_t column, uint64_t length, struct cursor *in)
+{
+	struct row_column *c = &v->columns[column];
+	struct str bytes;
+
+	if (c->coding & ROW_SHARED) {
+		c->coding &= ~ROW_SHARED;
+		if (length >= column || v->columns[length].coding != c->coding)
+			return false;
+		c->at = v->columns[length].at;
+		c->end = v->columns[length].end;
+		return true;
+	}
+	if (length > cursor_left(in))
+		return false;
+	bytes = cursor_bytes(in, length);
+	c->at = (const unsigned char *)bytes.ptr;
+	c->end = c->at + bytes.len;
+	return plausible(v, c);
+}
+
 enum err_code row_parse(struct str bytes, int64_t ts_ns, struct row_view *out, struct err *err)
 {
 	struct cursor in = cursor_of(bytes);
@@ -265,17 +315,9 @@ enum err_code row_parse(struct str bytes, int64_t ts_ns, struct row_view *out, s
 		return corrupt(err, "cut short");
 	out->stacks = cursor_bytes(&in, stacks);
 	out->label_sets = cursor_bytes(&in, sets);
-	for (uint32_t c = 0; c < n; c++) {
-		struct str column = lengths[c] > cursor_left(&in) ? (struct str){ 0 } :
-								    cursor_bytes(&in, lengths[c]);
-
-		if (in.bad || column.len != lengths[c])
-			return corrupt(err, "cut short");
-		out->columns[c].at = (const unsigned char *)column.ptr;
-		out->columns[c].end = out->columns[c].at + column.len;
-		if (!plausible(out, &out->columns[c]))
+	for (uint32_t c = 0; c < n; c++)
+		if (!find_column(out, c, lengths[c], &in))
 			return corrupt(err, "bad column");
-	}
 	return cursor_left(&in) ? corrupt(err, "bytes left over") : ERR_OK;
 }
 
@@ -289,118 +331,140 @@ static inline uint64_t load8(const unsigned char *p)
 	return le64toh(w);
 }
 
-#define BATCH 256u /* decoded at a time: the scratch stays in the first cache */
+#define SEVEN 0x7fu
+#define TWO_BYTES(w) (((w)&0x8080) == 0x8080) /* and more to come */
 
 /*
- * Varints: eight of one byte at once, else four of one or two bytes without a branch on their
- * length; longer ones and the last bytes the slow way.
+ * Varints, and what is made of them in the same loop: eight of one byte at once, else four of one
+ * or two bytes without a branch on their length; longer ones and the last bytes the slow way.
+ *
+ * The first makes running sums of gaps; *any gathers what must stay within 32 bits.
  */
-static bool take(struct cursor *in, uint32_t n, uint64_t *out)
+static bool take_sums(struct cursor *in, uint32_t n, uint32_t *out, uint64_t *any)
 {
+	uint64_t sum = 0, w, gap;
 	uint32_t i = 0;
 
 	while (n - i >= 8 && in->end - in->at >= 8) {
-		uint64_t w = load8(in->at);
+		unsigned used = 0, k;
 
+		w = load8(in->at);
 		if (!(w & HIGH_BITS)) {
-			for (unsigned k = 0; k < 8; k++)
-				out[i + k] = w >> (8 * k) & 0x7f;
+			for (k = 0; k < 8; k++)
+				out[i + k] = (uint32_t)(sum += w >> (8 * k) & SEVEN);
 			in->at += 8;
 			i += 8;
 			continue;
 		}
-		for (unsigned k = 0; k < 4; k++) {
+		for (k = 0; k < 4 && !__builtin_expect(TWO_BYTES(w), 0); k++) {
 			unsigned two = (unsigned)(w >> 7) & 1;
 
-			if (__builtin_expect((w & 0x8080) == 0x8080, 0)) {
-				out[i++] = cursor_varint_slow(in);
-				break;
-			}
-			out[i++] = (w & 0x7f) | ((w >> 1 & 0x3f80) & -(uint64_t)two);
-			in->at += 1 + two;
-			w >>= 8u << two;
+			sum += (w & SEVEN) + ((w >> 1 & 0x3f80) & -(uint64_t)two);
+			out[i + k] = (uint32_t)sum;
+			used += 1 + two;
+			w >>= 8;
+			w >>= 8 * two;
+		}
+		in->at += used;
+		i += k;
+		if (k < 4) {
+			*any |= gap = cursor_varint_slow(in);
+			out[i++] = (uint32_t)(sum += gap);
 		}
 	}
-	while (i < n)
-		out[i++] = cursor_varint(in);
+	while (i < n) {
+		*any |= gap = cursor_varint(in);
+		out[i++] = (uint32_t)(sum += gap);
+	}
+	*any |= sum; /* which only grows */
 	return !in->bad;
+}
+
+/* Products wrap where the bytes are hostile; what row_encode made does not. */
+static inline int64_t scaled_back(uint64_t v, uint64_t factor, bool negative)
+{
+	/* The magnitude first: -2^63 has one in 64 bits only. */
+	uint64_t m = negative ? (v >> 1) + (v & 1) : v;
+
+	return (int64_t)(negative && (v & 1) ? -(m * factor) : m * factor);
+}
+
+static inline __attribute__((always_inline)) bool take_scaled(
+	struct cursor *in, uint32_t n, uint64_t factor, bool negative, int64_t *out)
+{
+	uint32_t i = 0;
+	uint64_t w;
+
+	while (n - i >= 8 && in->end - in->at >= 8) {
+		unsigned used = 0, k;
+
+		w = load8(in->at);
+		if (!(w & HIGH_BITS)) {
+			for (k = 0; k < 8; k++)
+				out[i + k] = scaled_back(w >> (8 * k) & SEVEN, factor, negative);
+			in->at += 8;
+			i += 8;
+			continue;
+		}
+		for (k = 0; k < 4 && !__builtin_expect(TWO_BYTES(w), 0); k++) {
+			unsigned two = (unsigned)(w >> 7) & 1;
+
+			out[i + k] = scaled_back((w & SEVEN) + ((w >> 1 & 0x3f80) & -(uint64_t)two),
+				factor, negative);
+			used += 1 + two;
+			w >>= 8;
+			w >>= 8 * two;
+		}
+		in->at += used;
+		i += k;
+		if (k < 4)
+			out[i++] = scaled_back(cursor_varint_slow(in), factor, negative);
+	}
+	while (i < n)
+		out[i++] = scaled_back(cursor_varint(in), factor, negative);
+	return !in->bad;
+}
+
+static bool take_values(struct cursor *in, uint32_t n, uint64_t factor, bool negative, int64_t *out)
+{
+	return negative ? take_scaled(in, n, factor, true, out) :
+			  take_scaled(in, n, factor, false, out);
+}
+
+static enum err_code label_sets_of(
+	const struct row_view *v, const uint32_t *stacks, uint32_t *label_sets, struct err *err)
+{
+	struct cursor in = cursor_of(v->label_sets);
+	uint64_t any = 0, set = 0, gap;
+
+	if (!v->label_sets.len) {
+		memset(label_sets, 0, (size_t)v->n * sizeof(*label_sets));
+		return ERR_OK;
+	}
+	for (uint32_t i = 0; i < v->n; i++) {
+		gap = cursor_varint(&in);
+		set = i && stacks[i] == stacks[i - 1] ? set + gap : gap;
+		any |= gap | set;
+		label_sets[i] = (uint32_t)set;
+	}
+	return in.bad || any >> 32 || in.at != in.end ? corrupt(err, "bad label sets") : ERR_OK;
 }
 
 enum err_code row_ids(
 	const struct row_view *v, uint32_t *stacks, uint32_t *label_sets, struct err *err)
 {
 	struct cursor in = cursor_of(v->stacks);
-	uint64_t gaps[BATCH], sum = 0, any = 0;
+	uint64_t any = 0;
 
-	for (uint32_t i = 0, n; i < v->n; i += n) {
-		n = v->n - i < BATCH ? v->n - i : BATCH;
-		if (!take(&in, n, gaps))
-			return corrupt(err, "stacks cut short");
-		for (uint32_t k = 0; k < n; k++) {
-			any |= gaps[k];
-			sum += gaps[k];
-			stacks[i + k] = (uint32_t)sum;
-		}
-	}
-	if (any >> 32 || sum >> 32 || in.at != in.end)
+	if (!take_sums(&in, v->n, stacks, &any) || any >> 32 || in.at != in.end)
 		return corrupt(err, "bad stacks");
-	if (!label_sets)
-		return ERR_OK;
-	if (!v->label_sets.len) {
-		memset(label_sets, 0, (size_t)v->n * sizeof(*label_sets));
-		return ERR_OK;
-	}
-	in = cursor_of(v->label_sets);
-	for (uint32_t i = 0, n; i < v->n; i += n) {
-		n = v->n - i < BATCH ? v->n - i : BATCH;
-		if (!take(&in, n, gaps))
-			return corrupt(err, "label sets cut short");
-		for (uint32_t k = 0; k < n; k++) {
-			if (i + k == 0 || stacks[i + k] != stacks[i + k - 1])
-				sum = 0;
-			sum += gaps[k];
-			any |= gaps[k] | sum;
-			label_sets[i + k] = (uint32_t)sum;
-		}
-	}
-	return any >> 32 || in.at != in.end ? corrupt(err, "bad label sets") : ERR_OK;
-}
-
-/* Products wrap where the bytes are hostile; what row_encode made does not. */
-static void scale(const uint64_t *from, uint32_t n, uint64_t factor, bool negative, int64_t *to)
-{
-	if (negative) {
-		for (uint32_t k = 0; k < n; k++) {
-			/* The magnitude first: -2^63 has one in 64 bits only. */
-			uint64_t m = (from[k] >> 1) + (from[k] & 1);
-
-			to[k] = (int64_t)(from[k] & 1 ? -(m * factor) : m * factor);
-		}
-	} else {
-		for (uint32_t k = 0; k < n; k++)
-			to[k] = (int64_t)(from[k] * factor);
-	}
-}
-
-static enum err_code dense_values(struct cursor in, uint32_t n, uint64_t factor, bool negative,
-	int64_t *values, struct err *err)
-{
-	uint64_t raw[BATCH];
-
-	for (uint32_t i = 0, some; i < n; i += some) {
-		some = n - i < BATCH ? n - i : BATCH;
-		if (!take(&in, some, raw))
-			return corrupt(err, "values cut short");
-		scale(raw, some, factor, negative, values + i);
-	}
-	return in.at == in.end ? ERR_OK : corrupt(err, "bad values");
+	return label_sets ? label_sets_of(v, stacks, label_sets, err) : ERR_OK;
 }
 
 static enum err_code sparse_values(struct cursor in, uint32_t n, uint64_t factor, bool negative,
 	int64_t *values, struct err *err)
 {
 	struct str bitmap = cursor_bytes(&in, ((size_t)n + 7) / 8);
-	uint64_t raw[64];
 	int64_t some[64];
 
 	for (uint32_t i = 0; i < n; i += 64) {
@@ -409,11 +473,10 @@ static enum err_code sparse_values(struct cursor in, uint32_t n, uint64_t factor
 
 		memcpy(&set, bitmap.ptr + i / 8, (most + 7) / 8);
 		set = le64toh(set);
-		if (most < 64 && set >> most)
+		if ((most < 64 && set >> most) ||
+			!take_values(
+				&in, (uint32_t)__builtin_popcountll(set), factor, negative, some))
 			return corrupt(err, "bad values");
-		if (!take(&in, (uint32_t)__builtin_popcountll(set), raw))
-			return corrupt(err, "values cut short");
-		scale(raw, (uint32_t)__builtin_popcountll(set), factor, negative, some);
 		memset(values + i, 0, most * sizeof(*values));
 		for (rest = set; rest; rest &= rest - 1)
 			values[i + (unsigned)__builtin_ctzll(rest)] = some[k++];
@@ -435,7 +498,10 @@ enum err_code row_values(
 		return ERR_OK;
 	case ROW_PLAIN:
 	case ROW_SIGNED:
-		return dense_values(in, v->n, c->factor, c->coding == ROW_SIGNED, values, err);
+		if (take_values(&in, v->n, c->factor, c->coding == ROW_SIGNED, values) &&
+			in.at == in.end)
+			return ERR_OK;
+		break;
 	case ROW_SPARSE:
 	case ROW_SPARSE_SIGNED:
 		return sparse_values(
