@@ -4,6 +4,7 @@
 set -u
 cd "$(dirname "$0")/.."
 passed=0 failed=0 skipped=0
+unset MAKEFLAGS MFLAGS MAKELEVEL # each stage is a make of its own, with its own jobs
 mkdir -p build/logs
 for stage in "$@"; do
 	log=build/logs/$stage.log
