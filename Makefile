@@ -14,7 +14,9 @@ endif
 .SUFFIXES:
 .DELETE_ON_ERROR:
 .SECONDARY:
+ifeq ($(MAKELEVEL),0)
 MAKEFLAGS += --jobs=$(shell nproc)
+endif
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 

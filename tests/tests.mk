@@ -1,7 +1,8 @@
 # Tests: included by the Makefile. `make test` runs all; `make unit`, `make unit-tsdb`, ... parts.
 
 # A unit test tests/<room>/<file>_test.c is linked with the rooms that <room> may use, and with nothing else.
-UNIT_SOURCES := $(wildcard $(foreach r,$(ROOMS),tests/$(r)/*_test.c))
+UNIT_ROOMS ?= $(ROOMS)
+UNIT_SOURCES := $(wildcard $(foreach r,$(UNIT_ROOMS),tests/$(r)/*_test.c))
 UNIT_TESTS := $(UNIT_SOURCES:%.c=$(BUILD)/%)
 UNIT_HELPERS = $(filter-out %_test.c,$(wildcard tests/$(1)/*.c))
 
@@ -74,7 +75,7 @@ test-repro: all
 test-asan:
 	@$(MAKE) --no-print-directory MODE=asan unit
 test-tsan:
-	@$(MAKE) --no-print-directory MODE=tsan unit-base unit-tsdb unit-scrape unit-web
+	@$(MAKE) --no-print-directory MODE=tsan UNIT_ROOMS="base discovery scrape tsdb promql web" unit
 test-fuzz:
 	@$(MAKE) --no-print-directory MODE=fuzz fuzz-drivers
 	@tests/fuzz/run.sh build/fuzz $(FUZZ_TEST_SECONDS)
