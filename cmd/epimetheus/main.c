@@ -10,6 +10,8 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -71,6 +73,18 @@ static void block_signals(sigset_t *set)
 	signal(SIGPIPE, SIG_IGN);
 }
 
+/* Connections to targets and open stores take descriptors: as many as the system allows. */
+static void raise_fd_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur == limit.rlim_max)
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	if (setrlimit(RLIMIT_NOFILE, &limit))
+		log_warn("main", "the limit of open files stays", LOG_S("reason", strerror(errno)));
+}
+
 /* Until SIGTERM, SIGINT or a quit over HTTP (which sends SIGTERM to this process). */
 static void wait_for_end(struct server *s, const sigset_t *set)
 {
@@ -106,6 +120,7 @@ int main(int argc, char **argv)
 	if (answered(&o))
 		return 0;
 	block_signals(&set);
+	raise_fd_limit();
 	selfprofile_init();
 	log_info("main", "starting", LOG_S("version", EPI_VERSION), LOG_I("pid", getpid()));
 	rc = server_open(&o, &s, &err);
