@@ -58,7 +58,7 @@ $(NODE_DIR)/.installed: tests/browser/package.json tests/browser/package-lock.js
 	@cd $(NODE_DIR) && npm ci --no-audit --no-fund --loglevel=error
 	@touch $@
 
-.PHONY: test-ui test-e2e test-browser test-tools test-repro
+.PHONY: test-ui test-e2e test-browser test-tools test-repro test-demo
 test-ui: $(GEN_web)
 	@tests/node.sh node $(UI_DIR)/test.mjs $(BUILD)/ui-test
 test-e2e: all
@@ -67,6 +67,8 @@ test-browser: all $(NODE_DIR)/.installed
 	@EPI_BUILD=$(abspath $(BUILD)) tests/browser/run.sh $(NODE_DIR)
 test-tools:
 	@tests/lint/selftest.sh
+test-demo:
+	@tests/demo.sh
 test-repro: all
 	@tests/repro.sh
 
@@ -81,7 +83,7 @@ test-fuzz:
 	@tests/fuzz/run.sh build/fuzz $(FUZZ_TEST_SECONDS)
 FUZZ_TEST_SECONDS ?= 5
 
-STAGES := unit test-tools test-ui test-repro test-e2e test-browser test-asan test-tsan test-fuzz
+STAGES := unit test-tools test-ui test-demo test-repro test-e2e test-browser test-asan test-tsan test-fuzz
 .PHONY: test
 test: deps-test all
 	@tests/all.sh $(STAGES)
