@@ -1,5 +1,8 @@
 #include <jansson.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -126,6 +129,24 @@ static void add_param(struct buf *url, const char *name, const char *value)
 	url_escape(url, str_of(value));
 }
 
+/* A file is replaced whole or not at all; what is no file (/dev/stdout, a pipe) is written to as it
+ * is. */
+static enum err_code save(const char *path, struct str content, struct err *err)
+{
+	struct stat st;
+	enum err_code rc;
+	int fd;
+
+	if (stat(path, &st) || S_ISREG(st.st_mode))
+		return fs_write_file(&fs_posix, path, content, err);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		return err_errno(err, errno, "write %s", path);
+	rc = fs_posix.ops->write(&fs_posix, fd, content.ptr, content.len, err);
+	close(fd);
+	return rc;
+}
+
 static enum err_code run(const struct query_flags *f, const char *text, struct err *err)
 {
 	bool table = !strcmp(f->format, "table");
@@ -147,7 +168,7 @@ static enum err_code run(const struct query_flags *f, const char *text, struct e
 	if (!rc && table)
 		rc = print_table(buf_str(&answer), &shown, err);
 	if (!rc && f->output[0])
-		rc = fs_write_file(&fs_posix, f->output, buf_str(print), err);
+		rc = save(f->output, buf_str(print), err);
 	else if (!rc && fwrite(print->ptr, 1, print->len, stdout) != print->len)
 		rc = err_set(err, ERR_IO, "standard output: cannot be written");
 	buf_release(&url);

@@ -1,7 +1,7 @@
 // Flags, files, locks, exit codes and the static programs, as an operator meets them.
 import test from 'node:test';
 import assert from 'node:assert/strict';
-import { chmodSync, copyFileSync, mkdirSync, readdirSync, statSync } from 'node:fs';
+import { chmodSync, copyFileSync, mkdirSync, readFileSync, readdirSync, statSync } from 'node:fs';
 import { api, epimetheus, epitool, execFileSync, finish, join, query, request, scratch, start, startServer, targets, until,
   writeFileSync } from './lib.mjs';
 
@@ -151,6 +151,15 @@ test('epitool queries a server', async (t) => {
   const bad = await ask('flat(1)');
   assert.equal(bad.code, 1);
   assert.match(bad.err, /1:6: flat\(\) wants profiles, got a scalar/);
+  const file = join(dir, 'answer');
+  assert.equal((await ask('-o', file, '1 + 2')).code, 0);
+  assert.equal(readFileSync(file, 'utf8').trim(), '3');
+  // What is no file is written to, not replaced.
+  execFileSync('mkfifo', [join(dir, 'pipe')]);
+  const reader = finish(t, 'cat', [join(dir, 'pipe')]);
+  assert.equal((await ask('--output', join(dir, 'pipe'), '2 + 2')).code, 0);
+  assert.equal((await reader).out.trim(), '4');
+  assert.ok(statSync(join(dir, 'pipe')).isFIFO());
   const none = await ask('cpu');
   assert.equal(none.code, 0);
   assert.match(none.err, /nothing found/);
