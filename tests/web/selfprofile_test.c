@@ -96,7 +96,7 @@ TEST(stacks_of_own_threads_are_named_through_libraries_without_frame_pointers)
 	int64_t c, ssl;
 
 #ifdef __SANITIZE_THREAD__
-	SKIP("ThreadSanitizer holds signals back until a thread waits, so one that works is never seen");
+	SKIP("ThreadSanitizer holds signals back until a thread waits: one that works is not seen");
 #endif
 	arena_init(&a, 0);
 	selfprofile_init();
