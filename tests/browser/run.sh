@@ -56,6 +56,7 @@ if [ -z "${EPI_URL:-}" ]; then
 		sleep 1
 	done
 	has_data || fail "no profiles of the demo fleet after 90 s"
+	sleep 4 # the tests look at windows that ended three seconds ago
 fi
 
 cp tests/browser/*.test.mjs "$node_dir"/
