@@ -64,7 +64,7 @@ endif
 
 CPPFLAGS := -I. -I$(BUILD)/gen -D_GNU_SOURCE -DEPI_VERSION='"$(VERSION)"' -DEPI_REVISION='"$(REVISION)"'
 COMMON := -g -pthread -fno-strict-aliasing -fasynchronous-unwind-tables \
-	-ffile-prefix-map=$(CURDIR)/= -ffile-prefix-map=$(CURDIR)=. $(OPT) -Werror
+	-ffile-prefix-map='$(CURDIR)/=' -ffile-prefix-map='$(CURDIR)=.' $(OPT) -Werror
 CFLAGS := -std=gnu11 $(CWARN) $(COMMON)
 CXXFLAGS := -std=gnu++17 -fno-exceptions $(WARN) $(COMMON)
 export SOURCE_DATE_EPOCH := 1
@@ -148,7 +148,7 @@ $(GEN_web): $(UI_SOURCES) $(UI_DIR)/.installed
 	@mkdir -p $(@D)
 	@cp -r web/ui/. $(UI_DIR)/
 	@echo "  UI    web/ui"
-	@cd $(UI_DIR) && node build.mjs $(abspath $(@D))
+	@cd $(UI_DIR) && node build.mjs "$(abspath $(@D))"
 
 # Programs: fully static in release (the linker's warnings that getaddrinfo and others want shared libraries stay in
 # a log: nothing calls them, names are resolved by c-ares); with the sanitizers' runtime, which is shared, in the other modes.

@@ -42,8 +42,8 @@ FUZZ_SECONDS ?= 60
 .PHONY: fuzz fuzz-drivers
 fuzz-drivers: $(FUZZ_TESTS)
 fuzz: deps-test
-	@$(MAKE) --no-print-directory MODE=fuzz fuzz-drivers
-	@tests/fuzz/run.sh build/fuzz $(FUZZ_SECONDS)
+	@$(MAKE) --no-print-directory MODE=fuzz BUILD=$(BUILD)/fuzz fuzz-drivers
+	@tests/fuzz/run.sh $(BUILD)/fuzz $(FUZZ_SECONDS)
 
 .PHONY: lint
 lint:
@@ -62,9 +62,9 @@ $(NODE_DIR)/.installed: tests/browser/package.json tests/browser/package-lock.js
 test-ui: $(GEN_web)
 	@tests/node.sh node $(UI_DIR)/test.mjs $(BUILD)/ui-test
 test-e2e: all
-	@EPI_BUILD=$(abspath $(BUILD)) tests/node.sh node --test $(wildcard tests/e2e/*.test.mjs)
+	@EPI_BUILD="$(abspath $(BUILD))" tests/node.sh node --test $(wildcard tests/e2e/*.test.mjs)
 test-browser: all $(NODE_DIR)/.installed
-	@EPI_BUILD=$(abspath $(BUILD)) tests/browser/run.sh $(NODE_DIR)
+	@EPI_BUILD="$(abspath $(BUILD))" tests/browser/run.sh $(NODE_DIR)
 test-tools:
 	@tests/lint/selftest.sh
 test-demo:
@@ -75,12 +75,12 @@ test-repro: all
 # The same unit tests where undefined behaviour, stray memory, leaks and races end the program.
 .PHONY: test-asan test-tsan test-fuzz
 test-asan:
-	@$(MAKE) --no-print-directory MODE=asan unit
+	@$(MAKE) --no-print-directory MODE=asan BUILD=$(BUILD)/asan unit
 test-tsan:
-	@$(MAKE) --no-print-directory MODE=tsan UNIT_ROOMS="base discovery scrape tsdb promql web" unit
+	@$(MAKE) --no-print-directory MODE=tsan BUILD=$(BUILD)/tsan UNIT_ROOMS="base discovery scrape tsdb promql web" unit
 test-fuzz:
-	@$(MAKE) --no-print-directory MODE=fuzz fuzz-drivers
-	@tests/fuzz/run.sh build/fuzz $(FUZZ_TEST_SECONDS)
+	@$(MAKE) --no-print-directory MODE=fuzz BUILD=$(BUILD)/fuzz fuzz-drivers
+	@tests/fuzz/run.sh $(BUILD)/fuzz $(FUZZ_TEST_SECONDS)
 FUZZ_TEST_SECONDS ?= 5
 
 STAGES := unit test-tools test-ui test-demo test-repro test-e2e test-browser test-asan test-tsan test-fuzz
@@ -91,4 +91,4 @@ test: deps-test all
 # Ratios to google/pprof in one run on the same profiles; tests/bench says what is measured.
 .PHONY: bench
 bench: deps-test all
-	@EPI_BUILD=$(abspath $(BUILD)) node tests/bench/bench.mjs
+	@EPI_BUILD="$(abspath $(BUILD))" node tests/bench/bench.mjs
