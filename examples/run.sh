@@ -9,6 +9,10 @@ listen=${EPI_LISTEN:-127.0.0.1:7272}
 data=${EPI_DATA:-$build/data}
 targets=build/demo-targets.json
 config=examples/epimetheus.yml
+if (exec 3<>"/dev/tcp/${listen%:*}/${listen##*:}") 2>/dev/null; then
+	echo "$listen is in use already: EPI_LISTEN=host:port chooses another address." >&2
+	exit 1
+fi
 mkdir -p build "$data"
 children=()
 
@@ -31,7 +35,10 @@ start_demo() { # version, arguments
 		[ -s "$out" ] && break
 		sleep 0.1
 	done
-	head -n 1 "$out" | grep -oE '[0-9]+$'
+	head -n 1 "$out" | grep -oE '[0-9]+$' && return
+	echo "The demo program $version does not start:" >&2
+	cat build/demo-"$version".log >&2
+	return 1
 }
 
 echo '[]' >"$targets"

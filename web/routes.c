@@ -28,7 +28,8 @@ const struct route web_routes[] = {
 
 	{ READ, "/-/healthy", handle_healthy, 0, "200 while the process lives" },
 	{ READ, "/-/ready", handle_ready, 0, "200 once requests are served" },
-	{ DO, "/-/reload", handle_reload, ROUTE_LIFECYCLE | ROUTE_SLOW, "read the files again" },
+	{ DO, "/-/reload", handle_reload, ROUTE_LIFECYCLE | ROUTE_READY | ROUTE_SLOW,
+		"read the files again" },
 	{ DO, "/-/quit", handle_quit, ROUTE_LIFECYCLE, "end the server" },
 	{ READ, "/metrics", handle_metrics, 0, "the server's own numbers" },
 	{ HTTP_GET, "/debug/pprof/profile", handle_pprof_profile, 0, "CPU profile of the server" },

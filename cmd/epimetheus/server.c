@@ -157,6 +157,8 @@ static enum err_code open_storage(struct server *s, struct err *err)
 	struct db_options d;
 	enum err_code rc;
 
+	if (!o->data_dir[0]) /* its files would stand in the root directory */
+		return err_set(err, ERR_INVALID, "--storage.tsdb.path is empty");
 	db_options_default(&d);
 	d.dir = o->data_dir;
 	d.window_ns = o->window_ns;
@@ -214,7 +216,8 @@ static enum err_code check_config(struct server *s, struct err *err)
 	}
 	rc = config_load_file(s->o.config_file, &c, err);
 	config_unref(c);
-	return rc;
+	/* One that cannot be opened at all, a directory say, is a bad configuration as well. */
+	return rc == ERR_IO ? ERR_INVALID : rc;
 }
 
 enum err_code server_open(const struct options *o, struct server **out, struct err *err)

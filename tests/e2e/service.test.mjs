@@ -2,7 +2,7 @@
 import test from 'node:test';
 import assert from 'node:assert/strict';
 import { chmodSync, copyFileSync, mkdirSync, readFileSync, readdirSync, statSync } from 'node:fs';
-import { api, epimetheus, epitool, execFileSync, finish, join, query, request, scratch, start, startServer, targets, until,
+import { api, build, epimetheus, epitool, execFileSync, finish, join, query, request, root, scratch, start, startServer, targets, until,
   writeFileSync } from './lib.mjs';
 
 test('the programs are static and small', () => {
@@ -25,14 +25,18 @@ test('wrong flags and files are said, with exit code 2', async (t) => {
     [['--log.level=loud'], /loud/],
     [['stray'], /unexpected argument 'stray'/],
     [[`--config.file=${join(dir, 'missing.yml')}`], /missing\.yml: No such file or directory/],
+    [[`--config.file=${dir}`], /Is a directory/],
     [[`--config.file=${file}`], /bad\.yml:3:5: field job_nme not found in type/, 'global: {}\nscrape_configs:\n  - job_nme: x\n'],
     [[`--config.file=${file}`], /bad\.yml:2:1: did not find expected node content/, 'a: [\n'],
     [[`--config.file=${file}`], /scrape timeout greater than scrape interval for scrape config with job name \\"x\\"/,
       'scrape_configs: [{job_name: x, scrape_interval: 1s, scrape_timeout: 2s}]\n'],
   ];
+  const data = `--storage.tsdb.path=${join(dir, 'd')}`;
+  rows.push([[`--config.file=${file}`, '--storage.tsdb.path='], /--storage\.tsdb\.path is empty/, 'scrape_configs: []\n']);
   for (const [args, want, text] of rows) {
     if (text) writeFileSync(file, text);
-    const run = await finish(t, epimetheus, [...args, '--web.listen-address=127.0.0.1:0', `--storage.tsdb.path=${join(dir, 'd')}`], 20);
+    const own = args.some((a) => a.startsWith('--storage.')) ? args : [...args, data];
+    const run = await finish(t, epimetheus, [...own, '--web.listen-address=127.0.0.1:0'], 20);
     assert.equal(run.code, 2, `${args}: ${run.err}`);
     assert.match(run.err, want);
   }
@@ -50,6 +54,16 @@ test('what the system refuses ends with exit code 1', async (t) => {
   assert.equal(lock.code, 1);
   assert.match(lock.err, /locked by another process/);
   assert.equal((await request(`${server.url}/-/ready`)).status, 200);
+});
+
+test('make run tells of a busy address before it touches the fleet that is there', async (t) => {
+  const dir = scratch(t);
+  const server = await startServer(t, { dir, config: 'scrape_configs: []\n' });
+  const env = { ...process.env, EPI_LISTEN: `127.0.0.1:${server.port}`, EPI_DATA: join(dir, 'other') };
+  const run = await finish(t, join(root, 'examples/run.sh'), [build], 20, { env });
+  assert.equal(run.code, 1);
+  assert.equal(run.err, `127.0.0.1:${server.port} is in use already: EPI_LISTEN=host:port chooses another address.\n`);
+  assert.equal(run.out, '');
 });
 
 test('help, version, licences', async (t) => {

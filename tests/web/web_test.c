@@ -127,6 +127,10 @@ TEST(paths_methods_and_states)
 
 TEST(reload_and_quit_when_enabled)
 {
+	/* While the server starts or ends there is nothing whole that a reload could change. */
+	static const struct row early[] = {
+		{ "POST /-/reload", 503, "Service Unavailable\n" },
+	};
 	static const struct row good[] = {
 		{ "GET /-/reload", 405, NULL },
 		{ "POST /-/reload", 200, "" },
@@ -141,6 +145,9 @@ TEST(reload_and_quit_when_enabled)
 
 	o.enable_lifecycle = true;
 	w = open_web(&o);
+	ASK_ALL(w, early);
+	CHECK_INT(seen.reloads, 0);
+	web_set_ready(w, true);
 	ASK_ALL(w, good);
 	CHECK_INT(seen.reloads, 2);
 	seen.fails = true;
@@ -368,6 +375,7 @@ TEST(slow_requests_leave_workers_to_the_quick_ones)
 
 	o.enable_lifecycle = true;
 	w = open_web(&o);
+	web_set_ready(w, true);
 	atomic_store(&seen.hold, true);
 	for (int i = 0; i < 64; i++) {
 		peer_open(&peers[i], web_port(w));
