@@ -210,7 +210,9 @@ static enum err_code call_flat(
 		o.matchers = e->call.args[1]->selector.matchers;
 		o.matchers_n = e->call.args[1]->selector.matchers_n;
 	}
-	if ((rc = eval_arg(ev, e, 0, VALUE_PROFILES, &p, err)))
+	/* Not rounded yet: what `by` adds up is rounded behind the sum. */
+	if ((rc = eval_merging(ev, e->call.args[0], false, &p, err)) ||
+		(rc = require(ev, e, e->call.args[0], &p, VALUE_PROFILES, err)))
 		return rc;
 	return profiles_flat(ev, &p, &o, out, err);
 }

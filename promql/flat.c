@@ -102,6 +102,8 @@ enum err_code profiles_flat(struct eval *ev, const struct value *in, const struc
 	if (o->grouping == GROUPING_BY &&
 		(rc = profiles_merge(ev, in, GROUPING_BY, x.labels, &merged, err)))
 		return rc;
+	if ((rc = profiles_round(ev, &merged, err)))
+		return rc;
 	frames_options = (struct frames_options){
 		.fields = x.fields, .matchers = o->matchers, .matchers_n = o->matchers_n
 	};

@@ -221,7 +221,8 @@ static enum err_code evaluate_range(struct query *q, struct eval *ev, struct err
 	map_init(&m.map);
 	arena_init(&step, q->engine->o.memory_bytes_max);
 	ev->arena = &step;
-	for (int64_t t = o->start_ns; t <= o->end_ns && !rc; t += o->step_ns) {
+	for (int64_t t = o->start_ns, past = 0; t <= o->end_ns && !past && !rc;
+		past = __builtin_add_overflow(t, o->step_ns, &t)) {
 		ev->t_ns = t;
 		rc = add_step(&m, ev, err);
 		arena_reset(&step);

@@ -177,6 +177,30 @@ TEST(gauges_are_means_over_time)
 	world_close(&w);
 }
 
+/* Rounding happens once, behind the sum over series: 1.5 and 1.5 are 3. */
+TEST(gauges_by_function_are_rounded_once)
+{
+	struct world w;
+
+	if (!world_open(&w, NULL))
+		return;
+	for (int t = 10; t <= 20; t += 10) {
+		store(&w, "__name__=goroutine,job=a,pod=p", t, 10,
+			t == 10 ? "main;f 1" : "main;f 2");
+		store(&w, "__name__=goroutine,job=a,pod=q", t, 10,
+			t == 10 ? "main;f 2" : "main;f 1");
+	}
+	at(&w, 20, "flat(merge(goroutine[1m]))", "{function=\"f\"} 3");
+	at(&w, 20, "flat by (function) (goroutine[1m])", "{function=\"f\"} 3");
+	at(&w, 20, "cum by (job) (goroutine[1m])", "{job=\"a\"} 3");
+	at(&w, 20, "cum_share by (function) (goroutine[1m], {function=\"f\"})",
+		"{function=\"f\"} 1");
+	at(&w, 20, "flat(goroutine[1m])",
+		"{function=\"f\", job=\"a\", pod=\"p\"} 2\n"
+		"{function=\"f\", job=\"a\", pod=\"q\"} 2");
+	world_close(&w);
+}
+
 TEST(types)
 {
 	struct world w;
@@ -233,6 +257,10 @@ TEST(spans_and_ranges)
 		"invalid input: invalid expression type \"string\" for range query, must be "
 		"scalar, "
 		"costs or profiles");
+	/* a step that reaches past what 64 bits hold is the last one */
+	range.step_ns = INT64_MAX - 1;
+	ask(&w, range, "1", "{} 20=1");
+	ask(&w, range, "cpu:samples{job=\"a\"}", "process_cpu{job=\"a\"} 20=2");
 	range.step_ns = 1;
 	ask(&w, range, "1",
 		"limit exceeded: exceeded maximum resolution of 11000 points per timeseries. Try "
