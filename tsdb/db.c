@@ -464,6 +464,10 @@ void db_close(struct db *db)
 	thread_join(&db->maintenance);
 	for (size_t i = 0; i < db->windows_n; i++)
 		head_free(db, db->windows[i]);
+	for (struct window *w = db->dropping, *next; w; w = next) {
+		next = w->next_dropping;
+		head_free(db, w);
+	}
 	if (db->o.read_only && db->head_dir)
 		mirror_close(db->head_dir);
 	series_index_close(db->series);

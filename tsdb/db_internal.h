@@ -39,6 +39,8 @@ struct window {
 	char *mark_path; /* beside it: what was acknowledged */
 	struct store *store; /* db->lock; NULL while it is reopened */
 	unsigned pins; /* db->lock */
+	unsigned waiting; /* db->lock: queriers that gave their pin back until it is reopened */
+	struct window *next_dropping; /* db->lock */
 	bool draining; /* db->lock: to be reopened, takes no new pins */
 	bool damaged; /* db->lock: something of it was lost */
 	struct window_count count; /* db->lock; the commit thread writes it */
@@ -70,6 +72,7 @@ struct db {
 	struct cond wake; /* the maintenance thread's */
 	struct window **windows; /* ascending */
 	size_t windows_n, windows_cap;
+	struct window *dropping; /* taken from windows, but somebody still reads or writes them */
 	struct partition **partitions; /* by index */
 	uint32_t partitions_n, partitions_cap, next_partition_id;
 	enum db_state state;

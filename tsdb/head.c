@@ -219,7 +219,12 @@ enum err_code head_pin(struct db *db, int64_t ts_ns, struct window **out, struct
 	for (size_t i = db->windows_n; i-- > 0 && !w;)
 		if (db->windows[i]->start_ns < ts_ns && ts_ns <= db->windows[i]->end_ns)
 			w = db->windows[i];
-	if (!w)
+	/* Its directory is still read: another one cannot stand in its place yet. */
+	for (const struct window *d = db->dropping; d && !w && !rc; d = d->next_dropping)
+		if (d->start_ns < ts_ns && ts_ns <= d->end_ns)
+			rc = err_set(err, ERR_INVALID,
+				"the window of this time is being dropped by retention");
+	if (!rc && !w)
 		rc = create_window(db, ts_ns, &w, err);
 	if (!rc && w->draining)
 		rc = err_set(err, ERR_UNAVAILABLE, "the store is being reopened");
@@ -397,28 +402,34 @@ static void remove_files(struct db *db, struct window *w)
 	free(dropped);
 }
 
+/* Off the list of those being dropped; db->lock is held. */
+static void forget_dropping(struct db *db, const struct window *w)
+{
+	struct window **at = &db->dropping;
+
+	while (*at != w)
+		at = &(*at)->next_dropping;
+	*at = w->next_dropping;
+}
+
 void head_drop_oldest(struct db *db, const char *why)
 {
 	struct window *w;
 	struct err err;
 	enum err_code rc;
+	bool in_use;
 
 	mutex_lock(&db->lock);
 	w = db->windows[0];
 	db->windows_n--;
 	memmove(db->windows, db->windows + 1, db->windows_n * sizeof(struct window *));
-	while (w->pins && !db->closing)
+	w->next_dropping = db->dropping;
+	db->dropping = w;
+	while ((in_use = w->pins || w->waiting) && !db->closing)
 		cond_wait(&db->changed, &db->lock);
-	if (w->pins) {
-		/* Closing: it goes at the next start. */
-		db->windows_n++;
-		memmove(db->windows + 1, db->windows,
-			(db->windows_n - 1) * sizeof(struct window *));
-		db->windows[0] = w;
-		mutex_unlock(&db->lock);
-		return;
-	}
 	mutex_unlock(&db->lock);
+	if (in_use) /* Closing frees it; its files go after the next start. */
+		return;
 	/* Ids that only this window has must not be given to others later. */
 	if ((rc = ids_save(db, &err)))
 		log_warn("tsdb", "ids not saved", LOG_E(&err));
@@ -439,6 +450,9 @@ void head_drop_oldest(struct db *db, const char *why)
 	remove_files(db, w);
 	log_info("tsdb", "window dropped", LOG_S("store", w->dir), LOG_S("reason", why));
 	metric_add(&dropped_windows, why, 1);
+	mutex_lock(&db->lock);
+	forget_dropping(db, w);
+	mutex_unlock(&db->lock);
 	head_free(db, w);
 	db_retire_series(db);
 }

@@ -37,9 +37,11 @@ static void pin(struct db_querier *q)
 		if (w->draining) {
 			/* Reopening waits for pins, so this one is given back meanwhile. */
 			w->pins--;
+			w->waiting++;
 			cond_broadcast(&db->changed);
 			while (w->draining && cond_wait_until(&db->changed, &db->lock, deadline))
 				;
+			w->waiting--;
 			w->pins++;
 		}
 		if (w->draining)

@@ -211,6 +211,48 @@ TEST(retention_by_time_drops_whole_windows)
 	fixture_close(&f);
 }
 
+static void maintain(void *db)
+{
+	db_maintain(db, true);
+}
+
+/* A row of a dropped window's time that comes late does not take the files from under a reader. */
+TEST(a_window_being_dropped_is_not_made_anew)
+{
+	struct fixture f;
+	struct db_status status = { .windows = 3 };
+	struct db_querier *q;
+	struct thread dropper;
+	char current[128];
+
+	REQUIRE(fixture_open(&f));
+	f.o.window_ns = 100 * SEC;
+	f.o.retention_ns = 150 * SEC;
+	f.o.too_old_ns = 1000 * SEC;
+	REQUIRE(fixture_reopen(&f));
+	append(&f, "p", "j", "1", 50, "x 1");
+	REQUIRE_OK(db_querier_open(f.db, 0, 99 * SEC, NULL, &q, &f.err), &f.err);
+	append(&f, "p", "j", "1", 150, "x 1");
+	append(&f, "p", "j", "1", 260, "x 1");
+	REQUIRE_OK(thread_start(&dropper, "test", maintain, f.db, &f.err), &f.err);
+	for (int i = 0; i < 500 && status.windows == 3; i++) {
+		usleep(10000);
+		db_status(f.db, &status);
+	}
+	CHECK_INT(status.windows, 2);
+	CHECK_ERR(append_wait(f.db, labels_of(&f.arena, "p", "j", "1"), 60 * SEC, SEC,
+			  some(&f.arena, "y 1"), NULL, false, NULL, &f.err),
+		&f.err, ERR_INVALID, "the window of this time is being dropped by retention");
+	snprintf(current, sizeof(current), "%s/head/0/CURRENT", f.dir);
+	CHECK(access(current, F_OK) == 0);
+	db_querier_close(q);
+	thread_join(&dropper);
+	for (int i = 0; i < 500 && access(current, F_OK) == 0; i++)
+		usleep(10000);
+	CHECK(access(current, F_OK) != 0);
+	fixture_close(&f);
+}
+
 TEST(retention_by_size_keeps_the_newest)
 {
 	struct fixture f;
