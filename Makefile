@@ -225,6 +225,9 @@ install: all
 
 clean:
 	rm -rf build
+ifneq ($(filter clean,$(MAKECMDGOALS)),)
+.NOTPARALLEL: # `make clean all`: nothing is looked at while it goes away
+endif
 
 help:
 	@echo "make            build/epimetheus and build/epitool, static"
