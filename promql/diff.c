@@ -135,7 +135,7 @@ static enum err_code add_cells(struct pairing *x, struct profile_value *out,
 static void join(struct profile_value *out, const struct profile_value *p)
 {
 	out->profiles += p->profiles;
-	out->duration_nanos += p->duration_nanos;
+	out->duration_nanos = duration_sum(out->duration_nanos, p->duration_nanos);
 	if (p->time_nanos != 0 && (out->time_nanos == 0 || p->time_nanos < out->time_nanos))
 		out->time_nanos = p->time_nanos;
 	if (p->period > out->period)

@@ -175,7 +175,7 @@ static void add_stats(struct profile_value *p, const struct sum_stats *s)
 	p->profiles += s->rows;
 	if (s->time_nanos != 0 && (p->time_nanos == 0 || s->time_nanos < p->time_nanos))
 		p->time_nanos = s->time_nanos;
-	p->duration_nanos += s->duration_ns;
+	p->duration_nanos = duration_sum(p->duration_nanos, s->duration_ns);
 	if (s->period > p->period)
 		p->period = s->period;
 	if (p->end_ns == 0 || s->start_ns < p->start_ns)

@@ -54,6 +54,16 @@ struct profile_value {
 	__int128 wide_total; /* the sum of all wide */
 };
 
+/* Durations come from outside; their sum ends where 64 bits do. */
+static inline int64_t duration_sum(int64_t a, int64_t b)
+{
+	int64_t sum;
+
+	if (__builtin_add_overflow(a, b, &sum))
+		return b > 0 ? INT64_MAX : INT64_MIN;
+	return sum;
+}
+
 struct cost {
 	struct labels metric;
 	double value;

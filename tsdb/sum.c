@@ -129,7 +129,7 @@ static enum err_code add_row(struct summing *t, struct str bytes, int64_t ts_ns,
 	if (v->time_nanos && (!st->time_nanos || v->time_nanos < st->time_nanos))
 		st->time_nanos = v->time_nanos;
 	if (__builtin_add_overflow(st->duration_ns, v->duration_nanos, &st->duration_ns))
-		st->duration_ns = INT64_MAX;
+		st->duration_ns = v->duration_nanos > 0 ? INT64_MAX : INT64_MIN;
 	if (v->period > st->period)
 		st->period = v->period;
 	return ERR_OK;

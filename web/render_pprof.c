@@ -324,7 +324,7 @@ static void add_times(struct pprof *to, const struct profile_value *p)
 {
 	if (p->time_nanos != 0 && (to->time_nanos == 0 || p->time_nanos < to->time_nanos))
 		to->time_nanos = p->time_nanos;
-	to->duration_nanos += p->duration_nanos;
+	to->duration_nanos = duration_sum(to->duration_nanos, p->duration_nanos);
 	if (p->period > to->period)
 		to->period = p->period;
 }

@@ -201,6 +201,33 @@ TEST(gauges_by_function_are_rounded_once)
 	world_close(&w);
 }
 
+/* What a profile says of its duration is believed, and its sum ends where 64 bits do. */
+TEST(durations_do_not_wrap)
+{
+	static const char *const queries[] = { "merge(cpu:samples)",
+		"diff on () (cpu:samples{pod=\"p\"}, cpu:samples{pod=\"q\"})",
+		"merge(merge by (pod) (cpu:samples) * 1)", "merge(cpu:samples[1m])" };
+	struct query_options o = { 0 };
+	struct world w;
+	struct query *q;
+	struct err err;
+
+	if (!world_open(&w, NULL))
+		return;
+	w.duration_ns = INT64_MAX;
+	store(&w, "__name__=process_cpu,job=a,pod=p", 10, 10, "main;f 1");
+	store(&w, "__name__=process_cpu,job=b,pod=q", 10, 10, "main;f 2");
+	o.t_ns = w.t0 + 10 * NS_PER_S;
+	for (size_t i = 0; i < 4; i++) {
+		o.text = str_of(queries[i]);
+		REQUIRE_OK(query_run(w.engine, &o, &q, &err), &err);
+		CHECK_INT(query_result(q)->n, 1);
+		CHECK_INT(query_result(q)->profiles[0].duration_nanos, INT64_MAX);
+		query_close(q);
+	}
+	world_close(&w);
+}
+
 TEST(types)
 {
 	struct world w;

@@ -19,6 +19,7 @@ struct world {
 	struct db *db;
 	struct engine *engine;
 	int64_t t0; /* a whole minute, lately */
+	int64_t duration_ns; /* of profiles stored; 0: 9 s, gauges none */
 	struct arena arena;
 	struct buf text; /* of the last answer */
 };
@@ -205,6 +206,8 @@ static inline void store(
 	pprof_builder_profile(b)->time_nanos = a.ts_ns;
 	pprof_builder_profile(b)->duration_nanos = profiles[k].kind == KIND_DELTA ? 9 * NS_PER_S :
 										    0;
+	if (w->duration_ns)
+		pprof_builder_profile(b)->duration_nanos = w->duration_ns;
 	while (*stacks)
 		stacks = add_stack(b, &ids, stacks, profiles[k].factors, profiles[k].types_n);
 	CHECK_OK(pprof_builder_finish(b, &p, &err), &err);
