@@ -15,6 +15,7 @@
 METRIC_GAUGE(connections, "epimetheus_http_connections", "Connections that are open.", NULL);
 
 #define CONNECTIONS_DEFAULT 512
+#define CONNECTIONS_MAX (1u << 20)
 #define READ_TIMEOUT_DEFAULT_NS (5 * NS_PER_MIN)
 #define CLOSE_GRACE_NS (5 * NS_PER_S)
 #define PREFIX_BYTES_MAX 256u
@@ -144,6 +145,9 @@ static enum err_code open_all(struct web *w, struct err *err)
 	const char *origin = w->o.cors_origin && w->o.cors_origin[0] ? w->o.cors_origin : ".*";
 	enum err_code rc;
 
+	if (w->o.connections_max > CONNECTIONS_MAX)
+		return err_set(err, ERR_INVALID, "%llu connections at once: %u are the most",
+			(unsigned long long)w->o.connections_max, CONNECTIONS_MAX);
 	if ((rc = set_paths(w, &w->o, err)))
 		return rc;
 	if ((rc = regex_compile(str_of(origin), REGEX_ANCHORED, &w->cors_origin, err)))

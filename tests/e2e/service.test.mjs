@@ -32,6 +32,8 @@ test('wrong flags and files are said, with exit code 2', async (t) => {
       'scrape_configs: [{job_name: x, scrape_interval: 1s, scrape_timeout: 2s}]\n'],
   ];
   const data = `--storage.tsdb.path=${join(dir, 'd')}`;
+  rows.push([[`--config.file=${file}`, '--web.max-connections=4294967296'], /4294967296 connections at once: 1048576 are the most/,
+    'scrape_configs: []\n']);
   rows.push([[`--config.file=${file}`, '--storage.tsdb.path='], /--storage\.tsdb\.path is empty/, 'scrape_configs: []\n']);
   for (const [args, want, text] of rows) {
     if (text) writeFileSync(file, text);
