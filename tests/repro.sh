@@ -6,7 +6,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 for copy in one two/deeper; do
 	mkdir -p "$work/$copy"
-	git ls-files -z | tar -c --null -T - | tar -x -C "$work/$copy"
+	tests/files.sh | tar -c --null -T - | tar -x -C "$work/$copy"
 	# The page is built once, and its sources are the same: node_modules need not be fetched twice.
 	mkdir -p "$work/$copy/build"
 	cp -r build/ui-src "$work/$copy/build/"

@@ -18,8 +18,20 @@ rule() { # name, command that prints findings
 	fi
 }
 
-files() { # the tracked and new files with these endings
-	git ls-files --cached --others --exclude-standard -- "$@" | while read -r f; do [ -f "$f" ] && echo "$f"; done
+all=$("$here/../files.sh" | tr '\0' '\n')
+[ -n "$all" ] || { echo "FAIL no file to look at"; exit 1; }
+
+files() { # those that match one of these patterns
+	local f pattern
+	while read -r f; do
+		for pattern in "$@"; do
+			# shellcheck disable=SC2053
+			if [[ $f == $pattern ]]; then
+				echo "$f"
+				break
+			fi
+		done
+	done <<<"$all"
 }
 
 code=$(files '*.c' '*.h' '*.cc' '*.re' '*.y')
@@ -46,7 +58,7 @@ includes() {
 
 # The top level holds the rooms and nothing else.
 top_level() {
-	git ls-files --cached --others --exclude-standard | cut -d/ -f1 | sort -u |
+	cut -d/ -f1 <<<"$all" | sort -u |
 		grep -vxE 'Makefile|README\.md|LICENSE|cmd|base|discovery|scrape|tsdb|promql|web|proto|examples|tests|\..*' |
 		sed 's/$/: not a room of this house/'
 }

@@ -9,10 +9,7 @@ passed=0 failed=0
 breach() { # rule, file, text that is appended to it, what is named when not the file
 	rm -rf "$copy/tree"
 	mkdir "$copy/tree"
-	git ls-files -z --cached --others --exclude-standard | while IFS= read -r -d '' f; do
-		[ ! -f "$f" ] || printf '%s\0' "$f"
-	done | tar -c --null -T - | tar -x -C "$copy/tree"
-	git -C "$copy/tree" init -q
+	tests/files.sh | tar -c --null -T - | tar -x -C "$copy/tree"
 	mkdir -p "$(dirname "$copy/tree/$2")"
 	printf '%b' "$3" >>"$copy/tree/$2"
 	if "$top/tests/lint/run.sh" "$copy/tree" | grep -qF "$1: ${4:-$2}"; then

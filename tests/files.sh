@@ -1,0 +1,11 @@
+#!/bin/bash
+# The files of the tree the current directory stands in, NUL between them: what git tracks or would track, or, in a
+# tree without git (an unpacked archive), all but what is built.
+set -u
+if top=$(git rev-parse --show-toplevel 2>/dev/null) && [ "$(realpath "$top")" = "$(realpath .)" ]; then
+	git ls-files -z --cached --others --exclude-standard
+else
+	find . -path ./build -prune -o -name node_modules -prune -o -type f -printf '%P\0'
+fi | while IFS= read -r -d '' f; do
+	[ ! -f "$f" ] || printf '%s\0' "$f"
+done
