@@ -320,6 +320,87 @@ test("costs are a table of labels and values", async (t) => {
 	await page.getByRole("columnheader", { name: "function" }).waitFor();
 });
 
+test("costs of CPU are times, and their chart is in cores", async (t) => {
+	const w = fixedWindow(300);
+	const query = `topk(3, flat(merge(${QUERY})))`;
+	const { page, problems } = await open(t, explore({ query, ...w }));
+	await page.locator(".vtable-body > div").first().waitFor();
+	await page.locator(".chart-panel .panel-head").getByText("cores", { exact: true }).waitFor();
+	const text = await page.locator(".vtable-body > div").first().innerText();
+	assert.match(text, /[\d.]+ (ns|µs|ms|s|min|h)\s*$/);
+	assert.deepEqual(problems, []);
+});
+
+test("a selection that cost nothing says so, and one that is not stored too", async (t) => {
+	const w = fixedWindow(120);
+	// Whether the server was busy in these two minutes is its own affair: the answer is made idle.
+	const context = await browser.newContext();
+	t.after(() => context.close());
+	const page = await context.newPage();
+	page.setDefaultTimeout(WAIT_MS);
+	await page.route("**/api/v1/query?*", (route) =>
+		route.fulfill({
+			json: {
+				status: "success",
+				data: {
+					resultType: "profiles",
+					result: [
+						{
+							metric: {},
+							type: "process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta",
+							unit: "nanoseconds",
+							total: 0,
+							profiles: 12,
+							flamebearer: {
+								format: "single",
+								levels: [[0, 0, 0, 0]],
+								names: ["total"],
+								numTicks: 0,
+								maxSelf: 0,
+							},
+						},
+					],
+				},
+			},
+		}),
+	);
+	await page.goto(base + explore({ query: 'cpu{job="epimetheus"}', ...w }));
+	await page.getByText(/^No CPU time was used in this window: 12 profiles were stored/).waitFor();
+	await page.unrouteAll({ behavior: "wait" });
+	await page.goto(base + explore({ query: "nosuchtype", ...w }));
+	await page.getByText("no stored type is called nosuchtype").waitFor();
+});
+
+test("the shares of a difference have the signs of its values", async (t) => {
+	const w = fixedWindow(120);
+	const { page } = await open(
+		t,
+		explore({ query: `diff(merge(cpu{job="nothing"}), merge(${QUERY}))`, ...w, view: "table" }),
+	);
+	const first = page.locator(".vtable-body > div").first();
+	await first.waitFor();
+	assert.match(await first.innerText(), /−[\d.]+ \w+\s+−[<\d.]+%\s+−[\d.]+ \w+\s+−[<\d.]+%/);
+});
+
+test("the exports open", async (t) => {
+	const w = fixedWindow(120);
+	const { page } = await open(t, explore({ query: QUERY, ...w, view: "flame" }));
+	await flameReady(page);
+	await page.getByRole("button", { name: "Export" }).click();
+	const links = await page.locator(".menu-items a").evaluateAll((all) => all.map((a) => a.href));
+	assert.equal(links.length, 3);
+	const bodies = await Promise.all(
+		links.map(async (href) => {
+			const response = await fetch(href);
+			assert.equal(response.status, 200, href);
+			return Buffer.from(await response.arrayBuffer());
+		}),
+	);
+	assert.deepEqual([...bodies[0].subarray(0, 2)], [0x1f, 0x8b], "pprof is gzip");
+	assert.match(bodies[1].toString().split("\n")[0], /^.+ \d+$/);
+	assert.match(bodies[2].toString(), /flat%/);
+});
+
 test("compare finds a function that differs between two versions", async (t) => {
 	const { page, problems } = await open(
 		t,

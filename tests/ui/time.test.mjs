@@ -200,3 +200,12 @@ test("profile types are named as short as they stay clear", () => {
 	assert.equal(api.resolveType("process_cpu:cpu:nanoseconds:p:u", all), all[0]);
 	assert.equal(api.resolveType("nothing", all), null);
 });
+
+test("a series without the label that names the others says so", () => {
+	const one = (metric) => ({ metric, values: [[10, "1"]] });
+	const labels = (...metrics) =>
+		series.alignSeries(metrics.map(one), { start: 10, end: 20 }, 10, 1, 9).labels;
+	assert.deepEqual(labels({ handler: "/a" }, {}), ["/a", "no handler"]);
+	assert.deepEqual(labels({ a: "1", b: "2" }, {}), ['a="1", b="2"', "no labels"]);
+	assert.deepEqual(labels({}), ["all"]);
+});

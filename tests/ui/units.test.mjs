@@ -58,6 +58,7 @@ test("CPU nanoseconds per window are cores", () => {
 	assert.equal(u.label, "cores");
 	assert.equal(30e9 * u.factor, 1.5);
 	assert.equal(u.format(1.5), "1.5");
+	assert.equal(u.format(0.00052345), "0.000523");
 });
 
 test("other delta types are rates, gauges stay", () => {
@@ -83,4 +84,48 @@ test("ages", () => {
 	assert.equal(units.formatAgo(600), "10 min ago");
 	assert.equal(units.formatAgo(7200), "2 h ago");
 	assert.equal(units.formatAgo(172800), "2 d ago");
+});
+
+test("a difference's share has the sign of its value", () => {
+	const row = { flat: -4, flat_percent: 0.4, cum: 2, cum_percent: 0.2 };
+	assert.equal(units.signedPercent(row, "flat"), -0.4);
+	assert.equal(units.signedPercent(row, "cum"), 0.2);
+	assert.equal(units.signedPercent({ ...row, flat: -4, flat_percent: -0.4 }, "flat"), -0.4);
+	assert.equal(units.formatPercent(units.signedPercent({ ...row, flat: 0 }, "flat")), "0.00%");
+});
+
+test("nothing counted is said in words of what is counted", () => {
+	for (const [type, unit, n, want] of [
+		[
+			"process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta",
+			"nanoseconds",
+			13,
+			"No CPU time was used in this window: 13 profiles were stored, without a sample.",
+		],
+		[
+			"memory:alloc_space:bytes:space:bytes:delta",
+			"bytes",
+			1,
+			"Nothing was allocated in this window: 1 profile was stored, without a sample.",
+		],
+		[
+			"memory:inuse_space:bytes:space:bytes",
+			"bytes",
+			2,
+			"No memory was in use in this window: 2 profiles were stored, without a sample.",
+		],
+		[
+			"mutex:delay:nanoseconds:contentions:count:delta",
+			"nanoseconds",
+			2,
+			"Nothing waited in this window: 2 profiles were stored, without a sample.",
+		],
+		["", "", 2, "Nothing was counted in this window: 2 profiles were stored, without a sample."],
+	])
+		assert.equal(units.nothingCounted(type, unit, n), want);
+});
+
+test("ticks of bytes are binary, of other units decimal", () => {
+	assert.equal(units.chartUnit("memory:inuse_space:bytes:space:bytes", "bytes", 10).binary, true);
+	assert.equal(units.chartUnit("goroutine:goroutine:count:g:count", "count", 10).binary, false);
 });

@@ -23,6 +23,7 @@ export function alignSeries(
 ): Aligned {
 	const n = Math.max(1, Math.round((window.end - window.start) / step) + 1);
 	const times = Array.from({ length: n }, (_, i) => window.start + i * step);
+	const names = [...new Set(matrix.flatMap((m) => Object.keys(m.metric)))];
 	const series = matrix.map((m) => {
 		const column: (number | null | undefined)[] = new Array(n).fill(null);
 		let sum = 0;
@@ -33,7 +34,7 @@ export function alignSeries(
 			column[i] = v;
 			sum += Math.abs(v);
 		}
-		return { label: seriesLabel(m), column: bridge(column), sum };
+		return { label: seriesLabel(m, names), column: bridge(column), sum };
 	});
 	series.sort((a, b) => b.sum - a.sum);
 	const kept = series.slice(0, max);
@@ -51,9 +52,8 @@ function bridge(column: (number | null | undefined)[]): (number | null | undefin
 	return column;
 }
 
-/** One label alone is shown by its value. */
-function seriesLabel(m: MatrixElement): string {
-	const values = Object.entries(m.metric);
-	if (values.length === 1) return values[0][1] || `no ${values[0][0]}`;
-	return formatLabels(m.metric);
+/** One label alone is shown by its value; `names` are the labels of all series. */
+function seriesLabel(m: MatrixElement, names: string[]): string {
+	if (names.length === 1) return m.metric[names[0]] || `no ${names[0]}`;
+	return formatLabels(m.metric, names.length ? "no labels" : "all");
 }

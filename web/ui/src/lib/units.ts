@@ -105,8 +105,36 @@ export function share(part: number, whole: number): number {
 	return whole === 0 ? 0 : (100 * part) / whole;
 }
 
+/** pprof's table gives the size of a share only; a difference takes its sign from its value. */
+export function signedPercent(
+	row: { flat: number; flat_percent: number; cum: number; cum_percent: number },
+	of: "flat" | "cum",
+): number {
+	return Math.sign(row[of]) * Math.abs(row[`${of}_percent`]);
+}
+
+/** What a selection without a single sample means, by what was counted. */
+export function nothingCounted(type: string, unit: string, profiles: number): string {
+	const [name, sample] = type.split(":");
+	const what =
+		sample === "cpu" || (name === "process_cpu" && sample === "samples")
+			? "No CPU time was used in this window"
+			: unit === "bytes" && type.endsWith(":delta")
+				? "Nothing was allocated in this window"
+				: unit === "bytes"
+					? "No memory was in use in this window"
+					: name === "mutex" || name === "block"
+						? "Nothing waited in this window"
+						: "Nothing was counted in this window";
+	const n = profiles.toLocaleString("en");
+	const were = profiles === 1 ? "profile was" : "profiles were";
+	return `${what}: ${n} ${were} stored, without a sample.`;
+}
+
 export interface ChartUnit {
 	label: string;
+	/** Its ticks are powers of two apart. */
+	binary?: boolean;
 	/** What a point of query_range is multiplied by. */
 	factor: number;
 	format(v: number): string;
@@ -124,16 +152,23 @@ export function chartUnit(type: string, unit: string, windowSeconds: number): Ch
 		return {
 			label: cpu ? "cores" : "seconds per second",
 			factor: ns / 1e9 / windowSeconds,
-			format: (v) => (cpu ? digits(v) : digits(v) + " s/s"),
+			// Thousandths of a core are common, so no exponents: 0.0005.
+			format: (v) => (cpu ? String(Number(v.toPrecision(3))) : digits(v) + " s/s"),
 		};
 	}
 	if (delta)
 		return {
 			label: unit === "bytes" ? "bytes per second" : `${unit || "count"} per second`,
+			binary: unit === "bytes",
 			factor: 1 / windowSeconds,
 			format: (v) => formatValue(v, unit) + "/s",
 		};
-	return { label: unit || "value", factor: 1, format: (v) => formatValue(v, unit) };
+	return {
+		label: unit || "value",
+		binary: unit === "bytes",
+		factor: 1,
+		format: (v) => formatValue(v, unit),
+	};
 }
 
 export function formatAgo(seconds: number): string {

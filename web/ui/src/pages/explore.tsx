@@ -10,6 +10,7 @@ import {
 	guessKind,
 	parseSelector,
 	callArgument,
+	unitSource,
 	type Kind,
 } from "../lib/query";
 import {
@@ -90,9 +91,10 @@ export function Explore() {
 
 	const element = own?.resultType === "profiles" ? own.result[0] : undefined;
 	const named = findSelectors(query)[0]?.name ?? "";
-	const type = kind === "costs" ? "" : (element?.type ?? resolveType(named, known)?.type ?? "");
-	const unit =
-		kind === "costs" ? "" : (element?.unit ?? resolveType(named, known)?.sample_unit ?? "");
+	// Costs come without a unit; most have that of what they were taken from.
+	const meant = resolveType(kind === "costs" ? unitSource(query) : named, known);
+	const type = element?.type ?? meant?.type ?? "";
+	const unit = element?.unit ?? meant?.sample_unit ?? "";
 	const isDiff = element?.flamebearer.format === "double";
 	const chart = useChart(
 		query && kind !== "unknown" && !isDiff && own?.resultType !== "scalar"
@@ -206,6 +208,12 @@ export function Explore() {
 			{loaded.answer && (
 				<Results
 					query={sent}
+					costUnit={kind === "costs" ? unit : ""}
+					unknownType={
+						types.answer && named && named !== "up" && !resolveType(named, known)
+							? named
+							: ""
+					}
 					times={windowTimes(win)}
 					asked={asked}
 					answer={loaded.answer}

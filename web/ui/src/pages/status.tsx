@@ -1,6 +1,7 @@
 // Status: what runs here, with which flags and which configuration.
 import type { ComponentChildren } from "preact";
 import { useApi } from "../lib/hooks";
+import { formatBytes } from "../lib/units";
 import { QueryError } from "../parts/querybar";
 
 type Json = string | number | boolean | null | Json[] | { [key: string]: Json };
@@ -11,8 +12,10 @@ function spaced(key: string): string {
 	return key.replace(/([a-z])([A-Z])/g, "$1 $2").replace(/^(.)/, (c) => c.toUpperCase());
 }
 
-function Value({ value }: { value: Json }) {
+function Value({ name = "", value }: { name?: string; value: Json }) {
 	if (value === null || value === "") return <span class="faint">–</span>;
+	if (typeof value === "number" && /bytes$/i.test(name))
+		return <span title={value.toLocaleString("en")}>{formatBytes(value)}</span>;
 	if (typeof value === "number") return <>{value.toLocaleString("en")}</>;
 	if (typeof value === "object") return <code>{JSON.stringify(value)}</code>;
 	return <>{String(value)}</>;
@@ -27,7 +30,7 @@ function Pairs({ object }: { object: { [key: string]: Json } }) {
 					<tr key={k}>
 						<th>{spaced(k)}</th>
 						<td>
-							<Value value={v} />
+							<Value name={k} value={v} />
 						</td>
 					</tr>
 				))}
@@ -100,7 +103,18 @@ export function StatusPage() {
 			<div class="columns">
 				<div>
 					<Section title="Runtime" name="runtimeinfo" />
-					<Section title="Build" name="buildinfo" />
+					<Section
+						title="Build"
+						name="buildinfo"
+						render={(d: { [key: string]: Json }) => (
+							// Prometheus's fields; what this build does not know says nothing here.
+							<Pairs
+								object={Object.fromEntries(
+									Object.entries(d).filter(([, v]) => v !== ""),
+								)}
+							/>
+						)}
+					/>
 					<Section
 						title="Storage"
 						name="tsdb"

@@ -8,6 +8,7 @@ import { QueryError } from "../parts/querybar";
 import { Segmented } from "../parts/toolbar";
 
 const REFRESH_S = 5;
+const COLUMNS = 6;
 
 function Chips({ labels }: { labels: Labels }) {
 	return (
@@ -62,11 +63,17 @@ function Row({ target: t, now }: { target: Target; now: number }) {
 				</td>
 				<td class="num">{scraped ? formatNanoseconds(t.lastScrapeDuration * 1e9) : "–"}</td>
 				<td class="num">{t.scrapeInterval}</td>
-				<td class="err">{t.lastError}</td>
 			</tr>
+			{t.lastError && (
+				<tr class="error-row">
+					<td colSpan={COLUMNS} class="err">
+						{t.lastError}
+					</td>
+				</tr>
+			)}
 			{open && (
 				<tr class="discovered">
-					<td colSpan={7}>
+					<td colSpan={COLUMNS}>
 						<Chips labels={t.discoveredLabels} />
 					</td>
 				</tr>
@@ -103,7 +110,6 @@ function Pool({ name, targets, now }: { name: string; targets: Target[]; now: nu
 							<col class="c-num" />
 							<col class="c-num" />
 							<col class="c-num" />
-							<col />
 						</colgroup>
 						<thead>
 							<tr>
@@ -113,7 +119,6 @@ function Pool({ name, targets, now }: { name: string; targets: Target[]; now: nu
 								<th class="num">Last scrape</th>
 								<th class="num">Duration</th>
 								<th class="num">Interval</th>
-								<th>Error</th>
 							</tr>
 						</thead>
 						<tbody>
@@ -191,7 +196,11 @@ export function TargetsPage() {
 			))}
 			{answer && pools.length === 0 && (
 				<section class="panel">
-					<div class="empty">No such target.</div>
+					<div class="empty">
+						{answer.data.activeTargets?.length
+							? "No target is as you ask: clear the filter, or show all."
+							: "Nothing is scraped: no targets are configured, or none were found."}
+					</div>
 				</section>
 			)}
 			{dropped.length > 0 && (

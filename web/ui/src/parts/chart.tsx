@@ -23,6 +23,9 @@ export interface ChartProps {
 const LINES_MAX = 20;
 const TOOLTIP_ROWS = 12;
 
+/** Distances of ticks in bytes: 2^-10 and up, past any memory. */
+const BINARY_TICKS = Array.from({ length: 64 }, (_, i) => 2 ** (i - 10));
+
 const HUE_STEP = 137.508; // the golden angle: neighbours in the list differ most
 
 function lineColor(i: number, theme: Theme): string {
@@ -146,6 +149,7 @@ function makeOptions(
 				font,
 				size: 64,
 				gap: 6,
+				...(p.unit.binary ? { incrs: BINARY_TICKS } : {}),
 				values: (_u, values) => values.map((v) => p.unit.format(v)),
 			},
 		],

@@ -9,9 +9,9 @@ import {
 } from "../lib/api";
 import { publish } from "../lib/debug";
 import { useApi } from "../lib/hooks";
-import { tableQuery } from "../lib/query";
+import { hasFilter, tableQuery } from "../lib/query";
 import type { Times } from "../lib/questions";
-import { formatValue, share } from "../lib/units";
+import { formatValue, nothingCounted, share } from "../lib/units";
 import { shortName } from "../flame/color";
 import { buildFlame, setWidthMode, type Flame, type WidthMode } from "../flame/layout";
 import { search, searchName } from "../flame/search";
@@ -33,6 +33,10 @@ export interface ResultsProps {
 	/** The query as asked, and when; what the table and the downloads ask again. */
 	query: string;
 	times: Times;
+	/** The unit of costs, where the query tells. */
+	costUnit?: string;
+	/** What the query names though no such type is stored, "" for none. */
+	unknownType?: string;
 	/** Changes with every new question. */
 	asked: string;
 	answer: Answer<QueryData>;
@@ -72,6 +76,7 @@ function ProfileResult(props: ResultsProps & { elements: ProfileElement[] }) {
 		}
 	}, [element]);
 	const diff = element.flamebearer.format === "double";
+	const idle = element.total === 0 && element.flamebearer.levels.length < 2;
 	// The widths change in place, so everything that reads them depends on the mode.
 	useMemo(() => flame && setWidthMode(flame, widthMode), [flame, widthMode]);
 	const pick = params.get("pick") ?? "";
@@ -165,29 +170,35 @@ function ProfileResult(props: ResultsProps & { elements: ProfileElement[] }) {
 				<DownloadMenu query={query} times={times} />
 			</div>
 			{broken && <div class="notice error">{broken}</div>}
-			<div class={`split ${view}${diff ? " is-diff" : ""}`}>
-				{view !== "flame" && (
-					<div class="split-table">
-						{top.error ? (
-							<QueryError error={top.error} sent={tableQuery(query, TABLE_ROWS)} />
-						) : topElement ? (
-							<TopTable
-								element={topElement}
-								diff={diff}
-								filter={pattern}
-								picked={pick}
-								onPick={onPick}
-							/>
-						) : (
-							<div class="empty">
-								{top.loading ? "Loading…" : "No table for this result."}
-							</div>
-						)}
-					</div>
-				)}
-				{view !== "table" &&
-					flame &&
-					(element.total !== 0 || diff ? (
+			{idle && (
+				<div class="empty">
+					{hasFilter(query)
+						? "The filters of this query leave nothing of its profiles."
+						: nothingCounted(element.type ?? "", element.unit, element.profiles)}
+				</div>
+			)}
+			{!idle && (
+				<div class={`split ${view}${diff ? " is-diff" : ""}`}>
+					{view !== "flame" && (
+						<div class="split-table">
+							{top.error ? (
+								<QueryError error={top.error} sent={tableQuery(query, TABLE_ROWS)} />
+							) : topElement ? (
+								<TopTable
+									element={topElement}
+									diff={diff}
+									filter={pattern}
+									picked={pick}
+									onPick={onPick}
+								/>
+							) : (
+								<div class="empty">
+									{top.loading ? "Loading…" : "No table for this result."}
+								</div>
+							)}
+						</div>
+					)}
+					{view !== "table" && flame && (
 						<FlameView
 							flame={flame}
 							unit={element.unit}
@@ -212,10 +223,9 @@ function ProfileResult(props: ResultsProps & { elements: ProfileElement[] }) {
 								)
 							}
 						/>
-					) : (
-						<div class="empty">The profile is empty.</div>
-					))}
-			</div>
+					)}
+				</div>
+			)}
 		</section>
 	);
 }
@@ -278,7 +288,9 @@ export function Results(props: ResultsProps) {
 	const nothing = (
 		<section class="panel">
 			<div class="empty">
-				No profiles here. Widen the time range, or loosen the label matchers.
+				{props.unknownType
+					? `No profiles here, and no stored type is called ${props.unknownType}.`
+					: "No profiles here. Widen the time range, or loosen the label matchers."}
 			</div>
 		</section>
 	);
@@ -296,7 +308,7 @@ export function Results(props: ResultsProps) {
 				nothing
 			) : (
 				<CostResult props={props}>
-					{(p) => <CostTable vector={data.result} filter={p} />}
+					{(p) => <CostTable vector={data.result} unit={props.costUnit ?? ""} filter={p} />}
 				</CostResult>
 			);
 		case "matrix":

@@ -197,6 +197,7 @@ export function ElementSelect({
 	onChange(i: number): void;
 }) {
 	if (elements.length < 2) return null;
+	const names = [...new Set(elements.flatMap((e) => Object.keys(e.metric)))];
 	return (
 		<select
 			class="element"
@@ -207,7 +208,7 @@ export function ElementSelect({
 		>
 			{elements.map((e, i) => (
 				<option key={i} value={i}>
-					{formatLabels(e.metric, "{}")}
+					{formatLabels(e.metric, names.length === 1 ? `no ${names[0]}` : "no labels")}
 					{e.total !== undefined ? ` · ${formatValue(e.total, e.unit ?? "")}` : ""}
 				</option>
 			))}

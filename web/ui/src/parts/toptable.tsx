@@ -1,7 +1,7 @@
 // The functions of a profile by cost, as the server's top() gives them; and costs as a table.
 import { useMemo } from "preact/hooks";
 import type { TopElement, TopRow, VectorElement } from "../lib/api";
-import { formatPercent, formatSigned, formatValue } from "../lib/units";
+import { formatPercent, formatSigned, formatValue, signedPercent } from "../lib/units";
 import { shortName } from "../flame/color";
 import { Table, type Column } from "./table";
 
@@ -89,23 +89,25 @@ function diffColumns(unit: string, rows: TopRow[]): Column<TopRow>[] {
 			bar: (r) => r[key] / most,
 		};
 	};
-	const percent = (key: "flat_percent" | "cum_percent", title: string): Column<TopRow> => ({
-		key,
+	const percent = (of: "flat" | "cum", title: string): Column<TopRow> => ({
+		key: `${of}_percent`,
 		title,
 		hint: "The change in percent of the base's total",
 		numeric: true,
 		width: "84px",
-		sort: (r) => r[key],
+		sort: (r) => signedPercent(r, of),
 		cell: (r) => (
-			<span class={cls(r[key])}>{(r[key] > 0 ? "+" : "") + formatPercent(r[key])}</span>
+			<span class={cls(r[of])}>
+				{(r[of] > 0 ? "+" : "") + formatPercent(signedPercent(r, of))}
+			</span>
 		),
 	});
 	return [
 		nameColumn,
 		value("flat", "Δ Flat", "Change of the cost in the function itself"),
-		percent("flat_percent", "Δ Flat %"),
+		percent("flat", "Δ Flat %"),
 		value("cum", "Δ Cum", "Change of the cost in the function and all it calls"),
-		percent("cum_percent", "Δ Cum %"),
+		percent("cum", "Δ Cum %"),
 	];
 }
 
@@ -119,7 +121,8 @@ export function TopTable({ element, diff, filter, picked, onPick }: TopTableProp
 			columns={columns}
 			rows={element.rows}
 			rowKey={(r) => r.function}
-			initialSort="-flat"
+			// Where nothing costs more, what fell most tells most.
+			initialSort={diff && !element.rows.some((r) => r.flat > 0) ? "flat" : "-flat"}
 			filter={filter}
 			filterText={(r) => r.function}
 			selected={(r) => r.function === picked}
@@ -134,8 +137,16 @@ function grouped(value: string): string {
 	return /^-?\d{5,}$/.test(value) ? value.replace(/\B(?=(\d{3})+$)/g, "\u202f") : value;
 }
 
-/** An instant vector: a column per label, and the value. */
-export function CostTable({ vector, filter }: { vector: VectorElement[]; filter: RegExp | null }) {
+/** An instant vector: a column per label, and the value in its unit, "" for a bare number. */
+export function CostTable({
+	vector,
+	unit,
+	filter,
+}: {
+	vector: VectorElement[];
+	unit: string;
+	filter: RegExp | null;
+}) {
 	const columns = useMemo(() => {
 		const labels = [...new Set(vector.flatMap((v) => Object.keys(v.metric)))].sort(
 			(a, b) => Number(b === "function") - Number(a === "function") || a.localeCompare(b),
@@ -154,11 +165,18 @@ export function CostTable({ vector, filter }: { vector: VectorElement[]; filter:
 			numeric: true,
 			width: "180px",
 			sort: (v) => Number(v.value[1]),
-			cell: (v) => grouped(v.value[1]),
+			cell: (v) =>
+				unit ? (
+					<span title={`${grouped(v.value[1])} ${unit}`}>
+						{formatValue(Number(v.value[1]), unit)}
+					</span>
+				) : (
+					grouped(v.value[1])
+				),
 			bar: (v) => Number(v.value[1]) / largest,
 		});
 		return out;
-	}, [vector]);
+	}, [vector, unit]);
 	return (
 		<Table
 			columns={columns}
