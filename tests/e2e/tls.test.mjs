@@ -2,6 +2,7 @@
 import test from 'node:test';
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
+import { Agent } from 'node:https';
 import zlib from 'node:zlib';
 import { execFileSync, finish, epitool, join, request, scratch, startDemo, startServer, targets, until, writeFileSync } from './lib.mjs';
 
@@ -112,36 +113,45 @@ tls_config: {ca_file: ca.pem, cert_file: client.pem, key_file: client.key}
   await t.test('its profile names functions below TLS, LevelDB and compression', async () => {
     const heap = (await until('a heap profile', 20, () => request(`http://${demo.address}/debug/pprof/allocs`))).body;
     let stop = false, pushed = 0;
-    // Incompressible names make LevelDB flush and compact; each push is a TLS request of its own.
+    // Kept connections, so that the load is on storing: 500 series a pusher, until LevelDB flushes and compacts.
+    const agent = new Agent({ keepAlive: true });
     const push = async (k) => {
       for (let i = 0; !stop; i++) {
-        const res = await request(`${server.url}/api/v1/ingest?name=memory&job=load${k}&n=${i % 50}`, { ...tls, method: 'POST', body: heap });
+        const res = await request(`${server.url}/api/v1/ingest?name=memory&job=load${k}&n=${i % 500}`, { ...tls, agent, method: 'POST', body: heap });
         if (res.status !== 200) throw new Error(`${res.status} ${res.body}`);
         pushed++;
       }
     };
+    const wanted = [
+      // Stacks through libraries built without frame pointers reach our own callers.
+      [/gnutls|nettle|_gnutls|ecc_|sha|aes/i, /MHD_/],
+      [/leveldb::/, /thread_main|StartThread|BackgroundThread/],
+      [/libdeflate|pprof_decode|inflate/, /pool_worker/],
+    ];
     const load = [0, 1, 2, 3].map(push);
-    let res;
+    const file = join(dir, 'self.pb.gz');
+    let stacks = [], missing = wanted;
     try {
-      res = await until('a capture', 30, async () => {
-        const r = await request(`${server.url}/debug/pprof/profile?seconds=5`, tls);
-        return r.status === 200 && r; // another capture may run: the server scrapes itself
-      });
+      // On a crowded machine a capture may see too little CPU time of some part: then one more is taken.
+      for (let i = 0; i < 5 && missing.length; i++) {
+        const res = await until('a capture', 30, async () => {
+          const r = await request(`${server.url}/debug/pprof/profile?seconds=5`, tls);
+          return r.status === 200 && r; // another capture may run: the server scrapes itself
+        });
+        assert.ok(zlib.gunzipSync(res.body).length > 1000);
+        writeFileSync(file, res.body);
+        const traces = (await finish(t, 'go', ['tool', 'pprof', '-traces', file])).out;
+        stacks = stacks.concat(traces.split(/-{11}\+-+/).slice(1));
+        missing = wanted.filter((all) => !stacks.some((s) => all.every((r) => r.test(s))));
+      }
     } finally {
       stop = true;
       await Promise.all(load);
+      agent.destroy();
     }
     assert.ok(pushed > 50, `${pushed}`);
-    writeFileSync(join(dir, 'self.pb.gz'), res.body);
-    assert.ok(zlib.gunzipSync(res.body).length > 1000);
-    const traces = (await finish(t, 'go', ['tool', 'pprof', '-traces', join(dir, 'self.pb.gz')])).out;
-    const stacks = traces.split(/-{11}\+-+/).slice(1);
-    const having = (...res2) => stacks.filter((s) => res2.every((r) => r.test(s)));
-    // Stacks through libraries built without frame pointers reach our own callers.
-    assert.ok(having(/gnutls|nettle|_gnutls|ecc_|sha|aes|MHD_/i, /MHD_polling_thread|start_thread|thread_main|MHD_/).length > 0, traces.slice(0, 4000));
-    assert.ok(having(/leveldb::/, /thread_main|StartThread|BackgroundThread/).length > 0, traces.slice(0, 4000));
-    assert.ok(having(/libdeflate|pprof_decode|inflate/, /pool_worker/).length > 0, traces.slice(0, 4000));
-    const top = (await finish(t, 'go', ['tool', 'pprof', '-top', '-nodecount=1000', join(dir, 'self.pb.gz')])).out;
+    assert.deepEqual(missing, [], stacks.join('\n').slice(0, 6000));
+    const top = (await finish(t, 'go', ['tool', 'pprof', '-top', '-nodecount=1000', file])).out;
     const unnamed = top.split('\n').filter((l) => /0x[0-9a-f]{6,}|\[epimetheus\]$/.test(l));
     assert.ok(unnamed.length <= 3, unnamed.join('\n'));
   });
