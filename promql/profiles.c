@@ -477,8 +477,11 @@ static enum err_code build_group(struct grouped *g, uint32_t id, struct err *err
 			v->wide_total += v->parts[i].wide[k];
 	if (!v->divisor && v->parts_n > 0)
 		return profile_totals(v, err);
-	if (!v->divisor)
+	if (!v->divisor) {
 		v->value_total = (int64_t)v->wide_total;
+		if (v->wide_total != v->value_total)
+			return err_set(err, ERR_LIMIT, "a sum exceeds 64 bits");
+	}
 	return ERR_OK;
 }
 

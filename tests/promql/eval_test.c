@@ -228,6 +228,22 @@ TEST(durations_do_not_wrap)
 	world_close(&w);
 }
 
+TEST(totals_do_not_wrap)
+{
+	static const char *const limit = "limit exceeded: a sum exceeds 64 bits";
+	struct world w;
+
+	if (!world_open(&w, NULL))
+		return;
+	store(&w, "__name__=cpu,job=a,pod=p", 10, 10, "main;f 5000000000000000000");
+	store(&w, "__name__=cpu,job=a,pod=q", 10, 10, "main;g 5000000000000000000");
+	at(&w, 10, "total(merge by (pod) (cpu))",
+		"{pod=\"p\"} 5000000000000000000\n{pod=\"q\"} 5000000000000000000");
+	at(&w, 10, "total(merge(merge by (pod) (cpu)))", limit);
+	at(&w, 10, "merge(merge by (pod) (cpu))", limit);
+	world_close(&w);
+}
+
 TEST(types)
 {
 	struct world w;
