@@ -214,6 +214,12 @@ static void run_state(struct machine *m, unsigned op)
 		m->bad = true;
 }
 
+/* A factored offset; a table that is broken may wrap, and gives a short stack then. */
+static int64_t scaled(uint64_t factor, const struct cie *cie)
+{
+	return (int64_t)(factor * (uint64_t)cie->data_align);
+}
+
 /* The instructions whose first byte holds no operand. */
 static void run_extended(struct machine *m, const struct cie *cie, unsigned op, struct cursor *c)
 {
@@ -233,7 +239,7 @@ static void run_extended(struct machine *m, const struct cie *cie, unsigned op, 
 		break;
 	case 0x05: /* offset_extended */
 		reg = cursor_varint(c);
-		set_rule(m, reg, RULE_OFFSET, (int64_t)cursor_varint(c) * cie->data_align, none);
+		set_rule(m, reg, RULE_OFFSET, scaled(cursor_varint(c), cie), none);
 		break;
 	case 0x06: /* restore_extended */
 		restore_rule(m, cursor_varint(c));
@@ -272,19 +278,19 @@ static void run_extended(struct machine *m, const struct cie *cie, unsigned op, 
 		break;
 	case 0x11: /* offset_extended_sf */
 		reg = cursor_varint(c);
-		set_rule(m, reg, RULE_OFFSET, unwind_sleb(c) * cie->data_align, none);
+		set_rule(m, reg, RULE_OFFSET, scaled((uint64_t)unwind_sleb(c), cie), none);
 		break;
 	case 0x12: /* def_cfa_sf */
 		reg = cursor_varint(c);
-		set_cfa(m, reg, unwind_sleb(c) * cie->data_align);
+		set_cfa(m, reg, scaled((uint64_t)unwind_sleb(c), cie));
 		break;
 	case 0x13: /* def_cfa_offset_sf */
-		set_cfa(m, m->row.cfa_reg, unwind_sleb(c) * cie->data_align);
+		set_cfa(m, m->row.cfa_reg, scaled((uint64_t)unwind_sleb(c), cie));
 		break;
 	case 0x14: /* val_offset */
 		reg = cursor_varint(c);
 		set_rule(
-			m, reg, RULE_VAL_OFFSET, (int64_t)cursor_varint(c) * cie->data_align, none);
+			m, reg, RULE_VAL_OFFSET, scaled(cursor_varint(c), cie), none);
 		break;
 	case 0x2e: /* GNU_args_size */
 		cursor_varint(c);
@@ -307,7 +313,7 @@ static void run(struct machine *m, const struct cie *cie, struct str program, ui
 		if (op >> 6 == 1)
 			m->location += low * cie->code_align;
 		else if (op >> 6 == 2)
-			set_rule(m, low, RULE_OFFSET, (int64_t)cursor_varint(&c) * cie->data_align,
+			set_rule(m, low, RULE_OFFSET, scaled(cursor_varint(&c), cie),
 				none);
 		else if (op >> 6 == 3)
 			restore_rule(m, low);

@@ -229,7 +229,7 @@ void router_handle(void *ctx, struct http_in *in, struct http_out *out)
 		return;
 	}
 	http_default_header(out, "X-Content-Type-Options", STR("nosniff"));
-	if (str_is(path, "/") && w->prefix[0]) {
+	if (w->prefix[0] && (str_is(path, "/") || str_is(path, w->prefix))) {
 		redirect_to_prefix(w, in, out);
 	} else if (!strip_prefix(w, &path)) {
 		http_text(out, 404, "404 page not found");

@@ -112,6 +112,7 @@ test('quit over HTTP, and a prefix', async (t) => {
   const root = await request(`${server.url}/`);
   assert.equal(root.status, 302);
   assert.equal(root.headers.location, '/epi/');
+  assert.equal((await request(`${server.url}/epi`)).headers.location, '/epi/');
   assert.match((await request(`${server.url}/epi/`)).body.toString(), /<base href="\/epi\/">/);
   assert.equal((await request(`${server.url}/epi/-/quit`, { method: 'POST' })).status, 200);
   assert.equal((await server.ended).code, 0);

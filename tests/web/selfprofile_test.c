@@ -9,6 +9,8 @@
 #include "proto/pprof.h"
 #include "tests/check.h"
 
+#define ENOUGH_NS (NS_PER_S / 10)
+
 static atomic_bool stop_work;
 
 __attribute__((noinline)) static uint64_t burn_in_c(uint64_t x)
@@ -91,9 +93,9 @@ TEST(stacks_of_own_threads_are_named_through_libraries_without_frame_pointers)
 	struct thread in_c = { 0 }, in_openssl = { 0 };
 	struct buf gz = { 0 };
 	struct arena a;
-	struct pprof *p;
+	struct pprof *p = NULL;
 	struct err err;
-	int64_t c, ssl;
+	int64_t c = 0, ssl = 0;
 
 #ifdef __SANITIZE_THREAD__
 	SKIP("ThreadSanitizer holds signals back until a thread waits: one that works is not seen");
@@ -103,7 +105,18 @@ TEST(stacks_of_own_threads_are_named_through_libraries_without_frame_pointers)
 	atomic_store(&stop_work, false);
 	REQUIRE_OK(thread_start(&in_c, "burner", work_in_c, NULL, &err), &err);
 	REQUIRE_OK(thread_start(&in_openssl, "hasher", work_in_openssl, NULL, &err), &err);
-	p = capture(&a, NS_PER_S, &gz, &err);
+	/* On a crowded machine a second may give a thread little: then one more is looked at. */
+	for (int i = 0; i < 20 && (c < ENOUGH_NS || ssl < ENOUGH_NS); i++) {
+		buf_clear(&gz);
+		if (!(p = capture(&a, NS_PER_S, &gz, &err)))
+			break;
+		c += cost_of(p, "burn_in_c", "work_in_c");
+		ssl += cost_of(p, "hash_once", "work_in_openssl");
+		CHECK_INT(cost_of(p, "burn_in_c", "outer_of_c"),
+			cost_of(p, "burn_in_c", "work_in_c"));
+		CHECK_INT(cost_of(p, "hash_once", "thread_main"),
+			cost_of(p, "hash_once", "work_in_openssl"));
+	}
 	atomic_store(&stop_work, true);
 	thread_join(&in_c);
 	thread_join(&in_openssl);
@@ -113,14 +126,8 @@ TEST(stacks_of_own_threads_are_named_through_libraries_without_frame_pointers)
 	CHECK_STR(p->strings[p->period_type.unit], "nanoseconds");
 	CHECK_INT(p->period, 5000000);
 	CHECK(p->duration_nanos >= NS_PER_S);
-	/* However loaded the machine, each thread ran a tenth of the time, and its time is found
-	 * below its main. */
-	c = cost_of(p, "burn_in_c", "work_in_c");
-	ssl = cost_of(p, "hash_once", "work_in_openssl");
-	CHECK(c >= NS_PER_S / 10);
-	CHECK(ssl >= NS_PER_S / 10);
-	CHECK_INT(cost_of(p, "burn_in_c", "outer_of_c"), c);
-	CHECK(cost_of(p, "hash_once", "thread_main") == ssl);
+	CHECK(c >= ENOUGH_NS);
+	CHECK(ssl >= ENOUGH_NS);
 	buf_release(&gz);
 	arena_release(&a);
 }
