@@ -3,46 +3,29 @@
  */
 #include "promql/frames.h"
 
-#include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
+
+#include "proto/top_order.h"
 
 struct ranking {
 	const struct frames *frames;
 	struct frame_sums sums;
 };
 
-static uint64_t magnitude(int64_t v)
+static struct top_key key_of(const struct ranking *r, uint32_t group)
 {
-	return v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
+	const struct frame_group *g = frames_group(r->frames, group);
+
+	return (struct top_key){ r->sums.flat[group], r->sums.cum[group], g->v[FRAME_FUNCTION],
+		g->objfile, g->start_line };
 }
 
-/* |flat| descending, name, |cum| descending; then what else tells two nodes apart. */
 static int by_rank(const void *a, const void *b, void *ctx)
 {
-	const struct ranking *r = ctx;
-	uint32_t ga = *(const uint32_t *)a, gb = *(const uint32_t *)b;
-	const struct frame_group *l = frames_group(r->frames, ga), *h = frames_group(r->frames, gb);
-	uint64_t lm = magnitude(r->sums.flat[ga]), hm = magnitude(r->sums.flat[gb]);
-	int c;
+	struct top_key l = key_of(ctx, *(const uint32_t *)a), r = key_of(ctx, *(const uint32_t *)b);
 
-	if (lm != hm)
-		return lm > hm ? -1 : 1;
-	if ((c = str_cmp(l->v[FRAME_FUNCTION], h->v[FRAME_FUNCTION])))
-		return c;
-	lm = magnitude(r->sums.cum[ga]);
-	hm = magnitude(r->sums.cum[gb]);
-	if (lm != hm)
-		return lm > hm ? -1 : 1;
-	if (l->start_line != h->start_line) { /* the tool compares them as text */
-		char lt[24], ht[24];
-
-		snprintf(lt, sizeof(lt), "%" PRId64, l->start_line);
-		snprintf(ht, sizeof(ht), "%" PRId64, h->start_line);
-		return strcmp(lt, ht);
-	}
-	return str_cmp(l->objfile, h->objfile);
+	return top_order(&l, &r);
 }
 
 static double percent(int64_t v, int64_t total)

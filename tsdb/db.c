@@ -227,6 +227,16 @@ static const char *due(struct db *db)
 	return why;
 }
 
+struct partition *db_partition_at(struct db *db, uint32_t i)
+{
+	struct partition *p;
+
+	mutex_lock(&db->lock);
+	p = i < db->partitions_n ? db->partitions[i] : NULL;
+	mutex_unlock(&db->lock);
+	return p;
+}
+
 /* Windows that take no more rows need no marks. */
 static void drop_marks(struct db *db)
 {
@@ -234,11 +244,8 @@ static void drop_marks(struct db *db)
 	int64_t start = newest ? (newest - 1) / db->o.window_ns * db->o.window_ns : 0;
 
 	for (uint32_t i = 0;; i++) {
-		struct partition *p;
+		struct partition *p = db_partition_at(db, i);
 
-		mutex_lock(&db->lock);
-		p = i < db->partitions_n ? db->partitions[i] : NULL;
-		mutex_unlock(&db->lock);
 		if (!p)
 			return;
 		mutex_lock(&p->lock);

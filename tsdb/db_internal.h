@@ -168,6 +168,8 @@ struct str partition_name_of(struct labels labels); /* job, else service_name, e
 MUST_CHECK enum err_code db_partition(
 	struct db *db, struct str name, uint32_t id, struct partition **out, struct err *err);
 struct partition *db_partition_by_id(struct db *db, uint32_t id);
+/* The i-th partition, NULL behind the last; partitions never go. */
+struct partition *db_partition_at(struct db *db, uint32_t i);
 void db_set_state(struct db *db, enum db_state state, const struct err *why);
 /* One round of the maintenance thread: free space, retention, memory of what is gone. */
 void db_maintain(struct db *db, bool retention);

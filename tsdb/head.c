@@ -434,11 +434,8 @@ void head_drop_oldest(struct db *db, const char *why)
 	if ((rc = ids_save(db, &err)))
 		log_warn("tsdb", "ids not saved", LOG_E(&err));
 	for (uint32_t i = 0;; i++) {
-		struct partition *p;
+		struct partition *p = db_partition_at(db, i);
 
-		mutex_lock(&db->lock);
-		p = i < db->partitions_n ? db->partitions[i] : NULL;
-		mutex_unlock(&db->lock);
 		if (!p)
 			break;
 		mutex_lock(&p->lock);

@@ -6,13 +6,12 @@
  */
 #include "web/pprof_top.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/map.h"
 #include "promql/frame.h"
+#include "proto/top_order.h"
 #include "web/pprof_prune.h"
 #include "web/pprof_unit.h"
 
@@ -247,34 +246,18 @@ static enum err_code walk_all(struct report *r, visit_fn visit, bool add_flat, s
 
 /* ---- choosing rows ---- */
 
-static uint64_t magnitude(int64_t v)
+static struct top_key key_of(const struct node *n)
 {
-	return v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
+	return (struct top_key){ n->flat, n->cum, n->text, n->objfile, n->start_line };
 }
 
 static int by_flat_then_name(const void *a, const void *b, void *ctx)
 {
 	const struct node *nodes = ctx;
-	const struct node *l = &nodes[*(const uint32_t *)a], *r = &nodes[*(const uint32_t *)b];
-	uint64_t lm = magnitude(l->flat), rm = magnitude(r->flat);
-	int c;
+	struct top_key l = key_of(&nodes[*(const uint32_t *)a]);
+	struct top_key r = key_of(&nodes[*(const uint32_t *)b]);
 
-	if (lm != rm)
-		return lm > rm ? -1 : 1;
-	if ((c = str_cmp(l->text, r->text)))
-		return c;
-	lm = magnitude(l->cum);
-	rm = magnitude(r->cum);
-	if (lm != rm)
-		return lm > rm ? -1 : 1;
-	if (l->start_line != r->start_line) { /* the tool compares them as text */
-		char lt[24], rt[24];
-
-		snprintf(lt, sizeof(lt), "%" PRId64, l->start_line);
-		snprintf(rt, sizeof(rt), "%" PRId64, r->start_line);
-		return strcmp(lt, rt);
-	}
-	return str_cmp(l->objfile, r->objfile);
+	return top_order(&l, &r);
 }
 
 static enum err_code choose_rows(struct report *r, size_t rows_max, struct err *err)
@@ -308,11 +291,11 @@ static void mark_inlined(struct report *r)
 
 	for (uint32_t i = 0; i < r->rows_n; i++)
 		sum += r->nodes[r->rows[i]].flat;
-	cutoff = magnitude((int64_t)((double)sum * EDGE_FRACTION));
+	cutoff = top_magnitude((int64_t)((double)sum * EDGE_FRACTION));
 	for (size_t i = 0; i < r->edges_n; i++) {
 		const struct edge *e = &r->edges[i];
 
-		if (magnitude(e->weight) < cutoff)
+		if (top_magnitude(e->weight) < cutoff)
 			continue;
 		if (e->is_inline)
 			r->nodes[e->to].inlined = true;
@@ -329,7 +312,7 @@ static int64_t report_total(const struct pprof *p, uint32_t type)
 	for (uint32_t i = 0; i < p->samples_n; i++) {
 		const struct pprof_sample *s = &p->samples[i];
 
-		v = magnitude(p->values[(size_t)i * p->types_n + type]);
+		v = top_magnitude(p->values[(size_t)i * p->types_n + type]);
 		all += v;
 		for (uint32_t k = s->label_first; k < s->label_first + s->label_n; k++)
 			if (str_is(p->strings[p->labels[k].key], "pprof::base") &&
@@ -353,7 +336,7 @@ static void choose_unit(struct report *r)
 	for (uint32_t i = 0; i < r->shown_n; i++) {
 		const struct node *n = &r->nodes[r->rows[i]];
 
-		v = magnitude(n->flat ? n->flat : n->cum);
+		v = top_magnitude(n->flat ? n->flat : n->cum);
 		if (v > 0 && (min == 0 || v < min))
 			min = v;
 	}

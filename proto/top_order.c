@@ -1,0 +1,31 @@
+#include "proto/top_order.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+uint64_t top_magnitude(int64_t v)
+{
+	return v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
+}
+
+int top_order(const struct top_key *a, const struct top_key *b)
+{
+	uint64_t am = top_magnitude(a->flat), bm = top_magnitude(b->flat);
+	char at[24], bt[24];
+	int c;
+
+	if (am != bm)
+		return am > bm ? -1 : 1;
+	if ((c = str_cmp(a->name, b->name)))
+		return c;
+	am = top_magnitude(a->cum);
+	bm = top_magnitude(b->cum);
+	if (am != bm)
+		return am > bm ? -1 : 1;
+	if (a->start_line != b->start_line) {
+		snprintf(at, sizeof(at), "%" PRId64, a->start_line);
+		snprintf(bt, sizeof(bt), "%" PRId64, b->start_line);
+		return strcmp(at, bt);
+	}
+	return str_cmp(a->objfile, b->objfile);
+}

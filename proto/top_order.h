@@ -1,0 +1,23 @@
+/*
+ * The order in which `go tool pprof -top` lists nodes: |flat| descending, name, |cum| descending;
+ * then what else tells two nodes apart. Shared by top() of the language and by the text report,
+ * which must agree.
+ *
+ * Threads: pure functions.
+ * Source:  tried with the tool; it compares first lines of functions as text.
+ */
+#ifndef PROTO_TOP_ORDER_H
+#define PROTO_TOP_ORDER_H
+
+#include "base/str.h"
+
+struct top_key {
+	int64_t flat, cum;
+	struct str name, objfile;
+	int64_t start_line;
+};
+
+uint64_t top_magnitude(int64_t v); /* |v|, of INT64_MIN too */
+int top_order(const struct top_key *a, const struct top_key *b);
+
+#endif
