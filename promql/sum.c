@@ -78,7 +78,7 @@ static enum err_code add_series(struct summing *x, const struct chosen *c, struc
 	if ((rc = eval_check(ev, err)) || (rc = find_slot(x, c, &slot, err)))
 		return rc;
 	before = slot->stats.samples;
-	rc = db_sum(ev->querier, c->series, &c->type, w->min_ns, w->max_ns,
+	rc = db_sum(ev->querier, &c->series, 1, &c->type, w->min_ns, w->max_ns,
 		w->latest ? SUM_LAST : SUM_WINDOW, slot->acc, ev->arena, &slot->stats, err);
 	if (rc)
 		return rc;

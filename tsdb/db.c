@@ -37,6 +37,8 @@ void db_options_default(struct db_options *o)
 		.strings_max = 1u << 20,
 		.label_sets_max = 65536,
 		.partition_bytes_max = UINT64_C(512) << 20,
+		.symbols_bytes = UINT64_C(128) << 20,
+		.cache_bytes = UINT64_C(16) << 20,
 	};
 }
 
@@ -411,7 +413,7 @@ enum err_code db_open(const struct db_options *o, struct db **out, struct err *e
 	if (!db->o.fs)
 		db->o.fs = &fs_posix;
 	db->dir = strdup(o->dir);
-	db->cache = store_cache_open(DB_CACHE_BYTES);
+	db->cache = store_cache_open(db->o.cache_bytes ? db->o.cache_bytes : DB_CACHE_BYTES);
 	if (!db->dir || !db->cache) {
 		rc = err_set(err, ERR_NOMEM, "database: out of memory");
 		goto fail;

@@ -29,7 +29,9 @@ struct db_options {
 	const char *dir; /* created; locked by the server through dir/lock (db_open takes it) */
 	struct fs *fs; /* NULL: fs_posix */
 	int64_t window_ns; /* of one head; default 2h */
+	int64_t block_max_ns; /* longest block; 0: a tenth of the retention, at most 31d */
 	int64_t retention_ns; /* default 15d; 0: no limit */
+	int64_t raw_retention_ns; /* raw rows of blocks older than this go, rollups stay; 0: never */
 	uint64_t retention_bytes; /* 0: no limit */
 	uint64_t free_bytes_reserve; /* ingest stops below; default 256 MiB */
 	int64_t too_old_ns; /* older appends are refused; default 1h before the window's start */
@@ -39,6 +41,10 @@ struct db_options {
 	uint32_t label_sets_max; /* per partition; default 65536: further ones fold into
 				    __overflow__ */
 	uint64_t partition_bytes_max; /* symbol memory of one; default 512 MiB */
+	uint64_t symbols_bytes; /* budget of all symbols in memory; default 128 MiB: beyond it what
+				   nobody uses is let go, and wasteful partitions begin an epoch */
+	uint64_t cache_bytes; /* pages of all stores and tables; default 16 MiB */
+	bool no_compaction; /* closed windows stay in the head: for tests */
 	bool read_only; /* no lock, no writes: for epitool */
 	const struct store_ops *store; /* NULL: LevelDB; tests have one that fails (tsdb/store.h) */
 };
@@ -89,10 +95,16 @@ enum db_state db_state(struct db *db, struct err *why);
 
 struct db_querier;
 
+/*
+ * A series as far as its stacks have ids of one partition. A series whose window spans an epoch's
+ * change is there once per epoch, with equal labels, neighbours in the list, the newest first.
+ */
 struct db_series {
-	uint32_t id;
 	struct labels labels; /* with __name__ */
-	struct partition *partition;
+	struct partition *partition; /* pinned by the querier */
+	const struct series_place *places; /* where its rows are (tsdb/db_internal.h) */
+	size_t places_n;
+	const struct db_series *newer; /* the same labels in the next epoch, or NULL */
 };
 
 /* A profile type: the 6 parts of its name. Strings live as long as the querier or arena they came
@@ -113,7 +125,8 @@ void db_querier_close(struct db_querier *q);
  * Series with rows in the querier's window, ascending by labels. A matcher whose name is no label
  * of a series is not tested against it: it is about its samples' labels, and the caller tests those
  * (promql/select.c); only where the partition has no such sample label at all is the value ""
- * tested here.
+ * tested here. Afterwards names of their partitions are readable (strings, headers, label sets);
+ * stacks are once db_sum or db_rows gave ids.
  */
 MUST_CHECK enum err_code db_select(struct db_querier *q, const struct matcher *m, size_t n,
 	struct arena *a, struct db_series **out, size_t *out_n, struct err *err);
@@ -132,22 +145,37 @@ struct sum_stats {
 	__int128 total; /* sum of value (delta) or value x interval_ns (gauge) */
 	uint32_t *headers; /* distinct header ids seen, in the arena */
 	uint32_t headers_n;
+	uint64_t read; /* cells decoded: what the query cost, whatever it stood for */
 };
 
 enum sum_pick {
 	SUM_WINDOW, /* all rows in (min, max] */
-	SUM_LAST, /* only the latest of them; a gauge counts with weight 1 */
+	SUM_LAST, /* of each series only the latest of them; a gauge counts with weight 1 */
 };
 
 /*
- * Adds the column `type` of a series' rows in (min, max] to acc, and to *stats (which the caller
- * zeroes before the first). Gauges are weighted by their interval in ns (acc has ACCUM_WEIGHTED
- * then). acc may be NULL: totals only, which reads no samples. Rows without the type are passed
- * over.
+ * Adds the column `type` of the series' rows in (min, max] to acc, and to *stats (which the caller
+ * zeroes before the first). All series are of acc's partition. Gauges are weighted by their
+ * interval in ns (acc has ACCUM_WEIGHTED then). acc may be NULL: totals only, which reads no
+ * samples. Rows without the type are passed over. Asked for many series at once, sums over whole
+ * groups and steps are taken from rollups; the result is the same to the last bit.
  */
-MUST_CHECK enum err_code db_sum(struct db_querier *q, const struct db_series *s,
-	const struct profile_type *type, int64_t min_ns, int64_t max_ns, enum sum_pick pick,
-	struct accum *acc, struct arena *a, struct sum_stats *stats, struct err *err);
+MUST_CHECK enum err_code db_sum(struct db_querier *q, const struct db_series *const *series,
+	size_t n, const struct profile_type *type, int64_t min_ns, int64_t max_ns,
+	enum sum_pick pick, struct accum *acc, struct arena *a, struct sum_stats *stats,
+	struct err *err);
+
+/*
+ * The same, but whole steps of whole groups go by function totals: flat and cum per name, instead
+ * of cells. acc gets the rest (edges, what has no function totals). Sums of both are those of
+ * db_sum: flat and cum add up over disjoint rows. fn is called any number of times per name.
+ */
+typedef void (*db_function_fn)(
+	void *ctx, struct partition *p, uint32_t name, bool unnamed, __int128 flat, __int128 cum);
+MUST_CHECK enum err_code db_sum_functions(struct db_querier *q,
+	const struct db_series *const *series, size_t n, const struct profile_type *type,
+	int64_t min_ns, int64_t max_ns, struct accum *acc, db_function_fn fn, void *ctx,
+	struct arena *a, struct sum_stats *stats, struct err *err);
 
 /* One row, decoded; arrays belong to the iterator until its next step. */
 struct db_row {
@@ -172,8 +200,10 @@ void db_rows_close(struct db_rows *r);
 MUST_CHECK enum err_code db_row_profile(const struct db_series *s, const struct db_row *row,
 	struct arena *a, struct pprof **out, struct err *err);
 
-/* Messages about damage met while reading: for the answer's warnings. */
+/* Messages about damage met while reading, for the answer's warnings; and about what an answer stands
+ * on (raw rows gone by retention, so that a window was taken in whole steps), for its infos. */
 const struct str *db_querier_warnings(const struct db_querier *q, size_t *n);
+const struct str *db_querier_infos(const struct db_querier *q, size_t *n);
 
 /* ---- names, for completion and the API; all sorted, in the arena ---- */
 
@@ -185,8 +215,53 @@ MUST_CHECK enum err_code db_label_values(struct db_querier *q, struct str name,
 MUST_CHECK enum err_code db_profile_types(struct db_querier *q, struct arena *a,
 	struct profile_type **out, size_t *out_n, struct err *err);
 
+/* ---- administration ---- */
+
+/*
+ * Labels that tell instances of one service apart, by job; jobs not named have "instance" and
+ * "pod". Rollups are kept over all series that differ in them only. Copied.
+ */
+struct db_job_labels {
+	struct str job;
+	const struct str *labels;
+	size_t labels_n;
+};
+MUST_CHECK enum err_code db_set_instance_labels(
+	struct db *db, const struct db_job_labels *v, size_t n, struct err *err);
+void db_set_retention(
+	struct db *db, int64_t retention_ns, uint64_t retention_bytes, int64_t raw_retention_ns);
+
+/*
+ * Rows in (min, max] of the series that all matchers accept are seen no more once this returns, also
+ * after a restart; their bytes go with the next compaction. At least one matcher must not accept "".
+ */
+MUST_CHECK enum err_code db_delete_series(struct db *db, const struct matcher *m, size_t n,
+	int64_t min_ns, int64_t max_ns, struct err *err);
+/* A data directory under DIR/snapshots/<name>, of hard links where files are immutable; name is in
+ * the arena. */
+MUST_CHECK enum err_code db_snapshot(
+	struct db *db, struct arena *a, struct str *name, struct err *err);
+
+/* Cuts windows that take no more rows, joins blocks, applies retention: now and to the end; for
+ * tests and tools. The maintenance thread does the same by itself. */
+MUST_CHECK enum err_code db_compact(struct db *db, struct err *err);
+
+struct db_block_status {
+	char ulid[27]; /* "" for a head window */
+	int64_t min_ns, max_ns;
+	uint32_t level;
+	uint64_t series, rows, samples, bytes;
+	bool raw, damaged;
+};
+/* Blocks and head windows, oldest first. */
+MUST_CHECK enum err_code db_list(struct db *db, struct arena *a, struct db_block_status **out,
+	size_t *n, struct err *err);
+
 struct db_status {
-	uint64_t series, partitions, nodes, strings, symbol_bytes, windows, disk_bytes;
+	uint64_t series; /* in the head */
+	uint64_t partitions, nodes, strings, symbol_bytes; /* in memory */
+	uint64_t windows, blocks, disk_bytes;
+	uint64_t delta_bytes, index_bytes; /* memory of delta bases, of the head's series index */
 	int64_t min_ns, max_ns; /* of stored rows; 0 when none */
 	uint64_t rows, samples; /* appended since start */
 };

@@ -86,6 +86,11 @@ struct db {
 	_Atomic uint64_t rows, samples; /* appended since start */
 };
 
+/* Where rows of a series are: a source of the querier, and the series' number there. */
+struct series_place {
+	uint32_t source, id;
+};
+
 struct db_querier {
 	struct db *db;
 	struct db_querier *older, *newer; /* db->lock */

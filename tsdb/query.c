@@ -284,9 +284,15 @@ enum err_code db_select(struct db_querier *q, const struct matcher *m, size_t n,
 		goto done;
 	}
 	for (size_t i = 0; i < found; i++) {
-		(*out)[i] = (struct db_series){ v[i]->id, labels_dup(a, v[i]->labels),
-			v[i]->partition };
-		if (!(*out)[i].labels.v) {
+		struct series_place *place = arena_new(a, struct series_place);
+
+		(*out)[i] = (struct db_series){ .labels = labels_dup(a, v[i]->labels),
+			.partition = v[i]->partition,
+			.places = place,
+			.places_n = 1 };
+		if (place)
+			place->id = v[i]->id;
+		if (!place || !(*out)[i].labels.v) {
 			rc = arena_fail(a, "select", err);
 			goto done;
 		}

@@ -51,6 +51,7 @@ static bool reserve(struct db_querier *q, size_t n)
 struct summing {
 	struct db_querier *q;
 	const struct db_series *s;
+	uint32_t id;
 	const struct profile_type *type;
 	struct accum *acc;
 	struct arena *a;
@@ -122,6 +123,7 @@ static enum err_code add_row(struct summing *t, struct str bytes, int64_t ts_ns,
 	st->total += (__int128)v->columns[t->column].total * weight;
 	st->rows++;
 	st->samples += v->n;
+	st->read += v->n;
 	if (st->rows == 1 || ts_ns - v->interval_ns < st->start_ns)
 		st->start_ns = ts_ns - v->interval_ns;
 	if (st->rows == 1 || ts_ns > st->end_ns)
@@ -161,7 +163,7 @@ static enum err_code add_at(struct summing *t, struct querier_window *w, struct 
 static enum err_code sum_window(struct summing *t, struct querier_window *w, int64_t min_ns,
 	int64_t max_ns, struct err *err)
 {
-	struct key key = key_row(t->s->id, min_ns + 1);
+	struct key key = key_row(t->id, min_ns + 1);
 	struct store_iter *it = querier_iter(w);
 	enum err_code rc = ERR_OK;
 	uint32_t id, rows = 0;
@@ -171,7 +173,7 @@ static enum err_code sum_window(struct summing *t, struct querier_window *w, int
 	if (!it)
 		return w->snap ? err_set(err, ERR_NOMEM, "sum: out of memory") : ERR_OK;
 	for (store_iter_seek(it, key_str(&key)); store_iter_valid(it) && !rc; store_iter_next(it)) {
-		if (!key_parse_row(store_iter_key(it), &id, &ts) || id != t->s->id || ts > max_ns)
+		if (!key_parse_row(store_iter_key(it), &id, &ts) || id != t->id || ts > max_ns)
 			break;
 		if (rows++ % 64 == 63 && querier_canceled(t->q))
 			rc = err_set(err, ERR_CANCELED, "query canceled");
@@ -194,12 +196,12 @@ static enum err_code last_in_window(struct summing *t, struct querier_window *w,
 	if (!it)
 		return w->snap ? err_set(err, ERR_NOMEM, "sum: out of memory") : ERR_OK;
 	while (!*found && !rc) { /* each turn goes back a row */
-		struct key key = key_row(t->s->id, before);
+		struct key key = key_row(t->id, before);
 
 		store_iter_seek_before(it, key_str(&key));
 		querier_check(t->q, w, it);
 		if (!store_iter_valid(it) || !key_parse_row(store_iter_key(it), &id, &ts) ||
-			id != t->s->id || ts <= min_ns)
+			id != t->id || ts <= min_ns)
 			break;
 		before = ts;
 		rc = querier_canceled(t->q) ? err_set(err, ERR_CANCELED, "query canceled") :
@@ -208,37 +210,52 @@ static enum err_code last_in_window(struct summing *t, struct querier_window *w,
 	return rc;
 }
 
-enum err_code db_sum(struct db_querier *q, const struct db_series *s,
-	const struct profile_type *type, int64_t min_ns, int64_t max_ns, enum sum_pick pick,
-	struct accum *acc, struct arena *a, struct sum_stats *stats, struct err *err)
+static enum err_code sum_series(
+	struct summing *t, int64_t min_ns, int64_t max_ns, struct err *err)
 {
-	struct summing t = { .q = q,
-		.s = s,
-		.type = type,
-		.acc = acc,
-		.a = a,
-		.stats = stats,
-		.pick = pick,
-		.header = SYM_NONE,
-		.column = -1 };
+	struct db_querier *q = t->q;
 	enum err_code rc = ERR_OK;
 	bool found = false;
 
-	if (min_ns < q->min_ns)
-		min_ns = q->min_ns;
-	if (max_ns > q->max_ns)
-		max_ns = q->max_ns;
 	for (size_t i = 0; i < q->windows_n && !rc && !found; i++) {
-		struct querier_window *w = &q->windows[pick == SUM_LAST ? q->windows_n - 1 - i : i];
+		struct querier_window *w =
+			&q->windows[t->pick == SUM_LAST ? q->windows_n - 1 - i : i];
 
 		if (w->w->start_ns >= max_ns || w->w->end_ns <= min_ns)
 			continue;
 		if (querier_canceled(q))
 			rc = err_set(err, ERR_CANCELED, "query canceled");
-		else if (pick == SUM_LAST)
-			rc = last_in_window(&t, w, min_ns, max_ns, &found, err);
+		else if (t->pick == SUM_LAST)
+			rc = last_in_window(t, w, min_ns, max_ns, &found, err);
 		else
-			rc = sum_window(&t, w, min_ns, max_ns, err);
+			rc = sum_window(t, w, min_ns, max_ns, err);
+	}
+	return rc;
+}
+
+enum err_code db_sum(struct db_querier *q, const struct db_series *const *series, size_t n,
+	const struct profile_type *type, int64_t min_ns, int64_t max_ns, enum sum_pick pick,
+	struct accum *acc, struct arena *a, struct sum_stats *stats, struct err *err)
+{
+	enum err_code rc = ERR_OK;
+
+	if (min_ns < q->min_ns)
+		min_ns = q->min_ns;
+	if (max_ns > q->max_ns)
+		max_ns = q->max_ns;
+	for (size_t i = 0; i < n && !rc; i++) {
+		struct summing t = { .q = q,
+			.s = series[i],
+			.id = series[i]->places[0].id,
+			.type = type,
+			.acc = acc,
+			.a = a,
+			.stats = stats,
+			.pick = pick,
+			.header = SYM_NONE,
+			.column = -1 };
+
+		rc = sum_series(&t, min_ns, max_ns, err);
 	}
 	return rc;
 }
@@ -329,7 +346,7 @@ static enum err_code decode_row(struct db_rows *r, struct str bytes, int64_t ts_
 /* The iterator's next row of the series, or false: the window has no more. */
 static bool step(struct db_rows *r, struct querier_window *w, int64_t *ts_ns)
 {
-	struct key key = key_row(r->s.id, r->min_ns + 1);
+	struct key key = key_row(r->s.places[0].id, r->min_ns + 1);
 	uint32_t id;
 
 	if (!r->it) {
@@ -340,7 +357,7 @@ static bool step(struct db_rows *r, struct querier_window *w, int64_t *ts_ns)
 		store_iter_next(r->it);
 	}
 	if (store_iter_valid(r->it) && key_parse_row(store_iter_key(r->it), &id, ts_ns) &&
-		id == r->s.id && *ts_ns <= r->max_ns)
+		id == r->s.places[0].id && *ts_ns <= r->max_ns)
 		return true;
 	querier_check(r->q, w, r->it);
 	store_iter_close(r->it);

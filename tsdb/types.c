@@ -108,7 +108,7 @@ static enum err_code add_series(
 	struct series *found;
 
 	series_lock_read(q->db->series);
-	if ((found = series_by_id_locked(q->db->series, s->id)))
+	if ((found = series_by_id_locked(q->db->series, s->places[0].id)))
 		typeset = atomic_load(&found->typeset);
 	series_unlock(q->db->series);
 	if (typeset >= SERIES_TYPES_MANY)

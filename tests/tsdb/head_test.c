@@ -189,7 +189,7 @@ TEST(retention_by_time_drops_whole_windows)
 	REQUIRE_OK(db_select(q, NULL, 0, &f.arena, &s, &n, &f.err), &f.err);
 	REQUIRE(n == 1);
 	append(&f, "p", "new", "1", 340, "x 1");
-	CHECK_OK(db_sum(q, &s[0], &type, 0, 99 * SEC, SUM_WINDOW, NULL, &f.arena, &stats, &f.err),
+	CHECK_OK(db_sum(q, &(const struct db_series *){ &s[0] }, 1, &type, 0, 99 * SEC, SUM_WINDOW, NULL, &f.arena, &stats, &f.err),
 		&f.err);
 	CHECK_INT(stats.rows, 1);
 	db_querier_close(q);
@@ -291,7 +291,7 @@ TEST(ids_are_never_given_again)
 	REQUIRE_OK(db_select(q, NULL, 0, &f.arena, &s, &n, &f.err), &f.err);
 	REQUIRE(n == 2);
 	before = sym_nodes_n(s[0].partition);
-	series_before = s[1].id;
+	series_before = s[1].places[0].id;
 	db_querier_close(q);
 	f.o.retention_ns = 50 * SEC;
 	REQUIRE(fixture_reopen(&f));
@@ -303,7 +303,7 @@ TEST(ids_are_never_given_again)
 	REQUIRE(n == 2);
 	CHECK_INT(sym_nodes_n(s[0].partition), before + 1);
 	CHECK_INT(sym_node(s[0].partition, before - 1).location, SYM_NONE);
-	CHECK(s[1].id > series_before);
+	CHECK(s[1].places[0].id > series_before);
 	db_querier_close(q);
 	fixture_close(&f);
 }
@@ -428,7 +428,7 @@ static void read_one(struct worker *w, struct arena *a)
 
 			if (accum_open(s[i].partition, i % 2 ? ACCUM_BY_LABELS : 0, &acc, &err))
 				continue;
-			if (db_sum(q, &s[i], &type, 0, now, SUM_WINDOW, acc, a, &stats, &err) ||
+			if (db_sum(q, &(const struct db_series *){ &s[i] }, 1, &type, 0, now, SUM_WINDOW, acc, a, &stats, &err) ||
 				accum_seal(acc, &err))
 				atomic_fetch_add(w->failures, 1);
 			while (accum_next(acc, &at, &cell)) {

@@ -112,7 +112,7 @@ static void check_sum(struct model *m, struct db_querier *q, const struct db_ser
 	REQUIRE(sym_nodes_n(s->partition) < NODES);
 	REQUIRE_OK(accum_open(s->partition, flags, &acc, &m->f.err), &m->f.err);
 	CHECK_OK(
-		db_sum(q, s, &cpu, min_ns, max_ns, SUM_WINDOW, acc, &m->f.arena, &stats, &m->f.err),
+		db_sum(q, &s, 1, &cpu, min_ns, max_ns, SUM_WINDOW, acc, &m->f.arena, &stats, &m->f.err),
 		&m->f.err);
 	REQUIRE_OK(db_rows_open(q, s, min_ns, max_ns, &rows, &m->f.err), &m->f.err);
 	while (!(rc = db_rows_next(rows, &row, &m->f.err))) {
