@@ -4,7 +4,7 @@
 UNIT_ROOMS ?= $(ROOMS)
 UNIT_SOURCES := $(wildcard $(foreach r,$(UNIT_ROOMS),tests/$(r)/*_test.c))
 UNIT_TESTS := $(UNIT_SOURCES:%.c=$(BUILD)/%)
-UNIT_HELPERS = $(filter-out %_test.c,$(wildcard tests/$(1)/*.c))
+UNIT_HELPERS = $(filter-out %_test.c,$(wildcard tests/$(1)/*.c tests/$(1)/*.cc))
 
 define unit_rules
 $(BUILD)/tests/$(1)/%: $(BUILD)/obj/tests/$(1)/%.o $$(call objects,$$(call UNIT_HELPERS,$(1))) $$(call room_libs,$(1))
