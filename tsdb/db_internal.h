@@ -13,6 +13,7 @@
 #ifndef TSDB_DB_INTERNAL_H
 #define TSDB_DB_INTERNAL_H
 
+#include "tsdb/block.h"
 #include "tsdb/db.h"
 #include "tsdb/marks.h"
 #include "tsdb/series.h"
@@ -35,6 +36,10 @@ struct window_count {
 
 struct window {
 	int64_t start_ns, end_ns;
+	uint32_t number; /* as db_block's */
+	bool sealed; /* db->lock: takes no more rows */
+	const struct deleted_range *deleted; /* db->lock, as db_block's */
+	size_t deleted_n;
 	char *dir; /* the store's; a temporary copy when read-only */
 	char *mark_path; /* beside it: what was acknowledged */
 	struct store *store; /* db->lock; NULL while it is reopened */
@@ -73,6 +78,12 @@ struct db {
 	struct window **windows; /* ascending */
 	size_t windows_n, windows_cap;
 	struct window *dropping; /* taken from windows, but somebody still reads or writes them */
+	struct db_block **blocks; /* db->lock: ascending by time */
+	size_t blocks_n, blocks_cap;
+	uint32_t source_number; /* db->lock: the last one given to a block or window */
+	struct db_job_labels *job_labels; /* db->lock; of db_set_instance_labels */
+	size_t job_labels_n;
+	struct arena job_labels_arena;
 	struct partition **partitions; /* by index */
 	uint32_t partitions_n, partitions_cap, next_partition_id;
 	enum db_state state;
@@ -201,6 +212,94 @@ uint64_t commit_generation(struct db *db);
 /* Takes the row over on ERR_OK only. ERR_UNAVAILABLE: there was a failure since `generation`. */
 MUST_CHECK enum err_code commit_enqueue(
 	struct db *db, struct commit_row *row, uint64_t generation, struct err *err);
+
+/* ---- partitions.c: jobs, their epochs, and which of their symbols are in memory ---- */
+
+/*
+ * A job's symbols live in epochs: each has ids of its own, in a struct partition. A window takes
+ * rows of a job under one epoch, fixed by its first row; the newest one is the job's live epoch. A
+ * live partition, and one that a window in the head has, stays in memory; others are loaded from
+ * blocks and windows when a query wants them, kept while they are pinned, and let go when symbols
+ * exceed db_options.symbols_bytes, longest unused first.
+ *
+ * Content has one id in an epoch, always: before a live epoch's partition is given new content,
+ * everything that blocks and windows have of the epoch is loaded into it.
+ */
+struct job;
+
+/* The partition of an epoch, made where it is missing, pinned; its symbols are not loaded yet. */
+MUST_CHECK enum err_code partition_pin(struct db *db, struct str job, uint32_t job_id,
+	uint32_t epoch, struct partition **out, struct err *err);
+void partition_unpin(struct db *db, struct partition *p);
+/* The pinned partition that a window has of a job; NULL: it has none. */
+struct partition *window_partition_pin(
+	struct db *db, struct window *w, const struct job *job);
+/* All symbols that a window has of p, or a block has up to a stage, are in memory afterwards. What
+ * was lost is ERR_CORRUPT, each time it is asked for; the rest is there and p->damaged is set. */
+MUST_CHECK enum err_code partition_need_window(
+	struct db *db, struct partition *p, struct window *w, struct err *err);
+struct db_block;
+MUST_CHECK enum err_code partition_need_block(struct db *db, struct partition *p,
+	struct db_block *b, uint32_t slot, enum block_stage stage, struct err *err);
+/* A new epoch for a partition's symbols that nobody else has: for joining blocks of several. */
+MUST_CHECK enum err_code partition_new_epoch(
+	struct db *db, const struct partition *like, struct partition **out, struct err *err);
+/* Lets go of what is over the budget. */
+void partitions_evict(struct db *db);
+
+/* Ids of one partition in another: content is found there, or made (both are locked by the call,
+ * `to` as a writer). */
+struct translation;
+MUST_CHECK enum err_code translation_open(struct partition *from, struct partition *to,
+	struct translation **out, struct err *err);
+void translation_close(struct translation *t);
+MUST_CHECK enum err_code translate_stack(
+	struct translation *t, uint32_t id, uint32_t *out, struct err *err);
+MUST_CHECK enum err_code translate_label_set(
+	struct translation *t, uint32_t id, uint32_t *out, struct err *err);
+MUST_CHECK enum err_code translate_header(
+	struct translation *t, uint32_t id, uint32_t *out, struct err *err);
+MUST_CHECK enum err_code translate_string(
+	struct translation *t, uint32_t id, uint32_t *out, struct err *err);
+
+/* ---- blocks.c: the blocks of a database ---- */
+
+struct deleted_range {
+	uint32_t series; /* number in the block or window */
+	int64_t min_ns, max_ns; /* (min, max] */
+};
+
+struct db_block {
+	struct block *block;
+	uint32_t number; /* of this process: names the block to partitions' caches */
+	unsigned pins; /* db->lock: queriers, compactions */
+	bool gone; /* db->lock: out of the list; freed, and its files removed, with the last pin */
+	bool damaged; /* db->lock */
+	const struct deleted_range *deleted; /* db->lock: ascending; an array is replaced, not changed */
+	size_t deleted_n;
+};
+
+/* db->blocks are ascending by time, and overlap neither each other nor a window in db->windows: a
+ * window leaves that list in the same step in which its block enters this one. */
+MUST_CHECK enum err_code blocks_open_all(struct db *db, struct err *err);
+void blocks_unpin(struct db *db, struct db_block *b);
+void blocks_close_all(struct db *db);
+/* Some block or window has this epoch of this job: calls fn for each block that does. */
+typedef enum err_code (*block_visit_fn)(
+	void *ctx, struct db_block *b, uint32_t slot, struct err *err);
+MUST_CHECK enum err_code blocks_visit_epoch(struct db *db, uint32_t job_id, uint32_t epoch,
+	block_visit_fn fn, void *ctx, struct err *err);
+
+/* ---- cut.c, compact.c, retention.c ---- */
+
+/* The oldest window that takes no more rows becomes a block. *did: there was one. */
+MUST_CHECK enum err_code cut_oldest(struct db *db, bool *did, struct err *err);
+/* Joins the blocks that are most due. *did: there were some. */
+MUST_CHECK enum err_code compact_some(struct db *db, bool *did, struct err *err);
+void retention_apply(struct db *db);
+/* labels without the instance's labels of its job, in the arena. */
+MUST_CHECK enum err_code db_group_labels(
+	struct db *db, struct labels labels, struct arena *a, struct labels *out, struct err *err);
 
 /* ---- query.c ---- */
 
