@@ -96,6 +96,8 @@ static enum err_code real_open(const struct store_ops *ops, struct store *s, str
 {
 	char *msg = NULL;
 
+	if (ops->env)
+		leveldb_options_set_env(s->options, ops->env);
 	s->db = leveldb_open(s->options, s->dir, &msg);
 	return failed(msg, s->dir, err);
 }
@@ -109,7 +111,7 @@ static enum err_code real_write(
 	return failed(msg, s->dir, err);
 }
 
-const struct store_ops store_leveldb = { real_open, real_write };
+const struct store_ops store_leveldb = { real_open, real_write, NULL };
 
 enum err_code store_open(const char *dir, struct store_cache *cache, const struct store_ops *ops,
 	struct store **out, struct err *err)
