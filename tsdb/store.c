@@ -63,6 +63,16 @@ void store_cache_close(struct store_cache *c)
 		leveldb_cache_destroy((leveldb_cache_t *)c);
 }
 
+/* leveldb_cache_t is a struct of one pointer, which LevelDB's C interface keeps to itself. */
+void *store_cache_leveldb(struct store_cache *c)
+{
+	void *cache = NULL;
+
+	if (c)
+		memcpy(&cache, c, sizeof(cache));
+	return cache;
+}
+
 /* Takes LevelDB's message over. */
 static enum err_code failed(char *msg, const char *dir, struct err *err)
 {

@@ -26,6 +26,7 @@ struct store_iter;
 struct store_cache;
 struct store_cache *store_cache_open(size_t bytes);
 void store_cache_close(struct store_cache *c);
+void *store_cache_leveldb(struct store_cache *c); /* the leveldb::Cache in it, for tables; lent */
 
 /*
  * What can be made to fail. The real one is store_leveldb; tests have one that refuses batches,
