@@ -4,7 +4,8 @@
  * A local file today; an object store would be another implementation: a read is one request, so
  * callers read whole ranges and few of them.
  *
- * Errors:    ERR_IO, ERR_NOT_FOUND; ERR_CORRUPT where the file ends before the range does.
+ * Errors:    ERR_IO, ERR_NOT_FOUND; ERR_CORRUPT where the file ends before the range does. Each
+ *            message begins with the name.
  * Ownership: range_open_file hands *out to the caller, who ends it by range_close.
  * Threads:   any number of readers at once.
  */
