@@ -73,7 +73,7 @@ STATIC_LDFLAGS := -static-pie -pthread -Wl,-z,relro,-z,now,-z,noexecstack -Wl,--
 SANITIZE_LDFLAGS := $(filter -fsanitize=%,$(OPT))
 
 LIBS_TLS := -levent -lssl -lcrypto -lcares
-LIBS_STORE := -lleveldb -lsnappy
+LIBS_STORE := -lleveldb -lsnappy -lzstd
 LIBS_BASE := $(LIBS_TLS) -lre2 -lyaml -lxxhash -ljansson -lcrypt
 LIBS_PROTO := -lprotobuf-c -ldeflate -lz
 LIBS_HTTPD := -lmicrohttpd -lgnutls -lhogweed -lnettle -lgmp -ltasn1 -lidn2 -lunistring
@@ -174,7 +174,7 @@ include tests/tests.mk
 
 CMDS_build := gcc:gcc g++:g++ ar:binutils protoc-c:protobuf-c-compiler re2c:re2c lemon:lemon node:nodejs npm:npm
 PKGS_build := libc6-dev libmicrohttpd-dev libgnutls28-dev libunistring-dev libidn2-dev libtasn1-6-dev nettle-dev \
-	libgmp-dev libprotobuf-c-dev zlib1g-dev libdeflate-dev libyaml-dev libleveldb-dev libsnappy-dev \
+	libgmp-dev libprotobuf-c-dev zlib1g-dev libdeflate-dev libyaml-dev libleveldb-dev libsnappy-dev libzstd-dev \
 	libevent-dev libssl-dev libc-ares-dev libre2-dev libxxhash-dev libjansson-dev libcrypt-dev ca-certificates
 CMDS_run := go:golang-go
 PKGS_run :=

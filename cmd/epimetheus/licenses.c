@@ -36,6 +36,8 @@ static const struct license table[] = {
 	{ "uPlot", "MIT", "Leon Sorokin", "charts of the page" },
 	{ "xxHash", "BSD-2-Clause", "Yann Collet", "hashes" },
 	{ "zlib", "Zlib", "Jean-loup Gailly and Mark Adler", "compression" },
+	{ "Zstandard", "BSD-3-Clause or GPL-2.0", "Meta Platforms, Inc. and affiliates",
+		"compression" },
 };
 /* clang-format on */
 
