@@ -187,7 +187,7 @@ static void check_spare(const struct table *t, struct str spare, struct err *dam
 		err_set(damaged, ERR_CORRUPT, "%s: the copy of its index page is damaged",
 			t->r->name);
 	else if (bytes != t->r->bytes || !str_eq(copy, (struct str){ tail->ptr, tail->len }))
-		err_set(damaged, ERR_CORRUPT, "%s: the copy of its index page is of another table",
+		err_set(damaged, ERR_CORRUPT, "%s: its index page and the copy of it differ",
 			t->r->name);
 }
 
