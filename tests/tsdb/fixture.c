@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "base/thread.h"
+#include "tsdb/db_internal.h"
 
 bool fixture_reopen(struct fixture *f)
 {
@@ -39,6 +40,11 @@ void fixture_close(struct fixture *f)
 	if (fs_remove_tree(&fs_posix, f->dir, &f->err))
 		printf("  %s\n", f->err.msg);
 	arena_release(&f->arena);
+}
+
+void fixture_maintain(struct fixture *f)
+{
+	db_maintain(f->db, true);
 }
 
 struct labels labels_of(struct arena *a, const char *name, const char *job, const char *instance)
@@ -233,143 +239,4 @@ enum err_code append_wait(struct db *db, struct labels labels, int64_t ts_ns, in
 	mutex_destroy(&w.lock);
 	cond_destroy(&w.done);
 	return rc;
-}
-
-/* ---- reading ---- */
-
-static void stack_text(const struct partition *p, uint32_t node, struct buf *out)
-{
-	struct sym_node n = sym_node(p, node);
-	const struct sym_location *l;
-
-	if (!node)
-		return;
-	if (n.parent) {
-		stack_text(p, n.parent, out);
-		buf_add_char(out, ';');
-	}
-	l = sym_location(p, n.location);
-	for (uint32_t i = l->lines_n; i-- > 0;) {
-		buf_add_str(out, sym_string(p, sym_function(p, l->lines[i].function)->name));
-		if (i)
-			buf_add_char(out, ';');
-	}
-}
-
-static int text_cmp(const void *a, const void *b);
-
-/* Takes the lines' memory over. */
-static void print_sorted(struct str *lines, size_t n, struct buf *out)
-{
-	if (n)
-		qsort(lines, n, sizeof(*lines), text_cmp);
-	for (size_t i = 0; i < n; i++) {
-		buf_add_str(out, lines[i]);
-		buf_add_char(out, '\n');
-		free((void *)(uintptr_t)lines[i].ptr);
-	}
-	free(lines);
-}
-
-void profile_samples_text(const struct pprof *p, struct buf *out)
-{
-	struct str *lines = calloc(p->samples_n + 1, sizeof(*lines));
-	size_t n = 0;
-
-	for (uint32_t i = 0; i < p->samples_n; i++) {
-		const struct pprof_sample *s = &p->samples[i];
-		const int64_t *values = p->values + (size_t)i * p->types_n;
-		struct buf b = { 0 };
-		bool any = false;
-
-		for (uint32_t c = 0; c < p->types_n; c++)
-			any |= values[c] != 0;
-		if (!any)
-			continue;
-		for (uint32_t k = s->location_n; k-- > 0;) {
-			const struct pprof_location *l =
-				&p->locations[p->location_ids[s->location_first + k]];
-
-			buf_add_str(&b,
-				p->strings[p->functions[p->lines[l->line_first].function].name]);
-			if (k)
-				buf_add_char(&b, ';');
-		}
-		for (uint32_t k = 0; k < s->label_n; k++) {
-			const struct pprof_label *l = &p->labels[s->label_first + k];
-
-			buf_printf(&b, " " STR_FMT "=" STR_FMT, STR_ARG(p->strings[l->key]),
-				STR_ARG(p->strings[l->str]));
-		}
-		for (uint32_t c = 0; c < p->types_n; c++)
-			buf_printf(&b, " %lld", (long long)values[c]);
-		lines[n++] = buf_str(&b);
-	}
-	print_sorted(lines, n, out);
-}
-
-static int text_cmp(const void *a, const void *b)
-{
-	return str_cmp(*(const struct str *)a, *(const struct str *)b);
-}
-
-void row_text(const struct db_series *s, const struct db_row *row, struct buf *out)
-{
-	uint32_t columns = sym_header(s->partition, row->header)->types_n;
-	struct str *lines = calloc(row->n + 1, sizeof(*lines));
-
-	for (size_t i = 0; i < row->n; i++) {
-		struct sym_label_set set = sym_label_set(s->partition, row->label_sets[i]);
-		struct buf b = { 0 };
-
-		stack_text(s->partition, row->stacks[i], &b);
-		for (uint32_t k = 0; k < set.n; k++) {
-			buf_add_char(&b, ' ');
-			buf_add_str(&b, sym_string(s->partition, set.v[k].key));
-			buf_add_char(&b, '=');
-			buf_add_str(&b, sym_string(s->partition, set.v[k].str));
-		}
-		for (uint32_t c = 0; c < columns; c++) {
-			buf_add_char(&b, ' ');
-			buf_add_i64(&b, row->values[c * row->n + i]);
-		}
-		lines[i] = buf_str(&b);
-	}
-	print_sorted(lines, row->n, out);
-}
-
-bool rows_text(struct db *db, struct labels labels, int64_t min_ns, int64_t max_ns, struct buf *out,
-	struct err *err)
-{
-	struct db_querier *q;
-	struct db_series *series;
-	struct db_rows *rows;
-	const struct db_row *row;
-	struct arena a;
-	enum err_code rc;
-	size_t n, warnings;
-
-	if (db_querier_open(db, min_ns, max_ns, NULL, &q, err))
-		return false;
-	arena_init(&a, 0);
-	rc = db_select(q, NULL, 0, &a, &series, &n, err);
-	for (size_t i = 0; i < n && !rc; i++) {
-		if (!labels_eq(series[i].labels, labels))
-			continue;
-		if ((rc = db_rows_open(q, &series[i], min_ns, max_ns, &rows, err)))
-			break;
-		while (!(rc = db_rows_next(rows, &row, err))) {
-			buf_printf(out, "@%lld\n", (long long)(row->ts_ns / SEC));
-			row_text(&series[i], row, out);
-		}
-		db_rows_close(rows);
-		rc = rc == ERR_NOT_FOUND ? ERR_OK : rc;
-	}
-	db_querier_warnings(q, &warnings);
-	for (size_t i = 0; i < warnings; i++)
-		buf_printf(out, "warning: " STR_FMT "\n",
-			STR_ARG(db_querier_warnings(q, &warnings)[i]));
-	arena_release(&a);
-	db_querier_close(q);
-	return rc == ERR_OK;
 }

@@ -22,6 +22,8 @@ struct fixture {
 bool fixture_open(struct fixture *f); /* a fresh directory, defaults, database open */
 bool fixture_reopen(struct fixture *f); /* with f->o as it is now */
 void fixture_close(struct fixture *f); /* removes the directory */
+/* The commit of what is waiting, free space, retention, and all else that a maintenance does. */
+void fixture_maintain(struct fixture *f);
 
 /* {__name__="<name>", job="<job>", instance="<instance>"} in the arena; empty ones are left out. */
 struct labels labels_of(struct arena *a, const char *name, const char *job, const char *instance);
@@ -48,11 +50,44 @@ enum err_code append_wait(struct db *db, struct labels labels, int64_t ts_ns, in
 	const struct pprof *p, const enum value_kind *kinds, bool convert,
 	struct db_append_stats *stats, struct err *err);
 
+/* ---- reading: all of it through db.h, here ---- */
+
+/* Each row in (min, max] of each series, in no particular order; false of fn ends it. The querier's
+ * warnings are added to *warnings. */
+typedef bool (*row_fn)(void *ctx, const struct db_series *s, const struct db_row *row);
+bool rows_each(struct db *db, int64_t min_ns, int64_t max_ns, row_fn fn, void *ctx,
+	size_t *warnings, struct err *err);
+
 /* The series' rows in (min, max] as text, one line per sample as in profile_of, with "@<s>" lines
- * before each. */
+ * before each; "warning: ..." lines behind them. */
 bool rows_text(struct db *db, struct labels labels, int64_t min_ns, int64_t max_ns, struct buf *out,
 	struct err *err);
 /* One row as text, samples sorted. */
 void row_text(const struct db_series *s, const struct db_row *row, struct buf *out);
+
+/*
+ * Sums as text: of the series with these labels (NULL: of all), the column of delta type
+ * "cpu/nanoseconds" that profile_random has over (min, max]: "rows N total N", then a line "stack
+ * value" per stack that is not zero, sorted.
+ */
+bool sum_text(struct db *db, const struct labels *of, int64_t min_ns, int64_t max_ns,
+	struct buf *out, size_t *warnings, struct err *err);
+
+/* What such a text is made from. */
+struct sums {
+	struct sums_line {
+		char *stack;
+		__int128 value;
+	} * lines;
+	size_t n, cap;
+	uint64_t rows;
+	__int128 total;
+};
+void sums_add_profile(struct sums *s, const struct pprof *p); /* its second column */
+void sums_print(struct sums *s, struct buf *out); /* and forgets them */
+
+/* ---- what a database says of itself ---- */
+
+double metric_value(const char *name); /* without labels; 0 where there is none */
 
 #endif

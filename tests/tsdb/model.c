@@ -1,0 +1,409 @@
+#include "tests/tsdb/model.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/map.h"
+
+static uint64_t from_environment(const char *name, uint64_t otherwise)
+{
+	const char *s = getenv(name);
+	uint64_t v = s ? strtoull(s, NULL, 10) : 0;
+
+	return v ? v : otherwise;
+}
+
+uint64_t model_rounds(uint64_t by_default)
+{
+	return from_environment("EPI_CRASH_ROUNDS", by_default);
+}
+
+uint64_t model_seed(void)
+{
+	return from_environment("EPI_CRASH_SEED", 1);
+}
+
+uint64_t model_draw(struct model *m, uint64_t below)
+{
+	m->random += UINT64_C(0x9e3779b97f4a7c15);
+	return hash_u64(m->random) % below;
+}
+
+bool model_init(struct model *m, uint64_t seed)
+{
+	*m = (struct model){ .random = hash_u64(seed), .now_s = 1000 };
+	mutex_init(&m->lock);
+	cond_init(&m->answered);
+	if (!fixture_open(&m->f))
+		return false;
+	db_close(m->f.db);
+	m->f.db = NULL;
+	m->f.o.window_ns = MODEL_WINDOW_S * SEC;
+	m->f.o.retention_ns = MODEL_RETENTION_S * SEC;
+	m->f.o.too_old_ns = MODEL_TOO_OLD_S * SEC;
+	m->f.o.free_bytes_reserve = 0;
+	for (size_t i = 0; i < MODEL_SERIES; i++) {
+		char job[8] = "job-0", instance[8] = "i-0";
+
+		job[4] = (char)('0' + i % 3);
+		instance[2] = (char)('0' + i);
+		m->labels[i] = labels_of(&m->f.arena, "p", job, instance);
+	}
+	return true;
+}
+
+void model_release(struct model *m)
+{
+	model_close(m);
+	fixture_close(&m->f);
+	free(m->rows);
+	buf_release(&m->wrong);
+	cond_destroy(&m->answered);
+	mutex_destroy(&m->lock);
+}
+
+enum err_code model_open(struct model *m, struct err *err)
+{
+	model_close(m);
+	m->f.o.dir = m->f.dir;
+	return db_open(&m->f.o, &m->f.db, err);
+}
+
+void model_close(struct model *m)
+{
+	db_close(m->f.db);
+	m->f.db = NULL;
+}
+
+/* ---- appending ---- */
+
+struct model_append model_next(struct model *m)
+{
+	struct model_append a = { .series = (uint32_t)model_draw(m, MODEL_SERIES),
+		.seed = model_draw(m, 1 << 20) };
+	size_t back = model_draw(m, 40);
+
+	m->now_s += (int64_t)model_draw(m, 2);
+	a.ts_ns = m->now_s * SEC;
+	switch (model_draw(m, 12)) {
+	case 0:
+	case 1: /* late, at times too late */
+		a.ts_ns -= (int64_t)model_draw(m, (MODEL_TOO_OLD_S + 4) * SEC);
+		break;
+	case 2: /* in the place of another */
+		if (back < m->n) {
+			a.series = m->rows[m->n - 1 - back].series;
+			a.ts_ns = m->rows[m->n - 1 - back].ts_ns;
+		}
+		break;
+	default:
+		break;
+	}
+	return a;
+}
+
+static uint64_t samples_hash(uint64_t seed, struct arena *a, struct pprof **profile)
+{
+	struct pprof *p = profile_random(a, seed);
+	struct buf text = { 0 };
+	uint64_t hash;
+
+	profile_samples_text(p, &text);
+	hash = hash_bytes(text.ptr, text.len, 1);
+	buf_release(&text);
+	if (profile)
+		*profile = p;
+	return hash;
+}
+
+/* m->lock is held. */
+static size_t add_row(struct model *m, const struct model_append *a, uint64_t hash)
+{
+	if (m->n == m->cap) {
+		m->cap = m->cap ? m->cap * 2 : 256;
+		if (!(m->rows = realloc(m->rows, m->cap * sizeof(*m->rows))))
+			abort();
+	}
+	m->rows[m->n] = (struct model_row){ a->ts_ns, a->series, m->appended++, a->seed, hash,
+		MODEL_TRIED, false };
+	if (m->newest_ns < a->ts_ns)
+		m->newest_ns = a->ts_ns;
+	m->waiting++;
+	return m->n++;
+}
+
+size_t model_tried(struct model *m, const struct model_append *a)
+{
+	struct arena arena;
+	size_t at;
+
+	arena_init(&arena, 0);
+	mutex_lock(&m->lock);
+	at = add_row(m, a, samples_hash(a->seed, &arena, NULL));
+	mutex_unlock(&m->lock);
+	arena_release(&arena);
+	return at;
+}
+
+void model_answered(struct model *m, size_t at, bool ok)
+{
+	mutex_lock(&m->lock);
+	m->rows[at].state = ok ? MODEL_ACKED : MODEL_UNKNOWN;
+	m->acked += ok;
+	m->waiting--;
+	cond_broadcast(&m->answered);
+	mutex_unlock(&m->lock);
+}
+
+struct answer {
+	struct model *m;
+	size_t at;
+};
+
+static void on_answer(void *ctx, enum err_code rc, const struct err *err)
+{
+	struct answer *a = ctx;
+
+	model_answered(a->m, a->at, rc == ERR_OK);
+	free(a);
+}
+
+bool model_append(struct model *m)
+{
+	static const enum value_kind kinds[] = { KIND_DELTA, KIND_DELTA };
+	int64_t newest_ns = m->newest_ns;
+	struct model_append what;
+	struct answer *answer = malloc(sizeof(*answer));
+	struct db_append a;
+	struct pprof *p;
+	struct arena arena;
+	uint64_t hash;
+	enum err_code rc;
+
+	if (!answer)
+		abort();
+	arena_init(&arena, 0);
+	mutex_lock(&m->lock);
+	what = model_next(m);
+	hash = samples_hash(what.seed, &arena, &p);
+	*answer = (struct answer){ m, add_row(m, &what, hash) };
+	mutex_unlock(&m->lock);
+	a = (struct db_append){ m->labels[what.series], what.ts_ns, SEC, p, kinds, false };
+	rc = db_append(m->f.db, &a, NULL, on_answer, answer, &m->f.err);
+	if (rc) { /* it was never queued; nothing was added behind it */
+		mutex_lock(&m->lock);
+		m->n--;
+		m->waiting--;
+		m->refused++;
+		m->newest_ns = newest_ns;
+		mutex_unlock(&m->lock);
+		free(answer);
+	}
+	arena_release(&arena);
+	return rc == ERR_OK;
+}
+
+void model_wait(struct model *m)
+{
+	mutex_lock(&m->lock);
+	while (m->waiting)
+		cond_wait(&m->answered, &m->lock);
+	mutex_unlock(&m->lock);
+}
+
+void model_work(struct model *m, size_t appends, bool (*stop)(void *ctx), void *ctx)
+{
+	while (appends-- && !(stop && stop(ctx))) {
+		model_append(m);
+		switch (model_draw(m, 12)) {
+		case 0:
+			model_wait(m);
+			break;
+		case 1:
+			fixture_maintain(&m->f);
+			break;
+		default:
+			break;
+		}
+	}
+}
+
+/* ---- checking ---- */
+
+static int row_cmp(const void *a, const void *b)
+{
+	const struct model_row *x = a, *y = b;
+
+	if (x->series != y->series)
+		return x->series < y->series ? -1 : 1;
+	if (x->ts_ns != y->ts_ns)
+		return x->ts_ns < y->ts_ns ? -1 : 1;
+	return (x->order > y->order) - (x->order < y->order);
+}
+
+static bool same_place(const struct model_row *a, const struct model_row *b)
+{
+	return a->series == b->series && a->ts_ns == b->ts_ns;
+}
+
+/* First of the rows of this place, or m->n. */
+static size_t find_place(const struct model *m, uint32_t series, int64_t ts_ns)
+{
+	size_t low = 0, high = m->n;
+	struct model_row want = { .series = series, .ts_ns = ts_ns };
+
+	while (low < high) {
+		size_t mid = (low + high) / 2;
+
+		if (row_cmp(&m->rows[mid], &want) < 0)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low < m->n && same_place(&m->rows[low], &want) ? low : m->n;
+}
+
+static void say_row(struct model *m, const char *what, struct labels labels, int64_t ts_ns)
+{
+	if (m->wrong.len > 2000)
+		return;
+	buf_printf(&m->wrong, "%s: ", what);
+	labels_print(&m->wrong, labels);
+	buf_printf(&m->wrong, " @%lld.%09lld\n", (long long)(ts_ns / SEC), (long long)(ts_ns % SEC));
+}
+
+static bool take_row(void *ctx, const struct db_series *s, const struct db_row *row)
+{
+	struct model *m = ctx;
+	struct model_row *r;
+	struct buf text = { 0 };
+	uint64_t hash;
+	uint32_t series = 0;
+	size_t i, first;
+
+	while (series < MODEL_SERIES && !labels_eq(m->labels[series], s->labels))
+		series++;
+	first = i = find_place(m, series, row->ts_ns);
+	if (series == MODEL_SERIES || i == m->n) {
+		say_row(m, "was never appended", s->labels, row->ts_ns);
+		return true;
+	}
+	row_text(s, row, &text);
+	hash = hash_bytes(text.ptr, text.len, 1);
+	buf_release(&text);
+	m->checked++;
+	/* The last acknowledged one and all behind it may be the one. */
+	while (i + 1 < m->n && same_place(&m->rows[i], &m->rows[i + 1]))
+		i++;
+	for (;; i--) { /* ends at the place's first */
+		r = &m->rows[i];
+		if (r->there) {
+			say_row(m, "is there twice", s->labels, row->ts_ns);
+			return true;
+		}
+		if (r->hash == hash) {
+			r->there = true;
+			return true;
+		}
+		if (r->state == MODEL_ACKED || i == first)
+			break;
+	}
+	say_row(m, "has other samples", s->labels, row->ts_ns);
+	return true;
+}
+
+/* What is there is the truth from now on. */
+static void settle(struct model *m)
+{
+	int64_t kept_from = m->newest_ns - m->f.o.retention_ns;
+	size_t kept = 0;
+
+	for (size_t from = 0, to; from < m->n; from = to) {
+		bool acked = false, there = false;
+
+		for (to = from; to < m->n && same_place(&m->rows[from], &m->rows[to]); to++) {
+			struct model_row *r = &m->rows[to];
+
+			acked |= r->state == MODEL_ACKED;
+			if (!r->there)
+				continue;
+			there = true;
+			r->there = false;
+			r->state = MODEL_ACKED;
+			m->rows[kept++] = *r;
+		}
+		if (there || !acked || m->rows[from].ts_ns <= kept_from)
+			continue;
+		m->missing++;
+		if (!m->damage_allowed)
+			say_row(m, "was acknowledged and is gone", m->labels[m->rows[from].series],
+				m->rows[from].ts_ns);
+	}
+	m->n = kept;
+}
+
+static void want_sum(struct model *m, const struct labels *of, int64_t min_ns, int64_t max_ns,
+	struct buf *out)
+{
+	struct sums sums = { 0 };
+	struct arena a;
+
+	arena_init(&a, 0);
+	for (size_t i = 0; i < m->n; i++) {
+		const struct model_row *r = &m->rows[i];
+
+		if (r->ts_ns > min_ns && r->ts_ns <= max_ns &&
+			(!of || labels_eq(m->labels[r->series], *of)))
+			sums_add_profile(&sums, profile_random(&a, r->seed));
+	}
+	sums_print(&sums, out);
+	arena_release(&a);
+}
+
+/* Of times that retention does not touch meanwhile. */
+static bool check_sum(struct model *m)
+{
+	int64_t from = m->newest_ns - m->f.o.retention_ns, min_ns, max_ns;
+	const struct labels *of =
+		model_draw(m, 2) ? &m->labels[model_draw(m, MODEL_SERIES)] : NULL;
+	struct buf want = { 0 }, got = { 0 };
+	bool ok;
+
+	if (from < 0)
+		from = 0;
+	min_ns = from + (int64_t)model_draw(m, MODEL_RETENTION_S) * SEC;
+	max_ns = min_ns + (int64_t)model_draw(m, MODEL_RETENTION_S + 2) * SEC;
+	want_sum(m, of, min_ns, max_ns, &want);
+	ok = sum_text(m->f.db, of, min_ns, max_ns, &got, &m->warnings, &m->f.err);
+	if (!ok)
+		buf_printf(&m->wrong, "sum: %s\n", m->f.err.msg);
+	else if (!str_eq(buf_str(&want), buf_str(&got)))
+		buf_printf(&m->wrong, "sum over (%lld, %lld]: got\n" STR_FMT "want\n" STR_FMT,
+			(long long)min_ns, (long long)max_ns, STR_ARG(buf_str(&got)),
+			STR_ARG(buf_str(&want)));
+	buf_release(&want);
+	buf_release(&got);
+	return ok;
+}
+
+bool model_check(struct model *m)
+{
+	struct err err;
+
+	model_wait(m);
+	buf_clear(&m->wrong);
+	m->missing = m->warnings = m->checked = 0;
+	if (m->n)
+		qsort(m->rows, m->n, sizeof(*m->rows), row_cmp);
+	if (!rows_each(m->f.db, 0, INT64_MAX, take_row, m, &m->warnings, &err))
+		buf_printf(&m->wrong, "rows: %s\n", err.msg);
+	settle(m);
+	for (int i = 0; i < 3 && !m->wrong.len; i++)
+		check_sum(m);
+	if (m->missing && m->damage_allowed && !m->warnings &&
+		metric_value("epimetheus_tsdb_damage_total") == m->damage_before)
+		buf_printf(&m->wrong, "%zu rows are missing and nothing was said\n", m->missing);
+	buf_add_char(&m->wrong, '\0');
+	m->wrong.len--;
+	return m->wrong.len == 0;
+}

@@ -1,0 +1,93 @@
+/*
+ * Model: what a database has to hold, as a list of what was appended and what was said of it.
+ *
+ * A row that was *acknowledged* has to be there, with exactly its samples, until retention may take
+ * it. One whose append failed, or whose answer never came, may be there whole or not at all.
+ * Nothing else may be there. Where a series has several rows of one time, the last acknowledged one holds,
+ * or an unanswered later one.
+ *
+ * model_check reads everything, compares, and takes what it found for the truth from then on: so
+ * a row that was seen once has to stay.
+ *
+ * Units:   windows are short (MODEL_WINDOW_S), and so is retention: both happen all the time.
+ * Errors:  model_check says what is wrong in m->wrong.
+ * Threads: one; acknowledgements come from the database's.
+ */
+#ifndef TESTS_TSDB_MODEL_H
+#define TESTS_TSDB_MODEL_H
+
+#include "base/thread.h"
+#include "tests/tsdb/fixture.h"
+
+#define MODEL_SERIES 8 /* of 3 jobs */
+#define MODEL_WINDOW_S 5
+#define MODEL_RETENTION_S 40
+#define MODEL_TOO_OLD_S 12
+
+enum model_state {
+	MODEL_TRIED, /* no answer yet */
+	MODEL_ACKED,
+	MODEL_UNKNOWN, /* the answer was an error, or will never come */
+};
+
+struct model_row {
+	int64_t ts_ns;
+	uint32_t series;
+	uint32_t order; /* of its append among all */
+	uint64_t seed; /* of its profile */
+	uint64_t hash; /* of its samples as text */
+	enum model_state state;
+	bool there; /* while checking */
+};
+
+struct model {
+	struct fixture f;
+	struct labels labels[MODEL_SERIES];
+	uint64_t random;
+	int64_t now_s, newest_ns; /* of appends that were not refused */
+	struct mutex lock;
+	struct cond answered;
+	struct model_row *rows; /* lock */
+	size_t n, cap;
+	uint32_t appended;
+	size_t waiting, acked, refused; /* lock; acked and refused: so far */
+	struct buf wrong;
+	/* of the last check: */
+	size_t missing, warnings, checked;
+	bool damage_allowed; /* rows may be missing where it is said, by a warning or the metric */
+	double damage_before;
+};
+
+/* EPI_CRASH_ROUNDS and EPI_CRASH_SEED: for runs longer than a unit test, and other ones. */
+uint64_t model_rounds(uint64_t by_default);
+uint64_t model_seed(void); /* 1 by default */
+
+uint64_t model_draw(struct model *m, uint64_t below);
+/* A directory and options; the database is not open yet. */
+bool model_init(struct model *m, uint64_t seed);
+void model_release(struct model *m);
+/* With m->f.o as it is; open already: closed first. */
+enum err_code model_open(struct model *m, struct err *err);
+void model_close(struct model *m); /* answers what was appended */
+
+/* What the i-th append of a seed is, where another process makes it. */
+struct model_append {
+	uint32_t series;
+	int64_t ts_ns;
+	uint64_t seed;
+};
+struct model_append model_next(struct model *m);
+/* Takes it into the list, tried, and returns its place. */
+size_t model_tried(struct model *m, const struct model_append *a);
+void model_answered(struct model *m, size_t at, bool ok);
+
+/* One append; its answer is not waited for. False: refused. */
+bool model_append(struct model *m);
+void model_wait(struct model *m); /* until all is answered */
+/* Appends, waiting and maintenance in random order; ends early where stop says so. */
+void model_work(struct model *m, size_t appends, bool (*stop)(void *ctx), void *ctx);
+
+/* All rows, and sums of some windows. False: m->wrong says what. */
+bool model_check(struct model *m);
+
+#endif

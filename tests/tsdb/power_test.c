@@ -1,0 +1,71 @@
+/*
+ * Power cuts at any operation, on a disk that keeps no more than it has to (disk.h): what was
+ * acknowledged is there afterwards, whole; so it is after a second cut while the first is recovered
+ * from.
+ */
+#include "tests/check.h"
+#include "tests/tsdb/disk.h"
+#include "tests/tsdb/model.h"
+
+#define ROUNDS 300
+
+static bool no_power(void *ctx)
+{
+	return disk_is_cut(ctx);
+}
+
+/* Work on a disk until its power goes: while it is opened, at work (mostly), or while it closes. */
+static void until_cut(struct model *m, struct disk *d)
+{
+	struct err err;
+
+	m->f.o.fs = disk_fs(d);
+	m->f.o.store = disk_store(d);
+	if (model_draw(m, 4) == 0)
+		disk_power_cut_at(d, 1 + model_draw(m, 200));
+	if (model_open(m, &err)) {
+		if (!disk_is_cut(d))
+			CHECK_FAIL("%s", err.msg);
+	} else {
+		if (model_draw(m, 8))
+			disk_power_cut_at(d, 1 + model_draw(m, 500));
+		model_work(m, 10 + model_draw(m, 120), no_power, d);
+	}
+	if (model_draw(m, 4) == 0) /* what is under way then, is so in part */
+		disk_power_cut(d);
+	model_close(m);
+	disk_power_cut(d);
+	disk_restore(d, model_draw(m, UINT64_MAX));
+}
+
+TEST(nothing_acknowledged_is_lost_to_power_cuts)
+{
+	struct model m;
+	struct err err;
+	uint64_t n = model_rounds(ROUNDS);
+
+	REQUIRE(model_init(&m, model_seed()));
+	for (uint64_t round = 0; round < n; round++) {
+		struct disk *d = disk_open(m.f.dir);
+
+		until_cut(&m, d);
+		if (model_draw(&m, 3) == 0)
+			until_cut(&m, d);
+		/* As it is found by a server on ordinary files; nothing of the disk is left. */
+		m.f.o.fs = round % 8 ? disk_fs(d) : NULL;
+		m.f.o.store = round % 8 ? disk_store(d) : NULL;
+		m.damage_before = metric_value("epimetheus_tsdb_damage_total");
+		if (model_open(&m, &err))
+			CHECK_FAIL("round %d: %s", (int)round, err.msg);
+		else if (!model_check(&m))
+			CHECK_FAIL("round %d:\n%s", (int)round, m.wrong.ptr);
+		CHECK_INT(m.warnings, 0);
+		model_close(&m);
+		disk_close(d);
+		if (check_failures)
+			break;
+	}
+	printf("  %zu rows acknowledged, %zu refused\n", m.acked, m.refused);
+	CHECK(m.acked > n);
+	model_release(&m);
+}
