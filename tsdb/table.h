@@ -11,7 +11,8 @@
  * end is damaged or cut off: all pages that are whole.
  *
  * Units:     sizes in bytes.
- * Errors:    ERR_CORRUPT (a checksum, an order; names the file), ERR_IO, ERR_NOMEM.
+ * Errors:    ERR_CORRUPT (a checksum, an order), ERR_IO, ERR_NOMEM. Readers' messages begin with the
+ *            name of the range reader.
  * Ownership: the table takes its range reader over, also when opening fails. Iterators end before
  *            their table; what they show lives until their next step.
  * Threads:   a table by any number; iterators and writers by one at a time.
@@ -32,13 +33,14 @@ struct table_writer;
 
 /*
  * spare: as table_writer_finish gave it; empty: none. The end of the table is believed first, the
- * spare where that cannot be used; *damaged then says why (ERR_OK: all is well).
+ * spare where that cannot be used; *damaged then says why (ERR_OK: all is well). It also says when
+ * the end is whole and the spare is damaged or another's: nothing is lost yet.
  */
 MUST_CHECK enum err_code table_open(struct range_reader *r, struct str spare,
 	struct store_cache *cache, struct table **out, struct err *damaged, struct err *err);
 void table_close(struct table *t); /* NULL is fine */
 
-/* NULL: out of memory. readahead: pages are read once and not kept in the cache (scans). */
+/* NULL: out of memory. scan: pages are read once and not kept in the cache. */
 struct table_iter *table_iter_open(struct table *t, bool scan);
 void table_iter_close(struct table_iter *it); /* NULL is fine */
 void table_iter_seek(struct table_iter *it, struct str key); /* the first at or after it */
@@ -65,7 +67,7 @@ struct table_written {
 
 MUST_CHECK enum err_code table_writer_open(
 	struct fs *fs, const char *path, struct table_writer **out, struct err *err);
-/* Keys ascend strictly: ERR_INVALID otherwise. */
+/* Keys ascend strictly: ERR_INVALID otherwise, and the writer goes on. More than 1 GiB: ERR_LIMIT. */
 MUST_CHECK enum err_code table_writer_put(
 	struct table_writer *w, struct str key, struct str value, struct err *err);
 uint64_t table_writer_bytes(const struct table_writer *w);
