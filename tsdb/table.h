@@ -11,8 +11,8 @@
  * end is damaged or cut off: all pages that are whole.
  *
  * Units:     sizes in bytes.
- * Errors:    ERR_CORRUPT (a checksum, an order), ERR_IO, ERR_NOMEM. Readers' messages begin with the
- *            name of the range reader.
+ * Errors:    ERR_CORRUPT (a checksum, an order), ERR_IO, ERR_NOMEM. Messages of reading begin with
+ *            the range reader's name.
  * Ownership: the table takes its range reader over, also when opening fails. Iterators end before
  *            their table; what they show lives until their next step.
  * Threads:   a table by any number; iterators and writers by one at a time.
@@ -67,7 +67,7 @@ struct table_written {
 
 MUST_CHECK enum err_code table_writer_open(
 	struct fs *fs, const char *path, struct table_writer **out, struct err *err);
-/* Keys ascend strictly: ERR_INVALID otherwise, and the writer goes on. More than 1 GiB: ERR_LIMIT. */
+/* Keys ascend strictly: ERR_INVALID otherwise; over 1 GiB: ERR_LIMIT. The writer can go on then. */
 MUST_CHECK enum err_code table_writer_put(
 	struct table_writer *w, struct str key, struct str value, struct err *err);
 uint64_t table_writer_bytes(const struct table_writer *w);

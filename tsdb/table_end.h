@@ -1,8 +1,8 @@
 /*
  * The end of a table: its index page and footer, and the copy of them that is kept elsewhere.
  *
- * Ownership: what is read points into the bytes that were given.
  * Errors:    ERR_CORRUPT, the message begins with `name`.
+ * Ownership: what is read points into the bytes that were given.
  */
 #ifndef TSDB_TABLE_END_H
 #define TSDB_TABLE_END_H
