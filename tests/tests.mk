@@ -22,6 +22,26 @@ $(foreach r,$(ROOMS),$(eval $(call unit_rules,$(r))))
 unit: $(UNIT_TESTS)
 	@tests/run.sh $^
 
+# Programs for benches: the generator of fleet-like profiles, a library and a command (tests/fleet/README.md).
+FLEET := $(BUILD)/tests/fleet/fleet
+FLEET_LIB := $(BUILD)/tests/fleet/fleet.a
+.PHONY: fleet
+fleet: $(FLEET)
+$(FLEET_LIB): $(call objects,$(filter-out tests/fleet/main.c,$(wildcard tests/fleet/*.c)))
+	@mkdir -p $(@D)
+	@rm -f $@
+	@ar rcsD $@ $^
+$(FLEET): $(call objects,tests/fleet/main.c) $(FLEET_LIB) $(call room_libs,tsdb)
+	@echo "  LINK  $@"
+	@$(CC) $(OPT) -pthread -o $@ $(call objects,tests/fleet/main.c) \
+		-Wl,--start-group $(FLEET_LIB) $(call room_libs,tsdb) -Wl,--end-group $(SYSLIBS)
+$(BUILD)/tests/tsdb/fleet_test: $(call objects,tests/tsdb/fleet_test.c $(call UNIT_HELPERS,tsdb)) $(FLEET_LIB) \
+		$(call room_libs,tsdb)
+	@mkdir -p $(@D)
+	@echo "  LINK  $@"
+	@$(CC) $(OPT) -pthread -o $@ $(call objects,tests/tsdb/fleet_test.c $(call UNIT_HELPERS,tsdb)) \
+		-Wl,--start-group $(FLEET_LIB) $(call room_libs,tsdb) -Wl,--end-group $(SYSLIBS)
+
 # Fuzz drivers: tests/fuzz/<name>_fuzz.c, each with LLVMFuzzerTestOneInput; its first comment names its room:
 # "fuzz: room". Seeds stand in tests/fuzz/<name>/.
 FUZZ_SOURCES := $(wildcard tests/fuzz/*_fuzz.c)

@@ -1,0 +1,55 @@
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "tests/fleet/command.h"
+#include "tests/fleet/fleet.h"
+
+static const struct command {
+	const char *name, *usage, *help;
+	enum err_code (*run)(int argc, char **argv, struct err *err);
+} commands[] = {
+	{ "write", "DIR", "made-up profiles as files", command_write },
+	{ "speed", "", "how quickly rows and profiles are made", command_speed },
+};
+#define COMMANDS_N (sizeof(commands) / sizeof(commands[0]))
+
+enum err_code command_flags(struct flag *flags, size_t n, const char *about, int argc, char **argv,
+	const char **args, size_t args_max, size_t *args_n, struct err *err)
+{
+	bool help = false, version = false;
+	enum err_code rc =
+		flags_parse(flags, n, argc, argv, args, args_max, args_n, &help, &version, err);
+
+	if (!rc && help) {
+		struct buf text = { 0 };
+
+		flags_print_help(&text, "fleet", about, flags, n);
+		fwrite(text.ptr, 1, text.len, stdout);
+		exit(0);
+	}
+	return rc;
+}
+
+int main(int argc, char **argv)
+{
+	struct err err = { 0 };
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	for (size_t i = 0; i < COMMANDS_N && argc > 1; i++) {
+		if (strcmp(commands[i].name, argv[1]) != 0)
+			continue;
+		if (commands[i].run(argc - 1, argv + 1, &err) == ERR_OK)
+			return 0;
+		fprintf(stderr, "fleet %s: %s\n", argv[1], err.msg);
+		return 1;
+	}
+	fprintf(stderr, "usage: fleet COMMAND [--help]\n");
+	for (size_t i = 0; i < COMMANDS_N; i++)
+		fprintf(stderr, "  %-6s %-12s %s\n", commands[i].name, commands[i].usage,
+			commands[i].help);
+	fprintf(stderr, "sets:");
+	for (size_t i = 0; i < fleet_sets_n; i++)
+		fprintf(stderr, " %s", fleet_sets[i].name);
+	fprintf(stderr, "\n");
+	return 2;
+}

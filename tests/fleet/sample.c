@@ -1,0 +1,292 @@
+#include <math.h>
+#include <stdlib.h>
+
+#include "tests/fleet/internal.h"
+
+/*
+ * What one scrape sees. Everything is a hash of (seed, service, pod, scrape, item), so any scrape
+ * can be made without the ones before it, counters included: what an item has counted by a scrape
+ * is a monotone function of time. Time is stratified: each event lies somewhere in a span of its
+ * own.
+ */
+#define CPU_PERIOD INT64_C(10000000)
+
+enum err_code fleet_scratch_open(const struct fleet *f, struct fleet_scratch **out, struct err *err)
+{
+	struct fleet_scratch *s = calloc(1, sizeof(*s));
+	size_t cap = f->items_n;
+
+	if (f->p.kind == FLEET_CPU && cap > f->p.draws * 4 + 64)
+		cap = (size_t)(f->p.draws * 4 + 64);
+	if (!s)
+		return err_set(err, ERR_NOMEM, "scratch of a fleet: out of memory");
+	s->cap = (uint32_t)cap;
+	s->counts = calloc(f->items_n, sizeof(*s->counts));
+	s->bits = calloc(f->items_n / 64 + 1, sizeof(*s->bits));
+	s->items = calloc(cap, sizeof(*s->items));
+	s->stacks = calloc(cap, sizeof(*s->stacks));
+	s->sets = calloc(cap, sizeof(*s->sets));
+	s->location_at = calloc((size_t)f->p.functions * SITES, sizeof(*s->location_at));
+	s->function_at = calloc(f->p.functions, sizeof(*s->function_at));
+	s->values = calloc(cap * FLEET_COLUMNS_MAX, sizeof(*s->values));
+	s->work = calloc(cap * FLEET_COLUMNS_MAX, sizeof(*s->work));
+	if (!s->counts || !s->bits || !s->items || !s->stacks || !s->sets || !s->values ||
+		!s->work || !s->location_at || !s->function_at) {
+		fleet_scratch_close(s);
+		return err_set(err, ERR_NOMEM, "scratch of a fleet: out of memory");
+	}
+	*out = s;
+	return ERR_OK;
+}
+
+void fleet_scratch_close(struct fleet_scratch *s)
+{
+	if (!s)
+		return;
+	free(s->counts);
+	free(s->bits);
+	free(s->items);
+	free(s->stacks);
+	free(s->sets);
+	free(s->location_at);
+	free(s->function_at);
+	free(s->values);
+	free(s->work);
+	free(s);
+}
+
+uint32_t fleet_kinds(const struct fleet *f, enum value_kind kinds[FLEET_COLUMNS_MAX])
+{
+	switch (f->p.kind) {
+	case FLEET_CPU:
+		kinds[0] = kinds[1] = KIND_DELTA;
+		return 2;
+	case FLEET_HEAP:
+		kinds[0] = kinds[1] = KIND_CUMULATIVE;
+		kinds[2] = kinds[3] = KIND_GAUGE;
+		return 4;
+	case FLEET_GOROUTINE:
+		kinds[0] = KIND_GAUGE;
+		return 1;
+	default:
+		kinds[0] = kinds[1] = KIND_CUMULATIVE;
+		return 2;
+	}
+}
+
+/* The load's integral from scrape 0 to scrape k, in scrapes at mean load. */
+static double load_until(const struct fleet *f, double phase, double k)
+{
+	double day = (double)DAY_NS / (double)f->p.interval_ns, turn = 2 * M_PI / day;
+
+	return k - f->p.daily / turn * (cos(turn * k + phase) - cos(phase));
+}
+
+/* ---- draws ---- */
+
+/* What is popular differs between services for half of the ranks, between pods for the others. */
+static void draw(const struct fleet *f, struct fleet_scratch *s, const uint64_t of[2],
+	uint64_t random, uint32_t tries, uint32_t day)
+{
+	for (uint32_t i = 0; i < tries; i++) {
+		uint64_t r = next_random(&random);
+		uint32_t at = (uint32_t)(((r >> 40) * f->slots_n) >> 24), item, sets;
+		const struct slot *slot;
+
+		if ((uint32_t)r > f->alias[at].below)
+			at = f->alias[at].other;
+		if ((uint16_t)next_random(&random) > f->mix[mix2(of[at & 1], at) & 255])
+			continue;
+		slot = &f->slots[at];
+		item = slot->item;
+		sets = slot->sets_n;
+		if (deployed(f, day, slot->day)) {
+			item = slot->other;
+			sets = slot->other_sets_n;
+		}
+		if (sets > 1)
+			item += (uint32_t)(hash_u64(r) % sets);
+		s->bits[item / 64] |= UINT64_C(1) << (item & 63);
+		s->counts[item] += s->counts[item] < UINT16_MAX;
+	}
+}
+
+static uint32_t collect(const struct fleet *f, struct fleet_scratch *s)
+{
+	uint32_t n = 0, words = f->items_n / 64 + 1;
+
+	for (uint32_t w = 0; w < words; w++) {
+		uint64_t bits = s->bits[w];
+
+		if (!bits)
+			continue;
+		s->bits[w] = 0;
+		for (; bits; bits &= bits - 1) {
+			uint32_t item = w * 64 + (uint32_t)__builtin_ctzll(bits);
+
+			if (n < s->cap) {
+				s->items[n] = item;
+				s->work[n++] = s->counts[item];
+			}
+			s->counts[item] = 0;
+		}
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		s->values[i] = s->work[i];
+		s->values[n + i] = s->work[i] * CPU_PERIOD;
+	}
+	return n;
+}
+
+static uint32_t cpu_items(const struct fleet *f, struct fleet_scratch *s, uint32_t service,
+	uint32_t pod, uint64_t scrape)
+{
+	uint64_t seed = pod_seed(f, service, pod), random = mix2(seed, scrape);
+	double phase = 2 * M_PI * uniform(mix2(f->p.seed, service)), a, b, load, tries;
+	double day = (double)DAY_NS / (double)f->p.interval_ns;
+
+	a = uniform(next_random(&random));
+	b = uniform(next_random(&random));
+	load = 1 + f->p.daily * sin(2 * M_PI * (double)scrape / day + phase);
+	load *= 0.7 + 0.6 * uniform(hash_u64(seed)); /* pods differ */
+	load *= 1 + 0.08 * sqrt(-2 * log(a)) * cos(2 * M_PI * b);
+	if (load < 0.05)
+		load = 0.05;
+	tries = f->p.draws * load / f->mix_mean;
+	if (tries > s->cap / f->mix_mean)
+		tries = s->cap / f->mix_mean;
+	draw(f, s, (uint64_t[2]){ seed, service_seed(f, service) }, random, (uint32_t)tries,
+		(uint32_t)((double)scrape / day));
+	return collect(f, s);
+}
+
+/* ---- levels ---- */
+
+struct moment { /* a pod at a scrape */
+	const struct fleet *f;
+	uint64_t pod;
+	uint64_t scrape; /* the number that noise is made from */
+	uint32_t day; /* of the process's begin */
+	double time; /* load since the process began */
+};
+
+/*
+ * Deploys restart a process once a day, each pod at another time. False where the process is not
+ * the one that the scrape before saw.
+ */
+static bool moment_of(const struct fleet *f, uint32_t service, uint32_t pod, uint64_t scrape,
+	struct moment *m)
+{
+	uint64_t day = (uint64_t)(DAY_NS / f->p.interval_ns), seed = pod_seed(f, service, pod);
+	uint64_t offset = (pod + 1) * 60 % day, began = 0;
+	double phase = 2 * M_PI * uniform(mix2(f->p.seed, service));
+
+	if (f->p.replaced > 0 && scrape >= offset + day)
+		began = (scrape - offset) / day * day + offset;
+	m->f = f;
+	m->pod = mix2(seed, began);
+	m->scrape = scrape;
+	m->day = (uint32_t)(began / day);
+	m->time = load_until(f, phase, (double)scrape) - load_until(f, phase, (double)began);
+	return scrape != began;
+}
+
+/* Events of an item since its process began. */
+static uint64_t events(const struct moment *m, uint32_t item, uint64_t *kept)
+{
+	const struct level *l = &m->f->levels[item];
+	uint64_t h = mix2(m->pod, item), whole;
+	double rate = l->rate * m->f->mix[h & 255] / 65536, x = (double)(h >> 32) * 0x1p-32;
+
+	x += rate * m->time;
+	if (rate > 1)
+		x += sqrt(rate) * (double)(mix2(h, m->scrape) >> 32) * 0x1p-32;
+	whole = (uint64_t)x;
+	/* The event of this span has come? That of the first may have, too: as in a start. */
+	whole += x - (double)whole > (double)(mix2(h, whole) >> 32) * 0x1p-32;
+	*kept = l->started ? l->started - 1 : 0;
+	return whole + *kept;
+}
+
+/* Of the objects of the last events some are in use: chosen by event, forgotten by later ones. */
+static uint64_t in_use(const struct moment *m, uint32_t item, uint64_t n, uint64_t started)
+{
+	const struct level *l = &m->f->levels[item];
+	uint64_t h = mix2(m->pod, item) ^ 0xabcdef, live = started;
+
+	for (uint64_t i = 0; l->kept && i < 4 && i + started < n; i++)
+		live += (mix2(h, n - i) >> 48) < l->kept;
+	return live;
+}
+
+static void level_values(const struct moment *m, uint32_t item, int64_t v[FLEET_COLUMNS_MAX])
+{
+	const struct level *l = &m->f->levels[item];
+	uint64_t started, n, live;
+
+	if (l->day != NEVER && deployed(m->f, m->day, l->day) != l->other) {
+		memset(v, 0, FLEET_COLUMNS_MAX * sizeof(*v));
+		return;
+	}
+	n = events(m, item, &started);
+	switch (m->f->p.kind) {
+	case FLEET_HEAP:
+		live = in_use(m, item, n, started);
+		v[0] = (int64_t)((double)n * l->mean);
+		v[1] = (int64_t)((double)n * l->bytes * l->mean);
+		v[2] = (int64_t)((double)live * l->mean);
+		v[3] = (int64_t)((double)live * l->bytes * l->mean);
+		return;
+	case FLEET_GOROUTINE:
+		v[0] = (int64_t)in_use(m, item, n, started);
+		return;
+	default: /* a count and its sum */
+		v[0] = (int64_t)n;
+		v[1] = (int64_t)((double)n * l->mean) +
+			(int64_t)((double)(mix2(m->pod + item, n) >> 32) * 0x1p-32 * l->mean * 0.9);
+		v[1] = n ? v[1] : 0;
+		return;
+	}
+}
+
+/* All columns of entries that are not 0, in work; then side by side. */
+static uint32_t level_items(const struct fleet *f, struct fleet_scratch *s, uint32_t service,
+	uint32_t pod, uint64_t scrape, bool deltas)
+{
+	enum value_kind kinds[FLEET_COLUMNS_MAX];
+	uint32_t columns = fleet_kinds(f, kinds), n = 0;
+	struct moment now, before;
+
+	deltas = moment_of(f, service, pod, scrape, &now) && deltas;
+	if (deltas)
+		moment_of(f, service, pod, scrape - 1, &before);
+	for (uint32_t i = 0; i < f->items_n; i++) {
+		int64_t *v = s->work + (size_t)n * FLEET_COLUMNS_MAX, was[FLEET_COLUMNS_MAX], any = 0;
+
+		level_values(&now, i, v);
+		if (deltas && kinds[0] == KIND_CUMULATIVE)
+			level_values(&before, i, was);
+		for (uint32_t c = 0; c < columns; c++) {
+			if (deltas && kinds[c] == KIND_CUMULATIVE)
+				v[c] -= was[c];
+			any |= v[c];
+		}
+		s->items[n] = i;
+		n += any != 0;
+	}
+	for (uint32_t c = 0; c < columns; c++)
+		for (uint32_t i = 0; i < n; i++)
+			s->values[(size_t)c * n + i] = s->work[(size_t)i * FLEET_COLUMNS_MAX + c];
+	return n;
+}
+
+uint32_t fleet_items(const struct fleet *f, struct fleet_scratch *s, uint32_t service, uint32_t pod,
+	uint64_t scrape, bool deltas, const uint32_t **items, const int64_t **values)
+{
+	uint32_t n = f->p.kind == FLEET_CPU ? cpu_items(f, s, service, pod, scrape) :
+					      level_items(f, s, service, pod, scrape, deltas);
+
+	*items = s->items;
+	*values = s->values;
+	return n;
+}
