@@ -62,7 +62,10 @@ uint32_t chunk_label_set_max(const struct chunk *c);
  */
 MUST_CHECK enum err_code chunk_add(struct chunk *c, uint32_t column, uint32_t from, uint32_t to,
 	int64_t weight, struct accum *acc, struct err *err);
-/* Ids that the chunk's samples use, marked in the two sets (grown as needed); either may be NULL. */
+/* Reads all there is and compares it with the rows' heads; what chunk_add then adds is whole. */
+MUST_CHECK enum err_code chunk_check(struct chunk *c, struct err *err);
+/* Ids that the chunk's samples use, marked in the two sets (grown as needed); either may be NULL.
+ */
 struct bits;
 MUST_CHECK enum err_code chunk_mark_ids(
 	struct chunk *c, struct bits *stacks, struct bits *label_sets, struct err *err);

@@ -1,0 +1,405 @@
+#include "base/map.h"
+#include "tests/check.h"
+#include "tsdb/accum.h"
+#include "tsdb/chunk.h"
+#include "tsdb/partition.h"
+
+#define COLUMNS_MAX 6
+#define ROWS_MAX 1024
+
+static uint64_t state = 1;
+
+static uint64_t draw(void)
+{
+	state += UINT64_C(0x9e3779b97f4a7c15);
+	return hash_u64(state);
+}
+
+/* ---- rows made by a shape ---- */
+
+enum columns { ONES, SMALL, TIMES, WILD, SIGNED, EXTREME, LEVEL, ZEROS, SPARSE };
+
+struct shape {
+	const char *name;
+	uint32_t rows, stacks, labels; /* distinct; entries are up to `stacks` per row */
+	uint32_t percent; /* of the stacks in a row */
+	bool twice, zeros; /* ids several times in a row; entries that are all 0 */
+	uint32_t columns_n;
+	enum columns columns[COLUMNS_MAX];
+};
+
+static const struct shape shapes[] = {
+	{ "no rows", 0, 0, 0, 0, false, false, 1, { ONES } },
+	{ "one empty row", 1, 0, 0, 0, false, false, 1, { ONES } },
+	{ "one row", 1, 40, 0, 50, false, false, 2, { SMALL, TIMES } },
+	{ "two rows", 2, 40, 0, 50, false, false, 2, { SMALL, LEVEL } },
+	{ "cpu", 120, 200, 0, 20, false, false, 2, { SMALL, TIMES } },
+	{ "all there", 64, 30, 0, 100, false, false, 2, { ONES, SMALL } },
+	{ "labels", 50, 60, 5, 30, false, false, 2, { SMALL, TIMES } },
+	{ "twice", 30, 25, 3, 60, true, false, 3, { SMALL, WILD, LEVEL } },
+	{ "heap", 120, 80, 0, 95, true, true, 4, { SPARSE, WILD, LEVEL, LEVEL } },
+	{ "zeros", 20, 20, 2, 40, true, true, 2, { ZEROS, SPARSE } },
+	{ "negative", 33, 50, 0, 30, false, false, 3, { SIGNED, SMALL, SIGNED } },
+	{ "extremes", 17, 9, 2, 70, true, false, 2, { EXTREME, EXTREME } },
+	{ "longest", 1024, 12, 0, 10, false, false, 2, { SMALL, LEVEL } },
+	{ "no columns", 5, 10, 0, 50, false, false, 0, { ONES } },
+};
+
+static struct world {
+	uint32_t rows_n, columns_n;
+	int64_t ts[ROWS_MAX];
+	struct row rows[ROWS_MAX];
+	enum value_kind kinds[COLUMNS_MAX];
+	int64_t levels[4096][COLUMNS_MAX];
+} w;
+
+static int64_t value_of(enum columns kind, uint32_t id, uint32_t column, int64_t before)
+{
+	switch (kind) {
+	case ONES:
+		return 1;
+	case SMALL:
+		return 1 + (int64_t)(draw() % (1 + id % 7) * (draw() % 3));
+	case TIMES:
+		return before * 10000000;
+	case WILD:
+		return (int64_t)(draw() >> (4 + draw() % 59));
+	case SIGNED:
+		return (int64_t)(draw() % 50) - 20;
+	case EXTREME: /* of both signs, so that a row's total fits */
+		return draw() % 3 ? (int64_t)(draw() % 2) :
+			id % 2    ? INT64_MIN / 128 :
+				    INT64_MAX / 128;
+	case LEVEL:
+		if (draw() % 20 == 0)
+			w.levels[id][column] = (int64_t)(draw() % 5 * 4096);
+		return w.levels[id][column];
+	case ZEROS:
+		return 0;
+	case SPARSE:
+		return draw() % 30 ? 0 : (int64_t)(draw() % 9 * 512);
+	}
+	return 0;
+}
+
+static void drop_world(void)
+{
+	for (uint32_t r = 0; r < w.rows_n; r++) {
+		free((void *)(uintptr_t)w.rows[r].stacks);
+		free((void *)(uintptr_t)w.rows[r].label_sets);
+		free((void *)(uintptr_t)w.rows[r].values);
+	}
+	memset(&w, 0, sizeof(w));
+}
+
+static void make_row(const struct shape *s, uint32_t r)
+{
+	uint32_t most = s->stacks * (s->labels + 1) * (s->twice ? 3 : 1) + 1, n = 0;
+	uint32_t *stacks = malloc(most * sizeof(*stacks)), *sets = malloc(most * sizeof(*sets));
+	int64_t *values, v, any;
+
+	for (uint32_t i = 0; i < s->stacks; i++)
+		for (uint32_t l = 0; l <= s->labels; l++)
+			for (uint32_t k = 0; k < (s->twice ? draw() % 3 + 1 : 1); k++)
+				if (draw() % 100 < s->percent) {
+					stacks[n] = i * i * 3;
+					sets[n++] = l;
+				}
+	values = calloc((size_t)n * s->columns_n + 1, sizeof(*values));
+	for (uint32_t i = 0; i < n; i++)
+		for (;;) {
+			any = v = 0;
+			for (uint32_t c = 0; c < s->columns_n; c++) {
+				v = value_of(s->columns[c], stacks[i] / 3 % 64 * 8 + sets[i], c, v);
+				values[(size_t)c * n + i] = v;
+				any |= v;
+			}
+			if (any || s->zeros || !s->columns_n)
+				break;
+			for (uint32_t c = 0; c < s->columns_n; c++)
+				w.levels[stacks[i] / 3 % 64 * 8 + sets[i]][c] = 4096;
+		}
+	w.ts[r] = INT64_C(1700000000000000000) + r * INT64_C(10000000000) +
+		(int64_t)(draw() % 4096);
+	w.rows[r] = (struct row){ .header = r / 10 % 3,
+		.interval_ns = 10000000000,
+		.time_nanos = r % 7 ? w.ts[r] - (int64_t)(draw() % 1000000) : 0,
+		.duration_nanos = 9000000000 + (int64_t)(draw() % 1000),
+		.period = r % 11 ? 10000000 : INT64_MIN,
+		.n = n,
+		.columns_n = s->columns_n,
+		.stacks = stacks,
+		.label_sets = s->labels ? sets : NULL,
+		.values = values };
+	if (!s->labels)
+		free(sets);
+}
+
+static void make_world(const struct shape *s)
+{
+	drop_world();
+	for (uint32_t c = 0; c < s->columns_n; c++)
+		w.kinds[c] = s->columns[c] == LEVEL ? KIND_GAUGE : KIND_DELTA;
+	for (uint32_t r = 0; r < s->rows; r++)
+		make_row(s, r);
+	w.rows_n = s->rows;
+	w.columns_n = s->rows ? s->columns_n : 0;
+}
+
+/* ---- comparing ---- */
+
+struct entry {
+	uint32_t stack, set;
+	int64_t values[COLUMNS_MAX];
+};
+
+static int entry_cmp(const void *x, const void *y)
+{
+	const struct entry *a = x, *b = y;
+
+	if (a->stack != b->stack)
+		return a->stack < b->stack ? -1 : 1;
+	if (a->set != b->set)
+		return a->set < b->set ? -1 : 1;
+	for (int c = 0; c < COLUMNS_MAX; c++)
+		if (a->values[c] != b->values[c])
+			return a->values[c] < b->values[c] ? -1 : 1;
+	return 0;
+}
+
+static struct entry *entries_of(const struct row *r)
+{
+	struct entry *e = calloc(r->n + 1, sizeof(*e));
+
+	for (uint32_t i = 0; i < r->n; i++) {
+		e[i].stack = r->stacks[i];
+		e[i].set = r->label_sets ? r->label_sets[i] : 0;
+		for (uint32_t c = 0; c < r->columns_n; c++)
+			e[i].values[c] = r->values[(size_t)c * r->n + i];
+		if (i &&
+			(e[i].stack < e[i - 1].stack ||
+				(e[i].stack == e[i - 1].stack && e[i].set < e[i - 1].set)))
+			CHECK_FAIL("ids descend at %u", i);
+	}
+	qsort(e, r->n, sizeof(*e), entry_cmp);
+	return e;
+}
+
+static void check_row(const char *name, uint32_t at, const struct row *got, const struct row *want)
+{
+	struct entry *a, *b;
+
+	CHECK_INT(got->header, want->header);
+	CHECK_INT(got->interval_ns, want->interval_ns);
+	CHECK_INT(got->time_nanos, want->time_nanos);
+	CHECK_INT(got->duration_nanos, want->duration_nanos);
+	CHECK_INT(got->period, want->period);
+	CHECK_INT(got->columns_n, want->columns_n);
+	CHECK_INT(got->n, want->n);
+	if (got->n != want->n)
+		return;
+	a = entries_of(got);
+	b = entries_of(want);
+	if (memcmp(a, b, want->n * sizeof(*a)))
+		CHECK_FAIL("%s: row %u differs", name, at);
+	free(a);
+	free(b);
+}
+
+static struct partition *open_partition(void)
+{
+	const struct symbol_limits limits = { 1000, 1000, 1000, 1 << 20 };
+	struct partition *p = NULL;
+	struct err err;
+
+	CHECK_OK(partition_open(STR("job"), 0, 0, &limits, &p, &err), &err);
+	return p;
+}
+
+/* True: all of it fitted. */
+static bool add_rows(struct accum *a, uint32_t column, uint32_t from, uint32_t to, int64_t weight)
+{
+	struct err err;
+
+	for (uint32_t r = from; r < to; r++)
+		if (accum_add(a, w.rows[r].stacks, w.rows[r].label_sets,
+			    w.rows[r].values + (size_t)column * w.rows[r].n, w.rows[r].n, weight,
+			    &err))
+			return false;
+	return true;
+}
+
+static void check_same(const char *name, struct accum *a, struct accum *b)
+{
+	struct accum_cell x, y;
+	size_t i = 0, j = 0;
+	struct err err;
+	bool more;
+
+	CHECK_OK(accum_seal(a, &err), &err);
+	CHECK_OK(accum_seal(b, &err), &err);
+	while ((more = accum_next(a, &i, &x)) == accum_next(b, &j, &y) && more)
+		if (x.stack != y.stack || x.label_set != y.label_set || x.value != y.value)
+			break;
+	if (more)
+		CHECK_FAIL("%s: sums differ at stack %u", name, x.stack);
+}
+
+/* The rows one by one are added in 128 bits, which cannot overflow here. */
+static void check_add(const char *name, struct chunk *c, struct partition *p, uint32_t column,
+	uint32_t from, uint32_t to, unsigned flags)
+{
+	int64_t weight = flags & ACCUM_WEIGHTED ? 10000000000 : 1;
+	struct accum *a, *b, *rows;
+	struct err err;
+	enum err_code rc;
+
+	REQUIRE_OK(accum_open(p, flags, &a, &err), &err);
+	REQUIRE_OK(accum_open(p, flags, &rows, &err), &err);
+	REQUIRE_OK(accum_open(p, flags | ACCUM_WEIGHTED, &b, &err), &err);
+	CHECK(add_rows(b, column, from, to, weight));
+	rc = chunk_add(c, column, from, to, weight, a, &err);
+	if (rc == ERR_LIMIT) {
+		CHECK_STR(str_of(err.msg), "sum exceeds 64 bits");
+		CHECK(!add_rows(rows, column, from, to, weight));
+	} else {
+		CHECK_INT(rc, ERR_OK);
+		check_same(name, a, b);
+	}
+	accum_close(a);
+	accum_close(b);
+	accum_close(rows);
+}
+
+static void check_heads(const struct chunk *c)
+{
+	const struct chunk_row *rows = chunk_rows(c);
+	uint32_t stack_max = 0, set_max = 0;
+
+	CHECK_INT(chunk_rows_n(c), w.rows_n);
+	CHECK_INT(chunk_columns_n(c), w.columns_n);
+	CHECK_INT(chunk_interval_ns(c), w.rows_n ? w.rows[0].interval_ns : 0);
+	for (uint32_t r = 0; r < w.rows_n; r++) {
+		const struct row *row = &w.rows[r];
+
+		CHECK_INT(rows[r].ts_ns, w.ts[r]);
+		CHECK_INT(rows[r].time_nanos, row->time_nanos);
+		CHECK_INT(rows[r].duration_nanos, row->duration_nanos);
+		CHECK_INT(rows[r].period, row->period);
+		CHECK_INT(rows[r].header, row->header);
+		CHECK_INT(rows[r].n, row->n);
+		for (uint32_t k = 0; k < w.columns_n; k++) {
+			int64_t total = 0;
+
+			for (uint32_t i = 0; i < row->n; i++)
+				total += row->values[(size_t)k * row->n + i];
+			CHECK_INT(chunk_totals(c, k)[r], total);
+		}
+		for (uint32_t i = 0; i < row->n; i++) {
+			stack_max = row->stacks[i] > stack_max ? row->stacks[i] : stack_max;
+			if (row->label_sets && row->label_sets[i] > set_max)
+				set_max = row->label_sets[i];
+		}
+	}
+	CHECK_INT(chunk_stack_max(c), stack_max);
+	CHECK_INT(chunk_label_set_max(c), set_max);
+}
+
+static void check_marks(struct chunk *c)
+{
+	struct bits stacks = { 0 }, sets = { 0 }, want[2] = { { 0 }, { 0 } };
+	struct err err;
+
+	CHECK_OK(chunk_mark_ids(c, &stacks, &sets, &err), &err);
+	CHECK_OK(chunk_mark_ids(c, NULL, NULL, &err), &err);
+	for (uint32_t r = 0; r < w.rows_n; r++)
+		for (uint32_t i = 0; i < w.rows[r].n; i++) {
+			uint32_t set = w.rows[r].label_sets ? w.rows[r].label_sets[i] : 0;
+
+			REQUIRE(bits_reserve(&want[0], w.rows[r].stacks[i]));
+			REQUIRE(bits_reserve(&want[1], set));
+			bits_set(&want[0], w.rows[r].stacks[i]);
+			bits_set(&want[1], set);
+		}
+	for (uint32_t i = 0; i < 20000; i++) {
+		CHECK(bits_get(&stacks, i) == bits_get(&want[0], i));
+		CHECK(bits_get(&sets, i) == bits_get(&want[1], i));
+	}
+	bits_release(&stacks);
+	bits_release(&sets);
+	bits_release(&want[0]);
+	bits_release(&want[1]);
+}
+
+static void check_shape(const struct shape *s, struct chunk *c, struct partition *p)
+{
+	struct buf b = { 0 };
+	const struct row *rows;
+	struct chunk_sizes sizes;
+	struct err err;
+	char *bytes;
+
+	make_world(s);
+	REQUIRE_OK(chunk_encode(w.ts, w.rows, w.rows_n, w.kinds, &b, &err), &err);
+	bytes = malloc(b.len); /* its own, so that a read past the end is seen */
+	memcpy(bytes, b.ptr, b.len);
+	REQUIRE_OK(chunk_parse(c, (struct str){ bytes, b.len }, &err), &err);
+	CHECK_OK(chunk_check(c, &err), &err);
+	check_heads(c);
+	check_marks(c);
+	REQUIRE_OK(chunk_unpack(c, &rows, &err), &err);
+	for (uint32_t r = 0; r < w.rows_n; r++)
+		check_row(s->name, r, &rows[r], &w.rows[r]);
+	for (uint32_t k = 0; k < w.columns_n; k++)
+		for (unsigned flags = 0; flags < 4; flags++) {
+			check_add(s->name, c, p, k, 0, w.rows_n, flags);
+			for (int i = 0; i < 12; i++) {
+				uint32_t from = (uint32_t)(draw() % (w.rows_n + 1));
+				uint32_t to = from + (uint32_t)(draw() % (w.rows_n - from + 1));
+
+				check_add(s->name, c, p, k, from, to, flags);
+			}
+		}
+	CHECK_OK(chunk_measure(c, &sizes, &err), &err);
+	CHECK_INT(sizes.total, b.len);
+	CHECK_INT(sizes.heads + sizes.ids + sizes.positions + sizes.values + sizes.sums, b.len);
+	free(bytes);
+	buf_release(&b);
+}
+
+TEST(chunks_come_back_as_their_rows)
+{
+	struct partition *p = open_partition();
+	struct chunk *c = chunk_open();
+
+	REQUIRE(c && p);
+	for (int round = 0; round < 3; round++)
+		for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++)
+			check_shape(&shapes[i], c, p);
+	drop_world();
+	chunk_close(c);
+	partition_close(p);
+}
+
+TEST(every_range)
+{
+	static const struct shape s = { "ranges", 19, 30, 1, 40, true, true, 4,
+		{ SMALL, WILD, SIGNED, LEVEL } };
+	struct partition *p = open_partition();
+	struct chunk *c = chunk_open();
+	struct buf b = { 0 };
+	struct err err;
+
+	REQUIRE(c && p);
+	make_world(&s);
+	REQUIRE_OK(chunk_encode(w.ts, w.rows, w.rows_n, w.kinds, &b, &err), &err);
+	REQUIRE_OK(chunk_parse(c, buf_str(&b), &err), &err);
+	for (uint32_t from = 0; from <= w.rows_n; from++)
+		for (uint32_t to = from; to <= w.rows_n; to++)
+			for (uint32_t k = 0; k < w.columns_n; k++)
+				check_add(s.name, c, p, k, from, to, ACCUM_BY_LABELS);
+	buf_release(&b);
+	drop_world();
+	chunk_close(c);
+	partition_close(p);
+}

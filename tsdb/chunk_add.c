@@ -1,0 +1,389 @@
+#include <assert.h>
+
+#include "tsdb/chunk_internal.h"
+
+/*
+ * A column of a range of rows into an accumulator. All rows of a counted column: numbers and rests
+ * of the keys' sums, which stand in front. A part of them: of each key, which of its cells are
+ * inside follows from its places, and their sum from its values, in registers; one number per key.
+ */
+
+const uint16_t token_base[TOKEN_CLASSES] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 12, 20, 36, 68, 132, 260,
+	0 };
+const uint8_t token_bits[TOKEN_CLASSES] = { 0, 0, 0, 0, 0, 0, 0, 0, 2, 3, 4, 5, 6, 7, 8, 0 };
+
+/* ---- numbers and sums of keys ---- */
+
+static uint64_t take_class(struct bit_in *extra, unsigned class)
+{
+	if (class < 8)
+		return class;
+	if (class < TOKEN_OPEN)
+		return token_base[class] + bits_take(extra, token_bits[class]);
+	return bits_take_long(extra, (unsigned)bits_take(extra, TOKEN_OPEN_BITS));
+}
+
+#define TOKENS_OPEN UINT64_C(0x8888888888888888) /* classes that have bits elsewhere */
+
+/* Numbers into counts and rests, where these are not NULL. */
+static enum err_code take_tokens(struct chunk *c, uint32_t column, unsigned room, uint16_t *counts,
+	uint64_t *rests, struct err *err)
+{
+	const struct section *s = c->columns[column].sections;
+	uint32_t most = c->rows_n - !!(c->columns[column].coding & COLUMN_LEVELS);
+	const unsigned char *tokens, *bytes;
+	struct bit_in extra;
+	uint64_t w, v, bad = 0;
+	uint32_t k = 0, end;
+	enum err_code rc;
+
+	if ((rc = chunk_section(c, &s[SECTION_TOKENS], room, &tokens, err)) ||
+		(rc = chunk_section(c, &s[SECTION_EXTRA], room + 1, &bytes, err)))
+		return rc;
+	extra = bits_open(bytes, s[SECTION_EXTRA].raw);
+	while (k < c->keys_n) {
+		end = c->keys_n - k < 8 ? c->keys_n : k + 8;
+		memcpy(&w, tokens + k, sizeof(w)); /* BITS_PAD bytes of 0 are behind them */
+		if (!(w & TOKENS_OPEN)) {
+			for (; k < end; k++) {
+				if (counts)
+					counts[k] = tokens[k] & 15;
+				if (rests)
+					rests[k] = tokens[k] >> 4;
+			}
+			continue;
+		}
+		for (; k < end; k++) {
+			v = take_class(&extra, tokens[k] & 15);
+			bad |= v > most;
+			if (counts)
+				counts[k] = (uint16_t)v;
+			v = take_class(&extra, tokens[k] >> 4);
+			if (rests)
+				rests[k] = v;
+		}
+	}
+	/* Numbers up to 7 were not compared above. */
+	for (k = 0; counts && most < 8 && k < c->keys_n; k++)
+		bad |= counts[k] > most;
+	return bad || !bits_at_end(&extra) ? chunk_corrupt(err, "bad numbers") : ERR_OK;
+}
+
+enum err_code chunk_counts(
+	struct chunk *c, uint32_t column, struct column_counts *out, struct err *err)
+{
+	const struct chunk_column *col = &c->columns[column];
+	bool counted = (col->coding & COLUMN_CODING) == COLUMN_COUNTED;
+	bool levels = col->coding & COLUMN_LEVELS, shared = col->coding & COLUMN_SHARED;
+	uint16_t *counts = chunk_room(c, ROOM_COUNTS, ((size_t)c->keys_n + 1) * sizeof(*counts));
+	uint64_t *rests = chunk_room(c, ROOM_REST, ((size_t)c->keys_n + 1) * sizeof(*rests));
+	uint64_t bad = 0;
+	enum err_code rc;
+
+	if (!counts || !rests)
+		return chunk_nomem(err);
+	if (shared &&
+		(rc = take_tokens(c, col->places, ROOM_REF, counts, levels ? rests : NULL, err)))
+		return rc;
+	if ((!shared || counted) &&
+		(rc = take_tokens(c, column, ROOM_SECTIONS, shared ? NULL : counts, rests, err)))
+		return rc;
+	for (uint32_t k = 0; counted && k < c->keys_n; k++)
+		bad |= (counts[k] == 0 && rests[k] != 0) | (rests[k] + counts[k]) >> 63;
+	for (uint32_t k = 0; levels && k < c->keys_n; k++)
+		bad |= rests[k] > 1;
+	out->counts = counts;
+	out->rests = rests;
+	return bad ? chunk_corrupt(err, "bad sums") : ERR_OK;
+}
+
+/* ---- adding ---- */
+
+#define BATCH 1024u
+
+struct adding {
+	struct chunk *c;
+	struct accum *acc;
+	int64_t weight;
+	uint64_t factor;
+	uint32_t first, n; /* keys in hand: first and number */
+	int64_t values[BATCH];
+	struct err *err;
+};
+
+static enum err_code add_batch(struct adding *a)
+{
+	const uint32_t *sets = a->c->key_sets ? a->c->key_sets + a->first : NULL;
+	enum err_code rc = accum_add(
+		a->acc, a->c->key_stacks + a->first, sets, a->values, a->n, a->weight, a->err);
+
+	a->first += a->n;
+	a->n = 0;
+	return rc;
+}
+
+/* A sum that is longer than the accumulator's arrays take goes there in pieces. */
+static enum err_code add_long(struct adding *a, __int128 sum)
+{
+	uint32_t key = a->first + a->n;
+	const uint32_t *sets = a->c->key_sets ? a->c->key_sets + key : NULL;
+	enum err_code rc = ERR_OK;
+	int64_t piece;
+
+	if (sum / INT64_MAX > CHUNK_ROWS_MAX + 1 || sum / INT64_MAX < -(int)(CHUNK_ROWS_MAX + 1))
+		return chunk_corrupt(a->err, "bad sums");
+	for (; !rc && sum; sum -= piece) {
+		piece = sum > INT64_MAX ? INT64_MAX : sum < INT64_MIN ? INT64_MIN : (int64_t)sum;
+		rc = accum_add(a->acc, a->c->key_stacks + key, sets, &piece, 1, a->weight, a->err);
+	}
+	a->values[a->n++] = 0;
+	return !rc && a->n == BATCH ? add_batch(a) : rc;
+}
+
+static inline enum err_code add_sum(struct adding *a, __int128 sum)
+{
+	if (__builtin_expect(sum != (int64_t)sum, 0))
+		return add_long(a, sum);
+	a->values[a->n++] = (int64_t)sum;
+	return a->n == BATCH ? add_batch(a) : ERR_OK;
+}
+
+static enum err_code add_counted_whole(struct adding *a, const struct column_counts *n)
+{
+	enum err_code rc = ERR_OK;
+
+	while (!rc && a->first < a->c->keys_n) {
+		uint32_t first = a->first, left = a->c->keys_n - first;
+		bool over = false;
+
+		left = left < BATCH ? left : BATCH;
+		for (uint32_t i = 0; i < left; i++)
+			over |= __builtin_mul_overflow(n->rests[first + i] + n->counts[first + i],
+				a->factor, &a->values[i]);
+		if (!over) {
+			a->n = left;
+			rc = add_batch(a);
+		}
+		for (uint32_t i = 0; over && !rc && i < left; i++)
+			rc = add_sum(a,
+				(__int128)(n->rests[first + i] + n->counts[first + i]) * a->factor);
+		if (over && !rc && a->n)
+			rc = add_batch(a);
+	}
+	return rc;
+}
+
+static enum err_code add_plain_whole(struct adding *a, const struct chunk_column *col,
+	const struct column_counts *n, struct err *err)
+{
+	const struct section *s = &col->sections[SECTION_SUMS];
+	const unsigned char *bytes;
+	struct cursor in;
+	uint64_t v;
+	enum err_code rc = chunk_section(a->c, s, ROOM_SECTIONS + SECTION_SUMS, &bytes, err);
+
+	if (rc)
+		return rc;
+	in = cursor_of((struct str){ (const char *)bytes, s->raw });
+	for (uint32_t k = 0; !rc && k < a->c->keys_n; k++) {
+		v = n->counts[k] ? cursor_varint(&in) : 0;
+		/* A factor of 2^63 goes with 0 and -1 alone. */
+		rc = add_sum(a,
+			(__int128)(col->coding & COLUMN_SIGNED ? unzigzag(v) : (int64_t)v) *
+				(__int128)a->factor);
+	}
+	if (!rc && a->n)
+		rc = add_batch(a);
+	if (!rc && (in.bad || in.at != in.end))
+		rc = chunk_corrupt(err, "bad sums");
+	return rc;
+}
+
+/* How many of m places among n rows are before `from`, and before `to`. */
+static inline bool count_places(struct bit_in *in, const uint8_t *parameters, uint32_t n,
+	uint32_t m, uint32_t from, uint32_t to, uint32_t *first, uint32_t *end)
+{
+	bool others = m > n / 2;
+	uint32_t coded = others ? n - m : m, before_from = 0, before_to = 0;
+	unsigned k = parameters[coded];
+	uint64_t at = 0;
+
+	if (coded) {
+		for (uint32_t i = 1; i < coded; i++) {
+			at += bits_take_gap(in, k);
+			before_from += at < from;
+			before_to += at < to;
+			at++;
+		}
+		if (at >= n)
+			return false;
+		at += bits_take_below(in, n - at);
+		before_from += at < from;
+		before_to += at < to;
+	}
+	*first = others ? from - before_from : before_from;
+	*end = others ? to - before_to : before_to;
+	return true;
+}
+
+/* The sum of a key's cells [first, end), each at least 1, of n with this rest. */
+static inline bool sum_counted(
+	struct bit_in *in, uint32_t n, uint64_t rest, uint32_t first, uint32_t end, uint64_t *sum)
+{
+	uint64_t places = n + rest - 1, at = 0, inside = 0, gap;
+	uint32_t stars = (uint32_t)rest;
+	unsigned k;
+
+	if (rest == 0 || n <= 1) {
+		*sum = (end - first) * (rest + 1);
+		return true;
+	}
+	if (rest <= places / 2) {
+		k = subset_parameter(places, rest);
+		for (uint32_t i = 1; i < stars; i++) {
+			at += bits_take_gap(in, k);
+			inside += (at >= first) & (at < end);
+		}
+		if (at >= n)
+			return false;
+		at += bits_take_below(in, n - at);
+		inside += (at >= first) & (at < end);
+	} else {
+		k = subset_parameter(places, n - 1);
+		for (uint32_t i = 0; i + 2 < n; i++) {
+			gap = bits_take_gap(in, k);
+			at += gap;
+			inside += (i >= first) & (i < end) ? gap : 0;
+		}
+		if (at > rest)
+			return false;
+		gap = bits_take_below(in, rest - at + 1);
+		inside += (n - 2 >= first) & (n - 2 < end) ? gap : 0;
+		inside += (n - 1 >= first) & (n - 1 < end) ? rest - at - gap : 0;
+	}
+	*sum = end - first + inside;
+	return true;
+}
+
+static enum err_code add_counted(
+	struct adding *a, struct column_reader *r, uint32_t from, uint32_t to, struct err *err)
+{
+	struct bit_in places = r->places, values = r->bits;
+	const struct column_counts n = r->n;
+	enum err_code rc = ERR_OK;
+	uint32_t first, end;
+	uint64_t sum;
+
+	for (uint32_t k = 0; !rc && k < a->c->keys_n; k++) {
+		if (!count_places(&places, r->parameters, r->rows_n, n.counts[k], from, to, &first,
+			    &end) ||
+			!sum_counted(&values, n.counts[k], n.rests[k], first, end, &sum))
+			return chunk_corrupt(err, "bad cells");
+		rc = add_sum(a, (__int128)sum * a->factor);
+	}
+	r->places = places;
+	r->bits = values;
+	return rc;
+}
+
+static enum err_code add_plain(
+	struct adding *a, struct column_reader *r, uint32_t from, uint32_t to, struct err *err)
+{
+	enum err_code rc = ERR_OK;
+	uint32_t first, end, n;
+	__int128 sum;
+	int64_t v;
+
+	for (uint32_t k = 0; !rc && k < a->c->keys_n; k++) {
+		n = r->n.counts[k];
+		sum = 0;
+		if (!count_places(&r->places, r->parameters, r->rows_n, n, from, to, &first, &end))
+			return chunk_corrupt(err, "bad cells");
+		for (uint32_t i = 0; i < n; i++) {
+			v = column_reader_value(r);
+			sum += i >= first && i < end ? (int64_t)((uint64_t)v * a->factor) : 0;
+		}
+		rc = add_sum(a, sum);
+	}
+	return rc;
+}
+
+static enum err_code add_levels(
+	struct adding *a, struct column_reader *r, uint32_t from, uint32_t to, struct err *err)
+{
+	uint16_t places[CHUNK_ROWS_MAX];
+	enum err_code rc = ERR_OK;
+
+	for (uint32_t k = 0; !rc && k < a->c->keys_n; k++) {
+		uint32_t n = r->n.counts[k], at = from, until;
+		uint64_t level = 0;
+		__int128 sum = 0;
+
+		if (!column_reader_places(r, n, places))
+			return chunk_corrupt(err, "bad cells");
+		if (r->n.rests[k])
+			level = (uint64_t)column_reader_value(r);
+		for (uint32_t i = 0; i < n; i++) {
+			until = places[i] + 1u; /* the first row has none */
+			until = until < to ? until : to;
+			if (until > at) {
+				sum += (__int128)(int64_t)(level * a->factor) * (until - at);
+				at = until;
+			}
+			level += (uint64_t)column_reader_value(r);
+		}
+		sum += (__int128)(int64_t)(level * a->factor) * (to - at);
+		rc = add_sum(a, sum);
+	}
+	return rc;
+}
+
+static enum err_code add_part(
+	struct adding *a, uint32_t column, uint32_t from, uint32_t to, struct err *err)
+{
+	unsigned coding = a->c->columns[column].coding;
+	struct column_reader r;
+	enum err_code rc = column_reader_open(a->c, column, &r, err);
+
+	if (rc)
+		return rc;
+	if ((coding & COLUMN_CODING) == COLUMN_COUNTED)
+		rc = add_counted(a, &r, from, to, err);
+	else if (coding & COLUMN_LEVELS)
+		rc = add_levels(a, &r, from, to, err);
+	else
+		rc = add_plain(a, &r, from, to, err);
+	if (!rc && a->n)
+		rc = add_batch(a);
+	if (!rc && !column_reader_done(&r))
+		rc = chunk_corrupt(err, "bad cells");
+	return rc;
+}
+
+enum err_code chunk_add(struct chunk *c, uint32_t column, uint32_t from, uint32_t to,
+	int64_t weight, struct accum *acc, struct err *err)
+{
+	uint32_t base = c->columns[column].base;
+	const struct chunk_column *col = &c->columns[base];
+	bool counted = (col->coding & COLUMN_CODING) == COLUMN_COUNTED;
+	struct adding a;
+	struct column_counts n;
+	enum err_code rc;
+
+	assert(column < c->columns_n && from <= to && to <= c->rows_n);
+	if (from == to || col->coding == COLUMN_ZERO)
+		return ERR_OK;
+	a.c = c;
+	a.acc = acc;
+	a.weight = weight;
+	a.factor = c->columns[column].factor;
+	a.first = a.n = 0;
+	a.err = err;
+	if ((rc = chunk_ids(c, err)))
+		return rc;
+	if (from > 0 || to < c->rows_n || !(counted || col->coding & COLUMN_SUMS))
+		return add_part(&a, base, from, to, err);
+	if ((rc = chunk_counts(c, base, &n, err)))
+		return rc;
+	return counted ? add_counted_whole(&a, &n) : add_plain_whole(&a, col, &n, err);
+}

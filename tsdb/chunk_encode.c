@@ -1,0 +1,450 @@
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "tsdb/chunk_internal.h"
+
+/*
+ * Layout. (Numbers are varints, z zigzag; a section is its length, its length as stored, which is
+ * smaller where it is compressed by zstd, and the stored bytes.)
+ *
+ *   version (byte), flags (byte; 1: label sets), interval, rows, columns, keys,
+ *   largest stack id, largest label set id,
+ *   section heads, section stacks, section label sets (with its flag only),
+ *   each column, and as one more the entries all of whose values are 0, with value 1.
+ *
+ * A key is a (stack, label set) of any row; they ascend. Stacks are gaps; label sets gaps to the
+ * one before on the same stack, else absolute. Equal entries of a row stay apart: the key is
+ * listed as often as it is in any row, and the k-th of a row goes to the k-th listing.
+ *
+ * Heads are arrays of all rows, one after the other: z of ts minus (the ts before + interval), the
+ * first absolute; z ts - time_nanos; z difference of duration to the row before, of period, of
+ * header, of the number of entries; of each column that has cells of its own, z difference of the
+ * total over the factor.
+ *
+ * A column: coding (byte, chunk_internal.h); unless zero, factor; as multiple, the number of the
+ * earlier column whose cells it has; with shared places, the number of the earlier column whose
+ * places; then its sections. chunk_encode_column.c has the codings.
+ *
+ * Why. What a scrape says is which stacks were seen and how often. Turned by 90 degrees a stack
+ * is named once per chunk, and what is left are few bits per sample: its rows, by its own
+ * frequency, and its values, by its own mean. Numbers and sums of a key stand in front as bytes,
+ * so that zstd's Huffman code finds their distribution and so that they are read fast: a chunk
+ * that is wholly inside a window is added by them alone.
+ */
+
+struct cell {
+	uint64_t id; /* stack << 32 | label set */
+	uint32_t row, entry;
+};
+
+struct encoding {
+	const int64_t *ts_ns;
+	const struct row *rows;
+	uint32_t rows_n, columns_n, keys_n;
+	size_t cells_n;
+	bool labels;
+	struct cell *cells, *spare;
+	size_t *starts; /* of keys, one more than these */
+	uint64_t *ids; /* of keys */
+	uint16_t *cell_rows;
+	int64_t *values, *others; /* of cells, of one column */
+	struct column_done done[ROW_COLUMNS_MAX + 1];
+	struct {
+		uint64_t factor, hash;
+		uint32_t base;
+	} facts[ROW_COLUMNS_MAX + 1];
+	struct buf heads, columns;
+};
+
+static uint64_t magnitude(int64_t v)
+{
+	return v < 0 ? -(uint64_t)v : (uint64_t)v;
+}
+
+static uint64_t gcd(uint64_t a, uint64_t b)
+{
+	while (b) {
+		uint64_t rest = a % b;
+
+		a = b;
+		b = rest;
+	}
+	return a;
+}
+
+/* ---- keys ---- */
+
+#define RADIX_BITS 11u
+
+static void sort_by(struct encoding *e, unsigned shift)
+{
+	size_t at[1u << RADIX_BITS] = { 0 }, sum = 0, n;
+	const uint64_t mask = (1u << RADIX_BITS) - 1;
+	struct cell *swap;
+
+	for (size_t i = 0; i < e->cells_n; i++)
+		at[e->cells[i].id >> shift & mask]++;
+	for (size_t d = 0; d <= mask; d++) {
+		n = at[d];
+		at[d] = sum;
+		sum += n;
+	}
+	for (size_t i = 0; i < e->cells_n; i++)
+		e->spare[at[e->cells[i].id >> shift & mask]++] = e->cells[i];
+	swap = e->cells;
+	e->cells = e->spare;
+	e->spare = swap;
+}
+
+/* By id, and of one id by row, and of one row as they were: the sort is stable. */
+static void sort_cells(struct encoding *e)
+{
+	uint64_t any = 0;
+	size_t n = 0;
+
+	for (uint32_t r = 0; r < e->rows_n; r++) {
+		const struct row *row = &e->rows[r];
+
+		for (uint32_t i = 0; i < row->n; i++) {
+			uint64_t id = (uint64_t)row->stacks[i] << 32 |
+				(row->label_sets ? row->label_sets[i] : 0);
+
+			any |= id;
+			e->cells[n++] = (struct cell){ id, r, i };
+		}
+	}
+	e->labels = (uint32_t)any;
+	for (unsigned shift = 0; shift < 64; shift += RADIX_BITS)
+		if (any >> shift & ((1u << RADIX_BITS) - 1))
+			sort_by(e, shift);
+}
+
+/* Cells [from, to) are of one id; those that follow each other in one row go to listings of it. */
+static void list_id(struct encoding *e, size_t from, size_t to)
+{
+	size_t out = from, before = from;
+	uint32_t nth, listing;
+
+	for (listing = 0; out < to; listing++) {
+		e->ids[e->keys_n] = e->cells[from].id;
+		e->starts[e->keys_n++] = out;
+		for (size_t i = from; i < to; i++) {
+			nth = i > from && e->cells[i].row == e->cells[i - 1].row ? nth + 1 : 0;
+			if (nth == listing)
+				e->spare[out++] = e->cells[i];
+		}
+		assert(out > before);
+		before = out;
+	}
+}
+
+static void list_keys(struct encoding *e)
+{
+	struct cell *swap;
+	size_t from, to;
+
+	for (from = 0; from < e->cells_n; from = to) {
+		for (to = from + 1; to < e->cells_n && e->cells[to].id == e->cells[from].id;)
+			to++;
+		list_id(e, from, to);
+	}
+	e->starts[e->keys_n] = e->cells_n;
+	swap = e->cells;
+	e->cells = e->spare;
+	e->spare = swap;
+	for (size_t i = 0; i < e->cells_n; i++)
+		e->cell_rows[i] = (uint16_t)e->cells[i].row;
+}
+
+static void put_ids(const struct encoding *e, struct buf *stacks, struct buf *sets)
+{
+	uint32_t before = 0, set = 0;
+
+	for (uint32_t k = 0; k < e->keys_n; k++) {
+		uint32_t stack = (uint32_t)(e->ids[k] >> 32), label_set = (uint32_t)e->ids[k];
+
+		if (k == 0 || stack != before)
+			set = 0;
+		buf_add_varint(stacks, stack - before);
+		if (e->labels)
+			buf_add_varint(sets, label_set - set);
+		before = stack;
+		set = label_set;
+	}
+}
+
+/* ---- columns ---- */
+
+/* Values of a column's cells, as they are; of the one behind the last, 1 where all are 0. */
+static void gather(const struct encoding *e, uint32_t column, int64_t *out)
+{
+	const struct row *row;
+
+	if (column < e->columns_n) {
+		for (size_t i = 0; i < e->cells_n; i++) {
+			row = &e->rows[e->cells[i].row];
+			out[i] = row->values[(size_t)column * row->n + e->cells[i].entry];
+		}
+		return;
+	}
+	for (size_t i = 0; i < e->cells_n; i++)
+		out[i] = 1;
+	for (uint32_t c = 0; c < e->columns_n; c++)
+		for (size_t i = 0; i < e->cells_n; i++) {
+			row = &e->rows[e->cells[i].row];
+			out[i] &= row->values[(size_t)c * row->n + e->cells[i].entry] == 0;
+		}
+}
+
+static uint64_t factor_of(const int64_t *v, size_t n)
+{
+	uint64_t factor = 0;
+
+	for (size_t i = 0; i < n && factor != 1; i++)
+		if (factor == 0 || magnitude(v[i]) % factor)
+			factor = gcd(magnitude(v[i]), factor);
+	return factor;
+}
+
+static int64_t divided(int64_t v, uint64_t factor)
+{
+	return v < 0 ? (int64_t) - (magnitude(v) / factor) : (int64_t)((uint64_t)v / factor);
+}
+
+static void divide(int64_t *v, size_t n, uint64_t factor)
+{
+	if (factor > 1 && factor <= UINT32_MAX) {
+		/* Most are: a division of 32 bits where the value allows it costs half. */
+		for (size_t i = 0; i < n; i++)
+			v[i] = v[i] >= 0 && v[i] <= UINT32_MAX ?
+				(int64_t)((uint32_t)v[i] / (uint32_t)factor) :
+				divided(v[i], factor);
+	} else if (factor > 1) {
+		for (size_t i = 0; i < n; i++)
+			v[i] = divided(v[i], factor);
+	}
+}
+
+static uint64_t hash_of(const int64_t *v, size_t n)
+{
+	uint64_t h = 0;
+
+	for (size_t i = 0; i < n; i++)
+		h = (h ^ (uint64_t)v[i]) * UINT64_C(0x9fb21c651e98df25), h ^= h >> 29;
+	return h;
+}
+
+/* An earlier column of the same cells, apart from the factor. */
+static uint32_t find_base(const struct encoding *e, uint32_t column)
+{
+	for (uint32_t b = 0; b < column; b++) {
+		if (e->facts[b].base != b || e->facts[b].hash != e->facts[column].hash)
+			continue;
+		gather(e, b, e->others);
+		divide(e->others, e->cells_n, e->facts[b].factor);
+		if (!memcmp(e->others, e->values, e->cells_n * sizeof(*e->values)))
+			return b;
+	}
+	return column;
+}
+
+/* False: a row's total does not fit. */
+static bool put_totals(struct encoding *e, uint32_t column)
+{
+	uint64_t factor = e->facts[column].factor;
+	int64_t before = 0, total;
+
+	for (uint32_t r = 0; r < e->rows_n; r++) {
+		const struct row *row = &e->rows[r];
+		const int64_t *v = row->values + (size_t)column * row->n;
+		__int128 sum = 0;
+
+		for (uint32_t i = 0; i < row->n; i++)
+			sum += v[i];
+		if (sum != (int64_t)sum)
+			return false;
+		if (e->facts[column].base != column || factor == 0)
+			continue;
+		total = divided((int64_t)sum, factor);
+		buf_add_varint(&e->heads, zigzag((int64_t)((uint64_t)total - (uint64_t)before)));
+		before = total;
+	}
+	return true;
+}
+
+static enum err_code put_column(struct encoding *e, struct column_encoder *encoder, uint32_t column,
+	const enum value_kind *kinds, bool compress, struct err *err)
+{
+	const struct column_in in = { .rows_n = e->rows_n,
+		.keys_n = e->keys_n,
+		.starts = e->starts,
+		.rows = e->cell_rows,
+		.values = e->values,
+		.levels_too = column == e->columns_n || kinds[column] == KIND_GAUGE };
+
+	gather(e, column, e->values);
+	e->facts[column].base = column;
+	e->facts[column].factor = factor_of(e->values, e->cells_n);
+	divide(e->values, e->cells_n, e->facts[column].factor);
+	e->facts[column].hash = hash_of(e->values, e->cells_n);
+	if (e->facts[column].factor)
+		e->facts[column].base = find_base(e, column);
+	if (column < e->columns_n && !put_totals(e, column))
+		return err_set(
+			err, ERR_LIMIT, "total of column %" PRIu32 " exceeds 64 bits", column);
+	if (e->facts[column].base != column) {
+		buf_add_char(&e->columns, COLUMN_MULTIPLE);
+		buf_add_varint(&e->columns, e->facts[column].factor);
+		buf_add_varint(&e->columns, e->facts[column].base);
+		return ERR_OK;
+	}
+	if (!column_encode(
+		    encoder, &in, compress, column, e->facts[column].factor, e->done, &e->columns))
+		return chunk_nomem(err);
+	return ERR_OK;
+}
+
+/* ---- all ---- */
+
+static void put_heads(struct encoding *e)
+{
+	uint64_t interval = e->rows_n ? (uint64_t)e->rows[0].interval_ns : 0, before = -interval;
+
+#define DIFFERENCES(type, field) \
+	for (uint32_t r = 0; r < e->rows_n; r++) { \
+		type was = r ? e->rows[r - 1].field : 0; \
+		buf_add_varint( \
+			&e->heads, zigzag((int64_t)((uint64_t)e->rows[r].field - (uint64_t)was))); \
+	}
+	for (uint32_t r = 0; r < e->rows_n; r++) {
+		uint64_t ts = (uint64_t)e->ts_ns[r];
+
+		buf_add_varint(&e->heads, zigzag((int64_t)(ts - (before + interval))));
+		before = ts;
+	}
+	for (uint32_t r = 0; r < e->rows_n; r++)
+		buf_add_varint(&e->heads,
+			zigzag((int64_t)((uint64_t)e->ts_ns[r] - (uint64_t)e->rows[r].time_nanos)));
+	DIFFERENCES(int64_t, duration_nanos)
+	DIFFERENCES(int64_t, period)
+	DIFFERENCES(uint32_t, header)
+	DIFFERENCES(uint32_t, n)
+#undef DIFFERENCES
+}
+
+static enum err_code encode(struct encoding *e, const enum value_kind *kinds, bool compress,
+	struct buf *out, struct err *err)
+{
+	struct column_encoder *encoder = column_encoder_open(e->rows_n, e->keys_n);
+	struct buf stacks = { 0 }, sets = { 0 };
+	ZSTD_CCtx *zstd = ZSTD_createCCtx();
+	uint32_t set_max = 0;
+	enum err_code rc = encoder && zstd ? ERR_OK : chunk_nomem(err);
+
+	buf_clear(&e->heads);
+	buf_clear(&e->columns);
+	put_heads(e);
+	for (uint32_t c = 0; !rc && c <= e->columns_n; c++)
+		rc = put_column(e, encoder, c, kinds, compress, err);
+	if (rc)
+		goto done;
+	for (uint32_t k = 0; k < e->keys_n; k++)
+		set_max = (uint32_t)e->ids[k] > set_max ? (uint32_t)e->ids[k] : set_max;
+	put_ids(e, &stacks, &sets);
+	buf_add_char(out, CHUNK_VERSION);
+	buf_add_char(out, e->labels ? CHUNK_LABELS : 0);
+	buf_add_varint(out, e->rows_n ? (uint64_t)e->rows[0].interval_ns : 0);
+	buf_add_varint(out, e->rows_n);
+	buf_add_varint(out, e->columns_n);
+	buf_add_varint(out, e->keys_n);
+	buf_add_varint(out, e->keys_n ? e->ids[e->keys_n - 1] >> 32 : 0);
+	buf_add_varint(out, set_max);
+	section_put(zstd, &e->heads, compress, out);
+	section_put(zstd, &stacks, compress, out);
+	if (e->labels)
+		section_put(zstd, &sets, compress, out);
+	buf_add_str(out, buf_str(&e->columns));
+	if (stacks.failed || sets.failed || e->heads.failed || e->columns.failed || out->failed)
+		rc = chunk_nomem(err);
+done:
+	for (uint32_t c = 0; c <= e->columns_n; c++) {
+		free(e->done[c].counts);
+		free(e->done[c].starts);
+		buf_release(&e->done[c].places);
+		e->done[c] = (struct column_done){ 0 };
+	}
+	buf_release(&stacks);
+	buf_release(&sets);
+	column_encoder_close(encoder);
+	ZSTD_freeCCtx(zstd);
+	return rc;
+}
+
+static bool reserve(struct encoding *e)
+{
+	size_t n = e->cells_n + 1;
+
+	e->cells = malloc(n * sizeof(*e->cells));
+	e->spare = malloc(n * sizeof(*e->spare));
+	e->starts = malloc(n * sizeof(*e->starts));
+	e->ids = malloc(n * sizeof(*e->ids));
+	e->cell_rows = malloc(n * sizeof(*e->cell_rows));
+	e->values = malloc(n * sizeof(*e->values));
+	e->others = malloc(n * sizeof(*e->others));
+	return e->cells && e->spare && e->starts && e->ids && e->cell_rows && e->values &&
+		e->others;
+}
+
+enum err_code chunk_encode(const int64_t *ts_ns, const struct row *rows, uint32_t rows_n,
+	const enum value_kind *kinds, struct buf *out, struct err *err)
+{
+	struct encoding *e = calloc(1, sizeof(*e));
+	size_t start = out->len;
+	enum err_code rc = ERR_OK;
+
+	if (!e)
+		return chunk_nomem(err);
+	assert(rows_n <= CHUNK_ROWS_MAX);
+	e->ts_ns = ts_ns;
+	e->rows = rows;
+	e->rows_n = rows_n;
+	e->columns_n = rows_n ? rows[0].columns_n : 0;
+	assert(e->columns_n <= ROW_COLUMNS_MAX);
+	for (uint32_t r = 0; r < rows_n; r++) {
+		assert(rows[r].columns_n == e->columns_n &&
+			rows[r].interval_ns == rows[0].interval_ns);
+		e->cells_n += rows[r].n;
+	}
+	if (e->cells_n > CHUNK_SAMPLES_MAX) {
+		rc = err_set(err, ERR_LIMIT, "chunk of %zu samples, limit %u", e->cells_n,
+			CHUNK_SAMPLES_MAX);
+		goto done;
+	}
+	if (!reserve(e)) {
+		rc = chunk_nomem(err);
+		goto done;
+	}
+	sort_cells(e);
+	list_keys(e);
+	rc = encode(e, kinds, true, out, err);
+	/* So few bytes that a reader would not believe them: uncompressed there is one per key. */
+	if (!rc && e->cells_n > (out->len - start) * CHUNK_SAMPLES_PER_BYTE) {
+		out->len = start;
+		rc = encode(e, kinds, false, out, err);
+	}
+done:
+	if (rc)
+		out->len = start;
+	free(e->cells);
+	free(e->spare);
+	free(e->starts);
+	free(e->ids);
+	free(e->cell_rows);
+	free(e->values);
+	free(e->others);
+	buf_release(&e->heads);
+	buf_release(&e->columns);
+	free(e);
+	return rc;
+}
