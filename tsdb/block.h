@@ -1,9 +1,9 @@
 /*
  * Block: an immutable window of profiles on disk; readers share it, nobody changes it.
  *
- * A block is a directory named by a ULID: `rows.ldb` (chunks), `rollups.ldb` (rollups, series index,
- * symbols), `spare` (copies of what the tables cannot be read without) and `meta.json` (what stands
- * in the others, with sizes and hashes; written last). It is written under a temporary name, synced
+ * A block is a directory named by a ULID: `rows.ldb` (chunks), `rollups.ldb` (rollups, series
+ * index, symbols), `spare` (copies of the tables' ends and of the series index) and `meta.json`
+ * (what stands in the others, with sizes and hashes; written last). It is written under a temporary name, synced
  * and renamed by its maker. `rows.ldb` may be gone for good (meta.json says so first): rollups then
  * answer alone.
  *
@@ -35,7 +35,8 @@
 struct ulid {
 	char text[ULID_LEN + 1];
 };
-struct ulid ulid_new(int64_t now_ns); /* time and 80 random bits; unique and ascending in a process */
+/* Time and 80 random bits; unique and ascending in a process. */
+struct ulid ulid_new(int64_t now_ns);
 bool ulid_parse(struct str text, struct ulid *out);
 
 struct block_file {
@@ -52,6 +53,7 @@ struct block_meta {
 	uint32_t heads_n;
 	uint64_t series, groups, partitions, rows, samples, chunks, nodes, strings;
 	int64_t first_ns, last_ns; /* of rows */
+	unsigned levels; /* of rollups: bit per level */
 	bool raw; /* rows.ldb is there */
 	struct block_file rows_file, rollups_file, spare_file;
 };
@@ -143,7 +145,7 @@ void block_rollups_seek(struct block_rollups *it, enum rollup_kind kind, uint32_
 	uint32_t level, int64_t from_ns, int64_t to_ns);
 MUST_CHECK enum err_code block_rollups_next(
 	struct block_rollups *it, struct str *bytes, int64_t *step_ns, struct err *err);
-/* Levels that the block has: bit per level. Where a level is there, every step with rows has one. */
+/* Levels that the block has: bit per level. Where one is there, every step with rows has it. */
 unsigned block_levels(const struct block *b);
 
 /* Values of a label, names of labels: each once, in order; fn returns false to stop. */
@@ -181,7 +183,7 @@ struct block_write_options {
 MUST_CHECK enum err_code block_writer_open(
 	const struct block_write_options *o, struct block_writer **out, struct err *err);
 void block_writer_close(struct block_writer *w); /* NULL is fine; unfinished: the files stay */
-/* Partitions first used in ascending order; their symbols are taken from p when finishing (p
+/* Partitions first used in ascending order of their ids; their symbols are taken from p when finishing (p
  * unchanged or growing until then, and pinned). */
 MUST_CHECK enum err_code block_writer_partition(struct block_writer *w, struct partition *p,
 	uint32_t *slot, struct err *err);
@@ -196,7 +198,8 @@ MUST_CHECK enum err_code block_writer_chunk(
 /* Where raw rows are not written, what the series record says comes from its rollups. */
 MUST_CHECK enum err_code block_writer_rollup(struct block_writer *w, uint32_t level,
 	int64_t step_ns, struct str bytes, struct err *err);
-/* After the last series: ascending by (kind: group, functions; group; level; step). */
+/* After the last series: ascending by (kind: group, functions; group; level; step). A group of one
+ * series has function totals only. */
 MUST_CHECK enum err_code block_writer_group_rollup(struct block_writer *w, enum rollup_kind kind,
 	uint32_t group, uint32_t level, int64_t step_ns, struct str bytes, struct err *err);
 /* meta: ulid, level, sources and heads are the caller's; the rest is filled in. All files and the

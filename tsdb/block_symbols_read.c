@@ -1,0 +1,356 @@
+#include "tsdb/block_internal.h"
+
+#include <inttypes.h>
+#include <zstd.h>
+
+/* Pages of symbols into a partition; block_symbols.c says how they are written. */
+
+static enum err_code bad_page(struct err *err)
+{
+	return err_set(err, ERR_CORRUPT, "a page of symbols cannot be read");
+}
+
+enum err_code symbol_page_unpack(
+	struct symbol_page *page, enum sym_kind kind, struct str bytes, struct err *err)
+{
+	struct cursor in = cursor_of(bytes);
+	size_t lengths[SYM_COLUMNS_MAX], got, at = 0;
+	struct str raw;
+	uint64_t size;
+	int codec;
+
+	codec = cursor_left(&in) ? *in.at++ : -1;
+	if (codec == 1) {
+		size = cursor_varint(&in);
+		if (in.bad || size > BLOCK_PAGE_RAW_MAX)
+			return bad_page(err);
+		buf_clear(&page->raw);
+		if (!buf_reserve(&page->raw, size + 1))
+			return err_set(err, ERR_NOMEM, "symbols: out of memory");
+		got = ZSTD_decompress(page->raw.ptr, size, in.at, cursor_left(&in));
+		if (ZSTD_isError(got) || got != size)
+			return bad_page(err);
+		page->raw.len = size;
+		raw = buf_str(&page->raw);
+	} else if (codec == 0) {
+		raw = cursor_bytes(&in, cursor_left(&in));
+	} else {
+		return bad_page(err);
+	}
+	in = cursor_of(raw);
+	page->n = cursor_u32(&in);
+	for (size_t i = 0; i < block_symbol_columns[kind]; i++)
+		lengths[i] = cursor_varint(&in);
+	for (; at < block_symbol_columns[kind]; at++)
+		page->columns[at] = cursor_of(cursor_bytes(&in, lengths[at]));
+	/* An id is a byte at least, but for the first. */
+	if (in.bad || cursor_left(&in) || page->n == 0 ||
+		page->n - 1 > cursor_left(&page->columns[0]))
+		return bad_page(err);
+	return ERR_OK;
+}
+
+struct unpacker {
+	struct cursor *c;
+	struct partition *p;
+	struct arena *arena;
+	uint32_t first;
+	bool bad, recursive;
+	uint64_t address, start;
+	uint32_t name, filename, location, function, string;
+};
+
+static uint32_t delta(struct unpacker *u, struct cursor *c, uint32_t *before)
+{
+	int64_t v = (int64_t)*before + unzigzag(cursor_varint(c));
+
+	if (v < 0 || v > UINT32_MAX) {
+		u->bad = true;
+		v = 0;
+	}
+	return *before = (uint32_t)v;
+}
+
+/* What does not fit into the column that holds it is not allocated. */
+static void *array(struct unpacker *u, const struct cursor *in, uint64_t n, size_t bytes_min,
+	size_t size)
+{
+	void *v = NULL;
+
+	if (n > cursor_left(in) / bytes_min || !(v = arena_alloc_raw(u->arena, n + 1, size)))
+		u->bad = true;
+	return v;
+}
+
+static void unpack_mapping(struct unpacker *u, struct sym_mapping *m)
+{
+	struct cursor *c = u->c;
+	uint64_t flags;
+
+	m->size = cursor_varint(&c[1]);
+	m->offset = cursor_varint(&c[2]);
+	m->filename = cursor_u32(&c[3]);
+	m->build_id = cursor_u32(&c[4]);
+	m->ordinal = cursor_u32(&c[5]);
+	flags = cursor_varint(&c[6]);
+	m->has_functions = flags & 1;
+	m->has_filenames = flags & 2;
+	m->has_line_numbers = flags & 4;
+	m->has_inline_frames = flags & 8;
+}
+
+static void unpack_function(struct unpacker *u, struct sym_function *f)
+{
+	struct cursor *c = u->c;
+	uint32_t name;
+
+	f->name = name = delta(u, &c[1], &u->name);
+	f->system_name = delta(u, &c[2], &name);
+	f->filename = delta(u, &c[3], &u->filename);
+	f->start_line = unzigzag(cursor_varint(&c[4]));
+}
+
+static void unpack_location(struct unpacker *u, struct sym_location *l)
+{
+	struct cursor *c = u->c;
+	struct sym_line *lines;
+	uint64_t mapping, n;
+
+	u->address += (uint64_t)unzigzag(cursor_varint(&c[1]));
+	l->address = u->address;
+	mapping = cursor_varint(&c[2]);
+	if (mapping > UINT32_MAX)
+		u->bad = true;
+	l->mapping = mapping ? (uint32_t)(mapping - 1) : SYM_NONE;
+	n = cursor_varint(&c[3]);
+	l->is_folded = n & 1;
+	if (!(lines = array(u, &c[4], n >> 1, 1, sizeof(*lines))))
+		return;
+	l->lines_n = (uint32_t)(n >> 1);
+	l->lines = lines;
+	for (uint32_t i = 0; i < l->lines_n; i++) {
+		lines[i].function = delta(u, &c[4], &u->function);
+		lines[i].line = unzigzag(cursor_varint(&c[5]));
+		lines[i].column = unzigzag(cursor_varint(&c[6]));
+	}
+}
+
+static void unpack_label_set(struct unpacker *u, struct sym_label_set *set)
+{
+	struct cursor *c = u->c;
+	uint64_t n = cursor_varint(&c[1]);
+	struct sym_label *v = array(u, &c[2], n, 1, sizeof(*v));
+
+	if (!v)
+		return;
+	for (uint64_t i = 0; i < n; i++) {
+		v[i].key = cursor_u32(&c[2]);
+		v[i].str = delta(u, &c[3], &u->string);
+		v[i].num_unit = cursor_u32(&c[4]);
+		v[i].num = unzigzag(cursor_varint(&c[5]));
+	}
+	*set = (struct sym_label_set){ v, (uint32_t)n };
+}
+
+static void unpack_types(struct unpacker *u, struct sym_header *h, uint64_t n)
+{
+	struct cursor *c = u->c;
+	struct sym_type *types = array(u, &c[2], n, 3, sizeof(*types));
+	uint64_t kind;
+
+	if (!types || n > SYM_TYPES_MAX) {
+		u->bad = true;
+		return;
+	}
+	for (uint64_t i = 0; i < n; i++) {
+		types[i].type = cursor_u32(&c[2]);
+		types[i].unit = cursor_u32(&c[2]);
+		kind = cursor_varint(&c[2]);
+		types[i].kind = (uint8_t)(kind >> 1);
+		types[i].was_cumulative = kind & 1;
+		if (kind >> 1 != KIND_GAUGE && kind >> 1 != KIND_DELTA)
+			u->bad = true;
+	}
+	h->types = types;
+	h->types_n = (uint32_t)n;
+}
+
+static void unpack_header(struct unpacker *u, struct sym_header *h)
+{
+	struct cursor *c = u->c;
+	uint64_t types_n = cursor_varint(&c[1]), comments_n = cursor_varint(&c[1]);
+	uint64_t mappings_n = cursor_varint(&c[1]);
+	uint32_t *comments = array(u, &c[4], comments_n, 1, sizeof(*comments)), mapping = 0;
+	uint32_t *mappings = array(u, &c[5], mappings_n, 1, sizeof(*mappings));
+	uint64_t *starts = array(u, &c[6], mappings_n, 1, sizeof(*starts));
+
+	unpack_types(u, h, types_n);
+	h->period_type = cursor_u32(&c[3]);
+	h->period_unit = cursor_u32(&c[3]);
+	h->drop_frames = cursor_u32(&c[3]);
+	h->keep_frames = cursor_u32(&c[3]);
+	h->default_sample_type = cursor_u32(&c[3]);
+	h->doc_url = cursor_u32(&c[3]);
+	if (u->bad)
+		return;
+	for (uint64_t i = 0; i < comments_n; i++)
+		comments[i] = cursor_u32(&c[4]);
+	for (uint64_t i = 0; i < mappings_n; i++) {
+		mappings[i] = delta(u, &c[5], &mapping);
+		u->start += (uint64_t)unzigzag(cursor_varint(&c[6]));
+		starts[i] = u->start;
+	}
+	h->comments = comments;
+	h->comments_n = (uint32_t)comments_n;
+	h->mappings = mappings;
+	h->mapping_start = starts;
+	h->mappings_n = (uint32_t)mappings_n;
+}
+
+static void unpack_node(struct unpacker *u, uint32_t id, struct sym_node *n)
+{
+	uint64_t up = cursor_varint(&u->c[1]), at = cursor_varint(&u->c[2]);
+	int64_t location = (int64_t)u->location + unzigzag(at >> 1);
+
+	u->recursive = at & 1;
+	if (up >= id || location < 0 || location >= UINT32_MAX / 2) {
+		u->bad = true;
+		return;
+	}
+	n->parent = (uint32_t)(id - 1 - up);
+	n->location = u->location = (uint32_t)location;
+}
+
+static void unpack_symbol(
+	struct unpacker *u, enum sym_kind kind, uint32_t id, union sym_content *c)
+{
+	switch (kind) {
+	case SYM_STRING:
+		c->string = cursor_bytes(&u->c[2], cursor_varint(&u->c[1]));
+		break;
+	case SYM_MAPPING:
+		unpack_mapping(u, &c->mapping);
+		break;
+	case SYM_FUNCTION:
+		unpack_function(u, &c->function);
+		break;
+	case SYM_LOCATION:
+		unpack_location(u, &c->location);
+		break;
+	case SYM_NODE:
+		unpack_node(u, id, &c->node);
+		break;
+	case SYM_LABEL_SET:
+		unpack_label_set(u, &c->label_set);
+		break;
+	case SYM_HEADER:
+		unpack_header(u, &c->header);
+		break;
+	case SYM_KINDS:
+		break;
+	}
+}
+
+enum err_code symbol_page_load(struct symbol_page *page, struct partition *p, enum sym_kind kind,
+	uint32_t first, struct arena *scratch, uint64_t *loaded, struct err *err)
+{
+	struct unpacker u = { .c = page->columns, .p = p, .arena = scratch };
+	enum err_code rc, lost = ERR_OK;
+	uint64_t id = first;
+
+	for (uint32_t i = 0; i < page->n; i++) {
+		union sym_content c = { 0 };
+
+		if (i)
+			id += cursor_varint(&page->columns[0]) + 1;
+		if (id >= SYM_NONE)
+			return bad_page(err);
+		if (kind == SYM_LOCATION || kind == SYM_LABEL_SET || kind == SYM_HEADER)
+			arena_reset(scratch);
+		unpack_symbol(&u, kind, (uint32_t)id, &c);
+		for (size_t k = 0; k < block_symbol_columns[kind]; k++)
+			u.bad |= page->columns[k].bad;
+		if (u.bad)
+			return bad_page(err);
+		rc = sym_load(p, kind, (uint32_t)id, &c, u.recursive, err);
+		if (rc == ERR_CORRUPT) /* what it refers to was lost: so is this one, alone */
+			lost = rc;
+		else if (rc)
+			return rc;
+		else
+			(*loaded)++;
+	}
+	return lost;
+}
+
+/* ---- a partition's pages ---- */
+
+static enum err_code load_page(struct symbol_page *page, struct str key, struct str value,
+	struct partition *p, enum sym_kind kind, struct arena *scratch, uint64_t *loaded,
+	struct err *err)
+{
+	struct cursor in = cursor_of(key);
+	enum err_code rc;
+
+	(void)cursor_bytes(&in, BLOCK_KEY_ID_BYTES + 1);
+	if ((rc = symbol_page_unpack(page, kind, value, err)))
+		return rc;
+	return symbol_page_load(page, p, kind, cursor_u32be(&in), scratch, loaded, err);
+}
+
+static enum err_code load_kind(struct block *b, struct block_iter *it, uint32_t slot,
+	struct partition *p, enum sym_kind kind, uint64_t *lost, struct err *err)
+{
+	struct block_key from = block_key_symbols(slot, kind, 0);
+	struct symbol_page page = { 0 };
+	struct str key, value;
+	struct arena scratch;
+	uint64_t loaded = 0;
+	enum err_code rc;
+	struct err why;
+
+	arena_init(&scratch, 0);
+	block_iter_seek(it, block_key_str(&from), BLOCK_KEY_ID_BYTES + 1);
+	do {
+		if (!(rc = block_iter_next(it, &key, &value, &why)))
+			rc = load_page(&page, key, value, p, kind, &scratch, &loaded, &why);
+		if (rc && rc != ERR_NOT_FOUND)
+			*err = why;
+	} while (rc == ERR_OK || rc == ERR_CORRUPT);
+	if (loaded < b->slots[slot].symbols[kind])
+		*lost += b->slots[slot].symbols[kind] - loaded;
+	arena_release(&scratch);
+	buf_release(&page.raw);
+	return rc == ERR_NOT_FOUND ? ERR_OK : rc;
+}
+
+enum err_code block_load_symbols(struct block *b, uint32_t slot, struct partition *p,
+	enum block_stage stage, uint64_t *lost, struct err *err)
+{
+	static const enum sym_kind names[] = { SYM_STRING, SYM_MAPPING, SYM_FUNCTION, SYM_LABEL_SET,
+		SYM_HEADER };
+	static const enum sym_kind stacks[] = { SYM_LOCATION, SYM_NODE };
+	const enum sym_kind *kinds = stage == BLOCK_NAMES ? names : stacks;
+	size_t n = stage == BLOCK_NAMES ? 5 : 2;
+	struct block_iter it;
+	struct err why = { 0 };
+	enum err_code rc;
+
+	*lost = 0;
+	if (slot >= b->meta.partitions)
+		return err_set(err, ERR_NOT_FOUND, "block %s has no partition %" PRIu32, b->dir, slot);
+	if ((rc = block_iter_open(&it, b->rollups, true, err)))
+		return rc;
+	for (size_t i = 0; i < n && !rc; i++)
+		rc = load_kind(b, &it, slot, p, kinds[i], lost, &why);
+	block_iter_close(&it);
+	if (*lost)
+		atomic_store(&p->damaged, true);
+	if (rc || *lost) {
+		if (err)
+			*err = why;
+		return err_wrap(err, rc, "block %s: symbols of job \"" STR_FMT "\"", b->dir,
+			STR_ARG(b->slots[slot].p.name));
+	}
+	return ERR_OK;
+}
