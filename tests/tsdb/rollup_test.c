@@ -1,185 +1,6 @@
-#include "base/map.h"
-#include "tests/check.h"
-#include "tsdb/rollup_internal.h"
+#include "tests/tsdb/rollup_world.h"
 
-/*
- * Rollups against rows added one by one. The partition's tree has recursion, inlining, frames
- * without names and names of several functions; rows are of several lists of types.
- */
-static uint64_t state = 1;
-
-static uint64_t draw(uint64_t below)
-{
-	state += UINT64_C(0x9e3779b97f4a7c15);
-	return hash_u64(state) % below;
-}
-
-#define NODES 300u
-#define SETS 4u
-#define HEADERS 5u
-#define ROWS 40u
-#define ENTRIES 60u
-#define TYPES 6u
-#define HOUR INT64_C(3600000000000)
-
-struct world {
-	struct partition *p;
-	uint32_t headers[HEADERS];
-	uint32_t types_n[HEADERS], type[HEADERS][4]; /* of each column: which of TYPES */
-};
-
-static const struct {
-	const char *type, *unit;
-	enum value_kind kind;
-} types[TYPES] = {
-	{ "samples", "count", KIND_DELTA },
-	{ "cpu", "nanoseconds", KIND_DELTA },
-	{ "inuse_objects", "count", KIND_GAUGE },
-	{ "inuse_space", "bytes", KIND_GAUGE },
-	{ "alloc_space", "bytes", KIND_DELTA },
-	{ "samples", "count", KIND_GAUGE },
-};
-
-static uint32_t string_id(struct partition *p, const char *s)
-{
-	uint32_t id = 0;
-
-	CHECK(!sym_intern_string(p, str_of(s), &id, NULL));
-	return id;
-}
-
-static uint32_t header_of(struct world *w, uint32_t i, const char *drop)
-{
-	static const uint32_t lists[HEADERS][5] = { { 2, 0, 1 }, { 2, 0, 1 }, { 3, 2, 3, 4 },
-		{ 4, 1, 0, 1, 5 }, { 2, 3, 0 } };
-	struct sym_type v[4];
-	uint32_t id = 0, comment = string_id(w->p, i ? "b" : "a");
-
-	w->types_n[i] = lists[i][0];
-	for (uint32_t c = 0; c < w->types_n[i]; c++) {
-		w->type[i][c] = lists[i][c + 1];
-		v[c] = (struct sym_type){ string_id(w->p, types[lists[i][c + 1]].type),
-			string_id(w->p, types[lists[i][c + 1]].unit),
-			(uint8_t)types[lists[i][c + 1]].kind, false };
-	}
-	CHECK(!sym_intern_header(w->p,
-		&(struct sym_header){ .types = v,
-			.types_n = w->types_n[i],
-			.drop_frames = string_id(w->p, drop),
-			.comments = &comment,
-			.comments_n = 1 },
-		&id, NULL));
-	return id;
-}
-
-static void add_tree(struct world *w, const char *const *names, uint32_t names_n,
-	const char *const *files, uint32_t files_n)
-{
-	uint32_t functions[24], mappings[8], locations[60], node;
-	struct sym_line lines[3];
-
-	for (uint32_t i = 0; i < 24; i++)
-		CHECK(!sym_intern_function(w->p,
-			&(struct sym_function){ .name = string_id(w->p, names[draw(names_n)]),
-				.start_line = i },
-			&functions[i], NULL));
-	for (uint32_t i = 0; i < files_n; i++)
-		CHECK(!sym_intern_mapping(w->p,
-			&(struct sym_mapping){ .size = i + 1,
-				.filename = string_id(w->p, files[i]) },
-			&mappings[i], NULL));
-	for (uint32_t i = 0; i < 60; i++) {
-		uint32_t n = (uint32_t)draw(4), mapping = (uint32_t)draw(files_n + 1);
-
-		for (uint32_t k = 0; k < n; k++)
-			lines[k] = (struct sym_line){ functions[draw(24)], (int64_t)draw(9), 0 };
-		CHECK(!sym_intern_location(w->p,
-			&(struct sym_location){ .address = i,
-				.mapping = mapping == files_n ? SYM_NONE : mappings[mapping],
-				.lines_n = n,
-				.lines = lines },
-			&locations[i], NULL));
-	}
-	while ((node = sym_nodes_n(w->p)) < NODES)
-		CHECK(!sym_intern_node(w->p,
-			draw(3) ? (uint32_t)draw(node ? node : 1) : node ? node - 1 : 0,
-			locations[draw(60)], &node, NULL));
-	for (uint32_t i = 1; i < SETS; i++) {
-		struct sym_label label = { .key = string_id(w->p, "k"), .num = i };
-		bool overflow;
-
-		CHECK(!sym_intern_label_set(
-			w->p, &(struct sym_label_set){ &label, 1 }, &node, &overflow, NULL));
-	}
-}
-
-static const char *const plain_names[] = { "a", "b", "c", "d", "e", "f", "", "[g]" };
-static const char *const plain_files[] = { "/bin/a", "/lib/b.so", "", "/" };
-
-static bool world_open(struct world *w, const char *const *names, uint32_t names_n,
-	const char *const *files, uint32_t files_n, const char *drop)
-{
-	const struct symbol_limits limits = { 100000, 100000, 100000, 1 << 26 };
-	struct err err;
-
-	*w = (struct world){ 0 };
-	if (partition_open(STR("job"), 0, 0, &limits, &w->p, &err))
-		return false;
-	add_tree(w, names, names_n, files, files_n);
-	for (uint32_t i = 0; i < HEADERS; i++)
-		w->headers[i] = header_of(w, i, i == HEADERS - 1 ? drop : "");
-	return true;
-}
-
-static bool world_plain(struct world *w)
-{
-	return world_open(w, plain_names, 8, plain_files, 4, "");
-}
-
-/* ---- rows and what they add up to ---- */
-
-struct one_row {
-	struct row row;
-	int64_t ts_ns;
-	uint32_t kind; /* index of its header */
-	uint32_t stacks[ENTRIES], sets[ENTRIES];
-	int64_t values[ENTRIES * 4];
-};
-
-static int64_t small_value(uint32_t type)
-{
-	if (type == 4 && draw(4))
-		return 0;
-	return type == 1 ? (int64_t)draw(5) * 10000000 : (int64_t)draw(1000) - (draw(9) ? 0 : 1500);
-}
-
-static void draw_row(const struct world *w, struct one_row *r, uint32_t kinds, bool labels,
-	int64_t (*value)(uint32_t type))
-{
-	uint32_t n = (uint32_t)draw(ENTRIES), key = 0;
-
-	r->kind = (uint32_t)draw(kinds);
-	r->ts_ns = (int64_t)draw(20) * HOUR / 20 + HOUR;
-	for (uint32_t i = 0; i < n; i++) {
-		key += (uint32_t)draw(NODES * SETS / ENTRIES);
-		r->stacks[i] = key / SETS;
-		r->sets[i] = labels ? key % SETS : 0;
-	}
-	for (uint32_t c = 0; c < w->types_n[r->kind]; c++)
-		for (uint32_t i = 0; i < n; i++)
-			r->values[c * n + i] = value(w->type[r->kind][c]);
-	r->row = (struct row){ .header = w->headers[r->kind],
-		.interval_ns = (int64_t)(1 + draw(3)) * 5000000000,
-		.time_nanos = draw(3) ? r->ts_ns - (int64_t)draw(1000000) : 0,
-		.duration_nanos = (int64_t)draw(9000000000),
-		.period = (int64_t)draw(3) * 100,
-		.n = n,
-		.columns_n = w->types_n[r->kind],
-		.stacks = r->stacks,
-		.label_sets = labels ? r->sets : NULL,
-		.values = r->values };
-}
-
+/* Rollups against rows added one by one. */
 struct model {
 	struct rollup_column c[TYPES];
 	int128 cells[TYPES][NODES][SETS];
@@ -453,6 +274,248 @@ TEST(rollups_join_in_any_order)
 	}
 	buf_release(&bytes);
 	buf_release(&functions);
+	rollup_builder_close(b);
+	partition_close(w.p);
+}
+
+/* ---- large numbers ---- */
+
+static int64_t huge_value(uint32_t type)
+{
+	static const int64_t values[] = { INT64_MAX, INT64_MIN, 1, -1, INT64_MAX / 3, 0 };
+
+	(void)type;
+	return values[draw(6)];
+}
+
+/* One entry a row, so that a row's total fits; a hundred of them do not. */
+TEST(sums_beyond_64_bits)
+{
+	static struct one_row r;
+	static struct model m;
+	struct rollup_view *v = rollup_view_open();
+	struct buf bytes = { 0 }, again = { 0 };
+	struct rollup_builder *b;
+	struct accum *acc;
+	struct world w;
+	struct err err;
+
+	REQUIRE(world_plain(&w));
+	REQUIRE_OK(rollup_builder_open(w.p, &b, &err), &err);
+	for (uint32_t round = 0; round < 50; round++) {
+		memset(&m, 0, sizeof(m));
+		rollup_builder_clear(b);
+		for (uint32_t i = 0; i < 100; i++) {
+			draw_row(&w, &r, 3, true, huge_value);
+			r.row.n = r.row.n ? 1 : 0;
+			r.stacks[0] %= 7;
+			r.row.interval_ns = draw(2) ? INT64_C(86400000000000) : 1 + (int64_t)draw(50);
+			r.row.duration_nanos = (int64_t)draw(1000);
+			model_add(&m, &w, &r);
+			CHECK_OK(rollup_builder_row(b, r.ts_ns, &r.row, &err), &err);
+		}
+		buf_clear(&bytes);
+		buf_clear(&again);
+		CHECK_OK(rollup_builder_encode(b, &bytes, &err), &err);
+		CHECK_OK(rollup_parse(v, buf_str(&bytes), &err), &err);
+		for (uint32_t i = 0; i < rollup_columns_n(v); i++) {
+			uint32_t type = type_of(&w, &m, rollup_column(v, i));
+
+			REQUIRE(type < TYPES);
+			check_column(rollup_column(v, i), &m.c[type]);
+			check_cells(&w, v, i, m.cells[type], ACCUM_WEIGHTED | ACCUM_BY_LABELS);
+			check_cells(&w, v, i, m.cells[type], ACCUM_WEIGHTED);
+		}
+		rollup_builder_clear(b);
+		CHECK_OK(rollup_builder_add(b, v, &err), &err);
+		CHECK_OK(rollup_builder_encode(b, &again, &err), &err);
+		CHECK(str_eq(buf_str(&bytes), buf_str(&again)));
+	}
+	/* Twice the largest count of a delta type: no sum of 64 bits holds it. */
+	rollup_builder_clear(b);
+	for (uint32_t i = 0; i < 2; i++) {
+		r.row = (struct row){ .header = w.headers[0],
+			.n = 1,
+			.columns_n = 2,
+			.stacks = r.stacks,
+			.values = r.values };
+		r.stacks[0] = 5;
+		r.values[0] = INT64_MAX;
+		r.values[1] = 1;
+		CHECK_OK(rollup_builder_row(b, 10, &r.row, &err), &err);
+	}
+	buf_clear(&bytes);
+	CHECK_OK(rollup_builder_encode(b, &bytes, &err), &err);
+	CHECK_OK(rollup_parse(v, buf_str(&bytes), &err), &err);
+	for (unsigned flags = 0; flags < 4; flags++) {
+		REQUIRE_OK(accum_open(w.p, flags, &acc, &err), &err);
+		CHECK_OK(rollup_add(v, 1, acc, &err), &err);
+		if (flags & ACCUM_WEIGHTED)
+			CHECK_OK(rollup_add(v, 0, acc, &err), &err);
+		else
+			CHECK_ERR(rollup_add(v, 0, acc, &err), &err, ERR_LIMIT,
+				"sum exceeds 64 bits");
+		accum_close(acc);
+	}
+	buf_release(&bytes);
+	buf_release(&again);
+	rollup_view_close(v);
+	rollup_builder_close(b);
+	partition_close(w.p);
+}
+
+TEST(a_sum_beyond_128_bits_is_refused)
+{
+	uint32_t stack = 3;
+	int64_t values[3] = { INT64_MAX, 0, 0 };
+	struct rollup_builder *b;
+	struct world w;
+	struct err err;
+
+	REQUIRE(world_plain(&w));
+	REQUIRE_OK(rollup_builder_open(w.p, &b, &err), &err);
+	for (uint32_t i = 0; i < 3; i++) {
+		const struct row row = { .header = w.headers[2],
+			.interval_ns = INT64_MAX,
+			.n = 1,
+			.columns_n = 3,
+			.stacks = &stack,
+			.values = values };
+
+		if (i < 2)
+			CHECK_OK(rollup_builder_row(b, 1, &row, &err), &err);
+		else
+			CHECK_ERR(rollup_builder_row(b, 1, &row, &err), &err, ERR_LIMIT,
+				"sum exceeds 128 bits");
+	}
+	rollup_builder_close(b);
+	partition_close(w.p);
+}
+
+/* ---- chunks ---- */
+
+/* The same rows by chunks, whole or in parts, and one by one. */
+TEST(chunks_add_like_their_rows)
+{
+	static const enum value_kind kinds[HEADERS][4] = { { KIND_DELTA, KIND_DELTA },
+		{ KIND_DELTA, KIND_DELTA }, { KIND_GAUGE, KIND_GAUGE, KIND_DELTA },
+		{ KIND_DELTA, KIND_DELTA, KIND_DELTA, KIND_GAUGE }, { KIND_GAUGE, KIND_DELTA } };
+	struct buf bytes = { 0 }, want = { 0 }, got = { 0 };
+	struct chunk *c = chunk_open();
+	struct rollup_builder *b;
+	struct row in[ROWS];
+	int64_t ts[ROWS];
+	struct world w;
+	struct err err;
+
+	REQUIRE(world_plain(&w));
+	REQUIRE_OK(rollup_builder_open(w.p, &b, &err), &err);
+	for (uint32_t round = 0; round < 100; round++) {
+		uint32_t n = 1 + (uint32_t)draw(ROWS), kind = round % HEADERS,
+			 cut = draw(2) ? (uint32_t)draw(n + 1) : 0;
+
+		rollup_builder_clear(b);
+		for (uint32_t i = 0; i < n; i++) {
+			do {
+				draw_row(&w, &rows[i], HEADERS, round % 3 == 0, small_value);
+			} while (rows[i].kind != kind && !(kind < 2 && rows[i].kind < 2));
+			in[i] = rows[i].row;
+			in[i].interval_ns = 15000000000;
+			in[i].n %= round % 4 ? ENTRIES : 2;
+			for (uint32_t k = 0; k < in[i].n * in[i].columns_n; k++)
+				rows[i].values[k] = rows[i].values[k] ? rows[i].values[k] : 1;
+			ts[i] = (i ? ts[i - 1] : HOUR) + 1 + (int64_t)draw(1000000);
+			CHECK_OK(rollup_builder_row(b, ts[i], &in[i], &err), &err);
+		}
+		buf_clear(&want);
+		CHECK_OK(rollup_builder_encode(b, &want, &err), &err);
+		buf_clear(&bytes);
+		REQUIRE_OK(chunk_encode(ts, in, n, kinds[kind], &bytes, &err), &err);
+		REQUIRE_OK(chunk_parse(c, buf_str(&bytes), &err), &err);
+		rollup_builder_clear(b);
+		CHECK_OK(rollup_builder_add_chunk(b, c, cut, n, &err), &err);
+		CHECK_OK(rollup_builder_add_chunk(b, c, 0, cut, &err), &err);
+		buf_clear(&got);
+		CHECK_OK(rollup_builder_encode(b, &got, &err), &err);
+		CHECK(str_eq(buf_str(&want), buf_str(&got)));
+	}
+	buf_release(&bytes);
+	buf_release(&want);
+	buf_release(&got);
+	chunk_close(c);
+	rollup_builder_close(b);
+	partition_close(w.p);
+}
+
+/* ---- damage ---- */
+
+static void use_damaged(const struct world *w, struct rollup_builder *b, struct rollup_view *v,
+	struct str bytes)
+{
+	struct accum *acc;
+	struct err err;
+	bool any;
+
+	if (rollup_parse(v, bytes, &err)) {
+		CHECK_INT(err.code, ERR_CORRUPT);
+		return;
+	}
+	for (uint32_t i = 0; i < rollup_columns_n(v); i++) {
+		REQUIRE_OK(accum_open(w->p, ACCUM_WEIGHTED | ACCUM_BY_LABELS, &acc, &err), &err);
+		if (rollup_add(v, i, acc, &err))
+			CHECK(err.code == ERR_CORRUPT || err.code == ERR_LIMIT);
+		accum_close(acc);
+	}
+	rollup_builder_clear(b);
+	if (rollup_builder_add(b, v, &err)) {
+		CHECK(err.code == ERR_CORRUPT || err.code == ERR_LIMIT);
+	} else {
+		struct buf out = { 0 };
+
+		CHECK_OK(rollup_builder_encode(b, &out, &err), &err);
+		if (rollup_builder_encode_functions(b, &out, &any, &err))
+			CHECK(err.code == ERR_LIMIT);
+		buf_release(&out);
+	}
+}
+
+TEST(cut_and_changed_rollups)
+{
+	static struct one_row r;
+	struct rollup_view *v = rollup_view_open();
+	struct buf bytes = { 0 };
+	struct rollup_builder *b;
+	struct world w;
+	struct err err;
+	char *copy;
+
+	REQUIRE(world_plain(&w));
+	REQUIRE_OK(rollup_builder_open(w.p, &b, &err), &err);
+	for (uint32_t i = 0; i < 10; i++) {
+		draw_row(&w, &r, 3, true, small_value);
+		CHECK_OK(rollup_builder_row(b, r.ts_ns, &r.row, &err), &err);
+	}
+	REQUIRE_OK(rollup_builder_encode(b, &bytes, &err), &err);
+	for (size_t len = 0; len < bytes.len; len++) {
+		/* Its own memory, so that a read past the end is seen. */
+		copy = malloc(len + 1);
+		memcpy(copy, bytes.ptr, len);
+		CHECK_INT(rollup_parse(v, (struct str){ copy, len }, &err), ERR_CORRUPT);
+		free(copy);
+	}
+	for (int i = 0; i < 20000; i++) {
+		copy = malloc(bytes.len);
+		memcpy(copy, bytes.ptr, bytes.len);
+		for (uint64_t k = draw(2); k < 2; k++)
+			copy[draw(draw(2) ? bytes.len : 200) % bytes.len] ^= (char)(1 << draw(8));
+		use_damaged(&w, b, v, (struct str){ copy, bytes.len });
+		free(copy);
+	}
+	CHECK_ERR(rollup_parse(v, STR(""), &err), &err, ERR_CORRUPT, "rollup: unknown version");
+	CHECK_ERR(rollup_parse(v, STR("\1\2"), &err), &err, ERR_CORRUPT,
+		"rollup: not what was looked for");
+	buf_release(&bytes);
+	rollup_view_close(v);
 	rollup_builder_close(b);
 	partition_close(w.p);
 }
