@@ -1,5 +1,7 @@
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <fcntl.h>
 #include <mutex>
 #include <sys/stat.h>
@@ -50,10 +52,12 @@ struct disk {
 	enum disk_kind fail_kind = DISK_OPEN;
 	unsigned fail_how = 0;
 	uint64_t room = UINT64_MAX;
+	bool trace = getenv("EPI_DISK_TRACE") != nullptr;
 
 	// errno of why the operation fails, or 0. *part: it is to be done all the same, as far as
-	// it can be: the power went while it was under way.
-	int refuse(enum disk_kind kind, bool *part);
+	// it can be: the power went while it was under way. EPI_DISK_TRACE says each.
+	int refuse(enum disk_kind kind, const std::string &path, bool *part);
+	int decide(enum disk_kind kind, bool *part);
 	int write(disk_node *file, uint64_t at, const char *p, size_t n, size_t *written);
 	int sync(disk_node *file);
 	int sync_dir(const std::string &path);
@@ -62,7 +66,17 @@ struct disk {
 	int mkdir(const std::string &path);
 };
 
-int disk::refuse(enum disk_kind kind, bool *part)
+int disk::refuse(enum disk_kind kind, const std::string &path, bool *part)
+{
+	int e = decide(kind, part);
+
+	if (trace)
+		fprintf(stderr, "disk: %s %d %s: %s\n", disk_kind_names[kind], (int)done[kind],
+			path.c_str(), e ? strerror(e) : "ok");
+	return e;
+}
+
+int disk::decide(enum disk_kind kind, bool *part)
 {
 	operations++;
 	done[kind]++;
@@ -85,7 +99,7 @@ int disk::refuse(enum disk_kind kind, bool *part)
 int disk::write(disk_node *file, uint64_t at, const char *p, size_t n, size_t *written)
 {
 	bool part;
-	int e = refuse(DISK_WRITE, &part);
+	int e = refuse(DISK_WRITE, tree.path_of(file), &part);
 	uint64_t more = at + n > file->size ? at + n - file->size : 0;
 
 	*written = 0;
@@ -108,7 +122,7 @@ int disk::write(disk_node *file, uint64_t at, const char *p, size_t n, size_t *w
 int disk::sync(disk_node *file)
 {
 	bool part;
-	int e = refuse(DISK_SYNC, &part);
+	int e = refuse(DISK_SYNC, tree.path_of(file), &part);
 
 	if (!e)
 		tree.sync(file);
@@ -120,7 +134,7 @@ int disk::sync(disk_node *file)
 int disk::sync_dir(const std::string &path)
 {
 	bool part;
-	int e = refuse(DISK_SYNC_DIR, &part);
+	int e = refuse(DISK_SYNC_DIR, path, &part);
 	disk_node *dir = tree.find(path);
 
 	if (!e && !dir)
@@ -135,7 +149,7 @@ int disk::unlink(const std::string &path, bool is_dir)
 	disk_node *node = tree.find(path);
 	uint64_t size = node ? node->size : 0;
 	bool part;
-	int e = refuse(is_dir ? DISK_RMDIR : DISK_UNLINK, &part);
+	int e = refuse(is_dir ? DISK_RMDIR : DISK_UNLINK, path, &part);
 
 	if (e && !part)
 		return e;
@@ -150,7 +164,7 @@ int disk::unlink(const std::string &path, bool is_dir)
 int disk::rename(const std::string &from, const std::string &to)
 {
 	bool part;
-	int e = refuse(DISK_RENAME, &part);
+	int e = refuse(DISK_RENAME, from + " to " + to, &part);
 
 	if (e && !part)
 		return e;
@@ -168,7 +182,7 @@ int disk::mkdir(const std::string &path)
 
 	if (stat(path.c_str(), &st) == 0)
 		return S_ISDIR(st.st_mode) ? EEXIST : ENOTDIR;
-	e = refuse(DISK_MKDIR, &part);
+	e = refuse(DISK_MKDIR, path, &part);
 	if (e && !part)
 		return e;
 	if (::mkdir(path.c_str(), 0755))
@@ -297,7 +311,7 @@ class disk_env : public leveldb::EnvWrapper {
 		leveldb::WritableFile *real;
 		disk_node *node;
 		bool part;
-		int e = disk_->refuse(DISK_OPEN, &part);
+		int e = disk_->refuse(DISK_OPEN, path, &part);
 
 		*out = nullptr;
 		if (e && !part)
@@ -334,7 +348,7 @@ static enum err_code fs_open(
 	struct disk *d = of(fs);
 	std::lock_guard<std::mutex> hold(d->lock);
 	bool part = false, writes = (flags & O_ACCMODE) != O_RDONLY;
-	int e = writes ? d->refuse(DISK_OPEN, &part) : 0;
+	int e = writes ? d->refuse(DISK_OPEN, path, &part) : 0;
 	enum err_code rc;
 	disk_node *node;
 
@@ -519,7 +533,8 @@ void disk_fail(struct disk *d, uint64_t nth, enum disk_kind kind, unsigned how)
 	d->fail_at = nth ? d->done[kind] + nth : 0;
 	d->fail_kind = kind;
 	d->fail_how = how;
-	d->failed = 0;
+	if (nth)
+		d->failed = 0;
 }
 
 uint64_t disk_failed(struct disk *d)

@@ -82,7 +82,7 @@ uint64_t disk_done(struct disk *d, enum disk_kind kind); /* operations so far */
 /* The nth operation of the kind from now on (1: the next) fails. One such fault at a time; nth 0:
  * none. */
 void disk_fail(struct disk *d, uint64_t nth, enum disk_kind kind, unsigned how);
-uint64_t disk_failed(struct disk *d); /* operations that failed for it */
+uint64_t disk_failed(struct disk *d); /* operations that failed for the last one */
 /* So many bytes can be written more; what is removed gives its bytes back. UINT64_MAX: no limit. */
 void disk_full(struct disk *d, uint64_t bytes);
 

@@ -108,19 +108,19 @@ disk_node *disk_tree::make(bool is_directory, disk_node *parent)
 	return all_.back().get();
 }
 
-std::string disk_tree::real_path(const disk_node *dir) const
+std::string disk_tree::path_of(const disk_node *node) const
 {
-	if (!dir->parent)
+	if (!node->parent)
 		return root_path_;
-	for (const auto &e : dir->parent->now)
-		if (e.second == dir)
-			return real_path(dir->parent) + "/" + e.first;
-	return root_path_ + "/.gone";
+	for (const auto &e : node->parent->now)
+		if (e.second == node)
+			return path_of(node->parent) + "/" + e.first;
+	return path_of(node->parent) + "/(removed)";
 }
 
 void disk_tree::adopt(disk_node *dir, const std::string &name)
 {
-	std::string path = real_path(dir) + "/" + name;
+	std::string path = path_of(dir) + "/" + name;
 	disk_node *node = make(is_dir(path), dir);
 
 	dir->now[name] = dir->durable[name] = node;
@@ -133,7 +133,7 @@ void disk_tree::adopt(disk_node *dir, const std::string &name)
 
 void disk_tree::look_again(disk_node *dir)
 {
-	std::string path = real_path(dir), child_path;
+	std::string path = path_of(dir), child_path;
 	std::map<std::string, disk_node *> before = dir->now;
 	struct stat st;
 

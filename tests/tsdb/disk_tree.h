@@ -68,11 +68,11 @@ class disk_tree {
 	// The real directory gets what survives; then all that is there is durable.
 	void restore(uint64_t seed);
 	uint64_t bytes() const;
+	std::string path_of(const disk_node *node) const;
 
     private:
 	disk_node *make(bool is_dir, disk_node *parent);
 	void adopt(disk_node *dir, const std::string &name);
-	std::string real_path(const disk_node *dir) const;
 	static void apply(disk_node *dir, const disk_step &s);
 	static void settle(disk_node *dir, uint64_t up_to);
 	static std::string content(const disk_node *file, disk_random *r);

@@ -1,7 +1,10 @@
 #include "tests/tsdb/model.h"
 
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/map.h"
 
@@ -31,7 +34,7 @@ uint64_t model_draw(struct model *m, uint64_t below)
 
 bool model_init(struct model *m, uint64_t seed)
 {
-	*m = (struct model){ .random = hash_u64(seed), .now_s = 1000 };
+	*m = (struct model){ .random = hash_u64(seed), .now_s = 1000, .tell = -1 };
 	mutex_init(&m->lock);
 	cond_init(&m->answered);
 	if (!fixture_open(&m->f))
@@ -75,9 +78,15 @@ void model_close(struct model *m)
 	m->f.db = NULL;
 }
 
-/* ---- appending ---- */
+/* ---- the list ---- */
 
-struct model_append model_next(struct model *m)
+struct model_append {
+	uint32_t series;
+	int64_t ts_ns;
+	uint64_t seed;
+};
+
+static struct model_append next_append(struct model *m)
 {
 	struct model_append a = { .series = (uint32_t)model_draw(m, MODEL_SERIES),
 		.seed = model_draw(m, 1 << 20) };
@@ -132,28 +141,93 @@ static size_t add_row(struct model *m, const struct model_append *a, uint64_t ha
 	return m->n++;
 }
 
-size_t model_tried(struct model *m, const struct model_append *a)
-{
-	struct arena arena;
-	size_t at;
+/* ---- told by another process ---- */
 
-	arena_init(&arena, 0);
-	mutex_lock(&m->lock);
-	at = add_row(m, a, samples_hash(a->seed, &arena, NULL));
-	mutex_unlock(&m->lock);
-	arena_release(&arena);
-	return at;
+struct told {
+	enum { TRIED, REFUSED, ACKED, FAILED } what;
+	uint32_t at;
+	int64_t now_s;
+	struct model_append append; /* TRIED */
+};
+
+/* Less than PIPE_BUF at once: whole or not at all. m->lock is held. */
+static void tell(struct model *m, int what, size_t at, const struct model_append *a)
+{
+	struct told t = { .at = (uint32_t)at, .now_s = m->now_s };
+
+	if (m->tell < 0)
+		return;
+	t.what = what;
+	if (a)
+		t.append = *a;
+	if (write(m->tell, &t, sizeof(t)) != sizeof(t))
+		_exit(3);
 }
 
-void model_answered(struct model *m, size_t at, bool ok)
+static void answered(struct model *m, size_t at, bool ok)
 {
-	mutex_lock(&m->lock);
 	m->rows[at].state = ok ? MODEL_ACKED : MODEL_UNKNOWN;
 	m->acked += ok;
 	m->waiting--;
-	cond_broadcast(&m->answered);
-	mutex_unlock(&m->lock);
 }
+
+static void take_back(struct model *m)
+{
+	m->n--;
+	m->waiting--;
+	m->refused++;
+}
+
+static bool follow(struct model *m, const struct told *t)
+{
+	struct arena a;
+
+	m->now_s = t->now_s;
+	switch (t->what) {
+	case TRIED:
+		arena_init(&a, 0);
+		add_row(m, &t->append, samples_hash(t->append.seed, &a, NULL));
+		arena_release(&a);
+		return m->n == t->at + 1;
+	case REFUSED:
+		take_back(m);
+		return m->n == t->at;
+	case ACKED:
+	case FAILED:
+		if (t->at >= m->n)
+			return false;
+		answered(m, t->at, t->what == ACKED);
+		return true;
+	}
+	return false;
+}
+
+bool model_follow(struct model *m, int pipe, int pid, int ms)
+{
+	int64_t until = clock_monotonic_ns() + ms * NS_PER_MS;
+	struct pollfd p = { .fd = pipe, .events = POLLIN };
+	struct told t;
+	bool ok = true, killed = false;
+	int left;
+
+	for (;;) { /* until the end of file, which comes with the kill at the latest */
+		left = (int)((until - clock_monotonic_ns()) / NS_PER_MS);
+		if (!killed && left <= 0)
+			killed = kill(pid, SIGKILL) == 0;
+		if (!killed && poll(&p, 1, left) <= 0)
+			continue;
+		if (read(pipe, &t, sizeof(t)) != sizeof(t))
+			break;
+		ok &= follow(m, &t);
+	}
+	for (size_t i = 0; i < m->n; i++)
+		if (m->rows[i].state == MODEL_TRIED)
+			m->rows[i].state = MODEL_UNKNOWN;
+	m->waiting = 0;
+	return ok;
+}
+
+/* ---- appending ---- */
 
 struct answer {
 	struct model *m;
@@ -163,8 +237,13 @@ struct answer {
 static void on_answer(void *ctx, enum err_code rc, const struct err *err)
 {
 	struct answer *a = ctx;
+	struct model *m = a->m;
 
-	model_answered(a->m, a->at, rc == ERR_OK);
+	mutex_lock(&m->lock);
+	answered(m, a->at, rc == ERR_OK);
+	tell(m, rc ? FAILED : ACKED, a->at, NULL);
+	cond_broadcast(&m->answered);
+	mutex_unlock(&m->lock);
 	free(a);
 }
 
@@ -184,17 +263,17 @@ bool model_append(struct model *m)
 		abort();
 	arena_init(&arena, 0);
 	mutex_lock(&m->lock);
-	what = model_next(m);
+	what = next_append(m);
 	hash = samples_hash(what.seed, &arena, &p);
 	*answer = (struct answer){ m, add_row(m, &what, hash) };
+	tell(m, TRIED, answer->at, &what);
 	mutex_unlock(&m->lock);
 	a = (struct db_append){ m->labels[what.series], what.ts_ns, SEC, p, kinds, false };
 	rc = db_append(m->f.db, &a, NULL, on_answer, answer, &m->f.err);
 	if (rc) { /* it was never queued; nothing was added behind it */
 		mutex_lock(&m->lock);
-		m->n--;
-		m->waiting--;
-		m->refused++;
+		take_back(m);
+		tell(m, REFUSED, answer->at, NULL);
 		m->newest_ns = newest_ns;
 		mutex_unlock(&m->lock);
 		free(answer);
@@ -312,25 +391,16 @@ static bool take_row(void *ctx, const struct db_series *s, const struct db_row *
 	return true;
 }
 
-/* What is there is the truth from now on. */
-static void settle(struct model *m)
+static void find_missing(struct model *m)
 {
 	int64_t kept_from = m->newest_ns - m->f.o.retention_ns;
-	size_t kept = 0;
 
 	for (size_t from = 0, to; from < m->n; from = to) {
 		bool acked = false, there = false;
 
 		for (to = from; to < m->n && same_place(&m->rows[from], &m->rows[to]); to++) {
-			struct model_row *r = &m->rows[to];
-
-			acked |= r->state == MODEL_ACKED;
-			if (!r->there)
-				continue;
-			there = true;
-			r->there = false;
-			r->state = MODEL_ACKED;
-			m->rows[kept++] = *r;
+			acked |= m->rows[to].state == MODEL_ACKED;
+			there |= m->rows[to].there;
 		}
 		if (there || !acked || m->rows[from].ts_ns <= kept_from)
 			continue;
@@ -339,6 +409,17 @@ static void settle(struct model *m)
 			say_row(m, "was acknowledged and is gone", m->labels[m->rows[from].series],
 				m->rows[from].ts_ns);
 	}
+}
+
+static void settle(struct model *m)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < m->n; i++)
+		if (m->rows[i].there) {
+			m->rows[kept] = m->rows[i];
+			m->rows[kept++].state = MODEL_ACKED;
+		}
 	m->n = kept;
 }
 
@@ -352,7 +433,7 @@ static void want_sum(struct model *m, const struct labels *of, int64_t min_ns, i
 	for (size_t i = 0; i < m->n; i++) {
 		const struct model_row *r = &m->rows[i];
 
-		if (r->ts_ns > min_ns && r->ts_ns <= max_ns &&
+		if (r->there && r->ts_ns > min_ns && r->ts_ns <= max_ns &&
 			(!of || labels_eq(m->labels[r->series], *of)))
 			sums_add_profile(&sums, profile_random(&a, r->seed));
 	}
@@ -386,23 +467,27 @@ static bool check_sum(struct model *m)
 	return ok;
 }
 
-bool model_check(struct model *m)
+bool model_check(struct model *m, bool settled)
 {
 	struct err err;
 
 	model_wait(m);
 	buf_clear(&m->wrong);
 	m->missing = m->warnings = m->checked = 0;
+	for (size_t i = 0; i < m->n; i++)
+		m->rows[i].there = false;
 	if (m->n)
 		qsort(m->rows, m->n, sizeof(*m->rows), row_cmp);
 	if (!rows_each(m->f.db, 0, INT64_MAX, take_row, m, &m->warnings, &err))
 		buf_printf(&m->wrong, "rows: %s\n", err.msg);
-	settle(m);
+	find_missing(m);
 	for (int i = 0; i < 3 && !m->wrong.len; i++)
 		check_sum(m);
 	if (m->missing && m->damage_allowed && !m->warnings &&
 		metric_value("epimetheus_tsdb_damage_total") == m->damage_before)
 		buf_printf(&m->wrong, "%zu rows are missing and nothing was said\n", m->missing);
+	if (settled)
+		settle(m);
 	buf_add_char(&m->wrong, '\0');
 	m->wrong.len--;
 	return m->wrong.len == 0;

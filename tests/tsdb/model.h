@@ -1,13 +1,13 @@
 /*
  * Model: what a database has to hold, as a list of what was appended and what was said of it.
  *
- * A row that was *acknowledged* has to be there, with exactly its samples, until retention may take
- * it. One whose append failed, or whose answer never came, may be there whole or not at all.
- * Nothing else may be there. Where a series has several rows of one time, the last acknowledged one holds,
- * or an unanswered later one.
+ * A row that was *acknowledged* has to be there, with exactly its samples, until retention may
+ * take it. One whose append failed, or whose answer never came, may be there whole or not at all.
+ * Nothing else may be there. Where a series has several rows of one time, the last acknowledged one
+ * holds, or an unanswered later one.
  *
- * model_check reads everything, compares, and takes what it found for the truth from then on: so
- * a row that was seen once has to stay.
+ * model_check reads everything and compares. Once all that was opened was closed, or the power came
+ * back, what is there is settled: it has to stay.
  *
  * Units:   windows are short (MODEL_WINDOW_S), and so is retention: both happen all the time.
  * Errors:  model_check says what is wrong in m->wrong.
@@ -51,6 +51,7 @@ struct model {
 	size_t n, cap;
 	uint32_t appended;
 	size_t waiting, acked, refused; /* lock; acked and refused: so far */
+	int tell; /* a pipe that what happens is written to; -1: none */
 	struct buf wrong;
 	/* of the last check: */
 	size_t missing, warnings, checked;
@@ -70,16 +71,12 @@ void model_release(struct model *m);
 enum err_code model_open(struct model *m, struct err *err);
 void model_close(struct model *m); /* answers what was appended */
 
-/* What the i-th append of a seed is, where another process makes it. */
-struct model_append {
-	uint32_t series;
-	int64_t ts_ns;
-	uint64_t seed;
-};
-struct model_append model_next(struct model *m);
-/* Takes it into the list, tried, and returns its place. */
-size_t model_tried(struct model *m, const struct model_append *a);
-void model_answered(struct model *m, size_t at, bool ok);
+/*
+ * What another process appends and is told, through a pipe: it is a fork with m->tell set to the
+ * pipe's end, this one reads until the end of file. ms: then it is killed. Afterwards what has no
+ * answer is unknown. False: the pipe said something else.
+ */
+bool model_follow(struct model *m, int pipe, int pid, int ms);
 
 /* One append; its answer is not waited for. False: refused. */
 bool model_append(struct model *m);
@@ -87,7 +84,8 @@ void model_wait(struct model *m); /* until all is answered */
 /* Appends, waiting and maintenance in random order; ends early where stop says so. */
 void model_work(struct model *m, size_t appends, bool (*stop)(void *ctx), void *ctx);
 
-/* All rows, and sums of some windows. False: m->wrong says what. */
-bool model_check(struct model *m);
+/* All rows, and sums of some windows. settled: a row that is there counts as acknowledged from now
+ * on, and others as never appended. False: m->wrong says what. */
+bool model_check(struct model *m, bool settled);
 
 #endif

@@ -57,9 +57,11 @@ TEST(nothing_acknowledged_is_lost_to_power_cuts)
 		m.damage_before = metric_value("epimetheus_tsdb_damage_total");
 		if (model_open(&m, &err))
 			CHECK_FAIL("round %d: %s", (int)round, err.msg);
-		else if (!model_check(&m))
+		else if (!model_check(&m, true))
 			CHECK_FAIL("round %d:\n%s", (int)round, m.wrong.ptr);
-		CHECK_INT(m.warnings, 0);
+		/* What was under way may have been found garbled. */
+		if (m.warnings && metric_value("epimetheus_tsdb_damage_total") == m.damage_before)
+			CHECK_FAIL("round %d: %zu warnings of nothing", (int)round, m.warnings);
 		model_close(&m);
 		disk_close(d);
 		if (check_failures)
