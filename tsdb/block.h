@@ -3,9 +3,9 @@
  *
  * A block is a directory named by a ULID: `rows.ldb` (chunks), `rollups.ldb` (rollups, series
  * index, symbols), `spare` (copies of the tables' ends and of the series index) and `meta.json`
- * (what stands in the others, with sizes and hashes; written last). It is written under a temporary name, synced
- * and renamed by its maker. `rows.ldb` may be gone for good (meta.json says so first): rollups then
- * answer alone.
+ * (what stands in the others, with sizes and hashes; written last). It is written under a temporary
+ * name, synced and renamed by its maker. `rows.ldb` may be gone for good (meta.json says so first):
+ * rollups then answer alone.
  *
  * Inside, series are numbered 0, 1, ... in the order (partition, labels of the group, labels), so
  * the series of a group are neighbours. A group is all series of a partition that differ in the
@@ -183,8 +183,8 @@ struct block_write_options {
 MUST_CHECK enum err_code block_writer_open(
 	const struct block_write_options *o, struct block_writer **out, struct err *err);
 void block_writer_close(struct block_writer *w); /* NULL is fine; unfinished: the files stay */
-/* Partitions first used in ascending order of their ids; their symbols are taken from p when finishing (p
- * unchanged or growing until then, and pinned). */
+/* Partitions first used in ascending order of their ids; their symbols are taken from p when
+ * finishing (p unchanged or growing until then, and pinned). */
 MUST_CHECK enum err_code block_writer_partition(struct block_writer *w, struct partition *p,
 	uint32_t *slot, struct err *err);
 /* In the order of the numbering (ERR_INVALID otherwise); group_labels: labels without the
