@@ -243,6 +243,10 @@ enum err_code rollup_functions(struct rollup_view *v, uint32_t column,
 	struct rollup_function *read;
 	enum err_code rc;
 
+	*out = NULL;
+	*n = 0;
+	if (!cells)
+		return ERR_OK;
 	/* Kept ones in front, ascending by name and then unnamed; behind them what was read. */
 	if (v->out_cap < cells * 2) {
 		free(v->out);
@@ -252,7 +256,7 @@ enum err_code rollup_functions(struct rollup_view *v, uint32_t column,
 			return err_set(err, ERR_NOMEM, "rollup: out of memory");
 	}
 	read = v->out + cells;
-	if (cells && (rc = read_functions(v, column, read, err)))
+	if ((rc = read_functions(v, column, read, err)))
 		return rc;
 	for (int unnamed = 0; unnamed < 2; unnamed++)
 		for (size_t i = 0; i < cells; i++)

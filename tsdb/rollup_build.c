@@ -377,9 +377,10 @@ static enum err_code join_head(struct rollup_builder *b, const struct rollup_hea
 		for (uint32_t c = 0; c < from->columns_n; c++) {
 			uint16_t to = b->lists[list].l.column[c], at = from->column[c];
 
-			if (at == ROLLUP_COLUMN_NONE)
+			if (at == ROLLUP_COLUMN_NONE && to == ROLLUP_COLUMN_NONE)
 				continue;
-			if (to == ROLLUP_COLUMN_NONE || (map[at] != to && map[at] != UINT16_MAX) ||
+			if (at == ROLLUP_COLUMN_NONE || to == ROLLUP_COLUMN_NONE ||
+				(map[at] != to && map[at] != UINT16_MAX) ||
 				b->columns[to].sums.gauge != h->sums[at].gauge)
 				return err_set(
 					err, ERR_CORRUPT, "rollup: columns of another header");

@@ -39,7 +39,8 @@ void rollup_list_join(struct rollup_list *into, const struct rollup_list *from)
 	if (from->period > into->period)
 		into->period = from->period;
 	into->duration = (int128)((uint128)into->duration + (uint128)from->duration);
-	into->rows += from->rows;
+	if (__builtin_add_overflow(into->rows, from->rows, &into->rows))
+		into->rows = UINT64_MAX;
 	into->samples += from->samples;
 }
 
@@ -184,7 +185,7 @@ static enum err_code parse_list(
 		l->time_nanos = plus(l->start_ns, (uint64_t)unzigzag(cursor_varint(in)));
 	l->period = unzigzag(cursor_varint(in));
 	l->duration = unzigzag128(cursor_varint128(in));
-	return in->bad ? corrupt(err, "cut short") : ERR_OK;
+	return in->bad || !l->rows ? corrupt(err, "bad rows") : ERR_OK;
 }
 
 static int header_cmp(const void *x, const void *y)
@@ -238,11 +239,8 @@ static enum err_code fill_column(struct rollup_head *h, uint32_t i, struct err *
 	for (uint32_t k = 0; k < h->lists_n; k++) {
 		const struct rollup_list *l = &h->lists[k];
 
-		if (!list_has(l, i))
-			continue;
-		if (joined.rows > UINT64_MAX - l->rows || l->rows == 0)
-			return corrupt(err, "bad rows");
-		rollup_list_join(&joined, l);
+		if (list_has(l, i))
+			rollup_list_join(&joined, l);
 	}
 	if (!joined.rows)
 		return corrupt(err, "a column of nothing");
