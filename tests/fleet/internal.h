@@ -15,7 +15,7 @@
 struct slot {
 	uint32_t item, other; /* their first items */
 	uint16_t day; /* of the deploy; NEVER */
-	uint8_t sets_n, other_sets_n;
+	uint8_t sets_n, other_sets_n; /* at most 7 */
 };
 
 /* What is fixed of an item of FLEET_HEAP and the like. */
@@ -31,6 +31,13 @@ struct level {
 
 struct node {
 	uint32_t parent, location; /* location: function * SITES + site */
+};
+
+/* Names without what differs by service, which stands in front if it is the service's own. */
+struct function {
+	struct str name, file;
+	int64_t start_line;
+	bool own;
 };
 
 struct fleet {
@@ -49,10 +56,15 @@ struct fleet {
 	uint16_t mix[256]; /* of 65536: chance that a pod takes a draw, by hash */
 	double mix_mean;
 	struct level *levels; /* by item; NULL for FLEET_CPU */
+	struct function *names;
 };
 
 struct fleet_scratch {
 	uint32_t cap; /* entries of one profile at most */
+	uint32_t day; /* that current is of */
+	uint32_t *current; /* by slot: first item * 8 + how many sets, on that day */
+	uint32_t *taken; /* slots that were drawn */
+	uint32_t tries_max;
 	uint16_t *counts; /* by item; all 0 between uses */
 	uint64_t *bits;
 	uint32_t *items, *stacks, *sets;
@@ -94,9 +106,12 @@ static inline bool deployed(const struct fleet *f, uint32_t day, uint16_t since)
 	return since != NEVER && day >= since && (day - since) / f->deploys_n % 2 == 0;
 }
 
+const char *fleet_type_name(const struct fleet *f, uint32_t column);
 /* Bytes in the label of a heap set, 1..label_sets. */
 uint32_t fleet_set_bytes(uint32_t set);
 
+/* names.c: fills names. */
+MUST_CHECK enum err_code fleet_name_functions(struct fleet *f, struct err *err);
 /* stacks.c: fills nodes and stack_leaf. */
 MUST_CHECK enum err_code fleet_grow_stacks(struct fleet *f, struct err *err);
 

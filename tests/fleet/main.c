@@ -8,7 +8,10 @@ static const struct command {
 	const char *name, *usage, *help;
 	enum err_code (*run)(int argc, char **argv, struct err *err);
 } commands[] = {
+	{ "fit", "FILE...", "the numbers of recorded profiles", command_fit },
+	{ "floor", "[FILE...]", "bytes per sample that no encoding gets below", command_floor },
 	{ "write", "DIR", "made-up profiles as files", command_write },
+	{ "push", "--data=DIR", "made-up profiles into a database", command_push },
 	{ "speed", "", "how quickly rows and profiles are made", command_speed },
 };
 #define COMMANDS_N (sizeof(commands) / sizeof(commands[0]))

@@ -1,7 +1,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "tests/fleet/names.h"
+#include "tests/fleet/internal.h"
 
 /*
  * Names as Go's: about half of the functions are of the standard library, the same for all
@@ -20,23 +20,32 @@ static const char *const nouns[] = { "Index", "Block", "Header", "Entry", "Token
 
 #define PICK(list, h) ((list)[(h) % (sizeof(list) / sizeof((list)[0]))])
 
-void fleet_function_name(const struct fleet *f, uint32_t service, uint32_t function,
-	struct fleet_names *out)
+static bool name_function(struct fleet *f, uint32_t function, struct function *out)
 {
 	uint64_t h = mix2(f->p.seed ^ 0x6e616d65, function);
-	bool own = h >> 63, method = h >> 62 & 1;
-	const char *package = own ? PICK(own_packages, h) : PICK(std_packages, h);
-	const char *verb = PICK(verbs, h >> 8), *noun = PICK(nouns, h >> 16);
-	char prefix[64] = "", call[96];
+	bool method = h >> 62 & 1;
+	const char *verb = PICK(verbs, h >> 8), *noun = PICK(nouns, h >> 16), *package, *name, *file;
+	char call[96];
 
-	if (own)
-		snprintf(prefix, sizeof(prefix), "github.com/acme/svc%03" PRIu32 "/", service);
+	out->own = h >> 63;
+	package = out->own ? PICK(own_packages, h) : PICK(std_packages, h);
 	snprintf(call, sizeof(call), method ? ".(*%s).%s%s%" PRIu32 : ".%.0s%s%s%" PRIu32,
 		PICK(nouns, h >> 24), verb, noun, function);
-	snprintf(out->name, sizeof(out->name), "%s%s%s%s", prefix, package, call,
-		(h >> 32 & 15) == 0 ? ".func1" : "");
-	snprintf(out->file, sizeof(out->file), "%s%s%s/%s%s.go",
-		own ? "/build/" : "/usr/local/go/src/", prefix, package, verb,
-		(h >> 40 & 1) ? noun : "");
+	name = arena_printf(
+		&f->arena, "%s%s%s", package, call, (h >> 32 & 15) == 0 ? ".func1" : "");
+	file = arena_printf(&f->arena, "%s%s/%s%s.go", out->own ? "" : "/usr/local/go/src/", package,
+		verb, (h >> 40 & 1) ? noun : "");
+	out->name = str_of(name);
+	out->file = str_of(file);
 	out->start_line = 10 + (int64_t)(h >> 20 & 1023);
+	return name && file;
+}
+
+enum err_code fleet_name_functions(struct fleet *f, struct err *err)
+{
+	f->names = arena_array(&f->arena, struct function, f->p.functions);
+	for (uint32_t i = 0; i < f->p.functions && f->names; i++)
+		if (!name_function(f, i, &f->names[i]))
+			return arena_fail(&f->arena, "names of a fleet", err);
+	return f->names ? ERR_OK : arena_fail(&f->arena, "names of a fleet", err);
 }

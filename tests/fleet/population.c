@@ -134,7 +134,7 @@ static void make_level(struct fleet *f, const struct entrant *v, uint32_t item)
 	if (uniform(next_random(&random)) < f->p.started)
 		l->started = (uint16_t)(1 + (uint32_t)(-log(u) * 1.5));
 	if (uniform(next_random(&random)) < f->p.kept)
-		l->kept = (uint16_t)(next_random(&random) >> 48);
+		l->kept = (uint16_t)(next_random(&random) >> 48 | 1);
 	l->bytes = (uint32_t)size;
 	/* An event is one of 512 KiB of allocations on average: what it stands for. */
 	l->mean = f->p.kind == FLEET_HEAP ? (float)(1 / (1 - exp(-size / 524288))) :
@@ -201,7 +201,7 @@ enum err_code fleet_open(const struct fleet_params *p, struct fleet **out, struc
 	}
 	for (uint32_t i = 0; i < f->slots_n; i++)
 		f->slots[i].day = NEVER;
-	if ((rc = fleet_grow_stacks(f, err)) || (rc = populate(f, err)))
+	if ((rc = fleet_grow_stacks(f, err)) || (rc = fleet_name_functions(f, err)) || (rc = populate(f, err)))
 		goto fail;
 	*out = f;
 	return ERR_OK;

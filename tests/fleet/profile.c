@@ -1,7 +1,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "tests/fleet/names.h"
+#include "tests/fleet/internal.h"
 
 /*
  * A scrape as Go serves it: only what its samples use, in an order that is not the ids'. Programs
@@ -16,6 +16,8 @@ struct making {
 	struct fleet_scratch *s;
 	struct pprof_builder *b;
 	uint32_t service;
+	char prefix[64]; /* of what is the service's own */
+	size_t prefix_n;
 	uint32_t mapping;
 	uint32_t stack[80];
 };
@@ -33,16 +35,24 @@ const char *fleet_profile_name(const struct fleet *f)
 	return names[f->p.kind];
 }
 
+static const struct {
+	const char *type, *unit;
+} types[][FLEET_COLUMNS_MAX] = {
+	[FLEET_CPU] = { { "samples", "count" }, { "cpu", "nanoseconds" } },
+	[FLEET_HEAP] = { { "alloc_objects", "count" }, { "alloc_space", "bytes" },
+		{ "inuse_objects", "count" }, { "inuse_space", "bytes" } },
+	[FLEET_GOROUTINE] = { { "goroutine", "count" } },
+	[FLEET_MUTEX] = { { "contentions", "count" }, { "delay", "nanoseconds" } },
+	[FLEET_BLOCK] = { { "contentions", "count" }, { "delay", "nanoseconds" } },
+};
+
+const char *fleet_type_name(const struct fleet *f, uint32_t column)
+{
+	return types[f->p.kind][column].type;
+}
+
 static void add_types(struct making *m)
 {
-	static const struct {
-		const char *type, *unit;
-	} types[][FLEET_COLUMNS_MAX] = { { { "samples", "count" }, { "cpu", "nanoseconds" } },
-		{ { "alloc_objects", "count" }, { "alloc_space", "bytes" },
-			{ "inuse_objects", "count" }, { "inuse_space", "bytes" } },
-		{ { "goroutine", "count" } },
-		{ { "contentions", "count" }, { "delay", "nanoseconds" } },
-		{ { "contentions", "count" }, { "delay", "nanoseconds" } } };
 	struct pprof *p = pprof_builder_profile(m->b);
 	uint32_t kind = m->f->p.kind;
 
@@ -93,20 +103,36 @@ static void add_mappings(struct making *m, uint32_t pod)
 	}
 }
 
+/* A name in parts: what stands in front of a service's own, the package and so on. */
+static uint32_t string_of(struct making *m, const char *front, bool own, struct str rest)
+{
+	char text[256];
+	size_t front_n = strlen(front), n = 0;
+
+	if (own) {
+		memcpy(text, front, front_n);
+		memcpy(text + front_n, m->prefix, m->prefix_n);
+		n = front_n + m->prefix_n;
+	}
+	if (rest.len > sizeof(text) - n)
+		rest.len = sizeof(text) - n;
+	memcpy(text + n, rest.ptr, rest.len);
+	return pprof_builder_string(m->b, (struct str){ text, n + rest.len });
+}
+
 static uint32_t function_of(struct making *m, uint32_t function)
 {
-	uint32_t *at = &m->s->function_at[function];
-	struct fleet_names n;
+	uint32_t *at = &m->s->function_at[function], name;
+	const struct function *n = &m->f->names[function];
 
 	if (!*at) {
-		fleet_function_name(m->f, m->service, function, &n);
+		name = string_of(m, "", n->own, n->name);
 		*at = 1 +
 			pprof_builder_function(m->b,
-				&(struct pprof_function){
-					.name = pprof_builder_string(m->b, str_of(n.name)),
-					.system_name = pprof_builder_string(m->b, str_of(n.name)),
-					.filename = pprof_builder_string(m->b, str_of(n.file)),
-					.start_line = n.start_line });
+				&(struct pprof_function){ .name = name,
+					.system_name = name,
+					.filename = string_of(m, "/build/", n->own, n->file),
+					.start_line = n->start_line });
 	}
 	return *at - 1;
 }
@@ -116,7 +142,6 @@ static uint32_t location_of(struct making *m, uint32_t location)
 {
 	uint32_t *at = &m->s->location_at[location], function = location / SITES, n = 0, inner;
 	uint64_t h = mix2(m->f->p.seed ^ 0x11, location);
-	struct fleet_names names;
 	struct pprof_line lines[3];
 
 	if (*at)
@@ -124,13 +149,11 @@ static uint32_t location_of(struct making *m, uint32_t location)
 	if (uniform(h) < m->f->p.inlined)
 		for (uint32_t k = 0; k < 1 + (h & 1); k++) {
 			inner = (uint32_t)(mix2(h, k) % m->f->p.functions);
-			fleet_function_name(m->f, m->service, inner, &names);
 			lines[n++] = (struct pprof_line){ function_of(m, inner),
-				names.start_line + 1 + (int64_t)(h >> 8 & 15), 0 };
+				m->f->names[inner].start_line + 1 + (int64_t)(h >> 8 & 15), 0 };
 		}
-	fleet_function_name(m->f, m->service, function, &names);
 	lines[n++] = (struct pprof_line){ function_of(m, function),
-		names.start_line + 1 + location % SITES * 3, 0 };
+		m->f->names[function].start_line + 1 + location % SITES * 3, 0 };
 	*at = 1 +
 		pprof_builder_location(m->b,
 			(struct pprof_location){ .address = TEXT_START +
@@ -205,6 +228,8 @@ static enum err_code make(const struct fleet *f, struct fleet_scratch *s, uint32
 
 	if ((rc = pprof_builder_open(a, &m.b, err)))
 		return rc;
+	snprintf(m.prefix, sizeof(m.prefix), "github.com/acme/svc%03" PRIu32 "/", service);
+	m.prefix_n = strlen(m.prefix);
 	add_types(&m);
 	add_mappings(&m, pod);
 	for (uint32_t i = 0; i < n; i++) {

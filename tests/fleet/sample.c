@@ -14,13 +14,20 @@
 enum err_code fleet_scratch_open(const struct fleet *f, struct fleet_scratch **out, struct err *err)
 {
 	struct fleet_scratch *s = calloc(1, sizeof(*s));
-	size_t cap = f->items_n;
+	size_t cap = f->items_n, tries = 0;
 
-	if (f->p.kind == FLEET_CPU && cap > f->p.draws * 4 + 64)
-		cap = (size_t)(f->p.draws * 4 + 64);
 	if (!s)
 		return err_set(err, ERR_NOMEM, "scratch of a fleet: out of memory");
+	if (f->p.kind == FLEET_CPU) { /* no value above 16 bits */
+		tries = (size_t)(f->p.draws * 4 / f->mix_mean) + 64;
+		tries = tries < UINT16_MAX ? tries : UINT16_MAX;
+		cap = cap < tries ? cap : tries;
+	}
 	s->cap = (uint32_t)cap;
+	s->tries_max = (uint32_t)tries;
+	s->day = UINT32_MAX;
+	s->current = calloc(f->slots_n, sizeof(*s->current));
+	s->taken = calloc(tries + 1, sizeof(*s->taken));
 	s->counts = calloc(f->items_n, sizeof(*s->counts));
 	s->bits = calloc(f->items_n / 64 + 1, sizeof(*s->bits));
 	s->items = calloc(cap, sizeof(*s->items));
@@ -31,7 +38,7 @@ enum err_code fleet_scratch_open(const struct fleet *f, struct fleet_scratch **o
 	s->values = calloc(cap * FLEET_COLUMNS_MAX, sizeof(*s->values));
 	s->work = calloc(cap * FLEET_COLUMNS_MAX, sizeof(*s->work));
 	if (!s->counts || !s->bits || !s->items || !s->stacks || !s->sets || !s->values ||
-		!s->work || !s->location_at || !s->function_at) {
+		!s->work || !s->location_at || !s->function_at || !s->current || !s->taken) {
 		fleet_scratch_close(s);
 		return err_set(err, ERR_NOMEM, "scratch of a fleet: out of memory");
 	}
@@ -43,6 +50,8 @@ void fleet_scratch_close(struct fleet_scratch *s)
 {
 	if (!s)
 		return;
+	free(s->current);
+	free(s->taken);
 	free(s->counts);
 	free(s->bits);
 	free(s->items);
@@ -84,30 +93,54 @@ static double load_until(const struct fleet *f, double phase, double k)
 
 /* ---- draws ---- */
 
-/* What is popular differs between services for half of the ranks, between pods for the others. */
-static void draw(const struct fleet *f, struct fleet_scratch *s, const uint64_t of[2],
-	uint64_t random, uint32_t tries, uint32_t day)
+/* The items that the ranks have on a day. */
+static void turn_to(const struct fleet *f, struct fleet_scratch *s, uint32_t day)
 {
-	for (uint32_t i = 0; i < tries; i++) {
-		uint64_t r = next_random(&random);
-		uint32_t at = (uint32_t)(((r >> 40) * f->slots_n) >> 24), item, sets;
-		const struct slot *slot;
+	if (s->day == day)
+		return;
+	for (uint32_t i = 0; i < f->slots_n; i++) {
+		const struct slot *slot = &f->slots[i];
 
-		if ((uint32_t)r > f->alias[at].below)
-			at = f->alias[at].other;
-		if ((uint16_t)next_random(&random) > f->mix[mix2(of[at & 1], at) & 255])
-			continue;
-		slot = &f->slots[at];
-		item = slot->item;
-		sets = slot->sets_n;
-		if (deployed(f, day, slot->day)) {
-			item = slot->other;
-			sets = slot->other_sets_n;
-		}
-		if (sets > 1)
-			item += (uint32_t)(hash_u64(r) % sets);
+		s->current[i] = deployed(f, day, slot->day) ?
+			slot->other * 8 + slot->other_sets_n :
+			slot->item * 8 + slot->sets_n;
+	}
+	s->day = day;
+}
+
+/*
+ * Half of the time goes to guesses of the processor that fail, where there are any; so there are no
+ * branches here. What is popular differs between services for half of the ranks, between pods for
+ * the others.
+ */
+static uint32_t draw(const struct fleet *f, struct fleet_scratch *s, const uint64_t of[2],
+	uint64_t random, uint32_t tries)
+{
+	uint32_t n = 0, *taken = s->taken;
+
+	for (uint32_t i = 0; i < tries; i++) {
+		uint64_t r = next_random(&random), h;
+		uint32_t at = (uint32_t)(((r >> 40) * f->slots_n) >> 24);
+		uint32_t other = f->alias[at].other, below = f->alias[at].below;
+
+		at = (uint32_t)r <= below ? at : other;
+		h = (of[at & 1] ^ at) * UINT64_C(0xd6e8feb86659fd93);
+		h = (h ^ h >> 32) * UINT64_C(0xd6e8feb86659fd93);
+		taken[n] = at;
+		n += (uint16_t)next_random(&random) <= f->mix[h >> 56];
+	}
+	return n;
+}
+
+static void count(struct fleet_scratch *s, uint32_t n, uint64_t random)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t current = s->current[s->taken[i]], item = current / 8;
+
+		if ((current & 7) > 1)
+			item += (uint32_t)(next_random(&random) % (current & 7));
 		s->bits[item / 64] |= UINT64_C(1) << (item & 63);
-		s->counts[item] += s->counts[item] < UINT16_MAX;
+		s->counts[item]++;
 	}
 }
 
@@ -124,10 +157,8 @@ static uint32_t collect(const struct fleet *f, struct fleet_scratch *s)
 		for (; bits; bits &= bits - 1) {
 			uint32_t item = w * 64 + (uint32_t)__builtin_ctzll(bits);
 
-			if (n < s->cap) {
-				s->items[n] = item;
-				s->work[n++] = s->counts[item];
-			}
+			s->items[n] = item;
+			s->work[n++] = s->counts[item];
 			s->counts[item] = 0;
 		}
 	}
@@ -153,10 +184,11 @@ static uint32_t cpu_items(const struct fleet *f, struct fleet_scratch *s, uint32
 	if (load < 0.05)
 		load = 0.05;
 	tries = f->p.draws * load / f->mix_mean;
-	if (tries > s->cap / f->mix_mean)
-		tries = s->cap / f->mix_mean;
-	draw(f, s, (uint64_t[2]){ seed, service_seed(f, service) }, random, (uint32_t)tries,
-		(uint32_t)((double)scrape / day));
+	if (tries > s->tries_max)
+		tries = s->tries_max;
+	turn_to(f, s, (uint32_t)((double)scrape / day));
+	count(s, draw(f, s, (uint64_t[2]){ seed, service_seed(f, service) }, random, (uint32_t)tries),
+		random);
 	return collect(f, s);
 }
 
@@ -214,9 +246,28 @@ static uint64_t in_use(const struct moment *m, uint32_t item, uint64_t n, uint64
 	const struct level *l = &m->f->levels[item];
 	uint64_t h = mix2(m->pod, item) ^ 0xabcdef, live = started;
 
-	for (uint64_t i = 0; l->kept && i < 4 && i + started < n; i++)
+	if (!l->kept)
+		return 0;
+	for (uint64_t i = 0; i < 4 && i + started < n; i++)
 		live += (mix2(h, n - i) >> 48) < l->kept;
 	return live;
+}
+
+/*
+ * The sum of n delays of mean 1, without adding them: the mean of stairs whose steps are 1, 4, 16,
+ * ... wide, each step somewhere in its height. It never falls, and varies at every scale.
+ */
+static double delays(uint64_t h, uint64_t n)
+{
+	double sum = 0;
+
+	for (unsigned j = 0; j < 12; j += 2) {
+		uint64_t step = n >> j;
+
+		sum += ((double)step + (double)(mix2(h + j, step) >> 32) * 0x1p-32) *
+			(double)(1u << j) * (1 / 6.0);
+	}
+	return n ? sum : 0;
 }
 
 static void level_values(const struct moment *m, uint32_t item, int64_t v[FLEET_COLUMNS_MAX])
@@ -240,11 +291,9 @@ static void level_values(const struct moment *m, uint32_t item, int64_t v[FLEET_
 	case FLEET_GOROUTINE:
 		v[0] = (int64_t)in_use(m, item, n, started);
 		return;
-	default: /* a count and its sum */
+	default:
 		v[0] = (int64_t)n;
-		v[1] = (int64_t)((double)n * l->mean) +
-			(int64_t)((double)(mix2(m->pod + item, n) >> 32) * 0x1p-32 * l->mean * 0.9);
-		v[1] = n ? v[1] : 0;
+		v[1] = (int64_t)(l->mean * delays(mix2(m->pod, item), n));
 		return;
 	}
 }

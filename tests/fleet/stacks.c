@@ -123,10 +123,13 @@ static bool add_stack(struct grower *g, uint32_t stack)
 		at = found;
 	}
 	n.parent = at;
-	do {
-		n.location = callee(g, function) * SITES + SITES / 2 +
+	for (uint32_t i = 0; i == 0 || node_find(g, n) != MAP_NONE; i++) {
+		/* What a function calls may be used up. */
+		found = i < 4 ? callee(g, function) :
+				(uint32_t)(next_random(&g->random) % f->p.functions);
+		n.location = found * SITES + SITES / 2 +
 			(uint32_t)(next_random(&g->random) % (SITES / 2));
-	} while (node_find(g, n) != MAP_NONE);
+	}
 	if (!(at = node_add(g, n)))
 		return false;
 	f->stack_leaf[stack] = at;
