@@ -148,29 +148,82 @@ static inline enum err_code add_sum(struct adding *a, __int128 sum)
 	return a->n == BATCH ? add_batch(a) : ERR_OK;
 }
 
-static enum err_code add_counted_whole(struct adding *a, const struct column_counts *n)
+/* Sums of keys [first, first + n): both parts of a token at once. False: one needs the long way. */
+static bool take_sums(const unsigned char *tokens, struct bit_in *extra, uint32_t n,
+	uint64_t factor, int64_t *out)
+{
+	struct bit_in in = *extra;
+	bool fits = true;
+	uint64_t w, v;
+	uint32_t i = 0, end;
+
+	while (i < n && fits) {
+		end = n - i < 8 ? n : i + 8;
+		memcpy(&w, tokens + i, sizeof(w));
+		if (!(w & TOKENS_OPEN)) {
+			for (; i < end; i++)
+				fits &= !__builtin_mul_overflow(
+					(tokens[i] & 15u) + (tokens[i] >> 4), factor, &out[i]);
+			continue;
+		}
+		for (; i < end; i++) {
+			unsigned count = tokens[i] & 15, rest = tokens[i] >> 4;
+			unsigned bits = token_bits[count] + token_bits[rest];
+
+			fits &= count < TOKEN_OPEN && rest < TOKEN_OPEN;
+			v = bits_take(&in, bits);
+			w = v & ((UINT64_C(1) << token_bits[count]) - 1);
+			v >>= token_bits[count];
+			fits &= !__builtin_mul_overflow(
+				w + v + token_base[count] + token_base[rest], factor, &out[i]);
+		}
+	}
+	if (fits)
+		*extra = in;
+	return fits;
+}
+
+static enum err_code add_counted_whole(
+	struct adding *a, const struct chunk_column *col, struct err *err)
+{
+	const struct section *s = col->sections;
+	const unsigned char *tokens, *bytes;
+	struct bit_in extra;
+	uint64_t sum, more;
+	enum err_code rc;
+
+	if ((rc = chunk_section(a->c, &s[SECTION_TOKENS], ROOM_SECTIONS, &tokens, err)) ||
+		(rc = chunk_section(a->c, &s[SECTION_EXTRA], ROOM_SECTIONS + 1, &bytes, err)))
+		return rc;
+	extra = bits_open(bytes, s[SECTION_EXTRA].raw);
+	while (!rc && a->first < a->c->keys_n) {
+		uint32_t left = a->c->keys_n - a->first, first = a->first;
+
+		left = left < BATCH ? left : BATCH;
+		if (take_sums(tokens + first, &extra, left, a->factor, a->values)) {
+			a->n = left;
+			rc = add_batch(a);
+			continue;
+		}
+		for (uint32_t i = 0; !rc && i < left; i++) {
+			sum = take_class(&extra, tokens[first + i] & 15);
+			more = take_class(&extra, tokens[first + i] >> 4);
+			rc = add_sum(a, ((__int128)sum + more) * a->factor);
+		}
+		if (!rc && a->n)
+			rc = add_batch(a);
+	}
+	return rc || bits_at_end(&extra) ? rc : chunk_corrupt(err, "bad sums");
+}
+
+/* The same where numbers of cells stand with another column. */
+static enum err_code add_shared_whole(struct adding *a, const struct column_counts *n)
 {
 	enum err_code rc = ERR_OK;
 
-	while (!rc && a->first < a->c->keys_n) {
-		uint32_t first = a->first, left = a->c->keys_n - first;
-		bool over = false;
-
-		left = left < BATCH ? left : BATCH;
-		for (uint32_t i = 0; i < left; i++)
-			over |= __builtin_mul_overflow(n->rests[first + i] + n->counts[first + i],
-				a->factor, &a->values[i]);
-		if (!over) {
-			a->n = left;
-			rc = add_batch(a);
-		}
-		for (uint32_t i = 0; over && !rc && i < left; i++)
-			rc = add_sum(a,
-				(__int128)(n->rests[first + i] + n->counts[first + i]) * a->factor);
-		if (over && !rc && a->n)
-			rc = add_batch(a);
-	}
-	return rc;
+	for (uint32_t k = 0; !rc && k < a->c->keys_n; k++)
+		rc = add_sum(a, ((__int128)n->counts[k] + n->rests[k]) * a->factor);
+	return !rc && a->n ? add_batch(a) : rc;
 }
 
 static enum err_code add_plain_whole(struct adding *a, const struct chunk_column *col,
@@ -200,7 +253,7 @@ static enum err_code add_plain_whole(struct adding *a, const struct chunk_column
 }
 
 /* How many of m places among n rows are before `from`, and before `to`. */
-static inline bool count_places(struct bit_in *in, const uint8_t *parameters, uint32_t n,
+static inline __attribute__((always_inline)) bool count_places(struct bit_in *in, const uint8_t *parameters, uint32_t n,
 	uint32_t m, uint32_t from, uint32_t to, uint32_t *first, uint32_t *end)
 {
 	bool others = m > n / 2;
@@ -227,7 +280,7 @@ static inline bool count_places(struct bit_in *in, const uint8_t *parameters, ui
 }
 
 /* The sum of a key's cells [first, end), each at least 1, of n with this rest. */
-static inline bool sum_counted(
+static inline __attribute__((always_inline)) bool sum_counted(
 	struct bit_in *in, uint32_t n, uint64_t rest, uint32_t first, uint32_t end, uint64_t *sum)
 {
 	uint64_t places = n + rest - 1, at = 0, inside = 0, gap;
@@ -383,7 +436,9 @@ enum err_code chunk_add(struct chunk *c, uint32_t column, uint32_t from, uint32_
 		return rc;
 	if (from > 0 || to < c->rows_n || !(counted || col->coding & COLUMN_SUMS))
 		return add_part(&a, base, from, to, err);
+	if (counted && !(col->coding & COLUMN_SHARED))
+		return add_counted_whole(&a, col, err);
 	if ((rc = chunk_counts(c, base, &n, err)))
 		return rc;
-	return counted ? add_counted_whole(&a, &n) : add_plain_whole(&a, col, &n, err);
+	return counted ? add_shared_whole(&a, &n) : add_plain_whole(&a, col, &n, err);
 }

@@ -6,28 +6,11 @@
  */
 #define QUOTIENT_MAX (UINT64_C(1) << 32)
 
-static void flush(struct bit_out *o)
+void bits_flush(struct bit_out *o)
 {
 	uint64_t w = htole64(o->w);
 
 	buf_add(&o->bytes, &w, sizeof(w));
-}
-
-void bits_put(struct bit_out *o, uint64_t v, unsigned n)
-{
-	assert(n <= 64 && (n == 64 || v >> n == 0));
-	if (n == 0)
-		return;
-	o->w |= v << o->have;
-	if (o->have + n < 64) {
-		o->have += n;
-		return;
-	}
-	flush(o);
-	o->w = o->have ? v >> (64 - o->have) : 0;
-	o->have = o->have + n - 64;
-	if (o->have == 0)
-		o->w = 0;
 }
 
 void bits_finish(struct bit_out *o)
@@ -114,7 +97,7 @@ uint64_t bits_take_gap_slow(struct bit_in *in, unsigned k)
 	return quotient << k | bits_take_long(in, k);
 }
 
-uint64_t bits_take_below(struct bit_in *in, uint64_t range)
+uint64_t bits_take_below_slow(struct bit_in *in, uint64_t range)
 {
 	unsigned n;
 	uint64_t few, v;

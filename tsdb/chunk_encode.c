@@ -35,7 +35,7 @@
 
 struct cell {
 	uint64_t id; /* stack << 32 | label set */
-	uint32_t row, entry;
+	uint32_t row, at; /* at: its number among all rows' entries */
 };
 
 struct encoding {
@@ -45,15 +45,14 @@ struct encoding {
 	size_t cells_n;
 	bool labels;
 	struct cell *cells, *spare;
+	uint32_t *places; /* of entries, in the order of rows: where the cell of each is */
 	size_t *starts; /* of keys, one more than these */
 	uint64_t *ids; /* of keys */
 	uint16_t *cell_rows;
-	int64_t *values, *others; /* of cells, of one column */
+	int64_t *values; /* of cells, of one column, divided by its factor */
+	int64_t *others; /* the same of the last column before it that has cells of its own */
+	uint32_t others_of;
 	struct column_done done[ROW_COLUMNS_MAX + 1];
-	struct {
-		uint64_t factor, hash;
-		uint32_t base;
-	} facts[ROW_COLUMNS_MAX + 1];
 	struct buf heads, columns;
 };
 
@@ -111,7 +110,8 @@ static void sort_cells(struct encoding *e)
 				(row->label_sets ? row->label_sets[i] : 0);
 
 			any |= id;
-			e->cells[n++] = (struct cell){ id, r, i };
+			e->cells[n] = (struct cell){ id, r, (uint32_t)n };
+			n++;
 		}
 	}
 	e->labels = (uint32_t)any;
@@ -153,8 +153,10 @@ static void list_keys(struct encoding *e)
 	swap = e->cells;
 	e->cells = e->spare;
 	e->spare = swap;
-	for (size_t i = 0; i < e->cells_n; i++)
+	for (size_t i = 0; i < e->cells_n; i++) {
 		e->cell_rows[i] = (uint16_t)e->cells[i].row;
+		e->places[e->cells[i].at] = (uint32_t)i;
+	}
 }
 
 static void put_ids(const struct encoding *e, struct buf *stacks, struct buf *sets)
@@ -176,25 +178,39 @@ static void put_ids(const struct encoding *e, struct buf *stacks, struct buf *se
 
 /* ---- columns ---- */
 
-/* Values of a column's cells, as they are; of the one behind the last, 1 where all are 0. */
+/* Values of a column's cells, as they are. */
 static void gather(const struct encoding *e, uint32_t column, int64_t *out)
 {
-	const struct row *row;
+	const uint32_t *place = e->places;
 
-	if (column < e->columns_n) {
-		for (size_t i = 0; i < e->cells_n; i++) {
-			row = &e->rows[e->cells[i].row];
-			out[i] = row->values[(size_t)column * row->n + e->cells[i].entry];
-		}
-		return;
+	for (uint32_t r = 0; r < e->rows_n; r++) {
+		const struct row *row = &e->rows[r];
+		const int64_t *v = row->values + (size_t)column * row->n;
+
+		for (uint32_t i = 0; i < row->n; i++)
+			out[*place++] = v[i];
 	}
-	for (size_t i = 0; i < e->cells_n; i++)
-		out[i] = 1;
-	for (uint32_t c = 0; c < e->columns_n; c++)
-		for (size_t i = 0; i < e->cells_n; i++) {
-			row = &e->rows[e->cells[i].row];
-			out[i] &= row->values[(size_t)c * row->n + e->cells[i].entry] == 0;
+}
+
+/* 1 where all columns are 0. False: nowhere. */
+static bool gather_zeros(const struct encoding *e, int64_t *out)
+{
+	const uint32_t *place = e->places;
+	bool any = false;
+
+	for (uint32_t r = 0; r < e->rows_n; r++) {
+		const struct row *row = &e->rows[r];
+
+		for (uint32_t i = 0; i < row->n; i++) {
+			uint32_t c = 0;
+
+			while (c < row->columns_n && row->values[(size_t)c * row->n + i] == 0)
+				c++;
+			any |= c == row->columns_n;
+			out[*place++] = c == row->columns_n;
 		}
+	}
+	return any;
 }
 
 static uint64_t factor_of(const int64_t *v, size_t n)
@@ -226,33 +242,28 @@ static void divide(int64_t *v, size_t n, uint64_t factor)
 	}
 }
 
-static uint64_t hash_of(const int64_t *v, size_t n)
+/* The factor by which the values are those of the column before, or 0. */
+static uint64_t factor_to_others(const struct encoding *e)
 {
-	uint64_t h = 0;
+	const int64_t *a = e->others, *b = e->values;
+	uint64_t factor = 0;
+	size_t i = 0;
+	int64_t product;
 
-	for (size_t i = 0; i < n; i++)
-		h = (h ^ (uint64_t)v[i]) * UINT64_C(0x9fb21c651e98df25), h ^= h >> 29;
-	return h;
+	while (i < e->cells_n && a[i] == 0 && b[i] == 0)
+		i++;
+	/* Of columns whose values are all of one sign; others seldom are multiples. */
+	if (i < e->cells_n && a[i] > 0 && b[i] > 0 && b[i] % a[i] == 0)
+		factor = (uint64_t)(b[i] / a[i]);
+	for (; factor && i < e->cells_n; i++)
+		if (__builtin_mul_overflow(a[i], (int64_t)factor, &product) || product != b[i])
+			factor = 0;
+	return factor;
 }
 
-/* An earlier column of the same cells, apart from the factor. */
-static uint32_t find_base(const struct encoding *e, uint32_t column)
+/* False: a row's total does not fit. own: they are to be written, over the factor. */
+static bool put_totals(struct encoding *e, uint32_t column, uint64_t factor, bool own)
 {
-	for (uint32_t b = 0; b < column; b++) {
-		if (e->facts[b].base != b || e->facts[b].hash != e->facts[column].hash)
-			continue;
-		gather(e, b, e->others);
-		divide(e->others, e->cells_n, e->facts[b].factor);
-		if (!memcmp(e->others, e->values, e->cells_n * sizeof(*e->values)))
-			return b;
-	}
-	return column;
-}
-
-/* False: a row's total does not fit. */
-static bool put_totals(struct encoding *e, uint32_t column)
-{
-	uint64_t factor = e->facts[column].factor;
 	int64_t before = 0, total;
 
 	for (uint32_t r = 0; r < e->rows_n; r++) {
@@ -264,44 +275,56 @@ static bool put_totals(struct encoding *e, uint32_t column)
 			sum += v[i];
 		if (sum != (int64_t)sum)
 			return false;
-		if (e->facts[column].base != column || factor == 0)
+		if (!own || factor == 0)
 			continue;
 		total = divided((int64_t)sum, factor);
-		buf_add_varint(&e->heads, zigzag((int64_t)((uint64_t)total - (uint64_t)before)));
+		buf_add_varint(
+			&e->heads, zigzag((int64_t)((uint64_t)total - (uint64_t)before)));
 		before = total;
 	}
 	return true;
 }
 
-static enum err_code put_column(struct encoding *e, struct column_encoder *encoder, uint32_t column,
-	const enum value_kind *kinds, bool compress, struct err *err)
+static enum err_code put_column(struct encoding *e, struct column_encoder *encoder,
+	uint32_t column, const enum value_kind *kinds, bool compress, struct err *err)
 {
-	const struct column_in in = { .rows_n = e->rows_n,
+	struct column_in in = { .rows_n = e->rows_n,
 		.keys_n = e->keys_n,
 		.starts = e->starts,
 		.rows = e->cell_rows,
-		.values = e->values,
 		.levels_too = column == e->columns_n || kinds[column] == KIND_GAUGE };
+	uint64_t factor = 0, multiple = 0;
+	int64_t *swap;
 
-	gather(e, column, e->values);
-	e->facts[column].base = column;
-	e->facts[column].factor = factor_of(e->values, e->cells_n);
-	divide(e->values, e->cells_n, e->facts[column].factor);
-	e->facts[column].hash = hash_of(e->values, e->cells_n);
-	if (e->facts[column].factor)
-		e->facts[column].base = find_base(e, column);
-	if (column < e->columns_n && !put_totals(e, column))
-		return err_set(
-			err, ERR_LIMIT, "total of column %" PRIu32 " exceeds 64 bits", column);
-	if (e->facts[column].base != column) {
+	if (column < e->columns_n)
+		gather(e, column, e->values);
+	else if (!gather_zeros(e, e->values))
+		goto zero;
+	if (column && column < e->columns_n)
+		multiple = factor_to_others(e);
+	if (!multiple)
+		factor = factor_of(e->values, e->cells_n);
+	if (column < e->columns_n && !put_totals(e, column, factor, !multiple))
+		return err_set(err, ERR_LIMIT, "total of column %" PRIu32 " exceeds 64 bits", column);
+	if (multiple) {
 		buf_add_char(&e->columns, COLUMN_MULTIPLE);
-		buf_add_varint(&e->columns, e->facts[column].factor);
-		buf_add_varint(&e->columns, e->facts[column].base);
+		buf_add_varint(&e->columns, multiple);
+		buf_add_varint(&e->columns, e->others_of);
 		return ERR_OK;
 	}
-	if (!column_encode(
-		    encoder, &in, compress, column, e->facts[column].factor, e->done, &e->columns))
+	if (factor == 0)
+		goto zero;
+	divide(e->values, e->cells_n, factor);
+	in.values = e->values;
+	if (!column_encode(encoder, &in, compress, column, factor, e->done, &e->columns))
 		return chunk_nomem(err);
+	swap = e->others;
+	e->others = e->values;
+	e->values = swap;
+	e->others_of = column;
+	return ERR_OK;
+zero:
+	buf_add_char(&e->columns, COLUMN_ZERO);
 	return ERR_OK;
 }
 
@@ -344,6 +367,7 @@ static enum err_code encode(struct encoding *e, const enum value_kind *kinds, bo
 
 	buf_clear(&e->heads);
 	buf_clear(&e->columns);
+	memset(e->others, 0, e->cells_n * sizeof(*e->others)); /* nothing is a multiple of it */
 	put_heads(e);
 	for (uint32_t c = 0; !rc && c <= e->columns_n; c++)
 		rc = put_column(e, encoder, c, kinds, compress, err);
@@ -387,12 +411,13 @@ static bool reserve(struct encoding *e)
 
 	e->cells = malloc(n * sizeof(*e->cells));
 	e->spare = malloc(n * sizeof(*e->spare));
+	e->places = malloc(n * sizeof(*e->places));
 	e->starts = malloc(n * sizeof(*e->starts));
 	e->ids = malloc(n * sizeof(*e->ids));
 	e->cell_rows = malloc(n * sizeof(*e->cell_rows));
 	e->values = malloc(n * sizeof(*e->values));
 	e->others = malloc(n * sizeof(*e->others));
-	return e->cells && e->spare && e->starts && e->ids && e->cell_rows && e->values &&
+	return e->cells && e->spare && e->places && e->starts && e->ids && e->cell_rows && e->values &&
 		e->others;
 }
 
@@ -438,6 +463,7 @@ done:
 		out->len = start;
 	free(e->cells);
 	free(e->spare);
+	free(e->places);
 	free(e->starts);
 	free(e->ids);
 	free(e->cell_rows);

@@ -15,6 +15,10 @@
 /* Values of more bits than this each, counted, might be shorter as bytes that repeat. */
 #define COUNTED_BITS_GOOD 6u
 
+/* Sums of a plain column stand in front where this part of all entries has cells in it: where fewer
+ * have, the cells are added as fast. */
+#define SUMS_WORTH 3u
+
 struct key_cells {
 	uint32_t n;
 	bool starts; /* levels: cell 0 is the first row's, which is not among the places */
@@ -364,16 +368,15 @@ bool column_encode(struct column_encoder *e, const struct column_in *in, bool co
 		cells += in->values[i] != 0;
 		negative |= in->values[i] < 0;
 	}
-	if (cells == 0) {
-		buf_add_char(out, COLUMN_ZERO);
-		return true;
-	}
 	buf_clear(&e->best);
 	sign = negative ? COLUMN_SIGNED : 0;
 	if (!negative)
 		try_one(e, in, compress, column, COLUMN_COUNTED, factor, done);
 	if (e->best.len == 0 || e->bits.bytes.len > cells * COUNTED_BITS_GOOD / 8)
-		try_one(e, in, compress, column, COLUMN_PLAIN | COLUMN_SUMS | sign, factor, done);
+		try_one(e, in, compress, column,
+			COLUMN_PLAIN | sign |
+				(cells > in->starts[in->keys_n] / SUMS_WORTH ? COLUMN_SUMS : 0),
+			factor, done);
 	if (in->levels_too && in->rows_n > 1)
 		try_one(e, in, compress, column, COLUMN_PLAIN | COLUMN_LEVELS | COLUMN_SIGNED,
 			factor, done);
