@@ -108,7 +108,7 @@ enum err_code block_writer_partition(
 		return nomem(err);
 	w->slots = v;
 	*slot = w->slots_n++;
-	w->slots[*slot] = (struct writer_slot){ .p = p, .first = w->series_at.n };
+	w->slots[*slot] = (struct writer_slot){ .p = p, .first = w->series_at.n + w->open };
 	return ERR_OK;
 }
 
