@@ -28,7 +28,6 @@ struct fit {
 	struct fit_column columns[FLEET_COLUMNS_MAX];
 };
 
-MUST_CHECK enum err_code fit_recording(
-	const struct recording *r, struct fit *out, struct err *err);
+MUST_CHECK enum err_code fit_recording(const struct recording *r, struct fit *out, struct err *err);
 
 #endif

@@ -52,7 +52,7 @@ struct fleet {
 	struct slot *slots;
 	struct { /* alias method over slots */
 		uint32_t below, other;
-	} *alias;
+	} * alias;
 	uint16_t mix[256]; /* of 65536: chance that a pod takes a draw, by hash */
 	double mix_mean;
 	struct level *levels; /* by item; NULL for FLEET_CPU */

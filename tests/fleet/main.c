@@ -1,5 +1,4 @@
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "tests/fleet/command.h"
 #include "tests/fleet/fleet.h"
@@ -15,23 +14,6 @@ static const struct command {
 	{ "speed", "", "how quickly rows and profiles are made", command_speed },
 };
 #define COMMANDS_N (sizeof(commands) / sizeof(commands[0]))
-
-enum err_code command_flags(struct flag *flags, size_t n, const char *about, int argc, char **argv,
-	const char **args, size_t args_max, size_t *args_n, struct err *err)
-{
-	bool help = false, version = false;
-	enum err_code rc =
-		flags_parse(flags, n, argc, argv, args, args_max, args_n, &help, &version, err);
-
-	if (!rc && help) {
-		struct buf text = { 0 };
-
-		flags_print_help(&text, "fleet", about, flags, n);
-		fwrite(text.ptr, 1, text.len, stdout);
-		exit(0);
-	}
-	return rc;
-}
 
 int main(int argc, char **argv)
 {

@@ -21,7 +21,8 @@ struct entrant {
 
 static int by_first_seen(const void *a, const void *b)
 {
-	double x = ((const struct entrant *)a)->first_seen, y = ((const struct entrant *)b)->first_seen;
+	double x = ((const struct entrant *)a)->first_seen,
+	       y = ((const struct entrant *)b)->first_seen;
 
 	return x < y ? -1 : x > y;
 }
@@ -102,7 +103,8 @@ static void make_items(struct fleet *f, const struct entrant *v)
 		uint64_t h = mix2(f->p.seed ^ 0x5e75, i);
 		uint32_t sets = uniform(h) < f->p.labelled ?
 			1 + (uint32_t)(hash_u64(h) % f->p.sets_per_stack) :
-			1, set;
+			1,
+			 set;
 		struct slot *slot = &f->slots[v[i].rank];
 
 		if (v[i].other) {
@@ -113,10 +115,12 @@ static void make_items(struct fleet *f, const struct entrant *v)
 			slot->sets_n = (uint8_t)sets;
 		}
 		/* Neighbours, so that they ascend and differ. */
-		set = (uint32_t)(hash_u64(h + 1) % (f->p.label_sets - sets + 1 + (f->p.label_sets == 0)));
+		set = (uint32_t)(hash_u64(h + 1) %
+			(f->p.label_sets - sets + 1 + (f->p.label_sets == 0)));
 		for (uint32_t k = 0; k < sets; k++, item++) {
 			f->item_stack[item] = i;
-			f->item_set[item] = uniform(h) < f->p.labelled ? (uint16_t)(set + k + 1) : 0;
+			f->item_set[item] = uniform(h) < f->p.labelled ? (uint16_t)(set + k + 1) :
+									 0;
 		}
 	}
 	f->items_n = item;
@@ -201,7 +205,8 @@ enum err_code fleet_open(const struct fleet_params *p, struct fleet **out, struc
 	}
 	for (uint32_t i = 0; i < f->slots_n; i++)
 		f->slots[i].day = NEVER;
-	if ((rc = fleet_grow_stacks(f, err)) || (rc = fleet_name_functions(f, err)) || (rc = populate(f, err)))
+	if ((rc = fleet_grow_stacks(f, err)) || (rc = fleet_name_functions(f, err)) ||
+		(rc = populate(f, err)))
 		goto fail;
 	*out = f;
 	return ERR_OK;

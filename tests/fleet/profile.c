@@ -30,7 +30,8 @@ const char *fleet_service_name(uint32_t service, char name[32])
 
 const char *fleet_profile_name(const struct fleet *f)
 {
-	static const char *const names[] = { "process_cpu", "memory", "goroutine", "mutex", "block" };
+	static const char *const names[] = { "process_cpu", "memory", "goroutine", "mutex",
+		"block" };
 
 	return names[f->p.kind];
 }
@@ -60,11 +61,11 @@ static void add_types(struct making *m)
 		pprof_builder_type(m->b, str_of(types[kind][i].type), str_of(types[kind][i].unit));
 	p->period = kind == FLEET_CPU ? 10000000 : kind == FLEET_HEAP ? 524288 : 1;
 	p->period_type.type = pprof_builder_string(m->b,
-		str_of(kind == FLEET_CPU	  ? "cpu" :
+		str_of(kind == FLEET_CPU           ? "cpu" :
 				kind == FLEET_HEAP ? "space" :
 						     types[kind][0].type));
 	p->period_type.unit = pprof_builder_string(m->b,
-		str_of(kind == FLEET_CPU	  ? "nanoseconds" :
+		str_of(kind == FLEET_CPU           ? "nanoseconds" :
 				kind == FLEET_HEAP ? "bytes" :
 						     "count"));
 	if (kind == FLEET_HEAP)
@@ -91,7 +92,7 @@ static void add_mappings(struct making *m, uint32_t pod)
 			.filename = pprof_builder_string(m->b, str_of(text)),
 			.build_id = pprof_builder_string(
 				m->b, STR("897b0c6cf651be32a192187668a863b54fbae614")),
-			.has_functions = true });
+				.has_functions = true });
 	for (size_t i = 0; i < sizeof(libraries) / sizeof(libraries[0]); i++) {
 		pprof_builder_mapping(m->b,
 			&(struct pprof_mapping){ .start = at,
@@ -192,11 +193,11 @@ static void add_sample(struct making *m, uint32_t item, const int64_t *values)
 	uint32_t n = 0;
 	struct pprof_label labels[2];
 
-	for (uint32_t at = m->f->stack_leaf[m->f->item_stack[item]]; at; at = m->f->nodes[at].parent)
+	for (uint32_t at = m->f->stack_leaf[m->f->item_stack[item]]; at;
+		at = m->f->nodes[at].parent)
 		m->stack[n++] = location_of(m, m->f->nodes[at].location);
 	pprof_builder_sample(
-		m->b, m->stack, n, labels,
-		labels_of_set(m, m->f->item_set[item], labels), values);
+		m->b, m->stack, n, labels, labels_of_set(m, m->f->item_set[item], labels), values);
 }
 
 static uint32_t coprime(uint32_t n) /* a step that visits each of n once */
@@ -266,8 +267,8 @@ enum err_code fleet_profile(const struct fleet *f, struct fleet_scratch *s, uint
 /* ---- the same as ids ---- */
 
 /* Label sets alone, so that their ids ascend as in the items. */
-static enum err_code intern_sets(const struct fleet *f, struct partition *p, struct arena *a,
-	struct err *err)
+static enum err_code intern_sets(
+	const struct fleet *f, struct partition *p, struct arena *a, struct err *err)
 {
 	struct making m = { .f = f };
 	enum value_kind kinds[FLEET_COLUMNS_MAX];
@@ -345,9 +346,9 @@ void fleet_row(const struct fleet *f, const struct fleet_symbols *symbols, struc
 		.interval_ns = f->p.interval_ns,
 		.time_nanos = start_ns + (int64_t)scrape * f->p.interval_ns,
 		.duration_nanos = f->p.kind == FLEET_CPU ? f->p.interval_ns : 0,
-		.period = f->p.kind == FLEET_CPU	? 10000000 :
-			f->p.kind == FLEET_HEAP ? 524288 :
-							  1,
+		.period = f->p.kind == FLEET_CPU ? 10000000 :
+			f->p.kind == FLEET_HEAP  ? 524288 :
+						   1,
 		.columns_n = fleet_kinds(f, kinds),
 		.stacks = s->stacks };
 	row->n = fleet_items(f, s, service, pod, scrape, true, &items, &row->values);

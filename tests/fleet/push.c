@@ -105,7 +105,8 @@ static void report(struct pushing *p, uint64_t scrape, double began)
 	db_status(p->db, &s);
 	for (uint32_t i = 0; i < KINDS; i++)
 		own += fleet_bytes(p->fleets[i]);
-	printf("%6" PRIu64 " scrapes: %" PRIu64 " profiles, %.1f samples each, %.0f/s (append %.0f/s); "
+	printf("%6" PRIu64 " scrapes: %" PRIu64
+	       " profiles, %.1f samples each, %.0f/s (append %.0f/s); "
 	       "resident %.1f MiB (generator %.1f); symbols %.1f MiB, %.1f KiB a service; deltas "
 	       "%.1f MiB, index %.1f MiB; disk %.1f MiB\n",
 		scrape, p->profiles, (double)p->samples / (double)p->profiles,
@@ -125,7 +126,8 @@ static enum err_code push_all(struct pushing *p, struct err *err)
 		for (uint32_t pod = 0; pod < p->pods; pod++)
 			for (uint32_t service = 0; service < p->services; service++)
 				for (uint32_t kind = 0; kind < KINDS; kind++)
-					if ((rc = push_one(p, kind, service, pod, p->first + k, err)))
+					if ((rc = push_one(
+						     p, kind, service, pod, p->first + k, err)))
 						return rc;
 		if (k == p->scrapes - 1 || (p->every && (k + 1) % p->every == 0))
 			report(p, k + 1, began);
@@ -155,19 +157,22 @@ enum err_code command_push(int argc, char **argv, struct err *err)
 	const char *set;
 	int64_t ends;
 	struct flag flags[] = {
-		{ "data", FLAG_STRING, &o.dir, NULL, "The database's directory; made where missing." },
+		{ "data", FLAG_STRING, &o.dir, NULL,
+			"The database's directory; made where missing." },
 		{ "set", FLAG_STRING, &set, "heavy-tailed-cpu", "The set of the CPU profiles." },
 		{ "service", FLAG_UINT, &p.services, "100", "How many services." },
 		{ "pods", FLAG_UINT, &p.pods, "10", "Pods of each." },
 		{ "scrapes", FLAG_UINT, &p.scrapes, "60", "Scrapes of each pod and kind." },
 		{ "first", FLAG_UINT, &p.first, "9000", "Index of the first scrape." },
-		{ "every", FLAG_UINT, &p.every, "10", "Report each so many scrapes; 0: at the end." },
+		{ "every", FLAG_UINT, &p.every, "10",
+			"Report each so many scrapes; 0: at the end." },
 		{ "ends", FLAG_DURATION, &ends, "0s", "The last scrape is so long ago." },
 		{ "window", FLAG_DURATION, &o.window_ns, "2h", "Of one head." },
 		{ "retention", FLAG_DURATION, &o.retention_ns, "15d", "0s: no limit." },
 		{ "symbols-bytes", FLAG_BYTES, &o.symbols_bytes, "128MiB", "Budget of symbols." },
 		{ "cache-bytes", FLAG_BYTES, &o.cache_bytes, "16MiB", "Cache of pages." },
-		{ "no-compaction", FLAG_BOOL, &o.no_compaction, "false", "Windows stay in the head." },
+		{ "no-compaction", FLAG_BOOL, &o.no_compaction, "false",
+			"Windows stay in the head." },
 	};
 	size_t args_n = 0, n = sizeof(flags) / sizeof(flags[0]);
 	enum err_code rc;
@@ -189,7 +194,8 @@ enum err_code command_push(int argc, char **argv, struct err *err)
 		goto done;
 done:
 	db_close(p.db);
-	printf("acknowledged %" PRIu64 ", failed %" PRIu64 "; generating took %.1f s, appending %.1f s\n",
+	printf("acknowledged %" PRIu64 ", failed %" PRIu64
+	       "; generating took %.1f s, appending %.1f s\n",
 		atomic_load(&p.acked), atomic_load(&p.failed), p.generating, p.appending);
 	for (uint32_t i = 0; i < KINDS; i++) {
 		fleet_scratch_close(p.scratch[i]);

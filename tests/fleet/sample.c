@@ -101,9 +101,8 @@ static void turn_to(const struct fleet *f, struct fleet_scratch *s, uint32_t day
 	for (uint32_t i = 0; i < f->slots_n; i++) {
 		const struct slot *slot = &f->slots[i];
 
-		s->current[i] = deployed(f, day, slot->day) ?
-			slot->other * 8 + slot->other_sets_n :
-			slot->item * 8 + slot->sets_n;
+		s->current[i] = deployed(f, day, slot->day) ? slot->other * 8 + slot->other_sets_n :
+							      slot->item * 8 + slot->sets_n;
 	}
 	s->day = day;
 }
@@ -187,7 +186,9 @@ static uint32_t cpu_items(const struct fleet *f, struct fleet_scratch *s, uint32
 	if (tries > s->tries_max)
 		tries = s->tries_max;
 	turn_to(f, s, (uint32_t)((double)scrape / day));
-	count(s, draw(f, s, (uint64_t[2]){ seed, service_seed(f, service) }, random, (uint32_t)tries),
+	count(s,
+		draw(f, s, (uint64_t[2]){ seed, service_seed(f, service) }, random,
+			(uint32_t)tries),
 		random);
 	return collect(f, s);
 }
@@ -206,8 +207,8 @@ struct moment { /* a pod at a scrape */
  * Deploys restart a process once a day, each pod at another time. False where the process is not
  * the one that the scrape before saw.
  */
-static bool moment_of(const struct fleet *f, uint32_t service, uint32_t pod, uint64_t scrape,
-	struct moment *m)
+static bool moment_of(
+	const struct fleet *f, uint32_t service, uint32_t pod, uint64_t scrape, struct moment *m)
 {
 	uint64_t day = (uint64_t)(DAY_NS / f->p.interval_ns), seed = pod_seed(f, service, pod);
 	uint64_t offset = (pod + 1) * 60 % day, began = 0;
@@ -231,8 +232,11 @@ static uint64_t events(const struct moment *m, uint32_t item, uint64_t *kept)
 	double rate = l->rate * m->f->mix[h & 255] / 65536, x = (double)(h >> 32) * 0x1p-32;
 
 	x += rate * m->time;
-	if (rate > 1)
-		x += sqrt(rate) * (double)(mix2(h, m->scrape) >> 32) * 0x1p-32;
+	if (rate > 1) { /* never back: less than a scrape adds at the least load */
+		double noise = sqrt(rate), most = rate * (1 - m->f->p.daily);
+
+		x += (noise < most ? noise : most) * (double)(mix2(h, m->scrape) >> 32) * 0x1p-32;
+	}
 	whole = (uint64_t)x;
 	/* The event of this span has come? That of the first may have, too: as in a start. */
 	whole += x - (double)whole > (double)(mix2(h, whole) >> 32) * 0x1p-32;
@@ -310,7 +314,8 @@ static uint32_t level_items(const struct fleet *f, struct fleet_scratch *s, uint
 	if (deltas)
 		moment_of(f, service, pod, scrape - 1, &before);
 	for (uint32_t i = 0; i < f->items_n; i++) {
-		int64_t *v = s->work + (size_t)n * FLEET_COLUMNS_MAX, was[FLEET_COLUMNS_MAX], any = 0;
+		int64_t *v = s->work + (size_t)n * FLEET_COLUMNS_MAX, was[FLEET_COLUMNS_MAX],
+			any = 0;
 
 		level_values(&now, i, v);
 		if (deltas && kinds[0] == KIND_CUMULATIVE)

@@ -56,9 +56,9 @@ static uint32_t node_add(struct grower *g, struct node n)
 
 static uint32_t geometric(struct grower *g, double mean) /* 0, 1, ... */
 {
-	return mean <= 0 ? 0 :
-			   (uint32_t)(log(uniform(next_random(&g->random))) /
-				   log(mean / (mean + 1)));
+	return mean <= 0 ?
+		0 :
+		(uint32_t)(log(uniform(next_random(&g->random))) / log(mean / (mean + 1)));
 }
 
 static uint32_t callee(struct grower *g, uint32_t function)

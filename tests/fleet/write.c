@@ -85,8 +85,7 @@ enum err_code command_write(int argc, char **argv, struct err *err)
 		return no_set(set, err);
 	arena_init(&a, 0);
 	if ((rc = fs_mkdir_all(&fs_posix, dir, err)) ||
-		(rc = fleet_open(fleet_set(set), &f, err)) ||
-		(rc = fleet_scratch_open(f, &s, err)))
+		(rc = fleet_open(fleet_set(set), &f, err)) || (rc = fleet_scratch_open(f, &s, err)))
 		goto done;
 	for (uint64_t k = first; k < first + scrapes; k++)
 		for (uint32_t service = 0; service < services; service++)
@@ -132,7 +131,7 @@ static enum err_code speed_of(const struct fleet_params *p, uint64_t rows, struc
 		goto done;
 	opened = seconds();
 	if ((rc = partition_open(STR("svc000"), 0, 0, &limits, &partition, err)) ||
-		(rc = fleet_symbols(f, 0, 10, partition, &a, &symbols, err)))
+		    (rc = fleet_symbols(f, 0, 10, partition, &a, &symbols, err)))
 		goto done;
 	interned = seconds();
 	for (uint64_t i = 0; i < rows; i++) {
@@ -168,7 +167,8 @@ done:
 enum err_code command_speed(int argc, char **argv, struct err *err)
 {
 	uint64_t rows;
-	struct flag flags[] = { { "rows", FLAG_UINT, &rows, "10000", "Rows to make of each set." } };
+	struct flag flags[] = { { "rows", FLAG_UINT, &rows, "10000",
+		"Rows to make of each set." } };
 	size_t args_n = 0;
 	enum err_code rc;
 
