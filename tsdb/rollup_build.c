@@ -252,60 +252,6 @@ static enum err_code too_large(struct err *err)
 	return err_set(err, ERR_LIMIT, "sum exceeds 128 bits");
 }
 
-enum err_code rollup_builder_cells(
-	struct rollup_builder *b, uint32_t list, const struct row *row, struct err *err)
-{
-	const struct rollup_list *l = &b->lists[list].l;
-	enum err_code rc;
-
-	for (uint32_t from = 0, n; from < row->n; from += n) {
-		n = row->n - from < CELLS_BATCH ? row->n - from : CELLS_BATCH;
-		rc = rollup_builder_find(b, row->stacks + from,
-			row->label_sets ? row->label_sets + from : NULL, n, err);
-		if (rc)
-			return rc;
-		for (uint32_t c = 0; c < l->columns_n && c < row->columns_n; c++) {
-			const int64_t *v = row->values + (size_t)c * row->n + from;
-			int64_t weight;
-			int128 *sums;
-			bool bad = false;
-
-			if (l->column[c] == ROLLUP_COLUMN_NONE)
-				continue;
-			weight = b->columns[l->column[c]].sums.gauge ? row->interval_ns : 1;
-			sums = b->table.columns[l->column[c]];
-			for (uint32_t i = 0; i < n; i++)
-				bad |= __builtin_add_overflow(
-					sums[b->at[i]], (int128)v[i] * weight, &sums[b->at[i]]);
-			if (bad)
-				return too_large(err);
-		}
-	}
-	return ERR_OK;
-}
-
-enum err_code rollup_builder_row(
-	struct rollup_builder *b, int64_t ts_ns, const struct row *row, struct err *err)
-{
-	const struct rollup_row head = { ts_ns, row->interval_ns, row->time_nanos,
-		row->duration_nanos, row->period, row->header, row->n };
-	uint32_t list;
-	enum err_code rc;
-
-	if ((rc = rollup_builder_note(b, &head, &list, err)))
-		return rc;
-	for (uint32_t c = 0; c < b->lists[list].l.columns_n && c < row->columns_n; c++) {
-		int64_t total = 0;
-
-		if (b->lists[list].l.column[c] == ROLLUP_COLUMN_NONE)
-			continue;
-		for (uint32_t i = 0; i < row->n; i++)
-			total += row->values[(size_t)c * row->n + i];
-		rollup_builder_total(b, b->lists[list].l.column[c], &head, total);
-	}
-	return rollup_builder_cells(b, list, row, err);
-}
-
 /* ---- pending cells ---- */
 
 static enum err_code settle_column(struct rollup_builder *b, uint32_t column, struct err *err)

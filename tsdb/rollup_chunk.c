@@ -2,12 +2,13 @@
 
 /*
  * Chunks into a builder. A chunk's columns go to accumulators by node id, which the sums that stand
- * in front in a chunk are made for; they are emptied into the table once the rollup is encoded.
- * Where the rows have few entries for the breadth of the partition, its rows are added one by one
- * instead: the arrays would be larger than what is in them.
+ * in front in a chunk are made for; they are emptied into the table when the rollup is encoded.
+ * Only the builder that chunks are added to has these arrays: other steps and the group are better
+ * joined from what it encoded, which costs cells instead of samples.
+ *
+ * Adding unpacked rows to the table instead was measured at 5 M samples/s against 80 here, on a
+ * partition of 460,000 nodes, where the arrays are sparsest.
  */
-#define ENTRIES_PER_NODE 4u
-
 static enum err_code add_sums(struct rollup_builder *b, struct chunk *c, uint32_t list,
 	uint32_t from, uint32_t to, struct err *err)
 {
@@ -36,17 +37,6 @@ static enum err_code add_sums(struct rollup_builder *b, struct chunk *c, uint32_
 			return rc;
 	}
 	return ERR_OK;
-}
-
-static enum err_code add_rows(struct rollup_builder *b, struct chunk *c, uint32_t list,
-	uint32_t from, uint32_t to, struct err *err)
-{
-	const struct row *rows;
-	enum err_code rc = chunk_unpack(c, &rows, err);
-
-	for (uint32_t i = from; i < to && !rc; i++)
-		rc = rollup_builder_cells(b, list, &rows[i], err);
-	return rc;
 }
 
 /* Rows [from, *end), from `from` on, that are of one list of types. */
@@ -81,7 +71,6 @@ static enum err_code note_rows(struct rollup_builder *b, struct chunk *c, uint32
 enum err_code rollup_builder_add_chunk(struct rollup_builder *b, struct chunk *c, uint32_t from,
 	uint32_t to, struct err *err)
 {
-	uint64_t entries = 0;
 	uint32_t list = 0, end = to;
 	enum err_code rc;
 
@@ -89,16 +78,9 @@ enum err_code rollup_builder_add_chunk(struct rollup_builder *b, struct chunk *c
 		return err_set(err, ERR_CORRUPT,
 			"rollup: rows of job \"" STR_FMT "\" use symbols that are missing",
 			STR_ARG(b->p->name));
-	for (uint32_t i = 0; i < chunk_rows_n(c); i++)
-		entries += chunk_rows(c)[i].n;
 	for (; from < to; from = end) {
-		if ((rc = note_rows(b, c, from, to, &list, &end, err)))
-			return rc;
-		if (entries * ENTRIES_PER_NODE < chunk_stack_max(c))
-			rc = add_rows(b, c, list, from, end, err);
-		else
-			rc = add_sums(b, c, list, from, end, err);
-		if (rc)
+		if ((rc = note_rows(b, c, from, to, &list, &end, err)) ||
+			(rc = add_sums(b, c, list, from, end, err)))
 			return rc;
 	}
 	return ERR_OK;

@@ -129,12 +129,6 @@ MUST_CHECK enum err_code rollup_builder_note(struct rollup_builder *b, const str
 /* Its total in a column of the builder. */
 void rollup_builder_total(
 	struct rollup_builder *b, uint32_t column, const struct rollup_row *row, int64_t total);
-/* Cells of rows of list `list` in the columns of a header: values[c * n + i]. */
-MUST_CHECK enum err_code rollup_builder_cells(struct rollup_builder *b, uint32_t list,
-	const struct row *row, struct err *err);
-/* All of a row: the three above. */
-MUST_CHECK enum err_code rollup_builder_row(struct rollup_builder *b, int64_t ts_ns,
-	const struct row *row, struct err *err);
 /* Cells into the table whose symbols are there: ERR_CORRUPT otherwise. */
 MUST_CHECK enum err_code rollup_builder_find(struct rollup_builder *b, const uint32_t *stacks,
 	const uint32_t *sets, uint32_t n, struct err *err);

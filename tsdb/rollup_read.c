@@ -179,6 +179,26 @@ static inline uint64_t load8(const unsigned char *p)
 	return le64toh(w);
 }
 
+/* One of any length: of up to eight bytes without a branch for each. */
+static inline uint64_t take_long(struct cursor *in)
+{
+	uint64_t w, ends;
+	unsigned bits;
+
+	if (in->end - in->at < 8)
+		return cursor_varint_slow(in);
+	w = load8(in->at);
+	ends = ~w & HIGH_BITS;
+	if (!ends)
+		return cursor_varint_slow(in);
+	bits = (unsigned)__builtin_ctzll(ends) + 1;
+	in->at += bits / 8;
+	w &= ~UINT64_C(0) >> (64 - bits);
+	w = (w & UINT64_C(0x007f007f007f007f)) | (w & UINT64_C(0x7f007f007f007f00)) >> 1;
+	w = (w & UINT64_C(0x00003fff00003fff)) | (w & UINT64_C(0x3fff00003fff0000)) >> 2;
+	return (w & UINT64_C(0x0fffffff)) | (w & UINT64_C(0x0fffffff00000000)) >> 4;
+}
+
 /*
  * Varints, and what is made of them in the same loop, as rows do it: eight of one byte at once,
  * else four of one or two bytes without a branch on their length; longer ones and the last bytes
@@ -212,7 +232,7 @@ static bool take_sums(struct cursor *in, uint32_t n, uint32_t *out, uint64_t *fr
 		in->at += used;
 		i += k;
 		if (k < 4) {
-			any |= gap = cursor_varint_slow(in);
+			any |= gap = take_long(in);
 			out[i++] = (uint32_t)(sum += gap);
 		}
 	}
@@ -258,7 +278,7 @@ static inline __attribute__((always_inline)) bool take_scaled(
 		in->at += used;
 		i += k;
 		if (k < 4)
-			out[i++] = scaled_back(cursor_varint_slow(in), factor, negative);
+			out[i++] = scaled_back(take_long(in), factor, negative);
 	}
 	while (i < n)
 		out[i++] = scaled_back(cursor_varint(in), factor, negative);
@@ -288,13 +308,25 @@ enum err_code cells_ids_open(struct cells_view *v, struct cells_ids *out, struct
 static bool take_sets(struct cells_ids *r, const uint32_t *stacks, uint32_t before, uint32_t *sets,
 	uint32_t n)
 {
-	uint64_t any = 0, set = r->set, gap;
+	uint64_t any = 0, set = r->begun ? r->set : 0, gap, w;
+	uint32_t i = 0;
 
-	for (uint32_t i = 0; i < n; i++) {
-		gap = cursor_varint(&r->sets);
-		set = (i || r->begun) && stacks[i] == (i ? stacks[i - 1] : before) ? set + gap : gap;
-		any |= gap | set;
-		sets[i] = (uint32_t)set;
+	while (i < n) {
+		if (n - i >= 8 && r->sets.end - r->sets.at >= 8 &&
+			!((w = load8(r->sets.at)) & HIGH_BITS)) {
+			for (unsigned k = 0; k < 8; k++, i++) {
+				set = (set & -(uint64_t)(stacks[i] == before)) + (w >> (8 * k) & SEVEN);
+				before = stacks[i];
+				sets[i] = (uint32_t)set;
+			}
+			r->sets.at += 8;
+		} else {
+			any |= gap = cursor_varint(&r->sets);
+			set = (set & -(uint64_t)(stacks[i] == before)) + gap;
+			before = stacks[i];
+			sets[i++] = (uint32_t)set;
+		}
+		any |= set;
 	}
 	r->set = set;
 	return !r->sets.bad && !(any >> 32);

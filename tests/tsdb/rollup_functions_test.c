@@ -107,7 +107,7 @@ static void check_round(struct world *w, struct rollup_builder *b, uint32_t kind
 	rollup_builder_clear(b);
 	for (uint32_t i = 0; i < n; i++) {
 		draw_row(w, &rows[i], kinds, draw(2), value);
-		CHECK_OK(rollup_builder_row(b, rows[i].ts_ns, &rows[i].row, &err), &err);
+		CHECK_OK(add_row(w, b, rows[i].ts_ns, &rows[i].row, &err), &err);
 	}
 	CHECK_OK(rollup_builder_encode(b, &rollup, &err), &err);
 	CHECK_OK(rollup_parse(cells, buf_str(&rollup), &err), &err);
@@ -197,7 +197,7 @@ TEST(functions_are_exact_or_not_there)
 			stacks[k] = k;
 			values[k] = values[NODES + k] = k + 1;
 		}
-		CHECK_OK(rollup_builder_row(b, 1,
+		CHECK_OK(add_row(&w, b, 1,
 				 &(struct row){ .header = w.headers[HEADERS - 1],
 					 .interval_ns = 1,
 					 .n = NODES,

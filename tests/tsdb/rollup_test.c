@@ -193,7 +193,7 @@ TEST(a_rollup_says_what_its_rows_say)
 		for (uint32_t i = 0; i <= round % ROWS; i++) {
 			draw_row(&w, &r, kinds, round % 3 == 0, small_value);
 			model_add(&m, &w, &r);
-			CHECK_OK(rollup_builder_row(b, r.ts_ns, &r.row, &err), &err);
+			CHECK_OK(add_row(&w, b, r.ts_ns, &r.row, &err), &err);
 			CHECK(!rollup_builder_empty(b));
 		}
 		buf_clear(&bytes);
@@ -210,8 +210,8 @@ TEST(a_rollup_says_what_its_rows_say)
 static struct one_row rows[ROWS];
 
 /* Rows in random parts, each a rollup, these joined in any order: the bytes are the same. */
-static void check_joins(
-	struct rollup_builder *b, struct str want, struct str want_functions, uint32_t rows_n)
+static void check_joins(const struct world *w, struct rollup_builder *b, struct str want,
+	struct str want_functions, uint32_t rows_n)
 {
 	struct buf parts[8] = { 0 }, bytes = { 0 }, functions = { 0 };
 	struct rollup_view *v = rollup_view_open();
@@ -225,7 +225,7 @@ static void check_joins(
 		rollup_builder_clear(b);
 		for (uint32_t i = rows_n; i-- > 0;)
 			if (part_of[i] == k)
-				CHECK_OK(rollup_builder_row(b, rows[i].ts_ns, &rows[i].row, &err),
+				CHECK_OK(add_row(w, b, rows[i].ts_ns, &rows[i].row, &err),
 					&err);
 		CHECK_OK(rollup_builder_encode(b, &parts[k], &err), &err);
 	}
@@ -266,11 +266,11 @@ TEST(rollups_join_in_any_order)
 		rollup_builder_clear(b);
 		for (uint32_t i = 0; i < n; i++) {
 			draw_row(&w, &rows[i], 1 + round % HEADERS, round % 2, small_value);
-			CHECK_OK(rollup_builder_row(b, rows[i].ts_ns, &rows[i].row, &err), &err);
+			CHECK_OK(add_row(&w, b, rows[i].ts_ns, &rows[i].row, &err), &err);
 		}
 		CHECK_OK(rollup_builder_encode(b, &bytes, &err), &err);
 		CHECK_OK(rollup_builder_encode_functions(b, &functions, &any, &err), &err);
-		check_joins(b, buf_str(&bytes), buf_str(&functions), n);
+		check_joins(&w, b, buf_str(&bytes), buf_str(&functions), n);
 	}
 	buf_release(&bytes);
 	buf_release(&functions);
@@ -312,7 +312,7 @@ TEST(sums_beyond_64_bits)
 			r.row.interval_ns = draw(2) ? INT64_C(86400000000000) : 1 + (int64_t)draw(50);
 			r.row.duration_nanos = (int64_t)draw(1000);
 			model_add(&m, &w, &r);
-			CHECK_OK(rollup_builder_row(b, r.ts_ns, &r.row, &err), &err);
+			CHECK_OK(add_row(&w, b, r.ts_ns, &r.row, &err), &err);
 		}
 		buf_clear(&bytes);
 		buf_clear(&again);
@@ -342,7 +342,7 @@ TEST(sums_beyond_64_bits)
 		r.stacks[0] = 5;
 		r.values[0] = INT64_MAX;
 		r.values[1] = 1;
-		CHECK_OK(rollup_builder_row(b, 10, &r.row, &err), &err);
+		CHECK_OK(add_row(&w, b, 10, &r.row, &err), &err);
 	}
 	buf_clear(&bytes);
 	CHECK_OK(rollup_builder_encode(b, &bytes, &err), &err);
@@ -383,9 +383,9 @@ TEST(a_sum_beyond_128_bits_is_refused)
 			.values = values };
 
 		if (i < 2)
-			CHECK_OK(rollup_builder_row(b, 1, &row, &err), &err);
+			CHECK_OK(add_row(&w, b, 1, &row, &err), &err);
 		else
-			CHECK_ERR(rollup_builder_row(b, 1, &row, &err), &err, ERR_LIMIT,
+			CHECK_ERR(add_row(&w, b, 1, &row, &err), &err, ERR_LIMIT,
 				"sum exceeds 128 bits");
 	}
 	rollup_builder_close(b);
@@ -425,7 +425,7 @@ TEST(chunks_add_like_their_rows)
 			for (uint32_t k = 0; k < in[i].n * in[i].columns_n; k++)
 				rows[i].values[k] = rows[i].values[k] ? rows[i].values[k] : 1;
 			ts[i] = (i ? ts[i - 1] : HOUR) + 1 + (int64_t)draw(1000000);
-			CHECK_OK(rollup_builder_row(b, ts[i], &in[i], &err), &err);
+			CHECK_OK(add_row(&w, b, ts[i], &in[i], &err), &err);
 		}
 		buf_clear(&want);
 		CHECK_OK(rollup_builder_encode(b, &want, &err), &err);
@@ -493,7 +493,7 @@ TEST(cut_and_changed_rollups)
 	REQUIRE_OK(rollup_builder_open(w.p, &b, &err), &err);
 	for (uint32_t i = 0; i < 10; i++) {
 		draw_row(&w, &r, 3, true, small_value);
-		CHECK_OK(rollup_builder_row(b, r.ts_ns, &r.row, &err), &err);
+		CHECK_OK(add_row(&w, b, r.ts_ns, &r.row, &err), &err);
 	}
 	REQUIRE_OK(rollup_builder_encode(b, &bytes, &err), &err);
 	for (size_t len = 0; len < bytes.len; len++) {

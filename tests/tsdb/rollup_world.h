@@ -181,4 +181,25 @@ static inline void draw_row(const struct world *w, struct one_row *r, uint32_t k
 		.values = r->values };
 }
 
+/* By a chunk of its own. */
+static inline enum err_code add_row(const struct world *w, struct rollup_builder *b, int64_t ts_ns,
+	const struct row *row, struct err *err)
+{
+	struct chunk *c = chunk_open();
+	enum value_kind kinds[4];
+	struct buf bytes = { 0 };
+	enum err_code rc;
+
+	for (uint32_t i = 0; i < row->columns_n; i++)
+		kinds[i] = (enum value_kind)sym_header(w->p, row->header)->types[i].kind;
+	rc = chunk_encode(&ts_ns, row, 1, kinds, &bytes, err);
+	if (!rc)
+		rc = chunk_parse(c, buf_str(&bytes), err);
+	if (!rc)
+		rc = rollup_builder_add_chunk(b, c, 0, 1, err);
+	buf_release(&bytes);
+	chunk_close(c);
+	return rc;
+}
+
 #endif

@@ -233,11 +233,15 @@ int main(int argc, char **argv)
 	const struct symbol_limits limits = { 1u << 24, 1u << 24, 1u << 20, UINT64_C(1) << 32 };
 	const struct fleet_params *set = fleet_set(argc > 1 ? argv[1] : "fleet-cpu");
 	static struct bench b;
+	uint64_t pods, hours;
 	struct err err;
 
-	b.pods = argc > 2 ? (uint32_t)atoi(argv[2]) : 3;
-	b.hours = argc > 3 ? (uint32_t)atoi(argv[3]) : 24;
-	if (!set || b.pods > PODS_MAX || b.hours > HOURS_MAX) {
+	if (!str_to_u64(str_of(argc > 2 ? argv[2] : "3"), &pods) ||
+		!str_to_u64(str_of(argc > 3 ? argv[3] : "24"), &hours))
+		set = NULL;
+	b.pods = (uint32_t)pods;
+	b.hours = (uint32_t)hours;
+	if (!set || pods > PODS_MAX || hours > HOURS_MAX) {
 		fprintf(stderr, "usage: rollup_bench [SET [PODS [HOURS]]]\n");
 		return 2;
 	}
