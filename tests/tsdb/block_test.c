@@ -323,8 +323,8 @@ TEST(matching_is_as_labels_say)
 {
 	static const char *const names[] = { "job", "handler", "zone", "instance", "pod", LABEL_NAME,
 		"none", "sample_instance", "sample_zone", "sample_", "key1" };
-	static const char *const values[] = { "", "v0", "v1", "v2", "v.*", ".*", ".+", "v[12]|\xc3\xa9""4",
-		"nothing", "v1|" };
+	static const char *const values[] = { "", "v0", "v1", "v2", "v.*", ".*", ".+",
+		"v[12]|\xc3\xa9" "4", "nothing", "v1|" };
 	struct keys keys = { { { "key1", "zone" }, { "instance", "none" }, { NULL } } };
 
 	for (uint64_t seed = 1; seed <= 8; seed++) {
