@@ -99,50 +99,85 @@ static bool is_coding(unsigned coding)
 		return (flags & ~COLUMN_SHARED) == 0;
 	case COLUMN_PLAIN:
 		return !(flags & COLUMN_LEVELS) || flags & COLUMN_SIGNED;
+	case COLUMN_QUOTIENT:
+		return flags == 0;
 	}
 	return false;
 }
 
-/* Of an earlier column, with cells of its own. */
-static bool take_reference(const struct chunk *c, uint32_t column, struct cursor *in, uint32_t *out)
+/* Of a column that stands earlier, with cells of its own. */
+static bool take_reference(const struct chunk *c, struct cursor *in, uint32_t *out)
 {
 	*out = cursor_u32(in);
-	return !in->bad && *out < column && c->columns[*out].base == *out &&
+	return !in->bad && *out <= c->columns_n && c->columns[*out].known &&
+		c->columns[*out].base == *out &&
 		(c->columns[*out].coding & COLUMN_CODING) != COLUMN_ZERO;
+}
+
+/* The columns whose places and values it uses, after its own coding. */
+static bool take_references(struct chunk *c, struct chunk_column *to, struct cursor *in)
+{
+	const struct chunk_column *ref;
+
+	if ((to->coding & COLUMN_CODING) == COLUMN_QUOTIENT) {
+		if (!take_reference(c, in, &to->dividend))
+			return false;
+		ref = &c->columns[to->dividend];
+		to->places = ref->places;
+		return (ref->coding & COLUMN_CODING) != COLUMN_QUOTIENT;
+	}
+	if (!(to->coding & COLUMN_SHARED))
+		return true;
+	if (!take_reference(c, in, &to->places))
+		return false;
+	ref = &c->columns[to->places];
+	return !(ref->coding & COLUMN_SHARED) && (ref->coding & COLUMN_CODING) != COLUMN_QUOTIENT &&
+		(ref->coding & COLUMN_LEVELS) == (to->coding & COLUMN_LEVELS);
 }
 
 static bool take_column(struct chunk *c, uint32_t column, struct cursor *in)
 {
 	struct chunk_column *to = &c->columns[column];
 	struct str coding = cursor_bytes(in, 1);
-	const struct chunk_column *ref;
 
-	memset(to, 0, sizeof(*to));
-	if (!coding.len)
+	if (!coding.len || to->known)
 		return false;
 	to->coding = (unsigned char)coding.ptr[0];
 	to->base = to->places = column;
 	if (!is_coding(to->coding))
 		return false;
-	if (to->coding == COLUMN_ZERO)
+	if (to->coding == COLUMN_ZERO) {
+		to->known = true;
 		return true;
-	to->factor = cursor_varint(in);
-	if (to->coding == COLUMN_MULTIPLE)
-		return to->factor && take_reference(c, column, in, &to->base);
-	if (to->coding & COLUMN_SHARED) {
-		if (!take_reference(c, column, in, &to->places))
-			return false;
-		ref = &c->columns[to->places];
-		if (ref->coding & COLUMN_SHARED ||
-			(ref->coding & COLUMN_LEVELS) != (to->coding & COLUMN_LEVELS))
-			return false;
 	}
+	to->factor = cursor_varint(in);
+	if (to->coding == COLUMN_MULTIPLE) {
+		if (!to->factor || !take_reference(c, in, &to->base))
+			return false;
+		to->known = true;
+		return true;
+	}
+	if (!take_references(c, to, in))
+		return false;
 	for (unsigned s = 0; s < COLUMN_SECTIONS; s++)
 		if (column_has(to->coding, s) && !take_section(in, &to->sections[s]))
 			return false;
 	if (column_has(to->coding, SECTION_TOKENS) && to->sections[SECTION_TOKENS].raw != c->keys_n)
 		return false;
+	to->known = true;
 	return to->factor != 0 && !in->bad;
+}
+
+/* Each with its number in front. */
+static bool take_columns(struct chunk *c, struct cursor *in)
+{
+	memset(c->columns, 0, sizeof(c->columns[0]) * (c->columns_n + 1));
+	for (uint32_t i = 0; i <= c->columns_n; i++) {
+		c->order[i] = cursor_u32(in);
+		if (in->bad || c->order[i] > c->columns_n || !take_column(c, c->order[i], in))
+			return false;
+	}
+	return true;
 }
 
 /* ---- heads ---- */
@@ -187,24 +222,31 @@ static bool take_rows(struct chunk *c, struct cursor *in)
 
 static bool take_totals(struct chunk *c, int64_t *totals, struct cursor *in)
 {
-	for (uint32_t k = 0; k < c->columns_n; k++, totals += c->rows_n) {
+	for (uint32_t i = 0; i <= c->columns_n; i++) {
+		uint32_t k = c->order[i];
 		struct chunk_column *to = &c->columns[k];
-		const int64_t *base = c->columns[to->base].totals;
+		const int64_t *base;
 		uint64_t v = 0, was = to->base == k ? 0 : c->columns[to->base].factor;
 
+		if (k == c->columns_n)
+			continue;
+		if (to->base == c->columns_n)
+			return false;
 		to->totals = totals;
+		totals += c->rows_n;
+		base = c->columns[to->base].totals;
 		for (uint32_t r = 0; r < c->rows_n; r++) {
 			if (to->coding == COLUMN_ZERO) {
-				totals[r] = 0;
+				to->totals[r] = 0;
 			} else if (to->base == k) {
 				v += (uint64_t)unzigzag(cursor_varint(in));
-				totals[r] = (int64_t)(v * to->factor);
+				to->totals[r] = (int64_t)(v * to->factor);
 			} else {
 				/* Exact for what chunk_encode made; bytes of others may say
 				 * anything. */
 				v = base[r] < 0 ? -(-(uint64_t)base[r] / was) :
 						  (uint64_t)base[r] / was;
-				totals[r] = (int64_t)(v * to->factor);
+				to->totals[r] = (int64_t)(v * to->factor);
 			}
 		}
 	}
@@ -261,9 +303,8 @@ enum err_code chunk_parse(struct chunk *c, struct str bytes, struct err *err)
 	if (!ok || c->stacks.raw < c->keys_n ||
 		(c->flags & CHUNK_LABELS ? c->sets.raw < c->keys_n : c->set_max != 0))
 		return chunk_corrupt(err, "cut short");
-	for (uint32_t k = 0; k <= c->columns_n; k++)
-		if (!take_column(c, k, &in))
-			return chunk_corrupt(err, "bad column");
+	if (!take_columns(c, &in))
+		return chunk_corrupt(err, "bad column");
 	if (in.at != in.end)
 		return chunk_corrupt(err, "bytes left over");
 	return parse_heads(c, err);
@@ -398,8 +439,11 @@ enum err_code chunk_measure(struct chunk *c, struct chunk_sizes *out, struct err
 	for (uint32_t k = 0; k <= c->columns_n; k++) {
 		const struct section *s = c->columns[k].sections;
 
-		out->sums += s[SECTION_TOKENS].stored + s[SECTION_EXTRA].stored +
-			s[SECTION_SUMS].stored;
+		out->sums += s[SECTION_TOKENS].stored + s[SECTION_EXTRA].stored;
+		if (c->columns[k].coding & COLUMN_SUMS)
+			out->sums += s[SECTION_SUMS].stored;
+		else
+			out->values += s[SECTION_SUMS].stored;
 		out->positions += s[SECTION_PLACES].stored;
 		out->values += s[SECTION_VALUES].stored;
 	}

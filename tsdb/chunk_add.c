@@ -253,8 +253,9 @@ static enum err_code add_plain_whole(struct adding *a, const struct chunk_column
 }
 
 /* How many of m places among n rows are before `from`, and before `to`. */
-static inline __attribute__((always_inline)) bool count_places(struct bit_in *in, const uint8_t *parameters, uint32_t n,
-	uint32_t m, uint32_t from, uint32_t to, uint32_t *first, uint32_t *end)
+static inline __attribute__((always_inline)) bool count_places(struct bit_in *in,
+	const uint8_t *parameters, uint32_t n, uint32_t m, uint32_t from, uint32_t to,
+	uint32_t *first, uint32_t *end)
 {
 	bool others = m > n / 2;
 	uint32_t coded = others ? n - m : m, before_from = 0, before_to = 0;
@@ -339,23 +340,21 @@ static enum err_code add_counted(
 	return rc;
 }
 
-static enum err_code add_plain(
+static enum err_code add_cells(
 	struct adding *a, struct column_reader *r, uint32_t from, uint32_t to, struct err *err)
 {
+	uint16_t places[CHUNK_ROWS_MAX];
+	int64_t cells[CHUNK_ROWS_MAX];
 	enum err_code rc = ERR_OK;
-	uint32_t first, end, n;
-	__int128 sum;
-	int64_t v;
 
 	for (uint32_t k = 0; !rc && k < a->c->keys_n; k++) {
-		n = r->n.counts[k];
-		sum = 0;
-		if (!count_places(&r->places, r->parameters, r->rows_n, n, from, to, &first, &end))
+		__int128 sum = 0;
+
+		if (!column_reader_cells(r, k, places, cells))
 			return chunk_corrupt(err, "bad cells");
-		for (uint32_t i = 0; i < n; i++) {
-			v = column_reader_value(r);
-			sum += i >= first && i < end ? (int64_t)((uint64_t)v * a->factor) : 0;
-		}
+		for (uint32_t i = 0; i < r->n.counts[k]; i++)
+			if (places[i] >= from && places[i] < to)
+				sum += (int64_t)((uint64_t)cells[i] * a->factor);
 		rc = add_sum(a, sum);
 	}
 	return rc;
@@ -365,25 +364,27 @@ static enum err_code add_levels(
 	struct adding *a, struct column_reader *r, uint32_t from, uint32_t to, struct err *err)
 {
 	uint16_t places[CHUNK_ROWS_MAX];
+	int64_t cells[CHUNK_ROWS_MAX];
 	enum err_code rc = ERR_OK;
 
 	for (uint32_t k = 0; !rc && k < a->c->keys_n; k++) {
-		uint32_t n = r->n.counts[k], at = from, until;
+		uint32_t at = from, until;
+		const int64_t *cell = cells;
 		uint64_t level = 0;
 		__int128 sum = 0;
 
-		if (!column_reader_places(r, n, places))
+		if (!column_reader_cells(r, k, places, cells))
 			return chunk_corrupt(err, "bad cells");
 		if (r->n.rests[k])
-			level = (uint64_t)column_reader_value(r);
-		for (uint32_t i = 0; i < n; i++) {
+			level = (uint64_t)*cell++;
+		for (uint32_t i = 0; i < r->n.counts[k]; i++) {
 			until = places[i] + 1u; /* the first row has none */
 			until = until < to ? until : to;
 			if (until > at) {
 				sum += (__int128)(int64_t)(level * a->factor) * (until - at);
 				at = until;
 			}
-			level += (uint64_t)column_reader_value(r);
+			level += (uint64_t)cell[i];
 		}
 		sum += (__int128)(int64_t)(level * a->factor) * (to - at);
 		rc = add_sum(a, sum);
@@ -394,18 +395,17 @@ static enum err_code add_levels(
 static enum err_code add_part(
 	struct adding *a, uint32_t column, uint32_t from, uint32_t to, struct err *err)
 {
-	unsigned coding = a->c->columns[column].coding;
 	struct column_reader r;
 	enum err_code rc = column_reader_open(a->c, column, &r, err);
 
 	if (rc)
 		return rc;
-	if ((coding & COLUMN_CODING) == COLUMN_COUNTED)
+	if ((r.coding & COLUMN_CODING) == COLUMN_COUNTED && !r.quotient)
 		rc = add_counted(a, &r, from, to, err);
-	else if (coding & COLUMN_LEVELS)
+	else if (r.coding & COLUMN_LEVELS)
 		rc = add_levels(a, &r, from, to, err);
 	else
-		rc = add_plain(a, &r, from, to, err);
+		rc = add_cells(a, &r, from, to, err);
 	if (!rc && a->n)
 		rc = add_batch(a);
 	if (!rc && !column_reader_done(&r))

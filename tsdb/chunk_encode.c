@@ -38,6 +38,8 @@ struct cell {
 	uint32_t row, at; /* at: its number among all rows' entries */
 };
 
+#define NO_COLUMN UINT32_MAX
+
 struct encoding {
 	const int64_t *ts_ns;
 	const struct row *rows;
@@ -278,34 +280,37 @@ static bool put_totals(struct encoding *e, uint32_t column, uint64_t factor, boo
 		if (!own || factor == 0)
 			continue;
 		total = divided((int64_t)sum, factor);
-		buf_add_varint(
-			&e->heads, zigzag((int64_t)((uint64_t)total - (uint64_t)before)));
+		buf_add_varint(&e->heads, zigzag((int64_t)((uint64_t)total - (uint64_t)before)));
 		before = total;
 	}
 	return true;
 }
 
-static enum err_code put_column(struct encoding *e, struct column_encoder *encoder,
-	uint32_t column, const enum value_kind *kinds, bool compress, struct err *err)
+static enum err_code put_column(struct encoding *e, struct column_encoder *encoder, uint32_t column,
+	const enum value_kind *kinds, bool compress, struct err *err)
 {
 	struct column_in in = { .rows_n = e->rows_n,
 		.keys_n = e->keys_n,
 		.starts = e->starts,
 		.rows = e->cell_rows,
+		.others = e->others_of != NO_COLUMN ? e->others : NULL,
+		.others_of = e->others_of,
 		.levels_too = column == e->columns_n || kinds[column] == KIND_GAUGE };
 	uint64_t factor = 0, multiple = 0;
 	int64_t *swap;
 
+	buf_add_varint(&e->columns, column);
 	if (column < e->columns_n)
 		gather(e, column, e->values);
 	else if (!gather_zeros(e, e->values))
 		goto zero;
-	if (column && column < e->columns_n)
+	if (e->others_of != NO_COLUMN && column < e->columns_n)
 		multiple = factor_to_others(e);
 	if (!multiple)
 		factor = factor_of(e->values, e->cells_n);
 	if (column < e->columns_n && !put_totals(e, column, factor, !multiple))
-		return err_set(err, ERR_LIMIT, "total of column %" PRIu32 " exceeds 64 bits", column);
+		return err_set(
+			err, ERR_LIMIT, "total of column %" PRIu32 " exceeds 64 bits", column);
 	if (multiple) {
 		buf_add_char(&e->columns, COLUMN_MULTIPLE);
 		buf_add_varint(&e->columns, multiple);
@@ -326,6 +331,29 @@ static enum err_code put_column(struct encoding *e, struct column_encoder *encod
 zero:
 	buf_add_char(&e->columns, COLUMN_ZERO);
 	return ERR_OK;
+}
+
+/* Of each two columns the larger one first: bytes tell the number of objects, objects not so well
+ * that of bytes. */
+static void order_columns(const struct encoding *e, uint32_t *order)
+{
+	uint64_t sums[ROW_COLUMNS_MAX] = { 0 };
+
+	for (uint32_t r = 0; r < e->rows_n; r++)
+		for (uint32_t c = 0; c < e->columns_n; c++) {
+			const int64_t *v = e->rows[r].values + (size_t)c * e->rows[r].n;
+
+			for (uint32_t i = 0; i < e->rows[r].n && i < 64; i++)
+				sums[c] += magnitude(v[i]) >> 16 ? magnitude(v[i]) >> 16 :
+								   v[i] != 0;
+		}
+	for (uint32_t c = 0; c <= e->columns_n; c++)
+		order[c] = c;
+	for (uint32_t c = 0; c + 1 < e->columns_n; c += 2)
+		if (sums[c] < sums[c + 1]) {
+			order[c] = c + 1;
+			order[c + 1] = c;
+		}
 }
 
 /* ---- all ---- */
@@ -362,15 +390,16 @@ static enum err_code encode(struct encoding *e, const enum value_kind *kinds, bo
 	struct column_encoder *encoder = column_encoder_open(e->rows_n, e->keys_n);
 	struct buf stacks = { 0 }, sets = { 0 };
 	ZSTD_CCtx *zstd = ZSTD_createCCtx();
-	uint32_t set_max = 0;
+	uint32_t set_max = 0, order[ROW_COLUMNS_MAX + 1];
 	enum err_code rc = encoder && zstd ? ERR_OK : chunk_nomem(err);
 
 	buf_clear(&e->heads);
 	buf_clear(&e->columns);
-	memset(e->others, 0, e->cells_n * sizeof(*e->others)); /* nothing is a multiple of it */
+	e->others_of = NO_COLUMN;
 	put_heads(e);
-	for (uint32_t c = 0; !rc && c <= e->columns_n; c++)
-		rc = put_column(e, encoder, c, kinds, compress, err);
+	order_columns(e, order);
+	for (uint32_t i = 0; !rc && i <= e->columns_n; i++)
+		rc = put_column(e, encoder, order[i], kinds, compress, err);
 	if (rc)
 		goto done;
 	for (uint32_t k = 0; k < e->keys_n; k++)
@@ -417,8 +446,8 @@ static bool reserve(struct encoding *e)
 	e->cell_rows = malloc(n * sizeof(*e->cell_rows));
 	e->values = malloc(n * sizeof(*e->values));
 	e->others = malloc(n * sizeof(*e->others));
-	return e->cells && e->spare && e->places && e->starts && e->ids && e->cell_rows && e->values &&
-		e->others;
+	return e->cells && e->spare && e->places && e->starts && e->ids && e->cell_rows &&
+		e->values && e->others;
 }
 
 enum err_code chunk_encode(const int64_t *ts_ns, const struct row *rows, uint32_t rows_n,

@@ -35,7 +35,7 @@ struct column_encoder {
 	struct buf tokens, values, sums, best, packed;
 	struct bit_out extra, places, bits;
 	uint64_t subset[CHUNK_ROWS_MAX];
-	struct key_cells cells;
+	struct key_cells cells, others;
 };
 
 void column_encoder_close(struct column_encoder *e)
@@ -103,27 +103,29 @@ void section_put(ZSTD_CCtx *zstd, const struct buf *raw, bool compress, struct b
 
 /* ---- cells of a key ---- */
 
-static void take_cells(const struct column_in *in, uint32_t key, struct key_cells *out)
+static void take_cells(
+	const struct column_in *in, const int64_t *values, uint32_t key, struct key_cells *out)
 {
 	uint32_t n = 0;
 
 	for (size_t i = in->starts[key]; i < in->starts[key + 1]; i++) {
 		out->places[n] = in->rows[i];
-		out->values[n] = in->values[i];
-		n += in->values[i] != 0;
+		out->values[n] = values[i];
+		n += values[i] != 0;
 	}
 	out->n = n;
 	out->starts = false;
 }
 
 /* The same as differences to the row before, wrapping; a row without the key is 0. */
-static void take_levels(const struct column_in *in, uint32_t key, struct key_cells *out)
+static void take_levels(
+	const struct column_in *in, const int64_t *values, uint32_t key, struct key_cells *out)
 {
 	uint64_t level = 0;
 	uint32_t n = 0, next = 0; /* the row that `level` would hold in */
 
 	for (size_t i = in->starts[key]; i < in->starts[key + 1]; i++) {
-		uint64_t v = (uint64_t)in->values[i];
+		uint64_t v = (uint64_t)values[i];
 
 		if (v == 0)
 			continue;
@@ -248,7 +250,7 @@ static bool take_keys(struct column_encoder *e, const struct column_in *in, unsi
 	for (uint32_t k = 0; k < in->keys_n; k++) {
 		__int128 sum = 0;
 
-		(levels ? take_levels : take_cells)(in, k, c);
+		(levels ? take_levels : take_cells)(in, in->values, k, c);
 		for (uint32_t i = 0; i < c->n; i++) {
 			sum += c->values[i];
 			if (!counted)
@@ -281,8 +283,8 @@ static bool take_keys(struct column_encoder *e, const struct column_in *in, unsi
 static uint32_t find_places(const struct column_encoder *e, const struct column_done *done,
 	uint32_t column, bool levels)
 {
-	for (uint32_t i = 0; i < column; i++)
-		if (done[i].counts && levels == !!(done[i].coding & COLUMN_LEVELS) &&
+	for (uint32_t i = 0; i <= ROW_COLUMNS_MAX; i++)
+		if (i != column && done[i].counts && levels == !!(done[i].coding & COLUMN_LEVELS) &&
 			str_eq(buf_str(&done[i].places), buf_str(&e->places.bytes)) &&
 			!memcmp(done[i].counts, e->counts, e->keys_n * sizeof(*e->counts)) &&
 			!memcmp(done[i].starts, e->starts, e->keys_n))
@@ -303,7 +305,7 @@ static bool try_coding(struct column_encoder *e, const struct column_in *in, boo
 	sections[SECTION_VALUES] = (coding & COLUMN_CODING) == COLUMN_COUNTED ? &e->bits.bytes :
 										&e->values;
 	places = find_places(e, done, column, coding & COLUMN_LEVELS);
-	if (places < column)
+	if (places != column)
 		coding |= COLUMN_SHARED;
 	put_tokens(e, coding & COLUMN_SHARED,
 		(coding & COLUMN_CODING) == COLUMN_COUNTED || coding & COLUMN_LEVELS);
@@ -357,6 +359,62 @@ static void try_one(struct column_encoder *e, const struct column_in *in, bool c
 	buf_add_str(&e->best, buf_str(&e->packed));
 }
 
+/* Its cells are those of the other column divided by a number per key, nearly. False: no. */
+static bool put_quotients(struct column_encoder *e, const struct column_in *in, bool levels)
+{
+	struct key_cells *c = &e->cells, *o = &e->others;
+
+	buf_clear(&e->values);
+	buf_clear(&e->sums);
+	for (uint32_t k = 0; k < in->keys_n; k++) {
+		unsigned __int128 of = 0, by = 0;
+		int64_t divisor;
+
+		(levels ? take_levels : take_cells)(in, in->values, k, c);
+		(levels ? take_levels : take_cells)(in, in->others, k, o);
+		if (c->n != o->n || memcmp(c->places, o->places, c->n * sizeof(*c->places)))
+			return false;
+		if (c->n == 0)
+			continue;
+		for (uint32_t i = 0; i < c->n; i++) {
+			of += zigzag(c->values[i]) / 2 + 1;
+			by += zigzag(o->values[i]) / 2 + 1;
+		}
+		by = (by + of / 2) / of;
+		divisor = by < 1 ? 1 : by > INT64_MAX ? INT64_MAX : (int64_t)by;
+		buf_add_varint(&e->sums, (uint64_t)divisor);
+		for (uint32_t i = 0; i < c->n; i++)
+			buf_add_varint(&e->values,
+				zigzag((int64_t)((uint64_t)c->values[i] -
+					(uint64_t)(o->values[i] / divisor))));
+	}
+	return true;
+}
+
+static void try_quotient(struct column_encoder *e, const struct column_in *in, bool compress,
+	uint32_t column, uint64_t factor, struct column_done *done)
+{
+	unsigned coding = done[in->others_of].coding & COLUMN_CODING;
+
+	if ((coding != COLUMN_COUNTED && coding != COLUMN_PLAIN) ||
+		!put_quotients(e, in, done[in->others_of].coding & COLUMN_LEVELS))
+		return;
+	buf_clear(&e->packed);
+	buf_add_char(&e->packed, COLUMN_QUOTIENT);
+	buf_add_varint(&e->packed, factor);
+	buf_add_varint(&e->packed, in->others_of);
+	section_put(e->zstd, &e->values, compress, &e->packed);
+	section_put(e->zstd, &e->sums, compress, &e->packed);
+	if (e->best.len <= e->packed.len)
+		return;
+	free(done[column].counts);
+	free(done[column].starts);
+	buf_release(&done[column].places);
+	done[column] = (struct column_done){ .coding = COLUMN_QUOTIENT };
+	buf_clear(&e->best);
+	buf_add_str(&e->best, buf_str(&e->packed));
+}
+
 bool column_encode(struct column_encoder *e, const struct column_in *in, bool compress,
 	uint32_t column, uint64_t factor, struct column_done *done, struct buf *out)
 {
@@ -380,6 +438,8 @@ bool column_encode(struct column_encoder *e, const struct column_in *in, bool co
 	if (in->levels_too && in->rows_n > 1)
 		try_one(e, in, compress, column, COLUMN_PLAIN | COLUMN_LEVELS | COLUMN_SIGNED,
 			factor, done);
+	if (in->others)
+		try_quotient(e, in, compress, column, factor, done);
 	buf_add_str(out, buf_str(&e->best));
 	return !e->tokens.failed && !e->values.failed && !e->sums.failed && !e->best.failed &&
 		!e->packed.failed && !e->extra.bytes.failed && !e->places.bytes.failed &&

@@ -26,6 +26,7 @@ enum column_coding {
 	COLUMN_MULTIPLE, /* the cells of an earlier column, times another factor */
 	COLUMN_COUNTED, /* none negative: number and sum per key, then how it falls into values */
 	COLUMN_PLAIN, /* varints */
+	COLUMN_QUOTIENT, /* those of another column by a divisor per key, and what is left: plain */
 	COLUMN_CODINGS
 };
 #define COLUMN_CODING 0x0fu
@@ -40,7 +41,8 @@ enum column_section {
 	SECTION_EXTRA, /* bits that the classes leave open */
 	SECTION_PLACES, /* bits: the rows of each key */
 	SECTION_VALUES, /* bits (counted) or varints (plain) */
-	SECTION_SUMS, /* varints: sum per key that has cells, zigzag if signed */
+	SECTION_SUMS, /* varints of each key that has cells: plain: sum, zigzag if signed; or
+			 divisor */
 	COLUMN_SECTIONS
 };
 
@@ -48,6 +50,8 @@ static inline bool column_has(unsigned coding, enum column_section s)
 {
 	unsigned kind = coding & COLUMN_CODING;
 
+	if (kind == COLUMN_QUOTIENT)
+		return s == SECTION_VALUES || s == SECTION_SUMS;
 	if (kind != COLUMN_COUNTED && kind != COLUMN_PLAIN)
 		return false;
 	switch (s) {
@@ -83,10 +87,11 @@ struct chunk_column {
 	unsigned coding;
 	uint32_t base; /* whose cells these are: itself, or the column it is a multiple of */
 	uint32_t places; /* whose places these are: itself, or an earlier one */
+	uint32_t dividend; /* quotients: of which column */
 	uint64_t factor;
 	struct section sections[COLUMN_SECTIONS];
 	int64_t *totals;
-	uint32_t cells_at; /* of what is left of the row's number */
+	bool known;
 };
 
 /* Memory that is kept between chunks. */
@@ -101,7 +106,8 @@ enum chunk_room {
 	ROOM_SECTIONS, /* one per section */
 	ROOM_REF = ROOM_SECTIONS +
 		COLUMN_SECTIONS, /* tokens and extra of whose places are shared */
-	ROOM_ROWS = ROOM_REF + 2,
+	ROOM_REF_VALUES = ROOM_REF + 2, /* values of whose quotients are read */
+	ROOM_ROWS,
 	ROOM_TOTALS,
 	ROOM_STACKS,
 	ROOM_SETS,
@@ -122,6 +128,7 @@ struct chunk {
 	uint64_t samples_n;
 	struct section heads, stacks, sets;
 	struct chunk_column columns[ROW_COLUMNS_MAX + 1]; /* the last: entries that are all 0 */
+	uint32_t order[ROW_COLUMNS_MAX + 1]; /* of columns, as they stand */
 	struct chunk_row *rows;
 	uint8_t parameters[CHUNK_ROWS_MAX / 2 +
 		1]; /* by number, for as many rows as parameters_of */
@@ -152,18 +159,25 @@ MUST_CHECK enum err_code chunk_counts(
 
 /* Reads the cells of a column, key by key. */
 struct column_reader {
-	unsigned coding;
+	unsigned coding; /* of a quotient: the dividend's */
+	bool quotient;
 	uint32_t rows_n; /* that places are among: of levels, one fewer */
 	const uint8_t *parameters; /* of subsets, by their number */
 	struct column_counts n;
 	struct bit_in places, bits;
 	struct cursor values;
+	struct cursor divisors, rests; /* quotients */
 };
 
 MUST_CHECK enum err_code column_reader_open(
 	struct chunk *c, uint32_t column, struct column_reader *out, struct err *err);
 /* m places of the next key, ascending; false: corrupt */
 bool column_reader_places(struct column_reader *r, uint32_t m, uint16_t *out);
+/*
+ * The cells of a key, its column's factor apart: n places and values; of levels the differences,
+ * whose first has no place where n.rests says that the key is in the first row. False: corrupt.
+ */
+bool column_reader_cells(struct column_reader *r, uint32_t key, uint16_t *places, int64_t *values);
 /* Whether all was read, and was there. */
 bool column_reader_done(const struct column_reader *r);
 
@@ -181,6 +195,8 @@ struct column_in {
 	const size_t *starts; /* of key k: cells starts[k] to starts[k + 1] */
 	const uint16_t *rows; /* per cell, ascending within its key */
 	const int64_t *values; /* per cell, divided by the factor; 0 is no cell */
+	const int64_t *others; /* the same of the column others_of, already written; or NULL */
+	uint32_t others_of;
 	bool levels_too; /* differences may be tried */
 };
 

@@ -14,15 +14,35 @@ static void know_parameters(struct chunk *c, uint32_t n)
 	c->parameters_of = n;
 }
 
+static enum err_code open_varints(struct chunk *c, const struct section *s, unsigned room,
+	struct cursor *out, struct err *err)
+{
+	const unsigned char *bytes;
+	enum err_code rc = chunk_section(c, s, room, &bytes, err);
+
+	if (!rc)
+		*out = cursor_of((struct str){ (const char *)bytes, s->raw });
+	return rc;
+}
+
 enum err_code column_reader_open(
 	struct chunk *c, uint32_t column, struct column_reader *out, struct err *err)
 {
-	const struct chunk_column *col = &c->columns[column];
-	const struct section *places = &c->columns[col->places].sections[SECTION_PLACES];
-	const struct section *values = &col->sections[SECTION_VALUES];
+	const struct chunk_column *own = &c->columns[column], *col = own;
+	const struct section *places = &c->columns[own->places].sections[SECTION_PLACES];
 	const unsigned char *bytes;
 	enum err_code rc;
 
+	out->quotient = (own->coding & COLUMN_CODING) == COLUMN_QUOTIENT;
+	if (out->quotient) {
+		column = own->dividend;
+		col = &c->columns[column];
+		if ((rc = open_varints(c, &own->sections[SECTION_SUMS],
+			     ROOM_SECTIONS + SECTION_SUMS, &out->divisors, err)) ||
+			(rc = open_varints(c, &own->sections[SECTION_VALUES],
+				 ROOM_SECTIONS + SECTION_VALUES, &out->rests, err)))
+			return rc;
+	}
 	out->coding = col->coding;
 	out->rows_n = c->rows_n - !!(col->coding & COLUMN_LEVELS);
 	know_parameters(c, out->rows_n);
@@ -31,10 +51,11 @@ enum err_code column_reader_open(
 		(rc = chunk_section(c, places, ROOM_SECTIONS + SECTION_PLACES, &bytes, err)))
 		return rc;
 	out->places = bits_open(bytes, places->raw);
-	if ((rc = chunk_section(c, values, ROOM_SECTIONS + SECTION_VALUES, &bytes, err)))
+	if ((rc = open_varints(c, &col->sections[SECTION_VALUES],
+		     out->quotient ? ROOM_REF_VALUES : ROOM_SECTIONS + SECTION_VALUES, &out->values,
+		     err)))
 		return rc;
-	out->bits = bits_open(bytes, values->raw);
-	out->values = cursor_of((struct str){ (const char *)bytes, values->raw });
+	out->bits = bits_open(out->values.at, col->sections[SECTION_VALUES].raw);
 	return ERR_OK;
 }
 
@@ -67,6 +88,10 @@ bool column_reader_places(struct column_reader *r, uint32_t m, uint16_t *out)
 bool column_reader_done(const struct column_reader *r)
 {
 	if (!bits_at_end(&r->places))
+		return false;
+	if (r->quotient &&
+		(r->divisors.bad || r->divisors.at != r->divisors.end || r->rests.bad ||
+			r->rests.at != r->rests.end))
 		return false;
 	if ((r->coding & COLUMN_CODING) == COLUMN_COUNTED)
 		return bits_at_end(&r->bits);
@@ -103,33 +128,54 @@ static bool take_counted(struct bit_in *in, uint32_t n, uint64_t rest, int64_t *
 	return true;
 }
 
+bool column_reader_cells(struct column_reader *r, uint32_t key, uint16_t *places, int64_t *values)
+{
+	uint32_t n = r->n.counts[key];
+	int64_t divisor;
+
+	if (!column_reader_places(r, n, places))
+		return false;
+	if ((r->coding & COLUMN_CODING) == COLUMN_COUNTED) {
+		if (!take_counted(&r->bits, n, r->n.rests[key], values))
+			return false;
+	} else {
+		if (r->coding & COLUMN_LEVELS)
+			n += r->n.rests[key] != 0;
+		for (uint32_t i = 0; i < n; i++)
+			values[i] = column_reader_value(r);
+	}
+	if (!r->quotient || n == 0)
+		return true;
+	divisor = (int64_t)cursor_varint(&r->divisors);
+	if (divisor <= 0)
+		return false;
+	for (uint32_t i = 0; i < n; i++)
+		values[i] = (int64_t)((uint64_t)(values[i] / divisor) +
+			(uint64_t)unzigzag(cursor_varint(&r->rests)));
+	return true;
+}
+
 /* The cells of the next key into values[0 .. rows_n), which are 0 before. */
 static bool take_key(
 	struct column_reader *r, uint32_t key, uint64_t factor, uint32_t rows_n, int64_t *values)
 {
 	uint16_t places[CHUNK_ROWS_MAX];
 	int64_t cells[CHUNK_ROWS_MAX];
+	const int64_t *cell = cells;
 	uint32_t n = r->n.counts[key], at = 0;
 	uint64_t level = 0;
 
-	if (!column_reader_places(r, n, places))
+	if (!column_reader_cells(r, key, places, cells))
 		return false;
 	if (r->coding & COLUMN_LEVELS) {
 		if (r->n.rests[key])
-			level = (uint64_t)column_reader_value(r);
+			level = (uint64_t)*cell++;
 		for (uint32_t i = 0; i <= n; i++) {
 			while (at < (i < n ? places[i] + 1u : rows_n))
 				values[at++] = (int64_t)(level * factor);
-			level += i < n ? (uint64_t)column_reader_value(r) : 0;
+			level += i < n ? (uint64_t)cell[i] : 0;
 		}
 		return true;
-	}
-	if ((r->coding & COLUMN_CODING) == COLUMN_COUNTED) {
-		if (!take_counted(&r->bits, n, r->n.rests[key], cells))
-			return false;
-	} else {
-		for (uint32_t i = 0; i < n; i++)
-			cells[i] = column_reader_value(r);
 	}
 	for (uint32_t i = 0; i < n; i++)
 		values[places[i]] = (int64_t)((uint64_t)cells[i] * factor);
