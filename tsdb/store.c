@@ -3,6 +3,8 @@
 #include <leveldb/c.h>
 #include <stdlib.h>
 
+#include "base/arena.h"
+#include "base/fs.h"
 #include "base/map.h"
 
 /*
@@ -80,7 +82,11 @@ static enum err_code failed(char *msg, const char *dir, struct err *err)
 
 	if (!msg)
 		return ERR_OK;
-	rc = strncmp(msg, "Corruption", 10) == 0 ? ERR_CORRUPT : ERR_IO;
+	/* A file that ends before its index says is "Invalid argument" to LevelDB's reader. */
+	rc = ERR_IO;
+	if (strncmp(msg, "Corruption", 10) == 0 ||
+		str_has_suffix(str_of(msg), STR(": Invalid argument")))
+		rc = ERR_CORRUPT;
 	err_set(err, rc, "store %s: %s", dir, msg);
 	leveldb_free(msg);
 	return rc;
@@ -102,10 +108,50 @@ static leveldb_options_t *make_options(struct store_cache *cache)
 	return o;
 }
 
+/*
+ * LevelDB takes a directory without CURRENT for a new store, and begins by removing what it does
+ * not know. CURRENT stands before the first log and table, so where those are it was lost. And what
+ * it says is believed to be a file's name, whatever it is.
+ */
+static enum err_code check_current(const char *dir, struct err *err)
+{
+	struct arena a;
+	struct str *names;
+	struct buf current = { 0 };
+	enum err_code rc = ERR_OK;
+	bool there = false, others = false;
+	size_t n;
+
+	if (!fs_exists(dir))
+		return ERR_OK;
+	arena_init(&a, 0);
+	if ((rc = fs_list(dir, &a, &names, &n, err)))
+		goto out;
+	for (size_t i = 0; i < n; i++) {
+		there |= str_is(names[i], "CURRENT");
+		others |= str_has_suffix(names[i], STR(".ldb")) ||
+			str_has_suffix(names[i], STR(".log"));
+	}
+	if (!there && others)
+		rc = err_set(err, ERR_CORRUPT, "store %s: CURRENT is missing", dir);
+	if (!there)
+		goto out;
+	rc = fs_read_file(path_join(&a, str_of(dir), STR("CURRENT")), 4096, &current, err);
+	if (rc == ERR_LIMIT || (!rc && !str_has_prefix(buf_str(&current), STR("MANIFEST-"))))
+		rc = err_set(err, ERR_CORRUPT, "store %s: CURRENT names no MANIFEST", dir);
+out:
+	buf_release(&current);
+	arena_release(&a);
+	return rc;
+}
+
 static enum err_code real_open(const struct store_ops *ops, struct store *s, struct err *err)
 {
 	char *msg = NULL;
+	enum err_code rc;
 
+	if ((rc = check_current(s->dir, err)))
+		return rc;
 	if (ops->env)
 		leveldb_options_set_env(s->options, ops->env);
 	s->db = leveldb_open(s->options, s->dir, &msg);

@@ -12,7 +12,7 @@
 #include "tests/check.h"
 #include "tests/tsdb/model.h"
 
-#define ROUNDS 100
+#define ROUNDS 250
 
 static void child(struct model *m, int pipe)
 {
@@ -29,9 +29,9 @@ static void child(struct model *m, int pipe)
 }
 
 /* One round; what the child said where it ended by itself, -1 where it was killed, -2: neither. */
-static int kill_one(struct model *m, int ms)
+static int kill_one(struct model *m)
 {
-	int fds[2], status = 0;
+	int fds[2], status = 0, ms;
 	bool ok;
 	pid_t pid;
 
@@ -44,7 +44,8 @@ static int kill_one(struct model *m, int ms)
 		child(m, fds[1]);
 	}
 	close(fds[1]);
-	ok = pid > 0 && model_follow(m, fds[0], pid, ms);
+	ms = 1 + (int)model_draw(m, 60);
+	ok = pid > 0 && model_follow(m, fds[0], pid, ms, model_draw(m, 4) == 0);
 	close(fds[0]);
 	if (pid > 0)
 		waitpid(pid, &status, 0);
@@ -61,7 +62,7 @@ TEST(nothing_acknowledged_is_lost_to_kill_9)
 
 	REQUIRE(model_init(&m, model_seed()));
 	for (uint64_t round = 0; round < n && !check_failures; round++) {
-		CHECK_INT(kill_one(&m, (int)(2 + model_draw(&m, 90))), -1);
+		CHECK_INT(kill_one(&m), -1);
 		/* Otherwise the next child does the recovery. */
 		if (model_draw(&m, 3) == 0)
 			continue;

@@ -51,11 +51,14 @@ struct model {
 	size_t n, cap;
 	uint32_t appended;
 	size_t waiting, acked, refused; /* lock; acked and refused: so far */
+	bool no_replacing;
 	int tell; /* a pipe that what happens is written to; -1: none */
 	struct buf wrong;
 	/* of the last check: */
 	size_t missing, warnings, checked;
-	bool damage_allowed; /* rows may be missing where it is said, by a warning or the metric */
+	/* Rows may be missing and sums be off where it is said: by a warning, or by the metric, which
+	 * was damage_before. Without replaced rows: an older one may show through. */
+	bool damage_allowed;
 	double damage_before;
 };
 
@@ -73,10 +76,11 @@ void model_close(struct model *m); /* answers what was appended */
 
 /*
  * What another process appends and is told, through a pipe: it is a fork with m->tell set to the
- * pipe's end, this one reads until the end of file. ms: then it is killed. Afterwards what has no
- * answer is unknown. False: the pipe said something else.
+ * pipe's end, this one reads until the end of file. After ms it is killed, counted from its first
+ * append or, while_opening, from now. What has no answer then is unknown. False: the pipe said
+ * something else.
  */
-bool model_follow(struct model *m, int pipe, int pid, int ms);
+bool model_follow(struct model *m, int pipe, int pid, int ms, bool while_opening);
 
 /* One append; its answer is not waited for. False: refused. */
 bool model_append(struct model *m);

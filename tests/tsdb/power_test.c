@@ -7,7 +7,7 @@
 #include "tests/tsdb/disk.h"
 #include "tests/tsdb/model.h"
 
-#define ROUNDS 300
+#define ROUNDS 600
 
 static bool no_power(void *ctx)
 {
@@ -59,9 +59,6 @@ TEST(nothing_acknowledged_is_lost_to_power_cuts)
 			CHECK_FAIL("round %d: %s", (int)round, err.msg);
 		else if (!model_check(&m, true))
 			CHECK_FAIL("round %d:\n%s", (int)round, m.wrong.ptr);
-		/* What was under way may have been found garbled. */
-		if (m.warnings && metric_value("epimetheus_tsdb_damage_total") == m.damage_before)
-			CHECK_FAIL("round %d: %zu warnings of nothing", (int)round, m.warnings);
 		model_close(&m);
 		disk_close(d);
 		if (check_failures)
