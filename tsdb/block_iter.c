@@ -91,13 +91,14 @@ enum err_code block_iter_next(
 enum err_code index_get(struct block *b, struct str key, struct buf *out, struct err *err)
 {
 	size_t start = out->len;
-	enum err_code rc = table_get(b->rollups, key, out, err);
+	enum err_code rc = table_get(b->rollups, key, out, err), again;
 	struct table *spare;
 
 	if (rc != ERR_CORRUPT || !(spare = block_spare(b, NULL)))
 		return rc;
 	out->len = start;
-	return table_get(spare, key, out, NULL) == ERR_OK ? ERR_OK : rc;
+	again = table_get(spare, key, out, NULL);
+	return again == ERR_OK || again == ERR_NOT_FOUND ? again : rc;
 }
 
 enum err_code index_iter_open(
