@@ -51,6 +51,7 @@ struct fleet_params {
 	double depth_mean, depth_deviation;
 	double new_nodes; /* that a stack adds to the tree of those before */
 	uint32_t functions;
+	double shared; /* how much calls go to the same functions: 1 not at all */
 	double inlined; /* share of locations with more than one line */
 	double labelled; /* share of stacks whose samples have labels */
 	uint32_t label_sets; /* distinct ones; heap: sizes of objects */

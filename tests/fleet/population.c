@@ -136,7 +136,7 @@ static void make_level(struct fleet *f, const struct entrant *v, uint32_t item)
 	l->other = v[f->item_stack[item]].other;
 	l->rate = (float)(f->p.rate_max * weight(f, v[f->item_stack[item]].rank));
 	if (uniform(next_random(&random)) < f->p.started)
-		l->started = (uint16_t)(1 + (uint32_t)(-log(u) * 1.5));
+		l->started = (uint16_t)(-log(u) * 1.5);
 	if (uniform(next_random(&random)) < f->p.kept)
 		l->kept = (uint16_t)(next_random(&random) >> 48 | 1);
 	l->bytes = (uint32_t)size;

@@ -1,4 +1,5 @@
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 
 #include "tests/fleet/internal.h"
@@ -149,7 +150,8 @@ static uint32_t location_of(struct making *m, uint32_t location)
 		return *at - 1;
 	if (uniform(h) < m->f->p.inlined)
 		for (uint32_t k = 0; k < 1 + (h & 1); k++) {
-			inner = (uint32_t)(mix2(h, k) % m->f->p.functions);
+			inner = (uint32_t)(pow(uniform(mix2(h, k)), m->f->p.shared) *
+				m->f->p.functions);
 			lines[n++] = (struct pprof_line){ function_of(m, inner),
 				m->f->names[inner].start_line + 1 + (int64_t)(h >> 8 & 15), 0 };
 		}

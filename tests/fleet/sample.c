@@ -224,12 +224,11 @@ static bool moment_of(
 	return scrape != began;
 }
 
-/* Events of an item since its process began. */
-static uint64_t events(const struct moment *m, uint32_t item, uint64_t *kept)
+/* Events of an item since its process began; h is of item and process. */
+static uint64_t events(const struct moment *m, const struct level *l, uint64_t h)
 {
-	const struct level *l = &m->f->levels[item];
-	uint64_t h = mix2(m->pod, item), whole;
 	double rate = l->rate * m->f->mix[h & 255] / 65536, x = (double)(h >> 32) * 0x1p-32;
+	uint64_t whole;
 
 	x += rate * m->time;
 	if (rate > 1) { /* never back: less than a scrape adds at the least load */
@@ -240,20 +239,18 @@ static uint64_t events(const struct moment *m, uint32_t item, uint64_t *kept)
 	whole = (uint64_t)x;
 	/* The event of this span has come? That of the first may have, too: as in a start. */
 	whole += x - (double)whole > (double)(mix2(h, whole) >> 32) * 0x1p-32;
-	*kept = l->started ? l->started - 1 : 0;
-	return whole + *kept;
+	return whole + l->started;
 }
 
 /* Of the objects of the last events some are in use: chosen by event, forgotten by later ones. */
-static uint64_t in_use(const struct moment *m, uint32_t item, uint64_t n, uint64_t started)
+static uint64_t in_use(const struct level *l, uint64_t h, uint64_t n)
 {
-	const struct level *l = &m->f->levels[item];
-	uint64_t h = mix2(m->pod, item) ^ 0xabcdef, live = started;
+	uint64_t live = l->started;
 
 	if (!l->kept)
 		return 0;
-	for (uint64_t i = 0; i < 4 && i + started < n; i++)
-		live += (mix2(h, n - i) >> 48) < l->kept;
+	for (uint64_t i = 0; i < 4 && i + l->started < n; i++)
+		live += (mix2(h ^ 0xabcdef, n - i) >> 48) < l->kept;
 	return live;
 }
 
@@ -274,30 +271,25 @@ static double delays(uint64_t h, uint64_t n)
 	return n ? sum : 0;
 }
 
-static void level_values(const struct moment *m, uint32_t item, int64_t v[FLEET_COLUMNS_MAX])
+static void level_values(const struct fleet *f, const struct level *l, uint64_t h, uint64_t n,
+	int64_t v[FLEET_COLUMNS_MAX])
 {
-	const struct level *l = &m->f->levels[item];
-	uint64_t started, n, live;
+	uint64_t live;
 
-	if (l->day != NEVER && deployed(m->f, m->day, l->day) != l->other) {
-		memset(v, 0, FLEET_COLUMNS_MAX * sizeof(*v));
-		return;
-	}
-	n = events(m, item, &started);
-	switch (m->f->p.kind) {
+	switch (f->p.kind) {
 	case FLEET_HEAP:
-		live = in_use(m, item, n, started);
+		live = in_use(l, h, n);
 		v[0] = (int64_t)((double)n * l->mean);
 		v[1] = (int64_t)((double)n * l->bytes * l->mean);
 		v[2] = (int64_t)((double)live * l->mean);
 		v[3] = (int64_t)((double)live * l->bytes * l->mean);
 		return;
 	case FLEET_GOROUTINE:
-		v[0] = (int64_t)in_use(m, item, n, started);
+		v[0] = (int64_t)in_use(l, h, n);
 		return;
 	default:
 		v[0] = (int64_t)n;
-		v[1] = (int64_t)(l->mean * delays(mix2(m->pod, item), n));
+		v[1] = (int64_t)(l->mean * delays(h, n));
 		return;
 	}
 }
@@ -310,16 +302,25 @@ static uint32_t level_items(const struct fleet *f, struct fleet_scratch *s, uint
 	uint32_t columns = fleet_kinds(f, kinds), n = 0;
 	struct moment now, before;
 
-	deltas = moment_of(f, service, pod, scrape, &now) && deltas;
+	deltas = moment_of(f, service, pod, scrape, &now) && deltas && kinds[0] == KIND_CUMULATIVE;
 	if (deltas)
 		moment_of(f, service, pod, scrape - 1, &before);
 	for (uint32_t i = 0; i < f->items_n; i++) {
+		const struct level *l = &f->levels[i];
 		int64_t *v = s->work + (size_t)n * FLEET_COLUMNS_MAX, was[FLEET_COLUMNS_MAX],
 			any = 0;
+		uint64_t h = mix2(now.pod, i), count, counted = 0;
 
-		level_values(&now, i, v);
-		if (deltas && kinds[0] == KIND_CUMULATIVE)
-			level_values(&before, i, was);
+		if (l->day != NEVER && deployed(f, now.day, l->day) != l->other)
+			continue;
+		count = events(&now, l, h);
+		if (deltas && (counted = events(&before, l, h)) == count && !l->kept)
+			continue; /* nothing new, nothing in use: most of a heap */
+		level_values(f, l, h, count, v);
+		if (deltas && counted != count)
+			level_values(f, l, h, counted, was);
+		else
+			memcpy(was, v, sizeof(was));
 		for (uint32_t c = 0; c < columns; c++) {
 			if (deltas && kinds[c] == KIND_CUMULATIVE)
 				v[c] -= was[c];

@@ -61,13 +61,15 @@ static uint32_t geometric(struct grower *g, double mean) /* 0, 1, ... */
 		(uint32_t)(log(uniform(next_random(&g->random))) / log(mean / (mean + 1)));
 }
 
+/* Some functions are called from everywhere, most from a few places. */
 static uint32_t callee(struct grower *g, uint32_t function)
 {
 	uint32_t which = geometric(g, 1.5);
+	double u = uniform(mix2(g->f->p.seed, function * 64 + which % 64));
 
 	if (next_random(&g->random) % 50 == 0)
 		return function; /* recursion */
-	return (uint32_t)(mix2(g->f->p.seed, function * 64 + which % 64) % g->f->p.functions);
+	return (uint32_t)(pow(u, g->f->p.shared) * g->f->p.functions);
 }
 
 static uint32_t draw_depth(struct grower *g)
@@ -113,10 +115,10 @@ static bool add_stack(struct grower *g, uint32_t stack)
 			(uint32_t)(next_random(&g->random) % 4 % f->p.functions);
 	for (uint32_t d = shared; d + 1 < depth; d++) {
 		n.parent = at;
-		n.location = function * SITES + geometric(g, 1) % (SITES / 2);
+		n.location = function * SITES + geometric(g, 0.4) % (SITES / 2);
 		if (d > 0) {
 			function = callee(g, function);
-			n.location = function * SITES + geometric(g, 1) % (SITES / 2);
+			n.location = function * SITES + geometric(g, 0.4) % (SITES / 2);
 		}
 		if ((found = node_find(g, n)) == MAP_NONE && !(found = node_add(g, n)))
 			return false;
@@ -125,10 +127,9 @@ static bool add_stack(struct grower *g, uint32_t stack)
 	n.parent = at;
 	for (uint32_t i = 0; i == 0 || node_find(g, n) != MAP_NONE; i++) {
 		/* What a function calls may be used up. */
-		found = i < 4 ? callee(g, function) :
-				(uint32_t)(next_random(&g->random) % f->p.functions);
-		n.location = found * SITES + SITES / 2 +
-			(uint32_t)(next_random(&g->random) % (SITES / 2));
+		found = i < 16 ? callee(g, function) :
+				 (uint32_t)(next_random(&g->random) % f->p.functions);
+		n.location = found * SITES + SITES / 2 + geometric(g, 0.5 + i / 4.0) % (SITES / 2);
 	}
 	if (!(at = node_add(g, n)))
 		return false;
