@@ -79,8 +79,8 @@ static enum err_code require_wide(struct accum *acc, uint32_t stack, struct err 
 
 /* Values of 128 bits in parts that have one sign each, so that none overflows before their sum
  * does: what is left above 2^62, a few times as much as fits, and the rest. */
-static enum err_code add_wide(struct accum *acc, struct rollup_view *v, const uint32_t *sets,
-	uint32_t n, struct err *err)
+static enum err_code add_wide(
+	struct accum *acc, struct rollup_view *v, const uint32_t *sets, uint32_t n, struct err *err)
 {
 	const int128 half = (int128)1 << HALF_LOG2;
 	enum err_code rc;
@@ -131,8 +131,7 @@ static enum err_code add_batch(struct rollup_view *v, struct cells_values *value
 		acc, v->stacks, sets, v->values, n, column->gauge ? (int64_t)factor : 1, err);
 }
 
-enum err_code rollup_add(
-	struct rollup_view *v, uint32_t column, struct accum *acc, struct err *err)
+enum err_code rollup_add(struct rollup_view *v, uint32_t column, struct accum *acc, struct err *err)
 {
 	const struct rollup_column *c = &v->head.columns[column];
 	const uint32_t *sets = v->cells.labels ? v->sets : NULL;

@@ -71,7 +71,8 @@ static enum err_code column_of(struct rollup_builder *b, const struct sym_header
 	uint32_t i = 0;
 
 	for (; i < b->columns_n; i++)
-		if (b->columns[i].type.type == type->type && b->columns[i].type.unit == type->unit &&
+		if (b->columns[i].type.type == type->type &&
+			b->columns[i].type.unit == type->unit &&
 			(b->columns[i].type.kind == KIND_DELTA) == (type->kind == KIND_DELTA) &&
 			b->columns[i].period_type == h->period_type &&
 			b->columns[i].period_unit == h->period_unit)
@@ -80,8 +81,8 @@ static enum err_code column_of(struct rollup_builder *b, const struct sym_header
 	if (i < b->columns_n)
 		return ERR_OK;
 	if (i == ROLLUP_COLUMNS_MAX)
-		return err_set(err, ERR_LIMIT, "rollup: more than %u profile types",
-			ROLLUP_COLUMNS_MAX);
+		return err_set(
+			err, ERR_LIMIT, "rollup: more than %u profile types", ROLLUP_COLUMNS_MAX);
 	if (i == b->columns_cap) {
 		if (!(v = realloc(b->columns, (b->columns_cap * 2 + 4) * sizeof(*v))))
 			return nomem(err);
@@ -113,8 +114,8 @@ static enum err_code list_of(
 	if (i < b->lists_n)
 		return ERR_OK;
 	if (h->types_n > ROW_COLUMNS_MAX)
-		return err_set(err, ERR_CORRUPT, "rollup: a header with %" PRIu32 " types",
-			h->types_n);
+		return err_set(
+			err, ERR_CORRUPT, "rollup: a header with %" PRIu32 " types", h->types_n);
 	if (i == b->lists_cap) {
 		if (!(l = realloc(b->lists, (b->lists_cap * 2 + 2) * sizeof(*l))))
 			return nomem(err);
@@ -277,8 +278,7 @@ static enum err_code settle_column(struct rollup_builder *b, uint32_t column, st
 			return rc;
 		sums = b->table.columns[column];
 		for (uint32_t i = 0; i < n; i++)
-			bad |= __builtin_add_overflow(
-				sums[b->at[i]], s->wide[i], &sums[b->at[i]]);
+			bad |= __builtin_add_overflow(sums[b->at[i]], s->wide[i], &sums[b->at[i]]);
 	} while (n == CELLS_BATCH);
 	accum_close(a);
 	b->columns[column].pending = NULL;
@@ -314,7 +314,8 @@ static enum err_code join_head(struct rollup_builder *b, const struct rollup_hea
 			if ((rc = add_header(b, from->headers[k], &list, err)))
 				return rc;
 			if (k && list != first)
-				return err_set(err, ERR_CORRUPT, "rollup: headers of several kinds");
+				return err_set(
+					err, ERR_CORRUPT, "rollup: headers of several kinds");
 			first = list;
 		}
 		if (b->lists[list].l.columns_n != from->columns_n)
@@ -362,16 +363,15 @@ enum err_code rollup_builder_add(struct rollup_builder *b, struct rollup_view *v
 
 	if (!(values = malloc((n + 1) * sizeof(*values))))
 		return nomem(err);
-	if ((rc = join_head(b, &v->head, map, err)) ||
-		(rc = cells_ids_open(&v->cells, &ids, err)))
+	if ((rc = join_head(b, &v->head, map, err)) || (rc = cells_ids_open(&v->cells, &ids, err)))
 		goto out;
 	for (uint32_t c = 0; c < n; c++)
 		if ((rc = cells_values_open(&v->cells, c, &values[c], err)))
 			goto out;
 	while (got == CELLS_BATCH) {
 		if ((rc = cells_ids_next(&ids, v->stacks, v->sets, &got, err)) ||
-			(rc = rollup_builder_find(b, v->stacks, v->cells.labels ? v->sets : NULL, got,
-				 err)))
+			(rc = rollup_builder_find(
+				 b, v->stacks, v->cells.labels ? v->sets : NULL, got, err)))
 			goto out;
 		for (uint32_t c = 0; c < n; c++)
 			if ((rc = add_values(b, v, &values[c], map[c], got, err)))

@@ -28,12 +28,11 @@ static enum err_code add_sums(struct rollup_builder *b, struct chunk *c, uint32_
 			continue;
 		column = &b->columns[l->column[k]];
 		if (!column->pending &&
-			(rc = accum_open(b->p,
-				 ACCUM_WEIGHTED | (labels ? ACCUM_BY_LABELS : 0),
+			(rc = accum_open(b->p, ACCUM_WEIGHTED | (labels ? ACCUM_BY_LABELS : 0),
 				 &column->pending, err)))
 			return rc;
-		if ((rc = chunk_add(c, k, from, to,
-			     column->sums.gauge ? chunk_interval_ns(c) : 1, column->pending, err)))
+		if ((rc = chunk_add(c, k, from, to, column->sums.gauge ? chunk_interval_ns(c) : 1,
+			     column->pending, err)))
 			return rc;
 	}
 	return ERR_OK;
@@ -68,8 +67,8 @@ static enum err_code note_rows(struct rollup_builder *b, struct chunk *c, uint32
 	return ERR_OK;
 }
 
-enum err_code rollup_builder_add_chunk(struct rollup_builder *b, struct chunk *c, uint32_t from,
-	uint32_t to, struct err *err)
+enum err_code rollup_builder_add_chunk(
+	struct rollup_builder *b, struct chunk *c, uint32_t from, uint32_t to, struct err *err)
 {
 	uint32_t list = 0, end = to;
 	enum err_code rc;

@@ -78,8 +78,7 @@ static bool room(uint32_t **v, uint32_t n, uint32_t *cap)
 
 /* ---- names ---- */
 
-static bool add_frame(
-	struct totals *t, const struct sym_location *l, const struct sym_line *line)
+static bool add_frame(struct totals *t, const struct sym_location *l, const struct sym_line *line)
 {
 	const struct partition *p = t->b->p;
 	uint32_t name = line ? sym_function(p, line->function)->name : 0, unnamed = name == 0, at;
@@ -266,8 +265,7 @@ static enum err_code sum_column(
 			bad |= __builtin_add_overflow(
 				sums[t->parent[i]], sums[i], &sums[t->parent[i]]);
 		for (uint32_t k = t->adds_first[i]; k < t->adds_first[i + 1]; k++)
-			bad |= __builtin_add_overflow(
-				cum[t->adds[k]], sums[i], &cum[t->adds[k]]);
+			bad |= __builtin_add_overflow(cum[t->adds[k]], sums[i], &cum[t->adds[k]]);
 	}
 	free(sums);
 	return bad ? err_set(err, ERR_LIMIT, "sum exceeds 128 bits") : ERR_OK;

@@ -124,8 +124,8 @@ struct rollup_row {
 	int64_t ts_ns, interval_ns, time_nanos, duration_nanos, period;
 	uint32_t header, n;
 };
-MUST_CHECK enum err_code rollup_builder_note(struct rollup_builder *b, const struct rollup_row *row,
-	uint32_t *list, struct err *err);
+MUST_CHECK enum err_code rollup_builder_note(
+	struct rollup_builder *b, const struct rollup_row *row, uint32_t *list, struct err *err);
 /* Its total in a column of the builder. */
 void rollup_builder_total(
 	struct rollup_builder *b, uint32_t column, const struct rollup_row *row, int64_t total);

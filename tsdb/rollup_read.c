@@ -43,8 +43,8 @@ static bool reserve(struct cells_view *v, uint32_t columns_n)
 }
 
 /* raw_min, raw_max: what so many cells can take before compression. */
-static bool read_frame_head(struct cursor *in, struct cells_frame *f, uint64_t raw_min,
-	uint64_t raw_max)
+static bool read_frame_head(
+	struct cursor *in, struct cells_frame *f, uint64_t raw_min, uint64_t raw_max)
 {
 	uint64_t len = cursor_varint(in);
 
@@ -154,8 +154,8 @@ static enum err_code open_frame(
 			buf_release(&f->raw); /* usable again */
 			return err_set(err, ERR_NOMEM, "rollup: out of memory");
 		}
-		n = ZSTD_decompressDCtx(v->zstd, f->raw.ptr, f->raw_len, f->stored.ptr,
-			f->stored.len);
+		n = ZSTD_decompressDCtx(
+			v->zstd, f->raw.ptr, f->raw_len, f->stored.ptr, f->stored.len);
 		if (ZSTD_isError(n) || n != f->raw_len)
 			return corrupt(err, "bad frame");
 		f->raw.len = n;
@@ -305,8 +305,8 @@ enum err_code cells_ids_open(struct cells_view *v, struct cells_ids *out, struct
 	return v->labels ? open_frame(v, &v->frames[1], &out->sets, err) : ERR_OK;
 }
 
-static bool take_sets(struct cells_ids *r, const uint32_t *stacks, uint32_t before, uint32_t *sets,
-	uint32_t n)
+static bool take_sets(
+	struct cells_ids *r, const uint32_t *stacks, uint32_t before, uint32_t *sets, uint32_t n)
 {
 	uint64_t any = 0, set = r->begun ? r->set : 0, gap, w;
 	uint32_t i = 0;
@@ -315,7 +315,8 @@ static bool take_sets(struct cells_ids *r, const uint32_t *stacks, uint32_t befo
 		if (n - i >= 8 && r->sets.end - r->sets.at >= 8 &&
 			!((w = load8(r->sets.at)) & HIGH_BITS)) {
 			for (unsigned k = 0; k < 8; k++, i++) {
-				set = (set & -(uint64_t)(stacks[i] == before)) + (w >> (8 * k) & SEVEN);
+				set = (set & -(uint64_t)(stacks[i] == before)) +
+					(w >> (8 * k) & SEVEN);
 				before = stacks[i];
 				sets[i] = (uint32_t)set;
 			}

@@ -114,8 +114,7 @@ bool rollup_table_is_zero(const struct rollup_table *t, uint32_t i)
 	return true;
 }
 
-bool rollup_table_sort(
-	const struct rollup_table *t, uint64_t **keys, uint32_t **order, uint32_t *n)
+bool rollup_table_sort(const struct rollup_table *t, uint64_t **keys, uint32_t **order, uint32_t *n)
 {
 	uint64_t *k = malloc(((size_t)t->n * 2 + 1) * sizeof(*k));
 	uint32_t *o = malloc(((size_t)t->n * 2 + 1) * sizeof(*o));

@@ -29,8 +29,8 @@ static void prepare(void)
 	require(!sym_intern_string(p, STR("f"), &id, NULL));
 	require(!sym_intern_function(p, &(struct sym_function){ .name = id }, &function, NULL));
 	for (uint32_t i = 0; i < 3; i++) {
-		require(!sym_intern_string(
-			p, (struct str){ (const char[]){ (char)('a' + i) }, 1 }, &types[i].type, NULL));
+		require(!sym_intern_string(p, (struct str){ (const char[]){ (char)('a' + i) }, 1 },
+			&types[i].type, NULL));
 		require(!sym_intern_header(
 			p, &(struct sym_header){ .types = types, .types_n = i + 1 }, &id, NULL));
 	}
@@ -90,8 +90,9 @@ static void read_cells(void)
 		return;
 	if (!rollup_mark_ids(view, &stacks, NULL, NULL))
 		for (uint32_t c = 0; c < rollup_columns_n(view); c++) {
-			require(!accum_open(p, c % 2 ? ACCUM_WEIGHTED | ACCUM_BY_LABELS : ACCUM_WEIGHTED,
-				&acc, NULL));
+			require(!accum_open(p,
+				c % 2 ? ACCUM_WEIGHTED | ACCUM_BY_LABELS : ACCUM_WEIGHTED, &acc,
+				NULL));
 			if (!rollup_add(view, c, acc, NULL))
 				require(rollup_column(view, c)->headers_n > 0);
 			accum_close(acc);

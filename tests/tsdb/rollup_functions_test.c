@@ -128,8 +128,7 @@ static void check_round(struct world *w, struct rollup_builder *b, uint32_t kind
 
 				while (w->headers[first] != column->header)
 					first++;
-				if (type != w->type[first][column->column] ||
-					(kind == 3 && k == 2))
+				if (type != w->type[first][column->column] || (kind == 3 && k == 2))
 					continue;
 				for (uint32_t e = 0; e < rows[i].row.n; e++)
 					slow_add(&want, w->p, rows[i].stacks[e],

@@ -16,8 +16,8 @@ static int64_t row_total(const struct one_row *r, uint32_t c)
 	return total;
 }
 
-static void model_column(struct model *m, const struct one_row *r, uint32_t type, int64_t total,
-	int64_t weight)
+static void model_column(
+	struct model *m, const struct one_row *r, uint32_t type, int64_t total, int64_t weight)
 {
 	struct rollup_column *c = &m->c[type];
 	int64_t ts = r->ts_ns;
@@ -69,8 +69,7 @@ static bool has_type(const struct world *w, uint32_t kind, uint32_t type)
 }
 
 /* The type of a column, by its header; TYPES where its headers are not those of the rows. */
-static uint32_t type_of(
-	const struct world *w, const struct model *m, const struct rollup_column *c)
+static uint32_t type_of(const struct world *w, const struct model *m, const struct rollup_column *c)
 {
 	uint32_t type = TYPES, n = 0;
 
@@ -225,15 +224,14 @@ static void check_joins(const struct world *w, struct rollup_builder *b, struct 
 		rollup_builder_clear(b);
 		for (uint32_t i = rows_n; i-- > 0;)
 			if (part_of[i] == k)
-				CHECK_OK(add_row(w, b, rows[i].ts_ns, &rows[i].row, &err),
-					&err);
+				CHECK_OK(add_row(w, b, rows[i].ts_ns, &rows[i].row, &err), &err);
 		CHECK_OK(rollup_builder_encode(b, &parts[k], &err), &err);
 	}
 	rollup_builder_clear(b);
 	for (uint32_t i = 0; i < n; i++) {
 		/* Backwards or forwards from any of them. */
-		CHECK_OK(rollup_parse(v,
-				 buf_str(&parts[(first + (first % 2 ? i : n - i)) % n]), &err),
+		CHECK_OK(rollup_parse(
+				 v, buf_str(&parts[(first + (first % 2 ? i : n - i)) % n]), &err),
 			&err);
 		CHECK_OK(rollup_builder_add(b, v, &err), &err);
 	}
@@ -309,7 +307,8 @@ TEST(sums_beyond_64_bits)
 			draw_row(&w, &r, 3, true, huge_value);
 			r.row.n = r.row.n ? 1 : 0;
 			r.stacks[0] %= 7;
-			r.row.interval_ns = draw(2) ? INT64_C(86400000000000) : 1 + (int64_t)draw(50);
+			r.row.interval_ns = draw(2) ? INT64_C(86400000000000) :
+						      1 + (int64_t)draw(50);
 			r.row.duration_nanos = (int64_t)draw(1000);
 			model_add(&m, &w, &r);
 			CHECK_OK(add_row(&w, b, r.ts_ns, &r.row, &err), &err);
@@ -449,8 +448,8 @@ TEST(chunks_add_like_their_rows)
 
 /* ---- damage ---- */
 
-static void use_damaged(const struct world *w, struct rollup_builder *b, struct rollup_view *v,
-	struct str bytes)
+static void use_damaged(
+	const struct world *w, struct rollup_builder *b, struct rollup_view *v, struct str bytes)
 {
 	struct accum *acc;
 	struct err err;

@@ -83,13 +83,13 @@ static inline void add_tree(struct world *w, const char *const *names, uint32_t 
 
 	for (uint32_t i = 0; i < 24; i++)
 		CHECK(!sym_intern_function(w->p,
-			&(struct sym_function){ .name = string_id(w->p, names[draw(names_n)]),
-				.start_line = i },
+			&(struct sym_function){
+				.name = string_id(w->p, names[draw(names_n)]), .start_line = i },
 			&functions[i], NULL));
 	for (uint32_t i = 0; i < files_n; i++)
 		CHECK(!sym_intern_mapping(w->p,
-			&(struct sym_mapping){ .size = i + 1,
-				.filename = string_id(w->p, files[i]) },
+			&(struct sym_mapping){
+				.size = i + 1, .filename = string_id(w->p, files[i]) },
 			&mappings[i], NULL));
 	for (uint32_t i = 0; i < 60; i++) {
 		uint32_t n = (uint32_t)draw(4), mapping = (uint32_t)draw(files_n + 1);
@@ -105,7 +105,9 @@ static inline void add_tree(struct world *w, const char *const *names, uint32_t 
 	}
 	while ((node = sym_nodes_n(w->p)) < NODES)
 		CHECK(!sym_intern_node(w->p,
-			draw(3) ? (uint32_t)draw(node ? node : 1) : node ? node - 1 : 0,
+			draw(3)      ? (uint32_t)draw(node ? node : 1) :
+				node ? node - 1 :
+				       0,
 			locations[draw(60)], &node, NULL));
 	for (uint32_t i = 1; i < SETS; i++) {
 		struct sym_label label = { .key = string_id(w->p, "k"), .num = i };

@@ -217,7 +217,8 @@ static void print(struct bench *b)
 	for (int i = SERIES_1H; i <= GROUP_1D; i++)
 		printf("%-14s decode and add, M cells/s: %.0f compressed, %.0f not\n",
 			part_names[i], speed(b, (enum part)i, true), speed(b, (enum part)i, false));
-	printf("add chunks %.1f M samples/s; encode %.2f ms, join %.2f ms, functions %.2f ms each\n",
+	printf("add chunks %.1f M samples/s; encode %.2f ms, join %.2f ms, functions %.2f ms "
+	       "each\n",
 		(double)b->samples * 1e3 / (double)b->add_chunk_ns,
 		(double)b->encode_ns / 1e6 /
 			(double)(b->records[SERIES_1H] + b->records[SERIES_1D] +
