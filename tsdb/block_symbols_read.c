@@ -55,9 +55,11 @@ struct unpacker {
 	struct partition *p;
 	struct arena *arena;
 	uint32_t first;
-	bool bad, recursive;
+	bool bad;
 	uint64_t address, start;
-	uint32_t name, filename, location, function, string;
+	uint32_t name, filename, function, string;
+	uint32_t locations; /* above all locations of its nodes */
+	uint32_t at, recursive; /* number of nodes read; where the next recursive one is (0: none) */
 };
 
 static uint32_t delta(struct unpacker *u, struct cursor *c, uint32_t *before)
@@ -114,7 +116,7 @@ static void unpack_location(struct unpacker *u, struct sym_location *l)
 {
 	struct cursor *c = u->c;
 	struct sym_line *lines;
-	uint64_t mapping, n;
+	uint64_t mapping, n, start;
 
 	u->address += (uint64_t)unzigzag(cursor_varint(&c[1]));
 	l->address = u->address;
@@ -130,7 +132,8 @@ static void unpack_location(struct unpacker *u, struct sym_location *l)
 	l->lines = lines;
 	for (uint32_t i = 0; i < l->lines_n; i++) {
 		lines[i].function = delta(u, &c[4], &u->function);
-		lines[i].line = unzigzag(cursor_varint(&c[5]));
+		start = (uint64_t)sym_function(u->p, lines[i].function)->start_line;
+		lines[i].line = (int64_t)(start + (uint64_t)unzigzag(cursor_varint(&c[5])));
 		lines[i].column = unzigzag(cursor_varint(&c[6]));
 	}
 }
@@ -209,16 +212,26 @@ static void unpack_header(struct unpacker *u, struct sym_header *h)
 
 static void unpack_node(struct unpacker *u, uint32_t id, struct sym_node *n)
 {
-	uint64_t up = cursor_varint(&u->c[1]), at = cursor_varint(&u->c[2]);
-	int64_t location = (int64_t)u->location + unzigzag(at >> 1);
+	uint64_t up = cursor_varint(&u->c[1]);
+	int64_t location = (int64_t)u->locations - unzigzag(cursor_varint(&u->c[2]));
 
-	u->recursive = at & 1;
 	if (up >= id || location < 0 || location >= UINT32_MAX / 2) {
 		u->bad = true;
 		return;
 	}
 	n->parent = (uint32_t)(id - 1 - up);
-	n->location = u->location = (uint32_t)location;
+	n->location = (uint32_t)location;
+	if (n->location >= u->locations)
+		u->locations = n->location + 1;
+}
+
+/* The node just read: is it the next one of those that are? */
+static bool is_recursive(struct unpacker *u)
+{
+	if (++u->at != u->recursive)
+		return false;
+	u->recursive = cursor_left(&u->c[3]) ? u->at + cursor_u32(&u->c[3]) : 0;
+	return true;
 }
 
 static void unpack_symbol(
@@ -255,9 +268,12 @@ enum err_code symbol_page_load(struct symbol_page *page, struct partition *p, en
 	uint32_t first, struct arena *scratch, uint64_t *loaded, struct err *err)
 {
 	struct unpacker u = { .c = page->columns, .p = p, .arena = scratch };
+	bool recursive;
 	enum err_code rc, lost = ERR_OK;
 	uint64_t id = first;
 
+	if (kind == SYM_NODE && cursor_left(&page->columns[3]))
+		u.recursive = cursor_u32(&page->columns[3]);
 	for (uint32_t i = 0; i < page->n; i++) {
 		union sym_content c = { 0 };
 
@@ -272,7 +288,8 @@ enum err_code symbol_page_load(struct symbol_page *page, struct partition *p, en
 			u.bad |= page->columns[k].bad;
 		if (u.bad)
 			return bad_page(err);
-		rc = sym_load(p, kind, (uint32_t)id, &c, u.recursive, err);
+		recursive = kind == SYM_NODE && is_recursive(&u);
+		rc = sym_load(p, kind, (uint32_t)id, &c, recursive, err);
 		if (rc == ERR_CORRUPT) /* what it refers to was lost: so is this one, alone */
 			lost = rc;
 		else if (rc)
