@@ -272,7 +272,8 @@ static enum err_code parse_heads(struct chunk *c, struct err *err)
 	in = cursor_of((struct str){ (const char *)bytes, c->heads.raw });
 	if (!take_rows(c, &in) || !take_totals(c, totals, &in))
 		return chunk_corrupt(err, "bad heads");
-	if (c->samples_n > CHUNK_SAMPLES_MAX || c->keys_n > c->samples_n ||
+	if (c->samples_n > CHUNK_SAMPLES_MAX || c->samples_n * c->columns_n > CHUNK_VALUES_MAX ||
+		c->keys_n > c->samples_n ||
 		c->samples_n > (uint64_t)c->bytes.len * CHUNK_SAMPLES_PER_BYTE)
 		return chunk_corrupt(err, "more samples than its bytes can hold");
 	return ERR_OK;

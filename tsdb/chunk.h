@@ -24,6 +24,7 @@
 #define CHUNK_ROWS 120u /* aimed at: 20 minutes at 10 s */
 #define CHUNK_ROWS_MAX 1024u
 #define CHUNK_SAMPLES_MAX (1u << 26)
+#define CHUNK_VALUES_MAX (1u << 27) /* samples x columns */
 
 /* What belongs to a row as a whole. */
 struct chunk_row {
@@ -33,8 +34,9 @@ struct chunk_row {
 };
 
 /* Rows ascending by ts_ns, each as it would go into row_encode (all with the same interval_ns and
- * columns_n; ids ascend, equal ones may follow each other and stay apart). kinds: per column,
- * KIND_DELTA or KIND_GAUGE. */
+ * columns_n; ids ascend, equal ones may follow each other and stay apart), at most CHUNK_ROWS_MAX.
+ * kinds: per column, KIND_DELTA or KIND_GAUGE. Appended to *out, which a failure leaves as it was.
+ */
 MUST_CHECK enum err_code chunk_encode(const int64_t *ts_ns, const struct row *rows, uint32_t rows_n,
 	const enum value_kind *kinds, struct buf *out, struct err *err);
 

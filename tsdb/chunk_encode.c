@@ -470,9 +470,10 @@ enum err_code chunk_encode(const int64_t *ts_ns, const struct row *rows, uint32_
 			rows[r].interval_ns == rows[0].interval_ns);
 		e->cells_n += rows[r].n;
 	}
-	if (e->cells_n > CHUNK_SAMPLES_MAX) {
-		rc = err_set(err, ERR_LIMIT, "chunk of %zu samples, limit %u", e->cells_n,
-			CHUNK_SAMPLES_MAX);
+	if (e->cells_n > CHUNK_SAMPLES_MAX || e->cells_n * e->columns_n > CHUNK_VALUES_MAX) {
+		rc = err_set(err, ERR_LIMIT,
+			"chunk of %zu samples of %" PRIu32 " types is too large", e->cells_n,
+			e->columns_n);
 		goto done;
 	}
 	if (!reserve(e)) {

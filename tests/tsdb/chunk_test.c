@@ -403,3 +403,271 @@ TEST(every_range)
 	chunk_close(c);
 	partition_close(p);
 }
+
+/* ---- ends of the ranges ---- */
+
+/* One column, one entry per row, of one stack unless the rows say otherwise. */
+static void one_value_each(const int64_t *values, uint32_t n, enum value_kind kind, uint32_t stacks)
+{
+	drop_world();
+	w.rows_n = n;
+	w.columns_n = 1;
+	w.kinds[0] = kind;
+	for (uint32_t r = 0; r < n; r++) {
+		uint32_t *stack = malloc(sizeof(*stack));
+		int64_t *value = malloc(sizeof(*value));
+
+		*stack = r % stacks ? UINT32_MAX : 0;
+		*value = values[r];
+		w.ts[r] = r ? INT64_MAX - (int64_t)(n - r) : INT64_MIN;
+		w.rows[r] = (struct row){ .header = r % 2 ? UINT32_MAX : 0,
+			.interval_ns = INT64_MAX,
+			.time_nanos = r % 2 ? INT64_MIN : INT64_MAX,
+			.duration_nanos = r % 2 ? INT64_MIN : INT64_MAX,
+			.period = r % 3 ? INT64_MIN : INT64_MAX,
+			.n = 1,
+			.columns_n = 1,
+			.stacks = stack,
+			.values = value };
+	}
+}
+
+TEST(values_of_64_bits)
+{
+	static const int64_t values[][4] = {
+		{ INT64_MIN, 0, INT64_MIN, 0 },
+		{ INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX },
+		{ INT64_MIN, INT64_MAX, INT64_MIN, INT64_MAX },
+		{ INT64_MIN, INT64_MIN, INT64_MIN, INT64_MIN },
+		{ INT64_MAX, 1, 1, 1 },
+		{ INT64_MAX / 3, INT64_MAX / 3, INT64_MAX / 3, 1 },
+		{ INT64_MAX - 1, 0, -INT64_MAX, INT64_MIN + 1 },
+		{ 1, 2, INT64_C(1) << 62, INT64_C(1) << 62 },
+	};
+	struct chunk *c = chunk_open();
+	const struct row *rows;
+	struct buf b = { 0 };
+	struct err err;
+
+	REQUIRE(c);
+	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]) * 4; i++) {
+		one_value_each(values[i / 4], 4, i % 2 ? KIND_GAUGE : KIND_DELTA, 1 + i / 2 % 2);
+		buf_clear(&b);
+		REQUIRE_OK(chunk_encode(w.ts, w.rows, w.rows_n, w.kinds, &b, &err), &err);
+		REQUIRE_OK(chunk_parse(c, buf_str(&b), &err), &err);
+		CHECK_OK(chunk_check(c, &err), &err);
+		check_heads(c);
+		REQUIRE_OK(chunk_unpack(c, &rows, &err), &err);
+		for (uint32_t r = 0; r < w.rows_n; r++)
+			check_row("64 bits", r, &rows[r], &w.rows[r]);
+	}
+	buf_release(&b);
+	drop_world();
+	chunk_close(c);
+}
+
+TEST(sums_of_more_than_64_bits)
+{
+	static const struct {
+		int64_t values[4];
+		bool fits;
+	} cases[] = {
+		{ { INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX }, false },
+		{ { INT64_MIN, INT64_MIN, INT64_MIN, INT64_MIN }, false },
+		{ { INT64_MAX / 4, INT64_MAX / 4, INT64_MAX / 4, INT64_MAX / 4 }, true },
+		{ { 10000000, 20000000, INT64_MAX / 10000000 * 10000000, 10000000 }, false },
+	};
+	const struct symbol_limits limits = { 1000, 1000, 1000, 1 << 20 };
+	struct chunk *c = chunk_open();
+	struct partition *p = NULL;
+	struct buf b = { 0 };
+	struct accum *a;
+	struct accum_cell cell;
+	struct err err;
+
+	REQUIRE(c);
+	REQUIRE_OK(partition_open(STR("job"), 0, 0, &limits, &p, &err), &err);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]) * 4; i++) {
+		bool weighted = i % 4 < 2, fits = cases[i / 4].fits || weighted;
+		__int128 sum = 0;
+		size_t at = 0;
+
+		one_value_each(cases[i / 4].values, 4, i % 2 ? KIND_GAUGE : KIND_DELTA, 1);
+		buf_clear(&b);
+		REQUIRE_OK(chunk_encode(w.ts, w.rows, w.rows_n, w.kinds, &b, &err), &err);
+		REQUIRE_OK(chunk_parse(c, buf_str(&b), &err), &err);
+		REQUIRE_OK(accum_open(p, weighted ? ACCUM_WEIGHTED : 0, &a, &err), &err);
+		if (fits)
+			CHECK_OK(chunk_add(c, 0, 0, 4, 3, a, &err), &err);
+		else
+			CHECK_ERR(chunk_add(c, 0, 0, 4, 3, a, &err), &err, ERR_LIMIT,
+				"sum exceeds 64 bits");
+		CHECK_OK(accum_seal(a, &err), &err);
+		for (int k = 0; k < 4; k++)
+			sum += cases[i / 4].values[k];
+		if (fits && (!accum_next(a, &at, &cell) || cell.value != sum * (weighted ? 3 : 1)))
+			CHECK_FAIL("case %zu: another sum", i);
+		accum_close(a);
+	}
+	buf_release(&b);
+	drop_world();
+	chunk_close(c);
+	partition_close(p);
+}
+
+TEST(a_total_over_64_bits_is_refused)
+{
+	const uint32_t ids[2] = { 1, 2 };
+	const int64_t v[4] = { 1, 1, INT64_MAX, 1 }, ts = 5;
+	const enum value_kind kinds[2] = { KIND_DELTA, KIND_GAUGE };
+	const struct row row = { .n = 2, .columns_n = 2, .stacks = ids, .values = v };
+	struct buf b = { 0 };
+	struct err err;
+
+	buf_add_cstr(&b, "before");
+	CHECK_ERR(chunk_encode(&ts, &row, 1, kinds, &b, &err), &err, ERR_LIMIT,
+		"total of column 1 exceeds 64 bits");
+	CHECK_STR(buf_str(&b), "before");
+	buf_release(&b);
+}
+
+/* ---- sizes ---- */
+
+TEST(what_nothing_is_known_of_costs_nothing)
+{
+	static const struct shape s = { "same", 120, 64, 0, 100, false, false, 3,
+		{ ONES, TIMES, ONES } };
+	struct chunk_sizes sizes;
+	struct chunk *c = chunk_open();
+	struct buf b = { 0 };
+	struct err err;
+
+	REQUIRE(c);
+	make_world(&s);
+	REQUIRE_OK(chunk_encode(w.ts, w.rows, w.rows_n, w.kinds, &b, &err), &err);
+	REQUIRE_OK(chunk_parse(c, buf_str(&b), &err), &err);
+	REQUIRE_OK(chunk_measure(c, &sizes, &err), &err);
+	CHECK_INT(sizes.samples, 120 * 64);
+	CHECK_INT(sizes.entries, 64);
+	CHECK_INT(sizes.positions, 0);
+	CHECK_INT(sizes.values, 0);
+	buf_release(&b);
+	drop_world();
+	chunk_close(c);
+}
+
+/* So regular that its bytes are fewer than a reader would believe: it is not compressed then. */
+TEST(very_regular_rows)
+{
+	enum { N = 3000, ROWS = 1024 };
+	static uint32_t stacks[N];
+	static int64_t values[N], ts[ROWS];
+	static struct row rows[ROWS];
+	const enum value_kind kind = KIND_DELTA;
+	struct chunk *c = chunk_open();
+	const struct row *got;
+	struct buf b = { 0 };
+	struct err err;
+
+	REQUIRE(c);
+	for (uint32_t i = 0; i < N; i++) {
+		stacks[i] = i;
+		values[i] = 1;
+	}
+	for (uint32_t r = 0; r < ROWS; r++) {
+		ts[r] = r;
+		rows[r] = (struct row){
+			.interval_ns = 1, .n = N, .columns_n = 1, .stacks = stacks, .values = values
+		};
+	}
+	REQUIRE_OK(chunk_encode(ts, rows, ROWS, &kind, &b, &err), &err);
+	REQUIRE_OK(chunk_parse(c, buf_str(&b), &err), &err);
+	REQUIRE_OK(chunk_unpack(c, &got, &err), &err);
+	CHECK_INT(got[ROWS - 1].n, N);
+	CHECK(memcmp(got[ROWS - 1].stacks, stacks, sizeof(stacks)) == 0);
+	CHECK(memcmp(got[ROWS - 1].values, values, sizeof(values)) == 0);
+	buf_release(&b);
+	chunk_close(c);
+}
+
+/* ---- damage ---- */
+
+/* Whatever the bytes say: an answer, or ERR_CORRUPT (ERR_LIMIT of a sum), never anything else. */
+static void read_all(struct chunk *c, struct partition *p, struct str bytes)
+{
+	struct bits stacks = { 0 };
+	const struct row *rows;
+	struct accum *a;
+	struct err err;
+	enum err_code rc = chunk_parse(c, bytes, &err);
+	uint32_t n = rc ? 0 : chunk_rows_n(c);
+
+	if (rc) {
+		CHECK_INT(rc, ERR_CORRUPT);
+		return;
+	}
+	if ((rc = chunk_check(c, &err)))
+		CHECK_INT(rc, ERR_CORRUPT);
+	if (!rc && chunk_unpack(c, &rows, &err))
+		CHECK_FAIL("checked, and: %s", err.msg);
+	/* The caller compares the largest ids with what it has, before it adds or marks. */
+	if (chunk_stack_max(c) > 1u << 20 || chunk_label_set_max(c) > 1u << 20)
+		return;
+	if (chunk_mark_ids(c, &stacks, NULL, &err))
+		CHECK_INT(err.code, ERR_CORRUPT);
+	bits_release(&stacks);
+	for (uint32_t k = 0; k < chunk_columns_n(c); k++)
+		for (uint32_t from = 0; from < 2 && from < n; from++) {
+			enum err_code add;
+
+			REQUIRE_OK(accum_open(p, from ? 0 : ACCUM_WEIGHTED, &a, &err), &err);
+			add = chunk_add(c, k, from, n, 2, a, &err);
+			if (add && add != ERR_LIMIT) {
+				CHECK_INT(add, ERR_CORRUPT);
+				CHECK(rc != ERR_OK);
+			}
+			accum_close(a);
+		}
+}
+
+TEST(damaged_chunks)
+{
+	static const struct shape small[] = {
+		{ "cpu", 12, 20, 0, 40, false, false, 2, { SMALL, TIMES } },
+		{ "heap", 12, 15, 2, 70, true, true, 4, { SPARSE, WILD, LEVEL, LEVEL } },
+		{ "signed", 9, 12, 0, 50, false, false, 2, { SIGNED, LEVEL } },
+		{ "large", 100, 40, 0, 50, false, false, 3, { SMALL, WILD, LEVEL } },
+	};
+	struct partition *p = open_partition();
+	struct chunk *c = chunk_open();
+	struct buf b = { 0 };
+	struct err err;
+	char *copy;
+
+	REQUIRE(c && p);
+	for (size_t i = 0; i < sizeof(small) / sizeof(small[0]); i++) {
+		make_world(&small[i]);
+		buf_clear(&b);
+		REQUIRE_OK(chunk_encode(w.ts, w.rows, w.rows_n, w.kinds, &b, &err), &err);
+		for (size_t len = 0; len < b.len; len++) {
+			copy = malloc(len + 1);
+			memcpy(copy, b.ptr, len);
+			CHECK_INT(chunk_parse(c, (struct str){ copy, len }, &err), ERR_CORRUPT);
+			free(copy);
+		}
+		copy = malloc(b.len);
+		for (size_t at = 0; at < b.len; at++)
+			for (unsigned bit = at < 400 ? 0 : 6; bit < 8; bit++) {
+				memcpy(copy, b.ptr, b.len);
+				copy[at] ^= (char)(1u << bit);
+				read_all(c, p, (struct str){ copy, b.len });
+			}
+		free(copy);
+	}
+	CHECK_ERR(chunk_parse(c, STR("\x07\0"), &err), &err, ERR_CORRUPT, "chunk: unknown version");
+	CHECK_ERR(chunk_parse(c, STR(""), &err), &err, ERR_CORRUPT, "chunk: unknown version");
+	buf_release(&b);
+	drop_world();
+	chunk_close(c);
+	partition_close(p);
+}
