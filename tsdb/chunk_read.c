@@ -155,33 +155,6 @@ bool column_reader_cells(struct column_reader *r, uint32_t key, uint16_t *places
 	return true;
 }
 
-/* The cells of the next key into values[0 .. rows_n), which are 0 before. */
-static bool take_key(
-	struct column_reader *r, uint32_t key, uint64_t factor, uint32_t rows_n, int64_t *values)
-{
-	uint16_t places[CHUNK_ROWS_MAX];
-	int64_t cells[CHUNK_ROWS_MAX];
-	const int64_t *cell = cells;
-	uint32_t n = r->n.counts[key], at = 0;
-	uint64_t level = 0;
-
-	if (!column_reader_cells(r, key, places, cells))
-		return false;
-	if (r->coding & COLUMN_LEVELS) {
-		if (r->n.rests[key])
-			level = (uint64_t)*cell++;
-		for (uint32_t i = 0; i <= n; i++) {
-			while (at < (i < n ? places[i] + 1u : rows_n))
-				values[at++] = (int64_t)(level * factor);
-			level += i < n ? (uint64_t)cell[i] : 0;
-		}
-		return true;
-	}
-	for (uint32_t i = 0; i < n; i++)
-		values[places[i]] = (int64_t)((uint64_t)cells[i] * factor);
-	return true;
-}
-
 /* ---- rows ---- */
 
 struct unpacking {
@@ -189,11 +162,48 @@ struct unpacking {
 	uint64_t *present; /* per key a bit per row */
 	size_t words; /* per key */
 	uint32_t at[CHUNK_ROWS_MAX]; /* entries of each row so far */
+	/* Of the key in hand: rows with values that are not 0, ascending, and by row the values. */
+	uint16_t places[CHUNK_ROWS_MAX];
+	uint32_t n;
 	int64_t values[CHUNK_ROWS_MAX];
 	uint64_t totals[CHUNK_ROWS_MAX];
 	struct cursor sums;
 	struct row *rows;
 };
+
+/* The cells of the next key into places and values; those of levels in each row until the next. */
+static bool take_key(struct unpacking *u, struct column_reader *r, uint32_t key, uint64_t factor)
+{
+	uint16_t places[CHUNK_ROWS_MAX];
+	int64_t cells[CHUNK_ROWS_MAX];
+	const int64_t *cell = cells;
+	uint32_t n = r->n.counts[key], at = 0, until;
+	uint64_t level = 0;
+
+	if (!column_reader_cells(r, key, places, cells))
+		return false;
+	u->n = 0;
+	if (!(r->coding & COLUMN_LEVELS)) {
+		for (uint32_t i = 0; i < n; i++) {
+			u->places[u->n] = places[i];
+			u->values[places[i]] = (int64_t)((uint64_t)cells[i] * factor);
+			u->n += cells[i] != 0; /* of a quotient it may be */
+		}
+		return true;
+	}
+	if (r->n.rests[key])
+		level = (uint64_t)*cell++;
+	for (uint32_t i = 0; i <= n; i++) {
+		until = i < n ? places[i] + 1u : u->c->rows_n;
+		for (; at < until; at++) {
+			u->places[u->n] = (uint16_t)at;
+			u->values[at] = (int64_t)(level * factor);
+			u->n += u->values[at] != 0;
+		}
+		level += i < n ? (uint64_t)cell[i] : 0;
+	}
+	return true;
+}
 
 /* Reads a column of its own cells; each(key) is told of the values, which are then 0 again. */
 static enum err_code each_key(struct unpacking *u, uint32_t column,
@@ -209,10 +219,10 @@ static enum err_code each_key(struct unpacking *u, uint32_t column,
 	if ((rc = column_reader_open(c, base, &r, err)))
 		return rc;
 	for (uint32_t k = 0; k < c->keys_n; k++) {
-		memset(u->values, 0, c->rows_n * sizeof(*u->values));
-		if (!take_key(&r, k, c->columns[column].factor, c->rows_n, u->values) ||
-			!each(u, column, k))
+		if (!take_key(u, &r, k, c->columns[column].factor) || !each(u, column, k))
 			return chunk_corrupt(err, "bad cells");
+		for (uint32_t i = 0; i < u->n; i++)
+			u->values[u->places[i]] = 0;
 	}
 	return column_reader_done(&r) ? ERR_OK : chunk_corrupt(err, "bad cells");
 }
@@ -221,13 +231,13 @@ static bool mark_present(struct unpacking *u, uint32_t column, uint32_t key)
 {
 	uint64_t *present = u->present + key * u->words;
 
-	for (uint32_t r = 0; r < u->c->rows_n; r++) {
-		uint64_t bit = (uint64_t)(u->values[r] != 0) << (r & 63);
+	for (uint32_t i = 0; i < u->n; i++) {
+		uint64_t bit = UINT64_C(1) << (u->places[i] & 63);
 
 		/* Entries that are all 0 are listed where nothing else is. */
-		if (column == u->c->columns_n && present[r / 64] & bit)
+		if (column == u->c->columns_n && present[u->places[i] / 64] & bit)
 			return false;
-		present[r / 64] |= bit;
+		present[u->places[i] / 64] |= bit;
 	}
 	return true;
 }
@@ -346,14 +356,12 @@ static bool check_key(struct unpacking *u, uint32_t column, uint32_t key)
 	const struct chunk_column *col = &u->c->columns[column];
 	__int128 sum = 0, said;
 	uint64_t v;
-	bool any = false;
 
-	for (uint32_t r = 0; r < u->c->rows_n; r++) {
-		u->totals[r] += (uint64_t)u->values[r];
-		sum += u->values[r];
-		any |= u->values[r] != 0;
+	for (uint32_t i = 0; i < u->n; i++) {
+		u->totals[u->places[i]] += (uint64_t)u->values[u->places[i]];
+		sum += u->values[u->places[i]];
 	}
-	if (!(col->coding & COLUMN_SUMS) || !any)
+	if (!(col->coding & COLUMN_SUMS) || !u->n)
 		return true;
 	v = cursor_varint(&u->sums);
 	said = col->coding & COLUMN_SIGNED ? unzigzag(v) : (int64_t)v;
