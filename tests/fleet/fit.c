@@ -282,6 +282,10 @@ enum err_code command_fit(int argc, char **argv, struct err *err)
 		     err)))
 		return rc;
 	arena_init(&a, 0);
+	if (!set && !n) {
+		arena_release(&a);
+		return err_set(err, ERR_INVALID, "files are needed, or --set");
+	}
 	if (set && !fleet_set(set)) {
 		arena_release(&a);
 		return err_set(err, ERR_INVALID, "no set is called \"%s\"", set);

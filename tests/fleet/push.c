@@ -68,6 +68,7 @@ static enum err_code push_one(struct pushing *p, uint32_t kind, uint32_t service
 	struct label v[3];
 	struct db_append_stats stats = { 0 };
 	struct pprof *profile;
+	int64_t interval = fleet_params(f)->interval_ns;
 	double began = seconds(), made;
 	enum err_code rc;
 
@@ -84,8 +85,9 @@ static enum err_code push_one(struct pushing *p, uint32_t kind, uint32_t service
 	rc = db_append(p->db,
 		&(struct db_append){ .labels = { v, 3 },
 			/* Pods are scraped one after the other within the interval. */
-			.ts_ns = profile->time_nanos + pod * NS_PER_S / 10,
-			.interval_ns = fleet_params(f)->interval_ns,
+			.ts_ns = profile->time_nanos +
+				(int64_t)(pod * (uint64_t)interval / p->pods),
+			.interval_ns = interval,
 			.profile = profile,
 			.kinds = kinds,
 			.convert = true },
