@@ -78,24 +78,25 @@ static uint64_t gcd(uint64_t a, uint64_t b)
 
 #define RADIX_BITS 11u
 
+/* Locals, here and below: else every store could change the pointers it goes through. */
 static void sort_by(struct encoding *e, unsigned shift)
 {
-	size_t at[1u << RADIX_BITS] = { 0 }, sum = 0, n;
+	uint32_t at[1u << RADIX_BITS] = { 0 }, sum = 0, n;
 	const uint64_t mask = (1u << RADIX_BITS) - 1;
-	struct cell *swap;
+	struct cell *from = e->cells, *to = e->spare;
+	const struct cell *end = from + e->cells_n;
 
-	for (size_t i = 0; i < e->cells_n; i++)
-		at[e->cells[i].id >> shift & mask]++;
+	for (const struct cell *c = from; c < end; c++)
+		at[c->id >> shift & mask]++;
 	for (size_t d = 0; d <= mask; d++) {
 		n = at[d];
 		at[d] = sum;
 		sum += n;
 	}
-	for (size_t i = 0; i < e->cells_n; i++)
-		e->spare[at[e->cells[i].id >> shift & mask]++] = e->cells[i];
-	swap = e->cells;
-	e->cells = e->spare;
-	e->spare = swap;
+	for (const struct cell *c = from; c < end; c++)
+		to[at[c->id >> shift & mask]++] = *c;
+	e->cells = to;
+	e->spare = from;
 }
 
 /* By id, and of one id by row, and of one row as they were: the sort is stable. */
@@ -125,39 +126,44 @@ static void sort_cells(struct encoding *e)
 /* Cells [from, to) are of one id; those that follow each other in one row go to listings of it. */
 static void list_id(struct encoding *e, size_t from, size_t to)
 {
-	size_t out = from, before = from;
-	uint32_t nth, listing;
+	const struct cell *cells = e->cells;
+	struct cell *out = e->spare + from, *end = e->spare + to;
+	uint32_t nth = 0, listing;
 
-	for (listing = 0; out < to; listing++) {
-		e->ids[e->keys_n] = e->cells[from].id;
-		e->starts[e->keys_n++] = out;
+	for (listing = 0; out < end; listing++) {
+		e->ids[e->keys_n] = cells[from].id;
+		e->starts[e->keys_n++] = (size_t)(out - e->spare);
 		for (size_t i = from; i < to; i++) {
-			nth = i > from && e->cells[i].row == e->cells[i - 1].row ? nth + 1 : 0;
+			nth = i > from && cells[i].row == cells[i - 1].row ? nth + 1 : 0;
 			if (nth == listing)
-				e->spare[out++] = e->cells[i];
+				*out++ = cells[i];
 		}
-		assert(out > before);
-		before = out;
 	}
 }
 
 static void list_keys(struct encoding *e)
 {
+	const struct cell *cells = e->cells;
+	size_t n = e->cells_n, from, to;
 	struct cell *swap;
-	size_t from, to;
+	uint16_t *rows = e->cell_rows;
+	uint32_t *places = e->places;
 
-	for (from = 0; from < e->cells_n; from = to) {
-		for (to = from + 1; to < e->cells_n && e->cells[to].id == e->cells[from].id;)
+	for (from = 0; from < n; from = to) {
+		const uint64_t id = cells[from].id;
+
+		for (to = from + 1; to < n && cells[to].id == id;)
 			to++;
 		list_id(e, from, to);
 	}
-	e->starts[e->keys_n] = e->cells_n;
+	e->starts[e->keys_n] = n;
 	swap = e->cells;
 	e->cells = e->spare;
 	e->spare = swap;
-	for (size_t i = 0; i < e->cells_n; i++) {
-		e->cell_rows[i] = (uint16_t)e->cells[i].row;
-		e->places[e->cells[i].at] = (uint32_t)i;
+	cells = e->cells;
+	for (size_t i = 0; i < n; i++) {
+		rows[i] = (uint16_t)cells[i].row;
+		places[cells[i].at] = (uint32_t)i;
 	}
 }
 
@@ -187,10 +193,12 @@ static void gather(const struct encoding *e, uint32_t column, int64_t *out)
 
 	for (uint32_t r = 0; r < e->rows_n; r++) {
 		const struct row *row = &e->rows[r];
-		const int64_t *v = row->values + (size_t)column * row->n;
+		const uint32_t n = row->n;
+		const int64_t *v = row->values + (size_t)column * n;
 
-		for (uint32_t i = 0; i < row->n; i++)
-			out[*place++] = v[i];
+		for (uint32_t i = 0; i < n; i++)
+			out[place[i]] = v[i];
+		place += n;
 	}
 }
 
@@ -333,24 +341,37 @@ zero:
 	return ERR_OK;
 }
 
+/* Looks a column larger than another? A multiple does not: it will cost nothing behind. */
+static bool is_larger(const struct encoding *e, uint32_t column, uint32_t than)
+{
+	double sum = 0, than_sum = 0, x = 0, y = 0;
+	bool multiple = true;
+
+	for (uint32_t r = 0; r < e->rows_n; r++) {
+		const int64_t *a = e->rows[r].values + (size_t)column * e->rows[r].n;
+		const int64_t *b = e->rows[r].values + (size_t)than * e->rows[r].n;
+
+		for (uint32_t i = 0; i < e->rows[r].n; i += 1 + e->rows[r].n / 16) {
+			sum += (double)a[i];
+			than_sum += (double)b[i];
+			if (x == 0 && y == 0) {
+				x = (double)a[i];
+				y = (double)b[i];
+			}
+			multiple &= (double)a[i] * y == (double)b[i] * x;
+		}
+	}
+	return sum > than_sum && !multiple;
+}
+
 /* Of each two columns the larger one first: bytes tell the number of objects, objects not so well
  * that of bytes. */
 static void order_columns(const struct encoding *e, uint32_t *order)
 {
-	uint64_t sums[ROW_COLUMNS_MAX] = { 0 };
-
-	for (uint32_t r = 0; r < e->rows_n; r++)
-		for (uint32_t c = 0; c < e->columns_n; c++) {
-			const int64_t *v = e->rows[r].values + (size_t)c * e->rows[r].n;
-
-			for (uint32_t i = 0; i < e->rows[r].n && i < 64; i++)
-				sums[c] += magnitude(v[i]) >> 16 ? magnitude(v[i]) >> 16 :
-								   v[i] != 0;
-		}
 	for (uint32_t c = 0; c <= e->columns_n; c++)
 		order[c] = c;
 	for (uint32_t c = 0; c + 1 < e->columns_n; c += 2)
-		if (sums[c] < sums[c + 1]) {
+		if (is_larger(e, c + 1, c)) {
 			order[c] = c + 1;
 			order[c + 1] = c;
 		}

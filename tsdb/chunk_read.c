@@ -166,6 +166,9 @@ struct unpacking {
 	uint16_t places[CHUNK_ROWS_MAX];
 	uint32_t n;
 	int64_t values[CHUNK_ROWS_MAX];
+	/* As read. Not on the stack: the compiler would clear them for each key. */
+	uint16_t cell_places[CHUNK_ROWS_MAX];
+	int64_t cells[CHUNK_ROWS_MAX];
 	uint64_t totals[CHUNK_ROWS_MAX];
 	struct cursor sums;
 	struct row *rows;
@@ -174,13 +177,12 @@ struct unpacking {
 /* The cells of the next key into places and values; those of levels in each row until the next. */
 static bool take_key(struct unpacking *u, struct column_reader *r, uint32_t key, uint64_t factor)
 {
-	uint16_t places[CHUNK_ROWS_MAX];
-	int64_t cells[CHUNK_ROWS_MAX];
-	const int64_t *cell = cells;
+	const uint16_t *places = u->cell_places;
+	const int64_t *cells = u->cells, *cell = cells;
 	uint32_t n = r->n.counts[key], at = 0, until;
 	uint64_t level = 0;
 
-	if (!column_reader_cells(r, key, places, cells))
+	if (!column_reader_cells(r, key, u->cell_places, u->cells))
 		return false;
 	u->n = 0;
 	if (!(r->coding & COLUMN_LEVELS)) {
