@@ -98,6 +98,15 @@ static enum err_code put_meta(struct block_writer *w, struct table_writer *t, bo
 	return table_writer_put(t, (struct str){ &letter, 1 }, buf_str(value), err);
 }
 
+/* One above the highest. */
+static uint32_t bits_end(const struct bits *b)
+{
+	for (size_t w = b->words; w-- > 0;)
+		if (b->w[w])
+			return (uint32_t)(w * 64 + 64 - (size_t)__builtin_clzll(b->w[w]));
+	return 0;
+}
+
 static enum err_code put_partitions(
 	struct block_writer *w, struct table_writer *t, struct buf *value, struct err *err)
 {
@@ -112,6 +121,8 @@ static enum err_code put_partitions(
 
 		arena_init(&a, 0);
 		memcpy(s.symbols, from->symbols, sizeof(s.symbols));
+		for (int k = 1; k < SYM_KINDS; k++)
+			s.ends[k] = bits_end(&from->bits[k]);
 		if (!(rc = sample_keys(from->p, &from->bits[SYM_LABEL_SET], &a, &s, err))) {
 			buf_clear(value);
 			block_slot_encode(value, &s);

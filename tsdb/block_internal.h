@@ -64,6 +64,7 @@ struct block_slot {
 	struct block_partition p;
 	uint32_t first, n; /* series */
 	uint32_t symbols[SYM_KINDS]; /* how many there are */
+	uint32_t ends[SYM_KINDS]; /* above their highest ids */
 	struct str *keys; /* of sample labels, ascending */
 	size_t keys_n;
 };
@@ -84,6 +85,7 @@ struct block {
 
 /* ---- meta.json, block_meta.c ---- */
 
+char *block_path(struct arena *a, const char *dir, const char *name);
 /* The record's text; files: with sizes and hashes. */
 void block_meta_print(struct buf *out, const struct block_meta *m, bool files);
 /* Arrays in the arena. ERR_CORRUPT, with what is wrong. */
@@ -120,7 +122,7 @@ size_t postings_n(const struct postings *p);
 /* Number i in the order of keys; out gets the value. */
 struct str postings_at(const struct postings *p, size_t i, struct buf *out);
 
-/* ---- symbols, block_symbols.c and block_symbols_read.c ---- */
+/* ---- symbols, block_symbols.c, block_page.c and block_symbols_read.c ---- */
 
 /* Marks all that the marked ids refer to. ERR_CORRUPT where something is missing; tainted: that
  * is left out instead. */
@@ -140,14 +142,13 @@ struct symbol_page {
 };
 MUST_CHECK enum err_code symbol_page_unpack(
 	struct symbol_page *page, enum sym_kind kind, struct str bytes, struct err *err);
-/* Loads a page's symbols, *loaded of them; first is in its key. */
+/* Loads a page's symbols, *loaded of them; first is in its key, ids are below end. */
 MUST_CHECK enum err_code symbol_page_load(struct symbol_page *page, struct partition *p,
-	enum sym_kind kind, uint32_t first, struct arena *scratch, uint64_t *loaded,
+	enum sym_kind kind, uint32_t first, uint32_t end, struct arena *scratch, uint64_t *loaded,
 	struct err *err);
 
 /* ---- reading, block_read.c and block_iter.c ---- */
 
-char *block_path(struct arena *a, const char *dir, const char *name);
 /* `spare`, or NULL with the reason in *err. */
 struct table *block_spare(struct block *b, struct err *err);
 

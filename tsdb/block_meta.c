@@ -271,6 +271,11 @@ enum err_code block_meta_parse(
 	return rc;
 }
 
+char *block_path(struct arena *a, const char *dir, const char *name)
+{
+	return path_join(a, str_of(dir), str_of(name));
+}
+
 enum err_code block_write_meta(
 	struct fs *fs, const char *dir, const struct block_meta *meta, struct err *err)
 {

@@ -5,11 +5,6 @@
 
 /* Opening a block, and what is asked of it by number: partitions, series, groups. */
 
-char *block_path(struct arena *a, const char *dir, const char *name)
-{
-	return path_join(a, str_of(dir), str_of(name));
-}
-
 static enum err_code open_table(struct block *b, const char *name, struct str end,
 	struct table **out, uint64_t *bytes, struct err *damaged, struct err *err)
 {

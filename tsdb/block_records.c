@@ -80,8 +80,10 @@ void block_slot_encode(struct buf *out, const struct block_slot *s)
 	buf_add_lenstr(out, s->p.name);
 	buf_add_varint(out, s->first);
 	buf_add_varint(out, s->n);
-	for (int k = 1; k < SYM_KINDS; k++)
+	for (int k = 1; k < SYM_KINDS; k++) {
 		buf_add_varint(out, s->symbols[k]);
+		buf_add_varint(out, s->ends[k]);
+	}
 	buf_add_varint(out, s->keys_n);
 	for (size_t i = 0; i < s->keys_n; i++)
 		buf_add_lenstr(out, s->keys[i]);
@@ -98,8 +100,10 @@ enum err_code block_slot_decode(
 	out->p.name = cursor_lenstr(&in);
 	out->first = cursor_u32(&in);
 	out->n = cursor_u32(&in);
-	for (int k = 1; k < SYM_KINDS; k++)
+	for (int k = 1; k < SYM_KINDS; k++) {
 		out->symbols[k] = cursor_u32(&in);
+		out->ends[k] = cursor_u32(&in);
+	}
 	n = cursor_varint(&in);
 	if (in.bad || n > cursor_left(&in))
 		return err_set(err, ERR_CORRUPT, "a partition's record is wrong");

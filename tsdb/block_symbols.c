@@ -15,18 +15,6 @@
 #define PAGE_SYMBOLS 4096u
 #define PAGE_BYTES (64u << 10) /* of columns, before compression */
 
-/* clang-format off */
-const uint8_t block_symbol_columns[SYM_KINDS] = {
-	[SYM_STRING] = 3,    /* id, length, bytes */
-	[SYM_MAPPING] = 7,   /* id, size, offset, filename, build id, ordinal, flags */
-	[SYM_FUNCTION] = 5,  /* id, name, system name, filename, start line */
-	[SYM_LOCATION] = 7,  /* id, address, mapping, lines, function, line, column */
-	[SYM_NODE] = 4,      /* id, way to the parent, location, which are recursive */
-	[SYM_LABEL_SET] = 6, /* id, labels, key, string, unit, number */
-	[SYM_HEADER] = 7,    /* id, counts, types, strings, comments, mappings, starts */
-};
-/* clang-format on */
-
 /* ---- the closure ---- */
 
 struct closure {
