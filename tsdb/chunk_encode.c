@@ -6,7 +6,7 @@
 
 /*
  * Layout. (Numbers are varints, z zigzag; a section is its length, its length as stored, which is
- * smaller where it is compressed by zstd, and the stored bytes.)
+ * smaller where it is compressed by zstd, and the stored bytes; an empty one is a 0.)
  *
  *   version (byte), flags (byte; 1: label sets), interval, rows, columns, keys,
  *   largest stack id, largest label set id,
@@ -18,19 +18,19 @@
  * listed as often as it is in any row, and the k-th of a row goes to the k-th listing.
  *
  * Heads are arrays of all rows, one after the other: z of ts minus (the ts before + interval), the
- * first absolute; z ts - time_nanos; z difference of duration to the row before, of period, of
- * header, of the number of entries; of each column that has cells of its own, z difference of the
- * total over the factor.
+ * first absolute; z ts - time_nanos; z difference to the row before of duration, of period, of
+ * header, of the number of entries; then of each column that has cells of its own, in the order
+ * in which columns stand, z difference of the total over the factor.
  *
- * A column: coding (byte, chunk_internal.h); unless zero, factor; as multiple, the number of the
- * earlier column whose cells it has; with shared places, the number of the earlier column whose
- * places; then its sections. chunk_encode_column.c has the codings.
+ * A column: its number, coding (byte, chunk_internal.h); unless zero, factor; the number of the
+ * column it refers to, if its coding refers to one, which stands before it; its sections.
+ * chunk_encode_column.c has the codings. Of two columns the larger stands first where that helps.
  *
  * Why. What a scrape says is which stacks were seen and how often. Turned by 90 degrees a stack
  * is named once per chunk, and what is left are few bits per sample: its rows, by its own
  * frequency, and its values, by its own mean. Numbers and sums of a key stand in front as bytes,
  * so that zstd's Huffman code finds their distribution and so that they are read fast: a chunk
- * that is wholly inside a window is added by them alone.
+ * that is wholly inside a window is added by them alone. FORMAT.md has what else was tried.
  */
 
 struct cell {

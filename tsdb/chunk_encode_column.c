@@ -9,7 +9,12 @@
  * Counted: of a key with n cells of sum s, n and s - n are a token, which rows is a subset of n of
  * all rows, and how the sum falls into values is a subset too: s - n stars between n - 1 bars. So a
  * key whose cells are all 1 costs no value at all, and one of a single cell neither.
- * Plain: values as varints, for zstd to look at; negative ones, differences, and what repeats.
+ * Plain: values as varints, for zstd to look at: negative ones, and what repeats.
+ * Levels: plain, of the differences to the row before: a gauge changes seldom. What the first row
+ * has is told by the token, not by a place, so a level that stays costs one value.
+ * Quotient: cells where another column has them, nearly that column divided by one number per key.
+ * Allocated bytes are objects times their size but for what scaling by the sampling rate cut off:
+ * objects follow from bytes to +-1, bytes from objects to +- a size.
  */
 
 /* Values of more bits than this each, counted, might be shorter as bytes that repeat. */
