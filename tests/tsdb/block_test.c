@@ -461,6 +461,53 @@ TEST(every_kind_of_block_verifies)
 		}
 }
 
+/* Files whole, hashes right, and yet wrong: a rollup that is another series'. */
+static void count(void *ctx, const char *what)
+{
+	struct buf *all = ctx;
+
+	buf_printf(all, "%s\n", what);
+}
+
+TEST(verify_finds_what_does_not_add_up)
+{
+	struct block_write_options o = { .fs = &fs_posix, .min_ns = WORLD_MIN_NS,
+		.max_ns = WORLD_MAX_NS, .levels = 1, .raw = true };
+	struct block_meta meta = { .ulid = ulid_new(1) };
+	int64_t step_ns = WORLD_START_NS - 2 * rollup_step_ns[0];
+	struct buf rollup = { 0 }, all = { 0 };
+	struct block_writer *to = NULL;
+	struct block *b = NULL;
+	uint32_t slot, id, group;
+	struct err err, damaged;
+	char want[200];
+	struct world w;
+
+	REQUIRE(world_open(&w, 2, 1, 1));
+	o.dir = w.block;
+	REQUIRE_OK(block_writer_open(&o, &to, &err), &err);
+	CHECK_OK(block_writer_partition(to, w.partitions[0], &slot, &err), &err);
+	CHECK_OK(block_writer_series(to, slot, w.series[0].labels, w.series[0].group_labels, &id,
+			 &group, &err),
+		&err);
+	CHECK_OK(block_writer_chunk(to, w.series[0].chunks[0].bytes, &err), &err);
+	CHECK_OK(world_rollup(&w, 0, 1, 0, WORLD_MIN_NS, false, &rollup, &err), &err);
+	REQUIRE(rollup.len > 0);
+	CHECK_OK(block_writer_rollup(to, 0, step_ns, buf_str(&rollup), &err), &err);
+	CHECK_OK(block_writer_finish(to, &meta, &err), &err);
+	block_writer_close(to);
+	REQUIRE_OK(block_open(w.block, NULL, &b, &damaged, &err), &err);
+	snprintf(want, sizeof(want), "block %s: 2 findings", w.block);
+	CHECK_ERR(block_verify(b, count, &all, &err), &err, ERR_CORRUPT, want);
+	CHECK_STR(buf_str(&all),
+		"series 0, level 0: a rollup is not the sum of what it is about\n"
+		"series 0, level 0: its rollups are not about all rows\n");
+	buf_release(&rollup);
+	buf_release(&all);
+	block_close(b);
+	world_close(&w);
+}
+
 TEST(raw_rows_can_be_dropped)
 {
 	struct block *b = NULL;
