@@ -1,0 +1,96 @@
+/*
+ * Maker, the inside of maker.h.
+ *
+ * Threads: one.
+ */
+#ifndef TSDB_MAKER_INTERNAL_H
+#define TSDB_MAKER_INTERNAL_H
+
+#include "tsdb/maker.h"
+#include "tsdb/spill.h"
+
+#define MAKER_CELLS_MAX (4u << 20) /* held of a step; more is cut into chunks early */
+#define MAKER_CHUNK_CELLS (1u << 20) /* of one chunk */
+
+/* What went into a series, in a form that does not depend on the order or on ids. */
+struct series_check {
+	uint64_t rows, hash;
+	unsigned __int128 total; /* sums of all types, gauges weighted, modulo 2^128 */
+};
+
+/* A rollup of the group's series, in the spill. */
+struct step_record {
+	int64_t step_ns;
+	uint64_t at;
+	uint32_t len;
+};
+
+struct maker {
+	struct db *db;
+	struct maker_options o;
+	struct arena paths;
+	struct ulid ulid;
+	char *tmp, *dir;
+	struct block_writer *writer;
+	unsigned levels;
+	bool published;
+
+	struct partition **partitions; /* by slot; pinned */
+	uint32_t partitions_n;
+	struct partition *p; /* of the series last begun */
+	struct ladder *of_series, *of_group;
+
+	uint32_t id; /* of the series last begun */
+	bool series_open;
+	struct buf later; /* its coarse rollups: they stand behind the fine ones */
+	struct series_check *checks; /* by series */
+	uint64_t checks_n, checks_cap, rows_n;
+
+	uint32_t group, group_series_n;
+	bool group_open, given;
+	struct arena group_arena;
+	struct labels now_group; /* the open group's */
+	struct partition *now_p;
+	struct spill records_spill; /* rollups of the group's series */
+	struct step_record *records;
+	size_t records_n, records_cap;
+	struct buf later_group, later_functions;
+	struct spill group_spill, functions_spill; /* they stand behind all series */
+
+	struct arena rows_arena; /* rows of the open step */
+	int64_t *ts;
+	struct row *rows;
+	uint32_t rows_held, rows_cap;
+	uint64_t cells_held;
+	int64_t step_ns;
+	bool fresh;
+
+	struct chunk *chunk;
+	struct arena scratch;
+	struct buf bytes, record;
+};
+
+/* ---- maker_chunks.c ---- */
+
+void check_row(struct series_check *c, const struct partition *p, int64_t ts_ns,
+	const struct row *row, const int64_t *totals);
+/* All rows of a parsed chunk. */
+void check_chunk(struct series_check *c, const struct partition *p, const struct chunk *chunk);
+/* The rows held are cut into chunks and written. */
+MUST_CHECK enum err_code maker_flush(struct maker *m, struct err *err);
+
+/* ---- maker_groups.c ---- */
+
+MUST_CHECK enum err_code maker_emit_series(void *ctx, bool functions, uint32_t level,
+	int64_t step_ns, struct str bytes, struct err *err);
+MUST_CHECK enum err_code maker_emit_group(void *ctx, bool functions, uint32_t level,
+	int64_t step_ns, struct str bytes, struct err *err);
+MUST_CHECK enum err_code maker_end_series(struct maker *m, struct err *err);
+MUST_CHECK enum err_code maker_end_group(struct maker *m, struct err *err);
+MUST_CHECK enum err_code maker_write_groups(struct maker *m, struct err *err);
+
+/* ---- maker_verify.c ---- */
+
+MUST_CHECK enum err_code maker_verify(struct maker *m, struct err *err);
+
+#endif
