@@ -419,7 +419,7 @@ enum err_code db_append(struct db *db, const struct db_append *a, struct db_appe
 	if (t.series)
 		series_release(t.series);
 	if (t.window)
-		head_unpin(db, t.window);
+		head_unpin_writer(db, t.window);
 	if (rc) {
 		metric_add(&appends_failed, err_code_name(rc), 1);
 		return rc;

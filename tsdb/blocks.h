@@ -84,6 +84,10 @@ bool blocks_clip_locked(const struct db *db, int64_t ts_ns, int64_t *start_ns, i
 /* Something of it cannot be read. */
 void blocks_damage(struct db *db, struct db_block *b, const char *what, const struct err *why);
 
+/* ---- retention.c ---- */
+
+MUST_CHECK enum err_code retention_unlink_rows(struct db *db, const char *dir, struct err *err);
+
 /* ---- deleted.c ---- */
 
 struct deleted {
@@ -121,4 +125,6 @@ bool group_same(const struct group_rules *r, struct str job, struct labels a, st
 MUST_CHECK enum err_code group_labels(const struct group_rules *r, struct labels labels,
 	struct arena *a, struct labels *out, struct err *err);
 
+
+#include "tsdb/compat.h"
 #endif

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "tsdb/block_internal.h"
 #include "tsdb/blocks.h"
 
 /* The blocks of a data directory at start, and what a crash may have left there (blocks.h). */
@@ -47,6 +48,25 @@ static void remove_block(struct db *db, struct db_block *b)
 	free(dir);
 }
 
+/* Of a block that does not open; stays 0 where not even meta.json can be read. */
+static void known_range(const char *dir, int64_t *min_ns, int64_t *max_ns)
+{
+	struct block_meta meta;
+	struct buf text = { 0 };
+	struct arena a;
+	char *path;
+
+	arena_init(&a, 0);
+	path = path_join(&a, str_of(dir), STR("meta.json"));
+	if (path && !fs_read_file(path, BLOCK_META_BYTES_MAX, &text, NULL) &&
+		!block_meta_parse(buf_str(&text), &a, &meta, NULL)) {
+		*min_ns = meta.min_ns;
+		*max_ns = meta.max_ns;
+	}
+	buf_release(&text);
+	arena_release(&a);
+}
+
 static enum err_code note_unreadable(
 	struct db *db, const char *dir, const struct err *why, struct err *err)
 {
@@ -61,7 +81,7 @@ static enum err_code note_unreadable(
 		return err_set(err, ERR_NOMEM, "blocks: out of memory");
 	}
 	k->unreadable[k->unreadable_n] = (struct unreadable){ .dir = copy };
-	block_known_range(dir, &v[k->unreadable_n].min_ns, &v[k->unreadable_n].max_ns);
+	known_range(dir, &v[k->unreadable_n].min_ns, &v[k->unreadable_n].max_ns);
 	k->unreadable_n++;
 	db_count_damage();
 	log_error("tsdb", "block cannot be opened and is not served", LOG_S("block", dir),
@@ -78,6 +98,10 @@ static enum err_code open_one(struct opening *o, struct str name, struct err *er
 	if (!dir)
 		return arena_fail(&o->a, "blocks", err);
 	if (!(rc = blocks_open(o->db, dir, &o->v[o->n], &why))) {
+		/* The end of what retention began. */
+		if (!block_meta(o->v[o->n]->block)->raw && !o->db->o.read_only &&
+			retention_unlink_rows(o->db, dir, &why))
+			log_warn("tsdb", "leftover not removed", LOG_E(&why));
 		o->n++;
 		return ERR_OK;
 	}

@@ -44,7 +44,7 @@ static void row_done(struct db *db, struct commit_row *r, enum err_code rc, cons
 
 	r->acked(r->ctx, rc, err);
 	series_release(r->series);
-	head_unpin(db, r->window);
+	head_unpin_writer(db, r->window);
 	mutex_lock(&c->lock);
 	c->bytes -= r->bytes;
 	metric_set(&queue_bytes, NULL, (double)c->bytes);
@@ -268,9 +268,10 @@ static void commit_all(struct db *db, struct commit_row *rest)
 		/* One pin outlives the rows: the window is needed for reopening. */
 		mutex_lock(&db->lock);
 		w->pins++;
+		w->writers++;
 		mutex_unlock(&db->lock);
 		fail(db, w, rows, rc, &err);
-		head_unpin(db, w);
+		head_unpin_writer(db, w);
 		return;
 	}
 }

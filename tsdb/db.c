@@ -1,27 +1,30 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/metrics.h"
-#include "tsdb/db_internal.h"
+#include "tsdb/blocks.h"
 #include "tsdb/mirror.h"
 
 #define MAINTAIN_EVERY_NS NS_PER_S /* free space */
+#define MAINTAIN_NICE 10
 #define RETENTION_EVERY_NS (60 * NS_PER_S)
 
 METRIC_GAUGE(state_gauge, "epimetheus_tsdb_state",
 	"0 takes profiles, 1 disk full, 2 reopening after an error.", NULL);
 METRIC_GAUGE(series_gauge, "epimetheus_tsdb_series", "Series in the index.", NULL);
 METRIC_GAUGE(windows_gauge, "epimetheus_tsdb_windows", "Windows on disk.", NULL);
+METRIC_GAUGE(blocks_gauge, "epimetheus_tsdb_blocks", "Blocks on disk.", NULL);
 METRIC_GAUGE(partitions_gauge, "epimetheus_tsdb_partitions", "Partitions (jobs) in memory.", NULL);
 METRIC_GAUGE(nodes_gauge, "epimetheus_tsdb_stack_nodes", "Stack nodes of all partitions.", NULL);
 METRIC_GAUGE(strings_gauge, "epimetheus_tsdb_strings", "Strings of all partitions.", NULL);
 METRIC_GAUGE(
 	symbols_gauge, "epimetheus_tsdb_symbol_bytes", "Memory of all partitions' symbols.", NULL);
-METRIC_GAUGE(disk_gauge, "epimetheus_tsdb_disk_bytes", "Bytes of all windows on disk.", NULL);
+METRIC_GAUGE(disk_gauge, "epimetheus_tsdb_disk_bytes", "Bytes of all windows and blocks on disk.", NULL);
 METRIC_GAUGE(oldest_gauge, "epimetheus_tsdb_oldest_row_seconds", "Time of the oldest row.", NULL);
 
 void db_options_default(struct db_options *o)
@@ -135,7 +138,7 @@ enum db_state db_state(struct db *db, struct err *why)
 }
 
 /* Only READY and FULL are this one's to change: FAILED is the commit thread's. */
-static void check_room(struct db *db)
+void db_check_room(struct db *db)
 {
 	uint64_t room;
 	struct err err;
@@ -211,24 +214,6 @@ void db_retire_series(struct db *db)
 	series_unlock(db->series);
 }
 
-/* Why the oldest window has to go, or NULL. The newest stays. */
-static const char *due(struct db *db)
-{
-	const char *why = NULL;
-	uint64_t bytes = 0;
-
-	mutex_lock(&db->lock);
-	if (db->windows_n > 1 && db->o.retention_ns && !db->closing &&
-		db->windows[0]->end_ns <= atomic_load(&db->max_ts_ns) - db->o.retention_ns)
-		why = "time";
-	for (size_t i = 0; i < db->windows_n && db->o.retention_bytes; i++)
-		bytes += head_disk_bytes(db, db->windows[i]);
-	if (!why && db->windows_n > 1 && !db->closing && bytes > db->o.retention_bytes)
-		why = "size";
-	mutex_unlock(&db->lock);
-	return why;
-}
-
 struct partition *db_partition_at(struct db *db, uint32_t i)
 {
 	struct partition *p;
@@ -265,13 +250,15 @@ static void drop_marks(struct db *db)
 
 void db_maintain(struct db *db, bool retention)
 {
-	const char *why;
-
-	check_room(db);
+	db_check_room(db);
+	if (!db->o.no_compaction)
+		work_round(db);
 	if (!retention)
 		return;
-	while ((why = due(db))) /* each turn takes a window */
-		head_drop_oldest(db, why);
+	if (work_begin(db, false)) {
+		retention_apply(db);
+		work_end(db);
+	}
 	drop_marks(db);
 	db_retire_series(db);
 }
@@ -282,6 +269,8 @@ static void maintenance(void *ctx)
 	int64_t next = clock_monotonic_ns(), until;
 	bool retention;
 
+	/* Of this thread alone, on Linux: ingest and queries go first. */
+	(void)!setpriority(PRIO_PROCESS, 0, MAINTAIN_NICE);
 	mutex_lock(&db->lock);
 	for (;;) { /* a round a second, until closing */
 		until = clock_monotonic_ns() + MAINTAIN_EVERY_NS;
@@ -318,6 +307,16 @@ void db_status(struct db *db, struct db_status *out)
 		out->symbol_bytes += atomic_load(&p->bytes);
 	}
 	out->windows = db->windows_n;
+	out->blocks = db->blocks_n;
+	for (size_t i = 0; i < db->blocks_n; i++) {
+		const struct block_meta *m = block_meta(db->blocks[i]->block);
+
+		out->disk_bytes += block_disk_bytes(db->blocks[i]->block);
+		if (!out->min_ns || m->first_ns < out->min_ns)
+			out->min_ns = m->first_ns;
+		if (m->last_ns > out->max_ns)
+			out->max_ns = m->last_ns;
+	}
 	for (size_t i = 0; i < db->windows_n; i++) {
 		const struct window_count *c = &db->windows[i]->count;
 
@@ -339,6 +338,7 @@ static void collect(void *ctx)
 	db_status(ctx, &s);
 	metric_set(&series_gauge, NULL, (double)s.series);
 	metric_set(&windows_gauge, NULL, (double)s.windows);
+	metric_set(&blocks_gauge, NULL, (double)s.blocks);
 	metric_set(&partitions_gauge, NULL, (double)s.partitions);
 	metric_set(&nodes_gauge, NULL, (double)s.nodes);
 	metric_set(&strings_gauge, NULL, (double)s.strings);
@@ -386,12 +386,13 @@ static enum err_code open_rest(struct db *db, struct err *err)
 
 	if ((rc = check_options(&db->o, err)) || (rc = open_dirs(db, err)) ||
 		(rc = series_index_open(db->o.series_max, &db->series, err)) ||
+		(rc = work_open(db, err)) || (rc = blocks_open_all(db, err)) ||
 		(rc = head_open_all(db, err)) || (rc = ids_load(db, err)))
 		return rc;
 	if (db->o.read_only)
 		return ERR_OK;
 	drop_marks(db);
-	check_room(db);
+	db_check_room(db);
 	if ((rc = commit_open(db, err)))
 		return rc;
 	return thread_start(&db->maintenance, "tsdb-maintain", maintenance, db, err);
@@ -406,6 +407,7 @@ enum err_code db_open(const struct db_options *o, struct db **out, struct err *e
 	if (!db)
 		return err_set(err, ERR_NOMEM, "database: out of memory");
 	mutex_init(&db->lock);
+	arena_init(&db->job_labels_arena, 0);
 	cond_init(&db->changed);
 	cond_init(&db->wake);
 	db->lock_fd = -1;
@@ -453,6 +455,7 @@ static void free_memory(struct db *db)
 	for (uint32_t i = 0; i < db->partitions_n; i++)
 		partition_close(db->partitions[i]);
 	free(db->partitions);
+	arena_release(&db->job_labels_arena);
 	free(db->windows);
 	free(db->head_dir);
 	free(db->ids_path);
@@ -477,6 +480,8 @@ void db_close(struct db *db)
 		next = w->next_dropping;
 		head_free(db, w);
 	}
+	blocks_close_all(db);
+	work_close(db);
 	if (db->o.read_only && db->head_dir)
 		mirror_close(db->head_dir);
 	series_index_close(db->series);

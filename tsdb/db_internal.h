@@ -44,6 +44,7 @@ struct window {
 	char *mark_path; /* beside it: what was acknowledged */
 	struct store *store; /* db->lock; NULL while it is reopened */
 	unsigned pins; /* db->lock */
+	unsigned writers; /* db->lock: those of the pins that an append or a queued row has */
 	unsigned waiting; /* db->lock: queriers that gave their pin back until it is reopened */
 	struct window *next_dropping; /* db->lock */
 	bool draining; /* db->lock: to be reopened, takes no new pins */
@@ -62,6 +63,7 @@ struct scratch {
 };
 
 struct commit;
+struct work;
 
 struct db {
 	struct db_options o;
@@ -80,6 +82,7 @@ struct db {
 	struct window *dropping; /* taken from windows, but somebody still reads or writes them */
 	struct db_block **blocks; /* db->lock: ascending by time */
 	size_t blocks_n, blocks_cap;
+	struct work *work; /* who changes blocks (tsdb/blocks.h) */
 	uint32_t source_number; /* db->lock: the last one given to a block or window */
 	struct db_job_labels *job_labels; /* db->lock; of db_set_instance_labels */
 	size_t job_labels_n;
@@ -148,15 +151,24 @@ MUST_CHECK enum err_code head_open_all(struct db *db, struct err *err);
 MUST_CHECK enum err_code head_pin(
 	struct db *db, int64_t ts_ns, struct window **out, struct err *err);
 void head_unpin(struct db *db, struct window *w);
+void head_unpin_writer(struct db *db, struct window *w); /* what head_pin pinned */
 void head_free(struct db *db, struct window *w);
 /* Closes and opens the store of a window whose put failed, and compares it with what was
  * acknowledged. */
 MUST_CHECK enum err_code head_reopen(struct db *db, struct window *w, struct err *err);
-/* Takes the oldest window away for good. */
+/* Out of db->windows, db->lock is held; queriers that have it pinned go on. */
+void head_take_locked(struct db *db, struct window *w);
+/* Removes a window that was taken, for good, once nobody uses it; `why` for the log and metric.
+ * When the database closes meanwhile its files stay. */
+void head_remove(struct db *db, struct window *w, const char *why);
+/* What a crash left of a window that is in a block. */
+void head_remove_leftover(struct db *db, int64_t start_ns);
+/* Takes and removes the oldest window. */
 void head_drop_oldest(struct db *db, const char *why);
 void head_encode_count(const struct window_count *c, struct buf *out);
 void head_write_mark(struct db *db, struct window *w, const struct window_count *c);
 uint64_t head_disk_bytes(struct db *db, const struct window *w);
+void db_count_damage(void); /* the metric alone */
 void db_damage(struct db *db, struct window *w, const char *what, const struct err *why);
 
 /* ---- head_load.c ---- */
@@ -187,7 +199,8 @@ struct partition *db_partition_by_id(struct db *db, uint32_t id);
 /* The i-th partition, NULL behind the last; partitions never go. */
 struct partition *db_partition_at(struct db *db, uint32_t i);
 void db_set_state(struct db *db, enum db_state state, const struct err *why);
-/* One round of the maintenance thread: free space, retention, memory of what is gone. */
+void db_check_room(struct db *db); /* free space: DB_READY to DB_FULL and back */
+/* One round of the maintenance thread: free space, blocks, retention, memory of what is gone. */
 void db_maintain(struct db *db, bool retention);
 void db_retire_series(struct db *db);
 
@@ -274,6 +287,8 @@ struct db_block {
 	uint32_t number; /* of this process: names the block to partitions' caches */
 	unsigned pins; /* db->lock: queriers, compactions */
 	bool gone; /* db->lock: out of the list; freed, and its files removed, with the last pin */
+	bool keep; /* db->lock: gone, but its files are another's now */
+	bool raw_failed; /* db->lock: its raw rows could not be dropped in this round */
 	bool damaged; /* db->lock */
 	const struct deleted_range *deleted; /* db->lock: ascending; an array is replaced, not changed */
 	size_t deleted_n;

@@ -1,6 +1,7 @@
 #include <stdlib.h>
 
 #include "tsdb/blocks.h"
+#undef job
 
 /*
  * Labels that tell instances of one service apart, by job. Series that differ in them only are a
@@ -144,7 +145,7 @@ bool group_same(const struct group_rules *r, struct str job, struct labels a, st
 enum err_code group_labels(const struct group_rules *r, struct labels labels, struct arena *a,
 	struct labels *out, struct err *err)
 {
-	struct names names = names_of(r, partition_name_of(labels));
+	struct names names = names_of(r, job_name_of(labels));
 	struct labels_builder b;
 
 	labels_builder_init(&b, a, labels);

@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/metrics.h"
-#include "tsdb/db_internal.h"
+#include "tsdb/blocks.h"
 
 /*
  * Windows on disk: head/<start>/ is a LevelDB, head/<start>.acked the number of its last
@@ -31,9 +31,14 @@ METRIC_COUNTER(lost_rows, "epimetheus_tsdb_lost_rows_total",
 METRIC_COUNTER(dropped_windows, "epimetheus_tsdb_dropped_windows_total",
 	"Windows dropped by retention.", "reason");
 
-void db_damage(struct db *db, struct window *w, const char *what, const struct err *why)
+void db_count_damage(void)
 {
 	metric_add(&damage_total, NULL, 1);
+}
+
+void db_damage(struct db *db, struct window *w, const char *what, const struct err *why)
+{
+	db_count_damage();
 	log_error("tsdb", "damaged store", LOG_S("store", w->dir), LOG_S("what", what), LOG_E(why));
 	mutex_lock(&db->lock);
 	w->damaged = true;
@@ -183,6 +188,8 @@ static enum err_code create_window(
 	struct window *w;
 	enum err_code rc;
 
+	if (!blocks_clip_locked(db, ts_ns, &start, &end))
+		return err_set(err, ERR_INVALID, "the window of this time takes no more rows");
 	/* Windows of another length may stand beside it, from before a change of the configuration.
 	 */
 	for (size_t i = 0; i < db->windows_n; i++) {
@@ -224,12 +231,15 @@ enum err_code head_pin(struct db *db, int64_t ts_ns, struct window **out, struct
 		if (d->start_ns < ts_ns && ts_ns <= d->end_ns)
 			rc = err_set(err, ERR_INVALID,
 				"the window of this time is being dropped by retention");
+	if (!rc && w && w->sealed)
+		rc = err_set(err, ERR_INVALID, "the window of this time takes no more rows");
 	if (!rc && !w)
 		rc = create_window(db, ts_ns, &w, err);
 	if (!rc && w->draining)
 		rc = err_set(err, ERR_UNAVAILABLE, "the store is being reopened");
 	if (!rc) {
 		w->pins++;
+		w->writers++;
 		*out = w;
 	}
 	mutex_unlock(&db->lock);
@@ -241,6 +251,15 @@ void head_unpin(struct db *db, struct window *w)
 	mutex_lock(&db->lock);
 	if (--w->pins <= 1)
 		cond_broadcast(&db->changed);
+	mutex_unlock(&db->lock);
+}
+
+void head_unpin_writer(struct db *db, struct window *w)
+{
+	mutex_lock(&db->lock);
+	w->writers--;
+	w->pins--;
+	cond_broadcast(&db->changed);
 	mutex_unlock(&db->lock);
 }
 
@@ -412,19 +431,52 @@ static void forget_dropping(struct db *db, const struct window *w)
 	*at = w->next_dropping;
 }
 
+void head_take_locked(struct db *db, struct window *w)
+{
+	size_t i = 0;
+
+	while (db->windows[i] != w)
+		i++;
+	db->windows_n--;
+	memmove(db->windows + i, db->windows + i + 1,
+		(db->windows_n - i) * sizeof(struct window *));
+	w->next_dropping = db->dropping;
+	db->dropping = w;
+}
+
 void head_drop_oldest(struct db *db, const char *why)
 {
 	struct window *w;
+
+	mutex_lock(&db->lock);
+	w = db->windows[0];
+	head_take_locked(db, w);
+	mutex_unlock(&db->lock);
+	head_remove(db, w, why);
+}
+
+void head_remove_leftover(struct db *db, int64_t start_ns)
+{
+	struct window *w = window_new(db, start_ns, 0);
+	struct err err;
+
+	if (w && fs_exists(w->dir)) {
+		log_info("tsdb", "window is in a block already", LOG_S("store", w->dir));
+		if (!db->o.read_only)
+			remove_files(db, w);
+		else if (fs_remove_tree(db->o.fs, w->dir, &err)) /* a copy of it */
+			log_warn("tsdb", "window not removed", LOG_E(&err));
+	}
+	head_free(db, w);
+}
+
+void head_remove(struct db *db, struct window *w, const char *why)
+{
 	struct err err;
 	enum err_code rc;
 	bool in_use;
 
 	mutex_lock(&db->lock);
-	w = db->windows[0];
-	db->windows_n--;
-	memmove(db->windows, db->windows + 1, db->windows_n * sizeof(struct window *));
-	w->next_dropping = db->dropping;
-	db->dropping = w;
 	while ((in_use = w->pins || w->waiting) && !db->closing)
 		cond_wait(&db->changed, &db->lock);
 	mutex_unlock(&db->lock);

@@ -1,0 +1,116 @@
+/* Blocks are joined into longer ones, and nothing of what they say changes. */
+#include "tests/tsdb/town.h"
+
+#include "tests/check.h"
+
+#define END_TEST(w) \
+	do { \
+		CHECK_INT(town_failures, 0); \
+		town_failures = 0; \
+		town_close(w); \
+	} while (0)
+
+#define T0 TOWN_START_S
+
+TEST(four_windows_become_one_block_and_three_of_those_another)
+{
+	struct town w;
+
+	REQUIRE(town_open(&w));
+	town_fill(&w, 2, 3, T0, T0 + 60, 1);
+	town_compact(&w);
+	CHECK_LAYOUT(&w, "1 1 1 head head head");
+	town_fill(&w, 2, 3, T0 + 60, T0 + 80, 1);
+	town_compact(&w);
+	CHECK_LAYOUT(&w, "2 1 head head head");
+	TOWN_CHECK(&w, "joined once");
+	REQUIRE(fixture_reopen(&w.f));
+	TOWN_CHECK(&w, "reopened");
+	town_fill(&w, 2, 3, T0 + 80, T0 + 150, 1);
+	town_compact(&w);
+	CHECK_LAYOUT(&w, "3 head head head");
+	TOWN_CHECK(&w, "joined twice");
+	END_TEST(&w);
+}
+
+TEST(rows_of_an_hour_are_cut_anew_and_hours_add_up)
+{
+	struct town w;
+
+	REQUIRE(town_open(&w));
+	w.f.o.window_ns = 600 * SEC;
+	w.f.o.too_old_ns = 0;
+	REQUIRE(fixture_reopen(&w.f));
+	town_fill(&w, 1, 2, T0, T0 + 7300, 20);
+	town_compact(&w);
+	CHECK_LAYOUT(&w, "3 head");
+	TOWN_CHECK(&w, "joined");
+	END_TEST(&w);
+}
+
+TEST(gaps_and_late_rows)
+{
+	struct town w;
+
+	REQUIRE(town_open(&w));
+	town_fill(&w, 1, 2, T0, T0 + 7, 1);
+	town_fill(&w, 1, 2, T0 + 30, T0 + 40, 1);
+	town_append(&w, town_labels(&w, "job0", "late"), T0 + 15);
+	town_append(&w, town_labels(&w, "job0", "later"), T0 + 25);
+	town_fill(&w, 1, 2, T0 + 200, T0 + 207, 1);
+	TOWN_CHECK(&w, "in the head");
+	town_compact(&w);
+	CHECK_LAYOUT(&w, "2 head");
+	TOWN_CHECK(&w, "joined over a gap");
+	town_fill(&w, 1, 2, T0 + 330, T0 + 337, 1);
+	town_compact(&w);
+	TOWN_CHECK(&w, "one more");
+	END_TEST(&w);
+}
+
+TEST(deleted_rows_are_gone_and_leave_the_rest)
+{
+	struct town w;
+
+	REQUIRE(town_open(&w));
+	town_fill(&w, 2, 3, T0, T0 + 40, 1);
+	town_fill(&w, 2, 3, T0 + 60, T0 + 69, 1);
+	town_compact(&w);
+	CHECK_LAYOUT(&w, "2 head");
+	town_fill(&w, 2, 3, T0 + 69, T0 + 79, 1);
+	town_delete(&w, "job0", "i1", T0 + 5, T0 + 25);
+	TOWN_CHECK(&w, "deleted in a block");
+	REQUIRE(fixture_reopen(&w.f));
+	TOWN_CHECK(&w, "reopened");
+	town_fill(&w, 2, 3, T0 + 79, T0 + 200, 1);
+	town_compact(&w);
+	TOWN_CHECK(&w, "joined");
+	town_delete(&w, "job1", NULL, T0, T0 + 150);
+	TOWN_CHECK(&w, "a job");
+	town_fill(&w, 1, 3, T0 + 200, T0 + 400, 1);
+	town_compact(&w);
+	TOWN_CHECK(&w, "joined without it");
+	END_TEST(&w);
+}
+
+TEST(groups_follow_the_instance_labels)
+{
+	static const struct str none[] = { { "pod", 3 } };
+	const struct db_job_labels rules = { STR("job0"), none, 1 };
+	struct town w;
+
+	REQUIRE(town_open(&w));
+	town_fill(&w, 2, 3, T0, T0 + 60, 1);
+	town_compact(&w);
+	REQUIRE_OK(db_set_instance_labels(w.f.db, &rules, 1, &w.f.err), &w.f.err);
+	town_fill(&w, 2, 3, T0 + 60, T0 + 90, 1);
+	town_compact(&w);
+	CHECK_LAYOUT(&w, "2 1 1 head head head");
+	TOWN_CHECK(&w, "split");
+	REQUIRE_OK(db_set_instance_labels(w.f.db, NULL, 0, &w.f.err), &w.f.err);
+	town_fill(&w, 2, 3, T0 + 90, T0 + 150, 1);
+	town_compact(&w);
+	CHECK_LAYOUT(&w, "3 head head head");
+	TOWN_CHECK(&w, "joined");
+	END_TEST(&w);
+}

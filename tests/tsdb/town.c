@@ -1,0 +1,242 @@
+#include "tests/tsdb/town.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/map.h"
+
+int town_failures;
+
+void town_failed(const char *fmt, ...)
+{
+	va_list ap;
+
+	town_failures++;
+	printf("  ");
+	va_start(ap, fmt);
+	vprintf(fmt, ap);
+	va_end(ap);
+	printf("\n");
+}
+
+bool town_open(struct town *w)
+{
+	*w = (struct town){ 0 };
+	if (!fixture_open(&w->f))
+		return false;
+	w->f.o.window_ns = TOWN_WINDOW_S * SEC;
+	w->f.o.too_old_ns = 2 * TOWN_WINDOW_S * SEC;
+	w->f.o.retention_ns = 0;
+	w->f.o.no_compaction = true;
+	return fixture_reopen(&w->f);
+}
+
+void town_close(struct town *w)
+{
+	fixture_close(&w->f);
+	free(w->rows);
+}
+
+struct labels town_labels(struct town *w, const char *job, const char *instance)
+{
+	return labels_of(&w->f.arena, "p", job, instance);
+}
+
+void town_append(struct town *w, struct labels labels, int64_t ts_s)
+{
+	uint64_t seed = labels_hash(labels) ^ (uint64_t)ts_s * 31;
+	struct arena a;
+
+	arena_init(&a, 0);
+	if (append_wait(w->f.db, labels, ts_s * SEC, SEC, profile_random(&a, seed), NULL, false, NULL,
+		    &w->f.err))
+		town_failed("append at %lld: %s", (long long)ts_s, w->f.err.msg);
+	arena_release(&a);
+	if (w->n == w->cap) {
+		w->cap = w->cap ? w->cap * 2 : 256;
+		if (!(w->rows = realloc(w->rows, w->cap * sizeof(*w->rows))))
+			abort();
+	}
+	w->rows[w->n++] = (struct town_row){ labels, ts_s, seed, false };
+}
+
+void town_fill(struct town *w, int jobs, int instances, int64_t from_s, int64_t to_s, int every)
+{
+	struct labels labels[64];
+	char job[20], instance[20];
+	int n = 0;
+
+	for (int j = 0; j < jobs; j++)
+		for (int i = 0; i < instances; i++) {
+			snprintf(job, sizeof(job), "job%d", j);
+			snprintf(instance, sizeof(instance), "i%d", i);
+			labels[n++] = town_labels(w, job, instance);
+		}
+	for (int64_t ts = from_s + every; ts <= to_s; ts += every)
+		for (int i = 0; i < n; i++)
+			town_append(w, labels[i], ts);
+}
+
+void town_delete(struct town *w, const char *job, const char *instance, int64_t from_s,
+	int64_t to_s)
+{
+	struct matcher m[2];
+	size_t n = 1;
+
+	if (matcher_init(&m[0], MATCH_EQ, STR("job"), str_of(job), &w->f.err))
+		abort();
+	if (instance && matcher_init(&m[n++], MATCH_EQ, STR("instance"), str_of(instance), &w->f.err))
+		abort();
+	if (db_delete_series(w->f.db, m, n, from_s * SEC, to_s * SEC, &w->f.err))
+		town_failed("delete: %s", w->f.err.msg);
+	for (size_t i = 0; i < w->n; i++) {
+		struct town_row *r = &w->rows[i];
+
+		r->deleted |= r->ts_s > from_s && r->ts_s <= to_s &&
+			str_is(labels_get(r->labels, STR("job")), job) &&
+			(!instance || str_is(labels_get(r->labels, STR("instance")), instance));
+	}
+}
+
+void town_compact(struct town *w)
+{
+	if (db_compact(w->f.db, &w->f.err))
+		town_failed("compact: %s", w->f.err.msg);
+}
+
+/* ---- comparing ---- */
+
+static int row_cmp(const void *a, const void *b)
+{
+	const struct town_row *x = a, *y = b;
+	int c = labels_cmp(x->labels, y->labels);
+
+	return c ? c : x->ts_s < y->ts_s ? -1 : x->ts_s > y->ts_s;
+}
+
+static void expect(const struct town *w, struct labels labels, struct buf *out)
+{
+	for (size_t i = 0; i < w->n; i++) {
+		const struct town_row *r = &w->rows[i];
+		struct arena a;
+
+		if (r->deleted || !labels_eq(r->labels, labels))
+			continue;
+		arena_init(&a, 0);
+		buf_printf(out, "@%lld\n", (long long)r->ts_s);
+		profile_samples_text(profile_random(&a, r->seed), out);
+		arena_release(&a);
+	}
+}
+
+static void finding(void *ctx, const char *what)
+{
+	town_failed("verify: %s", what);
+}
+
+static void block_rows_text(struct town *w, struct db_block *b, struct labels labels, struct buf *out)
+{
+	struct block_chunks *it;
+	struct chunk *c = chunk_open();
+	struct arena a;
+	struct block_series s;
+	struct str bytes;
+	int64_t first;
+	const struct row *rows;
+
+	arena_init(&a, 0);
+	if (block_chunks_open(b->block, false, &it, &w->f.err))
+		abort();
+	for (uint32_t id = 0; id < block_meta(b->block)->series; id++) {
+		const struct deleted_range *dv;
+		size_t dn = deleted_of((struct deleted){b->deleted, b->deleted_n}, id, &dv);
+		struct db_series ds = { 0 };
+		const struct block_partition *bp;
+
+		if (block_series(b->block, id, &a, &s, &w->f.err))
+			abort();
+		if (!labels_eq(s.labels, labels))
+			continue;
+		bp = block_partition(b->block, s.slot);
+		if (partition_pin(w->f.db, bp->name, bp->id, bp->epoch, &ds.partition, &w->f.err) || partition_need_block(w->f.db, ds.partition, b, s.slot, BLOCK_STACKS, &w->f.err))
+			town_failed("%s", w->f.err.msg);
+		block_chunks_seek(it, id, 0, INT64_MAX);
+		while (!block_chunks_next(it, &bytes, &first, &w->f.err)) {
+			if (chunk_parse(c, bytes, &w->f.err) || chunk_unpack(c, &rows, &w->f.err))
+				abort();
+			for (uint32_t i = 0; i < chunk_rows_n(c); i++) {
+				uint32_t none[1024] = { 0 };
+				struct db_row r = { .ts_ns = chunk_rows(c)[i].ts_ns, .header = rows[i].header, .n = rows[i].n, .stacks = rows[i].stacks, .label_sets = rows[i].label_sets ? rows[i].label_sets : none, .values = rows[i].values };
+
+				if (deleted_has(dv, dn, r.ts_ns))
+					continue;
+				buf_printf(out, "@%lld\n", (long long)(r.ts_ns / SEC));
+				row_text(&ds, &r, out);
+			}
+		}
+	}
+	block_chunks_close(it);
+	chunk_close(c);
+	arena_release(&a);
+}
+
+static bool stored_text(struct town *w, struct labels labels, struct buf *out)
+{
+	for (size_t i = 0; i < w->f.db->blocks_n; i++)
+		block_rows_text(w, w->f.db->blocks[i], labels, out);
+	return rows_text(w->f.db, labels, 0, INT64_MAX - 1, out, &w->f.err);
+}
+
+static void check_series(struct town *w, struct labels labels, const char *what, int line)
+{
+	struct buf want = { 0 }, got = { 0 };
+
+	expect(w, labels, &want);
+	if (!stored_text(w, labels, &got))
+		town_failed("line %d, %s: %s", line, what, w->f.err.msg);
+	else if (!str_eq(buf_str(&want), buf_str(&got)))
+		town_failed("line %d, %s: rows of " STR_FMT " are\n" STR_FMT "\nwant\n" STR_FMT, line,
+			what, STR_ARG(labels_get(labels, STR("instance"))), STR_ARG(buf_str(&got)),
+			STR_ARG(buf_str(&want)));
+	buf_release(&want);
+	buf_release(&got);
+}
+
+void town_check(struct town *w, const char *what, int line)
+{
+	struct db_block **v;
+	size_t n;
+
+	if (w->n)
+		qsort(w->rows, w->n, sizeof(*w->rows), row_cmp);
+	for (size_t i = 0; i < w->n; i++)
+		if (i == 0 || !labels_eq(w->rows[i].labels, w->rows[i - 1].labels))
+			check_series(w, w->rows[i].labels, what, line);
+	if (blocks_pin_all(w->f.db, &v, &n, &w->f.err))
+		abort();
+	for (size_t i = 0; i < n; i++)
+		if (block_verify(v[i]->block, finding, NULL, &w->f.err))
+			town_failed("line %d, %s: %s", line, what, w->f.err.msg);
+	blocks_unpin_all(w->f.db, v, n);
+}
+
+void town_layout(struct town *w, struct buf *out)
+{
+	struct db_block_status *v;
+	struct arena a;
+	size_t n;
+
+	arena_init(&a, 0);
+	if (db_list(w->f.db, &a, &v, &n, &w->f.err))
+		abort();
+	for (size_t i = 0; i < n; i++) {
+		if (i)
+			buf_add_char(out, ' ');
+		if (v[i].ulid[0])
+			buf_printf(out, "%u", v[i].level);
+		else
+			buf_add_cstr(out, "head");
+	}
+	arena_release(&a);
+}

@@ -1,0 +1,56 @@
+/*
+ * What the tests of cutting, joining, retention and deleting share: a database with short windows, a
+ * list of what was appended to it, and a comparison of both.
+ */
+#ifndef TESTS_TSDB_BLOCKS_TOWN_H
+#define TESTS_TSDB_BLOCKS_TOWN_H
+
+#include "tests/tsdb/fixture.h"
+#include "tsdb/blocks.h"
+
+#define TOWN_START_S 1080000 /* whole hours, and a multiple of the lengths that tests use */
+#define TOWN_WINDOW_S 10
+
+struct town_row {
+	struct labels labels;
+	int64_t ts_s;
+	uint64_t seed;
+	bool deleted;
+};
+
+struct town {
+	struct fixture f;
+	struct town_row *rows;
+	size_t n, cap;
+};
+
+/* Windows of 10 s, rows that are 20 s late are taken; nothing is cut by itself. */
+bool town_open(struct town *w);
+void town_close(struct town *w);
+struct labels town_labels(struct town *w, const char *job, const char *instance);
+/* A random profile; acknowledged. */
+void town_append(struct town *w, struct labels labels, int64_t ts_s);
+/* Each of jobs x instances, every `every` seconds in (from, to]. */
+void town_fill(struct town *w, int jobs, int instances, int64_t from_s, int64_t to_s, int every);
+/* Rows of these labels in (from, to] are gone. */
+void town_delete(struct town *w, const char *job, const char *instance, int64_t from_s,
+	int64_t to_s);
+void town_compact(struct town *w);
+/* Everything is there and nothing else, in blocks and in the head; blocks verify. */
+void town_check(struct town *w, const char *what, int line);
+#define TOWN_CHECK(w, what) town_check((w), (what), __LINE__)
+/* "1 1 2 head": levels of blocks and windows, oldest first. */
+void town_layout(struct town *w, struct buf *out);
+#define CHECK_LAYOUT(w, want) \
+	do { \
+		struct buf layout_ = { 0 }; \
+		town_layout((w), &layout_); \
+		CHECK_STR(buf_str(&layout_), want); \
+		buf_release(&layout_); \
+	} while (0)
+
+/* For CHECK_*: where a test's failures are counted is in its own file. */
+void town_failed(const char *fmt, ...) PRINTF_LIKE(1, 2);
+extern int town_failures;
+
+#endif
