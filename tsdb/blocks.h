@@ -98,6 +98,8 @@ struct deleted {
 MUST_CHECK enum err_code deleted_load(const char *path, struct deleted *out, struct err *err);
 MUST_CHECK enum err_code deleted_save(
 	struct db *db, const char *path, struct deleted d, struct err *err);
+/* Those of the windows that were just opened. */
+MUST_CHECK enum err_code deleted_load_windows(struct db *db, struct err *err);
 /* v sorted and joined where they touch; *out is linked to `old`, which lives as long. */
 MUST_CHECK enum err_code deleted_make(struct deleted_range *v, size_t n, struct deleted old,
 	struct deleted *out, struct err *err);

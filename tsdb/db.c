@@ -387,7 +387,8 @@ static enum err_code open_rest(struct db *db, struct err *err)
 	if ((rc = check_options(&db->o, err)) || (rc = open_dirs(db, err)) ||
 		(rc = series_index_open(db->o.series_max, &db->series, err)) ||
 		(rc = work_open(db, err)) || (rc = blocks_open_all(db, err)) ||
-		(rc = head_open_all(db, err)) || (rc = ids_load(db, err)))
+		(rc = head_open_all(db, err)) || (rc = deleted_load_windows(db, err)) ||
+		(rc = ids_load(db, err)))
 		return rc;
 	if (db->o.read_only)
 		return ERR_OK;

@@ -202,6 +202,31 @@ enum err_code deleted_save(struct db *db, const char *path, struct deleted d, st
 	return rc;
 }
 
+enum err_code deleted_load_windows(struct db *db, struct err *err)
+{
+	struct deleted d;
+	enum err_code rc;
+	struct err why;
+	char *path;
+
+	for (size_t i = 0; i < db->windows_n; i++) {
+		struct window *w = db->windows[i];
+
+		if (!(path = window_deleted_path(db, w->start_ns)))
+			return err_set(err, ERR_NOMEM, "deleted ranges: out of memory");
+		rc = deleted_load(path, &d, &why);
+		free(path);
+		if (rc == ERR_NOMEM)
+			return err_set(err, ERR_NOMEM, "deleted ranges: out of memory");
+		if (rc)
+			db_damage(db, w, "deleted ranges cannot be read: deleted rows are seen",
+				&why);
+		w->deleted = d.v;
+		w->deleted_n = d.n;
+	}
+	return ERR_OK;
+}
+
 /* ---- deleting ---- */
 
 struct deleting {

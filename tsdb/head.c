@@ -150,6 +150,7 @@ void head_free(struct db *db, struct window *w)
 		close(w->mark_fd);
 	}
 	bits_release(&w->series);
+	deleted_release(w->deleted);
 	free(w->dir);
 	free(w->mark_path);
 	free(w);

@@ -128,7 +128,7 @@ enum err_code maker_verify(struct maker *m, struct err *err)
 		rc = err_set(err, ERR_NOMEM, "make block: out of memory");
 		goto out;
 	}
-	if ((rc = block_chunks_open(v.b, true, &v.chunks, err)) ||
+	if ((m->o.raw && (rc = block_chunks_open(v.b, true, &v.chunks, err))) ||
 		(rc = block_rollups_open(v.b, true, &v.rollups, err)))
 		goto out;
 	if (block_meta(v.b)->series != m->checks_n || (m->o.raw && block_meta(v.b)->rows != m->rows_n))

@@ -20,7 +20,7 @@ void town_failed(const char *fmt, ...)
 	printf("\n");
 }
 
-bool town_open(struct town *w)
+bool town_open_on(struct town *w, bool faulty)
 {
 	*w = (struct town){ 0 };
 	if (!fixture_open(&w->f))
@@ -29,13 +29,56 @@ bool town_open(struct town *w)
 	w->f.o.too_old_ns = 2 * TOWN_WINDOW_S * SEC;
 	w->f.o.retention_ns = 0;
 	w->f.o.no_compaction = true;
+	w->f.o.free_bytes_reserve = 0;
+	if (faulty) {
+		db_close(w->f.db);
+		w->f.db = NULL;
+		w->disk = disk_open(w->f.dir);
+		w->f.o.fs = disk_fs(w->disk);
+		w->f.o.store = disk_store(w->disk);
+	}
 	return fixture_reopen(&w->f);
+}
+
+bool town_open(struct town *w)
+{
+	return town_open_on(w, false);
 }
 
 void town_close(struct town *w)
 {
 	fixture_close(&w->f);
+	disk_close(w->disk);
 	free(w->rows);
+}
+
+static void run(struct town *w, const char *command, const char *from, const char *to)
+{
+	char text[400];
+
+	snprintf(text, sizeof(text), "cd %s && %s '%s' '%s'", w->f.dir, command, from, to);
+	if (system(text))
+		town_failed("%s", text);
+}
+
+void town_copy(struct town *w, const char *from, const char *to)
+{
+	run(w, "cp -a", from, to);
+}
+
+void town_move(struct town *w, const char *from, const char *to)
+{
+	run(w, "mv", from, to);
+}
+
+const char *town_block(struct town *w, size_t i)
+{
+	struct db_block_status *v;
+	size_t n;
+
+	if (db_list(w->f.db, &w->f.arena, &v, &n, &w->f.err) || i >= n)
+		abort();
+	return arena_printf(&w->f.arena, "blocks/%s", v[i].ulid);
 }
 
 struct labels town_labels(struct town *w, const char *job, const char *instance)
@@ -184,8 +227,25 @@ static void block_rows_text(struct town *w, struct db_block *b, struct labels la
 static bool stored_text(struct town *w, struct labels labels, struct buf *out)
 {
 	for (size_t i = 0; i < w->f.db->blocks_n; i++)
-		block_rows_text(w, w->f.db->blocks[i], labels, out);
+		if (block_has_raw(w->f.db->blocks[i]->block))
+			block_rows_text(w, w->f.db->blocks[i], labels, out);
 	return rows_text(w->f.db, labels, 0, INT64_MAX - 1, out, &w->f.err);
+}
+
+/* From the first line on that differs. */
+static void tell_difference(
+	struct labels labels, struct str got, struct str want, const char *what, int line)
+{
+	size_t from = 0;
+
+	for (size_t i = 0; i < got.len && i < want.len && got.ptr[i] == want.ptr[i]; i++)
+		if (got.ptr[i] == '\n')
+			from = i + 1;
+	town_failed("line %d, %s: rows of " STR_FMT "/" STR_FMT " differ at %zu: %.*s, want %.*s",
+		line, what, STR_ARG(labels_get(labels, STR("job"))),
+		STR_ARG(labels_get(labels, STR("instance"))), from,
+		(int)(got.len - from < 60 ? got.len - from : 60), got.ptr ? got.ptr + from : "",
+		(int)(want.len - from < 60 ? want.len - from : 60), want.ptr ? want.ptr + from : "");
 }
 
 static void check_series(struct town *w, struct labels labels, const char *what, int line)
@@ -196,9 +256,7 @@ static void check_series(struct town *w, struct labels labels, const char *what,
 	if (!stored_text(w, labels, &got))
 		town_failed("line %d, %s: %s", line, what, w->f.err.msg);
 	else if (!str_eq(buf_str(&want), buf_str(&got)))
-		town_failed("line %d, %s: rows of " STR_FMT " are\n" STR_FMT "\nwant\n" STR_FMT, line,
-			what, STR_ARG(labels_get(labels, STR("instance"))), STR_ARG(buf_str(&got)),
-			STR_ARG(buf_str(&want)));
+		tell_difference(labels, buf_str(&got), buf_str(&want), what, line);
 	buf_release(&want);
 	buf_release(&got);
 }

@@ -5,6 +5,7 @@
 #ifndef TESTS_TSDB_BLOCKS_TOWN_H
 #define TESTS_TSDB_BLOCKS_TOWN_H
 
+#include "tests/tsdb/disk.h"
 #include "tests/tsdb/fixture.h"
 #include "tsdb/blocks.h"
 
@@ -20,14 +21,22 @@ struct town_row {
 
 struct town {
 	struct fixture f;
+	struct disk *disk; /* NULL: the real one */
 	struct town_row *rows;
 	size_t n, cap;
 };
 
 /* Windows of 10 s, rows that are 20 s late are taken; nothing is cut by itself. */
 bool town_open(struct town *w);
+/* The same on a disk that may fail. */
+bool town_open_on(struct town *w, bool faulty);
 void town_close(struct town *w);
 struct labels town_labels(struct town *w, const char *job, const char *instance);
+/* cp -a, mv within the data directory. */
+void town_copy(struct town *w, const char *from, const char *to);
+void town_move(struct town *w, const char *from, const char *to);
+/* Name of the i-th block, in the arena. */
+const char *town_block(struct town *w, size_t i);
 /* A random profile; acknowledged. */
 void town_append(struct town *w, struct labels labels, int64_t ts_s);
 /* Each of jobs x instances, every `every` seconds in (from, to]. */
