@@ -200,16 +200,39 @@ void blocks_unpin_all(struct db *db, struct db_block **v, size_t n)
 	free(v);
 }
 
+const char *blocks_unreadable_locked(const struct db *db, int64_t min_ns, int64_t max_ns)
+{
+	const struct work *k = db->work;
+
+	for (size_t i = 0; i < k->unreadable_n; i++)
+		if (k->unreadable[i].min_ns < max_ns && k->unreadable[i].max_ns > min_ns)
+			return k->unreadable[i].dir;
+	return NULL;
+}
+
+static bool clip(int64_t ts_ns, int64_t min_ns, int64_t max_ns, int64_t *start_ns, int64_t *end_ns)
+{
+	if (max_ns < ts_ns)
+		*start_ns = max_ns > *start_ns ? max_ns : *start_ns;
+	else if (min_ns >= ts_ns)
+		*end_ns = min_ns < *end_ns ? min_ns : *end_ns;
+	else
+		return false;
+	return true;
+}
+
 bool blocks_clip_locked(const struct db *db, int64_t ts_ns, int64_t *start_ns, int64_t *end_ns)
 {
 	for (size_t i = 0; i < db->blocks_n; i++) {
 		const struct block_meta *m = block_meta(db->blocks[i]->block);
 
-		if (m->max_ns < ts_ns)
-			*start_ns = m->max_ns > *start_ns ? m->max_ns : *start_ns;
-		else if (m->min_ns >= ts_ns)
-			*end_ns = m->min_ns < *end_ns ? m->min_ns : *end_ns;
-		else
+		if (!clip(ts_ns, m->min_ns, m->max_ns, start_ns, end_ns))
+			return false;
+	}
+	for (size_t i = 0; i < db->work->unreadable_n; i++) {
+		const struct unreadable *u = &db->work->unreadable[i];
+
+		if (u->max_ns && !clip(ts_ns, u->min_ns, u->max_ns, start_ns, end_ns))
 			return false;
 	}
 	return true;

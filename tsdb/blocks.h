@@ -1,13 +1,14 @@
 /*
  * Blocks of a database, the inside: who makes them, swaps them, and takes them away.
  *
- * One at a time works on blocks (work_begin, work_end): cutting a window, joining blocks, retention.
- * What it made is put in the place of what it stands for in one step, under two locks:
+ * One at a time works on blocks (work_begin, work_end): cutting a window, joining blocks,
+ * retention. What it made is put in the place of what it stands for in one step, under two locks:
  *
- *     work->files   guards names in blocks/ and the small files that change there and beside windows
- *                   (meta.json, deleted): taken before db->lock, held while such a file is written.
- *                   Whoever deletes rows or links files of a snapshot holds it too, so that a
- *                   deletion is never written to a block whose successor is already in its place.
+ *     work->files   guards names in blocks/ and the small files that change there and beside
+ *                   windows (meta.json, deleted): taken before db->lock, held while such a file is
+ *                   written. Whoever deletes rows or links files of a snapshot holds it too, so
+ *                   that a deletion is never written to a block whose successor is already in its
+ *                   place.
  *     db->lock      db->blocks and db->windows as queriers find them.
  *
  * Crashes. A block is written as <ULID>.tmp and renamed when all of it is synced and was read back;
@@ -43,7 +44,7 @@ struct work {
 	unsigned failures; /* in a row; the worker's */
 	int64_t retry_at_ns; /* monotonic; the worker's */
 	int64_t room_at_ns; /* when free space was last looked at; the worker's */
-	struct unreadable *unreadable; /* work->files */
+	struct unreadable *unreadable; /* db->lock */
 	size_t unreadable_n;
 };
 
@@ -81,6 +82,9 @@ MUST_CHECK enum err_code blocks_pin_all(
 void blocks_unpin_all(struct db *db, struct db_block **v, size_t n); /* frees v */
 /* A window for ts must not reach into a block: false when ts lies in one. db->lock is held. */
 bool blocks_clip_locked(const struct db *db, int64_t ts_ns, int64_t *start_ns, int64_t *end_ns);
+/* A block that cannot be opened has rows in (min, max], as far as is known: its directory, which
+ * stays until retention takes it; NULL: there is none. db->lock is held. */
+const char *blocks_unreadable_locked(const struct db *db, int64_t min_ns, int64_t max_ns);
 /* Something of it cannot be read. */
 void blocks_damage(struct db *db, struct db_block *b, const char *what, const struct err *why);
 

@@ -55,9 +55,13 @@ static bool epochs_agree(const struct block *a, const struct block *b)
 }
 
 /* May b stand in one block with those chosen so far? */
-static bool fits(const struct plan *p, const struct db_block *b)
+static bool fits(const struct db *db, const struct plan *p, const struct db_block *b)
 {
 	if (b->damaged)
+		return false;
+	/* The new block would lie over one that cannot be opened today. */
+	if (p->n && blocks_unreadable_locked(db, block_meta(p->v[p->n - 1]->block)->max_ns,
+			    block_meta(b->block)->min_ns))
 		return false;
 	for (size_t i = 0; i < p->n; i++) {
 		const struct db_block *o = p->v[i];
@@ -76,11 +80,11 @@ static bool choose(const struct db *db, size_t from, size_t to, struct plan *out
 	for (size_t i = from; i < to && out->n < JOIN_MAX; i++) {
 		struct db_block *b = db->blocks[i];
 
-		if (!fits(out, b)) {
+		if (!fits(db, out, b)) {
 			if (out->n >= 2)
 				break;
 			out->n = 0;
-			if (!fits(out, b))
+			if (!fits(db, out, b))
 				continue;
 		}
 		out->v[out->n++] = b;

@@ -1,5 +1,6 @@
 #ifndef COMPAT_H
 #define COMPAT_H
+#ifndef DB_JOBS_MAX
 #define job_name_of partition_name_of
 #define job partition
 static inline void partition_unpin_(struct db *db, struct partition *p) { }
@@ -32,4 +33,5 @@ static inline enum err_code ppin(struct db *db, struct str name, uint32_t id, ui
 #define translate_stack(...) ERR_UNSUPPORTED
 #define translate_label_set(...) ERR_UNSUPPORTED
 #define translate_header(...) ERR_UNSUPPORTED
+#endif
 #endif

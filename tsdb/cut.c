@@ -13,8 +13,9 @@
  * The window is sealed: appends refuse its times from then on, and once those under way are
  * committed its rows are final. They are read in the block's order, a series at a time. Rows that
  * cannot be read, or whose symbols are gone, stay behind and are counted: they were not served
- * before either. The window leaves db->windows in the step in which the block enters db->blocks; its
- * files go when no query reads them any more, and at the next start if there is none (blocks.h).
+ * before either. The window leaves db->windows in the step in which the block enters db->blocks;
+ * its files go when no query reads them any more, and at the next start if they are still there
+ * (blocks.h).
  */
 METRIC_COUNTER(rows_cut, "epimetheus_tsdb_rows_cut_total", "Rows written from the head to blocks.",
 	NULL);

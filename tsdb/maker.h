@@ -2,14 +2,14 @@
  * Maker: one block being made, series by series and step by step, from rows of a window or from
  * chunks and rollups of other blocks.
  *
- * Rows are cut into chunks of about CHUNK_ROWS, never across a step of the finest rollup, and evenly
- * within it. Rollups of a step come from its rows (fresh) or are given; coarser ones are added up
- * from finer ones; those of groups from those of their series, or are given.
+ * Rows are cut into chunks of about CHUNK_ROWS, never across a step of the finest rollup, and
+ * evenly within it. Rollups of a step come from its rows (fresh) or are given; coarser ones are
+ * added up from finer ones; those of groups from those of their series, or are given.
  *
- * Memory: the rows of one step of one series, the symbols of the block's partitions, 24 bytes per
- * series and 40 per step of a group's series; the rest goes to files.
+ * Memory: the rows of one step of one series, the symbols of the block's partitions, 32 bytes per
+ * series and 24 per step of a group's series; the rest goes to files.
  *
- * Trust: what went in is counted per series, and maker_verify reads the finished block and compares.
+ * Trust: what went in is counted per series; maker_finish reads the block back and compares.
  *
  * Errors:    those of the writer; ERR_CORRUPT from chunks and rollups that were given.
  * Ownership: maker_open hands *out to the caller; maker_close ends it, and removes what was not

@@ -189,31 +189,44 @@ static void drop_all_raw(struct db *db)
 
 /* ---- blocks that cannot be opened ---- */
 
-static void drop_unreadable(struct db *db)
+/* The first one that is over; false: none is. */
+static bool take_unreadable(struct db *db, struct unreadable *out)
 {
 	struct work *k = db->work;
-	int64_t before;
+	bool found = false;
 	size_t kept = 0;
-	struct err err;
 
 	mutex_lock(&db->lock);
-	before = db->o.retention_ns ? atomic_load(&db->max_ts_ns) - db->o.retention_ns : INT64_MIN;
-	mutex_unlock(&db->lock);
-	mutex_lock(&k->files);
 	for (size_t i = 0; i < k->unreadable_n; i++) {
-		struct unreadable *u = &k->unreadable[i];
+		const struct unreadable *u = &k->unreadable[i];
 
-		if (!u->max_ns || u->max_ns > before) {
+		if (!found && u->max_ns && db->o.retention_ns &&
+			u->max_ns <= atomic_load(&db->max_ts_ns) - db->o.retention_ns) {
+			found = true;
+			*out = *u;
+		} else {
 			k->unreadable[kept++] = *u;
-			continue;
 		}
-		if (fs_remove_tree(db->o.fs, u->dir, &err))
-			log_warn("tsdb", "block not removed", LOG_S("block", u->dir), LOG_E(&err));
-		metric_add(&dropped_blocks, "time", 1);
-		free(u->dir);
 	}
 	k->unreadable_n = kept;
-	mutex_unlock(&k->files);
+	mutex_unlock(&db->lock);
+	return found;
+}
+
+static void drop_unreadable(struct db *db)
+{
+	struct unreadable u;
+	struct err err;
+
+	while (take_unreadable(db, &u)) { /* each turn has one less */
+		if (fs_remove_tree(db->o.fs, u.dir, &err))
+			log_warn("tsdb", "block not removed", LOG_S("block", u.dir), LOG_E(&err));
+		else
+			log_info("tsdb", "block dropped", LOG_S("block", u.dir),
+				LOG_S("reason", "time"));
+		metric_add(&dropped_blocks, "time", 1);
+		free(u.dir);
+	}
 }
 
 void retention_apply(struct db *db)

@@ -1,4 +1,4 @@
-/* Head windows become blocks, blocks are found at start, and what a crash leaves is put in order. */
+/* Head windows become blocks; blocks are found at start, and what a crash left is put in order. */
 #include "tests/tsdb/town.h"
 
 #include "tests/check.h"

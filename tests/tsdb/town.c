@@ -52,23 +52,40 @@ void town_close(struct town *w)
 	free(w->rows);
 }
 
-static void run(struct town *w, const char *command, const char *from, const char *to)
+static char *in_dir(struct town *w, const char *name)
 {
-	char text[400];
+	return arena_printf(&w->f.arena, "%s/%s", w->f.dir, name);
+}
 
-	snprintf(text, sizeof(text), "cd %s && %s '%s' '%s'", w->f.dir, command, from, to);
-	if (system(text))
-		town_failed("%s", text);
+static void copy(struct town *w, const char *from, const char *to)
+{
+	struct buf content = { 0 };
+	struct str *names;
+	size_t n;
+
+	if (fs_list(from, &w->f.arena, &names, &n, NULL)) {
+		if (fs_read_file(from, 64u << 20, &content, &w->f.err) ||
+			fs_write_file(&fs_posix, to, buf_str(&content), &w->f.err))
+			town_failed("copy: %s", w->f.err.msg);
+		buf_release(&content);
+		return;
+	}
+	if (fs_mkdir_all(&fs_posix, to, &w->f.err))
+		town_failed("copy: %s", w->f.err.msg);
+	for (size_t i = 0; i < n; i++)
+		copy(w, path_join(&w->f.arena, str_of(from), names[i]),
+			path_join(&w->f.arena, str_of(to), names[i]));
 }
 
 void town_copy(struct town *w, const char *from, const char *to)
 {
-	run(w, "cp -a", from, to);
+	copy(w, in_dir(w, from), in_dir(w, to));
 }
 
 void town_move(struct town *w, const char *from, const char *to)
 {
-	run(w, "mv", from, to);
+	if (fs_posix.ops->rename(&fs_posix, in_dir(w, from), in_dir(w, to), &w->f.err))
+		town_failed("move: %s", w->f.err.msg);
 }
 
 const char *town_block(struct town *w, size_t i)
@@ -92,8 +109,8 @@ void town_append(struct town *w, struct labels labels, int64_t ts_s)
 	struct arena a;
 
 	arena_init(&a, 0);
-	if (append_wait(w->f.db, labels, ts_s * SEC, SEC, profile_random(&a, seed), NULL, false, NULL,
-		    &w->f.err))
+	if (append_wait(w->f.db, labels, ts_s * SEC, SEC, profile_random(&a, seed), NULL, false,
+		    NULL, &w->f.err))
 		town_failed("append at %lld: %s", (long long)ts_s, w->f.err.msg);
 	arena_release(&a);
 	if (w->n == w->cap) {
@@ -121,15 +138,16 @@ void town_fill(struct town *w, int jobs, int instances, int64_t from_s, int64_t 
 			town_append(w, labels[i], ts);
 }
 
-void town_delete(struct town *w, const char *job, const char *instance, int64_t from_s,
-	int64_t to_s)
+void town_delete(
+	struct town *w, const char *job, const char *instance, int64_t from_s, int64_t to_s)
 {
 	struct matcher m[2];
 	size_t n = 1;
 
 	if (matcher_init(&m[0], MATCH_EQ, STR("job"), str_of(job), &w->f.err))
 		abort();
-	if (instance && matcher_init(&m[n++], MATCH_EQ, STR("instance"), str_of(instance), &w->f.err))
+	if (instance &&
+		matcher_init(&m[n++], MATCH_EQ, STR("instance"), str_of(instance), &w->f.err))
 		abort();
 	if (db_delete_series(w->f.db, m, n, from_s * SEC, to_s * SEC, &w->f.err))
 		town_failed("delete: %s", w->f.err.msg);
@@ -138,7 +156,8 @@ void town_delete(struct town *w, const char *job, const char *instance, int64_t 
 
 		r->deleted |= r->ts_s > from_s && r->ts_s <= to_s &&
 			str_is(labels_get(r->labels, STR("job")), job) &&
-			(!instance || str_is(labels_get(r->labels, STR("instance")), instance));
+				(!instance ||
+					str_is(labels_get(r->labels, STR("instance")), instance));
 	}
 }
 
@@ -178,7 +197,8 @@ static void finding(void *ctx, const char *what)
 	town_failed("verify: %s", what);
 }
 
-static void block_rows_text(struct town *w, struct db_block *b, struct labels labels, struct buf *out)
+static void block_rows_text(
+	struct town *w, struct db_block *b, struct labels labels, struct buf *out)
 {
 	struct block_chunks *it;
 	struct chunk *c = chunk_open();
@@ -193,7 +213,7 @@ static void block_rows_text(struct town *w, struct db_block *b, struct labels la
 		abort();
 	for (uint32_t id = 0; id < block_meta(b->block)->series; id++) {
 		const struct deleted_range *dv;
-		size_t dn = deleted_of((struct deleted){b->deleted, b->deleted_n}, id, &dv);
+		size_t dn = deleted_of((struct deleted){ b->deleted, b->deleted_n }, id, &dv);
 		struct db_series ds = { 0 };
 		const struct block_partition *bp;
 
@@ -202,7 +222,9 @@ static void block_rows_text(struct town *w, struct db_block *b, struct labels la
 		if (!labels_eq(s.labels, labels))
 			continue;
 		bp = block_partition(b->block, s.slot);
-		if (partition_pin(w->f.db, bp->name, bp->id, bp->epoch, &ds.partition, &w->f.err) || partition_need_block(w->f.db, ds.partition, b, s.slot, BLOCK_STACKS, &w->f.err))
+		if (partition_pin(w->f.db, bp->name, bp->id, bp->epoch, &ds.partition, &w->f.err) ||
+			partition_need_block(
+				w->f.db, ds.partition, b, s.slot, BLOCK_STACKS, &w->f.err))
 			town_failed("%s", w->f.err.msg);
 		block_chunks_seek(it, id, 0, INT64_MAX);
 		while (!block_chunks_next(it, &bytes, &first, &w->f.err)) {
@@ -210,7 +232,13 @@ static void block_rows_text(struct town *w, struct db_block *b, struct labels la
 				abort();
 			for (uint32_t i = 0; i < chunk_rows_n(c); i++) {
 				uint32_t none[1024] = { 0 };
-				struct db_row r = { .ts_ns = chunk_rows(c)[i].ts_ns, .header = rows[i].header, .n = rows[i].n, .stacks = rows[i].stacks, .label_sets = rows[i].label_sets ? rows[i].label_sets : none, .values = rows[i].values };
+				struct db_row r = { .ts_ns = chunk_rows(c)[i].ts_ns,
+					.header = rows[i].header,
+					.n = rows[i].n,
+					.stacks = rows[i].stacks,
+					.label_sets = rows[i].label_sets ? rows[i].label_sets :
+									   none,
+					.values = rows[i].values };
 
 				if (deleted_has(dv, dn, r.ts_ns))
 					continue;
@@ -224,12 +252,52 @@ static void block_rows_text(struct town *w, struct db_block *b, struct labels la
 	arena_release(&a);
 }
 
+static bool head_rows_text(
+	struct town *w, struct labels labels, int64_t min_ns, int64_t max_ns, struct buf *out)
+{
+	struct db *db = w->f.db;
+	struct series *s = series_find(db->series, labels);
+	bool ok = true;
+
+	if (!s)
+		return true;
+	series_release(s);
+	for (size_t i = 0; i < db->windows_n && ok; i++) {
+		const struct window *win = db->windows[i];
+		int64_t from = win->start_ns > min_ns ? win->start_ns : min_ns,
+			to = win->end_ns < max_ns ? win->end_ns : max_ns;
+		const struct deleted_range *v;
+
+		for (size_t n = deleted_of(
+			     (struct deleted){ win->deleted, win->deleted_n }, s->id, &v);
+			n && from < to; n--, v++) {
+			if (v->min_ns > from)
+				ok &= rows_text(db, labels, from, v->min_ns, out, &w->f.err);
+			from = v->max_ns;
+		}
+		if (from < to)
+			ok &= rows_text(db, labels, from, to, out, &w->f.err);
+	}
+	return ok;
+}
+
+/* Rows of the head before, between and behind those of blocks, without the deleted ones. */
 static bool stored_text(struct town *w, struct labels labels, struct buf *out)
 {
-	for (size_t i = 0; i < w->f.db->blocks_n; i++)
-		if (block_has_raw(w->f.db->blocks[i]->block))
-			block_rows_text(w, w->f.db->blocks[i], labels, out);
-	return rows_text(w->f.db, labels, 0, INT64_MAX - 1, out, &w->f.err);
+	struct db *db = w->f.db;
+	int64_t from = 0;
+	bool ok = true;
+
+	for (size_t i = 0; i <= db->blocks_n; i++) {
+		const struct block_meta *m = i < db->blocks_n ? block_meta(db->blocks[i]->block) :
+								NULL;
+
+		ok &= head_rows_text(w, labels, from, m ? m->min_ns : INT64_MAX - 1, out);
+		if (m && block_has_raw(db->blocks[i]->block))
+			block_rows_text(w, db->blocks[i], labels, out);
+		from = m ? m->max_ns : from;
+	}
+	return ok;
 }
 
 /* From the first line on that differs. */
@@ -242,10 +310,13 @@ static void tell_difference(
 		if (got.ptr[i] == '\n')
 			from = i + 1;
 	town_failed("line %d, %s: rows of " STR_FMT "/" STR_FMT " differ at %zu: %.*s, want %.*s",
-		line, what, STR_ARG(labels_get(labels, STR("job"))),
-		STR_ARG(labels_get(labels, STR("instance"))), from,
-		(int)(got.len - from < 60 ? got.len - from : 60), got.ptr ? got.ptr + from : "",
-		(int)(want.len - from < 60 ? want.len - from : 60), want.ptr ? want.ptr + from : "");
+		line, what,
+		STR_ARG(labels_get(labels, STR("job"))),
+			STR_ARG(labels_get(labels, STR("instance"))), from,
+				(int)(got.len - from < 60 ? got.len - from : 60),
+				got.ptr ? got.ptr + from : "",
+				(int)(want.len - from < 60 ? want.len - from : 60),
+				want.ptr ? want.ptr + from : "");
 }
 
 static void check_series(struct town *w, struct labels labels, const char *what, int line)

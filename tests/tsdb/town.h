@@ -1,6 +1,6 @@
 /*
- * What the tests of cutting, joining, retention and deleting share: a database with short windows, a
- * list of what was appended to it, and a comparison of both.
+ * What the tests of cutting, joining, retention and deleting share: a database with short windows,
+ * a list of what was appended to it, and a comparison of both.
  */
 #ifndef TESTS_TSDB_BLOCKS_TOWN_H
 #define TESTS_TSDB_BLOCKS_TOWN_H
@@ -32,7 +32,7 @@ bool town_open(struct town *w);
 bool town_open_on(struct town *w, bool faulty);
 void town_close(struct town *w);
 struct labels town_labels(struct town *w, const char *job, const char *instance);
-/* cp -a, mv within the data directory. */
+/* Of files and directories, by their names in the data directory. */
 void town_copy(struct town *w, const char *from, const char *to);
 void town_move(struct town *w, const char *from, const char *to);
 /* Name of the i-th block, in the arena. */
@@ -42,8 +42,8 @@ void town_append(struct town *w, struct labels labels, int64_t ts_s);
 /* Each of jobs x instances, every `every` seconds in (from, to]. */
 void town_fill(struct town *w, int jobs, int instances, int64_t from_s, int64_t to_s, int every);
 /* Rows of these labels in (from, to] are gone. */
-void town_delete(struct town *w, const char *job, const char *instance, int64_t from_s,
-	int64_t to_s);
+void town_delete(
+	struct town *w, const char *job, const char *instance, int64_t from_s, int64_t to_s);
 void town_compact(struct town *w);
 /* Everything is there and nothing else, in blocks and in the head; blocks verify. */
 void town_check(struct town *w, const char *what, int line);
