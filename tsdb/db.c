@@ -24,7 +24,8 @@ METRIC_GAUGE(nodes_gauge, "epimetheus_tsdb_stack_nodes", "Stack nodes of all par
 METRIC_GAUGE(strings_gauge, "epimetheus_tsdb_strings", "Strings of all partitions.", NULL);
 METRIC_GAUGE(
 	symbols_gauge, "epimetheus_tsdb_symbol_bytes", "Memory of all partitions' symbols.", NULL);
-METRIC_GAUGE(disk_gauge, "epimetheus_tsdb_disk_bytes", "Bytes of all windows and blocks on disk.", NULL);
+METRIC_GAUGE(disk_gauge, "epimetheus_tsdb_disk_bytes",
+	"Bytes of all windows and blocks on disk.", NULL);
 METRIC_GAUGE(oldest_gauge, "epimetheus_tsdb_oldest_row_seconds", "Time of the oldest row.", NULL);
 
 void db_options_default(struct db_options *o)

@@ -103,7 +103,7 @@ TEST(raw_rows_go_earlier_and_rollups_stay)
 	struct db_block **blocks;
 	struct town w;
 	size_t n;
-	char *path;
+	char *path, *name;
 
 	REQUIRE(town_open(&w));
 	town_fill(&w, 2, 2, T0, T0 + 60, 1);
@@ -116,7 +116,8 @@ TEST(raw_rows_go_earlier_and_rollups_stay)
 	CHECK(block_has_raw(blocks[0]->block));
 	CHECK_INT(rows_of(&w, blocks[0]->block), 40);
 	blocks_unpin_all(w.f.db, blocks, n);
-	path = arena_printf(&w.f.arena, "%s/%s/rows.ldb", w.f.dir, town_block(&w, 0));
+	name = arena_printf(&w.f.arena, "%s/rows.ldb", town_block(&w, 0));
+	path = arena_printf(&w.f.arena, "%s/%s", w.f.dir, name);
 	CHECK(!fs_exists(path));
 	for (int turn = 0; turn < 2; turn++) {
 		CHECK_LAYOUT(&w, "1 1 1 head head head");
@@ -124,7 +125,7 @@ TEST(raw_rows_go_earlier_and_rollups_stay)
 		CHECK(!v[0].raw && !v[1].raw && v[2].raw);
 		CHECK_INT(v[0].rows, 40);
 		CHECK(!v[0].damaged);
-		town_copy(&w, "ids", path); /* as if the crash had come before the last step */
+		town_copy(&w, "ids", name); /* as if the crash had come before the last step */
 		REQUIRE(fixture_reopen(&w.f));
 		CHECK(!fs_exists(path));
 	}
