@@ -100,6 +100,8 @@ struct deleted {
 };
 /* Ranges of a file; what is not there is empty. Memory by deleted_release. */
 MUST_CHECK enum err_code deleted_load(const char *path, struct deleted *out, struct err *err);
+MUST_CHECK enum err_code deleted_decode(
+	struct str bytes, const char *path, struct deleted *out, struct err *err);
 MUST_CHECK enum err_code deleted_save(
 	struct db *db, const char *path, struct deleted d, struct err *err);
 /* Those of the windows that were just opened. */

@@ -246,6 +246,23 @@ static void remove_orphans(struct opening *o)
 	}
 }
 
+/* Snapshots that were not finished. */
+static void remove_snapshots(struct opening *o)
+{
+	struct db *db = o->db;
+	struct str *names;
+	size_t n;
+
+	if (db->o.read_only || fs_list(db->work->snapshots_dir, &o->a, &names, &n, NULL))
+		return;
+	for (size_t i = 0; i < n; i++) {
+		char *path = path_join(&o->a, str_of(db->work->snapshots_dir), names[i]);
+
+		if (path && str_has_suffix(names[i], STR(BLOCK_TMP)))
+			remove_tree(db, path);
+	}
+}
+
 enum err_code blocks_open_all(struct db *db, struct err *err)
 {
 	struct opening o = { .db = db };
@@ -261,6 +278,7 @@ enum err_code blocks_open_all(struct db *db, struct err *err)
 		goto out;
 	remove_windows(&o);
 	remove_orphans(&o);
+	remove_snapshots(&o);
 	db->blocks = o.v;
 	db->blocks_n = db->blocks_cap = o.n;
 	for (size_t i = 0; i < o.n; i++)

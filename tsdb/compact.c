@@ -413,12 +413,17 @@ static enum err_code carry_deleted(struct joining *t, struct err *err)
 		return ERR_OK;
 	if (!(out = malloc((n + 1) * sizeof(*out))))
 		return nomem(err);
-	for (size_t i = 0; i < t->n; i++)
-		for (size_t k = 0; k < t->sources[i].b->deleted_n; k++) {
-			out[kept] = t->sources[i].b->deleted[k];
-			out[kept].series = t->sources[i].ids[out[kept].series];
+	for (size_t i = 0; i < t->n; i++) {
+		const struct source *s = &t->sources[i];
+
+		for (size_t k = 0; k < s->b->deleted_n; k++) {
+			out[kept] = s->b->deleted[k];
+			if (out[kept].series >= block_meta(s->b->block)->series)
+				continue;
+			out[kept].series = s->ids[out[kept].series];
 			kept += out[kept].series != UINT32_MAX;
 		}
+	}
 	rc = maker_set_deleted(t->m, out, kept, err);
 	free(out);
 	return rc;

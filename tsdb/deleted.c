@@ -137,7 +137,7 @@ char *block_deleted_path(const char *dir)
 	return asprintf(&path, "%s/deleted", dir) < 0 ? NULL : path;
 }
 
-static enum err_code decode(
+enum err_code deleted_decode(
 	struct str bytes, const char *path, struct deleted *out, struct err *err)
 {
 	struct deleted_range *v = NULL;
@@ -176,7 +176,7 @@ enum err_code deleted_load(const char *path, struct deleted *out, struct err *er
 	if (!fs_exists(path))
 		return ERR_OK;
 	if (!(rc = fs_read_file(path, DELETED_BYTES_MAX, &b, err)))
-		rc = decode(buf_str(&b), path, out, err);
+		rc = deleted_decode(buf_str(&b), path, out, err);
 	buf_release(&b);
 	return rc;
 }
