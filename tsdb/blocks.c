@@ -238,8 +238,8 @@ bool blocks_clip_locked(const struct db *db, int64_t ts_ns, int64_t *start_ns, i
 	return true;
 }
 
-enum err_code blocks_visit_epoch(struct db *db, uint32_t job_id, uint32_t epoch,
-	block_visit_fn fn, void *ctx, struct err *err)
+enum err_code blocks_visit_epoch(struct db *db, uint32_t job_id, uint32_t epoch, block_visit_fn fn,
+	void *ctx, struct err *err)
 {
 	struct db_block **v;
 	size_t n;

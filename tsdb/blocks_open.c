@@ -124,8 +124,9 @@ static enum err_code open_each(struct opening *o, struct err *err)
 	for (size_t i = 0; i < n && !rc; i++) {
 		if (ulid_parse(names[i], &ulid)) {
 			rc = open_one(o, names[i], err);
-		} else if (!db->o.read_only && (str_has_suffix(names[i], STR(BLOCK_TMP)) ||
-						       str_has_suffix(names[i], STR(BLOCK_GONE)))) {
+		} else if (!db->o.read_only &&
+			(str_has_suffix(names[i], STR(BLOCK_TMP)) ||
+				str_has_suffix(names[i], STR(BLOCK_GONE)))) {
 			char *path = path_join(&o->a, str_of(db->work->blocks_dir), names[i]);
 
 			if (path)
@@ -152,8 +153,9 @@ static void remove_superseded(struct opening *o)
 
 	for (size_t i = 0; i < o->n && superseded; i++)
 		for (size_t k = 0; k < o->n && !superseded[i]; k++)
-			superseded[i] = k != i && names_source(block_meta(o->v[k]->block),
-							  &block_meta(o->v[i]->block)->ulid);
+			superseded[i] = k != i &&
+				names_source(block_meta(o->v[k]->block),
+					&block_meta(o->v[i]->block)->ulid);
 	for (size_t i = 0; i < o->n && superseded; i++) {
 		if (superseded[i])
 			remove_block(o->db, o->v[i]);
@@ -172,7 +174,9 @@ static int block_cmp(const void *a, const void *b)
 
 	if (x->min_ns != y->min_ns)
 		return x->min_ns < y->min_ns ? -1 : 1;
-	return x->level < y->level ? 1 : x->level > y->level ? -1 : strcmp(x->ulid.text, y->ulid.text);
+	return x->level < y->level  ? 1 :
+		x->level > y->level ? -1 :
+				      strcmp(x->ulid.text, y->ulid.text);
 }
 
 /*

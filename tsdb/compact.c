@@ -273,7 +273,8 @@ static enum err_code join_group(struct joining *t, size_t from, size_t to, struc
 	size_t next;
 
 	for (size_t i = from; i < to && !rc; i = next) {
-		for (next = i + 1; next < to && labels_eq(t->parts[i].labels, t->parts[next].labels);)
+		for (next = i + 1;
+			next < to && labels_eq(t->parts[i].labels, t->parts[next].labels);)
 			next++;
 		rc = join_series(t, i, next, err);
 	}
@@ -312,8 +313,8 @@ static enum err_code join_job(struct joining *t, bool *any, struct err *err)
 	qsort_r(t->parts, t->parts_n, sizeof(*t->parts), part_cmp, t);
 	name = t->parts_n ? job_name_of(t->parts[0].labels) : (struct str){ 0 };
 	for (size_t i = 0; i < t->parts_n && !rc; i = next) {
-		for (next = i + 1; next < t->parts_n && group_same(&t->rules, name, t->parts[i].labels,
-								t->parts[next].labels);)
+		for (next = i + 1; next < t->parts_n &&
+			group_same(&t->rules, name, t->parts[i].labels, t->parts[next].labels);)
 			next++;
 		rc = join_group(t, i, next, err);
 	}
@@ -475,11 +476,12 @@ static enum err_code join(struct joining *t, const struct plan *plan, struct err
 	}
 	all &= t->raw;
 	if (all && rows != maker_rows(t->m))
-		return err_set(err, ERR_CORRUPT, "%" PRIu64 " rows were read, the blocks say %" PRIu64,
-			maker_rows(t->m), rows);
-	if (maker_series_n(t->m) && ((rc = ids_save(t->db, err)) ||
-					    (rc = describe(plan, &t->a, &meta, err)) ||
-					    (rc = maker_finish(t->m, &meta, err))))
+		return err_set(err, ERR_CORRUPT,
+			"%" PRIu64 " rows were read, the blocks say %" PRIu64, maker_rows(t->m),
+			rows);
+	if (maker_series_n(t->m) &&
+		((rc = ids_save(t->db, err)) || (rc = describe(plan, &t->a, &meta, err)) ||
+			(rc = maker_finish(t->m, &meta, err))))
 		return rc;
 	return swap(t, plan, err);
 }
@@ -519,9 +521,7 @@ static void report(const struct joining *t, const struct plan *plan, int64_t too
 }
 
 /* Which source was it? The one whose check finds something: it is left alone from then on. */
-static void pass_over(void *ctx, const char *what)
-{
-}
+static void pass_over(void *ctx, const char *what) {}
 
 static void note_damage(struct joining *t, const struct plan *plan, const struct err *why)
 {

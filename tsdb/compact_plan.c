@@ -60,8 +60,9 @@ static bool fits(const struct db *db, const struct plan *p, const struct db_bloc
 	if (b->damaged)
 		return false;
 	/* The new block would lie over one that cannot be opened today. */
-	if (p->n && blocks_unreadable_locked(db, block_meta(p->v[p->n - 1]->block)->max_ns,
-			    block_meta(b->block)->min_ns))
+	if (p->n &&
+		blocks_unreadable_locked(db, block_meta(p->v[p->n - 1]->block)->max_ns,
+			block_meta(b->block)->min_ns))
 		return false;
 	for (size_t i = 0; i < p->n; i++) {
 		const struct db_block *o = p->v[i];

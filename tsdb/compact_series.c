@@ -81,9 +81,8 @@ static enum err_code translate_ids(
 }
 
 /* The row in the ids of the new epoch, its entries in their order. */
-static enum err_code translate_row(
-	struct joining *t, struct translation *tr, const struct row *row, struct row *out,
-	struct err *err)
+static enum err_code translate_row(struct joining *t, struct translation *tr, const struct row *row,
+	struct row *out, struct err *err)
 {
 	size_t n = row->n;
 	enum err_code rc;
@@ -117,8 +116,8 @@ static enum err_code unpack_pending(
 	struct row own;
 	enum err_code rc;
 
-	if ((rc = chunk_parse(t->chunk,
-		     (struct str){ t->pending_bytes.ptr + c->at, c->len }, err)) ||
+	if ((rc = chunk_parse(
+		     t->chunk, (struct str){ t->pending_bytes.ptr + c->at, c->len }, err)) ||
 		(rc = chunk_unpack(t->chunk, &rows, err)))
 		return rc;
 	for (uint32_t i = 0; i < chunk_rows_n(t->chunk) && !rc; i++) {
@@ -198,8 +197,9 @@ static enum err_code add_pending(
 	struct pending *v;
 	enum err_code rc;
 
-	if (t->pending_n && (t->pending_step_ns != w->chunk_step_ns || t->pending_fresh != fresh ||
-				    t->pending_rows >= PENDING_ROWS_MAX) &&
+	if (t->pending_n &&
+		(t->pending_step_ns != w->chunk_step_ns || t->pending_fresh != fresh ||
+			t->pending_rows >= PENDING_ROWS_MAX) &&
 		(rc = join_flush(t, err)))
 		return rc;
 	if (t->pending_n == t->pending_cap) {
@@ -290,24 +290,24 @@ static enum err_code keep_record(
 static enum err_code join_step(
 	struct joining *t, struct walking *w, int64_t step_ns, struct err *err)
 {
-	bool fresh = t->raw && (w->s->translation || deleted_touches(w->deleted, w->deleted_n,
-							     step_ns,
-							     step_ns + rollup_step_ns[0])),
+	bool fresh = t->raw &&
+		(w->s->translation ||
+			deleted_touches(
+				w->deleted, w->deleted_n, step_ns, step_ns + rollup_step_ns[0])),
 	     keep = !fresh;
 	enum err_code rc = ERR_OK;
 
 	if (t->pending_n && t->pending_step_ns != step_ns && (rc = join_flush(t, err)))
 		return rc;
 	while (w->chunk_step_ns == step_ns)
-		if ((rc = add_pending(t, w, fresh, err)) ||
-			(rc = next_chunk(t, w, err)))
+		if ((rc = add_pending(t, w, fresh, err)) || (rc = next_chunk(t, w, err)))
 			return rc;
 	if (w->record_step_ns != step_ns)
 		return ERR_OK;
 	if (!t->raw && (rc = keep_record(t, w, &keep, err)))
 		return rc;
-	if (keep && ((rc = join_begin(t, err)) ||
-			    (rc = maker_rollup(t->m, step_ns, w->record, err))))
+	if (keep &&
+		((rc = join_begin(t, err)) || (rc = maker_rollup(t->m, step_ns, w->record, err))))
 		return rc;
 	return next_record(w, err);
 }

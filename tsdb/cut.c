@@ -17,8 +17,8 @@
  * its files go when no query reads them any more, and at the next start if they are still there
  * (blocks.h).
  */
-METRIC_COUNTER(rows_cut, "epimetheus_tsdb_rows_cut_total", "Rows written from the head to blocks.",
-	NULL);
+METRIC_COUNTER(
+	rows_cut, "epimetheus_tsdb_rows_cut_total", "Rows written from the head to blocks.", NULL);
 METRIC_COUNTER(rows_left, "epimetheus_tsdb_rows_left_out_total",
 	"Damaged rows that were not written to a block.", NULL);
 METRIC_HISTOGRAM(cut_seconds, "epimetheus_tsdb_cut_duration_seconds",
@@ -160,9 +160,8 @@ static enum err_code decode(
 			return rc;
 	if ((rc = querier_check_ids(t->p, v, t->stacks, t->sets, err)))
 		return rc;
-	*out = (struct row){ v->header, v->interval_ns, v->time_nanos, v->duration_nanos,
-		v->period, v->n, v->columns_n, t->stacks, v->label_sets.len ? t->sets : NULL,
-		t->values };
+	*out = (struct row){ v->header, v->interval_ns, v->time_nanos, v->duration_nanos, v->period,
+		v->n, v->columns_n, t->stacks, v->label_sets.len ? t->sets : NULL, t->values };
 	return ERR_OK;
 }
 
@@ -201,7 +200,8 @@ static enum err_code cut_rows(struct cutting *t, size_t i, struct err *err)
 	int64_t ts;
 
 	t->ids[i] = UINT32_MAX;
-	for (store_iter_seek(t->it, key_str(&key)); store_iter_valid(t->it); store_iter_next(t->it)) {
+	for (store_iter_seek(t->it, key_str(&key)); store_iter_valid(t->it);
+		store_iter_next(t->it)) {
 		if (!key_parse_row(store_iter_key(t->it), &id, &ts) || id != series)
 			break;
 		if (deleted_has(deleted, deleted_n, ts))
@@ -377,8 +377,8 @@ static void report(struct cutting *t, int64_t took_ns, uint64_t rows)
 		return;
 	metric_add(&rows_left, NULL, (double)t->left_out);
 	db_damage(t->db, t->w, "rows left out of the block", &t->first_left);
-	log_error("tsdb", "damaged rows left out", LOG_I("rows", t->left_out),
-		LOG_E(&t->first_left));
+	log_error(
+		"tsdb", "damaged rows left out", LOG_I("rows", t->left_out), LOG_E(&t->first_left));
 }
 
 enum err_code cut_oldest(struct db *db, bool *did, struct err *err)

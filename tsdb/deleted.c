@@ -55,14 +55,15 @@ static size_t tidy(struct deleted_range *v, size_t n)
 	return kept;
 }
 
-enum err_code deleted_make(struct deleted_range *v, size_t n, struct deleted old,
-	struct deleted *out, struct err *err)
+enum err_code deleted_make(
+	struct deleted_range *v, size_t n, struct deleted old, struct deleted *out, struct err *err)
 {
 	struct deleted_array *array;
 
 	n = tidy(v, n);
 	if (n > DELETED_RANGES_MAX)
-		return err_set(err, ERR_LIMIT, "%zu deleted ranges, limit %u", n, DELETED_RANGES_MAX);
+		return err_set(
+			err, ERR_LIMIT, "%zu deleted ranges, limit %u", n, DELETED_RANGES_MAX);
 	if (!(array = malloc(sizeof(*array) + n * sizeof(*v))))
 		return err_set(err, ERR_NOMEM, "deleted ranges: out of memory");
 	array->older = old.v;
@@ -124,8 +125,8 @@ char *window_deleted_path(const struct db *db, int64_t start_ns)
 	char *path = NULL;
 
 	/* Not head_dir: where the database is read only that is a copy of the stores alone. */
-	return asprintf(&path, "%s/head/%" PRId64 ".deleted", db->dir, start_ns / INT64_C(1000000000)) <
-			0 ?
+	return asprintf(&path, "%s/head/%" PRId64 ".deleted", db->dir,
+		       start_ns / INT64_C(1000000000)) < 0 ?
 		NULL :
 		path;
 }
@@ -381,8 +382,8 @@ enum err_code db_delete_series(struct db *db, const struct matcher *m, size_t n,
 	for (size_t i = 0; i < n; i++)
 		picks |= !matcher_test(&m[i], (struct str){ 0 });
 	if (!picks)
-		return err_set(err, ERR_INVALID,
-			"at least one matcher must not accept the empty string");
+		return err_set(
+			err, ERR_INVALID, "at least one matcher must not accept the empty string");
 	if (db->o.read_only)
 		return err_set(err, ERR_UNAVAILABLE, "the database is open for reading only");
 	mutex_lock(&db->work->files);

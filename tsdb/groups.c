@@ -11,8 +11,8 @@
 
 static const struct str usual[] = { { "instance", 8 }, { "pod", 3 } };
 
-static enum err_code copy_labels(
-	struct arena *a, const struct db_job_labels *from, struct db_job_labels *to, struct err *err)
+static enum err_code copy_labels(struct arena *a, const struct db_job_labels *from,
+	struct db_job_labels *to, struct err *err)
 {
 	struct str *v = arena_array(a, struct str, from->labels_n + 1);
 

@@ -25,8 +25,8 @@ int64_t step_of(unsigned level, int64_t ts_ns)
 	return (ts_ns - 1) / rollup_step_ns[level] * rollup_step_ns[level];
 }
 
-enum err_code ladder_open(struct partition *p, unsigned levels, bool functions,
-	ladder_emit_fn emit, void *ctx, struct ladder **out, struct err *err)
+enum err_code ladder_open(struct partition *p, unsigned levels, bool functions, ladder_emit_fn emit,
+	void *ctx, struct ladder **out, struct err *err)
 {
 	struct ladder *l = calloc(1, sizeof(*l));
 	enum err_code rc = ERR_OK;
@@ -73,8 +73,7 @@ void ladder_clear(struct ladder *l)
 	}
 }
 
-static enum err_code add_bytes(
-	struct ladder *l, struct rung *r, struct str bytes, struct err *err)
+static enum err_code add_bytes(struct ladder *l, struct rung *r, struct str bytes, struct err *err)
 {
 	enum err_code rc = rollup_parse(l->view, bytes, err);
 
@@ -167,8 +166,8 @@ enum err_code ladder_chunk(struct ladder *l, int64_t step_ns, struct chunk *c, s
 	return rollup_builder_add_chunk(r->builder, c, 0, chunk_rows_n(c), err);
 }
 
-enum err_code ladder_record(struct ladder *l, int64_t step_ns, struct str bytes,
-	struct str functions, struct err *err)
+enum err_code ladder_record(
+	struct ladder *l, int64_t step_ns, struct str bytes, struct str functions, struct err *err)
 {
 	struct rung *r = &l->rung[0];
 	enum err_code rc;

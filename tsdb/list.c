@@ -28,8 +28,8 @@ static void of_window(struct db *db, const struct window *w, struct db_block_sta
 	out->bytes = head_disk_bytes(db, w);
 }
 
-enum err_code db_list(struct db *db, struct arena *a, struct db_block_status **out, size_t *n,
-	struct err *err)
+enum err_code db_list(
+	struct db *db, struct arena *a, struct db_block_status **out, size_t *n, struct err *err)
 {
 	struct window **windows;
 	size_t *at, windows_n = 0, blocks = 0, heads = 0;

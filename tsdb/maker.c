@@ -85,8 +85,8 @@ void maker_close(struct maker *m)
 	block_writer_close(m->writer);
 	if (!m->published && m->tmp && fs_exists(m->tmp) &&
 		fs_remove_tree(m->db->o.fs, m->tmp, &err))
-		log_warn("tsdb", "unfinished block not removed", LOG_S("path", m->tmp),
-			LOG_E(&err));
+		log_warn(
+			"tsdb", "unfinished block not removed", LOG_S("path", m->tmp), LOG_E(&err));
 	ladder_close(m->of_series);
 	ladder_close(m->of_group);
 	for (uint32_t i = 0; i < m->partitions_n; i++)
@@ -196,8 +196,7 @@ enum err_code maker_series(
 	return ERR_OK;
 }
 
-enum err_code maker_rollup(
-	struct maker *m, int64_t step_ns, struct str bytes, struct err *err)
+enum err_code maker_rollup(struct maker *m, int64_t step_ns, struct str bytes, struct err *err)
 {
 	enum err_code rc = maker_flush(m, err);
 
@@ -218,8 +217,7 @@ enum err_code maker_finish(struct maker *m, struct block_meta *meta, struct err 
 	return maker_verify(m, err);
 }
 
-enum err_code maker_set_deleted(
-	struct maker *m, struct deleted_range *v, size_t n, struct err *err)
+enum err_code maker_set_deleted(struct maker *m, struct deleted_range *v, size_t n, struct err *err)
 {
 	char *path = block_deleted_path(m->tmp);
 	struct deleted d = { 0 };

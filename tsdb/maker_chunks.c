@@ -39,8 +39,8 @@ void check_row(struct series_check *c, const struct partition *p, int64_t ts_ns,
 		if (i < h->types_n && is_first_of_type(h, i))
 			c->total += (unsigned __int128)(__int128)totals[i] *
 				(unsigned __int128)(__int128)(h->types[i].kind == KIND_DELTA ?
-							      1 :
-							      row->interval_ns);
+						1 :
+						row->interval_ns);
 	}
 	c->rows++;
 	c->hash += sum;
@@ -121,8 +121,8 @@ enum err_code maker_row(
 
 	if (row->columns_n > ROW_COLUMNS_MAX)
 		return err_set(err, ERR_LIMIT, "row with %" PRIu32 " columns", row->columns_n);
-	if (m->rows_held && (step != m->step_ns || fresh != m->fresh ||
-				    m->cells_held >= MAKER_CELLS_MAX))
+	if (m->rows_held &&
+		(step != m->step_ns || fresh != m->fresh || m->cells_held >= MAKER_CELLS_MAX))
 		rc = maker_flush(m, err);
 	m->step_ns = step;
 	m->fresh = fresh;
@@ -158,18 +158,15 @@ static enum err_code write_chunk(struct maker *m, uint32_t from, uint32_t to, st
 	return ladder_chunk(m->of_series, m->step_ns, m->chunk, err);
 }
 
-/* Rows [from, to) have one shape: evenly into as many chunks as they want. */
+/* Rows [from, to) have one shape: evenly into as many chunks as they want. Rows that had to go
+ * before their step was over are not made small for it. */
 static enum err_code write_run(struct maker *m, uint32_t from, uint32_t to, struct err *err)
 {
-	uint64_t n = to - from, cells = 0, chunks;
+	uint64_t n = to - from, chunks = (n + CHUNK_ROWS - 1) / CHUNK_ROWS;
 	enum err_code rc = ERR_OK;
 
-	for (uint32_t i = from; i < to; i++)
-		cells += (uint64_t)m->rows[i].n * (m->rows[i].columns_n + 1);
-	chunks = (n + CHUNK_ROWS - 1) / CHUNK_ROWS;
-	if (chunks < (cells + MAKER_CHUNK_CELLS - 1) / MAKER_CHUNK_CELLS)
-		chunks = (cells + MAKER_CHUNK_CELLS - 1) / MAKER_CHUNK_CELLS;
-	chunks = chunks > n ? n : chunks;
+	if (m->cells_held >= MAKER_CELLS_MAX && chunks > 1)
+		chunks = n / CHUNK_ROWS;
 	for (uint64_t i = 0; i < chunks && !rc; i++)
 		rc = write_chunk(m, from + (uint32_t)(n * i / chunks),
 			from + (uint32_t)(n * (i + 1) / chunks), err);
@@ -211,6 +208,5 @@ enum err_code maker_chunk(struct maker *m, struct str bytes, bool fresh, struct 
 	m->rows_n += chunk_rows_n(m->chunk);
 	if (!fresh || !chunk_rows_n(m->chunk))
 		return ERR_OK;
-	return ladder_chunk(
-		m->of_series, step_of(0, chunk_rows(m->chunk)[0].ts_ns), m->chunk, err);
+	return ladder_chunk(m->of_series, step_of(0, chunk_rows(m->chunk)[0].ts_ns), m->chunk, err);
 }

@@ -43,8 +43,8 @@ static enum err_code note_record(
 		m->records = v;
 		m->records_cap = cap;
 	}
-	m->records[m->records_n++] = (struct step_record){ step_ns,
-		spill_bytes(&m->records_spill), (uint32_t)bytes.len };
+	m->records[m->records_n++] = (struct step_record){ step_ns, spill_bytes(&m->records_spill),
+		(uint32_t)bytes.len };
 	return spill_add(&m->records_spill, bytes, err);
 }
 
@@ -65,8 +65,7 @@ enum err_code maker_emit_series(void *ctx, bool functions, uint32_t level, int64
 typedef enum err_code (*waiting_fn)(
 	struct maker *m, const struct waiting *head, struct str bytes, struct err *err);
 
-static enum err_code each_waiting(
-	struct maker *m, struct buf *b, waiting_fn fn, struct err *err)
+static enum err_code each_waiting(struct maker *m, struct buf *b, waiting_fn fn, struct err *err)
 {
 	enum err_code rc = ERR_OK;
 	struct waiting head;
@@ -75,8 +74,8 @@ static enum err_code each_waiting(
 		for (size_t at = 0; at < b->len && !rc; at += sizeof(head) + head.len) {
 			memcpy(&head, b->ptr + at, sizeof(head));
 			if (head.level == level)
-				rc = fn(m, &head, (struct str){ b->ptr + at + sizeof(head), head.len },
-					err);
+				rc = fn(m, &head,
+					(struct str){ b->ptr + at + sizeof(head), head.len }, err);
 		}
 	buf_clear(b);
 	return rc;
@@ -123,8 +122,8 @@ enum err_code maker_emit_group(void *ctx, bool functions, uint32_t level, int64_
 	if (level)
 		return wait_in(functions ? &m->later_functions : &m->later_group, m->group, level,
 			step_ns, bytes, err);
-	return spill_waiting(m, functions ? &m->functions_spill : &m->group_spill, level, step_ns,
-		bytes, err);
+	return spill_waiting(
+		m, functions ? &m->functions_spill : &m->group_spill, level, step_ns, bytes, err);
 }
 
 static int record_cmp(const void *a, const void *b)
@@ -147,8 +146,8 @@ static enum err_code add_records(struct maker *m, struct err *err)
 		const struct step_record *r = &m->records[i];
 
 		if (!(rc = spill_read(&m->records_spill, r->at, r->len, &bytes, err)))
-			rc = ladder_record(m->of_group, r->step_ns, buf_str(&bytes),
-				(struct str){ 0 }, err);
+			rc = ladder_record(
+				m->of_group, r->step_ns, buf_str(&bytes), (struct str){ 0 }, err);
 	}
 	buf_release(&bytes);
 	return rc;
@@ -181,8 +180,8 @@ enum err_code maker_end_group(struct maker *m, struct err *err)
 	return spill_clear(&m->records_spill, err);
 }
 
-enum err_code maker_group_rollup(struct maker *m, int64_t step_ns, struct str bytes,
-	struct str functions, struct err *err)
+enum err_code maker_group_rollup(
+	struct maker *m, int64_t step_ns, struct str bytes, struct str functions, struct err *err)
 {
 	enum err_code rc = maker_end_series(m, err);
 

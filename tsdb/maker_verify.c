@@ -21,13 +21,13 @@ struct verifying {
 
 static enum err_code differs(struct verifying *v, const char *what, uint32_t id, struct err *err)
 {
-	return err_set(err, ERR_CORRUPT, "%s, read back: %s of series %" PRIu32
-		" are not what was written", v->m->tmp, what, id);
+	return err_set(err, ERR_CORRUPT,
+		"%s, read back: %s of series %" PRIu32 " are not what was written", v->m->tmp, what,
+		id);
 }
 
-static enum err_code read_rows(
-	struct verifying *v, uint32_t id, struct partition *p, struct series_check *got,
-	struct err *err)
+static enum err_code read_rows(struct verifying *v, uint32_t id, struct partition *p,
+	struct series_check *got, struct err *err)
 {
 	struct str bytes;
 	int64_t first;
@@ -72,7 +72,8 @@ static enum err_code end_group(struct verifying *v, struct err *err)
 		return rc;
 	if (total != v->group_total)
 		return err_set(err, ERR_CORRUPT,
-			"%s, read back: rollups of group %" PRIu32 " are not the sum of its series'",
+			"%s, read back: rollups of group %" PRIu32
+			" are not the sum of its series'",
 			v->m->tmp, v->group);
 	v->group_total = 0;
 	return ERR_OK;
@@ -131,10 +132,13 @@ enum err_code maker_verify(struct maker *m, struct err *err)
 	if ((m->o.raw && (rc = block_chunks_open(v.b, true, &v.chunks, err))) ||
 		(rc = block_rollups_open(v.b, true, &v.rollups, err)))
 		goto out;
-	if (block_meta(v.b)->series != m->checks_n || (m->o.raw && block_meta(v.b)->rows != m->rows_n))
-		rc = err_set(err, ERR_CORRUPT, "%s, read back: %" PRIu64 " series and %" PRIu64
-			" rows, not %" PRIu64 " and %" PRIu64, m->tmp, block_meta(v.b)->series,
-			block_meta(v.b)->rows, m->checks_n, m->rows_n);
+	if (block_meta(v.b)->series != m->checks_n ||
+		(m->o.raw && block_meta(v.b)->rows != m->rows_n))
+		rc = err_set(err, ERR_CORRUPT,
+			"%s, read back: %" PRIu64 " series and %" PRIu64 " rows, not %" PRIu64
+			" and %" PRIu64,
+			m->tmp, block_meta(v.b)->series, block_meta(v.b)->rows, m->checks_n,
+			m->rows_n);
 	for (uint64_t i = 0; i < m->checks_n && !rc; i++)
 		rc = verify_series(&v, (uint32_t)i, err);
 	if (!rc)

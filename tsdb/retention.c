@@ -60,8 +60,9 @@ static struct oldest look(struct db *db, uint64_t in_head)
 	mutex_lock(&db->lock);
 	if (db->blocks_n + db->windows_n <= 1 || db->closing)
 		goto out;
-	if (db->blocks_n && (!db->windows_n || block_meta(db->blocks[0]->block)->min_ns <
-						      db->windows[0]->start_ns))
+	if (db->blocks_n &&
+		(!db->windows_n ||
+			block_meta(db->blocks[0]->block)->min_ns < db->windows[0]->start_ns))
 		o.block = db->blocks[0];
 	end = o.block ? block_meta(o.block->block)->max_ns : db->windows[0]->end_ns;
 	for (size_t i = 0; i < db->blocks_n; i++)
@@ -174,8 +175,8 @@ static void drop_all_raw(struct db *db)
 		rc = drop_raw(db, b, &err);
 		mutex_unlock(&db->work->files);
 		if (rc) {
-			log_error("tsdb", "raw rows not dropped", LOG_S("block", block_dir(b->block)),
-				LOG_E(&err));
+			log_error("tsdb", "raw rows not dropped",
+				LOG_S("block", block_dir(b->block)), LOG_E(&err));
 			mutex_lock(&db->lock);
 			b->raw_failed = true;
 			mutex_unlock(&db->lock);

@@ -74,8 +74,7 @@ static bool is_table(struct str name)
 }
 
 /* What tells whether LevelDB changed something: names of tables and logs, and MANIFEST's bytes. */
-static enum err_code fingerprint(
-	struct shot *s, const char *from, struct buf *out, struct err *err)
+static enum err_code fingerprint(struct shot *s, const char *from, struct buf *out, struct err *err)
 {
 	struct str *names;
 	enum err_code rc;
@@ -204,15 +203,15 @@ static enum err_code take_windows(struct shot *s, struct err *err)
 static enum err_code take_block(struct shot *s, const struct db_block *b, struct err *err)
 {
 	const char *from = block_dir(b->block);
-	char *to = arena_printf(
-		&s->a, "%s/blocks/%s", s->dir, block_meta(b->block)->ulid.text);
+	char *to = arena_printf(&s->a, "%s/blocks/%s", s->dir, block_meta(b->block)->ulid.text);
 	struct str *names;
 	enum err_code rc;
 	size_t n;
 
 	if (!to)
 		return nomem(err);
-	if ((rc = s->fs->ops->mkdir(s->fs, to, err)) || (rc = fs_list(from, &s->a, &names, &n, err)))
+	if ((rc = s->fs->ops->mkdir(s->fs, to, err)) ||
+		(rc = fs_list(from, &s->a, &names, &n, err)))
 		return rc;
 	for (size_t i = 0; i < n && !rc; i++) {
 		char *source = path_join(&s->a, str_of(from), names[i]),

@@ -37,8 +37,8 @@ static enum err_code write_out(struct spill *s, struct err *err)
 	enum err_code rc;
 
 	if (s->fd < 0) {
-		if ((rc = s->fs->ops->open(s->fs, s->path, O_RDWR | O_CREAT | O_TRUNC, 0600,
-			     &s->fd, err))) {
+		if ((rc = s->fs->ops->open(
+			     s->fs, s->path, O_RDWR | O_CREAT | O_TRUNC, 0600, &s->fd, err))) {
 			s->fd = -1;
 			return rc;
 		}
@@ -63,8 +63,7 @@ enum err_code spill_add(struct spill *s, struct str bytes, struct err *err)
 	return buf_failed(&s->memory) ? err_set(err, ERR_NOMEM, "spill: out of memory") : ERR_OK;
 }
 
-enum err_code spill_read(
-	struct spill *s, uint64_t at, size_t n, struct buf *out, struct err *err)
+enum err_code spill_read(struct spill *s, uint64_t at, size_t n, struct buf *out, struct err *err)
 {
 	ssize_t got;
 

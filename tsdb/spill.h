@@ -10,7 +10,7 @@
 
 #include "base/fs.h"
 
-#define SPILL_MEMORY_BYTES (8u << 20)
+#define SPILL_MEMORY_BYTES (1u << 20)
 
 struct spill {
 	struct fs *fs;

@@ -1,7 +1,7 @@
 /*
  * fuzz: tsdb
- * Lists of deleted ranges as a damaged disk could hand them out: with their own checksum, and with a
- * right one, so that what stands before it is read too. Ranges come out sorted and apart.
+ * Lists of deleted ranges as a damaged disk could hand them out: with their own checksum, and with
+ * a right one, so that what stands before it is read too. Ranges come out sorted and apart.
  */
 #include <stdlib.h>
 

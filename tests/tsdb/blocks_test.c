@@ -1,4 +1,6 @@
 /* Head windows become blocks; blocks are found at start, and what a crash left is put in order. */
+#include <unistd.h>
+
 #include "tests/tsdb/town.h"
 
 #include "tests/check.h"
@@ -61,10 +63,10 @@ TEST(what_a_crash_leaves_is_removed_at_start)
 	CHECK(!fs_exists(copy));
 	copy = arena_printf(&w.f.arena, "%s/%s", w.f.dir, window);
 	CHECK(!fs_exists(copy));
-	CHECK(!fs_exists(arena_printf(&w.f.arena, "%s/blocks/01M00000000000000000000000.tmp",
-		w.f.dir)));
-	CHECK(!fs_exists(arena_printf(&w.f.arena, "%s/blocks/01M00000000000000000000001.gone",
-		w.f.dir)));
+	CHECK(!fs_exists(
+		arena_printf(&w.f.arena, "%s/blocks/01M00000000000000000000000.tmp", w.f.dir)));
+	CHECK(!fs_exists(
+		arena_printf(&w.f.arena, "%s/blocks/01M00000000000000000000001.gone", w.f.dir)));
 	END_TEST(&w);
 }
 
@@ -102,7 +104,57 @@ TEST(rows_of_a_block_s_time_are_refused)
 	END_TEST(&w);
 }
 
+TEST(it_goes_by_itself)
+{
+	struct town w;
+
+	REQUIRE(town_open(&w));
+	w.f.o.no_compaction = false;
+	REQUIRE(fixture_reopen(&w.f));
+	town_fill(&w, 1, 2, T0, T0 + 75, 1);
+	mutex_lock(&w.f.db->lock);
+	for (int i = 0; i < 500 && w.f.db->blocks_n != 2; i++) {
+		mutex_unlock(&w.f.db->lock);
+		usleep(10000);
+		mutex_lock(&w.f.db->lock);
+	}
+	while (w.f.db->work->busy)
+		cond_wait(&w.f.db->changed, &w.f.db->lock);
+	mutex_unlock(&w.f.db->lock);
+	CHECK_LAYOUT(&w, "2 1 head head head");
+	TOWN_CHECK(&w, "then");
+	END_TEST(&w);
+}
+
 /* ---- faults ---- */
+
+TEST(without_room_nothing_is_begun)
+{
+	struct town w;
+
+	REQUIRE(town_open_on(&w, true));
+	w.f.o.free_bytes_reserve = 100000;
+	REQUIRE(fixture_reopen(&w.f));
+	town_fill(&w, 1, 2, T0, T0 + 50, 1);
+	disk_full(w.disk, 100100);
+	CHECK(db_compact(w.f.db, &w.f.err) == ERR_UNAVAILABLE);
+	CHECK_LAYOUT(&w, "head head head head head");
+	TOWN_CHECK(&w, "put off");
+	/* Retention needs none. */
+	db_set_retention(w.f.db, 30 * SEC, 0, 0);
+	CHECK(db_compact(w.f.db, &w.f.err) == ERR_UNAVAILABLE);
+	CHECK_LAYOUT(&w, "head head head");
+	for (size_t i = 0; i < w.n; i++)
+		w.rows[i].deleted |= w.rows[i].ts_s <= T0 + 20;
+	TOWN_CHECK(&w, "dropped");
+	disk_full(w.disk, UINT64_MAX);
+	town_fill(&w, 1, 2, T0 + 50, T0 + 60, 1);
+	db_set_retention(w.f.db, 0, 0, 0);
+	town_compact(&w);
+	CHECK_LAYOUT(&w, "1 head head head");
+	TOWN_CHECK(&w, "done later");
+	END_TEST(&w);
+}
 
 #define FAULT_ROWS_S 90
 

@@ -1,6 +1,7 @@
 /* Blocks are joined into longer ones, and nothing of what they say changes. */
 #include "tests/tsdb/town.h"
 
+#include "base/map.h"
 #include "tests/check.h"
 
 #define END_TEST(w) \
@@ -113,4 +114,82 @@ TEST(groups_follow_the_instance_labels)
 	CHECK_LAYOUT(&w, "3 head head head");
 	TOWN_CHECK(&w, "joined");
 	END_TEST(&w);
+}
+
+/* ---- anything in any order ---- */
+
+static uint64_t draw(uint64_t *state, uint64_t below)
+{
+	*state += UINT64_C(0x9e3779b97f4a7c15);
+	return hash_u64(*state) % below;
+}
+
+static void change_groups(struct town *w, uint64_t which)
+{
+	static const struct str pod[] = { { "pod", 3 } };
+	const struct db_job_labels rules = { which & 1 ? STR("job0") : STR("job1"), pod, 1 };
+
+	if (db_set_instance_labels(w->f.db, &rules, which ? 1 : 0, &w->f.err))
+		town_failed("instance labels: %s", w->f.err.msg);
+}
+
+static void delete_some(struct town *w, uint64_t *state, int64_t now)
+{
+	int64_t from = T0 + (int64_t)draw(state, (uint64_t)(now - T0) + 1),
+		to = from + 1 + (int64_t)draw(state, 60);
+	char job[20], instance[20];
+
+	snprintf(job, sizeof(job), "job%d", (int)draw(state, 2));
+	snprintf(instance, sizeof(instance), "i%d", (int)draw(state, 3));
+	town_delete(w, job, draw(state, 3) ? instance : NULL, from, to < now ? to : now);
+}
+
+static void anything(uint64_t seed)
+{
+	uint64_t state = seed;
+	int64_t now = T0 + 5;
+	struct town w;
+
+	if (!town_open(&w))
+		abort();
+	w.f.o.window_ns = (int64_t)(draw(&state, 3) ? 10 : 1200) * SEC;
+	if (!fixture_reopen(&w.f))
+		abort();
+	for (int step = 0; step < 25 && !town_failures; step++) {
+		int64_t more = 1 + (int64_t)draw(&state, (uint64_t)(4 * w.f.o.window_ns / SEC));
+		int every = (int)(w.f.o.window_ns / SEC / 10) + (int)draw(&state, 5);
+
+		switch (draw(&state, 8)) {
+		case 0:
+			if (!fixture_reopen(&w.f))
+				abort();
+			break;
+		case 1:
+			delete_some(&w, &state, now);
+			break;
+		case 2:
+			change_groups(&w, draw(&state, 3));
+			break;
+		case 3:
+			now += more; /* a gap */
+			break;
+		default:
+			town_fill(&w, 1 + (int)draw(&state, 2), 1 + (int)draw(&state, 3), now,
+				now + more, every);
+			now += more;
+			break;
+		}
+		if (draw(&state, 2))
+			town_compact(&w);
+		town_check(&w, "anything", (int)seed * 100 + step);
+	}
+	town_close(&w);
+}
+
+TEST(anything_in_any_order)
+{
+	for (uint64_t seed = 1; seed <= 12 && !town_failures; seed++)
+		anything(seed);
+	CHECK_INT(town_failures, 0);
+	town_failures = 0;
 }

@@ -24,12 +24,11 @@ TEST(a_deletion_needs_a_matcher_that_picks)
 
 	REQUIRE(town_open(&w));
 	for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
-		REQUIRE_OK(matcher_init(
-				   &m, t[i].op, str_of(t[i].name), str_of(t[i].value), &w.f.err),
+		REQUIRE_OK(
+			matcher_init(&m, t[i].op, str_of(t[i].name), str_of(t[i].value), &w.f.err),
 			&w.f.err);
 		CHECK_ERR(db_delete_series(w.f.db, &m, 1, 0, INT64_MAX, &w.f.err), &w.f.err,
-			ERR_INVALID,
-			"at least one matcher must not accept the empty string");
+			ERR_INVALID, "at least one matcher must not accept the empty string");
 		matcher_release(&m);
 	}
 	CHECK_ERR(db_delete_series(w.f.db, NULL, 0, 0, INT64_MAX, &w.f.err), &w.f.err, ERR_INVALID,
