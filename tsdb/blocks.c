@@ -82,6 +82,20 @@ void blocks_free(struct db_block *b)
 	free(b);
 }
 
+/* No partition is to remember that it has the symbols of this block. */
+static void forget_symbols(struct db *db, uint32_t number)
+{
+	struct partition *p;
+	uint32_t at = 0;
+
+	while ((p = partition_next(db, &at))) {
+		mutex_lock(&p->lock);
+		partition_forget_source(p, number);
+		mutex_unlock(&p->lock);
+		partition_unpin(db, p);
+	}
+}
+
 /* Its last pin is gone, and nobody can take another: it is in no list. */
 static void dispose(struct db *db, struct db_block *b)
 {
@@ -93,6 +107,8 @@ static void dispose(struct db *db, struct db_block *b)
 			log_warn("tsdb", "block not removed", LOG_S("block", gone), LOG_E(&err));
 		free(gone);
 	}
+	if (!b->keep)
+		forget_symbols(db, b->number);
 	blocks_free(b);
 }
 

@@ -1,37 +1,60 @@
-#ifndef COMPAT_H
-#define COMPAT_H
-#ifndef DB_JOBS_MAX
-#define job_name_of partition_name_of
+/*
+ * Names that the files about blocks use of jobs and epochs, for as long as a job has one epoch, whose
+ * partition is the job and stays in memory.
+ *
+ * Threads: as what they stand for (tsdb/db_internal.h).
+ */
+#ifndef TSDB_COMPAT_H
+#define TSDB_COMPAT_H
+
+#include "tsdb/db_internal.h"
+
+#ifndef DB_JOBS_MAX /* jobs are not told apart from their partitions */
+
 #define job partition
-static inline void partition_unpin_(struct db *db, struct partition *p) { }
-static inline enum err_code pneedw(struct db *db, struct partition *p, struct window *w, struct err *e) { return ERR_OK; }
-static inline struct partition *wpp(struct db *db, struct window *w, struct partition *p) { return p; }
-static inline enum err_code pneedb(struct db *db, struct partition *p, struct db_block *b, uint32_t slot, struct err *e)
+#define job_name_of partition_name_of
+#define partition_pin(db, name, id, epoch, out, err) db_partition((db), (name), (id), (out), (err))
+#define partition_unpin(db, p) ((void)(db), (void)(p))
+#define partition_forget_source(p, number) ((void)(number))
+#define partition_need_window(db, p, w, err) ((void)(err), ERR_OK)
+#define window_partition_pin(db, w, p) (p)
+#define partition_need_block(db, p, b, slot, stage, err) need_block((p), (b), (slot), (err))
+#define partition_next(db, at) db_partition_at((db), (*(at))++)
+/* There is one epoch: nothing is ever translated. */
+#define partition_new_epoch(db, like, out, err) one_epoch(err)
+#define translation_open(from, to, out, err) one_epoch(err)
+#define translation_close(t) ((void)(t))
+#define translate_stack(t, id, out, err) (*(out) = 0, one_epoch(err))
+#define translate_label_set(t, id, out, err) (*(out) = 0, one_epoch(err))
+#define translate_header(t, id, out, err) (*(out) = 0, one_epoch(err))
+#define series_match_strict series_match_locked
+
+MUST_CHECK static inline enum err_code one_epoch(struct err *err)
 {
+	return err_set(err, ERR_UNSUPPORTED, "a job has one epoch");
+}
+
+MUST_CHECK static inline enum err_code need_block(
+	struct partition *p, struct db_block *b, uint32_t slot, struct err *err)
+{
+	enum err_code rc = ERR_OK;
 	uint64_t lost = 0;
-	struct err why = {0};
-	enum err_code rc;
+
 	mutex_lock(&p->lock);
-	if (!(rc = block_load_symbols(b->block, slot, p, BLOCK_NAMES, &lost, &why)))
-		rc = block_load_symbols(b->block, slot, p, BLOCK_STACKS, &lost, &why);
+	for (int stage = BLOCK_NAMES; stage <= BLOCK_STACKS && !rc; stage++)
+		rc = block_load_symbols(b->block, slot, p, (enum block_stage)stage, &lost, err);
 	mutex_unlock(&p->lock);
-	if (rc) *e = why;
 	return rc;
 }
-static inline enum err_code ppin(struct db *db, struct str name, uint32_t id, uint32_t epoch, struct partition **out, struct err *e)
+
+#else
+
+static inline bool no_sample_key(void *ctx, const struct series *s, struct str key)
 {
-	return db_partition(db, name, id, out, e);
+	return false;
 }
-#define partition_unpin(d,p) partition_unpin_(d,p)
-#define partition_need_window pneedw
-#define window_partition_pin wpp
-#define partition_need_block(d,p,b,s,st,e) pneedb(d,p,b,s,e)
-#define partition_pin ppin
-#define partition_new_epoch(...) ERR_UNSUPPORTED
-#define translation_open(...) ERR_UNSUPPORTED
-#define translation_close(x) (void)0
-#define translate_stack(...) ERR_UNSUPPORTED
-#define translate_label_set(...) ERR_UNSUPPORTED
-#define translate_header(...) ERR_UNSUPPORTED
+#define series_match_strict(x, m, n, among, out, err) \
+	series_match_locked((x), (m), (n), (among), no_sample_key, NULL, (out), (err))
+
 #endif
 #endif

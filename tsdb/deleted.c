@@ -310,7 +310,7 @@ static enum err_code match_in_window(
 	enum err_code rc;
 
 	series_lock_read(x);
-	rc = series_match_locked(x, t->m, t->n, &w->series, ids, err);
+	rc = series_match_strict(x, t->m, t->n, &w->series, ids, err);
 	for (size_t i = 0; i < ids->words && !rc; i++)
 		for (uint64_t rest = ids->w[i]; rest; rest &= rest - 1) {
 			uint32_t id = (uint32_t)(i * 64 + (size_t)__builtin_ctzll(rest));
