@@ -1,5 +1,5 @@
 /*
- * Names that the files about blocks use of jobs and epochs, for as long as a job has one epoch, whose
+ * Names that the files about blocks use of jobs and epochs, while a job has one epoch, whose
  * partition is the job and stays in memory.
  *
  * Threads: as what they stand for (tsdb/db_internal.h).
