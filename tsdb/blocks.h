@@ -104,11 +104,11 @@ MUST_CHECK enum err_code deleted_decode(
 	struct str bytes, const char *path, struct deleted *out, struct err *err);
 MUST_CHECK enum err_code deleted_save(
 	struct db *db, const char *path, struct deleted d, struct err *err);
-/* Those of the windows that were just opened. */
-MUST_CHECK enum err_code deleted_load_windows(struct db *db, struct err *err);
 /* v sorted and joined where they touch; *out is linked to `old`, which lives as long. */
 MUST_CHECK enum err_code deleted_make(struct deleted_range *v, size_t n, struct deleted old,
 	struct deleted *out, struct err *err);
+/* One that deleted_make made and nobody was shown; what it is linked to stays. */
+void deleted_give_up(struct deleted d);
 void deleted_release(const struct deleted_range *v); /* with all it is linked to; NULL is fine */
 /* Those of one series: [*first, first + returned). */
 size_t deleted_of(struct deleted d, uint32_t series, const struct deleted_range **first);
@@ -117,6 +117,11 @@ bool deleted_has(const struct deleted_range *v, size_t n, int64_t ts_ns);
 bool deleted_touches(const struct deleted_range *v, size_t n, int64_t min_ns, int64_t max_ns);
 char *window_deleted_path(const struct db *db, int64_t start_ns); /* malloc'ed */
 char *block_deleted_path(const char *dir); /* malloc'ed */
+
+/* ---- delete.c ---- */
+
+/* Ranges of the windows that were just opened. */
+MUST_CHECK enum err_code deleted_load_windows(struct db *db, struct err *err);
 
 /* ---- groups.c: the labels that tell instances apart ---- */
 
