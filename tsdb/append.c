@@ -8,9 +8,10 @@
 #include "tsdb/db_internal.h"
 
 /*
- * An append: series and window found, then under the partition's lock symbols, deltas, the row and
- * the records of what the window does not have yet, all in one batch that is queued before the lock
- * is let go. So a row never stands in an earlier commit than the symbols it relies on.
+ * An append: series and window found; under the job's lock the partition that the window has of the
+ * job, and the delta base brought into its ids; then under the partition's lock symbols, deltas, the
+ * row and the records of what the window does not have yet, all in one batch that is queued before
+ * the lock is let go. So a row never stands in an earlier commit than the symbols it relies on.
  */
 METRIC_COUNTER(appends_failed, "epimetheus_tsdb_append_failures_total",
 	"Profiles that could not be stored.", "reason");
@@ -26,11 +27,14 @@ struct appending {
 	uint64_t generation;
 	struct window *window;
 	struct series *series;
+	struct job *job;
 	struct partition *partition;
 	struct scratch *scratch;
 	enum value_kind kinds[SYM_TYPES_MAX];
 	struct interned in;
 	int64_t *values; /* column after column */
+	uint64_t types; /* of the profile, whatever ids they have */
+	struct delta_base next; /* for the next scrape; empty: not cumulative */
 };
 
 static enum err_code check(const struct db_append *a, struct err *err)
@@ -101,16 +105,15 @@ static enum err_code find_series(struct appending *t, struct err *err)
 	enum err_code rc;
 
 	if (!(t->series = series_find(db->series, t->a->labels))) {
-		if ((rc = db_partition(
-			     db, partition_name_of(t->a->labels), SYM_NONE, &t->partition, err)))
+		if ((rc = db_job(db, job_name_of(t->a->labels), SYM_NONE, SYM_NONE, &t->job, err)))
 			return rc;
 		if ((rc = series_add(
-			     db->series, t->a->labels, SYM_NONE, t->partition, &t->series, err))) {
+			     db->series, t->a->labels, SYM_NONE, t->job, &t->series, err))) {
 			t->series = NULL;
 			return rc;
 		}
 	}
-	t->partition = t->series->partition;
+	t->job = t->series->job;
 	return ERR_OK;
 }
 
@@ -138,6 +141,80 @@ static void scratch_put(struct db *db, struct scratch *s)
 	s->next = db->scratch;
 	db->scratch = s;
 	mutex_unlock(&db->lock);
+}
+
+/* ---- delta bases ---- */
+
+static void base_account(struct db *db, const struct delta_base *base, bool more)
+{
+	uint64_t bytes = base->bytes.cap;
+
+	if (!base->partition)
+		return;
+	if (more) {
+		atomic_fetch_add(&base->partition->bases, 1);
+		atomic_fetch_add(&db->delta_bytes, bytes);
+	} else {
+		atomic_fetch_sub(&base->partition->bases, 1);
+		atomic_fetch_sub(&db->delta_bytes, bytes);
+	}
+}
+
+void base_release(struct db *db, struct delta_base *base)
+{
+	base_account(db, base, false);
+	delta_base_release(base);
+}
+
+static enum err_code renumber(void *ctx, uint32_t *stack, uint32_t *set, struct err *err)
+{
+	enum err_code rc = translate_stack(ctx, *stack, stack, err);
+
+	return rc ? rc : translate_label_set(ctx, *set, set, err);
+}
+
+/*
+ * The window's epoch may be another than the base's, at an epoch's first scrape or where a late row
+ * came in between: the base goes on under the new ids. Series of a job do so one after the other and
+ * share what was looked up.
+ */
+static enum err_code carry_base(struct appending *t, struct err *err)
+{
+	struct delta_base *base = &t->series->base;
+	struct job *job = t->job;
+	enum err_code rc;
+
+	if (base->partition == t->partition || base->types != t->types ||
+		!delta_base_young(base, t->a->ts_ns, t->a->interval_ns))
+		return ERR_OK;
+	if (!translation_is(job->carry, base->partition, t->partition)) {
+		translation_close(job->carry);
+		job->carry = NULL;
+		if ((rc = translation_open(base->partition, t->partition, &job->carry, err)))
+			return rc;
+	}
+	base_account(t->db, base, false);
+	rc = delta_base_renumber(base, renumber, job->carry, &t->scratch->arena, err);
+	if (!rc)
+		base->partition = t->partition;
+	base_account(t->db, base, true);
+	/* No room for its stacks, then none for the profile's. */
+	return rc;
+}
+
+/* What the columns are, in words: ids differ between epochs. */
+static uint64_t hash_types(const struct pprof *f, const enum value_kind *kinds)
+{
+	struct str unit = f->strings[f->period_type.unit], type = f->strings[f->period_type.type];
+	uint64_t h = hash_bytes(unit.ptr, unit.len, hash_bytes(type.ptr, type.len, f->types_n));
+
+	for (uint32_t c = 0; c < f->types_n; c++) {
+		type = f->strings[f->types[c].type];
+		unit = f->strings[f->types[c].unit];
+		h = hash_bytes(type.ptr, type.len, h + (uint64_t)kinds[c]);
+		h = hash_bytes(unit.ptr, unit.len, h);
+	}
+	return h;
 }
 
 /* ---- values ---- */
@@ -221,6 +298,7 @@ static void put_series(struct appending *t, struct store_batch *b)
 	buf_clear(v);
 	buf_add_varint(v, t->partition->id);
 	labels_encode(v, t->series->labels);
+	buf_add_varint(v, t->partition->epoch);
 	store_batch_put(b, key_str(&key), v);
 	key = key_u32_u32('t', t->series->id, t->in.header);
 	buf_clear(v);
@@ -276,26 +354,55 @@ static enum err_code get_marks(struct appending *t, struct marks **out, struct e
 }
 
 /* What a reader needs to find the row stands before the row does. */
-static enum err_code announce(struct appending *t, uint32_t typeset, struct err *err)
+static enum err_code announce(struct appending *t, uint32_t header, struct err *err)
 {
+	struct window *w = t->window;
 	struct series *s = t->series;
-	uint32_t known = atomic_load(&s->typeset);
+	uint32_t known, of_types = sym_typeset_header(t->partition, header);
 	bool there, ok = true;
 
-	if (known == SYM_NONE)
-		atomic_store(&s->typeset, typeset);
-	else if (known != typeset)
-		atomic_store(&s->typeset, SERIES_TYPES_MANY);
 	series_lock_read(t->db->series);
-	there = bits_get(&t->window->series, s->id);
+	there = bits_get(&w->series, s->id);
+	known = window_types_locked(w, s->id);
 	series_unlock(t->db->series);
-	if (there)
+	/* A header that was read with the window: its symbols are here by now. */
+	if (known < SERIES_TYPES_MANY && known != of_types &&
+		sym_exists(t->partition, SYM_HEADER, known))
+		known = sym_typeset_header(t->partition, known);
+	if (there && (known == of_types || known == SERIES_TYPES_MANY))
 		return ERR_OK;
 	series_lock_write(t->db->series);
-	if ((ok = bits_reserve(&t->window->series, s->id)))
-		bits_set(&t->window->series, s->id);
+	if ((ok = bits_reserve(&w->series, s->id)))
+		bits_set(&w->series, s->id);
+	if (ok && known != of_types && known != SERIES_TYPES_MANY)
+		ok = window_set_types_locked(
+			w, s->id, known == SYM_NONE ? of_types : SERIES_TYPES_MANY);
 	series_unlock(t->db->series);
 	return ok ? ERR_OK : err_set(err, ERR_NOMEM, "storing a profile: out of memory");
+}
+
+/* The base before stands with the row until it is stored. */
+static enum err_code enqueue(struct appending *t, struct commit_row *row, struct err *err)
+{
+	struct series *s = t->series;
+	enum err_code rc;
+
+	if (t->next.bytes.len) {
+		row->has_before = true;
+		row->before = s->base;
+		s->base = t->next;
+		atomic_store(&s->has_base, true);
+		t->next = (struct delta_base){ 0 };
+	}
+	row->bytes = store_batch_bytes(row->batch) + sizeof(*row) + row->before.bytes.cap;
+	if (!(rc = commit_enqueue(t->db, row, t->generation, err)) || !row->has_before)
+		return rc;
+	t->next = s->base;
+	s->base = row->before;
+	atomic_store(&s->has_base, s->base.bytes.len > 0);
+	row->has_before = false;
+	row->before = (struct delta_base){ 0 };
+	return rc;
 }
 
 static enum err_code queue(struct appending *t, struct commit_row *row, struct err *err)
@@ -316,11 +423,9 @@ static enum err_code queue(struct appending *t, struct commit_row *row, struct e
 	new_series = s->stored_window_ns != window_ns || s->stored_generation != t->generation ||
 		s->stored_typeset != typeset;
 	put_records(t, m, new_series, row->batch);
-	row->bytes = store_batch_bytes(row->batch) + sizeof(*row);
 	if (buf_failed(&t->scratch->record) || buf_failed(&t->scratch->row))
 		rc = err_set(err, ERR_NOMEM, "storing a profile: out of memory");
-	if (rc || (rc = announce(t, typeset, err)) ||
-		(rc = commit_enqueue(t->db, row, t->generation, err))) {
+	if (rc || (rc = announce(t, t->in.header, err)) || (rc = enqueue(t, row, err))) {
 		marks_rollback(m, &t->scratch->marked);
 		return rc;
 	}
@@ -332,15 +437,13 @@ static enum err_code queue(struct appending *t, struct commit_row *row, struct e
 	return ERR_OK;
 }
 
-static enum err_code append_locked(struct appending *t, struct commit_row *row, struct err *err)
+/* Under the partition's lock. */
+static enum err_code append_symbols(struct appending *t, struct commit_row *row, struct err *err)
 {
 	const struct db_append *a = t->a;
 	struct delta_input d;
 	enum err_code rc;
 
-	for (uint32_t c = 0; c < a->profile->types_n; c++)
-		t->kinds[c] = a->kinds[c] == KIND_CUMULATIVE && !a->convert ? KIND_DELTA :
-									      a->kinds[c];
 	if ((rc = sym_intern_profile(
 		     t->partition, a->profile, t->kinds, &t->scratch->arena, &t->in, err)) ||
 		(rc = take_values(t, err)))
@@ -348,13 +451,18 @@ static enum err_code append_locked(struct appending *t, struct commit_row *row, 
 	d = (struct delta_input){ .ts_ns = a->ts_ns,
 		.interval_ns = a->interval_ns,
 		.kinds = t->kinds,
-		.types = sym_header_typeset(t->partition, t->in.header),
+		.types = t->types,
 		.n = t->in.n,
 		.columns_n = a->profile->types_n,
 		.keys = t->in.keys,
 		.values = t->values };
-	if ((rc = delta_apply(&t->series->base, &d, &t->scratch->arena, &t->stats->first, err)))
+	if ((rc = delta_apply(&t->series->base, &d, &t->scratch->arena, &t->next, &t->stats->first,
+		     err)))
 		return rc;
+	if (t->next.bytes.len) {
+		t->next.partition = t->partition;
+		base_account(t->db, &t->next, true);
+	}
 	drop_zeros(t);
 	if ((rc = encode(t, err)))
 		return rc;
@@ -362,6 +470,26 @@ static enum err_code append_locked(struct appending *t, struct commit_row *row, 
 	t->stats->overflow = t->in.overflow;
 	row->samples = t->in.n;
 	return queue(t, row, err);
+}
+
+/* Under the job's lock. */
+static enum err_code append_locked(struct appending *t, struct commit_row *row, struct err *err)
+{
+	const struct db_append *a = t->a;
+	enum err_code rc;
+
+	for (uint32_t c = 0; c < a->profile->types_n; c++)
+		t->kinds[c] = a->kinds[c] == KIND_CUMULATIVE && !a->convert ? KIND_DELTA :
+									      a->kinds[c];
+	t->types = hash_types(a->profile, t->kinds);
+	if ((rc = window_partition_take(t->db, t->window, t->job, &t->partition, err)) ||
+		(rc = carry_base(t, err)))
+		return rc;
+	mutex_lock(&t->partition->lock);
+	rc = append_symbols(t, row, err);
+	mutex_unlock(&t->partition->lock);
+	base_release(t->db, &t->next); /* not taken over */
+	return rc;
 }
 
 static enum err_code append(struct appending *t, db_acked_fn acked, void *ctx, struct err *err)
@@ -391,9 +519,9 @@ static enum err_code append(struct appending *t, db_acked_fn acked, void *ctx, s
 	row->ts_ns = t->a->ts_ns;
 	row->acked = acked;
 	row->ctx = ctx;
-	mutex_lock(&t->partition->lock);
+	mutex_lock(&t->job->lock);
 	rc = append_locked(t, row, err);
-	mutex_unlock(&t->partition->lock);
+	mutex_unlock(&t->job->lock);
 	if (rc) {
 		series_release(t->series);
 		store_batch_close(row->batch);

@@ -20,6 +20,7 @@ struct commit {
 	struct cond filled, emptied;
 	struct commit_row *first, **last;
 	size_t bytes; /* queued, and being written */
+	uint64_t rows; /* ever queued */
 	_Atomic uint64_t generation;
 	bool closing;
 	struct thread thread;
@@ -50,8 +51,47 @@ static void row_done(struct db *db, struct commit_row *r, enum err_code rc, cons
 	metric_set(&queue_bytes, NULL, (double)c->bytes);
 	cond_broadcast(&c->emptied);
 	mutex_unlock(&c->lock);
+	base_release(db, &r->before);
 	store_batch_close(r->batch);
 	free(r);
+}
+
+/*
+ * A row that was not stored leaves the delta base as it was before it: what its target counted
+ * meanwhile is in the delta of the scrape that comes next. Of several rows of a series the first
+ * one's base is the right one, and none where a later row was stored after all.
+ */
+static void give_back(struct db *db, struct commit_row *r)
+{
+	struct series *s = r->series;
+	uint64_t generation = commit_generation(db);
+	struct delta_base was;
+
+	if (!r->has_before)
+		return;
+	mutex_lock(&s->job->lock);
+	if (s->stored_row < r->number &&
+		(s->given_back != generation || r->number < s->given_back_row)) {
+		was = s->base;
+		s->base = r->before;
+		r->before = was;
+		atomic_store(&s->has_base, s->base.bytes.len > 0);
+		s->given_back = generation;
+		s->given_back_row = r->number;
+	}
+	mutex_unlock(&s->job->lock);
+}
+
+static void note_stored(struct commit_row *r)
+{
+	struct series *s = r->series;
+
+	if (!r->has_before)
+		return;
+	mutex_lock(&s->job->lock);
+	if (s->stored_row < r->number)
+		s->stored_row = r->number;
+	mutex_unlock(&s->job->lock);
 }
 
 uint64_t commit_generation(struct db *db)
@@ -76,6 +116,7 @@ enum err_code commit_enqueue(
 	} else if (atomic_load(&c->generation) != generation) {
 		rc = err_set(err, ERR_UNAVAILABLE, "a commit failed; the store is being reopened");
 	} else {
+		row->number = ++c->rows;
 		*c->last = row;
 		c->last = &row->next;
 		c->bytes += row->bytes;
@@ -119,6 +160,7 @@ static void stored(
 		atomic_fetch_add(&db->rows, 1);
 		atomic_fetch_add(&db->samples, r->samples);
 		metric_add(&commit_rows, NULL, 1);
+		note_stored(r);
 		row_done(db, r, ERR_OK, NULL);
 	}
 }

@@ -2,10 +2,13 @@
  * Database, the inside of db.h: what its files share.
  *
  * Locks, in the order they are taken (a later one while an earlier one is held, never the other way
- * round): partition->lock   symbols being made, delta bases, marks; one append per partition at a
- * time commit queue      rows that wait for their sync series index      label sets, postings, and
- * which window has which series (window->series) db->lock          windows, their pins and counts,
- * queriers, state, partitions
+ * round):
+ *   job->lock        one append per job at a time; delta bases
+ *   ids_lock         the file of ids
+ *   partition->lock  symbols being made or loaded, marks
+ *   commit queue     rows that wait for their sync
+ *   series index     label sets, postings, and which window has which series (window->series)
+ *   db->lock         windows, blocks, their pins and counts, partitions in memory, queriers, state
  *
  * A window is pinned by whoever uses its store: a querier, an append, a queued row. Dropping or
  * reopening waits until nobody does. Windows are (start, end] and never overlap.
@@ -20,7 +23,7 @@
 #include "tsdb/store.h"
 
 #define DB_FUTURE_NS (INT64_C(600) * 1000000000) /* how far ahead of our clock a profile may be */
-#define DB_PARTITIONS_MAX 16384u
+#define DB_JOBS_MAX 16384u
 #define DB_QUEUE_BYTES_MAX (16u << 20) /* rows that wait for their sync */
 #define DB_CACHE_BYTES (16u << 20) /* pages of all stores */
 #define DB_SCRATCH_BYTES_MAX (1u << 30) /* of one append */
@@ -52,6 +55,33 @@ struct window {
 	struct window_count count; /* db->lock; the commit thread writes it */
 	int mark_fd; /* the commit thread's; -1: none */
 	struct bits series; /* the series index's lock */
+	struct segvec types; /* the series index's lock: see window_types */
+	bool types_lost; /* some series have types that are not known */
+	struct partition **partitions; /* db->lock: pinned; by job->index, NULL: no rows of the job */
+	uint32_t partitions_n;
+};
+
+/* What the file of ids says of an epoch that is not in memory. */
+struct known_ids {
+	uint32_t epoch, next[SYM_KINDS];
+};
+
+#define JOB_EPOCHS_KNOWN_MAX 64u /* the newest ones */
+
+struct job {
+	uint32_t index; /* among jobs: jobs never go */
+	uint32_t id; /* on disk */
+	struct str name;
+	struct mutex lock; /* first of all locks */
+	struct translation *carry; /* lock: of delta bases into the live epoch */
+	/* The rest is db->lock's. */
+	bool superseded; /* a later job has the name: this one takes no rows */
+	struct partition *partitions; /* those in memory */
+	struct partition *live; /* pinned; NULL: not there yet */
+	uint32_t live_epoch; /* SYM_NONE: the next row begins one */
+	uint32_t next_epoch, epochs_saved; /* the file of ids says that those below are used */
+	struct known_ids *known;
+	uint32_t known_n;
 };
 
 /* Memory of one append, kept for the next. */
@@ -87,8 +117,16 @@ struct db {
 	struct db_job_labels *job_labels; /* db->lock; of db_set_instance_labels */
 	size_t job_labels_n;
 	struct arena job_labels_arena;
-	struct partition **partitions; /* by index */
-	uint32_t partitions_n, partitions_cap, next_partition_id;
+	struct job **jobs; /* db->lock: by index */
+	uint32_t jobs_n, jobs_cap, next_job_id;
+	struct map jobs_by_name, jobs_by_id; /* db->lock */
+	struct partition **partitions; /* db->lock: by index; NULL: free */
+	uint32_t partitions_n, partitions_cap;
+	uint64_t unpins; /* db->lock: see partition->used_at */
+	_Atomic uint64_t symbol_bytes; /* of all partitions, when last looked */
+	_Atomic uint64_t delta_bytes; /* of all delta bases */
+	struct mutex ids_lock;
+	bool creating; /* db->lock: somebody makes a window, outside of the lock */
 	enum db_state state;
 	struct err why;
 	struct db_querier *queriers; /* newest first */
@@ -147,7 +185,7 @@ bool key_parse_row(struct str key, uint32_t *series, int64_t *ts_ns);
 /* ---- head.c: windows ---- */
 
 MUST_CHECK enum err_code head_open_all(struct db *db, struct err *err);
-/* The window that ts falls into, made where it is missing, pinned. */
+/* The window that ts falls into, made where it is missing, pinned. ERR_INVALID: it is too old. */
 MUST_CHECK enum err_code head_pin(
 	struct db *db, int64_t ts_ns, struct window **out, struct err *err);
 void head_unpin(struct db *db, struct window *w);
@@ -180,9 +218,21 @@ MUST_CHECK enum err_code head_read_meta(
 	struct store *s, int64_t *start_ns, int64_t *end_ns, struct err *err);
 MUST_CHECK enum err_code head_write_meta(
 	struct store *s, int64_t start_ns, int64_t end_ns, struct err *err);
-/* The number of the next symbol record of a partition in this store. */
+/* Header whose types the series' rows in the window have (the series index's lock is held): SYM_NONE
+ * where there are none, SERIES_TYPES_MANY where they differ and rows are to be asked. */
+uint32_t window_types_locked(const struct window *w, uint32_t series);
+/* False: out of memory. Wants the series index's write lock. */
+bool window_set_types_locked(struct window *w, uint32_t series, uint32_t header);
+/* The number of the next symbol record of a job in this store. */
 MUST_CHECK enum err_code head_next_symbol_record(
-	struct store *s, uint32_t partition, uint32_t *out, struct err *err);
+	struct store *s, uint32_t job, uint32_t *out, struct err *err);
+/* Symbol records of p's job into p, whose lock is held. ERR_CORRUPT, ERR_EXISTS: as
+ * partition_need_window. */
+MUST_CHECK enum err_code head_load_symbols(
+	struct db *db, struct window *w, struct partition *p, struct err *err);
+/* Ids that rows of the job use are not given again: for a window whose symbols were lost. */
+MUST_CHECK enum err_code head_reserve_ids(
+	struct db *db, struct window *w, struct partition *p, struct err *err);
 
 /* ---- ids.c: numbers that are never given again ---- */
 
@@ -191,13 +241,6 @@ MUST_CHECK enum err_code ids_save(struct db *db, struct err *err);
 
 /* ---- db.c ---- */
 
-struct str partition_name_of(struct labels labels); /* job, else service_name, else "" */
-/* By name; id SYM_NONE: made where it is missing. */
-MUST_CHECK enum err_code db_partition(
-	struct db *db, struct str name, uint32_t id, struct partition **out, struct err *err);
-struct partition *db_partition_by_id(struct db *db, uint32_t id);
-/* The i-th partition, NULL behind the last; partitions never go. */
-struct partition *db_partition_at(struct db *db, uint32_t i);
 void db_set_state(struct db *db, enum db_state state, const struct err *why);
 void db_check_room(struct db *db); /* free space: DB_READY to DB_FULL and back */
 /* One round of the maintenance thread: free space, blocks, retention, memory of what is gone. */
@@ -216,7 +259,13 @@ struct commit_row {
 	size_t bytes;
 	db_acked_fn acked;
 	void *ctx;
+	uint64_t number; /* in the order of queueing */
+	bool has_before;
+	struct delta_base before; /* the series' base before this row: given back when it fails */
 };
+
+/* Releases a base and takes it off the accounts. */
+void base_release(struct db *db, struct delta_base *base);
 
 MUST_CHECK enum err_code commit_open(struct db *db, struct err *err);
 void commit_close(struct db *db); /* after all that is queued */
@@ -238,34 +287,61 @@ MUST_CHECK enum err_code commit_enqueue(
  * Content has one id in an epoch, always: before a live epoch's partition is given new content,
  * everything that blocks and windows have of the epoch is loaded into it.
  */
-struct job;
+struct str job_name_of(struct labels labels); /* job, else service_name, else "" */
+/* By name, id SYM_NONE: made where it is missing. Else by id; the epoch (SYM_NONE: none) is not
+ * given to anything new. */
+MUST_CHECK enum err_code db_job(struct db *db, struct str name, uint32_t id, uint32_t epoch,
+	struct job **out, struct err *err);
+struct job *db_job_by_id(struct db *db, uint32_t id);
+struct job *db_job_at(struct db *db, uint32_t i); /* the i-th; NULL behind the last */
+/* The epoch has had ids below next[kind]; db->lock is held. */
+void job_know_ids(struct job *job, uint32_t epoch, const uint32_t *next);
+void jobs_release(struct db *db);
 
 /* The partition of an epoch, made where it is missing, pinned; its symbols are not loaded yet. */
 MUST_CHECK enum err_code partition_pin(struct db *db, struct str job, uint32_t job_id,
 	uint32_t epoch, struct partition **out, struct err *err);
 void partition_unpin(struct db *db, struct partition *p);
+/* The next partition in memory from *at on, pinned; *at goes behind it. NULL: no more. */
+struct partition *partition_next(struct db *db, uint32_t *at);
+/* What a new row of the job in this window (which is pinned) gets its ids from, fixed by the first
+ * one; everything of the epoch is in memory. job->lock is held. It is there as long as the window. */
+MUST_CHECK enum err_code window_partition_take(struct db *db, struct window *w, struct job *job,
+	struct partition **out, struct err *err);
+/* The window, just read, has rows of the job under this epoch. */
+MUST_CHECK enum err_code window_partition_found(
+	struct db *db, struct window *w, struct job *job, uint32_t epoch, struct err *err);
+void window_partitions_release(struct db *db, struct window *w);
 /* The pinned partition that a window has of a job; NULL: it has none. */
 struct partition *window_partition_pin(
 	struct db *db, struct window *w, const struct job *job);
-/* All symbols that a window has of p, or a block has up to a stage, are in memory afterwards. What
- * was lost is ERR_CORRUPT, each time it is asked for; the rest is there and p->damaged is set. */
+/*
+ * All symbols that a window has of p, or a block has up to a stage, are in memory afterwards; the
+ * window or block is pinned. What was lost is ERR_CORRUPT, each time it is asked for; the rest is
+ * there and p->damaged is set. ERR_EXISTS: ids mean something else here than elsewhere, and nothing
+ * of the window or block may be used.
+ */
 MUST_CHECK enum err_code partition_need_window(
 	struct db *db, struct partition *p, struct window *w, struct err *err);
 struct db_block;
 MUST_CHECK enum err_code partition_need_block(struct db *db, struct partition *p,
 	struct db_block *b, uint32_t slot, enum block_stage stage, struct err *err);
+/* A block or window is gone; p->lock is held. */
+void partition_forget_source(struct partition *p, uint32_t number);
 /* A new epoch for a partition's symbols that nobody else has: for joining blocks of several. */
 MUST_CHECK enum err_code partition_new_epoch(
 	struct db *db, const struct partition *like, struct partition **out, struct err *err);
 /* Lets go of what is over the budget. */
 void partitions_evict(struct db *db);
 
-/* Ids of one partition in another: content is found there, or made (both are locked by the call,
- * `to` as a writer). */
+/* Ids of one partition in another: content is found there, or made (`to` is locked by each call, and
+ * complete). Both are pinned. What `from` lacks is ERR_CORRUPT. */
 struct translation;
 MUST_CHECK enum err_code translation_open(struct partition *from, struct partition *to,
 	struct translation **out, struct err *err);
-void translation_close(struct translation *t);
+void translation_close(struct translation *t); /* NULL is fine */
+bool translation_is(
+	const struct translation *t, const struct partition *from, const struct partition *to);
 MUST_CHECK enum err_code translate_stack(
 	struct translation *t, uint32_t id, uint32_t *out, struct err *err);
 MUST_CHECK enum err_code translate_label_set(

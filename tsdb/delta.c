@@ -1,5 +1,7 @@
 #include "tsdb/delta.h"
 
+#include "tsdb/partition.h"
+
 /* The sums of one profile's cumulative columns: distinct keys, ascending; column c of entry i: v[c
  * * n + i]. */
 struct sums {
@@ -162,20 +164,20 @@ static void put_back(const struct delta_input *in, const struct sums *s)
 	}
 }
 
-static bool usable(const struct delta_base *base, const struct delta_input *in)
+bool delta_base_young(const struct delta_base *base, int64_t ts_ns, int64_t interval_ns)
 {
 	int64_t age;
 
-	if (!base->bytes.len || base->types != in->types || in->ts_ns <= base->ts_ns)
+	if (!base->bytes.len || ts_ns <= base->ts_ns)
 		return false;
-	age = in->ts_ns - base->ts_ns;
-	return age / DELTA_BASE_INTERVALS_MAX < in->interval_ns ||
-		(age / DELTA_BASE_INTERVALS_MAX == in->interval_ns &&
+	age = ts_ns - base->ts_ns;
+	return age / DELTA_BASE_INTERVALS_MAX < interval_ns ||
+		(age / DELTA_BASE_INTERVALS_MAX == interval_ns &&
 			age % DELTA_BASE_INTERVALS_MAX == 0);
 }
 
-enum err_code delta_apply(struct delta_base *base, const struct delta_input *in, struct arena *a,
-	bool *first, struct err *err)
+enum err_code delta_apply(const struct delta_base *base, const struct delta_input *in,
+	struct arena *a, struct delta_base *next, bool *first, struct err *err)
 {
 	struct sums *now = arena_new(a, struct sums), *raw = arena_new(a, struct sums);
 	struct sums *before = arena_new(a, struct sums);
@@ -185,6 +187,7 @@ enum err_code delta_apply(struct delta_base *base, const struct delta_input *in,
 	size_t size;
 
 	*first = false;
+	*next = (struct delta_base){ 0 };
 	if (!now || !raw || !before)
 		return nomem(a, err);
 	if ((rc = sum_up(in, a, now, err)))
@@ -193,7 +196,7 @@ enum err_code delta_apply(struct delta_base *base, const struct delta_input *in,
 		return ERR_OK;
 	if ((rc = write_base(now, in->ts_ns, a, &bytes, err)))
 		goto out;
-	if (!usable(base, in)) {
+	if (base->types != in->types || !delta_base_young(base, in->ts_ns, in->interval_ns)) {
 		*first = true;
 	} else {
 		if ((rc = read_base(base, a, before, err)))
@@ -213,12 +216,82 @@ enum err_code delta_apply(struct delta_base *base, const struct delta_input *in,
 			put = raw;
 	}
 	put_back(in, put);
-	buf_release(&base->bytes);
-	base->bytes = bytes;
-	base->ts_ns = in->ts_ns;
-	base->types = in->types;
+	*next = (struct delta_base){ .bytes = bytes,
+		.ts_ns = in->ts_ns,
+		.interval_ns = in->interval_ns,
+		.types = in->types };
 	return ERR_OK;
 out:
 	buf_release(&bytes);
 	return rc;
+}
+
+/* ---- other ids ---- */
+
+/* The entries in the order of the new keys; the values of equal ones are added up. */
+static enum err_code reorder(struct sums *s, const uint64_t *keys, const uint32_t *order,
+	struct arena *a, struct err *err)
+{
+	int64_t *v = arena_alloc_raw(a, ((size_t)s->n + 1) * s->columns_n, sizeof(*v)), *to;
+	uint32_t n = 0;
+
+	if (!v)
+		return nomem(a, err);
+	for (uint32_t i = 0; i < s->n; i++)
+		if (i == 0 || keys[i] != keys[i - 1])
+			s->keys[n++] = keys[i];
+	for (uint32_t c = 0; c < s->columns_n; c++) {
+		to = v + (size_t)c * n;
+		for (uint32_t i = 0, at = 0; i < s->n; i++) {
+			int64_t is = s->v[(size_t)c * s->n + order[i]];
+
+			if (i == 0 || keys[i] != keys[i - 1])
+				to[at++] = is;
+			else if (__builtin_add_overflow(to[at - 1], is, &to[at - 1]))
+				return err_set(err, ERR_LIMIT,
+					"sum of a stack's counters exceeds 64 bits");
+		}
+	}
+	s->v = v;
+	s->n = n;
+	return ERR_OK;
+}
+
+enum err_code delta_base_renumber(struct delta_base *base, delta_renumber_fn fn, void *ctx,
+	struct arena *a, struct err *err)
+{
+	struct sums *s = arena_new(a, struct sums);
+	uint64_t *keys, *keys_tmp;
+	uint32_t *order, *order_tmp, stack, set;
+	struct buf bytes = { 0 };
+	enum err_code rc;
+
+	if (!s)
+		return nomem(a, err);
+	if ((rc = read_base(base, a, s, err)))
+		return rc;
+	keys = arena_alloc_raw(a, (size_t)s->n + 1, sizeof(*keys));
+	keys_tmp = arena_alloc_raw(a, (size_t)s->n + 1, sizeof(*keys_tmp));
+	order = arena_alloc_raw(a, (size_t)s->n + 1, sizeof(*order));
+	order_tmp = arena_alloc_raw(a, (size_t)s->n + 1, sizeof(*order_tmp));
+	if (!keys || !keys_tmp || !order || !order_tmp)
+		return nomem(a, err);
+	for (uint32_t i = 0; i < s->n; i++) {
+		stack = (uint32_t)(s->keys[i] >> 32);
+		set = (uint32_t)s->keys[i];
+		if ((rc = fn(ctx, &stack, &set, err)))
+			return rc;
+		keys[i] = (uint64_t)stack << 32 | set;
+		order[i] = i;
+	}
+	sort_keys(keys, order, s->n, keys_tmp, order_tmp);
+	if ((rc = reorder(s, keys, order, a, err)))
+		return rc;
+	if ((rc = write_base(s, base->ts_ns, a, &bytes, err))) {
+		buf_release(&bytes);
+		return rc;
+	}
+	buf_release(&base->bytes);
+	base->bytes = bytes;
+	return ERR_OK;
 }

@@ -16,7 +16,10 @@
  *
  * Entries given twice in one profile are summed first; their delta stands at the first of them.
  *
- * Errors:  ERR_NOMEM, ERR_LIMIT (a sum exceeds 64 bits); the base is unchanged then.
+ * The base is not changed here: the new one is handed out, and takes its place once the row is queued
+ * (and gives it back should the row's commit fail).
+ *
+ * Errors:  ERR_NOMEM, ERR_LIMIT (a sum exceeds 64 bits).
  * Threads: under the lock of what owns the base.
  */
 #ifndef TSDB_DELTA_H
@@ -26,10 +29,13 @@
 #include "proto/kinds.h"
 #include "tsdb/row.h"
 
+struct partition;
+
 struct delta_base {
 	struct buf bytes; /* a row of the cumulative columns; empty: none */
-	int64_t ts_ns;
+	int64_t ts_ns, interval_ns;
 	uint64_t types; /* what the columns are: another value is another profile */
+	struct partition *partition; /* whose ids it has; its user's business */
 };
 
 void delta_base_release(struct delta_base *b);
@@ -46,8 +52,17 @@ struct delta_input {
 			    place */
 };
 
-/* *first: cumulative columns are zero. */
-MUST_CHECK enum err_code delta_apply(struct delta_base *base, const struct delta_input *in,
-	struct arena *a, bool *first, struct err *err);
+/* *first: cumulative columns are zero. *next: the base of the next scrape, the caller's; empty where
+ * there are no cumulative columns. */
+MUST_CHECK enum err_code delta_apply(const struct delta_base *base, const struct delta_input *in,
+	struct arena *a, struct delta_base *next, bool *first, struct err *err);
+/* A scrape at this time, with this interval, may still be compared with the base. */
+bool delta_base_young(const struct delta_base *base, int64_t ts_ns, int64_t interval_ns);
+
+/* A base with other ids (of stacks and label sets): equal keys are summed. Unchanged on error. */
+typedef enum err_code (*delta_renumber_fn)(
+	void *ctx, uint32_t *stack, uint32_t *label_set, struct err *err);
+MUST_CHECK enum err_code delta_base_renumber(struct delta_base *base, delta_renumber_fn fn,
+	void *ctx, struct arena *a, struct err *err);
 
 #endif

@@ -29,7 +29,7 @@ METRIC_COUNTER(damage_total, "epimetheus_tsdb_damage_total",
 METRIC_COUNTER(lost_rows, "epimetheus_tsdb_lost_rows_total",
 	"Acknowledged rows that were missing when looked for.", NULL);
 METRIC_COUNTER(dropped_windows, "epimetheus_tsdb_dropped_windows_total",
-	"Windows dropped by retention.", "reason");
+	"Windows that left the head.", "reason");
 
 void db_count_damage(void)
 {
@@ -127,6 +127,7 @@ static struct window *window_new(struct db *db, int64_t start_ns, int64_t end_ns
 	w->start_ns = start_ns;
 	w->end_ns = end_ns;
 	w->mark_fd = -1;
+	segvec_init(&w->types, sizeof(uint32_t));
 	w->dir = text("%s/%" PRId64 "%s", db->head_dir, start_ns / NS_PER_S, "");
 	w->mark_path = text("%s/%" PRId64 "%s", db->head_dir, start_ns / NS_PER_S, ".acked");
 	if (!w->dir || !w->mark_path) {
@@ -142,6 +143,7 @@ void head_free(struct db *db, struct window *w)
 
 	if (!w)
 		return;
+	window_partitions_release(db, w);
 	store_close(w->store);
 	if (w->mark_fd >= 0) {
 		if (db->o.fs->ops->sync(db->o.fs, w->mark_fd, &err))
@@ -151,6 +153,7 @@ void head_free(struct db *db, struct window *w)
 	}
 	bits_release(&w->series);
 	deleted_release(w->deleted);
+	segvec_release(&w->types);
 	free(w->dir);
 	free(w->mark_path);
 	free(w);
@@ -160,6 +163,7 @@ static void insert_window(struct db *db, struct window *w)
 {
 	size_t i = db->windows_n++;
 
+	w->number = ++db->source_number;
 	for (; i && db->windows[i - 1]->start_ns > w->start_ns; i--)
 		db->windows[i] = db->windows[i - 1];
 	db->windows[i] = w;
@@ -179,65 +183,121 @@ static bool reserve_window(struct db *db)
 	return true;
 }
 
-/* db->lock is held: one window is made per window_ns, and whoever needs it has to wait anyway. */
-static enum err_code create_window(
+/* (start, end] for a new window that takes ts; db->lock is held. Windows of another length may stand
+ * beside it, from before a change of the configuration. */
+static enum err_code window_for(
 	struct db *db, int64_t ts_ns, struct window **out, struct err *err)
 {
-	struct fs *fs = db->o.fs;
 	int64_t start = (ts_ns - 1) / db->o.window_ns * db->o.window_ns,
 		end = start + db->o.window_ns;
-	struct window *w;
-	enum err_code rc;
 
 	if (!blocks_clip_locked(db, ts_ns, &start, &end))
 		return err_set(err, ERR_INVALID, "the window of this time takes no more rows");
-	/* Windows of another length may stand beside it, from before a change of the configuration.
-	 */
 	for (size_t i = 0; i < db->windows_n; i++) {
 		if (db->windows[i]->end_ns < ts_ns && db->windows[i]->end_ns > start)
 			start = db->windows[i]->end_ns;
 		if (db->windows[i]->start_ns >= ts_ns && db->windows[i]->start_ns < end)
 			end = db->windows[i]->start_ns;
 	}
-	if (!reserve_window(db) || !(w = window_new(db, start, end)))
+	if (!(*out = window_new(db, start, end)))
 		return err_set(err, ERR_NOMEM, "window: out of memory");
+	return ERR_OK;
+}
+
+static enum err_code make_store(struct db *db, struct window *w, struct err *err)
+{
+	struct fs *fs = db->o.fs;
+	enum err_code rc;
+
 	/* A directory of that name would be one that was not read at start. */
 	if ((fs_exists(w->dir) && (rc = fs_remove_tree(fs, w->dir, err))) ||
-		(fs_exists(w->mark_path) && (rc = fs->ops->unlink(fs, w->mark_path, err))))
-		goto fail;
-	if ((rc = store_open(w->dir, db->cache, db->o.store, &w->store, err)) ||
-		(rc = head_write_meta(w->store, start, end, err)) ||
+		(fs_exists(w->mark_path) && (rc = fs->ops->unlink(fs, w->mark_path, err))) ||
+		(rc = store_open(w->dir, db->cache, db->o.store, &w->store, err)) ||
+		(rc = head_write_meta(w->store, w->start_ns, w->end_ns, err)) ||
 		(rc = fs->ops->sync_dir(fs, db->head_dir, err)))
-		goto fail;
-	insert_window(db, w);
-	db->retention_due = true;
-	*out = w;
+		return err_wrap(err, rc, "create window");
 	return ERR_OK;
-fail:
-	head_free(db, w);
-	return err_wrap(err, rc, "create window");
+}
+
+/* db->lock is held, and let go while the disk works: one window is made at a time, and rows of other
+ * windows do not wait for it. */
+static enum err_code create_window(
+	struct db *db, int64_t ts_ns, struct window **out, struct err *err)
+{
+	struct window *w;
+	enum err_code rc;
+
+	if ((rc = window_for(db, ts_ns, &w, err)))
+		return rc;
+	db->creating = true;
+	mutex_unlock(&db->lock);
+	if ((rc = make_store(db, w, err))) {
+		head_free(db, w);
+		w = NULL;
+	}
+	mutex_lock(&db->lock);
+	if (w && !reserve_window(db)) {
+		rc = err_set(err, ERR_NOMEM, "window: out of memory");
+		mutex_unlock(&db->lock);
+		head_free(db, w); /* its store is empty, and opened or removed by whoever comes */
+		mutex_lock(&db->lock);
+		w = NULL;
+	}
+	if (w) {
+		insert_window(db, w);
+		db->retention_due = true;
+	}
+	db->creating = false;
+	cond_broadcast(&db->changed);
+	*out = w;
+	return rc;
+}
+
+static enum err_code too_old(int64_t ts_ns, struct err *err)
+{
+	struct buf t = { 0 };
+	enum err_code rc;
+
+	time_print_rfc3339(&t, ts_ns);
+	rc = err_set(err, ERR_INVALID,
+		"profile of " STR_FMT " is too old: its window takes no more rows",
+		STR_ARG(buf_str(&t)));
+	buf_release(&t);
+	return rc;
+}
+
+/* *out NULL: there is none yet. */
+static enum err_code find_window(
+	struct db *db, int64_t ts_ns, struct window **out, struct err *err)
+{
+	*out = NULL;
+	for (size_t i = db->windows_n; i-- > 0 && !*out;)
+		if (db->windows[i]->start_ns < ts_ns && ts_ns <= db->windows[i]->end_ns)
+			*out = db->windows[i];
+	/* Its directory is still read: another one cannot stand in its place. */
+	for (const struct window *d = db->dropping; d && !*out; d = d->next_dropping)
+		if (d->start_ns < ts_ns && ts_ns <= d->end_ns)
+			return too_old(ts_ns, err);
+	if (*out && (*out)->sealed)
+		return too_old(ts_ns, err);
+	if (*out && (*out)->draining)
+		return err_set(err, ERR_UNAVAILABLE, "the store is being reopened");
+	return ERR_OK;
 }
 
 enum err_code head_pin(struct db *db, int64_t ts_ns, struct window **out, struct err *err)
 {
-	enum err_code rc = ERR_OK;
-	struct window *w = NULL;
+	struct window *w;
+	enum err_code rc;
 
 	mutex_lock(&db->lock);
-	for (size_t i = db->windows_n; i-- > 0 && !w;)
-		if (db->windows[i]->start_ns < ts_ns && ts_ns <= db->windows[i]->end_ns)
-			w = db->windows[i];
-	/* Its directory is still read: another one cannot stand in its place yet. */
-	for (const struct window *d = db->dropping; d && !w && !rc; d = d->next_dropping)
-		if (d->start_ns < ts_ns && ts_ns <= d->end_ns)
-			rc = err_set(err, ERR_INVALID,
-				"the window of this time is being dropped by retention");
-	if (!rc && w && w->sealed)
-		rc = err_set(err, ERR_INVALID, "the window of this time takes no more rows");
-	if (!rc && !w)
-		rc = create_window(db, ts_ns, &w, err);
-	if (!rc && w->draining)
-		rc = err_set(err, ERR_UNAVAILABLE, "the store is being reopened");
+	while (!(rc = find_window(db, ts_ns, &w, err)) && !w) {
+		if (!db->creating) {
+			rc = create_window(db, ts_ns, &w, err);
+			break;
+		}
+		cond_wait(&db->changed, &db->lock);
+	}
 	if (!rc) {
 		w->pins++;
 		w->writers++;
@@ -445,17 +505,6 @@ void head_take_locked(struct db *db, struct window *w)
 	db->dropping = w;
 }
 
-void head_drop_oldest(struct db *db, const char *why)
-{
-	struct window *w;
-
-	mutex_lock(&db->lock);
-	w = db->windows[0];
-	head_take_locked(db, w);
-	mutex_unlock(&db->lock);
-	head_remove(db, w, why);
-}
-
 void head_remove_leftover(struct db *db, int64_t start_ns)
 {
 	struct window *w = window_new(db, start_ns, 0);
@@ -471,10 +520,26 @@ void head_remove_leftover(struct db *db, int64_t start_ns)
 	head_free(db, w);
 }
 
+/* Nothing of it is to be made again under another meaning, nor kept for it. */
+static void forget_symbols(struct db *db, const struct window *w)
+{
+	struct partition *p;
+	struct err err;
+	uint32_t at = 0;
+
+	if (ids_save(db, &err))
+		log_warn("tsdb", "ids not saved", LOG_E(&err));
+	while ((p = partition_next(db, &at))) {
+		mutex_lock(&p->lock);
+		marks_drop(p, w->start_ns);
+		partition_forget_source(p, w->number);
+		mutex_unlock(&p->lock);
+		partition_unpin(db, p);
+	}
+}
+
 void head_remove(struct db *db, struct window *w, const char *why)
 {
-	struct err err;
-	enum err_code rc;
 	bool in_use;
 
 	mutex_lock(&db->lock);
@@ -483,18 +548,7 @@ void head_remove(struct db *db, struct window *w, const char *why)
 	mutex_unlock(&db->lock);
 	if (in_use) /* Closing frees it; its files go after the next start. */
 		return;
-	/* Ids that only this window has must not be given to others later. */
-	if ((rc = ids_save(db, &err)))
-		log_warn("tsdb", "ids not saved", LOG_E(&err));
-	for (uint32_t i = 0;; i++) {
-		struct partition *p = db_partition_at(db, i);
-
-		if (!p)
-			break;
-		mutex_lock(&p->lock);
-		marks_drop(p, w->start_ns);
-		mutex_unlock(&p->lock);
-	}
+	forget_symbols(db, w);
 	store_close(w->store);
 	w->store = NULL;
 	remove_files(db, w);
@@ -505,6 +559,17 @@ void head_remove(struct db *db, struct window *w, const char *why)
 	mutex_unlock(&db->lock);
 	head_free(db, w);
 	db_retire_series(db);
+}
+
+void head_drop_oldest(struct db *db, const char *why)
+{
+	struct window *w;
+
+	mutex_lock(&db->lock);
+	w = db->windows[0];
+	head_take_locked(db, w);
+	mutex_unlock(&db->lock);
+	head_remove(db, w, why);
 }
 
 uint64_t head_disk_bytes(struct db *db, const struct window *w)

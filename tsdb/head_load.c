@@ -2,10 +2,12 @@
 
 #include "base/log.h"
 #include "tsdb/db_internal.h"
+#include "tsdb/row.h"
 
 /*
- * What a window's store holds, into memory: partitions, symbols under their ids, series. Rows stay
- * where they are, unless the store is damaged: then they are counted.
+ * What a window's store holds, into memory: at the start jobs with their epochs, series and their
+ * types; symbols once somebody wants them. Rows stay where they are, unless the store is damaged:
+ * then they are counted.
  */
 #define META_VERSION 1
 
@@ -131,10 +133,10 @@ enum err_code head_read_count(struct window *w, struct window_count *out, struct
 }
 
 enum err_code head_next_symbol_record(
-	struct store *s, uint32_t partition, uint32_t *out, struct err *err)
+	struct store *s, uint32_t job, uint32_t *out, struct err *err)
 {
-	struct key end = key_u32_u32('y', partition, UINT32_MAX),
-		   first = key_u32_u32('y', partition, 0);
+	struct key end = key_u32_u32('y', job, UINT32_MAX),
+		   first = key_u32_u32('y', job, 0);
 	struct store_iter *it = store_iter_open(s, NULL);
 	enum err_code rc;
 	struct cursor in;
@@ -161,7 +163,8 @@ struct loading {
 	struct db *db;
 	struct window *w;
 	struct arena scratch;
-	uint64_t lost_symbols, bad_records;
+	uint64_t bad_records;
+	bool lost_series; /* or jobs */
 	struct err first; /* why the first of them was lost */
 };
 
@@ -171,54 +174,36 @@ static void lost(struct loading *l, const struct err *why)
 		l->first = *why;
 }
 
-static enum err_code load_partition(
-	struct loading *l, struct str key, struct str value, struct err *err)
+static enum err_code load_job(struct loading *l, struct str key, struct str value, struct err *err)
 {
 	struct cursor k = cursor_of((struct str){ key.ptr + 1, key.len - 1 }),
 		      in = cursor_of(value);
 	uint32_t id = cursor_u32be(&k), epoch = cursor_u32(&in);
 	struct str name = cursor_lenstr(&in);
-	struct partition *p;
+	struct job *job;
 	enum err_code rc;
 
-	if (k.bad || in.bad)
-		return err_set(err, ERR_CORRUPT, "store %s: bad partition", l->w->dir);
-	if ((rc = db_partition(l->db, name, id, &p, err)))
+	if (k.bad || in.bad || epoch == SYM_NONE)
+		return err_set(err, ERR_CORRUPT, "store %s: bad job", l->w->dir);
+	if ((rc = db_job(l->db, name, id, epoch, &job, err)))
 		return rc;
-	p->epoch = epoch;
-	return ERR_OK;
+	return window_partition_found(l->db, l->w, job, epoch, err);
 }
 
-static enum err_code load_symbols(
-	struct loading *l, struct str key, struct str value, struct err *err)
+/* The job of a series; its own record says the same and more, where it is readable. */
+static enum err_code job_of(struct loading *l, uint32_t id, uint32_t epoch, struct labels labels,
+	struct job **out, struct err *err)
 {
-	struct cursor k = cursor_of((struct str){ key.ptr + 1, key.len - 1 });
-	uint32_t id = cursor_u32be(&k), number = cursor_u32be(&k);
-	struct partition *p = db_partition_by_id(l->db, id);
-	uint64_t gone = 0;
-	struct marks *m;
 	enum err_code rc;
-	struct err why;
 
-	if (k.bad || !p)
-		return err_set(
-			err, ERR_CORRUPT, "store %s: symbols of an unknown partition", l->w->dir);
-	if ((rc = marks_open(p, l->w->start_ns, &m, err)))
+	*out = db_job_by_id(l->db, id);
+	if (epoch == SYM_NONE)
+		return *out ? ERR_OK :
+			      err_set(err, ERR_CORRUPT, "store %s: series of an unknown job",
+				      l->w->dir);
+	if (!*out && (rc = db_job(l->db, job_name_of(labels), id, epoch, out, err)))
 		return rc;
-	m->partition_stored = true;
-	if (m->seq <= number)
-		m->seq = number + 1;
-	rc = symbols_load_record(p, m, value, &l->scratch, &gone, &why);
-	if (gone || rc == ERR_CORRUPT) {
-		if (!l->lost_symbols)
-			l->first = why;
-		l->lost_symbols += gone + 1;
-		atomic_store(&p->damaged, true);
-		return ERR_OK;
-	}
-	if (rc && err)
-		*err = why;
-	return rc;
+	return window_partition_found(l->db, l->w, *out, epoch, err);
 }
 
 static enum err_code load_series(
@@ -226,18 +211,21 @@ static enum err_code load_series(
 {
 	struct cursor k = cursor_of((struct str){ key.ptr + 1, key.len - 1 }),
 		      in = cursor_of(value);
-	uint32_t id = cursor_u32be(&k);
-	struct partition *p = db_partition_by_id(l->db, cursor_u32(&in));
+	uint32_t id = cursor_u32be(&k), job_id = cursor_u32(&in), epoch = SYM_NONE;
 	struct labels labels;
 	struct series *s;
+	struct job *job;
 	enum err_code rc;
 
 	arena_reset(&l->scratch);
-	if (k.bad || in.bad || !p)
-		return err_set(
-			err, ERR_CORRUPT, "store %s: series of an unknown partition", l->w->dir);
-	if ((rc = labels_decode(&l->scratch, &in, &labels, err)))
+	if (k.bad || in.bad || labels_decode(&l->scratch, &in, &labels, NULL))
 		return err_set(err, ERR_CORRUPT, "store %s: bad series", l->w->dir);
+	if (cursor_left(&in)) /* earlier versions had one epoch only, and did not say it */
+		epoch = cursor_u32(&in);
+	if (in.bad)
+		return err_set(err, ERR_CORRUPT, "store %s: bad series", l->w->dir);
+	if ((rc = job_of(l, job_id, epoch, labels, &job, err)))
+		return rc;
 	series_lock_read(l->db->series);
 	s = series_by_id_locked(l->db->series, id);
 	series_unlock(l->db->series);
@@ -245,7 +233,7 @@ static enum err_code load_series(
 		return err_set(err, ERR_EXISTS, "store %s: series %" PRIu32 " has two meanings",
 			l->w->dir, id);
 	if (!s) {
-		if ((rc = series_add(l->db->series, labels, id, p, &s, err)))
+		if ((rc = series_add(l->db->series, labels, id, job, &s, err)))
 			return rc;
 		series_release(s);
 		if (s->id != id)
@@ -259,27 +247,33 @@ static enum err_code load_series(
 	return ERR_OK;
 }
 
+uint32_t window_types_locked(const struct window *w, uint32_t series)
+{
+	if (w->types_lost)
+		return SERIES_TYPES_MANY;
+	return segvec_has(&w->types, series) ? *(const uint32_t *)segvec_at(&w->types, series) :
+					       SYM_NONE;
+}
+
+bool window_set_types_locked(struct window *w, uint32_t series, uint32_t header)
+{
+	return segvec_put(&w->types, series, &header);
+}
+
 static enum err_code load_types(
 	struct loading *l, struct str key, struct str value, struct err *err)
 {
 	struct cursor k = cursor_of((struct str){ key.ptr + 1, key.len - 1 });
-	uint32_t id = cursor_u32be(&k), header = cursor_u32be(&k), types;
-	struct series *s;
+	uint32_t id = cursor_u32be(&k), header = cursor_u32be(&k), known;
 
-	series_lock_read(l->db->series);
-	s = series_by_id_locked(l->db->series, id);
-	series_unlock(l->db->series);
-	if (k.bad || !s || !sym_exists(s->partition, SYM_HEADER, header)) {
-		if (s)
-			atomic_store(&s->typeset, SERIES_TYPES_MANY);
-		return err_set(err, ERR_CORRUPT, "store %s: types of an unknown series or header",
-			l->w->dir);
-	}
-	types = sym_header_typeset(s->partition, header);
-	if (atomic_load(&s->typeset) == SYM_NONE)
-		atomic_store(&s->typeset, types);
-	else if (atomic_load(&s->typeset) != types)
-		atomic_store(&s->typeset, SERIES_TYPES_MANY);
+	if (k.bad || header >= SERIES_TYPES_MANY)
+		return err_set(err, ERR_CORRUPT, "store %s: bad types", l->w->dir);
+	/* Symbols are not here yet: two headers may or may not have the same types. */
+	known = window_types_locked(l->w, id);
+	if (known != SYM_NONE && known != header)
+		header = SERIES_TYPES_MANY;
+	if (known != header && !window_set_types_locked(l->w, id, header))
+		return err_set(err, ERR_NOMEM, "window: out of memory");
 	return ERR_OK;
 }
 
@@ -292,6 +286,8 @@ static enum err_code count_rows(
 
 	if (!key_parse_row(key, &series, &ts))
 		return err_set(err, ERR_CORRUPT, "store %s: bad row key", l->w->dir);
+	/* Rows whose series was lost must not become another one's. */
+	series_reserve_ids(l->db->series, series + 1);
 	if (c->rows == 0 || ts < c->min_ns)
 		c->min_ns = ts;
 	if (c->rows == 0 || ts > c->max_ns)
@@ -334,19 +330,39 @@ static enum err_code load_kind(struct loading *l, char kind, load_fn fn, struct 
 	return rc;
 }
 
-static void report(struct loading *l)
+/*
+ * Where jobs or series were lost it is not known what the rows mean: the window ends behind its last
+ * row, and takes no more.
+ */
+static enum err_code end_early(struct loading *l, struct err *err)
 {
-	struct err why = l->first;
+	struct window *w = l->w;
+	int64_t end = w->count.rows ? (w->count.max_ns + NS_PER_S - 1) / NS_PER_S * NS_PER_S :
+				      w->start_ns + NS_PER_S;
 
-	if (!l->lost_symbols && !l->bad_records)
-		return;
-	err_wrap(&why, why.code,
-		"%" PRIu64 " symbols and %" PRIu64 " records cannot be used, the first because",
-		l->lost_symbols, l->bad_records);
-	db_damage(l->db, l->w, "damaged records", &why);
-	/* Any row of this database may want what is gone. */
-	for (uint32_t i = 0; i < l->db->partitions_n; i++)
-		atomic_store(&l->db->partitions[i]->damaged, true);
+	w->sealed = true;
+	if (l->db->o.read_only || end >= w->end_ns)
+		return ERR_OK;
+	w->end_ns = end;
+	return head_write_meta(w->store, w->start_ns, end, err);
+}
+
+static enum err_code look_closer(struct loading *l, struct err *err)
+{
+	struct window *w = l->w;
+	uint64_t seq = w->count.seq, samples = w->count.samples;
+	struct err why = l->first;
+	enum err_code rc;
+
+	w->count = (struct window_count){ .seq = seq, .samples = samples };
+	if ((rc = load_kind(l, 'r', count_rows, err)))
+		return rc;
+	if (l->lost_series && (rc = end_early(l, err)))
+		return rc;
+	err_wrap(&why, why.code, "%" PRIu64 " records cannot be used, the first because",
+		l->bad_records);
+	db_damage(l->db, w, "damaged records", &why);
+	return ERR_OK;
 }
 
 enum err_code head_load(struct db *db, struct window *w, struct err *err)
@@ -354,6 +370,7 @@ enum err_code head_load(struct db *db, struct window *w, struct err *err)
 	struct loading l = { .db = db, .w = w };
 	enum err_code rc;
 	struct err why;
+	uint64_t before;
 
 	arena_init(&l.scratch, 0);
 	if ((rc = head_read_count(w, &w->count, &why)) == ERR_CORRUPT) {
@@ -361,22 +378,163 @@ enum err_code head_load(struct db *db, struct window *w, struct err *err)
 		lost(&l, &why);
 		rc = ERR_OK;
 	}
-	if (rc || (rc = load_kind(&l, 'p', load_partition, &why)) ||
-		(rc = load_kind(&l, 'y', load_symbols, &why)) ||
-		(rc = load_kind(&l, 's', load_series, &why)) ||
-		(rc = load_kind(&l, 't', load_types, &why))) {
-		if (err)
-			*err = why;
-		goto out;
-	}
-	if (w->damaged || l.bad_records) {
-		uint64_t seq = w->count.seq, samples = w->count.samples;
-
-		w->count = (struct window_count){ .seq = seq, .samples = samples };
-		rc = load_kind(&l, 'r', count_rows, err);
-	}
-	report(&l);
-out:
+	if (!rc && !(rc = load_kind(&l, 'p', load_job, &why)))
+		rc = load_kind(&l, 's', load_series, &why);
+	/* A store that had to be repaired may lack records without a trace. */
+	l.lost_series = l.bad_records > 0 || w->damaged;
+	before = l.bad_records;
+	if (!rc)
+		rc = load_kind(&l, 't', load_types, &why);
+	w->types_lost = l.bad_records > before || w->damaged;
+	if (!rc && (w->damaged || l.bad_records))
+		rc = look_closer(&l, &why);
+	if (rc && err)
+		*err = why;
 	arena_release(&l.scratch);
+	return rc;
+}
+
+/* ---- symbols, later ---- */
+
+struct symbols_loading {
+	struct marks *marks;
+	struct arena scratch;
+	uint64_t lost;
+	struct err first;
+};
+
+static void lost_symbols(struct symbols_loading *l, uint64_t n, const struct err *why)
+{
+	if (!l->lost)
+		l->first = *why;
+	l->lost += n;
+}
+
+static enum err_code load_record(struct symbols_loading *l, struct partition *p,
+	struct store_iter *it, uint32_t number, struct err *err)
+{
+	uint64_t gone = 0;
+	struct str value;
+	enum err_code rc;
+
+	if (l->marks) {
+		l->marks->partition_stored = true;
+		if (l->marks->seq <= number)
+			l->marks->seq = number + 1;
+	}
+	if (!(rc = store_iter_value(it, &value, err)))
+		rc = symbols_load_record(p, l->marks, value, &l->scratch, &gone, err);
+	if (gone || rc == ERR_CORRUPT) {
+		lost_symbols(l, gone + (rc == ERR_CORRUPT), err);
+		rc = ERR_OK;
+	}
+	return rc;
+}
+
+static enum err_code load_records(
+	struct symbols_loading *l, struct store *store, struct partition *p, struct err *err)
+{
+	struct store_iter *it = store_iter_open(store, NULL);
+	struct key from = key_u32_u32('y', p->id, 0);
+	enum err_code rc = ERR_OK;
+	struct cursor in;
+	struct str key;
+
+	if (!it)
+		return err_set(err, ERR_NOMEM, "symbols: out of memory");
+	for (store_iter_seek(it, key_str(&from)); store_iter_valid(it) && !rc;
+		store_iter_next(it)) {
+		key = store_iter_key(it);
+		if (key.len != from.len || memcmp(key.ptr, from.bytes, 5) != 0)
+			break;
+		in = cursor_of((struct str){ key.ptr + 5, 4 });
+		rc = load_record(l, p, it, cursor_u32be(&in), err);
+	}
+	if (!rc && (rc = store_iter_status(it, err)) == ERR_CORRUPT) {
+		lost_symbols(l, 1, err);
+		rc = ERR_OK;
+	}
+	store_iter_close(it);
+	return rc;
+}
+
+enum err_code head_load_symbols(
+	struct db *db, struct window *w, struct partition *p, struct err *err)
+{
+	struct symbols_loading l = { 0 };
+	enum err_code rc = ERR_OK;
+
+	/* Only a window that takes rows needs to know what it has. */
+	if (p->lookup && !w->sealed && !db->o.read_only)
+		rc = marks_open(p, w->start_ns, &l.marks, err);
+	if (rc)
+		return rc;
+	if (l.marks)
+		l.marks->generation = commit_generation(db);
+	arena_init(&l.scratch, 0);
+	rc = load_records(&l, w->store, p, err);
+	arena_release(&l.scratch);
+	if (rc || !l.lost)
+		return rc;
+	*err = l.first;
+	return err_wrap(err, ERR_CORRUPT, "store %s: %" PRIu64 " symbols are lost, the first",
+		w->dir, l.lost);
+}
+
+/* Rows that cannot be read are believed by nobody. */
+static enum err_code reserve_row(struct partition *p, const struct store_iter *it,
+	struct arena *scratch, struct err *err)
+{
+	struct row_view *v = arena_new(scratch, struct row_view);
+	uint32_t *stacks, *sets;
+	struct str value;
+	enum err_code rc;
+
+	if (!v)
+		return arena_fail(scratch, "symbols", err);
+	if (store_iter_value(it, &value, NULL) || row_parse(value, 0, v, NULL))
+		return ERR_OK;
+	stacks = arena_alloc_raw(scratch, (size_t)v->n + 1, sizeof(*stacks));
+	sets = arena_alloc_raw(scratch, (size_t)v->n + 1, sizeof(*sets));
+	if (!stacks || !sets)
+		return arena_fail(scratch, "symbols", err);
+	if ((rc = row_ids(v, stacks, sets, err)))
+		return rc == ERR_CORRUPT ? ERR_OK : rc;
+	sym_reserve(p, SYM_HEADER, v->header);
+	if (v->n)
+		sym_reserve(p, SYM_NODE, stacks[v->n - 1]);
+	for (uint32_t i = 0; i < v->n; i++)
+		sym_reserve(p, SYM_LABEL_SET, sets[i]);
+	return ERR_OK;
+}
+
+enum err_code head_reserve_ids(
+	struct db *db, struct window *w, struct partition *p, struct err *err)
+{
+	struct store_iter *it = store_iter_open(w->store, NULL);
+	struct key from = key_of('r');
+	enum err_code rc = ERR_OK;
+	struct arena scratch;
+	struct series *s;
+	uint32_t id;
+	int64_t ts;
+	bool ours;
+
+	if (!it)
+		return err_set(err, ERR_NOMEM, "symbols: out of memory");
+	arena_init(&scratch, 0);
+	for (store_iter_seek(it, key_str(&from)); store_iter_valid(it) && !rc;
+		store_iter_next(it)) {
+		if (!key_parse_row(store_iter_key(it), &id, &ts))
+			break;
+		series_lock_read(db->series);
+		ours = (s = series_by_id_locked(db->series, id)) && s->job == p->job;
+		series_unlock(db->series);
+		arena_reset(&scratch);
+		if (ours)
+			rc = reserve_row(p, it, &scratch, err);
+	}
+	store_iter_close(it);
+	arena_release(&scratch);
 	return rc;
 }

@@ -104,6 +104,7 @@ void marks_rollback(struct marks *m, const struct marked *new)
 	for (int k = 0; k < SYM_KINDS; k++)
 		for (uint32_t i = 0; i < new->n[k]; i++)
 			bits_clear(&m->bits[k], new->ids[k][i]);
+	m->nodes -= new->n[SYM_NODE];
 }
 
 /* True when the id was new. Bits were reserved up to the partition's last id. */
@@ -116,6 +117,7 @@ static bool mark(struct marks *m, struct marked *new, enum sym_kind kind, uint32
 		return false;
 	}
 	bits_set(&m->bits[kind], id);
+	m->nodes += kind == SYM_NODE;
 	return true;
 }
 

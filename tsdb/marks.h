@@ -22,6 +22,7 @@ struct marks {
 	int64_t window_ns; /* start of the window */
 	uint64_t generation; /* of commits, see commit_generation */
 	uint32_t seq; /* number of the next record */
+	uint32_t nodes; /* marked ones */
 	bool partition_stored; /* the window has the partition's own record */
 	struct bits bits[SYM_KINDS];
 };

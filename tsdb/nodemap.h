@@ -11,7 +11,7 @@
 
 #include "tsdb/segvec.h"
 
-/* A location's id is below 2^31 - 1; tag is (location + 1) * 2 + recursive, and 0 in a hole. */
+/* A location's id is below 2^31 - 1; tag is (location + 1) * 2 + recursive, 0 for the root. */
 struct node_item {
 	uint32_t parent, tag;
 };
@@ -54,5 +54,9 @@ static inline uint32_t nodemap_find(
  */
 bool nodemap_add(struct nodemap *m, const struct segvec *nodes, uint32_t id);
 void nodemap_release(struct nodemap *m);
+static inline size_t nodemap_bytes(const struct nodemap *m)
+{
+	return m->slots ? sizeof(*m->slots) << (64 - m->shift) : 0;
+}
 
 #endif

@@ -1,10 +1,10 @@
 /*
  * Partition, the inside of symbols.h: tables of one partition and how they are filled.
  *
- * Each kind of symbol is a segmented vector by id, and a hash map from content to id that only the
- * writer uses. What a symbol refers to has been published before it. Ids 0 of strings, nodes and
- * label sets are "", the empty stack and the empty set; they exist everywhere and are stored
- * nowhere.
+ * A partition is one epoch of a job. Each kind of symbol is a segmented vector by id, and a hash map
+ * from content to id that only the writer uses; partitions that are only read (`lookup` false) have
+ * no maps. What a symbol refers to has been published before it. Ids 0 of strings, nodes and label
+ * sets are "", the empty stack and the empty set; they exist everywhere and are stored nowhere.
  *
  * Errors:  ERR_LIMIT (names the partition, the kind and the limit), ERR_NOMEM, ERR_CORRUPT
  * (loading). Threads: functions that change the partition need partition->lock.
@@ -19,18 +19,6 @@
 #include "tsdb/segvec.h"
 #include "tsdb/symbols.h"
 
-/* Numbered as on disk; each refers to earlier ones only (and nodes to nodes of smaller id). */
-enum sym_kind {
-	SYM_STRING = 1,
-	SYM_MAPPING,
-	SYM_FUNCTION,
-	SYM_LOCATION,
-	SYM_NODE,
-	SYM_LABEL_SET,
-	SYM_HEADER,
-	SYM_KINDS
-};
-
 struct symbol_limits {
 	uint32_t nodes_max, strings_max,
 		label_sets_max; /* locations as nodes, functions as strings */
@@ -42,17 +30,6 @@ struct symbol_limits {
 	(1u << 20) /* per partition: about one per process, where addresses are random */
 #define SYM_TYPES_MAX 64u /* sample types of a profile */
 
-/* Items carry what tells a hole from content: a string's pointer, a location's lines, these flags.
- */
-struct mapping_item {
-	struct sym_mapping m;
-	bool present;
-};
-struct function_item {
-	struct sym_function f;
-	bool present;
-};
-
 struct header_item {
 	struct sym_header h;
 	uint32_t typeset; /* index of the distinct (types, period type): headers differ in mappings
@@ -60,11 +37,27 @@ struct header_item {
 };
 
 struct marks;
+struct job;
+
+/* A block or window whose symbols were loaded, up to a stage; why: some of them were lost. */
+struct partition_source {
+	uint32_t number, stage;
+	struct err *why;
+};
 
 struct partition {
 	uint32_t index; /* among those in memory */
-	uint32_t id; /* on disk */
+	uint32_t id; /* of the job, on disk */
 	uint32_t epoch;
+	bool lookup; /* has maps: content can be found, and made */
+	bool complete; /* lock: all that blocks and windows have of the epoch is loaded */
+	struct job *job; /* NULL in tests of symbols alone */
+	struct partition *next_of_job; /* db->lock */
+	unsigned pins; /* db->lock */
+	uint64_t used_at; /* db->lock: when it was last unpinned, by db->unpins */
+	_Atomic uint32_t bases; /* delta bases that are in its ids */
+	struct partition_source *sources; /* lock */
+	uint32_t sources_n, sources_cap;
 	struct str name;
 	struct symbol_limits limits;
 	struct mutex lock;
@@ -130,6 +123,10 @@ union sym_content {
 };
 MUST_CHECK enum err_code sym_load(struct partition *p, enum sym_kind kind, uint32_t id,
 	const union sym_content *c, bool recursive, struct err *err);
+/* The next new symbol of this kind gets an id above this one. */
+void sym_reserve(struct partition *p, enum sym_kind kind, uint32_t id);
+/* The kind of which more than half of a limit is used, or NULL. */
+const char *sym_near_limit(const struct partition *p);
 
 /* Content as such: what interning and loading compare. */
 uint64_t sym_content_hash(enum sym_kind kind, const union sym_content *c);
@@ -137,13 +134,16 @@ bool sym_content_same(
 	const struct partition *p, enum sym_kind kind, uint32_t id, const union sym_content *c);
 bool sym_content_complete(const struct partition *p, enum sym_kind kind, uint32_t id,
 	const union sym_content *c); /* what it refers to is there */
+/* The ids it refers to are given to nothing new. */
+void sym_content_reserve(struct partition *p, enum sym_kind kind, const union sym_content *c);
 uint64_t sym_hash_types(const struct sym_header *h);
 bool sym_same_types(const struct sym_header *a, const struct sym_header *b);
 
 bool sym_key_eq(const void *ctx, const void *key, uint32_t id); /* of partition->keys */
-bool sym_exists(const struct partition *p, enum sym_kind kind, uint32_t id);
 uint32_t sym_headers_n(const struct partition *p);
 uint32_t sym_header_typeset(const struct partition *p, uint32_t header);
+/* The one header that stands for all with its types. */
+uint32_t sym_typeset_header(const struct partition *p, uint32_t header);
 
 /* A profile in ids: what db_append makes of it, in an arena. */
 struct interned {

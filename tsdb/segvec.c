@@ -26,13 +26,19 @@ bool segvec_put(struct segvec *v, uint32_t id, const void *item)
 	unsigned k = 63u - (unsigned)__builtin_clzll(i) - SEGVEC_FIRST_LOG2;
 	uint64_t first = (uint64_t)1 << (k + SEGVEC_FIRST_LOG2);
 	unsigned char *c = atomic_load_explicit(&v->chunk[k], memory_order_relaxed);
+	_Atomic uint64_t *there;
 
 	if (!c) {
-		if (!(c = calloc(first, v->item_bytes)))
+		if (!(c = calloc(1, first * v->item_bytes + first / 8)))
 			return false;
 		atomic_store_explicit(&v->chunk[k], c, memory_order_release);
 	}
-	memcpy(c + (i - first) * v->item_bytes, item, v->item_bytes);
+	i -= first;
+	memcpy(c + i * v->item_bytes, item, v->item_bytes);
+	there = (_Atomic uint64_t *)(void *)(c + first * v->item_bytes) + (i >> 6);
+	atomic_store_explicit(there,
+		atomic_load_explicit(there, memory_order_relaxed) | UINT64_C(1) << (i & 63),
+		memory_order_release);
 	v->used++;
 	if (id >= atomic_load_explicit(&v->n, memory_order_relaxed))
 		atomic_store_explicit(&v->n, id + 1, memory_order_release);

@@ -2,12 +2,12 @@
  * Segmented vector: an array of fixed-size items whose storage never moves, so readers need no
  * lock.
  *
- * Chunk k holds 64 << k items; a chunk is allocated zeroed when its first item is put, so ids that
- * were never given (holes left by dropped windows) cost address space at most, and read as zero
- * bytes.
+ * Chunk k holds 64 << k items, and behind them a bit for each: it is there. A chunk is allocated
+ * zeroed when its first item is put, so ids that were never given (holes left by dropped windows)
+ * cost address space at most, and read as zero bytes.
  *
- * Threads: one writer. Readers use ids below segvec_n only: the count is published after the item
- * (release), and read before it (acquire).
+ * Threads: one writer, which may fill holes. Readers use ids whose bit they saw (it is set after
+ * the item, release, and read before it, acquire), or that somebody who saw it told them.
  */
 #ifndef TSDB_SEGVEC_H
 #define TSDB_SEGVEC_H
@@ -48,6 +48,23 @@ static inline const void *segvec_at(const struct segvec *v, uint32_t id)
 	if (__builtin_expect(!c, 0))
 		return segvec_zero;
 	return c + (i - ((uint64_t)1 << (k + SEGVEC_FIRST_LOG2))) * v->item_bytes;
+}
+
+/* The item was put, all of it. */
+static inline bool segvec_has(const struct segvec *v, uint32_t id)
+{
+	uint64_t i = (uint64_t)id + (1u << SEGVEC_FIRST_LOG2);
+	unsigned k = 63u - (unsigned)__builtin_clzll(i) - SEGVEC_FIRST_LOG2;
+	uint64_t first = (uint64_t)1 << (k + SEGVEC_FIRST_LOG2);
+	unsigned char *c = atomic_load_explicit(&v->chunk[k], memory_order_acquire);
+	const _Atomic uint64_t *there;
+
+	if (!c)
+		return false;
+	there = (const _Atomic uint64_t *)(const void *)(c + first * v->item_bytes);
+	return atomic_load_explicit(&there[(i - first) >> 6], memory_order_acquire) >>
+		       ((i - first) & 63) &
+		1;
 }
 
 /* Copies the item in and publishes it. Ids are put once. False: out of memory. */

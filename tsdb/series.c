@@ -20,6 +20,7 @@ struct index_name {
 struct series_index {
 	pthread_rwlock_t lock;
 	uint64_t series_max, n;
+	uint64_t series_bytes; /* of all struct series */
 	uint32_t next_id;
 	struct series **by_id; /* by_id[id], NULL in holes */
 	uint32_t by_id_cap;
@@ -29,7 +30,8 @@ struct series_index {
 	struct index_name *names;
 	uint32_t names_n, names_cap;
 	struct map by_name;
-	struct arena arena; /* names and values; those no series has any more stay till the end */
+	uint32_t values_n, values_dead; /* postings; those without series */
+	struct arena arena; /* names and values */
 };
 
 enum err_code series_index_open(uint64_t series_max, struct series_index **out, struct err *err)
@@ -52,13 +54,8 @@ enum err_code series_index_open(uint64_t series_max, struct series_index **out, 
 	return ERR_OK;
 }
 
-void series_index_close(struct series_index *x)
+static void names_release(struct series_index *x)
 {
-	if (!x)
-		return;
-	for (uint32_t i = 0; i < x->next_id && i < x->by_id_cap; i++)
-		series_free(x->by_id[i]);
-	free(x->by_id);
 	for (uint32_t i = 0; i < x->names_n; i++) {
 		for (uint32_t k = 0; k < x->names[i].n; k++)
 			free(x->names[i].values[k].ids);
@@ -67,8 +64,18 @@ void series_index_close(struct series_index *x)
 	}
 	free(x->names);
 	map_release(&x->by_name);
-	map_release(&x->by_labels);
 	arena_release(&x->arena);
+}
+
+void series_index_close(struct series_index *x)
+{
+	if (!x)
+		return;
+	for (uint32_t i = 0; i < x->next_id && i < x->by_id_cap; i++)
+		series_free(x->by_id[i]);
+	free(x->by_id);
+	names_release(x);
+	map_release(&x->by_labels);
 	pthread_rwlock_destroy(&x->lock);
 	free(x);
 }
@@ -224,6 +231,8 @@ static struct posting *value_get(struct series_index *x, struct index_name *in, 
 	if (!copy.ptr || !map_add(&in->by_value, hash, in->n))
 		return NULL;
 	in->values[in->n] = (struct posting){ .value = copy };
+	x->values_n++;
+	x->values_dead++; /* until a series is there */
 	return &in->values[in->n++];
 }
 
@@ -244,7 +253,7 @@ static bool posting_add(struct posting *p, uint32_t id)
 	return true;
 }
 
-static void posting_remove(struct posting *p, uint32_t id)
+static bool posting_remove(struct posting *p, uint32_t id)
 {
 	uint32_t lo = 0, hi = p->n, mid;
 
@@ -256,9 +265,10 @@ static void posting_remove(struct posting *p, uint32_t id)
 			hi = mid;
 	}
 	if (lo == p->n || p->ids[lo] != id)
-		return;
+		return false;
 	memmove(p->ids + lo, p->ids + lo + 1, (p->n - lo - 1) * sizeof(*p->ids));
 	p->n--;
+	return true;
 }
 
 static bool index_labels(struct series_index *x, const struct series *s)
@@ -269,6 +279,7 @@ static bool index_labels(struct series_index *x, const struct series *s)
 
 		if (!p || !posting_add(p, s->id))
 			return false;
+		x->values_dead -= p->n == 1;
 	}
 	return true;
 }
@@ -282,8 +293,8 @@ static void unindex_labels(struct series_index *x, const struct series *s)
 					   value_same, in, &value) :
 				   MAP_NONE;
 
-		if (at != MAP_NONE)
-			posting_remove(&in->values[at], s->id);
+		if (at != MAP_NONE && posting_remove(&in->values[at], s->id))
+			x->values_dead += in->values[at].n == 0;
 	}
 }
 
@@ -306,7 +317,7 @@ static bool reserve_id(struct series_index *x, uint32_t id)
 	return true;
 }
 
-static struct series *series_make(struct labels labels, uint32_t id, struct partition *partition)
+static struct series *series_make(struct labels labels, uint32_t id, struct job *job)
 {
 	struct series *s = calloc(1, sizeof(*s));
 
@@ -314,8 +325,7 @@ static struct series *series_make(struct labels labels, uint32_t id, struct part
 		return NULL;
 	arena_init(&s->arena, 0);
 	s->id = id;
-	s->partition = partition;
-	atomic_init(&s->typeset, SYM_NONE);
+	s->job = job;
 	s->stored_typeset = SYM_NONE;
 	atomic_init(&s->uses, 1);
 	s->labels = labels_dup(&s->arena, labels);
@@ -326,8 +336,13 @@ static struct series *series_make(struct labels labels, uint32_t id, struct part
 	return s;
 }
 
+static uint64_t series_bytes(const struct series *s)
+{
+	return sizeof(*s) + s->arena.used_bytes;
+}
+
 static enum err_code add_locked(struct series_index *x, struct labels labels, uint32_t id,
-	struct partition *partition, struct series **out, struct err *err)
+	struct job *job, struct series **out, struct err *err)
 {
 	struct series *s;
 
@@ -338,7 +353,7 @@ static enum err_code add_locked(struct series_index *x, struct labels labels, ui
 		id = x->next_id;
 	if (id >= SERIES_TYPES_MANY)
 		return err_set(err, ERR_LIMIT, "all series ids are used up");
-	if (!reserve_id(x, id) || !(s = series_make(labels, id, partition)))
+	if (!reserve_id(x, id) || !(s = series_make(labels, id, job)))
 		return err_set(err, ERR_NOMEM, "series index: out of memory");
 	if (!index_labels(x, s) || !map_add(&x->by_labels, labels_hash(labels), id)) {
 		unindex_labels(x, s);
@@ -347,6 +362,7 @@ static enum err_code add_locked(struct series_index *x, struct labels labels, ui
 	}
 	x->by_id[id] = s;
 	x->n++;
+	x->series_bytes += series_bytes(s);
 	if (x->next_id <= id)
 		x->next_id = id + 1;
 	*out = s;
@@ -354,7 +370,7 @@ static enum err_code add_locked(struct series_index *x, struct labels labels, ui
 }
 
 enum err_code series_add(struct series_index *x, struct labels labels, uint32_t id,
-	struct partition *partition, struct series **out, struct err *err)
+	struct job *job, struct series **out, struct err *err)
 {
 	enum err_code rc = ERR_OK;
 
@@ -362,7 +378,7 @@ enum err_code series_add(struct series_index *x, struct labels labels, uint32_t 
 	if ((*out = find_locked(x, &labels)))
 		atomic_fetch_add(&(*out)->uses, 1);
 	else
-		rc = add_locked(x, labels, id, partition, out, err);
+		rc = add_locked(x, labels, id, job, out, err);
 	series_unlock(x);
 	return rc;
 }
@@ -385,12 +401,57 @@ static void forget_removed(struct series_index *x)
 	x->removed = 0;
 }
 
+/* So are names and values when half of them have no series any more. */
+static void forget_values(struct series_index *x)
+{
+	struct series_index fresh = { 0 };
+
+	if (x->values_dead < 1024 || x->values_dead < x->values_n / 2)
+		return;
+	map_init(&fresh.by_name);
+	arena_init(&fresh.arena, 0);
+	for (uint32_t i = 0; i < x->next_id && i < x->by_id_cap; i++)
+		if (x->by_id[i] && !index_labels(&fresh, x->by_id[i])) {
+			names_release(&fresh);
+			return;
+		}
+	names_release(x);
+	x->names = fresh.names;
+	x->names_n = fresh.names_n;
+	x->names_cap = fresh.names_cap;
+	x->by_name = fresh.by_name;
+	x->arena = fresh.arena;
+	x->values_n = fresh.values_n;
+	x->values_dead = fresh.values_dead;
+}
+
 void series_remove_locked(struct series_index *x, struct series *s)
 {
 	unindex_labels(x, s);
 	x->by_id[s->id] = NULL;
 	x->n--;
+	x->series_bytes -= series_bytes(s);
 	forget_removed(x);
+	forget_values(x);
+}
+
+uint64_t series_index_bytes(struct series_index *x)
+{
+	uint64_t bytes;
+
+	series_lock_read(x);
+	bytes = x->by_id_cap * sizeof(*x->by_id) + map_bytes(&x->by_labels) +
+		map_bytes(&x->by_name) + x->arena.used_bytes + x->names_cap * sizeof(*x->names) +
+		x->series_bytes;
+	for (uint32_t i = 0; i < x->names_n; i++) {
+		const struct index_name *in = &x->names[i];
+
+		bytes += map_bytes(&in->by_value) + in->cap * sizeof(*in->values);
+		for (uint32_t k = 0; k < in->n; k++)
+			bytes += in->values[k].cap * sizeof(*in->values[k].ids);
+	}
+	series_unlock(x);
+	return bytes;
 }
 
 /* ---- matching ---- */
@@ -398,6 +459,8 @@ void series_remove_locked(struct series_index *x, struct series *s)
 struct match {
 	const struct series_index *x;
 	const struct matcher *m;
+	series_has_key_fn has_key;
+	void *ctx;
 	struct bits has, yes; /* series with the label; those whose value matches */
 };
 
@@ -408,18 +471,14 @@ static void set_all(struct bits *b, const struct posting *p)
 			bits_set(b, p->ids[i]);
 }
 
-/*
- * A sample's label is matched by its own name, or as sample_<name> where the series has a label of
- * that name: then it is the samples that the matcher is about.
- */
-static bool about_samples(const struct series *s, struct str name)
+bool series_sample_label(
+	const struct series *s, struct str name, series_has_key_fn has_key, void *ctx)
 {
 	struct str inner = { name.ptr + 7, name.len - 7 };
 
-	if (sym_has_label_key(s->partition, name))
-		return true;
-	return str_has_prefix(name, STR("sample_")) && labels_has(s->labels, inner) &&
-		sym_has_label_key(s->partition, inner);
+	return !has_key || has_key(ctx, s, name) ||
+		(str_has_prefix(name, STR("sample_")) && labels_has(s->labels, inner) &&
+			has_key(ctx, s, inner));
 }
 
 static void lacking(struct match *t, const struct bits *among)
@@ -437,7 +496,7 @@ static void lacking(struct match *t, const struct bits *among)
 			uint32_t id = (uint32_t)(w * 64 + (size_t)__builtin_ctzll(rest));
 			const struct series *s = series_by_id_locked(t->x, id);
 
-			if (s && about_samples(s, t->m->name))
+			if (s && series_sample_label(s, t->m->name, t->has_key, t->ctx))
 				bits_set(&t->yes, id);
 		}
 	}
@@ -476,7 +535,7 @@ enum err_code series_match_locked(const struct series_index *x, const struct mat
 	if (ok && among->words)
 		memcpy(out->w, among->w, among->words * sizeof(*out->w));
 	for (size_t i = 0; ok && out->words && i < n; i++) {
-		struct match t = { .x = x, .m = &m[i] };
+		struct match t = { .x = x, .m = &m[i], .has_key = has_key, .ctx = ctx };
 
 		ok = match_one(&t, out);
 		bits_release(&t.has);

@@ -2,7 +2,8 @@
  * Series index: label sets to ids, and postings by label for selecting.
  *
  * Which window has rows of which series stands with the windows (struct series_set); a series
- * leaves the index when its last window is dropped. Regular expressions are tested over a name's
+ * leaves the index when the head has no window with it and its delta base is of no use any more.
+ * Regular expressions are tested over a name's
  * values, not over series.
  *
  * Errors:  ERR_LIMIT (series_max), ERR_NOMEM.
@@ -27,16 +28,17 @@
 struct series {
 	uint32_t id;
 	struct labels labels; /* in `arena` */
-	struct partition *partition;
+	struct job *job;
 	struct arena arena;
 	_Atomic uint32_t uses; /* appends under way */
 	_Atomic int64_t last_ts_ns; /* of its latest stored row, as far as this process saw it
 				       stored; 0: not known */
-	_Atomic uint32_t
-		typeset; /* of its rows; SYM_NONE: none yet, SERIES_TYPES_MANY: rows differ */
-	struct delta_base base; /* under the partition's lock */
-	int64_t stored_window_ns; /* where its own record was last stored, and with which types;
-				     partition's lock */
+	_Atomic bool has_base;
+	struct delta_base base; /* under job->lock, as the rest */
+	uint64_t given_back; /* generation of the failure in which a base was given back to it */
+	uint64_t given_back_row; /* the first row that gave one back then */
+	uint64_t stored_row; /* the last one with a base that was stored */
+	int64_t stored_window_ns; /* where its own record was last stored, and with which types */
 	uint64_t stored_generation;
 	uint32_t stored_typeset;
 	struct series *next_retired;
@@ -45,6 +47,7 @@ struct series {
 
 #define SERIES_TYPES_MANY (UINT32_MAX - 1)
 
+struct job;
 struct series_index;
 
 MUST_CHECK enum err_code series_index_open(
@@ -59,7 +62,7 @@ void series_unlock(struct series_index *x);
 struct series *series_find(struct series_index *x, struct labels labels);
 /* Adds it (uses 1) where it is still missing. id SYM_NONE: the next. */
 MUST_CHECK enum err_code series_add(struct series_index *x, struct labels labels, uint32_t id,
-	struct partition *partition, struct series **out, struct err *err);
+	struct job *job, struct series **out, struct err *err);
 void series_release(struct series *s); /* counts uses down */
 
 struct series *series_by_id_locked(const struct series_index *x, uint32_t id);
@@ -72,9 +75,16 @@ void series_free(struct series *s);
 
 /*
  * Ids within `among` that all matchers accept, into `out`. A matcher about a label that a series
- * lacks is passed when the partition's samples have that label, else it is tested with "".
+ * lacks is tested with ""; where that fails it is passed if has_key says that the series' samples
+ * have the label (NULL: they may all have it, and the caller looks).
  */
+typedef bool (*series_has_key_fn)(void *ctx, const struct series *s, struct str key);
 MUST_CHECK enum err_code series_match_locked(const struct series_index *x, const struct matcher *m,
-	size_t n, const struct bits *among, struct bits *out, struct err *err);
+	size_t n, const struct bits *among, series_has_key_fn has_key, void *ctx, struct bits *out,
+	struct err *err);
+/* The same for one series and matcher whose name it lacks, with "" tested already: samples are
+ * matched by the label's own name, or as sample_<name> where the series has a label <name>. */
+bool series_sample_label(const struct series *s, struct str name, series_has_key_fn has_key, void *ctx);
+uint64_t series_index_bytes(struct series_index *x);
 
 #endif

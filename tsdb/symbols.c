@@ -3,12 +3,10 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/metrics.h"
 #include "tsdb/marks.h"
 
 #define TEXT_SLAB 4096u
-#define MAP_BYTES_PER_ID \
-	11u /* two words per slot, three quarters full at most, half on average \
-	     */
 
 static const struct {
 	const char *name;
@@ -16,13 +14,16 @@ static const struct {
 	uint32_t first; /* ids below it are not content */
 } kinds[SYM_KINDS] = {
 	[SYM_STRING] = { "strings", sizeof(struct str), 1 },
-	[SYM_MAPPING] = { "mappings", sizeof(struct mapping_item), 0 },
-	[SYM_FUNCTION] = { "functions", sizeof(struct function_item), 0 },
+	[SYM_MAPPING] = { "mappings", sizeof(struct sym_mapping), 0 },
+	[SYM_FUNCTION] = { "functions", sizeof(struct sym_function), 0 },
 	[SYM_LOCATION] = { "locations", sizeof(struct sym_location), 0 },
 	[SYM_NODE] = { "stack nodes", sizeof(struct node_item), 1 },
 	[SYM_LABEL_SET] = { "sample label sets", sizeof(struct sym_label_set), 1 },
 	[SYM_HEADER] = { "headers", sizeof(struct header_item), 0 },
 };
+
+METRIC_COUNTER(limits_met, "epimetheus_tsdb_symbol_limit_failures_total",
+	"Profiles that would have passed a limit of their job's symbols.", "limit");
 
 static const struct sym_label no_labels[1];
 static const struct sym_line no_lines[1];
@@ -43,6 +44,7 @@ enum err_code partition_open(struct str name, uint32_t id, uint32_t index,
 	p->index = index;
 	p->id = id;
 	p->limits = *limits;
+	p->lookup = true;
 	p->overflow_set = SYM_NONE;
 	arena_init(&p->arena, 0);
 	mutex_init(&p->lock);
@@ -73,6 +75,9 @@ void partition_close(struct partition *p)
 	if (!p)
 		return;
 	marks_release_all(p);
+	for (uint32_t i = 0; i < p->sources_n; i++)
+		free(p->sources[i].why);
+	free(p->sources);
 	for (int k = 1; k < SYM_KINDS; k++) {
 		segvec_release(&p->vec[k]);
 		map_release(&p->map[k]);
@@ -198,8 +203,6 @@ static bool put_header(struct partition *p, uint32_t id, const struct sym_header
 static bool put_item(struct partition *p, enum sym_kind kind, uint32_t id,
 	const union sym_content *c, bool recursive, size_t *bytes)
 {
-	struct mapping_item mapping = { .present = true };
-	struct function_item function = { .present = true };
 	struct sym_location location;
 	struct sym_label_set set;
 	struct node_item node;
@@ -211,11 +214,9 @@ static bool put_item(struct partition *p, enum sym_kind kind, uint32_t id,
 		*bytes += s.len;
 		return s.ptr && segvec_put(&p->vec[kind], id, &s);
 	case SYM_MAPPING:
-		mapping.m = c->mapping;
-		return segvec_put(&p->vec[kind], id, &mapping);
+		return segvec_put(&p->vec[kind], id, &c->mapping);
 	case SYM_FUNCTION:
-		function.f = c->function;
-		return segvec_put(&p->vec[kind], id, &function);
+		return segvec_put(&p->vec[kind], id, &c->function);
 	case SYM_LOCATION:
 		location = c->location;
 		location.lines = no_lines;
@@ -268,25 +269,42 @@ static bool sym_hint_add(struct partition *p, const struct sym_location *l, uint
 	return sym_hint(p, l) != MAP_NONE || map_add(&p->hints, hint_hash(l), id);
 }
 
+/* The writer alone changes it: an addition need not be one step. */
+static void count_bytes(struct partition *p, size_t bytes)
+{
+	atomic_store_explicit(&p->bytes,
+		atomic_load_explicit(&p->bytes, memory_order_relaxed) + bytes, memory_order_relaxed);
+}
+
+static size_t lookup_bytes(const struct partition *p, enum sym_kind kind)
+{
+	if (kind == SYM_NODE)
+		return nodemap_bytes(&p->nodes);
+	return map_bytes(&p->map[kind]) + (kind == SYM_LOCATION ? map_bytes(&p->hints) : 0);
+}
+
 static enum err_code put(struct partition *p, enum sym_kind kind, uint64_t hash, uint32_t id,
 	const union sym_content *c, bool recursive, struct err *err)
 {
-	size_t bytes = kinds[kind].item_bytes + MAP_BYTES_PER_ID;
-
-	bool found;
+	size_t bytes = kinds[kind].item_bytes, before;
+	bool found = true;
 
 	if (!put_item(p, kind, id, c, recursive, &bytes))
 		return err_set(err, ERR_NOMEM, "symbols: out of memory");
 	/* Should this fail the content gets another id when it is met again: more memory, nothing
 	 * wrong. */
-	if (kind == SYM_NODE)
-		found = nodemap_add(&p->nodes, &p->vec[SYM_NODE], id);
-	else
-		found = map_add(&p->map[kind], hash, id) &&
-			(kind != SYM_LOCATION || sym_hint_add(p, &c->location, id));
+	if (p->lookup) {
+		before = lookup_bytes(p, kind);
+		if (kind == SYM_NODE)
+			found = nodemap_add(&p->nodes, &p->vec[SYM_NODE], id);
+		else
+			found = map_add(&p->map[kind], hash, id) &&
+				(kind != SYM_LOCATION || sym_hint_add(p, &c->location, id));
+		bytes += lookup_bytes(p, kind) - before;
+	}
 	if (!found)
 		return err_set(err, ERR_NOMEM, "symbols: out of memory");
-	atomic_fetch_add_explicit(&p->bytes, bytes, memory_order_relaxed);
+	count_bytes(p, bytes);
 	return ERR_OK;
 }
 
@@ -330,18 +348,32 @@ static enum err_code check_room(struct partition *p, enum sym_kind kind, struct 
 {
 	uint64_t limit = limit_of(p, kind);
 
-	if (p->vec[kind].used >= limit)
+	if (p->vec[kind].used >= limit) {
+		metric_add(&limits_met, kinds[kind].name, 1);
 		return err_set(err, ERR_LIMIT,
 			"job \"" STR_FMT "\" has %" PRIu32 " %s, limit %" PRIu64, STR_ARG(p->name),
 			p->vec[kind].used, kinds[kind].name, limit);
-	if (atomic_load_explicit(&p->bytes, memory_order_relaxed) >= p->limits.bytes_max)
+	}
+	if (atomic_load_explicit(&p->bytes, memory_order_relaxed) >= p->limits.bytes_max) {
+		metric_add(&limits_met, "bytes", 1);
 		return err_set(err, ERR_LIMIT,
 			"symbols of job \"" STR_FMT "\" take %zu bytes, limit %" PRIu64,
 			STR_ARG(p->name), atomic_load(&p->bytes), p->limits.bytes_max);
-	if (p->next[kind] >= (kind == SYM_LOCATION ? UINT32_MAX / 2 - 1 : UINT32_MAX - 1))
+	}
+	if (p->next[kind] >= (kind == SYM_LOCATION ? UINT32_MAX / 2 - 1 : UINT32_MAX - 1)) {
+		metric_add(&limits_met, "ids", 1);
 		return err_set(err, ERR_LIMIT, "job \"" STR_FMT "\" has used up the ids of its %s",
 			STR_ARG(p->name), kinds[kind].name);
+	}
 	return ERR_OK;
+}
+
+const char *sym_near_limit(const struct partition *p)
+{
+	for (int k = 1; k < SYM_KINDS; k++)
+		if (p->vec[k].used > limit_of(p, k) / 2 || p->next[k] > UINT32_MAX / 4)
+			return kinds[k].name;
+	return atomic_load(&p->bytes) > p->limits.bytes_max / 2 ? "bytes" : NULL;
 }
 
 static enum err_code intern(struct partition *p, enum sym_kind kind, const union sym_content *c,
@@ -469,8 +501,14 @@ enum err_code sym_intern_node(
 
 /* ---- loading ---- */
 
-enum err_code sym_load(struct partition *p, enum sym_kind kind, uint32_t id,
-	const union sym_content *c, bool recursive, struct err *err)
+void sym_reserve(struct partition *p, enum sym_kind kind, uint32_t id)
+{
+	if (id != SYM_NONE && p->next[kind] <= id)
+		p->next[kind] = id + 1;
+}
+
+static enum err_code check_load(struct partition *p, enum sym_kind kind, uint32_t id,
+	const union sym_content *c, struct err *err)
 {
 	if (id < kinds[kind].first || id == SYM_NONE)
 		return err_set(err, ERR_CORRUPT,
@@ -480,14 +518,23 @@ enum err_code sym_load(struct partition *p, enum sym_kind kind, uint32_t id,
 		return err_set(err, ERR_CORRUPT,
 			"%s of job \"" STR_FMT "\": %" PRIu32 " refers to symbols that are missing",
 			kinds[kind].name, STR_ARG(p->name), id);
-	if (sym_exists(p, kind, id)) {
+	return ERR_OK;
+}
+
+enum err_code sym_load(struct partition *p, enum sym_kind kind, uint32_t id,
+	const union sym_content *c, bool recursive, struct err *err)
+{
+	enum err_code rc;
+
+	sym_reserve(p, kind, id);
+	if (sym_exists(p, kind, id) && id >= kinds[kind].first) {
 		if (!sym_content_same(p, kind, id, c))
 			return err_set(err, ERR_EXISTS,
 				"%s of job \"" STR_FMT "\": %" PRIu32 " has two meanings",
 				kinds[kind].name, STR_ARG(p->name), id);
 		return ERR_OK;
 	}
-	if (p->next[kind] <= id)
-		p->next[kind] = id + 1;
-	return put(p, kind, sym_content_hash(kind, c), id, c, recursive, err);
+	if ((rc = check_load(p, kind, id, c, err)))
+		return rc;
+	return put(p, kind, p->lookup ? sym_content_hash(kind, c) : 0, id, c, recursive, err);
 }

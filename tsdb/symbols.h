@@ -12,9 +12,10 @@
  * Ids are given once for the life of the data directory (until the partition's epoch changes) and
  * never change meaning.
  *
- * Threads: one writer at a time (partition lock, taken inside db_append). Readers take no lock: ids
- * below a published count are immutable and their storage never moves. Limits:  nodes, functions,
- * strings and label sets per partition; passing one is ERR_LIMIT for that profile.
+ * Threads: one writer at a time (partition lock, taken inside db_append). Readers take no lock: what
+ * is there is immutable and its storage never moves.
+ * Limits:  nodes, functions, strings and label sets per partition; passing one is ERR_LIMIT for
+ * that profile.
  */
 #ifndef TSDB_SYMBOLS_H
 #define TSDB_SYMBOLS_H
@@ -25,6 +26,18 @@
 #define SYM_NONE UINT32_MAX
 
 struct partition;
+
+/* Numbered as on disk; each refers to earlier ones only (and nodes to nodes of smaller id). */
+enum sym_kind {
+	SYM_STRING = 1,
+	SYM_MAPPING,
+	SYM_FUNCTION,
+	SYM_LOCATION,
+	SYM_NODE,
+	SYM_LABEL_SET,
+	SYM_HEADER,
+	SYM_KINDS
+};
 
 struct sym_mapping {
 	uint64_t size, offset; /* limit - start */
@@ -87,7 +100,12 @@ struct sym_header {
 struct str partition_name(const struct partition *p); /* the job */
 uint32_t partition_index(const struct partition *p); /* dense, for arrays over partitions */
 
-/* Counts as published now: every id below is readable. */
+/*
+ * Counts as published now. Not every id below is there: symbols that no loaded block or window uses
+ * are holes, and may be filled at any time. Whoever goes through all ids asks sym_exists for each;
+ * what rows and symbols refer to is there.
+ */
+bool sym_exists(const struct partition *p, enum sym_kind kind, uint32_t id);
 uint32_t sym_nodes_n(const struct partition *p);
 uint32_t sym_functions_n(const struct partition *p);
 uint32_t sym_locations_n(const struct partition *p);

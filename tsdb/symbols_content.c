@@ -196,9 +196,9 @@ bool sym_content_same(
 	case SYM_STRING:
 		return str_eq(*(const struct str *)item, c->string);
 	case SYM_MAPPING:
-		return same_mapping(&((const struct mapping_item *)item)->m, &c->mapping);
+		return same_mapping(item, &c->mapping);
 	case SYM_FUNCTION:
-		return same_function(&((const struct function_item *)item)->f, &c->function);
+		return same_function(item, &c->function);
 	case SYM_LOCATION:
 		return same_location(item, &c->location);
 	case SYM_NODE:
@@ -282,4 +282,63 @@ bool sym_content_complete(
 		break;
 	}
 	return false;
+}
+
+/* ---- what was lost ---- */
+
+static void reserve_strings(struct partition *p, const uint32_t *ids, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		sym_reserve(p, SYM_STRING, ids[i]);
+}
+
+static void reserve_header(struct partition *p, const struct sym_header *h)
+{
+	reserve_strings(p,
+		(const uint32_t[]){ h->period_type, h->period_unit, h->drop_frames, h->keep_frames,
+			h->default_sample_type, h->doc_url },
+		6);
+	reserve_strings(p, h->comments, h->comments_n);
+	for (uint32_t i = 0; i < h->types_n; i++)
+		reserve_strings(p, (const uint32_t[]){ h->types[i].type, h->types[i].unit }, 2);
+	for (uint32_t i = 0; i < h->mappings_n; i++)
+		sym_reserve(p, SYM_MAPPING, h->mappings[i]);
+}
+
+void sym_content_reserve(struct partition *p, enum sym_kind kind, const union sym_content *c)
+{
+	switch (kind) {
+	case SYM_MAPPING:
+		reserve_strings(
+			p, (const uint32_t[]){ c->mapping.filename, c->mapping.build_id }, 2);
+		break;
+	case SYM_FUNCTION:
+		reserve_strings(p,
+			(const uint32_t[]){
+				c->function.name, c->function.system_name, c->function.filename },
+			3);
+		break;
+	case SYM_LOCATION:
+		sym_reserve(p, SYM_MAPPING, c->location.mapping);
+		for (uint32_t i = 0; i < c->location.lines_n; i++)
+			sym_reserve(p, SYM_FUNCTION, c->location.lines[i].function);
+		break;
+	case SYM_NODE:
+		sym_reserve(p, SYM_NODE, c->node.parent);
+		sym_reserve(p, SYM_LOCATION, c->node.location);
+		break;
+	case SYM_LABEL_SET:
+		for (uint32_t i = 0; i < c->label_set.n; i++)
+			reserve_strings(p,
+				(const uint32_t[]){ c->label_set.v[i].key, c->label_set.v[i].str,
+					c->label_set.v[i].num_unit },
+				3);
+		break;
+	case SYM_HEADER:
+		reserve_header(p, &c->header);
+		break;
+	case SYM_STRING:
+	case SYM_KINDS:
+		break;
+	}
 }

@@ -51,12 +51,12 @@ struct str sym_string(const struct partition *p, uint32_t id)
 
 const struct sym_function *sym_function(const struct partition *p, uint32_t id)
 {
-	return &((const struct function_item *)segvec_at(&p->vec[SYM_FUNCTION], id))->f;
+	return segvec_at(&p->vec[SYM_FUNCTION], id);
 }
 
 const struct sym_mapping *sym_mapping(const struct partition *p, uint32_t id)
 {
-	return &((const struct mapping_item *)segvec_at(&p->vec[SYM_MAPPING], id))->m;
+	return segvec_at(&p->vec[SYM_MAPPING], id);
 }
 
 const struct sym_location *sym_location(const struct partition *p, uint32_t id)
@@ -91,32 +91,20 @@ uint32_t sym_header_typeset(const struct partition *p, uint32_t header)
 	return ((const struct header_item *)segvec_at(&p->vec[SYM_HEADER], header))->typeset;
 }
 
+uint32_t sym_typeset_header(const struct partition *p, uint32_t header)
+{
+	struct partition *w = (struct partition *)(uintptr_t)p; /* its lock only */
+	uint32_t found;
+
+	mutex_lock(&w->types_lock);
+	found = p->typeset_header[sym_header_typeset(p, header)];
+	mutex_unlock(&w->types_lock);
+	return found;
+}
+
 bool sym_exists(const struct partition *p, enum sym_kind kind, uint32_t id)
 {
-	const void *item;
-
-	if (id >= segvec_n(&p->vec[kind]))
-		return false;
-	item = segvec_at(&p->vec[kind], id);
-	switch (kind) {
-	case SYM_STRING:
-		return ((const struct str *)item)->ptr != NULL;
-	case SYM_MAPPING:
-		return ((const struct mapping_item *)item)->present;
-	case SYM_FUNCTION:
-		return ((const struct function_item *)item)->present;
-	case SYM_LOCATION:
-		return ((const struct sym_location *)item)->lines != NULL;
-	case SYM_NODE:
-		return id == 0 || ((const struct node_item *)item)->tag != 0;
-	case SYM_LABEL_SET:
-		return ((const struct sym_label_set *)item)->v != NULL;
-	case SYM_HEADER:
-		return ((const struct header_item *)item)->h.types != NULL;
-	case SYM_KINDS:
-		break;
-	}
-	return false;
+	return segvec_has(&p->vec[kind], id);
 }
 
 bool sym_key_eq(const void *ctx, const void *key, uint32_t id)

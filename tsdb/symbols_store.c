@@ -309,14 +309,15 @@ static enum err_code load_one(struct partition *p, struct marks *m, enum sym_kin
 
 	if (rc == ERR_CORRUPT) {
 		(*lost)++;
+		/* What it refers to was lost before it: nothing else may get those ids. */
+		sym_content_reserve(p, kind, c);
 		return ERR_OK;
 	}
-	if (rc)
+	if (rc || !m)
 		return rc;
-	if (!m)
-		return ERR_OK;
 	if (!bits_reserve(&m->bits[kind], id))
 		return err_set(err, ERR_NOMEM, "symbols: out of memory");
+	m->nodes += kind == SYM_NODE && !bits_get(&m->bits[kind], id);
 	bits_set(&m->bits[kind], id);
 	return ERR_OK;
 }
