@@ -139,5 +139,5 @@ MUST_CHECK enum err_code group_labels(const struct group_rules *r, struct labels
 	struct arena *a, struct labels *out, struct err *err);
 
 
-#include "tsdb/compat.h"
+#include "tsdb/db_internal.h"
 #endif

@@ -1,7 +1,6 @@
 #include <stdlib.h>
 
 #include "tsdb/blocks.h"
-#undef job
 
 /*
  * Labels that tell instances of one service apart, by job. Series that differ in them only are a
