@@ -143,23 +143,37 @@ struct series_place {
 	uint32_t source, id;
 };
 
+/* What a querier reads: a head window by a snapshot of its store, or a block. */
+struct querier_source {
+	int64_t min_ns, max_ns; /* what it covers: (min, max] */
+	struct window *w; /* pinned; NULL: a block */
+	struct store *store;
+	struct store_snapshot *snap; /* NULL: it is being reopened, nothing is read */
+	struct store_iter *it; /* made when first wanted, as the two below */
+	struct db_block *b; /* pinned; NULL: a window */
+	struct block_chunks *chunks;
+	struct block_rollups *rollups;
+	struct partition **need; /* block: by slot, pinned once its names are loaded */
+	bool *stacks; /* block: by slot, stacks are loaded too */
+	const struct deleted_range *deleted;
+	size_t deleted_n;
+	bool warned;
+};
+
 struct db_querier {
 	struct db *db;
 	struct db_querier *older, *newer; /* db->lock */
 	uint64_t number;
 	int64_t min_ns, max_ns;
 	const atomic_bool *cancel;
-	struct arena arena; /* warnings */
-	struct str *warnings;
-	size_t warnings_n;
-	struct querier_window {
-		struct window *w;
-		struct store *store;
-		struct store_snapshot *snap;
-		struct store_iter *it; /* made when first wanted */
-		bool warned;
-	} * windows; /* ascending */
-	size_t windows_n;
+	struct arena arena; /* warnings, infos */
+	struct str *warnings, *infos;
+	size_t warnings_n, infos_n;
+	struct querier_source *sources; /* ascending by time */
+	size_t sources_n;
+	struct partition **pinned; /* of head windows, each once */
+	size_t pinned_n, pinned_cap;
+	struct sum_scratch *scratch; /* sum.c */
 	uint32_t *stacks, *sets; /* decode buffers */
 	int64_t *values;
 	size_t decode_cap;
@@ -394,17 +408,26 @@ MUST_CHECK enum err_code db_group_labels(
 
 /* ---- query.c ---- */
 
-void querier_warn(struct db_querier *q, struct querier_window *w, const struct err *why);
+void querier_warn(struct db_querier *q, struct querier_source *s, const struct err *why);
+void querier_info(struct db_querier *q, const char *fmt, ...) PRINTF_LIKE(2, 3); /* each text once */
 /* Looks whether the iterator passed over something. */
-void querier_check(struct db_querier *q, struct querier_window *w, const struct store_iter *it);
+void querier_check(struct db_querier *q, struct querier_source *s, const struct store_iter *it);
 bool querier_canceled(const struct db_querier *q);
-/* The window's own iterator; NULL: out of memory. */
-struct store_iter *querier_iter(struct querier_window *w);
+/* The source's own iterators; NULL: out of memory, or (a window's) nothing to read. */
+struct store_iter *querier_iter(struct querier_source *s);
+struct block_chunks *querier_chunks(struct querier_source *s, struct err *err);
+struct block_rollups *querier_rollups(struct querier_source *s, struct err *err);
+/* A block's slot as a partition with names, or with stacks too. ERR_CORRUPT, ERR_EXISTS: what the
+ * block has of it may not be believed, warned already; the caller goes without. */
+MUST_CHECK enum err_code querier_partition(struct db_querier *q, struct querier_source *s,
+	uint32_t slot, bool stacks, struct partition **out, struct err *err);
 /* Ids of a row are there: else it is damaged, ERR_CORRUPT. */
 struct row_view;
 MUST_CHECK enum err_code querier_check_ids(const struct partition *p, const struct row_view *v,
 	const uint32_t *stacks, const uint32_t *sets, struct err *err);
 /* Column of the type in the header's rows, -1: none. */
 int header_column(const struct partition *p, uint32_t header, const struct profile_type *t);
+/* sum.c; NULL is fine */
+void sum_scratch_close(struct sum_scratch *x);
 
 #endif
