@@ -391,7 +391,7 @@ static enum err_code enqueue(struct appending *t, struct commit_row *row, struct
 		row->has_before = true;
 		row->before = s->base;
 		s->base = t->next;
-		atomic_store(&s->has_base, true);
+		series_note_base(s);
 		t->next = (struct delta_base){ 0 };
 	}
 	row->bytes = store_batch_bytes(row->batch) + sizeof(*row) + row->before.bytes.cap;
@@ -399,7 +399,7 @@ static enum err_code enqueue(struct appending *t, struct commit_row *row, struct
 		return rc;
 	t->next = s->base;
 	s->base = row->before;
-	atomic_store(&s->has_base, s->base.bytes.len > 0);
+	series_note_base(s);
 	row->has_before = false;
 	row->before = (struct delta_base){ 0 };
 	return rc;

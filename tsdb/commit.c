@@ -75,7 +75,7 @@ static void give_back(struct db *db, struct commit_row *r)
 		was = s->base;
 		s->base = r->before;
 		r->before = was;
-		atomic_store(&s->has_base, s->base.bytes.len > 0);
+		series_note_base(s);
 		s->given_back = generation;
 		s->given_back_row = r->number;
 	}

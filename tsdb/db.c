@@ -19,7 +19,7 @@ METRIC_GAUGE(state_gauge, "epimetheus_tsdb_state",
 METRIC_GAUGE(series_gauge, "epimetheus_tsdb_series", "Series in the index.", NULL);
 METRIC_GAUGE(windows_gauge, "epimetheus_tsdb_windows", "Windows on disk.", NULL);
 METRIC_GAUGE(blocks_gauge, "epimetheus_tsdb_blocks", "Blocks on disk.", NULL);
-METRIC_GAUGE(partitions_gauge, "epimetheus_tsdb_partitions", "Partitions (jobs) in memory.", NULL);
+METRIC_GAUGE(partitions_gauge, "epimetheus_tsdb_partitions", "Partitions (epochs of jobs) in memory.", NULL);
 METRIC_GAUGE(nodes_gauge, "epimetheus_tsdb_stack_nodes", "Stack nodes of all partitions.", NULL);
 METRIC_GAUGE(strings_gauge, "epimetheus_tsdb_strings", "Strings of all partitions.", NULL);
 METRIC_GAUGE(
@@ -45,75 +45,6 @@ void db_options_default(struct db_options *o)
 		.cache_bytes = UINT64_C(16) << 20,
 		.no_compaction = true, /* queries read head windows alone */
 	};
-}
-
-/* ---- partitions ---- */
-
-struct str partition_name_of(struct labels labels)
-{
-	struct str name = labels_get(labels, STR("job"));
-
-	return name.len ? name : labels_get(labels, STR("service_name"));
-}
-
-static enum err_code add_partition(
-	struct db *db, struct str name, uint32_t id, struct partition **out, struct err *err)
-{
-	const struct symbol_limits limits = { db->o.nodes_max, db->o.strings_max,
-		db->o.label_sets_max, db->o.partition_bytes_max };
-	uint32_t cap = db->partitions_cap ? db->partitions_cap * 2 : 16;
-	struct partition **v;
-	enum err_code rc;
-
-	if (db->partitions_n >= DB_PARTITIONS_MAX)
-		return err_set(err, ERR_LIMIT, "%" PRIu32 " jobs, limit %u", db->partitions_n,
-			DB_PARTITIONS_MAX);
-	if (db->partitions_n == db->partitions_cap) {
-		if (!(v = realloc(db->partitions, cap * sizeof(struct partition *))))
-			return err_set(err, ERR_NOMEM, "partition: out of memory");
-		db->partitions = v;
-		db->partitions_cap = cap;
-	}
-	if (id == SYM_NONE)
-		id = db->next_partition_id;
-	if ((rc = partition_open(name, id, db->partitions_n, &limits, out, err)))
-		return rc;
-	db->partitions[db->partitions_n++] = *out;
-	if (db->next_partition_id <= id)
-		db->next_partition_id = id + 1;
-	return ERR_OK;
-}
-
-enum err_code db_partition(
-	struct db *db, struct str name, uint32_t id, struct partition **out, struct err *err)
-{
-	enum err_code rc = ERR_OK;
-	struct partition *p = NULL;
-
-	mutex_lock(&db->lock);
-	for (uint32_t i = 0; i < db->partitions_n && !p; i++)
-		if (id == SYM_NONE ? str_eq(db->partitions[i]->name, name) :
-				     db->partitions[i]->id == id)
-			p = db->partitions[i];
-	if (!p)
-		rc = add_partition(db, name, id, &p, err);
-	else if (!str_eq(p->name, name))
-		rc = err_set(err, ERR_EXISTS, "partition %" PRIu32 " has two names", id);
-	mutex_unlock(&db->lock);
-	*out = p;
-	return rc;
-}
-
-struct partition *db_partition_by_id(struct db *db, uint32_t id)
-{
-	struct partition *p = NULL;
-
-	mutex_lock(&db->lock);
-	for (uint32_t i = 0; i < db->partitions_n && !p; i++)
-		if (db->partitions[i]->id == id)
-			p = db->partitions[i];
-	mutex_unlock(&db->lock);
-	return p;
 }
 
 /* ---- state ---- */
@@ -183,10 +114,11 @@ static bool in_some_window(struct db *db, uint32_t series)
 	return false;
 }
 
-/* Series that no window has any more leave the index, and memory once no querier can have seen
- * them. */
+/* Series that no window has any more, and whose delta base is too old for a scrape to come, leave
+ * the index, and memory once no querier can have seen them. */
 void db_retire_series(struct db *db)
 {
+	int64_t newest = atomic_load(&db->max_ts_ns);
 	uint64_t oldest;
 	struct series *s;
 
@@ -194,7 +126,7 @@ void db_retire_series(struct db *db)
 	mutex_lock(&db->lock);
 	for (uint32_t id = 0; id < series_next_id(db->series); id++) {
 		if (!(s = series_by_id_locked(db->series, id)) || atomic_load(&s->uses) ||
-			in_some_window(db, id))
+			in_some_window(db, id) || atomic_load(&s->base_until_ns) > newest)
 			continue;
 		series_remove_locked(db->series, s);
 		s->retired_at = db->queriers_opened;
@@ -210,20 +142,11 @@ void db_retire_series(struct db *db)
 			continue;
 		}
 		*at = s->next_retired;
+		base_release(db, &s->base);
 		series_free(s);
 	}
 	mutex_unlock(&db->lock);
 	series_unlock(db->series);
-}
-
-struct partition *db_partition_at(struct db *db, uint32_t i)
-{
-	struct partition *p;
-
-	mutex_lock(&db->lock);
-	p = i < db->partitions_n ? db->partitions[i] : NULL;
-	mutex_unlock(&db->lock);
-	return p;
 }
 
 /* Windows that take no more rows need no marks. */
@@ -231,12 +154,10 @@ static void drop_marks(struct db *db)
 {
 	int64_t newest = atomic_load(&db->max_ts_ns);
 	int64_t start = newest ? (newest - 1) / db->o.window_ns * db->o.window_ns : 0;
+	struct partition *p;
+	uint32_t at = 0;
 
-	for (uint32_t i = 0;; i++) {
-		struct partition *p = db_partition_at(db, i);
-
-		if (!p)
-			return;
+	while ((p = partition_next(db, &at))) {
 		mutex_lock(&p->lock);
 		for (struct marks *m = p->marks, *next; m; m = next) {
 			next = m->next;
@@ -247,6 +168,7 @@ static void drop_marks(struct db *db)
 				marks_drop(p, m->window_ns);
 		}
 		mutex_unlock(&p->lock);
+		partition_unpin(db, p);
 	}
 }
 
@@ -263,6 +185,7 @@ void db_maintain(struct db *db, bool retention)
 	}
 	drop_marks(db);
 	db_retire_series(db);
+	partitions_evict(db);
 }
 
 static void maintenance(void *ctx)
@@ -299,11 +222,15 @@ void db_status(struct db *db, struct db_status *out)
 	*out = (struct db_status){ .rows = atomic_load(&db->rows),
 		.samples = atomic_load(&db->samples) };
 	out->series = series_n(db->series);
+	out->index_bytes = series_index_bytes(db->series);
 	mutex_lock(&db->lock);
-	out->partitions = db->partitions_n;
+	out->delta_bytes = atomic_load(&db->delta_bytes);
 	for (uint32_t i = 0; i < db->partitions_n; i++) {
 		const struct partition *p = db->partitions[i];
 
+		if (!p)
+			continue;
+		out->partitions++;
 		out->nodes += sym_nodes_n(p) - 1;
 		out->strings += sym_strings_n(p) - 1;
 		out->symbol_bytes += atomic_load(&p->bytes);
@@ -410,6 +337,9 @@ enum err_code db_open(const struct db_options *o, struct db **out, struct err *e
 	if (!db)
 		return err_set(err, ERR_NOMEM, "database: out of memory");
 	mutex_init(&db->lock);
+	mutex_init(&db->ids_lock);
+	map_init(&db->jobs_by_name);
+	map_init(&db->jobs_by_id);
 	arena_init(&db->job_labels_arena, 0);
 	cond_init(&db->changed);
 	cond_init(&db->wake);
@@ -445,6 +375,7 @@ static void free_memory(struct db *db)
 
 	while ((s = db->retired)) {
 		db->retired = s->next_retired;
+		base_release(db, &s->base);
 		series_free(s);
 	}
 	while ((c = db->scratch)) {
@@ -455,8 +386,10 @@ static void free_memory(struct db *db)
 		marked_release(&c->marked);
 		free(c);
 	}
+	jobs_release(db); /* with their translations, before what those translate between */
 	for (uint32_t i = 0; i < db->partitions_n; i++)
-		partition_close(db->partitions[i]);
+		if (db->partitions[i])
+			partition_close(db->partitions[i]);
 	free(db->partitions);
 	arena_release(&db->job_labels_arena);
 	free(db->windows);
@@ -494,6 +427,7 @@ void db_close(struct db *db)
 		fs_unlock(db->lock_fd);
 	cond_destroy(&db->changed);
 	cond_destroy(&db->wake);
+	mutex_destroy(&db->ids_lock);
 	mutex_destroy(&db->lock);
 	free(db);
 }

@@ -1,5 +1,6 @@
 #include <inttypes.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "tsdb/db_internal.h"
 #include "tsdb/row.h"

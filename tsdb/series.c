@@ -528,7 +528,8 @@ static bool match_one(struct match *t, struct bits *out)
 }
 
 enum err_code series_match_locked(const struct series_index *x, const struct matcher *m, size_t n,
-	const struct bits *among, struct bits *out, struct err *err)
+	const struct bits *among, series_has_key_fn has_key, void *ctx, struct bits *out,
+	struct err *err)
 {
 	bool ok = among->words == 0 || bits_reserve(out, (uint32_t)(among->words * 64 - 1));
 

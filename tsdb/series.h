@@ -33,7 +33,7 @@ struct series {
 	_Atomic uint32_t uses; /* appends under way */
 	_Atomic int64_t last_ts_ns; /* of its latest stored row, as far as this process saw it
 				       stored; 0: not known */
-	_Atomic bool has_base;
+	_Atomic int64_t base_until_ns; /* a scrape before this time may be compared with it */
 	struct delta_base base; /* under job->lock, as the rest */
 	uint64_t given_back; /* generation of the failure in which a base was given back to it */
 	uint64_t given_back_row; /* the first row that gave one back then */
@@ -44,6 +44,14 @@ struct series {
 	struct series *next_retired;
 	uint64_t retired_at;
 };
+
+/* After each change of the base. */
+static inline void series_note_base(struct series *s)
+{
+	atomic_store(&s->base_until_ns,
+		s->base.bytes.len ? s->base.ts_ns + DELTA_BASE_INTERVALS_MAX * s->base.interval_ns :
+				    0);
+}
 
 #define SERIES_TYPES_MANY (UINT32_MAX - 1)
 
