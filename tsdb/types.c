@@ -101,24 +101,64 @@ static enum err_code add_from_rows(
 	return rc == ERR_NOT_FOUND ? ERR_OK : rc;
 }
 
-static enum err_code add_series(
-	struct db_querier *q, const struct db_series *s, struct type_list *l, struct err *err)
+static enum err_code add_header(
+	const struct db_series *s, uint32_t header, struct type_list *l, struct err *err)
 {
-	uint32_t typeset = SERIES_TYPES_MANY, header = 0;
-	struct series *found;
-
-	series_lock_read(q->db->series);
-	if ((found = series_by_id_locked(q->db->series, s->places[0].id)))
-		typeset = atomic_load(&found->typeset);
-	series_unlock(q->db->series);
-	if (typeset >= SERIES_TYPES_MANY)
-		return add_from_rows(q, s, l, err);
-	mutex_lock(&s->partition->types_lock);
-	header = s->partition->typeset_header[typeset];
-	mutex_unlock(&s->partition->types_lock);
+	if (!sym_exists(s->partition, SYM_HEADER, header)) /* lost, and told */
+		return ERR_OK;
 	if (!add_types(l, s->partition, header, labels_get(s->labels, STR(LABEL_NAME))))
 		return err_set(err, ERR_NOMEM, "types: out of memory");
 	return ERR_OK;
+}
+
+static enum err_code add_of_block(struct db_querier *q, const struct db_series *s,
+	const struct series_place *at, struct type_list *l, struct err *err)
+{
+	struct querier_source *from = &q->sources[at->source];
+	struct block_series of;
+	struct arena a;
+	enum err_code rc;
+	struct err why;
+
+	arena_init(&a, 0);
+	rc = block_series(from->b->block, at->id, &a, &of, &why);
+	if (rc == ERR_CORRUPT) {
+		querier_warn(q, from, &why);
+		rc = ERR_OK;
+		of.headers_n = 0;
+	} else if (rc && err) {
+		*err = why;
+	}
+	for (uint32_t i = 0; i < of.headers_n && !rc; i++)
+		rc = add_header(s, of.headers[i], l, err);
+	arena_release(&a);
+	return rc;
+}
+
+static enum err_code add_series(
+	struct db_querier *q, const struct db_series *s, struct type_list *l, struct err *err)
+{
+	uint32_t header, before = SYM_NONE;
+	bool ask_rows = false;
+	enum err_code rc = ERR_OK;
+
+	for (size_t i = 0; i < s->places_n && !rc; i++) {
+		const struct series_place *at = &s->places[i];
+
+		if (!q->sources[at->source].w) {
+			rc = add_of_block(q, s, at, l, err);
+			continue;
+		}
+		series_lock_read(q->db->series);
+		header = window_types_locked(q->sources[at->source].w, at->id);
+		series_unlock(q->db->series);
+		if (header >= SERIES_TYPES_MANY)
+			ask_rows = true;
+		else if (header != before)
+			rc = add_header(s, header, l, err);
+		before = header;
+	}
+	return ask_rows && !rc ? add_from_rows(q, s, l, err) : rc;
 }
 
 static enum err_code hand_out(

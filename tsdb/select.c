@@ -1,0 +1,435 @@
+#include <stdlib.h>
+
+#include "tsdb/blocks.h"
+
+
+/*
+ * Selecting: series of each source that the matchers accept and that have rows in the window,
+ * united by labels and partition. A head window is asked through the index in memory, a block
+ * through its own postings.
+ */
+
+/* One series of one source. */
+struct found {
+	struct labels labels;
+	struct partition *partition;
+	struct series_place place;
+};
+
+struct selecting {
+	struct db_querier *q;
+	const struct matcher *m;
+	size_t n;
+	struct arena *a;
+	struct found *v;
+	size_t found, cap;
+	struct chunk *chunk; /* made when first wanted */
+};
+
+static enum err_code canceled(struct err *err)
+{
+	return err_set(err, ERR_CANCELED, "query canceled");
+}
+
+static enum err_code nomem(struct err *err)
+{
+	return err_set(err, ERR_NOMEM, "select: out of memory");
+}
+
+static enum err_code add_found(struct selecting *x, struct found f, struct err *err)
+{
+	size_t cap = x->cap ? x->cap * 2 : 64;
+	struct found *v;
+
+	if (x->found == x->cap) {
+		if (!(v = realloc(x->v, cap * sizeof(*v))))
+			return nomem(err);
+		x->v = v;
+		x->cap = cap;
+	}
+	x->v[x->found++] = f;
+	return ERR_OK;
+}
+
+/* ---- head windows ---- */
+
+static bool window_has_rows(struct db_querier *q, struct querier_source *s, uint32_t series)
+{
+	struct deleted d = { s->deleted, s->deleted_n };
+	const struct deleted_range *gone;
+	size_t gone_n = deleted_of(d, series, &gone);
+	int64_t from = q->min_ns > s->min_ns ? q->min_ns : s->min_ns, ts;
+	struct key key = key_row(series, from + 1);
+	struct store_iter *it = querier_iter(s);
+	bool has = false;
+	uint32_t id;
+
+	if (!it)
+		return false;
+	for (store_iter_seek(it, key_str(&key)); !has && store_iter_valid(it);
+		store_iter_next(it)) {
+		if (!key_parse_row(store_iter_key(it), &id, &ts) || id != series || ts > q->max_ns)
+			break;
+		has = !deleted_has(gone, gone_n, ts);
+	}
+	querier_check(q, s, it);
+	return has;
+}
+
+/* Partitions of the window, pinned by the querier, with symbols; by job, as the window has them. */
+struct window_jobs {
+	struct db_querier *q;
+	struct partition **v; /* by job->index */
+	uint32_t n;
+};
+
+static bool window_has_key(void *ctx, const struct series *s, struct str key)
+{
+	const struct window_jobs *j = ctx;
+	uint32_t at = s->job->index;
+
+	return at < j->n && j->v[at] && sym_has_label_key(j->v[at], key);
+}
+
+/* Pinned until the querier closes, each once. */
+static enum err_code keep_pinned(struct db_querier *q, struct partition *p, struct err *err)
+{
+	size_t cap = q->pinned_cap ? q->pinned_cap * 2 : 16;
+	struct partition **v;
+
+	for (size_t i = 0; i < q->pinned_n; i++)
+		if (q->pinned[i] == p) {
+			partition_unpin(q->db, p);
+			return ERR_OK;
+		}
+	if (q->pinned_n == q->pinned_cap) {
+		if (!(v = realloc(q->pinned, cap * sizeof(struct partition *)))) {
+			partition_unpin(q->db, p);
+			return nomem(err);
+		}
+		q->pinned = v;
+		q->pinned_cap = cap;
+	}
+	q->pinned[q->pinned_n++] = p;
+	return ERR_OK;
+}
+
+/* Whether series of this job can be meant at all: its symbols need not be loaded else. */
+static bool job_possible(const struct selecting *x, const struct job *job)
+{
+	for (size_t i = 0; i < x->n; i++)
+		if (str_is(x->m[i].name, "job") && job->name.len &&
+			!matcher_test(&x->m[i], job->name))
+			return false;
+	return true;
+}
+
+static enum err_code load_jobs(
+	struct selecting *x, struct querier_source *s, struct window_jobs *j, struct err *err)
+{
+	struct job *job;
+	struct err why;
+	enum err_code rc;
+
+	j->q = x->q;
+	while ((job = db_job_at(x->q->db, j->n)))
+		j->n++;
+	if (!(j->v = calloc(j->n + 1, sizeof(struct partition *))))
+		return nomem(err);
+	for (uint32_t i = 0; i < j->n; i++) {
+		struct partition *p;
+
+		job = db_job_at(x->q->db, i);
+		if (!job_possible(x, job) || !(p = window_partition_pin(x->q->db, s->w, job)))
+			continue;
+		if ((rc = keep_pinned(x->q, p, err)))
+			return rc;
+		rc = partition_need_window(x->q->db, p, s->w, &why);
+		if (rc)
+			querier_warn(x->q, s, &why);
+		if (rc && rc != ERR_CORRUPT && rc != ERR_EXISTS && rc != ERR_UNAVAILABLE) {
+			if (err)
+				*err = why;
+			return rc;
+		}
+		if (rc != ERR_EXISTS)
+			j->v[i] = p;
+	}
+	return ERR_OK;
+}
+
+static enum err_code add_window_series(struct selecting *x, struct querier_source *s,
+	uint32_t source, const struct window_jobs *j, const struct bits *ids, struct err *err)
+{
+	enum err_code rc = ERR_OK;
+	size_t from = x->found;
+
+	series_lock_read(x->q->db->series);
+	for (size_t w = 0; w < ids->words && !rc; w++)
+		for (uint64_t rest = ids->w[w]; rest && !rc; rest &= rest - 1) {
+			uint32_t id = (uint32_t)(w * 64 + (size_t)__builtin_ctzll(rest));
+			struct series *of = series_by_id_locked(x->q->db->series, id);
+
+			/* One that is out of the index has rows no more; its memory is the
+			 * querier's as long as it lives. */
+			if (of && of->job->index < j->n && j->v[of->job->index])
+				rc = add_found(x,
+					(struct found){ of->labels, j->v[of->job->index],
+						{ source, id } },
+					err);
+		}
+	series_unlock(x->q->db->series);
+	for (size_t i = from, kept = from; !rc && i <= x->found; i++) {
+		if (i == x->found) {
+			x->found = kept;
+			break;
+		}
+		if (i % 64 == 0 && querier_canceled(x->q))
+			rc = canceled(err);
+		else if (window_has_rows(x->q, s, x->v[i].place.id))
+			x->v[kept++] = x->v[i];
+	}
+	return rc;
+}
+
+static enum err_code select_window(struct selecting *x, uint32_t source, struct err *err)
+{
+	struct querier_source *s = &x->q->sources[source];
+	struct window_jobs j = { 0 };
+	struct bits ids = { 0 };
+	enum err_code rc;
+
+	if (!s->snap)
+		return ERR_OK;
+	if ((rc = load_jobs(x, s, &j, err)))
+		goto out;
+	series_lock_read(x->q->db->series);
+	rc = series_match_locked(
+		x->q->db->series, x->m, x->n, &s->w->series, window_has_key, &j, &ids, err);
+	series_unlock(x->q->db->series);
+	if (!rc)
+		rc = add_window_series(x, s, source, &j, &ids, err);
+out:
+	bits_release(&ids);
+	free(j.v);
+	return rc;
+}
+
+/* ---- blocks ---- */
+
+struct block_keys {
+	struct db_querier *q;
+	struct querier_source *s;
+};
+
+static bool block_has_key(void *ctx, uint32_t slot, struct str key)
+{
+	const struct block_keys *k = ctx;
+	const struct str *v;
+	struct err why;
+	size_t n = 0;
+
+	if (block_sample_keys(k->s->b->block, slot, &v, &n, &why)) {
+		querier_warn(k->q, k->s, &why);
+		return false;
+	}
+	for (size_t i = 0; i < n; i++)
+		if (str_eq(v[i], key))
+			return true;
+	return false;
+}
+
+/* By its rows, where what is known of the series does not tell. */
+static enum err_code look_for_rows(struct selecting *x, struct querier_source *s, uint32_t series,
+	const struct deleted_range *gone, size_t gone_n, bool *has, struct err *err)
+{
+	struct block_chunks *it = querier_chunks(s, err);
+	int64_t min = x->q->min_ns, max = x->q->max_ns, first;
+	struct str bytes;
+	struct err why;
+	enum err_code rc;
+
+	if (!it || (!x->chunk && !(x->chunk = chunk_open())))
+		return nomem(err);
+	*has = false;
+	block_chunks_seek(it, series, min, max);
+	while (!*has && (rc = block_chunks_next(it, &bytes, &first, &why)) != ERR_NOT_FOUND) {
+		if (!rc)
+			rc = chunk_parse(x->chunk, bytes, &why);
+		if (rc == ERR_CORRUPT) {
+			querier_warn(x->q, s, &why);
+			continue;
+		}
+		if (rc) {
+			if (err)
+				*err = why;
+			return rc;
+		}
+		for (uint32_t i = 0; i < chunk_rows_n(x->chunk) && !*has; i++) {
+			int64_t ts = chunk_rows(x->chunk)[i].ts_ns;
+
+			*has = ts > min && ts <= max && !deleted_has(gone, gone_n, ts);
+		}
+	}
+	return ERR_OK;
+}
+
+static enum err_code block_has_rows(struct selecting *x, struct querier_source *s, uint32_t id,
+	const struct block_series *of, bool *has, struct err *err)
+{
+	struct deleted d = { s->deleted, s->deleted_n };
+	const struct deleted_range *gone;
+	size_t gone_n = deleted_of(d, id, &gone);
+	int64_t min = x->q->min_ns, max = x->q->max_ns;
+
+	*has = of->last_ns > min && of->first_ns <= max;
+	if (!*has)
+		return ERR_OK;
+	if (!deleted_touches(gone, gone_n, of->first_ns - 1, of->last_ns) &&
+		(of->first_ns > min || of->last_ns <= max))
+		return ERR_OK;
+	if (!block_has_raw(s->b->block))
+		return ERR_OK;
+	return look_for_rows(x, s, id, gone, gone_n, has, err);
+}
+
+static enum err_code add_block_series(
+	struct selecting *x, uint32_t source, uint32_t id, struct err *err)
+{
+	struct querier_source *s = &x->q->sources[source];
+	struct block_series of;
+	struct partition *p;
+	struct err why;
+	enum err_code rc;
+	bool has = false;
+
+	if ((rc = block_series(s->b->block, id, x->a, &of, &why)) == ERR_CORRUPT) {
+		querier_warn(x->q, s, &why);
+		return ERR_OK;
+	}
+	if (rc) {
+		if (err)
+			*err = why;
+		return rc;
+	}
+	if ((rc = block_has_rows(x, s, id, &of, &has, err)) || !has)
+		return rc;
+	rc = querier_partition(x->q, s, of.slot, false, &p, err);
+	if (rc == ERR_EXISTS) /* its ids mean something else: told already */
+		return ERR_OK;
+	if (rc)
+		return rc;
+	return add_found(x, (struct found){ of.labels, p, { source, id } }, err);
+}
+
+static enum err_code select_block(struct selecting *x, uint32_t source, struct err *err)
+{
+	struct querier_source *s = &x->q->sources[source];
+	struct block_keys keys = { x->q, s };
+	struct bits ids = { 0 };
+	enum err_code rc;
+	struct err why;
+	size_t done = 0;
+
+	rc = block_match(s->b->block, x->m, x->n, block_has_key, &keys, &ids, &why);
+	if (rc == ERR_CORRUPT) { /* what could be matched is in ids */
+		querier_warn(x->q, s, &why);
+		rc = ERR_OK;
+	}
+	if (rc && err)
+		*err = why;
+	for (size_t w = 0; w < ids.words && !rc; w++)
+		for (uint64_t rest = ids.w[w]; rest && !rc; rest &= rest - 1) {
+			if (done++ % 64 == 0 && querier_canceled(x->q))
+				rc = canceled(err);
+			else
+				rc = add_block_series(x, source,
+					(uint32_t)(w * 64 + (size_t)__builtin_ctzll(rest)), err);
+		}
+	bits_release(&ids);
+	return rc;
+}
+
+/* ---- uniting ---- */
+
+static int found_cmp(const void *a, const void *b)
+{
+	const struct found *x = a, *y = b;
+	int c = labels_cmp(x->labels, y->labels);
+
+	if (c)
+		return c;
+	if (x->partition != y->partition)
+		return x->partition->index < y->partition->index ? -1 : 1;
+	return (x->place.source > y->place.source) - (x->place.source < y->place.source);
+}
+
+/* Newest first: by where their last rows are. */
+static int age_cmp(const void *a, const void *b)
+{
+	const struct db_series *x = a, *y = b;
+	uint32_t i = x->places[x->places_n - 1].source, k = y->places[y->places_n - 1].source;
+
+	return (i < k) - (i > k);
+}
+
+static void link_epochs(struct db_series *v, size_t n)
+{
+	for (size_t i = 0, k; i < n; i = k) {
+		for (k = i + 1; k < n && labels_eq(v[i].labels, v[k].labels); k++)
+			;
+		if (k - i > 1)
+			qsort(v + i, k - i, sizeof(*v), age_cmp);
+		for (size_t at = i + 1; at < k; at++)
+			v[at].newer = &v[at - 1];
+	}
+}
+
+static enum err_code unite(
+	struct selecting *x, struct db_series **out, size_t *out_n, struct err *err)
+{
+	struct series_place *places = arena_array(x->a, struct series_place, x->found + 1);
+	struct db_series *v = arena_array(x->a, struct db_series, x->found + 1);
+	size_t n = 0;
+
+	if (!places || !v)
+		return arena_fail(x->a, "select", err);
+	if (x->found)
+		qsort(x->v, x->found, sizeof(*x->v), found_cmp);
+	for (size_t i = 0; i < x->found; i++) {
+		const struct found *f = &x->v[i];
+
+		places[i] = f->place;
+		if (n && v[n - 1].partition == f->partition &&
+			labels_eq(v[n - 1].labels, f->labels)) {
+			v[n - 1].places_n++;
+			continue;
+		}
+		v[n] = (struct db_series){ .labels = labels_dup(x->a, f->labels),
+			.partition = f->partition,
+			.places = &places[i],
+			.places_n = 1 };
+		if (!v[n].labels.v)
+			return arena_fail(x->a, "select", err);
+		n++;
+	}
+	link_epochs(v, n);
+	*out = v;
+	*out_n = n;
+	return ERR_OK;
+}
+
+enum err_code db_select(struct db_querier *q, const struct matcher *m, size_t n, struct arena *a,
+	struct db_series **out, size_t *out_n, struct err *err)
+{
+	struct selecting x = { .q = q, .m = m, .n = n, .a = a };
+	enum err_code rc = ERR_OK;
+
+	for (uint32_t i = 0; i < q->sources_n && !rc; i++)
+		rc = q->sources[i].w ? select_window(&x, i, err) : select_block(&x, i, err);
+	if (!rc)
+		rc = unite(&x, out, out_n, err);
+	chunk_close(x.chunk);
+	free(x.v);
+	return rc;
+}
