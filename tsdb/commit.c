@@ -61,37 +61,77 @@ static void row_done(struct db *db, struct commit_row *r, enum err_code rc, cons
  * meanwhile is in the delta of the scrape that comes next. Of several rows of a series the first
  * one's base is the right one, and none where a later row was stored after all.
  */
-static void give_back(struct db *db, struct commit_row *r)
+struct given {
+	struct given *next;
+	struct series *series; /* in use */
+	int64_t ts_ns;
+	uint64_t number; /* of the row */
+	struct delta_base before;
+};
+
+/* No append waits for room with the lock: the generation was raised before. */
+static void give_back(struct db *db, struct given *g)
 {
-	struct series *s = r->series;
+	struct series *s = g->series;
 	uint64_t generation = commit_generation(db);
 	struct delta_base was;
 
-	if (!r->has_before)
-		return;
 	mutex_lock(&s->job->lock);
-	if (s->stored_row < r->number &&
-		(s->given_back != generation || r->number < s->given_back_row)) {
+	if (s->stored_row < g->number &&
+		(s->given_back != generation || g->number < s->given_back_row)) {
 		was = s->base;
-		s->base = r->before;
-		r->before = was;
+		s->base = g->before;
+		g->before = was;
 		series_note_base(s);
 		s->given_back = generation;
-		s->given_back_row = r->number;
+		s->given_back_row = g->number;
 	}
 	mutex_unlock(&s->job->lock);
 }
 
+static void given_end(struct db *db, struct given *g)
+{
+	base_release(db, &g->before);
+	series_release(g->series);
+	free(g);
+}
+
+/* A row's base onto the list; without memory its interval is lost, as the row is. */
+static void keep_before(struct commit_row *r, struct given **list)
+{
+	struct given *g = r->has_before ? calloc(1, sizeof(*g)) : NULL;
+
+	if (!g)
+		return;
+	*g = (struct given){ *list, r->series, r->ts_ns, r->number, r->before };
+	r->before = (struct delta_base){ 0 };
+	r->has_before = false;
+	atomic_fetch_add(&r->series->uses, 1);
+	*list = g;
+}
+
+/* A put that failed may have come to the disk after all: what is there counts as stored. w NULL:
+ * nothing of them can be there. */
+static void give_back_all(struct db *db, struct window *w, struct given *list)
+{
+	for (struct given *g = list, *next; g; g = next) {
+		struct key key = key_row(g->series->id, g->ts_ns);
+		struct buf value = { 0 };
+		struct err err;
+
+		next = g->next;
+		if (!w || store_get(w->store, key_str(&key), &value, &err) == ERR_NOT_FOUND)
+			give_back(db, g);
+		buf_release(&value);
+		given_end(db, g);
+	}
+}
+
+/* stored_row is the commit thread's. */
 static void note_stored(struct commit_row *r)
 {
-	struct series *s = r->series;
-
-	if (!r->has_before)
-		return;
-	mutex_lock(&s->job->lock);
-	if (s->stored_row < r->number)
-		s->stored_row = r->number;
-	mutex_unlock(&s->job->lock);
+	if (r->has_before && r->series->stored_row < r->number)
+		r->series->stored_row = r->number;
 }
 
 uint64_t commit_generation(struct db *db)
@@ -203,8 +243,15 @@ static struct commit_row *take_all(struct commit *c)
 	return rows;
 }
 
-static void refuse(struct db *db, struct commit_row *rows, enum err_code rc, const struct err *err)
+/* Bases of the failed window's rows go to *doubtful, the others' are given back. */
+static void refuse(struct db *db, const struct window *w, struct commit_row *rows,
+	enum err_code rc, const struct err *err, struct given **doubtful)
 {
+	struct given *others = NULL;
+
+	for (struct commit_row *r = rows; r; r = r->next)
+		keep_before(r, r->window == w ? doubtful : &others);
+	give_back_all(db, NULL, others);
 	for (struct commit_row *r = rows, *next; r; r = next) {
 		next = r->next;
 		row_done(db, r, rc, err);
@@ -243,6 +290,7 @@ static void fail(struct db *db, struct window *w, struct commit_row *rows, enum 
 	const struct err *why)
 {
 	struct commit *c = db->commit;
+	struct given *doubtful = NULL;
 	struct commit_row *queued;
 	struct err err;
 	int64_t pause = NS_PER_S / 50;
@@ -255,14 +303,15 @@ static void fail(struct db *db, struct window *w, struct commit_row *rows, enum 
 	queued = take_all(c);
 	cond_broadcast(&c->emptied);
 	mutex_unlock(&c->lock);
-	refuse(db, rows, rc, why);
-	refuse(db, queued, rc, why);
+	refuse(db, w, rows, rc, why, &doubtful);
+	refuse(db, NULL, queued, rc, why, NULL);
 	/* Until it is open again or the database closes; one try per second at most. */
 	while (!is_closing(c)) {
 		if (has_room(db)) {
 			if (!(rc = head_reopen(db, w, &err))) {
 				metric_add(&reopened, "ok", 1);
 				log_info("tsdb", "store reopened", LOG_S("store", w->dir));
+				give_back_all(db, w, doubtful);
 				db_set_state(db, DB_READY, NULL);
 				return;
 			}
@@ -273,6 +322,7 @@ static void fail(struct db *db, struct window *w, struct commit_row *rows, enum 
 		wait_a_little(c, pause);
 		pause = pause * 2 < NS_PER_S ? pause * 2 : NS_PER_S;
 	}
+	give_back_all(db, NULL, doubtful);
 }
 
 /* Rows of the list's first window into *rows, in order; the others stay in *rest. */

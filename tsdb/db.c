@@ -309,6 +309,26 @@ static enum err_code open_dirs(struct db *db, struct err *err)
 	return rc;
 }
 
+/* Epochs that only blocks have are not begun again. */
+static enum err_code know_jobs_of_blocks(struct db *db, struct err *err)
+{
+	for (size_t i = 0; i < db->blocks_n; i++) {
+		struct block *b = db->blocks[i]->block;
+
+		for (uint32_t s = 0; s < block_partitions_n(b); s++) {
+			const struct block_partition *p = block_partition(b, s);
+			struct job *job;
+			enum err_code rc = db_job(db, p->name, p->id, p->epoch, &job, err);
+
+			if (rc == ERR_EXISTS)
+				blocks_damage(db, db->blocks[i], "a job's id", err);
+			else if (rc)
+				return rc;
+		}
+	}
+	return ERR_OK;
+}
+
 static enum err_code open_rest(struct db *db, struct err *err)
 {
 	enum err_code rc;
@@ -317,7 +337,7 @@ static enum err_code open_rest(struct db *db, struct err *err)
 		(rc = series_index_open(db->o.series_max, &db->series, err)) ||
 		(rc = work_open(db, err)) || (rc = blocks_open_all(db, err)) ||
 		(rc = head_open_all(db, err)) || (rc = deleted_load_windows(db, err)) ||
-		(rc = ids_load(db, err)))
+		(rc = know_jobs_of_blocks(db, err)) || (rc = ids_load(db, err)))
 		return rc;
 	if (db->o.read_only)
 		return ERR_OK;

@@ -354,8 +354,8 @@ struct translation;
 MUST_CHECK enum err_code translation_open(struct partition *from, struct partition *to,
 	struct translation **out, struct err *err);
 void translation_close(struct translation *t); /* NULL is fine */
-bool translation_is(
-	const struct translation *t, const struct partition *from, const struct partition *to);
+/* It is between these epochs; from now on between these tables of them. */
+bool translation_is(struct translation *t, struct partition *from, struct partition *to);
 MUST_CHECK enum err_code translate_stack(
 	struct translation *t, uint32_t id, uint32_t *out, struct err *err);
 MUST_CHECK enum err_code translate_label_set(

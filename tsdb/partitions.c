@@ -322,29 +322,106 @@ static void reserve_known(struct db *db, struct partition *p)
 	mutex_unlock(&db->lock);
 }
 
-/* New content gets an id only where all that the epoch has is known: it might be there already. */
+/* block_load_symbols' answer: what was lost is an error to whoever asks. */
+static enum err_code load_stage(struct db_block *b, uint32_t slot, struct partition *p,
+	enum block_stage stage, struct err *err)
+{
+	uint64_t lost = 0;
+	enum err_code rc = block_load_symbols(b->block, slot, p, stage, &lost, err);
+
+	return !rc && lost ? ERR_CORRUPT : rc;
+}
+
+static enum err_code need_block(struct partition *p, struct db_block *b, uint32_t slot,
+	enum block_stage stage, struct err *err)
+{
+	struct partition_source *s = source_of(p, b->number);
+	uint32_t from = s ? s->stage + 1 : BLOCK_NAMES;
+	enum err_code rc = ERR_OK, one;
+	struct err why;
+
+	if (s && s->stage >= (uint32_t)stage)
+		return answer(s, err);
+	if (!s && p->complete) /* the block was made of what is in memory */
+		return ERR_OK;
+	for (uint32_t at = from; at <= (uint32_t)stage; at++) {
+		one = load_stage(b, slot, p, (enum block_stage)at, rc ? NULL : &why);
+		if (one && one != ERR_CORRUPT && one != ERR_EXISTS) {
+			if (err)
+				*err = why;
+			return one;
+		}
+		rc = rc == ERR_EXISTS || !one ? rc : one;
+	}
+	if (!s && !(s = source_add(p, b->number)))
+		return err_set(err, ERR_NOMEM, "symbols: out of memory");
+	s->stage = stage;
+	if (rc) {
+		atomic_store(&p->damaged, true);
+		return remember(s, &why, err);
+	}
+	return answer(s, err);
+}
+
+enum err_code partition_need_block(struct db *db, struct partition *p, struct db_block *b,
+	uint32_t slot, enum block_stage stage, struct err *err)
+{
+	enum err_code rc;
+
+	(void)db;
+	mutex_lock(&p->lock);
+	rc = need_block(p, b, slot, stage, err);
+	mutex_unlock(&p->lock);
+	return rc;
+}
+
+struct completing {
+	struct db *db;
+	struct partition *p;
+};
+
+static enum err_code complete_from_block(
+	void *ctx, struct db_block *b, uint32_t slot, struct err *err)
+{
+	const struct completing *c = ctx;
+	enum err_code rc = partition_need_block(c->db, c->p, b, slot, BLOCK_STACKS, err);
+
+	return rc == ERR_CORRUPT || rc == ERR_EXISTS ? ERR_OK : rc;
+}
+
+/*
+ * New content gets an id only where all that the epoch has is known: it might be there already.
+ * job->lock is held, and no partition's: blocks that go meanwhile tell all of them.
+ */
 static enum err_code complete(struct db *db, struct partition *p, struct err *err)
 {
+	struct completing c = { db, p };
 	struct window **windows;
 	enum err_code rc = ERR_OK;
+	bool done;
 	size_t n;
 
-	if (p->complete)
+	mutex_lock(&p->lock);
+	done = p->complete;
+	mutex_unlock(&p->lock);
+	if (done)
 		return ERR_OK;
 	if (!(windows = windows_of(db, p, &n)))
 		return err_set(err, ERR_NOMEM, "symbols: out of memory");
 	for (size_t i = 0; i < n; i++) {
 		/* Damage was told and counted; what is there is what later content can meet. */
-		if (!rc && (rc = need_window(db, p, windows[i], err)) &&
+		if (!rc && (rc = partition_need_window(db, p, windows[i], err)) &&
 			(rc == ERR_CORRUPT || rc == ERR_EXISTS))
 			rc = ERR_OK;
 		head_unpin(db, windows[i]);
 	}
 	free(windows);
-	if (rc)
+	if (rc || (rc = blocks_visit_epoch(db, p->id, p->epoch, complete_from_block, &c, err)))
 		return rc;
+	mutex_lock(&p->lock);
 	reserve_known(db, p);
 	p->complete = true;
+	mutex_unlock(&p->lock);
 	return ERR_OK;
 }
 
@@ -517,8 +594,10 @@ enum err_code window_partition_take(struct db *db, struct window *w, struct job 
 		if (rc)
 			return rc;
 	}
+	if ((rc = complete(db, p, err)))
+		return rc;
 	mutex_lock(&p->lock);
-	if (!(rc = complete(db, p, err)) && fresh && !source_of(p, w->number)) {
+	if (fresh && !source_of(p, w->number)) {
 		struct partition_source *s = source_add(p, w->number);
 
 		if (s)

@@ -14,6 +14,7 @@ struct memo {
 
 struct translation {
 	struct partition *from, *to;
+	uint32_t id, from_epoch, to_epoch; /* of the job */
 	struct memo memo[SYM_KINDS];
 	uint32_t *path;
 	size_t path_cap;
@@ -29,6 +30,9 @@ enum err_code translation_open(struct partition *from, struct partition *to,
 		return err_set(err, ERR_NOMEM, "translation: out of memory");
 	t->from = from;
 	t->to = to;
+	t->id = to->id;
+	t->from_epoch = from->epoch;
+	t->to_epoch = to->epoch;
 	arena_init(&t->arena, 0);
 	*out = t;
 	return ERR_OK;
@@ -45,10 +49,14 @@ void translation_close(struct translation *t)
 	free(t);
 }
 
-bool translation_is(
-	const struct translation *t, const struct partition *from, const struct partition *to)
+bool translation_is(struct translation *t, struct partition *from, struct partition *to)
 {
-	return t && t->from == from && t->to == to;
+	if (!t || t->id != to->id || t->from_epoch != from->epoch || t->to_epoch != to->epoch)
+		return false;
+	/* Either may have left memory and come back: an epoch's ids stay what they are. */
+	t->from = from;
+	t->to = to;
+	return true;
 }
 
 static enum err_code nomem(struct err *err)

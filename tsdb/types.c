@@ -152,9 +152,9 @@ static enum err_code add_series(
 		series_lock_read(q->db->series);
 		header = window_types_locked(q->sources[at->source].w, at->id);
 		series_unlock(q->db->series);
-		if (header >= SERIES_TYPES_MANY)
+		if (header == SERIES_TYPES_MANY)
 			ask_rows = true;
-		else if (header != before)
+		else if (header != SYM_NONE && header != before)
 			rc = add_header(s, header, l, err);
 		before = header;
 	}
