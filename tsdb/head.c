@@ -527,6 +527,10 @@ static void forget_symbols(struct db *db, const struct window *w)
 	struct err err;
 	uint32_t at = 0;
 
+	/* What nobody looked into since the start has ids that nobody knows of yet. */
+	for (uint32_t i = 0; i < w->partitions_n; i++)
+		if (w->partitions[i] && partition_need_window(db, w->partitions[i], w, &err))
+			log_warn("tsdb", "symbols of a dropped window", LOG_E(&err));
 	if (ids_save(db, &err))
 		log_warn("tsdb", "ids not saved", LOG_E(&err));
 	while ((p = partition_next(db, &at))) {
