@@ -5,7 +5,9 @@
  */
 #include "promql/eval.h"
 
-/* One accumulator: rows of one group, partition and type that are asked the same of their samples. */
+/*
+ * One accumulator: rows of one group, partition and type that are asked the same of their samples.
+ */
 struct slot {
 	const struct db_series **series;
 	size_t series_n, series_cap;
