@@ -90,7 +90,10 @@ struct window selector_window(const struct eval *ev, const struct selector *s, i
 MUST_CHECK enum err_code select_profiles(struct eval *ev, const struct expr *e,
 	const struct merging *m, struct value *out, struct err *err);
 
-/* One series of a selection: which of its columns, and what must be asked of its samples. */
+/*
+ * One series of a selection, in one epoch: which of its columns, and what must be asked of its
+ * samples. Its epochs have equal labels, and so one group.
+ */
 struct chosen {
 	const struct db_series *series;
 	struct profile_type type;
@@ -110,7 +113,7 @@ struct selection {
 	bool totals_only;
 };
 
-/* The series a selector's name and matchers select, sample labels not looked at. */
+/* The series a selector's name and matchers select, sample labels not looked at; once per epoch. */
 MUST_CHECK enum err_code select_series(struct eval *ev, const struct expr *e,
 	struct db_series **out, size_t *n, struct err *err);
 

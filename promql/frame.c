@@ -107,44 +107,90 @@ void frame_filter_of_profile(const struct profile_value *p, struct str *drop, st
 
 /* ---- a partition's stacks ---- */
 
-enum location_fate { LOCATION_STAYS, LOCATION_CUT_BELOW, LOCATION_CUT };
+/* Only what the part's stacks refer to is looked at: other ids may stand for nothing. */
+
+enum location_fate { LOCATION_UNKNOWN, LOCATION_STAYS, LOCATION_CUT_BELOW, LOCATION_CUT };
+enum function_fate { FUNCTION_UNKNOWN, FUNCTION_STAYS, FUNCTION_GOES };
 
 /* Nodes below a kept frame may be cut; those that are have all below them cut. */
-enum { NODE_SEEN_KEPT = 1, NODE_CUT = 2 };
+enum { NODE_USED = 1, NODE_SEEN_KEPT = 2, NODE_CUT = 4 };
 
-static void fate_of_locations(
-	const struct partition *p, const char *goes, uint32_t n, char *fate, uint32_t *line_skip)
+struct pruning {
+	struct pruned *to;
+	const struct partition *p;
+	struct frame_filter filter;
+	uint32_t nodes_n;
+	char *functions, *locations, *nodes; /* what is known of each */
+};
+
+static bool function_goes(struct pruning *x, uint32_t id)
 {
-	for (uint32_t i = 0; i < n; i++) {
-		const struct sym_location *l = sym_location(p, i);
-		uint32_t k = l->lines_n;
+	char *fate = &x->functions[id];
 
-		while (k > 0 && !goes[l->lines[k - 1].function])
-			k--;
-		if (k == 0)
-			continue;
-		fate[i] = k == l->lines_n ? LOCATION_CUT : LOCATION_CUT_BELOW;
-		line_skip[i] = k == l->lines_n ? 0 : k;
-	}
+	if (*fate == FUNCTION_UNKNOWN)
+		*fate = frame_filter_drops(
+				&x->filter, sym_string(x->p, sym_function(x->p, id)->name)) ?
+			FUNCTION_GOES :
+			FUNCTION_STAYS;
+	return *fate == FUNCTION_GOES;
 }
 
-static void prune_nodes(
-	struct pruned *r, const struct partition *p, const char *fate, char *state, uint32_t n)
+static char fate_of_location(struct pruning *x, uint32_t id)
 {
-	for (uint32_t i = 1; i < n; i++) {
-		struct sym_node node = sym_node(p, i);
-		char above = state[node.parent];
+	const struct sym_location *l = sym_location(x->p, id);
+	char *fate = &x->locations[id];
+	uint32_t k = l->lines_n;
 
-		r->stack[i] = i;
+	if (*fate != LOCATION_UNKNOWN)
+		return *fate;
+	while (k > 0 && !function_goes(x, l->lines[k - 1].function))
+		k--;
+	if (k == 0)
+		*fate = LOCATION_STAYS;
+	else if (k == l->lines_n)
+		*fate = LOCATION_CUT;
+	else {
+		*fate = LOCATION_CUT_BELOW;
+		x->to->line_skip[id] = k;
+	}
+	return *fate;
+}
+
+static void mark_used(struct pruning *x, const struct part *part)
+{
+	for (size_t i = 0; i < part->n; i++)
+		x->nodes[part->cells[i].stack] = NODE_USED;
+	for (uint32_t i = x->nodes_n; i-- > 1;)
+		if (x->nodes[i])
+			x->nodes[sym_node(x->p, i).parent] = NODE_USED;
+}
+
+static void prune_nodes(struct pruning *x)
+{
+	uint32_t *stack = x->to->stack;
+	char *state = x->nodes;
+
+	for (uint32_t i = 1; i < x->nodes_n; i++) {
+		struct sym_node node;
+		char above, fate;
+
+		if (!state[i])
+			continue;
+		node = sym_node(x->p, i);
+		above = state[node.parent];
+		stack[i] = i;
 		state[i] = above;
-		if (above & NODE_CUT)
-			r->stack[i] = r->stack[node.parent];
-		else if (fate[node.location] == LOCATION_STAYS)
-			state[i] = NODE_SEEN_KEPT;
+		if (above & NODE_CUT) {
+			stack[i] = stack[node.parent];
+			continue;
+		}
+		fate = fate_of_location(x, node.location);
+		if (fate == LOCATION_STAYS)
+			state[i] = NODE_USED | NODE_SEEN_KEPT;
 		else if (above & NODE_SEEN_KEPT) {
 			state[i] |= NODE_CUT;
-			if (fate[node.location] == LOCATION_CUT)
-				r->stack[i] = r->stack[node.parent];
+			if (fate == LOCATION_CUT)
+				stack[i] = stack[node.parent];
 		}
 	}
 }
@@ -152,32 +198,30 @@ static void prune_nodes(
 enum err_code pruned_init(struct pruned *r, const struct profile_value *profile,
 	const struct part *part, struct arena *a, struct err *err)
 {
-	const struct partition *p = part->partition;
-	uint32_t nodes = part->n ? part->cells[part->n - 1].stack + 1 : 1;
-	uint32_t locations = sym_locations_n(p), functions = sym_functions_n(p);
+	struct pruning x = { .to = r,
+		.p = part->partition,
+		.nodes_n = part->n ? part->cells[part->n - 1].stack + 1 : 1 };
+	uint32_t locations = sym_locations_n(x.p);
 	struct str drop, keep;
-	struct frame_filter f;
-	char *goes, *fate, *state;
+	enum err_code rc = ERR_OK;
 
 	*r = (struct pruned){ 0 };
 	frame_filter_of_profile(profile, &drop, &keep);
-	frame_filter_init(&f, drop, keep);
-	if (!f.drop)
+	frame_filter_init(&x.filter, drop, keep);
+	if (!x.filter.drop)
 		return ERR_OK;
-	goes = arena_array(a, char, functions + 1);
-	fate = arena_array(a, char, locations + 1);
-	state = arena_array(a, char, nodes);
-	r->stack = arena_array(a, uint32_t, nodes);
+	x.functions = arena_array(a, char, sym_functions_n(x.p) + 1);
+	x.locations = arena_array(a, char, locations + 1);
+	x.nodes = arena_array(a, char, x.nodes_n);
+	r->stack = arena_array(a, uint32_t, x.nodes_n);
 	r->line_skip = arena_array(a, uint32_t, locations + 1);
-	if (!goes || !fate || !state || !r->stack || !r->line_skip) {
-		frame_filter_release(&f);
-		return arena_fail(a, "pruning", err);
+	if (x.functions && x.locations && x.nodes && r->stack && r->line_skip) {
+		mark_used(&x, part);
+		prune_nodes(&x);
+		r->active = true;
+	} else {
+		rc = arena_fail(a, "pruning", err);
 	}
-	for (uint32_t i = 0; i < functions; i++)
-		goes[i] = frame_filter_drops(&f, sym_string(p, sym_function(p, i)->name));
-	frame_filter_release(&f);
-	fate_of_locations(p, goes, locations, fate, r->line_skip);
-	prune_nodes(r, p, fate, state, nodes);
-	r->active = true;
-	return ERR_OK;
+	frame_filter_release(&x.filter);
+	return rc;
 }

@@ -205,6 +205,10 @@ static enum err_code group_of_frame(struct frames *f, const struct partition *p,
 
 /* ---- locations ---- */
 
+/*
+ * Other queries may add symbols while we look; what our stacks refer to was there when they were
+ * read, so all of it is counted.
+ */
 static enum err_code find_ambiguous(struct frames *f, struct frames_of *t, struct err *err)
 {
 	uint32_t n = sym_functions_n(t->partition);
@@ -213,8 +217,11 @@ static enum err_code find_ambiguous(struct frames *f, struct frames_of *t, struc
 	if (!(t->ambiguous = arena_array(f->ev->arena, char, t->ambiguous_n)))
 		return eval_nomem(f->ev, err);
 	for (uint32_t i = 0; i < n; i++) { /* 0: no function has it, 1: one, 2: more */
-		uint32_t name = sym_function(t->partition, i)->name;
+		uint32_t name;
 
+		if (!sym_exists(t->partition, SYM_FUNCTION, i))
+			continue;
+		name = sym_function(t->partition, i)->name;
 		if (name < t->ambiguous_n && t->ambiguous[name] < 2)
 			t->ambiguous[name]++;
 	}

@@ -240,23 +240,38 @@ static enum err_code evaluate_range(struct query *q, struct eval *ev, struct err
 
 /* ---- all of it ---- */
 
-/* The database's warnings about damage behind our own. */
-static enum err_code add_warnings(struct query *q, struct err *err)
+static enum err_code append(struct query *q, const struct str **to, size_t *to_n,
+	const struct str *from, size_t n, struct err *err)
 {
-	size_t n = 0, own = q->result.warnings_n;
-	const struct str *from = q->querier ? db_querier_warnings(q->querier, &n) : NULL;
 	struct str *all;
 
 	if (n == 0)
 		return ERR_OK;
-	if (!(all = arena_array(&q->arena, struct str, own + n)))
+	if (!(all = arena_array(&q->arena, struct str, *to_n + n)))
 		return arena_fail(&q->arena, "query", err);
-	if (own)
-		memcpy(all, q->result.warnings, own * sizeof(*all));
-	memcpy(all + own, from, n * sizeof(*all));
-	q->result.warnings = all;
-	q->result.warnings_n = own + n;
+	if (*to_n)
+		memcpy(all, *to, *to_n * sizeof(*all));
+	memcpy(all + *to_n, from, n * sizeof(*all));
+	*to = all;
+	*to_n += n;
 	return ERR_OK;
+}
+
+/* The database's warnings about damage behind our own, and what it says the answer stands on. */
+static enum err_code add_notices(struct query *q, struct err *err)
+{
+	struct result *r = &q->result;
+	const struct str *v;
+	enum err_code rc;
+	size_t n;
+
+	if (!q->querier)
+		return ERR_OK;
+	v = db_querier_warnings(q->querier, &n);
+	if ((rc = append(q, &r->warnings, &r->warnings_n, v, n, err)))
+		return rc;
+	v = db_querier_infos(q->querier, &n);
+	return append(q, &r->infos, &r->infos_n, v, n, err);
 }
 
 enum err_code query_evaluate(struct query *q, struct err *err)
@@ -297,5 +312,5 @@ enum err_code query_evaluate(struct query *q, struct err *err)
 	q->result.t_ns = ev.t_ns;
 	rc = ev.mode == EVAL_RANGE ? evaluate_range(q, &ev, err) : evaluate_once(q, &ev, err);
 	metric_add(&samples_total, NULL, (double)ev.samples);
-	return rc ? rc : add_warnings(q, err);
+	return rc ? rc : add_notices(q, err);
 }

@@ -55,6 +55,9 @@ enum err_code eval_scrape(
 	if ((rc = select_series(ev, e, &series, &n, err)))
 		return rc;
 	for (size_t i = 0; i < n; i++) {
+		/* An older epoch of the series: its rows are older too. */
+		if (found && labels_eq(found->labels, series[i].labels))
+			continue;
 		rc = last_time(ev, &series[i], &w, &at_ns, err);
 		if (rc == ERR_NOT_FOUND)
 			continue;

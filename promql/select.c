@@ -90,6 +90,12 @@ static bool test_series(
 
 /* ---- which series ---- */
 
+/* One series: what is chosen of each of its epochs, the newest first. */
+struct epochs {
+	struct chosen *v; /* type, metric and group are not set yet */
+	size_t n;
+};
+
 struct selecting {
 	struct eval *ev;
 	const struct expr *expr;
@@ -170,32 +176,35 @@ static bool test_type(const struct matcher *m, const struct profile_type *t)
 
 /* What a profile we do not know says itself; its rows share it, so the first is asked. */
 static enum err_code default_sample_type(
-	struct selecting *x, const struct db_series *series, struct str *out, struct err *err)
+	struct selecting *x, const struct epochs *e, struct str *out, struct err *err)
 {
 	const struct db_row *row;
 	struct db_rows *rows;
-	enum err_code rc;
+	enum err_code rc = ERR_NOT_FOUND;
 
 	*out = (struct str){ 0 };
-	if ((rc = db_rows_open(
-		     x->ev->querier, series, x->window.min_ns, x->window.max_ns, &rows, err)))
-		return rc;
-	rc = db_rows_next(rows, &row, err);
-	if (!rc)
-		*out = sym_string(series->partition,
-			sym_header(series->partition, row->header)->default_sample_type);
-	db_rows_close(rows);
+	for (size_t i = e->n; i-- > 0 && rc == ERR_NOT_FOUND;) {
+		const struct db_series *s = e->v[i].series;
+
+		if ((rc = db_rows_open(x->ev->querier, s, x->window.min_ns, x->window.max_ns, &rows,
+			     err)))
+			return rc;
+		if (!(rc = db_rows_next(rows, &row, err)))
+			*out = sym_string(s->partition,
+				sym_header(s->partition, row->header)->default_sample_type);
+		db_rows_close(rows);
+	}
 	return rc == ERR_NOT_FOUND ? ERR_OK : rc;
 }
 
-static enum err_code keep_default(struct selecting *x, const struct db_series *series,
+static enum err_code keep_default(struct selecting *x, const struct epochs *e,
 	struct profile_type *types, size_t *n, struct err *err)
 {
 	struct str wish = { 0 };
 	enum err_code rc;
 
 	if (*n > 1) {
-		if ((rc = default_sample_type(x, series, &wish, err)))
+		if ((rc = default_sample_type(x, e, &wish, err)))
 			return rc;
 		types[0] = types[type_default(types, *n, wish)];
 		*n = 1;
@@ -203,7 +212,51 @@ static enum err_code keep_default(struct selecting *x, const struct db_series *s
 	return ERR_OK;
 }
 
-static enum err_code series_types(struct selecting *x, const struct db_series *series,
+static bool is_wanted(const struct selecting *x, const struct profile_type *t)
+{
+	bool keep = !x->has_pattern || type_pattern_match(&x->pattern, t);
+
+	for (size_t k = 0; k < x->s->matchers_n && keep; k++)
+		if (str_is(x->s->matchers[k].name, TYPE_LABEL))
+			keep = test_type(&x->s->matchers[k], t);
+	return keep;
+}
+
+/* Types of all epochs, the oldest's first, each once. */
+static enum err_code all_types(struct selecting *x, const struct epochs *e,
+	struct profile_type **out, size_t *n, struct err *err)
+{
+	struct profile_type *types, *joined;
+	size_t more, k;
+	enum err_code rc;
+
+	*out = NULL;
+	*n = 0;
+	for (size_t i = e->n; i-- > 0;) {
+		rc = db_series_types(
+			x->ev->querier, e->v[i].series, x->ev->arena, &types, &more, err);
+		if (rc)
+			return rc;
+		if (*n == 0) {
+			*out = types;
+			*n = more;
+			continue;
+		}
+		if (!(joined = arena_array(x->ev->arena, struct profile_type, *n + more)))
+			return eval_nomem(x->ev, err);
+		memcpy(joined, *out, *n * sizeof(*joined));
+		*out = joined;
+		for (size_t t = 0; t < more; t++) {
+			for (k = 0; k < *n && !profile_type_eq(&joined[k], &types[t]); k++)
+				;
+			if (k == *n)
+				joined[(*n)++] = types[t];
+		}
+	}
+	return ERR_OK;
+}
+
+static enum err_code series_types(struct selecting *x, const struct epochs *e,
 	struct profile_type **out, size_t *n, struct err *err)
 {
 	bool by_matcher = false;
@@ -211,24 +264,18 @@ static enum err_code series_types(struct selecting *x, const struct db_series *s
 	size_t all, kept = 0;
 	enum err_code rc;
 
-	if ((rc = db_series_types(x->ev->querier, series, x->ev->arena, &types, &all, err)))
+	if ((rc = all_types(x, e, &types, &all, err)))
 		return rc;
 	for (size_t k = 0; k < x->s->matchers_n; k++)
 		by_matcher |= str_is(x->s->matchers[k].name, TYPE_LABEL);
-	for (size_t i = 0; i < all; i++) {
-		bool keep = !x->has_pattern || type_pattern_match(&x->pattern, &types[i]);
-
-		for (size_t k = 0; k < x->s->matchers_n && keep; k++)
-			if (str_is(x->s->matchers[k].name, TYPE_LABEL))
-				keep = test_type(&x->s->matchers[k], &types[i]);
-		if (keep)
+	for (size_t i = 0; i < all; i++)
+		if (is_wanted(x, &types[i]))
 			types[kept++] = types[i];
-	}
 	*out = types;
 	*n = kept;
 	if (by_matcher || (x->has_pattern && x->pattern.parts > 1))
 		return ERR_OK;
-	return keep_default(x, series, types, n, err);
+	return keep_default(x, e, types, n, err);
 }
 
 /* ---- groups ---- */
@@ -300,31 +347,71 @@ static bool wants_sample_labels(const struct eval *ev, const struct db_series *s
 	return false;
 }
 
-static enum err_code choose(struct selecting *x, const struct db_series *series, struct err *err)
+/* Those of a series' epochs that the matchers leave, with what is asked of their samples. */
+static enum err_code find_epochs(struct selecting *x, const struct db_series *series, size_t n,
+	struct epochs *out, struct err *err)
 {
-	struct chosen c = { .series = series };
+	struct chosen c = { 0 };
+
+	*out = (struct epochs){ .v = arena_array(x->ev->arena, struct chosen, n) };
+	if (!out->v)
+		return eval_nomem(x->ev, err);
+	for (size_t i = 0; i < n; i++) {
+		if (!test_series(x->s, &series[i], &c.deferred))
+			continue;
+		c.series = &series[i];
+		c.by_labels = c.deferred || wants_sample_labels(x->ev, &series[i]);
+		out->v[out->n++] = c;
+	}
+	return ERR_OK;
+}
+
+/* What one series is in the answer: equal labels for all its epochs. */
+static enum err_code choose(
+	struct selecting *x, const struct db_series *series, size_t n, struct err *err)
+{
+	struct labels metric = series->labels;
 	struct labels_builder b;
 	struct profile_type *types;
+	struct epochs epochs;
 	size_t types_n;
 	enum err_code rc;
 
-	if (!test_series(x->s, series, &c.deferred))
-		return ERR_OK;
-	if ((rc = series_types(x, series, &types, &types_n, err)))
+	if ((rc = find_epochs(x, series, n, &epochs, err)) || epochs.n == 0)
 		return rc;
-	c.by_labels = c.deferred || wants_sample_labels(x->ev, series);
+	if ((rc = series_types(x, &epochs, &types, &types_n, err)))
+		return rc;
 	for (size_t i = 0; i < types_n; i++) {
-		c.type = types[i];
-		c.metric = series->labels;
 		if (x->m->each && types_n > 1) {
-			labels_builder_init(&b, x->ev->arena, c.metric);
+			labels_builder_init(&b, x->ev->arena, series->labels);
 			labels_builder_set(&b, STR(TYPE_LABEL), types[i].sample_type);
-			rc = labels_builder_build(&b, &c.metric, err);
+			rc = labels_builder_build(&b, &metric, err);
 		} else if (!x->m->each) {
-			rc = labels_group(
-				x->ev, c.metric, x->m->grouping, x->m->labels, &c.metric, err);
+			rc = labels_group(x->ev, series->labels, x->m->grouping, x->m->labels,
+				&metric, err);
 		}
-		if (rc || (rc = add_chosen(x, c, err)))
+		for (size_t k = 0; k < epochs.n && !rc; k++) {
+			epochs.v[k].type = types[i];
+			epochs.v[k].metric = metric;
+			rc = add_chosen(x, epochs.v[k], err);
+		}
+		if (rc)
+			return rc;
+	}
+	return ERR_OK;
+}
+
+/* All series of a list, each with its epochs, which are neighbours there. */
+static enum err_code choose_all(
+	struct selecting *x, const struct db_series *series, size_t n, struct err *err)
+{
+	size_t end;
+	enum err_code rc;
+
+	for (size_t i = 0; i < n; i = end) {
+		for (end = i + 1; end < n && labels_eq(series[end].labels, series[i].labels); end++)
+			;
+		if ((rc = choose(x, &series[i], end - i, err)))
 			return rc;
 	}
 	return ERR_OK;
@@ -433,9 +520,7 @@ enum err_code select_profiles(struct eval *ev, const struct expr *e, const struc
 	x.window = selector_window(ev, x.s, ev->t_ns);
 	if ((rc = find_series(&x, &series, &n, err)))
 		goto out;
-	for (size_t i = 0; i < n && !rc; i++)
-		rc = choose(&x, &series[i], err);
-	if (rc || x.n == 0)
+	if ((rc = choose_all(&x, series, n, err)) || x.n == 0)
 		goto out;
 	if ((rc = check_types(&x, err)) || (rc = order_by_group(&x, err)))
 		goto out;

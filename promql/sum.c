@@ -5,9 +5,14 @@
  */
 #include "promql/eval.h"
 
-/* One accumulator: rows of one group and partition that are asked the same of their samples. */
+/*
+ * One accumulator: rows of one group, partition and type that are asked the same of their samples.
+ */
 struct slot {
-	const struct db_series *series; /* any of them */
+	const struct db_series **series;
+	size_t series_n, series_cap;
+	struct partition *partition;
+	const struct profile_type *type;
 	uint64_t deferred;
 	bool by_labels;
 	struct accum *acc; /* NULL for totals */
@@ -23,39 +28,45 @@ struct summing {
 	bool weighted; /* gauges over a window */
 };
 
+/* Doubles an array of the arena. */
+static enum err_code grow(struct summing *x, void *array, size_t item, size_t *cap, struct err *err)
+{
+	void **at = array, *grown;
+	size_t n = *cap ? *cap * 2 : 4;
+
+	if (!(grown = arena_calloc(x->ev->arena, n, item)))
+		return eval_nomem(x->ev, err);
+	if (*cap)
+		memcpy(grown, *at, *cap * item);
+	*at = grown;
+	*cap = n;
+	return ERR_OK;
+}
+
+static bool fits(const struct slot *slot, const struct chosen *c)
+{
+	return slot->partition == c->series->partition && slot->deferred == c->deferred &&
+		slot->by_labels == c->by_labels && profile_type_eq(slot->type, &c->type);
+}
+
 static enum err_code find_slot(
 	struct summing *x, const struct chosen *c, struct slot **out, struct err *err)
 {
-	struct slot *grown, *slot;
-	unsigned flags;
 	enum err_code rc;
 
-	for (size_t i = 0; i < x->slots_n; i++) {
-		slot = &x->slots[i];
-		if (slot->series->partition == c->series->partition &&
-			slot->deferred == c->deferred && slot->by_labels == c->by_labels) {
-			*out = slot;
+	for (size_t i = 0; i < x->slots_n; i++)
+		if (fits(&x->slots[i], c)) {
+			*out = &x->slots[i];
 			return ERR_OK;
 		}
-	}
-	if (x->slots_n == x->slots_cap) {
-		x->slots_cap = x->slots_cap ? x->slots_cap * 2 : 8;
-		grown = arena_array(x->ev->arena, struct slot, x->slots_cap);
-		if (!grown)
-			return eval_nomem(x->ev, err);
-		if (x->slots_n)
-			memcpy(grown, x->slots, x->slots_n * sizeof(*grown));
-		x->slots = grown;
-	}
-	slot = &x->slots[x->slots_n];
-	*slot = (struct slot){
-		.series = c->series, .deferred = c->deferred, .by_labels = c->by_labels
-	};
-	flags = (c->by_labels ? ACCUM_BY_LABELS : 0) | (c->type.delta ? 0 : ACCUM_WEIGHTED);
-	if (!x->s->totals_only && (rc = accum_open(c->series->partition, flags, &slot->acc, err)))
+	if (x->slots_n == x->slots_cap &&
+		(rc = grow(x, &x->slots, sizeof(*x->slots), &x->slots_cap, err)))
 		return rc;
-	x->slots_n++;
-	*out = slot;
+	*out = &x->slots[x->slots_n++];
+	**out = (struct slot){ .partition = c->series->partition,
+		.type = &c->type,
+		.deferred = c->deferred,
+		.by_labels = c->by_labels };
 	return ERR_OK;
 }
 
@@ -68,28 +79,44 @@ static void close_slots(struct summing *x)
 
 static enum err_code add_series(struct summing *x, const struct chosen *c, struct err *err)
 {
-	struct eval *ev = x->ev;
-	const struct window *w = &x->s->window;
 	struct slot *slot = NULL;
-	uint64_t before;
-	size_t bytes = ev->arena->used_bytes;
 	enum err_code rc;
 
-	if ((rc = eval_check(ev, err)) || (rc = find_slot(x, c, &slot, err)))
+	if ((rc = find_slot(x, c, &slot, err)))
 		return rc;
-	before = slot->stats.samples;
-	rc = db_sum(ev->querier, &c->series, 1, &c->type, w->min_ns, w->max_ns,
+	if (slot->series_n == slot->series_cap &&
+		(rc = grow(x, &slot->series, sizeof(*slot->series), &slot->series_cap, err)))
+		return rc;
+	slot->series[slot->series_n++] = c->series;
+	return ERR_OK;
+}
+
+/* All series of a slot at once: what whole groups of series add up to is read as such. */
+static enum err_code sum_slot(struct summing *x, struct slot *slot, struct err *err)
+{
+	struct eval *ev = x->ev;
+	const struct window *w = &x->s->window;
+	unsigned flags = (slot->by_labels ? ACCUM_BY_LABELS : 0) |
+		(slot->type->delta ? 0 : ACCUM_WEIGHTED);
+	size_t bytes = 0;
+	enum err_code rc;
+
+	if ((rc = eval_check(ev, err)))
+		return rc;
+	if (!x->s->totals_only && (rc = accum_open(slot->partition, flags, &slot->acc, err)))
+		return rc;
+	rc = db_sum(ev->querier, slot->series, slot->series_n, slot->type, w->min_ns, w->max_ns,
 		w->latest ? SUM_LAST : SUM_WINDOW, slot->acc, ev->arena, &slot->stats, err);
 	if (rc)
 		return rc;
-	ev->samples += slot->stats.samples - before;
+	ev->samples += slot->stats.read;
 	if (ev->samples > ev->samples_max)
 		return eval_fault(ev, x->s->expr, err, ERR_LIMIT,
 			"the query reads more than %llu samples (--query.max-samples)",
 			(unsigned long long)ev->samples_max);
 	for (size_t i = 0; i < x->slots_n; i++)
 		bytes += x->slots[i].acc ? accum_bytes(x->slots[i].acc) : 0;
-	if (ev->memory_bytes_max && bytes > ev->memory_bytes_max)
+	if (ev->memory_bytes_max && bytes + ev->arena->used_bytes > ev->memory_bytes_max)
 		return eval_fault(ev, x->s->expr, err, ERR_LIMIT,
 			"the query needs more than its %zu bytes of memory", ev->memory_bytes_max);
 	return ERR_OK;
@@ -105,7 +132,7 @@ struct verdicts {
 static bool keeps(
 	struct summing *x, const struct slot *slot, struct verdicts *known, uint32_t label_set)
 {
-	const struct partition *p = slot->series->partition;
+	const struct partition *p = slot->partition;
 	const struct matcher *m = x->s->selector->matchers;
 	struct str key;
 	bool keep = true;
@@ -115,7 +142,7 @@ static bool keeps(
 	for (size_t i = 0; i < x->s->selector->matchers_n && keep; i++) {
 		if (!(slot->deferred >> i & 1))
 			continue;
-		label_source(slot->series->labels, p, m[i].name, &key);
+		label_source(slot->series[0]->labels, p, m[i].name, &key);
 		buf_clear(&known->text);
 		sym_label_value(p, label_set, key, &known->text);
 		keep = matcher_test(&m[i], buf_str(&known->text));
@@ -152,7 +179,7 @@ static enum err_code read_slot(
 	enum err_code rc;
 	size_t n;
 
-	*part = (struct part){ .partition = slot->series->partition,
+	*part = (struct part){ .partition = slot->partition,
 		.headers = slot->stats.headers,
 		.headers_n = slot->stats.headers_n };
 	if ((rc = accum_seal(slot->acc, err)))
@@ -261,27 +288,30 @@ static void join_type(struct profile_type *t, const struct profile_type *other)
 
 /* No sample passed the matchers: as if the series were not there, but for the time it was looked
  * at. */
-static bool is_left_out(const struct profile_value *p, const struct chosen *c, size_t n)
+static bool is_left_out(const struct summing *x, const struct profile_value *p)
 {
-	size_t cells = 0, deferred = 0;
-
-	for (size_t i = 0; i < n; i++)
-		deferred += c[i].deferred != 0;
+	for (size_t i = 0; i < x->slots_n; i++)
+		if (x->slots[i].stats.rows > 0 && !x->slots[i].deferred)
+			return false;
 	for (size_t i = 0; i < p->parts_n; i++)
-		cells += p->parts[i].n;
-	return deferred == n && cells == 0;
+		if (p->parts[i].n > 0)
+			return false;
+	return true;
 }
 
 static enum err_code sum_group(
 	struct summing *x, const struct chosen *c, size_t n, struct value *out, struct err *err)
 {
 	struct profile_value *p = &out->profiles[out->n];
+	bool kept = false;
 	enum err_code rc = ERR_OK;
 
 	for (size_t i = 0; i < n && !rc; i++)
 		rc = add_series(x, &c[i], err);
-	if (!rc)
-		rc = read_group(x, c, p, err);
+	for (size_t i = 0; i < x->slots_n && !rc; i++)
+		rc = sum_slot(x, &x->slots[i], err);
+	if (!rc && !(rc = read_group(x, c, p, err)))
+		kept = !is_left_out(x, p);
 	close_slots(x);
 	if (rc || p->profiles == 0)
 		return rc;
@@ -291,7 +321,7 @@ static enum err_code sum_group(
 		x->start_ns = p->start_ns;
 	if (p->end_ns > x->end_ns)
 		x->end_ns = p->end_ns;
-	out->n += !is_left_out(p, c, n);
+	out->n += kept;
 	return ERR_OK;
 }
 

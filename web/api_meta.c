@@ -177,8 +177,9 @@ static void strings_unique(struct strings *s)
 static void end_with_warnings(struct json *j, const struct view *v, size_t n)
 {
 	struct str warnings[17];
-	size_t total, k = 0;
+	size_t total, infos_n, k = 0;
 	const struct str *damage = db_querier_warnings(v->q, &total);
+	const struct str *infos = db_querier_infos(v->q, &infos_n);
 
 	while (k < total && k < 16) {
 		warnings[k] = damage[k];
@@ -186,7 +187,7 @@ static void end_with_warnings(struct json *j, const struct view *v, size_t n)
 	}
 	if (v->limit && n > v->limit)
 		warnings[k++] = STR(TRUNCATED);
-	api_end(j, warnings, k, NULL, 0);
+	api_end(j, warnings, k, infos, infos_n);
 }
 
 static void write_strings(struct http_out *out, const struct view *v, const struct strings *s)
@@ -311,6 +312,9 @@ static enum err_code find_series(
 	if ((rc = db_select(v->q, m, m_n, &v->in->arena, &series, &n, err)))
 		return rc;
 	for (size_t i = 0; i < n; i++) {
+		/* An older epoch of one that is there already. */
+		if (to->n && labels_eq(to->v[to->n - 1], series[i].labels))
+			continue;
 		if ((rc = has_type(v, &series[i], &pattern, &has, err)))
 			return rc;
 		if (has && (rc = found_add(to, &v->in->arena, series[i].labels, err)))

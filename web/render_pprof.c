@@ -4,6 +4,7 @@
  * -diff_base` makes it.
  */
 #include "promql/frame.h"
+#include "web/pprof_symbols.h"
 #include "web/render.h"
 #include "web/render_profile.h"
 
@@ -20,16 +21,7 @@ struct building {
 	size_t stack_cap;
 	struct pprof_label *sample_labels;
 	size_t sample_labels_cap;
-	struct tables *tables;
-};
-
-/* Ids of one partition's symbols in the profile, + 1; 0: not there yet. */
-struct tables {
-	const struct partition *p;
-	uint32_t *mappings, *functions, *locations;
-	uint32_t mappings_n;
-	uint64_t *starts; /* per mapping: where some process had it */
-	struct tables *next;
+	struct pprof_symbols symbols;
 };
 
 /* ---- what to render ---- */
@@ -90,120 +82,10 @@ enum err_code render_differing_labels(const struct profile_value *const *v, size
 	return ERR_OK;
 }
 
-/* ---- symbols ---- */
-
-static enum err_code find_tables(
-	struct building *x, const struct part *part, struct tables **out, struct err *err)
-{
-	const struct partition *p = part->partition;
-	struct arena *a = x->o->arena;
-	struct tables *t = x->tables;
-	uint32_t locations = sym_locations_n(p);
-
-	while (t && t->p != p)
-		t = t->next;
-	if (!t) {
-		if (!(t = arena_new(a, struct tables)))
-			return arena_fail(a, "answer", err);
-		t->p = p;
-		for (uint32_t i = 0; i < locations; i++) {
-			const struct sym_location *l = sym_location(p, i);
-
-			if (l->mapping != SYM_NONE && l->mapping >= t->mappings_n)
-				t->mappings_n = l->mapping + 1;
-		}
-		t->mappings = arena_array(a, uint32_t, t->mappings_n + 1);
-		t->starts = arena_array(a, uint64_t, t->mappings_n + 1);
-		t->functions = arena_array(a, uint32_t, sym_functions_n(p) + 1);
-		t->locations = arena_array(a, uint32_t, locations + 1);
-		if (!t->mappings || !t->starts || !t->functions || !t->locations)
-			return arena_fail(a, "answer", err);
-		t->next = x->tables;
-		x->tables = t;
-	}
-	for (uint32_t i = part->headers_n; i-- > 0;) { /* the first header's stand */
-		const struct sym_header *h = sym_header(p, part->headers[i]);
-
-		for (uint32_t k = 0; k < h->mappings_n; k++)
-			if (h->mappings[k] < t->mappings_n && !t->mappings[h->mappings[k]])
-				t->starts[h->mappings[k]] = h->mapping_start[k];
-	}
-	*out = t;
-	return ERR_OK;
-}
-
-/* Functions are said to be known, or `go tool pprof` would come back and ask for their names. */
-static uint32_t add_mapping(struct building *x, struct tables *t, uint32_t id)
-{
-	const struct sym_mapping *m = sym_mapping(t->p, id);
-
-	if (!t->mappings[id])
-		t->mappings[id] = 1 +
-			pprof_builder_mapping(x->b,
-				&(struct pprof_mapping){
-					.start = t->starts[id],
-					.limit = t->starts[id] + m->size,
-					.offset = m->offset,
-					.filename = pprof_builder_string(
-						x->b, sym_string(t->p, m->filename)),
-					.build_id = pprof_builder_string(
-						x->b, sym_string(t->p, m->build_id)),
-					.has_functions = true,
-					.has_filenames = m->has_filenames,
-					.has_line_numbers = m->has_line_numbers,
-					.has_inline_frames = m->has_inline_frames,
-				});
-	return t->mappings[id] - 1;
-}
-
-static uint32_t add_function(struct building *x, struct tables *t, uint32_t id)
-{
-	const struct sym_function *f = sym_function(t->p, id);
-
-	if (!t->functions[id])
-		t->functions[id] = 1 +
-			pprof_builder_function(x->b,
-				&(struct pprof_function){
-					.name = pprof_builder_string(
-						x->b, sym_string(t->p, f->name)),
-					.system_name = pprof_builder_string(
-						x->b, sym_string(t->p, f->system_name)),
-					.filename = pprof_builder_string(
-						x->b, sym_string(t->p, f->filename)),
-					.start_line = f->start_line,
-				});
-	return t->functions[id] - 1;
-}
-
-static enum err_code add_location(
-	struct building *x, struct tables *t, uint32_t id, uint32_t *out, struct err *err)
-{
-	const struct sym_location *l = sym_location(t->p, id);
-	struct pprof_location to = {
-		.address = l->address, .mapping = PPROF_NONE, .is_folded = l->is_folded
-	};
-	struct pprof_line *lines;
-
-	if (!t->locations[id]) {
-		if (!(lines = arena_array(x->o->arena, struct pprof_line, l->lines_n + 1)))
-			return arena_fail(x->o->arena, "answer", err);
-		for (uint32_t i = 0; i < l->lines_n; i++)
-			lines[i] = (struct pprof_line){ add_function(x, t, l->lines[i].function),
-				l->lines[i].line, l->lines[i].column };
-		if (l->mapping != SYM_NONE) {
-			to.mapping = add_mapping(x, t, l->mapping);
-			to.address += t->starts[l->mapping];
-		}
-		t->locations[id] = 1 + pprof_builder_location(x->b, to, lines, l->lines_n);
-	}
-	*out = t->locations[id] - 1;
-	return ERR_OK;
-}
-
 /* ---- samples ---- */
 
-static enum err_code stack_of(
-	struct building *x, struct tables *t, uint32_t node, uint32_t *depth, struct err *err)
+static enum err_code stack_of(struct building *x, const struct partition *p,
+	struct symbol_table *t, uint32_t node, uint32_t *depth, struct err *err)
 {
 	struct sym_node at;
 	uint32_t *grown, location = 0;
@@ -211,7 +93,7 @@ static enum err_code stack_of(
 
 	*depth = 0;
 	for (; node != 0 && *depth < STACK_DEPTH_MAX; node = at.parent) {
-		at = sym_node(t->p, node);
+		at = sym_node(p, node);
 		if (*depth == x->stack_cap) {
 			x->stack_cap = x->stack_cap ? x->stack_cap * 2 : 256;
 			if (!(grown = arena_array(x->o->arena, uint32_t, x->stack_cap)))
@@ -220,7 +102,7 @@ static enum err_code stack_of(
 				memcpy(grown, x->stack, *depth * sizeof(*grown));
 			x->stack = grown;
 		}
-		if ((rc = add_location(x, t, at.location, &location, err)))
+		if ((rc = pprof_symbols_location(&x->symbols, t, at.location, &location, err)))
 			return rc;
 		x->stack[(*depth)++] = location;
 	}
@@ -228,10 +110,10 @@ static enum err_code stack_of(
 }
 
 /* The sample's own labels, renamed where an element's label has their name. */
-static enum err_code labels_of(struct building *x, const struct tables *t, struct labels metric,
+static enum err_code labels_of(struct building *x, const struct partition *p, struct labels metric,
 	uint32_t label_set, bool is_base, uint32_t *n, struct err *err)
 {
-	struct sym_label_set set = sym_label_set(t->p, label_set);
+	struct sym_label_set set = sym_label_set(p, label_set);
 	size_t need = set.n + x->labels_n + 1;
 	struct arena *a = x->o->arena;
 	struct str key;
@@ -245,7 +127,7 @@ static enum err_code labels_of(struct building *x, const struct tables *t, struc
 	}
 	*n = 0;
 	for (uint32_t i = 0; i < set.n; i++) {
-		key = sym_string(t->p, set.v[i].key);
+		key = sym_string(p, set.v[i].key);
 		for (size_t k = 0; k < x->labels_n; k++)
 			if (str_eq(key, x->labels[k])) {
 				if (!(renamed = arena_printf(a, "sample_" STR_FMT, STR_ARG(key))))
@@ -255,8 +137,8 @@ static enum err_code labels_of(struct building *x, const struct tables *t, struc
 			}
 		x->sample_labels[(*n)++] = (struct pprof_label){ .key = pprof_builder_string(
 									 x->b, key),
-			.str = pprof_builder_string(x->b, sym_string(t->p, set.v[i].str)),
-			.num_unit = pprof_builder_string(x->b, sym_string(t->p, set.v[i].num_unit)),
+			.str = pprof_builder_string(x->b, sym_string(p, set.v[i].str)),
+			.num_unit = pprof_builder_string(x->b, sym_string(p, set.v[i].num_unit)),
 			.num = set.v[i].num };
 	}
 	for (size_t k = 0; k < x->labels_n; k++) {
@@ -275,20 +157,21 @@ static enum err_code labels_of(struct building *x, const struct tables *t, struc
 	return ERR_OK;
 }
 
-static enum err_code add_cell(struct building *x, struct tables *t, const struct profile_value *p,
-	const struct cell *c, struct err *err)
+static enum err_code add_cell(struct building *x, const struct partition *p,
+	struct symbol_table *t, const struct profile_value *v, const struct cell *c,
+	struct err *err)
 {
 	uint32_t depth, labels_n = 0;
 	enum err_code rc;
 	int64_t value;
 
-	if ((rc = stack_of(x, t, c->stack, &depth, err)))
+	if ((rc = stack_of(x, p, t, c->stack, &depth, err)))
 		return rc;
 	for (int is_base = 0; is_base < 2; is_base++) {
 		value = is_base ? -c->base : c->value;
 		if (value == 0)
 			continue;
-		if ((rc = labels_of(x, t, p->metric, c->label_set, is_base, &labels_n, err)))
+		if ((rc = labels_of(x, p, v->metric, c->label_set, is_base, &labels_n, err)))
 			return rc;
 		pprof_builder_sample(x->b, x->stack, depth, x->sample_labels, labels_n, &value);
 	}
@@ -335,7 +218,8 @@ static enum err_code add_header(
 	const struct profile_type *type = &v[0]->type;
 	struct str drop, keep, sample_type = type->sample_type;
 	struct pprof *p = pprof_builder_profile(x->b);
-	struct tables *t;
+	struct symbol_table *t;
+	uint32_t program;
 	enum err_code rc;
 
 	pprof_builder_type(x->b, sample_type.len ? sample_type : STR("cost"), type->sample_unit);
@@ -357,10 +241,12 @@ static enum err_code add_header(
 				continue;
 			/* A profile's first mapping is its program. */
 			h = sym_header(part->partition, part->headers[0]);
-			if ((rc = find_tables(x, part, &t, err)))
+			if (h->mappings_n == 0)
+				continue;
+			if ((rc = pprof_symbols_table(&x->symbols, part, &t, err)) ||
+				(rc = pprof_symbols_mapping(
+					 &x->symbols, t, h->mappings[0], &program, err)))
 				return rc;
-			if (h->mappings_n > 0 && h->mappings[0] < t->mappings_n)
-				add_mapping(x, t, h->mappings[0]);
 		}
 	}
 	return ERR_OK;
@@ -368,30 +254,37 @@ static enum err_code add_header(
 
 /* ---- all of it ---- */
 
+static enum err_code add_part(struct building *x, const struct profile_value *v,
+	const struct part *part, struct err *err)
+{
+	struct symbol_table *t;
+	enum err_code rc;
+
+	rc = pprof_symbols_table(&x->symbols, part, &t, err);
+	for (size_t i = 0; i < part->n && !rc; i++)
+		rc = add_cell(x, part->partition, t, v, &part->cells[i], err);
+	return rc;
+}
+
 enum err_code render_pprof(
 	const struct result *r, const struct render_options *o, struct pprof **out, struct err *err)
 {
 	struct building x = { .o = o };
 	const struct profile_value **v;
-	struct tables *t;
 	enum err_code rc;
 	size_t n;
 
 	if ((rc = render_profiles_of(r, o->arena, "pprof", &v, &n, err)) ||
 		(rc = render_differing_labels(v, n, o->arena, &x.labels, &x.labels_n, err)) ||
-		(rc = pprof_builder_open(o->arena, &x.b, err)) || (rc = add_header(&x, v, n, err)))
+		(rc = pprof_builder_open(o->arena, &x.b, err)))
 		return rc;
+	pprof_symbols_init(&x.symbols, o->arena, x.b);
+	rc = add_header(&x, v, n, err);
 	for (size_t i = 0; i < n; i++)
-		for (size_t k = 0; k < v[i]->parts_n; k++) {
-			const struct part *part = &v[i]->parts[k];
-
-			if ((rc = find_tables(&x, part, &t, err)))
-				return rc;
-			for (size_t c = 0; c < part->n; c++)
-				if ((rc = add_cell(&x, t, v[i], &part->cells[c], err)))
-					return rc;
-		}
-	return pprof_builder_finish(x.b, out, err);
+		for (size_t k = 0; k < v[i]->parts_n && !rc; k++)
+			rc = add_part(&x, v[i], &v[i]->parts[k], err);
+	pprof_symbols_release(&x.symbols);
+	return rc ? rc : pprof_builder_finish(x.b, out, err);
 }
 
 enum err_code render_pprof_gz(
