@@ -521,7 +521,7 @@ void head_remove_leftover(struct db *db, int64_t start_ns)
 }
 
 /* Nothing of it is to be made again under another meaning, nor kept for it. */
-static void forget_symbols(struct db *db, const struct window *w)
+static void forget_symbols(struct db *db, struct window *w)
 {
 	struct partition *p;
 	struct err err;
