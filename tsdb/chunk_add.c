@@ -307,13 +307,13 @@ static inline __attribute__((always_inline)) bool sum_counted(
 		for (uint32_t i = 0; i + 2 < n; i++) {
 			gap = bits_take_gap(in, k);
 			at += gap;
-			inside += (i >= first) & (i < end) ? gap : 0;
+			inside += i >= first && i < end ? gap : 0;
 		}
 		if (at > rest)
 			return false;
 		gap = bits_take_below(in, rest - at + 1);
-		inside += (n - 2 >= first) & (n - 2 < end) ? gap : 0;
-		inside += (n - 1 >= first) & (n - 1 < end) ? rest - at - gap : 0;
+		inside += n - 2 >= first && n - 2 < end ? gap : 0;
+		inside += n - 1 >= first && n - 1 < end ? rest - at - gap : 0;
 	}
 	*sum = end - first + inside;
 	return true;
