@@ -96,11 +96,13 @@ static bool is_coding(unsigned coding)
 	case COLUMN_MULTIPLE:
 		return flags == 0;
 	case COLUMN_COUNTED:
-		return (flags & ~COLUMN_SHARED) == 0;
+		return (flags & ~(COLUMN_SHARED | COLUMN_SCALED)) == 0;
 	case COLUMN_PLAIN:
+		if (flags & COLUMN_SCALED && (flags & COLUMN_SUMS || !(flags & COLUMN_LEVELS)))
+			return false;
 		return !(flags & COLUMN_LEVELS) || flags & COLUMN_SIGNED;
-	case COLUMN_QUOTIENT:
-		return flags == 0;
+	case COLUMN_LIKE:
+		return flags == COLUMN_SCALED;
 	}
 	return false;
 }
@@ -114,24 +116,24 @@ static bool take_reference(const struct chunk *c, struct cursor *in, uint32_t *o
 		(c->columns[*out].coding & COLUMN_CODING) != COLUMN_ZERO;
 }
 
-/* The columns whose places and values it uses, after its own coding. */
+/* The columns whose places and numbers it uses, after its own coding. */
 static bool take_references(struct chunk *c, struct chunk_column *to, struct cursor *in)
 {
 	const struct chunk_column *ref;
 
-	if ((to->coding & COLUMN_CODING) == COLUMN_QUOTIENT) {
-		if (!take_reference(c, in, &to->dividend))
+	if ((to->coding & COLUMN_CODING) == COLUMN_LIKE) {
+		if (!take_reference(c, in, &to->like))
 			return false;
-		ref = &c->columns[to->dividend];
+		ref = &c->columns[to->like];
 		to->places = ref->places;
-		return (ref->coding & COLUMN_CODING) != COLUMN_QUOTIENT;
+		return (ref->coding & COLUMN_CODING) != COLUMN_LIKE;
 	}
 	if (!(to->coding & COLUMN_SHARED))
 		return true;
 	if (!take_reference(c, in, &to->places))
 		return false;
 	ref = &c->columns[to->places];
-	return !(ref->coding & COLUMN_SHARED) && (ref->coding & COLUMN_CODING) != COLUMN_QUOTIENT &&
+	return !(ref->coding & COLUMN_SHARED) && (ref->coding & COLUMN_CODING) != COLUMN_LIKE &&
 		(ref->coding & COLUMN_LEVELS) == (to->coding & COLUMN_LEVELS);
 }
 
@@ -143,7 +145,7 @@ static bool take_column(struct chunk *c, uint32_t column, struct cursor *in)
 	if (!coding.len || to->known)
 		return false;
 	to->coding = (unsigned char)coding.ptr[0];
-	to->base = to->places = column;
+	to->base = to->places = to->like = column;
 	if (!is_coding(to->coding))
 		return false;
 	if (to->coding == COLUMN_ZERO) {
@@ -285,7 +287,7 @@ enum err_code chunk_parse(struct chunk *c, struct str bytes, struct err *err)
 	bool ok;
 
 	c->bytes = bytes;
-	c->ids_known = false;
+	c->ids_known = c->slots_known = false;
 	c->samples_n = 0;
 	if (bytes.len < 2 || in.at[0] != CHUNK_VERSION || in.at[1] & ~CHUNK_LABELS)
 		return chunk_corrupt(err, "unknown version");
@@ -441,12 +443,10 @@ enum err_code chunk_measure(struct chunk *c, struct chunk_sizes *out, struct err
 		const struct section *s = c->columns[k].sections;
 
 		out->sums += s[SECTION_TOKENS].stored + s[SECTION_EXTRA].stored;
-		if (c->columns[k].coding & COLUMN_SUMS)
-			out->sums += s[SECTION_SUMS].stored;
-		else
-			out->values += s[SECTION_SUMS].stored;
+		out->sums += s[SECTION_SUMS].stored;
 		out->positions += s[SECTION_PLACES].stored;
-		out->values += s[SECTION_VALUES].stored;
+		out->values += s[SECTION_VALUES].stored + s[SECTION_UNITS].stored +
+			s[SECTION_PHASES].stored;
 	}
 	out->heads = out->total - out->ids - out->sums - out->positions - out->values;
 	return ERR_OK;

@@ -226,6 +226,48 @@ static enum err_code add_shared_whole(struct adding *a, const struct column_coun
 	return !rc && a->n ? add_batch(a) : rc;
 }
 
+/* Units times the sums of numbers; of one like another, keys that have none are read. */
+static enum err_code add_scaled_whole(
+	struct adding *a, uint32_t column, const struct column_counts *n, struct err *err)
+{
+	const struct chunk_column *col = &a->c->columns[column];
+	const struct section *s = &col->sections[SECTION_VALUES];
+	bool like = col->like != column;
+	const struct key_unit *units;
+	const unsigned char *bytes;
+	struct cursor raw = { 0 };
+	enum err_code rc;
+
+	if ((rc = chunk_units(a->c, column, n, &units, err)))
+		return rc;
+	if (like) {
+		if ((rc = chunk_section(a->c, s, ROOM_SECTIONS + SECTION_VALUES, &bytes, err)))
+			return rc;
+		raw = cursor_of((struct str){ (const char *)bytes, s->raw });
+	}
+	for (uint32_t k = 0; !rc && k < a->c->keys_n; k++) {
+		uint64_t numbers = n->counts[k] + n->rests[k];
+		__int128 sum = 0;
+
+		if (n->counts[k] == 0)
+			sum = 0;
+		else if (units[k].unit)
+			sum = (int64_t)unit_times(&units[k], numbers);
+		else if (!like)
+			sum = (int64_t)numbers;
+		for (uint32_t i = 0; like && !units[k].unit && i < n->counts[k]; i++)
+			sum += unzigzag(cursor_varint(&raw));
+		if (sum != (int64_t)sum)
+			return chunk_corrupt(err, "bad sums");
+		rc = add_sum(a, sum * a->factor);
+	}
+	if (!rc && a->n)
+		rc = add_batch(a);
+	if (!rc && (raw.bad || raw.at != raw.end))
+		rc = chunk_corrupt(err, "bad sums");
+	return rc;
+}
+
 static enum err_code add_plain_whole(struct adding *a, const struct chunk_column *col,
 	const struct column_counts *n, struct err *err)
 {
@@ -400,7 +442,7 @@ static enum err_code add_part(
 
 	if (rc)
 		return rc;
-	if ((r.coding & COLUMN_CODING) == COLUMN_COUNTED && !r.quotient)
+	if ((r.coding & COLUMN_CODING) == COLUMN_COUNTED && !r.units)
 		rc = add_counted(a, &r, from, to, err);
 	else if (r.coding & COLUMN_LEVELS)
 		rc = add_levels(a, &r, from, to, err);
@@ -418,7 +460,7 @@ enum err_code chunk_add(struct chunk *c, uint32_t column, uint32_t from, uint32_
 {
 	uint32_t base = c->columns[column].base;
 	const struct chunk_column *col = &c->columns[base];
-	bool counted = (col->coding & COLUMN_CODING) == COLUMN_COUNTED;
+	bool counted = (c->columns[col->like].coding & COLUMN_CODING) == COLUMN_COUNTED;
 	struct adding a;
 	struct column_counts n;
 	enum err_code rc;
@@ -436,9 +478,11 @@ enum err_code chunk_add(struct chunk *c, uint32_t column, uint32_t from, uint32_
 		return rc;
 	if (from > 0 || to < c->rows_n || !(counted || col->coding & COLUMN_SUMS))
 		return add_part(&a, base, from, to, err);
-	if (counted && !(col->coding & COLUMN_SHARED))
+	if (counted && !(col->coding & (COLUMN_SHARED | COLUMN_SCALED)))
 		return add_counted_whole(&a, col, err);
-	if ((rc = chunk_counts(c, base, &n, err)))
+	if ((rc = chunk_counts(c, col->like, &n, err)))
 		return rc;
+	if (col->coding & COLUMN_SCALED)
+		return add_scaled_whole(&a, base, &n, err);
 	return counted ? add_shared_whole(&a, &n) : add_plain_whole(&a, col, &n, err);
 }

@@ -53,6 +53,8 @@ struct encoding {
 	uint16_t *cell_rows;
 	int64_t *values; /* of cells, of one column, divided by its factor */
 	int64_t *others; /* the same of the last column before it that has cells of its own */
+	int64_t *numbers, *others_numbers; /* by which the cells are coded, of both */
+	uint32_t *slots; /* of keys: first of their label set */
 	uint32_t others_of;
 	struct column_done done[ROW_COLUMNS_MAX + 1];
 	struct buf heads, columns;
@@ -165,6 +167,23 @@ static void list_keys(struct encoding *e)
 		rows[i] = (uint16_t)cells[i].row;
 		places[cells[i].at] = (uint32_t)i;
 	}
+}
+
+static bool list_slots(struct encoding *e)
+{
+	uint32_t n = e->keys_n, *sets = malloc(((size_t)n + 1) * sizeof(*sets));
+	uint32_t *by_set = malloc(slots_cap(n) * sizeof(*by_set));
+	bool ok;
+
+	e->slots = malloc(((size_t)n + 1) * sizeof(*e->slots));
+	ok = e->slots && sets && by_set;
+	for (uint32_t k = 0; ok && k < n; k++)
+		sets[k] = (uint32_t)e->ids[k];
+	if (ok)
+		find_slots(e->labels ? sets : NULL, n, by_set, e->slots);
+	free(sets);
+	free(by_set);
+	return ok;
 }
 
 static void put_ids(const struct encoding *e, struct buf *stacks, struct buf *sets)
@@ -301,8 +320,10 @@ static enum err_code put_column(struct encoding *e, struct column_encoder *encod
 		.keys_n = e->keys_n,
 		.starts = e->starts,
 		.rows = e->cell_rows,
-		.others = e->others_of != NO_COLUMN ? e->others : NULL,
+		.others = e->others_of != NO_COLUMN ? e->others_numbers : NULL,
 		.others_of = e->others_of,
+		.slots = e->slots,
+		.numbers = e->numbers,
 		.levels_too = column == e->columns_n || kinds[column] == KIND_GAUGE };
 	uint64_t factor = 0, multiple = 0;
 	int64_t *swap;
@@ -334,6 +355,9 @@ static enum err_code put_column(struct encoding *e, struct column_encoder *encod
 	swap = e->others;
 	e->others = e->values;
 	e->values = swap;
+	swap = e->others_numbers;
+	e->others_numbers = e->numbers;
+	e->numbers = swap;
 	e->others_of = column;
 	return ERR_OK;
 zero:
@@ -467,8 +491,10 @@ static bool reserve(struct encoding *e)
 	e->cell_rows = malloc(n * sizeof(*e->cell_rows));
 	e->values = malloc(n * sizeof(*e->values));
 	e->others = malloc(n * sizeof(*e->others));
-	return e->cells && e->spare && e->places && e->starts && e->ids && e->cell_rows &&
-		e->values && e->others;
+	e->numbers = malloc(n * sizeof(*e->numbers));
+	e->others_numbers = malloc(n * sizeof(*e->others_numbers));
+	return e->numbers && e->others_numbers && e->cells && e->spare && e->places && e->starts &&
+		e->ids && e->cell_rows && e->values && e->others;
 }
 
 enum err_code chunk_encode(const int64_t *ts_ns, const struct row *rows, uint32_t rows_n,
@@ -503,6 +529,10 @@ enum err_code chunk_encode(const int64_t *ts_ns, const struct row *rows, uint32_
 	}
 	sort_cells(e);
 	list_keys(e);
+	if (!list_slots(e)) {
+		rc = chunk_nomem(err);
+		goto done;
+	}
 	rc = encode(e, kinds, true, out, err);
 	/* So few bytes that a reader would not believe them: uncompressed there is one per key. */
 	if (!rc && e->cells_n > (out->len - start) * CHUNK_SAMPLES_PER_BYTE) {
@@ -520,6 +550,9 @@ done:
 	free(e->cell_rows);
 	free(e->values);
 	free(e->others);
+	free(e->numbers);
+	free(e->others_numbers);
+	free(e->slots);
 	buf_release(&e->heads);
 	buf_release(&e->columns);
 	free(e);

@@ -12,9 +12,9 @@
  * Plain: values as varints, for zstd to look at: negative ones, and what repeats.
  * Levels: plain, of the differences to the row before: a gauge changes seldom. What the first row
  * has is told by the token, not by a place, so a level that stays costs one value.
- * Quotient: cells where another column has them, nearly that column divided by one number per key.
- * Allocated bytes are objects times their size but for what scaling by the sampling rate cut off:
- * objects follow from bytes to +-1, bytes from objects to +- a size.
+ * Scaled: of counted and levels, the numbers of events that the cells stand for (chunk_scale.c).
+ * Like: the same numbers as another column. Allocated bytes are events times what one stands for,
+ * cut; so are objects.
  */
 
 /* Values of more bits than this each, counted, might be shorter as bytes that repeat. */
@@ -41,6 +41,7 @@ struct column_encoder {
 	struct bit_out extra, places, bits;
 	uint64_t subset[CHUNK_ROWS_MAX];
 	struct key_cells cells, others;
+	struct scale scale;
 };
 
 void column_encoder_close(struct column_encoder *e)
@@ -51,6 +52,7 @@ void column_encoder_close(struct column_encoder *e)
 	free(e->counts);
 	free(e->starts);
 	free(e->rests);
+	scale_close(&e->scale);
 	buf_release(&e->tokens);
 	buf_release(&e->values);
 	buf_release(&e->sums);
@@ -74,7 +76,7 @@ struct column_encoder *column_encoder_open(uint32_t rows_n, uint32_t keys_n)
 	e->counts = malloc(((size_t)keys_n + 1) * sizeof(*e->counts));
 	e->starts = malloc((size_t)keys_n + 1);
 	e->rests = malloc(((size_t)keys_n + 1) * sizeof(*e->rests));
-	if (e->zstd && e->counts && e->starts && e->rests)
+	if (scale_open(&e->scale, keys_n) && e->zstd && e->counts && e->starts && e->rests)
 		return e;
 	column_encoder_close(e);
 	return NULL;
@@ -302,7 +304,7 @@ static bool try_coding(struct column_encoder *e, const struct column_in *in, boo
 	unsigned *made, struct buf *out)
 {
 	const struct buf *sections[COLUMN_SECTIONS] = { &e->tokens, &e->extra.bytes,
-		&e->places.bytes, NULL, &e->sums };
+		&e->places.bytes, NULL, &e->sums, &e->scale.codes, &e->scale.phases.bytes };
 	uint32_t places;
 
 	if (!take_keys(e, in, &coding))
@@ -322,7 +324,8 @@ static bool try_coding(struct column_encoder *e, const struct column_in *in, boo
 	for (unsigned s = 0; s < COLUMN_SECTIONS; s++)
 		if (column_has(coding, s))
 			section_put(e->zstd, sections[s],
-				compress && s != SECTION_EXTRA && sections[s] != &e->bits.bytes,
+				compress && s != SECTION_EXTRA && s != SECTION_PHASES &&
+					sections[s] != &e->bits.bytes,
 				out);
 	*made = coding;
 	return true;
@@ -364,89 +367,116 @@ static void try_one(struct column_encoder *e, const struct column_in *in, bool c
 	buf_add_str(&e->best, buf_str(&e->packed));
 }
 
-/* Its cells are those of the other column divided by a number per key, nearly. False: no. */
-static bool put_quotients(struct column_encoder *e, const struct column_in *in, bool levels)
+/* Cells of keys that have no unit, where the numbers are another column's. False: it has other
+ * places. */
+static bool put_raw(struct column_encoder *e, const struct column_in *in, bool levels)
 {
 	struct key_cells *c = &e->cells, *o = &e->others;
 
 	buf_clear(&e->values);
-	buf_clear(&e->sums);
 	for (uint32_t k = 0; k < in->keys_n; k++) {
-		unsigned __int128 of = 0, by = 0;
-		int64_t divisor;
+		__int128 sum = 0;
 
+		if (e->scale.units[k].unit)
+			continue;
 		(levels ? take_levels : take_cells)(in, in->values, k, c);
 		(levels ? take_levels : take_cells)(in, in->others, k, o);
 		if (c->n != o->n || memcmp(c->places, o->places, c->n * sizeof(*c->places)))
 			return false;
-		if (c->n == 0)
-			continue;
 		for (uint32_t i = 0; i < c->n; i++) {
-			of += zigzag(c->values[i]) / 2 + 1;
-			by += zigzag(o->values[i]) / 2 + 1;
+			buf_add_varint(&e->values, zigzag(c->values[i]));
+			sum += c->values[i];
 		}
-		by = (by + of / 2) / of;
-		divisor = by < 1 ? 1 : by > INT64_MAX ? INT64_MAX : (int64_t)by;
-		buf_add_varint(&e->sums, (uint64_t)divisor);
-		for (uint32_t i = 0; i < c->n; i++)
-			buf_add_varint(&e->values,
-				zigzag((int64_t)((uint64_t)c->values[i] -
-					(uint64_t)(o->values[i] / divisor))));
+		if (sum != (int64_t)sum)
+			return false;
 	}
 	return true;
 }
 
-static void try_quotient(struct column_encoder *e, const struct column_in *in, bool compress,
+static void try_like(struct column_encoder *e, const struct column_in *in, bool compress,
 	uint32_t column, uint64_t factor, struct column_done *done)
 {
-	unsigned coding = done[in->others_of].coding & COLUMN_CODING;
+	unsigned coding = done[in->others_of].coding;
+	bool levels = coding & COLUMN_LEVELS;
 
+	coding &= COLUMN_CODING;
 	if ((coding != COLUMN_COUNTED && coding != COLUMN_PLAIN) ||
-		!put_quotients(e, in, done[in->others_of].coding & COLUMN_LEVELS))
+		!scale_like(&e->scale, in, levels) || !put_raw(e, in, levels))
 		return;
 	buf_clear(&e->packed);
-	buf_add_char(&e->packed, COLUMN_QUOTIENT);
+	buf_add_char(&e->packed, COLUMN_LIKE | COLUMN_SCALED);
 	buf_add_varint(&e->packed, factor);
 	buf_add_varint(&e->packed, in->others_of);
 	section_put(e->zstd, &e->values, compress, &e->packed);
-	section_put(e->zstd, &e->sums, compress, &e->packed);
-	if (e->best.len <= e->packed.len)
+	section_put(e->zstd, &e->scale.codes, compress, &e->packed);
+	section_put(e->zstd, &e->scale.phases.bytes, false, &e->packed);
+	if (e->best.len && e->best.len <= e->packed.len)
 		return;
 	free(done[column].counts);
 	free(done[column].starts);
 	buf_release(&done[column].places);
-	done[column] = (struct column_done){ .coding = COLUMN_QUOTIENT };
+	done[column] = (struct column_done){ .coding = COLUMN_LIKE | COLUMN_SCALED };
 	buf_clear(&e->best);
 	buf_add_str(&e->best, buf_str(&e->packed));
+}
+
+/* Where it is like another or scaled, other codings would not be shorter. */
+static bool try_scaled(struct column_encoder *e, const struct column_in *in, bool compress,
+	uint32_t column, uint64_t factor, struct column_done *done)
+{
+	bool levels = in->levels_too && in->rows_n > 1;
+	struct column_in numbers = *in;
+
+	if (in->others)
+		try_like(e, in, compress, column, factor, done);
+	if (e->best.len)
+		return true;
+	if (!scale_own(&e->scale, in, levels))
+		return false;
+	numbers.values = in->numbers;
+	try_one(e, &numbers, compress, column,
+		levels ? COLUMN_PLAIN | COLUMN_LEVELS | COLUMN_SIGNED | COLUMN_SCALED :
+			 COLUMN_COUNTED | COLUMN_SCALED,
+		factor, done);
+	return e->best.len;
 }
 
 bool column_encode(struct column_encoder *e, const struct column_in *in, bool compress,
 	uint32_t column, uint64_t factor, struct column_done *done, struct buf *out)
 {
-	size_t cells = 0;
-	bool negative = false;
+	size_t cells = 0, n = in->starts[in->keys_n];
+	bool negative = false, large;
 	unsigned sign;
 
-	for (size_t i = 0; i < in->starts[in->keys_n]; i++) {
+	for (size_t i = 0; i < n; i++) {
 		cells += in->values[i] != 0;
 		negative |= in->values[i] < 0;
 	}
 	buf_clear(&e->best);
 	sign = negative ? COLUMN_SIGNED : 0;
-	if (!negative)
+	if (!negative && !in->levels_too)
 		try_one(e, in, compress, column, COLUMN_COUNTED, factor, done);
-	if (e->best.len == 0 || e->bits.bytes.len > cells * COUNTED_BITS_GOOD / 8)
+	large = e->best.len == 0 || e->bits.bytes.len > cells * COUNTED_BITS_GOOD / 8;
+	if (large && !negative) {
+		buf_clear(&e->best);
+		if (try_scaled(e, in, compress, column, factor, done))
+			goto done;
+	}
+	if (!negative && (large || in->levels_too))
+		try_one(e, in, compress, column, COLUMN_COUNTED, factor, done);
+	if (large)
 		try_one(e, in, compress, column,
-			COLUMN_PLAIN | sign |
-				(cells > in->starts[in->keys_n] / SUMS_WORTH ? COLUMN_SUMS : 0),
-			factor, done);
+			COLUMN_PLAIN | sign | (cells > n / SUMS_WORTH ? COLUMN_SUMS : 0), factor,
+			done);
 	if (in->levels_too && in->rows_n > 1)
 		try_one(e, in, compress, column, COLUMN_PLAIN | COLUMN_LEVELS | COLUMN_SIGNED,
 			factor, done);
-	if (in->others)
-		try_quotient(e, in, compress, column, factor, done);
+done:
+	if (!(done[column].coding & COLUMN_SCALED) ||
+		(done[column].coding & COLUMN_CODING) == COLUMN_LIKE)
+		memcpy(in->numbers, in->values, n * sizeof(*in->numbers));
 	buf_add_str(out, buf_str(&e->best));
 	return !e->tokens.failed && !e->values.failed && !e->sums.failed && !e->best.failed &&
 		!e->packed.failed && !e->extra.bytes.failed && !e->places.bytes.failed &&
-		!e->bits.bytes.failed;
+		!e->bits.bytes.failed && !e->scale.codes.failed && !e->scale.phases.bytes.failed;
 }

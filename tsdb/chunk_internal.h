@@ -26,10 +26,11 @@ enum column_coding {
 	COLUMN_MULTIPLE, /* the cells of an earlier column, times another factor */
 	COLUMN_COUNTED, /* none negative: number and sum per key, then how it falls into values */
 	COLUMN_PLAIN, /* varints */
-	COLUMN_QUOTIENT, /* those of another column by a divisor per key, and what is left: plain */
+	COLUMN_LIKE, /* numbers are those of an earlier column, units its own */
 	COLUMN_CODINGS
 };
-#define COLUMN_CODING 0x0fu
+#define COLUMN_CODING 0x07u
+#define COLUMN_SCALED 0x08u /* cells are numbers, each key's times its unit, cut */
 #define COLUMN_LEVELS 0x10u /* cells are differences to the row before; plain */
 #define COLUMN_SHARED 0x20u /* the places are those of an earlier column */
 #define COLUMN_SUMS 0x40u /* plain: sums of the keys stand in front */
@@ -41,8 +42,9 @@ enum column_section {
 	SECTION_EXTRA, /* bits that the classes leave open */
 	SECTION_PLACES, /* bits: the rows of each key */
 	SECTION_VALUES, /* bits (counted) or varints (plain) */
-	SECTION_SUMS, /* varints of each key that has cells: plain: sum, zigzag if signed; or
-			 divisor */
+	SECTION_SUMS, /* plain: varints of each key that has cells: sum, zigzag if signed */
+	SECTION_UNITS, /* scaled: varints of each key that has cells */
+	SECTION_PHASES, /* scaled: bits of each that has a unit */
 	COLUMN_SECTIONS
 };
 
@@ -50,8 +52,10 @@ static inline bool column_has(unsigned coding, enum column_section s)
 {
 	unsigned kind = coding & COLUMN_CODING;
 
-	if (kind == COLUMN_QUOTIENT)
-		return s == SECTION_VALUES || s == SECTION_SUMS;
+	if (s == SECTION_UNITS || s == SECTION_PHASES)
+		return coding & COLUMN_SCALED;
+	if (kind == COLUMN_LIKE)
+		return s == SECTION_VALUES;
 	if (kind != COLUMN_COUNTED && kind != COLUMN_PLAIN)
 		return false;
 	switch (s) {
@@ -64,7 +68,7 @@ static inline bool column_has(unsigned coding, enum column_section s)
 		return true;
 	case SECTION_SUMS:
 		return coding & COLUMN_SUMS;
-	case COLUMN_SECTIONS:
+	default:
 		break;
 	}
 	return false;
@@ -87,7 +91,7 @@ struct chunk_column {
 	unsigned coding;
 	uint32_t base; /* whose cells these are: itself, or the column it is a multiple of */
 	uint32_t places; /* whose places these are: itself, or an earlier one */
-	uint32_t dividend; /* quotients: of which column */
+	uint32_t like; /* whose numbers these are: itself, or an earlier one */
 	uint64_t factor;
 	struct section sections[COLUMN_SECTIONS];
 	int64_t *totals;
@@ -106,13 +110,17 @@ enum chunk_room {
 	ROOM_SECTIONS, /* one per section */
 	ROOM_REF = ROOM_SECTIONS +
 		COLUMN_SECTIONS, /* tokens and extra of whose places are shared */
-	ROOM_REF_VALUES = ROOM_REF + 2, /* values of whose quotients are read */
+	ROOM_REF_VALUES = ROOM_REF + 2, /* numbers of whom it is like */
 	ROOM_ROWS,
 	ROOM_TOTALS,
 	ROOM_STACKS,
 	ROOM_SETS,
 	ROOM_COUNTS,
 	ROOM_REST,
+	ROOM_UNITS,
+	ROOM_UNITS_LAST,
+	ROOM_SLOTS,
+	ROOM_SLOTS_BY_SET,
 	ROOM_PRESENT,
 	ROOM_UNPACKED,
 	ROOM_UNPACKED_IDS,
@@ -133,7 +141,7 @@ struct chunk {
 	uint8_t parameters[CHUNK_ROWS_MAX / 2 +
 		1]; /* by number, for as many rows as parameters_of */
 	uint32_t parameters_of;
-	bool ids_known;
+	bool ids_known, slots_known;
 	const uint32_t *key_stacks, *key_sets; /* sets NULL: all 0 */
 	struct room rooms[CHUNK_ROOMS];
 	ZSTD_DCtx *zstd;
@@ -157,16 +165,45 @@ struct column_counts {
 MUST_CHECK enum err_code chunk_counts(
 	struct chunk *c, uint32_t column, struct column_counts *out, struct err *err);
 
+/*
+ * Scaled: with the running sum s of a key's numbers (of levels: the number that the level is),
+ * that of its cells is (phase + s x unit) >> UNIT_BITS. So do programs that count every so many
+ * events scale what they counted: Go's heap profile has events times the mean size of what one
+ * stands for, cut to integers, and a total of many scrapes cuts only once.
+ */
+#define UNIT_BITS 32u
+#define UNIT_MAX (UINT64_C(1) << 62)
+enum unit_code { UNIT_AS_BEFORE, UNIT_NONE, UNIT_SHIFTED }; /* and so many bits */
+
+struct key_unit {
+	uint64_t unit; /* 0: cells stand as they are */
+	uint64_t phase; /* below 2^UNIT_BITS */
+};
+
+static inline uint64_t unit_times(const struct key_unit *u, uint64_t sum)
+{
+	return (uint64_t)((u->phase + (unsigned __int128)sum * u->unit) >> UNIT_BITS);
+}
+
+/* Keys share a unit by label set: the first key with the same set. NULL sets: each has its own.
+ * by_set: room for slots_cap(n). */
+size_t slots_cap(uint32_t n);
+void find_slots(const uint32_t *sets, uint32_t n, uint32_t *by_set, uint32_t *slots);
+/* Of the keys that have cells by n; what others have is undefined. */
+MUST_CHECK enum err_code chunk_units(struct chunk *c, uint32_t column,
+	const struct column_counts *n, const struct key_unit **out, struct err *err);
+
 /* Reads the cells of a column, key by key. */
 struct column_reader {
-	unsigned coding; /* of a quotient: the dividend's */
-	bool quotient;
+	unsigned coding; /* of the column whose numbers they are */
+	bool like;
+	const struct key_unit *units; /* NULL: not scaled */
 	uint32_t rows_n; /* that places are among: of levels, one fewer */
 	const uint8_t *parameters; /* of subsets, by their number */
 	struct column_counts n;
 	struct bit_in places, bits;
 	struct cursor values;
-	struct cursor divisors, rests; /* quotients */
+	struct cursor raw; /* like another, of keys without a unit */
 };
 
 MUST_CHECK enum err_code column_reader_open(
@@ -195,9 +232,11 @@ struct column_in {
 	const size_t *starts; /* of key k: cells starts[k] to starts[k + 1] */
 	const uint16_t *rows; /* per cell, ascending within its key */
 	const int64_t *values; /* per cell, divided by the factor; 0 is no cell */
-	const int64_t *others; /* the same of the column others_of, already written; or NULL */
+	const int64_t *others; /* numbers of the column others_of, already written; or NULL */
 	uint32_t others_of;
 	bool levels_too; /* differences may be tried */
+	const uint32_t *slots; /* of keys */
+	int64_t *numbers; /* out, per cell: what a later column may be like */
 };
 
 /* What later columns may refer to. */
@@ -207,6 +246,23 @@ struct column_done {
 	struct buf places;
 	unsigned coding;
 };
+
+/* Finds units (chunk_scale.c); one slot per key. False: there are none worth it. */
+struct scale {
+	struct key_unit *units;
+	uint64_t *low, *high, *guess; /* by slot */
+	struct buf codes;
+	struct bit_out phases;
+	int64_t sums[CHUNK_ROWS_MAX], numbers[CHUNK_ROWS_MAX]; /* of a key: points on its line */
+	uint32_t n;
+};
+
+bool scale_open(struct scale *s, uint32_t keys_n);
+void scale_close(struct scale *s);
+/* Numbers of cells go to in->numbers, where a key has no unit the values. */
+bool scale_own(struct scale *s, const struct column_in *in, bool levels);
+/* As multiples of in->others. */
+bool scale_like(struct scale *s, const struct column_in *in, bool levels);
 
 struct column_encoder;
 struct column_encoder *column_encoder_open(uint32_t rows_n, uint32_t keys_n);

@@ -33,14 +33,12 @@ enum err_code column_reader_open(
 	const unsigned char *bytes;
 	enum err_code rc;
 
-	out->quotient = (own->coding & COLUMN_CODING) == COLUMN_QUOTIENT;
-	if (out->quotient) {
-		column = own->dividend;
+	out->like = own->like != column;
+	if (out->like) {
+		column = own->like;
 		col = &c->columns[column];
-		if ((rc = open_varints(c, &own->sections[SECTION_SUMS],
-			     ROOM_SECTIONS + SECTION_SUMS, &out->divisors, err)) ||
-			(rc = open_varints(c, &own->sections[SECTION_VALUES],
-				 ROOM_SECTIONS + SECTION_VALUES, &out->rests, err)))
+		if ((rc = open_varints(c, &own->sections[SECTION_VALUES],
+			     ROOM_SECTIONS + SECTION_VALUES, &out->raw, err)))
 			return rc;
 	}
 	out->coding = col->coding;
@@ -51,8 +49,12 @@ enum err_code column_reader_open(
 		(rc = chunk_section(c, places, ROOM_SECTIONS + SECTION_PLACES, &bytes, err)))
 		return rc;
 	out->places = bits_open(bytes, places->raw);
+	out->units = NULL;
+	if (own->coding & COLUMN_SCALED &&
+		(rc = chunk_units(c, (uint32_t)(own - c->columns), &out->n, &out->units, err)))
+		return rc;
 	if ((rc = open_varints(c, &col->sections[SECTION_VALUES],
-		     out->quotient ? ROOM_REF_VALUES : ROOM_SECTIONS + SECTION_VALUES, &out->values,
+		     out->like ? ROOM_REF_VALUES : ROOM_SECTIONS + SECTION_VALUES, &out->values,
 		     err)))
 		return rc;
 	out->bits = bits_open(out->values.at, col->sections[SECTION_VALUES].raw);
@@ -89,9 +91,7 @@ bool column_reader_done(const struct column_reader *r)
 {
 	if (!bits_at_end(&r->places))
 		return false;
-	if (r->quotient &&
-		(r->divisors.bad || r->divisors.at != r->divisors.end || r->rests.bad ||
-			r->rests.at != r->rests.end))
+	if (r->like && (r->raw.bad || r->raw.at != r->raw.end))
 		return false;
 	if ((r->coding & COLUMN_CODING) == COLUMN_COUNTED)
 		return bits_at_end(&r->bits);
@@ -131,7 +131,8 @@ static bool take_counted(struct bit_in *in, uint32_t n, uint64_t rest, int64_t *
 bool column_reader_cells(struct column_reader *r, uint32_t key, uint16_t *places, int64_t *values)
 {
 	uint32_t n = r->n.counts[key];
-	int64_t divisor;
+	const struct key_unit *u;
+	uint64_t sum = 0, was = 0, is;
 
 	if (!column_reader_places(r, n, places))
 		return false;
@@ -144,14 +145,17 @@ bool column_reader_cells(struct column_reader *r, uint32_t key, uint16_t *places
 		for (uint32_t i = 0; i < n; i++)
 			values[i] = column_reader_value(r);
 	}
-	if (!r->quotient || n == 0)
+	if (!r->units || n == 0)
 		return true;
-	divisor = (int64_t)cursor_varint(&r->divisors);
-	if (divisor <= 0)
-		return false;
-	for (uint32_t i = 0; i < n; i++)
-		values[i] = (int64_t)((uint64_t)(values[i] / divisor) +
-			(uint64_t)unzigzag(cursor_varint(&r->rests)));
+	u = &r->units[key];
+	for (uint32_t i = 0; i < n && r->like && !u->unit; i++)
+		values[i] = unzigzag(cursor_varint(&r->raw));
+	for (uint32_t i = 0; i < n && u->unit; i++) {
+		sum += (uint64_t)values[i];
+		is = unit_times(u, sum);
+		values[i] = (int64_t)(is - was);
+		was = is;
+	}
 	return true;
 }
 
@@ -189,7 +193,7 @@ static bool take_key(struct unpacking *u, struct column_reader *r, uint32_t key,
 		for (uint32_t i = 0; i < n; i++) {
 			u->places[u->n] = places[i];
 			u->values[places[i]] = (int64_t)((uint64_t)cells[i] * factor);
-			u->n += cells[i] != 0; /* of a quotient it may be */
+			u->n += cells[i] != 0; /* of one like another it may be */
 		}
 		return true;
 	}

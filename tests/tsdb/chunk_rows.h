@@ -22,7 +22,22 @@ static inline uint64_t draw(void)
 
 /* ---- rows made by a shape ---- */
 
-enum columns { ONES, SMALL, TIMES, WILD, SIGNED, EXTREME, LEVEL, ZEROS, SPARSE };
+enum columns {
+	ONES,
+	SMALL,
+	TIMES,
+	WILD,
+	SIGNED,
+	EXTREME,
+	LEVEL,
+	ZEROS,
+	SPARSE,
+	/* Sampled events, scaled as Go does; objects stand behind their bytes. */
+	NEW_BYTES,
+	NEW_OBJECTS,
+	LIVE_BYTES,
+	LIVE_OBJECTS,
+};
 
 struct shape {
 	const char *name;
@@ -40,6 +55,38 @@ static struct world {
 	enum value_kind kinds[COLUMNS_MAX];
 	int64_t levels[4096][COLUMNS_MAX];
 } w;
+
+/* Of so many events; sizes go by the label set, in the lowest bits. */
+static inline int64_t scaled(uint32_t id, bool bytes, int64_t events)
+{
+	double size = 16 << 2 * (id & 7), mean = 524288 / size + 0.5;
+
+	return (int64_t)((double)events * mean * (bytes ? size : 1));
+}
+
+static inline int64_t value_of_events(enum columns kind, uint32_t id, uint32_t column)
+{
+	int64_t *is = &w.levels[id][column], was = *is;
+
+	switch (kind) {
+	case NEW_BYTES:
+		if (draw() % 400 == 0) /* a process begins anew */
+			return scaled(id, true, *is = 1);
+		*is += 1 + (int64_t)(draw() % 2 * (draw() % 9));
+		return scaled(id, true, *is) - scaled(id, true, was);
+	case NEW_OBJECTS:
+		*is = w.levels[id][column - 1];
+		was = was < *is ? scaled(id, false, was) : 0;
+		return scaled(id, false, *is) - was + (id % 11 == 5 ? (int64_t)(draw() % 7) : 0);
+	case LIVE_BYTES:
+		if (draw() % 20 == 0)
+			*is = (int64_t)(draw() % 5);
+		return scaled(id, true, *is);
+	default:
+		*is = w.levels[id][column - 1];
+		return scaled(id, false, *is);
+	}
+}
 
 static inline int64_t value_of(enum columns kind, uint32_t id, uint32_t column, int64_t before)
 {
@@ -66,6 +113,11 @@ static inline int64_t value_of(enum columns kind, uint32_t id, uint32_t column, 
 		return 0;
 	case SPARSE:
 		return draw() % 30 ? 0 : (int64_t)(draw() % 9 * 512);
+	case NEW_BYTES:
+	case NEW_OBJECTS:
+	case LIVE_BYTES:
+	case LIVE_OBJECTS:
+		return value_of_events(kind, id, column);
 	}
 	return 0;
 }
@@ -105,7 +157,7 @@ static inline void make_row(const struct shape *s, uint32_t r)
 			if (any || s->zeros || !s->columns_n)
 				break;
 			for (uint32_t c = 0; c < s->columns_n; c++)
-				w.levels[stacks[i] / 3 % 64 * 8 + sets[i]][c] = 4096;
+				w.levels[stacks[i] / 3 % 64 * 8 + sets[i]][c] += 4096;
 		}
 	w.ts[r] = INT64_C(1700000000000000000) + r * INT64_C(10000000000) +
 		(int64_t)(draw() % 4096);
@@ -127,7 +179,8 @@ static inline void make_world(const struct shape *s)
 {
 	drop_world();
 	for (uint32_t c = 0; c < s->columns_n; c++)
-		w.kinds[c] = s->columns[c] == LEVEL ? KIND_GAUGE : KIND_DELTA;
+		w.kinds[c] = s->columns[c] == LEVEL || s->columns[c] >= LIVE_BYTES ? KIND_GAUGE :
+										     KIND_DELTA;
 	for (uint32_t r = 0; r < s->rows; r++)
 		make_row(s, r);
 	w.rows_n = s->rows;

@@ -10,6 +10,11 @@ static const struct shape shapes[] = {
 	{ "labels", 50, 60, 5, 30, false, false, 2, { SMALL, TIMES } },
 	{ "twice", 30, 25, 3, 60, true, false, 3, { SMALL, WILD, LEVEL } },
 	{ "heap", 120, 80, 0, 95, true, true, 4, { SPARSE, WILD, LEVEL, LEVEL } },
+	{ "go heap", 100, 40, 7, 40, false, false, 4,
+		{ NEW_BYTES, NEW_OBJECTS, LIVE_BYTES, LIVE_OBJECTS } },
+	{ "one set", 60, 60, 0, 30, false, true, 4,
+		{ NEW_BYTES, NEW_OBJECTS, LIVE_BYTES, LIVE_OBJECTS } },
+	{ "interleaved", 40, 300, 2, 20, true, false, 3, { NEW_BYTES, NEW_OBJECTS, SIGNED } },
 	{ "zeros", 20, 20, 2, 40, true, true, 2, { ZEROS, SPARSE } },
 	{ "negative", 33, 50, 0, 30, false, false, 3, { SIGNED, SMALL, SIGNED } },
 	{ "extremes", 17, 9, 2, 70, true, false, 2, { EXTREME, EXTREME } },
@@ -412,6 +417,34 @@ TEST(what_nothing_is_known_of_costs_nothing)
 	CHECK_INT(sizes.entries, 64);
 	CHECK_INT(sizes.positions, 0);
 	CHECK_INT(sizes.values, 0);
+	buf_release(&b);
+	drop_world();
+	chunk_close(c);
+}
+
+/* One unit per label set, and a bit per key for its phase; nothing for the cells of ones. */
+TEST(scaled_events_cost_their_number)
+{
+	static const struct shape s = { "scaled", 120, 200, 3, 60, false, false, 2,
+		{ LIVE_BYTES, LIVE_OBJECTS } };
+	struct chunk_sizes both, one;
+	struct chunk *c = chunk_open();
+	struct buf b = { 0 };
+	struct err err;
+
+	REQUIRE(c);
+	make_world(&s);
+	REQUIRE_OK(chunk_encode(w.ts, w.rows, w.rows_n, w.kinds, &b, &err), &err);
+	REQUIRE_OK(chunk_parse(c, buf_str(&b), &err), &err);
+	REQUIRE_OK(chunk_measure(c, &both, &err), &err);
+	buf_clear(&b);
+	for (uint32_t r = 0; r < w.rows_n; r++)
+		w.rows[r].columns_n = 1;
+	REQUIRE_OK(chunk_encode(w.ts, w.rows, w.rows_n, w.kinds, &b, &err), &err);
+	REQUIRE_OK(chunk_parse(c, buf_str(&b), &err), &err);
+	REQUIRE_OK(chunk_measure(c, &one, &err), &err);
+	CHECK_INT(both.positions, one.positions);
+	CHECK(both.values < one.values + one.entries / 2);
 	buf_release(&b);
 	drop_world();
 	chunk_close(c);
