@@ -109,6 +109,14 @@ test: deps-test all
 	@tests/all.sh $(STAGES)
 
 # Ratios to google/pprof in one run on the same profiles; tests/bench says what is measured.
+# `make bench BENCH=bytes` measures a part of it.
+TSDB_BENCH := $(BUILD)/tests/bench/tsdb/tsdb_bench
+TSDB_BENCH_OBJECTS := $(call objects,$(wildcard tests/bench/tsdb/*.c))
+$(TSDB_BENCH): $(TSDB_BENCH_OBJECTS) $(FLEET_LIB) $(call room_libs,tsdb)
+	@mkdir -p $(@D)
+	@echo "  LINK  $@"
+	@$(CC) $(OPT) -pthread -o $@ $(TSDB_BENCH_OBJECTS) \
+		-Wl,--start-group $(FLEET_LIB) $(call room_libs,tsdb) -Wl,--end-group $(SYSLIBS)
 .PHONY: bench
-bench: deps-test all
-	@EPI_BUILD="$(abspath $(BUILD))" node tests/bench/bench.mjs
+bench: deps-test all $(FLEET) $(TSDB_BENCH)
+	@EPI_BUILD="$(abspath $(BUILD))" node tests/bench/bench.mjs $(BENCH)

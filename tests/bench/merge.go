@@ -1,5 +1,5 @@
-// Merge prints the seconds google/pprof takes to parse and merge all files named on standard input, a file a line
-// (a name may stand there many times), best of three rounds: the yardstick of the server's merge.
+// Merge prints what the last sample type adds up to, then the seconds google/pprof takes to parse and merge all
+// files named on standard input, round by round; a file a line (a name may stand there many times).
 package main
 
 import (
@@ -12,8 +12,7 @@ import (
 	"github.com/google/pprof/profile"
 )
 
-func main() {
-	runtime.GOMAXPROCS(1)
+func read() [][]byte {
 	var bodies [][]byte
 	seen := map[string][]byte{}
 	lines := bufio.NewScanner(os.Stdin)
@@ -28,30 +27,40 @@ func main() {
 		}
 		bodies = append(bodies, seen[name])
 	}
-	best := 0.0
-	var total int64
-	for round := 0; round < 3; round++ {
-		begin := time.Now()
-		profiles := make([]*profile.Profile, len(bodies))
-		for i, body := range bodies {
-			p, err := profile.ParseData(body)
-			if err != nil {
-				panic(err)
-			}
-			profiles[i] = p
-		}
-		merged, err := profile.Merge(profiles)
+	return bodies
+}
+
+func merge(bodies [][]byte) (*profile.Profile, float64) {
+	begin := time.Now()
+	profiles := make([]*profile.Profile, len(bodies))
+	for i, body := range bodies {
+		p, err := profile.ParseData(body)
 		if err != nil {
 			panic(err)
 		}
-		took := time.Since(begin).Seconds()
-		if best == 0 || took < best {
-			best = took
-		}
-		total = 0
-		for _, s := range merged.Sample {
-			total += s.Value[len(s.Value)-1]
-		}
+		profiles[i] = p
 	}
-	fmt.Println(best, total)
+	merged, err := profile.Merge(profiles)
+	if err != nil {
+		panic(err)
+	}
+	return merged, time.Since(begin).Seconds()
+}
+
+func main() {
+	runtime.GOMAXPROCS(1)
+	bodies := read()
+	for round := 0; round < 3; round++ {
+		merged, took := merge(bodies)
+		if round == 0 {
+			var total int64
+			for _, s := range merged.Sample {
+				total += s.Value[len(s.Value)-1]
+			}
+			fmt.Print(total)
+		}
+		fmt.Print(" ", took)
+		runtime.GC()
+	}
+	fmt.Println()
 }

@@ -21,20 +21,26 @@ struct pushing {
 	struct db *db;
 	struct fleet *fleets[KINDS];
 	struct fleet_scratch *scratch[KINDS];
-	uint64_t services, pods, scrapes, first, every;
+	uint64_t services, pods, scrapes, first, every, kinds;
 	int64_t start_ns; /* of index 0 */
 	struct arena arena;
 	uint64_t profiles, samples;
 	_Atomic uint64_t acked, failed;
 	double generating, appending; /* seconds */
+	double generating_cpu; /* of the one thread that does both */
 };
 
-static double seconds(void)
+static double cpu_seconds(clockid_t clock)
 {
 	struct timespec t;
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
+	clock_gettime(clock, &t);
 	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static double seconds(void)
+{
+	return cpu_seconds(CLOCK_MONOTONIC);
 }
 
 static double resident_mib(void)
@@ -69,7 +75,7 @@ static enum err_code push_one(struct pushing *p, uint32_t kind, uint32_t service
 	struct db_append_stats stats = { 0 };
 	struct pprof *profile;
 	int64_t interval = fleet_params(f)->interval_ns;
-	double began = seconds(), made;
+	double began = seconds(), cpu = cpu_seconds(CLOCK_THREAD_CPUTIME_ID), made;
 	enum err_code rc;
 
 	arena_reset(&p->arena);
@@ -77,6 +83,7 @@ static enum err_code push_one(struct pushing *p, uint32_t kind, uint32_t service
 		     &profile, err)))
 		return rc;
 	made = seconds();
+	p->generating_cpu += cpu_seconds(CLOCK_THREAD_CPUTIME_ID) - cpu;
 	fleet_kinds(f, kinds);
 	snprintf(instance, sizeof(instance), "pod%" PRIu32, pod);
 	v[0] = (struct label){ STR(LABEL_NAME), str_of(fleet_profile_name(f)) };
@@ -99,14 +106,40 @@ static enum err_code push_one(struct pushing *p, uint32_t kind, uint32_t service
 	return rc;
 }
 
-static void report(struct pushing *p, uint64_t scrape, double began)
+static size_t generator_bytes(const struct pushing *p)
 {
-	struct db_status s;
 	size_t own = 0;
 
-	db_status(p->db, &s);
-	for (uint32_t i = 0; i < KINDS; i++)
+	for (uint32_t i = 0; i < p->kinds; i++)
 		own += fleet_bytes(p->fleets[i]);
+	return own;
+}
+
+/* Before the database closes; cpu: of the whole process since it was opened. */
+static void report_json(struct pushing *p, double base_mib, double cpu)
+{
+	struct db_status s;
+
+	db_status(p->db, &s);
+	printf("{\"name\":\"push\",\"targets\":%" PRIu64 ",\"kinds\":%" PRIu64
+	       ",\"scrapes\":%" PRIu64 ",\"profiles\":%" PRIu64 ",\"samples\":%" PRIu64
+	       ",\"acked\":%" PRIu64 ",\"failed\":%" PRIu64
+	       ",\"append_s\":%.3f,\"storing_cpu_s\":%.3f,\"resident_mib\":%.1f,"
+	       "\"before_mib\":%.1f,\"symbol_mib\":%.1f,\"delta_mib\":%.1f,"
+	       "\"index_mib\":%.1f,\"disk_mib\":%.1f}\n",
+		p->services * p->pods, p->kinds, p->scrapes, p->profiles, p->samples,
+		atomic_load(&p->acked), atomic_load(&p->failed), p->appending,
+		cpu - p->generating_cpu, resident_mib(), base_mib,
+		(double)s.symbol_bytes / (1 << 20), (double)s.delta_bytes / (1 << 20),
+		(double)s.index_bytes / (1 << 20), (double)s.disk_bytes / (1 << 20));
+}
+
+static void report(struct pushing *p, uint64_t scrape, double began)
+{
+	size_t own = generator_bytes(p);
+	struct db_status s;
+
+	db_status(p->db, &s);
 	printf("%6" PRIu64 " scrapes: %" PRIu64
 	       " profiles, %.1f samples each, %.0f/s (append %.0f/s); "
 	       "resident %.1f MiB (generator %.1f); symbols %.1f MiB, %.1f KiB a service; deltas "
@@ -127,7 +160,7 @@ static enum err_code push_all(struct pushing *p, struct err *err)
 	for (uint64_t k = 0; k < p->scrapes; k++) {
 		for (uint32_t pod = 0; pod < p->pods; pod++)
 			for (uint32_t service = 0; service < p->services; service++)
-				for (uint32_t kind = 0; kind < KINDS; kind++)
+				for (uint32_t kind = 0; kind < p->kinds; kind++)
 					if ((rc = push_one(
 						     p, kind, service, pod, p->first + k, err)))
 						return rc;
@@ -142,7 +175,7 @@ static enum err_code open_all(struct pushing *p, const char *set, struct err *er
 	const char *const names[KINDS] = { set, "heap", "goroutine", "mutex", "block" };
 	enum err_code rc;
 
-	for (uint32_t i = 0; i < KINDS; i++) {
+	for (uint32_t i = 0; i < p->kinds; i++) {
 		if (!fleet_set(names[i]))
 			return err_set(err, ERR_INVALID, "no set is called \"%s\"", names[i]);
 		if ((rc = fleet_open(fleet_set(names[i]), &p->fleets[i], err)) ||
@@ -157,7 +190,9 @@ enum err_code command_push(int argc, char **argv, struct err *err)
 	struct pushing p = { 0 };
 	struct db_options o;
 	const char *set;
+	double base_mib, cpu;
 	int64_t ends;
+	bool json;
 	struct flag flags[] = {
 		{ "data", FLAG_STRING, &o.dir, NULL,
 			"The database's directory; made where missing." },
@@ -173,6 +208,9 @@ enum err_code command_push(int argc, char **argv, struct err *err)
 		{ "retention", FLAG_DURATION, &o.retention_ns, "15d", "0s: no limit." },
 		{ "symbols-bytes", FLAG_BYTES, &o.symbols_bytes, "128MiB", "Budget of symbols." },
 		{ "cache-bytes", FLAG_BYTES, &o.cache_bytes, "16MiB", "Cache of pages." },
+		{ "kinds", FLAG_UINT, &p.kinds, "5",
+			"So many of: CPU, heap, goroutine, mutex, block." },
+		{ "json", FLAG_BOOL, &json, "false", "A line of JSON at the end." },
 		{ "no-compaction", FLAG_BOOL, &o.no_compaction, "false",
 			"Windows stay in the head." },
 	};
@@ -183,23 +221,27 @@ enum err_code command_push(int argc, char **argv, struct err *err)
 	if ((rc = command_flags(flags, n, "Appends profiles to a database, the last one now.", argc,
 		     argv, NULL, 0, &args_n, err)))
 		return rc;
-	if (!o.dir || !p.scrapes || !p.services || !p.pods)
+	if (!o.dir || !p.scrapes || !p.services || !p.pods || !p.kinds || p.kinds > KINDS)
 		return err_set(err, ERR_INVALID, "--data is needed, and something to push");
 	arena_init(&p.arena, 0);
 	printf("resident %.1f MiB at the start\n", resident_mib());
 	if ((rc = open_all(&p, set, err)))
 		goto done;
-	printf("resident %.1f MiB with the generator\n", resident_mib());
+	base_mib = resident_mib();
+	printf("resident %.1f MiB with the generator\n", base_mib);
 	p.start_ns = clock_now_ns() - ends -
 		(int64_t)(p.first + p.scrapes) * fleet_params(p.fleets[0])->interval_ns;
+	cpu = cpu_seconds(CLOCK_PROCESS_CPUTIME_ID);
 	if ((rc = db_open(&o, &p.db, err)) || (rc = push_all(&p, err)))
 		goto done;
+	if (json)
+		report_json(&p, base_mib, cpu_seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu);
 done:
 	db_close(p.db);
 	printf("acknowledged %" PRIu64 ", failed %" PRIu64
 	       "; generating took %.1f s, appending %.1f s\n",
 		atomic_load(&p.acked), atomic_load(&p.failed), p.generating, p.appending);
-	for (uint32_t i = 0; i < KINDS; i++) {
+	for (uint32_t i = 0; i < p.kinds; i++) {
 		fleet_scratch_close(p.scratch[i]);
 		fleet_close(p.fleets[i]);
 	}

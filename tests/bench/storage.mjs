@@ -1,0 +1,121 @@
+// The storage engine alone, and servers on directories of many days.
+import { existsSync, readFileSync, readdirSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { join } from 'node:path';
+import { epimetheus, query, request, start } from '../e2e/lib.mjs';
+import { emptyDirectory, env, fleet, forgetPages, linked, lines, madeDirectory, tsdbBench } from './common.mjs';
+import { note } from './report.mjs';
+
+const DAY = 86400;
+const days = () => env('BENCH_DAYS', 30);
+const longDirectory = () => madeDirectory('long', ['--service=1', '--pods=10', `--days=${days()}`]);
+
+function floorOf(set) {
+  const text = execFileSync(fleet, ['floor', `--set=${set}`]).toString();
+  return Number(text.match(/floor (\S+) bytes per sample/)[1]);
+}
+
+/** Two hours that went through a database, cut into a block; the floor is what no code of this model gets below. */
+export function bytes() {
+  for (const [set, target] of [['fleet-cpu', 1.0], ['heavy-tailed-cpu', undefined], ['labelled-cpu', undefined], ['heap', 0.2]]) {
+    const [m] = lines(tsdbBench, ['bytes', `--data=${emptyDirectory('bytes')}`, `--set=${set}`]);
+    note(`raw rows, ${set} (other: the entropy floor)`, { ours: m.raw_per_sample, theirs: floorOf(set), unit: 'bytes/sample', atMost: target, of: m });
+    note(`rollups of 2 h, ${set}`, { ours: m.rollups_of_raw * 100, unit: '% of raw', atMost: 40 });
+    note(`dictionary of stacks of 2 h, ${set}`, { ours: m.symbols_per_sample, unit: 'bytes/sample' });
+  }
+}
+
+/** Sums of one service: long windows by rollups, beside all raw rows of the same. */
+export function long() {
+  const made = longDirectory();
+  const out = lines(tsdbBench, ['sum', `--data=${made.dir}`], (why) => { long.why = why; });
+  const of = (name, window) => out.find((m) => m.name === name && (!window || m.window === window));
+  const times = (m) => [m.min_s, m.median_s, m.max_s];
+  const block = of('long block'), raw = of('raw'), all = of('sum', 'all'), hour = of('sum', '1h'), day = of('sum', '24h');
+  if (block) {
+    note('raw rows in a block of 3 d, fleet-cpu', { ours: block.raw_per_sample, unit: 'bytes/sample', atMost: 1, of: block });
+    note('rollups, 1h and 1d, of it', { ours: block.rollups_of_raw * 100, unit: '% of raw', atMost: 40 });
+    note('dictionary of stacks of it', { ours: block.symbols_per_sample, unit: 'bytes/sample' });
+  }
+  if (raw && !all) note(`all raw rows of ${days()} d`, { ours: times(raw), unit: 'seconds', of: raw });
+  if (long.why) throw long.why;
+  note(`sum over ${days()} d (${all.profiles} profiles; other: raw rows)`,
+    { ours: times(all), theirs: times(raw), unit: 'seconds', ratioAtLeast: 200, of: { all, raw } });
+  if (day) note('sum over 24 h', { ours: times(day), unit: 'seconds', of: day });
+  note('sum over 1 h', { ours: times(hour), unit: 'seconds', of: hour });
+  note(`sum over ${days()} d against 1 h`, { ours: times(hour), theirs: times(all), unit: 'seconds', ratioAtMost: 16 });
+}
+
+/** All five kinds of many targets, scrape after scrape; the generator's own memory is taken away. */
+export function memory() {
+  const targets = env('BENCH_TARGETS', 1000), scrapes = env('BENCH_SCRAPES', 12);
+  const [p] = lines(fleet, ['push', `--data=${emptyDirectory('memory')}`, `--service=${Math.ceil(targets / 10)}`, '--pods=10',
+    `--scrapes=${scrapes}`, '--every=0', '--json']);
+  if (p.failed) throw new Error(`${p.failed} profiles were not stored`);
+  note(`resident, ${p.targets} targets x ${p.kinds} profiles, ${scrapes} scrapes`,
+    { ours: p.resident_mib - p.before_mib, unit: 'MiB', atMost: targets === 1000 ? 256 : undefined, of: p });
+  for (const [what, ours] of [['symbols', p.symbol_mib], ['delta bases', p.delta_mib], ['index', p.index_mib]]) {
+    note(`of it ${what}`, { ours, unit: 'MiB' });
+  }
+}
+
+/** From exec to the answer of /-/ready; cpus: as taskset takes them. */
+async function serve(t, dir, retention, cpus) {
+  const began = process.hrtime.bigint();
+  const run = start(t, 'taskset', ['-c', cpus, epimetheus, '--web.listen-address=127.0.0.1:0',
+    `--storage.tsdb.path=${join(dir, 'data')}`, `--storage.tsdb.retention.time=${retention}`], { cwd: dir });
+  await new Promise((done) => {
+    run.child.stderr.on('data', () => { if (/msg=ready\b/.test(run.err)) done(); });
+    run.child.on('close', done);
+  });
+  const port = run.err.match(/msg=ready\b.*\bport=(\d+)/)?.[1];
+  if (!port) throw new Error(`server ended: ${run.err}`);
+  run.url = `http://127.0.0.1:${port}`;
+  const res = await request(`${run.url}/-/ready`);
+  if (res.status !== 200) throw new Error(`/-/ready: ${res.status}`);
+  run.seconds = Number(process.hrtime.bigint() - began) / 1e9;
+  return run;
+}
+
+export async function restart(t) {
+  const dir = linked(longDirectory().dir, 'restart');
+  const took = [];
+  for (let i = 0; i < 5; i++) {
+    forgetPages(dir);
+    const run = await serve(t, dir, '40d', '0,1');
+    took.push(run.seconds);
+    await run.stop();
+  }
+  note(`from exec to ready, ${days()} d, nothing cached`, { ours: took, unit: 'seconds', atMost: 1 });
+}
+
+/** Where the rows of a made directory end: the latest end of a block, in seconds. */
+function endOf(dir) {
+  const blocks = join(dir, 'blocks');
+  const ends = readdirSync(blocks).map((b) => join(blocks, b, 'meta.json')).filter(existsSync)
+    .map((f) => JSON.parse(readFileSync(f)).max_ns / 1e9);
+  return Math.max(...ends);
+}
+
+/** The first query of a server that was just started, on one core, and those after it. */
+export async function top(t) {
+  const services = env('BENCH_SERVICES', 20);
+  const made = madeDirectory('many', [`--service=${services}`, '--pods=10', '--days=1']);
+  const dir = linked(made.dir, 'top'), end = endOf(made.dir);
+  const params = { start: end - DAY, end };
+  const first = [], again = [];
+  for (let i = 0; i < 5; i++) {
+    forgetPages(dir);
+    const run = await serve(t, dir, '15d', '1');
+    for (let k = 0; k < 4; k++) {
+      const began = process.hrtime.bigint();
+      const answer = await query(run, 'top(10, merge(cpu))', params);
+      (k ? again : first).push(Number(process.hrtime.bigint() - began) / 1e9);
+      const rows = answer.result[0]?.rows?.length ?? 0;
+      if (rows !== 10) throw new Error(`${rows} rows in the table: ${JSON.stringify(answer).slice(0, 300)}`);
+    }
+    await run.stop();
+  }
+  note(`top 10 over 24 h, ${services} services x 10 pods, first query`, { ours: first, unit: 'seconds', atMost: 1 });
+  note('the same again', { ours: again, unit: 'seconds', atMost: 1 });
+}
