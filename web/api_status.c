@@ -129,14 +129,41 @@ static const char *state_name(enum db_state s)
 	return s == DB_READY ? "ready" : s == DB_FULL ? "disk full" : "reopening after an error";
 }
 
+static void write_block(struct json *j, const struct db_block_status *b)
+{
+	json_object(j);
+	write_text(j, "ulid", b->ulid);
+	write_count(j, "level", b->level);
+	json_key(j, "minTime");
+	json_i64(j, b->min_ns / NS_PER_MS);
+	json_key(j, "maxTime");
+	json_i64(j, b->max_ns / NS_PER_MS);
+	write_count(j, "numSeries", b->series);
+	write_count(j, "numRows", b->rows);
+	write_count(j, "numSamples", b->samples);
+	write_count(j, "bytes", b->bytes);
+	json_key(j, "raw");
+	json_bool(j, b->raw);
+	json_key(j, "damaged");
+	json_bool(j, b->damaged);
+	json_object_end(j);
+}
+
 void api_tsdb(struct web *w, struct http_in *in, struct http_out *out)
 {
+	struct db_block_status *blocks;
 	struct db_status s = { 0 };
 	struct err why = { 0 };
 	struct json j;
 	enum db_state state = db_state(w->o.db, &why);
+	enum err_code rc;
+	struct err err;
+	size_t n = 0;
 
-	(void)in;
+	if ((rc = db_list(w->o.db, &in->arena, &blocks, &n, &err))) {
+		api_fail(out, rc, &err);
+		return;
+	}
 	db_status(w->o.db, &s);
 	begin(out, &j);
 	write_text(&j, "state", state_name(state));
@@ -151,12 +178,20 @@ void api_tsdb(struct web *w, struct http_in *in, struct http_out *out)
 	json_i64(&j, s.max_ns / NS_PER_MS);
 	json_object_end(&j);
 	write_count(&j, "windows", s.windows);
+	write_count(&j, "numBlocks", s.blocks);
 	write_count(&j, "diskBytes", s.disk_bytes);
 	write_count(&j, "partitions", s.partitions);
 	write_count(&j, "stackNodes", s.nodes);
 	write_count(&j, "strings", s.strings);
 	write_count(&j, "symbolBytes", s.symbol_bytes);
+	write_count(&j, "deltaBytes", s.delta_bytes);
+	write_count(&j, "indexBytes", s.index_bytes);
 	write_count(&j, "rowsAppended", s.rows);
 	write_count(&j, "samplesAppended", s.samples);
+	json_key(&j, "blocks");
+	json_array(&j);
+	for (size_t i = 0; i < n; i++)
+		write_block(&j, &blocks[i]);
+	json_array_end(&j);
 	end(&j);
 }

@@ -23,6 +23,10 @@ const struct route web_routes[] = {
 	{ HTTP_GET, "/api/v1/status/config", api_config, API, "configuration in force" },
 	{ HTTP_GET, "/api/v1/status/flags", api_flags, API, "command line" },
 	{ HTTP_GET, "/api/v1/status/tsdb", api_tsdb, API, "what is stored" },
+	{ DO, "/api/v1/admin/tsdb/delete_series", api_delete_series, DATA | ROUTE_ADMIN,
+		"forget rows of series by match[]" },
+	{ DO, "/api/v1/admin/tsdb/snapshot", api_snapshot, DATA | ROUTE_ADMIN,
+		"a copy of the data directory" },
 	{ HTTP_POST, "/api/v1/ingest", api_ingest, DATA | ROUTE_INGEST | ROUTE_BODY,
 		"store a profile" },
 

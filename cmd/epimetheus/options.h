@@ -14,8 +14,9 @@ struct options {
 	int64_t read_timeout_ns;
 	bool enable_lifecycle, enable_admin_api, enable_ingest;
 	const char *data_dir;
-	int64_t retention_ns, window_ns;
-	uint64_t retention_bytes, free_bytes_reserve;
+	int64_t retention_ns, raw_retention_ns, window_ns, block_max_ns, too_old_ns;
+	uint64_t retention_bytes, free_bytes_reserve, symbols_bytes, cache_bytes;
+	uint64_t series_max, nodes_max, strings_max, label_sets_max, partition_bytes_max;
 	int64_t query_timeout_ns, lookback_ns;
 	uint64_t concurrency_max, samples_max, query_memory_max;
 	const char *log_level, *log_format;

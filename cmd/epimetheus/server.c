@@ -72,13 +72,30 @@ static enum err_code load(const struct server *s, struct config **out, struct er
 	return config_load_file(s->o.config_file, out, err);
 }
 
+/* The database sums over instances of a job: it wants to know what tells them apart. */
+static enum err_code tell_instance_labels(
+	struct server *s, const struct config *c, struct err *err)
+{
+	struct db_job_labels *v = calloc(c->scrape_n + 1, sizeof(*v));
+	enum err_code rc;
+
+	if (!v)
+		return err_set(err, ERR_NOMEM, "configuration: out of memory");
+	for (size_t i = 0; i < c->scrape_n; i++)
+		v[i] = (struct db_job_labels){ c->scrape[i].job_name,
+			c->scrape[i].instance_labels, c->scrape[i].instance_labels_n };
+	rc = db_set_instance_labels(s->db, v, c->scrape_n, err);
+	free(v);
+	return rc;
+}
+
 static enum err_code load_and_apply(struct server *s, struct err *err)
 {
 	struct config *fresh = NULL, *old;
 	enum err_code rc;
 
 	mutex_lock(&s->reload_lock);
-	if (!(rc = load(s, &fresh, err)))
+	if (!(rc = load(s, &fresh, err)) && !(rc = tell_instance_labels(s, fresh, err)))
 		rc = scrape_manager_apply(s->manager, fresh, err);
 	mutex_lock(&s->lock);
 	s->config_ok = rc == ERR_OK;
@@ -144,6 +161,11 @@ static void web_reload_state(void *ctx, bool *ok, int64_t *at_ns)
 
 /* ---- opening ---- */
 
+static uint32_t clamp_u32(uint64_t v)
+{
+	return v > INT32_MAX ? INT32_MAX : (uint32_t)v;
+}
+
 static enum err_code open_storage(struct server *s, struct err *err)
 {
 	const struct options *o = &s->o;
@@ -164,7 +186,17 @@ static enum err_code open_storage(struct server *s, struct err *err)
 	d.window_ns = o->window_ns;
 	d.retention_ns = o->retention_ns;
 	d.retention_bytes = o->retention_bytes;
+	d.raw_retention_ns = o->raw_retention_ns;
+	d.block_max_ns = o->block_max_ns;
+	d.too_old_ns = o->too_old_ns;
 	d.free_bytes_reserve = o->free_bytes_reserve;
+	d.symbols_bytes = o->symbols_bytes;
+	d.cache_bytes = o->cache_bytes;
+	d.series_max = o->series_max;
+	d.nodes_max = clamp_u32(o->nodes_max);
+	d.strings_max = clamp_u32(o->strings_max);
+	d.label_sets_max = clamp_u32(o->label_sets_max);
+	d.partition_bytes_max = o->partition_bytes_max;
 	if ((rc = db_open(&d, &s->db, err)))
 		return rc == ERR_NOT_FOUND ? ERR_IO : rc;
 	db_sink_init(&s->sink, s->db);
