@@ -17,6 +17,15 @@
 int check_config(int argc, char **argv);
 int check_web_config(int argc, char **argv);
 int query(int argc, char **argv);
+int tsdb_list(int argc, char **argv);
+int tsdb_analyze(int argc, char **argv);
+int tsdb_verify(int argc, char **argv);
+int tsdb_dump(int argc, char **argv);
+
+/* Flags of a tsdb command and its one argument, the data directory. -1: go on; else exit so. */
+struct flag;
+int tsdb_flags(struct flag *flags, size_t n, int argc, char **argv, const char *about,
+	const char **dir);
 
 /* One GET from the server; body in *out. ERR_INVALID with the server's own message where it
  * answered an error. */

@@ -17,6 +17,11 @@ static const struct command commands[] = {
 		"Check files for --web.config.file." },
 	{ "query", NULL, query, "query [--server=URL] [--format=F] [-o FILE] QUERY",
 		"Ask a server; formats: table, json, folded, text, pprof." },
+	{ "tsdb", "list", tsdb_list, "tsdb list [--json] [DIR]", "Windows and blocks of a data directory." },
+	{ "tsdb", "analyze", tsdb_analyze, "tsdb analyze [--json] [DIR]", "Where the bytes of blocks go." },
+	{ "tsdb", "verify", tsdb_verify, "tsdb verify [DIR]", "Check everything against everything." },
+	{ "tsdb", "dump", tsdb_dump, "tsdb dump [--match=SELECTOR] [-o DIR] [DIR]",
+		"Print rows, or write each as a pprof file." },
 };
 /* clang-format on */
 

@@ -1,0 +1,246 @@
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/flags.h"
+#include "base/fs.h"
+#include "cmd/epitool/epitool.h"
+#include "promql/parse.h"
+#include "proto/pprof.h"
+#include "tsdb/db.h"
+
+/*
+ * epitool tsdb dump: rows as they are stored. As text a row is a line "# {labels} time" and below it
+ * a line per sample: frames root first, its labels, its values. As pprof each row is a file
+ * <number>.pb.gz, and one line of text says whose it is.
+ */
+#define FRAMES_MAX 4096u
+
+struct dump_flags {
+	const char *match, *start, *end, *output;
+	int64_t start_ns, end_ns;
+};
+
+struct dump {
+	struct dump_flags f;
+	struct db_querier *q;
+	struct arena arena, row_arena;
+	struct buf out;
+	uint64_t rows;
+};
+
+static enum err_code flush(struct dump *x, struct err *err)
+{
+	if (fwrite(x->out.ptr, 1, x->out.len, stdout) != x->out.len || buf_failed(&x->out))
+		return err_set(err, ERR_IO, "standard output: write failed");
+	buf_clear(&x->out);
+	return ERR_OK;
+}
+
+static void add_stack(struct buf *out, const struct partition *p, uint32_t node)
+{
+	uint32_t path[FRAMES_MAX], n = 0;
+	const char *between = "";
+
+	for (; node && n < FRAMES_MAX; node = sym_node(p, node).parent)
+		path[n++] = node;
+	while (n-- > 0) {
+		const struct sym_location *l = sym_location(p, sym_node(p, path[n]).location);
+
+		if (l->lines_n == 0)
+			buf_printf(out, "%s0x%" PRIx64, between, l->address);
+		for (uint32_t i = l->lines_n; i-- > 0;) {
+			const struct sym_function *fn = sym_function(p, l->lines[i].function);
+
+			buf_printf(out, "%s" STR_FMT, i + 1 == l->lines_n ? between : ";",
+				STR_ARG(sym_string(p, fn->name)));
+		}
+		between = ";";
+	}
+}
+
+static void add_head(struct buf *out, const struct db_series *s, const struct db_row *row)
+{
+	const struct sym_header *h = sym_header(s->partition, row->header);
+
+	buf_add_cstr(out, "# ");
+	labels_print(out, s->labels);
+	buf_add_char(out, ' ');
+	time_print_rfc3339(out, row->ts_ns);
+	for (uint32_t c = 0; c < h->types_n; c++)
+		buf_printf(out, " " STR_FMT "/" STR_FMT,
+			STR_ARG(sym_string(s->partition, h->types[c].type)),
+			STR_ARG(sym_string(s->partition, h->types[c].unit)));
+	buf_add_char(out, '\n');
+}
+
+static void add_samples(struct buf *out, const struct db_series *s, const struct db_row *row)
+{
+	uint32_t columns = sym_header(s->partition, row->header)->types_n;
+
+	for (size_t i = 0; i < row->n; i++) {
+		struct sym_label_set set = sym_label_set(s->partition, row->label_sets[i]);
+
+		add_stack(out, s->partition, row->stacks[i]);
+		for (uint32_t k = 0; k < set.n; k++) {
+			struct str key = sym_string(s->partition, set.v[k].key);
+
+			buf_printf(out, " " STR_FMT "=", STR_ARG(key));
+			sym_label_value(s->partition, row->label_sets[i], key, out);
+		}
+		for (uint32_t c = 0; c < columns; c++) {
+			buf_add_char(out, ' ');
+			buf_add_i64(out, row->values[(size_t)c * row->n + i]);
+		}
+		buf_add_char(out, '\n');
+	}
+}
+
+static enum err_code write_pprof(
+	struct dump *x, const struct db_series *s, const struct db_row *row, struct err *err)
+{
+	struct buf raw = { 0 }, bytes = { 0 };
+	struct pprof *p;
+	enum err_code rc;
+	char *path;
+
+	arena_reset(&x->row_arena);
+	path = arena_printf(&x->row_arena, "%s/%" PRIu64 ".pb.gz", x->f.output, x->rows);
+	if (!path)
+		return arena_fail(&x->row_arena, "dump", err);
+	if (!(rc = db_row_profile(s, row, &x->row_arena, &p, err)) &&
+		!(rc = pprof_encode(p, &raw, err)) &&
+		!(rc = gzip_compress(buf_str(&raw), 6, &bytes, err)))
+		rc = fs_write_file(&fs_posix, path, buf_str(&bytes), err);
+	buf_release(&raw);
+	buf_release(&bytes);
+	buf_printf(&x->out, "%s ", path);
+	return rc;
+}
+
+static enum err_code dump_series(struct dump *x, const struct db_series *s, struct err *err)
+{
+	const struct db_row *row;
+	struct db_rows *rows;
+	enum err_code rc;
+
+	rc = db_rows_open(x->q, s, x->f.start_ns, x->f.end_ns, &rows, err);
+	if (rc)
+		return rc;
+	while (!(rc = db_rows_next(rows, &row, err))) {
+		x->rows++;
+		if (x->f.output[0] && (rc = write_pprof(x, s, row, err)))
+			break;
+		add_head(&x->out, s, row);
+		if (!x->f.output[0])
+			add_samples(&x->out, s, row);
+		if ((rc = flush(x, err)))
+			break;
+	}
+	db_rows_close(rows);
+	return rc == ERR_NOT_FOUND ? ERR_OK : rc;
+}
+
+static enum err_code dump_all(struct dump *x, struct db *db, struct err *err)
+{
+	struct parsed *parsed = NULL;
+	struct matcher *m = NULL;
+	struct db_series *series;
+	size_t n = 0, matchers = 0, warnings;
+	const struct str *warning;
+	enum err_code rc;
+
+	if (x->f.match[0]) {
+		rc = parse_selector(&x->arena, str_of(x->f.match), &parsed, NULL, err);
+		if (rc)
+			return err_wrap(err, rc, "--match");
+		matchers = parsed->root->selector.matchers_n;
+		m = arena_array(&x->arena, struct matcher, matchers + 1);
+		if (!m) {
+			parsed_release(parsed);
+			return arena_fail(&x->arena, "dump", err);
+		}
+		for (size_t i = 0; i < matchers; i++)
+			m[i] = parsed->root->selector.matchers[i];
+		if (parsed->root->selector.name.len)
+			m[matchers++] = (struct matcher){ .op = MATCH_EQ,
+				.name = STR(LABEL_NAME),
+				.value = parsed->root->selector.name };
+	}
+	rc = db_querier_open(db, x->f.start_ns, x->f.end_ns, NULL, &x->q, err);
+	if (!rc)
+		rc = db_select(x->q, m, matchers, &x->arena, &series, &n, err);
+	for (size_t i = 0; i < n && !rc; i++)
+		rc = dump_series(x, &series[i], err);
+	warning = x->q ? db_querier_warnings(x->q, &warnings) : NULL;
+	for (size_t i = 0; warning && i < warnings; i++)
+		fprintf(stderr, "epitool: warning: " STR_FMT "\n", STR_ARG(warning[i]));
+	db_querier_close(x->q);
+	parsed_release(parsed);
+	return rc;
+}
+
+static enum err_code read_times(struct dump_flags *f, struct err *err)
+{
+	enum err_code rc;
+
+	f->start_ns = 0;
+	f->end_ns = TIME_MAX_NS;
+	if (f->start[0] && (rc = time_parse(str_of(f->start), &f->start_ns, err)))
+		return err_wrap(err, rc, "--start");
+	if (f->end[0] && (rc = time_parse(str_of(f->end), &f->end_ns, err)))
+		return err_wrap(err, rc, "--end");
+	return ERR_OK;
+}
+
+static enum err_code run(struct dump *x, const char *dir, struct err *err)
+{
+	struct db_options o;
+	struct db *db = NULL;
+	enum err_code rc;
+
+	if ((rc = read_times(&x->f, err)))
+		return rc;
+	if (x->f.output[0] && (rc = fs_mkdir_all(&fs_posix, x->f.output, err)))
+		return rc;
+	db_options_default(&o);
+	o.dir = dir;
+	o.read_only = true;
+	if ((rc = db_open(&o, &db, err)))
+		return rc;
+	rc = dump_all(x, db, err);
+	db_close(db);
+	return rc;
+}
+
+int tsdb_dump(int argc, char **argv)
+{
+	struct dump x = { 0 };
+	struct flag flags[] = {
+		{ "match", FLAG_STRING, &x.f.match, "", "Selector of series: memory{job=\"api\"}." },
+		{ "start", FLAG_STRING, &x.f.start, "", "Rows after this time (unix or RFC 3339)." },
+		{ "end", FLAG_STRING, &x.f.end, "", "Rows up to this time." },
+		{ "output", FLAG_STRING, &x.f.output, "",
+			"Directory for a pprof file per row, instead of text.", 'o' },
+	};
+	const char *dir;
+	struct err err;
+	int rc = tsdb_flags(flags, sizeof(flags) / sizeof(flags[0]), argc, argv,
+		"dump [DIR]: rows as they are stored.", &dir);
+
+	if (rc >= 0)
+		return rc;
+	arena_init(&x.arena, 0);
+	arena_init(&x.row_arena, 0);
+	rc = 0;
+	if (run(&x, dir, &err)) {
+		fprintf(stderr, "epitool: error: %s\n", err.msg);
+		rc = EXIT_FAILED;
+	}
+	arena_release(&x.row_arena);
+	arena_release(&x.arena);
+	buf_release(&x.out);
+	return rc;
+}

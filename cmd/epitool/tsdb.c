@@ -1,0 +1,431 @@
+/*
+ * epitool tsdb: what a data directory holds. The directory may be a running server's: nothing in it
+ * is written.
+ *
+ *	list      windows and blocks
+ *	analyze   where the bytes of blocks go
+ *	verify    everything against everything
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/flags.h"
+#include "base/json.h"
+#include "cmd/epitool/epitool.h"
+#include "tsdb/block.h"
+#include "tsdb/db.h"
+
+#define CACHE_BYTES (16u << 20)
+#define DIR_DEFAULT "data/"
+
+static int fail(const struct err *err)
+{
+	fprintf(stderr, "epitool: error: %s\n", err->msg);
+	return EXIT_FAILED;
+}
+
+/* The directory is the only argument of all four; -1: go on. */
+int tsdb_flags(struct flag *flags, size_t n, int argc, char **argv, const char *about,
+	const char **dir)
+{
+	struct buf help_text = { 0 };
+	bool help = false, version = false;
+	const char *args[1];
+	struct err err;
+	size_t args_n = 0;
+
+	if (flags_parse(flags, n, argc, argv, args, 1, &args_n, &help, &version, &err)) {
+		fprintf(stderr, "epitool: error: %s\n", err.msg);
+		return EXIT_USAGE;
+	}
+	if (help) {
+		flags_print_help(&help_text, "epitool tsdb", about, flags, n);
+		fwrite(help_text.ptr, 1, help_text.len, stdout);
+		buf_release(&help_text);
+		return 0;
+	}
+	*dir = args_n ? args[0] : DIR_DEFAULT;
+	return -1;
+}
+
+static enum err_code open_db(const char *dir, struct db **db, struct err *err)
+{
+	struct db_options o;
+
+	db_options_default(&o);
+	o.dir = dir;
+	o.read_only = true;
+	return db_open(&o, db, err);
+}
+
+static void write_output(const struct buf *b)
+{
+	fwrite(b->ptr, 1, b->len, stdout);
+}
+
+static void add_count(struct json *j, const char *key, uint64_t v)
+{
+	json_key(j, key);
+	json_u64(j, v);
+}
+
+static void add_time(struct buf *out, int64_t ns)
+{
+	time_print_rfc3339(out, ns / NS_PER_S * NS_PER_S);
+}
+
+/* ---- list ---- */
+
+static void list_json(struct buf *out, const struct db_block_status *v, size_t n)
+{
+	struct json j;
+
+	json_init(&j, out);
+	json_array(&j);
+	for (size_t i = 0; i < n; i++) {
+		json_object(&j);
+		json_key(&j, "ulid");
+		json_cstr(&j, v[i].ulid);
+		json_key(&j, "min_ns");
+		json_i64(&j, v[i].min_ns);
+		json_key(&j, "max_ns");
+		json_i64(&j, v[i].max_ns);
+		add_count(&j, "level", v[i].level);
+		add_count(&j, "series", v[i].series);
+		add_count(&j, "rows", v[i].rows);
+		add_count(&j, "samples", v[i].samples);
+		add_count(&j, "bytes", v[i].bytes);
+		json_key(&j, "raw");
+		json_bool(&j, v[i].raw);
+		json_key(&j, "damaged");
+		json_bool(&j, v[i].damaged);
+		json_object_end(&j);
+	}
+	json_array_end(&j);
+	buf_add_char(out, '\n');
+}
+
+static void list_text(struct buf *out, const struct db_block_status *v, size_t n)
+{
+	buf_printf(out, "%-26s  %-20s  %-20s %5s %8s %10s %12s %14s\n", "BLOCK", "FROM", "TO",
+		"LEVEL", "SERIES", "PROFILES", "SAMPLES", "BYTES");
+	for (size_t i = 0; i < n; i++) {
+		const struct db_block_status *b = &v[i];
+		struct buf from = { 0 }, to = { 0 };
+
+		add_time(&from, b->min_ns);
+		add_time(&to, b->max_ns);
+		buf_printf(out,
+			"%-26s  %-20.*s  %-20.*s %5" PRIu32 " %8" PRIu64 " %10" PRIu64 " %12" PRIu64
+			" %14" PRIu64 "%s%s\n",
+			b->ulid[0] ? b->ulid : "(head)", STR_ARG(buf_str(&from)),
+			STR_ARG(buf_str(&to)), b->level, b->series, b->rows, b->samples, b->bytes,
+			b->raw ? "" : "  sums only", b->damaged ? "  DAMAGED" : "");
+		buf_release(&from);
+		buf_release(&to);
+	}
+}
+
+int tsdb_list(int argc, char **argv)
+{
+	bool as_json = false;
+	struct flag flags[] = { { "json", FLAG_BOOL, &as_json, NULL, "For programs." } };
+	struct db_block_status *v;
+	struct buf out = { 0 };
+	struct db *db = NULL;
+	struct arena a;
+	struct err err;
+	const char *dir;
+	int rc = tsdb_flags(flags, 1, argc, argv, "list [DIR]: windows and blocks.", &dir);
+	size_t n = 0;
+
+	if (rc >= 0)
+		return rc;
+	if (open_db(dir, &db, &err))
+		return fail(&err);
+	arena_init(&a, 0);
+	if (db_list(db, &a, &v, &n, &err)) {
+		rc = fail(&err);
+	} else {
+		if (as_json)
+			list_json(&out, v, n);
+		else
+			list_text(&out, v, n);
+		write_output(&out);
+		rc = 0;
+	}
+	buf_release(&out);
+	arena_release(&a);
+	db_close(db);
+	return rc;
+}
+
+/* ---- blocks of a directory, one after the other ---- */
+
+typedef int (*block_fn)(void *ctx, struct block *b, const struct err *damaged);
+
+/* Opens each block; one that cannot be opened is told and counts as a failure. */
+static int each_block(const char *dir, block_fn fn, void *ctx)
+{
+	struct store_cache *cache = store_cache_open(CACHE_BYTES);
+	struct arena a;
+	struct str *names;
+	struct err err;
+	size_t n = 0;
+	char *blocks;
+	int rc = 0;
+
+	arena_init(&a, 0);
+	blocks = path_join(&a, str_of(dir), STR("blocks"));
+	if (!cache || !blocks) {
+		err_set(&err, ERR_NOMEM, "out of memory");
+		rc = fail(&err);
+	} else if (!fs_exists(dir)) {
+		err_set(&err, ERR_NOT_FOUND, "%s: no such directory", dir);
+		rc = fail(&err);
+	} else if (fs_exists(blocks) && fs_list(blocks, &a, &names, &n, &err)) {
+		rc = fail(&err);
+	}
+	for (size_t i = 0; i < n; i++) {
+		struct block *b = NULL;
+		struct err damaged = { 0 };
+		struct ulid ulid;
+		char *path;
+
+		if (!ulid_parse(names[i], &ulid))
+			continue; /* on its way in or out */
+		path = path_join(&a, str_of(blocks), names[i]);
+		if (!path || block_open(path, cache, &b, &damaged, &err)) {
+			rc = fail(&err);
+			continue;
+		}
+		if (fn(ctx, b, damaged.code ? &damaged : NULL))
+			rc = EXIT_FAILED;
+		block_close(b);
+	}
+	arena_release(&a);
+	store_cache_close(cache);
+	return rc;
+}
+
+/* ---- analyze ---- */
+
+/* clang-format off */
+static const struct {
+	const char *name, *what;
+	size_t at;
+} parts[] = {
+#define PART(field, what) { #field, what, offsetof(struct block_sizes, field) }
+	PART(rows, "raw rows"),
+	PART(rollups_series[0], "hourly sums of series"),
+	PART(rollups_series[1], "daily sums of series"),
+	PART(rollups_group[0], "hourly sums of groups"),
+	PART(rollups_group[1], "daily sums of groups"),
+	PART(functions[0], "hourly totals of functions"),
+	PART(functions[1], "daily totals of functions"),
+	PART(series, "series"),
+	PART(postings, "postings"),
+	PART(symbols[SYM_STRING], "symbols: strings"),
+	PART(symbols[SYM_MAPPING], "symbols: mappings"),
+	PART(symbols[SYM_FUNCTION], "symbols: functions"),
+	PART(symbols[SYM_LOCATION], "symbols: locations"),
+	PART(symbols[SYM_NODE], "symbols: stack nodes"),
+	PART(symbols[SYM_LABEL_SET], "symbols: label sets"),
+	PART(symbols[SYM_HEADER], "symbols: headers"),
+	PART(meta, "meta"),
+	PART(overhead, "pages and indexes"),
+#undef PART
+};
+static const struct {
+	const char *name, *what;
+	size_t at;
+} chunk_parts[] = {
+#define PART(field, what) { #field, what, offsetof(struct chunk_sizes, field) }
+	PART(heads, "rows' heads"),
+	PART(ids, "stacks and label sets"),
+	PART(positions, "which rows"),
+	PART(values, "values"),
+	PART(sums, "sums"),
+#undef PART
+};
+/* clang-format on */
+#define PARTS_N (sizeof(parts) / sizeof(parts[0]))
+#define CHUNK_PARTS_N (sizeof(chunk_parts) / sizeof(chunk_parts[0]))
+
+struct analysis {
+	uint64_t bytes[PARTS_N], chunk_bytes[CHUNK_PARTS_N];
+	uint64_t blocks, rows, samples, entries, nodes, damaged;
+};
+
+static uint64_t field_at(const void *base, size_t at)
+{
+	uint64_t v;
+
+	memcpy(&v, (const char *)base + at, sizeof(v));
+	return v;
+}
+
+static int analyze_block(void *ctx, struct block *b, const struct err *damaged)
+{
+	struct analysis *x = ctx;
+	struct block_sizes sizes = { 0 };
+	struct err err;
+
+	if (damaged)
+		fprintf(stderr, "epitool: warning: %s: %s\n", block_dir(b), damaged->msg);
+	if (block_measure(b, &sizes, &err)) {
+		x->damaged++;
+		return fail(&err);
+	}
+	for (size_t i = 0; i < PARTS_N; i++)
+		x->bytes[i] += field_at(&sizes, parts[i].at);
+	for (size_t i = 0; i < CHUNK_PARTS_N; i++)
+		x->chunk_bytes[i] += field_at(&sizes.chunks, chunk_parts[i].at);
+	x->blocks++;
+	x->rows += block_meta(b)->rows;
+	x->samples += block_meta(b)->samples;
+	x->nodes += block_meta(b)->nodes;
+	x->entries += sizes.chunks.entries;
+	return 0;
+}
+
+static void analysis_text(struct buf *out, const struct analysis *x)
+{
+	double samples = x->samples ? (double)x->samples : 1;
+	uint64_t all = 0;
+
+	for (size_t i = 0; i < PARTS_N; i++)
+		all += x->bytes[i];
+	buf_printf(out,
+		"%" PRIu64 " blocks, %" PRIu64 " profiles, %" PRIu64 " samples, %" PRIu64
+		" stack nodes, %" PRIu64 " bytes\n\n%-32s %14s %8s %12s\n",
+		x->blocks, x->rows, x->samples, x->nodes, all, "", "BYTES", "SHARE", "PER SAMPLE");
+	for (size_t i = 0; i < PARTS_N; i++)
+		if (x->bytes[i])
+			buf_printf(out, "%-32s %14" PRIu64 " %7.1f%% %12.4f\n", parts[i].what,
+				x->bytes[i], 100.0 * (double)x->bytes[i] / (double)all,
+				(double)x->bytes[i] / samples);
+	buf_printf(out, "\nwithin raw rows\n");
+	for (size_t i = 0; i < CHUNK_PARTS_N; i++)
+		buf_printf(out, "  %-30s %14" PRIu64 " %8s %12.4f\n", chunk_parts[i].what,
+			x->chunk_bytes[i], "", (double)x->chunk_bytes[i] / samples);
+}
+
+static void analysis_json(struct buf *out, const struct analysis *x)
+{
+	struct json j;
+
+	json_init(&j, out);
+	json_object(&j);
+	add_count(&j, "blocks", x->blocks);
+	add_count(&j, "rows", x->rows);
+	add_count(&j, "samples", x->samples);
+	add_count(&j, "nodes", x->nodes);
+	json_key(&j, "bytes");
+	json_object(&j);
+	for (size_t i = 0; i < PARTS_N; i++)
+		add_count(&j, parts[i].name, x->bytes[i]);
+	json_object_end(&j);
+	json_key(&j, "chunk_bytes");
+	json_object(&j);
+	for (size_t i = 0; i < CHUNK_PARTS_N; i++)
+		add_count(&j, chunk_parts[i].name, x->chunk_bytes[i]);
+	json_object_end(&j);
+	json_object_end(&j);
+	buf_add_char(out, '\n');
+}
+
+int tsdb_analyze(int argc, char **argv)
+{
+	bool as_json = false;
+	struct flag flags[] = { { "json", FLAG_BOOL, &as_json, NULL, "For programs." } };
+	struct analysis x = { 0 };
+	struct buf out = { 0 };
+	const char *dir;
+	int rc = tsdb_flags(
+		flags, 1, argc, argv, "analyze [DIR]: where the bytes of blocks go.", &dir);
+
+	if (rc >= 0)
+		return rc;
+	rc = each_block(dir, analyze_block, &x);
+	if (as_json)
+		analysis_json(&out, &x);
+	else
+		analysis_text(&out, &x);
+	write_output(&out);
+	buf_release(&out);
+	return rc;
+}
+
+/* ---- verify ---- */
+
+struct verifying {
+	uint64_t blocks, findings;
+	const char *dir;
+};
+
+static void tell(void *ctx, const char *what)
+{
+	struct verifying *x = ctx;
+
+	x->findings++;
+	printf("%s: %s\n", x->dir, what);
+}
+
+static int verify_one(void *ctx, struct block *b, const struct err *damaged)
+{
+	struct verifying *x = ctx;
+	struct err err;
+
+	x->dir = block_dir(b);
+	x->blocks++;
+	if (damaged)
+		tell(x, damaged->msg);
+	return block_verify(b, tell, x, &err) || damaged ? EXIT_FAILED : 0;
+}
+
+/* Head windows say what they lost while they are opened; that is logged, and counted here. */
+static int verify_head(const char *dir, struct verifying *x)
+{
+	struct db_block_status *v;
+	struct db *db = NULL;
+	struct arena a;
+	struct err err;
+	size_t n = 0;
+	int rc = 0;
+
+	if (open_db(dir, &db, &err))
+		return fail(&err);
+	arena_init(&a, 0);
+	if (db_list(db, &a, &v, &n, &err))
+		rc = fail(&err);
+	for (size_t i = 0; i < n; i++)
+		if (!v[i].ulid[0] && v[i].damaged) {
+			printf("%s: a window of the head is damaged\n", dir);
+			x->findings++;
+			rc = EXIT_FAILED;
+		}
+	arena_release(&a);
+	db_close(db);
+	return rc;
+}
+
+int tsdb_verify(int argc, char **argv)
+{
+	struct verifying x = { 0 };
+	const char *dir;
+	int rc = tsdb_flags(NULL, 0, argc, argv,
+		"verify [DIR]: hashes, order, counts, every row and sum, every symbol.", &dir);
+
+	if (rc >= 0)
+		return rc;
+	rc = each_block(dir, verify_one, &x);
+	if (fs_exists(dir) && verify_head(dir, &x))
+		rc = EXIT_FAILED;
+	printf("%" PRIu64 " %s verified, %" PRIu64 " %s\n", x.blocks,
+		x.blocks == 1 ? "block" : "blocks", x.findings,
+		x.findings == 1 ? "finding" : "findings");
+	return rc;
+}
