@@ -22,9 +22,19 @@
 #include "tsdb/row.h"
 
 #define CHUNK_ROWS 120u /* aimed at: 20 minutes at 10 s */
+#define CHUNK_ROWS_LEVELS 360u /* where a column is of levels: what stays stands once per chunk */
 #define CHUNK_ROWS_MAX 1024u
 #define CHUNK_SAMPLES_MAX (1u << 26)
 #define CHUNK_VALUES_MAX (1u << 27) /* samples x columns */
+
+/* How many rows of columns of these kinds a chunk should have. */
+static inline uint32_t chunk_rows_aimed(const enum value_kind *kinds, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (kinds[i] == KIND_GAUGE)
+			return CHUNK_ROWS_LEVELS;
+	return CHUNK_ROWS;
+}
 
 /* What belongs to a row as a whole. */
 struct chunk_row {

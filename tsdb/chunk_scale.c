@@ -75,8 +75,8 @@ static bool narrow(const struct scale *s, uint64_t *low, uint64_t *high)
 		return true;
 	for (uint32_t i = 1; i < s->n; i++)
 		most = s->numbers[i] > s->numbers[most] ? i : most;
-	least = (((__int128)s->sums[most] - 1) << UNIT_BITS) / s->numbers[most];
-	last = (((__int128)s->sums[most] + 1) << UNIT_BITS) / s->numbers[most];
+	least = ((__int128)s->sums[most] - 1) * UNIT_ONE / s->numbers[most];
+	last = ((__int128)s->sums[most] + 1) * UNIT_ONE / s->numbers[most];
 	from = least < (__int128)*low ? *low : (uint64_t)least;
 	to = last > (__int128)*high ? *high : (uint64_t)last;
 	for (a = from, b = to; !found && a <= b;) {

@@ -2,7 +2,7 @@
  * Maker: one block being made, series by series and step by step, from rows of a window or from
  * chunks and rollups of other blocks.
  *
- * Rows are cut into chunks of about CHUNK_ROWS, never across a step of the finest rollup, and
+ * Rows are cut into chunks of about chunk_rows_aimed, never across a step of the finest rollup, and
  * evenly within it. Rollups of a step come from its rows (fresh) or are given; coarser ones are
  * added up from finer ones; those of groups from those of their series, or are given.
  *

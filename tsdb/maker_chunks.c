@@ -142,14 +142,11 @@ enum err_code maker_row(
 
 /* ---- writing ---- */
 
-static enum err_code write_chunk(struct maker *m, uint32_t from, uint32_t to, struct err *err)
+static enum err_code write_chunk(
+	struct maker *m, uint32_t from, uint32_t to, const enum value_kind *kinds, struct err *err)
 {
-	const struct sym_header *h = sym_header(m->p, m->rows[from].header);
-	enum value_kind kinds[ROW_COLUMNS_MAX];
 	enum err_code rc;
 
-	for (uint32_t i = 0; i < m->rows[from].columns_n; i++)
-		kinds[i] = h->types[i].kind;
 	buf_clear(&m->bytes);
 	if ((rc = chunk_encode(m->ts + from, m->rows + from, to - from, kinds, &m->bytes, err)) ||
 		(rc = block_writer_chunk(m->writer, buf_str(&m->bytes), err)) || !m->fresh ||
@@ -162,14 +159,21 @@ static enum err_code write_chunk(struct maker *m, uint32_t from, uint32_t to, st
  * before their step was over are not made small for it. */
 static enum err_code write_run(struct maker *m, uint32_t from, uint32_t to, struct err *err)
 {
-	uint64_t n = to - from, chunks = (n + CHUNK_ROWS - 1) / CHUNK_ROWS;
+	const struct sym_header *h = sym_header(m->p, m->rows[from].header);
+	uint32_t columns_n = m->rows[from].columns_n, aimed;
+	enum value_kind kinds[ROW_COLUMNS_MAX];
+	uint64_t n = to - from, chunks;
 	enum err_code rc = ERR_OK;
 
+	for (uint32_t i = 0; i < columns_n; i++)
+		kinds[i] = h->types[i].kind;
+	aimed = chunk_rows_aimed(kinds, columns_n);
+	chunks = (n + aimed - 1) / aimed;
 	if (m->cells_held >= MAKER_CELLS_MAX && chunks > 1)
-		chunks = n / CHUNK_ROWS;
+		chunks = n / aimed;
 	for (uint64_t i = 0; i < chunks && !rc; i++)
 		rc = write_chunk(m, from + (uint32_t)(n * i / chunks),
-			from + (uint32_t)(n * (i + 1) / chunks), err);
+			from + (uint32_t)(n * (i + 1) / chunks), kinds, err);
 	return rc;
 }
 
