@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "tsdb/blocks.h"
+#include "tsdb/store_log.h"
 
 /*
  * Windows on disk: head/<start>/ is a LevelDB, head/<start>.acked the number of its last
@@ -328,14 +329,29 @@ void head_unpin_writer(struct db *db, struct window *w)
 
 static enum err_code open_or_repair(struct db *db, struct window *w, struct err *err)
 {
+	struct fs *fs = db->o.fs;
 	enum err_code rc = store_open(w->dir, db->cache, db->o.store, &w->store, err);
+	uint64_t cut = 0;
 
-	if (rc != ERR_CORRUPT)
-		return rc;
-	db_damage(db, w, "does not open; repairing", err);
-	if ((rc = store_repair(w->dir, err)))
-		return rc;
-	return store_open(w->dir, db->cache, db->o.store, &w->store, err);
+	/* What a power cut left of the last batch is no damage. */
+	if (rc == ERR_CORRUPT) {
+		struct err why = *err;
+
+		if ((rc = store_cut_logs(fs, w->dir, &cut, err)))
+			return rc;
+		rc = ERR_CORRUPT;
+		*err = why;
+		if (cut)
+			rc = store_open(w->dir, db->cache, db->o.store, &w->store, err);
+	}
+	if (rc == ERR_CORRUPT) {
+		db_damage(db, w, "does not open; repairing", err);
+		if (!(rc = store_repair(w->dir, err)))
+			rc = store_open(w->dir, db->cache, db->o.store, &w->store, err);
+	}
+	/* LevelDB renames CURRENT last and leaves it at that: after a power cut the old one would be
+	 * back, whose log may end before what is built upon from now on. */
+	return rc || db->o.read_only ? rc : fs->ops->sync_dir(fs, w->dir, err);
 }
 
 enum err_code head_reopen(struct db *db, struct window *w, struct err *err)
@@ -409,6 +425,7 @@ static enum err_code open_window(struct db *db, int64_t start_s, struct err *err
 	rc = head_read_meta(w->store, &start, &w->end_ns, err);
 	if (rc == ERR_NOT_FOUND) {
 		/* A crash between making the store and its first record: there is nothing in it. */
+		check_mark(db, w);
 		store_close(w->store);
 		w->store = NULL;
 		rc = fs_remove_tree(db->o.fs, w->dir, err);
@@ -426,7 +443,7 @@ static enum err_code open_window(struct db *db, int64_t start_s, struct err *err
 		atomic_store(&db->max_ts_ns, w->count.max_ns);
 	return ERR_OK;
 aside:
-	if (rc != ERR_NOMEM) {
+	if (rc != ERR_NOMEM && rc != ERR_IO) {
 		set_aside(db, w, err);
 		rc = ERR_OK;
 	}

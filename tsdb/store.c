@@ -1,7 +1,10 @@
 #include "tsdb/store.h"
 
+#include <fcntl.h>
 #include <leveldb/c.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/arena.h"
 #include "base/fs.h"
@@ -211,14 +214,44 @@ const char *store_dir(const struct store *s)
 	return s->dir;
 }
 
+/* LevelDB's repair does not sync the MANIFEST it writes, nor the directory. */
+static enum err_code sync_all(const char *dir, struct err *err)
+{
+	struct fs *fs = &fs_posix;
+	struct arena a;
+	struct str *names;
+	enum err_code rc;
+	struct stat st;
+	size_t n;
+
+	arena_init(&a, 0);
+	rc = fs_list(dir, &a, &names, &n, err);
+	for (size_t i = 0; !rc && i < n; i++) {
+		char *path = path_join(&a, str_of(dir), names[i]);
+		int fd;
+
+		if (!path)
+			rc = arena_fail(&a, "repair", err);
+		else if (stat(path, &st) == 0 && S_ISREG(st.st_mode) &&
+			!(rc = fs->ops->open(fs, path, O_RDONLY, 0, &fd, err))) {
+			rc = fs->ops->sync(fs, fd, err);
+			close(fd);
+		}
+	}
+	arena_release(&a);
+	return rc ? rc : fs->ops->sync_dir(fs, dir, err);
+}
+
 enum err_code store_repair(const char *dir, struct err *err)
 {
 	leveldb_options_t *o = make_options(NULL);
 	char *msg = NULL;
+	enum err_code rc;
 
 	leveldb_repair_db(o, dir, &msg);
 	leveldb_options_destroy(o);
-	return failed(msg, dir, err);
+	rc = failed(msg, dir, err);
+	return rc ? rc : sync_all(dir, err);
 }
 
 /* ---- records ---- */
