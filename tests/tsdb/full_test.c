@@ -141,3 +141,27 @@ TEST(no_room_in_the_middle_of_a_put)
 		end(&f);
 	}
 }
+
+/* As after a restart by somebody who hopes that it helps. */
+TEST(opened_on_a_full_disk_nothing_is_given_up)
+{
+	uint64_t n = model_rounds(SIZES);
+	struct full f;
+	struct err err;
+
+	for (uint64_t i = 0; i < n && !check_failures; i++) {
+		REQUIRE(begin(&f, 0));
+		REQUIRE_OK(model_open(&f.m, &err), &err);
+		model_work(&f.m, 40, NULL, NULL);
+		model_close(&f.m);
+		disk_full(f.d, 300 * i);
+		if (!model_open(&f.m, &err))
+			model_work(&f.m, 20, NULL, NULL);
+		model_close(&f.m);
+		disk_full(f.d, UINT64_MAX);
+		REQUIRE_OK(model_open(&f.m, &err), &err);
+		check(&f, "opened again", (int)i, false);
+		goes_on(&f, (int)i);
+		end(&f);
+	}
+}
