@@ -6,8 +6,8 @@
  * acknowledged: same key, later, and of a wrong checksum. So that end is cut off before.
  *
  * Only an end is: bad bytes that no beginning of a valid record follows. Each batch is synced
- * before the next is written, so bad bytes with a record behind them were synced once: that is damage, and
- * left to repair.
+ * before the next is written, so bad bytes with a record behind them were synced once: that is
+ * damage, and left to repair.
  */
 #ifndef TSDB_STORE_LOG_H
 #define TSDB_STORE_LOG_H

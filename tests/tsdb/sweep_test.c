@@ -1,7 +1,7 @@
 /*
  * Each operation on the disk fails once, or from then on until it is mended, or is done by half:
- * the error is reported, nothing acknowledged is lost, and the database takes rows again by itself, at
- * the latest after it was opened again.
+ * the error is reported, nothing acknowledged is lost, and the database takes
+ * rows again by itself, at the latest after it was opened again.
  */
 #include <unistd.h>
 
