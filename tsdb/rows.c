@@ -262,16 +262,16 @@ enum err_code db_rows_next(struct db_rows *r, const struct db_row **out, struct 
 		if (!(rc = r->begun ? ERR_OK : begin(r, &why)))
 			rc = r->source->b ? next_of_block(r, &why) :
 					    next_of_window(r, r->s.places[r->at].id, &why);
-		if (rc == ERR_NOT_FOUND) {
+		if (rc == ERR_CORRUPT)
+			querier_warn(r->q, r->source, &why);
+		if (rc == ERR_NOT_FOUND || (rc == ERR_CORRUPT && !r->begun)) {
 			end_source(r);
 			r->at++;
-		} else if (rc == ERR_CORRUPT) {
-			querier_warn(r->q, r->source, &why);
-		} else if (rc) {
+		} else if (rc && rc != ERR_CORRUPT) {
 			if (err)
 				*err = why;
 			return rc;
-		} else {
+		} else if (!rc) {
 			*out = &r->row;
 			return ERR_OK;
 		}
