@@ -2,9 +2,9 @@
 #include "tsdb/sum_internal.h"
 
 /*
- * Chunks and rollup records of a block into a sum. What a row of a window is refused for, a row of a
- * chunk is refused for: where all ids of a chunk are there its columns are added as they are, else
- * its rows one by one.
+ * Chunks and rollup records of a block into a sum. What a row of a window is refused for, one of a
+ * chunk is refused for too: where all ids of a chunk are there its columns are added as they are,
+ * else its rows one by one.
  */
 
 /* Takes back what a failing addition left in acc: what it adds to one of its own is the same. */

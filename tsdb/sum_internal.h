@@ -53,7 +53,7 @@ struct sum_row {
 
 /* ---- sum.c ---- */
 
-/* Room for n more; memory that the querier keeps. */
+/* The querier's, made when first wanted. */
 MUST_CHECK enum err_code sum_scratch_of(
 	struct db_querier *q, struct sum_scratch **out, struct err *err);
 /* Label sets of rows that have none. NULL: out of memory. */
