@@ -421,3 +421,57 @@ TEST(without_raw_rows_windows_are_whole_steps)
 	}
 	fixture_close(&f);
 }
+
+/* ---- damage ---- */
+
+/* A byte of a block's rollups is another one. */
+static bool spoil(struct fixture *f, uint64_t part, uint64_t parts)
+{
+	struct buf b = { 0 };
+	struct str *names;
+	size_t n;
+	bool ok;
+	const char *dir = arena_printf(&f->arena, "%s/blocks", f->dir), *path;
+
+	db_close(f->db);
+	f->db = NULL;
+	if (fs_list(dir, &f->arena, &names, &n, &f->err) || !n)
+		return false;
+	path = arena_printf(&f->arena, "%s/" STR_FMT "/rollups.ldb", dir, STR_ARG(names[0]));
+	if (fs_read_file(path, 64u << 20, &b, &f->err))
+		return false;
+	b.ptr[b.len * part / parts] ^= 0x40;
+	ok = !fs_write_file(&fs_posix, path, buf_str(&b), &f->err);
+	buf_release(&b);
+	return ok && fixture_reopen(f);
+}
+
+TEST(what_rollups_lost_is_read_from_rows)
+{
+	const struct db_series *series[64];
+	struct db_series *all;
+	struct db_querier *q;
+	struct fixture f;
+	size_t n, all_n, warned = 0;
+
+	REQUIRE(open_days(&f));
+	REQUIRE(fill(&f, T0, T0 + 36 * HOUR));
+	CHECK_OK(db_compact(f.db, &f.err), &f.err);
+	for (uint64_t part = 1; part < 16; part++) {
+		REQUIRE(spoil(&f, part, 16));
+		REQUIRE_OK(db_querier_open(f.db, 0, INT64_MAX, NULL, &q, &f.err), &f.err);
+		REQUIRE_OK(db_select(q, NULL, 0, &f.arena, &all, &all_n, &f.err), &f.err);
+		for (size_t t = 0; t < TYPES; t++)
+			for (int64_t from = 0; from < 6; from++)
+				if ((n = pick_series(all, all_n, &types[t], from % 2 ? "a" : "b", false,
+					     series)))
+					compare(&f, series, n, q, &types[t],
+						(T0 + from * 1800) * SEC,
+						(T0 + (36 - from) * HOUR) * SEC, false, "spoilt");
+		db_querier_warnings(q, &n);
+		warned += n > 0;
+		db_querier_close(q);
+	}
+	CHECK(warned > 0);
+	fixture_close(&f);
+}
