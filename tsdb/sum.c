@@ -1,10 +1,11 @@
-#include <inttypes.h>
 #include <stdlib.h>
 
-#include "tsdb/db_internal.h"
-#include "tsdb/row.h"
+#include "tsdb/sum_internal.h"
 
-/* Reading rows: sums straight into an accumulator, and one row after the other. */
+/*
+ * Sums straight into an accumulator, source by source; rows of head windows one by one. What is
+ * damaged is a warning of the querier, and the rest is added.
+ */
 
 enum err_code querier_check_ids(const struct partition *p, const struct row_view *v,
 	const uint32_t *stacks, const uint32_t *sets, struct err *err)
@@ -30,6 +31,76 @@ enum err_code querier_check_ids(const struct partition *p, const struct row_view
 		"a row of job \"" STR_FMT "\" uses symbols that are missing", STR_ARG(p->name));
 }
 
+/* ---- memory ---- */
+
+static enum err_code nomem(struct err *err)
+{
+	return err_set(err, ERR_NOMEM, "sum: out of memory");
+}
+
+void sum_scratch_close(struct sum_scratch *x)
+{
+	if (!x)
+		return;
+	chunk_close(x->chunk);
+	rollup_view_close(x->rollup);
+	arena_release(&x->arena);
+	bits_release(&x->headers);
+	bits_release(&x->stacks);
+	bits_release(&x->sets);
+	free(x->ids);
+	free(x->at);
+	free(x->zeros);
+	for (size_t i = 0; i < x->places_n; i++)
+		free(x->places[i]);
+	free(x->places);
+	free(x);
+}
+
+enum err_code sum_scratch_of(struct db_querier *q, struct sum_scratch **out, struct err *err)
+{
+	struct sum_scratch *x = q->scratch;
+
+	if (!x) {
+		if (!(x = calloc(1, sizeof(*x))))
+			return nomem(err);
+		arena_init(&x->arena, 0);
+		if (!(x->places = calloc(q->sources_n + 1, sizeof(struct sum_place *)))) {
+			sum_scratch_close(x);
+			return nomem(err);
+		}
+		x->places_n = q->sources_n;
+		q->scratch = x;
+	}
+	*out = x;
+	return ERR_OK;
+}
+
+const uint32_t *sum_zeros(struct sum_scratch *x, size_t n)
+{
+	if (n >= x->zeros_cap) {
+		free(x->zeros);
+		x->zeros_cap = n * 2 + 1024;
+		if (!(x->zeros = calloc(x->zeros_cap, sizeof(*x->zeros))))
+			x->zeros_cap = 0;
+	}
+	return x->zeros;
+}
+
+static bool reserve_ids(struct sum_scratch *x, size_t n)
+{
+	uint32_t *ids;
+
+	if (n <= x->ids_cap)
+		return true;
+	if (!(ids = realloc(x->ids, n * 2 * sizeof(*ids))))
+		return false;
+	x->ids = ids;
+	x->ids_cap = n * 2;
+	return true;
+}
+
+/* For decoding a row of n entries. */
 static bool reserve(struct db_querier *q, size_t n)
 {
 	size_t cap = q->decode_cap ? q->decode_cap : 1024;
@@ -48,28 +119,20 @@ static bool reserve(struct db_querier *q, size_t n)
 	return q->decode_cap != 0;
 }
 
-struct summing {
-	struct db_querier *q;
-	const struct db_series *s;
-	uint32_t id;
-	const struct profile_type *type;
-	struct accum *acc;
-	struct arena *a;
-	struct sum_stats *stats;
-	enum sum_pick pick;
-	uint32_t header; /* of the row before */
-	int column; /* of the type in it; -1: none */
-	struct row_view view;
-};
+/* ---- what is told of rows ---- */
 
-static enum err_code note_header(struct summing *t, struct err *err)
+enum err_code sum_canceled(const struct summing *t, struct err *err)
+{
+	return querier_canceled(t->q) ? err_set(err, ERR_CANCELED, "query canceled") : ERR_OK;
+}
+
+enum err_code sum_note_header(struct summing *t, uint32_t header, struct err *err)
 {
 	struct sum_stats *st = t->stats;
 	uint32_t n = st->headers_n, *v;
 
-	for (uint32_t i = n; i-- > 0;)
-		if (st->headers[i] == t->header)
-			return ERR_OK;
+	if (bits_get(&t->x->headers, header))
+		return ERR_OK;
 	if ((n & (n - 1)) == 0) { /* full at each power of two */
 		if (!(v = arena_alloc_raw(t->a, n ? (size_t)n * 2 : 1, sizeof(*v))))
 			return arena_fail(t->a, "sum", err);
@@ -77,22 +140,66 @@ static enum err_code note_header(struct summing *t, struct err *err)
 			memcpy(v, st->headers, n * sizeof(*v));
 		st->headers = v;
 	}
-	st->headers[st->headers_n++] = t->header;
+	if (!bits_reserve(&t->x->headers, header))
+		return nomem(err);
+	bits_set(&t->x->headers, header);
+	st->headers[st->headers_n++] = header;
 	return ERR_OK;
 }
 
+enum err_code sum_header(struct summing *t, uint32_t header, uint32_t columns_n, struct err *err)
+{
+	t->x->view.header = header;
+	t->x->view.columns_n = columns_n;
+	if (header != t->header) {
+		enum err_code rc =
+			querier_check_ids(t->p, &t->x->view, NULL, NULL, err);
+
+		if (rc)
+			return rc;
+		t->header = header;
+		t->column = header_column(t->p, header, t->type);
+	}
+	if (t->column >= 0 && (uint32_t)t->column >= columns_n)
+		return err_set(err, ERR_CORRUPT, "a row of job \"" STR_FMT "\" lacks columns",
+			STR_ARG(t->p->name));
+	return ERR_OK;
+}
+
+void sum_note_row(struct summing *t, const struct sum_row *row, int64_t weight)
+{
+	struct sum_stats *st = t->stats;
+
+	st->total += (__int128)row->total * weight;
+	st->samples += row->n;
+	if (!st->rows || row->ts_ns - row->interval_ns < st->start_ns)
+		st->start_ns = row->ts_ns - row->interval_ns;
+	if (!st->rows || row->ts_ns > st->end_ns)
+		st->end_ns = row->ts_ns;
+	st->rows++;
+	if (row->time_nanos && (!st->time_nanos || row->time_nanos < st->time_nanos))
+		st->time_nanos = row->time_nanos;
+	if (__builtin_add_overflow(st->duration_ns, row->duration_nanos, &st->duration_ns))
+		st->duration_ns = row->duration_nanos > 0 ? INT64_MAX : INT64_MIN;
+	if (row->period > st->period)
+		st->period = row->period;
+}
+
+/* ---- rows of windows ---- */
+
 static enum err_code add_samples(struct summing *t, int64_t weight, struct err *err)
 {
-	const struct row_view *v = &t->view;
+	const struct row_view *v = &t->x->view;
 	struct db_querier *q = t->q;
 	enum err_code rc;
 
 	if (!reserve(q, v->n))
-		return err_set(err, ERR_NOMEM, "sum: out of memory");
+		return nomem(err);
 	if ((rc = row_ids(v, q->stacks, q->sets, err)) ||
 		(rc = row_values(v, (uint32_t)t->column, q->values, err)) ||
-		(rc = querier_check_ids(t->s->partition, v, q->stacks, q->sets, err)))
+		(rc = querier_check_ids(t->p, v, q->stacks, q->sets, err)))
 		return rc;
+	t->stats->read += v->n;
 	return accum_add(t->acc, q->stacks, v->label_sets.len ? q->sets : NULL, q->values, v->n,
 		weight, err);
 }
@@ -100,45 +207,29 @@ static enum err_code add_samples(struct summing *t, int64_t weight, struct err *
 /* ERR_NOT_FOUND: the row lacks the type. ERR_CORRUPT: nothing of it was added. */
 static enum err_code add_row(struct summing *t, struct str bytes, int64_t ts_ns, struct err *err)
 {
-	struct row_view *v = &t->view;
-	struct sum_stats *st = t->stats;
+	struct row_view *v = &t->x->view;
 	int64_t weight;
 	enum err_code rc;
 
-	if ((rc = row_parse(bytes, ts_ns, v, err)))
+	if ((rc = row_parse(bytes, ts_ns, v, err)) ||
+		(rc = sum_header(t, v->header, v->columns_n, err)))
 		return rc;
-	if (v->header != t->header) {
-		if ((rc = querier_check_ids(t->s->partition, v, NULL, NULL, err)))
-			return rc;
-		t->header = v->header;
-		t->column = header_column(t->s->partition, v->header, t->type);
-		if (t->column >= 0 && (rc = note_header(t, err)))
-			return rc;
-	}
-	if (t->column < 0 || (uint32_t)t->column >= v->columns_n)
+	if (t->column < 0)
 		return ERR_NOT_FOUND;
-	weight = t->type->delta || t->pick == SUM_LAST ? 1 : v->interval_ns;
+	weight = sum_weight(t, v->interval_ns);
 	if (t->acc && (rc = add_samples(t, weight, err)))
 		return rc;
-	st->total += (__int128)v->columns[t->column].total * weight;
-	st->rows++;
-	st->samples += v->n;
-	st->read += v->n;
-	if (st->rows == 1 || ts_ns - v->interval_ns < st->start_ns)
-		st->start_ns = ts_ns - v->interval_ns;
-	if (st->rows == 1 || ts_ns > st->end_ns)
-		st->end_ns = ts_ns;
-	if (v->time_nanos && (!st->time_nanos || v->time_nanos < st->time_nanos))
-		st->time_nanos = v->time_nanos;
-	if (__builtin_add_overflow(st->duration_ns, v->duration_nanos, &st->duration_ns))
-		st->duration_ns = v->duration_nanos > 0 ? INT64_MAX : INT64_MIN;
-	if (v->period > st->period)
-		st->period = v->period;
+	if ((rc = sum_note_header(t, v->header, err)))
+		return rc;
+	sum_note_row(t,
+		&(struct sum_row){ ts_ns, v->interval_ns, v->time_nanos, v->duration_nanos, v->period,
+			v->n, v->columns[t->column].total },
+		weight);
 	return ERR_OK;
 }
 
 /* The record the iterator stands on. ERR_OK also where it is damaged: then that is a warning. */
-static enum err_code add_at(struct summing *t, struct querier_source *w, struct store_iter *it,
+static enum err_code add_at(struct summing *t, struct querier_source *s, struct store_iter *it,
 	int64_t ts_ns, bool *added, struct err *err)
 {
 	struct str bytes;
@@ -152,7 +243,7 @@ static enum err_code add_at(struct summing *t, struct querier_source *w, struct 
 	if (rc == ERR_NOT_FOUND)
 		return ERR_OK;
 	if (rc == ERR_CORRUPT) {
-		querier_warn(t->q, w, &why);
+		querier_warn(t->q, s, &why);
 		return ERR_OK;
 	}
 	if (rc && err)
@@ -160,77 +251,182 @@ static enum err_code add_at(struct summing *t, struct querier_source *w, struct 
 	return rc;
 }
 
-static enum err_code sum_window(struct summing *t, struct querier_source *w, int64_t min_ns,
-	int64_t max_ns, struct err *err)
+static enum err_code sum_window(struct summing *t, struct querier_source *s, uint32_t id,
+	int64_t min_ns, int64_t max_ns, struct err *err)
 {
-	struct key key = key_row(t->id, min_ns + 1);
-	struct store_iter *it = querier_iter(w);
+	struct key key = key_row(id, min_ns + 1);
+	struct store_iter *it = querier_iter(s);
+	const struct deleted_range *del;
+	size_t del_n = deleted_of((struct deleted){ s->deleted, s->deleted_n }, id, &del);
 	enum err_code rc = ERR_OK;
-	uint32_t id, rows = 0;
+	uint32_t at, rows = 0;
 	int64_t ts;
 	bool added;
 
 	if (!it)
-		return w->snap ? err_set(err, ERR_NOMEM, "sum: out of memory") : ERR_OK;
+		return s->snap ? nomem(err) : ERR_OK;
 	for (store_iter_seek(it, key_str(&key)); store_iter_valid(it) && !rc; store_iter_next(it)) {
-		if (!key_parse_row(store_iter_key(it), &id, &ts) || id != t->id || ts > max_ns)
+		if (!key_parse_row(store_iter_key(it), &at, &ts) || at != id || ts > max_ns)
 			break;
-		if (rows++ % 64 == 63 && querier_canceled(t->q))
-			rc = err_set(err, ERR_CANCELED, "query canceled");
-		else
-			rc = add_at(t, w, it, ts, &added, err);
+		if (deleted_has(del, del_n, ts))
+			continue;
+		if (rows++ % 64 != 63 || !(rc = sum_canceled(t, err)))
+			rc = add_at(t, s, it, ts, &added, err);
 	}
-	querier_check(t->q, w, it);
+	querier_check(t->q, s, it);
 	return rc;
 }
 
 /* The latest row that has the type; *found when there was one. */
-static enum err_code last_in_window(struct summing *t, struct querier_source *w, int64_t min_ns,
-	int64_t max_ns, bool *found, struct err *err)
+static enum err_code last_in_window(struct summing *t, struct querier_source *s, uint32_t id,
+	int64_t min_ns, int64_t max_ns, bool *found, struct err *err)
 {
-	struct store_iter *it = querier_iter(w);
-	enum err_code rc = ERR_OK;
+	struct store_iter *it = querier_iter(s);
+	const struct deleted_range *del;
+	size_t del_n = deleted_of((struct deleted){ s->deleted, s->deleted_n }, id, &del);
 	int64_t before = max_ns < INT64_MAX ? max_ns + 1 : max_ns, ts;
-	uint32_t id;
+	enum err_code rc = ERR_OK;
+	uint32_t at;
 
 	if (!it)
-		return w->snap ? err_set(err, ERR_NOMEM, "sum: out of memory") : ERR_OK;
+		return s->snap ? nomem(err) : ERR_OK;
 	while (!*found && !rc) { /* each turn goes back a row */
-		struct key key = key_row(t->id, before);
+		struct key key = key_row(id, before);
 
 		store_iter_seek_before(it, key_str(&key));
-		querier_check(t->q, w, it);
-		if (!store_iter_valid(it) || !key_parse_row(store_iter_key(it), &id, &ts) ||
-			id != t->id || ts <= min_ns)
+		querier_check(t->q, s, it);
+		if (!store_iter_valid(it) || !key_parse_row(store_iter_key(it), &at, &ts) ||
+			at != id || ts <= min_ns)
 			break;
 		before = ts;
-		rc = querier_canceled(t->q) ? err_set(err, ERR_CANCELED, "query canceled") :
-					      add_at(t, w, it, ts, found, err);
+		if (!(rc = sum_canceled(t, err)) && !deleted_has(del, del_n, ts))
+			rc = add_at(t, s, it, ts, found, err);
 	}
 	return rc;
 }
 
-static enum err_code sum_series(
-	struct summing *t, int64_t min_ns, int64_t max_ns, struct err *err)
+/* ---- the latest of each series ---- */
+
+static enum err_code last_of(struct summing *t, const struct db_series *s, int64_t min_ns,
+	int64_t max_ns, bool *found, struct err *err)
 {
-	struct db_querier *q = t->q;
 	enum err_code rc = ERR_OK;
-	bool found = false;
 
-	for (size_t i = 0; i < t->s->places_n && !rc && !found; i++) {
-		const struct series_place *at =
-			&t->s->places[t->pick == SUM_LAST ? t->s->places_n - 1 - i : i];
-		struct querier_source *w = &q->sources[at->source];
+	t->p = s->partition;
+	t->header = SYM_NONE;
+	for (size_t i = s->places_n; i-- > 0 && !rc && !*found;) {
+		struct querier_source *src = &t->q->sources[s->places[i].source];
+		uint32_t id = s->places[i].id;
 
-		if (!w->w || w->min_ns >= max_ns || w->max_ns <= min_ns)
+		if (src->min_ns >= max_ns || src->max_ns <= min_ns)
 			continue;
-		t->id = at->id;
-		if (querier_canceled(q))
-			rc = err_set(err, ERR_CANCELED, "query canceled");
-		else if (t->pick == SUM_LAST)
-			rc = last_in_window(t, w, min_ns, max_ns, &found, err);
-		else
-			rc = sum_window(t, w, min_ns, max_ns, err);
+		rc = src->b ? sum_block_last(t, src, id, min_ns, max_ns, found, err) :
+			      last_in_window(t, src, id, min_ns, max_ns, found, err);
+	}
+	return rc;
+}
+
+/* A row in a newer epoch is later than all of this one's. */
+static enum err_code newer_has(const struct summing *t, const struct db_series *s, int64_t min_ns,
+	int64_t max_ns, bool *found, struct err *err)
+{
+	enum err_code rc = ERR_OK;
+
+	*found = false;
+	for (s = s->newer; s && !rc && !*found; s = s->newer) {
+		struct sum_stats stats = { 0 };
+		struct summing look = *t;
+
+		look.stats = &stats;
+		look.acc = NULL;
+		rc = last_of(&look, s, min_ns, max_ns, found, err);
+		for (uint32_t i = 0; i < stats.headers_n; i++) /* they are not t's */
+			bits_clear(&t->x->headers, stats.headers[i]);
+	}
+	return rc;
+}
+
+static enum err_code sum_last(struct summing *t, const struct db_series *const *series, size_t n,
+	int64_t min_ns, int64_t max_ns, struct err *err)
+{
+	enum err_code rc = ERR_OK;
+
+	for (size_t i = 0; i < n && !rc; i++) {
+		bool found = false;
+
+		if ((rc = sum_canceled(t, err)))
+			break;
+		if (series[i]->newer)
+			rc = newer_has(t, series[i], min_ns, max_ns, &found, err);
+		if (!rc && !found)
+			rc = last_of(t, series[i], min_ns, max_ns, &found, err);
+	}
+	return rc;
+}
+
+/* ---- all rows ---- */
+
+static int id_cmp(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Numbers that the series have in a source, ascending; x->at goes behind them. */
+static enum err_code collect(struct sum_scratch *x, const struct db_series *const *series, size_t n,
+	uint32_t source, size_t *out_n, struct err *err)
+{
+	bool sorted = true;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct db_series *s = series[i];
+		size_t at = x->at[i];
+
+		for (; at < s->places_n && s->places[at].source <= source; at++) {
+			if (s->places[at].source < source)
+				continue;
+			if (!reserve_ids(x, kept + 1))
+				return nomem(err);
+			sorted &= kept == 0 || x->ids[kept - 1] < s->places[at].id;
+			x->ids[kept++] = s->places[at].id;
+		}
+		x->at[i] = at;
+	}
+	if (!sorted)
+		qsort(x->ids, kept, sizeof(*x->ids), id_cmp);
+	*out_n = kept;
+	return ERR_OK;
+}
+
+static enum err_code sum_sources(struct summing *t, const struct db_series *const *series, size_t n,
+	int64_t min_ns, int64_t max_ns, struct err *err)
+{
+	struct sum_scratch *x = t->x;
+	enum err_code rc = ERR_OK;
+
+	if (n > x->at_cap) {
+		free(x->at);
+		x->at_cap = 0;
+		if (!(x->at = malloc(n * sizeof(*x->at))))
+			return nomem(err);
+		x->at_cap = n;
+	}
+	memset(x->at, 0, n * sizeof(*x->at));
+	for (uint32_t k = 0; k < t->q->sources_n && !rc; k++) {
+		struct querier_source *s = &t->q->sources[k];
+		size_t ids_n = 0;
+
+		if (s->min_ns >= max_ns || s->max_ns <= min_ns)
+			continue;
+		if ((rc = sum_canceled(t, err)) || (rc = collect(x, series, n, k, &ids_n, err)))
+			break;
+		t->header = SYM_NONE;
+		if (s->b && ids_n)
+			rc = sum_block(t, s, x->ids, ids_n, min_ns, max_ns, err);
+		for (size_t i = 0; !s->b && i < ids_n && !rc; i++)
+			rc = sum_window(t, s, x->ids[i], min_ns, max_ns, err);
 	}
 	return rc;
 }
@@ -239,167 +435,33 @@ enum err_code db_sum(struct db_querier *q, const struct db_series *const *series
 	const struct profile_type *type, int64_t min_ns, int64_t max_ns, enum sum_pick pick,
 	struct accum *acc, struct arena *a, struct sum_stats *stats, struct err *err)
 {
-	enum err_code rc = ERR_OK;
+	struct summing t = { .q = q,
+		.type = type,
+		.acc = acc,
+		.a = a,
+		.stats = stats,
+		.pick = pick,
+		.header = SYM_NONE,
+		.column = -1 };
+	enum err_code rc;
 
 	if (min_ns < q->min_ns)
 		min_ns = q->min_ns;
 	if (max_ns > q->max_ns)
 		max_ns = q->max_ns;
-	for (size_t i = 0; i < n && !rc; i++) {
-		struct summing t = { .q = q,
-			.s = series[i],
-			.type = type,
-			.acc = acc,
-			.a = a,
-			.stats = stats,
-			.pick = pick,
-			.header = SYM_NONE,
-			.column = -1 };
-
-		rc = sum_series(&t, min_ns, max_ns, err);
-	}
+	if (!n || min_ns >= max_ns)
+		return ERR_OK;
+	t.p = series[0]->partition;
+	if ((rc = sum_scratch_of(q, &t.x, err)))
+		return rc;
+	for (uint32_t i = 0; i < stats->headers_n; i++)
+		if (!bits_reserve(&t.x->headers, stats->headers[i]))
+			return nomem(err);
+	for (uint32_t i = 0; i < stats->headers_n; i++)
+		bits_set(&t.x->headers, stats->headers[i]);
+	rc = pick == SUM_LAST ? sum_last(&t, series, n, min_ns, max_ns, err) :
+				sum_sources(&t, series, n, min_ns, max_ns, err);
+	for (uint32_t i = 0; i < stats->headers_n; i++)
+		bits_clear(&t.x->headers, stats->headers[i]);
 	return rc;
-}
-
-/* ---- rows ---- */
-
-struct db_rows {
-	struct db_querier *q;
-	struct db_series s;
-	int64_t min_ns, max_ns;
-	size_t at; /* window */
-	struct store_iter *it;
-	struct db_row row;
-	struct row_view view;
-	uint32_t *stacks, *sets;
-	int64_t *values, totals[ROW_COLUMNS_MAX];
-	size_t cap, values_cap;
-};
-
-enum err_code db_rows_open(struct db_querier *q, const struct db_series *s, int64_t min_ns,
-	int64_t max_ns, struct db_rows **out, struct err *err)
-{
-	struct db_rows *r = calloc(1, sizeof(*r));
-
-	if (!r)
-		return err_set(err, ERR_NOMEM, "rows: out of memory");
-	r->q = q;
-	r->s = *s;
-	r->min_ns = min_ns > q->min_ns ? min_ns : q->min_ns;
-	r->max_ns = max_ns < q->max_ns ? max_ns : q->max_ns;
-	*out = r;
-	return ERR_OK;
-}
-
-void db_rows_close(struct db_rows *r)
-{
-	if (!r)
-		return;
-	store_iter_close(r->it);
-	free(r->stacks);
-	free(r->sets);
-	free(r->values);
-	free(r);
-}
-
-static bool reserve_row(struct db_rows *r)
-{
-	size_t n = r->view.n + 1, values = n * (r->view.columns_n + 1);
-
-	if (n > r->cap) {
-		free(r->stacks);
-		free(r->sets);
-		r->stacks = malloc(n * 2 * sizeof(*r->stacks));
-		r->sets = malloc(n * 2 * sizeof(*r->sets));
-		r->cap = r->stacks && r->sets ? n * 2 : 0;
-	}
-	if (values > r->values_cap) {
-		free(r->values);
-		r->values = malloc(values * 2 * sizeof(*r->values));
-		r->values_cap = r->values ? values * 2 : 0;
-	}
-	return r->cap && r->values_cap;
-}
-
-static enum err_code decode_row(struct db_rows *r, struct str bytes, int64_t ts_ns, struct err *err)
-{
-	struct row_view *v = &r->view;
-	enum err_code rc;
-
-	if ((rc = row_parse(bytes, ts_ns, v, err)))
-		return rc;
-	if (!reserve_row(r))
-		return err_set(err, ERR_NOMEM, "rows: out of memory");
-	if ((rc = row_ids(v, r->stacks, r->sets, err)))
-		return rc;
-	for (uint32_t c = 0; c < v->columns_n; c++) {
-		if ((rc = row_values(v, c, r->values + (size_t)c * v->n, err)))
-			return rc;
-		r->totals[c] = v->columns[c].total;
-	}
-	if ((rc = querier_check_ids(r->s.partition, v, r->stacks, r->sets, err)))
-		return rc;
-	r->row = (struct db_row){ ts_ns, v->interval_ns, v->time_nanos, v->duration_nanos,
-		v->period, v->header, v->n, r->stacks, r->sets, r->values, r->totals };
-	return ERR_OK;
-}
-
-/* The iterator's next row of the series, or false: the window has no more. */
-static bool step(struct db_rows *r, struct querier_source *w, int64_t *ts_ns)
-{
-	struct key key = key_row(r->s.places[r->at].id, r->min_ns + 1);
-	uint32_t id;
-
-	if (!r->it) {
-		if (!w->snap || !(r->it = store_iter_open(w->store, w->snap)))
-			return false;
-		store_iter_seek(r->it, key_str(&key));
-	} else {
-		store_iter_next(r->it);
-	}
-	if (store_iter_valid(r->it) && key_parse_row(store_iter_key(r->it), &id, ts_ns) &&
-		id == r->s.places[r->at].id && *ts_ns <= r->max_ns)
-		return true;
-	querier_check(r->q, w, r->it);
-	store_iter_close(r->it);
-	r->it = NULL;
-	return false;
-}
-
-enum err_code db_rows_next(struct db_rows *r, const struct db_row **out, struct err *err)
-{
-	struct str bytes;
-	enum err_code rc;
-	struct err why;
-	int64_t ts;
-
-	for (; r->at < r->s.places_n; r->at++) {
-		struct querier_source *w = &r->q->sources[r->s.places[r->at].source];
-
-		if (!w->w || w->min_ns >= r->max_ns || w->max_ns <= r->min_ns)
-			continue;
-		while (step(r, w, &ts)) {
-			if (querier_canceled(r->q))
-				return err_set(err, ERR_CANCELED, "query canceled");
-			if (!(rc = store_iter_value(r->it, &bytes, &why)))
-				rc = decode_row(r, bytes, ts, &why);
-			if (rc == ERR_CORRUPT) {
-				querier_warn(r->q, w, &why);
-				continue;
-			}
-			if (rc) {
-				if (err)
-					*err = why;
-				return rc;
-			}
-			*out = &r->row;
-			return ERR_OK;
-		}
-	}
-	return err_set(err, ERR_NOT_FOUND, "no more rows");
-}
-
-void sum_scratch_close(struct sum_scratch *x)
-{
-	(void)x;
 }
