@@ -157,6 +157,12 @@ double profile_total_cost(const struct profile_value *p);
 MUST_CHECK enum err_code part_normalize(struct eval *ev, struct part *part, struct err *err);
 bool profile_type_eq(const struct profile_type *a, const struct profile_type *b);
 
+/* ---- epochs.c ---- */
+
+/* Costs that are not rounded yet: cells that are the same one in epochs of a job become one. */
+MUST_CHECK enum err_code profile_join_epochs(
+	struct eval *ev, struct profile_value *p, struct err *err);
+
 /* ---- diff.c ---- */
 
 MUST_CHECK enum err_code profiles_diff(struct eval *ev, const struct expr *e,

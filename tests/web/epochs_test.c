@@ -84,6 +84,24 @@ static void print_in_order(struct buf *out, const struct profile_value *v)
 	buf_release(&b);
 }
 
+/* Elements in the order of their text. */
+static void print_elements(struct buf *out, const struct result *r)
+{
+	struct lines elements = { .n = 0 };
+	struct buf b = { 0 };
+
+	for (size_t i = 0; i < r->n; i++) {
+		print_in_order(&b, &r->profiles[i]);
+		lines_take(&elements, &b);
+	}
+	qsort(elements.v, elements.n, sizeof(elements.v[0]), by_text);
+	for (size_t i = 0; i < elements.n; i++) {
+		buf_add_cstr(out, elements.v[i]);
+		free(elements.v[i]);
+	}
+	buf_release(&b);
+}
+
 static void print_pprof(struct buf *out, const struct pprof *p)
 {
 	struct buf b = { 0 };
@@ -138,8 +156,7 @@ static void answer(
 	else if (as_pprof)
 		print_pprof(&w->text, p);
 	else if (result->type == RESULT_PROFILES)
-		for (size_t i = 0; i < result->n; i++)
-			print_in_order(&w->text, &result->profiles[i]);
+		print_elements(&w->text, result);
 	else
 		print_result(w, result);
 	query_close(q);
