@@ -134,7 +134,8 @@ static enum err_code read_part(
 
 struct known_cell {
 	struct digest digest;
-	__int128 *wide;
+	struct part *part;
+	size_t at;
 };
 
 struct joining {
@@ -148,6 +149,23 @@ static bool cell_eq(const void *ctx, const void *key, uint32_t id)
 {
 	return !memcmp(
 		key, &((const struct joining *)ctx)->cells[id].digest, sizeof(struct digest));
+}
+
+static enum err_code add_cell(
+	const struct known_cell *to, struct part *part, size_t i, struct err *err)
+{
+	struct cell *into = &to->part->cells[to->at], *c = &part->cells[i];
+
+	if (part->wide) {
+		to->part->wide[to->at] += part->wide[i];
+		part->wide[i] = 0;
+		return ERR_OK;
+	}
+	if (__builtin_add_overflow(into->value, c->value, &into->value) ||
+		__builtin_add_overflow(into->base, c->base, &into->base))
+		return err_set(err, ERR_LIMIT, "a sum exceeds 64 bits");
+	c->value = c->base = 0;
+	return ERR_OK;
 }
 
 /* Adds cells that are there already to those; the part's own are 0 then. */
@@ -166,13 +184,13 @@ static enum err_code join_cells(struct joining *x, struct part *part, struct err
 		d = add_bytes(d, &set, sizeof(set));
 		id = map_find(&x->map, d.v[0], cell_eq, x, &d);
 		if (id != MAP_NONE) {
-			*x->cells[id].wide += part->wide[i];
-			part->wide[i] = 0;
+			if ((rc = add_cell(&x->cells[id], part, i, err)))
+				return rc;
 			continue;
 		}
 		if (!map_add(&x->map, d.v[0], (uint32_t)x->n))
 			return eval_nomem(x->ev, err);
-		x->cells[x->n++] = (struct known_cell){ d, &part->wide[i] };
+		x->cells[x->n++] = (struct known_cell){ d, part, i };
 	}
 	return ERR_OK;
 }
@@ -197,6 +215,8 @@ static enum err_code join_job(
 		}
 	if (parts < 2)
 		return ERR_OK;
+	if (cells >= UINT32_MAX)
+		return err_set(err, ERR_LIMIT, "a profile has more than 2^32 cells");
 	if (!(x.cells = arena_alloc_raw(ev->arena, cells + 1, sizeof(*x.cells))))
 		return eval_nomem(ev, err);
 	map_init(&x.map);
@@ -219,4 +239,34 @@ enum err_code profile_join_epochs(struct eval *ev, struct profile_value *p, stru
 			rc = join_job(ev, p, i, err);
 	}
 	return rc;
+}
+
+static bool has_epochs(const struct profile_value *p)
+{
+	for (size_t i = 1; i < p->parts_n; i++)
+		for (size_t k = 0; k < i; k++)
+			if (is_same_job(&p->parts[k], &p->parts[i]))
+				return true;
+	return false;
+}
+
+enum err_code profile_joined(struct eval *ev, const struct profile_value *in,
+	struct profile_value *out, struct err *err)
+{
+	*out = *in;
+	if (!has_epochs(in))
+		return ERR_OK;
+	if (!(out->parts = arena_array(ev->arena, struct part, in->parts_n)))
+		return eval_nomem(ev, err);
+	for (size_t i = 0; i < in->parts_n; i++) {
+		struct part *part = &out->parts[i];
+
+		*part = in->parts[i];
+		part->cells = arena_alloc_raw(ev->arena, part->n + 1, sizeof(*part->cells));
+		if (!part->cells)
+			return eval_nomem(ev, err);
+		if (part->n)
+			memcpy(part->cells, in->parts[i].cells, part->n * sizeof(*part->cells));
+	}
+	return profile_join_epochs(ev, out, err);
 }

@@ -159,9 +159,14 @@ bool profile_type_eq(const struct profile_type *a, const struct profile_type *b)
 
 /* ---- epochs.c ---- */
 
-/* Costs that are not rounded yet: cells that are the same one in epochs of a job become one. */
+/*
+ * Before cells are rounded: those that are the same one in several epochs of a job become one, in
+ * place; 0 is left in the others. profile_joined: in a copy, of what is not the caller's.
+ */
 MUST_CHECK enum err_code profile_join_epochs(
 	struct eval *ev, struct profile_value *p, struct err *err);
+MUST_CHECK enum err_code profile_joined(struct eval *ev, const struct profile_value *in,
+	struct profile_value *out, struct err *err);
 
 /* ---- diff.c ---- */
 

@@ -563,14 +563,15 @@ enum err_code profiles_scale(struct eval *ev, const struct expr *e, const struct
 	if (!out->profiles)
 		return eval_nomem(ev, err);
 	for (size_t i = 0; i < in->n; i++) {
-		struct profile_value *p = &out->profiles[i];
+		struct profile_value *p = &out->profiles[i], from;
 
-		*p = in->profiles[i];
+		if ((rc = profile_joined(ev, &in->profiles[i], &from, err)))
+			return rc;
+		*p = from;
 		if (!(p->parts = arena_array(ev->arena, struct part, p->parts_n + 1)))
 			return eval_nomem(ev, err);
 		for (size_t k = 0; k < p->parts_n; k++)
-			if ((rc = scale_part(
-				     ev, e, s, &in->profiles[i].parts[k], &p->parts[k], err)))
+			if ((rc = scale_part(ev, e, s, &from.parts[k], &p->parts[k], err)))
 				return rc;
 		if ((rc = profile_totals(p, err)))
 			return rc;
