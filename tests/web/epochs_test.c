@@ -1,6 +1,6 @@
 /*
- * Queries over series whose job changed epochs: the same rows in one epoch and in several, and every
- * answer the same.
+ * Queries over series whose job changed epochs: the same rows in one epoch and in several, and
+ * every answer the same.
  */
 #include <stdlib.h>
 
