@@ -151,6 +151,7 @@ static enum err_code diff_pair(struct pairing *x, const struct pair *pair, bool 
 {
 	const struct profile_value *a = pair->side[0], *b = pair->side[1];
 	double ratio = normalized ? ratio_of(pair) : 1;
+	struct profile_value joined;
 	enum err_code rc;
 
 	if (a && b && !str_eq(a->type.sample_unit, b->type.sample_unit))
@@ -169,8 +170,13 @@ static enum err_code diff_pair(struct pairing *x, const struct pair *pair, bool 
 		x->ev->arena, struct part, (a ? a->parts_n : 0) + (b ? b->parts_n : 0) + 1);
 	if (!out->parts)
 		return eval_nomem(x->ev, err);
+	if (a && ratio != 1) {
+		if ((rc = profile_joined(x->ev, a, &joined, err)))
+			return rc;
+		a = &joined;
+	}
 	for (int side = 0; side < 2; side++) {
-		const struct profile_value *p = pair->side[side];
+		const struct profile_value *p = side ? b : a;
 
 		for (size_t i = 0; p && i < p->parts_n; i++)
 			if ((rc = add_cells(x, out, &p->parts[i], side, ratio, err)))

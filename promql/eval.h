@@ -157,6 +157,17 @@ double profile_total_cost(const struct profile_value *p);
 MUST_CHECK enum err_code part_normalize(struct eval *ev, struct part *part, struct err *err);
 bool profile_type_eq(const struct profile_type *a, const struct profile_type *b);
 
+/* ---- epochs.c ---- */
+
+/*
+ * Before cells are rounded: those that are the same one in several epochs of a job become one, in
+ * place; 0 is left in the others. profile_joined: in a copy, of what is not the caller's.
+ */
+MUST_CHECK enum err_code profile_join_epochs(
+	struct eval *ev, struct profile_value *p, struct err *err);
+MUST_CHECK enum err_code profile_joined(struct eval *ev, const struct profile_value *in,
+	struct profile_value *out, struct err *err);
+
 /* ---- diff.c ---- */
 
 MUST_CHECK enum err_code profiles_diff(struct eval *ev, const struct expr *e,

@@ -110,8 +110,12 @@ static __int128 divide(__int128 v, int64_t divisor)
 	return q;
 }
 
-static enum err_code round_profile(struct profile_value *p, struct err *err)
+static enum err_code round_profile(struct eval *ev, struct profile_value *p, struct err *err)
 {
+	enum err_code rc;
+
+	if ((rc = profile_join_epochs(ev, p, err)))
+		return rc;
 	for (size_t i = 0; i < p->parts_n; i++) {
 		struct part *part = &p->parts[i];
 		size_t k = 0;
@@ -138,7 +142,7 @@ enum err_code profiles_round(struct eval *ev, struct value *v, struct err *err)
 	enum err_code rc;
 
 	for (size_t i = 0; v->type == VALUE_PROFILES && i < v->n; i++) {
-		if (v->profiles[i].divisor && (rc = round_profile(&v->profiles[i], err)))
+		if (v->profiles[i].divisor && (rc = round_profile(ev, &v->profiles[i], err)))
 			return rc;
 		if ((rc = profile_totals(&v->profiles[i], err)))
 			return rc;
@@ -559,14 +563,15 @@ enum err_code profiles_scale(struct eval *ev, const struct expr *e, const struct
 	if (!out->profiles)
 		return eval_nomem(ev, err);
 	for (size_t i = 0; i < in->n; i++) {
-		struct profile_value *p = &out->profiles[i];
+		struct profile_value *p = &out->profiles[i], from;
 
-		*p = in->profiles[i];
+		if ((rc = profile_joined(ev, &in->profiles[i], &from, err)))
+			return rc;
+		*p = from;
 		if (!(p->parts = arena_array(ev->arena, struct part, p->parts_n + 1)))
 			return eval_nomem(ev, err);
 		for (size_t k = 0; k < p->parts_n; k++)
-			if ((rc = scale_part(
-				     ev, e, s, &in->profiles[i].parts[k], &p->parts[k], err)))
+			if ((rc = scale_part(ev, e, s, &from.parts[k], &p->parts[k], err)))
 				return rc;
 		if ((rc = profile_totals(p, err)))
 			return rc;

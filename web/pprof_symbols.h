@@ -28,7 +28,7 @@ struct pprof_symbols {
 void pprof_symbols_init(struct pprof_symbols *s, struct arena *a, struct pprof_builder *b);
 void pprof_symbols_release(struct pprof_symbols *s);
 
-/* The ids of a part's partition; where its processes had their mappings is taken from its headers. */
+/* A partition's ids; where its processes had their mappings is taken from the part's headers. */
 MUST_CHECK enum err_code pprof_symbols_table(struct pprof_symbols *s, const struct part *part,
 	struct symbol_table **out, struct err *err);
 MUST_CHECK enum err_code pprof_symbols_mapping(struct pprof_symbols *s, struct symbol_table *t,

@@ -24,9 +24,10 @@ struct world {
 	struct buf text; /* of the last answer */
 };
 
-static inline bool world_open(struct world *w, const struct engine_options *limits)
+/* Over a database with options of its own, but for its directory. */
+static inline bool world_open_over(
+	struct world *w, struct db_options o, const struct engine_options *limits)
 {
-	struct db_options o;
 	struct engine_options e = { 0 };
 	struct err err;
 
@@ -35,7 +36,6 @@ static inline bool world_open(struct world *w, const struct engine_options *limi
 	snprintf(w->dir, sizeof(w->dir), "/tmp/epi-eval-XXXXXX");
 	if (!mkdtemp(w->dir))
 		return false;
-	db_options_default(&o);
 	o.dir = w->dir;
 	o.free_bytes_reserve = 1;
 	w->t0 = (clock_now_ns() / NS_PER_MIN - 20) * NS_PER_MIN;
@@ -51,6 +51,14 @@ static inline bool world_open(struct world *w, const struct engine_options *limi
 		return false;
 	}
 	return true;
+}
+
+static inline bool world_open(struct world *w, const struct engine_options *limits)
+{
+	struct db_options o;
+
+	db_options_default(&o);
+	return world_open_over(w, o, limits);
 }
 
 static inline void world_close(struct world *w)
