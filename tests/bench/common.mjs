@@ -4,7 +4,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { build, query, root } from '../e2e/lib.mjs';
-import { note } from './report.mjs';
+import { note, spread } from './report.mjs';
 
 export const env = (name, otherwise) => Number(process.env[name] || otherwise);
 export const data = process.env.BENCH_DATA || join(build, 'bench-data');
@@ -89,14 +89,13 @@ export function googleMerge(list) {
   return { total, seconds };
 }
 
-/** Inflating and decoding each file, beside google/pprof; profiles per second of ours. */
-export function decoding(list, label) {
-  const out = execFileSync('tests/proto/bench/run.sh', [build, ...list], { cwd: root }).toString();
-  return out.trim().split('\n').slice(1).map((text) => {
-    const [, , , , , both, parse] = text.trim().split(/\s+/).map(Number);
-    note(`inflate and decode, ${label}`, { ours: both, theirs: parse, unit: 'profiles/s', faster: true, ratioAtLeast: 8 });
-    return both;
-  });
+/** Inflating and decoding a file, beside google/pprof, by rounds; profiles per second of ours. */
+export function decoding(file, label) {
+  const out = execFileSync('tests/proto/bench/run.sh', [build, file, file, file], { cwd: root }).toString();
+  const rounds = out.trim().split('\n').slice(1).map((text) => text.trim().split(/\s+/).map(Number));
+  const ours = rounds.map((r) => r[5]), theirs = rounds.map((r) => r[6]);
+  note(`inflate and decode, ${label}`, { ours, theirs, unit: 'profiles/s', faster: true, ratioAtLeast: 8 });
+  return spread(ours).median;
 }
 
 export async function timed(server, text, params, rounds) {

@@ -38,10 +38,10 @@ function record(t) {
 /** A scrape's work but for fetching: gzip body to struct, then to a row that is stored and synced. */
 export async function ingest(t) {
   const files = await record(t);
-  decoding([files.cpu[0]], 'recorded CPU');
-  decoding([files.heap[0]], 'recorded heap');
-  const [cpu] = decoding([fleetFiles('fleet-cpu', 1, 1)[0]], 'fleet-cpu');
-  const [heap] = decoding([fleetFiles('heap', 1, 1)[0]], 'heap of 2,500 entries');
+  decoding(files.cpu[0], 'recorded CPU');
+  decoding(files.heap[0], 'recorded heap');
+  const cpu = decoding(fleetFiles('fleet-cpu', 1, 1)[0], 'fleet-cpu');
+  const heap = decoding(fleetFiles('heap', 1, 1)[0], 'heap of 2,500 entries');
   const dir = emptyDirectory('push');
   const args = ['push', `--data=${dir}`, '--set=fleet-cpu', '--kinds=2', '--service=20', '--scrapes=15', '--every=0', '--json'];
   const rates = [1, 2, 3].map(() => {

@@ -245,8 +245,6 @@ static enum err_code raw_rounds(struct summing *s, const struct bench_blocks *b,
 			break;
 		took[i] = raw.seconds;
 	}
-	if (!rc && !(rc = accum_seal(acc, err)) && compared)
-		rc = compare(s, acc, &raw, err);
 	if (!rc) {
 		qsort(took, s->raw_rounds, sizeof(*took), double_cmp);
 		printf("{\"name\":\"raw\",\"window\":\"%s\",\"profiles\":%" PRIu64
@@ -255,6 +253,8 @@ static enum err_code raw_rounds(struct summing *s, const struct bench_blocks *b,
 			w->name, raw.rows, raw.chunks, (double)raw.total, took[0],
 			took[s->raw_rounds / 2], took[s->raw_rounds - 1]);
 	}
+	if (!rc && !(rc = accum_seal(acc, err)) && compared)
+		rc = compare(s, acc, &raw, err);
 	accum_close(acc);
 	partition_close(p);
 	return rc;
