@@ -43,7 +43,6 @@ void db_options_default(struct db_options *o)
 		.partition_bytes_max = UINT64_C(512) << 20,
 		.symbols_bytes = UINT64_C(128) << 20,
 		.cache_bytes = UINT64_C(16) << 20,
-		.no_compaction = true, /* queries read head windows alone */
 	};
 }
 

@@ -165,18 +165,6 @@ MUST_CHECK enum err_code db_sum(struct db_querier *q, const struct db_series *co
 	enum sum_pick pick, struct accum *acc, struct arena *a, struct sum_stats *stats,
 	struct err *err);
 
-/*
- * The same, but whole steps of whole groups go by function totals: flat and cum per name, instead
- * of cells. acc gets the rest (edges, what has no function totals). Sums of both are those of
- * db_sum: flat and cum add up over disjoint rows. fn is called any number of times per name.
- */
-typedef void (*db_function_fn)(
-	void *ctx, struct partition *p, uint32_t name, bool unnamed, __int128 flat, __int128 cum);
-MUST_CHECK enum err_code db_sum_functions(struct db_querier *q,
-	const struct db_series *const *series, size_t n, const struct profile_type *type,
-	int64_t min_ns, int64_t max_ns, struct accum *acc, db_function_fn fn, void *ctx,
-	struct arena *a, struct sum_stats *stats, struct err *err);
-
 /* One row, decoded; arrays belong to the iterator until its next step. */
 struct db_row {
 	int64_t ts_ns, interval_ns;
