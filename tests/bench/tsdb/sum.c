@@ -293,7 +293,7 @@ enum err_code bench_sum(int argc, char **argv, struct err *err)
 	struct flag flags[] = {
 		{ "data", FLAG_STRING, &data, NULL, "A directory of `make`, of one service." },
 		{ "rounds", FLAG_UINT, &s.rounds, "15", "Sums of each window." },
-		{ "raw-rounds", FLAG_UINT, &s.raw_rounds, "3", "Times that raw rows are added." },
+		{ "raw-rounds", FLAG_UINT, &s.raw_rounds, "2", "Times that raw rows are added." },
 	};
 	enum err_code rc;
 	size_t args_n = 0;

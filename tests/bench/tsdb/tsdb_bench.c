@@ -25,6 +25,15 @@ double bench_seconds(void)
 	return (double)clock_monotonic_ns() * 1e-9;
 }
 
+/* Names are in the order in which they were made. */
+static int block_cmp(const void *a, const void *b)
+{
+	int64_t x = block_meta(*(struct block *const *)a)->min_ns,
+		y = block_meta(*(struct block *const *)b)->min_ns;
+
+	return x < y ? -1 : x > y;
+}
+
 enum err_code bench_blocks_open(const char *data, struct bench_blocks *out, struct err *err)
 {
 	struct str *names;
@@ -55,7 +64,10 @@ enum err_code bench_blocks_open(const char *data, struct bench_blocks *out, stru
 		if (damaged.code)
 			return err_set(err, damaged.code, "%s", damaged.msg);
 	}
-	return out->n ? ERR_OK : err_set(err, ERR_NOT_FOUND, "%s has no block", dir);
+	if (!out->n)
+		return err_set(err, ERR_NOT_FOUND, "%s has no block", dir);
+	qsort(out->v, out->n, sizeof(struct block *), block_cmp);
+	return ERR_OK;
 }
 
 void bench_blocks_close(struct bench_blocks *b)
