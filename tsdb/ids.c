@@ -1,6 +1,8 @@
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
+#include "base/log.h"
 #include "tsdb/db_internal.h"
 
 /*
@@ -168,7 +170,7 @@ static enum err_code read_ids(struct db *db, struct cursor in, bool epochs, stru
 	return rc;
 }
 
-enum err_code ids_load(struct db *db, struct err *err)
+static enum err_code load(struct db *db, struct err *err)
 {
 	struct buf b = { 0 };
 	enum err_code rc = ERR_OK;
@@ -193,4 +195,30 @@ enum err_code ids_load(struct db *db, struct err *err)
 out:
 	buf_release(&b);
 	return rc;
+}
+
+/*
+ * Without the file nothing that is stored changes its meaning: an id that some row uses is found
+ * before its job's next new content gets one, and what only dropped windows had is gone. So a
+ * damaged one is told and set aside.
+ */
+enum err_code ids_load(struct db *db, struct err *err)
+{
+	struct err why = { 0 }, failed;
+	enum err_code rc = load(db, &why);
+	char *aside = NULL;
+
+	if (rc != ERR_CORRUPT) {
+		if (rc && err)
+			*err = why;
+		return rc;
+	}
+	db_count_damage();
+	log_error("tsdb", "damaged file of ids, set aside", LOG_E(&why));
+	if (!db->o.read_only && asprintf(&aside, "%s.damaged", db->ids_path) >= 0) {
+		if (db->o.fs->ops->rename(db->o.fs, db->ids_path, aside, &failed))
+			log_warn("tsdb", "setting aside failed", LOG_E(&failed));
+		free(aside);
+	}
+	return ERR_OK;
 }
