@@ -98,7 +98,7 @@ function endOf(dir) {
   return Math.max(...ends);
 }
 
-/** The first query of a server that was just started, on one core, and those after it. */
+/** A second is for 100 services; fewer get less. The first query of a server that was just started, on one core, and those after it. */
 export async function top(t) {
   const services = env('BENCH_SERVICES', 20);
   const made = madeDirectory('many', [`--service=${services}`, '--pods=10', '--days=1']);
@@ -117,6 +117,6 @@ export async function top(t) {
     }
     await run.stop();
   }
-  note(`top 10 over 24 h, ${services} services x 10 pods, first query`, { ours: first, unit: 'seconds', atMost: 1 });
-  note('the same again', { ours: again, unit: 'seconds', atMost: 1 });
+  note(`top 10 over 24 h, ${services} services x 10 pods, first query`, { ours: first, unit: 'seconds', atMost: services / 100 });
+  note('the same again', { ours: again, unit: 'seconds', atMost: services / 100 });
 }
