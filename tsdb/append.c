@@ -9,9 +9,10 @@
 
 /*
  * An append: series and window found; under the job's lock the partition that the window has of the
- * job, and the delta base brought into its ids; then under the partition's lock symbols, deltas, the
- * row and the records of what the window does not have yet, all in one batch that is queued before
- * the lock is let go. So a row never stands in an earlier commit than the symbols it relies on.
+ * job, and the delta base brought into its ids; then under the partition's lock symbols, deltas,
+ * the row and the records of what the window does not have yet, all in one batch that is queued
+ * before the lock is let go. So a row never stands in an earlier commit than the symbols it relies
+ * on.
  */
 METRIC_COUNTER(appends_failed, "epimetheus_tsdb_append_failures_total",
 	"Profiles that could not be stored.", "reason");
@@ -175,8 +176,8 @@ static enum err_code renumber(void *ctx, uint32_t *stack, uint32_t *set, struct 
 
 /*
  * The window's epoch may be another than the base's, at an epoch's first scrape or where a late row
- * came in between: the base goes on under the new ids. Series of a job do so one after the other and
- * share what was looked up.
+ * came in between: the base goes on under the new ids. Series of a job do so one after the other
+ * and share what was looked up.
  */
 static enum err_code carry_base(struct appending *t, struct err *err)
 {

@@ -19,7 +19,8 @@ METRIC_GAUGE(state_gauge, "epimetheus_tsdb_state",
 METRIC_GAUGE(series_gauge, "epimetheus_tsdb_series", "Series in the index.", NULL);
 METRIC_GAUGE(windows_gauge, "epimetheus_tsdb_windows", "Windows on disk.", NULL);
 METRIC_GAUGE(blocks_gauge, "epimetheus_tsdb_blocks", "Blocks on disk.", NULL);
-METRIC_GAUGE(partitions_gauge, "epimetheus_tsdb_partitions", "Partitions (epochs of jobs) in memory.", NULL);
+METRIC_GAUGE(partitions_gauge, "epimetheus_tsdb_partitions",
+	"Partitions (epochs of jobs) in memory.", NULL);
 METRIC_GAUGE(nodes_gauge, "epimetheus_tsdb_stack_nodes", "Stack nodes of all partitions.", NULL);
 METRIC_GAUGE(strings_gauge, "epimetheus_tsdb_strings", "Strings of all partitions.", NULL);
 METRIC_GAUGE(

@@ -188,8 +188,9 @@ void db_rows_close(struct db_rows *r);
 MUST_CHECK enum err_code db_row_profile(const struct db_series *s, const struct db_row *row,
 	struct arena *a, struct pprof **out, struct err *err);
 
-/* Messages about damage met while reading, for the answer's warnings; and about what an answer stands
- * on (raw rows gone by retention, so that a window was taken in whole steps), for its infos. */
+/* Messages about damage met while reading, for the answer's warnings; and about what an answer
+ * stands on (raw rows gone by retention, so that a window was taken in whole steps), for its infos.
+ */
 const struct str *db_querier_warnings(const struct db_querier *q, size_t *n);
 const struct str *db_querier_infos(const struct db_querier *q, size_t *n);
 
@@ -220,8 +221,9 @@ void db_set_retention(
 	struct db *db, int64_t retention_ns, uint64_t retention_bytes, int64_t raw_retention_ns);
 
 /*
- * Rows in (min, max] of the series that all matchers accept are seen no more once this returns, also
- * after a restart; their bytes go with the next compaction. At least one matcher must not accept "".
+ * Rows in (min, max] of the series that all matchers accept are seen no more once this returns,
+ * also after a restart; their bytes go with the next compaction. At least one matcher must not
+ * accept "".
  */
 MUST_CHECK enum err_code db_delete_series(struct db *db, const struct matcher *m, size_t n,
 	int64_t min_ns, int64_t max_ns, struct err *err);

@@ -218,7 +218,12 @@ void head_remove_leftover(struct db *db, int64_t start_ns);
 /* Takes and removes the oldest window. */
 void head_drop_oldest(struct db *db, const char *why);
 void head_encode_count(const struct window_count *c, struct buf *out);
+/* ---- head_mark.c: what was acknowledged ---- */
+
 void head_write_mark(struct db *db, struct window *w, const struct window_count *c);
+void head_check_mark(struct db *db, struct window *w);
+void head_count_lost(uint64_t acknowledged, uint64_t found); /* rows */
+
 uint64_t head_disk_bytes(struct db *db, const struct window *w);
 void db_count_damage(void); /* the metric alone */
 void db_damage(struct db *db, struct window *w, const char *what, const struct err *why);
@@ -232,8 +237,8 @@ MUST_CHECK enum err_code head_read_meta(
 	struct store *s, int64_t *start_ns, int64_t *end_ns, struct err *err);
 MUST_CHECK enum err_code head_write_meta(
 	struct store *s, int64_t start_ns, int64_t end_ns, struct err *err);
-/* Header whose types the series' rows in the window have (the series index's lock is held): SYM_NONE
- * where there are none, SERIES_TYPES_MANY where they differ and rows are to be asked. */
+/* Header whose types the series' rows in the window have (the series index's lock is held):
+ * SYM_NONE where there are none, SERIES_TYPES_MANY where they differ and rows are to be asked. */
 uint32_t window_types_locked(const struct window *w, uint32_t series);
 /* False: out of memory. Wants the series index's write lock. */
 bool window_set_types_locked(struct window *w, uint32_t series, uint32_t header);
@@ -319,7 +324,8 @@ void partition_unpin(struct db *db, struct partition *p);
 /* The next partition in memory from *at on, pinned; *at goes behind it. NULL: no more. */
 struct partition *partition_next(struct db *db, uint32_t *at);
 /* What a new row of the job in this window (which is pinned) gets its ids from, fixed by the first
- * one; everything of the epoch is in memory. job->lock is held. It is there as long as the window. */
+ * one; everything of the epoch is in memory. job->lock is held. It is there as long as the window.
+ */
 MUST_CHECK enum err_code window_partition_take(struct db *db, struct window *w, struct job *job,
 	struct partition **out, struct err *err);
 /* The window, just read, has rows of the job under this epoch. */
@@ -348,8 +354,8 @@ MUST_CHECK enum err_code partition_new_epoch(
 /* Lets go of what is over the budget. */
 void partitions_evict(struct db *db);
 
-/* Ids of one partition in another: content is found there, or made (`to` is locked by each call, and
- * complete). Both are pinned. What `from` lacks is ERR_CORRUPT. */
+/* Ids of one partition in another: content is found there, or made (`to` is locked by each call,
+ * and complete). Both are pinned. What `from` lacks is ERR_CORRUPT. */
 struct translation;
 MUST_CHECK enum err_code translation_open(struct partition *from, struct partition *to,
 	struct translation **out, struct err *err);
@@ -380,7 +386,8 @@ struct db_block {
 	bool keep; /* db->lock: gone, but its files are another's now */
 	bool raw_failed; /* db->lock: its raw rows could not be dropped in this round */
 	bool damaged; /* db->lock */
-	const struct deleted_range *deleted; /* db->lock: ascending; an array is replaced, not changed */
+	const struct deleted_range
+		*deleted; /* db->lock: ascending; an array is replaced, not changed */
 	size_t deleted_n;
 };
 
@@ -409,7 +416,8 @@ MUST_CHECK enum err_code db_group_labels(
 /* ---- query.c ---- */
 
 void querier_warn(struct db_querier *q, struct querier_source *s, const struct err *why);
-void querier_info(struct db_querier *q, const char *fmt, ...) PRINTF_LIKE(2, 3); /* each text once */
+void querier_info(struct db_querier *q, const char *fmt, ...)
+	PRINTF_LIKE(2, 3); /* each text once */
 /* Looks whether the iterator passed over something. */
 void querier_check(struct db_querier *q, struct querier_source *s, const struct store_iter *it);
 bool querier_canceled(const struct db_querier *q);

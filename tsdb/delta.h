@@ -16,8 +16,8 @@
  *
  * Entries given twice in one profile are summed first; their delta stands at the first of them.
  *
- * The base is not changed here: the new one is handed out, and takes its place once the row is queued
- * (and gives it back should the row's commit fail).
+ * The base is not changed here: the new one is handed out, and takes its place once the row is
+ * queued (and gives it back should the row's commit fail).
  *
  * Errors:  ERR_NOMEM, ERR_LIMIT (a sum exceeds 64 bits).
  * Threads: under the lock of what owns the base.
@@ -52,8 +52,8 @@ struct delta_input {
 			    place */
 };
 
-/* *first: cumulative columns are zero. *next: the base of the next scrape, the caller's; empty where
- * there are no cumulative columns. */
+/* *first: cumulative columns are zero. *next: the base of the next scrape, the caller's; empty
+ * where there are no cumulative columns. */
 MUST_CHECK enum err_code delta_apply(const struct delta_base *base, const struct delta_input *in,
 	struct arena *a, struct delta_base *next, bool *first, struct err *err);
 /* A scrape at this time, with this interval, may still be compared with the base. */

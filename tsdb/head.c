@@ -15,20 +15,13 @@
  * Windows on disk: head/<start>/ is a LevelDB, head/<start>.acked the number of its last
  * acknowledged batch.
  *
- * The mark is for what LevelDB cannot tell: a log that was cut short opens without complaint. It is
- * written after the sync and before the acknowledgement, and not synced itself: what it may miss
- * after a power loss is its own last change, never can it claim more than was acknowledged.
- *
  * A window goes by renaming it to <start>.dropped first, so that no start ever finds half of one.
  */
-#define MARK_VERSION 1
 #define DROPPED ".dropped"
 #define SET_ASIDE ".damaged"
 
 METRIC_COUNTER(damage_total, "epimetheus_tsdb_damage_total",
 	"Times that stored bytes were found damaged or missing.", NULL);
-METRIC_COUNTER(lost_rows, "epimetheus_tsdb_lost_rows_total",
-	"Acknowledged rows that were missing when looked for.", NULL);
 METRIC_COUNTER(dropped_windows, "epimetheus_tsdb_dropped_windows_total",
 	"Windows that left the head.", "reason");
 
@@ -44,70 +37,6 @@ void db_damage(struct db *db, struct window *w, const char *what, const struct e
 	mutex_lock(&db->lock);
 	w->damaged = true;
 	mutex_unlock(&db->lock);
-}
-
-/* ---- the mark of what was acknowledged ---- */
-
-void head_encode_count(const struct window_count *c, struct buf *out)
-{
-	buf_add_varint(out, c->seq);
-	buf_add_varint(out, c->rows);
-	buf_add_varint(out, c->samples);
-	buf_add_u64be(out, (uint64_t)c->min_ns);
-	buf_add_u64be(out, (uint64_t)c->max_ns);
-}
-
-static void encode_mark(const struct window_count *c, struct buf *out)
-{
-	buf_add_char(out, MARK_VERSION);
-	buf_add_u64be(out, c->seq);
-	buf_add_u64be(out, c->rows);
-	buf_add_u64be(out, hash_bytes(out->ptr, out->len, 0));
-}
-
-void head_write_mark(struct db *db, struct window *w, const struct window_count *c)
-{
-	struct fs *fs = db->o.fs;
-	struct buf b = { 0 };
-	struct err err;
-
-	if (w->mark_fd < 0 &&
-		fs->ops->open(fs, w->mark_path, O_RDWR | O_CREAT, 0644, &w->mark_fd, &err)) {
-		w->mark_fd = -1;
-		return;
-	}
-	encode_mark(c, &b);
-	if (lseek(w->mark_fd, 0, SEEK_SET) != 0 ||
-		fs->ops->write(fs, w->mark_fd, b.ptr, b.len, &err)) {
-		/* A mark that lags says less, not something wrong. */
-		close(w->mark_fd);
-		w->mark_fd = -1;
-	}
-	buf_release(&b);
-}
-
-static void check_mark(struct db *db, struct window *w)
-{
-	struct window_count mark = { 0 };
-	struct buf b = { 0 };
-	struct cursor in;
-	struct err err;
-
-	if (fs_read_file(w->mark_path, 4096, &b, &err) || b.len < 25 || b.ptr[0] != MARK_VERSION)
-		goto out;
-	in = cursor_of((struct str){ b.ptr + 1, 24 });
-	mark.seq = cursor_u64be(&in);
-	mark.rows = cursor_u64be(&in);
-	if (cursor_u64be(&in) != hash_bytes(b.ptr, 17, 0) || mark.seq <= w->count.seq)
-		goto out;
-	err_set(&err, ERR_CORRUPT,
-		"%" PRIu64 " batches with %" PRIu64 " rows were acknowledged and are missing",
-		mark.seq - w->count.seq, mark.rows > w->count.rows ? mark.rows - w->count.rows : 0);
-	metric_add(&lost_rows, NULL,
-		mark.rows > w->count.rows ? (double)(mark.rows - w->count.rows) : 0);
-	db_damage(db, w, "lost rows", &err);
-out:
-	buf_release(&b);
 }
 
 /* ---- one window ---- */
@@ -184,8 +113,8 @@ static bool reserve_window(struct db *db)
 	return true;
 }
 
-/* (start, end] for a new window that takes ts; db->lock is held. Windows of another length may stand
- * beside it, from before a change of the configuration. */
+/* (start, end] for a new window that takes ts; db->lock is held. Windows of another length may
+ * stand beside it, from before a change of the configuration. */
 static enum err_code window_for(
 	struct db *db, int64_t ts_ns, struct window **out, struct err *err)
 {
@@ -220,8 +149,8 @@ static enum err_code make_store(struct db *db, struct window *w, struct err *err
 	return ERR_OK;
 }
 
-/* db->lock is held, and let go while the disk works: one window is made at a time, and rows of other
- * windows do not wait for it. */
+/* db->lock is held, and let go while the disk works: one window is made at a time, and rows of
+ * other windows do not wait for it. */
 static enum err_code create_window(
 	struct db *db, int64_t ts_ns, struct window **out, struct err *err)
 {
@@ -379,8 +308,7 @@ enum err_code head_reopen(struct db *db, struct window *w, struct err *err)
 		err_set(&why, ERR_CORRUPT,
 			"batches %" PRIu64 " to %" PRIu64 " were acknowledged and are missing",
 			found.seq + 1, w->count.seq);
-		metric_add(&lost_rows, NULL,
-			w->count.rows > found.rows ? (double)(w->count.rows - found.rows) : 0);
+		head_count_lost(w->count.rows, found.rows);
 		db_damage(db, w, "lost rows", &why);
 	}
 	mutex_lock(&db->lock);
@@ -425,7 +353,7 @@ static enum err_code open_window(struct db *db, int64_t start_s, struct err *err
 	rc = head_read_meta(w->store, &start, &w->end_ns, err);
 	if (rc == ERR_NOT_FOUND) {
 		/* A crash between making the store and its first record: there is nothing in it. */
-		check_mark(db, w);
+		head_check_mark(db, w);
 		store_close(w->store);
 		w->store = NULL;
 		rc = fs_remove_tree(db->o.fs, w->dir, err);
@@ -437,7 +365,7 @@ static enum err_code open_window(struct db *db, int64_t start_s, struct err *err
 			start / NS_PER_S);
 	if (rc || (rc = head_load(db, w, err)))
 		goto aside;
-	check_mark(db, w);
+	head_check_mark(db, w);
 	insert_window(db, w);
 	if (w->count.max_ns > atomic_load(&db->max_ts_ns))
 		atomic_store(&db->max_ts_ns, w->count.max_ns);

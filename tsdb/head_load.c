@@ -332,8 +332,8 @@ static enum err_code load_kind(struct loading *l, char kind, load_fn fn, struct 
 }
 
 /*
- * Where jobs or series were lost it is not known what the rows mean: the window ends behind its last
- * row, and takes no more.
+ * Where jobs or series were lost it is not known what the rows mean: the window ends behind its
+ * last row, and takes no more.
  */
 static enum err_code end_early(struct loading *l, struct err *err)
 {

@@ -484,9 +484,10 @@ static const char *why_new(
 	return why;
 }
 
-/* The live partition, pinned by the job and once more for the caller; begun or loaded where there is
- * none. */
-static enum err_code live_of(struct db *db, struct job *job, struct partition **out, struct err *err)
+/* The live partition, pinned by the job and once more for the caller; begun or loaded where there
+ * is none. */
+static enum err_code live_of(
+	struct db *db, struct job *job, struct partition **out, struct err *err)
 {
 	struct partition *p = NULL;
 	enum err_code rc = ERR_OK;

@@ -12,10 +12,9 @@
  * Ids are given once for the life of the data directory (until the partition's epoch changes) and
  * never change meaning.
  *
- * Threads: one writer at a time (partition lock, taken inside db_append). Readers take no lock: what
- * is there is immutable and its storage never moves.
- * Limits:  nodes, functions, strings and label sets per partition; passing one is ERR_LIMIT for
- * that profile.
+ * Threads: one writer at a time (partition lock, taken inside db_append). Readers take no lock:
+ * what is there is immutable and its storage never moves. Limits:  nodes, functions, strings and
+ * label sets per partition; passing one is ERR_LIMIT for that profile.
  */
 #ifndef TSDB_SYMBOLS_H
 #define TSDB_SYMBOLS_H

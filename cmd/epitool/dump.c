@@ -12,8 +12,8 @@
 #include "tsdb/db.h"
 
 /*
- * epitool tsdb dump: rows as they are stored. As text a row is a line "# {labels} time" and below it
- * a line per sample: frames root first, its labels, its values. As pprof each row is a file
+ * epitool tsdb dump: rows as they are stored. As text a row is a line "# {labels} time" and below
+ * it a line per sample: frames root first, its labels, its values. As pprof each row is a file
  * <number>.pb.gz, and one line of text says whose it is.
  */
 #define FRAMES_MAX 4096u

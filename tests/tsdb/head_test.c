@@ -189,7 +189,8 @@ TEST(retention_by_time_drops_whole_windows)
 	REQUIRE_OK(db_select(q, NULL, 0, &f.arena, &s, &n, &f.err), &f.err);
 	REQUIRE(n == 1);
 	append(&f, "p", "new", "1", 340, "x 1");
-	CHECK_OK(db_sum(q, &(const struct db_series *){ &s[0] }, 1, &type, 0, 99 * SEC, SUM_WINDOW, NULL, &f.arena, &stats, &f.err),
+	CHECK_OK(db_sum(q, &(const struct db_series *){ &s[0] }, 1, &type, 0, 99 * SEC, SUM_WINDOW,
+			 NULL, &f.arena, &stats, &f.err),
 		&f.err);
 	CHECK_INT(stats.rows, 1);
 	db_querier_close(q);
@@ -242,7 +243,8 @@ TEST(a_window_being_dropped_is_not_made_anew)
 	CHECK_INT(status.windows, 2);
 	CHECK_ERR(append_wait(f.db, labels_of(&f.arena, "p", "j", "1"), 60 * SEC, SEC,
 			  some(&f.arena, "y 1"), NULL, false, NULL, &f.err),
-		&f.err, ERR_INVALID, "profile of 1970-01-01T00:01:00.000Z is too old: its window takes no more rows");
+		&f.err, ERR_INVALID,
+		"profile of 1970-01-01T00:01:00.000Z is too old: its window takes no more rows");
 	snprintf(current, sizeof(current), "%s/head/0/CURRENT", f.dir);
 	CHECK(access(current, F_OK) == 0);
 	db_querier_close(q);
@@ -428,7 +430,8 @@ static void read_one(struct worker *w, struct arena *a)
 
 			if (accum_open(s[i].partition, i % 2 ? ACCUM_BY_LABELS : 0, &acc, &err))
 				continue;
-			if (db_sum(q, &(const struct db_series *){ &s[i] }, 1, &type, 0, now, SUM_WINDOW, acc, a, &stats, &err) ||
+			if (db_sum(q, &(const struct db_series *){ &s[i] }, 1, &type, 0, now,
+				    SUM_WINDOW, acc, a, &stats, &err) ||
 				accum_seal(acc, &err))
 				atomic_fetch_add(w->failures, 1);
 			while (accum_next(acc, &at, &cell)) {
