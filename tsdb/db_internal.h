@@ -218,15 +218,15 @@ void head_remove_leftover(struct db *db, int64_t start_ns);
 /* Takes and removes the oldest window. */
 void head_drop_oldest(struct db *db, const char *why);
 void head_encode_count(const struct window_count *c, struct buf *out);
+uint64_t head_disk_bytes(struct db *db, const struct window *w);
+void db_count_damage(void); /* the metric alone */
+void db_damage(struct db *db, struct window *w, const char *what, const struct err *why);
+
 /* ---- head_mark.c: what was acknowledged ---- */
 
 void head_write_mark(struct db *db, struct window *w, const struct window_count *c);
 void head_check_mark(struct db *db, struct window *w);
 void head_count_lost(uint64_t acknowledged, uint64_t found); /* rows */
-
-uint64_t head_disk_bytes(struct db *db, const struct window *w);
-void db_count_damage(void); /* the metric alone */
-void db_damage(struct db *db, struct window *w, const char *what, const struct err *why);
 
 /* ---- head_load.c ---- */
 
