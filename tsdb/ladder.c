@@ -7,6 +7,7 @@ struct rung {
 	bool open;
 	int64_t step_ns;
 	struct buf single, functions; /* the only record so far, not in the builder */
+	struct buf record; /* encoded; closing it may close the next one, which has its own */
 	bool is_single;
 };
 
@@ -17,7 +18,7 @@ struct ladder {
 	ladder_emit_fn emit;
 	void *ctx;
 	struct rollup_view *view;
-	struct buf record, totals;
+	struct buf totals;
 };
 
 int64_t step_of(unsigned level, int64_t ts_ns)
@@ -57,9 +58,9 @@ void ladder_close(struct ladder *l)
 		rollup_builder_close(l->rung[i].builder);
 		buf_release(&l->rung[i].single);
 		buf_release(&l->rung[i].functions);
+		buf_release(&l->rung[i].record);
 	}
 	rollup_view_close(l->view);
-	buf_release(&l->record);
 	buf_release(&l->totals);
 	free(l);
 }
@@ -122,10 +123,10 @@ static enum err_code close_rung(struct ladder *l, unsigned level, struct err *er
 	if (single) {
 		bytes = buf_str(&r->single);
 	} else {
-		buf_clear(&l->record);
-		if ((rc = rollup_builder_encode(r->builder, &l->record, err)))
+		buf_clear(&r->record);
+		if ((rc = rollup_builder_encode(r->builder, &r->record, err)))
 			return rc;
-		bytes = buf_str(&l->record);
+		bytes = buf_str(&r->record);
 	}
 	if ((rc = l->emit(l->ctx, false, level, r->step_ns, bytes, err)) ||
 		(l->functions && (rc = emit_functions(l, level, r, single, err))))
