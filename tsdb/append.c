@@ -181,7 +181,7 @@ static enum err_code renumber(void *ctx, uint32_t *stack, uint32_t *set, struct 
  */
 static enum err_code carry_base(struct appending *t, struct err *err)
 {
-	struct delta_base *base = &t->series->base;
+	struct delta_base *base = &t->series->base, was = { 0 };
 	struct job *job = t->job;
 	enum err_code rc;
 
@@ -194,13 +194,16 @@ static enum err_code carry_base(struct appending *t, struct err *err)
 		if ((rc = translation_open(base->partition, t->partition, &job->carry, err)))
 			return rc;
 	}
-	base_account(t->db, base, false);
-	rc = delta_base_renumber(base, renumber, job->carry, &t->scratch->arena, err);
-	if (!rc)
-		base->partition = t->partition;
-	base_account(t->db, base, true);
+	/* What it counts for goes last: a partition without bases may leave memory at any time. */
+	was.partition = base->partition;
+	was.bytes.cap = base->bytes.cap;
 	/* No room for its stacks, then none for the profile's. */
-	return rc;
+	if ((rc = delta_base_renumber(base, renumber, job->carry, &t->scratch->arena, err)))
+		return rc;
+	base->partition = t->partition;
+	base_account(t->db, base, true);
+	base_account(t->db, &was, false);
+	return ERR_OK;
 }
 
 /* What the columns are, in words: ids differ between epochs. */

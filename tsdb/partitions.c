@@ -547,11 +547,16 @@ static enum err_code choose(struct db *db, struct window *w, struct job *job,
 	if ((rc = live_of(db, job, &p, err)))
 		return rc;
 	before = window_before(db, w, job, &newest);
-	/* A late row in an old window does not end the epoch that newer ones are in. */
-	if (newest)
+	/* A late row in an old window does not end the epoch that newer ones are in. After a restart
+	 * what is used is known once it is loaded. */
+	if (newest && !(rc = complete(db, p, err)))
 		why = why_new(db, p, before);
 	if (before)
 		head_unpin(db, before);
+	if (rc) {
+		partition_unpin(db, p);
+		return rc;
+	}
 	if (why && (rc = new_epoch(db, job, &next, &failed))) {
 		log_warn("tsdb", "no new epoch", LOG_S("reason", why), LOG_E(&failed));
 		why = NULL;
