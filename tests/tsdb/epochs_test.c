@@ -622,3 +622,32 @@ TEST(series_leave_the_index_when_nothing_needs_them)
 	}
 	buf_release(&none);
 }
+
+/* As above, where the series goes on with rows that are no scrapes. */
+TEST(a_base_that_is_of_no_use_keeps_nothing_in_memory)
+{
+	static const struct step {
+		int64_t s;
+		int partitions;
+	} steps[] = { { 95, 1 }, { 150, 2 }, { 210, 2 }, { 211, 1 }, { 212, 1 } };
+	struct buf none = { 0 };
+	struct fixture f;
+	struct labels l;
+	bool first;
+
+	REQUIRE(open_small(&f, tiny));
+	l = job(&f, "j", "i");
+	CHECK_OK(scrape(&f, l, 90, "main;x k=v 10", &first), &f.err);
+	fill(&f, job(&f, "j", "other"), 0, 'a', 1, 10, &none);
+	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+		CHECK_OK(put(&f, l, steps[i].s, "go 1"), &f.err);
+		CHECK_OK(db_compact(f.db, &f.err), &f.err);
+		fixture_maintain(&f);
+		CHECK_INT(status(&f).series, steps[i].s < 100 ? 2 : 1);
+		CHECK_INT(status(&f).partitions, steps[i].partitions);
+		CHECK((status(&f).delta_bytes > 0) == (steps[i].s <= 210));
+	}
+	check_rows(&f, l, "@90\n@95\ngo 1\n@150\ngo 1\n@210\ngo 1\n@211\ngo 1\n@212\ngo 1\n");
+	buf_release(&none);
+	fixture_close(&f);
+}
