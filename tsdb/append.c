@@ -181,7 +181,7 @@ static enum err_code renumber(void *ctx, uint32_t *stack, uint32_t *set, struct 
  */
 static enum err_code carry_base(struct appending *t, struct err *err)
 {
-	struct delta_base *base = &t->series->base;
+	struct delta_base *base = &t->series->base, was = { 0 };
 	struct job *job = t->job;
 	enum err_code rc;
 
@@ -194,13 +194,34 @@ static enum err_code carry_base(struct appending *t, struct err *err)
 		if ((rc = translation_open(base->partition, t->partition, &job->carry, err)))
 			return rc;
 	}
-	base_account(t->db, base, false);
-	rc = delta_base_renumber(base, renumber, job->carry, &t->scratch->arena, err);
-	if (!rc)
-		base->partition = t->partition;
-	base_account(t->db, base, true);
+	/* What it counts for goes last: a partition without bases may leave memory at any time. */
+	was.partition = base->partition;
+	was.bytes.cap = base->bytes.cap;
 	/* No room for its stacks, then none for the profile's. */
-	return rc;
+	if ((rc = delta_base_renumber(base, renumber, job->carry, &t->scratch->arena, err)))
+		return rc;
+	base->partition = t->partition;
+	base_account(t->db, base, true);
+	if (atomic_load(&was.partition->bases) == 1) { /* the last one that is carried over */
+		translation_close(job->carry);
+		job->carry = NULL;
+	}
+	base_account(t->db, &was, false);
+	return ERR_OK;
+}
+
+/* The series goes on as something else, and no scrape will be compared with its base any more: the
+ * symbols of the base's epoch are not to stay in memory for it. */
+static void drop_stale_base(struct appending *t)
+{
+	struct series *s = t->series;
+
+	if (!s->base.bytes.len || s->base.types == t->types ||
+		delta_base_young(&s->base, t->a->ts_ns, t->a->interval_ns) ||
+		t->a->ts_ns <= atomic_load(&s->base_until_ns))
+		return;
+	base_release(t->db, &s->base);
+	series_note_base(s);
 }
 
 /* What the columns are, in words: ids differ between epochs. */
@@ -483,6 +504,7 @@ static enum err_code append_locked(struct appending *t, struct commit_row *row, 
 		t->kinds[c] = a->kinds[c] == KIND_CUMULATIVE && !a->convert ? KIND_DELTA :
 									      a->kinds[c];
 	t->types = hash_types(a->profile, t->kinds);
+	drop_stale_base(t);
 	if ((rc = window_partition_take(t->db, t->window, t->job, &t->partition, err)) ||
 		(rc = carry_base(t, err)))
 		return rc;

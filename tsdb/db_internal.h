@@ -335,6 +335,8 @@ void window_partitions_release(struct db *db, struct window *w);
 /* The pinned partition that a window has of a job; NULL: it has none. */
 struct partition *window_partition_pin(
 	struct db *db, struct window *w, const struct job *job);
+/* The same with db->lock held, and not pinned. */
+struct partition *window_partition_locked(const struct window *w, const struct job *job);
 /*
  * All symbols that a window has of p, or a block has up to a stage, are in memory afterwards; the
  * window or block is pinned. What was lost is ERR_CORRUPT, each time it is asked for; the rest is

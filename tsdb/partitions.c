@@ -17,8 +17,6 @@
 
 METRIC_COUNTER(epochs_begun, "epimetheus_tsdb_epochs_begun_total",
 	"Times a job began a new table of symbols.", "reason");
-METRIC_COUNTER(evicted, "epimetheus_tsdb_partitions_evicted_total",
-	"Tables of symbols that were let go from memory.", NULL);
 
 /* ---- the list of those in memory; db->lock is held ---- */
 
@@ -102,22 +100,9 @@ void partition_unpin(struct db *db, struct partition *p)
 	mutex_unlock(&db->lock);
 }
 
-struct partition *partition_next(struct db *db, uint32_t *at)
-{
-	struct partition *p = NULL;
-
-	mutex_lock(&db->lock);
-	while (*at < db->partitions_n && !p)
-		p = db->partitions[(*at)++];
-	if (p)
-		p->pins++;
-	mutex_unlock(&db->lock);
-	return p;
-}
-
 /* ---- windows; db->lock is held ---- */
 
-static struct partition *of_window(const struct window *w, const struct job *job)
+struct partition *window_partition_locked(const struct window *w, const struct job *job)
 {
 	return job->index < w->partitions_n ? w->partitions[job->index] : NULL;
 }
@@ -146,7 +131,7 @@ struct partition *window_partition_pin(struct db *db, struct window *w, const st
 	struct partition *p;
 
 	mutex_lock(&db->lock);
-	if ((p = of_window(w, job)))
+	if ((p = window_partition_locked(w, job)))
 		p->pins++;
 	mutex_unlock(&db->lock);
 	return p;
@@ -159,7 +144,7 @@ enum err_code window_partition_found(
 	enum err_code rc = ERR_OK;
 
 	mutex_lock(&db->lock);
-	if ((p = of_window(w, job))) {
+	if ((p = window_partition_locked(w, job))) {
 		if (p->epoch != epoch)
 			rc = err_set(err, ERR_EXISTS, "store %s: job %" PRIu32 " has two epochs",
 				w->dir, job->id);
@@ -301,7 +286,7 @@ static struct window **windows_of(struct db *db, const struct partition *p, size
 	mutex_lock(&db->lock);
 	if ((v = malloc((db->windows_n + 1) * sizeof(struct window *))))
 		for (size_t i = 0; i < db->windows_n; i++)
-			if (of_window(db->windows[i], p->job) == p) {
+			if (window_partition_locked(db->windows[i], p->job) == p) {
 				db->windows[i]->pins++;
 				v[(*n)++] = db->windows[i];
 			}
@@ -368,8 +353,8 @@ enum err_code partition_need_block(struct db *db, struct partition *p, struct db
 {
 	enum err_code rc;
 
-	(void)db;
 	mutex_lock(&p->lock);
+	(void)db;
 	rc = need_block(p, b, slot, stage, err);
 	mutex_unlock(&p->lock);
 	return rc;
@@ -461,8 +446,7 @@ enum err_code partition_new_epoch(
 
 /* Why a window that begins should begin an epoch as well; NULL: it should not. before: the window
  * that had p last, or NULL. */
-static const char *why_new(
-	struct db *db, struct partition *p, const struct window *before)
+static const char *why_new(struct db *db, struct partition *p, const struct window *before)
 {
 	const char *why = NULL;
 	const struct marks *m;
@@ -520,7 +504,7 @@ static struct window *window_before(
 	for (size_t i = 0; i < db->windows_n; i++) {
 		struct window *at = db->windows[i];
 
-		if (!of_window(at, job))
+		if (!window_partition_locked(at, job))
 			continue;
 		if (at->start_ns > w->start_ns)
 			*newest = false;
@@ -534,8 +518,8 @@ static struct window *window_before(
 }
 
 /* The partition for a window's first row of the job, pinned for the window. */
-static enum err_code choose(struct db *db, struct window *w, struct job *job,
-	struct partition **out, struct err *err)
+static enum err_code choose(
+	struct db *db, struct window *w, struct job *job, struct partition **out, struct err *err)
 {
 	struct partition *p, *next;
 	struct window *before;
@@ -547,12 +531,17 @@ static enum err_code choose(struct db *db, struct window *w, struct job *job,
 	if ((rc = live_of(db, job, &p, err)))
 		return rc;
 	before = window_before(db, w, job, &newest);
-	/* A late row in an old window does not end the epoch that newer ones are in. */
-	if (newest)
+	/* A late row in an old window does not end the epoch that newer ones are in. After a
+	 * restart what is used is known once it is loaded. */
+	if (newest && !(rc = complete(db, p, err)))
 		why = why_new(db, p, before);
 	if (before)
 		head_unpin(db, before);
-	if (why && (rc = new_epoch(db, job, &next, &failed))) {
+	if (rc) {
+		partition_unpin(db, p);
+		return rc;
+	}
+	if (why && new_epoch(db, job, &next, &failed)) {
 		log_warn("tsdb", "no new epoch", LOG_S("reason", why), LOG_E(&failed));
 		why = NULL;
 	}
@@ -566,22 +555,22 @@ static enum err_code choose(struct db *db, struct window *w, struct job *job,
 		p = next;
 		mutex_unlock(&db->lock);
 		metric_add(&epochs_begun, why, 1);
-		log_info("tsdb", "epoch begun", LOG_STR("job", job->name),
-			LOG_I("epoch", p->epoch), LOG_S("reason", why));
+		log_info("tsdb", "epoch begun", LOG_STR("job", job->name), LOG_I("epoch", p->epoch),
+			LOG_S("reason", why));
 	}
 	*out = p;
 	return ERR_OK;
 }
 
-enum err_code window_partition_take(struct db *db, struct window *w, struct job *job,
-	struct partition **out, struct err *err)
+enum err_code window_partition_take(
+	struct db *db, struct window *w, struct job *job, struct partition **out, struct err *err)
 {
 	enum err_code rc = ERR_OK;
 	struct partition *p;
 	bool fresh;
 
 	mutex_lock(&db->lock);
-	p = of_window(w, job);
+	p = window_partition_locked(w, job);
 	mutex_unlock(&db->lock);
 	if ((fresh = !p)) {
 		if ((rc = choose(db, w, job, &p, err)))
@@ -609,72 +598,4 @@ enum err_code window_partition_take(struct db *db, struct window *w, struct job 
 	mutex_unlock(&p->lock);
 	*out = p;
 	return rc;
-}
-
-/* ---- letting go ---- */
-
-static bool in_head(const struct db *db, const struct partition *p)
-{
-	for (size_t i = 0; i < db->windows_n; i++)
-		if (of_window(db->windows[i], p->job) == p)
-			return true;
-	return false;
-}
-
-/* The longest unused of those that nobody needs; a live one that no window has any more counts as
- * unused since ever: its job's next row begins an epoch. db->lock is held. */
-static struct partition *idle(struct db *db)
-{
-	struct partition *oldest = NULL;
-
-	for (uint32_t i = 0; i < db->partitions_n; i++) {
-		struct partition *p = db->partitions[i];
-
-		if (!p || atomic_load(&p->bases))
-			continue;
-		if (p->pins == 1 && p->job->live == p && !in_head(db, p)) {
-			p->job->live = NULL;
-			p->job->live_epoch = SYM_NONE;
-			p->pins = 0;
-			return p;
-		}
-		if (!p->pins && (!oldest || p->used_at < oldest->used_at))
-			oldest = p;
-	}
-	return oldest;
-}
-
-static void forget(struct db *db, struct partition *p)
-{
-	struct partition **at = &p->job->partitions;
-
-	while (*at != p)
-		at = &(*at)->next_of_job;
-	*at = p->next_of_job;
-	db->partitions[p->index] = NULL;
-	job_know_ids(p->job, p->epoch, p->next);
-}
-
-void partitions_evict(struct db *db)
-{
-	struct partition *gone = NULL, *p;
-	uint64_t bytes = 0;
-
-	mutex_lock(&db->lock);
-	for (uint32_t i = 0; i < db->partitions_n; i++)
-		if (db->partitions[i])
-			bytes += atomic_load(&db->partitions[i]->bytes);
-	while (bytes > db->o.symbols_bytes && (p = idle(db))) {
-		forget(db, p);
-		bytes -= atomic_load(&p->bytes);
-		p->next_of_job = gone;
-		gone = p;
-	}
-	atomic_store(&db->symbol_bytes, bytes);
-	mutex_unlock(&db->lock);
-	while ((p = gone)) {
-		gone = p->next_of_job;
-		partition_close(p);
-		metric_add(&evicted, NULL, 1);
-	}
 }
