@@ -354,7 +354,6 @@ enum err_code partition_need_block(struct db *db, struct partition *p, struct db
 	enum err_code rc;
 
 	mutex_lock(&p->lock);
-	(void)db;
 	rc = need_block(p, b, slot, stage, err);
 	mutex_unlock(&p->lock);
 	return rc;
