@@ -126,8 +126,8 @@ TEST(sums_are_exact)
 	REQUIRE(n == 2);
 	REQUIRE_OK(accum_open(series[0].partition, 0, &acc, &f.err), &f.err);
 	for (size_t i = 0; i < n; i++)
-		CHECK_OK(db_sum(q, &(const struct db_series *){ &series[i] }, 1, &type, 60 * SEC, 250 * 60 * SEC, SUM_WINDOW, acc,
-				 &f.arena, &stats, &f.err),
+		CHECK_OK(db_sum(q, &(const struct db_series *){ &series[i] }, 1, &type, 60 * SEC,
+				 250 * 60 * SEC, SUM_WINDOW, acc, &f.arena, &stats, &f.err),
 			&f.err);
 	CHECK_INT(stats.rows, 249);
 	CHECK_INT(stats.total, 249 * 27);
@@ -141,8 +141,8 @@ TEST(sums_are_exact)
 	CHECK_INT(sum, 249 * 27);
 	accum_close(acc);
 	stats = (struct sum_stats){ 0 };
-	CHECK_OK(db_sum(q, &(const struct db_series *){ &series[1] }, 1, &type, 0, 250 * 60 * SEC, SUM_LAST, NULL, &f.arena, &stats,
-			 &f.err),
+	CHECK_OK(db_sum(q, &(const struct db_series *){ &series[1] }, 1, &type, 0, 250 * 60 * SEC,
+			 SUM_LAST, NULL, &f.arena, &stats, &f.err),
 		&f.err);
 	CHECK_INT(stats.rows, 1);
 	CHECK_INT(stats.end_ns, 250 * 60 * SEC);

@@ -154,8 +154,8 @@ TEST(readers_go_on_while_a_store_is_reopened)
 	CHECK_INT(db_state(f.db, NULL), DB_FAILED);
 	REQUIRE_OK(db_select(q, NULL, 0, &f.arena, &series, &n, &f.err), &f.err);
 	REQUIRE(n == 1);
-	CHECK_OK(db_sum(q, &(const struct db_series *){ &series[0] }, 1, &type, 0, 500 * SEC, SUM_WINDOW, NULL, &f.arena, &stats,
-			 &f.err),
+	CHECK_OK(db_sum(q, &(const struct db_series *){ &series[0] }, 1, &type, 0, 500 * SEC,
+			 SUM_WINDOW, NULL, &f.arena, &stats, &f.err),
 		&f.err);
 	CHECK_INT(stats.rows, 1);
 	db_querier_warnings(q, &n);
