@@ -29,7 +29,7 @@ static struct flag table[] = {
 	{ "storage.tsdb.retention.size", FLAG_BYTES, &opt.retention_bytes, NULL,
 		"Bytes the database may take, a unit is required (10GB); default: no limit." },
 	{ "storage.tsdb.retention.raw-time", FLAG_DURATION, &opt.raw_retention_ns, "0s",
-		"How long single profiles are kept; sums by hour and day stay. 0: as long." },
+		"How long single profiles are kept; 0: as long as their sums by hour and day." },
 	{ "storage.tsdb.window", FLAG_DURATION, &opt.window_ns, "2h",
 		"Length of one head window, and of the shortest block." },
 	{ "storage.tsdb.max-block-duration", FLAG_DURATION, &opt.block_max_ns, "0s",
