@@ -1,8 +1,8 @@
 /*
  * kill -9 at any moment: a child opens the database, works on it and says through a pipe what it
  * appends and what is acknowledged; it is killed, the directory is opened again and compared. The
- * same directory goes through all rounds, in short windows, so that windows are made, filled late
- * and dropped on the way.
+ * same directory goes through all rounds, in short windows, so that windows are made, filled late,
+ * cut and dropped on the way, and blocks joined.
  */
 #include <signal.h>
 #include <sys/prctl.h>
@@ -75,5 +75,6 @@ TEST(nothing_acknowledged_is_lost_to_kill_9)
 	}
 	printf("  %zu rows acknowledged, %zu refused\n", m.acked, m.refused);
 	CHECK(m.acked > n);
+	CHECK(m.level >= 2);
 	model_release(&m);
 }

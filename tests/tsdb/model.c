@@ -45,6 +45,8 @@ bool model_init(struct model *m, uint64_t seed)
 	m->f.o.retention_ns = MODEL_RETENTION_S * SEC;
 	m->f.o.too_old_ns = MODEL_TOO_OLD_S * SEC;
 	m->f.o.free_bytes_reserve = 0;
+	m->f.o.no_compaction = false;
+	m->f.o.block_max_ns = MODEL_BLOCK_S * SEC;
 	for (size_t i = 0; i < MODEL_SERIES; i++) {
 		char job[8] = "job-0", instance[8] = "i-0";
 
@@ -298,6 +300,8 @@ void model_wait(struct model *m)
 
 void model_work(struct model *m, size_t appends, bool (*stop)(void *ctx), void *ctx)
 {
+	struct err err;
+
 	while (appends-- && !(stop && stop(ctx))) {
 		model_append(m);
 		switch (model_draw(m, 12)) {
@@ -306,6 +310,9 @@ void model_work(struct model *m, size_t appends, bool (*stop)(void *ctx), void *
 			break;
 		case 1:
 			fixture_maintain(&m->f);
+			break;
+		case 2: /* may fail where the disk does; nothing may be lost by that */
+			(void)!db_compact(m->f.db, &err);
 			break;
 		default:
 			break;
@@ -484,6 +491,24 @@ static void check_sum(struct model *m)
 	buf_release(&got);
 }
 
+static void look_at_blocks(struct model *m)
+{
+	struct db_block_status *v;
+	struct arena a;
+	struct err err;
+	size_t n;
+
+	arena_init(&a, 0);
+	if (db_list(m->f.db, &a, &v, &n, &err)) {
+		buf_printf(&m->wrong, "list: %s\n", err.msg);
+		n = 0;
+	}
+	for (size_t i = 0; i < n; i++)
+		if (v[i].ulid[0] && v[i].level > m->level)
+			m->level = v[i].level;
+	arena_release(&a);
+}
+
 bool model_check(struct model *m, bool settled)
 {
 	struct err err;
@@ -498,6 +523,7 @@ bool model_check(struct model *m, bool settled)
 	if (!rows_each(m->f.db, 0, INT64_MAX, take_row, m, &m->warnings, &err))
 		buf_printf(&m->wrong, "rows: %s\n", err.msg);
 	find_missing(m);
+	look_at_blocks(m);
 	for (int i = 0; i < 3 && !m->wrong.len; i++)
 		check_sum(m);
 	if (m->missing && m->damage_allowed && !was_said(m))

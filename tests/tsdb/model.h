@@ -9,7 +9,8 @@
  * model_check reads everything and compares. Once all that was opened was closed, or the power came
  * back, what is there is settled: it has to stay.
  *
- * Units:   windows are short (MODEL_WINDOW_S), and so is retention: both happen all the time.
+ * Units:   windows, blocks and retention are short (MODEL_WINDOW_S and on): windows are cut, blocks
+ * joined and dropped all the time.
  * Errors:  model_check says what is wrong in m->wrong.
  * Threads: one; acknowledgements come from the database's.
  */
@@ -21,6 +22,7 @@
 
 #define MODEL_SERIES 8 /* of 3 jobs */
 #define MODEL_WINDOW_S 5
+#define MODEL_BLOCK_S 20 /* four windows: the shortest that are joined */
 #define MODEL_RETENTION_S 40
 #define MODEL_TOO_OLD_S 12
 
@@ -56,6 +58,7 @@ struct model {
 	struct buf wrong;
 	/* of the last check: */
 	size_t missing, warnings, checked;
+	uint32_t level; /* highest of a block so far: 1 was cut, 2 and above joined */
 	/* Rows may be missing and sums be off where it is said: by a warning, or by the metric, which
 	 * was damage_before. Without replaced rows: an older one may show through. */
 	bool damage_allowed;
@@ -85,7 +88,7 @@ bool model_follow(struct model *m, int pipe, int pid, int ms, bool while_opening
 /* One append; its answer is not waited for. False: refused. */
 bool model_append(struct model *m);
 void model_wait(struct model *m); /* until all is answered */
-/* Appends, waiting and maintenance in random order; ends early where stop says so. */
+/* Appends, waiting, maintenance and work on blocks in random order; ends early where stop says so. */
 void model_work(struct model *m, size_t appends, bool (*stop)(void *ctx), void *ctx);
 
 /* All rows, and sums of some windows. settled: a row that is there counts as acknowledged from now

@@ -72,14 +72,19 @@ static void takes_rows(struct sweep *s)
 /* The same work for each fault. */
 static void work(struct sweep *s)
 {
+	struct err err;
+
 	open_again(s);
 	for (int part = 0; part < 2 && s->m.f.db; part++) {
-		model_work(&s->m, 30, NULL, NULL);
+		model_work(&s->m, 45, NULL, NULL);
+		(void)!db_compact(s->m.f.db, &err);
 		model_close(&s->m);
 		open_again(s);
 	}
-	if (s->m.f.db)
-		model_work(&s->m, 20, NULL, NULL);
+	if (!s->m.f.db)
+		return;
+	model_work(&s->m, 20, NULL, NULL);
+	(void)!db_compact(s->m.f.db, &err); /* the fault may be in it */
 }
 
 static void begin(struct sweep *s)
@@ -104,6 +109,8 @@ static void one(enum disk_kind kind, unsigned how, const char *what, uint64_t nt
 	if (!s.m.f.db)
 		goto out;
 	takes_rows(&s);
+	if (db_compact(s.m.f.db, &err))
+		CHECK_FAIL("%s %d, mended, blocks: %s", what, (int)nth, err.msg);
 	check(&s, "going on", false);
 	if (!failed && (s.m.refused > 10 || s.open_failed))
 		CHECK_FAIL("%s %d: %zu appends refused without a fault", what, (int)nth,
@@ -132,6 +139,8 @@ static void sweep(enum disk_kind kind, unsigned how, const char *what)
 
 	begin(&s);
 	work(&s);
+	check(&s, "without a fault", false);
+	CHECK(s.m.level >= 2); /* a join is among what fails below */
 	model_close(&s.m);
 	n = disk_done(s.d, kind);
 	model_release(&s.m);
