@@ -88,7 +88,8 @@ bool model_follow(struct model *m, int pipe, int pid, int ms, bool while_opening
 /* One append; its answer is not waited for. False: refused. */
 bool model_append(struct model *m);
 void model_wait(struct model *m); /* until all is answered */
-/* Appends, waiting, maintenance and work on blocks in random order; ends early where stop says so. */
+/* Appends, waiting, maintenance and work on blocks in random order; ends early where stop says
+ * so. */
 void model_work(struct model *m, size_t appends, bool (*stop)(void *ctx), void *ctx);
 
 /* All rows, and sums of some windows. settled: a row that is there counts as acknowledged from now
