@@ -98,6 +98,9 @@ struct chosen {
 	const struct db_series *series;
 	struct profile_type type;
 	uint64_t deferred; /* bits of the selector's matchers that are about sample labels */
+	bool asked; /* some matcher is about a label that the series lacks, and so about samples */
+	bool takes_empty; /* those matchers accept "" */
+	bool none; /* no sample can pass: rows are there, and later than those of older epochs */
 	bool by_labels; /* cells per sample label set */
 	struct labels metric;
 	uint32_t group;

@@ -63,29 +63,57 @@ static bool is_withheld(const struct matcher *m)
 	return str_is(m->name, TYPE_LABEL) || str_has_prefix(m->name, STR(SAMPLE_PREFIX));
 }
 
-/* False: the series is out. *deferred: bits of the matchers its samples are tested with. */
-static bool test_series(
-	const struct selector *s, const struct db_series *series, uint64_t *deferred)
+/* One of all epochs of a series may pass the matchers that the database was not asked. */
+static bool is_selected(const struct selector *s, const struct db_series *series, size_t n)
 {
 	struct str key;
 
-	*deferred = 0;
 	for (size_t i = 0; i < s->matchers_n; i++) {
 		const struct matcher *m = &s->matchers[i];
+		bool passes = false;
+
+		if (!is_withheld(m) || str_is(m->name, TYPE_LABEL))
+			continue;
+		for (size_t k = 0; k < n && !passes; k++)
+			passes = label_source(series[k].labels, series[k].partition, m->name,
+					 &key) == LABEL_OF_SAMPLES ||
+				matcher_test_labels(m, series[k].labels);
+		if (!passes)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * What the matchers ask of samples of one epoch. Where none of them has the label it is "" for all
+ * of them: they pass together, or none does. The answer is as if each was tested.
+ */
+static void ask_samples(const struct selector *s, struct chosen *c)
+{
+	const struct db_series *series = c->series;
+	struct str key;
+
+	c->deferred = 0;
+	c->asked = c->none = false;
+	c->takes_empty = true;
+	for (size_t i = 0; i < s->matchers_n; i++) {
+		const struct matcher *m = &s->matchers[i];
+		enum label_source source;
 
 		if (str_is(m->name, LABEL_NAME) || str_is(m->name, TYPE_LABEL))
 			continue;
-		switch (label_source(series->labels, series->partition, m->name, &key)) {
-		case LABEL_OF_SAMPLES:
-			*deferred |= UINT64_C(1) << i;
-			break;
-		case LABEL_OF_SERIES:
-		case LABEL_NOWHERE:
-			if (is_withheld(m) && !matcher_test_labels(m, series->labels))
-				return false;
-		}
+		source = label_source(series->labels, series->partition, m->name, &key);
+		if (source == LABEL_OF_SERIES)
+			continue;
+		c->asked = true;
+		c->takes_empty &= matcher_test(m, STR(""));
+		if (source == LABEL_OF_SAMPLES)
+			c->deferred |= UINT64_C(1) << i;
+		else if (!matcher_test(m, STR("")))
+			c->none = true;
 	}
-	return true;
+	if (c->none)
+		c->deferred = 0;
 }
 
 /* ---- which series ---- */
@@ -347,7 +375,7 @@ static bool wants_sample_labels(const struct eval *ev, const struct db_series *s
 	return false;
 }
 
-/* Those of a series' epochs that the matchers leave, with what is asked of their samples. */
+/* A series' epochs, with what is asked of their samples; none where the matchers leave it out. */
 static enum err_code find_epochs(struct selecting *x, const struct db_series *series, size_t n,
 	struct epochs *out, struct err *err)
 {
@@ -356,11 +384,13 @@ static enum err_code find_epochs(struct selecting *x, const struct db_series *se
 	*out = (struct epochs){ .v = arena_array(x->ev->arena, struct chosen, n) };
 	if (!out->v)
 		return eval_nomem(x->ev, err);
+	if (!is_selected(x->s, series, n))
+		return ERR_OK;
 	for (size_t i = 0; i < n; i++) {
-		if (!test_series(x->s, &series[i], &c.deferred))
-			continue;
 		c.series = &series[i];
-		c.by_labels = c.deferred || wants_sample_labels(x->ev, &series[i]);
+		ask_samples(x->s, &c);
+		c.by_labels = !c.none &&
+			(c.deferred || wants_sample_labels(x->ev, &series[i]));
 		out->v[out->n++] = c;
 	}
 	return ERR_OK;
@@ -401,7 +431,17 @@ static enum err_code choose(
 	return ERR_OK;
 }
 
-/* All series of a list, each with its epochs, which are neighbours there. */
+/* Behind the last epoch of the series that stands at i: they are neighbours. */
+static size_t end_of_epochs(const struct db_series *series, size_t n, size_t i)
+{
+	size_t end = i + 1;
+
+	while (end < n && labels_eq(series[end].labels, series[i].labels))
+		end++;
+	return end;
+}
+
+/* All series of a list, each with its epochs. */
 static enum err_code choose_all(
 	struct selecting *x, const struct db_series *series, size_t n, struct err *err)
 {
@@ -409,8 +449,7 @@ static enum err_code choose_all(
 	enum err_code rc;
 
 	for (size_t i = 0; i < n; i = end) {
-		for (end = i + 1; end < n && labels_eq(series[end].labels, series[i].labels); end++)
-			;
+		end = end_of_epochs(series, n, i);
 		if ((rc = choose(x, &series[i], end - i, err)))
 			return rc;
 	}
@@ -493,15 +532,18 @@ enum err_code select_series(struct eval *ev, const struct expr *e, struct db_ser
 	size_t *n, struct err *err)
 {
 	struct selecting x = { .ev = ev, .expr = e, .s = &e->selector };
-	uint64_t deferred = 0;
-	size_t kept = 0;
+	size_t kept = 0, end;
 	enum err_code rc;
 
 	if ((rc = find_series(&x, out, n, err)))
 		return rc;
-	for (size_t i = 0; i < *n; i++)
-		if (test_series(x.s, &(*out)[i], &deferred))
-			(*out)[kept++] = (*out)[i];
+	for (size_t i = 0; i < *n; i = end) {
+		end = end_of_epochs(*out, *n, i);
+		if (!is_selected(x.s, &(*out)[i], end - i))
+			continue;
+		for (size_t k = i; k < end; k++)
+			(*out)[kept++] = (*out)[k];
+	}
 	*n = kept;
 	return ERR_OK;
 }

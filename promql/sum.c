@@ -14,7 +14,7 @@ struct slot {
 	struct partition *partition;
 	const struct profile_type *type;
 	uint64_t deferred;
-	bool by_labels;
+	bool asked, takes_empty, none, by_labels;
 	struct accum *acc; /* NULL for totals */
 	struct sum_stats stats;
 };
@@ -46,7 +46,9 @@ static enum err_code grow(struct summing *x, void *array, size_t item, size_t *c
 static bool fits(const struct slot *slot, const struct chosen *c)
 {
 	return slot->partition == c->series->partition && slot->deferred == c->deferred &&
-		slot->by_labels == c->by_labels && profile_type_eq(slot->type, &c->type);
+		slot->by_labels == c->by_labels && slot->asked == c->asked &&
+		slot->takes_empty == c->takes_empty && slot->none == c->none &&
+		profile_type_eq(slot->type, &c->type);
 }
 
 static enum err_code find_slot(
@@ -66,6 +68,9 @@ static enum err_code find_slot(
 	**out = (struct slot){ .partition = c->series->partition,
 		.type = &c->type,
 		.deferred = c->deferred,
+		.asked = c->asked,
+		.takes_empty = c->takes_empty,
+		.none = c->none,
 		.by_labels = c->by_labels };
 	return ERR_OK;
 }
@@ -99,11 +104,13 @@ static enum err_code sum_slot(struct summing *x, struct slot *slot, struct err *
 	unsigned flags = (slot->by_labels ? ACCUM_BY_LABELS : 0) |
 		(slot->type->delta ? 0 : ACCUM_WEIGHTED);
 	size_t bytes = 0;
-	enum err_code rc;
+	enum err_code rc = eval_check(ev, err);
 
-	if ((rc = eval_check(ev, err)))
+	if (rc)
 		return rc;
-	if (!x->s->totals_only && (rc = accum_open(slot->partition, flags, &slot->acc, err)))
+	if (!x->s->totals_only && !slot->none)
+		rc = accum_open(slot->partition, flags, &slot->acc, err);
+	if (rc)
 		return rc;
 	rc = db_sum(ev->querier, slot->series, slot->series_n, slot->type, w->min_ns, w->max_ns,
 		w->latest ? SUM_LAST : SUM_WINDOW, slot->acc, ev->arena, &slot->stats, err);
@@ -259,6 +266,8 @@ static enum err_code read_group(
 		if (slot->stats.rows == 0)
 			continue;
 		add_stats(p, &slot->stats);
+		if (slot->none)
+			continue;
 		if (x->s->totals_only) {
 			p->wide_total += slot->stats.total;
 			continue;
@@ -286,17 +295,28 @@ static void join_type(struct profile_type *t, const struct profile_type *other)
 		t->period_unit = none;
 }
 
-/* No sample passed the matchers: as if the series were not there, but for the time it was looked
- * at. */
+/*
+ * No sample passed the matchers: as if the series were not there, but for the time it was looked
+ * at. Profiles without samples pass what accepts "".
+ */
 static bool is_left_out(const struct summing *x, const struct profile_value *p)
 {
-	for (size_t i = 0; i < x->slots_n; i++)
-		if (x->slots[i].stats.rows > 0 && !x->slots[i].deferred)
+	bool samples = false, empty = false;
+
+	for (size_t i = 0; i < x->slots_n; i++) {
+		const struct slot *slot = &x->slots[i];
+
+		if (slot->stats.rows == 0)
+			continue;
+		if (!slot->asked || (slot->stats.samples && !slot->deferred && !slot->none))
 			return false;
+		samples |= slot->stats.samples > 0;
+		empty |= slot->takes_empty;
+	}
 	for (size_t i = 0; i < p->parts_n; i++)
 		if (p->parts[i].n > 0)
 			return false;
-	return true;
+	return samples || !empty;
 }
 
 static enum err_code sum_group(

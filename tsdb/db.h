@@ -122,11 +122,13 @@ MUST_CHECK enum err_code db_querier_open(struct db *db, int64_t min_ns, int64_t 
 void db_querier_close(struct db_querier *q);
 
 /*
- * Series with rows in the querier's window, ascending by labels. A matcher whose name is no label
- * of a series is not tested against it: it is about its samples' labels, and the caller tests those
- * (promql/select.c); only where the partition has no such sample label at all is the value ""
- * tested here. Afterwards names of their partitions are readable (strings, headers, label sets);
- * stacks are once db_sum or db_rows gave ids.
+ * Series with rows in the querier's window, ascending by labels. A matcher tests the series' label
+ * where the series has one, else the label of each of its samples, and a missing one is "". So a
+ * series that lacks the label is out only where the matcher does not accept "" and no samples of
+ * its job, in whatever epoch the window touches, have it: all epochs of a series are there, or
+ * none. Else its samples are the caller's to test (promql/select.c). Afterwards names of the
+ * partitions are readable (strings, headers, label sets); stacks are once db_sum or db_rows gave
+ * ids.
  */
 MUST_CHECK enum err_code db_select(struct db_querier *q, const struct matcher *m, size_t n,
 	struct arena *a, struct db_series **out, size_t *out_n, struct err *err);

@@ -9,6 +9,18 @@
  * through its own postings.
  */
 
+/* Partitions of a head window, pinned by the querier, with symbols. */
+struct window_jobs {
+	struct partition **v; /* by job->index */
+	uint32_t n;
+};
+
+/* Whether samples of a job have a label, as far as it was asked. */
+struct known_key {
+	struct str job, key;
+	bool has;
+};
+
 /* One series of one source. */
 struct found {
 	struct labels labels;
@@ -24,6 +36,10 @@ struct selecting {
 	struct found *v;
 	size_t found, cap;
 	struct chunk *chunk; /* made when first wanted */
+	struct window_jobs *jobs; /* by source; of windows */
+	struct known_key *keys;
+	uint32_t keys_n, keys_cap;
+	struct map keys_map;
 };
 
 static enum err_code canceled(struct err *err)
@@ -76,21 +92,6 @@ static bool window_has_rows(struct db_querier *q, struct querier_source *s, uint
 	return has;
 }
 
-/* Partitions of the window, pinned by the querier, with symbols; by job, as the window has them. */
-struct window_jobs {
-	struct db_querier *q;
-	struct partition **v; /* by job->index */
-	uint32_t n;
-};
-
-static bool window_has_key(void *ctx, const struct series *s, struct str key)
-{
-	const struct window_jobs *j = ctx;
-	uint32_t at = s->job->index;
-
-	return at < j->n && j->v[at] && sym_has_label_key(j->v[at], key);
-}
-
 /* Pinned until the querier closes, each once. */
 static enum err_code keep_pinned(struct db_querier *q, struct partition *p, struct err *err)
 {
@@ -131,7 +132,6 @@ static enum err_code load_jobs(
 	struct err why;
 	enum err_code rc;
 
-	j->q = x->q;
 	while ((job = db_job_at(x->q->db, j->n)))
 		j->n++;
 	if (!(j->v = calloc(j->n + 1, sizeof(struct partition *))))
@@ -158,11 +158,105 @@ static enum err_code load_jobs(
 	return ERR_OK;
 }
 
+/* ---- labels that a series lacks and its samples may have ---- */
+
+static bool key_same(const void *ctx, const void *key, uint32_t id)
+{
+	const struct known_key *known = &((const struct selecting *)ctx)->keys[id], *k = key;
+
+	return str_eq(known->job, k->job) && str_eq(known->key, k->key);
+}
+
+static bool slot_has_key(struct block *b, uint32_t slot, struct str key)
+{
+	const struct str *v;
+	size_t n = 0;
+
+	if (block_sample_keys(b, slot, &v, &n, NULL))
+		return false;
+	for (size_t i = 0; i < n; i++)
+		if (str_eq(v[i], key))
+			return true;
+	return false;
+}
+
+/* In whichever epoch and source of the querier. */
+static bool look_for_key(struct selecting *x, struct str job, struct str key)
+{
+	for (size_t i = 0; i < x->q->sources_n; i++) {
+		const struct querier_source *s = &x->q->sources[i];
+		const struct window_jobs *j = &x->jobs[i];
+
+		for (uint32_t k = 0; k < j->n; k++)
+			if (j->v[k] && str_eq(partition_name(j->v[k]), job) &&
+				sym_has_label_key(j->v[k], key))
+				return true;
+		for (uint32_t k = 0; s->b && k < block_partitions_n(s->b->block); k++)
+			if (str_eq(block_partition(s->b->block, k)->name, job) &&
+				slot_has_key(s->b->block, k, key))
+				return true;
+	}
+	return false;
+}
+
+/* Samples of the job have the label. Answered once per job and key, so that it does not depend on
+ * which epochs of a job have it. */
+static enum err_code job_has_key(
+	struct selecting *x, struct str job, struct str key, bool *out, struct err *err)
+{
+	struct known_key k = { job, key, false }, *v;
+	uint64_t hash = hash_bytes(key.ptr, key.len, hash_bytes(job.ptr, job.len, 0));
+	uint32_t at = map_find(&x->keys_map, hash, key_same, x, &k);
+	uint32_t cap = x->keys_cap ? x->keys_cap * 2 : 16;
+
+	if (at == MAP_NONE) {
+		at = x->keys_n;
+		if (at == x->keys_cap) {
+			if (!(v = realloc(x->keys, cap * sizeof(*v))))
+				return nomem(err);
+			x->keys = v;
+			x->keys_cap = cap;
+		}
+		if (!map_add(&x->keys_map, hash, at))
+			return nomem(err);
+		k.has = look_for_key(x, job, key);
+		x->keys[x->keys_n++] = k;
+	}
+	*out = x->keys[at].has;
+	return ERR_OK;
+}
+
+/*
+ * Samples of the series may pass the matchers about labels that it lacks: those that do not accept
+ * "" need samples with the label, by its own name or as sample_<name> where the series has a label
+ * of that name.
+ */
+static enum err_code samples_may_match(
+	struct selecting *x, const struct found *f, bool *out, struct err *err)
+{
+	struct str job = partition_name(f->partition);
+	enum err_code rc = ERR_OK;
+
+	*out = true;
+	for (size_t i = 0; i < x->n && *out && !rc; i++) {
+		struct str name = x->m[i].name, inner = { name.ptr + 7, name.len - 7 };
+
+		if (labels_has(f->labels, name) || matcher_test(&x->m[i], STR("")))
+			continue;
+		rc = job_has_key(x, job, name, out, err);
+		if (!rc && !*out && str_has_prefix(name, STR("sample_")) &&
+			labels_has(f->labels, inner))
+			rc = job_has_key(x, job, inner, out, err);
+	}
+	return rc;
+}
+
 static enum err_code add_window_series(struct selecting *x, struct querier_source *s,
 	uint32_t source, const struct window_jobs *j, const struct bits *ids, struct err *err)
 {
 	enum err_code rc = ERR_OK;
 	size_t from = x->found;
+	bool may = false;
 
 	series_lock_read(x->q->db->series);
 	for (size_t w = 0; w < ids->words && !rc; w++)
@@ -186,7 +280,9 @@ static enum err_code add_window_series(struct selecting *x, struct querier_sourc
 		}
 		if (i % 64 == 0 && querier_canceled(x->q))
 			rc = canceled(err);
-		else if (window_has_rows(x->q, s, x->v[i].place.id))
+		else if ((rc = samples_may_match(x, &x->v[i], &may, err)))
+			break;
+		else if (may && window_has_rows(x->q, s, x->v[i].place.id))
 			x->v[kept++] = x->v[i];
 	}
 	return rc;
@@ -195,48 +291,39 @@ static enum err_code add_window_series(struct selecting *x, struct querier_sourc
 static enum err_code select_window(struct selecting *x, uint32_t source, struct err *err)
 {
 	struct querier_source *s = &x->q->sources[source];
-	struct window_jobs j = { 0 };
 	struct bits ids = { 0 };
 	enum err_code rc;
 
 	if (!s->snap)
 		return ERR_OK;
-	if ((rc = load_jobs(x, s, &j, err)))
-		goto out;
 	series_lock_read(x->q->db->series);
 	rc = series_match_locked(
-		x->q->db->series, x->m, x->n, &s->w->series, window_has_key, &j, &ids, err);
+		x->q->db->series, x->m, x->n, &s->w->series, NULL, NULL, &ids, err);
 	series_unlock(x->q->db->series);
 	if (!rc)
-		rc = add_window_series(x, s, source, &j, &ids, err);
-out:
+		rc = add_window_series(x, s, source, &x->jobs[source], &ids, err);
 	bits_release(&ids);
-	free(j.v);
 	return rc;
 }
 
 /* ---- blocks ---- */
 
 struct block_keys {
-	struct db_querier *q;
-	struct querier_source *s;
+	struct selecting *x;
+	struct block *block;
+	enum err_code rc; /* what kept a key from being looked for */
+	struct err err;
 };
 
 static bool block_has_key(void *ctx, uint32_t slot, struct str key)
 {
-	const struct block_keys *k = ctx;
-	const struct str *v;
-	struct err why;
-	size_t n = 0;
+	struct block_keys *k = ctx;
+	bool has = false;
 
-	if (block_sample_keys(k->s->b->block, slot, &v, &n, &why)) {
-		querier_warn(k->q, k->s, &why);
-		return false;
-	}
-	for (size_t i = 0; i < n; i++)
-		if (str_eq(v[i], key))
-			return true;
-	return false;
+	if (!k->rc)
+		k->rc = job_has_key(
+			k->x, block_partition(k->block, slot)->name, key, &has, &k->err);
+	return has;
 }
 
 /* By its rows, where what is known of the series does not tell. */
@@ -325,7 +412,7 @@ static enum err_code add_block_series(
 static enum err_code select_block(struct selecting *x, uint32_t source, struct err *err)
 {
 	struct querier_source *s = &x->q->sources[source];
-	struct block_keys keys = { x->q, s };
+	struct block_keys keys = { .x = x, .block = s->b->block };
 	struct bits ids = { 0 };
 	enum err_code rc;
 	struct err why;
@@ -336,6 +423,8 @@ static enum err_code select_block(struct selecting *x, uint32_t source, struct e
 		querier_warn(x->q, s, &why);
 		rc = ERR_OK;
 	}
+	if (!rc && (rc = keys.rc))
+		why = keys.err;
 	if (rc && err)
 		*err = why;
 	for (size_t w = 0; w < ids.words && !rc; w++)
@@ -425,10 +514,21 @@ enum err_code db_select(struct db_querier *q, const struct matcher *m, size_t n,
 	struct selecting x = { .q = q, .m = m, .n = n, .a = a };
 	enum err_code rc = ERR_OK;
 
+	map_init(&x.keys_map);
+	if (!(x.jobs = calloc(q->sources_n + 1, sizeof(*x.jobs))))
+		rc = nomem(err);
+	for (size_t i = 0; i < q->sources_n && !rc; i++)
+		if (q->sources[i].snap)
+			rc = load_jobs(&x, &q->sources[i], &x.jobs[i], err);
 	for (uint32_t i = 0; i < q->sources_n && !rc; i++)
 		rc = q->sources[i].w ? select_window(&x, i, err) : select_block(&x, i, err);
 	if (!rc)
 		rc = unite(&x, out, out_n, err);
+	for (size_t i = 0; x.jobs && i < q->sources_n; i++)
+		free(x.jobs[i].v);
+	free(x.jobs);
+	free(x.keys);
+	map_release(&x.keys_map);
 	chunk_close(x.chunk);
 	free(x.v);
 	return rc;

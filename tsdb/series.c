@@ -471,7 +471,9 @@ static void set_all(struct bits *b, const struct posting *p)
 			bits_set(b, p->ids[i]);
 }
 
-bool series_sample_label(
+/* Samples are matched by the label's own name, or as sample_<name> where the series has a label
+ * <name>. */
+static bool series_sample_label(
 	const struct series *s, struct str name, series_has_key_fn has_key, void *ctx)
 {
 	struct str inner = { name.ptr + 7, name.len - 7 };

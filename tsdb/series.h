@@ -90,10 +90,6 @@ typedef bool (*series_has_key_fn)(void *ctx, const struct series *s, struct str 
 MUST_CHECK enum err_code series_match_locked(const struct series_index *x, const struct matcher *m,
 	size_t n, const struct bits *among, series_has_key_fn has_key, void *ctx, struct bits *out,
 	struct err *err);
-/* The same for one series and matcher whose name it lacks, with "" tested already: samples are
- * matched by the label's own name, or as sample_<name> where the series has a label <name>. */
-bool series_sample_label(
-	const struct series *s, struct str name, series_has_key_fn has_key, void *ctx);
 uint64_t series_index_bytes(struct series_index *x);
 
 #endif
