@@ -53,10 +53,11 @@ void arena_reset(struct arena *a)
 static int add_block(struct arena *a, size_t need)
 {
 	size_t size = a->head ? a->head->size * 2 : BLOCK_FIRST;
+	size_t max = a->block_max ? a->block_max : BLOCK_MAX;
 	struct arena_block *b;
 
-	if (size > BLOCK_MAX)
-		size = BLOCK_MAX;
+	if (size > max)
+		size = max;
 	if (size < need)
 		size = need;
 	b = malloc(sizeof(*b) + size);

@@ -22,6 +22,7 @@ struct arena {
 	unsigned char *at, *end; /* free part of head */
 	size_t used_bytes; /* handed out plus padding, all blocks */
 	size_t budget_bytes; /* 0: no limit */
+	size_t block_max; /* 0: 1 MiB; less for an arena that lives long: half of a block may be free */
 };
 
 void arena_init(struct arena *a, size_t budget_bytes);

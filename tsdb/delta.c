@@ -1,5 +1,7 @@
 #include "tsdb/delta.h"
 
+#include <stdlib.h>
+
 #include "tsdb/partition.h"
 
 /* The sums of one profile's cumulative columns: distinct keys, ascending; column c of entry i: v[c
@@ -100,6 +102,8 @@ static enum err_code write_base(
 {
 	uint32_t *stacks = arena_alloc_raw(a, (size_t)s->n + 1, sizeof(*stacks));
 	uint32_t *sets = arena_alloc_raw(a, (size_t)s->n + 1, sizeof(*sets));
+	enum err_code rc;
+	char *exact;
 
 	if (!stacks || !sets)
 		return nomem(a, err);
@@ -107,12 +111,21 @@ static enum err_code write_base(
 		stacks[i] = (uint32_t)(s->keys[i] >> 32);
 		sets[i] = (uint32_t)s->keys[i];
 	}
-	return row_encode(&(struct row){ .n = s->n,
-				  .columns_n = s->columns_n,
-				  .stacks = stacks,
-				  .label_sets = sets,
-				  .values = s->v },
-		ts_ns, out, err);
+	if ((rc = row_encode(&(struct row){ .n = s->n,
+				     .columns_n = s->columns_n,
+				     .stacks = stacks,
+				     .label_sets = sets,
+				     .values = s->v },
+		     ts_ns, out, err)))
+		return rc;
+	/* It stays for an interval at least, and what is encoded into has room for the worst case. */
+	if (!(exact = malloc(out->len)))
+		return err_set(err, ERR_NOMEM, "delta of a profile: out of memory");
+	memcpy(exact, out->ptr, out->len);
+	free(out->ptr);
+	out->ptr = exact;
+	out->cap = out->len;
+	return ERR_OK;
 }
 
 /* Subtracts `before` from `now`. False when a counter fell; then *now is of no use. */

@@ -35,7 +35,9 @@ bool nodemap_add(struct nodemap *m, const struct segvec *nodes, uint32_t id)
 {
 	size_t n = m->slots ? (size_t)1 << (64 - m->shift) : 0;
 
-	/* Four fifths: 13 looks for what is not there, and 20 bytes a node at worst. */
+	if (((const struct node_item *)segvec_at(nodes, id))->parent == id - 1)
+		return true;
+	/* Four fifths: 13 looks for what is not there, and 20 bytes an entry at worst. */
 	if ((m->used + 1) * 5 > n * 4 && !grow(m, nodes))
 		return false;
 	place(m, nodes, id);

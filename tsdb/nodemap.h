@@ -4,6 +4,9 @@
  * the hash is ready before the parent is known, and a slot has the id and a piece of the hash in
  * one word.
  *
+ * A new stack's nodes have ids that follow each other, so most nodes (three of four) stand directly
+ * behind their parent. Those are found by looking there, and the table has the others only.
+ *
  * Threads: the partition's writer.
  */
 #ifndef TSDB_NODEMAP_H
@@ -33,8 +36,12 @@ static inline uint32_t nodemap_find(
 	const struct nodemap *m, const struct segvec *nodes, uint32_t parent, uint32_t location)
 {
 	uint64_t hash = nodemap_hash(parent, location), slot;
+	const struct node_item *behind = segvec_at(nodes, parent + 1);
 	size_t mask, i;
 
+	/* A hole has tag 0, which no location gives. */
+	if (behind->parent == parent && behind->tag >> 1 == location + 1)
+		return parent + 1;
 	if (__builtin_expect(!m->slots, 0))
 		return 0;
 	mask = ((size_t)1 << (64 - m->shift)) - 1;

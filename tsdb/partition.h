@@ -63,13 +63,13 @@ struct partition {
 	struct symbol_limits limits;
 	struct mutex lock;
 	struct segvec vec[SYM_KINDS];
-	struct map map[SYM_KINDS]; /* by content; nodes have their own: */
+	struct map map[SYM_KINDS]; /* by content; locations: see symbols.c; nodes have their own: */
 	struct nodemap nodes;
-	struct map hints; /* see sym_hint */
 	uint32_t next[SYM_KINDS]; /* the id that the next new symbol gets: above all that were ever
 				     given */
 	struct arena arena; /* bytes of strings, lines, labels, header arrays: never moved */
 	char *text_at, *text_end; /* slab of the arena that strings are packed into */
+	char *list_at, *list_end; /* and one for lines, labels and header arrays */
 	_Atomic size_t bytes;
 	_Atomic bool damaged; /* some symbols were lost: rows are checked for them */
 	uint32_t overflow_set; /* SYM_NONE until made */
@@ -141,7 +141,6 @@ uint64_t sym_hash_types(const struct sym_header *h);
 bool sym_same_types(const struct sym_header *a, const struct sym_header *b);
 
 bool sym_key_eq(const void *ctx, const void *key, uint32_t id); /* of partition->keys */
-uint32_t sym_headers_n(const struct partition *p);
 uint32_t sym_header_typeset(const struct partition *p, uint32_t header);
 /* The one header that stands for all with its types. */
 uint32_t sym_typeset_header(const struct partition *p, uint32_t header);

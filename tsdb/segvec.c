@@ -22,22 +22,21 @@ void segvec_release(struct segvec *v)
 
 bool segvec_put(struct segvec *v, uint32_t id, const void *item)
 {
-	uint64_t i = (uint64_t)id + (1u << SEGVEC_FIRST_LOG2);
-	unsigned k = 63u - (unsigned)__builtin_clzll(i) - SEGVEC_FIRST_LOG2;
-	uint64_t first = (uint64_t)1 << (k + SEGVEC_FIRST_LOG2);
-	unsigned char *c = atomic_load_explicit(&v->chunk[k], memory_order_relaxed);
+	struct segvec_place p = segvec_place(id);
+	size_t n = (size_t)1 << p.shift, bytes = n * v->item_bytes + n / 8;
+	unsigned char *c = atomic_load_explicit(&v->chunk[p.chunk], memory_order_relaxed);
 	_Atomic uint64_t *there;
 
 	if (!c) {
-		if (!(c = calloc(1, first * v->item_bytes + first / 8)))
+		if (!(c = calloc(1, bytes)))
 			return false;
-		atomic_store_explicit(&v->chunk[k], c, memory_order_release);
+		atomic_store_explicit(&v->chunk[p.chunk], c, memory_order_release);
+		v->bytes += bytes;
 	}
-	i -= first;
-	memcpy(c + i * v->item_bytes, item, v->item_bytes);
-	there = (_Atomic uint64_t *)(void *)(c + first * v->item_bytes) + (i >> 6);
+	memcpy(c + p.at * v->item_bytes, item, v->item_bytes);
+	there = (_Atomic uint64_t *)(void *)(c + n * v->item_bytes) + (p.at >> 6);
 	atomic_store_explicit(there,
-		atomic_load_explicit(there, memory_order_relaxed) | UINT64_C(1) << (i & 63),
+		atomic_load_explicit(there, memory_order_relaxed) | UINT64_C(1) << (p.at & 63),
 		memory_order_release);
 	v->used++;
 	if (id >= atomic_load_explicit(&v->n, memory_order_relaxed))

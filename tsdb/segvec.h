@@ -2,9 +2,11 @@
  * Segmented vector: an array of fixed-size items whose storage never moves, so readers need no
  * lock.
  *
- * Chunk k holds 64 << k items, and behind them a bit for each: it is there. A chunk is allocated
- * zeroed when its first item is put, so ids that were never given (holes left by dropped windows)
- * cost address space at most, and read as zero bytes.
+ * Each doubling is four chunks, so that at most a fifth of what is allocated waits for items (with
+ * one chunk a doubling it was a third of all, half at worst). A chunk holds 64 items at least, and
+ * behind them a bit for each: it is there. It is allocated zeroed when its first item is put, so ids
+ * that were never given (holes left by dropped windows) cost address space at most, and read as zero
+ * bytes.
  *
  * Threads: one writer, which may fill holes. Readers use ids whose bit they saw (it is set after
  * the item, release, and read before it, acquire), or that somebody who saw it told them.
@@ -17,8 +19,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SEGVEC_FIRST_LOG2 6
-#define SEGVEC_CHUNKS 27 /* 64 x (2^27 - 1) items: every uint32_t */
+#define SEGVEC_FIRST_LOG2 8 /* ids are counted on from 256, so that the first chunk has 64 */
+#define SEGVEC_CHUNKS ((33 - SEGVEC_FIRST_LOG2) * 4) /* every uint32_t */
 #define SEGVEC_ITEM_MAX 128u
 
 struct segvec {
@@ -26,9 +28,25 @@ struct segvec {
 	_Atomic uint32_t n; /* highest id that was put, plus 1 */
 	uint32_t item_bytes;
 	uint32_t used; /* items put; the writer's */
+	size_t bytes; /* allocated; the writer's */
 };
 
 extern const unsigned char segvec_zero[SEGVEC_ITEM_MAX];
+
+struct segvec_place {
+	unsigned chunk, shift; /* the chunk holds 1 << shift items */
+	size_t at;
+};
+
+static inline struct segvec_place segvec_place(uint32_t id)
+{
+	uint64_t i = (uint64_t)id + (1u << SEGVEC_FIRST_LOG2);
+	unsigned shift = 61u - (unsigned)__builtin_clzll(i);
+
+	/* The two bits behind the highest one tell which quarter of the doubling. */
+	return (struct segvec_place){ (shift - (SEGVEC_FIRST_LOG2 - 2)) * 4 + (i >> shift & 3),
+		shift, i & (((size_t)1 << shift) - 1) };
+}
 
 void segvec_init(struct segvec *v, size_t item_bytes);
 void segvec_release(struct segvec *v);
@@ -41,30 +59,25 @@ static inline uint32_t segvec_n(const struct segvec *v)
 /* Never NULL: an id without storage gives an item of zero bytes. */
 static inline const void *segvec_at(const struct segvec *v, uint32_t id)
 {
-	uint64_t i = (uint64_t)id + (1u << SEGVEC_FIRST_LOG2);
-	unsigned k = 63u - (unsigned)__builtin_clzll(i) - SEGVEC_FIRST_LOG2;
-	const unsigned char *c = atomic_load_explicit(&v->chunk[k], memory_order_acquire);
+	struct segvec_place p = segvec_place(id);
+	const unsigned char *c = atomic_load_explicit(&v->chunk[p.chunk], memory_order_acquire);
 
 	if (__builtin_expect(!c, 0))
 		return segvec_zero;
-	return c + (i - ((uint64_t)1 << (k + SEGVEC_FIRST_LOG2))) * v->item_bytes;
+	return c + p.at * v->item_bytes;
 }
 
 /* The item was put, all of it. */
 static inline bool segvec_has(const struct segvec *v, uint32_t id)
 {
-	uint64_t i = (uint64_t)id + (1u << SEGVEC_FIRST_LOG2);
-	unsigned k = 63u - (unsigned)__builtin_clzll(i) - SEGVEC_FIRST_LOG2;
-	uint64_t first = (uint64_t)1 << (k + SEGVEC_FIRST_LOG2);
-	unsigned char *c = atomic_load_explicit(&v->chunk[k], memory_order_acquire);
+	struct segvec_place p = segvec_place(id);
+	unsigned char *c = atomic_load_explicit(&v->chunk[p.chunk], memory_order_acquire);
 	const _Atomic uint64_t *there;
 
 	if (!c)
 		return false;
-	there = (const _Atomic uint64_t *)(const void *)(c + first * v->item_bytes);
-	return atomic_load_explicit(&there[(i - first) >> 6], memory_order_acquire) >>
-		       ((i - first) & 63) &
-		1;
+	there = (const _Atomic uint64_t *)(const void *)(c + ((size_t)v->item_bytes << p.shift));
+	return atomic_load_explicit(&there[p.at >> 6], memory_order_acquire) >> (p.at & 63) & 1;
 }
 
 /* Copies the item in and publishes it. Ids are put once. False: out of memory. */

@@ -6,14 +6,16 @@
 #include "base/metrics.h"
 #include "tsdb/marks.h"
 
-#define TEXT_SLAB 4096u
+/* What is asked of malloc at a time: with blocks of 1 MiB at most every other byte of them was free. */
+#define BLOCK_BYTES (32u << 10)
+#define SLAB_BYTES 4096u
 
 static const struct {
 	const char *name;
 	size_t item_bytes;
 	uint32_t first; /* ids below it are not content */
 } kinds[SYM_KINDS] = {
-	[SYM_STRING] = { "strings", sizeof(struct str), 1 },
+	[SYM_STRING] = { "strings", sizeof(const char *), 1 },
 	[SYM_MAPPING] = { "mappings", sizeof(struct sym_mapping), 0 },
 	[SYM_FUNCTION] = { "functions", sizeof(struct sym_function), 0 },
 	[SYM_LOCATION] = { "locations", sizeof(struct sym_location), 0 },
@@ -36,7 +38,7 @@ enum err_code partition_open(struct str name, uint32_t id, uint32_t index,
 	struct partition *p = calloc(1, sizeof(*p));
 	const struct sym_label_set empty_set = { no_labels, 0 };
 	const struct node_item root = { 0, 0 };
-	const struct str empty = STR("");
+	const char *const empty = "";
 	int k;
 
 	if (!p)
@@ -47,6 +49,7 @@ enum err_code partition_open(struct str name, uint32_t id, uint32_t index,
 	p->lookup = true;
 	p->overflow_set = SYM_NONE;
 	arena_init(&p->arena, 0);
+	p->arena.block_max = BLOCK_BYTES;
 	mutex_init(&p->lock);
 	mutex_init(&p->keys_lock);
 	mutex_init(&p->types_lock);
@@ -56,7 +59,6 @@ enum err_code partition_open(struct str name, uint32_t id, uint32_t index,
 		p->next[k] = kinds[k].first;
 	}
 	map_init(&p->keys);
-	map_init(&p->hints);
 	map_init(&p->typesets);
 	p->name = str_dup(&p->arena, name);
 	if (!p->name.ptr || !segvec_put(&p->vec[SYM_STRING], 0, &empty) ||
@@ -83,7 +85,6 @@ void partition_close(struct partition *p)
 		map_release(&p->map[k]);
 	}
 	map_release(&p->keys);
-	map_release(&p->hints);
 	nodemap_release(&p->nodes);
 	map_release(&p->typesets);
 	free(p->typeset_header);
@@ -96,35 +97,50 @@ void partition_close(struct partition *p)
 
 /* ---- copying content in ---- */
 
+/* The arena pads to 16 bytes: what is small shares a slab. */
+static char *slab_alloc(struct partition *p, char **at, char **end, size_t bytes)
+{
+	char *got;
+
+	if (bytes > SLAB_BYTES / 4)
+		return arena_alloc_raw(&p->arena, 1, bytes);
+	if ((size_t)(*end - *at) < bytes) {
+		if (!(got = arena_alloc_raw(&p->arena, 1, SLAB_BYTES)))
+			return NULL;
+		*at = got;
+		*end = got + SLAB_BYTES;
+	}
+	got = *at;
+	*at += bytes;
+	return got;
+}
+
+/* Behind its length, as a varint. */
 static const char *text_dup(struct partition *p, struct str s)
 {
+	unsigned char length[10];
+	size_t n = 0;
 	char *at;
 
-	if (s.len == 0)
-		return "";
-	if (s.len > TEXT_SLAB / 4) {
-		at = arena_alloc_raw(&p->arena, 1, s.len);
-		return at ? memcpy(at, s.ptr, s.len) : NULL;
-	}
-	if ((size_t)(p->text_end - p->text_at) < s.len) {
-		if (!(at = arena_alloc_raw(&p->arena, 1, TEXT_SLAB)))
-			return NULL;
-		p->text_at = at;
-		p->text_end = at + TEXT_SLAB;
-	}
-	at = memcpy(p->text_at, s.ptr, s.len);
-	p->text_at += s.len;
+	for (size_t v = s.len; v >= 128; v >>= 7)
+		length[n++] = (unsigned char)(v | 128);
+	length[n] = (unsigned char)(s.len >> 7 * n);
+	n++;
+	if (!(at = slab_alloc(p, &p->text_at, &p->text_end, n + s.len)))
+		return NULL;
+	memcpy(at, length, n);
+	if (s.len)
+		memcpy(at + n, s.ptr, s.len);
 	return at;
 }
 
-static const void *array_dup(
-	struct partition *p, const void *v, size_t n, size_t size, size_t *bytes)
+static const void *array_dup(struct partition *p, const void *v, size_t n, size_t size)
 {
-	void *copy = arena_alloc_raw(&p->arena, n ? n : 1, size);
+	size_t bytes = ((n ? n : 1) * size + 7) & ~(size_t)7;
+	void *copy = slab_alloc(p, &p->list_at, &p->list_end, bytes);
 
 	if (copy && n)
 		memcpy(copy, v, n * size);
-	*bytes += n * size;
 	return copy;
 }
 
@@ -186,33 +202,32 @@ static bool keys_add(struct partition *p, const struct sym_label_set *set)
 	return ok;
 }
 
-static bool put_header(struct partition *p, uint32_t id, const struct sym_header *h, size_t *bytes)
+static bool put_header(struct partition *p, uint32_t id, const struct sym_header *h)
 {
 	struct header_item item = { .h = *h };
 
-	item.h.types = array_dup(p, h->types, h->types_n, sizeof(*h->types), bytes);
-	item.h.comments = array_dup(p, h->comments, h->comments_n, sizeof(*h->comments), bytes);
-	item.h.mappings = array_dup(p, h->mappings, h->mappings_n, sizeof(*h->mappings), bytes);
+	item.h.types = array_dup(p, h->types, h->types_n, sizeof(*h->types));
+	item.h.comments = array_dup(p, h->comments, h->comments_n, sizeof(*h->comments));
+	item.h.mappings = array_dup(p, h->mappings, h->mappings_n, sizeof(*h->mappings));
 	item.h.mapping_start = array_dup(
-		p, h->mapping_start, h->mappings_n, sizeof(*h->mapping_start), bytes);
+		p, h->mapping_start, h->mappings_n, sizeof(*h->mapping_start));
 	return item.h.types && item.h.comments && item.h.mappings && item.h.mapping_start &&
 		typeset_of(p, &item.h, id, &item.typeset) &&
 		segvec_put(&p->vec[SYM_HEADER], id, &item);
 }
 
 static bool put_item(struct partition *p, enum sym_kind kind, uint32_t id,
-	const union sym_content *c, bool recursive, size_t *bytes)
+	const union sym_content *c, bool recursive)
 {
 	struct sym_location location;
 	struct sym_label_set set;
 	struct node_item node;
-	struct str s;
+	const char *text;
 
 	switch (kind) {
 	case SYM_STRING:
-		s = (struct str){ text_dup(p, c->string), c->string.len };
-		*bytes += s.len;
-		return s.ptr && segvec_put(&p->vec[kind], id, &s);
+		text = text_dup(p, c->string);
+		return text && segvec_put(&p->vec[kind], id, &text);
 	case SYM_MAPPING:
 		return segvec_put(&p->vec[kind], id, &c->mapping);
 	case SYM_FUNCTION:
@@ -222,7 +237,7 @@ static bool put_item(struct partition *p, enum sym_kind kind, uint32_t id,
 		location.lines = no_lines;
 		if (location.lines_n)
 			location.lines = array_dup(p, c->location.lines, location.lines_n,
-				sizeof(*location.lines), bytes);
+				sizeof(*location.lines));
 		return location.lines && segvec_put(&p->vec[kind], id, &location);
 	case SYM_NODE:
 		node = (struct node_item){ c->node.parent,
@@ -230,17 +245,22 @@ static bool put_item(struct partition *p, enum sym_kind kind, uint32_t id,
 		return segvec_put(&p->vec[kind], id, &node);
 	case SYM_LABEL_SET:
 		set = c->label_set;
-		set.v = array_dup(p, c->label_set.v, set.n, sizeof(*set.v), bytes);
+		set.v = array_dup(p, c->label_set.v, set.n, sizeof(*set.v));
 		return set.v && keys_add(p, &set) && segvec_put(&p->vec[kind], id, &set);
 	case SYM_HEADER:
-		return put_header(p, id, &c->header, bytes);
+		return put_header(p, id, &c->header);
 	case SYM_KINDS:
 		break;
 	}
 	return false;
 }
 
-/* Locations by what a profile says of them before any name is looked up. */
+/*
+ * Locations are looked up by what a profile says of them before any name is: address, mapping,
+ * number of lines, first line's number; sym_hint. Of several that are equal in that the first one
+ * stands in the map under the hash of it, the others under that of all they are, so that however
+ * many there are none is far from its place.
+ */
 static bool hint_eq(const void *ctx, const void *key, uint32_t id)
 {
 	const struct sym_location *a = segvec_at(
@@ -261,12 +281,7 @@ static uint64_t hint_hash(const struct sym_location *l)
 
 uint32_t sym_hint(const struct partition *p, const struct sym_location *l)
 {
-	return map_find(&p->hints, hint_hash(l), hint_eq, p, l);
-}
-
-static bool sym_hint_add(struct partition *p, const struct sym_location *l, uint32_t id)
-{
-	return sym_hint(p, l) != MAP_NONE || map_add(&p->hints, hint_hash(l), id);
+	return map_find(&p->map[SYM_LOCATION], hint_hash(l), hint_eq, p, l);
 }
 
 /* The writer alone changes it: an addition need not be one step. */
@@ -280,32 +295,35 @@ static size_t lookup_bytes(const struct partition *p, enum sym_kind kind)
 {
 	if (kind == SYM_NODE)
 		return nodemap_bytes(&p->nodes);
-	return map_bytes(&p->map[kind]) + (kind == SYM_LOCATION ? map_bytes(&p->hints) : 0);
+	return map_bytes(&p->map[kind]);
+}
+
+static size_t kind_bytes(const struct partition *p, enum sym_kind kind)
+{
+	return p->vec[kind].bytes + lookup_bytes(p, kind) + p->arena.used_bytes;
 }
 
 static enum err_code put(struct partition *p, enum sym_kind kind, uint64_t hash, uint32_t id,
 	const union sym_content *c, bool recursive, struct err *err)
 {
-	size_t bytes = kinds[kind].item_bytes, before;
+	size_t before = kind_bytes(p, kind);
 	bool found = true;
 
-	if (!put_item(p, kind, id, c, recursive, &bytes))
+	/* Before it is there itself. */
+	if (p->lookup && kind == SYM_LOCATION && sym_hint(p, &c->location) == MAP_NONE)
+		hash = hint_hash(&c->location);
+	if (!put_item(p, kind, id, c, recursive))
 		return err_set(err, ERR_NOMEM, "symbols: out of memory");
 	/* Should this fail the content gets another id when it is met again: more memory, nothing
 	 * wrong. */
 	if (p->lookup) {
-		before = lookup_bytes(p, kind);
 		if (kind == SYM_NODE)
 			found = nodemap_add(&p->nodes, &p->vec[SYM_NODE], id);
 		else
-			found = map_add(&p->map[kind], hash, id) &&
-				(kind != SYM_LOCATION || sym_hint_add(p, &c->location, id));
-		bytes += lookup_bytes(p, kind) - before;
+			found = map_add(&p->map[kind], hash, id);
 	}
-	if (!found)
-		return err_set(err, ERR_NOMEM, "symbols: out of memory");
-	count_bytes(p, bytes);
-	return ERR_OK;
+	count_bytes(p, kind_bytes(p, kind) - before);
+	return found ? ERR_OK : err_set(err, ERR_NOMEM, "symbols: out of memory");
 }
 
 /* ---- interning ---- */
@@ -384,6 +402,10 @@ static enum err_code intern(struct partition *p, enum sym_kind kind, const union
 	enum err_code rc;
 
 	if ((*id = map_find(&p->map[kind], hash, content_eq, &l, c)) != MAP_NONE)
+		return ERR_OK;
+	if (kind == SYM_LOCATION &&
+		(*id = map_find(&p->map[kind], hint_hash(&c->location), content_eq, &l, c)) !=
+			MAP_NONE)
 		return ERR_OK;
 	if ((rc = check_room(p, kind, err)))
 		return rc;

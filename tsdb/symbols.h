@@ -58,9 +58,9 @@ struct sym_line {
 struct sym_location {
 	uint64_t address; /* minus its mapping's start; as it is without mapping */
 	uint32_t mapping; /* SYM_NONE: none */
-	uint32_t lines_n;
+	uint32_t lines_n : 31;
+	uint32_t is_folded : 1;
 	const struct sym_line *lines; /* innermost inlined frame first */
-	bool is_folded;
 };
 
 struct sym_node {

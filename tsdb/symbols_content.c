@@ -194,7 +194,7 @@ bool sym_content_same(
 
 	switch (kind) {
 	case SYM_STRING:
-		return str_eq(*(const struct str *)item, c->string);
+		return str_eq(sym_string(p, id), c->string);
 	case SYM_MAPPING:
 		return same_mapping(item, &c->mapping);
 	case SYM_FUNCTION:

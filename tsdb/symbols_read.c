@@ -37,16 +37,18 @@ uint32_t sym_strings_n(const struct partition *p)
 	return segvec_n(&p->vec[SYM_STRING]);
 }
 
-uint32_t sym_headers_n(const struct partition *p)
-{
-	return segvec_n(&p->vec[SYM_HEADER]);
-}
-
 struct str sym_string(const struct partition *p, uint32_t id)
 {
-	const struct str *s = segvec_at(&p->vec[SYM_STRING], id);
+	const unsigned char *at = *(const unsigned char *const *)segvec_at(&p->vec[SYM_STRING], id);
+	size_t n = 0;
 
-	return s->ptr ? *s : STR("");
+	if (!at)
+		return STR("");
+	for (unsigned shift = 0;; shift += 7) { /* as text_dup wrote it */
+		n |= (size_t)(*at & 127) << shift;
+		if (*at++ < 128)
+			return (struct str){ (const char *)at, n };
+	}
 }
 
 const struct sym_function *sym_function(const struct partition *p, uint32_t id)
