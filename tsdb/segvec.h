@@ -4,9 +4,9 @@
  *
  * Each doubling is four chunks, so that at most a fifth of what is allocated waits for items (with
  * one chunk a doubling it was a third of all, half at worst). A chunk holds 64 items at least, and
- * behind them a bit for each: it is there. It is allocated zeroed when its first item is put, so ids
- * that were never given (holes left by dropped windows) cost address space at most, and read as zero
- * bytes.
+ * behind them a bit for each: it is there. It is allocated zeroed when its first item is put, so
+ * ids that were never given (holes left by dropped windows) cost address space at most, and read as
+ * zero bytes.
  *
  * Threads: one writer, which may fill holes. Readers use ids whose bit they saw (it is set after
  * the item, release, and read before it, acquire), or that somebody who saw it told them.

@@ -6,7 +6,7 @@
 #include "base/metrics.h"
 #include "tsdb/marks.h"
 
-/* What is asked of malloc at a time: with blocks of 1 MiB at most every other byte of them was free. */
+/* Asked of malloc at a time: with blocks of up to 1 MiB every other byte of them was free. */
 #define BLOCK_BYTES (32u << 10)
 #define SLAB_BYTES 4096u
 
