@@ -207,6 +207,11 @@ enum err_code delta_apply(const struct delta_base *base, const struct delta_inpu
 		return rc;
 	if (now->columns_n == 0)
 		return ERR_OK;
+	if (base->bytes.len && in->ts_ns <= base->ts_ns) { /* late: the base stays */
+		*first = true;
+		put_back(in, NULL);
+		return ERR_OK;
+	}
 	if ((rc = write_base(now, in->ts_ns, a, &bytes, err)))
 		goto out;
 	if (base->types != in->types || !delta_base_young(base, in->ts_ns, in->interval_ns)) {

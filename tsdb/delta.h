@@ -4,8 +4,13 @@
  *
  * The scrape before is kept per series as a base: the encoded sums of its cumulative columns by
  * (stack, label set). With a usable base a column is what `go tool pprof -base=BEFORE THIS` says.
- * Without one (first scrape, other types, older than three intervals, or not older at all because
- * the clock went back) cumulative columns are zero and this scrape is the base of the next.
+ * Without one (first scrape, other types, older than three intervals) cumulative columns are zero
+ * and this scrape is the base of the next.
+ *
+ * A scrape that is not later than the base came late: what it counts, the base counts already, or
+ * the next scrape will. Its cumulative columns are zero and the base stays, so no time is counted
+ * twice. Where it was the clock that went back, so are all scrapes until it has caught up; then
+ * what was added meanwhile is one delta.
  *
  * A counter that is lower than before, or has vanished, says that base and scrape are not of one
  * life of the process: Go's heap, block and mutex profiles never lose an entry and never count
@@ -52,8 +57,9 @@ struct delta_input {
 			    place */
 };
 
-/* *first: cumulative columns are zero. *next: the base of the next scrape, the caller's; empty
- * where there are no cumulative columns. */
+/* *first: cumulative columns are zero for want of a base that is earlier. *next: the base of the
+ * next scrape, the caller's; empty where the old one stays, be it none: no cumulative columns, or
+ * a late scrape. */
 MUST_CHECK enum err_code delta_apply(const struct delta_base *base, const struct delta_input *in,
 	struct arena *a, struct delta_base *next, bool *first, struct err *err);
 /* A scrape at this time, with this interval, may still be compared with the base. */

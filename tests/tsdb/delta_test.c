@@ -103,10 +103,17 @@ TEST(deltas_follow_the_rules)
 	RUN({ 100, 1, { 50, 70, 10, 30 }, true, { 0 } },
 		{ 110, 1, { -1, 171, 10, 30 }, false, { 0 } },
 		{ 120, 1, { -1, 171, -1, 30 }, false, { 0, 171, 0, 30 } });
-	/* other types, or the clock went back: a new base */
+	/* other types: a new base */
 	RUN({ 100, 1, { 5, 7, 1, 3 }, true, { 0 } }, { 110, 2, { 6, 8, 2, 4 }, true, { 0 } },
-		{ 105, 2, { 7, 9, 3, 5 }, true, { 0 } }, { 105, 2, { 8, 9, 3, 5 }, true, { 0 } },
-		{ 115, 2, { 8, 9, 3, 7 }, false, { 0, 0, 0, 2 } });
+		{ 120, 2, { 8, 9, 3, 7 }, false, { 2, 1, 1, 3 } });
+	/* late ones, and one at the same time: the base stays, and nothing is counted twice */
+	RUN({ 100, 1, { 5, 7, 1, 3 }, true, { 0 } }, { 110, 1, { 9, 9, 9, 9 }, false, { 4, 2, 8, 6 } },
+		{ 105, 1, { 7, 8, 5, 5 }, true, { 0 } }, { 90, 2, { 1, 1, 1, 1 }, true, { 0 } },
+		{ 110, 1, { 9, 9, 9, 9 }, true, { 0 } },
+		{ 120, 1, { 10, 9, 9, 9 }, false, { 1, 0, 0, 0 } });
+	/* the clock went back: what is added meanwhile comes when it has caught up */
+	RUN({ 100, 1, { 5, 7, 1, 3 }, true, { 0 } }, { 95, 1, { 6, 8, 2, 4 }, true, { 0 } },
+		{ 105, 1, { 9, 9, 3, 5 }, false, { 4, 2, 2, 2 } });
 	/* nothing in it */
 	RUN({ 100, 1, { -1, -1, -1, -1 }, true, { 0 } },
 		{ 110, 1, { 1, -1, -1, -1 }, false, { 1, 0, 0, 0 } },
