@@ -115,6 +115,15 @@ size_t deleted_of(struct deleted d, uint32_t series, const struct deleted_range 
 bool deleted_has(const struct deleted_range *v, size_t n, int64_t ts_ns);
 /* Some part of (min, max] is deleted. */
 bool deleted_touches(const struct deleted_range *v, size_t n, int64_t min_ns, int64_t max_ns);
+/* What of the rows that a rollup record sums is deleted, as far as their span tells. */
+enum deleted_part {
+	DELETED_NONE,
+	DELETED_SOME, /* or may be */
+	DELETED_ALL,
+};
+struct rollup_view;
+enum deleted_part deleted_of_record(
+	const struct deleted_range *v, size_t n, const struct rollup_view *record);
 char *window_deleted_path(const struct db *db, int64_t start_ns); /* malloc'ed */
 char *block_deleted_path(const char *dir); /* malloc'ed */
 

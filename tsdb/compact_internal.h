@@ -9,7 +9,7 @@
 #include "tsdb/maker.h"
 
 #define JOIN_MAX 64u /* blocks at once */
-#define PENDING_ROWS_MAX (4 * CHUNK_ROWS)
+#define PENDING_ROWS_MAX (4 * CHUNK_ROWS_LEVELS)
 
 /* ---- compact_plan.c ---- */
 
@@ -48,7 +48,8 @@ struct pending {
 	size_t at, len; /* in pending_bytes */
 	const struct part *part;
 	int64_t interval_ns;
-	uint32_t rows_n, typeset;
+	uint32_t rows_n, rows_aimed, typeset;
+	uint64_t cells; /* as the maker counts them */
 	bool decode; /* rows are filtered or translated */
 };
 

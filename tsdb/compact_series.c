@@ -142,7 +142,7 @@ static enum err_code unpack_pending(
 static bool cut_anew(const struct joining *t)
 {
 	size_t wanted = 0;
-	uint64_t rows = 0;
+	uint64_t rows = 0, cells = 0, least;
 
 	for (size_t i = 0; i < t->pending_n; i++) {
 		const struct pending *c = &t->pending[i], *next = c + 1;
@@ -150,10 +150,14 @@ static bool cut_anew(const struct joining *t)
 		if (c->decode)
 			return true;
 		rows += c->rows_n;
+		cells += c->cells;
 		if (i + 1 == t->pending_n || next->interval_ns != c->interval_ns ||
 			next->typeset != c->typeset) {
-			wanted += (rows + CHUNK_ROWS - 1) / CHUNK_ROWS;
-			rows = 0;
+			/* What the maker would have to cut early stays as it is. */
+			least = (cells + MAKER_CELLS_MAX - 1) / MAKER_CELLS_MAX;
+			rows = (rows + c->rows_aimed - 1) / c->rows_aimed;
+			wanted += rows > least ? rows : least;
+			rows = cells = 0;
 		}
 	}
 	return wanted < t->pending_n;
@@ -224,6 +228,21 @@ static enum err_code add_pending(
 
 /* ---- step by step ---- */
 
+static struct pending facts_of(const struct sym_header *h, const struct chunk *chunk)
+{
+	struct pending out = { .interval_ns = chunk_interval_ns(chunk),
+		.rows_n = chunk_rows_n(chunk) };
+	enum value_kind kinds[ROW_COLUMNS_MAX];
+	uint32_t columns_n = chunk_columns_n(chunk);
+
+	for (uint32_t i = 0; i < columns_n; i++)
+		kinds[i] = i < h->types_n ? h->types[i].kind : KIND_DELTA;
+	out.rows_aimed = chunk_rows_aimed(kinds, columns_n);
+	for (uint32_t i = 0; i < out.rows_n; i++)
+		out.cells += (uint64_t)chunk_rows(chunk)[i].n * (columns_n + 1);
+	return out;
+}
+
 static enum err_code next_chunk(struct joining *t, struct walking *w, struct err *err)
 {
 	enum err_code rc = ERR_NOT_FOUND;
@@ -243,9 +262,8 @@ static enum err_code next_chunk(struct joining *t, struct walking *w, struct err
 		return err_set(err, ERR_CORRUPT, "%s: a chunk without rows or header",
 			block_dir(w->s->b->block));
 	w->last_ns = rows[n - 1].ts_ns;
-	w->facts = (struct pending){ .interval_ns = chunk_interval_ns(t->chunk),
-		.rows_n = n,
-		.typeset = sym_header_typeset(w->s->from, rows[0].header) };
+	w->facts = facts_of(sym_header(w->s->from, rows[0].header), t->chunk);
+	w->facts.typeset = sym_header_typeset(w->s->from, rows[0].header);
 	w->chunk_step_ns = step_of(0, w->first_ns);
 	return ERR_OK;
 }
@@ -265,25 +283,17 @@ static enum err_code next_record(struct walking *w, struct err *err)
 static enum err_code keep_record(
 	struct joining *t, const struct walking *w, bool *keep, struct err *err)
 {
-	int64_t start = INT64_MAX, end = 0;
+	enum deleted_part part;
 	enum err_code rc;
-	bool all = false;
 
 	*keep = true;
 	if (!w->deleted_n)
 		return ERR_OK;
 	if ((rc = rollup_parse(t->view, w->record, err)))
 		return rc;
-	for (uint32_t i = 0; i < rollup_columns_n(t->view); i++) {
-		const struct rollup_column *c = rollup_column(t->view, i);
-
-		start = c->start_ns < start ? c->start_ns : start;
-		end = c->end_ns > end ? c->end_ns : end;
-	}
-	*keep = !deleted_touches(w->deleted, w->deleted_n, start, end);
-	for (size_t i = 0; i < w->deleted_n; i++)
-		all |= w->deleted[i].min_ns <= start && w->deleted[i].max_ns >= end;
-	t->dropped_records += !*keep && !all;
+	part = deleted_of_record(w->deleted, w->deleted_n, t->view);
+	*keep = part == DELETED_NONE;
+	t->dropped_records += part == DELETED_SOME;
 	return ERR_OK;
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/map.h"
 #include "tsdb/blocks.h"
+#include "tsdb/rollup.h"
 
 /*
  * Deleted ranges: what queriers no longer see, until joining blocks writes them without it.
@@ -166,6 +167,25 @@ enum err_code deleted_decode(
 out:
 	free(v);
 	return rc == ERR_CORRUPT ? err_set(err, rc, "%s: bad list", path) : rc;
+}
+
+enum deleted_part deleted_of_record(
+	const struct deleted_range *v, size_t n, const struct rollup_view *record)
+{
+	int64_t start = INT64_MAX, end = 0;
+
+	for (uint32_t i = 0; i < rollup_columns_n(record); i++) {
+		const struct rollup_column *c = rollup_column(record, i);
+
+		start = c->start_ns < start ? c->start_ns : start;
+		end = c->end_ns > end ? c->end_ns : end;
+	}
+	if (!deleted_touches(v, n, start, end))
+		return DELETED_NONE;
+	for (size_t i = 0; i < n; i++)
+		if (v[i].min_ns <= start && v[i].max_ns >= end)
+			return DELETED_ALL;
+	return DELETED_SOME;
 }
 
 enum err_code deleted_load(const char *path, struct deleted *out, struct err *err)

@@ -22,6 +22,8 @@
 #include "tsdb/blocks.h"
 #include "tsdb/ladder.h"
 
+#define MAKER_CELLS_MAX (2u << 20) /* held of a step; more is cut into chunks early */
+
 struct maker;
 
 struct maker_options {

@@ -9,7 +9,6 @@
 #include "tsdb/maker.h"
 #include "tsdb/spill.h"
 
-#define MAKER_CELLS_MAX (2u << 20) /* held of a step; more is cut into chunks early */
 
 /* What went into a series, in a form that does not depend on the order or on ids. */
 struct series_check {

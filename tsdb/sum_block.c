@@ -199,6 +199,66 @@ static bool touched(const struct summed *b, const struct unit *u, int64_t from_n
 	return false;
 }
 
+/* Nothing finer than the level is kept. */
+static bool is_finest(const struct summed *b, int level)
+{
+	return !b->raw && !(b->levels & ((1u << level) - 1));
+}
+
+/* Which of the rows that one series' record sums are deleted; none where it cannot be read. */
+static enum err_code look_at_record(struct summed *b, const struct unit *u, int level,
+	int64_t step_ns, enum deleted_part *out, struct err *err)
+{
+	struct sum_scratch *x = b->t->x;
+	const struct deleted_range *v;
+	struct block_rollups *it;
+	enum err_code rc;
+	struct str bytes;
+	struct err why;
+	int64_t at;
+	size_t n = deleted_of((struct deleted){ b->s->deleted, b->s->deleted_n }, u->first, &v);
+
+	*out = DELETED_NONE;
+	if (!(it = querier_rollups(b->s, err)) || (!x->rollup && !(x->rollup = rollup_view_open())))
+		return err_set(err, ERR_NOMEM, "sum: out of memory");
+	seek(u, it, level, step_ns, step_ns + rollup_step_ns[level]);
+	if (!(rc = block_rollups_next(it, &bytes, &at, &why)) &&
+		!(rc = rollup_parse(x->rollup, bytes, &why)))
+		*out = deleted_of_record(v, n, x->rollup);
+	if (!rc || rc == ERR_NOT_FOUND || rc == ERR_CORRUPT) /* it will be told */
+		return ERR_OK;
+	if (err)
+		*err = why;
+	return rc;
+}
+
+/* A step of one series of which something is deleted. Where only its sum is kept it counts if no
+ * row of its own is: as when blocks are joined. */
+static enum err_code add_touched(
+	struct summed *b, const struct unit *u, int level, int64_t step_ns, struct err *err)
+{
+	int64_t end_ns = step_ns + rollup_step_ns[level];
+	enum deleted_part part;
+	struct buf step = { 0 };
+	enum err_code rc;
+
+	if (!is_finest(b, level))
+		return add_finer(b, u, level, step_ns, end_ns, err);
+	if ((rc = look_at_record(b, u, level, step_ns, &part, err)))
+		return rc;
+	if (part == DELETED_NONE)
+		return add_records(b, u, level, step_ns, end_ns, err);
+	if (part == DELETED_ALL)
+		return ERR_OK;
+	duration_print(&step, rollup_step_ns[level]);
+	querier_info(b->t->q,
+		"of profiles that are kept as sums of " STR_FMT
+		" steps some were deleted: the steps they were in are left out",
+		STR_ARG(buf_str(&step)));
+	buf_release(&step);
+	return ERR_OK;
+}
+
 /* Steps that start in [from, to): those that are deleted in part go by series, then by what is
  * finer. */
 static enum err_code add_steps(struct summed *b, const struct unit *u, int level, int64_t from_ns,
@@ -215,7 +275,7 @@ static enum err_code add_steps(struct summed *b, const struct unit *u, int level
 		rc = add_records(b, u, level, whole, step, err);
 		whole = step + len;
 		if (!rc && u->n == 1)
-			rc = add_finer(b, u, level, step, whole, err);
+			rc = add_touched(b, u, level, step, err);
 		for (uint32_t i = 0; i < u->n && u->n > 1 && !rc; i++)
 			rc = add_steps(b, &(struct unit){ u->first + i, 1, u->group }, level, step,
 				whole, err);
@@ -260,7 +320,7 @@ static enum err_code add_range(struct summed *b, const struct unit *u, int level
 		return add_raw(b, u, min_ns, max_ns, err);
 	len = rollup_step_ns[level];
 	/* Where nothing finer is kept, steps belong to a window as their ends do. */
-	last = !b->raw && !(b->levels & ((1u << level) - 1));
+	last = is_finest(b, level);
 	from = step_of((unsigned)level, min_ns + 1);
 	to = step_of((unsigned)level, max_ns);
 	if (last && covered(b, from) < min_ns)

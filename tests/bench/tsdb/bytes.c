@@ -16,7 +16,7 @@ struct filling {
 	struct arena arena;
 	enum value_kind kinds[FLEET_COLUMNS_MAX];
 	int64_t window_ns; /* start of the window that is filled */
-	uint64_t services, pods, scrapes;
+	uint64_t services, pods, scrapes, window_minutes;
 	_Atomic uint64_t failed;
 };
 
@@ -93,6 +93,8 @@ enum err_code bench_bytes(int argc, char **argv, struct err *err)
 		{ "set", FLAG_STRING, &set, "fleet-cpu", "The set of the profiles." },
 		{ "service", FLAG_UINT, &t.services, "2", "How many services." },
 		{ "pods", FLAG_UINT, &t.pods, "10", "Pods of each." },
+		{ "window-minutes", FLAG_UINT, &t.window_minutes, "120",
+			"Length of a head window: shorter ones are joined into two hours." },
 		{ "scrapes", FLAG_UINT, &t.scrapes, "720", "Scrapes of each pod; at most 720." },
 	};
 	enum err_code rc;
@@ -104,11 +106,13 @@ enum err_code bench_bytes(int argc, char **argv, struct err *err)
 		     "Bytes per sample of a block that a database cut.", argc, argv, NULL, 0,
 		     &args_n, err)))
 		return rc;
+	if (t.window_minutes && 120 % t.window_minutes == 0)
+		o.window_ns = (int64_t)t.window_minutes * NS_PER_MIN;
 	if (!o.dir || !fleet_set(set) || !t.services || !t.pods || !t.scrapes || t.scrapes > 720)
 		return err_set(err, ERR_INVALID, "--data, --set and sizes are needed");
 	o.no_compaction = false;
 	arena_init(&t.arena, 0);
-	t.window_ns = clock_now_ns() / o.window_ns * o.window_ns - 3 * o.window_ns;
+	t.window_ns = (clock_now_ns() / (2 * NS_PER_HOUR) - 3) * 2 * NS_PER_HOUR;
 	if ((rc = fleet_open(fleet_set(set), &t.fleet, err)) ||
 		(rc = fleet_scratch_open(t.fleet, &t.scratch, err)))
 		goto done;
