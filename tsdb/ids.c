@@ -15,6 +15,7 @@
 #define IDS_VERSION 2
 #define IDS_BYTES_MAX (64u << 20)
 #define EPOCHS_AHEAD 8u
+#define IDS_PASSED_OVER (1u << 20) /* more than are given in the life of a directory */
 
 /* What is in memory knows best. */
 static void learn(struct db *db)
@@ -176,8 +177,9 @@ static enum err_code load(struct db *db, struct err *err)
 	enum err_code rc = ERR_OK;
 	struct cursor in;
 
-	if (!fs_exists(db->ids_path))
-		return ERR_OK;
+	if (!fs_exists(db->ids_path)) /* it is written before the first block is */
+		return db->blocks_n ? err_set(err, ERR_CORRUPT, "%s: is missing", db->ids_path) :
+				      ERR_OK;
 	if ((rc = fs_read_file(db->ids_path, IDS_BYTES_MAX, &b, err)))
 		goto out;
 	rc = err_set(err, ERR_CORRUPT, "%s: bad checksum", db->ids_path);
@@ -198,10 +200,27 @@ out:
 }
 
 /*
- * Without the file nothing that is stored changes its meaning: an id that some row uses is found
- * before its job's next new content gets one, and what only dropped windows had is gone. So a
- * damaged one is told and set aside.
+ * Without the file nothing that can be read changes its meaning: an id that some row uses is found
+ * before its job's next new content gets one, and what only dropped windows had is gone. But a
+ * block that cannot be read now may be there at a later start. So numbers of jobs and of epochs go
+ * on far above of what is known, and each job's next window begins an epoch.
  */
+static void pass_over_unknown(struct db *db)
+{
+	mutex_lock(&db->lock);
+	if (db->next_job_id <= SYM_NONE - IDS_PASSED_OVER)
+		db->next_job_id += IDS_PASSED_OVER;
+	for (uint32_t i = 0; i < db->jobs_n; i++) {
+		struct job *job = db->jobs[i];
+
+		if (job->next_epoch <= SYM_NONE - IDS_PASSED_OVER)
+			job->next_epoch += IDS_PASSED_OVER;
+		job->live_epoch = SYM_NONE;
+	}
+	mutex_unlock(&db->lock);
+}
+
+/* A damaged one is told and set aside. */
 enum err_code ids_load(struct db *db, struct err *err)
 {
 	struct err why = { 0 }, failed;
@@ -213,9 +232,10 @@ enum err_code ids_load(struct db *db, struct err *err)
 			*err = why;
 		return rc;
 	}
+	pass_over_unknown(db);
 	db_count_damage();
 	log_error("tsdb", "damaged file of ids, set aside", LOG_E(&why));
-	if (!db->o.read_only && asprintf(&aside, "%s.damaged", db->ids_path) >= 0) {
+	if (!db->o.read_only && fs_exists(db->ids_path) && asprintf(&aside, "%s.damaged", db->ids_path) >= 0) {
 		if (db->o.fs->ops->rename(db->o.fs, db->ids_path, aside, &failed))
 			log_warn("tsdb", "setting aside failed", LOG_E(&failed));
 		free(aside);
