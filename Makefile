@@ -84,7 +84,7 @@ SYSLIBS := $(LIBS_HTTPD) $(LIBS_STORE) $(LIBS_BASE) $(LIBS_PROTO) -lstdc++ -lm
 # Sources
 
 room_sources = $(wildcard $(1)/*.c $(1)/*.cc)
-GEN_proto := $(BUILD)/gen/proto/profile.pb-c.c
+GEN_proto := $(BUILD)/gen/proto/profile.pb-c.c $(BUILD)/gen/proto/pyroscope.pb-c.c
 GEN_promql := $(BUILD)/gen/promql/lexer.c $(BUILD)/gen/promql/grammar.c
 GEN_web := $(BUILD)/gen/web/ui_assets.c
 objects = $(patsubst %.cc,$(BUILD)/obj/%.o,$(patsubst %.c,$(BUILD)/obj/%.o,$(1)))
@@ -135,6 +135,8 @@ $(BUILD)/gen/promql/grammar.c $(BUILD)/gen/promql/grammar.h &: promql/grammar.y 
 LEMON_TEMPLATE := $(firstword $(wildcard /usr/share/lemon/lempar.c) /usr/share/lemon/lempar.c)
 $(call objects,$(wildcard promql/*.c)): | $(BUILD)/gen/promql/grammar.h
 $(call objects,$(wildcard proto/*.c)): | $(BUILD)/gen/proto/profile.pb-c.h
+$(BUILD)/obj/gen/proto/pyroscope.pb-c.o $(call objects,$(wildcard web/pyroscope*.c tests/web/*.c tests/fuzz/*.c)): | \
+	$(BUILD)/gen/proto/profile.pb-c.h $(BUILD)/gen/proto/pyroscope.pb-c.h
 
 # The page: npm and esbuild in a copy, so that node_modules never stands in the tree.
 UI_SOURCES := $(shell find web/ui -type f -not -path '*/node_modules/*' 2>/dev/null)

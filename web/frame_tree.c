@@ -201,6 +201,30 @@ enum err_code frame_tree_add(
 	return rc;
 }
 
+enum err_code frame_tree_keep(
+	struct frame_tree *t, const struct str *path, size_t n, struct err *err)
+{
+	uint32_t *depth = arena_array(t->arena, uint32_t, t->n); /* of the path, up to this node */
+
+	if (!depth)
+		return arena_fail(t->arena, "frame tree", err);
+	for (uint32_t i = 0; i < t->n; i++) {
+		struct tree_node *node = &t->nodes[i];
+		uint32_t above = i ? depth[node->parent] : 0;
+
+		/* UINT32_MAX: off the path; n: on it to its end, or below that. */
+		if (i == 0)
+			depth[i] = 0;
+		else if (above == UINT32_MAX || above == n)
+			depth[i] = above;
+		else
+			depth[i] = str_eq(t->names[node->name], path[above]) ? above + 1 : UINT32_MAX;
+		if (depth[i] != n)
+			node->self[0] = node->self[1] = 0;
+	}
+	return ERR_OK;
+}
+
 void frame_tree_total(struct frame_tree *t)
 {
 	for (uint32_t i = 0; i < t->n; i++)

@@ -36,6 +36,9 @@ MUST_CHECK enum err_code frame_tree_child(
 /* Adds a profile's stacks below a node. */
 MUST_CHECK enum err_code frame_tree_add(
 	struct frame_tree *t, uint32_t below, const struct profile_value *p, struct err *err);
+/* Costs of stacks that do not begin with these frames, root first, are gone. */
+MUST_CHECK enum err_code frame_tree_keep(
+	struct frame_tree *t, const struct str *path, size_t n, struct err *err);
 /* Negative costs count as nothing: a picture has no place for them. Fills in total. */
 void frame_tree_total(struct frame_tree *t);
 

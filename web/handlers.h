@@ -35,6 +35,9 @@ void api_delete_series(struct web *w, struct http_in *in, struct http_out *out);
 void api_snapshot(struct web *w, struct http_in *in, struct http_out *out);
 void api_ingest(struct web *w, struct http_in *in, struct http_out *out);
 
+/* pyroscope_rpc.c */
+void pyroscope_handle(struct web *w, struct http_in *in, struct http_out *out);
+
 /* lifecycle.c */
 void handle_healthy(struct web *w, struct http_in *in, struct http_out *out);
 void handle_ready(struct web *w, struct http_in *in, struct http_out *out);

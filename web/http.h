@@ -53,6 +53,7 @@ struct http_in {
 	int body_refused;
 	struct str accept_encoding, authorization, content_type, content_encoding, if_none_match;
 	struct str origin, host;
+	struct str connect_version, connect_timeout_ms; /* Connect-Protocol-Version, ... */
 	struct str remote; /* address:port of the client */
 	void *tls_session; /* gnutls_session_t, or NULL */
 	struct arena arena;

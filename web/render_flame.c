@@ -15,7 +15,6 @@ struct box {
 };
 
 struct flame {
-	struct json *j;
 	struct arena *arena;
 	struct frame_tree tree;
 	bool is_diff;
@@ -136,7 +135,7 @@ static uint32_t name_number(struct flame *f, const struct box *b)
 	return f->name_id[name];
 }
 
-static void add_numbers(struct flame *f, const struct box *b, int64_t end[2])
+static void add_numbers(struct flame *f, const struct box *b, int64_t end[2], struct flame_row *to)
 {
 	static const int sides_of_diff[] = { 1, 0 }, side_of_one[] = { 0 };
 	const int *sides = f->is_diff ? sides_of_diff : side_of_one; /* left is the base */
@@ -144,14 +143,14 @@ static void add_numbers(struct flame *f, const struct box *b, int64_t end[2])
 	for (int i = 0; i < (f->is_diff ? 2 : 1); i++) {
 		int s = sides[i];
 
-		json_i64(f->j, b->x[s] - end[s]);
-		json_i64(f->j, b->total[s]);
-		json_i64(f->j, b->node == 0 ? 0 : b->self[s]);
+		to->v[to->n++] = b->x[s] - end[s];
+		to->v[to->n++] = b->total[s];
+		to->v[to->n++] = b->node == 0 ? 0 : b->self[s];
 		end[s] = b->x[s] + b->total[s];
 		if (b->node != 0 && b->self[s] > f->max_self)
 			f->max_self = b->self[s];
 	}
-	json_u64(f->j, name_number(f, b));
+	to->v[to->n++] = name_number(f, b);
 }
 
 static size_t add_children(const struct flame *f, const struct box *b, struct box *out)
@@ -185,83 +184,192 @@ static size_t add_children(const struct flame *f, const struct box *b, struct bo
 	return n;
 }
 
-static enum err_code add_levels(struct flame *f, struct err *err)
+static struct box root_box(const struct flame *f)
 {
-	/* every kept node and at most one "other" below each */
-	size_t max = 2 * ((size_t)f->children_n + 1), n = 1, next_n;
+	const struct tree_node *root = &f->tree.nodes[0];
+
+	return (struct box){ .total = { root->total[0], root->total[1] },
+		.self = { root->self[0], root->self[1] } };
+}
+
+/* Every kept node and at most one "other" below each. */
+static size_t boxes_max(const struct flame *f)
+{
+	return 2 * ((size_t)f->children_n + 1);
+}
+
+static enum err_code add_row(
+	struct flame *f, struct flame_picture *out, size_t *cap, size_t boxes, struct err *err)
+{
+	struct flame_row *grown, row = { .n = 0 };
+
+	if (out->rows_n == *cap) {
+		*cap = *cap ? *cap * 2 : 64;
+		if (!(grown = arena_array(f->arena, struct flame_row, *cap)))
+			return arena_fail(f->arena, "flame graph", err);
+		if (out->rows_n)
+			memcpy(grown, out->rows, out->rows_n * sizeof(*grown));
+		out->rows = grown;
+	}
+	if (!(row.v = arena_alloc_raw(f->arena, boxes * (f->is_diff ? 7 : 4), sizeof(*row.v))))
+		return arena_fail(f->arena, "flame graph", err);
+	out->rows[out->rows_n++] = row;
+	return ERR_OK;
+}
+
+static enum err_code add_levels(struct flame *f, struct flame_picture *out, struct err *err)
+{
+	size_t max = boxes_max(f), n = 1, next_n, cap = 0;
 	struct box *row = arena_array(f->arena, struct box, max);
 	struct box *next = arena_array(f->arena, struct box, max), *swap;
-	const struct tree_node *root = &f->tree.nodes[0];
 	int64_t end[2];
+	enum err_code rc;
 
 	if (!row || !next)
 		return arena_fail(f->arena, "flame graph", err);
-	row[0] = (struct box){ .total = { root->total[0], root->total[1] },
-		.self = { root->self[0], root->self[1] } };
-	json_key(f->j, "levels");
-	json_array(f->j);
+	row[0] = root_box(f);
 	while (n > 0) {
-		json_array(f->j);
+		if ((rc = add_row(f, out, &cap, n, err)))
+			return rc;
 		next_n = 0;
 		end[0] = end[1] = 0;
 		for (size_t i = 0; i < n; i++) {
-			add_numbers(f, &row[i], end);
+			add_numbers(f, &row[i], end, &out->rows[out->rows_n - 1]);
 			next_n += add_children(f, &row[i], next + next_n);
 		}
-		json_array_end(f->j);
 		swap = row;
 		row = next;
 		next = swap;
 		n = next_n;
 	}
-	json_array_end(f->j);
 	return ERR_OK;
 }
 
-static void add_names(struct flame *f)
+static struct str name_of(const struct flame *f, uint32_t name)
 {
-	json_key(f->j, "names");
-	json_array(f->j);
-	json_cstr(f->j, "total");
-	for (uint32_t i = 0; i < f->names_n; i++) {
-		uint32_t name = f->name_order[i];
+	return name == f->tree.names_n ? STR("other") : f->tree.names[name];
+}
 
-		json_str(f->j, name == f->tree.names_n ? STR("other") : f->tree.names[name]);
+static enum err_code add_names(struct flame *f, struct flame_picture *out, struct err *err)
+{
+	out->names_n = (size_t)f->names_n + 1;
+	if (!(out->names = arena_array(f->arena, struct str, out->names_n)))
+		return arena_fail(f->arena, "flame graph", err);
+	out->names[0] = STR("total");
+	for (uint32_t i = 0; i < f->names_n; i++)
+		out->names[i + 1] = name_of(f, f->name_order[i]);
+	return ERR_OK;
+}
+
+static enum err_code flame_init(struct flame *f, const struct profile_value *p,
+	const struct flame_options *o, struct arena *a, struct err *err)
+{
+	enum err_code rc;
+
+	*f = (struct flame){ .arena = a, .is_diff = p->is_diff };
+	if ((rc = frame_tree_init(&f->tree, a, err)) || (rc = frame_tree_add(&f->tree, 0, p, err)))
+		return rc;
+	if (o->call_site_n && (rc = frame_tree_keep(&f->tree, o->call_site, o->call_site_n, err)))
+		return rc;
+	frame_tree_total(&f->tree);
+	if ((rc = choose_nodes(f, o->max_nodes, err)))
+		return rc;
+	return order_children(f, err);
+}
+
+enum err_code flame_layout(const struct profile_value *p, const struct flame_options *o,
+	struct arena *a, struct flame_picture *out, struct err *err)
+{
+	struct flame f;
+	enum err_code rc = flame_init(&f, p, o, a, err);
+
+	if (rc)
+		goto out;
+	*out = (struct flame_picture){ .is_diff = f.is_diff,
+		.left_ticks = f.tree.nodes[0].total[1],
+		.right_ticks = f.tree.nodes[0].total[0] };
+	if ((rc = add_levels(&f, out, err)) || (rc = add_names(&f, out, err)))
+		goto out;
+	out->max_self = f.max_self;
+out:
+	frame_tree_release(&f.tree);
+	return rc;
+}
+
+enum err_code flame_tree(const struct profile_value *p, const struct flame_options *o,
+	struct arena *a, struct buf *out, struct err *err)
+{
+	struct flame f;
+	struct box *stack = NULL, at;
+	enum err_code rc = flame_init(&f, p, o, a, err);
+	size_t n = 0, below;
+
+	if (!rc && !(stack = arena_array(a, struct box, boxes_max(&f))))
+		rc = arena_fail(a, "flame graph", err);
+	/* A tree without boxes has no bytes at all. */
+	if (!rc && f.tree.nodes[0].total[0] > 0)
+		stack[n++] = root_box(&f);
+	while (!rc && n > 0) {
+		at = stack[--n];
+		below = add_children(&f, &at, stack + n);
+		if (at.node == 0)
+			buf_add_lenstr(out, STR(""));
+		else
+			buf_add_lenstr(out, name_of(&f, at.node == NO_NODE ?
+				f.tree.names_n : f.tree.nodes[at.node].name));
+		buf_add_varint(out, (uint64_t)at.self[0]);
+		buf_add_varint(out, below);
+		n += below;
 	}
-	json_array_end(f->j);
+	frame_tree_release(&f.tree);
+	if (!rc && buf_failed(out))
+		rc = err_set(err, ERR_NOMEM, "flame graph: out of memory");
+	return rc;
+}
+
+/* ---- JSON ---- */
+
+static void write_levels(struct json *j, const struct flame_picture *f)
+{
+	json_key(j, "levels");
+	json_array(j);
+	for (size_t i = 0; i < f->rows_n; i++) {
+		json_array(j);
+		for (size_t k = 0; k < f->rows[i].n; k++)
+			json_i64(j, f->rows[i].v[k]);
+		json_array_end(j);
+	}
+	json_array_end(j);
+	json_key(j, "names");
+	json_array(j);
+	for (size_t i = 0; i < f->names_n; i++)
+		json_str(j, f->names[i]);
+	json_array_end(j);
 }
 
 enum err_code render_flame(struct json *j, const struct profile_value *p, size_t max_nodes,
 	struct arena *a, struct err *err)
 {
-	struct flame f = { .j = j, .arena = a, .is_diff = p->is_diff };
-	const int64_t *total;
+	const struct flame_options o = { .max_nodes = max_nodes };
+	struct flame_picture f;
 	enum err_code rc;
 
-	if ((rc = frame_tree_init(&f.tree, a, err)) || (rc = frame_tree_add(&f.tree, 0, p, err)))
-		goto out;
-	frame_tree_total(&f.tree);
-	if ((rc = choose_nodes(&f, max_nodes, err)) || (rc = order_children(&f, err)))
-		goto out;
-	total = f.tree.nodes[0].total;
+	if ((rc = flame_layout(p, &o, a, &f, err)))
+		return rc;
 	json_object(j);
 	json_key(j, "format");
 	json_cstr(j, f.is_diff ? "double" : "single");
-	if ((rc = add_levels(&f, err)))
-		goto out;
-	add_names(&f);
+	write_levels(j, &f);
 	json_key(j, "numTicks");
-	json_i64(j, total[0] + total[1]);
+	json_i64(j, f.left_ticks + f.right_ticks);
 	if (f.is_diff) {
 		json_key(j, "leftTicks");
-		json_i64(j, total[1]);
+		json_i64(j, f.left_ticks);
 		json_key(j, "rightTicks");
-		json_i64(j, total[0]);
+		json_i64(j, f.right_ticks);
 	}
 	json_key(j, "maxSelf");
 	json_i64(j, f.max_self);
 	json_object_end(j);
-out:
-	frame_tree_release(&f.tree);
-	return rc;
+	return ERR_OK;
 }

@@ -1,17 +1,49 @@
 /*
- * Flame graphs as JSON ("flamebearer"): names, and a row of numbers per level.
+ * Flame graphs ("flamebearer"): names, and a row of numbers per level.
  *
- * single: [dx, total, self, name] per node; double (diffs): [dx, total, self] of the base, the same
- * of the new side, name. x = end of the previous node in the row + dx; children start at their
- * parent's x + self.
+ * single: [dx, total, self, name] per box; double (diffs): [dx, total, self] of the base, the same
+ * of the new side, name. x = end of the previous box in the row + dx; children start at their
+ * parent's x + self. names[0] is "total", the root's.
  *
- * Ownership: scratch in the arena.
+ * Ownership: pictures and scratch in the arena.
  */
 #ifndef WEB_RENDER_FLAME_H
 #define WEB_RENDER_FLAME_H
 
 #include "base/json.h"
 #include "promql/value.h"
+
+struct flame_options {
+	size_t max_nodes; /* above 0; lighter boxes fold into an "other" below their callers */
+	/* Root first: only stacks that begin with these frames count. */
+	const struct str *call_site;
+	size_t call_site_n;
+};
+
+struct flame_row {
+	int64_t *v;
+	size_t n;
+};
+
+struct flame_picture {
+	bool is_diff;
+	struct str *names;
+	size_t names_n;
+	struct flame_row *rows;
+	size_t rows_n;
+	int64_t left_ticks, right_ticks; /* base and new side; of a single graph left is 0 */
+	int64_t max_self;
+};
+
+MUST_CHECK enum err_code flame_layout(const struct profile_value *p, const struct flame_options *o,
+	struct arena *a, struct flame_picture *out, struct err *err);
+
+/*
+ * Pyroscope's tree bytes: box after box, a caller before what it calls: name, self, how many boxes
+ * are below it; lengths and numbers are varints. The root has no name. Of a diff the new side.
+ */
+MUST_CHECK enum err_code flame_tree(const struct profile_value *p, const struct flame_options *o,
+	struct arena *a, struct buf *out, struct err *err);
 
 /* The object behind the key "flamebearer". */
 MUST_CHECK enum err_code render_flame(struct json *j, const struct profile_value *p,

@@ -67,7 +67,8 @@ static void allow_origin(const struct web *w, const struct http_in *in, struct h
 	if (!in->origin.len || !regex_match(w->cors_origin, in->origin))
 		return;
 	http_add_header(out, "Access-Control-Allow-Headers",
-		STR("Accept, Authorization, Content-Type, Origin"));
+		STR("Accept, Authorization, Connect-Protocol-Version, Connect-Timeout-Ms, "
+		    "Content-Type, Origin"));
 	http_add_header(out, "Access-Control-Allow-Methods", STR("GET, POST, OPTIONS"));
 	http_add_header(out, "Access-Control-Allow-Origin", in->origin);
 	http_add_header(out, "Access-Control-Expose-Headers", STR("Date"));
@@ -95,7 +96,8 @@ static bool enabled(const struct web *w, const struct route *r, struct http_out 
 static void not_routed(enum http_method method, const struct web *w, const struct http_in *in,
 	struct str path, bool other_method, struct http_out *out)
 {
-	if (method == HTTP_OPTIONS && str_has_prefix(path, STR("/api/"))) {
+	if (method == HTTP_OPTIONS &&
+		(str_has_prefix(path, STR("/api/")) || str_has_prefix(path, STR("/querier.v1.")))) {
 		allow_origin(w, in, out);
 		out->status = 204;
 	} else if (other_method) {

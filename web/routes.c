@@ -4,6 +4,8 @@
 #define ASK (HTTP_GET | HTTP_POST)
 #define DO (HTTP_POST | HTTP_PUT)
 #define API (ROUTE_API | ROUTE_READY)
+#define RPC (API | ROUTE_SLOW | ROUTE_BODY)
+#define QUERIER "/querier.v1.QuerierService/"
 #define DATA (API | ROUTE_SLOW) /* asks the database */
 
 /* The first row that fits counts. */
@@ -29,6 +31,19 @@ const struct route web_routes[] = {
 		"a copy of the data directory" },
 	{ HTTP_POST, "/api/v1/ingest", api_ingest, DATA | ROUTE_INGEST | ROUTE_BODY,
 		"store a profile" },
+
+	{ HTTP_POST, QUERIER "ProfileTypes", pyroscope_handle, RPC, "for Grafana: what can be selected" },
+	{ HTTP_POST, QUERIER "LabelNames", pyroscope_handle, RPC, "for Grafana: names of labels" },
+	{ HTTP_POST, QUERIER "LabelValues", pyroscope_handle, RPC, "for Grafana: values of a label" },
+	{ HTTP_POST, QUERIER "Series", pyroscope_handle, RPC, "for Grafana: label sets" },
+	{ HTTP_POST, QUERIER "SelectSeries", pyroscope_handle, RPC, "for Grafana: totals at steps" },
+	{ HTTP_POST, QUERIER "SelectMergeStacktraces", pyroscope_handle, RPC,
+		"for Grafana: a flame graph" },
+	{ HTTP_POST, QUERIER "SelectMergeProfile", pyroscope_handle, RPC,
+		"for Grafana: a merged profile as pprof" },
+	{ HTTP_POST, QUERIER "Diff", pyroscope_handle, RPC, "for Grafana: two flame graphs compared" },
+	{ HTTP_POST, QUERIER "GetProfileStats", pyroscope_handle, RPC,
+		"for Grafana: since when there is data" },
 
 	{ READ, "/-/healthy", handle_healthy, 0, "200 while the process lives" },
 	{ READ, "/-/ready", handle_ready, 0, "200 once requests are served" },

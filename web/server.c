@@ -259,6 +259,8 @@ static struct exchange *exchange_open(struct http_server *s, struct MHD_Connecti
 	x->in.if_none_match = header_of(x, "If-None-Match");
 	x->in.origin = header_of(x, "Origin");
 	x->in.host = header_of(x, "Host");
+	x->in.connect_version = header_of(x, "Connect-Protocol-Version");
+	x->in.connect_timeout_ms = header_of(x, "Connect-Timeout-Ms");
 	remote_of(x);
 	MHD_get_connection_values_n(connection, MHD_GET_ARGUMENT_KIND, add_argument, &x->in);
 	return x;
