@@ -191,16 +191,16 @@ static enum err_code encode_pprof(
 	return pprof_encode(p, out, err);
 }
 
-static enum err_code answer_pprof_json(struct pyroscope_call *c, struct str wire, bool wrapped,
-	struct arena *a, struct err *err)
+static enum err_code answer_pprof_json(
+	struct pyroscope_call *c, struct str wire, bool wrapped, struct arena *a, struct err *err)
 {
 	Epimetheus__Pyroscope__SelectMergeStacktracesResponse m;
 	Epimetheus__Pyroscope__PprofProfile pprof;
 	ProtobufCMessage *profile;
 	enum err_code rc;
 
-	rc = pyroscope_decode(a, &epimetheus__pprof__profile__descriptor, false, wire, &profile,
-		err);
+	rc = pyroscope_decode(
+		a, &epimetheus__pprof__profile__descriptor, false, wire, &profile, err);
 	if (rc)
 		return err_set(err, ERR_LIMIT,
 			"the profile is too large for JSON; ask for application/proto");
@@ -252,11 +252,9 @@ static enum err_code check_format(
 	case FORMAT(PPROF):
 		return o->call_site_n ? pyroscope_no_stacks(r->stack_trace_selector, err) : ERR_OK;
 	case FORMAT(DOT):
-		return err_set(
-			err, ERR_UNSUPPORTED, "format PROFILE_FORMAT_DOT is not supported");
+		return err_set(err, ERR_UNSUPPORTED, "format PROFILE_FORMAT_DOT is not supported");
 	default:
-		return err_set(
-			err, ERR_UNSUPPORTED, "format %d is not supported", (int)r->format);
+		return err_set(err, ERR_UNSUPPORTED, "format %d is not supported", (int)r->format);
 	}
 }
 
@@ -271,7 +269,8 @@ enum err_code pyroscope_stacktraces(
 	if ((rc = no_ids(r->n_profile_id_selector, err)) ||
 		(rc = flame_options_of(c, r->max_nodes, r->stack_trace_selector, &o, err)) ||
 		(rc = check_format(r, &o, err)) ||
-		(rc = run_merge(c, r->profile_typeid, r->label_selector, r->start, r->end, &q, err)))
+		(rc = run_merge(
+			 c, r->profile_typeid, r->label_selector, r->start, r->end, &q, err)))
 		return rc;
 	switch ((int)r->format) {
 	case FORMAT(TREE):
@@ -296,7 +295,8 @@ enum err_code pyroscope_profile(
 
 	if ((rc = no_ids(r->n_profile_id_selector, err)) ||
 		(rc = pyroscope_no_stacks(r->stack_trace_selector, err)) ||
-		(rc = run_merge(c, r->profile_typeid, r->label_selector, r->start, r->end, &q, err)))
+		(rc = run_merge(
+			 c, r->profile_typeid, r->label_selector, r->start, r->end, &q, err)))
 		return rc;
 	rc = answer_pprof(c, query_result(q), false, query_arena(q), err);
 	query_close(q);
@@ -346,8 +346,7 @@ static enum err_code diff_options(struct pyroscope_call *c, const stacktraces_re
 	if ((rc = no_ids(left->n_profile_id_selector + right->n_profile_id_selector, err)) ||
 		(rc = flame_options_of(
 			 c, left->max_nodes, left->stack_trace_selector, &base, err)) ||
-		(rc = flame_options_of(
-			 c, right->max_nodes, right->stack_trace_selector, out, err)))
+		(rc = flame_options_of(c, right->max_nodes, right->stack_trace_selector, out, err)))
 		return rc;
 	if (!same_stacks(&base, out))
 		return err_set(err, ERR_UNSUPPORTED,

@@ -25,8 +25,8 @@ struct view {
 };
 
 /* From the start of time where neither is said: then Pyroscope asks what it has at hand. */
-static enum err_code open_querier(struct view *v, struct pyroscope_call *c, int64_t start_ms,
-	int64_t end_ms, struct err *err)
+static enum err_code open_querier(
+	struct view *v, struct pyroscope_call *c, int64_t start_ms, int64_t end_ms, struct err *err)
 {
 	int64_t start_ns = 0, end_ns = TIME_MAX_NS;
 	enum err_code rc;
@@ -49,8 +49,8 @@ static enum err_code read_selectors(
 	if (!v->selectors)
 		return arena_fail(v->arena, "selectors", err);
 	for (size_t i = 0; i < n; i++) {
-		rc = pyroscope_selector_read(v->arena, (struct str){ 0 }, str_of(matchers[i]),
-			&v->selectors[i], err);
+		rc = pyroscope_selector_read(
+			v->arena, (struct str){ 0 }, str_of(matchers[i]), &v->selectors[i], err);
 		if (rc)
 			return rc;
 		v->selectors_n++;
@@ -85,9 +85,8 @@ static enum err_code matchers_of(struct view *v, const struct pyroscope_selector
 	if (!m)
 		return arena_fail(v->arena, "matchers", err);
 	for (size_t i = 0; i < s->types_n; i++)
-		m[k++] = (struct matcher){
-			.op = MATCH_EQ, .name = STR(LABEL_NAME), .value = s->types[i].name
-		};
+		m[k++] = (struct matcher){ .op = MATCH_EQ,
+			.name = STR(LABEL_NAME), .value = s->types[i].name };
 	for (size_t i = 0; i < s->matchers_n; i++)
 		m[k++] = s->matchers[i];
 	*out = m;
@@ -193,8 +192,8 @@ static enum err_code fill_type(
 	return ERR_OK;
 }
 
-static enum err_code answer_types(struct pyroscope_call *c, struct profile_type *types, size_t n,
-	struct err *err)
+static enum err_code answer_types(
+	struct pyroscope_call *c, struct profile_type *types, size_t n, struct err *err)
 {
 	struct arena *a = &c->in->arena;
 	type_message *items = arena_array(a, type_message, n + 1);
@@ -289,8 +288,8 @@ static enum err_code type_ids(
 }
 
 /* name NULL: names of labels, else the values of this one. */
-static enum err_code collect(struct view *v, const struct str *name, struct strings *to,
-	struct err *err)
+static enum err_code collect(
+	struct view *v, const struct str *name, struct strings *to, struct err *err)
 {
 	struct matcher *m;
 	struct str *found;

@@ -120,7 +120,8 @@ static enum err_code read_body(struct http_in *in, struct str *out, struct err *
 		return ERR_OK;
 	if (!type_is(encoding, "gzip"))
 		return err_set(err, ERR_UNSUPPORTED,
-			"Content-Encoding %s is not known; gzip and identity are", QUOTED(encoding));
+			"Content-Encoding %s is not known; gzip and identity are",
+			QUOTED(encoding));
 	if (!out->len)
 		return ERR_OK;
 	if (!str_has_prefix(*out, STR("\x1f\x8b")))
@@ -146,15 +147,15 @@ enum err_code pyroscope_decode(struct arena *a, const ProtobufCMessageDescriptor
 
 	if (json)
 		return pyroscope_json_read(a, d, body, out, err);
-	*out = protobuf_c_message_unpack(
-		d, &allocator, body.len, body.len ? (const uint8_t *)body.ptr : (const uint8_t *)"");
+	*out = protobuf_c_message_unpack(d, &allocator, body.len,
+		body.len ? (const uint8_t *)body.ptr : (const uint8_t *)"");
 	if (!*out)
 		return err_set(err, ERR_INVALID, "the body is no %s in protobuf", d->short_name);
 	return ERR_OK;
 }
 
-enum err_code pyroscope_times(int64_t start_ms, int64_t end_ms, int64_t *start_ns,
-	int64_t *end_ns, struct err *err)
+enum err_code pyroscope_times(
+	int64_t start_ms, int64_t end_ms, int64_t *start_ns, int64_t *end_ns, struct err *err)
 {
 	const int64_t max = TIME_MAX_NS / NS_PER_MS;
 
@@ -195,8 +196,7 @@ char *pyroscope_text(struct arena *a, struct str s)
 	return out;
 }
 
-enum err_code pyroscope_answer(
-	struct pyroscope_call *c, const ProtobufCMessage *m, struct err *err)
+enum err_code pyroscope_answer(struct pyroscope_call *c, const ProtobufCMessage *m, struct err *err)
 {
 	struct buf *body = &c->out->body;
 	struct json j;

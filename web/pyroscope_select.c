@@ -1,8 +1,8 @@
 /*
  * SelectSeries: total(merge by (group_by) (selector)) at steps.
  *
- * A point is what stands in (t - step, t]: amounts summed, gauges as their mean over the step. Steps
- * in which nothing was scraped have no point.
+ * A point is what stands in (t - step, t]: amounts summed, gauges as their mean over the step.
+ * Steps in which nothing was scraped have no point.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -31,7 +31,8 @@ enum err_code pyroscope_no_stacks(
 	const Epimetheus__Pyroscope__StackTraceSelector *s, struct err *err)
 {
 	if (s && s->go_pgo)
-		return err_set(err, ERR_UNSUPPORTED, "stack_trace_selector.go_pgo is not supported");
+		return err_set(
+			err, ERR_UNSUPPORTED, "stack_trace_selector.go_pgo is not supported");
 	if (s && s->n_call_site)
 		return err_set(err, ERR_UNSUPPORTED,
 			"stack_trace_selector.call_site is supported for flame graphs alone");
@@ -82,8 +83,7 @@ static enum err_code read_options(const Epimetheus__Pyroscope__SelectSeriesReque
 	return ERR_OK;
 }
 
-static enum err_code add_grouping(
-	struct buf *text, char *const *names, size_t n, struct err *err)
+static enum err_code add_grouping(struct buf *text, char *const *names, size_t n, struct err *err)
 {
 	if (n > GROUP_BY_MAX)
 		return err_set(err, ERR_LIMIT, "%zu labels in group_by, limit %u", n, GROUP_BY_MAX);
@@ -110,8 +110,8 @@ static enum err_code write_query(struct pyroscope_call *c,
 	if (r->aggregation && !average)
 		return err_set(err, ERR_UNSUPPORTED, "aggregation %d is not supported",
 			(int)r->aggregation);
-	rc = pyroscope_selector_read(&c->in->arena, str_of(r->profile_typeid),
-		str_of(r->label_selector), &s, err);
+	rc = pyroscope_selector_read(
+		&c->in->arena, str_of(r->profile_typeid), str_of(r->label_selector), &s, err);
 	if (rc)
 		return rc;
 	if (!s.types_n)

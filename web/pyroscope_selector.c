@@ -25,6 +25,8 @@ static enum err_code read_type(
 	size_t colons = 0;
 	char *text;
 
+	if (!str_is_utf8(id))
+		return err_set(err, ERR_INVALID, "profile type %s is not UTF-8", QUOTED(id));
 	for (size_t i = 0; i < id.len; i++)
 		colons += id.ptr[i] == ':';
 	*out = (struct pyroscope_type){ .delta_only = colons == ID_COLONS + 1 &&
@@ -75,8 +77,8 @@ bool pyroscope_selector_fits(const struct pyroscope_selector *s, const struct pr
 
 /* ---- selectors ---- */
 
-static enum err_code add_type(struct arena *a, struct pyroscope_selector *s, struct str id,
-	struct err *err)
+static enum err_code add_type(
+	struct arena *a, struct pyroscope_selector *s, struct str id, struct err *err)
 {
 	if (s->types_n == PYROSCOPE_TYPES_MAX)
 		return err_set(err, ERR_INVALID, "more than %u profile types", PYROSCOPE_TYPES_MAX);
@@ -99,8 +101,9 @@ static enum err_code take_matchers(
 			continue;
 		}
 		if (m->op != MATCH_EQ)
-			return err_set(err, ERR_INVALID, PYROSCOPE_TYPE_LABEL
-				" can be matched by = alone, not by %s", match_op_name(m->op));
+			return err_set(err, ERR_INVALID,
+				PYROSCOPE_TYPE_LABEL " can be matched by = alone, not by %s",
+				match_op_name(m->op));
 		if ((rc = add_type(a, s, m->value, err)))
 			return rc;
 	}

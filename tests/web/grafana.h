@@ -1,0 +1,51 @@
+/*
+ * Grafana: a server on a real database and engine, and a client that asks it as the Pyroscope data
+ * source does.
+ *
+ * Ownership: one at a time; grafana_start exits where it cannot.
+ */
+#ifndef TESTS_WEB_GRAFANA_H
+#define TESTS_WEB_GRAFANA_H
+
+#include "proto/pprof.h"
+#include "tests/web/http_peer.h"
+#include "web/pyroscope.h"
+
+#define T0 INT64_C(1700000000) /* seconds; profiles stand at T0, T0 + 10, T0 + 20 */
+#define SPAN "\"start\":\"1699999990000\",\"end\":\"1700000030000\""
+#define CPU "process_cpu:cpu:nanoseconds:cpu:nanoseconds"
+#define OF_CPU "\"profileTypeID\":\"" CPU "\","
+#define AS_JSON "Content-Type: application/json\r\n"
+#define AS_PROTO "Content-Type: application/proto\r\nConnect-Protocol-Version: 1\r\n"
+
+struct grafana {
+	char dir[64];
+	struct db *db;
+	struct engine *engine;
+	struct web *web;
+	struct response r; /* the last answer */
+};
+
+extern struct grafana grafana;
+
+void grafana_start(void);
+void grafana_stop(void);
+/* main;handle;leaf costs `slow`, main;handle `own`: CPU samples of 10 ms each, or goroutines. */
+void grafana_ingest(const char *labels, int64_t at_s, bool cpu, int64_t slow, int64_t own,
+	const char *leaf);
+/* Two versions, three profiles each, v2 is slow; and goroutines of v1, 4 then 8 then 12. */
+void grafana_fill(void);
+
+void grafana_call(const char *method, const char *headers, struct str body);
+/* A request written as JSON, as protobuf. */
+void grafana_pack(const char *method, const char *json, struct buf *out);
+
+/*
+ * Asks in JSON and in protobuf. An answer in protobuf is compared as JSON. They return false and
+ * print both where what came is not what was wanted.
+ */
+bool grafana_says(const char *method, const char *json, const char *want);
+bool grafana_refuses(
+	const char *method, const char *json, int status, const char *code, const char *message);
+
+#endif
