@@ -111,11 +111,16 @@ enum err_code eval_prepare(struct eval *ev, struct err *err)
 
 /* ---- profiles ---- */
 
+/* What of profiles is asked for. */
+enum want { WANT_CELLS, WANT_TOTALS, WANT_NAMES };
+
 /* Selectors and merges of them; gauges come out not rounded, so that rounding happens once. */
 static enum err_code eval_merging(
-	struct eval *ev, const struct expr *e, bool totals_only, struct value *out, struct err *err)
+	struct eval *ev, const struct expr *e, enum want want, struct value *out, struct err *err)
 {
-	struct merging m = { .each = true, .totals_only = totals_only };
+	struct merging m = { .each = true,
+		.totals_only = want == WANT_TOTALS,
+		.by_name = want == WANT_NAMES };
 	const struct expr *arg;
 	enum err_code rc;
 
@@ -126,15 +131,15 @@ static enum err_code eval_merging(
 		return eval_expr(ev, e, out, err);
 	arg = expr_strip(e->call.args[0]);
 	if (arg->kind == EXPR_SELECTOR) {
-		m = (struct merging){ .grouping = e->call.grouping,
-			.labels = e->call.labels,
-			.totals_only = totals_only };
+		m.each = false;
+		m.grouping = e->call.grouping;
+		m.labels = e->call.labels;
 		if ((rc = select_profiles(ev, arg, &m, out, err)) ||
 			(rc = require(ev, e, arg, out, VALUE_PROFILES, err)))
 			return rc;
 		if (e->call.grouping != GROUPING_BY || !profiles_need_split(out, e->call.labels))
 			return ERR_OK;
-	} else if ((rc = eval_merging(ev, arg, totals_only, out, err)) ||
+	} else if ((rc = eval_merging(ev, arg, want, out, err)) ||
 		(rc = require(ev, e, arg, out, VALUE_PROFILES, err))) {
 		return rc;
 	}
@@ -146,7 +151,7 @@ enum err_code eval_totals(struct eval *ev, const struct expr *e, struct value *o
 	struct value v;
 	enum err_code rc;
 
-	if ((rc = eval_merging(ev, e, true, &v, err)))
+	if ((rc = eval_merging(ev, e, WANT_TOTALS, &v, err)))
 		return rc;
 	if (!(v.type & VALUE_PROFILES)) {
 		*out = v;
@@ -162,12 +167,24 @@ enum err_code eval_totals(struct eval *ev, const struct expr *e, struct value *o
 	return ERR_OK;
 }
 
+static bool is_merging(const struct expr *e)
+{
+	e = expr_strip(e);
+	return e->kind == EXPR_SELECTOR || (e->kind == EXPR_CALL && e->call.fn->id == FN_MERGE);
+}
+
+static enum err_code call_merging(
+	struct eval *ev, const struct expr *e, enum want want, struct value *out, struct err *err)
+{
+	enum err_code rc = eval_merging(ev, e, want, out, err);
+
+	return rc ? rc : profiles_round(ev, out, err);
+}
+
 static enum err_code call_merge(
 	struct eval *ev, const struct expr *e, struct value *out, struct err *err)
 {
-	enum err_code rc = eval_merging(ev, e, false, out, err);
-
-	return rc ? rc : profiles_round(ev, out, err);
+	return call_merging(ev, e, WANT_CELLS, out, err);
 }
 
 static enum err_code call_diff(
@@ -189,8 +206,13 @@ static enum err_code call_top(
 	struct value k, p;
 	enum err_code rc;
 
-	if ((rc = eval_arg(ev, e, 0, VALUE_SCALAR, &k, err)) ||
-		(rc = eval_arg(ev, e, 1, VALUE_PROFILES, &p, err)))
+	if ((rc = eval_arg(ev, e, 0, VALUE_SCALAR, &k, err)))
+		return rc;
+	if (ev->rows_only && is_merging(e->call.args[1]))
+		rc = call_merging(ev, e->call.args[1], WANT_NAMES, &p, err);
+	else
+		rc = eval_expr(ev, e->call.args[1], &p, err);
+	if (rc || (rc = require(ev, e, e->call.args[1], &p, VALUE_PROFILES, err)))
 		return rc;
 	return profiles_top(ev, &p, k.scalar, out, err);
 }
@@ -211,7 +233,8 @@ static enum err_code call_flat(
 		o.matchers_n = e->call.args[1]->selector.matchers_n;
 	}
 	/* Not rounded yet: what `by` adds up is rounded behind the sum. */
-	if ((rc = eval_merging(ev, e->call.args[0], false, &p, err)) ||
+	if ((rc = eval_merging(ev, e->call.args[0],
+		     flat_by_name(&o) ? WANT_NAMES : WANT_CELLS, &p, err)) ||
 		(rc = require(ev, e, e->call.args[0], &p, VALUE_PROFILES, err)))
 		return rc;
 	return profiles_flat(ev, &p, &o, out, err);
@@ -394,9 +417,7 @@ enum err_code eval_expr(struct eval *ev, const struct expr *e, struct value *out
 		*out = (struct value){ .type = VALUE_STRING, .string = e->string };
 		return ERR_OK;
 	case EXPR_SELECTOR:
-		if ((rc = eval_merging(ev, e, false, out, err)))
-			return rc;
-		return profiles_round(ev, out, err);
+		return call_merging(ev, e, WANT_CELLS, out, err);
 	case EXPR_UNARY:
 		return eval_unary(ev, e, out, err);
 	case EXPR_BINARY:

@@ -47,6 +47,7 @@ struct eval {
 	size_t memory_bytes_max;
 	const atomic_bool *stop;
 	bool all_sample_labels; /* keep them whatever the query says */
+	bool rows_only; /* of tables nothing but their rows is looked at */
 	struct str *label_names; /* that some `by` names: kept where samples have them */
 	size_t label_names_n;
 };
@@ -77,6 +78,7 @@ struct merging {
 	enum grouping grouping; /* _NONE: all together; _BY; _WITHOUT */
 	struct name_list labels;
 	bool totals_only; /* values are totals, cells are not read */
+	bool by_name; /* costs by the names of functions are enough: part.names may stand for cells */
 };
 
 /* Where a selector looks. */
@@ -113,7 +115,7 @@ struct selection {
 	struct chosen *v; /* ascending by group */
 	size_t n;
 	uint32_t groups_n;
-	bool totals_only;
+	bool totals_only, by_name;
 };
 
 /* The series a selector's name and matchers select, sample labels not looked at; once per epoch. */
@@ -186,6 +188,8 @@ struct flat_options {
 	const struct matcher *matchers; /* on frames */
 	size_t matchers_n;
 };
+/* Only the names of functions, and labels of series, are asked for. */
+bool flat_by_name(const struct flat_options *o);
 MUST_CHECK enum err_code profiles_flat(struct eval *ev, const struct value *in,
 	const struct flat_options *o, struct value *out, struct err *err);
 MUST_CHECK enum err_code profiles_top(

@@ -34,6 +34,23 @@ static enum err_code split_list(struct flat *x, struct err *err)
 	return ERR_OK;
 }
 
+bool flat_by_name(const struct flat_options *o)
+{
+	bool by_function = o->grouping == GROUPING_NONE;
+
+	for (size_t i = 0; i < o->labels.n && o->grouping == GROUPING_BY; i++) {
+		enum frame_field field = frame_field_find(o->labels.v[i]);
+
+		if (field != FRAME_FUNCTION && field != FRAME_FIELDS)
+			return false;
+		by_function |= field == FRAME_FUNCTION;
+	}
+	for (size_t i = 0; i < o->matchers_n; i++)
+		if (frame_field_find(o->matchers[i].name) != FRAME_FUNCTION)
+			return false;
+	return by_function;
+}
+
 static enum err_code add_cost(
 	struct flat *x, struct labels base, uint32_t group, double v, struct err *err)
 {

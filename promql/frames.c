@@ -158,7 +158,8 @@ static enum err_code intern(
 	uint32_t id;
 
 	for (unsigned i = 0; i < FRAME_FIELDS; i++)
-		hash = hash_bytes(key->v[i].ptr, key->v[i].len, hash + i);
+		if (key->v[i].len)
+			hash = hash_bytes(key->v[i].ptr, key->v[i].len, hash + i);
 	id = map_find(&f->map, hash, group_eq, f, key);
 	if (id == MAP_NONE) {
 		if (f->groups_n == f->groups_cap) {
@@ -411,6 +412,33 @@ static enum err_code add_flat(
 	return ERR_OK;
 }
 
+/* Costs that are known by name only: nothing but names is asked for then. */
+static enum err_code add_names(struct frames *f, const struct part *part, struct err *err)
+{
+	for (size_t i = 0; i < part->names_n; i++) {
+		const struct function_sum *sum = &part->names[i];
+		struct str name = sym_string(part->partition, sum->name);
+		struct frame_group key = { 0 };
+		bool keep = true;
+		uint32_t group;
+		enum err_code rc;
+
+		key.v[FRAME_FUNCTION] =
+			sum->unnamed ? frame_binary_name(f->ev->arena, name) : name;
+		if (f->o.as_pprof && sum->unnamed)
+			key.objfile = name;
+		for (size_t k = 0; k < f->o.matchers_n && keep; k++)
+			keep = matcher_test(&f->o.matchers[k], key.v[FRAME_FUNCTION]);
+		if (!keep)
+			continue;
+		if ((rc = intern(f, &key, &group, err)) || (rc = touch(f, group, err)))
+			return rc;
+		f->flat[group] += sum->flat;
+		f->cum[group] += sum->cum;
+	}
+	return ERR_OK;
+}
+
 static enum err_code add_part(struct frames *f, const struct profile_value *p,
 	const struct part *part, bool want_cum, struct err *err)
 {
@@ -418,8 +446,8 @@ static enum err_code add_part(struct frames *f, const struct profile_value *p,
 	size_t nodes;
 	enum err_code rc;
 
-	if (part->n == 0)
-		return ERR_OK;
+	if ((rc = add_names(f, part, err)) || part->n == 0)
+		return rc;
 	if ((rc = find_partition(f, part->partition, &t, err)) ||
 		(rc = pruned_init(&t->pruned, p, part, f->ev->arena, err)) ||
 		(rc = add_flat(f, t, part, err)) || !want_cum)

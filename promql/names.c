@@ -87,13 +87,25 @@ static size_t find_type(const struct profile_type *types, size_t n, struct str t
 	return i;
 }
 
-size_t type_default(const struct profile_type *types, size_t n, struct str default_sample_type)
+static size_t find_known(const struct profile_type *types, size_t n)
 {
 	size_t found = n;
 
 	for (size_t i = 0; i < sizeof(defaults) / sizeof(defaults[0]) && found == n; i++)
 		if (str_eq(types[0].name, defaults[i].name))
 			found = find_type(types, n, defaults[i].sample_type, defaults[i].sample_unit);
+	return found;
+}
+
+bool type_default_known(const struct profile_type *types, size_t n)
+{
+	return find_known(types, n) < n;
+}
+
+size_t type_default(const struct profile_type *types, size_t n, struct str default_sample_type)
+{
+	size_t found = find_known(types, n);
+
 	if (found == n && default_sample_type.len)
 		found = find_type(types, n, default_sample_type, (struct str){ 0 });
 	return found < n ? found : n - 1;

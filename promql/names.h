@@ -40,5 +40,7 @@ bool type_pattern_match(const struct type_pattern *p, const struct profile_type 
  * last. Returns its index; n > 0.
  */
 size_t type_default(const struct profile_type *types, size_t n, struct str default_sample_type);
+/* It does not depend on default_sample_type. */
+bool type_default_known(const struct profile_type *types, size_t n);
 
 #endif

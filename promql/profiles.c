@@ -1,12 +1,10 @@
 /*
- * Operators that give profiles: merging, scaling, rounding.
+ * Operators that give profiles: merging, rounding.
  *
  * Merging groups elements by labels. A label that samples carry splits an element: each of its
  * cells goes where its label set says.
  */
 #include "promql/eval.h"
-
-#include <math.h>
 
 #include "base/map.h"
 #include "tsdb/partition.h" /* sort_keys */
@@ -76,6 +74,11 @@ enum err_code profile_totals(struct profile_value *p, struct err *err)
 			p->value_total += c->value;
 			p->base_total += c->base;
 		}
+	for (size_t i = 0; i < p->parts_n; i++) {
+		if (add_abs(&value_abs, p->parts[i].names_total))
+			return err_set(err, ERR_LIMIT, "a sum exceeds 64 bits");
+		p->value_total += p->parts[i].names_total;
+	}
 	/* So that no sum of some cells, on either side or of their difference, can overflow later.
 	 */
 	if (__builtin_add_overflow(value_abs, base_abs, &all))
@@ -312,6 +315,13 @@ static enum err_code split_part(struct grouped *g, const struct profile_value *p
 			return rc;
 		piece_of_set[set] = (uint32_t)k + 1;
 	}
+	if (part->names_n > 0) { /* of samples without labels */
+		if ((rc = group_of_set(g, p, part, base, 0, &group, err)) ||
+			(rc = add_piece(g, group, part, (struct part){ 0 }, err)))
+			return rc;
+		g->pieces[g->pieces_n - 1].cells = (struct part){ .names = part->names,
+			.names_n = part->names_n, .names_total = part->names_total };
+	}
 	if (!(counts = arena_array(g->ev->arena, size_t, g->pieces_n - first + 1)))
 		return eval_nomem(g->ev, err);
 	for (size_t i = 0; i < part->n; i++)
@@ -414,6 +424,26 @@ static enum err_code join_headers(
 	return ERR_OK;
 }
 
+static enum err_code join_names(
+	struct grouped *g, struct part *into, const struct part *from, struct err *err)
+{
+	struct function_sum *all;
+
+	if (__builtin_add_overflow(into->names_total, from->names_total, &into->names_total))
+		return err_set(err, ERR_LIMIT, "a sum exceeds 64 bits");
+	if (from->names_n == 0)
+		return ERR_OK;
+	all = arena_alloc_raw(g->ev->arena, into->names_n + from->names_n, sizeof(*all));
+	if (!all)
+		return eval_nomem(g->ev, err);
+	if (into->names_n)
+		memcpy(all, into->names, into->names_n * sizeof(*all));
+	memcpy(all + into->names_n, from->names, from->names_n * sizeof(*all));
+	into->names = all;
+	into->names_n += from->names_n;
+	return ERR_OK;
+}
+
 /* All pieces of one partition, one after the other, then in order. */
 static enum err_code build_part(struct grouped *g, uint32_t group, struct partition *p, size_t n,
 	struct part *out, struct err *err)
@@ -443,7 +473,8 @@ static enum err_code build_part(struct grouped *g, uint32_t group, struct partit
 					piece->cells.n * sizeof(*out->wide));
 		}
 		out->n += piece->cells.n;
-		if ((rc = join_headers(g, out, piece->from, err)))
+		if ((rc = join_headers(g, out, piece->from, err)) ||
+			(rc = join_names(g, out, &piece->cells, err)))
 			return rc;
 		pieces++;
 	}
@@ -512,69 +543,4 @@ enum err_code profiles_merge(struct eval *ev, const struct value *in, enum group
 		*out = result;
 	map_release(&g.map);
 	return rc;
-}
-
-/* ---- scaling ---- */
-
-struct scale {
-	double factor;
-	bool divide;
-};
-
-static bool scale_cost(int64_t *v, struct scale s)
-{
-	double scaled = round(s.divide ? (double)*v / s.factor : (double)*v * s.factor);
-
-	if (!(scaled > -0x1p63 && scaled < 0x1p63))
-		return false;
-	*v = (int64_t)scaled;
-	return true;
-}
-
-static enum err_code scale_part(struct eval *ev, const struct expr *e, struct scale s,
-	const struct part *from, struct part *to, struct err *err)
-{
-	*to = *from;
-	to->n = 0;
-	if (!(to->cells = arena_alloc_raw(ev->arena, from->n + 1, sizeof(*to->cells))))
-		return eval_nomem(ev, err);
-	for (size_t i = 0; i < from->n; i++) {
-		struct cell *cell = &to->cells[to->n];
-
-		*cell = from->cells[i];
-		if (!scale_cost(&cell->value, s) || !scale_cost(&cell->base, s))
-			return eval_fault(ev, e, err, ERR_LIMIT, "a scaled cost exceeds 64 bits");
-		to->n += cell->value != 0 || cell->base != 0;
-	}
-	return ERR_OK;
-}
-
-enum err_code profiles_scale(struct eval *ev, const struct expr *e, const struct value *in,
-	double factor, bool divide, struct value *out, struct err *err)
-{
-	struct scale s = { factor, divide };
-	enum err_code rc;
-
-	*out = *in;
-	if (!isfinite(factor) || (divide && factor == 0))
-		return eval_fault(ev, e, err, ERR_INVALID, "profiles cannot be %s by %g",
-			divide ? "divided" : "multiplied", factor);
-	out->profiles = arena_array(ev->arena, struct profile_value, in->n + 1);
-	if (!out->profiles)
-		return eval_nomem(ev, err);
-	for (size_t i = 0; i < in->n; i++) {
-		struct profile_value *p = &out->profiles[i], from;
-
-		if ((rc = profile_joined(ev, &in->profiles[i], &from, err)))
-			return rc;
-		*p = from;
-		if (!(p->parts = arena_array(ev->arena, struct part, p->parts_n + 1)))
-			return eval_nomem(ev, err);
-		for (size_t k = 0; k < p->parts_n; k++)
-			if ((rc = scale_part(ev, e, s, &from.parts[k], &p->parts[k], err)))
-				return rc;
-		if ((rc = profile_totals(p, err)))
-			return rc;
-	}
-	return ERR_OK;
 }

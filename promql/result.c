@@ -294,6 +294,7 @@ enum err_code query_evaluate(struct query *q, struct err *err)
 		.memory_bytes_max = limits->memory_bytes_max,
 		.stop = &q->stop,
 		.all_sample_labels = o->keep_sample_labels,
+		.rows_only = o->rows_only,
 	};
 	enum err_code rc;
 

@@ -202,27 +202,24 @@ static bool test_type(const struct matcher *m, const struct profile_type *t)
 	return hit != negative;
 }
 
-/* What a profile we do not know says itself; its rows share it, so the first is asked. */
+/* What a profile we do not know says itself; its rows share it, so any is asked. */
 static enum err_code default_sample_type(
 	struct selecting *x, const struct epochs *e, struct str *out, struct err *err)
 {
-	const struct db_row *row;
-	struct db_rows *rows;
-	enum err_code rc = ERR_NOT_FOUND;
+	uint32_t header = SYM_NONE;
+	enum err_code rc;
 
 	*out = (struct str){ 0 };
-	for (size_t i = e->n; i-- > 0 && rc == ERR_NOT_FOUND;) {
+	for (size_t i = e->n; i-- > 0 && header == SYM_NONE;) {
 		const struct db_series *s = e->v[i].series;
 
-		if ((rc = db_rows_open(x->ev->querier, s, x->window.min_ns, x->window.max_ns, &rows,
-			     err)))
+		if ((rc = db_series_header(x->ev->querier, s, &header, err)))
 			return rc;
-		if (!(rc = db_rows_next(rows, &row, err)))
+		if (header != SYM_NONE)
 			*out = sym_string(s->partition,
-				sym_header(s->partition, row->header)->default_sample_type);
-		db_rows_close(rows);
+				sym_header(s->partition, header)->default_sample_type);
 	}
-	return rc == ERR_NOT_FOUND ? ERR_OK : rc;
+	return ERR_OK;
 }
 
 static enum err_code keep_default(struct selecting *x, const struct epochs *e,
@@ -232,7 +229,8 @@ static enum err_code keep_default(struct selecting *x, const struct epochs *e,
 	enum err_code rc;
 
 	if (*n > 1) {
-		if ((rc = default_sample_type(x, e, &wish, err)))
+		if (!type_default_known(types, *n) &&
+			(rc = default_sample_type(x, e, &wish, err)))
 			return rc;
 		types[0] = types[type_default(types, *n, wish)];
 		*n = 1;
@@ -572,7 +570,8 @@ enum err_code select_profiles(struct eval *ev, const struct expr *e, const struc
 		.v = x.chosen,
 		.n = x.n,
 		.groups_n = (uint32_t)x.groups_n,
-		.totals_only = m->totals_only };
+		.totals_only = m->totals_only,
+		.by_name = m->by_name };
 	for (size_t i = 0; i < x.n; i++)
 		selection.totals_only &= !x.chosen[i].by_labels;
 	rc = sum_selection(ev, &selection, out, err);

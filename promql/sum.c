@@ -16,6 +16,7 @@ struct slot {
 	uint64_t deferred;
 	bool asked, takes_empty, none, by_labels;
 	struct accum *acc; /* NULL for totals */
+	struct function_sums *functions; /* NULL: cells only */
 	struct sum_stats stats;
 };
 
@@ -77,8 +78,10 @@ static enum err_code find_slot(
 
 static void close_slots(struct summing *x)
 {
-	for (size_t i = 0; i < x->slots_n; i++)
+	for (size_t i = 0; i < x->slots_n; i++) {
 		accum_close(x->slots[i].acc);
+		function_sums_close(x->slots[i].functions);
+	}
 	x->slots_n = 0;
 }
 
@@ -112,8 +115,17 @@ static enum err_code sum_slot(struct summing *x, struct slot *slot, struct err *
 		rc = accum_open(slot->partition, flags, &slot->acc, err);
 	if (rc)
 		return rc;
-	rc = db_sum(ev->querier, slot->series, slot->series_n, slot->type, w->min_ns, w->max_ns,
-		w->latest ? SUM_LAST : SUM_WINDOW, slot->acc, ev->arena, &slot->stats, err);
+	if (x->s->by_name && !slot->by_labels && slot->type->delta && !w->latest) {
+		if ((rc = function_sums_open(&slot->functions, err)))
+			return rc;
+		rc = db_sum_functions(ev->querier, slot->series, slot->series_n, slot->type,
+			w->min_ns, w->max_ns, slot->functions, slot->acc, ev->arena, &slot->stats,
+			err);
+	} else {
+		rc = db_sum(ev->querier, slot->series, slot->series_n, slot->type, w->min_ns,
+			w->max_ns, w->latest ? SUM_LAST : SUM_WINDOW, slot->acc, ev->arena,
+			&slot->stats, err);
+	}
 	if (rc)
 		return rc;
 	ev->samples += slot->stats.read;
@@ -121,8 +133,10 @@ static enum err_code sum_slot(struct summing *x, struct slot *slot, struct err *
 		return eval_fault(ev, x->s->expr, err, ERR_LIMIT,
 			"the query reads more than %llu samples (--query.max-samples)",
 			(unsigned long long)ev->samples_max);
-	for (size_t i = 0; i < x->slots_n; i++)
+	for (size_t i = 0; i < x->slots_n; i++) {
 		bytes += x->slots[i].acc ? accum_bytes(x->slots[i].acc) : 0;
+		bytes += x->slots[i].functions ? function_sums_bytes(x->slots[i].functions) : 0;
+	}
 	if (ev->memory_bytes_max && bytes + ev->arena->used_bytes > ev->memory_bytes_max)
 		return eval_fault(ev, x->s->expr, err, ERR_LIMIT,
 			"the query needs more than its %zu bytes of memory", ev->memory_bytes_max);
@@ -201,7 +215,10 @@ static enum err_code read_slot(
 		return eval_nomem(x->ev, err);
 	rc = read_cells(x, slot, &known, part, err);
 	buf_release(&known.text);
-	return rc;
+	if (rc || !slot->functions)
+		return rc;
+	return function_sums_list(slot->functions, x->ev->arena, &part->names, &part->names_n,
+		&part->names_total, err);
 }
 
 static void add_stats(struct profile_value *p, const struct sum_stats *s)
@@ -276,6 +293,7 @@ static enum err_code read_group(
 			return rc;
 		for (size_t k = 0; k < part.n; k++)
 			p->wide_total += x->weighted ? part.wide[k] : part.cells[k].value;
+		p->wide_total += part.names_total;
 	}
 	return ERR_OK;
 }
@@ -345,7 +363,59 @@ static enum err_code sum_group(
 	return ERR_OK;
 }
 
-enum err_code sum_selection(
+/* ---- costs by name ---- */
+
+/* top() tells functions without a name apart by their first lines, which totals do not know. */
+static bool has_nameless(const struct part *part)
+{
+	uint32_t n = sym_functions_n(part->partition);
+	bool unnamed = false;
+
+	for (size_t i = 0; i < part->names_n && !unnamed; i++)
+		unnamed = part->names[i].unnamed;
+	for (uint32_t i = 0; i < n && unnamed; i++)
+		if (sym_exists(part->partition, SYM_FUNCTION, i) &&
+			!sym_function(part->partition, i)->name &&
+			sym_function(part->partition, i)->start_line)
+			return true;
+	return false;
+}
+
+static bool drops_frames(const struct part *part)
+{
+	for (uint32_t i = 0; i < part->headers_n; i++)
+		if (sym_header(part->partition, part->headers[i])->drop_frames)
+			return true;
+	return false;
+}
+
+/*
+ * Costs by name are what their cells would give, but where frames are dropped, which holds for all
+ * that is merged, and where what the rest adds to a cell could lessen it: percentages refer to the
+ * sum of magnitudes.
+ */
+static bool names_hold(const struct value *v)
+{
+	bool any = false, drops = false;
+
+	for (size_t i = 0; i < v->n; i++)
+		for (size_t k = 0; k < v->profiles[i].parts_n; k++) {
+			const struct part *part = &v->profiles[i].parts[k];
+
+			drops |= drops_frames(part);
+			if (part->names_n == 0)
+				continue;
+			any = true;
+			for (size_t c = 0; c < part->n; c++)
+				if (part->cells[c].value < 0)
+					return false;
+			if (has_nameless(part))
+				return false;
+		}
+	return !any || !drops;
+}
+
+static enum err_code sum_groups(
 	struct eval *ev, const struct selection *s, struct value *out, struct err *err)
 {
 	struct summing x = {
@@ -375,4 +445,19 @@ enum err_code sum_selection(
 			return eval_fault(ev, s->expr, err, ERR_LIMIT, "a sum exceeds 64 bits");
 	}
 	return ERR_OK;
+}
+
+enum err_code sum_selection(
+	struct eval *ev, const struct selection *s, struct value *out, struct err *err)
+{
+	struct selection cells = *s;
+	uint64_t samples = ev->samples;
+	enum err_code rc = sum_groups(ev, s, out, err);
+
+	if (rc || !s->by_name || names_hold(out))
+		return rc;
+	ev->samples = samples;
+	cells.by_name = false;
+	out->n = 0;
+	return sum_groups(ev, &cells, out, err);
 }

@@ -32,6 +32,13 @@ struct part {
 	__int128 *wide;
 	const uint32_t *headers; /* of the rows that went in: comments, drop_frames, ... */
 	uint32_t headers_n;
+	/*
+	 * Costs that are known by name only, beside the cells; names may repeat. Inside the evaluator,
+	 * and only where nothing but names is asked for.
+	 */
+	const struct function_sum *names;
+	size_t names_n;
+	int64_t names_total; /* of all their stacks, none of which is negative */
 };
 
 struct profile_value {

@@ -132,6 +132,9 @@ void db_querier_close(struct db_querier *q);
  */
 MUST_CHECK enum err_code db_select(struct db_querier *q, const struct matcher *m, size_t n,
 	struct arena *a, struct db_series **out, size_t *out_n, struct err *err);
+/* A header of its rows, SYM_NONE: none is known. No rows are read where all have the same types. */
+MUST_CHECK enum err_code db_series_header(
+	struct db_querier *q, const struct db_series *s, uint32_t *header, struct err *err);
 /* Types that rows of this series in the window have. */
 MUST_CHECK enum err_code db_series_types(struct db_querier *q, const struct db_series *s,
 	struct arena *a, struct profile_type **out, size_t *n, struct err *err);
@@ -166,6 +169,32 @@ MUST_CHECK enum err_code db_sum(struct db_querier *q, const struct db_series *co
 	size_t n, const struct profile_type *type, int64_t min_ns, int64_t max_ns,
 	enum sum_pick pick, struct accum *acc, struct arena *a, struct sum_stats *stats,
 	struct err *err);
+
+/*
+ * Costs by the names of functions: flat, of stacks that end in one; cum, of stacks it is in, each
+ * once. Of frames without a name what counts is their mapping's file.
+ */
+struct function_sum {
+	uint32_t name; /* string */
+	bool unnamed; /* name is the mapping's file */
+	int64_t flat, cum;
+};
+struct function_sums;
+MUST_CHECK enum err_code function_sums_open(struct function_sums **out, struct err *err);
+void function_sums_close(struct function_sums *f); /* NULL is fine */
+size_t function_sums_bytes(const struct function_sums *f);
+/* Ascending by (name, unnamed), in the arena. *total: of all stacks, the empty one too. */
+MUST_CHECK enum err_code function_sums_list(struct function_sums *f, struct arena *a,
+	const struct function_sum **out, size_t *n, int64_t *total, struct err *err);
+/*
+ * As db_sum of all rows in (min, max]; whole steps of whole groups go into f instead of acc where
+ * there are totals of functions, and then no symbols of stacks are read for them. What goes into f
+ * has no negative cell and no header with drop_frames. Only for types that are deltas.
+ */
+MUST_CHECK enum err_code db_sum_functions(struct db_querier *q,
+	const struct db_series *const *series, size_t n, const struct profile_type *type,
+	int64_t min_ns, int64_t max_ns, struct function_sums *f, struct accum *acc, struct arena *a,
+	struct sum_stats *stats, struct err *err);
 
 /* One row, decoded; arrays belong to the iterator until its next step. */
 struct db_row {

@@ -7,8 +7,9 @@
  * adds them. Rollups of one step made from disjoint rows add up to the rollup of all those rows, in
  * any order, which is how blocks are joined.
  *
- * *Function totals* of a rollup: per type and function name, flat and cum, as flat() and cum() say
- * without filters. Of frames without a name, what is counted is their mapping's file.
+ * *Function totals* of a rollup: per type that is a delta and function name, flat and cum, as
+ * flat() and cum() say without filters. Of frames without a name, what is counted is their
+ * mapping's file.
  *
  * Units:     nanoseconds; a window is (start, end].
  * Errors:    ERR_CORRUPT from any bytes that were not made here; ERR_LIMIT (a sum exceeds 128
@@ -69,8 +70,9 @@ MUST_CHECK enum err_code rollup_builder_add(
 MUST_CHECK enum err_code rollup_builder_encode(
 	struct rollup_builder *b, struct buf *out, struct err *err);
 /*
- * Function totals of what was added. *any false: there are none to be had exactly (drop_frames, or
- * two mappings that would show as one name), and nothing is written.
+ * Function totals of what was added, of types that are deltas. *any false: there are none, or none
+ * to be had exactly (drop_frames, two mappings that would show as one name, a cell below 0), and
+ * nothing is written.
  */
 MUST_CHECK enum err_code rollup_builder_encode_functions(
 	struct rollup_builder *b, struct buf *out, bool *any, struct err *err);

@@ -342,6 +342,25 @@ static bool drops_frames(const struct rollup_builder *b)
 	return false;
 }
 
+/*
+ * Costs by name are asked of amounts only: levels are rounded by stack. And where no cell is
+ * negative, as then their sum is that of their magnitudes, which percentages refer to.
+ */
+static bool has_amounts(const struct rollup_builder *b)
+{
+	bool any = false;
+
+	for (uint32_t c = 0; c < b->columns_n; c++) {
+		if (b->columns[c].sums.gauge)
+			continue;
+		any = true;
+		for (uint32_t i = 0; i < b->table.n; i++)
+			if (b->table.columns[c][i] < 0)
+				return false;
+	}
+	return any;
+}
+
 /* ---- the record ---- */
 
 static enum err_code write_totals(struct totals *t, struct buf *out, struct err *err)
@@ -383,7 +402,7 @@ enum err_code rollup_builder_encode_functions(
 	enum err_code rc;
 
 	*any = false;
-	if ((rc = rollup_builder_settle(b, err)) || drops_frames(b))
+	if ((rc = rollup_builder_settle(b, err)) || drops_frames(b) || !has_amounts(b))
 		return rc;
 	if ((rc = mark_nodes(&t, err)) || (rc = list_nodes(&t, err)) ||
 		(rc = are_distinct(&t, any, err)) || !*any)
@@ -396,8 +415,9 @@ enum err_code rollup_builder_encode_functions(
 			goto out;
 		}
 	for (uint32_t c = 0; c < b->columns_n && !rc; c++)
-		rc = sum_column(&t, b->table.columns[c], t.names.columns[c * 2u],
-			t.names.columns[c * 2u + 1], err);
+		if (!b->columns[c].sums.gauge)
+			rc = sum_column(&t, b->table.columns[c], t.names.columns[c * 2u],
+				t.names.columns[c * 2u + 1], err);
 	if (!rc)
 		rc = write_totals(&t, out, err);
 out:

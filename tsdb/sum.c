@@ -431,20 +431,16 @@ static enum err_code sum_sources(struct summing *t, const struct db_series *cons
 	return rc;
 }
 
-enum err_code db_sum(struct db_querier *q, const struct db_series *const *series, size_t n,
-	const struct profile_type *type, int64_t min_ns, int64_t max_ns, enum sum_pick pick,
-	struct accum *acc, struct arena *a, struct sum_stats *stats, struct err *err)
+static enum err_code sum(struct summing *of, const struct db_series *const *series, size_t n,
+	int64_t min_ns, int64_t max_ns, struct err *err)
 {
-	struct summing t = { .q = q,
-		.type = type,
-		.acc = acc,
-		.a = a,
-		.stats = stats,
-		.pick = pick,
-		.header = SYM_NONE,
-		.column = -1 };
+	struct summing t = *of;
+	struct sum_stats *stats = t.stats;
+	struct db_querier *q = t.q;
 	enum err_code rc;
 
+	t.header = SYM_NONE;
+	t.column = -1;
 	if (min_ns < q->min_ns)
 		min_ns = q->min_ns;
 	if (max_ns > q->max_ns)
@@ -459,9 +455,36 @@ enum err_code db_sum(struct db_querier *q, const struct db_series *const *series
 			return nomem(err);
 	for (uint32_t i = 0; i < stats->headers_n; i++)
 		bits_set(&t.x->headers, stats->headers[i]);
-	rc = pick == SUM_LAST ? sum_last(&t, series, n, min_ns, max_ns, err) :
-				sum_sources(&t, series, n, min_ns, max_ns, err);
+	rc = t.pick == SUM_LAST ? sum_last(&t, series, n, min_ns, max_ns, err) :
+				  sum_sources(&t, series, n, min_ns, max_ns, err);
 	for (uint32_t i = 0; i < stats->headers_n; i++)
 		bits_clear(&t.x->headers, stats->headers[i]);
 	return rc;
+}
+
+enum err_code db_sum(struct db_querier *q, const struct db_series *const *series, size_t n,
+	const struct profile_type *type, int64_t min_ns, int64_t max_ns, enum sum_pick pick,
+	struct accum *acc, struct arena *a, struct sum_stats *stats, struct err *err)
+{
+	struct summing t = {
+		.q = q, .type = type, .acc = acc, .a = a, .stats = stats, .pick = pick
+	};
+
+	return sum(&t, series, n, min_ns, max_ns, err);
+}
+
+enum err_code db_sum_functions(struct db_querier *q, const struct db_series *const *series,
+	size_t n, const struct profile_type *type, int64_t min_ns, int64_t max_ns,
+	struct function_sums *f, struct accum *acc, struct arena *a, struct sum_stats *stats,
+	struct err *err)
+{
+	struct summing t = { .q = q,
+		.type = type,
+		.acc = acc,
+		.functions = f,
+		.a = a,
+		.stats = stats,
+		.pick = SUM_WINDOW };
+
+	return sum(&t, series, n, min_ns, max_ns, err);
 }

@@ -9,11 +9,15 @@
  * Sums over a block: whole steps by rollups, coarsest first, what is left at both edges by the next
  * finer level, at last by chunks; whole groups by the group's records, where nothing of them was
  * deleted in the step. A record that cannot be read is made up for by what is finer.
+ *
+ * Where costs of functions are enough, totals of functions stand for records of whole groups. Only
+ * what is left then needs symbols of stacks, which are loaded when the first such cell is met.
  */
 
 /* Series that are summed together: all of a group, or one. */
 struct unit {
 	uint32_t first, n, group;
+	bool whole; /* all of the group */
 };
 
 struct summed {
@@ -22,6 +26,8 @@ struct summed {
 	int64_t min_ns, max_ns; /* what the block covers */
 	unsigned levels;
 	bool raw;
+	uint32_t slot; /* of the partition */
+	bool no_stacks; /* what the block has of them cannot be used */
 };
 
 /* The part of the steps [from, to) that lies in the block begins, or ends, here. */
@@ -79,6 +85,23 @@ static enum err_code place_of(struct summing *t, struct querier_source *s, uint3
 	return ERR_OK;
 }
 
+/* Cells are about to be added: their stacks must be there. False: they cannot be had. */
+static enum err_code need_stacks(struct summed *b, bool *usable, struct err *err)
+{
+	struct partition *p;
+	enum err_code rc;
+
+	*usable = !b->no_stacks;
+	if (b->no_stacks || !b->t->acc)
+		return ERR_OK;
+	rc = querier_partition(b->t->q, b->s, b->slot, true, &p, err);
+	if (rc != ERR_CORRUPT && rc != ERR_EXISTS)
+		return rc;
+	*usable = false; /* and told */
+	b->no_stacks = true;
+	return ERR_OK;
+}
+
 /* ---- chunks ---- */
 
 static enum err_code add_series(
@@ -112,9 +135,10 @@ static enum err_code add_series(
 static enum err_code add_raw(struct summed *b, const struct unit *u, int64_t min_ns,
 	int64_t max_ns, struct err *err)
 {
-	enum err_code rc = ERR_OK;
+	bool usable = true;
+	enum err_code rc = b->raw ? need_stacks(b, &usable, err) : ERR_OK;
 
-	for (uint32_t i = 0; i < u->n && b->raw && !rc; i++)
+	for (uint32_t i = 0; i < u->n && b->raw && usable && !rc; i++)
 		rc = add_series(b, u->first + i, min_ns, max_ns, err);
 	return rc;
 }
@@ -147,12 +171,14 @@ static enum err_code add_records(struct summed *b, const struct unit *u, int lev
 	struct summing *t = b->t;
 	struct block_rollups *it;
 	enum err_code rc = ERR_OK;
-	bool lost = false, bad;
+	bool lost = false, bad, usable;
 	struct str bytes;
 	struct err why;
 
 	if (from_ns >= to_ns)
 		return ERR_OK;
+	if ((rc = need_stacks(b, &usable, err)) || !usable)
+		return rc;
 	if (!(it = querier_rollups(b->s, err)))
 		return err_set(err, ERR_NOMEM, "sum: out of memory");
 	for (seek(u, it, level, from_ns, to_ns);;) {
@@ -183,6 +209,55 @@ static enum err_code add_records(struct summed *b, const struct unit *u, int lev
 		from_ns = step + len;
 	}
 	return lost ? add_finer(b, u, level, from_ns, to_ns, err) : ERR_OK;
+}
+
+/* The same by totals of functions; steps that have none by their cells. */
+static enum err_code add_functions(struct summed *b, const struct unit *u, int level,
+	int64_t from_ns, int64_t to_ns, struct err *err)
+{
+	int64_t len = rollup_step_ns[level], step, end;
+	struct summing *t = b->t;
+	struct block_rollups *it;
+	struct str bytes;
+	enum err_code rc;
+	struct err why;
+
+	if (from_ns >= to_ns)
+		return ERR_OK;
+	if (!(it = querier_rollups(b->s, err)))
+		return err_set(err, ERR_NOMEM, "sum: out of memory");
+	block_rollups_seek(it, ROLLUP_FUNCTIONS, u->group, (uint32_t)level, from_ns, to_ns);
+	while ((rc = block_rollups_next(it, &bytes, &step, &why)) != ERR_NOT_FOUND) {
+		if (rc == ERR_CORRUPT) { /* as if they were not there */
+			querier_warn(t->q, b->s, &why);
+			continue;
+		}
+		if (!rc && !(rc = sum_canceled(t, &why)))
+			rc = sum_function_record(t, bytes, &why);
+		if (rc && rc != ERR_CORRUPT) {
+			if (err)
+				*err = why;
+			return rc;
+		}
+		if (rc)
+			querier_warn(t->q, b->s, &why);
+		end = rc ? step + len : step;
+		if (from_ns < end) {
+			if ((rc = add_records(b, u, level, from_ns, end, err)))
+				return rc;
+			block_rollups_seek(it, ROLLUP_FUNCTIONS, u->group, (uint32_t)level,
+				step + len, to_ns);
+		}
+		from_ns = step + len;
+	}
+	return add_records(b, u, level, from_ns, to_ns, err);
+}
+
+static enum err_code add_whole(struct summed *b, const struct unit *u, int level, int64_t from_ns,
+	int64_t to_ns, struct err *err)
+{
+	return b->t->functions && u->whole ? add_functions(b, u, level, from_ns, to_ns, err) :
+					     add_records(b, u, level, from_ns, to_ns, err);
 }
 
 static bool touched(const struct summed *b, const struct unit *u, int64_t from_ns, int64_t to_ns)
@@ -268,19 +343,19 @@ static enum err_code add_steps(struct summed *b, const struct unit *u, int level
 	enum err_code rc = ERR_OK;
 
 	if (!touched(b, u, from_ns, to_ns))
-		return add_records(b, u, level, from_ns, to_ns, err);
+		return add_whole(b, u, level, from_ns, to_ns, err);
 	for (int64_t step = from_ns; step < to_ns && !rc; step += len) {
 		if (!touched(b, u, step, step + len))
 			continue;
-		rc = add_records(b, u, level, whole, step, err);
+		rc = add_whole(b, u, level, whole, step, err);
 		whole = step + len;
 		if (!rc && u->n == 1)
 			rc = add_touched(b, u, level, step, err);
 		for (uint32_t i = 0; i < u->n && u->n > 1 && !rc; i++)
-			rc = add_steps(b, &(struct unit){ u->first + i, 1, u->group }, level, step,
-				whole, err);
+			rc = add_steps(b, &(struct unit){ u->first + i, 1, u->group, false },
+				level, step, whole, err);
 	}
-	return rc ? rc : add_records(b, u, level, whole, to_ns, err);
+	return rc ? rc : add_whole(b, u, level, whole, to_ns, err);
 }
 
 /* ---- ranges ---- */
@@ -352,13 +427,15 @@ static enum err_code open_block(struct summed *b, struct summing *t, struct quer
 
 	*found = false;
 	*b = (struct summed){ t, s, s->min_ns, s->max_ns, block_levels(s->b->block),
-		block_has_raw(s->b->block) };
+		block_has_raw(s->b->block), 0, false };
 	for (size_t i = 0; i < n && !place; i++)
 		if ((rc = place_of(t, s, ids[i], &place, err)))
 			return rc;
 	if (!place)
 		return ERR_OK;
-	rc = querier_partition(t->q, s, place->slot, t->acc != NULL, &t->p, err);
+	b->slot = place->slot;
+	rc = querier_partition(
+		t->q, s, place->slot, t->acc != NULL && !t->functions, &t->p, err);
 	*found = rc == ERR_OK;
 	return rc == ERR_CORRUPT || rc == ERR_EXISTS ? ERR_OK : rc;
 }
@@ -376,14 +453,14 @@ enum err_code sum_block(struct summing *t, struct querier_source *s, const uint3
 	min_ns = covered(&b, min_ns);
 	max_ns = covered(&b, max_ns);
 	for (size_t i = 0; i < n && !rc;) {
-		struct unit u = { ids[i], 1, 0 };
+		struct unit u = { ids[i], 1, 0, false };
 
 		if ((rc = place_of(t, s, ids[i], &place, err)))
 			return rc;
 		/* Ids ascend and each is there once: the group's last is where it must be. */
 		if (place && place->group_first == ids[i] && place->group_n <= n - i &&
 			ids[i + place->group_n - 1] == ids[i] + place->group_n - 1)
-			u = (struct unit){ ids[i], place->group_n, place->group };
+			u = (struct unit){ ids[i], place->group_n, place->group, true };
 		rc = add_range(&b, &u, ROLLUP_LEVELS - 1, min_ns, max_ns, err);
 		i += u.n;
 	}

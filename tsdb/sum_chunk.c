@@ -285,8 +285,7 @@ enum err_code sum_chunk_last(struct summing *t, struct querier_source *s, uint32
 
 /* ---- records ---- */
 
-/* The record's column of the type; NULL: none. */
-static enum err_code find_column(struct summing *t, const struct rollup_view *v,
+enum err_code sum_find_column(struct summing *t, const struct rollup_view *v,
 	const struct rollup_column **out, uint32_t *at, struct err *err)
 {
 	*out = NULL;
@@ -340,7 +339,7 @@ static enum err_code add_record_again(void *ctx, struct accum *acc)
 	return rollup_add(a->v, a->column, acc, NULL);
 }
 
-static enum err_code note_record(
+enum err_code sum_note_record(
 	struct summing *t, const struct rollup_column *c, struct err *err)
 {
 	struct sum_stats *st = t->stats;
@@ -375,7 +374,7 @@ enum err_code sum_record(struct summing *t, struct str bytes, struct err *err)
 	if (!t->x->rollup && !(t->x->rollup = rollup_view_open()))
 		return err_set(err, ERR_NOMEM, "sum: out of memory");
 	a.v = v = t->x->rollup;
-	if ((rc = rollup_parse(v, bytes, err)) || (rc = find_column(t, v, &c, &a.column, err)))
+	if ((rc = rollup_parse(v, bytes, err)) || (rc = sum_find_column(t, v, &c, &a.column, err)))
 		return rc;
 	if (!c || !c->rows)
 		return ERR_OK;
@@ -389,5 +388,5 @@ enum err_code sum_record(struct summing *t, struct str bytes, struct err *err)
 		if (rc)
 			return rc;
 	}
-	return note_record(t, c, err);
+	return sum_note_record(t, c, err);
 }

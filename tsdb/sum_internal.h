@@ -37,6 +37,7 @@ struct summing {
 	struct partition *p;
 	const struct profile_type *type;
 	struct accum *acc; /* NULL: totals only */
+	struct function_sums *functions; /* what has totals of functions goes there; NULL: to acc */
 	struct arena *a;
 	struct sum_stats *stats;
 	enum sum_pick pick;
@@ -78,8 +79,19 @@ MUST_CHECK enum err_code sum_chunk(struct summing *t, struct querier_source *s, 
 /* The latest such row that has the type; *found: there was one. */
 MUST_CHECK enum err_code sum_chunk_last(struct summing *t, struct querier_source *s, uint32_t id,
 	struct str bytes, int64_t min_ns, int64_t max_ns, bool *found, struct err *err);
+/* The record's column of the type, and its number; NULL: none. ERR_CORRUPT: symbols are missing. */
+MUST_CHECK enum err_code sum_find_column(struct summing *t, const struct rollup_view *v,
+	const struct rollup_column **out, uint32_t *at, struct err *err);
+/* What such a column tells of its rows, into the stats. */
+MUST_CHECK enum err_code sum_note_record(
+	struct summing *t, const struct rollup_column *c, struct err *err);
 /* ERR_CORRUPT: nothing was added. */
 MUST_CHECK enum err_code sum_record(struct summing *t, struct str bytes, struct err *err);
+
+/* ---- sum_functions.c ---- */
+
+/* A record of function totals. ERR_CORRUPT: nothing was added. */
+MUST_CHECK enum err_code sum_function_record(struct summing *t, struct str bytes, struct err *err);
 
 /* ---- sum_block.c ---- */
 

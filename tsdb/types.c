@@ -39,6 +39,7 @@ int header_column(const struct partition *p, uint32_t header, const struct profi
 struct type_list {
 	struct profile_type *v;
 	size_t n, cap;
+	uint32_t header; /* one that was added */
 };
 
 static bool same_type(const struct profile_type *a, const struct profile_type *b)
@@ -54,6 +55,7 @@ static bool add_types(
 {
 	const struct sym_header *h = sym_header(p, header);
 
+	l->header = header;
 	for (uint32_t c = 0; c < h->types_n; c++) {
 		struct profile_type t = { name, sym_string(p, h->types[c].type),
 			sym_string(p, h->types[c].unit), sym_string(p, h->period_type),
@@ -189,6 +191,17 @@ enum err_code db_series_types(struct db_querier *q, const struct db_series *s, s
 
 	if (!rc)
 		rc = hand_out(&l, a, out, n, err);
+	free(l.v);
+	return rc;
+}
+
+enum err_code db_series_header(
+	struct db_querier *q, const struct db_series *s, uint32_t *header, struct err *err)
+{
+	struct type_list l = { .header = SYM_NONE };
+	enum err_code rc = add_series(q, s, &l, err);
+
+	*header = l.header;
 	free(l.v);
 	return rc;
 }

@@ -214,6 +214,7 @@ static void answer(struct web *w, struct http_in *in, struct http_out *out, cons
 	enum err_code rc;
 
 	qo->keep_sample_labels = f->sample_labels;
+	qo->rows_only = f->write == write_json;
 	rc = query_run_cancelable(w->o.engine, qo, &in->canceled, &q, &err);
 	if (rc) {
 		fail(out, f, rc, &err);

@@ -1,0 +1,69 @@
+/*
+ * Profiles times a number: each cell rounded by itself, so the epochs of a stack are joined first.
+ */
+#include "promql/eval.h"
+
+#include <math.h>
+
+struct scale {
+	double factor;
+	bool divide;
+};
+
+static bool scale_cost(int64_t *v, struct scale s)
+{
+	double scaled = round(s.divide ? (double)*v / s.factor : (double)*v * s.factor);
+
+	if (!(scaled > -0x1p63 && scaled < 0x1p63))
+		return false;
+	*v = (int64_t)scaled;
+	return true;
+}
+
+static enum err_code scale_part(struct eval *ev, const struct expr *e, struct scale s,
+	const struct part *from, struct part *to, struct err *err)
+{
+	*to = *from;
+	to->n = 0;
+	if (!(to->cells = arena_alloc_raw(ev->arena, from->n + 1, sizeof(*to->cells))))
+		return eval_nomem(ev, err);
+	for (size_t i = 0; i < from->n; i++) {
+		struct cell *cell = &to->cells[to->n];
+
+		*cell = from->cells[i];
+		if (!scale_cost(&cell->value, s) || !scale_cost(&cell->base, s))
+			return eval_fault(ev, e, err, ERR_LIMIT, "a scaled cost exceeds 64 bits");
+		to->n += cell->value != 0 || cell->base != 0;
+	}
+	return ERR_OK;
+}
+
+enum err_code profiles_scale(struct eval *ev, const struct expr *e, const struct value *in,
+	double factor, bool divide, struct value *out, struct err *err)
+{
+	struct scale s = { factor, divide };
+	enum err_code rc;
+
+	*out = *in;
+	if (!isfinite(factor) || (divide && factor == 0))
+		return eval_fault(ev, e, err, ERR_INVALID, "profiles cannot be %s by %g",
+			divide ? "divided" : "multiplied", factor);
+	out->profiles = arena_array(ev->arena, struct profile_value, in->n + 1);
+	if (!out->profiles)
+		return eval_nomem(ev, err);
+	for (size_t i = 0; i < in->n; i++) {
+		struct profile_value *p = &out->profiles[i], from;
+
+		if ((rc = profile_joined(ev, &in->profiles[i], &from, err)))
+			return rc;
+		*p = from;
+		if (!(p->parts = arena_array(ev->arena, struct part, p->parts_n + 1)))
+			return eval_nomem(ev, err);
+		for (size_t k = 0; k < p->parts_n; k++)
+			if ((rc = scale_part(ev, e, s, &from.parts[k], &p->parts[k], err)))
+				return rc;
+		if ((rc = profile_totals(p, err)))
+			return rc;
+	}
+	return ERR_OK;
+}
