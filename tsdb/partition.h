@@ -16,6 +16,7 @@
 #include "base/map.h"
 #include "base/thread.h"
 #include "proto/kinds.h"
+#include "tsdb/leafcache.h"
 #include "tsdb/nodemap.h"
 #include "tsdb/segvec.h"
 #include "tsdb/symbols.h"
@@ -65,6 +66,7 @@ struct partition {
 	struct segvec vec[SYM_KINDS];
 	struct map map[SYM_KINDS]; /* by content; locations: see symbols.c; nodes have their own: */
 	struct nodemap nodes;
+	struct leafcache leaves;
 	uint32_t next[SYM_KINDS]; /* the id that the next new symbol gets: above all that were ever
 				     given */
 	struct arena arena; /* bytes of strings, lines, labels, header arrays: never moved */
@@ -103,10 +105,13 @@ MUST_CHECK enum err_code sym_intern_label_set(struct partition *p, const struct 
 MUST_CHECK enum err_code sym_intern_header(
 	struct partition *p, const struct sym_header *h, uint32_t *id, struct err *err);
 /*
- * A location that probably is this one: equal in address, mapping, number of lines and first line
- * number. Of l->lines only the first line's number is read. MAP_NONE: no idea.
+ * Locations by what a profile says of them before any name is looked up: address, mapping, number
+ * of lines and first line number. Of l->lines only the first line's number is read.
  */
-uint32_t sym_hint(const struct partition *p, const struct sym_location *l);
+uint64_t sym_hint_hash(const struct sym_location *l);
+void sym_hint_prefetch(const struct partition *p, uint64_t hash);
+/* One that may be it, or MAP_NONE: no idea. */
+uint32_t sym_hint_guess(const struct partition *p, uint64_t hash);
 void sym_label_set_sort(struct sym_label *v, uint32_t n);
 
 /*

@@ -86,6 +86,7 @@ void partition_close(struct partition *p)
 	}
 	map_release(&p->keys);
 	nodemap_release(&p->nodes);
+	leafcache_release(&p->leaves);
 	map_release(&p->typesets);
 	free(p->typeset_header);
 	arena_release(&p->arena);
@@ -271,7 +272,7 @@ static bool hint_eq(const void *ctx, const void *key, uint32_t id)
 		(!a->lines_n || a->lines->line == b->lines->line);
 }
 
-static uint64_t hint_hash(const struct sym_location *l)
+uint64_t sym_hint_hash(const struct sym_location *l)
 {
 	uint64_t line = l->lines_n ? (uint64_t)l->lines->line : 0;
 
@@ -279,9 +280,19 @@ static uint64_t hint_hash(const struct sym_location *l)
 		((uint64_t)l->mapping << 32 ^ line << 8 ^ l->lines_n));
 }
 
-uint32_t sym_hint(const struct partition *p, const struct sym_location *l)
+void sym_hint_prefetch(const struct partition *p, uint64_t hash)
 {
-	return map_find(&p->map[SYM_LOCATION], hint_hash(l), hint_eq, p, l);
+	map_prefetch(&p->map[SYM_LOCATION], hash);
+}
+
+uint32_t sym_hint_guess(const struct partition *p, uint64_t hash)
+{
+	return map_guess(&p->map[SYM_LOCATION], hash);
+}
+
+static uint32_t sym_hint(const struct partition *p, const struct sym_location *l)
+{
+	return map_find(&p->map[SYM_LOCATION], sym_hint_hash(l), hint_eq, p, l);
 }
 
 /* The writer alone changes it: an addition need not be one step. */
@@ -311,7 +322,7 @@ static enum err_code put(struct partition *p, enum sym_kind kind, uint64_t hash,
 
 	/* Before it is there itself. */
 	if (p->lookup && kind == SYM_LOCATION && sym_hint(p, &c->location) == MAP_NONE)
-		hash = hint_hash(&c->location);
+		hash = sym_hint_hash(&c->location);
 	if (!put_item(p, kind, id, c, recursive))
 		return err_set(err, ERR_NOMEM, "symbols: out of memory");
 	/* Should this fail the content gets another id when it is met again: more memory, nothing
@@ -404,7 +415,7 @@ static enum err_code intern(struct partition *p, enum sym_kind kind, const union
 	if ((*id = map_find(&p->map[kind], hash, content_eq, &l, c)) != MAP_NONE)
 		return ERR_OK;
 	if (kind == SYM_LOCATION &&
-		(*id = map_find(&p->map[kind], hint_hash(&c->location), content_eq, &l, c)) !=
+		(*id = map_find(&p->map[kind], sym_hint_hash(&c->location), content_eq, &l, c)) !=
 			MAP_NONE)
 		return ERR_OK;
 	if ((rc = check_room(p, kind, err)))

@@ -1,32 +1,11 @@
-#include "tsdb/partition.h"
+#include "tsdb/intern.h"
 
 #include <inttypes.h>
 
 /*
  * A profile to ids. Only what samples use is looked up, each thing once: the profile's indexes have
- * arrays of ids beside them. Stacks that follow each other in a profile mostly share their outer
- * frames, so the walk from the root starts where the stack before parted.
+ * arrays of ids beside them.
  */
-struct intern {
-	struct partition *p;
-	const struct pprof *f;
-	struct arena *arena;
-	struct err *err;
-	uint32_t *strings, *mappings, *functions, *locations; /* SYM_NONE: not asked for yet */
-	uint32_t *path; /* nodes of the stack before, root first */
-	uint32_t path_n, path_cap;
-	uint32_t path_first; /* where its locations end (one past the root's) in location_ids */
-	struct sym_line *lines;
-	uint32_t lines_cap;
-	struct sym_label *labels;
-	uint32_t labels_cap;
-};
-
-static enum err_code nomem(struct intern *in)
-{
-	return arena_fail(in->arena, "storing a profile", in->err);
-}
-
 static uint32_t *id_array(struct arena *a, uint32_t n)
 {
 	uint32_t *v = arena_alloc_raw(a, n ? n : 1, sizeof(*v));
@@ -36,7 +15,7 @@ static uint32_t *id_array(struct arena *a, uint32_t n)
 	return v;
 }
 
-static enum err_code string_id(struct intern *in, uint32_t at, uint32_t *id)
+enum err_code intern_string(struct intern *in, uint32_t at, uint32_t *id)
 {
 	if (in->strings[at] == SYM_NONE) {
 		enum err_code rc = sym_intern_string(
@@ -58,9 +37,9 @@ static enum err_code function_id(struct intern *in, uint32_t at, uint32_t *id)
 	enum err_code rc;
 
 	if (in->functions[at] == SYM_NONE) {
-		if ((rc = string_id(in, from->name, &f.name)) ||
-			(rc = string_id(in, from->system_name, &f.system_name)) ||
-			(rc = string_id(in, from->filename, &f.filename)) ||
+		if ((rc = intern_string(in, from->name, &f.name)) ||
+			(rc = intern_string(in, from->system_name, &f.system_name)) ||
+			(rc = intern_string(in, from->filename, &f.filename)) ||
 			(rc = sym_intern_function(in->p, &f, id, in->err)))
 			return rc;
 		in->functions[at] = *id;
@@ -93,18 +72,71 @@ static bool same_function(struct intern *in, uint32_t at, uint32_t id)
 	return in->functions[at] == id;
 }
 
-static bool looks_like(
-	struct intern *in, const struct pprof_location *from, struct sym_location *l, uint32_t *id)
+/* Address, mapping and lines: what a location is looked up by. */
+static struct sym_location location_of(
+	const struct intern *in, const struct pprof_location *from, const struct sym_line *first)
+{
+	struct sym_location l = { .address = from->address,
+		.mapping = SYM_NONE,
+		.is_folded = from->is_folded,
+		.lines_n = from->line_n,
+		.lines = first };
+
+	if (from->mapping != PPROF_NONE) {
+		l.mapping = in->mappings[from->mapping];
+		l.address -= in->f->mappings[from->mapping].start;
+	}
+	return l;
+}
+
+/*
+ * What each location will be compared with, and all that a comparison reads into the cache. One
+ * location after the other would wait six times, for map, location, line, function, string, text.
+ */
+static enum err_code guess_locations(struct intern *in)
+{
+	uint32_t n = in->f->locations_n, *guess = id_array(in->arena, n);
+	uint64_t *hashes = arena_alloc_raw(in->arena, (size_t)n + 1, sizeof(*hashes));
+	const struct partition *p = in->p;
+	const struct sym_location *l;
+
+	if (!guess || !hashes)
+		return intern_nomem(in);
+	for (uint32_t i = 0; i < n; i++) {
+		const struct pprof_location *from = &in->f->locations[i];
+		struct sym_line first = { 0 };
+		struct sym_location key = location_of(in, from, &first);
+
+		if (from->line_n)
+			first.line = in->f->lines[from->line_first].line;
+		hashes[i] = sym_hint_hash(&key);
+		sym_hint_prefetch(p, hashes[i]);
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		guess[i] = sym_hint_guess(p, hashes[i]);
+		__builtin_prefetch(sym_location(p, guess[i]));
+	}
+	for (uint32_t i = 0; i < n; i++)
+		__builtin_prefetch(sym_location(p, guess[i])->lines);
+	for (uint32_t i = 0; i < n; i++)
+		if ((l = sym_location(p, guess[i]))->lines_n)
+			__builtin_prefetch(sym_function(p, l->lines->function));
+	for (uint32_t i = 0; i < n; i++)
+		if ((l = sym_location(p, guess[i]))->lines_n)
+			__builtin_prefetch(
+				sym_string(p, sym_function(p, l->lines->function)->name).ptr);
+	in->guess = guess;
+	return ERR_OK;
+}
+
+static bool is_location(struct intern *in, const struct pprof_location *from,
+	const struct sym_location *l, uint32_t id)
 {
 	const struct pprof_line *lines = in->f->lines + from->line_first;
-	const struct sym_line first = { .line = from->line_n ? lines->line : 0 };
-	const struct sym_location *known;
+	const struct sym_location *known = sym_location(in->p, id);
 
-	l->lines = &first;
-	if ((*id = sym_hint(in->p, l)) == MAP_NONE)
-		return false;
-	known = sym_location(in->p, *id);
-	if (known->is_folded != from->is_folded)
+	if (known->address != l->address || known->mapping != l->mapping ||
+		known->lines_n != l->lines_n || known->is_folded != l->is_folded)
 		return false;
 	for (uint32_t i = 0; i < from->line_n; i++)
 		if (known->lines[i].line != lines[i].line ||
@@ -114,31 +146,20 @@ static bool looks_like(
 	return true;
 }
 
-static enum err_code location_id(struct intern *in, uint32_t at, uint32_t *id)
+enum err_code intern_location(struct intern *in, uint32_t at, uint32_t *id)
 {
 	const struct pprof_location *from = &in->f->locations[at];
-	struct sym_location l = { .address = from->address,
-		.mapping = SYM_NONE,
-		.is_folded = from->is_folded,
-		.lines_n = from->line_n };
+	struct sym_location l = location_of(in, from, NULL);
 	enum err_code rc;
 
-	if (in->locations[at] != SYM_NONE) {
-		*id = in->locations[at];
-		return ERR_OK;
-	}
-	if (from->mapping != PPROF_NONE) {
-		l.mapping = in->mappings[from->mapping];
-		l.address -= in->f->mappings[from->mapping].start;
-	}
-	if (looks_like(in, from, &l, id)) {
-		in->locations[at] = *id;
+	if (in->guess[at] != MAP_NONE && is_location(in, from, &l, in->guess[at])) {
+		*id = in->locations[at] = in->guess[at];
 		return ERR_OK;
 	}
 	if (from->line_n > in->lines_cap) {
 		if (!(in->lines = arena_alloc_raw(
 			      in->arena, (size_t)from->line_n * 2, sizeof(*in->lines))))
-			return nomem(in);
+			return intern_nomem(in);
 		in->lines_cap = from->line_n * 2;
 	}
 	for (uint32_t i = 0; i < from->line_n; i++) {
@@ -179,7 +200,7 @@ static enum err_code mapping_ids(struct intern *in)
 	uint64_t hash;
 
 	if (!v || !equal)
-		return nomem(in);
+		return intern_nomem(in);
 	map_init(&seen);
 	for (uint32_t i = 0; i < f->mappings_n && !rc; i++) {
 		const struct pprof_mapping *m = &f->mappings[i];
@@ -190,8 +211,8 @@ static enum err_code mapping_ids(struct intern *in)
 			.has_filenames = m->has_filenames,
 			.has_line_numbers = m->has_line_numbers,
 			.has_inline_frames = m->has_inline_frames };
-		if ((rc = string_id(in, m->filename, &v[i].filename)) ||
-			(rc = string_id(in, m->build_id, &v[i].build_id)))
+		if ((rc = intern_string(in, m->filename, &v[i].filename)) ||
+			(rc = intern_string(in, m->build_id, &v[i].build_id)))
 			break;
 		hash = hash_u64(hash_u64(v[i].size ^ hash_u64(v[i].offset)) + v[i].filename) +
 			v[i].build_id;
@@ -218,16 +239,16 @@ static enum err_code header_arrays(
 	enum err_code rc;
 
 	if (!types || !comments || !start)
-		return nomem(in);
+		return intern_nomem(in);
 	for (uint32_t i = 0; i < f->types_n; i++) {
 		types[i].kind = kinds[i] == KIND_GAUGE ? KIND_GAUGE : KIND_DELTA;
 		types[i].was_cumulative = kinds[i] == KIND_CUMULATIVE;
-		if ((rc = string_id(in, f->types[i].type, &types[i].type)) ||
-			(rc = string_id(in, f->types[i].unit, &types[i].unit)))
+		if ((rc = intern_string(in, f->types[i].type, &types[i].type)) ||
+			(rc = intern_string(in, f->types[i].unit, &types[i].unit)))
 			return rc;
 	}
 	for (uint32_t i = 0; i < f->comments_n; i++)
-		if ((rc = string_id(in, f->comments[i], &comments[i])))
+		if ((rc = intern_string(in, f->comments[i], &comments[i])))
 			return rc;
 	for (uint32_t i = 0; i < f->mappings_n; i++)
 		start[i] = f->mappings[i].start;
@@ -248,107 +269,14 @@ static enum err_code header_id(struct intern *in, const enum value_kind *kinds, 
 	enum err_code rc;
 
 	if ((rc = header_arrays(in, kinds, &h)) ||
-		(rc = string_id(in, f->period_type.type, &h.period_type)) ||
-		(rc = string_id(in, f->period_type.unit, &h.period_unit)) ||
-		(rc = string_id(in, f->drop_frames, &h.drop_frames)) ||
-		(rc = string_id(in, f->keep_frames, &h.keep_frames)) ||
-		(rc = string_id(in, f->default_sample_type, &h.default_sample_type)) ||
-		(rc = string_id(in, f->doc_url, &h.doc_url)))
+		(rc = intern_string(in, f->period_type.type, &h.period_type)) ||
+		(rc = intern_string(in, f->period_type.unit, &h.period_unit)) ||
+		(rc = intern_string(in, f->drop_frames, &h.drop_frames)) ||
+		(rc = intern_string(in, f->keep_frames, &h.keep_frames)) ||
+		(rc = intern_string(in, f->default_sample_type, &h.default_sample_type)) ||
+		(rc = intern_string(in, f->doc_url, &h.doc_url)))
 		return rc;
 	return sym_intern_header(in->p, &h, id, in->err);
-}
-
-/* ---- samples ---- */
-
-static enum err_code stack_id(struct intern *in, const struct pprof_sample *s, uint32_t *id)
-{
-	const struct segvec *nodes = &in->p->vec[SYM_NODE];
-	const uint32_t *ids = in->f->location_ids;
-	uint32_t end = s->location_first + s->location_n, n = s->location_n, k = 0, location, at;
-	enum err_code rc;
-
-	while (k < n && k < in->path_n && ids[end - 1 - k] == ids[in->path_first - 1 - k])
-		k++;
-	if (n > in->path_cap) {
-		uint32_t *path = arena_alloc_raw(in->arena, (size_t)n * 2, sizeof(*path));
-
-		if (!path)
-			return nomem(in);
-		if (k)
-			memcpy(path, in->path, k * sizeof(*path));
-		in->path = path;
-		in->path_cap = n * 2;
-	}
-	at = k ? in->path[k - 1] : 0;
-	for (in->path_n = k, in->path_first = end; k < n; k++) {
-		location = in->locations[ids[end - 1 - k]];
-		if (location == SYM_NONE && (rc = location_id(in, ids[end - 1 - k], &location)))
-			return rc;
-		at = nodemap_find(&in->p->nodes, nodes, at, location);
-		if (!at &&
-			(rc = sym_intern_node(
-				 in->p, k ? in->path[k - 1] : 0, location, &at, in->err)))
-			return rc;
-		in->path[k] = at;
-		in->path_n = k + 1;
-	}
-	*id = at;
-	return ERR_OK;
-}
-
-static enum err_code label_set_id(
-	struct intern *in, const struct pprof_sample *s, uint32_t *id, bool *overflow)
-{
-	enum err_code rc;
-
-	if (s->label_n > in->labels_cap) {
-		if (!(in->labels = arena_alloc_raw(
-			      in->arena, (size_t)s->label_n * 2, sizeof(*in->labels))))
-			return nomem(in);
-		in->labels_cap = s->label_n * 2;
-	}
-	for (uint32_t i = 0; i < s->label_n; i++) {
-		const struct pprof_label *l = &in->f->labels[s->label_first + i];
-
-		in->labels[i].num = l->num;
-		if ((rc = string_id(in, l->key, &in->labels[i].key)) ||
-			(rc = string_id(in, l->str, &in->labels[i].str)) ||
-			(rc = string_id(in, l->num_unit, &in->labels[i].num_unit)))
-			return rc;
-	}
-	sym_label_set_sort(in->labels, s->label_n);
-	return sym_intern_label_set(
-		in->p, &(struct sym_label_set){ in->labels, s->label_n }, id, overflow, in->err);
-}
-
-static bool is_zero(const int64_t *values, uint32_t n)
-{
-	int64_t any = 0;
-
-	for (uint32_t i = 0; i < n; i++)
-		any |= values[i];
-	return any == 0;
-}
-
-static enum err_code samples(struct intern *in, struct interned *out)
-{
-	const struct pprof *f = in->f;
-	uint32_t stack = 0, set;
-	enum err_code rc;
-
-	for (uint32_t i = 0; i < f->samples_n; i++) {
-		const struct pprof_sample *s = &f->samples[i];
-
-		if (is_zero(f->values + (size_t)i * f->types_n, f->types_n))
-			continue;
-		set = 0;
-		if ((rc = stack_id(in, s, &stack)) ||
-			(s->label_n && (rc = label_set_id(in, s, &set, &out->overflow))))
-			return rc;
-		out->keys[out->n] = (uint64_t)stack << 32 | set;
-		out->samples[out->n++] = i;
-	}
-	return ERR_OK;
 }
 
 enum err_code sym_intern_profile(struct partition *p, const struct pprof *f,
@@ -375,9 +303,9 @@ enum err_code sym_intern_profile(struct partition *p, const struct pprof *f,
 	samples_tmp = arena_alloc_raw(a, (size_t)f->samples_n + 1, sizeof(*samples_tmp));
 	if (!in.strings || !in.mappings || !in.functions || !in.locations || !out->keys ||
 		!out->samples || !keys_tmp || !samples_tmp)
-		return nomem(&in);
+		return intern_nomem(&in);
 	if ((rc = mapping_ids(&in)) || (rc = header_id(&in, kinds, &out->header)) ||
-		(rc = samples(&in, out)))
+		(rc = guess_locations(&in)) || (rc = intern_samples(&in, out)))
 		return rc;
 	sort_keys(out->keys, out->samples, out->n, keys_tmp, samples_tmp);
 	return ERR_OK;

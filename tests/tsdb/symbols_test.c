@@ -58,6 +58,48 @@ TEST(equal_things_have_one_id)
 	arena_release(&a);
 }
 
+/* Stacks that begin alike, end alike, are one another's beginning, in whatever order and company. */
+TEST(stacks_are_found_again)
+{
+	static const char *const stacks[] = { "a;b;c 1", "a;b 1", "a;b;c;d 1", "c;b;a 1", "b;c 1",
+		"a;b;d 1", "a 1", "a;a;a 1", "a;b;c 2", "c;b;d 1" };
+	enum { N = sizeof(stacks) / sizeof(stacks[0]) };
+	struct partition *p = open_partition(1000, 1000, 1000);
+	uint32_t known[N] = { 0 };
+	const char *lines[N + 1];
+	struct interned in;
+	struct arena a;
+	struct err err;
+
+	arena_init(&a, 0);
+	for (uint32_t step = 1; step < N * 4; step++) {
+		uint32_t n = 0, at[N];
+
+		/* Every so many-th: all of them in another order, or some. */
+		for (uint32_t i = 0; i < N && (i == 0 || i * step % N != 0); i++) {
+			at[n] = (i * step + step / N) % N;
+			lines[n] = stacks[at[n]];
+			n++;
+		}
+		lines[n] = NULL;
+		REQUIRE_OK(intern(p, &a, lines, &in, &err), &err);
+		CHECK_INT(in.n, n);
+		for (uint32_t i = 0; i < n; i++) {
+			uint32_t id = (uint32_t)(in.keys[i] >> 32), stack = at[in.samples[i]];
+
+			CHECK(known[stack] == 0 || known[stack] == id);
+			known[stack] = id;
+		}
+	}
+	CHECK_INT(known[0], known[8]);
+	CHECK_INT(sym_node(p, known[0]).parent, known[1]);
+	CHECK_INT(sym_node(p, known[2]).parent, known[0]);
+	CHECK_INT(sym_node(p, known[1]).parent, known[6]);
+	CHECK_INT(sym_nodes_n(p), 14); /* the empty one too */
+	partition_close(p);
+	arena_release(&a);
+}
+
 TEST(recursion_is_seen)
 {
 	struct partition *p = open_partition(1000, 1000, 1000);
