@@ -58,12 +58,14 @@ TEST(equal_things_have_one_id)
 	arena_release(&a);
 }
 
-/* Stacks that begin alike, end alike, are one another's beginning, in whatever order and company. */
+/* Stacks that begin alike, end alike, are one another's beginning, in whatever order. */
 TEST(stacks_are_found_again)
 {
 	static const char *const stacks[] = { "a;b;c 1", "a;b 1", "a;b;c;d 1", "c;b;a 1", "b;c 1",
 		"a;b;d 1", "a 1", "a;a;a 1", "a;b;c 2", "c;b;d 1" };
-	enum { N = sizeof(stacks) / sizeof(stacks[0]) };
+	enum {
+		N = sizeof(stacks) / sizeof(stacks[0])
+	};
 	struct partition *p = open_partition(1000, 1000, 1000);
 	uint32_t known[N] = { 0 };
 	const char *lines[N + 1];
