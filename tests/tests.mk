@@ -92,6 +92,10 @@ test-demo:
 test-repro: all
 	@tests/repro.sh
 
+ifeq ($(MODE),tsan)
+export TSAN_OPTIONS := suppressions=$(CURDIR)/tests/tsan.supp $(TSAN_OPTIONS)
+endif
+
 # The same unit tests where undefined behaviour, stray memory, leaks and races end the program.
 .PHONY: test-asan test-tsan test-fuzz
 test-asan:

@@ -21,18 +21,6 @@
 #define OPEN_FILES_MAX 128
 #define CHECKSUM_BYTES 4u
 
-/*
- * Debian's LevelDB is not built for the thread sanitizer, which so takes its lock-free lists for
- * races. What it calls is left out; our own accesses around it are not.
- */
-#ifdef __SANITIZE_THREAD__
-const char *__tsan_default_suppressions(void);
-const char *__tsan_default_suppressions(void)
-{
-	return "called_from_lib:libleveldb.so\n";
-}
-#endif
-
 struct store {
 	leveldb_t *db;
 	leveldb_options_t *options;
