@@ -1,9 +1,10 @@
 #!/bin/bash
 # Runs the stages named (targets of the Makefile) one after the other, all of them whatever fails, and adds up
-# their closing lines "N passed, N failed, N skipped". A stage without one counts as a failure.
+# their closing lines "N passed, N failed, N skipped". A stage without one counts as a failure. Ends with the
+# names of what failed, so that the end of the output alone tells them.
 set -u
 cd "$(dirname "$0")/.."
-passed=0 failed=0 skipped=0
+passed=0 failed=0 skipped=0 failures=()
 unset MAKEFLAGS MFLAGS MAKELEVEL # each stage is a make of its own, with its own jobs
 mkdir -p build/logs
 for stage in "$@"; do
@@ -23,8 +24,22 @@ for stage in "$@"; do
 	fi
 	failed=$((failed + bad))
 	printf '%-14s %4ds  %s\n' "$stage" $((SECONDS - begin)) "$line"
-	[ "$bad" = 0 ] || { echo "---- the end of $log"; tail -n 120 "$log"; echo "----"; }
 	grep -E '^SKIP' "$log" || true
+	[ "$bad" != 0 ] || continue
+	echo "---- the end of $log"
+	tail -n 120 "$log"
+	echo "----"
+	named=0
+	while IFS= read -r name; do
+		failures+=("$stage: $name")
+		named=1
+	done < <(grep -E '^FAIL |^ *(✖|not ok) ' "$log" | grep -v '✖ failing tests:' | sed 's/^ *//' |
+		awk '!seen[$0]++' | head -n 20)
+	[ "$named" = 1 ] || failures+=("$stage: $line")
 done
+if [ ${#failures[@]} != 0 ]; then
+	echo "What failed:"
+	printf '  %s\n' "${failures[@]}"
+fi
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" = 0 ]

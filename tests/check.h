@@ -1,8 +1,8 @@
 /*
  * Tests: each TEST is a function that registers itself; CHECK_* compare whole values and say both.
  * main is here: one test program is one .c file with tests in it. Its last line is counted by
- * tests/run: "N passed, N failed, N skipped". An argument runs only the tests whose name contains
- * it.
+ * tests/run.sh: "N passed, N failed, N skipped". An argument runs only the tests whose name
+ * contains it.
  */
 #ifndef TESTS_CHECK_H
 #define TESTS_CHECK_H
@@ -24,6 +24,16 @@ struct check_test {
 static struct check_test *check_tests, **check_tail = &check_tests;
 static int check_failures; /* of the test that runs now */
 static const char *check_skip_reason;
+
+/*
+ * The step of sweeps over faults and seeds: all of them, but for the thread sanitizer, which makes
+ * each ten times as long and finds its races in a part of them.
+ */
+#ifdef __SANITIZE_THREAD__
+#define CHECK_STEP 8
+#else
+#define CHECK_STEP 1
+#endif
 
 #define TEST(id) \
 	static void test_##id(void); \

@@ -1,28 +1,52 @@
 #!/bin/bash
-# Runs test programs one after the other and adds up their closing lines. A program that ends without one,
-# by a signal or a sanitizer's report, counts as a failure of its own.
+# Runs test programs, as many at a time as there are processors, and adds up their closing lines. A program that
+# ends without one, by a signal or a sanitizer's report, counts as a failure of its own. What failed is told in full
+# and then once more by its name alone, at the end.
 set -u
-passed=0 failed=0 skipped=0
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+n=0
 for program in "$@"; do
-	out=$(timeout "${TEST_TIMEOUT:-300}" "$program" 2>&1)
-	rc=$?
-	line=$(tail -n 1 <<<"$out")
-	if [[ $line =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed,\ ([0-9]+)\ skipped$ ]]; then
-		passed=$((passed + BASH_REMATCH[1]))
-		failed=$((failed + BASH_REMATCH[2]))
-		skipped=$((skipped + BASH_REMATCH[3]))
-		if [ "$rc" != 0 ] && [ "${BASH_REMATCH[2]}" = 0 ]; then
-			failed=$((failed + 1))
-			printf '%s\nFAIL %s: exit code %d\n' "$out" "$program" "$rc"
-		elif [ "$rc" != 0 ]; then
-			printf 'FAIL %s\n%s\n' "$program" "$out"
-		elif [ "${BASH_REMATCH[3]}" != 0 ]; then
-			grep '^SKIP' <<<"$out"
-		fi
-	else
-		failed=$((failed + 1))
-		printf '%s\nFAIL %s: exit code %d, no closing line\n' "$(tail -n 60 <<<"$out")" "$program" "$rc"
-	fi
+	while [ "$(jobs -pr | wc -l)" -ge "${TEST_JOBS:-$(nproc)}" ]; do
+		wait -n
+	done
+	{ timeout "${TEST_TIMEOUT:-600}" "$program" >"$work/$n.out" 2>&1; echo $? >"$work/$n.rc"; } &
+	n=$((n + 1))
 done
+wait
+
+tell() { # lines at the beginning and at the end; moved in, so that only the list below begins lines with FAIL
+	printf '%s:\n' "$program"
+	if [ "$(wc -l <"$out")" -gt $(($1 * 2)) ]; then
+		{ head -n "$1" "$out"; echo "[...]"; tail -n "$1" "$out"; } | sed 's/^/  /'
+	else
+		sed 's/^/  /' "$out"
+	fi
+}
+
+passed=0 failed=0 skipped=0 n=0 names=()
+for program in "$@"; do
+	out=$work/$n.out rc=$(<"$work/$n.rc")
+	n=$((n + 1))
+	line=$(tail -n 1 "$out")
+	if [[ $line =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed,\ ([0-9]+)\ skipped$ ]]; then
+		bad=${BASH_REMATCH[2]}
+		passed=$((passed + BASH_REMATCH[1]))
+		failed=$((failed + bad))
+		skipped=$((skipped + BASH_REMATCH[3]))
+		[ "${BASH_REMATCH[3]}" = 0 ] || grep '^SKIP' "$out"
+		[ "$rc" != 0 ] || continue
+		while read -r _ name; do
+			names+=("FAIL $program: $name")
+		done < <(grep '^FAIL ' "$out")
+		[ "$bad" = 0 ] || { tell 200; continue; }
+		names+=("FAIL $program: exit code $rc")
+	else
+		names+=("FAIL $program: exit code $rc, no closing line")
+	fi
+	failed=$((failed + 1))
+	tell 60
+done
+[ ${#names[@]} = 0 ] || printf '%s\n' "${names[@]}"
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" = 0 ]

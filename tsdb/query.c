@@ -99,6 +99,18 @@ static void take_snapshots(struct db_querier *q)
 	}
 }
 
+static void add_text(struct db_querier *q, struct str **list, size_t *n, const char *text)
+{
+	struct str *v = text ? arena_array(&q->arena, struct str, *n + 1) : NULL;
+
+	if (!v)
+		return;
+	if (*n)
+		memcpy(v, *list, *n * sizeof(*v));
+	v[(*n)++] = str_of(text);
+	*list = v;
+}
+
 static void tell_missing(struct db_querier *q, const char *unreadable)
 {
 	struct err why;
@@ -109,10 +121,10 @@ static void tell_missing(struct db_querier *q, const char *unreadable)
 			querier_warn(q, &q->sources[i], &why);
 		}
 	if (unreadable) {
-		struct querier_source none = { .min_ns = q->min_ns };
-
-		err_set(&why, ERR_CORRUPT, "block %s cannot be opened", unreadable);
-		querier_warn(q, &none, &why);
+		metric_add(&read_damage, NULL, 1);
+		add_text(q, &q->warnings, &q->warnings_n,
+			arena_printf(&q->arena, "rows may be missing: block %s cannot be opened",
+				unreadable));
 	}
 }
 
@@ -205,18 +217,6 @@ bool querier_canceled(const struct db_querier *q)
 }
 
 /* ---- what is said about it ---- */
-
-static void add_text(struct db_querier *q, struct str **list, size_t *n, const char *text)
-{
-	struct str *v = text ? arena_array(&q->arena, struct str, *n + 1) : NULL;
-
-	if (!v)
-		return;
-	if (*n)
-		memcpy(v, *list, *n * sizeof(*v));
-	v[(*n)++] = str_of(text);
-	*list = v;
-}
 
 void querier_warn(struct db_querier *q, struct querier_source *s, const struct err *why)
 {

@@ -460,7 +460,7 @@ TEST(power_cuts_leave_a_whole_block_or_none)
 	bool cut = true;
 
 	REQUIRE(world_open(&w, 4, 2, 3));
-	for (uint64_t nth = 1; cut; nth++)
+	for (uint64_t nth = 1; cut; nth += CHECK_STEP)
 		for (uint64_t seed = 0; seed < 3; seed++) {
 			struct disk *d = disk_open(w.dir);
 			const struct world_options o = { disk_fs(d), ALL_LEVELS, true };

@@ -1,18 +1,8 @@
 /* Head windows become blocks; blocks are found at start, and what a crash left is put in order. */
 #include <unistd.h>
 
-#include "tests/tsdb/town.h"
-
 #include "tests/check.h"
-
-#define END_TEST(w) \
-	do { \
-		CHECK_INT(town_failures, 0); \
-		town_failures = 0; \
-		town_close(w); \
-	} while (0)
-
-#define T0 TOWN_START_S
+#include "tests/tsdb/town.h"
 
 TEST(windows_that_take_no_more_rows_become_blocks)
 {
@@ -28,7 +18,7 @@ TEST(windows_that_take_no_more_rows_become_blocks)
 	REQUIRE(fixture_reopen(&w.f));
 	CHECK_LAYOUT(&w, "1 1 1 head head head");
 	TOWN_CHECK(&w, "reopened");
-	END_TEST(&w);
+	TOWN_END(&w);
 }
 
 TEST(what_a_crash_leaves_is_removed_at_start)
@@ -67,7 +57,7 @@ TEST(what_a_crash_leaves_is_removed_at_start)
 		arena_printf(&w.f.arena, "%s/blocks/01M00000000000000000000000.tmp", w.f.dir)));
 	CHECK(!fs_exists(
 		arena_printf(&w.f.arena, "%s/blocks/01M00000000000000000000001.gone", w.f.dir)));
-	END_TEST(&w);
+	TOWN_END(&w);
 }
 
 TEST(an_empty_window_goes_without_a_block)
@@ -83,7 +73,7 @@ TEST(an_empty_window_goes_without_a_block)
 	TOWN_CHECK(&w, "cut");
 	REQUIRE(fixture_reopen(&w.f));
 	TOWN_CHECK(&w, "reopened");
-	END_TEST(&w);
+	TOWN_END(&w);
 }
 
 TEST(rows_of_a_block_s_time_are_refused)
@@ -101,7 +91,7 @@ TEST(rows_of_a_block_s_time_are_refused)
 	TOWN_CHECK(&w, "refused");
 	town_append(&w, town_labels(&w, "job0", "i0"), T0 - 5);
 	TOWN_CHECK(&w, "before the block");
-	END_TEST(&w);
+	TOWN_END(&w);
 }
 
 TEST(it_goes_by_itself)
@@ -123,7 +113,7 @@ TEST(it_goes_by_itself)
 	mutex_unlock(&w.f.db->lock);
 	CHECK_LAYOUT(&w, "2 1 head head head");
 	TOWN_CHECK(&w, "then");
-	END_TEST(&w);
+	TOWN_END(&w);
 }
 
 /* ---- faults ---- */
@@ -144,8 +134,7 @@ TEST(without_room_nothing_is_begun)
 	db_set_retention(w.f.db, 30 * SEC, 0, 0);
 	CHECK(db_compact(w.f.db, &w.f.err) == ERR_UNAVAILABLE);
 	CHECK_LAYOUT(&w, "head head head");
-	for (size_t i = 0; i < w.n; i++)
-		w.rows[i].deleted |= w.rows[i].ts_s <= T0 + 20;
+	town_forget_until(&w, T0 + 20);
 	TOWN_CHECK(&w, "dropped");
 	disk_full(w.disk, UINT64_MAX);
 	town_fill(&w, 1, 2, T0 + 50, T0 + 60, 1);
@@ -153,7 +142,7 @@ TEST(without_room_nothing_is_begun)
 	town_compact(&w);
 	CHECK_LAYOUT(&w, "1 head head head");
 	TOWN_CHECK(&w, "done later");
-	END_TEST(&w);
+	TOWN_END(&w);
 }
 
 #define FAULT_ROWS_S 90
@@ -196,7 +185,7 @@ TEST(each_operation_fails_in_turn_and_nothing_is_lost)
 		DISK_UNLINK, DISK_MKDIR, DISK_RMDIR, DISK_SYNC_DIR };
 
 	for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++)
-		for (uint64_t nth = 1; fail_at(kinds[k], nth, DISK_ONCE) && nth < 200; nth++)
+		for (uint64_t nth = 1; fail_at(kinds[k], nth, DISK_ONCE) && nth < 200; nth += CHECK_STEP)
 			;
 }
 
@@ -204,7 +193,7 @@ TEST(the_power_goes_at_each_operation_and_nothing_is_lost)
 {
 	bool cut = true;
 
-	for (uint64_t nth = 1; cut; nth += 1 + nth / 16) {
+	for (uint64_t nth = 1; cut; nth += CHECK_STEP + nth / 16) {
 		struct town w;
 
 		REQUIRE(town_open_on(&w, true));
@@ -221,6 +210,6 @@ TEST(the_power_goes_at_each_operation_and_nothing_is_lost)
 		town_compact(&w);
 		CHECK_LAYOUT(&w, "2 1 1 head head head");
 		town_check(&w, "and done again", (int)nth);
-		END_TEST(&w);
+		TOWN_END(&w);
 	}
 }

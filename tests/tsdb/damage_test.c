@@ -254,7 +254,7 @@ TEST(every_file_is_damaged)
 	t = (struct damage){ 0 };
 	REQUIRE(begin(&t));
 	learn(&t, NULL);
-	for (size_t i = 0; i < t.n && check_failures < 20; i++) {
+	for (size_t i = 0; i < t.n && check_failures < 20; i += CHECK_STEP) {
 		const struct file *f = &t.files[i];
 		const char *second = strchr(f->path + 1, '/'),
 			   *third = second ? strchr(second + 1, '/') : NULL;

@@ -1,16 +1,6 @@
 /* What was deleted is not seen, from then on and after every change of what holds it; snapshots. */
-#include "tests/tsdb/town.h"
-
 #include "tests/check.h"
-
-#define END_TEST(w) \
-	do { \
-		CHECK_INT(town_failures, 0); \
-		town_failures = 0; \
-		town_close(w); \
-	} while (0)
-
-#define T0 TOWN_START_S
+#include "tests/tsdb/town.h"
 
 TEST(a_deletion_needs_a_matcher_that_picks)
 {
@@ -33,7 +23,7 @@ TEST(a_deletion_needs_a_matcher_that_picks)
 	}
 	CHECK_ERR(db_delete_series(w.f.db, NULL, 0, 0, INT64_MAX, &w.f.err), &w.f.err, ERR_INVALID,
 		"at least one matcher must not accept the empty string");
-	END_TEST(&w);
+	TOWN_END(&w);
 }
 
 TEST(labels_of_samples_do_not_pick_series)
@@ -49,7 +39,7 @@ TEST(labels_of_samples_do_not_pick_series)
 	REQUIRE_OK(matcher_init(&m, MATCH_EQ, STR("handler"), STR("/h1"), &w.f.err), &w.f.err);
 	REQUIRE_OK(db_delete_series(w.f.db, &m, 1, 0, INT64_MAX, &w.f.err), &w.f.err);
 	TOWN_CHECK(&w, "nothing deleted");
-	END_TEST(&w);
+	TOWN_END(&w);
 }
 
 TEST(deletions_overlap_and_add_up)
@@ -72,7 +62,7 @@ TEST(deletions_overlap_and_add_up)
 	CHECK_LAYOUT(&w, "3 head head head");
 	TOWN_CHECK(&w, "joined");
 	CHECK_INT(w.f.db->blocks[0]->deleted_n, 0);
-	END_TEST(&w);
+	TOWN_END(&w);
 }
 
 TEST(deletions_in_the_head_end_with_the_newest_row)
@@ -89,7 +79,7 @@ TEST(deletions_in_the_head_end_with_the_newest_row)
 	town_compact(&w);
 	CHECK_LAYOUT(&w, "1 1 1 head head head");
 	TOWN_CHECK(&w, "cut");
-	END_TEST(&w);
+	TOWN_END(&w);
 }
 
 TEST(a_damaged_list_is_said)
@@ -109,7 +99,7 @@ TEST(a_damaged_list_is_said)
 	for (size_t i = 0; i < w.n; i++)
 		w.rows[i].deleted = false;
 	TOWN_CHECK(&w, "seen again");
-	END_TEST(&w);
+	TOWN_END(&w);
 }
 
 /* ---- snapshots ---- */
@@ -172,5 +162,5 @@ TEST(a_snapshot_is_a_data_directory_while_rows_come)
 	atomic_store(&p.stop, true);
 	thread_join(&p.thread);
 	TOWN_CHECK(&w, "the original");
-	END_TEST(&w);
+	TOWN_END(&w);
 }

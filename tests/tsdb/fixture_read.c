@@ -132,8 +132,8 @@ static enum err_code series_rows(struct db_querier *q, const struct db_series *s
 	return rc == ERR_NOT_FOUND ? ERR_OK : rc;
 }
 
-static bool each(struct db *db, int64_t min_ns, int64_t max_ns, row_fn fn, void *ctx,
-	struct buf *said, size_t *warnings, struct err *err)
+static bool each(struct db *db, const struct labels *of, int64_t min_ns, int64_t max_ns, row_fn fn,
+	void *ctx, struct buf *said, size_t *warnings, struct err *err)
 {
 	struct db_querier *q;
 	struct db_series *series;
@@ -147,7 +147,8 @@ static bool each(struct db *db, int64_t min_ns, int64_t max_ns, row_fn fn, void 
 	arena_init(&a, 0);
 	if (!(rc = db_select(q, NULL, 0, &a, &series, &n, err)))
 		for (size_t i = 0; i < n && !rc; i++)
-			rc = series_rows(q, &series[i], min_ns, max_ns, fn, ctx, err);
+			if (!of || labels_eq(series[i].labels, *of))
+				rc = series_rows(q, &series[i], min_ns, max_ns, fn, ctx, err);
 	w = db_querier_warnings(q, &n);
 	if (warnings)
 		*warnings += n;
@@ -161,11 +162,10 @@ static bool each(struct db *db, int64_t min_ns, int64_t max_ns, row_fn fn, void 
 bool rows_each(struct db *db, int64_t min_ns, int64_t max_ns, row_fn fn, void *ctx,
 	size_t *warnings, struct err *err)
 {
-	return each(db, min_ns, max_ns, fn, ctx, NULL, warnings, err);
+	return each(db, NULL, min_ns, max_ns, fn, ctx, NULL, warnings, err);
 }
 
 struct texts {
-	struct labels labels;
 	struct text {
 		int64_t ts_ns;
 		struct buf lines;
@@ -177,8 +177,6 @@ static bool take_text(void *ctx, const struct db_series *s, const struct db_row 
 {
 	struct texts *t = ctx;
 
-	if (!labels_eq(s->labels, t->labels))
-		return true;
 	if (!(t->v = realloc(t->v, (t->n + 1) * sizeof(*t->v))))
 		abort();
 	t->v[t->n] = (struct text){ row->ts_ns, { 0 } };
@@ -196,9 +194,9 @@ static int by_time(const void *a, const void *b)
 bool rows_text(struct db *db, struct labels labels, int64_t min_ns, int64_t max_ns, struct buf *out,
 	struct err *err)
 {
-	struct texts t = { .labels = labels };
+	struct texts t = { 0 };
 	struct buf said = { 0 };
-	bool ok = each(db, min_ns, max_ns, take_text, &t, &said, NULL, err);
+	bool ok = each(db, &labels, min_ns, max_ns, take_text, &t, &said, NULL, err);
 
 	if (t.n)
 		qsort(t.v, t.n, sizeof(*t.v), by_time);

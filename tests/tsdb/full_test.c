@@ -119,7 +119,7 @@ static uint64_t bytes_needed(void)
 
 TEST(no_room_in_the_middle_of_a_put)
 {
-	uint64_t needed = bytes_needed(), n = model_rounds(SIZES);
+	uint64_t needed = bytes_needed(), n = model_rounds(SIZES / CHECK_STEP);
 	struct full f;
 	struct err err;
 
@@ -145,7 +145,7 @@ TEST(no_room_in_the_middle_of_a_put)
 /* As after a restart by somebody who hopes that it helps. */
 TEST(opened_on_a_full_disk_nothing_is_given_up)
 {
-	uint64_t n = model_rounds(SIZES);
+	uint64_t n = model_rounds(SIZES / CHECK_STEP);
 	struct full f;
 	struct err err;
 

@@ -135,7 +135,7 @@ out:
 static void sweep(enum disk_kind kind, unsigned how, const char *what)
 {
 	struct sweep s = { .what = what };
-	uint64_t n, step, rounds = model_rounds(TESTS_PER_KIND);
+	uint64_t n, step, rounds = model_rounds(TESTS_PER_KIND / CHECK_STEP);
 
 	begin(&s);
 	work(&s);

@@ -161,6 +161,12 @@ void town_delete(
 	}
 }
 
+void town_forget_until(struct town *w, int64_t ts_s)
+{
+	for (size_t i = 0; i < w->n; i++)
+		w->rows[i].deleted |= w->rows[i].ts_s <= ts_s;
+}
+
 void town_compact(struct town *w)
 {
 	if (db_compact(w->f.db, &w->f.err))
@@ -190,114 +196,13 @@ static void expect(const struct town *w, struct labels labels, struct buf *out)
 		profile_samples_text(profile_random(&a, r->seed), out);
 		arena_release(&a);
 	}
+	if (w->warning)
+		buf_printf(out, "warning: %s\n", w->warning);
 }
 
 static void finding(void *ctx, const char *what)
 {
 	town_failed("verify: %s", what);
-}
-
-static void block_rows_text(
-	struct town *w, struct db_block *b, struct labels labels, struct buf *out)
-{
-	struct block_chunks *it;
-	struct chunk *c = chunk_open();
-	struct arena a;
-	struct block_series s;
-	struct str bytes;
-	int64_t first;
-	const struct row *rows;
-
-	arena_init(&a, 0);
-	if (block_chunks_open(b->block, false, &it, &w->f.err))
-		abort();
-	for (uint32_t id = 0; id < block_meta(b->block)->series; id++) {
-		const struct deleted_range *dv;
-		size_t dn = deleted_of((struct deleted){ b->deleted, b->deleted_n }, id, &dv);
-		struct db_series ds = { 0 };
-		const struct block_partition *bp;
-
-		if (block_series(b->block, id, &a, &s, &w->f.err))
-			abort();
-		if (!labels_eq(s.labels, labels))
-			continue;
-		bp = block_partition(b->block, s.slot);
-		if (partition_pin(w->f.db, bp->name, bp->id, bp->epoch, &ds.partition, &w->f.err) ||
-			partition_need_block(
-				w->f.db, ds.partition, b, s.slot, BLOCK_STACKS, &w->f.err))
-			town_failed("%s", w->f.err.msg);
-		block_chunks_seek(it, id, 0, INT64_MAX);
-		while (!block_chunks_next(it, &bytes, &first, &w->f.err)) {
-			if (chunk_parse(c, bytes, &w->f.err) || chunk_unpack(c, &rows, &w->f.err))
-				abort();
-			for (uint32_t i = 0; i < chunk_rows_n(c); i++) {
-				uint32_t none[1024] = { 0 };
-				struct db_row r = { .ts_ns = chunk_rows(c)[i].ts_ns,
-					.header = rows[i].header,
-					.n = rows[i].n,
-					.stacks = rows[i].stacks,
-					.label_sets = rows[i].label_sets ? rows[i].label_sets :
-									   none,
-					.values = rows[i].values };
-
-				if (deleted_has(dv, dn, r.ts_ns))
-					continue;
-				buf_printf(out, "@%lld\n", (long long)(r.ts_ns / SEC));
-				row_text(&ds, &r, out);
-			}
-		}
-	}
-	block_chunks_close(it);
-	chunk_close(c);
-	arena_release(&a);
-}
-
-static bool head_rows_text(
-	struct town *w, struct labels labels, int64_t min_ns, int64_t max_ns, struct buf *out)
-{
-	struct db *db = w->f.db;
-	struct series *s = series_find(db->series, labels);
-	bool ok = true;
-
-	if (!s)
-		return true;
-	series_release(s);
-	for (size_t i = 0; i < db->windows_n && ok; i++) {
-		const struct window *win = db->windows[i];
-		int64_t from = win->start_ns > min_ns ? win->start_ns : min_ns,
-			to = win->end_ns < max_ns ? win->end_ns : max_ns;
-		const struct deleted_range *v;
-
-		for (size_t n = deleted_of(
-			     (struct deleted){ win->deleted, win->deleted_n }, s->id, &v);
-			n && from < to; n--, v++) {
-			if (v->min_ns > from)
-				ok &= rows_text(db, labels, from, v->min_ns, out, &w->f.err);
-			from = v->max_ns;
-		}
-		if (from < to)
-			ok &= rows_text(db, labels, from, to, out, &w->f.err);
-	}
-	return ok;
-}
-
-/* Rows of the head before, between and behind those of blocks, without the deleted ones. */
-static bool stored_text(struct town *w, struct labels labels, struct buf *out)
-{
-	struct db *db = w->f.db;
-	int64_t from = 0;
-	bool ok = true;
-
-	for (size_t i = 0; i <= db->blocks_n; i++) {
-		const struct block_meta *m = i < db->blocks_n ? block_meta(db->blocks[i]->block) :
-								NULL;
-
-		ok &= head_rows_text(w, labels, from, m ? m->min_ns : INT64_MAX - 1, out);
-		if (m && block_has_raw(db->blocks[i]->block))
-			block_rows_text(w, db->blocks[i], labels, out);
-		from = m ? m->max_ns : from;
-	}
-	return ok;
 }
 
 /* From the first line on that differs. */
@@ -324,7 +229,7 @@ static void check_series(struct town *w, struct labels labels, const char *what,
 	struct buf want = { 0 }, got = { 0 };
 
 	expect(w, labels, &want);
-	if (!stored_text(w, labels, &got))
+	if (!rows_text(w->f.db, labels, 0, INT64_MAX - 1, &got, &w->f.err))
 		town_failed("line %d, %s: %s", line, what, w->f.err.msg);
 	else if (!str_eq(buf_str(&want), buf_str(&got)))
 		tell_difference(labels, buf_str(&got), buf_str(&want), what, line);

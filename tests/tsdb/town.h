@@ -9,7 +9,7 @@
 #include "tests/tsdb/fixture.h"
 #include "tsdb/blocks.h"
 
-#define TOWN_START_S 1080000 /* whole hours, and a multiple of the lengths that tests use */
+#define T0 1080000 /* seconds: whole hours, and a multiple of the lengths that tests use */
 #define TOWN_WINDOW_S 10
 
 struct town_row {
@@ -24,6 +24,7 @@ struct town {
 	struct disk *disk; /* NULL: the real one */
 	struct town_row *rows;
 	size_t n, cap;
+	const char *warning; /* which reading gives, each time; NULL: none */
 };
 
 /* Windows of 10 s, rows that are 20 s late are taken; nothing is cut by itself. */
@@ -44,6 +45,8 @@ void town_fill(struct town *w, int jobs, int instances, int64_t from_s, int64_t 
 /* Rows of these labels in (from, to] are gone. */
 void town_delete(
 	struct town *w, const char *job, const char *instance, int64_t from_s, int64_t to_s);
+/* Rows up to ts are not looked for any more. */
+void town_forget_until(struct town *w, int64_t ts_s);
 void town_compact(struct town *w);
 /* Everything is there and nothing else, in blocks and in the head; blocks verify. */
 void town_check(struct town *w, const char *what, int line);
@@ -61,5 +64,13 @@ void town_layout(struct town *w, struct buf *out);
 /* For CHECK_*: where a test's failures are counted is in its own file. */
 void town_failed(const char *fmt, ...) PRINTF_LIKE(1, 2);
 extern int town_failures;
+
+/* The end of a test. */
+#define TOWN_END(w) \
+	do { \
+		CHECK_INT(town_failures, 0); \
+		town_failures = 0; \
+		town_close(w); \
+	} while (0)
 
 #endif
