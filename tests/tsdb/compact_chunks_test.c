@@ -3,7 +3,6 @@
 #include "tests/tsdb/town.h"
 #include "tsdb/block.h"
 
-#define T0 TOWN_START_S
 #define HOURS 4
 #define EVERY_S 10
 

@@ -2,7 +2,6 @@
 #include "tests/check.h"
 #include "tests/tsdb/town.h"
 
-#define T0 TOWN_START_S
 #define HOUR 3600
 #define LEFT_OUT \
 	"of profiles that are kept as sums of 1h steps some were deleted: the steps they were in " \

@@ -2,8 +2,6 @@
 #include "tests/check.h"
 #include "tests/tsdb/town.h"
 
-#define T0 TOWN_START_S
-
 static int ids_of(struct town *w, const char *name)
 {
 	struct job *job;
