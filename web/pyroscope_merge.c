@@ -38,11 +38,18 @@ static enum err_code add_selector(struct pyroscope_call *c, const char *type_id,
 	return rc;
 }
 
-static enum err_code no_ids(size_t n, struct err *err)
+/* What was left out of a selection is an answer to another question, so these are refused. */
+static enum err_code no_ids(size_t profiles, size_t traces, size_t spans, struct err *err)
 {
-	if (n)
-		return err_set(err, ERR_UNSUPPORTED, "profile_id_selector is not supported");
-	return ERR_OK;
+	if (!profiles && !traces && !spans)
+		return ERR_OK;
+	return err_set(err, ERR_UNSUPPORTED, "%s_selector is not supported",
+		profiles ? "profile_id" : traces ? "trace_id" : "span");
+}
+
+static enum err_code no_ids_of(const stacktraces_request *r, struct err *err)
+{
+	return no_ids(r->n_profile_id_selector, r->n_trace_id_selector, r->n_span_selector, err);
 }
 
 static enum err_code flame_options_of(struct pyroscope_call *c, int64_t max_nodes,
@@ -266,7 +273,7 @@ enum err_code pyroscope_stacktraces(
 	struct query *q;
 	enum err_code rc;
 
-	if ((rc = no_ids(r->n_profile_id_selector, err)) ||
+	if ((rc = no_ids_of(r, err)) ||
 		(rc = flame_options_of(c, r->max_nodes, r->stack_trace_selector, &o, err)) ||
 		(rc = check_format(r, &o, err)) ||
 		(rc = run_merge(
@@ -293,7 +300,7 @@ enum err_code pyroscope_profile(
 	struct query *q;
 	enum err_code rc;
 
-	if ((rc = no_ids(r->n_profile_id_selector, err)) ||
+	if ((rc = no_ids(r->n_profile_id_selector, r->n_trace_id_selector, 0, err)) ||
 		(rc = pyroscope_no_stacks(r->stack_trace_selector, err)) ||
 		(rc = run_merge(
 			 c, r->profile_typeid, r->label_selector, r->start, r->end, &q, err)))
@@ -343,7 +350,7 @@ static enum err_code diff_options(struct pyroscope_call *c, const stacktraces_re
 
 	if (!left || !right)
 		return err_set(err, ERR_INVALID, "%s is missing", left ? "right" : "left");
-	if ((rc = no_ids(left->n_profile_id_selector + right->n_profile_id_selector, err)) ||
+	if ((rc = no_ids_of(left, err)) || (rc = no_ids_of(right, err)) ||
 		(rc = flame_options_of(
 			 c, left->max_nodes, left->stack_trace_selector, &base, err)) ||
 		(rc = flame_options_of(c, right->max_nodes, right->stack_trace_selector, out, err)))

@@ -5,11 +5,11 @@
  * whatever the request's encoding.
  */
 #include <strings.h>
+#include <zlib.h>
 
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/quote.h"
-#include "proto/pprof.h"
 #include "web/handlers.h"
 #include "web/pyroscope.h"
 #include "web/pyroscope_json.h"
@@ -106,10 +106,45 @@ static enum err_code read_headers(struct pyroscope_call *c, struct err *err)
 	return ERR_OK;
 }
 
+static enum err_code inflate_members(z_stream *z, size_t *len, struct err *err)
+{
+	int rc;
+
+	for (;;) {
+		rc = inflate(z, Z_NO_FLUSH);
+		*len = PYROSCOPE_REQUEST_BYTES_MAX + 1 - z->avail_out;
+		if (*len > PYROSCOPE_REQUEST_BYTES_MAX)
+			return err_set(err, ERR_LIMIT, "the request inflates to more than %u bytes",
+				PYROSCOPE_REQUEST_BYTES_MAX);
+		if (rc == Z_STREAM_END && z->avail_in == 0)
+			return ERR_OK;
+		if (rc == Z_STREAM_END && inflateReset(z) == Z_OK)
+			continue; /* a further member */
+		return err_set(err, ERR_INVALID, "Content-Encoding gzip: %s",
+			z->msg ? z->msg : "the body is cut short");
+	}
+}
+
+/* An empty message is a body of gzip with nothing in it. */
+static enum err_code gunzip(struct arena *a, struct str in, struct str *out, struct err *err)
+{
+	z_stream z = { .avail_in = (unsigned)in.len, .avail_out = PYROSCOPE_REQUEST_BYTES_MAX + 1 };
+	const unsigned char *at = (const unsigned char *)in.ptr;
+	enum err_code rc;
+
+	memcpy(&z.next_in, &at, sizeof(at)); /* zlib's pointer is not const; it only reads */
+	out->ptr = (const char *)(z.next_out = arena_alloc_raw(a, z.avail_out, 1));
+	if (!z.next_out)
+		return arena_fail(a, "request", err);
+	if (inflateInit2(&z, 15 + 16) != Z_OK)
+		return err_set(err, ERR_NOMEM, "out of memory for a request");
+	rc = inflate_members(&z, &out->len, err);
+	inflateEnd(&z);
+	return rc;
+}
+
 static enum err_code read_body(struct http_in *in, struct str *out, struct err *err)
 {
-	struct pprof_limits limits = { .body_bytes_max = PYROSCOPE_REQUEST_BYTES_MAX,
-		.raw_bytes_max = PYROSCOPE_REQUEST_BYTES_MAX };
 	struct str encoding = str_trim(in->content_encoding);
 
 	*out = in->body;
@@ -124,9 +159,7 @@ static enum err_code read_body(struct http_in *in, struct str *out, struct err *
 			QUOTED(encoding));
 	if (!out->len)
 		return ERR_OK;
-	if (!str_has_prefix(*out, STR("\x1f\x8b")))
-		return err_set(err, ERR_INVALID, "Content-Encoding is gzip, the body is not");
-	return pprof_inflate(&in->arena, in->body, &limits, out, err);
+	return gunzip(&in->arena, in->body, out, err);
 }
 
 static void *arena_alloc_for(void *ctx, size_t size)

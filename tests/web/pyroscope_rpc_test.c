@@ -37,6 +37,10 @@ static const struct {
 		"format 5 is not supported" },
 	{ "SelectMergeStacktraces", "{" OF_CPU SPAN ",\"stackTraceSelector\":{\"goPgo\":{}}}", 501,
 		"unimplemented", "stack_trace_selector.go_pgo is not supported" },
+	{ "SelectMergeStacktraces", "{" OF_CPU SPAN ",\"spanSelector\":[\"9a517183f26a089d\"]}", 501,
+		"unimplemented", "span_selector is not supported" },
+	{ "SelectMergeProfile", "{" OF_CPU SPAN ",\"traceIdSelector\":[\"x\"]}", 501,
+		"unimplemented", "trace_id_selector is not supported" },
 	{ "SelectMergeStacktraces", "{" OF_CPU SPAN ",\"profileIdSelector\":[\"x\"]}", 501,
 		"unimplemented", "profile_id_selector is not supported" },
 	{ "SelectMergeStacktraces", "{" OF_CPU "\"start\":2,\"end\":1}", 400, "invalid_argument",
@@ -129,7 +133,7 @@ TEST(bodies_and_headers)
 				"gzip and identity are") },
 		{ "Content-Type: application/json\r\nContent-Encoding: gzip\r\n", "{}", 400,
 			CONNECT_ERROR(
-				"invalid_argument", "Content-Encoding is gzip, the body is not") },
+				"invalid_argument", "Content-Encoding gzip: incorrect header check") },
 	};
 	grafana_start();
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -162,6 +166,25 @@ TEST(compressed_and_long_bodies)
 	CHECK_OK(gzip_compress(buf_str(&big), 6, &gz, &err), &err);
 	grafana_call("ProfileTypes", AS_GZIP, buf_str(&gz));
 	CHECK_INT(grafana.r.status, 429);
+	CHECK_STR(buf_str(&grafana.r.body),
+		CONNECT_ERROR("resource_exhausted",
+			"the request inflates to more than 262144 bytes"));
+	grafana_call("ProfileTypes", AS_GZIP, (struct str){ gz.ptr, gz.len - 4 });
+	CHECK_INT(grafana.r.status, 429);
+	buf_clear(&gz);
+	/* Two members, "{" and "}"; then the second cut short; then an empty message. */
+	CHECK_OK(gzip_compress(STR("{"), 6, &gz, &err), &err);
+	CHECK_OK(gzip_compress(STR("}"), 6, &gz, &err), &err);
+	grafana_call("ProfileTypes", AS_GZIP, buf_str(&gz));
+	CHECK_INT(grafana.r.status, 200);
+	grafana_call("ProfileTypes", AS_GZIP, (struct str){ gz.ptr, gz.len - 1 });
+	CHECK_STR(buf_str(&grafana.r.body),
+		CONNECT_ERROR("invalid_argument",
+			"Content-Encoding gzip: the body is cut short"));
+	buf_clear(&gz);
+	CHECK_OK(gzip_compress(STR(""), 6, &gz, &err), &err);
+	grafana_call("GetProfileStats", AS_PROTO "Content-Encoding: gzip\r\n", buf_str(&gz));
+	CHECK_INT(grafana.r.status, 200);
 	buf_release(&big);
 	buf_release(&gz);
 	grafana_stop();
