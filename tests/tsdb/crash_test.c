@@ -29,7 +29,7 @@ static void child(struct model *m, int pipe)
 }
 
 /* One round; what the child said where it ended by itself, -1 where it was killed, -2: neither. */
-static int kill_one(struct model *m)
+static int kill_one(struct model *m, uint64_t ms_max)
 {
 	int fds[2], status = 0, ms;
 	bool ok;
@@ -44,7 +44,7 @@ static int kill_one(struct model *m)
 		child(m, fds[1]);
 	}
 	close(fds[1]);
-	ms = 1 + (int)model_draw(m, 60);
+	ms = 1 + (int)model_draw(m, ms_max);
 	ok = pid > 0 && model_follow(m, fds[0], pid, ms, model_draw(m, 4) == 0);
 	close(fds[0]);
 	if (pid > 0)
@@ -64,8 +64,11 @@ TEST(nothing_acknowledged_is_lost_to_kill_9)
 	SKIP("ThreadSanitizer ends a child that starts threads after a fork");
 #endif
 	REQUIRE(model_init(&m, model_seed()));
-	for (uint64_t round = 0; round < n && !check_failures; round++) {
-		CHECK_INT(kill_one(&m), -1);
+	/* Where the machine is busy a child gets nowhere in its time: then more of them, and longer. */
+	for (uint64_t round = 0; round < n || (m.level < 2 && round < 8 * n); round++) {
+		if (check_failures)
+			break;
+		CHECK_INT(kill_one(&m, 60 * (1 + round / n)), -1);
 		/* Otherwise the next child does the recovery. */
 		if (model_draw(&m, 3) == 0)
 			continue;
