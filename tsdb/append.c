@@ -6,6 +6,7 @@
 #include "base/metrics.h"
 #include "proto/pprof.h"
 #include "tsdb/db_internal.h"
+#include "tsdb/numbers.h"
 
 /*
  * An append: series and window found; under the job's lock the partition that the window has of the
@@ -38,20 +39,29 @@ struct appending {
 	struct delta_base next; /* for the next scrape; empty: not cumulative */
 };
 
-static enum err_code check(const struct db_append *a, struct err *err)
+enum err_code append_check_labels(struct labels labels, const char *what, struct err *err)
 {
 	size_t bytes = 0;
 
-	if (!labels_has(a->labels, STR(LABEL_NAME)))
-		return err_set(err, ERR_INVALID, "a profile needs the label " LABEL_NAME);
-	if (a->labels.n > SERIES_LABELS_MAX)
-		return err_set(err, ERR_LIMIT, "series has %zu labels, limit %u", a->labels.n,
+	if (!labels_has(labels, STR(LABEL_NAME)))
+		return err_set(err, ERR_INVALID, "a %s needs the label " LABEL_NAME, what);
+	if (labels.n > SERIES_LABELS_MAX)
+		return err_set(err, ERR_LIMIT, "series has %zu labels, limit %u", labels.n,
 			SERIES_LABELS_MAX);
-	for (size_t i = 0; i < a->labels.n; i++)
-		bytes += a->labels.v[i].name.len + a->labels.v[i].value.len;
+	for (size_t i = 0; i < labels.n; i++)
+		bytes += labels.v[i].name.len + labels.v[i].value.len;
 	if (bytes > SERIES_LABEL_BYTES_MAX)
 		return err_set(err, ERR_LIMIT, "labels of the series are %zu bytes, limit %u",
 			bytes, SERIES_LABEL_BYTES_MAX);
+	return ERR_OK;
+}
+
+static enum err_code check(const struct db_append *a, struct err *err)
+{
+	enum err_code rc = append_check_labels(a->labels, "profile", err);
+
+	if (rc)
+		return rc;
 	if (a->ts_ns <= 0 || a->interval_ns <= 0)
 		return err_set(
 			err, ERR_INVALID, "a profile needs a time after 1970 and an interval");
@@ -63,7 +73,7 @@ static enum err_code check(const struct db_append *a, struct err *err)
 	return ERR_OK;
 }
 
-static enum err_code check_time(struct db *db, int64_t ts_ns, struct err *err)
+enum err_code append_check_time(struct db *db, int64_t ts_ns, const char *what, struct err *err)
 {
 	int64_t newest = atomic_load(&db->max_ts_ns),
 		start = (newest - 1) / db->o.window_ns * db->o.window_ns;
@@ -74,12 +84,12 @@ static enum err_code check_time(struct db *db, int64_t ts_ns, struct err *err)
 		time_print_rfc3339(&a, ts_ns);
 		time_print_rfc3339(&b, start - db->o.too_old_ns);
 		rc = err_set(err, ERR_INVALID,
-			"profile of " STR_FMT " is too old: profiles after " STR_FMT " are taken",
-			STR_ARG(buf_str(&a)), STR_ARG(buf_str(&b)));
+			"%s of " STR_FMT " is too old: %ss after " STR_FMT " are taken", what,
+			STR_ARG(buf_str(&a)), what, STR_ARG(buf_str(&b)));
 	} else if (ts_ns > clock_now_ns() + DB_FUTURE_NS) {
 		time_print_rfc3339(&a, ts_ns);
 		rc = err_set(err, ERR_INVALID,
-			"profile of " STR_FMT " is more than 10m ahead of this server's clock",
+			"%s of " STR_FMT " is more than 10m ahead of this server's clock", what,
 			STR_ARG(buf_str(&a)));
 	}
 	buf_release(&a);
@@ -87,7 +97,7 @@ static enum err_code check_time(struct db *db, int64_t ts_ns, struct err *err)
 	return rc;
 }
 
-static enum err_code check_state(struct db *db, struct err *err)
+enum err_code append_check_state(struct db *db, struct err *err)
 {
 	enum err_code rc = ERR_OK;
 
@@ -106,7 +116,9 @@ static enum err_code find_series(struct appending *t, struct err *err)
 	enum err_code rc;
 
 	if (!(t->series = series_find(db->series, t->a->labels))) {
-		if ((rc = db_job(db, job_name_of(t->a->labels), SYM_NONE, SYM_NONE, &t->job, err)))
+		if ((rc = numbers_check_name(db, t->a->labels, false, err)) ||
+			(rc = db_job(db, job_name_of(t->a->labels), SYM_NONE, SYM_NONE, &t->job,
+				 err)))
 			return rc;
 		if ((rc = series_add(
 			     db->series, t->a->labels, SYM_NONE, t->job, &t->series, err))) {
@@ -114,7 +126,8 @@ static enum err_code find_series(struct appending *t, struct err *err)
 			return rc;
 		}
 	}
-	t->job = t->series->job;
+	if (!(t->job = t->series->job)) /* numeric: the name is told with it */
+		return numbers_check_name(db, t->a->labels, false, err);
 	return ERR_OK;
 }
 
@@ -527,7 +540,8 @@ static enum err_code append(struct appending *t, db_acked_fn acked, void *ctx, s
 	/* Before the state is looked at: a failure in between is then seen when the row is queued.
 	 */
 	t->generation = commit_generation(t->db);
-	if ((rc = check_state(t->db, err)) || (rc = check_time(t->db, t->a->ts_ns, err)) ||
+	if ((rc = append_check_state(t->db, err)) ||
+		(rc = append_check_time(t->db, t->a->ts_ns, "profile", err)) ||
 		(rc = head_pin(t->db, t->a->ts_ns, &t->window, err)) || (rc = find_series(t, err)))
 		return rc;
 	row = calloc(1, sizeof(*row));

@@ -7,8 +7,8 @@
  * name, synced and renamed by its maker. `rows.ldb` may be gone for good (meta.json says so first):
  * rollups then answer alone.
  *
- * Inside, series are numbered 0, 1, ... in the order (partition, labels of the group, labels), so
- * the series of a group are neighbours. A group is all series of a partition that differ in the
+ * Inside, series are numbered 0, 1, ...: numeric ones by their labels, then those of profiles in the
+ * order (partition, labels of the group, labels), so the series of a group are neighbours. A group is all series of a partition that differ in the
  * job's instance labels only. Each partition of a block has one epoch; ids of its symbols are those
  * of the data directory.
  *
@@ -25,6 +25,7 @@
 #include "base/fs.h"
 #include "base/labels.h"
 #include "tsdb/chunk.h"
+#include "tsdb/number_chunk.h"
 #include "tsdb/partition.h"
 #include "tsdb/rollup.h"
 #include "tsdb/table.h"
@@ -52,7 +53,9 @@ struct block_meta {
 	int64_t *heads; /* starts (ns) of the head windows cut into it, through all joining */
 	uint32_t heads_n;
 	uint64_t series, groups, partitions, rows, samples, chunks, nodes, strings;
-	int64_t first_ns, last_ns; /* of rows */
+	uint64_t number_series; /* the first of series: numeric ones */
+	uint64_t numbers; /* their values */
+	int64_t first_ns, last_ns; /* of rows and numbers */
 	unsigned levels; /* of rollups: bit per level */
 	bool raw; /* rows.ldb is there */
 	struct block_file rows_file, rollups_file, spare_file;
@@ -75,6 +78,8 @@ const char *block_dir(const struct block *b);
 uint64_t block_disk_bytes(const struct block *b);
 bool block_has_raw(const struct block *b); /* rows.ldb is there and readable */
 
+#define BLOCK_NUMERIC SYM_NONE
+
 struct block_partition {
 	uint32_t id, epoch; /* of the data directory */
 	struct str name;
@@ -84,7 +89,7 @@ const struct block_partition *block_partition(const struct block *b, uint32_t sl
 
 struct block_series {
 	struct labels labels;
-	uint32_t slot, group;
+	uint32_t slot, group; /* BLOCK_NUMERIC, both: numeric; rows are its values then */
 	int64_t first_ns, last_ns; /* of its rows */
 	uint64_t rows, samples;
 	const uint32_t *headers; /* distinct ones of its rows, ascending */
@@ -121,6 +126,9 @@ MUST_CHECK enum err_code block_load_symbols(struct block *b, uint32_t slot, stru
 /* Chunks with rows in (min, max], ascending. */
 struct block_chunks;
 MUST_CHECK enum err_code block_chunks_open(
+	struct block *b, bool scan, struct block_chunks **out, struct err *err);
+/* Chunks of numeric series (number_chunk.h), with the same steps; they are there without raw rows. */
+MUST_CHECK enum err_code block_numbers_open(
 	struct block *b, bool scan, struct block_chunks **out, struct err *err);
 void block_chunks_close(struct block_chunks *it); /* NULL is fine */
 void block_chunks_seek(struct block_chunks *it, uint32_t series, int64_t min_ns, int64_t max_ns);
@@ -163,7 +171,7 @@ MUST_CHECK enum err_code block_verify(
 
 /* Where the bytes go. */
 struct block_sizes {
-	uint64_t rows, rollups_series[ROLLUP_LEVELS], rollups_group[ROLLUP_LEVELS],
+	uint64_t rows, numbers, rollups_series[ROLLUP_LEVELS], rollups_group[ROLLUP_LEVELS],
 		functions[ROLLUP_LEVELS], series, postings, symbols[SYM_KINDS], meta, overhead;
 	struct chunk_sizes chunks; /* of all chunks */
 };
@@ -187,6 +195,11 @@ void block_writer_close(struct block_writer *w); /* NULL is fine; unfinished: th
  * finishing (p unchanged or growing until then, and pinned). */
 MUST_CHECK enum err_code block_writer_partition(struct block_writer *w, struct partition *p,
 	uint32_t *slot, struct err *err);
+/* Numeric series: before all partitions, ascending by labels; and a chunk of the one last begun. */
+MUST_CHECK enum err_code block_writer_number_series(
+	struct block_writer *w, struct labels labels, uint32_t *id, struct err *err);
+MUST_CHECK enum err_code block_writer_numbers(
+	struct block_writer *w, const struct number_chunk *c, struct err *err);
 /* In the order of the numbering (ERR_INVALID otherwise); group_labels: labels without the
  * instance's. *group is new where they differ from those before. */
 MUST_CHECK enum err_code block_writer_series(struct block_writer *w, uint32_t slot,

@@ -241,6 +241,7 @@ static enum err_code fill_meta(
 	m->levels = w->o.levels;
 	m->raw = w->rows != NULL;
 	m->series = w->series_at.n;
+	m->number_series = w->number_series;
 	m->groups = w->groups_n;
 	m->partitions = w->slots_n;
 	if (m->sources_n > BLOCK_SOURCES_MAX || m->heads_n > BLOCK_HEADS_MAX)

@@ -29,6 +29,7 @@ enum block_key_kind {
 	KEY_ROLLUP_GROUP = 'b',
 	KEY_FUNCTIONS = 'c',
 	KEY_GROUP = 'd',
+	KEY_NUMBERS = 'N', /* chunks of numeric series: written first */
 	KEY_NAME = 'e', /* a label's name: series that have it */
 	KEY_VALUE = 'f', /* name and value: series that have it */
 	KEY_END = 'i', /* in `spare`: index and footer of a table, by its file's name */
@@ -50,6 +51,7 @@ struct block_key {
 struct block_key block_key_id(enum block_key_kind kind, uint32_t id);
 struct block_key block_key_rollup(
 	enum block_key_kind kind, uint32_t id, uint32_t level, int64_t step_ns);
+struct block_key block_key_numbers(uint32_t series, int64_t last_ns, int64_t first_ns);
 struct block_key block_key_rows(uint32_t series, int64_t last_ns, int64_t first_ns);
 struct block_key block_key_symbols(uint32_t slot, enum sym_kind kind, uint32_t first);
 static inline struct str block_key_str(const struct block_key *k)
@@ -147,6 +149,14 @@ MUST_CHECK enum err_code symbol_page_load(struct symbol_page *page, struct parti
 	enum sym_kind kind, uint32_t first, uint32_t end, struct arena *scratch, uint64_t *loaded,
 	struct err *err);
 
+/* ---- block_numbers.c ---- */
+
+/* Chunks and record of a numeric series, against each other; findings by fn. */
+typedef void (*block_number_fn)(void *ctx, const char *what);
+MUST_CHECK enum err_code block_check_numbers(struct block *b, uint32_t id,
+	const struct block_series *s, struct block_chunks *it, block_number_fn fn, void *ctx,
+	struct err *err);
+
 /* ---- reading, block_read.c and block_iter.c ---- */
 
 /* `spare`, or NULL with the reason in *err. */
@@ -227,6 +237,8 @@ struct block_writer {
 	struct labels group_labels;
 	struct block_series now;
 	uint32_t *headers, headers_n, headers_cap;
+	uint32_t number_series;
+	struct buf numbers; /* a chunk, encoded */
 	unsigned stats_level; /* rollups that are counted where there are no rows */
 	bool grouping; /* group rollups have begun: no more series */
 };

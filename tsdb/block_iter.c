@@ -150,25 +150,39 @@ enum err_code index_iter_next(
 
 struct block_chunks {
 	struct block_iter it;
+	enum block_key_kind kind;
 	int64_t max_ns;
 };
 
-enum err_code block_chunks_open(
-	struct block *b, bool scan, struct block_chunks **out, struct err *err)
+static enum err_code chunks_open(struct table *t, enum block_key_kind kind, bool scan,
+	struct block_chunks **out, struct err *err)
 {
-	struct block_chunks *it;
+	struct block_chunks *it = calloc(1, sizeof(*it));
 	enum err_code rc;
 
-	if (!b->rows)
-		return err_set(err, ERR_NOT_FOUND, "block %s has no raw rows", b->dir);
-	if (!(it = calloc(1, sizeof(*it))))
+	if (!it)
 		return err_set(err, ERR_NOMEM, "block: out of memory");
-	if ((rc = block_iter_open(&it->it, b->rows, scan, err))) {
+	it->kind = kind;
+	if ((rc = block_iter_open(&it->it, t, scan, err))) {
 		free(it);
 		return rc;
 	}
 	*out = it;
 	return ERR_OK;
+}
+
+enum err_code block_chunks_open(
+	struct block *b, bool scan, struct block_chunks **out, struct err *err)
+{
+	if (!b->rows)
+		return err_set(err, ERR_NOT_FOUND, "block %s has no raw rows", b->dir);
+	return chunks_open(b->rows, KEY_ROWS, scan, out, err);
+}
+
+enum err_code block_numbers_open(
+	struct block *b, bool scan, struct block_chunks **out, struct err *err)
+{
+	return chunks_open(b->rollups, KEY_NUMBERS, scan, out, err);
 }
 
 void block_chunks_close(struct block_chunks *it)
@@ -185,6 +199,7 @@ void block_chunks_seek(struct block_chunks *it, uint32_t series, int64_t min_ns,
 	struct block_key key = block_key_rows(series, min_ns < 0 ? 0 : min_ns + 1, 0);
 
 	it->max_ns = max_ns;
+	key.at[0] = (char)it->kind;
 	block_iter_seek(&it->it, block_key_str(&key), BLOCK_KEY_ID_BYTES);
 	if (min_ns >= max_ns)
 		it->it.next = ITER_END;

@@ -17,6 +17,7 @@ struct number {
 	const char *name;
 	size_t offset;
 	bool is_signed; /* int64_t; else uint64_t that fits one */
+	bool optional; /* left out where 0 */
 };
 
 /* clang-format off */
@@ -33,6 +34,8 @@ static const struct number numbers[] = {
 	{ "chunks",     offsetof(struct block_meta, chunks),     false },
 	{ "nodes",      offsetof(struct block_meta, nodes),      false },
 	{ "strings",    offsetof(struct block_meta, strings),    false },
+	{ "number_series", offsetof(struct block_meta, number_series), false, true },
+	{ "numbers",    offsetof(struct block_meta, numbers),    false, true },
 };
 
 static const struct {
@@ -75,6 +78,7 @@ void block_meta_print(struct buf *out, const struct block_meta *m, bool with_fil
 {
 	size_t start = out->len;
 	struct json j;
+	int64_t v;
 
 	json_init(&j, out);
 	json_object(&j);
@@ -89,8 +93,11 @@ void block_meta_print(struct buf *out, const struct block_meta *m, bool with_fil
 	json_key(&j, "raw");
 	json_bool(&j, m->raw);
 	for (size_t i = 0; i < NUMBERS_N; i++) {
+		memcpy(&v, (const char *)m + numbers[i].offset, sizeof(v));
+		if (numbers[i].optional && !v)
+			continue;
 		json_key(&j, numbers[i].name);
-		json_i64(&j, *(const int64_t *)(const void *)((const char *)m + numbers[i].offset));
+		json_i64(&j, v);
 	}
 	json_key(&j, "sources");
 	json_array(&j);
@@ -239,6 +246,9 @@ static enum err_code read_object(
 		return wrong("raw", err);
 	m->raw = json_is_true(raw);
 	for (size_t i = 0; i < NUMBERS_N; i++) {
+		v = 0;
+		if (numbers[i].optional && !json_object_get(o, numbers[i].name))
+			continue;
 		if (!get_int(o, numbers[i].name, numbers[i].is_signed ? INT64_MIN : 0, INT64_MAX,
 			    &v))
 			return wrong(numbers[i].name, err);
@@ -246,7 +256,8 @@ static enum err_code read_object(
 	}
 	if (m->min_ns > m->max_ns)
 		return wrong("max_ns", err);
-	if (m->series >= SYM_NONE || m->groups > m->series)
+	if (m->series >= SYM_NONE || m->number_series > m->series ||
+		m->groups > m->series - m->number_series)
 		return wrong("series", err);
 	if ((rc = read_arrays(o, a, m, err)) || (rc = read_files(o, m, err)))
 		return rc;

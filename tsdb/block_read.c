@@ -177,7 +177,7 @@ static enum err_code load_partitions(struct block *b, struct err *err)
 	struct block_key from = { .at = { KEY_PARTITION }, .len = 1 };
 	struct str key, value;
 	struct index_iter it;
-	uint64_t slot = 0, first = 0;
+	uint64_t slot = 0, first = b->meta.number_series;
 	enum err_code rc;
 
 	if (b->meta.partitions > BLOCK_PARTITIONS_MAX)
@@ -315,7 +315,9 @@ enum err_code block_series(
 	if (!(rc = index_get(b, block_key_str(&key), &bytes, err)))
 		rc = block_series_decode(buf_str(&bytes), a, out, err);
 	buf_release(&bytes);
-	if (!rc && (out->slot >= b->meta.partitions || out->group >= b->meta.groups))
+	if (!rc && (id < b->meta.number_series ?
+			out->slot != BLOCK_NUMERIC || out->group != BLOCK_NUMERIC :
+			out->slot >= b->meta.partitions || out->group >= b->meta.groups))
 		rc = err_set(err, ERR_CORRUPT, "a series' record is wrong");
 	if (rc == ERR_NOT_FOUND)
 		rc = err_set(err, ERR_CORRUPT, "its record is missing");

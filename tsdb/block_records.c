@@ -37,6 +37,14 @@ struct block_key block_key_rows(uint32_t series, int64_t last_ns, int64_t first_
 	return k;
 }
 
+struct block_key block_key_numbers(uint32_t series, int64_t last_ns, int64_t first_ns)
+{
+	struct block_key k = block_key_rows(series, last_ns, first_ns);
+
+	k.at[0] = KEY_NUMBERS;
+	return k;
+}
+
 struct block_key block_key_symbols(uint32_t slot, enum sym_kind kind, uint32_t first)
 {
 	struct block_key k = block_key_id(KEY_SYMBOLS, slot);

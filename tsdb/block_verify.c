@@ -207,7 +207,7 @@ static enum err_code check_postings(struct verify *v, struct err *err)
 
 /* ---- keys: none too many ---- */
 
-static const char *const known_keys = "abcdefmpsy";
+static const char *const known_keys = "Nabcdefmpsy";
 
 /* ids of keys are below n; the table iterator saw that they ascend. */
 static enum err_code check_keys(struct verify *v, struct table *t, bool rows, struct err *err)
@@ -247,6 +247,8 @@ static enum err_code check_keys(struct verify *v, struct table *t, bool rows, st
 				 letter == KEY_SERIES) &&
 			(in.bad || id >= m->series))
 			strangers++;
+		else if (letter == KEY_NUMBERS && (in.bad || id >= m->number_series))
+			strangers++;
 		else if (letter >= KEY_ROLLUP_GROUP && letter <= KEY_GROUP &&
 			(in.bad || id >= m->groups))
 			strangers++;
@@ -271,6 +273,7 @@ static void check_counts(struct verify *v)
 	} counts[] = {
 		{ "groups", c->groups, m->groups },
 		{ "rows", c->rows, m->rows },
+		{ "numbers", c->numbers, m->numbers },
 		{ "samples", c->samples, m->samples },
 		{ "nodes", c->nodes, m->nodes },
 		{ "strings", c->strings, m->strings },
@@ -284,6 +287,35 @@ static void check_counts(struct verify *v)
 				counts[i].name, counts[i].got, counts[i].want);
 }
 
+static void count_times(struct verify *v, const struct block_series *s)
+{
+	if (s->rows && (!v->counted.first_ns || s->first_ns < v->counted.first_ns))
+		v->counted.first_ns = s->first_ns;
+	if (s->rows && s->last_ns > v->counted.last_ns)
+		v->counted.last_ns = s->last_ns;
+}
+
+static void number_finding(void *ctx, const char *what)
+{
+	verify_find(ctx, "%s", what);
+}
+
+static enum err_code check_numbers(
+	struct verify *v, uint32_t id, const struct block_series *s, struct err *err)
+{
+	enum err_code rc;
+	struct err why;
+
+	count_times(v, s);
+	v->counted.numbers += s->rows;
+	if (!v->numbers && (rc = block_numbers_open(v->b, true, &v->numbers, err))) {
+		v->numbers = NULL;
+		return rc;
+	}
+	rc = block_check_numbers(v->b, id, s, v->numbers, number_finding, v, &why);
+	return rc ? verify_error(v, rc, &why, err) : ERR_OK;
+}
+
 /* Its place among the others: slot, group, order. */
 static enum err_code check_place(
 	struct verify *v, uint32_t id, const struct block_series *s, struct err *err)
@@ -293,6 +325,7 @@ static enum err_code check_place(
 	enum err_code rc;
 	struct err why;
 
+	count_times(v, s);
 	if (id < slot->first || id - slot->first >= slot->n)
 		verify_find(v, "series %" PRIu32 ": partition %" PRIu32 " does not have it", id,
 			s->slot);
@@ -305,10 +338,6 @@ static enum err_code check_place(
 		v->counted.groups++;
 	v->counted.rows += s->rows;
 	v->counted.samples += s->samples;
-	if (s->rows && (!v->counted.first_ns || s->first_ns < v->counted.first_ns))
-		v->counted.first_ns = s->first_ns;
-	if (s->rows && s->last_ns > v->counted.last_ns)
-		v->counted.last_ns = s->last_ns;
 	return ERR_OK;
 }
 
@@ -337,7 +366,9 @@ static enum err_code check_series(struct verify *v, struct err *err)
 			verify_find(v, "series %" PRIu32 " is out of order", id);
 		group = s.group;
 		before = s.labels;
-		if (!rc && !(rc = check_place(v, id, &s, err)))
+		if (!rc && s.slot == BLOCK_NUMERIC)
+			rc = check_numbers(v, id, &s, err);
+		else if (!rc && !(rc = check_place(v, id, &s, err)))
 			rc = verify_series_rows(v, id, &s, err);
 	}
 	for (size_t i = 0; i < 2; i++)
@@ -365,6 +396,7 @@ enum err_code block_verify(struct block *b, block_finding_fn fn, void *ctx, stru
 	if (!rc)
 		check_counts(&v);
 	verify_rows_close(&v);
+	block_chunks_close(v.numbers);
 	postings_close(v.postings);
 	arena_release(&v.arena);
 	if (!rc && v.findings)

@@ -25,7 +25,7 @@ struct verify {
 	struct rollup_builder *builder;
 	struct chunk *chunk;
 	struct rollup_view *view;
-	struct block_chunks *chunks;
+	struct block_chunks *chunks, *numbers;
 	struct block_rollups *rollups, *parts;
 	struct buf made;
 	/* Rows by their columns, [series][level], of rollups: they add up whatever types rows have. */

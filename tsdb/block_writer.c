@@ -76,6 +76,7 @@ void block_writer_close(struct block_writer *w)
 			bits_release(&w->slots[i].bits[k]);
 	free(w->slots);
 	buf_release(&w->series);
+	buf_release(&w->numbers);
 	free(w->series_at.at);
 	free(w->groups);
 	postings_close(w->postings);
@@ -131,8 +132,12 @@ enum err_code block_writer_end_series(struct block_writer *w, struct err *err)
 	if (buf_failed(&w->series) || !postings_add(w->postings, w->series_at.n, s->labels))
 		return nomem(err);
 	w->series_at.at[w->series_at.n++] = w->series.len;
-	w->slots[s->slot].n++;
-	m->rows += s->rows;
+	if (s->slot == BLOCK_NUMERIC) {
+		m->numbers += s->rows;
+	} else {
+		w->slots[s->slot].n++;
+		m->rows += s->rows;
+	}
 	m->samples += s->samples;
 	if (s->rows) {
 		if (!m->first_ns || s->first_ns < m->first_ns)
@@ -291,9 +296,9 @@ enum err_code block_writer_chunk(struct block_writer *w, struct str bytes, struc
 	enum err_code rc;
 	uint32_t n;
 
-	if (!w->open || !w->rows)
+	if (!w->open || w->now.slot == BLOCK_NUMERIC || !w->rows)
 		return err_set(err, ERR_INVALID, "write block: a chunk without %s",
-			w->open ? "rows.ldb" : "series");
+			!w->rows ? "rows.ldb" : "series");
 	if ((rc = chunk_parse(w->chunk, bytes, err)))
 		return rc;
 	p = w->slots[s->slot].p;
@@ -384,7 +389,7 @@ enum err_code block_writer_rollup(struct block_writer *w, uint32_t level, int64_
 	const struct partition *p;
 	enum err_code rc;
 
-	if (!w->open)
+	if (!w->open || w->now.slot == BLOCK_NUMERIC)
 		return err_set(err, ERR_INVALID, "write block: a rollup without series");
 	if ((rc = check_step(w, level, step_ns, err)) || (rc = rollup_parse(w->view, bytes, err)))
 		return rc;

@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "tsdb/db_internal.h"
+#include "tsdb/numbers.h"
 
 /*
  * Group commit. One thread takes all that is queued, writes one synced batch per window, then
@@ -44,7 +45,10 @@ static void row_done(struct db *db, struct commit_row *r, enum err_code rc, cons
 	struct commit *c = db->commit;
 
 	r->acked(r->ctx, rc, err);
-	series_release(r->series);
+	if (r->numbers)
+		number_batch_close(r->numbers);
+	else
+		series_release(r->series);
 	head_unpin_writer(db, r->window);
 	mutex_lock(&c->lock);
 	c->bytes -= r->bytes;
@@ -170,9 +174,13 @@ enum err_code commit_enqueue(
 
 static void count_row(struct window_count *c, const struct commit_row *r)
 {
-	if (c->rows == 0 || r->ts_ns < c->min_ns)
+	if (r->numbers) {
+		number_batch_count(r->numbers, c);
+		return;
+	}
+	if (window_is_empty(c) || r->ts_ns < c->min_ns)
 		c->min_ns = r->ts_ns;
-	if (c->rows == 0 || r->ts_ns > c->max_ns)
+	if (window_is_empty(c) || r->ts_ns > c->max_ns)
 		c->max_ns = r->ts_ns;
 	c->rows++;
 	c->samples += r->samples;
@@ -196,6 +204,11 @@ static void stored(
 	for (struct commit_row *r = rows, *next; r; r = next) {
 		next = r->next;
 		raise(&db->max_ts_ns, r->ts_ns);
+		if (r->numbers) {
+			number_batch_stored(db, r->numbers);
+			row_done(db, r, ERR_OK, NULL);
+			continue;
+		}
 		raise(&r->series->last_ts_ns, r->ts_ns);
 		atomic_fetch_add(&db->rows, 1);
 		atomic_fetch_add(&db->samples, r->samples);

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "tsdb/compact_internal.h"
+#include "tsdb/numbers.h"
 
 /*
  * Joining blocks into a longer one: job by job, group by group, series by series, in the order in
@@ -321,6 +322,33 @@ static enum err_code join_job(struct joining *t, bool *any, struct err *err)
 	return rc;
 }
 
+/* Before the jobs: numeric series come first in a block. */
+static enum err_code join_numbers(struct joining *t, struct err *err)
+{
+	struct number_source *v = calloc(t->n, sizeof(*v));
+	uint64_t want = 0;
+	bool deleted = false;
+	enum err_code rc;
+
+	if (!v)
+		return nomem(err);
+	for (size_t i = 0; i < t->n; i++) {
+		struct source *s = &t->sources[i];
+
+		v[i] = (struct number_source){ s->b->block, s->deleted, s->ids };
+		s->first = (uint32_t)block_meta(s->b->block)->number_series;
+		want += block_meta(s->b->block)->numbers;
+		deleted |= s->deleted.n > 0;
+	}
+	rc = numbers_join(t->db, v, t->n, t->m, err);
+	free(v);
+	if (!rc && !deleted && want != maker_numbers(t->m))
+		rc = err_set(err, ERR_CORRUPT,
+			"%" PRIu64 " numbers were read, the blocks say %" PRIu64,
+			maker_numbers(t->m), want);
+	return rc;
+}
+
 static enum err_code join_all(struct joining *t, const struct plan *plan, struct err *err)
 {
 	const struct block_meta *first = block_meta(plan->v[0]->block),
@@ -346,6 +374,8 @@ static enum err_code join_all(struct joining *t, const struct plan *plan, struct
 	for (size_t i = 0; i < plan->n && !rc; i++)
 		rc = open_source(t, &t->sources[i], plan->v[i], err);
 	if (rc || (rc = maker_open(t->db, &o, &t->m, err)))
+		return rc;
+	if ((rc = join_numbers(t, err)))
 		return rc;
 	while (any && !rc) { /* a job per turn */
 		rc = join_job(t, &any, err);

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "tsdb/maker.h"
+#include "tsdb/numbers.h"
 #include "tsdb/row.h"
 
 /*
@@ -47,6 +48,7 @@ struct cutting {
 	int64_t *values;
 	size_t cap, values_cap;
 	struct row_view view;
+	struct number_cut numbers;
 	uint64_t left_out;
 	struct err first_left;
 };
@@ -111,7 +113,7 @@ static enum err_code collect_series(struct cutting *t, struct err *err)
 				x, (uint32_t)(i * 64 + (size_t)__builtin_ctzll(rest)));
 
 			/* They stay in the index as long as the window is in the list. */
-			if (s)
+			if (s && s->job) /* numeric ones are taken by themselves */
 				t->series[t->n++] = (struct cut_series){ s, s->job->id };
 		}
 	series_unlock(x);
@@ -287,6 +289,11 @@ static enum err_code carry_deleted(struct cutting *t, struct err *err)
 		return ERR_OK;
 	if (!(out = malloc((now.n + 1) * sizeof(*out))))
 		return err_set(err, ERR_NOMEM, "cut: out of memory");
+	for (size_t i = 0; i < t->numbers.n; i++)
+		for (size_t k = deleted_of(now, t->numbers.series[i]->id, &v);
+			k && t->numbers.ids[i] != UINT32_MAX; k--, v++)
+			out[n++] = (struct deleted_range){ t->numbers.ids[i], v->min_ns,
+				v->max_ns };
 	for (size_t i = 0; i < t->n; i++)
 		for (size_t k = deleted_of(now, t->series[i].s->id, &v);
 			k && t->ids[i] != UINT32_MAX; k--, v++)
@@ -321,7 +328,7 @@ static enum err_code finish(struct cutting *t, struct err *err)
 	struct block_meta meta = { .level = 1, .heads = &t->w->start_ns, .heads_n = 1 };
 	enum err_code rc;
 
-	if (!maker_rows(t->m)) { /* nothing to keep */
+	if (!maker_series_n(t->m)) { /* nothing to keep */
 		mutex_lock(&t->db->work->files);
 		mutex_lock(&t->db->lock);
 		blocks_swap_locked(t->db, NULL, 0, t->w, NULL);
@@ -348,8 +355,13 @@ static enum err_code cut(struct cutting *t, struct err *err)
 	if (!(t->snap = store_snapshot_open(t->w->store)) ||
 		!(t->it = store_iter_open(t->w->store, t->snap)))
 		return err_set(err, ERR_NOMEM, "cut: out of memory");
-	if ((rc = maker_open(t->db, &o, &t->m, err)) || (rc = cut_all(t, err)))
+	if ((rc = maker_open(t->db, &o, &t->m, err)) ||
+		(rc = numbers_cut(t->db, t->w, t->it, t->deleted, t->m, &t->numbers, err)) ||
+		(rc = cut_all(t, err)))
 		return rc;
+	if (t->numbers.left_out && !t->left_out)
+		t->first_left = t->numbers.first_left;
+	t->left_out += t->numbers.left_out;
 	return finish(t, err);
 }
 
@@ -359,6 +371,7 @@ static void release(struct cutting *t)
 	if (t->snap)
 		store_snapshot_close(t->w->store, t->snap);
 	maker_close(t->m);
+	number_cut_release(&t->numbers);
 	free(t->series);
 	free(t->ids);
 	free(t->stacks);
@@ -372,7 +385,7 @@ static void report(struct cutting *t, int64_t took_ns, uint64_t rows)
 	metric_add(&rows_cut, NULL, (double)rows);
 	metric_observe(&cut_seconds, NULL, (double)took_ns / 1e9);
 	log_info("tsdb", "window became a block", LOG_S("store", t->w->dir), LOG_I("rows", rows),
-		LOG_I("series", maker_series_n(t->m)), LOG_D("elapsed", took_ns));
+		LOG_I("numbers", maker_numbers(t->m)), LOG_I("series", maker_series_n(t->m)), LOG_D("elapsed", took_ns));
 	if (!t->left_out)
 		return;
 	metric_add(&rows_left, NULL, (double)t->left_out);

@@ -220,7 +220,8 @@ static void maintenance(void *ctx)
 void db_status(struct db *db, struct db_status *out)
 {
 	*out = (struct db_status){ .rows = atomic_load(&db->rows),
-		.samples = atomic_load(&db->samples) };
+		.samples = atomic_load(&db->samples),
+		.numbers = atomic_load(&db->numbers) };
 	out->series = series_n(db->series);
 	out->index_bytes = series_index_bytes(db->series);
 	mutex_lock(&db->lock);
@@ -250,7 +251,7 @@ void db_status(struct db *db, struct db_status *out)
 		const struct window_count *c = &db->windows[i]->count;
 
 		out->disk_bytes += head_disk_bytes(db, db->windows[i]);
-		if (!c->rows)
+		if (window_is_empty(c))
 			continue;
 		if (!out->min_ns || c->min_ns < out->min_ns)
 			out->min_ns = c->min_ns;
@@ -358,6 +359,7 @@ enum err_code db_open(const struct db_options *o, struct db **out, struct err *e
 		return err_set(err, ERR_NOMEM, "database: out of memory");
 	mutex_init(&db->lock);
 	mutex_init(&db->ids_lock);
+	mutex_init(&db->numbers_lock);
 	map_init(&db->jobs_by_name);
 	map_init(&db->jobs_by_id);
 	arena_init(&db->job_labels_arena, 0);
@@ -447,6 +449,7 @@ void db_close(struct db *db)
 		fs_unlock(db->lock_fd);
 	cond_destroy(&db->changed);
 	cond_destroy(&db->wake);
+	mutex_destroy(&db->numbers_lock);
 	mutex_destroy(&db->ids_lock);
 	mutex_destroy(&db->lock);
 	free(db);

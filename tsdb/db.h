@@ -84,6 +84,28 @@ typedef void (*db_acked_fn)(void *ctx, enum err_code rc, const struct err *err);
 MUST_CHECK enum err_code db_append(struct db *db, const struct db_append *a,
 	struct db_append_stats *stats, db_acked_fn acked, void *ctx, struct err *err);
 
+/* ---- numeric series ---- */
+
+/*
+ * A value of a numeric series: `up`, ALERTS, recorded costs. Each bit of the value is kept; the NaN
+ * NUMBER_STALE_BITS (tsdb/number_chunk.h) says that the series ends, as in Prometheus.
+ */
+struct db_number {
+	struct labels labels; /* with __name__; sorted */
+	int64_t ts_ns; /* cut to milliseconds it costs least */
+	double value;
+};
+
+/*
+ * All of them or none, under one acknowledgement, as db_append; those of the same series and time
+ * replace each other. A name is of profiles or of numbers, and series of one kind refuse the other:
+ * ERR_INVALID names it. Values of a batch may fall into several windows; should one window's commit
+ * fail the whole batch is answered with the error, and may be appended again. n 0: acknowledged at
+ * once.
+ */
+MUST_CHECK enum err_code db_append_numbers(struct db *db, const struct db_number *v, size_t n,
+	db_acked_fn acked, void *ctx, struct err *err);
+
 enum db_state {
 	DB_READY,
 	DB_FULL,
@@ -101,7 +123,8 @@ struct db_querier;
  */
 struct db_series {
 	struct labels labels; /* with __name__ */
-	struct partition *partition; /* pinned by the querier */
+	struct partition *partition; /* pinned by the querier; NULL: numeric */
+	bool numeric; /* for db_numbers; else for db_series_types, db_sum and db_rows */
 	const struct series_place *places; /* where its rows are (tsdb/db_internal.h) */
 	size_t places_n;
 	const struct db_series *newer; /* the same labels in the next epoch, or NULL */
@@ -135,6 +158,19 @@ MUST_CHECK enum err_code db_select(struct db_querier *q, const struct matcher *m
 /* A header of its rows, SYM_NONE: none is known. No rows are read where all have the same types. */
 MUST_CHECK enum err_code db_series_header(
 	struct db_querier *q, const struct db_series *s, uint32_t *header, struct err *err);
+enum db_kinds {
+	DB_PROFILES = 1,
+	DB_NUMBERS = 2,
+};
+/* db_select gives both; here one kind alone is asked for, or both. */
+MUST_CHECK enum err_code db_select_kinds(struct db_querier *q, unsigned kinds,
+	const struct matcher *m, size_t n, struct arena *a, struct db_series **out, size_t *out_n,
+	struct err *err);
+
+/* Values of a numeric series in (min, max], ascending, in the arena. */
+MUST_CHECK enum err_code db_numbers(struct db_querier *q, const struct db_series *s, int64_t min_ns,
+	int64_t max_ns, struct arena *a, int64_t **ts_ns, double **values, size_t *n,
+	struct err *err);
 /* Types that rows of this series in the window have. */
 MUST_CHECK enum err_code db_series_types(struct db_querier *q, const struct db_series *s,
 	struct arena *a, struct profile_type **out, size_t *n, struct err *err);
@@ -273,7 +309,7 @@ struct db_block_status {
 	char ulid[27]; /* "" for a head window */
 	int64_t min_ns, max_ns;
 	uint32_t level;
-	uint64_t series, rows, samples, bytes;
+	uint64_t series, rows, samples, numbers, bytes;
 	bool raw, damaged;
 };
 /* Blocks and head windows, oldest first. */
@@ -286,7 +322,7 @@ struct db_status {
 	uint64_t windows, blocks, disk_bytes;
 	uint64_t delta_bytes, index_bytes; /* memory of delta bases, of the head's series index */
 	int64_t min_ns, max_ns; /* of stored rows; 0 when none */
-	uint64_t rows, samples; /* appended since start */
+	uint64_t rows, samples, numbers; /* appended since start */
 };
 void db_status(struct db *db, struct db_status *out);
 

@@ -4,6 +4,7 @@
  * Locks, in the order they are taken (a later one while an earlier one is held, never the other way
  * round):
  *   job->lock        one append per job at a time; delta bases
+ *   numbers_lock     one append of numbers at a time
  *   ids_lock         the file of ids
  *   partition->lock  symbols being made or loaded, marks
  *   commit queue     rows that wait for their sync
@@ -34,8 +35,14 @@
 struct window_count {
 	uint64_t seq; /* batches */
 	uint64_t rows, samples;
-	int64_t min_ns, max_ns; /* of rows; 0, 0: none */
+	uint64_t numbers; /* values of numeric series */
+	int64_t min_ns, max_ns; /* of rows and numbers; 0, 0: none */
 };
+
+static inline bool window_is_empty(const struct window_count *c)
+{
+	return c->rows == 0 && c->numbers == 0;
+}
 
 struct window {
 	int64_t start_ns, end_ns;
@@ -126,6 +133,7 @@ struct db {
 	_Atomic uint64_t symbol_bytes; /* of all partitions, when last looked */
 	_Atomic uint64_t delta_bytes; /* of all delta bases */
 	struct mutex ids_lock;
+	struct mutex numbers_lock;
 	bool creating; /* db->lock: somebody makes a window, outside of the lock */
 	enum db_state state;
 	struct err why;
@@ -135,7 +143,7 @@ struct db {
 	struct scratch *scratch;
 	bool closing, retention_due;
 	_Atomic int64_t max_ts_ns; /* of stored rows */
-	_Atomic uint64_t rows, samples; /* appended since start */
+	_Atomic uint64_t rows, samples, numbers; /* appended since start */
 };
 
 /* Where rows of a series are: a source of the querier, and the series' number there. */
@@ -151,7 +159,7 @@ struct querier_source {
 	struct store_snapshot *snap; /* NULL: it is being reopened, nothing is read */
 	struct store_iter *it; /* made when first wanted, as the two below */
 	struct db_block *b; /* pinned; NULL: a window */
-	struct block_chunks *chunks;
+	struct block_chunks *chunks, *numbers;
 	struct block_rollups *rollups;
 	struct partition **need; /* block: by slot, pinned once its names are loaded */
 	bool *stacks; /* block: by slot, stacks are loaded too */
@@ -268,10 +276,13 @@ void db_retire_series(struct db *db);
 
 /* ---- commit.c ---- */
 
+struct number_batch; /* tsdb/numbers.h */
+
 struct commit_row {
 	struct commit_row *next;
 	struct window *window; /* pinned; the queue takes the pin over */
-	struct series *series; /* in use; taken over likewise */
+	struct series *series; /* in use; taken over likewise; NULL: numbers */
+	struct number_batch *numbers; /* taken over likewise; NULL: a row */
 	int64_t ts_ns;
 	uint32_t samples;
 	struct store_batch *batch;
@@ -403,6 +414,14 @@ typedef enum err_code (*block_visit_fn)(
 	void *ctx, struct db_block *b, uint32_t slot, struct err *err);
 MUST_CHECK enum err_code blocks_visit_epoch(struct db *db, uint32_t job_id, uint32_t epoch,
 	block_visit_fn fn, void *ctx, struct err *err);
+
+/* ---- append.c: what any append has to pass ---- */
+
+MUST_CHECK enum err_code append_check_labels(
+	struct labels labels, const char *what, struct err *err);
+MUST_CHECK enum err_code append_check_time(
+	struct db *db, int64_t ts_ns, const char *what, struct err *err);
+MUST_CHECK enum err_code append_check_state(struct db *db, struct err *err);
 
 /* ---- cut.c, compact.c, retention.c ---- */
 

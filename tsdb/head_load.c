@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "tsdb/db_internal.h"
+#include "tsdb/numbers.h"
 #include "tsdb/row.h"
 
 /*
@@ -124,6 +125,8 @@ enum err_code head_read_count(struct window *w, struct window_count *out, struct
 		out->samples = cursor_varint(&in);
 		out->min_ns = (int64_t)cursor_u64be(&in);
 		out->max_ns = (int64_t)cursor_u64be(&in);
+		if (cursor_left(&in))
+			out->numbers = cursor_varint(&in);
 		if (in.bad)
 			rc = err_set(err, ERR_CORRUPT, "store %s: bad count", w->dir);
 	} else if (rc == ERR_NOT_FOUND) {
@@ -207,30 +210,16 @@ static enum err_code job_of(struct loading *l, uint32_t id, uint32_t epoch, stru
 	return window_partition_found(l->db, l->w, *out, epoch, err);
 }
 
-static enum err_code load_series(
-	struct loading *l, struct str key, struct str value, struct err *err)
+static enum err_code add_series(struct loading *l, uint32_t id, struct labels labels,
+	struct job *job, struct err *err)
 {
-	struct cursor k = cursor_of((struct str){ key.ptr + 1, key.len - 1 }),
-		      in = cursor_of(value);
-	uint32_t id = cursor_u32be(&k), job_id = cursor_u32(&in), epoch = SYM_NONE;
-	struct labels labels;
 	struct series *s;
-	struct job *job;
 	enum err_code rc;
 
-	arena_reset(&l->scratch);
-	if (k.bad || in.bad || labels_decode(&l->scratch, &in, &labels, NULL))
-		return err_set(err, ERR_CORRUPT, "store %s: bad series", l->w->dir);
-	if (cursor_left(&in)) /* earlier versions had one epoch only, and did not say it */
-		epoch = cursor_u32(&in);
-	if (in.bad)
-		return err_set(err, ERR_CORRUPT, "store %s: bad series", l->w->dir);
-	if ((rc = job_of(l, job_id, epoch, labels, &job, err)))
-		return rc;
 	series_lock_read(l->db->series);
 	s = series_by_id_locked(l->db->series, id);
 	series_unlock(l->db->series);
-	if (s && !labels_eq(s->labels, labels))
+	if (s && (!labels_eq(s->labels, labels) || !s->job != !job))
 		return err_set(err, ERR_EXISTS, "store %s: series %" PRIu32 " has two meanings",
 			l->w->dir, id);
 	if (!s) {
@@ -246,6 +235,42 @@ static enum err_code load_series(
 		return err_set(err, ERR_NOMEM, "window: out of memory");
 	bits_set(&l->w->series, id);
 	return ERR_OK;
+}
+
+static enum err_code load_series(
+	struct loading *l, struct str key, struct str value, struct err *err)
+{
+	struct cursor k = cursor_of((struct str){ key.ptr + 1, key.len - 1 }),
+		      in = cursor_of(value);
+	uint32_t id = cursor_u32be(&k), job_id = cursor_u32(&in), epoch = SYM_NONE;
+	struct labels labels;
+	struct job *job;
+	enum err_code rc;
+
+	arena_reset(&l->scratch);
+	if (k.bad || in.bad || labels_decode(&l->scratch, &in, &labels, NULL))
+		return err_set(err, ERR_CORRUPT, "store %s: bad series", l->w->dir);
+	if (cursor_left(&in)) /* earlier versions had one epoch only, and did not say it */
+		epoch = cursor_u32(&in);
+	if (in.bad)
+		return err_set(err, ERR_CORRUPT, "store %s: bad series", l->w->dir);
+	if ((rc = job_of(l, job_id, epoch, labels, &job, err)))
+		return rc;
+	return add_series(l, id, labels, job, err);
+}
+
+static enum err_code load_number_series(
+	struct loading *l, struct str key, struct str value, struct err *err)
+{
+	struct cursor k = cursor_of((struct str){ key.ptr + 1, key.len - 1 }),
+		      in = cursor_of(value);
+	uint32_t id = cursor_u32be(&k);
+	struct labels labels;
+
+	arena_reset(&l->scratch);
+	if (k.bad || labels_decode(&l->scratch, &in, &labels, NULL) || in.bad)
+		return err_set(err, ERR_CORRUPT, "store %s: bad series", l->w->dir);
+	return add_series(l, id, labels, NULL, err);
 }
 
 uint32_t window_types_locked(const struct window *w, uint32_t series)
@@ -285,15 +310,18 @@ static enum err_code count_rows(
 	uint32_t series;
 	int64_t ts;
 
-	if (!key_parse_row(key, &series, &ts))
+	bool number = key.ptr[0] == KEY_NUMBER;
+
+	if (number ? !key_parse_number(key, &series, &ts) : !key_parse_row(key, &series, &ts))
 		return err_set(err, ERR_CORRUPT, "store %s: bad row key", l->w->dir);
 	/* Rows whose series was lost must not become another one's. */
 	series_reserve_ids(l->db->series, series + 1);
-	if (c->rows == 0 || ts < c->min_ns)
+	if (window_is_empty(c) || ts < c->min_ns)
 		c->min_ns = ts;
-	if (c->rows == 0 || ts > c->max_ns)
+	if (window_is_empty(c) || ts > c->max_ns)
 		c->max_ns = ts;
-	c->rows++;
+	c->rows += !number;
+	c->numbers += number;
 	return ERR_OK;
 }
 
@@ -338,7 +366,7 @@ static enum err_code load_kind(struct loading *l, char kind, load_fn fn, struct 
 static enum err_code end_early(struct loading *l, struct err *err)
 {
 	struct window *w = l->w;
-	int64_t end = w->count.rows ? (w->count.max_ns + NS_PER_S - 1) / NS_PER_S * NS_PER_S :
+	int64_t end = !window_is_empty(&w->count) ? (w->count.max_ns + NS_PER_S - 1) / NS_PER_S * NS_PER_S :
 				      w->start_ns + NS_PER_S;
 
 	w->sealed = true;
@@ -356,7 +384,8 @@ static enum err_code look_closer(struct loading *l, struct err *err)
 	enum err_code rc;
 
 	w->count = (struct window_count){ .seq = seq, .samples = samples };
-	if ((rc = load_kind(l, 'r', count_rows, err)))
+	if ((rc = load_kind(l, 'r', count_rows, err)) ||
+		(rc = load_kind(l, KEY_NUMBER, count_rows, err)))
 		return rc;
 	if (l->lost_series && (rc = end_early(l, err)))
 		return rc;
@@ -381,6 +410,8 @@ enum err_code head_load(struct db *db, struct window *w, struct err *err)
 	}
 	if (!rc && !(rc = load_kind(&l, 'p', load_job, &why)))
 		rc = load_kind(&l, 's', load_series, &why);
+	if (!rc)
+		rc = load_kind(&l, KEY_NUMBER_SERIES, load_number_series, &why);
 	/* A store that had to be repaired may lack records without a trace. */
 	l.lost_series = l.bad_records > 0 || w->damaged;
 	before = l.bad_records;

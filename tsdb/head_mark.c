@@ -29,6 +29,8 @@ void head_encode_count(const struct window_count *c, struct buf *out)
 	buf_add_varint(out, c->samples);
 	buf_add_u64be(out, (uint64_t)c->min_ns);
 	buf_add_u64be(out, (uint64_t)c->max_ns);
+	if (c->numbers)
+		buf_add_varint(out, c->numbers);
 }
 
 static void encode_mark(const struct window_count *c, struct buf *out)

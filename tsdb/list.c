@@ -12,6 +12,7 @@ static void of_block(const struct db_block *b, struct db_block_status *out)
 		.series = m->series,
 		.rows = m->rows,
 		.samples = m->samples,
+		.numbers = m->numbers,
 		.bytes = block_disk_bytes(b->block),
 		.raw = block_has_raw(b->block),
 		.damaged = b->damaged };
@@ -56,6 +57,7 @@ enum err_code db_list(
 			.max_ns = w->end_ns,
 			.rows = w->count.rows,
 			.samples = w->count.samples,
+			.numbers = w->count.numbers,
 			.raw = true,
 			.damaged = w->damaged };
 		w->pins++;

@@ -97,6 +97,7 @@ void maker_close(struct maker *m)
 	spill_release(&m->functions_spill);
 	free(m->records);
 	free(m->checks);
+	free(m->numbers);
 	free(m->ts);
 	free(m->rows);
 	chunk_close(m->chunk);
@@ -131,7 +132,7 @@ enum err_code maker_partition(struct maker *m, struct partition *p, struct err *
 	}
 	m->partitions = v;
 	v[m->partitions_n++] = p;
-	if ((rc = end_open(m, err)))
+	if ((rc = maker_flush_numbers(m, err)) || (rc = end_open(m, err)))
 		return rc;
 	m->p = p;
 	ladder_close(m->of_series);
@@ -143,7 +144,7 @@ enum err_code maker_partition(struct maker *m, struct partition *p, struct err *
 	return block_writer_partition(m->writer, p, &slot, err);
 }
 
-static enum err_code reserve_check(struct maker *m, struct err *err)
+enum err_code maker_reserve_check(struct maker *m, struct err *err)
 {
 	uint64_t cap = m->checks_cap ? m->checks_cap * 2 : 256;
 	struct series_check *v;
@@ -169,7 +170,7 @@ enum err_code maker_series(
 		return rc;
 	arena_reset(&m->scratch);
 	if ((rc = group_labels(&m->o.rules, labels, &m->scratch, &of_group, err)) ||
-		(rc = reserve_check(m, err)))
+		(rc = maker_reserve_check(m, err)))
 		return rc;
 	/* The writer finds out whether a group begins; the one before must be complete by then. */
 	if (m->group_open && (labels_cmp(m->now_group, of_group) || m->now_p != m->p) &&
@@ -207,7 +208,8 @@ enum err_code maker_finish(struct maker *m, struct block_meta *meta, struct err 
 {
 	enum err_code rc;
 
-	if ((rc = end_open(m, err)) || (rc = maker_write_groups(m, err)))
+	if ((rc = maker_flush_numbers(m, err)) || (rc = end_open(m, err)) ||
+		(rc = maker_write_groups(m, err)))
 		return rc;
 	meta->ulid = m->ulid;
 	if ((rc = block_writer_finish(m->writer, meta, err)))

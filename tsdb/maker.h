@@ -36,6 +36,12 @@ struct maker_options {
 MUST_CHECK enum err_code maker_open(
 	struct db *db, const struct maker_options *o, struct maker **out, struct err *err);
 void maker_close(struct maker *m); /* NULL is fine */
+/* Numeric series: before all partitions, ascending by labels; values of the one last begun,
+ * ascending by time. They go into full chunks. */
+MUST_CHECK enum err_code maker_number_series(
+	struct maker *m, struct labels labels, uint32_t *id, struct err *err);
+MUST_CHECK enum err_code maker_number(
+	struct maker *m, int64_t ts_ns, double value, struct err *err);
 /* In ascending order of ids; p is pinned, its symbols loaded. The maker takes the pin over, also
  * when it fails. */
 MUST_CHECK enum err_code maker_partition(struct maker *m, struct partition *p, struct err *err);
@@ -67,6 +73,7 @@ MUST_CHECK enum err_code maker_set_deleted(
 /* Under its name, open. work->files is held. */
 MUST_CHECK enum err_code maker_publish(struct maker *m, struct db_block **out, struct err *err);
 uint64_t maker_rows(const struct maker *m);
+uint64_t maker_numbers(const struct maker *m);
 uint64_t maker_series_n(const struct maker *m);
 
 #endif

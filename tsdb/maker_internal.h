@@ -42,7 +42,9 @@ struct maker {
 	bool series_open;
 	struct buf later; /* its coarse rollups: they stand behind the fine ones */
 	struct series_check *checks; /* by series */
-	uint64_t checks_n, checks_cap, rows_n;
+	uint64_t checks_n, checks_cap, rows_n, numbers_n;
+	struct number_chunk *numbers; /* of the numeric series last begun */
+	uint64_t number_series;
 
 	uint32_t group, group_series_n;
 	bool group_open, given;
@@ -76,6 +78,16 @@ void check_row(struct series_check *c, const struct partition *p, int64_t ts_ns,
 void check_chunk(struct series_check *c, const struct partition *p, const struct chunk *chunk);
 /* The rows held are cut into chunks and written. */
 MUST_CHECK enum err_code maker_flush(struct maker *m, struct err *err);
+
+/* ---- maker_numbers.c ---- */
+
+MUST_CHECK enum err_code maker_reserve_check(struct maker *m, struct err *err); /* maker.c */
+void check_number(struct series_check *c, int64_t ts_ns, double value);
+/* Values that are held are written. */
+MUST_CHECK enum err_code maker_flush_numbers(struct maker *m, struct err *err);
+/* What the block gives of a numeric series. */
+MUST_CHECK enum err_code maker_read_numbers(struct maker *m, struct block_chunks *it, uint32_t id,
+	struct series_check *got, struct err *err);
 
 /* ---- maker_groups.c ---- */
 

@@ -10,7 +10,7 @@
 struct verifying {
 	struct maker *m;
 	struct block *b;
-	struct block_chunks *chunks;
+	struct block_chunks *chunks, *numbers;
 	struct block_rollups *rollups;
 	struct rollup_view *view;
 	struct arena a;
@@ -90,6 +90,13 @@ static enum err_code verify_series(struct verifying *v, uint32_t id, struct err 
 	arena_reset(&v->a);
 	if ((rc = work_pause(v->m->db, err)) || (rc = block_series(v->b, id, &v->a, &s, err)))
 		return rc;
+	if (id < v->m->number_series) {
+		if ((rc = maker_read_numbers(v->m, v->numbers, id, &got, err)))
+			return rc;
+		return got.rows == want->rows && got.hash == want->hash && s.rows == want->rows ?
+			ERR_OK :
+			differs(v, "numbers", id, err);
+	}
 	if (s.slot >= v->m->partitions_n)
 		return differs(v, "labels", id, err);
 	if (v->m->o.raw) {
@@ -130,9 +137,11 @@ enum err_code maker_verify(struct maker *m, struct err *err)
 		goto out;
 	}
 	if ((m->o.raw && (rc = block_chunks_open(v.b, true, &v.chunks, err))) ||
+		(rc = block_numbers_open(v.b, true, &v.numbers, err)) ||
 		(rc = block_rollups_open(v.b, true, &v.rollups, err)))
 		goto out;
 	if (block_meta(v.b)->series != m->checks_n ||
+		block_meta(v.b)->number_series != m->number_series ||
 		(m->o.raw && block_meta(v.b)->rows != m->rows_n))
 		rc = err_set(err, ERR_CORRUPT,
 			"%s, read back: %" PRIu64 " series and %" PRIu64 " rows, not %" PRIu64
@@ -145,6 +154,7 @@ enum err_code maker_verify(struct maker *m, struct err *err)
 		rc = end_group(&v, err);
 out:
 	block_chunks_close(v.chunks);
+	block_chunks_close(v.numbers);
 	block_rollups_close(v.rollups);
 	rollup_view_close(v.view);
 	block_close(v.b);

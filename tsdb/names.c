@@ -117,15 +117,15 @@ static enum err_code names(struct db_querier *q, struct str name, const struct m
 	if ((rc = db_select(q, m, n, a, &v, &found, err)))
 		return rc;
 	for (size_t i = 0; i < found; i++)
-		if (partition_index(v[i].partition) >= partitions)
+		if (!v[i].numeric && partition_index(v[i].partition) >= partitions)
 			partitions = partition_index(v[i].partition) + 1;
 	if (!(seen = arena_array(a, bool, partitions + 1)))
 		rc = arena_fail(a, "label names", err);
 	for (size_t i = 0; i < found && !rc; i++) {
-		uint32_t at = partition_index(v[i].partition);
+		uint32_t at = v[i].numeric ? partitions : partition_index(v[i].partition);
 
 		rc = add_series_names(&x, &v[i], err);
-		if (!rc && !seen[at])
+		if (!rc && !seen[at] && !v[i].numeric)
 			rc = add_sample_names(&x, v[i].partition, err);
 		seen[at] = true;
 	}

@@ -170,6 +170,7 @@ static void close_source(struct db_querier *q, struct querier_source *s)
 
 	store_iter_close(s->it);
 	block_chunks_close(s->chunks);
+	block_chunks_close(s->numbers);
 	block_rollups_close(s->rollups);
 	for (uint32_t i = 0; i < slots && s->need; i++)
 		if (s->need[i])

@@ -1,6 +1,7 @@
 #include <stdlib.h>
 
 #include "tsdb/blocks.h"
+#include "tsdb/numbers.h"
 
 
 /*
@@ -32,6 +33,7 @@ struct selecting {
 	struct db_querier *q;
 	const struct matcher *m;
 	size_t n;
+	unsigned kinds; /* of enum db_kinds */
 	struct arena *a;
 	struct found *v;
 	size_t found, cap;
@@ -251,6 +253,16 @@ static enum err_code samples_may_match(
 	return rc;
 }
 
+/* Numbers have no samples: a label that is not there is "". */
+static bool numbers_match(const struct selecting *x, const struct found *f)
+{
+	bool all = true;
+
+	for (size_t i = 0; i < x->n && all; i++)
+		all = matcher_test_labels(&x->m[i], f->labels);
+	return all;
+}
+
 static enum err_code add_window_series(struct selecting *x, struct querier_source *s,
 	uint32_t source, const struct window_jobs *j, const struct bits *ids, struct err *err)
 {
@@ -266,7 +278,10 @@ static enum err_code add_window_series(struct selecting *x, struct querier_sourc
 
 			/* One that is out of the index has rows no more; its memory is the
 			 * querier's as long as it lives. */
-			if (of && of->job->index < j->n && j->v[of->job->index])
+			if (of && !of->job && (x->kinds & DB_NUMBERS))
+				rc = add_found(x,
+					(struct found){ of->labels, NULL, { source, id } }, err);
+			else if (of && of->job && of->job->index < j->n && j->v[of->job->index])
 				rc = add_found(x,
 					(struct found){ of->labels, j->v[of->job->index],
 						{ source, id } },
@@ -279,10 +294,13 @@ static enum err_code add_window_series(struct selecting *x, struct querier_sourc
 			break;
 		}
 		if (i % 64 == 0 && querier_canceled(x->q))
-			rc = canceled(err);
-		else if ((rc = samples_may_match(x, &x->v[i], &may, err)))
-			break;
-		else if (may && window_has_rows(x->q, s, x->v[i].place.id))
+			return canceled(err);
+		if (!x->v[i].partition)
+			may = numbers_match(x, &x->v[i]) &&
+				numbers_in_window(x->q, s, x->v[i].place.id);
+		else if (!(rc = samples_may_match(x, &x->v[i], &may, err)))
+			may = may && window_has_rows(x->q, s, x->v[i].place.id);
+		if (!rc && may)
 			x->v[kept++] = x->v[i];
 	}
 	return rc;
@@ -390,6 +408,8 @@ static enum err_code add_block_series(
 	enum err_code rc;
 	bool has = false;
 
+	if (!(x->kinds & (id < block_meta(s->b->block)->number_series ? DB_NUMBERS : DB_PROFILES)))
+		return ERR_OK;
 	if ((rc = block_series(s->b->block, id, x->a, &of, &why)) == ERR_CORRUPT) {
 		querier_warn(x->q, s, &why);
 		return ERR_OK;
@@ -398,6 +418,12 @@ static enum err_code add_block_series(
 		if (err)
 			*err = why;
 		return rc;
+	}
+	if (of.slot == BLOCK_NUMERIC) {
+		rc = numbers_in_block(x->q, s, id, &of, &has, err);
+		return rc || !has ? rc :
+				    add_found(x, (struct found){ of.labels, NULL, { source, id } },
+					    err);
 	}
 	if ((rc = block_has_rows(x, s, id, &of, &has, err)) || !has)
 		return rc;
@@ -448,8 +474,10 @@ static int found_cmp(const void *a, const void *b)
 
 	if (c)
 		return c;
-	if (x->partition != y->partition)
-		return x->partition->index < y->partition->index ? -1 : 1;
+	if (x->partition != y->partition) /* numbers first */
+		return !x->partition || (y->partition && x->partition->index < y->partition->index) ?
+			-1 :
+			1;
 	return (x->place.source > y->place.source) - (x->place.source < y->place.source);
 }
 
@@ -496,6 +524,7 @@ static enum err_code unite(
 		}
 		v[n] = (struct db_series){ .labels = labels_dup(x->a, f->labels),
 			.partition = f->partition,
+			.numeric = !f->partition,
 			.places = &places[i],
 			.places_n = 1 };
 		if (!v[n].labels.v)
@@ -511,14 +540,20 @@ static enum err_code unite(
 enum err_code db_select(struct db_querier *q, const struct matcher *m, size_t n, struct arena *a,
 	struct db_series **out, size_t *out_n, struct err *err)
 {
-	struct selecting x = { .q = q, .m = m, .n = n, .a = a };
+	return db_select_kinds(q, DB_PROFILES | DB_NUMBERS, m, n, a, out, out_n, err);
+}
+
+enum err_code db_select_kinds(struct db_querier *q, unsigned kinds, const struct matcher *m,
+	size_t n, struct arena *a, struct db_series **out, size_t *out_n, struct err *err)
+{
+	struct selecting x = { .q = q, .m = m, .n = n, .kinds = kinds, .a = a };
 	enum err_code rc = ERR_OK;
 
 	map_init(&x.keys_map);
 	if (!(x.jobs = calloc(q->sources_n + 1, sizeof(*x.jobs))))
 		rc = nomem(err);
 	for (size_t i = 0; i < q->sources_n && !rc; i++)
-		if (q->sources[i].snap)
+		if (q->sources[i].snap && (kinds & DB_PROFILES))
 			rc = load_jobs(&x, &q->sources[i], &x.jobs[i], err);
 	for (uint32_t i = 0; i < q->sources_n && !rc; i++)
 		rc = q->sources[i].w ? select_window(&x, i, err) : select_block(&x, i, err);

@@ -298,6 +298,42 @@ static void unindex_labels(struct series_index *x, const struct series *s)
 	}
 }
 
+/* ---- names are of one kind ---- */
+
+static enum series_kind name_kind_locked(const struct series_index *x, struct str name)
+{
+	const struct index_name *in = name_find(x, STR(LABEL_NAME));
+	uint32_t at = in ? map_find(&in->by_value, hash_bytes(name.ptr, name.len, 0), value_same,
+				   in, &name) :
+			   MAP_NONE;
+
+	if (at == MAP_NONE || !in->values[at].n)
+		return SERIES_NONE;
+	return x->by_id[in->values[at].ids[0]]->job ? SERIES_PROFILES : SERIES_NUMBERS;
+}
+
+enum series_kind series_name_kind(struct series_index *x, struct str name)
+{
+	enum series_kind kind;
+
+	series_lock_read(x);
+	kind = name_kind_locked(x, name);
+	series_unlock(x);
+	return kind;
+}
+
+static enum err_code check_kind_locked(
+	const struct series_index *x, struct labels labels, const struct job *job, struct err *err)
+{
+	struct str name = labels_get(labels, STR(LABEL_NAME));
+	enum series_kind kind = name_kind_locked(x, name);
+
+	if (kind == SERIES_NONE || kind == (job ? SERIES_PROFILES : SERIES_NUMBERS))
+		return ERR_OK;
+	return err_set(err, ERR_INVALID, "\"" STR_FMT "\" is a name of %s, and of nothing else",
+		STR_ARG(name), job ? "numbers" : "profiles");
+}
+
 /* ---- adding and removing ---- */
 
 static bool reserve_id(struct series_index *x, uint32_t id)
@@ -377,7 +413,7 @@ enum err_code series_add(struct series_index *x, struct labels labels, uint32_t 
 	series_lock_write(x);
 	if ((*out = find_locked(x, &labels)))
 		atomic_fetch_add(&(*out)->uses, 1);
-	else
+	else if (id != SYM_NONE || !(rc = check_kind_locked(x, labels, job, err)))
 		rc = add_locked(x, labels, id, job, out, err);
 	series_unlock(x);
 	return rc;

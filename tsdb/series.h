@@ -28,7 +28,7 @@
 struct series {
 	uint32_t id;
 	struct labels labels; /* in `arena` */
-	struct job *job;
+	struct job *job; /* NULL: numeric */
 	struct arena arena;
 	_Atomic uint32_t uses; /* appends under way */
 	_Atomic int64_t last_ts_ns; /* of its latest stored row, as far as this process saw it
@@ -68,7 +68,15 @@ void series_unlock(struct series_index *x);
 
 /* NULL: not there. Else its uses are counted up. */
 struct series *series_find(struct series_index *x, struct labels labels);
-/* Adds it (uses 1) where it is still missing. id SYM_NONE: the next. */
+/* Whether series of this name are there, and of which kind those are. */
+enum series_kind {
+	SERIES_NONE,
+	SERIES_PROFILES,
+	SERIES_NUMBERS,
+};
+enum series_kind series_name_kind(struct series_index *x, struct str name);
+/* Adds it (uses 1) where it is still missing. id SYM_NONE: the next; then a name that has series of
+ * the other kind is ERR_INVALID. job NULL: numeric. */
 MUST_CHECK enum err_code series_add(struct series_index *x, struct labels labels, uint32_t id,
 	struct job *job, struct series **out, struct err *err);
 void series_release(struct series *s); /* counts uses down */

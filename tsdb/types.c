@@ -229,7 +229,7 @@ enum err_code db_profile_types(struct db_querier *q, struct arena *a, struct pro
 	size_t n;
 
 	arena_init(&scratch, 0);
-	rc = db_select(q, NULL, 0, &scratch, &series, &n, err);
+	rc = db_select_kinds(q, DB_PROFILES, NULL, 0, &scratch, &series, &n, err);
 	for (size_t i = 0; i < n && !rc; i++)
 		rc = i % 64 == 0 && querier_canceled(q) ?
 			err_set(err, ERR_CANCELED, "query canceled") :
