@@ -1,0 +1,53 @@
+/*
+ * Numeric series in queries: selectors of them, and functions over their windows.
+ *
+ * A selector with a name means numbers where series of the name are numeric. One without a name
+ * means profiles where it selects some, and numbers else.
+ *
+ * Windows are Prometheus's (2.42): sel[5m] has what stands in [t-5m, t]; a bare selector has, in all
+ * modes, the latest value in [t-lookback, t]. A stale mark ends a series for bare selectors, and
+ * windows pass it over.
+ *
+ * Values are read in slices of time, once for many steps of a range.
+ *
+ * Errors:  as eval.h.
+ * Threads: as eval.h.
+ */
+#ifndef PROMQL_NUMBER_H
+#define PROMQL_NUMBER_H
+
+#include "promql/eval.h"
+
+/* (min, max] that a selector wants of numbers. */
+struct window number_window(const struct eval *ev, const struct selector *s, int64_t t_ns);
+
+/* What a selector selected: one per series, with what stands in its window now. */
+struct number_range {
+	struct labels metric; /* with name */
+	const int64_t *ts;
+	const double *values;
+	size_t n; /* may be 0 */
+};
+struct number_ranges {
+	struct number_range *v; /* ascending by labels; in the arena of the step */
+	size_t n;
+};
+/* Numbers of e, a selector. Stale marks are in it still. n 0: no series. */
+MUST_CHECK enum err_code number_select(struct eval *ev, const struct expr *e,
+	struct number_ranges *out, struct err *err);
+/* The value of a bare selector, as costs. *found: it selects numeric series. */
+MUST_CHECK enum err_code number_latest(
+	struct eval *ev, const struct expr *e, struct value *out, bool *found, struct err *err);
+/* What select.c reads is profiles: a window of numbers has no value of its own. */
+MUST_CHECK enum err_code number_refuse_window(
+	struct eval *ev, const struct expr *e, struct err *err);
+/* Memory of what was read. */
+void number_release(struct eval *ev);
+
+/* ---- number_over_time.c ---- */
+
+/* avg_over_time() and the others. */
+MUST_CHECK enum err_code call_over_time(
+	struct eval *ev, const struct expr *e, struct value *out, struct err *err);
+
+#endif
