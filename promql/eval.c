@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "promql/number.h"
 
 /* ---- faults ---- */
 
@@ -178,7 +179,7 @@ static enum err_code call_merging(
 {
 	enum err_code rc = eval_merging(ev, e, want, out, err);
 
-	return rc ? rc : profiles_round(ev, out, err);
+	return rc || !(out->type & VALUE_PROFILES) ? rc : profiles_round(ev, out, err);
 }
 
 static enum err_code call_merge(
@@ -354,6 +355,18 @@ static const call_fn calls[FUNCTIONS] = {
 	[FN_VECTOR] = call_vector,
 	[FN_TIME] = call_time,
 	[FN_ABS] = call_abs,
+	[FN_SUM_OVER_TIME] = call_over_time,
+	[FN_AVG_OVER_TIME] = call_over_time,
+	[FN_MIN_OVER_TIME] = call_over_time,
+	[FN_MAX_OVER_TIME] = call_over_time,
+	[FN_LAST_OVER_TIME] = call_over_time,
+	[FN_COUNT_OVER_TIME] = call_over_time,
+	[FN_STDDEV_OVER_TIME] = call_over_time,
+	[FN_STDVAR_OVER_TIME] = call_over_time,
+	[FN_QUANTILE_OVER_TIME] = call_over_time,
+	[FN_PRESENT_OVER_TIME] = call_over_time,
+	[FN_ABSENT_OVER_TIME] = call_over_time,
+	[FN_CHANGES] = call_over_time,
 };
 
 /* ---- operators ---- */

@@ -39,6 +39,8 @@ struct eval {
 	struct db_querier *querier;
 	const struct parsed *query;
 	struct arena *arena;
+	struct arena *whole; /* of the query: what stays from step to step */
+	struct number_cache *numbers; /* promql/number.h */
 	enum eval_mode mode;
 	int64_t t_ns; /* of this evaluation */
 	int64_t start_ns, end_ns, step_ns; /* of the query */

@@ -4,6 +4,7 @@
 
 #define PROFILES { VALUE_PROFILES }
 #define COSTS { VALUE_COSTS }
+#define NUMBERS { VALUE_COSTS | ARG_WINDOW }
 #define AGGREGATION (FUNCTION_AGGREGATION | FUNCTION_BY | FUNCTION_WITHOUT)
 #define BY_LABEL (FUNCTION_BY | FUNCTION_WITHOUT)
 #define BY_FRAME (FUNCTION_BY | FUNCTION_FRAMES_BY)
@@ -63,6 +64,32 @@ const struct function functions[FUNCTIONS] = {
 	  "time()", "the time of evaluation in seconds since 1970" },
 	{ "abs", FN_ABS, 0, 1, 1, COSTS, VALUE_COSTS,
 	  "abs(costs)", "each cost without its sign" },
+
+	{ "sum_over_time", FN_SUM_OVER_TIME, 0, 1, 1, NUMBERS, VALUE_COSTS,
+	  "sum_over_time(numbers[window])", "the sum of the values" },
+	{ "avg_over_time", FN_AVG_OVER_TIME, 0, 1, 1, NUMBERS, VALUE_COSTS,
+	  "avg_over_time(numbers[window])", "the mean of the values" },
+	{ "min_over_time", FN_MIN_OVER_TIME, 0, 1, 1, NUMBERS, VALUE_COSTS,
+	  "min_over_time(numbers[window])", "the smallest value" },
+	{ "max_over_time", FN_MAX_OVER_TIME, 0, 1, 1, NUMBERS, VALUE_COSTS,
+	  "max_over_time(numbers[window])", "the greatest value" },
+	{ "last_over_time", FN_LAST_OVER_TIME, 0, 1, 1, NUMBERS, VALUE_COSTS,
+	  "last_over_time(numbers[window])", "the last value" },
+	{ "count_over_time", FN_COUNT_OVER_TIME, 0, 1, 1, NUMBERS, VALUE_COSTS,
+	  "count_over_time(numbers[window])", "how many values there are" },
+	{ "stddev_over_time", FN_STDDEV_OVER_TIME, 0, 1, 1, NUMBERS, VALUE_COSTS,
+	  "stddev_over_time(numbers[window])", "the standard deviation of the values" },
+	{ "stdvar_over_time", FN_STDVAR_OVER_TIME, 0, 1, 1, NUMBERS, VALUE_COSTS,
+	  "stdvar_over_time(numbers[window])", "the variance of the values" },
+	{ "quantile_over_time", FN_QUANTILE_OVER_TIME, 0, 2, 2,
+	  { VALUE_SCALAR, VALUE_COSTS | ARG_WINDOW }, VALUE_COSTS,
+	  "quantile_over_time(q, numbers[window])", "the q-quantile of the values, 0 to 1" },
+	{ "present_over_time", FN_PRESENT_OVER_TIME, 0, 1, 1, NUMBERS, VALUE_COSTS,
+	  "present_over_time(numbers[window])", "1 for each series that has values" },
+	{ "absent_over_time", FN_ABSENT_OVER_TIME, 0, 1, 1, NUMBERS, VALUE_COSTS,
+	  "absent_over_time(numbers[window])", "1 where no series has values" },
+	{ "changes", FN_CHANGES, 0, 1, 1, NUMBERS, VALUE_COSTS,
+	  "changes(numbers[window])", "how often the value changed" },
 };
 /* clang-format on */
 

@@ -37,6 +37,19 @@ enum function_id {
 	FN_VECTOR,          /* vector(scalar) -> costs */
 	FN_TIME,            /* time() -> scalar, seconds */
 	FN_ABS,             /* abs(costs) -> costs */
+	/* over windows of numbers: f(sel[5m]) -> costs */
+	FN_SUM_OVER_TIME,
+	FN_AVG_OVER_TIME,
+	FN_MIN_OVER_TIME,
+	FN_MAX_OVER_TIME,
+	FN_LAST_OVER_TIME,
+	FN_COUNT_OVER_TIME,
+	FN_STDDEV_OVER_TIME,
+	FN_STDVAR_OVER_TIME,
+	FN_QUANTILE_OVER_TIME, /* quantile_over_time(q, sel[5m]) */
+	FN_PRESENT_OVER_TIME,
+	FN_ABSENT_OVER_TIME,
+	FN_CHANGES,
 	FUNCTIONS
 };
 

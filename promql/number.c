@@ -91,8 +91,8 @@ void number_release(struct eval *ev)
 
 /* ---- their values ---- */
 
-static enum err_code read_slice(struct eval *ev, struct number_cache *c, const struct window *w,
-	struct err *err)
+static enum err_code read_slice(
+	struct eval *ev, struct number_cache *c, const struct window *w, struct err *err)
 {
 	int64_t max = w->max_ns;
 	enum err_code rc = ERR_OK;
@@ -138,8 +138,8 @@ static size_t count_until(const struct number_values *v, int64_t t)
 	return lo;
 }
 
-enum err_code number_select(struct eval *ev, const struct expr *e, struct number_ranges *out,
-	struct err *err)
+enum err_code number_select(
+	struct eval *ev, const struct expr *e, struct number_ranges *out, struct err *err)
 {
 	struct window w = number_window(ev, &e->selector, ev->t_ns);
 	struct number_cache *c;

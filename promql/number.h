@@ -4,9 +4,9 @@
  * A selector with a name means numbers where series of the name are numeric. One without a name
  * means profiles where it selects some, and numbers else.
  *
- * Windows are Prometheus's (2.42): sel[5m] has what stands in [t-5m, t]; a bare selector has, in all
- * modes, the latest value in [t-lookback, t]. A stale mark ends a series for bare selectors, and
- * windows pass it over.
+ * Windows are Prometheus's (2.42): sel[5m] has what stands in [t-5m, t]; a bare selector has, in
+ * all modes, the latest value in [t-lookback, t]. A stale mark ends a series for bare selectors,
+ * and windows pass it over.
  *
  * Values are read in slices of time, once for many steps of a range.
  *
@@ -33,8 +33,8 @@ struct number_ranges {
 	size_t n;
 };
 /* Numbers of e, a selector. Stale marks are in it still. n 0: no series. */
-MUST_CHECK enum err_code number_select(struct eval *ev, const struct expr *e,
-	struct number_ranges *out, struct err *err);
+MUST_CHECK enum err_code number_select(
+	struct eval *ev, const struct expr *e, struct number_ranges *out, struct err *err);
 /* The value of a bare selector, as costs. *found: it selects numeric series. */
 MUST_CHECK enum err_code number_latest(
 	struct eval *ev, const struct expr *e, struct value *out, bool *found, struct err *err);

@@ -193,8 +193,8 @@ static enum err_code absent_labels(
 	return labels_builder_build(&b, out, err);
 }
 
-static enum err_code absent_over(struct eval *ev, const struct expr *e, bool present,
-	struct value *out, struct err *err)
+static enum err_code absent_over(
+	struct eval *ev, const struct expr *e, bool present, struct value *out, struct err *err)
 {
 	struct labels metric;
 	enum err_code rc;
@@ -211,8 +211,8 @@ static enum err_code absent_over(struct eval *ev, const struct expr *e, bool pre
 	return ERR_OK;
 }
 
-static enum err_code read_args(
-	struct eval *ev, const struct expr *e, struct number_ranges *r, double *arg, struct err *err)
+static enum err_code read_args(struct eval *ev, const struct expr *e, struct number_ranges *r,
+	double *arg, struct err *err)
 {
 	struct value v;
 	enum err_code rc;
@@ -261,7 +261,7 @@ enum err_code call_over_time(
 		o.sorted = kept + o.n;
 		out->costs[out->n++] = (struct cost){
 			.metric = fn == FN_LAST_OVER_TIME ? from->metric :
-							     labels_without_name(ev, from->metric),
+							    labels_without_name(ev, from->metric),
 			.value = functions_over[fn](&o),
 			.t_ns = ev->t_ns,
 		};

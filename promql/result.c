@@ -6,6 +6,7 @@
 #include "base/map.h"
 #include "base/metrics.h"
 #include "promql/engine_internal.h"
+#include "promql/number.h"
 
 METRIC_COUNTER(samples_total, "epimetheus_query_samples_total", "Samples read by queries.", NULL);
 
@@ -18,12 +19,14 @@ static bool window_of(const struct eval *ev, const struct parsed *parsed, int64_
 	bool any = false;
 
 	for (const struct expr *e = parsed->selectors; e; e = e->selector.next) {
-		struct window a, b;
+		struct window a, b, numbers;
 
 		if (e->types == VALUE_FRAMES)
 			continue;
 		a = selector_window(ev, &e->selector, first);
 		b = selector_window(ev, &e->selector, last);
+		numbers = number_window(ev, &e->selector, first);
+		a.min_ns = numbers.min_ns < a.min_ns ? numbers.min_ns : a.min_ns;
 		if (!any || a.min_ns < all->min_ns)
 			all->min_ns = a.min_ns;
 		if (!any || b.max_ns > all->max_ns)
@@ -282,6 +285,7 @@ enum err_code query_evaluate(struct query *q, struct err *err)
 	struct eval ev = {
 		.query = q->parsed,
 		.arena = &q->arena,
+		.whole = &q->arena,
 		.mode = o->step_ns > 0 ? EVAL_RANGE :
 			o->has_span    ? EVAL_SPAN :
 					 EVAL_INSTANT,
@@ -312,6 +316,7 @@ enum err_code query_evaluate(struct query *q, struct err *err)
 		return rc;
 	q->result.t_ns = ev.t_ns;
 	rc = ev.mode == EVAL_RANGE ? evaluate_range(q, &ev, err) : evaluate_once(q, &ev, err);
+	number_release(&ev);
 	metric_add(&samples_total, NULL, (double)ev.samples);
 	return rc ? rc : add_notices(q, err);
 }

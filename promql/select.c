@@ -9,6 +9,7 @@
 
 #include "base/map.h"
 #include "promql/names.h"
+#include "promql/number.h"
 
 #define TYPE_LABEL "__type__"
 #define SAMPLE_PREFIX "sample_"
@@ -153,7 +154,8 @@ static enum err_code find_named(struct selecting *x, struct str name, bool name_
 	for (size_t i = 0; i < x->s->matchers_n && !name_alone; i++)
 		if (!is_withheld(&x->s->matchers[i]))
 			sent[k++] = x->s->matchers[i];
-	return db_select(x->ev->querier, sent, k, x->ev->arena, out, n, err);
+	return db_select_kinds(
+		x->ev->querier, DB_PROFILES, sent, k, x->ev->arena, out, n, err);
 }
 
 static enum err_code find_series(
@@ -551,15 +553,26 @@ enum err_code select_profiles(struct eval *ev, const struct expr *e, const struc
 {
 	struct selecting x = { .ev = ev, .expr = e, .s = &e->selector, .m = m };
 	struct selection selection;
+	bool windowed = x.s->window_ns != 0, numeric = false;
 	struct db_series *series;
 	enum err_code rc;
 	size_t n;
 
 	map_init(&x.groups);
+	if (x.s->name.len && !windowed &&
+		((rc = number_latest(ev, e, out, &numeric, err)) || numeric))
+		return rc;
 	*out = (struct value){ .type = e->types };
 	x.window = selector_window(ev, x.s, ev->t_ns);
 	if ((rc = find_series(&x, &series, &n, err)))
 		goto out;
+	if (n == 0) {
+		if (windowed)
+			rc = number_refuse_window(ev, e, err);
+		else if (!x.s->name.len)
+			rc = number_latest(ev, e, out, &numeric, err);
+		goto out;
+	}
 	if ((rc = choose_all(&x, series, n, err)) || x.n == 0)
 		goto out;
 	if ((rc = check_types(&x, err)) || (rc = order_by_group(&x, err)))

@@ -7,10 +7,10 @@
  * name, synced and renamed by its maker. `rows.ldb` may be gone for good (meta.json says so first):
  * rollups then answer alone.
  *
- * Inside, series are numbered 0, 1, ...: numeric ones by their labels, then those of profiles in the
- * order (partition, labels of the group, labels), so the series of a group are neighbours. A group is all series of a partition that differ in the
- * job's instance labels only. Each partition of a block has one epoch; ids of its symbols are those
- * of the data directory.
+ * Inside, series are numbered 0, 1, ...: numeric ones by their labels, then those of profiles in
+ * the order (partition, labels of the group, labels), so the series of a group are neighbours. A
+ * group is all series of a partition that differ in the job's instance labels only. Each partition
+ * of a block has one epoch; ids of its symbols are those of the data directory.
  *
  * Units:     times in nanoseconds since 1970, half-open (min, max]; sizes in bytes.
  * Errors:    ERR_CORRUPT (names the file; the block stays open, other pages are served), ERR_IO,
@@ -127,7 +127,7 @@ MUST_CHECK enum err_code block_load_symbols(struct block *b, uint32_t slot, stru
 struct block_chunks;
 MUST_CHECK enum err_code block_chunks_open(
 	struct block *b, bool scan, struct block_chunks **out, struct err *err);
-/* Chunks of numeric series (number_chunk.h), with the same steps; they are there without raw rows. */
+/* Chunks of numeric series (number_chunk.h), with the same steps; there without raw rows too. */
 MUST_CHECK enum err_code block_numbers_open(
 	struct block *b, bool scan, struct block_chunks **out, struct err *err);
 void block_chunks_close(struct block_chunks *it); /* NULL is fine */

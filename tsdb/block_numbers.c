@@ -15,7 +15,8 @@ enum err_code block_writer_number_series(
 
 	if (w->slots_n || w->grouping ||
 		(w->number_series && labels_cmp(w->now.labels, labels) >= 0))
-		return err_set(err, ERR_INVALID, "write block: a numeric series comes out of order");
+		return err_set(
+			err, ERR_INVALID, "write block: a numeric series comes out of order");
 	if ((rc = block_writer_end_series(w, err)))
 		return rc;
 	if (w->series_at.n == SYM_NONE - 1)
@@ -48,14 +49,14 @@ enum err_code block_writer_numbers(
 	if (!w->open || s->slot != BLOCK_NUMERIC)
 		return err_set(err, ERR_INVALID, "write block: numbers without series");
 	if (first <= w->o.min_ns || last > w->o.max_ns)
-		return err_set(err, ERR_INVALID, "write block: numbers outside of the block's time");
+		return err_set(
+			err, ERR_INVALID, "write block: numbers outside of the block's time");
 	if (s->rows && first <= s->last_ns)
 		return err_set(err, ERR_INVALID, "write block: numbers come out of order");
 	buf_clear(&w->numbers);
 	key = block_key_numbers(w->series_at.n, last, first);
 	if ((rc = number_chunk_encode(c, &w->numbers, err)) ||
-		(rc = table_writer_put(
-			 w->rollups, block_key_str(&key), buf_str(&w->numbers), err)))
+		(rc = table_writer_put(w->rollups, block_key_str(&key), buf_str(&w->numbers), err)))
 		return rc;
 	if (!s->rows)
 		s->first_ns = first;
@@ -90,7 +91,8 @@ enum err_code block_check_numbers(struct block *b, uint32_t id, const struct blo
 		}
 		if (c->ts[0] != key_first || (n && c->ts[0] <= last) ||
 			c->ts[0] <= b->meta.min_ns || c->ts[c->n - 1] > b->meta.max_ns) {
-			snprintf(text, sizeof(text), "series %" PRIu32 ": numbers of wrong times", id);
+			snprintf(text, sizeof(text), "series %" PRIu32 ": numbers of wrong times",
+				id);
 			fn(ctx, text);
 		}
 		first = n ? first : c->ts[0];
@@ -102,8 +104,8 @@ enum err_code block_check_numbers(struct block *b, uint32_t id, const struct blo
 		return rc;
 	if (n != s->rows || (n && (first != s->first_ns || last != s->last_ns))) {
 		snprintf(text, sizeof(text),
-			"series %" PRIu32 ": %" PRIu64 " numbers, and its record says %" PRIu64, id, n,
-			s->rows);
+			"series %" PRIu32 ": %" PRIu64 " numbers, and its record says %" PRIu64, id,
+			n, s->rows);
 		fn(ctx, text);
 	}
 	return ERR_OK;

@@ -295,7 +295,8 @@ enum err_code block_sample_keys(
 	struct block *b, uint32_t slot, const struct str **out, size_t *n, struct err *err)
 {
 	if (slot >= b->meta.partitions)
-		return err_set(err, ERR_NOT_FOUND, "block %s has no partition %" PRIu32, b->dir, slot);
+		return err_set(
+			err, ERR_NOT_FOUND, "block %s has no partition %" PRIu32, b->dir, slot);
 	*out = b->slots[slot].keys;
 	*n = b->slots[slot].keys_n;
 	return ERR_OK;
@@ -315,9 +316,10 @@ enum err_code block_series(
 	if (!(rc = index_get(b, block_key_str(&key), &bytes, err)))
 		rc = block_series_decode(buf_str(&bytes), a, out, err);
 	buf_release(&bytes);
-	if (!rc && (id < b->meta.number_series ?
-			out->slot != BLOCK_NUMERIC || out->group != BLOCK_NUMERIC :
-			out->slot >= b->meta.partitions || out->group >= b->meta.groups))
+	if (!rc &&
+		(id < b->meta.number_series ?
+				out->slot != BLOCK_NUMERIC || out->group != BLOCK_NUMERIC :
+				out->slot >= b->meta.partitions || out->group >= b->meta.groups))
 		rc = err_set(err, ERR_CORRUPT, "a series' record is wrong");
 	if (rc == ERR_NOT_FOUND)
 		rc = err_set(err, ERR_CORRUPT, "its record is missing");

@@ -74,8 +74,8 @@ static enum err_code check_file(
 	if (rc)
 		rc = verify_error(v, rc, &why, err);
 	else if (r->bytes != want->bytes)
-		verify_find(v, "%s has %" PRIu64 " bytes, not %" PRIu64, name, r->bytes,
-			want->bytes);
+		verify_find(
+			v, "%s has %" PRIu64 " bytes, not %" PRIu64, name, r->bytes, want->bytes);
 	else if (XXH3_64bits_digest(state) != want->hash)
 		verify_find(v, "%s: its hash is not the one in meta.json", name);
 	range_close(r);
@@ -146,7 +146,8 @@ static enum err_code check_copy(
 		differ += rc || !str_eq(buf_str(&other), value);
 	}
 	if (differ)
-		verify_find(v, "%" PRIu64 " records of %s are not the same in its copy", differ, name);
+		verify_find(
+			v, "%" PRIu64 " records of %s are not the same in its copy", differ, name);
 	block_iter_close(&it);
 	buf_release(&other);
 	return rc == ERR_NOT_FOUND ? ERR_OK : rc;
@@ -256,7 +257,8 @@ static enum err_code check_keys(struct verify *v, struct table *t, bool rows, st
 	if (strangers)
 		verify_find(v, "%" PRIu64 " records belong to nothing", strangers);
 	if (rows && chunks != m->chunks)
-		verify_find(v, "%" PRIu64 " chunks, and meta.json says %" PRIu64, chunks, m->chunks);
+		verify_find(
+			v, "%" PRIu64 " chunks, and meta.json says %" PRIu64, chunks, m->chunks);
 	block_iter_close(&it);
 	buf_release(&before);
 	return rc == ERR_NOT_FOUND ? ERR_OK : rc;
@@ -332,8 +334,8 @@ static enum err_code check_place(
 	if ((rc = block_group(v->b, s->group, &first, &n, &why)))
 		return verify_error(v, rc, &why, err);
 	if (id < first || id - first >= n)
-		verify_find(v, "series %" PRIu32 ": group %" PRIu32 " does not have it", id,
-			s->group);
+		verify_find(
+			v, "series %" PRIu32 ": group %" PRIu32 " does not have it", id, s->group);
 	if (id == first)
 		v->counted.groups++;
 	v->counted.rows += s->rows;
@@ -400,6 +402,7 @@ enum err_code block_verify(struct block *b, block_finding_fn fn, void *ctx, stru
 	postings_close(v.postings);
 	arena_release(&v.arena);
 	if (!rc && v.findings)
-		rc = err_set(err, ERR_CORRUPT, "block %s: %" PRIu64 " findings", b->dir, v.findings);
+		rc = err_set(
+			err, ERR_CORRUPT, "block %s: %" PRIu64 " findings", b->dir, v.findings);
 	return rc;
 }

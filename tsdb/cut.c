@@ -385,7 +385,8 @@ static void report(struct cutting *t, int64_t took_ns, uint64_t rows)
 	metric_add(&rows_cut, NULL, (double)rows);
 	metric_observe(&cut_seconds, NULL, (double)took_ns / 1e9);
 	log_info("tsdb", "window became a block", LOG_S("store", t->w->dir), LOG_I("rows", rows),
-		LOG_I("numbers", maker_numbers(t->m)), LOG_I("series", maker_series_n(t->m)), LOG_D("elapsed", took_ns));
+		LOG_I("numbers", maker_numbers(t->m)), LOG_I("series", maker_series_n(t->m)),
+		LOG_D("elapsed", took_ns));
 	if (!t->left_out)
 		return;
 	metric_add(&rows_left, NULL, (double)t->left_out);

@@ -31,7 +31,8 @@ struct db_options {
 	int64_t window_ns; /* of one head; default 2h */
 	int64_t block_max_ns; /* longest block; 0: a tenth of the retention, at most 31d */
 	int64_t retention_ns; /* default 15d; 0: no limit */
-	int64_t raw_retention_ns; /* raw rows of blocks older than this go, rollups stay; 0: never */
+	int64_t raw_retention_ns; /* raw rows of blocks older than this go, rollups stay; 0: never
+				   */
 	uint64_t retention_bytes; /* 0: no limit */
 	uint64_t free_bytes_reserve; /* ingest stops below; default 256 MiB */
 	int64_t too_old_ns; /* older appends are refused; default 1h before the window's start */
@@ -313,8 +314,8 @@ struct db_block_status {
 	bool raw, damaged;
 };
 /* Blocks and head windows, oldest first. */
-MUST_CHECK enum err_code db_list(struct db *db, struct arena *a, struct db_block_status **out,
-	size_t *n, struct err *err);
+MUST_CHECK enum err_code db_list(
+	struct db *db, struct arena *a, struct db_block_status **out, size_t *n, struct err *err);
 
 struct db_status {
 	uint64_t series; /* in the head */

@@ -136,11 +136,9 @@ enum err_code head_read_count(struct window *w, struct window_count *out, struct
 	return rc;
 }
 
-enum err_code head_next_symbol_record(
-	struct store *s, uint32_t job, uint32_t *out, struct err *err)
+enum err_code head_next_symbol_record(struct store *s, uint32_t job, uint32_t *out, struct err *err)
 {
-	struct key end = key_u32_u32('y', job, UINT32_MAX),
-		   first = key_u32_u32('y', job, 0);
+	struct key end = key_u32_u32('y', job, UINT32_MAX), first = key_u32_u32('y', job, 0);
 	struct store_iter *it = store_iter_open(s, NULL);
 	enum err_code rc;
 	struct cursor in;
@@ -202,16 +200,16 @@ static enum err_code job_of(struct loading *l, uint32_t id, uint32_t epoch, stru
 
 	*out = db_job_by_id(l->db, id);
 	if (epoch == SYM_NONE)
-		return *out ? ERR_OK :
-			      err_set(err, ERR_CORRUPT, "store %s: series of an unknown job",
-				      l->w->dir);
+		return *out ?
+			ERR_OK :
+			err_set(err, ERR_CORRUPT, "store %s: series of an unknown job", l->w->dir);
 	if (!*out && (rc = db_job(l->db, job_name_of(labels), id, epoch, out, err)))
 		return rc;
 	return window_partition_found(l->db, l->w, *out, epoch, err);
 }
 
-static enum err_code add_series(struct loading *l, uint32_t id, struct labels labels,
-	struct job *job, struct err *err)
+static enum err_code add_series(
+	struct loading *l, uint32_t id, struct labels labels, struct job *job, struct err *err)
 {
 	struct series *s;
 	enum err_code rc;
@@ -366,8 +364,9 @@ static enum err_code load_kind(struct loading *l, char kind, load_fn fn, struct 
 static enum err_code end_early(struct loading *l, struct err *err)
 {
 	struct window *w = l->w;
-	int64_t end = !window_is_empty(&w->count) ? (w->count.max_ns + NS_PER_S - 1) / NS_PER_S * NS_PER_S :
-				      w->start_ns + NS_PER_S;
+	int64_t end = !window_is_empty(&w->count) ?
+		(w->count.max_ns + NS_PER_S - 1) / NS_PER_S * NS_PER_S :
+		w->start_ns + NS_PER_S;
 
 	w->sealed = true;
 	if (l->db->o.read_only || end >= w->end_ns)
@@ -514,8 +513,8 @@ enum err_code head_load_symbols(
 }
 
 /* Rows that cannot be read are believed by nobody. */
-static enum err_code reserve_row(struct partition *p, const struct store_iter *it,
-	struct arena *scratch, struct err *err)
+static enum err_code reserve_row(
+	struct partition *p, const struct store_iter *it, struct arena *scratch, struct err *err)
 {
 	struct row_view *v = arena_new(scratch, struct row_view);
 	uint32_t *stacks, *sets;

@@ -103,8 +103,7 @@ static enum err_code kind_in_blocks(
 	return ERR_OK;
 }
 
-enum err_code numbers_check_name(
-	struct db *db, struct labels labels, bool numeric, struct err *err)
+enum err_code numbers_check_name(struct db *db, struct labels labels, bool numeric, struct err *err)
 {
 	struct str name = labels_get(labels, STR(LABEL_NAME));
 	enum series_kind kind = series_name_kind(db->series, name);

@@ -195,8 +195,7 @@ static enum err_code read_times(
 		step += (uint64_t)unzigzag(cursor_varint(in));
 		if ((int64_t)step <= 0 || __builtin_mul_overflow(step, unit, &far) ||
 			far > (uint64_t)INT64_MAX ||
-			__builtin_add_overflow(out->ts[i - 1], (int64_t)far, &out->ts[i]) ||
-			!far)
+			__builtin_add_overflow(out->ts[i - 1], (int64_t)far, &out->ts[i]) || !far)
 			return wrong("their times do not ascend", err);
 	}
 	return ERR_OK;

@@ -12,7 +12,8 @@ static enum err_code nomem(struct err *err)
 
 static int series_cmp(const void *a, const void *b)
 {
-	return labels_cmp((*(struct series *const *)a)->labels, (*(struct series *const *)b)->labels);
+	return labels_cmp(
+		(*(struct series *const *)a)->labels, (*(struct series *const *)b)->labels);
 }
 
 /* They stay in the index as long as the window is in the list. */

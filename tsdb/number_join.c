@@ -63,8 +63,8 @@ static enum err_code join_values(struct side *s, struct labels labels, struct nu
 }
 
 /* The series with the smallest labels, from all sides that have it. *any: there was one. */
-static enum err_code join_next(
-	struct side *v, size_t n, struct number_chunk *c, struct maker *m, bool *any, struct err *err)
+static enum err_code join_next(struct side *v, size_t n, struct number_chunk *c, struct maker *m,
+	bool *any, struct err *err)
 {
 	struct side *least = NULL;
 	uint32_t id = UINT32_MAX;

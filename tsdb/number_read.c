@@ -94,8 +94,8 @@ static enum err_code read_window(
 
 /* ---- blocks ---- */
 
-static enum err_code add_chunk(struct reading *r, const struct deleted_range *gone, size_t gone_n,
-	struct err *err)
+static enum err_code add_chunk(
+	struct reading *r, const struct deleted_range *gone, size_t gone_n, struct err *err)
 {
 	const struct number_chunk *c = r->chunk;
 	enum err_code rc = ERR_OK;

@@ -2,9 +2,9 @@
  * Numeric series, the inside of db.h's: where they are in windows, blocks, cutting and joining.
  *
  * In a window a value is a record of its own ('v'), its series another ('n'); in a block they stand
- * in chunks in rollups.ldb, so that they stay when raw rows go, and their series come before those of
- * profiles, ascending by labels, without partition or group. Deleted ranges, postings and names are
- * those of all series.
+ * in chunks in rollups.ldb, so that they stay when raw rows go, and their series come before those
+ * of profiles, ascending by labels, without partition or group. Deleted ranges, postings and names
+ * are those of all series.
  *
  * Errors:  as db.h.
  * Threads: number_batch_* are the commit thread's; the rest as its caller.

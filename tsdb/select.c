@@ -3,7 +3,6 @@
 #include "tsdb/blocks.h"
 #include "tsdb/numbers.h"
 
-
 /*
  * Selecting: series of each source that the matchers accept and that have rows in the window,
  * united by labels and partition. A head window is asked through the index in memory, a block
@@ -246,8 +245,8 @@ static enum err_code samples_may_match(
 		if (labels_has(f->labels, name) || matcher_test(&x->m[i], STR("")))
 			continue;
 		rc = job_has_key(x, job, name, out, err);
-		if (!rc && !*out && str_has_prefix(name, STR("sample_")) &&
-			labels_has(f->labels, inner))
+		if (!rc && !*out &&
+			str_has_prefix(name, STR("sample_")) && labels_has(f->labels, inner))
 			rc = job_has_key(x, job, inner, out, err);
 	}
 	return rc;
@@ -279,12 +278,12 @@ static enum err_code add_window_series(struct selecting *x, struct querier_sourc
 			/* One that is out of the index has rows no more; its memory is the
 			 * querier's as long as it lives. */
 			if (of && !of->job && (x->kinds & DB_NUMBERS))
-				rc = add_found(x,
-					(struct found){ of->labels, NULL, { source, id } }, err);
+				rc = add_found(
+					x, (struct found){ of->labels, NULL, { source, id } }, err);
 			else if (of && of->job && of->job->index < j->n && j->v[of->job->index])
 				rc = add_found(x,
-					(struct found){ of->labels, j->v[of->job->index],
-						{ source, id } },
+					(struct found){
+						of->labels, j->v[of->job->index], { source, id } },
 					err);
 		}
 	series_unlock(x->q->db->series);
@@ -421,9 +420,9 @@ static enum err_code add_block_series(
 	}
 	if (of.slot == BLOCK_NUMERIC) {
 		rc = numbers_in_block(x->q, s, id, &of, &has, err);
-		return rc || !has ? rc :
-				    add_found(x, (struct found){ of.labels, NULL, { source, id } },
-					    err);
+		return rc || !has ?
+			rc :
+			add_found(x, (struct found){ of.labels, NULL, { source, id } }, err);
 	}
 	if ((rc = block_has_rows(x, s, id, &of, &has, err)) || !has)
 		return rc;
@@ -475,7 +474,8 @@ static int found_cmp(const void *a, const void *b)
 	if (c)
 		return c;
 	if (x->partition != y->partition) /* numbers first */
-		return !x->partition || (y->partition && x->partition->index < y->partition->index) ?
+		return !x->partition ||
+				(y->partition && x->partition->index < y->partition->index) ?
 			-1 :
 			1;
 	return (x->place.source > y->place.source) - (x->place.source < y->place.source);

@@ -279,7 +279,8 @@ static enum err_code type_ids(
 		return rc ? rc : add_ids(v, s, types, types_n, to, err);
 	}
 	if ((rc = matchers_of(v, s, &m, &m_n, err)) ||
-		(rc = db_select(v->q, m, m_n, v->arena, &series, &n, err)))
+		(rc = db_select_kinds(
+			 v->q, DB_PROFILES, m, m_n, v->arena, &series, &n, err)))
 		return rc;
 	for (size_t i = 0; i < n && !rc; i++)
 		if (!(rc = types_of(v, s, &series[i], &types, &types_n, err)))
@@ -399,7 +400,8 @@ static enum err_code find_series(
 	enum err_code rc;
 
 	if ((rc = matchers_of(v, s, &m, &m_n, err)) ||
-		(rc = db_select(v->q, m, m_n, v->arena, &series, &n, err)))
+		(rc = db_select_kinds(
+			 v->q, DB_PROFILES, m, m_n, v->arena, &series, &n, err)))
 		return rc;
 	for (size_t i = 0; i < n; i++) {
 		types_n = 1;

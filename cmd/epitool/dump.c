@@ -6,15 +6,18 @@
 #include "base/clock.h"
 #include "base/flags.h"
 #include "base/fs.h"
+#include "base/json.h"
 #include "cmd/epitool/epitool.h"
 #include "promql/parse.h"
 #include "proto/pprof.h"
 #include "tsdb/db.h"
+#include "tsdb/number_chunk.h"
 
 /*
  * epitool tsdb dump: rows as they are stored. As text a row is a line "# {labels} time" and below
  * it a line per sample: frames root first, its labels, its values. As pprof each row is a file
- * <number>.pb.gz, and one line of text says whose it is.
+ * <number>.pb.gz, and one line of text says whose it is. Of a numeric series there is a line
+ * "# {labels}" and below it a line "time value" per value; as pprof it is left out.
  */
 #define FRAMES_MAX 4096u
 
@@ -143,6 +146,34 @@ static enum err_code dump_series(struct dump *x, const struct db_series *s, stru
 	return rc == ERR_NOT_FOUND ? ERR_OK : rc;
 }
 
+/* A numeric series: a head, then time and value per line. */
+static enum err_code dump_numbers(struct dump *x, const struct db_series *s, struct err *err)
+{
+	double *values;
+	int64_t *ts;
+	enum err_code rc;
+	size_t n;
+
+	arena_reset(&x->row_arena);
+	rc = db_numbers(x->q, s, x->f.start_ns, x->f.end_ns, &x->row_arena, &ts, &values, &n, err);
+	if (rc || !n || x->f.output[0])
+		return rc;
+	buf_add_cstr(&x->out, "# ");
+	labels_print(&x->out, s->labels);
+	buf_add_cstr(&x->out, "\n");
+	for (size_t i = 0; i < n && !rc; i++) {
+		time_print_rfc3339(&x->out, ts[i]);
+		buf_add_char(&x->out, ' ');
+		if (number_is_stale(values[i]))
+			buf_add_cstr(&x->out, "stale");
+		else
+			buf_add_double(&x->out, values[i]);
+		buf_add_char(&x->out, '\n');
+		rc = flush(x, err);
+	}
+	return rc;
+}
+
 static enum err_code dump_all(struct dump *x, struct db *db, struct err *err)
 {
 	struct parsed *parsed = NULL;
@@ -173,7 +204,8 @@ static enum err_code dump_all(struct dump *x, struct db *db, struct err *err)
 	if (!rc)
 		rc = db_select(x->q, m, matchers, &x->arena, &series, &n, err);
 	for (size_t i = 0; i < n && !rc; i++)
-		rc = dump_series(x, &series[i], err);
+		rc = series[i].numeric ? dump_numbers(x, &series[i], err) :
+					 dump_series(x, &series[i], err);
 	warning = x->q ? db_querier_warnings(x->q, &warnings) : NULL;
 	for (size_t i = 0; warning && i < warnings; i++)
 		fprintf(stderr, "epitool: warning: " STR_FMT "\n", STR_ARG(warning[i]));

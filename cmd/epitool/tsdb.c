@@ -27,8 +27,8 @@ static int fail(const struct err *err)
 }
 
 /* The directory is the only argument of all four; -1: go on. */
-int tsdb_flags(struct flag *flags, size_t n, int argc, char **argv, const char *about,
-	const char **dir)
+int tsdb_flags(
+	struct flag *flags, size_t n, int argc, char **argv, const char *about, const char **dir)
 {
 	struct buf help_text = { 0 };
 	bool help = false, version = false;
@@ -96,6 +96,7 @@ static void list_json(struct buf *out, const struct db_block_status *v, size_t n
 		add_count(&j, "series", v[i].series);
 		add_count(&j, "rows", v[i].rows);
 		add_count(&j, "samples", v[i].samples);
+		add_count(&j, "numbers", v[i].numbers);
 		add_count(&j, "bytes", v[i].bytes);
 		json_key(&j, "raw");
 		json_bool(&j, v[i].raw);
@@ -109,8 +110,8 @@ static void list_json(struct buf *out, const struct db_block_status *v, size_t n
 
 static void list_text(struct buf *out, const struct db_block_status *v, size_t n)
 {
-	buf_printf(out, "%-26s  %-20s  %-20s %5s %8s %10s %12s %14s\n", "BLOCK", "FROM", "TO",
-		"LEVEL", "SERIES", "PROFILES", "SAMPLES", "BYTES");
+	buf_printf(out, "%-26s  %-20s  %-20s %5s %8s %10s %12s %12s %14s\n", "BLOCK", "FROM", "TO",
+		"LEVEL", "SERIES", "PROFILES", "SAMPLES", "NUMBERS", "BYTES");
 	for (size_t i = 0; i < n; i++) {
 		const struct db_block_status *b = &v[i];
 		struct buf from = { 0 }, to = { 0 };
@@ -119,10 +120,10 @@ static void list_text(struct buf *out, const struct db_block_status *v, size_t n
 		add_time(&to, b->max_ns);
 		buf_printf(out,
 			"%-26s  %-20.*s  %-20.*s %5" PRIu32 " %8" PRIu64 " %10" PRIu64 " %12" PRIu64
-			" %14" PRIu64 "%s%s\n",
+			" %12" PRIu64 " %14" PRIu64 "%s%s\n",
 			b->ulid[0] ? b->ulid : "(head)", STR_ARG(buf_str(&from)),
-			STR_ARG(buf_str(&to)), b->level, b->series, b->rows, b->samples, b->bytes,
-			b->raw ? "" : "  sums only", b->damaged ? "  DAMAGED" : "");
+			STR_ARG(buf_str(&to)), b->level, b->series, b->rows, b->samples, b->numbers,
+			b->bytes, b->raw ? "" : "  sums only", b->damaged ? "  DAMAGED" : "");
 		buf_release(&from);
 		buf_release(&to);
 	}
@@ -225,6 +226,7 @@ static const struct {
 	PART(rollups_group[1], "daily sums of groups"),
 	PART(functions[0], "hourly totals of functions"),
 	PART(functions[1], "daily totals of functions"),
+	PART(numbers, "values of numeric series"),
 	PART(series, "series"),
 	PART(postings, "postings"),
 	PART(symbols[SYM_STRING], "symbols: strings"),
@@ -256,7 +258,7 @@ static const struct {
 
 struct analysis {
 	uint64_t bytes[PARTS_N], chunk_bytes[CHUNK_PARTS_N];
-	uint64_t blocks, rows, samples, entries, nodes, damaged;
+	uint64_t blocks, rows, samples, numbers, entries, nodes, damaged;
 };
 
 static uint64_t field_at(const void *base, size_t at)
@@ -286,6 +288,7 @@ static int analyze_block(void *ctx, struct block *b, const struct err *damaged)
 	x->blocks++;
 	x->rows += block_meta(b)->rows;
 	x->samples += block_meta(b)->samples;
+	x->numbers += block_meta(b)->numbers;
 	x->nodes += block_meta(b)->nodes;
 	x->entries += sizes.chunks.entries;
 	return 0;
@@ -300,8 +303,10 @@ static void analysis_text(struct buf *out, const struct analysis *x)
 		all += x->bytes[i];
 	buf_printf(out,
 		"%" PRIu64 " blocks, %" PRIu64 " profiles, %" PRIu64 " samples, %" PRIu64
-		" stack nodes, %" PRIu64 " bytes\n\n%-32s %14s %8s %12s\n",
-		x->blocks, x->rows, x->samples, x->nodes, all, "", "BYTES", "SHARE", "PER SAMPLE");
+		" values of numeric series, %" PRIu64 " stack nodes, %" PRIu64
+		" bytes\n\n%-32s %14s %8s %12s\n",
+		x->blocks, x->rows, x->samples, x->numbers, x->nodes, all, "", "BYTES", "SHARE",
+		"PER SAMPLE");
 	for (size_t i = 0; i < PARTS_N; i++)
 		if (x->bytes[i])
 			buf_printf(out, "%-32s %14" PRIu64 " %7.1f%% %12.4f\n", parts[i].what,
@@ -322,6 +327,7 @@ static void analysis_json(struct buf *out, const struct analysis *x)
 	add_count(&j, "blocks", x->blocks);
 	add_count(&j, "rows", x->rows);
 	add_count(&j, "samples", x->samples);
+	add_count(&j, "numbers", x->numbers);
 	add_count(&j, "nodes", x->nodes);
 	json_key(&j, "bytes");
 	json_object(&j);

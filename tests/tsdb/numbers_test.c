@@ -31,8 +31,9 @@ enum values {
 
 static double value_of(enum values kind, uint64_t *seed, uint32_t i)
 {
-	static const double odd[] = { 0.0, -0.0, INFINITY, -INFINITY, 5e-324, 1.7976931348623157e308,
-		9007199254740993.0, -9007199254740992.0, 0.1, 1e-9, 123456789.123456789 };
+	static const double odd[] = { 0.0, -0.0, INFINITY, -INFINITY, 5e-324,
+		1.7976931348623157e308, 9007199254740993.0, -9007199254740992.0, 0.1, 1e-9,
+		123456789.123456789 };
 	uint64_t r = random_next(seed);
 
 	switch (kind) {
@@ -75,10 +76,10 @@ TEST(chunks_keep_every_bit)
 					in->values[i] = value_of((enum values)kind, &seed, i);
 					ts += 10 * SEC +
 						(jitter == 0 ? 0 :
-							jitter == 1 ? (int64_t)(random_next(&seed) % 5) *
+								jitter == 1 ?
+							       (int64_t)(random_next(&seed) % 5) *
 									1000000 :
-								      (int64_t)(random_next(&seed) %
-									      SEC));
+							       (int64_t)(random_next(&seed) % SEC));
 				}
 				buf_clear(&b);
 				REQUIRE_OK(number_chunk_encode(in, &b, &err), &err);
@@ -229,7 +230,8 @@ TEST(numbers_are_refused_with_a_reason)
 		"a value needs a time after 1970");
 	REQUIRE_OK(append_one(&f, labels_of(&f.arena, "up", "", ""), 400000, 1), &f.err);
 	CHECK_ERR(append_one(&f, labels_of(&f.arena, "up", "", ""), 1000, 1), &f.err, ERR_INVALID,
-		"value of 1970-01-01T00:16:40.000Z is too old: values after 1970-01-05T14:00:00.000Z are "
+		"value of 1970-01-01T00:16:40.000Z is too old: values after "
+		"1970-01-05T14:00:00.000Z are "
 		"taken");
 	REQUIRE_OK(append_one(&f, labels_of(&f.arena, "up", "a", ""), 400000, 1), &f.err);
 	CHECK_ERR(append_one(&f, labels_of(&f.arena, "up", "b", ""), 400000, 1), &f.err, ERR_LIMIT,
@@ -303,12 +305,12 @@ static void model_delete(struct model_numbers *m)
 		 from = (uint32_t)(random_next(&m->seed) % (m->now + 1)),
 		 to = from + (uint32_t)(random_next(&m->seed) % 200);
 	struct matcher t[2] = { { .op = MATCH_EQ,
-					.name = STR(LABEL_NAME),
-					.value = labels_get(m->labels[s], STR(LABEL_NAME)) },
-		{ .op = MATCH_EQ, .name = STR("job"), .value = labels_get(m->labels[s], STR("job")) } };
+		.name = STR(LABEL_NAME), .value = labels_get(m->labels[s], STR(LABEL_NAME)) },
+		{ .op = MATCH_EQ,
+			.name = STR("job"), .value = labels_get(m->labels[s], STR("job")) } };
 
-	CHECK_OK(db_delete_series(m->f.db, t, 2, (from + 1) * 10 * SEC, (to + 1) * 10 * SEC,
-			 &m->f.err),
+	CHECK_OK(db_delete_series(
+			 m->f.db, t, 2, (from + 1) * 10 * SEC, (to + 1) * 10 * SEC, &m->f.err),
 		&m->f.err);
 	for (uint32_t i = from + 1; i <= to && i <= m->newest; i++) {
 		m->at[s][i].there = false;
@@ -318,7 +320,8 @@ static void model_delete(struct model_numbers *m)
 
 static void model_check(struct model_numbers *m)
 {
-	uint32_t from = (uint32_t)(random_next(&m->seed) % (m->now + 1)), seen[MODEL_SERIES] = { 0 };
+	uint32_t from = (uint32_t)(random_next(&m->seed) % (m->now + 1)),
+		 seen[MODEL_SERIES] = { 0 };
 	int64_t min = random_next(&m->seed) % 2 ? 0 : from * 10 * SEC,
 		max = random_next(&m->seed) % 2 ? INT64_MAX : min + 500 * 10 * SEC;
 	struct arena *a = &m->f.arena;
@@ -406,8 +409,8 @@ TEST(random_numbers_are_what_a_model_says)
 			if (random_next(&m->seed) % 4 == 0)
 				CHECK_OK(append_wait(m->f.db,
 						 labels_of(&m->f.arena, "cpu", "a", "x"),
-						 (m->newest + 1) * 10 * SEC, 10 * SEC, p, NULL, true,
-						 NULL, &m->f.err),
+						 (m->newest + 1) * 10 * SEC, 10 * SEC, p, NULL,
+						 true, NULL, &m->f.err),
 					&m->f.err);
 			if (random_next(&m->seed) % 20 == 0)
 				model_delete(m);
