@@ -4,8 +4,9 @@
 #include <zstd.h>
 
 /*
- * Layout: version (byte, 1); n; first time *z*; unit; coding of the values (byte); size of the
- * columns x 2 + compressed, and if compressed the size they are stored in; the columns.
+ * Layout: version (byte, 1); n; first time *z*; unit; a column of times; coding of the values
+ * (byte); a column of values. A column is its size x 2 + compressed, if compressed the size it is
+ * stored in, and its bytes.
  *
  * Times: n - 1 distances in units, each as the difference (*z*) to the distance before. The unit is
  * the greatest common divisor of the distances: times that were cut to milliseconds cost what the
@@ -18,10 +19,10 @@
  */
 #define VERSION 1
 #define ZSTD_LEVEL 1
-#define COLUMNS_MIN 64u /* fewer bytes are not worth a frame */
+#define COLUMN_MIN 64u /* fewer bytes are not worth a frame */
 #define DECIMALS_MAX 9
 #define INTEGER_MAX 9007199254740992.0 /* 2^53: integers below it are exact */
-#define COLUMNS_MAX ((size_t)NUMBER_CHUNK_MAX * 20) /* two varints per value at most */
+#define COLUMN_MAX ((size_t)NUMBER_CHUNK_MAX * 10) /* a varint per value */
 
 enum coding {
 	CODING_SAME, /* all have the bits of the first: be64 */
@@ -131,12 +132,13 @@ static bool all_same(const struct number_chunk *c)
 	return true;
 }
 
-static void add_columns(struct str raw, struct buf *out)
+/* Size x 2 + compressed, the size it is stored in if compressed, the bytes. */
+static void add_column(struct str raw, struct buf *out)
 {
-	char packed[ZSTD_COMPRESSBOUND(COLUMNS_MAX)];
+	char packed[ZSTD_COMPRESSBOUND(COLUMN_MAX)];
 	size_t n = 0;
 
-	if (raw.len >= COLUMNS_MIN) {
+	if (raw.len >= COLUMN_MIN) {
 		n = ZSTD_compress(packed, sizeof(packed), raw.ptr, raw.len, ZSTD_LEVEL);
 		if (ZSTD_isError(n) || n > raw.len - raw.len / 10)
 			n = 0;
@@ -152,16 +154,18 @@ static void add_columns(struct str raw, struct buf *out)
 
 enum err_code number_chunk_encode(const struct number_chunk *c, struct buf *out, struct err *err)
 {
+	uint64_t unit = unit_of(c);
 	struct buf raw = { 0 };
-	uint64_t unit;
-	int e = -1;
+	bool failed;
+	int e;
 
-	unit = unit_of(c);
 	buf_add_char(out, VERSION);
 	buf_add_varint(out, c->n);
 	buf_add_varint(out, zigzag(c->ts[0]));
 	buf_add_varint(out, unit);
 	add_times(c, unit, &raw);
+	add_column(buf_str(&raw), out);
+	buf_clear(&raw);
 	if (all_same(c)) {
 		buf_add_char(out, CODING_SAME);
 		buf_add_u64be(&raw, number_bits(c->values[0]));
@@ -172,11 +176,10 @@ enum err_code number_chunk_encode(const struct number_chunk *c, struct buf *out,
 		buf_add_char(out, CODING_XOR);
 		add_planes(c, &raw);
 	}
-	if (!buf_failed(&raw))
-		add_columns(buf_str(&raw), out);
-	e = buf_failed(&raw) || buf_failed(out);
+	add_column(buf_str(&raw), out);
+	failed = buf_failed(&raw) || buf_failed(out);
 	buf_release(&raw);
-	return e ? nomem(err) : ERR_OK;
+	return failed ? nomem(err) : ERR_OK;
 }
 
 /* ---- decoding ---- */
@@ -250,38 +253,54 @@ static enum err_code read_values(
 	return in->bad ? wrong("their values are wrong", err) : ERR_OK;
 }
 
-enum err_code number_chunk_decode(struct str bytes, struct number_chunk *out, struct err *err)
+/* Into unpacked, where it is compressed. */
+static enum err_code read_column(
+	struct cursor *in, char unpacked[COLUMN_MAX], struct cursor *out, struct err *err)
 {
-	char unpacked[COLUMNS_MAX];
-	struct cursor in = cursor_of(bytes), columns;
-	uint64_t unit, len, packed;
+	uint64_t len = cursor_varint(in), packed = len & 1 ? cursor_varint(in) : len >> 1;
 	struct str raw;
-	int version, coding;
-	enum err_code rc;
 
-	raw = cursor_bytes(&in, 1);
-	version = in.bad ? 0 : (unsigned char)raw.ptr[0];
-	out->n = cursor_u32(&in);
-	if (in.bad || !out->n || out->n > NUMBER_CHUNK_MAX)
-		return wrong("their count is wrong", err);
-	out->ts[0] = unzigzag(cursor_varint(&in));
-	unit = cursor_varint(&in);
-	raw = cursor_bytes(&in, 1);
-	coding = in.bad ? 0 : (unsigned char)raw.ptr[0];
-	len = cursor_varint(&in);
-	packed = len & 1 ? cursor_varint(&in) : len >> 1;
-	if (in.bad || version != VERSION || coding > CODING_DECIMAL + DECIMALS_MAX ||
-		packed != cursor_left(&in) || len >> 1 > COLUMNS_MAX)
-		return wrong("their head is wrong", err);
-	raw = cursor_bytes(&in, packed);
+	if (in->bad || len >> 1 > COLUMN_MAX || packed > cursor_left(in))
+		return wrong("a column's head is wrong", err);
+	raw = cursor_bytes(in, packed);
 	if (len & 1) {
-		if (ZSTD_decompress(unpacked, sizeof(unpacked), raw.ptr, raw.len) != len >> 1)
-			return wrong("their columns cannot be unpacked", err);
+		if (ZSTD_decompress(unpacked, COLUMN_MAX, raw.ptr, raw.len) != len >> 1)
+			return wrong("a column cannot be unpacked", err);
 		raw = (struct str){ unpacked, len >> 1 };
 	}
-	columns = cursor_of(raw);
-	if ((rc = read_times(&columns, unit, out, err)) ||
-		(rc = read_values(&columns, coding, out, err)))
+	*out = cursor_of(raw);
+	return ERR_OK;
+}
+
+static enum err_code left_over(const struct cursor *c, struct err *err)
+{
+	return c->bad || cursor_left(c) ? wrong("bytes are left over", err) : ERR_OK;
+}
+
+enum err_code number_chunk_decode(struct str bytes, struct number_chunk *out, struct err *err)
+{
+	struct cursor in = cursor_of(bytes), column;
+	char unpacked[COLUMN_MAX];
+	uint64_t unit;
+	struct str byte;
+	int coding;
+	enum err_code rc;
+
+	byte = cursor_bytes(&in, 1);
+	out->n = cursor_u32(&in);
+	if (in.bad || byte.ptr[0] != VERSION || !out->n || out->n > NUMBER_CHUNK_MAX)
+		return wrong("their head is wrong", err);
+	out->ts[0] = unzigzag(cursor_varint(&in));
+	unit = cursor_varint(&in);
+	if ((rc = read_column(&in, unpacked, &column, err)) ||
+		(rc = read_times(&column, unit, out, err)) || (rc = left_over(&column, err)))
 		return rc;
-	return columns.bad || cursor_left(&columns) ? wrong("bytes are left over", err) : ERR_OK;
+	byte = cursor_bytes(&in, 1);
+	coding = in.bad ? -1 : (unsigned char)byte.ptr[0];
+	if (coding < 0 || coding > CODING_DECIMAL + DECIMALS_MAX)
+		return wrong("the coding of their values is wrong", err);
+	if ((rc = read_column(&in, unpacked, &column, err)) ||
+		(rc = read_values(&column, coding, out, err)) || (rc = left_over(&column, err)))
+		return rc;
+	return left_over(&in, err);
 }

@@ -58,6 +58,11 @@ typedef bool (*row_fn)(void *ctx, const struct db_series *s, const struct db_row
 bool rows_each(struct db *db, int64_t min_ns, int64_t max_ns, row_fn fn, void *ctx,
 	size_t *warnings, struct err *err);
 
+/* Each value of each numeric series, likewise. */
+typedef bool (*number_fn)(void *ctx, const struct db_series *s, int64_t ts_ns, double value);
+bool numbers_each(struct db *db, int64_t min_ns, int64_t max_ns, number_fn fn, void *ctx,
+	size_t *warnings, struct err *err);
+
 /* The series' rows in (min, max] as text, one line per sample as in profile_of, with "@<s>" lines
  * before each; "warning: ..." lines behind them. */
 bool rows_text(struct db *db, struct labels labels, int64_t min_ns, int64_t max_ns, struct buf *out,

@@ -7,7 +7,6 @@
 
 /* ---- rows ---- */
 
-
 static void stack_text(const struct partition *p, uint32_t node, struct buf *out)
 {
 	struct sym_node n = sym_node(p, node);
@@ -42,8 +41,7 @@ static void print_sorted(struct str *lines, size_t n, struct buf *out)
 	free(lines);
 }
 
-static void profile_stack_text(
-	const struct pprof *p, const struct pprof_sample *s, struct buf *out)
+static void profile_stack_text(const struct pprof *p, const struct pprof_sample *s, struct buf *out)
 {
 	for (uint32_t k = s->location_n; k-- > 0;) {
 		const struct pprof_location *l =
@@ -145,7 +143,7 @@ static bool each(struct db *db, const struct labels *of, int64_t min_ns, int64_t
 	if (db_querier_open(db, min_ns, max_ns, NULL, &q, err))
 		return false;
 	arena_init(&a, 0);
-	if (!(rc = db_select(q, NULL, 0, &a, &series, &n, err)))
+	if (!(rc = db_select_kinds(q, DB_PROFILES, NULL, 0, &a, &series, &n, err)))
 		for (size_t i = 0; i < n && !rc; i++)
 			if (!of || labels_eq(series[i].labels, *of))
 				rc = series_rows(q, &series[i], min_ns, max_ns, fn, ctx, err);
@@ -163,6 +161,35 @@ bool rows_each(struct db *db, int64_t min_ns, int64_t max_ns, row_fn fn, void *c
 	size_t *warnings, struct err *err)
 {
 	return each(db, NULL, min_ns, max_ns, fn, ctx, NULL, warnings, err);
+}
+
+bool numbers_each(struct db *db, int64_t min_ns, int64_t max_ns, number_fn fn, void *ctx,
+	size_t *warnings, struct err *err)
+{
+	struct db_querier *q;
+	struct db_series *series;
+	struct arena a;
+	double *values;
+	int64_t *ts;
+	enum err_code rc;
+	size_t n, got;
+
+	if (db_querier_open(db, min_ns, max_ns, NULL, &q, err))
+		return false;
+	arena_init(&a, 0);
+	rc = db_select_kinds(q, DB_NUMBERS, NULL, 0, &a, &series, &n, err);
+	for (size_t i = 0; !rc && i < n; i++) {
+		rc = db_numbers(q, &series[i], min_ns, max_ns, &a, &ts, &values, &got, err);
+		for (size_t k = 0; !rc && k < got; k++)
+			if (!fn(ctx, &series[i], ts[k], values[k]))
+				rc = err_set(err, ERR_CANCELED, "the rest is not wanted");
+	}
+	(void)db_querier_warnings(q, &n);
+	if (warnings)
+		*warnings += n;
+	arena_release(&a);
+	db_querier_close(q);
+	return rc == ERR_OK;
 }
 
 struct texts {
@@ -232,8 +259,7 @@ static int by_stack(const void *a, const void *b)
 
 void sums_print(struct sums *s, struct buf *out)
 {
-	buf_printf(out, "rows %llu total %lld\n", (unsigned long long)s->rows,
-		(long long)s->total);
+	buf_printf(out, "rows %llu total %lld\n", (unsigned long long)s->rows, (long long)s->total);
 	if (s->n)
 		qsort(s->lines, s->n, sizeof(*s->lines), by_stack);
 	for (size_t i = 0, to; i < s->n; i = to) {
@@ -267,8 +293,8 @@ void sums_add_profile(struct sums *s, const struct pprof *p)
 static enum err_code sum_of(struct db_querier *q, const struct db_series *const *series, size_t n,
 	int64_t min_ns, int64_t max_ns, struct arena *a, struct sums *out, struct err *err)
 {
-	static const struct profile_type cpu = { STR("p"), STR("cpu"), STR("nanoseconds"), STR(""),
-		STR(""), true };
+	static const struct profile_type cpu = {
+		STR("p"), STR("cpu"), STR("nanoseconds"), STR(""), STR(""), true };
 	struct partition *p = series[0]->partition;
 	struct sum_stats stats = { 0 };
 	struct accum *acc;
@@ -307,7 +333,7 @@ static enum err_code sum_partitions(struct db_querier *q, const struct labels *o
 	enum err_code rc;
 	size_t n, some_n = 0;
 
-	if ((rc = db_select(q, NULL, 0, a, &series, &n, err)) || !n)
+	if ((rc = db_select_kinds(q, DB_PROFILES, NULL, 0, a, &series, &n, err)) || !n)
 		return rc;
 	some = arena_alloc_raw(a, n, sizeof(*some));
 	if (!some)

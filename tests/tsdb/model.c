@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/map.h"
+#include "tsdb/number_chunk.h"
 
 static uint64_t from_environment(const char *name, uint64_t otherwise)
 {
@@ -51,8 +52,9 @@ bool model_init(struct model *m, uint64_t seed)
 		char job[8] = "job-0", instance[8] = "i-0";
 
 		job[4] = (char)('0' + i % 3);
-		instance[2] = (char)('0' + i);
-		m->labels[i] = labels_of(&m->f.arena, "p", job, instance);
+		instance[2] = (char)('a' + i);
+		m->labels[i] = labels_of(
+			&m->f.arena, i < MODEL_PROFILES ? "p" : "up", job, instance);
 	}
 	return true;
 }
@@ -115,6 +117,21 @@ static struct model_append next_append(struct model *m)
 	return a;
 }
 
+static bool is_numeric(uint32_t series)
+{
+	return series >= MODEL_PROFILES;
+}
+
+static double number_of(uint64_t seed)
+{
+	return seed % 8 ? (double)(seed % 1000) / 8 : number_of_bits(NUMBER_STALE_BITS);
+}
+
+static uint64_t number_hash(double v)
+{
+	return hash_u64(number_bits(v));
+}
+
 static uint64_t samples_hash(uint64_t seed, struct arena *a, struct pprof **profile)
 {
 	struct pprof *p = profile_random(a, seed);
@@ -127,6 +144,14 @@ static uint64_t samples_hash(uint64_t seed, struct arena *a, struct pprof **prof
 	if (profile)
 		*profile = p;
 	return hash;
+}
+
+static uint64_t content_hash(
+	uint32_t series, uint64_t seed, struct arena *a, struct pprof **profile)
+{
+	if (is_numeric(series))
+		return number_hash(number_of(seed));
+	return samples_hash(seed, a, profile);
 }
 
 /* m->lock is held. */
@@ -190,7 +215,7 @@ static bool follow(struct model *m, const struct told *t)
 	switch (t->what) {
 	case TRIED:
 		arena_init(&a, 0);
-		add_row(m, &t->append, samples_hash(t->append.seed, &a, NULL));
+		add_row(m, &t->append, content_hash(t->append.series, t->append.seed, &a, NULL));
 		arena_release(&a);
 		return m->n == t->at + 1;
 	case REFUSED:
@@ -239,7 +264,7 @@ bool model_follow(struct model *m, int pipe, int pid, int ms, bool while_opening
 
 struct answer {
 	struct model *m;
-	size_t at;
+	size_t at, n; /* rows */
 };
 
 static void on_answer(void *ctx, enum err_code rc, const struct err *err)
@@ -248,23 +273,36 @@ static void on_answer(void *ctx, enum err_code rc, const struct err *err)
 	struct model *m = a->m;
 
 	mutex_lock(&m->lock);
-	answered(m, a->at, rc == ERR_OK);
-	tell(m, rc ? FAILED : ACKED, a->at, NULL);
+	for (size_t i = a->at; i < a->at + a->n; i++) {
+		answered(m, i, rc == ERR_OK);
+		tell(m, rc ? FAILED : ACKED, i, NULL);
+	}
 	cond_broadcast(&m->answered);
 	mutex_unlock(&m->lock);
 	free(a);
 }
 
+/* m->lock is held. */
+static void try_row(struct model *m, const struct model_append *what, struct answer *answer,
+	struct db_number *numbers, struct arena *arena, struct pprof **p)
+{
+	size_t at = add_row(m, what, content_hash(what->series, what->seed, arena, p));
+
+	numbers[answer->n++] = (struct db_number){ m->labels[what->series], what->ts_ns,
+		number_of(what->seed) };
+	tell(m, TRIED, at, what);
+}
+
 bool model_append(struct model *m)
 {
 	static const enum value_kind kinds[] = { KIND_DELTA, KIND_DELTA };
+	struct answer *answer = malloc(sizeof(*answer));
+	struct db_number numbers[MODEL_BATCH];
 	int64_t newest_ns = m->newest_ns;
 	struct model_append what;
-	struct answer *answer = malloc(sizeof(*answer));
 	struct db_append a;
-	struct pprof *p;
+	struct pprof *p = NULL;
 	struct arena arena;
-	uint64_t hash;
 	enum err_code rc;
 
 	if (!answer)
@@ -272,16 +310,27 @@ bool model_append(struct model *m)
 	arena_init(&arena, 0);
 	mutex_lock(&m->lock);
 	what = next_append(m);
-	hash = samples_hash(what.seed, &arena, &p);
-	*answer = (struct answer){ m, add_row(m, &what, hash) };
-	tell(m, TRIED, answer->at, &what);
+	*answer = (struct answer){ m, m->n, 0 };
+	try_row(m, &what, answer, numbers, &arena, &p);
+	while (is_numeric(what.series) && answer->n < MODEL_BATCH &&
+		what.series + 1 < MODEL_SERIES && model_draw(m, 3)) {
+		what.series++;
+		what.seed++;
+		if (model_draw(m, 4) == 0) /* so that they fall into several windows */
+			what.ts_ns -= MODEL_WINDOW_S * SEC;
+		try_row(m, &what, answer, numbers, &arena, &p);
+	}
 	mutex_unlock(&m->lock);
 	a = (struct db_append){ m->labels[what.series], what.ts_ns, SEC, p, kinds, false };
-	rc = db_append(m->f.db, &a, NULL, on_answer, answer, &m->f.err);
+	rc = is_numeric(what.series) ?
+		db_append_numbers(m->f.db, numbers, answer->n, on_answer, answer, &m->f.err) :
+		db_append(m->f.db, &a, NULL, on_answer, answer, &m->f.err);
 	if (rc) { /* it was never queued; nothing was added behind it */
 		mutex_lock(&m->lock);
-		take_back(m);
-		tell(m, REFUSED, answer->at, NULL);
+		while (answer->n--) {
+			take_back(m);
+			tell(m, REFUSED, m->n, NULL);
+		}
 		m->newest_ns = newest_ns;
 		mutex_unlock(&m->lock);
 		free(answer);
@@ -361,28 +410,23 @@ static void say_row(struct model *m, const char *what, struct labels labels, int
 		return;
 	buf_printf(&m->wrong, "%s: ", what);
 	labels_print(&m->wrong, labels);
-	buf_printf(&m->wrong, " @%lld.%09lld\n", (long long)(ts_ns / SEC), (long long)(ts_ns % SEC));
+	buf_printf(
+		&m->wrong, " @%lld.%09lld\n", (long long)(ts_ns / SEC), (long long)(ts_ns % SEC));
 }
 
-static bool take_row(void *ctx, const struct db_series *s, const struct db_row *row)
+static void take(struct model *m, struct labels labels, int64_t ts_ns, uint64_t hash)
 {
-	struct model *m = ctx;
 	struct model_row *r;
-	struct buf text = { 0 };
-	uint64_t hash;
 	uint32_t series = 0;
 	size_t i, first;
 
-	while (series < MODEL_SERIES && !labels_eq(m->labels[series], s->labels))
+	while (series < MODEL_SERIES && !labels_eq(m->labels[series], labels))
 		series++;
-	first = i = find_place(m, series, row->ts_ns);
+	first = i = find_place(m, series, ts_ns);
 	if (series == MODEL_SERIES || i == m->n) {
-		say_row(m, "was never appended", s->labels, row->ts_ns);
-		return true;
+		say_row(m, "was never appended", labels, ts_ns);
+		return;
 	}
-	row_text(s, row, &text);
-	hash = hash_bytes(text.ptr, text.len, 1);
-	buf_release(&text);
 	m->checked++;
 	/* The last acknowledged one and all behind it may be the one. */
 	while (i + 1 < m->n && same_place(&m->rows[i], &m->rows[i + 1]))
@@ -390,17 +434,32 @@ static bool take_row(void *ctx, const struct db_series *s, const struct db_row *
 	for (;; i--) { /* ends at the place's first */
 		r = &m->rows[i];
 		if (r->there) {
-			say_row(m, "is there twice", s->labels, row->ts_ns);
-			return true;
+			say_row(m, "is there twice", labels, ts_ns);
+			return;
 		}
 		if (r->hash == hash) {
 			r->there = true;
-			return true;
+			return;
 		}
 		if (r->state == MODEL_ACKED || i == first)
 			break;
 	}
-	say_row(m, "has other samples", s->labels, row->ts_ns);
+	say_row(m, "has another content", labels, ts_ns);
+}
+
+static bool take_row(void *ctx, const struct db_series *s, const struct db_row *row)
+{
+	struct buf text = { 0 };
+
+	row_text(s, row, &text);
+	take(ctx, s->labels, row->ts_ns, hash_bytes(text.ptr, text.len, 1));
+	buf_release(&text);
+	return true;
+}
+
+static bool take_number(void *ctx, const struct db_series *s, int64_t ts_ns, double value)
+{
+	take(ctx, s->labels, ts_ns, number_hash(value));
 	return true;
 }
 
@@ -444,8 +503,8 @@ static void settle(struct model *m)
 	m->n = kept;
 }
 
-static void want_sum(struct model *m, const struct labels *of, int64_t min_ns, int64_t max_ns,
-	struct buf *out)
+static void want_sum(
+	struct model *m, const struct labels *of, int64_t min_ns, int64_t max_ns, struct buf *out)
 {
 	struct sums sums = { 0 };
 	struct arena a;
@@ -454,7 +513,8 @@ static void want_sum(struct model *m, const struct labels *of, int64_t min_ns, i
 	for (size_t i = 0; i < m->n; i++) {
 		const struct model_row *r = &m->rows[i];
 
-		if ((r->there || m->damage_allowed) && r->ts_ns > min_ns && r->ts_ns <= max_ns &&
+		if (!is_numeric(r->series) && (r->there || m->damage_allowed) &&
+			r->ts_ns > min_ns && r->ts_ns <= max_ns &&
 			(!of || labels_eq(m->labels[r->series], *of)))
 			sums_add_profile(&sums, profile_random(&a, r->seed));
 	}
@@ -473,8 +533,8 @@ static void check_sum(struct model *m)
 	int64_t from_s = kept_from_ns(m) / SEC, span = m->newest_ns / SEC - from_s + 2,
 		min_ns = (from_s + 1 + (int64_t)model_draw(m, (uint64_t)span)) * SEC,
 		max_ns = min_ns + (int64_t)model_draw(m, (uint64_t)span) * SEC;
-	const struct labels *of =
-		model_draw(m, 2) ? &m->labels[model_draw(m, MODEL_SERIES)] : NULL;
+	const struct labels *of = model_draw(m, 2) ? &m->labels[model_draw(m, MODEL_PROFILES)] :
+						     NULL;
 	struct buf want = { 0 }, got = { 0 };
 	bool ok;
 
@@ -522,6 +582,8 @@ bool model_check(struct model *m, bool settled)
 		qsort(m->rows, m->n, sizeof(*m->rows), row_cmp);
 	if (!rows_each(m->f.db, 0, INT64_MAX, take_row, m, &m->warnings, &err))
 		buf_printf(&m->wrong, "rows: %s\n", err.msg);
+	if (!numbers_each(m->f.db, 0, INT64_MAX, take_number, m, &m->warnings, &err))
+		buf_printf(&m->wrong, "numbers: %s\n", err.msg);
 	find_missing(m);
 	look_at_blocks(m);
 	for (int i = 0; i < 3 && !m->wrong.len; i++)

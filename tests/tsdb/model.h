@@ -20,7 +20,8 @@
 #include "base/thread.h"
 #include "tests/tsdb/fixture.h"
 
-#define MODEL_SERIES 8 /* of 3 jobs */
+#define MODEL_PROFILES 8 /* series of profiles, of 3 jobs */
+#define MODEL_SERIES 12 /* and numeric ones behind them */
 #define MODEL_WINDOW_S 5
 #define MODEL_BLOCK_S 20 /* four windows: the shortest that are joined */
 #define MODEL_RETENTION_S 40
@@ -36,8 +37,8 @@ struct model_row {
 	int64_t ts_ns;
 	uint32_t series;
 	uint32_t order; /* of its append among all */
-	uint64_t seed; /* of its profile */
-	uint64_t hash; /* of its samples as text */
+	uint64_t seed; /* of its profile; of a numeric series its value */
+	uint64_t hash; /* of its samples as text; of its value */
 	enum model_state state;
 	bool there; /* while checking */
 };
@@ -59,8 +60,8 @@ struct model {
 	/* of the last check: */
 	size_t missing, warnings, checked;
 	uint32_t level; /* highest of a block so far: 1 was cut, 2 and above joined */
-	/* Rows may be missing and sums be off where it is said: by a warning, or by the metric, which
-	 * was damage_before. Without replaced rows: an older one may show through. */
+	/* Rows may be missing and sums be off where it is said: by a warning, or by the metric,
+	 * which was damage_before. Without replaced rows: an older one may show through. */
 	bool damage_allowed;
 	double damage_before;
 };
@@ -85,7 +86,9 @@ void model_close(struct model *m); /* answers what was appended */
  */
 bool model_follow(struct model *m, int pipe, int pid, int ms, bool while_opening);
 
-/* One append; its answer is not waited for. False: refused. */
+/* One append, of a profile or of up to MODEL_BATCH numbers; its answer is not waited for. False:
+ * refused. */
+#define MODEL_BATCH 3
 bool model_append(struct model *m);
 void model_wait(struct model *m); /* until all is answered */
 /* Appends, waiting, maintenance and work on blocks in random order; ends early where stop says
