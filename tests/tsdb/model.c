@@ -304,6 +304,7 @@ bool model_append(struct model *m)
 	struct pprof *p = NULL;
 	struct arena arena;
 	enum err_code rc;
+	size_t refused;
 
 	if (!answer)
 		abort();
@@ -327,10 +328,11 @@ bool model_append(struct model *m)
 		db_append(m->f.db, &a, NULL, on_answer, answer, &m->f.err);
 	if (rc) { /* it was never queued; nothing was added behind it */
 		mutex_lock(&m->lock);
-		while (answer->n--) {
+		for (refused = m->refused; answer->n; answer->n--) {
 			take_back(m);
 			tell(m, REFUSED, m->n, NULL);
 		}
+		m->refused = refused + 1; /* appends are counted, not their values */
 		m->newest_ns = newest_ns;
 		mutex_unlock(&m->lock);
 		free(answer);
