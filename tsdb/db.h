@@ -125,7 +125,7 @@ struct db_querier;
 struct db_series {
 	struct labels labels; /* with __name__ */
 	struct partition *partition; /* pinned by the querier; NULL: numeric */
-	bool numeric; /* for db_numbers; else for db_series_types, db_sum and db_rows */
+	bool numeric; /* for db_numbers; else for db_sum and db_rows */
 	const struct series_place *places; /* where its rows are (tsdb/db_internal.h) */
 	size_t places_n;
 	const struct db_series *newer; /* the same labels in the next epoch, or NULL */

@@ -187,7 +187,7 @@ enum err_code db_series_types(struct db_querier *q, const struct db_series *s, s
 	struct profile_type **out, size_t *n, struct err *err)
 {
 	struct type_list l = { 0 };
-	enum err_code rc = add_series(q, s, &l, err);
+	enum err_code rc = s->numeric ? ERR_OK : add_series(q, s, &l, err); /* numbers have none */
 
 	if (!rc)
 		rc = hand_out(&l, a, out, n, err);
