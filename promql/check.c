@@ -1,6 +1,7 @@
 #include "promql/check.h"
 
 #include "base/quote.h"
+#include "promql/filter.h"
 #include "promql/functions.h"
 
 #define VALUE_SERIES (VALUE_COSTS | VALUE_PROFILES) /* what a name may stand for */
@@ -9,6 +10,7 @@ struct checker {
 	struct str text;
 	struct query_error *where;
 	struct err *err;
+	size_t regexes_n; /* of filters */
 };
 
 #define FAIL(c, span, ...) \
@@ -210,6 +212,25 @@ static enum err_code check_arg(struct checker *c, const struct function *fn, siz
 		types_text(wants & (ARG_SELECTOR - 1)).text, types_text(e->types).text);
 }
 
+/* A string is a literal, so its expression can be tried now. */
+static enum err_code check_filter(struct checker *c, const struct expr *e)
+{
+	const struct expr *text = expr_strip(e->call.args[1]);
+	enum function_id id = e->call.fn->id;
+	struct err why = { 0 };
+	struct filter f;
+	enum err_code rc;
+
+	c->regexes_n += filter_regexes(id, text->string);
+	if (c->regexes_n > QUERY_REGEXES_MAX)
+		return query_error_at(c->text, text->at, c->where, c->err, ERR_LIMIT,
+			"more than %u regular expressions in filters", QUERY_REGEXES_MAX);
+	if ((rc = filter_compile(&f, id, text->string, &why)))
+		rc = query_error_at(c->text, text->at, c->where, c->err, rc, "%s", why.msg);
+	filter_release(&f);
+	return rc;
+}
+
 static enum err_code check_call(struct checker *c, struct expr *e)
 {
 	struct call *call = &e->call;
@@ -231,7 +252,7 @@ static enum err_code check_call(struct checker *c, struct expr *e)
 		if ((rc = check_arg(c, fn, i, call->args[i])))
 			return rc;
 	e->types = fn->result;
-	return ERR_OK;
+	return filter_is(e) ? check_filter(c, e) : ERR_OK;
 }
 
 static enum err_code check_expr(struct checker *c, struct expr *e)
@@ -267,7 +288,7 @@ static enum err_code check_expr(struct checker *c, struct expr *e)
 
 enum err_code check_query(struct parsed *q, struct query_error *where, struct err *err)
 {
-	struct checker c = { q->text, where, err };
+	struct checker c = { q->text, where, err, 0 };
 
 	if (where)
 		*where = (struct query_error){ 0 };

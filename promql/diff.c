@@ -187,6 +187,11 @@ static enum err_code diff_pair(struct pairing *x, const struct pair *pair, bool 
 	for (size_t i = 0; i < out->parts_n; i++)
 		if ((rc = part_normalize(x->ev, &out->parts[i], err)))
 			return rc;
+	if ((a && a->filtered) || (b && b->filtered)) {
+		out->filtered = true;
+		out->total = b && b->total > 0 ? b->total : a ? a->total : 0;
+		/* No base: what the new side was scaled by is 1, or it is nothing. */
+	}
 	return profile_totals(out, err);
 }
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "promql/filter.h"
 #include "promql/number.h"
 
 /* ---- faults ---- */
@@ -79,6 +80,8 @@ static size_t add_names(struct eval *ev, const struct expr *e)
 	case EXPR_CALL:
 		for (size_t i = 0; i < c->args_n; i++)
 			n += add_names(ev, c->args[i]);
+		if (filter_is_tag(c->fn->id))
+			ev->all_sample_labels = true;
 		if (c->grouping != GROUPING_BY || !(c->fn->args[0] & VALUE_PROFILES))
 			return n;
 		for (size_t i = 0; i < c->labels.n; i++) {
@@ -115,33 +118,48 @@ enum err_code eval_prepare(struct eval *ev, struct err *err)
 /* What of profiles is asked for. */
 enum want { WANT_CELLS, WANT_TOTALS, WANT_NAMES };
 
-/* Selectors and merges of them; gauges come out not rounded, so that rounding happens once. */
+/*
+ * Selectors and merges of them; gauges come out not rounded, so that rounding happens once. Filters
+ * of them and of merges are left out: they wait for filters_apply, and they want cells.
+ */
 static enum err_code eval_merging(
 	struct eval *ev, const struct expr *e, enum want want, struct value *out, struct err *err)
 {
-	struct merging m = { .each = true,
-		.totals_only = want == WANT_TOTALS,
-		.by_name = want == WANT_NAMES };
-	const struct expr *arg;
+	struct merging m = { .each = true };
+	const struct expr *arg, *call;
 	enum err_code rc;
 
 	e = expr_strip(e);
+	if (filters_wait(e))
+		want = WANT_CELLS;
+	m.totals_only = want == WANT_TOTALS;
+	m.by_name = want == WANT_NAMES;
 	if (e->kind == EXPR_SELECTOR)
 		return select_profiles(ev, e, &m, out, err);
+	if (filter_is(e)) {
+		arg = e->call.args[0];
+		rc = eval_merging(ev, arg, WANT_CELLS, out, err);
+		return rc ? rc : require(ev, e, arg, out, VALUE_PROFILES, err);
+	}
 	if (e->kind != EXPR_CALL || e->call.fn->id != FN_MERGE)
 		return eval_expr(ev, e, out, err);
+	call = e;
 	arg = expr_strip(e->call.args[0]);
+	while (filter_is(arg)) {
+		call = arg;
+		arg = expr_strip(arg->call.args[0]);
+	}
 	if (arg->kind == EXPR_SELECTOR) {
 		m.each = false;
 		m.grouping = e->call.grouping;
 		m.labels = e->call.labels;
 		if ((rc = select_profiles(ev, arg, &m, out, err)) ||
-			(rc = require(ev, e, arg, out, VALUE_PROFILES, err)))
+			(rc = require(ev, call, arg, out, VALUE_PROFILES, err)))
 			return rc;
 		if (e->call.grouping != GROUPING_BY || !profiles_need_split(out, e->call.labels))
 			return ERR_OK;
 	} else if ((rc = eval_merging(ev, arg, want, out, err)) ||
-		(rc = require(ev, e, arg, out, VALUE_PROFILES, err))) {
+		(rc = require(ev, call, arg, out, VALUE_PROFILES, err))) {
 		return rc;
 	}
 	return profiles_merge(ev, out, e->call.grouping, e->call.labels, out, err);
@@ -152,7 +170,11 @@ enum err_code eval_totals(struct eval *ev, const struct expr *e, struct value *o
 	struct value v;
 	enum err_code rc;
 
-	if ((rc = eval_merging(ev, e, WANT_TOTALS, &v, err)))
+	bool waiting = filters_wait(e);
+
+	if ((rc = eval_merging(ev, e, WANT_TOTALS, &v, err)) ||
+		(waiting && ((rc = profiles_round(ev, &v, err)) ||
+				    (rc = filters_apply(ev, e, &v, err)))))
 		return rc;
 	if (!(v.type & VALUE_PROFILES)) {
 		*out = v;
@@ -177,11 +199,15 @@ static bool is_merging(const struct expr *e)
 static enum err_code call_merging(
 	struct eval *ev, const struct expr *e, enum want want, struct value *out, struct err *err)
 {
-	enum err_code rc = eval_merging(ev, e, want, out, err);
+	enum err_code rc;
 
-	return rc || !(out->type & VALUE_PROFILES) ? rc : profiles_round(ev, out, err);
+	if ((rc = eval_merging(ev, e, want, out, err)) || !(out->type & VALUE_PROFILES) ||
+		(rc = profiles_round(ev, out, err)))
+		return rc;
+	return filters_apply(ev, e, out, err);
 }
 
+/* Of merges and filters. */
 static enum err_code call_merge(
 	struct eval *ev, const struct expr *e, struct value *out, struct err *err)
 {
@@ -225,7 +251,8 @@ static enum err_code call_flat(
 	struct flat_options o = { .cum = fn == FN_CUM || fn == FN_CUM_SHARE,
 		.share = fn == FN_FLAT_SHARE || fn == FN_CUM_SHARE,
 		.grouping = e->call.grouping,
-		.labels = e->call.labels };
+		.labels = e->call.labels,
+		.filters = e->call.args[0] };
 	struct value p;
 	enum err_code rc;
 
@@ -343,6 +370,16 @@ static const call_fn calls[FUNCTIONS] = {
 	[FN_FLAT_SHARE] = call_flat,
 	[FN_CUM_SHARE] = call_flat,
 	[FN_TOTAL] = call_total,
+	[FN_FOCUS] = call_merge,
+	[FN_IGNORE] = call_merge,
+	[FN_HIDE] = call_merge,
+	[FN_SHOW] = call_merge,
+	[FN_SHOW_FROM] = call_merge,
+	[FN_PRUNE_FROM] = call_merge,
+	[FN_TAGFOCUS] = call_merge,
+	[FN_TAGIGNORE] = call_merge,
+	[FN_CALLERS] = call_merge,
+	[FN_CALLEES] = call_merge,
 	[FN_TOPK] = call_aggregate,
 	[FN_BOTTOMK] = call_aggregate,
 	[FN_SUM] = call_aggregate,

@@ -27,6 +27,7 @@ struct value {
 	struct profile_value *profiles;
 	struct top_table *tops;
 	size_t n; /* elements of whichever array the type names */
+	bool is_split; /* profiles: by labels of samples */
 };
 
 enum eval_mode {
@@ -156,7 +157,10 @@ MUST_CHECK enum err_code profiles_merge(struct eval *ev, const struct value *in,
 bool profiles_need_split(const struct value *in, struct name_list labels);
 MUST_CHECK enum err_code profiles_scale(struct eval *ev, const struct expr *e,
 	const struct value *in, double factor, bool divide, struct value *out, struct err *err);
-/* total, value_total, base_total from the cells; ERR_LIMIT where a sum passes 64 bits. */
+/*
+ * value_total, base_total from the cells, and total unless the profile is filtered; ERR_LIMIT where
+ * a sum passes 64 bits.
+ */
 MUST_CHECK enum err_code profile_totals(struct profile_value *p, struct err *err);
 /* The sum of a profile's cells as it is shown; exact also where it is not rounded yet. */
 double profile_total_cost(const struct profile_value *p);
@@ -189,6 +193,7 @@ struct flat_options {
 	struct name_list labels;
 	const struct matcher *matchers; /* on frames */
 	size_t matchers_n;
+	const struct expr *filters; /* filter.h: filters that wait below it; may be NULL */
 };
 /* Only the names of functions, and labels of series, are asked for. */
 bool flat_by_name(const struct flat_options *o);

@@ -1,6 +1,7 @@
 /*
  * flat() and cum() and their shares: costs of functions, or of whatever `by` names.
  */
+#include "promql/filter.h"
 #include "promql/frames.h"
 
 struct flat {
@@ -119,7 +120,8 @@ enum err_code profiles_flat(struct eval *ev, const struct value *in, const struc
 	if (o->grouping == GROUPING_BY &&
 		(rc = profiles_merge(ev, in, GROUPING_BY, x.labels, &merged, err)))
 		return rc;
-	if ((rc = profiles_round(ev, &merged, err)))
+	if ((rc = profiles_round(ev, &merged, err)) ||
+		(o->filters && (rc = filters_apply(ev, o->filters, &merged, err))))
 		return rc;
 	frames_options = (struct frames_options){
 		.fields = x.fields, .matchers = o->matchers, .matchers_n = o->matchers_n

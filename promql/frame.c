@@ -43,8 +43,7 @@ struct str frame_name(struct arena *a, const struct partition *p, const struct s
 
 /* ---- dropping ---- */
 
-/* Without a leading dot and the argument list; "(anonymous namespace)" and "operator()" stay. */
-static struct str simplified(struct str name)
+struct str frame_simplified(struct str name)
 {
 	static const char *const kept[] = { "(anonymous namespace)", "operator()" };
 	size_t i = 0;
@@ -85,7 +84,7 @@ bool frame_filter_drops(const struct frame_filter *f, struct str name)
 {
 	if (!f->drop || name.len == 0)
 		return false;
-	name = simplified(name);
+	name = frame_simplified(name);
 	return regex_match(f->drop, name) && !(f->keep && regex_match(f->keep, name));
 }
 

@@ -18,6 +18,9 @@ struct str frame_binary_name(struct arena *a, struct str objfile);
 struct str frame_name(struct arena *a, const struct partition *p, const struct sym_location *l,
 	const struct sym_line *line);
 
+/* Without a leading dot and the argument list; "(anonymous namespace)" and "operator()" stay. */
+struct str frame_simplified(struct str name);
+
 /*
  * drop_frames and keep_frames, compiled. An expression that does not compile drops nothing, as in
  * pprof. Free with frame_filter_release.

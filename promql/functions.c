@@ -8,6 +8,7 @@
 #define AGGREGATION (FUNCTION_AGGREGATION | FUNCTION_BY | FUNCTION_WITHOUT)
 #define BY_LABEL (FUNCTION_BY | FUNCTION_WITHOUT)
 #define BY_FRAME (FUNCTION_BY | FUNCTION_FRAMES_BY)
+#define FILTER FUNCTION_FILTER, 2, 2, { VALUE_PROFILES, VALUE_STRING }
 
 /* clang-format off */
 const struct function functions[FUNCTIONS] = {
@@ -38,6 +39,33 @@ const struct function functions[FUNCTIONS] = {
 	  "cumulative cost over the total, 0 to 1" },
 	{ "total", FN_TOTAL, 0, 1, 1, PROFILES, VALUE_COSTS,
 	  "total(profiles)", "the whole cost of each profile" },
+
+	{ "focus", FN_FOCUS, FILTER, VALUE_PROFILES,
+	  "focus(profiles, \"re\")", "the stacks with a frame whose function or file matches" },
+	{ "ignore", FN_IGNORE, FILTER, VALUE_PROFILES,
+	  "ignore(profiles, \"re\")", "the stacks without a frame whose function or file matches" },
+	{ "hide", FN_HIDE, FILTER, VALUE_PROFILES,
+	  "hide(profiles, \"re\")", "stacks without the frames whose function or file matches" },
+	{ "show", FN_SHOW, FILTER, VALUE_PROFILES,
+	  "show(profiles, \"re\")", "stacks of only the frames whose function or file matches" },
+	{ "show_from", FN_SHOW_FROM, FILTER, VALUE_PROFILES,
+	  "show_from(profiles, \"re\")",
+	  "stacks without what is above the outermost frame whose function or file matches" },
+	{ "prune_from", FN_PRUNE_FROM, FILTER, VALUE_PROFILES,
+	  "prune_from(profiles, \"re\")",
+	  "stacks without what is below the innermost frame whose function matches" },
+	{ "tagfocus", FN_TAGFOCUS, FILTER, VALUE_PROFILES,
+	  "tagfocus(profiles, \"[key=]re,... or [key=]min:max\")",
+	  "the samples with a label that matches, or a number in the range" },
+	{ "tagignore", FN_TAGIGNORE, FILTER, VALUE_PROFILES,
+	  "tagignore(profiles, \"[key=]re,... or [key=]min:max\")",
+	  "the samples without a label that matches, or a number in the range" },
+	{ "callers", FN_CALLERS, FILTER, VALUE_PROFILES,
+	  "callers(profiles, \"re\")",
+	  "stacks down to the outermost frame whose function or file matches" },
+	{ "callees", FN_CALLEES, FILTER, VALUE_PROFILES,
+	  "callees(profiles, \"re\")",
+	  "stacks from the outermost frame whose function or file matches" },
 
 	{ "topk", FN_TOPK, AGGREGATION, 2, 2, { VALUE_SCALAR, VALUE_COSTS }, VALUE_COSTS,
 	  "topk [by|without (label, ...)] (k, costs)", "the k greatest costs" },

@@ -23,6 +23,17 @@ enum function_id {
 	FN_FLAT_SHARE,
 	FN_CUM_SHARE,
 	FN_TOTAL,           /* total(profiles) -> costs */
+	/* filters of profiles: promql/filter.h */
+	FN_FOCUS,           /* focus(profiles, expression) -> profiles */
+	FN_IGNORE,
+	FN_HIDE,
+	FN_SHOW,
+	FN_SHOW_FROM,
+	FN_PRUNE_FROM,
+	FN_TAGFOCUS,
+	FN_TAGIGNORE,
+	FN_CALLERS,
+	FN_CALLEES,
 	/* aggregations of costs, by and without */
 	FN_TOPK,            /* topk(k, costs) */
 	FN_BOTTOMK,
@@ -61,6 +72,7 @@ enum function_flags {
 	FUNCTION_WITHOUT = 4,
 	FUNCTION_ON = 8,          /* on and ignoring */
 	FUNCTION_FRAMES_BY = 16,  /* by may name frame fields as well as labels */
+	FUNCTION_FILTER = 32,     /* (profiles, expression): promql/filter.h */
 };
 
 /* Beside the VALUE_* bits of an argument: what the argument must be as an expression. */

@@ -83,7 +83,8 @@ enum err_code profile_totals(struct profile_value *p, struct err *err)
 	 */
 	if (__builtin_add_overflow(value_abs, base_abs, &all))
 		return err_set(err, ERR_LIMIT, "a sum exceeds 64 bits");
-	p->total = base_abs > 0 ? base_abs : value_abs;
+	if (!p->filtered)
+		p->total = base_abs > 0 ? base_abs : value_abs;
 	return ERR_OK;
 }
 
@@ -176,6 +177,7 @@ struct grouped {
 	struct map map;
 	struct piece *pieces;
 	size_t pieces_n, pieces_cap;
+	bool is_split;
 };
 
 static bool group_eq(const void *ctx, const void *key, uint32_t id)
@@ -248,6 +250,8 @@ static void join_profile(struct group *into, const struct profile_value *p)
 			v->type.sample_type = (struct str){ 0 };
 	}
 	v->is_diff |= p->is_diff;
+	v->filtered |= p->filtered;
+	v->total = duration_sum(v->total, p->total); /* none is below zero */
 	v->profiles += p->profiles;
 	if (p->time_nanos != 0 && (v->time_nanos == 0 || p->time_nanos < v->time_nanos))
 		v->time_nanos = p->time_nanos;
@@ -299,6 +303,7 @@ static enum err_code split_part(struct grouped *g, const struct profile_value *p
 	size_t first = g->pieces_n, *counts;
 	enum err_code rc;
 
+	g->is_split = true;
 	if (!piece_of_set)
 		return eval_nomem(g->ev, err);
 	for (size_t i = 0; i < part->n; i++) {
@@ -539,6 +544,7 @@ enum err_code profiles_merge(struct eval *ev, const struct value *in, enum group
 	}
 	for (size_t i = 0; i < g.groups_n && !rc; i++)
 		result.profiles[result.n++] = g.groups[i].p;
+	result.is_split = in->is_split || g.is_split;
 	if (!rc)
 		*out = result;
 	map_release(&g.map);

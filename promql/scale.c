@@ -62,6 +62,9 @@ enum err_code profiles_scale(struct eval *ev, const struct expr *e, const struct
 		for (size_t k = 0; k < p->parts_n; k++)
 			if ((rc = scale_part(ev, e, s, &from.parts[k], &p->parts[k], err)))
 				return rc;
+		if (p->filtered && !scale_cost(&p->total, s))
+			return eval_fault(ev, e, err, ERR_LIMIT, "a scaled cost exceeds 64 bits");
+		p->total = p->total < 0 ? -p->total : p->total;
 		if ((rc = profile_totals(p, err)))
 			return rc;
 	}

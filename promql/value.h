@@ -49,9 +49,11 @@ struct profile_value {
 	bool is_diff; /* value = new side, base = old side; shown as value - base */
 	/*
 	 * What percentages refer to, as in go tool pprof: the sum of |value| over all cells as
-	 * selected; for a diff the base's where that is positive.
+	 * selected; for a diff the base's where that is positive. Filters leave it as it was before
+	 * them (filtered); what is made of filtered profiles has what its sources had.
 	 */
 	int64_t total;
+	bool filtered; /* total is not that of the cells */
 	int64_t value_total, base_total; /* plain sums of the two sides */
 	uint64_t profiles; /* scrapes merged, both sides */
 	int64_t time_nanos, duration_nanos, period;

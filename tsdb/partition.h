@@ -40,6 +40,7 @@ struct header_item {
 
 struct marks;
 struct job;
+struct derived;
 
 /* A block or window whose symbols were loaded, up to a stage; why: some of them were lost. */
 struct partition_source {
@@ -48,6 +49,7 @@ struct partition_source {
 };
 
 struct partition {
+	const struct derived *derived; /* not NULL: made by derive.h, all below is unused but names */
 	uint32_t index; /* among those in memory */
 	uint32_t id; /* of the job, on disk */
 	uint32_t epoch;

@@ -1,6 +1,13 @@
+#include "tsdb/derive.h"
 #include "tsdb/partition.h"
 
 /* What readers ask of a partition. No lock is taken: what is published does not change. */
+
+/* Who has the symbols that a derived partition shares. */
+static inline const struct partition *shared(const struct partition *p)
+{
+	return __builtin_expect(p->derived != NULL, 0) ? derived_base(p->derived) : p;
+}
 
 struct str partition_name(const struct partition *p)
 {
@@ -14,32 +21,34 @@ uint32_t partition_index(const struct partition *p)
 
 uint32_t sym_nodes_n(const struct partition *p)
 {
-	return segvec_n(&p->vec[SYM_NODE]);
+	return p->derived ? derived_n(p->derived, SYM_NODE) : segvec_n(&p->vec[SYM_NODE]);
 }
 
 uint32_t sym_functions_n(const struct partition *p)
 {
-	return segvec_n(&p->vec[SYM_FUNCTION]);
+	return segvec_n(&shared(p)->vec[SYM_FUNCTION]);
 }
 
 uint32_t sym_locations_n(const struct partition *p)
 {
-	return segvec_n(&p->vec[SYM_LOCATION]);
+	return p->derived ? derived_n(p->derived, SYM_LOCATION) :
+			    segvec_n(&p->vec[SYM_LOCATION]);
 }
 
 uint32_t sym_label_sets_n(const struct partition *p)
 {
-	return segvec_n(&p->vec[SYM_LABEL_SET]);
+	return segvec_n(&shared(p)->vec[SYM_LABEL_SET]);
 }
 
 uint32_t sym_strings_n(const struct partition *p)
 {
-	return segvec_n(&p->vec[SYM_STRING]);
+	return segvec_n(&shared(p)->vec[SYM_STRING]);
 }
 
 struct str sym_string(const struct partition *p, uint32_t id)
 {
-	const unsigned char *at = *(const unsigned char *const *)segvec_at(&p->vec[SYM_STRING], id);
+	const unsigned char *at =
+		*(const unsigned char *const *)segvec_at(&shared(p)->vec[SYM_STRING], id);
 	size_t n = 0;
 
 	if (!at)
@@ -53,38 +62,47 @@ struct str sym_string(const struct partition *p, uint32_t id)
 
 const struct sym_function *sym_function(const struct partition *p, uint32_t id)
 {
-	return segvec_at(&p->vec[SYM_FUNCTION], id);
+	return segvec_at(&shared(p)->vec[SYM_FUNCTION], id);
 }
 
 const struct sym_mapping *sym_mapping(const struct partition *p, uint32_t id)
 {
-	return segvec_at(&p->vec[SYM_MAPPING], id);
+	return segvec_at(&shared(p)->vec[SYM_MAPPING], id);
 }
 
 const struct sym_location *sym_location(const struct partition *p, uint32_t id)
 {
+	if (__builtin_expect(p->derived != NULL, 0))
+		return derived_location(p->derived, id);
 	return segvec_at(&p->vec[SYM_LOCATION], id);
 }
 
 struct sym_node sym_node(const struct partition *p, uint32_t id)
 {
-	const struct node_item *n = segvec_at(&p->vec[SYM_NODE], id);
+	const struct node_item *n;
 
+	if (__builtin_expect(p->derived != NULL, 0))
+		return derived_node(p->derived, id);
+	n = segvec_at(&p->vec[SYM_NODE], id);
 	return (struct sym_node){ n->parent, n->tag ? (n->tag >> 1) - 1 : SYM_NONE };
 }
 
 bool sym_node_recursive(const struct partition *p, uint32_t id)
 {
+	if (__builtin_expect(p->derived != NULL, 0))
+		return derived_node_recursive(p->derived, id);
 	return ((const struct node_item *)segvec_at(&p->vec[SYM_NODE], id))->tag & 1;
 }
 
 struct sym_label_set sym_label_set(const struct partition *p, uint32_t id)
 {
-	return *(const struct sym_label_set *)segvec_at(&p->vec[SYM_LABEL_SET], id);
+	return *(const struct sym_label_set *)segvec_at(&shared(p)->vec[SYM_LABEL_SET], id);
 }
 
 const struct sym_header *sym_header(const struct partition *p, uint32_t id)
 {
+	if (__builtin_expect(p->derived != NULL, 0))
+		return derived_header(p->derived, id);
 	return &((const struct header_item *)segvec_at(&p->vec[SYM_HEADER], id))->h;
 }
 
@@ -106,7 +124,9 @@ uint32_t sym_typeset_header(const struct partition *p, uint32_t header)
 
 bool sym_exists(const struct partition *p, enum sym_kind kind, uint32_t id)
 {
-	return segvec_has(&p->vec[kind], id);
+	if (p->derived && (kind == SYM_NODE || kind == SYM_LOCATION || kind == SYM_HEADER))
+		return id < derived_n(p->derived, kind);
+	return segvec_has(&shared(p)->vec[kind], id);
 }
 
 bool sym_key_eq(const void *ctx, const void *key, uint32_t id)
@@ -116,11 +136,11 @@ bool sym_key_eq(const void *ctx, const void *key, uint32_t id)
 
 bool sym_has_label_key(const struct partition *p, struct str key)
 {
-	struct partition *w = (struct partition *)(uintptr_t)p; /* its lock only */
+	struct partition *w = (struct partition *)(uintptr_t)shared(p); /* its lock only */
 	bool found;
 
 	mutex_lock(&w->keys_lock);
-	found = map_find(&p->keys, hash_bytes(key.ptr, key.len, 0), sym_key_eq, p, &key) !=
+	found = map_find(&w->keys, hash_bytes(key.ptr, key.len, 0), sym_key_eq, w, &key) !=
 		MAP_NONE;
 	mutex_unlock(&w->keys_lock);
 	return found;

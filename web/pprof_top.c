@@ -13,7 +13,7 @@
 #include "promql/frame.h"
 #include "proto/top_order.h"
 #include "web/pprof_prune.h"
-#include "web/pprof_unit.h"
+#include "proto/pprof_unit.h"
 
 #define EDGE_FRACTION 0.001 /* of the total: lighter edges give no mark */
 #define NO_NODE UINT32_MAX

@@ -64,6 +64,12 @@ TEST(types)
 		{ "cum by (function, filename) (cpu, {function=~'json.*',line!=''})", "costs" },
 		{ "flat(cpu, {})", "costs" }, { "flat_share(cpu)", "costs" },
 		{ "cum_share by (job) (cpu)", "costs" }, { "total(cpu)", "costs" },
+		{ "focus(cpu, 'x')", "profiles" }, { "ignore(cpu[5m], \"x\")", "profiles" },
+		{ "hide(merge(cpu), 'x')", "profiles" }, { "show(cpu, ('x'))", "profiles" },
+		{ "show_from(cpu - cpu, `a\\.b`)", "profiles" }, { "prune_from(cpu, '')", "profiles" },
+		{ "tagfocus(cpu, 'bytes=1mb:2mb')", "profiles" },
+		{ "tagignore(cpu, 'a=b,c.*')", "profiles" },
+		{ "flat(callers(callees(cpu, 'x'), 'y'))", "costs" },
 		{ "topk(3, flat(cpu))", "costs" }, { "TopK by (job) (1 + 2, flat(cpu))", "costs" },
 		{ "bottomk(scalar(up), up)", "costs" }, { "sum(up)", "costs" },
 		{ "avg without (job) (up)", "costs" }, { "min(up)", "costs" }, { "max(up)", "costs" },
@@ -83,6 +89,27 @@ TEST(types)
 		{ "total(cpu) / on (job) group_right total(cpu)", "costs" },
 		{ "cum_share(merge by (job) (cpu[5m]), {function=\"encoding/json.Marshal\"}) > 0.10",
 		  "costs" },
+	};
+
+	CHECK_ROWS(rows);
+}
+
+TEST(filters_refuse)
+{
+	static const struct row rows[] = {
+		{ "focus(cpu)", "1:1: focus() wants 2 arguments, got 1: focus(profiles, \"re\")" },
+		{ "hide(1, 'x')", "1:6: hide() wants profiles, got a scalar" },
+		{ "hide(total(cpu), 'x')", "1:6: hide() wants profiles, got costs" },
+		{ "show(cpu, cpu)", "1:11: show() wants a string, got profiles or costs" },
+		{ "show by (a) (cpu, 'x')", "1:1: show() takes no by: show(profiles, \"re\")" },
+		{ "merge(\n  focus(cpu, 'a(b'))", "2:14: error parsing regexp: missing ): a(b" },
+		{ "tagfocus(cpu, ('a=b,*'))",
+		  "1:16: error parsing regexp: no argument for repetition operator: *" },
+		{ "tagfocus(cpu, 'a=99999999999999999999:')",
+		  "1:15: a number of the range exceeds 64 bits" },
+		{ "tagfocus(tagfocus(cpu, ',,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,'), "
+		  "',,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,')",
+		  "1:68: more than 64 regular expressions in filters" },
 	};
 
 	CHECK_ROWS(rows);

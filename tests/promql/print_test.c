@@ -17,6 +17,9 @@ TEST(round_trip)
 		"(a + b) * -c ^ d", "a < b", "a <b{c='d'}", "and and and", "offset offset 5m",
 		"start @ start()", "f()", "f(g(1), 'h', {i='j'}, (k))", "-(1)", "(-1) ^ 2", "-1 ^ 2",
 		"by + without", "a ^ Inf ^ -Inf ^ b", "a atan2 b % c",
+		"focus(cpu, 'a|b')", "hide(show(ignore(a, \"x\"), `\\.go$`), '\\n\"')",
+		"show_from(prune_from(cpu[5m], ''), 'y')", "callers(callees(a, 'f'), 'g')",
+		"tagfocus(tagignore(a - b, 'bytes=1mb:2mb'), 'k=v,w') * 2",
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {

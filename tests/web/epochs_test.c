@@ -274,6 +274,14 @@ static const char *const queries[] = {
 	"count(total(cpu:samples{job=\"a\"}[6m]))",
 	"total(cpu:samples{job=\"a\"}[6m])",
 	"sum by (pod) (total(goroutine{job=\"a\"}[6m]))",
+	"sort_desc(flat(merge(focus(cpu:samples{job=\"a\"}[6m], \"leaf\"))))",
+	"sort_desc(cum(merge(hide(cpu:samples{job=\"a\"}[6m], \"run\"))))",
+	"top(100, merge(hide(goroutine{job=\"a\"}[6m], \"run\")))",
+	"total(callers(goroutine{job=\"a\"}[6m], \"leaf\"))",
+	"top(100, callees(goroutine{job=\"a\"}[6m], \"run\") / 3)",
+	"merge(show(goroutine{job=\"a\"}[6m], \"leaf\"))",
+	"total(tagfocus(cpu:samples{job=\"a\"}[6m], \"handler=x\"))",
+	"top(9, prune_from(cpu:samples{pod=\"p\"}[3m] - cpu:samples{pod=\"p\"}[3m] offset 3m, \"r\"))",
 };
 
 static void check_all(struct pair *t)

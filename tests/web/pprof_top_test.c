@@ -2,7 +2,7 @@
 
 #include "tests/draw.h"
 #include "tests/oracle.h"
-#include "web/pprof_unit.h"
+#include "proto/pprof_unit.h"
 
 /* Lines that name the tool's version's own time format are left out. */
 static void without_time(struct buf *out, struct str s)

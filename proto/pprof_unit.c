@@ -1,4 +1,4 @@
-#include "web/pprof_unit.h"
+#include "proto/pprof_unit.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -4,8 +4,8 @@
  * Threads: pure functions.
  * Source:  what `go tool pprof` prints.
  */
-#ifndef WEB_PPROF_UNIT_H
-#define WEB_PPROF_UNIT_H
+#ifndef PROTO_PPROF_UNIT_H
+#define PROTO_PPROF_UNIT_H
 
 #include "base/str.h"
 

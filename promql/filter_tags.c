@@ -1,0 +1,302 @@
+/*
+ * tagfocus and tagignore: what their texts say, and which label sets they match. A label set is
+ * asked once; a cell is a look-up.
+ */
+#include <stdlib.h>
+
+#include "base/regex.h"
+#include "promql/filter.h"
+#include "proto/pprof_unit.h"
+
+struct tag_match {
+	struct str key; /* len 0: any */
+	bool is_range, has_min, has_max;
+	double min, max;
+	struct str unit; /* that both are in */
+	struct regex **re;
+	size_t n;
+	char text[]; /* what key and unit point into */
+};
+
+/* ---- ranges ---- */
+
+struct quantity {
+	int64_t v;
+	struct str unit;
+};
+
+/* "+12kb" from the start of s; what it took is gone from s. */
+static bool take_quantity(struct str *s, struct quantity *out, bool *too_great)
+{
+	size_t i = 0, digits;
+	bool negative = false;
+	uint64_t v;
+
+	if (s->len > 0 && (s->ptr[0] == '+' || s->ptr[0] == '-'))
+		negative = s->ptr[i++] == '-';
+	digits = i;
+	while (i < s->len && s->ptr[i] >= '0' && s->ptr[i] <= '9')
+		i++;
+	if (i == digits)
+		return false;
+	if (!str_to_u64((struct str){ s->ptr + digits, i - digits }, &v) ||
+		v > (uint64_t)INT64_MAX) {
+		*too_great = true;
+		return false;
+	}
+	out->v = negative ? -(int64_t)v : (int64_t)v;
+	digits = i;
+	while (i < s->len && ((s->ptr[i] | 32) >= 'a' && (s->ptr[i] | 32) <= 'z'))
+		i++;
+	out->unit = (struct str){ s->ptr + digits, i - digits };
+	*s = (struct str){ s->ptr + i, s->len - i };
+	return true;
+}
+
+static bool take_colon(struct str *s)
+{
+	if (s->len == 0 || s->ptr[0] != ':')
+		return false;
+	*s = (struct str){ s->ptr + 1, s->len - 1 };
+	return true;
+}
+
+/* False: it is not a range. The second number is in the first one's unit where it has none. */
+static bool parse_range(struct tag_match *m, struct str s, bool *too_great)
+{
+	struct quantity q;
+	struct str unit;
+	bool colon = take_colon(&s);
+
+	if (!take_quantity(&s, &q, too_great))
+		return false;
+	m->min = m->max = pprof_unit_scale(q.v, q.unit, q.unit, &m->unit);
+	m->has_min = !colon;
+	m->has_max = true;
+	if (s.len == 0)
+		return true;
+	if (colon || !take_colon(&s))
+		return false;
+	m->has_max = false;
+	if (s.len == 0)
+		return true;
+	if (!take_quantity(&s, &q, too_great) || s.len > 0)
+		return false;
+	m->max = pprof_unit_scale(q.v, q.unit, m->unit, &unit);
+	m->has_max = true;
+	return str_eq(unit, m->unit);
+}
+
+/* ---- compiling ---- */
+
+static enum err_code compile_list(struct tag_match *m, struct str text, struct err *err)
+{
+	size_t n = filter_regexes(FN_TAGFOCUS, text), end;
+	enum err_code rc;
+
+	if (!(m->re = calloc(n, sizeof(struct regex *))))
+		return err_set(err, ERR_NOMEM, "filter: out of memory");
+	for (;; text = (struct str){ text.ptr + end + 1, text.len - end - 1 }) {
+		for (end = 0; end < text.len && text.ptr[end] != ','; end++)
+			;
+		rc = regex_compile((struct str){ text.ptr, end }, 0, &m->re[m->n], err);
+		if (rc)
+			return rc;
+		m->n++;
+		if (end == text.len)
+			return ERR_OK;
+	}
+}
+
+enum err_code tag_match_compile(struct str text, struct tag_match **out, struct err *err)
+{
+	struct tag_match *m = calloc(1, sizeof(*m) + text.len + 1);
+	bool too_great = false;
+	ptrdiff_t equals;
+
+	if (!m)
+		return err_set(err, ERR_NOMEM, "filter: out of memory");
+	*out = m;
+	memcpy(m->text, text.ptr, text.len);
+	text.ptr = m->text;
+	equals = str_find(text, STR("="));
+	if (equals >= 0) {
+		m->key = (struct str){ text.ptr, (size_t)equals };
+		text = (struct str){ text.ptr + equals + 1, text.len - (size_t)equals - 1 };
+	}
+	m->is_range = parse_range(m, text, &too_great);
+	if (too_great)
+		return err_set(err, ERR_INVALID, "a number of the range exceeds 64 bits");
+	return m->is_range ? ERR_OK : compile_list(m, text, err);
+}
+
+void tag_match_free(struct tag_match *m)
+{
+	if (!m)
+		return;
+	for (size_t i = 0; i < m->n; i++)
+		regex_free(m->re[i]);
+	free(m->re);
+	free(m);
+}
+
+/* ---- units ---- */
+
+/* The unit of each key's numbers: the first that is met. */
+struct tag_unit {
+	struct str key, unit; /* unit.len 0: none met yet */
+	struct tag_unit *next;
+};
+
+static bool is_number(const struct sym_label *l)
+{
+	return !l->str && (l->num || l->num_unit);
+}
+
+static struct tag_unit *unit_find(struct tag_unit *units, struct str key)
+{
+	while (units && !str_eq(units->key, key))
+		units = units->next;
+	return units;
+}
+
+static enum err_code units_add(struct arena *a, const struct tag_match *m,
+	const struct partition *p, uint32_t label_set, struct tag_unit **units, struct err *err)
+{
+	struct sym_label_set set = sym_label_set(p, label_set);
+
+	for (uint32_t i = 0; i < set.n; i++) {
+		struct str key = sym_string(p, set.v[i].key);
+		struct tag_unit *u;
+
+		if (!is_number(&set.v[i]) || !set.v[i].num_unit ||
+			(m->key.len && !str_eq(m->key, key)))
+			continue;
+		if (!(u = unit_find(*units, key))) {
+			if (!(u = arena_new(a, struct tag_unit)))
+				return arena_fail(a, "filter", err);
+			*u = (struct tag_unit){ key, sym_string(p, set.v[i].num_unit), *units };
+			*units = u;
+		}
+	}
+	return ERR_OK;
+}
+
+static struct str unit_of(struct tag_unit *units, struct str key)
+{
+	const struct tag_unit *u = unit_find(units, key);
+
+	if (u)
+		return u->unit;
+	return str_is(key, "alignment") || str_is(key, "request") ? STR("bytes") : key;
+}
+
+/* ---- matching ---- */
+
+static bool in_range(const struct tag_match *m, int64_t v, struct str unit)
+{
+	double scaled = pprof_unit_scale(v, unit, m->unit, &unit);
+
+	return str_eq(unit, m->unit) && (!m->has_min || scaled >= m->min) &&
+		(!m->has_max || scaled <= m->max);
+}
+
+static bool some_number(const struct tag_match *m, const struct partition *p,
+	struct sym_label_set set, struct tag_unit *units)
+{
+	for (uint32_t i = 0; i < set.n; i++) {
+		struct str key = sym_string(p, set.v[i].key);
+
+		if (is_number(&set.v[i]) && (!m->key.len || str_eq(m->key, key)) &&
+			in_range(m, set.v[i].num, unit_of(units, key)))
+			return true;
+	}
+	return false;
+}
+
+/* Some text of the key, or "key:text" of any. */
+static bool some_text(const struct regex *re, const struct tag_match *m, const struct partition *p,
+	struct sym_label_set set, struct buf *scratch)
+{
+	for (uint32_t i = 0; i < set.n; i++) {
+		struct str key = sym_string(p, set.v[i].key), text;
+
+		if (!set.v[i].str || (m->key.len && !str_eq(m->key, key)))
+			continue;
+		text = sym_string(p, set.v[i].str);
+		if (!m->key.len) {
+			buf_clear(scratch);
+			buf_add_str(scratch, key);
+			buf_add_char(scratch, ':');
+			buf_add_str(scratch, text);
+			text = buf_str(scratch);
+		}
+		if (regex_match(re, text))
+			return true;
+	}
+	return false;
+}
+
+static bool set_matches(const struct tag_match *m, const struct partition *p, uint32_t label_set,
+	struct tag_unit *units, struct buf *scratch)
+{
+	struct sym_label_set set = sym_label_set(p, label_set);
+
+	if (m->is_range)
+		return some_number(m, p, set, units);
+	for (size_t i = 0; i < m->n; i++)
+		if (some_text(m->re[i], m, p, set, scratch) == (m->key.len > 0))
+			return m->key.len > 0;
+	return m->key.len == 0;
+}
+
+/* ---- cells ---- */
+
+enum { SET_UNKNOWN, SET_MATCHES, SET_DOES_NOT };
+
+static enum err_code match_part(struct eval *ev, struct arena *a, const struct tag_match *m,
+	bool ignore, const struct part *in, struct tag_unit *units, struct buf *text,
+	struct part *out, struct err *err)
+{
+	char *known = arena_array(a, char, sym_label_sets_n(in->partition) + 1);
+
+	*out = *in;
+	out->n = 0;
+	out->cells = arena_alloc_raw(ev->arena, in->n + 1, sizeof(*out->cells));
+	if (!out->cells)
+		return eval_nomem(ev, err);
+	if (!known)
+		return arena_fail(a, "filter", err);
+	for (size_t i = 0; i < in->n; i++) {
+		uint32_t set = in->cells[i].label_set;
+
+		if (known[set] == SET_UNKNOWN)
+			known[set] = set_matches(m, in->partition, set, units, text) ?
+				SET_MATCHES :
+				SET_DOES_NOT;
+		if ((known[set] == SET_MATCHES) != ignore)
+			out->cells[out->n++] = in->cells[i];
+	}
+	return ERR_OK;
+}
+
+enum err_code tag_match_cells(struct eval *ev, struct arena *scratch, const struct tag_match *m,
+	bool ignore, const struct profile_value *p, struct part *out, struct err *err)
+{
+	struct tag_unit *units = NULL;
+	struct buf text = { 0 };
+	enum err_code rc = ERR_OK;
+
+	for (size_t i = 0; i < p->parts_n && m->is_range; i++)
+		for (size_t k = 0; k < p->parts[i].n; k++)
+			if ((rc = units_add(scratch, m, p->parts[i].partition,
+				     p->parts[i].cells[k].label_set, &units, err)))
+				return rc;
+	for (size_t i = 0; i < p->parts_n && !rc; i++)
+		rc = match_part(
+			ev, scratch, m, ignore, &p->parts[i], units, &text, &out[i], err);
+	if (!rc && buf_failed(&text))
+		rc = err_set(err, ERR_NOMEM, "filter: out of memory");
+	buf_release(&text);
+	return rc;
+}

@@ -1,0 +1,596 @@
+/*
+ * Filters against `go tool pprof`: real and drawn profiles, alone and as differences, each filter
+ * with expressions of the profile's own names, combinations of them, at each granularity. The tool
+ * answers all of a file's cases in one run.
+ */
+#include "base/quote.h"
+#include "base/regex.h"
+#include "promql/check.h"
+#include "promql/filter.h"
+#include "tests/draw.h"
+#include "tests/oracle.h"
+#include "tests/values.h"
+
+#define CASES_MAX 512
+#define CHAIN_MAX 3
+
+/* In the order in which the tool applies them. */
+static const char *const options[] = { "focus", "ignore", "hide", "show", "show_from", "tagfocus",
+	"tagignore", "prune_from" };
+#define OPTIONS (sizeof(options) / sizeof(options[0]))
+
+static const char *const granularities[] = { "functions", "lines", "addresses", "files" };
+
+struct oracle_case {
+	uint32_t type;
+	unsigned granularity;
+	size_t n;
+	size_t option[CHAIN_MAX];
+	struct str text[CHAIN_MAX];
+};
+
+struct corpus {
+	struct values values;
+	struct buf bodies[2];
+	struct pprof *p, *base; /* base may be NULL */
+	const char *flags; /* -diff_base, -base, or "" */
+	bool normalize;
+	bool only_functions;
+	char file[64], base_file[64];
+	struct oracle_case cases[CASES_MAX];
+	size_t n;
+	struct draw draw;
+};
+
+static size_t compared;
+
+/* ---- expressions ---- */
+
+static struct str quote_meta(struct arena *a, const char *before, struct str s, const char *after)
+{
+	struct buf b = { 0 };
+	struct str out;
+
+	buf_add_cstr(&b, before);
+	for (size_t i = 0; i < s.len; i++) {
+		if (memchr("\\.+*?()|[]{}^$", s.ptr[i], 14))
+			buf_add_char(&b, '\\');
+		buf_add_char(&b, s.ptr[i]);
+	}
+	buf_add_cstr(&b, after);
+	out = str_dup(a, buf_str(&b));
+	buf_release(&b);
+	return out;
+}
+
+static struct str any_name(struct corpus *c)
+{
+	const struct pprof *p = c->p;
+
+	return p->strings[p->functions[draw(&c->draw, p->functions_n)].name];
+}
+
+static struct str frame_expression(struct corpus *c)
+{
+	static const char *const fixed[] = { ".", "nosuchframe", "^m|^r", "(?i)MAIN\\.", "gc|alloc",
+		"\\.go$", "^$" };
+	struct arena *a = &c->values.arena;
+	const struct pprof *p = c->p;
+	struct str s = any_name(c), more;
+	size_t n = s.len;
+
+	switch (draw(&c->draw, 8)) {
+	case 0:
+	case 1:
+		return quote_meta(a, "^", s, "$");
+	case 2: /* its package */
+		while (n > 0 && s.ptr[n - 1] != '.')
+			n--;
+		return quote_meta(a, "^", (struct str){ s.ptr, n }, "");
+	case 3:
+		return quote_meta(
+			a, "", p->strings[p->functions[draw(&c->draw, p->functions_n)].filename], "$");
+	case 4:
+		s = quote_meta(a, "", s, "");
+		more = quote_meta(a, "|", any_name(c), "");
+		return str_of(arena_printf(a, STR_FMT STR_FMT, STR_ARG(s), STR_ARG(more)));
+	case 5:
+		return p->mappings_n ?
+			quote_meta(a, "", p->strings[p->mappings[draw(&c->draw, p->mappings_n)].filename],
+				"") :
+			STR("x");
+	case 6:
+		return quote_meta(a, "", (struct str){ s.ptr, n < 6 ? n : 6 }, "");
+	default:
+		return str_of(fixed[draw(&c->draw, sizeof(fixed) / sizeof(fixed[0]))]);
+	}
+}
+
+static struct str tag_expression(struct corpus *c)
+{
+	static const char *const fixed[] = { "bytes=16:", "bytes=1kb:", "bytes=:64", "bytes=16b:4kb",
+		"bytes=512b", "32b:1mb", "nosuchkey=.", "nosuch", ".", "bytes:.", "key=a,b", "5:10kb",
+		"request=1kb:", "n=5", "n=:5", "3ms:", "d=2us:1s", "d=-5ns:5ns", "a:x,b:y", "a=x,z",
+		"a=^$", "a=", "=x", "bytes=64:b", "handler", "handler=.", "kind=." };
+	const struct pprof *p = c->p;
+	const struct pprof_label *l;
+
+	if (p->labels_n == 0 || draw(&c->draw, 2))
+		return str_of(fixed[draw(&c->draw, sizeof(fixed) / sizeof(fixed[0]))]);
+	l = &p->labels[draw(&c->draw, p->labels_n)];
+	if (l->str)
+		return draw(&c->draw, 2) ?
+			str_of(arena_printf(&c->values.arena, STR_FMT "=" STR_FMT,
+				STR_ARG(p->strings[l->key]), STR_ARG(p->strings[l->str]))) :
+			p->strings[l->str];
+	return str_of(arena_printf(&c->values.arena, STR_FMT "=%lld%s", STR_ARG(p->strings[l->key]),
+		(long long)l->num, draw(&c->draw, 2) ? ":" : ""));
+}
+
+/* The tool finds a base's samples by a label that it gives them; ours have none. */
+static bool means_base(struct str text)
+{
+	struct regex *re = NULL;
+	bool yes;
+
+	if (str_find(text, STR("=")) > 0 || regex_compile(text, 0, &re, NULL))
+		return false;
+	yes = regex_match(re, STR("pprof::base:true"));
+	regex_free(re);
+	return yes;
+}
+
+static void add_case(struct corpus *c, unsigned granularity, size_t n, size_t first)
+{
+	struct oracle_case *k = &c->cases[c->n];
+	size_t option = first;
+
+	if (c->n == CASES_MAX)
+		return;
+	*k = (struct oracle_case){ .type = draw(&c->draw, c->p->types_n),
+		.granularity = granularity };
+	while (k->n < n && option < OPTIONS) {
+		bool is_tag = !strncmp(options[option], "tag", 3);
+		struct str text = is_tag ? tag_expression(c) : frame_expression(c);
+
+		if (is_tag && c->base && means_base(text))
+			text = STR("handler:");
+		k->option[k->n] = option;
+		k->text[k->n++] = text.len ? text : STR("main");
+		option += 1 + draw(&c->draw, 3);
+	}
+	c->n++;
+}
+
+static void draw_cases(struct corpus *c, size_t each, size_t chains)
+{
+	unsigned granularity = 0;
+
+	for (size_t option = 0; option < OPTIONS; option++)
+		for (size_t i = 0; i < each; i++)
+			add_case(c, c->only_functions ? 0 : granularity++ % 3, 1, option);
+	for (size_t i = 0; i < chains; i++)
+		add_case(c, c->only_functions ? 0 : granularity++ % 3, 2 + i % 2,
+			draw(&c->draw, OPTIONS - 1));
+}
+
+/* ---- the tool's answers ---- */
+
+struct row {
+	int64_t flat, cum;
+	char percents[3][16];
+	struct str name;
+};
+
+struct answer {
+	struct row rows[8192];
+	size_t n;
+	int64_t total;
+};
+
+static struct answer answer;
+
+static bool ask_tool(struct corpus *c)
+{
+	struct buf script = { 0 }, out = { 0 };
+	bool ok;
+
+	buf_add_cstr(&script, "nodefraction=0\nedgefraction=0\nnodecount=100000\n");
+	for (size_t i = 0; i < c->n; i++) {
+		const struct oracle_case *k = &c->cases[i];
+		const struct pprof_type *t = &c->p->types[k->type];
+
+		buf_printf(&script, "sample_index=" STR_FMT "\nunit=" STR_FMT "\ngranularity=%s\n",
+			STR_ARG(c->p->strings[t->type]), STR_ARG(c->p->strings[t->unit]),
+			granularities[k->granularity]);
+		for (size_t o = 0; o < k->n; o++)
+			buf_printf(&script, "%s=" STR_FMT "\n", options[k->option[o]],
+				STR_ARG(k->text[o]));
+		buf_printf(&script, "top >%s/case%zu\n", oracle_dir(), i);
+		for (size_t o = 0; o < k->n; o++)
+			buf_printf(&script, "%s=\n", options[k->option[o]]);
+	}
+	ok = oracle_write(buf_str(&script), oracle_dir(), "script") &&
+		oracle_run(&out,
+			"cd '%s' && rm -f case* && TZ=UTC PPROF_TMPDIR='%s' go tool pprof "
+			"-symbolize=none %s %s %s %s <script 2>tool.err || { cat tool.err; false; }",
+			oracle_dir(), oracle_dir(), c->normalize ? "-normalize" : "", c->flags,
+			c->base ? c->base_file : "", c->file);
+	buf_release(&script);
+	buf_release(&out);
+	return ok;
+}
+
+static bool parse_answer(struct str text)
+{
+	bool in_rows = false;
+	char line[8192], flat[64], cum[64];
+	const char *of;
+	int at;
+
+	answer.n = 0;
+	answer.total = -1;
+	while (text.len > 0 && answer.n < 8192) {
+		ptrdiff_t end = str_find(text, STR("\n"));
+		struct str l = { text.ptr, end < 0 ? text.len : (size_t)end };
+		struct row *row = &answer.rows[answer.n];
+
+		text = (struct str){ l.ptr + l.len + (end >= 0), text.len - l.len - (end >= 0) };
+		snprintf(line, sizeof(line), STR_FMT, STR_ARG(l));
+		if (!in_rows) {
+			if (!strncmp(line, "Showing nodes", 13) && (of = strstr(line, " of ")))
+				answer.total = strtoll(of + 4, NULL, 10);
+			in_rows = strstr(line, "flat%") != NULL;
+			continue;
+		}
+		if (sscanf(line, "%63s %15s %15s %63s %15s %n", flat, row->percents[0],
+			    row->percents[1], cum, row->percents[2], &at) != 5)
+			return false;
+		row->flat = strtoll(flat, NULL, 10);
+		row->cum = strtoll(cum, NULL, 10);
+		row->name = (struct str){ l.ptr + at, l.len - (size_t)at };
+		if (str_has_suffix(row->name, STR(" (inline)")))
+			row->name.len -= 9;
+		if (str_has_suffix(row->name, STR(" (partial-inline)")))
+			row->name.len -= 17;
+		answer.n++;
+	}
+	return in_rows;
+}
+
+/* ---- our answers ---- */
+
+static void percent_text(char text[16], double v)
+{
+	if (v >= 99.95 && v <= 100.05)
+		snprintf(text, 16, "100%%");
+	else
+		snprintf(text, 16, v >= 1 ? "%.2f%%" : "%.2g%%", v);
+}
+
+static void compare_top(struct corpus *c, struct eval *ev, const struct value *v, const char *what)
+{
+	struct value out;
+	struct err err;
+	const struct top_table *t;
+	char text[16];
+
+	CHECK_OK(profiles_top(ev, v, 1e6, &out, &err), &err);
+	t = &out.tops[0];
+	if (t->n != answer.n) {
+		CHECK_FAIL("%s: %zu rows, want %zu", what, t->n, answer.n);
+		return;
+	}
+	for (size_t i = 0; i < t->n; i++) {
+		const struct row *want = &answer.rows[i];
+		const double percents[] = { t->rows[i].flat_percent, t->rows[i].sum_percent,
+			t->rows[i].cum_percent };
+
+		compared++;
+		if (!str_eq(t->rows[i].function, want->name) || t->rows[i].flat != want->flat ||
+			t->rows[i].cum != want->cum) {
+			CHECK_FAIL("%s: row %zu is " STR_FMT " %lld %lld, want " STR_FMT " %lld %lld",
+				what, i, STR_ARG(t->rows[i].function), (long long)t->rows[i].flat,
+				(long long)t->rows[i].cum, STR_ARG(want->name), (long long)want->flat,
+				(long long)want->cum);
+			return;
+		}
+		/* -base has another total: that of what does not cancel out. */
+		for (size_t k = 0; k < 3 && strcmp(c->flags, "-base"); k++) {
+			percent_text(text, percents[k]);
+			CHECK_STR(str_of(text), want->percents[k]);
+		}
+	}
+}
+
+static uint64_t start_of(const struct pprof *p, struct str file)
+{
+	for (uint32_t i = 0; i < p->mappings_n; i++)
+		if (str_eq(p->strings[p->mappings[i].filename], file))
+			return p->mappings[i].start;
+	return 0;
+}
+
+/* A cost's labels as the tool writes them. */
+static struct str name_of(
+	struct arena *a, const struct corpus *c, struct labels m, unsigned granularity)
+{
+	struct str function = labels_get(m, STR("function")), file = labels_get(m, STR("filename")),
+		   line = labels_get(m, STR("line")), address = labels_get(m, STR("address"));
+	uint64_t at = 0;
+
+	if (granularity == 3)
+		return file;
+	if (granularity == 1)
+		return str_of(arena_printf(a, STR_FMT " " STR_FMT ":" STR_FMT, STR_ARG(function),
+			STR_ARG(file), STR_ARG(line)));
+	at = strtoull(arena_printf(a, STR_FMT, STR_ARG(address)), NULL, 16);
+	at += start_of(c->p, labels_get(m, STR("mapping")));
+	return str_of(arena_printf(a, "%016llx " STR_FMT " " STR_FMT ":" STR_FMT,
+		(unsigned long long)at, STR_ARG(function), STR_ARG(file), STR_ARG(line)));
+}
+
+static void compare_costs(struct corpus *c, struct eval *ev, const struct value *v, bool cum,
+	unsigned granularity, const char *what)
+{
+	struct str lines[] = { STR("function"), STR("filename"), STR("line") };
+	struct str addresses[] = { STR("function"), STR("filename"), STR("line"), STR("address"),
+		STR("mapping") };
+	struct str files[] = { STR("filename") };
+	struct flat_options o = { .cum = cum, .grouping = GROUPING_BY };
+	size_t want_n = 0, k;
+	struct str *names;
+	struct value out;
+	struct err err;
+
+	o.labels = granularity == 1 ? (struct name_list){ lines, 3 } :
+		granularity == 2    ? (struct name_list){ addresses, 5 } :
+				      (struct name_list){ files, 1 };
+	CHECK_OK(profiles_flat(ev, v, &o, &out, &err), &err);
+	names = arena_array(ev->arena, struct str, out.n + 1);
+	for (k = 0; k < out.n; k++)
+		names[k] = name_of(ev->arena, c, out.costs[k].metric, granularity);
+	for (size_t i = 0; i < answer.n; i++) {
+		const struct row *row = &answer.rows[i];
+		int64_t want = cum ? row->cum : row->flat;
+
+		if (want == 0)
+			continue;
+		want_n++;
+		compared++;
+		for (k = 0; k < out.n && !str_eq(row->name, names[k]); k++)
+			;
+		if (k == out.n)
+			CHECK_FAIL("%s: no cost for " STR_FMT, what, STR_ARG(row->name));
+		else if (out.costs[k].value != (double)want)
+			CHECK_FAIL("%s: " STR_FMT " is %.0f, want %lld", what, STR_ARG(row->name),
+				out.costs[k].value, (long long)want);
+	}
+	if (out.n != want_n)
+		CHECK_FAIL("%s: %zu costs, want %zu", what, out.n, want_n);
+}
+
+/* The query with its filters around x. */
+static void query_of(struct buf *out, const struct oracle_case *k)
+{
+	for (size_t i = k->n; i-- > 0;)
+		buf_printf(out, "%s(", options[k->option[i]]);
+	buf_add_char(out, 'x');
+	for (size_t i = 0; i < k->n; i++) {
+		buf_add_cstr(out, ", ");
+		buf_add_quoted(out, k->text[i]);
+		buf_add_char(out, ')');
+	}
+}
+
+static bool value_of(struct corpus *c, struct eval *ev, uint32_t type, struct value *v)
+{
+	struct value sides[2] = { { .type = VALUE_PROFILES, .n = 1 },
+		{ .type = VALUE_PROFILES, .n = 1 } };
+	struct err err;
+
+	if (!(sides[0].profiles = values_add(&c->values, c->p, type, true)))
+		return false;
+	*v = sides[0];
+	if (!c->base)
+		return true;
+	if (!(sides[1].profiles = values_add(&c->values, c->base, type, true)))
+		return false;
+	CHECK_OK(profiles_diff(ev, ev->query->root, &sides[0], &sides[1], GROUPING_NONE,
+			 (struct name_list){ 0 }, c->normalize, v, &err),
+		&err);
+	return v->n == 1;
+}
+
+static void compare_case(struct corpus *c, size_t i)
+{
+	const struct oracle_case *k = &c->cases[i];
+	struct buf text = { 0 }, got = { 0 };
+	struct parsed *query = NULL;
+	struct eval ev = { 0 };
+	struct value v = { 0 };
+	struct arena a;
+	struct err err;
+	char name[32], what[1024];
+
+	arena_init(&a, 0);
+	query_of(&text, k);
+	snprintf(what, sizeof(what), "%s %s %s " STR_FMT, c->file, c->flags,
+		granularities[k->granularity], STR_ARG(buf_str(&text)));
+	snprintf(name, sizeof(name), "case%zu", i);
+	if (!oracle_read(&got, oracle_dir(), name) || !parse_answer(buf_str(&got))) {
+		CHECK_FAIL("%s: the tool says nothing", what);
+	} else if (parse_query(&a, buf_str(&text), &query, NULL, &err) ||
+		check_query(query, NULL, &err)) {
+		CHECK_FAIL("%s: %s", what, err.msg);
+	} else {
+		ev.arena = &a;
+		ev.query = query;
+		if (value_of(c, &ev, k->type, &v)) {
+			CHECK_OK(filters_apply(&ev, query->root, &v, &err), &err);
+			if (strcmp(c->flags, "-base") && v.profiles[0].total != answer.total)
+				CHECK_FAIL("%s: total %lld, want %lld", what,
+					(long long)v.profiles[0].total, (long long)answer.total);
+			if (k->granularity == 0)
+				compare_top(c, &ev, &v, what);
+			else {
+				compare_costs(c, &ev, &v, false, k->granularity, what);
+				compare_costs(c, &ev, &v, true, k->granularity, what);
+			}
+		} else {
+			CHECK_FAIL("%s: no value", what);
+		}
+	}
+	parsed_release(query);
+	arena_release(&a);
+	buf_release(&text);
+	buf_release(&got);
+}
+
+/* ---- corpora ---- */
+
+static struct corpus *corpus_open(
+	const char *file, const char *base, const char *flags, bool normalize, uint64_t seed)
+{
+	struct corpus *c = calloc(1, sizeof(*c));
+
+	if (!c || !values_init(&c->values, "test")) {
+		free(c);
+		return NULL;
+	}
+	c->draw.state = seed;
+	c->flags = flags;
+	c->normalize = normalize;
+	snprintf(c->file, sizeof(c->file), "%s", file);
+	snprintf(c->base_file, sizeof(c->base_file), "%s", base ? base : "");
+	CHECK(oracle_read(&c->bodies[0], oracle_dir(), file));
+	c->p = values_decode(&c->values, buf_str(&c->bodies[0]));
+	if (base) {
+		CHECK(oracle_read(&c->bodies[1], oracle_dir(), base));
+		c->base = values_decode(&c->values, buf_str(&c->bodies[1]));
+	}
+	return c;
+}
+
+static void corpus_compare(struct corpus *c)
+{
+	CHECK(ask_tool(c));
+	for (size_t i = 0; i < c->n; i++)
+		compare_case(c, i);
+	values_release(&c->values);
+	buf_release(&c->bodies[0]);
+	buf_release(&c->bodies[1]);
+	free(c);
+}
+
+/*
+ * Another time of the same program's life: half of the samples' values, some gone. Where it is to
+ * be normalized with: the values twice, of other stacks, so that what is scaled needs no rounding;
+ * the tool rounds samples before it adds up those of equal stacks.
+ */
+static void write_other(const char *from, const char *to, bool twice)
+{
+	int64_t first[8];
+	struct buf body = { 0 }, wire = { 0 }, gz = { 0 };
+	struct values v;
+	struct pprof *p;
+	struct err err;
+
+	REQUIRE(values_init(&v, "test"));
+	CHECK(oracle_read(&body, oracle_dir(), from));
+	if ((p = values_decode(&v, buf_str(&body)))) {
+		for (uint32_t i = 0; i < p->samples_n * p->types_n; i++)
+			if (!twice)
+				p->values[i] = i / p->types_n % 5 == 3 ? 0 :
+									 p->values[i] / 2 + i % 7;
+		memcpy(first, p->values, p->types_n * sizeof(*first));
+		for (uint32_t i = 0; i < p->samples_n * p->types_n && twice; i++)
+			p->values[i] = 2 *
+				(i + p->types_n < p->samples_n * p->types_n ?
+						p->values[i + p->types_n] :
+						first[i % p->types_n]);
+		CHECK_OK(pprof_encode(p, &wire, &err), &err);
+		CHECK_OK(gzip_compress(buf_str(&wire), 1, &gz, &err), &err);
+		CHECK(oracle_write(buf_str(&gz), oracle_dir(), to));
+	}
+	values_release(&v);
+	buf_release(&body);
+	buf_release(&wire);
+	buf_release(&gz);
+}
+
+static const char *const kinds[] = { "cpu", "heap", "allocs", "block", "mutex", "goroutine" };
+
+TEST(real_profiles_filter_as_the_tool_does)
+{
+	char file[64];
+
+	REQUIRE(oracle_profiles());
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		struct corpus *c;
+
+		snprintf(file, sizeof(file), "%s.pb.gz", kinds[i]);
+		REQUIRE((c = corpus_open(file, NULL, "", false, 4711 + i)));
+		draw_cases(c, 9, 40);
+		corpus_compare(c);
+	}
+	printf("  %zu rows compared\n", compared);
+}
+
+TEST(differences_filter_as_the_tool_does)
+{
+	static const struct {
+		const char *flags;
+		bool normalize;
+	} ways[] = { { "-diff_base", false }, { "-diff_base", true }, { "-base", false } };
+	char file[64], base[64];
+
+	REQUIRE(oracle_profiles());
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		snprintf(file, sizeof(file), "%s.pb.gz", kinds[i]);
+		snprintf(base, sizeof(base), "%s-before.pb.gz", kinds[i]);
+		for (size_t w = 0; w < 3; w++) {
+			write_other(file, base, ways[w].normalize);
+			struct corpus *c = corpus_open(
+				file, base, ways[w].flags, ways[w].normalize, 99 + i * 3 + w);
+
+			REQUIRE(c);
+			draw_cases(c, 3, 12);
+			corpus_compare(c);
+		}
+	}
+	printf("  %zu rows compared\n", compared);
+}
+
+/* Inlining, recursion, binaries without names, drop_frames, negative values. */
+TEST(drawn_profiles_filter_as_the_tool_does)
+{
+	struct buf wire = { 0 }, gz = { 0 };
+	struct arena a;
+	struct pprof *p;
+	struct err err;
+	char name[64];
+
+	REQUIRE(oracle_dir());
+	for (uint32_t i = 0; i < 12; i++) {
+		struct draw d = { 31337 + i * UINT64_C(0x9e3779b97f4a7c15) };
+		struct corpus *c;
+
+		arena_init(&a, 0);
+		buf_clear(&wire);
+		buf_clear(&gz);
+		snprintf(name, sizeof(name), "drawn%u.pb.gz", i);
+		REQUIRE((p = draw_profile(&a, &d, &err)));
+		CHECK_OK(pprof_encode(p, &wire, &err), &err);
+		CHECK_OK(gzip_compress(buf_str(&wire), 1, &gz, &err), &err);
+		CHECK(oracle_write(buf_str(&gz), oracle_dir(), name));
+		arena_release(&a);
+		REQUIRE((c = corpus_open(name, NULL, "", false, i)));
+		c->only_functions = true;
+		draw_cases(c, 6, 30);
+		corpus_compare(c);
+	}
+	buf_release(&wire);
+	buf_release(&gz);
+	printf("  %zu rows compared\n", compared);
+}
