@@ -3,6 +3,7 @@
 #include <zstd.h>
 
 #include "tsdb/rollup_cells.h"
+#include "tsdb/varints.h"
 
 /* Cells as rollup_cells.c wrote them: parsing, and readers that go from batch to batch. */
 #define CELLS_LABELS 1u
@@ -165,132 +166,6 @@ static enum err_code open_frame(
 	return ERR_OK;
 }
 
-/* ---- varints in batches ---- */
-
-#define HIGH_BITS UINT64_C(0x8080808080808080)
-#define SEVEN 0x7fu
-#define TWO_BYTES(w) (((w)&0x8080) == 0x8080) /* and more to come */
-
-static inline uint64_t load8(const unsigned char *p)
-{
-	uint64_t w;
-
-	memcpy(&w, p, sizeof(w));
-	return le64toh(w);
-}
-
-/* One of any length: of up to eight bytes without a branch for each. */
-static inline uint64_t take_long(struct cursor *in)
-{
-	uint64_t w, ends;
-	unsigned bits;
-
-	if (in->end - in->at < 8)
-		return cursor_varint_slow(in);
-	w = load8(in->at);
-	ends = ~w & HIGH_BITS;
-	if (!ends)
-		return cursor_varint_slow(in);
-	bits = (unsigned)__builtin_ctzll(ends) + 1;
-	in->at += bits / 8;
-	w &= ~UINT64_C(0) >> (64 - bits);
-	w = (w & UINT64_C(0x007f007f007f007f)) | (w & UINT64_C(0x7f007f007f007f00)) >> 1;
-	w = (w & UINT64_C(0x00003fff00003fff)) | (w & UINT64_C(0x3fff00003fff0000)) >> 2;
-	return (w & UINT64_C(0x0fffffff)) | (w & UINT64_C(0x0fffffff00000000)) >> 4;
-}
-
-/*
- * Varints, and what is made of them in the same loop, as rows do it: eight of one byte at once,
- * else four of one or two bytes without a branch on their length; longer ones and the last bytes
- * the slow way. The first makes running sums of gaps, which must stay within 32 bits.
- */
-static bool take_sums(struct cursor *in, uint32_t n, uint32_t *out, uint64_t *from)
-{
-	uint64_t sum = *from, any = 0, w, gap;
-	uint32_t i = 0;
-
-	while (n - i >= 8 && in->end - in->at >= 8) {
-		unsigned used = 0, k;
-
-		w = load8(in->at);
-		if (!(w & HIGH_BITS)) {
-			for (k = 0; k < 8; k++)
-				out[i + k] = (uint32_t)(sum += w >> (8 * k) & SEVEN);
-			in->at += 8;
-			i += 8;
-			continue;
-		}
-		for (k = 0; k < 4 && !__builtin_expect(TWO_BYTES(w), 0); k++) {
-			unsigned two = (unsigned)(w >> 7) & 1;
-
-			sum += (w & SEVEN) + ((w >> 1 & 0x3f80) & -(uint64_t)two);
-			out[i + k] = (uint32_t)sum;
-			used += 1 + two;
-			w >>= 8;
-			w >>= 8 * two;
-		}
-		in->at += used;
-		i += k;
-		if (k < 4) {
-			any |= gap = take_long(in);
-			out[i++] = (uint32_t)(sum += gap);
-		}
-	}
-	while (i < n) {
-		any |= gap = cursor_varint(in);
-		out[i++] = (uint32_t)(sum += gap);
-	}
-	*from = sum; /* which only grows */
-	return !in->bad && !((any | sum) >> 32);
-}
-
-static inline int64_t scaled_back(uint64_t v, uint64_t factor, bool negative)
-{
-	return (int64_t)((negative ? (uint64_t)unzigzag(v) : v) * factor);
-}
-
-static inline __attribute__((always_inline)) bool take_scaled(
-	struct cursor *in, uint32_t n, uint64_t factor, bool negative, int64_t *out)
-{
-	uint32_t i = 0;
-	uint64_t w;
-
-	while (n - i >= 8 && in->end - in->at >= 8) {
-		unsigned used = 0, k;
-
-		w = load8(in->at);
-		if (!(w & HIGH_BITS)) {
-			for (k = 0; k < 8; k++)
-				out[i + k] = scaled_back(w >> (8 * k) & SEVEN, factor, negative);
-			in->at += 8;
-			i += 8;
-			continue;
-		}
-		for (k = 0; k < 4 && !__builtin_expect(TWO_BYTES(w), 0); k++) {
-			unsigned two = (unsigned)(w >> 7) & 1;
-
-			out[i + k] = scaled_back((w & SEVEN) + ((w >> 1 & 0x3f80) & -(uint64_t)two),
-				factor, negative);
-			used += 1 + two;
-			w >>= 8;
-			w >>= 8 * two;
-		}
-		in->at += used;
-		i += k;
-		if (k < 4)
-			out[i++] = scaled_back(take_long(in), factor, negative);
-	}
-	while (i < n)
-		out[i++] = scaled_back(cursor_varint(in), factor, negative);
-	return !in->bad;
-}
-
-static bool take_values(struct cursor *in, uint32_t n, uint64_t factor, bool negative, int64_t *out)
-{
-	return negative ? take_scaled(in, n, factor, true, out) :
-			  take_scaled(in, n, factor, false, out);
-}
-
 /* ---- keys ---- */
 
 enum err_code cells_ids_open(struct cells_view *v, struct cells_ids *out, struct err *err)
@@ -313,10 +188,10 @@ static bool take_sets(
 
 	while (i < n) {
 		if (n - i >= 8 && r->sets.end - r->sets.at >= 8 &&
-			!((w = load8(r->sets.at)) & HIGH_BITS)) {
+			!((w = varints_load8(r->sets.at)) & VARINTS_HIGH_BITS)) {
 			for (unsigned k = 0; k < 8; k++, i++) {
 				set = (set & -(uint64_t)(stacks[i] == before)) +
-					(w >> (8 * k) & SEVEN);
+					(w >> (8 * k) & 0x7f);
 				before = stacks[i];
 				sets[i] = (uint32_t)set;
 			}
@@ -339,7 +214,7 @@ enum err_code cells_ids_next(
 	uint32_t before = (uint32_t)r->stack;
 
 	*n = r->left < CELLS_BATCH ? r->left : CELLS_BATCH;
-	if (!take_sums(&r->stacks, *n, stacks, &r->stack))
+	if (!varints_sums(&r->stacks, *n, stacks, &r->stack))
 		return corrupt(err, "bad stacks");
 	if (r->labels && sets && !take_sets(r, stacks, before, sets, *n))
 		return corrupt(err, "bad label sets");
@@ -383,7 +258,7 @@ static bool take_sparse(struct cells_values *r, uint32_t n, uint64_t factor, int
 		r->bitmap += (most + 7) / 8;
 		set = le64toh(set);
 		if ((most < 64 && set >> most) ||
-			!take_values(&r->in, (uint32_t)__builtin_popcountll(set), factor, negative,
+			!varints_values(&r->in, (uint32_t)__builtin_popcountll(set), factor, negative,
 				some))
 			return false;
 		memset(values + i, 0, most * sizeof(*values));
@@ -403,7 +278,7 @@ static bool take_next(struct cells_values *r, uint32_t n, uint64_t factor, int64
 		return true;
 	case CELLS_PLAIN:
 	case CELLS_SIGNED:
-		return take_values(&r->in, n, factor, r->coding == CELLS_SIGNED, out);
+		return varints_values(&r->in, n, factor, r->coding == CELLS_SIGNED, out);
 	case CELLS_SPARSE:
 	case CELLS_SPARSE_SIGNED:
 		return take_sparse(r, n, factor, out);

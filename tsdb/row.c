@@ -4,6 +4,8 @@
 #include <endian.h>
 #include <inttypes.h>
 
+#include "tsdb/varints.h"
+
 /*
  * Layout: version, flags, then varints: header, interval, and in zigzag ts - time_nanos, duration,
  * period; n and the number of columns; per column its coding, factor, total in zigzag and length;
@@ -321,116 +323,6 @@ enum err_code row_parse(struct str bytes, int64_t ts_ns, struct row_view *out, s
 	return cursor_left(&in) ? corrupt(err, "bytes left over") : ERR_OK;
 }
 
-#define HIGH_BITS UINT64_C(0x8080808080808080)
-
-static inline uint64_t load8(const unsigned char *p)
-{
-	uint64_t w;
-
-	memcpy(&w, p, sizeof(w));
-	return le64toh(w);
-}
-
-#define SEVEN 0x7fu
-#define TWO_BYTES(w) (((w)&0x8080) == 0x8080) /* and more to come */
-
-/*
- * Varints, and what is made of them in the same loop: eight of one byte at once, else four of one
- * or two bytes without a branch on their length; longer ones and the last bytes the slow way.
- *
- * The first makes running sums of gaps; *any gathers what must stay within 32 bits.
- */
-static bool take_sums(struct cursor *in, uint32_t n, uint32_t *out, uint64_t *any)
-{
-	uint64_t sum = 0, w, gap;
-	uint32_t i = 0;
-
-	while (n - i >= 8 && in->end - in->at >= 8) {
-		unsigned used = 0, k;
-
-		w = load8(in->at);
-		if (!(w & HIGH_BITS)) {
-			for (k = 0; k < 8; k++)
-				out[i + k] = (uint32_t)(sum += w >> (8 * k) & SEVEN);
-			in->at += 8;
-			i += 8;
-			continue;
-		}
-		for (k = 0; k < 4 && !__builtin_expect(TWO_BYTES(w), 0); k++) {
-			unsigned two = (unsigned)(w >> 7) & 1;
-
-			sum += (w & SEVEN) + ((w >> 1 & 0x3f80) & -(uint64_t)two);
-			out[i + k] = (uint32_t)sum;
-			used += 1 + two;
-			w >>= 8;
-			w >>= 8 * two;
-		}
-		in->at += used;
-		i += k;
-		if (k < 4) {
-			*any |= gap = cursor_varint_slow(in);
-			out[i++] = (uint32_t)(sum += gap);
-		}
-	}
-	while (i < n) {
-		*any |= gap = cursor_varint(in);
-		out[i++] = (uint32_t)(sum += gap);
-	}
-	*any |= sum; /* which only grows */
-	return !in->bad;
-}
-
-/* Products wrap where the bytes are hostile; what row_encode made does not. */
-static inline int64_t scaled_back(uint64_t v, uint64_t factor, bool negative)
-{
-	/* The magnitude first: -2^63 has one in 64 bits only. */
-	uint64_t m = negative ? (v >> 1) + (v & 1) : v;
-
-	return (int64_t)(negative && (v & 1) ? -(m * factor) : m * factor);
-}
-
-static inline __attribute__((always_inline)) bool take_scaled(
-	struct cursor *in, uint32_t n, uint64_t factor, bool negative, int64_t *out)
-{
-	uint32_t i = 0;
-	uint64_t w;
-
-	while (n - i >= 8 && in->end - in->at >= 8) {
-		unsigned used = 0, k;
-
-		w = load8(in->at);
-		if (!(w & HIGH_BITS)) {
-			for (k = 0; k < 8; k++)
-				out[i + k] = scaled_back(w >> (8 * k) & SEVEN, factor, negative);
-			in->at += 8;
-			i += 8;
-			continue;
-		}
-		for (k = 0; k < 4 && !__builtin_expect(TWO_BYTES(w), 0); k++) {
-			unsigned two = (unsigned)(w >> 7) & 1;
-
-			out[i + k] = scaled_back((w & SEVEN) + ((w >> 1 & 0x3f80) & -(uint64_t)two),
-				factor, negative);
-			used += 1 + two;
-			w >>= 8;
-			w >>= 8 * two;
-		}
-		in->at += used;
-		i += k;
-		if (k < 4)
-			out[i++] = scaled_back(cursor_varint_slow(in), factor, negative);
-	}
-	while (i < n)
-		out[i++] = scaled_back(cursor_varint(in), factor, negative);
-	return !in->bad;
-}
-
-static bool take_values(struct cursor *in, uint32_t n, uint64_t factor, bool negative, int64_t *out)
-{
-	return negative ? take_scaled(in, n, factor, true, out) :
-			  take_scaled(in, n, factor, false, out);
-}
-
 static enum err_code label_sets_of(
 	const struct row_view *v, const uint32_t *stacks, uint32_t *label_sets, struct err *err)
 {
@@ -454,9 +346,9 @@ enum err_code row_ids(
 	const struct row_view *v, uint32_t *stacks, uint32_t *label_sets, struct err *err)
 {
 	struct cursor in = cursor_of(v->stacks);
-	uint64_t any = 0;
+	uint64_t sum = 0;
 
-	if (!take_sums(&in, v->n, stacks, &any) || any >> 32 || in.at != in.end)
+	if (!varints_sums(&in, v->n, stacks, &sum) || in.at != in.end)
 		return corrupt(err, "bad stacks");
 	return label_sets ? label_sets_of(v, stacks, label_sets, err) : ERR_OK;
 }
@@ -474,7 +366,7 @@ static enum err_code sparse_values(struct cursor in, uint32_t n, uint64_t factor
 		memcpy(&set, bitmap.ptr + i / 8, (most + 7) / 8);
 		set = le64toh(set);
 		if ((most < 64 && set >> most) ||
-			!take_values(
+			!varints_values(
 				&in, (uint32_t)__builtin_popcountll(set), factor, negative, some))
 			return corrupt(err, "bad values");
 		memset(values + i, 0, most * sizeof(*values));
@@ -498,7 +390,7 @@ enum err_code row_values(
 		return ERR_OK;
 	case ROW_PLAIN:
 	case ROW_SIGNED:
-		if (take_values(&in, v->n, c->factor, c->coding == ROW_SIGNED, values) &&
+		if (varints_values(&in, v->n, c->factor, c->coding == ROW_SIGNED, values) &&
 			in.at == in.end)
 			return ERR_OK;
 		break;
