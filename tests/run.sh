@@ -5,6 +5,17 @@
 set -u
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+# Ended from outside, by a stage's time: what had not ended by then is named.
+stopped() {
+	local n=0 program
+	for program in "$@"; do
+		[ -f "$work/$n.rc" ] && [ "$(<"$work/$n.rc")" = 0 ] || echo "FAIL $program: not passed when the time was up"
+		n=$((n + 1))
+	done
+	kill $(jobs -p) 2>/dev/null
+	exit 1
+}
+trap 'stopped "$@"' TERM
 n=0
 for program in "$@"; do
 	while [ "$(jobs -pr | wc -l)" -ge "${TEST_JOBS:-$(nproc)}" ]; do
