@@ -167,10 +167,9 @@ static enum err_code eval_merging(
 
 enum err_code eval_totals(struct eval *ev, const struct expr *e, struct value *out, struct err *err)
 {
+	bool waiting = filters_wait(e);
 	struct value v;
 	enum err_code rc;
-
-	bool waiting = filters_wait(e);
 
 	if ((rc = eval_merging(ev, e, WANT_TOTALS, &v, err)) ||
 		(waiting && ((rc = profiles_round(ev, &v, err)) ||

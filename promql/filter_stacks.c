@@ -435,7 +435,7 @@ static enum err_code make_stacks(struct stacks *s, struct part *out, struct err 
 	enum err_code rc;
 
 	*out = (struct part){ 0 };
-	if ((rc = derive_open(s->ev->arena, s->p, room, &s->derived, err)) ||
+	if ((rc = derive_open(s->ev->arena, s->a, s->p, room, &s->derived, err)) ||
 		(rc = make_headers(s, out, err)))
 		return rc;
 	out->partition = derive_partition(s->derived);

@@ -13,12 +13,12 @@ struct derived {
 	unsigned char *recursive;
 	struct sym_location *locations;
 	struct sym_header *headers;
-	uint32_t *slots; /* node ids by (parent, location); 0: free */
+	uint32_t *slots; /* scratch: node ids by (parent, location); 0: free */
 	uint32_t mask;
 };
 
-enum err_code derive_open(struct arena *a, const struct partition *base, struct derive_room room,
-	struct derived **out, struct err *err)
+enum err_code derive_open(struct arena *a, struct arena *scratch, const struct partition *base,
+	struct derive_room room, struct derived **out, struct err *err)
 {
 	struct derived *d = arena_new(a, struct derived);
 	size_t slots = 16;
@@ -35,9 +35,10 @@ enum err_code derive_open(struct arena *a, const struct partition *base, struct 
 	d->recursive = arena_array(a, unsigned char, d->room.nodes);
 	d->locations = arena_alloc_raw(a, room.locations + 1, sizeof(*d->locations));
 	d->headers = arena_alloc_raw(a, room.headers + 1, sizeof(*d->headers));
-	d->slots = arena_array(a, uint32_t, slots);
-	if (!d->nodes || !d->recursive || !d->locations || !d->headers || !d->slots)
+	if (!d->nodes || !d->recursive || !d->locations || !d->headers)
 		return arena_fail(a, "filtered stacks", err);
+	if (!(d->slots = arena_array(scratch, uint32_t, slots)))
+		return arena_fail(scratch, "filtered stacks", err);
 	d->nodes[0].location = SYM_NONE;
 	d->nodes_n = 1;
 	d->partition.index = d->base->index;

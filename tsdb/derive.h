@@ -6,8 +6,9 @@
  * Units:     room is given beforehand: derive_open says how many nodes, locations and headers there
  *            can be at most; one more is a mistake of the caller.
  * Errors:    ERR_LIMIT, the arena's.
- * Ownership: all of it lives in the arena; the base must live as long. Lines that a location is
- *            given must too, they are not copied.
+ * Ownership: all that readers ask for lives in the arena; the base must live as long. Lines that a
+ *            location is given must too, they are not copied. What only making needs is in scratch,
+ *            which may go once the last node is made.
  * Threads:   one writer, then any number of readers.
  */
 #ifndef TSDB_DERIVE_H
@@ -22,8 +23,9 @@ struct derive_room {
 };
 
 /* base may be a derived one itself: its own ids mean nothing in the new one then. */
-MUST_CHECK enum err_code derive_open(struct arena *a, const struct partition *base,
-	struct derive_room room, struct derived **out, struct err *err);
+MUST_CHECK enum err_code derive_open(struct arena *a, struct arena *scratch,
+	const struct partition *base, struct derive_room room, struct derived **out,
+	struct err *err);
 /* The new locations get the ids 0, 1, ...; so do headers. */
 uint32_t derive_location(struct derived *d, const struct sym_location *l);
 uint32_t derive_header(struct derived *d, const struct sym_header *h);

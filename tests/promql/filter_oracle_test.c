@@ -519,6 +519,29 @@ static void write_other(const char *from, const char *to, bool twice)
 	buf_release(&gz);
 }
 
+/* A file without functions' first lines, by which the tool tells apart rows of one file. */
+static void write_without_starts(const char *from, const char *to)
+{
+	struct buf body = { 0 }, wire = { 0 }, gz = { 0 };
+	struct values v;
+	struct pprof *p;
+	struct err err;
+
+	REQUIRE(values_init(&v, "test"));
+	CHECK(oracle_read(&body, oracle_dir(), from));
+	if ((p = values_decode(&v, buf_str(&body)))) {
+		for (uint32_t i = 0; i < p->functions_n; i++)
+			p->functions[i].start_line = 0;
+		CHECK_OK(pprof_encode(p, &wire, &err), &err);
+		CHECK_OK(gzip_compress(buf_str(&wire), 1, &gz, &err), &err);
+		CHECK(oracle_write(buf_str(&gz), oracle_dir(), to));
+	}
+	values_release(&v);
+	buf_release(&body);
+	buf_release(&wire);
+	buf_release(&gz);
+}
+
 static const char *const kinds[] = { "cpu", "heap", "allocs", "block", "mutex", "goroutine" };
 
 TEST(real_profiles_filter_as_the_tool_does)
@@ -532,6 +555,26 @@ TEST(real_profiles_filter_as_the_tool_does)
 		snprintf(file, sizeof(file), "%s.pb.gz", kinds[i]);
 		REQUIRE((c = corpus_open(file, NULL, "", false, 4711 + i)));
 		draw_cases(c, 9, 40);
+		corpus_compare(c);
+	}
+	printf("  %zu rows compared\n", compared);
+}
+
+/* No filter, then one: functions, lines, addresses and files. */
+TEST(granularities_are_the_tools)
+{
+	char from[64], file[64];
+
+	REQUIRE(oracle_profiles());
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		struct corpus *c;
+
+		snprintf(from, sizeof(from), "%s.pb.gz", kinds[i]);
+		snprintf(file, sizeof(file), "%s-bare.pb.gz", kinds[i]);
+		write_without_starts(from, file);
+		REQUIRE((c = corpus_open(file, NULL, "", false, 11 + i)));
+		for (unsigned k = 0; k < 32; k++)
+			add_case(c, k % 4, k / 4 % 3, draw(&c->draw, OPTIONS - 1));
 		corpus_compare(c);
 	}
 	printf("  %zu rows compared\n", compared);
