@@ -7,8 +7,8 @@
 #include "base/regex.h"
 #include "promql/check.h"
 #include "promql/filter.h"
-#include "tests/draw.h"
 #include "tests/oracle.h"
+#include "tests/promql/expressions.h"
 #include "tests/values.h"
 
 #define CASES_MAX 512
@@ -44,88 +44,7 @@ struct corpus {
 
 static size_t compared;
 
-/* ---- expressions ---- */
-
-static struct str quote_meta(struct arena *a, const char *before, struct str s, const char *after)
-{
-	struct buf b = { 0 };
-	struct str out;
-
-	buf_add_cstr(&b, before);
-	for (size_t i = 0; i < s.len; i++) {
-		if (memchr("\\.+*?()|[]{}^$", s.ptr[i], 14))
-			buf_add_char(&b, '\\');
-		buf_add_char(&b, s.ptr[i]);
-	}
-	buf_add_cstr(&b, after);
-	out = str_dup(a, buf_str(&b));
-	buf_release(&b);
-	return out;
-}
-
-static struct str any_name(struct corpus *c)
-{
-	const struct pprof *p = c->p;
-
-	return p->strings[p->functions[draw(&c->draw, p->functions_n)].name];
-}
-
-static struct str frame_expression(struct corpus *c)
-{
-	static const char *const fixed[] = { ".", "nosuchframe", "^m|^r", "(?i)MAIN\\.", "gc|alloc",
-		"\\.go$", "^$" };
-	struct arena *a = &c->values.arena;
-	const struct pprof *p = c->p;
-	struct str s = any_name(c), more;
-	size_t n = s.len;
-
-	switch (draw(&c->draw, 8)) {
-	case 0:
-	case 1:
-		return quote_meta(a, "^", s, "$");
-	case 2: /* its package */
-		while (n > 0 && s.ptr[n - 1] != '.')
-			n--;
-		return quote_meta(a, "^", (struct str){ s.ptr, n }, "");
-	case 3:
-		return quote_meta(
-			a, "", p->strings[p->functions[draw(&c->draw, p->functions_n)].filename], "$");
-	case 4:
-		s = quote_meta(a, "", s, "");
-		more = quote_meta(a, "|", any_name(c), "");
-		return str_of(arena_printf(a, STR_FMT STR_FMT, STR_ARG(s), STR_ARG(more)));
-	case 5:
-		return p->mappings_n ?
-			quote_meta(a, "", p->strings[p->mappings[draw(&c->draw, p->mappings_n)].filename],
-				"") :
-			STR("x");
-	case 6:
-		return quote_meta(a, "", (struct str){ s.ptr, n < 6 ? n : 6 }, "");
-	default:
-		return str_of(fixed[draw(&c->draw, sizeof(fixed) / sizeof(fixed[0]))]);
-	}
-}
-
-static struct str tag_expression(struct corpus *c)
-{
-	static const char *const fixed[] = { "bytes=16:", "bytes=1kb:", "bytes=:64", "bytes=16b:4kb",
-		"bytes=512b", "32b:1mb", "nosuchkey=.", "nosuch", ".", "bytes:.", "key=a,b", "5:10kb",
-		"request=1kb:", "n=5", "n=:5", "3ms:", "d=2us:1s", "d=-5ns:5ns", "a:x,b:y", "a=x,z",
-		"a=^$", "a=", "=x", "bytes=64:b", "handler", "handler=.", "kind=." };
-	const struct pprof *p = c->p;
-	const struct pprof_label *l;
-
-	if (p->labels_n == 0 || draw(&c->draw, 2))
-		return str_of(fixed[draw(&c->draw, sizeof(fixed) / sizeof(fixed[0]))]);
-	l = &p->labels[draw(&c->draw, p->labels_n)];
-	if (l->str)
-		return draw(&c->draw, 2) ?
-			str_of(arena_printf(&c->values.arena, STR_FMT "=" STR_FMT,
-				STR_ARG(p->strings[l->key]), STR_ARG(p->strings[l->str]))) :
-			p->strings[l->str];
-	return str_of(arena_printf(&c->values.arena, STR_FMT "=%lld%s", STR_ARG(p->strings[l->key]),
-		(long long)l->num, draw(&c->draw, 2) ? ":" : ""));
-}
+/* ---- cases ---- */
 
 /* The tool finds a base's samples by a label that it gives them; ours have none. */
 static bool means_base(struct str text)
@@ -151,7 +70,9 @@ static void add_case(struct corpus *c, unsigned granularity, size_t n, size_t fi
 		.granularity = granularity };
 	while (k->n < n && option < OPTIONS) {
 		bool is_tag = !strncmp(options[option], "tag", 3);
-		struct str text = is_tag ? tag_expression(c) : frame_expression(c);
+		struct str text = is_tag ?
+			tag_expression(&c->values.arena, c->p, &c->draw) :
+			frame_expression(&c->values.arena, c->p, &c->draw);
 
 		if (is_tag && c->base && means_base(text))
 			text = STR("handler:");
