@@ -128,6 +128,7 @@ static void unpack_location(struct unpacker *u, struct sym_location *l)
 	struct cursor *c = u->c;
 	struct sym_line *lines;
 	uint64_t mapping, n, start;
+	int64_t column;
 
 	u->address += (uint64_t)unzigzag(cursor_varint(&c[1]));
 	l->address = u->address;
@@ -145,7 +146,10 @@ static void unpack_location(struct unpacker *u, struct sym_location *l)
 		lines[i].function = delta(u, &c[4], &u->function);
 		start = (uint64_t)sym_function(u->p, lines[i].function)->start_line;
 		lines[i].line = (int64_t)(start + (uint64_t)unzigzag(cursor_varint(&c[5])));
-		lines[i].column = unzigzag(cursor_varint(&c[6]));
+		column = unzigzag(cursor_varint(&c[6]));
+		if (column != (int32_t)column)
+			u->bad = true;
+		lines[i].column = (int32_t)column;
 	}
 }
 

@@ -381,8 +381,6 @@ MUST_CHECK enum err_code translate_label_set(
 	struct translation *t, uint32_t id, uint32_t *out, struct err *err);
 MUST_CHECK enum err_code translate_header(
 	struct translation *t, uint32_t id, uint32_t *out, struct err *err);
-MUST_CHECK enum err_code translate_string(
-	struct translation *t, uint32_t id, uint32_t *out, struct err *err);
 
 /* ---- blocks.c: the blocks of a database ---- */
 
@@ -430,9 +428,6 @@ MUST_CHECK enum err_code cut_oldest(struct db *db, bool *did, struct err *err);
 /* Joins the blocks that are most due. *did: there were some. */
 MUST_CHECK enum err_code compact_some(struct db *db, bool *did, struct err *err);
 void retention_apply(struct db *db);
-/* labels without the instance's labels of its job, in the arena. */
-MUST_CHECK enum err_code db_group_labels(
-	struct db *db, struct labels labels, struct arena *a, struct labels *out, struct err *err);
 
 /* ---- query.c ---- */
 

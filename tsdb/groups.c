@@ -152,16 +152,3 @@ enum err_code group_labels(const struct group_rules *r, struct labels labels, st
 		labels_builder_del(&b, names.v[i]);
 	return labels_builder_build(&b, out, err);
 }
-
-enum err_code db_group_labels(
-	struct db *db, struct labels labels, struct arena *a, struct labels *out, struct err *err)
-{
-	struct group_rules rules;
-	enum err_code rc;
-
-	mutex_lock(&db->lock);
-	rules = (struct group_rules){ db->job_labels, db->job_labels_n };
-	rc = group_labels(&rules, labels, a, out, err);
-	mutex_unlock(&db->lock);
-	return rc;
-}

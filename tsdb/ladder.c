@@ -65,15 +65,6 @@ void ladder_close(struct ladder *l)
 	free(l);
 }
 
-void ladder_clear(struct ladder *l)
-{
-	for (unsigned i = 0; i < ROLLUP_LEVELS; i++) {
-		if (l->rung[i].builder)
-			rollup_builder_clear(l->rung[i].builder);
-		l->rung[i].open = l->rung[i].is_single = false;
-	}
-}
-
 static enum err_code add_bytes(struct ladder *l, struct rung *r, struct str bytes, struct err *err)
 {
 	enum err_code rc = rollup_parse(l->view, bytes, err);

@@ -30,8 +30,6 @@ MUST_CHECK enum err_code ladder_record(struct ladder *l, int64_t step_ns, struct
 	struct str functions, struct err *err);
 /* All that is open is emitted; ready for the next series. */
 MUST_CHECK enum err_code ladder_end(struct ladder *l, struct err *err);
-/* Given up: nothing is emitted. */
-void ladder_clear(struct ladder *l);
 
 int64_t step_of(unsigned level, int64_t ts_ns); /* start of the step that has it */
 

@@ -53,16 +53,6 @@ void marks_release_all(struct partition *p)
 		marks_drop(p, p->marks->window_ns);
 }
 
-size_t marks_bytes(const struct partition *p)
-{
-	size_t bytes = 0;
-
-	for (const struct marks *m = p->marks; m; m = m->next)
-		for (int k = 0; k < SYM_KINDS; k++)
-			bytes += m->bits[k].words * sizeof(*m->bits[k].w);
-	return bytes;
-}
-
 /* ---- collecting ---- */
 
 static bool marked_push(struct marked *new, enum sym_kind kind, uint32_t id)

@@ -37,7 +37,6 @@ MUST_CHECK enum err_code marks_open(
 	struct partition *p, int64_t window_ns, struct marks **out, struct err *err);
 void marks_drop(struct partition *p, int64_t window_ns); /* the window takes no more rows */
 void marks_release_all(struct partition *p);
-size_t marks_bytes(const struct partition *p);
 
 /* Marks all that these rows use; *new is reused between calls (marked_release at the end). */
 MUST_CHECK enum err_code marks_add(struct partition *p, struct marks *m, uint32_t header,

@@ -4,10 +4,10 @@
 
 #define FIRST_LOG2 8
 
-static void place(struct nodemap *m, const struct segvec *nodes, uint32_t id)
+static void place(struct nodemap *m, struct stack_nodes nodes, uint32_t id)
 {
-	const struct node_item *n = segvec_at(nodes, id);
-	uint64_t hash = nodemap_hash(n->parent, (n->tag >> 1) - 1);
+	struct stack_node n = stack_node_at(nodes, id);
+	uint64_t hash = nodemap_hash(n.parent, (n.tag >> 1) - 1);
 	size_t mask = ((size_t)1 << (64 - m->shift)) - 1, i = hash >> m->shift;
 
 	while (m->slots[i])
@@ -15,7 +15,7 @@ static void place(struct nodemap *m, const struct segvec *nodes, uint32_t id)
 	m->slots[i] = hash << 32 | id;
 }
 
-static bool grow(struct nodemap *m, const struct segvec *nodes)
+static bool grow(struct nodemap *m, struct stack_nodes nodes)
 {
 	size_t n = m->slots ? (size_t)1 << (64 - m->shift) : 0;
 	struct nodemap wide = { .shift = m->slots ? m->shift - 1 : 64 - FIRST_LOG2,
@@ -31,11 +31,11 @@ static bool grow(struct nodemap *m, const struct segvec *nodes)
 	return true;
 }
 
-bool nodemap_add(struct nodemap *m, const struct segvec *nodes, uint32_t id)
+bool nodemap_add(struct nodemap *m, struct stack_nodes nodes, uint32_t id)
 {
 	size_t n = m->slots ? (size_t)1 << (64 - m->shift) : 0;
 
-	if (((const struct node_item *)segvec_at(nodes, id))->parent == id - 1)
+	if (stack_node_at(nodes, id).parent == id - 1)
 		return true;
 	/* Four fifths: 13 looks for what is not there, and 20 bytes an entry at worst. */
 	if ((m->used + 1) * 5 > n * 4 && !grow(m, nodes))

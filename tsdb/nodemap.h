@@ -5,7 +5,9 @@
  * one word.
  *
  * A new stack's nodes have ids that follow each other, so most nodes (three of four) stand directly
- * behind their parent. Those are found by looking there, and the table has the others only.
+ * behind their parent. Those are found by looking there, the table has the others only, and only
+ * the others have their parent written down: 6 bytes a node and 3 of the table, where each having
+ * its parent and a slot took 22.
  *
  * Threads: the partition's writer.
  */
@@ -14,10 +16,26 @@
 
 #include "tsdb/segvec.h"
 
-/* A location's id is below 2^31 - 1; tag is (location + 1) * 2 + recursive, 0 for the root. */
-struct node_item {
+#define NODE_LOCATIONS_MAX (UINT32_MAX / 4 - 1) /* ids of locations are below */
+
+/* tag is (location + 1) * 2 + recursive, 0 for the root and for what is not there. */
+struct stack_node {
 	uint32_t parent, tag;
 };
+
+/* items are tag * 2 for a node directly behind its parent, else 1 + 2 * its place in heads. */
+struct stack_nodes {
+	const struct segvec *items, *heads;
+};
+
+static inline struct stack_node stack_node_at(struct stack_nodes v, uint32_t id)
+{
+	uint32_t item = *(const uint32_t *)segvec_at(v.items, id);
+
+	if (item & 1)
+		return *(const struct stack_node *)segvec_at(v.heads, item >> 1);
+	return (struct stack_node){ item ? id - 1 : 0, item >> 1 };
+}
 
 struct nodemap {
 	uint64_t *slots; /* hash's low half << 32 | id; 0: free */
@@ -33,25 +51,25 @@ static inline uint64_t nodemap_hash(uint32_t parent, uint32_t location)
 
 /* The id, or 0. */
 static inline uint32_t nodemap_find(
-	const struct nodemap *m, const struct segvec *nodes, uint32_t parent, uint32_t location)
+	const struct nodemap *m, struct stack_nodes nodes, uint32_t parent, uint32_t location)
 {
 	uint64_t hash = nodemap_hash(parent, location), slot;
-	const struct node_item *behind = segvec_at(nodes, parent + 1);
+	uint32_t behind = *(const uint32_t *)segvec_at(nodes.items, parent + 1);
 	size_t mask, i;
 
-	/* A hole has tag 0, which no location gives. */
-	if (behind->parent == parent && behind->tag >> 1 == location + 1)
+	/* A hole is 0, which no location gives. */
+	if ((behind & ~2u) == (location + 1) << 2)
 		return parent + 1;
 	if (__builtin_expect(!m->slots, 0))
 		return 0;
 	mask = ((size_t)1 << (64 - m->shift)) - 1;
 	for (i = hash >> m->shift; (slot = m->slots[i]); i = (i + 1) & mask) {
-		const struct node_item *n;
+		struct stack_node n;
 
 		if (slot >> 32 != (uint32_t)hash)
 			continue;
-		n = segvec_at(nodes, (uint32_t)slot);
-		if (n->parent == parent && n->tag >> 1 == location + 1)
+		n = stack_node_at(nodes, (uint32_t)slot);
+		if (n.parent == parent && n.tag >> 1 == location + 1)
 			return (uint32_t)slot;
 	}
 	return 0;
@@ -59,7 +77,7 @@ static inline uint32_t nodemap_find(
 
 /* Adds what was not found; the node is in `nodes` already. False: out of memory, nothing changed.
  */
-bool nodemap_add(struct nodemap *m, const struct segvec *nodes, uint32_t id);
+bool nodemap_add(struct nodemap *m, struct stack_nodes nodes, uint32_t id);
 void nodemap_release(struct nodemap *m);
 static inline size_t nodemap_bytes(const struct nodemap *m)
 {

@@ -69,6 +69,7 @@ struct partition {
 	struct map map[SYM_KINDS]; /* by content; locations: see symbols.c; nodes have their own: */
 	struct nodemap nodes;
 	struct leafcache leaves;
+	struct segvec heads; /* of nodes: see nodemap.h */
 	uint32_t next[SYM_KINDS]; /* the id that the next new symbol gets: above all that were ever
 				     given */
 	struct arena arena; /* bytes of strings, lines, labels, header arrays: never moved */
@@ -85,6 +86,11 @@ struct partition {
 	struct map keys;
 	struct marks *marks; /* list, one per window that takes rows */
 };
+
+static inline struct stack_nodes partition_nodes(const struct partition *p)
+{
+	return (struct stack_nodes){ &p->vec[SYM_NODE], &p->heads };
+}
 
 MUST_CHECK enum err_code partition_open(struct str name, uint32_t id, uint32_t index,
 	const struct symbol_limits *limits, struct partition **out, struct err *err);

@@ -19,6 +19,7 @@
 #define PAGE_BYTES (16u << 10)
 #define FILE_BYTES (16u << 20)
 #define OPEN_FILES_MAX 128
+#define BATCH_KEPT_BYTES (1u << 20)
 #define CHECKSUM_BYTES 4u
 
 struct store {
@@ -284,7 +285,13 @@ void store_batch_close(struct store_batch *b)
 
 void store_batch_clear(struct store_batch *b)
 {
-	leveldb_writebatch_clear(b->b);
+	/* Clearing keeps the room of the largest there ever was. */
+	if (b->bytes > BATCH_KEPT_BYTES) {
+		leveldb_writebatch_destroy(b->b);
+		b->b = leveldb_writebatch_create();
+	} else {
+		leveldb_writebatch_clear(b->b);
+	}
 	b->bytes = 0;
 }
 

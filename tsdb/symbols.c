@@ -19,7 +19,7 @@ static const struct {
 	[SYM_MAPPING] = { "mappings", sizeof(struct sym_mapping), 0 },
 	[SYM_FUNCTION] = { "functions", sizeof(struct sym_function), 0 },
 	[SYM_LOCATION] = { "locations", sizeof(struct sym_location), 0 },
-	[SYM_NODE] = { "stack nodes", sizeof(struct node_item), 1 },
+	[SYM_NODE] = { "stack nodes", sizeof(uint32_t), 1 },
 	[SYM_LABEL_SET] = { "sample label sets", sizeof(struct sym_label_set), 1 },
 	[SYM_HEADER] = { "headers", sizeof(struct header_item), 0 },
 };
@@ -37,7 +37,7 @@ enum err_code partition_open(struct str name, uint32_t id, uint32_t index,
 {
 	struct partition *p = calloc(1, sizeof(*p));
 	const struct sym_label_set empty_set = { no_labels, 0 };
-	const struct node_item root = { 0, 0 };
+	const uint32_t root = 0;
 	const char *const empty = "";
 	int k;
 
@@ -58,6 +58,7 @@ enum err_code partition_open(struct str name, uint32_t id, uint32_t index,
 		map_init(&p->map[k]);
 		p->next[k] = kinds[k].first;
 	}
+	segvec_init(&p->heads, sizeof(struct stack_node));
 	map_init(&p->keys);
 	map_init(&p->typesets);
 	p->name = str_dup(&p->arena, name);
@@ -87,6 +88,7 @@ void partition_close(struct partition *p)
 	map_release(&p->keys);
 	nodemap_release(&p->nodes);
 	leafcache_release(&p->leaves);
+	segvec_release(&p->heads);
 	map_release(&p->typesets);
 	free(p->typeset_header);
 	arena_release(&p->arena);
@@ -217,12 +219,25 @@ static bool put_header(struct partition *p, uint32_t id, const struct sym_header
 		segvec_put(&p->vec[SYM_HEADER], id, &item);
 }
 
+/* A parent is written down only where it is not the node before. */
+static bool put_node(struct partition *p, uint32_t id, const struct sym_node *n, bool recursive)
+{
+	const struct stack_node head = { n->parent, (n->location + 1) << 1 | (recursive ? 1 : 0) };
+	uint32_t item = head.tag << 1;
+
+	if (n->parent != id - 1) {
+		item = p->heads.used << 1 | 1;
+		if (!segvec_put(&p->heads, item >> 1, &head))
+			return false;
+	}
+	return segvec_put(&p->vec[SYM_NODE], id, &item);
+}
+
 static bool put_item(struct partition *p, enum sym_kind kind, uint32_t id,
 	const union sym_content *c, bool recursive)
 {
 	struct sym_location location;
 	struct sym_label_set set;
-	struct node_item node;
 	const char *text;
 
 	switch (kind) {
@@ -241,9 +256,7 @@ static bool put_item(struct partition *p, enum sym_kind kind, uint32_t id,
 				sizeof(*location.lines));
 		return location.lines && segvec_put(&p->vec[kind], id, &location);
 	case SYM_NODE:
-		node = (struct node_item){ c->node.parent,
-			(c->node.location + 1) << 1 | (recursive ? 1 : 0) };
-		return segvec_put(&p->vec[kind], id, &node);
+		return put_node(p, id, &c->node, recursive);
 	case SYM_LABEL_SET:
 		set = c->label_set;
 		set.v = array_dup(p, c->label_set.v, set.n, sizeof(*set.v));
@@ -311,7 +324,8 @@ static size_t lookup_bytes(const struct partition *p, enum sym_kind kind)
 
 static size_t kind_bytes(const struct partition *p, enum sym_kind kind)
 {
-	return p->vec[kind].bytes + lookup_bytes(p, kind) + p->arena.used_bytes;
+	return p->vec[kind].bytes + lookup_bytes(p, kind) + p->arena.used_bytes +
+		(kind == SYM_NODE ? p->heads.bytes : 0);
 }
 
 static enum err_code put(struct partition *p, enum sym_kind kind, uint64_t hash, uint32_t id,
@@ -329,7 +343,7 @@ static enum err_code put(struct partition *p, enum sym_kind kind, uint64_t hash,
 	 * wrong. */
 	if (p->lookup) {
 		if (kind == SYM_NODE)
-			found = nodemap_add(&p->nodes, &p->vec[SYM_NODE], id);
+			found = nodemap_add(&p->nodes, partition_nodes(p), id);
 		else
 			found = map_add(&p->map[kind], hash, id);
 	}
@@ -373,6 +387,11 @@ static uint64_t limit_of(const struct partition *p, enum sym_kind kind)
 	return 0;
 }
 
+static uint32_t ids_max(enum sym_kind kind)
+{
+	return kind == SYM_LOCATION ? NODE_LOCATIONS_MAX : UINT32_MAX - 1;
+}
+
 static enum err_code check_room(struct partition *p, enum sym_kind kind, struct err *err)
 {
 	uint64_t limit = limit_of(p, kind);
@@ -389,7 +408,7 @@ static enum err_code check_room(struct partition *p, enum sym_kind kind, struct 
 			"symbols of job \"" STR_FMT "\" take %zu bytes, limit %" PRIu64,
 			STR_ARG(p->name), atomic_load(&p->bytes), p->limits.bytes_max);
 	}
-	if (p->next[kind] >= (kind == SYM_LOCATION ? UINT32_MAX / 2 - 1 : UINT32_MAX - 1)) {
+	if (p->next[kind] >= ids_max(kind)) {
 		metric_add(&limits_met, "ids", 1);
 		return err_set(err, ERR_LIMIT, "job \"" STR_FMT "\" has used up the ids of its %s",
 			STR_ARG(p->name), kinds[kind].name);
@@ -400,7 +419,7 @@ static enum err_code check_room(struct partition *p, enum sym_kind kind, struct 
 const char *sym_near_limit(const struct partition *p)
 {
 	for (int k = 1; k < SYM_KINDS; k++)
-		if (p->vec[k].used > limit_of(p, k) / 2 || p->next[k] > UINT32_MAX / 4)
+		if (p->vec[k].used > limit_of(p, k) / 2 || p->next[k] > ids_max(k) / 4)
 			return kinds[k].name;
 	return atomic_load(&p->bytes) > p->limits.bytes_max / 2 ? "bytes" : NULL;
 }
@@ -523,7 +542,7 @@ enum err_code sym_intern_node(
 {
 	enum err_code rc;
 
-	if ((*id = nodemap_find(&p->nodes, &p->vec[SYM_NODE], parent, location)))
+	if ((*id = nodemap_find(&p->nodes, partition_nodes(p), parent, location)))
 		return ERR_OK;
 	if ((rc = check_room(p, SYM_NODE, err)))
 		return rc;

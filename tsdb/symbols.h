@@ -50,10 +50,12 @@ struct sym_function {
 	int64_t start_line;
 };
 
+/* Packed: there are as many as code addresses. A profile with a wider column is refused. */
 struct sym_line {
 	uint32_t function;
-	int64_t line, column;
-};
+	int64_t line;
+	int32_t column;
+} __attribute__((packed, aligned(4)));
 
 struct sym_location {
 	uint64_t address; /* minus its mapping's start; as it is without mapping */

@@ -257,7 +257,7 @@ bool sym_content_complete(
 				c->function.name, c->function.system_name, c->function.filename },
 			3);
 	case SYM_LOCATION:
-		if (id >= UINT32_MAX / 2 ||
+		if (id >= NODE_LOCATIONS_MAX ||
 			(c->location.mapping != SYM_NONE &&
 				!sym_exists(p, SYM_MAPPING, c->location.mapping)))
 			return false;

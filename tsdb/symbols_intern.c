@@ -165,7 +165,12 @@ enum err_code intern_location(struct intern *in, uint32_t at, uint32_t *id)
 	for (uint32_t i = 0; i < from->line_n; i++) {
 		const struct pprof_line *line = &in->f->lines[from->line_first + i];
 
-		in->lines[i] = (struct sym_line){ .line = line->line, .column = line->column };
+		if (line->column != (int32_t)line->column)
+			return err_set(in->err, ERR_LIMIT,
+				"a line's column is %" PRId64 ", limit %" PRId32, line->column,
+				INT32_MAX);
+		in->lines[i] = (struct sym_line){ .line = line->line,
+			.column = (int32_t)line->column };
 		if ((rc = function_id(in, line->function, &in->lines[i].function)))
 			return rc;
 	}

@@ -79,19 +79,19 @@ const struct sym_location *sym_location(const struct partition *p, uint32_t id)
 
 struct sym_node sym_node(const struct partition *p, uint32_t id)
 {
-	const struct node_item *n;
+	struct stack_node n;
 
 	if (__builtin_expect(p->derived != NULL, 0))
 		return derived_node(p->derived, id);
-	n = segvec_at(&p->vec[SYM_NODE], id);
-	return (struct sym_node){ n->parent, n->tag ? (n->tag >> 1) - 1 : SYM_NONE };
+	n = stack_node_at(partition_nodes(p), id);
+	return (struct sym_node){ n.parent, n.tag ? (n.tag >> 1) - 1 : SYM_NONE };
 }
 
 bool sym_node_recursive(const struct partition *p, uint32_t id)
 {
 	if (__builtin_expect(p->derived != NULL, 0))
 		return derived_node_recursive(p->derived, id);
-	return ((const struct node_item *)segvec_at(&p->vec[SYM_NODE], id))->tag & 1;
+	return stack_node_at(partition_nodes(p), id).tag & 1;
 }
 
 struct sym_label_set sym_label_set(const struct partition *p, uint32_t id)

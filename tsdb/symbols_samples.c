@@ -103,14 +103,15 @@ static bool is_guess(struct intern *in, const struct pprof_sample *s, const stru
 {
 	const uint32_t *ids = in->f->location_ids + s->location_first;
 	uint32_t at = l->guess, own = s->location_n - l->shared;
-	const struct node_item *n;
+	const struct stack_nodes nodes = partition_nodes(in->p);
+	struct stack_node n;
 
 	for (uint32_t i = 0; i < own; i++) {
-		n = segvec_at(&in->p->vec[SYM_NODE], at);
-		if (n->tag >> 1 != in->locations[ids[i]] + 1)
+		n = stack_node_at(nodes, at);
+		if (n.tag >> 1 != in->locations[ids[i]] + 1)
 			return false;
 		in->path[s->location_n - 1 - i] = at;
-		at = n->parent;
+		at = n.parent;
 	}
 	return at == (l->shared ? in->path[l->shared - 1] : 0);
 }

@@ -168,6 +168,7 @@ static void read_location(struct cursor *in, struct arena *a, struct sym_locatio
 {
 	struct sym_line *lines;
 	uint64_t mapping, n;
+	int64_t column;
 
 	l->address = cursor_varint(in);
 	mapping = cursor_varint(in);
@@ -183,7 +184,10 @@ static void read_location(struct cursor *in, struct arena *a, struct sym_locatio
 	for (uint32_t i = 0; i < l->lines_n; i++) {
 		lines[i].function = cursor_u32(in);
 		lines[i].line = unzigzag(cursor_varint(in));
-		lines[i].column = unzigzag(cursor_varint(in));
+		column = unzigzag(cursor_varint(in));
+		if (column != (int32_t)column)
+			in->bad = true;
+		lines[i].column = (int32_t)column;
 	}
 }
 

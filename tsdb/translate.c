@@ -323,8 +323,3 @@ enum err_code translate_header(struct translation *t, uint32_t id, uint32_t *out
 {
 	return known(t, SYM_HEADER, id, out) ? ERR_OK : locked(t, header_of, id, out, err);
 }
-
-enum err_code translate_string(struct translation *t, uint32_t id, uint32_t *out, struct err *err)
-{
-	return known(t, SYM_STRING, id, out) ? ERR_OK : locked(t, string_of, id, out, err);
-}
