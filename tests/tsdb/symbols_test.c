@@ -296,6 +296,70 @@ TEST(records_make_the_same_tables)
 	arena_release(&scratch);
 }
 
+/* Equal in all that a profile says of them but the function. */
+TEST(locations_alike_are_told_apart)
+{
+	enum { N = 300 };
+	struct partition *p = open_partition(10000, 10000, 1000);
+	uint32_t functions[N], ids[N], id;
+	struct err err;
+	char name[16];
+
+	for (uint32_t round = 0; round < 2; round++)
+		for (uint32_t i = 0; i < N; i++) {
+			struct sym_function f = { 0 };
+			struct sym_line line = { 0, 7, -1 };
+			struct sym_location l = { .mapping = SYM_NONE, .lines_n = 1 };
+
+			snprintf(name, sizeof(name), "f%u", i);
+			REQUIRE_OK(sym_intern_string(p, str_of(name), &f.name, &err), &err);
+			REQUIRE_OK(sym_intern_function(p, &f, &functions[i], &err), &err);
+			line.function = functions[i];
+			l.lines = &line;
+			REQUIRE_OK(sym_intern_location(p, &l, round ? &id : &ids[i], &err), &err);
+			CHECK_INT(round ? id : ids[i], ids[i]);
+			CHECK_INT(sym_location(p, ids[i])->lines[0].function, functions[i]);
+			CHECK_INT(sym_location(p, ids[i])->lines[0].column, -1);
+		}
+	CHECK_INT(sym_locations_n(p), N);
+	partition_close(p);
+}
+
+/* Behind their parent or anywhere: found again, and with the parent they were given. */
+TEST(nodes_keep_their_parents)
+{
+	enum { N = 5000 };
+	static struct sym_node given[N];
+	struct partition *p = open_partition(10000, 10000, 1000);
+	const struct sym_location l[2] = { { .address = 1, .mapping = SYM_NONE },
+		{ .address = 2, .mapping = SYM_NONE } };
+	uint32_t locations[2], id, n = 1, seed = 1;
+	struct err err;
+
+	for (int i = 0; i < 2; i++)
+		REQUIRE_OK(sym_intern_location(p, &l[i], &locations[i], &err), &err);
+	while (n < N) {
+		uint32_t parent, location;
+
+		seed = seed * 1664525 + 1013904223;
+		parent = seed >> 31 ? n - 1 : (seed >> 8) % n;
+		location = locations[seed >> 30 & 1];
+		REQUIRE_OK(sym_intern_node(p, parent, location, &id, &err), &err);
+		if (id == n)
+			given[n++] = (struct sym_node){ parent, location };
+		CHECK(given[id].parent == parent && given[id].location == location);
+	}
+	for (uint32_t i = 1; i < N; i++) {
+		struct sym_node is = sym_node(p, i);
+
+		CHECK(is.parent == given[i].parent && is.location == given[i].location);
+		REQUIRE_OK(sym_intern_node(p, is.parent, is.location, &id, &err), &err);
+		CHECK_INT(id, i);
+	}
+	CHECK_INT(sym_nodes_n(p), N);
+	partition_close(p);
+}
+
 TEST(keys_are_sorted_and_stay_in_order)
 {
 	enum { N = 2000 };
