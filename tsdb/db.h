@@ -262,7 +262,12 @@ MUST_CHECK enum err_code db_row_profile(const struct db_series *s, const struct 
 const struct str *db_querier_warnings(const struct db_querier *q, size_t *n);
 const struct str *db_querier_infos(const struct db_querier *q, size_t *n);
 
-/* ---- names, for completion and the API; all sorted, in the arena ---- */
+/*
+ * ---- names, for completion and the API; all sorted, in the arena ----
+ *
+ * Without matchers they are those of whole windows and blocks that the querier's time touches: no
+ * series is visited. With matchers they are of what db_select gives.
+ */
 
 MUST_CHECK enum err_code db_label_names(struct db_querier *q, const struct matcher *m, size_t n,
 	struct arena *a, struct str **out, size_t *out_n, struct err *err);

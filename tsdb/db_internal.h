@@ -441,6 +441,10 @@ bool querier_canceled(const struct db_querier *q);
 struct store_iter *querier_iter(struct querier_source *s);
 struct block_chunks *querier_chunks(struct querier_source *s, struct err *err);
 struct block_rollups *querier_rollups(struct querier_source *s, struct err *err);
+/* The partition that a window, not being reopened, has of a job, with its symbols; pinned until the
+ * querier closes. NULL: there is none, or it cannot be used, which is told. */
+MUST_CHECK enum err_code querier_window_partition(struct db_querier *q, struct querier_source *s,
+	struct job *job, struct partition **out, struct err *err);
 /* A block's slot as a partition with names, or with stacks too. ERR_CORRUPT, ERR_EXISTS: what the
  * block has of it may not be believed, warned already; the caller goes without. */
 MUST_CHECK enum err_code querier_partition(struct db_querier *q, struct querier_source *s,

@@ -235,7 +235,8 @@ enum err_code ids_load(struct db *db, struct err *err)
 	pass_over_unknown(db);
 	db_count_damage();
 	log_error("tsdb", "damaged file of ids, set aside", LOG_E(&why));
-	if (!db->o.read_only && fs_exists(db->ids_path) && asprintf(&aside, "%s.damaged", db->ids_path) >= 0) {
+	if (!db->o.read_only && fs_exists(db->ids_path) &&
+		asprintf(&aside, "%s.damaged", db->ids_path) >= 0) {
 		if (db->o.fs->ops->rename(db->o.fs, db->ids_path, aside, &failed))
 			log_warn("tsdb", "setting aside failed", LOG_E(&failed));
 		free(aside);

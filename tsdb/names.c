@@ -1,9 +1,11 @@
 #include <stdlib.h>
 
-#include "tsdb/db_internal.h"
+#include "tsdb/blocks.h"
 
 /*
- * Names and values of labels: of the selected series, and of their samples.
+ * Names and values of labels: of the selected series, and of their samples. Without matchers, and
+ * where nothing is deleted, the indexes of windows and blocks say them: no series is looked at, and
+ * symbols are loaded only for values that samples have.
  */
 
 static int str_cmp_qsort(const void *a, const void *b)
@@ -27,6 +29,8 @@ struct names {
 	struct arena *arena;
 	struct str *v;
 	size_t n, cap;
+	bool *seen; /* partitions by index: each is looked at once */
+	uint32_t seen_n;
 };
 
 static enum err_code names_add(struct names *x, struct str s, struct err *err)
@@ -103,32 +107,165 @@ static enum err_code add_sample_names(
 	return rc;
 }
 
+static enum err_code add_partition(
+	struct names *x, const struct partition *p, struct err *err)
+{
+	uint32_t at = partition_index(p), n = at * 2 + 16;
+	bool *grown;
+
+	if (at >= x->seen_n) {
+		if (!(grown = realloc(x->seen, n * sizeof(*grown))))
+			return err_set(err, ERR_NOMEM, "label names: out of memory");
+		memset(grown + x->seen_n, 0, (n - x->seen_n) * sizeof(*grown));
+		x->seen = grown;
+		x->seen_n = n;
+	}
+	if (x->seen[at])
+		return ERR_OK;
+	x->seen[at] = true;
+	return add_sample_names(x, p, err);
+}
+
+/* ---- by series ---- */
+
+static enum err_code of_series(struct names *x, struct db_querier *q, const struct matcher *m,
+	size_t n, struct err *err)
+{
+	struct db_series *v;
+	enum err_code rc;
+	size_t found;
+
+	if ((rc = db_select(q, m, n, x->arena, &v, &found, err)))
+		return rc;
+	for (size_t i = 0; i < found && !rc; i++)
+		if (!(rc = add_series_names(x, &v[i], err)) && !v[i].numeric)
+			rc = add_partition(x, v[i].partition, err);
+	return rc;
+}
+
+/* ---- by indexes ---- */
+
+struct indexed {
+	struct names *x;
+	enum err_code rc;
+	struct err err;
+};
+
+static bool add_indexed(void *ctx, struct str name)
+{
+	struct indexed *t = ctx;
+	struct str copy = str_dup(t->x->arena, name);
+
+	t->rc = name.len && !copy.ptr ? arena_fail(t->x->arena, "label names", &t->err) :
+					names_add(t->x, copy, &t->err);
+	return !t->rc;
+}
+
+static bool add_of_block(void *ctx, struct str name, uint32_t series_n)
+{
+	return !series_n || add_indexed(ctx, name);
+}
+
+static enum err_code of_window(
+	struct names *x, struct db_querier *q, struct querier_source *s, struct err *err)
+{
+	struct indexed t = { .x = x };
+	struct partition *p;
+	struct job *job;
+
+	series_lock_read(q->db->series);
+	series_names_locked(q->db->series, x->name, &s->w->series, add_indexed, &t);
+	series_unlock(q->db->series);
+	for (uint32_t i = 0; !t.rc && (job = db_job_at(q->db, i)); i++)
+		if (!(t.rc = querier_window_partition(q, s, job, &p, &t.err)) && p)
+			t.rc = add_partition(x, p, &t.err);
+	if (t.rc && err)
+		*err = t.err;
+	return t.rc;
+}
+
+/* Its samples' labels: their names stand in the block's index. */
+static enum err_code of_slot(struct names *x, struct db_querier *q, struct querier_source *s,
+	uint32_t slot, struct err *err)
+{
+	struct partition *p;
+	const struct str *keys;
+	enum err_code rc;
+	bool has = false;
+	size_t n;
+
+	if ((rc = block_sample_keys(s->b->block, slot, &keys, &n, err)))
+		return rc;
+	for (size_t i = 0; i < n && !rc; i++) {
+		has |= str_eq(keys[i], x->name);
+		if (!x->name.len && !str_has_prefix(keys[i], STR("__")))
+			rc = names_add(x, keys[i], err);
+	}
+	if (rc || !has)
+		return rc;
+	rc = querier_partition(q, s, slot, false, &p, err);
+	if (rc == ERR_EXISTS) /* told */
+		return ERR_OK;
+	return rc ? rc : add_partition(x, p, err);
+}
+
+static enum err_code of_block(
+	struct names *x, struct db_querier *q, struct querier_source *s, struct err *err)
+{
+	struct indexed t = { .x = x };
+	struct block *b = s->b->block;
+	enum err_code rc;
+	struct err why;
+
+	rc = x->name.len ? block_label_values(b, x->name, add_of_block, &t, &why) :
+			   block_label_names(b, add_of_block, &t, &why);
+	if (rc == ERR_CORRUPT) {
+		querier_warn(q, s, &why);
+		rc = ERR_OK;
+	}
+	if (!rc && (rc = t.rc))
+		why = t.err;
+	if (rc && err)
+		*err = why;
+	for (uint32_t slot = 0; slot < block_partitions_n(b) && !rc; slot++)
+		rc = of_slot(x, q, s, slot, err);
+	return rc;
+}
+
+/* Indexes know nothing of what was deleted. */
+static bool by_indexes(const struct db_querier *q)
+{
+	for (size_t i = 0; i < q->sources_n; i++)
+		if (q->sources[i].deleted_n)
+			return false;
+	return true;
+}
+
+static enum err_code of_sources(struct names *x, struct db_querier *q, struct err *err)
+{
+	enum err_code rc = ERR_OK;
+
+	for (size_t i = 0; i < q->sources_n && !rc; i++) {
+		struct querier_source *s = &q->sources[i];
+
+		if (querier_canceled(q))
+			rc = err_set(err, ERR_CANCELED, "query canceled");
+		else if (s->b)
+			rc = of_block(x, q, s, err);
+		else if (s->snap)
+			rc = of_window(x, q, s, err);
+	}
+	return rc;
+}
+
 /* Label names (name empty) or one label's values, of the selected series and of their samples. */
 static enum err_code names(struct db_querier *q, struct str name, const struct matcher *m, size_t n,
 	struct arena *a, struct str **out, size_t *out_n, struct err *err)
 {
 	struct names x = { .name = name, .arena = a };
-	uint32_t partitions = 0;
-	struct db_series *v;
-	bool *seen; /* partitions by index: each is looked at once */
 	enum err_code rc;
-	size_t found;
 
-	if ((rc = db_select(q, m, n, a, &v, &found, err)))
-		return rc;
-	for (size_t i = 0; i < found; i++)
-		if (!v[i].numeric && partition_index(v[i].partition) >= partitions)
-			partitions = partition_index(v[i].partition) + 1;
-	if (!(seen = arena_array(a, bool, partitions + 1)))
-		rc = arena_fail(a, "label names", err);
-	for (size_t i = 0; i < found && !rc; i++) {
-		uint32_t at = v[i].numeric ? partitions : partition_index(v[i].partition);
-
-		rc = add_series_names(&x, &v[i], err);
-		if (!rc && !seen[at] && !v[i].numeric)
-			rc = add_sample_names(&x, v[i].partition, err);
-		seen[at] = true;
-	}
+	rc = !n && by_indexes(q) ? of_sources(&x, q, err) : of_series(&x, q, m, n, err);
 	x.n = x.n ? unique(x.v, x.n) : 0;
 	if (!rc && !(*out = arena_array(a, struct str, x.n + 1)))
 		rc = arena_fail(a, "label names", err);
@@ -137,6 +274,7 @@ static enum err_code names(struct db_querier *q, struct str name, const struct m
 			rc = arena_fail(a, "label names", err);
 	*out_n = x.n;
 	free(x.v);
+	free(x.seen);
 	return rc;
 }
 

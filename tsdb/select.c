@@ -126,37 +126,46 @@ static bool job_possible(const struct selecting *x, const struct job *job)
 	return true;
 }
 
+enum err_code querier_window_partition(struct db_querier *q, struct querier_source *s,
+	struct job *job, struct partition **out, struct err *err)
+{
+	struct partition *p = window_partition_pin(q->db, s->w, job);
+	enum err_code rc;
+	struct err why;
+
+	*out = NULL;
+	if (!p)
+		return ERR_OK;
+	if ((rc = keep_pinned(q, p, err)))
+		return rc;
+	if ((rc = partition_need_window(q->db, p, s->w, &why)))
+		querier_warn(q, s, &why);
+	if (rc && rc != ERR_CORRUPT && rc != ERR_EXISTS && rc != ERR_UNAVAILABLE) {
+		if (err)
+			*err = why;
+		return rc;
+	}
+	if (rc != ERR_EXISTS)
+		*out = p;
+	return ERR_OK;
+}
+
 static enum err_code load_jobs(
 	struct selecting *x, struct querier_source *s, struct window_jobs *j, struct err *err)
 {
+	enum err_code rc = ERR_OK;
 	struct job *job;
-	struct err why;
-	enum err_code rc;
 
 	while ((job = db_job_at(x->q->db, j->n)))
 		j->n++;
 	if (!(j->v = calloc(j->n + 1, sizeof(struct partition *))))
 		return nomem(err);
-	for (uint32_t i = 0; i < j->n; i++) {
-		struct partition *p;
-
+	for (uint32_t i = 0; i < j->n && !rc; i++) {
 		job = db_job_at(x->q->db, i);
-		if (!job_possible(x, job) || !(p = window_partition_pin(x->q->db, s->w, job)))
-			continue;
-		if ((rc = keep_pinned(x->q, p, err)))
-			return rc;
-		rc = partition_need_window(x->q->db, p, s->w, &why);
-		if (rc)
-			querier_warn(x->q, s, &why);
-		if (rc && rc != ERR_CORRUPT && rc != ERR_EXISTS && rc != ERR_UNAVAILABLE) {
-			if (err)
-				*err = why;
-			return rc;
-		}
-		if (rc != ERR_EXISTS)
-			j->v[i] = p;
+		if (job_possible(x, job))
+			rc = querier_window_partition(x->q, s, job, &j->v[i], err);
 	}
-	return ERR_OK;
+	return rc;
 }
 
 /* ---- labels that a series lacks and its samples may have ---- */

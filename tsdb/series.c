@@ -1,38 +1,7 @@
-#include "tsdb/series.h"
+#include "tsdb/series_internal.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
-
-/* A label value's series, ascending by id; in name order of arrival. */
-struct posting {
-	struct str value;
-	uint32_t *ids;
-	uint32_t n, cap;
-};
-
-struct index_name {
-	struct str name;
-	struct posting *values;
-	uint32_t n, cap;
-	struct map by_value;
-};
-
-struct series_index {
-	pthread_rwlock_t lock;
-	uint64_t series_max, n;
-	uint64_t series_bytes; /* of all struct series */
-	uint32_t next_id;
-	struct series **by_id; /* by_id[id], NULL in holes */
-	uint32_t by_id_cap;
-	struct map
-		by_labels; /* ids; removed ones stay until the next rebuild and are never equal */
-	uint32_t removed;
-	struct index_name *names;
-	uint32_t names_n, names_cap;
-	struct map by_name;
-	uint32_t values_n, values_dead; /* postings; those without series */
-	struct arena arena; /* names and values */
-};
 
 enum err_code series_index_open(uint64_t series_max, struct series_index **out, struct err *err)
 {
@@ -103,7 +72,6 @@ void series_free(struct series *s)
 	if (!s)
 		return;
 	delta_base_release(&s->base);
-	arena_release(&s->arena);
 	free(s);
 }
 
@@ -175,11 +143,19 @@ static bool value_same(const void *ctx, const void *key, uint32_t id)
 	return str_eq(((const struct index_name *)ctx)->values[id].value, *(const struct str *)key);
 }
 
-static struct index_name *name_find(const struct series_index *x, struct str name)
+struct index_name *index_name_find(const struct series_index *x, struct str name)
 {
 	uint32_t i = map_find(&x->by_name, hash_bytes(name.ptr, name.len, 0), name_same, x, &name);
 
 	return i == MAP_NONE ? NULL : &x->names[i];
+}
+
+struct posting *index_value_find(const struct index_name *in, struct str value)
+{
+	uint32_t i = map_find(
+		&in->by_value, hash_bytes(value.ptr, value.len, 0), value_same, in, &value);
+
+	return i == MAP_NONE ? NULL : &in->values[i];
 }
 
 static void *grown(void *v, uint32_t *cap, size_t size)
@@ -194,7 +170,7 @@ static void *grown(void *v, uint32_t *cap, size_t size)
 
 static struct index_name *name_get(struct series_index *x, struct str name)
 {
-	struct index_name *in = name_find(x, name), *v;
+	struct index_name *in = index_name_find(x, name), *v;
 	struct str copy;
 
 	if (in)
@@ -287,7 +263,7 @@ static bool index_labels(struct series_index *x, const struct series *s)
 static void unindex_labels(struct series_index *x, const struct series *s)
 {
 	for (size_t i = 0; i < s->labels.n; i++) {
-		struct index_name *in = name_find(x, s->labels.v[i].name);
+		struct index_name *in = index_name_find(x, s->labels.v[i].name);
 		struct str value = s->labels.v[i].value;
 		uint32_t at = in ? map_find(&in->by_value, hash_bytes(value.ptr, value.len, 0),
 					   value_same, in, &value) :
@@ -302,7 +278,7 @@ static void unindex_labels(struct series_index *x, const struct series *s)
 
 static enum series_kind name_kind_locked(const struct series_index *x, struct str name)
 {
-	const struct index_name *in = name_find(x, STR(LABEL_NAME));
+	const struct index_name *in = index_name_find(x, STR(LABEL_NAME));
 	uint32_t at = in ? map_find(&in->by_value, hash_bytes(name.ptr, name.len, 0), value_same,
 				   in, &name) :
 			   MAP_NONE;
@@ -353,28 +329,41 @@ static bool reserve_id(struct series_index *x, uint32_t id)
 	return true;
 }
 
-static struct series *series_make(struct labels labels, uint32_t id, struct job *job)
+static struct str put_str(char **at, struct str s)
 {
-	struct series *s = calloc(1, sizeof(*s));
+	struct str copy = { *at, s.len };
 
-	if (!s)
-		return NULL;
-	arena_init(&s->arena, 0);
-	s->id = id;
-	s->job = job;
-	s->stored_typeset = SYM_NONE;
-	atomic_init(&s->uses, 1);
-	s->labels = labels_dup(&s->arena, labels);
-	if (!s->labels.v && labels.n) {
-		series_free(s);
-		return NULL;
-	}
-	return s;
+	if (s.len)
+		memcpy(*at, s.ptr, s.len);
+	*at += s.len;
+	return copy;
 }
 
-static uint64_t series_bytes(const struct series *s)
+/* A million of them is what a head may have: no more memory than they need. */
+static struct series *series_make(struct labels labels, uint32_t id, struct job *job)
 {
-	return sizeof(*s) + s->arena.used_bytes;
+	size_t bytes = sizeof(struct series) + labels.n * sizeof(struct label);
+	struct label *v;
+	struct series *s;
+	char *at;
+
+	for (size_t i = 0; i < labels.n; i++)
+		bytes += labels.v[i].name.len + labels.v[i].value.len;
+	if (bytes > UINT32_MAX || !(s = calloc(1, bytes)))
+		return NULL;
+	v = (struct label *)(s + 1);
+	at = (char *)(v + labels.n);
+	for (size_t i = 0; i < labels.n; i++) {
+		v[i].name = put_str(&at, labels.v[i].name);
+		v[i].value = put_str(&at, labels.v[i].value);
+	}
+	s->labels = (struct labels){ v, labels.n };
+	s->id = id;
+	s->job = job;
+	s->bytes = (uint32_t)bytes;
+	s->stored_typeset = SYM_NONE;
+	atomic_init(&s->uses, 1);
+	return s;
 }
 
 static enum err_code add_locked(struct series_index *x, struct labels labels, uint32_t id,
@@ -383,8 +372,9 @@ static enum err_code add_locked(struct series_index *x, struct labels labels, ui
 	struct series *s;
 
 	if (x->n >= x->series_max)
-		return err_set(
-			err, ERR_LIMIT, "%" PRIu64 " series, limit %" PRIu64, x->n, x->series_max);
+		return err_set(err, ERR_LIMIT,
+			"%" PRIu64 " series, limit %" PRIu64 " (--storage.tsdb.max-series)", x->n,
+			x->series_max);
 	if (id == SYM_NONE)
 		id = x->next_id;
 	if (id >= SERIES_TYPES_MANY)
@@ -398,7 +388,7 @@ static enum err_code add_locked(struct series_index *x, struct labels labels, ui
 	}
 	x->by_id[id] = s;
 	x->n++;
-	x->series_bytes += series_bytes(s);
+	x->series_bytes += s->bytes;
 	if (x->next_id <= id)
 		x->next_id = id + 1;
 	*out = s;
@@ -466,7 +456,7 @@ void series_remove_locked(struct series_index *x, struct series *s)
 	unindex_labels(x, s);
 	x->by_id[s->id] = NULL;
 	x->n--;
-	x->series_bytes -= series_bytes(s);
+	x->series_bytes -= s->bytes;
 	forget_removed(x);
 	forget_values(x);
 }
@@ -488,97 +478,4 @@ uint64_t series_index_bytes(struct series_index *x)
 	}
 	series_unlock(x);
 	return bytes;
-}
-
-/* ---- matching ---- */
-
-struct match {
-	const struct series_index *x;
-	const struct matcher *m;
-	series_has_key_fn has_key;
-	void *ctx;
-	struct bits has, yes; /* series with the label; those whose value matches */
-};
-
-static void set_all(struct bits *b, const struct posting *p)
-{
-	for (uint32_t i = 0; i < p->n; i++)
-		if ((p->ids[i] >> 6) < b->words)
-			bits_set(b, p->ids[i]);
-}
-
-/* Samples are matched by the label's own name, or as sample_<name> where the series has a label
- * <name>. */
-static bool series_sample_label(
-	const struct series *s, struct str name, series_has_key_fn has_key, void *ctx)
-{
-	struct str inner = { name.ptr + 7, name.len - 7 };
-
-	return !has_key || has_key(ctx, s, name) ||
-		(str_has_prefix(name, STR("sample_")) && labels_has(s->labels, inner) &&
-			has_key(ctx, s, inner));
-}
-
-static void lacking(struct match *t, const struct bits *among)
-{
-	bool empty = matcher_test(t->m, STR(""));
-
-	for (size_t w = 0; w < among->words; w++) {
-		uint64_t rest = among->w[w] & ~t->has.w[w];
-
-		if (empty) {
-			t->yes.w[w] |= rest;
-			continue;
-		}
-		for (; rest; rest &= rest - 1) {
-			uint32_t id = (uint32_t)(w * 64 + (size_t)__builtin_ctzll(rest));
-			const struct series *s = series_by_id_locked(t->x, id);
-
-			if (s && series_sample_label(s, t->m->name, t->has_key, t->ctx))
-				bits_set(&t->yes, id);
-		}
-	}
-}
-
-static bool match_one(struct match *t, struct bits *out)
-{
-	const struct index_name *in = name_find(t->x, t->m->name);
-	uint32_t last = (uint32_t)(out->words * 64 - 1), at;
-
-	if (!bits_reserve(&t->has, last) || !bits_reserve(&t->yes, last))
-		return false;
-	for (uint32_t i = 0; in && i < in->n; i++)
-		set_all(&t->has, &in->values[i]);
-	if (in && t->m->op == MATCH_EQ) {
-		at = map_find(&in->by_value, hash_bytes(t->m->value.ptr, t->m->value.len, 0),
-			value_same, in, &t->m->value);
-		if (at != MAP_NONE)
-			set_all(&t->yes, &in->values[at]);
-	} else {
-		for (uint32_t i = 0; in && i < in->n; i++)
-			if (in->values[i].n && matcher_test(t->m, in->values[i].value))
-				set_all(&t->yes, &in->values[i]);
-	}
-	lacking(t, out);
-	for (size_t w = 0; w < out->words; w++)
-		out->w[w] &= t->yes.w[w];
-	return true;
-}
-
-enum err_code series_match_locked(const struct series_index *x, const struct matcher *m, size_t n,
-	const struct bits *among, series_has_key_fn has_key, void *ctx, struct bits *out,
-	struct err *err)
-{
-	bool ok = among->words == 0 || bits_reserve(out, (uint32_t)(among->words * 64 - 1));
-
-	if (ok && among->words)
-		memcpy(out->w, among->w, among->words * sizeof(*out->w));
-	for (size_t i = 0; ok && out->words && i < n; i++) {
-		struct match t = { .x = x, .m = &m[i], .has_key = has_key, .ctx = ctx };
-
-		ok = match_one(&t, out);
-		bits_release(&t.has);
-		bits_release(&t.yes);
-	}
-	return ok ? ERR_OK : err_set(err, ERR_NOMEM, "select: out of memory");
 }

@@ -27,9 +27,9 @@
 
 struct series {
 	uint32_t id;
-	struct labels labels; /* in `arena` */
+	struct labels labels; /* behind the struct, in one piece of memory with it */
 	struct job *job; /* NULL: numeric */
-	struct arena arena;
+	uint32_t bytes; /* of that piece */
 	_Atomic uint32_t uses; /* appends under way */
 	_Atomic int64_t last_ts_ns; /* of its latest stored row, as far as this process saw it
 				       stored; 0: not known */
@@ -98,6 +98,11 @@ typedef bool (*series_has_key_fn)(void *ctx, const struct series *s, struct str 
 MUST_CHECK enum err_code series_match_locked(const struct series_index *x, const struct matcher *m,
 	size_t n, const struct bits *among, series_has_key_fn has_key, void *ctx, struct bits *out,
 	struct err *err);
+/* Each name of a label that a series within `among` has; with a name, each of its values. Goes by
+ * postings: of a value as far as its first series that is meant. False of fn ends it. */
+typedef bool (*series_name_fn)(void *ctx, struct str name);
+void series_names_locked(const struct series_index *x, struct str name, const struct bits *among,
+	series_name_fn fn, void *ctx);
 uint64_t series_index_bytes(struct series_index *x);
 
 #endif

@@ -348,7 +348,7 @@ TEST(limits_of_the_index)
 	append(&f, "p", "j", "2", 100, "x 1");
 	CHECK_ERR(append_wait(f.db, labels_of(&f.arena, "p", "j", "3"), 100 * SEC, SEC,
 			  some(&f.arena, "x 1"), NULL, false, NULL, &f.err),
-		&f.err, ERR_LIMIT, "2 series, limit 2");
+		&f.err, ERR_LIMIT, "2 series, limit 2 (--storage.tsdb.max-series)");
 	append(&f, "p", "j", "2", 101, "x 1");
 	fixture_close(&f);
 }

@@ -16,6 +16,7 @@ static const struct command {
 } commands[] = {
 	{ "bytes", "bytes per sample of profiles that went through a database", bench_bytes },
 	{ "make", "a data directory of many days, written as blocks", bench_make },
+	{ "series", "very many series in the head: memory, times and the limit", bench_series },
 	{ "sum", "sums over long and short windows, against all raw rows", bench_sum },
 };
 #define COMMANDS_N (sizeof(commands) / sizeof(commands[0]))

@@ -20,6 +20,9 @@ MUST_CHECK enum err_code bench_make(int argc, char **argv, struct err *err);
 /* db_sum over windows that no step is aligned to, against all raw rows. */
 MUST_CHECK enum err_code bench_sum(int argc, char **argv, struct err *err);
 
+/* As many series as asked for in the head: memory and times. */
+MUST_CHECK enum err_code bench_series(int argc, char **argv, struct err *err);
+
 double bench_seconds(void); /* monotonic */
 
 /* The blocks of a data directory, oldest first; bench_blocks_close is fine after a failure. */
