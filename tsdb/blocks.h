@@ -125,6 +125,9 @@ struct rollup_view;
 enum deleted_part deleted_of_record(
 	const struct deleted_range *v, size_t n, const struct rollup_view *record);
 char *window_deleted_path(const struct db *db, int64_t start_ns); /* malloc'ed */
+/* Of a window that went. Where its files stayed, as they do when the database closes meanwhile or
+ * the disk fails, so does this: at the next start it is there again. */
+void window_deleted_remove(struct db *db, int64_t start_ns);
 char *block_deleted_path(const char *dir); /* malloc'ed */
 
 /* ---- delete.c ---- */

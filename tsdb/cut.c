@@ -398,9 +398,8 @@ static void report(struct cutting *t, int64_t took_ns, uint64_t rows)
 enum err_code cut_oldest(struct db *db, bool *did, struct err *err)
 {
 	struct cutting t = { .db = db };
-	int64_t start = clock_monotonic_ns();
+	int64_t start = clock_monotonic_ns(), start_ns;
 	enum err_code rc;
-	char *deleted;
 
 	*did = false;
 	if (!(t.w = take_due(db)))
@@ -419,11 +418,9 @@ enum err_code cut_oldest(struct db *db, bool *did, struct err *err)
 		return rc;
 	}
 	*did = true;
-	deleted = window_deleted_path(db, t.w->start_ns);
+	start_ns = t.w->start_ns;
 	head_unpin(db, t.w);
 	head_remove(db, t.w, "cut");
-	if (deleted && fs_exists(deleted) && db->o.fs->ops->unlink(db->o.fs, deleted, NULL))
-		log_warn("tsdb", "deleted ranges not removed", LOG_S("path", deleted));
-	free(deleted);
+	window_deleted_remove(db, start_ns);
 	return ERR_OK;
 }

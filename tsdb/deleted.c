@@ -2,6 +2,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
+#include "base/log.h"
 #include "base/map.h"
 #include "tsdb/blocks.h"
 #include "tsdb/rollup.h"
@@ -167,6 +169,18 @@ enum err_code deleted_decode(
 out:
 	free(v);
 	return rc == ERR_CORRUPT ? err_set(err, rc, "%s: bad list", path) : rc;
+}
+
+void window_deleted_remove(struct db *db, int64_t start_ns)
+{
+	char *path = window_deleted_path(db, start_ns), *dir = NULL;
+
+	if (path && asprintf(&dir, "%s/%" PRId64, db->head_dir, start_ns / NS_PER_S) >= 0 &&
+		!fs_exists(dir) && fs_exists(path) &&
+		db->o.fs->ops->unlink(db->o.fs, path, NULL))
+		log_warn("tsdb", "deleted ranges not removed", LOG_S("path", path));
+	free(dir);
+	free(path);
 }
 
 enum deleted_part deleted_of_record(

@@ -93,15 +93,13 @@ static void drop_block(struct db *db, struct db_block *b, const char *why)
 
 static void drop_window(struct db *db, const char *why)
 {
-	char *deleted;
+	int64_t start_ns;
 
 	mutex_lock(&db->lock);
-	deleted = window_deleted_path(db, db->windows[0]->start_ns);
+	start_ns = db->windows[0]->start_ns;
 	mutex_unlock(&db->lock);
 	head_drop_oldest(db, why);
-	if (deleted && fs_exists(deleted) && db->o.fs->ops->unlink(db->o.fs, deleted, NULL))
-		log_warn("tsdb", "deleted ranges not removed", LOG_S("path", deleted));
-	free(deleted);
+	window_deleted_remove(db, start_ns);
 }
 
 /* ---- raw rows ---- */

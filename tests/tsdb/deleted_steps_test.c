@@ -114,3 +114,24 @@ TEST(joining_changes_nothing)
 	CHECK_INT(town_failures, 0);
 	town_close(&w);
 }
+
+/* A window that retention took, but the disk did not let go, comes back at the next start. */
+TEST(what_was_deleted_of_a_window_stays_so_as_long_as_its_files)
+{
+	struct town w;
+
+	REQUIRE(town_open_on(&w, true));
+	town_fill(&w, 1, 2, T0, T0 + 60, 5);
+	town_delete(&w, "job0", "i0", T0 + 2, T0 + 8);
+	TOWN_CHECK(&w, "deleted");
+	db_set_retention(w.f.db, 45 * SEC, 0, 0);
+	w.f.o.retention_ns = 0;
+	disk_fail(w.disk, 2, DISK_RENAME, DISK_ONCE); /* behind that of the file of ids */
+	db_maintain(w.f.db, true);
+	CHECK_INT(disk_failed(w.disk), 1);
+	disk_fail(w.disk, 0, DISK_RENAME, DISK_ONCE);
+	REQUIRE(fixture_reopen(&w.f));
+	TOWN_CHECK(&w, "back again");
+	CHECK_INT(town_failures, 0);
+	town_close(&w);
+}

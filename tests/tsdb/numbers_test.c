@@ -235,7 +235,7 @@ TEST(numbers_are_refused_with_a_reason)
 		"taken");
 	REQUIRE_OK(append_one(&f, labels_of(&f.arena, "up", "a", ""), 400000, 1), &f.err);
 	CHECK_ERR(append_one(&f, labels_of(&f.arena, "up", "b", ""), 400000, 1), &f.err, ERR_LIMIT,
-		"2 series, limit 2");
+		"2 series, limit 2 (--storage.tsdb.max-series)");
 	fixture_close(&f);
 }
 
