@@ -64,6 +64,8 @@ TEST(nothing_acknowledged_is_lost_to_kill_9)
 	SKIP("ThreadSanitizer ends a child that starts threads after a fork");
 #endif
 	REQUIRE(model_init(&m, model_seed()));
+	m.deletes = true;
+	m.f.o.raw_retention_ns = MODEL_RAW_RETENTION_S * SEC;
 	/* Where the machine is busy a child gets nowhere in its time: then more of them, and longer. */
 	for (uint64_t round = 0; round < n || (m.level < 2 && round < 8 * n); round++) {
 		if (check_failures)
@@ -79,7 +81,9 @@ TEST(nothing_acknowledged_is_lost_to_kill_9)
 		CHECK_INT(m.warnings, 0);
 		model_close(&m);
 	}
-	printf("  %zu rows acknowledged, %zu refused\n", m.acked, m.refused);
+	printf("  %zu rows acknowledged, %zu refused; %zu deletions\n", m.acked, m.refused,
+		m.deleted_n);
+	CHECK(m.deleted_n > 0);
 	CHECK(m.acked > n);
 	CHECK(m.level >= 2);
 	model_release(&m);

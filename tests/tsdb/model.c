@@ -64,6 +64,7 @@ void model_release(struct model *m)
 	model_close(m);
 	fixture_close(&m->f);
 	free(m->rows);
+	free(m->deleted);
 	buf_release(&m->wrong);
 	cond_destroy(&m->answered);
 	mutex_destroy(&m->lock);
@@ -117,7 +118,7 @@ static struct model_append next_append(struct model *m)
 	return a;
 }
 
-static bool is_numeric(uint32_t series)
+bool model_is_numeric(uint32_t series)
 {
 	return series >= MODEL_PROFILES;
 }
@@ -127,7 +128,7 @@ static double number_of(uint64_t seed)
 	return seed % 8 ? (double)(seed % 1000) / 8 : number_of_bits(NUMBER_STALE_BITS);
 }
 
-static uint64_t number_hash(double v)
+uint64_t model_number_hash(double v)
 {
 	return hash_u64(number_bits(v));
 }
@@ -149,9 +150,46 @@ static uint64_t samples_hash(uint64_t seed, struct arena *a, struct pprof **prof
 static uint64_t content_hash(
 	uint32_t series, uint64_t seed, struct arena *a, struct pprof **profile)
 {
-	if (is_numeric(series))
-		return number_hash(number_of(seed));
+	if (model_is_numeric(series))
+		return model_number_hash(number_of(seed));
 	return samples_hash(seed, a, profile);
+}
+
+static bool is_in(const struct model_range *r, uint32_t series, int64_t ts_ns)
+{
+	return r->series == series && ts_ns > r->min_ns && ts_ns <= r->max_ns;
+}
+
+static bool is_in_deleted(const struct model *m, uint32_t series, int64_t ts_ns)
+{
+	for (size_t i = 0; i < m->deleted_n; i++)
+		if (is_in(&m->deleted[i], series, ts_ns))
+			return true;
+	return false;
+}
+
+/* m->lock is held. From now on rows of the range may go. */
+static void begin_deleting(struct model *m, struct model_range r)
+{
+	if (m->deleted_n == m->deleted_cap) {
+		m->deleted_cap = m->deleted_cap ? m->deleted_cap * 2 : 16;
+		m->deleted = realloc(m->deleted, m->deleted_cap * sizeof(*m->deleted));
+		if (!m->deleted)
+			abort();
+	}
+	m->deleted[m->deleted_n++] = r;
+	for (size_t i = 0; i < m->n; i++)
+		m->rows[i].maybe |= is_in(&r, m->rows[i].series, m->rows[i].ts_ns);
+}
+
+/* The last one that was begun has succeeded: those that were there before have gone. */
+static void end_deleting(struct model *m)
+{
+	const struct model_range *r = &m->deleted[m->deleted_n - 1];
+
+	for (size_t i = 0; i < m->n; i++)
+		if (is_in(r, m->rows[i].series, m->rows[i].ts_ns))
+			m->rows[i].state = MODEL_DELETED;
 }
 
 /* m->lock is held. */
@@ -163,7 +201,7 @@ static size_t add_row(struct model *m, const struct model_append *a, uint64_t ha
 			abort();
 	}
 	m->rows[m->n] = (struct model_row){ a->ts_ns, a->series, m->appended++, a->seed, hash,
-		MODEL_TRIED, false };
+		MODEL_TRIED, is_in_deleted(m, a->series, a->ts_ns), false };
 	if (m->newest_ns < a->ts_ns)
 		m->newest_ns = a->ts_ns;
 	m->waiting++;
@@ -173,10 +211,11 @@ static size_t add_row(struct model *m, const struct model_append *a, uint64_t ha
 /* ---- told by another process ---- */
 
 struct told {
-	enum { TRIED, REFUSED, ACKED, FAILED } what;
+	enum { TRIED, REFUSED, ACKED, FAILED, DELETING, DELETED } what;
 	uint32_t at;
 	int64_t now_s;
 	struct model_append append; /* TRIED */
+	struct model_range range; /* DELETING */
 };
 
 /* Less than PIPE_BUF at once: whole or not at all. m->lock is held. */
@@ -187,6 +226,8 @@ static void tell(struct model *m, int what, size_t at, const struct model_append
 	if (m->tell < 0)
 		return;
 	t.what = what;
+	if (what == DELETING)
+		t.range = m->deleted[m->deleted_n - 1];
 	if (a)
 		t.append = *a;
 	if (write(m->tell, &t, sizeof(t)) != sizeof(t))
@@ -227,6 +268,13 @@ static bool follow(struct model *m, const struct told *t)
 			return false;
 		answered(m, t->at, t->what == ACKED);
 		return true;
+	case DELETING:
+		begin_deleting(m, t->range);
+		return true;
+	case DELETED:
+		if (m->deleted_n)
+			end_deleting(m);
+		return m->deleted_n > 0;
 	}
 	return false;
 }
@@ -313,7 +361,7 @@ bool model_append(struct model *m)
 	what = next_append(m);
 	*answer = (struct answer){ m, m->n, 0 };
 	try_row(m, &what, answer, numbers, &arena, &p);
-	while (is_numeric(what.series) && answer->n < MODEL_BATCH &&
+	while (model_is_numeric(what.series) && answer->n < MODEL_BATCH &&
 		what.series + 1 < MODEL_SERIES && model_draw(m, 3)) {
 		what.series++;
 		what.seed++;
@@ -323,7 +371,7 @@ bool model_append(struct model *m)
 	}
 	mutex_unlock(&m->lock);
 	a = (struct db_append){ m->labels[what.series], what.ts_ns, SEC, p, kinds, false };
-	rc = is_numeric(what.series) ?
+	rc = model_is_numeric(what.series) ?
 		db_append_numbers(m->f.db, numbers, answer->n, on_answer, answer, &m->f.err) :
 		db_append(m->f.db, &a, NULL, on_answer, answer, &m->f.err);
 	if (rc) { /* it was never queued; nothing was added behind it */
@@ -349,6 +397,32 @@ void model_wait(struct model *m)
 	mutex_unlock(&m->lock);
 }
 
+/* A few seconds of one series. */
+static void delete_some(struct model *m)
+{
+	struct model_range r = { .series = (uint32_t)model_draw(m, MODEL_SERIES) };
+	struct matcher matcher;
+	struct err err;
+
+	r.max_ns = m->now_s * SEC - (int64_t)model_draw(m, MODEL_RETENTION_S * SEC);
+	r.min_ns = r.max_ns - (int64_t)model_draw(m, MODEL_WINDOW_S * SEC);
+	model_wait(m);
+	if (matcher_init(&matcher, MATCH_EQ, STR("instance"),
+		    labels_get(m->labels[r.series], STR("instance")), &err))
+		abort();
+	mutex_lock(&m->lock);
+	begin_deleting(m, r);
+	tell(m, DELETING, 0, NULL);
+	mutex_unlock(&m->lock);
+	if (!db_delete_series(m->f.db, &matcher, 1, r.min_ns, r.max_ns, &err)) {
+		mutex_lock(&m->lock);
+		end_deleting(m);
+		tell(m, DELETED, 0, NULL);
+		mutex_unlock(&m->lock);
+	}
+	matcher_release(&matcher);
+}
+
 void model_work(struct model *m, size_t appends, bool (*stop)(void *ctx), void *ctx)
 {
 	struct err err;
@@ -365,236 +439,12 @@ void model_work(struct model *m, size_t appends, bool (*stop)(void *ctx), void *
 		case 2: /* may fail where the disk does; nothing may be lost by that */
 			(void)!db_compact(m->f.db, &err);
 			break;
+		case 3:
+			if (m->deletes && model_draw(m, 4) == 0)
+				delete_some(m);
+			break;
 		default:
 			break;
 		}
 	}
-}
-
-/* ---- checking ---- */
-
-static int row_cmp(const void *a, const void *b)
-{
-	const struct model_row *x = a, *y = b;
-
-	if (x->series != y->series)
-		return x->series < y->series ? -1 : 1;
-	if (x->ts_ns != y->ts_ns)
-		return x->ts_ns < y->ts_ns ? -1 : 1;
-	return (x->order > y->order) - (x->order < y->order);
-}
-
-static bool same_place(const struct model_row *a, const struct model_row *b)
-{
-	return a->series == b->series && a->ts_ns == b->ts_ns;
-}
-
-/* First of the rows of this place, or m->n. */
-static size_t find_place(const struct model *m, uint32_t series, int64_t ts_ns)
-{
-	size_t low = 0, high = m->n;
-	struct model_row want = { .series = series, .ts_ns = ts_ns };
-
-	while (low < high) {
-		size_t mid = (low + high) / 2;
-
-		if (row_cmp(&m->rows[mid], &want) < 0)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low < m->n && same_place(&m->rows[low], &want) ? low : m->n;
-}
-
-static void say_row(struct model *m, const char *what, struct labels labels, int64_t ts_ns)
-{
-	if (m->wrong.len > 2000)
-		return;
-	buf_printf(&m->wrong, "%s: ", what);
-	labels_print(&m->wrong, labels);
-	buf_printf(
-		&m->wrong, " @%lld.%09lld\n", (long long)(ts_ns / SEC), (long long)(ts_ns % SEC));
-}
-
-static void take(struct model *m, struct labels labels, int64_t ts_ns, uint64_t hash)
-{
-	struct model_row *r;
-	uint32_t series = 0;
-	size_t i, first;
-
-	while (series < MODEL_SERIES && !labels_eq(m->labels[series], labels))
-		series++;
-	first = i = find_place(m, series, ts_ns);
-	if (series == MODEL_SERIES || i == m->n) {
-		say_row(m, "was never appended", labels, ts_ns);
-		return;
-	}
-	m->checked++;
-	/* The last acknowledged one and all behind it may be the one. */
-	while (i + 1 < m->n && same_place(&m->rows[i], &m->rows[i + 1]))
-		i++;
-	for (;; i--) { /* ends at the place's first */
-		r = &m->rows[i];
-		if (r->there) {
-			say_row(m, "is there twice", labels, ts_ns);
-			return;
-		}
-		if (r->hash == hash) {
-			r->there = true;
-			return;
-		}
-		if (r->state == MODEL_ACKED || i == first)
-			break;
-	}
-	say_row(m, "has another content", labels, ts_ns);
-}
-
-static bool take_row(void *ctx, const struct db_series *s, const struct db_row *row)
-{
-	struct buf text = { 0 };
-
-	row_text(s, row, &text);
-	take(ctx, s->labels, row->ts_ns, hash_bytes(text.ptr, text.len, 1));
-	buf_release(&text);
-	return true;
-}
-
-static bool take_number(void *ctx, const struct db_series *s, int64_t ts_ns, double value)
-{
-	take(ctx, s->labels, ts_ns, number_hash(value));
-	return true;
-}
-
-/* Retention may have taken what is not behind this. */
-static int64_t kept_from_ns(const struct model *m)
-{
-	return m->f.o.retention_ns && m->newest_ns > m->f.o.retention_ns ?
-		m->newest_ns - m->f.o.retention_ns :
-		0;
-}
-
-static void find_missing(struct model *m)
-{
-	int64_t kept_from = kept_from_ns(m);
-
-	for (size_t from = 0, to; from < m->n; from = to) {
-		bool acked = false, there = false;
-
-		for (to = from; to < m->n && same_place(&m->rows[from], &m->rows[to]); to++) {
-			acked |= m->rows[to].state == MODEL_ACKED;
-			there |= m->rows[to].there;
-		}
-		if (there || !acked || m->rows[from].ts_ns <= kept_from)
-			continue;
-		m->missing++;
-		if (!m->damage_allowed)
-			say_row(m, "was acknowledged and is gone", m->labels[m->rows[from].series],
-				m->rows[from].ts_ns);
-	}
-}
-
-static void settle(struct model *m)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < m->n; i++)
-		if (m->rows[i].there) {
-			m->rows[kept] = m->rows[i];
-			m->rows[kept++].state = MODEL_ACKED;
-		}
-	m->n = kept;
-}
-
-static void want_sum(
-	struct model *m, const struct labels *of, int64_t min_ns, int64_t max_ns, struct buf *out)
-{
-	struct sums sums = { 0 };
-	struct arena a;
-
-	arena_init(&a, 0);
-	for (size_t i = 0; i < m->n; i++) {
-		const struct model_row *r = &m->rows[i];
-
-		if (!is_numeric(r->series) && (r->there || m->damage_allowed) &&
-			r->ts_ns > min_ns && r->ts_ns <= max_ns &&
-			(!of || labels_eq(m->labels[r->series], *of)))
-			sums_add_profile(&sums, profile_random(&a, r->seed));
-	}
-	sums_print(&sums, out);
-	arena_release(&a);
-}
-
-static bool was_said(const struct model *m)
-{
-	return m->warnings || metric_value("epimetheus_tsdb_damage_total") > m->damage_before;
-}
-
-/* Of times that retention does not touch meanwhile. */
-static void check_sum(struct model *m)
-{
-	int64_t from_s = kept_from_ns(m) / SEC, span = m->newest_ns / SEC - from_s + 2,
-		min_ns = (from_s + 1 + (int64_t)model_draw(m, (uint64_t)span)) * SEC,
-		max_ns = min_ns + (int64_t)model_draw(m, (uint64_t)span) * SEC;
-	const struct labels *of = model_draw(m, 2) ? &m->labels[model_draw(m, MODEL_PROFILES)] :
-						     NULL;
-	struct buf want = { 0 }, got = { 0 };
-	bool ok;
-
-	want_sum(m, of, min_ns, max_ns, &want);
-	ok = sum_text(m->f.db, of, min_ns, max_ns, &got, &m->warnings, &m->f.err);
-	buf_add_char(&got, '\0');
-	buf_add_char(&want, '\0');
-	if (!ok)
-		buf_printf(&m->wrong, "sum: %s\n", m->f.err.msg);
-	else if (!str_eq(buf_str(&want), buf_str(&got)) && !(m->damage_allowed && was_said(m)))
-		buf_printf(&m->wrong, "sum over (%lld, %lld]: got\n%.300s\nwant\n%.300s\n",
-			(long long)min_ns, (long long)max_ns, got.ptr, want.ptr);
-	buf_release(&want);
-	buf_release(&got);
-}
-
-static void look_at_blocks(struct model *m)
-{
-	struct db_block_status *v;
-	struct arena a;
-	struct err err;
-	size_t n;
-
-	arena_init(&a, 0);
-	if (db_list(m->f.db, &a, &v, &n, &err)) {
-		buf_printf(&m->wrong, "list: %s\n", err.msg);
-		n = 0;
-	}
-	for (size_t i = 0; i < n; i++)
-		if (v[i].ulid[0] && v[i].level > m->level)
-			m->level = v[i].level;
-	arena_release(&a);
-}
-
-bool model_check(struct model *m, bool settled)
-{
-	struct err err;
-
-	model_wait(m);
-	buf_clear(&m->wrong);
-	m->missing = m->warnings = m->checked = 0;
-	for (size_t i = 0; i < m->n; i++)
-		m->rows[i].there = false;
-	if (m->n)
-		qsort(m->rows, m->n, sizeof(*m->rows), row_cmp);
-	if (!rows_each(m->f.db, 0, INT64_MAX, take_row, m, &m->warnings, &err))
-		buf_printf(&m->wrong, "rows: %s\n", err.msg);
-	if (!numbers_each(m->f.db, 0, INT64_MAX, take_number, m, &m->warnings, &err))
-		buf_printf(&m->wrong, "numbers: %s\n", err.msg);
-	find_missing(m);
-	look_at_blocks(m);
-	for (int i = 0; i < 3 && !m->wrong.len; i++)
-		check_sum(m);
-	if (m->missing && m->damage_allowed && !was_said(m))
-		buf_printf(&m->wrong, "%zu rows are missing and nothing was said\n", m->missing);
-	if (settled)
-		settle(m);
-	buf_add_char(&m->wrong, '\0');
-	m->wrong.len--;
-	return m->wrong.len == 0;
 }

@@ -3,8 +3,9 @@
  *
  * A row that was *acknowledged* has to be there, with exactly its samples, until retention may
  * take it. One whose append failed, or whose answer never came, may be there whole or not at all.
- * Nothing else may be there. Where a series has several rows of one time, the last acknowledged one
- * holds, or an unanswered later one.
+ * Nothing else may be there. What db_delete_series took, once it said so, has to be gone; rows that
+ * come later into a range that was deleted may be there or not. Where a series has several rows of
+ * one time, the last acknowledged one holds, or an unanswered later one.
  *
  * model_check reads everything and compares. Once all that was opened was closed, or the power came
  * back, what is there is settled: it has to stay.
@@ -25,12 +26,14 @@
 #define MODEL_WINDOW_S 5
 #define MODEL_BLOCK_S 20 /* four windows: the shortest that are joined */
 #define MODEL_RETENTION_S 40
+#define MODEL_RAW_RETENTION_S 32 /* for tests that want it */
 #define MODEL_TOO_OLD_S 12
 
 enum model_state {
 	MODEL_TRIED, /* no answer yet */
 	MODEL_ACKED,
 	MODEL_UNKNOWN, /* the answer was an error, or will never come */
+	MODEL_DELETED,
 };
 
 struct model_row {
@@ -40,7 +43,13 @@ struct model_row {
 	uint64_t seed; /* of its profile; of a numeric series its value */
 	uint64_t hash; /* of its samples as text; of its value */
 	enum model_state state;
+	bool maybe; /* in a range that was deleted before it came, or by a deletion that failed */
 	bool there; /* while checking */
+};
+
+struct model_range {
+	uint32_t series;
+	int64_t min_ns, max_ns;
 };
 
 struct model {
@@ -54,7 +63,9 @@ struct model {
 	size_t n, cap;
 	uint32_t appended;
 	size_t waiting, acked, refused; /* lock; acked and refused: so far */
-	bool no_replacing;
+	bool no_replacing, deletes;
+	struct model_range *deleted; /* all so far */
+	size_t deleted_n, deleted_cap;
 	int tell; /* a pipe that what happens is written to; -1: none */
 	struct buf wrong;
 	/* of the last check: */
@@ -91,10 +102,14 @@ bool model_follow(struct model *m, int pipe, int pid, int ms, bool while_opening
 #define MODEL_BATCH 3
 bool model_append(struct model *m);
 void model_wait(struct model *m); /* until all is answered */
-/* Appends, waiting, maintenance and work on blocks in random order; ends early where stop says
- * so. */
+/* Appends, waiting, maintenance, work on blocks and (deletes) deletions in random order; ends early
+ * where stop says so. */
 void model_work(struct model *m, size_t appends, bool (*stop)(void *ctx), void *ctx);
 
+bool model_is_numeric(uint32_t series);
+uint64_t model_number_hash(double v);
+/* A copy by db_snapshot opens and is the same. False: m->wrong says what. */
+bool model_check_snapshot(struct model *m);
 /* All rows, and sums of some windows. settled: a row that is there counts as acknowledged from now
  * on, and others as never appended. False: m->wrong says what. */
 bool model_check(struct model *m, bool settled);

@@ -1,7 +1,8 @@
 /*
  * Power cuts at any operation, on a disk that keeps no more than it has to (disk.h): what was
  * acknowledged is there afterwards, whole; so it is after a second cut while the first is recovered
- * from. Windows are cut, blocks joined and dropped on the way, and the power goes there too.
+ * from. Windows are cut, blocks joined and dropped, raw rows dropped earlier and
+ * series deleted on the way, and the power goes there too.
  */
 #include "tests/check.h"
 #include "tests/tsdb/disk.h"
@@ -47,6 +48,8 @@ static void compact_and_check(struct model *m, int round)
 		CHECK_FAIL("round %d, blocks: %s", round, err.msg);
 	else if (!model_check(m, true))
 		CHECK_FAIL("round %d, after work on blocks:\n%s", round, m->wrong.ptr);
+	else if (round % 9 == 0 && !model_check_snapshot(m))
+		CHECK_FAIL("round %d, snapshot:\n%s", round, m->wrong.ptr);
 }
 
 TEST(nothing_acknowledged_is_lost_to_power_cuts)
@@ -56,6 +59,8 @@ TEST(nothing_acknowledged_is_lost_to_power_cuts)
 	uint64_t n = model_rounds(ROUNDS / CHECK_STEP);
 
 	REQUIRE(model_init(&m, model_seed()));
+	m.deletes = true;
+	m.f.o.raw_retention_ns = MODEL_RAW_RETENTION_S * SEC;
 	for (uint64_t round = 0; round < n; round++) {
 		struct disk *d = disk_open(m.f.dir);
 
@@ -77,7 +82,9 @@ TEST(nothing_acknowledged_is_lost_to_power_cuts)
 		if (check_failures)
 			break;
 	}
-	printf("  %zu rows acknowledged, %zu refused\n", m.acked, m.refused);
+	printf("  %zu rows acknowledged, %zu refused; %zu deletions\n", m.acked, m.refused,
+		m.deleted_n);
+	CHECK(m.deleted_n > 0);
 	CHECK(m.acked > n);
 	CHECK(m.level >= 2);
 	model_release(&m);
