@@ -6,8 +6,8 @@
  *
  * A new stack's nodes have ids that follow each other, so most nodes (three of four) stand directly
  * behind their parent. Those are found by looking there, the table has the others only, and only
- * the others have their parent written down: 6 bytes a node and 3 of the table, where each having
- * its parent and a slot took 22.
+ * the others have their parent written down: 7 bytes a node and 4 of the table, where each having
+ * its parent and a slot took 25.
  *
  * Threads: the partition's writer.
  */
