@@ -7,8 +7,10 @@
 #include "promql/eval.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
+#include "base/json.h"
 #include "base/map.h"
 
 /* ---- labels ---- */
@@ -57,7 +59,9 @@ enum err_code labels_group(struct eval *ev, struct labels metric, enum grouping 
 struct bucket {
 	struct labels metric;
 	double value, rest; /* of a sum: what rounding left behind */
+	double mean, deviation; /* so far; deviation: sum of squares of what differs from it */
 	size_t n;
+	size_t first; /* quantile: where its values are */
 };
 
 struct aggregation {
@@ -123,12 +127,42 @@ static void add_exactly(struct bucket *b, double v)
 	b->value = t;
 }
 
+/* A mean that does not overflow where a sum would. */
+static void add_to_mean(struct bucket *b, double v)
+{
+	double n = (double)(b->n + 1);
+
+	if (isinf(b->mean) && ((isinf(v) && (b->mean > 0) == (v > 0)) || isfinite(v)))
+		return;
+	b->mean += v / n - b->mean / n;
+}
+
+/* Welford's; of one value it is 0, whatever the value. */
+static void add_deviation(struct bucket *b, double v)
+{
+	double delta = v - b->mean;
+
+	if (b->n == 0) {
+		b->mean = v;
+		return;
+	}
+	b->mean += delta / (double)(b->n + 1);
+	b->deviation += delta * (v - b->mean);
+}
+
 static void add_value(enum function_id fn, struct bucket *b, double v)
 {
 	switch (fn) {
-	case FN_SUM:
 	case FN_AVG:
+		add_to_mean(b, v);
 		add_exactly(b, v);
+		break;
+	case FN_SUM:
+		add_exactly(b, v);
+		break;
+	case FN_STDDEV:
+	case FN_STDVAR:
+		add_deviation(b, v);
 		break;
 	case FN_MIN:
 		if (b->n == 0 || b->value > v || isnan(b->value))
@@ -150,8 +184,15 @@ static double bucket_value(enum function_id fn, const struct bucket *b)
 	case FN_SUM:
 		return b->value + b->rest;
 	case FN_AVG:
+		if (isinf(b->value))
+			return b->mean;
 		return (b->value + b->rest) / (double)b->n;
+	case FN_STDDEV:
+		return sqrt(b->deviation / (double)b->n);
+	case FN_STDVAR:
+		return b->deviation / (double)b->n;
 	case FN_COUNT:
+	case FN_COUNT_VALUES:
 		return (double)b->n;
 	case FN_GROUP:
 		return 1;
@@ -172,6 +213,110 @@ static enum err_code reduce(struct aggregation *x, struct value *out, struct err
 		out->costs[out->n++] = (struct cost){ .metric = x->buckets[i].metric,
 			.value = bucket_value(fn, &x->buckets[i]),
 			.t_ns = x->ev->t_ns };
+	return ERR_OK;
+}
+
+/* ---- quantile ---- */
+
+static enum err_code quantiles(
+	struct aggregation *x, double q, struct value *out, struct err *err)
+{
+	double *values = arena_alloc_raw(x->ev->arena, x->in->n + 1, sizeof(*values));
+	size_t first = 0;
+
+	out->costs = arena_array(x->ev->arena, struct cost, x->n + 1);
+	if (!values || !out->costs)
+		return eval_nomem(x->ev, err);
+	for (size_t i = 0; i < x->in->n; i++)
+		x->buckets[x->bucket_of[i]].n++;
+	for (size_t i = 0; i < x->n; i++) {
+		x->buckets[i].first = first;
+		first += x->buckets[i].n;
+		x->buckets[i].n = 0;
+	}
+	for (size_t i = 0; i < x->in->n; i++) {
+		struct bucket *b = &x->buckets[x->bucket_of[i]];
+
+		values[b->first + b->n++] = x->in->costs[i].value;
+	}
+	for (size_t i = 0; i < x->n; i++)
+		out->costs[out->n++] = (struct cost){ .metric = x->buckets[i].metric,
+			.value = quantile_of(
+				q, values + x->buckets[i].first, x->buckets[i].n),
+			.t_ns = x->ev->t_ns };
+	return ERR_OK;
+}
+
+/* ---- count_values ---- */
+
+/* The shortest digits that read back as v, without an exponent. */
+static void print_plain(struct buf *out, double v)
+{
+	char text[400];
+	int digits = 0;
+
+	if (!isfinite(v)) {
+		buf_add_double(out, v);
+		return;
+	}
+	do
+		snprintf(text, sizeof(text), "%.*e", digits, v);
+	while (strtod(text, NULL) != v && digits++ < 17);
+	digits -= (int)strtol(strchr(text, 'e') + 1, NULL, 10); /* behind the point */
+	if (digits >= 0) {
+		snprintf(text, sizeof(text), "%.*f", digits, v);
+	} else { /* zeros in place of the digits that are not significant */
+		size_t n;
+
+		snprintf(text, sizeof(text), "%.0f", v);
+		n = strlen(text);
+		memset(text + n - (size_t)-digits, '0', (size_t)-digits);
+	}
+	buf_add_cstr(out, text);
+}
+
+/* The values become a label of the elements, by which they are counted then. */
+static enum err_code label_by_value(struct aggregation *x, struct str label, struct value *out,
+	struct err *err)
+{
+	enum err_code rc = ERR_OK;
+	struct buf text = { 0 };
+
+	*out = (struct value){ .type = VALUE_COSTS };
+	if (!(out->costs = arena_array(x->ev->arena, struct cost, x->in->n + 1)))
+		return eval_nomem(x->ev, err);
+	for (size_t i = 0; i < x->in->n && !rc; i++) {
+		struct cost *c = &out->costs[out->n++];
+		struct labels_builder b;
+
+		*c = x->in->costs[i];
+		buf_clear(&text);
+		print_plain(&text, c->value);
+		labels_builder_init(&b, x->ev->arena, c->metric);
+		labels_builder_set(&b, label, str_dup(x->ev->arena, buf_str(&text)));
+		rc = buf_failed(&text) ? eval_nomem(x->ev, err) :
+					 labels_builder_build(&b, &c->metric, err);
+	}
+	buf_release(&text);
+	return rc;
+}
+
+/* The grouping of count_values() with its label: by takes it in, without leaves it. */
+static enum err_code grouping_with(struct aggregation *x, struct str label, struct call *out,
+	struct err *err)
+{
+	struct name_list all = x->call->labels;
+
+	*out = *x->call;
+	if (out->grouping == GROUPING_WITHOUT)
+		return ERR_OK;
+	if (!(out->labels.v = arena_array(x->ev->arena, struct str, all.n + 1)))
+		return eval_nomem(x->ev, err);
+	if (all.n)
+		memcpy(out->labels.v, all.v, all.n * sizeof(*all.v));
+	out->labels.v[all.n] = label;
+	out->labels.n = all.n + 1;
+	out->grouping = GROUPING_BY;
 	return ERR_OK;
 }
 
@@ -203,9 +348,12 @@ static enum err_code choose(
 {
 	struct ranked *order = arena_array(x->ev->arena, struct ranked, x->in->n + 1);
 	size_t in_bucket = 0;
+	char digits[32];
 
+	snprintf(digits, sizeof(digits), "%g", k);
 	if (isnan(k) || k >= 0x1p63 || k < -0x1p63)
-		return eval_fault(x->ev, e, err, ERR_INVALID, "Scalar value %g overflows int64", k);
+		return eval_fault(x->ev, e, err, ERR_INVALID, "Scalar value %s overflows int64",
+			isnan(k) ? "NaN" : isinf(k) ? (k > 0 ? "+Inf" : "-Inf") : digits);
 	out->costs = arena_array(x->ev->arena, struct cost, x->in->n + 1);
 	if (!order || !out->costs)
 		return eval_nomem(x->ev, err);
@@ -221,18 +369,28 @@ static enum err_code choose(
 	return ERR_OK;
 }
 
-enum err_code costs_aggregate(struct eval *ev, const struct expr *e, double k,
+enum err_code costs_aggregate(struct eval *ev, const struct expr *e, const struct value *arg,
 	const struct value *in, struct value *out, struct err *err)
 {
 	struct aggregation x = { .ev = ev, .call = &e->call, .in = in };
-	struct value result = { .type = VALUE_COSTS };
+	struct value result = { .type = VALUE_COSTS }, labelled;
 	enum function_id fn = e->call.fn->id;
+	struct call call;
 	enum err_code rc;
 
+	if (fn == FN_COUNT_VALUES) {
+		if ((rc = label_by_value(&x, arg->string, &labelled, err)) ||
+			(rc = grouping_with(&x, arg->string, &call, err)))
+			return rc;
+		x.call = &call;
+		x.in = &labelled;
+	}
 	if ((rc = make_buckets(&x, err)))
 		return rc;
 	if (fn == FN_TOPK || fn == FN_BOTTOMK)
-		rc = choose(&x, e, k, &result, err);
+		rc = choose(&x, e, arg->scalar, &result, err);
+	else if (fn == FN_QUANTILE)
+		rc = quantiles(&x, arg->scalar, &result, err);
 	else
 		rc = reduce(&x, &result, err);
 	if (!rc)

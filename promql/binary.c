@@ -9,6 +9,7 @@
 #include <math.h>
 
 #include "base/map.h"
+#include "base/quote.h"
 
 /* False: a comparison that does not hold. *out of a comparison is the left value. */
 static bool apply(enum binary_op op, double l, double r, double *out)
@@ -56,8 +57,11 @@ static bool apply(enum binary_op op, double l, double r, double *out)
 	return false;
 }
 
+/* atan2 keeps it, as Prometheus 2.42 has it. */
 static bool drops_name(const struct binary *b)
 {
+	if (b->op == OP_ATAN2)
+		return false;
 	return !binary_op_is_comparison(b->op) || b->returns_bool;
 }
 
@@ -151,15 +155,26 @@ static enum err_code index_init(struct matching *x, struct index *index, size_t 
 	return index->keys && index->first ? ERR_OK : eval_nomem(x->ev, err);
 }
 
+/* The name among the labels. */
+static void print_metric(struct buf *out, struct labels metric)
+{
+	buf_add_char(out, '{');
+	for (size_t i = 0; i < metric.n; i++) {
+		buf_printf(out, "%s" STR_FMT "=", i ? ", " : "", STR_ARG(metric.v[i].name));
+		buf_add_quoted(out, metric.v[i].value);
+	}
+	buf_add_char(out, '}');
+}
+
 static enum err_code many_to_many(struct matching *x, struct labels key, struct labels a,
 	struct labels b, bool on_left, struct err *err)
 {
 	struct buf group = { 0 }, one = { 0 }, two = { 0 };
 	enum err_code rc;
 
-	labels_print(&group, key);
-	labels_print(&one, a);
-	labels_print(&two, b);
+	print_metric(&group, key);
+	print_metric(&one, b); /* the later first, as Prometheus has it */
+	print_metric(&two, a);
 	rc = eval_fault(x->ev, x->e, err, ERR_INVALID,
 		"found duplicate series for the match group " STR_FMT " on the %s hand-side of the "
 		"operation: [" STR_FMT ", " STR_FMT "];many-to-many matching not allowed: matching "
@@ -263,6 +278,8 @@ static enum err_code match_costs(struct matching *x, const struct value *l, cons
 	enum err_code rc;
 	uint32_t at;
 
+	if (l->n == 0 || r->n == 0) /* nothing is ambiguous then */
+		return ERR_OK;
 	if ((rc = index_one_side(x, one, err)))
 		return rc;
 	if ((rc = index_init(x, &seen, many->n > one->n ? many->n : one->n, err)))

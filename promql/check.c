@@ -10,7 +10,7 @@ struct checker {
 	struct str text;
 	struct query_error *where;
 	struct err *err;
-	size_t regexes_n; /* of filters */
+	size_t regexes_n; /* of filters and label_replace() */
 };
 
 #define FAIL(c, span, ...) \
@@ -231,6 +231,58 @@ static enum err_code check_filter(struct checker *c, const struct expr *e)
 	return rc;
 }
 
+static enum err_code check_label_name(
+	struct checker *c, const struct expr *e, size_t arg, const char *what)
+{
+	const struct expr *text = expr_strip(e->call.args[arg]);
+
+	if (label_name_valid(text->string))
+		return ERR_OK;
+	if (!what)
+		return FAIL(c, text->at, "invalid label name %s", QUOTED(text->string));
+	return FAIL(c, text->at, "invalid %s label name in %s(): " STR_FMT, what, e->call.fn->name,
+		STR_ARG(text->string));
+}
+
+static enum err_code check_label_regex(struct checker *c, const struct expr *e)
+{
+	const struct expr *text = expr_strip(e->call.args[4]);
+	struct regex *re = NULL;
+	struct err why = { 0 };
+	enum err_code rc;
+
+	if (++c->regexes_n > QUERY_REGEXES_MAX)
+		return query_error_at(c->text, text->at, c->where, c->err, ERR_LIMIT,
+			"more than %u regular expressions in functions", QUERY_REGEXES_MAX);
+	if ((rc = regex_compile(text->string, REGEX_ANCHORED, &re, &why)))
+		return query_error_at(c->text, text->at, c->where, c->err, rc,
+			"invalid regular expression in label_replace(): " STR_FMT ": %s",
+			STR_ARG(text->string), why.msg);
+	regex_free(re);
+	return ERR_OK;
+}
+
+/* Names of labels and expressions are literals too. */
+static enum err_code check_strings(struct checker *c, const struct expr *e)
+{
+	enum err_code rc = ERR_OK;
+
+	switch (e->call.fn->id) {
+	case FN_LABEL_REPLACE:
+		if ((rc = check_label_regex(c, e)))
+			return rc;
+		return check_label_name(c, e, 1, "destination");
+	case FN_LABEL_JOIN:
+		for (size_t i = 3; i < e->call.args_n && !rc; i++)
+			rc = check_label_name(c, e, i, "source");
+		return rc ? rc : check_label_name(c, e, 1, "destination");
+	case FN_COUNT_VALUES:
+		return check_label_name(c, e, 0, NULL);
+	default:
+		return ERR_OK;
+	}
+}
+
 static enum err_code check_call(struct checker *c, struct expr *e)
 {
 	struct call *call = &e->call;
@@ -252,7 +304,7 @@ static enum err_code check_call(struct checker *c, struct expr *e)
 		if ((rc = check_arg(c, fn, i, call->args[i])))
 			return rc;
 	e->types = fn->result;
-	return filter_is(e) ? check_filter(c, e) : ERR_OK;
+	return filter_is(e) ? check_filter(c, e) : check_strings(c, e);
 }
 
 static enum err_code check_expr(struct checker *c, struct expr *e)

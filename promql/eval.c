@@ -286,15 +286,15 @@ static enum err_code call_total(
 static enum err_code call_aggregate(
 	struct eval *ev, const struct expr *e, struct value *out, struct err *err)
 {
-	struct value k = { 0 }, costs;
+	struct value arg = { 0 }, costs;
 	size_t last = e->call.args_n - 1;
 	enum err_code rc;
 
-	if (last > 0 && (rc = eval_arg(ev, e, 0, VALUE_SCALAR, &k, err)))
+	if (last > 0 && (rc = eval_expr(ev, e->call.args[0], &arg, err)))
 		return rc;
 	if ((rc = eval_arg(ev, e, last, VALUE_COSTS, &costs, err)))
 		return rc;
-	return costs_aggregate(ev, e, k.scalar, &costs, out, err);
+	return costs_aggregate(ev, e, &arg, &costs, out, err);
 }
 
 static enum err_code call_scalar(
@@ -331,29 +331,47 @@ static enum err_code call_time(
 	return ERR_OK;
 }
 
-/* Each cost by itself, its name gone. */
-static enum err_code map_costs(
-	struct eval *ev, double (*fn)(double), struct value *v, struct err *err)
-{
-	struct cost *costs = arena_array(ev->arena, struct cost, v->n + 1);
-
-	if (!costs)
-		return eval_nomem(ev, err);
-	for (size_t i = 0; i < v->n; i++) {
-		costs[i] = v->costs[i];
-		costs[i].value = fn(v->costs[i].value);
-		costs[i].metric = labels_without_name(ev, v->costs[i].metric);
-	}
-	v->costs = costs;
-	return ERR_OK;
-}
-
-static enum err_code call_abs(
+/* Costs first, then scalars or strings: with the place where costs lose what tells them apart. */
+static enum err_code call_on_costs(
 	struct eval *ev, const struct expr *e, struct value *out, struct err *err)
 {
-	enum err_code rc = eval_arg(ev, e, 0, VALUE_COSTS, out, err);
+	enum function_id fn = e->call.fn->id;
+	struct value *args = arena_array(ev->arena, struct value, e->call.args_n);
+	enum err_code rc;
 
-	return rc ? rc : map_costs(ev, fabs, out, err);
+	if (!args)
+		return eval_nomem(ev, err);
+	if ((rc = eval_arg(ev, e, 0, VALUE_COSTS, &args[0], err)))
+		return rc;
+	for (size_t i = 1; i < e->call.args_n; i++)
+		if ((rc = eval_expr(ev, e->call.args[i], &args[i], err)))
+			return rc;
+	if (fn == FN_SORT || fn == FN_SORT_DESC)
+		return costs_sorted(ev, &args[0], fn == FN_SORT_DESC, out, err);
+	if (fn == FN_LABEL_REPLACE || fn == FN_LABEL_JOIN)
+		return costs_label_function(ev, e, args, out, err);
+	return costs_math(ev, e, args, out, err);
+}
+
+static enum err_code call_absent(
+	struct eval *ev, const struct expr *e, struct value *out, struct err *err)
+{
+	const struct expr *arg = expr_strip(e->call.args[0]);
+	struct labels metric = { 0 };
+	struct value v;
+	enum err_code rc;
+
+	if ((rc = eval_totals(ev, arg, &v, err)))
+		return rc;
+	if (arg->kind == EXPR_SELECTOR &&
+		(rc = absent_labels(ev, &arg->selector, &metric, err)))
+		return rc;
+	*out = (struct value){ .type = VALUE_COSTS };
+	if (!(out->costs = arena_new(ev->arena, struct cost)))
+		return eval_nomem(ev, err);
+	*out->costs = (struct cost){ .metric = metric, .value = 1, .t_ns = ev->t_ns };
+	out->n = v.n == 0;
+	return ERR_OK;
 }
 
 typedef enum err_code (*call_fn)(
@@ -387,10 +405,31 @@ static const call_fn calls[FUNCTIONS] = {
 	[FN_MAX] = call_aggregate,
 	[FN_COUNT] = call_aggregate,
 	[FN_GROUP] = call_aggregate,
+	[FN_STDDEV] = call_aggregate,
+	[FN_STDVAR] = call_aggregate,
+	[FN_QUANTILE] = call_aggregate,
+	[FN_COUNT_VALUES] = call_aggregate,
 	[FN_SCALAR] = call_scalar,
 	[FN_VECTOR] = call_vector,
 	[FN_TIME] = call_time,
-	[FN_ABS] = call_abs,
+	[FN_ABS] = call_on_costs,
+	[FN_CEIL] = call_on_costs,
+	[FN_FLOOR] = call_on_costs,
+	[FN_SGN] = call_on_costs,
+	[FN_SQRT] = call_on_costs,
+	[FN_EXP] = call_on_costs,
+	[FN_LN] = call_on_costs,
+	[FN_LOG2] = call_on_costs,
+	[FN_LOG10] = call_on_costs,
+	[FN_ROUND] = call_on_costs,
+	[FN_CLAMP] = call_on_costs,
+	[FN_CLAMP_MIN] = call_on_costs,
+	[FN_CLAMP_MAX] = call_on_costs,
+	[FN_SORT] = call_on_costs,
+	[FN_SORT_DESC] = call_on_costs,
+	[FN_LABEL_REPLACE] = call_on_costs,
+	[FN_LABEL_JOIN] = call_on_costs,
+	[FN_ABSENT] = call_absent,
 	[FN_SUM_OVER_TIME] = call_over_time,
 	[FN_AVG_OVER_TIME] = call_over_time,
 	[FN_MIN_OVER_TIME] = call_over_time,
@@ -407,11 +446,6 @@ static const call_fn calls[FUNCTIONS] = {
 
 /* ---- operators ---- */
 
-static double negated(double v)
-{
-	return -v;
-}
-
 static enum err_code eval_unary(
 	struct eval *ev, const struct expr *e, struct value *out, struct err *err)
 {
@@ -425,7 +459,7 @@ static enum err_code eval_unary(
 	}
 	if ((rc = require(ev, e, e->unary.arg, out, VALUE_COSTS, err)))
 		return rc;
-	return e->unary.negative ? map_costs(ev, negated, out, err) : ERR_OK;
+	return e->unary.negative ? costs_negated(ev, out, out, err) : ERR_OK;
 }
 
 static enum err_code eval_binary(

@@ -8,6 +8,7 @@
 #define AGGREGATION (FUNCTION_AGGREGATION | FUNCTION_BY | FUNCTION_WITHOUT)
 #define BY_LABEL (FUNCTION_BY | FUNCTION_WITHOUT)
 #define BY_FRAME (FUNCTION_BY | FUNCTION_FRAMES_BY)
+#define ARGS_ANY 1000 /* more than a query has room for */
 #define FILTER FUNCTION_FILTER, 2, 2, { VALUE_PROFILES, VALUE_STRING }
 
 /* clang-format off */
@@ -83,6 +84,15 @@ const struct function functions[FUNCTIONS] = {
 	  "count [by|without (label, ...)] (costs)", "how many costs there are" },
 	{ "group", FN_GROUP, AGGREGATION, 1, 1, COSTS, VALUE_COSTS,
 	  "group [by|without (label, ...)] (costs)", "1 for each set of labels there is" },
+	{ "stddev", FN_STDDEV, AGGREGATION, 1, 1, COSTS, VALUE_COSTS,
+	  "stddev [by|without (label, ...)] (costs)", "the standard deviation of costs" },
+	{ "stdvar", FN_STDVAR, AGGREGATION, 1, 1, COSTS, VALUE_COSTS,
+	  "stdvar [by|without (label, ...)] (costs)", "the variance of costs" },
+	{ "quantile", FN_QUANTILE, AGGREGATION, 2, 2, { VALUE_SCALAR, VALUE_COSTS }, VALUE_COSTS,
+	  "quantile [by|without (label, ...)] (q, costs)", "the q-quantile of costs, 0 to 1" },
+	{ "count_values", FN_COUNT_VALUES, AGGREGATION, 2, 2, { VALUE_STRING, VALUE_COSTS },
+	  VALUE_COSTS, "count_values [by|without (label, ...)] (\"label\", costs)",
+	  "how many costs have the same value, which becomes a label" },
 
 	{ "scalar", FN_SCALAR, 0, 1, 1, COSTS, VALUE_SCALAR,
 	  "scalar(costs)", "the value of the only element, NaN where there is not exactly one" },
@@ -92,6 +102,39 @@ const struct function functions[FUNCTIONS] = {
 	  "time()", "the time of evaluation in seconds since 1970" },
 	{ "abs", FN_ABS, 0, 1, 1, COSTS, VALUE_COSTS,
 	  "abs(costs)", "each cost without its sign" },
+	{ "ceil", FN_CEIL, 0, 1, 1, COSTS, VALUE_COSTS,
+	  "ceil(costs)", "each cost rounded up to a whole number" },
+	{ "floor", FN_FLOOR, 0, 1, 1, COSTS, VALUE_COSTS,
+	  "floor(costs)", "each cost rounded down to a whole number" },
+	{ "sgn", FN_SGN, 0, 1, 1, COSTS, VALUE_COSTS,
+	  "sgn(costs)", "1, 0 or -1: the sign of each cost" },
+	{ "sqrt", FN_SQRT, 0, 1, 1, COSTS, VALUE_COSTS, "sqrt(costs)", "the square root" },
+	{ "exp", FN_EXP, 0, 1, 1, COSTS, VALUE_COSTS, "exp(costs)", "e to the power of each cost" },
+	{ "ln", FN_LN, 0, 1, 1, COSTS, VALUE_COSTS, "ln(costs)", "the natural logarithm" },
+	{ "log2", FN_LOG2, 0, 1, 1, COSTS, VALUE_COSTS, "log2(costs)", "the logarithm to base 2" },
+	{ "log10", FN_LOG10, 0, 1, 1, COSTS, VALUE_COSTS, "log10(costs)", "the logarithm to base 10" },
+	{ "round", FN_ROUND, 0, 1, 2, { VALUE_COSTS, VALUE_SCALAR }, VALUE_COSTS,
+	  "round(costs[, to_nearest])", "each cost rounded to a multiple of to_nearest, else of 1" },
+	{ "clamp", FN_CLAMP, 0, 3, 3, { VALUE_COSTS, VALUE_SCALAR, VALUE_SCALAR }, VALUE_COSTS,
+	  "clamp(costs, min, max)", "each cost, at least min and at most max" },
+	{ "clamp_min", FN_CLAMP_MIN, 0, 2, 2, { VALUE_COSTS, VALUE_SCALAR }, VALUE_COSTS,
+	  "clamp_min(costs, min)", "each cost, at least min" },
+	{ "clamp_max", FN_CLAMP_MAX, 0, 2, 2, { VALUE_COSTS, VALUE_SCALAR }, VALUE_COSTS,
+	  "clamp_max(costs, max)", "each cost, at most max" },
+	{ "sort", FN_SORT, 0, 1, 1, COSTS, VALUE_COSTS, "sort(costs)", "the smallest cost first" },
+	{ "sort_desc", FN_SORT_DESC, 0, 1, 1, COSTS, VALUE_COSTS,
+	  "sort_desc(costs)", "the greatest cost first" },
+	{ "label_replace", FN_LABEL_REPLACE, 0, 5, 5,
+	  { VALUE_COSTS, VALUE_STRING, VALUE_STRING, VALUE_STRING, VALUE_STRING }, VALUE_COSTS,
+	  "label_replace(costs, \"destination\", \"replacement\", \"source\", \"re\")",
+	  "where the source label matches as a whole, the destination label is set; $1 is a group" },
+	{ "label_join", FN_LABEL_JOIN, 0, 3, ARGS_ANY,
+	  { VALUE_COSTS, VALUE_STRING, VALUE_STRING, VALUE_STRING, VALUE_STRING, VALUE_STRING,
+	    VALUE_STRING, VALUE_STRING }, VALUE_COSTS,
+	  "label_join(costs, \"destination\", \"separator\", \"source\", ...)",
+	  "the destination label is set to the source labels' values, joined" },
+	{ "absent", FN_ABSENT, 0, 1, 1, { VALUE_COSTS | VALUE_PROFILES }, VALUE_COSTS,
+	  "absent(costs or profiles)", "1 where there is no element" },
 
 	{ "sum_over_time", FN_SUM_OVER_TIME, 0, 1, 1, NUMBERS, VALUE_COSTS,
 	  "sum_over_time(numbers[window])", "the sum of the values" },

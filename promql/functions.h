@@ -43,11 +43,32 @@ enum function_id {
 	FN_MAX,
 	FN_COUNT,
 	FN_GROUP,
+	FN_STDDEV,
+	FN_STDVAR,
+	FN_QUANTILE,        /* quantile(q, costs) */
+	FN_COUNT_VALUES,    /* count_values("label", costs) */
 	/* plain */
 	FN_SCALAR,          /* scalar(costs) -> scalar; NaN unless there is exactly one */
 	FN_VECTOR,          /* vector(scalar) -> costs */
 	FN_TIME,            /* time() -> scalar, seconds */
 	FN_ABS,             /* abs(costs) -> costs */
+	FN_CEIL,
+	FN_FLOOR,
+	FN_SGN,
+	FN_SQRT,
+	FN_EXP,
+	FN_LN,
+	FN_LOG2,
+	FN_LOG10,
+	FN_ROUND,           /* round(costs[, to_nearest]) */
+	FN_CLAMP,           /* clamp(costs, min, max) */
+	FN_CLAMP_MIN,       /* clamp_min(costs, min) */
+	FN_CLAMP_MAX,
+	FN_SORT,
+	FN_SORT_DESC,
+	FN_LABEL_REPLACE,   /* label_replace(costs, dst, replacement, src, regex) */
+	FN_LABEL_JOIN,      /* label_join(costs, dst, separator, src...) */
+	FN_ABSENT,          /* absent(series) */
 	/* over windows of numbers: f(sel[5m]) -> costs */
 	FN_SUM_OVER_TIME,
 	FN_AVG_OVER_TIME,

@@ -111,32 +111,10 @@ static double present_over(const struct over *o)
 	return o->n > 0;
 }
 
-/* NaN first. */
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	if (isnan(x) || isnan(y))
-		return isnan(y) - isnan(x);
-	return (x > y) - (x < y);
-}
-
 static double quantile_over(const struct over *o)
 {
-	double q = o->arg, rank, weight;
-	size_t lower, upper;
-
-	if (isnan(q))
-		return NAN;
-	if (q < 0 || q > 1)
-		return q < 0 ? -INFINITY : INFINITY;
 	memcpy(o->sorted, o->v, o->n * sizeof(*o->v));
-	qsort(o->sorted, o->n, sizeof(*o->sorted), by_value);
-	rank = q * (double)(o->n - 1);
-	lower = (size_t)floor(rank);
-	upper = lower + 1 < o->n ? lower + 1 : o->n - 1;
-	weight = rank - floor(rank);
-	return o->sorted[lower] * (1 - weight) + o->sorted[upper] * weight;
+	return quantile_of(o->arg, o->sorted, o->n);
 }
 
 typedef double (*over_fn)(const struct over *o);
@@ -172,25 +150,6 @@ static enum err_code check_kind(
 		return rc;
 	return eval_fault(ev, selector, err, ERR_INVALID, "%s() wants numbers, got profiles",
 		e->call.fn->name);
-}
-
-/* Labels that are certain of a series that is not there: those that = says once. */
-static enum err_code absent_labels(
-	struct eval *ev, const struct selector *s, struct labels *out, struct err *err)
-{
-	struct labels_builder b;
-
-	labels_builder_init(&b, ev->arena, (struct labels){ 0 });
-	for (size_t i = 0; i < s->matchers_n; i++) {
-		const struct matcher *m = &s->matchers[i];
-		size_t same = 0;
-
-		for (size_t k = 0; k < s->matchers_n; k++)
-			same += str_eq(s->matchers[k].name, m->name);
-		if (m->op == MATCH_EQ && same == 1 && !str_is(m->name, LABEL_NAME))
-			labels_builder_set(&b, m->name, m->value);
-	}
-	return labels_builder_build(&b, out, err);
 }
 
 static enum err_code absent_over(

@@ -38,30 +38,6 @@ static bool window_of(const struct eval *ev, const struct parsed *parsed, int64_
 
 /* ---- one time ---- */
 
-static bool metric_eq(const void *ctx, const void *key, uint32_t id)
-{
-	return labels_eq(*(const struct labels *)key, ((const struct cost *)ctx)[id].metric);
-}
-
-static enum err_code check_distinct(const struct cost *costs, size_t n, struct err *err)
-{
-	enum err_code rc = ERR_OK;
-	struct map map;
-	uint64_t hash;
-
-	map_init(&map);
-	for (size_t i = 0; i < n && !rc; i++) {
-		hash = labels_hash(costs[i].metric);
-		if (map_find(&map, hash, metric_eq, costs, &costs[i].metric) != MAP_NONE)
-			rc = err_set(err, ERR_INVALID,
-				"vector cannot contain metrics with the same labelset");
-		else if (!map_add(&map, hash, (uint32_t)i))
-			rc = err_set(err, ERR_NOMEM, "query: out of memory");
-	}
-	map_release(&map);
-	return rc;
-}
-
 static void truncate(struct query *q, size_t limit)
 {
 	static const struct str warning = STR("results truncated due to limit");
@@ -105,7 +81,7 @@ static enum err_code evaluate_once(struct query *q, struct eval *ev, struct err 
 	} else {
 		r->type = RESULT_VECTOR;
 		r->vector = v.costs;
-		if ((rc = check_distinct(v.costs, v.n, err)))
+		if ((rc = costs_distinct(v.costs, v.n, err)))
 			return rc;
 		truncate(q, q->o.limit);
 	}

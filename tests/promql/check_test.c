@@ -241,3 +241,38 @@ TEST(function_table)
 		CHECK_INT(frame_field_find(str_of(frame_field_name((enum frame_field)f))), f);
 	CHECK_INT(frame_field_find(STR("func")), FRAME_FIELDS);
 }
+
+TEST(functions_of_costs)
+{
+	static const struct row rows[] = {
+		{ "stddev by (job) (up)", "costs" }, { "QUANTILE(0.5, up) without (job)", "costs" },
+		{ "count_values('v', up)", "costs" }, { "clamp(up, 0, 1)", "costs" },
+		{ "round(flat(cpu))", "costs" }, { "round(flat(cpu), 5)", "costs" },
+		{ "absent(cpu[5m])", "costs" }, { "absent(up)", "costs" },
+		{ "label_replace(up, 'a', '$1', 'b', '(.*)')", "costs" },
+		{ "label_join(up, 'a', '-')", "costs" },
+		{ "label_join(up, 'a', '-', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i')", "costs" },
+		{ "count_values('0v', up)", "1:14: invalid label name \"0v\"" },
+		{ "count_values(1, up)", "1:14: count_values() wants a string, got a scalar" },
+		{ "quantile('0.5', up)", "1:10: quantile() wants a scalar, got a string" },
+		{ "clamp_min(cpu[5m], 1)", "1:11: clamp_min() wants costs, got profiles" },
+		{ "clamp(up, 1)",
+			"1:1: clamp() wants 3 arguments, got 2: clamp(costs, min, max)" },
+		{ "round(up, 1, 2)", "1:1: round() wants at most 2 arguments, got 3: "
+				     "round(costs[, to_nearest])" },
+		{ "label_join(up, 'a')",
+			"1:1: label_join() wants at least 3 arguments, got 2: "
+			"label_join(costs, \"destination\", \"separator\", \"source\", ...)" },
+		{ "label_join(up, 'a', '-', 1)", "1:26: label_join() wants a string, got a scalar" },
+		{ "label_join(up, 'a', '-', 'b', 'c-d')",
+			"1:31: invalid source label name in label_join(): c-d" },
+		{ "label_replace(up, 'a-b', '', 'c', '')",
+			"1:19: invalid destination label name in label_replace(): a-b" },
+		{ "label_replace(up, 'a', '', 'c', 'x**')",
+			"1:33: invalid regular expression in label_replace(): x**: "
+			"error parsing regexp: bad repetition operator: **" },
+		{ "absent(1)", "1:8: absent() wants profiles or costs, got a scalar" },
+	};
+
+	CHECK_ROWS(rows);
+}

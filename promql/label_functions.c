@@ -1,0 +1,96 @@
+/*
+ * Functions of costs that look at labels: label_replace, label_join, absent.
+ *
+ * Source: Prometheus 2.42, promql/functions.go.
+ */
+#include "promql/eval.h"
+
+static enum err_code replace_label(struct eval *ev, const struct regex *re,
+	const struct value *args, struct labels metric, struct labels *out, struct err *err)
+{
+	struct str dst = args[1].string, group[REGEX_GROUPS_MAX], value;
+	struct labels_builder b;
+	struct buf text = { 0 };
+	bool failed;
+
+	*out = metric;
+	if (!regex_groups(re, labels_get(metric, args[3].string), group))
+		return ERR_OK;
+	regex_expand(re, args[2].string, group, &text);
+	failed = buf_failed(&text);
+	value = str_dup(ev->arena, buf_str(&text));
+	buf_release(&text);
+	if (failed || (!value.ptr && value.len))
+		return eval_nomem(ev, err);
+	labels_builder_init(&b, ev->arena, metric);
+	labels_builder_set(&b, dst, value);
+	return labels_builder_build(&b, out, err);
+}
+
+static enum err_code join_labels(struct eval *ev, const struct value *args, size_t n,
+	struct labels metric, struct labels *out, struct err *err)
+{
+	struct labels_builder b;
+	struct buf text = { 0 };
+	struct str value;
+	bool failed;
+
+	for (size_t i = 3; i < n; i++) {
+		if (i > 3)
+			buf_add_str(&text, args[2].string);
+		buf_add_str(&text, labels_get(metric, args[i].string));
+	}
+	failed = buf_failed(&text);
+	value = str_dup(ev->arena, buf_str(&text));
+	buf_release(&text);
+	if (failed || (!value.ptr && value.len))
+		return eval_nomem(ev, err);
+	labels_builder_init(&b, ev->arena, metric);
+	labels_builder_set(&b, args[1].string, value);
+	return labels_builder_build(&b, out, err);
+}
+
+enum err_code costs_label_function(struct eval *ev, const struct expr *e, const struct value *args,
+	struct value *out, struct err *err)
+{
+	const struct value *in = &args[0];
+	bool replaces = e->call.fn->id == FN_LABEL_REPLACE;
+	struct regex *re = NULL;
+	enum err_code rc = ERR_OK;
+
+	*out = (struct value){ .type = VALUE_COSTS };
+	if (replaces && (rc = regex_compile(args[4].string, REGEX_ANCHORED, &re, err)))
+		return rc;
+	if (!(out->costs = arena_array(ev->arena, struct cost, in->n + 1)))
+		rc = eval_nomem(ev, err);
+	for (size_t i = 0; i < in->n && !rc; i++) {
+		struct cost *c = &out->costs[out->n++];
+
+		*c = in->costs[i];
+		if (replaces)
+			rc = replace_label(ev, re, args, in->costs[i].metric, &c->metric, err);
+		else
+			rc = join_labels(ev, args, e->call.args_n, in->costs[i].metric,
+				&c->metric, err);
+	}
+	regex_free(re);
+	return rc ? rc : costs_distinct(out->costs, out->n, err);
+}
+
+enum err_code absent_labels(
+	struct eval *ev, const struct selector *s, struct labels *out, struct err *err)
+{
+	struct labels_builder b;
+
+	labels_builder_init(&b, ev->arena, (struct labels){ 0 });
+	for (size_t i = 0; i < s->matchers_n; i++) {
+		const struct matcher *m = &s->matchers[i];
+		size_t same = 0;
+
+		for (size_t k = 0; k < s->matchers_n; k++)
+			same += str_eq(s->matchers[k].name, m->name);
+		if (m->op == MATCH_EQ && same == 1 && !str_is(m->name, LABEL_NAME))
+			labels_builder_set(&b, m->name, m->value);
+	}
+	return labels_builder_build(&b, out, err);
+}
