@@ -13,7 +13,7 @@
 
 #include "base/str.h"
 
-#define JSON_DEPTH_MAX 64
+#define JSON_DEPTH_MAX 256
 
 struct json {
 	struct buf *out;

@@ -44,6 +44,7 @@ struct query_options {
 	int64_t timeout_ns; /* 0: the engine's; never longer than it */
 	size_t limit; /* elements of a vector or matrix; 0: no limit */
 	bool keep_sample_labels; /* also where the query needs none: for format=pprof */
+	bool totals; /* profiles are answered as costs, their totals; at steps they always are */
 	bool rows_only; /* top_table.source may lack its stacks: rows are all that is shown */
 	/*
 	 * At one time, the query is a selector of one series: its latest profile with all its types, as

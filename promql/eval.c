@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "promql/filter.h"
+#include "promql/unit.h"
 #include "promql/number.h"
 
 /* ---- faults ---- */
@@ -118,6 +119,16 @@ enum err_code eval_prepare(struct eval *ev, struct err *err)
 /* What of profiles is asked for. */
 enum want { WANT_CELLS, WANT_TOTALS, WANT_NAMES };
 
+static enum err_code select_noted(struct eval *ev, const struct expr *e, const struct merging *m,
+	struct value *out, struct err *err)
+{
+	enum err_code rc = select_profiles(ev, e, m, out, err);
+
+	if (!rc)
+		unit_note(ev, e, out);
+	return rc;
+}
+
 /*
  * Selectors and merges of them; gauges come out not rounded, so that rounding happens once. Filters
  * of them and of merges are left out: they wait for filters_apply, and they want cells.
@@ -135,7 +146,7 @@ static enum err_code eval_merging(
 	m.totals_only = want == WANT_TOTALS;
 	m.by_name = want == WANT_NAMES;
 	if (e->kind == EXPR_SELECTOR)
-		return select_profiles(ev, e, &m, out, err);
+		return select_noted(ev, e, &m, out, err);
 	if (filter_is(e)) {
 		arg = e->call.args[0];
 		rc = eval_merging(ev, arg, WANT_CELLS, out, err);
@@ -153,7 +164,7 @@ static enum err_code eval_merging(
 		m.each = false;
 		m.grouping = e->call.grouping;
 		m.labels = e->call.labels;
-		if ((rc = select_profiles(ev, arg, &m, out, err)) ||
+		if ((rc = select_noted(ev, arg, &m, out, err)) ||
 			(rc = require(ev, call, arg, out, VALUE_PROFILES, err)))
 			return rc;
 		if (e->call.grouping != GROUPING_BY || !profiles_need_split(out, e->call.labels))

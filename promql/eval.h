@@ -41,6 +41,7 @@ struct eval {
 	const struct parsed *query;
 	struct arena *arena;
 	struct arena *whole; /* of the query: what stays from step to step */
+	struct unit_note *units; /* promql/unit.h */
 	struct number_cache *numbers; /* promql/number.h */
 	enum eval_mode mode;
 	int64_t t_ns; /* of this evaluation */

@@ -6,6 +6,7 @@
 #include "base/map.h"
 #include "base/metrics.h"
 #include "promql/engine_internal.h"
+#include "promql/unit.h"
 #include "promql/number.h"
 
 METRIC_COUNTER(samples_total, "epimetheus_query_samples_total", "Samples read by queries.", NULL);
@@ -63,7 +64,9 @@ static enum err_code evaluate_once(struct query *q, struct eval *ev, struct err 
 		r->scrape = scrape;
 		return ERR_OK;
 	}
-	if ((rc = eval_expr(ev, q->parsed->root, &v, err)))
+	rc = q->o.totals ? eval_totals(ev, q->parsed->root, &v, err) :
+			   eval_expr(ev, q->parsed->root, &v, err);
+	if (rc)
 		return rc;
 	r->n = v.n;
 	if (v.type == VALUE_SCALAR) {
@@ -294,5 +297,8 @@ enum err_code query_evaluate(struct query *q, struct err *err)
 	rc = ev.mode == EVAL_RANGE ? evaluate_range(q, &ev, err) : evaluate_once(q, &ev, err);
 	number_release(&ev);
 	metric_add(&samples_total, NULL, (double)ev.samples);
+	if (!rc && (q->result.type == RESULT_VECTOR || q->result.type == RESULT_MATRIX ||
+			   q->result.type == RESULT_SCALAR))
+		q->result.unit = unit_of_query(&ev);
 	return rc ? rc : add_notices(q, err);
 }

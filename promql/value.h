@@ -131,6 +131,7 @@ struct result {
 	double scalar;
 	struct str string;
 	const struct pprof *scrape;
+	struct str unit; /* of a vector or matrix, and of a scalar; empty: not known (promql/unit.h) */
 	int64_t t_ns;
 	const struct str *warnings, *infos;
 	size_t warnings_n, infos_n;

@@ -8,8 +8,6 @@
 
 #include "base/clock.h"
 #include "base/quote.h"
-#include "promql/check.h"
-#include "promql/parse.h"
 #include "web/api.h"
 #include "web/handlers.h"
 #include "web/render.h"
@@ -43,6 +41,18 @@ static enum err_code write_pprof(struct http_out *out, const struct result *r,
 	return rc;
 }
 
+static enum err_code write_pgo(struct http_out *out, const struct result *r,
+	const struct render_options *o, struct err *err)
+{
+	return render_pgo_gz(r, o, &out->body, err);
+}
+
+static enum err_code write_speedscope(struct http_out *out, const struct result *r,
+	const struct render_options *o, struct err *err)
+{
+	return render_speedscope(r, o, &out->body, err);
+}
+
 static enum err_code write_folded(struct http_out *out, const struct result *r,
 	const struct render_options *o, struct err *err)
 {
@@ -68,7 +78,11 @@ static const struct format formats[] = {
 	{ "json", "application/json", NULL, false, false, write_json },
 	{ "pprof", "application/octet-stream", "attachment; filename=\"profile.pb.gz\"", true, true,
 		write_pprof },
+	{ "pgo", "application/octet-stream", "attachment; filename=\"default.pgo\"", true, false,
+		write_pgo },
 	{ "folded", "text/plain; charset=utf-8", NULL, false, false, write_folded },
+	{ "speedscope", "application/json", "attachment; filename=\"profile.speedscope.json\"",
+		false, false, write_speedscope },
 	{ "text", "text/plain; charset=utf-8", NULL, false, true, write_text },
 };
 /* clang-format on */
@@ -95,6 +109,10 @@ static const struct format *find_format(const struct http_in *in, struct err *er
 static void fail(
 	struct http_out *out, const struct format *f, enum err_code rc, const struct err *err)
 {
+	if (http_is_streaming(out)) {
+		out->failed = true;
+		return;
+	}
 	if (!f || f == &formats[0]) {
 		api_fail(out, rc, err);
 		return;
@@ -204,11 +222,47 @@ static enum err_code read_types(const struct http_in *in, const struct format *f
 	return ERR_OK;
 }
 
+/*
+ * profiles=totals: numbers in the place of profiles and tables, for a client that knows nothing
+ * else, as Grafana's Prometheus data source does: a result type that is not Prometheus's would make
+ * its panel show an error. It says who it is, so it need not ask.
+ */
+static enum err_code read_profiles(const struct http_in *in, const struct format *f,
+	struct query_options *q, struct render_options *r, struct err *err)
+{
+	struct str profiles = http_param(in, "profiles");
+	bool totals = !profiles.len && str_has_prefix(in->user_agent, STR("Grafana/"));
+
+	if (profiles.len && !str_is(profiles, "totals") && !str_is(profiles, "flame"))
+		return err_set(err, ERR_INVALID,
+			"invalid parameter \"profiles\": it is \"totals\", \"flame\" or left out");
+	if (f->write != write_json)
+		return ERR_OK;
+	q->totals = r->numbers_only = totals || str_is(profiles, "totals");
+	return ERR_OK;
+}
+
 /* ---- answers ---- */
+
+struct answering {
+	struct http_in *in;
+	struct http_out *out;
+};
+
+/* The body is what is being written, in every format. */
+static enum err_code flush(void *ctx, struct buf *body, struct err *err)
+{
+	struct answering *x = ctx;
+
+	(void)body;
+	return http_flush(x->in, x->out, err);
+}
 
 static void answer(struct web *w, struct http_in *in, struct http_out *out, const struct format *f,
 	struct query_options *qo, struct render_options *ro)
 {
+	struct answering x = { in, out };
+	size_t headers_n = out->headers_n;
 	struct query *q = NULL;
 	struct err err;
 	enum err_code rc;
@@ -221,16 +275,19 @@ static void answer(struct web *w, struct http_in *in, struct http_out *out, cons
 		return;
 	}
 	ro->arena = query_arena(q);
-	rc = f->write(out, query_result(q), ro, &err);
-	query_close(q);
-	if (rc) {
-		fail(out, f, rc, &err);
-		return;
-	}
+	ro->flush = flush;
+	ro->flush_ctx = &x;
 	out->content_type = f->content_type;
 	out->encoded = f->encoded;
 	if (f->disposition)
 		http_add_header(out, "Content-Disposition", str_of(f->disposition));
+	rc = f->write(out, query_result(q), ro, &err);
+	query_close(q);
+	if (!rc)
+		return;
+	if (!http_is_streaming(out))
+		out->headers_n = headers_n;
+	fail(out, f, rc, &err);
 }
 
 static void handle(struct web *w, struct http_in *in, struct http_out *out,
@@ -249,6 +306,8 @@ static void handle(struct web *w, struct http_in *in, struct http_out *out,
 		rc = read_times(in, &q, &err);
 	if (!rc)
 		rc = read_types(in, f, &q, &err);
+	if (!rc)
+		rc = read_profiles(in, f, &q, &r, &err);
 	if (rc)
 		fail(out, f, rc, &err);
 	else
@@ -263,28 +322,4 @@ void api_query(struct web *w, struct http_in *in, struct http_out *out)
 void api_query_range(struct web *w, struct http_in *in, struct http_out *out)
 {
 	handle(w, in, out, read_range);
-}
-
-void api_format_query(struct web *w, struct http_in *in, struct http_out *out)
-{
-	struct parsed *parsed = NULL;
-	struct buf text = { 0 };
-	struct json j;
-	struct err err;
-	enum err_code rc = parse_query(&in->arena, http_param(in, "query"), &parsed, NULL, &err);
-
-	(void)w;
-	if (!rc)
-		rc = check_query(parsed, NULL, &err);
-	if (rc) {
-		parsed_release(parsed);
-		api_fail(out, rc, &err);
-		return;
-	}
-	expr_print_pretty(&text, parsed->root);
-	parsed_release(parsed);
-	api_begin(out, &j);
-	json_str(&j, buf_str(&text));
-	api_end(&j, NULL, 0, NULL, 0);
-	buf_release(&text);
 }

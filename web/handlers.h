@@ -11,6 +11,9 @@
 /* api_query.c */
 void api_query(struct web *w, struct http_in *in, struct http_out *out);
 void api_query_range(struct web *w, struct http_in *in, struct http_out *out);
+
+/* api_parse.c */
+void api_parse_query(struct web *w, struct http_in *in, struct http_out *out);
 void api_format_query(struct web *w, struct http_in *in, struct http_out *out);
 
 /* api_meta.c */
@@ -18,6 +21,15 @@ void api_series(struct web *w, struct http_in *in, struct http_out *out);
 void api_label_names(struct web *w, struct http_in *in, struct http_out *out);
 void api_label_values(struct web *w, struct http_in *in, struct http_out *out);
 void api_profile_types(struct web *w, struct http_in *in, struct http_out *out);
+
+/* api_names.c */
+void api_functions(struct web *w, struct http_in *in, struct http_out *out);
+void api_metadata(struct web *w, struct http_in *in, struct http_out *out);
+
+/* api_prometheus.c */
+void api_query_exemplars(struct web *w, struct http_in *in, struct http_out *out);
+void api_rules(struct web *w, struct http_in *in, struct http_out *out);
+void handle_federate(struct web *w, struct http_in *in, struct http_out *out);
 
 /* api_targets.c */
 void api_targets(struct web *w, struct http_in *in, struct http_out *out);

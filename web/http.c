@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <strings.h>
 
+#include "web/stream.h"
+
 struct str http_param(const struct http_in *in, const char *name)
 {
 	for (size_t i = 0; i < in->params_n; i++)
@@ -79,4 +81,27 @@ void http_text(struct http_out *out, int status, const char *fmt, ...)
 	out->content_type = "text/plain; charset=utf-8";
 	buf_add_cstr(&out->body, text);
 	buf_add_char(&out->body, '\n');
+}
+
+bool http_is_streaming(const struct http_out *out)
+{
+	return out->stream && stream_started(out->stream);
+}
+
+enum err_code http_flush(struct http_in *in, struct http_out *out, struct err *err)
+{
+	bool gzip = !out->encoded && http_takes_gzip(in);
+	enum err_code rc;
+
+	if (!out->stream)
+		return ERR_OK;
+	if (buf_failed(&out->body))
+		return err_set(err, ERR_NOMEM, "answer: out of memory");
+	if (!stream_started(out->stream) && gzip) {
+		http_add_header(out, "Content-Encoding", STR("gzip"));
+		http_add_header(out, "Vary", STR("Accept-Encoding"));
+	}
+	rc = stream_write(out->stream, buf_str(&out->body), gzip, &in->canceled, err);
+	buf_clear(&out->body);
+	return rc;
 }

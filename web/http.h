@@ -53,6 +53,7 @@ struct http_in {
 	int body_refused;
 	struct str accept_encoding, authorization, content_type, content_encoding, if_none_match;
 	struct str origin, host;
+	struct str user_agent;
 	struct str connect_version, connect_timeout_ms; /* Connect-Protocol-Version, ... */
 	struct str remote; /* address:port of the client */
 	void *tls_session; /* gnutls_session_t, or NULL */
@@ -72,6 +73,8 @@ struct http_out {
 	const void *fixed_body; /* instead of body: bytes that outlive the server */
 	size_t fixed_len;
 	bool encoded; /* body is encoded already: leave it */
+	struct stream *stream; /* the server's: for http_flush */
+	bool failed; /* after http_flush: what was sent is not the whole answer */
 	struct http_header headers[HTTP_HEADERS_MAX];
 	size_t headers_n;
 };
@@ -87,6 +90,15 @@ void http_add_header(struct http_out *out, const char *name, struct str value);
 void http_default_header(struct http_out *out, const char *name, struct str value);
 /* Replaces what the response holds, headers excepted: text/plain, a newline behind. */
 void http_text(struct http_out *out, int status, const char *fmt, ...) PRINTF_LIKE(3, 4);
+
+/*
+ * Sends what the body holds so far and empties it. At the first call status and headers go with it,
+ * gzip's too, and may not change afterwards; what the handler leaves in the body is the last piece.
+ * ERR_CANCELED, ERR_TIMEOUT where the client does not take it. After an error, set out->failed.
+ */
+MUST_CHECK enum err_code http_flush(struct http_in *in, struct http_out *out, struct err *err);
+/* Pieces of this answer are on their way. */
+bool http_is_streaming(const struct http_out *out);
 
 typedef void (*http_handler_fn)(void *ctx, struct http_in *in, struct http_out *out);
 

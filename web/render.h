@@ -1,9 +1,13 @@
 /*
- * Rendering: the result of a query as JSON, pprof, folded stacks and text.
+ * Rendering: the result of a query as JSON, pprof, folded stacks, speedscope's JSON and text.
  *
  * Formats that hold one profile merge several elements: their differing labels become sample
  * labels (pprof) or an outermost frame (folded). For pprof, ask the engine to keep sample labels
- * (query_options.keep_sample_labels), or they are gone.
+ * (query_options.keep_sample_labels), or they are gone. Speedscope holds several.
+ *
+ * A long answer need not stand in memory as a whole: with options.flush, what was written so far is
+ * given away each time it passes RENDER_FLUSH_BYTES. pprof is one message and is packed whole, up
+ * to RENDER_PPROF_BYTES_MAX.
  *
  * Errors:    ERR_INVALID where the result is of a type that the format cannot hold ("format=pprof
  *            wants profiles, the query gives a vector"), or elements differ in unit; ERR_NOMEM,
@@ -22,13 +26,27 @@
 
 #define RENDER_NODES_DEFAULT 8192u
 #define RENDER_NODES_MAX 1000000u
+#define RENDER_FLUSH_BYTES (64u << 10)
+#define RENDER_PPROF_BYTES_MAX (256u << 20) /* before gzip */
+#define RENDER_PGO_FRAMES 5u
 
 struct render_options {
 	struct arena *arena;
 	size_t max_nodes; /* of a flame graph; 0: RENDER_NODES_DEFAULT; above RENDER_NODES_MAX: that
 			   */
 	size_t rows_max; /* of format=text for profiles; 0: all */
+	bool numbers_only; /* JSON: a table's rows as a vector of flat costs */
+	/* Takes what `out` holds and empties it; NULL: all stays there. */
+	enum err_code (*flush)(void *ctx, struct buf *out, struct err *err);
+	void *flush_ctx;
 };
+
+static inline enum err_code render_flush(
+	const struct render_options *o, struct buf *out, struct err *err)
+{
+	return o->flush && out->len >= RENDER_FLUSH_BYTES ? o->flush(o->flush_ctx, out, err) :
+							    ERR_OK;
+}
 
 /* The value of "data": {"resultType":"profiles","result":[...]} and so on. */
 MUST_CHECK enum err_code render_json(
@@ -41,7 +59,24 @@ MUST_CHECK enum err_code render_pprof(const struct result *r, const struct rende
 MUST_CHECK enum err_code render_pprof_gz(
 	const struct result *r, const struct render_options *o, struct buf *out, struct err *err);
 
-/* "root;...;leaf value\n"; ';' in a name is escaped as "\;". Of a diff: new minus base. */
+/*
+ * For `go build -pgo`: a CPU profile with names and lines alone, each stack cut to its innermost
+ * RENDER_PGO_FRAMES frames. ERR_INVALID for other profiles, diffs, and where no function says on
+ * which line it starts.
+ */
+MUST_CHECK enum err_code render_pgo(const struct result *r, const struct render_options *o,
+	struct pprof **out, struct err *err);
+MUST_CHECK enum err_code render_pgo_gz(
+	const struct result *r, const struct render_options *o, struct buf *out, struct err *err);
+
+/* speedscope.app's file format, sampled: a profile per element, of a diff one for each side. */
+MUST_CHECK enum err_code render_speedscope(
+	const struct result *r, const struct render_options *o, struct buf *out, struct err *err);
+
+/*
+ * "root;...;leaf value\n"; ';' in a name is escaped as "\;". Of a diff two columns, "stack base
+ * new\n", as difffolded.pl writes and flamegraph.pl reads them.
+ */
 MUST_CHECK enum err_code render_folded(
 	const struct result *r, const struct render_options *o, struct buf *out, struct err *err);
 

@@ -329,37 +329,51 @@ enum err_code flame_tree(const struct profile_value *p, const struct flame_optio
 
 /* ---- JSON ---- */
 
-static void write_levels(struct json *j, const struct flame_picture *f)
+static enum err_code write_levels(struct json *j, const struct flame_picture *f,
+	const struct render_options *o, struct err *err)
 {
+	enum err_code rc;
+
 	json_key(j, "levels");
 	json_array(j);
 	for (size_t i = 0; i < f->rows_n; i++) {
 		json_array(j);
-		for (size_t k = 0; k < f->rows[i].n; k++)
+		for (size_t k = 0; k < f->rows[i].n; k++) {
 			json_i64(j, f->rows[i].v[k]);
+			if ((rc = render_flush(o, j->out, err)))
+				return rc;
+		}
 		json_array_end(j);
 	}
 	json_array_end(j);
 	json_key(j, "names");
 	json_array(j);
-	for (size_t i = 0; i < f->names_n; i++)
+	for (size_t i = 0; i < f->names_n; i++) {
 		json_str(j, f->names[i]);
+		if ((rc = render_flush(o, j->out, err)))
+			return rc;
+	}
 	json_array_end(j);
+	return ERR_OK;
 }
 
-enum err_code render_flame(struct json *j, const struct profile_value *p, size_t max_nodes,
-	struct arena *a, struct err *err)
+enum err_code render_flame(struct json *j, const struct profile_value *p,
+	const struct render_options *o, struct err *err)
 {
-	const struct flame_options o = { .max_nodes = max_nodes };
+	size_t max = o->max_nodes ? o->max_nodes : RENDER_NODES_DEFAULT;
+	const struct flame_options options = {
+		.max_nodes = max < RENDER_NODES_MAX ? max : RENDER_NODES_MAX
+	};
 	struct flame_picture f;
 	enum err_code rc;
 
-	if ((rc = flame_layout(p, &o, a, &f, err)))
+	if ((rc = flame_layout(p, &options, o->arena, &f, err)))
 		return rc;
 	json_object(j);
 	json_key(j, "format");
 	json_cstr(j, f.is_diff ? "double" : "single");
-	write_levels(j, &f);
+	if ((rc = write_levels(j, &f, o, err)))
+		return rc;
 	json_key(j, "numTicks");
 	json_i64(j, f.left_ticks + f.right_ticks);
 	if (f.is_diff) {

@@ -12,6 +12,7 @@
 
 #include "base/json.h"
 #include "promql/value.h"
+#include "web/render.h"
 
 struct flame_options {
 	size_t max_nodes; /* above 0; lighter boxes fold into an "other" below their callers */
@@ -47,6 +48,6 @@ MUST_CHECK enum err_code flame_tree(const struct profile_value *p, const struct 
 
 /* The object behind the key "flamebearer". */
 MUST_CHECK enum err_code render_flame(struct json *j, const struct profile_value *p,
-	size_t max_nodes, struct arena *a, struct err *err);
+	const struct render_options *o, struct err *err);
 
 #endif

@@ -14,35 +14,19 @@ static void add_name(struct buf *out, struct str name)
 	}
 }
 
-/* "job=api version=v2" of what tells an element from the others. */
-static enum err_code element_name(const struct profile_value *p, const struct str *labels, size_t n,
-	struct arena *a, struct str *out, struct err *err)
-{
-	struct buf text = { 0 };
-
-	for (size_t i = 0; i < n; i++) {
-		struct str value = labels_get(p->metric, labels[i]);
-
-		if (value.len > 0)
-			buf_printf(&text, "%s" STR_FMT "=" STR_FMT, text.len ? " " : "",
-				STR_ARG(labels[i]), STR_ARG(value));
-	}
-	*out = text.len ? str_dup(a, buf_str(&text)) : STR("{}");
-	buf_release(&text);
-	return out->ptr ? ERR_OK : arena_fail(a, "answer", err);
-}
-
 static enum err_code print_tree(
-	const struct frame_tree *t, struct arena *a, struct buf *out, struct err *err)
+	const struct frame_tree *t, bool is_diff, const struct render_options *o, struct buf *out,
+	struct err *err)
 {
-	uint32_t *path = arena_array(a, uint32_t, t->n), depth;
-	int64_t cost;
+	uint32_t *path = arena_array(o->arena, uint32_t, t->n), depth;
+	enum err_code rc;
 
 	if (!path)
-		return arena_fail(a, "answer", err);
+		return arena_fail(o->arena, "answer", err);
 	for (uint32_t i = 1; i < t->n; i++) {
-		cost = t->nodes[i].self[0] - t->nodes[i].self[1];
-		if (cost == 0)
+		const struct tree_node *node = &t->nodes[i];
+
+		if (node->self[0] == 0 && node->self[1] == 0)
 			continue;
 		depth = 0;
 		for (uint32_t at = i; at != 0; at = t->nodes[at].parent)
@@ -51,8 +35,14 @@ static enum err_code print_tree(
 			add_name(out, t->names[path[depth]]);
 			buf_add_char(out, depth ? ';' : ' ');
 		}
-		buf_add_i64(out, cost);
+		if (is_diff) {
+			buf_add_i64(out, node->self[1]);
+			buf_add_char(out, ' ');
+		}
+		buf_add_i64(out, node->self[0]);
 		buf_add_char(out, '\n');
+		if ((rc = render_flush(o, out, err)))
+			return rc;
 	}
 	return buf_failed(out) ? err_set(err, ERR_NOMEM, "answer: out of memory") : ERR_OK;
 }
@@ -65,6 +55,7 @@ enum err_code render_folded(
 	struct str *labels, name;
 	size_t n, labels_n;
 	uint32_t below = 0;
+	bool is_diff = false;
 	enum err_code rc;
 
 	if ((rc = render_profiles_of(r, o->arena, "folded", &v, &n, err)) ||
@@ -74,13 +65,14 @@ enum err_code render_folded(
 		goto out;
 	for (size_t i = 0; i < n; i++) {
 		if (n > 1 &&
-			((rc = element_name(v[i], labels, labels_n, o->arena, &name, err)) ||
+			((rc = render_element_name(v[i], labels, labels_n, o->arena, &name, err)) ||
 				(rc = frame_tree_child(&t, 0, name, &below, err))))
 			goto out;
 		if ((rc = frame_tree_add(&t, below, v[i], err)))
 			goto out;
+		is_diff |= v[i]->is_diff;
 	}
-	rc = print_tree(&t, o->arena, out, err);
+	rc = print_tree(&t, is_diff, o, out, err);
 out:
 	frame_tree_release(&t);
 	return rc;

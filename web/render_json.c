@@ -42,7 +42,7 @@ static void add_type(struct json *j, const struct profile_type *t)
 }
 
 static enum err_code add_profile(struct json *j, const struct profile_value *p,
-	const struct render_options *o, size_t max_nodes, struct err *err)
+	const struct render_options *o, struct err *err)
 {
 	enum err_code rc;
 
@@ -60,7 +60,7 @@ static enum err_code add_profile(struct json *j, const struct profile_value *p,
 	json_key(j, "profiles");
 	json_u64(j, p->profiles);
 	json_key(j, "flamebearer");
-	if ((rc = render_flame(j, p, max_nodes, o->arena, err)))
+	if ((rc = render_flame(j, p, o, err)))
 		return rc;
 	json_object_end(j);
 	return ERR_OK;
@@ -108,16 +108,45 @@ static void add_cost(struct json *j, const struct cost *c)
 	json_object_end(j);
 }
 
-static void add_series(struct json *j, const struct cost_series *s)
+static enum err_code add_series(struct json *j, const struct cost_series *s,
+	const struct render_options *o, struct err *err)
 {
+	enum err_code rc;
+
 	json_object(j);
 	add_metric(j, s->metric);
 	json_key(j, "values");
 	json_array(j);
-	for (size_t i = 0; i < s->n; i++)
+	for (size_t i = 0; i < s->n; i++) {
 		add_point(j, s->points[i].t_ns, s->points[i].value);
+		if ((rc = render_flush(o, j->out, err)))
+			return rc;
+	}
 	json_array_end(j);
 	json_object_end(j);
+	return ERR_OK;
+}
+
+/* A table for whoever knows vectors only: a row's function is a label, its flat cost the value. */
+static void add_rows(struct json *j, const struct top_table *t, int64_t t_ns)
+{
+	for (size_t i = 0; i < t->n; i++) {
+		json_object(j);
+		json_key(j, "metric");
+		json_object(j);
+		for (size_t k = 0; k < t->metric.n; k++) {
+			if (str_is(t->metric.v[k].name, "function"))
+				continue;
+			json_key_str(j, t->metric.v[k].name);
+			json_str(j, t->metric.v[k].value);
+		}
+		json_key(j, "function");
+		json_str(j, t->rows[i].function);
+		json_object_end(j);
+		json_key(j, "value");
+		add_point(j, t_ns, (double)t->rows[i].flat);
+		json_object_end(j);
+	}
 }
 
 static const char *const type_names[] = {
@@ -132,21 +161,22 @@ static const char *const type_names[] = {
 static enum err_code add_elements(
 	struct json *j, const struct result *r, const struct render_options *o, struct err *err)
 {
-	size_t max_nodes = o->max_nodes ? o->max_nodes : RENDER_NODES_DEFAULT;
 	enum err_code rc = ERR_OK;
 
-	if (max_nodes > RENDER_NODES_MAX)
-		max_nodes = RENDER_NODES_MAX;
 	json_array(j);
 	for (size_t i = 0; i < r->n && !rc; i++) {
 		if (r->type == RESULT_PROFILES)
-			rc = add_profile(j, &r->profiles[i], o, max_nodes, err);
+			rc = add_profile(j, &r->profiles[i], o, err);
+		else if (r->type == RESULT_TOP && o->numbers_only)
+			add_rows(j, &r->tops[i], r->t_ns);
 		else if (r->type == RESULT_TOP)
 			add_top(j, &r->tops[i]);
 		else if (r->type == RESULT_VECTOR)
 			add_cost(j, &r->vector[i]);
 		else
-			add_series(j, &r->matrix[i]);
+			rc = add_series(j, &r->matrix[i], o, err);
+		if (!rc)
+			rc = render_flush(o, j->out, err);
 	}
 	if (!rc)
 		json_array_end(j);
@@ -160,7 +190,11 @@ enum err_code render_json(
 
 	json_object(j);
 	json_key(j, "resultType");
-	json_cstr(j, type_names[r->type]);
+	json_cstr(j, type_names[r->type == RESULT_TOP && o->numbers_only ? RESULT_VECTOR : r->type]);
+	if (r->unit.len > 0) {
+		json_key(j, "unit");
+		json_str(j, r->unit);
+	}
 	json_key(j, "result");
 	if (r->type == RESULT_SCALAR) {
 		add_point(j, r->t_ns, r->scalar);

@@ -82,6 +82,23 @@ enum err_code render_differing_labels(const struct profile_value *const *v, size
 	return ERR_OK;
 }
 
+enum err_code render_element_name(const struct profile_value *p, const struct str *labels,
+	size_t n, struct arena *a, struct str *out, struct err *err)
+{
+	struct buf text = { 0 };
+
+	for (size_t i = 0; i < n; i++) {
+		struct str value = labels_get(p->metric, labels[i]);
+
+		if (value.len > 0)
+			buf_printf(&text, "%s" STR_FMT "=" STR_FMT, text.len ? " " : "",
+				STR_ARG(labels[i]), STR_ARG(value));
+	}
+	*out = text.len ? str_dup(a, buf_str(&text)) : STR("{}");
+	buf_release(&text);
+	return out->ptr ? ERR_OK : arena_fail(a, "answer", err);
+}
+
 /* ---- samples ---- */
 
 static enum err_code stack_of(struct building *x, const struct partition *p,
@@ -287,17 +304,25 @@ enum err_code render_pprof(
 	return rc ? rc : pprof_builder_finish(x.b, out, err);
 }
 
-enum err_code render_pprof_gz(
-	const struct result *r, const struct render_options *o, struct buf *out, struct err *err)
+enum err_code render_encode_gz(const struct pprof *p, struct buf *out, struct err *err)
 {
 	struct buf wire = { 0 };
-	struct pprof *p;
 	enum err_code rc;
 
-	if ((rc = render_pprof(r, o, &p, err)))
-		return rc;
-	if (!(rc = pprof_encode(p, &wire, err)))
+	if (!(rc = pprof_encode(p, &wire, err)) && wire.len > RENDER_PPROF_BYTES_MAX)
+		rc = err_set(err, ERR_LIMIT, "the profile is %zu bytes, limit %u", wire.len,
+			RENDER_PPROF_BYTES_MAX);
+	if (!rc)
 		rc = gzip_compress(buf_str(&wire), GZIP_LEVEL, out, err);
 	buf_release(&wire);
 	return rc;
+}
+
+enum err_code render_pprof_gz(
+	const struct result *r, const struct render_options *o, struct buf *out, struct err *err)
+{
+	struct pprof *p;
+	enum err_code rc = render_pprof(r, o, &p, err);
+
+	return rc ? rc : render_encode_gz(p, out, err);
 }

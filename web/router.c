@@ -36,13 +36,20 @@ static bool matches(const char *pattern, struct str path)
 	return i == path.len || (i > 1 && pattern[-1] == '/');
 }
 
+/* What can be got has a head too. */
+static bool takes(const struct route *r, enum http_method method)
+{
+	return r->methods &
+		(unsigned)(method == HTTP_HEAD ? HTTP_GET | HTTP_HEAD : method);
+}
+
 static const struct route *find_route(struct str path, enum http_method method, bool *other_method)
 {
 	*other_method = false;
 	for (size_t i = 0; i < web_routes_n; i++) {
 		if (!matches(web_routes[i].path, path))
 			continue;
-		if (web_routes[i].methods & (unsigned)method)
+		if (takes(&web_routes[i], method))
 			return &web_routes[i];
 		if (!(web_routes[i].flags & ROUTE_FILES))
 			*other_method = true;
@@ -120,8 +127,8 @@ static void compress(const struct http_in *in, struct http_out *out)
 {
 	struct buf gz = { 0 };
 
-	if (out->encoded || out->fixed_body || out->body.len < GZIP_BODY_MIN ||
-		!http_takes_gzip(in))
+	if (out->encoded || out->fixed_body || http_is_streaming(out) ||
+		out->body.len < GZIP_BODY_MIN || !http_takes_gzip(in))
 		return;
 	if (gzip_compress(buf_str(&out->body), GZIP_LEVEL, &gz, NULL)) {
 		buf_release(&gz);

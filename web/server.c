@@ -7,15 +7,16 @@
  *              canceled.
  *   SENDING    the answer is on its way, and must be taken within SEND_TIMEOUT_NS.
  *
+ * A long answer is sent while its worker still writes it (web/stream.h): then the connection is
+ * resumed at the first piece, stays WORKING till the last one is written, and may end before its
+ * worker does, which then frees the exchange.
+ *
  * Invariants: a conn is in the list from libmicrohttpd's STARTED to its CLOSED notification, so its
  * socket is open while the lock is held and it is in the list. An exchange belongs to the receiving
  * thread, but between pool_submit and MHD_resume_connection to its worker; nobody frees it in
- * between.
+ * between. Of one that is sent while it is written, status and headers are nobody's to change.
  */
 #include <errno.h>
-#include <microhttpd.h>
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -23,8 +24,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/thread.h"
-#include "web/http.h"
+#include "web/exchange.h"
 #include "web/listen.h"
 
 #define SEND_TIMEOUT_NS (10 * NS_PER_MIN)
@@ -34,48 +34,12 @@
 #define CROWDED_TIMEOUT_NS (5 * NS_PER_S)
 #define WATCH_NS (200 * NS_PER_MS)
 #define QUEUE_MAX 4096
+#define SEND_BLOCK_BYTES (32u << 10)
 #define CONNECTION_MEMORY_BYTES (64u << 10) /* request line and headers */
 /* Bodies of all requests together: whoever may not sign in can still send them. */
 #define BODIES_BYTES_MAX (256u << 20)
 /* A body over its limit is read on and dropped that far, so that its sender reads the answer. */
 #define DISCARD_BYTES_MAX (64u << 20)
-
-enum conn_state { CONN_RECEIVING, CONN_WORKING, CONN_SENDING };
-
-struct conn {
-	struct conn *prev, *next;
-	int fd;
-	enum conn_state state;
-	int64_t since_ns;
-	struct exchange *exchange; /* WORKING */
-};
-
-struct exchange {
-	struct http_server *server;
-	struct MHD_Connection *connection;
-	struct conn *conn;
-	struct http_in in;
-	struct http_out out;
-	struct buf body;
-	size_t body_counted; /* of it in server.bodies_bytes */
-	size_t discarded;
-	bool submitted;
-};
-
-struct http_server {
-	struct http_server_options o;
-	struct MHD_Daemon *daemon;
-	struct pool *pool;
-	int fd;
-	unsigned port;
-	struct thread watcher;
-	struct mutex lock; /* guards conns, conns_n, working, closing, and each conn */
-	struct cond changed; /* working went down, or closing */
-	struct conn conns; /* head of the ring */
-	unsigned conns_n, working;
-	bool closing;
-	size_t bodies_bytes; /* receiving thread only */
-};
 
 /* ---- connections ---- */
 
@@ -165,116 +129,6 @@ static void watch(void *ctx)
 
 /* ---- requests ---- */
 
-static enum http_method method_of(const char *method)
-{
-	static const struct {
-		const char *name;
-		enum http_method method;
-	} names[] = {
-		{ "GET", HTTP_GET },
-		{ "HEAD", HTTP_HEAD },
-		{ "POST", HTTP_POST },
-		{ "PUT", HTTP_PUT },
-		{ "DELETE", HTTP_DELETE },
-		{ "OPTIONS", HTTP_OPTIONS },
-	};
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (!strcmp(method, names[i].name))
-			return names[i].method;
-	return HTTP_OTHER;
-}
-
-static struct str header_of(struct exchange *x, const char *name)
-{
-	const char *v = MHD_lookup_connection_value(x->connection, MHD_HEADER_KIND, name);
-
-	return v ? str_dup(&x->in.arena, str_of(v)) : STR("");
-}
-
-static void remote_of(struct exchange *x)
-{
-	const union MHD_ConnectionInfo *info = MHD_get_connection_info(
-		x->connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
-	char host[INET6_ADDRSTRLEN] = "";
-	char *text;
-
-	if (!info || !info->client_addr)
-		return;
-	if (info->client_addr->sa_family == AF_INET) {
-		const struct sockaddr_in *v4 = (const struct sockaddr_in *)info->client_addr;
-
-		inet_ntop(AF_INET, &v4->sin_addr, host, sizeof(host));
-		text = arena_printf(&x->in.arena, "%s:%u", host, ntohs(v4->sin_port));
-	} else {
-		const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)info->client_addr;
-
-		inet_ntop(AF_INET6, &v6->sin6_addr, host, sizeof(host));
-		text = arena_printf(&x->in.arena, "[%s]:%u", host, ntohs(v6->sin6_port));
-	}
-	x->in.remote = str_of(text);
-}
-
-static enum MHD_Result add_argument(void *ctx, enum MHD_ValueKind kind, const char *key,
-	size_t key_len, const char *value, size_t value_len)
-{
-	struct http_in *in = ctx;
-	struct http_param *p;
-
-	(void)kind;
-	if (!in->params &&
-		!(in->params = arena_array(&in->arena, struct http_param, HTTP_PARAMS_MAX)))
-		return MHD_NO;
-	if (in->params_n == HTTP_PARAMS_MAX) {
-		in->params_over = true;
-		return MHD_NO;
-	}
-	p = &in->params[in->params_n++];
-	p->name = str_dup(&in->arena, (struct str){ key, key_len });
-	p->value = str_dup(&in->arena, (struct str){ value ? value : "", value_len });
-	return MHD_YES;
-}
-
-static struct exchange *exchange_open(struct http_server *s, struct MHD_Connection *connection,
-	const char *url, const char *method)
-{
-	struct exchange *x = calloc(1, sizeof(*x));
-	const union MHD_ConnectionInfo *info;
-
-	if (!x)
-		return NULL;
-	x->server = s;
-	x->connection = connection;
-	arena_init(&x->in.arena, HTTP_REQUEST_ARENA_BYTES);
-	info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-	x->conn = info ? info->socket_context : NULL;
-	info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_GNUTLS_SESSION);
-	x->in.tls_session = info ? info->tls_session : NULL;
-	x->in.method = method_of(method);
-	x->in.path = str_dup(&x->in.arena, str_of(url));
-	x->in.accept_encoding = header_of(x, "Accept-Encoding");
-	x->in.authorization = header_of(x, "Authorization");
-	x->in.content_type = header_of(x, "Content-Type");
-	x->in.content_encoding = header_of(x, "Content-Encoding");
-	x->in.if_none_match = header_of(x, "If-None-Match");
-	x->in.origin = header_of(x, "Origin");
-	x->in.host = header_of(x, "Host");
-	x->in.connect_version = header_of(x, "Connect-Protocol-Version");
-	x->in.connect_timeout_ms = header_of(x, "Connect-Timeout-Ms");
-	remote_of(x);
-	MHD_get_connection_values_n(connection, MHD_GET_ARGUMENT_KIND, add_argument, &x->in);
-	return x;
-}
-
-static void exchange_close(struct exchange *x)
-{
-	x->server->bodies_bytes -= x->body_counted;
-	arena_release(&x->in.arena);
-	buf_release(&x->body);
-	buf_release(&x->out.body);
-	free(x);
-}
-
 /* False: so much over the limit that its end is not waited for. */
 static bool take_body(struct exchange *x, const char *data, size_t n)
 {
@@ -312,22 +166,33 @@ static void work(void *ctx)
 {
 	struct exchange *x = ctx;
 	struct http_server *s = x->server;
+	bool streaming, orphaned;
 
 	x->in.body = buf_str(&x->body);
 	if (buf_failed(&x->body))
 		http_text(&x->out, 503, "out of memory");
 	else
 		s->o.handler(s->o.ctx, &x->in, &x->out);
-	if (buf_failed(&x->out.body)) {
+	streaming = stream_started(&x->stream);
+	if (streaming) {
+		exchange_end_stream(x);
+	} else if (buf_failed(&x->out.body)) {
 		buf_release(&x->out.body);
 		http_text(&x->out, 503, "out of memory");
 	}
 	mutex_lock(&s->lock);
-	conn_set(x->conn, CONN_SENDING, NULL);
+	x->working = false;
+	orphaned = x->orphaned;
+	if (!orphaned)
+		conn_set(x->conn, CONN_SENDING, NULL);
 	s->working--;
 	cond_broadcast(&s->changed);
+	/* From here on a streamed exchange may be freed by the other thread. */
 	mutex_unlock(&s->lock);
-	MHD_resume_connection(x->connection);
+	if (orphaned)
+		exchange_close(x);
+	else if (!streaming)
+		MHD_resume_connection(x->connection);
 }
 
 static enum MHD_Result send_response(struct exchange *x)
@@ -336,7 +201,10 @@ static enum MHD_Result send_response(struct exchange *x)
 	struct MHD_Response *r;
 	enum MHD_Result rc;
 
-	if (out->fixed_body) {
+	if (stream_started(&x->stream)) {
+		r = MHD_create_response_from_callback(
+			MHD_SIZE_UNKNOWN, SEND_BLOCK_BYTES, exchange_read_stream, x, NULL);
+	} else if (out->fixed_body) {
 		r = MHD_create_response_from_buffer(
 			out->fixed_len, (void *)(uintptr_t)out->fixed_body, MHD_RESPMEM_PERSISTENT);
 	} else {
@@ -368,6 +236,7 @@ static enum MHD_Result submit(struct exchange *x)
 	closing = s->closing;
 	if (!closing) {
 		conn_set(x->conn, CONN_WORKING, x);
+		x->working = true;
 		s->working++;
 	}
 	mutex_unlock(&s->lock);
@@ -377,6 +246,7 @@ static enum MHD_Result submit(struct exchange *x)
 			return MHD_YES;
 		mutex_lock(&s->lock);
 		conn_set(x->conn, CONN_SENDING, NULL);
+		x->working = false;
 		s->working--;
 		mutex_unlock(&s->lock);
 		MHD_resume_connection(x->connection);
@@ -412,24 +282,37 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, 
 	return x->submitted ? send_response(x) : submit(x);
 }
 
+/* The worker is told that nobody takes what it writes; it waits for no lock of ours then. */
+static void leave(struct exchange *x)
+{
+	atomic_store(&x->in.canceled, true);
+	stream_leave(&x->stream);
+}
+
 static void on_completed(void *ctx, struct MHD_Connection *connection, void **state,
 	enum MHD_RequestTerminationCode why)
 {
 	struct http_server *s = ctx;
 	struct exchange *x = *state;
+	bool orphaned;
 
 	(void)connection;
 	(void)why;
 	if (!x)
 		return;
-	if (x->conn) {
-		mutex_lock(&s->lock);
-		conn_set(x->conn, CONN_RECEIVING, NULL);
-		cond_broadcast(&s->changed);
-		mutex_unlock(&s->lock);
-	}
-	exchange_close(x);
 	*state = NULL;
+	s->bodies_bytes -= x->body_counted;
+	x->body_counted = 0;
+	mutex_lock(&s->lock);
+	if (x->conn)
+		conn_set(x->conn, CONN_RECEIVING, NULL);
+	orphaned = x->orphaned = x->working;
+	if (orphaned)
+		leave(x);
+	cond_broadcast(&s->changed);
+	mutex_unlock(&s->lock);
+	if (!orphaned)
+		exchange_close(x);
 }
 
 /* ---- opening and closing ---- */

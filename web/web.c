@@ -16,6 +16,7 @@ METRIC_GAUGE(connections, "epimetheus_http_connections", "Connections that are o
 
 #define CONNECTIONS_DEFAULT 512
 #define CONNECTIONS_MAX (1u << 20)
+#define LOOKBACK_DEFAULT_NS (5 * NS_PER_MIN)
 #define READ_TIMEOUT_DEFAULT_NS (5 * NS_PER_MIN)
 #define CLOSE_GRACE_NS (5 * NS_PER_S)
 #define PREFIX_BYTES_MAX 256u
@@ -172,6 +173,8 @@ enum err_code web_open(const struct web_options *o, struct web **out, struct err
 	if (!w)
 		return err_set(err, ERR_NOMEM, "web: out of memory");
 	w->o = *o;
+	if (!w->o.lookback_ns)
+		w->o.lookback_ns = LOOKBACK_DEFAULT_NS;
 	w->started_ns = clock_now_ns();
 	mutex_init(&w->lock);
 	cond_init(&w->changed);

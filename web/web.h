@@ -25,6 +25,7 @@ struct web_options {
 	const char *cors_origin; /* anchored regular expression, ".*" */
 	uint64_t connections_max; /* 512 */
 	int64_t read_timeout_ns; /* a whole request, and an idle connection: 5m */
+	int64_t lookback_ns; /* how old a number may be that /federate shows: 5m */
 	bool enable_lifecycle, enable_admin_api, enable_ingest;
 
 	struct db *db;

@@ -369,7 +369,7 @@ TEST(what_is_wrong_with_a_query_is_said)
 	CHECK_BAD("/api/v1/query?query=1&max_nodes=x",
 		"invalid parameter \\\"max_nodes\\\": \\\"x\\\" is not a number from 0 on");
 	CHECK_BAD("/api/v1/query?query=1&format=xml",
-		"unknown format \\\"xml\\\"; known are json, pprof, folded, text");
+		"unknown format \\\"xml\\\"; known are json, pprof, pgo, folded, speedscope, text");
 	CHECK_BAD(
 		"/api/v1/query?query=1&start=1", "start and end are given together or not at all");
 	CHECK_BAD("/api/v1/query?query=1&start=1&end=2&time=3", "either time, or start and end");
@@ -407,26 +407,30 @@ TEST(queries_in_prometheus_forms)
 		"{\"status\":\"success\",\"data\":{\"resultType\":\"scalar\",\"result\":"
 		"[1700000000.5,\"2\"]}}\n");
 	CHECK_GET("/api/v1/query?query=sum(total(cpu:samples[1m]))" AT, 200,
-		"{\"status\":\"success\",\"data\":{\"resultType\":\"vector\",\"result\":[{"
+		"{\"status\":\"success\",\"data\":{\"resultType\":\"vector\",\"unit\":\"count\","
+		"\"result\":[{"
 		"\"metric\":{},"
 		"\"value\":[1700000030,\"1500\"]}]}}\n");
 	CHECK_STR(post("/api/v1/query?time=1700000030",
 		"Content-Type: application/x-www-form-urlencoded; charset=utf-8\r\n",
 		STR("query=sum+by+(version)+(total(cpu%3Asamples%5B1m%5D))")),
-		"{\"status\":\"success\",\"data\":{\"resultType\":\"vector\",\"result\":["
+		"{\"status\":\"success\",\"data\":{\"resultType\":\"vector\",\"unit\":\"count\","
+		"\"result\":["
 		"{\"metric\":{\"version\":\"v1\"},\"value\":[1700000030,\"450\"]},"
 		"{\"metric\":{\"version\":\"v2\"},\"value\":[1700000030,\"1050\"]}]}}\n");
 	CHECK_GET("/api/v1/query_range?query=sum(total(cpu:samples))&step=10&start=1700000000&"
 		  "end=1700000020",
 		200,
-		"{\"status\":\"success\",\"data\":{\"resultType\":\"matrix\",\"result\":[{"
+		"{\"status\":\"success\",\"data\":{\"resultType\":\"matrix\",\"unit\":\"count\","
+		"\"result\":[{"
 		"\"metric\":{},"
 		"\"values\":[[1700000000,\"500\"],[1700000010,\"500\"],[1700000020,\"500\"]]}]}}"
 		"\n");
 	/* (start, end]: the profile at the start does not count. */
 	CHECK_GET("/api/v1/query?query=sum(total(cpu:samples))&start=1700000000&end=1700000020",
 		200,
-		"{\"status\":\"success\",\"data\":{\"resultType\":\"vector\",\"result\":[{"
+		"{\"status\":\"success\",\"data\":{\"resultType\":\"vector\",\"unit\":\"count\","
+		"\"result\":[{"
 		"\"metric\":{},"
 		"\"value\":[1700000020,\"1000\"]}]}}\n");
 	stop();

@@ -175,6 +175,82 @@ TEST(folded_lines)
 	values_release(&m.values);
 }
 
+/* leaf: 4 became 40; idle is gone. */
+static void make_diff(struct made *m)
+{
+	m->v->is_diff = true;
+	for (size_t i = 0; i < m->v->parts[0].n; i++) {
+		struct cell *c = &m->v->parts[0].cells[i];
+
+		if (c->value == 4)
+			*c = (struct cell){ c->stack, 0, 40, 4 };
+		else if (c->value == 2)
+			*c = (struct cell){ c->stack, 0, 0, 2 };
+		else
+			c->base = c->value;
+	}
+	m->v->value_total = 55;
+	m->v->base_total = 21;
+}
+
+TEST(folded_diffs_have_two_columns)
+{
+	struct made m;
+	struct result r = { .type = RESULT_PROFILES, .n = 1 };
+	struct render_options o = { 0 };
+	struct buf out = { 0 };
+	struct err err;
+
+	REQUIRE(make(&m));
+	make_diff(&m);
+	r.profiles = m.v;
+	o.arena = &m.values.arena;
+	CHECK_OK(render_folded(&r, &o, &out, &err), &err);
+	CHECK_STR(buf_str(&out),
+		"main 1 1\nmain;idle 2 0\nmain;work\\;er 3 3\nmain;work\\;er;leaf 4 40\n"
+		"[libx.so] 5 5\n[no stack] 6 6\n");
+	buf_release(&out);
+	values_release(&m.values);
+}
+
+#define SCOPE(name) \
+	"{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\"," \
+	"\"exporter\":\"epimetheus@" EPI_VERSION "\",\"name\":\"" name "\"," \
+	"\"activeProfileIndex\":0,\"shared\":{\"frames\":[{\"name\":\"main\"}," \
+	"{\"name\":\"idle\"},{\"name\":\"work;er\"},{\"name\":\"leaf\"}," \
+	"{\"name\":\"[libx.so]\"},{\"name\":\"[no stack]\"}]},\"profiles\":["
+#define SHEET(name, samples, weights, end) \
+	"{\"type\":\"sampled\",\"name\":\"" name "\",\"unit\":\"nanoseconds\"," \
+	"\"samples\":[" samples "],\"weights\":[" weights "],\"startValue\":0,\"endValue\":" end "}"
+#define ALL_STACKS "[0],[0,1],[0,2],[0,2,3],[4],[5]"
+
+TEST(speedscope)
+{
+	struct made m;
+	struct result r = { .type = RESULT_PROFILES, .n = 1 };
+	struct render_options o = { 0 };
+	struct buf out = { 0 };
+	struct err err;
+
+	REQUIRE(make(&m));
+	r.profiles = m.v;
+	o.arena = &m.values.arena;
+	CHECK_OK(render_speedscope(&r, &o, &out, &err), &err);
+	CHECK_STR(buf_str(&out),
+		SCOPE("test:cpu:nanoseconds::")
+		SHEET("test:cpu:nanoseconds::", ALL_STACKS, "1,2,3,4,5,6", "21") "]}\n");
+	buf_clear(&out);
+	make_diff(&m);
+	CHECK_OK(render_speedscope(&r, &o, &out, &err), &err);
+	CHECK_STR(buf_str(&out),
+		SCOPE("test:cpu:nanoseconds:: (base)")
+		SHEET("test:cpu:nanoseconds:: (base)", ALL_STACKS, "1,2,3,4,5,6", "21") ","
+		SHEET("test:cpu:nanoseconds:: (new)", "[0],[0,2],[0,2,3],[4],[5]", "1,3,40,5,6",
+			"55") "]}\n");
+	buf_release(&out);
+	values_release(&m.values);
+}
+
 TEST(folded_elements_have_their_labels_in_front)
 {
 	static const struct label one[] = { { STR("job"), STR("a") }, { STR("zone"), STR("x") } };

@@ -1,0 +1,138 @@
+#include "promql/unit.h"
+
+/* Calls whose numbers have the unit of what they are given: of one argument, by its place. */
+static const struct {
+	const char *name;
+	size_t arg;
+} keeps[] = {
+	{ "merge", 0 }, { "focus", 0 }, { "ignore", 0 }, { "hide", 0 }, { "show", 0 },
+	{ "show_from", 0 }, { "prune_from", 0 }, { "tagfocus", 0 }, { "tagignore", 0 },
+	{ "callers", 0 }, { "callees", 0 }, { "diff", 0 }, { "diff_normalized", 0 },
+	{ "flat", 0 }, { "cum", 0 }, { "total", 0 },
+	{ "sum", 0 }, { "avg", 0 }, { "min", 0 }, { "max", 0 }, { "stddev", 0 },
+	{ "topk", 1 }, { "bottomk", 1 }, { "quantile", 1 },
+	{ "sum_over_time", 0 }, { "avg_over_time", 0 }, { "min_over_time", 0 },
+	{ "max_over_time", 0 }, { "last_over_time", 0 }, { "stddev_over_time", 0 },
+	{ "quantile_over_time", 1 },
+	{ "abs", 0 }, { "clamp", 0 }, { "clamp_min", 0 }, { "clamp_max", 0 }, { "round", 0 },
+	{ "ceil", 0 }, { "floor", 0 }, { "sort", 0 }, { "sort_desc", 0 },
+	{ "label_replace", 0 }, { "label_join", 0 }, { "scalar", 0 }, { "vector", 0 },
+};
+
+static const char *const ratios[] = { "flat_share", "cum_share", "changed" };
+
+void unit_note(struct eval *ev, const struct expr *e, const struct value *v)
+{
+	struct unit_note *note = ev->units;
+	struct str unit;
+
+	if (!(v->type & VALUE_PROFILES) || v->n == 0)
+		return;
+	unit = v->profiles[0].type.sample_unit;
+	while (note && note->selector != e)
+		note = note->next;
+	if (note) {
+		if (!str_eq(note->unit, unit))
+			note->unit = STR("");
+		return;
+	}
+	if (!(note = arena_new(ev->whole, struct unit_note)))
+		return;
+	*note = (struct unit_note){ e, str_dup(ev->whole, unit), ev->units };
+	if (note->unit.ptr)
+		ev->units = note;
+}
+
+static struct str unit_of(const struct eval *ev, const struct expr *e);
+
+static struct str unit_of_selector(const struct eval *ev, const struct expr *e)
+{
+	for (const struct unit_note *n = ev->units; n; n = n->next)
+		if (n->selector == e)
+			return n->unit;
+	return STR("");
+}
+
+static struct str unit_of_call(const struct eval *ev, const struct call *c)
+{
+	for (size_t i = 0; i < sizeof(ratios) / sizeof(ratios[0]); i++)
+		if (str_is(c->name, ratios[i]))
+			return STR(UNIT_RATIO);
+	for (size_t i = 0; i < sizeof(keeps) / sizeof(keeps[0]); i++)
+		if (str_is(c->name, keeps[i].name))
+			return keeps[i].arg < c->args_n ? unit_of(ev, c->args[keeps[i].arg]) :
+							  STR("");
+	return STR("");
+}
+
+static bool is_plain(const struct expr *e)
+{
+	const struct expr *s = expr_strip(e);
+
+	while (s->kind == EXPR_UNARY)
+		s = expr_strip(s->unary.arg);
+	return s->kind == EXPR_NUMBER ||
+		(s->kind == EXPR_BINARY && is_plain(s->binary.lhs) && is_plain(s->binary.rhs));
+}
+
+/* Both sides' where they agree; a plain number takes the other's. */
+static struct str unit_of_both(const struct eval *ev, const struct binary *b)
+{
+	struct str l = unit_of(ev, b->lhs), r = unit_of(ev, b->rhs);
+
+	if (str_eq(l, r) || is_plain(b->rhs))
+		return l;
+	return is_plain(b->lhs) ? r : STR("");
+}
+
+static struct str unit_of_binary(const struct eval *ev, const struct expr *e)
+{
+	const struct binary *b = &e->binary;
+	bool is_profiles = (e->types & ~(unsigned)VALUE_COSTS) == VALUE_PROFILES;
+	struct str l, r;
+
+	if (binary_op_is_comparison(b->op))
+		return b->returns_bool ? STR("") :
+			unit_of(ev, b->lhs->types == VALUE_SCALAR ? b->rhs : b->lhs);
+	if (b->op == OP_ADD || b->op == OP_SUB || b->op == OP_OR)
+		return unit_of_both(ev, b);
+	if (b->op == OP_AND || b->op == OP_UNLESS || b->op == OP_MOD)
+		return unit_of(ev, b->lhs);
+	if (b->op != OP_MUL && b->op != OP_DIV)
+		return STR("");
+	l = unit_of(ev, b->lhs);
+	r = unit_of(ev, b->rhs);
+	if (b->op == OP_DIV && l.len && str_eq(l, r))
+		return STR(UNIT_RATIO);
+	if (str_is(r, UNIT_RATIO))
+		return l;
+	if (b->op == OP_MUL && str_is(l, UNIT_RATIO))
+		return r;
+	/* A scaled profile says itself what it is counted in. */
+	return !is_profiles || (l.len && r.len) ? STR("") : l.len ? l : r;
+}
+
+static struct str unit_of(const struct eval *ev, const struct expr *e)
+{
+	switch (e->kind) {
+	case EXPR_SELECTOR:
+		return unit_of_selector(ev, e);
+	case EXPR_PAREN:
+		return unit_of(ev, e->paren);
+	case EXPR_UNARY:
+		return unit_of(ev, e->unary.arg);
+	case EXPR_BINARY:
+		return unit_of_binary(ev, e);
+	case EXPR_CALL:
+		return unit_of_call(ev, &e->call);
+	case EXPR_NUMBER:
+	case EXPR_STRING:
+		break;
+	}
+	return STR("");
+}
+
+struct str unit_of_query(const struct eval *ev)
+{
+	return unit_of(ev, ev->query->root);
+}

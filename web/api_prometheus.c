@@ -1,0 +1,228 @@
+/*
+ * What Prometheus's clients ask of every Prometheus: exemplars, which profiles have none, and the
+ * numeric series for another Prometheus to scrape.
+ */
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/quote.h"
+#include "promql/check.h"
+#include "scrape/config.h"
+#include "tsdb/number_chunk.h"
+#include "web/api_view.h"
+#include "web/handlers.h"
+
+/* ---- exemplars ---- */
+
+/*
+ * The query is looked at, so that whoever sends a wrong one knows. Times are not: Grafana asks with
+ * milliseconds, to see whether there is such an endpoint.
+ */
+void api_query_exemplars(struct web *w, struct http_in *in, struct http_out *out)
+{
+	struct parsed *parsed = NULL;
+	struct json j;
+	struct err err;
+	enum err_code rc = parse_query(&in->arena, http_param(in, "query"), &parsed, NULL, &err);
+
+	(void)w;
+	if (!rc)
+		rc = check_query(parsed, NULL, &err);
+	parsed_release(parsed);
+	if (rc) {
+		api_fail(out, rc, &err);
+		return;
+	}
+	api_begin(out, &j);
+	json_array(&j);
+	json_array_end(&j);
+	api_end(&j, NULL, 0, NULL, 0);
+}
+
+/* ---- rules ---- */
+
+/* There are none; Grafana asks when it opens a data source, and reads data.groups. */
+void api_rules(struct web *w, struct http_in *in, struct http_out *out)
+{
+	struct str type = http_param(in, "type");
+	struct json j;
+
+	(void)w;
+	if (type.len && !str_is(type, "alert") && !str_is(type, "record")) {
+		api_error(out, 400, "bad_data",
+			"invalid parameter \"type\": not supported value %s", QUOTED(type));
+		return;
+	}
+	api_begin(out, &j);
+	json_object(&j);
+	json_key(&j, "groups");
+	json_array(&j);
+	json_array_end(&j);
+	json_object_end(&j);
+	api_end(&j, NULL, 0, NULL, 0);
+}
+
+/* ---- federation ---- */
+
+struct federated {
+	struct labels labels;
+	int64_t ts_ns;
+	double value;
+};
+
+struct federation {
+	struct view view;
+	struct labels external; /* added where a series has none of that name */
+	struct federated *v;
+	size_t n, cap;
+	int64_t min_ns, max_ns;
+};
+
+static enum err_code add_latest(struct federation *f, const struct db_series *s, struct err *err)
+{
+	struct arena *a = &f->view.in->arena;
+	struct federated *grown;
+	int64_t *ts_ns;
+	double *values;
+	enum err_code rc;
+	size_t n;
+
+	if ((rc = db_numbers(f->view.q, s, f->min_ns, f->max_ns, a, &ts_ns, &values, &n, err)))
+		return rc;
+	if (n == 0 || number_is_stale(values[n - 1]))
+		return ERR_OK;
+	if (f->n == f->cap) {
+		f->cap = f->cap ? f->cap * 2 : 64;
+		if (!(grown = arena_array(a, struct federated, f->cap)))
+			return arena_fail(a, "federation", err);
+		if (f->n)
+			memcpy(grown, f->v, f->n * sizeof(*grown));
+		f->v = grown;
+	}
+	f->v[f->n++] = (struct federated){ s->labels, ts_ns[n - 1], values[n - 1] };
+	return ERR_OK;
+}
+
+static enum err_code select_numbers(struct federation *f, const struct selector *s, struct err *err)
+{
+	struct type_pattern pattern;
+	struct db_series *series;
+	struct matcher *m;
+	size_t m_n, n;
+	enum err_code rc;
+
+	if ((rc = view_resolve(&f->view, s, &m, &m_n, &pattern, err)) ||
+		(rc = db_select_kinds(
+			 f->view.q, DB_NUMBERS, m, m_n, &f->view.in->arena, &series, &n, err)))
+		return rc;
+	for (size_t i = 0; i < n && !rc; i++)
+		rc = add_latest(f, &series[i], err);
+	return rc;
+}
+
+static int by_name_then_labels(const void *a, const void *b)
+{
+	const struct federated *l = a, *r = b;
+	int order = str_cmp(
+		labels_get(l->labels, STR(LABEL_NAME)), labels_get(r->labels, STR(LABEL_NAME)));
+
+	return order ? order : labels_cmp(l->labels, r->labels);
+}
+
+/* The text format escapes these three and nothing else. */
+static void add_label(struct buf *out, struct str name, struct str value, bool first)
+{
+	buf_add_char(out, first ? '{' : ',');
+	buf_add_str(out, name);
+	buf_add_cstr(out, "=\"");
+	for (size_t i = 0; i < value.len; i++) {
+		char c = value.ptr[i];
+
+		if (c == '\\' || c == '"')
+			buf_add_char(out, '\\');
+		if (c == '\n')
+			buf_add_cstr(out, "\\n");
+		else
+			buf_add_char(out, c);
+	}
+	buf_add_char(out, '"');
+}
+
+static bool has_label(struct labels ls, struct str name)
+{
+	for (size_t i = 0; i < ls.n; i++)
+		if (str_eq(ls.v[i].name, name))
+			return true;
+	return false;
+}
+
+static void add_line(struct buf *out, const struct federation *f, const struct federated *s)
+{
+	bool first = true;
+
+	buf_add_str(out, labels_get(s->labels, STR(LABEL_NAME)));
+	for (size_t i = 0; i < s->labels.n; i++) {
+		if (str_is(s->labels.v[i].name, LABEL_NAME))
+			continue;
+		add_label(out, s->labels.v[i].name, s->labels.v[i].value, first);
+		first = false;
+	}
+	for (size_t i = 0; i < f->external.n; i++) {
+		if (has_label(s->labels, f->external.v[i].name))
+			continue;
+		add_label(out, f->external.v[i].name, f->external.v[i].value, first);
+		first = false;
+	}
+	/* Empty, so that honor_labels keeps whoever scrapes this from putting its own instead. */
+	if (!has_label(s->labels, STR("instance")) && !has_label(f->external, STR("instance"))) {
+		add_label(out, STR("instance"), STR(""), first);
+		first = false;
+	}
+	buf_add_cstr(out, first ? " " : "} ");
+	buf_add_double(out, s->value);
+	buf_add_char(out, ' ');
+	buf_add_i64(out, s->ts_ns / NS_PER_MS);
+	buf_add_char(out, '\n');
+}
+
+static void print(struct buf *out, struct federation *f)
+{
+	struct str name = STR(""), last = STR("");
+
+	if (f->n)
+		qsort(f->v, f->n, sizeof(*f->v), by_name_then_labels);
+	for (size_t i = 0; i < f->n; i++) {
+		if (i && labels_eq(f->v[i - 1].labels, f->v[i].labels))
+			continue; /* by two match[] */
+		name = labels_get(f->v[i].labels, STR(LABEL_NAME));
+		if (!name.len)
+			continue;
+		if (!str_eq(name, last))
+			buf_printf(out, "# TYPE " STR_FMT " untyped\n", STR_ARG(name));
+		last = name;
+		add_line(out, f, &f->v[i]);
+	}
+}
+
+void handle_federate(struct web *w, struct http_in *in, struct http_out *out)
+{
+	struct federation f = { .max_ns = clock_now_ns() };
+	struct config *config = w->o.config ? w->o.config(w->o.ctx) : NULL;
+	struct err err;
+	enum err_code rc;
+
+	f.min_ns = f.max_ns - w->o.lookback_ns;
+	if (config)
+		f.external = config->global.external_labels;
+	rc = view_open_at(&f.view, w, in, f.min_ns, f.max_ns, &err);
+	for (size_t i = 0; i < f.view.matches_n && !rc; i++)
+		rc = select_numbers(&f, &f.view.matches[i]->root->selector, &err);
+	if (rc) {
+		http_text(out, api_status(rc, NULL), "%s", err.msg);
+	} else {
+		out->content_type = "text/plain; version=0.0.4; charset=utf-8";
+		print(&out->body, &f);
+	}
+	view_close(&f.view);
+	config_unref(config);
+}

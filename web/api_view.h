@@ -1,0 +1,64 @@
+/*
+ * View: one request's look at the database's names: match[], start, end, limit.
+ *
+ * match[] takes the language's selectors. A name in one is that of a series, or else a way to name
+ * a profile type: then the series of that profile are meant that have such a type.
+ *
+ * Errors:    ERR_INVALID names the parameter; what the database returns.
+ * Ownership: all in the request's arena; view_close ends the rest, also of one that did not open.
+ * Threads:   one request, one thread.
+ */
+#ifndef WEB_API_VIEW_H
+#define WEB_API_VIEW_H
+
+#include "promql/names.h"
+#include "promql/parse.h"
+#include "tsdb/db.h"
+#include "web/api.h"
+#include "web/router.h"
+
+#define VIEW_MATCHES_MAX 64u
+
+struct view {
+	struct http_in *in;
+	struct db_querier *q;
+	struct parsed *matches[VIEW_MATCHES_MAX];
+	size_t matches_n;
+	uint64_t limit; /* 0: none */
+};
+
+/* Without start and end: all that is stored. */
+MUST_CHECK enum err_code view_open(
+	struct view *v, struct web *w, struct http_in *in, struct err *err);
+/* With a window of the caller's: (min, max]. */
+MUST_CHECK enum err_code view_open_at(struct view *v, struct web *w, struct http_in *in,
+	int64_t min_ns, int64_t max_ns, struct err *err);
+void view_close(struct view *v);
+
+/*
+ * What a selector asks the database: its matchers, with the name resolved. pattern->parts > 1 where
+ * a type within the profile is meant.
+ */
+MUST_CHECK enum err_code view_resolve(struct view *v, const struct selector *s, struct matcher **m,
+	size_t *n, struct type_pattern *pattern, struct err *err);
+/* Whether a series has a type that the pattern means. */
+MUST_CHECK enum err_code view_has_type(struct view *v, const struct db_series *s,
+	const struct type_pattern *p, bool *has, struct err *err);
+
+/* Ends the envelope, with what was met while reading; n: elements there were before the limit. */
+void view_end(struct json *j, const struct view *v, size_t n);
+
+/* ---- lists of strings, from one question per match[] ---- */
+
+struct view_strings {
+	struct str *v;
+	size_t n, cap;
+};
+
+MUST_CHECK enum err_code view_strings_add(
+	struct view_strings *s, struct arena *a, const struct str *v, size_t n, struct err *err);
+void view_strings_unique(struct view_strings *s); /* sorted */
+/* The whole answer: a list of strings, cut to the limit. */
+void view_strings_write(struct http_out *out, const struct view *v, const struct view_strings *s);
+
+#endif
