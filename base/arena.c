@@ -20,15 +20,52 @@ void arena_init(struct arena *a, size_t budget_bytes)
 	*a = (struct arena){ .budget_bytes = budget_bytes };
 }
 
+void arena_init_shared(struct arena *a, struct budget *b)
+{
+	*a = (struct arena){ .shared = b };
+}
+
+bool budget_take(struct budget *b, size_t bytes)
+{
+	size_t used = __atomic_load_n(&b->used_bytes, __ATOMIC_RELAXED);
+
+	do {
+		if (bytes > b->max_bytes || used > b->max_bytes - bytes)
+			return false;
+	} while (!__atomic_compare_exchange_n(&b->used_bytes, &used, used + bytes, true,
+		__ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	return true;
+}
+
+void budget_give(struct budget *b, size_t bytes)
+{
+	__atomic_fetch_sub(&b->used_bytes, bytes, __ATOMIC_RELAXED);
+}
+
+enum err_code budget_fail(const struct budget *b, const char *what, struct err *err)
+{
+	return err_set(err, ERR_LIMIT, "%s needs more memory than its limit of %zu bytes (%s)", what,
+		b->max_bytes, b->flag);
+}
+
+static void free_block(struct arena *a, struct arena_block *b)
+{
+	if (a->shared)
+		budget_give(a->shared, sizeof(*b) + b->size);
+	free(b);
+}
+
 void arena_release(struct arena *a)
 {
 	struct arena_block *b = a->head, *next;
 
 	for (; b; b = next) {
 		next = b->next;
-		free(b);
+		free_block(a, b);
 	}
-	arena_init(a, a->budget_bytes);
+	*a = (struct arena){
+		.budget_bytes = a->budget_bytes, .block_max = a->block_max, .shared = a->shared
+	};
 }
 
 /* Keeps the newest block: it is the largest that ordinary requests of this user needed. */
@@ -42,7 +79,7 @@ void arena_reset(struct arena *a)
 	keep->next = NULL;
 	arena_release(a);
 	if (keep->size > BLOCK_MAX) { /* an outlier: do not hold on to it */
-		free(keep);
+		free_block(a, keep);
 		return;
 	}
 	a->head = keep;
@@ -60,9 +97,14 @@ static int add_block(struct arena *a, size_t need)
 		size = max;
 	if (size < need)
 		size = need;
-	b = malloc(sizeof(*b) + size);
-	if (!b)
+	if (a->shared && !budget_take(a->shared, sizeof(*b) + size))
 		return 0;
+	b = malloc(sizeof(*b) + size);
+	if (!b) {
+		if (a->shared)
+			budget_give(a->shared, sizeof(*b) + size);
+		return 0;
+	}
 	b->size = size;
 	b->next = a->head;
 	a->head = b;
@@ -134,6 +176,8 @@ char *arena_printf(struct arena *a, const char *fmt, ...)
 
 enum err_code arena_fail(const struct arena *a, const char *what, struct err *err)
 {
+	if (a->shared)
+		return budget_fail(a->shared, what, err);
 	if (a->budget_bytes)
 		return err_set(err, ERR_LIMIT, "%s needs more memory than its limit of %zu bytes",
 			what, a->budget_bytes);

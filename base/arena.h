@@ -11,11 +11,25 @@
 #ifndef BASE_ARENA_H
 #define BASE_ARENA_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/err.h"
 
 struct arena_block;
+
+/*
+ * A budget that several arenas, and memory that is in none, share: those of one query, whichever of
+ * its threads they belong to. Arenas count whole blocks against it. Any thread.
+ */
+struct budget {
+	size_t max_bytes;
+	const char *flag; /* "--query.max-memory": named in the error */
+	size_t used_bytes; /* changed by __atomic builtins: C++ reads this header too */
+};
+bool budget_take(struct budget *b, size_t bytes); /* false: over it; nothing was taken */
+void budget_give(struct budget *b, size_t bytes);
+enum err_code budget_fail(const struct budget *b, const char *what, struct err *err);
 
 struct arena {
 	struct arena_block *head; /* the block allocations come from; older ones behind it */
@@ -23,9 +37,11 @@ struct arena {
 	size_t used_bytes; /* handed out plus padding, all blocks */
 	size_t budget_bytes; /* 0: no limit */
 	size_t block_max; /* 0: 1 MiB; less for an arena that lives long: half of a block may be free */
+	struct budget *shared; /* NULL: none beside its own */
 };
 
 void arena_init(struct arena *a, size_t budget_bytes);
+void arena_init_shared(struct arena *a, struct budget *b); /* b NULL: no limit */
 void arena_release(struct arena *a);
 void arena_reset(struct arena *a); /* everything allocated so far is gone; the budget stays */
 

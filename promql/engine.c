@@ -204,7 +204,9 @@ enum err_code query_run_cancelable(struct engine *e, const struct query_options 
 	q->o = *o;
 	q->cancel = cancel;
 	q->deadline_ns = start + timeout;
-	arena_init(&q->arena, e->o.memory_bytes_max);
+	q->memory = (struct budget){ .max_bytes = e->o.memory_bytes_max,
+		.flag = "--query.max-memory" };
+	arena_init_shared(&q->arena, &q->memory);
 	rc = run(q, err);
 	metric_observe(&query_seconds, NULL, (double)(clock_monotonic_ns() - start) / 1e9);
 	metric_add(&queries_total, rc ? err_code_name(rc) : "ok", 1);
@@ -230,4 +232,14 @@ const struct result *query_result(const struct query *q)
 struct arena *query_arena(struct query *q)
 {
 	return &q->arena;
+}
+
+void query_explain_json(const struct query *q, struct json *j)
+{
+	plan_json(j, q->parsed, &q->plan);
+}
+
+void query_explain_print(const struct query *q, struct buf *out)
+{
+	plan_print(out, q->parsed, &q->plan);
 }

@@ -22,7 +22,7 @@ struct engine_options {
 	int64_t lookback_ns; /* --query.lookback-delta, default 5m */
 	unsigned concurrency_max; /* --query.max-concurrency, default 20; more wait in line */
 	uint64_t samples_max; /* --query.max-samples added per query, default 2,000,000,000 */
-	size_t memory_bytes_max; /* per query, default 1 GiB */
+	size_t memory_bytes_max; /* --query.max-memory: per query, default 1 GiB */
 };
 
 MUST_CHECK enum err_code engine_open(
@@ -51,6 +51,11 @@ struct query_options {
 	 * it was scraped.
 	 */
 	bool whole_scrape;
+	/*
+	 * Explain: the query is planned and nothing is read; limits of what it may read are told, not
+	 * kept. With analyze it is evaluated too, under its limits, and its parts are timed.
+	 */
+	bool explain, analyze;
 };
 
 /* Parses, checks, evaluates. *out must be closed after use, result included. */
@@ -58,6 +63,10 @@ MUST_CHECK enum err_code query_run(
 	struct engine *e, const struct query_options *o, struct query **out, struct err *err);
 const struct result *query_result(const struct query *q);
 struct arena *query_arena(struct query *q); /* for rendering */
+/* How the query is, or would be, evaluated: a tree of JSON objects (web/README.md), or text. */
+struct json;
+void query_explain_json(const struct query *q, struct json *j);
+void query_explain_print(const struct query *q, struct buf *out);
 void query_close(struct query *q);
 
 /* cancel: a flag another thread may set to end the query early, where a client is watched. */

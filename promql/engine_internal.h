@@ -9,14 +9,16 @@
 
 #include "base/thread.h"
 #include "promql/engine.h"
-#include "promql/eval.h"
+#include "promql/plan.h"
 
 struct query {
 	struct engine *engine;
 	struct query_options o;
+	struct budget memory; /* of all that the query uses */
 	struct arena arena;
 	struct parsed *parsed;
 	struct db_querier *querier;
+	struct plan plan;
 	struct result result;
 	int64_t deadline_ns; /* monotonic */
 	const atomic_bool *cancel;

@@ -7,6 +7,7 @@
 #include "promql/filter.h"
 #include "promql/unit.h"
 #include "promql/number.h"
+#include "promql/plan.h"
 
 /* ---- faults ---- */
 
@@ -317,6 +318,8 @@ static enum err_code call_scalar(
 	*out = (struct value){ .type = VALUE_SCALAR, .scalar = NAN };
 	if (!rc && v.n == 1)
 		out->scalar = v.costs[0].value;
+	if (ev->plan && ev->plan->planning) /* what would be NaN may be refused where it goes */
+		out->scalar = 1;
 	return rc;
 }
 
@@ -496,13 +499,9 @@ static enum err_code eval_binary(
 	return costs_binary(ev, e, &l, &r, out, err);
 }
 
-enum err_code eval_expr(struct eval *ev, const struct expr *e, struct value *out, struct err *err)
+static enum err_code eval_kind(
+	struct eval *ev, const struct expr *e, struct value *out, struct err *err)
 {
-	enum err_code rc;
-
-	if ((rc = eval_check(ev, err)))
-		return rc;
-	e = expr_strip(e);
 	switch (e->kind) {
 	case EXPR_NUMBER:
 		*out = (struct value){ .type = VALUE_SCALAR, .scalar = e->number };
@@ -522,4 +521,19 @@ enum err_code eval_expr(struct eval *ev, const struct expr *e, struct value *out
 		break; /* stripped */
 	}
 	return err_set(err, ERR_INVALID, "an expression of an unknown kind");
+}
+
+enum err_code eval_expr(struct eval *ev, const struct expr *e, struct value *out, struct err *err)
+{
+	bool timed = ev->plan && ev->plan->analyze && !ev->plan->planning;
+	int64_t start = timed ? clock_monotonic_ns() : 0;
+	enum err_code rc;
+
+	if ((rc = eval_check(ev, err)))
+		return rc;
+	e = expr_strip(e);
+	rc = eval_kind(ev, e, out, err);
+	if (timed)
+		plan_note_time(ev, e, clock_monotonic_ns() - start);
+	return rc;
 }

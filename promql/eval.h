@@ -48,7 +48,8 @@ struct eval {
 	int64_t start_ns, end_ns, step_ns; /* of the query */
 	int64_t lookback_ns;
 	uint64_t samples_max, samples; /* read so far, over all steps */
-	size_t memory_bytes_max;
+	struct budget *budget; /* of all memory of the query; may be NULL */
+	struct plan *plan; /* promql/plan.h */
 	const atomic_bool *stop;
 	bool all_sample_labels; /* keep them whatever the query says */
 	bool rows_only; /* of tables nothing but their rows is looked at */

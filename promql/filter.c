@@ -76,16 +76,11 @@ static enum err_code filter_value(
 	if (!profiles)
 		return eval_nomem(ev, err);
 	for (size_t i = 0; i < v->n && !rc; i++) {
-		const struct arena *a = ev->arena;
 		struct arena scratch;
 
 		if ((rc = eval_check(ev, err)))
 			break;
-		/* 1 where nothing is left: 0 would mean that there is no limit. */
-		arena_init(&scratch,
-			!a->budget_bytes		   ? 0 :
-			a->used_bytes < a->budget_bytes ? a->budget_bytes - a->used_bytes :
-							  1);
+		arena_init_shared(&scratch, ev->budget);
 		profiles[i] = v->profiles[i];
 		rc = filter_parts(ev, &scratch, f, &profiles[i], err);
 		arena_release(&scratch);

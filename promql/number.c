@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "promql/plan.h"
 #include "tsdb/number_chunk.h"
 
 #define SLICE_NS NS_PER_HOUR /* read at once, beside what a step wants */
@@ -66,7 +67,7 @@ static enum err_code find_cache(
 	struct number_cache *c = ev->numbers;
 	enum err_code rc;
 
-	while (c && c->expr != e)
+	while (c && !expr_eq(c->expr, e))
 		c = c->next;
 	if (!c) {
 		if (!(c = arena_new(ev->whole, struct number_cache)))
@@ -74,7 +75,7 @@ static enum err_code find_cache(
 		c->expr = e;
 		if ((rc = find_series(ev, &e->selector, c, err)))
 			return rc;
-		arena_init(&c->slice, ev->memory_bytes_max);
+		arena_init_shared(&c->slice, ev->budget);
 		c->next = ev->numbers;
 		ev->numbers = c;
 	}
@@ -94,7 +95,8 @@ void number_release(struct eval *ev)
 static enum err_code read_slice(
 	struct eval *ev, struct number_cache *c, const struct window *w, struct err *err)
 {
-	int64_t max = w->max_ns;
+	int64_t max = w->max_ns, start = clock_monotonic_ns();
+	uint64_t before = ev->samples;
 	enum err_code rc = ERR_OK;
 
 	if (ev->mode == EVAL_RANGE && __builtin_add_overflow(w->max_ns, SLICE_NS, &max))
@@ -116,6 +118,7 @@ static enum err_code read_slice(
 				"the query reads more than %llu samples (--query.max-samples)",
 				(unsigned long long)ev->samples_max);
 	}
+	plan_count_numbers(ev, c->expr, ev->samples - before, clock_monotonic_ns() - start);
 	if (rc)
 		return rc;
 	c->min_ns = w->min_ns;
@@ -138,6 +141,17 @@ static size_t count_until(const struct number_values *v, int64_t t)
 	return lo;
 }
 
+/* Each series with nothing in its window. */
+static enum err_code number_plan(struct eval *ev, const struct expr *e,
+	const struct number_cache *c, struct number_ranges *out, struct err *err)
+{
+	if (!(out->v = arena_array(ev->arena, struct number_range, c->n)))
+		return eval_nomem(ev, err);
+	for (size_t i = 0; i < c->n; i++)
+		out->v[out->n++] = (struct number_range){ .metric = c->series[i].labels };
+	return plan_numbers(ev, e, c->series, c->n, err);
+}
+
 enum err_code number_select(
 	struct eval *ev, const struct expr *e, struct number_ranges *out, struct err *err)
 {
@@ -148,6 +162,8 @@ enum err_code number_select(
 	*out = (struct number_ranges){ 0 };
 	if ((rc = find_cache(ev, e, &c, err)) || c->n == 0)
 		return rc;
+	if (ev->plan && ev->plan->planning)
+		return number_plan(ev, e, c, out, err);
 	if ((!c->values || w.min_ns < c->min_ns || w.max_ns > c->max_ns) &&
 		(rc = read_slice(ev, c, &w, err)))
 		return rc;

@@ -201,7 +201,7 @@ static enum err_code evaluate_range(struct query *q, struct eval *ev, struct err
 			"scalar, costs or profiles",
 			q->parsed->root->types & VALUE_STRING ? "string" : "table");
 	map_init(&m.map);
-	arena_init(&step, q->engine->o.memory_bytes_max);
+	arena_init_shared(&step, &q->memory);
 	ev->arena = &step;
 	for (int64_t t = o->start_ns, past = 0; t <= o->end_ns && !past && !rc;
 		past = __builtin_add_overflow(t, o->step_ns, &t)) {
@@ -256,6 +256,24 @@ static enum err_code add_notices(struct query *q, struct err *err)
 	return append(q, &r->infos, &r->infos_n, v, n, err);
 }
 
+static enum err_code plan_and_evaluate(struct query *q, struct eval *ev, struct err *err)
+{
+	const struct query_options *o = &q->o;
+	enum err_code rc = ERR_OK;
+
+	if (!o->whole_scrape && ev->querier) {
+		if (ev->mode == EVAL_RANGE)
+			ev->t_ns = ev->start_ns;
+		if ((rc = plan_query(ev, err)))
+			return rc;
+	}
+	if (o->explain && !o->analyze)
+		return ERR_OK;
+	if ((rc = plan_check(&q->plan, err)))
+		return rc;
+	return ev->mode == EVAL_RANGE ? evaluate_range(q, ev, err) : evaluate_once(q, ev, err);
+}
+
 enum err_code query_evaluate(struct query *q, struct err *err)
 {
 	const struct query_options *o = &q->o;
@@ -274,7 +292,8 @@ enum err_code query_evaluate(struct query *q, struct err *err)
 		.step_ns = o->step_ns,
 		.lookback_ns = limits->lookback_ns,
 		.samples_max = limits->samples_max,
-		.memory_bytes_max = limits->memory_bytes_max,
+		.budget = &q->memory,
+		.plan = &q->plan,
 		.stop = &q->stop,
 		.all_sample_labels = o->keep_sample_labels,
 		.rows_only = o->rows_only,
@@ -294,7 +313,10 @@ enum err_code query_evaluate(struct query *q, struct err *err)
 	if ((rc = eval_prepare(&ev, err)))
 		return rc;
 	q->result.t_ns = ev.t_ns;
-	rc = ev.mode == EVAL_RANGE ? evaluate_range(q, &ev, err) : evaluate_once(q, &ev, err);
+	q->plan.samples_max = limits->samples_max;
+	q->plan.memory_bytes_max = limits->memory_bytes_max;
+	q->plan.analyze = o->analyze;
+	rc = plan_and_evaluate(q, &ev, err);
 	number_release(&ev);
 	metric_add(&samples_total, NULL, (double)ev.samples);
 	if (!rc && (q->result.type == RESULT_VECTOR || q->result.type == RESULT_MATRIX ||

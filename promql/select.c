@@ -10,6 +10,7 @@
 #include "base/map.h"
 #include "promql/names.h"
 #include "promql/number.h"
+#include "promql/plan.h"
 
 #define TYPE_LABEL "__type__"
 #define SAMPLE_PREFIX "sample_"
@@ -130,7 +131,6 @@ struct selecting {
 	const struct expr *expr;
 	const struct selector *s;
 	const struct merging *m;
-	struct window window;
 	struct type_pattern pattern;
 	bool has_pattern; /* the name was read as a profile type; types must match it */
 	struct chosen *chosen;
@@ -548,47 +548,52 @@ enum err_code select_series(struct eval *ev, const struct expr *e, struct db_ser
 	return ERR_OK;
 }
 
-enum err_code select_profiles(struct eval *ev, const struct expr *e, const struct merging *m,
-	struct value *out, struct err *err)
+enum err_code select_set(struct eval *ev, const struct expr *e, const struct merging *m,
+	struct chosen_set *out, struct err *err)
 {
-	struct selecting x = { .ev = ev, .expr = e, .s = &e->selector, .m = m };
-	struct selection selection;
-	bool windowed = x.s->window_ns != 0, numeric = false;
+	struct eval whole = *ev;
+	struct selecting x = { .ev = &whole, .expr = e, .s = &e->selector, .m = m };
 	struct db_series *series;
 	enum err_code rc;
-	size_t n;
 
+	whole.arena = ev->whole;
 	map_init(&x.groups);
-	if (x.s->name.len && !windowed &&
-		((rc = number_latest(ev, e, out, &numeric, err)) || numeric))
-		return rc;
-	*out = (struct value){ .type = e->types };
-	x.window = selector_window(ev, x.s, ev->t_ns);
-	if ((rc = find_series(&x, &series, &n, err)))
+	if ((rc = find_series(&x, &series, &out->series_n, err)) || out->series_n == 0)
 		goto out;
-	if (n == 0) {
-		if (windowed)
-			rc = number_refuse_window(ev, e, err);
-		else if (!x.s->name.len)
-			rc = number_latest(ev, e, out, &numeric, err);
-		goto out;
-	}
-	if ((rc = choose_all(&x, series, n, err)) || x.n == 0)
+	if ((rc = choose_all(&x, series, out->series_n, err)) || x.n == 0)
 		goto out;
 	if ((rc = check_types(&x, err)) || (rc = order_by_group(&x, err)))
 		goto out;
-	selection = (struct selection){ .selector = x.s,
-		.expr = e,
-		.window = x.window,
-		.v = x.chosen,
-		.n = x.n,
-		.groups_n = (uint32_t)x.groups_n,
-		.totals_only = m->totals_only,
-		.by_name = m->by_name };
+	out->v = x.chosen;
+	out->n = x.n;
+	out->groups_n = (uint32_t)x.groups_n;
 	for (size_t i = 0; i < x.n; i++)
-		selection.totals_only &= !x.chosen[i].by_labels;
-	rc = sum_selection(ev, &selection, out, err);
+		out->by_labels |= x.chosen[i].by_labels;
 out:
 	map_release(&x.groups);
 	return rc;
+}
+
+enum err_code select_profiles(struct eval *ev, const struct expr *e, const struct merging *m,
+	struct value *out, struct err *err)
+{
+	const struct selector *s = &e->selector;
+	bool windowed = s->window_ns != 0, numeric = false;
+	struct plan_read *read;
+	enum err_code rc;
+
+	if (s->name.len && !windowed &&
+		((rc = number_latest(ev, e, out, &numeric, err)) || numeric))
+		return rc;
+	*out = (struct value){ .type = e->types };
+	if ((rc = plan_find_read(ev, e, m, &read, err)))
+		return rc;
+	if (read->series_n == 0 && windowed)
+		return number_refuse_window(ev, e, err);
+	if (read->series_n == 0)
+		return s->name.len ? ERR_OK : number_latest(ev, e, out, &numeric, err);
+	if (read->set->n == 0)
+		return ERR_OK;
+	return ev->plan->planning ? plan_estimate(ev, read, err) :
+				    plan_read_values(ev, read, out, err);
 }

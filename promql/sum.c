@@ -3,7 +3,7 @@
  * then read out as cells. Values of gauges stay multiplied by their intervals here; the time they
  * are divided by is that of the whole selection, so that groups add up to what they are part of.
  */
-#include "promql/eval.h"
+#include "promql/plan.h"
 
 /*
  * One accumulator: rows of one group, partition and type that are asked the same of their samples.
@@ -18,6 +18,7 @@ struct slot {
 	struct accum *acc; /* NULL for totals */
 	struct function_sums *functions; /* NULL: cells only */
 	struct sum_stats stats;
+	size_t charged; /* bytes of the two, taken from the query's budget */
 };
 
 struct summing {
@@ -79,6 +80,8 @@ static enum err_code find_slot(
 static void close_slots(struct summing *x)
 {
 	for (size_t i = 0; i < x->slots_n; i++) {
+		if (x->ev->budget)
+			budget_give(x->ev->budget, x->slots[i].charged);
 		accum_close(x->slots[i].acc);
 		function_sums_close(x->slots[i].functions);
 	}
@@ -99,6 +102,30 @@ static enum err_code add_series(struct summing *x, const struct chosen *c, struc
 	return ERR_OK;
 }
 
+static enum sum_wish wish_of(const struct summing *x, const struct slot *slot)
+{
+	if (x->s->totals_only || slot->none)
+		return SUM_TOTALS;
+	return x->s->by_name && !slot->by_labels && slot->type->delta && !x->s->window.latest ?
+		SUM_FUNCTIONS :
+		SUM_CELLS;
+}
+
+/* What its sums take counts as memory of the query. */
+static enum err_code charge(struct summing *x, struct slot *slot, struct err *err)
+{
+	struct budget *b = x->ev->budget;
+	size_t bytes = (slot->acc ? accum_bytes(slot->acc) : 0) +
+		(slot->functions ? function_sums_bytes(slot->functions) : 0);
+
+	if (!b || bytes <= slot->charged)
+		return ERR_OK;
+	if (!budget_take(b, bytes - slot->charged))
+		return budget_fail(b, "query", err);
+	slot->charged = bytes;
+	return ERR_OK;
+}
+
 /* All series of a slot at once: what whole groups of series add up to is read as such. */
 static enum err_code sum_slot(struct summing *x, struct slot *slot, struct err *err)
 {
@@ -106,7 +133,6 @@ static enum err_code sum_slot(struct summing *x, struct slot *slot, struct err *
 	const struct window *w = &x->s->window;
 	unsigned flags = (slot->by_labels ? ACCUM_BY_LABELS : 0) |
 		(slot->type->delta ? 0 : ACCUM_WEIGHTED);
-	size_t bytes = 0;
 	enum err_code rc = eval_check(ev, err);
 
 	if (rc)
@@ -115,7 +141,7 @@ static enum err_code sum_slot(struct summing *x, struct slot *slot, struct err *
 		rc = accum_open(slot->partition, flags, &slot->acc, err);
 	if (rc)
 		return rc;
-	if (x->s->by_name && !slot->by_labels && slot->type->delta && !w->latest) {
+	if (wish_of(x, slot) == SUM_FUNCTIONS) {
 		if ((rc = function_sums_open(&slot->functions, err)))
 			return rc;
 		rc = db_sum_functions(ev->querier, slot->series, slot->series_n, slot->type,
@@ -133,14 +159,7 @@ static enum err_code sum_slot(struct summing *x, struct slot *slot, struct err *
 		return eval_fault(ev, x->s->expr, err, ERR_LIMIT,
 			"the query reads more than %llu samples (--query.max-samples)",
 			(unsigned long long)ev->samples_max);
-	for (size_t i = 0; i < x->slots_n; i++) {
-		bytes += x->slots[i].acc ? accum_bytes(x->slots[i].acc) : 0;
-		bytes += x->slots[i].functions ? function_sums_bytes(x->slots[i].functions) : 0;
-	}
-	if (ev->memory_bytes_max && bytes + ev->arena->used_bytes > ev->memory_bytes_max)
-		return eval_fault(ev, x->s->expr, err, ERR_LIMIT,
-			"the query needs more than its %zu bytes of memory", ev->memory_bytes_max);
-	return ERR_OK;
+	return charge(x, slot, err);
 }
 
 /* ---- reading out ---- */
@@ -460,4 +479,49 @@ enum err_code sum_selection(
 	cells.by_name = false;
 	out->n = 0;
 	return sum_groups(ev, &cells, out, err);
+}
+
+/* ---- what it would read ---- */
+
+#define GROUPS_LOOKED_AT 64u
+
+static enum err_code estimate_group(struct summing *x, const struct chosen *c, size_t n,
+	struct sum_estimate *out, struct err *err)
+{
+	const struct window *w = &x->s->window;
+	enum err_code rc = eval_check(x->ev, err);
+
+	x->slots_n = x->slots_cap = 0;
+	for (size_t i = 0; i < n && !rc; i++)
+		rc = add_series(x, &c[i], err);
+	for (size_t i = 0; i < x->slots_n && !rc; i++) {
+		const struct slot *slot = &x->slots[i];
+
+		rc = db_estimate(x->ev->querier, slot->series, slot->series_n, slot->type,
+			w->min_ns, w->max_ns, w->latest ? SUM_LAST : SUM_WINDOW, wish_of(x, slot),
+			out, err);
+	}
+	return rc;
+}
+
+enum err_code estimate_selection(
+	struct eval *ev, const struct selection *s, struct sum_estimate *out, struct err *err)
+{
+	struct summing x = { .ev = ev, .s = s };
+	struct sum_estimate some = { 0 };
+	uint64_t *to = (uint64_t *)out, *from = (uint64_t *)&some;
+	size_t looked = 0, group = 0, end;
+	enum err_code rc = ERR_OK;
+
+	for (size_t i = 0; i < s->n && !rc; i = end, group++) {
+		for (end = i + 1; end < s->n && s->v[end].group == s->v[i].group; end++)
+			;
+		if (group < looked * s->groups_n / GROUPS_LOOKED_AT)
+			continue; /* the others are taken to be like those that are looked at */
+		rc = estimate_group(&x, &s->v[i], end - i, &some, err);
+		looked++;
+	}
+	for (size_t i = 0; i < sizeof(some) / sizeof(*to) && looked; i++)
+		to[i] += (uint64_t)((double)from[i] * s->groups_n / (double)looked + 0.5);
+	return rc;
 }

@@ -233,6 +233,28 @@ MUST_CHECK enum err_code db_sum_functions(struct db_querier *q,
 	int64_t min_ns, int64_t max_ns, struct function_sums *f, struct accum *acc, struct arena *a,
 	struct sum_stats *stats, struct err *err);
 
+/*
+ * What a sum would read, about: from counts and indexes, nothing is decoded. A head window knows
+ * how many rows it has, not whose: each of its series counts as their mean.
+ */
+#define DB_STEPS 2u /* of sums that are kept: 1h, 1d */
+struct sum_estimate {
+	uint64_t rows; /* profiles, or values of numeric series, that it stands for */
+	uint64_t samples; /* to be decoded, as sum_stats.read */
+	uint64_t bytes; /* of what is read */
+	uint64_t head_rows, chunks; /* one by one */
+	uint64_t series_sums[DB_STEPS], group_sums[DB_STEPS], function_sums[DB_STEPS];
+};
+enum sum_wish {
+	SUM_CELLS, /* db_sum */
+	SUM_TOTALS, /* db_sum without an accumulator */
+	SUM_FUNCTIONS, /* db_sum_functions */
+};
+/* Adds to *out. Series as for db_sum, or numeric ones. */
+MUST_CHECK enum err_code db_estimate(struct db_querier *q, const struct db_series *const *series,
+	size_t n, const struct profile_type *type, int64_t min_ns, int64_t max_ns,
+	enum sum_pick pick, enum sum_wish wish, struct sum_estimate *out, struct err *err);
+
 /* One row, decoded; arrays belong to the iterator until its next step. */
 struct db_row {
 	int64_t ts_ns, interval_ns;

@@ -373,8 +373,7 @@ static int id_cmp(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Numbers that the series have in a source, ascending; x->at goes behind them. */
-static enum err_code collect(struct sum_scratch *x, const struct db_series *const *series, size_t n,
+enum err_code sum_places(struct sum_scratch *x, const struct db_series *const *series, size_t n,
 	uint32_t source, size_t *out_n, struct err *err)
 {
 	bool sorted = true;
@@ -400,12 +399,8 @@ static enum err_code collect(struct sum_scratch *x, const struct db_series *cons
 	return ERR_OK;
 }
 
-static enum err_code sum_sources(struct summing *t, const struct db_series *const *series, size_t n,
-	int64_t min_ns, int64_t max_ns, struct err *err)
+enum err_code sum_places_begin(struct sum_scratch *x, size_t n, struct err *err)
 {
-	struct sum_scratch *x = t->x;
-	enum err_code rc = ERR_OK;
-
 	if (n > x->at_cap) {
 		free(x->at);
 		x->at_cap = 0;
@@ -414,13 +409,22 @@ static enum err_code sum_sources(struct summing *t, const struct db_series *cons
 		x->at_cap = n;
 	}
 	memset(x->at, 0, n * sizeof(*x->at));
+	return ERR_OK;
+}
+
+static enum err_code sum_sources(struct summing *t, const struct db_series *const *series, size_t n,
+	int64_t min_ns, int64_t max_ns, struct err *err)
+{
+	struct sum_scratch *x = t->x;
+	enum err_code rc = sum_places_begin(x, n, err);
+
 	for (uint32_t k = 0; k < t->q->sources_n && !rc; k++) {
 		struct querier_source *s = &t->q->sources[k];
 		size_t ids_n = 0;
 
 		if (s->min_ns >= max_ns || s->max_ns <= min_ns)
 			continue;
-		if ((rc = sum_canceled(t, err)) || (rc = collect(x, series, n, k, &ids_n, err)))
+		if ((rc = sum_canceled(t, err)) || (rc = sum_places(x, series, n, k, &ids_n, err)))
 			break;
 		t->header = SYM_NONE;
 		if (s->b && ids_n)

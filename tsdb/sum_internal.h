@@ -57,6 +57,13 @@ struct sum_row {
 /* The querier's, made when first wanted. */
 MUST_CHECK enum err_code sum_scratch_of(
 	struct db_querier *q, struct sum_scratch **out, struct err *err);
+/*
+ * The numbers that series have in one source after the other, ascending: x->ids[0, *out_n). Begun
+ * once, then asked source by source, ascending.
+ */
+MUST_CHECK enum err_code sum_places_begin(struct sum_scratch *x, size_t n, struct err *err);
+MUST_CHECK enum err_code sum_places(struct sum_scratch *x, const struct db_series *const *series,
+	size_t n, uint32_t source, size_t *out_n, struct err *err);
 /* Label sets of rows that have none. NULL: out of memory. */
 const uint32_t *sum_zeros(struct sum_scratch *x, size_t n);
 /* The header of a row with so many columns: sets t->header and t->column. ERR_CORRUPT: no such. */

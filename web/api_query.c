@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/quote.h"
 #include "web/api.h"
+#include "web/api_times.h"
 #include "web/handlers.h"
 #include "web/render.h"
 
@@ -151,8 +152,7 @@ static enum err_code check_order(int64_t start_ns, int64_t end_ns, struct err *e
 	return ERR_OK;
 }
 
-static enum err_code read_instant(
-	const struct http_in *in, struct query_options *q, struct err *err)
+enum err_code api_read_instant(const struct http_in *in, struct query_options *q, struct err *err)
 {
 	bool has_time, has_start, has_end;
 	enum err_code rc;
@@ -175,7 +175,7 @@ static enum err_code read_instant(
 	return check_order(q->start_ns, q->end_ns, err);
 }
 
-static enum err_code read_range(const struct http_in *in, struct query_options *q, struct err *err)
+enum err_code api_read_range(const struct http_in *in, struct query_options *q, struct err *err)
 {
 	static const char *const names[] = { "start", "end", "step" };
 	enum err_code rc;
@@ -316,10 +316,10 @@ static void handle(struct web *w, struct http_in *in, struct http_out *out,
 
 void api_query(struct web *w, struct http_in *in, struct http_out *out)
 {
-	handle(w, in, out, read_instant);
+	handle(w, in, out, api_read_instant);
 }
 
 void api_query_range(struct web *w, struct http_in *in, struct http_out *out)
 {
-	handle(w, in, out, read_range);
+	handle(w, in, out, api_read_range);
 }

@@ -19,6 +19,8 @@ const struct route web_routes[] = {
 	{ HTTP_GET, "/api/v1/rules", api_rules, API, "groups of rules" },
 	{ ASK, "/api/v1/functions", api_functions, DATA, "names of functions in the data" },
 	{ HTTP_GET, "/api/v1/metadata", api_metadata, DATA, "units and kinds of profile types" },
+	{ ASK, "/api/v1/explain_query", api_explain_query, DATA,
+		"what a query would read, or did" },
 	{ ASK, "/api/v1/series", api_series, DATA, "label sets by match[]" },
 	{ ASK, "/api/v1/labels", api_label_names, DATA, "names of labels" },
 	{ HTTP_GET, "/api/v1/label/*/values", api_label_values, DATA, "values of a label" },

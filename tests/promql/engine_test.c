@@ -34,7 +34,7 @@ TEST(limits)
 		return;
 	fill(&w);
 	at(&w, 20, "merge(cpu:samples{job=\"a\"}[1m])",
-		"limit exceeded: 1:7: the query reads more than 3 samples (--query.max-samples)");
+		"limit exceeded: the query would read about 5 samples, limit 3 (--query.max-samples)");
 	o.t_ns = w.t0 + 20 * NS_PER_S;
 	CHECK_ERR(query_run_cancelable(w.engine, &o, &cancel, &q, &err), &err, ERR_CANCELED,
 		"query was canceled in query queue");
@@ -46,7 +46,8 @@ TEST(limits)
 		return;
 	fill(&w);
 	at(&w, 20, "merge(cpu:samples{job=\"a\"}[1m])",
-		"limit exceeded: query needs more memory than its limit of 4096 bytes");
+		"limit exceeded: query needs more memory than its limit of 4096 bytes "
+		"(--query.max-memory)");
 	world_close(&w);
 }
 

@@ -1,0 +1,405 @@
+#include "promql/plan.h"
+
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "promql/number.h"
+
+#define STEPS_LOOKED_AT 4u /* of a range: the others are taken to be like them */
+
+/* ---- finding again ---- */
+
+static bool names_eq(struct name_list a, struct name_list b)
+{
+	if (a.n != b.n)
+		return false;
+	for (size_t i = 0; i < a.n; i++)
+		if (!str_eq(a.v[i], b.v[i]))
+			return false;
+	return true;
+}
+
+static bool groups_alike(const struct merging *a, const struct merging *b)
+{
+	return a->each == b->each && a->grouping == b->grouping && names_eq(a->labels, b->labels);
+}
+
+static bool selects_alike(const struct selector *a, const struct selector *b)
+{
+	if (!str_eq(a->name, b->name) || a->matchers_n != b->matchers_n)
+		return false;
+	for (size_t i = 0; i < a->matchers_n; i++)
+		if (a->matchers[i].op != b->matchers[i].op ||
+			!str_eq(a->matchers[i].name, b->matchers[i].name) ||
+			!str_eq(a->matchers[i].value, b->matchers[i].value))
+			return false;
+	return true;
+}
+
+static enum err_code nomem(struct eval *ev, struct err *err)
+{
+	return arena_fail(ev->whole, "query", err);
+}
+
+static enum err_code find_set(struct eval *ev, const struct expr *e, const struct merging *m,
+	const struct chosen_set **out, struct err *err)
+{
+	struct plan *p = ev->plan;
+	struct chosen_set *set = p->sets;
+	struct merging *kept;
+	enum err_code rc;
+
+	while (set && !(selects_alike(set->selector, &e->selector) &&
+			       groups_alike(set->merging, m)))
+		set = set->next;
+	if (!set) {
+		set = arena_new(ev->whole, struct chosen_set);
+		kept = arena_new(ev->whole, struct merging);
+		if (!set || !kept)
+			return nomem(ev, err);
+		*kept = *m;
+		set->selector = &e->selector;
+		set->merging = kept;
+		if ((rc = select_set(ev, e, m, set, err)))
+			return rc;
+		set->next = p->sets;
+		p->sets = set;
+	}
+	*out = set;
+	return ERR_OK;
+}
+
+static struct plan_read *look_up(
+	const struct plan *p, const struct expr *e, const struct merging *m, bool numbers)
+{
+	for (struct plan_read *r = p->reads; r; r = r->next)
+		if (!r->set == numbers && expr_eq(r->expr, e) &&
+			(numbers || (groups_alike(&r->merging, m) &&
+					    r->merging.totals_only == m->totals_only &&
+					    r->merging.by_name == m->by_name)))
+			return r;
+	return NULL;
+}
+
+static enum err_code add_read(
+	struct eval *ev, const struct expr *e, struct plan_read **out, struct err *err)
+{
+	struct plan_read **end = &ev->plan->reads;
+	struct plan_read *r = arena_new(ev->whole, struct plan_read);
+
+	if (!r)
+		return nomem(ev, err);
+	r->expr = e;
+	r->pinned = ev->mode != EVAL_RANGE || e->selector.at != AT_NONE;
+	r->steps = r->pinned ? 1 : (uint64_t)((ev->end_ns - ev->start_ns) / ev->step_ns) + 1;
+	while (*end)
+		end = &(*end)->next;
+	*out = *end = r;
+	return ERR_OK;
+}
+
+enum err_code plan_find_read(struct eval *ev, const struct expr *e, const struct merging *m,
+	struct plan_read **out, struct err *err)
+{
+	const struct chosen_set *set;
+	struct plan_read *r = look_up(ev->plan, e, m, false);
+	enum err_code rc;
+
+	if (!r) {
+		if ((rc = find_set(ev, e, m, &set, err)) || (rc = add_read(ev, e, &r, err)))
+			return rc;
+		r->merging = *m;
+		r->set = set;
+		r->series_n = set->series_n;
+		r->elements = set->groups_n;
+	}
+	r->places += ev->plan->planning;
+	*out = r;
+	return ERR_OK;
+}
+
+/* ---- estimates ---- */
+
+static int64_t time_of_step(const struct eval *ev, const struct plan_read *r, uint64_t i)
+{
+	return ev->mode == EVAL_RANGE && !r->pinned ? ev->start_ns + (int64_t)i * ev->step_ns :
+						      ev->t_ns;
+}
+
+static void scale(struct sum_estimate *e, uint64_t n, uint64_t of)
+{
+	uint64_t *v = (uint64_t *)e;
+
+	_Static_assert(sizeof(*e) % sizeof(*v) == 0, "only counts");
+	for (size_t i = 0; i < sizeof(*e) / sizeof(*v); i++)
+		v[i] = (uint64_t)((double)v[i] / (double)of * (double)n + 0.5);
+}
+
+static void add(struct sum_estimate *to, const struct sum_estimate *from)
+{
+	uint64_t *a = (uint64_t *)to;
+	const uint64_t *b = (const uint64_t *)from;
+
+	for (size_t i = 0; i < sizeof(*to) / sizeof(*a); i++)
+		a[i] += b[i];
+}
+
+static struct selection selection_of(
+	const struct plan_read *r, const struct window *window)
+{
+	return (struct selection){ .selector = &r->expr->selector,
+		.expr = r->expr,
+		.window = *window,
+		.v = r->set->v,
+		.n = r->set->n,
+		.groups_n = r->set->groups_n,
+		.totals_only = r->merging.totals_only && !r->set->by_labels,
+		.by_name = r->merging.by_name };
+}
+
+/* Elements of a step, at least: one row's samples each, where they are not all thrown away. */
+static uint64_t memory_of(const struct eval *ev, const struct plan_read *r)
+{
+	const struct sum_estimate *e = &r->estimate;
+	uint64_t each = sizeof(struct profile_value) + sizeof(struct part), cells = 0;
+
+	if (ev->mode == EVAL_RANGE && !r->pinned) /* which of them live in one step is not known */
+		return 0;
+	if (!r->merging.totals_only && !r->merging.by_name && !r->set->by_labels && e->rows)
+		cells = e->samples / e->rows;
+	if (r->elements && cells > e->samples / r->elements)
+		cells = e->samples / r->elements;
+	return r->elements * (each + cells * sizeof(struct cell));
+}
+
+enum err_code plan_estimate(struct eval *ev, struct plan_read *r, struct err *err)
+{
+	uint64_t n = r->steps < STEPS_LOOKED_AT ? r->steps : STEPS_LOOKED_AT;
+	struct plan *p = ev->plan;
+	struct selection s;
+	struct window w;
+	enum err_code rc = ERR_OK;
+
+	if (r->places > 1)
+		return ERR_OK;
+	r->first = selector_window(ev, &r->expr->selector, time_of_step(ev, r, 0));
+	r->last = selector_window(ev, &r->expr->selector, time_of_step(ev, r, r->steps - 1));
+	for (uint64_t i = 0; i < n && !rc; i++) {
+		w = selector_window(ev, &r->expr->selector,
+			time_of_step(ev, r, n > 1 ? i * (r->steps - 1) / (n - 1) : 0));
+		s = selection_of(r, &w);
+		rc = estimate_selection(ev, &s, &r->estimate, err);
+	}
+	scale(&r->estimate, r->steps, n);
+	add(&p->all, &r->estimate);
+	p->series_steps += r->set->n * r->steps;
+	p->memory_bytes += memory_of(ev, r);
+	return rc;
+}
+
+enum err_code plan_numbers(struct eval *ev, const struct expr *e, const struct db_series *series,
+	size_t n, struct err *err)
+{
+	struct plan_read *r = look_up(ev->plan, e, NULL, true);
+	const struct db_series **all;
+	enum err_code rc;
+
+	if (r) {
+		r->places++;
+		return ERR_OK;
+	}
+	if (!(all = arena_calloc(ev->arena, n + 1, sizeof(*all))))
+		return nomem(ev, err);
+	for (size_t i = 0; i < n; i++)
+		all[i] = &series[i];
+	if ((rc = add_read(ev, e, &r, err)))
+		return rc;
+	r->places = 1;
+	r->series_n = r->elements = n;
+	r->first = number_window(ev, &e->selector, time_of_step(ev, r, 0));
+	r->last = number_window(ev, &e->selector, time_of_step(ev, r, r->steps - 1));
+	/* Read in slices: each value about once. */
+	rc = db_estimate(ev->querier, all, n, NULL, r->first.min_ns, r->last.max_ns, SUM_WINDOW,
+		SUM_CELLS, &r->estimate, err);
+	add(&ev->plan->all, &r->estimate);
+	ev->plan->series_steps += n;
+	return rc;
+}
+
+void plan_count_numbers(struct eval *ev, const struct expr *e, uint64_t values, int64_t took_ns)
+{
+	struct plan_read *r = ev->plan ? look_up(ev->plan, e, NULL, true) : NULL;
+
+	if (!r)
+		return;
+	r->reads++;
+	r->samples += values;
+	r->profiles += values;
+	r->took_ns += took_ns;
+}
+
+/* ---- values ---- */
+
+static bool copy_array(struct arena *a, void *array, size_t n, size_t item)
+{
+	void **at = array, *copy;
+
+	if (!*at)
+		return true;
+	if (!(copy = arena_alloc_raw(a, n + 1, item)))
+		return false;
+	if (n)
+		memcpy(copy, *at, n * item);
+	*at = copy;
+	return true;
+}
+
+/* Whoever gets a value may round it in place, so each place has its own. */
+static bool copy_value(struct arena *a, const struct value *from, struct value *out)
+{
+	*out = *from;
+	if (!copy_array(a, &out->profiles, from->n, sizeof(*out->profiles)))
+		return false;
+	for (size_t i = 0; i < out->n && out->profiles; i++) {
+		struct profile_value *p = &out->profiles[i];
+
+		if (!copy_array(a, &p->parts, p->parts_n, sizeof(*p->parts)))
+			return false;
+		for (size_t k = 0; k < p->parts_n; k++)
+			if (!copy_array(a, &p->parts[k].cells, p->parts[k].n,
+				    sizeof(*p->parts[k].cells)) ||
+				!copy_array(a, &p->parts[k].wide, p->parts[k].n,
+					sizeof(*p->parts[k].wide)))
+				return false;
+	}
+	return true;
+}
+
+static enum err_code read_now(
+	struct eval *ev, struct plan_read *r, struct value *out, struct err *err)
+{
+	struct window w = selector_window(ev, &r->expr->selector, ev->t_ns);
+	struct selection s = selection_of(r, &w);
+	int64_t start = clock_monotonic_ns();
+	uint64_t samples = ev->samples;
+	enum err_code rc;
+
+	rc = sum_selection(ev, &s, out, err);
+	r->reads++;
+	r->samples += ev->samples - samples;
+	r->took_ns += clock_monotonic_ns() - start;
+	for (size_t i = 0; i < out->n && !rc; i++)
+		r->profiles += out->profiles[i].profiles;
+	return rc;
+}
+
+enum err_code plan_read_values(
+	struct eval *ev, struct plan_read *r, struct value *out, struct err *err)
+{
+	bool stays = r->pinned && ev->mode == EVAL_RANGE;
+	struct eval in = *ev;
+	enum err_code rc;
+
+	if (r->places < 2 && !stays)
+		return read_now(ev, r, out, err);
+	if (!r->has_kept || (!stays && r->kept_ns != ev->t_ns)) {
+		r->has_kept = false;
+		r->kept = *out;
+		if (stays)
+			in.arena = ev->whole;
+		rc = read_now(&in, r, &r->kept, err);
+		ev->samples = in.samples;
+		if (rc)
+			return rc;
+		r->has_kept = true;
+		r->kept_ns = ev->t_ns;
+	}
+	return copy_value(ev->arena, &r->kept, out) ? ERR_OK : eval_nomem(ev, err);
+}
+
+void plan_note_time(struct eval *ev, const struct expr *e, int64_t took_ns)
+{
+	struct plan_node *n = ev->plan->nodes;
+
+	while (n && n->expr != e)
+		n = n->next;
+	if (!n) {
+		if (!(n = arena_new(ev->whole, struct plan_node)))
+			return; /* a time less */
+		n->expr = e;
+		n->next = ev->plan->nodes;
+		ev->plan->nodes = n;
+	}
+	n->n++;
+	n->took_ns += took_ns;
+}
+
+/* ---- the whole query ---- */
+
+/* 1234567 as 1,234,567. */
+static const char *with_commas(char *out, size_t size, uint64_t v)
+{
+	char plain[24];
+	int n = snprintf(plain, sizeof(plain), "%llu", (unsigned long long)v), at = 0;
+
+	for (int i = 0; i < n && at + 2 < (int)size; i++) {
+		if (i && (n - i) % 3 == 0)
+			out[at++] = ',';
+		out[at++] = plain[i];
+	}
+	out[at] = '\0';
+	return out;
+}
+
+enum err_code plan_check(const struct plan *p, struct err *err)
+{
+	uint64_t visits = p->series_steps * PLAN_SERIES_SAMPLES;
+	char a[40], b[40], c[40];
+
+	if (p->all.samples > p->samples_max)
+		return err_set(err, ERR_LIMIT,
+			"the query would read about %s samples, limit %s (--query.max-samples)",
+			with_commas(a, sizeof(a), p->all.samples),
+			with_commas(b, sizeof(b), p->samples_max));
+	if (visits / PLAN_SERIES_SAMPLES != p->series_steps || visits > p->samples_max)
+		return err_set(err, ERR_LIMIT,
+			"the query would look at about %s series in its steps, which counts as "
+			"%s samples, limit %s (--query.max-samples)",
+			with_commas(a, sizeof(a), p->series_steps),
+			with_commas(b, sizeof(b), visits),
+			with_commas(c, sizeof(c), p->samples_max));
+	if (p->memory_bytes_max && p->memory_bytes > p->memory_bytes_max)
+		return err_set(err, ERR_LIMIT,
+			"the query would need about %s bytes of memory, limit %s "
+			"(--query.max-memory)",
+			with_commas(a, sizeof(a), p->memory_bytes),
+			with_commas(b, sizeof(b), p->memory_bytes_max));
+	return ERR_OK;
+}
+
+enum err_code plan_query(struct eval *ev, struct err *err)
+{
+	struct eval over_nothing = *ev;
+	struct plan *p = ev->plan;
+	struct arena scratch;
+	struct value v;
+	struct err why;
+	enum err_code rc;
+
+	arena_init_shared(&scratch, ev->budget);
+	over_nothing.arena = &scratch;
+	p->planning = true;
+	rc = ev->mode == EVAL_RANGE ? eval_totals(&over_nothing, ev->query->root, &v, &why) :
+				      eval_expr(&over_nothing, ev->query->root, &v, &why);
+	p->planning = false;
+	ev->numbers = over_nothing.numbers;
+	arena_release(&scratch);
+	/* The evaluation says the same again, or does not over what is there. */
+	if (rc == ERR_INVALID) {
+		p->partial = true;
+		rc = ERR_OK;
+	}
+	if (rc && err)
+		*err = why;
+	return rc;
+}

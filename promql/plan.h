@@ -1,0 +1,119 @@
+/*
+ * Plan: what a query will read, known before it reads.
+ *
+ * A query is planned by evaluating it over nothing: selectors find their series, note what would be
+ * asked of the database and how much that is (db_estimate), and give no elements. So the plan is of
+ * the same decisions that the evaluation makes. What was found stays: series are selected once per
+ * query, and places that ask for the same selector in the same way are read once per step (once at
+ * all where `@` keeps the window in its place).
+ *
+ * The estimate is compared with the query's limits before anything is read. What is read is counted
+ * again as it is read: an estimate is about right, a limit is kept.
+ *
+ * Units:     nanoseconds.
+ * Errors:    ERR_LIMIT names the estimate, the limit and its flag; those of selecting.
+ * Ownership: in the arena of the query (eval.whole).
+ * Threads:   as eval.h.
+ */
+#ifndef PROMQL_PLAN_H
+#define PROMQL_PLAN_H
+
+#include "promql/eval.h"
+
+/* A series looked at in a step costs as much as so many samples. */
+#define PLAN_SERIES_SAMPLES 100u
+
+/* Series that a selector's name and matchers chose, their columns and groups. */
+struct chosen_set {
+	struct chosen_set *next;
+	const struct selector *selector; /* the first that asked; windows do not count */
+	const struct merging *merging; /* likewise; what is read of the values does not count */
+	struct chosen *v; /* ascending by group */
+	size_t n, series_n; /* series_n 0: no series at all */
+	uint32_t groups_n;
+	bool by_labels; /* some are split by labels of samples */
+};
+
+/* What places of the query that ask for the same read. */
+struct plan_read {
+	struct plan_read *next; /* in the order they are met */
+	const struct expr *expr; /* a selector: the first such place */
+	struct merging merging;
+	const struct chosen_set *set; /* NULL: numbers */
+	size_t series_n;
+	unsigned places;
+	bool pinned; /* the window is the same in all steps */
+	uint64_t steps; /* how often it is read */
+	struct window first, last;
+	struct sum_estimate estimate; /* of all steps */
+	uint64_t elements; /* of a step */
+	/* What was read: */
+	uint64_t reads, samples, profiles;
+	int64_t took_ns;
+	/* Kept for the other places: of the step at kept_ns, or of all where it is pinned. */
+	struct value kept;
+	int64_t kept_ns;
+	bool has_kept;
+};
+
+/* Time that an expression took, with what is below it. */
+struct plan_node {
+	struct plan_node *next;
+	const struct expr *expr;
+	uint64_t n;
+	int64_t took_ns;
+};
+
+struct plan {
+	struct plan_read *reads;
+	struct chosen_set *sets;
+	struct plan_node *nodes;
+	bool planning; /* evaluating over nothing */
+	bool analyze; /* expressions are timed */
+	bool partial; /* planning ended early: the evaluation will say why */
+	struct sum_estimate all;
+	uint64_t series_steps; /* series looked at, each in each of its steps */
+	uint64_t memory_bytes; /* what elements take at least, at once */
+	uint64_t samples_max; /* limits, as they were */
+	size_t memory_bytes_max;
+};
+
+/* ---- plan.c ---- */
+
+/* Fills ev->plan; ev is set up for the first step. */
+MUST_CHECK enum err_code plan_query(struct eval *ev, struct err *err);
+/* ERR_LIMIT: more than the query may read. */
+MUST_CHECK enum err_code plan_check(const struct plan *p, struct err *err);
+/* The read of e, a selector, asked for like this; series are selected where they are not yet. */
+MUST_CHECK enum err_code plan_find_read(struct eval *ev, const struct expr *e,
+	const struct merging *m, struct plan_read **out, struct err *err);
+/* While planning: what the read costs. */
+MUST_CHECK enum err_code plan_estimate(struct eval *ev, struct plan_read *r, struct err *err);
+/* Its values in this step. */
+MUST_CHECK enum err_code plan_read_values(
+	struct eval *ev, struct plan_read *r, struct value *out, struct err *err);
+/* The same for numbers of e. */
+MUST_CHECK enum err_code plan_numbers(struct eval *ev, const struct expr *e,
+	const struct db_series *series, size_t n, struct err *err);
+void plan_count_numbers(struct eval *ev, const struct expr *e, uint64_t values, int64_t took_ns);
+/* Of an expression that was evaluated. */
+void plan_note_time(struct eval *ev, const struct expr *e, int64_t took_ns);
+
+/* ---- select.c, sum.c ---- */
+
+/* In ev->whole. */
+MUST_CHECK enum err_code select_set(struct eval *ev, const struct expr *e,
+	const struct merging *m, struct chosen_set *out, struct err *err);
+/* Adds what reading the selection once costs. */
+MUST_CHECK enum err_code estimate_selection(struct eval *ev, const struct selection *s,
+	struct sum_estimate *out, struct err *err);
+
+/* ---- explain.c ---- */
+
+struct json;
+/* One object: the tree of expressions, with what selectors read; see web/README.md. */
+void plan_json(struct json *j, const struct parsed *q, const struct plan *p);
+/* The same as lines of text. */
+void plan_print(struct buf *out, const struct parsed *q, const struct plan *p);
+
+#endif

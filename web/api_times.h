@@ -1,0 +1,19 @@
+/*
+ * When a query is evaluated, as its parameters say: for query, query_range and explain_query.
+ *
+ * Errors: ERR_INVALID names the parameter.
+ */
+#ifndef WEB_API_TIMES_H
+#define WEB_API_TIMES_H
+
+#include "promql/engine.h"
+#include "web/http.h"
+
+/* time, or start and end; now where there are none. */
+MUST_CHECK enum err_code api_read_instant(
+	const struct http_in *in, struct query_options *q, struct err *err);
+/* start, end and step. */
+MUST_CHECK enum err_code api_read_range(
+	const struct http_in *in, struct query_options *q, struct err *err);
+
+#endif
