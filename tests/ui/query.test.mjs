@@ -135,25 +135,6 @@ test("one matcher is set in every selector", () => {
 	);
 });
 
-test("costs have the unit of what they are taken from, where that is sure", () => {
-	for (const [text, want] of [
-		["flat(merge(cpu))", "cpu"],
-		["topk(5, flat(merge(memory:alloc_space)))", "memory:alloc_space"],
-		['total(merge by (version) (cpu{job="demo"}))', "cpu"],
-		['cum(cpu[5m], {function=~"main.*"})', "cpu"],
-		["sum by (handler) (total(cpu offset 1h))", "cpu"],
-		["count by (function) (flat(cpu))", ""],
-		["flat_share(merge(cpu))", ""],
-		["total(rate(cpu[5m]))", ""],
-		["total(cpu) / 1e9", ""],
-		["total(cpu) > 5", ""],
-		["total(cpu) + total(memory)", ""],
-		["merge(cpu)", ""],
-		["1 + 2", ""],
-	])
-		assert.equal(query.unitSource(text), want, text);
-});
-
 test("filters are found by their calls", () => {
 	assert.equal(query.hasFilter('merge(focus(cpu, "x"))'), true);
 	assert.equal(query.hasFilter('cpu{job="focus("}'), false);

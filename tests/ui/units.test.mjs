@@ -24,6 +24,7 @@ test("values in their unit", () => {
 		[12345, "count", "12.3 k"],
 		[1e12, "objects", "1 T"],
 		[0.05, "", "0.05"],
+		[0.123, "ratio", "12.30%"],
 		[-1536, "bytes", "-1.5 KiB"],
 	])
 		assert.equal(units.formatValue(value, unit), want, `${value} ${unit}`);

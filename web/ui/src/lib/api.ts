@@ -51,9 +51,9 @@ export interface MatrixElement {
 export type QueryData =
 	| { resultType: "profiles"; result: ProfileElement[] }
 	| { resultType: "top"; result: TopElement[] }
-	| { resultType: "vector"; result: VectorElement[] }
-	| { resultType: "matrix"; result: MatrixElement[] }
-	| { resultType: "scalar" | "string"; result: [number, string] };
+	| { resultType: "vector"; unit?: string; result: VectorElement[] }
+	| { resultType: "matrix"; unit?: string; result: MatrixElement[] }
+	| { resultType: "scalar" | "string"; unit?: string; result: [number, string] };
 
 export interface ProfileType {
 	type: string;

@@ -244,42 +244,6 @@ const COST_CALLS = new Set([
 	"changed",
 ]);
 
-/** Calls whose costs are in the unit of the profiles they are given. */
-const KEEPS_UNIT = new Set(
-	(
-		"merge diff focus ignore hide show show_from prune_from tagfocus tagignore callers callees " +
-		"flat cum total topk bottomk sum avg min max quantile abs sort sort_desc " +
-		"label_replace label_join"
-	).split(" "),
-);
-
-/**
- * The name whose type gives a query's costs their unit: that of its selectors, where all name
- * the same one and nothing but adding and choosing is done with them; "" where that is not sure.
- */
-export function unitSource(text: string): string {
-	const tokens = tokenize(text);
-	const selectors = findSelectors(text).filter((s) => s.name);
-	const names = new Set(selectors.map((s) => s.name));
-	if (names.size !== 1) return "";
-	const spans = findSelectors(text);
-	const outside = tokens.filter(
-		(t) => !spans.some((s) => t.start >= s.start && t.end <= s.end),
-	);
-	for (let i = 0; i < outside.length; i++) {
-		const { kind, text: word } = outside[i];
-		const next = outside[i + 1]?.text ?? "";
-		const call = kind === "name" && (next === "(" || LABEL_LISTS.has(next));
-		if (call && !KEEPS_UNIT.has(word) && !LABEL_LISTS.has(word)) return "";
-		if (kind === "name" && (word === "bool" || word === "unless" || word === "or")) return "";
-		if (kind === "punct" && !"(),[]{}:@".includes(word)) {
-			// Matchers of frames stand in braces of their own; any other operator computes.
-			if (!MATCH_OPS.includes(word as MatchOp) || outside[i + 1]?.kind !== "string") return "";
-		}
-	}
-	return tokens[0]?.kind === "name" && COST_CALLS.has(tokens[0].text) ? selectors[0].name : "";
-}
-
 const FILTERS = new Set(
 	"focus ignore hide show show_from prune_from tagfocus tagignore callers callees".split(" "),
 );

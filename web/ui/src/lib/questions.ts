@@ -56,8 +56,14 @@ export function useScrapeInterval(): number | null {
 	}, [answer, error]);
 }
 
+interface ChartAnswer {
+	resultType: string;
+	unit?: string;
+	result: MatrixElement[];
+}
+
 export interface ChartData {
-	loaded: Loaded<{ resultType: string; result: MatrixElement[] }>;
+	loaded: Loaded<ChartAnswer>;
 	window: Window;
 	step: number;
 	unit: ChartUnit;
@@ -65,14 +71,14 @@ export interface ChartData {
 }
 
 /**
- * Cost over time of `query`. `type` and `unit` are those of what was selected, "" for numbers.
+ * Cost over time of `query`. `type` is that of what was selected, "" where nobody knows; it counts
+ * where the answer is in its unit.
  */
 export function useChart(
 	query: string,
 	window: Window,
 	interval: number | null,
 	type: string,
-	unit: string,
 	tick: number,
 ): ChartData {
 	const step = chooseStep(window, interval ?? 15);
@@ -84,12 +90,16 @@ export function useChart(
 		end: trimMs(aligned.end),
 		step: String(step),
 	};
-	const loaded = useApi<{ resultType: string; result: MatrixElement[] }>(
+	const loaded = useApi<ChartAnswer>(
 		sent ? JSON.stringify([args, tick]) : null,
 		"query_range",
 		args,
 	);
 	const seconds = chartWindow(query, step);
-	const u = useMemo(() => chartUnit(type, unit, seconds), [type, unit, seconds]);
+	const data = loaded.answer?.data;
+	// Of an answer without points nobody can tell; the type is what it would have been.
+	const unit = data?.unit ?? (data?.result.length ? "" : (type.split(":")[2] ?? ""));
+	const of = type.split(":")[2] === unit ? type : "";
+	const u = useMemo(() => chartUnit(of, unit, seconds), [of, unit, seconds]);
 	return { loaded, window: aligned, step, unit: u, sent };
 }

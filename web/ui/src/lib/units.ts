@@ -74,9 +74,10 @@ export function formatCount(v: number): string {
 	return scaled(v, 1000, DECIMAL);
 }
 
-/** A value in its profile's unit: `1.23 s`, `4.5 MiB`, `12.3 k`. */
+/** A value in its unit: `1.23 s`, `4.5 MiB`, `12.3 k`, `12.30%`. */
 export function formatValue(v: number, unit: string): string {
 	if (!Number.isFinite(v)) return String(v);
+	if (unit === "ratio") return formatPercent(100 * v);
 	const ns = NS_PER[unit];
 	if (ns !== undefined) return v === 0 ? "0 s" : formatNanoseconds(v * ns);
 	if (unit === "bytes" || unit === "byte") return formatBytes(v);
@@ -164,7 +165,7 @@ export function chartUnit(type: string, unit: string, windowSeconds: number): Ch
 			format: (v) => formatValue(v, unit) + "/s",
 		};
 	return {
-		label: unit || "value",
+		label: unit === "ratio" ? "share" : unit || "value",
 		binary: unit === "bytes",
 		factor: 1,
 		format: (v) => formatValue(v, unit),

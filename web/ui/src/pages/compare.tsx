@@ -72,7 +72,6 @@ function Side(props: SideProps) {
 		around,
 		interval,
 		type?.type ?? "",
-		type?.sample_unit ?? "",
 		tick,
 	);
 	return (

@@ -10,7 +10,6 @@ import {
 	guessKind,
 	parseSelector,
 	callArgument,
-	unitSource,
 	type Kind,
 } from "../lib/query";
 import {
@@ -91,10 +90,7 @@ export function Explore() {
 
 	const element = own?.resultType === "profiles" ? own.result[0] : undefined;
 	const named = findSelectors(query)[0]?.name ?? "";
-	// Costs come without a unit; most have that of what they were taken from.
-	const meant = resolveType(kind === "costs" ? unitSource(query) : named, known);
-	const type = element?.type ?? meant?.type ?? "";
-	const unit = element?.unit ?? meant?.sample_unit ?? "";
+	const type = element?.type ?? resolveType(named, known)?.type ?? "";
 	const isDiff = element?.flamebearer.format === "double";
 	const chart = useChart(
 		query && kind !== "unknown" && !isDiff && own?.resultType !== "scalar"
@@ -103,7 +99,6 @@ export function Explore() {
 		win,
 		interval,
 		type,
-		unit,
 		tick,
 	);
 	const labels = useApi<string[]>(query ? "labels" : null, "labels");
@@ -208,7 +203,6 @@ export function Explore() {
 			{loaded.answer && (
 				<Results
 					query={sent}
-					costUnit={kind === "costs" ? unit : ""}
 					unknownType={
 						types.answer && named && named !== "up" && !resolveType(named, known)
 							? named

@@ -33,8 +33,6 @@ export interface ResultsProps {
 	/** The query as asked, and when; what the table and the downloads ask again. */
 	query: string;
 	times: Times;
-	/** The unit of costs, where the query tells. */
-	costUnit?: string;
 	/** What the query names though no such type is stored, "" for none. */
 	unknownType?: string;
 	/** Changes with every new question. */
@@ -308,7 +306,7 @@ export function Results(props: ResultsProps) {
 				nothing
 			) : (
 				<CostResult props={props}>
-					{(p) => <CostTable vector={data.result} unit={props.costUnit ?? ""} filter={p} />}
+					{(p) => <CostTable vector={data.result} unit={data.unit ?? ""} filter={p} />}
 				</CostResult>
 			);
 		case "matrix":
