@@ -103,7 +103,7 @@ static void dispose(struct db *db, struct db_block *b)
 	struct err err;
 
 	if (!b->keep && asprintf(&gone, "%s" BLOCK_GONE, block_dir(b->block)) >= 0) {
-		if (fs_exists(gone) && fs_remove_tree(db->o.fs, gone, &err))
+		if (!b->stays && fs_exists(gone) && fs_remove_tree(db->o.fs, gone, &err))
 			log_warn("tsdb", "block not removed", LOG_S("block", gone), LOG_E(&err));
 		free(gone);
 	}
@@ -129,17 +129,22 @@ void blocks_retire(struct db *db, struct db_block *b, bool keep)
 	const char *dir = block_dir(b->block);
 	char *gone = NULL;
 	struct err err;
-	bool last;
+	bool last, stays = false;
 
 	/* At once, though readers may go on for a while: what is joined next names its own sources
-	 * only, and this one must not come back. Open files follow the directory. */
+	 * only, and this one must not come back. Open files follow the directory. It is durable
+	 * before any file goes: or a block might come back without its deletions. */
 	if (!keep && asprintf(&gone, "%s" BLOCK_GONE, dir) >= 0) {
-		if (db->o.fs->ops->rename(db->o.fs, dir, gone, &err))
+		if (db->o.fs->ops->rename(db->o.fs, dir, gone, &err) ||
+			db->o.fs->ops->sync_dir(db->o.fs, db->work->blocks_dir, &err)) {
 			log_warn("tsdb", "block not removed", LOG_S("block", dir), LOG_E(&err));
+			stays = true;
+		}
 		free(gone);
 	}
 	mutex_lock(&db->lock);
 	b->keep = keep;
+	b->stays = stays;
 	b->gone = true;
 	last = b->pins == 0;
 	mutex_unlock(&db->lock);

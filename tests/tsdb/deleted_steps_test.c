@@ -135,3 +135,31 @@ TEST(what_was_deleted_of_a_window_stays_so_as_long_as_its_files)
 	CHECK_INT(town_failures, 0);
 	town_close(&w);
 }
+
+/* A block that retention took, and a power cut brings back, has its deletions still. */
+TEST(what_was_deleted_of_a_block_stays_so_when_it_comes_back)
+{
+	for (uint64_t seed = 1; seed <= 24; seed++) {
+		struct buf got = { 0 };
+		struct town w;
+
+		REQUIRE(town_open_on(&w, true));
+		town_fill(&w, 1, 2, T0, T0 + 60, 5);
+		town_compact(&w);
+		town_delete(&w, "job0", "i0", T0 + 2, T0 + 8);
+		db_set_retention(w.f.db, 45 * SEC, 0, 0);
+		w.f.o.retention_ns = 0;
+		db_maintain(w.f.db, true);
+		disk_power_cut(w.disk);
+		db_close(w.f.db);
+		w.f.db = NULL;
+		disk_restore(w.disk, seed);
+		REQUIRE(fixture_reopen(&w.f));
+		CHECK(rows_text(w.f.db, town_labels(&w, "job0", "i0"), (T0 + 2) * SEC,
+			(T0 + 8) * SEC, &got, &w.f.err));
+		CHECK_STR(buf_str(&got), "");
+		buf_release(&got);
+		CHECK_INT(town_failures, 0);
+		town_close(&w);
+	}
+}
