@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "promql/changed.h"
 #include "promql/filter.h"
 #include "promql/unit.h"
 #include "promql/number.h"
@@ -26,6 +27,29 @@ enum err_code eval_fault(struct eval *ev, const struct expr *e, struct err *err,
 enum err_code eval_nomem(struct eval *ev, struct err *err)
 {
 	return arena_fail(ev->arena, "query", err);
+}
+
+enum err_code eval_info(struct eval *ev, struct err *err, const char *fmt, ...)
+{
+	char msg[400];
+	struct str text = { msg, 0 };
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(msg, sizeof(msg), fmt, ap);
+	va_end(ap);
+	text.len = strlen(msg);
+	for (size_t i = 0; i < ev->infos_n; i++)
+		if (str_eq(ev->infos[i], text))
+			return ERR_OK;
+	if (ev->infos_n == EVAL_INFOS_MAX)
+		return ERR_OK;
+	if (!ev->infos)
+		ev->infos = arena_array(ev->whole, struct str, EVAL_INFOS_MAX);
+	if (!ev->infos || !(text = str_dup(ev->whole, text)).ptr)
+		return arena_fail(ev->whole, "query", err);
+	ev->infos[ev->infos_n++] = text;
+	return ERR_OK;
 }
 
 enum err_code eval_check(struct eval *ev, struct err *err)
@@ -456,6 +480,7 @@ static const call_fn calls[FUNCTIONS] = {
 	[FN_PRESENT_OVER_TIME] = call_over_time,
 	[FN_ABSENT_OVER_TIME] = call_over_time,
 	[FN_CHANGES] = call_over_time,
+	[FN_CHANGED] = call_changed,
 };
 
 /* ---- operators ---- */

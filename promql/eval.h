@@ -55,7 +55,11 @@ struct eval {
 	bool rows_only; /* of tables nothing but their rows is looked at */
 	struct str *label_names; /* that some `by` names: kept where samples have them */
 	size_t label_names_n;
+	struct str *infos; /* what the answer stands on: eval_info */
+	size_t infos_n;
 };
+
+#define EVAL_INFOS_MAX 8 /* of one query; further ones are left out */
 
 /* ---- eval.c ---- */
 
@@ -72,6 +76,8 @@ MUST_CHECK enum err_code eval_totals(
 enum err_code eval_fault(struct eval *ev, const struct expr *e, struct err *err, enum err_code code,
 	const char *fmt, ...) PRINTF_LIKE(5, 6);
 enum err_code eval_nomem(struct eval *ev, struct err *err);
+/* A line for the answer's infos, once however often it is said. */
+enum err_code eval_info(struct eval *ev, struct err *err, const char *fmt, ...) PRINTF_LIKE(3, 4);
 /* ERR_CANCELED where someone asked for it. */
 MUST_CHECK enum err_code eval_check(struct eval *ev, struct err *err);
 

@@ -161,6 +161,12 @@ const struct function functions[FUNCTIONS] = {
 	  "absent_over_time(numbers[window])", "1 where no series has values" },
 	{ "changes", FN_CHANGES, 0, 1, 1, NUMBERS, VALUE_COSTS,
 	  "changes(numbers[window])", "how often the value changed" },
+
+	{ "changed", FN_CHANGED, 0, 2, 3,
+	  { VALUE_PROFILES | ARG_SELECTOR | ARG_WINDOW, VALUE_PROFILES | ARG_SELECTOR | ARG_WINDOW,
+	    VALUE_SCALAR }, VALUE_COSTS,
+	  "changed(new[window], base[window][, p])",
+	  "new minus base flat share of the functions for which it moved; p: chance of any by chance" },
 };
 /* clang-format on */
 

@@ -82,6 +82,8 @@ enum function_id {
 	FN_PRESENT_OVER_TIME,
 	FN_ABSENT_OVER_TIME,
 	FN_CHANGES,
+	/* on windows of profiles */
+	FN_CHANGED,         /* changed(new[10m], base[1h][, p]) -> costs */
 	FUNCTIONS
 };
 

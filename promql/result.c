@@ -239,16 +239,16 @@ static enum err_code append(struct query *q, const struct str **to, size_t *to_n
 	return ERR_OK;
 }
 
-/* The database's warnings about damage behind our own, and what it says the answer stands on. */
-static enum err_code add_notices(struct query *q, struct err *err)
+/* Behind our own the database's warnings about damage, and what it says the answer stands on. */
+static enum err_code add_notices(struct query *q, const struct eval *ev, struct err *err)
 {
 	struct result *r = &q->result;
 	const struct str *v;
 	enum err_code rc;
 	size_t n;
 
-	if (!q->querier)
-		return ERR_OK;
+	if ((rc = append(q, &r->infos, &r->infos_n, ev->infos, ev->infos_n, err)) || !q->querier)
+		return rc;
 	v = db_querier_warnings(q->querier, &n);
 	if ((rc = append(q, &r->warnings, &r->warnings_n, v, n, err)))
 		return rc;
@@ -322,5 +322,5 @@ enum err_code query_evaluate(struct query *q, struct err *err)
 	if (!rc && (q->result.type == RESULT_VECTOR || q->result.type == RESULT_MATRIX ||
 			   q->result.type == RESULT_SCALAR))
 		q->result.unit = unit_of_query(&ev);
-	return rc ? rc : add_notices(q, err);
+	return rc ? rc : add_notices(q, &ev, err);
 }

@@ -1,0 +1,308 @@
+/*
+ * changed(): reads both windows slice by slice, each series by itself, and hands the flat costs of
+ * its functions to the statistic. A slice is read as a selector with a window of its own would be,
+ * so matchers, limits and rounding are those of every other query.
+ */
+#include "promql/changed.h"
+
+
+#include "base/clock.h"
+#include "base/map.h"
+#include "promql/changed_statistic.h"
+#include "promql/frames.h"
+#include "promql/number.h"
+
+#define SLICE_MIN_NS (5 * NS_PER_S)
+#define SLICE_MAX_NS NS_PER_MIN /* unless a window would have more than SLICES_MAX */
+#define SLICES_WANTED 10 /* of the shorter window */
+#define SLICES_MAX 1440
+#define DEFAULT_P 0.01
+
+struct observations {
+	struct change_observation *v;
+	size_t n, cap;
+	struct window window;
+	uint32_t slices_n;
+};
+
+struct gathering {
+	struct eval *ev;
+	struct eval slice; /* reads one slice in an arena of its own */
+	struct arena arena; /* of it */
+	struct frames *frames;
+	struct observations side[2];
+	int64_t slice_ns;
+	struct map map; /* of series */
+	struct labels *series;
+	uint32_t series_n, series_cap;
+	uint32_t functions_n;
+	int64_t period; /* cost of a sample, where the profiles say it */
+	bool has_period;
+};
+
+/* ---- slices ---- */
+
+static void find_slices(struct gathering *g, const struct expr *e)
+{
+	int64_t shortest = INT64_MAX, longest = 0;
+
+	for (size_t k = 0; k < 2; k++) {
+		const struct expr *arg = expr_strip(e->call.args[k]);
+		int64_t width = arg->selector.window_ns;
+
+		g->side[k].window = selector_window(g->ev, &arg->selector, g->ev->t_ns);
+		shortest = width < shortest ? width : shortest;
+		longest = width > longest ? width : longest;
+	}
+	g->slice_ns = shortest / SLICES_WANTED;
+	if (g->slice_ns > SLICE_MAX_NS)
+		g->slice_ns = SLICE_MAX_NS;
+	if (g->slice_ns < SLICE_MIN_NS)
+		g->slice_ns = SLICE_MIN_NS;
+	if (g->slice_ns < longest / SLICES_MAX)
+		g->slice_ns = longest / SLICES_MAX + 1;
+	for (size_t k = 0; k < 2; k++)
+		g->side[k].slices_n = (uint32_t)((expr_strip(e->call.args[k])->selector.window_ns - 1) /
+						  g->slice_ns + 1);
+}
+
+static bool series_eq(const void *ctx, const void *key, uint32_t id)
+{
+	return labels_eq(
+		*(const struct labels *)key, ((const struct gathering *)ctx)->series[id]);
+}
+
+static enum err_code find_series(
+	struct gathering *g, struct labels metric, uint32_t *out, struct err *err)
+{
+	uint64_t hash = labels_hash(metric);
+	struct labels_builder b;
+	struct labels *grown;
+	enum err_code rc;
+
+	*out = map_find(&g->map, hash, series_eq, g, &metric);
+	if (*out != MAP_NONE)
+		return ERR_OK;
+	if (g->series_n == g->series_cap) {
+		g->series_cap = g->series_cap ? g->series_cap * 2 : 64;
+		grown = arena_array(g->ev->arena, struct labels, g->series_cap);
+		if (!grown)
+			return eval_nomem(g->ev, err);
+		if (g->series_n)
+			memcpy(grown, g->series, g->series_n * sizeof(*grown));
+		g->series = grown;
+	}
+	labels_builder_init(&b, g->ev->arena, metric); /* the slice's arena goes */
+	if ((rc = labels_builder_build(&b, &g->series[g->series_n], err)))
+		return rc;
+	if (!map_add(&g->map, hash, g->series_n))
+		return eval_nomem(g->ev, err);
+	*out = g->series_n++;
+	return ERR_OK;
+}
+
+/* What one sample stands for, where types and periods say it. */
+static void add_period(struct gathering *g, const struct profile_value *p)
+{
+	const struct profile_type *t = &p->type;
+	int64_t period = 0;
+
+	if (str_eq(t->sample_type, t->period_type) && str_eq(t->sample_unit, t->period_unit))
+		period = p->period;
+	else if (str_is(t->sample_type, "samples") && str_is(t->sample_unit, "count"))
+		period = 1;
+	g->has_period &= period > 0;
+	if (period > g->period)
+		g->period = period;
+}
+
+static enum err_code add_observation(struct gathering *g, struct observations *o, uint32_t slice,
+	const struct profile_value *p, struct err *err)
+{
+	struct change_observation *grown, *at;
+	struct change_cell *cells;
+	struct frame_sums sums;
+	enum err_code rc;
+
+	if (p->total <= 0)
+		return ERR_OK;
+	if (o->n == o->cap) {
+		o->cap = o->cap ? o->cap * 2 : 256;
+		if (!(grown = arena_array(g->ev->arena, struct change_observation, o->cap)))
+			return eval_nomem(g->ev, err);
+		if (o->n)
+			memcpy(grown, o->v, o->n * sizeof(*grown));
+		o->v = grown;
+	}
+	at = &o->v[o->n];
+	*at = (struct change_observation){ .slice = slice, .total = (double)p->total };
+	if ((rc = find_series(g, p->metric, &at->series, err)) ||
+		(rc = frames_sum(g->frames, p, false, &sums, err)))
+		return rc;
+	if (!(cells = arena_alloc_raw(g->ev->arena, sums.n + 1, sizeof(*cells))))
+		return eval_nomem(g->ev, err);
+	at->cells = cells;
+	for (size_t i = 0; i < sums.n; i++) {
+		uint32_t f = sums.groups[i];
+
+		if (sums.flat[f] <= 0)
+			continue;
+		cells[at->n++] = (struct change_cell){ f, (double)sums.flat[f] };
+		g->functions_n = f >= g->functions_n ? f + 1 : g->functions_n;
+	}
+	add_period(g, p);
+	o->n++;
+	return ERR_OK;
+}
+
+static enum err_code read_side(
+	struct gathering *g, const struct expr *arg, struct observations *o, struct err *err)
+{
+	const struct merging m = { .each = true };
+	struct expr selector = *expr_strip(arg);
+	bool numeric = false;
+	struct value v;
+	enum err_code rc = ERR_OK;
+
+	/* Bare, in steps: a window that holds nothing is refused where numbers could be meant. */
+	selector.selector.at = AT_NONE;
+	selector.selector.offset_ns = 0;
+	selector.selector.window_ns = 0;
+	g->slice.mode = EVAL_RANGE;
+	for (uint32_t i = 0; i < o->slices_n && !rc; i++) {
+		int64_t end = o->window.max_ns - (int64_t)(o->slices_n - 1 - i) * g->slice_ns;
+
+		g->slice.t_ns = end;
+		g->slice.step_ns = g->slice_ns;
+		if (end - g->slice_ns < o->window.min_ns)
+			g->slice.step_ns = end - o->window.min_ns;
+		if ((rc = eval_check(&g->slice, err)) ||
+			(rc = select_profiles(&g->slice, &selector, &m, &v, err)))
+			break;
+		if (v.n > 0 && !(v.type & VALUE_PROFILES)) {
+			numeric = true;
+			v.n = 0;
+		}
+		if (v.n > 0)
+			rc = profiles_round(&g->slice, &v, err);
+		for (size_t k = 0; k < v.n && !rc; k++)
+			rc = add_observation(g, o, i, &v.profiles[k], err);
+		arena_reset(&g->arena);
+	}
+	number_release(&g->slice);
+	g->slice.numbers = NULL;
+	if (!rc && numeric && o->n == 0)
+		return eval_fault(g->ev, arg, err, ERR_INVALID,
+			"changed() wants profiles, got costs");
+	return rc;
+}
+
+/* ---- what is said beside the answer ---- */
+
+static enum err_code explain(
+	struct gathering *g, const struct change_output *out, struct err *err)
+{
+	unsigned slices[2] = { 0 };
+	double seconds = (double)g->slice_ns / 1e9;
+
+	for (unsigned k = 0; k < 2; k++)
+		for (size_t i = 0; i < g->side[k].n; i++)
+			slices[k] += i == 0 || g->side[k].v[i].slice != g->side[k].v[i - 1].slice;
+	switch (out->verdict) {
+	case CHANGE_NO_NEW:
+	case CHANGE_NO_BASE:
+		return eval_info(g->ev, err, "changed(): the %s window has no costs",
+			out->verdict == CHANGE_NO_NEW ? "new" : "base");
+	case CHANGE_SHORT_NEW:
+	case CHANGE_SHORT_BASE:
+		return eval_info(g->ev, err,
+			"changed(): too short to judge: the %s window has costs in %u of its slices "
+			"of %gs, and at least %u are needed",
+			out->verdict == CHANGE_SHORT_NEW ? "new" : "base",
+			slices[out->verdict == CHANGE_SHORT_BASE], seconds, CHANGE_SLICES_MIN);
+	case CHANGE_JUDGED:
+		break;
+	}
+	if (out->paired || out->series_spread)
+		return ERR_OK;
+	return eval_info(g->ev, err,
+		"changed(): one series on each side, and not the same one: what two instances differ "
+		"by is reported as a change, too");
+}
+
+/* ---- the call ---- */
+
+static enum err_code report(struct gathering *g, const struct change_output *found,
+	struct value *out, struct err *err)
+{
+	struct labels_builder b;
+	enum err_code rc;
+
+	if (!(out->costs = arena_array(g->ev->arena, struct cost, found->n + 1)))
+		return eval_nomem(g->ev, err);
+	for (size_t i = 0; i < found->n; i++) {
+		struct cost *c = &out->costs[i];
+
+		c->t_ns = g->ev->t_ns;
+		c->value = found->v[i].difference;
+		labels_builder_init(&b, g->ev->arena, (struct labels){ 0 });
+		labels_builder_set(&b, str_of(frame_field_name(FRAME_FUNCTION)),
+			frames_group(g->frames, found->v[i].function)->v[FRAME_FUNCTION]);
+		if ((rc = labels_builder_build(&b, &c->metric, err)))
+			return rc;
+		out->n++;
+	}
+	return ERR_OK;
+}
+
+static enum err_code judge(struct gathering *g, double p, struct value *out, struct err *err)
+{
+	struct change_input in = { .functions_n = g->functions_n,
+		.series_n = g->series_n,
+		.p = p,
+		.quantum = g->has_period ? (double)g->period : 0,
+		.stop = g->ev->stop };
+	struct change_output found;
+	enum err_code rc;
+
+	for (unsigned k = 0; k < 2; k++)
+		in.side[k] = (struct change_side){ .v = g->side[k].v,
+			.n = g->side[k].n,
+			.slices_n = g->side[k].slices_n };
+	if ((rc = changed_judge(g->ev->arena, &in, &found, err)) ||
+		(rc = explain(g, &found, err)))
+		return rc;
+	return report(g, &found, out, err);
+}
+
+enum err_code call_changed(
+	struct eval *ev, const struct expr *e, struct value *out, struct err *err)
+{
+	const struct frames_options by_function = { .fields = FRAME_BIT(FRAME_FUNCTION) };
+	struct gathering g = { .ev = ev, .slice = *ev, .has_period = true };
+	struct value p = { .scalar = DEFAULT_P };
+	enum err_code rc;
+
+	if (e->call.args_n > 2 && (rc = eval_expr(ev, e->call.args[2], &p, err)))
+		return rc;
+	if (!(p.scalar > 0 && p.scalar < 1))
+		return eval_fault(ev, e->call.args[2], err, ERR_INVALID,
+			"changed() wants a probability between 0 and 1, got %g", p.scalar);
+	*out = (struct value){ .type = VALUE_COSTS };
+	if ((rc = frames_open(ev, &by_function, &g.frames, err)))
+		return rc;
+	map_init(&g.map);
+	arena_init(&g.arena, ev->memory_bytes_max);
+	g.slice.arena = &g.arena;
+	g.slice.numbers = NULL;
+	find_slices(&g, e);
+	for (size_t k = 0; k < 2 && !rc; k++)
+		rc = read_side(&g, e->call.args[k], &g.side[k], err);
+	ev->samples = g.slice.samples;
+	if (!rc)
+		rc = judge(&g, p.scalar, out, err);
+	arena_release(&g.arena);
+	map_release(&g.map);
+	frames_close(g.frames);
+	return rc;
+}

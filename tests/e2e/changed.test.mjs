@@ -1,0 +1,39 @@
+// changed() on a real program: silent while nothing changes, and it names the function that costs more since a minute.
+import test from 'node:test';
+import assert from 'node:assert/strict';
+import { demoRegressions, query, request, scratch, sleep, startDemo, startServer, until } from './lib.mjs';
+
+const candidates = demoRegressions();
+const regression = candidates[Math.floor(Math.random() * candidates.length)];
+
+test(`${regression} becomes slower in a running program`, { timeout: 180000 }, async (t) => {
+  const demo = await startDemo(t, 'v1', 'none');
+  const config = `
+global: {scrape_interval: 2s}
+scrape_configs:
+  - job_name: demo
+    static_configs: [{targets: ["${demo.address}"]}]
+`;
+  const server = await startServer(t, { dir: scratch(t), config });
+
+  await t.test('too short a time is said to be so', async () => {
+    const r = await request(`${server.url}/api/v1/query?query=${encodeURIComponent('changed(cpu[30s], cpu[30s] offset 30s)')}`);
+    const answer = JSON.parse(r.body);
+    assert.deepEqual(answer.data.result, []);
+    assert.match(answer.infos[0], /^changed\(\): /);
+  });
+
+  await until('scrapes of 30 s', 60, async () => {
+    const r = await query(server, 'merge(cpu[32s])');
+    return r.result.length === 1 && r.result[0].profiles >= 15;
+  });
+  await request(`http://${demo.address}/-/regression?name=${regression}`, { method: 'POST' });
+  const since = Math.floor(Date.now() / 1000);
+  await sleep(32000);
+
+  await t.test('the regression is found', async () => {
+    const r = await query(server, `changed(cpu[30s], cpu[30s] offset 32s)`, { time: since + 32 });
+    const found = r.result.find((c) => c.metric.function === `main.${regression}`);
+    assert.ok(found && Number(found.value[1]) > 0.005, JSON.stringify(r.result));
+  });
+});
