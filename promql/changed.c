@@ -76,9 +76,7 @@ static enum err_code find_series(
 	struct gathering *g, struct labels metric, uint32_t *out, struct err *err)
 {
 	uint64_t hash = labels_hash(metric);
-	struct labels_builder b;
-	struct labels *grown;
-	enum err_code rc;
+	struct labels *grown, *at;
 
 	*out = map_find(&g->map, hash, series_eq, g, &metric);
 	if (*out != MAP_NONE)
@@ -92,10 +90,9 @@ static enum err_code find_series(
 			memcpy(grown, g->series, g->series_n * sizeof(*grown));
 		g->series = grown;
 	}
-	labels_builder_init(&b, g->ev->arena, metric); /* the slice's arena goes */
-	if ((rc = labels_builder_build(&b, &g->series[g->series_n], err)))
-		return rc;
-	if (!map_add(&g->map, hash, g->series_n))
+	at = &g->series[g->series_n];
+	*at = labels_dup(g->ev->arena, metric); /* the slice's arena goes */
+	if ((metric.n > 0 && !at->v) || !map_add(&g->map, hash, g->series_n))
 		return eval_nomem(g->ev, err);
 	*out = g->series_n++;
 	return ERR_OK;

@@ -233,6 +233,7 @@ static enum err_code find_partition(
 	struct frames *f, struct partition *p, struct frames_of **out, struct err *err)
 {
 	struct frames_of *t = f->partitions;
+	uint32_t *grown, n;
 	enum err_code rc;
 
 	while (t && t->partition != p)
@@ -241,13 +242,21 @@ static enum err_code find_partition(
 		if (!(t = arena_new(f->ev->arena, struct frames_of)))
 			return eval_nomem(f->ev, err);
 		t->partition = p;
-		t->first_n = sym_locations_n(p);
-		if (!(t->first = arena_array(f->ev->arena, uint32_t, t->first_n + 1)))
-			return eval_nomem(f->ev, err);
-		if (f->by_name && (rc = find_ambiguous(f, t, err)))
-			return rc;
 		t->next = f->partitions;
 		f->partitions = t;
+	}
+	/* More may have been read since the last sum. */
+	if (!t->first || sym_locations_n(p) > t->first_n) {
+		n = sym_locations_n(p);
+		n += t->first ? n / 2 : 0;
+		if (!(grown = arena_array(f->ev->arena, uint32_t, (size_t)n + 1)))
+			return eval_nomem(f->ev, err);
+		if (t->first)
+			memcpy(grown, t->first, t->first_n * sizeof(*grown));
+		t->first = grown;
+		t->first_n = n;
+		if (f->by_name && (rc = find_ambiguous(f, t, err)))
+			return rc;
 	}
 	*out = t;
 	return ERR_OK;

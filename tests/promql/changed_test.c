@@ -49,7 +49,7 @@ TEST(the_function_that_moved_is_reported_with_its_share)
 	}
 	/* what one function gains the other loses; idle stays */
 	expect(&w, 1200, "topk(1, changed(cpu{job=\"api\"}[10m], cpu{job=\"api\"}[10m] offset 10m))",
-		"{function=\"work\"} 0.09997655107336634", "");
+		"{function=\"work\"} 0.09999166666666667", "");
 	expect(&w, 1200, "count(changed(cpu:samples{job=\"api\"}[10m], cpu:samples{job=\"api\"}[10m] "
 			 "offset 10m))",
 		"{} 2", "");
