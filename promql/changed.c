@@ -1,7 +1,7 @@
 /*
  * changed(): reads both windows slice by slice, each series by itself, and hands the flat costs of
  * its functions to the statistic. A slice is read as a selector with a window of its own would be,
- * so matchers, limits and rounding are those of every other query.
+ * so matchers, limits and rounding are those of every other query; series are selected once.
  */
 #include "promql/changed.h"
 
@@ -11,12 +11,15 @@
 #include "promql/changed_statistic.h"
 #include "promql/frames.h"
 #include "promql/number.h"
+#include "promql/plan.h"
 
 #define SLICE_MIN_NS (5 * NS_PER_S)
 #define SLICE_MAX_NS NS_PER_MIN /* unless a window would have more than SLICES_MAX */
 #define SLICES_WANTED 10 /* of the shorter window */
 #define SLICES_MAX 1440
 #define DEFAULT_P 0.01
+
+static const struct merging each_series = { .each = true };
 
 struct observations {
 	struct change_observation *v;
@@ -152,45 +155,53 @@ static enum err_code add_observation(struct gathering *g, struct observations *o
 	return ERR_OK;
 }
 
-static enum err_code read_side(
-	struct gathering *g, const struct expr *arg, struct observations *o, struct err *err)
+static enum err_code read_slices(struct gathering *g, const struct plan_read *read,
+	struct observations *o, struct err *err)
 {
-	const struct merging m = { .each = true };
-	struct expr selector = *expr_strip(arg);
-	bool numeric = false;
+	struct selection s = { .selector = &read->expr->selector,
+		.expr = read->expr,
+		.v = read->set->v,
+		.n = read->set->n,
+		.groups_n = read->set->groups_n };
 	struct value v;
 	enum err_code rc = ERR_OK;
 
-	/* Bare, in steps: a window that holds nothing is refused where numbers could be meant. */
-	selector.selector.at = AT_NONE;
-	selector.selector.offset_ns = 0;
-	selector.selector.window_ns = 0;
-	g->slice.mode = EVAL_RANGE;
 	for (uint32_t i = 0; i < o->slices_n && !rc; i++) {
-		int64_t end = o->window.max_ns - (int64_t)(o->slices_n - 1 - i) * g->slice_ns;
-
-		g->slice.t_ns = end;
-		g->slice.step_ns = g->slice_ns;
-		if (end - g->slice_ns < o->window.min_ns)
-			g->slice.step_ns = end - o->window.min_ns;
+		s.window.max_ns =
+			o->window.max_ns - (int64_t)(o->slices_n - 1 - i) * g->slice_ns;
+		s.window.min_ns = s.window.max_ns - g->slice_ns;
+		if (s.window.min_ns < o->window.min_ns)
+			s.window.min_ns = o->window.min_ns;
+		v = (struct value){ .type = VALUE_PROFILES };
 		if ((rc = eval_check(&g->slice, err)) ||
-			(rc = select_profiles(&g->slice, &selector, &m, &v, err)))
+			(rc = sum_selection(&g->slice, &s, &v, err)) ||
+			(rc = profiles_round(&g->slice, &v, err)))
 			break;
-		if (v.n > 0 && !(v.type & VALUE_PROFILES)) {
-			numeric = true;
-			v.n = 0;
-		}
-		if (v.n > 0)
-			rc = profiles_round(&g->slice, &v, err);
 		for (size_t k = 0; k < v.n && !rc; k++)
 			rc = add_observation(g, o, i, &v.profiles[k], err);
 		arena_reset(&g->arena);
 	}
-	number_release(&g->slice);
-	g->slice.numbers = NULL;
-	if (!rc && numeric && o->n == 0)
-		return eval_fault(g->ev, arg, err, ERR_INVALID,
-			"changed() wants profiles, got costs");
+	return rc;
+}
+
+static enum err_code read_side(
+	struct gathering *g, const struct expr *arg, struct observations *o, struct err *err)
+{
+	int64_t start = clock_monotonic_ns();
+	uint64_t samples = g->slice.samples;
+	struct plan_read *read;
+	enum err_code rc;
+
+	arg = expr_strip(arg);
+	if ((rc = plan_find_read(g->ev, arg, &each_series, &read, err)))
+		return rc;
+	if (read->series_n == 0)
+		return number_refuse_window(g->ev, arg, err);
+	if (read->set->n > 0)
+		rc = read_slices(g, read, o, err);
+	read->reads++;
+	read->samples += g->slice.samples - samples;
+	read->took_ns += clock_monotonic_ns() - start;
 	return rc;
 }
 
@@ -272,6 +283,19 @@ static enum err_code judge(struct gathering *g, double p, struct value *out, str
 	return report(g, &found, out, err);
 }
 
+/* Both windows are read, once. */
+static enum err_code plan_call(
+	struct eval *ev, const struct expr *e, struct value *out, struct err *err)
+{
+	enum err_code rc = ERR_OK;
+
+	for (size_t k = 0; k < e->call.args_n && !rc; k++)
+		rc = k < 2 ? select_profiles(ev, expr_strip(e->call.args[k]), &each_series, out, err) :
+			     eval_expr(ev, e->call.args[k], out, err);
+	*out = (struct value){ .type = VALUE_COSTS };
+	return rc;
+}
+
 enum err_code call_changed(
 	struct eval *ev, const struct expr *e, struct value *out, struct err *err)
 {
@@ -280,6 +304,8 @@ enum err_code call_changed(
 	struct value p = { .scalar = DEFAULT_P };
 	enum err_code rc;
 
+	if (ev->plan->planning)
+		return plan_call(ev, e, out, err);
 	if (e->call.args_n > 2 && (rc = eval_expr(ev, e->call.args[2], &p, err)))
 		return rc;
 	if (!(p.scalar > 0 && p.scalar < 1))
@@ -289,9 +315,8 @@ enum err_code call_changed(
 	if ((rc = frames_open(ev, &by_function, &g.frames, err)))
 		return rc;
 	map_init(&g.map);
-	arena_init(&g.arena, ev->memory_bytes_max);
+	arena_init_shared(&g.arena, ev->budget);
 	g.slice.arena = &g.arena;
-	g.slice.numbers = NULL;
 	find_slices(&g, e);
 	for (size_t k = 0; k < 2 && !rc; k++)
 		rc = read_side(&g, e->call.args[k], &g.side[k], err);
