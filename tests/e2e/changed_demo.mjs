@@ -10,7 +10,7 @@ const ends = [];
 const t = { after: (fn) => ends.push(fn) };
 const minutes = Number(process.argv[2] ?? 12);
 const interval = Number(process.argv[3] ?? 5);
-const pairs = [['2m', 120], ['5m', 300]];
+const pairs = [['1m', 60], ['2m', 120], ['5m', 300]].filter(([, seconds]) => seconds * 3 <= minutes * 60);
 
 async function main() {
   const regression = demoRegressions()[0];
