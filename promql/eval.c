@@ -172,6 +172,8 @@ static enum err_code eval_merging(
 	m.by_name = want == WANT_NAMES;
 	if (e->kind == EXPR_SELECTOR)
 		return select_noted(ev, e, &m, out, err);
+	if (over_is(e))
+		return eval_over(ev, e, &m, out, err);
 	if (filter_is(e)) {
 		arg = e->call.args[0];
 		rc = eval_merging(ev, arg, WANT_CELLS, out, err);
@@ -185,11 +187,13 @@ static enum err_code eval_merging(
 		call = arg;
 		arg = expr_strip(arg->call.args[0]);
 	}
-	if (arg->kind == EXPR_SELECTOR) {
+	if (arg->kind == EXPR_SELECTOR || over_is(arg)) {
 		m.each = false;
 		m.grouping = e->call.grouping;
 		m.labels = e->call.labels;
-		if ((rc = select_noted(ev, arg, &m, out, err)) ||
+		rc = over_is(arg) ? eval_over(ev, arg, &m, out, err) :
+				    select_noted(ev, arg, &m, out, err);
+		if (rc ||
 			(rc = require(ev, call, arg, out, VALUE_PROFILES, err)))
 			return rc;
 		if (e->call.grouping != GROUPING_BY || !profiles_need_split(out, e->call.labels))
@@ -208,7 +212,7 @@ enum err_code eval_totals(struct eval *ev, const struct expr *e, struct value *o
 	enum err_code rc;
 
 	if ((rc = eval_merging(ev, e, WANT_TOTALS, &v, err)) ||
-		(waiting && ((rc = profiles_round(ev, &v, err)) ||
+		(waiting && ((rc = profiles_settle(ev, &v, err)) ||
 				    (rc = filters_apply(ev, e, &v, err)))))
 		return rc;
 	if (!(v.type & VALUE_PROFILES)) {
@@ -242,7 +246,7 @@ static enum err_code call_merging(
 	return filters_apply(ev, e, out, err);
 }
 
-/* Of merges and filters. */
+/* Of merges, filters, and functions over windows that give profiles. */
 static enum err_code call_merge(
 	struct eval *ev, const struct expr *e, struct value *out, struct err *err)
 {
@@ -468,17 +472,18 @@ static const call_fn calls[FUNCTIONS] = {
 	[FN_LABEL_REPLACE] = call_on_costs,
 	[FN_LABEL_JOIN] = call_on_costs,
 	[FN_ABSENT] = call_absent,
-	[FN_SUM_OVER_TIME] = call_over_time,
-	[FN_AVG_OVER_TIME] = call_over_time,
-	[FN_MIN_OVER_TIME] = call_over_time,
-	[FN_MAX_OVER_TIME] = call_over_time,
-	[FN_LAST_OVER_TIME] = call_over_time,
-	[FN_COUNT_OVER_TIME] = call_over_time,
+	[FN_RATE] = call_merge,
+	[FN_SUM_OVER_TIME] = call_merge,
+	[FN_AVG_OVER_TIME] = call_merge,
+	[FN_MIN_OVER_TIME] = call_merge,
+	[FN_MAX_OVER_TIME] = call_merge,
+	[FN_LAST_OVER_TIME] = call_merge,
+	[FN_COUNT_OVER_TIME] = call_count_over,
 	[FN_STDDEV_OVER_TIME] = call_over_time,
 	[FN_STDVAR_OVER_TIME] = call_over_time,
 	[FN_QUANTILE_OVER_TIME] = call_over_time,
-	[FN_PRESENT_OVER_TIME] = call_over_time,
-	[FN_ABSENT_OVER_TIME] = call_over_time,
+	[FN_PRESENT_OVER_TIME] = call_count_over,
+	[FN_ABSENT_OVER_TIME] = call_count_over,
 	[FN_CHANGES] = call_over_time,
 	[FN_CHANGED] = call_changed,
 };

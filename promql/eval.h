@@ -83,8 +83,20 @@ MUST_CHECK enum err_code eval_check(struct eval *ev, struct err *err);
 
 /* ---- select.c, sum.c ---- */
 
+/* Functions over windows of profiles. */
+enum over_time {
+	OVER_NONE, /* amounts add up, levels are a mean over time */
+	OVER_RATE,
+	OVER_SUM,
+	OVER_AVG,
+	OVER_MIN, /* one scrape of each series, as the next two */
+	OVER_MAX,
+	OVER_LAST,
+};
+
 /* How a selector's series are put together. */
 struct merging {
+	enum over_time over;
 	bool each; /* one element per series; the rest is unused */
 	enum grouping grouping; /* _NONE: all together; _BY; _WITHOUT */
 	struct name_list labels;
@@ -117,6 +129,7 @@ struct chosen {
 	bool by_labels; /* cells per sample label set */
 	struct labels metric;
 	uint32_t group;
+	int64_t at_ns; /* OVER_MIN, OVER_MAX: the only time to look at */
 };
 
 struct selection {
@@ -127,6 +140,7 @@ struct selection {
 	size_t n;
 	uint32_t groups_n;
 	bool totals_only, by_name;
+	enum over_time over;
 };
 
 /* The series a selector's name and matchers select, sample labels not looked at; once per epoch. */
@@ -136,6 +150,35 @@ MUST_CHECK enum err_code select_series(struct eval *ev, const struct expr *e,
 /* Reads and adds up a selection: one element per group. */
 MUST_CHECK enum err_code sum_selection(
 	struct eval *ev, const struct selection *s, struct value *out, struct err *err);
+
+/* ---- over_time.c ---- */
+
+bool over_is(const struct expr *e); /* a call of a function that gives profiles of a window */
+/* Such a call; of numbers its costs. Fractions are not rounded yet. */
+MUST_CHECK enum err_code eval_over(struct eval *ev, const struct expr *e, const struct merging *m,
+	struct value *out, struct err *err);
+/* What rate() says of profiles that do not add up in time. */
+enum err_code over_refuse_levels(struct eval *ev, const struct expr *e,
+	const struct profile_type *type, struct err *err);
+/* OVER_MIN, OVER_MAX: leaves the epoch and the time of each series that has it, in a copy. */
+MUST_CHECK enum err_code over_choose(struct eval *ev, struct selection *s, struct err *err);
+
+/* ---- fraction.c ---- */
+
+#define FRACTION_ONE (INT64_C(1) << 62) /* the divisor of all fractions */
+
+/* What costs of one series are multiplied by. */
+struct factor {
+	long double multiplier, divisor;
+};
+bool over_has_factor(enum over_time over, const struct profile_type *type);
+/* stats: of all epochs of the series. */
+struct factor over_factor(
+	enum over_time over, const struct profile_type *type, const struct sum_stats *stats, int64_t window_ns);
+/* In units of FRACTION_ONE. False: beyond what fits. */
+bool fraction_of(struct factor f, __int128 v, __int128 *out);
+/* As profiles_round, but fractions stay what they are, as whole numbers of 2^-exponent. */
+MUST_CHECK enum err_code profiles_settle(struct eval *ev, struct value *v, struct err *err);
 
 /* ---- scrape.c ---- */
 

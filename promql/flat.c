@@ -1,6 +1,8 @@
 /*
  * flat() and cum() and their shares: costs of functions, or of whatever `by` names.
  */
+#include <math.h>
+
 #include "promql/filter.h"
 #include "promql/frames.h"
 
@@ -98,6 +100,8 @@ static enum err_code add_profile(struct flat *x, const struct profile_value *p, 
 
 		if (x->o->share)
 			v /= (double)p->total;
+		else
+			v = ldexp(v, -p->exponent);
 		if (v != 0 && (rc = add_cost(x, base, g, v, err)))
 			return rc;
 	}
@@ -120,7 +124,7 @@ enum err_code profiles_flat(struct eval *ev, const struct value *in, const struc
 	if (o->grouping == GROUPING_BY &&
 		(rc = profiles_merge(ev, in, GROUPING_BY, x.labels, &merged, err)))
 		return rc;
-	if ((rc = profiles_round(ev, &merged, err)) ||
+	if ((rc = profiles_settle(ev, &merged, err)) ||
 		(o->filters && (rc = filters_apply(ev, o->filters, &merged, err))))
 		return rc;
 	frames_options = (struct frames_options){

@@ -5,6 +5,8 @@
 #define PROFILES { VALUE_PROFILES }
 #define COSTS { VALUE_COSTS }
 #define NUMBERS { VALUE_COSTS | ARG_WINDOW }
+#define SERIES { VALUE_COSTS | VALUE_PROFILES | ARG_WINDOW }
+#define EITHER (VALUE_COSTS | VALUE_PROFILES)
 #define AGGREGATION (FUNCTION_AGGREGATION | FUNCTION_BY | FUNCTION_WITHOUT)
 #define BY_LABEL (FUNCTION_BY | FUNCTION_WITHOUT)
 #define BY_FRAME (FUNCTION_BY | FUNCTION_FRAMES_BY)
@@ -40,6 +42,9 @@ const struct function functions[FUNCTIONS] = {
 	  "cumulative cost over the total, 0 to 1" },
 	{ "total", FN_TOTAL, 0, 1, 1, PROFILES, VALUE_COSTS,
 	  "total(profiles)", "the whole cost of each profile" },
+	{ "rate", FN_RATE, 0, 1, 1, { VALUE_PROFILES | ARG_WINDOW }, VALUE_PROFILES,
+	  "rate(profiles[window])",
+	  "cost per second, as if all of the time had been profiled" },
 
 	{ "focus", FN_FOCUS, FILTER, VALUE_PROFILES,
 	  "focus(profiles, \"re\")", "the stacks with a frame whose function or file matches" },
@@ -136,18 +141,18 @@ const struct function functions[FUNCTIONS] = {
 	{ "absent", FN_ABSENT, 0, 1, 1, { VALUE_COSTS | VALUE_PROFILES }, VALUE_COSTS,
 	  "absent(costs or profiles)", "1 where there is no element" },
 
-	{ "sum_over_time", FN_SUM_OVER_TIME, 0, 1, 1, NUMBERS, VALUE_COSTS,
-	  "sum_over_time(numbers[window])", "the sum of the values" },
-	{ "avg_over_time", FN_AVG_OVER_TIME, 0, 1, 1, NUMBERS, VALUE_COSTS,
-	  "avg_over_time(numbers[window])", "the mean of the values" },
-	{ "min_over_time", FN_MIN_OVER_TIME, 0, 1, 1, NUMBERS, VALUE_COSTS,
-	  "min_over_time(numbers[window])", "the smallest value" },
-	{ "max_over_time", FN_MAX_OVER_TIME, 0, 1, 1, NUMBERS, VALUE_COSTS,
-	  "max_over_time(numbers[window])", "the greatest value" },
-	{ "last_over_time", FN_LAST_OVER_TIME, 0, 1, 1, NUMBERS, VALUE_COSTS,
-	  "last_over_time(numbers[window])", "the last value" },
-	{ "count_over_time", FN_COUNT_OVER_TIME, 0, 1, 1, NUMBERS, VALUE_COSTS,
-	  "count_over_time(numbers[window])", "how many values there are" },
+	{ "sum_over_time", FN_SUM_OVER_TIME, 0, 1, 1, SERIES, EITHER,
+	  "sum_over_time(series[window])", "the sum of the values, or of the profiles" },
+	{ "avg_over_time", FN_AVG_OVER_TIME, 0, 1, 1, SERIES, EITHER,
+	  "avg_over_time(series[window])", "the mean of the values, or of the profiles" },
+	{ "min_over_time", FN_MIN_OVER_TIME, 0, 1, 1, SERIES, EITHER,
+	  "min_over_time(series[window])", "the smallest value, or the profile with the smallest total" },
+	{ "max_over_time", FN_MAX_OVER_TIME, 0, 1, 1, SERIES, EITHER,
+	  "max_over_time(series[window])", "the greatest value, or the profile with the greatest total" },
+	{ "last_over_time", FN_LAST_OVER_TIME, 0, 1, 1, SERIES, EITHER,
+	  "last_over_time(series[window])", "the last value, or profile" },
+	{ "count_over_time", FN_COUNT_OVER_TIME, 0, 1, 1, SERIES, VALUE_COSTS,
+	  "count_over_time(series[window])", "how many values or profiles there are" },
 	{ "stddev_over_time", FN_STDDEV_OVER_TIME, 0, 1, 1, NUMBERS, VALUE_COSTS,
 	  "stddev_over_time(numbers[window])", "the standard deviation of the values" },
 	{ "stdvar_over_time", FN_STDVAR_OVER_TIME, 0, 1, 1, NUMBERS, VALUE_COSTS,
@@ -155,10 +160,10 @@ const struct function functions[FUNCTIONS] = {
 	{ "quantile_over_time", FN_QUANTILE_OVER_TIME, 0, 2, 2,
 	  { VALUE_SCALAR, VALUE_COSTS | ARG_WINDOW }, VALUE_COSTS,
 	  "quantile_over_time(q, numbers[window])", "the q-quantile of the values, 0 to 1" },
-	{ "present_over_time", FN_PRESENT_OVER_TIME, 0, 1, 1, NUMBERS, VALUE_COSTS,
-	  "present_over_time(numbers[window])", "1 for each series that has values" },
-	{ "absent_over_time", FN_ABSENT_OVER_TIME, 0, 1, 1, NUMBERS, VALUE_COSTS,
-	  "absent_over_time(numbers[window])", "1 where no series has values" },
+	{ "present_over_time", FN_PRESENT_OVER_TIME, 0, 1, 1, SERIES, VALUE_COSTS,
+	  "present_over_time(series[window])", "1 for each series that has values or profiles" },
+	{ "absent_over_time", FN_ABSENT_OVER_TIME, 0, 1, 1, SERIES, VALUE_COSTS,
+	  "absent_over_time(series[window])", "1 where no series has values or profiles" },
 	{ "changes", FN_CHANGES, 0, 1, 1, NUMBERS, VALUE_COSTS,
 	  "changes(numbers[window])", "how often the value changed" },
 

@@ -23,6 +23,7 @@ enum function_id {
 	FN_FLAT_SHARE,
 	FN_CUM_SHARE,
 	FN_TOTAL,           /* total(profiles) -> costs */
+	FN_RATE,            /* rate(sel[5m]) -> profiles; *_over_time give profiles too */
 	/* filters of profiles: promql/filter.h */
 	FN_FOCUS,           /* focus(profiles, expression) -> profiles */
 	FN_IGNORE,
@@ -69,7 +70,7 @@ enum function_id {
 	FN_LABEL_REPLACE,   /* label_replace(costs, dst, replacement, src, regex) */
 	FN_LABEL_JOIN,      /* label_join(costs, dst, separator, src...) */
 	FN_ABSENT,          /* absent(series) */
-	/* over windows of numbers: f(sel[5m]) -> costs */
+	/* over windows: f(sel[5m]), of numbers costs; of profiles as functions.c says */
 	FN_SUM_OVER_TIME,
 	FN_AVG_OVER_TIME,
 	FN_MIN_OVER_TIME,

@@ -50,4 +50,10 @@ void number_release(struct eval *ev);
 MUST_CHECK enum err_code call_over_time(
 	struct eval *ev, const struct expr *e, struct value *out, struct err *err);
 
+/* ---- over_time.c ---- */
+
+/* count_over_time(), present_over_time(), absent_over_time(), of numbers or profiles. */
+MUST_CHECK enum err_code call_count_over(
+	struct eval *ev, const struct expr *e, struct value *out, struct err *err);
+
 #endif

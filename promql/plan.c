@@ -75,6 +75,7 @@ static struct plan_read *look_up(
 	for (struct plan_read *r = p->reads; r; r = r->next)
 		if (!r->set == numbers && expr_eq(r->expr, e) &&
 			(numbers || (groups_alike(&r->merging, m) &&
+					    r->merging.over == m->over &&
 					    r->merging.totals_only == m->totals_only &&
 					    r->merging.by_name == m->by_name)))
 			return r;
@@ -147,14 +148,18 @@ static void add(struct sum_estimate *to, const struct sum_estimate *from)
 static struct selection selection_of(
 	const struct plan_read *r, const struct window *window)
 {
+	enum over_time over = r->merging.over;
+
 	return (struct selection){ .selector = &r->expr->selector,
 		.expr = r->expr,
-		.window = *window,
+		.window = { window->min_ns, window->max_ns,
+			window->latest || over == OVER_LAST },
+		.over = over,
 		.v = r->set->v,
 		.n = r->set->n,
 		.groups_n = r->set->groups_n,
 		.totals_only = r->merging.totals_only && !r->set->by_labels,
-		.by_name = r->merging.by_name };
+		.by_name = r->merging.by_name && (over == OVER_NONE || over == OVER_SUM) };
 }
 
 /* Elements of a step, at least: one row's samples each, where they are not all thrown away. */
@@ -188,6 +193,8 @@ enum err_code plan_estimate(struct eval *ev, struct plan_read *r, struct err *er
 		w = selector_window(ev, &r->expr->selector,
 			time_of_step(ev, r, n > 1 ? i * (r->steps - 1) / (n - 1) : 0));
 		s = selection_of(r, &w);
+		if (s.over == OVER_MIN || s.over == OVER_MAX) /* then one scrape each */
+			s.totals_only = !r->set->by_labels;
 		rc = estimate_selection(ev, &s, &r->estimate, err);
 	}
 	scale(&r->estimate, r->steps, n);
@@ -284,11 +291,12 @@ static enum err_code read_now(
 	uint64_t samples = ev->samples;
 	enum err_code rc;
 
-	rc = sum_selection(ev, &s, out, err);
+	if (!(rc = over_choose(ev, &s, err)) && s.n > 0)
+		rc = sum_selection(ev, &s, out, err);
 	r->reads++;
 	r->samples += ev->samples - samples;
 	r->took_ns += clock_monotonic_ns() - start;
-	for (size_t i = 0; i < out->n && !rc; i++)
+	for (size_t i = 0; !rc && i < out->n; i++)
 		r->profiles += out->profiles[i].profiles;
 	return rc;
 }

@@ -6,6 +6,8 @@
  */
 #include "promql/eval.h"
 
+#include <math.h>
+
 #include "base/map.h"
 #include "tsdb/partition.h" /* sort_keys */
 
@@ -92,7 +94,7 @@ double profile_total_cost(const struct profile_value *p)
 {
 	if (p->divisor)
 		return (double)((long double)p->wide_total / (long double)p->divisor);
-	return (double)(p->value_total - p->base_total);
+	return ldexp((double)(p->value_total - p->base_total), -p->exponent);
 }
 
 bool profile_type_eq(const struct profile_type *a, const struct profile_type *b)
@@ -138,6 +140,7 @@ static enum err_code round_profile(struct eval *ev, struct profile_value *p, str
 		part->wide = NULL;
 	}
 	p->divisor = 0;
+	p->fraction = false;
 	return ERR_OK;
 }
 

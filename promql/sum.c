@@ -19,6 +19,8 @@ struct slot {
 	struct function_sums *functions; /* NULL: cells only */
 	struct sum_stats stats;
 	size_t charged; /* bytes of the two, taken from the query's budget */
+	int64_t at_ns; /* as in struct chosen */
+	struct factor factor; /* of fractions */
 };
 
 struct summing {
@@ -28,6 +30,8 @@ struct summing {
 	size_t slots_n, slots_cap;
 	int64_t start_ns, end_ns; /* of all groups so far; end 0: none */
 	bool weighted; /* gauges over a window */
+	bool fraction; /* costs are multiplied by a factor for each series */
+	bool wide; /* one of the two */
 };
 
 /* Doubles an array of the arena. */
@@ -45,9 +49,10 @@ static enum err_code grow(struct summing *x, void *array, size_t item, size_t *c
 	return ERR_OK;
 }
 
-static bool fits(const struct slot *slot, const struct chosen *c)
+static bool fits(const struct summing *x, const struct slot *slot, const struct chosen *c)
 {
-	return slot->partition == c->series->partition && slot->deferred == c->deferred &&
+	return !x->fraction && slot->at_ns == c->at_ns &&
+		slot->partition == c->series->partition && slot->deferred == c->deferred &&
 		slot->by_labels == c->by_labels && slot->asked == c->asked &&
 		slot->takes_empty == c->takes_empty && slot->none == c->none &&
 		profile_type_eq(slot->type, &c->type);
@@ -59,7 +64,7 @@ static enum err_code find_slot(
 	enum err_code rc;
 
 	for (size_t i = 0; i < x->slots_n; i++)
-		if (fits(&x->slots[i], c)) {
+		if (fits(x, &x->slots[i], c)) {
 			*out = &x->slots[i];
 			return ERR_OK;
 		}
@@ -73,7 +78,8 @@ static enum err_code find_slot(
 		.asked = c->asked,
 		.takes_empty = c->takes_empty,
 		.none = c->none,
-		.by_labels = c->by_labels };
+		.by_labels = c->by_labels,
+		.at_ns = c->at_ns };
 	return ERR_OK;
 }
 
@@ -130,7 +136,8 @@ static enum err_code charge(struct summing *x, struct slot *slot, struct err *er
 static enum err_code sum_slot(struct summing *x, struct slot *slot, struct err *err)
 {
 	struct eval *ev = x->ev;
-	const struct window *w = &x->s->window;
+	struct window at = { slot->at_ns - 1, slot->at_ns, true };
+	const struct window *w = slot->at_ns ? &at : &x->s->window;
 	unsigned flags = (slot->by_labels ? ACCUM_BY_LABELS : 0) |
 		(slot->type->delta ? 0 : ACCUM_WEIGHTED);
 	enum err_code rc = eval_check(ev, err);
@@ -191,6 +198,13 @@ static bool keeps(
 	return keep;
 }
 
+/* What a sum is in a value that is not rounded yet. */
+static bool widen(const struct summing *x, const struct slot *slot, __int128 v, __int128 *out)
+{
+	*out = v;
+	return !x->fraction || fraction_of(slot->factor, v, out);
+}
+
 static enum err_code read_cells(struct summing *x, const struct slot *slot, struct verdicts *known,
 	struct part *part, struct err *err)
 {
@@ -200,14 +214,13 @@ static enum err_code read_cells(struct summing *x, const struct slot *slot, stru
 	while (accum_next(slot->acc, &at, &c)) {
 		if (slot->deferred && !keeps(x, slot, known, c.label_set))
 			continue;
-		if (x->weighted)
-			part->wide[part->n] = c.value;
-		else if (c.value != (int64_t)c.value)
+		if (x->wide ? !widen(x, slot, c.value, &part->wide[part->n]) :
+			      c.value != (int64_t)c.value)
 			return eval_fault(
 				x->ev, x->s->expr, err, ERR_LIMIT, "a sum exceeds 64 bits");
 		part->cells[part->n++] = (struct cell){ .stack = c.stack,
 			.label_set = c.label_set,
-			.value = x->weighted ? 0 : (int64_t)c.value };
+			.value = x->wide ? 0 : (int64_t)c.value };
 	}
 	return ERR_OK;
 }
@@ -226,11 +239,11 @@ static enum err_code read_slot(
 		return rc;
 	n = accum_cells_n(slot->acc);
 	part->cells = arena_alloc_raw(x->ev->arena, n + 1, sizeof(*part->cells));
-	if (x->weighted)
+	if (x->wide)
 		part->wide = arena_alloc_raw(x->ev->arena, n + 1, sizeof(*part->wide));
 	if (slot->deferred)
 		known.v = arena_array(x->ev->arena, char, sym_label_sets_n(part->partition));
-	if (!part->cells || (x->weighted && !part->wide) || (slot->deferred && !known.v))
+	if (!part->cells || (x->wide && !part->wide) || (slot->deferred && !known.v))
 		return eval_nomem(x->ev, err);
 	rc = read_cells(x, slot, &known, part, err);
 	buf_release(&known.text);
@@ -274,7 +287,7 @@ static enum err_code join_part(
 	if (!pair.profiles)
 		return eval_nomem(x->ev, err);
 	for (size_t i = 0; i < 2; i++) {
-		pair.profiles[i].divisor = x->weighted;
+		pair.profiles[i].divisor = x->wide;
 		pair.profiles[i].parts_n = 1;
 		if (!(pair.profiles[i].parts = arena_new(x->ev->arena, struct part)))
 			return eval_nomem(x->ev, err);
@@ -290,6 +303,7 @@ static enum err_code read_group(
 	struct summing *x, const struct chosen *c, struct profile_value *p, struct err *err)
 {
 	struct part part;
+	__int128 total;
 	enum err_code rc;
 
 	*p = (struct profile_value){ .metric = c->metric, .type = c->type };
@@ -305,13 +319,16 @@ static enum err_code read_group(
 		if (slot->none)
 			continue;
 		if (x->s->totals_only) {
-			p->wide_total += slot->stats.total;
+			if (!widen(x, slot, slot->stats.total, &total))
+				return eval_fault(x->ev, x->s->expr, err, ERR_LIMIT,
+					"a sum exceeds 64 bits");
+			p->wide_total += total;
 			continue;
 		}
 		if ((rc = read_slot(x, slot, &part, err)) || (rc = join_part(x, p, &part, err)))
 			return rc;
 		for (size_t k = 0; k < part.n; k++)
-			p->wide_total += x->weighted ? part.wide[k] : part.cells[k].value;
+			p->wide_total += x->wide ? part.wide[k] : part.cells[k].value;
 		p->wide_total += part.names_total;
 	}
 	return ERR_OK;
@@ -356,6 +373,29 @@ static bool is_left_out(const struct summing *x, const struct profile_value *p)
 	return samples || !empty;
 }
 
+/* Slots of one series are its epochs, and neighbours: what it is multiplied by is one. */
+static void find_factors(struct summing *x)
+{
+	size_t end;
+
+	for (size_t i = 0; i < x->slots_n && x->fraction; i = end) {
+		const struct slot *first = &x->slots[i];
+		struct sum_stats all = { 0 };
+
+		for (end = i; end < x->slots_n &&
+			labels_eq(x->slots[end].series[0]->labels, first->series[0]->labels) &&
+			profile_type_eq(x->slots[end].type, first->type);
+			end++) {
+			all.rows += x->slots[end].stats.rows;
+			all.elapsed_ns += x->slots[end].stats.elapsed_ns;
+			all.profiled_ns += x->slots[end].stats.profiled_ns;
+		}
+		for (size_t k = i; k < end; k++)
+			x->slots[k].factor = over_factor(x->s->over, first->type, &all,
+				x->s->selector->window_ns);
+	}
+}
+
 static enum err_code sum_group(
 	struct summing *x, const struct chosen *c, size_t n, struct value *out, struct err *err)
 {
@@ -367,6 +407,7 @@ static enum err_code sum_group(
 		rc = add_series(x, &c[i], err);
 	for (size_t i = 0; i < x->slots_n && !rc; i++)
 		rc = sum_slot(x, &x->slots[i], err);
+	find_factors(x);
 	if (!rc && !(rc = read_group(x, c, p, err)))
 		kept = !is_left_out(x, p);
 	close_slots(x);
@@ -438,11 +479,15 @@ static enum err_code sum_groups(
 	struct eval *ev, const struct selection *s, struct value *out, struct err *err)
 {
 	struct summing x = {
-		.ev = ev, .s = s, .weighted = !s->v[0].type.delta && !s->window.latest
+		.ev = ev,
+		.s = s,
+		.weighted = !s->v[0].type.delta && !s->window.latest && s->v[0].at_ns == 0,
+		.fraction = over_has_factor(s->over, &s->v[0].type),
 	};
 	enum err_code rc;
 	size_t end;
 
+	x.wide = x.weighted || x.fraction;
 	out->profiles = arena_array(ev->arena, struct profile_value, s->groups_n);
 	if (!out->profiles)
 		return eval_nomem(ev, err);
@@ -458,7 +503,10 @@ static enum err_code sum_groups(
 		struct profile_value *p = &out->profiles[i];
 
 		p->value_total = (int64_t)p->wide_total;
-		if (x.weighted)
+		p->fraction = x.fraction;
+		if (x.fraction)
+			p->divisor = FRACTION_ONE;
+		else if (x.weighted)
 			p->divisor = x.end_ns > x.start_ns ? x.end_ns - x.start_ns : 1;
 		else if (p->wide_total != p->value_total)
 			return eval_fault(ev, s->expr, err, ERR_LIMIT, "a sum exceeds 64 bits");
@@ -507,7 +555,9 @@ static enum err_code estimate_group(struct summing *x, const struct chosen *c, s
 enum err_code estimate_selection(
 	struct eval *ev, const struct selection *s, struct sum_estimate *out, struct err *err)
 {
-	struct summing x = { .ev = ev, .s = s };
+	struct summing x = { .ev = ev,
+		.s = s,
+		.fraction = s->n > 0 && over_has_factor(s->over, &s->v[0].type) };
 	struct sum_estimate some = { 0 };
 	uint64_t *to = (uint64_t *)out, *from = (uint64_t *)&some;
 	size_t looked = 0, group = 0, end;

@@ -26,8 +26,8 @@ struct part {
 	struct cell *cells;
 	size_t n;
 	/*
-	 * While a gauge is not rounded yet: value x interval of each cell, its value and base
-	 * unused. Inside the evaluator only; results are rounded.
+	 * While a gauge or a fraction is not rounded yet: value x interval, or value x 2^62, of each
+	 * cell, its value and base unused. Inside the evaluator only; results are rounded.
 	 */
 	__int128 *wide;
 	const uint32_t *headers; /* of the rows that went in: comments, drop_frames, ... */
@@ -61,6 +61,9 @@ struct profile_value {
 	/* Not rounded yet where not 0: what wide is divided by, the time from first to last scrape. */
 	int64_t divisor;
 	__int128 wide_total; /* the sum of all wide */
+	/* A quotient that stays one: rounded to a whole number only where a profile must have one. */
+	bool fraction;
+	int exponent; /* costs are multiplied by 2^exponent, where flat() and total() look at a fraction */
 };
 
 /* Durations come from outside; their sum ends where 64 bits do. */

@@ -176,6 +176,10 @@ MUST_CHECK enum err_code db_numbers(struct db_querier *q, const struct db_series
 MUST_CHECK enum err_code db_series_types(struct db_querier *q, const struct db_series *s,
 	struct arena *a, struct profile_type **out, size_t *n, struct err *err);
 
+struct row_total {
+	int64_t total, ts_ns;
+};
+
 struct sum_stats {
 	uint64_t rows; /* profiles added */
 	uint64_t samples;
@@ -185,6 +189,9 @@ struct sum_stats {
 	int64_t duration_ns; /* sum of the profiles' durations */
 	int64_t period; /* largest */
 	__int128 total; /* sum of value (delta) or value x interval_ns (gauge) */
+	__int128 elapsed_ns; /* sum of intervals */
+	__int128 profiled_ns; /* sum of durations; of a row that says none, its interval */
+	struct row_total min, max; /* of rows' plain totals; the earliest of equal ones */
 	uint32_t *headers; /* distinct header ids seen, in the arena */
 	uint32_t headers_n;
 	uint64_t read; /* cells decoded: what the query cost, whatever it stood for */

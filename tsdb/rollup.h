@@ -43,6 +43,8 @@ struct rollup_column {
 	int64_t start_ns, end_ns; /* smallest ts - interval, largest ts */
 	int64_t time_nanos; /* smallest, 0 ones left out */
 	int64_t duration_ns; /* sum, saturating */
+	__int128 elapsed_ns; /* sum of intervals */
+	__int128 profiled_ns; /* sum of durations; of a row that says none, its interval */
 	int64_t period; /* largest */
 	__int128 total; /* of value (delta) or value x interval (gauge) */
 	struct rollup_point min, max, last; /* of the rows' plain totals; earliest of equal ones */

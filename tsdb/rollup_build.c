@@ -186,7 +186,10 @@ enum err_code rollup_builder_note(
 				.end_ns = row->ts_ns,
 				.time_nanos = row->time_nanos,
 				.period = row->period > 0 ? row->period : 0, /* as db_sum */
-				.duration = row->duration_nanos });
+				.duration = row->duration_nanos,
+				.elapsed = row->interval_ns,
+				.profiled = row->duration_nanos > 0 ? row->duration_nanos :
+								      row->interval_ns });
 	return rc;
 }
 

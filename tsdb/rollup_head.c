@@ -6,14 +6,14 @@
  * Layout: version, what it is (bytes); number of lists of types and of columns. Per list: number of
  * headers and their gaps; number of columns of a header, and for each the rollup's + 1 (0: a type
  * that an earlier column of the header has already); rows, samples, start, end - start, 1 if there
- * is a time_nanos and it minus start, period, duration. Per column: its number in its first header,
- * gauge (byte), total, the smallest total and the end minus its time, the same of the largest, the
- * last.
+ * is a time_nanos and it minus start, period, duration, elapsed - (end - start), elapsed -
+ * profiled. Per column: its number in its first header, gauge (byte), total, the smallest total and
+ * the end minus its time, the same of the largest, the last.
  *
  * Rows of one list of types have all but their totals in common over its columns. Nearly always
  * there is one list.
  */
-#define ROLLUP_VERSION 1
+#define ROLLUP_VERSION 2
 
 const int64_t rollup_step_ns[ROLLUP_LEVELS] = { INT64_C(3600) * 1000000000,
 	INT64_C(86400) * 1000000000 };
@@ -28,6 +28,17 @@ static bool list_has(const struct rollup_list *l, uint32_t column)
 	return false;
 }
 
+/* Of what may be anything: wraps. */
+static int128 sum128(int128 a, int128 b)
+{
+	return (int128)((uint128)a + (uint128)b);
+}
+
+static int128 difference128(int128 a, int128 b)
+{
+	return (int128)((uint128)a - (uint128)b);
+}
+
 void rollup_list_join(struct rollup_list *into, const struct rollup_list *from)
 {
 	if (!into->rows || from->start_ns < into->start_ns)
@@ -38,7 +49,9 @@ void rollup_list_join(struct rollup_list *into, const struct rollup_list *from)
 		into->time_nanos = from->time_nanos;
 	if (from->period > into->period)
 		into->period = from->period;
-	into->duration = (int128)((uint128)into->duration + (uint128)from->duration);
+	into->duration = sum128(into->duration, from->duration);
+	into->elapsed = sum128(into->elapsed, from->elapsed);
+	into->profiled = sum128(into->profiled, from->profiled);
 	if (__builtin_add_overflow(into->rows, from->rows, &into->rows))
 		into->rows = UINT64_MAX;
 	into->samples += from->samples;
@@ -94,6 +107,9 @@ static void encode_list(struct buf *out, const struct rollup_list *l)
 		buf_add_varint(out, zigzag((int64_t)minus(l->time_nanos, l->start_ns)));
 	buf_add_varint(out, zigzag(l->period));
 	buf_add_varint128(out, zigzag128(l->duration));
+	buf_add_varint128(
+		out, zigzag128(difference128(l->elapsed, minus(l->end_ns, l->start_ns))));
+	buf_add_varint128(out, zigzag128(difference128(l->elapsed, l->profiled)));
 }
 
 static int64_t end_of(const struct rollup_list *lists, uint32_t lists_n, uint32_t column)
@@ -185,6 +201,9 @@ static enum err_code parse_list(
 		l->time_nanos = plus(l->start_ns, (uint64_t)unzigzag(cursor_varint(in)));
 	l->period = unzigzag(cursor_varint(in));
 	l->duration = unzigzag128(cursor_varint128(in));
+	l->elapsed = sum128(
+		unzigzag128(cursor_varint128(in)), (int128)minus(l->end_ns, l->start_ns));
+	l->profiled = difference128(l->elapsed, unzigzag128(cursor_varint128(in)));
 	return in->bad || !l->rows ? corrupt(err, "bad rows") : ERR_OK;
 }
 
@@ -255,6 +274,8 @@ static enum err_code fill_column(struct rollup_head *h, uint32_t i, struct err *
 	column->end_ns = joined.end_ns;
 	column->time_nanos = joined.time_nanos;
 	column->duration_ns = saturated(joined.duration);
+	column->elapsed_ns = joined.elapsed;
+	column->profiled_ns = joined.profiled;
 	column->period = joined.period;
 	column->total = s->total;
 	column->min = (struct rollup_point){ s->min.total,

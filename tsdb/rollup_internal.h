@@ -22,6 +22,7 @@ struct rollup_list {
 	uint64_t rows, samples;
 	int64_t start_ns, end_ns, time_nanos, period;
 	int128 duration; /* not saturated: saturating is not associative */
+	int128 elapsed, profiled; /* as in struct rollup_column */
 	uint32_t *headers;
 	uint32_t headers_n;
 	uint32_t columns_n; /* of a header */

@@ -166,11 +166,24 @@ enum err_code sum_header(struct summing *t, uint32_t header, uint32_t columns_n,
 	return ERR_OK;
 }
 
+/* Before the rows of them are counted. */
+void sum_note_totals(struct sum_stats *st, struct row_total min, struct row_total max)
+{
+	if (!st->rows || min.total < st->min.total ||
+		(min.total == st->min.total && min.ts_ns < st->min.ts_ns))
+		st->min = min;
+	if (!st->rows || max.total > st->max.total ||
+		(max.total == st->max.total && max.ts_ns < st->max.ts_ns))
+		st->max = max;
+}
+
 void sum_note_row(struct summing *t, const struct sum_row *row, int64_t weight)
 {
 	struct sum_stats *st = t->stats;
 
 	st->total += (__int128)row->total * weight;
+	sum_note_totals(st, (struct row_total){ row->total, row->ts_ns },
+		(struct row_total){ row->total, row->ts_ns });
 	st->samples += row->n;
 	if (!st->rows || row->ts_ns - row->interval_ns < st->start_ns)
 		st->start_ns = row->ts_ns - row->interval_ns;
@@ -183,6 +196,8 @@ void sum_note_row(struct summing *t, const struct sum_row *row, int64_t weight)
 		st->duration_ns = row->duration_nanos > 0 ? INT64_MAX : INT64_MIN;
 	if (row->period > st->period)
 		st->period = row->period;
+	st->elapsed_ns += row->interval_ns;
+	st->profiled_ns += row->duration_nanos > 0 ? row->duration_nanos : row->interval_ns;
 }
 
 /* ---- rows of windows ---- */

@@ -352,6 +352,10 @@ enum err_code sum_note_record(
 		st->start_ns = c->start_ns;
 	if (!st->rows || c->end_ns > st->end_ns)
 		st->end_ns = c->end_ns;
+	sum_note_totals(st, (struct row_total){ c->min.total, c->min.ts_ns },
+		(struct row_total){ c->max.total, c->max.ts_ns });
+	st->elapsed_ns += c->elapsed_ns;
+	st->profiled_ns += c->profiled_ns;
 	st->rows += c->rows;
 	st->samples += c->samples;
 	if (c->time_nanos && (!st->time_nanos || c->time_nanos < st->time_nanos))

@@ -70,6 +70,7 @@ const uint32_t *sum_zeros(struct sum_scratch *x, size_t n);
 MUST_CHECK enum err_code sum_header(
 	struct summing *t, uint32_t header, uint32_t columns_n, struct err *err);
 MUST_CHECK enum err_code sum_note_header(struct summing *t, uint32_t header, struct err *err);
+void sum_note_totals(struct sum_stats *st, struct row_total min, struct row_total max);
 void sum_note_row(struct summing *t, const struct sum_row *row, int64_t weight);
 static inline int64_t sum_weight(const struct summing *t, int64_t interval_ns)
 {

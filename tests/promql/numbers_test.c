@@ -67,8 +67,8 @@ TEST(selectors_of_numbers_are_costs)
 		{ 40, "up[1m]",
 			"invalid input: 1:1: up[1m] are numbers: avg_over_time() and its like "
 			"make costs of them" },
-		{ 40, "avg_over_time(process_cpu[1m])",
-			"invalid input: 1:15: avg_over_time() wants numbers, got profiles" },
+		{ 40, "changes(process_cpu[1m])",
+			"invalid input: 1:9: changes() wants numbers, got profiles" },
 	};
 	struct world w;
 

@@ -1,0 +1,262 @@
+/*
+ * Functions over windows of profiles: what a selector's series give in place of their sum, or of
+ * the mean of levels.
+ *
+ * min_over_time() and max_over_time() find the time of the scrape by totals, which whole steps of
+ * rollups have too; then it is read as the only one. Where only some samples are asked for, each
+ * scrape is read.
+ */
+#include "base/clock.h"
+#include "promql/number.h"
+#include "promql/unit.h"
+
+static enum over_time over_of(const struct expr *e)
+{
+	if (e->kind != EXPR_CALL)
+		return OVER_NONE;
+	switch (e->call.fn->id) {
+	case FN_RATE:
+		return OVER_RATE;
+	case FN_SUM_OVER_TIME:
+		return OVER_SUM;
+	case FN_AVG_OVER_TIME:
+		return OVER_AVG;
+	case FN_MIN_OVER_TIME:
+		return OVER_MIN;
+	case FN_MAX_OVER_TIME:
+		return OVER_MAX;
+	case FN_LAST_OVER_TIME:
+		return OVER_LAST;
+	default:
+		return OVER_NONE;
+	}
+}
+
+bool over_is(const struct expr *e)
+{
+	return over_of(e) != OVER_NONE;
+}
+
+/* A name is of one kind; without a name profiles come first. */
+static enum err_code are_numbers(
+	struct eval *ev, const struct expr *selector, bool *out, struct err *err)
+{
+	struct number_ranges numbers;
+	struct db_series *series;
+	enum err_code rc;
+	size_t n;
+
+	if (selector->selector.name.len) {
+		rc = number_select(ev, selector, &numbers, err);
+		*out = numbers.n > 0;
+		return rc;
+	}
+	rc = select_series(ev, selector, &series, &n, err);
+	*out = n == 0;
+	return rc;
+}
+
+enum err_code eval_over(struct eval *ev, const struct expr *e, const struct merging *m,
+	struct value *out, struct err *err)
+{
+	const struct expr *selector = expr_strip(e->call.args[0]);
+	struct merging over = *m;
+	bool numbers = false;
+	enum err_code rc;
+
+	over.over = over_of(e);
+	if (over.over != OVER_RATE && (rc = are_numbers(ev, selector, &numbers, err)))
+		return rc;
+	if (numbers)
+		return call_over_time(ev, e, out, err);
+	if (!(rc = select_profiles(ev, selector, &over, out, err)))
+		unit_note(ev, selector, out);
+	return rc;
+}
+
+enum err_code over_refuse_levels(struct eval *ev, const struct expr *e,
+	const struct profile_type *type, struct err *err)
+{
+	struct buf text = { 0 };
+	enum err_code rc;
+
+	profile_type_print(&text, type);
+	rc = eval_fault(ev, e, err, ERR_INVALID,
+		"rate() wants amounts that add up in time, got levels: " STR_FMT
+		"; avg_over_time() gives their mean",
+		STR_ARG(buf_str(&text)));
+	buf_release(&text);
+	return rc;
+}
+
+/* ---- counting ---- */
+
+enum err_code call_count_over(
+	struct eval *ev, const struct expr *e, struct value *out, struct err *err)
+{
+	const struct expr *selector = expr_strip(e->call.args[0]);
+	const struct merging each = { .each = true, .totals_only = true };
+	enum function_id fn = e->call.fn->id;
+	struct labels metric;
+	struct value v;
+	bool numbers;
+	enum err_code rc;
+
+	if ((rc = are_numbers(ev, selector, &numbers, err)))
+		return rc;
+	if (numbers)
+		return call_over_time(ev, e, out, err);
+	if ((rc = select_profiles(ev, selector, &each, &v, err)))
+		return rc;
+	*out = (struct value){ .type = VALUE_COSTS };
+	if (!(out->costs = arena_array(ev->arena, struct cost, v.n + 1)))
+		return eval_nomem(ev, err);
+	if (fn == FN_ABSENT_OVER_TIME) {
+		if ((rc = absent_labels(ev, &selector->selector, &metric, err)))
+			return rc;
+		*out->costs = (struct cost){ .metric = metric, .value = 1, .t_ns = ev->t_ns };
+		out->n = v.n == 0;
+		return ERR_OK;
+	}
+	for (size_t i = 0; i < v.n; i++)
+		out->costs[out->n++] = (struct cost){
+			.metric = labels_without_name(ev, v.profiles[i].metric),
+			.value = fn == FN_COUNT_OVER_TIME ? (double)v.profiles[i].profiles : 1,
+			.t_ns = ev->t_ns,
+		};
+	return costs_distinct(out->costs, out->n, err);
+}
+
+/* ---- the scrape with the smallest or greatest total ---- */
+
+struct best {
+	bool any;
+	size_t epoch;
+	struct row_total row;
+};
+
+/* The earliest of equal ones. */
+static void compare(struct best *b, bool greatest, struct row_total row, size_t epoch)
+{
+	bool better = greatest ? row.total > b->row.total : row.total < b->row.total;
+
+	if (!b->any || better ||
+		(row.total == b->row.total && row.ts_ns < b->row.ts_ns))
+		*b = (struct best){ true, epoch, row };
+}
+
+static enum err_code read_totals(struct eval *ev, const struct selection *s,
+	const struct chosen *c, struct sum_stats *stats, struct err *err)
+{
+	enum err_code rc = db_sum(ev->querier, &c->series, 1, &c->type, s->window.min_ns,
+		s->window.max_ns, SUM_WINDOW, NULL, ev->arena, stats, err);
+
+	ev->samples += stats->read;
+	return rc;
+}
+
+/* Only samples that pass the matchers count, so every scrape is read. */
+static enum err_code best_of_samples(struct eval *ev, const struct selection *s,
+	const struct chosen *c, size_t epoch, bool greatest, struct best *best, struct err *err)
+{
+	const struct db_row *row;
+	struct db_rows *rows;
+	enum err_code rc;
+
+	if (c->none)
+		return ERR_OK;
+	if ((rc = db_rows_open(
+		     ev->querier, c->series, s->window.min_ns, s->window.max_ns, &rows, err)))
+		return rc;
+	while (!(rc = db_rows_next(rows, &row, err))) {
+		struct selection one = *s;
+		struct chosen at = *c;
+		struct value v = { 0 };
+
+		at.at_ns = row->ts_ns;
+		at.group = 0;
+		one.v = &at;
+		one.n = 1;
+		one.groups_n = 1;
+		one.totals_only = false;
+		if ((rc = eval_check(ev, err)) || (rc = sum_selection(ev, &one, &v, err)))
+			break;
+		if (v.n > 0)
+			compare(best, greatest,
+				(struct row_total){ v.profiles[0].value_total, at.at_ns }, epoch);
+	}
+	db_rows_close(rows);
+	return rc == ERR_NOT_FOUND ? ERR_OK : rc;
+}
+
+static enum err_code best_of_series(struct eval *ev, const struct selection *s,
+	const struct chosen *epochs, size_t n, struct best *out, struct err *err)
+{
+	bool greatest = s->over == OVER_MAX;
+	enum err_code rc = ERR_OK;
+
+	*out = (struct best){ 0 };
+	for (size_t i = 0; i < n && !rc; i++) {
+		struct sum_stats stats = { 0 };
+
+		if (epochs[i].asked) {
+			rc = best_of_samples(ev, s, &epochs[i], i, greatest, out, err);
+			continue;
+		}
+		rc = read_totals(ev, s, &epochs[i], &stats, err);
+		if (!rc && stats.rows)
+			compare(out, greatest, greatest ? stats.max : stats.min, i);
+	}
+	return rc;
+}
+
+/* Rollups know when it was, but only raw rows are scrapes. */
+static enum err_code check_kept(struct eval *ev, const struct selection *s,
+	const struct chosen *c, struct err *err)
+{
+	struct sum_stats stats = { 0 };
+	struct buf at = { 0 };
+	enum err_code rc;
+
+	rc = db_sum(ev->querier, &c->series, 1, &c->type, c->at_ns - 1, c->at_ns, SUM_LAST, NULL,
+		ev->arena, &stats, err);
+	if (rc || stats.rows)
+		return rc;
+	time_print_rfc3339(&at, c->at_ns);
+	rc = eval_fault(ev, s->expr, err, ERR_INVALID,
+		"the scrape of " STR_FMT " with the %s total is only kept in sums",
+		STR_ARG(buf_str(&at)), s->over == OVER_MAX ? "greatest" : "smallest");
+	buf_release(&at);
+	return rc;
+}
+
+enum err_code over_choose(struct eval *ev, struct selection *s, struct err *err)
+{
+	struct chosen *chosen;
+	struct best best;
+	size_t n = 0, end;
+	enum err_code rc;
+
+	if (s->over != OVER_MIN && s->over != OVER_MAX)
+		return ERR_OK;
+	if (!(chosen = arena_array(ev->arena, struct chosen, s->n + 1)))
+		return eval_nomem(ev, err);
+	for (size_t i = 0; i < s->n; i = end) {
+		for (end = i + 1; end < s->n &&
+			labels_eq(s->v[end].series->labels, s->v[i].series->labels) &&
+			profile_type_eq(&s->v[end].type, &s->v[i].type);
+			end++)
+			;
+		if ((rc = best_of_series(ev, s, &s->v[i], end - i, &best, err)))
+			return rc;
+		if (!best.any)
+			continue;
+		chosen[n] = s->v[i + best.epoch];
+		chosen[n].at_ns = best.row.ts_ns;
+		if ((rc = check_kept(ev, s, &chosen[n++], err)))
+			return rc;
+	}
+	s->v = chosen;
+	s->n = n;
+	return ERR_OK;
+}

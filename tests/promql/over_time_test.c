@@ -1,0 +1,180 @@
+/*
+ * Functions over windows of profiles.
+ */
+#include "tests/promql/world.h"
+
+struct row {
+	int at_s;
+	const char *query, *want;
+};
+
+/* Two pods, one of which profiles 9 s of 10, the other 5 s of 15; levels. */
+static void fill_windows(struct world *w)
+{
+	store(w, "__name__=process_cpu,job=a,pod=p", 10, 10, "main;f 3|main;g 1");
+	store(w, "__name__=process_cpu,job=a,pod=p", 20, 10, "main;f 6");
+	store(w, "__name__=process_cpu,job=a,pod=p", 30, 10, "main;f 3|main;g 5");
+	w->duration_ns = 5 * NS_PER_S;
+	store(w, "__name__=process_cpu,job=a,pod=q", 15, 15, "main;f{h=x} 2|main;f{h=y} 4");
+	store(w, "__name__=process_cpu,job=a,pod=q", 30, 15, "main;f{h=x} 7|main;h 2");
+	w->duration_ns = 0;
+	store(w, "__name__=memory,job=a,pod=p", 10, 10, "main;f 100|main;g 30");
+	store(w, "__name__=memory,job=a,pod=p", 20, 10, "main;f 51");
+	store(w, "__name__=memory,job=a,pod=q", 30, 10, "main;f 9");
+}
+
+TEST(rates_of_profiles)
+{
+	static const struct row rows[] = {
+		/* p: 18 samples, 30 s of which 27 were seen; q: 15, 30 s of which 10 were seen */
+		{ 40, "total(rate(process_cpu:samples[1m]))",
+			"{job=\"a\", pod=\"p\"} 0.3333333333333333\n{job=\"a\", pod=\"q\"} 0.75" },
+		{ 40, "total(merge(rate(process_cpu:samples[1m])))", "{} 1.0833333333333333" },
+		{ 40, "sum(total(rate(process_cpu:samples[1m])))", "{} 1.0833333333333333" },
+		{ 40, "flat(rate(process_cpu:samples{pod='p'}[1m]))",
+			"{function=\"f\", job=\"a\", pod=\"p\"} 0.2222222222222222\n"
+			"{function=\"g\", job=\"a\", pod=\"p\"} 0.1111111111111111" },
+		{ 40, "flat by (function) (rate(process_cpu:samples[1m]))",
+			"{function=\"f\"} 0.8722222222222222\n{function=\"g\"} 0.1111111111111111\n"
+			"{function=\"h\"} 0.1" },
+		{ 40, "cum by (function) (merge(rate(process_cpu:samples[1m])), {function='main'})",
+			"{function=\"main\"} 1.0833333333333333" },
+		{ 40, "flat_share by (function) (rate(process_cpu:samples{pod='q'}[1m]))",
+			"{function=\"f\"} 0.8666666666666667\n{function=\"h\"} 0.13333333333333333" },
+		{ 40, "total(focus(rate(process_cpu:samples[1m]), 'g'))",
+			"{job=\"a\", pod=\"p\"} 0.1111111111111111\n{job=\"a\", pod=\"q\"} 0" },
+		{ 40, "flat by (h) (rate(process_cpu:samples[1m]))",
+			"{} 0.43333333333333335\n{h=\"x\"} 0.45\n{h=\"y\"} 0.2" },
+		{ 40, "total(rate(process_cpu:samples{h='y'}[1m]))",
+			"{job=\"a\", pod=\"q\"} 0.2" },
+		/* profiles are whole numbers */
+		{ 40, "rate(process_cpu[20s])",
+			"process_cpu{job=\"a\", pod=\"p\"} nanoseconds 4444445 of 1: main;f "
+			"1666667, main;g 2777778\n"
+			"process_cpu{job=\"a\", pod=\"q\"} nanoseconds 13500000 of 1: "
+			"main;f 10500000, main;h 3000000" },
+		{ 40, "rate(process_cpu:samples[1m] offset 1m)", "" },
+		{ 40, "total(rate(process_cpu:samples{pod='p'}[10s] offset -10s))", "" },
+		{ 20, "total(rate(process_cpu:samples{pod='p'}[10s] offset -10s))",
+			"{job=\"a\", pod=\"p\"} 0.8888888888888888" },
+		{ 40, "rate(nothing[1m])", "" },
+		{ 40, "rate(memory[1m])",
+			"invalid input: 1:6: rate() wants amounts that add up in time, got levels: "
+			"memory:inuse_space:bytes::; avg_over_time() gives their mean" },
+		{ 40, "rate(process_cpu)",
+			"invalid input: 1:6: rate() wants a selector with a window: [5m]" },
+		{ 40, "rate(merge(process_cpu[1m]))",
+			"invalid input: 1:6: rate() wants a selector here, got profiles" },
+	};
+	struct world w;
+
+	REQUIRE(world_open(&w, NULL));
+	fill_windows(&w);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		at(&w, rows[i].at_s, rows[i].query, rows[i].want);
+	world_close(&w);
+}
+
+TEST(one_scrape_of_each_series)
+{
+	static const struct row rows[] = {
+		{ 40, "last_over_time(process_cpu:samples[1m])",
+			"process_cpu{job=\"a\", pod=\"p\"} count 8 of 1: main;f 3, main;g 5\n"
+			"process_cpu{job=\"a\", pod=\"q\"} count 9 of 1: main;f 7, main;h 2" },
+		{ 40, "max_over_time(process_cpu:samples[1m])",
+			"process_cpu{job=\"a\", pod=\"p\"} count 8 of 1: main;f 3, main;g 5\n"
+			"process_cpu{job=\"a\", pod=\"q\"} count 9 of 1: main;f 7, main;h 2" },
+		{ 40, "min_over_time(process_cpu:samples[1m])",
+			"process_cpu{job=\"a\", pod=\"p\"} count 4 of 1: main;f 3, main;g 1\n"
+			"process_cpu{job=\"a\", pod=\"q\"} count 6 of 1: main;f 6" },
+		{ 40, "merge(min_over_time(process_cpu:samples[1m]))",
+			"{} count 10 of 2: main;f 9, main;g 1" },
+		{ 40, "min_over_time(process_cpu:samples{h='x'}[1m])",
+			"process_cpu{job=\"a\", pod=\"q\"} count 2 of 1: main;f 2" },
+		{ 40, "max_over_time(memory[1m])",
+			"memory{job=\"a\", pod=\"p\"} bytes 130 of 1: main;f 100, main;g 30\n"
+			"memory{job=\"a\", pod=\"q\"} bytes 9 of 1: main;f 9" },
+		{ 40, "last_over_time(memory{pod='p'}[1m])",
+			"memory{job=\"a\", pod=\"p\"} bytes 51 of 1: main;f 51" },
+		{ 40, "max_over_time(memory{pod='p'}[20s])", "" },
+		{ 200, "last_over_time(memory{pod='p'}[1m])", "" },
+	};
+	struct world w;
+
+	REQUIRE(world_open(&w, NULL));
+	fill_windows(&w);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		at(&w, rows[i].at_s, rows[i].query, rows[i].want);
+	world_close(&w);
+}
+
+TEST(sums_means_and_counts)
+{
+	static const struct row rows[] = {
+		{ 40, "sum_over_time(process_cpu:samples{pod='p'}[1m])",
+			"process_cpu{job=\"a\", pod=\"p\"} count 18 of 3: main;f 12, main;g 6" },
+		{ 40, "total(avg_over_time(process_cpu:samples[1m]))",
+			"{job=\"a\", pod=\"p\"} 6\n{job=\"a\", pod=\"q\"} 7.5" },
+		{ 40, "avg_over_time(process_cpu:samples{pod='q'}[1m])",
+			"process_cpu{job=\"a\", pod=\"q\"} count 8 of 2: main;f 7, main;h 1" },
+		{ 40, "sum_over_time(memory[1m])",
+			"memory{job=\"a\", pod=\"p\"} bytes 181 of 2: main;f 151, main;g 30\n"
+			"memory{job=\"a\", pod=\"q\"} bytes 9 of 1: main;f 9" },
+		{ 40, "flat by (function) (avg_over_time(memory[1m]))",
+			"{function=\"f\"} 84.5\n{function=\"g\"} 15" },
+		{ 40, "total(merge(avg_over_time(memory[1m])))", "{} 99.5" },
+		{ 40, "count_over_time(process_cpu[1m])",
+			"{job=\"a\", pod=\"p\"} 3\n{job=\"a\", pod=\"q\"} 2" },
+		{ 40, "count_over_time(memory[15s])", "{job=\"a\", pod=\"q\"} 1" },
+		{ 40, "count_over_time(process_cpu{h='y'}[1m])", "{job=\"a\", pod=\"q\"} 2" },
+		{ 40, "present_over_time(memory{pod='q'}[1m])", "{job=\"a\", pod=\"q\"} 1" },
+		{ 40, "absent_over_time(memory[1m])", "" },
+		{ 200, "absent_over_time(memory{pod='q'}[1m])", "{pod=\"q\"} 1" },
+		{ 40, "absent(memory)", "" },
+		{ 40, "absent(memory{pod='x', job='a'})", "{job=\"a\", pod=\"x\"} 1" },
+		{ 40, "stddev_over_time(memory[1m])",
+			"invalid input: 1:18: stddev_over_time() wants numbers, got profiles" },
+	};
+	struct world w;
+
+	REQUIRE(world_open(&w, NULL));
+	fill_windows(&w);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		at(&w, rows[i].at_s, rows[i].query, rows[i].want);
+	world_close(&w);
+}
+
+TEST(windows_step_by_step)
+{
+	struct world w;
+	struct query_options o = { .step_ns = 10 * NS_PER_S };
+
+	REQUIRE(world_open(&w, NULL));
+	fill_windows(&w);
+	o.start_ns = w.t0 + 10 * NS_PER_S;
+	o.end_ns = w.t0 + 50 * NS_PER_S;
+	ask(&w, o, "rate(process_cpu:samples{pod='p'}[10s])",
+		"process_cpu{job=\"a\", pod=\"p\"} 10=0.4444444444444444 20=0.6666666666666666 "
+		"30=0.8888888888888888");
+	ask(&w, o, "flat by (function) (rate(process_cpu:samples[30s]))",
+		"{function=\"f\"} 10=0.1111111111111111 20=0.9333333333333333 "
+		"30=1.7444444444444445 40=1.6333333333333333 50=0.8111111111111111\n"
+		"{function=\"g\"} 10=0.037037037037037035 20=0.037037037037037035 "
+		"30=0.2222222222222222 40=0.18518518518518517 50=0.18518518518518517\n"
+		"{function=\"h\"} 30=0.2 40=0.2 50=0.2");
+	ask(&w, o, "max_over_time(memory[20s])",
+		"memory{job=\"a\", pod=\"p\"} 10=130 20=130 30=51\n"
+		"memory{job=\"a\", pod=\"q\"} 30=9 40=9");
+	ask(&w, o, "avg_over_time(memory{pod='p'}[20s])",
+		"memory{job=\"a\", pod=\"p\"} 10=130 20=90.5 30=51");
+	ask(&w, o, "count_over_time(process_cpu[20s])",
+		"{job=\"a\", pod=\"p\"} 10=1 20=2 30=2 40=1\n"
+		"{job=\"a\", pod=\"q\"} 20=1 30=2 40=1");
+	ask(&w, o, "last_over_time(process_cpu:samples{pod='q'}[1m] @ end())",
+		"process_cpu{job=\"a\", pod=\"q\"} 10=9 20=9 30=9 40=9 50=9");
+	ask(&w, o, "total(rate(process_cpu:samples{pod='p'}[10s] @ start() offset -10s))",
+		"{job=\"a\", pod=\"p\"} 10=0.6666666666666666 20=0.6666666666666666 "
+		"30=0.6666666666666666 40=0.6666666666666666 50=0.6666666666666666");
+	ask(&w, o, "absent_over_time(memory{pod='q'}[10s])", "{pod=\"q\"} 10=1 20=1 40=1 50=1");
+	world_close(&w);
+}
