@@ -173,8 +173,8 @@ struct factor {
 };
 bool over_has_factor(enum over_time over, const struct profile_type *type);
 /* stats: of all epochs of the series. */
-struct factor over_factor(
-	enum over_time over, const struct profile_type *type, const struct sum_stats *stats, int64_t window_ns);
+struct factor over_factor(enum over_time over, const struct profile_type *type,
+	const struct sum_stats *stats, int64_t window_ns);
 /* In units of FRACTION_ONE. False: beyond what fits. */
 bool fraction_of(struct factor f, __int128 v, __int128 *out);
 /* As profiles_round, but fractions stay what they are, as whole numbers of 2^-exponent. */

@@ -107,7 +107,11 @@ enum err_code plan_find_read(struct eval *ev, const struct expr *e, const struct
 	enum err_code rc;
 
 	if (!r) {
-		if ((rc = find_set(ev, e, m, &set, err)) || (rc = add_read(ev, e, &r, err)))
+		if ((rc = find_set(ev, e, m, &set, err)))
+			return rc;
+		if (m->over == OVER_RATE && set->n > 0 && !set->v[0].type.delta)
+			return over_refuse_levels(ev, e, &set->v[0].type, err);
+		if ((rc = add_read(ev, e, &r, err)))
 			return rc;
 		r->merging = *m;
 		r->set = set;

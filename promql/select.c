@@ -594,8 +594,6 @@ enum err_code select_profiles(struct eval *ev, const struct expr *e, const struc
 		return s->name.len ? ERR_OK : number_latest(ev, e, out, &numeric, err);
 	if (read->set->n == 0)
 		return ERR_OK;
-	if (m->over == OVER_RATE && !read->set->v[0].type.delta)
-		return over_refuse_levels(ev, e, &read->set->v[0].type, err);
 	return ev->plan->planning ? plan_estimate(ev, read, err) :
 				    plan_read_values(ev, read, out, err);
 }

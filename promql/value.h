@@ -63,7 +63,7 @@ struct profile_value {
 	__int128 wide_total; /* the sum of all wide */
 	/* A quotient that stays one: rounded to a whole number only where a profile must have one. */
 	bool fraction;
-	int exponent; /* costs are multiplied by 2^exponent, where flat() and total() look at a fraction */
+	int exponent; /* where flat() and total() look at one: costs are multiplied by 2^exponent */
 };
 
 /* Durations come from outside; their sum ends where 64 bits do. */
