@@ -19,6 +19,7 @@ struct completion {
 	struct view *view;
 	struct str prefix, substring;
 	struct view_strings found;
+	struct str last; /* names behind it are over the limit, and one such is known */
 	bool *seen; /* partitions by index: each is looked at once */
 	uint32_t seen_n;
 };
@@ -26,8 +27,10 @@ struct completion {
 /* ASCII case does not count: nobody remembers whether it is ServeHTTP or ServeHttp. */
 static bool contains(struct str s, struct str what)
 {
+	/* In ASCII a letter's case is one bit; most places fail at it. */
 	for (size_t i = 0; i + what.len <= s.len; i++)
-		if (!strncasecmp(s.ptr + i, what.ptr, what.len))
+		if (!((s.ptr[i] ^ what.ptr[0]) & ~0x20) &&
+			!strncasecmp(s.ptr + i, what.ptr, what.len))
 			return true;
 	return false;
 }
@@ -44,8 +47,10 @@ static void cut(struct completion *c)
 	uint64_t limit = c->view->limit;
 
 	view_strings_unique(&c->found);
-	if (limit && c->found.n - 1 > limit && c->found.n > 0)
+	if (limit && c->found.n > 0 && c->found.n - 1 > limit)
 		c->found.n = limit + 1;
+	if (limit && c->found.n > 0 && c->found.n - 1 == limit)
+		c->last = c->found.v[limit];
 }
 
 static enum err_code add_function(struct completion *c, struct str name, struct err *err)
@@ -53,6 +58,8 @@ static enum err_code add_function(struct completion *c, struct str name, struct 
 	uint64_t limit = c->view->limit;
 	size_t room = limit && limit < SIZE_MAX / 4 ? 2 * limit + LIST_MIN : SIZE_MAX;
 
+	if (c->last.ptr && str_cmp(name, c->last) >= 0)
+		return ERR_OK;
 	if (c->found.n == room)
 		cut(c);
 	return view_strings_add(&c->found, &c->view->in->arena, &name, 1, err);

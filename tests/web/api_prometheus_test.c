@@ -81,6 +81,53 @@ TEST(functions_are_completed)
 	grafana_stop();
 }
 
+#define MANY 5000u
+
+/* Of many names no more than some of the limit's are kept in between; in no order they came in. */
+TEST(the_first_of_many_functions)
+{
+	struct pprof_builder *b;
+	struct buf raw = { 0 };
+	struct pprof *p;
+	struct arena a;
+	struct err err;
+
+	grafana_start();
+	arena_init(&a, 0);
+	CHECK_OK(pprof_builder_open(&a, &b, &err), &err);
+	pprof_builder_type(b, STR("samples"), STR("count"));
+	for (uint32_t i = 0; i < MANY; i++) {
+		char name[32];
+		struct pprof_function fn = { 0 };
+		struct pprof_line line = { .line = 1 };
+		struct pprof_location l = { .address = 4096u + i, .mapping = PPROF_NONE };
+		uint32_t location;
+
+		snprintf(name, sizeof(name), "f%04u", (i * 2897u) % MANY); /* each once */
+		fn.name = pprof_builder_string(b, str_of(name));
+		line.function = pprof_builder_function(b, &fn);
+		location = pprof_builder_location(b, l, &line, 1);
+		pprof_builder_sample(b, &location, 1, NULL, 0, (int64_t[]){ 1 });
+	}
+	CHECK_OK(pprof_builder_finish(b, &p, &err), &err);
+	CHECK_OK(pprof_encode(p, &raw, &err), &err);
+	peer_ask(web_port(grafana.web), &grafana.r, "POST /api/v1/ingest?name=x&job=many", "",
+		buf_str(&raw));
+	CHECK_INT(grafana.r.status, 200);
+	CHECK_STR(get("/api/v1/functions?limit=3"),
+		"{\"status\":\"success\",\"data\":[\"f0000\",\"f0001\",\"f0002\"]" CUT);
+	CHECK_STR(get("/api/v1/functions?limit=2&prefix=f49"),
+		"{\"status\":\"success\",\"data\":[\"f4900\",\"f4901\"]" CUT);
+	CHECK_STR(get("/api/v1/functions?substring=F499&limit=10"),
+		DATA("[\"f4990\",\"f4991\",\"f4992\",\"f4993\",\"f4994\",\"f4995\",\"f4996\","
+		     "\"f4997\",\"f4998\",\"f4999\"]"));
+	get("/api/v1/functions");
+	CHECK_INT(grafana.r.body.len, MANY * 8 + sizeof(DATA("[]")) - 2);
+	buf_release(&raw);
+	arena_release(&a);
+	grafana_stop();
+}
+
 /* ---- trees ---- */
 
 #define AT(start, end) ",\"position\":{\"start\":" #start ",\"end\":" #end "}}"
