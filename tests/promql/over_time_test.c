@@ -47,6 +47,12 @@ TEST(rates_of_profiles)
 			"{} 0.43333333333333335\n{h=\"x\"} 0.45\n{h=\"y\"} 0.2" },
 		{ 40, "total(rate(process_cpu:samples{h='y'}[1m]))",
 			"{job=\"a\", pod=\"q\"} 0.2" },
+		{ 30, "total(rate(process_cpu{pod='q'}[15s]) - rate(process_cpu{pod='q'}[15s] offset "
+		      "15s))",
+			"{job=\"a\", pod=\"q\"} 6000000" },
+		{ 30, "rate(process_cpu{pod='p'}[10s]) * 10",
+			"process_cpu{job=\"a\", pod=\"p\"} nanoseconds 88888890 of 1: main;f "
+			"33333330, main;g 55555560" },
 		/* profiles are whole numbers */
 		{ 40, "rate(process_cpu[20s])",
 			"process_cpu{job=\"a\", pod=\"p\"} nanoseconds 4444445 of 1: main;f "
@@ -176,5 +182,68 @@ TEST(windows_step_by_step)
 		"{job=\"a\", pod=\"p\"} 10=0.6666666666666666 20=0.6666666666666666 "
 		"30=0.6666666666666666 40=0.6666666666666666 50=0.6666666666666666");
 	ask(&w, o, "absent_over_time(memory{pod='q'}[10s])", "{pod=\"q\"} 10=1 20=1 40=1 50=1");
+	world_close(&w);
+}
+
+/* Answers about a long time, before its rows are blocks with rollups and after. */
+TEST(rollups_give_what_rows_give)
+{
+	static const struct row rows[] = {
+		{ 0, "total(rate(process_cpu:samples[6h]))",
+			"{job=\"a\", pod=\"p\"} 0.011111111111111112\n"
+			"{job=\"a\", pod=\"q\"} 0.03333333333333333" },
+		{ 0, "flat by (function) (merge(rate(process_cpu:samples[6h])))",
+			"{function=\"g\"} 0.001851851851851852\n"
+			"{function=\"f\"} 0.04259259259259259" },
+		{ 0, "max_over_time(process_cpu:samples[6h])",
+			"process_cpu{job=\"a\", pod=\"p\"} count 11 of 1: main;g 1, main;f 10\n"
+			"process_cpu{job=\"a\", pod=\"q\"} count 10 of 1: main;f 10" },
+		{ 0, "min_over_time(process_cpu:samples{pod='p'}[6h])",
+			"process_cpu{job=\"a\", pod=\"p\"} count 1 of 1: main;g 1" },
+		{ 0, "count_over_time(process_cpu[6h])",
+			"{job=\"a\", pod=\"p\"} 36\n{job=\"a\", pod=\"q\"} 36" },
+		{ 0, "total(avg_over_time(memory[6h]))", "{job=\"a\", pod=\"p\"} 26.22222222222222" },
+		{ 0, "total(sum_over_time(memory[6h]))", "{job=\"a\", pod=\"p\"} 944" },
+	};
+	struct db_options o;
+	struct db_status status;
+	struct world w;
+	struct err err;
+	char text[64];
+
+	db_options_default(&o);
+	o.too_old_ns = 24 * NS_PER_HOUR;
+	REQUIRE(world_open_over(&w, o, NULL));
+	for (int i = 0; i < 36; i++) {
+		int at_s = (i - 35) * 600;
+
+		w.duration_ns = 540 * NS_PER_S; /* p: 0.9 of its time; q: a third */
+		snprintf(text, sizeof(text), "main;f %d|main;g 1", i % 2 ? 10 : 0);
+		store(&w, "__name__=process_cpu,job=a,pod=p", at_s, 600, text);
+		w.duration_ns = 200 * NS_PER_S;
+		store(&w, "__name__=process_cpu,job=a,pod=q", at_s, 600,
+			i % 3 ? "main;f 5" : "main;f 10");
+		snprintf(text, sizeof(text), "main;f %d", i % 8 * 8);
+		store(&w, "__name__=memory,job=a,pod=p", at_s, 600, text);
+	}
+	for (int round = 0; round < 2; round++) {
+		for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+			at(&w, rows[i].at_s, rows[i].query, rows[i].want);
+		if (round > 0)
+			break;
+		engine_close(w.engine); /* with windows that end sooner */
+		db_close(w.db);
+		w.engine = NULL;
+		w.db = NULL;
+		db_options_default(&o);
+		o.dir = w.dir;
+		o.free_bytes_reserve = 1;
+		REQUIRE(!db_open(&o, &w.db, &err));
+		CHECK_OK(db_compact(w.db, &err), &err);
+		db_status(w.db, &status);
+		CHECK(status.blocks > 0);
+		REQUIRE(!engine_open(
+			&(struct engine_options){ .db = w.db }, &w.engine, &err));
+	}
 	world_close(&w);
 }
