@@ -563,6 +563,13 @@ static void note_damage(struct joining *t, const struct plan *plan, const struct
 	}
 }
 
+/* Their symbols are too many for one epoch: fewer of them are tried next. */
+static void set_apart(const struct plan *plan, const struct err *why)
+{
+	plan->v[plan->n / 2]->apart = true;
+	log_warn("tsdb", "blocks are not joined", LOG_I("blocks", plan->n), LOG_E(why));
+}
+
 enum err_code compact_some(struct db *db, bool *did, struct err *err)
 {
 	int64_t start = clock_monotonic_ns();
@@ -581,6 +588,10 @@ enum err_code compact_some(struct db *db, bool *did, struct err *err)
 		report(&t, &plan, clock_monotonic_ns() - start);
 	else if (rc == ERR_CORRUPT)
 		note_damage(&t, &plan, err);
+	if (rc == ERR_LIMIT) {
+		set_apart(&plan, err);
+		rc = ERR_OK;
+	}
 	release(&t);
 	for (size_t i = 0; i < plan.n; i++)
 		blocks_unpin(db, plan.v[i]);

@@ -10,8 +10,9 @@
  * many there are: gaps leave fewer, windows that were shorter leave more.
  *
  * Blocks with raw rows and without are not joined, nor damaged ones: the damage would be copied and
- * no longer be known. Without rows, blocks in which a job has different epochs are not joined: ids
- * in rollups are not translated.
+ * no longer be known. Nor are those whose epochs together pass a limit of symbols, as a join that was
+ * tried has shown: it is halved until what fits is joined. Without rows, blocks in which a job has
+ * different epochs are not joined: ids in rollups are not translated.
  */
 #define BLOCK_MAX_DEFAULT_NS (31 * NS_PER_DAY)
 
@@ -57,7 +58,7 @@ static bool epochs_agree(const struct block *a, const struct block *b)
 /* May b stand in one block with those chosen so far? */
 static bool fits(const struct db *db, const struct plan *p, const struct db_block *b)
 {
-	if (b->damaged)
+	if (b->damaged || (p->n && b->apart))
 		return false;
 	/* The new block would lie over one that cannot be opened today. */
 	if (p->n &&

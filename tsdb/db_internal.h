@@ -396,6 +396,7 @@ struct db_block {
 	bool gone; /* db->lock: out of the list; freed, and its files removed, with the last pin */
 	bool keep; /* db->lock: gone, but its files are another's now */
 	bool stays; /* db->lock: gone, but its files are there until the next start */
+	bool apart; /* work: not joined with what is before it, that has too many other symbols */
 	bool raw_failed; /* db->lock: its raw rows could not be dropped in this round */
 	bool damaged; /* db->lock */
 	const struct deleted_range

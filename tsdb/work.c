@@ -110,7 +110,7 @@ static enum err_code to_the_end(struct db *db, step_fn fn, const char *what, str
 	enum err_code rc;
 	bool did;
 
-	do /* each turn leaves a window or a block less */
+	do /* each turn leaves a window or a block less, or a place where blocks stay apart */
 		rc = fn(db, &did, err);
 	while (!rc && did);
 	if (rc && rc != ERR_CANCELED) {

@@ -220,6 +220,54 @@ TEST(an_epoch_that_only_blocks_have_is_not_begun_again)
 	fixture_close(&f);
 }
 
+static void few_in_blocks(struct db_options *o)
+{
+	with_blocks(o);
+	o->nodes_max = 16;
+}
+
+/* Ranges of blocks, "min-max" in seconds. */
+static void check_blocks(struct fixture *f, const char *want)
+{
+	struct db_block_status *v;
+	struct buf got = { 0 };
+	size_t n;
+
+	CHECK_OK(db_list(f->db, &f->arena, &v, &n, &f->err), &f->err);
+	for (size_t i = 0; i < n; i++)
+		if (v[i].ulid[0])
+			buf_printf(&got, "%s%d-%d", got.len ? " " : "", (int)(v[i].min_ns / SEC),
+				(int)(v[i].max_ns / SEC));
+	CHECK_STR(buf_str(&got), want);
+	buf_release(&got);
+}
+
+/* Two epochs whose stacks are too many for one: others are joined, these stay as they are. */
+TEST(epochs_that_do_not_fit_into_one_stay_in_blocks_of_their_own)
+{
+	struct buf want = { 0 };
+	struct fixture f;
+	struct labels l;
+
+	REQUIRE(open_small(&f, few_in_blocks));
+	l = job(&f, "j", "i");
+	CHECK_INT(fill(&f, l, 0, 'a', 1, 12, &want), 12);
+	CHECK_INT(fill(&f, l, 100, 'b', 1, 12, &want), 12);
+	CHECK_INT(fill(&f, l, 200, 'b', 1, 2, &want), 2);
+	CHECK_INT(fill(&f, l, 300, 'b', 1, 2, &want), 2);
+	CHECK_INT(fill(&f, l, 600, 'b', 1, 1, &want), 1);
+	CHECK_OK(db_compact(f.db, &f.err), &f.err);
+	check_blocks(&f, "0-100 100-400");
+	CHECK_OK(db_compact(f.db, &f.err), &f.err);
+	buf_add_char(&want, '\0');
+	check_rows(&f, l, want.ptr);
+	REQUIRE(fixture_reopen(&f));
+	CHECK_OK(db_compact(f.db, &f.err), &f.err);
+	check_rows(&f, l, want.ptr);
+	buf_release(&want);
+	fixture_close(&f);
+}
+
 /* ---- what stays in memory ---- */
 
 static void tiny(struct db_options *o)
