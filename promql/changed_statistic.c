@@ -58,7 +58,7 @@ static int ascending(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The variance of a function's costs over series and slices, per cost: a sample's, if by Poisson. */
+/* Variance of a function's costs over their mean: of Poisson's samples, what one costs. */
 static double dispersion_of(const struct judge *j, const struct track *t)
 {
 	double chi = 0, n = 0;
