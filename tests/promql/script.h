@@ -1,0 +1,102 @@
+/*
+ * Query scripts: profiles and numbers as text, queries, and what they must answer. README.md in
+ * tests/promql/scripts/ describes the notation.
+ *
+ * A script is text in lines: a statement begins in the first column, and lines that are indented
+ * below it are its body. A document (Markdown) is the script of its ```test blocks.
+ *
+ * Units:     times in nanoseconds since 1970, which is where a script's time begins.
+ * Errors:    text in script.report, one paragraph per fault, each beginning with "file:line:".
+ * Ownership: script_close ends what script_read gave.
+ * Threads:   one script, one thread.
+ */
+#ifndef TESTS_PROMQL_SCRIPT_H
+#define TESTS_PROMQL_SCRIPT_H
+
+#include "base/clock.h"
+#include "promql/engine.h"
+
+#define SCRIPT_TYPES_MAX 4
+
+struct script_line {
+	struct str text; /* without what it is indented by; never empty */
+	uint32_t indent; /* in columns */
+	uint32_t number;
+};
+
+/* A statement and its body. */
+struct script_statement {
+	const struct script_line *line, *body;
+	size_t n; /* lines of the body */
+};
+
+/* Where the data is when the queries are asked. */
+enum script_way {
+	SCRIPT_IN_HEAD,
+	SCRIPT_RESTARTED, /* in the head, after the database was closed and opened */
+	SCRIPT_IN_BLOCKS, /* all windows cut and joined, but for data that more is loaded after */
+	SCRIPT_WAYS
+};
+
+struct script {
+	char *file;
+	struct buf text; /* what lines point into */
+	struct script_line *lines;
+	size_t n;
+	struct buf report;
+	size_t faults, evaluated;
+};
+
+bool script_read(struct script *s, const char *path);
+void script_close(struct script *s);
+/* The statement that begins at line *at, which moves behind it; false: there is no more. */
+bool script_next(const struct script *s, size_t *at, struct script_statement *out);
+void script_run(struct script *s, enum script_way way);
+/* Each query of the script's eval statements. */
+void script_queries(const struct script *s, void (*fn)(void *ctx, struct str query), void *ctx);
+
+/* ---- within the runner ---- */
+
+void script_fault(struct script *s, uint32_t line, const char *fmt, ...) PRINTF_LIKE(3, 4);
+
+/* The next word, up to a blank outside of quotes and braces; empty: there is none. */
+struct str script_word(struct str *rest);
+/* `name{a="b"}` or either half of it. */
+bool script_labels(struct arena *a, struct str text, struct labels *out);
+bool script_time(struct str text, int64_t *out_ns); /* 90s, 1h30m, 0 */
+
+/* One value of a series in time, as Prometheus's tests write them: 1 1x5 0+10x5 _ _x2 stale. */
+struct script_value {
+	bool is_gap, is_stale;
+	long double v[SCRIPT_TYPES_MAX]; /* several of a profile: 3/40 */
+	unsigned n;
+};
+struct script_values {
+	struct script_value *v;
+	size_t n;
+};
+/* NULL, or what is wrong. */
+const char *script_values(struct arena *a, struct str text, struct script_values *out);
+
+/* ---- script_load.c ---- */
+
+/* What lasts from load to load: code stands at the same addresses in all profiles. */
+struct script_code {
+	struct arena *arena;
+	struct str *frames, *mappings; /* as they are written */
+	uint32_t frames_n, mappings_n;
+};
+
+/* The body of a load statement into the database; *max_ns: the latest time stored. */
+void script_load(struct script *s, const struct script_statement *st, struct db *db,
+	struct script_code *code, int64_t *max_ns);
+
+/* ---- script_answer.c ---- */
+
+/* Whether the statement's body is the answer; faults say both. */
+void script_compare(struct script *s, const struct script_statement *st, const struct result *r,
+	bool ordered, const struct query_options *o);
+/* Expected stacks show the labels of samples: the query must keep them. */
+bool script_shows_labels(const struct script_statement *st);
+
+#endif
