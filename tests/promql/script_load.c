@@ -32,7 +32,7 @@ struct series {
 	uint32_t types_n;
 	bool kinds_said;
 	int64_t interval_ns, duration_ns;
-	struct str drop, keep, default_type;
+	struct str drop, keep, default_type, period; /* period: type/unit */
 	struct stack *stacks;
 	size_t stacks_n;
 };
@@ -55,16 +55,18 @@ struct load {
 /* ---- a series' first line ---- */
 
 static const struct {
-	const char *name, *types;
-	bool is_level;
+	const char *name, *types, *period;
+	bool is_level; /* has no duration */
 } known[] = {
-	{ "process_cpu", "samples/count cpu/nanoseconds*10000000", false },
-	{ "memory", "alloc_objects/count alloc_space/bytes*100 inuse_objects/count inuse_space/bytes*100",
-		true },
-	{ "block", "contentions/count delay/nanoseconds*1000", false },
-	{ "mutex", "contentions/count delay/nanoseconds*1000", false },
-	{ "goroutine", "goroutine/count", true },
-	{ "threadcreate", "threadcreate/count", true },
+	{ "process_cpu", "samples/count cpu/nanoseconds*10000000", "cpu/nanoseconds", false },
+	{ "memory",
+		"alloc_objects/count alloc_space/bytes*100 "
+		"inuse_objects/count inuse_space/bytes*100",
+		"space/bytes", true },
+	{ "block", "contentions/count delay/nanoseconds*1000", "contentions/count", true },
+	{ "mutex", "contentions/count delay/nanoseconds*1000", "contentions/count", true },
+	{ "goroutine", "goroutine/count", "goroutine/count", true },
+	{ "threadcreate", "threadcreate/count", "threadcreate/count", true },
 };
 
 static struct str take_until(struct str *s, const char *ends)
@@ -124,6 +126,8 @@ static bool add_option(struct series *x, struct str word)
 		x->keep = value;
 	else if (str_is(name, "default"))
 		x->default_type = value;
+	else if (str_is(name, "period"))
+		x->period = value;
 	else
 		return false;
 	return true;
@@ -142,6 +146,8 @@ static bool add_known_types(struct series *x)
 				return false;
 		if (x->duration_ns < 0 && known[i].is_level)
 			x->duration_ns = 0;
+		if (x->period.len == 0)
+			x->period = str_of(known[i].period);
 		return true;
 	}
 	return false;
@@ -406,6 +412,7 @@ static enum err_code make_profile(
 	struct load *l, const struct series *x, const struct row *row, struct pprof **out, struct err *err)
 {
 	struct making *m = arena_new(l->arena, struct making);
+	struct str period_unit = x->period, period_type = take_until(&period_unit, "/");
 	struct pprof *p;
 	enum err_code rc;
 
@@ -417,6 +424,11 @@ static enum err_code make_profile(
 	for (uint32_t i = 0; i < x->types_n; i++)
 		pprof_builder_type(m->b, x->types[i].name, x->types[i].unit);
 	p = pprof_builder_profile(m->b);
+	if (period_unit.len > 0) {
+		p->period_type.type = pprof_builder_string(m->b, period_type);
+		p->period_type.unit = pprof_builder_string(
+			m->b, (struct str){ period_unit.ptr + 1, period_unit.len - 1 });
+	}
 	p->time_nanos = row->ts_ns;
 	p->duration_nanos = x->duration_ns;
 	p->drop_frames = pprof_builder_string(m->b, x->drop);
