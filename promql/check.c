@@ -124,10 +124,24 @@ static enum err_code check_modifiers(struct checker *c, const struct binary *b)
 	return ERR_OK;
 }
 
+void binary_fault_print(struct buf *out, const struct binary *b, unsigned lhs, unsigned rhs)
+{
+	const char *hint = "";
+
+	if (binary_op_is_set(b->op) && (lhs | rhs) & VALUE_SCALAR)
+		hint = "; vector() makes costs of a scalar";
+	else if (lhs == VALUE_PROFILES || rhs == VALUE_PROFILES)
+		hint = "; total(), flat() and cum() make costs of profiles";
+	buf_printf(out, "no %s%s between %s and %s%s", binary_op_name(b->op),
+		b->card == CARD_GROUP_LEFT ? " group_left" :
+		b->card == CARD_GROUP_RIGHT ? " group_right" : "",
+		types_text(lhs).text, types_text(rhs).text, hint);
+}
+
 static enum err_code check_binary(struct checker *c, struct expr *e)
 {
 	struct binary *b = &e->binary;
-	const char *hint = "";
+	struct buf text = { 0 };
 	enum err_code rc;
 
 	if ((rc = check_expr(c, b->lhs)) || (rc = check_expr(c, b->rhs)) ||
@@ -138,14 +152,10 @@ static enum err_code check_binary(struct checker *c, struct expr *e)
 		e->types &= ~(unsigned)VALUE_PROFILES;
 	if (e->types)
 		return ERR_OK;
-	if (binary_op_is_set(b->op) && (b->lhs->types | b->rhs->types) & VALUE_SCALAR)
-		hint = "; vector() makes costs of a scalar";
-	else if (b->lhs->types == VALUE_PROFILES || b->rhs->types == VALUE_PROFILES)
-		hint = "; total(), flat() and cum() make costs of profiles";
-	return FAIL(c, b->op_at, "no %s%s between %s and %s%s", binary_op_name(b->op),
-		b->card == CARD_GROUP_LEFT ? " group_left" :
-		b->card == CARD_GROUP_RIGHT ? " group_right" : "",
-		types_text(b->lhs->types).text, types_text(b->rhs->types).text, hint);
+	binary_fault_print(&text, b, b->lhs->types, b->rhs->types);
+	rc = FAIL(c, b->op_at, STR_FMT, STR_ARG(buf_str(&text)));
+	buf_release(&text);
+	return rc;
 }
 
 static enum err_code check_grouping(struct checker *c, const struct expr *e)

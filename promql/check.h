@@ -14,4 +14,10 @@
 
 MUST_CHECK enum err_code check_query(struct parsed *q, struct query_error *where, struct err *err);
 
+/*
+ * "no + between costs and profiles; total(), flat() and cum() make costs of profiles": also for the
+ * evaluator, which knows what a name stands for.
+ */
+void binary_fault_print(struct buf *out, const struct binary *b, unsigned lhs, unsigned rhs);
+
 #endif

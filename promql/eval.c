@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "promql/changed.h"
+#include "promql/check.h"
 #include "promql/filter.h"
 #include "promql/unit.h"
 #include "promql/number.h"
@@ -73,7 +74,7 @@ static enum err_code require(struct eval *ev, const struct expr *call, const str
 	value_types_print(&want, types);
 	value_types_print(&got, v->type);
 	rc = eval_fault(ev, arg, err, ERR_INVALID, "%s%s wants " STR_FMT ", got " STR_FMT,
-		call->kind == EXPR_CALL ? call->call.fn->name : "the operator",
+		call->kind == EXPR_CALL ? call->call.fn->name : "the sign",
 		call->kind == EXPR_CALL ? "()" : "", STR_ARG(buf_str(&want)),
 		STR_ARG(buf_str(&got)));
 	buf_release(&want);
@@ -506,6 +507,20 @@ static enum err_code eval_unary(
 	return e->unary.negative ? costs_negated(ev, out, out, err) : ERR_OK;
 }
 
+/* What the check let pass because a name could have stood for something else. */
+static enum err_code no_operator(struct eval *ev, const struct binary *b, unsigned lhs,
+	unsigned rhs, struct err *err)
+{
+	struct buf text = { 0 };
+	enum err_code rc;
+
+	binary_fault_print(&text, b, lhs, rhs);
+	rc = query_error_at(ev->query->text, b->op_at, NULL, err, ERR_INVALID, STR_FMT,
+		STR_ARG(buf_str(&text)));
+	buf_release(&text);
+	return rc;
+}
+
 static enum err_code eval_binary(
 	struct eval *ev, const struct expr *e, struct value *out, struct err *err)
 {
@@ -522,10 +537,10 @@ static enum err_code eval_binary(
 		return profiles_scale(ev, e, &l, r.scalar, b->op == OP_DIV, out, err);
 	if ((e->types & VALUE_PROFILES) && l.type == VALUE_SCALAR && (r.type & VALUE_PROFILES))
 		return profiles_scale(ev, e, &r, l.scalar, false, out, err);
-	if (l.type != VALUE_SCALAR && (rc = require(ev, e, b->lhs, &l, VALUE_COSTS, err)))
-		return rc;
-	if (r.type != VALUE_SCALAR && (rc = require(ev, e, b->rhs, &r, VALUE_COSTS, err)))
-		return rc;
+	if (!(l.type & (VALUE_SCALAR | VALUE_COSTS)) || !(r.type & (VALUE_SCALAR | VALUE_COSTS)))
+		return no_operator(ev, b, l.type, r.type, err);
+	l.type &= VALUE_SCALAR | VALUE_COSTS;
+	r.type &= VALUE_SCALAR | VALUE_COSTS;
 	return costs_binary(ev, e, &l, &r, out, err);
 }
 

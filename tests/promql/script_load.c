@@ -408,8 +408,8 @@ static void add_stack(
 		pprof_builder_sample(m->b, leaf_first, n, labels, labels_n, values);
 }
 
-static enum err_code make_profile(
-	struct load *l, const struct series *x, const struct row *row, struct pprof **out, struct err *err)
+static enum err_code make_profile(struct load *l, const struct series *x, const struct row *row,
+	struct pprof **out, struct err *err)
 {
 	struct making *m = arena_new(l->arena, struct making);
 	struct str period_unit = x->period, period_type = take_until(&period_unit, "/");
@@ -454,10 +454,13 @@ static void on_ack(void *ctx, enum err_code rc, const struct err *err)
 	atomic_fetch_add(&a->n, 1);
 }
 
-static enum err_code append(struct load *l, const struct row *row, struct acks *acks, struct err *err)
+static enum err_code append(
+	struct load *l, const struct row *row, struct acks *acks, struct err *err)
 {
 	const struct series *x = &l->series[row->series];
-	struct db_append a = { .labels = x->labels, .ts_ns = row->ts_ns, .interval_ns = x->interval_ns };
+	struct db_append a = {
+		.labels = x->labels, .ts_ns = row->ts_ns, .interval_ns = x->interval_ns
+	};
 	enum value_kind kinds[SCRIPT_TYPES_MAX];
 	struct db_append_stats stats;
 	struct db_number number;
