@@ -319,7 +319,8 @@ static enum err_code encode(struct appending *t, struct err *err)
 				  .columns_n = f->types_n,
 				  .stacks = stacks,
 				  .label_sets = sets,
-				  .values = t->values },
+				  .values = t->values,
+				  .epoch = t->partition->epoch },
 		t->a->ts_ns, &t->scratch->row, err);
 }
 
@@ -335,7 +336,7 @@ static void put_series(struct appending *t, struct store_batch *b)
 	labels_encode(v, t->series->labels);
 	buf_add_varint(v, t->partition->epoch);
 	store_batch_put(b, key_str(&key), v);
-	key = key_u32_u32('t', t->series->id, t->in.header);
+	key = key_u32_u32_u32('t', t->series->id, t->partition->epoch, t->in.header);
 	buf_clear(v);
 	store_batch_put(b, key_str(&key), v);
 }
@@ -344,18 +345,17 @@ static void put_records(
 	struct appending *t, struct marks *m, bool new_series, struct store_batch *b)
 {
 	struct buf *v = &t->scratch->record;
-	struct key key = key_u32('p', t->partition->id);
+	struct key key = key_u32_u32('p', t->partition->id, t->partition->epoch);
 
 	if (!m->partition_stored) {
 		buf_clear(v);
-		buf_add_varint(v, t->partition->epoch);
 		buf_add_lenstr(v, t->partition->name);
 		store_batch_put(b, key_str(&key), v);
 	}
 	if (marked_any(&t->scratch->marked)) {
 		buf_clear(v);
 		symbols_encode(t->partition, &t->scratch->marked, v);
-		key = key_u32_u32('y', t->partition->id, m->seq);
+		key = key_u32_u32_u32('y', t->partition->id, t->partition->epoch, m->seq);
 		store_batch_put(b, key_str(&key), v);
 	}
 	if (new_series)
@@ -378,7 +378,8 @@ static enum err_code get_marks(struct appending *t, struct marks **out, struct e
 	if (!m) {
 		if ((rc = marks_open(p, t->window->start_ns, &m, err)))
 			return rc;
-		if ((rc = head_next_symbol_record(t->window->store, p->id, &m->seq, err))) {
+		if ((rc = head_next_symbol_record(
+			     t->window->store, p->id, p->epoch, &m->seq, err))) {
 			marks_drop(p, t->window->start_ns);
 			return rc;
 		}
@@ -393,26 +394,26 @@ static enum err_code announce(struct appending *t, uint32_t header, struct err *
 {
 	struct window *w = t->window;
 	struct series *s = t->series;
-	uint32_t known, of_types = sym_typeset_header(t->partition, header);
+	struct partition *p = t->partition;
+	uint32_t known = window_types(t->db, w, t->job, p->epoch, s->id),
+		 of_types = sym_typeset_header(p, header);
 	bool there, ok = true;
 
 	series_lock_read(t->db->series);
 	there = bits_get(&w->series, s->id);
-	known = window_types_locked(w, s->id);
 	series_unlock(t->db->series);
 	/* A header that was read with the window: its symbols are here by now. */
-	if (known < SERIES_TYPES_MANY && known != of_types &&
-		sym_exists(t->partition, SYM_HEADER, known))
-		known = sym_typeset_header(t->partition, known);
-	if (there && (known == of_types || known == SERIES_TYPES_MANY))
-		return ERR_OK;
-	series_lock_write(t->db->series);
-	if ((ok = bits_reserve(&w->series, s->id)))
-		bits_set(&w->series, s->id);
-	if (ok && known != of_types && known != SERIES_TYPES_MANY)
-		ok = window_set_types_locked(
-			w, s->id, known == SYM_NONE ? of_types : SERIES_TYPES_MANY);
-	series_unlock(t->db->series);
+	if (known < SERIES_TYPES_MANY && known != of_types && sym_exists(p, SYM_HEADER, known))
+		known = sym_typeset_header(p, known);
+	if (known != of_types && known != SERIES_TYPES_MANY)
+		ok = window_set_types(t->db, w, t->job, p->epoch, s->id,
+			known == SYM_NONE ? of_types : SERIES_TYPES_MANY);
+	if (!there && ok) {
+		series_lock_write(t->db->series);
+		if ((ok = bits_reserve(&w->series, s->id)))
+			bits_set(&w->series, s->id);
+		series_unlock(t->db->series);
+	}
 	return ok ? ERR_OK : err_set(err, ERR_NOMEM, "storing a profile: out of memory");
 }
 
@@ -456,7 +457,7 @@ static enum err_code queue(struct appending *t, struct commit_row *row, struct e
 		return rc;
 	new_symbols = marked_any(&t->scratch->marked);
 	new_series = s->stored_window_ns != window_ns || s->stored_generation != t->generation ||
-		s->stored_typeset != typeset;
+		s->stored_typeset != typeset || s->stored_epoch != t->partition->epoch;
 	put_records(t, m, new_series, row->batch);
 	if (buf_failed(&t->scratch->record) || buf_failed(&t->scratch->row))
 		rc = err_set(err, ERR_NOMEM, "storing a profile: out of memory");
@@ -469,7 +470,18 @@ static enum err_code queue(struct appending *t, struct commit_row *row, struct e
 	s->stored_window_ns = window_ns;
 	s->stored_generation = t->generation;
 	s->stored_typeset = typeset;
+	s->stored_epoch = t->partition->epoch;
 	return ERR_OK;
+}
+
+/* What an epoch takes once each target came about twice: what lives. Later growth is what an end of
+ * the epoch would free. */
+static void note_size(struct partition *p, const struct db_append *a)
+{
+	if (!p->first_ns)
+		p->first_ns = a->ts_ns;
+	if (!p->settled_bytes && (a->ts_ns - p->first_ns) / 2 >= a->interval_ns)
+		atomic_store(&p->settled_bytes, atomic_load(&p->bytes));
 }
 
 /* Under the partition's lock. */
@@ -491,6 +503,7 @@ static enum err_code append_symbols(struct appending *t, struct commit_row *row,
 		.columns_n = a->profile->types_n,
 		.keys = t->in.keys,
 		.values = t->values };
+	note_size(t->partition, a);
 	if ((rc = delta_apply(&t->series->base, &d, &t->scratch->arena, &t->next, &t->stats->first,
 		     err)))
 		return rc;
@@ -518,7 +531,8 @@ static enum err_code append_locked(struct appending *t, struct commit_row *row, 
 									      a->kinds[c];
 	t->types = hash_types(a->profile, t->kinds);
 	drop_stale_base(t);
-	if ((rc = window_partition_take(t->db, t->window, t->job, &t->partition, err)) ||
+	if ((rc = window_partition_take(
+		     t->db, t->window, t->job, a->ts_ns, &t->partition, err)) ||
 		(rc = carry_base(t, err)))
 		return rc;
 	mutex_lock(&t->partition->lock);

@@ -98,7 +98,7 @@ enum err_code block_writer_partition(
 		*slot = w->slots_n - 1;
 		return ERR_OK;
 	}
-	if (last && last->p->id >= p->id)
+	if (last && last->p->id > p->id)
 		return err_set(err, ERR_INVALID,
 			"write block: partition %" PRIu32 " comes after %" PRIu32, p->id,
 			last->p->id);

@@ -30,6 +30,12 @@ struct cut_series {
 	uint32_t job_id;
 };
 
+/* A series that the block has: once for each epoch with rows of it. */
+struct cut_id {
+	uint32_t series; /* in the window */
+	uint32_t id; /* in the block */
+};
+
 struct cutting {
 	struct db *db;
 	struct window *w;
@@ -37,13 +43,16 @@ struct cutting {
 	struct group_rules rules;
 	struct arena a;
 	struct maker *m;
-	struct partition *p; /* of the job that is cut; NULL: it has nothing readable */
+	struct partition *p; /* of the epoch that is cut; NULL: it has nothing readable */
+	int64_t min_ns, max_ns; /* its rows */
+	uint32_t epoch_at; /* which of the job's it is */
 	bool given; /* the maker has taken its pin over */
 	struct store_snapshot *snap;
 	struct store_iter *it;
 	struct cut_series *series;
 	size_t n;
-	uint32_t *ids; /* in the block, in the order of series */
+	struct cut_id *ids;
+	size_t ids_n, ids_cap;
 	uint32_t *stacks, *sets;
 	int64_t *values;
 	size_t cap, values_cap;
@@ -106,7 +115,6 @@ static enum err_code collect_series(struct cutting *t, struct err *err)
 	for (size_t i = 0; i < ids->words; i++)
 		count += (size_t)__builtin_popcountll(ids->w[i]);
 	t->series = malloc((count + 1) * sizeof(*t->series));
-	t->ids = malloc((count + 1) * sizeof(*t->ids));
 	for (size_t i = 0; i < ids->words && t->series; i++)
 		for (uint64_t rest = ids->w[i]; rest; rest &= rest - 1) {
 			struct series *s = series_by_id_locked(
@@ -117,7 +125,7 @@ static enum err_code collect_series(struct cutting *t, struct err *err)
 				t->series[t->n++] = (struct cut_series){ s, s->job->id };
 		}
 	series_unlock(x);
-	if (!t->series || !t->ids)
+	if (!t->series)
 		return err_set(err, ERR_NOMEM, "cut: out of memory");
 	qsort_r(t->series, t->n, sizeof(*t->series), cut_cmp, t);
 	return ERR_OK;
@@ -173,9 +181,25 @@ static void leave_out(struct cutting *t, const struct err *why)
 		t->first_left = *why;
 }
 
+static enum err_code note_id(struct cutting *t, uint32_t series, uint32_t id, struct err *err)
+{
+	size_t cap = t->ids_cap ? t->ids_cap * 2 : 256;
+	struct cut_id *v;
+
+	if (t->ids_n == t->ids_cap) {
+		if (!(v = realloc(t->ids, cap * sizeof(*v))))
+			return err_set(err, ERR_NOMEM, "cut: out of memory");
+		t->ids = v;
+		t->ids_cap = cap;
+	}
+	t->ids[t->ids_n++] = (struct cut_id){ series, id };
+	return ERR_OK;
+}
+
 static enum err_code begin_series(struct cutting *t, size_t i, bool *begun, struct err *err)
 {
 	enum err_code rc;
+	uint32_t id;
 
 	if (*begun)
 		return ERR_OK;
@@ -185,13 +209,48 @@ static enum err_code begin_series(struct cutting *t, size_t i, bool *begun, stru
 		if ((rc = maker_partition(t->m, t->p, err)))
 			return rc;
 	}
-	return maker_series(t->m, t->series[i].s->labels, false, &t->ids[i], err);
+	if ((rc = maker_series(t->m, t->series[i].s->labels, false, &id, err)))
+		return rc;
+	return note_id(t, t->series[i].s->id, id, err);
+}
+
+/* A row that cannot be told to be of an epoch is met in each that has its time: the first counts. */
+static void leave_out_once(
+	struct cutting *t, const struct job *job, int64_t ts_ns, const struct err *why)
+{
+	struct window_span span;
+
+	for (uint32_t i = 0; i < t->epoch_at && window_epoch_at(t->db, t->w, job, i, &span); i++)
+		if (ts_ns > span.min_ns && ts_ns <= span.max_ns)
+			return;
+	leave_out(t, why);
+}
+
+/* The row is of another epoch; one that the window says nothing of is damage. */
+static bool is_others(struct cutting *t, const struct job *job, int64_t ts_ns, struct str bytes)
+{
+	uint32_t epoch;
+	struct err why;
+	bool known;
+
+	if (!row_epoch(bytes, &epoch) || epoch == t->p->epoch)
+		return false;
+	mutex_lock(&t->db->lock);
+	known = window_epoch_locked(t->w, job, epoch) != NULL;
+	mutex_unlock(&t->db->lock);
+	if (!known) {
+		err_set(&why, ERR_CORRUPT,
+			"a row of job \"" STR_FMT "\" uses symbols that are missing",
+			STR_ARG(job->name));
+		leave_out_once(t, job, ts_ns, &why);
+	}
+	return true;
 }
 
 static enum err_code cut_rows(struct cutting *t, size_t i, struct err *err)
 {
 	uint32_t series = t->series[i].s->id, id;
-	struct key key = key_row(series, t->w->start_ns + 1);
+	struct key key = key_row(series, t->min_ns + 1);
 	const struct deleted_range *deleted;
 	size_t deleted_n = deleted_of(t->deleted, series, &deleted);
 	enum err_code rc = ERR_OK;
@@ -201,17 +260,21 @@ static enum err_code cut_rows(struct cutting *t, size_t i, struct err *err)
 	struct err why;
 	int64_t ts;
 
-	t->ids[i] = UINT32_MAX;
 	for (store_iter_seek(t->it, key_str(&key)); store_iter_valid(t->it);
 		store_iter_next(t->it)) {
-		if (!key_parse_row(store_iter_key(t->it), &id, &ts) || id != series)
+		if (!key_parse_row(store_iter_key(t->it), &id, &ts) || id != series ||
+			ts > t->max_ns)
 			break;
 		if (deleted_has(deleted, deleted_n, ts))
 			continue;
-		if (!(rc = store_iter_value(t->it, &bytes, &why)))
+		if (!(rc = store_iter_value(t->it, &bytes, &why))) {
+			if (is_others(t, t->series[i].s->job, ts, bytes))
+				continue;
 			rc = decode(t, bytes, ts, &row, &why);
+		}
 		if (rc == ERR_CORRUPT) {
-			leave_out(t, &why);
+			leave_out_once(t, t->series[i].s->job, ts, &why);
+			rc = ERR_OK;
 			continue;
 		}
 		if (rc) {
@@ -226,7 +289,7 @@ static enum err_code cut_rows(struct cutting *t, size_t i, struct err *err)
 	return ERR_OK;
 }
 
-static void end_job(struct cutting *t)
+static void end_epoch(struct cutting *t)
 {
 	if (t->p && !t->given)
 		partition_unpin(t->db, t->p);
@@ -234,20 +297,25 @@ static void end_job(struct cutting *t)
 	t->given = false;
 }
 
-static enum err_code begin_job(struct cutting *t, struct job *job, struct err *err)
+static enum err_code begin_epoch(
+	struct cutting *t, struct job *job, const struct window_span *span, struct err *err)
 {
 	enum err_code rc;
 	struct err why;
 
-	end_job(t);
-	if (!(t->p = window_partition_pin(t->db, t->w, job)))
-		return ERR_OK; /* no row of it was ever written */
+	end_epoch(t);
+	t->min_ns = span->min_ns;
+	t->max_ns = span->max_ns;
+	if ((rc = partition_pin(t->db, job->name, job->id, span->epoch, &t->p, err))) {
+		t->p = NULL;
+		return rc;
+	}
 	rc = partition_need_window(t->db, t->p, t->w, &why);
 	if (rc == ERR_CORRUPT) /* each row is looked at for what it needs */
 		return ERR_OK;
 	if (rc == ERR_EXISTS) { /* its ids mean something else: none of its rows can be read */
 		leave_out(t, &why);
-		end_job(t);
+		end_epoch(t);
 		return ERR_OK;
 	}
 	if (rc && err)
@@ -255,18 +323,32 @@ static enum err_code begin_job(struct cutting *t, struct job *job, struct err *e
 	return rc;
 }
 
+/* Epoch by epoch: a table at a time. */
+static enum err_code cut_job(struct cutting *t, size_t from, size_t to, struct err *err)
+{
+	struct job *job = t->series[from].s->job;
+	struct window_span span;
+	enum err_code rc = ERR_OK;
+
+	for (uint32_t k = 0; window_epoch_at(t->db, t->w, job, k, &span) && !rc; k++) {
+		t->epoch_at = k;
+		rc = begin_epoch(t, job, &span, err);
+		for (size_t i = from; i < to && !rc && t->p; i++)
+			rc = cut_rows(t, i, err);
+		end_epoch(t);
+	}
+	return rc;
+}
+
 static enum err_code cut_all(struct cutting *t, struct err *err)
 {
 	enum err_code rc = ERR_OK;
 
-	for (size_t i = 0; i < t->n && !rc; i++) {
-		t->ids[i] = UINT32_MAX;
-		if (i == 0 || t->series[i].job_id != t->series[i - 1].job_id)
-			rc = begin_job(t, t->series[i].s->job, err);
-		if (!rc && t->p)
-			rc = cut_rows(t, i, err);
+	for (size_t i = 0, next; i < t->n && !rc; i = next) {
+		for (next = i + 1; next < t->n && t->series[next].job_id == t->series[i].job_id;)
+			next++;
+		rc = cut_job(t, i, next, err);
 	}
-	end_job(t);
 	if (!rc && (rc = store_iter_status(t->it, err)) == ERR_CORRUPT) {
 		leave_out(t, err);
 		rc = ERR_OK;
@@ -287,17 +369,19 @@ static enum err_code carry_deleted(struct cutting *t, struct err *err)
 
 	if (now.v == t->deleted.v)
 		return ERR_OK;
-	if (!(out = malloc((now.n + 1) * sizeof(*out))))
+	for (size_t i = 0; i < t->ids_n; i++)
+		n += deleted_of(now, t->ids[i].series, &v);
+	if (!(out = malloc((now.n + n + 1) * sizeof(*out))))
 		return err_set(err, ERR_NOMEM, "cut: out of memory");
+	n = 0;
 	for (size_t i = 0; i < t->numbers.n; i++)
 		for (size_t k = deleted_of(now, t->numbers.series[i]->id, &v);
 			k && t->numbers.ids[i] != UINT32_MAX; k--, v++)
 			out[n++] = (struct deleted_range){ t->numbers.ids[i], v->min_ns,
 				v->max_ns };
-	for (size_t i = 0; i < t->n; i++)
-		for (size_t k = deleted_of(now, t->series[i].s->id, &v);
-			k && t->ids[i] != UINT32_MAX; k--, v++)
-			out[n++] = (struct deleted_range){ t->ids[i], v->min_ns, v->max_ns };
+	for (size_t i = 0; i < t->ids_n; i++)
+		for (size_t k = deleted_of(now, t->ids[i].series, &v); k; k--, v++)
+			out[n++] = (struct deleted_range){ t->ids[i].id, v->min_ns, v->max_ns };
 	rc = maker_set_deleted(t->m, out, n, err);
 	free(out);
 	return rc;

@@ -175,6 +175,7 @@ static void drop_marks(struct db *db)
 void db_maintain(struct db *db, bool retention)
 {
 	db_check_room(db);
+	partitions_bound(db);
 	if (!db->o.no_compaction)
 		work_round(db);
 	if (!retention)

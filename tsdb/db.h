@@ -120,7 +120,8 @@ struct db_querier;
 
 /*
  * A series as far as its stacks have ids of one partition. A series whose window spans an epoch's
- * change is there once per epoch, with equal labels, neighbours in the list, the newest first.
+ * change is there once per epoch, with equal labels, neighbours in the list, the newest first (as to
+ * when epochs began: a row that came late is in the epoch of its coming).
  */
 struct db_series {
 	struct labels labels; /* with __name__ */
@@ -128,7 +129,7 @@ struct db_series {
 	bool numeric; /* for db_numbers; else for db_sum and db_rows */
 	const struct series_place *places; /* where its rows are (tsdb/db_internal.h) */
 	size_t places_n;
-	const struct db_series *newer; /* the same labels in the next epoch, or NULL */
+	const struct db_series *other; /* the same labels in another epoch, round about; or NULL */
 };
 
 /* A profile type: the 6 parts of its name. Strings live as long as the querier or arena they came

@@ -62,10 +62,27 @@ struct window {
 	struct window_count count; /* db->lock; the commit thread writes it */
 	int mark_fd; /* the commit thread's; -1: none */
 	struct bits series; /* the series index's lock */
-	struct segvec types; /* the series index's lock: see window_types */
 	bool types_lost; /* some series have types that are not known */
-	struct partition **partitions; /* db->lock: pinned; by job->index, NULL: no rows of the job */
-	uint32_t partitions_n;
+	struct window_job *jobs; /* db->lock: by job->index; window_epochs.c */
+	uint32_t jobs_n;
+};
+
+/* Header whose types a series' rows of an epoch have. */
+struct series_header {
+	uint32_t series, header;
+};
+
+/* Rows of a job that a window has under one epoch. */
+struct window_epoch {
+	uint32_t epoch;
+	int64_t min_ns, max_ns; /* (min, max]: all of them, and perhaps more */
+	struct series_header *types; /* by series */
+	uint32_t types_n, types_cap;
+};
+
+struct window_job {
+	struct window_epoch *v; /* in the order of their beginning */
+	uint32_t n, cap;
 };
 
 /* What the file of ids says of an epoch that is not in memory. */
@@ -195,8 +212,9 @@ struct key {
 	size_t len;
 };
 struct key key_of(char kind); /* 'c', 'm' */
-struct key key_u32(char kind, uint32_t id); /* 'p', 's' */
-struct key key_u32_u32(char kind, uint32_t a, uint32_t b); /* 't', 'y' */
+struct key key_u32(char kind, uint32_t id); /* 's' */
+struct key key_u32_u32(char kind, uint32_t a, uint32_t b); /* 'p' */
+struct key key_u32_u32_u32(char kind, uint32_t a, uint32_t b, uint32_t c); /* 't', 'y' */
 struct key key_row(uint32_t series, int64_t ts_ns); /* 'r' */
 static inline struct str key_str(const struct key *k)
 {
@@ -245,19 +263,14 @@ MUST_CHECK enum err_code head_read_meta(
 	struct store *s, int64_t *start_ns, int64_t *end_ns, struct err *err);
 MUST_CHECK enum err_code head_write_meta(
 	struct store *s, int64_t start_ns, int64_t end_ns, struct err *err);
-/* Header whose types the series' rows in the window have (the series index's lock is held):
- * SYM_NONE where there are none, SERIES_TYPES_MANY where they differ and rows are to be asked. */
-uint32_t window_types_locked(const struct window *w, uint32_t series);
-/* False: out of memory. Wants the series index's write lock. */
-bool window_set_types_locked(struct window *w, uint32_t series, uint32_t header);
-/* The number of the next symbol record of a job in this store. */
+/* The number of the next symbol record of a job's epoch in this store. */
 MUST_CHECK enum err_code head_next_symbol_record(
-	struct store *s, uint32_t job, uint32_t *out, struct err *err);
-/* Symbol records of p's job into p, whose lock is held. ERR_CORRUPT, ERR_EXISTS: as
+	struct store *s, uint32_t job, uint32_t epoch, uint32_t *out, struct err *err);
+/* Symbol records of p's epoch into p, whose lock is held. ERR_CORRUPT, ERR_EXISTS: as
  * partition_need_window. */
 MUST_CHECK enum err_code head_load_symbols(
 	struct db *db, struct window *w, struct partition *p, struct err *err);
-/* Ids that rows of the job use are not given again: for a window whose symbols were lost. */
+/* Ids that rows of the epoch use are not given again: for a window whose symbols were lost. */
 MUST_CHECK enum err_code head_reserve_ids(
 	struct db *db, struct window *w, struct partition *p, struct err *err);
 
@@ -305,14 +318,46 @@ uint64_t commit_generation(struct db *db);
 MUST_CHECK enum err_code commit_enqueue(
 	struct db *db, struct commit_row *row, uint64_t generation, struct err *err);
 
+/* ---- window_epochs.c: under which epochs a window has rows of a job ---- */
+
+/* All with db->lock held. */
+struct window_epoch *window_epoch_locked(
+	const struct window *w, const struct job *job, uint32_t epoch);
+bool window_has_job_locked(const struct window *w, const struct job *job);
+/* Made where it is missing, then *fresh; NULL: out of memory. ts_ns: of a row that comes. */
+struct window_epoch *window_epoch_take_locked(
+	struct window *w, const struct job *job, uint32_t epoch, int64_t ts_ns, bool *fresh);
+void window_epochs_release(struct window *w);
+
+/* The window, just read, has rows of the job under this epoch. */
+MUST_CHECK enum err_code window_epoch_found(
+	struct db *db, struct window *w, struct job *job, uint32_t epoch, struct err *err);
+/* The i-th epoch of the job, with the times of its rows; false: there are no more. */
+struct window_span {
+	uint32_t epoch;
+	int64_t min_ns, max_ns;
+};
+bool window_epoch_at(struct db *db, const struct window *w, const struct job *job, uint32_t i,
+	struct window_span *out);
+/* (min, max] becomes the part of it in which the window has rows in p's ids; false: it has none. */
+bool window_clip(struct db *db, const struct window *w, const struct partition *p, int64_t *min_ns,
+	int64_t *max_ns);
+/* Header whose types the series' rows of an epoch have: SYM_NONE where there are none,
+ * SERIES_TYPES_MANY where they differ and rows are to be asked. */
+uint32_t window_types(struct db *db, const struct window *w, const struct job *job, uint32_t epoch,
+	uint32_t series);
+/* False: out of memory. */
+bool window_set_types(struct db *db, struct window *w, const struct job *job, uint32_t epoch,
+	uint32_t series, uint32_t header);
+
 /* ---- partitions.c: jobs, their epochs, and which of their symbols are in memory ---- */
 
 /*
- * A job's symbols live in epochs: each has ids of its own, in a struct partition. A window takes
- * rows of a job under one epoch, fixed by its first row; the newest one is the job's live epoch. A
- * live partition, and one that a window in the head has, stays in memory; others are loaded from
- * blocks and windows when a query wants them, kept while they are pinned, and let go when symbols
- * exceed db_options.symbols_bytes, longest unused first.
+ * A job's symbols live in epochs: each has ids of its own, in a struct partition. New rows go under
+ * the newest, the job's live epoch, whose partition stays in memory; others are loaded from
+ * blocks and windows when a query wants them, kept while they are pinned or a delta base is in their
+ * ids, and let go when symbols exceed db_options.symbols_bytes, longest unused first. Where that is
+ * not enough live epochs end (evict.c).
  *
  * Content has one id in an epoch, always: before a live epoch's partition is given new content,
  * everything that blocks and windows have of the epoch is loaded into it.
@@ -332,22 +377,14 @@ void jobs_release(struct db *db);
 MUST_CHECK enum err_code partition_pin(struct db *db, struct str job, uint32_t job_id,
 	uint32_t epoch, struct partition **out, struct err *err);
 void partition_unpin(struct db *db, struct partition *p);
+/* New rows of the job go under a new epoch; job->lock is held. */
+void epoch_end(struct db *db, struct job *job);
 /* The next partition in memory from *at on, pinned; *at goes behind it. NULL: no more. */
 struct partition *partition_next(struct db *db, uint32_t *at);
-/* What a new row of the job in this window (which is pinned) gets its ids from, fixed by the first
- * one; everything of the epoch is in memory. job->lock is held. It is there as long as the window.
- */
+/* What a new row of the job in this window (which is pinned) gets its ids from: the live epoch,
+ * everything of it in memory. job->lock is held; it is there as long as that is. */
 MUST_CHECK enum err_code window_partition_take(struct db *db, struct window *w, struct job *job,
-	struct partition **out, struct err *err);
-/* The window, just read, has rows of the job under this epoch. */
-MUST_CHECK enum err_code window_partition_found(
-	struct db *db, struct window *w, struct job *job, uint32_t epoch, struct err *err);
-void window_partitions_release(struct db *db, struct window *w);
-/* The pinned partition that a window has of a job; NULL: it has none. */
-struct partition *window_partition_pin(
-	struct db *db, struct window *w, const struct job *job);
-/* The same with db->lock held, and not pinned. */
-struct partition *window_partition_locked(const struct window *w, const struct job *job);
+	int64_t ts_ns, struct partition **out, struct err *err);
 /*
  * All symbols that a window has of p, or a block has up to a stage, are in memory afterwards; the
  * window or block is pinned. What was lost is ERR_CORRUPT, each time it is asked for; the rest is
@@ -364,8 +401,10 @@ void partition_forget_source(struct partition *p, uint32_t number);
 /* A new epoch for a partition's symbols that nobody else has: for joining blocks of several. */
 MUST_CHECK enum err_code partition_new_epoch(
 	struct db *db, const struct partition *like, struct partition **out, struct err *err);
-/* Lets go of what is over the budget. */
+/* Lets go of what is over the budget and nobody needs. */
 void partitions_evict(struct db *db);
+/* The same, and ends live epochs where that is not enough. */
+void partitions_bound(struct db *db);
 
 /* Ids of one partition in another: content is found there, or made (`to` is locked by each call,
  * and complete). Both are pinned. What `from` lacks is ERR_CORRUPT. */
@@ -443,10 +482,10 @@ bool querier_canceled(const struct db_querier *q);
 struct store_iter *querier_iter(struct querier_source *s);
 struct block_chunks *querier_chunks(struct querier_source *s, struct err *err);
 struct block_rollups *querier_rollups(struct querier_source *s, struct err *err);
-/* The partition that a window, not being reopened, has of a job, with its symbols; pinned until the
- * querier closes. NULL: there is none, or it cannot be used, which is told. */
+/* The partition of an epoch that a window, not being reopened, has of a job, with its symbols;
+ * pinned until the querier closes. NULL: it cannot be used, which is told. */
 MUST_CHECK enum err_code querier_window_partition(struct db_querier *q, struct querier_source *s,
-	struct job *job, struct partition **out, struct err *err);
+	struct job *job, uint32_t epoch, struct partition **out, struct err *err);
 /* A block's slot as a partition with names, or with stacks too. ERR_CORRUPT, ERR_EXISTS: what the
  * block has of it may not be believed, warned already; the caller goes without. */
 MUST_CHECK enum err_code querier_partition(struct db_querier *q, struct querier_source *s,

@@ -57,7 +57,6 @@ static struct window *window_new(struct db *db, int64_t start_ns, int64_t end_ns
 	w->start_ns = start_ns;
 	w->end_ns = end_ns;
 	w->mark_fd = -1;
-	segvec_init(&w->types, sizeof(uint32_t));
 	w->dir = text("%s/%" PRId64 "%s", db->head_dir, start_ns / NS_PER_S, "");
 	w->mark_path = text("%s/%" PRId64 "%s", db->head_dir, start_ns / NS_PER_S, ".acked");
 	if (!w->dir || !w->mark_path) {
@@ -73,7 +72,7 @@ void head_free(struct db *db, struct window *w)
 
 	if (!w)
 		return;
-	window_partitions_release(db, w);
+	window_epochs_release(w);
 	store_close(w->store);
 	if (w->mark_fd >= 0) {
 		if (db->o.fs->ops->sync(db->o.fs, w->mark_fd, &err))
@@ -83,7 +82,6 @@ void head_free(struct db *db, struct window *w)
 	}
 	bits_release(&w->series);
 	deleted_release(w->deleted);
-	segvec_release(&w->types);
 	free(w->dir);
 	free(w->mark_path);
 	free(w);
@@ -465,6 +463,33 @@ void head_remove_leftover(struct db *db, int64_t start_ns)
 	head_free(db, w);
 }
 
+/* What nobody looked into since the start has ids that nobody knows of yet. Ended epochs give no
+ * more. */
+static void know_ids(struct db *db, struct window *w)
+{
+	struct partition *p;
+	struct job *job;
+	uint32_t live;
+	struct err err;
+
+	for (uint32_t i = 0; (job = db_job_at(db, i)); i++) {
+		mutex_lock(&db->lock);
+		live = job->live_epoch;
+		if (live != SYM_NONE && !window_epoch_locked(w, job, live))
+			live = SYM_NONE;
+		mutex_unlock(&db->lock);
+		if (live == SYM_NONE)
+			continue;
+		if (partition_pin(db, job->name, job->id, live, &p, &err)) {
+			log_warn("tsdb", "symbols of a dropped window", LOG_E(&err));
+			continue;
+		}
+		if (partition_need_window(db, p, w, &err))
+			log_warn("tsdb", "symbols of a dropped window", LOG_E(&err));
+		partition_unpin(db, p);
+	}
+}
+
 /* Nothing of it is to be made again under another meaning, nor kept for it. */
 static void forget_symbols(struct db *db, struct window *w)
 {
@@ -472,10 +497,7 @@ static void forget_symbols(struct db *db, struct window *w)
 	struct err err;
 	uint32_t at = 0;
 
-	/* What nobody looked into since the start has ids that nobody knows of yet. */
-	for (uint32_t i = 0; i < w->partitions_n; i++)
-		if (w->partitions[i] && partition_need_window(db, w->partitions[i], w, &err))
-			log_warn("tsdb", "symbols of a dropped window", LOG_E(&err));
+	know_ids(db, w);
 	if (ids_save(db, &err))
 		log_warn("tsdb", "ids not saved", LOG_E(&err));
 	while ((p = partition_next(db, &at))) {

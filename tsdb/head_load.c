@@ -11,7 +11,7 @@
  * types; symbols once somebody wants them. Rows stay where they are, unless the store is damaged:
  * then they are counted.
  */
-#define META_VERSION 1
+#define META_VERSION 2
 
 struct key key_of(char kind)
 {
@@ -38,6 +38,16 @@ struct key key_u32_u32(char kind, uint32_t a, uint32_t b)
 
 	put_be32(k.bytes + 1, a);
 	put_be32(k.bytes + 5, b);
+	return k;
+}
+
+struct key key_u32_u32_u32(char kind, uint32_t a, uint32_t b, uint32_t c)
+{
+	struct key k = { { kind }, 13 };
+
+	put_be32(k.bytes + 1, a);
+	put_be32(k.bytes + 5, b);
+	put_be32(k.bytes + 9, c);
 	return k;
 }
 
@@ -136,9 +146,10 @@ enum err_code head_read_count(struct window *w, struct window_count *out, struct
 	return rc;
 }
 
-enum err_code head_next_symbol_record(struct store *s, uint32_t job, uint32_t *out, struct err *err)
+enum err_code head_next_symbol_record(
+	struct store *s, uint32_t job, uint32_t epoch, uint32_t *out, struct err *err)
 {
-	struct key end = key_u32_u32('y', job, UINT32_MAX), first = key_u32_u32('y', job, 0);
+	struct key end = key_u32_u32_u32('y', job, epoch, UINT32_MAX);
 	struct store_iter *it = store_iter_open(s, NULL);
 	enum err_code rc;
 	struct cursor in;
@@ -150,8 +161,8 @@ enum err_code head_next_symbol_record(struct store *s, uint32_t job, uint32_t *o
 	store_iter_seek_before(it, key_str(&end));
 	if (!(rc = store_iter_status(it, err)) && store_iter_valid(it)) {
 		key = store_iter_key(it);
-		if (key.len == first.len && memcmp(key.ptr, first.bytes, 5) == 0) {
-			in = cursor_of((struct str){ key.ptr + 5, 4 });
+		if (key.len == end.len && memcmp(key.ptr, end.bytes, 9) == 0) {
+			in = cursor_of((struct str){ key.ptr + 9, 4 });
 			*out = cursor_u32be(&in) + 1;
 		}
 	}
@@ -180,7 +191,7 @@ static enum err_code load_job(struct loading *l, struct str key, struct str valu
 {
 	struct cursor k = cursor_of((struct str){ key.ptr + 1, key.len - 1 }),
 		      in = cursor_of(value);
-	uint32_t id = cursor_u32be(&k), epoch = cursor_u32(&in);
+	uint32_t id = cursor_u32be(&k), epoch = cursor_u32be(&k);
 	struct str name = cursor_lenstr(&in);
 	struct job *job;
 	enum err_code rc;
@@ -189,7 +200,7 @@ static enum err_code load_job(struct loading *l, struct str key, struct str valu
 		return err_set(err, ERR_CORRUPT, "store %s: bad job", l->w->dir);
 	if ((rc = db_job(l->db, name, id, epoch, &job, err)))
 		return rc;
-	return window_partition_found(l->db, l->w, job, epoch, err);
+	return window_epoch_found(l->db, l->w, job, epoch, err);
 }
 
 /* The job of a series; its own record says the same and more, where it is readable. */
@@ -199,13 +210,9 @@ static enum err_code job_of(struct loading *l, uint32_t id, uint32_t epoch, stru
 	enum err_code rc;
 
 	*out = db_job_by_id(l->db, id);
-	if (epoch == SYM_NONE)
-		return *out ?
-			ERR_OK :
-			err_set(err, ERR_CORRUPT, "store %s: series of an unknown job", l->w->dir);
 	if (!*out && (rc = db_job(l->db, job_name_of(labels), id, epoch, out, err)))
 		return rc;
-	return window_partition_found(l->db, l->w, *out, epoch, err);
+	return window_epoch_found(l->db, l->w, *out, epoch, err);
 }
 
 static enum err_code add_series(
@@ -240,7 +247,7 @@ static enum err_code load_series(
 {
 	struct cursor k = cursor_of((struct str){ key.ptr + 1, key.len - 1 }),
 		      in = cursor_of(value);
-	uint32_t id = cursor_u32be(&k), job_id = cursor_u32(&in), epoch = SYM_NONE;
+	uint32_t id = cursor_u32be(&k), job_id = cursor_u32(&in), epoch;
 	struct labels labels;
 	struct job *job;
 	enum err_code rc;
@@ -248,9 +255,8 @@ static enum err_code load_series(
 	arena_reset(&l->scratch);
 	if (k.bad || in.bad || labels_decode(&l->scratch, &in, &labels, NULL))
 		return err_set(err, ERR_CORRUPT, "store %s: bad series", l->w->dir);
-	if (cursor_left(&in)) /* earlier versions had one epoch only, and did not say it */
-		epoch = cursor_u32(&in);
-	if (in.bad)
+	epoch = cursor_u32(&in);
+	if (in.bad || epoch == SYM_NONE)
 		return err_set(err, ERR_CORRUPT, "store %s: bad series", l->w->dir);
 	if ((rc = job_of(l, job_id, epoch, labels, &job, err)))
 		return rc;
@@ -271,32 +277,26 @@ static enum err_code load_number_series(
 	return add_series(l, id, labels, NULL, err);
 }
 
-uint32_t window_types_locked(const struct window *w, uint32_t series)
-{
-	if (w->types_lost)
-		return SERIES_TYPES_MANY;
-	return segvec_has(&w->types, series) ? *(const uint32_t *)segvec_at(&w->types, series) :
-					       SYM_NONE;
-}
-
-bool window_set_types_locked(struct window *w, uint32_t series, uint32_t header)
-{
-	return segvec_put(&w->types, series, &header);
-}
-
 static enum err_code load_types(
 	struct loading *l, struct str key, struct str value, struct err *err)
 {
 	struct cursor k = cursor_of((struct str){ key.ptr + 1, key.len - 1 });
-	uint32_t id = cursor_u32be(&k), header = cursor_u32be(&k), known;
+	uint32_t id = cursor_u32be(&k), epoch = cursor_u32be(&k), header = cursor_u32be(&k), known;
+	struct series *s;
 
 	if (k.bad || header >= SERIES_TYPES_MANY)
 		return err_set(err, ERR_CORRUPT, "store %s: bad types", l->w->dir);
+	series_lock_read(l->db->series);
+	s = series_by_id_locked(l->db->series, id);
+	series_unlock(l->db->series);
+	if (!s || !s->job) /* lost, and told */
+		return ERR_OK;
 	/* Symbols are not here yet: two headers may or may not have the same types. */
-	known = window_types_locked(l->w, id);
+	known = window_types(l->db, l->w, s->job, epoch, id);
 	if (known != SYM_NONE && known != header)
 		header = SERIES_TYPES_MANY;
-	if (known != header && !window_set_types_locked(l->w, id, header))
+	if (known != header &&
+		!window_set_types(l->db, l->w, s->job, epoch, id, header))
 		return err_set(err, ERR_NOMEM, "window: out of memory");
 	return ERR_OK;
 }
@@ -466,7 +466,7 @@ static enum err_code load_records(
 	struct symbols_loading *l, struct store *store, struct partition *p, struct err *err)
 {
 	struct store_iter *it = store_iter_open(store, NULL);
-	struct key from = key_u32_u32('y', p->id, 0);
+	struct key from = key_u32_u32_u32('y', p->id, p->epoch, 0);
 	enum err_code rc = ERR_OK;
 	struct cursor in;
 	struct str key;
@@ -476,9 +476,9 @@ static enum err_code load_records(
 	for (store_iter_seek(it, key_str(&from)); store_iter_valid(it) && !rc;
 		store_iter_next(it)) {
 		key = store_iter_key(it);
-		if (key.len != from.len || memcmp(key.ptr, from.bytes, 5) != 0)
+		if (key.len != from.len || memcmp(key.ptr, from.bytes, 9) != 0)
 			break;
-		in = cursor_of((struct str){ key.ptr + 5, 4 });
+		in = cursor_of((struct str){ key.ptr + 9, 4 });
 		rc = load_record(l, p, it, cursor_u32be(&in), err);
 	}
 	if (!rc && (rc = store_iter_status(it, err)) == ERR_CORRUPT) {
@@ -523,7 +523,8 @@ static enum err_code reserve_row(
 
 	if (!v)
 		return arena_fail(scratch, "symbols", err);
-	if (store_iter_value(it, &value, NULL) || row_parse(value, 0, v, NULL))
+	if (store_iter_value(it, &value, NULL) || row_parse(value, 0, v, NULL) ||
+		v->epoch != p->epoch)
 		return ERR_OK;
 	stacks = arena_alloc_raw(scratch, (size_t)v->n + 1, sizeof(*stacks));
 	sets = arena_alloc_raw(scratch, (size_t)v->n + 1, sizeof(*sets));

@@ -170,6 +170,7 @@ static enum err_code of_window(
 	struct names *x, struct db_querier *q, struct querier_source *s, struct err *err)
 {
 	struct indexed t = { .x = x };
+	struct window_span span;
 	struct partition *p;
 	struct job *job;
 
@@ -177,8 +178,12 @@ static enum err_code of_window(
 	series_names_locked(q->db->series, x->name, &s->w->series, add_indexed, &t);
 	series_unlock(q->db->series);
 	for (uint32_t i = 0; !t.rc && (job = db_job_at(q->db, i)); i++)
-		if (!(t.rc = querier_window_partition(q, s, job, &p, &t.err)) && p)
-			t.rc = add_partition(x, p, &t.err);
+		for (uint32_t k = 0; !t.rc && window_epoch_at(q->db, s->w, job, k, &span); k++)
+			if (span.min_ns < q->max_ns && span.max_ns > q->min_ns &&
+				!(t.rc = querier_window_partition(
+					  q, s, job, span.epoch, &p, &t.err)) &&
+				p)
+				t.rc = add_partition(x, p, &t.err);
 	if (t.rc && err)
 		*err = t.err;
 	return t.rc;

@@ -76,6 +76,8 @@ struct partition {
 	char *text_at, *text_end; /* slab of the arena that strings are packed into */
 	char *list_at, *list_end; /* and one for lines, labels and header arrays */
 	_Atomic size_t bytes;
+	_Atomic size_t settled_bytes; /* when each target had come about twice; 0: not yet */
+	int64_t first_ns; /* lock: time of the first row that this process put in */
 	_Atomic bool damaged; /* some symbols were lost: rows are checked for them */
 	uint32_t overflow_set; /* SYM_NONE until made */
 	struct mutex types_lock; /* guards typeset_header, for readers */

@@ -10,8 +10,9 @@
  *
  * Why epochs: a job's tables only grow, while what it runs changes: releases, pods, names made up
  * per request. A new epoch begins with a new window, empty, when what is there is mostly stale, too
- * large, or near a limit; the tables of the one before go as soon as no window and no delta base
- * needs them, and come back from blocks for queries that reach so far.
+ * large, or near a limit, and at any time for want of memory (evict.c); the tables of the one before
+ * go as soon as no query and no delta base needs them, and come back from windows and blocks for
+ * queries that reach so far.
  */
 #define STALE_NODES 65536u /* smaller tables are not worth a new epoch */
 
@@ -100,79 +101,6 @@ void partition_unpin(struct db *db, struct partition *p)
 	mutex_unlock(&db->lock);
 }
 
-/* ---- windows; db->lock is held ---- */
-
-struct partition *window_partition_locked(const struct window *w, const struct job *job)
-{
-	return job->index < w->partitions_n ? w->partitions[job->index] : NULL;
-}
-
-/* Takes the pin over. */
-static bool set_of_window(struct window *w, const struct job *job, struct partition *p)
-{
-	uint32_t n = w->partitions_n ? w->partitions_n : 8;
-	struct partition **v;
-
-	while (n <= job->index)
-		n *= 2;
-	if (n > w->partitions_n) {
-		if (!(v = realloc(w->partitions, n * sizeof(struct partition *))))
-			return false;
-		memset(v + w->partitions_n, 0, (n - w->partitions_n) * sizeof(struct partition *));
-		w->partitions = v;
-		w->partitions_n = n;
-	}
-	w->partitions[job->index] = p;
-	return true;
-}
-
-struct partition *window_partition_pin(struct db *db, struct window *w, const struct job *job)
-{
-	struct partition *p;
-
-	mutex_lock(&db->lock);
-	if ((p = window_partition_locked(w, job)))
-		p->pins++;
-	mutex_unlock(&db->lock);
-	return p;
-}
-
-enum err_code window_partition_found(
-	struct db *db, struct window *w, struct job *job, uint32_t epoch, struct err *err)
-{
-	struct partition *p;
-	enum err_code rc = ERR_OK;
-
-	mutex_lock(&db->lock);
-	if ((p = window_partition_locked(w, job))) {
-		if (p->epoch != epoch)
-			rc = err_set(err, ERR_EXISTS, "store %s: job %" PRIu32 " has two epochs",
-				w->dir, job->id);
-	} else {
-		/* The latest epoch that a window in the head has is the live one. */
-		if (job->live_epoch == SYM_NONE || job->live_epoch < epoch)
-			job->live_epoch = epoch;
-		rc = pin_locked(db, job, epoch, true, &p, err);
-		if (!rc && !set_of_window(w, job, p)) {
-			unpin_locked(db, p);
-			rc = err_set(err, ERR_NOMEM, "window: out of memory");
-		}
-	}
-	mutex_unlock(&db->lock);
-	return rc;
-}
-
-void window_partitions_release(struct db *db, struct window *w)
-{
-	mutex_lock(&db->lock);
-	for (uint32_t i = 0; i < w->partitions_n; i++)
-		unpin_locked(db, w->partitions[i]);
-	free(w->partitions);
-	w->partitions = NULL;
-	w->partitions_n = 0;
-	mutex_unlock(&db->lock);
-}
-
 /* ---- loading; p->lock is held ---- */
 
 static struct partition_source *source_of(struct partition *p, uint32_t number)
@@ -227,12 +155,13 @@ static enum err_code remember(struct partition_source *s, const struct err *why,
 	return why->code;
 }
 
-static struct store *store_of(struct db *db, const struct window *w)
+static struct store *store_of(struct db *db, const struct window *w, bool *damaged)
 {
 	struct store *s;
 
 	mutex_lock(&db->lock);
 	s = w->store;
+	*damaged = w->damaged;
 	mutex_unlock(&db->lock);
 	return s;
 }
@@ -242,11 +171,12 @@ static enum err_code need_window(
 {
 	struct partition_source *s = source_of(p, w->number);
 	enum err_code rc;
-	struct err why;
+	struct err why, failed;
+	bool damaged;
 
 	if (s)
 		return answer(s, err);
-	if (!store_of(db, w))
+	if (!store_of(db, w, &damaged))
 		return err_set(err, ERR_UNAVAILABLE, "store %s is being reopened", w->dir);
 	rc = head_load_symbols(db, w, p, &why);
 	if (rc && rc != ERR_CORRUPT && rc != ERR_EXISTS) {
@@ -254,11 +184,14 @@ static enum err_code need_window(
 			*err = why;
 		return rc;
 	}
-	if (rc) {
-		atomic_store(&p->damaged, true);
+	if (rc)
 		db_damage(db, w, "lost symbols", &why);
-		if (p->lookup && head_reserve_ids(db, w, p, &why))
-			log_warn("tsdb", "ids of a damaged store are not known", LOG_E(&why));
+	/* A store that had to be repaired may lack records without a trace. */
+	if (rc || damaged) {
+		atomic_store(&p->damaged, true);
+		if (p->lookup && head_reserve_ids(db, w, p, &failed))
+			log_warn(
+				"tsdb", "ids of a damaged store are not known", LOG_E(&failed));
 	}
 	if (!(s = source_add(p, w->number)))
 		return err_set(err, ERR_NOMEM, "symbols: out of memory");
@@ -286,7 +219,7 @@ static struct window **windows_of(struct db *db, const struct partition *p, size
 	mutex_lock(&db->lock);
 	if ((v = malloc((db->windows_n + 1) * sizeof(struct window *))))
 		for (size_t i = 0; i < db->windows_n; i++)
-			if (window_partition_locked(db->windows[i], p->job) == p) {
+			if (window_epoch_locked(db->windows[i], p->job, p->epoch)) {
 				db->windows[i]->pins++;
 				v[(*n)++] = db->windows[i];
 			}
@@ -503,7 +436,7 @@ static struct window *window_before(
 	for (size_t i = 0; i < db->windows_n; i++) {
 		struct window *at = db->windows[i];
 
-		if (!window_partition_locked(at, job))
+		if (!window_has_job_locked(at, job))
 			continue;
 		if (at->start_ns > w->start_ns)
 			*newest = false;
@@ -516,9 +449,9 @@ static struct window *window_before(
 	return before;
 }
 
-/* The partition for a window's first row of the job, pinned for the window. */
-static enum err_code choose(
-	struct db *db, struct window *w, struct job *job, struct partition **out, struct err *err)
+/* The live partition for a row in this window, pinned; first: the window has none of the job. */
+static enum err_code choose(struct db *db, struct window *w, struct job *job, bool first,
+	struct partition **out, struct err *err)
 {
 	struct partition *p, *next;
 	struct window *before;
@@ -529,6 +462,9 @@ static enum err_code choose(
 
 	if ((rc = live_of(db, job, &p, err)))
 		return rc;
+	*out = p;
+	if (!first)
+		return ERR_OK;
 	before = window_before(db, w, job, &newest);
 	/* A late row in an old window does not end the epoch that newer ones are in. After a
 	 * restart what is used is known once it is loaded. */
@@ -544,57 +480,61 @@ static enum err_code choose(
 		log_warn("tsdb", "no new epoch", LOG_S("reason", why), LOG_E(&failed));
 		why = NULL;
 	}
-	if (why) {
-		mutex_lock(&db->lock);
-		job->live = next;
-		job->live_epoch = next->epoch;
-		next->pins++;
-		unpin_locked(db, p); /* as the live one */
-		unpin_locked(db, p);
-		p = next;
-		mutex_unlock(&db->lock);
-		metric_add(&epochs_begun, why, 1);
-		log_info("tsdb", "epoch begun", LOG_STR("job", job->name), LOG_I("epoch", p->epoch),
-			LOG_S("reason", why));
-	}
-	*out = p;
+	if (!why)
+		return ERR_OK;
+	epoch_end(db, job);
+	mutex_lock(&db->lock);
+	job->live = next;
+	job->live_epoch = next->epoch;
+	next->pins++;
+	unpin_locked(db, p);
+	mutex_unlock(&db->lock);
+	metric_add(&epochs_begun, why, 1);
+	log_info("tsdb", "epoch begun", LOG_STR("job", job->name), LOG_I("epoch", next->epoch),
+		LOG_S("reason", why));
+	*out = next;
 	return ERR_OK;
 }
 
-enum err_code window_partition_take(
-	struct db *db, struct window *w, struct job *job, struct partition **out, struct err *err)
+/* Nothing is in the window yet that its table could lack. */
+static enum err_code note_fresh(struct partition *p, const struct window *w, struct err *err)
 {
+	struct partition_source *s;
 	enum err_code rc = ERR_OK;
-	struct partition *p;
-	bool fresh;
 
-	mutex_lock(&db->lock);
-	p = window_partition_locked(w, job);
-	mutex_unlock(&db->lock);
-	if ((fresh = !p)) {
-		if ((rc = choose(db, w, job, &p, err)))
-			return rc;
-		mutex_lock(&db->lock);
-		if (!set_of_window(w, job, p)) {
-			unpin_locked(db, p);
-			rc = err_set(err, ERR_NOMEM, "window: out of memory");
-		}
-		mutex_unlock(&db->lock);
-		if (rc)
-			return rc;
-	}
-	if ((rc = complete(db, p, err)))
-		return rc;
 	mutex_lock(&p->lock);
-	if (fresh && !source_of(p, w->number)) {
-		struct partition_source *s = source_add(p, w->number);
-
-		if (s)
+	if (!source_of(p, w->number)) {
+		if ((s = source_add(p, w->number)))
 			s->stage = BLOCK_STACKS;
 		else
 			rc = err_set(err, ERR_NOMEM, "symbols: out of memory");
 	}
 	mutex_unlock(&p->lock);
-	*out = p;
 	return rc;
+}
+
+enum err_code window_partition_take(struct db *db, struct window *w, struct job *job, int64_t ts_ns,
+	struct partition **out, struct err *err)
+{
+	bool fresh = false, first;
+	enum err_code rc;
+	struct partition *p;
+	struct window_epoch *e;
+
+	mutex_lock(&db->lock);
+	first = !window_has_job_locked(w, job);
+	mutex_unlock(&db->lock);
+	if ((rc = choose(db, w, job, first, &p, err)))
+		return rc;
+	/* The live one has a pin of its own, and the window keeps it from being given up. */
+	mutex_lock(&db->lock);
+	e = window_epoch_take_locked(w, job, p->epoch, ts_ns, &fresh);
+	unpin_locked(db, p);
+	mutex_unlock(&db->lock);
+	if (!e)
+		return err_set(err, ERR_NOMEM, "window: out of memory");
+	*out = p;
+	if (fresh && (rc = note_fresh(p, w, err)))
+		return rc;
+	return complete(db, p, err);
 }

@@ -7,7 +7,7 @@
 #include "tsdb/varints.h"
 
 /*
- * Layout: version, flags, then varints: header, interval, and in zigzag ts - time_nanos, duration,
+ * Layout: version, flags, then varints: epoch unless it is 0, header, interval, and in zigzag ts - time_nanos, duration,
  * period; n and the number of columns; per column its coding, factor, total in zigzag and length;
  * the length of the stacks and of the label sets; then the bytes of stacks, label sets and columns.
  *
@@ -22,6 +22,7 @@
  */
 #define ROW_VERSION 1
 #define ROW_LABELS 1u
+#define ROW_EPOCH 2u /* stands behind the flags; else it is 0 */
 /* With a coding: the bytes are an earlier column's, whose number stands in the length's place. */
 #define ROW_SHARED 0x80u
 
@@ -208,7 +209,9 @@ enum err_code row_encode(const struct row *r, int64_t ts_ns, struct buf *out, st
 
 	assert(r->columns_n <= ROW_COLUMNS_MAX);
 	buf_add_char(out, ROW_VERSION);
-	buf_add_char(out, labels ? ROW_LABELS : 0);
+	buf_add_char(out, (char)((labels ? ROW_LABELS : 0) | (r->epoch ? ROW_EPOCH : 0)));
+	if (r->epoch)
+		buf_add_varint(out, r->epoch);
 	buf_add_varint(out, r->header);
 	buf_add_varint(out, (uint64_t)r->interval_ns);
 	buf_add_varint(out, zigzag((int64_t)((uint64_t)ts_ns - (uint64_t)r->time_nanos)));
@@ -282,16 +285,34 @@ static bool find_column(struct row_view *v, uint32_t column, uint64_t length, st
 	return plausible(v, c);
 }
 
+/* Version, flags, epoch. */
+static bool parse_start(struct cursor *in, unsigned *flags, uint32_t *epoch)
+{
+	if (cursor_left(in) < 2 || in->at[0] != ROW_VERSION)
+		return false;
+	*flags = in->at[1];
+	in->at += 2;
+	*epoch = *flags & ROW_EPOCH ? cursor_u32(in) : 0;
+	return !in->bad && *flags <= (ROW_LABELS | ROW_EPOCH) &&
+		*epoch != UINT32_MAX && (!(*flags & ROW_EPOCH) || *epoch);
+}
+
+bool row_epoch(struct str bytes, uint32_t *epoch)
+{
+	struct cursor in = cursor_of(bytes);
+	unsigned flags;
+
+	return parse_start(&in, &flags, epoch);
+}
+
 enum err_code row_parse(struct str bytes, int64_t ts_ns, struct row_view *out, struct err *err)
 {
 	struct cursor in = cursor_of(bytes);
 	uint64_t n, lengths[ROW_COLUMNS_MAX], stacks, sets;
 	unsigned flags;
 
-	if (bytes.len < 2 || in.at[0] != ROW_VERSION)
+	if (!parse_start(&in, &flags, &out->epoch))
 		return corrupt(err, "unknown version");
-	flags = in.at[1];
-	in.at += 2;
 	out->header = cursor_u32(&in);
 	out->interval_ns = (int64_t)cursor_varint(&in);
 	out->time_nanos = (int64_t)((uint64_t)ts_ns - (uint64_t)unzigzag(cursor_varint(&in)));

@@ -26,6 +26,7 @@ struct row {
 	const uint32_t *stacks;
 	const uint32_t *label_sets; /* NULL: all 0 */
 	const int64_t *values; /* column c of entry i: values[c * n + i] */
+	uint32_t epoch; /* that the ids are of; 0 where nobody asks */
 };
 
 struct row_column {
@@ -36,7 +37,7 @@ struct row_column {
 };
 
 struct row_view {
-	uint32_t header;
+	uint32_t epoch, header;
 	int64_t interval_ns, time_nanos, duration_nanos, period;
 	uint32_t n, columns_n;
 	struct str stacks, label_sets; /* label_sets empty: all 0 */
@@ -48,6 +49,8 @@ MUST_CHECK enum err_code row_encode(
 	const struct row *r, int64_t ts_ns, struct buf *out, struct err *err);
 MUST_CHECK enum err_code row_parse(
 	struct str bytes, int64_t ts_ns, struct row_view *out, struct err *err);
+/* The epoch alone; false: the bytes are no row. */
+bool row_epoch(struct str bytes, uint32_t *epoch);
 /* Arrays of n; label_sets may be NULL when not wanted. */
 MUST_CHECK enum err_code row_ids(
 	const struct row_view *v, uint32_t *stacks, uint32_t *label_sets, struct err *err);

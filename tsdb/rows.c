@@ -11,6 +11,7 @@ struct db_rows {
 	struct db_series s;
 	struct partition *p; /* with what the source in hand has */
 	int64_t min_ns, max_ns;
+	int64_t source_max_ns; /* of the source in hand */
 	size_t at; /* place */
 	bool begun; /* it */
 	struct querier_source *source;
@@ -121,10 +122,14 @@ static enum err_code decode_row(struct db_rows *r, struct str bytes, int64_t ts_
 
 static enum err_code begin_window(struct db_rows *r, uint32_t id, struct err *err)
 {
-	struct key key = key_row(id, r->min_ns + 1);
+	int64_t min_ns = r->min_ns;
+	struct key key;
 
-	if (!r->source->snap)
+	r->source_max_ns = r->max_ns;
+	if (!r->source->snap ||
+		!window_clip(r->q->db, r->source->w, r->p, &min_ns, &r->source_max_ns))
 		return ERR_NOT_FOUND;
+	key = key_row(id, min_ns + 1);
 	if (!(r->it = store_iter_open(r->source->store, r->source->snap)))
 		return nomem(err);
 	store_iter_seek(r->it, key_str(&key));
@@ -136,17 +141,20 @@ static enum err_code next_of_window(struct db_rows *r, uint32_t id, struct err *
 {
 	struct str bytes;
 	enum err_code rc;
-	uint32_t at;
+	uint32_t at, epoch;
 	int64_t ts;
 
 	for (;; store_iter_next(r->it)) {
 		if (!store_iter_valid(r->it) || !key_parse_row(store_iter_key(r->it), &at, &ts) ||
-			at != id || ts > r->max_ns)
+			at != id || ts > r->source_max_ns)
 			return ERR_NOT_FOUND;
-		if (!deleted_has(r->del, r->del_n, ts))
+		if (deleted_has(r->del, r->del_n, ts))
+			continue;
+		if ((rc = store_iter_value(r->it, &bytes, err)) || !row_epoch(bytes, &epoch) ||
+			epoch == r->p->epoch)
 			break;
 	}
-	if (!(rc = store_iter_value(r->it, &bytes, err)))
+	if (!rc)
 		rc = decode_row(r, bytes, ts, err);
 	store_iter_next(r->it);
 	return rc;

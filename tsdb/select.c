@@ -2,6 +2,7 @@
 
 #include "tsdb/blocks.h"
 #include "tsdb/numbers.h"
+#include "tsdb/row.h"
 
 /*
  * Selecting: series of each source that the matchers accept and that have rows in the window,
@@ -9,9 +10,14 @@
  * through its own postings.
  */
 
-/* Partitions of a head window, pinned by the querier, with symbols. */
+/* Partitions of a job in a head window, pinned by the querier, with symbols. */
+struct window_parts {
+	struct partition **v; /* NULL: cannot be used */
+	uint32_t *epochs, n;
+};
+
 struct window_jobs {
-	struct partition **v; /* by job->index */
+	struct window_parts *v; /* by job->index */
 	uint32_t n;
 };
 
@@ -25,6 +31,8 @@ struct known_key {
 struct found {
 	struct labels labels;
 	struct partition *partition;
+	struct job *job; /* a window's */
+	struct str job_name; /* of profiles */
 	struct series_place place;
 };
 
@@ -70,24 +78,31 @@ static enum err_code add_found(struct selecting *x, struct found f, struct err *
 
 /* ---- head windows ---- */
 
-static bool window_has_rows(struct db_querier *q, struct querier_source *s, uint32_t series)
+/* In the ids of this epoch. */
+static bool window_has_rows(
+	struct db_querier *q, struct querier_source *s, uint32_t series, struct window_span span)
 {
 	struct deleted d = { s->deleted, s->deleted_n };
 	const struct deleted_range *gone;
 	size_t gone_n = deleted_of(d, series, &gone);
-	int64_t from = q->min_ns > s->min_ns ? q->min_ns : s->min_ns, ts;
+	int64_t from = q->min_ns > span.min_ns ? q->min_ns : span.min_ns,
+		to = q->max_ns < span.max_ns ? q->max_ns : span.max_ns, ts;
 	struct key key = key_row(series, from + 1);
 	struct store_iter *it = querier_iter(s);
 	bool has = false;
-	uint32_t id;
+	uint32_t id, epoch;
+	struct str bytes;
 
-	if (!it)
+	if (!it || from >= to)
 		return false;
 	for (store_iter_seek(it, key_str(&key)); !has && store_iter_valid(it);
 		store_iter_next(it)) {
-		if (!key_parse_row(store_iter_key(it), &id, &ts) || id != series || ts > q->max_ns)
+		if (!key_parse_row(store_iter_key(it), &id, &ts) || id != series || ts > to)
 			break;
-		has = !deleted_has(gone, gone_n, ts);
+		/* One that cannot be read may be of any epoch: whoever reads it tells. */
+		has = !deleted_has(gone, gone_n, ts) &&
+			(store_iter_value(it, &bytes, NULL) || !row_epoch(bytes, &epoch) ||
+				epoch == span.epoch);
 	}
 	querier_check(q, s, it);
 	return has;
@@ -116,27 +131,16 @@ static enum err_code keep_pinned(struct db_querier *q, struct partition *p, stru
 	return ERR_OK;
 }
 
-/* Whether series of this job can be meant at all: its symbols need not be loaded else. */
-static bool job_possible(const struct selecting *x, const struct job *job)
-{
-	for (size_t i = 0; i < x->n; i++)
-		if (str_is(x->m[i].name, "job") && job->name.len &&
-			!matcher_test(&x->m[i], job->name))
-			return false;
-	return true;
-}
-
 enum err_code querier_window_partition(struct db_querier *q, struct querier_source *s,
-	struct job *job, struct partition **out, struct err *err)
+	struct job *job, uint32_t epoch, struct partition **out, struct err *err)
 {
-	struct partition *p = window_partition_pin(q->db, s->w, job);
+	struct partition *p;
 	enum err_code rc;
 	struct err why;
 
 	*out = NULL;
-	if (!p)
-		return ERR_OK;
-	if ((rc = keep_pinned(q, p, err)))
+	if ((rc = partition_pin(q->db, job->name, job->id, epoch, &p, err)) ||
+		(rc = keep_pinned(q, p, err)))
 		return rc;
 	if ((rc = partition_need_window(q->db, p, s->w, &why)))
 		querier_warn(q, s, &why);
@@ -150,22 +154,48 @@ enum err_code querier_window_partition(struct db_querier *q, struct querier_sour
 	return ERR_OK;
 }
 
-static enum err_code load_jobs(
-	struct selecting *x, struct querier_source *s, struct window_jobs *j, struct err *err)
+static enum err_code list_jobs(struct selecting *x, struct window_jobs *j, struct err *err)
 {
-	enum err_code rc = ERR_OK;
-	struct job *job;
-
-	while ((job = db_job_at(x->q->db, j->n)))
+	while (db_job_at(x->q->db, j->n))
 		j->n++;
-	if (!(j->v = calloc(j->n + 1, sizeof(struct partition *))))
-		return nomem(err);
-	for (uint32_t i = 0; i < j->n && !rc; i++) {
-		job = db_job_at(x->q->db, i);
-		if (job_possible(x, job))
-			rc = querier_window_partition(x->q, s, job, &j->v[i], err);
+	return (j->v = calloc(j->n + 1, sizeof(*j->v))) ? ERR_OK : nomem(err);
+}
+
+static void release_jobs(struct window_jobs *j)
+{
+	for (uint32_t i = 0; i < j->n && j->v; i++) {
+		free(j->v[i].v);
+		free(j->v[i].epochs);
 	}
-	return rc;
+	free(j->v);
+}
+
+/* The partition of an epoch; NULL: it cannot be used. It is asked for once. */
+static enum err_code part_of(struct selecting *x, uint32_t source, struct job *job, uint32_t epoch,
+	struct partition **out, struct err *err)
+{
+	struct window_parts *j = &x->jobs[source].v[job->index];
+	struct partition **v;
+	uint32_t *epochs;
+	enum err_code rc;
+
+	for (uint32_t i = 0; i < j->n; i++)
+		if (j->epochs[i] == epoch) {
+			*out = j->v[i];
+			return ERR_OK;
+		}
+	if ((v = realloc(j->v, (j->n + 1) * sizeof(*v))))
+		j->v = v;
+	if ((epochs = realloc(j->epochs, (j->n + 1) * sizeof(*epochs))))
+		j->epochs = epochs;
+	if (!v || !epochs)
+		return nomem(err);
+	if ((rc = querier_window_partition(
+		     x->q, &x->q->sources[source], job, epoch, out, err)))
+		return rc;
+	v[j->n] = *out;
+	epochs[j->n++] = epoch;
+	return ERR_OK;
 }
 
 /* ---- labels that a series lacks and its samples may have ---- */
@@ -190,23 +220,48 @@ static bool slot_has_key(struct block *b, uint32_t slot, struct str key)
 	return false;
 }
 
-/* In whichever epoch and source of the querier. */
-static bool look_for_key(struct selecting *x, struct str job, struct str key)
+/* Samples of the job in this window have the label: all its symbols are loaded for that. */
+static enum err_code window_has_key(struct selecting *x, uint32_t source, struct str name,
+	struct str key, bool *has, struct err *err)
 {
-	for (size_t i = 0; i < x->q->sources_n; i++) {
-		const struct querier_source *s = &x->q->sources[i];
-		const struct window_jobs *j = &x->jobs[i];
+	const struct querier_source *s = &x->q->sources[source];
+	struct window_span span;
+	struct partition *p;
+	struct job *job;
+	enum err_code rc = ERR_OK;
 
-		for (uint32_t k = 0; k < j->n; k++)
-			if (j->v[k] && str_eq(partition_name(j->v[k]), job) &&
-				sym_has_label_key(j->v[k], key))
-				return true;
-		for (uint32_t k = 0; s->b && k < block_partitions_n(s->b->block); k++)
-			if (str_eq(block_partition(s->b->block, k)->name, job) &&
-				slot_has_key(s->b->block, k, key))
-				return true;
+	for (uint32_t i = 0; i < x->jobs[source].n && !rc && !*has; i++) {
+		job = db_job_at(x->q->db, i);
+		if (!str_eq(job->name, name))
+			continue;
+		for (uint32_t k = 0; window_epoch_at(x->q->db, s->w, job, k, &span); k++) {
+			if (span.min_ns >= x->q->max_ns || span.max_ns <= x->q->min_ns)
+				continue;
+			rc = part_of(x, source, job, span.epoch, &p, err);
+			if (rc || (*has = p && sym_has_label_key(p, key)))
+				break;
+		}
 	}
-	return false;
+	return rc;
+}
+
+/* In whichever epoch and source of the querier. */
+static enum err_code look_for_key(
+	struct selecting *x, struct str job, struct str key, bool *has, struct err *err)
+{
+	enum err_code rc = ERR_OK;
+
+	*has = false;
+	for (uint32_t i = 0; i < x->q->sources_n && !rc && !*has; i++) {
+		const struct querier_source *s = &x->q->sources[i];
+
+		if (x->jobs[i].n)
+			rc = window_has_key(x, i, job, key, has, err);
+		for (uint32_t k = 0; s->b && k < block_partitions_n(s->b->block) && !*has; k++)
+			*has = str_eq(block_partition(s->b->block, k)->name, job) &&
+				slot_has_key(s->b->block, k, key);
+	}
+	return rc;
 }
 
 /* Samples of the job have the label. Answered once per job and key, so that it does not depend on
@@ -218,8 +273,11 @@ static enum err_code job_has_key(
 	uint64_t hash = hash_bytes(key.ptr, key.len, hash_bytes(job.ptr, job.len, 0));
 	uint32_t at = map_find(&x->keys_map, hash, key_same, x, &k);
 	uint32_t cap = x->keys_cap ? x->keys_cap * 2 : 16;
+	enum err_code rc;
 
 	if (at == MAP_NONE) {
+		if ((rc = look_for_key(x, job, key, &k.has, err)))
+			return rc;
 		at = x->keys_n;
 		if (at == x->keys_cap) {
 			if (!(v = realloc(x->keys, cap * sizeof(*v))))
@@ -229,7 +287,6 @@ static enum err_code job_has_key(
 		}
 		if (!map_add(&x->keys_map, hash, at))
 			return nomem(err);
-		k.has = look_for_key(x, job, key);
 		x->keys[x->keys_n++] = k;
 	}
 	*out = x->keys[at].has;
@@ -244,7 +301,7 @@ static enum err_code job_has_key(
 static enum err_code samples_may_match(
 	struct selecting *x, const struct found *f, bool *out, struct err *err)
 {
-	struct str job = partition_name(f->partition);
+	struct str job = f->job_name;
 	enum err_code rc = ERR_OK;
 
 	*out = true;
@@ -271,46 +328,73 @@ static bool numbers_match(const struct selecting *x, const struct found *f)
 	return all;
 }
 
-static enum err_code add_window_series(struct selecting *x, struct querier_source *s,
-	uint32_t source, const struct window_jobs *j, const struct bits *ids, struct err *err)
+/* Series of the window by their ids. */
+static enum err_code list_window_series(
+	struct selecting *x, uint32_t source, const struct bits *ids, struct err *err)
 {
+	struct series_index *index = x->q->db->series;
 	enum err_code rc = ERR_OK;
-	size_t from = x->found;
-	bool may = false;
 
-	series_lock_read(x->q->db->series);
+	series_lock_read(index);
 	for (size_t w = 0; w < ids->words && !rc; w++)
 		for (uint64_t rest = ids->w[w]; rest && !rc; rest &= rest - 1) {
 			uint32_t id = (uint32_t)(w * 64 + (size_t)__builtin_ctzll(rest));
-			struct series *of = series_by_id_locked(x->q->db->series, id);
+			struct series *of = series_by_id_locked(index, id);
 
 			/* One that is out of the index has rows no more; its memory is the
 			 * querier's as long as it lives. */
-			if (of && !of->job && (x->kinds & DB_NUMBERS))
-				rc = add_found(
-					x, (struct found){ of->labels, NULL, { source, id } }, err);
-			else if (of && of->job && of->job->index < j->n && j->v[of->job->index])
-				rc = add_found(x,
-					(struct found){
-						of->labels, j->v[of->job->index], { source, id } },
-					err);
+			if (!of || (of->job ? of->job->index >= x->jobs[source].n :
+					      !(x->kinds & DB_NUMBERS)))
+				continue;
+			rc = add_found(x,
+				(struct found){ of->labels, NULL, of->job,
+					of->job ? of->job->name : (struct str){ 0 },
+					{ source, id } },
+				err);
 		}
-	series_unlock(x->q->db->series);
-	for (size_t i = from, kept = from; !rc && i <= x->found; i++) {
-		if (i == x->found) {
-			x->found = kept;
-			break;
-		}
+	series_unlock(index);
+	return rc;
+}
+
+/* One entry per epoch that has rows of it. */
+static enum err_code add_epochs(
+	struct selecting *x, uint32_t source, struct found f, struct err *err)
+{
+	struct querier_source *s = &x->q->sources[source];
+	struct window_span span;
+	enum err_code rc = ERR_OK;
+
+	for (uint32_t i = 0; window_epoch_at(x->q->db, s->w, f.job, i, &span) && !rc; i++) {
+		if (!window_has_rows(x->q, s, f.place.id, span))
+			continue;
+		rc = part_of(x, source, f.job, span.epoch, &f.partition, err);
+		if (!rc && f.partition)
+			rc = add_found(x, f, err);
+	}
+	return rc;
+}
+
+static enum err_code add_window_series(struct selecting *x, struct querier_source *s,
+	uint32_t source, const struct bits *ids, struct err *err)
+{
+	size_t from = x->found, n;
+	enum err_code rc = list_window_series(x, source, ids, err);
+	bool may = false;
+
+	n = x->found - from;
+	for (size_t i = from; i < from + n && !rc; i++) {
+		struct found f = x->v[i];
+
 		if (i % 64 == 0 && querier_canceled(x->q))
 			return canceled(err);
-		if (!x->v[i].partition)
-			may = numbers_match(x, &x->v[i]) &&
-				numbers_in_window(x->q, s, x->v[i].place.id);
-		else if (!(rc = samples_may_match(x, &x->v[i], &may, err)))
-			may = may && window_has_rows(x->q, s, x->v[i].place.id);
-		if (!rc && may)
-			x->v[kept++] = x->v[i];
+		if (!f.job && numbers_match(x, &f) && numbers_in_window(x->q, s, f.place.id))
+			rc = add_found(x, f, err);
+		else if (f.job && !(rc = samples_may_match(x, &f, &may, err)) && may)
+			rc = add_epochs(x, source, f, err);
 	}
+	/* What was listed makes room for what is taken. */
+	memmove(x->v + from, x->v + from + n, (x->found - from - n) * sizeof(*x->v));
+	x->found -= n;
 	return rc;
 }
 
@@ -327,7 +411,7 @@ static enum err_code select_window(struct selecting *x, uint32_t source, struct 
 		x->q->db->series, x->m, x->n, &s->w->series, NULL, NULL, &ids, err);
 	series_unlock(x->q->db->series);
 	if (!rc)
-		rc = add_window_series(x, s, source, &x->jobs[source], &ids, err);
+		rc = add_window_series(x, s, source, &ids, err);
 	bits_release(&ids);
 	return rc;
 }
@@ -431,7 +515,8 @@ static enum err_code add_block_series(
 		rc = numbers_in_block(x->q, s, id, &of, &has, err);
 		return rc || !has ?
 			rc :
-			add_found(x, (struct found){ of.labels, NULL, { source, id } }, err);
+			add_found(x, (struct found){ .labels = of.labels, .place = { source, id } },
+				err);
 	}
 	if ((rc = block_has_rows(x, s, id, &of, &has, err)) || !has)
 		return rc;
@@ -440,7 +525,8 @@ static enum err_code add_block_series(
 		return ERR_OK;
 	if (rc)
 		return rc;
-	return add_found(x, (struct found){ of.labels, p, { source, id } }, err);
+	return add_found(x,
+		(struct found){ of.labels, p, NULL, partition_name(p), { source, id } }, err);
 }
 
 static enum err_code select_block(struct selecting *x, uint32_t source, struct err *err)
@@ -490,13 +576,16 @@ static int found_cmp(const void *a, const void *b)
 	return (x->place.source > y->place.source) - (x->place.source < y->place.source);
 }
 
-/* Newest first: by where their last rows are. */
+/* Newest first: by where their last rows are, and by when they began. */
 static int age_cmp(const void *a, const void *b)
 {
 	const struct db_series *x = a, *y = b;
 	uint32_t i = x->places[x->places_n - 1].source, k = y->places[y->places_n - 1].source;
 
-	return (i < k) - (i > k);
+	if (i != k || !x->partition || !y->partition)
+		return (i < k) - (i > k);
+	return (x->partition->epoch < y->partition->epoch) -
+		(x->partition->epoch > y->partition->epoch);
 }
 
 static void link_epochs(struct db_series *v, size_t n)
@@ -506,8 +595,8 @@ static void link_epochs(struct db_series *v, size_t n)
 			;
 		if (k - i > 1)
 			qsort(v + i, k - i, sizeof(*v), age_cmp);
-		for (size_t at = i + 1; at < k; at++)
-			v[at].newer = &v[at - 1];
+		for (size_t at = i; at < k && k - i > 1; at++)
+			v[at].other = at == i ? &v[k - 1] : &v[at - 1];
 	}
 }
 
@@ -563,13 +652,13 @@ enum err_code db_select_kinds(struct db_querier *q, unsigned kinds, const struct
 		rc = nomem(err);
 	for (size_t i = 0; i < q->sources_n && !rc; i++)
 		if (q->sources[i].snap && (kinds & DB_PROFILES))
-			rc = load_jobs(&x, &q->sources[i], &x.jobs[i], err);
+			rc = list_jobs(&x, &x.jobs[i], err);
 	for (uint32_t i = 0; i < q->sources_n && !rc; i++)
 		rc = q->sources[i].w ? select_window(&x, i, err) : select_block(&x, i, err);
 	if (!rc)
 		rc = unite(&x, out, out_n, err);
 	for (size_t i = 0; x.jobs && i < q->sources_n; i++)
-		free(x.jobs[i].v);
+		release_jobs(&x.jobs[i]);
 	free(x.jobs);
 	free(x.keys);
 	map_release(&x.keys_map);

@@ -40,7 +40,7 @@ struct series {
 	uint64_t stored_row; /* the last one with a base that was stored */
 	int64_t stored_window_ns; /* where its own record was last stored, and with which types */
 	uint64_t stored_generation;
-	uint32_t stored_typeset;
+	uint32_t stored_typeset, stored_epoch;
 	struct series *next_retired;
 	uint64_t retired_at;
 };

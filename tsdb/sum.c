@@ -226,8 +226,11 @@ static enum err_code add_row(struct summing *t, struct str bytes, int64_t ts_ns,
 	int64_t weight;
 	enum err_code rc;
 
-	if ((rc = row_parse(bytes, ts_ns, v, err)) ||
-		(rc = sum_header(t, v->header, v->columns_n, err)))
+	if ((rc = row_parse(bytes, ts_ns, v, err)))
+		return rc;
+	if (v->epoch != t->p->epoch) /* it is another db_series's */
+		return ERR_NOT_FOUND;
+	if ((rc = sum_header(t, v->header, v->columns_n, err)))
 		return rc;
 	if (t->column < 0)
 		return ERR_NOT_FOUND;
@@ -269,17 +272,20 @@ static enum err_code add_at(struct summing *t, struct querier_source *s, struct 
 static enum err_code sum_window(struct summing *t, struct querier_source *s, uint32_t id,
 	int64_t min_ns, int64_t max_ns, struct err *err)
 {
-	struct key key = key_row(id, min_ns + 1);
 	struct store_iter *it = querier_iter(s);
 	const struct deleted_range *del;
 	size_t del_n = deleted_of((struct deleted){ s->deleted, s->deleted_n }, id, &del);
 	enum err_code rc = ERR_OK;
 	uint32_t at, rows = 0;
+	struct key key;
 	int64_t ts;
 	bool added;
 
 	if (!it)
 		return s->snap ? nomem(err) : ERR_OK;
+	if (!window_clip(t->q->db, s->w, t->p, &min_ns, &max_ns))
+		return ERR_OK;
+	key = key_row(id, min_ns + 1);
 	for (store_iter_seek(it, key_str(&key)); store_iter_valid(it) && !rc; store_iter_next(it)) {
 		if (!key_parse_row(store_iter_key(it), &at, &ts) || at != id || ts > max_ns)
 			break;
@@ -299,12 +305,15 @@ static enum err_code last_in_window(struct summing *t, struct querier_source *s,
 	struct store_iter *it = querier_iter(s);
 	const struct deleted_range *del;
 	size_t del_n = deleted_of((struct deleted){ s->deleted, s->deleted_n }, id, &del);
-	int64_t before = max_ns < INT64_MAX ? max_ns + 1 : max_ns, ts;
 	enum err_code rc = ERR_OK;
+	int64_t before, ts;
 	uint32_t at;
 
 	if (!it)
 		return s->snap ? nomem(err) : ERR_OK;
+	if (!window_clip(t->q->db, s->w, t->p, &min_ns, &max_ns))
+		return ERR_OK;
+	before = max_ns < INT64_MAX ? max_ns + 1 : max_ns;
 	while (!*found && !rc) { /* each turn goes back a row */
 		struct key key = key_row(id, before);
 
@@ -341,22 +350,32 @@ static enum err_code last_of(struct summing *t, const struct db_series *s, int64
 	return rc;
 }
 
-/* A row in a newer epoch is later than all of this one's. */
-static enum err_code newer_has(const struct summing *t, const struct db_series *s, int64_t min_ns,
+/* Another epoch has a later row of the type: of epochs that a window both has, late rows may stand
+ * in the newer one. */
+static enum err_code other_has(const struct summing *t, const struct db_series *s, int64_t min_ns,
 	int64_t max_ns, bool *found, struct err *err)
 {
 	enum err_code rc = ERR_OK;
+	int64_t last_ns = min_ns;
 
 	*found = false;
-	for (s = s->newer; s && !rc && !*found; s = s->newer) {
+	for (const struct db_series *of = s; of && !rc && !*found;
+		of = of->other == s ? NULL : of->other) {
 		struct sum_stats stats = { 0 };
 		struct summing look = *t;
+		bool any = false;
 
 		look.stats = &stats;
 		look.acc = NULL;
-		rc = last_of(&look, s, min_ns, max_ns, found, err);
+		rc = last_of(&look, of, of == s ? min_ns : last_ns, max_ns, &any, err);
 		for (uint32_t i = 0; i < stats.headers_n; i++) /* they are not t's */
 			bits_clear(&t->x->headers, stats.headers[i]);
+		if (of != s)
+			*found = any;
+		else if (any)
+			last_ns = stats.end_ns;
+		else
+			break; /* it has none itself */
 	}
 	return rc;
 }
@@ -371,8 +390,8 @@ static enum err_code sum_last(struct summing *t, const struct db_series *const *
 
 		if ((rc = sum_canceled(t, err)))
 			break;
-		if (series[i]->newer)
-			rc = newer_has(t, series[i], min_ns, max_ns, &found, err);
+		if (series[i]->other)
+			rc = other_has(t, series[i], min_ns, max_ns, &found, err);
 		if (!rc && !found)
 			rc = last_of(t, series[i], min_ns, max_ns, &found, err);
 	}

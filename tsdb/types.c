@@ -151,9 +151,8 @@ static enum err_code add_series(
 			rc = add_of_block(q, s, at, l, err);
 			continue;
 		}
-		series_lock_read(q->db->series);
-		header = window_types_locked(q->sources[at->source].w, at->id);
-		series_unlock(q->db->series);
+		header = window_types(q->db, q->sources[at->source].w, s->partition->job,
+			s->partition->epoch, at->id);
 		if (header == SERIES_TYPES_MANY)
 			ask_rows = true;
 		else if (header != SYM_NONE && header != before)

@@ -297,7 +297,8 @@ TEST(old_epochs_leave_memory_and_come_back)
 	for (int i = 0; i < 2; i++) {
 		check_rows(&f, l, want.ptr);
 		fixture_maintain(&f);
-		CHECK_INT(status(&f).partitions, 1);
+		/* After a restart none takes rows yet. */
+		CHECK_INT(status(&f).partitions, 1 - i);
 		live = status(&f).symbol_bytes;
 		/* What a query uses stays. */
 		REQUIRE_OK(db_querier_open(f.db, ALL, NULL, &q, &f.err), &f.err);
@@ -310,7 +311,7 @@ TEST(old_epochs_leave_memory_and_come_back)
 			CHECK_STR(series[k].partition->name, "j");
 		db_querier_close(q);
 		fixture_maintain(&f);
-		CHECK_INT(status(&f).partitions, 1);
+		CHECK_INT(status(&f).partitions, 1 - i);
 		CHECK_INT(status(&f).symbol_bytes, live);
 		check_rows(&f, l, want.ptr);
 		REQUIRE(fixture_reopen(&f));
