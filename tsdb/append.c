@@ -117,8 +117,8 @@ static enum err_code find_series(struct appending *t, struct err *err)
 
 	if (!(t->series = series_find(db->series, t->a->labels))) {
 		if ((rc = numbers_check_name(db, t->a->labels, false, err)) ||
-			(rc = db_job(db, job_name_of(t->a->labels), SYM_NONE, SYM_NONE, &t->job,
-				 err)))
+			(rc = db_job(
+				 db, job_name_of(t->a->labels), SYM_NONE, SYM_NONE, &t->job, err)))
 			return rc;
 		if ((rc = series_add(
 			     db->series, t->a->labels, SYM_NONE, t->job, &t->series, err))) {
@@ -474,16 +474,6 @@ static enum err_code queue(struct appending *t, struct commit_row *row, struct e
 	return ERR_OK;
 }
 
-/* What an epoch takes once each target came about twice: what lives. Later growth is what an end of
- * the epoch would free. */
-static void note_size(struct partition *p, const struct db_append *a)
-{
-	if (!p->first_ns)
-		p->first_ns = a->ts_ns;
-	if (!p->settled_bytes && (a->ts_ns - p->first_ns) / 2 >= a->interval_ns)
-		atomic_store(&p->settled_bytes, atomic_load(&p->bytes));
-}
-
 /* Under the partition's lock. */
 static enum err_code append_symbols(struct appending *t, struct commit_row *row, struct err *err)
 {
@@ -503,9 +493,9 @@ static enum err_code append_symbols(struct appending *t, struct commit_row *row,
 		.columns_n = a->profile->types_n,
 		.keys = t->in.keys,
 		.values = t->values };
-	note_size(t->partition, a);
-	if ((rc = delta_apply(&t->series->base, &d, &t->scratch->arena, &t->next, &t->stats->first,
-		     err)))
+	partition_note_row(t->partition, a->ts_ns, a->interval_ns);
+	if ((rc = delta_apply(
+		     &t->series->base, &d, &t->scratch->arena, &t->next, &t->stats->first, err)))
 		return rc;
 	if (t->next.bytes.len) {
 		t->next.partition = t->partition;
@@ -531,8 +521,7 @@ static enum err_code append_locked(struct appending *t, struct commit_row *row, 
 									      a->kinds[c];
 	t->types = hash_types(a->profile, t->kinds);
 	drop_stale_base(t);
-	if ((rc = window_partition_take(
-		     t->db, t->window, t->job, a->ts_ns, &t->partition, err)) ||
+	if ((rc = window_partition_take(t->db, t->window, t->job, a->ts_ns, &t->partition, err)) ||
 		(rc = carry_base(t, err)))
 		return rc;
 	mutex_lock(&t->partition->lock);

@@ -214,7 +214,8 @@ static enum err_code begin_series(struct cutting *t, size_t i, bool *begun, stru
 	return note_id(t, t->series[i].s->id, id, err);
 }
 
-/* A row that cannot be told to be of an epoch is met in each that has its time: the first counts. */
+/* A row that cannot be told to be of an epoch is met in each that has its time: the first counts.
+ */
 static void leave_out_once(
 	struct cutting *t, const struct job *job, int64_t ts_ns, const struct err *why)
 {

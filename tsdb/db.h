@@ -120,7 +120,7 @@ struct db_querier;
 
 /*
  * A series as far as its stacks have ids of one partition. A series whose window spans an epoch's
- * change is there once per epoch, with equal labels, neighbours in the list, the newest first (as to
+ * change is there once per epoch, with equal labels, neighbours in the list, the newest first (by
  * when epochs began: a row that came late is in the epoch of its coming).
  */
 struct db_series {

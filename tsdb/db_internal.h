@@ -355,9 +355,9 @@ bool window_set_types(struct db *db, struct window *w, const struct job *job, ui
 /*
  * A job's symbols live in epochs: each has ids of its own, in a struct partition. New rows go under
  * the newest, the job's live epoch, whose partition stays in memory; others are loaded from
- * blocks and windows when a query wants them, kept while they are pinned or a delta base is in their
- * ids, and let go when symbols exceed db_options.symbols_bytes, longest unused first. Where that is
- * not enough live epochs end (evict.c).
+ * blocks and windows when a query wants them, kept while they are pinned or a delta base is in
+ * their ids, and let go when symbols exceed db_options.symbols_bytes, longest unused first. Where
+ * that is not enough live epochs end (evict.c).
  *
  * Content has one id in an epoch, always: before a live epoch's partition is given new content,
  * everything that blocks and windows have of the epoch is loaded into it.
@@ -377,6 +377,9 @@ void jobs_release(struct db *db);
 MUST_CHECK enum err_code partition_pin(struct db *db, struct str job, uint32_t job_id,
 	uint32_t epoch, struct partition **out, struct err *err);
 void partition_unpin(struct db *db, struct partition *p);
+/* A row that is put in: how large a table is once each target came about twice is what lives in it,
+ * later growth what an end of the epoch would free. p->lock is held. */
+void partition_note_row(struct partition *p, int64_t ts_ns, int64_t interval_ns);
 /* New rows of the job go under a new epoch; job->lock is held. */
 void epoch_end(struct db *db, struct job *job);
 /* The next partition in memory from *at on, pinned; *at goes behind it. NULL: no more. */

@@ -2,14 +2,14 @@
 #include "tsdb/db_internal.h"
 
 /*
- * Letting go of symbols, once all of them are larger than the budget: first partitions that no query
- * and no delta base needs and that take no rows; they come back from blocks and windows
+ * Letting go of symbols, once all of them are larger than the budget: first partitions that no
+ * query and no delta base needs and that take no rows; they come back from blocks and windows
  * (partitions.c).
  *
  * Where that is not enough live epochs end, those first that grew most since each of their targets
  * had come about twice: what came later are mostly stacks that never come again. The job's next row
- * begins an epoch, which takes up what is still in use; the ended one stays until the delta bases in
- * its ids went over to the new one, a scrape later, and its window's store has it from then on.
+ * begins an epoch, which takes up what is still in use; the ended one stays until the delta bases
+ * in its ids went over to the new one, a scrape later, and its window's store has it from then on.
  *
  * An epoch's beginning costs its live symbols once more, on disk and of time. So a table must have
  * grown by a third first, which bounds that to four times what there is to write anyway, and only a
@@ -40,7 +40,8 @@ struct partition *partition_next(struct db *db, uint32_t *at)
 METRIC_COUNTER(ended, "epimetheus_tsdb_epochs_ended_total",
 	"Times a job's table of symbols ended for want of memory.", NULL);
 METRIC_GAUGE(in_use, "epimetheus_tsdb_symbol_used_bytes",
-	"Symbols that cannot leave memory now: rows are added to them, or queries or delta bases need "
+	"Symbols that cannot leave memory now: rows are added to them, or queries or delta bases "
+	"need "
 	"them.",
 	NULL);
 
@@ -154,14 +155,21 @@ void epoch_end(struct db *db, struct job *job)
 	partition_unpin(db, p);
 }
 
+void partition_note_row(struct partition *p, int64_t ts_ns, int64_t interval_ns)
+{
+	if (!p->first_ns)
+		p->first_ns = ts_ns;
+	if (!p->settled_bytes && (ts_ns - p->first_ns) / 2 >= interval_ns)
+		atomic_store(&p->settled_bytes, atomic_load(&p->bytes));
+}
+
 /* What would go with an end of its epoch, if that is worth it; else 0. */
 static size_t worth(const struct db *db, const struct partition *p)
 {
 	size_t settled = atomic_load(&p->settled_bytes), bytes = atomic_load(&p->bytes),
 	       grown = bytes > settled ? bytes - settled : 0;
 
-	return settled && grown > settled / GROWN &&
-			grown > db->o.symbols_bytes / WORTH_PART ?
+	return settled && grown > settled / GROWN && grown > db->o.symbols_bytes / WORTH_PART ?
 		grown :
 		0;
 }
@@ -184,8 +192,7 @@ static struct job *worth_most(struct db *db)
 			best = p;
 		}
 	}
-	if (bytes - waiting <= db->o.symbols_bytes ||
-		waiting > db->o.symbols_bytes / WAITING)
+	if (bytes - waiting <= db->o.symbols_bytes || waiting > db->o.symbols_bytes / WAITING)
 		best = NULL;
 	mutex_unlock(&db->lock);
 	return best ? best->job : NULL;

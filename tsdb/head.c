@@ -113,8 +113,7 @@ static bool reserve_window(struct db *db)
 
 /* (start, end] for a new window that takes ts; db->lock is held. Windows of another length may
  * stand beside it, from before a change of the configuration. */
-static enum err_code window_for(
-	struct db *db, int64_t ts_ns, struct window **out, struct err *err)
+static enum err_code window_for(struct db *db, int64_t ts_ns, struct window **out, struct err *err)
 {
 	int64_t start = (ts_ns - 1) / db->o.window_ns * db->o.window_ns,
 		end = start + db->o.window_ns;
@@ -195,8 +194,7 @@ static enum err_code too_old(int64_t ts_ns, struct err *err)
 }
 
 /* *out NULL: there is none yet. */
-static enum err_code find_window(
-	struct db *db, int64_t ts_ns, struct window **out, struct err *err)
+static enum err_code find_window(struct db *db, int64_t ts_ns, struct window **out, struct err *err)
 {
 	*out = NULL;
 	for (size_t i = db->windows_n; i-- > 0 && !*out;)
@@ -276,8 +274,8 @@ static enum err_code open_or_repair(struct db *db, struct window *w, struct err 
 		if (!(rc = store_repair(w->dir, err)))
 			rc = store_open(w->dir, db->cache, db->o.store, &w->store, err);
 	}
-	/* LevelDB renames CURRENT last and leaves it at that: after a power cut the old one would be
-	 * back, whose log may end before what is built upon from now on. */
+	/* LevelDB renames CURRENT last and leaves it at that: after a power cut the old one would
+	 * be back, whose log may end before what is built upon from now on. */
 	return rc || db->o.read_only ? rc : fs->ops->sync_dir(fs, w->dir, err);
 }
 

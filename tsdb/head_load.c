@@ -295,8 +295,7 @@ static enum err_code load_types(
 	known = window_types(l->db, l->w, s->job, epoch, id);
 	if (known != SYM_NONE && known != header)
 		header = SERIES_TYPES_MANY;
-	if (known != header &&
-		!window_set_types(l->db, l->w, s->job, epoch, id, header))
+	if (known != header && !window_set_types(l->db, l->w, s->job, epoch, id, header))
 		return err_set(err, ERR_NOMEM, "window: out of memory");
 	return ERR_OK;
 }

@@ -75,15 +75,15 @@ static enum err_code add_value(
 	sym_label_value(p, set, x->name, &text);
 	if (text.len)
 		copy = str_dup(x->arena, buf_str(&text));
-	rc = (text.len && !copy.ptr) || buf_failed(&text) ? arena_fail(x->arena, "label names", err) :
-							    names_add(x, copy, err);
+	rc = (text.len && !copy.ptr) || buf_failed(&text) ?
+		arena_fail(x->arena, "label names", err) :
+		names_add(x, copy, err);
 	buf_release(&text);
 	return rc;
 }
 
 /* Those of a partition's samples, whichever of its series have them; names of ours are left out. */
-static enum err_code add_sample_names(
-	struct names *x, const struct partition *p, struct err *err)
+static enum err_code add_sample_names(struct names *x, const struct partition *p, struct err *err)
 {
 	uint32_t sets = sym_label_sets_n(p);
 	enum err_code rc = ERR_OK;
@@ -107,8 +107,7 @@ static enum err_code add_sample_names(
 	return rc;
 }
 
-static enum err_code add_partition(
-	struct names *x, const struct partition *p, struct err *err)
+static enum err_code add_partition(struct names *x, const struct partition *p, struct err *err)
 {
 	uint32_t at = partition_index(p), n = at * 2 + 16;
 	bool *grown;
@@ -128,8 +127,8 @@ static enum err_code add_partition(
 
 /* ---- by series ---- */
 
-static enum err_code of_series(struct names *x, struct db_querier *q, const struct matcher *m,
-	size_t n, struct err *err)
+static enum err_code of_series(
+	struct names *x, struct db_querier *q, const struct matcher *m, size_t n, struct err *err)
 {
 	struct db_series *v;
 	enum err_code rc;

@@ -10,9 +10,9 @@
  *
  * Why epochs: a job's tables only grow, while what it runs changes: releases, pods, names made up
  * per request. A new epoch begins with a new window, empty, when what is there is mostly stale, too
- * large, or near a limit, and at any time for want of memory (evict.c); the tables of the one before
- * go as soon as no query and no delta base needs them, and come back from windows and blocks for
- * queries that reach so far.
+ * large, or near a limit, and at any time for want of memory (evict.c); the tables of the one
+ * before go as soon as no query and no delta base needs them, and come back from windows and blocks
+ * for queries that reach so far.
  */
 #define STALE_NODES 65536u /* smaller tables are not worth a new epoch */
 
@@ -190,8 +190,7 @@ static enum err_code need_window(
 	if (rc || damaged) {
 		atomic_store(&p->damaged, true);
 		if (p->lookup && head_reserve_ids(db, w, p, &failed))
-			log_warn(
-				"tsdb", "ids of a damaged store are not known", LOG_E(&failed));
+			log_warn("tsdb", "ids of a damaged store are not known", LOG_E(&failed));
 	}
 	if (!(s = source_add(p, w->number)))
 		return err_set(err, ERR_NOMEM, "symbols: out of memory");

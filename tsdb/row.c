@@ -7,9 +7,10 @@
 #include "tsdb/varints.h"
 
 /*
- * Layout: version, flags, then varints: epoch unless it is 0, header, interval, and in zigzag ts - time_nanos, duration,
- * period; n and the number of columns; per column its coding, factor, total in zigzag and length;
- * the length of the stacks and of the label sets; then the bytes of stacks, label sets and columns.
+ * Layout: version, flags, then varints: epoch unless it is 0, header, interval, and in zigzag ts -
+ * time_nanos, duration, period; n and the number of columns; per column its coding, factor, total
+ * in zigzag and length; the length of the stacks and of the label sets; then the bytes of stacks,
+ * label sets and columns.
  *
  * Stacks are gaps. Label sets are absolute after a new stack, gaps after the same one.
  * Values are divided by the column's greatest common divisor (CPU nanoseconds are multiples of the
@@ -293,8 +294,8 @@ static bool parse_start(struct cursor *in, unsigned *flags, uint32_t *epoch)
 	*flags = in->at[1];
 	in->at += 2;
 	*epoch = *flags & ROW_EPOCH ? cursor_u32(in) : 0;
-	return !in->bad && *flags <= (ROW_LABELS | ROW_EPOCH) &&
-		*epoch != UINT32_MAX && (!(*flags & ROW_EPOCH) || *epoch);
+	return !in->bad && *flags <= (ROW_LABELS | ROW_EPOCH) && *epoch != UINT32_MAX &&
+		(!(*flags & ROW_EPOCH) || *epoch);
 }
 
 bool row_epoch(struct str bytes, uint32_t *epoch)

@@ -227,8 +227,7 @@ static enum err_code next_of_block(struct db_rows *r, struct err *err)
 			uint32_t i = r->unpacked_at++;
 
 			ts = chunk_rows(r->chunk)[i].ts_ns;
-			if (ts > r->min_ns && ts <= r->max_ns &&
-				!deleted_has(r->del, r->del_n, ts))
+			if (ts > r->min_ns && ts <= r->max_ns && !deleted_has(r->del, r->del_n, ts))
 				return take_unpacked(r, i, err);
 		}
 		r->unpacked_at = r->unpacked_n = 0;
@@ -252,8 +251,8 @@ static enum err_code begin(struct db_rows *r, struct err *err)
 	r->p = r->s.partition;
 	if (r->source->min_ns >= r->max_ns || r->source->max_ns <= r->min_ns)
 		return ERR_NOT_FOUND;
-	r->del_n = deleted_of((struct deleted){ r->source->deleted, r->source->deleted_n },
-		place->id, &r->del);
+	r->del_n = deleted_of(
+		(struct deleted){ r->source->deleted, r->source->deleted_n }, place->id, &r->del);
 	rc = r->source->b ? begin_block(r, place->id, err) : begin_window(r, place->id, err);
 	r->begun = rc == ERR_OK;
 	return rc;

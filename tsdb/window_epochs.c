@@ -166,8 +166,8 @@ uint32_t window_types(struct db *db, const struct window *w, const struct job *j
 	if (w->types_lost)
 		return SERIES_TYPES_MANY;
 	mutex_lock(&db->lock);
-	if ((e = window_epoch_locked(w, job, epoch)) &&
-		(at = place_of(e, series)) < e->types_n && e->types[at].series == series)
+	if ((e = window_epoch_locked(w, job, epoch)) && (at = place_of(e, series)) < e->types_n &&
+		e->types[at].series == series)
 		found = e->types[at].header;
 	mutex_unlock(&db->lock);
 	return found;
