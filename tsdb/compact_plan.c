@@ -11,8 +11,8 @@
  *
  * Blocks with raw rows and without are not joined, nor damaged ones: the damage would be copied and
  * no longer be known. Nor are those whose epochs together pass a limit of symbols, as a join that
- * was tried has shown: it is halved until what fits is joined. Without rows, blocks in which a job has
- * different epochs are not joined: ids in rollups are not translated.
+ * was tried has shown: it is halved until what fits is joined. Without rows, blocks in which a job
+ * has different epochs are not joined: ids in rollups are not translated.
  */
 #define BLOCK_MAX_DEFAULT_NS (31 * NS_PER_DAY)
 
