@@ -55,15 +55,15 @@ enum err_code eval_scrape(
 	if ((rc = select_series(ev, e, &series, &n, err)))
 		return rc;
 	for (size_t i = 0; i < n; i++) {
-		/* An older epoch of the series: its rows are older too. */
-		if (found && labels_eq(found->labels, series[i].labels))
-			continue;
 		rc = last_time(ev, &series[i], &w, &at_ns, err);
 		if (rc == ERR_NOT_FOUND)
 			continue;
 		if (rc)
 			return rc;
-		if (found)
+		/* Another epoch of the series: mostly its rows are older. */
+		if (found && labels_eq(found->labels, series[i].labels) && at_ns < ts_ns)
+			continue;
+		if (found && !labels_eq(found->labels, series[i].labels))
 			return eval_fault(ev, e, err, ERR_INVALID,
 				"more than one series is selected; a whole scrape is of one");
 		found = &series[i];

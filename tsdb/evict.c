@@ -12,9 +12,9 @@
  * in its ids went over to the new one, a scrape later, and its window's store has it from then on.
  *
  * An epoch's beginning costs its live symbols once more, on disk and of time. So a table must have
- * grown by a third first, which bounds that to four times what there is to write anyway, and only a
- * part of the budget may be waiting for its bases at once: tables end one after the other, and the
- * sum stays flat.
+ * grown by a third first (or by the whole budget), which bounds that to four times what there is to
+ * write anyway, and only a part of the budget may be waiting for its bases at once: tables end one
+ * after the other, and the sum stays flat.
  */
 #define GROWN 3u /* by such a part of what lives */
 #define WAITING 8u /* such a part of the budget */
@@ -169,7 +169,12 @@ static size_t worth(const struct db *db, const struct partition *p)
 	size_t settled = atomic_load(&p->settled_bytes), bytes = atomic_load(&p->bytes),
 	       grown = bytes > settled ? bytes - settled : 0;
 
-	return settled && grown > settled / GROWN && grown > db->o.symbols_bytes / WORTH_PART ?
+	if (!settled)
+		return 0;
+	if (db->o.symbols_bytes < sizeof(*p)) /* no table fits at all */
+		return bytes;
+	return (grown > settled / GROWN || grown > db->o.symbols_bytes) &&
+			grown > db->o.symbols_bytes / WORTH_PART ?
 		grown :
 		0;
 }
@@ -177,22 +182,25 @@ static size_t worth(const struct db *db, const struct partition *p)
 static struct job *worth_most(struct db *db)
 {
 	const struct partition *best = NULL, *p;
-	uint64_t bytes = 0, waiting = 0;
+	uint64_t live = 0, waiting = 0;
 	size_t most = 0, this;
 
 	mutex_lock(&db->lock);
+	/* What queries hold goes with them, and is no reason. */
 	for (uint32_t i = 0; i < db->partitions_n; i++) {
 		if (!(p = db->partitions[i]))
 			continue;
-		bytes += atomic_load(&p->bytes);
-		if (p->job->live != p && is_used(p))
-			waiting += atomic_load(&p->bytes);
-		else if (p->job->live == p && (this = worth(db, p)) > most) {
+		if (p->job->live != p) {
+			waiting += atomic_load(&p->bases) ? atomic_load(&p->bytes) : 0;
+			continue;
+		}
+		live += atomic_load(&p->bytes);
+		if ((this = worth(db, p)) > most) {
 			most = this;
 			best = p;
 		}
 	}
-	if (bytes - waiting <= db->o.symbols_bytes || waiting > db->o.symbols_bytes / WAITING)
+	if (live <= db->o.symbols_bytes || waiting > db->o.symbols_bytes / WAITING)
 		best = NULL;
 	mutex_unlock(&db->lock);
 	return best ? best->job : NULL;

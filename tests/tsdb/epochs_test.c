@@ -1,6 +1,8 @@
 /* Epochs of jobs: when one begins, that nothing is lost over it, and what stays in memory. */
 #include "tests/tsdb/epoch_world.h"
 
+#include <stdatomic.h>
+
 /* ---- when an epoch begins ---- */
 
 static void few_strings(struct db_options *o)
@@ -273,7 +275,7 @@ TEST(epochs_that_do_not_fit_into_one_stay_in_blocks_of_their_own)
 static void tiny(struct db_options *o)
 {
 	with_blocks(o);
-	o->symbols_bytes = 1;
+	o->symbols_bytes = sizeof(struct partition); /* with less epochs end all the time */
 	o->nodes_max = 16;
 }
 
@@ -387,5 +389,206 @@ TEST(a_base_that_is_of_no_use_keeps_nothing_in_memory)
 	}
 	check_rows(&f, l, "@90\n@95\ngo 1\n@150\ngo 1\n@210\ngo 1\n@211\ngo 1\n@212\ngo 1\n");
 	buf_release(&none);
+	fixture_close(&f);
+}
+
+/* ---- epochs that end while their window takes rows ---- */
+
+#define GROWING_ROWS 60
+
+struct growing {
+	struct fixture *f;
+	struct labels plain, counts;
+	struct thread append, query;
+	_Atomic int done; /* rows acknowledged of each */
+	atomic_bool end;
+};
+
+static enum err_code grow(struct growing *g, struct arena *a, int i)
+{
+	char mine[40], all[80];
+	const char *lines[] = { mine, NULL }, *counted[] = { all, "main;same 7", NULL };
+	enum err_code rc;
+	struct err err;
+
+	snprintf(mine, sizeof(mine), "main;p%d 1", i);
+	snprintf(all, sizeof(all), "main;c%d;k %d", i / 8, 10 + i);
+	if ((rc = append_wait(g->f->db, g->plain, i * SEC, SEC, profile_of(a, types, lines), NULL,
+		     false, NULL, &err)))
+		return rc;
+	return append_wait(g->f->db, g->counts, i * SEC, SEC, profile_of(a, types, counted),
+		cumulative, true, NULL, &err);
+}
+
+static void grow_on(void *ctx)
+{
+	struct growing *g = ctx;
+
+	for (int i = 1; i <= GROWING_ROWS; i++) {
+		struct arena a;
+
+		arena_init(&a, 0);
+		CHECK_INT(grow(g, &a, i), ERR_OK);
+		arena_release(&a);
+		atomic_store(&g->done, i);
+		if (i % 4 == 0)
+			partitions_bound(g->f->db);
+	}
+	atomic_store(&g->end, true);
+}
+
+/* All rows that were acknowledged before, each as it came. */
+static void check_growing(struct growing *g)
+{
+	int before = atomic_load(&g->done), i = 1;
+	struct buf got = { 0 }, want = { 0 };
+	struct str rest;
+	struct err err;
+
+	CHECK(rows_text(g->f->db, g->plain, ALL, &got, &err));
+	for (rest = buf_str(&got); rest.len; i++) {
+		buf_clear(&want);
+		buf_printf(&want, "@%d\nmain;p%d 1\n", i, i);
+		if (!str_has_prefix(rest, buf_str(&want)))
+			break;
+		rest.ptr += want.len;
+		rest.len -= want.len;
+	}
+	CHECK_STR(rest, "");
+	CHECK(i > before);
+	buf_release(&got);
+	buf_release(&want);
+}
+
+static void query_on(void *ctx)
+{
+	struct growing *g = ctx;
+
+	while (!atomic_load(&g->end))
+		check_growing(g);
+}
+
+static void no_budget(struct db_options *o)
+{
+	with_blocks(o);
+	o->symbols_bytes = 1;
+}
+
+static void no_budget_long(struct db_options *o)
+{
+	no_budget(o);
+	o->window_ns = 1000 * SEC;
+}
+
+/* What a cumulative one counted, whatever ids it had on the way. */
+static void check_counts(struct growing *g)
+{
+	struct buf want = { 0 };
+
+	buf_add_cstr(&want, "@1\n");
+	for (int i = 2; i <= GROWING_ROWS; i++)
+		/* Where the one before is gone the target began anew. */
+		buf_printf(&want, i % 8 ? "@%d\nmain;c%d;k 1\n" : "@%d\n", i, i / 8);
+	buf_add_char(&want, '\0');
+	check_rows(g->f, g->counts, want.ptr);
+	buf_release(&want);
+}
+
+TEST(epochs_end_under_rows_and_queries)
+{
+	struct fixture f;
+	struct growing g = { .f = &f };
+	uint64_t partitions;
+
+	REQUIRE(open_small(&f, no_budget_long));
+	g.plain = job(&f, "j", "plain");
+	g.counts = job(&f, "j", "counts");
+	REQUIRE_OK(thread_start(&g.append, "test", grow_on, &g, &f.err), &f.err);
+	REQUIRE_OK(thread_start(&g.query, "test", query_on, &g, &f.err), &f.err);
+	while (!atomic_load(&g.end))
+		partitions_bound(f.db);
+	thread_join(&g.append);
+	thread_join(&g.query);
+	CHECK_INT(status(&f).windows, 1);
+	CHECK(epochs_of(&f, g.plain) > 4);
+	for (int i = 0; i < 4; i++) {
+		check_growing(&g);
+		check_counts(&g);
+		fixture_maintain(&f);
+		partitions = status(&f).partitions;
+		CHECK(partitions <= 2); /* the live one, and what a base is in */
+		if (i == 2) { /* a row of the window behind it, and the cut */
+			CHECK_OK(put(&f, job(&f, "other", "i"), 1500, "x 1"), &f.err);
+			CHECK_OK(db_compact(f.db, &f.err), &f.err);
+			CHECK_INT(status(&f).blocks, 1);
+			CHECK(epochs_of(&f, g.plain) > 4);
+		} else {
+			REQUIRE(fixture_reopen(&f));
+		}
+	}
+	fixture_close(&f);
+}
+
+/* Late rows are in the epoch of their coming: what is the latest row of a series goes by time. */
+TEST(late_rows_in_a_newer_epoch_are_not_the_latest)
+{
+	static const char *const want =
+		"@50\nmain;a 1\n@51\nmain;late 4\n@60\nmain;b 2\n@70\nmain;c 3\n@99\nmain;d 4\n";
+	const struct profile_type type = {
+		STR("p"), STR("samples"), STR("count"), STR(""), STR(""), true };
+	struct sum_stats stats;
+	const struct db_series *s;
+	struct db_series *series;
+	struct db_querier *q;
+	struct fixture f;
+	struct labels l;
+	__int128 total;
+	size_t n;
+
+	REQUIRE(open_small(&f, no_budget));
+	l = job(&f, "j", "i");
+	CHECK_OK(put(&f, l, 50, "main;a 1"), &f.err);
+	CHECK_OK(put(&f, l, 60, "main;b 2"), &f.err);
+	CHECK_OK(put(&f, l, 70, "main;c 3"), &f.err);
+	CHECK_OK(put(&f, l, 99, "main;d 4"), &f.err);
+	fixture_maintain(&f); /* ends it */
+	CHECK_OK(put(&f, l, 51, "main;late 4"), &f.err);
+	/* The same time again replaces the row, in whichever epoch it was. */
+	fixture_maintain(&f);
+	CHECK_OK(put(&f, l, 60, "main;b 9"), &f.err);
+	CHECK_OK(put(&f, l, 60, "main;b 2"), &f.err);
+	CHECK_INT(epochs_of(&f, l), 2);
+	for (int i = 0; i < 3; i++) {
+		static const struct {
+			int64_t max_s;
+			int total;
+		} cases[] = { { 99, 4 }, { 98, 3 }, { 60, 2 }, { 59, 4 }, { 50, 1 }, { 49, 0 } };
+
+		check_rows(&f, l, want);
+		REQUIRE_OK(db_querier_open(f.db, ALL, NULL, &q, &f.err), &f.err);
+		REQUIRE_OK(db_select(q, NULL, 0, &f.arena, &series, &n, &f.err), &f.err);
+		for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+			total = 0;
+			for (size_t k = 0; k < n; k++) {
+				if (!labels_eq(series[k].labels, l))
+					continue;
+				s = &series[k];
+				stats = (struct sum_stats){ 0 };
+				CHECK_OK(db_sum(q, &s, 1, &type, 0, cases[c].max_s * SEC, SUM_LAST,
+						 NULL, &f.arena, &stats, &f.err),
+					&f.err);
+				total += stats.total;
+			}
+			CHECK_INT((int)total, cases[c].total);
+		}
+		db_querier_close(q);
+		if (i == 1) {
+			CHECK_OK(put(&f, job(&f, "other", "i"), 150, "x 1"), &f.err);
+			CHECK_OK(db_compact(f.db, &f.err), &f.err);
+			CHECK_INT(status(&f).blocks, 1);
+		} else {
+			REQUIRE(fixture_reopen(&f));
+		}
+	}
 	fixture_close(&f);
 }

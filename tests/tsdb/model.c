@@ -74,6 +74,8 @@ enum err_code model_open(struct model *m, struct err *err)
 {
 	model_close(m);
 	m->f.o.dir = m->f.dir;
+	/* Half of the time epochs end all the time. */
+	m->f.o.symbols_bytes = hash_u64(m->random) & 1 ? 1 : MODEL_SYMBOLS_BYTES;
 	return db_open(&m->f.o, &m->f.db, err);
 }
 

@@ -28,6 +28,7 @@
 #define MODEL_RETENTION_S 40
 #define MODEL_RAW_RETENTION_S 32 /* for tests that want it */
 #define MODEL_TOO_OLD_S 12
+#define MODEL_SYMBOLS_BYTES (1u << 20) /* more than there are */
 
 enum model_state {
 	MODEL_TRIED, /* no answer yet */
