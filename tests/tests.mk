@@ -1,10 +1,12 @@
 # Tests: included by the Makefile. `make test` runs all; `make unit`, `make unit-tsdb`, ... parts.
 
-# A unit test tests/<room>/<file>_test.c is linked with the rooms that <room> may use, and with nothing else.
-UNIT_ROOMS ?= $(ROOMS)
+# A unit test tests/<room>/<file>_test.c is linked with the rooms that <room> may use, and with nothing else; those of
+# cmd with the parts of epitool that are no command as well.
+UNIT_ROOMS ?= $(ROOMS) cmd
+UNIT_PARTS_cmd := $(addprefix cmd/epitool/,table.c times.c costs.c)
 UNIT_SOURCES := $(wildcard $(foreach r,$(UNIT_ROOMS),tests/$(r)/*_test.c))
 UNIT_TESTS := $(UNIT_SOURCES:%.c=$(BUILD)/%)
-UNIT_HELPERS = $(filter-out %_test.c,$(wildcard tests/$(1)/*.c tests/$(1)/*.cc))
+UNIT_HELPERS = $(filter-out %_test.c,$(wildcard tests/$(1)/*.c tests/$(1)/*.cc)) $(UNIT_PARTS_$(1))
 
 define unit_rules
 $(BUILD)/tests/$(1)/%: $(BUILD)/obj/tests/$(1)/%.o $$(call objects,$$(call UNIT_HELPERS,$(1))) $$(call room_libs,$(1))
@@ -16,7 +18,7 @@ $(BUILD)/tests/$(1)/%: $(BUILD)/obj/tests/$(1)/%.o $$(call objects,$$(call UNIT_
 unit-$(1): $$(filter $(BUILD)/tests/$(1)/%,$(UNIT_TESTS))
 	@tests/run.sh $$^
 endef
-$(foreach r,$(ROOMS),$(eval $(call unit_rules,$(r))))
+$(foreach r,$(ROOMS) cmd,$(eval $(call unit_rules,$(r))))
 
 .PHONY: unit
 unit: $(UNIT_TESTS)

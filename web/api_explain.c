@@ -1,6 +1,6 @@
 /*
  * How a query would be evaluated, or was: GET|POST /api/v1/explain_query, with the parameters of
- * query, or where there is a step those of query_range.
+ * query, or where there is a step those of query_range. format=text gives it to read.
  */
 #include "base/clock.h"
 #include "web/api.h"
@@ -44,8 +44,13 @@ void api_explain_query(struct web *w, struct http_in *in, struct http_out *out)
 		return;
 	}
 	r = query_result(q);
-	api_begin(out, &j);
-	query_explain_json(q, &j);
-	api_end(&j, r->warnings, r->warnings_n, r->infos, r->infos_n);
+	if (str_is(http_param(in, "format"), "text")) {
+		out->content_type = "text/plain; charset=utf-8";
+		query_explain_print(q, &out->body);
+	} else {
+		api_begin(out, &j);
+		query_explain_json(q, &j);
+		api_end(&j, r->warnings, r->warnings_n, r->infos, r->infos_n);
+	}
 	query_close(q);
 }

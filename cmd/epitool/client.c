@@ -4,6 +4,7 @@
 #include "base/fs.h"
 #include "base/http_config.h"
 #include "cmd/epitool/epitool.h"
+#include "cmd/epitool/progress.h"
 
 #define ANSWER_BYTES_MAX (UINT64_C(1) << 30)
 
@@ -92,6 +93,7 @@ struct exchange {
 	struct buf *out;
 	struct err *err;
 	enum err_code rc;
+	bool done;
 };
 
 static void done(void *ctx, const struct http_response *res)
@@ -99,6 +101,7 @@ static void done(void *ctx, const struct http_response *res)
 	struct exchange *x = ctx;
 	struct buf text = { 0 };
 
+	x->done = true;
 	x->rc = res->rc;
 	if (res->rc) {
 		*x->err = res->err;
@@ -112,14 +115,42 @@ static void done(void *ctx, const struct http_response *res)
 	event_base_loopbreak(x->base);
 }
 
+/* Ctrl-C is looked for a few times a second. */
+static void look(evutil_socket_t fd, short what, void *ctx)
+{
+	struct exchange *x = ctx;
+
+	if (!atomic_load(&interrupted))
+		return;
+	x->rc = err_set(x->err, ERR_CANCELED, "canceled");
+	event_base_loopbreak(x->base);
+}
+
+static void run(struct exchange *x)
+{
+	const struct timeval each = { .tv_usec = 50000 };
+	struct event *timer = event_new(x->base, -1, EV_PERSIST, look, x);
+
+	if (timer)
+		event_add(timer, &each);
+	event_base_dispatch(x->base);
+	if (timer)
+		event_free(timer);
+}
+
 static enum err_code exchange(struct exchange *x, struct arena *a, const struct client_options *o,
-	const char *path, struct err *err)
+	const struct client_request *r, struct err *err)
 {
 	struct http_client_options co = { .connections_max = 1,
 		.user_agent = "epitool/" EPI_VERSION };
-	struct http_request_options ro = { .method = "GET", .timeout_ns = o->timeout_ns };
+	struct label header = { STR("Content-Type"), str_of(r->content_type) };
+	struct http_request_options ro = { .method = "POST",
+		.timeout_ns = o->timeout_ns,
+		.headers = { &header, 1 },
+		.body = r->body };
 	struct client_file file = { 0 };
 	struct http_client *client = NULL;
+	struct http_request *request = NULL;
 	struct str server = str_of(o->server);
 	enum err_code rc;
 
@@ -127,22 +158,26 @@ static enum err_code exchange(struct exchange *x, struct arena *a, const struct 
 		return rc;
 	while (server.len && server.ptr[server.len - 1] == '/')
 		server.len--;
-	ro.url = str_of(arena_printf(a, STR_FMT "%s", STR_ARG(server), path));
+	ro.url = str_of(arena_printf(a, STR_FMT "%s", STR_ARG(server), r->path));
+	if (!ro.url.ptr)
+		return arena_fail(a, "request", err);
 	ro.config = &file.http;
 	ro.body_size_max = ANSWER_BYTES_MAX;
 	co.base = x->base;
 	if ((rc = http_client_open(&co, &client, err)))
 		return rc;
-	if (!(rc = http_client_send(client, &ro, done, x, NULL, err))) {
-		event_base_dispatch(x->base);
+	if (!(rc = http_client_send(client, &ro, done, x, &request, err))) {
+		run(x);
 		rc = x->rc;
+		if (rc == ERR_CANCELED && !x->done)
+			http_request_cancel(request);
 	}
 	http_client_close(client);
 	return rc;
 }
 
-enum err_code client_get(
-	const struct client_options *o, const char *path, struct buf *out, struct err *err)
+enum err_code client_send(const struct client_options *o, const struct client_request *r,
+	struct buf *out, struct err *err)
 {
 	struct exchange x = { .out = out, .err = err, .rc = ERR_UNAVAILABLE };
 	struct arena a;
@@ -152,7 +187,7 @@ enum err_code client_get(
 	if (!x.base)
 		return err_set(err, ERR_NOMEM, "event loop: out of memory");
 	arena_init(&a, 64u << 20);
-	rc = exchange(&x, &a, o, path, err);
+	rc = exchange(&x, &a, o, r, err);
 	arena_release(&a);
 	event_base_free(x.base);
 	return rc;

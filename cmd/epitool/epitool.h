@@ -2,8 +2,8 @@
  * epitool: the operator's tool. Each command is a function of the rest of the command line; it
  * prints to standard output what was asked for and to standard error what went wrong.
  *
- * Exit codes as promtool: 0 fine, 1 a check or query failed, 2 the command line is wrong (3 as
- * promtool's lint is not used).
+ * Exit codes as promtool: 0 fine, 1 a check or query failed or a difference passed its threshold, 2
+ * the command line is wrong (3 as promtool's lint is not used).
  */
 #ifndef CMD_EPITOOL_EPITOOL_H
 #define CMD_EPITOOL_EPITOOL_H
@@ -17,25 +17,48 @@
 int check_config(int argc, char **argv);
 int check_web_config(int argc, char **argv);
 int query(int argc, char **argv);
+int push(int argc, char **argv);
+int diff(int argc, char **argv);
 int tsdb_list(int argc, char **argv);
 int tsdb_analyze(int argc, char **argv);
 int tsdb_verify(int argc, char **argv);
 int tsdb_dump(int argc, char **argv);
 
-/* Flags of a tsdb command and its one argument, the data directory. -1: go on; else exit so. */
 struct flag;
+/* Flags of a tsdb command and its one argument, the data directory. -1: go on; else exit so. */
 int tsdb_flags(struct flag *flags, size_t n, int argc, char **argv, const char *about,
 	const char **dir);
 
-/* One GET from the server; body in *out. ERR_INVALID with the server's own message where it
- * answered an error. */
+#define SERVER_DEFAULT "http://localhost:7272"
+
 struct client_options {
 	const char *server; /* http://localhost:7272 */
 	const char *http_config; /* --http.config.file: auth and TLS, or "" */
 	int64_t timeout_ns;
 };
-MUST_CHECK enum err_code client_get(const struct client_options *o, const char *path_and_query,
-	struct buf *out, struct err *err);
+struct client_request {
+	const char *path; /* with its query */
+	const char *content_type;
+	struct str body;
+};
+/*
+ * One POST to the server; the answer's body is appended. ERR_INVALID with the server's own message
+ * where it answered an error, ERR_CANCELED after Ctrl-C.
+ */
+MUST_CHECK enum err_code client_send(const struct client_options *o,
+	const struct client_request *r, struct buf *out, struct err *err);
+/* A file is replaced whole or not at all; what is no file (/dev/stdout, a pipe) is written to. */
+MUST_CHECK enum err_code save_file(const char *path, struct str content, struct err *err);
+/* To the file, or to standard output where there is none ("" or "-"). */
+MUST_CHECK enum err_code put_output(const char *path, struct str content, struct err *err);
+
+/*
+ * The rest of a command line: exactly or at least min, at most max arguments. -1: go on; else exit
+ * so. usage: "query [FLAGS] QUERY"; about: lines that say more.
+ */
+int read_flags(struct flag *flags, size_t n, int argc, char **argv, const char *usage,
+	const char *about, const char **args, size_t min, size_t max, size_t *args_n);
+
 /* Appends with everything but unreserved characters percent-encoded. */
 void url_escape(struct buf *out, struct str s);
 

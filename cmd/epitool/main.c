@@ -1,6 +1,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "cmd/epitool/epitool.h"
 
 struct command {
@@ -15,8 +16,11 @@ static const struct command commands[] = {
 		"Check configuration files, and that the files they name are there." },
 	{ "check", "web-config", check_web_config, "check web-config FILE...",
 		"Check files for --web.config.file." },
-	{ "query", NULL, query, "query [--server=URL] [--format=F] [-o FILE] QUERY",
-		"Ask a server; formats: table, json, folded, text, pprof." },
+	{ "query", NULL, query, "query [FLAGS] QUERY",
+		"Ask a server or a data directory." },
+	{ "diff", NULL, diff, "diff [FLAGS] BASE NEW",
+		"What changed between two runs, queries or files." },
+	{ "push", NULL, push, "push [FLAGS] FILE...", "Send pprof files to a server." },
 	{ "tsdb", "list", tsdb_list, "tsdb list [--json] [DIR]",
 		"Windows and blocks of a data directory." },
 	{ "tsdb", "analyze", tsdb_analyze, "tsdb analyze [--json] [DIR]",
@@ -39,6 +43,7 @@ static void usage(FILE *to)
 
 int main(int argc, char **argv)
 {
+	log_set(LOG_WARN, LOG_LOGFMT); /* a database tells that it is open */
 	if (argc < 2) {
 		usage(stderr);
 		return EXIT_USAGE;

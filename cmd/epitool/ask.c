@@ -1,0 +1,138 @@
+#include "cmd/epitool/ask.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "cmd/epitool/local.h"
+#include "cmd/epitool/progress.h"
+#include "cmd/epitool/times.h"
+#include "promql/parse.h"
+
+static enum err_code read_time(
+	const char *name, const char *text, int64_t now_ns, int64_t *out, struct err *err)
+{
+	enum err_code rc = time_arg_parse(str_of(text), now_ns, out, err);
+
+	return rc ? err_wrap(err, rc, "--%s", name) : ERR_OK;
+}
+
+enum err_code ask_check(struct question *q, struct err *err)
+{
+	int64_t now = clock_now_ns();
+	enum err_code rc;
+
+	q->has_time = q->time[0];
+	q->has_span = q->start[0];
+	if (q->has_time && q->has_span)
+		return err_set(err, ERR_INVALID, "either --time, or --start and --end");
+	if (q->end[0] && !q->has_span)
+		return err_set(err, ERR_INVALID, "--end is given with --start");
+	if (q->step[0] && !q->has_span)
+		return err_set(err, ERR_INVALID, "--step is given with --start");
+	if (q->analyze && !q->explain)
+		return err_set(err, ERR_INVALID, "--analyze is given with --explain");
+	if (q->has_time && (rc = read_time("time", q->time, now, &q->time_ns, err)))
+		return rc;
+	if (!q->has_span)
+		return ERR_OK;
+	q->end_ns = now;
+	if ((rc = read_time("start", q->start, now, &q->start_ns, err)) ||
+		(q->end[0] && (rc = read_time("end", q->end, now, &q->end_ns, err))))
+		return rc;
+	if (q->end_ns < q->start_ns)
+		return err_set(err, ERR_INVALID, "--end is before --start");
+	if (q->step[0] && (rc = duration_parse(str_of(q->step), &q->step_ns, err)))
+		return err_wrap(err, rc, "--step");
+	if (q->step[0] && q->step_ns <= 0)
+		return err_set(err, ERR_INVALID, "--step is more than 0");
+	return ERR_OK;
+}
+
+static void add_time(struct buf *form, const char *name, int64_t ns)
+{
+	buf_printf(form, "&%s=", name);
+	time_arg_print(form, ns);
+}
+
+static enum err_code ask_server(
+	const struct question *q, const char *text, struct buf *answer, struct err *err)
+{
+	struct client_request r = { .content_type = "application/x-www-form-urlencoded" };
+	struct buf form = { 0 };
+	enum err_code rc;
+
+	buf_add_cstr(&form, "query=");
+	url_escape(&form, str_of(text));
+	if (q->has_time)
+		add_time(&form, "time", q->time_ns);
+	if (q->has_span) {
+		add_time(&form, "start", q->start_ns);
+		add_time(&form, "end", q->end_ns);
+	}
+	if (q->step_ns)
+		add_time(&form, "step", q->step_ns);
+	if (q->limit)
+		buf_printf(&form, "&limit=%llu", (unsigned long long)q->limit);
+	buf_printf(&form, "&format=%s&timeout=%lldms", q->format,
+		(long long)(q->client.timeout_ns / NS_PER_MS));
+	if (q->analyze)
+		buf_add_cstr(&form, "&analyze=1");
+	r.path = q->explain ? "/api/v1/explain_query" :
+		q->step_ns  ? "/api/v1/query_range" :
+			      "/api/v1/query";
+	r.body = buf_str(&form);
+	rc = buf_failed(&form) ? err_set(err, ERR_NOMEM, "query: out of memory") :
+				 client_send(&q->client, &r, answer, err);
+	buf_release(&form);
+	return rc;
+}
+
+enum err_code ask(const struct question *q, const char *text, struct buf *answer, struct err *err)
+{
+	enum err_code rc;
+
+	progress_begin(q->data[0] ? "reading" : "waiting for the answer");
+	rc = q->data[0] ? local_ask(q, text, answer, err) : ask_server(q, text, answer, err);
+	progress_end();
+	return rc;
+}
+
+/* "3:14: message": where it is, and the message. */
+static bool split_position(const char *msg, unsigned long *line, unsigned long *column)
+{
+	char *end;
+
+	*line = strtoul(msg, &end, 10);
+	if (end == msg || *end != ':')
+		return false;
+	msg = end + 1;
+	*column = strtoul(msg, &end, 10);
+	return end != msg && *end == ':' && *line && *column;
+}
+
+void ask_print_error(const char *text, const struct err *err)
+{
+	struct query_error where = { .msg = "" };
+	unsigned long line, column;
+	struct buf shown = { 0 };
+	const char *at = text;
+
+	fprintf(stderr, "epitool: error: %s\n", err->msg);
+	if (!text || !split_position(err->msg, &line, &column))
+		return;
+	while (--line && at)
+		if ((at = strchr(at, '\n')))
+			at++;
+	if (!at)
+		return;
+	while (--column && *at)
+		for (at++; ((unsigned char)*at & 0xc0) == 0x80;)
+			at++;
+	where.at.start = (uint32_t)(at - text);
+	query_error_print(&shown, str_of(text), &where);
+	while (shown.len && shown.ptr[shown.len - 1] == ' ') /* the message's place */
+		shown.len--;
+	fprintf(stderr, STR_FMT "\n", STR_ARG(buf_str(&shown)));
+	buf_release(&shown);
+}

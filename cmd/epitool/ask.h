@@ -1,0 +1,42 @@
+/*
+ * Questions: a query with its times, put to a server or, in this process, to a data directory,
+ * which may be a running server's: nothing in it is written. Both give the same bytes.
+ *
+ * Errors: what the server or the engine says; ERR_CANCELED after Ctrl-C (progress.h).
+ */
+#ifndef CMD_EPITOOL_ASK_H
+#define CMD_EPITOOL_ASK_H
+
+#include "base/flags.h"
+#include "cmd/epitool/epitool.h"
+
+struct question {
+	struct client_options client; /* its timeout counts for both */
+	const char *data; /* directory; "": the server is asked */
+	const char *time, *start, *end, *step; /* as given, or "" */
+	uint64_t limit;
+	const char *format; /* of the API */
+	bool explain, analyze;
+	/* out, of ask_check */
+	bool has_time, has_span;
+	int64_t time_ns, start_ns, end_ns, step_ns;
+};
+
+/* Flags for a struct question q: what commands that ask have in common. */
+#define ASK_FLAGS(q) \
+	{ "server", FLAG_STRING, &(q).client.server, SERVER_DEFAULT, "Server to ask." }, \
+	{ "http.config.file", FLAG_STRING, &(q).client.http_config, "", \
+		"File with basic_auth, authorization, tls_config and so on for the server." }, \
+	{ "data", FLAG_STRING, &(q).data, "", \
+		"Data directory to read instead, without writing to it; a server may be running." }, \
+	{ "timeout", FLAG_DURATION, &(q).client.timeout_ns, "2m", "Longest time to wait." }
+
+/* Reads times; ERR_INVALID for what does not go together. */
+MUST_CHECK enum err_code ask_check(struct question *q, struct err *err);
+MUST_CHECK enum err_code ask(
+	const struct question *q, const char *text, struct buf *answer, struct err *err);
+
+/* "epitool: error: ..." on standard error; a query's fault with its line and a caret below. */
+void ask_print_error(const char *text, const struct err *err);
+
+#endif

@@ -1,0 +1,206 @@
+#include "cmd/epitool/costs.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "promql/frame.h"
+#include "proto/top_order.h"
+#include "web/pprof_prune.h"
+
+bool costs_by_parse(const char *s, enum costs_by *out)
+{
+	static const char *const names[] = { [BY_FUNCTION] = "function",
+		[BY_SYSTEM_NAME] = "system_name",
+		[BY_FILENAME] = "filename",
+		[BY_LINE] = "line",
+		[BY_MAPPING] = "mapping" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(s, names[i])) {
+			*out = (enum costs_by)i;
+			return true;
+		}
+	return false;
+}
+
+void costs_init(struct costs *c, struct arena *a, enum costs_by by)
+{
+	*c = (struct costs){ .arena = a, .by = by, .factor = 1 };
+	map_init(&c->map);
+}
+
+void costs_release(struct costs *c)
+{
+	map_release(&c->map);
+}
+
+static bool row_eq(const void *ctx, const void *key, uint32_t id)
+{
+	return str_eq(*(const struct str *)key, ((const struct costs *)ctx)->rows[id].name);
+}
+
+static enum err_code find_row(struct costs *c, struct str name, uint32_t *out, struct err *err)
+{
+	uint64_t hash = hash_bytes(name.ptr, name.len, 0);
+	uint32_t id = map_find(&c->map, hash, row_eq, c, &name);
+	struct cost_row *grown;
+
+	*out = id;
+	if (id != MAP_NONE)
+		return ERR_OK;
+	if (c->n == c->cap) {
+		c->cap = c->cap ? c->cap * 2 : 1024;
+		grown = arena_array(c->arena, struct cost_row, c->cap);
+		if (!grown)
+			return arena_fail(c->arena, "diff", err);
+		if (c->n)
+			memcpy(grown, c->rows, c->n * sizeof(*grown));
+		c->rows = grown;
+	}
+	if (!map_add(&c->map, hash, (uint32_t)c->n))
+		return err_set(err, ERR_NOMEM, "diff: out of memory");
+	c->rows[c->n] = (struct cost_row){ .name = name };
+	*out = (uint32_t)c->n++;
+	return ERR_OK;
+}
+
+/* What a frame is counted under; line PPROF_NONE: a location of which nothing is known. */
+static struct str row_name(
+	struct costs *c, const struct pprof *p, const struct pprof_location *l, uint32_t line)
+{
+	struct str file = { 0 }, source;
+	const struct pprof_function *f;
+	char *text;
+
+	if (l->mapping != PPROF_NONE)
+		file = p->strings[p->mappings[l->mapping].filename];
+	if (c->by == BY_MAPPING)
+		return file.len ? file : STR("(unknown)");
+	if (line == PPROF_NONE)
+		return frame_binary_name(c->arena, file);
+	f = &p->functions[p->lines[line].function];
+	source = p->strings[f->filename];
+	if (c->by == BY_FILENAME)
+		return source.len ? source : STR("(unknown)");
+	if (c->by == BY_SYSTEM_NAME)
+		return p->strings[f->system_name];
+	if (c->by == BY_FUNCTION)
+		return f->name ? p->strings[f->name] : frame_binary_name(c->arena, file);
+	text = arena_printf(c->arena, STR_FMT ":%lld", STR_ARG(source),
+		(long long)p->lines[line].line);
+	return text ? str_of(text) : (struct str){ 0 };
+}
+
+/* The row of each line, and of each location without lines. */
+struct row_ids {
+	uint32_t *lines, *bare;
+};
+
+static enum err_code name_frames(
+	struct costs *c, const struct pprof *p, struct row_ids *ids, struct err *err)
+{
+	enum err_code rc;
+
+	ids->lines = arena_array(c->arena, uint32_t, p->lines_n);
+	ids->bare = arena_array(c->arena, uint32_t, p->locations_n);
+	if (!ids->lines || !ids->bare)
+		return arena_fail(c->arena, "diff", err);
+	for (uint32_t i = 0; i < p->locations_n; i++) {
+		const struct pprof_location *l = &p->locations[i];
+
+		if (l->line_n == 0 &&
+			(rc = find_row(c, row_name(c, p, l, PPROF_NONE), &ids->bare[i], err)))
+			return rc;
+		for (uint32_t k = l->line_first; k < l->line_first + l->line_n; k++)
+			if ((rc = find_row(c, row_name(c, p, l, k), &ids->lines[k], err)))
+				return rc;
+	}
+	return ERR_OK;
+}
+
+static void add_cum(struct costs *c, uint32_t row, unsigned side, int64_t value)
+{
+	struct cost_row *r = &c->rows[row];
+
+	if (r->seen != c->samples)
+		r->cum[side] += value;
+	r->seen = c->samples;
+}
+
+static void add_sample(struct costs *c, const struct pprof *p, const struct row_ids *ids,
+	const struct pruning *pruning, const struct pprof_sample *s, unsigned side, int64_t value)
+{
+	uint32_t leaf = MAP_NONE;
+
+	c->samples++;
+	for (uint32_t i = s->location_n; i-- > pruning_first(pruning, p, s);) {
+		uint32_t id = p->location_ids[s->location_first + i];
+		const struct pprof_location *l = &p->locations[id];
+		uint32_t skip = pruning->active ? pruning->line_skip[id] : 0;
+
+		if (l->line_n == 0)
+			add_cum(c, leaf = ids->bare[id], side, value);
+		for (uint32_t k = l->line_n; k-- > skip;)
+			add_cum(c, leaf = ids->lines[l->line_first + k], side, value);
+	}
+	if (leaf != MAP_NONE)
+		c->rows[leaf].flat[side] += value;
+	c->total[side] += value;
+}
+
+enum err_code costs_add(
+	struct costs *c, const struct pprof *p, uint32_t type, unsigned side, struct err *err)
+{
+	struct pruning pruning;
+	struct row_ids ids;
+	enum err_code rc;
+
+	if ((rc = pruning_init(&pruning, p, c->arena, err)) ||
+		(rc = name_frames(c, p, &ids, err)))
+		return rc;
+	for (uint32_t i = 0; i < p->samples_n; i++) {
+		int64_t value = p->values[(size_t)i * p->types_n + type];
+
+		if (value)
+			add_sample(c, p, &ids, &pruning, &p->samples[i], side, value);
+	}
+	return ERR_OK;
+}
+
+static int by_change(const void *a, const void *b)
+{
+	const struct cost_row *l = a, *r = b;
+	uint64_t lc = top_magnitude(l->change), rc = top_magnitude(r->change);
+
+	return lc != rc ? (lc < rc ? 1 : -1) : str_cmp(l->name, r->name);
+}
+
+void costs_compare(struct costs *c, const struct compare_options *o)
+{
+	double base = fabs((double)c->total[COSTS_BASE]);
+	size_t kept = 0;
+
+	c->factor = 1;
+	if (o->normalize && c->total[COSTS_NEW])
+		c->factor = (double)c->total[COSTS_BASE] / (double)c->total[COSTS_NEW];
+	for (size_t i = 0; i < c->n; i++) {
+		struct cost_row r = c->rows[i];
+		const int64_t *v = o->cum ? r.cum : r.flat;
+
+		if (!r.cum[0] && !r.cum[1] && !r.flat[0] && !r.flat[1])
+			continue;
+		if (o->normalize) {
+			r.flat[1] = llround((double)r.flat[1] * c->factor);
+			r.cum[1] = llround((double)r.cum[1] * c->factor);
+		}
+		r.change = v[1] - v[0];
+		r.percent = base > 0 ? (double)r.change / base * 100 : r.change ? INFINITY : 0;
+		r.exceeds = o->threshold >= 0 &&
+			(o->both_ways ? fabs(r.percent) : r.percent) > o->threshold;
+		c->exceeding += r.exceeds;
+		c->rows[kept++] = r;
+	}
+	c->n = kept;
+	if (kept)
+		qsort(c->rows, kept, sizeof(*c->rows), by_change);
+}

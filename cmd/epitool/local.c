@@ -1,0 +1,112 @@
+#include "cmd/epitool/local.h"
+
+#include "base/clock.h"
+#include "cmd/epitool/progress.h"
+#include "promql/engine.h"
+#include "tsdb/db.h"
+#include "web/api.h"
+#include "web/render.h"
+
+static enum err_code write_json(
+	struct buf *out, const struct query *q, const struct render_options *o, struct err *err)
+{
+	const struct result *r = query_result(q);
+	enum err_code rc = ERR_OK;
+	struct json j;
+
+	json_init(&j, out);
+	json_object(&j);
+	json_key(&j, "status");
+	json_cstr(&j, "success");
+	json_key(&j, "data");
+	if (o)
+		rc = render_json(&j, r, o, err);
+	else
+		query_explain_json(q, &j);
+	if (!rc)
+		api_end(&j, r->warnings, r->warnings_n, r->infos, r->infos_n);
+	return rc;
+}
+
+static enum err_code render(
+	const struct question *question, struct query *q, struct buf *out, struct err *err)
+{
+	static const struct {
+		const char *format;
+		enum err_code (*write)(const struct result *r, const struct render_options *o,
+			struct buf *out, struct err *err);
+	} writers[] = { { "pprof", render_pprof_gz }, { "pgo", render_pgo_gz },
+		{ "folded", render_folded }, { "speedscope", render_speedscope },
+		{ "text", render_text } };
+	struct render_options o = { .arena = query_arena(q), .rows_max = question->limit };
+
+	for (size_t i = 0; i < sizeof(writers) / sizeof(writers[0]); i++)
+		if (!strcmp(question->format, writers[i].format))
+			return writers[i].write(query_result(q), &o, out, err);
+	return write_json(out, q, &o, err);
+}
+
+static void set_options(const struct question *q, const char *text, struct query_options *o)
+{
+	*o = (struct query_options){
+		.text = str_of(text),
+		.t_ns = q->has_span ? q->end_ns : q->has_time ? q->time_ns : clock_now_ns(),
+		.has_span = q->has_span && !q->step_ns,
+		.start_ns = q->start_ns,
+		.end_ns = q->end_ns,
+		.step_ns = q->step_ns,
+		.limit = q->limit,
+		.keep_sample_labels = !strcmp(q->format, "pprof") || !strcmp(q->format, "text"),
+		.rows_only = !strcmp(q->format, "json"),
+		.explain = q->explain,
+		.analyze = q->analyze,
+	};
+}
+
+static enum err_code evaluate(const struct question *q, struct engine *e, const char *text,
+	struct buf *answer, struct err *err)
+{
+	struct query_options o;
+	struct query *query = NULL;
+	enum err_code rc;
+
+	set_options(q, text, &o);
+	if (q->explain) {
+		o.keep_sample_labels = false;
+		o.rows_only = true;
+	}
+	if ((rc = query_run_cancelable(e, &o, &interrupted, &query, err)))
+		return rc;
+	if (!q->explain)
+		rc = render(q, query, answer, err);
+	else if (!strcmp(q->format, "text"))
+		query_explain_print(query, answer);
+	else
+		rc = write_json(answer, query, NULL, err);
+	if (!rc && buf_failed(answer))
+		rc = err_set(err, ERR_NOMEM, "answer: out of memory");
+	query_close(query);
+	return rc;
+}
+
+enum err_code local_ask(
+	const struct question *q, const char *text, struct buf *answer, struct err *err)
+{
+	struct db_options d;
+	struct engine_options eo = { .timeout_ns = q->client.timeout_ns };
+	struct engine *e = NULL;
+	struct db *db = NULL;
+	enum err_code rc;
+
+	db_options_default(&d);
+	d.dir = q->data;
+	d.read_only = true;
+	if ((rc = db_open(&d, &db, err)))
+		return rc;
+	eo.db = db;
+	if (!(rc = engine_open(&eo, &e, err)))
+		rc = evaluate(q, e, text, answer, err);
+	engine_close(e);
+	db_close(db);
+	return rc;
+}

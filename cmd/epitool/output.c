@@ -1,0 +1,73 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/flags.h"
+#include "base/fs.h"
+#include "cmd/epitool/epitool.h"
+
+enum err_code save_file(const char *path, struct str content, struct err *err)
+{
+	struct stat st;
+	enum err_code rc;
+	int fd;
+
+	if (stat(path, &st) || S_ISREG(st.st_mode))
+		return fs_write_file(&fs_posix, path, content, err);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		return err_errno(err, errno, "write %s", path);
+	rc = fs_posix.ops->write(&fs_posix, fd, content.ptr, content.len, err);
+	close(fd);
+	return rc;
+}
+
+enum err_code put_output(const char *path, struct str content, struct err *err)
+{
+	if (path[0] && strcmp(path, "-"))
+		return save_file(path, content, err);
+	if (fwrite(content.ptr, 1, content.len, stdout) != content.len || fflush(stdout))
+		return err_set(err, ERR_IO, "standard output: cannot be written");
+	return ERR_OK;
+}
+
+static void print_help(
+	const struct flag *flags, size_t n, const char *usage, const char *about)
+{
+	struct buf text = { 0 };
+	ptrdiff_t at;
+
+	flags_print_help(&text, "", "", flags, n);
+	at = str_find(buf_str(&text), STR("Flags:\n")); /* above it stands no argument */
+	printf("usage: epitool %s\n\n%s\n\n%.*s", usage, about, (int)text.len - (int)at,
+		text.ptr + at);
+	buf_release(&text);
+}
+
+int read_flags(struct flag *flags, size_t n, int argc, char **argv, const char *usage,
+	const char *about, const char **args, size_t min, size_t max, size_t *args_n)
+{
+	bool help = false, version = false;
+	struct err err = { 0 };
+
+	if (flags_parse(flags, n, argc, argv, args, max, args_n, &help, &version, &err)) {
+		fprintf(stderr, "epitool: error: %s\nusage: epitool %s\n", err.msg, usage);
+		return EXIT_USAGE;
+	}
+	if (help) {
+		print_help(flags, n, usage, about);
+		return 0;
+	}
+	if (version) {
+		printf("epitool, version %s\n", EPI_VERSION);
+		return 0;
+	}
+	if (*args_n < min) {
+		fprintf(stderr, "epitool: error: %zu of %zu arguments are missing\n"
+			"usage: epitool %s\n", min - *args_n, min, usage);
+		return EXIT_USAGE;
+	}
+	return -1;
+}

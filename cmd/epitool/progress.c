@@ -1,0 +1,89 @@
+#include "cmd/epitool/progress.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/thread.h"
+
+#define FIRST_NS NS_PER_S
+#define EACH_NS (100 * NS_PER_MS)
+#define ERASE "\r\033[K"
+
+atomic_bool interrupted;
+
+static struct {
+	struct mutex lock;
+	struct cond changed;
+	struct thread thread;
+	const char *what;
+	bool running;
+} line;
+
+static void on_signal(int sig)
+{
+	atomic_store(&interrupted, true);
+}
+
+void interrupt_catch(void)
+{
+	struct sigaction a = { .sa_handler = on_signal,
+		.sa_flags = SA_RESTART | (int)SA_RESETHAND };
+
+	sigemptyset(&a.sa_mask);
+	sigaction(SIGINT, &a, NULL);
+	sigaction(SIGTERM, &a, NULL);
+}
+
+static void show(void *ctx)
+{
+	int64_t began = clock_monotonic_ns(), next = began + FIRST_NS;
+	bool shown = false;
+
+	mutex_lock(&line.lock);
+	while (line.running) {
+		if (cond_wait_until(&line.changed, &line.lock, next))
+			continue;
+		fprintf(stderr, ERASE "%s: %.1f s", line.what,
+			(double)(clock_monotonic_ns() - began) / 1e9);
+		fflush(stderr);
+		shown = true;
+		next = clock_monotonic_ns() + EACH_NS;
+	}
+	mutex_unlock(&line.lock);
+	if (shown) {
+		fputs(ERASE, stderr);
+		fflush(stderr);
+	}
+}
+
+void progress_begin(const char *what)
+{
+	struct err err;
+
+	if (!isatty(STDERR_FILENO))
+		return;
+	mutex_init(&line.lock);
+	cond_init(&line.changed);
+	line.what = what;
+	line.running = true;
+	if (thread_start(&line.thread, "progress", show, NULL, &err)) {
+		line.running = false; /* it is but a line to look at */
+		mutex_destroy(&line.lock);
+		cond_destroy(&line.changed);
+	}
+}
+
+void progress_end(void)
+{
+	if (!line.running)
+		return;
+	mutex_lock(&line.lock);
+	line.running = false;
+	cond_signal(&line.changed);
+	mutex_unlock(&line.lock);
+	thread_join(&line.thread);
+	cond_destroy(&line.changed);
+	mutex_destroy(&line.lock);
+}

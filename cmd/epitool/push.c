@@ -1,0 +1,183 @@
+#include <jansson.h>
+
+#include "cmd/epitool/ask.h"
+#include "cmd/epitool/profile_file.h"
+#include "cmd/epitool/progress.h"
+#include "cmd/epitool/times.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/labels.h"
+
+#define FILES_MAX 1024
+
+static const char usage[] = "push [FLAGS] -l LABEL=VALUE... FILE...";
+static const char about[] =
+	"Sends pprof files, gzipped or not, to a server that runs with --web.enable-ingest;\n"
+	"- is standard input. A file is answered when it is stored for good.\n"
+	"\n"
+	"Profiles with the same labels and the same time replace each other.\n"
+	"Exit codes: 0, 1 a file was not stored, 2 the command line is wrong.";
+
+struct push_flags {
+	struct client_options client;
+	const char *name, *time;
+	int64_t interval_ns;
+	struct flag_list labels;
+};
+
+static bool is_label(const char *text)
+{
+	const char *equals = strchr(text, '=');
+	struct str name = { text, equals ? (size_t)(equals - text) : 0 };
+
+	return equals && label_name_valid(name);
+}
+
+static enum err_code check_flags(const struct push_flags *f, struct err *err)
+{
+	int64_t t;
+	enum err_code rc;
+
+	for (size_t i = 0; i < f->labels.n; i++)
+		if (!is_label(f->labels.v[i]))
+			return err_set(err, ERR_INVALID, "--label wants NAME=VALUE, not \"%s\"",
+				f->labels.v[i]);
+	if (f->time[0] && (rc = time_arg_parse(str_of(f->time), clock_now_ns(), &t, err)))
+		return err_wrap(err, rc, "--time");
+	return ERR_OK;
+}
+
+/* A time by the clock is that of each file's turn: files of one type do not replace each other. */
+static enum err_code add_params(
+	const struct push_flags *f, const char *name, struct buf *path, struct err *err)
+{
+	int64_t t;
+	enum err_code rc;
+
+	buf_add_cstr(path, "/api/v1/ingest?name=");
+	url_escape(path, str_of(name));
+	for (size_t i = 0; i < f->labels.n; i++) {
+		const char *text = f->labels.v[i], *equals = strchr(text, '=');
+
+		buf_add_char(path, '&');
+		buf_add(path, text, (size_t)(equals - text));
+		buf_add_char(path, '=');
+		url_escape(path, str_of(equals + 1));
+	}
+	if (f->time[0]) {
+		if ((rc = time_arg_parse(str_of(f->time), clock_now_ns(), &t, err)))
+			return rc;
+		buf_add_cstr(path, "&time=");
+		time_arg_print(path, t);
+	}
+	if (f->interval_ns) {
+		buf_add_cstr(path, "&interval=");
+		duration_print(path, f->interval_ns);
+	}
+	buf_add_char(path, '\0');
+	return buf_failed(path) ? err_set(err, ERR_NOMEM, "push: out of memory") : ERR_OK;
+}
+
+static void tell(const char *file, const char *name, struct str answer)
+{
+	json_t *root = json_loadb(answer.ptr, answer.len, 0, NULL), *line;
+	json_t *data = json_object_get(root, "data");
+	const char *time = json_string_value(json_object_get(data, "time"));
+	size_t i;
+
+	printf("%s: stored as %s at %s, %lld samples\n", file, name, time ? time : "?",
+		(long long)json_integer_value(json_object_get(data, "samples")));
+	json_array_foreach(json_object_get(root, "warnings"), i, line)
+		fprintf(stderr, "epitool: warning: %s: %s\n", file, json_string_value(line));
+	json_decref(root);
+}
+
+static enum err_code push_bytes(const struct push_flags *f, const char *file, struct str bytes,
+	struct arena *a, struct err *err)
+{
+	struct client_request r = { .content_type = "application/octet-stream", .body = bytes };
+	struct buf path = { 0 }, answer = { 0 };
+	const char *name = f->name;
+	struct pprof *p;
+	enum err_code rc;
+
+	if ((rc = profile_file_decode(file, bytes, a, &p, err)))
+		return rc;
+	if (!name[0] && !(name = profile_name_guess(p, file)))
+		return err_set(err, ERR_INVALID,
+			"%s: its sample types do not say which profile it is: use --name", file);
+	if (!(rc = add_params(f, name, &path, err))) {
+		r.path = path.ptr;
+		progress_begin(file);
+		rc = client_send(&f->client, &r, &answer, err);
+		progress_end();
+		if (rc)
+			err_wrap(err, rc, "%s", file);
+		else
+			tell(file, name, buf_str(&answer));
+	}
+	buf_release(&path);
+	buf_release(&answer);
+	return rc;
+}
+
+static enum err_code push_file(const struct push_flags *f, const char *file, struct err *err)
+{
+	struct buf bytes = { 0 };
+	struct arena a;
+	enum err_code rc;
+
+	arena_init(&a, pprof_limits_default.arena_bytes_max);
+	if (!(rc = profile_file_read(file, &bytes, err)))
+		rc = push_bytes(f, file, buf_str(&bytes), &a, err);
+	arena_release(&a);
+	buf_release(&bytes);
+	return rc;
+}
+
+int push(int argc, char **argv)
+{
+	struct push_flags f = { 0 };
+	struct flag flags[] = {
+		{ "label", FLAG_LIST, &f.labels, NULL, "NAME=VALUE; may be given several times.",
+			.short_name = 'l' },
+		{ "name", FLAG_STRING, &f.name, "",
+			"Which profile: process_cpu, memory, ...; default: what the sample types say." },
+		{ "time", FLAG_STRING, &f.time, "",
+			"When it ended: RFC 3339, unix seconds, now, now-1h; default: as the profile "
+			"says." },
+		{ "interval", FLAG_DURATION, &f.interval_ns, "0s",
+			"How often such a profile is pushed, for levels such as memory in use." },
+		{ "server", FLAG_STRING, &f.client.server, SERVER_DEFAULT, "Server to send to." },
+		{ "http.config.file", FLAG_STRING, &f.client.http_config, "",
+			"File with basic_auth, authorization, tls_config and so on for the server." },
+		{ "timeout", FLAG_DURATION, &f.client.timeout_ns, "2m",
+			"Longest time to wait for each file." },
+	};
+	size_t n = sizeof(flags) / sizeof(flags[0]), files_n = 0, failed = 0;
+	const char *files[FILES_MAX];
+	struct err err = { 0 };
+	int rc = read_flags(
+		flags, n, argc, argv, usage, about, files, 1, FILES_MAX, &files_n);
+
+	if (rc >= 0)
+		return rc;
+	if (check_flags(&f, &err)) {
+		fprintf(stderr, "epitool: error: %s\nusage: epitool %s\n", err.msg, usage);
+		return EXIT_USAGE;
+	}
+	interrupt_catch();
+	for (size_t i = 0; i < files_n; i++) {
+		if (!atomic_load(&interrupted) && !push_file(&f, files[i], &err))
+			continue;
+		failed++;
+		fprintf(stderr, "epitool: error: %s\n",
+			atomic_load(&interrupted) ? "canceled" : err.msg);
+	}
+	if (files_n > 1)
+		printf("%zu stored, %zu failed\n", files_n - failed, failed);
+	return failed ? EXIT_FAILED : 0;
+}

@@ -1,0 +1,305 @@
+#include <jansson.h>
+
+#include "cmd/epitool/show.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "cmd/epitool/table.h"
+#include "proto/pprof_unit.h"
+#include "proto/top_order.h"
+
+#define LABELS_MAX 32u
+
+struct shown {
+	struct arena arena;
+	struct buf *out, cell;
+	size_t width;
+};
+
+static struct str text_of(json_t *v)
+{
+	return (struct str){ json_string_value(v), json_string_length(v) };
+}
+
+static double sample_number(json_t *sample)
+{
+	const char *s = json_string_value(json_array_get(sample, 1));
+
+	return s ? strtod(s, NULL) : 0;
+}
+
+static void cell_str(struct shown *x, struct table *t, struct str s)
+{
+	table_cell(t, s);
+}
+
+static void cell_number(struct shown *x, struct table *t, double v, struct str unit)
+{
+	buf_clear(&x->cell);
+	number_print(&x->cell, v, unit);
+	table_cell(t, buf_str(&x->cell));
+}
+
+static void add_metric(struct buf *out, json_t *metric)
+{
+	const char *key;
+	json_t *value;
+	bool first = true;
+
+	buf_add_char(out, '{');
+	json_object_foreach(metric, key, value)
+	{
+		buf_printf(out, "%s%s=\"%s\"", first ? "" : ", ", key, json_string_value(value));
+		first = false;
+	}
+	buf_add_char(out, '}');
+}
+
+/* ---- labels as columns ---- */
+
+struct label_columns {
+	const char *names[LABELS_MAX];
+	size_t n;
+	bool all; /* else there are more, and one column has them all */
+};
+
+static void find_labels(struct label_columns *c, json_t *result)
+{
+	json_t *element, *value;
+	const char *key;
+	size_t i, k;
+
+	*c = (struct label_columns){ .all = true };
+	json_array_foreach(result, i, element)
+	{
+		json_object_foreach(json_object_get(element, "metric"), key, value)
+		{
+			for (k = 0; k < c->n && strcmp(c->names[k], key);)
+				k++;
+			if (k < c->n)
+				continue;
+			if (c->n == LABELS_MAX)
+				c->all = false;
+			else
+				c->names[c->n++] = key;
+		}
+	}
+}
+
+static void label_titles(const struct label_columns *c, struct table *t)
+{
+	for (size_t i = 0; i < c->n && c->all; i++)
+		table_column(t, c->names[i], false);
+	if (!c->all)
+		table_column(t, "labels", false);
+}
+
+static void label_cells(
+	struct shown *x, const struct label_columns *c, json_t *metric, struct table *t)
+{
+	for (size_t i = 0; i < c->n && c->all; i++)
+		cell_str(x, t, text_of(json_object_get(metric, c->names[i])));
+	if (c->all)
+		return;
+	buf_clear(&x->cell);
+	add_metric(&x->cell, metric);
+	table_cell(t, buf_str(&x->cell));
+}
+
+/* ---- types of results ---- */
+
+static void show_vector(struct shown *x, json_t *result, struct str unit)
+{
+	struct label_columns labels;
+	struct table t;
+	json_t *element;
+	size_t i;
+
+	find_labels(&labels, result);
+	table_init(&t, &x->arena);
+	table_column(&t, "value", true);
+	label_titles(&labels, &t);
+	json_array_foreach(result, i, element)
+	{
+		cell_number(x, &t, sample_number(json_object_get(element, "value")), unit);
+		label_cells(x, &labels, json_object_get(element, "metric"), &t);
+	}
+	table_print(&t, x->width, x->out);
+}
+
+/* A table per series: times down, for the eye to follow. */
+static void show_matrix(struct shown *x, json_t *result, struct str unit)
+{
+	json_t *element, *sample;
+	struct table t;
+	size_t i, k;
+
+	json_array_foreach(result, i, element)
+	{
+		if (i)
+			buf_add_char(x->out, '\n');
+		add_metric(x->out, json_object_get(element, "metric"));
+		buf_add_char(x->out, '\n');
+		table_init(&t, &x->arena);
+		table_column(&t, "time", false);
+		table_column(&t, "value", true);
+		json_array_foreach(json_object_get(element, "values"), k, sample)
+		{
+			double s = json_number_value(json_array_get(sample, 0));
+
+			buf_clear(&x->cell);
+			time_print_rfc3339(
+				&x->cell, (int64_t)(s * 1000 + 0.5) * NS_PER_MS);
+			table_cell(&t, buf_str(&x->cell));
+			cell_number(x, &t, sample_number(sample), unit);
+		}
+		table_print(&t, x->width, x->out);
+	}
+}
+
+static void cell_cost(struct shown *x, struct table *t, int64_t v, struct str unit, struct str to)
+{
+	buf_clear(&x->cell);
+	pprof_unit_print(&x->cell, v, unit, to);
+	table_cell(t, buf_str(&x->cell));
+}
+
+static void cell_percent(struct shown *x, struct table *t, json_t *v)
+{
+	buf_clear(&x->cell);
+	buf_printf(&x->cell, "%.2f%%", json_number_value(v));
+	table_cell(t, buf_str(&x->cell));
+}
+
+/* All costs of a table in one unit, so that they can be compared at a glance. */
+static struct str unit_of_rows(json_t *rows, int64_t total, struct str unit)
+{
+	int64_t smallest = 0;
+	json_t *row;
+	size_t i;
+
+	json_array_foreach(rows, i, row)
+	{
+		int64_t v = json_integer_value(json_object_get(row, "flat"));
+
+		v = v ? v : json_integer_value(json_object_get(row, "cum"));
+		if (v && (!smallest || top_magnitude(v) < top_magnitude(smallest)))
+			smallest = v;
+	}
+	return number_unit(smallest, total, unit);
+}
+
+static void show_top(struct shown *x, json_t *element)
+{
+	static const char *const titles[] = { "flat", "flat%", "sum%", "cum", "cum%" };
+	int64_t total = json_integer_value(json_object_get(element, "total"));
+	json_t *rows = json_object_get(element, "rows"), *row;
+	struct str unit = text_of(json_object_get(element, "unit"));
+	struct str to = unit_of_rows(rows, total, unit);
+	struct table t;
+	size_t i;
+
+	add_metric(x->out, json_object_get(element, "metric"));
+	buf_add_cstr(x->out, "  total ");
+	pprof_unit_print(x->out, total, unit, STR("auto"));
+	buf_add_char(x->out, '\n');
+	table_init(&t, &x->arena);
+	for (i = 0; i < sizeof(titles) / sizeof(titles[0]); i++)
+		table_column(&t, titles[i], true);
+	table_column(&t, "function", false);
+	json_array_foreach(rows, i, row)
+	{
+		cell_cost(x, &t, json_integer_value(json_object_get(row, "flat")), unit, to);
+		cell_percent(x, &t, json_object_get(row, "flat_percent"));
+		cell_percent(x, &t, json_object_get(row, "sum_percent"));
+		cell_cost(x, &t, json_integer_value(json_object_get(row, "cum")), unit, to);
+		cell_percent(x, &t, json_object_get(row, "cum_percent"));
+		cell_str(x, &t, text_of(json_object_get(row, "function")));
+	}
+	table_print(&t, x->width, x->out);
+}
+
+static void show_tops(struct shown *x, json_t *result)
+{
+	json_t *element;
+	size_t i;
+
+	json_array_foreach(result, i, element)
+	{
+		if (i)
+			buf_add_char(x->out, '\n');
+		show_top(x, element);
+	}
+}
+
+static void show_profiles(struct shown *x, json_t *result)
+{
+	struct label_columns labels;
+	struct table t;
+	json_t *element;
+	size_t i;
+
+	find_labels(&labels, result);
+	table_init(&t, &x->arena);
+	table_column(&t, "total", true);
+	table_column(&t, "profiles", true);
+	label_titles(&labels, &t);
+	json_array_foreach(result, i, element)
+	{
+		cell_number(x, &t, (double)json_integer_value(json_object_get(element, "total")),
+			text_of(json_object_get(element, "unit")));
+		cell_number(x, &t, (double)json_integer_value(json_object_get(element, "profiles")),
+			STR(""));
+		label_cells(x, &labels, json_object_get(element, "metric"), &t);
+	}
+	table_print(&t, x->width, x->out);
+}
+
+static void show_data(struct shown *x, json_t *data)
+{
+	struct str type = text_of(json_object_get(data, "resultType"));
+	struct str unit = text_of(json_object_get(data, "unit"));
+	json_t *result = json_object_get(data, "result");
+
+	if (str_is(type, "scalar")) {
+		number_print(x->out, sample_number(result), unit);
+		buf_add_char(x->out, '\n');
+	} else if (str_is(type, "string")) {
+		buf_add_str(x->out, text_of(json_array_get(result, 1)));
+		buf_add_char(x->out, '\n');
+	} else if (json_array_size(result) == 0) {
+		fprintf(stderr, "epitool: nothing found\n");
+	} else if (str_is(type, "vector")) {
+		show_vector(x, result, unit);
+	} else if (str_is(type, "matrix")) {
+		show_matrix(x, result, unit);
+	} else if (str_is(type, "top")) {
+		show_tops(x, result);
+	} else {
+		show_profiles(x, result);
+	}
+}
+
+enum err_code show_answer(struct str answer, size_t width, struct buf *out, struct err *err)
+{
+	static const char *const lists[] = { "warnings", "infos" };
+	json_error_t where;
+	json_t *root = json_loadb(answer.ptr, answer.len, 0, &where), *line;
+	struct shown x = { .out = out, .width = width };
+	size_t i, k;
+
+	if (!root)
+		return err_set(err, ERR_INVALID, "the answer is not JSON: %s", where.text);
+	for (k = 0; k < 2; k++)
+		json_array_foreach(json_object_get(root, lists[k]), i, line)
+			fprintf(stderr, "epitool: %s: %s\n", k ? "info" : "warning",
+				json_string_value(line));
+	arena_init(&x.arena, 0);
+	show_data(&x, json_object_get(root, "data"));
+	arena_release(&x.arena);
+	buf_release(&x.cell);
+	json_decref(root);
+	return buf_failed(out) ? err_set(err, ERR_NOMEM, "table: out of memory") : ERR_OK;
+}

@@ -1,0 +1,45 @@
+/*
+ * Tables for people: columns as wide as what stands in them, cut to a terminal's width, and numbers
+ * in units that can be read.
+ *
+ * Units:     widths in characters; 0: no limit.
+ * Errors:    what does not fit in memory shows in the output's buf_failed.
+ * Ownership: cells live in the arena.
+ */
+#ifndef CMD_EPITOOL_TABLE_H
+#define CMD_EPITOOL_TABLE_H
+
+#include "base/str.h"
+
+#define TABLE_COLUMNS_MAX 40u
+
+struct table {
+	struct arena *arena;
+	struct {
+		struct str title;
+		bool right; /* numbers; others may be cut, from the left: names differ at the end */
+	} columns[TABLE_COLUMNS_MAX];
+	size_t columns_n;
+	struct str *cells; /* row after row */
+	size_t cells_n, cells_cap;
+	bool failed;
+};
+
+void table_init(struct table *t, struct arena *a);
+void table_column(struct table *t, const char *title, bool right);
+/* The next cell; copied. Control characters become spaces. */
+void table_cell(struct table *t, struct str s);
+void table_print(const struct table *t, size_t width, struct buf *out);
+
+/* Of the terminal that standard output is; 0: it is none. */
+size_t terminal_width(void);
+
+/*
+ * A cost in its unit, as pprof prints it: "1.50s", "12.34MB"; "ratio" as "12.50%"; counts and what
+ * has no unit as numbers of six digits. Units that pprof does not know stand behind the number.
+ */
+void number_print(struct buf *out, double value, struct str unit);
+/* In which the smallest of several costs can still be read, as `go tool pprof -top` chooses. */
+struct str number_unit(int64_t smallest, int64_t total, struct str unit);
+
+#endif

@@ -1,0 +1,210 @@
+// epitool as people use it: against a server, against its data directory while it runs and after, and files that
+// `go tool pprof` opens.
+import test from 'node:test';
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { epitool, execFileSync, finish, join, request, scratch, start, startDemo, startServer, until, writeFileSync } from './lib.mjs';
+
+const run = (t, ...args) => finish(t, epitool, args);
+
+async function profileOf(t, file, version, regression) {
+  const demo = await startDemo(t, version, regression);
+  const res = await request(`http://${demo.address}/debug/pprof/profile?seconds=3`);
+  writeFileSync(file, res.body);
+  const heap = await request(`http://${demo.address}/debug/pprof/allocs`);
+  writeFileSync(file.replace('cpu', 'heap'), heap.body);
+  const mutex = await request(`http://${demo.address}/debug/pprof/mutex`);
+  writeFileSync(file.replace('cpu', 'mutex'), mutex.body);
+  await demo.stop();
+}
+
+const top = (file) => execFileSync('go', ['tool', 'pprof', '-top', '-nodefraction=0', '-nodecount=5', file], { stdio: ['ignore', 'pipe', 'ignore'] }).toString();
+
+/** The rows of go tool pprof's report, without what its head says of the machine. */
+const rows = (text) => text.slice(text.indexOf('      flat')).trim();
+
+test('epitool: push, query, diff', { timeout: 240000 }, async (t) => {
+  const dir = scratch(t);
+  const one = join(dir, 'cpu1.pb.gz'), two = join(dir, 'cpu2.pb.gz');
+  await profileOf(t, one, 'v1', 'none');
+  await profileOf(t, two, 'v2', 'parsePrices');
+  const server = await startServer(t, { dir, args: ['--web.enable-ingest'], config: 'scrape_configs: []\n' });
+  const at = `--server=${server.url}`, data = `--data=${join(dir, 'data')}`;
+
+  await t.test('push stores files, and says which one failed', async () => {
+    const ok = await run(t, 'push', at, '-l', 'run=1', '-l', 'job=bench', one, one.replace('cpu', 'heap'), one.replace('cpu', 'mutex'));
+    assert.equal(ok.code, 0, ok.err);
+    assert.match(ok.out, /cpu1\.pb\.gz: stored as process_cpu at 20.*Z, \d+ samples\n/);
+    assert.match(ok.out, /heap1\.pb\.gz: stored as memory at /);
+    assert.match(ok.out, /mutex1\.pb\.gz: stored as mutex at /);
+    assert.match(ok.out, /\n3 stored, 0 failed\n$/);
+    const bad = join(dir, 'bad');
+    writeFileSync(bad, 'no profile');
+    const some = await run(t, 'push', at, '-l', 'run=2', '-l', 'job=bench', bad, two, two.replace('cpu', 'heap'));
+    assert.equal(some.code, 1);
+    assert.match(some.err, /^epitool: error: .*bad: /);
+    assert.match(some.out, /\n2 stored, 1 failed\n$/);
+    // Bytes that are not gzipped, through standard input, under a name and a time.
+    const raw = join(dir, 'raw');
+    writeFileSync(raw, execFileSync('gunzip', ['-c', one]));
+    const child = start(t, 'sh', ['-c', `"$0" push "$1" -l run=3 --name wall --time now-1m - < "$2"`, epitool, at, raw]);
+    assert.equal((await child.ended).code, 0, child.err);
+    assert.match(child.out, /^-: stored as wall at /);
+    const refused = await run(t, 'push', at, '-l', '__x=1', one);
+    assert.equal(refused.code, 1);
+    assert.match(refused.err, /cpu1\.pb\.gz: .*"__x" cannot be the name of a label/);
+    const unknown = join(dir, 'locks.pb.gz');
+    writeFileSync(unknown, readFileSync(one.replace('cpu', 'mutex')));
+    const which = await run(t, 'push', at, '-l', 'run=1', unknown);
+    assert.equal(which.code, 1);
+    assert.match(which.err, /its sample types do not say which profile it is: use --name/);
+  });
+
+  const span = ['--start', '-1h'];
+  const cpu = 'merge(cpu{run="1"})';
+
+  await t.test('tables', async () => {
+    const table = await run(t, 'query', at, ...span, 'total(cpu)');
+    assert.equal(table.code, 0, table.err);
+    const lines = table.out.trimEnd().split('\n');
+    assert.match(lines[0], /^ *value  job +run$/);
+    assert.match(lines[1], /^ *[\d.]+(ms|s)  bench  1$/);
+    assert.equal(lines.length, 3);
+    const topTable = await run(t, 'query', at, ...span, `top(3, ${cpu})`);
+    assert.match(topTable.out, /^\{\}  total [\d.]+(ms|s)\n *flat +flat% +sum% +cum +cum%  function\n/);
+    assert.equal(topTable.out.trimEnd().split('\n').length, 5);
+    const steps = await run(t, 'query', at, '--start=-2m', '--step', '1m', `total(${cpu})`);
+    assert.equal(steps.code, 0, steps.err);
+    assert.match(steps.out, /^\{\}\ntime +value\n20\S+Z +[\d.]+m?s$/m);
+    const limited = await run(t, 'query', at, ...span, '--limit=1', '--json', 'total(cpu)');
+    assert.equal(JSON.parse(limited.out).data.result.length, 1);
+  });
+
+  await t.test('every format is the same from the server and from its data directory', async () => {
+    for (const format of ['table', 'json', 'folded', 'speedscope', 'text', 'pprof']) {
+      for (const text of [cpu, `top(5, ${cpu})`]) {
+        const out = ['server', 'data'].map((w) => join(dir, `${w}.${format}`));
+        const args = ['--start', '-1h', '--end', '2030-01-01T00:00:00Z', `--format=${format}`, text];
+        const a = await run(t, 'query', at, '-o', out[0], ...args), b = await run(t, 'query', data, '-o', out[1], ...args);
+        assert.equal(a.code, 0, `${format}: ${a.err}`);
+        assert.equal(b.code, 0, `${format}: ${b.err}`);
+        const bytes = out.map((f) => readFileSync(f));
+        assert.ok(bytes[0].length > 20, format);
+        if (format === 'pprof') assert.equal(rows(top(out[1])), rows(top(out[0])));
+        else assert.equal(bytes[1].toString(), bytes[0].toString(), format);
+      }
+    }
+    // What was pushed is what comes back.
+    const back = join(dir, 'back.pb.gz');
+    assert.equal((await run(t, 'query', data, ...span, '--format=pprof', '-o', back, cpu)).code, 0);
+    assert.equal(rows(top(back)), rows(top(one)));
+  });
+
+  await t.test('explain', async () => {
+    for (const where of [at, data]) {
+      const plan = await run(t, 'query', where, '--time=now', '--explain', `total(${cpu})`);
+      assert.equal(plan.code, 0, plan.err);
+      assert.match(plan.out, /^total\(merge\(cpu\{run="1"\}\)\)  # /);
+      assert.match(plan.out, /\nall: about \d+ samples of \d+/);
+      const json = await run(t, 'query', where, '--explain', '--analyze', '--json', cpu);
+      assert.ok(JSON.parse(json.out).data.tree, json.out);
+    }
+  });
+
+  await t.test('errors show where', async () => {
+    for (const where of [at, data]) {
+      const bad = await run(t, 'query', where, 'cpu{job="x"} +\n  flat(1)');
+      assert.equal(bad.code, 1);
+      assert.equal(bad.err, 'epitool: error: 2:8: flat() wants profiles, got a scalar\n  flat(1)\n       ^\n');
+    }
+    assert.equal((await run(t, 'query', `--data=${join(dir, 'none')}`, '1')).code, 1);
+  });
+
+  await t.test('diff of runs, queries and files agree', async () => {
+    const json = async (...args) => {
+      const r = await run(t, 'diff', '--json', '--limit=0', ...args);
+      assert.equal(r.code, 0, r.err);
+      return JSON.parse(r.out);
+    };
+    const files = await json(one, two);
+    const sum = (file) => Number(execFileSync('go', ['tool', 'pprof', '-raw', file], { stdio: ['ignore', 'pipe', 'ignore'] }).toString()
+      .split('\n').map((l) => l.match(/^ +\d+ +(\d+):/)?.[1] || 0).reduce((a, b) => a + Number(b), 0));
+    assert.equal(files.total.base, sum(one));
+    assert.equal(files.total.new, sum(two));
+    assert.equal(files.rows.reduce((a, r) => a + r.flat.base, 0), files.total.base);
+    const changes = files.rows.map((r) => Math.abs(r.change));
+    assert.deepEqual(changes, [...changes].sort((a, b) => b - a));
+    for (const where of [at, data]) {
+      assert.deepEqual(await json(where, 'run=1', 'run=2,job=bench'), files);
+      assert.deepEqual(await json(where, cpu, 'merge(cpu{run="2"})'), files);
+    }
+    const normal = await json('--normalize', one, two);
+    const back = normal.rows.reduce((a, r) => a + r.flat.new, 0);
+    assert.ok(Math.abs(back - normal.total.base) <= normal.rows.length, `${back} ${normal.total.base}`);
+    const heap = await json(at, '--profile=memory:alloc_space', 'run=1', 'run=2');
+    assert.equal(heap.unit, 'bytes');
+  });
+
+  await t.test('diff is a test for CI', async () => {
+    const same = await run(t, 'diff', at, '--threshold=2%', '--total-threshold=5%', 'run=1', 'run=1');
+    assert.equal(same.code, 0, same.err);
+    assert.match(same.out, /^cpu: base .* \(\+0\.00%\)\n/);
+    const worse = await run(t, 'diff', at, '--threshold=0.5%', '--both-ways', '--measure=cum', 'run=1', 'run=2');
+    assert.equal(worse.code, 1);
+    assert.match(worse.out, /\n *[-+][\d.]+m?s +! [-+][\d.]+%  /);
+    assert.match(worse.err, /^epitool: \d+ above --threshold=0\.5%, first .+\n$/);
+    const none = await run(t, 'diff', at, 'run=1', 'run=77');
+    assert.equal(none.code, 1);
+    assert.match(none.err, /^epitool: error: run=77: the query found no profiles\n$/);
+  });
+
+  await t.test('the data directory of a server that has ended', async () => {
+    assert.equal((await server.stop()).code, 0);
+    const r = await run(t, 'query', data, ...span, '--json', `total(${cpu})`);
+    assert.equal(r.code, 0, r.err);
+    assert.equal(JSON.parse(r.out).data.result.length, 1);
+    assert.equal((await run(t, 'query', at, '1')).code, 1);
+  });
+});
+
+test('epitool: the command line', async (t) => {
+  const flags = {
+    query: ['format', 'json', 'output', 'limit', 'time', 'start', 'end', 'step', 'explain', 'analyze', 'server', 'http.config.file', 'data', 'timeout'],
+    push: ['label', 'name', 'time', 'interval', 'server', 'http.config.file', 'timeout'],
+    diff: ['normalize', 'by', 'measure', 'threshold', 'total-threshold', 'both-ways', 'limit', 'json', 'profile', 'match', 'type', 'start', 'end',
+      'server', 'http.config.file', 'data', 'timeout'],
+  };
+  for (const [command, list] of Object.entries(flags)) {
+    const help = await run(t, command, '--help');
+    assert.equal(help.code, 0);
+    assert.ok(help.out.startsWith(`usage: epitool ${command} [FLAGS] `), help.out);
+    const shown = [...help.out.matchAll(/^  (?:-\w, |    )--(?:\[no-\])?([a-z.-]+)/gm)].map((m) => m[1]);
+    assert.deepEqual(shown, ['help', 'version', ...list]);
+    assert.match(help.out, /Exit codes: 0, 1 .*, 2 /);
+    for (const line of help.out.split('\n')) assert.ok(line.length <= 90, line);
+    const wrong = [['--nonsense'], []];
+    if (command === 'query') {
+      wrong.push(['--format=xml', '1'], ['1', '2'], ['--time=yesterday', '1'], ['--time=1', '--start=1', '1'], ['--end=1', '1'],
+        ['--step=1m', '1'], ['--start=2', '--end=1', '1'], ['--analyze', '1'], ['--json', '--format=text', '1'], ['--limit=x', '1'], ['--limit']);
+    }
+    if (command === 'push') wrong.push(['-l', 'x', 'f'], ['-l', '1=2', 'f'], ['--time=then', 'f']);
+    if (command === 'diff') wrong.push(['a'], ['a', 'b', 'c'], ['--by=age', 'a', 'b'], ['--threshold=much', 'a', 'b'], ['--measure=x', 'a', 'b']);
+    for (const args of wrong) {
+      const r = await run(t, command, ...args);
+      assert.equal(r.code, 2, `${command} ${args}: ${r.err}`);
+      assert.match(r.err, /^epitool: error: .+\nusage: epitool /, `${command} ${args}`);
+    }
+  }
+});
+
+test('epitool: Ctrl-C ends the wait for an answer', async (t) => {
+  const { createServer } = await import('node:net');
+  const silent = createServer(() => {});
+  await new Promise((done) => silent.listen(0, '127.0.0.1', done));
+  t.after(() => silent.close());
+  const child = start(t, epitool, ['query', `--server=http://127.0.0.1:${silent.address().port}`, '1']);
+  await until('it has connected', 10, () => new Promise((done) => silent.getConnections((e, n) => done(n > 0))));
+  const ended = await child.stop('SIGINT');
+  assert.equal(ended.code, 1);
+  assert.equal(ended.err, 'epitool: error: canceled\n');
+});
