@@ -2,6 +2,30 @@
 #include "promql/parse.h"
 #include "tests/check.h"
 
+static void reads_back(const char *text)
+{
+	struct parsed *q = NULL, *line = NULL, *tall = NULL;
+	struct buf b = { 0 };
+	struct err err = { 0 };
+	struct arena a;
+
+	arena_init(&a, 0);
+	REQUIRE_OK(parse_query(&a, str_of(text), &q, NULL, &err), &err);
+	expr_print(&b, q->root);
+	REQUIRE_OK(parse_query(&a, buf_str(&b), &line, NULL, &err), &err);
+	if (!expr_eq(q->root, line->root))
+		CHECK_FAIL("`%s` printed as `" STR_FMT "` differs", text, STR_ARG(buf_str(&b)));
+	buf_clear(&b);
+	expr_print_pretty(&b, q->root);
+	REQUIRE_OK(parse_query(&a, buf_str(&b), &tall, NULL, &err), &err);
+	CHECK(expr_eq(q->root, tall->root));
+	buf_release(&b);
+	parsed_release(q);
+	parsed_release(line);
+	parsed_release(tall);
+	arena_release(&a);
+}
+
 /* What parse_test prints is compared there; here: reading it back gives the same tree. */
 TEST(round_trip)
 {
@@ -22,28 +46,59 @@ TEST(round_trip)
 		"tagfocus(tagignore(a - b, 'bytes=1mb:2mb'), 'k=v,w') * 2",
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct parsed *q = NULL, *line = NULL, *tall = NULL;
-		struct buf b = { 0 };
-		struct err err = { 0 };
-		struct arena a;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		reads_back(rows[i]);
+}
 
-		arena_init(&a, 0);
-		REQUIRE_OK(parse_query(&a, str_of(rows[i]), &q, NULL, &err), &err);
-		expr_print(&b, q->root);
-		REQUIRE_OK(parse_query(&a, buf_str(&b), &line, NULL, &err), &err);
-		if (!expr_eq(q->root, line->root))
-			CHECK_FAIL("`%s` printed as `" STR_FMT "` differs", rows[i], STR_ARG(buf_str(&b)));
-		buf_clear(&b);
-		expr_print_pretty(&b, q->root);
-		REQUIRE_OK(parse_query(&a, buf_str(&b), &tall, NULL, &err), &err);
-		CHECK(expr_eq(q->root, tall->root));
-		buf_release(&b);
-		parsed_release(q);
-		parsed_release(line);
-		parsed_release(tall);
-		arena_release(&a);
-	}
+/* Something of a kind that a function takes. */
+static const char *argument(unsigned types)
+{
+	if (types & ARG_WINDOW)
+		return "cpu{a='b'}[5m] offset 1h";
+	if (types & VALUE_PROFILES)
+		return "cpu{a='b'}";
+	if (types & VALUE_COSTS)
+		return "total(cpu)";
+	if (types & VALUE_FRAMES)
+		return "{function=~'f.*'}";
+	return types & VALUE_STRING ? "'a \\' \\n b'" : "0.5";
+}
+
+TEST(round_trip_of_all_functions)
+{
+	static const struct {
+		unsigned flag;
+		const char *text;
+	} groupings[] = {
+		{ 0, "" }, { FUNCTION_BY, " by (a, b)" }, { FUNCTION_WITHOUT, " without (a)" },
+		{ FUNCTION_BY, " by ()" }, { FUNCTION_ON, " on (a)" },
+		{ FUNCTION_ON, " ignoring (a, b)" },
+		{ FUNCTION_FRAMES_BY, " by (function, line, a)" },
+	};
+	struct buf text = { 0 };
+	size_t calls = 0;
+
+	for (size_t f = 0; f < FUNCTIONS; f++)
+		for (size_t g = 0; g < sizeof(groupings) / sizeof(groupings[0]); g++) {
+			const struct function *fn = &functions[f];
+			size_t most = fn->args_max < FUNCTION_ARGS ? fn->args_max : FUNCTION_ARGS;
+
+			if (groupings[g].flag && !(fn->flags & groupings[g].flag))
+				continue;
+			for (size_t n = fn->args_min; n <= most; n++) {
+				buf_clear(&text);
+				buf_printf(&text, "%s%s(", fn->name, groupings[g].text);
+				for (size_t i = 0; i < n; i++)
+					buf_printf(&text, "%s%s", i ? ", " : "",
+						argument(fn->args[i]));
+				buf_add_char(&text, ')');
+				buf_add_char(&text, '\0');
+				reads_back(text.ptr);
+				calls++;
+			}
+		}
+	CHECK(calls > FUNCTIONS);
+	buf_release(&text);
 }
 
 TEST(pretty)

@@ -1,0 +1,194 @@
+/*
+ * Rates where they are easily wrong: over several epochs of a job, with costs below zero, and where
+ * rows are only kept as sums.
+ */
+#include "tests/promql/world.h"
+
+#define HOUR (3600 * NS_PER_S)
+
+struct row {
+	int at_s;
+	const char *query, *want;
+};
+
+static void check_rows(struct world *w, const struct row *rows, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		at(w, rows[i].at_s, rows[i].query, rows[i].want);
+}
+
+#define CHECK_ROWS(w, rows) check_rows(w, rows, sizeof(rows) / sizeof((rows)[0]))
+
+/* ---- epochs ---- */
+
+/* More nodes than half of what the small database takes. */
+#define FILLING "|main;a{n=#1} 1|main;b 1|main;c 1|main;d 1|main;e 1|main;h 1|main;i 1|main;j 1"
+
+/* How often select gives the series of pod p: once per epoch. */
+static int epochs(struct world *w)
+{
+	struct db_querier *q;
+	struct db_series *v;
+	struct err err;
+	int found = 0;
+	size_t n = 0;
+
+	CHECK_OK(db_querier_open(w->db, 0, INT64_MAX, NULL, &q, &err), &err);
+	CHECK_OK(db_select(q, NULL, 0, &w->arena, &v, &n, &err), &err);
+	for (size_t i = 0; i < n; i++)
+		found += str_is(labels_get(v[i].labels, STR("pod")), "p");
+	db_querier_close(q);
+	return found;
+}
+
+/* p: 20 samples, of f 12, 30 s of which 27 were seen; q: 9 samples, 30 s of which 10 were seen. */
+static void check_epochs(uint32_t nodes_max, bool blocks, int want_epochs)
+{
+	static const struct row rows[] = {
+		{ 270, "total(rate(process_cpu:samples[10m]))",
+			"{job=\"a\", pod=\"p\"} 0.037037037037037035\n"
+			"{job=\"a\", pod=\"q\"} 0.045" },
+		{ 270, "total(merge(rate(process_cpu:samples[10m])))", "{} 0.08203703703703703" },
+		{ 270, "flat(rate(process_cpu:samples{pod='p'}[10m]), {function='f'})",
+			"{function=\"f\", job=\"a\", pod=\"p\"} 0.022222222222222223" },
+		{ 270, "flat by (function) (merge(rate(process_cpu:samples[10m])), {function='f'})",
+			"{function=\"f\"} 0.06722222222222222" },
+		{ 270, "round(flat_share(rate(process_cpu:samples{pod='p'}[10m]), {function='f'}), "
+		       "0.001)",
+			"{function=\"f\", job=\"a\", pod=\"p\"} 0.6" },
+		/* 55555.6 + 74074.1 + 92592.6: rounded once */
+		{ 270, "focus(rate(process_cpu{pod='p'}[10m]), '^f$')",
+			"process_cpu{job=\"a\", pod=\"p\"} nanoseconds 222222 of 3: main;f 222222" },
+	};
+	struct db_options o;
+	struct world w;
+	struct err err;
+
+	db_options_default(&o);
+	o.window_ns = 100 * NS_PER_S;
+	o.nodes_max = nodes_max;
+	REQUIRE(world_open_over(&w, o, NULL));
+	store(&w, "__name__=process_cpu,job=a,pod=p", 40, 10, "main;f 3" FILLING);
+	store(&w, "__name__=process_cpu,job=a,pod=p", 150, 10, "main;f 4");
+	store(&w, "__name__=process_cpu,job=a,pod=p", 260, 10, "main;f 5");
+	w.duration_ns = 5 * NS_PER_S;
+	store(&w, "__name__=process_cpu,job=a,pod=q", 150, 15, "main;f 4");
+	store(&w, "__name__=process_cpu,job=a,pod=q", 260, 15, "main;f 5");
+	if (blocks)
+		CHECK_OK(db_compact(w.db, &err), &err);
+	CHECK_INT(epochs(&w), want_epochs);
+	CHECK_ROWS(&w, rows);
+	world_close(&w);
+}
+
+TEST(rates_of_one_epoch)
+{
+	check_epochs(1000, false, 1);
+	check_epochs(1000, true, 1);
+}
+
+TEST(rates_of_several_epochs)
+{
+	check_epochs(16, false, 2);
+	check_epochs(16, true, 2);
+}
+
+/* ---- below zero ---- */
+
+TEST(rates_of_negative_costs)
+{
+	static const struct row rows[] = {
+		{ 10, "total(rate(process_cpu:samples[10s]))", "{job=\"a\", pod=\"p\"} 0.6" },
+		{ 10, "flat by (function) (rate(process_cpu:samples[10s]))",
+			"{function=\"f\"} -1.5\n{function=\"g\"} 2.5\n{function=\"h\"} -0.4" },
+		/* of the magnitudes, 4.4 */
+		{ 10, "round(flat_share by (function) (rate(process_cpu:samples[10s]), "
+		      "{function='g'}), 0.001)",
+			"{function=\"g\"} 0.568" },
+		{ 10, "cum by (function) (rate(process_cpu:samples[10s]), {function='main'})",
+			"{function=\"main\"} 0.6" },
+		/* half away from zero */
+		{ 10, "rate(process_cpu:samples[10s])",
+			"process_cpu{job=\"a\", pod=\"p\"} count 1 of 1: main;f -2, main;g 3" },
+		{ 20, "total(rate(process_cpu:samples[20s]))", "{job=\"a\", pod=\"p\"} 0.05" },
+		{ 20, "flat by (function) (merge(rate(process_cpu:samples[20s])))",
+			"{function=\"g\"} 0.25\n{function=\"h\"} -0.2" },
+	};
+	struct world w;
+
+	REQUIRE(world_open(&w, NULL));
+	w.duration_ns = 10 * NS_PER_S;
+	store(&w, "__name__=process_cpu,job=a,pod=p", 10, 10, "main;f -15|main;g 25|main;h -4");
+	store(&w, "__name__=process_cpu,job=a,pod=p", 20, 10, "main;f 15|main;g -20");
+	CHECK_ROWS(&w, rows);
+	world_close(&w);
+}
+
+/* ---- rows that are gone ---- */
+
+/* The answer, and what it stands on. */
+static void check_info(struct world *w, int at_s, const char *query, const char *want, bool info)
+{
+	struct query_options o = { .t_ns = w->t0 + at_s * NS_PER_S, .text = str_of(query) };
+	struct buf text = { 0 };
+	const struct result *r;
+	struct query *q;
+	struct err err;
+
+	ask(w, o, query, want);
+	REQUIRE_OK(query_run(w->engine, &o, &q, &err), &err);
+	r = query_result(q);
+	CHECK_INT(r->infos_n, info);
+	buf_add_cstr(&text, "profiles before ");
+	time_print_rfc3339(&text, w->t0);
+	buf_add_cstr(&text,
+		" are kept as sums of 1h steps: the window was taken in whole steps");
+	if (r->infos_n && !str_eq(r->infos[0], buf_str(&text)))
+		CHECK_FAIL("is " STR_FMT ", want " STR_FMT, STR_ARG(r->infos[0]),
+			STR_ARG(buf_str(&text)));
+	buf_release(&text);
+	query_close(q);
+}
+
+/* Every 10 min for 6 h: p 10 samples of f and 0.9 of its time, q 5 samples and a third of it. */
+TEST(rates_of_what_is_kept_as_sums)
+{
+	struct db_options o;
+	struct world w;
+	struct err err;
+
+	db_options_default(&o);
+	o.too_old_ns = 72 * HOUR;
+	REQUIRE(world_open_over(&w, o, NULL));
+	w.t0 = (clock_now_ns() / (24 * HOUR) - 1) * 24 * HOUR;
+	for (int i = 1; i <= 36; i++) {
+		int at_s = (i - 36) * 600 - 5;
+
+		w.duration_ns = 540 * NS_PER_S;
+		store(&w, "__name__=process_cpu,job=a,pod=p", at_s, 600, "main;f 10");
+		w.duration_ns = 200 * NS_PER_S;
+		store(&w, "__name__=process_cpu,job=a,pod=q", at_s, 600, "main;f 5");
+	}
+	store(&w, "__name__=goroutine,job=a,pod=p", 6 * 3600, 600, "main;f 1"); /* the latest */
+	engine_close(w.engine);
+	db_close(w.db);
+	w.engine = NULL;
+	w.db = NULL;
+	db_options_default(&o);
+	o.dir = w.dir;
+	o.free_bytes_reserve = 1;
+	o.raw_retention_ns = NS_PER_S;
+	REQUIRE(!db_open(&o, &w.db, &err));
+	CHECK_OK(db_compact(w.db, &err), &err); /* windows become blocks */
+	CHECK_OK(db_compact(w.db, &err), &err); /* which lose their rows */
+	REQUIRE(!engine_open(&(struct engine_options){ .db = w.db }, &w.engine, &err));
+	/* p: 360 x 10/9 / 6 h; q: 180 x 3 / 6 h */
+	check_info(&w, 0, "total(rate(process_cpu:samples[6h]))",
+		"{job=\"a\", pod=\"p\"} 0.018518518518518517\n{job=\"a\", pod=\"q\"} 0.025", false);
+	check_info(&w, 0, "flat by (function) (merge(rate(process_cpu:samples[6h])))",
+		"{function=\"f\"} 0.04351851851851852", false);
+	/* five steps in a window of 5.5 h */
+	check_info(&w, -1800, "total(rate(process_cpu:samples{pod='q'}[5h30m]))",
+		"{job=\"a\", pod=\"q\"} 0.022727272727272728", true);
+	world_close(&w);
+}
