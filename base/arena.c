@@ -87,6 +87,25 @@ void arena_reset(struct arena *a)
 	a->end = keep->data + keep->size;
 }
 
+void arena_adopt(struct arena *a, struct arena *from)
+{
+	struct arena_block **end = a->head ? &a->head->next : &a->head;
+
+	if (!from->head)
+		return;
+	while (*end)
+		end = &(*end)->next;
+	*end = from->head;
+	if (a->head == from->head) {
+		a->at = from->at;
+		a->end = from->end;
+	}
+	a->used_bytes += from->used_bytes;
+	*from = (struct arena){ .budget_bytes = from->budget_bytes,
+		.block_max = from->block_max,
+		.shared = from->shared };
+}
+
 static int add_block(struct arena *a, size_t need)
 {
 	size_t size = a->head ? a->head->size * 2 : BLOCK_FIRST;

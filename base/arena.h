@@ -45,6 +45,9 @@ void arena_init_shared(struct arena *a, struct budget *b); /* b NULL: no limit *
 void arena_release(struct arena *a);
 void arena_reset(struct arena *a); /* everything allocated so far is gone; the budget stays */
 
+/* What `from` has lives as long as `a` from now on; `from` is empty then. Both share one budget. */
+void arena_adopt(struct arena *a, struct arena *from);
+
 /* Zeroed memory, aligned to 16 bytes, or NULL: out of memory or over budget. */
 void *arena_alloc(struct arena *a, size_t size);
 /* Zeroed memory for n items of size bytes; overflow gives NULL. */

@@ -83,7 +83,11 @@ extern "C" enum err_code regex_compile(struct str pattern, unsigned flags, struc
 		enum err_code rc = re->re.error_code() == re2::RE2::ErrorPatternTooLarge ?
 			ERR_LIMIT : ERR_INVALID;
 
-		err_set(err, rc, "error parsing regexp: %s", re->re.error().c_str());
+		if (rc == ERR_LIMIT)
+			err_set(err, rc, "regular expression needs more than its limit of %d bytes of "
+				"memory", PROGRAM_MAX);
+		else
+			err_set(err, rc, "error parsing regexp: %s", re->re.error().c_str());
 		delete re;
 		return rc;
 	}

@@ -10,6 +10,7 @@
 #define TIMEOUT_DEFAULT_NS (2 * NS_PER_MIN)
 #define LOOKBACK_DEFAULT_NS (5 * NS_PER_MIN)
 #define CONCURRENCY_DEFAULT 20
+#define THREADS_MAX 256u
 #define SAMPLES_DEFAULT UINT64_C(2000000000)
 #define MEMORY_DEFAULT ((size_t)1 << 30)
 
@@ -66,7 +67,12 @@ enum err_code engine_open(const struct engine_options *o, struct engine **out, s
 		e->o.memory_bytes_max = MEMORY_DEFAULT;
 	mutex_init(&e->lock);
 	cond_init(&e->changed);
-	if ((rc = thread_start(&e->watcher, "query-watch", watch, e, err))) {
+	if (e->o.threads_max == 0)
+		e->o.threads_max = cpu_count();
+	if (e->o.threads_max > THREADS_MAX)
+		e->o.threads_max = THREADS_MAX;
+	if ((rc = workers_open(e->o.threads_max, &e->workers, err)) ||
+		(rc = thread_start(&e->watcher, "query-watch", watch, e, err))) {
 		engine_close(e);
 		return rc;
 	}
@@ -83,6 +89,7 @@ void engine_close(struct engine *e)
 	cond_broadcast(&e->changed);
 	mutex_unlock(&e->lock);
 	thread_join(&e->watcher); /* ends when the last query is closed */
+	workers_close(e->workers);
 	cond_destroy(&e->changed);
 	mutex_destroy(&e->lock);
 	free(e);

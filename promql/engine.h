@@ -22,6 +22,8 @@ struct engine_options {
 	int64_t lookback_ns; /* --query.lookback-delta, default 5m */
 	unsigned concurrency_max; /* --query.max-concurrency, default 20; more wait in line */
 	uint64_t samples_max; /* --query.max-samples added per query, default 2,000,000,000 */
+	unsigned threads_max; /* --query.max-threads that work on one query; 0: as many as cores */
+	uint64_t parallel_samples; /* 0: what is smaller is not worth a second thread; for tests */
 	size_t memory_bytes_max; /* --query.max-memory: per query, default 1 GiB */
 };
 

@@ -10,6 +10,7 @@
 #include "base/thread.h"
 #include "promql/engine.h"
 #include "promql/plan.h"
+#include "promql/workers.h"
 
 struct query {
 	struct engine *engine;
@@ -29,6 +30,7 @@ struct query {
 
 struct engine {
 	struct engine_options o;
+	struct workers *workers;
 	struct mutex lock; /* guards all below */
 	struct cond changed;
 	struct query *open; /* between query_run and query_close */

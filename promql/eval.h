@@ -36,6 +36,12 @@ enum eval_mode {
 	EVAL_RANGE, /* all in (t - step, t] */
 };
 
+/* What a thread that helps reads by; only while it does. */
+struct eval_fork {
+	struct db_querier *querier; /* NULL: not wanted yet */
+	struct arena arena; /* what it read: goes to that of the evaluation */
+};
+
 struct eval {
 	struct db_querier *querier;
 	const struct parsed *query;
@@ -50,6 +56,9 @@ struct eval {
 	uint64_t samples_max, samples; /* read so far, over all steps */
 	struct budget *budget; /* of all memory of the query; may be NULL */
 	struct plan *plan; /* promql/plan.h */
+	struct workers *workers; /* promql/workers.h; NULL: none */
+	struct eval_fork *forks; /* one per thread; NULL: nothing is done side by side */
+	uint64_t parallel_samples; /* from how many on it is; 0: the default */
 	const atomic_bool *stop;
 	bool all_sample_labels; /* keep them whatever the query says */
 	bool rows_only; /* of tables nothing but their rows is looked at */
@@ -141,6 +150,7 @@ struct selection {
 	uint32_t groups_n;
 	bool totals_only, by_name;
 	enum over_time over;
+	uint64_t cost; /* about, in samples */
 };
 
 /* The series a selector's name and matchers select, sample labels not looked at; once per epoch. */

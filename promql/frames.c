@@ -43,6 +43,7 @@ struct frames {
 	size_t touched_n, sums_cap;
 	int64_t *nodes;
 	size_t nodes_cap;
+	size_t charged; /* bytes of these arrays, taken from the query's budget */
 };
 
 enum err_code frames_open(
@@ -66,6 +67,8 @@ void frames_close(struct frames *f)
 {
 	if (!f)
 		return;
+	if (f->ev->budget)
+		budget_give(f->ev->budget, f->charged);
 	map_release(&f->map);
 	free(f->flat);
 	free(f->cum);
@@ -305,11 +308,26 @@ static bool grow(void *array, size_t item, size_t n)
 	return p != NULL;
 }
 
+static enum err_code charge(struct frames *f, size_t bytes, struct err *err)
+{
+	struct budget *b = f->ev->budget;
+
+	if (b && !budget_take(b, bytes))
+		return budget_fail(b, "query", err);
+	if (b)
+		f->charged += bytes;
+	return ERR_OK;
+}
+
 static enum err_code touch(struct frames *f, uint32_t group, struct err *err)
 {
 	size_t n = f->groups_cap > 256 ? f->groups_cap : 256;
+	size_t item = sizeof(*f->flat) + sizeof(*f->cum) + sizeof(*f->touched) + 1;
+	enum err_code rc;
 
 	if (group >= f->sums_cap) {
+		if ((rc = charge(f, (n - f->sums_cap) * item, err)))
+			return rc;
 		if (!grow(&f->flat, sizeof(*f->flat), n) || !grow(&f->cum, sizeof(*f->cum), n) ||
 			!grow(&f->touched, sizeof(*f->touched), n) || !grow(&f->is_touched, 1, n))
 			return eval_nomem(f->ev, err);
@@ -463,6 +481,8 @@ static enum err_code add_part(struct frames *f, const struct profile_value *p,
 		return rc;
 	nodes = (size_t)part->cells[part->n - 1].stack + 1; /* parents are below their children */
 	if (nodes > f->nodes_cap) {
+		if ((rc = charge(f, (nodes - f->nodes_cap) * sizeof(*f->nodes), err)))
+			return rc;
 		if (!grow(&f->nodes, sizeof(*f->nodes), nodes))
 			return eval_nomem(f->ev, err);
 		f->nodes_cap = nodes;
@@ -472,12 +492,12 @@ static enum err_code add_part(struct frames *f, const struct profile_value *p,
 		f->nodes[pruned_stack(&t->pruned, part->cells[i].stack)] += part->cells[i].value -
 			part->cells[i].base;
 	for (size_t i = nodes; i-- > 1;) {
+		if (i % 65536 == 0 && (rc = eval_check(f->ev, err)))
+			return rc;
 		if (f->nodes[i] == 0)
 			continue;
 		f->nodes[sym_node(part->partition, (uint32_t)i).parent] += f->nodes[i];
 		if ((rc = add_cum(f, t, (uint32_t)i, f->nodes[i], err)))
-			return rc;
-		if (i % 65536 == 0 && (rc = eval_check(f->ev, err)))
 			return rc;
 	}
 	return ERR_OK;
@@ -486,8 +506,10 @@ static enum err_code add_part(struct frames *f, const struct profile_value *p,
 enum err_code frames_sum(struct frames *f, const struct profile_value *p, bool want_cum,
 	struct frame_sums *out, struct err *err)
 {
-	enum err_code rc;
+	enum err_code rc = eval_check(f->ev, err);
 
+	if (rc)
+		return rc;
 	for (size_t i = 0; i < f->touched_n; i++)
 		f->is_touched[f->touched[i]] = 0;
 	f->touched_n = 0;

@@ -5,21 +5,39 @@
  */
 #include "promql/eval.h"
 
-static enum err_code replace_label(struct eval *ev, const struct regex *re,
+#define LABEL_MADE_MAX (64u << 10) /* bytes of a value: chains of these double it at each turn */
+#define LABEL_WORK_MAX (16u << 20)
+
+static enum err_code check_made(
+	struct eval *ev, const struct expr *e, size_t bytes, size_t max, struct err *err)
+{
+	if (bytes <= max)
+		return ERR_OK;
+	return eval_fault(ev, e, err, ERR_LIMIT, "%s() makes a label longer than %u bytes",
+		e->call.fn->name, LABEL_MADE_MAX);
+}
+
+static enum err_code replace_label(struct eval *ev, const struct expr *e, const struct regex *re,
 	const struct value *args, struct labels metric, struct labels *out, struct err *err)
 {
 	struct str dst = args[1].string, group[REGEX_GROUPS_MAX], value;
 	struct labels_builder b;
 	struct buf text = { 0 };
+	enum err_code rc;
 	bool failed;
 
 	*out = metric;
 	if (!regex_groups(re, labels_get(metric, args[3].string), group))
 		return ERR_OK;
+	if ((rc = check_made(ev, e, group[0].len * args[2].string.len, LABEL_WORK_MAX, err)))
+		return rc;
 	regex_expand(re, args[2].string, group, &text);
 	failed = buf_failed(&text);
-	value = str_dup(ev->arena, buf_str(&text));
+	rc = check_made(ev, e, text.len, LABEL_MADE_MAX, err);
+	value = rc ? (struct str){ 0 } : str_dup(ev->arena, buf_str(&text));
 	buf_release(&text);
+	if (rc)
+		return rc;
 	if (failed || (!value.ptr && value.len))
 		return eval_nomem(ev, err);
 	labels_builder_init(&b, ev->arena, metric);
@@ -27,22 +45,26 @@ static enum err_code replace_label(struct eval *ev, const struct regex *re,
 	return labels_builder_build(&b, out, err);
 }
 
-static enum err_code join_labels(struct eval *ev, const struct value *args, size_t n,
+static enum err_code join_labels(struct eval *ev, const struct expr *e, const struct value *args,
 	struct labels metric, struct labels *out, struct err *err)
 {
 	struct labels_builder b;
 	struct buf text = { 0 };
 	struct str value;
+	enum err_code rc;
 	bool failed;
 
-	for (size_t i = 3; i < n; i++) {
+	for (size_t i = 3; i < e->call.args_n; i++) {
 		if (i > 3)
 			buf_add_str(&text, args[2].string);
 		buf_add_str(&text, labels_get(metric, args[i].string));
 	}
 	failed = buf_failed(&text);
-	value = str_dup(ev->arena, buf_str(&text));
+	rc = check_made(ev, e, text.len, LABEL_MADE_MAX, err);
+	value = rc ? (struct str){ 0 } : str_dup(ev->arena, buf_str(&text));
 	buf_release(&text);
+	if (rc)
+		return rc;
 	if (failed || (!value.ptr && value.len))
 		return eval_nomem(ev, err);
 	labels_builder_init(&b, ev->arena, metric);
@@ -68,10 +90,10 @@ enum err_code costs_label_function(struct eval *ev, const struct expr *e, const 
 
 		*c = in->costs[i];
 		if (replaces)
-			rc = replace_label(ev, re, args, in->costs[i].metric, &c->metric, err);
+			rc = replace_label(
+				ev, e, re, args, in->costs[i].metric, &c->metric, err);
 		else
-			rc = join_labels(ev, args, e->call.args_n, in->costs[i].metric,
-				&c->metric, err);
+			rc = join_labels(ev, e, args, in->costs[i].metric, &c->metric, err);
 	}
 	regex_free(re);
 	return rc ? rc : costs_distinct(out->costs, out->n, err);

@@ -149,6 +149,17 @@ static void add(struct sum_estimate *to, const struct sum_estimate *from)
 		a[i] += b[i];
 }
 
+/* What one step of a read costs, in samples. */
+static uint64_t cost_of(const struct plan_read *r)
+{
+	const struct sum_estimate *e = &r->estimate;
+	uint64_t pieces = e->head_rows + e->chunks;
+
+	for (unsigned i = 0; i < DB_STEPS; i++)
+		pieces += e->series_sums[i] + e->group_sums[i] + e->function_sums[i];
+	return (e->samples + pieces * PLAN_PIECE_SAMPLES) / r->steps;
+}
+
 static struct selection selection_of(
 	const struct plan_read *r, const struct window *window)
 {
@@ -163,7 +174,8 @@ static struct selection selection_of(
 		.n = r->set->n,
 		.groups_n = r->set->groups_n,
 		.totals_only = r->merging.totals_only && !r->set->by_labels,
-		.by_name = r->merging.by_name && (over == OVER_NONE || over == OVER_SUM) };
+		.by_name = r->merging.by_name && (over == OVER_NONE || over == OVER_SUM),
+		.cost = cost_of(r) };
 }
 
 /* Elements of a step, at least: one row's samples each, where they are not all thrown away. */
@@ -179,6 +191,14 @@ static uint64_t memory_of(const struct eval *ev, const struct plan_read *r)
 	if (r->elements && cells > e->samples / r->elements)
 		cells = e->samples / r->elements;
 	return r->elements * (each + cells * sizeof(struct cell));
+}
+
+/* Steps and series are each far below 2^32. */
+static void visit(struct plan *p, uint64_t n, uint64_t each)
+{
+	p->series_steps += n;
+	if (__builtin_add_overflow(p->visits, n * each, &p->visits))
+		p->visits = UINT64_MAX;
 }
 
 enum err_code plan_estimate(struct eval *ev, struct plan_read *r, struct err *err)
@@ -203,7 +223,7 @@ enum err_code plan_estimate(struct eval *ev, struct plan_read *r, struct err *er
 	}
 	scale(&r->estimate, r->steps, n);
 	add(&p->all, &r->estimate);
-	p->series_steps += r->set->n * r->steps;
+	visit(p, r->set->n * r->steps, PLAN_SERIES_SAMPLES);
 	p->memory_bytes += memory_of(ev, r);
 	return rc;
 }
@@ -233,7 +253,7 @@ enum err_code plan_numbers(struct eval *ev, const struct expr *e, const struct d
 	rc = db_estimate(ev->querier, all, n, NULL, r->first.min_ns, r->last.max_ns, SUM_WINDOW,
 		SUM_CELLS, &r->estimate, err);
 	add(&ev->plan->all, &r->estimate);
-	ev->plan->series_steps += n;
+	visit(ev->plan, n * r->steps, PLAN_NUMBERS_SAMPLES);
 	return rc;
 }
 
@@ -321,6 +341,8 @@ enum err_code plan_read_values(
 			in.arena = ev->whole;
 		rc = read_now(&in, r, &r->kept, err);
 		ev->samples = in.samples;
+		ev->infos = in.infos;
+		ev->infos_n = in.infos_n;
 		if (rc)
 			return rc;
 		r->has_kept = true;
@@ -365,7 +387,6 @@ static const char *with_commas(char *out, size_t size, uint64_t v)
 
 enum err_code plan_check(const struct plan *p, struct err *err)
 {
-	uint64_t visits = p->series_steps * PLAN_SERIES_SAMPLES;
 	char a[40], b[40], c[40];
 
 	if (p->all.samples > p->samples_max)
@@ -373,12 +394,12 @@ enum err_code plan_check(const struct plan *p, struct err *err)
 			"the query would read about %s samples, limit %s (--query.max-samples)",
 			with_commas(a, sizeof(a), p->all.samples),
 			with_commas(b, sizeof(b), p->samples_max));
-	if (visits / PLAN_SERIES_SAMPLES != p->series_steps || visits > p->samples_max)
+	if (p->visits > p->samples_max)
 		return err_set(err, ERR_LIMIT,
 			"the query would look at about %s series in its steps, which counts as "
 			"%s samples, limit %s (--query.max-samples)",
 			with_commas(a, sizeof(a), p->series_steps),
-			with_commas(b, sizeof(b), visits),
+			with_commas(b, sizeof(b), p->visits),
 			with_commas(c, sizeof(c), p->samples_max));
 	if (p->memory_bytes_max && p->memory_bytes > p->memory_bytes_max)
 		return err_set(err, ERR_LIMIT,

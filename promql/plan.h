@@ -20,8 +20,11 @@
 
 #include "promql/eval.h"
 
-/* A series looked at in a step costs as much as so many samples. */
+/* A series looked at in a step costs as much as so many samples; a numeric one as so many. */
 #define PLAN_SERIES_SAMPLES 100u
+#define PLAN_NUMBERS_SAMPLES 5u
+/* A record, chunk or row that is opened, beside what is in it. */
+#define PLAN_PIECE_SAMPLES 50u
 
 /* Series that a selector's name and matchers chose, their columns and groups. */
 struct chosen_set {
@@ -73,6 +76,7 @@ struct plan {
 	bool partial; /* planning ended early: the evaluation will say why */
 	struct sum_estimate all;
 	uint64_t series_steps; /* series looked at, each in each of its steps */
+	uint64_t visits; /* what that counts as, in samples */
 	uint64_t memory_bytes; /* what elements take at least, at once */
 	uint64_t samples_max; /* limits, as they were */
 	size_t memory_bytes_max;

@@ -169,6 +169,9 @@ struct group {
 	struct profile_value p;
 	bool any;
 	size_t pieces_n; /* bound of the parts */
+	size_t last; /* of its pieces, when pieces_n is not 0 */
+	size_t element; /* the last one that it was joined with, + 1 */
+	size_t from; /* its pieces, once they are in order */
 };
 
 struct grouped {
@@ -180,6 +183,7 @@ struct grouped {
 	struct map map;
 	struct piece *pieces;
 	size_t pieces_n, pieces_cap;
+	size_t element; /* of the input, in work */
 	bool is_split;
 };
 
@@ -227,8 +231,9 @@ static enum err_code add_piece(struct grouped *g, uint32_t group, const struct p
 			memcpy(grown, g->pieces, g->pieces_n * sizeof(*grown));
 		g->pieces = grown;
 	}
-	g->pieces[g->pieces_n++] = (struct piece){ group, from, cells };
+	g->groups[group].last = g->pieces_n;
 	g->groups[group].pieces_n++;
+	g->pieces[g->pieces_n++] = (struct piece){ group, from, cells };
 	return ERR_OK;
 }
 
@@ -311,17 +316,16 @@ static enum err_code split_part(struct grouped *g, const struct profile_value *p
 		return eval_nomem(g->ev, err);
 	for (size_t i = 0; i < part->n; i++) {
 		uint32_t set = part->cells[i].label_set;
-		size_t k = first;
 
 		if (piece_of_set[set])
 			continue;
-		if ((rc = group_of_set(g, p, part, base, set, &group, err)))
+		if ((i % 1024 == 0 && (rc = eval_check(g->ev, err))) ||
+			(rc = group_of_set(g, p, part, base, set, &group, err)))
 			return rc;
-		while (k < g->pieces_n && g->pieces[k].group != group)
-			k++;
-		if (k == g->pieces_n && (rc = add_piece(g, group, part, (struct part){ 0 }, err)))
+		if ((!g->groups[group].pieces_n || g->groups[group].last < first) &&
+			(rc = add_piece(g, group, part, (struct part){ 0 }, err)))
 			return rc;
-		piece_of_set[set] = (uint32_t)k + 1;
+		piece_of_set[set] = (uint32_t)g->groups[group].last + 1;
 	}
 	if (part->names_n > 0) { /* of samples without labels */
 		if ((rc = group_of_set(g, p, part, base, 0, &group, err)) ||
@@ -399,13 +403,14 @@ static enum err_code group_profile(
 		g->groups[group].p.wide_total += p->wide_total;
 		return ERR_OK;
 	}
-	for (size_t k = first; k < g->pieces_n; k++) { /* each group once */
-		size_t before = first;
+	g->element++;
+	for (size_t k = first; k < g->pieces_n; k++) {
+		struct group *into = &g->groups[g->pieces[k].group];
 
-		while (g->pieces[before].group != g->pieces[k].group)
-			before++;
-		if (before == k)
-			join_profile(&g->groups[g->pieces[k].group], p);
+		if (into->element == g->element) /* each group once */
+			continue;
+		into->element = g->element;
+		join_profile(into, p);
 	}
 	return ERR_OK;
 }
@@ -452,11 +457,29 @@ static enum err_code join_names(
 	return ERR_OK;
 }
 
+/* Each group's pieces together, in their order. */
+static enum err_code order_pieces(struct grouped *g, struct err *err)
+{
+	struct piece *sorted = arena_alloc_raw(g->ev->arena, g->pieces_n + 1, sizeof(*sorted));
+	size_t *next = arena_alloc_raw(g->ev->arena, g->groups_n + 1, sizeof(*next)), at = 0;
+
+	if (!sorted || !next)
+		return eval_nomem(g->ev, err);
+	for (size_t i = 0; i < g->groups_n; i++) {
+		g->groups[i].from = next[i] = at;
+		at += g->groups[i].pieces_n;
+	}
+	for (size_t i = 0; i < g->pieces_n; i++)
+		sorted[next[g->pieces[i].group]++] = g->pieces[i];
+	g->pieces = sorted;
+	return ERR_OK;
+}
+
 /* All pieces of one partition, one after the other, then in order. */
 static enum err_code build_part(struct grouped *g, uint32_t group, struct partition *p, size_t n,
 	struct part *out, struct err *err)
 {
-	size_t pieces = 0;
+	size_t from = g->groups[group].from, end = from + g->groups[group].pieces_n, pieces = 0;
 	bool wide = false;
 	enum err_code rc;
 
@@ -464,14 +487,14 @@ static enum err_code build_part(struct grouped *g, uint32_t group, struct partit
 	out->cells = arena_alloc_raw(g->ev->arena, n + 1, sizeof(*out->cells));
 	if (!out->cells)
 		return eval_nomem(g->ev, err);
-	for (size_t i = 0; i < g->pieces_n; i++)
-		wide |= g->pieces[i].group == group && g->pieces[i].cells.wide;
+	for (size_t i = from; i < end; i++)
+		wide |= g->pieces[i].cells.wide != NULL;
 	if (wide && !(out->wide = arena_alloc_raw(g->ev->arena, n + 1, sizeof(*out->wide))))
 		return eval_nomem(g->ev, err);
-	for (size_t i = 0; i < g->pieces_n; i++) {
+	for (size_t i = from; i < end; i++) {
 		const struct piece *piece = &g->pieces[i];
 
-		if (piece->group != group || piece->from->partition != p)
+		if (piece->from->partition != p)
 			continue;
 		if (piece->cells.n) {
 			memcpy(out->cells + out->n, piece->cells.cells,
@@ -492,24 +515,22 @@ static enum err_code build_part(struct grouped *g, uint32_t group, struct partit
 static enum err_code build_group(struct grouped *g, uint32_t id, struct err *err)
 {
 	struct profile_value *v = &g->groups[id].p;
-	size_t n, seen;
+	size_t from = g->groups[id].from, end = from + g->groups[id].pieces_n, n, seen;
 	enum err_code rc;
 
 	v->parts = arena_array(g->ev->arena, struct part, g->groups[id].pieces_n + 1);
 	if (!v->parts)
 		return eval_nomem(g->ev, err);
-	for (size_t i = 0; i < g->pieces_n; i++) {
+	for (size_t i = from; i < end; i++) {
 		struct partition *p = g->pieces[i].from->partition;
 
-		if (g->pieces[i].group != id)
-			continue;
 		for (seen = 0; seen < v->parts_n && v->parts[seen].partition != p; seen++)
 			;
 		if (seen < v->parts_n)
 			continue;
 		n = 0;
-		for (size_t k = i; k < g->pieces_n; k++)
-			if (g->pieces[k].group == id && g->pieces[k].from->partition == p)
+		for (size_t k = i; k < end; k++)
+			if (g->pieces[k].from->partition == p)
 				n += g->pieces[k].cells.n;
 		if ((rc = build_part(g, id, p, n, &v->parts[v->parts_n], err)))
 			return rc;
@@ -537,7 +558,10 @@ enum err_code profiles_merge(struct eval *ev, const struct value *in, enum group
 
 	map_init(&g.map);
 	for (size_t i = 0; i < in->n && !rc; i++)
-		rc = group_profile(&g, &in->profiles[i], err);
+		if (i % 1024 != 0 || !(rc = eval_check(ev, err)))
+			rc = group_profile(&g, &in->profiles[i], err);
+	if (!rc)
+		rc = order_pieces(&g, err);
 	for (size_t i = 0; i < g.groups_n && !rc; i++)
 		rc = build_group(&g, (uint32_t)i, err);
 	if (!rc && g.groups_n > 0) {

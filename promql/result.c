@@ -239,10 +239,16 @@ static enum err_code append(struct query *q, const struct str **to, size_t *to_n
 	return ERR_OK;
 }
 
+static int by_text(const void *a, const void *b)
+{
+	return str_cmp(*(const struct str *)a, *(const struct str *)b);
+}
+
 /* Behind our own the database's warnings about damage, and what it says the answer stands on. */
 static enum err_code add_notices(struct query *q, const struct eval *ev, struct err *err)
 {
 	struct result *r = &q->result;
+	struct str *sorted;
 	const struct str *v;
 	enum err_code rc;
 	size_t n;
@@ -253,7 +259,40 @@ static enum err_code add_notices(struct query *q, const struct eval *ev, struct 
 	if ((rc = append(q, &r->warnings, &r->warnings_n, v, n, err)))
 		return rc;
 	v = db_querier_infos(q->querier, &n);
-	return append(q, &r->infos, &r->infos_n, v, n, err);
+	if (n == 0)
+		return ERR_OK;
+	if (!(sorted = arena_array(&q->arena, struct str, n)))
+		return arena_fail(&q->arena, "query", err);
+	memcpy(sorted, v, n * sizeof(*v));
+	qsort(sorted, n, sizeof(*sorted), by_text); /* threads do not meet them in an order */
+	return append(q, &r->infos, &r->infos_n, sorted, n, err);
+}
+
+static enum err_code open_forks(struct query *q, struct eval *ev, struct err *err)
+{
+	unsigned n = workers_threads(q->engine->workers);
+
+	if (n < 2 || !ev->querier)
+		return ERR_OK;
+	if (!(ev->forks = arena_array(&q->arena, struct eval_fork, n)))
+		return arena_fail(&q->arena, "query", err);
+	for (unsigned i = 0; i < n; i++)
+		arena_init_shared(&ev->forks[i].arena, &q->memory);
+	ev->workers = q->engine->workers;
+	ev->parallel_samples = q->engine->o.parallel_samples;
+	return ERR_OK;
+}
+
+static void close_forks(struct eval *ev)
+{
+	for (unsigned i = 0; ev->forks && i < workers_threads(ev->workers); i++) {
+		struct eval_fork *f = &ev->forks[i];
+
+		if (f->querier)
+			db_querier_join(ev->querier, f->querier);
+		db_querier_close(f->querier);
+		arena_release(&f->arena);
+	}
 }
 
 static enum err_code plan_and_evaluate(struct query *q, struct eval *ev, struct err *err)
@@ -316,7 +355,9 @@ enum err_code query_evaluate(struct query *q, struct err *err)
 	q->plan.samples_max = limits->samples_max;
 	q->plan.memory_bytes_max = limits->memory_bytes_max;
 	q->plan.analyze = o->analyze;
-	rc = plan_and_evaluate(q, &ev, err);
+	if (!(rc = open_forks(q, &ev, err)))
+		rc = plan_and_evaluate(q, &ev, err);
+	close_forks(&ev);
 	number_release(&ev);
 	metric_add(&samples_total, NULL, (double)ev.samples);
 	if (!rc && (q->result.type == RESULT_VECTOR || q->result.type == RESULT_MATRIX ||

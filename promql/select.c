@@ -445,12 +445,13 @@ static size_t end_of_epochs(const struct db_series *series, size_t n, size_t i)
 static enum err_code choose_all(
 	struct selecting *x, const struct db_series *series, size_t n, struct err *err)
 {
-	size_t end;
+	size_t end, done = 0;
 	enum err_code rc;
 
 	for (size_t i = 0; i < n; i = end) {
 		end = end_of_epochs(series, n, i);
-		if ((rc = choose(x, &series[i], end - i, err)))
+		if ((done++ % 1024 == 0 && (rc = eval_check(x->ev, err))) ||
+			(rc = choose(x, &series[i], end - i, err)))
 			return rc;
 	}
 	return ERR_OK;

@@ -3,171 +3,7 @@
  * then read out as cells. Values of gauges stay multiplied by their intervals here; the time they
  * are divided by is that of the whole selection, so that groups add up to what they are part of.
  */
-#include "promql/plan.h"
-
-/*
- * One accumulator: rows of one group, partition and type that are asked the same of their samples.
- */
-struct slot {
-	const struct db_series **series;
-	size_t series_n, series_cap;
-	struct partition *partition;
-	const struct profile_type *type;
-	uint64_t deferred;
-	bool asked, takes_empty, none, by_labels;
-	struct accum *acc; /* NULL for totals */
-	struct function_sums *functions; /* NULL: cells only */
-	struct sum_stats stats;
-	size_t charged; /* bytes of the two, taken from the query's budget */
-	int64_t at_ns; /* as in struct chosen */
-	struct factor factor; /* of fractions */
-};
-
-struct summing {
-	struct eval *ev;
-	const struct selection *s;
-	struct slot *slots;
-	size_t slots_n, slots_cap;
-	int64_t start_ns, end_ns; /* of all groups so far; end 0: none */
-	bool weighted; /* gauges over a window */
-	bool fraction; /* costs are multiplied by a factor for each series */
-	bool wide; /* one of the two */
-};
-
-/* Doubles an array of the arena. */
-static enum err_code grow(struct summing *x, void *array, size_t item, size_t *cap, struct err *err)
-{
-	void **at = array, *grown;
-	size_t n = *cap ? *cap * 2 : 4;
-
-	if (!(grown = arena_calloc(x->ev->arena, n, item)))
-		return eval_nomem(x->ev, err);
-	if (*cap)
-		memcpy(grown, *at, *cap * item);
-	*at = grown;
-	*cap = n;
-	return ERR_OK;
-}
-
-static bool fits(const struct summing *x, const struct slot *slot, const struct chosen *c)
-{
-	return !x->fraction && slot->at_ns == c->at_ns &&
-		slot->partition == c->series->partition && slot->deferred == c->deferred &&
-		slot->by_labels == c->by_labels && slot->asked == c->asked &&
-		slot->takes_empty == c->takes_empty && slot->none == c->none &&
-		profile_type_eq(slot->type, &c->type);
-}
-
-static enum err_code find_slot(
-	struct summing *x, const struct chosen *c, struct slot **out, struct err *err)
-{
-	enum err_code rc;
-
-	for (size_t i = 0; i < x->slots_n; i++)
-		if (fits(x, &x->slots[i], c)) {
-			*out = &x->slots[i];
-			return ERR_OK;
-		}
-	if (x->slots_n == x->slots_cap &&
-		(rc = grow(x, &x->slots, sizeof(*x->slots), &x->slots_cap, err)))
-		return rc;
-	*out = &x->slots[x->slots_n++];
-	**out = (struct slot){ .partition = c->series->partition,
-		.type = &c->type,
-		.deferred = c->deferred,
-		.asked = c->asked,
-		.takes_empty = c->takes_empty,
-		.none = c->none,
-		.by_labels = c->by_labels,
-		.at_ns = c->at_ns };
-	return ERR_OK;
-}
-
-static void close_slots(struct summing *x)
-{
-	for (size_t i = 0; i < x->slots_n; i++) {
-		if (x->ev->budget)
-			budget_give(x->ev->budget, x->slots[i].charged);
-		accum_close(x->slots[i].acc);
-		function_sums_close(x->slots[i].functions);
-	}
-	x->slots_n = 0;
-}
-
-static enum err_code add_series(struct summing *x, const struct chosen *c, struct err *err)
-{
-	struct slot *slot = NULL;
-	enum err_code rc;
-
-	if ((rc = find_slot(x, c, &slot, err)))
-		return rc;
-	if (slot->series_n == slot->series_cap &&
-		(rc = grow(x, &slot->series, sizeof(*slot->series), &slot->series_cap, err)))
-		return rc;
-	slot->series[slot->series_n++] = c->series;
-	return ERR_OK;
-}
-
-static enum sum_wish wish_of(const struct summing *x, const struct slot *slot)
-{
-	if (x->s->totals_only || slot->none)
-		return SUM_TOTALS;
-	return x->s->by_name && !slot->by_labels && slot->type->delta && !x->s->window.latest ?
-		SUM_FUNCTIONS :
-		SUM_CELLS;
-}
-
-/* What its sums take counts as memory of the query. */
-static enum err_code charge(struct summing *x, struct slot *slot, struct err *err)
-{
-	struct budget *b = x->ev->budget;
-	size_t bytes = (slot->acc ? accum_bytes(slot->acc) : 0) +
-		(slot->functions ? function_sums_bytes(slot->functions) : 0);
-
-	if (!b || bytes <= slot->charged)
-		return ERR_OK;
-	if (!budget_take(b, bytes - slot->charged))
-		return budget_fail(b, "query", err);
-	slot->charged = bytes;
-	return ERR_OK;
-}
-
-/* All series of a slot at once: what whole groups of series add up to is read as such. */
-static enum err_code sum_slot(struct summing *x, struct slot *slot, struct err *err)
-{
-	struct eval *ev = x->ev;
-	struct window at = { slot->at_ns - 1, slot->at_ns, true };
-	const struct window *w = slot->at_ns ? &at : &x->s->window;
-	unsigned flags = (slot->by_labels ? ACCUM_BY_LABELS : 0) |
-		(slot->type->delta ? 0 : ACCUM_WEIGHTED);
-	enum err_code rc = eval_check(ev, err);
-
-	if (rc)
-		return rc;
-	if (!x->s->totals_only && !slot->none)
-		rc = accum_open(slot->partition, flags, &slot->acc, err);
-	if (rc)
-		return rc;
-	if (wish_of(x, slot) == SUM_FUNCTIONS) {
-		if ((rc = function_sums_open(&slot->functions, err)))
-			return rc;
-		rc = db_sum_functions(ev->querier, slot->series, slot->series_n, slot->type,
-			w->min_ns, w->max_ns, slot->functions, slot->acc, ev->arena, &slot->stats,
-			err);
-	} else {
-		rc = db_sum(ev->querier, slot->series, slot->series_n, slot->type, w->min_ns,
-			w->max_ns, w->latest ? SUM_LAST : SUM_WINDOW, slot->acc, ev->arena,
-			&slot->stats, err);
-	}
-	if (rc)
-		return rc;
-	ev->samples += slot->stats.read;
-	if (ev->samples > ev->samples_max)
-		return eval_fault(ev, x->s->expr, err, ERR_LIMIT,
-			"the query reads more than %llu samples (--query.max-samples)",
-			(unsigned long long)ev->samples_max);
-	return charge(x, slot, err);
-}
+#include "promql/sum.h"
 
 /* ---- reading out ---- */
 
@@ -211,7 +47,7 @@ static enum err_code read_cells(struct summing *x, const struct slot *slot, stru
 	struct accum_cell c;
 	size_t at = 0;
 
-	while (accum_next(slot->acc, &at, &c)) {
+	while (accum_next(slot->sums.acc, &at, &c)) {
 		if (slot->deferred && !keeps(x, slot, known, c.label_set))
 			continue;
 		if (x->wide ? !widen(x, slot, c.value, &part->wide[part->n]) :
@@ -233,11 +69,11 @@ static enum err_code read_slot(
 	size_t n;
 
 	*part = (struct part){ .partition = slot->partition,
-		.headers = slot->stats.headers,
-		.headers_n = slot->stats.headers_n };
-	if ((rc = accum_seal(slot->acc, err)))
+		.headers = slot->sums.stats.headers,
+		.headers_n = slot->sums.stats.headers_n };
+	if ((rc = accum_seal(slot->sums.acc, err)))
 		return rc;
-	n = accum_cells_n(slot->acc);
+	n = accum_cells_n(slot->sums.acc);
 	part->cells = arena_alloc_raw(x->ev->arena, n + 1, sizeof(*part->cells));
 	if (x->wide)
 		part->wide = arena_alloc_raw(x->ev->arena, n + 1, sizeof(*part->wide));
@@ -247,9 +83,9 @@ static enum err_code read_slot(
 		return eval_nomem(x->ev, err);
 	rc = read_cells(x, slot, &known, part, err);
 	buf_release(&known.text);
-	if (rc || !slot->functions)
+	if (rc || !slot->sums.functions)
 		return rc;
-	return function_sums_list(slot->functions, x->ev->arena, &part->names, &part->names_n,
+	return function_sums_list(slot->sums.functions, x->ev->arena, &part->names, &part->names_n,
 		&part->names_total, err);
 }
 
@@ -307,19 +143,19 @@ static enum err_code read_group(
 	enum err_code rc;
 
 	*p = (struct profile_value){ .metric = c->metric, .type = c->type };
-	p->parts = arena_array(x->ev->arena, struct part, x->slots_n);
+	p->parts = arena_array(x->ev->arena, struct part, x->of_n);
 	if (!p->parts)
 		return eval_nomem(x->ev, err);
-	for (size_t i = 0; i < x->slots_n; i++) {
-		struct slot *slot = &x->slots[i];
+	for (size_t i = 0; i < x->of_n; i++) {
+		const struct slot *slot = &x->of[i];
 
-		if (slot->stats.rows == 0)
+		if (slot->sums.stats.rows == 0)
 			continue;
-		add_stats(p, &slot->stats);
+		add_stats(p, &slot->sums.stats);
 		if (slot->none)
 			continue;
 		if (x->s->totals_only) {
-			if (!widen(x, slot, slot->stats.total, &total))
+			if (!widen(x, slot, slot->sums.stats.total, &total))
 				return eval_fault(x->ev, x->s->expr, err, ERR_LIMIT,
 					"a sum exceeds 64 bits");
 			p->wide_total += total;
@@ -357,14 +193,14 @@ static bool is_left_out(const struct summing *x, const struct profile_value *p)
 {
 	bool samples = false, empty = false;
 
-	for (size_t i = 0; i < x->slots_n; i++) {
-		const struct slot *slot = &x->slots[i];
+	for (size_t i = 0; i < x->of_n; i++) {
+		const struct slot *slot = &x->of[i];
 
-		if (slot->stats.rows == 0)
+		if (slot->sums.stats.rows == 0)
 			continue;
-		if (!slot->asked || (slot->stats.samples && !slot->deferred && !slot->none))
+		if (!slot->asked || (slot->sums.stats.samples && !slot->deferred && !slot->none))
 			return false;
-		samples |= slot->stats.samples > 0;
+		samples |= slot->sums.stats.samples > 0;
 		empty |= slot->takes_empty;
 	}
 	for (size_t i = 0; i < p->parts_n; i++)
@@ -378,39 +214,36 @@ static void find_factors(struct summing *x)
 {
 	size_t end;
 
-	for (size_t i = 0; i < x->slots_n && x->fraction; i = end) {
-		const struct slot *first = &x->slots[i];
+	for (size_t i = 0; i < x->of_n && x->fraction; i = end) {
+		const struct slot *first = &x->of[i];
 		struct sum_stats all = { 0 };
 
-		for (end = i; end < x->slots_n &&
-			labels_eq(x->slots[end].series[0]->labels, first->series[0]->labels) &&
-			profile_type_eq(x->slots[end].type, first->type);
+		for (end = i; end < x->of_n &&
+			labels_eq(x->of[end].series[0]->labels, first->series[0]->labels) &&
+			profile_type_eq(x->of[end].type, first->type);
 			end++) {
-			all.rows += x->slots[end].stats.rows;
-			all.elapsed_ns += x->slots[end].stats.elapsed_ns;
-			all.profiled_ns += x->slots[end].stats.profiled_ns;
+			all.rows += x->of[end].sums.stats.rows;
+			all.elapsed_ns += x->of[end].sums.stats.elapsed_ns;
+			all.profiled_ns += x->of[end].sums.stats.profiled_ns;
 		}
 		for (size_t k = i; k < end; k++)
-			x->slots[k].factor = over_factor(x->s->over, first->type, &all,
+			x->of[k].factor = over_factor(x->s->over, first->type, &all,
 				x->s->selector->window_ns);
 	}
 }
 
-static enum err_code sum_group(
+/* One that was summed. */
+static enum err_code finish_group(
 	struct summing *x, const struct chosen *c, size_t n, struct value *out, struct err *err)
 {
 	struct profile_value *p = &out->profiles[out->n];
-	bool kept = false;
-	enum err_code rc = ERR_OK;
+	enum err_code rc;
+	bool kept;
 
-	for (size_t i = 0; i < n && !rc; i++)
-		rc = add_series(x, &c[i], err);
-	for (size_t i = 0; i < x->slots_n && !rc; i++)
-		rc = sum_slot(x, &x->slots[i], err);
 	find_factors(x);
-	if (!rc && !(rc = read_group(x, c, p, err)))
-		kept = !is_left_out(x, p);
-	close_slots(x);
+	rc = read_group(x, c, p, err);
+	kept = !rc && !is_left_out(x, p);
+
 	if (rc || p->profiles == 0)
 		return rc;
 	for (size_t i = 1; i < n; i++)
@@ -421,6 +254,47 @@ static enum err_code sum_group(
 		x->end_ns = p->end_ns;
 	out->n += kept;
 	return ERR_OK;
+}
+
+#define BATCH_MAX 64u
+
+/* Groups that are summed together. */
+struct batch {
+	struct {
+		size_t first, n; /* chosen ones */
+		size_t slots; /* where its slots end */
+	} groups[BATCH_MAX];
+	size_t n;
+};
+
+static enum err_code sum_batch(
+	struct summing *x, size_t *at, struct value *out, struct err *err)
+{
+	const struct selection *s = x->s;
+	size_t wanted = slots_wanted(x), slots = 0;
+	struct batch b = { .n = 0 };
+	enum err_code rc = ERR_OK;
+
+	while (*at < s->n && b.n < BATCH_MAX && !rc && (!b.n || x->slots_n < wanted)) {
+		size_t first = *at;
+
+		slots_next_group(x);
+		for (; *at < s->n && s->v[*at].group == s->v[first].group && !rc; ++*at)
+			rc = slots_add(x, &s->v[*at], err);
+		b.groups[b.n].first = first;
+		b.groups[b.n].n = *at - first;
+		b.groups[b.n++].slots = x->slots_n;
+	}
+	if (!rc)
+		rc = slots_sum(x, err);
+	for (size_t i = 0; i < b.n && !rc; i++) {
+		x->of = x->slots + slots;
+		x->of_n = b.groups[i].slots - slots;
+		slots = b.groups[i].slots;
+		rc = finish_group(x, &s->v[b.groups[i].first], b.groups[i].n, out, err);
+	}
+	slots_close(x);
+	return rc;
 }
 
 /* ---- costs by name ---- */
@@ -485,18 +359,15 @@ static enum err_code sum_groups(
 		.fraction = over_has_factor(s->over, &s->v[0].type),
 	};
 	enum err_code rc;
-	size_t end;
+	size_t at = 0;
 
 	x.wide = x.weighted || x.fraction;
 	out->profiles = arena_array(ev->arena, struct profile_value, s->groups_n);
 	if (!out->profiles)
 		return eval_nomem(ev, err);
-	for (size_t i = 0; i < s->n; i = end) {
-		for (end = i + 1; end < s->n && s->v[end].group == s->v[i].group; end++)
-			;
-		if ((rc = sum_group(&x, &s->v[i], end - i, out, err)))
+	while (at < s->n)
+		if ((rc = sum_batch(&x, &at, out, err)))
 			return rc;
-	}
 	if (out->n > 0)
 		out->type = VALUE_PROFILES;
 	for (size_t i = 0; i < out->n; i++) {
@@ -527,51 +398,4 @@ enum err_code sum_selection(
 	cells.by_name = false;
 	out->n = 0;
 	return sum_groups(ev, &cells, out, err);
-}
-
-/* ---- what it would read ---- */
-
-#define GROUPS_LOOKED_AT 64u
-
-static enum err_code estimate_group(struct summing *x, const struct chosen *c, size_t n,
-	struct sum_estimate *out, struct err *err)
-{
-	const struct window *w = &x->s->window;
-	enum err_code rc = eval_check(x->ev, err);
-
-	x->slots_n = x->slots_cap = 0;
-	for (size_t i = 0; i < n && !rc; i++)
-		rc = add_series(x, &c[i], err);
-	for (size_t i = 0; i < x->slots_n && !rc; i++) {
-		const struct slot *slot = &x->slots[i];
-
-		rc = db_estimate(x->ev->querier, slot->series, slot->series_n, slot->type,
-			w->min_ns, w->max_ns, w->latest ? SUM_LAST : SUM_WINDOW, wish_of(x, slot),
-			out, err);
-	}
-	return rc;
-}
-
-enum err_code estimate_selection(
-	struct eval *ev, const struct selection *s, struct sum_estimate *out, struct err *err)
-{
-	struct summing x = { .ev = ev,
-		.s = s,
-		.fraction = s->n > 0 && over_has_factor(s->over, &s->v[0].type) };
-	struct sum_estimate some = { 0 };
-	uint64_t *to = (uint64_t *)out, *from = (uint64_t *)&some;
-	size_t looked = 0, group = 0, end;
-	enum err_code rc = ERR_OK;
-
-	for (size_t i = 0; i < s->n && !rc; i = end, group++) {
-		for (end = i + 1; end < s->n && s->v[end].group == s->v[i].group; end++)
-			;
-		if (group < looked * s->groups_n / GROUPS_LOOKED_AT)
-			continue; /* the others are taken to be like those that are looked at */
-		rc = estimate_group(&x, &s->v[i], end - i, &some, err);
-		looked++;
-	}
-	for (size_t i = 0; i < sizeof(some) / sizeof(*to) && looked; i++)
-		to[i] += (uint64_t)((double)from[i] * s->groups_n / (double)looked + 0.5);
-	return rc;
 }

@@ -147,6 +147,18 @@ MUST_CHECK enum err_code db_querier_open(struct db *db, int64_t min_ns, int64_t 
 void db_querier_close(struct db_querier *q);
 
 /*
+ * Another reader of the same state, for another thread: what the querier selected can be summed
+ * through it. It ends, by db_querier_close, before the querier; its warnings and infos are its own.
+ */
+MUST_CHECK enum err_code db_querier_fork(
+	struct db_querier *q, struct db_querier **out, struct err *err);
+/* The infos of a fork become the querier's. */
+void db_querier_join(struct db_querier *q, const struct db_querier *fork);
+/* Times inside (min, max] at which what is read falls apart, ascending: at most n. */
+size_t db_querier_cuts(
+	const struct db_querier *q, int64_t min_ns, int64_t max_ns, int64_t *out, size_t n);
+
+/*
  * Series with rows in the querier's window, ascending by labels. A matcher tests the series' label
  * where the series has one, else the label of each of its samples, and a missing one is "". So a
  * series that lacks the label is out only where the matcher does not accept "" and no samples of
@@ -198,6 +210,10 @@ struct sum_stats {
 	uint64_t read; /* cells decoded: what the query cost, whatever it stood for */
 };
 
+/* Of two sums over windows that follow each other; headers are in the arena. */
+MUST_CHECK enum err_code sum_stats_merge(
+	struct sum_stats *into, const struct sum_stats *from, struct arena *a, struct err *err);
+
 enum sum_pick {
 	SUM_WINDOW, /* all rows in (min, max] */
 	SUM_LAST, /* of each series only the latest of them; a gauge counts with weight 1 */
@@ -228,6 +244,8 @@ struct function_sums;
 MUST_CHECK enum err_code function_sums_open(struct function_sums **out, struct err *err);
 void function_sums_close(struct function_sums *f); /* NULL is fine */
 size_t function_sums_bytes(const struct function_sums *f);
+MUST_CHECK enum err_code function_sums_merge(
+	struct function_sums *into, const struct function_sums *from, struct err *err);
 /* Ascending by (name, unnamed), in the arena. *total: of all stacks, the empty one too. */
 MUST_CHECK enum err_code function_sums_list(struct function_sums *f, struct arena *a,
 	const struct function_sum **out, size_t *n, int64_t *total, struct err *err);

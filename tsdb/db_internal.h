@@ -191,6 +191,7 @@ struct db_querier {
 	uint64_t number;
 	int64_t min_ns, max_ns;
 	const atomic_bool *cancel;
+	bool fork; /* reads what another pinned, and is in no list */
 	struct arena arena; /* warnings, infos */
 	struct str *warnings, *infos;
 	size_t warnings_n, infos_n;

@@ -13,7 +13,7 @@
 #include "tsdb/sum_internal.h"
 
 #define UNITS_LOOKED_AT 256u /* of a block: series and groups */
-#define SUM_BYTES_PER_CELL 4u /* of a sum: measured on blocks of tests/bench, 3 to 5 */
+#define SUM_BYTES_PER_CELL 2u /* of a sum: measured on blocks of tests/bench */
 #define DAY_PER_HOUR 3u /* cells of a day's sum beside an hour's: stacks recur */
 
 _Static_assert(DB_STEPS == ROLLUP_LEVELS, "each level has a count");
@@ -21,6 +21,7 @@ _Static_assert(DB_STEPS == ROLLUP_LEVELS, "each level has a count");
 /* How a window of a block is read. */
 struct reads {
 	int64_t raw_ns; /* at the edges */
+	unsigned ends; /* of raw ranges that fall into the middle of chunks */
 	uint64_t steps[ROLLUP_LEVELS];
 };
 
@@ -106,6 +107,8 @@ static void split(
 		return;
 	if (level < 0) {
 		out->raw_ns += max_ns - min_ns;
+		out->ends += (min_ns > m->min_ns && min_ns % rollup_step_ns[0]) +
+			(max_ns < m->max_ns && max_ns % rollup_step_ns[0]);
 		return;
 	}
 	len = rollup_step_ns[level];
@@ -157,7 +160,10 @@ static void count_steps(const struct estimating *e, struct block *b, const struc
 		group                ? e->out->group_sums :
 				       e->out->series_sums;
 	double cells = cells_per_hour(b, kind, samples_part);
+	double row = u->of.rows ? (double)u->of.samples / (double)u->of.rows : 0;
 
+	if (cells < row && !functions) /* pages are too large to tell of a small block */
+		cells = row;
 	for (unsigned i = 0; i < ROLLUP_LEVELS; i++) {
 		uint64_t n = part_of(r->steps[i], active * weight);
 		uint64_t each = (uint64_t)(cells * (i ? DAY_PER_HOUR : 1));
@@ -168,32 +174,40 @@ static void count_steps(const struct estimating *e, struct block *b, const struc
 	}
 }
 
-/* Raw rows at the edges; of a chunk that is wholly inside, each stack is one sample. */
+/*
+ * Raw rows at the edges. Of a chunk that is wholly inside each stack is one sample, where it is of
+ * amounts; a chunk of which a part is wanted is read as a whole.
+ */
 static void count_chunks(const struct estimating *e, struct block *b, const struct unit *u,
-	int64_t raw_ns, double weight)
+	const struct reads *r, double active, double weight)
 {
 	const struct block_meta *m = block_meta(b);
 	int64_t span = u->of.last_ns - u->of.first_ns;
-	double rows = (double)(u->of.rows * u->n), chunks, samples, merged;
+	bool delta = !e->type || e->type->delta;
+	double rows = (double)u->of.rows, raw_ns = (double)r->raw_ns * active, each, chunks, parts;
+	double merged, samples, of_chunk;
 
-	if (!raw_ns || !u->of.rows || !block_has_raw(b))
+	if (raw_ns <= 0 || !u->of.rows || !block_has_raw(b))
 		return;
-	if (span > raw_ns)
-		rows *= (double)raw_ns / (double)span;
-	samples = rows * (double)u->of.samples / (double)u->of.rows;
-	chunks = rows / CHUNK_ROWS + u->n;
-	if (e->type && e->type->delta && m->samples) {
-		merged = chunks * cells_per_hour(b, KEY_ROLLUP_SERIES,
-					  (double)u->of.samples / (double)m->samples) +
-			CHUNK_ROWS * (double)u->of.samples / (double)u->of.rows * u->n;
-		if (merged < samples)
-			samples = merged;
-	}
+	each = (double)u->of.samples / rows;
+	of_chunk = delta ? CHUNK_ROWS : CHUNK_ROWS_LEVELS;
+	of_chunk = of_chunk < rows ? of_chunk : rows;
+	if ((double)span > raw_ns)
+		rows *= raw_ns / (double)span;
+	chunks = rows / of_chunk + r->ends / 2.0;
+	parts = r->ends < chunks ? r->ends : chunks;
+	merged = delta && m->samples ?
+		cells_per_hour(b, KEY_ROLLUP_SERIES, (double)u->of.samples / (double)m->samples) :
+		of_chunk * each;
+	if (merged > of_chunk * each)
+		merged = of_chunk * each;
+	samples = parts * of_chunk * each + (chunks - parts) * merged;
+	weight *= u->n;
 	e->out->chunks += part_of(1, chunks * weight);
 	e->out->samples += e->wish == SUM_TOTALS ? 0 : (uint64_t)(samples * weight);
 	if (m->samples)
-		e->out->bytes += (uint64_t)((double)m->rows_file.bytes * rows * weight *
-			(double)u->of.samples / (double)u->of.rows / (double)m->samples);
+		e->out->bytes += (uint64_t)((double)m->rows_file.bytes * chunks * of_chunk * each *
+			weight / (double)m->samples);
 }
 
 static void count_unit(const struct estimating *e, struct block *b, const struct unit *u,
@@ -225,7 +239,7 @@ static void count_unit(const struct estimating *e, struct block *b, const struct
 	}
 	count_steps(e, b, u, r, of_window, weight,
 		m->samples ? (double)(u->of.samples * u->n) / (double)m->samples : 0);
-	count_chunks(e, b, u, (int64_t)((double)r->raw_ns * of_window), weight);
+	count_chunks(e, b, u, r, of_window, weight);
 }
 
 /* The series at ids[0], or all of its group where that is asked for. */
@@ -248,6 +262,16 @@ static enum err_code look_at(const struct estimating *e, struct querier_source *
 	if (first == ids[0] && group_n <= n && ids[group_n - 1] == first + group_n - 1)
 		u->n = group_n;
 	return ERR_OK;
+}
+
+static void add_estimate(struct sum_estimate *to, const struct sum_estimate *from, double times)
+{
+	uint64_t *a = (uint64_t *)to;
+	const uint64_t *b = (const uint64_t *)from;
+
+	_Static_assert(sizeof(*to) % sizeof(*a) == 0, "only counts");
+	for (size_t i = 0; i < sizeof(*to) / sizeof(*a); i++)
+		a[i] += part_of(b[i], times);
 }
 
 static enum err_code count_block(const struct estimating *e, struct querier_source *s,
@@ -284,19 +308,8 @@ static enum err_code count_block(const struct estimating *e, struct querier_sour
 		next = (looked + 1) * n / UNITS_LOOKED_AT;
 		i = i + u.n > next ? i + u.n : next;
 	}
-	if (done) {
-		double all = (double)n / (double)done;
-
-		e->out->rows += part_of(sum.rows, all);
-		e->out->samples += part_of(sum.samples, all);
-		e->out->bytes += part_of(sum.bytes, all);
-		e->out->chunks += part_of(sum.chunks, all);
-		for (unsigned i = 0; i < ROLLUP_LEVELS; i++) {
-			e->out->series_sums[i] += part_of(sum.series_sums[i], all);
-			e->out->group_sums[i] += part_of(sum.group_sums[i], all);
-			e->out->function_sums[i] += part_of(sum.function_sums[i], all);
-		}
-	}
+	if (done)
+		add_estimate(e->out, &sum, (double)n / (double)done);
 	return ERR_OK;
 }
 
@@ -309,12 +322,15 @@ enum err_code db_estimate(struct db_querier *q, const struct db_series *const *s
 	struct estimating e = {
 		.q = q, .type = type, .pick = pick, .wish = wish, .out = out
 	};
+	struct sum_estimate last = { 0 }, newest = { 0 };
 	enum err_code rc;
 
 	min_ns = min_ns < q->min_ns ? q->min_ns : min_ns;
 	max_ns = max_ns > q->max_ns ? q->max_ns : max_ns;
 	if (!n || min_ns >= max_ns)
 		return ERR_OK;
+	if (pick == SUM_LAST)
+		e.out = &last;
 	if ((rc = sum_scratch_of(q, &e.x, err)) || (rc = sum_places_begin(e.x, n, err)))
 		return rc;
 	for (uint32_t k = 0; k < q->sources_n && !rc; k++) {
@@ -325,10 +341,15 @@ enum err_code db_estimate(struct db_querier *q, const struct db_series *const *s
 			continue;
 		if ((rc = sum_places(e.x, series, n, k, &ids_n, err)) || !ids_n)
 			continue;
+		last = (struct sum_estimate){ 0 };
 		if (s->b)
 			rc = count_block(&e, s, e.x->ids, ids_n, min_ns, max_ns, err);
 		else if (s->snap)
 			count_window(&e, s, ids_n, series[0]->numeric, min_ns, max_ns);
+		if (last.rows) /* the newest source that has rows: most series are in it */
+			newest = last;
 	}
+	if (!rc && pick == SUM_LAST)
+		add_estimate(out, &newest, 1);
 	return rc;
 }

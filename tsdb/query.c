@@ -164,6 +164,58 @@ enum err_code db_querier_open(struct db *db, int64_t min_ns, int64_t max_ns,
 	return ERR_OK;
 }
 
+enum err_code db_querier_fork(struct db_querier *q, struct db_querier **out, struct err *err)
+{
+	struct db_querier *f = calloc(1, sizeof(*f));
+
+	if (!f || !(f->sources = calloc(q->sources_n + 1, sizeof(*f->sources)))) {
+		free(f);
+		return err_set(err, ERR_NOMEM, "query: out of memory");
+	}
+	f->db = q->db;
+	f->number = q->number;
+	f->min_ns = q->min_ns;
+	f->max_ns = q->max_ns;
+	f->cancel = q->cancel;
+	f->fork = true;
+	arena_init(&f->arena, 0);
+	for (; f->sources_n < q->sources_n; f->sources_n++) {
+		const struct querier_source *s = &q->sources[f->sources_n];
+
+		f->sources[f->sources_n] = (struct querier_source){ .min_ns = s->min_ns,
+			.max_ns = s->max_ns,
+			.w = s->w,
+			.store = s->store,
+			.snap = s->snap,
+			.b = s->b,
+			.deleted = s->deleted,
+			.deleted_n = s->deleted_n,
+			.warned = s->warned };
+	}
+	*out = f;
+	return ERR_OK;
+}
+
+void db_querier_join(struct db_querier *q, const struct db_querier *fork)
+{
+	for (size_t i = 0; i < fork->infos_n; i++)
+		querier_info(q, STR_FMT, STR_ARG(fork->infos[i]));
+}
+
+size_t db_querier_cuts(
+	const struct db_querier *q, int64_t min_ns, int64_t max_ns, int64_t *out, size_t n)
+{
+	size_t k = 0;
+
+	for (size_t i = 0; i < q->sources_n && k < n; i++) {
+		int64_t end = q->sources[i].max_ns;
+
+		if (end > min_ns && end < max_ns && (!k || end > out[k - 1]))
+			out[k++] = end;
+	}
+	return k;
+}
+
 static void close_source(struct db_querier *q, struct querier_source *s)
 {
 	uint32_t slots = s->b ? block_partitions_n(s->b->block) : 0;
@@ -177,12 +229,27 @@ static void close_source(struct db_querier *q, struct querier_source *s)
 			partition_unpin(q->db, s->need[i]);
 	free(s->need);
 	free(s->stacks);
+	if (q->fork) /* pins and snapshots are those of the querier it is of */
+		return;
 	if (s->w) {
 		store_snapshot_close(s->store, s->snap);
 		head_unpin(q->db, s->w);
 	} else {
 		blocks_unpin(q->db, s->b);
 	}
+}
+
+static void leave_list(struct db_querier *q)
+{
+	mutex_lock(&q->db->lock);
+	if (q->newer)
+		q->newer->older = q->older;
+	else
+		q->db->queriers = q->older;
+	if (q->older)
+		q->older->newer = q->newer;
+	mutex_unlock(&q->db->lock);
+	partitions_evict(q->db);
 }
 
 void db_querier_close(struct db_querier *q)
@@ -193,15 +260,8 @@ void db_querier_close(struct db_querier *q)
 		close_source(q, &q->sources[i]);
 	for (size_t i = 0; i < q->pinned_n; i++)
 		partition_unpin(q->db, q->pinned[i]);
-	mutex_lock(&q->db->lock);
-	if (q->newer)
-		q->newer->older = q->older;
-	else
-		q->db->queriers = q->older;
-	if (q->older)
-		q->older->newer = q->newer;
-	mutex_unlock(&q->db->lock);
-	partitions_evict(q->db);
+	if (!q->fork)
+		leave_list(q);
 	sum_scratch_close(q->scratch);
 	arena_release(&q->arena);
 	free(q->pinned);

@@ -200,6 +200,43 @@ void sum_note_row(struct summing *t, const struct sum_row *row, int64_t weight)
 	st->profiled_ns += row->duration_nanos > 0 ? row->duration_nanos : row->interval_ns;
 }
 
+enum err_code sum_stats_merge(
+	struct sum_stats *into, const struct sum_stats *from, struct arena *a, struct err *err)
+{
+	uint32_t *all = arena_alloc_raw(a, into->headers_n + from->headers_n + 1, sizeof(*all)), k;
+
+	if (!all)
+		return arena_fail(a, "sum", err);
+	if (into->headers_n)
+		memcpy(all, into->headers, into->headers_n * sizeof(*all));
+	into->headers = all;
+	for (uint32_t i = 0; i < from->headers_n; i++) {
+		for (k = 0; k < into->headers_n && all[k] != from->headers[i]; k++)
+			;
+		if (k == into->headers_n)
+			all[into->headers_n++] = from->headers[i];
+	}
+	if (from->rows && (!into->rows || from->start_ns < into->start_ns))
+		into->start_ns = from->start_ns;
+	if (from->rows && (!into->rows || from->end_ns > into->end_ns))
+		into->end_ns = from->end_ns;
+	if (from->rows)
+		sum_note_totals(into, from->min, from->max);
+	into->rows += from->rows;
+	into->samples += from->samples;
+	into->read += from->read;
+	into->elapsed_ns += from->elapsed_ns;
+	into->profiled_ns += from->profiled_ns;
+	into->total += from->total;
+	if (from->time_nanos && (!into->time_nanos || from->time_nanos < into->time_nanos))
+		into->time_nanos = from->time_nanos;
+	if (__builtin_add_overflow(into->duration_ns, from->duration_ns, &into->duration_ns))
+		into->duration_ns = from->duration_ns > 0 ? INT64_MAX : INT64_MIN;
+	if (from->period > into->period)
+		into->period = from->period;
+	return ERR_OK;
+}
+
 /* ---- rows of windows ---- */
 
 static enum err_code add_samples(struct summing *t, int64_t weight, struct err *err)

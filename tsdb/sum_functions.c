@@ -43,6 +43,26 @@ size_t function_sums_bytes(const struct function_sums *f)
 		f->table.slots_n * sizeof(*f->table.slots);
 }
 
+enum err_code function_sums_merge(
+	struct function_sums *into, const struct function_sums *from, struct err *err)
+{
+	const struct rollup_table *t = &from->table;
+	bool bad = false;
+	uint32_t at;
+
+	for (uint32_t i = 0; i < t->n; i++) {
+		uint32_t name = (uint32_t)(t->keys[i] >> 32), unnamed = (uint32_t)t->keys[i];
+
+		if (!rollup_table_find(&into->table, &name, &unnamed, 1, &at))
+			return nomem(err);
+		for (int c = 0; c < 2; c++)
+			bad |= __builtin_add_overflow(into->table.columns[c][at],
+				t->columns[c][i], &into->table.columns[c][at]);
+	}
+	bad |= __builtin_add_overflow(into->total, from->total, &into->total);
+	return bad ? err_set(err, ERR_LIMIT, "sum exceeds 128 bits") : ERR_OK;
+}
+
 /* ---- adding ---- */
 
 static enum err_code add(struct function_sums *f, const struct rollup_function *v, size_t n,

@@ -53,6 +53,8 @@ static struct flag table[] = {
 		"Memory for symbols of one job." },
 	{ "query.timeout", FLAG_DURATION, &opt.query_timeout_ns, "2m", "Time a query may take." },
 	{ "query.max-concurrency", FLAG_UINT, &opt.concurrency_max, "20", "Queries at once." },
+	{ "query.max-threads", FLAG_UINT, &opt.query_threads_max, "0",
+		"Threads that work on one query; 0: as many as cores." },
 	{ "query.max-samples", FLAG_UINT, &opt.samples_max, "2000000000",
 		"Samples one query may add up." },
 	{ "query.max-memory", FLAG_BYTES, &opt.query_memory_max, "1GiB", "Memory one query may use." },

@@ -173,6 +173,7 @@ static enum err_code open_storage(struct server *s, struct err *err)
 		.timeout_ns = o->query_timeout_ns,
 		.lookback_ns = o->lookback_ns,
 		.concurrency_max = (unsigned)o->concurrency_max,
+		.threads_max = clamp_u32(o->query_threads_max),
 		.samples_max = o->samples_max,
 		.memory_bytes_max = o->query_memory_max,
 	};

@@ -101,7 +101,7 @@ TEST(errors)
 		{ "\\1", ERR_INVALID, "error parsing regexp: invalid escape sequence: \\1" },
 		{ "\xff", ERR_INVALID, "error parsing regexp: invalid UTF-8" },
 		{ "((\\pL{30}){30}){1}\\pN{500}[[:word:]]{500}\\pL{900}", ERR_LIMIT,
-			"error parsing regexp: pattern too large - compile failed" },
+			"regular expression needs more than its limit of 8388608 bytes of memory" },
 	};
 	struct regex *re;
 	struct err err;

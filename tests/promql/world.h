@@ -318,7 +318,7 @@ static inline void ask(struct world *w, struct query_options o, const char *quer
 		query_close(q);
 	}
 	if (!str_is(buf_str(&w->text), want))
-		CHECK_FAIL("%s\n    is   " STR_FMT "\n    want %s", query,
+		CHECK_FAIL("%.400s\n    is   " STR_FMT "\n    want %s", query,
 			STR_ARG(buf_str(&w->text)), want);
 }
 

@@ -1,0 +1,65 @@
+/*
+ * Adding up a selection, the inside: what reading the database (sum_slots.c) and reading out cells
+ * (sum.c) share.
+ *
+ * Slots of several groups are summed side by side where there is enough to read, and a slot of a
+ * long window in pieces of time. What comes out is what one after the other gives: sums are exact,
+ * pieces are put together in their order, and where a piece fails or warns of damage all of it is
+ * done again, one by one, so that the same is said each time.
+ *
+ * Errors, Threads: as eval.h.
+ */
+#ifndef PROMQL_SUM_H
+#define PROMQL_SUM_H
+
+#include "promql/plan.h"
+
+/* What the database adds to. */
+struct sums {
+	struct accum *acc; /* NULL for totals */
+	struct function_sums *functions; /* NULL: cells only */
+	struct sum_stats stats;
+	size_t charged; /* bytes of the two, taken from the query's budget */
+};
+
+/* Rows of one group, partition and type that are asked the same of their samples. */
+struct slot {
+	const struct db_series **series;
+	size_t series_n, series_cap;
+	struct partition *partition;
+	const struct profile_type *type;
+	uint64_t deferred;
+	bool asked, takes_empty, none, by_labels;
+	int64_t at_ns; /* as in struct chosen */
+	struct factor factor; /* of fractions */
+	struct sums sums;
+};
+
+struct summing {
+	struct eval *ev;
+	const struct selection *s;
+	struct slot *slots; /* of the groups in work */
+	size_t slots_n, slots_cap;
+	size_t from; /* the first of the group in work */
+	struct slot *of; /* slots of a group that is read out */
+	size_t of_n;
+	int64_t start_ns, end_ns; /* of all groups so far; end 0: none */
+	bool weighted; /* gauges over a window */
+	bool fraction; /* costs are multiplied by a factor for each series */
+	bool wide; /* one of the two */
+};
+
+/* ---- sum_slots.c ---- */
+
+/* The next slots are of another group. */
+static inline void slots_next_group(struct summing *x)
+{
+	x->from = x->slots_n;
+}
+MUST_CHECK enum err_code slots_add(struct summing *x, const struct chosen *c, struct err *err);
+/* How many are worth being summed together. */
+size_t slots_wanted(const struct summing *x);
+MUST_CHECK enum err_code slots_sum(struct summing *x, struct err *err);
+void slots_close(struct summing *x);
+
+#endif

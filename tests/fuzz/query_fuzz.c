@@ -1,0 +1,174 @@
+/*
+ * fuzz: promql
+ *
+ * Any text is planned, explained and evaluated over a small database without harm, within small
+ * limits: at one time, over a span, in steps. What a plan says is JSON that nests no deeper than it
+ * may.
+ */
+#include "promql/engine.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/log.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+int LLVMFuzzerInitialize(int *argc, char ***argv);
+
+#define T0 (INT64_C(1700000000) * NS_PER_S)
+
+static struct db *db;
+static struct engine *engine;
+static atomic_int acked;
+static char dir[] = "/tmp/epi-fuzz-XXXXXX";
+
+static void require(bool ok)
+{
+	if (!ok)
+		abort();
+}
+
+static void on_acked(void *ctx, enum err_code rc, const struct err *err)
+{
+	require(!rc);
+	atomic_fetch_add(&acked, 1);
+}
+
+static struct labels labels_of(struct arena *a, const char *name, const char *pod)
+{
+	struct labels_builder b;
+	struct labels out;
+	struct err err;
+
+	labels_builder_init(&b, a, (struct labels){ 0 });
+	labels_builder_set(&b, STR("__name__"), str_of(name));
+	labels_builder_set(&b, STR("job"), STR("a"));
+	labels_builder_set(&b, STR("pod"), str_of(pod));
+	require(!labels_builder_build(&b, &out, &err));
+	return out;
+}
+
+static void store(struct arena *a, const char *name, const char *pod, int64_t at_s, bool gauge)
+{
+	enum value_kind kinds[] = { gauge ? KIND_GAUGE : KIND_DELTA };
+	struct db_append append = { .labels = labels_of(a, name, pod),
+		.ts_ns = T0 + at_s * NS_PER_S,
+		.interval_ns = 10 * NS_PER_S,
+		.kinds = kinds };
+	struct db_append_stats stats;
+	struct pprof_builder *b;
+	struct pprof_line line = { .line = 1 };
+	struct pprof *p;
+	uint32_t at[2];
+	int64_t value = at_s;
+	struct err err;
+
+	require(!pprof_builder_open(a, &b, &err));
+	pprof_builder_type(b, STR("samples"), STR("count"));
+	for (uint32_t i = 0; i < 2; i++) {
+		line.function = pprof_builder_function(b,
+			&(struct pprof_function){
+				.name = pprof_builder_string(b, i ? STR("f") : STR("main")) });
+		at[i] = pprof_builder_location(b,
+			(struct pprof_location){ .address = i + 1, .mapping = PPROF_NONE }, &line, 1);
+	}
+	pprof_builder_sample(b, at, 2, NULL, 0, &value);
+	pprof_builder_sample(b, at, 1, NULL, 0, &value);
+	require(!pprof_builder_finish(b, &p, &err));
+	append.profile = p;
+	require(!db_append(db, &append, &stats, on_acked, NULL, &err));
+}
+
+static void clean(void)
+{
+	char command[64];
+	FILE *f;
+
+	engine_close(engine);
+	db_close(db);
+	snprintf(command, sizeof(command), "rm -rf '%s'", dir);
+	if ((f = popen(command, "r")))
+		pclose(f);
+}
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+	struct engine_options e = { .timeout_ns = 2 * NS_PER_S,
+		.samples_max = 100000,
+		.memory_bytes_max = 16u << 20 };
+	struct db_number up = { .ts_ns = T0 + 10 * NS_PER_S, .value = 1 };
+	struct db_options o;
+	struct arena a;
+	struct err err;
+
+	log_set(LOG_ERROR, LOG_LOGFMT);
+	require(mkdtemp(dir) != NULL);
+	db_options_default(&o);
+	o.dir = dir;
+	o.retention_ns = 0;
+	o.too_old_ns = INT64_MAX / 2;
+	o.no_compaction = true;
+	o.free_bytes_reserve = 0;
+	require(!db_open(&o, &db, &err));
+	e.db = db;
+	require(!engine_open(&e, &engine, &err));
+	arena_init(&a, 0);
+	for (int64_t t = 10; t <= 60; t += 10) {
+		store(&a, "process_cpu", "p", t, false);
+		store(&a, "process_cpu", "q", t, false);
+		store(&a, "goroutine", "p", t, true);
+	}
+	up.labels = labels_of(&a, "up", "p");
+	require(!db_append_numbers(db, &up, 1, on_acked, NULL, &err));
+	while (atomic_load(&acked) < 19)
+		usleep(1000);
+	arena_release(&a);
+	atexit(clean);
+	return 0;
+}
+
+static void run(struct query_options o)
+{
+	struct query *q = NULL;
+	struct buf text = { 0 };
+	struct json j;
+	struct err err = { 0 };
+	enum err_code rc = query_run(engine, &o, &q, &err);
+
+	if (rc) {
+		require(err.msg[0]);
+		require(rc == ERR_INVALID || rc == ERR_LIMIT || rc == ERR_UNSUPPORTED ||
+			rc == ERR_TIMEOUT);
+		return;
+	}
+	if (o.explain) {
+		json_init(&j, &text);
+		query_explain_json(q, &j);
+		query_explain_print(q, &text);
+	}
+	buf_release(&text);
+	query_close(q);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct query_options o = { .text = { (const char *)data, size },
+		.t_ns = T0 + 60 * NS_PER_S,
+		.explain = true };
+
+	run(o);
+	o.analyze = true;
+	run(o);
+	o.explain = o.analyze = false;
+	o.start_ns = T0;
+	o.end_ns = T0 + 60 * NS_PER_S;
+	o.step_ns = 20 * NS_PER_S;
+	run(o);
+	o.step_ns = 0;
+	o.has_span = true;
+	run(o);
+	return 0;
+}

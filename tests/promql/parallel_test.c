@@ -1,0 +1,258 @@
+/*
+ * What threads add up side by side is what one adds up alone: the same queries are asked of two
+ * engines over one database, with head windows, blocks, deleted ranges, gauges and labels of
+ * samples. And workers by themselves.
+ */
+#include <stdlib.h>
+
+#include "promql/engine_internal.h"
+#include "tests/draw.h"
+#include "tests/promql/world.h"
+#include "tsdb/partition.h"
+
+#define HOURS 8
+#define EVERY_S 300
+#define PODS 4
+
+/* ---- workers ---- */
+
+struct sums_of {
+	atomic_uint_fast64_t sum;
+	atomic_int working[8];
+	atomic_bool twice;
+};
+
+static void add_one(void *ctx, unsigned thread, size_t i)
+{
+	struct sums_of *s = ctx;
+
+	if (atomic_fetch_add(&s->working[thread], 1))
+		atomic_store(&s->twice, true);
+	atomic_fetch_add(&s->sum, i + 1);
+	atomic_fetch_sub(&s->working[thread], 1);
+}
+
+struct caller {
+	struct workers *w;
+	bool wrong;
+};
+
+static void call_often(void *ctx)
+{
+	struct caller *c = ctx;
+
+	for (size_t n = 0; n < 300; n++) {
+		struct sums_of s = { 0 };
+
+		workers_run(c->w, n, add_one, &s);
+		c->wrong |= atomic_load(&s.sum) != n * (n + 1) / 2 || atomic_load(&s.twice);
+	}
+}
+
+TEST(each_piece_is_done_once)
+{
+	struct thread threads[3] = { 0 };
+	struct caller callers[3] = { 0 };
+	struct workers *w;
+	struct err err;
+
+	for (unsigned n = 1; n <= 4; n += 3) {
+		REQUIRE_OK(workers_open(n, &w, &err), &err);
+		CHECK_INT(workers_threads(w), n);
+		for (int i = 0; i < 3; i++) {
+			callers[i] = (struct caller){ w, false };
+			CHECK_OK(thread_start(&threads[i], "caller", call_often, &callers[i], &err),
+				&err);
+		}
+		for (int i = 0; i < 3; i++) {
+			thread_join(&threads[i]);
+			CHECK(!callers[i].wrong);
+		}
+		workers_close(w);
+	}
+	workers_close(NULL);
+	CHECK_INT(workers_threads(NULL), 1);
+}
+
+/* ---- queries ---- */
+
+static void put(struct world *w, struct draw *d, const char *labels, int64_t at_s, bool gauge)
+{
+	enum value_kind kinds[] = { gauge ? KIND_GAUGE : KIND_DELTA };
+	struct db_append a = { .labels = labels_of(&w->arena, labels),
+		.ts_ns = w->t0 + at_s * NS_PER_S,
+		.interval_ns = EVERY_S * NS_PER_S,
+		.kinds = kinds };
+	struct db_append_stats stats;
+	struct pprof *p;
+	struct err err;
+
+	if (!(p = draw_profile(&w->arena, d, &err))) {
+		CHECK_FAIL("%s", err.msg);
+		return;
+	}
+	p->strings[p->types[0].unit] = STR("count");
+	p->drop_frames = p->keep_frames = 0;
+	a.profile = p;
+	CHECK_OK(db_append(w->db, &a, &stats, on_acked, NULL, &err), &err);
+}
+
+static void fill_hours(struct world *w, struct draw *d, int from_s, int to_s)
+{
+	char labels[128];
+	int n = 0;
+
+	atomic_store(&acked, 0);
+	for (int at = from_s + EVERY_S; at <= to_s; at += EVERY_S)
+		for (int pod = 0; pod < PODS; pod++) {
+			snprintf(labels, sizeof(labels), "__name__=wall,job=%s,pod=%d",
+				pod % 2 ? "a" : "b", pod);
+			put(w, d, labels, at, false);
+			snprintf(labels, sizeof(labels), "__name__=goroutine,job=%s,pod=%d",
+				pod % 2 ? "a" : "b", pod);
+			put(w, d, labels, at, true);
+			n += 2;
+		}
+	for (int i = 0; i < 20000 && atomic_load(&acked) < n; i++)
+		usleep(1000);
+	CHECK_INT(atomic_load(&acked), n);
+}
+
+/* All there is of profiles, by ids. */
+static void print_cells(struct buf *out, const struct result *r)
+{
+	for (size_t i = 0; i < r->n; i++) {
+		const struct profile_value *p = &r->profiles[i];
+
+		labels_print(out, p->metric);
+		buf_printf(out, " %" PRId64 " %" PRId64 " %" PRId64 " %" PRIu64 " %" PRId64 " %" PRId64
+				" %" PRId64 " %" PRId64 " %" PRId64 "\n",
+			p->value_total, p->base_total, p->total, p->profiles, p->time_nanos,
+			p->duration_nanos, p->period, p->start_ns, p->end_ns);
+		for (size_t k = 0; k < p->parts_n; k++) {
+			const struct part *part = &p->parts[k];
+
+			buf_add_str(out, partition_name(part->partition));
+			for (size_t c = 0; c < part->n; c++)
+				buf_printf(out, " %u,%u:%" PRId64 "-%" PRId64, part->cells[c].stack,
+					part->cells[c].label_set, part->cells[c].value,
+					part->cells[c].base);
+			for (uint32_t h = 0; h < part->headers_n; h++)
+				buf_printf(out, " h%u", part->headers[h]);
+			buf_add_char(out, '\n');
+		}
+	}
+}
+
+static void answer(struct world *w, struct engine *e, struct query_options o)
+{
+	struct query *q = NULL;
+	struct err err;
+
+	buf_clear(&w->text);
+	if (query_run(e, &o, &q, &err)) {
+		buf_printf(&w->text, "%s", err.msg);
+		return;
+	}
+	if (query_result(q)->type == RESULT_PROFILES)
+		print_cells(&w->text, query_result(q));
+	else
+		print_result(w, query_result(q));
+	for (size_t i = 0; i < query_result(q)->infos_n; i++)
+		buf_printf(&w->text, "\n" STR_FMT, STR_ARG(query_result(q)->infos[i]));
+	query_close(q);
+}
+
+static void compare(struct world *w, struct engine *many, struct query_options o, const char *text)
+{
+	struct buf alone = { 0 };
+
+	o.text = str_of(text);
+	answer(w, w->engine, o);
+	buf_add_str(&alone, buf_str(&w->text));
+	answer(w, many, o);
+	if (!str_eq(buf_str(&w->text), buf_str(&alone)))
+		CHECK_FAIL("%s\n    alone    %.600s\n    together %.600s", text,
+			alone.ptr ? alone.ptr : "", w->text.ptr ? w->text.ptr : "");
+	if (!alone.len)
+		CHECK_FAIL("%s: no answer", text);
+	buf_release(&alone);
+}
+
+static const char *const queries[] = {
+	"merge(wall[8h])",
+	"merge by (job) (wall[8h])",
+	"wall[8h]",
+	"wall[100m]",
+	"merge by (job) (goroutine[8h])",
+	"goroutine",
+	"total(wall[8h])",
+	"total(merge by (job) (goroutine[7h]))",
+	"flat(merge(wall[8h]))",
+	"cum(merge by (job) (wall[8h]))",
+	"top(10, merge(wall[8h]))",
+	"wall[2h] - wall[2h] offset 3h",
+	"flat_share(merge(wall{pod=~\"1|2\"}[8h])) > 0.01",
+	"merge(wall[8h]) * 3 - merge(wall[4h])",
+	"rate(wall[8h])",
+	"max_over_time(wall[8h])",
+	"sum_over_time(goroutine[8h])",
+	"avg_over_time(goroutine[8h])",
+	"last_over_time(wall[8h])",
+};
+
+static void compare_all(struct world *w, struct engine *many)
+{
+	struct query_options once = { .t_ns = w->t0 }, labelled = once, rows = once, steps;
+
+	labelled.keep_sample_labels = true;
+	rows.rows_only = true;
+	steps = (struct query_options){ .step_ns = 20 * NS_PER_MIN,
+		.start_ns = w->t0 - 7 * NS_PER_HOUR,
+		.end_ns = w->t0 };
+	for (size_t i = 0; i < sizeof(queries) / sizeof(queries[0]); i++) {
+		compare(w, many, once, queries[i]);
+		compare(w, many, labelled, queries[i]);
+		compare(w, many, rows, queries[i]);
+		compare(w, many, steps, queries[i]);
+	}
+	compare(w, many, steps, "total(merge(wall[1h])) / on () total(merge(wall[2h]))");
+	compare(w, many, steps, "total(wall[8h] @ end()) - total(wall[1h])");
+}
+
+static void delete_some(struct world *w)
+{
+	struct matcher m[] = { { .op = MATCH_EQ, .name = STR("pod"), .value = STR("1") } };
+	struct err err;
+
+	CHECK_OK(db_delete_series(w->db, m, 1, w->t0 - 5 * NS_PER_HOUR, w->t0 - 3 * NS_PER_HOUR, &err),
+		&err);
+}
+
+TEST(threads_give_what_one_gives)
+{
+	struct engine_options alone = { .threads_max = 1 },
+			      together = { .threads_max = 4, .parallel_samples = 1 };
+	struct db_options o;
+	struct draw d = { .state = 7 };
+	struct engine *many;
+	struct world w;
+	struct err err;
+
+	db_options_default(&o);
+	o.window_ns = 30 * NS_PER_MIN;
+	o.too_old_ns = 100 * NS_PER_HOUR;
+	o.no_compaction = true;
+	if (!world_open_over(&w, o, &alone))
+		return;
+	together.db = w.db;
+	REQUIRE_OK(engine_open(&together, &many, &err), &err);
+	fill_hours(&w, &d, -HOURS * 3600, 0);
+	compare_all(&w, many);
+	CHECK_OK(db_compact(w.db, &err), &err);
+	compare_all(&w, many);
+	delete_some(&w);
+	compare_all(&w, many);
+	engine_close(many);
+	world_close(&w);
+}
