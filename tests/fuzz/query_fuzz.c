@@ -7,8 +7,8 @@
  */
 #include "promql/engine.h"
 
+#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
