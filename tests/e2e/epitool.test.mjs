@@ -2,7 +2,7 @@
 // `go tool pprof` opens.
 import test from 'node:test';
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, readdirSync } from 'node:fs';
 import { epitool, execFileSync, finish, join, request, scratch, start, startDemo, startServer, until, writeFileSync } from './lib.mjs';
 
 const run = (t, ...args) => finish(t, epitool, args);
@@ -160,8 +160,12 @@ test('epitool: push, query, diff', { timeout: 240000 }, async (t) => {
 
   await t.test('the data directory of a server that has ended', async () => {
     assert.equal((await server.stop()).code, 0);
-    const r = await run(t, 'query', data, ...span, '--json', `total(${cpu})`);
+    const temporary = join(dir, 'tmp');
+    mkdirSync(temporary);
+    const r = await finish(t, epitool, ['query', data, ...span, '--json', `total(${cpu})`], 60, { env: { TMPDIR: temporary } });
     assert.equal(r.code, 0, r.err);
+    assert.equal(r.err, '');
+    assert.deepEqual(readdirSync(temporary), []);
     assert.equal(JSON.parse(r.out).data.result.length, 1);
     assert.equal((await run(t, 'query', at, '1')).code, 1);
   });
@@ -195,6 +199,36 @@ test('epitool: the command line', async (t) => {
       assert.match(r.err, /^epitool: error: .+\nusage: epitool /, `${command} ${args}`);
     }
   }
+});
+
+/** On a terminal of so many columns: what it shows. */
+function onTerminal(t, columns, args, input = 'pipe') {
+  const quoted = args.map((a) => `'${a}'`).join(' ');
+  return start(t, 'script', ['-qefc', `stty cols ${columns}; exec ${quoted}`, '/dev/null'], { stdio: [input, 'pipe', 'pipe'] });
+}
+
+test('epitool: on a terminal', { timeout: 60000 }, async (t) => {
+  const { createServer } = await import('node:http');
+  const name = 'a/package/of/a/name/that/is/long.Function';
+  const answer = { status: 'success', data: { resultType: 'vector', unit: 'bytes', result: [{ metric: { function: name }, value: [1, '2048'] }] } };
+  const slow = createServer((req, res) => setTimeout(() => res.end(JSON.stringify(answer)), req.url.includes('explain') ? 60000 : 1500));
+  await new Promise((done) => slow.listen(0, '127.0.0.1', done));
+  t.after(() => { slow.closeAllConnections(); slow.close(); });
+  const at = `--server=http://127.0.0.1:${slow.address().port}`;
+  const run = onTerminal(t, 30, [epitool, 'query', at, '1']);
+  await run.ended;
+  assert.equal(run.code, 0, run.out);
+  // The line with the time is erased before the table, whose names are cut to fit.
+  assert.match(run.out, /^\r\x1b\[Kwaiting for the answer: 1\.\d s(\r\x1b\[Kwaiting for the answer: \d\.\d s)*\r\x1b\[K *value  function\r\n/);
+  assert.ok(run.out.endsWith(`2kB  …${name.slice(-22)}\r\n`), run.out);
+  const binary = onTerminal(t, 80, [epitool, 'query', at, '--format=pprof', '1']);
+  assert.equal((await binary.ended).code, 2);
+  assert.match(binary.out, /^epitool: error: pprof is binary: name a file with --output\r\n/);
+  const stopped = onTerminal(t, 80, [epitool, 'query', at, '--explain', '1']);
+  await until('it waits', 10, () => stopped.out.includes('waiting'));
+  stopped.child.stdin.write('\x03');
+  assert.equal((await stopped.ended).code, 1);
+  assert.match(stopped.out, /\r\x1b\[Kepitool: error: canceled\r\n$/);
 });
 
 test('epitool: Ctrl-C ends the wait for an answer', async (t) => {
