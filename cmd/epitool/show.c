@@ -2,6 +2,7 @@
 
 #include "cmd/epitool/show.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -11,6 +12,7 @@
 #include "proto/top_order.h"
 
 #define LABELS_MAX 32u
+#define TIME_SECONDS_MAX 4e9
 
 struct shown {
 	struct arena arena;
@@ -129,6 +131,22 @@ static void show_vector(struct shown *x, json_t *result, struct str unit)
 	table_print(&t, x->width, x->out);
 }
 
+/* Whole seconds without a fraction: steps are seldom shorter. */
+static void cell_time(struct shown *x, struct table *t, double s)
+{
+	struct str text;
+
+	s = fabs(s) < TIME_SECONDS_MAX ? s : 0; /* of another program */
+	buf_clear(&x->cell);
+	time_print_rfc3339(&x->cell, (int64_t)(s * 1000 + 0.5) * NS_PER_MS);
+	text = buf_str(&x->cell);
+	if (str_has_suffix(text, STR(".000Z"))) {
+		x->cell.len -= sizeof(".000Z") - 1;
+		buf_add_char(&x->cell, 'Z');
+	}
+	table_cell(t, buf_str(&x->cell));
+}
+
 /* A table per series: times down, for the eye to follow. */
 static void show_matrix(struct shown *x, json_t *result, struct str unit)
 {
@@ -147,12 +165,7 @@ static void show_matrix(struct shown *x, json_t *result, struct str unit)
 		table_column(&t, "value", true);
 		json_array_foreach(json_object_get(element, "values"), k, sample)
 		{
-			double s = json_number_value(json_array_get(sample, 0));
-
-			buf_clear(&x->cell);
-			time_print_rfc3339(
-				&x->cell, (int64_t)(s * 1000 + 0.5) * NS_PER_MS);
-			table_cell(&t, buf_str(&x->cell));
+			cell_time(x, &t, json_number_value(json_array_get(sample, 0)));
 			cell_number(x, &t, sample_number(sample), unit);
 		}
 		table_print(&t, x->width, x->out);
