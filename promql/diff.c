@@ -1,6 +1,7 @@
 /*
  * Differences: new minus base, element by element. Both sides of each cell are kept, so that what
- * is shown can be the change, or the two side by side.
+ * is shown can be the change, or the two side by side. Where a side is a fraction, all are brought to
+ * one exponent.
  */
 #include "promql/eval.h"
 
@@ -83,10 +84,42 @@ static enum err_code add_side(struct pairing *x, const struct value *v, int side
 /* The new side by base / new, as -normalize. */
 static double ratio_of(const struct pair *pair)
 {
-	int64_t new_total = pair->side[0] ? pair->side[0]->value_total : 0;
-	int64_t base_total = pair->side[1] ? pair->side[1]->value_total : 0;
+	double new_total = pair->side[0] ? profile_total_cost(pair->side[0]) : 0;
+	double base_total = pair->side[1] ? profile_total_cost(pair->side[1]) : 0;
 
-	return new_total == 0 ? 0 : (double)base_total / (double)new_total;
+	return new_total == 0 ? 0 : base_total / new_total;
+}
+
+static long double magnitude(const struct profile_value *p)
+{
+	long double sum = 0;
+
+	for (size_t i = 0; i < p->parts_n; i++)
+		for (size_t k = 0; k < p->parts[i].n; k++)
+			sum += fabsl((long double)p->parts[i].cells[k].value);
+	return ldexpl(sum, -p->exponent);
+}
+
+/* What all pairs fit in, none of whose sums passes 64 bits then; 0 where all are whole numbers. */
+static int common_exponent(const struct pairing *x, bool normalized, bool *fraction)
+{
+	long double sum = 0;
+	int most = 0, bits;
+
+	*fraction = false;
+	for (size_t i = 0; i < x->n; i++)
+		for (int side = 0; side < 2; side++) {
+			const struct profile_value *p = x->pairs[i].side[side];
+			double ratio = normalized && side == 0 ? fabs(ratio_of(&x->pairs[i])) : 1;
+
+			*fraction |= p && p->fraction;
+			if (p && p->exponent > most)
+				most = p->exponent;
+			if (p)
+				sum += magnitude(p) * (ratio > 1 ? (long double)ratio : 1);
+		}
+	frexpl(sum, &bits);
+	return !*fraction ? 0 : most < 61 - bits ? most : 61 - bits;
 }
 
 static enum err_code add_cells(struct pairing *x, struct profile_value *out,
@@ -147,11 +180,11 @@ static void join(struct profile_value *out, const struct profile_value *p)
 }
 
 static enum err_code diff_pair(struct pairing *x, const struct pair *pair, bool normalized,
-	struct profile_value *out, struct err *err)
+	int exponent, struct profile_value *out, struct err *err)
 {
 	const struct profile_value *a = pair->side[0], *b = pair->side[1];
 	double ratio = normalized ? ratio_of(pair) : 1;
-	struct profile_value joined;
+	struct profile_value joined, sides[2];
 	enum err_code rc;
 
 	if (a && b && !str_eq(a->type.sample_unit, b->type.sample_unit))
@@ -166,6 +199,12 @@ static enum err_code diff_pair(struct pairing *x, const struct pair *pair, bool 
 		if (!str_eq(a->type.sample_type, b->type.sample_type))
 			out->type.sample_type = (struct str){ 0 };
 	}
+	if ((a && (rc = profile_with_exponent(x->ev, a, exponent, &sides[0], err))) ||
+		(b && (rc = profile_with_exponent(x->ev, b, exponent, &sides[1], err))))
+		return rc;
+	a = a ? &sides[0] : NULL;
+	b = b ? &sides[1] : NULL;
+	out->exponent = exponent;
 	out->parts = arena_array(
 		x->ev->arena, struct part, (a ? a->parts_n : 0) + (b ? b->parts_n : 0) + 1);
 	if (!out->parts)
@@ -202,6 +241,8 @@ enum err_code profiles_diff(struct eval *ev, const struct expr *e, const struct 
 	struct pairing x = { .ev = ev, .e = e, .matching = matching, .labels = labels };
 	struct value result = { .type = VALUE_PROFILES };
 	enum err_code rc;
+	bool fraction;
+	int exponent;
 
 	map_init(&x.map);
 	x.pairs = arena_array(ev->arena, struct pair, new_side->n + base_side->n + 1);
@@ -213,10 +254,12 @@ enum err_code profiles_diff(struct eval *ev, const struct expr *e, const struct 
 	}
 	if ((rc = add_side(&x, new_side, 0, err)) || (rc = add_side(&x, base_side, 1, err)))
 		goto out;
+	exponent = common_exponent(&x, normalized, &fraction);
 	for (size_t i = 0; i < x.n; i++) {
-		if ((rc = diff_pair(&x, &x.pairs[i], normalized, &result.profiles[result.n], err)))
+		if ((rc = diff_pair(&x, &x.pairs[i], normalized, exponent,
+			     &result.profiles[result.n], err)))
 			goto out;
-		result.n++;
+		result.profiles[result.n++].fraction = fraction;
 	}
 	*out = result;
 out:

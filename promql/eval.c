@@ -85,7 +85,7 @@ static enum err_code require(struct eval *ev, const struct expr *call, const str
 static enum err_code eval_arg(struct eval *ev, const struct expr *e, size_t i, unsigned types,
 	struct value *out, struct err *err)
 {
-	enum err_code rc = eval_expr(ev, e->call.args[i], out, err);
+	enum err_code rc = eval_exact(ev, e->call.args[i], out, err);
 
 	return rc ? rc : require(ev, e, e->call.args[i], out, types, err);
 }
@@ -181,7 +181,7 @@ static enum err_code eval_merging(
 		return rc ? rc : require(ev, e, arg, out, VALUE_PROFILES, err);
 	}
 	if (e->kind != EXPR_CALL || e->call.fn->id != FN_MERGE)
-		return eval_expr(ev, e, out, err);
+		return eval_exact(ev, e, out, err);
 	call = e;
 	arg = expr_strip(e->call.args[0]);
 	while (filter_is(arg)) {
@@ -242,7 +242,7 @@ static enum err_code call_merging(
 	enum err_code rc;
 
 	if ((rc = eval_merging(ev, e, want, out, err)) || !(out->type & VALUE_PROFILES) ||
-		(rc = profiles_round(ev, out, err)))
+		(rc = profiles_settle(ev, out, err)))
 		return rc;
 	return filters_apply(ev, e, out, err);
 }
@@ -278,7 +278,7 @@ static enum err_code call_top(
 	if (ev->rows_only && is_merging(e->call.args[1]))
 		rc = call_merging(ev, e->call.args[1], WANT_NAMES, &p, err);
 	else
-		rc = eval_expr(ev, e->call.args[1], &p, err);
+		rc = eval_exact(ev, e->call.args[1], &p, err);
 	if (rc || (rc = require(ev, e, e->call.args[1], &p, VALUE_PROFILES, err)))
 		return rc;
 	return profiles_top(ev, &p, k.scalar, out, err);
@@ -528,7 +528,7 @@ static enum err_code eval_binary(
 	struct value l, r;
 	enum err_code rc;
 
-	if ((rc = eval_expr(ev, b->lhs, &l, err)) || (rc = eval_expr(ev, b->rhs, &r, err)))
+	if ((rc = eval_exact(ev, b->lhs, &l, err)) || (rc = eval_exact(ev, b->rhs, &r, err)))
 		return rc;
 	if ((e->types & VALUE_PROFILES) && (l.type & VALUE_PROFILES) && (r.type & VALUE_PROFILES) &&
 		b->op == OP_SUB)
@@ -568,7 +568,7 @@ static enum err_code eval_kind(
 	return err_set(err, ERR_INVALID, "an expression of an unknown kind");
 }
 
-enum err_code eval_expr(struct eval *ev, const struct expr *e, struct value *out, struct err *err)
+enum err_code eval_exact(struct eval *ev, const struct expr *e, struct value *out, struct err *err)
 {
 	bool timed = ev->plan && ev->plan->analyze && !ev->plan->planning;
 	int64_t start = timed ? clock_monotonic_ns() : 0;
@@ -581,4 +581,11 @@ enum err_code eval_expr(struct eval *ev, const struct expr *e, struct value *out
 	if (timed)
 		plan_note_time(ev, e, clock_monotonic_ns() - start);
 	return rc;
+}
+
+enum err_code eval_expr(struct eval *ev, const struct expr *e, struct value *out, struct err *err)
+{
+	enum err_code rc = eval_exact(ev, e, out, err);
+
+	return rc ? rc : profiles_whole(ev, e, out, err);
 }

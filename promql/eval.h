@@ -76,6 +76,9 @@ struct eval {
 MUST_CHECK enum err_code eval_prepare(struct eval *ev, struct err *err);
 MUST_CHECK enum err_code eval_expr(
 	struct eval *ev, const struct expr *e, struct value *out, struct err *err);
+/* As eval_expr, but profiles that are fractions stay so: of one value all have one exponent. */
+MUST_CHECK enum err_code eval_exact(
+	struct eval *ev, const struct expr *e, struct value *out, struct err *err);
 /*
  * Costs as eval_expr; of profiles their totals, labels and names kept, without reading samples
  * where that can be.
@@ -189,6 +192,14 @@ struct factor over_factor(enum over_time over, const struct profile_type *type,
 bool fraction_of(struct factor f, __int128 v, __int128 *out);
 /* As profiles_round, but fractions stay what they are, as whole numbers of 2^-exponent. */
 MUST_CHECK enum err_code profiles_settle(struct eval *ev, struct value *v, struct err *err);
+/* v / 2^shift, half away from zero; false: beyond 64 bits. */
+bool cost_shift(int64_t v, int shift, int64_t *out);
+/* The same profile with another exponent; ERR_LIMIT where it does not fit. Not its names. */
+MUST_CHECK enum err_code profile_with_exponent(struct eval *ev, const struct profile_value *in,
+	int exponent, struct profile_value *out, struct err *err);
+/* Rounds what profiles_settle left: for an answer. */
+MUST_CHECK enum err_code profiles_whole(
+	struct eval *ev, const struct expr *e, struct value *v, struct err *err);
 
 /* ---- scrape.c ---- */
 

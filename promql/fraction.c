@@ -80,25 +80,30 @@ bool fraction_of(struct factor f, __int128 v, __int128 *out)
 	return true;
 }
 
-/* ---- as whole numbers ---- */
+/* ---- as whole numbers of 2^-exponent ---- */
 
-static enum err_code settle(struct eval *ev, struct profile_value *p, struct err *err)
+/* Half away from zero where bits are lost. */
+bool cost_shift(int64_t v, int shift, int64_t *out)
 {
-	long double sum = 0;
-	__int128 half, v;
-	enum err_code rc;
-	int shift = 0;
+	__int128 half, wide = v;
 
-	if ((rc = profile_join_epochs(ev, p, err)))
-		return rc;
-	for (size_t i = 0; i < p->parts_n; i++)
-		for (size_t c = 0; c < p->parts[i].n; c++)
-			sum += fabsl((long double)p->parts[i].wide[c]);
-	while (sum >= 0x1p61L) { /* no sum of some of them passes 64 bits then */
-		sum /= 2;
-		shift++;
+	if (shift > 0) {
+		half = (__int128)1 << (shift > 65 ? 65 : shift) >> 1;
+		wide = wide < 0 ? -((half - wide) >> (shift > 65 ? 65 : shift)) :
+				  (wide + half) >> (shift > 65 ? 65 : shift);
+	} else if (v && shift < 0) {
+		if (shift < -63)
+			return false;
+		wide *= (__int128)1 << -shift;
 	}
-	half = shift ? (__int128)1 << (shift - 1) : 0;
+	*out = (int64_t)wide;
+	return *out == wide;
+}
+
+static void settle(struct profile_value *p, int shift)
+{
+	__int128 half = shift ? (__int128)1 << (shift - 1) : 0, v;
+
 	for (size_t i = 0; i < p->parts_n; i++) {
 		struct part *part = &p->parts[i];
 		size_t k = 0;
@@ -116,16 +121,106 @@ static enum err_code settle(struct eval *ev, struct profile_value *p, struct err
 	}
 	p->divisor = 0;
 	p->exponent = 62 - shift;
+}
+
+static bool is_unsettled(const struct profile_value *p)
+{
+	return p->fraction && p->divisor;
+}
+
+/* One exponent for all elements, so that they can be merged. */
+enum err_code profiles_settle(struct eval *ev, struct value *v, struct err *err)
+{
+	size_t n = v->type == VALUE_PROFILES ? v->n : 0;
+	long double sum = 0;
+	enum err_code rc;
+	int shift = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		struct profile_value *p = &v->profiles[i];
+
+		if (!is_unsettled(p))
+			continue;
+		if ((rc = profile_join_epochs(ev, p, err)))
+			return rc;
+		for (size_t k = 0; k < p->parts_n; k++)
+			for (size_t c = 0; c < p->parts[k].n; c++)
+				sum += fabsl((long double)p->parts[k].wide[c]);
+	}
+	while (sum >= 0x1p61L) { /* no sum of some of them passes 64 bits then */
+		sum /= 2;
+		shift++;
+	}
+	for (size_t i = 0; i < n; i++)
+		if (is_unsettled(&v->profiles[i]))
+			settle(&v->profiles[i], shift);
+	return profiles_round(ev, v, err);
+}
+
+static enum err_code shift_part(
+	struct eval *ev, int shift, const struct part *from, struct part *to, struct err *err)
+{
+	*to = *from;
+	to->n = 0;
+	if (!(to->cells = arena_alloc_raw(ev->arena, from->n + 1, sizeof(*to->cells))))
+		return eval_nomem(ev, err);
+	for (size_t i = 0; i < from->n; i++) {
+		struct cell *cell = &to->cells[to->n];
+
+		*cell = from->cells[i];
+		if (!cost_shift(cell->value, shift, &cell->value) ||
+			!cost_shift(cell->base, shift, &cell->base))
+			return err_set(err, ERR_LIMIT, "a sum exceeds 64 bits");
+		to->n += cell->value != 0 || cell->base != 0;
+	}
 	return ERR_OK;
 }
 
-enum err_code profiles_settle(struct eval *ev, struct value *v, struct err *err)
+enum err_code profile_with_exponent(struct eval *ev, const struct profile_value *in, int exponent,
+	struct profile_value *out, struct err *err)
 {
+	int shift = in->exponent - exponent;
+	struct profile_value from;
 	enum err_code rc;
 
-	for (size_t i = 0; v->type == VALUE_PROFILES && i < v->n; i++)
-		if (v->profiles[i].fraction && v->profiles[i].divisor &&
-			(rc = settle(ev, &v->profiles[i], err)))
+	*out = *in;
+	if (shift == 0)
+		return ERR_OK;
+	if ((rc = profile_joined(ev, in, &from, err)))
+		return rc;
+	*out = from;
+	out->exponent = exponent;
+	if (!(out->parts = arena_array(ev->arena, struct part, from.parts_n + 1)))
+		return eval_nomem(ev, err);
+	for (size_t i = 0; i < from.parts_n; i++)
+		if ((rc = shift_part(ev, shift, &from.parts[i], &out->parts[i], err)))
 			return rc;
-	return profiles_round(ev, v, err);
+	if (!cost_shift(in->total, shift, &out->total))
+		return err_set(err, ERR_LIMIT, "a sum exceeds 64 bits");
+	return profile_totals(out, err);
+}
+
+enum err_code profiles_whole(
+	struct eval *ev, const struct expr *e, struct value *v, struct err *err)
+{
+	struct profile_value *profiles;
+	enum err_code rc;
+	bool any = false;
+
+	for (size_t i = 0; v->type == VALUE_PROFILES && i < v->n; i++)
+		any |= v->profiles[i].fraction;
+	if (!any)
+		return ERR_OK;
+	if (!(profiles = arena_array(ev->arena, struct profile_value, v->n)))
+		return eval_nomem(ev, err);
+	for (size_t i = 0; i < v->n; i++) {
+		rc = profile_with_exponent(ev, &v->profiles[i], 0, &profiles[i], err);
+		if (rc == ERR_LIMIT)
+			return eval_fault(ev, e, err, rc, "a cost exceeds 64 bits");
+		if (rc)
+			return rc;
+		profiles[i].fraction = false;
+	}
+	v->profiles = profiles;
+	return ERR_OK;
 }

@@ -1,5 +1,6 @@
 /*
  * Profiles times a number: each cell rounded by itself, so the epochs of a stack are joined first.
+ * Of fractions the exponent takes the number's own, and costs do not grow.
  */
 #include "promql/eval.h"
 
@@ -8,12 +9,19 @@
 struct scale {
 	double factor;
 	bool divide;
+	bool fraction; /* the factor's magnitude is at most 1 to multiply by, at least 1 to divide by */
 };
 
 static bool scale_cost(int64_t *v, struct scale s)
 {
-	double scaled = round(s.divide ? (double)*v / s.factor : (double)*v * s.factor);
+	double scaled;
 
+	if (s.fraction) {
+		*v = (int64_t)roundl(s.divide ? (long double)*v / (long double)s.factor :
+						(long double)*v * (long double)s.factor);
+		return true;
+	}
+	scaled = round(s.divide ? (double)*v / s.factor : (double)*v * s.factor);
 	if (!(scaled > -0x1p63 && scaled < 0x1p63))
 		return false;
 	*v = (int64_t)scaled;
@@ -38,10 +46,20 @@ static enum err_code scale_part(struct eval *ev, const struct expr *e, struct sc
 	return ERR_OK;
 }
 
+/* The factor without its power of two, which goes to the exponent. */
+static struct scale of_fraction(struct profile_value *p, double factor, bool divide)
+{
+	int power;
+	double rest = frexp(factor, &power);
+
+	p->exponent += divide ? power - 1 : -power;
+	return (struct scale){ divide ? rest * 2 : rest, divide, true };
+}
+
 enum err_code profiles_scale(struct eval *ev, const struct expr *e, const struct value *in,
 	double factor, bool divide, struct value *out, struct err *err)
 {
-	struct scale s = { factor, divide };
+	struct scale s = { factor, divide, false };
 	enum err_code rc;
 
 	*out = *in;
@@ -57,6 +75,8 @@ enum err_code profiles_scale(struct eval *ev, const struct expr *e, const struct
 		if ((rc = profile_joined(ev, &in->profiles[i], &from, err)))
 			return rc;
 		*p = from;
+		if (p->fraction)
+			s = of_fraction(p, factor, divide);
 		if (!(p->parts = arena_array(ev->arena, struct part, p->parts_n + 1)))
 			return eval_nomem(ev, err);
 		for (size_t k = 0; k < p->parts_n; k++)

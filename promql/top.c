@@ -1,5 +1,6 @@
 /*
- * top(): the rows of `go tool pprof -top -nodecount=k -nodefraction=0`.
+ * top(): the rows of `go tool pprof -top -nodecount=k -nodefraction=0`. Fractions are summed per
+ * function, ordered and divided as they are, and rounded in the row.
  */
 #include "promql/frames.h"
 
@@ -33,10 +34,12 @@ static double percent(int64_t v, int64_t total)
 	return total == 0 ? 0 : fabs((double)v / (double)total) * 100;
 }
 
+/* total: not rounded, as the sums. */
 static enum err_code make_rows(struct eval *ev, const struct ranking *r, uint32_t *order, size_t n,
-	struct top_table *out, struct err *err)
+	int64_t total, struct top_table *out, struct err *err)
 {
-	int64_t sum = 0;
+	int exponent = out->source->exponent;
+	int64_t sum = 0, flat, cum;
 
 	out->functions_n = n;
 	out->n = n < out->k ? n : out->k;
@@ -46,14 +49,18 @@ static enum err_code make_rows(struct eval *ev, const struct ranking *r, uint32_
 		struct top_row *row = &out->rows[i];
 
 		row->function = frames_group(r->frames, order[i])->v[FRAME_FUNCTION];
-		row->flat = r->sums.flat[order[i]];
-		row->cum = r->sums.cum[order[i]];
-		sum += row->flat;
-		row->flat_percent = percent(row->flat, out->total);
-		row->sum_percent = percent(sum, out->total);
-		row->cum_percent = percent(row->cum, out->total);
+		flat = r->sums.flat[order[i]];
+		cum = r->sums.cum[order[i]];
+		sum += flat;
+		row->flat_percent = percent(flat, total);
+		row->sum_percent = percent(sum, total);
+		row->cum_percent = percent(cum, total);
+		if (!cost_shift(flat, exponent, &row->flat) ||
+			!cost_shift(cum, exponent, &row->cum))
+			return err_set(err, ERR_LIMIT, "a sum exceeds 64 bits");
 	}
-	return ERR_OK;
+	return cost_shift(total, exponent, &out->total) ?
+		ERR_OK : err_set(err, ERR_LIMIT, "a sum exceeds 64 bits");
 }
 
 static enum err_code rank(struct eval *ev, struct frames *f, const struct profile_value *p,
@@ -77,13 +84,30 @@ static enum err_code rank(struct eval *ev, struct frames *f, const struct profil
 	qsort_r(order, n, sizeof(*order), by_rank, &r);
 	out->metric = p->metric;
 	out->type = p->type;
-	out->total = p->total;
 	out->profiles = p->profiles;
 	out->time_nanos = p->time_nanos;
 	out->duration_nanos = p->duration_nanos;
 	out->is_diff = p->is_diff;
 	out->source = p;
-	return make_rows(ev, &r, order, n, out, err);
+	return make_rows(ev, &r, order, n, p->total, out, err);
+}
+
+/* Whoever shows the stacks of a table shows whole numbers. */
+static enum err_code whole_source(struct eval *ev, const struct profile_value *p,
+	struct top_table *out, struct err *err)
+{
+	struct profile_value *whole;
+	enum err_code rc;
+
+	if (!p->fraction)
+		return ERR_OK;
+	if (!(whole = arena_new(ev->arena, struct profile_value)))
+		return eval_nomem(ev, err);
+	if ((rc = profile_with_exponent(ev, p, 0, whole, err)))
+		return rc;
+	whole->fraction = false;
+	out->source = whole;
+	return ERR_OK;
 }
 
 enum err_code profiles_top(
@@ -101,8 +125,10 @@ enum err_code profiles_top(
 		return rc;
 	for (size_t i = 0; i < in->n && !rc; i++) {
 		out->tops[i].k = k >= 1 ? k < 1e9 ? (size_t)k : (size_t)1e9 : 0;
-		rc = rank(ev, f, &in->profiles[i], &out->tops[i], err);
-		out->n += !rc;
+		if ((rc = rank(ev, f, &in->profiles[i], &out->tops[i], err)) ||
+			(rc = whole_source(ev, &in->profiles[i], &out->tops[i], err)))
+			break;
+		out->n++;
 	}
 	frames_close(f);
 	return rc;
