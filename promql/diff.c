@@ -1,7 +1,7 @@
 /*
  * Differences: new minus base, element by element. Both sides of each cell are kept, so that what
- * is shown can be the change, or the two side by side. Where a side is a fraction, all are brought to
- * one exponent.
+ * is shown can be the change, or the two side by side. Where a side is a fraction, all are brought
+ * to one exponent.
  */
 #include "promql/eval.h"
 

@@ -51,8 +51,8 @@ TEST(rates_of_profiles)
 		      "15s))",
 			"{job=\"a\", pod=\"q\"} 6000000" },
 		{ 30, "rate(process_cpu{pod='p'}[10s]) * 10",
-			"process_cpu{job=\"a\", pod=\"p\"} nanoseconds 88888890 of 1: main;f "
-			"33333330, main;g 55555560" },
+			"process_cpu{job=\"a\", pod=\"p\"} nanoseconds 88888889 of 1: main;f "
+			"33333333, main;g 55555556" },
 		/* profiles are whole numbers */
 		{ 40, "rate(process_cpu[20s])",
 			"process_cpu{job=\"a\", pod=\"p\"} nanoseconds 4444445 of 1: main;f "
@@ -71,6 +71,71 @@ TEST(rates_of_profiles)
 			"invalid input: 1:6: rate() wants a selector with a window: [5m]" },
 		{ 40, "rate(merge(process_cpu[1m]))",
 			"invalid input: 1:6: rate() wants a selector here, got profiles" },
+	};
+	struct world w;
+
+	REQUIRE(world_open(&w, NULL));
+	fill_windows(&w);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		at(&w, rows[i].at_s, rows[i].query, rows[i].want);
+	world_close(&w);
+}
+
+/* p: f 12, g 6 of 18 in 30 s, 27 of them seen; q: f 13, h 2 of 15, 10 of them seen. */
+TEST(rates_stay_fractions)
+{
+	static const struct row rows[] = {
+		{ 40, "total(rate(process_cpu:samples[1m]) * 3)",
+			"{job=\"a\", pod=\"p\"} 1\n{job=\"a\", pod=\"q\"} 2.25" },
+		{ 40, "total(3 * rate(process_cpu:samples{pod='q'}[1m]))",
+			"{job=\"a\", pod=\"q\"} 2.25" },
+		{ 40, "total(rate(process_cpu:samples[1m]) / 3)",
+			"{job=\"a\", pod=\"p\"} 0.1111111111111111\n{job=\"a\", pod=\"q\"} 0.25" },
+		{ 40, "total(rate(process_cpu:samples[1m]) * 0)",
+			"{job=\"a\", pod=\"p\"} 0\n{job=\"a\", pod=\"q\"} 0" },
+		{ 40, "total(rate(process_cpu:samples{pod='q'}[1m]) * -1e-30 / 1e-30 * 1e9)",
+			"{job=\"a\", pod=\"q\"} -750000000" },
+		{ 40, "total(merge(rate(process_cpu:samples[1m]) * 2))", "{} 2.1666666666666665" },
+		{ 40, "flat by (function) (rate(process_cpu:samples[1m]) * 2)",
+			"{function=\"f\"} 1.7444444444444445\n{function=\"g\"} 0.2222222222222222\n"
+			"{function=\"h\"} 0.2" },
+		{ 40, "cum_share by (function) (rate(process_cpu:samples[1m]) * 2, "
+		      "{function='main'})",
+			"{function=\"main\"} 1" },
+		{ 40, "total(focus(rate(process_cpu:samples{pod='p'}[1m]) * 3, 'g'))",
+			"{job=\"a\", pod=\"p\"} 0.3333333333333333" },
+		{ 40, "rate(process_cpu:samples{pod='p'}[1m]) * 9",
+			"process_cpu{job=\"a\", pod=\"p\"} count 3 of 3: main;f 2, main;g 1" },
+		{ 40, "rate(process_cpu:samples{pod='p'}[1m]) * 1e300",
+			"limit exceeded: 1:1: a cost exceeds 64 bits" },
+		{ 40, "total(avg_over_time(process_cpu:samples{pod='q'}[1m]) / 2)",
+			"{job=\"a\", pod=\"q\"} 3.75" },
+		/* differences */
+		{ 30, "total(rate(process_cpu:samples{pod='q'}[15s]) - "
+		      "rate(process_cpu:samples{pod='q'}[15s] offset 15s))",
+			"{job=\"a\", pod=\"q\"} 0.6" },
+		{ 30, "flat(diff(rate(process_cpu:samples{pod='q'}[15s]), "
+		      "rate(process_cpu:samples{pod='q'}[15s] offset 15s)))",
+			"{function=\"f\", job=\"a\", pod=\"q\"} 0.2\n"
+			"{function=\"h\", job=\"a\", pod=\"q\"} 0.4" },
+		{ 30, "total(diff(rate(process_cpu:samples{pod='q'}[15s]), "
+		      "process_cpu:samples{pod='q'}) * 10)",
+			"{job=\"a\", pod=\"q\"} -72" },
+		{ 30, "round(total(diff_normalized(rate(process_cpu:samples{pod='q'}[15s]), "
+		      "rate(process_cpu:samples{pod='q'}[15s] offset 15s))), 0.001)",
+			"{job=\"a\", pod=\"q\"} 0" },
+		{ 30, "flat(diff_normalized(rate(process_cpu:samples{pod='q'}[15s]), "
+		      "rate(process_cpu:samples{pod='q'}[15s] offset 15s)), {function='h'})",
+			"{function=\"h\", job=\"a\", pod=\"q\"} 0.26666666666666666" },
+		{ 30, "total(merge(rate(process_cpu:samples{pod='q'}[15s]) - "
+		      "rate(process_cpu:samples{pod='q'}[15s] offset 15s)) * 5)",
+			"{} 3" },
+		/* tables: p 0.22 f, 0.11 g; q 0.65 f, 0.1 h, 0.75 main: rounded in the row */
+		{ 40, "top(3, rate(process_cpu:samples[1m]))",
+			"process_cpu{job=\"a\", pod=\"p\"} of 0: f 0 0 g 0 0 main 0 0\n"
+			"process_cpu{job=\"a\", pod=\"q\"} of 1: f 1 1 h 0 0 main 0 1" },
+		{ 40, "top(3, merge(rate(process_cpu:samples[1m])) * 3)",
+			"{} of 3: f 3 3 g 0 0 h 0 0" },
 	};
 	struct world w;
 
