@@ -26,9 +26,9 @@ static enum err_code grow(struct summing *x, void *array, size_t item, size_t *c
 static bool fits(const struct slot *slot, const struct chosen *c)
 {
 	return slot->at_ns == c->at_ns && slot->partition == c->series->partition &&
-		slot->deferred == c->deferred && slot->by_labels == c->by_labels && slot->asked == c->asked &&
-		slot->takes_empty == c->takes_empty && slot->none == c->none &&
-		profile_type_eq(slot->type, &c->type);
+		slot->deferred == c->deferred && slot->by_labels == c->by_labels &&
+		slot->asked == c->asked && slot->takes_empty == c->takes_empty &&
+		slot->none == c->none && profile_type_eq(slot->type, &c->type);
 }
 
 static enum err_code find_slot(
@@ -36,7 +36,8 @@ static enum err_code find_slot(
 {
 	enum err_code rc;
 
-	for (size_t i = x->slots_n; i-- > x->from && !x->fraction;) /* neighbours are of one job: the last one fits */
+	for (size_t i = x->slots_n;
+		i-- > x->from && !x->fraction;) /* neighbours are of one job: the last one fits */
 		if (fits(&x->slots[i], c)) {
 			*out = &x->slots[i];
 			return ERR_OK;

@@ -226,7 +226,9 @@ static enum err_code add_window_series(struct selecting *x, struct querier_sourc
 			rc = add_epochs(x, source, f, err);
 	}
 	/* What was listed makes room for what is taken. */
-	memmove(x->v + from, x->v + from + n, (x->found - from - n) * sizeof(*x->v));
+	if (n)
+		memmove(x->v + from, x->v + from + n,
+			(x->found - from - n) * sizeof(*x->v));
 	x->found -= n;
 	return rc;
 }
