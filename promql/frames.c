@@ -18,7 +18,7 @@
 /* What a location's frames are, per partition. */
 struct frames_of {
 	struct partition *partition;
-	uint32_t *first; /* per location: index into ids + 1; 0: not looked at yet */
+	uint32_t *first; /* per location: index into ids + 1 of its head; 0: not looked at yet */
 	uint32_t first_n;
 	struct pruned pruned; /* by the profile in work */
 	char *ambiguous; /* per string: several functions have this name */
@@ -31,7 +31,7 @@ struct frames {
 	struct frames_options o;
 	bool by_name; /* groups are exactly functions' names */
 	struct frames_of *partitions;
-	uint32_t *ids; /* groups of frames, location after location */
+	uint32_t *ids; /* location after location: a head, and the groups of its frames */
 	size_t ids_n, ids_cap;
 	struct frame_group *groups;
 	size_t groups_n, groups_cap;
@@ -41,10 +41,16 @@ struct frames {
 	uint32_t *touched;
 	char *is_touched;
 	size_t touched_n, sums_cap;
-	int64_t *nodes;
+	int64_t *nodes; /* all 0 between sums, as the bits are */
+	uint64_t *met; /* a bit per node */
 	size_t nodes_cap;
 	size_t charged; /* bytes of these arrays, taken from the query's budget */
 };
+
+/* A location's head: the number of its frames, and whether each has a name that is no other
+ * function's. */
+#define HEAD_PLAIN 1u
+#define HEAD_N_SHIFT 1u
 
 enum err_code frames_open(
 	struct eval *ev, const struct frames_options *o, struct frames **out, struct err *err)
@@ -75,6 +81,7 @@ void frames_close(struct frames *f)
 	free(f->touched);
 	free(f->is_touched);
 	free(f->nodes);
+	free(f->met);
 	free(f);
 }
 
@@ -265,35 +272,62 @@ static enum err_code find_partition(
 	return ERR_OK;
 }
 
-/* The groups of a location's frames that are not dropped, innermost first; at least one. */
-static enum err_code groups_of(struct frames *f, struct frames_of *t, uint32_t location,
-	const uint32_t **out, uint32_t *n, struct err *err)
+/* Each frame is of a function that has its name for itself. */
+static bool is_plain(
+	const struct frames *f, const struct frames_of *t, const struct sym_location *l)
+{
+	if (!f->by_name || l->lines_n == 0)
+		return false;
+	for (uint32_t i = 0; i < l->lines_n; i++) {
+		uint32_t name = sym_function(t->partition, l->lines[i].function)->name;
+
+		if (name == 0 || name >= t->ambiguous_n || t->ambiguous[name] > 1)
+			return false;
+	}
+	return true;
+}
+
+static enum err_code look_up(
+	struct frames *f, struct frames_of *t, uint32_t location, struct err *err)
 {
 	const struct sym_location *l = sym_location(t->partition, location);
-	uint32_t *grown, skip;
+	uint32_t n = l->lines_n ? l->lines_n : 1, *grown, *at;
 	enum err_code rc;
 
-	*n = l->lines_n ? l->lines_n : 1;
-	if (!t->first[location]) {
-		if (f->ids_n + *n > f->ids_cap) {
-			f->ids_cap = (f->ids_cap + *n) * 2 + 1024;
-			grown = arena_alloc_raw(f->ev->arena, f->ids_cap, sizeof(*grown));
-			if (!grown)
-				return eval_nomem(f->ev, err);
-			if (f->ids_n)
-				memcpy(grown, f->ids, f->ids_n * sizeof(*grown));
-			f->ids = grown;
-		}
-		for (uint32_t i = 0; i < *n; i++)
-			if ((rc = group_of_frame(f, t->partition, l,
-				     l->lines_n ? &l->lines[i] : NULL, &f->ids[f->ids_n + i], err)))
-				return rc;
-		t->first[location] = (uint32_t)f->ids_n + 1;
-		f->ids_n += *n;
+	if (f->ids_n + n + 1 > f->ids_cap) {
+		f->ids_cap = (f->ids_cap + n) * 2 + 1024;
+		grown = arena_alloc_raw(f->ev->arena, f->ids_cap, sizeof(*grown));
+		if (!grown)
+			return eval_nomem(f->ev, err);
+		if (f->ids_n)
+			memcpy(grown, f->ids, f->ids_n * sizeof(*grown));
+		f->ids = grown;
 	}
+	at = f->ids + f->ids_n;
+	at[0] = n << HEAD_N_SHIFT | (is_plain(f, t, l) ? HEAD_PLAIN : 0);
+	for (uint32_t i = 0; i < n; i++)
+		if ((rc = group_of_frame(f, t->partition, l, l->lines_n ? &l->lines[i] : NULL,
+			     &at[i + 1], err)))
+			return rc;
+	t->first[location] = (uint32_t)f->ids_n + 1;
+	f->ids_n += n + 1;
+	return ERR_OK;
+}
+
+/* The groups of a location's frames that are not dropped, innermost first; at least one. */
+static inline enum err_code groups_of(struct frames *f, struct frames_of *t, uint32_t location,
+	const uint32_t **out, uint32_t *n, bool *plain, struct err *err)
+{
+	enum err_code rc;
+	uint32_t skip;
+
+	if (__builtin_expect(!t->first[location], 0) && (rc = look_up(f, t, location, err)))
+		return rc;
 	skip = pruned_line(&t->pruned, location);
-	*out = f->ids + t->first[location] - 1 + skip;
-	*n -= skip;
+	*out = f->ids + t->first[location];
+	*plain = (*out)[-1] & HEAD_PLAIN;
+	*n = ((*out)[-1] >> HEAD_N_SHIFT) - skip;
+	*out += skip;
 	return ERR_OK;
 }
 
@@ -319,7 +353,7 @@ static enum err_code charge(struct frames *f, size_t bytes, struct err *err)
 	return ERR_OK;
 }
 
-static enum err_code touch(struct frames *f, uint32_t group, struct err *err)
+static enum err_code touch_first(struct frames *f, uint32_t group, struct err *err)
 {
 	size_t n = f->groups_cap > 256 ? f->groups_cap : 256;
 	size_t item = sizeof(*f->flat) + sizeof(*f->cum) + sizeof(*f->touched) + 1;
@@ -334,12 +368,15 @@ static enum err_code touch(struct frames *f, uint32_t group, struct err *err)
 		memset(f->is_touched + f->sums_cap, 0, n - f->sums_cap);
 		f->sums_cap = n;
 	}
-	if (!f->is_touched[group]) {
-		f->is_touched[group] = 1;
-		f->flat[group] = f->cum[group] = 0;
-		f->touched[f->touched_n++] = group;
-	}
+	f->is_touched[group] = 1;
+	f->flat[group] = f->cum[group] = 0;
+	f->touched[f->touched_n++] = group;
 	return ERR_OK;
+}
+
+static inline enum err_code touch(struct frames *f, uint32_t group, struct err *err)
+{
+	return group < f->sums_cap && f->is_touched[group] ? ERR_OK : touch_first(f, group, err);
 }
 
 static bool has_group(const uint32_t *groups, uint32_t n, uint32_t group)
@@ -357,10 +394,12 @@ static enum err_code above(struct frames *f, struct frames_of *t, uint32_t node,
 	const uint32_t *groups;
 	enum err_code rc;
 	uint32_t n;
+	bool plain;
 
 	*out = false;
 	while ((node = sym_node(t->partition, node).parent) != 0) {
-		rc = groups_of(f, t, sym_node(t->partition, node).location, &groups, &n, err);
+		rc = groups_of(
+			f, t, sym_node(t->partition, node).location, &groups, &n, &plain, err);
 		if (rc)
 			return rc;
 		if (has_group(groups, n, group)) {
@@ -371,36 +410,23 @@ static enum err_code above(struct frames *f, struct frames_of *t, uint32_t node,
 	return ERR_OK;
 }
 
-/* No frame of the node can be of a group that an ancestor is of. */
-static bool is_plain(const struct frames *f, const struct frames_of *t, uint32_t node,
-	const struct sym_location *l)
+/* Where the symbols say that no function of the node stands above it, and each has its name for
+ * itself, no frame can be of a group that an ancestor is of. */
+static enum err_code add_cum(struct frames *f, struct frames_of *t, uint32_t node,
+	uint32_t location, bool recursive, int64_t v, struct err *err)
 {
-	if (!f->by_name || l->lines_n == 0 || sym_node_recursive(t->partition, node))
-		return false;
-	for (uint32_t i = 0; i < l->lines_n; i++) {
-		uint32_t name = sym_function(t->partition, l->lines[i].function)->name;
-
-		if (name == 0 || name >= t->ambiguous_n || t->ambiguous[name] > 1)
-			return false;
-	}
-	return true;
-}
-
-static enum err_code add_cum(
-	struct frames *f, struct frames_of *t, uint32_t node, int64_t v, struct err *err)
-{
-	uint32_t location = sym_node(t->partition, node).location, n, group;
-	bool plain = is_plain(f, t, node, sym_location(t->partition, location)), repeated = false;
+	bool plain, repeated = false;
 	const uint32_t *groups;
+	uint32_t n, group;
 	enum err_code rc;
 
-	if ((rc = groups_of(f, t, location, &groups, &n, err)))
+	if ((rc = groups_of(f, t, location, &groups, &n, &plain, err)))
 		return rc;
 	for (uint32_t i = 0; i < n; i++) {
 		group = groups[i];
 		if (group == GROUP_NONE || has_group(groups, i, group))
 			continue;
-		if (!plain) {
+		if (!plain || recursive) {
 			if ((rc = above(f, t, node, group, &repeated, err)))
 				return rc;
 			if (repeated)
@@ -419,6 +445,7 @@ static enum err_code add_flat(
 	const uint32_t *groups;
 	enum err_code rc;
 	uint32_t n;
+	bool plain;
 
 	for (size_t i = 0; i < part->n; i++) {
 		const struct cell *c = &part->cells[i];
@@ -427,7 +454,8 @@ static enum err_code add_flat(
 
 		if (stack == 0) /* an empty stack is nobody's */
 			continue;
-		rc = groups_of(f, t, sym_node(t->partition, stack).location, &groups, &n, err);
+		rc = groups_of(
+			f, t, sym_node(t->partition, stack).location, &groups, &n, &plain, err);
 		if (rc)
 			return rc;
 		if (groups[0] == GROUP_NONE)
@@ -466,6 +494,62 @@ static enum err_code add_names(struct frames *f, const struct part *part, struct
 	return ERR_OK;
 }
 
+/* Zeroed: what was there is given up. */
+static enum err_code nodes_room(struct frames *f, size_t n, struct err *err)
+{
+	enum err_code rc;
+
+	if (n <= f->nodes_cap)
+		return ERR_OK;
+	if ((rc = charge(f, (n - f->nodes_cap) * sizeof(*f->nodes) +
+				 (n - f->nodes_cap + 63) / 64 * sizeof(*f->met), err)))
+		return rc;
+	free(f->nodes);
+	free(f->met);
+	f->nodes_cap = 0;
+	f->nodes = calloc(n, sizeof(*f->nodes));
+	f->met = calloc(n / 64 + 1, sizeof(*f->met));
+	if (!f->nodes || !f->met)
+		return eval_nomem(f->ev, err);
+	f->nodes_cap = n;
+	return ERR_OK;
+}
+
+static inline void add_node(struct frames *f, uint32_t node, int64_t v)
+{
+	f->nodes[node] += v;
+	f->met[node / 64] |= UINT64_C(1) << (node & 63);
+}
+
+/* Nodes that were met, from the last: parents are below their children. */
+static enum err_code add_subtrees(
+	struct frames *f, struct frames_of *t, size_t nodes, struct err *err)
+{
+	enum err_code rc;
+
+	for (size_t w = nodes / 64 + 1; w-- > 0;) {
+		if (w % 1024 == 0 && (rc = eval_check(f->ev, err)))
+			return rc;
+		while (f->met[w]) {
+			unsigned bit = 63 - (unsigned)__builtin_clzll(f->met[w]);
+			uint32_t id = (uint32_t)(w * 64 + bit);
+			int64_t v = f->nodes[id];
+			struct sym_node node;
+			bool recursive;
+
+			f->met[w] ^= UINT64_C(1) << bit;
+			f->nodes[id] = 0;
+			if (v == 0 || id == 0)
+				continue;
+			node = sym_node_marked(t->partition, id, &recursive);
+			add_node(f, node.parent, v);
+			if ((rc = add_cum(f, t, id, node.location, recursive, v, err)))
+				return rc;
+		}
+	}
+	return ERR_OK;
+}
+
 static enum err_code add_part(struct frames *f, const struct profile_value *p,
 	const struct part *part, bool want_cum, struct err *err)
 {
@@ -475,32 +559,18 @@ static enum err_code add_part(struct frames *f, const struct profile_value *p,
 
 	if ((rc = add_names(f, part, err)) || part->n == 0)
 		return rc;
+	nodes = (size_t)part->cells[part->n - 1].stack + 1;
 	if ((rc = find_partition(f, part->partition, &t, err)) ||
 		(rc = pruned_init(&t->pruned, p, part, f->ev->arena, err)) ||
-		(rc = add_flat(f, t, part, err)) || !want_cum)
+		(rc = add_flat(f, t, part, err)) || !want_cum ||
+		(rc = nodes_room(f, nodes, err)))
 		return rc;
-	nodes = (size_t)part->cells[part->n - 1].stack + 1; /* parents are below their children */
-	if (nodes > f->nodes_cap) {
-		if ((rc = charge(f, (nodes - f->nodes_cap) * sizeof(*f->nodes), err)))
-			return rc;
-		if (!grow(&f->nodes, sizeof(*f->nodes), nodes))
-			return eval_nomem(f->ev, err);
-		f->nodes_cap = nodes;
-	}
-	memset(f->nodes, 0, nodes * sizeof(*f->nodes));
 	for (size_t i = 0; i < part->n; i++)
-		f->nodes[pruned_stack(&t->pruned, part->cells[i].stack)] += part->cells[i].value -
-			part->cells[i].base;
-	for (size_t i = nodes; i-- > 1;) {
-		if (i % 65536 == 0 && (rc = eval_check(f->ev, err)))
-			return rc;
-		if (f->nodes[i] == 0)
-			continue;
-		f->nodes[sym_node(part->partition, (uint32_t)i).parent] += f->nodes[i];
-		if ((rc = add_cum(f, t, (uint32_t)i, f->nodes[i], err)))
-			return rc;
-	}
-	return ERR_OK;
+		add_node(f, pruned_stack(&t->pruned, part->cells[i].stack),
+			part->cells[i].value - part->cells[i].base);
+	if ((rc = add_subtrees(f, t, nodes, err)))
+		f->nodes_cap = 0; /* not all are 0 again */
+	return rc;
 }
 
 enum err_code frames_sum(struct frames *f, const struct profile_value *p, bool want_cum,

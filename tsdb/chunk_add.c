@@ -99,7 +99,7 @@ enum err_code chunk_counts(
 
 /* ---- adding ---- */
 
-#define BATCH 1024u
+#define BATCH CHUNK_BATCH
 
 struct adding {
 	struct chunk *c;
@@ -123,9 +123,8 @@ static enum err_code add_batch(struct adding *a)
 }
 
 /* A sum that is longer than the accumulator's arrays take goes there in pieces. */
-static enum err_code add_long(struct adding *a, __int128 sum)
+static enum err_code add_pieces(struct adding *a, uint32_t key, __int128 sum)
 {
-	uint32_t key = a->first + a->n;
 	const uint32_t *sets = a->c->key_sets ? a->c->key_sets + key : NULL;
 	enum err_code rc = ERR_OK;
 	int64_t piece;
@@ -136,6 +135,13 @@ static enum err_code add_long(struct adding *a, __int128 sum)
 		piece = sum > INT64_MAX ? INT64_MAX : sum < INT64_MIN ? INT64_MIN : (int64_t)sum;
 		rc = accum_add(a->acc, a->c->key_stacks + key, sets, &piece, 1, a->weight, a->err);
 	}
+	return rc;
+}
+
+static enum err_code add_long(struct adding *a, __int128 sum)
+{
+	enum err_code rc = add_pieces(a, a->first + a->n, sum);
+
 	a->values[a->n++] = 0;
 	return !rc && a->n == BATCH ? add_batch(a) : rc;
 }
@@ -294,91 +300,35 @@ static enum err_code add_plain_whole(struct adding *a, const struct chunk_column
 	return rc;
 }
 
-/* How many of m places among n rows are before `from`, and before `to`. */
-static inline __attribute__((always_inline)) bool count_places(struct bit_in *in,
-	const uint8_t *parameters, uint32_t n, uint32_t m, uint32_t from, uint32_t to,
-	uint32_t *first, uint32_t *end)
-{
-	bool others = m > n / 2;
-	uint32_t coded = others ? n - m : m, before_from = 0, before_to = 0;
-	unsigned k = parameters[coded];
-	uint64_t at = 0;
-
-	if (coded) {
-		for (uint32_t i = 1; i < coded; i++) {
-			at += bits_take_gap(in, k);
-			before_from += at < from;
-			before_to += at < to;
-			at++;
-		}
-		if (at >= n)
-			return false;
-		at += bits_take_below(in, n - at);
-		before_from += at < from;
-		before_to += at < to;
-	}
-	*first = others ? from - before_from : before_from;
-	*end = others ? to - before_to : before_to;
-	return true;
-}
-
-/* The sum of a key's cells [first, end), each at least 1, of n with this rest. */
-static inline __attribute__((always_inline)) bool sum_counted(
-	struct bit_in *in, uint32_t n, uint64_t rest, uint32_t first, uint32_t end, uint64_t *sum)
-{
-	uint64_t places = n + rest - 1, at = 0, inside = 0, gap;
-	uint32_t stars = (uint32_t)rest;
-	unsigned k;
-
-	if (rest == 0 || n <= 1) {
-		*sum = (end - first) * (rest + 1);
-		return true;
-	}
-	if (rest <= places / 2) {
-		k = subset_parameter(places, rest);
-		for (uint32_t i = 1; i < stars; i++) {
-			at += bits_take_gap(in, k);
-			inside += (at >= first) & (at < end);
-		}
-		if (at >= n)
-			return false;
-		at += bits_take_below(in, n - at);
-		inside += (at >= first) & (at < end);
-	} else {
-		k = subset_parameter(places, n - 1);
-		for (uint32_t i = 0; i + 2 < n; i++) {
-			gap = bits_take_gap(in, k);
-			at += gap;
-			inside += i >= first && i < end ? gap : 0;
-		}
-		if (at > rest)
-			return false;
-		gap = bits_take_below(in, rest - at + 1);
-		inside += n - 2 >= first && n - 2 < end ? gap : 0;
-		inside += n - 1 >= first && n - 1 < end ? rest - at - gap : 0;
-	}
-	*sum = end - first + inside;
-	return true;
-}
-
+/* Keys without a cell inside are passed over: of a narrow range that is most of them. */
 static enum err_code add_counted(
 	struct adding *a, struct column_reader *r, uint32_t from, uint32_t to, struct err *err)
 {
-	struct bit_in places = r->places, values = r->bits;
-	const struct column_counts n = r->n;
+	const uint32_t *stacks = a->c->key_stacks, *sets = a->c->key_sets;
+	uint32_t kept_stacks[BATCH], kept_sets[BATCH], n, kept;
 	enum err_code rc = ERR_OK;
-	uint32_t first, end;
-	uint64_t sum;
+	uint64_t sums[BATCH];
 
-	for (uint32_t k = 0; !rc && k < a->c->keys_n; k++) {
-		if (!count_places(&places, r->parameters, r->rows_n, n.counts[k], from, to, &first,
-			    &end) ||
-			!sum_counted(&values, n.counts[k], n.rests[k], first, end, &sum))
+	for (uint32_t k = 0; !rc && k < a->c->keys_n; k += n) {
+		n = a->c->keys_n - k < BATCH ? a->c->keys_n - k : BATCH;
+		kept = 0;
+		if (!column_reader_sums(r, k, n, from, to, sums))
 			return chunk_corrupt(err, "bad cells");
-		rc = add_sum(a, (__int128)sum * a->factor);
+		for (uint32_t i = 0; i < n; i++) {
+			kept_stacks[kept] = stacks[k + i];
+			kept_sets[kept] = sets ? sets[k + i] : 0;
+			if (__builtin_expect(
+				    __builtin_mul_overflow(sums[i], a->factor, &a->values[kept]),
+				    0)) {
+				if ((rc = add_pieces(a, k + i, (__int128)sums[i] * a->factor)))
+					return rc;
+				continue;
+			}
+			kept += sums[i] != 0;
+		}
+		rc = accum_add(a->acc, kept_stacks, sets ? kept_sets : NULL, a->values, kept,
+			a->weight, err);
 	}
-	r->places = places;
-	r->bits = values;
 	return rc;
 }
 

@@ -31,9 +31,14 @@ static inline unsigned bit_length(uint64_t v)
  * (it changes at n / m = 2.6, 4.7, 8.8, 17.1, ...). */
 static inline unsigned subset_parameter(uint64_t n, uint64_t m)
 {
-	if (n < UINT64_C(1) << 32)
-		return bit_length((2 * n - m) * 123 / (m * 512));
-	return bit_length(n / m / 2);
+	uint64_t a = (2 * n - m) * 123, b = m * 512;
+	int more;
+
+	if (n >= UINT64_C(1) << 32)
+		return bit_length(n / m / 2);
+	/* The bit length of a / b, without a division. */
+	more = __builtin_clzll(b) - __builtin_clzll(a);
+	return more < 0 ? 0 : (unsigned)more + (a >= b << more);
 }
 
 /* ---- writing ---- */

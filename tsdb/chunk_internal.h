@@ -215,6 +215,11 @@ bool column_reader_places(struct column_reader *r, uint32_t m, uint16_t *out);
  * whose first has no place where n.rests says that the key is in the first row. False: corrupt.
  */
 bool column_reader_cells(struct column_reader *r, uint32_t key, uint16_t *places, int64_t *values);
+#define CHUNK_BATCH 1024u /* keys at a time */
+/* Counted, not scaled: sums in the rows [from, to) of the next n keys, of a batch at most. False:
+ * corrupt. */
+bool column_reader_sums(struct column_reader *r, uint32_t key, uint32_t n, uint32_t from,
+	uint32_t to, uint64_t *out);
 /* Whether all was read, and was there. */
 bool column_reader_done(const struct column_reader *r);
 

@@ -121,6 +121,8 @@ struct sym_node sym_node(const struct partition *p, uint32_t id);
 /* True when a function of the node's location also stands in one of its ancestors (or twice in it).
  */
 bool sym_node_recursive(const struct partition *p, uint32_t id);
+/* Both at once, for passes over many nodes. */
+struct sym_node sym_node_marked(const struct partition *p, uint32_t id, bool *recursive);
 struct sym_label_set sym_label_set(const struct partition *p, uint32_t id);
 const struct sym_header *sym_header(const struct partition *p, uint32_t id);
 

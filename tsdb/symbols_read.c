@@ -94,6 +94,19 @@ bool sym_node_recursive(const struct partition *p, uint32_t id)
 	return stack_node_at(partition_nodes(p), id).tag & 1;
 }
 
+struct sym_node sym_node_marked(const struct partition *p, uint32_t id, bool *recursive)
+{
+	struct stack_node n;
+
+	if (__builtin_expect(p->derived != NULL, 0)) {
+		*recursive = derived_node_recursive(p->derived, id);
+		return derived_node(p->derived, id);
+	}
+	n = stack_node_at(partition_nodes(p), id);
+	*recursive = n.tag & 1;
+	return (struct sym_node){ n.parent, n.tag ? (n.tag >> 1) - 1 : SYM_NONE };
+}
+
 struct sym_label_set sym_label_set(const struct partition *p, uint32_t id)
 {
 	return *(const struct sym_label_set *)segvec_at(&shared(p)->vec[SYM_LABEL_SET], id);

@@ -270,6 +270,62 @@ TEST(every_range)
 	partition_close(p);
 }
 
+/* In two runs each, far apart, and what is above 1 all in one cell, or in each of a few: gaps that
+ * are much longer than a subset of so many has in the mean. */
+static void in_runs(uint32_t n, uint32_t stacks)
+{
+	drop_world();
+	w.rows_n = n;
+	w.columns_n = 1;
+	w.kinds[0] = KIND_DELTA;
+	for (uint32_t r = 0; r < n; r++) {
+		uint32_t *ids = malloc(stacks * sizeof(*ids)), k = 0;
+		int64_t *values = malloc(stacks * sizeof(*values));
+
+		for (uint32_t s = 0; s < stacks; s++) {
+			uint32_t len = 1 + s * s % (n / 2), late = n - 1 - s % 5;
+
+			if (r >= len && r + s % 7 < late)
+				continue;
+			ids[k] = s;
+			values[k++] = r == s % len ? 1 + (INT64_C(1) << s % 40) : 1 + (r % 97 == 0);
+		}
+		w.ts[r] = r;
+		w.rows[r] = (struct row){ .interval_ns = 1, .n = k, .columns_n = 1, .stacks = ids,
+			.values = values };
+	}
+}
+
+TEST(runs_of_rows)
+{
+	static const uint32_t sizes[] = { 3, 8, 64, 120, 1000, 1024 };
+	struct partition *p = open_partition();
+	struct chunk *c = chunk_open();
+	struct buf b = { 0 };
+	struct err err;
+
+	REQUIRE(c && p);
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		uint32_t n = sizes[i];
+
+		in_runs(n, 1 + 3 * 61);
+		buf_clear(&b);
+		REQUIRE_OK(chunk_encode(w.ts, w.rows, n, w.kinds, &b, &err), &err);
+		REQUIRE_OK(chunk_parse(c, buf_str(&b), &err), &err);
+		CHECK_OK(chunk_check(c, &err), &err);
+		for (uint32_t at = 0; at <= n; at += n / 50 + 1) {
+			check_add("head", c, p, 0, 0, at, 0);
+			check_add("tail", c, p, 0, at, n, 0);
+			check_add("inside", c, p, 0, at / 3, at, ACCUM_WEIGHTED);
+			check_add("one", c, p, 0, at, at + (at < n), ACCUM_BY_LABELS);
+		}
+	}
+	buf_release(&b);
+	drop_world();
+	chunk_close(c);
+	partition_close(p);
+}
+
 /* ---- ends of the ranges ---- */
 
 /* One column, one entry per row, of one stack unless the rows say otherwise. */
