@@ -191,8 +191,9 @@ struct block_write_options {
 MUST_CHECK enum err_code block_writer_open(
 	const struct block_write_options *o, struct block_writer **out, struct err *err);
 void block_writer_close(struct block_writer *w); /* NULL is fine; unfinished: the files stay */
-/* Partitions first used in ascending order of their ids; their symbols are taken from p when
- * finishing (p unchanged or growing until then, and pinned). */
+/* Partitions in ascending order of their jobs' ids, one after the other; symbols are taken from p
+ * when the next one begins or the block is finished (p unchanged or growing until then, and
+ * pinned), and p is not used any more. */
 MUST_CHECK enum err_code block_writer_partition(struct block_writer *w, struct partition *p,
 	uint32_t *slot, struct err *err);
 /* Numeric series: before all partitions, ascending by labels; and a chunk of the one last begun. */

@@ -107,29 +107,51 @@ static uint32_t bits_end(const struct bits *b)
 	return 0;
 }
 
-static enum err_code put_partitions(
-	struct block_writer *w, struct table_writer *t, struct buf *value, struct err *err)
+static enum err_code encode_slot(struct writer_slot *slot, struct err *err)
+{
+	struct block_slot s = { .p = { slot->p->id, slot->p->epoch, slot->p->name },
+		.first = slot->first,
+		.n = slot->n };
+	struct arena a;
+	enum err_code rc;
+
+	arena_init(&a, 0);
+	memcpy(s.symbols, slot->symbols, sizeof(s.symbols));
+	for (int k = 1; k < SYM_KINDS; k++)
+		s.ends[k] = bits_end(&slot->bits[k]);
+	if (!(rc = sample_keys(slot->p, &slot->bits[SYM_LABEL_SET], &a, &s, err)))
+		block_slot_encode(&slot->record, &s);
+	arena_release(&a);
+	return rc;
+}
+
+enum err_code block_writer_seal(struct block_writer *w, struct err *err)
+{
+	struct writer_slot *s = w->slots_n ? &w->slots[w->slots_n - 1] : NULL;
+	enum err_code rc;
+
+	if (!s || !s->p)
+		return ERR_OK;
+	s->pages = spill_bytes(&w->symbols);
+	if ((rc = block_symbols_close(s->p, s->bits, s->tainted, s->symbols, err)) ||
+		(rc = encode_slot(s, err)) ||
+		(rc = block_symbols_pack(s->p, s->bits, &w->symbols, err)))
+		return rc;
+	s->pages_end = spill_bytes(&w->symbols);
+	w->meta.nodes += s->symbols[SYM_NODE];
+	w->meta.strings += s->symbols[SYM_STRING];
+	for (int k = 0; k < SYM_KINDS; k++)
+		bits_release(&s->bits[k]);
+	s->p = NULL;
+	return ERR_OK;
+}
+
+static enum err_code put_partitions(struct block_writer *w, struct table_writer *t, struct err *err)
 {
 	enum err_code rc = ERR_OK;
 
-	for (uint32_t i = 0; i < w->slots_n && !rc; i++) {
-		const struct writer_slot *from = &w->slots[i];
-		struct block_slot s = { .p = { from->p->id, from->p->epoch, from->p->name },
-			.first = from->first,
-			.n = from->n };
-		struct arena a;
-
-		arena_init(&a, 0);
-		memcpy(s.symbols, from->symbols, sizeof(s.symbols));
-		for (int k = 1; k < SYM_KINDS; k++)
-			s.ends[k] = bits_end(&from->bits[k]);
-		if (!(rc = sample_keys(from->p, &from->bits[SYM_LABEL_SET], &a, &s, err))) {
-			buf_clear(value);
-			block_slot_encode(value, &s);
-			rc = put_id(t, KEY_PARTITION, i, value, err);
-		}
-		arena_release(&a);
-	}
+	for (uint32_t i = 0; i < w->slots_n && !rc; i++)
+		rc = put_id(t, KEY_PARTITION, i, &w->slots[i].record, err);
 	return rc;
 }
 
@@ -171,10 +193,11 @@ static enum err_code finish_rollups(struct block_writer *w, struct buf *end, str
 	if (!(rc = put_groups(w, w->rollups, &value, err)) &&
 		!(rc = put_postings(w, w->rollups, &value, err)) &&
 		!(rc = put_meta(w, w->rollups, false, &value, err)) &&
-		!(rc = put_partitions(w, w->rollups, &value, err)))
+		!(rc = put_partitions(w, w->rollups, err)))
 		rc = put_series(w, w->rollups, err);
 	for (uint32_t i = 0; i < w->slots_n && !rc; i++)
-		rc = block_symbols_write(w->rollups, i, w->slots[i].p, w->slots[i].bits, err);
+		rc = block_symbols_put(
+			w->rollups, i, &w->symbols, w->slots[i].pages, w->slots[i].pages_end, err);
 	if (!rc && !(rc = table_writer_finish(w->rollups, &done, end, err)))
 		w->meta.rollups_file = (struct block_file){ done.bytes, done.hash };
 	buf_release(&value);
@@ -212,8 +235,7 @@ static enum err_code write_spare(struct block_writer *w, const struct buf *rows_
 	if (!(rc = put_groups(w, t, &value, err)) && !(rc = put_postings(w, t, &value, err)) &&
 		!(rc = put_end(t, "rollups.ldb", rollups_end, err)) &&
 		!(rc = w->rows ? put_end(t, "rows.ldb", rows_end, err) : ERR_OK) &&
-		!(rc = put_meta(w, t, true, &value, err)) &&
-		!(rc = put_partitions(w, t, &value, err)))
+		!(rc = put_meta(w, t, true, &value, err)) && !(rc = put_partitions(w, t, err)))
 		rc = put_series(w, t, err);
 	buf_clear(&value); /* its own end has no copy: it is one */
 	if (!rc && !(rc = table_writer_finish(t, &done, &value, err)))
@@ -228,7 +250,6 @@ static enum err_code fill_meta(
 	struct block_writer *w, const struct block_meta *from, struct err *err)
 {
 	struct block_meta *m = &w->meta;
-	enum err_code rc = ERR_OK;
 
 	m->ulid = from->ulid;
 	m->level = from->level;
@@ -246,23 +267,16 @@ static enum err_code fill_meta(
 	m->partitions = w->slots_n;
 	if (m->sources_n > BLOCK_SOURCES_MAX || m->heads_n > BLOCK_HEADS_MAX)
 		return err_set(err, ERR_LIMIT, "write block: it is joined from too many");
-	for (uint32_t i = 0; i < w->slots_n && !rc; i++) {
-		struct writer_slot *s = &w->slots[i];
-
-		rc = block_symbols_close(s->p, s->bits, s->tainted, s->symbols, err);
-		m->nodes += s->symbols[SYM_NODE];
-		m->strings += s->symbols[SYM_STRING];
-	}
-	return rc;
+	return ERR_OK;
 }
 
-enum err_code block_writer_finish(
-	struct block_writer *w, struct block_meta *meta, struct err *err)
+enum err_code block_writer_finish(struct block_writer *w, struct block_meta *meta, struct err *err)
 {
 	struct buf rows_end = { 0 }, rollups_end = { 0 };
 	enum err_code rc;
 
-	if ((rc = block_writer_end_series(w, err)) || (rc = fill_meta(w, meta, err)))
+	if ((rc = block_writer_end_series(w, err)) || (rc = block_writer_seal(w, err)) ||
+		(rc = fill_meta(w, meta, err)))
 		goto out;
 	postings_seal(w->postings);
 	if ((rc = finish_rows(w, &rows_end, err)) || (rc = finish_rollups(w, &rollups_end, err)) ||

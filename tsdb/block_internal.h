@@ -16,6 +16,7 @@
 #include "base/map.h"
 #include "base/thread.h"
 #include "tsdb/block.h"
+#include "tsdb/spill.h"
 
 #define BLOCK_VERSION 1
 #define BLOCK_META_BYTES_MAX (16u << 20)
@@ -130,8 +131,12 @@ struct str postings_at(const struct postings *p, size_t i, struct buf *out);
  * is left out instead. */
 MUST_CHECK enum err_code block_symbols_close(const struct partition *p,
 	struct bits bits[SYM_KINDS], bool tainted, uint32_t counts[SYM_KINDS], struct err *err);
-MUST_CHECK enum err_code block_symbols_write(struct table_writer *t, uint32_t slot,
-	const struct partition *p, const struct bits bits[SYM_KINDS], struct err *err);
+/* Pages of the marked ones to the end of a spill. */
+MUST_CHECK enum err_code block_symbols_pack(const struct partition *p,
+	const struct bits bits[SYM_KINDS], struct spill *to, struct err *err);
+/* The pages in [from, to) of the spill, as those of a slot. */
+MUST_CHECK enum err_code block_symbols_put(struct table_writer *t, uint32_t slot,
+	struct spill *s, uint64_t from, uint64_t to, struct err *err);
 
 #define SYM_COLUMNS_MAX 7u
 extern const uint8_t block_symbol_columns[SYM_KINDS]; /* columns that a page of the kind has */
@@ -204,7 +209,10 @@ MUST_CHECK enum err_code index_get(
 /* ---- writing, block_writer.c and block_finish.c ---- */
 
 struct writer_slot {
-	struct partition *p;
+	struct partition *p; /* NULL: sealed */
+	uint32_t id; /* its job */
+	struct buf record; /* once sealed, as the two below; the others are no more */
+	uint64_t pages, pages_end; /* in the spill */
 	uint32_t first, n; /* series */
 	bool tainted; /* a chunk or rollup was refused half-way: what it marked may be missing */
 	struct bits bits[SYM_KINDS];
@@ -223,6 +231,7 @@ struct block_writer {
 	struct table_writer *rows, *rollups;
 	struct writer_slot *slots;
 	uint32_t slots_n, slots_cap;
+	struct spill symbols; /* pages of sealed slots: they stand behind all else */
 	struct buf series; /* their records */
 	struct record_ends series_at;
 	uint32_t *groups; /* first series of each */
@@ -245,5 +254,7 @@ struct block_writer {
 
 /* The record of the series last begun, now that all of it is known. */
 MUST_CHECK enum err_code block_writer_end_series(struct block_writer *w, struct err *err);
+/* The last slot has all its series: its symbols are packed, and its partition is used no more. */
+MUST_CHECK enum err_code block_writer_seal(struct block_writer *w, struct err *err);
 
 #endif

@@ -60,8 +60,8 @@ static void refer_label_set(struct closure *c, uint32_t id)
 	struct sym_label_set set = sym_label_set(c->p, id);
 
 	for (uint32_t i = 0; i < set.n; i++)
-		mark_strings(c,
-			(const uint32_t[]){ set.v[i].key, set.v[i].str, set.v[i].num_unit }, 3);
+		mark_strings(
+			c, (const uint32_t[]){ set.v[i].key, set.v[i].str, set.v[i].num_unit }, 3);
 }
 
 static void refer_location(struct closure *c, uint32_t id)
@@ -170,8 +170,7 @@ enum err_code block_symbols_close(const struct partition *p, struct bits bits[SY
 
 struct packer {
 	const struct partition *p;
-	struct table_writer *t;
-	uint32_t slot;
+	struct spill *to;
 	struct buf columns[SYM_COLUMNS_MAX], raw, value;
 	ZSTD_CCtx *zstd;
 	uint32_t n, first, id; /* in the page; its first; the one before */
@@ -362,15 +361,22 @@ static enum err_code compress(struct packer *k, struct err *err)
 	return buf_failed(&k->value) ? err_set(err, ERR_NOMEM, "symbols: out of memory") : ERR_OK;
 }
 
+/* A page that waits in the spill, its bytes behind it. */
+struct packed {
+	uint32_t kind, first;
+	uint64_t len;
+};
+
 static enum err_code flush_page(struct packer *k, enum sym_kind kind, struct err *err)
 {
-	struct block_key key = block_key_symbols(k->slot, kind, k->first);
+	struct packed head = { kind, k->first, 0 };
 	enum err_code rc;
 
 	if (!k->n)
 		return ERR_OK;
 	if (columns_bytes(k) > BLOCK_PAGE_RAW_MAX / 2)
-		return err_set(err, ERR_LIMIT, "a symbol of job \"" STR_FMT "\" is %zu bytes, limit %u",
+		return err_set(err, ERR_LIMIT,
+			"a symbol of job \"" STR_FMT "\" is %zu bytes, limit %u",
 			STR_ARG(k->p->name), columns_bytes(k), BLOCK_PAGE_RAW_MAX / 2);
 	buf_clear(&k->raw);
 	buf_add_varint(&k->raw, k->n);
@@ -389,7 +395,10 @@ static enum err_code flush_page(struct packer *k, enum sym_kind kind, struct err
 	k->n = 0;
 	k->address = k->start = 0;
 	k->name = k->filename = k->function = k->string = k->locations = k->recursive = 0;
-	return table_writer_put(k->t, block_key_str(&key), buf_str(&k->value), err);
+	head.len = k->value.len;
+	if ((rc = spill_add(k->to, (struct str){ (const char *)&head, sizeof(head) }, err)))
+		return rc;
+	return spill_add(k->to, buf_str(&k->value), err);
 }
 
 static enum err_code write_kind(
@@ -399,18 +408,17 @@ static enum err_code write_kind(
 
 	for (size_t w = 0; w < bits->words && !rc; w++)
 		for (uint64_t left = bits->w[w]; left && !rc; left &= left - 1) {
-			pack_symbol(k, kind,
-				(uint32_t)(w * 64 + (size_t)__builtin_ctzll(left)));
+			pack_symbol(k, kind, (uint32_t)(w * 64 + (size_t)__builtin_ctzll(left)));
 			if (k->n == PAGE_SYMBOLS || columns_bytes(k) >= PAGE_BYTES)
 				rc = flush_page(k, kind, err);
 		}
 	return rc ? rc : flush_page(k, kind, err);
 }
 
-enum err_code block_symbols_write(struct table_writer *t, uint32_t slot, const struct partition *p,
-	const struct bits bits[SYM_KINDS], struct err *err)
+enum err_code block_symbols_pack(const struct partition *p, const struct bits bits[SYM_KINDS],
+	struct spill *to, struct err *err)
 {
-	struct packer k = { .p = p, .t = t, .slot = slot, .zstd = ZSTD_createCCtx() };
+	struct packer k = { .p = p, .to = to, .zstd = ZSTD_createCCtx() };
 	enum err_code rc = ERR_OK;
 
 	if (!k.zstd)
@@ -422,5 +430,25 @@ enum err_code block_symbols_write(struct table_writer *t, uint32_t slot, const s
 		buf_release(&k.columns[i]);
 	buf_release(&k.raw);
 	buf_release(&k.value);
+	return rc;
+}
+
+enum err_code block_symbols_put(struct table_writer *t, uint32_t slot, struct spill *s,
+	uint64_t from, uint64_t to, struct err *err)
+{
+	struct buf bytes = { 0 };
+	enum err_code rc = ERR_OK;
+	struct block_key key;
+	struct packed head;
+
+	for (uint64_t at = from; at < to && !rc; at += sizeof(head) + head.len) {
+		if ((rc = spill_read(s, at, sizeof(head), &bytes, err)))
+			break;
+		memcpy(&head, bytes.ptr, sizeof(head));
+		key = block_key_symbols(slot, (enum sym_kind)head.kind, head.first);
+		if (!(rc = spill_read(s, at + sizeof(head), head.len, &bytes, err)))
+			rc = table_writer_put(t, block_key_str(&key), buf_str(&bytes), err);
+	}
+	buf_release(&bytes);
 	return rc;
 }

@@ -6,7 +6,8 @@
 /*
  * Writing a block: chunks and rollups go out as they come, the small records are kept until all is
  * known (a series' is about its labels' bytes) and stand behind them, then the symbols that were
- * used, then `spare`, then meta.json.
+ * used (those of a partition are packed when its series are through, and wait in a file), then
+ * `spare`, then meta.json.
  */
 
 static enum err_code nomem(struct err *err)
@@ -31,23 +32,27 @@ enum err_code block_writer_open(
 	const struct block_write_options *o, struct block_writer **out, struct err *err)
 {
 	struct block_writer *w = calloc(1, sizeof(*w));
-	char *rows, *rollups;
+	char *rows, *rollups, *spill;
 	enum err_code rc = ERR_OK;
 
 	if (!w)
 		return nomem(err);
 	w->o = *o;
+	spill_init(&w->symbols, NULL, NULL);
 	for (size_t i = 0; i < 2; i++)
 		arena_init(&w->labels_arena[i], 0);
 	arena_init(&w->arena, 0);
 	w->dir = arena_strndup(&w->arena, o->dir, strlen(o->dir));
 	rows = block_path(&w->arena, o->dir, "rows.ldb");
 	rollups = block_path(&w->arena, o->dir, "rollups.ldb");
+	spill = block_path(&w->arena, o->dir, "symbols");
 	w->chunk = chunk_open();
 	w->view = rollup_view_open();
 	w->postings = postings_open();
-	if (!w->dir || !rows || !rollups || !w->chunk || !w->view || !w->postings)
+	if (!w->dir || !rows || !rollups || !spill || !w->chunk || !w->view || !w->postings)
 		rc = nomem(err);
+	else
+		spill_init(&w->symbols, o->fs, spill);
 	while (w->stats_level + 1 < ROLLUP_LEVELS && !(o->levels >> w->stats_level & 1))
 		w->stats_level++;
 	if (!rc && o->min_ns < 0)
@@ -71,10 +76,13 @@ void block_writer_close(struct block_writer *w)
 		return;
 	table_writer_close(w->rows);
 	table_writer_close(w->rollups);
-	for (uint32_t i = 0; i < w->slots_n; i++)
+	for (uint32_t i = 0; i < w->slots_n; i++) {
+		buf_release(&w->slots[i].record);
 		for (int k = 0; k < SYM_KINDS; k++)
 			bits_release(&w->slots[i].bits[k]);
+	}
 	free(w->slots);
+	spill_release(&w->symbols);
 	buf_release(&w->series);
 	buf_release(&w->numbers);
 	free(w->series_at.at);
@@ -93,23 +101,25 @@ enum err_code block_writer_partition(
 	struct block_writer *w, struct partition *p, uint32_t *slot, struct err *err)
 {
 	struct writer_slot *v, *last = w->slots_n ? &w->slots[w->slots_n - 1] : NULL;
+	enum err_code rc;
 
 	if (last && last->p == p) {
 		*slot = w->slots_n - 1;
 		return ERR_OK;
 	}
-	if (last && last->p->id > p->id)
+	if (last && last->id > p->id)
 		return err_set(err, ERR_INVALID,
-			"write block: partition %" PRIu32 " comes after %" PRIu32, p->id,
-			last->p->id);
+			"write block: partition %" PRIu32 " comes after %" PRIu32, p->id, last->id);
 	if (w->slots_n == BLOCK_PARTITIONS_MAX)
 		return err_set(err, ERR_LIMIT, "write block: more than %u partitions",
 			BLOCK_PARTITIONS_MAX);
+	if ((rc = block_writer_end_series(w, err)) || (rc = block_writer_seal(w, err)))
+		return rc;
 	if (!(v = grown(w->slots, w->slots_n, &w->slots_cap, sizeof(*v))))
 		return nomem(err);
 	w->slots = v;
 	*slot = w->slots_n++;
-	w->slots[*slot] = (struct writer_slot){ .p = p, .first = w->series_at.n + w->open };
+	w->slots[*slot] = (struct writer_slot){ .p = p, .id = p->id, .first = w->series_at.n };
 	return ERR_OK;
 }
 
@@ -197,9 +207,7 @@ enum err_code block_writer_series(struct block_writer *w, uint32_t slot, struct 
 	w->labels_arena[0] = *arena;
 	*arena = swap;
 	w->group_labels = own_group;
-	w->now = (struct block_series){
-		.labels = own, .slot = slot, .group = w->groups_n - 1
-	};
+	w->now = (struct block_series){ .labels = own, .slot = slot, .group = w->groups_n - 1 };
 	w->headers_n = 0;
 	w->open = true;
 	*id = w->series_at.n;
@@ -241,8 +249,8 @@ static enum err_code check_marks(const struct partition *p, const struct bits *b
 {
 	for (size_t i = 0; i < bits->words; i++)
 		for (uint64_t left = bits->w[i]; left; left &= left - 1)
-			if (!sym_exists(p, kind,
-				    (uint32_t)(i * 64 + (size_t)__builtin_ctzll(left))))
+			if (!sym_exists(
+				    p, kind, (uint32_t)(i * 64 + (size_t)__builtin_ctzll(left))))
 				return missing_symbols(p, what, err);
 	return ERR_OK;
 }
@@ -262,8 +270,7 @@ static enum err_code mark_rollup(
 	return rollup_mark_ids(w->view, stacks, sets, err);
 }
 
-static enum err_code mark_ids(
-	struct block_writer *w, mark_fn fn, const char *what, struct err *err)
+static enum err_code mark_ids(struct block_writer *w, mark_fn fn, const char *what, struct err *err)
 {
 	struct writer_slot *slot = &w->slots[w->now.slot];
 	struct bits stacks = { 0 }, sets = { 0 };
@@ -307,7 +314,8 @@ enum err_code block_writer_chunk(struct block_writer *w, struct str bytes, struc
 	first = n ? rows[0].ts_ns : 0;
 	last = n ? rows[n - 1].ts_ns : 0;
 	if (!n || first <= w->o.min_ns || last > w->o.max_ns)
-		return err_set(err, ERR_INVALID, "write block: a chunk outside of the block's time");
+		return err_set(
+			err, ERR_INVALID, "write block: a chunk outside of the block's time");
 	if (s->rows && first <= s->last_ns)
 		return err_set(err, ERR_INVALID, "write block: a chunk comes out of order");
 	for (uint32_t i = 0; i < n; i++)
@@ -319,9 +327,8 @@ enum err_code block_writer_chunk(struct block_writer *w, struct str bytes, struc
 	if ((rc = mark_ids(w, mark_chunk, "chunk", err)))
 		return rc;
 	for (uint32_t i = 0; i < n && !rc; i++)
-		rc = i && rows[i].header == rows[i - 1].header ?
-			ERR_OK :
-			add_header(w, rows[i].header, err);
+		rc = i && rows[i].header == rows[i - 1].header ? ERR_OK :
+								 add_header(w, rows[i].header, err);
 	key = block_key_rows(w->series_at.n, last, first);
 	if (rc || (rc = table_writer_put(w->rows, block_key_str(&key), bytes, err)))
 		return rc;
@@ -348,7 +355,8 @@ static enum err_code check_step(
 {
 	if (level >= ROLLUP_LEVELS || !(w->o.levels >> level & 1))
 		return err_set(err, ERR_INVALID,
-			"write block: a rollup of level %" PRIu32 ", which it does not have", level);
+			"write block: a rollup of level %" PRIu32 ", which it does not have",
+			level);
 	if (step_ns < 0 || step_ns % rollup_step_ns[level] || step_ns >= w->o.max_ns ||
 		step_ns + rollup_step_ns[level] <= w->o.min_ns)
 		return err_set(
@@ -381,11 +389,10 @@ static void count_rollup(struct block_writer *w)
 	s->samples += samples;
 }
 
-enum err_code block_writer_rollup(struct block_writer *w, uint32_t level, int64_t step_ns,
-	struct str bytes, struct err *err)
+enum err_code block_writer_rollup(
+	struct block_writer *w, uint32_t level, int64_t step_ns, struct str bytes, struct err *err)
 {
-	struct block_key key = block_key_rollup(
-		KEY_ROLLUP_SERIES, w->series_at.n, level, step_ns);
+	struct block_key key = block_key_rollup(KEY_ROLLUP_SERIES, w->series_at.n, level, step_ns);
 	const struct partition *p;
 	enum err_code rc;
 
@@ -426,10 +433,12 @@ enum err_code block_writer_group_rollup(struct block_writer *w, enum rollup_kind
 	if ((rc = block_writer_end_series(w, err)) || (rc = check_step(w, level, step_ns, err)))
 		return rc;
 	if (kind == ROLLUP_SERIES || group >= w->groups_n)
-		return err_set(err, ERR_INVALID, "write block: a rollup of a group that is not there");
+		return err_set(
+			err, ERR_INVALID, "write block: a rollup of a group that is not there");
 	n = (group + 1 < w->groups_n ? w->groups[group + 1] : w->series_at.n) - w->groups[group];
 	if (kind == ROLLUP_GROUP && n == 1)
-		return err_set(err, ERR_INVALID, "write block: a group of one series is that series");
+		return err_set(
+			err, ERR_INVALID, "write block: a group of one series is that series");
 	w->grouping = true;
 	rc = kind == ROLLUP_GROUP ? rollup_parse(w->view, bytes, err) :
 				    rollup_functions_parse(w->view, bytes, err);

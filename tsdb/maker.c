@@ -89,9 +89,8 @@ void maker_close(struct maker *m)
 			"tsdb", "unfinished block not removed", LOG_S("path", m->tmp), LOG_E(&err));
 	ladder_close(m->of_series);
 	ladder_close(m->of_group);
-	for (uint32_t i = 0; i < m->partitions_n; i++)
-		partition_unpin(m->db, m->partitions[i]);
-	free(m->partitions);
+	if (m->p)
+		partition_unpin(m->db, m->p);
 	spill_release(&m->records_spill);
 	spill_release(&m->group_spill);
 	spill_release(&m->functions_spill);
@@ -122,26 +121,24 @@ static enum err_code end_open(struct maker *m, struct err *err)
 
 enum err_code maker_partition(struct maker *m, struct partition *p, struct err *err)
 {
-	struct partition **v = realloc(m->partitions, (m->partitions_n + 1) * sizeof(*v));
 	enum err_code rc;
 	uint32_t slot;
 
-	if (!v) {
-		partition_unpin(m->db, p);
-		return nomem(err);
-	}
-	m->partitions = v;
-	v[m->partitions_n++] = p;
-	if ((rc = maker_flush_numbers(m, err)) || (rc = end_open(m, err)))
-		return rc;
-	m->p = p;
+	if (!(rc = maker_flush_numbers(m, err)))
+		rc = end_open(m, err);
 	ladder_close(m->of_series);
 	ladder_close(m->of_group);
 	m->of_series = m->of_group = NULL;
-	if ((rc = ladder_open(p, m->levels, false, maker_emit_series, m, &m->of_series, err)) ||
-		(rc = ladder_open(p, m->levels, true, maker_emit_group, m, &m->of_group, err)))
+	/* The writer takes what it needs of the one before. */
+	if (!rc)
+		rc = block_writer_partition(m->writer, p, &slot, err);
+	if (m->p)
+		partition_unpin(m->db, m->p);
+	m->p = p;
+	m->partitions_n++;
+	if (rc || (rc = ladder_open(p, m->levels, false, maker_emit_series, m, &m->of_series, err)))
 		return rc;
-	return block_writer_partition(m->writer, p, &slot, err);
+	return ladder_open(p, m->levels, true, maker_emit_group, m, &m->of_group, err);
 }
 
 enum err_code maker_reserve_check(struct maker *m, struct err *err)

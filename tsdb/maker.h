@@ -6,7 +6,7 @@
  * evenly within it. Rollups of a step come from its rows (fresh) or are given; coarser ones are
  * added up from finer ones; those of groups from those of their series, or are given.
  *
- * Memory: the rows of one step of one series, the symbols of the block's partitions, 32 bytes per
+ * Memory: the rows of one step of one series, the symbols of one partition, 32 bytes per
  * series and 24 per step of a group's series; the rest goes to files.
  *
  * Trust: what went in is counted per series; maker_finish reads the block back and compares.

@@ -33,9 +33,8 @@ struct maker {
 	unsigned levels;
 	bool published;
 
-	struct partition **partitions; /* by slot; pinned */
 	uint32_t partitions_n;
-	struct partition *p; /* of the series last begun */
+	struct partition *p; /* of the series last begun; pinned until the next one begins */
 	struct ladder *of_series, *of_group;
 
 	uint32_t id; /* of the series last begun */

@@ -13,6 +13,8 @@ struct verifying {
 	struct block_chunks *chunks, *numbers;
 	struct block_rollups *rollups;
 	struct rollup_view *view;
+	struct partition *partition; /* of the slot, as the block itself has it */
+	uint32_t slot;
 	struct arena a;
 	uint32_t group;
 	unsigned __int128 group_total;
@@ -24,6 +26,29 @@ static enum err_code differs(struct verifying *v, const char *what, uint32_t id,
 	return err_set(err, ERR_CORRUPT,
 		"%s, read back: %s of series %" PRIu32 " are not what was written", v->m->tmp, what,
 		id);
+}
+
+static enum err_code enter_slot(struct verifying *v, uint32_t slot, struct err *err)
+{
+	static const struct symbol_limits all = { UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT64_MAX };
+	const struct block_partition *of = block_partition(v->b, slot);
+	uint64_t lost = 0;
+	enum err_code rc;
+
+	if (v->partition && v->slot == slot)
+		return ERR_OK;
+	partition_close(v->partition);
+	v->partition = NULL;
+	if ((rc = partition_open(of->name, of->id, 0, &all, &v->partition, err)))
+		return rc;
+	v->slot = slot;
+	v->partition->lookup = false;
+	mutex_lock(&v->partition->lock);
+	for (int stage = BLOCK_NAMES; stage <= BLOCK_STACKS && !rc && !lost; stage++)
+		rc = block_load_symbols(
+			v->b, slot, v->partition, (enum block_stage)stage, &lost, err);
+	mutex_unlock(&v->partition->lock);
+	return !rc && lost ? ERR_CORRUPT : rc;
 }
 
 static enum err_code read_rows(struct verifying *v, uint32_t id, struct partition *p,
@@ -100,7 +125,8 @@ static enum err_code verify_series(struct verifying *v, uint32_t id, struct err 
 	if (s.slot >= v->m->partitions_n)
 		return differs(v, "labels", id, err);
 	if (v->m->o.raw) {
-		if ((rc = read_rows(v, id, v->m->partitions[s.slot], &got, err)))
+		if ((rc = enter_slot(v, s.slot, err)) ||
+			(rc = read_rows(v, id, v->partition, &got, err)))
 			return rc;
 		if (got.rows != want->rows || got.hash != want->hash || s.rows != want->rows)
 			return differs(v, "rows", id, err);
@@ -157,6 +183,7 @@ out:
 	block_chunks_close(v.numbers);
 	block_rollups_close(v.rollups);
 	rollup_view_close(v.view);
+	partition_close(v.partition);
 	block_close(v.b);
 	arena_release(&v.a);
 	return rc;

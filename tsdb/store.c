@@ -144,8 +144,7 @@ static enum err_code real_open(const struct store_ops *ops, struct store *s, str
 
 	if ((rc = check_current(s->dir, err)))
 		return rc;
-	if (ops->env)
-		leveldb_options_set_env(s->options, ops->env);
+	leveldb_options_set_env(s->options, ops->env ? ops->env : store_env());
 	s->db = leveldb_open(s->options, s->dir, &msg);
 	return failed(msg, s->dir, err);
 }

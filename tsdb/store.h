@@ -36,8 +36,9 @@ struct store_ops {
 	enum err_code (*open)(const struct store_ops *ops, struct store *s, struct err *err);
 	enum err_code (*write)(const struct store_ops *ops, struct store *s, struct store_batch *b,
 		struct err *err);
-	void *env; /* a leveldb_env_t * that store_leveldb's open uses; NULL: the system's files */
+	void *env; /* a leveldb_env_t * that store_leveldb's open uses; NULL: store_env */
 };
+void *store_env(void); /* the system's files, read by pread; lent */
 extern const struct store_ops store_leveldb;
 
 /* Creates it where it is missing. ops NULL: store_leveldb. */

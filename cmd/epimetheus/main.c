@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/heap.h"
 #include "cmd/epimetheus/licenses.h"
 #include "cmd/epimetheus/options.h"
 #include "cmd/epimetheus/server.h"
@@ -113,6 +114,7 @@ int main(int argc, char **argv)
 	enum err_code rc;
 	sigset_t set;
 
+	heap_tune();
 	if (options_parse(&o, argc, argv, &err) || set_log(&o, &err)) {
 		fprintf(stderr, "epimetheus: error: %s\n", err.msg);
 		return EXIT_CONFIG;

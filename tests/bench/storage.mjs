@@ -49,12 +49,14 @@ export function long() {
 
 /** All five kinds of many targets, scrape after scrape; the generator's own memory is taken away. */
 export function memory() {
-  const targets = env('BENCH_TARGETS', 1000), scrapes = env('BENCH_SCRAPES', 12);
+  const targets = env('BENCH_TARGETS', 1000), scrapes = env('BENCH_SCRAPES', 24);
   const [p] = lines(fleet, ['push', `--data=${emptyDirectory('memory')}`, `--service=${Math.ceil(targets / 10)}`, '--pods=10',
     `--scrapes=${scrapes}`, '--every=0', '--json']);
   if (p.failed) throw new Error(`${p.failed} profiles were not stored`);
   note(`resident, ${p.targets} targets x ${p.kinds} profiles, ${scrapes} scrapes`,
     { ours: p.resident_mib - p.before_mib, unit: 'MiB', atMost: targets === 1000 ? 256 : undefined, of: p });
+  note('growth a scrape, over the second half',
+    { ours: (p.resident_mib - p.half_mib) / (scrapes / 2), unit: 'MiB', atMost: targets === 1000 ? 1 : undefined });
   for (const [what, ours] of [['symbols', p.symbol_mib], ['delta bases', p.delta_mib], ['index', p.index_mib]]) {
     note(`of it ${what}`, { ours, unit: 'MiB' });
   }

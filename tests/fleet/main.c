@@ -1,5 +1,6 @@
 #include <stdio.h>
 
+#include "base/heap.h"
 #include "tests/fleet/command.h"
 #include "tests/fleet/fleet.h"
 
@@ -19,6 +20,7 @@ int main(int argc, char **argv)
 {
 	struct err err = { 0 };
 
+	heap_tune();
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	for (size_t i = 0; i < COMMANDS_N && argc > 1; i++) {
 		if (strcmp(commands[i].name, argv[1]) != 0)

@@ -28,6 +28,7 @@ struct pushing {
 	_Atomic uint64_t acked, failed;
 	double generating, appending; /* seconds */
 	double generating_cpu; /* of the one thread that does both */
+	double half_mib; /* resident after half of the scrapes */
 };
 
 static double cpu_seconds(clockid_t clock)
@@ -125,11 +126,11 @@ static void report_json(struct pushing *p, double base_mib, double cpu)
 	       ",\"scrapes\":%" PRIu64 ",\"profiles\":%" PRIu64 ",\"samples\":%" PRIu64
 	       ",\"acked\":%" PRIu64 ",\"failed\":%" PRIu64
 	       ",\"append_s\":%.3f,\"storing_cpu_s\":%.3f,\"resident_mib\":%.1f,"
-	       "\"before_mib\":%.1f,\"symbol_mib\":%.1f,\"delta_mib\":%.1f,"
+	       "\"half_mib\":%.1f,\"before_mib\":%.1f,\"symbol_mib\":%.1f,\"delta_mib\":%.1f,"
 	       "\"index_mib\":%.1f,\"disk_mib\":%.1f}\n",
 		p->services * p->pods, p->kinds, p->scrapes, p->profiles, p->samples,
 		atomic_load(&p->acked), atomic_load(&p->failed), p->appending,
-		cpu - p->generating_cpu, resident_mib(), base_mib,
+		cpu - p->generating_cpu, resident_mib(), p->half_mib, base_mib,
 		(double)s.symbol_bytes / (1 << 20), (double)s.delta_bytes / (1 << 20),
 		(double)s.index_bytes / (1 << 20), (double)s.disk_bytes / (1 << 20));
 }
@@ -164,6 +165,8 @@ static enum err_code push_all(struct pushing *p, struct err *err)
 					if ((rc = push_one(
 						     p, kind, service, pod, p->first + k, err)))
 						return rc;
+		if (k + 1 == (p->scrapes + 1) / 2)
+			p->half_mib = resident_mib();
 		if (k == p->scrapes - 1 || (p->every && (k + 1) % p->every == 0))
 			report(p, k + 1, began);
 	}

@@ -151,6 +151,44 @@ static void check_overflow(struct partition *p, struct interned *in, size_t entr
 	buf_release(&b);
 }
 
+/* Columns of lines: what fits is kept, what does not is refused, with the profile. */
+TEST(wide_columns_are_refused)
+{
+	static const struct {
+		int64_t column;
+		const char *message; /* NULL: it is kept */
+	} cases[] = {
+		{ 0, NULL },
+		{ INT32_MAX, NULL },
+		{ INT32_MIN, NULL },
+		{ INT64_C(2147483648), "a line's column is 2147483648, limit 2147483647" },
+		{ INT64_C(-2147483649), "a line's column is -2147483649, limit 2147483647" },
+		{ INT64_MIN, "a line's column is -9223372036854775808, limit 2147483647" },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct partition *p = open_partition(1000, 1000, 1000);
+		struct interned in;
+		struct pprof *f;
+		struct arena a;
+		enum err_code rc;
+		struct err err;
+
+		arena_init(&a, 0);
+		f = profile_of(&a, types, (const char *const[]){ "main 1", NULL });
+		((struct pprof_line *)(uintptr_t)f->lines)->column = cases[i].column;
+		rc = sym_intern_profile(p, f, kinds, &a, &in, &err);
+		if (cases[i].message) {
+			CHECK_ERR(rc, &err, ERR_LIMIT, cases[i].message);
+		} else {
+			CHECK_OK(rc, &err);
+			CHECK_INT(sym_location(p, 0)->lines->column, cases[i].column);
+		}
+		partition_close(p);
+		arena_release(&a);
+	}
+}
+
 TEST(too_many_label_sets_fold)
 {
 	struct partition *p = open_partition(1000, 1000, 2);
