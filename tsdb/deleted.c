@@ -94,7 +94,7 @@ size_t deleted_of(struct deleted d, uint32_t series, const struct deleted_range 
 		else
 			to = mid;
 	}
-	*first = d.v + from;
+	*first = d.n ? d.v + from : NULL;
 	while (from + n < d.n && d.v[from + n].series == series)
 		n++;
 	return n;

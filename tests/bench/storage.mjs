@@ -7,8 +7,8 @@ import { emptyDirectory, env, fleet, forgetPages, linked, lines, madeDirectory, 
 import { note } from './report.mjs';
 
 const DAY = 86400;
-const days = () => env('BENCH_DAYS', 30);
-const longDirectory = () => madeDirectory('long', ['--service=1', '--pods=10', `--days=${days()}`]);
+export const days = () => env('BENCH_DAYS', 30);
+export const longDirectory = () => madeDirectory('long', ['--service=1', '--pods=10', `--days=${days()}`]);
 
 function floorOf(set) {
   const text = execFileSync(fleet, ['floor', `--set=${set}`]).toString();
@@ -63,10 +63,10 @@ export function memory() {
 }
 
 /** From exec to the answer of /-/ready; cpus: as taskset takes them. */
-async function serve(t, dir, retention, cpus) {
+export async function serve(t, dir, retention, cpus, ...args) {
   const began = process.hrtime.bigint();
   const run = start(t, 'taskset', ['-c', cpus, epimetheus, '--web.listen-address=127.0.0.1:0',
-    `--storage.tsdb.path=${join(dir, 'data')}`, `--storage.tsdb.retention.time=${retention}`], { cwd: dir });
+    `--storage.tsdb.path=${join(dir, 'data')}`, `--storage.tsdb.retention.time=${retention}`, ...args], { cwd: dir });
   await new Promise((done) => {
     run.child.stderr.on('data', () => { if (/msg=ready\b/.test(run.err)) done(); });
     run.child.on('close', done);
@@ -93,7 +93,7 @@ export async function restart(t) {
 }
 
 /** Where the rows of a made directory end: the latest end of a block, in seconds. */
-function endOf(dir) {
+export function endOf(dir) {
   const blocks = join(dir, 'blocks');
   const ends = readdirSync(blocks).map((b) => join(blocks, b, 'meta.json')).filter(existsSync)
     .map((f) => JSON.parse(readFileSync(f)).max_ns / 1e9);
