@@ -391,16 +391,16 @@ static bool has_group(const uint32_t *groups, uint32_t n, uint32_t group)
 static enum err_code above(struct frames *f, struct frames_of *t, uint32_t node, uint32_t group,
 	bool *out, struct err *err)
 {
+	struct sym_node at = sym_node(t->partition, node);
 	const uint32_t *groups;
 	enum err_code rc;
 	uint32_t n;
 	bool plain;
 
 	*out = false;
-	while ((node = sym_node(t->partition, node).parent) != 0) {
-		rc = groups_of(
-			f, t, sym_node(t->partition, node).location, &groups, &n, &plain, err);
-		if (rc)
+	while (at.parent != 0) {
+		at = sym_node(t->partition, at.parent);
+		if ((rc = groups_of(f, t, at.location, &groups, &n, &plain, err)))
 			return rc;
 		if (has_group(groups, n, group)) {
 			*out = true;
