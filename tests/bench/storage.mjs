@@ -109,7 +109,7 @@ export async function top(t) {
   const made = madeDirectory('many', [`--service=${services}`, '--pods=10', '--days=2']);
   const dir = linked(made.dir, 'top'), end = endOf(made.dir);
   const off = end - 5 * 3600 - 1397.25;
-  const windows = [['a day', { start: end - DAY, end }], ['24 h, aligned to nothing', { start: off - DAY, end: off }]];
+  const windows = [['a day', { start: end - DAY, end }], ['an unaligned 24 h', { start: off - DAY, end: off }]];
   for (const [name, params] of windows) {
     const first = [], again = [];
     for (let i = 0; i < 5; i++) {
@@ -124,7 +124,7 @@ export async function top(t) {
       }
       await run.stop();
     }
-    note(`top 10 of ${name}, ${services} x 10 pods, first query`, { ours: first, unit: 'seconds', atMost: services / 100 });
-    note(`the same again, ${name}`, { ours: again, unit: 'seconds', atMost: services / 100 });
+    note(`top 10 of ${name}, ${services} services, first`, { ours: first, unit: 'seconds', atMost: services / 100 });
+    note(`top 10 of ${name}, ${services} services, again`, { ours: again, unit: 'seconds', atMost: services / 100 });
   }
 }
