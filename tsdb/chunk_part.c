@@ -292,7 +292,7 @@ INLINE bool sums(struct column_reader *r, uint32_t key, uint32_t n, struct bound
 
 #ifdef __x86_64__
 /* Shifts by what is in any register. */
-__attribute__((target("bmi,bmi2,lzcnt"))) static bool sums_bmi2(struct column_reader *r,
+__attribute__((target("bmi,bmi2"))) static bool sums_bmi2(struct column_reader *r,
 	uint32_t key, uint32_t n, struct bounds rows, uint64_t *out)
 {
 	return sums(r, key, n, rows, out);
@@ -305,8 +305,7 @@ bool column_reader_sums(struct column_reader *r, uint32_t key, uint32_t n, uint3
 	const struct bounds rows = { from, to };
 
 #ifdef __x86_64__
-	if (__builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
-		__builtin_cpu_supports("lzcnt"))
+	if (__builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2"))
 		return sums_bmi2(r, key, n, rows, out);
 #endif
 	return sums(r, key, n, rows, out);

@@ -49,8 +49,8 @@ static void write_matchers(struct json *j, const struct selector *s)
 	json_key(j, "matchers");
 	json_array(j);
 	for (size_t i = 0; i <= s->matchers_n; i++) {
-		const struct matcher *m = &s->matchers[i];
 		bool is_name = i == s->matchers_n;
+		const struct matcher *m = is_name ? NULL : &s->matchers[i];
 
 		if (is_name && !s->name.len)
 			break;

@@ -211,9 +211,13 @@ enum err_code pyroscope_json_read(struct arena *a, const ProtobufCMessageDescrip
 {
 	struct reader r = { .arena = a, .err = err };
 	json_error_t where;
-	json_t *root = json_loadb(body.ptr ? body.ptr : "", body.len, 0, &where);
+	const char *text = body.ptr ? body.ptr : "";
+	json_t *root = json_loadb(text, body.len, 0, &where);
 	enum err_code rc;
 
+	/* A number may be past 64 bits, where a double is asked for. */
+	if (!root && json_error_code(&where) == json_error_numeric_overflow)
+		root = json_loadb(text, body.len, JSON_DECODE_INT_AS_REAL, &where);
 	if (!root)
 		return err_set(err, ERR_INVALID, "the body is not JSON: line %d, column %d: %s",
 			where.line, where.column, where.text);

@@ -160,8 +160,20 @@ test('a scrape read back is what was scraped', { timeout: 90000 }, async (t) => 
   const demo = await startDemo(t, 'v1', 'none');
   // What the demo said once is said again and again, so that it is known what was scraped.
   const bodies = {};
-  for (const [path, from] of [['/debug/pprof/profile', 'profile?seconds=2'], ['/debug/pprof/allocs', 'allocs'], ['/debug/pprof/goroutine', 'goroutine']])
-    bodies[path] = (await request(`http://${demo.address}/debug/pprof/${from}`)).body;
+  const say = async (path, from) => (bodies[path] = (await request(`http://${demo.address}/debug/pprof/${from}`)).body);
+  await say('/debug/pprof/profile', 'profile?seconds=2');
+  await say('/debug/pprof/goroutine', 'goroutine');
+  const traces = async (file, index) => {
+    const run = await finish(t, 'go', ['tool', 'pprof', '-traces', '-lines', `-sample_index=${index}`, file]);
+    assert.equal(run.code, 0, run.err);
+    // Stacks without any cost in this column are left out: zero samples are not kept.
+    return run.out.split(/-{11}\+-+/).slice(1).map((s) => s.trim()).filter((s) => s && !/^ *0 {2,}/m.test(s)).sort();
+  };
+  // Of what is in use, one allocation in 512 KB is seen: in a demo that has just begun it may be too few.
+  await until('memory in use on many stacks', 30, async () => {
+    writeFileSync(join(dir, 'said.pb.gz'), await say('/debug/pprof/allocs', 'allocs'));
+    return (await traces(join(dir, 'said.pb.gz'), 'inuse_space')).length > 5;
+  });
   const target = createServer((req, res) => {
     const body = bodies[req.url.split('?')[0]];
     res.statusCode = body ? 200 : 404;
@@ -175,12 +187,6 @@ scrape_configs:
   - job_name: said
     static_configs: [{targets: ["127.0.0.1:${target.address().port}"]}]
 ` });
-  const traces = async (file, index) => {
-    const run = await finish(t, 'go', ['tool', 'pprof', '-traces', '-lines', `-sample_index=${index}`, file]);
-    assert.equal(run.code, 0, run.err);
-    // Stacks without any cost in this column are left out: zero samples are not kept.
-    return run.out.split(/-{11}\+-+/).slice(1).map((s) => s.trim()).filter((s) => s && !/^ *0 {2,}/m.test(s)).sort();
-  };
   for (const [path, name, indexes] of [['/debug/pprof/profile', 'process_cpu', ['samples', 'cpu']],
     ['/debug/pprof/goroutine', 'goroutine', ['goroutine']], ['/debug/pprof/allocs', 'memory', ['inuse_objects', 'inuse_space']]]) {
     const back = await until(name, 30, async () => {

@@ -110,6 +110,8 @@ TEST(bodies_and_headers)
 			CONNECT_ERROR("invalid_argument", "field start: expected a whole number") },
 		{ AS_JSON, "{\"start\":1.5}", 400,
 			CONNECT_ERROR("invalid_argument", "field start: expected a whole number") },
+		{ AS_JSON, "{\"start\":99999999999999999999}", 400,
+			CONNECT_ERROR("invalid_argument", "field start: expected a whole number") },
 		{ AS_JSON, "{\"start\":1e3,\"end\":null}", 400,
 			CONNECT_ERROR("invalid_argument", "end is before start") },
 		{ AS_PROTO, "\x08", 400,
