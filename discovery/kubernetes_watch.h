@@ -1,0 +1,87 @@
+/*
+ * Watches: objects of a Kubernetes cluster, kept as the API server has them.
+ *
+ * A watch is one resource of one cluster, in one namespace or in all, under one pair of selectors:
+ * a list (in pages), then the stream of changes from there on, for ever. Whoever asks for the same
+ * shares it. A stream that is cut or closed is taken up where it stood; one whose version is gone
+ * (410) is listed anew, and what changed meanwhile is told as changes. What fails is tried again
+ * after 0.8 s, doubled up to 30 s, with jitter; the objects stay meanwhile.
+ *
+ * An object is kept as JSON with only those members that some role reads (kube_object_trim).
+ *
+ * Errors:    told to the listeners; a watch never ends by itself.
+ * Ownership: kube_watch_acquire and kube_watch_release pair. Objects belong to the watch and are
+ *            valid until the loop runs again.
+ * Threads:   discovery's.
+ * Source:    Kubernetes' "API Concepts"; client-go's Reflector.
+ */
+#ifndef DISCOVERY_KUBERNETES_WATCH_H
+#define DISCOVERY_KUBERNETES_WATCH_H
+
+#include <jansson.h>
+
+#include "base/http_client.h"
+
+#define KUBE_OBJECTS_MAX 1000000u          /* of one watch */
+#define KUBE_OBJECT_BYTES_MAX (8u << 20)   /* of one event or of one page of a list */
+
+enum kube_resource {
+	KUBE_NODES, /* these two have no namespace */
+	KUBE_NAMESPACES,
+	KUBE_PODS,
+	KUBE_SERVICES,
+	KUBE_ENDPOINTS,
+	KUBE_ENDPOINTSLICES,
+	KUBE_INGRESSES,
+	KUBE_RESOURCES
+};
+
+/* How a cluster is reached: kubernetes_cluster.c makes it of api_server, kubeconfig_file or the pod. */
+struct kube_access {
+	struct str server;     /* "https://10.0.0.1:6443", without a path's end slash */
+	struct str own_namespace; /* in a cluster, or the kubeconfig's; "": not known */
+	struct http_config http; /* token files are read for each request */
+	struct str identity;   /* equal: the same cluster as the same user */
+};
+
+struct kube_clusters;
+struct kube_watch;
+
+struct kube_watch_key {
+	enum kube_resource resource;
+	struct str namespace; /* "": all */
+	struct str label_selector, field_selector;
+};
+
+/* A part of whoever listens; the callbacks come from the event loop, never from inside a call. */
+struct kube_listener {
+	/* key: "namespace/name" or "name"; object NULL: gone. */
+	void (*changed)(void *ctx, const struct kube_watch *w, struct str key, const json_t *object);
+	void (*synced)(void *ctx, const struct kube_watch *w); /* the first list is complete */
+	void (*failed)(void *ctx, const struct kube_watch *w, const struct err *why);
+	void *ctx;
+	struct kube_listener *next; /* of kubernetes_watch.c */
+};
+
+/* client is used for the requests; both outlive the clusters. */
+MUST_CHECK enum err_code kube_clusters_open(struct event_base *base, struct http_client *client,
+	struct kube_clusters **out, struct err *err);
+void kube_clusters_close(struct kube_clusters *c); /* all watches were released; NULL is fine */
+
+/* A watch that is at work already has its objects at once, and calls back with changes only. */
+MUST_CHECK enum err_code kube_watch_acquire(struct kube_clusters *c,
+	const struct kube_access *access, const struct kube_watch_key *key,
+	struct kube_listener *listener, struct kube_watch **out, struct err *err);
+void kube_watch_release(struct kube_watch *w, struct kube_listener *listener); /* NULL is fine */
+
+bool kube_watch_synced(const struct kube_watch *w);
+const json_t *kube_watch_get(const struct kube_watch *w, struct str key); /* NULL: none */
+/* In the order of their keys; false from fn ends it. */
+void kube_watch_each(const struct kube_watch *w,
+	bool (*fn)(void *ctx, struct str key, const json_t *object), void *ctx);
+size_t kube_watch_size(const struct kube_watch *w);
+
+/* Removes what no role reads (kubernetes_trim.c): managedFields, volumes, ... */
+void kube_object_trim(enum kube_resource r, json_t *object);
+
+#endif
