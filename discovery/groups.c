@@ -28,12 +28,17 @@ void groups_unref(struct groups *g)
 {
 	if (!g || atomic_fetch_sub(&g->refs, 1) != 1)
 		return;
+	for (size_t i = 0; i < g->parts_n; i++)
+		groups_unref(g->parts[i]);
 	arena_release(&g->arena);
 	free(g);
 }
 
 static bool group_eq(const struct target_group *a, const struct target_group *b)
 {
+	if (a->source.ptr == b->source.ptr && a->source.len == b->source.len &&
+	    a->targets == b->targets && a->targets_n == b->targets_n && a->labels.v == b->labels.v)
+		return true; /* one group in two sets */
 	if (!str_eq(a->source, b->source) || !labels_eq(a->labels, b->labels) ||
 	    a->targets_n != b->targets_n)
 		return false;
@@ -51,6 +56,111 @@ bool groups_eq(const struct groups *a, const struct groups *b)
 		if (!group_eq(&a->v[i], &b->v[i]))
 			return false;
 	return true;
+}
+
+enum err_code groups_join(struct groups *const *sets, size_t n, struct groups **out,
+	struct err *err)
+{
+	struct groups *g = groups_new(0);
+	size_t groups_n = 0;
+
+	if (!g)
+		return err_set(err, ERR_NOMEM, "out of memory for " GROUPS_TEXT);
+	g->arena.block_max = 1; /* two arrays, each in a block of its size */
+	for (size_t i = 0; i < n; i++)
+		groups_n += sets[i] ? sets[i]->n : 0;
+	g->v = arena_alloc_raw(&g->arena, groups_n, sizeof(*g->v));
+	g->parts = arena_alloc_raw(&g->arena, n, sizeof(struct groups *));
+	if (!g->v || !g->parts) {
+		groups_unref(g);
+		return err_set(err, ERR_NOMEM, "out of memory for " GROUPS_TEXT);
+	}
+	for (size_t i = 0; i < n; i++) {
+		if (!sets[i])
+			continue;
+		if (sets[i]->n)
+			memcpy(g->v + g->n, sets[i]->v, sets[i]->n * sizeof(*g->v));
+		g->n += sets[i]->n;
+		g->parts[g->parts_n++] = groups_ref(sets[i]);
+	}
+	*out = g;
+	return ERR_OK;
+}
+
+/* ---- packing: all arrays, then all bytes, in one block ---- */
+
+struct packed {
+	struct label *labels;
+	char *bytes;
+};
+
+static size_t labels_bytes(struct labels ls)
+{
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < ls.n; i++)
+		bytes += ls.v[i].name.len + ls.v[i].value.len;
+	return bytes;
+}
+
+static struct str pack_str(struct packed *p, struct str s)
+{
+	struct str out = { p->bytes, s.len };
+
+	if (s.len)
+		memcpy(p->bytes, s.ptr, s.len);
+	p->bytes += s.len;
+	return out;
+}
+
+static struct labels pack_labels(struct packed *p, struct labels ls)
+{
+	struct label *v = p->labels;
+
+	for (size_t i = 0; i < ls.n; i++) {
+		v[i].name = pack_str(p, ls.v[i].name);
+		v[i].value = pack_str(p, ls.v[i].value);
+	}
+	p->labels += ls.n;
+	return (struct labels){ v, ls.n };
+}
+
+enum err_code groups_pack(const struct target_group *v, size_t n, struct groups **out,
+	struct err *err)
+{
+	size_t targets_n = 0, labels_n = 0, bytes = 0;
+	struct groups *g = groups_new(0);
+	struct labels *targets;
+	struct packed p;
+
+	for (size_t i = 0; i < n; i++) {
+		bytes += v[i].source.len + labels_bytes(v[i].labels);
+		labels_n += v[i].labels.n;
+		targets_n += v[i].targets_n;
+		for (size_t k = 0; k < v[i].targets_n; k++) {
+			bytes += labels_bytes(v[i].targets[k]);
+			labels_n += v[i].targets[k].n;
+		}
+	}
+	if (g)
+		g->arena.block_max = 1;
+	bytes += n * sizeof(*v) + targets_n * sizeof(*targets) + labels_n * sizeof(*p.labels);
+	if (!g || !(g->v = arena_alloc_raw(&g->arena, bytes, 1))) {
+		groups_unref(g);
+		return err_set(err, ERR_NOMEM, "out of memory for " GROUPS_TEXT);
+	}
+	targets = (struct labels *)(void *)(g->v + n);
+	p.labels = (struct label *)(void *)(targets + targets_n);
+	p.bytes = (char *)(p.labels + labels_n);
+	for (size_t i = 0; i < n; i++) {
+		g->v[i] = (struct target_group){ pack_str(&p, v[i].source), pack_labels(&p, v[i].labels),
+			targets, v[i].targets_n };
+		for (size_t k = 0; k < v[i].targets_n; k++)
+			*targets++ = pack_labels(&p, v[i].targets[k]);
+	}
+	g->n = n;
+	*out = g;
+	return ERR_OK;
 }
 
 enum err_code target_group_dup(struct arena *a, const struct target_group *g,

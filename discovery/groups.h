@@ -6,7 +6,8 @@
  * is immutable, so that the discovery thread can hand it to the scrape loop and go on.
  *
  * Ownership: a group set is counted; groups_ref and groups_unref pair, the last unref frees it
- *            (NULL is fine). Groups and their strings live in the set's arena.
+ *            (NULL is fine). Groups and their strings live in the set's arena, or in that of a set
+ *            it was joined from, which it then holds.
  * Threads:   immutable once delivered; the count is atomic.
  * Source:    Prometheus's targetgroup.Group.
  */
@@ -30,14 +31,26 @@ struct groups {
 	struct arena arena;
 	struct target_group *v;
 	size_t n;
+	struct groups **parts; /* of groups_join: each is a reference */
+	size_t parts_n;
 };
 
 /* An empty set with one reference; NULL when out of memory. */
 struct groups *groups_new(size_t budget_bytes);
 struct groups *groups_ref(struct groups *g);
 void groups_unref(struct groups *g);
-/* Same sources with the same labels and targets, in the same order. */
+/* Same sources with the same labels and targets, in the same order. Shared groups cost nothing. */
 bool groups_eq(const struct groups *a, const struct groups *b);
+
+/*
+ * All groups of these sets (NULL is one without groups), in order, in one set that holds them: a
+ * few of many groups can change without the others being copied.
+ */
+MUST_CHECK enum err_code groups_join(struct groups *const *sets, size_t n, struct groups **out,
+	struct err *err);
+/* A copy in a set that takes as much memory as it needs. */
+MUST_CHECK enum err_code groups_pack(const struct target_group *v, size_t n, struct groups **out,
+	struct err *err);
 
 MUST_CHECK enum err_code target_group_dup(struct arena *a, const struct target_group *g,
 	struct target_group *out, struct err *err);

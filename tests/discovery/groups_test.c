@@ -104,3 +104,46 @@ TEST(equality)
 	groups_unref(b);
 	groups_unref(NULL);
 }
+
+static struct groups *packed(const char *yaml)
+{
+	struct groups *g = NULL;
+	struct target_group *v;
+	struct arena a;
+	struct err err;
+	size_t n;
+
+	arena_init(&a, 0);
+	CHECK_OK(target_groups_from_yaml(&a, "x", str_of(yaml), &v, &n, &err), &err);
+	CHECK_OK(groups_pack(v, n, &g, &err), &err);
+	arena_release(&a);
+	return g;
+}
+
+TEST(sets_are_joined_without_copies)
+{
+	struct groups *a = packed("[{targets: [a, b], labels: {c: d}}, {}]");
+	struct groups *b = packed("[{targets: [e]}]"), *none = packed("[]");
+	struct groups *ab = NULL, *again = NULL, *other = NULL;
+	struct buf out = { 0 };
+	struct err err;
+
+	REQUIRE(a && b && none);
+	REQUIRE_OK(groups_join((struct groups *[]){ a, NULL, none, b }, 4, &ab, &err), &err);
+	REQUIRE_OK(groups_join(&ab, 1, &again, &err), &err);
+	REQUIRE_OK(groups_join((struct groups *[]){ b, a }, 2, &other, &err), &err);
+	CHECK(ab->v[0].targets == a->v[0].targets && ab->v[2].source.ptr == b->v[0].source.ptr);
+	CHECK(groups_eq(ab, again));
+	CHECK(!groups_eq(ab, other));
+	groups_unref(a);
+	groups_unref(b);
+	groups_unref(none);
+	groups_unref(ab);
+	groups_unref(other);
+	print_groups(&out, again->v, again->n); /* holds what it was joined from */
+	CHECK_STR(buf_str(&out),
+		"x:0 {c=\"d\"} {__address__=\"a\"} {__address__=\"b\"}\nx:1 {}\n"
+		"x:0 {} {__address__=\"e\"}\n");
+	buf_release(&out);
+	groups_unref(again);
+}
