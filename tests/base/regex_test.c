@@ -20,7 +20,8 @@ TEST(anchored_matches)
 		{ "x\\d", "xd", false },
 		{ "\\x41", "A", true }, { "\xc3\xa9|e", "\xc3\xa9", true }, { ".", "\xc3\xa9", true },
 		{ "$", "", true }, { "^a$", "a", true }, { "a\\|b", "a|b", true }, { "a\\|b", "a", false },
-		{ "\\Qa|b\\E", "a|b", true }, { "a-b:c/d", "a-b:c/d", true }, { "z|a|m|a", "a", true },
+		{ "\\Qa|b\\E", "a|b", true }, { "\\Q\\C\\E", "\\C", true },
+		{ "a-b:c/d", "a-b:c/d", true }, { "z|a|m|a", "a", true },
 		{ "z|a|m|a", "n", false }, { "[ab]|c", "b", true },
 	};
 	struct regex *re;
@@ -99,6 +100,8 @@ TEST(errors)
 		{ "a{1001}", ERR_INVALID, "error parsing regexp: invalid repetition size: {1001}" },
 		{ "(?=a)", ERR_INVALID, "error parsing regexp: invalid perl operator: (?=" },
 		{ "\\1", ERR_INVALID, "error parsing regexp: invalid escape sequence: \\1" },
+		{ "a\\C", ERR_INVALID, "error parsing regexp: invalid escape sequence: \\C" },
+		{ "[\\\\]\\C", ERR_INVALID, "error parsing regexp: invalid escape sequence: \\C" },
 		{ "\xff", ERR_INVALID, "error parsing regexp: invalid UTF-8" },
 		{ "((\\pL{30}){30}){1}\\pN{500}[[:word:]]{500}\\pL{900}", ERR_LIMIT,
 			"regular expression needs more than its limit of 8388608 bytes of memory" },
