@@ -4,14 +4,19 @@
  * A watch is one resource of one cluster, in one namespace or in all, under one pair of selectors:
  * a list (in pages), then the stream of changes from there on, for ever. Whoever asks for the same
  * shares it. A stream that is cut or closed is taken up where it stood; one whose version is gone
- * (410) is listed anew, and what changed meanwhile is told as changes. What fails is tried again
- * after 0.8 s, doubled up to 30 s, with jitter; the objects stay meanwhile.
+ * (410) is listed anew, and what changed meanwhile is told as changes: a list counts when its last
+ * page has come, and objects whose uid and resourceVersion are as they were are not told again.
+ * What fails is tried again after 0.8 s, doubled up to 30 s, with jitter (a server's Retry-After
+ * counts where it is longer); the objects stay meanwhile. A watch that was released goes on for
+ * KUBE_LINGER_NS, so that a reload finds it as it was.
  *
  * An object is kept as JSON with only those members that some role reads (kube_object_trim).
  *
- * Errors:    told to the listeners; a watch never ends by itself.
- * Ownership: kube_watch_acquire and kube_watch_release pair. Objects belong to the watch and are
- *            valid until the loop runs again.
+ * Errors:    told to the listeners; a watch never ends by itself. A stream that is cut is no
+ *            failure, one that cannot be taken up again is.
+ * Ownership: kube_watch_acquire copies what it is given; it and kube_watch_release pair, also from
+ *            within callbacks. Objects belong to the watch and are valid until the loop runs again
+ *            (json_incref keeps one longer: a change never alters an object, it replaces it).
  * Threads:   discovery's.
  * Source:    Kubernetes' "API Concepts"; client-go's Reflector.
  */
@@ -22,8 +27,9 @@
 
 #include "base/http_client.h"
 
-#define KUBE_OBJECTS_MAX 1000000u          /* of one watch */
-#define KUBE_OBJECT_BYTES_MAX (8u << 20)   /* of one event or of one page of a list */
+#define KUBE_OBJECTS_MAX 1000000u        /* of one watch */
+#define KUBE_OBJECT_BYTES_MAX (8u << 20) /* of one object as it is sent; pages may be longer */
+#define KUBE_LINGER_NS (INT64_C(10) * 1000000000)
 
 enum kube_resource {
 	KUBE_NODES, /* these two have no namespace */
@@ -40,7 +46,7 @@ enum kube_resource {
 struct kube_access {
 	struct str server;     /* "https://10.0.0.1:6443", without a path's end slash */
 	struct str own_namespace; /* in a cluster, or the kubeconfig's; "": not known */
-	struct http_config http; /* token files are read for each request */
+	struct http_config http;  /* token files are read for each request */
 	struct str identity;   /* equal: the same cluster as the same user */
 };
 
@@ -63,10 +69,11 @@ struct kube_listener {
 	struct kube_listener *next; /* of kubernetes_watch.c */
 };
 
-/* client is used for the requests; both outlive the clusters. */
+/* client is used for the requests; it and the base outlive the clusters. */
 MUST_CHECK enum err_code kube_clusters_open(struct event_base *base, struct http_client *client,
 	struct kube_clusters **out, struct err *err);
-void kube_clusters_close(struct kube_clusters *c); /* all watches were released; NULL is fine */
+/* All watches were released. Not from within a callback. NULL is fine. */
+void kube_clusters_close(struct kube_clusters *c);
 
 /* A watch that is at work already has its objects at once, and calls back with changes only. */
 MUST_CHECK enum err_code kube_watch_acquire(struct kube_clusters *c,
@@ -81,7 +88,13 @@ void kube_watch_each(const struct kube_watch *w,
 	bool (*fn)(void *ctx, struct str key, const json_t *object), void *ctx);
 size_t kube_watch_size(const struct kube_watch *w);
 
-/* Removes what no role reads (kubernetes_trim.c): managedFields, volumes, ... */
+/* "pods": as it stands in paths and in messages. */
+const char *kube_resource_name(enum kube_resource r);
+/*
+ * Removes what no role reads: managedFields, volumes, ... The table of what stays is
+ * kubernetes_trim.c's. Of metadata stay name, namespace, uid, resourceVersion, labels, annotations
+ * and ownerReferences.
+ */
 void kube_object_trim(enum kube_resource r, json_t *object);
 
 #endif
