@@ -6,205 +6,12 @@
 #include "base/http_client.h"
 
 #include <event2/event.h>
-#include <openssl/evp.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "base/fs.h"
 #include "base/http_client_internal.h"
 
-#define CREDENTIAL_BYTES_MAX (64u << 10)
 #define CONNECTIONS_DEFAULT 1024
-
-/* -------------------------------------------------------------------------------------------- */
-/* What is sent */
-
-static bool eq_fold(struct str a, const char *b)
-{
-	return a.len == strlen(b) && strncasecmp(a.ptr, b, a.len) == 0;
-}
-
-static bool in_list(struct str name, const char *const *list)
-{
-	for (; *list; list++)
-		if (eq_fold(name, *list))
-			return true;
-	return false;
-}
-
-/*
- * A value, or the file that holds it, read each time: secrets rotate. White space around it goes.
- */
-static enum err_code read_secret(struct arena *a, struct str value, struct str file,
-	const char *what, struct str *out, struct err *err)
-{
-	struct buf b = { 0 };
-	enum err_code rc = ERR_OK;
-
-	*out = value;
-	if (file.len) {
-		char *path = arena_strndup(a, file.ptr, file.len);
-
-		if (!path)
-			return arena_fail(a, "request", err);
-		if ((rc = fs_read_file(path, CREDENTIAL_BYTES_MAX, &b, err))) {
-			buf_release(&b);
-			return err_wrap(err, rc, "unable to read %s", what);
-		}
-		*out = str_dup(a, str_trim(buf_str(&b)));
-		buf_release(&b);
-		if (!out->ptr)
-			return arena_fail(a, "request", err);
-	}
-	if (!http_header_value_valid(*out))
-		return err_set(err, ERR_INVALID, "%s holds control characters", what);
-	return rc;
-}
-
-static enum err_code basic_auth(struct http_request *r, struct str *out, struct err *err)
-{
-	const struct http_config *c = r->config;
-	struct str user, password;
-	enum err_code rc;
-	char *pair, *text;
-	size_t n;
-
-	rc = read_secret(&r->arena, c->username, c->username_file, "basic auth username file",
-		&user, err);
-	if (rc)
-		return rc;
-	rc = read_secret(&r->arena, c->password, c->password_file, "basic auth password file",
-		&password, err);
-	if (rc)
-		return rc;
-	n = user.len + 1 + password.len;
-	pair = arena_printf(&r->arena, STR_FMT ":" STR_FMT, STR_ARG(user), STR_ARG(password));
-	text = arena_alloc_raw(&r->arena, 6 + (n + 2) / 3 * 4 + 1, 1);
-	if (!pair || !text)
-		return arena_fail(&r->arena, "request", err);
-	memcpy(text, "Basic ", 6);
-	n = (size_t)EVP_EncodeBlock((unsigned char *)text + 6, (const unsigned char *)pair, (int)n);
-	*out = (struct str){ text, 6 + n };
-	return ERR_OK;
-}
-
-static enum err_code authorization(struct http_request *r, struct err *err)
-{
-	const struct http_config *c = r->config;
-	struct str credentials;
-	enum err_code rc;
-	char *text;
-
-	if (!c)
-		return ERR_OK;
-	if (c->has_basic_auth)
-		return basic_auth(r, &r->authorization, err);
-	if (!c->has_authorization)
-		return ERR_OK;
-	rc = read_secret(&r->arena, c->credentials, c->credentials_file,
-		"authorization credentials file", &credentials, err);
-	if (rc)
-		return rc;
-	if (!http_header_value_valid(c->auth_type))
-		return err_set(err, ERR_INVALID, "authorization type holds control characters");
-	text = arena_printf(&r->arena, STR_FMT " " STR_FMT,
-		STR_ARG(c->auth_type.len ? c->auth_type : STR("Bearer")), STR_ARG(credentials));
-	if (!text)
-		return arena_fail(&r->arena, "request", err);
-	r->authorization = str_of(text);
-	return ERR_OK;
-}
-
-/* Framing is ours: a header of the caller's that changed it would desynchronise the connection. */
-static enum err_code check_headers(struct labels headers, struct err *err)
-{
-	static const char *const ours[] = { "host", "content-length", "transfer-encoding", "connection",
-		"upgrade", "expect", "te", "trailer", NULL };
-
-	for (size_t i = 0; i < headers.n; i++) {
-		struct str name = headers.v[i].name;
-
-		if (!http_token_valid(name) || in_list(name, ours))
-			return err_set(err, ERR_INVALID, "header \"%.*s\" may not be set",
-				(int)(name.len < 64 ? name.len : 64), name.ptr);
-		if (!http_header_value_valid(headers.v[i].value))
-			return err_set(err, ERR_INVALID,
-				"value of header \"" STR_FMT "\" holds control characters", STR_ARG(name));
-	}
-	return ERR_OK;
-}
-
-static bool has_header(struct labels headers, const char *name)
-{
-	for (size_t i = 0; i < headers.n; i++)
-		if (eq_fold(headers.v[i].name, name))
-			return true;
-	return false;
-}
-
-static void add_header(struct buf *b, struct str name, struct str value)
-{
-	buf_add_str(b, name);
-	buf_add(b, ": ", 2);
-	buf_add_str(b, value);
-	buf_add(b, "\r\n", 2);
-}
-
-/*
- * Beyond the origin that was asked for, only what describes the body and the answer wanted goes
- * along.
- */
-static void add_headers(struct buf *b, struct labels headers, bool foreign)
-{
-	static const char *const harmless[] = { "accept", "accept-encoding", "accept-language",
-		"content-type", "content-encoding", "user-agent", NULL };
-
-	for (size_t i = 0; i < headers.n; i++)
-		if (!foreign || in_list(headers.v[i].name, harmless))
-			add_header(b, headers.v[i].name, headers.v[i].value);
-}
-
-static enum err_code add_file_headers(struct http_request *r, struct err *err)
-{
-	struct labels files = r->config ? r->config->header_files : (struct labels){ 0 };
-	struct str value;
-	enum err_code rc;
-
-	for (size_t i = 0; i < files.n && !r->foreign; i++) {
-		rc = read_secret(&r->arena, STR(""), files.v[i].value, "http header file", &value, err);
-		if (rc)
-			return rc;
-		add_header(&r->out, files.v[i].name, value);
-	}
-	return ERR_OK;
-}
-
-static enum err_code compose(struct http_request *r, struct err *err)
-{
-	bool body = r->body.len || strcmp(r->method, "POST") == 0 || strcmp(r->method, "PUT") == 0;
-	struct buf *b = &r->out;
-	enum err_code rc;
-
-	buf_clear(b);
-	buf_printf(b, "%s %s HTTP/1.1\r\n", r->method, r->url.target.ptr);
-	add_header(b, STR("Host"), r->url.authority);
-	if (!has_header(r->headers, "user-agent"))
-		add_header(b, STR("User-Agent"), str_of(r->client->user_agent));
-	if (r->authorization.len && !r->foreign && !has_header(r->headers, "authorization"))
-		add_header(b, STR("Authorization"), r->authorization);
-	if (body)
-		buf_printf(b, "Content-Length: %zu\r\n", r->body.len);
-	if (r->config && !r->foreign)
-		add_headers(b, r->config->headers, false);
-	if ((rc = add_file_headers(r, err)))
-		return rc;
-	add_headers(b, r->headers, r->foreign);
-	buf_add(b, "\r\n", 2);
-	buf_add_str(b, r->body);
-	if (buf_failed(b))
-		return err_set(err, ERR_NOMEM, "request: out of memory");
-	return ERR_OK;
-}
 
 /* -------------------------------------------------------------------------------------------- */
 /* A request's life */
@@ -224,6 +31,11 @@ static void finish(struct http_request *r, enum err_code rc, const struct err *e
 	r->state = REQUEST_FINISHED;
 	TAILQ_INSERT_TAIL(&c->finished, r, link);
 	event_del(r->deadline);
+	if (r->idle)
+		event_del(r->idle);
+	if (r->has_pieces) /* they are handed over before done */
+		TAILQ_REMOVE(&c->pieces, r, pieces_link);
+	r->has_pieces = false;
 	if (r->conn)
 		conn_close(r->conn); /* an answer under way: nobody would read it */
 	r->rc = rc;
@@ -272,7 +84,7 @@ static enum err_code redirect(struct http_request *r, struct str location, struc
 	}
 	r->url = to;
 	r->retried = false;
-	return compose(r, err);
+	return request_compose(r, err);
 }
 
 void request_answered(struct http_request *r)
@@ -300,6 +112,39 @@ void request_failed(struct http_request *r, enum err_code rc, const struct err *
 		return;
 	}
 	finish(r, rc, err);
+}
+
+void request_received(struct http_request *r)
+{
+	if (r->idle)
+		r->received_ns = clock_monotonic_ns();
+	if (!r->parser.stream || !r->parser.body.len || r->has_pieces)
+		return;
+	r->has_pieces = true;
+	TAILQ_INSERT_TAIL(&r->client->pieces, r, pieces_link);
+	kick(r->client);
+}
+
+static struct timeval timeval_of(int64_t ns)
+{
+	return (struct timeval){ ns > 0 ? ns / NS_PER_S : 0, ns > 0 ? ns % NS_PER_S / 1000 : 0 };
+}
+
+static void on_idle(evutil_socket_t fd, short what, void *ctx)
+{
+	struct http_request *r = ctx;
+	int64_t left = r->received_ns + r->idle_timeout_ns - clock_monotonic_ns();
+	struct timeval tv = timeval_of(left);
+	struct buf text = { 0 };
+	struct err err;
+
+	/* the timer is set anew when it fires, not with each byte */
+	if (left > 0 && !evtimer_add(r->idle, &tv))
+		return;
+	duration_print(&text, r->idle_timeout_ns);
+	err_set(&err, ERR_TIMEOUT, "nothing received for " STR_FMT, STR_ARG(buf_str(&text)));
+	buf_release(&text);
+	finish(r, ERR_TIMEOUT, &err);
 }
 
 static void on_deadline(evutil_socket_t fd, short what, void *ctx)
@@ -353,6 +198,7 @@ static bool start(struct http_request *r)
 	r->state = REQUEST_ACTIVE;
 	TAILQ_INSERT_TAIL(&c->active, r, link);
 	http_parser_init(&r->parser, strcmp(r->method, "HEAD") == 0, r->body_size_max);
+	r->parser.stream_200 = r->data != NULL;
 	if (conn)
 		conn_exchange(conn, r);
 	else
@@ -364,10 +210,32 @@ static void request_free(struct http_request *r)
 {
 	if (r->deadline)
 		event_free(r->deadline);
+	if (r->idle)
+		event_free(r->idle);
 	http_parser_release(&r->parser);
 	buf_release(&r->out);
 	arena_release(&r->arena);
 	free(r);
+}
+
+/* False: the user's function has canceled the request, which is gone. */
+static bool hand_over(struct http_request *r)
+{
+	struct buf piece = r->parser.body;
+
+	r->parser.body = (struct buf){ 0 };
+	r->in_data = true;
+	r->data(r->ctx, buf_str(&piece));
+	r->in_data = false;
+	buf_clear(&piece);
+	r->parser.body = piece;
+	if (!r->canceled)
+		return true;
+	if (r->state != REQUEST_FINISHED)
+		finish(r, ERR_CANCELED, NULL);
+	TAILQ_REMOVE(&r->client->finished, r, link);
+	request_free(r);
+	return false;
 }
 
 static void deliver(struct http_request *r)
@@ -375,6 +243,8 @@ static void deliver(struct http_request *r)
 	struct http_response res = { .rc = r->rc, .err = r->err, .final_url = r->url.text,
 		.elapsed_ns = clock_monotonic_ns() - r->start_ns };
 
+	if (r->parser.stream && r->parser.body.len && r->rc != ERR_CANCELED && !hand_over(r))
+		return;
 	TAILQ_REMOVE(&r->client->finished, r, link);
 	if (!r->rc) {
 		res.head = buf_str(&r->parser.head);
@@ -398,6 +268,11 @@ static void on_kick(evutil_socket_t fd, short what, void *ctx)
 	 * Each turn ends one request or one attempt of it; what callbacks add is delivered by a kick of
 	 * its own.
 	 */
+	while ((r = TAILQ_FIRST(&c->pieces))) {
+		TAILQ_REMOVE(&c->pieces, r, pieces_link);
+		r->has_pieces = false;
+		hand_over(r);
+	}
 	while ((r = TAILQ_FIRST(&c->line)) && start(r))
 		;
 	while ((r = TAILQ_FIRST(&c->finished)))
@@ -418,9 +293,9 @@ static enum err_code copy_headers(struct http_request *r, struct labels headers,
 {
 	enum err_code rc;
 
-	if ((rc = check_headers(headers, err)) ||
-			(r->config && ((rc = check_headers(r->config->headers, err)) ||
-			(rc = check_headers(r->config->header_files, err)))))
+	if ((rc = request_check_headers(headers, err)) ||
+			(r->config && ((rc = request_check_headers(r->config->headers, err)) ||
+			(rc = request_check_headers(r->config->header_files, err)))))
 		return rc;
 	r->headers = labels_dup(&r->arena, headers);
 	return headers.n && !r->headers.v ? arena_fail(&r->arena, "request", err) : ERR_OK;
@@ -440,18 +315,20 @@ static enum err_code fill(
 		return arena_fail(&r->arena, "request", err);
 	r->body_size_max = o->body_size_max ? o->body_size_max : HTTP_BODY_BYTES_DEFAULT;
 	r->start_ns = clock_monotonic_ns();
+	r->received_ns = r->start_ns;
+	r->idle_timeout_ns = o->idle_timeout_ns;
 	r->deadline_ns = r->start_ns + (o->timeout_ns > 0 ? o->timeout_ns : 0);
 	if ((rc = http_url_parse(&r->arena, o->url, &r->url, err)) ||
-		(rc = copy_headers(r, o->headers, err)) || (rc = authorization(r, err)))
+		(rc = copy_headers(r, o->headers, err)) || (rc = request_authorize(r, err)))
 		return rc;
-	return compose(r, err);
+	return request_compose(r, err);
 }
 
 enum err_code http_client_send(struct http_client *c, const struct http_request_options *o,
 	http_done_fn done, void *ctx, struct http_request **out, struct err *err)
 {
 	struct http_request *r = calloc(1, sizeof(*r));
-	struct timeval tv = { 0 };
+	struct timeval tv = timeval_of(o->timeout_ns), idle = timeval_of(o->idle_timeout_ns);
 	enum err_code rc;
 
 	if (!r)
@@ -459,14 +336,16 @@ enum err_code http_client_send(struct http_client *c, const struct http_request_
 	r->client = c;
 	r->config = o->config;
 	r->done = done;
+	r->data = o->data;
 	r->ctx = ctx;
 	arena_init(&r->arena, 0);
 	if ((rc = fill(r, o, err)))
 		goto fail;
-	if (o->timeout_ns > 0)
-		tv = (struct timeval){ o->timeout_ns / NS_PER_S, o->timeout_ns % NS_PER_S / 1000 };
 	r->deadline = evtimer_new(c->base, on_deadline, r);
-	if (!r->deadline || evtimer_add(r->deadline, &tv)) {
+	if (o->idle_timeout_ns > 0)
+		r->idle = evtimer_new(c->base, on_idle, r);
+	if (!r->deadline || evtimer_add(r->deadline, &tv) ||
+			(o->idle_timeout_ns > 0 && (!r->idle || evtimer_add(r->idle, &idle)))) {
 		rc = err_set(err, ERR_NOMEM, "request: out of memory");
 		goto fail;
 	}
@@ -485,6 +364,10 @@ void http_request_cancel(struct http_request *r)
 {
 	if (!r)
 		return;
+	if (r->in_data) {
+		r->canceled = true;
+		return;
+	}
 	finish(r, ERR_CANCELED, NULL);
 	TAILQ_REMOVE(&r->client->finished, r, link);
 	request_free(r);
@@ -503,6 +386,7 @@ enum err_code http_client_open(
 	TAILQ_INIT(&c->line);
 	TAILQ_INIT(&c->active);
 	TAILQ_INIT(&c->finished);
+	TAILQ_INIT(&c->pieces);
 	TAILQ_INIT(&c->conns);
 	TAILQ_INIT(&c->idle);
 	c->user_agent = strdup(o->user_agent ? o->user_agent : "Epimetheus/" EPI_VERSION);

@@ -7,10 +7,13 @@
  * extend it), a cap on header bytes and on body bytes; redirects are followed where asked, at most
  * HTTP_REDIRECTS_MAX, and credentials never cross to another host, port or scheme.
  *
+ * An answer that has no end, or that is too large to hold, comes in pieces: see `data`.
+ *
  * Units:     nanoseconds, bytes.
- * Errors:    in the response: ERR_TIMEOUT "context deadline exceeded", ERR_LIMIT "body size limit
- *            exceeded", ERR_UNAVAILABLE (connect, resolve, TLS, reset; the message says which and
- *            where), ERR_INVALID (not HTTP). A status other than 200 is no error here.
+ * Errors:    in the response: ERR_TIMEOUT "context deadline exceeded" or "nothing received for
+ *            30s", ERR_LIMIT "body size limit exceeded", ERR_UNAVAILABLE (connect, resolve, TLS,
+ *            reset; the message says which and where), ERR_INVALID (not HTTP). A status other than
+ *            200 is no error here.
  * Ownership: a request copies what it is given. The response is valid during the callback only.
  * Threads:   all calls for a client happen on the thread that runs its event base; callbacks too.
  * Source:    RFC 9110, RFC 9112; the field names of Prometheus's HTTPClientConfig.
@@ -59,6 +62,8 @@ struct http_response {
 struct str http_response_header(const struct http_response *res, const char *name);
 
 typedef void (*http_done_fn)(void *ctx, const struct http_response *res);
+/* Some bytes of the body, as they came; cut anywhere. May cancel its request. */
+typedef void (*http_data_fn)(void *ctx, struct str piece);
 
 struct http_request_options {
 	const char *method; /* NULL: "GET" */
@@ -67,7 +72,13 @@ struct http_request_options {
 	struct labels headers; /* added after config's; User-Agent and Authorization replace ours */
 	struct str body;
 	int64_t timeout_ns;   /* absolute from the call on */
+	int64_t idle_timeout_ns; /* without a byte from the server, from the call on; 0: none */
 	size_t body_size_max; /* of the bytes as sent; 0: HTTP_BODY_BYTES_DEFAULT */
+	/*
+	 * The body of an answer 200 goes there (with the ctx of `done`) as it comes, without a limit to
+	 * its sum, and the response's is empty. The bodies of others are gathered. NULL: all are.
+	 */
+	http_data_fn data;
 };
 
 struct http_client_options {
@@ -79,7 +90,7 @@ struct http_client_options {
 
 MUST_CHECK enum err_code http_client_open(
 	const struct http_client_options *o, struct http_client **out, struct err *err);
-/* Ends what is under way with ERR_CANCELED. Not to be called from a done function. NULL is fine. */
+/* Ends what is under way with ERR_CANCELED. Not to be called from a callback. NULL is fine. */
 void http_client_close(struct http_client *c);
 
 /*
@@ -90,7 +101,8 @@ void http_client_close(struct http_client *c);
 MUST_CHECK enum err_code http_client_send(struct http_client *c,
 	const struct http_request_options *o, http_done_fn done, void *ctx, struct http_request **out,
 	struct err *err);
-void http_request_cancel(struct http_request *r); /* done is not called; NULL is fine */
+/* Nothing is called any more; NULL is fine. */
+void http_request_cancel(struct http_request *r);
 
 struct http_client_stats {
 	size_t connections; /* open now, idle ones included */

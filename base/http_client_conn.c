@@ -344,6 +344,7 @@ static int read_in(struct conn *c)
 			end_exchange(c, in.len > 0);
 			return -1;
 		}
+		request_received(c->req);
 	}
 	event_active(c->io, EV_READ, 0); /* TLS may hold bytes that the socket will not announce */
 	return EV_READ;
@@ -469,7 +470,8 @@ static int start_connect(struct conn *c)
 /* Recursion through address_failed is at most HTTP_ADDRESSES_MAX deep. */
 static void connect_next(struct conn *c)
 {
-	int64_t left = c->req->deadline_ns - clock_monotonic_ns(), share;
+	int64_t now = clock_monotonic_ns(), left = c->req->deadline_ns - now, share;
+	int64_t idle = c->req->received_ns + c->req->idle_timeout_ns - now;
 	int e;
 
 	if (c->address_i == c->addresses_n) {
@@ -483,6 +485,8 @@ static void connect_next(struct conn *c)
 		address_failed(c, strerror(e));
 		return;
 	}
+	if (c->req->idle && idle < left)
+		left = idle;
 	share = left / (int64_t)(c->addresses_n - c->address_i);
 	if (c->address_i + 1 <
 		c->addresses_n) /* the last one has all that is left: the request's deadline */

@@ -1,7 +1,8 @@
 /*
  * The parts of the HTTP client, as they see each other; everybody else includes base/http_client.h.
  *
- *	http_client.c          requests: the line, deadlines, redirects, headers, delivery
+ *	http_client.c          requests: the line, deadlines, redirects, delivery
+ *	http_client_send.c     what is sent: headers, credentials, body
  *	http_client_conn.c     connections: addresses in turn, handshake, bytes, the pool
  *	http_client_parse.c    bytes of a response to status, headers, body; touches no socket
  *	http_client_resolve.c  names to addresses, c-ares on the event loop
@@ -63,17 +64,21 @@ struct http_parser {
 	bool is_head;        /* the request was HEAD: no body follows */
 	bool keep_alive;     /* the connection may serve again after PARSE_DONE */
 	bool any;            /* a byte was seen */
+	bool stream_200;     /* the body of an answer 200 is taken out of `body` as it comes */
+	bool stream;         /* and this is one: body_max does not count */
 	int status;
 	size_t body_max;
 	size_t head_used;    /* head bytes so far, of 1xx answers and trailers too */
 	size_t line_at;      /* where the head's unfinished line begins; in trailers: its length */
 	unsigned digits;     /* of the chunk size */
 	uint64_t left;       /* of the body or of the chunk */
+	uint64_t body_bytes; /* so far, those taken out included */
 	uint64_t overhead;   /* chunk framing */
 	struct buf head, body;
 	struct str reason;
 };
 
+/* stream_200 is the caller's to set afterwards. */
 void http_parser_init(struct http_parser *p, bool is_head, size_t body_max);
 void http_parser_release(struct http_parser *p);
 /*
@@ -149,6 +154,17 @@ MUST_CHECK enum err_code tls_session(
 void tls_describe(SSL *ssl, int ssl_error, int errno_value, const char *name, struct buf *out);
 
 /* -------------------------------------------------------------------------------------------- */
+/* What is sent */
+
+struct http_request;
+
+/* Sets r->authorization; files are read each time, since secrets rotate. */
+MUST_CHECK enum err_code request_authorize(struct http_request *r, struct err *err);
+/* Framing is ours: a header of the caller's that changed it would desynchronise the connection. */
+MUST_CHECK enum err_code request_check_headers(struct labels headers, struct err *err);
+MUST_CHECK enum err_code request_compose(struct http_request *r, struct err *err); /* into r->out */
+
+/* -------------------------------------------------------------------------------------------- */
 /* Connections */
 
 #define HTTP_IDLE_NS (INT64_C(300) * 1000000000)
@@ -192,8 +208,10 @@ LIST_HEAD(conn_bucket, conn);
 struct http_request {
 	struct http_client *client;
 	TAILQ_ENTRY(http_request) link; /* of client->line, ->active or ->finished */
+	TAILQ_ENTRY(http_request) pieces_link; /* of client->pieces, while has_pieces */
 	struct arena arena;
 	http_done_fn done;
+	http_data_fn data; /* NULL: the body is gathered */
 	void *ctx;
 	const struct http_config *config;
 	const char *method;
@@ -201,10 +219,14 @@ struct http_request {
 	struct labels headers;
 	size_t body_size_max;
 	int64_t start_ns, deadline_ns;
-	struct event *deadline;
+	int64_t idle_timeout_ns, received_ns; /* when the last byte came */
+	struct event *deadline, *idle;        /* idle is NULL where there is no such timeout */
 	struct http_url url;
 	unsigned redirects;
 	bool foreign; /* a redirect left the first origin: nothing secret is sent any more */
+	bool has_pieces;
+	bool in_data;  /* the user's function has the body's bytes now */
+	bool canceled; /* by that function: who called it frees the request */
 	bool retried; /* on a new connection, after a kept-alive one was found dead */
 	struct conn *conn;
 	struct buf out;
@@ -221,8 +243,10 @@ struct http_client {
 	struct event_base *base;
 	char *user_agent;
 	size_t connections_max, connections_n;
-	struct event *kick; /* finished requests are delivered, those in line started */
+	/* pieces are handed over, finished requests delivered, those in line started */
+	struct event *kick;
 	struct request_list line, active, finished;
+	TAILQ_HEAD(, http_request) pieces; /* active ones whose body's bytes wait to be handed over */
 	struct conn_list conns, idle;
 	struct conn_bucket pool[HTTP_POOL_BUCKETS];
 	struct resolver *resolver;
@@ -239,7 +263,9 @@ void conn_exchange(struct conn *c, struct http_request *r); /* sends r->out and 
 void conn_park(struct conn *c);                            /* into the pool */
 void conn_close(struct conn *c);
 
-/* What connections tell requests; the request's connection is gone or parked afterwards. */
+/* What connections tell requests. Bytes came, perhaps some of the body. */
+void request_received(struct http_request *r);
+/* The request's connection is gone or parked after these. */
 void request_answered(struct http_request *r);
 /* stale: it was a kept-alive connection that ended before a byte of the answer. */
 void request_failed(struct http_request *r, enum err_code rc, const struct err *err, bool stale);

@@ -198,10 +198,13 @@ static enum err_code parse_head(struct http_parser *p, struct err *err)
 		p->keep_alive = false;
 	if (p->is_head || p->status == 204 || p->status == 304) {
 		p->state = PARSE_DONE;
-	} else if (f.chunked) {
+		return ERR_OK;
+	}
+	p->stream = p->stream_200 && p->status == 200;
+	if (f.chunked) {
 		p->state = PARSE_CHUNK_SIZE;
 	} else if (f.has_length) {
-		if (f.length > p->body_max)
+		if (f.length > p->body_max && !p->stream)
 			return err_set(err, ERR_LIMIT, "body size limit exceeded");
 		p->left = f.length;
 		p->state = f.length ? PARSE_LENGTH : PARSE_DONE;
@@ -259,8 +262,9 @@ static enum err_code feed_head(struct http_parser *p, struct str *in, struct err
 
 static enum err_code feed_body(struct http_parser *p, struct str *in, size_t n, struct err *err)
 {
-	if (n > p->body_max - p->body.len)
+	if (!p->stream && n > p->body_max - p->body.len)
 		return err_set(err, ERR_LIMIT, "body size limit exceeded");
+	p->body_bytes += n;
 	buf_add(&p->body, in->ptr, n);
 	if (buf_failed(&p->body))
 		return err_set(err, ERR_NOMEM, "response body: out of memory");
@@ -290,7 +294,7 @@ static enum err_code feed_chunk_frame(struct http_parser *p, struct str *in, str
 
 	in->len--;
 	/* framing that dwarfs what it frames only serves to keep us busy */
-	if (++p->overhead > HTTP_HEADER_BYTES_MAX + 16 * (uint64_t)p->body.len)
+	if (++p->overhead > HTTP_HEADER_BYTES_MAX + 16 * p->body_bytes)
 		return err_set(err, ERR_LIMIT, "chunked encoding with too little data in it");
 	if (p->state == PARSE_CHUNK_END) {
 		if (c == '\r' && !p->digits++)
@@ -317,7 +321,7 @@ static enum err_code feed_chunk_frame(struct http_parser *p, struct str *in, str
 		p->digits = 0;
 		p->line_at = 0;
 		p->state = p->left ? PARSE_CHUNK_DATA : PARSE_TRAILER;
-		if (p->left > p->body_max - p->body.len)
+		if (!p->stream && p->left > p->body_max - p->body.len)
 			return err_set(err, ERR_LIMIT, "body size limit exceeded");
 	}
 	return ERR_OK;

@@ -42,7 +42,7 @@ enum kube_resource {
 	KUBE_RESOURCES
 };
 
-/* How a cluster is reached: kubernetes_cluster.c makes it of api_server, kubeconfig_file or the pod. */
+/* How a cluster is reached: kubernetes_cluster.h makes it of what a configuration says. */
 struct kube_access {
 	struct str server;     /* "https://10.0.0.1:6443", without a path's end slash */
 	struct str own_namespace; /* in a cluster, or the kubeconfig's; "": not known */
