@@ -11,8 +11,8 @@
  *            here.
  * Ownership: a manager takes its own reference of the configuration applied. A snapshot lives in
  *            the caller's arena.
- * Threads:   one loop thread, one discovery thread and `workers` workers of its own. open, apply,
- *            close from one thread; snapshot from any.
+ * Threads:   `loops` loop threads, one discovery thread and `workers` workers of its own. open,
+ *            apply, close from one thread; snapshot from any other than these.
  */
 #ifndef SCRAPE_MANAGER_H
 #define SCRAPE_MANAGER_H
@@ -24,9 +24,10 @@ struct scrape_manager;
 
 struct scrape_manager_options {
 	struct sink *sink;
+	unsigned loops;             /* 0: one per core; at most LANES_MAX */
 	unsigned workers;           /* 0: one per core */
 	const char *user_agent;     /* NULL: "Epimetheus/VERSION" */
-	size_t connections_max;     /* 0: 16384 */
+	size_t connections_max;     /* 0: 65536; at most 7/8 of RLIMIT_NOFILE */
 	const char *listen_address; /* the server's own "host:port", for globalUrl; NULL or "": none */
 	const char *external_url;   /* likewise */
 };

@@ -1,6 +1,5 @@
 #include "scrape/scraper.h"
 
-#include <event2/event.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -22,6 +21,8 @@ METRIC_COUNTER(bytes_total, "epimetheus_scrape_body_bytes_total", "Bytes of prof
 	NULL);
 METRIC_COUNTER(samples_total, "epimetheus_scrape_samples_total", "Samples of profiles scraped.",
 	NULL);
+METRIC_HISTOGRAM(delay_seconds, "epimetheus_scrape_start_delay_seconds",
+	"From a target's turn to its request, waiting for its CPU profiler included.", NULL);
 METRIC_GAUGE(targets, "epimetheus_scrape_targets", "Targets by health.", "state");
 
 /*
@@ -32,6 +33,7 @@ struct scrape_task {
 	struct loop_work work;
 	struct scraper *scraper;
 	struct scrape_env *env;
+	struct lane *lane;
 	struct target_set *set;
 	const struct target *target;
 	int64_t start_ns, end_ns; /* time of day */
@@ -56,19 +58,13 @@ const char *target_health_name(enum target_health h)
 	return names[h];
 }
 
-static void count_health(struct scrape_env *env, enum target_health h, int by)
-{
-	env->by_health[h] += (size_t)by;
-	metric_set(&targets, target_health_name(h), (double)env->by_health[h]);
-}
-
 static void set_health(struct scraper *s, enum target_health h)
 {
 	if (s->health == h)
 		return;
-	count_health(s->env, s->health, -1);
+	metric_add(&targets, target_health_name(s->health), -1);
 	s->health = h;
-	count_health(s->env, h, 1);
+	metric_add(&targets, target_health_name(h), 1);
 }
 
 static void set_error(struct scraper *s, const char *text)
@@ -105,9 +101,8 @@ static void task_free(struct scrape_task *t)
 
 static void scraper_free(struct scraper *s)
 {
-	count_health(s->env, s->health, -1);
-	if (s->timer)
-		event_free(s->timer);
+	if (s->set)
+		metric_add(&targets, target_health_name(s->health), -1);
 	free(s->last_error);
 	target_set_unref(s->set);
 	free(s);
@@ -191,7 +186,7 @@ static void on_acked(void *ctx, enum err_code rc, const struct err *err)
 		else
 			err_set(&t->err, rc, "store: %s", err_code_name(rc));
 	}
-	loop_post(t->env->loop, &t->work, on_stored, t);
+	loop_post(t->lane->loop, &t->work, on_stored, t);
 }
 
 static enum err_code append(struct scrape_task *t, struct arena *a, const struct pprof *p)
@@ -224,7 +219,7 @@ static enum err_code append(struct scrape_task *t, struct arena *a, const struct
 static void work(void *ctx)
 {
 	struct scrape_task *t = ctx;
-	struct loop *loop = t->env->loop;
+	struct loop *loop = t->lane->loop;
 	struct pprof_limits limits = pprof_limits_default;
 	struct buf body = t->body; /* ours: the task may end before append has returned */
 	struct pprof *p = NULL;
@@ -294,7 +289,7 @@ static void on_answer(void *ctx, const struct http_response *res)
 	s->request = NULL;
 	t->answered_ns = clock_monotonic_ns();
 	t->end_ns = clock_now_ns();
-	exclusive_leave(s->env->exclusive, &s->user);
+	exclusive_leave(s->lane->exclusive, &s->user);
 	if (res->rc) {
 		t->err = res->err;
 		task_failed(t, res->rc, result_of(res->rc == ERR_INVALID ? ERR_UNAVAILABLE : res->rc));
@@ -332,7 +327,7 @@ static enum err_code send_request(struct scraper *s, struct scrape_task *t)
 
 	buf_add_double(&seconds, (double)t->target->timeout_ns / NS_PER_S);
 	headers[1].value = buf_str(&seconds);
-	rc = http_client_send(s->env->client, &o, on_answer, t, &s->request, &t->err);
+	rc = http_client_send(s->lane->client, &o, on_answer, t, &s->request, &t->err);
 	buf_release(&seconds);
 	return rc;
 }
@@ -344,7 +339,7 @@ static void fetch(struct scraper *s)
 	enum err_code rc;
 
 	if (!t) {
-		exclusive_leave(s->env->exclusive, &s->user);
+		exclusive_leave(s->lane->exclusive, &s->user);
 		s->state = SCRAPER_IDLE;
 		err_set(&err, ERR_NOMEM, "out of memory for a scrape");
 		fail(s, clock_now_ns(), 0, "overload", &err);
@@ -352,14 +347,16 @@ static void fetch(struct scraper *s)
 	}
 	t->scraper = s;
 	t->env = s->env;
+	t->lane = s->lane;
 	t->set = target_set_ref(s->set);
 	t->target = s->target;
 	t->start_ns = clock_now_ns();
 	t->began_ns = clock_monotonic_ns();
+	metric_observe(&delay_seconds, NULL, (double)(t->began_ns - s->turn_ns) / NS_PER_S);
 	s->task = t;
 	s->state = SCRAPER_FETCHING;
 	if ((rc = send_request(s, t))) {
-		exclusive_leave(s->env->exclusive, &s->user);
+		exclusive_leave(s->lane->exclusive, &s->user);
 		task_failed(t, rc, result_of(rc == ERR_INVALID ? ERR_UNAVAILABLE : rc));
 		finish(t);
 	}
@@ -373,7 +370,7 @@ static void on_turn(void *ctx)
 /* Whether two jobs are configured to want one endpoint is for the operator to know, once. */
 static void tell_of_sharing(struct scraper *s)
 {
-	const struct exclusive_user *holder = exclusive_holder(s->env->exclusive, s->target->exclusive);
+	const struct exclusive_user *holder = exclusive_holder(s->lane->exclusive, s->target->exclusive);
 	const struct scraper *other = holder->ctx;
 
 	if (s->told_of_sharing || other == s)
@@ -397,7 +394,7 @@ static void begin(struct scraper *s)
 		fetch(s);
 		return;
 	}
-	switch (exclusive_enter(s->env->exclusive, s->target->exclusive, &s->user)) {
+	switch (exclusive_enter(s->lane->exclusive, s->target->exclusive, &s->user)) {
 	case EXCLUSIVE_HOLDS:
 		fetch(s);
 		break;
@@ -417,7 +414,7 @@ static void begin(struct scraper *s)
  */
 static void waited_in_vain(struct scraper *s)
 {
-	const struct exclusive_user *holder = exclusive_holder(s->env->exclusive, s->user.key);
+	const struct exclusive_user *holder = exclusive_holder(s->lane->exclusive, s->user.key);
 	const struct scraper *other = holder->ctx;
 	struct err err;
 
@@ -435,13 +432,14 @@ static void timer_set(struct scraper *s)
 
 	if (wait > 0)
 		tv = (struct timeval){ .tv_sec = wait / NS_PER_S, .tv_usec = wait % NS_PER_S / NS_PER_US };
-	event_add(s->timer, &tv); /* cannot fail: pending on a timeout alone */
+	event_add(&s->timer, &tv); /* cannot fail: pending on a timeout alone */
 }
 
 static void on_timer(evutil_socket_t fd, short what, void *ctx)
 {
 	struct scraper *s = ctx;
 	int64_t interval = s->target->interval_ns, now = clock_monotonic_ns();
+	int64_t turn = s->next_ns;
 	uint64_t missed = 0;
 
 	s->next_ns += interval;
@@ -450,12 +448,14 @@ static void on_timer(evutil_socket_t fd, short what, void *ctx)
 		s->next_ns += (int64_t)missed * interval;
 	}
 	timer_set(s);
-	if (s->state == SCRAPER_WAITING)
+	if (s->state == SCRAPER_WAITING) {
 		waited_in_vain(s);
-	else if (s->state != SCRAPER_IDLE)
+	} else if (s->state != SCRAPER_IDLE) {
 		missed++;
-	else
+	} else {
+		s->turn_ns = turn;
 		begin(s);
+	}
 	s->skipped += missed;
 	if (missed)
 		metric_add(&skipped_total, NULL, (double)missed);
@@ -474,47 +474,34 @@ static void schedule(struct scraper *s)
 	timer_set(s);
 }
 
-enum err_code scraper_start(struct scrape_env *env, struct target_set *set,
-	const struct target *target, struct scraper **out, struct err *err)
+static void start(struct scraper *s, struct target_set *set, const struct target *target)
 {
-	struct scraper *s = calloc(1, sizeof(*s));
-
-	if (s)
-		s->timer = evtimer_new(loop_base(env->loop), on_timer, s);
-	if (!s || !s->timer) {
-		free(s);
-		return err_set(err, ERR_NOMEM, "out of memory for a target");
-	}
-	s->env = env;
-	s->set = target_set_ref(set);
+	s->set = set;
 	s->target = target;
-	s->user.turn = on_turn;
-	s->user.ctx = s;
-	count_health(env, TARGET_UNKNOWN, 1);
+	event_assign(&s->timer, loop_base(s->lane->loop), -1, 0, on_timer, s);
+	metric_add(&targets, target_health_name(TARGET_UNKNOWN), 1);
 	schedule(s);
-	*out = s;
-	return ERR_OK;
 }
 
-void scraper_update(struct scraper *s, struct target_set *set, const struct target *target)
+static void update(struct scraper *s, struct target_set *set, const struct target *target)
 {
 	bool reschedule = s->target->interval_ns != target->interval_ns;
 	struct target_set *old = s->set;
 
-	s->set = target_set_ref(set);
+	s->set = set;
 	s->target = target;
 	target_set_unref(old);
 	if (reschedule)
 		schedule(s);
 }
 
-void scraper_stop(struct scraper *s)
+static void stop(struct scraper *s)
 {
 	struct scrape_task *t = s->task;
 
 	s->stopped = true;
-	event_del(s->timer);
-	exclusive_leave(s->env->exclusive, &s->user);
+	event_del(&s->timer);
+	exclusive_leave(s->lane->exclusive, &s->user);
 	if (s->state == SCRAPER_STORING)
 		return; /* finish frees it */
 	if (s->state == SCRAPER_FETCHING) {
@@ -522,4 +509,59 @@ void scraper_stop(struct scraper *s)
 		task_free(t);
 	}
 	scraper_free(s);
+}
+
+void scraper_take(struct scraper *s, const struct scraper_change *c)
+{
+	if (c->end) {
+		target_set_unref(c->set);
+		if (s->set)
+			stop(s);
+		else
+			scraper_free(s);
+	} else if (s->set) {
+		update(s, c->set, c->target);
+	} else {
+		start(s, c->set, c->target);
+	}
+}
+
+/* ---- what other threads want ---- */
+
+static void want(struct scraper *s, struct target_set *set, const struct target *target, bool end)
+{
+	struct target_set *before;
+
+	mutex_lock(&s->lane->lock);
+	before = s->change.set; /* of a change that was not taken: the later one wins */
+	s->change.set = set ? target_set_ref(set) : NULL;
+	s->change.target = target;
+	s->change.end = end;
+	lane_put(s->lane, s);
+	mutex_unlock(&s->lane->lock);
+	target_set_unref(before);
+}
+
+struct scraper *scraper_new(struct lane *lane, struct target_set *set, const struct target *target)
+{
+	struct scraper *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	s->env = lane->env;
+	s->lane = lane;
+	s->user.turn = on_turn;
+	s->user.ctx = s;
+	want(s, set, target, false);
+	return s;
+}
+
+void scraper_change(struct scraper *s, struct target_set *set, const struct target *target)
+{
+	want(s, set, target, false);
+}
+
+void scraper_end(struct scraper *s)
+{
+	want(s, NULL, NULL, true);
 }

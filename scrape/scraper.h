@@ -8,50 +8,63 @@
  * What is shown of the target changes only at the end of it.
  *
  * Units:     nanoseconds.
- * Ownership: scraper_stop ends a scraper; its memory goes once nothing is under way. A scraper
+ * Ownership: scraper_end ends a scraper; its memory goes once nothing is under way. A scraper
  *            holds the target set its target is of; a scrape under way holds its own.
- * Threads:   the loop's; the work between is done by the workers on a task of their own.
+ * Threads:   its lane's loop, on which all fields but `change` are read and written; the work
+ *            between is done by the workers on a task of their own. scraper_new, scraper_change and
+ *            scraper_end may be called on any one thread at a time: they only put what is wanted in
+ *            the lane's line.
  */
 #ifndef SCRAPE_SCRAPER_H
 #define SCRAPE_SCRAPER_H
 
+#include <event2/event.h>
+#include <event2/event_struct.h>
+
 #include "base/thread.h"
-#include "discovery/loop.h"
 #include "scrape/exclusive.h"
+#include "scrape/lane.h"
 #include "scrape/manager.h"
 #include "scrape/targets.h"
 
 #define SCRAPE_QUEUED_BYTES_MAX ((size_t)256 << 20) /* of bodies that wait for a worker */
 #define SCRAPE_QUEUED_MAX 100000u
 
-struct event;
 struct scrape_task;
 
 /* What all scrapers of a manager share. */
 struct scrape_env {
-	struct loop *loop;
-	struct http_client *client;
 	struct pool *workers;
 	struct sink *sink;
-	struct exclusive *exclusive;
 	atomic_size_t queued_bytes;
-	size_t by_health[3]; /* scrapers; the loop's thread */
 	struct mutex lock;
 	struct cond idle;
 	size_t storing; /* tasks with workers or the sink; guarded by lock */
+};
+
+/* What is wanted of a scraper and was not taken over yet; guarded by its lane's lock. */
+struct scraper_change {
+	struct scraper *next; /* in the lane's line */
+	bool in_line;
+	bool end;
+	struct target_set *set; /* held; NULL: stays as it is */
+	const struct target *target;
 };
 
 enum scraper_state { SCRAPER_IDLE, SCRAPER_WAITING, SCRAPER_FETCHING, SCRAPER_STORING };
 
 struct scraper {
 	struct scrape_env *env;
-	struct target_set *set; /* held */
+	struct lane *lane;
+	struct scraper_change change;
+	struct target_set *set; /* held; NULL: not started yet */
 	const struct target *target;
-	struct event *timer;
+	struct event timer;
 	enum scraper_state state;
 	bool stopped;         /* freed when what is under way has ended */
 	bool told_of_sharing; /* the log said that two jobs want one endpoint */
 	int64_t next_ns;      /* monotonic: the next turn */
+	int64_t turn_ns;      /* the turn that is under way, or was last */
 	struct exclusive_user user;
 	struct http_request *request; /* SCRAPER_FETCHING */
 	struct scrape_task *task;
@@ -61,11 +74,13 @@ struct scraper {
 	uint64_t scrapes, failures, skipped, last_samples, last_bytes;
 };
 
-/* Starts with its phase of the interval. */
-MUST_CHECK enum err_code scraper_start(struct scrape_env *env, struct target_set *set,
-	const struct target *target, struct scraper **out, struct err *err);
+/* Starts with its phase of the interval. NULL: out of memory. */
+struct scraper *scraper_new(struct lane *lane, struct target_set *set, const struct target *target);
 /* The same target out of another set; a changed interval gives a new schedule, all else goes on. */
-void scraper_update(struct scraper *s, struct target_set *set, const struct target *target);
-void scraper_stop(struct scraper *s);
+void scraper_change(struct scraper *s, struct target_set *set, const struct target *target);
+void scraper_end(struct scraper *s);
+
+/* The lane's: what was wanted happens, on the loop's thread. */
+void scraper_take(struct scraper *s, const struct scraper_change *c);
 
 #endif

@@ -254,6 +254,7 @@ static enum err_code finish_target(struct expansion *x, struct target *t, struct
 	if ((rc = read_times(x, t, auto_text, err)) || (rc = make_url(x, t, err)))
 		return rc;
 	make_exclusive(x, t);
+	t->home = hash_bytes(address.ptr, address.len, 0);
 	if ((rc = make_labels(x, t, err)))
 		return rc;
 	t->hash = hash_bytes(t->url.ptr, t->url.len, labels_hash(t->labels));

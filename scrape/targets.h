@@ -24,6 +24,7 @@ struct target {
 	int64_t interval_ns, timeout_ns, seconds;
 	const struct profile_config *profile;
 	uint64_t hash; /* of labels and url: spreads scrapes over the interval */
+	uint64_t home; /* hash of the address: targets of one address share a loop */
 };
 
 struct target_set {

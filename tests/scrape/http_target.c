@@ -267,7 +267,7 @@ static void acceptor_main(void *ctx)
 struct http_target *http_target_open(void)
 {
 	struct http_target *t = calloc(1, sizeof(*t));
-	struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
+	struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_ANY) } };
 	socklen_t n = sizeof(at);
 	char *zeros = calloc(1, BOMB_BYTES);
 

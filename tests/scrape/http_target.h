@@ -1,5 +1,5 @@
 /*
- * A target for tests: plain sockets on 127.0.0.1, a thread per connection, and an answer per path.
+ * A target for tests: plain sockets on 127.x.y.z, a thread per connection, and an answer per path.
  *
  *	/good /encoded /double         a profile: gzip, Content-Encoding: gzip of the bare message,
 	both

@@ -23,7 +23,7 @@ struct fixture {
 
 static void fixture_init(struct fixture *f)
 {
-	struct scrape_manager_options o = { .workers = 2, .listen_address = "0.0.0.0:1",
+	struct scrape_manager_options o = { .loops = 3, .workers = 2, .listen_address = "0.0.0.0:1",
 		.external_url = "http://ext:9" };
 	struct err err;
 
@@ -377,6 +377,98 @@ TEST(a_reload_keeps_what_did_not_change)
 	REQUIRE_OK(apply(&f, "", &err), &err);
 	look(&f);
 	CHECK_INT(f.shown.active_n + f.shown.pools_n, 0);
+	fixture_release(&f);
+}
+
+/* targets 127.0.0.first..127.0.0.last, each one process with its own connection. */
+static void add_targets(struct fixture *f, struct buf *out, const char *more, int first, int last)
+{
+	buf_clear(out);
+	buf_add_cstr(out, "- job_name: j\n  profiling_config: {pprof_config: {" OFF
+		", heap: {path: /good}, late: {path: /slow, interval: 1s, timeout: 1s}}}\n");
+	buf_add_cstr(out, more);
+	buf_add_cstr(out, "  static_configs: [{targets: [");
+	for (int i = first; i <= last; i++)
+		buf_printf(out, "'127.0.0.%d:%d',", i, http_target_port(f->target));
+	buf_add_cstr(out, "]}]\n");
+	buf_add_char(out, '\0');
+}
+
+static uint64_t scrapes_least(const struct fixture *f, const char *profile)
+{
+	uint64_t least = UINT64_MAX;
+
+	for (size_t i = 0; i < f->shown.active_n; i++)
+		if (str_is(f->shown.active[i].profile, profile) && f->shown.active[i].scrapes < least)
+			least = f->shown.active[i].scrapes;
+	return least;
+}
+
+static void wait_all_scraped(struct fixture *f, const char *profile, uint64_t n)
+{
+	int64_t deadline = clock_monotonic_ns() + 20 * NS_PER_S;
+
+	look(f);
+	while (scrapes_least(f, profile) < n && clock_monotonic_ns() < deadline) {
+		usleep(20000);
+		look(f);
+	}
+	CHECK(scrapes_least(f, profile) >= n);
+}
+
+/* What a reload leaves as it was goes on, whichever loop it is on; the others come and go. */
+TEST(a_reload_over_several_loops)
+{
+	enum { N = 24, MOVED = 6 };
+	struct http_target_counts before, after;
+	struct buf jobs = { 0 };
+	uint64_t scrapes[2 * N] = { 0 }, gone = 0;
+	struct fixture f;
+	struct err err;
+
+	fixture_init(&f);
+	add_targets(&f, &jobs, "", 1, N);
+	REQUIRE_OK(apply(&f, jobs.ptr, &err), &err);
+	wait_all_scraped(&f, "heap", 2);
+	REQUIRE(f.shown.active_n == 2 * N);
+	for (size_t i = 0; i < f.shown.active_n; i++)
+		scrapes[i] = f.shown.active[i].scrapes;
+	before = http_target_counts(f.target);
+	for (int round = 0; round < 10; round++) { /* quicker than the loops take it over */
+		add_targets(&f, &jobs, "  sample_limit: 1000\n", 1 + MOVED * (round % 2 == 0),
+			N + MOVED * (round % 2 == 0));
+		REQUIRE_OK(apply(&f, jobs.ptr, &err), &err);
+	}
+	look(&f);
+	REQUIRE(f.shown.active_n == 2 * N);
+	for (size_t i = 0; i < f.shown.active_n; i++) {
+		gone += f.shown.active[i].scrapes < scrapes[i];
+		CHECK_INT(f.shown.active[i].failures, 0);
+	}
+	CHECK(gone > 0 && gone <= 2 * MOVED);
+	wait_all_scraped(&f, "heap", 2);
+	after = http_target_counts(f.target);
+	CHECK(after.connections - before.connections <= 4 * MOVED);
+	buf_release(&jobs);
+	fixture_release(&f);
+}
+
+/* Every loop has requests under way, answers with workers and changes in line when it ends. */
+TEST(closing_several_busy_loops)
+{
+	struct buf jobs = { 0 };
+	struct fixture f;
+	struct err err;
+
+	fixture_init(&f);
+	add_targets(&f, &jobs, "", 1, 40);
+	REQUIRE_OK(apply(&f, jobs.ptr, &err), &err);
+	CHECK(fake_sink_wait(&f.sink, "heap{", 20));
+	add_targets(&f, &jobs, "", 20, 60);
+	REQUIRE_OK(apply(&f, jobs.ptr, &err), &err);
+	scrape_manager_close(f.manager);
+	f.manager = NULL;
+	buf_release(&jobs);
 	fixture_release(&f);
 }
 

@@ -1,0 +1,170 @@
+/*
+ * What is shown of targets. What they are stands in the pools' sets, and is copied on the caller's
+ * thread; only how their last scrapes went is asked of the loops, one after the other.
+ */
+#include "base/str.h"
+#include "scrape/manager_internal.h"
+#include "scrape/url.h"
+
+struct snapshot {
+	struct scrape_manager *manager;
+	const char *pool;
+	struct arena *arena;
+	struct scrape_snapshot *out;
+	struct scraper **scrapers; /* of out->active */
+	struct lane *lane;         /* whose loop is asked now */
+	bool failed;
+};
+
+static struct str dup(struct snapshot *s, struct str text)
+{
+	struct str copy = str_dup(s->arena, text);
+
+	if (!copy.ptr) {
+		s->failed = true;
+		return STR("");
+	}
+	return copy;
+}
+
+static struct labels dup_labels(struct snapshot *s, struct labels ls)
+{
+	struct labels copy = labels_dup(s->arena, ls);
+
+	if (copy.n && !copy.v) {
+		s->failed = true;
+		return (struct labels){ 0 };
+	}
+	return copy;
+}
+
+static struct labels without_name(struct snapshot *s, struct labels ls)
+{
+	struct labels_builder b;
+	struct labels out = { 0 };
+
+	labels_builder_init(&b, s->arena, ls);
+	labels_builder_del(&b, STR(LABEL_NAME));
+	if (labels_builder_build(&b, &out, NULL))
+		s->failed = true;
+	return out;
+}
+
+/* What a loop says of a scraper: all that other threads may not read themselves. */
+static void show_state(struct snapshot *s, const struct scraper *from, struct target_info *to)
+{
+	to->last_error = dup(s, str_of(from->last_error ? from->last_error : ""));
+	to->last_scrape_ns = from->last_scrape_ns;
+	to->last_duration_ns = from->last_duration_ns;
+	to->health = from->health;
+	to->scrapes = from->scrapes;
+	to->failures = from->failures;
+	to->skipped = from->skipped;
+	to->last_samples = from->last_samples;
+	to->last_bytes = from->last_bytes;
+}
+
+static void show_lane(void *ctx)
+{
+	struct snapshot *s = ctx;
+
+	for (size_t i = 0; i < s->out->active_n; i++)
+		if (s->scrapers[i] && s->scrapers[i]->lane == s->lane)
+			show_state(s, s->scrapers[i], &s->out->active[i]);
+}
+
+static void show_target(struct snapshot *s, const struct job_pool *p, const struct target *t,
+	struct target_info *to)
+{
+	const struct scrape_manager *m = s->manager;
+	struct buf global = { 0 };
+
+	*to = (struct target_info){
+		.discovered = dup_labels(s, t->discovered),
+		.labels = without_name(s, dup_labels(s, t->labels)),
+		.profile = dup(s, t->name),
+		.pool = dup(s, p->job->job_name),
+		.scrape_url = dup(s, t->url),
+		.last_error = STR(""),
+		.interval_ns = t->interval_ns,
+		.timeout_ns = t->timeout_ns,
+	};
+	url_print_global(&global, t->url, str_of(m->listen_address), str_of(m->external_url));
+	to->global_url = dup(s, buf_failed(&global) ? t->url : buf_str(&global));
+	buf_release(&global);
+}
+
+static bool wanted(const struct snapshot *s, const struct job_pool *p)
+{
+	return !s->pool || str_is(p->job->job_name, s->pool);
+}
+
+static void show_pool(struct snapshot *s, const struct job_pool *p)
+{
+	struct scrape_snapshot *out = s->out;
+	struct pool_info *info = &out->pools[out->pools_n++];
+	struct str trouble = str_of(p->trouble ? p->trouble : "");
+
+	*info = (struct pool_info){
+		.name = dup(s, p->job->job_name),
+		.error = dup(s, trouble.len || !p->set ? trouble : p->set->error),
+	};
+	if (!p->set)
+		return;
+	info->active = p->set->n;
+	info->dropped = p->set->dropped_total;
+	for (size_t i = 0; i < p->set->n; i++) {
+		s->scrapers[out->active_n] = p->scrapers ? p->scrapers[i] : NULL;
+		show_target(s, p, &p->set->v[i], &out->active[out->active_n++]);
+	}
+	for (size_t i = 0; i < p->set->dropped_n; i++)
+		out->dropped[out->dropped_n++] = (struct dropped_target){
+			.discovered = dup_labels(s, p->set->dropped[i]),
+			.pool = info->name,
+		};
+}
+
+/* The lock is held: no scraper that is in a pool ends meanwhile. */
+static void take_snapshot(struct snapshot *s)
+{
+	const struct scrape_manager *m = s->manager;
+	size_t pools = 0, active = 0, dropped = 0;
+
+	for (size_t i = 0; i < m->n; i++) {
+		if (!wanted(s, m->pools[i]))
+			continue;
+		pools++;
+		active += m->pools[i]->set ? m->pools[i]->set->n : 0;
+		dropped += m->pools[i]->set ? m->pools[i]->set->dropped_n : 0;
+	}
+	s->out->pools = arena_array(s->arena, struct pool_info, pools);
+	s->out->active = arena_array(s->arena, struct target_info, active);
+	s->out->dropped = arena_array(s->arena, struct dropped_target, dropped);
+	s->scrapers = arena_array(s->arena, struct scraper *, active);
+	if (!s->out->pools || !s->out->active || !s->out->dropped || !s->scrapers) {
+		s->failed = true;
+		return;
+	}
+	for (size_t i = 0; i < m->n && !s->failed; i++)
+		if (wanted(s, m->pools[i]))
+			show_pool(s, m->pools[i]);
+	for (size_t i = 0; i < m->lanes_n && !s->failed; i++) {
+		s->lane = m->lanes[i];
+		loop_call(s->lane->loop, show_lane, s);
+	}
+}
+
+enum err_code scrape_manager_snapshot(struct scrape_manager *m, const char *pool, struct arena *a,
+	struct scrape_snapshot *out, struct err *err)
+{
+	struct scrape_snapshot made = { 0 };
+	struct snapshot s = { .manager = m, .pool = pool, .arena = a, .out = &made };
+
+	mutex_lock(&m->lock);
+	take_snapshot(&s);
+	mutex_unlock(&m->lock);
+	if (s.failed)
+		return arena_fail(a, "list of targets", err);
+	*out = made;
+	return ERR_OK;
+}
