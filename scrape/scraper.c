@@ -370,7 +370,8 @@ static void on_turn(void *ctx)
 /* Whether two jobs are configured to want one endpoint is for the operator to know, once. */
 static void tell_of_sharing(struct scraper *s)
 {
-	const struct exclusive_user *holder = exclusive_holder(s->lane->exclusive, s->target->exclusive);
+	const struct exclusive_user *holder =
+		exclusive_holder(s->lane->exclusive, s->target->exclusive);
 	const struct scraper *other = holder->ctx;
 
 	if (s->told_of_sharing || other == s)
