@@ -65,7 +65,7 @@ void lane_put(struct lane *l, struct scraper *s)
 	}
 }
 
-static void open_client(void *ctx)
+static void open_parts(void *ctx)
 {
 	struct lane_opening *o = ctx;
 	struct http_client_options client = {
@@ -74,7 +74,10 @@ static void open_client(void *ctx)
 		.user_agent = o->options->user_agent,
 	};
 
-	o->rc = http_client_open(&client, &o->lane->client, o->err);
+	o->rc = report_open(loop_base(o->lane->loop), o->lane->env->workers, o->lane->env->sink,
+		&o->lane->report, o->err);
+	if (!o->rc)
+		o->rc = http_client_open(&client, &o->lane->client, o->err);
 }
 
 enum err_code lane_open(struct scrape_env *env, const struct lane_options *o, struct lane **out,
@@ -93,7 +96,7 @@ enum err_code lane_open(struct scrape_env *env, const struct lane_options *o, st
 	rc = l->exclusive ? loop_open(o->name, &l->loop, err) :
 		err_set(err, ERR_NOMEM, "out of memory for a loop of scrapes");
 	if (!rc) {
-		loop_call(l->loop, open_client, &opening);
+		loop_call(l->loop, open_parts, &opening);
 		rc = opening.rc;
 	}
 	if (rc) {
@@ -112,6 +115,7 @@ static void end(void *ctx)
 
 	while ((s = take_first(l, &change)))
 		scraper_take(s, &change);
+	report_stop(l->report);
 	http_client_close(l->client);
 	l->client = NULL;
 }
@@ -125,6 +129,7 @@ void lane_close(struct lane *l)
 {
 	if (!l)
 		return;
+	report_close(l->report);
 	loop_close(l->loop);
 	exclusive_close(l->exclusive);
 	mutex_destroy(&l->lock);

@@ -1,6 +1,6 @@
 /*
- * Lane: one event loop and what the targets on it share: HTTP connections, and who may take a CPU
- * profile of whom now.
+ * Lane: one event loop and what the targets on it share: HTTP connections, who may take a CPU
+ * profile of whom now, and what is reported of scrapes.
  *
  * A manager has a lane per core. All scrapers of one address are on one lane, so that they share
  * its connections and stand in one line for its CPU profiler.
@@ -11,7 +11,7 @@
  *
  * Ownership: lane_close ends what lane_open gave.
  * Threads:   lane_put from any; lane_end and lane_close from the one that opened it. client and
- *            exclusive are the loop's.
+ *            exclusive are the loop's, as is report.
  */
 #ifndef SCRAPE_LANE_H
 #define SCRAPE_LANE_H
@@ -19,6 +19,7 @@
 #include "base/thread.h"
 #include "discovery/loop.h"
 #include "scrape/exclusive.h"
+#include "scrape/report.h"
 
 #define LANES_MAX 16u
 
@@ -30,6 +31,7 @@ struct lane {
 	struct loop *loop;
 	struct http_client *client;
 	struct exclusive *exclusive;
+	struct report *report;
 	struct loop_work work;
 	struct mutex lock; /* of the line, and of every scraper's `change` */
 	struct scraper *first, **last;

@@ -301,6 +301,7 @@ void scrape_manager_close(struct scrape_manager *m)
 		return;
 	env = &m->env;
 	discovery_close(m->discovery);
+	env->closing = true;
 	for (size_t i = 0; i < m->n; i++)
 		pool_end(m->pools[i]);
 	for (size_t i = 0; i < m->lanes_n; i++)

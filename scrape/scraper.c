@@ -73,8 +73,22 @@ static void set_error(struct scraper *s, const char *text)
 	s->last_error = text ? strdup(text) : NULL;
 }
 
-static void fail(struct scraper *s, int64_t start_ns, int64_t duration_ns, const char *result,
-	const struct err *why)
+static void report(struct scraper *s, uint64_t samples, uint64_t bytes)
+{
+	const struct report_scrape r = {
+		.start_ns = s->last_scrape_ns,
+		.duration_ns = s->last_duration_ns,
+		.samples = samples,
+		.bytes = bytes,
+		.up = s->health == TARGET_UP,
+	};
+
+	report_scrape(s->lane->report, s->set, s->target, &r);
+}
+
+/* samples and bytes: as far as it came. */
+static void failed(struct scraper *s, int64_t start_ns, int64_t duration_ns, const char *result,
+	uint64_t samples, uint64_t bytes, const struct err *why)
 {
 	metric_add(&scrapes_total, result, 1);
 	s->scrapes++;
@@ -83,9 +97,16 @@ static void fail(struct scraper *s, int64_t start_ns, int64_t duration_ns, const
 	s->last_duration_ns = duration_ns;
 	set_error(s, why->msg);
 	set_health(s, TARGET_DOWN);
+	report(s, samples, bytes);
 	if (log_enabled(LOG_DEBUG))
 		log_debug("scrape", "scrape failed", LOG_STR("job", s->set->job->job_name),
 			LOG_STR("target", s->target->url), LOG_D("elapsed", duration_ns), LOG_E(why));
+}
+
+/* Before anything was fetched. */
+static void fail(struct scraper *s, const char *result, const struct err *why)
+{
+	failed(s, clock_now_ns(), 0, result, 0, 0, why);
 }
 
 /* ---- the end of a scrape ---- */
@@ -123,7 +144,7 @@ static void finish(struct scrape_task *t)
 	}
 	metric_observe(&fetch_seconds, NULL, (double)duration / NS_PER_S);
 	if (t->rc) {
-		fail(s, t->start_ns, duration, t->result, &t->err);
+		failed(s, t->start_ns, duration, t->result, t->samples, t->bytes, &t->err);
 	} else {
 		metric_add(&scrapes_total, "ok", 1);
 		metric_add(&samples_total, NULL, t->samples);
@@ -136,6 +157,7 @@ static void finish(struct scrape_task *t)
 		s->last_bytes = t->bytes;
 		set_error(s, NULL);
 		set_health(s, TARGET_UP);
+		report(s, t->samples, t->bytes);
 	}
 	task_free(t);
 }
@@ -233,13 +255,13 @@ static void work(void *ctx)
 	rc = body_decode(&a, buf_str(&body), buf_str(&t->content_type), buf_str(&t->content_encoding),
 		&limits, &p, &t->err);
 	if (!rc)
-		rc = body_check_limits(p, t->target->labels, t->set->job, &t->err);
-	if (rc) {
-		task_failed(t, rc, result_of(rc));
-	} else {
 		t->samples = p->samples_n;
+	if (!rc)
+		rc = body_check_limits(p, t->target->labels, t->set->job, &t->err);
+	if (rc)
+		task_failed(t, rc, result_of(rc));
+	else
 		rc = append(t, &a, p);
-	}
 	arena_release(&a);
 	buf_release(&body);
 	if (rc)
@@ -342,7 +364,7 @@ static void fetch(struct scraper *s)
 		exclusive_leave(s->lane->exclusive, &s->user);
 		s->state = SCRAPER_IDLE;
 		err_set(&err, ERR_NOMEM, "out of memory for a scrape");
-		fail(s, clock_now_ns(), 0, "overload", &err);
+		fail(s, "overload", &err);
 		return;
 	}
 	t->scraper = s;
@@ -388,7 +410,7 @@ static void begin(struct scraper *s)
 
 	if (s->set->limit_exceeded) {
 		err_set(&err, ERR_LIMIT, STR_FMT, STR_ARG(s->set->error));
-		fail(s, clock_now_ns(), 0, "limit", &err);
+		fail(s, "limit", &err);
 		return;
 	}
 	if (!s->target->exclusive.len) {
@@ -405,7 +427,7 @@ static void begin(struct scraper *s)
 		break;
 	case EXCLUSIVE_NOMEM:
 		err_set(&err, ERR_NOMEM, "out of memory for a scrape");
-		fail(s, clock_now_ns(), 0, "overload", &err);
+		fail(s, "overload", &err);
 		break;
 	}
 }
@@ -423,7 +445,7 @@ static void waited_in_vain(struct scraper *s)
 		"another CPU profile of this target is under way for job %s: a process has one CPU "
 		"profiler",
 		QUOTED(other->set->job->job_name));
-	fail(s, clock_now_ns(), 0, "endpoint_taken", &err);
+	fail(s, "endpoint_taken", &err);
 }
 
 static void timer_set(struct scraper *s)
@@ -501,6 +523,8 @@ static void stop(struct scraper *s)
 	struct scrape_task *t = s->task;
 
 	s->stopped = true;
+	if (s->scrapes && !s->env->closing)
+		report_gone(s->lane->report, s->set, s->target, clock_now_ns());
 	event_del(&s->timer);
 	exclusive_leave(s->lane->exclusive, &s->user);
 	if (s->state == SCRAPER_STORING)

@@ -36,6 +36,7 @@ struct scrape_task;
 struct scrape_env {
 	struct pool *workers;
 	struct sink *sink;
+	atomic_bool closing; /* series of targets go on where the next server begins */
 	atomic_size_t queued_bytes;
 	struct mutex lock;
 	struct cond idle;

@@ -1,5 +1,11 @@
 #include "cmd/epimetheus/sink.h"
 
+#include <stdlib.h>
+
+#include "tsdb/number_chunk.h"
+
+_Static_assert(SINK_STALE_BITS == NUMBER_STALE_BITS, "both are Prometheus's");
+
 static enum err_code append(
 	struct sink *s, const struct sink_profile *p, sink_done_fn done, void *ctx, struct err *err)
 {
@@ -17,7 +23,23 @@ static enum err_code append(
 	return db_append(self->db, &a, &stats, done, ctx, err);
 }
 
-static const struct sink_ops ops = { .append = append };
+static enum err_code append_numbers(struct sink *s, const struct sink_number *v, size_t n,
+	sink_done_fn done, void *ctx, struct err *err)
+{
+	struct db_sink *self = (struct db_sink *)s;
+	struct db_number *numbers = calloc(n ? n : 1, sizeof(*numbers));
+	enum err_code rc;
+
+	if (!numbers)
+		return err_set(err, ERR_NOMEM, "out of memory for numbers");
+	for (size_t i = 0; i < n; i++)
+		numbers[i] = (struct db_number){ v[i].labels, v[i].ts_ns, v[i].value };
+	rc = db_append_numbers(self->db, numbers, n, done, ctx, err);
+	free(numbers);
+	return rc;
+}
+
+static const struct sink_ops ops = { .append = append, .append_numbers = append_numbers };
 
 void db_sink_init(struct db_sink *s, struct db *db)
 {

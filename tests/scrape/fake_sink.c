@@ -1,7 +1,9 @@
 #include "tests/scrape/fake_sink.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 
@@ -40,7 +42,64 @@ static enum err_code append(struct sink *s, const struct sink_profile *p, sink_d
 	return ERR_OK;
 }
 
-static const struct sink_ops ops = { .append = append };
+/* FAKE_HOLD does not hold them back. */
+static enum err_code append_numbers(struct sink *s, const struct sink_number *v, size_t n,
+	sink_done_fn done, void *ctx, struct err *err)
+{
+	struct fake_sink *f = (struct fake_sink *)s;
+	uint64_t bits;
+	enum fake_mode mode;
+	bool clash = false;
+	struct err why;
+
+	mutex_lock(&f->lock);
+	mode = f->mode;
+	f->number_batches++;
+	for (size_t i = 0; i < n && f->clash; i++)
+		clash = clash || str_is(labels_get(v[i].labels, STR(LABEL_NAME)), f->clash);
+	for (size_t i = 0; i < n && mode != FAKE_REFUSE && !clash; i++) {
+		memcpy(&bits, &v[i].value, sizeof(bits));
+		labels_print(&f->numbers, v[i].labels);
+		if (bits == SINK_STALE_BITS)
+			buf_add_cstr(&f->numbers, " stale\n");
+		else
+			buf_printf(&f->numbers, " %.17g @%" PRId64 "\n", v[i].value, v[i].ts_ns / NS_PER_MS);
+	}
+	mutex_unlock(&f->lock);
+	if (clash)
+		return err_set(err, ERR_INVALID, "%s is a name of profiles", f->clash);
+	if (mode == FAKE_REFUSE)
+		return err_set(err, ERR_UNAVAILABLE, "disk is full");
+	err_set(&why, ERR_IO, "sync failed");
+	done(ctx, mode == FAKE_ACK_ERROR ? ERR_IO : ERR_OK, mode == FAKE_ACK_ERROR ? &why : NULL);
+	return ERR_OK;
+}
+
+size_t fake_sink_numbers(struct fake_sink *f, const char *text_part)
+{
+	struct str rest, part = str_of(text_part);
+	size_t n = 0;
+	ptrdiff_t at;
+
+	mutex_lock(&f->lock);
+	for (rest = buf_str(&f->numbers); rest.len && (at = str_find(rest, part)) >= 0; n++) {
+		rest.ptr += (size_t)at + part.len;
+		rest.len -= (size_t)at + part.len;
+	}
+	mutex_unlock(&f->lock);
+	return n;
+}
+
+bool fake_sink_wait_numbers(struct fake_sink *f, const char *text_part, size_t n)
+{
+	int64_t deadline = clock_monotonic_ns() + 20 * NS_PER_S;
+
+	while (fake_sink_numbers(f, text_part) < n && clock_monotonic_ns() < deadline)
+		usleep(5000);
+	return fake_sink_numbers(f, text_part) >= n;
+}
+
+static const struct sink_ops ops = { .append = append, .append_numbers = append_numbers };
 
 void fake_sink_init(struct fake_sink *f)
 {
@@ -55,6 +114,7 @@ void fake_sink_init(struct fake_sink *f)
 void fake_sink_release(struct fake_sink *f)
 {
 	free(f->v);
+	buf_release(&f->numbers);
 	mutex_destroy(&f->lock);
 	cond_destroy(&f->appended);
 }

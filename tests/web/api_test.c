@@ -63,7 +63,18 @@ static enum err_code no_append(
 	return err_set(err, ERR_UNAVAILABLE, "no sink");
 }
 
-static const struct sink_ops sink_ops = { .append = no_append };
+static enum err_code no_append_numbers(struct sink *s, const struct sink_number *v, size_t n,
+	sink_done_fn done, void *ctx, struct err *err)
+{
+	(void)s;
+	(void)v;
+	(void)n;
+	(void)done;
+	(void)ctx;
+	return err_set(err, ERR_UNAVAILABLE, "no sink");
+}
+
+static const struct sink_ops sink_ops = { no_append, no_append_numbers };
 static struct sink sink = { &sink_ops };
 
 static const char config_text[] =

@@ -1,0 +1,343 @@
+/*
+ * One batch is all or nothing for the sink, which saves most of the cost of a value. Where a batch
+ * is refused for what is in it (a name that is of profiles, one series too many, a time that is too
+ * long ago) its values are appended one by one, so that one target's trouble is its own.
+ */
+#include "scrape/report.h"
+
+#include <event2/event.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/metrics.h"
+
+METRIC_COUNTER(values_total, "epimetheus_scrape_report_values_total",
+	"Values of up, scrape_duration_seconds and the like, by whether they were stored.", "result");
+
+#define VALUES 4u
+#define BATCH_ARENA_MAX ((size_t)256 << 20)
+
+static const char *const names[VALUES] = {
+	"up",
+	"scrape_duration_seconds",
+	"scrape_samples_scraped",
+	"scrape_body_size_bytes",
+};
+
+struct entry {
+	struct target_set *set; /* held */
+	const struct target *target;
+	int64_t ts_ns;
+	double values[VALUES];
+};
+
+struct batch {
+	struct report *report;
+	atomic_uint waiting; /* acknowledgements, and the worker's own part */
+	atomic_uint failed;  /* values */
+	size_t n;
+	struct entry v[REPORT_BATCH_MAX];
+};
+
+struct report {
+	struct pool *workers;
+	struct sink *sink;
+	struct event *timer;
+	bool stopped;
+	struct batch *batch; /* that is being filled; NULL: nothing waits */
+	atomic_bool told;
+	struct mutex lock;
+	struct cond idle;
+	size_t out; /* batches with workers and the sink; guarded by lock */
+};
+
+static double stale(void)
+{
+	const uint64_t bits = SINK_STALE_BITS;
+	double v;
+
+	memcpy(&v, &bits, sizeof(v));
+	return v;
+}
+
+/* ---- the end of a batch ---- */
+
+static void batch_free(struct batch *b)
+{
+	for (size_t i = 0; i < b->n; i++)
+		target_set_unref(b->v[i].set);
+	free(b);
+}
+
+static void lost(struct report *r, size_t values, const struct err *why)
+{
+	metric_add(&values_total, "failed", (double)values);
+	if (!atomic_exchange(&r->told, true))
+		log_warn("scrape", "values of scrapes (up and others) are lost", LOG_E(why));
+}
+
+static void batch_done(struct batch *b)
+{
+	struct report *r = b->report;
+	unsigned failed;
+
+	if (atomic_fetch_sub(&b->waiting, 1) != 1)
+		return;
+	failed = atomic_load(&b->failed);
+	metric_add(&values_total, "ok", (double)(b->n * VALUES - failed));
+	if (!failed)
+		atomic_store(&r->told, false);
+	batch_free(b);
+	mutex_lock(&r->lock);
+	if (--r->out == 0)
+		cond_broadcast(&r->idle);
+	mutex_unlock(&r->lock);
+}
+
+static void batch_lost(struct batch *b, size_t values, const struct err *why)
+{
+	atomic_fetch_add(&b->failed, (unsigned)values);
+	lost(b->report, values, why);
+}
+
+static void on_all(void *ctx, enum err_code rc, const struct err *err)
+{
+	struct batch *b = ctx;
+
+	if (rc)
+		batch_lost(b, b->n * VALUES, err);
+	batch_done(b);
+}
+
+static void on_one(void *ctx, enum err_code rc, const struct err *err)
+{
+	struct batch *b = ctx;
+
+	if (rc)
+		batch_lost(b, 1, err);
+	batch_done(b);
+}
+
+/* ---- a worker's part ---- */
+
+static enum err_code add_numbers(struct arena *a, const struct entry *e, struct sink_number *out,
+	struct err *err)
+{
+	const struct str profile = STR("profile");
+	struct labels_builder b;
+	struct str own = labels_get(e->target->labels, profile);
+	enum err_code rc;
+
+	labels_builder_init(&b, a, e->target->labels);
+	if (own.len)
+		labels_builder_set(&b, STR("exported_profile"), own);
+	labels_builder_set(&b, profile, e->target->name);
+	for (size_t i = 0; i < VALUES; i++) {
+		labels_builder_set(&b, STR(LABEL_NAME), str_of(names[i]));
+		if ((rc = labels_builder_build(&b, &out[i].labels, err)))
+			return rc;
+		out[i].ts_ns = e->ts_ns;
+		out[i].value = e->values[i];
+	}
+	return ERR_OK;
+}
+
+static enum err_code make_numbers(struct arena *a, const struct batch *b, struct sink_number **out,
+	struct err *err)
+{
+	struct sink_number *v = arena_array(a, struct sink_number, b->n * VALUES);
+	enum err_code rc = ERR_OK;
+
+	if (!v)
+		return arena_fail(a, "values of scrapes", err);
+	for (size_t i = 0; i < b->n && !rc; i++)
+		rc = add_numbers(a, &b->v[i], v + i * VALUES, err);
+	*out = v;
+	return rc;
+}
+
+static void append_each(struct batch *b, const struct sink_number *v, size_t n)
+{
+	struct sink *sink = b->report->sink;
+	struct err err;
+
+	for (size_t i = 0; i < n; i++) {
+		atomic_fetch_add(&b->waiting, 1);
+		if (sink->ops->append_numbers(sink, &v[i], 1, on_one, b, &err)) {
+			batch_lost(b, 1, &err);
+			batch_done(b);
+		}
+	}
+}
+
+static void append_batch(void *ctx)
+{
+	struct batch *b = ctx;
+	struct sink *sink = b->report->sink;
+	size_t n = b->n * VALUES;
+	struct sink_number *v;
+	struct arena a;
+	struct err err;
+	enum err_code rc;
+
+	arena_init(&a, BATCH_ARENA_MAX);
+	if ((rc = make_numbers(&a, b, &v, &err))) {
+		batch_lost(b, n, &err);
+	} else {
+		atomic_fetch_add(&b->waiting, 1);
+		if ((rc = sink->ops->append_numbers(sink, v, n, on_all, b, &err))) {
+			if (rc == ERR_INVALID || rc == ERR_LIMIT)
+				append_each(b, v, n);
+			else
+				batch_lost(b, n, &err);
+			batch_done(b);
+		}
+	}
+	arena_release(&a);
+	batch_done(b);
+}
+
+/* ---- the loop's part ---- */
+
+static void flush(struct report *r)
+{
+	struct batch *b = r->batch;
+	struct err err;
+	bool taken;
+
+	if (!b)
+		return;
+	r->batch = NULL;
+	mutex_lock(&r->lock);
+	taken = r->out < REPORT_BATCHES_MAX;
+	r->out += taken;
+	mutex_unlock(&r->lock);
+	if (taken && !pool_submit(r->workers, append_batch, b)) {
+		mutex_lock(&r->lock);
+		r->out--;
+		mutex_unlock(&r->lock);
+		taken = false;
+	}
+	if (taken)
+		return;
+	err_set(&err, ERR_LIMIT, "too many wait for a worker: this server is overloaded");
+	lost(r, b->n * VALUES, &err);
+	batch_free(b);
+}
+
+static void on_timer(evutil_socket_t fd, short what, void *ctx)
+{
+	flush(ctx);
+}
+
+/* Room for one more; NULL: stopped, or no memory. */
+static struct entry *next_entry(struct report *r, struct target_set *set, const struct target *t,
+	int64_t ts_ns)
+{
+	const struct timeval second = { .tv_sec = 1 };
+	struct entry *e;
+	struct err err;
+
+	if (!r || r->stopped)
+		return NULL;
+	if (!r->batch) {
+		r->batch = malloc(sizeof(*r->batch));
+		if (!r->batch) {
+			err_set(&err, ERR_NOMEM, "out of memory");
+			lost(r, VALUES, &err);
+			return NULL;
+		}
+		r->batch->report = r;
+		r->batch->n = 0;
+		atomic_init(&r->batch->waiting, 1);
+		atomic_init(&r->batch->failed, 0);
+		event_add(r->timer, &second);
+	}
+	e = &r->batch->v[r->batch->n++];
+	e->set = target_set_ref(set);
+	e->target = t;
+	e->ts_ns = ts_ns - ts_ns % NS_PER_MS;
+	return e;
+}
+
+static void flush_if_full(struct report *r)
+{
+	if (r->batch->n < REPORT_BATCH_MAX)
+		return;
+	event_del(r->timer);
+	flush(r);
+}
+
+void report_scrape(struct report *r, struct target_set *set, const struct target *t,
+	const struct report_scrape *s)
+{
+	struct entry *e = next_entry(r, set, t, s->start_ns);
+
+	if (!e)
+		return;
+	e->values[0] = s->up;
+	e->values[1] = (double)s->duration_ns / NS_PER_S;
+	e->values[2] = (double)s->samples;
+	e->values[3] = (double)s->bytes;
+	flush_if_full(r);
+}
+
+void report_gone(struct report *r, struct target_set *set, const struct target *t, int64_t now_ns)
+{
+	struct entry *e = next_entry(r, set, t, now_ns);
+
+	if (!e)
+		return;
+	for (size_t i = 0; i < VALUES; i++)
+		e->values[i] = stale();
+	flush_if_full(r);
+}
+
+/* ---- opening and closing ---- */
+
+enum err_code report_open(struct event_base *base, struct pool *workers, struct sink *sink,
+	struct report **out, struct err *err)
+{
+	struct report *r = calloc(1, sizeof(*r));
+
+	if (r)
+		r->timer = evtimer_new(base, on_timer, r);
+	if (!r || !r->timer) {
+		free(r);
+		return err_set(err, ERR_NOMEM, "out of memory for the scrape manager");
+	}
+	r->workers = workers;
+	r->sink = sink;
+	mutex_init(&r->lock);
+	cond_init(&r->idle);
+	*out = r;
+	return ERR_OK;
+}
+
+void report_stop(struct report *r)
+{
+	if (!r || r->stopped)
+		return;
+	flush(r);
+	r->stopped = true;
+	event_free(r->timer);
+	r->timer = NULL;
+}
+
+void report_close(struct report *r)
+{
+	if (!r)
+		return;
+	if (r->timer)
+		event_free(r->timer);
+	if (r->batch)
+		batch_free(r->batch);
+	mutex_lock(&r->lock);
+	while (r->out)
+		cond_wait(&r->idle, &r->lock);
+	mutex_unlock(&r->lock);
+	mutex_destroy(&r->lock);
+	cond_destroy(&r->idle);
+	free(r);
+}

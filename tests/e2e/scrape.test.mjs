@@ -1,0 +1,54 @@
+// Scraping as an operator sees it: series about scrapes, and what a target's page says.
+import test from 'node:test';
+import assert from 'node:assert/strict';
+import { api, query, request, scratch, startDemo, startServer, targets, until, writeFileSync, join } from './lib.mjs';
+
+const one = (result) => Object.fromEntries(result.map((x) => [`${x.metric.job ?? ''} ${x.metric.instance ?? ''} ${x.metric.profile ?? ''}`.trim(),
+  Number(x.value[1])]));
+const heapOnly = '{process_cpu: {enabled: false}, block: {enabled: false}, mutex: {enabled: false}, goroutine: {enabled: false}}';
+
+test('up and its companions', { timeout: 90000 }, async (t) => {
+  const dir = scratch(t);
+  const demo = await startDemo(t, 'v1', 'none', 10);
+  const config = (down) => `
+global: {scrape_interval: 2s, scrape_timeout: 1s}
+scrape_configs:
+  - job_name: x
+    profiling_config: {pprof_config: {process_cpu: {seconds: 1}, block: {enabled: false}, mutex: {enabled: false}, goroutine: {enabled: false}}}
+    static_configs: [{targets: ["${demo.address}"${down}]}]
+`;
+  const server = await startServer(t, { dir, config: config(', "127.0.0.1:1"'), args: ['--web.enable-lifecycle'] });
+  await until('four values', 40, async () => (await query(server, 'up{job="x"}')).result.length === 4);
+
+  assert.deepEqual(one((await query(server, 'up{job="x"}')).result), {
+    [`x ${demo.address} memory`]: 1, [`x ${demo.address} process_cpu`]: 1, 'x 127.0.0.1:1 memory': 0, 'x 127.0.0.1:1 process_cpu': 0,
+  });
+  assert.deepEqual(Object.keys(one((await query(server, 'up == 0')).result)).sort(), ['x 127.0.0.1:1 memory', 'x 127.0.0.1:1 process_cpu']);
+  assert.deepEqual(one((await query(server, 'count by (job) (up)')).result), { x: 4 });
+  assert.deepEqual(one((await query(server, 'sum by (profile) (up)')).result), { memory: 1, process_cpu: 1 });
+
+  const seconds = one((await query(server, 'scrape_duration_seconds{profile="process_cpu"}')).result);
+  assert.ok(seconds[`x ${demo.address} process_cpu`] >= 1 && seconds[`x ${demo.address} process_cpu`] < 3, JSON.stringify(seconds));
+  const list = (await targets(server)).filter((x) => x.health === 'up');
+  for (const [name, field] of [['scrape_samples_scraped', 'lastSamples'], ['scrape_body_size_bytes', 'lastBytes']]) {
+    const got = one((await query(server, name)).result);
+    assert.ok(got[`x ${demo.address} memory`] > 0, name);
+    assert.equal(got['x 127.0.0.1:1 memory'], 0, name);
+    assert.ok(list.every((x) => x[field] > 0));
+  }
+  const scraped = await query(server, 'up', { time: Date.parse(list[0].lastScrape) / 1000 });
+  assert.ok(scraped.result.length > 0, 'a value stands at the start of its scrape');
+
+  // Numbers are no profiles: what offers types does not see them, what lists names does.
+  const types = (await api(server, 'profile_types')).map((x) => x.name);
+  assert.ok(types.includes('memory') && !types.some((x) => /^(up|scrape_)/.test(x)), types.join());
+  assert.ok((await api(server, 'label/__name__/values')).includes('up'));
+  assert.match((await request(`${server.url}/federate?match[]=up`)).body.toString(), /^up\{.*instance="127\.0\.0\.1:1".*\} 0 \d+$/m);
+  assert.match((await request(`${server.url}/metrics`)).body.toString(), /^epimetheus_scrape_report_values_total\{result="ok"\} [1-9]/m);
+
+  // A target that goes away ends its series at once, not after the lookback.
+  writeFileSync(join(dir, 'epimetheus.yml'), config(''));
+  assert.equal((await request(`${server.url}/-/reload`, { method: 'POST' })).status, 200);
+  await until('the series ended', 10, async () => (await query(server, 'up == 0')).result.length === 0);
+  assert.equal((await query(server, 'up')).result.length, 2);
+});
