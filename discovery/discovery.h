@@ -1,9 +1,12 @@
 /*
  * Discovery: keeps the target groups of every job up to date and hands over what changed.
  *
- * Providers: static (the configuration itself) and file (JSON and YAML documents, noticed through
- * inotify and read again every refresh_interval). A provider that fails keeps its last groups, logs
- * why, and counts it in epimetheus_discovery_failures_total.
+ * A job's targets are static ones (the configuration itself) and those of its sources
+ * (discovery/source.h), which jobs with equal entries share, and which a new configuration that
+ * holds the same entry takes over as they are. A source that fails keeps its last groups.
+ *
+ * Changes are gathered: the first after a quiet second is delivered within 50 ms, a stream of them
+ * at most once a second per job.
  *
  * Units:     nanoseconds.
  * Errors:    of the configuration: ERR_INVALID at its place in the file.
@@ -15,36 +18,29 @@
 #ifndef DISCOVERY_DISCOVERY_H
 #define DISCOVERY_DISCOVERY_H
 
-#include "discovery/groups.h"
+#include "discovery/file_sd.h"
+#include "discovery/source.h"
 
-#define FILE_SD_FILE_BYTES_MAX (32u << 20)
-#define FILE_SD_FILES_MAX 4096u /* matched by one job */
-#define FILE_SD_REFRESH_DEFAULT_NS (5 * INT64_C(60) * 1000000000)
-
-struct file_sd_config {
-	struct str *files; /* paths or patterns, with the configuration's directory in front */
-	size_t files_n;
-	int64_t refresh_interval_ns;
-};
+/* How long a job of the former configuration waits for the answers of new sources. */
+#define DISCOVERY_ANSWER_NS (10 * INT64_C(1000000000))
 
 /* What a job says about where its targets come from. */
 struct sd_configs {
 	struct target_group *statics; /* static_configs */
 	size_t statics_n;
-	struct file_sd_config *files; /* file_sd_configs */
-	size_t files_n;
+	struct source_configs sources; /* all others */
 };
 
+#define SD_SOURCE_FIELD(name, at, decode, help) \
+	{ name, YAML_CUSTOM, (at) + offsetof(struct sd_configs, sources), NULL, decode, help, 0 }
 /* Rows of a yaml_field table for a schema that holds a struct sd_configs at offset `at`. */
 #define SD_CONFIG_FIELDS(at) \
 	{ "static_configs", YAML_CUSTOM, (at), NULL, sd_static_decode, "targets written here", 0 }, \
-	{ "file_sd_configs", YAML_CUSTOM, (at), NULL, sd_file_decode, "targets from files", 0 }
+	SD_SOURCE_FIELD("file_sd_configs", at, file_sd_decode, "targets from files")
 
 enum err_code sd_static_decode(struct yaml_ctx *ctx, const struct yaml_node *n, void *field,
 	struct err *err);
-enum err_code sd_file_decode(struct yaml_ctx *ctx, const struct yaml_node *n, void *field,
-	struct err *err);
-/* That files without a pattern exist and parse; for `check config`. */
+/* That the files which sources name are there and can be read; for `check config`. */
 MUST_CHECK enum err_code sd_check_files(const struct sd_configs *c, struct err *err);
 
 struct sd_job {
@@ -66,9 +62,11 @@ struct discovery_options {
 MUST_CHECK enum err_code discovery_open(const struct discovery_options *o, struct discovery **out,
 	struct err *err);
 /*
- * From now on these jobs. All of them are read and delivered once before this returns; a file that
- * is broken now, but was read by a job of the same name before, gives what it gave. Any error
- * leaves the jobs as they were, and nothing was delivered.
+ * From now on these jobs. Each is delivered once before this returns, with what its sources know by
+ * then: files were read, the network is not waited for. Where a new source has not answered, a job
+ * that goes on (by its name) keeps the set it had until all have, at most DISCOVERY_ANSWER_NS.
+ * A file that is broken now, but was read before, gives what it gave. Any error leaves the jobs as
+ * they were, and nothing was delivered.
  */
 MUST_CHECK enum err_code discovery_apply(struct discovery *d, const struct sd_job *jobs, size_t n,
 	struct err *err);

@@ -1,22 +1,29 @@
 #include "discovery/file_sd.h"
 
+#include <event2/event.h>
 #include <fnmatch.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/fs.h"
-#include "base/log.h"
-#include "base/metrics.h"
 #include "base/quote.h"
+#include "discovery/loop.h"
+#include "discovery/target_files.h"
 
 #define PATTERNS_MAX 1000u
-#define GROUPS_BYTES_MAX (512u << 20) /* of one document's groups in memory */
-
-METRIC_COUNTER(failures, "epimetheus_discovery_failures_total",
-	"Sources of targets that could not be read.", "provider");
-METRIC_COUNTER(reads, "epimetheus_discovery_file_reads_total", "Target files read.", NULL);
+#define LIST_BYTES_MAX (64u << 20) /* names in the directories */
+/* An editor or a ConfigMap changes several entries at once: they are read together. */
+#define SETTLE_NS (50 * NS_PER_MS)
+/* How soon a directory that could not be watched is tried again. */
+#define UNWATCHED_RETRY_NS (5 * NS_PER_S)
 
 /* ---- configuration ---- */
+
+struct file_sd_config {
+	struct str *files; /* paths or patterns, with the configuration's directory in front */
+	size_t files_n;
+	int64_t refresh_interval_ns;
+};
 
 static bool name_is_valid(struct str path)
 {
@@ -92,318 +99,274 @@ static const struct yaml_schema file_schema = {
 	.check = file_check,
 };
 
-enum err_code sd_file_decode(struct yaml_ctx *ctx, const struct yaml_node *n, void *field,
-	struct err *err)
+static enum err_code check_files(const void *config, struct err *err)
 {
-	struct sd_configs *out = field;
-	const struct yaml_node *c;
-	enum err_code rc;
-
-	if (n->kind != YAML_SEQUENCE)
-		return yaml_err(n, err, ERR_INVALID, "expected a list of file_sd_config");
-	out->files = arena_array(ctx->arena, struct file_sd_config, n->n);
-	if (!out->files)
-		return arena_fail(ctx->arena, "configuration", err);
-	for (c = n->child; c; c = c->next) {
-		if (yaml_is_null(c))
-			return yaml_err(c, err, ERR_INVALID, "empty or null section in file_sd_configs");
-		if ((rc = yaml_decode(ctx, &file_schema, c, &out->files[out->files_n], err)))
-			return rc;
-		out->files_n++;
-	}
-	return ERR_OK;
-}
-
-/* ---- documents ---- */
-
-struct document {
-	char *path;
-	struct groups *groups; /* NULL: never read well */
-};
-
-struct documents {
-	struct document *v;
-	size_t n, cap;
-};
-
-struct file_sd {
-	struct arena arena;
-	const char **dirs; /* of each pattern */
-	const char **patterns; /* its last element */
-	const char **paths; /* the whole */
-	size_t n;
-	int64_t refresh_interval_ns;
-	struct documents docs;
-};
-
-static void documents_release(struct documents *d)
-{
-	for (size_t i = 0; i < d->n; i++) {
-		free(d->v[i].path);
-		groups_unref(d->v[i].groups);
-	}
-	free(d->v);
-	*d = (struct documents){ 0 };
-}
-
-static const struct document *documents_find(const struct documents *d, const char *path)
-{
-	for (size_t i = 0; i < d->n; i++)
-		if (strcmp(d->v[i].path, path) == 0)
-			return &d->v[i];
-	return NULL;
-}
-
-/* Takes over groups' reference in any case. */
-static enum err_code documents_add(struct documents *d, const char *path, struct groups *groups,
-	struct err *err)
-{
-	size_t cap = d->cap ? d->cap * 2 : 16;
-	struct document *v = d->v;
-
-	if (d->n == FILE_SD_FILES_MAX) {
-		groups_unref(groups);
-		return err_set(err, ERR_LIMIT, "more than %u target files", FILE_SD_FILES_MAX);
-	}
-	if (d->n == d->cap && (v = reallocarray(d->v, cap, sizeof(*v)))) {
-		d->v = v;
-		d->cap = cap;
-	}
-	if (v)
-		d->v[d->n].path = strdup(path);
-	if (!v || !d->v[d->n].path) {
-		groups_unref(groups);
-		return err_set(err, ERR_NOMEM, "out of memory for target files");
-	}
-	d->v[d->n++].groups = groups;
-	return ERR_OK;
-}
-
-static enum err_code parse(struct arena *a, const char *path, struct str text,
-	struct target_group **v, size_t *n, struct err *err)
-{
-	struct str p = str_of(path);
-
-	if (str_has_suffix(p, STR(".json")) || str_has_suffix(p, STR(".JSON")))
-		return target_groups_from_json(a, path, text, v, n, err);
-	return target_groups_from_yaml(a, path, text, v, n, err);
-}
-
-/*
- * The parser's tree dies with `scratch`; what stays are copies with __meta_filepath among their
- * labels.
- */
-static enum err_code keep_groups(struct arena *scratch, const char *path,
-	const struct target_group *v, size_t n, struct groups *out, struct err *err)
-{
-	struct labels_builder b;
-	struct target_group g;
-	enum err_code rc;
-
-	out->v = arena_array(&out->arena, struct target_group, n);
-	if (!out->v)
-		return arena_fail(&out->arena, "target groups", err);
-	for (size_t i = 0; i < n; i++) {
-		g = v[i];
-		labels_builder_init(&b, scratch, g.labels);
-		labels_builder_set(&b, STR("__meta_filepath"), str_of(path));
-		if ((rc = labels_builder_build(&b, &g.labels, err)) ||
-		    (rc = target_group_dup(&out->arena, &g, &out->v[out->n++], err)))
-			return rc;
-	}
-	return ERR_OK;
-}
-
-static enum err_code read_document(const char *path, struct groups **out, struct err *err)
-{
-	struct buf text = { 0 };
-	struct target_group *v = NULL;
-	struct groups *groups = groups_new(GROUPS_BYTES_MAX);
-	struct arena scratch;
-	enum err_code rc;
-	size_t n = 0;
-
-	arena_init(&scratch, GROUPS_BYTES_MAX);
-	if (!groups)
-		rc = err_set(err, ERR_NOMEM, "out of memory for target files");
-	else if (!(rc = fs_read_file(path, FILE_SD_FILE_BYTES_MAX, &text, err)) &&
-		 !(rc = parse(&scratch, path, buf_str(&text), &v, &n, err)))
-		rc = keep_groups(&scratch, path, v, n, groups, err);
-	arena_release(&scratch);
-	buf_release(&text);
-	if (rc) {
-		groups_unref(groups);
-		return rc;
-	}
-	*out = groups;
-	return ERR_OK;
-}
-
-enum err_code sd_check_files(const struct sd_configs *c, struct err *err)
-{
-	struct groups *groups;
-	struct str path;
+	const struct file_sd_config *c = config;
 	enum err_code rc;
 
 	for (size_t i = 0; i < c->files_n; i++)
-		for (size_t j = 0; j < c->files[i].files_n; j++) {
-			path = c->files[i].files[j];
-			if (strpbrk(path.ptr, "*?["))
-				continue;
-			if ((rc = read_document(path.ptr, &groups, err)))
-				return rc;
-			groups_unref(groups);
-		}
+		if (!strpbrk(c->files[i].ptr, "*?[") && (rc = target_file_check(c->files[i].ptr, err)))
+			return rc;
 	return ERR_OK;
 }
 
-/* ---- the provider ---- */
+/* ---- the source ---- */
 
-enum err_code file_sd_open(const struct file_sd_config *c, struct file_sd **out, struct err *err)
+struct pattern {
+	const char *path; /* the whole */
+	const char *last; /* its last element */
+	struct dir_watch watch;
+};
+
+struct file_sd {
+	struct target_files *shared;
+	struct source *host;
+	struct arena arena;
+	struct pattern *patterns;
+	size_t patterns_n;
+	int64_t refresh_interval_ns;
+	struct event *timer;
+	bool noticed;              /* a change: the timer waits for things to settle */
+	struct target_file **docs; /* ascending by path */
+	size_t docs_n;
+	struct groups *published;  /* NULL: nothing yet */
+};
+
+/* Names in the arena, as they are found. */
+struct paths {
+	struct arena arena;
+	const char **v;
+	size_t n;
+};
+
+static enum err_code paths_add(struct paths *p, const char *path, struct err *err)
 {
-	struct file_sd *f = calloc(1, sizeof(*f));
-	const char *slash;
-
-	if (!f)
-		return err_set(err, ERR_NOMEM, "out of memory for file discovery");
-	f->refresh_interval_ns = c->refresh_interval_ns;
-	f->dirs = arena_array(&f->arena, const char *, c->files_n);
-	f->patterns = arena_array(&f->arena, const char *, c->files_n);
-	f->paths = arena_array(&f->arena, const char *, c->files_n);
-	if (!f->dirs || !f->patterns || !f->paths)
-		goto nomem;
-	for (size_t i = 0; i < c->files_n; i++) {
-		f->paths[i] = str_dup(&f->arena, c->files[i]).ptr;
-		f->dirs[i] = str_dup(&f->arena, path_dir(c->files[i])).ptr;
-		if (!f->paths[i] || !f->dirs[i])
-			goto nomem;
-		slash = strrchr(f->paths[i], '/');
-		f->patterns[i] = slash ? slash + 1 : f->paths[i];
-	}
-	f->n = c->files_n;
-	*out = f;
+	if (!path)
+		return arena_fail(&p->arena, "file discovery", err);
+	if (p->n == FILE_SD_FILES_MAX)
+		return err_set(err, ERR_LIMIT, "more than %u target files", FILE_SD_FILES_MAX);
+	p->v[p->n++] = path;
 	return ERR_OK;
-nomem:
-	file_sd_close(f);
-	return err_set(err, ERR_NOMEM, "out of memory for file discovery");
 }
 
-void file_sd_close(struct file_sd *f)
+static enum err_code match(const struct pattern *pat, struct paths *out, struct err *err)
 {
-	if (!f)
-		return;
-	documents_release(&f->docs);
-	arena_release(&f->arena);
-	free(f);
-}
-
-int64_t file_sd_refresh_interval_ns(const struct file_sd *f)
-{
-	return f->refresh_interval_ns;
-}
-
-/* Reads one document into `now`, or takes over what it gave before. */
-static enum err_code refresh_one(const struct file_sd *f, const char *path, struct documents *now,
-	struct err *err)
-{
-	const struct document *before = documents_find(&f->docs, path);
-	struct groups *groups = NULL;
-	struct err why;
-
-	if (documents_find(now, path))
-		return ERR_OK;
-	if (read_document(path, &groups, &why)) {
-		log_warn("discovery", "target file not usable", LOG_S("file", path),
-			LOG_S("kept", before && before->groups ? "last targets" : "nothing"), LOG_E(&why));
-		metric_add(&failures, "file", 1);
-		if (before && before->groups)
-			groups = groups_ref(before->groups);
-	} else {
-		metric_add(&reads, NULL, 1);
-	}
-	return documents_add(now, path, groups, err);
-}
-
-static enum err_code refresh_pattern(const struct file_sd *f, size_t i, struct documents *now,
-	struct err *err)
-{
-	struct arena a;
 	struct str *names = NULL;
-	size_t n = 0;
 	enum err_code rc = ERR_OK;
-	char *path;
+	size_t n = 0;
 
-	if (!strpbrk(f->patterns[i], "*?["))
-		return fs_exists(f->paths[i]) ? refresh_one(f, f->paths[i], now, err) : ERR_OK;
-	arena_init(&a, GROUPS_BYTES_MAX);
-	if (fs_list(f->dirs[i], &a, &names, &n, NULL))
-		n = 0; /* no such directory yet: no documents */
-	for (size_t k = 0; k < n && !rc; k++) {
-		if (fnmatch(f->patterns[i], names[k].ptr, 0) != 0)
-			continue;
-		path = path_join(&a, str_of(f->dirs[i]), names[k]);
-		rc = path ? refresh_one(f, path, now, err) : arena_fail(&a, "file discovery", err);
-	}
-	arena_release(&a);
+	if (!strpbrk(pat->last, "*?["))
+		return fs_exists(pat->path) ? paths_add(out, pat->path, err) : ERR_OK;
+	if (fs_list(pat->watch.dir, &out->arena, &names, &n, NULL))
+		return ERR_OK; /* no such directory yet: no documents */
+	for (size_t i = 0; i < n && !rc; i++)
+		if (fnmatch(pat->last, names[i].ptr, 0) == 0)
+			rc = paths_add(out, path_join(&out->arena, str_of(pat->watch.dir), names[i]), err);
 	return rc;
 }
 
-static int document_cmp(const void *a, const void *b)
+static int path_cmp(const void *a, const void *b)
 {
-	return strcmp(((const struct document *)a)->path, ((const struct document *)b)->path);
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-void file_sd_refresh(struct file_sd *f)
+/* The documents there are now, ascending and each once. */
+static enum err_code find_documents(const struct file_sd *f, struct paths *out, struct err *err)
 {
-	struct documents now = { 0 };
 	enum err_code rc = ERR_OK;
-	struct err err;
+	size_t n = 0;
 
-	for (size_t i = 0; i < f->n && !rc; i++)
-		rc = refresh_pattern(f, i, &now, &err);
-	if (rc) {
-		log_warn("discovery", "file discovery keeps its last targets", LOG_E(&err));
-		metric_add(&failures, "file", 1);
-		documents_release(&now);
+	out->v = arena_array(&out->arena, const char *, FILE_SD_FILES_MAX);
+	if (!out->v)
+		return arena_fail(&out->arena, "file discovery", err);
+	for (size_t i = 0; i < f->patterns_n && !rc; i++)
+		rc = match(&f->patterns[i], out, err);
+	if (rc)
+		return rc;
+	qsort(out->v, out->n, sizeof(*out->v), path_cmp);
+	for (size_t i = 0; i < out->n; i++)
+		if (i == 0 || strcmp(out->v[i], out->v[n - 1]) != 0)
+			out->v[n++] = out->v[i];
+	out->n = n;
+	return ERR_OK;
+}
+
+static void release_documents(struct target_file **v, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		target_file_release(v[i]);
+	free(v);
+}
+
+/* Takes the new list of documents before the old one is let go: what both have keeps its groups. */
+static enum err_code take_documents(struct file_sd *f, const struct paths *paths, struct err *err)
+{
+	struct target_file **v = calloc(paths->n ? paths->n : 1, sizeof(struct target_file *));
+	enum err_code rc;
+
+	if (!v)
+		return err_set(err, ERR_NOMEM, "out of memory for target files");
+	for (size_t i = 0; i < paths->n; i++)
+		if ((rc = target_file_acquire(f->shared, paths->v[i], &v[i], err))) {
+			release_documents(v, i);
+			return rc;
+		}
+	release_documents(f->docs, f->docs_n);
+	f->docs = v;
+	f->docs_n = paths->n;
+	return ERR_OK;
+}
+
+static enum err_code read_documents(struct file_sd *f, struct groups **out, bool *failed,
+	struct err *err)
+{
+	struct groups **parts = calloc(f->docs_n ? f->docs_n : 1, sizeof(struct groups *));
+	enum err_code rc;
+	struct err why;
+
+	if (!parts)
+		return err_set(err, ERR_NOMEM, "out of memory for target files");
+	for (size_t i = 0; i < f->docs_n; i++) {
+		if (target_file_read(f->docs[i], &why)) {
+			*failed = true;
+			source_failed(f->host, &why);
+		}
+		parts[i] = f->docs[i]->groups;
+	}
+	rc = groups_join(parts, f->docs_n, out, err);
+	free(parts);
+	return rc;
+}
+
+/* A broken document must not look like a success, so an equal set is not published. */
+static void publish(struct file_sd *f, struct groups *set, bool failed)
+{
+	if (failed && f->published && groups_eq(set, f->published)) {
+		groups_unref(set);
 		return;
 	}
-	if (now.n)
-		qsort(now.v, now.n, sizeof(*now.v), document_cmp);
-	documents_release(&f->docs);
-	f->docs = now;
+	groups_unref(f->published);
+	f->published = groups_ref(set);
+	source_publish(f->host, set);
 }
 
-void file_sd_inherit(struct file_sd *f, const struct file_sd *old)
+/* First the watch, then the reading: a change in between is noticed. */
+static void refresh(struct file_sd *f)
 {
-	const struct document *d;
+	struct paths paths = { 0 };
+	struct groups *set;
+	int64_t next = f->refresh_interval_ns;
+	bool failed = false;
+	enum err_code rc;
+	struct err err;
 
-	for (size_t i = 0; i < old->docs.n; i++) {
-		d = &old->docs.v[i];
-		if (d->groups && !documents_find(&f->docs, d->path) &&
-		    documents_add(&f->docs, d->path, groups_ref(d->groups), NULL))
-			return; /* out of memory: a fallback less */
-	}
+	f->noticed = false;
+	for (size_t i = 0; i < f->patterns_n; i++)
+		if (!target_files_watch(f->shared, &f->patterns[i].watch) && next > UNWATCHED_RETRY_NS)
+			next = UNWATCHED_RETRY_NS;
+	arena_init(&paths.arena, LIST_BYTES_MAX);
+	if (!(rc = find_documents(f, &paths, &err)) && !(rc = take_documents(f, &paths, &err)))
+		rc = read_documents(f, &set, &failed, &err);
+	if (rc)
+		source_failed(f->host, &err);
+	else
+		publish(f, set, failed);
+	arena_release(&paths.arena);
+	timer_after(f->timer, next);
 }
 
-const struct groups *file_sd_document(const struct file_sd *f, size_t i)
+static void on_timer(evutil_socket_t fd, short what, void *ctx)
 {
-	static const struct groups none;
-
-	if (i >= f->docs.n)
-		return NULL;
-	return f->docs.v[i].groups ? f->docs.v[i].groups : &none;
-}
-
-const char *file_sd_dir(const struct file_sd *f, size_t i)
-{
-	return i < f->n ? f->dirs[i] : NULL;
+	refresh(ctx);
 }
 
 /*
  * Names in ".." are how Kubernetes swaps a mounted ConfigMap: the documents are links through
  * "..data".
  */
-bool file_sd_concerns(const struct file_sd *f, size_t i, struct str name)
+static void on_changed(struct dir_watch *w, struct str name)
 {
-	return str_has_prefix(name, STR("..")) || fnmatch(f->patterns[i], name.ptr, 0) == 0;
+	const struct pattern *pat =
+		(const struct pattern *)(const void *)((char *)w - offsetof(struct pattern, watch));
+	struct file_sd *f = w->ctx;
+
+	if (f->noticed || (name.len && !str_has_prefix(name, STR("..")) &&
+			   fnmatch(pat->last, name.ptr, 0) != 0))
+		return;
+	f->noticed = true;
+	timer_after(f->timer, SETTLE_NS);
+}
+
+static void file_sd_close(void *provider)
+{
+	struct file_sd *f = provider;
+
+	if (!f)
+		return;
+	if (f->timer)
+		event_free(f->timer);
+	for (size_t i = 0; i < f->patterns_n; i++)
+		target_files_unwatch(f->shared, &f->patterns[i].watch);
+	release_documents(f->docs, f->docs_n);
+	groups_unref(f->published);
+	arena_release(&f->arena);
+	free(f);
+}
+
+static enum err_code init(struct file_sd *f, const struct file_sd_config *c,
+	struct event_base *base, struct err *err)
+{
+	struct pattern *pat;
+	const char *slash;
+
+	f->refresh_interval_ns = c->refresh_interval_ns;
+	f->timer = evtimer_new(base, on_timer, f);
+	f->patterns = arena_array(&f->arena, struct pattern, c->files_n);
+	if (!f->timer || !f->patterns)
+		return err_set(err, ERR_NOMEM, "out of memory for file discovery");
+	for (size_t i = 0; i < c->files_n; i++) {
+		pat = &f->patterns[f->patterns_n++];
+		pat->path = str_dup(&f->arena, c->files[i]).ptr;
+		pat->watch = (struct dir_watch){ .changed = on_changed, .ctx = f, .wd = -1 };
+		pat->watch.dir = str_dup(&f->arena, path_dir(c->files[i])).ptr;
+		if (!pat->path || !pat->watch.dir)
+			return err_set(err, ERR_NOMEM, "out of memory for file discovery");
+		slash = strrchr(pat->path, '/');
+		pat->last = slash ? slash + 1 : pat->path;
+	}
+	return ERR_OK;
+}
+
+/* Reads at once: its first answer is part of the first delivery. */
+static enum err_code file_sd_open(const struct source_env *env, const void *config,
+	struct source *host, void **out, struct err *err)
+{
+	struct file_sd *f = calloc(1, sizeof(*f));
+	enum err_code rc;
+
+	if (!f)
+		return err_set(err, ERR_NOMEM, "out of memory for file discovery");
+	f->shared = env->files;
+	f->host = host;
+	if ((rc = init(f, config, env->base, err))) {
+		file_sd_close(f);
+		return rc;
+	}
+	refresh(f);
+	*out = f;
+	return ERR_OK;
+}
+
+static const struct source_ops file_sd_ops = {
+	.kind = "file",
+	.open = file_sd_open,
+	.close = file_sd_close,
+	.check = check_files,
+};
+
+enum err_code file_sd_decode(struct yaml_ctx *ctx, const struct yaml_node *n, void *sources,
+	struct err *err)
+{
+	return source_configs_decode(ctx, n, "file_sd_configs", &file_sd_ops, &file_schema, sources,
+		err);
 }

@@ -1,38 +1,23 @@
 /*
- * File discovery: documents of target groups, found by paths and patterns.
+ * File discovery: documents of target groups, found by paths and patterns, noticed through inotify
+ * and read again every refresh_interval.
  *
  * A document that cannot be read or parsed keeps the groups it gave before; one that is gone gives
  * none.
  *
- * Errors:    problems with a document are logged and counted here; ERR_NOMEM, ERR_LIMIT for the
- *            provider itself.
- * Threads:   one at a time.
+ * Threads:   discovery's.
  * Source:    Prometheus's file_sd; __meta_filepath.
  */
 #ifndef DISCOVERY_FILE_SD_H
 #define DISCOVERY_FILE_SD_H
 
-#include "discovery/discovery.h"
+#include "discovery/source.h"
 
-struct file_sd;
+#define FILE_SD_FILES_MAX 4096u /* matched by one entry */
+#define FILE_SD_REFRESH_DEFAULT_NS (5 * INT64_C(60) * 1000000000)
 
-/* Copies the configuration. Nothing is read yet. */
-MUST_CHECK enum err_code file_sd_open(const struct file_sd_config *c, struct file_sd **out,
+/* A YAML_CUSTOM decoder of file_sd_configs into a struct source_configs. */
+enum err_code file_sd_decode(struct yaml_ctx *ctx, const struct yaml_node *n, void *sources,
 	struct err *err);
-void file_sd_close(struct file_sd *f); /* NULL is fine */
-int64_t file_sd_refresh_interval_ns(const struct file_sd *f);
-
-/* Finds and reads the documents again. */
-void file_sd_refresh(struct file_sd *f);
-/* What `old` knows of the same paths is the fallback of f's first refresh. */
-void file_sd_inherit(struct file_sd *f, const struct file_sd *old);
-
-/* The documents read, ascending by path; i from 0, NULL at the end. */
-const struct groups *file_sd_document(const struct file_sd *f, size_t i);
-
-/* The directories in which a change may matter; i from 0, NULL at the end. */
-const char *file_sd_dir(const struct file_sd *f, size_t i);
-/* Whether a change of the entry `name` in the i-th of them may matter. */
-bool file_sd_concerns(const struct file_sd *f, size_t i, struct str name);
 
 #endif

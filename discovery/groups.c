@@ -50,6 +50,8 @@ static bool group_eq(const struct target_group *a, const struct target_group *b)
 
 bool groups_eq(const struct groups *a, const struct groups *b)
 {
+	if (a == b)
+		return true;
 	if (a->n != b->n)
 		return false;
 	for (size_t i = 0; i < a->n; i++)
@@ -179,6 +181,30 @@ enum err_code target_group_dup(struct arena *a, const struct target_group *g,
 	}
 	out->targets = targets;
 	out->targets_n = g->targets_n;
+	return ERR_OK;
+}
+
+size_t groups_targets(const struct groups *g)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < g->n; i++)
+		n += g->v[i].targets_n;
+	return n;
+}
+
+enum err_code target_groups_label(struct arena *a, struct target_group *v, size_t n,
+	struct str name, struct str value, struct err *err)
+{
+	struct labels_builder b;
+	enum err_code rc;
+
+	for (size_t i = 0; i < n; i++) {
+		labels_builder_init(&b, a, v[i].labels);
+		labels_builder_set(&b, name, value);
+		if ((rc = labels_builder_build(&b, &v[i].labels, err)))
+			return rc;
+	}
 	return ERR_OK;
 }
 
@@ -407,11 +433,16 @@ enum err_code target_groups_from_json(struct arena *a, const char *path, struct 
 {
 	struct json_place at = { .arena = a, .path = path };
 	json_error_t why;
-	json_t *root = json_loadb(text.ptr ? text.ptr : "", text.len, JSON_REJECT_DUPLICATES, &why);
 	enum err_code rc = ERR_OK;
 	struct target_group *v;
+	json_t *root;
 	size_t n;
 
+	*out = NULL;
+	*out_n = 0;
+	if (str_is(str_trim(text), "null")) /* what Go's servers make of an empty list */
+		return ERR_OK;
+	root = json_loadb(text.ptr ? text.ptr : "", text.len, JSON_REJECT_DUPLICATES, &why);
 	if (!root)
 		return err_set(err, ERR_INVALID, "%s:%d:%d: %s", path, why.line, why.column, why.text);
 	n = json_array_size(root);

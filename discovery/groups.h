@@ -54,6 +54,11 @@ MUST_CHECK enum err_code groups_pack(const struct target_group *v, size_t n, str
 
 MUST_CHECK enum err_code target_group_dup(struct arena *a, const struct target_group *g,
 	struct target_group *out, struct err *err);
+size_t groups_targets(const struct groups *g); /* how many targets there are in all groups */
+
+/* Gives each group the label name=value, in place of one it has; new arrays are in the arena. */
+MUST_CHECK enum err_code target_groups_label(struct arena *a, struct target_group *v, size_t n,
+	struct str name, struct str value, struct err *err);
 
 /*
  * A list of {targets: [host:port, ...], labels: {name: value}}, as static_configs and file_sd

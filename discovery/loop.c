@@ -6,6 +6,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+
 struct loop {
 	struct event_base *base;
 	struct event *wake;
@@ -171,4 +173,13 @@ void loop_close(struct loop *l)
 	wake(l);
 	thread_join(&l->thread);
 	loop_free(l);
+}
+
+void timer_after(struct event *timer, int64_t ns)
+{
+	struct timeval tv = { 0 };
+
+	if (ns > 0)
+		tv = (struct timeval){ .tv_sec = ns / NS_PER_S, .tv_usec = ns % NS_PER_S / NS_PER_US };
+	event_add(timer, &tv); /* cannot fail: the event is pending on a timeout alone */
 }

@@ -12,6 +12,7 @@
 
 #include "base/thread.h"
 
+struct event;
 struct event_base;
 struct loop;
 
@@ -33,5 +34,8 @@ struct loop_work {
 void loop_post(struct loop *l, struct loop_work *w, thread_fn fn, void *ctx);
 /* The same, and waits until fn returned. */
 void loop_call(struct loop *l, thread_fn fn, void *ctx);
+
+/* An evtimer fires once, ns from now; an earlier wish of it is forgotten. On the loop's thread. */
+void timer_after(struct event *timer, int64_t ns);
 
 #endif

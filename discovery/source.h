@@ -25,11 +25,13 @@ struct event_base;
 struct http_client;
 struct kube_clusters;
 struct source;
+struct target_files;
 
 /* What all sources of a discovery share. */
 struct source_env {
 	struct event_base *base;
 	struct http_client *client;
+	struct target_files *files;     /* discovery/target_files.h */
 	struct kube_clusters *clusters; /* discovery/kubernetes_watch.h */
 };
 
@@ -38,7 +40,7 @@ struct source_ops {
 	MUST_CHECK enum err_code (*open)(const struct source_env *env, const void *config,
 		struct source *host, void **out, struct err *err);
 	void (*close)(void *provider);
-	/* That the files it names are there and can be read, for `check config`; NULL: it names none. */
+	/* That the files it names can be read, for `check config`; NULL: it names none. */
 	enum err_code (*check)(const void *config, struct err *err);
 };
 
@@ -64,7 +66,10 @@ MUST_CHECK enum err_code source_configs_decode(struct yaml_ctx *ctx, const struc
 
 /* ---- what a provider calls ---- */
 
-/* Takes the reference. May be called from within open. */
+/*
+ * Takes the reference. May be called from within open. Publishing an equal set says that the
+ * source works again.
+ */
 void source_publish(struct source *host, struct groups *set);
 /* Logged once per text until the next publish, and counted. */
 void source_failed(struct source *host, const struct err *why);

@@ -90,7 +90,8 @@ static enum err_code sd_of(struct fixture *f, const char *text, struct sd_config
 {
 	static const struct yaml_field fields[] = { SD_CONFIG_FIELDS(0) };
 	static const struct yaml_schema schema = {
-		.name = "job", .size = sizeof(*sd), .fields = fields, .fields_n = 2,
+		.name = "job", .size = sizeof(*sd), .fields = fields,
+		.fields_n = sizeof(fields) / sizeof(fields[0]),
 	};
 	struct yaml_ctx ctx = { .arena = &f->arena, .dir = str_of(f->dir) };
 	struct yaml_node *root;

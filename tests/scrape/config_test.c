@@ -302,8 +302,7 @@ TEST(files_of_jobs)
 	CHECK_INT(c->scrape_n, 4);
 	CHECK_STR(c->scrape[2].job_name, "c");
 	CHECK_INT(c->scrape[2].scrape_interval_ns, 7 * NS_PER_S);
-	snprintf(want, sizeof(want), "%s/t.json", dir);
-	CHECK_STR(c->scrape[2].sd.files[0].files[0], want);
+	CHECK_INT(c->scrape[2].sd.sources.n, 1);
 	CHECK_STR(c->path, path);
 	snprintf(want, sizeof(want), "job \"c\": open %s/t.json: No such file or directory", dir);
 	CHECK_ERR(config_check_files(c, &err), &err, ERR_NOT_FOUND, want);
