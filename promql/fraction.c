@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "base/clock.h"
+#include "base/integer.h"
 
 /* ---- factors ---- */
 
@@ -17,32 +18,21 @@ bool over_has_factor(enum over_time over, const struct profile_type *type)
 
 typedef unsigned __int128 whole;
 
-static whole common(whole a, whole b)
-{
-	while (b) {
-		whole rest = a % b;
-
-		a = b;
-		b = rest;
-	}
-	return a;
-}
-
 /* a / b x c / d, in lowest terms so that what has an exact value gets it. */
 static struct factor product(whole a, whole b, whole c, whole d)
 {
 	whole g;
 
-	g = common(a, b);
+	g = gcd128(a, b);
 	a /= g;
 	b /= g;
-	g = common(c, d);
+	g = gcd128(c, d);
 	c /= g;
 	d /= g;
-	g = common(a, d);
+	g = gcd128(a, d);
 	a /= g;
 	d /= g;
-	g = common(c, b);
+	g = gcd128(c, b);
 	c /= g;
 	b /= g;
 	return (struct factor){ (long double)a * (long double)c, (long double)b * (long double)d };

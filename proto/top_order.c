@@ -3,14 +3,11 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-uint64_t top_magnitude(int64_t v)
-{
-	return v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
-}
+#include "base/integer.h"
 
 int top_order(const struct top_key *a, const struct top_key *b)
 {
-	uint64_t am = top_magnitude(a->flat), bm = top_magnitude(b->flat);
+	uint64_t am = magnitude64(a->flat), bm = magnitude64(b->flat);
 	char at[24], bt[24];
 	int c;
 
@@ -18,8 +15,8 @@ int top_order(const struct top_key *a, const struct top_key *b)
 		return am > bm ? -1 : 1;
 	if ((c = str_cmp(a->name, b->name)))
 		return c;
-	am = top_magnitude(a->cum);
-	bm = top_magnitude(b->cum);
+	am = magnitude64(a->cum);
+	bm = magnitude64(b->cum);
 	if (am != bm)
 		return am > bm ? -1 : 1;
 	if (a->start_line != b->start_line) {

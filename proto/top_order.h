@@ -17,7 +17,6 @@ struct top_key {
 	int64_t start_line;
 };
 
-uint64_t top_magnitude(int64_t v); /* |v|, of INT64_MIN too */
 int top_order(const struct top_key *a, const struct top_key *b);
 
 #endif

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/integer.h"
 #include "tsdb/chunk_internal.h"
 
 /*
@@ -59,22 +60,6 @@ struct encoding {
 	struct column_done done[ROW_COLUMNS_MAX + 1];
 	struct buf heads, columns;
 };
-
-static uint64_t magnitude(int64_t v)
-{
-	return v < 0 ? -(uint64_t)v : (uint64_t)v;
-}
-
-static uint64_t gcd(uint64_t a, uint64_t b)
-{
-	while (b) {
-		uint64_t rest = a % b;
-
-		a = b;
-		b = rest;
-	}
-	return a;
-}
 
 /* ---- keys ---- */
 
@@ -247,14 +232,14 @@ static uint64_t factor_of(const int64_t *v, size_t n)
 	uint64_t factor = 0;
 
 	for (size_t i = 0; i < n && factor != 1; i++)
-		if (factor == 0 || magnitude(v[i]) % factor)
-			factor = gcd(magnitude(v[i]), factor);
+		if (factor == 0 || magnitude64(v[i]) % factor)
+			factor = gcd64(magnitude64(v[i]), factor);
 	return factor;
 }
 
 static int64_t divided(int64_t v, uint64_t factor)
 {
-	return v < 0 ? (int64_t) - (magnitude(v) / factor) : (int64_t)((uint64_t)v / factor);
+	return v < 0 ? (int64_t) - (magnitude64(v) / factor) : (int64_t)((uint64_t)v / factor);
 }
 
 static void divide(int64_t *v, size_t n, uint64_t factor)

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <zstd.h>
 
+#include "base/integer.h"
+
 /*
  * Layout: n; if there are any: flags (byte, 1: label sets); the frame head of the stacks, of the
  * label sets; per column its coding (byte), factor and frame head; then the frames. A frame head is
@@ -121,29 +123,6 @@ struct column_facts {
 	bool negative, same, wide;
 };
 
-static uint128 magnitude(int128 v)
-{
-	return v < 0 ? -(uint128)v : (uint128)v;
-}
-
-static uint128 gcd(uint128 a, uint128 b)
-{
-	while (b && (a >> 64 || b >> 64)) {
-		uint128 rest = a % b;
-
-		a = b;
-		b = rest;
-	}
-	for (uint64_t x = (uint64_t)a, y = (uint64_t)b; y;) { /* divides several times as fast */
-		uint64_t rest = x % y;
-
-		x = y;
-		y = rest;
-		a = x;
-	}
-	return a;
-}
-
 static bool divides(uint128 factor, uint128 v)
 {
 	if (!(factor >> 64) && !(v >> 64))
@@ -160,8 +139,8 @@ static struct column_facts look(const int128 *v, uint32_t n, bool as_64)
 		f.negative |= v[i] < 0;
 		f.same &= v[i] == v[0];
 		f.wide |= as_64 && v[i] != (int64_t)v[i];
-		if (v[i] && f.factor != 1 && (f.factor == 0 || !divides(f.factor, magnitude(v[i]))))
-			f.factor = gcd(magnitude(v[i]), f.factor);
+		if (v[i] && f.factor != 1 && (f.factor == 0 || !divides(f.factor, magnitude128(v[i]))))
+			f.factor = gcd128(magnitude128(v[i]), f.factor);
 	}
 	if (f.factor > INT64_MAX) {
 		f.wide |= f.factor != (uint128)1 << 63; /* of INT64_MIN alone */
@@ -188,7 +167,7 @@ static enum cells_coding encode_wide(
 		return CELLS_WIDE;
 	at = (unsigned char *)e->raw.ptr + e->raw.len;
 	for (uint32_t i = 0; i < e->n; i++) {
-		uint128 m = magnitude(v[i]) / f->factor;
+		uint128 m = magnitude128(v[i]) / f->factor;
 
 		/* -2^127 has no positive: twice its magnitude less one still fits. */
 		put_varint128(&at, v[i] < 0 ? (m << 1) - 1 : m << 1);

@@ -4,6 +4,7 @@
 #include <endian.h>
 #include <inttypes.h>
 
+#include "base/integer.h"
 #include "tsdb/varints.h"
 
 /*
@@ -39,22 +40,6 @@ enum row_coding {
 
 /* ---- encoding ---- */
 
-static uint64_t magnitude(int64_t v)
-{
-	return v < 0 ? -(uint64_t)v : (uint64_t)v;
-}
-
-static uint64_t gcd(uint64_t a, uint64_t b)
-{
-	while (b) {
-		uint64_t rest = a % b;
-
-		a = b;
-		b = rest;
-	}
-	return a;
-}
-
 struct column_facts {
 	uint64_t factor;
 	int64_t total;
@@ -72,8 +57,8 @@ static struct column_facts look(const int64_t *v, uint32_t n)
 		f.zeros += v[i] == 0;
 		f.negative |= v[i] < 0;
 		f.same &= v[i] == v[0];
-		if (f.factor != 1 && (f.factor == 0 || magnitude(v[i]) % f.factor))
-			f.factor = gcd(magnitude(v[i]), f.factor);
+		if (f.factor != 1 && (f.factor == 0 || magnitude64(v[i]) % f.factor))
+			f.factor = gcd64(magnitude64(v[i]), f.factor);
 	}
 	f.total = (int64_t)total;
 	f.overflow = f.total != total;
@@ -82,7 +67,7 @@ static struct column_facts look(const int64_t *v, uint32_t n)
 
 static uint64_t scaled(int64_t v, uint64_t factor, bool negative)
 {
-	uint64_t m = factor == 1 ? magnitude(v) : magnitude(v) / factor;
+	uint64_t m = factor == 1 ? magnitude64(v) : magnitude64(v) / factor;
 
 	if (!negative)
 		return m;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/integer.h"
 #include "base/map.h"
 #include "promql/frame.h"
 #include "proto/top_order.h"
@@ -291,11 +292,11 @@ static void mark_inlined(struct report *r)
 
 	for (uint32_t i = 0; i < r->rows_n; i++)
 		sum += r->nodes[r->rows[i]].flat;
-	cutoff = top_magnitude((int64_t)((double)sum * EDGE_FRACTION));
+	cutoff = magnitude64((int64_t)((double)sum * EDGE_FRACTION));
 	for (size_t i = 0; i < r->edges_n; i++) {
 		const struct edge *e = &r->edges[i];
 
-		if (top_magnitude(e->weight) < cutoff)
+		if (magnitude64(e->weight) < cutoff)
 			continue;
 		if (e->is_inline)
 			r->nodes[e->to].inlined = true;
@@ -312,7 +313,7 @@ static int64_t report_total(const struct pprof *p, uint32_t type)
 	for (uint32_t i = 0; i < p->samples_n; i++) {
 		const struct pprof_sample *s = &p->samples[i];
 
-		v = top_magnitude(p->values[(size_t)i * p->types_n + type]);
+		v = magnitude64(p->values[(size_t)i * p->types_n + type]);
 		all += v;
 		for (uint32_t k = s->label_first; k < s->label_first + s->label_n; k++)
 			if (str_is(p->strings[p->labels[k].key], "pprof::base") &&
@@ -336,7 +337,7 @@ static void choose_unit(struct report *r)
 	for (uint32_t i = 0; i < r->shown_n; i++) {
 		const struct node *n = &r->nodes[r->rows[i]];
 
-		v = top_magnitude(n->flat ? n->flat : n->cum);
+		v = magnitude64(n->flat ? n->flat : n->cum);
 		if (v > 0 && (min == 0 || v < min))
 			min = v;
 	}

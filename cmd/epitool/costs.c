@@ -3,8 +3,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/integer.h"
 #include "promql/frame.h"
-#include "proto/top_order.h"
 #include "web/pprof_prune.h"
 
 bool costs_by_parse(const char *s, enum costs_by *out)
@@ -170,7 +170,7 @@ enum err_code costs_add(
 static int by_change(const void *a, const void *b)
 {
 	const struct cost_row *l = a, *r = b;
-	uint64_t lc = top_magnitude(l->change), rc = top_magnitude(r->change);
+	uint64_t lc = magnitude64(l->change), rc = magnitude64(r->change);
 
 	return lc != rc ? (lc < rc ? 1 : -1) : str_cmp(l->name, r->name);
 }

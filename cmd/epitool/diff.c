@@ -11,7 +11,6 @@
 #include "cmd/epitool/progress.h"
 #include "cmd/epitool/table.h"
 #include "proto/pprof_unit.h"
-#include "proto/top_order.h"
 
 static const char usage[] = "diff [FLAGS] BASE NEW";
 static const char about[] =

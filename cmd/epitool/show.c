@@ -7,9 +7,9 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/integer.h"
 #include "cmd/epitool/table.h"
 #include "proto/pprof_unit.h"
-#include "proto/top_order.h"
 
 #define LABELS_MAX 32u
 #define TIME_SECONDS_MAX 4e9
@@ -198,7 +198,7 @@ static struct str unit_of_rows(json_t *rows, int64_t total, struct str unit)
 		int64_t v = json_integer_value(json_object_get(row, "flat"));
 
 		v = v ? v : json_integer_value(json_object_get(row, "cum"));
-		if (v && (!smallest || top_magnitude(v) < top_magnitude(smallest)))
+		if (v && (!smallest || magnitude64(v) < magnitude64(smallest)))
 			smallest = v;
 	}
 	return number_unit(smallest, total, unit);

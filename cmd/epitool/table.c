@@ -5,8 +5,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/integer.h"
 #include "proto/pprof_unit.h"
-#include "proto/top_order.h"
 
 #define GAP 2u
 #define NARROW 12u /* a column is not cut below this */
@@ -183,7 +183,7 @@ void number_print(struct buf *out, double value, struct str unit)
 struct str number_unit(int64_t smallest, int64_t total, struct str unit)
 {
 	struct str small, large, middle;
-	uint64_t min = top_magnitude(smallest), all = top_magnitude(total);
+	uint64_t min = magnitude64(smallest), all = magnitude64(total);
 
 	if (!is_scaled(unit) || min == 0 || min > INT64_MAX || all > INT64_MAX)
 		return unit;

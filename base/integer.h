@@ -1,0 +1,47 @@
+/*
+ * Integers: magnitudes and greatest common divisors, of 64 and of 128 bits.
+ *
+ * The divisor of anything and 0 is the other: a run over a list starts with 0.
+ *
+ * Threads: pure functions.
+ */
+#ifndef BASE_INTEGER_H
+#define BASE_INTEGER_H
+
+#include <stdint.h>
+
+/* |v|, of the smallest too, which has no positive of its own type. */
+static inline uint64_t magnitude64(int64_t v)
+{
+	return v < 0 ? -(uint64_t)v : (uint64_t)v;
+}
+
+static inline unsigned __int128 magnitude128(__int128 v)
+{
+	return v < 0 ? -(unsigned __int128)v : (unsigned __int128)v;
+}
+
+static inline uint64_t gcd64(uint64_t a, uint64_t b)
+{
+	while (b) {
+		uint64_t rest = a % b;
+
+		a = b;
+		b = rest;
+	}
+	return a;
+}
+
+static inline unsigned __int128 gcd128(unsigned __int128 a, unsigned __int128 b)
+{
+	while (b && (a >> 64 || b >> 64)) {
+		unsigned __int128 rest = a % b;
+
+		a = b;
+		b = rest;
+	}
+	/* 64 bits divide several times as fast. */
+	return b ? gcd64((uint64_t)a, (uint64_t)b) : a;
+}
+
+#endif
