@@ -17,14 +17,31 @@ static enum err_code check_made(
 		e->call.fn->name, LABEL_MADE_MAX);
 }
 
+/* The metric with the label as `text` has it, which ends here. */
+static enum err_code set_label(struct eval *ev, const struct expr *e, struct labels metric,
+	struct str name, struct buf *text, struct labels *out, struct err *err)
+{
+	enum err_code rc = check_made(ev, e, text->len, LABEL_MADE_MAX, err);
+	struct str value = rc ? (struct str){ 0 } : str_dup(ev->arena, buf_str(text));
+	bool failed = buf_failed(text);
+	struct labels_builder b;
+
+	buf_release(text);
+	if (rc)
+		return rc;
+	if (failed || (!value.ptr && value.len))
+		return eval_nomem(ev, err);
+	labels_builder_init(&b, ev->arena, metric);
+	labels_builder_set(&b, name, value);
+	return labels_builder_build(&b, out, err);
+}
+
 static enum err_code replace_label(struct eval *ev, const struct expr *e, const struct regex *re,
 	const struct value *args, struct labels metric, struct labels *out, struct err *err)
 {
-	struct str dst = args[1].string, group[REGEX_GROUPS_MAX], value;
-	struct labels_builder b;
+	struct str group[REGEX_GROUPS_MAX];
 	struct buf text = { 0 };
 	enum err_code rc;
-	bool failed;
 
 	*out = metric;
 	if (!regex_groups(re, labels_get(metric, args[3].string), group))
@@ -32,44 +49,20 @@ static enum err_code replace_label(struct eval *ev, const struct expr *e, const 
 	if ((rc = check_made(ev, e, group[0].len * args[2].string.len, LABEL_WORK_MAX, err)))
 		return rc;
 	regex_expand(re, args[2].string, group, &text);
-	failed = buf_failed(&text);
-	rc = check_made(ev, e, text.len, LABEL_MADE_MAX, err);
-	value = rc ? (struct str){ 0 } : str_dup(ev->arena, buf_str(&text));
-	buf_release(&text);
-	if (rc)
-		return rc;
-	if (failed || (!value.ptr && value.len))
-		return eval_nomem(ev, err);
-	labels_builder_init(&b, ev->arena, metric);
-	labels_builder_set(&b, dst, value);
-	return labels_builder_build(&b, out, err);
+	return set_label(ev, e, metric, args[1].string, &text, out, err);
 }
 
 static enum err_code join_labels(struct eval *ev, const struct expr *e, const struct value *args,
 	struct labels metric, struct labels *out, struct err *err)
 {
-	struct labels_builder b;
 	struct buf text = { 0 };
-	struct str value;
-	enum err_code rc;
-	bool failed;
 
 	for (size_t i = 3; i < e->call.args_n; i++) {
 		if (i > 3)
 			buf_add_str(&text, args[2].string);
 		buf_add_str(&text, labels_get(metric, args[i].string));
 	}
-	failed = buf_failed(&text);
-	rc = check_made(ev, e, text.len, LABEL_MADE_MAX, err);
-	value = rc ? (struct str){ 0 } : str_dup(ev->arena, buf_str(&text));
-	buf_release(&text);
-	if (rc)
-		return rc;
-	if (failed || (!value.ptr && value.len))
-		return eval_nomem(ev, err);
-	labels_builder_init(&b, ev->arena, metric);
-	labels_builder_set(&b, args[1].string, value);
-	return labels_builder_build(&b, out, err);
+	return set_label(ev, e, metric, args[1].string, &text, out, err);
 }
 
 enum err_code costs_label_function(struct eval *ev, const struct expr *e, const struct value *args,
