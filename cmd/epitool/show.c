@@ -90,8 +90,14 @@ static void find_labels(struct label_columns *c, json_t *result)
 	}
 }
 
-static void label_titles(const struct label_columns *c, struct table *t)
+/* A table of numbers under these titles, NULL behind them, and of the labels of what they are of. */
+static void begin_labelled(struct shown *x, const char *const *titles, json_t *result,
+	struct label_columns *c, struct table *t)
 {
+	find_labels(c, result);
+	table_init(t, &x->arena);
+	for (; *titles; titles++)
+		table_column(t, *titles, true);
 	for (size_t i = 0; i < c->n && c->all; i++)
 		table_column(t, c->names[i], false);
 	if (!c->all)
@@ -114,15 +120,13 @@ static void label_cells(
 
 static void show_vector(struct shown *x, json_t *result, struct str unit)
 {
+	static const char *const titles[] = { "value", NULL };
 	struct label_columns labels;
 	struct table t;
 	json_t *element;
 	size_t i;
 
-	find_labels(&labels, result);
-	table_init(&t, &x->arena);
-	table_column(&t, "value", true);
-	label_titles(&labels, &t);
+	begin_labelled(x, titles, result, &labels, &t);
 	json_array_foreach(result, i, element)
 	{
 		cell_number(x, &t, sample_number(json_object_get(element, "value")), unit);
@@ -249,16 +253,13 @@ static void show_tops(struct shown *x, json_t *result)
 
 static void show_profiles(struct shown *x, json_t *result)
 {
+	static const char *const titles[] = { "total", "profiles", NULL };
 	struct label_columns labels;
 	struct table t;
 	json_t *element;
 	size_t i;
 
-	find_labels(&labels, result);
-	table_init(&t, &x->arena);
-	table_column(&t, "total", true);
-	table_column(&t, "profiles", true);
-	label_titles(&labels, &t);
+	begin_labelled(x, titles, result, &labels, &t);
 	json_array_foreach(result, i, element)
 	{
 		cell_number(x, &t, (double)json_integer_value(json_object_get(element, "total")),
