@@ -11,12 +11,9 @@ static enum err_code read_options(
 	const struct http_in *in, struct query_options *q, struct err *err)
 {
 	struct str analyze = http_param(in, "analyze");
-	enum err_code rc;
+	enum err_code rc = api_read_query(in, q, err);
 
-	q->text = http_param(in, "query");
-	if (!q->text.len)
-		return err_set(err, ERR_INVALID, "invalid parameter \"query\": it is missing");
-	if ((rc = api_duration(in, "timeout", &q->timeout_ns, NULL, err)))
+	if (rc)
 		return rc;
 	q->explain = true;
 	q->rows_only = true;

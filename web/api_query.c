@@ -124,18 +124,21 @@ static void fail(
 
 /* ---- what is asked ---- */
 
+enum err_code api_read_query(const struct http_in *in, struct query_options *q, struct err *err)
+{
+	q->text = http_param(in, "query");
+	if (!q->text.len)
+		return err_set(err, ERR_INVALID, "invalid parameter \"query\": it is missing");
+	return api_duration(in, "timeout", &q->timeout_ns, NULL, err);
+}
+
 static enum err_code read_common(const struct http_in *in, struct query_options *q,
 	struct render_options *r, struct err *err)
 {
 	uint64_t limit = 0, nodes = 0;
-	enum err_code rc;
+	enum err_code rc = api_read_query(in, q, err);
 
-	q->text = http_param(in, "query");
-	if (!q->text.len)
-		return err_set(err, ERR_INVALID, "invalid parameter \"query\": it is missing");
-	if ((rc = api_duration(in, "timeout", &q->timeout_ns, NULL, err)))
-		return rc;
-	if ((rc = api_uint(in, "limit", &limit, err)) ||
+	if (rc || (rc = api_uint(in, "limit", &limit, err)) ||
 		(rc = api_uint(in, "max_nodes", &nodes, err)))
 		return rc;
 	q->limit = limit;

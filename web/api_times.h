@@ -1,5 +1,5 @@
 /*
- * When a query is evaluated, as its parameters say: for query, query_range and explain_query.
+ * What is asked and when it is evaluated, as parameters say: for query, query_range, explain_query.
  *
  * Errors: ERR_INVALID names the parameter.
  */
@@ -9,6 +9,9 @@
 #include "promql/engine.h"
 #include "web/http.h"
 
+/* query and timeout. */
+MUST_CHECK enum err_code api_read_query(
+	const struct http_in *in, struct query_options *q, struct err *err);
 /* time, or start and end; now where there are none. */
 MUST_CHECK enum err_code api_read_instant(
 	const struct http_in *in, struct query_options *q, struct err *err);
