@@ -9,7 +9,7 @@
 
 /* name NULL: names of labels, else the values of this one. m has n matchers. */
 static enum err_code ask(struct view *v, const struct str *name, const struct matcher *m, size_t n,
-	struct view_strings *to, struct err *err)
+	struct strings *to, struct err *err)
 {
 	struct arena *a = &v->in->arena;
 	struct str *found;
@@ -20,11 +20,11 @@ static enum err_code ask(struct view *v, const struct str *name, const struct ma
 		rc = db_label_values(v->q, *name, m, n, a, &found, &found_n, err);
 	else
 		rc = db_label_names(v->q, m, n, a, &found, &found_n, err);
-	return rc ? rc : view_strings_add(to, a, found, found_n, err);
+	return rc ? rc : strings_add(to, a, found, found_n, err);
 }
 
 static enum err_code collect(
-	struct view *v, const struct str *name, struct view_strings *to, struct err *err)
+	struct view *v, const struct str *name, struct strings *to, struct err *err)
 {
 	struct type_pattern pattern;
 	struct matcher *m;
@@ -39,30 +39,24 @@ static enum err_code collect(
 		if ((rc = ask(v, name, m, n, to, err)))
 			return rc;
 	}
-	view_strings_unique(to);
+	strings_unique(to);
 	return ERR_OK;
 }
 
-static void answer_strings(
-	struct web *w, struct http_in *in, struct http_out *out, const struct str *name)
+/* ctx: as name of collect. */
+static enum err_code write_strings(struct view *v, struct http_out *out, void *ctx, struct err *err)
 {
-	struct view_strings s = { 0 };
-	struct view v;
-	struct err err;
-	enum err_code rc = view_open(&v, w, in, &err);
+	struct strings s = { 0 };
+	enum err_code rc = collect(v, ctx, &s, err);
 
 	if (!rc)
-		rc = collect(&v, name, &s, &err);
-	if (rc)
-		api_fail(out, rc, &err);
-	else
-		view_strings_write(out, &v, &s);
-	view_close(&v);
+		view_strings_write(out, v, &s);
+	return rc;
 }
 
 void api_label_names(struct web *w, struct http_in *in, struct http_out *out)
 {
-	answer_strings(w, in, out, NULL);
+	view_answer(w, in, out, NULL, write_strings);
 }
 
 void api_label_values(struct web *w, struct http_in *in, struct http_out *out)
@@ -71,7 +65,7 @@ void api_label_values(struct web *w, struct http_in *in, struct http_out *out)
 	struct str name = { in->path.ptr + prefix.len, in->path.len - prefix.len - suffix.len };
 
 	if (label_name_valid(name))
-		answer_strings(w, in, out, &name);
+		view_answer(w, in, out, &name, write_strings);
 	else
 		api_error(
 			out, 400, "bad_data", "invalid label name: \"" STR_FMT "\"", STR_ARG(name));
@@ -133,7 +127,7 @@ static int cmp_labels(const void *a, const void *b)
 	return labels_cmp(*(const struct labels *)a, *(const struct labels *)b);
 }
 
-static void write_series(struct http_out *out, const struct view *v, struct found_series *f)
+static void print_series(struct http_out *out, const struct view *v, struct found_series *f)
 {
 	struct json j;
 	size_t distinct = 0;
@@ -153,22 +147,24 @@ static void write_series(struct http_out *out, const struct view *v, struct foun
 	view_end(&j, v, distinct);
 }
 
-void api_series(struct web *w, struct http_in *in, struct http_out *out)
+static enum err_code write_series(struct view *v, struct http_out *out, void *ctx, struct err *err)
 {
 	struct found_series f = { 0 };
-	struct view v;
-	struct err err;
-	enum err_code rc = view_open(&v, w, in, &err);
+	enum err_code rc = ERR_OK;
 
-	if (!rc && !v.matches_n)
-		rc = err_set(&err, ERR_INVALID, "no match[] parameter provided");
-	for (size_t i = 0; !rc && i < v.matches_n; i++)
-		rc = find_series(&v, &v.matches[i]->root->selector, &f, &err);
-	if (rc)
-		api_fail(out, rc, &err);
-	else
-		write_series(out, &v, &f);
-	view_close(&v);
+	(void)ctx;
+	if (!v->matches_n)
+		return err_set(err, ERR_INVALID, "no match[] parameter provided");
+	for (size_t i = 0; !rc && i < v->matches_n; i++)
+		rc = find_series(v, &v->matches[i]->root->selector, &f, err);
+	if (!rc)
+		print_series(out, v, &f);
+	return rc;
+}
+
+void api_series(struct web *w, struct http_in *in, struct http_out *out)
+{
+	view_answer(w, in, out, NULL, write_series);
 }
 
 /* ---- profile types ---- */
@@ -201,26 +197,26 @@ static void write_type(struct json *j, const struct profile_type *t)
 	buf_release(&text);
 }
 
+static enum err_code write_types(struct view *v, struct http_out *out, void *ctx, struct err *err)
+{
+	struct profile_type *types;
+	struct json j;
+	size_t n;
+	enum err_code rc = db_profile_types(v->q, &v->in->arena, &types, &n, err);
+
+	(void)ctx;
+	if (rc)
+		return rc;
+	api_begin(out, &j);
+	json_array(&j);
+	for (size_t i = 0; i < n && (!v->limit || i < v->limit); i++)
+		write_type(&j, &types[i]);
+	json_array_end(&j);
+	view_end(&j, v, n);
+	return ERR_OK;
+}
+
 void api_profile_types(struct web *w, struct http_in *in, struct http_out *out)
 {
-	struct profile_type *types = NULL;
-	struct view v;
-	struct json j;
-	struct err err;
-	size_t n = 0;
-	enum err_code rc = view_open(&v, w, in, &err);
-
-	if (!rc)
-		rc = db_profile_types(v.q, &in->arena, &types, &n, &err);
-	if (rc) {
-		api_fail(out, rc, &err);
-	} else {
-		api_begin(out, &j);
-		json_array(&j);
-		for (size_t i = 0; i < n && (!v.limit || i < v.limit); i++)
-			write_type(&j, &types[i]);
-		json_array_end(&j);
-		view_end(&j, &v, n);
-	}
-	view_close(&v);
+	view_answer(w, in, out, NULL, write_types);
 }

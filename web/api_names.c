@@ -18,7 +18,7 @@
 struct completion {
 	struct view *view;
 	struct str prefix, substring;
-	struct view_strings found;
+	struct strings found;
 	struct str last; /* names behind it are over the limit, and one such is known */
 	bool *seen; /* partitions by index: each is looked at once */
 	uint32_t seen_n;
@@ -46,7 +46,7 @@ static void cut(struct completion *c)
 {
 	uint64_t limit = c->view->limit;
 
-	view_strings_unique(&c->found);
+	strings_unique(&c->found);
 	if (limit && c->found.n > 0 && c->found.n - 1 > limit)
 		c->found.n = limit + 1;
 	if (limit && c->found.n > 0 && c->found.n - 1 == limit)
@@ -62,7 +62,7 @@ static enum err_code add_function(struct completion *c, struct str name, struct 
 		return ERR_OK;
 	if (c->found.n == room)
 		cut(c);
-	return view_strings_add(&c->found, &c->view->in->arena, &name, 1, err);
+	return strings_add(&c->found, &c->view->in->arena, &name, 1, err);
 }
 
 /* Many functions share a name (one per file and line); each name is looked at once. */
@@ -131,27 +131,28 @@ static enum err_code complete_match(struct completion *c, const struct selector 
 	return rc;
 }
 
-void api_functions(struct web *w, struct http_in *in, struct http_out *out)
+static enum err_code write_functions(
+	struct view *v, struct http_out *out, void *ctx, struct err *err)
 {
 	const struct selector all = { 0 };
-	struct view v;
-	struct completion c = { .view = &v,
-		.prefix = http_param(in, "prefix"),
-		.substring = http_param(in, "substring") };
-	struct err err;
-	enum err_code rc = view_open(&v, w, in, &err);
+	struct completion c = { .view = v,
+		.prefix = http_param(v->in, "prefix"),
+		.substring = http_param(v->in, "substring") };
+	enum err_code rc = v->matches_n ? ERR_OK : complete_match(&c, &all, err);
 
-	if (!rc && !v.matches_n)
-		rc = complete_match(&c, &all, &err);
-	for (size_t i = 0; i < v.matches_n && !rc; i++)
-		rc = complete_match(&c, &v.matches[i]->root->selector, &err);
-	if (rc) {
-		api_fail(out, rc, &err);
-	} else {
-		cut(&c);
-		view_strings_write(out, &v, &c.found);
-	}
-	view_close(&v);
+	(void)ctx;
+	for (size_t i = 0; i < v->matches_n && !rc; i++)
+		rc = complete_match(&c, &v->matches[i]->root->selector, err);
+	if (rc)
+		return rc;
+	cut(&c);
+	view_strings_write(out, v, &c.found);
+	return ERR_OK;
+}
+
+void api_functions(struct web *w, struct http_in *in, struct http_out *out)
+{
+	view_answer(w, in, out, NULL, write_functions);
 }
 
 /* ---- metadata ---- */
@@ -212,7 +213,7 @@ struct metadata {
 	struct type_pattern pattern; /* of metric */
 };
 
-static void write_metadata(
+static void write_metrics(
 	struct json *j, const struct metadata *m, struct profile_type *types, size_t n)
 {
 	uint64_t written = 0;
@@ -234,29 +235,28 @@ static void write_metadata(
 	json_object_end(j);
 }
 
-void api_metadata(struct web *w, struct http_in *in, struct http_out *out)
+static enum err_code write_metadata(
+	struct view *v, struct http_out *out, void *ctx, struct err *err)
 {
-	struct metadata m = { .metric = http_param(in, "metric") };
-	struct profile_type *types = NULL;
-	struct view v;
+	struct metadata m = { .limit = v->limit, .metric = http_param(v->in, "metric") };
+	struct profile_type *types;
 	struct json j;
-	struct err err;
-	size_t n = 0;
-	enum err_code rc = view_open(&v, w, in, &err);
+	size_t n;
+	enum err_code rc;
 
-	m.limit = v.limit;
+	(void)ctx;
 	if (m.metric.len && !type_pattern_parse(m.metric, &m.pattern))
 		m.pattern = (struct type_pattern){ 0 };
-	if (!rc)
-		rc = api_uint(in, "limit_per_metric", &m.limit_per_metric, &err);
-	if (!rc)
-		rc = db_profile_types(v.q, &in->arena, &types, &n, &err);
-	if (rc) {
-		api_fail(out, rc, &err);
-	} else {
-		api_begin(out, &j);
-		write_metadata(&j, &m, types, n);
-		view_end(&j, &v, 0);
-	}
-	view_close(&v);
+	if ((rc = api_uint(v->in, "limit_per_metric", &m.limit_per_metric, err)) ||
+		(rc = db_profile_types(v->q, &v->in->arena, &types, &n, err)))
+		return rc;
+	api_begin(out, &j);
+	write_metrics(&j, &m, types, n);
+	view_end(&j, v, 0);
+	return ERR_OK;
+}
+
+void api_metadata(struct web *w, struct http_in *in, struct http_out *out)
+{
+	view_answer(w, in, out, NULL, write_metadata);
 }

@@ -1,7 +1,5 @@
 #include "web/api_view.h"
 
-#include <stdlib.h>
-
 #include "base/clock.h"
 
 #define DAMAGE_SHOWN 16u
@@ -63,6 +61,20 @@ void view_close(struct view *v)
 		parsed_release(v->matches[i]);
 }
 
+void view_answer(struct web *w, struct http_in *in, struct http_out *out, void *ctx,
+	enum err_code (*write)(struct view *v, struct http_out *out, void *ctx, struct err *err))
+{
+	struct view v;
+	struct err err;
+	enum err_code rc = view_open(&v, w, in, &err);
+
+	if (!rc)
+		rc = write(&v, out, ctx, &err);
+	if (rc)
+		api_fail(out, rc, &err);
+	view_close(&v);
+}
+
 /* The matchers of a selector and one on the name; `name` empty: theirs alone. */
 static enum err_code name_matchers(struct view *v, const struct selector *s, struct str name,
 	struct matcher **out, size_t *n, struct err *err)
@@ -117,45 +129,6 @@ enum err_code view_has_type(struct view *v, const struct db_series *s, const str
 	return ERR_OK;
 }
 
-/* ---- lists of strings, from one question per match[] ---- */
-
-enum err_code view_strings_add(
-	struct view_strings *s, struct arena *a, const struct str *v, size_t n, struct err *err)
-{
-	struct str *grown;
-
-	if (s->n + n > s->cap) {
-		s->cap = (s->n + n) * 2;
-		grown = arena_array(a, struct str, s->cap);
-		if (!grown)
-			return arena_fail(a, "names", err);
-		if (s->n)
-			memcpy(grown, s->v, s->n * sizeof(*grown));
-		s->v = grown;
-	}
-	if (n)
-		memcpy(s->v + s->n, v, n * sizeof(*v));
-	s->n += n;
-	return ERR_OK;
-}
-
-static int cmp_str(const void *a, const void *b)
-{
-	return str_cmp(*(const struct str *)a, *(const struct str *)b);
-}
-
-void view_strings_unique(struct view_strings *s)
-{
-	size_t k = 0;
-
-	if (s->n)
-		qsort(s->v, s->n, sizeof(*s->v), cmp_str);
-	for (size_t i = 0; i < s->n; i++)
-		if (!k || !str_eq(s->v[k - 1], s->v[i]))
-			s->v[k++] = s->v[i];
-	s->n = k;
-}
-
 void view_end(struct json *j, const struct view *v, size_t n)
 {
 	struct str warnings[DAMAGE_SHOWN + 1];
@@ -172,7 +145,7 @@ void view_end(struct json *j, const struct view *v, size_t n)
 	api_end(j, warnings, k, infos, infos_n);
 }
 
-void view_strings_write(struct http_out *out, const struct view *v, const struct view_strings *s)
+void view_strings_write(struct http_out *out, const struct view *v, const struct strings *s)
 {
 	struct json j;
 

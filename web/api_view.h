@@ -16,6 +16,7 @@
 #include "tsdb/db.h"
 #include "web/api.h"
 #include "web/router.h"
+#include "web/strings.h"
 
 #define VIEW_MATCHES_MAX 64u
 
@@ -34,6 +35,9 @@ MUST_CHECK enum err_code view_open(
 MUST_CHECK enum err_code view_open_at(struct view *v, struct web *w, struct http_in *in,
 	int64_t min_ns, int64_t max_ns, struct err *err);
 void view_close(struct view *v);
+/* One whole request: opens, lets `write` ask and answer, closes. What fails is the answer. */
+void view_answer(struct web *w, struct http_in *in, struct http_out *out, void *ctx,
+	enum err_code (*write)(struct view *v, struct http_out *out, void *ctx, struct err *err));
 
 /*
  * What a selector asks the database: its matchers, with the name resolved. pattern->parts > 1 where
@@ -48,17 +52,7 @@ MUST_CHECK enum err_code view_has_type(struct view *v, const struct db_series *s
 /* Ends the envelope, with what was met while reading; n: elements there were before the limit. */
 void view_end(struct json *j, const struct view *v, size_t n);
 
-/* ---- lists of strings, from one question per match[] ---- */
-
-struct view_strings {
-	struct str *v;
-	size_t n, cap;
-};
-
-MUST_CHECK enum err_code view_strings_add(
-	struct view_strings *s, struct arena *a, const struct str *v, size_t n, struct err *err);
-void view_strings_unique(struct view_strings *s); /* sorted */
 /* The whole answer: a list of strings, cut to the limit. */
-void view_strings_write(struct http_out *out, const struct view *v, const struct view_strings *s);
+void view_strings_write(struct http_out *out, const struct view *v, const struct strings *s);
 
 #endif

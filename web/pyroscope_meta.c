@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "tsdb/db.h"
 #include "web/pyroscope.h"
+#include "web/strings.h"
 
 #define MATCHERS_MAX 64u
 #define LABEL_NAMES_MAX 64u
@@ -94,49 +95,12 @@ static enum err_code matchers_of(struct view *v, const struct pyroscope_selector
 	return ERR_OK;
 }
 
-/* ---- lists of strings ---- */
-
-struct strings {
-	struct str *v;
-	size_t n, cap;
-};
-
-static enum err_code strings_add(
-	struct strings *s, struct arena *a, const struct str *v, size_t n, struct err *err)
-{
-	struct str *grown;
-
-	if (s->n + n > s->cap) {
-		s->cap = (s->n + n) * 2;
-		if (!(grown = arena_array(a, struct str, s->cap)))
-			return arena_fail(a, "names", err);
-		if (s->n)
-			memcpy(grown, s->v, s->n * sizeof(*grown));
-		s->v = grown;
-	}
-	if (n)
-		memcpy(s->v + s->n, v, n * sizeof(*v));
-	s->n += n;
-	return ERR_OK;
-}
-
-static int cmp_str(const void *a, const void *b)
-{
-	return str_cmp(*(const struct str *)a, *(const struct str *)b);
-}
-
 /* Sorted, each once, as a message has them. */
 static enum err_code strings_text(struct strings *s, struct arena *a, char ***out, struct err *err)
 {
 	char **text = arena_array(a, char *, s->n + 1);
-	size_t k = 0;
 
-	if (s->n)
-		qsort(s->v, s->n, sizeof(*s->v), cmp_str);
-	for (size_t i = 0; i < s->n; i++)
-		if (!k || !str_eq(s->v[k - 1], s->v[i]))
-			s->v[k++] = s->v[i];
-	s->n = k;
+	strings_unique(s);
 	for (size_t i = 0; i < s->n && text; i++)
 		if (!(text[i] = pyroscope_text(a, s->v[i])))
 			text = NULL;
