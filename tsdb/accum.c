@@ -59,11 +59,6 @@ void accum_close(struct accum *a)
 	free(a);
 }
 
-struct partition *accum_partition(const struct accum *a)
-{
-	return a->p;
-}
-
 size_t accum_bytes(const struct accum *a)
 {
 	return a->bytes;

@@ -25,7 +25,6 @@ enum accum_flags {
 MUST_CHECK enum err_code accum_open(
 	struct partition *p, unsigned flags, struct accum **out, struct err *err);
 void accum_close(struct accum *a); /* NULL is fine */
-struct partition *accum_partition(const struct accum *a);
 
 /* n cells at once: stacks[i], label_sets[i] (NULL: all 0), values[i] x weight. */
 MUST_CHECK enum err_code accum_add(struct accum *a, const uint32_t *stacks,

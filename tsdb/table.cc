@@ -280,23 +280,6 @@ void table_iter_seek(struct table_iter *it, struct str key)
 	note_status(it);
 }
 
-void table_iter_seek_before(struct table_iter *it, struct str key)
-{
-	it->it->Seek(leveldb::Slice(key.ptr, key.len));
-	note_status(it);
-	if (it->it->Valid())
-		it->it->Prev();
-	else
-		it->it->SeekToLast();
-	note_status(it);
-}
-
-void table_iter_first(struct table_iter *it)
-{
-	it->it->SeekToFirst();
-	note_status(it);
-}
-
 void table_iter_next(struct table_iter *it)
 {
 	it->it->Next();

@@ -43,9 +43,8 @@ void table_close(struct table *t); /* NULL is fine */
 /* NULL: out of memory. scan: pages are read once and not kept in the cache. */
 struct table_iter *table_iter_open(struct table *t, bool scan);
 void table_iter_close(struct table_iter *it); /* NULL is fine */
-void table_iter_seek(struct table_iter *it, struct str key); /* the first at or after it */
-void table_iter_seek_before(struct table_iter *it, struct str key); /* the last before it */
-void table_iter_first(struct table_iter *it);
+/* The first at or after it; "": the first of all. */
+void table_iter_seek(struct table_iter *it, struct str key);
 void table_iter_next(struct table_iter *it);
 bool table_iter_valid(const struct table_iter *it);
 struct str table_iter_key(const struct table_iter *it);
@@ -70,7 +69,6 @@ MUST_CHECK enum err_code table_writer_open(
 /* Keys ascend strictly: ERR_INVALID otherwise; over 1 GiB: ERR_LIMIT. The writer can go on then. */
 MUST_CHECK enum err_code table_writer_put(
 	struct table_writer *w, struct str key, struct str value, struct err *err);
-uint64_t table_writer_bytes(const struct table_writer *w);
 /* Written out and synced; spare gets the bytes of index and footer. The writer is to be closed. */
 MUST_CHECK enum err_code table_writer_finish(struct table_writer *w, struct table_written *out,
 	struct buf *spare, struct err *err);

@@ -135,11 +135,6 @@ enum err_code table_writer_put(
 	return w->file.rc ? file_failed(w, err) : ERR_OK;
 }
 
-uint64_t table_writer_bytes(const struct table_writer *w)
-{
-	return w->file.bytes;
-}
-
 enum err_code table_writer_finish(
 	struct table_writer *w, struct table_written *out, struct buf *spare, struct err *err)
 {
