@@ -117,6 +117,67 @@ static inline bool oracle_pprof(
 		dir, dir, flags, file);
 }
 
+/* ---- rows of `-top` with values in a unit of their own ---- */
+
+struct oracle_row {
+	int64_t flat, cum;
+	char percents[3][16]; /* flat, sum, cum */
+	struct str name;
+};
+
+struct oracle_rows {
+	struct oracle_row v[8192];
+	size_t n;
+	int64_t total; /* -1: not said */
+};
+
+/* Names point into the text. */
+static inline bool oracle_read_top(struct str text, struct oracle_rows *out)
+{
+	bool in_rows = false;
+	char line[8192], flat[64], cum[64];
+	const char *of;
+	int at;
+
+	out->n = 0;
+	out->total = -1;
+	while (text.len > 0 && out->n < sizeof(out->v) / sizeof(out->v[0])) {
+		ptrdiff_t end = str_find(text, STR("\n"));
+		struct str l = { text.ptr, end < 0 ? text.len : (size_t)end };
+		struct oracle_row *row = &out->v[out->n];
+
+		text = (struct str){ l.ptr + l.len + (end >= 0), text.len - l.len - (end >= 0) };
+		snprintf(line, sizeof(line), STR_FMT, STR_ARG(l));
+		if (!in_rows) {
+			if (!strncmp(line, "Showing nodes", 13) && (of = strstr(line, " of ")))
+				out->total = strtoll(of + 4, NULL, 10);
+			in_rows = strstr(line, "flat%") != NULL;
+			continue;
+		}
+		if (sscanf(line, "%63s %15s %15s %63s %15s %n", flat, row->percents[0],
+			    row->percents[1], cum, row->percents[2], &at) != 5)
+			return false;
+		row->flat = strtoll(flat, NULL, 10);
+		row->cum = strtoll(cum, NULL, 10);
+		row->name = (struct str){ l.ptr + at, l.len - (size_t)at };
+		if (str_has_suffix(row->name, STR(" (inline)")))
+			row->name.len -= 9;
+		if (str_has_suffix(row->name, STR(" (partial-inline)")))
+			row->name.len -= 17;
+		out->n++;
+	}
+	return in_rows;
+}
+
+/* A share as the tool rounds it. */
+static inline void oracle_percent(char text[16], double v)
+{
+	if (v >= 99.95 && v <= 100.05)
+		snprintf(text, 16, "100%%");
+	else
+		snprintf(text, 16, v >= 1 ? "%.2f%%" : "%.2g%%", v);
+}
+
 /* Says the first line that differs. */
 static inline void oracle_check_text(const char *what, struct str got, struct str want)
 {

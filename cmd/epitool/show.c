@@ -90,7 +90,7 @@ static void find_labels(struct label_columns *c, json_t *result)
 	}
 }
 
-/* A table of numbers under these titles, NULL behind them, and of the labels of what they are of. */
+/* A table of numbers under these titles, up to a NULL, and of the labels. */
 static void begin_labelled(struct shown *x, const char *const *titles, json_t *result,
 	struct label_columns *c, struct table *t)
 {

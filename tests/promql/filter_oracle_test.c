@@ -97,19 +97,7 @@ static void draw_cases(struct corpus *c, size_t each, size_t chains)
 
 /* ---- the tool's answers ---- */
 
-struct row {
-	int64_t flat, cum;
-	char percents[3][16];
-	struct str name;
-};
-
-struct answer {
-	struct row rows[8192];
-	size_t n;
-	int64_t total;
-};
-
-static struct answer answer;
+static struct oracle_rows answer;
 
 static bool ask_tool(struct corpus *c)
 {
@@ -142,52 +130,7 @@ static bool ask_tool(struct corpus *c)
 	return ok;
 }
 
-static bool parse_answer(struct str text)
-{
-	bool in_rows = false;
-	char line[8192], flat[64], cum[64];
-	const char *of;
-	int at;
-
-	answer.n = 0;
-	answer.total = -1;
-	while (text.len > 0 && answer.n < 8192) {
-		ptrdiff_t end = str_find(text, STR("\n"));
-		struct str l = { text.ptr, end < 0 ? text.len : (size_t)end };
-		struct row *row = &answer.rows[answer.n];
-
-		text = (struct str){ l.ptr + l.len + (end >= 0), text.len - l.len - (end >= 0) };
-		snprintf(line, sizeof(line), STR_FMT, STR_ARG(l));
-		if (!in_rows) {
-			if (!strncmp(line, "Showing nodes", 13) && (of = strstr(line, " of ")))
-				answer.total = strtoll(of + 4, NULL, 10);
-			in_rows = strstr(line, "flat%") != NULL;
-			continue;
-		}
-		if (sscanf(line, "%63s %15s %15s %63s %15s %n", flat, row->percents[0],
-			    row->percents[1], cum, row->percents[2], &at) != 5)
-			return false;
-		row->flat = strtoll(flat, NULL, 10);
-		row->cum = strtoll(cum, NULL, 10);
-		row->name = (struct str){ l.ptr + at, l.len - (size_t)at };
-		if (str_has_suffix(row->name, STR(" (inline)")))
-			row->name.len -= 9;
-		if (str_has_suffix(row->name, STR(" (partial-inline)")))
-			row->name.len -= 17;
-		answer.n++;
-	}
-	return in_rows;
-}
-
 /* ---- our answers ---- */
-
-static void percent_text(char text[16], double v)
-{
-	if (v >= 99.95 && v <= 100.05)
-		snprintf(text, 16, "100%%");
-	else
-		snprintf(text, 16, v >= 1 ? "%.2f%%" : "%.2g%%", v);
-}
 
 static void compare_top(struct corpus *c, struct eval *ev, const struct value *v, const char *what)
 {
@@ -203,7 +146,7 @@ static void compare_top(struct corpus *c, struct eval *ev, const struct value *v
 		return;
 	}
 	for (size_t i = 0; i < t->n; i++) {
-		const struct row *want = &answer.rows[i];
+		const struct oracle_row *want = &answer.v[i];
 		const double percents[] = { t->rows[i].flat_percent, t->rows[i].sum_percent,
 			t->rows[i].cum_percent };
 
@@ -218,7 +161,7 @@ static void compare_top(struct corpus *c, struct eval *ev, const struct value *v
 		}
 		/* -base has another total: that of what does not cancel out. */
 		for (size_t k = 0; k < 3 && strcmp(c->flags, "-base"); k++) {
-			percent_text(text, percents[k]);
+			oracle_percent(text, percents[k]);
 			CHECK_STR(str_of(text), want->percents[k]);
 		}
 	}
@@ -272,7 +215,7 @@ static void compare_costs(struct corpus *c, struct eval *ev, const struct value 
 	for (k = 0; k < out.n; k++)
 		names[k] = name_of(ev->arena, c, out.costs[k].metric, granularity);
 	for (size_t i = 0; i < answer.n; i++) {
-		const struct row *row = &answer.rows[i];
+		const struct oracle_row *row = &answer.v[i];
 		int64_t want = cum ? row->cum : row->flat;
 
 		if (want == 0)
@@ -339,7 +282,7 @@ static void compare_case(struct corpus *c, size_t i)
 	snprintf(what, sizeof(what), "%s %s %s " STR_FMT, c->file, c->flags,
 		granularities[k->granularity], STR_ARG(buf_str(&text)));
 	snprintf(name, sizeof(name), "case%zu", i);
-	if (!oracle_read(&got, oracle_dir(), name) || !parse_answer(buf_str(&got))) {
+	if (!oracle_read(&got, oracle_dir(), name) || !oracle_read_top(buf_str(&got), &answer)) {
 		CHECK_FAIL("%s: the tool says nothing", what);
 	} else if (parse_query(&a, buf_str(&text), &query, NULL, &err) ||
 		check_query(query, NULL, &err)) {
@@ -404,14 +347,9 @@ static void corpus_compare(struct corpus *c)
 	free(c);
 }
 
-/*
- * Another time of the same program's life: half of the samples' values, some gone. Where it is to
- * be normalized with: the values twice, of other stacks, so that what is scaled needs no rounding;
- * the tool rounds samples before it adds up those of equal stacks.
- */
-static void write_other(const char *from, const char *to, bool twice)
+/* A profile's file written again as another, with what `change` makes of it. */
+static void rewrite(const char *from, const char *to, void (*change)(struct pprof *p))
 {
-	int64_t first[8];
 	struct buf body = { 0 }, wire = { 0 }, gz = { 0 };
 	struct values v;
 	struct pprof *p;
@@ -420,16 +358,7 @@ static void write_other(const char *from, const char *to, bool twice)
 	REQUIRE(values_init(&v, "test"));
 	CHECK(oracle_read(&body, oracle_dir(), from));
 	if ((p = values_decode(&v, buf_str(&body)))) {
-		for (uint32_t i = 0; i < p->samples_n * p->types_n; i++)
-			if (!twice)
-				p->values[i] = i / p->types_n % 5 == 3 ? 0 :
-									 p->values[i] / 2 + i % 7;
-		memcpy(first, p->values, p->types_n * sizeof(*first));
-		for (uint32_t i = 0; i < p->samples_n * p->types_n && twice; i++)
-			p->values[i] = 2 *
-				(i + p->types_n < p->samples_n * p->types_n ?
-						p->values[i + p->types_n] :
-						first[i % p->types_n]);
+		change(p);
 		CHECK_OK(pprof_encode(p, &wire, &err), &err);
 		CHECK_OK(gzip_compress(buf_str(&wire), 1, &gz, &err), &err);
 		CHECK(oracle_write(buf_str(&gz), oracle_dir(), to));
@@ -440,27 +369,33 @@ static void write_other(const char *from, const char *to, bool twice)
 	buf_release(&gz);
 }
 
-/* A file without functions' first lines, by which the tool tells apart rows of one file. */
-static void write_without_starts(const char *from, const char *to)
+/* Another time of the same program's life: half of the samples' values, some gone. */
+static void halve(struct pprof *p)
 {
-	struct buf body = { 0 }, wire = { 0 }, gz = { 0 };
-	struct values v;
-	struct pprof *p;
-	struct err err;
+	for (uint32_t i = 0; i < p->samples_n * p->types_n; i++)
+		p->values[i] = i / p->types_n % 5 == 3 ? 0 : p->values[i] / 2 + i % 7;
+}
 
-	REQUIRE(values_init(&v, "test"));
-	CHECK(oracle_read(&body, oracle_dir(), from));
-	if ((p = values_decode(&v, buf_str(&body)))) {
-		for (uint32_t i = 0; i < p->functions_n; i++)
-			p->functions[i].start_line = 0;
-		CHECK_OK(pprof_encode(p, &wire, &err), &err);
-		CHECK_OK(gzip_compress(buf_str(&wire), 1, &gz, &err), &err);
-		CHECK(oracle_write(buf_str(&gz), oracle_dir(), to));
-	}
-	values_release(&v);
-	buf_release(&body);
-	buf_release(&wire);
-	buf_release(&gz);
+/*
+ * The same where it is to be normalized with: the values twice, of other stacks, so that what is
+ * scaled needs no rounding; the tool rounds samples before it adds up those of equal stacks.
+ */
+static void rotate_twice(struct pprof *p)
+{
+	uint32_t n = p->samples_n * p->types_n;
+	int64_t first[8];
+
+	memcpy(first, p->values, p->types_n * sizeof(*first));
+	for (uint32_t i = 0; i < n; i++)
+		p->values[i] = 2 *
+			(i + p->types_n < n ? p->values[i + p->types_n] : first[i % p->types_n]);
+}
+
+/* Without functions' first lines, by which the tool tells apart rows of one file. */
+static void drop_starts(struct pprof *p)
+{
+	for (uint32_t i = 0; i < p->functions_n; i++)
+		p->functions[i].start_line = 0;
 }
 
 static const char *const kinds[] = { "cpu", "heap", "allocs", "block", "mutex", "goroutine" };
@@ -492,7 +427,7 @@ TEST(granularities_are_the_tools)
 
 		snprintf(from, sizeof(from), "%s.pb.gz", kinds[i]);
 		snprintf(file, sizeof(file), "%s-bare.pb.gz", kinds[i]);
-		write_without_starts(from, file);
+		rewrite(from, file, drop_starts);
 		REQUIRE((c = corpus_open(file, NULL, "", false, 11 + i)));
 		for (unsigned k = 0; k < 32; k++)
 			add_case(c, k % 4, k / 4 % 3, draw(&c->draw, OPTIONS - 1));
@@ -514,7 +449,7 @@ TEST(differences_filter_as_the_tool_does)
 		snprintf(file, sizeof(file), "%s.pb.gz", kinds[i]);
 		snprintf(base, sizeof(base), "%s-before.pb.gz", kinds[i]);
 		for (size_t w = 0; w < 3; w++) {
-			write_other(file, base, ways[w].normalize);
+			rewrite(file, base, ways[w].normalize ? rotate_twice : halve);
 			struct corpus *c = corpus_open(
 				file, base, ways[w].flags, ways[w].normalize, 99 + i * 3 + w);
 

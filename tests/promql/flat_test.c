@@ -3,60 +3,7 @@
 #include "tests/oracle.h"
 #include "tests/values.h"
 
-/* Rows of `go tool pprof -top` with values in their own unit. */
-struct oracle_row {
-	int64_t flat, cum;
-	char flat_percent[16], sum_percent[16], cum_percent[16];
-	struct str name;
-};
-
-struct oracle_rows {
-	struct oracle_row v[8192];
-	size_t n;
-};
-
 static struct oracle_rows oracle;
-
-static struct str next_line(struct str *rest)
-{
-	ptrdiff_t end = str_find(*rest, STR("\n"));
-	struct str line = { rest->ptr, end < 0 ? rest->len : (size_t)end };
-
-	rest->ptr += end < 0 ? rest->len : line.len + 1;
-	rest->len -= end < 0 ? rest->len : line.len + 1;
-	return line;
-}
-
-static bool parse_rows(struct str text)
-{
-	bool in_rows = false;
-	char line[4096], flat[64], cum[64];
-	int at;
-
-	oracle.n = 0;
-	while (text.len > 0 && oracle.n < 8192) {
-		struct str l = next_line(&text);
-		struct oracle_row *row = &oracle.v[oracle.n];
-
-		snprintf(line, sizeof(line), STR_FMT, STR_ARG(l));
-		if (!in_rows) {
-			in_rows = strstr(line, "flat%") != NULL;
-			continue;
-		}
-		if (sscanf(line, "%63s %15s %15s %63s %15s %n", flat, row->flat_percent,
-			    row->sum_percent, cum, row->cum_percent, &at) != 5)
-			return false;
-		row->flat = strtoll(flat, NULL, 10);
-		row->cum = strtoll(cum, NULL, 10);
-		row->name = (struct str){ l.ptr + at, l.len - (size_t)at };
-		if (str_has_suffix(row->name, STR(" (inline)")))
-			row->name.len -= 9;
-		if (str_has_suffix(row->name, STR(" (partial-inline)")))
-			row->name.len -= 17;
-		oracle.n++;
-	}
-	return true;
-}
 
 static bool ask(
 	struct buf *out, const char *file, const struct pprof *p, uint32_t type, const char *more)
@@ -67,7 +14,7 @@ static bool ask(
 		"-top -nodefraction=0 -sample_index=" STR_FMT " -unit=" STR_FMT " %s",
 		STR_ARG(p->strings[p->types[type].type]), STR_ARG(p->strings[p->types[type].unit]),
 		more);
-	return oracle_pprof(out, flags, oracle_dir(), file) && parse_rows(buf_str(out));
+	return oracle_pprof(out, flags, oracle_dir(), file) && oracle_read_top(buf_str(out), &oracle);
 }
 
 /* The tool has a row per file and function's first line: flat costs of a file add up, cum costs do
@@ -85,14 +32,6 @@ static void join_rows(void)
 			oracle.v[n++] = oracle.v[i];
 	}
 	oracle.n = n;
-}
-
-static void percent_text(char text[16], double v)
-{
-	if (v >= 99.95 && v <= 100.05)
-		snprintf(text, 16, "100%%");
-	else
-		snprintf(text, 16, v >= 1 ? "%.2f%%" : "%.2g%%", v);
 }
 
 static void check_top(struct eval *ev, const struct profile_value *p, size_t k, const char *what)
@@ -121,12 +60,12 @@ static void check_top(struct eval *ev, const struct profile_value *p, size_t k, 
 				t->rows[i].cum, STR_ARG(want->name), want->flat, want->cum);
 			return;
 		}
-		percent_text(text, t->rows[i].flat_percent);
-		CHECK_STR(str_of(text), want->flat_percent);
-		percent_text(text, t->rows[i].sum_percent);
-		CHECK_STR(str_of(text), want->sum_percent);
-		percent_text(text, t->rows[i].cum_percent);
-		CHECK_STR(str_of(text), want->cum_percent);
+		oracle_percent(text, t->rows[i].flat_percent);
+		CHECK_STR(str_of(text), want->percents[0]);
+		oracle_percent(text, t->rows[i].sum_percent);
+		CHECK_STR(str_of(text), want->percents[1]);
+		oracle_percent(text, t->rows[i].cum_percent);
+		CHECK_STR(str_of(text), want->percents[2]);
 	}
 }
 

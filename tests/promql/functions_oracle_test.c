@@ -119,20 +119,12 @@ static void compare(struct world *w, bool range, struct str query, struct str wa
 {
 	struct query_options o = { .text = query, .t_ns = w->t0 + 5 * NS_PER_MIN };
 	struct buf got = { 0 };
-	struct query *q;
-	struct err err;
 	bool ordered = str_has_prefix(query, STR("sort")) || str_has_prefix(query, STR("topk"));
 
 	if (range)
 		o = (struct query_options){ .text = query, .start_ns = w->t0,
 			.end_ns = w->t0 + 5 * NS_PER_MIN, .step_ns = NS_PER_MIN, .has_span = true };
-	buf_clear(&w->text);
-	if (query_run(w->engine, &o, &q, &err)) {
-		buf_printf(&w->text, "%s: %s", err_code_name(err.code), err.msg);
-	} else {
-		print_result(w, query_result(q));
-		query_close(q);
-	}
+	world_answer(w, o);
 	buf_add_str(&got, buf_str(&w->text));
 	buf_add_char(&w->text, '\0');
 	if (!same_answer(w->text.ptr, text_of(&w->arena, want), ordered && !range))

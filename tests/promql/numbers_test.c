@@ -35,14 +35,9 @@ static void fill_numbers(struct world *w)
 	put(w, "__name__=job:cost:rate,job=a", "10=0.5 20=1.5 30=4 40=NaN");
 }
 
-struct row {
-	int at_s;
-	const char *query, *want;
-};
-
 TEST(selectors_of_numbers_are_costs)
 {
-	static const struct row rows[] = {
+	static const struct asked rows[] = {
 		{ 40, "up", "up{instance=\"1\", job=\"a\"} 1\nup{instance=\"3\", job=\"b\"} 0" },
 		{ 30, "up{instance='1'}", "up{instance=\"1\", job=\"a\"} 0" },
 		{ 15, "up{job='a'}",
@@ -70,18 +65,13 @@ TEST(selectors_of_numbers_are_costs)
 		{ 40, "changes(process_cpu[1m])",
 			"invalid input: 1:9: changes() wants numbers, got profiles" },
 	};
-	struct world w;
 
-	REQUIRE(world_open(&w, NULL));
-	fill_numbers(&w);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		at(&w, rows[i].at_s, rows[i].query, rows[i].want);
-	world_close(&w);
+	CHECK_ANSWERS_IN(fill_numbers, rows);
 }
 
 TEST(functions_over_windows_of_numbers)
 {
-	static const struct row rows[] = {
+	static const struct asked rows[] = {
 		{ 40, "sum_over_time(up[1m])",
 			"{instance=\"1\", job=\"a\"} 3\n"
 			"{instance=\"2\", job=\"a\"} 1\n"
@@ -106,13 +96,8 @@ TEST(functions_over_windows_of_numbers)
 			"invalid input: 1:15: avg_over_time() wants a selector with a "
 			"window: [5m]" },
 	};
-	struct world w;
 
-	REQUIRE(world_open(&w, NULL));
-	fill_numbers(&w);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		at(&w, rows[i].at_s, rows[i].query, rows[i].want);
-	world_close(&w);
+	CHECK_ANSWERS_IN(fill_numbers, rows);
 }
 
 TEST(numbers_step_by_step)

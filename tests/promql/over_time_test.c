@@ -3,11 +3,6 @@
  */
 #include "tests/promql/world.h"
 
-struct row {
-	int at_s;
-	const char *query, *want;
-};
-
 /* Two pods, one of which profiles 9 s of 10, the other 5 s of 15; levels. */
 static void fill_windows(struct world *w)
 {
@@ -25,7 +20,7 @@ static void fill_windows(struct world *w)
 
 TEST(rates_of_profiles)
 {
-	static const struct row rows[] = {
+	static const struct asked rows[] = {
 		/* p: 18 samples, 30 s of which 27 were seen; q: 15, 30 s of which 10 were seen */
 		{ 40, "total(rate(process_cpu:samples[1m]))",
 			"{job=\"a\", pod=\"p\"} 0.3333333333333333\n{job=\"a\", pod=\"q\"} 0.75" },
@@ -72,19 +67,14 @@ TEST(rates_of_profiles)
 		{ 40, "rate(merge(process_cpu[1m]))",
 			"invalid input: 1:6: rate() wants a selector here, got profiles" },
 	};
-	struct world w;
 
-	REQUIRE(world_open(&w, NULL));
-	fill_windows(&w);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		at(&w, rows[i].at_s, rows[i].query, rows[i].want);
-	world_close(&w);
+	CHECK_ANSWERS_IN(fill_windows, rows);
 }
 
 /* p: f 12, g 6 of 18 in 30 s, 27 of them seen; q: f 13, h 2 of 15, 10 of them seen. */
 TEST(rates_stay_fractions)
 {
-	static const struct row rows[] = {
+	static const struct asked rows[] = {
 		{ 40, "total(rate(process_cpu:samples[1m]) * 3)",
 			"{job=\"a\", pod=\"p\"} 1\n{job=\"a\", pod=\"q\"} 2.25" },
 		{ 40, "total(3 * rate(process_cpu:samples{pod='q'}[1m]))",
@@ -137,18 +127,13 @@ TEST(rates_stay_fractions)
 		{ 40, "top(3, merge(rate(process_cpu:samples[1m])) * 3)",
 			"{} of 3: f 3 3 g 0 0 h 0 0" },
 	};
-	struct world w;
 
-	REQUIRE(world_open(&w, NULL));
-	fill_windows(&w);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		at(&w, rows[i].at_s, rows[i].query, rows[i].want);
-	world_close(&w);
+	CHECK_ANSWERS_IN(fill_windows, rows);
 }
 
 TEST(one_scrape_of_each_series)
 {
-	static const struct row rows[] = {
+	static const struct asked rows[] = {
 		{ 40, "last_over_time(process_cpu:samples[1m])",
 			"process_cpu{job=\"a\", pod=\"p\"} count 8 of 1: main;f 3, main;g 5\n"
 			"process_cpu{job=\"a\", pod=\"q\"} count 9 of 1: main;f 7, main;h 2" },
@@ -170,18 +155,13 @@ TEST(one_scrape_of_each_series)
 		{ 40, "max_over_time(memory{pod='p'}[20s])", "" },
 		{ 200, "last_over_time(memory{pod='p'}[1m])", "" },
 	};
-	struct world w;
 
-	REQUIRE(world_open(&w, NULL));
-	fill_windows(&w);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		at(&w, rows[i].at_s, rows[i].query, rows[i].want);
-	world_close(&w);
+	CHECK_ANSWERS_IN(fill_windows, rows);
 }
 
 TEST(sums_means_and_counts)
 {
-	static const struct row rows[] = {
+	static const struct asked rows[] = {
 		{ 40, "sum_over_time(process_cpu:samples{pod='p'}[1m])",
 			"process_cpu{job=\"a\", pod=\"p\"} count 18 of 3: main;f 12, main;g 6" },
 		{ 40, "total(avg_over_time(process_cpu:samples[1m]))",
@@ -206,13 +186,8 @@ TEST(sums_means_and_counts)
 		{ 40, "stddev_over_time(memory[1m])",
 			"invalid input: 1:18: stddev_over_time() wants numbers, got profiles" },
 	};
-	struct world w;
 
-	REQUIRE(world_open(&w, NULL));
-	fill_windows(&w);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		at(&w, rows[i].at_s, rows[i].query, rows[i].want);
-	world_close(&w);
+	CHECK_ANSWERS_IN(fill_windows, rows);
 }
 
 TEST(windows_step_by_step)
@@ -253,7 +228,7 @@ TEST(windows_step_by_step)
 /* Answers about a long time, before its rows are blocks with rollups and after. */
 TEST(rollups_give_what_rows_give)
 {
-	static const struct row rows[] = {
+	static const struct asked rows[] = {
 		{ 0, "total(rate(process_cpu:samples[6h]))",
 			"{job=\"a\", pod=\"p\"} 0.011111111111111112\n"
 			"{job=\"a\", pod=\"q\"} 0.03333333333333333" },
@@ -292,23 +267,14 @@ TEST(rollups_give_what_rows_give)
 		store(&w, "__name__=memory,job=a,pod=p", at_s, 600, text);
 	}
 	for (int round = 0; round < 2; round++) {
-		for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-			at(&w, rows[i].at_s, rows[i].query, rows[i].want);
+		CHECK_ANSWERS(&w, rows);
 		if (round > 0)
 			break;
-		engine_close(w.engine); /* with windows that end sooner */
-		db_close(w.db);
-		w.engine = NULL;
-		w.db = NULL;
-		db_options_default(&o);
-		o.dir = w.dir;
-		o.free_bytes_reserve = 1;
-		REQUIRE(!db_open(&o, &w.db, &err));
+		db_options_default(&o); /* with windows that end sooner */
+		REQUIRE(world_reopen(&w, o));
 		CHECK_OK(db_compact(w.db, &err), &err);
 		db_status(w.db, &status);
 		CHECK(status.blocks > 0);
-		REQUIRE(!engine_open(
-			&(struct engine_options){ .db = w.db }, &w.engine, &err));
 	}
 	world_close(&w);
 }

@@ -6,45 +6,15 @@
 
 #define HOUR (3600 * NS_PER_S)
 
-struct row {
-	int at_s;
-	const char *query, *want;
-};
-
-static void check_rows(struct world *w, const struct row *rows, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		at(w, rows[i].at_s, rows[i].query, rows[i].want);
-}
-
-#define CHECK_ROWS(w, rows) check_rows(w, rows, sizeof(rows) / sizeof((rows)[0]))
-
 /* ---- epochs ---- */
 
 /* More nodes than half of what the small database takes. */
 #define FILLING "|main;a{n=#1} 1|main;b 1|main;c 1|main;d 1|main;e 1|main;h 1|main;i 1|main;j 1"
 
-/* How often select gives the series of pod p: once per epoch. */
-static int epochs(struct world *w)
-{
-	struct db_querier *q;
-	struct db_series *v;
-	struct err err;
-	int found = 0;
-	size_t n = 0;
-
-	CHECK_OK(db_querier_open(w->db, 0, INT64_MAX, NULL, &q, &err), &err);
-	CHECK_OK(db_select(q, NULL, 0, &w->arena, &v, &n, &err), &err);
-	for (size_t i = 0; i < n; i++)
-		found += str_is(labels_get(v[i].labels, STR("pod")), "p");
-	db_querier_close(q);
-	return found;
-}
-
 /* p: 20 samples, of f 12, 30 s of which 27 were seen; q: 9 samples, 30 s of which 10 were seen. */
 static void check_epochs(uint32_t nodes_max, bool blocks, int want_epochs)
 {
-	static const struct row rows[] = {
+	static const struct asked rows[] = {
 		{ 270, "total(rate(process_cpu:samples[10m]))",
 			"{job=\"a\", pod=\"p\"} 0.037037037037037035\n"
 			"{job=\"a\", pod=\"q\"} 0.045" },
@@ -76,8 +46,8 @@ static void check_epochs(uint32_t nodes_max, bool blocks, int want_epochs)
 	store(&w, "__name__=process_cpu,job=a,pod=q", 260, 15, "main;f 5");
 	if (blocks)
 		CHECK_OK(db_compact(w.db, &err), &err);
-	CHECK_INT(epochs(&w), want_epochs);
-	CHECK_ROWS(&w, rows);
+	CHECK_INT(world_entries(&w, STR("pod"), "p"), want_epochs);
+	CHECK_ANSWERS(&w, rows);
 	world_close(&w);
 }
 
@@ -97,7 +67,7 @@ TEST(rates_of_several_epochs)
 
 TEST(rates_of_negative_costs)
 {
-	static const struct row rows[] = {
+	static const struct asked rows[] = {
 		{ 10, "total(rate(process_cpu:samples[10s]))", "{job=\"a\", pod=\"p\"} 0.6" },
 		{ 10, "flat by (function) (rate(process_cpu:samples[10s]))",
 			"{function=\"f\"} -1.5\n{function=\"g\"} 2.5\n{function=\"h\"} -0.4" },
@@ -120,7 +90,7 @@ TEST(rates_of_negative_costs)
 	w.duration_ns = 10 * NS_PER_S;
 	store(&w, "__name__=process_cpu,job=a,pod=p", 10, 10, "main;f -15|main;g 25|main;h -4");
 	store(&w, "__name__=process_cpu,job=a,pod=p", 20, 10, "main;f 15|main;g -20");
-	CHECK_ROWS(&w, rows);
+	CHECK_ANSWERS(&w, rows);
 	world_close(&w);
 }
 
@@ -170,18 +140,11 @@ TEST(rates_of_what_is_kept_as_sums)
 		store(&w, "__name__=process_cpu,job=a,pod=q", at_s, 600, "main;f 5");
 	}
 	store(&w, "__name__=goroutine,job=a,pod=p", 6 * 3600, 600, "main;f 1"); /* the latest */
-	engine_close(w.engine);
-	db_close(w.db);
-	w.engine = NULL;
-	w.db = NULL;
 	db_options_default(&o);
-	o.dir = w.dir;
-	o.free_bytes_reserve = 1;
 	o.raw_retention_ns = NS_PER_S;
-	REQUIRE(!db_open(&o, &w.db, &err));
+	REQUIRE(world_reopen(&w, o));
 	CHECK_OK(db_compact(w.db, &err), &err); /* windows become blocks */
 	CHECK_OK(db_compact(w.db, &err), &err); /* which lose their rows */
-	REQUIRE(!engine_open(&(struct engine_options){ .db = w.db }, &w.engine, &err));
 	/* p: 360 x 10/9 / 6 h; q: 180 x 3 / 6 h */
 	check_info(&w, 0, "total(rate(process_cpu:samples[6h]))",
 		"{job=\"a\", pod=\"p\"} 0.018518518518518517\n{job=\"a\", pod=\"q\"} 0.025", false);

@@ -64,23 +64,6 @@ static const struct {
 		"{job=\"level\", pod=\"p\"} 30\n{job=\"level\", pod=\"q\"} 30" },
 };
 
-/* Entries of select for a job: one per series and epoch. */
-static int entries(struct world *w, const char *job)
-{
-	struct db_querier *q;
-	struct db_series *v;
-	size_t n = 0;
-	int found = 0;
-	struct err err;
-
-	CHECK_OK(db_querier_open(w->db, 0, INT64_MAX, NULL, &q, &err), &err);
-	CHECK_OK(db_select(q, NULL, 0, &w->arena, &v, &n, &err), &err);
-	for (size_t i = 0; i < n; i++)
-		found += str_is(labels_get(v[i].labels, STR("job")), job);
-	db_querier_close(q);
-	return found;
-}
-
 static void check_all(uint32_t nodes_max, bool blocks, int old, int level)
 {
 	struct db_options o;
@@ -96,8 +79,8 @@ static void check_all(uint32_t nodes_max, bool blocks, int old, int level)
 		store(&w, rows[i].labels, rows[i].at_s, 10, rows[i].stacks);
 	if (blocks)
 		CHECK_OK(db_compact(w.db, &err), &err);
-	CHECK_INT(entries(&w, "old"), old);
-	CHECK_INT(entries(&w, "level"), level);
+	CHECK_INT(world_entries(&w, STR("job"), "old"), old);
+	CHECK_INT(world_entries(&w, STR("job"), "level"), level);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
 		at(&w, 270, cases[i].query, cases[i].want);
 	world_close(&w);

@@ -24,21 +24,14 @@ struct world {
 	struct buf text; /* of the last answer */
 };
 
-/* Over a database with options of its own, but for its directory. */
-static inline bool world_open_over(
+static inline bool world_start(
 	struct world *w, struct db_options o, const struct engine_options *limits)
 {
 	struct engine_options e = { 0 };
 	struct err err;
 
-	*w = (struct world){ 0 };
-	arena_init(&w->arena, 0);
-	snprintf(w->dir, sizeof(w->dir), "/tmp/epi-eval-XXXXXX");
-	if (!mkdtemp(w->dir))
-		return false;
 	o.dir = w->dir;
 	o.free_bytes_reserve = 1;
-	w->t0 = (clock_now_ns() / NS_PER_MIN - 20) * NS_PER_MIN;
 	if (db_open(&o, &w->db, &err)) {
 		CHECK_FAIL("%s", err.msg);
 		return false;
@@ -53,6 +46,17 @@ static inline bool world_open_over(
 	return true;
 }
 
+/* Over a database with options of its own, but for its directory. */
+static inline bool world_open_over(
+	struct world *w, struct db_options o, const struct engine_options *limits)
+{
+	*w = (struct world){ 0 };
+	arena_init(&w->arena, 0);
+	snprintf(w->dir, sizeof(w->dir), "/tmp/epi-eval-XXXXXX");
+	w->t0 = (clock_now_ns() / NS_PER_MIN - 20) * NS_PER_MIN;
+	return mkdtemp(w->dir) && world_start(w, o, limits);
+}
+
 static inline bool world_open(struct world *w, const struct engine_options *limits)
 {
 	struct db_options o;
@@ -61,18 +65,49 @@ static inline bool world_open(struct world *w, const struct engine_options *limi
 	return world_open_over(w, o, limits);
 }
 
+static inline void world_stop(struct world *w)
+{
+	engine_close(w->engine);
+	db_close(w->db);
+	w->engine = NULL;
+	w->db = NULL;
+}
+
+/* What is stored, with other options. */
+static inline bool world_reopen(struct world *w, struct db_options o)
+{
+	world_stop(w);
+	return world_start(w, o, NULL);
+}
+
 static inline void world_close(struct world *w)
 {
 	char command[128];
 	FILE *f;
 
-	engine_close(w->engine);
-	db_close(w->db);
+	world_stop(w);
 	arena_release(&w->arena);
 	buf_release(&w->text);
 	snprintf(command, sizeof(command), "rm -rf '%s'", w->dir);
 	if ((f = popen(command, "r")))
 		pclose(f);
+}
+
+/* Entries of select with a label: one per series and epoch. */
+static inline int world_entries(struct world *w, struct str label, const char *value)
+{
+	struct db_querier *q;
+	struct db_series *v;
+	struct err err;
+	int found = 0;
+	size_t n = 0;
+
+	CHECK_OK(db_querier_open(w->db, 0, INT64_MAX, NULL, &q, &err), &err);
+	CHECK_OK(db_select(q, NULL, 0, &w->arena, &v, &n, &err), &err);
+	for (size_t i = 0; i < n; i++)
+		found += str_is(labels_get(v[i].labels, label), value);
+	db_querier_close(q);
+	return found;
 }
 
 /* ---- profiles as text: "main;f;g{handler=/a,n=#3} 5|main 2", root first ---- */
@@ -304,12 +339,12 @@ static inline void print_result(struct world *w, const struct result *r)
 		buf_printf(out, "\nwarning: " STR_FMT, STR_ARG(r->warnings[i]));
 }
 
-static inline void ask(struct world *w, struct query_options o, const char *query, const char *want)
+/* Into w->text. */
+static inline void world_answer(struct world *w, struct query_options o)
 {
 	struct query *q;
 	struct err err;
 
-	o.text = str_of(query);
 	buf_clear(&w->text);
 	if (query_run(w->engine, &o, &q, &err)) {
 		buf_printf(&w->text, "%s: %s", err_code_name(err.code), err.msg);
@@ -317,6 +352,12 @@ static inline void ask(struct world *w, struct query_options o, const char *quer
 		print_result(w, query_result(q));
 		query_close(q);
 	}
+}
+
+static inline void ask(struct world *w, struct query_options o, const char *query, const char *want)
+{
+	o.text = str_of(query);
+	world_answer(w, o);
 	if (!str_is(buf_str(&w->text), want))
 		CHECK_FAIL("%.400s\n    is   " STR_FMT "\n    want %s", query,
 			STR_ARG(buf_str(&w->text)), want);
@@ -327,6 +368,31 @@ static inline void at(struct world *w, int at_s, const char *query, const char *
 {
 	ask(w, (struct query_options){ .t_ns = w->t0 + at_s * NS_PER_S }, query, want);
 }
+
+struct asked {
+	int at_s;
+	const char *query, *want;
+};
+
+static inline void at_each(struct world *w, const struct asked *rows, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		at(w, rows[i].at_s, rows[i].query, rows[i].want);
+}
+
+/* A world that is filled, asked and closed. */
+static inline void at_each_in(void (*fill)(struct world *w), const struct asked *rows, size_t n)
+{
+	struct world w;
+
+	REQUIRE(world_open(&w, NULL));
+	fill(&w);
+	at_each(&w, rows, n);
+	world_close(&w);
+}
+
+#define CHECK_ANSWERS(w, rows) at_each(w, rows, sizeof(rows) / sizeof((rows)[0]))
+#define CHECK_ANSWERS_IN(fill, rows) at_each_in(fill, rows, sizeof(rows) / sizeof((rows)[0]))
 
 static inline void fill(struct world *w)
 {

@@ -142,6 +142,25 @@ static enum err_code append_one(struct fixture *f, struct labels l, int64_t ts_s
 	return numbers_wait(f->db, &n, 1, &f->err);
 }
 
+/* Windows of an hour; in the first a profile of cpu and a number of up. */
+static bool open_with_both(struct fixture *f, int64_t raw_retention_ns, struct pprof **p)
+{
+	static const char *const one_type[] = { "samples/count", NULL };
+
+	if (!fixture_open(f))
+		return false;
+	f->o.window_ns = 3600 * SEC;
+	f->o.raw_retention_ns = raw_retention_ns;
+	if (!fixture_reopen(f))
+		return false;
+	*p = profile_of(&f->arena, one_type, (const char *const[]){ "main 2", NULL });
+	CHECK_OK(append_wait(f->db, labels_of(&f->arena, "cpu", "x", "a"), 1000 * SEC, 10 * SEC, *p,
+			 NULL, true, NULL, &f->err),
+		&f->err);
+	CHECK_OK(append_one(f, labels_of(&f->arena, "up", "x", "a"), 1000, 1), &f->err);
+	return check_failures == 0;
+}
+
 TEST(numbers_read_back_through_restart_and_cut)
 {
 	static const char *const all = "ALERTS 3000=1 4000=stale\n"
@@ -182,18 +201,10 @@ TEST(numbers_read_back_through_restart_and_cut)
 
 TEST(a_name_is_of_one_kind)
 {
-	static const char *const one_type[] = { "samples/count", NULL };
 	struct fixture f;
 	struct pprof *p;
 
-	REQUIRE(fixture_open(&f));
-	f.o.window_ns = 3600 * SEC;
-	REQUIRE(fixture_reopen(&f));
-	p = profile_of(&f.arena, one_type, (const char *const[]){ "main 2", NULL });
-	REQUIRE_OK(append_wait(f.db, labels_of(&f.arena, "cpu", "x", "a"), 1000 * SEC, 10 * SEC, p,
-			   NULL, true, NULL, &f.err),
-		&f.err);
-	REQUIRE_OK(append_one(&f, labels_of(&f.arena, "up", "x", "a"), 1000, 1), &f.err);
+	REQUIRE(open_with_both(&f, 0, &p));
 	/* in the head, then in a block alone */
 	for (int round = 0; round < 2; round++) {
 		CHECK_ERR(append_one(&f, labels_of(&f.arena, "cpu", "x", "a"), 400000, 1), &f.err,
@@ -241,19 +252,10 @@ TEST(numbers_are_refused_with_a_reason)
 
 TEST(raw_retention_keeps_numbers)
 {
-	static const char *const one_type[] = { "samples/count", NULL };
 	struct fixture f;
 	struct pprof *p;
 
-	REQUIRE(fixture_open(&f));
-	f.o.window_ns = 3600 * SEC;
-	f.o.raw_retention_ns = 3600 * SEC;
-	REQUIRE(fixture_reopen(&f));
-	p = profile_of(&f.arena, one_type, (const char *const[]){ "main 2", NULL });
-	REQUIRE_OK(append_wait(f.db, labels_of(&f.arena, "cpu", "x", "a"), 1000 * SEC, 10 * SEC, p,
-			   NULL, true, NULL, &f.err),
-		&f.err);
-	REQUIRE_OK(append_one(&f, labels_of(&f.arena, "up", "x", "a"), 1000, 1), &f.err);
+	REQUIRE(open_with_both(&f, 3600 * SEC, &p));
 	REQUIRE_OK(append_one(&f, labels_of(&f.arena, "up", "x", "a"), 100000, 1), &f.err);
 	REQUIRE_OK(db_compact(f.db, &f.err), &f.err);
 	fixture_maintain(&f);

@@ -151,7 +151,15 @@ TEST(series_are_sums_of_steps)
 	grafana_stop();
 }
 
-#define NAMES "\"names\":[\"total\",\"main.main\",\"main.handle\",\"main.slow\"]"
+#define NAMES(leaf) "\"names\":[\"total\",\"main.main\",\"main.handle\",\"" leaf "\"]"
+/* main.main;main.handle costs `own`, and a leaf below it. */
+#define FLAME(leaf, total, own, cost, most) \
+	"{\"flamegraph\":{" NAMES(leaf) ",\"levels\":[" \
+	ROW(0, total, 0, 0) "," \
+	ROW(0, total, 0, 1) "," \
+	ROW(0, total, own, 2) "," \
+	ROW(own, cost, cost, 3) "]," \
+	"\"total\":\"" #total "\",\"maxSelf\":\"" #most "\"}}"
 
 TEST(merged_stacks)
 {
@@ -160,22 +168,11 @@ TEST(merged_stacks)
 	CHECK_SAYS("SelectMergeStacktraces",
 		"{" OF_CPU "\"labelSelector\":\"{version=\\\"v2\\\"}\"," SPAN
 		"}",
-		"{\"flamegraph\":{" NAMES ",\"levels\":["
-		ROW(0, 240000000, 0, 0) ","
-		ROW(0, 240000000, 0, 1) ","
-		ROW(0, 240000000, 150000000, 2) ","
-		ROW(150000000, 90000000, 90000000, 3) "],"
-		"\"total\":\"240000000\",\"maxSelf\":\"150000000\"}}");
+		FLAME("main.slow", 240000000, 150000000, 90000000, 150000000));
 	CHECK_SAYS("SelectMergeStacktraces",
 		"{" OF_CPU "\"labelSelector\":\"" CPU "{version=\\\"v2\\\"}\","
 		"\"maxNodes\":\"3\",\"format\":\"PROFILE_FORMAT_FLAMEGRAPH\"," SPAN "}",
-		"{\"flamegraph\":{\"names\":[\"total\",\"main.main\",\"main.handle\",\"other\"],"
-		"\"levels\":["
-		ROW(0, 240000000, 0, 0) ","
-		ROW(0, 240000000, 0, 1) ","
-		ROW(0, 240000000, 150000000, 2) ","
-		ROW(150000000, 90000000, 90000000, 3) "],"
-		"\"total\":\"240000000\",\"maxSelf\":\"150000000\"}}");
+		FLAME("other", 240000000, 150000000, 90000000, 150000000));
 	CHECK_SAYS("SelectMergeStacktraces",
 		"{" OF_CPU "\"labelSelector\":\"{job=\\\"other\\\"}\"," SPAN
 		"}", "{\"flamegraph\":{\"names\":[\"total\"],\"levels\":["
@@ -200,13 +197,7 @@ TEST(stacks_that_begin_with_a_call_site)
 		"{" OF_CPU "\"labelSelector\":\"{version=\\\"v2\\\"}\","
 		"\"stackTraceSelector\":{\"callSite\":[{\"name\":\"main.main\"},"
 		"{\"name\":\"main.handle\"},{\"name\":\"main.other\"}]}," SPAN "}",
-		"{\"flamegraph\":{\"names\":[\"total\",\"main.main\",\"main.handle\",\"main.other\"],"
-		"\"levels\":["
-		ROW(0, 70000000, 0, 0) ","
-		ROW(0, 70000000, 0, 1) ","
-		ROW(0, 70000000, 0, 2) ","
-		ROW(0, 70000000, 70000000, 3) "],"
-		"\"total\":\"70000000\",\"maxSelf\":\"70000000\"}}");
+		FLAME("main.other", 70000000, 0, 70000000, 70000000));
 	CHECK_SAYS("SelectMergeStacktraces",
 		"{" OF_CPU "\"labelSelector\":\"{version=\\\"v2\\\"}\","
 		"\"stackTraceSelector\":{\"callSite\":[{\"name\":\"main.handle\"}]}," SPAN "}",
@@ -215,12 +206,7 @@ TEST(stacks_that_begin_with_a_call_site)
 	CHECK_SAYS("SelectMergeStacktraces",
 		"{" OF_CPU "\"labelSelector\":\"{version=\\\"v1\\\"}\","
 		"\"stackTraceSelector\":{}," SPAN "}",
-		"{\"flamegraph\":{" NAMES ",\"levels\":["
-		ROW(0, 180000000, 0, 0) ","
-		ROW(0, 180000000, 0, 1) ","
-		ROW(0, 180000000, 150000000, 2) ","
-		ROW(150000000, 30000000, 30000000, 3) "],"
-		"\"total\":\"180000000\",\"maxSelf\":\"150000000\"}}");
+		FLAME("main.slow", 180000000, 150000000, 30000000, 150000000));
 	grafana_stop();
 }
 
@@ -300,7 +286,7 @@ TEST(differences)
 		"{\"left\":{" OF_CPU "\"labelSelector\":\"{version=\\\"v1\\\"}\"," SPAN "},"
 		"\"right\":{" OF_CPU "\"labelSelector\":\"{version=\\\"v2\\\"}\",\"start\":"
 		"1700000005000,\"end\":1700000030000}}",
-		"{\"flamegraph\":{" NAMES ",\"levels\":["
+		"{\"flamegraph\":{" NAMES("main.slow") ",\"levels\":["
 		ROW2(0, 180000000, 0, 0, 160000000, 0, 0) ","
 		ROW2(0, 180000000, 0, 0, 160000000, 0, 1) ","
 		ROW2(0, 180000000, 150000000, 0, 160000000, 100000000, 2) ","
@@ -328,13 +314,7 @@ TEST(names_of_functions_that_are_no_text)
 	grafana_ingest("job=demo", T0, true, 3, 1, "bad\xff name");
 	CHECK_SAYS("SelectMergeStacktraces",
 		"{" OF_CPU SPAN "}",
-		"{\"flamegraph\":{\"names\":[\"total\",\"main.main\",\"main.handle\","
-		"\"bad\xef\xbf\xbd name\"],\"levels\":["
-		ROW(0, 40000000, 0, 0) ","
-		ROW(0, 40000000, 0, 1) ","
-		ROW(0, 40000000, 10000000, 2) ","
-		ROW(10000000, 30000000, 30000000, 3) "],"
-		"\"total\":\"40000000\",\"maxSelf\":\"30000000\"}}");
+		FLAME("bad\xef\xbf\xbd name", 40000000, 10000000, 30000000, 30000000));
 	grafana_pack("SelectMergeProfile", "{" OF_CPU SPAN "}", &request);
 	grafana_call("SelectMergeProfile", AS_PROTO, buf_str(&request));
 	p = decode_profile(&a, buf_str(&grafana.r.body));

@@ -68,6 +68,24 @@ static bool make(struct made *m)
 	return m->v != NULL;
 }
 
+/* leaf: 4 became 40; idle is gone. */
+static void make_diff(struct made *m)
+{
+	m->v->is_diff = true;
+	for (size_t i = 0; i < m->v->parts[0].n; i++) {
+		struct cell *c = &m->v->parts[0].cells[i];
+
+		if (c->value == 4)
+			*c = (struct cell){ c->stack, 0, 40, 4 };
+		else if (c->value == 2)
+			*c = (struct cell){ c->stack, 0, 0, 2 };
+		else
+			c->base = c->value;
+	}
+	m->v->value_total = 55;
+	m->v->base_total = 21;
+}
+
 static void check_json(struct made *m, size_t max_nodes, const char *want)
 {
 	struct result r = { .type = RESULT_PROFILES, .profiles = m->v, .n = 1 };
@@ -78,6 +96,21 @@ static void check_json(struct made *m, size_t max_nodes, const char *want)
 
 	json_init(&j, &out);
 	CHECK_OK(render_json(&j, &r, &o, &err), &err);
+	CHECK_STR(buf_str(&out), want);
+	buf_release(&out);
+}
+
+static void check_written(struct made *m,
+	enum err_code (*write)(const struct result *r, const struct render_options *o,
+		struct buf *out, struct err *err),
+	const char *want)
+{
+	struct result r = { .type = RESULT_PROFILES, .profiles = m->v, .n = 1 };
+	struct render_options o = { .arena = &m->values.arena };
+	struct buf out = { 0 };
+	struct err err;
+
+	CHECK_OK(write(&r, &o, &out, &err), &err);
 	CHECK_STR(buf_str(&out), want);
 	buf_release(&out);
 }
@@ -128,19 +161,7 @@ TEST(a_diff_has_two_sides)
 	struct made m;
 
 	REQUIRE(make(&m));
-	m.v->is_diff = true;
-	for (size_t i = 0; i < m.v->parts[0].n; i++) {
-		struct cell *c = &m.v->parts[0].cells[i];
-
-		if (c->value == 4) /* leaf: 4 became 40 */
-			*c = (struct cell){ c->stack, 0, 40, 4 };
-		else if (c->value == 2) /* idle is gone */
-			*c = (struct cell){ c->stack, 0, 0, 2 };
-		else
-			c->base = c->value;
-	}
-	m.v->value_total = 55;
-	m.v->base_total = 21;
+	make_diff(&m);
 	check_json(&m, 0,
 		"{\"resultType\":\"profiles\",\"result\":[{\"metric\":{},"
 		"\"type\":\"test:cpu:nanoseconds::\",\"unit\":\"nanoseconds\",\"total\":34,"
@@ -159,57 +180,23 @@ TEST(a_diff_has_two_sides)
 TEST(folded_lines)
 {
 	struct made m;
-	struct result r = { .type = RESULT_PROFILES, .n = 1 };
-	struct render_options o = { 0 };
-	struct buf out = { 0 };
-	struct err err;
 
 	REQUIRE(make(&m));
-	r.profiles = m.v;
-	o.arena = &m.values.arena;
-	CHECK_OK(render_folded(&r, &o, &out, &err), &err);
-	CHECK_STR(buf_str(&out),
+	check_written(&m, render_folded,
 		"main 1\nmain;idle 2\nmain;work\\;er 3\nmain;work\\;er;leaf 4\n[libx.so] 5\n"
 		"[no stack] 6\n");
-	buf_release(&out);
 	values_release(&m.values);
-}
-
-/* leaf: 4 became 40; idle is gone. */
-static void make_diff(struct made *m)
-{
-	m->v->is_diff = true;
-	for (size_t i = 0; i < m->v->parts[0].n; i++) {
-		struct cell *c = &m->v->parts[0].cells[i];
-
-		if (c->value == 4)
-			*c = (struct cell){ c->stack, 0, 40, 4 };
-		else if (c->value == 2)
-			*c = (struct cell){ c->stack, 0, 0, 2 };
-		else
-			c->base = c->value;
-	}
-	m->v->value_total = 55;
-	m->v->base_total = 21;
 }
 
 TEST(folded_diffs_have_two_columns)
 {
 	struct made m;
-	struct result r = { .type = RESULT_PROFILES, .n = 1 };
-	struct render_options o = { 0 };
-	struct buf out = { 0 };
-	struct err err;
 
 	REQUIRE(make(&m));
 	make_diff(&m);
-	r.profiles = m.v;
-	o.arena = &m.values.arena;
-	CHECK_OK(render_folded(&r, &o, &out, &err), &err);
-	CHECK_STR(buf_str(&out),
+	check_written(&m, render_folded,
 		"main 1 1\nmain;idle 2 0\nmain;work\\;er 3 3\nmain;work\\;er;leaf 4 40\n"
 		"[libx.so] 5 5\n[no stack] 6 6\n");
-	buf_release(&out);
 	values_release(&m.values);
 }
 
@@ -227,27 +214,17 @@ TEST(folded_diffs_have_two_columns)
 TEST(speedscope)
 {
 	struct made m;
-	struct result r = { .type = RESULT_PROFILES, .n = 1 };
-	struct render_options o = { 0 };
-	struct buf out = { 0 };
-	struct err err;
 
 	REQUIRE(make(&m));
-	r.profiles = m.v;
-	o.arena = &m.values.arena;
-	CHECK_OK(render_speedscope(&r, &o, &out, &err), &err);
-	CHECK_STR(buf_str(&out),
+	check_written(&m, render_speedscope,
 		SCOPE("test:cpu:nanoseconds::")
 		SHEET("test:cpu:nanoseconds::", ALL_STACKS, "1,2,3,4,5,6", "21") "]}\n");
-	buf_clear(&out);
 	make_diff(&m);
-	CHECK_OK(render_speedscope(&r, &o, &out, &err), &err);
-	CHECK_STR(buf_str(&out),
+	check_written(&m, render_speedscope,
 		SCOPE("test:cpu:nanoseconds:: (base)")
 		SHEET("test:cpu:nanoseconds:: (base)", ALL_STACKS, "1,2,3,4,5,6", "21") ","
 		SHEET("test:cpu:nanoseconds:: (new)", "[0],[0,2],[0,2,3],[4],[5]", "1,3,40,5,6",
 			"55") "]}\n");
-	buf_release(&out);
 	values_release(&m.values);
 }
 
