@@ -2,7 +2,6 @@
 
 #include "promql/frame.h"
 
-#define NO_STACK STR("[no stack]")
 
 enum err_code frame_tree_init(struct frame_tree *t, struct arena *a, struct err *err)
 {

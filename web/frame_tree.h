@@ -14,6 +14,8 @@
 #include "base/map.h"
 #include "promql/value.h"
 
+#define NO_STACK STR("[no stack]") /* the frame of stacks without frames */
+
 struct tree_node {
 	uint32_t parent, name;
 	int64_t self[2], total[2]; /* total after frame_tree_total */

@@ -74,8 +74,8 @@ pyroscope_fn pyroscope_select_series, pyroscope_stacktraces, pyroscope_profile, 
 /* A query's text evaluated for a call; its cancel flag and timeout are the call's. */
 MUST_CHECK enum err_code pyroscope_run(struct pyroscope_call *c, const struct buf *text,
 	struct query_options *o, struct query **out, struct err *err);
-/* Refuses what our queries cannot say: a selector of stacks, where none is possible. */
-MUST_CHECK enum err_code pyroscope_no_stacks(
+/* Refuses what we do not have: stacks as a profile for the compiler names them. */
+MUST_CHECK enum err_code pyroscope_no_pgo(
 	const Epimetheus__Pyroscope__StackTraceSelector *s, struct err *err);
 
 #endif

@@ -6,6 +6,7 @@
  */
 #include "base/clock.h"
 #include "base/quote.h"
+#include "web/call_site.h"
 #include "web/pyroscope.h"
 #include "web/render.h"
 #include "web/render_flame.h"
@@ -64,7 +65,7 @@ static enum err_code flame_options_of(struct pyroscope_call *c, int64_t max_node
 	if (!stacks)
 		return ERR_OK;
 	if (stacks->go_pgo)
-		return pyroscope_no_stacks(stacks, err);
+		return pyroscope_no_pgo(stacks, err);
 	if (stacks->n_call_site > CALL_SITE_MAX)
 		return err_set(err, ERR_LIMIT, "%zu frames in call_site, limit %u",
 			stacks->n_call_site, CALL_SITE_MAX);
@@ -176,17 +177,26 @@ static enum err_code answer_tree(struct pyroscope_call *c, const struct result *
 
 /* ---- pprof ---- */
 
-static enum err_code encode_pprof(
-	const struct result *r, struct arena *a, struct buf *out, struct err *err)
+/* Of the stacks that begin with the options' call site, if they have one. */
+static enum err_code encode_pprof(const struct result *r, const struct flame_options *f,
+	struct arena *a, struct buf *out, struct err *err)
 {
 	const struct render_options o = { .arena = a };
+	struct result kept = *r;
 	struct pprof *p;
 	char *text;
 	enum err_code rc;
 
-	if (!r->n)
+	if (r->n && f->call_site_n) {
+		if (!(kept.profiles = arena_new(a, struct profile_value)))
+			return arena_fail(a, "profile", err);
+		if ((rc = call_site_keep(&r->profiles[0], f->call_site, f->call_site_n, a,
+			     kept.profiles, &kept.n, err)))
+			return rc;
+	}
+	if (!kept.n)
 		return ERR_OK; /* a profile of nothing has no bytes */
-	if ((rc = render_pprof(r, &o, &p, err)))
+	if ((rc = render_pprof(&kept, &o, &p, err)))
 		return rc;
 	for (uint32_t i = 0; i < p->strings_n; i++) {
 		if (str_is_utf8(p->strings[i]))
@@ -222,10 +232,10 @@ static enum err_code answer_pprof_json(
 
 /* wrapped: as a field of SelectMergeStacktraces' answer, else it is the answer. */
 static enum err_code answer_pprof(struct pyroscope_call *c, const struct result *r, bool wrapped,
-	struct arena *a, struct err *err)
+	const struct flame_options *o, struct arena *a, struct err *err)
 {
 	struct buf wire = { 0 }, inner = { 0 }, outer = { 0 };
-	enum err_code rc = encode_pprof(r, a, &wire, err);
+	enum err_code rc = encode_pprof(r, o, a, &wire, err);
 
 	if (!rc && c->json) {
 		rc = answer_pprof_json(c, buf_str(&wire), wrapped, a, err);
@@ -248,16 +258,14 @@ static enum err_code answer_pprof(struct pyroscope_call *c, const struct result 
 
 /* ---- methods ---- */
 
-static enum err_code check_format(
-	const stacktraces_request *r, const struct flame_options *o, struct err *err)
+static enum err_code check_format(const stacktraces_request *r, struct err *err)
 {
 	switch ((int)r->format) {
 	case FORMAT(UNSPECIFIED):
 	case FORMAT(FLAMEGRAPH):
 	case FORMAT(TREE):
-		return ERR_OK;
 	case FORMAT(PPROF):
-		return o->call_site_n ? pyroscope_no_stacks(r->stack_trace_selector, err) : ERR_OK;
+		return ERR_OK;
 	case FORMAT(DOT):
 		return err_set(err, ERR_UNSUPPORTED, "format PROFILE_FORMAT_DOT is not supported");
 	default:
@@ -275,7 +283,7 @@ enum err_code pyroscope_stacktraces(
 
 	if ((rc = no_ids_of(r, err)) ||
 		(rc = flame_options_of(c, r->max_nodes, r->stack_trace_selector, &o, err)) ||
-		(rc = check_format(r, &o, err)) ||
+		(rc = check_format(r, err)) ||
 		(rc = run_merge(
 			 c, r->profile_typeid, r->label_selector, r->start, r->end, &q, err)))
 		return rc;
@@ -284,7 +292,7 @@ enum err_code pyroscope_stacktraces(
 		rc = answer_tree(c, query_result(q), &o, query_arena(q), err);
 		break;
 	case FORMAT(PPROF):
-		rc = answer_pprof(c, query_result(q), true, query_arena(q), err);
+		rc = answer_pprof(c, query_result(q), true, &o, query_arena(q), err);
 		break;
 	default:
 		rc = answer_flame(c, query_result(q), &o, query_arena(q), err);
@@ -297,15 +305,16 @@ enum err_code pyroscope_profile(
 	struct pyroscope_call *c, const ProtobufCMessage *request, struct err *err)
 {
 	const Epimetheus__Pyroscope__SelectMergeProfileRequest *r = (const void *)request;
+	struct flame_options o;
 	struct query *q;
 	enum err_code rc;
 
 	if ((rc = no_ids(r->n_profile_id_selector, r->n_trace_id_selector, 0, err)) ||
-		(rc = pyroscope_no_stacks(r->stack_trace_selector, err)) ||
+		(rc = flame_options_of(c, r->max_nodes, r->stack_trace_selector, &o, err)) ||
 		(rc = run_merge(
 			 c, r->profile_typeid, r->label_selector, r->start, r->end, &q, err)))
 		return rc;
-	rc = answer_pprof(c, query_result(q), false, query_arena(q), err);
+	rc = answer_pprof(c, query_result(q), false, &o, query_arena(q), err);
 	query_close(q);
 	return rc;
 }

@@ -1,7 +1,8 @@
 /*
  * SelectSeries: total(merge by (group_by) (selector)) at steps.
  *
- * A point is what stands in (t - step, t]: amounts summed, gauges as their mean over the step.
+ * A point is what stands in (t - step, t]: amounts summed, gauges as their mean over the step. As
+ * an average it is the mean of the profiles in there, of whatever series of the group.
  * Steps in which nothing was scraped have no point.
  */
 #include <math.h>
@@ -13,6 +14,8 @@
 
 #define GROUP_BY_MAX 64u
 #define STEP_SECONDS_MAX 1e9
+#define AGGREGATION(name) \
+	EPIMETHEUS__PYROSCOPE__TIME_SERIES_AGGREGATION_TYPE__TIME_SERIES_AGGREGATION_TYPE_##name
 
 typedef Epimetheus__Pyroscope__Series series_message;
 typedef Epimetheus__Pyroscope__Point point_message;
@@ -27,42 +30,16 @@ enum err_code pyroscope_run(struct pyroscope_call *c, const struct buf *text,
 	return query_run_cancelable(c->w->o.engine, o, &c->in->canceled, out, err);
 }
 
-enum err_code pyroscope_no_stacks(
+enum err_code pyroscope_no_pgo(
 	const Epimetheus__Pyroscope__StackTraceSelector *s, struct err *err)
 {
 	if (s && s->go_pgo)
 		return err_set(
 			err, ERR_UNSUPPORTED, "stack_trace_selector.go_pgo is not supported");
-	if (s && s->n_call_site)
-		return err_set(err, ERR_UNSUPPORTED,
-			"stack_trace_selector.call_site is supported for flame graphs alone");
 	return ERR_OK;
 }
 
 /* ---- what is asked ---- */
-
-/* Whether the type is a level, whose mean over series is a query; looked up where it is asked for.
- */
-static enum err_code is_gauge(struct pyroscope_call *c, const struct pyroscope_selector *s,
-	const struct query_options *o, bool *out, struct err *err)
-{
-	struct profile_type *types;
-	struct db_querier *q;
-	size_t n = 0;
-	enum err_code rc;
-
-	*out = true;
-	rc = db_querier_open(
-		c->w->o.db, o->start_ns - o->step_ns, o->end_ns, &c->in->canceled, &q, err);
-	if (rc)
-		return rc;
-	rc = db_profile_types(q, &c->in->arena, &types, &n, err);
-	for (size_t i = 0; i < n && !rc; i++)
-		if (types[i].delta && pyroscope_selector_fits(s, &types[i]))
-			*out = false;
-	db_querier_close(q);
-	return rc;
-}
 
 static enum err_code read_options(const Epimetheus__Pyroscope__SelectSeriesRequest *r,
 	struct query_options *o, struct err *err)
@@ -97,17 +74,55 @@ static enum err_code add_grouping(struct buf *text, char *const *names, size_t n
 	return ERR_OK;
 }
 
+static void add_window(struct buf *text, const struct pyroscope_selector *s, int64_t step_ns)
+{
+	pyroscope_selector_print(text, s);
+	buf_add_char(text, '[');
+	duration_print(text, step_ns);
+	buf_add_char(text, ']');
+}
+
+static enum err_code add_sum(const Epimetheus__Pyroscope__SelectSeriesRequest *r,
+	const struct pyroscope_selector *s, struct buf *text, struct err *err)
+{
+	enum err_code rc;
+
+	buf_add_cstr(text, "total(merge");
+	if ((rc = add_grouping(text, r->group_by, r->n_group_by, err)))
+		return rc;
+	pyroscope_selector_print(text, s);
+	buf_add_cstr(text, "))");
+	return ERR_OK;
+}
+
+/* All there is over the number of profiles it is of. */
+static enum err_code add_average(const Epimetheus__Pyroscope__SelectSeriesRequest *r,
+	const struct pyroscope_selector *s, int64_t step_ns, struct buf *text, struct err *err)
+{
+	enum err_code rc;
+
+	buf_add_cstr(text, "sum");
+	if ((rc = add_grouping(text, r->group_by, r->n_group_by, err)))
+		return rc;
+	buf_add_cstr(text, "total(sum_over_time(");
+	add_window(text, s, step_ns);
+	buf_add_cstr(text, "))) / sum");
+	if ((rc = add_grouping(text, r->group_by, r->n_group_by, err)))
+		return rc;
+	buf_add_cstr(text, "count_over_time(");
+	add_window(text, s, step_ns);
+	buf_add_cstr(text, "))");
+	return ERR_OK;
+}
+
 static enum err_code write_query(struct pyroscope_call *c,
 	const Epimetheus__Pyroscope__SelectSeriesRequest *r, const struct query_options *o,
 	struct buf *text, struct err *err)
 {
-	bool average = r->aggregation ==
-		EPIMETHEUS__PYROSCOPE__TIME_SERIES_AGGREGATION_TYPE__TIME_SERIES_AGGREGATION_TYPE_AVERAGE;
 	struct pyroscope_selector s;
-	bool gauge = true;
 	enum err_code rc;
 
-	if (r->aggregation && !average)
+	if (r->aggregation != AGGREGATION(SUM) && r->aggregation != AGGREGATION(AVERAGE))
 		return err_set(err, ERR_UNSUPPORTED, "aggregation %d is not supported",
 			(int)r->aggregation);
 	rc = pyroscope_selector_read(
@@ -116,18 +131,10 @@ static enum err_code write_query(struct pyroscope_call *c,
 		return rc;
 	if (!s.types_n)
 		rc = err_set(err, ERR_INVALID, "profile_typeID is missing");
-	if (!rc && average && !(rc = is_gauge(c, &s, o, &gauge, err)) && !gauge)
-		rc = err_set(err, ERR_UNSUPPORTED,
-			"aggregation average is supported for levels alone, such as inuse_space");
-	if (!rc) {
-		buf_add_cstr(text, average ? "avg" : "total(merge");
-		rc = add_grouping(text, r->group_by, r->n_group_by, err);
-	}
-	if (!rc) {
-		buf_add_cstr(text, average ? "total(" : "");
-		pyroscope_selector_print(text, &s);
-		buf_add_cstr(text, "))");
-	}
+	else if (r->aggregation == AGGREGATION(SUM))
+		rc = add_sum(r, &s, text, err);
+	else
+		rc = add_average(r, &s, o->step_ns, text, err);
 	pyroscope_selector_release(&s);
 	return rc;
 }
@@ -208,10 +215,12 @@ enum err_code pyroscope_select_series(
 	struct query_options o = { 0 };
 	struct query *q = NULL;
 	struct buf text = { 0 };
-	enum err_code rc;
+	enum err_code rc = pyroscope_no_pgo(r->stack_trace_selector, err);
 
-	if (!(rc = pyroscope_no_stacks(r->stack_trace_selector, err)) &&
-		!(rc = read_options(r, &o, err)) && !(rc = write_query(c, r, &o, &text, err)))
+	if (!rc && r->stack_trace_selector && r->stack_trace_selector->n_call_site)
+		rc = err_set(err, ERR_UNSUPPORTED,
+			"stack_trace_selector.call_site is supported for profiles alone");
+	if (!rc && !(rc = read_options(r, &o, err)) && !(rc = write_query(c, r, &o, &text, err)))
 		rc = pyroscope_run(c, &text, &o, &q, err);
 	if (!rc) {
 		rc = answer(c, query_result(q), (size_t)r->limit, query_arena(q), err);

@@ -151,6 +151,30 @@ TEST(series_are_sums_of_steps)
 	grafana_stop();
 }
 
+/* The mean of all profiles of a group, be they of one series or of several. */
+TEST(series_are_means_of_profiles)
+{
+	grafana_start();
+	grafana_fill();
+	/* in (T0, T0 + 20] two of v1, 60 ms each, and two of v2, 80 ms each; then one of v3 */
+	CHECK_SAYS("SelectSeries",
+		"{" OF_CPU "\"groupBy\":[\"version\"],\"aggregation\":1,"
+		"\"start\":\"1700000020000\",\"end\":\"1700000040000\",\"step\":20}",
+		"{\"series\":[{\"labels\":[{\"name\":\"version\",\"value\":\"v1\"}],\"points\":["
+		POINT("60000000", "1700000020000") "]},"
+		"{\"labels\":[{\"name\":\"version\",\"value\":\"v2\"}],\"points\":["
+		POINT("80000000", "1700000020000") "]}]}");
+	grafana_ingest("job=demo&version=v3", T0 + 20, true, 20, 2, "main.slow");
+	CHECK_SAYS("SelectSeries",
+		"{" OF_CPU "\"aggregation\":\"TIME_SERIES_AGGREGATION_TYPE_AVERAGE\","
+		"\"start\":\"1700000020000\",\"end\":\"1700000020000\",\"step\":20}",
+		"{\"series\":[{\"points\":[" POINT("100000000", "1700000020000") "]}]}");
+	CHECK_SAYS("SelectSeries",
+		"{" OF_CPU SPAN ",\"step\":15,\"aggregation\":1,\"labelSelector\":"
+		"\"{job=\\\"other\\\"}\"}", "{}");
+	grafana_stop();
+}
+
 #define NAMES(leaf) "\"names\":[\"total\",\"main.main\",\"main.handle\",\"" leaf "\"]"
 /* main.main;main.handle costs `own`, and a leaf below it. */
 #define FLAME(leaf, total, own, cost, most) \
@@ -275,6 +299,57 @@ TEST(merged_pprof)
 		"{" OF_CPU "\"labelSelector\":\"{job=\\\"other\\\"}\"," SPAN "}", "{}");
 	buf_release(&request);
 	arena_release(&a);
+	grafana_stop();
+}
+
+/* Two samples of v2, and below a call site of the one that is there. */
+TEST(merged_pprof_of_a_call_site)
+{
+	static const struct {
+		const char *site, *says;
+		uint32_t samples;
+		int64_t sum;
+	} rows[] = {
+		{ "{\"name\":\"main.main\"}", "", 2, 240000000 },
+		{ "{\"name\":\"main.main\"},{\"name\":\"main.handle\"}", "", 2, 240000000 },
+		{ "{\"name\":\"main.main\"},{\"name\":\"main.handle\"},{\"name\":\"main.slow\"}", "", 1,
+			90000000 },
+		{ "", "", 2, 240000000 },
+		{ "{\"name\":\"main.handle\"}", "{}", 0, 0 },
+		{ "{\"name\":\"main.main\"},{\"name\":\"main.slow\"}", "{}", 0, 0 },
+		{ "{\"name\":\"[no stack]\"}", "{}", 0, 0 },
+	};
+	struct buf ask = { 0 };
+	struct arena a;
+
+	grafana_start();
+	grafana_fill();
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct buf request = { 0 };
+		int64_t sum = 0;
+		struct pprof *p;
+
+		buf_clear(&ask);
+		buf_printf(&ask,
+			"{" OF_CPU "\"labelSelector\":\"{version=\\\"v2\\\"}\","
+			"\"stackTraceSelector\":{\"callSite\":[%s]}," SPAN "}%c",
+			rows[i].site, 0);
+		if (rows[i].says[0]) {
+			CHECK_SAYS("SelectMergeProfile", ask.ptr, rows[i].says);
+			continue;
+		}
+		arena_init(&a, 0);
+		grafana_pack("SelectMergeProfile", ask.ptr, &request);
+		grafana_call("SelectMergeProfile", AS_PROTO, buf_str(&request));
+		REQUIRE((p = decode_profile(&a, buf_str(&grafana.r.body))));
+		CHECK_INT(p->samples_n, rows[i].samples);
+		for (uint32_t k = 0; k < p->samples_n; k++)
+			sum += p->values[k];
+		CHECK_INT(sum, rows[i].sum);
+		buf_release(&request);
+		arena_release(&a);
+	}
+	buf_release(&ask);
 	grafana_stop();
 }
 
