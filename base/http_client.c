@@ -396,7 +396,7 @@ enum err_code http_client_open(
 	else if (!http_header_value_valid(str_of(c->user_agent)))
 		rc = err_set(err, ERR_INVALID, "user agent holds control characters");
 	else if (!(rc = tls_cache_open(&c->tls, err)))
-		rc = resolver_open(o->base, o->dns_servers, &c->resolver, err);
+		rc = lookups_open(o->base, o->dns_servers, &c->lookups, err);
 	if (rc) {
 		http_client_close(c);
 		return rc;
@@ -420,7 +420,7 @@ void http_client_close(struct http_client *c)
 		deliver(r);
 	while ((conn = TAILQ_FIRST(&c->conns)))
 		conn_close(conn);
-	resolver_close(c->resolver);
+	lookups_close(c->lookups);
 	tls_cache_close(c->tls);
 	if (c->kick)
 		event_free(c->kick);

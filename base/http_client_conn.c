@@ -126,7 +126,7 @@ void conn_close(struct conn *c)
 		unpark(c);
 	if (c->req)
 		c->req->conn = NULL;
-	resolver_cancel(&c->waiter);
+	lookup_cancel(&c->waiter);
 	if (c->io)
 		event_free(c->io);
 	if (c->timer)
@@ -579,5 +579,5 @@ void conn_open(struct http_request *r, const struct conn_key *key)
 		fail(c, ERR_NOMEM, &err);
 		return;
 	}
-	resolver_lookup(cl->resolver, c->key.host.ptr, &c->waiter, on_resolved);
+	lookup_start(cl->lookups, c->key.host.ptr, &c->waiter, on_resolved);
 }

@@ -5,7 +5,7 @@
  *	http_client_send.c     what is sent: headers, credentials, body
  *	http_client_conn.c     connections: addresses in turn, handshake, bytes, the pool
  *	http_client_parse.c    bytes of a response to status, headers, body; touches no socket
- *	http_client_resolve.c  names to addresses, c-ares on the event loop
+ *	http_client_resolve.c  names to addresses, each asked once at a time
  *	http_client_tls.c      TLS contexts, kept per settings and made anew when their files change
  *	http_client_url.c      URLs: parsing, and references of redirects
  *
@@ -93,7 +93,7 @@ bool http_token_valid(struct str s);       /* a header's name, a method */
 bool http_header_value_valid(struct str s); /* no control characters, so no second header inside */
 
 /* -------------------------------------------------------------------------------------------- */
-/* Resolver */
+/* Names */
 
 #define HTTP_ADDRESSES_MAX 16
 
@@ -102,7 +102,7 @@ struct http_address {
 	socklen_t len;
 };
 
-struct resolver;
+struct lookups;
 struct lookup;
 struct resolve_waiter;
 
@@ -118,12 +118,12 @@ struct resolve_waiter {
 	resolve_fn fn;
 };
 
-MUST_CHECK enum err_code resolver_open(
-	struct event_base *base, const char *servers, struct resolver **out, struct err *err);
-void resolver_close(struct resolver *r); /* waiters are told, with 0 addresses */
+MUST_CHECK enum err_code lookups_open(
+	struct event_base *base, const char *servers, struct lookups **out, struct err *err);
+void lookups_close(struct lookups *ls); /* waiters are told, with 0 addresses */
 /* fn may be called before this returns. Addresses come without a port. */
-void resolver_lookup(struct resolver *r, const char *host, struct resolve_waiter *w, resolve_fn fn);
-void resolver_cancel(struct resolve_waiter *w); /* fn is not called any more */
+void lookup_start(struct lookups *ls, const char *host, struct resolve_waiter *w, resolve_fn fn);
+void lookup_cancel(struct resolve_waiter *w); /* fn is not called any more */
 
 /* -------------------------------------------------------------------------------------------- */
 /* TLS */
@@ -249,7 +249,7 @@ struct http_client {
 	TAILQ_HEAD(, http_request) pieces; /* active ones whose body's bytes wait to be handed over */
 	struct conn_list conns, idle;
 	struct conn_bucket pool[HTTP_POOL_BUCKETS];
-	struct resolver *resolver;
+	struct lookups *lookups;
 	struct tls_cache *tls;
 	unsigned char scratch[HTTP_SCRATCH_BYTES]; /* for reading; one event at a time */
 	uint64_t connects, reuses;

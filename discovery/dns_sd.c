@@ -1,0 +1,563 @@
+#include "discovery/dns_sd.h"
+
+#include <arpa/inet.h>
+#include <arpa/nameser.h>
+#include <ares.h>
+#include <event2/event.h>
+#include <inttypes.h>
+#include <netdb.h>
+#include <stdlib.h>
+#include <strings.h>
+#include <sys/queue.h>
+
+#include "base/clock.h"
+#include "base/metrics.h"
+#include "base/quote.h"
+#include "base/resolver.h"
+
+#define GROUPS_BYTES_MAX (512u << 20)
+/* Names asked for at a time: more would overflow the socket of a server on the same host. */
+#define ASKED_MAX 64u
+/* How long answers wait for those of the other names, to be published together. */
+#define SETTLE_NS (500 * NS_PER_MS)
+
+METRIC_COUNTER(lookups, "epimetheus_discovery_dns_lookups_total",
+	"Names looked up, along all their search domains.", NULL);
+METRIC_COUNTER(lookup_failures, "epimetheus_discovery_dns_lookup_failures_total",
+	"Names about which no server had an answer of use.", NULL);
+
+/* ---- answers to targets ---- */
+
+struct answer {
+	struct arena *arena;
+	const unsigned char *bytes;
+	int len;
+	struct str name; /* as configured */
+	unsigned port;   /* the configured one */
+	struct labels *v;
+	size_t n, cap;
+	bool failed; /* out of memory */
+};
+
+static void add_target(struct answer *a, struct labels ls)
+{
+	struct labels *v;
+
+	if (a->n == a->cap) {
+		v = arena_array(a->arena, struct labels, a->cap ? a->cap * 2 : 16);
+		if (!v) {
+			a->failed = true;
+			return;
+		}
+		if (a->n)
+			memcpy(v, a->v, a->n * sizeof(*v));
+		a->v = v;
+		a->cap = a->cap ? a->cap * 2 : 16;
+	}
+	a->v[a->n++] = ls;
+}
+
+/* host:port, and the labels given, whose values may be NULL. */
+static void add_host(struct answer *a, const char *host, unsigned port, const char *target_label,
+	const char *target, const char *port_label)
+{
+	const char *format = strchr(host, ':') ? "[%s]:%u" : "%s:%u";
+	struct labels_builder b;
+	struct labels ls;
+
+	labels_builder_init(&b, a->arena, (struct labels){ 0 });
+	labels_builder_set(
+		&b, STR("__address__"), str_of(arena_printf(a->arena, format, host, port)));
+	labels_builder_set(&b, STR("__meta_dns_name"), a->name);
+	if (target_label)
+		labels_builder_set(&b, str_of(target_label), str_of(target));
+	if (port_label)
+		labels_builder_set(&b, str_of(port_label), str_of(arena_printf(a->arena, "%u", port)));
+	if (labels_builder_build(&b, &ls, NULL) || !labels_has(ls, STR("__address__")))
+		a->failed = true;
+	else
+		add_target(a, ls);
+}
+
+/* c-ares gives names without the dot at their end; the label has it, the address not. */
+static void add_name(struct answer *a, const char *name, unsigned port, const char *target_label,
+	const char *port_label)
+{
+	add_host(a, name, port, target_label, arena_printf(a->arena, "%s.", name), port_label);
+}
+
+/* How many records an answer may hold: what its header claims and its size allows; not 0. */
+static int records_max(const struct answer *a)
+{
+	const int record_bytes_min = 11; /* the root's name, type, class, time to live, no data */
+	int claimed = a->len >= NS_HFIXEDSZ ? a->bytes[6] << 8 | a->bytes[7] : 0;
+	int n = claimed < a->len / record_bytes_min ? claimed : a->len / record_bytes_min;
+
+	return n ? n : 1;
+}
+
+static int parse_a(struct answer *a)
+{
+	int n = records_max(a), rc;
+	struct ares_addrttl *v = arena_array(a->arena, struct ares_addrttl, (size_t)n);
+	char text[INET_ADDRSTRLEN];
+
+	if (!v)
+		return ARES_ENOMEM;
+	rc = ares_parse_a_reply(a->bytes, a->len, NULL, v, &n);
+	for (int i = 0; rc == ARES_SUCCESS && i < n; i++)
+		if (inet_ntop(AF_INET, &v[i].ipaddr, text, sizeof(text)))
+			add_host(a, text, a->port, NULL, NULL, NULL);
+	return rc;
+}
+
+static int parse_aaaa(struct answer *a)
+{
+	int n = records_max(a), rc;
+	struct ares_addr6ttl *v = arena_array(a->arena, struct ares_addr6ttl, (size_t)n);
+	const unsigned char *address;
+	char text[INET6_ADDRSTRLEN];
+	bool mapped; /* Go, and so Prometheus, prints such an address as the IPv4 one it holds */
+
+	if (!v)
+		return ARES_ENOMEM;
+	rc = ares_parse_aaaa_reply(a->bytes, a->len, NULL, v, &n);
+	for (int i = 0; rc == ARES_SUCCESS && i < n; i++) {
+		address = v[i].ip6addr._S6_un._S6_u8;
+		mapped = memcmp(address, "\0\0\0\0\0\0\0\0\0\0\xff\xff", 12) == 0;
+		if (inet_ntop(mapped ? AF_INET : AF_INET6, address + (mapped ? 12 : 0), text,
+				sizeof(text)))
+			add_host(a, text, a->port, NULL, NULL, NULL);
+	}
+	return rc;
+}
+
+static int parse_srv(struct answer *a)
+{
+	struct ares_srv_reply *v = NULL, *r;
+	int rc = ares_parse_srv_reply(a->bytes, a->len, &v);
+
+	for (r = v; r; r = r->next)
+		add_name(a, r->host, r->port, "__meta_dns_srv_record_target",
+			"__meta_dns_srv_record_port");
+	ares_free_data(v);
+	return rc;
+}
+
+static int parse_mx(struct answer *a)
+{
+	struct ares_mx_reply *v = NULL, *r;
+	int rc = ares_parse_mx_reply(a->bytes, a->len, &v);
+
+	for (r = v; r; r = r->next)
+		add_name(a, r->host, a->port, "__meta_dns_mx_record_target", NULL);
+	ares_free_data(v);
+	return rc;
+}
+
+static int parse_ns(struct answer *a)
+{
+	struct hostent *h = NULL;
+	int rc = ares_parse_ns_reply(a->bytes, a->len, &h);
+
+	if (rc != ARES_SUCCESS)
+		return rc;
+	for (char **name = h->h_aliases; *name; name++)
+		add_name(a, *name, a->port, "__meta_dns_ns_record_target", NULL);
+	ares_free_hostent(h);
+	return rc;
+}
+
+/* ---- configuration ---- */
+
+struct record_type {
+	const char *name;
+	int type;
+	int (*parse)(struct answer *a); /* c-ares's status; ARES_ENODATA: no such records */
+};
+
+static const struct record_type *record_type_of(struct str name)
+{
+	static const struct record_type types[] = {
+		{ "SRV", ns_t_srv, parse_srv },
+		{ "A", ns_t_a, parse_a },
+		{ "AAAA", ns_t_aaaa, parse_aaaa },
+		{ "MX", ns_t_mx, parse_mx },
+		{ "NS", ns_t_ns, parse_ns },
+	};
+
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+		if (name.len == strlen(types[i].name) &&
+			strncasecmp(name.ptr, types[i].name, name.len) == 0)
+			return &types[i];
+	return NULL;
+}
+
+/* clang-format off */
+static const struct yaml_field dns_fields[] = {
+	{ "names", YAML_LIST, offsetof(struct dns_sd_config, names), NULL, NULL,
+		"names to look up; without a dot at the end, along resolv.conf's search domains", 0 },
+	{ "type", YAML_STRING, offsetof(struct dns_sd_config, type), NULL, NULL,
+		"SRV, A, AAAA, MX or NS", 0 },
+	{ "port", YAML_INT, offsetof(struct dns_sd_config, port), NULL, NULL,
+		"of the targets, where the record names none", 0 },
+	{ "refresh_interval", YAML_DURATION, offsetof(struct dns_sd_config, refresh_interval_ns),
+		NULL, NULL, "how often to ask", 0 },
+};
+/* clang-format on */
+
+static void dns_defaults(struct yaml_ctx *ctx, void *out)
+{
+	*(struct dns_sd_config *)out = (struct dns_sd_config){
+		.type = STR("SRV"),
+		.refresh_interval_ns = DNS_SD_REFRESH_DEFAULT_NS,
+	};
+}
+
+static enum err_code dns_check(
+	struct yaml_ctx *ctx, const struct yaml_node *n, void *out, struct err *err)
+{
+	const struct dns_sd_config *c = out;
+	const struct record_type *type = record_type_of(c->type);
+
+	if (c->names.n == 0)
+		return yaml_err(n, err, ERR_INVALID,
+			"DNS-SD config must contain at least one SRV record name");
+	if (c->names.n > DNS_SD_NAMES_MAX)
+		return yaml_err(n, err, ERR_LIMIT, "more than %u names", DNS_SD_NAMES_MAX);
+	if (!type)
+		return yaml_err(n, err, ERR_INVALID, "invalid DNS-SD records type " STR_FMT,
+			STR_ARG(c->type));
+	if (type->type != ns_t_srv && c->port == 0)
+		return yaml_err(n, err, ERR_INVALID,
+			"a port is required in DNS-SD configs for all record types except SRV");
+	if (type->type != ns_t_srv && (c->port < 0 || c->port > UINT16_MAX))
+		return yaml_err(n, err, ERR_INVALID, "port %" PRId64 " is not from 1 to %d", c->port,
+			UINT16_MAX);
+	if (c->refresh_interval_ns < NS_PER_S)
+		return yaml_err(n, err, ERR_INVALID, "refresh_interval of DNS discovery is under 1s");
+	return ERR_OK;
+}
+
+const struct yaml_schema dns_sd_schema = {
+	.name = "dns_sd_config",
+	.size = sizeof(struct dns_sd_config),
+	.fields = dns_fields,
+	.fields_n = sizeof(dns_fields) / sizeof(dns_fields[0]),
+	.defaults = dns_defaults,
+	.check = dns_check,
+};
+
+/* ---- the provider ---- */
+
+struct name {
+	TAILQ_ENTRY(name) link; /* while in line */
+	struct dns_sd *sd;
+	struct str text;
+	bool busy;           /* in line or asked for: a refresh passes it by */
+	size_t candidate;    /* the one asked for */
+	int status;          /* of a candidate that no server had an answer of use about */
+	size_t status_of;
+	bool failed;         /* the last time */
+	struct groups *last; /* one group; NULL: never answered */
+};
+
+struct dns_sd {
+	struct source *host;
+	struct resolver *resolver;
+	struct arena arena; /* names */
+	const struct record_type *type;
+	unsigned port;
+	int64_t refresh_interval_ns;
+	struct event *refresh, *settle;
+	struct name *names;
+	size_t n;
+	TAILQ_HEAD(, name) line;
+	size_t asked;
+	bool asking;  /* names are being taken off the line */
+	bool changed; /* since the last publish */
+	bool closing;
+};
+
+static void timer_set(struct event *e, int64_t ns)
+{
+	struct timeval tv = { .tv_sec = ns / NS_PER_S, .tv_usec = ns % NS_PER_S / NS_PER_US };
+
+	event_add(e, &tv); /* cannot fail: the event is pending on a timeout alone */
+}
+
+static void publish(struct dns_sd *sd)
+{
+	struct groups *set = groups_new(GROUPS_BYTES_MAX);
+	enum err_code rc = ERR_OK;
+	struct err err;
+
+	sd->changed = false;
+	evtimer_del(sd->settle);
+	if (!set) {
+		err_set(&err, ERR_NOMEM, "out of memory for targets");
+		source_failed(sd->host, &err);
+		return;
+	}
+	set->v = arena_array(&set->arena, struct target_group, sd->n);
+	if (!set->v)
+		rc = arena_fail(&set->arena, "targets", &err);
+	for (size_t i = 0; i < sd->n && !rc; i++)
+		if (sd->names[i].last)
+			rc = target_group_dup(
+				&set->arena, &sd->names[i].last->v[0], &set->v[set->n++], &err);
+	if (rc) {
+		groups_unref(set);
+		source_failed(sd->host, &err);
+		return;
+	}
+	source_publish(sd->host, set);
+}
+
+static void on_settle(evutil_socket_t fd, short what, void *ctx)
+{
+	publish(ctx);
+}
+
+static void name_learnt(struct name *q, struct groups *now)
+{
+	struct dns_sd *sd = q->sd;
+
+	if (q->failed || !q->last || !groups_eq(q->last, now)) {
+		sd->changed = true;
+		if (!evtimer_pending(sd->settle, NULL))
+			timer_set(sd->settle, SETTLE_NS);
+	}
+	groups_unref(q->last);
+	q->last = now;
+	q->failed = false;
+}
+
+static int target_cmp(const void *a, const void *b)
+{
+	return labels_cmp(*(const struct labels *)a, *(const struct labels *)b);
+}
+
+/* The records of an answer as q's group; an answer without bytes gives an empty one. */
+static int name_read(struct name *q, struct str bytes)
+{
+	struct groups *now = groups_new(GROUPS_BYTES_MAX);
+	struct answer a = { .bytes = (const unsigned char *)bytes.ptr, .len = (int)bytes.len,
+		.name = q->text, .port = q->sd->port };
+	struct arena scratch;
+	struct target_group g = { .source = q->text };
+	int rc = ARES_SUCCESS;
+
+	if (!now)
+		return ARES_ENOMEM;
+	arena_init(&scratch, GROUPS_BYTES_MAX);
+	a.arena = &scratch;
+	if (bytes.len)
+		rc = q->sd->type->parse(&a);
+	if (rc == ARES_ENODATA)
+		rc = ARES_SUCCESS;
+	if (rc == ARES_SUCCESS && a.n)
+		qsort(a.v, a.n, sizeof(*a.v), target_cmp);
+	for (size_t i = 0; i < a.n; i++)
+		if (i == 0 || !labels_eq(a.v[i], a.v[g.targets_n - 1]))
+			a.v[g.targets_n++] = a.v[i];
+	g.targets = a.v;
+	now->v = arena_new(&now->arena, struct target_group);
+	if (rc == ARES_SUCCESS &&
+		(a.failed || !now->v || target_group_dup(&now->arena, &g, &now->v[0], NULL)))
+		rc = ARES_ENOMEM;
+	arena_release(&scratch);
+	if (rc != ARES_SUCCESS) {
+		groups_unref(now);
+		return rc;
+	}
+	now->n = 1;
+	name_learnt(q, now);
+	return ARES_SUCCESS;
+}
+
+static void name_failed(struct name *q)
+{
+	char asked[RESOLVER_NAME_BYTES];
+	struct err why;
+
+	metric_add(&lookup_failures, NULL, 1);
+	q->failed = true;
+	if (!resolver_candidate(q->sd->resolver, q->text, q->status_of, asked))
+		asked[0] = '\0'; /* resolv.conf has changed meanwhile */
+	err_set(&why, ERR_UNAVAILABLE,
+		"could not resolve %s: all servers responded with errors to at least one search domain:"
+		" %s: %s",
+		QUOTED(q->text), asked, ares_strerror(q->status));
+	source_failed(q->sd->host, &why);
+}
+
+static void ask_next(struct dns_sd *sd);
+
+static void name_done(struct name *q)
+{
+	struct dns_sd *sd = q->sd;
+
+	q->busy = false;
+	sd->asked--;
+	ask_next(sd);
+}
+
+static void on_answer(void *ctx, int status, struct str answer);
+
+/* Asks for the candidate whose turn it is. When there is none left, the last round was in vain. */
+static void name_ask(struct name *q)
+{
+	char text[RESOLVER_NAME_BYTES];
+
+	if (resolver_candidate(q->sd->resolver, q->text, q->candidate, text)) {
+		resolver_query(q->sd->resolver, text, q->sd->type->type, on_answer, q);
+		return;
+	}
+	if (q->status == ARES_SUCCESS) /* all say that there is no such name */
+		q->status = name_read(q, (struct str){ 0 });
+	if (q->status != ARES_SUCCESS)
+		name_failed(q);
+	name_done(q);
+}
+
+/*
+ * The first candidate that exists decides, even without records of our type, as in Prometheus. One
+ * that no server knows anything about leaves open whether the name is gone: later candidates may
+ * tell.
+ */
+static void on_answer(void *ctx, int status, struct str answer)
+{
+	struct name *q = ctx;
+
+	if (q->sd->closing)
+		return;
+	if (status == ARES_SUCCESS || status == ARES_ENODATA) {
+		status = name_read(q, status == ARES_SUCCESS ? answer : (struct str){ 0 });
+		if (status == ARES_SUCCESS) {
+			name_done(q);
+			return;
+		}
+	}
+	if (status != ARES_ENOTFOUND && q->status == ARES_SUCCESS) {
+		q->status = status;
+		q->status_of = q->candidate;
+	}
+	q->candidate++;
+	name_ask(q);
+}
+
+/* Names leave the line as others end; when all have ended, what is new is published. */
+static void ask_next(struct dns_sd *sd)
+{
+	struct name *q;
+
+	if (sd->asking)
+		return; /* a name ended at once: the loop below goes on */
+	sd->asking = true;
+	while (sd->asked < ASKED_MAX && (q = TAILQ_FIRST(&sd->line))) {
+		TAILQ_REMOVE(&sd->line, q, link);
+		sd->asked++;
+		q->candidate = 0;
+		q->status = ARES_SUCCESS;
+		metric_add(&lookups, NULL, 1);
+		name_ask(q);
+	}
+	sd->asking = false;
+	if (sd->asked == 0 && sd->changed)
+		publish(sd);
+}
+
+static void on_refresh(evutil_socket_t fd, short what, void *ctx)
+{
+	struct dns_sd *sd = ctx;
+
+	timer_set(sd->refresh, sd->refresh_interval_ns);
+	for (size_t i = 0; i < sd->n; i++) {
+		if (sd->names[i].busy)
+			continue;
+		sd->names[i].busy = true;
+		TAILQ_INSERT_TAIL(&sd->line, &sd->names[i], link);
+	}
+	ask_next(sd);
+}
+
+static void dns_sd_close(void *provider)
+{
+	struct dns_sd *sd = provider;
+
+	if (!sd)
+		return;
+	sd->closing = true;
+	resolver_close(sd->resolver);
+	if (sd->refresh)
+		event_free(sd->refresh);
+	if (sd->settle)
+		event_free(sd->settle);
+	for (size_t i = 0; i < sd->n; i++)
+		groups_unref(sd->names[i].last);
+	arena_release(&sd->arena);
+	free(sd);
+}
+
+/* A name given twice is one source of groups. */
+static enum err_code add_names(struct dns_sd *sd, const struct yaml_list *names, struct err *err)
+{
+	const struct str *from = names->v;
+	struct name *q;
+	size_t k;
+
+	sd->names = arena_array(&sd->arena, struct name, names->n);
+	if (!sd->names)
+		return arena_fail(&sd->arena, "DNS discovery", err);
+	for (size_t i = 0; i < names->n; i++) {
+		for (k = 0; k < sd->n && !str_eq(sd->names[k].text, from[i]); k++)
+			;
+		if (k < sd->n)
+			continue;
+		q = &sd->names[sd->n];
+		*q = (struct name){ .sd = sd, .text = str_dup(&sd->arena, from[i]) };
+		if (!q->text.ptr)
+			return arena_fail(&sd->arena, "DNS discovery", err);
+		sd->n++;
+	}
+	return ERR_OK;
+}
+
+static enum err_code dns_sd_open(const struct source_env *env, const void *config,
+	struct source *host, void **out, struct err *err)
+{
+	const struct dns_sd_config *c = config;
+	struct dns_sd *sd = calloc(1, sizeof(*sd));
+	enum err_code rc;
+
+	if (!sd)
+		return err_set(err, ERR_NOMEM, "out of memory for DNS discovery");
+	arena_init(&sd->arena, 0);
+	TAILQ_INIT(&sd->line);
+	sd->host = host;
+	sd->type = record_type_of(c->type);
+	sd->port = (unsigned)c->port;
+	sd->refresh_interval_ns = c->refresh_interval_ns;
+	if ((rc = add_names(sd, &c->names, err)) ||
+		(rc = resolver_open(env->base, env->dns_servers, &sd->resolver, err)))
+		goto fail;
+	sd->refresh = evtimer_new(env->base, on_refresh, sd);
+	sd->settle = evtimer_new(env->base, on_settle, sd);
+	if (!sd->refresh || !sd->settle) {
+		rc = err_set(err, ERR_NOMEM, "out of memory for DNS discovery");
+		goto fail;
+	}
+	timer_set(sd->refresh, 0);
+	*out = sd;
+	return ERR_OK;
+fail:
+	dns_sd_close(sd);
+	return rc;
+}
+
+const struct source_ops dns_sd_ops = {
+	.kind = "dns",
+	.open = dns_sd_open,
+	.close = dns_sd_close,
+};
