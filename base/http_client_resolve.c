@@ -1,8 +1,8 @@
 /*
- * Names to addresses, by base/resolver.h; "localhost" is answered here, so that it works in an empty
- * root directory too (RFC 6761). Lookups of one name that are under way at the same time are one:
- * when DNS is down, what piles up is names, not requests. A question cannot be taken back, so a
- * lookup nobody waits for runs to its own end.
+ * Names to addresses, by base/resolver.h; "localhost" is answered here, so that it works in an
+ * empty root directory too (RFC 6761). Lookups of one name that are under way at the same time are
+ * one: when DNS is down, what piles up is names, not requests. A question cannot be taken back, so
+ * a lookup nobody waits for runs to its own end.
  */
 #include <arpa/inet.h>
 #include <ares.h>

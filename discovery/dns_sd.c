@@ -1,197 +1,34 @@
 #include "discovery/dns_sd.h"
 
-#include <arpa/inet.h>
 #include <arpa/nameser.h>
 #include <ares.h>
 #include <event2/event.h>
 #include <inttypes.h>
-#include <netdb.h>
 #include <stdlib.h>
-#include <strings.h>
 #include <sys/queue.h>
 
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "base/quote.h"
 #include "base/resolver.h"
+#include "discovery/dns_records.h"
 
 #define GROUPS_BYTES_MAX (512u << 20)
 /* Names asked for at a time: more would overflow the socket of a server on the same host. */
 #define ASKED_MAX 64u
-/* How long answers wait for those of the other names, to be published together. */
+/*
+ * How long answers wait for those of the other names, to be published together; the first ones wait
+ * longer, so that a new configuration does not lose targets that the one before had.
+ */
 #define SETTLE_NS (500 * NS_PER_MS)
+#define SETTLE_FIRST_NS (5 * NS_PER_S)
 
 METRIC_COUNTER(lookups, "epimetheus_discovery_dns_lookups_total",
 	"Names looked up, along all their search domains.", NULL);
 METRIC_COUNTER(lookup_failures, "epimetheus_discovery_dns_lookup_failures_total",
 	"Names about which no server had an answer of use.", NULL);
 
-/* ---- answers to targets ---- */
-
-struct answer {
-	struct arena *arena;
-	const unsigned char *bytes;
-	int len;
-	struct str name; /* as configured */
-	unsigned port;   /* the configured one */
-	struct labels *v;
-	size_t n, cap;
-	bool failed; /* out of memory */
-};
-
-static void add_target(struct answer *a, struct labels ls)
-{
-	struct labels *v;
-
-	if (a->n == a->cap) {
-		v = arena_array(a->arena, struct labels, a->cap ? a->cap * 2 : 16);
-		if (!v) {
-			a->failed = true;
-			return;
-		}
-		if (a->n)
-			memcpy(v, a->v, a->n * sizeof(*v));
-		a->v = v;
-		a->cap = a->cap ? a->cap * 2 : 16;
-	}
-	a->v[a->n++] = ls;
-}
-
-/* host:port, and the labels given, whose values may be NULL. */
-static void add_host(struct answer *a, const char *host, unsigned port, const char *target_label,
-	const char *target, const char *port_label)
-{
-	const char *format = strchr(host, ':') ? "[%s]:%u" : "%s:%u";
-	struct labels_builder b;
-	struct labels ls;
-
-	labels_builder_init(&b, a->arena, (struct labels){ 0 });
-	labels_builder_set(
-		&b, STR("__address__"), str_of(arena_printf(a->arena, format, host, port)));
-	labels_builder_set(&b, STR("__meta_dns_name"), a->name);
-	if (target_label)
-		labels_builder_set(&b, str_of(target_label), str_of(target));
-	if (port_label)
-		labels_builder_set(&b, str_of(port_label), str_of(arena_printf(a->arena, "%u", port)));
-	if (labels_builder_build(&b, &ls, NULL) || !labels_has(ls, STR("__address__")))
-		a->failed = true;
-	else
-		add_target(a, ls);
-}
-
-/* c-ares gives names without the dot at their end; the label has it, the address not. */
-static void add_name(struct answer *a, const char *name, unsigned port, const char *target_label,
-	const char *port_label)
-{
-	add_host(a, name, port, target_label, arena_printf(a->arena, "%s.", name), port_label);
-}
-
-/* How many records an answer may hold: what its header claims and its size allows; not 0. */
-static int records_max(const struct answer *a)
-{
-	const int record_bytes_min = 11; /* the root's name, type, class, time to live, no data */
-	int claimed = a->len >= NS_HFIXEDSZ ? a->bytes[6] << 8 | a->bytes[7] : 0;
-	int n = claimed < a->len / record_bytes_min ? claimed : a->len / record_bytes_min;
-
-	return n ? n : 1;
-}
-
-static int parse_a(struct answer *a)
-{
-	int n = records_max(a), rc;
-	struct ares_addrttl *v = arena_array(a->arena, struct ares_addrttl, (size_t)n);
-	char text[INET_ADDRSTRLEN];
-
-	if (!v)
-		return ARES_ENOMEM;
-	rc = ares_parse_a_reply(a->bytes, a->len, NULL, v, &n);
-	for (int i = 0; rc == ARES_SUCCESS && i < n; i++)
-		if (inet_ntop(AF_INET, &v[i].ipaddr, text, sizeof(text)))
-			add_host(a, text, a->port, NULL, NULL, NULL);
-	return rc;
-}
-
-static int parse_aaaa(struct answer *a)
-{
-	int n = records_max(a), rc;
-	struct ares_addr6ttl *v = arena_array(a->arena, struct ares_addr6ttl, (size_t)n);
-	const unsigned char *address;
-	char text[INET6_ADDRSTRLEN];
-	bool mapped; /* Go, and so Prometheus, prints such an address as the IPv4 one it holds */
-
-	if (!v)
-		return ARES_ENOMEM;
-	rc = ares_parse_aaaa_reply(a->bytes, a->len, NULL, v, &n);
-	for (int i = 0; rc == ARES_SUCCESS && i < n; i++) {
-		address = v[i].ip6addr._S6_un._S6_u8;
-		mapped = memcmp(address, "\0\0\0\0\0\0\0\0\0\0\xff\xff", 12) == 0;
-		if (inet_ntop(mapped ? AF_INET : AF_INET6, address + (mapped ? 12 : 0), text,
-				sizeof(text)))
-			add_host(a, text, a->port, NULL, NULL, NULL);
-	}
-	return rc;
-}
-
-static int parse_srv(struct answer *a)
-{
-	struct ares_srv_reply *v = NULL, *r;
-	int rc = ares_parse_srv_reply(a->bytes, a->len, &v);
-
-	for (r = v; r; r = r->next)
-		add_name(a, r->host, r->port, "__meta_dns_srv_record_target",
-			"__meta_dns_srv_record_port");
-	ares_free_data(v);
-	return rc;
-}
-
-static int parse_mx(struct answer *a)
-{
-	struct ares_mx_reply *v = NULL, *r;
-	int rc = ares_parse_mx_reply(a->bytes, a->len, &v);
-
-	for (r = v; r; r = r->next)
-		add_name(a, r->host, a->port, "__meta_dns_mx_record_target", NULL);
-	ares_free_data(v);
-	return rc;
-}
-
-static int parse_ns(struct answer *a)
-{
-	struct hostent *h = NULL;
-	int rc = ares_parse_ns_reply(a->bytes, a->len, &h);
-
-	if (rc != ARES_SUCCESS)
-		return rc;
-	for (char **name = h->h_aliases; *name; name++)
-		add_name(a, *name, a->port, "__meta_dns_ns_record_target", NULL);
-	ares_free_hostent(h);
-	return rc;
-}
-
 /* ---- configuration ---- */
-
-struct record_type {
-	const char *name;
-	int type;
-	int (*parse)(struct answer *a); /* c-ares's status; ARES_ENODATA: no such records */
-};
-
-static const struct record_type *record_type_of(struct str name)
-{
-	static const struct record_type types[] = {
-		{ "SRV", ns_t_srv, parse_srv },
-		{ "A", ns_t_a, parse_a },
-		{ "AAAA", ns_t_aaaa, parse_aaaa },
-		{ "MX", ns_t_mx, parse_mx },
-		{ "NS", ns_t_ns, parse_ns },
-	};
-
-	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
-		if (name.len == strlen(types[i].name) &&
-			strncasecmp(name.ptr, types[i].name, name.len) == 0)
-			return &types[i];
-	return NULL;
-}
 
 /* clang-format off */
 static const struct yaml_field dns_fields[] = {
@@ -218,7 +55,7 @@ static enum err_code dns_check(
 	struct yaml_ctx *ctx, const struct yaml_node *n, void *out, struct err *err)
 {
 	const struct dns_sd_config *c = out;
-	const struct record_type *type = record_type_of(c->type);
+	const struct dns_type *type = dns_type_of(c->type);
 
 	if (c->names.n == 0)
 		return yaml_err(n, err, ERR_INVALID,
@@ -258,7 +95,8 @@ struct name {
 	size_t candidate;    /* the one asked for */
 	int status;          /* of a candidate that no server had an answer of use about */
 	size_t status_of;
-	bool failed;         /* the last time */
+	int failed;          /* the same of the last round; ARES_SUCCESS: all was well */
+	size_t failed_of;
 	struct groups *last; /* one group; NULL: never answered */
 };
 
@@ -266,7 +104,7 @@ struct dns_sd {
 	struct source *host;
 	struct resolver *resolver;
 	struct arena arena; /* names */
-	const struct record_type *type;
+	const struct dns_type *type;
 	unsigned port;
 	int64_t refresh_interval_ns;
 	struct event *refresh, *settle;
@@ -276,6 +114,7 @@ struct dns_sd {
 	size_t asked;
 	bool asking;  /* names are being taken off the line */
 	bool changed; /* since the last publish */
+	bool published;
 	bool closing;
 };
 
@@ -286,32 +125,70 @@ static void timer_set(struct event *e, int64_t ns)
 	event_add(e, &tv); /* cannot fail: the event is pending on a timeout alone */
 }
 
-static void publish(struct dns_sd *sd)
+static void tell_failure(const struct name *q)
+{
+	char asked[RESOLVER_NAME_BYTES];
+	struct err why;
+
+	if (!resolver_candidate(q->sd->resolver, q->text, q->failed_of, asked))
+		asked[0] = '\0'; /* resolv.conf has changed meanwhile */
+	/* c-ares says "could not contact" of a SERVFAIL, too: with neither it had an answer */
+	err_set(&why, ERR_UNAVAILABLE,
+		"could not resolve %s: all servers responded with errors to at least one search domain:"
+		" %s: %s",
+		QUOTED(q->text), asked,
+		q->failed == ARES_ECONNREFUSED ? "servers unreachable or failing" :
+						 ares_strerror(q->failed));
+	source_failed(q->sd->host, &why);
+}
+
+static const struct name *find_failed(const struct dns_sd *sd)
+{
+	for (size_t i = 0; i < sd->n; i++)
+		if (sd->names[i].failed != ARES_SUCCESS)
+			return &sd->names[i];
+	return NULL;
+}
+
+static enum err_code make_set(const struct dns_sd *sd, struct groups **out, struct err *err)
 {
 	struct groups *set = groups_new(GROUPS_BYTES_MAX);
 	enum err_code rc = ERR_OK;
-	struct err err;
 
-	sd->changed = false;
-	evtimer_del(sd->settle);
-	if (!set) {
-		err_set(&err, ERR_NOMEM, "out of memory for targets");
-		source_failed(sd->host, &err);
-		return;
-	}
+	if (!set)
+		return err_set(err, ERR_NOMEM, "out of memory for targets");
 	set->v = arena_array(&set->arena, struct target_group, sd->n);
 	if (!set->v)
-		rc = arena_fail(&set->arena, "targets", &err);
+		rc = arena_fail(&set->arena, "targets", err);
 	for (size_t i = 0; i < sd->n && !rc; i++)
 		if (sd->names[i].last)
 			rc = target_group_dup(
-				&set->arena, &sd->names[i].last->v[0], &set->v[set->n++], &err);
+				&set->arena, &sd->names[i].last->v[0], &set->v[set->n++], err);
 	if (rc) {
 		groups_unref(set);
+		return rc;
+	}
+	*out = set;
+	return ERR_OK;
+}
+
+static void publish(struct dns_sd *sd)
+{
+	const struct name *failed = find_failed(sd);
+	struct groups *set;
+	struct err err;
+
+	evtimer_del(sd->settle);
+	sd->changed = false;
+	if (make_set(sd, &set, &err)) {
+		sd->changed = true;
 		source_failed(sd->host, &err);
 		return;
 	}
+	sd->published = true;
 	source_publish(sd->host, set);
+	if (failed)
+		tell_failure(failed); /* what was published says that all is well */
 }
 
 static void on_settle(evutil_socket_t fd, short what, void *ctx)
@@ -323,26 +200,21 @@ static void name_learnt(struct name *q, struct groups *now)
 {
 	struct dns_sd *sd = q->sd;
 
-	if (q->failed || !q->last || !groups_eq(q->last, now)) {
+	if (!q->last || !groups_eq(q->last, now)) {
 		sd->changed = true;
 		if (!evtimer_pending(sd->settle, NULL))
-			timer_set(sd->settle, SETTLE_NS);
+			timer_set(sd->settle, sd->published ? SETTLE_NS : SETTLE_FIRST_NS);
 	}
 	groups_unref(q->last);
 	q->last = now;
-	q->failed = false;
-}
-
-static int target_cmp(const void *a, const void *b)
-{
-	return labels_cmp(*(const struct labels *)a, *(const struct labels *)b);
+	q->failed = ARES_SUCCESS;
 }
 
 /* The records of an answer as q's group; an answer without bytes gives an empty one. */
 static int name_read(struct name *q, struct str bytes)
 {
 	struct groups *now = groups_new(GROUPS_BYTES_MAX);
-	struct answer a = { .bytes = (const unsigned char *)bytes.ptr, .len = (int)bytes.len,
+	struct dns_answer a = { .bytes = (const unsigned char *)bytes.ptr, .len = (int)bytes.len,
 		.name = q->text, .port = q->sd->port };
 	struct arena scratch;
 	struct target_group g = { .source = q->text };
@@ -353,18 +225,12 @@ static int name_read(struct name *q, struct str bytes)
 	arena_init(&scratch, GROUPS_BYTES_MAX);
 	a.arena = &scratch;
 	if (bytes.len)
-		rc = q->sd->type->parse(&a);
-	if (rc == ARES_ENODATA)
-		rc = ARES_SUCCESS;
-	if (rc == ARES_SUCCESS && a.n)
-		qsort(a.v, a.n, sizeof(*a.v), target_cmp);
-	for (size_t i = 0; i < a.n; i++)
-		if (i == 0 || !labels_eq(a.v[i], a.v[g.targets_n - 1]))
-			a.v[g.targets_n++] = a.v[i];
+		rc = dns_answer_read(&a, q->sd->type);
 	g.targets = a.v;
+	g.targets_n = a.n;
 	now->v = arena_new(&now->arena, struct target_group);
 	if (rc == ARES_SUCCESS &&
-		(a.failed || !now->v || target_group_dup(&now->arena, &g, &now->v[0], NULL)))
+		(!now->v || target_group_dup(&now->arena, &g, &now->v[0], NULL)))
 		rc = ARES_ENOMEM;
 	arena_release(&scratch);
 	if (rc != ARES_SUCCESS) {
@@ -378,18 +244,10 @@ static int name_read(struct name *q, struct str bytes)
 
 static void name_failed(struct name *q)
 {
-	char asked[RESOLVER_NAME_BYTES];
-	struct err why;
-
 	metric_add(&lookup_failures, NULL, 1);
-	q->failed = true;
-	if (!resolver_candidate(q->sd->resolver, q->text, q->status_of, asked))
-		asked[0] = '\0'; /* resolv.conf has changed meanwhile */
-	err_set(&why, ERR_UNAVAILABLE,
-		"could not resolve %s: all servers responded with errors to at least one search domain:"
-		" %s: %s",
-		QUOTED(q->text), asked, ares_strerror(q->status));
-	source_failed(q->sd->host, &why);
+	q->failed = q->status;
+	q->failed_of = q->status_of;
+	tell_failure(q);
 }
 
 static void ask_next(struct dns_sd *sd);
@@ -447,7 +305,10 @@ static void on_answer(void *ctx, int status, struct str answer)
 	name_ask(q);
 }
 
-/* Names leave the line as others end; when all have ended, what is new is published. */
+/*
+ * Names leave the line as others end. When all have ended, what is new is published, and that all
+ * is well where it is.
+ */
 static void ask_next(struct dns_sd *sd)
 {
 	struct name *q;
@@ -464,7 +325,7 @@ static void ask_next(struct dns_sd *sd)
 		name_ask(q);
 	}
 	sd->asking = false;
-	if (sd->asked == 0 && sd->changed)
+	if (sd->asked == 0 && (sd->changed || !find_failed(sd)))
 		publish(sd);
 }
 
@@ -536,7 +397,7 @@ static enum err_code dns_sd_open(const struct source_env *env, const void *confi
 	arena_init(&sd->arena, 0);
 	TAILQ_INIT(&sd->line);
 	sd->host = host;
-	sd->type = record_type_of(c->type);
+	sd->type = dns_type_of(c->type);
 	sd->port = (unsigned)c->port;
 	sd->refresh_interval_ns = c->refresh_interval_ns;
 	if ((rc = add_names(sd, &c->names, err)) ||

@@ -33,7 +33,7 @@ struct source_env {
 	struct http_client *client;
 	struct target_files *files;     /* discovery/target_files.h */
 	struct kube_clusters *clusters; /* discovery/kubernetes_watch.h */
-	const char *dns_servers; /* "10.0.0.1,10.0.0.2:5353"; NULL: those of /etc/resolv.conf */
+	const char *dns_servers;        /* "10.0.0.1,10.0.0.2:53"; NULL: resolv.conf's */
 };
 
 struct source_ops {
