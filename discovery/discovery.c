@@ -313,7 +313,8 @@ static void start(void *ctx)
 {
 	struct start *s = ctx;
 	struct source_env *env = &s->discovery->env;
-	struct http_client_options client = { .base = loop_base(s->discovery->loop) };
+	struct http_client_options client = { .base = loop_base(s->discovery->loop),
+		.dns_servers = env->dns_servers };
 
 	env->base = client.base;
 	if ((s->rc = http_client_open(&client, &env->client, s->err)) ||
@@ -344,6 +345,7 @@ enum err_code discovery_open(const struct discovery_options *o, struct discovery
 		return err_set(err, ERR_NOMEM, "out of memory for discovery");
 	d->update = o->update;
 	d->ctx = o->ctx;
+	d->env.dns_servers = o->dns_servers;
 	if ((rc = loop_open("discovery", &d->loop, err))) {
 		free(d);
 		return rc;

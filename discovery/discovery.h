@@ -18,6 +18,7 @@
 #ifndef DISCOVERY_DISCOVERY_H
 #define DISCOVERY_DISCOVERY_H
 
+#include "discovery/dns_sd.h"
 #include "discovery/file_sd.h"
 #include "discovery/source.h"
 
@@ -36,7 +37,8 @@ struct sd_configs {
 /* Rows of a yaml_field table for a schema that holds a struct sd_configs at offset `at`. */
 #define SD_CONFIG_FIELDS(at) \
 	{ "static_configs", YAML_CUSTOM, (at), NULL, sd_static_decode, "targets written here", 0 }, \
-	SD_SOURCE_FIELD("file_sd_configs", at, file_sd_decode, "targets from files")
+	SD_SOURCE_FIELD("file_sd_configs", at, file_sd_decode, "targets from files"), \
+	SD_SOURCE_FIELD("dns_sd_configs", at, dns_sd_decode, "targets from DNS records")
 
 enum err_code sd_static_decode(struct yaml_ctx *ctx, const struct yaml_node *n, void *field,
 	struct err *err);
@@ -57,6 +59,7 @@ struct discovery;
 struct discovery_options {
 	discovery_update_fn update;
 	void *ctx;
+	const char *dns_servers; /* as source_env's; lives as long as the discovery */
 };
 
 MUST_CHECK enum err_code discovery_open(const struct discovery_options *o, struct discovery **out,

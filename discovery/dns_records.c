@@ -48,8 +48,8 @@ static void add_host(struct dns_answer *a, const char *host, unsigned port,
 }
 
 /* c-ares gives names without the dot at their end; the label has it, the address not. */
-static void add_name(struct dns_answer *a, const char *name, unsigned port, const char *target_label,
-	const char *port_label)
+static void add_name(struct dns_answer *a, const char *name, unsigned port,
+	const char *target_label, const char *port_label)
 {
 	add_host(a, name, port, target_label, arena_printf(a->arena, "%s.", name), port_label);
 }

@@ -13,7 +13,7 @@
 #include "base/resolver.h"
 #include "discovery/dns_records.h"
 
-#define GROUPS_BYTES_MAX (512u << 20)
+#define ANSWER_BYTES_MAX (32u << 20) /* of targets: one answer has 64 KiB */
 /* Names asked for at a time: more would overflow the socket of a server on the same host. */
 #define ASKED_MAX 64u
 /*
@@ -76,7 +76,7 @@ static enum err_code dns_check(
 	return ERR_OK;
 }
 
-const struct yaml_schema dns_sd_schema = {
+static const struct yaml_schema dns_schema = {
 	.name = "dns_sd_config",
 	.size = sizeof(struct dns_sd_config),
 	.fields = dns_fields,
@@ -152,24 +152,16 @@ static const struct name *find_failed(const struct dns_sd *sd)
 
 static enum err_code make_set(const struct dns_sd *sd, struct groups **out, struct err *err)
 {
-	struct groups *set = groups_new(GROUPS_BYTES_MAX);
-	enum err_code rc = ERR_OK;
+	struct groups **sets = calloc(sd->n, sizeof(struct groups *));
+	enum err_code rc;
 
-	if (!set)
+	if (!sets)
 		return err_set(err, ERR_NOMEM, "out of memory for targets");
-	set->v = arena_array(&set->arena, struct target_group, sd->n);
-	if (!set->v)
-		rc = arena_fail(&set->arena, "targets", err);
-	for (size_t i = 0; i < sd->n && !rc; i++)
-		if (sd->names[i].last)
-			rc = target_group_dup(
-				&set->arena, &sd->names[i].last->v[0], &set->v[set->n++], err);
-	if (rc) {
-		groups_unref(set);
-		return rc;
-	}
-	*out = set;
-	return ERR_OK;
+	for (size_t i = 0; i < sd->n; i++)
+		sets[i] = sd->names[i].last;
+	rc = groups_join(sets, sd->n, out, err);
+	free(sets);
+	return rc;
 }
 
 static void publish(struct dns_sd *sd)
@@ -196,50 +188,45 @@ static void on_settle(evutil_socket_t fd, short what, void *ctx)
 	publish(ctx);
 }
 
+/* Takes over the reference. */
 static void name_learnt(struct name *q, struct groups *now)
 {
 	struct dns_sd *sd = q->sd;
 
-	if (!q->last || !groups_eq(q->last, now)) {
-		sd->changed = true;
-		if (!evtimer_pending(sd->settle, NULL))
-			timer_set(sd->settle, sd->published ? SETTLE_NS : SETTLE_FIRST_NS);
+	q->failed = ARES_SUCCESS;
+	if (q->last && groups_eq(q->last, now)) {
+		groups_unref(now);
+		return;
 	}
 	groups_unref(q->last);
 	q->last = now;
-	q->failed = ARES_SUCCESS;
+	sd->changed = true;
+	if (!evtimer_pending(sd->settle, NULL))
+		timer_set(sd->settle, sd->published ? SETTLE_NS : SETTLE_FIRST_NS);
 }
 
 /* The records of an answer as q's group; an answer without bytes gives an empty one. */
 static int name_read(struct name *q, struct str bytes)
 {
-	struct groups *now = groups_new(GROUPS_BYTES_MAX);
 	struct dns_answer a = { .bytes = (const unsigned char *)bytes.ptr, .len = (int)bytes.len,
 		.name = q->text, .port = q->sd->port };
-	struct arena scratch;
 	struct target_group g = { .source = q->text };
+	struct groups *now;
+	struct arena arena;
 	int rc = ARES_SUCCESS;
 
-	if (!now)
-		return ARES_ENOMEM;
-	arena_init(&scratch, GROUPS_BYTES_MAX);
-	a.arena = &scratch;
+	arena_init(&arena, ANSWER_BYTES_MAX);
+	a.arena = &arena;
 	if (bytes.len)
 		rc = dns_answer_read(&a, q->sd->type);
 	g.targets = a.v;
 	g.targets_n = a.n;
-	now->v = arena_new(&now->arena, struct target_group);
-	if (rc == ARES_SUCCESS &&
-		(!now->v || target_group_dup(&now->arena, &g, &now->v[0], NULL)))
+	if (rc == ARES_SUCCESS && groups_pack(&g, 1, &now, NULL))
 		rc = ARES_ENOMEM;
-	arena_release(&scratch);
-	if (rc != ARES_SUCCESS) {
-		groups_unref(now);
-		return rc;
-	}
-	now->n = 1;
-	name_learnt(q, now);
-	return ARES_SUCCESS;
+	arena_release(&arena);
+	if (rc == ARES_SUCCESS)
+		name_learnt(q, now);
+	return rc;
 }
 
 static void name_failed(struct name *q)
@@ -422,3 +409,10 @@ const struct source_ops dns_sd_ops = {
 	.open = dns_sd_open,
 	.close = dns_sd_close,
 };
+
+enum err_code dns_sd_decode(
+	struct yaml_ctx *ctx, const struct yaml_node *n, void *sources, struct err *err)
+{
+	return source_configs_decode(
+		ctx, n, "dns_sd_configs", &dns_sd_ops, &dns_schema, sources, err);
+}

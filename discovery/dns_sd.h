@@ -6,7 +6,7 @@
  * gives an empty group; one about which no server has an answer of use keeps what it gave before,
  * while the others go on. Targets of a group are sorted: servers turn their answers round.
  *
- * Errors:    source_failed, per name.
+ * Threads:   discovery's.
  * Source:    Prometheus's dns_sd: __meta_dns_name, __meta_dns_srv_record_target and _port,
  *            __meta_dns_mx_record_target, __meta_dns_ns_record_target.
  */
@@ -25,7 +25,10 @@ struct dns_sd_config {
 	int64_t refresh_interval_ns;
 };
 
-extern const struct yaml_schema dns_sd_schema;
-extern const struct source_ops dns_sd_ops;
+extern const struct source_ops dns_sd_ops; /* of a struct dns_sd_config */
+
+/* A YAML_CUSTOM decoder of dns_sd_configs into a struct source_configs. */
+enum err_code dns_sd_decode(
+	struct yaml_ctx *ctx, const struct yaml_node *n, void *sources, struct err *err);
 
 #endif

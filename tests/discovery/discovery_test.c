@@ -9,6 +9,7 @@
 #include "base/metrics.h"
 #include "base/thread.h"
 #include "tests/check.h"
+#include "tests/discovery/dns_server.h"
 
 #define DEADLINE_NS (10 * NS_PER_S)
 
@@ -285,4 +286,30 @@ TEST(configuration)
 	put(&f, "missing.yml", "- targets: [x]");
 	CHECK_OK(sd_check_files(&sd, &err), &err);
 	fixture_release(&f);
+}
+
+/* The same entry in two jobs and in two configurations is asked for once per interval. */
+TEST(jobs_share_dns_names)
+{
+	static const char yaml[] = "dns_sd_configs: [{names: [_a._tcp.test.], refresh_interval: 3s}]";
+	struct dns_server server;
+	struct discovery_options o = { .update = on_update, .dns_servers = server.address };
+	struct fixture f;
+	struct err err;
+
+	REQUIRE(dns_server_start(&server, "_a._tcp.test SRV 81 b.test\n_a._tcp.test SRV 80 a.test\n"));
+	fixture_init(&f);
+	discovery_close(f.d);
+	f.d = NULL;
+	o.ctx = &f;
+	REQUIRE_OK(discovery_open(&o, &f.d, &err), &err);
+	apply(&f, yaml, yaml);
+	expect(&f, 0, "_a._tcp.test. {} a.test:80 b.test:81\n");
+	expect(&f, 1, "_a._tcp.test. {} a.test:80 b.test:81\n");
+	apply(&f, yaml, NULL);
+	CHECK_INT(dns_server_asked(&server, ""), 1);
+	dns_server_zone(&server, "_a._tcp.test SRV 82 c.test\n");
+	expect(&f, 0, "_a._tcp.test. {} c.test:82\n");
+	fixture_release(&f);
+	dns_server_stop(&server);
 }
