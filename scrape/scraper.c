@@ -8,6 +8,7 @@
 #include "base/metrics.h"
 #include "base/quote.h"
 #include "scrape/body.h"
+#include "scrape/task.h"
 
 METRIC_COUNTER(scrapes_total, "epimetheus_scrape_scrapes_total", "Scrapes ended, by how.",
 	"result");
@@ -24,28 +25,6 @@ METRIC_COUNTER(samples_total, "epimetheus_scrape_samples_total", "Samples of pro
 METRIC_HISTOGRAM(delay_seconds, "epimetheus_scrape_start_delay_seconds",
 	"From a target's turn to its request, waiting for its CPU profiler included.", NULL);
 METRIC_GAUGE(targets, "epimetheus_scrape_targets", "Targets by health.", "state");
-
-/*
- * One scrape. The loop's thread makes it; with the answer it passes to a worker, then to the sink's
- * thread, and comes back to the loop by a post. `scraper` is touched on the loop's thread only.
- */
-struct scrape_task {
-	struct loop_work work;
-	struct scraper *scraper;
-	struct scrape_env *env;
-	struct lane *lane;
-	struct target_set *set;
-	const struct target *target;
-	int64_t start_ns, end_ns; /* time of day */
-	int64_t began_ns, answered_ns; /* monotonic */
-	struct buf body;
-	struct buf content_type, content_encoding;
-	size_t bytes;
-	uint32_t samples;
-	enum err_code rc;
-	const char *result; /* for the metric */
-	struct err err;
-};
 
 /* ---- what is shown ---- */
 
@@ -111,15 +90,6 @@ static void fail(struct scraper *s, const char *result, const struct err *why)
 
 /* ---- the end of a scrape ---- */
 
-static void task_free(struct scrape_task *t)
-{
-	buf_release(&t->body);
-	buf_release(&t->content_type);
-	buf_release(&t->content_encoding);
-	target_set_unref(t->set);
-	free(t);
-}
-
 static void scraper_free(struct scraper *s)
 {
 	if (s->set)
@@ -162,145 +132,7 @@ static void finish(struct scrape_task *t)
 	task_free(t);
 }
 
-static void on_stored(void *ctx)
-{
-	struct scrape_task *t = ctx;
-	struct scrape_env *env = t->env;
-
-	finish(t);
-	mutex_lock(&env->lock);
-	if (--env->storing == 0)
-		cond_broadcast(&env->idle);
-	mutex_unlock(&env->lock);
-}
-
-/* ---- a worker's part ---- */
-
-static const char *result_of(enum err_code rc)
-{
-	switch (rc) {
-	case ERR_INVALID:
-	case ERR_UNSUPPORTED:
-		return "not_a_profile";
-	case ERR_LIMIT:
-		return "limit";
-	case ERR_TIMEOUT:
-		return "timeout";
-	default:
-		return "unreachable";
-	}
-}
-
-static void task_failed(struct scrape_task *t, enum err_code rc, const char *result)
-{
-	t->rc = rc;
-	t->result = result;
-}
-
-static void on_acked(void *ctx, enum err_code rc, const struct err *err)
-{
-	struct scrape_task *t = ctx;
-
-	if (rc) {
-		task_failed(t, rc, "store");
-		if (err)
-			err_set(&t->err, rc, "store: %s", err->msg);
-		else
-			err_set(&t->err, rc, "store: %s", err_code_name(rc));
-	}
-	loop_post(t->lane->loop, &t->work, on_stored, t);
-}
-
-static enum err_code append(struct scrape_task *t, struct arena *a, const struct pprof *p)
-{
-	const struct profile_config *config = t->target->profile;
-	struct sink_profile out = {
-		.labels = t->target->labels,
-		.ts_ns = t->end_ns,
-		.interval_ns = t->target->interval_ns,
-		.profile = p,
-	};
-	enum value_kind *kinds = arena_array(a, enum value_kind, p->types_n);
-	enum err_code rc;
-
-	if (!kinds) {
-		task_failed(t, arena_fail(a, "profile", &t->err), "limit");
-		return t->rc;
-	}
-	pprof_kinds(p, t->target->name, config->kinds, config->kinds_n, kinds);
-	out.kinds = kinds;
-	/* From here on the task may be gone, unless this returns an error. */
-	rc = t->env->sink->ops->append(t->env->sink, &out, on_acked, t, &t->err);
-	if (rc) {
-		task_failed(t, rc, "store");
-		err_wrap(&t->err, rc, "store");
-	}
-	return rc;
-}
-
-static void work(void *ctx)
-{
-	struct scrape_task *t = ctx;
-	struct loop *loop = t->lane->loop;
-	struct pprof_limits limits = pprof_limits_default;
-	struct buf body = t->body; /* ours: the task may end before append has returned */
-	struct pprof *p = NULL;
-	struct arena a;
-	enum err_code rc;
-
-	t->body = (struct buf){ 0 };
-	atomic_fetch_sub(&t->env->queued_bytes, body.len);
-	limits.body_bytes_max = t->set->job->body_size_limit;
-	arena_init(&a, limits.arena_bytes_max);
-	rc = body_decode(&a, buf_str(&body), buf_str(&t->content_type), buf_str(&t->content_encoding),
-		&limits, &p, &t->err);
-	if (!rc)
-		t->samples = p->samples_n;
-	if (!rc)
-		rc = body_check_limits(p, t->target->labels, t->set->job, &t->err);
-	if (rc)
-		task_failed(t, rc, result_of(rc));
-	else
-		rc = append(t, &a, p);
-	arena_release(&a);
-	buf_release(&body);
-	if (rc)
-		loop_post(loop, &t->work, on_stored, t);
-}
-
 /* ---- the answer ---- */
-
-static enum err_code queue(struct scrape_task *t, const struct http_response *res)
-{
-	struct scrape_env *env = t->env;
-	size_t queued = atomic_fetch_add(&env->queued_bytes, res->body.len);
-
-	if (queued > SCRAPE_QUEUED_BYTES_MAX) {
-		atomic_fetch_sub(&env->queued_bytes, res->body.len);
-		return err_set(&t->err, ERR_LIMIT,
-			"profiles of %zu bytes wait for a worker, limit %zu: this server is overloaded", queued,
-			SCRAPE_QUEUED_BYTES_MAX);
-	}
-	buf_add_str(&t->body, res->body);
-	buf_add_str(&t->content_type, res->content_type);
-	buf_add_str(&t->content_encoding, res->content_encoding);
-	if (buf_failed(&t->body) || buf_failed(&t->content_type) || buf_failed(&t->content_encoding)) {
-		atomic_fetch_sub(&env->queued_bytes, res->body.len);
-		return err_set(&t->err, ERR_NOMEM, "out of memory for a profile");
-	}
-	mutex_lock(&env->lock);
-	env->storing++;
-	mutex_unlock(&env->lock);
-	t->scraper->state = SCRAPER_STORING;
-	if (pool_submit(env->workers, work, t))
-		return ERR_OK;
-	mutex_lock(&env->lock);
-	env->storing--;
-	mutex_unlock(&env->lock);
-	atomic_fetch_sub(&env->queued_bytes, res->body.len);
-	return err_set(&t->err, ERR_LIMIT, "%u profiles wait for a worker: this server is overloaded",
-		SCRAPE_QUEUED_MAX);
-}
 
 static void on_answer(void *ctx, const struct http_response *res)
 {
@@ -314,14 +146,15 @@ static void on_answer(void *ctx, const struct http_response *res)
 	exclusive_leave(s->lane->exclusive, &s->user);
 	if (res->rc) {
 		t->err = res->err;
-		task_failed(t, res->rc, result_of(res->rc == ERR_INVALID ? ERR_UNAVAILABLE : res->rc));
+		task_failed(t, res->rc, task_result_of(res->rc == ERR_INVALID ? ERR_UNAVAILABLE : res->rc));
 	} else if (res->status != 200) {
 		rc = body_status_error(res->status, res->content_type, res->body, &t->err);
 		task_failed(t, rc, "status");
 	} else {
 		t->bytes = res->body.len;
 		metric_add(&bytes_total, NULL, (double)res->body.len);
-		if (!(rc = queue(t, res)))
+		s->state = SCRAPER_STORING;
+		if (!(rc = task_store(t, res)))
 			return; /* the task is a worker's now */
 		task_failed(t, rc, "overload");
 	}
@@ -371,6 +204,7 @@ static void fetch(struct scraper *s)
 	t->env = s->env;
 	t->lane = s->lane;
 	t->set = target_set_ref(s->set);
+	t->ended = finish;
 	t->target = s->target;
 	t->start_ns = clock_now_ns();
 	t->began_ns = clock_monotonic_ns();
@@ -379,7 +213,7 @@ static void fetch(struct scraper *s)
 	s->state = SCRAPER_FETCHING;
 	if ((rc = send_request(s, t))) {
 		exclusive_leave(s->lane->exclusive, &s->user);
-		task_failed(t, rc, result_of(rc == ERR_INVALID ? ERR_UNAVAILABLE : rc));
+		task_failed(t, rc, task_result_of(rc == ERR_INVALID ? ERR_UNAVAILABLE : rc));
 		finish(t);
 	}
 }

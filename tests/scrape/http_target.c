@@ -78,6 +78,29 @@ void http_target_profile(struct buf *out, unsigned samples, bool cpu)
 	arena_release(&a);
 }
 
+/* Three samples: of pod a, of pod b, and of nobody. */
+static void handed_profile(struct buf *out)
+{
+	struct pprof_label label = { 0 };
+	struct pprof_builder *b;
+	struct pprof *p;
+	struct arena a;
+	uint32_t l;
+
+	arena_init(&a, 0);
+	must(!pprof_builder_open(&a, &b, NULL), "builder");
+	pprof_builder_type(b, STR("inuse_space"), STR("bytes"));
+	label.key = pprof_builder_string(b, STR("pod"));
+	for (int64_t i = 0; i < 3; i++) {
+		label.str = pprof_builder_string(b, i ? STR("b") : STR("a"));
+		l = pprof_builder_location(b, (struct pprof_location){ .address = (uint64_t)i + 1,
+			.mapping = PPROF_NONE }, NULL, 0);
+		pprof_builder_sample(b, &l, 1, &label, i < 2, &(int64_t){ i + 1 });
+	}
+	must(!pprof_builder_finish(b, &p, NULL) && !pprof_encode(p, out, NULL), "profile");
+	arena_release(&a);
+}
+
 static bool send_all(int fd, const void *p, size_t n)
 {
 	const char *at = p;
@@ -170,6 +193,12 @@ static bool serve(struct http_target *t, int fd, struct str path, struct str hea
 	if (str_is(path, "/good")) {
 		remember_head(t, head);
 		return answer_profile(fd, buf_str(&t->good));
+	}
+	if (str_is(path, "/handed")) {
+		handed_profile(&twice);
+		ok = answer_profile(fd, buf_str(&twice));
+		buf_release(&twice);
+		return ok;
 	}
 	if (str_is(path, "/encoded") || str_is(path, "/double")) {
 		ok = !gzip_compress(buf_str(str_is(path, "/double") ? &t->good : &t->wire), 1, &twice,

@@ -3,6 +3,7 @@
  *
  *	/good /encoded /double         a profile: gzip, Content-Encoding: gzip of the bare message,
 	both
+ *	/handed                        a profile with a sample of pod a, one of pod b, one of nobody
  *	/html /json /legacy /empty     other things with status 200
  *	/503 /404page                  errors with a text, with a web page
  *	/endless /huge /bomb /drip     more than anyone wants: chunks without end, a long body,

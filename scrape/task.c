@@ -1,0 +1,199 @@
+#include "scrape/task.h"
+
+#include <stdlib.h>
+
+#include "scrape/body.h"
+#include "scrape/honor.h"
+
+void task_free(struct scrape_task *t)
+{
+	buf_release(&t->body);
+	buf_release(&t->content_type);
+	buf_release(&t->content_encoding);
+	target_set_unref(t->set);
+	free(t);
+}
+
+const char *task_result_of(enum err_code rc)
+{
+	switch (rc) {
+	case ERR_INVALID:
+	case ERR_UNSUPPORTED:
+		return "not_a_profile";
+	case ERR_LIMIT:
+		return "limit";
+	case ERR_TIMEOUT:
+		return "timeout";
+	default:
+		return "unreachable";
+	}
+}
+
+void task_failed(struct scrape_task *t, enum err_code rc, const char *result)
+{
+	t->rc = rc;
+	t->result = result;
+}
+
+/* ---- the way back ---- */
+
+static void on_stored(void *ctx)
+{
+	struct scrape_task *t = ctx;
+	struct scrape_env *env = t->env;
+
+	t->ended(t);
+	mutex_lock(&env->lock);
+	if (--env->storing == 0)
+		cond_broadcast(&env->idle);
+	mutex_unlock(&env->lock);
+}
+
+/* The task may be gone once this returns. */
+static void part_done(struct scrape_task *t)
+{
+	struct scrape_env *env = t->env;
+	bool last;
+
+	mutex_lock(&env->lock);
+	last = --t->waiting == 0;
+	mutex_unlock(&env->lock);
+	if (last)
+		loop_post(t->lane->loop, &t->work, on_stored, t);
+}
+
+/* Of several errors the first is told. */
+static void store_failed(struct scrape_task *t, enum err_code rc, const struct err *err)
+{
+	mutex_lock(&t->env->lock);
+	if (!t->rc) {
+		task_failed(t, rc, "store");
+		err_set(&t->err, rc, "store: %s", err ? err->msg : err_code_name(rc));
+	}
+	mutex_unlock(&t->env->lock);
+}
+
+static void on_acked(void *ctx, enum err_code rc, const struct err *err)
+{
+	struct scrape_task *t = ctx;
+
+	if (rc)
+		store_failed(t, rc, err);
+	part_done(t);
+}
+
+/* ---- a worker's part ---- */
+
+static enum err_code append_one(struct scrape_task *t, const struct sink_profile *p)
+{
+	struct err err;
+	enum err_code rc;
+
+	mutex_lock(&t->env->lock);
+	t->waiting++;
+	mutex_unlock(&t->env->lock);
+	rc = t->env->sink->ops->append(t->env->sink, p, on_acked, t, &err);
+	if (rc) {
+		store_failed(t, rc, &err);
+		part_done(t);
+	}
+	return rc;
+}
+
+static enum err_code append(struct scrape_task *t, struct arena *a, const struct pprof *p,
+	struct err *err)
+{
+	const struct profile_config *config = t->target->profile;
+	enum value_kind *kinds = arena_array(a, enum value_kind, p->types_n);
+	struct honored whole = { t->target->labels, p }, *parts = &whole;
+	size_t n = 1;
+	enum err_code rc;
+
+	if (!kinds)
+		return arena_fail(a, "profile", err);
+	if (t->set->job->honor_labels &&
+		(rc = honor_labels(a, p, t->target->labels, &parts, &n, err)))
+		return rc;
+	pprof_kinds(p, t->target->name, config->kinds, config->kinds_n, kinds);
+	for (size_t i = 0; i < n; i++)
+		if (append_one(t, &(struct sink_profile){
+			.labels = parts[i].labels,
+			.ts_ns = t->end_ns,
+			.interval_ns = t->target->interval_ns,
+			.profile = parts[i].profile,
+			.kinds = kinds,
+		}))
+			break; /* it is told in the task */
+	return ERR_OK;
+}
+
+static void work(void *ctx)
+{
+	struct scrape_task *t = ctx;
+	struct pprof_limits limits = pprof_limits_default;
+	struct buf body = t->body;
+	struct pprof *p = NULL;
+	struct arena a;
+	struct err err;
+	enum err_code rc;
+
+	t->body = (struct buf){ 0 };
+	atomic_fetch_sub(&t->env->queued_bytes, body.len);
+	limits.body_bytes_max = t->set->job->body_size_limit;
+	arena_init(&a, limits.arena_bytes_max);
+	rc = body_decode(&a, buf_str(&body), buf_str(&t->content_type), buf_str(&t->content_encoding),
+		&limits, &p, &err);
+	if (!rc)
+		t->samples = p->samples_n;
+	if (!rc)
+		rc = body_check_limits(p, t->target->labels, t->set->job, &err);
+	if (!rc)
+		rc = append(t, &a, p, &err);
+	if (rc) {
+		task_failed(t, rc, task_result_of(rc));
+		t->err = err;
+	}
+	arena_release(&a);
+	buf_release(&body);
+	part_done(t);
+}
+
+/* ---- the answer ---- */
+
+static void count_storing(struct scrape_env *env, int by)
+{
+	mutex_lock(&env->lock);
+	env->storing += (size_t)by;
+	mutex_unlock(&env->lock);
+}
+
+static enum err_code overloaded(struct scrape_task *t, const struct http_response *res)
+{
+	count_storing(t->env, -1);
+	atomic_fetch_sub(&t->env->queued_bytes, res->body.len);
+	return err_set(&t->err, ERR_LIMIT, "%u profiles wait for a worker: this server is overloaded",
+		SCRAPE_QUEUED_MAX);
+}
+
+enum err_code task_store(struct scrape_task *t, const struct http_response *res)
+{
+	struct scrape_env *env = t->env;
+	size_t queued = atomic_fetch_add(&env->queued_bytes, res->body.len);
+
+	if (queued > SCRAPE_QUEUED_BYTES_MAX) {
+		atomic_fetch_sub(&env->queued_bytes, res->body.len);
+		return err_set(&t->err, ERR_LIMIT,
+			"profiles of %zu bytes wait for a worker, limit %zu: this server is overloaded", queued,
+			SCRAPE_QUEUED_BYTES_MAX);
+	}
+	buf_add_str(&t->body, res->body);
+	buf_add_str(&t->content_type, res->content_type);
+	buf_add_str(&t->content_encoding, res->content_encoding);
+	if (buf_failed(&t->body) || buf_failed(&t->content_type) || buf_failed(&t->content_encoding)) {
+		atomic_fetch_sub(&env->queued_bytes, res->body.len);
+		return err_set(&t->err, ERR_NOMEM, "out of memory for a profile");
+	}
+	count_storing(env, 1);
+	t->waiting = 1;
+	return pool_submit(env->workers, work, t) ? ERR_OK : overloaded(t, res);
+}
