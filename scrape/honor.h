@@ -25,7 +25,7 @@ struct honored {
 	const struct pprof *profile;
 };
 
-/* In the order in which the combinations appear; at least one, the given profile where none does. */
+/* In the order in which combinations appear; the given profile alone where none does. */
 MUST_CHECK enum err_code honor_labels(struct arena *a, const struct pprof *p, struct labels labels,
 	struct honored **out, size_t *n, struct err *err);
 

@@ -51,7 +51,7 @@ static uint32_t parse_labels(struct pprof_builder *b, const char *text, struct p
 		if (text[name] == '=')
 			out[n].str = pprof_builder_string(b, (struct str){ text + name + 1, value });
 		else
-			out[n].num = atoi(text + name + 1);
+			str_to_i64((struct str){ text + name + 1, value }, &out[n].num);
 		n++;
 		text += name + 1 + value;
 		text += *text == ';';
