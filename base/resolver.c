@@ -23,12 +23,18 @@ struct watch { /* a socket of c-ares's */
 	struct event *ev;
 };
 
+struct conf { /* what tells one state of resolv.conf from another */
+	struct timespec mtime;
+	off_t size;
+	ino_t inode;
+};
+
 struct channel {
 	LIST_ENTRY(channel) link;
 	struct event_base *base;
 	ares_channel ares;
 	bool has_ares;
-	struct timespec conf_mtime;
+	struct conf conf; /* as it was when c-ares read it, or before */
 	struct ares_options search; /* ndots and domains are of interest */
 	bool has_search;
 	struct event *timer;
@@ -137,11 +143,19 @@ static void on_sock_state(void *ctx, ares_socket_t fd, int readable, int writabl
 
 /* ---- channels ---- */
 
-static struct timespec conf_mtime(void)
+static struct conf conf_now(void)
 {
 	struct stat st;
 
-	return stat("/etc/resolv.conf", &st) == 0 ? st.st_mtim : (struct timespec){ 0 };
+	if (stat("/etc/resolv.conf", &st))
+		return (struct conf){ 0 };
+	return (struct conf){ st.st_mtim, st.st_size, st.st_ino };
+}
+
+static bool conf_eq(struct conf a, struct conf b)
+{
+	return a.mtime.tv_sec == b.mtime.tv_sec && a.mtime.tv_nsec == b.mtime.tv_nsec &&
+		a.size == b.size && a.inode == b.inode;
 }
 
 static int channel_open(struct resolver *r, struct channel **out)
@@ -155,7 +169,7 @@ static int channel_open(struct resolver *r, struct channel **out)
 		return rc;
 	c->base = r->base;
 	LIST_INIT(&c->watches);
-	c->conf_mtime = conf_mtime();
+	c->conf = conf_now();
 	if (!(c->timer = evtimer_new(r->base, on_timer, c)))
 		goto fail;
 	mask = ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_SOCK_STATE_CB;
@@ -178,12 +192,8 @@ fail:
 static struct channel *channel_now(struct resolver *r)
 {
 	struct channel *c = LIST_FIRST(&r->channels), *next;
-	struct timespec now;
 
-	if (!c || r->servers)
-		return c;
-	now = conf_mtime();
-	if (now.tv_sec == c->conf_mtime.tv_sec && now.tv_nsec == c->conf_mtime.tv_nsec)
+	if (!c || r->servers || conf_eq(conf_now(), c->conf))
 		return c;
 	if (channel_open(r, &next) != ARES_SUCCESS)
 		return c; /* half a file, perhaps: tried again at the next question */

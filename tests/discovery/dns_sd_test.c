@@ -2,6 +2,13 @@
 #include "discovery/dns_sd.h"
 
 #include <event2/event.h>
+#include <net/if.h>
+#include <sched.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "tests/check.h"
@@ -49,7 +56,9 @@ static bool host_open(struct source *s, const char *zone)
 static enum err_code host_run(struct source *s, const char *type, int64_t port,
 	int64_t interval_ns, struct str *names, size_t n, struct err *err)
 {
-	struct source_env env = { .base = s->base, .dns_servers = s->server.address };
+	/* on the port of all name servers it is found by resolv.conf */
+	struct source_env env = { .base = s->base,
+		.dns_servers = s->server.port == 53 ? NULL : s->server.address };
 	struct dns_sd_config c = { .names = { names, n }, .type = str_of(type), .port = port,
 		.refresh_interval_ns = interval_ns };
 
@@ -376,4 +385,90 @@ TEST(servers_that_make_no_sense_are_refused)
 	CHECK_ERR(dns_sd_ops.open(&env, &c, NULL, &p, &err), &err, ERR_INVALID,
 		"resolver: Misformatted string");
 	event_base_free(env.base);
+}
+
+/* ---- resolv.conf ---- */
+
+/* A network of our own, where port 53 is free, and a resolv.conf of our own. */
+static bool enter_namespace(const char *conf)
+{
+	struct ifreq lo = { .ifr_name = "lo", .ifr_flags = IFF_UP };
+	int fd;
+
+	if (unshare(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWNET) ||
+		mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+		mount(conf, "/etc/resolv.conf", NULL, MS_BIND, NULL))
+		return false;
+	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0 || ioctl(fd, SIOCSIFFLAGS, &lo))
+		return false;
+	close(fd);
+	return true;
+}
+
+static void put(const char *path, const char *text)
+{
+	FILE *f = fopen(path, "w");
+
+	if (!f || fputs(text, f) < 0 || fclose(f))
+		CHECK_FAIL("cannot write %s", path);
+}
+
+/* A question stays under way with the servers of old: the others go to the new ones at once. */
+static void follow_changes(const char *conf)
+{
+	struct str names[] = { STR("deaf"), STR("web") };
+	struct dns_server second;
+	struct err err;
+	struct source s = { .base = event_base_new() };
+
+	REQUIRE(dns_server_start_at(&s.server, "127.0.0.1", 53,
+		"deaf.a.test A 10.0.0.9\nweb.a.test A 10.0.0.1\n"));
+	REQUIRE(dns_server_start_at(&second, "127.0.0.2", 53, "web.b.test A 10.0.0.2\n"));
+	REQUIRE_OK(host_run(&s, "A", 80, 50 * NS_PER_MS, names, 2, &err), &err);
+	run_until(&s, &s.publishes, 1);
+	CHECK_STR(buf_str(&s.set), "deaf:\n" ADDRESS("10.0.0.9:80", "deaf")
+		"web:\n" ADDRESS("10.0.0.1:80", "web"));
+	dns_server_zone(&s.server, "deaf.a.test SILENT\nweb.a.test A 10.0.0.3\n");
+	run_until(&s, &s.publishes, s.publishes + 1);
+	put(conf, "nameserver 127.0.0.2\nsearch b.test\n");
+	dns_server_zone(&s.server, "deaf.a.test SILENT\nweb.a.test A 10.0.0.4\n");
+	run_until(&s, &s.publishes, s.publishes + 1);
+	CHECK_STR(buf_str(&s.set), "deaf:\n" ADDRESS("10.0.0.9:80", "deaf")
+		"web:\n" ADDRESS("10.0.0.2:80", "web"));
+	/* the old question is answered at last, by its own server, and its channel ends */
+	dns_server_zone(&s.server, "deaf.a.test A 10.0.0.7\n");
+	run_until(&s, &s.publishes, s.publishes + 1);
+	CHECK_STR(buf_str(&s.set), "deaf:\n" ADDRESS("10.0.0.7:80", "deaf")
+		"web:\n" ADDRESS("10.0.0.2:80", "web"));
+	dns_server_zone(&second, "deaf.b.test A 10.0.0.8\n");
+	run_until(&s, &s.publishes, s.publishes + 2);
+	CHECK_STR(buf_str(&s.set), "deaf:\n" ADDRESS("10.0.0.8:80", "deaf") "web:\n");
+	CHECK_STR(buf_str(&s.told), "");
+	host_close(&s);
+	dns_server_stop(&second);
+}
+
+TEST(a_changed_resolv_conf_is_followed_at_once)
+{
+	char conf[] = "/tmp/epimetheus-resolv-XXXXXX";
+	int fd = mkstemp(conf), status = 0;
+	pid_t pid;
+
+	REQUIRE(fd >= 0);
+	close(fd);
+	put(conf, "nameserver 127.0.0.1\nsearch a.test\n");
+	pid = fork();
+	REQUIRE(pid >= 0);
+	if (pid == 0) {
+		if (!enter_namespace(conf))
+			_exit(77);
+		follow_changes(conf);
+		_exit(check_failures ? 1 : 0);
+	}
+	waitpid(pid, &status, 0);
+	unlink(conf);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+		SKIP("no namespaces to be had");
+	CHECK_INT(status, 0);
 }

@@ -253,13 +253,19 @@ static void run(void *ctx)
 
 bool dns_server_start(struct dns_server *s, const char *zone)
 {
-	struct sockaddr_in sa = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	return dns_server_start_at(s, "127.0.0.1", 0, zone);
+}
+
+bool dns_server_start_at(struct dns_server *s, const char *ip, unsigned port, const char *zone)
+{
+	struct sockaddr_in sa = { .sin_family = AF_INET };
 	socklen_t len = sizeof(sa);
 	struct err err;
 
 	*s = (struct dns_server){ .zone = zone };
+	inet_pton(AF_INET, ip, &sa.sin_addr);
 	for (int i = 0; i < 20; i++) { /* until a port is free for both */
-		sa.sin_port = 0;
+		sa.sin_port = htons((uint16_t)port);
 		s->udp = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 		s->tcp = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 		if (s->udp >= 0 && s->tcp >= 0 && !bind(s->udp, (struct sockaddr *)&sa, sizeof(sa)) &&
@@ -273,7 +279,7 @@ bool dns_server_start(struct dns_server *s, const char *zone)
 	if (s->udp < 0 || pipe(s->stop))
 		return false;
 	s->port = ntohs(sa.sin_port);
-	snprintf(s->address, sizeof(s->address), "127.0.0.1:%u", s->port);
+	snprintf(s->address, sizeof(s->address), "%s:%u", ip, s->port);
 	mutex_init(&s->lock);
 	return thread_start(&s->thread, "dns", run, s, &err) == ERR_OK;
 }

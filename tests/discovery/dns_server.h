@@ -1,5 +1,5 @@
 /*
- * A name server for tests: UDP and TCP on one port of 127.0.0.1, in a thread of its own, from a
+ * A name server for tests: UDP and TCP on one port, in a thread of its own, from a
  * zone written as text. One record per line: "NAME TYPE DATA".
  *
  *	a.test A 10.0.0.1            AAAA, CNAME, NS likewise
@@ -23,7 +23,7 @@
 struct dns_server {
 	int udp, tcp, stop[2];
 	unsigned port;
-	char address[32]; /* "127.0.0.1:PORT", as source_env's dns_servers */
+	char address[32]; /* "IP:PORT", as source_env's dns_servers */
 	struct thread thread;
 	struct mutex lock;
 	/* guarded by lock */
@@ -32,6 +32,8 @@ struct dns_server {
 };
 
 bool dns_server_start(struct dns_server *s, const char *zone); /* zone is not copied */
+/* Elsewhere than on a free port of 127.0.0.1. */
+bool dns_server_start_at(struct dns_server *s, const char *ip, unsigned port, const char *zone);
 void dns_server_zone(struct dns_server *s, const char *zone);
 /* How often such a question came: "tcp big.test A"; "": all of them. */
 unsigned dns_server_asked(struct dns_server *s, const char *question);
