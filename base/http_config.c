@@ -475,3 +475,27 @@ enum err_code http_config_check_files(const struct http_config *c, struct err *e
 			return rc;
 	return ERR_OK;
 }
+
+enum err_code http_config_dup(struct arena *a, const struct http_config *c,
+	struct http_config *out, struct err *err)
+{
+	struct http_config copy = *c;
+	struct str *const strings[] = { &copy.username, &copy.username_file, &copy.password,
+		&copy.password_file, &copy.auth_type, &copy.credentials, &copy.credentials_file,
+		&copy.tls_ca, &copy.tls_ca_file, &copy.tls_cert, &copy.tls_cert_file, &copy.tls_key,
+		&copy.tls_key_file, &copy.tls_server_name, &copy.tls_min_version, &copy.tls_max_version };
+
+	for (size_t i = 0; i < COUNT(strings); i++) {
+		if (!strings[i]->len)
+			continue;
+		*strings[i] = str_dup(a, *strings[i]);
+		if (!strings[i]->ptr)
+			return arena_fail(a, "HTTP settings", err);
+	}
+	copy.headers = labels_dup(a, c->headers);
+	copy.header_files = labels_dup(a, c->header_files);
+	if ((copy.headers.n && !copy.headers.v) || (copy.header_files.n && !copy.header_files.v))
+		return arena_fail(a, "HTTP settings", err);
+	*out = copy;
+	return ERR_OK;
+}

@@ -34,6 +34,9 @@ void http_config_defaults(struct http_config *c);
 /* After decoding: the exclusions Prometheus has, and file paths made relative to ctx->dir. */
 MUST_CHECK enum err_code http_config_check(
 	struct yaml_ctx *ctx, const struct yaml_node *n, struct http_config *c, struct err *err);
+/* A deep copy in the arena. */
+MUST_CHECK enum err_code http_config_dup(struct arena *a, const struct http_config *c,
+	struct http_config *out, struct err *err);
 /* That the files named exist and can be read; for `check config`. */
 MUST_CHECK enum err_code http_config_check_files(const struct http_config *c, struct err *err);
 

@@ -125,7 +125,7 @@ static void print_node(struct buf *out, const struct yaml_node *n, unsigned leve
 			buf_add_char(out, ':');
 		}
 		if (hidden) {
-			buf_add_cstr(out, " <secret>\n");
+			buf_add_cstr(out, c->kind == YAML_SEQUENCE ? " [<secret>]\n" : " <secret>\n");
 		} else if (c->kind != YAML_SCALAR && c->child) {
 			if (n->kind == YAML_MAPPING)
 				buf_add_char(out, '\n');

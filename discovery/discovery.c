@@ -52,6 +52,7 @@ struct discovery {
 	struct loop *loop;
 	discovery_update_fn update;
 	void *ctx;
+	int64_t answer_ns;
 	/* the loop's thread */
 	struct source_env env;
 	struct sources *sources;
@@ -236,7 +237,7 @@ static enum err_code job_begin(struct job *j, const struct job *old, struct err 
 	if (!old || job_is_complete(j))
 		return job_set(j, &j->last, err);
 	j->last = groups_ref(old->last);
-	j->hold_ns = clock_monotonic_ns() + DISCOVERY_ANSWER_NS;
+	j->hold_ns = clock_monotonic_ns() + j->generation->discovery->answer_ns;
 	return ERR_OK;
 }
 
@@ -346,6 +347,7 @@ enum err_code discovery_open(const struct discovery_options *o, struct discovery
 	d->update = o->update;
 	d->ctx = o->ctx;
 	d->env.dns_servers = o->dns_servers;
+	d->answer_ns = o->answer_ns ? o->answer_ns : DISCOVERY_ANSWER_NS;
 	if ((rc = loop_open("discovery", &d->loop, err))) {
 		free(d);
 		return rc;

@@ -20,9 +20,10 @@
 
 #include "discovery/dns_sd.h"
 #include "discovery/file_sd.h"
+#include "discovery/http_sd.h"
 #include "discovery/source.h"
 
-/* How long a job of the former configuration waits for the answers of new sources. */
+/* How long a job of the former configuration waits for answers of new sources by default. */
 #define DISCOVERY_ANSWER_NS (10 * INT64_C(1000000000))
 
 /* What a job says about where its targets come from. */
@@ -38,7 +39,8 @@ struct sd_configs {
 #define SD_CONFIG_FIELDS(at) \
 	{ "static_configs", YAML_CUSTOM, (at), NULL, sd_static_decode, "targets written here", 0 }, \
 	SD_SOURCE_FIELD("file_sd_configs", at, file_sd_decode, "targets from files"), \
-	SD_SOURCE_FIELD("dns_sd_configs", at, dns_sd_decode, "targets from DNS records")
+	SD_SOURCE_FIELD("dns_sd_configs", at, dns_sd_decode, "targets from DNS records"), \
+	SD_SOURCE_FIELD("http_sd_configs", at, http_sd_decode, "targets from HTTP servers")
 
 enum err_code sd_static_decode(struct yaml_ctx *ctx, const struct yaml_node *n, void *field,
 	struct err *err);
@@ -60,6 +62,7 @@ struct discovery_options {
 	discovery_update_fn update;
 	void *ctx;
 	const char *dns_servers; /* as source_env's; lives as long as the discovery */
+	int64_t answer_ns; /* 0: DISCOVERY_ANSWER_NS */
 };
 
 MUST_CHECK enum err_code discovery_open(const struct discovery_options *o, struct discovery **out,
@@ -67,7 +70,7 @@ MUST_CHECK enum err_code discovery_open(const struct discovery_options *o, struc
 /*
  * From now on these jobs. Each is delivered once before this returns, with what its sources know by
  * then: files were read, the network is not waited for. Where a new source has not answered, a job
- * that goes on (by its name) keeps the set it had until all have, at most DISCOVERY_ANSWER_NS.
+ * that goes on (by its name) keeps the set it had until all have, at most answer_ns.
  * A file that is broken now, but was read before, gives what it gave. Any error leaves the jobs as
  * they were, and nothing was delivered.
  */

@@ -188,3 +188,30 @@ TEST(files_that_are_named_must_be_there)
 	CHECK_ERR(http_config_check_files(&c, &err), &err, ERR_NOT_FOUND,
 		"http header file /nonexistent/header: No such file or directory");
 }
+
+TEST(a_copy_is_the_same_and_stands_alone)
+{
+	static const char text[] = "basic_auth: {username: u, password: p}\n"
+		"tls_config: {ca: a, server_name: n, min_version: TLS12, insecure_skip_verify: true}\n"
+		"follow_redirects: false\n"
+		"http_headers: {X-A: {values: [v]}, X-B: {files: [/f]}}\n";
+	struct http_config copy;
+	struct arena a;
+	struct job j;
+	struct err err;
+
+	arena_init(&a, 0);
+	REQUIRE_OK(decode(text, &j, &err), &err);
+	REQUIRE_OK(http_config_dup(&a, &j.http, &copy, &err), &err);
+	arena_release(&arena);
+	CHECK_STR(copy.username, "u");
+	CHECK_STR(copy.password, "p");
+	CHECK(copy.has_basic_auth && copy.tls_insecure_skip_verify && !copy.follow_redirects);
+	CHECK_STR(copy.tls_ca, "a");
+	CHECK_STR(copy.tls_server_name, "n");
+	CHECK_STR(copy.tls_min_version, "TLS12");
+	CHECK_INT(copy.tls_key_file.len, 0);
+	CHECK_STR(labels_get(copy.headers, STR("X-A")), "v");
+	CHECK_STR(labels_get(copy.header_files, STR("X-B")), "/f");
+	arena_release(&a);
+}

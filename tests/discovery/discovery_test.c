@@ -1,134 +1,9 @@
 /* Discovery on real files in a directory of its own: what is delivered, and when. */
-#include "discovery/discovery.h"
-
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/fs.h"
-#include "base/metrics.h"
-#include "base/thread.h"
-#include "tests/check.h"
 #include "tests/discovery/dns_server.h"
-
-#define DEADLINE_NS (10 * NS_PER_S)
-
-struct fixture {
-	char dir[64];
-	struct discovery *d;
-	struct arena arena;
-	struct mutex lock;
-	struct cond changed;
-	/* guarded by lock */
-	struct buf last[2]; /* per job (user is its index): addresses and labels, as text */
-	int updates;
-};
-
-static void on_update(void *ctx, void *user, struct groups *g)
-{
-	struct fixture *f = ctx;
-	struct buf *out = &f->last[(uintptr_t)user];
-
-	mutex_lock(&f->lock);
-	buf_clear(out);
-	for (size_t i = 0; i < g->n; i++) {
-		buf_add_str(out, g->v[i].source);
-		buf_add_char(out, ' ');
-		labels_print(out, g->v[i].labels);
-		for (size_t k = 0; k < g->v[i].targets_n; k++) {
-			buf_add_char(out, ' ');
-			buf_add_str(out, labels_get(g->v[i].targets[k], STR("__address__")));
-		}
-		buf_add_char(out, '\n');
-	}
-	f->updates++;
-	cond_broadcast(&f->changed);
-	mutex_unlock(&f->lock);
-}
-
-static void fixture_init(struct fixture *f)
-{
-	struct discovery_options o = { .update = on_update, .ctx = f };
-	struct err err;
-
-	*f = (struct fixture){ .dir = "/tmp/epimetheus-sd-XXXXXX" };
-	mutex_init(&f->lock);
-	cond_init(&f->changed);
-	arena_init(&f->arena, 0);
-	if (!mkdtemp(f->dir) || discovery_open(&o, &f->d, &err))
-		CHECK_FAIL("no fixture");
-}
-
-static void fixture_release(struct fixture *f)
-{
-	struct err err;
-
-	discovery_close(f->d);
-	CHECK_OK(fs_remove_tree(&fs_posix, f->dir, &err), &err);
-	buf_release(&f->last[0]);
-	buf_release(&f->last[1]);
-	arena_release(&f->arena);
-	mutex_destroy(&f->lock);
-	cond_destroy(&f->changed);
-}
-
-static const char *in_dir(struct fixture *f, const char *name)
-{
-	return arena_printf(&f->arena, "%s/%s", f->dir, name);
-}
-
-static void put(struct fixture *f, const char *name, const char *text)
-{
-	FILE *out = fopen(in_dir(f, name), "w");
-
-	if (!out || fputs(text, out) < 0 || fclose(out))
-		CHECK_FAIL("cannot write %s", name);
-}
-
-/* sd from YAML: {static_configs: ..., file_sd_configs: ...} */
-static enum err_code sd_of(struct fixture *f, const char *text, struct sd_configs *sd,
-	struct err *err)
-{
-	static const struct yaml_field fields[] = { SD_CONFIG_FIELDS(0) };
-	static const struct yaml_schema schema = {
-		.name = "job", .size = sizeof(*sd), .fields = fields,
-		.fields_n = sizeof(fields) / sizeof(fields[0]),
-	};
-	struct yaml_ctx ctx = { .arena = &f->arena, .dir = str_of(f->dir) };
-	struct yaml_node *root;
-	enum err_code rc;
-
-	if ((rc = yaml_parse(&f->arena, "c.yml", str_of(text), &root, err)))
-		return rc;
-	return yaml_decode(&ctx, &schema, root, sd, err);
-}
-
-static void apply(struct fixture *f, const char *first, const char *second)
-{
-	const char *texts[2] = { first, second };
-	struct sd_configs sd[2];
-	struct sd_job jobs[2];
-	struct err err;
-	size_t n = 0;
-
-	for (; n < 2 && texts[n]; n++) {
-		CHECK_OK(sd_of(f, texts[n], &sd[n], &err), &err);
-		jobs[n] = (struct sd_job){ n ? STR("second") : STR("first"), &sd[n], (void *)(uintptr_t)n };
-	}
-	CHECK_OK(discovery_apply(f->d, jobs, n, &err), &err);
-}
-
-static void expect(struct fixture *f, size_t job, const char *want)
-{
-	int64_t deadline = clock_monotonic_ns() + DEADLINE_NS;
-
-	mutex_lock(&f->lock);
-	while (!str_eq(buf_str(&f->last[job]), str_of(want)) &&
-	       cond_wait_until(&f->changed, &f->lock, deadline))
-		;
-	CHECK_STR(buf_str(&f->last[job]), want);
-	mutex_unlock(&f->lock);
-}
+#include "tests/discovery/sd_fixture.h"
 
 TEST(statics_come_at_once_and_again_at_each_apply)
 {
@@ -201,17 +76,7 @@ TEST(a_config_map_swap_is_noticed)
 
 static double failures(void)
 {
-	struct buf b = { 0 };
-	const char *at;
-	double v = 0;
-
-	metrics_print(&b);
-	buf_add_char(&b, '\0');
-	at = strstr(b.ptr, "epimetheus_discovery_failures_total{provider=\"file\"} ");
-	if (at)
-		v = strtod(strchr(at, ' '), NULL);
-	buf_release(&b);
-	return v;
+	return metric_shown("epimetheus_discovery_failures_total{provider=\"file\"}");
 }
 
 TEST(a_broken_file_keeps_its_last_targets_also_across_an_apply)
@@ -293,16 +158,10 @@ TEST(jobs_share_dns_names)
 {
 	static const char yaml[] = "dns_sd_configs: [{names: [_a._tcp.test.], refresh_interval: 3s}]";
 	struct dns_server server;
-	struct discovery_options o = { .update = on_update, .dns_servers = server.address };
 	struct fixture f;
-	struct err err;
 
 	REQUIRE(dns_server_start(&server, "_a._tcp.test SRV 81 b.test\n_a._tcp.test SRV 80 a.test\n"));
-	fixture_init(&f);
-	discovery_close(f.d);
-	f.d = NULL;
-	o.ctx = &f;
-	REQUIRE_OK(discovery_open(&o, &f.d, &err), &err);
+	fixture_open(&f, server.address);
 	apply(&f, yaml, yaml);
 	expect(&f, 0, "_a._tcp.test. {} a.test:80 b.test:81\n");
 	expect(&f, 1, "_a._tcp.test. {} a.test:80 b.test:81\n");
@@ -312,4 +171,69 @@ TEST(jobs_share_dns_names)
 	expect(&f, 0, "_a._tcp.test. {} c.test:82\n");
 	fixture_release(&f);
 	dns_server_stop(&server);
+}
+
+/* What stands in both configurations goes on: it is not even read again. */
+TEST(a_source_in_both_configurations_goes_on)
+{
+	static const char reads[] = "epimetheus_discovery_file_reads_total";
+	static const char at_work[] = "epimetheus_discovery_sources{provider=\"file\"}";
+	struct fixture f;
+	const char *want;
+	double before;
+
+	fixture_init(&f);
+	want = arena_printf(&f.arena, "%s/a.yml:0 {__meta_filepath=\"%s/a.yml\"} a\n", f.dir, f.dir);
+	put(&f, "a.yml", "- targets: [a]\n");
+	before = metric_shown(reads);
+	apply(&f, "file_sd_configs: [{files: [a.yml]}]", "file_sd_configs: [{files: [a.yml]}]");
+	CHECK_STR(buf_str(&f.last[0]), want);
+	CHECK_STR(buf_str(&f.last[1]), want);
+	CHECK(metric_shown(at_work) == 1);
+	apply(&f, "{static_configs: [{targets: [s]}], file_sd_configs: [{files: ['a.yml']}]}", NULL);
+	CHECK_STR(buf_str(&f.last[0]), arena_printf(&f.arena, "0 {} s\n%s", want));
+	CHECK(metric_shown(reads) == before + 1);
+	CHECK(metric_shown("epimetheus_discovery_targets{provider=\"file\"}") == 1);
+	put(&f, "a.yml", "[]");
+	expect(&f, 0, "0 {} s\n");
+	apply(&f, NULL, NULL);
+	CHECK(metric_shown(at_work) == 0);
+	fixture_release(&f);
+}
+
+TEST(a_stream_of_changes_is_delivered_once_a_second)
+{
+	struct fixture f;
+	int64_t end;
+	int n;
+
+	fixture_init(&f);
+	apply(&f, "file_sd_configs: [{files: [a.yml]}]", NULL);
+	n = updates(&f);
+	end = clock_monotonic_ns() + 3 * NS_PER_S;
+	for (int i = 0; clock_monotonic_ns() < end; i++) {
+		put(&f, "a.yml", arena_printf(&f.arena, "- targets: [a%d]\n", i));
+		usleep(10000);
+	}
+	n = updates(&f) - n;
+	if (n < 2 || n > 4)
+		CHECK_FAIL("%d deliveries in 3 s", n);
+	put(&f, "a.yml", "- targets: [last]\n");
+	expect(&f, 0, arena_printf(&f.arena, "%s/a.yml:0 {__meta_filepath=\"%s/a.yml\"} last\n", f.dir,
+		f.dir));
+	fixture_release(&f);
+}
+
+TEST(two_jobs_with_a_directory_each_lose_only_their_own_watch)
+{
+	struct fixture f;
+
+	fixture_init(&f);
+	apply(&f, "file_sd_configs: [{files: [a.yml]}]", "file_sd_configs: [{files: ['./b.yml']}]");
+	apply(&f, "file_sd_configs: [{files: [a.yml]}]", NULL);
+	put(&f, "a.yml", "- targets: [x]\n");
+	expect(&f, 0, arena_printf(&f.arena, "%s/a.yml:0 {__meta_filepath=\"%s/a.yml\"} x\n", f.dir,
+		f.dir));
+	CHECK(metric_shown("epimetheus_discovery_file_unwatched_directories") == 0);
+	fixture_release(&f);
 }

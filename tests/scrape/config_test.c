@@ -252,13 +252,18 @@ TEST(secrets_are_hidden_and_the_rest_is_shown)
 
 	REQUIRE_OK(load("scrape_configs:\n- job_name: a\n  basic_auth:\n    username: u\n    password: "
 		"geheim\n"
-			"- job_name: b\n  authorization: {credentials: geheim}\n", &c, &err), &err);
+			"- job_name: b\n  authorization: {credentials: geheim}\n"
+		"  http_sd_configs:\n  - url: http://sd/\n    basic_auth: {username: u, password: geheim}\n"
+		"  - {url: 'https://sd/', tls_config: {cert: c, key: geheim}, "
+		"http_headers: {X: {secrets: [geheim]}}}\n", &c, &err), &err);
 	config_print(&out, c);
 	CHECK(str_find(buf_str(&out), STR("geheim")) < 0);
 	CHECK(str_find(buf_str(&out), STR("<secret>")) > 0);
 	CHECK_OK(config_load_text("again", STR("."), buf_str(&out), &again, &err), &err);
 	if (again)
 		CHECK_INT(again->scrape_n, 2);
+	if (again)
+		CHECK_INT(again->scrape[1].sd.sources.n, 2);
 	config_unref(again);
 	config_unref(c);
 	buf_release(&out);
