@@ -296,7 +296,7 @@ TEST(print)
 			"\"a:\"\n" },
 		{ "a: \"\\u2028\\u0085\\ufeff\xc3\xa9\"", "a: \"\\u2028\\u0085\\ufeff\xc3\xa9\"\n" },
 		{ "password: hunter2\nx: [{password: ~}, {keys: [a, b]}]",
-			"password: <secret>\nx:\n- password: null\n- keys: <secret>\n" },
+			"password: <secret>\nx:\n- password: null\n- keys: [<secret>]\n" },
 		{ "a: &x [1]\nb: *x\n", "a:\n- 1\nb:\n- 1\n" },
 		{ "null: ~\n~: null\n? \n: a\n", "null: null\n~: null\n\"\": a\n" },
 	};
