@@ -97,6 +97,7 @@ struct name {
 	size_t status_of;
 	int failed;          /* the same of the last round; ARES_SUCCESS: all was well */
 	size_t failed_of;
+	bool told;           /* of this failure */
 	struct groups *last; /* one group; NULL: never answered */
 };
 
@@ -125,7 +126,7 @@ static void timer_set(struct event *e, int64_t ns)
 	event_add(e, &tv); /* cannot fail: the event is pending on a timeout alone */
 }
 
-static void tell_failure(const struct name *q)
+static void tell_failure(struct name *q)
 {
 	char asked[RESOLVER_NAME_BYTES];
 	struct err why;
@@ -139,10 +140,11 @@ static void tell_failure(const struct name *q)
 		QUOTED(q->text), asked,
 		q->failed == ARES_ECONNREFUSED ? "servers unreachable or failing" :
 						 ares_strerror(q->failed));
+	q->told = true;
 	source_failed(q->sd->host, &why);
 }
 
-static const struct name *find_failed(const struct dns_sd *sd)
+static struct name *find_failed(const struct dns_sd *sd)
 {
 	for (size_t i = 0; i < sd->n; i++)
 		if (sd->names[i].failed != ARES_SUCCESS)
@@ -164,11 +166,16 @@ static enum err_code make_set(const struct dns_sd *sd, struct groups **out, stru
 	return rc;
 }
 
+/*
+ * Failures are told after what was learnt in the same round: to the host, a set that is published
+ * means that all is well, which it is not while a name fails.
+ */
 static void publish(struct dns_sd *sd)
 {
-	const struct name *failed = find_failed(sd);
+	struct name *failed = find_failed(sd);
 	struct groups *set;
 	struct err err;
+	bool told = false;
 
 	evtimer_del(sd->settle);
 	sd->changed = false;
@@ -179,8 +186,13 @@ static void publish(struct dns_sd *sd)
 	}
 	sd->published = true;
 	source_publish(sd->host, set);
-	if (failed)
-		tell_failure(failed); /* what was published says that all is well */
+	for (size_t i = 0; i < sd->n; i++)
+		if (sd->names[i].failed != ARES_SUCCESS && !sd->names[i].told) {
+			tell_failure(&sd->names[i]);
+			told = true;
+		}
+	if (failed && !told)
+		tell_failure(failed);
 }
 
 static void on_settle(evutil_socket_t fd, short what, void *ctx)
@@ -234,7 +246,9 @@ static void name_failed(struct name *q)
 	metric_add(&lookup_failures, NULL, 1);
 	q->failed = q->status;
 	q->failed_of = q->status_of;
-	tell_failure(q);
+	q->told = false;
+	if (!q->sd->changed)
+		tell_failure(q);
 }
 
 static void ask_next(struct dns_sd *sd);

@@ -112,6 +112,11 @@ static const struct record_case records[] = {
 		"none.test.:\n"
 		"  {__address__=\":0\", __meta_dns_name=\"none.test.\","
 		" __meta_dns_srv_record_port=\"0\", __meta_dns_srv_record_target=\".\"}\n" },
+	{ "SRV", 0, "odd.test.", "odd.test SRV 1 a(b);c\001.test\n",
+		"odd.test.:\n"
+		"  {__address__=\"a\\\\(b\\\\)\\\\;c\\\\001.test:1\", __meta_dns_name=\"odd.test.\","
+		" __meta_dns_srv_record_port=\"1\","
+		" __meta_dns_srv_record_target=\"a\\\\(b\\\\)\\\\;c\\\\001.test.\"}\n" },
 	{ "A", 80, "web.test.", "web.test A 10.0.0.2\nweb.test A 10.0.0.1\nweb.test A 10.0.0.2\n",
 		"web.test.:\n" ADDRESS("10.0.0.1:80", "web.test.") ADDRESS("10.0.0.2:80", "web.test.") },
 	{ "A", 80, "six.test.", "six.test AAAA fd00::1\n", "six.test.:\n" },
