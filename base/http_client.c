@@ -246,6 +246,8 @@ static void deliver(struct http_request *r)
 	if (r->parser.stream && r->parser.body.len && r->rc != ERR_CANCELED && !hand_over(r))
 		return;
 	TAILQ_REMOVE(&r->client->finished, r, link);
+	if (r->parser.stream)
+		res.status = r->parser.status;
 	if (!r->rc) {
 		res.head = buf_str(&r->parser.head);
 		res.status = r->parser.status;

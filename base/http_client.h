@@ -49,7 +49,7 @@ struct http_config {
 struct http_response {
 	enum err_code rc; /* ERR_OK: status, headers and body are valid */
 	struct err err;
-	int status;
+	int status; /* 200 also where the body went to `data` and broke off */
 	struct str reason; /* "Service Unavailable" as the server said it */
 	struct str head;   /* status line and header lines as they came */
 	struct str content_type, content_encoding, location;

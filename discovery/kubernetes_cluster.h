@@ -39,6 +39,8 @@ MUST_CHECK enum err_code kube_access_make(const struct kube_cluster_config *c,
 /* A kubeconfig's text; `file` names it in messages, and paths in it are relative to its folder. */
 MUST_CHECK enum err_code kubeconfig_parse(struct arena *a, const char *file, struct str text,
 	struct kube_access *out, struct err *err);
+MUST_CHECK enum err_code kube_access_dup(
+	struct arena *a, const struct kube_access *from, struct kube_access *out, struct err *err);
 /* Fills in out->identity from the rest. */
 MUST_CHECK enum err_code kube_access_identify(
 	struct arena *a, struct kube_access *out, struct err *err);
