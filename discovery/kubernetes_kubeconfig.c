@@ -152,7 +152,8 @@ static enum err_code read_cluster(
 	if (!yaml_is_null(skip)) {
 		/* "yes" and the like are strings to kubectl */
 		if (strcmp(yaml_tag(skip), "!!bool") != 0 || !strchr("tTfF", skip->text.ptr[0]))
-			return yaml_err(skip, err, ERR_INVALID, "cannot unmarshal %s into bool", yaml_tag(skip));
+			return yaml_err(
+				skip, err, ERR_INVALID, "cannot unmarshal %s into bool", yaml_tag(skip));
 		h->tls_insecure_skip_verify = skip->text.ptr[0] == 't' || str_is(skip->text, "True") ||
 			str_is(skip->text, "TRUE");
 	}

@@ -15,7 +15,8 @@ struct keep {
 
 /* clang-format off */
 static const struct keep owner[] = {
-	{ "apiVersion", NULL }, { "kind", NULL }, { "name", NULL }, { "controller", NULL }, { NULL, NULL },
+	{ "apiVersion", NULL }, { "kind", NULL }, { "name", NULL }, { "controller", NULL },
+	{ NULL, NULL },
 };
 static const struct keep metadata[] = {
 	{ "name", NULL }, { "namespace", NULL }, { "uid", NULL }, { "resourceVersion", NULL },
@@ -26,7 +27,8 @@ static const struct keep target_ref[] = {
 	{ "kind", NULL }, { "name", NULL }, { "namespace", NULL }, { NULL, NULL },
 };
 static const struct keep ports[] = {
-	{ "name", NULL }, { "port", NULL }, { "protocol", NULL }, { "appProtocol", NULL }, { NULL, NULL },
+	{ "name", NULL }, { "port", NULL }, { "protocol", NULL }, { "appProtocol", NULL },
+	{ NULL, NULL },
 };
 
 static const struct keep node_address[] = { { "type", NULL }, { "address", NULL }, { NULL, NULL } };
@@ -89,8 +91,8 @@ static const struct keep endpoint[] = {
 	{ "targetRef", target_ref }, { NULL, NULL },
 };
 static const struct keep endpointslice[] = {
-	{ "metadata", metadata }, { "addressType", NULL }, { "endpoints", endpoint }, { "ports", ports },
-	{ NULL, NULL },
+	{ "metadata", metadata }, { "addressType", NULL }, { "endpoints", endpoint },
+	{ "ports", ports }, { NULL, NULL },
 };
 
 static const struct keep tls[] = { { "hosts", NULL }, { NULL, NULL } };

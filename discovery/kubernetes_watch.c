@@ -87,7 +87,8 @@ static void back_off(struct kube_watch *w, int64_t at_least_ns)
 }
 
 /* `doing` is "list" or "watch". */
-static void fail(struct kube_watch *w, const char *doing, const struct err *why, int64_t at_least_ns)
+static void fail(
+	struct kube_watch *w, const char *doing, const struct err *why, int64_t at_least_ns)
 {
 	struct err err = *why;
 
@@ -316,7 +317,7 @@ static enum err_code begin_list(struct kube_watch *w, struct err *err)
 /* -------------------------------------------------------------------------------------------- */
 /* Streams */
 
-/* What we have is too old to go on from. The first time at once, then with the delays of failures. */
+/* What we have is too old to go on from. At once the first time, then with a failure's delays. */
 static void list_anew(struct kube_watch *w)
 {
 	w->version[0] = '\0';

@@ -40,83 +40,84 @@ static void print(struct buf *b, const struct kube_access *a)
 		buf_add_cstr(b, " insecure");
 }
 
-TEST(kubeconfigs)
-{
-	static const struct {
-		const char *text, *want;
-	} rows[] = {
-		{ USERS("{token: t}"), "https://k:6443 ns=mine token=t Bearer" },
-		{ USERS("{token: t, tokenFile: f}"), "https://k:6443 ns=mine token-file=/etc/kube/f Bearer" },
-		{ USERS("{tokenFile: /f}"), "https://k:6443 ns=mine token-file=/f Bearer" },
-		{ USERS("{username: a, password: b}"), "https://k:6443 ns=mine user=a password=b basic" },
-		{ USERS("{client-certificate: c.pem, client-key-data: 'a2\n  V5'}"),
-			"https://k:6443 ns=mine cert-file=/etc/kube/c.pem key=key" },
-		{ USERS("{client-certificate-data: Y2VydA==, client-key: k, client-certificate: x}"),
-			"https://k:6443 ns=mine cert=cert key-file=/etc/kube/k" },
-		{ USERS(""), "https://k:6443 ns=mine" },
-		{ USERS("{exec: null, auth-provider: ~, extensions: [1]}"), "https://k:6443 ns=mine" },
-		{ CLUSTERS("{server: 'http://a/b//', insecure-skip-tls-verify: true}"),
-			"http://a/b ns=mine insecure" },
-		{ CLUSTERS("{server: https://a, certificate-authority: ca.crt, tls-server-name: n, "
-			"certificate-authority-data: '', proxy-url: ''}"),
-			"https://a ns=mine ca-file=/etc/kube/ca.crt name=n" },
-		{ CLUSTERS("{server: https://a, certificate-authority-data: Y2E=}"),
-			"https://a ns=mine ca=ca" },
-		{ "{\"current-context\": \"c\", \"contexts\": [{\"name\": \"c\", \"context\": "
-			"{\"cluster\": \"k\"}}], \"clusters\": [{\"name\": \"k\", \"cluster\": "
-			"{\"server\": \"https://j\"}}], \"kind\": \"Config\"}", "https://j" },
+static const struct {
+	const char *text, *want;
+} kubeconfigs[] = {
+	{ USERS("{token: t}"), "https://k:6443 ns=mine token=t Bearer" },
+	{ USERS("{token: t, tokenFile: f}"), "https://k:6443 ns=mine token-file=/etc/kube/f Bearer" },
+	{ USERS("{tokenFile: /f}"), "https://k:6443 ns=mine token-file=/f Bearer" },
+	{ USERS("{username: a, password: b}"), "https://k:6443 ns=mine user=a password=b basic" },
+	{ USERS("{client-certificate: c.pem, client-key-data: 'a2\n  V5'}"),
+		"https://k:6443 ns=mine cert-file=/etc/kube/c.pem key=key" },
+	{ USERS("{client-certificate-data: Y2VydA==, client-key: k, client-certificate: x}"),
+		"https://k:6443 ns=mine cert=cert key-file=/etc/kube/k" },
+	{ USERS(""), "https://k:6443 ns=mine" },
+	{ USERS("{exec: null, auth-provider: ~, extensions: [1]}"), "https://k:6443 ns=mine" },
+	{ CLUSTERS("{server: 'http://a/b//', insecure-skip-tls-verify: true}"),
+		"http://a/b ns=mine insecure" },
+	{ CLUSTERS("{server: https://a, certificate-authority: ca.crt, tls-server-name: n, "
+		"certificate-authority-data: '', proxy-url: ''}"),
+		"https://a ns=mine ca-file=/etc/kube/ca.crt name=n" },
+	{ CLUSTERS("{server: https://a, certificate-authority-data: Y2E=}"),
+		"https://a ns=mine ca=ca" },
+	{ "{\"current-context\": \"c\", \"contexts\": [{\"name\": \"c\", \"context\": "
+		"{\"cluster\": \"k\"}}], \"clusters\": [{\"name\": \"k\", \"cluster\": "
+		"{\"server\": \"https://j\"}}], \"kind\": \"Config\"}", "https://j" },
 
-		{ "[]", "/etc/kube/config:1:1: a kubeconfig is a mapping" },
-		{ "a: [", "/etc/kube/config:" },
-		{ "kind: Config", "/etc/kube/config:1:1: current-context is not set" },
-		{ "current-context: x", "/etc/kube/config:1:1: context \"x\" does not exist" },
-		{ "current-context: x\ncontexts: {}", "/etc/kube/config:2:11: contexts is no list" },
-		{ "current-context: x\ncontexts: [{name: x}]",
-			"/etc/kube/config:1:1: context \"x\" is empty" },
-		{ "current-context: x\ncontexts: [{name: [1]}]",
-			"/etc/kube/config:2:19: cannot unmarshal !!seq into string" },
-		{ CONTEXT "clusters: [{name: other}]",
-			"/etc/kube/config:3:11: cluster \"k\" does not exist" },
-		{ CONTEXT "clusters: [{name: k}]", "/etc/kube/config:1:1: cluster \"k\" is empty" },
-		{ CONTEXT CLUSTER, "/etc/kube/config:1:1: user \"u\" does not exist" },
-		{ CLUSTERS("{server: 'k:6443'}"),
-			"/etc/kube/config:3:40: server \"k:6443\" is no URL of http or https" },
-		{ CLUSTERS("{x: y}"), "/etc/kube/config:3:31: server \"\" is no URL of http or https" },
-		{ CLUSTERS("{server: https://a, proxy-url: http://p}"),
-			"/etc/kube/config:3:62: proxy-url is not supported" },
-		{ CLUSTERS("{server: https://a, insecure-skip-tls-verify: 'x'}"),
-			"/etc/kube/config:3:77: cannot unmarshal !!str into bool" },
-		{ CLUSTERS("{server: https://a, insecure-skip-tls-verify: true, certificate-authority: a}"),
-			"/etc/kube/config:3:77: specifying a root certificates file with the insecure flag is "
-			"not allowed" },
-		{ CLUSTERS("{server: https://a, certificate-authority-data: '*'}"),
-			"/etc/kube/config:3:79: certificate-authority-data is not base64" },
-		{ CLUSTERS("{server: https://a, certificate-authority-data: 'Y=E='}"),
-			"/etc/kube/config:3:79: certificate-authority-data is not base64" },
-		{ CLUSTERS("{server: https://a, certificate-authority-data: 'AAAA'}"),
-			"/etc/kube/config:3:79: certificate-authority-data holds a NUL byte" },
-		{ USERS("{exec: {command: aws}}"), "/etc/kube/config:4:32: exec is not supported" },
-		{ USERS("{auth-provider: {name: gcp}}"),
-			"/etc/kube/config:4:41: auth-provider is not supported" },
-		{ USERS("{as: root}"), "/etc/kube/config:4:30: as is not supported" },
-		{ USERS("{token: t, username: u}"), "/etc/kube/config:4:25: more than one authentication "
-			"method found for user; found [token basicAuth], only one is allowed" },
-		{ USERS("{client-key: k}"),
-			"/etc/kube/config:4:25: client-certificate is missing beside client-key" },
-		{ USERS("{client-certificate: k}"),
-			"/etc/kube/config:4:25: client-key is missing beside client-certificate" },
-	};
+	{ "[]", "/etc/kube/config:1:1: a kubeconfig is a mapping" },
+	{ "a: [", "/etc/kube/config:" },
+	{ "kind: Config", "/etc/kube/config:1:1: current-context is not set" },
+	{ "current-context: x", "/etc/kube/config:1:1: context \"x\" does not exist" },
+	{ "current-context: x\ncontexts: {}", "/etc/kube/config:2:11: contexts is no list" },
+	{ "current-context: x\ncontexts: [{name: x}]",
+		"/etc/kube/config:1:1: context \"x\" is empty" },
+	{ "current-context: x\ncontexts: [{name: [1]}]",
+		"/etc/kube/config:2:19: cannot unmarshal !!seq into string" },
+	{ CONTEXT "clusters: [{name: other}]",
+		"/etc/kube/config:3:11: cluster \"k\" does not exist" },
+	{ CONTEXT "clusters: [{name: k}]", "/etc/kube/config:1:1: cluster \"k\" is empty" },
+	{ CONTEXT CLUSTER, "/etc/kube/config:1:1: user \"u\" does not exist" },
+	{ CLUSTERS("{server: 'k:6443'}"),
+		"/etc/kube/config:3:40: server \"k:6443\" is no URL of http or https" },
+	{ CLUSTERS("{x: y}"), "/etc/kube/config:3:31: server \"\" is no URL of http or https" },
+	{ CLUSTERS("{server: https://a, proxy-url: http://p}"),
+		"/etc/kube/config:3:62: proxy-url is not supported" },
+	{ CLUSTERS("{server: https://a, insecure-skip-tls-verify: 'x'}"),
+		"/etc/kube/config:3:77: cannot unmarshal !!str into bool" },
+	{ CLUSTERS("{server: https://a, insecure-skip-tls-verify: true, certificate-authority: a}"),
+		"/etc/kube/config:3:77: specifying a root certificates file with the insecure flag is "
+		"not allowed" },
+	{ CLUSTERS("{server: https://a, certificate-authority-data: '*'}"),
+		"/etc/kube/config:3:79: certificate-authority-data is not base64" },
+	{ CLUSTERS("{server: https://a, certificate-authority-data: 'Y=E='}"),
+		"/etc/kube/config:3:79: certificate-authority-data is not base64" },
+	{ CLUSTERS("{server: https://a, certificate-authority-data: 'AAAA'}"),
+		"/etc/kube/config:3:79: certificate-authority-data holds a NUL byte" },
+	{ USERS("{exec: {command: aws}}"), "/etc/kube/config:4:32: exec is not supported" },
+	{ USERS("{auth-provider: {name: gcp}}"),
+		"/etc/kube/config:4:41: auth-provider is not supported" },
+	{ USERS("{as: root}"), "/etc/kube/config:4:30: as is not supported" },
+	{ USERS("{token: t, username: u}"), "/etc/kube/config:4:25: more than one authentication "
+		"method found for user; found [token basicAuth], only one is allowed" },
+	{ USERS("{client-key: k}"),
+		"/etc/kube/config:4:25: client-certificate is missing beside client-key" },
+	{ USERS("{client-certificate: k}"),
+		"/etc/kube/config:4:25: client-key is missing beside client-certificate" },
+};
+
+TEST(kubeconfigs_read)
+{
 	struct buf got = { 0 };
 	struct err err;
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < sizeof(kubeconfigs) / sizeof(kubeconfigs[0]); i++) {
 		struct kube_access a;
-		const char *want = rows[i].want;
+		const char *want = kubeconfigs[i].want;
 		enum err_code rc;
 
 		arena_init(&arena, 0);
 		buf_clear(&got);
-		rc = kubeconfig_parse(&arena, "/etc/kube/config", str_of(rows[i].text), &a, &err);
+		rc = kubeconfig_parse(&arena, "/etc/kube/config", str_of(kubeconfigs[i].text), &a, &err);
 		if (rc)
 			buf_add_cstr(&got, err.msg);
 		else

@@ -206,7 +206,7 @@ TEST(selectors_are_escaped)
 	static const char list[] = FROM_CACHE
 		"&labelSelector=app%20in%20%28a%2Cb%29&fieldSelector=status.phase%3DRunning";
 	struct kube_watch_key key = pods;
-	int seconds;
+	unsigned long seconds;
 
 	REQUIRE(start());
 	key.label_selector = STR("app in (a,b)");
@@ -217,7 +217,7 @@ TEST(selectors_are_escaped)
 	acquire(&ear, &key);
 	expect(&ear, "synced\n");
 	wait_stream("labelSelector");
-	seconds = atoi(strstr(server.log.ptr, "timeoutSeconds=") + 15);
+	seconds = strtoul(strstr(server.log.ptr, "timeoutSeconds=") + 15, NULL, 10);
 	CHECK(seconds >= 300 && seconds <= 600);
 	stop();
 }
