@@ -45,6 +45,17 @@ $(BUILD)/tests/tsdb/fleet_test: $(call objects,tests/tsdb/fleet_test.c $(call UN
 	@$(CC) $(OPT) -pthread -o $@ $(call objects,tests/tsdb/fleet_test.c $(call UNIT_HELPERS,tsdb)) \
 		-Wl,--start-group $(FLEET_LIB) $(call room_libs,tsdb) -Wl,--end-group $(SYSLIBS)
 
+# Thousands of targets in one program, for what measures scraping (tests/load/README.md).
+LOAD := $(BUILD)/tests/load/load
+LOAD_OBJECTS := $(call objects,$(wildcard tests/load/*.c))
+.PHONY: load
+load: $(LOAD)
+$(LOAD): $(LOAD_OBJECTS) $(FLEET_LIB) $(call room_libs,tsdb)
+	@mkdir -p $(@D)
+	@echo "  LINK  $@"
+	@$(CC) $(OPT) -pthread -o $@ $(LOAD_OBJECTS) \
+		-Wl,--start-group $(FLEET_LIB) $(call room_libs,tsdb) -Wl,--end-group $(SYSLIBS)
+
 # Fuzz drivers: tests/fuzz/<name>_fuzz.c, each with LLVMFuzzerTestOneInput; its first comment names its room:
 # "fuzz: room". Seeds stand in tests/fuzz/<name>/.
 FUZZ_SOURCES := $(wildcard tests/fuzz/*_fuzz.c)
@@ -125,5 +136,5 @@ $(TSDB_BENCH): $(TSDB_BENCH_OBJECTS) $(FLEET_LIB) $(call room_libs,tsdb)
 	@$(CC) $(OPT) -pthread -o $@ $(TSDB_BENCH_OBJECTS) \
 		-Wl,--start-group $(FLEET_LIB) $(call room_libs,tsdb) -Wl,--end-group $(SYSLIBS)
 .PHONY: bench
-bench: deps-test all $(FLEET) $(TSDB_BENCH)
+bench: deps-test all $(FLEET) $(TSDB_BENCH) $(LOAD)
 	@EPI_BUILD="$(abspath $(BUILD))" node tests/bench/bench.mjs $(BENCH)

@@ -6,10 +6,11 @@ import { join } from 'node:path';
 import { root } from '../e2e/lib.mjs';
 import { queries } from './queries.mjs';
 import { binary, ingest, merge } from './served.mjs';
+import { scrape } from './scrape.mjs';
 import { bytes, long, memory, restart, top } from './storage.mjs';
 import { failed, header, write } from './report.mjs';
 
-const sections = { ingest, merge, bytes, long, query: queries, top, restart, memory, binary };
+const sections = { ingest, merge, bytes, long, query: queries, top, restart, memory, scrape, binary };
 
 const wanted = process.argv.slice(2).flatMap((a) => a.split(',')).filter(Boolean);
 for (const name of wanted) {

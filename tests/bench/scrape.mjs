@@ -1,0 +1,88 @@
+// Scraping at the size of a fleet: thousands of targets of tests/load, CPU and heap every 15 s, stored; then the same
+// with a tenth of them hostile.
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { build, epimetheus, request, sleep, start, targets as activeTargets, until } from '../e2e/lib.mjs';
+import { emptyDirectory, env } from './common.mjs';
+import { note } from './report.mjs';
+
+const load = join(build, 'tests/load/load');
+const INTERVAL = 15;
+const ON_TIME = 0.6; // seconds: the bucket of the server's histogram below a second
+
+const config = (file) => `
+global: {scrape_interval: ${INTERVAL}s}
+scrape_configs:
+- job_name: fleet
+  body_size_limit: 8MB
+  file_sd_configs: [{files: ['${file}']}]
+  profiling_config:
+    pprof_config: {block: {enabled: false}, mutex: {enabled: false}, goroutine: {enabled: false}}
+`;
+
+async function metrics(server) {
+  const text = (await request(`${server.url}/metrics`)).body.toString();
+  return (name) => {
+    const at = text.split('\n').find((l) => l.startsWith(`${name} `));
+    return at ? Number(at.slice(name.length + 1)) : 0;
+  };
+}
+
+/** Descriptors: two connections a target, and what a database needs. */
+async function serve(t, dir, files) {
+  const run = start(t, 'sh', ['-c', `ulimit -n ${files} || exit 1; exec "$@"`, 'sh', epimetheus, '--web.listen-address=127.0.0.1:0',
+    `--storage.tsdb.path=${join(dir, 'data')}`, `--config.file=${join(dir, 'epimetheus.yml')}`], { cwd: dir });
+  run.port = await until('server is ready', 60, () => {
+    if (run.code !== undefined) throw new Error(`server ended (${files} open files are needed, see ulimit -n): ${run.err}`);
+    return run.err.match(/msg=ready\b.*\bport=(\d+)/)?.[1];
+  });
+  run.url = `http://127.0.0.1:${run.port}`;
+  return run;
+}
+
+/** Sums over the targets that are honest. */
+async function honest(server) {
+  const list = (await activeTargets(server)).filter((a) => a.labels.kind === 'honest');
+  return { n: list.length, up: list.filter((a) => a.health === 'up').length,
+    errors: [...new Set(list.map((a) => a.lastError).filter(Boolean))].slice(0, 5) };
+}
+
+async function measure(t, n, hostile, seconds) {
+  const dir = emptyDirectory(`scrape-${hostile}`), file = join(dir, 'targets.json');
+  const fleet = start(t, load, [`--targets=${n}`, `--hostile=${hostile}`, `--file=${file}`, `--interval=${INTERVAL}s`]);
+  await until('targets listen', 120, () => {
+    if (fleet.code !== undefined) throw new Error(fleet.err);
+    return fleet.out.includes('"port"');
+  });
+  writeFileSync(join(dir, 'epimetheus.yml'), config(file));
+  const server = await serve(t, dir, n * 3 + 4096);
+  await sleep((INTERVAL * 2 + 3) * 1000); // every target has its connections and its delta base
+  const before = await metrics(server);
+  fleet.child.kill('SIGUSR1');
+  await sleep(seconds * 1000);
+  const after = await metrics(server);
+  const shown = await honest(server);
+  await fleet.stop();
+  await server.stop();
+  const came = JSON.parse(fleet.out.trim().split('\n').at(-1));
+  const d = (name) => after(name) - before(name);
+  const delay = 'epimetheus_scrape_start_delay_seconds';
+  const begun = d(`${delay}_count`), skipped = d('epimetheus_scrape_skipped_total');
+  const ok = d('epimetheus_scrape_scrapes_total{result="ok"}');
+  const what = `${n} targets, ${INTERVAL} s, CPU + heap${hostile ? `, ${hostile} % hostile` : ''}`;
+  const of = { begun, skipped, ok, came, shown };
+  const turns = begun + (hostile ? 0 : skipped); // a hostile one that holds on loses its own turns
+  note(what, { ours: ok / seconds, unit: 'profiles/s', of });
+  note('  begun within 0.6 s of their turn', { ours: 100 * d(`${delay}_bucket{le="${ON_TIME}"}`) / turns, unit: '%', atLeast: 99.9 });
+  note('  honest: asked again within 1 s of the interval', { ours: 100 * (1 - came.honest.late / came.honest.gaps), unit: '%', atLeast: 99.9 });
+  note('  honest: last scrape went well', { ours: 100 * shown.up / shown.n, unit: '%', atLeast: 99.9 });
+  note('  longest gap between two requests', { ours: came.honest.gap_max_s, unit: 'seconds' });
+  note('  CPU of the server, 1,000 scrapes', { ours: 1000 * d('process_cpu_seconds_total') / ok, unit: 'seconds' });
+  note('  resident memory of the server', { ours: after('process_resident_memory_bytes') / (1 << 20), unit: 'MiB' });
+  if (came.honest.refused) note('  CPU profiles refused: one was under way', { ours: came.honest.refused, unit: 'requests', atMost: 0 });
+}
+
+export async function scrape(t) {
+  const n = env('BENCH_FLEET', 10000), seconds = env('BENCH_SECONDS', 60);
+  for (const hostile of [0, 10]) await measure(t, n, hostile, seconds);
+}
