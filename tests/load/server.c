@@ -272,22 +272,29 @@ static void on_connection(evutil_socket_t listener, short what, void *ctx)
 
 /* ---- all of them ---- */
 
-/* Each target is asked for two profiles at once. Only root may go beyond the hard limit. */
+/*
+ * Each target is asked for two profiles at once; a scraper that is short of descriptors itself lets
+ * idle connections go. Only root may go beyond the hard limit.
+ */
 static enum err_code raise_files(size_t targets, struct err *err)
 {
-	rlim_t need = targets * 2 + 256;
-	struct rlimit limit;
+	rlim_t least = targets + targets / 2 + 256, want = targets * 2 + 1024;
+	struct rlimit limit, more;
 
 	if (getrlimit(RLIMIT_NOFILE, &limit))
 		return err_errno(err, errno, "limit of open files");
-	if (limit.rlim_cur >= need)
+	if (limit.rlim_cur >= want)
 		return ERR_OK;
-	limit.rlim_cur = need;
-	if (limit.rlim_max < need)
-		limit.rlim_max = need;
+	more.rlim_cur = want;
+	more.rlim_max = limit.rlim_max > want ? limit.rlim_max : want;
+	if (!setrlimit(RLIMIT_NOFILE, &more))
+		return ERR_OK;
+	limit.rlim_cur = limit.rlim_max;
 	if (setrlimit(RLIMIT_NOFILE, &limit))
-		return err_errno(err, errno, "%zu targets need %zu open files (ulimit -n)", targets,
-			(size_t)need);
+		return err_errno(err, errno, "limit of open files");
+	if (limit.rlim_cur < least)
+		return err_set(err, ERR_LIMIT, "%zu targets need %zu open files, the limit is %zu "
+			"(ulimit -n)", targets, (size_t)least, (size_t)limit.rlim_cur);
 	return ERR_OK;
 }
 
