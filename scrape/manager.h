@@ -10,7 +10,8 @@
  * Errors:    of a scrape: on the target (last_error), in metrics and in the log at debug; never
  *            here.
  * Ownership: a manager takes its own reference of the configuration applied. A snapshot lives in
- *            the caller's arena.
+ *            the caller's arena and, until it is released, in the target sets it holds: most of
+ *            fifty thousand targets is not copied.
  * Threads:   `loops` loop threads, one discovery thread and `workers` workers of its own. open,
  *            apply, close from one thread; snapshot from any other than these.
  */
@@ -21,6 +22,7 @@
 #include "scrape/sink.h"
 
 struct scrape_manager;
+struct target_set;
 
 struct scrape_manager_options {
 	struct sink *sink;
@@ -38,7 +40,7 @@ MUST_CHECK enum err_code scrape_manager_open(const struct scrape_manager_options
 /*
  * Scrapes by this configuration from now on. Any error leaves the old one at work, whole. A loop
  * whose target has the labels and the URL it had goes on with its schedule, connection, health and
- * delta base; other settings of its job are taken over with its next scrape.
+ * delta base; other settings of its job are taken over with its next request or answer.
  */
 MUST_CHECK enum err_code scrape_manager_apply(struct scrape_manager *m, struct config *c,
 	struct err *err);
@@ -82,10 +84,13 @@ struct scrape_snapshot {
 	size_t active_n;
 	struct dropped_target *dropped;
 	size_t dropped_n;
+	struct target_set **sets; /* held */
+	size_t sets_n;
 };
 
-/* pool: only this one; NULL: all. */
+/* pool: only this one; NULL: all. What it gave is released before its arena. */
 MUST_CHECK enum err_code scrape_manager_snapshot(struct scrape_manager *m, const char *pool,
 	struct arena *a, struct scrape_snapshot *out, struct err *err);
+void scrape_snapshot_release(struct scrape_snapshot *s);
 
 #endif

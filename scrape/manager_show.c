@@ -1,6 +1,6 @@
 /*
- * What is shown of targets. What they are stands in the pools' sets, and is copied on the caller's
- * thread; only how their last scrapes went is asked of the loops, one after the other.
+ * What is shown of targets. What they are stands in the pools' sets, which a snapshot holds; only
+ * how their last scrapes went is asked of the loops, one after the other.
  */
 #include "base/str.h"
 #include "scrape/manager_internal.h"
@@ -11,6 +11,7 @@ struct snapshot {
 	const char *pool;
 	struct arena *arena;
 	struct scrape_snapshot *out;
+	struct str pool_name;      /* of the pool that is shown now */
 	struct scraper **scrapers; /* of out->active */
 	struct lane *lane;         /* whose loop is asked now */
 	bool failed;
@@ -27,27 +28,16 @@ static struct str dup(struct snapshot *s, struct str text)
 	return copy;
 }
 
-static struct labels dup_labels(struct snapshot *s, struct labels ls)
-{
-	struct labels copy = labels_dup(s->arena, ls);
-
-	if (copy.n && !copy.v) {
-		s->failed = true;
-		return (struct labels){ 0 };
-	}
-	return copy;
-}
-
 static struct labels without_name(struct snapshot *s, struct labels ls)
 {
-	struct labels_builder b;
-	struct labels out = { 0 };
+	struct label *v = arena_alloc_raw(s->arena, ls.n ? ls.n : 1, sizeof(*v));
+	size_t n = 0;
 
-	labels_builder_init(&b, s->arena, ls);
-	labels_builder_del(&b, STR(LABEL_NAME));
-	if (labels_builder_build(&b, &out, NULL))
-		s->failed = true;
-	return out;
+	for (size_t i = 0; v && i < ls.n; i++)
+		if (!str_is(ls.v[i].name, LABEL_NAME))
+			v[n++] = ls.v[i];
+	s->failed |= !v;
+	return (struct labels){ v, n };
 }
 
 /* What a loop says of a scraper: all that other threads may not read themselves. */
@@ -80,17 +70,19 @@ static void show_target(struct snapshot *s, const struct job_pool *p, const stru
 	struct buf global = { 0 };
 
 	*to = (struct target_info){
-		.discovered = dup_labels(s, t->discovered),
-		.labels = without_name(s, dup_labels(s, t->labels)),
-		.profile = dup(s, t->name),
-		.pool = dup(s, p->job->job_name),
-		.scrape_url = dup(s, t->url),
+		.discovered = t->discovered,
+		.labels = without_name(s, t->labels),
+		.profile = t->name,
+		.pool = s->pool_name,
+		.scrape_url = t->url,
+		.global_url = t->url,
 		.last_error = STR(""),
 		.interval_ns = t->interval_ns,
 		.timeout_ns = t->timeout_ns,
 	};
 	url_print_global(&global, t->url, str_of(m->listen_address), str_of(m->external_url));
-	to->global_url = dup(s, buf_failed(&global) ? t->url : buf_str(&global));
+	if (!buf_failed(&global) && !str_eq(buf_str(&global), t->url))
+		to->global_url = dup(s, buf_str(&global));
 	buf_release(&global);
 }
 
@@ -111,6 +103,8 @@ static void show_pool(struct snapshot *s, const struct job_pool *p)
 	};
 	if (!p->set)
 		return;
+	s->pool_name = info->name;
+	out->sets[out->sets_n++] = target_set_ref(p->set);
 	info->active = p->set->n;
 	info->dropped = p->set->dropped_total;
 	for (size_t i = 0; i < p->set->n; i++) {
@@ -119,7 +113,7 @@ static void show_pool(struct snapshot *s, const struct job_pool *p)
 	}
 	for (size_t i = 0; i < p->set->dropped_n; i++)
 		out->dropped[out->dropped_n++] = (struct dropped_target){
-			.discovered = dup_labels(s, p->set->dropped[i]),
+			.discovered = p->set->dropped[i],
 			.pool = info->name,
 		};
 }
@@ -140,8 +134,10 @@ static void take_snapshot(struct snapshot *s)
 	s->out->pools = arena_array(s->arena, struct pool_info, pools);
 	s->out->active = arena_array(s->arena, struct target_info, active);
 	s->out->dropped = arena_array(s->arena, struct dropped_target, dropped);
+	s->out->sets = arena_array(s->arena, struct target_set *, pools);
 	s->scrapers = arena_array(s->arena, struct scraper *, active);
-	if (!s->out->pools || !s->out->active || !s->out->dropped || !s->scrapers) {
+	if (!s->out->pools || !s->out->active || !s->out->dropped || !s->out->sets ||
+		!s->scrapers) {
 		s->failed = true;
 		return;
 	}
@@ -163,8 +159,17 @@ enum err_code scrape_manager_snapshot(struct scrape_manager *m, const char *pool
 	mutex_lock(&m->lock);
 	take_snapshot(&s);
 	mutex_unlock(&m->lock);
-	if (s.failed)
+	if (s.failed) {
+		scrape_snapshot_release(&made);
 		return arena_fail(a, "list of targets", err);
+	}
 	*out = made;
 	return ERR_OK;
+}
+
+void scrape_snapshot_release(struct scrape_snapshot *s)
+{
+	for (size_t i = 0; i < s->sets_n; i++)
+		target_set_unref(s->sets[i]);
+	*s = (struct scrape_snapshot){ 0 };
 }

@@ -204,6 +204,7 @@ static void fetch(struct scraper *s)
 	t->env = s->env;
 	t->lane = s->lane;
 	t->set = target_set_ref(s->set);
+	t->config = config_ref(s->set->config);
 	t->ended = finish;
 	t->target = s->target;
 	t->start_ns = clock_now_ns();
@@ -340,6 +341,10 @@ static void start(struct scraper *s, struct target_set *set, const struct target
 	schedule(s);
 }
 
+/*
+ * A scrape that is fetched moves to the new set with its target: a request may be held for minutes,
+ * and would keep all of the old set's targets in memory.
+ */
 static void update(struct scraper *s, struct target_set *set, const struct target *target)
 {
 	bool reschedule = s->target->interval_ns != target->interval_ns;
@@ -347,6 +352,11 @@ static void update(struct scraper *s, struct target_set *set, const struct targe
 
 	s->set = set;
 	s->target = target;
+	if (s->state == SCRAPER_FETCHING) {
+		target_set_unref(s->task->set);
+		s->task->set = target_set_ref(set);
+		s->task->target = target;
+	}
 	target_set_unref(old);
 	if (reschedule)
 		schedule(s);

@@ -9,6 +9,7 @@
 
 #define SET_BYTES_MAX ((size_t)1 << 30)
 #define SECONDS_MAX 86400
+#define KEPT 256
 
 #define ADDRESS STR("__address__")
 #define SCHEME STR("__scheme__")
@@ -24,6 +25,8 @@ struct expansion {
 	struct target_set *set;
 	struct labels_builder b;
 	struct buf scratch;
+	struct arena one;      /* what one target needs until it is made */
+	struct str kept[KEPT]; /* strings of the set by hash: most targets have the same ones */
 	size_t cap; /* of set->v */
 	size_t errors, targets; /* targets: of the groups, with at least one profile kept */
 };
@@ -49,11 +52,21 @@ static struct str keep_scratch(struct expansion *x)
 	return s;
 }
 
+/* The same for what many targets say. */
+static struct str share_scratch(struct expansion *x)
+{
+	struct str *kept = &x->kept[hash_bytes(x->scratch.ptr, x->scratch.len, 0) % KEPT];
+
+	if (buf_failed(&x->scratch) || !kept->ptr || !str_eq(*kept, buf_str(&x->scratch)))
+		*kept = keep_scratch(x);
+	return *kept;
+}
+
 static struct str duration_text(struct expansion *x, int64_t ns)
 {
 	buf_clear(&x->scratch);
 	duration_print(&x->scratch, ns);
-	return keep_scratch(x);
+	return share_scratch(x);
 }
 
 static struct str param_label(struct expansion *x, struct str name)
@@ -61,7 +74,7 @@ static struct str param_label(struct expansion *x, struct str name)
 	buf_clear(&x->scratch);
 	buf_add_str(&x->scratch, PARAM);
 	buf_add_str(&x->scratch, name);
-	return keep_scratch(x);
+	return share_scratch(x);
 }
 
 static void set_params(struct expansion *x, const struct params_config *params)
@@ -83,7 +96,7 @@ static struct str seconds_text(struct expansion *x, int64_t seconds)
 {
 	buf_clear(&x->scratch);
 	buf_add_i64(&x->scratch, seconds);
-	return keep_scratch(x);
+	return share_scratch(x);
 }
 
 static int64_t interval_label(const struct expansion *x)
@@ -104,7 +117,7 @@ static struct str profile_path(struct expansion *x, struct str prefix, struct st
 	if (path.len == 0 || path.ptr[0] != '/')
 		buf_add_char(&x->scratch, '/');
 	buf_add_str(&x->scratch, path);
-	return keep_scratch(x);
+	return share_scratch(x);
 }
 
 /*
@@ -179,10 +192,11 @@ static enum err_code read_times(struct expansion *x, struct target *t, struct st
 static enum err_code make_url(struct expansion *x, struct target *t, struct err *err)
 {
 	const struct params_config *layers[] = { &x->set->job->params, &t->profile->params };
-	struct url_query q = { .arena = &x->set->arena };
+	struct url_query q = { .arena = &x->one };
 	const struct label *l;
 	enum err_code rc;
 
+	arena_reset(&x->one);
 	for (size_t k = 0; k < 2; k++)
 		for (size_t i = 0; i < layers[k]->n; i++)
 			url_query_set(&q, layers[k]->v[i].name, layers[k]->v[i].values,
@@ -270,11 +284,9 @@ static enum err_code set_add(struct expansion *x, const struct target *t, struct
 	struct target *v;
 
 	if (s->n == x->cap) {
-		v = arena_alloc_raw(&s->arena, cap, sizeof(*v));
+		v = cap <= SET_BYTES_MAX / sizeof(*v) ? realloc(s->v, cap * sizeof(*v)) : NULL;
 		if (!v)
-			return arena_fail(&s->arena, "targets", err);
-		if (s->n)
-			memcpy(v, s->v, s->n * sizeof(*v));
+			return err_set(err, ERR_NOMEM, "out of memory for targets");
 		s->v = v;
 		x->cap = cap;
 	}
@@ -408,8 +420,11 @@ static void deduplicate(struct expansion *x)
 static void finish_set(struct expansion *x)
 {
 	struct target_set *s = x->set;
+	struct target *v = s->n ? realloc(s->v, s->n * sizeof(*v)) : NULL;
 	const char *text;
 
+	if (v)
+		s->v = v; /* without the room to grow */
 	if (s->job->target_limit && x->targets > s->job->target_limit) {
 		s->limit_exceeded = true;
 		text = arena_printf(&s->arena, "target_limit exceeded (number of targets: %zu, limit: %zu)",
@@ -433,6 +448,7 @@ enum err_code targets_expand(struct config *config, const struct scrape_config *
 		return err_set(err, ERR_NOMEM, "out of memory for targets");
 	atomic_init(&s->refs, 1);
 	arena_init(&s->arena, SET_BYTES_MAX);
+	arena_init(&x.one, SET_BYTES_MAX);
 	s->config = config_ref(config);
 	s->groups = groups_ref(groups);
 	s->job = job;
@@ -440,6 +456,7 @@ enum err_code targets_expand(struct config *config, const struct scrape_config *
 	labels_builder_init(&x.b, &s->arena, (struct labels){ 0 });
 	rc = expand_groups(&x, err);
 	buf_release(&x.scratch);
+	arena_release(&x.one);
 	if (rc) {
 		target_set_unref(s);
 		return rc;
@@ -462,6 +479,7 @@ void target_set_unref(struct target_set *s)
 		return;
 	config_unref(s->config);
 	groups_unref(s->groups);
+	free(s->v);
 	arena_release(&s->arena);
 	free(s);
 }

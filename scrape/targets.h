@@ -33,7 +33,7 @@ struct target_set {
 	struct config *config; /* held, as are the groups: labels point into both */
 	struct groups *groups;
 	const struct scrape_config *job;
-	struct target *v; /* ascending by labels, then url; labels distinct */
+	struct target *v; /* ascending by labels, then url; labels distinct; not of the arena */
 	size_t n;
 	struct labels *dropped; /* discovered labels; at most keep_dropped_targets where that is set */
 	size_t dropped_n;

@@ -11,6 +11,7 @@ void task_free(struct scrape_task *t)
 	buf_release(&t->content_type);
 	buf_release(&t->content_encoding);
 	target_set_unref(t->set);
+	config_unref(t->config);
 	free(t);
 }
 

@@ -4,7 +4,8 @@
  * post.
  *
  * Errors:    in the task (rc, result, err): ended is called whatever happened.
- * Ownership: a task holds the target set its target is of.
+ * Ownership: a task holds the target set its target is of, and the configuration its request was
+ *            made from.
  * Threads:   one at a time, as above. `scraper` is touched on the loop's thread only.
  */
 #ifndef SCRAPE_TASK_H
@@ -18,7 +19,8 @@ struct scrape_task {
 	struct scraper *scraper;
 	struct scrape_env *env;
 	struct lane *lane;
-	struct target_set *set; /* held */
+	struct target_set *set; /* held; a later one with the same target while it is fetched */
+	struct config *config;  /* held: of the request */
 	const struct target *target;
 	void (*ended)(struct scrape_task *t); /* on the loop's thread, after task_store */
 	int64_t start_ns, end_ns; /* time of day */

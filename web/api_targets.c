@@ -154,6 +154,7 @@ void api_targets(struct web *w, struct http_in *in, struct http_out *out)
 	write_dropped(&j, &s, any || state_is(state, "dropped"));
 	write_pool_errors(&j, &s);
 	json_object_end(&j);
+	scrape_snapshot_release(&s);
 	api_end(&j, NULL, 0, NULL, 0);
 }
 
@@ -176,5 +177,6 @@ void api_scrape_pools(struct web *w, struct http_in *in, struct http_out *out)
 		json_str(&j, s.pools[i].name);
 	json_array_end(&j);
 	json_object_end(&j);
+	scrape_snapshot_release(&s);
 	api_end(&j, NULL, 0, NULL, 0);
 }

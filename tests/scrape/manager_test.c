@@ -39,6 +39,7 @@ static void fixture_release(struct fixture *f)
 	scrape_manager_close(f->manager);
 	http_target_close(f->target);
 	fake_sink_release(&f->sink);
+	scrape_snapshot_release(&f->shown);
 	arena_release(&f->arena);
 }
 
@@ -71,6 +72,7 @@ static void look(struct fixture *f)
 {
 	struct err err;
 
+	scrape_snapshot_release(&f->shown);
 	arena_release(&f->arena);
 	CHECK_OK(scrape_manager_snapshot(f->manager, NULL, &f->arena, &f->shown, &err), &err);
 }
