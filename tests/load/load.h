@@ -2,7 +2,7 @@
  * Load: thousands of profiled processes in one, for measuring a scraper.
  *
  * Target i listens at 127.1.0.0 + i on one port, speaks HTTP/1.1 with kept-alive connections, and
- * serves gzip'd profiles of a service of tests/fleet: /debug/pprof/profile holds the request for
+ * serves gzip'd profiles of a service of tests/fleet. /debug/pprof/profile holds the request for
  * its `seconds` first and is refused while another one is under way, as Go does; /debug/pprof/allocs
  * answers at once. A share of the targets is hostile, each in one of the ways of hostile_ways.
  *
@@ -24,7 +24,7 @@ enum load_kind { LOAD_CPU, LOAD_HEAP, LOAD_KINDS };
 
 struct load_options {
 	uint64_t targets, hostile_percent, port; /* port 0: any */
-	uint64_t services, variants, scrapes; /* different bodies: pods of a service, scrapes of a pod */
+	uint64_t services, variants, scrapes; /* with bodies of their own: pods of one, scrapes of one */
 	int64_t interval_ns; /* at which the scraper is said to come */
 };
 
