@@ -93,6 +93,15 @@ enum err_code eval_info(struct eval *ev, struct err *err, const char *fmt, ...) 
 /* ERR_CANCELED where someone asked for it. */
 MUST_CHECK enum err_code eval_check(struct eval *ev, struct err *err);
 
+/* ---- steps.c ---- */
+
+/*
+ * At each step of the range, into a matrix: ascending by metric, in ev->whole. ev is planned; its
+ * arena is changed.
+ */
+MUST_CHECK enum err_code evaluate_steps(
+	struct eval *ev, struct cost_series **out, size_t *n, struct err *err);
+
 /* ---- select.c, sum.c ---- */
 
 /* Functions over windows of profiles. */

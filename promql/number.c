@@ -83,11 +83,23 @@ static enum err_code find_cache(
 	return ERR_OK;
 }
 
+bool number_any(const struct eval *ev)
+{
+	for (const struct number_cache *c = ev->numbers; c; c = c->next)
+		if (c->n > 0)
+			return true;
+	return false;
+}
+
+void number_release_until(struct eval *ev, struct number_cache *began)
+{
+	for (; ev->numbers && ev->numbers != began; ev->numbers = ev->numbers->next)
+		arena_release(&ev->numbers->slice);
+}
+
 void number_release(struct eval *ev)
 {
-	for (struct number_cache *c = ev->numbers; c; c = c->next)
-		arena_release(&c->slice);
-	ev->numbers = NULL;
+	number_release_until(ev, NULL);
 }
 
 /* ---- their values ---- */

@@ -41,8 +41,13 @@ MUST_CHECK enum err_code number_latest(
 /* What select.c reads is profiles: a window of numbers has no value of its own. */
 MUST_CHECK enum err_code number_refuse_window(
 	struct eval *ev, const struct expr *e, struct err *err);
+/* Some selector of the query, as far as it was evaluated, has numeric series. */
+bool number_any(const struct eval *ev);
 /* Memory of what was read. */
 void number_release(struct eval *ev);
+/* The same of a thread's evaluation that began with these. */
+struct number_cache;
+void number_release_until(struct eval *ev, struct number_cache *began);
 
 /* ---- number_over_time.c ---- */
 

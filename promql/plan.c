@@ -351,7 +351,7 @@ enum err_code plan_read_values(
 	return copy_value(ev->arena, &r->kept, out) ? ERR_OK : eval_nomem(ev, err);
 }
 
-void plan_note_time(struct eval *ev, const struct expr *e, int64_t took_ns)
+static void note_times(struct eval *ev, const struct expr *e, uint64_t times, int64_t took_ns)
 {
 	struct plan_node *n = ev->plan->nodes;
 
@@ -364,8 +364,61 @@ void plan_note_time(struct eval *ev, const struct expr *e, int64_t took_ns)
 		n->next = ev->plan->nodes;
 		ev->plan->nodes = n;
 	}
-	n->n++;
+	n->n += times;
 	n->took_ns += took_ns;
+}
+
+void plan_note_time(struct eval *ev, const struct expr *e, int64_t took_ns)
+{
+	note_times(ev, e, 1, took_ns);
+}
+
+/* ---- side by side ---- */
+
+static void forget_counts(struct plan_read *r)
+{
+	r->reads = r->samples = r->profiles = 0;
+	r->took_ns = 0;
+}
+
+enum err_code plan_fork(const struct plan *p, struct arena *a, struct plan *out)
+{
+	struct plan_read **end = &out->reads;
+
+	*out = *p;
+	out->reads = NULL;
+	out->nodes = NULL;
+	for (const struct plan_read *r = p->reads; r; r = r->next) {
+		struct plan_read *copy = arena_new(a, struct plan_read);
+
+		if (!copy)
+			return ERR_NOMEM;
+		*copy = *r;
+		copy->next = NULL;
+		copy->has_kept = r->has_kept && r->pinned;
+		forget_counts(copy);
+		*end = copy;
+		end = &copy->next;
+	}
+	return ERR_OK;
+}
+
+void plan_add_counts(struct eval *ev, struct plan *from)
+{
+	struct plan_read *to = ev->plan->reads;
+
+	for (struct plan_read *r = from->reads; r && to; r = r->next, to = to->next) {
+		to->reads += r->reads;
+		to->samples += r->samples;
+		to->profiles += r->profiles;
+		to->took_ns += r->took_ns;
+		forget_counts(r);
+	}
+	for (struct plan_node *n = from->nodes; n; n = n->next) {
+		note_times(ev, n->expr, n->n, n->took_ns);
+		n->n = 0;
+		n->took_ns = 0;
+	}
 }
 
 /* ---- the whole query ---- */

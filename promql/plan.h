@@ -100,6 +100,13 @@ MUST_CHECK enum err_code plan_read_values(
 MUST_CHECK enum err_code plan_numbers(struct eval *ev, const struct expr *e,
 	const struct db_series *series, size_t n, struct err *err);
 void plan_count_numbers(struct eval *ev, const struct expr *e, uint64_t values, int64_t took_ns);
+/*
+ * A plan for another thread of the same query, once a step was evaluated: series and what was read
+ * for all steps are shared, what is counted is its own. In the arena.
+ */
+MUST_CHECK enum err_code plan_fork(const struct plan *p, struct arena *a, struct plan *out);
+/* What was counted there is counted here, and there no more. */
+void plan_add_counts(struct eval *ev, struct plan *from);
 /* Of an expression that was evaluated. */
 void plan_note_time(struct eval *ev, const struct expr *e, int64_t took_ns);
 

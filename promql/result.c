@@ -1,9 +1,8 @@
 /*
- * Evaluation of a whole query: once, or step by step into a matrix, and the shape its answer takes.
+ * Evaluation of a whole query, and the shape its answer takes.
  */
 #include <stdlib.h>
 
-#include "base/map.h"
 #include "base/metrics.h"
 #include "promql/engine_internal.h"
 #include "promql/unit.h"
@@ -91,135 +90,6 @@ static enum err_code evaluate_once(struct query *q, struct eval *ev, struct err 
 	return ERR_OK;
 }
 
-/* ---- step by step ---- */
-
-struct matrix {
-	struct query *q;
-	struct cost_series *series;
-	size_t *caps;
-	size_t n, cap;
-	struct map map;
-};
-
-static bool series_eq(const void *ctx, const void *key, uint32_t id)
-{
-	return labels_eq(
-		*(const struct labels *)key, ((const struct matrix *)ctx)->series[id].metric);
-}
-
-static enum err_code add_series(
-	struct matrix *m, struct labels metric, uint64_t hash, uint32_t *out, struct err *err)
-{
-	struct arena *a = &m->q->arena;
-	struct cost_series *series;
-	size_t *caps;
-
-	if (m->n == m->cap) {
-		m->cap = m->cap ? m->cap * 2 : 16;
-		series = arena_array(a, struct cost_series, m->cap);
-		caps = arena_array(a, size_t, m->cap);
-		if (!series || !caps)
-			return arena_fail(a, "query", err);
-		if (m->n) {
-			memcpy(series, m->series, m->n * sizeof(*series));
-			memcpy(caps, m->caps, m->n * sizeof(*caps));
-		}
-		m->series = series;
-		m->caps = caps;
-	}
-	*out = (uint32_t)m->n;
-	m->series[m->n] = (struct cost_series){ .metric = labels_dup(a, metric) };
-	if (metric.n > 0 && !m->series[m->n].metric.v)
-		return arena_fail(a, "query", err);
-	if (!map_add(&m->map, hash, *out))
-		return err_set(err, ERR_NOMEM, "query: out of memory");
-	m->n++;
-	return ERR_OK;
-}
-
-static enum err_code add_point(
-	struct matrix *m, struct labels metric, struct point point, struct err *err)
-{
-	uint64_t hash = labels_hash(metric);
-	uint32_t id = map_find(&m->map, hash, series_eq, m, &metric);
-	struct cost_series *s;
-	struct point *grown;
-	enum err_code rc;
-
-	if (id == MAP_NONE && (rc = add_series(m, metric, hash, &id, err)))
-		return rc;
-	s = &m->series[id];
-	if (s->n > 0 && s->points[s->n - 1].t_ns == point.t_ns)
-		return err_set(
-			err, ERR_INVALID, "vector cannot contain metrics with the same labelset");
-	if (s->n == m->caps[id]) {
-		m->caps[id] = m->caps[id] ? m->caps[id] * 2 : 16;
-		grown = arena_alloc_raw(&m->q->arena, m->caps[id], sizeof(*grown));
-		if (!grown)
-			return arena_fail(&m->q->arena, "query", err);
-		if (s->n)
-			memcpy(grown, s->points, s->n * sizeof(*grown));
-		s->points = grown;
-	}
-	s->points[s->n++] = point;
-	return ERR_OK;
-}
-
-static enum err_code add_step(struct matrix *m, struct eval *ev, struct err *err)
-{
-	struct value v;
-	enum err_code rc;
-
-	if ((rc = eval_totals(ev, m->q->parsed->root, &v, err)))
-		return rc;
-	if (v.type == VALUE_SCALAR)
-		return add_point(
-			m, (struct labels){ 0 }, (struct point){ ev->t_ns, v.scalar }, err);
-	for (size_t i = 0; i < v.n; i++)
-		if ((rc = add_point(m, v.costs[i].metric,
-			     (struct point){ ev->t_ns, v.costs[i].value }, err)))
-			return rc;
-	return ERR_OK;
-}
-
-static int by_metric(const void *a, const void *b)
-{
-	return labels_cmp(
-		((const struct cost_series *)a)->metric, ((const struct cost_series *)b)->metric);
-}
-
-static enum err_code evaluate_range(struct query *q, struct eval *ev, struct err *err)
-{
-	const struct query_options *o = &q->o;
-	struct matrix m = { .q = q };
-	struct arena step;
-	enum err_code rc = ERR_OK;
-
-	if (q->parsed->root->types & (VALUE_STRING | VALUE_TABLE))
-		return err_set(err, ERR_INVALID,
-			"invalid expression type \"%s\" for range query, must be "
-			"scalar, costs or profiles",
-			q->parsed->root->types & VALUE_STRING ? "string" : "table");
-	map_init(&m.map);
-	arena_init_shared(&step, &q->memory);
-	ev->arena = &step;
-	for (int64_t t = o->start_ns, past = 0; t <= o->end_ns && !past && !rc;
-		past = __builtin_add_overflow(t, o->step_ns, &t)) {
-		ev->t_ns = t;
-		rc = add_step(&m, ev, err);
-		arena_reset(&step);
-	}
-	arena_release(&step);
-	map_release(&m.map);
-	if (m.n > 0)
-		qsort(m.series, m.n, sizeof(*m.series), by_metric);
-	q->result.type = RESULT_MATRIX;
-	q->result.matrix = m.series;
-	q->result.n = m.n;
-	truncate(q, o->limit);
-	return rc;
-}
-
 /* ---- all of it ---- */
 
 static enum err_code append(struct query *q, const struct str **to, size_t *to_n,
@@ -293,6 +163,22 @@ static void close_forks(struct eval *ev)
 		db_querier_close(f->querier);
 		arena_release(&f->arena);
 	}
+}
+
+static enum err_code evaluate_range(struct query *q, struct eval *ev, struct err *err)
+{
+	struct result *r = &q->result;
+	enum err_code rc;
+
+	if (q->parsed->root->types & (VALUE_STRING | VALUE_TABLE))
+		return err_set(err, ERR_INVALID,
+			"invalid expression type \"%s\" for range query, must be "
+			"scalar, costs or profiles",
+			q->parsed->root->types & VALUE_STRING ? "string" : "table");
+	r->type = RESULT_MATRIX;
+	rc = evaluate_steps(ev, &r->matrix, &r->n, err);
+	truncate(q, q->o.limit);
+	return rc;
 }
 
 static enum err_code plan_and_evaluate(struct query *q, struct eval *ev, struct err *err)

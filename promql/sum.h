@@ -51,6 +51,11 @@ struct summing {
 
 /* ---- sum_slots.c ---- */
 
+#define SUM_WORTH_DEFAULT 200000u /* samples from which on help is worth asking for: half a ms */
+
+/* Threads that helped have ended; failed: what they read through, and were warned of, goes. */
+void forks_end(struct eval *ev, bool failed);
+
 /* The next slots are of another group. */
 static inline void slots_next_group(struct summing *x)
 {

@@ -6,7 +6,6 @@
 #include "promql/workers.h"
 
 #define PIECES_MAX 64u /* of all slots that are summed together */
-#define WORTH_DEFAULT 200000u /* samples from which on it is worth asking for help: half a ms */
 
 /* Doubles an array of the arena. */
 static enum err_code grow(struct summing *x, void *array, size_t item, size_t *cap, struct err *err)
@@ -270,7 +269,7 @@ static enum err_code cut_pieces(struct summing *x, struct running *r, struct err
 	return ERR_OK;
 }
 
-static void end_forks(struct eval *ev, bool failed)
+void forks_end(struct eval *ev, bool failed)
 {
 	for (unsigned i = 0; i < workers_threads(ev->workers); i++) {
 		struct eval_fork *f = &ev->forks[i];
@@ -278,6 +277,7 @@ static void end_forks(struct eval *ev, bool failed)
 		arena_adopt(ev->arena, &f->arena);
 		if (!failed || !f->querier)
 			continue;
+		db_querier_join(ev->querier, f->querier);
 		db_querier_close(f->querier); /* with what it warned of: that is said again */
 		f->querier = NULL;
 	}
@@ -297,7 +297,7 @@ static enum err_code sum_side_by_side(struct summing *x, bool *done, struct err 
 	each = r.n / x->slots_n;
 	workers_run(x->ev->workers, r.n, sum_piece, &r);
 	*done = !atomic_load(&r.failed);
-	end_forks(x->ev, !*done);
+	forks_end(x->ev, !*done);
 	for (size_t i = 0; i < x->slots_n && *done && !rc; i++) {
 		rc = put_together(x, &x->slots[i], &r.v[i * each], each, err);
 		if (rc == ERR_LIMIT) { /* perhaps of a part alone */
@@ -316,7 +316,7 @@ static enum err_code sum_side_by_side(struct summing *x, bool *done, struct err 
 
 static bool is_worth_it(const struct summing *x)
 {
-	uint64_t worth = x->ev->parallel_samples ? x->ev->parallel_samples : WORTH_DEFAULT;
+	uint64_t worth = x->ev->parallel_samples ? x->ev->parallel_samples : SUM_WORTH_DEFAULT;
 
 	return x->ev->forks && workers_threads(x->ev->workers) > 1 && x->s->cost >= worth;
 }

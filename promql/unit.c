@@ -21,14 +21,10 @@ static const struct {
 
 static const char *const ratios[] = { "flat_share", "cum_share", "changed" };
 
-void unit_note(struct eval *ev, const struct expr *e, const struct value *v)
+static void add_note(struct eval *ev, const struct expr *e, struct str unit)
 {
 	struct unit_note *note = ev->units;
-	struct str unit;
 
-	if (!(v->type & VALUE_PROFILES) || v->n == 0)
-		return;
-	unit = v->profiles[0].type.sample_unit;
 	while (note && note->selector != e)
 		note = note->next;
 	if (note) {
@@ -41,6 +37,18 @@ void unit_note(struct eval *ev, const struct expr *e, const struct value *v)
 	*note = (struct unit_note){ e, str_dup(ev->whole, unit), ev->units };
 	if (note->unit.ptr)
 		ev->units = note;
+}
+
+void unit_note(struct eval *ev, const struct expr *e, const struct value *v)
+{
+	if ((v->type & VALUE_PROFILES) && v->n > 0)
+		add_note(ev, e, v->profiles[0].type.sample_unit);
+}
+
+void unit_join(struct eval *ev, const struct unit_note *from)
+{
+	for (; from; from = from->next)
+		add_note(ev, from->selector, from->unit);
 }
 
 static struct str unit_of(const struct eval *ev, const struct expr *e);

@@ -25,6 +25,8 @@ struct unit_note {
 
 /* What select_profiles gave for e. Notes that find no memory are left out. */
 void unit_note(struct eval *ev, const struct expr *e, const struct value *v);
+/* What was noted by another thread of the same query. */
+void unit_join(struct eval *ev, const struct unit_note *from);
 /* Of what the query evaluated to; empty: not known, or none. */
 struct str unit_of_query(const struct eval *ev);
 

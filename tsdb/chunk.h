@@ -74,6 +74,18 @@ uint32_t chunk_label_set_max(const struct chunk *c);
  */
 MUST_CHECK enum err_code chunk_add(struct chunk *c, uint32_t column, uint32_t from, uint32_t to,
 	int64_t weight, struct accum *acc, struct err *err);
+/*
+ * As chunk_add of the rows [0, to); what the others would add comes along: the sums of those keys
+ * that have some, in the chunk's memory until its next use. is_known false: it does not fit.
+ */
+struct chunk_tail {
+	uint32_t *stacks, *label_sets; /* sets NULL: all 0 */
+	int64_t *values; /* without the weight */
+	uint32_t n;
+	bool is_known;
+};
+MUST_CHECK enum err_code chunk_add_head(struct chunk *c, uint32_t column, uint32_t to,
+	int64_t weight, struct accum *acc, struct chunk_tail *tail, struct err *err);
 /* Reads all there is and compares it with the rows' heads; what chunk_add then adds is whole. */
 MUST_CHECK enum err_code chunk_check(struct chunk *c, struct err *err);
 /* Ids that the chunk's samples use, marked in the two sets (grown as needed); either may be NULL.

@@ -108,6 +108,7 @@ struct adding {
 	uint64_t factor;
 	uint32_t first, n; /* keys in hand: first and number */
 	int64_t values[BATCH];
+	struct chunk_tail *tail; /* what is behind the range goes there; NULL: nowhere */
 	struct err *err;
 };
 
@@ -152,6 +153,18 @@ static inline enum err_code add_sum(struct adding *a, __int128 sum)
 		return add_long(a, sum);
 	a->values[a->n++] = (int64_t)sum;
 	return a->n == BATCH ? add_batch(a) : ERR_OK;
+}
+
+static inline void add_tail(struct adding *a, uint32_t key, __int128 sum)
+{
+	struct chunk_tail *t = a->tail;
+
+	t->stacks[t->n] = a->c->key_stacks[key];
+	if (t->label_sets)
+		t->label_sets[t->n] = a->c->key_sets[key];
+	t->values[t->n] = (int64_t)sum;
+	t->is_known &= t->values[t->n] == sum;
+	t->n += sum != 0;
 }
 
 /* Sums of keys [first, first + n): both parts of a token at once. False: one needs the long way. */
@@ -326,6 +339,10 @@ static enum err_code add_counted(
 			}
 			kept += sums[i] != 0;
 		}
+		for (uint32_t i = 0; a->tail && i < n; i++)
+			add_tail(a, k + i,
+				((__int128)r->n.counts[k + i] + r->n.rests[k + i] - sums[i]) *
+					a->factor);
 		rc = accum_add(a->acc, kept_stacks, sets ? kept_sets : NULL, a->values, kept,
 			a->weight, err);
 	}
@@ -340,14 +357,21 @@ static enum err_code add_cells(
 	enum err_code rc = ERR_OK;
 
 	for (uint32_t k = 0; !rc && k < a->c->keys_n; k++) {
-		__int128 sum = 0;
+		__int128 sum = 0, behind = 0;
 
 		if (!column_reader_cells(r, k, places, cells))
 			return chunk_corrupt(err, "bad cells");
-		for (uint32_t i = 0; i < r->n.counts[k]; i++)
-			if (places[i] >= from && places[i] < to)
-				sum += (int64_t)((uint64_t)cells[i] * a->factor);
+		for (uint32_t i = 0; i < r->n.counts[k]; i++) {
+			int64_t v = (int64_t)((uint64_t)cells[i] * a->factor);
+
+			if (places[i] >= to)
+				behind += v;
+			else if (places[i] >= from)
+				sum += v;
+		}
 		rc = add_sum(a, sum);
+		if (a->tail)
+			add_tail(a, k, behind);
 	}
 	return rc;
 }
@@ -360,10 +384,10 @@ static enum err_code add_levels(
 	enum err_code rc = ERR_OK;
 
 	for (uint32_t k = 0; !rc && k < a->c->keys_n; k++) {
-		uint32_t at = from, until;
+		uint32_t at = from, until, rows_n = a->c->rows_n;
 		const int64_t *cell = cells;
 		uint64_t level = 0;
-		__int128 sum = 0;
+		__int128 sum = 0, behind = 0;
 
 		if (!column_reader_cells(r, k, places, cells))
 			return chunk_corrupt(err, "bad cells");
@@ -371,15 +395,23 @@ static enum err_code add_levels(
 			level = (uint64_t)*cell++;
 		for (uint32_t i = 0; i < r->n.counts[k]; i++) {
 			until = places[i] + 1u; /* the first row has none */
-			until = until < to ? until : to;
-			if (until > at) {
-				sum += (__int128)(int64_t)(level * a->factor) * (until - at);
-				at = until;
-			}
+			if (until > to && a->tail)
+				behind += (__int128)(int64_t)(level * a->factor) *
+					(until - (at > to ? at : to));
+			if (until > at && at < to)
+				sum += (__int128)(int64_t)(level * a->factor) *
+					((until < to ? until : to) - at);
+			at = until > at ? until : at;
 			level += (uint64_t)cell[i];
 		}
-		sum += (__int128)(int64_t)(level * a->factor) * (to - at);
+		if (at < to)
+			sum += (__int128)(int64_t)(level * a->factor) * (to - at);
 		rc = add_sum(a, sum);
+		if (a->tail)
+			add_tail(a, k,
+				behind +
+					(__int128)(int64_t)(level * a->factor) *
+						(rows_n - (at > to ? at : to)));
 	}
 	return rc;
 }
@@ -405,34 +437,76 @@ static enum err_code add_part(
 	return rc;
 }
 
-enum err_code chunk_add(struct chunk *c, uint32_t column, uint32_t from, uint32_t to,
-	int64_t weight, struct accum *acc, struct err *err)
+static enum err_code add_column(struct adding *a, uint32_t column, uint32_t from, uint32_t to,
+	struct err *err)
 {
+	struct chunk *c = a->c;
 	uint32_t base = c->columns[column].base;
 	const struct chunk_column *col = &c->columns[base];
 	bool counted = (c->columns[col->like].coding & COLUMN_CODING) == COLUMN_COUNTED;
-	struct adding a;
 	struct column_counts n;
 	enum err_code rc;
 
+	a->factor = c->columns[column].factor;
+	a->err = err;
+	if (from > 0 || to < c->rows_n || !(counted || col->coding & COLUMN_SUMS))
+		return add_part(a, base, from, to, err);
+	if (counted && !(col->coding & (COLUMN_SHARED | COLUMN_SCALED)))
+		return add_counted_whole(a, col, err);
+	if ((rc = chunk_counts(c, col->like, &n, err)))
+		return rc;
+	if (col->coding & COLUMN_SCALED)
+		return add_scaled_whole(a, base, &n, err);
+	return counted ? add_shared_whole(a, &n) : add_plain_whole(a, col, &n, err);
+}
+
+static bool is_zero(const struct chunk *c, uint32_t column)
+{
+	return c->columns[c->columns[column].base].coding == COLUMN_ZERO;
+}
+
+enum err_code chunk_add(struct chunk *c, uint32_t column, uint32_t from, uint32_t to,
+	int64_t weight, struct accum *acc, struct err *err)
+{
+	struct adding a;
+	enum err_code rc;
+
 	assert(column < c->columns_n && from <= to && to <= c->rows_n);
-	if (from == to || col->coding == COLUMN_ZERO)
+	if (from == to || is_zero(c, column))
 		return ERR_OK;
 	a.c = c;
 	a.acc = acc;
 	a.weight = weight;
-	a.factor = c->columns[column].factor;
 	a.first = a.n = 0;
-	a.err = err;
+	a.tail = NULL;
 	if ((rc = chunk_ids(c, err)))
 		return rc;
-	if (from > 0 || to < c->rows_n || !(counted || col->coding & COLUMN_SUMS))
-		return add_part(&a, base, from, to, err);
-	if (counted && !(col->coding & (COLUMN_SHARED | COLUMN_SCALED)))
-		return add_counted_whole(&a, col, err);
-	if ((rc = chunk_counts(c, col->like, &n, err)))
+	return add_column(&a, column, from, to, err);
+}
+
+enum err_code chunk_add_head(struct chunk *c, uint32_t column, uint32_t to, int64_t weight,
+	struct accum *acc, struct chunk_tail *tail, struct err *err)
+{
+	size_t bytes = ((size_t)c->keys_n + 1) * sizeof(uint32_t);
+	struct adding a;
+	enum err_code rc;
+
+	assert(column < c->columns_n && to > 0 && to < c->rows_n);
+	*tail = (struct chunk_tail){ .is_known = true };
+	if (is_zero(c, column))
+		return ERR_OK;
+	if ((rc = chunk_ids(c, err)))
 		return rc;
-	if (col->coding & COLUMN_SCALED)
-		return add_scaled_whole(&a, base, &n, err);
-	return counted ? add_shared_whole(&a, &n) : add_plain_whole(&a, col, &n, err);
+	tail->stacks = chunk_room(c, ROOM_TAIL_STACKS, bytes);
+	tail->values = chunk_room(c, ROOM_TAIL_VALUES, 2 * bytes);
+	if (c->key_sets)
+		tail->label_sets = chunk_room(c, ROOM_TAIL_SETS, bytes);
+	if (!tail->stacks || !tail->values || (c->key_sets && !tail->label_sets))
+		return chunk_nomem(err);
+	a.c = c;
+	a.acc = acc;
+	a.weight = weight;
+	a.first = a.n = 0;
+	a.tail = tail;
+	return add_column(&a, column, 0, to, err);
 }

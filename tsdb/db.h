@@ -152,6 +152,11 @@ void db_querier_close(struct db_querier *q);
  */
 MUST_CHECK enum err_code db_querier_fork(
 	struct db_querier *q, struct db_querier **out, struct err *err);
+/*
+ * Windows will be asked for one after the other, and where one ends another begins: what is read of
+ * chunks there serves both, 4 MiB of it. Also of forks that are made afterwards.
+ */
+void db_querier_in_steps(struct db_querier *q);
 /* The infos of a fork become the querier's. */
 void db_querier_join(struct db_querier *q, const struct db_querier *fork);
 /* Times inside (min, max] at which what is read falls apart, ascending: at most n. */

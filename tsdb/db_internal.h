@@ -192,6 +192,7 @@ struct db_querier {
 	int64_t min_ns, max_ns;
 	const atomic_bool *cancel;
 	bool fork; /* reads what another pinned, and is in no list */
+	bool edges; /* windows begin where others ended: what is read there is kept */
 	struct arena arena; /* warnings, infos */
 	struct str *warnings, *infos;
 	size_t warnings_n, infos_n;

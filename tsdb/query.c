@@ -178,6 +178,7 @@ enum err_code db_querier_fork(struct db_querier *q, struct db_querier **out, str
 	f->max_ns = q->max_ns;
 	f->cancel = q->cancel;
 	f->fork = true;
+	f->edges = q->edges;
 	arena_init(&f->arena, 0);
 	for (; f->sources_n < q->sources_n; f->sources_n++) {
 		const struct querier_source *s = &q->sources[f->sources_n];
@@ -194,6 +195,11 @@ enum err_code db_querier_fork(struct db_querier *q, struct db_querier **out, str
 	}
 	*out = f;
 	return ERR_OK;
+}
+
+void db_querier_in_steps(struct db_querier *q)
+{
+	q->edges = true;
 }
 
 void db_querier_join(struct db_querier *q, const struct db_querier *fork)

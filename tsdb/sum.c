@@ -44,6 +44,7 @@ void sum_scratch_close(struct sum_scratch *x)
 		return;
 	chunk_close(x->chunk);
 	rollup_view_close(x->rollup);
+	sum_edges_close(x->edges);
 	arena_release(&x->arena);
 	bits_release(&x->headers);
 	bits_release(&x->stacks);
@@ -516,6 +517,7 @@ static enum err_code sum(struct summing *of, const struct db_series *const *seri
 
 	t.header = SYM_NONE;
 	t.column = -1;
+	t.window_ns = min_ns;
 	if (min_ns < q->min_ns)
 		min_ns = q->min_ns;
 	if (max_ns > q->max_ns)

@@ -78,6 +78,7 @@ struct part {
 	int64_t min_ns, max_ns;
 	const struct row *unpacked; /* rows one by one; NULL: columns */
 	uint64_t entries, samples;
+	uint32_t source, series;
 	bool bad; /* something was left out: why */
 	struct err why;
 };
@@ -88,6 +89,33 @@ struct adding {
 	uint32_t column, from, to;
 	int64_t weight;
 };
+
+/* The end of a chunk whose other part was read before. */
+static bool find_edge(const struct part *p, const struct adding *a, struct chunk_tail *out)
+{
+	struct sum_edge_key key = { p->source, p->series, a->column, a->from, p->rows[0].ts_ns };
+
+	return p->t->q->edges && a->from > 0 && a->to == chunk_rows_n(p->c) &&
+		sum_edges_find(p->t->x->edges, &key, out);
+}
+
+static enum err_code add_rows(const struct part *p, const struct adding *a, struct err *err)
+{
+	struct sum_edge_key key = { p->source, p->series, a->column, a->to, p->rows[0].ts_ns };
+	struct accum *acc = p->t->acc;
+	struct chunk_tail tail;
+	enum err_code rc;
+
+	if (find_edge(p, a, &tail))
+		return accum_add(
+			acc, tail.stacks, tail.label_sets, tail.values, tail.n, a->weight, err);
+	if (!p->t->q->edges || a->from > 0 || a->to == chunk_rows_n(p->c) ||
+		!sum_edges_want(&p->t->x->edges, &key))
+		return chunk_add(p->c, a->column, a->from, a->to, a->weight, acc, err);
+	if (!(rc = chunk_add_head(p->c, a->column, a->to, a->weight, acc, &tail, err)))
+		sum_edges_keep(p->t->x->edges, &key, p->rows[a->to].ts_ns, p->t->window_ns, &tail);
+	return rc;
+}
 
 static enum err_code add_again(void *ctx, struct accum *acc)
 {
@@ -117,7 +145,7 @@ static enum err_code add_columns(
 {
 	struct adding a = { p->c, column, from, to,
 		sum_weight(p->t, chunk_interval_ns(p->c)) };
-	enum err_code rc = chunk_add(p->c, column, from, to, a.weight, p->t->acc, err), back;
+	enum err_code rc = add_rows(p, &a, err), back;
 
 	p->t->stats->read += from == 0 && to == chunk_rows_n(p->c) ? p->entries : p->samples;
 	if (rc == ERR_CORRUPT && (back = take_back(p->t, add_again, &a, err)))
@@ -221,6 +249,8 @@ static enum err_code open_part(struct part *p, struct summing *t, struct querier
 	p->c = t->x->chunk;
 	p->unpacked = NULL;
 	p->bad = false;
+	p->source = (uint32_t)(s - t->q->sources);
+	p->series = id;
 	p->del_n = deleted_of((struct deleted){ s->deleted, s->deleted_n }, id, &p->del);
 	if ((rc = chunk_parse(p->c, bytes, err)))
 		return rc;

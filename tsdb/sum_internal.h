@@ -1,6 +1,7 @@
 /*
  * Sums, the inside: what adding rows of windows (sum.c), chunks and rollup records (sum_chunk.c),
- * and choosing between the two (sum_block.c) share.
+ * choosing between the two (sum_block.c) and keeping parts of chunks for later (sum_edges.c)
+ * share.
  *
  * Errors:  those of db_sum; damage becomes a warning of the querier where the rest can be had.
  * Threads: as the querier.
@@ -27,6 +28,7 @@ struct sum_scratch {
 	uint32_t *ids, *zeros;
 	size_t *at; /* per series: its next place */
 	size_t ids_cap, at_cap, zeros_cap;
+	struct sum_edges *edges; /* made when first wanted */
 	struct sum_place **places; /* by source: per series of a block, or NULL */
 	size_t places_n;
 };
@@ -41,6 +43,7 @@ struct summing {
 	struct arena *a;
 	struct sum_stats *stats;
 	enum sum_pick pick;
+	int64_t window_ns; /* where the window begins */
 	uint32_t header; /* of the row before */
 	int column; /* of the type in it; -1: none */
 };
@@ -77,6 +80,24 @@ static inline int64_t sum_weight(const struct summing *t, int64_t interval_ns)
 	return t->type->delta || t->pick == SUM_LAST ? 1 : interval_ns;
 }
 MUST_CHECK enum err_code sum_canceled(const struct summing *t, struct err *err);
+
+/* ---- sum_edges.c: for windows that begin where others ended ---- */
+
+/* The rows [from, ...) of a column of the chunk that begins with the row at first_ns. */
+struct sum_edge_key {
+	uint32_t source, series, column, from;
+	int64_t first_ns;
+};
+struct sum_edges;
+void sum_edges_close(struct sum_edges *e); /* NULL is fine */
+/* Whether keeping it is of use: it is not there yet. Makes *edges; false also without memory. */
+bool sum_edges_want(struct sum_edges **edges, const struct sum_edge_key *key);
+/* Keeps a copy, or not. cut_ns: time of the first row; window_ns: where the window that is being
+ * read began, before which nothing is wanted any more. */
+void sum_edges_keep(struct sum_edges *e, const struct sum_edge_key *key, int64_t cut_ns,
+	int64_t window_ns, const struct chunk_tail *tail);
+/* *out points into what is kept. */
+bool sum_edges_find(struct sum_edges *e, const struct sum_edge_key *key, struct chunk_tail *out);
 
 /* ---- sum_chunk.c ---- */
 

@@ -64,6 +64,7 @@ static void add_all(struct chunk *c)
 {
 	const struct symbol_limits limits = { 1000, 1000, 1000, 1 << 20 };
 	uint32_t n = chunk_rows_n(c);
+	struct chunk_tail tail;
 	struct partition *p;
 	struct accum *a;
 
@@ -74,6 +75,10 @@ static void add_all(struct chunk *c)
 			if (chunk_add(c, k, i && n ? 1 : 0, i == 2 && n ? n - 1 + (n == 1) : n,
 				    INT64_MAX, a, NULL) == ERR_OK)
 				require(!accum_seal(a, NULL));
+			if (n > 1 && chunk_add_head(c, k, 1 + i % (n - 1), 1, a, &tail, NULL) ==
+					ERR_OK)
+				for (uint32_t t = 0; t < tail.n; t++)
+					require(tail.stacks[t] <= chunk_stack_max(c));
 			accum_close(a);
 		}
 	partition_close(p);

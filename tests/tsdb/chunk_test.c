@@ -111,6 +111,34 @@ static void check_same(const char *name, struct accum *a, struct accum *b)
 		CHECK_FAIL("%s: sums differ at stack %u", name, x.stack);
 }
 
+/* Rows [0, to) and what comes along of the others are all rows; 128 bits, which do not overflow. */
+static void check_add_head(
+	const char *name, struct chunk *c, struct partition *p, uint32_t column, uint32_t to)
+{
+	const unsigned flags = ACCUM_WEIGHTED | ACCUM_BY_LABELS;
+	struct accum *head, *all, *rows;
+	struct chunk_tail tail;
+	struct err err;
+
+	REQUIRE_OK(accum_open(p, flags, &head, &err), &err);
+	REQUIRE_OK(accum_open(p, flags, &all, &err), &err);
+	REQUIRE_OK(accum_open(p, flags, &rows, &err), &err);
+	CHECK_OK(chunk_add_head(c, column, to, 3, head, &tail, &err), &err);
+	CHECK(add_rows(rows, column, 0, to, 3));
+	if (tail.is_known && tail.n)
+		CHECK_OK(accum_add(all, tail.stacks, tail.label_sets, tail.values, tail.n, 3, &err),
+			&err);
+	else if (!tail.is_known)
+		CHECK(add_rows(all, column, to, w.rows_n, 3));
+	CHECK_OK(accum_merge(all, head, &err), &err);
+	check_same(name, head, rows);
+	CHECK(add_rows(rows, column, to, w.rows_n, 3));
+	check_same(name, all, rows);
+	accum_close(head);
+	accum_close(all);
+	accum_close(rows);
+}
+
 /* The rows one by one are added in 128 bits, which cannot overflow here. */
 static void check_add(const char *name, struct chunk *c, struct partition *p, uint32_t column,
 	uint32_t from, uint32_t to, unsigned flags)
@@ -135,6 +163,8 @@ static void check_add(const char *name, struct chunk *c, struct partition *p, ui
 	accum_close(a);
 	accum_close(b);
 	accum_close(rows);
+	if (from == 0 && to > 0 && to < w.rows_n)
+		check_add_head(name, c, p, column, to);
 }
 
 static void check_heads(const struct chunk *c)
