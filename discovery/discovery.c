@@ -135,9 +135,13 @@ static void on_timer(evutil_socket_t fd, short what, void *ctx)
 	struct err err;
 
 	j->due_ns = 0;
-	if (j->hold_ns > now && !job_is_complete(j)) {
-		job_look_at(j, j->hold_ns, now);
-		return;
+	if (j->hold_ns && !job_is_complete(j)) {
+		if (j->hold_ns > now) {
+			job_look_at(j, j->hold_ns, now);
+			return;
+		}
+		log_warn("discovery", "new sources have not answered: the job goes on without their targets",
+			LOG_STR("job", j->name));
 	}
 	j->hold_ns = 0;
 	if (job_set(j, &set, &err)) {
