@@ -454,20 +454,24 @@ enum err_code relabel_apply_rule(const struct relabel_rule *r, struct labels_bui
 	return rc;
 }
 
-enum err_code relabel_apply(const struct relabel_rules *rules, struct labels_builder *b, bool *keep,
-	size_t *dropped_by, struct err *err)
+enum err_code relabel_walk(const struct relabel_rules *rules, struct labels_builder *b,
+	relabel_step_fn step, void *ctx, bool *keep, size_t *dropped_by, struct err *err)
 {
 	enum err_code rc;
 
 	*keep = true;
-	for (size_t i = 0; i < rules->n; i++) {
-		if ((rc = relabel_apply_rule(&rules->v[i], b, keep, err)))
+	for (size_t i = 0; i < rules->n && *keep; i++) {
+		if ((rc = relabel_apply_rule(&rules->v[i], b, keep, err)) ||
+			(step && (rc = step(ctx, i, b, *keep, err))))
 			return rc;
-		if (!*keep) {
-			if (dropped_by)
-				*dropped_by = i;
-			return ERR_OK;
-		}
+		if (!*keep && dropped_by)
+			*dropped_by = i;
 	}
 	return ERR_OK;
+}
+
+enum err_code relabel_apply(const struct relabel_rules *rules, struct labels_builder *b, bool *keep,
+	size_t *dropped_by, struct err *err)
+{
+	return relabel_walk(rules, b, NULL, NULL, keep, dropped_by, err);
 }

@@ -53,6 +53,13 @@ void relabel_rules_release(struct relabel_rules *r);
 bool relabel_rules_eq(const struct relabel_rules *a, const struct relabel_rules *b);
 
 /*
+ * Called after each rule that was run, with the builder's set as it is then; keep false: the rule
+ * dropped it, and it was the last.
+ */
+typedef enum err_code (*relabel_step_fn)(void *ctx, size_t rule, const struct labels_builder *b,
+	bool keep, struct err *err);
+
+/*
  * Applies one rule, or all in order, to the builder's set. *keep false: the set is dropped, and
  * later rules were not run; *dropped_by (may be NULL) then says by which. Strings made live in the
  * builder's arena.
@@ -62,6 +69,9 @@ MUST_CHECK enum err_code relabel_apply_rule(const struct relabel_rule *rule,
 	struct labels_builder *b, bool *keep, struct err *err);
 MUST_CHECK enum err_code relabel_apply(const struct relabel_rules *rules, struct labels_builder *b,
 	bool *keep, size_t *dropped_by, struct err *err);
+/* The same, told step by step; an error of step's ends it. */
+MUST_CHECK enum err_code relabel_walk(const struct relabel_rules *rules, struct labels_builder *b,
+	relabel_step_fn step, void *ctx, bool *keep, size_t *dropped_by, struct err *err);
 
 const char *relabel_action_name(enum relabel_action a); /* "replace", ... */
 

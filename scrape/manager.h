@@ -66,8 +66,8 @@ struct target_info {
 	uint64_t last_samples, last_bytes;   /* of the last scrape that went well */
 };
 
-struct dropped_target {
-	struct labels discovered;
+struct dropped_target { /* none of its profiles is left */
+	struct labels discovered; /* what all profiles share */
 	struct str pool;
 };
 

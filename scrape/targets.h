@@ -35,7 +35,11 @@ struct target_set {
 	const struct scrape_config *job;
 	struct target *v; /* ascending by labels, then url; labels distinct; not of the arena */
 	size_t n;
-	struct labels *dropped; /* discovered labels; at most keep_dropped_targets where that is set */
+	/*
+	 * Targets of which no profile is left, by rules: discovered labels that all profiles share; at
+	 * most keep_dropped_targets where that is set.
+	 */
+	struct labels *dropped;
 	size_t dropped_n;
 	size_t dropped_total;
 	struct str error;     /* "" or what is wrong with some targets */

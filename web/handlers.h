@@ -38,6 +38,9 @@ void handle_federate(struct web *w, struct http_in *in, struct http_out *out);
 void api_targets(struct web *w, struct http_in *in, struct http_out *out);
 void api_scrape_pools(struct web *w, struct http_in *in, struct http_out *out);
 
+/* api_relabel.c */
+void api_relabel_steps(struct web *w, struct http_in *in, struct http_out *out);
+
 /* api_status.c */
 void api_buildinfo(struct web *w, struct http_in *in, struct http_out *out);
 void api_runtimeinfo(struct web *w, struct http_in *in, struct http_out *out);

@@ -60,4 +60,6 @@ if [ -z "${EPI_URL:-}" ]; then
 fi
 
 cp tests/browser/*.test.mjs "$node_dir"/
-tests/node.sh node --test "$node_dir"/explore.test.mjs
+EPI_BUILD=$(realpath "${EPI_BUILD:-build}")
+export EPI_BUILD
+tests/node.sh node --test "$node_dir"/explore.test.mjs "$node_dir"/targets.test.mjs

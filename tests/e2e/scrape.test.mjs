@@ -52,3 +52,60 @@ scrape_configs:
   await until('the series ended', 10, async () => (await query(server, 'up == 0')).result.length === 0);
   assert.equal((await query(server, 'up')).result.length, 2);
 });
+
+test('relabelling, step by step', { timeout: 30000 }, async (t) => {
+  const dir = scratch(t);
+  const server = await startServer(t, { dir, config: `
+scrape_configs:
+  - job_name: j
+    profiling_config: {pprof_config: ${heapOnly}}
+    static_configs: [{targets: ["127.0.0.1:1", "127.0.0.1:2"], labels: {__meta_zone: eu}}]
+    relabel_configs:
+      - {source_labels: [__meta_zone, job], separator: "-", target_label: zone}
+      - {source_labels: [__address__], regex: ".*:2", action: drop}
+      - {source_labels: [zone], modulus: 8, target_label: shard, action: hashmod}
+` });
+  const all = await api(server, 'targets');
+  assert.equal(all.activeTargets.length, 1);
+  assert.deepEqual(all.droppedTargetCounts, { j: 1 });
+  assert.deepEqual(all.droppedTargets, [{ discoveredLabels: { __address__: '127.0.0.1:2', __meta_zone: 'eu', __scheme__: 'http',
+    __scrape_interval__: '1m', __scrape_timeout__: '10s', job: 'j' }, scrapePool: 'j' }]);
+
+  const active = all.activeTargets[0];
+  const steps = (labels, options) => api(server, 'targets/relabel_steps', { scrapePool: 'j', labels: JSON.stringify(labels) }, options);
+  const kept = await steps(active.discoveredLabels);
+  assert.deepEqual(kept.steps.map((x) => x.rule), [
+    { sourceLabels: ['__meta_zone', 'job'], separator: '-', regex: '(.*)', targetLabel: 'zone', replacement: '$1', action: 'replace' },
+    { sourceLabels: ['__address__'], separator: ';', regex: '.*:2', replacement: '$1', action: 'drop' },
+    { sourceLabels: ['zone'], separator: ';', regex: '(.*)', modulus: 8, targetLabel: 'shard', replacement: '$1', action: 'hashmod' },
+  ]);
+  assert.ok(kept.steps.every((x) => x.keep));
+  assert.deepEqual(kept.steps[0].output, { ...active.discoveredLabels, zone: 'eu-j' });
+  assert.deepEqual(kept.steps[1].output, kept.steps[0].output);
+  assert.deepEqual(kept.profiles, [{ profile: 'memory', keep: true, labels: { __name__: 'memory', ...active.labels }, scrapeUrl: active.scrapeUrl }]);
+
+  const dropped = await steps(all.droppedTargets[0].discoveredLabels);
+  assert.deepEqual(dropped.steps.map((x) => x.keep), [true, false, false]);
+  assert.deepEqual(dropped.steps[2].output, {});
+  assert.deepEqual(dropped.profiles, [{ profile: 'memory', keep: false, droppedBy: 1 }]);
+  assert.deepEqual((await steps({})).profiles, [{ profile: 'memory', keep: true, error: 'no address' }]);
+
+  const form = await request(`${server.url}/api/v1/targets/relabel_steps`, { method: 'POST', headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
+    body: new URLSearchParams({ scrapePool: 'j', labels: JSON.stringify({ __address__: 'a:1', x: 'y'.repeat(100000) }) }).toString() });
+  assert.equal(form.status, 200);
+  for (const [params, want] of [
+    [{ labels: '{}' }, 'no scrapePool parameter provided'],
+    [{ scrapePool: 'j' }, 'no labels parameter provided'],
+    [{ scrapePool: 'j', labels: '[]' }, 'error parsing labels: not an object'],
+    [{ scrapePool: 'j', labels: '{"a": 1}' }, 'error parsing labels: the value of "a" is not a string'],
+    [{ scrapePool: 'j', labels: '{"a"' }, /^error parsing labels: /],
+    [{ scrapePool: 'k', labels: '{}' }, 'error getting scrape config: scrape pool "k" not found'],
+  ]) {
+    const res = await request(`${server.url}/api/v1/targets/relabel_steps?${new URLSearchParams(params)}`);
+    const body = JSON.parse(res.body);
+    assert.equal(res.status, 400);
+    assert.equal(body.errorType, 'bad_data');
+    if (want instanceof RegExp) assert.match(body.error, want);
+    else assert.equal(body.error, want);
+  }
+});

@@ -110,12 +110,29 @@ static const struct row expansion_rows[] = {
 	  "{source_labels: [__meta_k], target_label: k}], "
 	  "static_configs: [{targets: ['a:1', 'b:1'], labels: {__meta_k: v}}]",
 	  "m{instance=\"a:1\", job=\"j\", k=\"v\", seen=\"m;http;/m;5s;j\"} "
-	  "http://a:1/m 10s/5s\ndropped b:1 m\n" },
+	  "http://a:1/m 10s/5s\ndropped b:1 \n" },
 	{ "a profile is dropped by its name",
 	  "relabel_configs: [{source_labels: [__name__], regex: 'memory', action: keep}], "
-	  "keep_dropped_targets: 2, static_configs: [{targets: ['a:1']}]",
-	  "memory{instance=\"a:1\", job=\"j\"} http://a:1/debug/pprof/allocs 10s/5s\n"
-	  "dropped a:1 block\ndropped a:1 goroutine\n" },
+	  "static_configs: [{targets: ['a:1']}]",
+	  "memory{instance=\"a:1\", job=\"j\"} http://a:1/debug/pprof/allocs 10s/5s\n" },
+	{ "a target is dropped once, whatever its profiles; so many are kept to show",
+	  "relabel_configs: [{source_labels: [__address__], regex: 'c.*', action: keep}], "
+	  "keep_dropped_targets: 2, static_configs: [{targets: ['a:1', 'b:1', 'd:1']}]",
+	  "dropped a:1 \ndropped b:1 \n" },
+	{ "rules choose path, parameters, times and scheme",
+	  MEM "params: {debug: ['0', 'x']}, relabel_configs: ["
+	  "{source_labels: [__meta_path], target_label: __profile_path__}, "
+	  "{target_label: __param_debug, replacement: '1'}, "
+	  "{target_label: __param_gc, replacement: 'a b'}, "
+	  "{target_label: __param_seconds, replacement: '3'}, "
+	  "{target_label: __scrape_interval__, replacement: 1m}, "
+	  "{target_label: __scrape_timeout__, replacement: 20s}, "
+	  "{target_label: __scheme__, replacement: https}, "
+	  "{source_labels: [__address__], regex: '(.*):1', target_label: __address__, "
+	  "replacement: '$1:2'}], "
+	  "static_configs: [{targets: ['a:1'], labels: {__meta_path: /p}}]",
+	  "m{instance=\"a:2\", job=\"j\"} "
+	  "https://a:2/p?debug=1&debug=x&gc=a+b&seconds=3 60s/23s\n" },
 	{ "the same target twice is one",
 	MEM "static_configs: [{targets: ['a:1', 'a:1']}, {targets: ['a:1']}]",
 	  "m{instance=\"a:1\", job=\"j\"} http://a:1/m 10s/5s\n" },

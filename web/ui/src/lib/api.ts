@@ -78,9 +78,14 @@ export interface Target {
 	scrapeTimeout: string;
 }
 
+export interface Dropped {
+	discoveredLabels: Labels;
+	scrapePool: string;
+}
+
 export interface Targets {
 	activeTargets: Target[];
-	droppedTargets?: { discoveredLabels: Labels; scrapePool?: string }[];
+	droppedTargets?: Dropped[];
 	droppedTargetCounts?: Record<string, number>;
 }
 
@@ -126,6 +131,8 @@ export function apiUrl(name: string, args: Args = {}): string {
 	return `api/v1/${name}${query ? "?" + query : ""}`;
 }
 
+const URL_MAX = 4000;
+
 export async function call<T>(
 	name: string,
 	args: Args = {},
@@ -133,8 +140,13 @@ export async function call<T>(
 ): Promise<Answer<T>> {
 	const began = performance.now();
 	let response: Response;
+	const [path, query = ""] = apiUrl(name, args).split("?", 2);
+	const long = query.length > URL_MAX; // a target's labels may be longer than a URL can be
 	try {
-		response = await fetch(new URL(apiUrl(name, args), document.baseURI), { signal });
+		response = await fetch(
+			new URL(long ? path : apiUrl(name, args), document.baseURI),
+			long ? { signal, method: "POST", body: new URLSearchParams(query) } : { signal },
+		);
 	} catch (e) {
 		if ((e as Error).name === "AbortError") throw e;
 		throw new ApiError(0, "unavailable", "the server cannot be reached");

@@ -1,27 +1,16 @@
 // Targets: what is scraped, how it goes, and what relabelling made of it.
 import { useMemo, useState } from "preact/hooks";
-import type { Labels, Target, Targets } from "../lib/api";
+import type { Dropped, Target, Targets } from "../lib/api";
 import { useApi, useInterval, useUrl } from "../lib/hooks";
 import { formatAgo, formatNanoseconds } from "../lib/units";
+import { Chips } from "../parts/chips";
 import { IconDown, IconSearch } from "../parts/icons";
 import { QueryError } from "../parts/querybar";
+import { Relabelling } from "../parts/relabel";
 import { Segmented } from "../parts/toolbar";
 
 const REFRESH_S = 5;
 const COLUMNS = 6;
-
-function Chips({ labels }: { labels: Labels }) {
-	return (
-		<span class="chips">
-			{Object.entries(labels).map(([k, v]) => (
-				<span key={k} class="chip">
-					<b>{k}</b>
-					{v}
-				</span>
-			))}
-		</span>
-	);
-}
 
 function State({ health }: { health: string }) {
 	return (
@@ -51,10 +40,11 @@ function Row({ target: t, now }: { target: Target; now: number }) {
 					<button
 						type="button"
 						class="quiet small"
+						title="Discovered labels, and what relabelling made of them"
 						aria-expanded={open}
 						onClick={() => setOpen(!open)}
 					>
-						discovered
+						why
 						<IconDown />
 					</button>
 				</td>
@@ -74,7 +64,7 @@ function Row({ target: t, now }: { target: Target; now: number }) {
 			{open && (
 				<tr class="discovered">
 					<td colSpan={COLUMNS}>
-						<Chips labels={t.discoveredLabels} />
+						<Relabelling pool={t.scrapePool} labels={t.discoveredLabels} />
 					</td>
 				</tr>
 			)}
@@ -130,6 +120,32 @@ function Pool({ name, targets, now }: { name: string; targets: Target[]; now: nu
 				</div>
 			)}
 		</section>
+	);
+}
+
+function DroppedRow({ target: t }: { target: Dropped }) {
+	const [open, setOpen] = useState(false);
+	return (
+		<li>
+			<Chips labels={t.discoveredLabels} />
+			<button
+				type="button"
+				class="quiet small"
+				title="Which rule dropped it"
+				aria-expanded={open}
+				onClick={() => setOpen(!open)}
+			>
+				why
+				<IconDown />
+			</button>
+			{open && (
+				<Relabelling
+					pool={t.scrapePool}
+					labels={t.discoveredLabels}
+					discovered={false}
+				/>
+			)}
+		</li>
 	);
 }
 
@@ -210,9 +226,7 @@ export function TargetsPage() {
 					</div>
 					<ul class="dropped">
 						{dropped.map((d, i) => (
-							<li key={i}>
-								<Chips labels={d.discoveredLabels} />
-							</li>
+							<DroppedRow key={`${d.scrapePool} ${i}`} target={d} />
 						))}
 					</ul>
 				</section>
