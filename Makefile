@@ -23,15 +23,16 @@ SHELL := /bin/bash
 # ---------------------------------------------------------------------------------------------------
 # The house: rooms, and which rooms each may include. `make lint` and every link below follow this table.
 
-ROOMS := base proto discovery scrape tsdb promql web
+ROOMS := base proto discovery scrape tsdb promql promql/rules web
 uses_base      := base
 uses_proto     := proto base
 uses_discovery := discovery base
 uses_scrape    := scrape discovery proto base
 uses_tsdb      := tsdb proto base
 uses_promql    := promql tsdb proto base
-uses_web       := web scrape discovery promql tsdb proto base
-uses_cmd       := web scrape discovery promql tsdb proto base
+uses_promql/rules := promql/rules promql tsdb discovery proto base
+uses_web       := web scrape promql/rules discovery promql tsdb proto base
+uses_cmd       := web scrape promql/rules discovery promql tsdb proto base
 uses_e2e       := $(uses_cmd)
 
 PROGRAMS := epimetheus epitool

@@ -140,7 +140,8 @@ static void on_timer(evutil_socket_t fd, short what, void *ctx)
 			job_look_at(j, j->hold_ns, now);
 			return;
 		}
-		log_warn("discovery", "new sources have not answered: the job goes on without their targets",
+		log_warn("discovery",
+			"new sources have not answered: the job goes on without their targets",
 			LOG_STR("job", j->name));
 	}
 	j->hold_ns = 0;

@@ -1,0 +1,44 @@
+/*
+ * Alerting: the section `alerting` of a configuration: where alerts go, and how they are rewritten.
+ *
+ * Units:     nanoseconds.
+ * Errors:    ERR_INVALID at its place in the file, in Prometheus's words.
+ * Ownership: everything lives in the arena it was decoded in, but the compiled rules:
+ *            alerting_config_release.
+ * Threads:   immutable once decoded.
+ * Source:    Prometheus's AlertingConfig, AlertmanagerConfig.
+ */
+#ifndef DISCOVERY_ALERTING_H
+#define DISCOVERY_ALERTING_H
+
+#include "base/http_client.h"
+#include "discovery/discovery.h"
+#include "discovery/relabel.h"
+
+#define ALERTMANAGER_TIMEOUT_DEFAULT_NS (10 * INT64_C(1000000000))
+
+struct alertmanager_config {
+	struct str scheme;      /* http */
+	struct str path_prefix; /* / */
+	int64_t timeout_ns;
+	struct http_config http;
+	struct sd_configs sd;
+	struct relabel_rules relabel;       /* of Alertmanagers */
+	struct relabel_rules alert_relabel; /* of what is sent to these */
+};
+
+struct alerting_config {
+	struct relabel_rules alert_relabel; /* of all alerts */
+	struct alertmanager_config *alertmanagers;
+	size_t alertmanagers_n;
+};
+
+/* A YAML_CUSTOM decoder into a struct alerting_config; it may be released whether this failed. */
+enum err_code alerting_config_decode(
+	struct yaml_ctx *ctx, const struct yaml_node *n, void *field, struct err *err);
+void alerting_config_release(struct alerting_config *c);
+/* That the files it names are there; for `check config`. */
+MUST_CHECK enum err_code alerting_config_check_files(
+	const struct alerting_config *c, struct err *err);
+
+#endif

@@ -1,0 +1,65 @@
+/*
+ * Alerts: what one alerting rule has found, from evaluation to evaluation.
+ *
+ * inactive -> pending -> firing -> (resolved, kept for 15 minutes) -> gone. Pure state: it is given
+ * the elements an expression had at a time and tells what to write and what to send; it knows no
+ * clock, no database and no network.
+ *
+ * Units:     nanoseconds since 1970.
+ * Errors:    ERR_LIMIT (the group's limit: all alerts of the rule are dropped), ERR_INVALID (two
+ *            elements with one label set), ERR_NOMEM. The state is as before then.
+ * Ownership: alerts live in the state.
+ * Threads:   one at a time.
+ * Source:    Prometheus's rules/alerting.go.
+ */
+#ifndef PROMQL_RULES_ALERTS_H
+#define PROMQL_RULES_ALERTS_H
+
+#include "base/labels.h"
+
+struct alert_state;
+struct rule;
+struct rule_group;
+struct template_data;
+
+enum alert_phase { ALERT_INACTIVE, ALERT_PENDING, ALERT_FIRING };
+
+struct alert {
+	enum alert_phase phase;
+	struct labels labels; /* with alertname, the element's and the rule's labels */
+	struct labels annotations;
+	double value;
+	int64_t active_at_ns, fired_at_ns, resolved_at_ns; /* 0: not */
+	int64_t last_sent_ns, valid_until_ns, keep_firing_since_ns;
+};
+
+struct alert_element { /* of the expression's vector */
+	struct labels labels; /* without __name__ */
+	double value;
+};
+
+struct alert_state *alert_state_open(const struct rule *r, const struct rule_group *g);
+void alert_state_close(struct alert_state *s); /* NULL is fine */
+
+/*
+ * Takes an evaluation's elements. data has external labels and URL for the templates; a template
+ * that fails gives "<error expanding template: ...>".
+ */
+MUST_CHECK enum err_code alert_state_take(struct alert_state *s, const struct alert_element *v,
+	size_t n, int64_t t_ns, const struct template_data *data, struct err *err);
+
+/* All that are kept, resolved ones too; i from 0, NULL at the end. */
+struct alert *alert_state_at(struct alert_state *s, size_t i);
+enum alert_phase alert_state_phase(const struct alert_state *s); /* the worst of all */
+
+/*
+ * Whether it is to be sent now (fired, or resolved and not yet told, or resend_ns after the last
+ * time), and then notes that it was. valid_for_ns: 4 x max(interval, resend).
+ */
+bool alert_due(struct alert *a, int64_t t_ns, int64_t resend_ns, int64_t interval_ns);
+
+/* After a restart: a pending or firing alert of these labels was active since then. */
+void alert_state_restore(
+	struct alert_state *s, struct labels labels, int64_t active_at_ns, int64_t t_ns);
+
+#endif

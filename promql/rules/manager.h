@@ -1,0 +1,82 @@
+/*
+ * Rule manager: evaluates groups at their turns, writes what they record, and sends what fires.
+ *
+ * A group's rules are evaluated in order, each seeing what those before it wrote. Groups have their
+ * phase of the interval by a hash of their name. An evaluation that takes longer than the interval
+ * lets turns go, which are counted. Groups whose rules did not change keep their state over a
+ * reload. Alerts write ALERTS and ALERTS_FOR_STATE, from which a restart takes up `for`.
+ *
+ * Units:     nanoseconds.
+ * Errors:    of an evaluation: on the rule (last_error), in metrics and in the log.
+ * Ownership: the manager takes its own reference of a set. Engine, database and notifier outlive
+ *            it. A snapshot lives in the caller's arena.
+ * Threads:   one scheduler and `workers` of its own; open, apply, close from one thread; snapshot
+ *            from any.
+ * Source:    Prometheus's rules/manager.go, group.go.
+ */
+#ifndef PROMQL_RULES_MANAGER_H
+#define PROMQL_RULES_MANAGER_H
+
+#include "promql/engine.h"
+#include "promql/rules/alerts.h"
+#include "promql/rules/rules.h"
+
+struct db;
+struct notifier;
+struct rule_manager;
+
+struct rule_manager_options {
+	struct engine *engine;
+	struct db *db;
+	struct notifier *notifier; /* NULL: nothing is sent */
+	const char *external_url;  /* of the page, for links; "" where it is not known */
+	unsigned workers;          /* groups evaluated at once; 0: 1 */
+	int64_t resend_delay_ns;   /* --rules.alert.resend-delay, 1m */
+	int64_t outage_tolerance_ns; /* --rules.alert.for-outage-tolerance, 1h */
+	int64_t grace_period_ns;     /* --rules.alert.for-grace-period, 10m */
+};
+
+MUST_CHECK enum err_code rule_manager_open(
+	const struct rule_manager_options *o, struct rule_manager **out, struct err *err);
+MUST_CHECK enum err_code rule_manager_apply(struct rule_manager *m, struct rule_set *set,
+	struct labels external_labels, struct err *err);
+void rule_manager_close(struct rule_manager *m); /* ends what is under way; NULL is fine */
+
+enum rule_health { RULE_UNKNOWN, RULE_OK, RULE_ERR };
+
+struct alert_info {
+	struct labels labels, annotations;
+	enum alert_phase phase;
+	int64_t active_at_ns, keep_firing_since_ns;
+	double value;
+};
+
+struct rule_info {
+	const struct rule *rule;
+	enum rule_health health;
+	struct str last_error;
+	int64_t last_evaluation_ns, evaluation_ns; /* when, and how long it took */
+	enum alert_phase phase;
+	struct alert_info *alerts; /* active ones */
+	size_t alerts_n;
+};
+
+struct group_info {
+	const struct rule_group *group;
+	int64_t last_evaluation_ns, evaluation_ns;
+	uint64_t iterations, missed;
+	struct rule_info *rules;
+	size_t rules_n;
+};
+
+struct rules_snapshot {
+	struct rule_set *set; /* held until rules_snapshot_release */
+	struct group_info *groups;
+	size_t groups_n;
+};
+
+MUST_CHECK enum err_code rule_manager_snapshot(
+	struct rule_manager *m, struct arena *a, struct rules_snapshot *out, struct err *err);
+void rules_snapshot_release(struct rules_snapshot *s);
+
+#endif

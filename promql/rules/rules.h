@@ -1,0 +1,86 @@
+/*
+ * Rules: rule files, decoded and checked: groups of alerting and recording rules.
+ *
+ * A set is immutable once loaded and is shared by reference, as a configuration is.
+ *
+ * Units:     nanoseconds.
+ * Errors:    ERR_INVALID "FILE:LINE:COLUMN: group "g", rule 2, "HighCost": message": YAML, fields,
+ *            expressions (parsed and checked by promql/check.h) and templates alike; ERR_NOT_FOUND
+ *            and ERR_IO for files; ERR_LIMIT.
+ * Ownership: rule_set_load hands one reference to the caller; rule_set_ref and rule_set_unref pair.
+ * Threads:   immutable; the count is atomic.
+ * Source:    Prometheus's rule files (model/rulefmt).
+ */
+#ifndef PROMQL_RULES_RULES_H
+#define PROMQL_RULES_RULES_H
+
+#include <stdatomic.h>
+
+#include "base/labels.h"
+#include "base/yaml.h"
+#include "promql/value.h"
+
+#define RULES_FILE_BYTES_MAX (16u << 20)
+#define RULES_FILES_MAX 1000u
+#define RULES_MAX 100000u /* of all files */
+
+struct template; /* promql/rules/template.h */
+
+enum rule_kind {
+	RULE_ALERT,
+	RULE_RECORD_COSTS,    /* a numeric series */
+	RULE_RECORD_PROFILES, /* the expression gives profiles: they are stored as profiles */
+};
+
+struct rule_text { /* a label's or an annotation's value: text or template */
+	struct str name, text;
+	const struct template *template;
+};
+
+struct rule {
+	enum rule_kind kind;
+	struct str name; /* of the alert, or of the series recorded */
+	struct str expr; /* as written */
+	struct str expr_pretty; /* printed from its tree, as the API shows it */
+	int64_t for_ns, keep_firing_for_ns;
+	struct rule_text *labels, *annotations; /* sorted by name */
+	size_t labels_n, annotations_n;
+	unsigned line, column; /* of the rule in its file */
+};
+
+struct rule_group {
+	struct str file, name;
+	int64_t interval_ns;     /* the global one filled in */
+	int64_t query_offset_ns; /* likewise */
+	size_t limit;            /* alerts or series of a rule; 0: none */
+	struct labels labels;    /* added to those of its rules, which win */
+	struct rule *rules;
+	size_t rules_n;
+};
+
+struct rule_set {
+	atomic_uint refs;
+	struct arena arena;
+	struct rule_group *groups; /* by file, then in the order of the file */
+	size_t groups_n, rules_n;
+	struct str *files;
+	size_t files_n;
+};
+
+struct rules_load {
+	const struct str *patterns; /* of rule_files, with the configuration's directory in front */
+	size_t patterns_n;
+	int64_t interval_ns, query_offset_ns; /* where a group has none */
+};
+
+MUST_CHECK enum err_code rule_set_load(
+	const struct rules_load *l, struct rule_set **out, struct err *err);
+/* One file's text; for tests, `check rules` and fuzzing. name stands for the file in messages. */
+MUST_CHECK enum err_code rule_set_load_text(const char *name, struct str text,
+	const struct rules_load *l, struct rule_set **out, struct err *err);
+struct rule_set *rule_set_ref(struct rule_set *s);
+void rule_set_unref(struct rule_set *s); /* NULL is fine */
+
+bool rule_eq(const struct rule *a, const struct rule *b); /* also in its group's times and labels */
+
+#endif
