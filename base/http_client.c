@@ -152,7 +152,12 @@ static void on_deadline(evutil_socket_t fd, short what, void *ctx)
 	struct http_request *r = ctx;
 	struct err err;
 
-	err_set(&err, ERR_TIMEOUT, "context deadline exceeded");
+	if (r->state == REQUEST_IN_LINE)
+		err_set(&err, ERR_TIMEOUT,
+			"context deadline exceeded: no connection was free, all %zu were in use (the limit of "
+			"open files allows no more)", r->client->connections_n);
+	else
+		err_set(&err, ERR_TIMEOUT, "context deadline exceeded");
 	finish(r, ERR_TIMEOUT, &err);
 }
 

@@ -95,7 +95,7 @@ $(NODE_DIR)/.installed: tests/browser/package.json tests/browser/package-lock.js
 .PHONY: test-ui test-e2e test-browser test-tools test-repro test-demo
 test-ui: $(GEN_web)
 	@tests/node.sh node $(UI_DIR)/test.mjs $(BUILD)/ui-test
-test-e2e: all
+test-e2e: all $(LOAD)
 	@EPI_BUILD="$(abspath $(BUILD))" tests/node.sh node --test $(wildcard tests/e2e/*.test.mjs)
 test-browser: all $(NODE_DIR)/.installed
 	@EPI_BUILD="$(abspath $(BUILD))" tests/browser/run.sh $(NODE_DIR)

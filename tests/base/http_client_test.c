@@ -308,7 +308,8 @@ TEST(waiting_in_line_ends_with_the_deadline)
 	REQUIRE_OK(http_client_send(client.http, &o, result_done, &waiting, NULL, &err), &err);
 	run_all(&client, &waiting, 1);
 	CHECK_INT(waiting.rc, ERR_TIMEOUT);
-	CHECK_STR(str_of(waiting.msg), "context deadline exceeded");
+	CHECK_STR(str_of(waiting.msg), "context deadline exceeded: no connection was free, all 1 were "
+		"in use (the limit of open files allows no more)");
 	CHECK(!held.done);
 	http_request_cancel(r);
 	CHECK(!held.done);

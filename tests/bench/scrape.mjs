@@ -1,6 +1,6 @@
 // Scraping at the size of a fleet: thousands of targets of tests/load, CPU and heap every 15 s, stored; then the same
 // with a tenth of them hostile.
-import { writeFileSync } from 'node:fs';
+import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { build, epimetheus, request, sleep, start, targets as activeTargets, until } from '../e2e/lib.mjs';
 import { emptyDirectory, env } from './common.mjs';
@@ -31,7 +31,7 @@ async function metrics(server) {
 /** Two connections a target and what a database needs, where that many descriptors are allowed; else as many as are. */
 async function serve(t, dir, files) {
   const run = start(t, 'bash', ['-c', `ulimit -n ${files} 2>/dev/null; exec "$@"`, 'bash', epimetheus, '--web.listen-address=127.0.0.1:0',
-    `--storage.tsdb.path=${join(dir, 'data')}`, `--config.file=${join(dir, 'epimetheus.yml')}`], { cwd: dir });
+    '--web.enable-lifecycle', `--storage.tsdb.path=${join(dir, 'data')}`, `--config.file=${join(dir, 'epimetheus.yml')}`], { cwd: dir });
   run.port = await until('server is ready', 60, () => {
     if (run.code !== undefined) throw new Error(`server ended: ${run.err}`);
     return run.err.match(/msg=ready\b.*\bport=(\d+)/)?.[1];
@@ -45,6 +45,29 @@ async function honest(server) {
   const list = (await activeTargets(server)).filter((a) => a.labels.kind === 'honest');
   return { n: list.length, up: list.filter((a) => a.health === 'up').length,
     errors: [...new Set(list.map((a) => a.lastError).filter(Boolean))].slice(0, 5) };
+}
+
+const elapsed = (began) => Number(process.hrtime.bigint() - began) / 1e9;
+
+/** A tenth of the targets goes and comes back; then the same configuration again. */
+async function reload(server, file, n) {
+  const text = readFileSync(file), document = JSON.parse(text);
+  const gone = Math.floor(n / 10);
+  for (const [what, data, left] of [[`${gone} targets dropped`, JSON.stringify(document.slice(gone)), n - gone], [`${gone} targets added`, text, n]]) {
+    writeFileSync(`${file}.new`, data);
+    await sleep(3000); // discovery waits a moment after a change for more of them
+    const began = process.hrtime.bigint();
+    renameSync(`${file}.new`, file);
+    while ((await metrics(server))('epimetheus_scrape_pool_targets{scrape_pool="fleet"}') !== 2 * left) {
+      if (elapsed(began) > 60) throw new Error(`${what}: not within 60 s`);
+      await sleep(20);
+    }
+    note(`  ${what} in a file of ${n}, until taken over`, { ours: elapsed(began), unit: 'seconds', atMost: 1 });
+  }
+  const began = process.hrtime.bigint();
+  const res = await request(`${server.url}/-/reload`, { method: 'POST' });
+  if (res.status !== 200) throw new Error(`reload: ${res.status} ${res.body}`);
+  note(`  reload of ${n} unchanged targets`, { ours: elapsed(began), unit: 'seconds', atMost: 1 });
 }
 
 async function measure(t, n, hostile, seconds) {
@@ -62,9 +85,8 @@ async function measure(t, n, hostile, seconds) {
   await sleep(seconds * 1000);
   const after = await metrics(server);
   const shown = await honest(server);
-  await fleet.stop();
-  await server.stop();
-  const came = JSON.parse(fleet.out.trim().split('\n').at(-1));
+  fleet.child.kill('SIGUSR1');
+  const came = await until('counts', 10, () => fleet.out.trim().split('\n').filter((l) => l.includes('"honest"')).map((l) => JSON.parse(l))[1]);
   const d = (name) => after(name) - before(name);
   const delay = 'epimetheus_scrape_start_delay_seconds';
   const begun = d(`${delay}_count`), skipped = d('epimetheus_scrape_skipped_total');
@@ -79,6 +101,9 @@ async function measure(t, n, hostile, seconds) {
   note('  longest gap between two requests', { ours: came.honest.gap_max_s, unit: 'seconds' });
   note('  CPU of the server, 1,000 scrapes', { ours: 1000 * d('process_cpu_seconds_total') / ok, unit: 'seconds' });
   note('  resident memory of the server', { ours: after('process_resident_memory_bytes') / (1 << 20), unit: 'MiB' });
+  if (!hostile) await reload(server, file, n);
+  await server.stop();
+  await fleet.stop();
   if (came.honest.refused) note('  CPU profiles refused: one was under way', { ours: came.honest.refused, unit: 'requests', atMost: 0 });
 }
 

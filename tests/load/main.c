@@ -10,7 +10,7 @@
 
 /*
  * The program `load`: targets until a signal comes, or for --seconds. First a line of JSON with the
- * port, when they can be scraped; at the end one with what came.
+ * port, when they can be scraped; at SIGUSR1 and at the end one with what came since the last.
  */
 static void print_counts(const char *name, const struct load_counts *n, const char *end)
 {
@@ -24,11 +24,19 @@ static void on_end(evutil_socket_t fd, short what, void *ctx)
 	event_base_loopbreak(ctx);
 }
 
-/* Gaps until now are forgotten: after a ramp. */
+static void print(const struct load *l)
+{
+	printf("{\"connections\":%" PRIu64 ",", l->connections);
+	print_counts("honest", &l->counts[0], ",");
+	print_counts("hostile", &l->counts[1], "}\n");
+}
+
+/* What came until now is told and forgotten: after a ramp. */
 static void on_restart(evutil_socket_t fd, short what, void *ctx)
 {
 	struct load *l = ctx;
 
+	print(l);
 	memset(l->counts, 0, sizeof(l->counts));
 }
 
@@ -64,9 +72,7 @@ static enum err_code run(const struct load_options *o, const char *file, uint64_
 	if (!rc) {
 		printf("{\"port\":%d,\"bodies\":%zu}\n", l->port, load_bodies_n(l->bodies));
 		event_base_dispatch(base);
-		printf("{\"connections\":%" PRIu64 ",", l->connections);
-		print_counts("honest", &l->counts[0], ",");
-		print_counts("hostile", &l->counts[1], "}\n");
+		print(l);
 	}
 	event_free(term);
 	event_free(interrupt);
