@@ -3,8 +3,9 @@
  *
  * Target i listens at 127.1.0.0 + i on one port, speaks HTTP/1.1 with kept-alive connections, and
  * serves gzip'd profiles of a service of tests/fleet. /debug/pprof/profile holds the request for
- * its `seconds` first and is refused while another one is under way, as Go does; /debug/pprof/allocs
- * answers at once. A share of the targets is hostile, each in one of the ways of hostile_ways.
+ * its `seconds` first and is refused while another one is under way, as Go does;
+ * /debug/pprof/allocs answers at once. A share of the targets is hostile, each in one of the ways
+ * of hostile_ways.
  *
  * Units:     nanoseconds (clock_monotonic_ns), bytes.
  * Errors:    ERR_IO, ERR_NOMEM, ERR_LIMIT (descriptors) on opening; connections fail alone.
@@ -24,7 +25,7 @@ enum load_kind { LOAD_CPU, LOAD_HEAP, LOAD_KINDS };
 
 struct load_options {
 	uint64_t targets, hostile_percent, port; /* port 0: any */
-	uint64_t services, variants, scrapes; /* with bodies of their own: pods of one, scrapes of one */
+	uint64_t services, variants, scrapes; /* different bodies: pods of one, scrapes of a pod */
 	int64_t interval_ns; /* at which the scraper is said to come */
 };
 
