@@ -11,7 +11,7 @@ static void on_closed(struct evhttp_connection *conn, void *ctx)
 {
 	struct kube_step *step = ctx;
 
-	step->held = NULL;
+	step->held = false;
 }
 
 /* What was written is in the socket: now the client sees an end where none was due. */
@@ -53,8 +53,10 @@ static void answer(struct kube_step *step, struct evhttp_request *req)
 		send_chunk(req, body, step->end == KUBE_CUT);
 	if (step->end == KUBE_CLEAN)
 		evhttp_send_reply_end(req);
+	if (step->end != KUBE_CLEAN)
+		step->request = req;
 	if (step->end == KUBE_HOLD) {
-		step->held = req;
+		step->held = true;
 		evhttp_connection_set_closecb(evhttp_request_get_connection(req), on_closed, step);
 	}
 }
@@ -106,12 +108,16 @@ bool kube_server_start(struct kube_server *s, struct event_base *base)
 
 void kube_server_stop(struct kube_server *s)
 {
-	for (size_t i = 0; i < s->steps_n; i++)
-		if (s->steps[i].held) {
-			evhttp_connection_set_closecb(
-				evhttp_request_get_connection(s->steps[i].held), NULL, NULL);
-			evhttp_send_reply_end(s->steps[i].held);
-		}
+	struct evhttp_request *req;
+
+	/* one whose connection is gone is still ours to end */
+	for (size_t i = 0; i < s->steps_n; i++) {
+		req = s->steps[i].request;
+		if (req && evhttp_request_get_connection(req))
+			evhttp_connection_set_closecb(evhttp_request_get_connection(req), NULL, NULL);
+		if (req)
+			evhttp_send_reply_end(req);
+	}
 	evhttp_free(s->http);
 	buf_release(&s->log);
 	buf_release(&s->auth);
@@ -125,7 +131,6 @@ void kube_server_add(struct kube_server *s, struct kube_step step)
 		step.times = 1;
 	if (!step.status)
 		step.status = 200;
-	step.server = s;
 	s->steps[s->steps_n++] = step;
 }
 
@@ -142,7 +147,7 @@ bool kube_server_push(struct kube_server *s, const char *match, struct str bytes
 	struct kube_step *step = held(s, match);
 
 	if (step)
-		send_chunk(step->held, bytes, false);
+		send_chunk(step->request, bytes, false);
 	return step != NULL;
 }
 
@@ -153,13 +158,15 @@ bool kube_server_end(struct kube_server *s, const char *match, enum kube_end end
 
 	if (!step)
 		return false;
-	conn = evhttp_request_get_connection(step->held);
+	conn = evhttp_request_get_connection(step->request);
 	evhttp_connection_set_closecb(conn, NULL, NULL);
-	if (end == KUBE_CUT)
+	step->held = false;
+	if (end == KUBE_CUT) {
 		on_written(conn, NULL);
-	else
-		evhttp_send_reply_end(step->held);
-	step->held = NULL;
+		return true;
+	}
+	evhttp_send_reply_end(step->request);
+	step->request = NULL;
 	return true;
 }
 

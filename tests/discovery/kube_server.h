@@ -30,8 +30,9 @@ struct kube_step {
 	const char *body;
 	const char *retry_after; /* NULL: none */
 	unsigned times;          /* 0: once; UINT_MAX: always */
-	struct kube_server *server;    /* of kube_server.c, as is what follows */
-	struct evhttp_request *held;
+	/* of kube_server.c: a request whose answer was not ended, and whether it can still be */
+	struct evhttp_request *request;
+	bool held;
 };
 
 struct kube_server {
