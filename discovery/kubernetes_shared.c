@@ -101,6 +101,7 @@ enum err_code kube_clusters_open(struct event_base *base, struct http_client *cl
 		return err_set(err, ERR_NOMEM, "clusters: out of memory");
 	c->base = base;
 	c->client = client;
+	kube_values_init(&c->values);
 	c->timing = kube_timing_default;
 	c->random = (uint64_t)clock_now_ns() | 1;
 	*out = c;
@@ -115,6 +116,7 @@ void kube_clusters_close(struct kube_clusters *c)
 		return;
 	while ((w = LIST_FIRST(&c->watches)))
 		watch_free(w);
+	kube_values_release(&c->values);
 	free(c);
 }
 

@@ -5,105 +5,108 @@
  */
 #include <jansson.h>
 
+#include "discovery/kubernetes_values.h"
 #include "discovery/kubernetes_watch.h"
 
 /* A list's items are trimmed by the same table as an object in its place would be. */
 struct keep {
 	const char *name; /* NULL: the end */
 	const struct keep *inside; /* NULL: whatever is in it */
+	bool shared; /* many objects have the same: one copy of it serves all */
 };
 
 /* clang-format off */
 static const struct keep owner[] = {
 	{ "apiVersion", NULL }, { "kind", NULL }, { "name", NULL }, { "controller", NULL },
-	{ NULL, NULL },
+	{ NULL },
 };
 static const struct keep metadata[] = {
-	{ "name", NULL }, { "namespace", NULL }, { "uid", NULL }, { "resourceVersion", NULL },
-	{ "labels", NULL }, { "annotations", NULL }, { "ownerReferences", owner }, { NULL, NULL },
+	{ "name", NULL }, { "namespace", NULL, true }, { "uid", NULL }, { "resourceVersion", NULL },
+	{ "labels", NULL, true }, { "annotations", NULL, true }, { "ownerReferences", owner, true }, { NULL },
 };
-static const struct keep type_status[] = { { "type", NULL }, { "status", NULL }, { NULL, NULL } };
+static const struct keep type_status[] = { { "type", NULL }, { "status", NULL }, { NULL } };
 static const struct keep target_ref[] = {
-	{ "kind", NULL }, { "name", NULL }, { "namespace", NULL }, { NULL, NULL },
+	{ "kind", NULL }, { "name", NULL }, { "namespace", NULL, true }, { NULL },
 };
 static const struct keep ports[] = {
 	{ "name", NULL }, { "port", NULL }, { "protocol", NULL }, { "appProtocol", NULL },
-	{ NULL, NULL },
+	{ NULL },
 };
 
-static const struct keep node_address[] = { { "type", NULL }, { "address", NULL }, { NULL, NULL } };
-static const struct keep node_spec[] = { { "providerID", NULL }, { NULL, NULL } };
+static const struct keep node_address[] = { { "type", NULL }, { "address", NULL }, { NULL } };
+static const struct keep node_spec[] = { { "providerID", NULL }, { NULL } };
 static const struct keep node_status[] = {
-	{ "addresses", node_address }, { "conditions", type_status }, { "daemonEndpoints", NULL },
-	{ NULL, NULL },
+	{ "addresses", node_address }, { "conditions", type_status, true }, { "daemonEndpoints", NULL },
+	{ NULL },
 };
 static const struct keep node[] = {
-	{ "metadata", metadata }, { "spec", node_spec }, { "status", node_status }, { NULL, NULL },
+	{ "metadata", metadata }, { "spec", node_spec }, { "status", node_status }, { NULL },
 };
 
-static const struct keep namespace[] = { { "metadata", metadata }, { NULL, NULL } };
+static const struct keep namespace[] = { { "metadata", metadata }, { NULL } };
 
 static const struct keep container_port[] = {
-	{ "name", NULL }, { "containerPort", NULL }, { "protocol", NULL }, { NULL, NULL },
+	{ "name", NULL }, { "containerPort", NULL }, { "protocol", NULL }, { NULL },
 };
 static const struct keep container[] = {
 	{ "name", NULL }, { "image", NULL }, { "ports", container_port }, { "restartPolicy", NULL },
-	{ NULL, NULL },
+	{ NULL },
 };
 static const struct keep container_status[] = {
-	{ "name", NULL }, { "containerID", NULL }, { NULL, NULL },
+	{ "name", NULL }, { "containerID", NULL }, { NULL },
 };
 static const struct keep pod_spec[] = {
-	{ "nodeName", NULL }, { "hostNetwork", NULL }, { "containers", container },
-	{ "initContainers", container }, { NULL, NULL },
+	{ "nodeName", NULL, true }, { "hostNetwork", NULL }, { "containers", container, true },
+	{ "initContainers", container, true }, { NULL },
 };
 static const struct keep pod_status[] = {
-	{ "podIP", NULL }, { "hostIP", NULL }, { "phase", NULL }, { "conditions", type_status },
+	{ "podIP", NULL }, { "hostIP", NULL, true }, { "phase", NULL, true }, { "conditions", type_status, true },
 	{ "containerStatuses", container_status }, { "initContainerStatuses", container_status },
-	{ NULL, NULL },
+	{ NULL },
 };
 static const struct keep pod[] = {
-	{ "metadata", metadata }, { "spec", pod_spec }, { "status", pod_status }, { NULL, NULL },
+	{ "metadata", metadata }, { "spec", pod_spec }, { "status", pod_status }, { NULL },
 };
 
 static const struct keep service_spec[] = {
 	{ "type", NULL }, { "clusterIP", NULL }, { "externalName", NULL }, { "loadBalancerIP", NULL },
-	{ "ports", ports }, { NULL, NULL },
+	{ "ports", ports, true }, { NULL },
 };
 static const struct keep service[] = {
-	{ "metadata", metadata }, { "spec", service_spec }, { NULL, NULL },
+	{ "metadata", metadata }, { "spec", service_spec }, { NULL },
 };
 
 static const struct keep address[] = {
-	{ "ip", NULL }, { "hostname", NULL }, { "nodeName", NULL }, { "targetRef", target_ref },
-	{ NULL, NULL },
+	{ "ip", NULL }, { "hostname", NULL }, { "nodeName", NULL, true }, { "targetRef", target_ref },
+	{ NULL },
 };
 static const struct keep subset[] = {
-	{ "addresses", address }, { "notReadyAddresses", address }, { "ports", ports }, { NULL, NULL },
+	{ "addresses", address }, { "notReadyAddresses", address }, { "ports", ports, true },
+	{ NULL },
 };
 static const struct keep endpoints[] = {
-	{ "metadata", metadata }, { "subsets", subset }, { NULL, NULL },
+	{ "metadata", metadata }, { "subsets", subset }, { NULL },
 };
 
 static const struct keep endpoint[] = {
-	{ "addresses", NULL }, { "conditions", NULL }, { "hostname", NULL }, { "nodeName", NULL },
-	{ "zone", NULL }, { "deprecatedTopology", NULL }, { "topology", NULL },
-	{ "targetRef", target_ref }, { NULL, NULL },
+	{ "addresses", NULL }, { "conditions", NULL, true }, { "hostname", NULL }, { "nodeName", NULL, true },
+	{ "zone", NULL, true }, { "deprecatedTopology", NULL }, { "topology", NULL },
+	{ "targetRef", target_ref }, { NULL },
 };
 static const struct keep endpointslice[] = {
-	{ "metadata", metadata }, { "addressType", NULL }, { "endpoints", endpoint },
-	{ "ports", ports }, { NULL, NULL },
+	{ "metadata", metadata }, { "addressType", NULL, true }, { "endpoints", endpoint },
+	{ "ports", ports, true }, { NULL },
 };
 
-static const struct keep tls[] = { { "hosts", NULL }, { NULL, NULL } };
-static const struct keep http_path[] = { { "path", NULL }, { NULL, NULL } };
-static const struct keep http[] = { { "paths", http_path }, { NULL, NULL } };
-static const struct keep rule[] = { { "host", NULL }, { "http", http }, { NULL, NULL } };
+static const struct keep tls[] = { { "hosts", NULL }, { NULL } };
+static const struct keep http_path[] = { { "path", NULL }, { NULL } };
+static const struct keep http[] = { { "paths", http_path }, { NULL } };
+static const struct keep rule[] = { { "host", NULL }, { "http", http }, { NULL } };
 static const struct keep ingress_spec[] = {
-	{ "ingressClassName", NULL }, { "tls", tls }, { "rules", rule }, { NULL, NULL },
+	{ "ingressClassName", NULL }, { "tls", tls }, { "rules", rule }, { NULL },
 };
 static const struct keep ingress[] = {
-	{ "metadata", metadata }, { "spec", ingress_spec }, { NULL, NULL },
+	{ "metadata", metadata }, { "spec", ingress_spec }, { NULL },
 };
 
 static const struct keep *const tables[KUBE_RESOURCES] = {
@@ -140,6 +143,32 @@ static void trim(const struct keep *table, json_t *v)
 		else if (k->inside)
 			trim(k->inside, inner);
 	}
+}
+
+static void share(const struct keep *table, json_t *v, struct kube_values *values)
+{
+	const struct keep *k;
+	const char *name;
+	json_t *inner;
+	size_t i;
+	void *next;
+
+	json_array_foreach(v, i, inner)
+		if (json_is_object(inner))
+			share(table, inner, values);
+	json_object_foreach_safe(v, next, name, inner) {
+		k = find(table, name);
+		if (k && k->shared)
+			json_object_set_new_nocheck(
+				v, name, kube_values_share(values, json_incref(inner)));
+		else if (k && k->inside)
+			share(k->inside, inner, values);
+	}
+}
+
+void kube_object_share(struct kube_values *values, enum kube_resource r, json_t *object)
+{
+	share(tables[r], object, values);
 }
 
 void kube_object_trim(enum kube_resource r, json_t *object)

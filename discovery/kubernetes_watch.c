@@ -188,13 +188,15 @@ static bool same_object(const json_t *old, const struct kube_item *item)
 }
 
 /* One more object, which is `old` again where that is the same. */
-static enum err_code put(
-	json_t *map, const struct kube_item *item, json_t *old, struct err *err)
+static enum err_code put(struct kube_watch *w, json_t *map, const struct kube_item *item,
+	json_t *old, struct err *err)
 {
 	json_t *v = old && same_object(old, item) ? old : item->object;
 
 	if (json_object_size(map) >= KUBE_OBJECTS_MAX && !json_object_get(map, item->key))
 		return err_set(err, ERR_LIMIT, "more than %u objects", KUBE_OBJECTS_MAX);
+	if (v != old)
+		kube_object_share(&w->clusters->values, w->key.resource, v);
 	if (json_object_set_nocheck(map, item->key, v))
 		return err_set(err, ERR_NOMEM, "objects: out of memory");
 	return ERR_OK;
@@ -204,7 +206,7 @@ static enum err_code on_item(void *ctx, const struct kube_item *item, struct err
 {
 	struct kube_watch *w = ctx;
 
-	return put(w->fresh, item, json_object_get(w->objects, item->key), err);
+	return put(w, w->fresh, item, json_object_get(w->objects, item->key), err);
 }
 
 static void on_list_data(void *ctx, struct str piece)
@@ -342,7 +344,7 @@ static enum err_code changed(struct kube_watch *w, const struct kube_event *even
 		tell = old != NULL;
 	} else {
 		tell = !old || !same_object(old, item);
-		rc = put(w->objects, item, old, err);
+		rc = put(w, w->objects, item, old, err);
 	}
 	if (!old != (event->type == KUBE_DELETED))
 		forget_order(w);

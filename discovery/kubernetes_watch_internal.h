@@ -11,6 +11,7 @@
 #include <sys/queue.h>
 
 #include "discovery/kubernetes_stream.h"
+#include "discovery/kubernetes_values.h"
 
 #define KUBE_PAGE_ITEMS 500
 #define KUBE_WATCH_MARGIN_NS (INT64_C(30) * 1000000000) /* beyond timeoutSeconds */
@@ -32,6 +33,7 @@ struct kube_clusters {
 	struct event_base *base;
 	struct http_client *client;
 	struct kube_watch_list watches;
+	struct kube_values values; /* what objects have in common */
 	struct kube_timing timing; /* tests are in a hurry */
 	uint64_t random;
 };

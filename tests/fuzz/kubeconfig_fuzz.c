@@ -11,12 +11,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+	struct str text = { (const char *)data, size };
 	struct kube_access access;
 	struct arena a;
 	struct err err;
 
 	arena_init(&a, 64u << 20);
-	if (!kubeconfig_parse(&a, "d/config", (struct str){ (const char *)data, size }, &access, &err)) {
+	if (!kubeconfig_parse(&a, "d/config", text, &access, &err)) {
 		const struct http_config *h = &access.http;
 
 		if (!str_has_prefix(access.server, STR("http")) || access.identity.len != 64 ||
