@@ -60,7 +60,8 @@ static const struct keep pod_spec[] = {
 	{ "initContainers", container, true }, { NULL },
 };
 static const struct keep pod_status[] = {
-	{ "podIP", NULL }, { "hostIP", NULL, true }, { "phase", NULL, true }, { "conditions", type_status, true },
+	{ "podIP", NULL }, { "hostIP", NULL, true }, { "phase", NULL, true },
+	{ "conditions", type_status, true },
 	{ "containerStatuses", container_status }, { "initContainerStatuses", container_status },
 	{ NULL },
 };
@@ -89,9 +90,9 @@ static const struct keep endpoints[] = {
 };
 
 static const struct keep endpoint[] = {
-	{ "addresses", NULL }, { "conditions", NULL, true }, { "hostname", NULL }, { "nodeName", NULL, true },
-	{ "zone", NULL, true }, { "deprecatedTopology", NULL }, { "topology", NULL },
-	{ "targetRef", target_ref }, { NULL },
+	{ "addresses", NULL }, { "conditions", NULL, true }, { "hostname", NULL },
+	{ "nodeName", NULL, true }, { "zone", NULL, true }, { "deprecatedTopology", NULL },
+	{ "topology", NULL }, { "targetRef", target_ref }, { NULL },
 };
 static const struct keep endpointslice[] = {
 	{ "metadata", metadata }, { "addressType", NULL, true }, { "endpoints", endpoint },

@@ -10,14 +10,10 @@
 #include "base/fs.h"
 #include "base/http_client.h"
 #include "tests/base/http_server.h"
+#include "tests/base/identity.h"
 #include "tests/check.h"
 
 #define OK "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
-
-struct identity {
-	X509 *cert;
-	EVP_PKEY *key;
-};
 
 static struct identity ca, stranger, leaf, person;
 static struct http_server server;
@@ -27,99 +23,28 @@ static char url[128], dir[64], want[256];
 static struct str ca_pem, stranger_pem, person_pem, person_key_pem;
 static struct arena arena;
 
-static bool add_extension(X509 *x, X509 *issuer, int nid, const char *value)
-{
-	X509V3_CTX ctx;
-	X509_EXTENSION *e;
-	bool ok;
-
-	X509V3_set_ctx(&ctx, issuer, x, NULL, NULL, 0);
-	e = X509V3_EXT_conf_nid(NULL, &ctx, nid, value);
-	ok = e && X509_add_ext(x, e, -1);
-	X509_EXTENSION_free(e);
-	return ok;
-}
-
-/* A certificate for `name`, signed by issuer, or by itself where that is NULL. san NULL: a CA. */
-static bool make_identity(
-	struct identity *out, const char *name, const struct identity *issuer, const char *san)
-{
-	X509 *x = X509_new();
-	EVP_PKEY *key = EVP_EC_gen("P-256");
-	bool ok = x && key;
-
-	X509_set_version(x, 2);
-	ASN1_INTEGER_set(X509_get_serialNumber(x), (long)(1 + (random() & 0xffffff)));
-	X509_gmtime_adj(X509_getm_notBefore(x), -3600);
-	X509_gmtime_adj(X509_getm_notAfter(x), 3600);
-	X509_set_pubkey(x, key);
-	ok = ok && X509_NAME_add_entry_by_txt(X509_get_subject_name(x), "CN", MBSTRING_ASC,
-		(const unsigned char *)name, -1, -1, 0);
-	X509_set_issuer_name(x, X509_get_subject_name(issuer ? issuer->cert : x));
-	ok = ok && (san ? add_extension(x, issuer ? issuer->cert : x, NID_subject_alt_name, san) :
-		add_extension(x, x, NID_basic_constraints, "critical,CA:TRUE"));
-	ok = ok && X509_sign(x, issuer ? issuer->key : key, EVP_sha256());
-	*out = (struct identity){ x, key };
-	return ok;
-}
-
-static struct str pem_of(const struct identity *id, bool key)
-{
-	BIO *bio = BIO_new(BIO_s_mem());
-	struct str s;
-	char *p;
-
-	if (key)
-		PEM_write_bio_PrivateKey(bio, id->key, NULL, NULL, 0, NULL, NULL);
-	else
-		PEM_write_bio_X509(bio, id->cert);
-	s.len = (size_t)BIO_get_mem_data(bio, &p);
-	s.ptr = p;
-	s = str_dup(&arena, s);
-	BIO_free(bio);
-	return s;
-}
-
-static SSL_CTX *server_context(const struct identity *id, bool client_cert)
-{
-	SSL_CTX *ctx = SSL_CTX_new(TLS_server_method());
-
-	SSL_CTX_use_certificate(ctx, id->cert);
-	SSL_CTX_use_PrivateKey(ctx, id->key);
-	if (client_cert) {
-		SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
-		X509_STORE_add_cert(SSL_CTX_get_cert_store(ctx), ca.cert);
-	}
-	return ctx;
-}
-
 static bool make_all(void)
 {
 	arena_init(&arena, 0);
 	snprintf(dir, sizeof(dir), "/tmp/epimetheus-tls-XXXXXX");
-	if (!mkdtemp(dir) || !make_identity(&ca, "test CA", NULL, NULL) ||
-			!make_identity(&stranger, "another CA", NULL, NULL) ||
-			!make_identity(&leaf, "server", &ca, "DNS:localhost,DNS:*.example.test,IP:127.0.0.1") ||
-			!make_identity(&person, "client", &ca, "DNS:client"))
+	if (!mkdtemp(dir) || !identity_make(&ca, "test CA", NULL, NULL) ||
+			!identity_make(&stranger, "another CA", NULL, NULL) ||
+			!identity_make(&leaf, "server", &ca, "DNS:localhost,DNS:*.example.test,IP:127.0.0.1") ||
+			!identity_make(&person, "client", &ca, "DNS:client"))
 		return false;
-	ca_pem = pem_of(&ca, false);
-	stranger_pem = pem_of(&stranger, false);
-	person_pem = pem_of(&person, false);
-	person_key_pem = pem_of(&person, true);
+	ca_pem = identity_pem(&arena, &ca, false);
+	stranger_pem = identity_pem(&arena, &stranger, false);
+	person_pem = identity_pem(&arena, &person, false);
+	person_key_pem = identity_pem(&arena, &person, true);
 	return true;
-}
-
-static void free_identity(struct identity *id)
-{
-	X509_free(id->cert);
-	EVP_PKEY_free(id->key);
 }
 
 static bool start(const struct identity *id, bool client_cert, script_fn script)
 {
 	if (!make_all() ||
 		!http_server_start(
-			&server, script, (void *)(uintptr_t)OK, server_context(id, client_cert)) ||
+			&server, script, (void *)(uintptr_t)OK,
+			identity_server(id, client_cert ? &ca : NULL)) ||
 		!client_open(&client, 0, NULL))
 		return false;
 	snprintf(url, sizeof(url), "https://127.0.0.1:%u/", server.port);
@@ -133,10 +58,10 @@ static void stop(void)
 	client_close(&client);
 	http_server_stop(&server);
 	SSL_CTX_free(server.tls);
-	free_identity(&ca);
-	free_identity(&stranger);
-	free_identity(&leaf);
-	free_identity(&person);
+	identity_release(&ca);
+	identity_release(&stranger);
+	identity_release(&leaf);
+	identity_release(&person);
 	result_release(&res);
 	res = (struct result){ 0 };
 	arena_release(&arena);
@@ -206,16 +131,16 @@ TEST(self_signed)
 	struct http_config c = { 0 };
 
 	REQUIRE(make_all());
-	REQUIRE(make_identity(&self, "self", NULL, "IP:127.0.0.1"));
+	REQUIRE(identity_make(&self, "self", NULL, "IP:127.0.0.1"));
 	REQUIRE(http_server_start(
-		&server, script_answers, (void *)(uintptr_t)OK, server_context(&self, false)));
+		&server, script_answers, (void *)(uintptr_t)OK, identity_server(&self, NULL)));
 	REQUIRE(client_open(&client, 0, NULL));
 	snprintf(url, sizeof(url), "https://127.0.0.1:%u/", server.port);
 	check_fails(NULL, "certificate verify failed: self-signed certificate");
-	c.tls_ca = pem_of(&self, false);
+	c.tls_ca = identity_pem(&arena, &self, false);
 	check_works(&c);
 	stop();
-	free_identity(&self);
+	identity_release(&self);
 }
 
 TEST(client_certificates)
@@ -228,7 +153,7 @@ TEST(client_certificates)
 	c.tls_cert = person_pem;
 	c.tls_key = person_key_pem;
 	check_works(&c);
-	c.tls_key = pem_of(&leaf, true);
+	c.tls_key = identity_pem(&arena, &leaf, true);
 	client_get(&client, url, &c, &res);
 	CHECK_INT(res.rc, ERR_INVALID);
 	CHECK(str_has_prefix(str_of(res.msg), STR("tls ")));
@@ -382,7 +307,7 @@ TEST(nothing_secret_goes_from_https_to_http)
 
 	REQUIRE(make_all());
 	REQUIRE(http_server_start(&plain, script_answers, (void *)(uintptr_t)OK, NULL));
-	REQUIRE(http_server_start(&server, script_to_plain, &plain.port, server_context(&leaf, false)));
+	REQUIRE(http_server_start(&server, script_to_plain, &plain.port, identity_server(&leaf, NULL)));
 	REQUIRE(client_open(&client, 0, NULL));
 	snprintf(url, sizeof(url), "https://127.0.0.1:%u/", server.port);
 	c.tls_ca = ca_pem;

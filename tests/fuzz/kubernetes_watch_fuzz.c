@@ -2,13 +2,33 @@
  * fuzz: discovery
  *
  * What an API server sends, as a list (first byte even) or as events (odd), whole and in pieces of
- * the size that the first byte names: no crash, the same objects, and keys that are proper names.
+ * the size that the first byte names: no crash, the same objects, keys that are proper names, and
+ * objects that stay what they are when they share their values.
  */
 #include <stdlib.h>
 
 #include "discovery/kubernetes_stream.h"
+#include "discovery/kubernetes_values.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* Two copies of it, whose values become one. */
+static void share(const json_t *object)
+{
+	struct kube_values values;
+	json_t *copies[2];
+
+	kube_values_init(&values);
+	for (int i = 0; i < 2; i++) {
+		copies[i] = json_deep_copy(object);
+		kube_object_share(&values, KUBE_PODS, copies[i]);
+	}
+	if (!json_equal(copies[0], object) || !json_equal(copies[1], object))
+		abort();
+	json_decref(copies[0]);
+	json_decref(copies[1]);
+	kube_values_release(&values);
+}
 
 static void add_item(struct buf *b, const struct kube_item *item)
 {
@@ -18,6 +38,7 @@ static void add_item(struct buf *b, const struct kube_item *item)
 		abort();
 	buf_printf(b, "%s %s\n", item->key, text ? text : "");
 	free(text);
+	share(item->object);
 }
 
 static enum err_code on_item(void *ctx, const struct kube_item *item, struct err *err)
