@@ -74,6 +74,8 @@ static enum err_code ask_server(
 		add_time(&form, "step", q->step_ns);
 	if (q->limit)
 		buf_printf(&form, "&limit=%llu", (unsigned long long)q->limit);
+	if (q->max_nodes)
+		buf_printf(&form, "&max_nodes=%llu", (unsigned long long)q->max_nodes);
 	buf_printf(&form, "&format=%s&timeout=%lldms", q->format,
 		(long long)(q->client.timeout_ns / NS_PER_MS));
 	if (q->analyze)

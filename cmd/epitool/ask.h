@@ -14,7 +14,7 @@ struct question {
 	struct client_options client; /* its timeout counts for both */
 	const char *data; /* directory; "": the server is asked */
 	const char *time, *start, *end, *step; /* as given, or "" */
-	uint64_t limit;
+	uint64_t limit, max_nodes; /* 0: none said */
 	const char *format; /* of the API */
 	bool explain, analyze;
 	/* out, of ask_check */

@@ -20,7 +20,8 @@ static const char about[] =
 	"\n"
 	"Changes are in percent of the base's total. With --threshold or --total-threshold the\n"
 	"exit code is 1 where something costs more than that: for performance tests.\n"
-	"Exit codes: 0, 1 above a threshold or the query failed, 2 the command line is wrong.";
+	"Exit codes: 0, 1 above a threshold or the query failed, 2 the command line is wrong,\n"
+	"130 Ctrl-C.";
 
 struct diff_flags {
 	struct question q;

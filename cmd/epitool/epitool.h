@@ -3,7 +3,8 @@
  * prints to standard output what was asked for and to standard error what went wrong.
  *
  * Exit codes as promtool: 0 fine, 1 a check or query failed or a difference passed its threshold, 2
- * the command line is wrong (3 as promtool's lint is not used).
+ * the command line is wrong (3 as promtool's lint is not used); 128 and the signal's number, so 130
+ * after Ctrl-C, where it ended a query, a push or a difference.
  */
 #ifndef CMD_EPITOOL_EPITOOL_H
 #define CMD_EPITOOL_EPITOOL_H

@@ -38,7 +38,9 @@ static enum err_code render(
 	} writers[] = { { "pprof", render_pprof_gz }, { "pgo", render_pgo_gz },
 		{ "folded", render_folded }, { "speedscope", render_speedscope },
 		{ "text", render_text } };
-	struct render_options o = { .arena = query_arena(q), .rows_max = question->limit };
+	struct render_options o = { .arena = query_arena(q),
+		.rows_max = question->limit,
+		.max_nodes = question->max_nodes };
 
 	for (size_t i = 0; i < sizeof(writers) / sizeof(writers[0]); i++)
 		if (!strcmp(question->format, writers[i].format))

@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 #include "cmd/epitool/epitool.h"
+#include "cmd/epitool/progress.h"
 
 struct command {
 	const char *name, *sub; /* sub NULL: a command of one word */
@@ -62,7 +63,7 @@ int main(int argc, char **argv)
 
 		if (strcmp(argv[1], c->name) || (c->sub && (argc < 3 || strcmp(argv[2], c->sub))))
 			continue;
-		return c->run(argc - words, argv + words);
+		return interrupt_exit_code(c->run(argc - words, argv + words));
 	}
 	fprintf(stderr, "epitool: error: unknown command '%s%s%s'\n", argv[1], argc > 2 ? " " : "",
 		argc > 2 ? argv[2] : "");

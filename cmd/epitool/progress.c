@@ -6,12 +6,14 @@
 
 #include "base/clock.h"
 #include "base/thread.h"
+#include "cmd/epitool/epitool.h"
 
 #define FIRST_NS NS_PER_S
 #define EACH_NS (100 * NS_PER_MS)
 #define ERASE "\r\033[K"
 
 atomic_bool interrupted;
+static volatile sig_atomic_t interrupted_by;
 
 static struct {
 	struct mutex lock;
@@ -23,7 +25,13 @@ static struct {
 
 static void on_signal(int sig)
 {
+	interrupted_by = sig;
 	atomic_store(&interrupted, true);
+}
+
+int interrupt_exit_code(int rc)
+{
+	return rc == EXIT_FAILED && atomic_load(&interrupted) ? 128 + interrupted_by : rc;
 }
 
 void interrupt_catch(void)

@@ -11,6 +11,8 @@
 
 extern atomic_bool interrupted; /* SIGINT or SIGTERM came after interrupt_catch */
 void interrupt_catch(void); /* a second one ends the program */
+/* As a shell says it of a program that a signal ended, where one came and it failed; else as is. */
+int interrupt_exit_code(int rc);
 
 /* Nothing is shown before a second has passed, and nothing where standard error is no terminal. */
 void progress_begin(const char *what);

@@ -19,7 +19,7 @@ static const char about[] =
 	"- is standard input. A file is answered when it is stored for good.\n"
 	"\n"
 	"Profiles with the same labels and the same time replace each other.\n"
-	"Exit codes: 0, 1 a file was not stored, 2 the command line is wrong.";
+	"Exit codes: 0, 1 a file was not stored, 2 the command line is wrong, 130 Ctrl-C.";
 
 struct push_flags {
 	struct client_options client;

@@ -13,7 +13,7 @@ static const char about[] =
 	"\n"
 	"Times are RFC 3339, unix seconds, now, now-1h or -1h. Without --start the query is\n"
 	"evaluated at --time; with it over all of (start, end]; with --step at each step.\n"
-	"Exit codes: 0, 1 the query failed, 2 the command line is wrong.";
+	"Exit codes: 0, 1 the query failed, 2 the command line is wrong, 130 Ctrl-C.";
 
 struct query_flags {
 	struct question q;
@@ -90,6 +90,8 @@ int query(int argc, char **argv)
 			.short_name = 'o' },
 		{ "limit", FLAG_UINT, &f.q.limit, "0",
 			"Most elements, or rows of --format=text; 0: all.", .short_name = 'n' },
+		{ "max-nodes", FLAG_UINT, &f.q.max_nodes, "0",
+			"Most nodes of a flame graph of --format=json; 0: 8192." },
 		{ "time", FLAG_STRING, &f.q.time, "", "Evaluate at this time; default: now." },
 		{ "start", FLAG_STRING, &f.q.start, "", "All profiles from here to --end." },
 		{ "end", FLAG_STRING, &f.q.end, "", "See --start; default: now." },

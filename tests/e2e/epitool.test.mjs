@@ -78,6 +78,11 @@ test('epitool: push, query, diff', { timeout: 240000 }, async (t) => {
     assert.match(steps.out, /^\{\}\ntime +value\n20\S+Z +[\d.]+m?s$/m);
     const limited = await run(t, 'query', at, ...span, '--limit=1', '--json', 'total(cpu)');
     assert.equal(JSON.parse(limited.out).data.result.length, 1);
+    for (const where of [at, data]) {
+      const few = JSON.parse((await run(t, 'query', where, ...span, '--max-nodes=3', '--json', cpu)).out).data.result[0].flamebearer;
+      assert.ok(few.names.includes('other'), where);
+      assert.ok(few.levels.flat().length / 4 <= 2 * 3, where); // each may have one for what was left out
+    }
   });
 
   await t.test('every format is the same from the server and from its data directory', async () => {
@@ -173,7 +178,7 @@ test('epitool: push, query, diff', { timeout: 240000 }, async (t) => {
 
 test('epitool: the command line', async (t) => {
   const flags = {
-    query: ['format', 'json', 'output', 'limit', 'time', 'start', 'end', 'step', 'explain', 'analyze', 'server', 'http.config.file', 'data', 'timeout'],
+    query: ['format', 'json', 'output', 'limit', 'max-nodes', 'time', 'start', 'end', 'step', 'explain', 'analyze', 'server', 'http.config.file', 'data', 'timeout'],
     push: ['label', 'name', 'time', 'interval', 'server', 'http.config.file', 'timeout'],
     diff: ['normalize', 'by', 'measure', 'threshold', 'total-threshold', 'both-ways', 'limit', 'json', 'profile', 'match', 'type', 'start', 'end',
       'server', 'http.config.file', 'data', 'timeout'],
@@ -211,7 +216,7 @@ test('epitool: on a terminal', { timeout: 60000 }, async (t) => {
   const { createServer } = await import('node:http');
   const name = 'a/package/of/a/name/that/is/long.Function';
   const answer = { status: 'success', data: { resultType: 'vector', unit: 'bytes', result: [{ metric: { function: name }, value: [1, '2048'] }] } };
-  const slow = createServer((req, res) => setTimeout(() => res.end(JSON.stringify(answer)), req.url.includes('explain') ? 60000 : 1500));
+  const slow = createServer((req, res) => setTimeout(() => res.end(JSON.stringify(answer)), req.url.includes('explain') ? 60000 : 1500).unref());
   await new Promise((done) => slow.listen(0, '127.0.0.1', done));
   t.after(() => { slow.closeAllConnections(); slow.close(); });
   const at = `--server=http://127.0.0.1:${slow.address().port}`;
@@ -227,18 +232,38 @@ test('epitool: on a terminal', { timeout: 60000 }, async (t) => {
   const stopped = onTerminal(t, 80, [epitool, 'query', at, '--explain', '1']);
   await until('it waits', 10, () => stopped.out.includes('waiting'));
   stopped.child.stdin.write('\x03');
-  assert.equal((await stopped.ended).code, 1);
+  assert.equal((await stopped.ended).code, 130);
   assert.match(stopped.out, /\r\x1b\[Kepitool: error: canceled\r\n$/);
 });
 
 test('epitool: Ctrl-C ends the wait for an answer', async (t) => {
   const { createServer } = await import('node:net');
-  const silent = createServer(() => {});
+  let connected = 0;
+  const silent = createServer(() => connected++);
   await new Promise((done) => silent.listen(0, '127.0.0.1', done));
   t.after(() => silent.close());
-  const child = start(t, epitool, ['query', `--server=http://127.0.0.1:${silent.address().port}`, '1']);
-  await until('it has connected', 10, () => new Promise((done) => silent.getConnections((e, n) => done(n > 0))));
+  for (const [signal, code] of [['SIGINT', 130], ['SIGTERM', 143]]) {
+    const before = connected;
+    const child = start(t, epitool, ['query', `--server=http://127.0.0.1:${silent.address().port}`, '1']);
+    await until('it has connected', 10, () => connected > before);
+    const ended = await child.stop(signal);
+    assert.equal(ended.code, code);
+    assert.equal(ended.err, 'epitool: error: canceled\n');
+  }
+});
+
+test('epitool: Ctrl-C cancels the query on the server', { timeout: 60000 }, async (t) => {
+  const dir = scratch(t);
+  const server = await startServer(t, { dir, config: 'scrape_configs: []\n' });
+  const metrics = async () => (await request(`${server.url}/metrics`)).body.toString();
+  // Expressions that look through a long label and do not match, at each of many steps: minutes of work, no memory.
+  const long = `label_replace(vector(1), "x", "${'ab'.repeat(15000)}", "", "")`;
+  const slow = Array.from({ length: 60 }).reduce((q, _, i) => `label_replace(${q}, "y", "", "x", "(.*a){9}c${i}")`, long);
+  const child = start(t, epitool, ['query', `--server=${server.url}`, '--start=-3h', '--step=1s', slow]);
+  await until('the server evaluates it', 20, async () => child.code !== undefined || /^epimetheus_queries 1$/m.test(await metrics()));
   const ended = await child.stop('SIGINT');
-  assert.equal(ended.code, 1);
+  assert.equal(ended.code, 130, ended.err);
   assert.equal(ended.err, 'epitool: error: canceled\n');
+  await until('the server has stopped', 10, async () => /^epimetheus_queries 0$/m.test(await metrics()));
+  assert.match(await metrics(), /^epimetheus_queries_total\{result="canceled"\} 1$/m);
 });
