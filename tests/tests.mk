@@ -130,11 +130,11 @@ test: deps-test all
 # `make bench BENCH=bytes` measures a part of it.
 TSDB_BENCH := $(BUILD)/tests/bench/tsdb/tsdb_bench
 TSDB_BENCH_OBJECTS := $(call objects,$(wildcard tests/bench/tsdb/*.c))
-$(TSDB_BENCH): $(TSDB_BENCH_OBJECTS) $(FLEET_LIB) $(call room_libs,tsdb)
+$(TSDB_BENCH): $(TSDB_BENCH_OBJECTS) $(FLEET_LIB) $(call room_libs,promql)
 	@mkdir -p $(@D)
 	@echo "  LINK  $@"
 	@$(CC) $(OPT) -pthread -o $@ $(TSDB_BENCH_OBJECTS) \
-		-Wl,--start-group $(FLEET_LIB) $(call room_libs,tsdb) -Wl,--end-group $(SYSLIBS)
+		-Wl,--start-group $(FLEET_LIB) $(call room_libs,promql) -Wl,--end-group $(SYSLIBS)
 .PHONY: bench
 bench: deps-test all $(FLEET) $(TSDB_BENCH) $(LOAD)
 	@EPI_BUILD="$(abspath $(BUILD))" node tests/bench/bench.mjs $(BENCH)

@@ -27,7 +27,8 @@ struct reading {
 
 static enum err_code add(struct reading *r, int64_t ts, double value, struct err *err)
 {
-	size_t cap = r->cap ? r->cap * 2 : 64;
+	/* Small at first: a query at one time wants one value each of very many series. */
+	size_t cap = r->cap ? r->cap * 2 : 4;
 	double *values;
 	int64_t *more;
 

@@ -3,13 +3,14 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "promql/engine.h"
 #include "proto/pprof.h"
 #include "tests/bench/tsdb/tsdb_bench.h"
 
 /*
  * Very many series in the head: made by a tiny profile each, queued without waiting; then a
  * restart, a selection by an anchored regular expression over values, names and values of labels,
- * and one series more than the limit.
+ * queries of all of them, and one series more than the limit.
  */
 #define INSTANCES 1000u /* per job */
 
@@ -143,6 +144,36 @@ out:
 	return rc;
 }
 
+/* Queries with the server's limits: each is answered, or refused within them. */
+static enum err_code ask(struct making *t, struct err *err)
+{
+	static const char *const texts[] = {
+		"count(total(tiny{job=~'job-\\\\d*7',instance=~'host-\\\\d*42[.]example[.]org:6060'}))",
+		"count(count by (job) (total(tiny)))",
+		"total(merge(tiny))",
+		"topk(5, total(tiny))",
+	};
+	struct engine_options o = { .db = t->db, .lookback_ns = NS_PER_HOUR };
+	struct engine *e;
+	enum err_code rc = engine_open(&o, &e, err);
+
+	if (rc)
+		return rc;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		struct query_options q = { .text = str_of(texts[i]), .t_ns = t->ts_ns + NS_PER_S };
+		double began = bench_seconds();
+		struct query *query = NULL;
+		struct err refused;
+
+		if (query_run(e, &q, &query, &refused))
+			fprintf(stderr, "%s: %s\n", texts[i], refused.msg);
+		print(t, texts[i], bench_seconds() - began, query ? query_result(query)->n : 0);
+		query_close(query);
+	}
+	engine_close(e);
+	return ERR_OK;
+}
+
 static enum err_code run(struct making *t, struct err *err)
 {
 	double began = bench_seconds();
@@ -163,7 +194,8 @@ static enum err_code run(struct making *t, struct err *err)
 	print(t, "close and open", bench_seconds() - began, t->series);
 	if (atomic_load(&t->failed))
 		return err_set(err, ERR_IO, "%" PRIu64 " profiles were not stored", t->failed);
-	return select_some(t, err);
+	rc = select_some(t, err);
+	return rc ? rc : ask(t, err);
 }
 
 enum err_code bench_series(int argc, char **argv, struct err *err)

@@ -1,0 +1,114 @@
+/*
+ * Very many values of a label: what lists them is answered, or refused before it takes more memory
+ * than a request may. The bench `tsdb_bench series` has the million.
+ */
+#include "base/clock.h"
+#include "tests/check.h"
+#include "tests/tsdb/numbers.h"
+#include "tests/web/grafana.h"
+
+#define MANY 200000u
+#define BATCH 20000u
+#define PAIRS 3u
+
+/* Series of one value each: up{instance="host-000000.example.org:9100",job="a"} and so on. */
+static void store_many(void)
+{
+	struct db_number *batch = calloc(BATCH, sizeof(*batch));
+	struct label *labels = calloc((size_t)BATCH * PAIRS, sizeof(*labels));
+	char(*names)[40] = calloc(BATCH, sizeof(*names));
+	struct err err;
+
+	REQUIRE(batch && labels && names);
+	for (unsigned at = 0; at < MANY; at += BATCH) {
+		for (unsigned i = 0; i < BATCH; i++) {
+			struct label *l = &labels[(size_t)i * PAIRS];
+
+			snprintf(names[i], sizeof(names[i]), "host-%06u.example.org:9100", at + i);
+			l[0] = (struct label){ STR(LABEL_NAME), STR("up") };
+			l[1] = (struct label){ STR("instance"), str_of(names[i]) };
+			l[2] = (struct label){ STR("job"), i % 2 ? STR("a") : STR("b") };
+			batch[i] = (struct db_number){ { l, PAIRS }, (T0 + 20) * NS_PER_S, 1 };
+		}
+		REQUIRE_OK(numbers_wait(grafana.db, batch, BATCH, &err), &err);
+	}
+	free(batch);
+	free(labels);
+	free(names);
+}
+
+static size_t count(struct str body, const char *what)
+{
+	size_t n = 0;
+	ptrdiff_t at;
+
+	while ((at = str_find(body, str_of(what))) >= 0) {
+		body.ptr += at + 1;
+		body.len -= (size_t)at + 1;
+		n++;
+	}
+	return n;
+}
+
+/* %5B%5D is [], %7B is {, %22 is ". */
+#define UP "match%5B%5D=up"
+#define OF(matcher) "match%5B%5D=up%7B" matcher "%7D"
+#define ENDING "instance=~%22.*77.example.*%22"
+#define AT "&time=1700000025"
+#define OK(data) "{\"status\":\"success\",\"data\":" data "}\n"
+#define ONE(n) \
+	OK("{\"resultType\":\"vector\",\"result\":[{\"metric\":{},\"value\":[1700000025,\"" n \
+	   "\"]}]}")
+#define TRUNCATED "\"warnings\":[\"results truncated due to limit\"]"
+
+static const struct {
+	const char *path;
+	int status;
+	size_t hosts; /* named in the answer */
+	const char *body; /* where it is short */
+} lists[] = {
+	{ "series?" UP, 200, MANY, NULL },
+	{ "series?limit=10&" UP, 200, 10, NULL },
+	{ "series?" OF(ENDING), 200, MANY / 100, NULL },
+	{ "label/instance/values", 200, MANY, NULL },
+	{ "label/instance/values?" OF("job=%22a%22"), 200, MANY / 2, NULL },
+	{ "label/instance/values?" OF(ENDING), 200, MANY / 100, NULL },
+	{ "label/instance/values?limit=1&" OF(ENDING), 200, 1,
+		"{\"status\":\"success\",\"data\":[\"host-000077.example.org:9100\"]," TRUNCATED
+		"}\n" },
+	{ "labels?" OF("job!=%22a%22"), 200, 0, OK("[\"__name__\",\"instance\",\"job\"]") },
+	{ "query?query=count(up)" AT, 200, 0, ONE("200000") },
+	{ "query?query=count(up%7B" ENDING "%7D)" AT, 200, 0, ONE("2000") },
+	{ "query?limit=3&query=up" AT, 200, 3, NULL },
+	/* Each match[] selects by itself, in one request's memory. */
+	{ "series?" UP "&" UP "&" UP "&" UP, 422, 0,
+		"{\"status\":\"error\",\"errorType\":\"execution\",\"error\":\"select needs more "
+		"memory "
+		"than its limit of 67108864 bytes\"}" },
+	{ "query?query=count(up*up*up*up*up*up)" AT, 422, 0,
+		"{\"status\":\"error\",\"errorType\":\"execution\",\"error\":\"query needs more "
+		"memory than "
+		"its limit of 268435456 bytes (--query.max-memory)\"}" },
+};
+
+TEST(lists_of_many_are_answered_or_refused)
+{
+	char request[256];
+
+	grafana_start();
+	store_many();
+	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+		snprintf(request, sizeof(request), "GET /api/v1/%s", lists[i].path);
+		peer_ask(web_port(grafana.web), &grafana.r, request, "", STR(""));
+		if (grafana.r.status != lists[i].status ||
+			count(buf_str(&grafana.r.body), ".example.org") != lists[i].hosts)
+			CHECK_FAIL("%s: %d, %zu hosts", lists[i].path, grafana.r.status,
+				count(buf_str(&grafana.r.body), ".example.org"));
+		if (lists[i].body)
+			CHECK_STR(buf_str(&grafana.r.body), lists[i].body);
+	}
+	grafana_call("LabelValues", AS_JSON, STR("{\"name\":\"instance\"," SPAN "}"));
+	CHECK_INT(grafana.r.status, 200);
+	CHECK_INT(count(buf_str(&grafana.r.body), ".example.org"), MANY);
+	grafana_stop();
+}
