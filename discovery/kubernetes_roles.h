@@ -80,7 +80,7 @@ struct kube_group {
 	bool failed;
 };
 
-/* A member by its path, "status.podIP"; NULL, "" and false where it is missing or of another type. */
+/* A member by its path, "status.podIP"; NULL, "" and false where it is none of that type. */
 json_t *kube_at(const json_t *o, const char *path);
 struct str kube_text(const json_t *o, const char *path);
 bool kube_number(const json_t *o, const char *path, int64_t *out);
