@@ -5,7 +5,7 @@
  * looks for entries that asked for one of those. So there is no index in the other direction to
  * keep right: going through 10,000 entries costs less than a millisecond.
  */
-#include "discovery/kubernetes_sd.h"
+#include "discovery/kubernetes_sd_config.h"
 
 #include <event2/event.h>
 #include <stdlib.h>
@@ -40,7 +40,7 @@ struct kubernetes_sd {
 	enum kube_role role;
 	struct kube_join join;
 	struct arena arena; /* access, namespaces, watches */
-	struct str *namespaces; /* "": all */
+	struct str *namespaces; /* "": all; only while it is opened */
 	size_t namespaces_n;
 	struct sd_watch *watches;
 	size_t watches_n;

@@ -7,47 +7,17 @@
  * KUBE_PUBLISH_NS. Only groups whose object, or an object joined to it, changed are made anew; a
  * published set shares the others with the one before.
  *
- * Errors:    of the entry: ERR_INVALID at its place, in Prometheus's words. An object too large for
- *            KUBE_GROUP_BYTES_MAX keeps the group it had.
+ * Errors:    of the entry: ERR_INVALID at its place, in Prometheus's words. An object whose group
+ *            passes KUBE_GROUP_BYTES_MAX keeps the group it had.
  * Threads:   discovery's.
  */
 #ifndef DISCOVERY_KUBERNETES_SD_H
 #define DISCOVERY_KUBERNETES_SD_H
 
-#include "discovery/kubernetes_cluster.h"
-#include "discovery/kubernetes_roles.h"
 #include "discovery/source.h"
-
-#define KUBE_PUBLISH_NS (INT64_C(200) * 1000000)
-#define KUBE_GATHER_NS (INT64_C(10) * 1000000) /* what follows a change this soon belongs to it */
-#define KUBE_GROUP_BYTES_MAX (128u << 20)      /* of one group while it is made */
-#define KUBE_NAMESPACES_MAX 1000u              /* named by one entry */
-
-struct kube_selector {
-	enum kube_role role;
-	struct str label, field;
-	bool has_role;
-};
-
-struct kubernetes_sd_config {
-	struct kube_cluster_config cluster;
-	enum kube_role role;
-	bool has_role;
-	bool own_namespace;
-	struct yaml_list namespaces; /* struct str */
-	struct yaml_list selectors;  /* struct kube_selector, a role at most once */
-	bool attach_node, attach_namespace;
-};
-
-extern const struct yaml_schema kubernetes_sd_schema; /* of one struct kubernetes_sd_config */
-extern const struct source_ops kubernetes_sd_ops;
 
 /* A YAML_CUSTOM decoder of kubernetes_sd_configs into a struct source_configs. */
 enum err_code kubernetes_sd_decode(struct yaml_ctx *ctx, const struct yaml_node *n, void *sources,
 	struct err *err);
-
-/* Whether a selector can be understood, in the words of Kubernetes' own parsers. */
-MUST_CHECK enum err_code kube_field_selector_check(struct str s, struct err *err);
-MUST_CHECK enum err_code kube_label_selector_check(struct str s, struct err *err);
 
 #endif

@@ -4,6 +4,7 @@
 #include "base/http_config.h"
 #include "base/quote.h"
 #include "discovery/kubernetes_sd.h"
+#include "discovery/kubernetes_sd_config.h"
 
 #define COUNT(v) (sizeof(v) / sizeof((v)[0]))
 #define AT(f) offsetof(struct kubernetes_sd_config, f)

@@ -4,7 +4,7 @@
  */
 #include <ctype.h>
 
-#include "discovery/kubernetes_sd.h"
+#include "discovery/kubernetes_sd_config.h"
 
 #define SHOWN(s) (int)((s).len < 200 ? (s).len : 200), ((s).len ? (s).ptr : "")
 

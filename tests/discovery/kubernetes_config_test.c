@@ -1,4 +1,5 @@
 #include "discovery/kubernetes_sd.h"
+#include "discovery/kubernetes_sd_config.h"
 #include "tests/check.h"
 
 static enum err_code decode(struct arena *a, const char *text, struct source_configs *out,

@@ -7,7 +7,7 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "discovery/kubernetes_sd.h"
+#include "discovery/kubernetes_sd_config.h"
 #include "tests/check.h"
 
 #define WATCHES 64
