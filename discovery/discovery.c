@@ -14,6 +14,7 @@
 #include "base/map.h"
 #include "base/metrics.h"
 #include "base/quote.h"
+#include "discovery/kubernetes_watch.h"
 #include "discovery/loop.h"
 #include "discovery/sources.h"
 #include "discovery/target_files.h"
@@ -324,7 +325,8 @@ static void start(void *ctx)
 
 	env->base = client.base;
 	if ((s->rc = http_client_open(&client, &env->client, s->err)) ||
-	    (s->rc = target_files_open(env->base, &env->files, s->err)))
+	    (s->rc = target_files_open(env->base, &env->files, s->err)) ||
+	    (s->rc = kube_clusters_open(env->base, env->client, &env->clusters, s->err)))
 		return;
 	s->rc = sources_open(env, &s->discovery->sources, s->err);
 }
@@ -336,6 +338,7 @@ static void stop(void *ctx)
 	generation_free(d->now);
 	d->now = NULL;
 	sources_close(d->sources);
+	kube_clusters_close(d->env.clusters);
 	target_files_close(d->env.files);
 	http_client_close(d->env.client);
 }

@@ -21,6 +21,7 @@
 #include "discovery/dns_sd.h"
 #include "discovery/file_sd.h"
 #include "discovery/http_sd.h"
+#include "discovery/kubernetes_sd.h"
 #include "discovery/source.h"
 
 /* How long a job of the former configuration waits for answers of new sources by default. */
@@ -40,7 +41,8 @@ struct sd_configs {
 	{ "static_configs", YAML_CUSTOM, (at), NULL, sd_static_decode, "targets written here", 0 }, \
 	SD_SOURCE_FIELD("file_sd_configs", at, file_sd_decode, "targets from files"), \
 	SD_SOURCE_FIELD("dns_sd_configs", at, dns_sd_decode, "targets from DNS records"), \
-	SD_SOURCE_FIELD("http_sd_configs", at, http_sd_decode, "targets from HTTP servers")
+	SD_SOURCE_FIELD("http_sd_configs", at, http_sd_decode, "targets from HTTP servers"), \
+	SD_SOURCE_FIELD("kubernetes_sd_configs", at, kubernetes_sd_decode, "targets of a cluster")
 
 enum err_code sd_static_decode(struct yaml_ctx *ctx, const struct yaml_node *n, void *field,
 	struct err *err);

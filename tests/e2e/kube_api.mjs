@@ -27,7 +27,7 @@ export class KubeApi {
     this.objects = Object.fromEntries(Object.keys(groups).map((r) => [r, new Map()]));
     this.pages = new Map(); // by continue token
     this.watches = new Set();
-    this.requests = []; // { resource, namespace, watch, token, status }
+    this.requests = []; // { resource, namespace, watch, token, status, query }
     this.fail = {}; // resource: how many requests are answered with 500
     this.token = undefined;
     this.delay = 0;
@@ -38,7 +38,7 @@ export class KubeApi {
   async listen(t) {
     await new Promise((done) => this.server.listen(0, '127.0.0.1', done));
     this.url = `http://127.0.0.1:${this.server.address().port}`;
-    const timer = setInterval(() => this.bookmark(), 500);
+    const timer = setInterval(() => this.bookmark(), 100);
     t.after(() => {
       clearInterval(timer);
       this.server.closeAllConnections();
