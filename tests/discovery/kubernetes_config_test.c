@@ -58,12 +58,14 @@ TEST(errors)
 {
 	/* clang-format off */
 	static const char *const rows[][2] = {
-		{ "[{}]", "c.yml:1:2: role missing (one of: pod, service, endpoints, endpointslice, node, ingress)" },
+		{ "[{}]", "c.yml:1:2: role missing "
+			"(one of: pod, service, endpoints, endpointslice, node, ingress)" },
 		{ "[~]", "c.yml:1:2: empty or null section in kubernetes_sd_configs" },
 		{ "{role: pod}", "c.yml:1:1: expected a list of kubernetes_sd_config" },
 		{ "[{role: vacation}]", "c.yml:1:9: unknown Kubernetes SD role \"vacation\"" },
 		{ "[{role: [pod]}]", "c.yml:1:9: cannot unmarshal !!seq into string" },
-		{ "[{role: pod, roles: x}]", "c.yml:1:14: field roles not found in type kubernetes_sd_config" },
+		{ "[{role: pod, roles: x}]",
+			"c.yml:1:14: field roles not found in type kubernetes_sd_config" },
 		{ "[{role: pod, namespaces: {foo: x}}]",
 			"c.yml:1:27: field foo not found in type kubernetes.plain" },
 		{ "[{role: pod, attach_metadata: {pod: true}}]",
@@ -71,13 +73,16 @@ TEST(errors)
 		{ "[{role: pod, api_server: 'http://x', kubeconfig_file: y}]",
 			"c.yml:1:2: cannot use 'kubeconfig_file' and 'api_server' simultaneously" },
 		{ "[{role: pod, kubeconfig_file: y, bearer_token: z}]",
-			"c.yml:1:2: cannot use a custom HTTP client configuration together with 'kubeconfig_file'" },
+			"c.yml:1:2: cannot use a custom HTTP client configuration together with "
+			"'kubeconfig_file'" },
 		{ "[{role: pod, bearer_token: z}]",
-			"c.yml:1:2: to use custom HTTP client configuration please provide the 'api_server' URL explicitly" },
+			"c.yml:1:2: to use custom HTTP client configuration please provide the 'api_server' "
+			"URL explicitly" },
 		{ "[{role: pod, api_server: 'http://x', namespaces: {own_namespace: true}}]",
 			"c.yml:1:2: cannot use 'api_server' and 'namespaces.own_namespace' simultaneously" },
 		{ "[{role: pod, kubeconfig_file: x, namespaces: {own_namespace: true}}]",
-			"c.yml:1:2: cannot use 'kubeconfig_file' and 'namespaces.own_namespace' simultaneously" },
+			"c.yml:1:2: cannot use 'kubeconfig_file' and 'namespaces.own_namespace' "
+			"simultaneously" },
 		{ "[{role: pod, selectors: [{role: pod}, {role: pod}]}]",
 			"c.yml:1:39: duplicated selector role: pod" },
 		{ "[{role: pod, selectors: [{role: node}]}]",
@@ -93,9 +98,11 @@ TEST(errors)
 		{ "[{role: pod, selectors: [{role: x}]}]",
 			"c.yml:1:33: unknown Kubernetes SD role \"x\"" },
 		{ "[{role: pod, selectors: [{role: pod, field: metadata.status-Running}]}]",
-			"c.yml:1:45: invalid selector: 'metadata.status-Running'; can't understand 'metadata.status-Running'" },
+			"c.yml:1:45: invalid selector: 'metadata.status-Running'; "
+			"can't understand 'metadata.status-Running'" },
 		{ "[{role: pod, selectors: [{role: pod, label: 'a b'}]}]",
-			"c.yml:1:45: unable to parse requirement: found 'b', expected: in, notin, =, ==, !=, gt, lt" },
+			"c.yml:1:45: unable to parse requirement: found 'b', "
+			"expected: in, notin, =, ==, !=, gt, lt" },
 	};
 	/* clang-format on */
 	struct source_configs all;
@@ -111,6 +118,8 @@ TEST(errors)
 		arena_release(&a);
 	}
 }
+
+#define FOUND "unable to parse requirement: found "
 
 TEST(selectors)
 {
@@ -128,14 +137,14 @@ TEST(selectors)
 		{ true, "a in ()", "" },
 		{ true, "a>1,b<2", "" },
 		{ true, "app.kubernetes.io/name=x", "" },
-		{ true, ",", "unable to parse requirement: found ',', expected: !, identifier, or 'end of string'" },
-		{ true, "a,", "unable to parse requirement: found '', expected: identifier after ','" },
-		{ true, "a=b c", "unable to parse requirement: found 'c', expected: ',' or 'end of string'" },
-		{ true, "a in b", "unable to parse requirement: found 'b' expected: '('" },
-		{ true, "a in (b", "unable to parse requirement: found '', expected: ',' or ')'" },
-		{ true, "a(b)", "unable to parse requirement: found '(', expected: in, notin, =, ==, !=, gt, lt" },
-		{ true, "!", "unable to parse requirement: found '', expected: identifier" },
-		{ true, "=b", "unable to parse requirement: found '=', expected: !, identifier, or 'end of string'" },
+		{ true, ",", FOUND "',', expected: !, identifier, or 'end of string'" },
+		{ true, "a,", FOUND "'', expected: identifier after ','" },
+		{ true, "a=b c", FOUND "'c', expected: ',' or 'end of string'" },
+		{ true, "a in b", FOUND "'b' expected: '('" },
+		{ true, "a in (b", FOUND "'', expected: ',' or ')'" },
+		{ true, "a(b)", FOUND "'(', expected: in, notin, =, ==, !=, gt, lt" },
+		{ true, "!", FOUND "'', expected: identifier" },
+		{ true, "=b", FOUND "'=', expected: !, identifier, or 'end of string'" },
 		{ false, "", "" },
 		{ false, "a=b,c==d,e!=f", "" },
 		{ false, "a=b\\,c,", "" },

@@ -385,7 +385,8 @@ TEST(what_was_joined_makes_a_group_anew)
 TEST(namespaces_and_selectors_name_the_watches)
 {
 	struct str names[] = { STR("b"), STR("a"), STR("b") };
-	struct kube_selector selectors[] = { { KUBE_ROLE_POD, STR("app=x"), STR("spec.nodeName=n"), true },
+	struct kube_selector selectors[] = {
+		{ KUBE_ROLE_POD, STR("app=x"), STR("spec.nodeName=n"), true },
 		{ KUBE_ROLE_ENDPOINTSLICE, STR("s"), STR(""), true } };
 	struct kubernetes_sd_config c = { .role = KUBE_ROLE_ENDPOINTSLICE, .own_namespace = true,
 		.cluster.api_server = STR("own"), .namespaces = { names, 3 }, .selectors = { selectors, 2 },
@@ -481,10 +482,10 @@ static void random_change(struct world *w, uint64_t *seed)
 		"\"kubernetes.io/service-name\":\"%c\"}},"
 		"\"spec\":{\"nodeName\":\"%c\",\"ports\":[{\"port\":%u}],\"containers\":[{\"ports\":["
 		"{\"containerPort\":%u}]}],\"rules\":[{\"host\":\"%c\"}]},"
-		"\"status\":{\"podIP\":\"10.0.0.%u\",\"addresses\":[{\"type\":\"InternalIP\",\"address\":\"%u\""
-		"}]},"
-		"\"subsets\":[{\"ports\":[{\"port\":1},{\"port\":2}],\"addresses\":[{\"ip\":\"%u\",\"targetRef\":"
-		"{\"kind\":\"Pod\",\"namespace\":\"%c\",\"name\":\"%c\"}}]}],"
+		"\"status\":{\"podIP\":\"10.0.0.%u\",\"addresses\":[{\"type\":\"InternalIP\",\"address\":"
+		"\"%u\"}]},"
+		"\"subsets\":[{\"ports\":[{\"port\":1},{\"port\":2}],\"addresses\":[{\"ip\":\"%u\","
+		"\"targetRef\":{\"kind\":\"Pod\",\"namespace\":\"%c\",\"name\":\"%c\"}}]}],"
 		"\"ports\":[{\"port\":1}],\"endpoints\":[{\"addresses\":[\"%u\"],\"nodeName\":\"%c\","
 		"\"targetRef\":{\"kind\":\"%s\",\"namespace\":\"%c\",\"name\":\"%c\"}}]}",
 		name, ns, pick(seed, 5), 'a' + pick(seed, 5), 'a' + pick(seed, 5), pick(seed, 9),
