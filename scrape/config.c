@@ -101,6 +101,10 @@ static enum err_code decode_external(struct yaml_ctx *ctx, const struct yaml_nod
 static const struct yaml_field global_table[] = {
 	{ "scrape_interval", YAML_DURATION, AT(scrape_interval_ns), NULL, NULL, "default of jobs", 0 },
 	{ "scrape_timeout", YAML_DURATION, AT(scrape_timeout_ns), NULL, NULL, "default of jobs", 0 },
+	{ "evaluation_interval", YAML_DURATION, AT(evaluation_interval_ns), NULL, NULL,
+		"default of groups of rules", 0 },
+	{ "rule_query_offset", YAML_DURATION, AT(rule_query_offset_ns), NULL, NULL,
+		"default of groups of rules", 0 },
 	{ "body_size_limit", YAML_BYTES, AT(body_size_limit), NULL, NULL, "default of jobs", 0 },
 	{ "sample_limit", YAML_UINT, AT(sample_limit), NULL, NULL, "default of jobs", 0 },
 	{ "target_limit", YAML_UINT, AT(target_limit), NULL, NULL, "default of jobs", 0 },
@@ -143,13 +147,15 @@ static void global_fill(struct global_config *g)
 	if (!g->scrape_timeout_ns)
 		g->scrape_timeout_ns = g->scrape_interval_ns < CONFIG_TIMEOUT_DEFAULT_NS ?
 			g->scrape_interval_ns : CONFIG_TIMEOUT_DEFAULT_NS;
+	if (!g->evaluation_interval_ns)
+		g->evaluation_interval_ns = CONFIG_INTERVAL_DEFAULT_NS;
 }
 
 /* ---- the file ---- */
 
 struct file_fields { /* jobs are decoded once the global part is known, wherever it stands */
 	struct global_config global;
-	const struct yaml_node *jobs, *files;
+	const struct yaml_node *jobs, *files, *rules, *alerting;
 };
 
 static enum err_code keep_node(struct yaml_ctx *ctx, const struct yaml_node *n, void *field,
@@ -157,6 +163,13 @@ static enum err_code keep_node(struct yaml_ctx *ctx, const struct yaml_node *n, 
 {
 	if (n->kind != YAML_SEQUENCE)
 		return yaml_err(n, err, ERR_INVALID, "expected a list");
+	*(const struct yaml_node **)field = n;
+	return ERR_OK;
+}
+
+static enum err_code keep_any(struct yaml_ctx *ctx, const struct yaml_node *n, void *field,
+	struct err *err)
+{
 	*(const struct yaml_node **)field = n;
 	return ERR_OK;
 }
@@ -169,6 +182,10 @@ static const struct yaml_field file_table[] = {
 		"jobs", 0 },
 	{ "scrape_config_files", YAML_CUSTOM, offsetof(struct file_fields, files), NULL, keep_node,
 		"files with more jobs", 0 },
+	{ "rule_files", YAML_CUSTOM, offsetof(struct file_fields, rules), NULL, keep_node,
+		"files with rules", 0 },
+	{ "alerting", YAML_CUSTOM, offsetof(struct file_fields, alerting), NULL, keep_any,
+		"where alerts go", 0 },
 };
 static const struct yaml_field jobs_file_table[] = {
 	{ "scrape_configs", YAML_CUSTOM, offsetof(struct file_fields, jobs), NULL, keep_node,
@@ -262,17 +279,45 @@ static enum err_code load_jobs_file(struct config *c, const char *path, struct e
 	return decode_jobs(c, &ctx, f.jobs, err);
 }
 
+/* One '*' at most, in the last segment. */
+static bool pattern_is_valid(const struct yaml_node *n)
+{
+	const char *star = n->text.len ? memchr(n->text.ptr, '*', n->text.len) : NULL;
+	size_t rest = star ? n->text.len - (size_t)(star - n->text.ptr) : 0;
+
+	return n->kind == YAML_SCALAR && n->text.len && !(star && memchr(star, '/', rest));
+}
+
+static enum err_code decode_rule_files(struct config *c, const struct yaml_ctx *ctx,
+	const struct yaml_node *n, struct err *err)
+{
+	const struct yaml_node *at;
+	const char *path;
+
+	if (n->n > CONFIG_FILES_MAX)
+		return yaml_err(n, err, ERR_LIMIT, "more than %u rule files", CONFIG_FILES_MAX);
+	c->rule_files = arena_array(&c->arena, struct str, n->n);
+	if (!c->rule_files)
+		return arena_fail(&c->arena, TEXT, err);
+	for (at = n->child; at; at = at->next) {
+		if (!pattern_is_valid(at))
+			return yaml_err(at, err, ERR_INVALID, "invalid rule file path %s", QUOTED(at->text));
+		if (!(path = path_join(&c->arena, ctx->dir, at->text)))
+			return arena_fail(&c->arena, TEXT, err);
+		c->rule_files[c->rule_files_n++] = str_of(path);
+	}
+	return ERR_OK;
+}
+
 static enum err_code load_pattern(struct config *c, struct yaml_ctx *ctx, const struct yaml_node *n,
 	struct err *err)
 {
-	const char *path, *star;
+	const char *path;
 	struct str dir, last, *names;
 	size_t names_n, loaded = 0;
 	enum err_code rc = ERR_OK;
 
-	star = n->text.len ? memchr(n->text.ptr, '*', n->text.len) : NULL;
-	if (n->kind != YAML_SCALAR || !n->text.len ||
-	    (star && memchr(star, '/', n->text.len - (size_t)(star - n->text.ptr))))
+	if (!pattern_is_valid(n))
 		return yaml_err(n, err, ERR_INVALID, "invalid scrape config file path %s", QUOTED(n->text));
 	path = path_join(&c->arena, ctx->dir, n->text);
 	if (!path)
@@ -307,6 +352,10 @@ static enum err_code config_decode(struct config *c, const char *name, struct st
 		return rc;
 	c->global = f.global;
 	global_fill(&c->global);
+	if (f.rules && (rc = decode_rule_files(c, &ctx, f.rules, err)))
+		return rc;
+	if (f.alerting && (rc = alerting_config_decode(&ctx, f.alerting, &c->alerting, err)))
+		return rc;
 	if ((rc = decode_jobs(c, &ctx, f.jobs, err)))
 		return rc;
 	if (f.files && f.files->n > CONFIG_FILES_MAX)
@@ -383,6 +432,7 @@ void config_unref(struct config *c)
 		return;
 	for (size_t i = 0; i < c->scrape_n; i++)
 		job_config_release(&c->scrape[i]);
+	alerting_config_release(&c->alerting);
 	arena_release(&c->arena);
 	free(c);
 }
@@ -430,5 +480,5 @@ enum err_code config_check_files(const struct config *c, struct err *err)
 		if ((rc = http_config_check_files(&c->scrape[i].http, err)) ||
 		    (rc = sd_check_files(&c->scrape[i].sd, err)))
 			return err_wrap(err, rc, "job %s", QUOTED(c->scrape[i].job_name));
-	return ERR_OK;
+	return alerting_config_check_files(&c->alerting, err);
 }

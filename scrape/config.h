@@ -17,6 +17,7 @@
 #define SCRAPE_CONFIG_H
 
 #include "base/http_client.h"
+#include "discovery/alerting.h"
 #include "discovery/discovery.h"
 #include "discovery/relabel.h"
 #include "proto/kinds.h"
@@ -24,13 +25,14 @@
 #define CONFIG_INTERVAL_DEFAULT_NS (60 * INT64_C(1000000000))
 #define CONFIG_TIMEOUT_DEFAULT_NS (10 * INT64_C(1000000000))
 #define CONFIG_BODY_SIZE_DEFAULT (UINT64_C(16) << 20)
-#define CONFIG_FILES_MAX 1000u        /* of scrape_config_files */
+#define CONFIG_FILES_MAX 1000u        /* of scrape_config_files; patterns of rule_files */
 #define CONFIG_PROFILES_MAX 64u       /* of one job */
 #define CONFIG_JOBS_MAX 100000u
 #define CONFIG_ARENA_BYTES_MAX (256u << 20)
 
 struct global_config {
 	int64_t scrape_interval_ns, scrape_timeout_ns;
+	int64_t evaluation_interval_ns, rule_query_offset_ns; /* of rules; the offset's default is 0 */
 	/* 0: none (body: CONFIG_BODY_SIZE_DEFAULT) */
 	uint64_t body_size_limit, sample_limit, target_limit;
 	uint64_t label_limit, label_name_length_limit, label_value_length_limit, keep_dropped_targets;
@@ -89,6 +91,9 @@ struct config {
 	struct global_config global;
 	struct scrape_config *scrape; /* with those of scrape_config_files behind */
 	size_t scrape_n;
+	struct str *rule_files; /* patterns, with the directory of the file in front */
+	size_t rule_files_n;
+	struct alerting_config alerting;
 };
 
 MUST_CHECK enum err_code config_load_file(const char *path, struct config **out, struct err *err);
@@ -111,7 +116,7 @@ void config_builtin_text(struct buf *out, const char *scheme, const char *addres
 
 /*
  * That every file named in it (credentials, certificates, targets) is there and can be read; for
- * `check config`.
+ * `check config`. Rule files are for who knows rules.
  */
 MUST_CHECK enum err_code config_check_files(const struct config *c, struct err *err);
 

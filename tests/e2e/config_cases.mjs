@@ -2,6 +2,7 @@
 
 const job = (more) => `scrape_configs:\n- job_name: a\n${more.split('\n').map((x) => `  ${x}\n`).join('')}`;
 const rule = (text) => job(`relabel_configs:\n- ${text}`);
+const alertmanager = (text) => `alerting:\n  alertmanagers:\n  - ${text}\n`;
 const global = (text) => `global:\n${text.split('\n').map((x) => `  ${x}\n`).join('')}`;
 
 export const configurations = [
@@ -175,4 +176,42 @@ export const configurations = [
   [rule('{action: lowercase, source_labels: [a], target_label: "b_${1}"}'), true],
   [rule('~')],
   [rule('{nonesuch: 1}')],
+  // rules and alerting
+  [global('evaluation_interval: 5s')],
+  [global('evaluation_interval: x')],
+  [global('rule_query_offset: 5s'), true], // later than Debian's
+  ['rule_files: []\n'],
+  ['rule_files: [/nonesuch/*.yml]\n'],
+  ['rule_files: [a/*/b.yml]\n'],
+  ['rule_files: a.yml\n'],
+  ['alerting: {}\n'],
+  ['alerting:\n'],
+  ['alerting: [a]\n'],
+  ['alerting: {alertmanager: []}\n'],
+  ['alerting: {alertmanagers: []}\n'],
+  ['alerting: {alertmanagers: {}}\n'],
+  ['alerting: {alertmanagers: [{}]}\n'],
+  ['alerting: {alertmanagers: [{}, {}]}\n'],
+  ['alerting: {alert_relabel_configs: [~]}\n'],
+  ['alerting: {alert_relabel_configs: [{regex: a, action: labeldrop}]}\n'],
+  [alertmanager('relabel_configs: [~]')],
+  [alertmanager('relabel_configs: [{source_labels: [a], action: keep, regex: x}]')],
+  [alertmanager('relabel_configs: [{source_labels: [a], action: keep, regex: "("}]')],
+  [alertmanager('scheme: https')],
+  [alertmanager('path_prefix: /a')],
+  [alertmanager('timeout: 3s')],
+  [alertmanager('timeout: 3')],
+  [alertmanager('api_version: v2')],
+  [alertmanager('api_version: v1'), true], // gone since Prometheus 3
+  [alertmanager('api_version: v3')],
+  [alertmanager('basic_auth: {username: u, password: p}')],
+  [alertmanager('basic_auth: {username: u, password: p}\n    bearer_token: x')],
+  [alertmanager('authorization: {credentials_file: /nonesuch}'), true], // promtool does not look
+  [alertmanager('tls_config: {ca_file: /nonesuch}'), true],
+  [alertmanager('tls_config: {insecure_skip_verify: true}')],
+  [alertmanager('static_configs: [{targets: ["a:9093"]}]')],
+  [alertmanager('static_configs: [{targets: ["a/b"]}]')],
+  [alertmanager('dns_sd_configs: [{names: [a]}]')],
+  [alertmanager('file_sd_configs: [{files: [a.txt]}]')],
+  [alertmanager('scrape_interval: 1s')],
 ];

@@ -15,7 +15,34 @@ static enum err_code load(const char *text, struct config **out, struct err *err
 /* Each is refused with exactly this message. */
 static const char *const refused_rows[][2] = {
 	{ "nope: 1", "c.yml:1:1: field nope not found in type config" },
-	{ "rule_files: [a.yml]", "c.yml:1:1: field rule_files not found in type config" },
+	{ "rule_files: [a/*/b.yml]", "c.yml:1:14: invalid rule file path \"a/*/b.yml\"" },
+	{ "rule_files: ['']", "c.yml:1:14: invalid rule file path \"\"" },
+	{ "rule_files: a.yml", "c.yml:1:13: expected a list" },
+	{ "global: {evaluation_interval: x}",
+	  "c.yml:1:31: not a valid duration string: \"x\"" },
+	{ "alerting: {alertmanager: []}",
+	  "c.yml:1:12: field alertmanager not found in type alerting_config" },
+	{ "alerting: [a]", "c.yml:1:11: cannot unmarshal !!seq into alerting_config" },
+	{ "alerting: {alertmanagers: {}}", "c.yml:1:27: expected a list of alertmanagers" },
+	{ "alerting: {alertmanagers: [~]}",
+	  "c.yml:1:28: empty or null alertmanager config section" },
+	{ "alerting: {alert_relabel_configs: [~]}",
+	  "c.yml:1:36: empty or null alert relabeling rule" },
+	{ "alerting: {alertmanagers: [{relabel_configs: [~]}]}",
+	  "c.yml:1:47: empty or null Alertmanager target relabeling rule" },
+	{ "alerting: {alertmanagers: [{alert_relabel_configs: [~]}]}",
+	  "c.yml:1:53: empty or null Alertmanager alert relabeling rule" },
+	{ "alerting: {alertmanagers: [{alert_relabel_configs: [{target_label: a, regex: '('}]}]}",
+	  "c.yml:1:78: error parsing regexp: missing ): (" },
+	{ "alerting: {alertmanagers: [{api_version: v1}]}",
+	  "c.yml:1:42: expected Alertmanager api version to be one of [v2] but got v1" },
+	{ "alerting: {alertmanagers: [{scheme: ftp}]}",
+	  "c.yml:1:37: scheme \"ftp\" is not http or https" },
+	{ "alerting: {alertmanagers: [{timeout: 0s}]}",
+	  "c.yml:1:38: timeout of an Alertmanager cannot be 0" },
+	{ "alerting: {alertmanagers: [{sigv4: {}}]}", "c.yml:1:29: sigv4 is not supported" },
+	{ "alerting: {alertmanagers: [{static_configs: [{targets: ['a/b']}]}]}",
+	  "c.yml:1:57: \"a/b\" is not a valid hostname" },
 	{ "global: {scrape_intervall: 1s}",
 	  "c.yml:1:10: field scrape_intervall not found in type global_config" },
 	{ "global: {scrape_interval: 10}", "c.yml:1:27: not a valid duration string: \"10\"" },
@@ -120,6 +147,56 @@ TEST(refused)
 			CHECK_FAIL("row %zu: \"%s\", want \"%s\"", i, err.msg, refused_rows[i][1]);
 		}
 	}
+}
+
+TEST(alerting)
+{
+	const char *text = "global: {evaluation_interval: 5s, rule_query_offset: 1m}\n"
+			   "rule_files: [rules/*.yml, /srv/a.yml]\n"
+			   "alerting:\n"
+			   "  alert_relabel_configs: [{regex: secret, action: labeldrop}]\n"
+			   "  alertmanagers:\n"
+			   "  - static_configs: [{targets: ['a:9093', b]}]\n"
+			   "  - {scheme: https, path_prefix: /am, timeout: 3s, api_version: v2,\n"
+			   "     basic_auth: {username: u, password_file: pw},\n"
+			   "     dns_sd_configs: [{names: [x]}],\n"
+			   "     alert_relabel_configs: [{action: labelkeep, regex: a}],\n"
+			   "     relabel_configs: [{source_labels: [a], action: keep, regex: x}]}\n";
+	const struct alertmanager_config *am;
+	struct config *c;
+	struct err err;
+
+	REQUIRE_OK(load(text, &c, &err), &err);
+	CHECK_INT(c->global.evaluation_interval_ns, 5 * NS_PER_S);
+	CHECK_INT(c->global.rule_query_offset_ns, NS_PER_MIN);
+	REQUIRE(c->rule_files_n == 2);
+	CHECK_STR(c->rule_files[0], "/etc/epimetheus/rules/*.yml");
+	CHECK_STR(c->rule_files[1], "/srv/a.yml");
+	CHECK_INT(c->alerting.alert_relabel.n, 1);
+	REQUIRE(c->alerting.alertmanagers_n == 2);
+	am = &c->alerting.alertmanagers[0];
+	CHECK_STR(am->scheme, "http");
+	CHECK_STR(am->path_prefix, "/");
+	CHECK_INT(am->timeout_ns, 10 * NS_PER_S);
+	CHECK(am->http.follow_redirects);
+	REQUIRE(am->sd.statics_n == 1);
+	CHECK_INT(am->sd.statics[0].targets_n, 2);
+	am = &c->alerting.alertmanagers[1];
+	CHECK_STR(am->scheme, "https");
+	CHECK_STR(am->path_prefix, "/am");
+	CHECK_INT(am->timeout_ns, 3 * NS_PER_S);
+	CHECK_STR(am->http.password_file, "/etc/epimetheus/pw");
+	CHECK_INT(am->sd.sources.n, 1);
+	CHECK_INT(am->relabel.n, 1);
+	CHECK_INT(am->alert_relabel.n, 1);
+	CHECK(config_check_files(c, &err) == ERR_NOT_FOUND);
+	CHECK(strstr(err.msg, "alertmanagers, entry 2: ") == err.msg);
+	config_unref(c);
+
+	REQUIRE_OK(load("{}", &c, &err), &err);
+	CHECK_INT(c->global.evaluation_interval_ns, NS_PER_MIN);
+	CHECK_INT(c->rule_files_n + c->alerting.alertmanagers_n, 0);
+	config_unref(c);
 }
 
 static const struct profile_config *profile(const struct config *c, const char *name)
