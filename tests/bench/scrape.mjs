@@ -109,5 +109,6 @@ async function measure(t, n, hostile, seconds) {
 
 export async function scrape(t) {
   const n = env('BENCH_FLEET', 10000), seconds = env('BENCH_SECONDS', 60);
-  for (const hostile of [0, 10]) await measure(t, n, hostile, seconds);
+  const shares = (process.env.BENCH_HOSTILE || '0 10').split(' ').map(Number);
+  for (const hostile of shares) await measure(t, n, hostile, seconds);
 }

@@ -1,108 +1,10 @@
 /* The whole way: a configuration, real sockets, a sink that remembers. */
-#include "scrape/manager.h"
-
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/fs.h"
 #include "tests/check.h"
-#include "tests/scrape/fake_sink.h"
-#include "tests/scrape/http_target.h"
-
-#define NO_CPU "memory: {enabled: false}, block: {enabled: false}, mutex: {enabled: false}, " \
-	"goroutine: {enabled: false}"
-#define OFF "process_cpu: {enabled: false}, " NO_CPU
-
-struct fixture {
-	struct http_target *target;
-	struct fake_sink sink;
-	struct scrape_manager *manager;
-	struct arena arena; /* of the last snapshot */
-	struct scrape_snapshot shown;
-};
-
-static void fixture_init(struct fixture *f)
-{
-	struct scrape_manager_options o = { .loops = 3, .workers = 2, .listen_address = "0.0.0.0:1",
-		.external_url = "http://ext:9" };
-	struct err err;
-
-	*f = (struct fixture){ .target = http_target_open() };
-	fake_sink_init(&f->sink);
-	arena_init(&f->arena, 0);
-	o.sink = &f->sink.sink;
-	CHECK_OK(scrape_manager_open(&o, &f->manager, &err), &err);
-}
-
-static void fixture_release(struct fixture *f)
-{
-	scrape_manager_close(f->manager);
-	http_target_close(f->target);
-	fake_sink_release(&f->sink);
-	scrape_snapshot_release(&f->shown);
-	arena_release(&f->arena);
-}
-
-/* Jobs as YAML; every PORT in them becomes the target's. */
-static enum err_code apply(struct fixture *f, const char *jobs, struct err *err)
-{
-	struct buf text = { 0 };
-	struct config *c = NULL;
-	enum err_code rc;
-
-	buf_add_cstr(&text,
-		"global: {scrape_interval: 250ms, scrape_timeout: 200ms}\nscrape_configs:\n");
-	for (const char *at = jobs; *at;) {
-		if (strncmp(at, "PORT", 4) == 0) {
-			buf_printf(&text, "127.0.0.1:%d", http_target_port(f->target));
-			at += 4;
-		} else {
-			buf_add_char(&text, *at++);
-		}
-	}
-	rc = config_load_text("c.yml", STR("/tmp"), buf_str(&text), &c, err);
-	if (!rc)
-		rc = scrape_manager_apply(f->manager, c, err);
-	config_unref(c);
-	buf_release(&text);
-	return rc;
-}
-
-static void look(struct fixture *f)
-{
-	struct err err;
-
-	scrape_snapshot_release(&f->shown);
-	arena_release(&f->arena);
-	CHECK_OK(scrape_manager_snapshot(f->manager, NULL, &f->arena, &f->shown, &err), &err);
-}
-
-/* The target of this profile, in a fresh snapshot; an empty one when there is none. */
-static struct target_info see(struct fixture *f, const char *profile)
-{
-	static const struct target_info none;
-
-	look(f);
-	for (size_t i = 0; i < f->shown.active_n; i++)
-		if (str_is(f->shown.active[i].profile, profile))
-			return f->shown.active[i];
-	return none;
-}
-
-/* Waits until the target has been scraped once more than `scrapes` times. */
-static struct target_info wait_scraped(struct fixture *f, const char *profile, uint64_t scrapes)
-{
-	int64_t deadline = clock_monotonic_ns() + 20 * NS_PER_S;
-	struct target_info t = see(f, profile);
-
-	while (t.scrapes <= scrapes && clock_monotonic_ns() < deadline) {
-		usleep(5000);
-		t = see(f, profile);
-	}
-	if (t.scrapes <= scrapes)
-		CHECK_FAIL("%s was scraped %d times only", profile, (int)t.scrapes);
-	return t;
-}
+#include "tests/scrape/fixture.h"
 
 TEST(a_profile_reaches_the_sink_with_its_labels_and_kinds)
 {
@@ -113,11 +15,11 @@ TEST(a_profile_reaches_the_sink_with_its_labels_and_kinds)
 	struct err err;
 
 	fixture_init(&f);
-	REQUIRE_OK(apply(&f, "- job_name: j\n"
+	REQUIRE_OK(fixture_apply(&f, "- job_name: j\n"
 			     "  profiling_config: {pprof_config: {" OFF ", heap: {path: /good}, "
 			     "coded: {path: /encoded}, double: {path: /double}, cpu: {path: /profile}}}\n"
 			     "  static_configs: [{targets: [PORT], labels: {env: prod}}]\n", &err), &err);
-	t = wait_scraped(&f, "heap", 0);
+	t = fixture_wait_scraped(&f, "heap", 0);
 	buf_printf(&text,
 		"heap{env=\"prod\", instance=\"127.0.0.1:%d\", job=\"j\"} every 250ms, 3 samples: "
 		"alloc_space=cumulative inuse_space=gauge", http_target_port(f.target));
@@ -198,23 +100,23 @@ TEST(hostile_targets_are_told_apart_and_harm_nobody)
 	buf_add_cstr(&jobs, "}}\n- job_name: gone\n  static_configs: [{targets: ['127.0.0.1:1']}]\n"
 			    "  profiling_config: {pprof_config: {" OFF ", refused: {path: /x}}}\n");
 	buf_add_char(&jobs, '\0');
-	REQUIRE_OK(apply(&f, jobs.ptr, &err), &err);
+	REQUIRE_OK(fixture_apply(&f, jobs.ptr, &err), &err);
 	buf_release(&jobs);
 	for (size_t i = 0; i < N; i++) {
-		t = wait_scraped(&f, rows[i].name, 0);
+		t = fixture_wait_scraped(&f, rows[i].name, 0);
 		CHECK_INT(t.health, TARGET_DOWN);
 		if (rows[i].want[0] && !str_eq(t.last_error, str_of(rows[i].want)))
 			CHECK_FAIL("%s: \"" STR_FMT "\", want \"%s\"", rows[i].name, STR_ARG(t.last_error),
 				rows[i].want);
 	}
-	t = see(&f, "bomb");
+	t = fixture_see(&f, "bomb");
 	CHECK(str_find(t.last_error, STR("134217728 bytes")) >= 0);
-	t = see(&f, "reset");
+	t = fixture_see(&f, "reset");
 	CHECK(t.last_error.len > 0);
-	t = wait_scraped(&f, "refused", 0);
+	t = fixture_wait_scraped(&f, "refused", 0);
 	CHECK(str_find(t.last_error, STR("127.0.0.1:1")) >= 0 && str_find(t.last_error,
 		STR("efused")) >= 0);
-	t = see(&f, "honest");
+	t = fixture_see(&f, "honest");
 	CHECK_INT(t.health, TARGET_UP);
 	CHECK_INT(t.failures, 0);
 	CHECK_INT(t.skipped, 0);
@@ -230,12 +132,12 @@ TEST(nothing_is_shown_before_the_store_has_it)
 
 	fixture_init(&f);
 	fake_sink_set(&f.sink, FAKE_HOLD);
-	REQUIRE_OK(apply(&f, "- job_name: j\n  static_configs: [{targets: [PORT]}]\n"
+	REQUIRE_OK(fixture_apply(&f, "- job_name: j\n  static_configs: [{targets: [PORT]}]\n"
 			     "  profiling_config: {pprof_config: {" OFF ", heap: {path: /good}}}\n", &err),
 				&err);
 	CHECK(fake_sink_wait(&f.sink, "heap{", 1));
 	usleep(600000);
-	t = see(&f, "heap");
+	t = fixture_see(&f, "heap");
 	CHECK_INT(t.health, TARGET_UNKNOWN);
 	CHECK_INT(t.last_scrape_ns, 0);
 	CHECK_INT(t.scrapes, 0);
@@ -243,22 +145,22 @@ TEST(nothing_is_shown_before_the_store_has_it)
 	CHECK_INT(fake_sink_count(&f.sink, "heap{"), 1);
 	fake_sink_set(&f.sink, FAKE_ACK_INSIDE);
 	fake_sink_ack_all(&f.sink);
-	t = wait_scraped(&f, "heap", 0);
+	t = fixture_wait_scraped(&f, "heap", 0);
 	CHECK_INT(t.health, TARGET_UP);
 	CHECK(t.last_scrape_ns > 0);
 
 	fake_sink_set(&f.sink, FAKE_REFUSE);
-	wait_scraped(&f, "heap", t.scrapes + 1);
-	t = see(&f, "heap");
+	fixture_wait_scraped(&f, "heap", t.scrapes + 1);
+	t = fixture_see(&f, "heap");
 	CHECK_INT(t.health, TARGET_DOWN);
 	CHECK_STR(t.last_error, "store: disk is full");
 	fake_sink_set(&f.sink, FAKE_ACK_ERROR);
-	wait_scraped(&f, "heap", t.scrapes + 1);
-	t = see(&f, "heap");
+	fixture_wait_scraped(&f, "heap", t.scrapes + 1);
+	t = fixture_see(&f, "heap");
 	CHECK_STR(t.last_error, "store: sync failed");
 	fake_sink_set(&f.sink, FAKE_ACK_INSIDE);
-	wait_scraped(&f, "heap", t.scrapes + 1);
-	t = see(&f, "heap");
+	fixture_wait_scraped(&f, "heap", t.scrapes + 1);
+	t = fixture_see(&f, "heap");
 	CHECK_INT(t.health, TARGET_UP);
 	CHECK_STR(t.last_error, "");
 	fixture_release(&f);
@@ -289,8 +191,8 @@ TEST(limits_of_the_job)
 			"__name__, "
 			"replacement: other}]\n", i, rows[i][0]);
 		buf_add_char(&job, '\0');
-		CHECK_OK(apply(&f, job.ptr, &err), &err);
-		t = wait_scraped(&f, "heap", 0);
+		CHECK_OK(fixture_apply(&f, job.ptr, &err), &err);
+		t = fixture_wait_scraped(&f, "heap", 0);
 		CHECK_STR(t.last_error, rows[i][1]);
 		CHECK_INT(t.health, TARGET_DOWN);
 	}
@@ -306,12 +208,12 @@ TEST(a_late_scrape_lets_its_turn_go)
 	struct err err;
 
 	fixture_init(&f);
-	REQUIRE_OK(apply(&f,
+	REQUIRE_OK(fixture_apply(&f,
 		"- job_name: j\n  static_configs: [{targets: [PORT], labels: {__param_seconds: '1'}}]\n"
 			     "  profiling_config: {pprof_config: {" OFF ", heap: {path: /slow, interval: "
 			     "200ms}}}\n",
 			   &err), &err);
-	t = wait_scraped(&f, "heap", 2);
+	t = fixture_wait_scraped(&f, "heap", 2);
 	CHECK_INT(t.health, TARGET_UP);
 	CHECK(t.skipped >= 2);
 	CHECK_INT(http_target_counts(f.target).busy_max, 1);
@@ -325,7 +227,7 @@ TEST(one_cpu_profile_at_a_time)
 	struct err err;
 
 	fixture_init(&f);
-	REQUIRE_OK(apply(&f,
+	REQUIRE_OK(fixture_apply(&f,
 		"- job_name: a\n  scrape_interval: 500ms\n  static_configs: [{targets: [PORT]}]\n"
 			     "  profiling_config: {pprof_config: {" NO_CPU ", process_cpu: {path: /profile}}}\n"
 			     "- job_name: b\n  scrape_interval: 500ms\n  static_configs: [{targets: [PORT]}]\n"
@@ -353,124 +255,32 @@ TEST(a_reload_keeps_what_did_not_change)
 	struct err err;
 
 	fixture_init(&f);
-	REQUIRE_OK(apply(&f, one, &err), &err);
-	look(&f);
+	REQUIRE_OK(fixture_apply(&f, one, &err), &err);
+	fixture_look(&f);
 	CHECK_INT(f.shown.active_n, 2);
 	CHECK(fake_sink_wait(&f.sink, "heap{", 3));
 	counts = http_target_counts(f.target);
 	CHECK_INT(counts.connections, 1);
-	REQUIRE_OK(apply(&f, two, &err), &err);
-	look(&f);
+	REQUIRE_OK(fixture_apply(&f, two, &err), &err);
+	fixture_look(&f);
 	REQUIRE(f.shown.active_n == 2 && f.shown.pools_n == 2);
 	CHECK_STR(f.shown.pools[0].name, "a");
 	CHECK_STR(f.shown.pools[1].name, "j");
 	CHECK_INT(f.shown.pools[1].active, 1);
 	t = f.shown.active[1];
 	CHECK(t.scrapes >= 3 && t.health == TARGET_UP);
-	again = wait_scraped(&f, "heap", t.scrapes);
+	again = fixture_wait_scraped(&f, "heap", t.scrapes);
 	CHECK_INT(again.failures, 0);
-	wait_scraped(&f, "fresh", 0);
+	fixture_wait_scraped(&f, "fresh", 0);
 	CHECK(http_target_counts(f.target).connections <= 2);
 
-	CHECK_ERR(apply(&f, "- job_name: ''\n", &err), &err, ERR_INVALID,
+	CHECK_ERR(fixture_apply(&f, "- job_name: ''\n", &err), &err, ERR_INVALID,
 		"c.yml:3:3: job_name is empty");
-	look(&f);
+	fixture_look(&f);
 	CHECK_INT(f.shown.active_n, 2);
-	REQUIRE_OK(apply(&f, "", &err), &err);
-	look(&f);
+	REQUIRE_OK(fixture_apply(&f, "", &err), &err);
+	fixture_look(&f);
 	CHECK_INT(f.shown.active_n + f.shown.pools_n, 0);
-	fixture_release(&f);
-}
-
-/* targets 127.0.0.first..127.0.0.last, each one process with its own connection. */
-static void add_targets(struct fixture *f, struct buf *out, const char *more, int first, int last)
-{
-	buf_clear(out);
-	buf_add_cstr(out, "- job_name: j\n  profiling_config: {pprof_config: {" OFF
-		", heap: {path: /good}, late: {path: /slow, interval: 1s, timeout: 1s}}}\n");
-	buf_add_cstr(out, more);
-	buf_add_cstr(out, "  static_configs: [{targets: [");
-	for (int i = first; i <= last; i++)
-		buf_printf(out, "'127.0.0.%d:%d',", i, http_target_port(f->target));
-	buf_add_cstr(out, "]}]\n");
-	buf_add_char(out, '\0');
-}
-
-static uint64_t scrapes_least(const struct fixture *f, const char *profile)
-{
-	uint64_t least = UINT64_MAX;
-
-	for (size_t i = 0; i < f->shown.active_n; i++)
-		if (str_is(f->shown.active[i].profile, profile) && f->shown.active[i].scrapes < least)
-			least = f->shown.active[i].scrapes;
-	return least;
-}
-
-static void wait_all_scraped(struct fixture *f, const char *profile, uint64_t n)
-{
-	int64_t deadline = clock_monotonic_ns() + 20 * NS_PER_S;
-
-	look(f);
-	while (scrapes_least(f, profile) < n && clock_monotonic_ns() < deadline) {
-		usleep(20000);
-		look(f);
-	}
-	CHECK(scrapes_least(f, profile) >= n);
-}
-
-/* What a reload leaves as it was goes on, whichever loop it is on; the others come and go. */
-TEST(a_reload_over_several_loops)
-{
-	enum { N = 24, MOVED = 6 };
-	struct http_target_counts before, after;
-	struct buf jobs = { 0 };
-	uint64_t scrapes[2 * N] = { 0 }, gone = 0;
-	struct fixture f;
-	struct err err;
-
-	fixture_init(&f);
-	add_targets(&f, &jobs, "", 1, N);
-	REQUIRE_OK(apply(&f, jobs.ptr, &err), &err);
-	wait_all_scraped(&f, "heap", 2);
-	REQUIRE(f.shown.active_n == 2 * N);
-	for (size_t i = 0; i < f.shown.active_n; i++)
-		scrapes[i] = f.shown.active[i].scrapes;
-	before = http_target_counts(f.target);
-	for (int round = 0; round < 10; round++) { /* quicker than the loops take it over */
-		add_targets(&f, &jobs, "  sample_limit: 1000\n", 1 + MOVED * (round % 2 == 0),
-			N + MOVED * (round % 2 == 0));
-		REQUIRE_OK(apply(&f, jobs.ptr, &err), &err);
-	}
-	look(&f);
-	REQUIRE(f.shown.active_n == 2 * N);
-	for (size_t i = 0; i < f.shown.active_n; i++) {
-		gone += f.shown.active[i].scrapes < scrapes[i];
-		CHECK_INT(f.shown.active[i].failures, 0);
-	}
-	CHECK(gone > 0 && gone <= 2 * MOVED);
-	wait_all_scraped(&f, "heap", 2);
-	after = http_target_counts(f.target);
-	CHECK(after.connections - before.connections <= 4 * MOVED);
-	buf_release(&jobs);
-	fixture_release(&f);
-}
-
-/* Every loop has requests under way, answers with workers and changes in line when it ends. */
-TEST(closing_several_busy_loops)
-{
-	struct buf jobs = { 0 };
-	struct fixture f;
-	struct err err;
-
-	fixture_init(&f);
-	add_targets(&f, &jobs, "", 1, 40);
-	REQUIRE_OK(apply(&f, jobs.ptr, &err), &err);
-	CHECK(fake_sink_wait(&f.sink, "heap{", 20));
-	add_targets(&f, &jobs, "", 20, 60);
-	REQUIRE_OK(apply(&f, jobs.ptr, &err), &err);
-	scrape_manager_close(f.manager);
-	f.manager = NULL;
-	buf_release(&jobs);
 	fixture_release(&f);
 }
 
@@ -490,13 +300,13 @@ TEST(a_changed_file_reaches_the_targets)
 		"  relabel_configs: [{source_labels: [__address__], regex: 'drop:.*', action: drop}]\n",
 			path);
 	buf_add_char(&job, '\0');
-	REQUIRE_OK(apply(&f, job.ptr, &err), &err);
-	look(&f);
+	REQUIRE_OK(fixture_apply(&f, job.ptr, &err), &err);
+	fixture_look(&f);
 	CHECK_INT(f.shown.active_n, 0);
 	buf_printf(&text, "- targets: ['127.0.0.1:%d', 'drop:1']\n", http_target_port(f.target));
 	CHECK_OK(fs_write_file(&fs_posix, path, buf_str(&text), &err), &err);
 	CHECK(fake_sink_wait(&f.sink, "heap{", 1));
-	look(&f);
+	fixture_look(&f);
 	CHECK_INT(f.shown.active_n, 1);
 	REQUIRE(f.shown.dropped_n == 1);
 	CHECK_STR(labels_get(f.shown.dropped[0].discovered, STR("__address__")), "drop:1");
@@ -525,7 +335,7 @@ TEST(honored_labels_make_series)
 
 	fixture_init(&f);
 	fake_sink_set(&f.sink, FAKE_HOLD);
-	REQUIRE_OK(apply(&f, jobs, &err), &err);
+	REQUIRE_OK(fixture_apply(&f, jobs, &err), &err);
 	for (size_t i = 0; i < 3; i++) {
 		buf_clear(&want);
 		buf_printf(&want, "m{instance=\"127.0.0.1:%d\", job=\"h\", pod=\"%s\"} every 250ms, "
@@ -534,18 +344,18 @@ TEST(honored_labels_make_series)
 		CHECK(fake_sink_wait(&f.sink, want.ptr, 1));
 	}
 	CHECK(fake_sink_wait(&f.sink, "job=\"plain\", pod=\"own\"} every 250ms, 3 samples", 1));
-	CHECK_INT(see(&f, "m").scrapes, 0);
+	CHECK_INT(fixture_see(&f, "m").scrapes, 0);
 	fake_sink_set(&f.sink, FAKE_ACK_INSIDE);
 	fake_sink_ack_all(&f.sink);
-	t = wait_scraped(&f, "m", 0);
+	t = fixture_wait_scraped(&f, "m", 0);
 	CHECK_STR(t.last_error, "");
 	CHECK_INT(t.last_samples, 3);
 	fake_sink_set(&f.sink, FAKE_ACK_ERROR);
-	wait_scraped(&f, "m", t.scrapes + 1);
-	CHECK_STR(see(&f, "m").last_error, "store: sync failed");
+	fixture_wait_scraped(&f, "m", t.scrapes + 1);
+	CHECK_STR(fixture_see(&f, "m").last_error, "store: sync failed");
 	fake_sink_set(&f.sink, FAKE_REFUSE);
-	wait_scraped(&f, "m", t.scrapes + 3);
-	CHECK_STR(see(&f, "m").last_error, "store: disk is full");
+	fixture_wait_scraped(&f, "m", t.scrapes + 3);
+	CHECK_STR(fixture_see(&f, "m").last_error, "store: disk is full");
 	buf_release(&want);
 	fixture_release(&f);
 }
@@ -565,7 +375,7 @@ TEST(closing_in_the_middle)
 
 	fixture_init(&f);
 	fake_sink_set(&f.sink, FAKE_HOLD);
-	REQUIRE_OK(apply(&f,
+	REQUIRE_OK(fixture_apply(&f,
 		"- job_name: j\n  scrape_timeout: 250ms\n  static_configs: [{targets: [PORT]}]\n"
 			     "  profiling_config: {pprof_config: {" OFF ", heap: {path: /good}, s: {path: "
 			     "/silent}, "

@@ -1,0 +1,130 @@
+/* Targets over several loops: reloads, and ends, in the middle of their work. */
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "scrape/targets.h"
+#include "tests/check.h"
+#include "tests/scrape/fixture.h"
+
+/* targets 127.0.0.first..127.0.0.last, each one process with its own connection. */
+static void add_targets(struct fixture *f, struct buf *out, const char *more, int first, int last)
+{
+	buf_clear(out);
+	buf_add_cstr(out, "- job_name: j\n  profiling_config: {pprof_config: {" OFF
+		", heap: {path: /good}, late: {path: /slow, interval: 1s, timeout: 1s}}}\n");
+	buf_add_cstr(out, more);
+	buf_add_cstr(out, "  static_configs: [{targets: [");
+	for (int i = first; i <= last; i++)
+		buf_printf(out, "'127.0.0.%d:%d',", i, http_target_port(f->target));
+	buf_add_cstr(out, "]}]\n");
+	buf_add_char(out, '\0');
+}
+
+static uint64_t scrapes_least(const struct fixture *f, const char *profile)
+{
+	uint64_t least = UINT64_MAX;
+
+	for (size_t i = 0; i < f->shown.active_n; i++)
+		if (str_is(f->shown.active[i].profile, profile) && f->shown.active[i].scrapes < least)
+			least = f->shown.active[i].scrapes;
+	return least;
+}
+
+static void wait_all_scraped(struct fixture *f, const char *profile, uint64_t n)
+{
+	int64_t deadline = clock_monotonic_ns() + 20 * NS_PER_S;
+
+	fixture_look(f);
+	while (scrapes_least(f, profile) < n && clock_monotonic_ns() < deadline) {
+		usleep(20000);
+		fixture_look(f);
+	}
+	CHECK(scrapes_least(f, profile) >= n);
+}
+
+/* What a reload leaves as it was goes on, whichever loop it is on; the others come and go. */
+TEST(a_reload_over_several_loops)
+{
+	enum { N = 24, MOVED = 6 };
+	struct http_target_counts before, after;
+	struct buf jobs = { 0 };
+	uint64_t scrapes[2 * N] = { 0 }, gone = 0;
+	struct fixture f;
+	struct err err;
+
+	fixture_init(&f);
+	add_targets(&f, &jobs, "", 1, N);
+	REQUIRE_OK(fixture_apply(&f, jobs.ptr, &err), &err);
+	wait_all_scraped(&f, "heap", 2);
+	REQUIRE(f.shown.active_n == 2 * N);
+	for (size_t i = 0; i < f.shown.active_n; i++)
+		scrapes[i] = f.shown.active[i].scrapes;
+	before = http_target_counts(f.target);
+	for (int round = 0; round < 10; round++) { /* quicker than the loops take it over */
+		add_targets(&f, &jobs, "  sample_limit: 1000\n", 1 + MOVED * (round % 2 == 0),
+			N + MOVED * (round % 2 == 0));
+		REQUIRE_OK(fixture_apply(&f, jobs.ptr, &err), &err);
+	}
+	fixture_look(&f);
+	REQUIRE(f.shown.active_n == 2 * N);
+	for (size_t i = 0; i < f.shown.active_n; i++) {
+		gone += f.shown.active[i].scrapes < scrapes[i];
+		CHECK_INT(f.shown.active[i].failures, 0);
+	}
+	CHECK(gone > 0 && gone <= 2 * MOVED);
+	wait_all_scraped(&f, "heap", 2);
+	after = http_target_counts(f.target);
+	CHECK(after.connections - before.connections <= 4 * MOVED);
+	buf_release(&jobs);
+	fixture_release(&f);
+}
+
+/* A CPU profile of minutes must not keep all targets of each set that came meanwhile in memory. */
+TEST(a_held_request_keeps_no_old_set)
+{
+	static const char *const job = "- job_name: j\n  scrape_interval: 1s\n%s"
+		"  static_configs: [{targets: [PORT], labels: {__param_seconds: '60'}}]\n"
+		"  profiling_config: {pprof_config: {" OFF ", heap: {path: /silent}}}\n";
+	int64_t deadline = clock_monotonic_ns() + 20 * NS_PER_S;
+	struct buf text = { 0 };
+	struct fixture f;
+	struct err err;
+
+	fixture_init(&f);
+	buf_printf(&text, job, "");
+	buf_add_char(&text, '\0');
+	REQUIRE_OK(fixture_apply(&f, text.ptr, &err), &err);
+	while (!http_target_counts(f.target).requests && clock_monotonic_ns() < deadline)
+		usleep(5000);
+	fixture_look(&f);
+	REQUIRE(f.shown.sets_n == 1);
+	buf_clear(&text);
+	buf_printf(&text, job, "  sample_limit: 1000\n");
+	buf_add_char(&text, '\0');
+	REQUIRE_OK(fixture_apply(&f, text.ptr, &err), &err);
+	while (atomic_load(&f.shown.sets[0]->refs) > 1 && clock_monotonic_ns() < deadline)
+		usleep(5000);
+	CHECK_INT(atomic_load(&f.shown.sets[0]->refs), 1); /* the snapshot's */
+	CHECK_INT(http_target_counts(f.target).requests, 1);
+	buf_release(&text);
+	fixture_release(&f);
+}
+
+/* Every loop has requests under way, answers with workers and changes in line when it ends. */
+TEST(closing_several_busy_loops)
+{
+	struct buf jobs = { 0 };
+	struct fixture f;
+	struct err err;
+
+	fixture_init(&f);
+	add_targets(&f, &jobs, "", 1, 40);
+	REQUIRE_OK(fixture_apply(&f, jobs.ptr, &err), &err);
+	CHECK(fake_sink_wait(&f.sink, "heap{", 20));
+	add_targets(&f, &jobs, "", 20, 60);
+	REQUIRE_OK(fixture_apply(&f, jobs.ptr, &err), &err);
+	scrape_manager_close(f.manager);
+	f.manager = NULL;
+	buf_release(&jobs);
+	fixture_release(&f);
+}
