@@ -22,7 +22,8 @@ static const struct keep owner[] = {
 };
 static const struct keep metadata[] = {
 	{ "name", NULL }, { "namespace", NULL, true }, { "uid", NULL }, { "resourceVersion", NULL },
-	{ "labels", NULL, true }, { "annotations", NULL, true }, { "ownerReferences", owner, true }, { NULL },
+	{ "labels", NULL, true }, { "annotations", NULL, true }, { "ownerReferences", owner, true },
+	{ NULL },
 };
 static const struct keep type_status[] = { { "type", NULL }, { "status", NULL }, { NULL } };
 static const struct keep target_ref[] = {

@@ -1,4 +1,4 @@
-/* A cluster behind TLS, reached as a kubeconfig says: its CA, a client's certificate, all inline. */
+/* A cluster behind TLS, reached as a kubeconfig says: its CA and the user's certificate inline. */
 #include <event2/event.h>
 #include <openssl/evp.h>
 #include <stdlib.h>
