@@ -2,7 +2,8 @@
  * fuzz: base
  *
  * Any bytes as a response: in one piece and in pieces of the size the first byte names, with the
- * same outcome. Then the bytes as the Location of a redirect.
+ * same outcome; and with the body taken out as it comes. Then the bytes as the Location of a
+ * redirect.
  */
 #include <stdlib.h>
 
@@ -24,6 +25,35 @@ static enum err_code parse(struct http_parser *p, struct str text, size_t step, 
 		*left = text.len + piece.len;
 	}
 	return rc ? rc : http_parser_eof(p, NULL);
+}
+
+/* Wherever a body is gathered without an error, its pieces give the same. */
+static void check_stream(struct str text, size_t step, const struct http_parser *whole)
+{
+	struct http_parser p = { 0 };
+	enum err_code rc = ERR_OK;
+	struct buf body = { 0 };
+
+	http_parser_init(&p, false, 4096);
+	p.stream_200 = true;
+	while (text.len && !rc && p.state != PARSE_DONE) {
+		struct str piece = { text.ptr, text.len < step ? text.len : step };
+
+		text.ptr += piece.len;
+		text.len -= piece.len;
+		rc = http_parser_feed(&p, &piece, NULL);
+		if (p.stream) {
+			buf_add_str(&body, buf_str(&p.body));
+			buf_clear(&p.body);
+		}
+	}
+	if (!rc)
+		rc = http_parser_eof(&p, NULL);
+	if (rc || p.status != whole->status || p.stream != (p.status == 200) ||
+		!str_eq(p.stream ? buf_str(&body) : buf_str(&p.body), buf_str(&whole->body)))
+		abort();
+	buf_release(&body);
+	http_parser_release(&p);
 }
 
 static void redirect(struct str ref)
@@ -54,6 +84,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			!str_eq(buf_str(&whole.body), buf_str(&pieces.body)) ||
 			!str_eq(buf_str(&whole.head), buf_str(&pieces.head)))))
 		abort();
+	if (!rc[0])
+		check_stream(text, data[0] ? data[0] : 1, &whole);
 	http_parser_release(&whole);
 	http_parser_release(&pieces);
 	redirect(text);
