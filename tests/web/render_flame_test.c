@@ -1,4 +1,5 @@
 #include "tests/values.h"
+#include "web/call_site.h"
 #include "web/render.h"
 
 /*
@@ -174,6 +175,42 @@ TEST(a_diff_has_two_sides)
 		"\"names\":[\"total\",\"[libx.so]\",\"[no "
 		"stack]\",\"main\",\"idle\",\"work;er\",\"leaf\"],"
 		"\"numTicks\":76,\"leftTicks\":21,\"rightTicks\":55,\"maxSelf\":40}}]}");
+	values_release(&m.values);
+}
+
+/* Frames as a picture has them: inlined ones too, binaries of what has no lines, no stack at all. */
+TEST(call_sites)
+{
+	static const struct {
+		struct str path[3];
+		size_t n;
+		int64_t sum;
+	} rows[] = {
+		{ { STR("") }, 0, 21 },
+		{ { STR("main") }, 1, 10 },
+		{ { STR("main"), STR("work;er") }, 2, 7 },
+		{ { STR("main"), STR("work;er"), STR("leaf") }, 3, 4 },
+		{ { STR("main"), STR("idle") }, 2, 2 },
+		{ { STR("main"), STR("idle"), STR("leaf") }, 3, 0 },
+		{ { STR("main"), STR("leaf") }, 2, 0 },
+		{ { STR("work;er") }, 1, 0 },
+		{ { STR("[libx.so]") }, 1, 5 },
+		{ { STR("[no stack]") }, 1, 6 },
+		{ { STR("[no stack]"), STR("main") }, 2, 0 },
+	};
+	struct profile_value kept;
+	struct made m;
+	struct err err;
+	size_t n;
+
+	REQUIRE(make(&m));
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		REQUIRE_OK(call_site_keep(m.v, rows[i].path, rows[i].n, &m.values.arena, &kept, &n,
+				   &err),
+			&err);
+		CHECK_INT(kept.value_total, rows[i].sum);
+		CHECK_INT(n, rows[i].sum > 0);
+	}
 	values_release(&m.values);
 }
 
