@@ -178,7 +178,7 @@ TEST(a_diff_has_two_sides)
 	values_release(&m.values);
 }
 
-/* Frames as a picture has them: inlined ones too, binaries of what has no lines, no stack at all. */
+/* Frames as a picture has them: inlined ones too, binaries of what has no lines, no stack. */
 TEST(call_sites)
 {
 	static const struct {
