@@ -27,13 +27,18 @@ void arena_init_shared(struct arena *a, struct budget *b)
 
 bool budget_take(struct budget *b, size_t bytes)
 {
-	size_t used = __atomic_load_n(&b->used_bytes, __ATOMIC_RELAXED);
+	size_t used = __atomic_load_n(&b->used_bytes, __ATOMIC_RELAXED), peak;
 
 	do {
 		if (bytes > b->max_bytes || used > b->max_bytes - bytes)
 			return false;
 	} while (!__atomic_compare_exchange_n(&b->used_bytes, &used, used + bytes, true,
 		__ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	used += bytes;
+	peak = __atomic_load_n(&b->peak_bytes, __ATOMIC_RELAXED);
+	while (used > peak && !__atomic_compare_exchange_n(&b->peak_bytes, &peak, used, true,
+				      __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		;
 	return true;
 }
 

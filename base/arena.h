@@ -26,6 +26,7 @@ struct budget {
 	size_t max_bytes;
 	const char *flag; /* "--query.max-memory": named in the error */
 	size_t used_bytes; /* changed by __atomic builtins: C++ reads this header too */
+	size_t peak_bytes; /* likewise: the most that was used at once */
 };
 bool budget_take(struct budget *b, size_t bytes); /* false: over it; nothing was taken */
 void budget_give(struct budget *b, size_t bytes);

@@ -19,3 +19,10 @@ void heap_tune(void)
 	mallopt(M_TRIM_THRESHOLD, TRIM_BYTES);
 #endif
 }
+
+void heap_trim(void)
+{
+#ifdef M_TRIM_THRESHOLD
+	malloc_trim(0);
+#endif
+}

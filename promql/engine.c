@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/heap.h"
 #include "base/metrics.h"
 #include "promql/check.h"
 
@@ -13,6 +14,7 @@
 #define THREADS_MAX 256u
 #define SAMPLES_DEFAULT UINT64_C(2000000000)
 #define MEMORY_DEFAULT ((size_t)1 << 30)
+#define LARGE_BYTES ((size_t)64 << 20) /* what a query of so much left free goes to the system */
 
 METRIC_HISTOGRAM(
 	query_seconds, "epimetheus_query_duration_seconds", "Time queries take to evaluate.", NULL);
@@ -141,10 +143,12 @@ static void leave(struct query *q)
 void query_close(struct query *q)
 {
 	struct engine *e;
+	bool large;
 
 	if (!q)
 		return;
 	e = q->engine;
+	large = q->memory.peak_bytes >= LARGE_BYTES;
 	db_querier_close(q->querier);
 	parsed_release(q->parsed);
 	arena_release(&q->arena);
@@ -157,6 +161,8 @@ void query_close(struct query *q)
 	cond_broadcast(&e->changed);
 	mutex_unlock(&e->lock);
 	free(q);
+	if (large)
+		heap_trim();
 }
 
 /* ---- running ---- */

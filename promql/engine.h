@@ -24,6 +24,8 @@ struct engine_options {
 	uint64_t samples_max; /* --query.max-samples added per query, default 2,000,000,000 */
 	unsigned threads_max; /* --query.max-threads that work on one query; 0: as many as cores */
 	uint64_t parallel_samples; /* 0: what is smaller is not worth a second thread; for tests */
+	/* 0: an hour; windows from which on rates look for sums over many series; for tests */
+	int64_t rate_groups_ns;
 	size_t memory_bytes_max; /* --query.max-memory: per query, default 1 GiB */
 };
 

@@ -217,6 +217,7 @@ enum err_code query_evaluate(struct query *q, struct err *err)
 		.step_ns = o->step_ns,
 		.lookback_ns = limits->lookback_ns,
 		.samples_max = limits->samples_max,
+		.rate_groups_ns = limits->rate_groups_ns,
 		.budget = &q->memory,
 		.plan = &q->plan,
 		.stop = &q->stop,

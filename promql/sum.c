@@ -209,29 +209,6 @@ static bool is_left_out(const struct summing *x, const struct profile_value *p)
 	return samples || !empty;
 }
 
-/* Slots of one series are its epochs, and neighbours: what it is multiplied by is one. */
-static void find_factors(struct summing *x)
-{
-	size_t end;
-
-	for (size_t i = 0; i < x->of_n && x->fraction; i = end) {
-		const struct slot *first = &x->of[i];
-		struct sum_stats all = { 0 };
-
-		for (end = i; end < x->of_n &&
-			labels_eq(x->of[end].series[0]->labels, first->series[0]->labels) &&
-			profile_type_eq(x->of[end].type, first->type);
-			end++) {
-			all.rows += x->of[end].sums.stats.rows;
-			all.elapsed_ns += x->of[end].sums.stats.elapsed_ns;
-			all.profiled_ns += x->of[end].sums.stats.profiled_ns;
-		}
-		for (size_t k = i; k < end; k++)
-			x->of[k].factor = over_factor(x->s->over, first->type, &all,
-				x->s->selector->window_ns);
-	}
-}
-
 /* One that was summed. */
 static enum err_code finish_group(
 	struct summing *x, const struct chosen *c, size_t n, struct value *out, struct err *err)
@@ -240,7 +217,8 @@ static enum err_code finish_group(
 	enum err_code rc;
 	bool kept;
 
-	find_factors(x);
+	if (x->fraction && (rc = factors_join(x, err)))
+		return rc;
 	rc = read_group(x, c, p, err);
 	kept = !rc && !is_left_out(x, p);
 
@@ -279,8 +257,12 @@ static enum err_code sum_batch(
 		size_t first = *at;
 
 		slots_next_group(x);
-		for (; *at < s->n && s->v[*at].group == s->v[first].group && !rc; ++*at)
-			rc = slots_add(x, &s->v[*at], err);
+		while (*at < s->n && s->v[*at].group == s->v[first].group)
+			++*at;
+		if (factors_come_first(x, &s->v[first], *at - first))
+			rc = factors_add(x, &s->v[first], *at - first, err);
+		for (size_t i = first, none = x->slots_n == x->from; none && i < *at && !rc; i++)
+			rc = slots_add(x, &s->v[i], NULL, err);
 		b.groups[b.n].first = first;
 		b.groups[b.n].n = *at - first;
 		b.groups[b.n++].slots = x->slots_n;

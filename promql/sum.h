@@ -32,6 +32,7 @@ struct slot {
 	bool asked, takes_empty, none, by_labels;
 	int64_t at_ns; /* as in struct chosen */
 	struct factor factor; /* of fractions */
+	bool has_factor; /* known before it is read: of several series */
 	struct sums sums;
 };
 
@@ -61,10 +62,28 @@ static inline void slots_next_group(struct summing *x)
 {
 	x->from = x->slots_n;
 }
-MUST_CHECK enum err_code slots_add(struct summing *x, const struct chosen *c, struct err *err);
+/* f: the factor, where it is known; else NULL. */
+MUST_CHECK enum err_code slots_add(
+	struct summing *x, const struct chosen *c, const struct factor *f, struct err *err);
+/* Asked the same, of the same partition and type. */
+bool slots_fit(const struct slot *a, const struct slot *b);
+/* What `from` summed is part of `to`, which has summed, too. */
+MUST_CHECK enum err_code slots_merge(
+	struct summing *x, struct slot *to, struct slot *from, struct err *err);
 /* How many are worth being summed together. */
 size_t slots_wanted(const struct summing *x);
 MUST_CHECK enum err_code slots_sum(struct summing *x, struct err *err);
 void slots_close(struct summing *x);
+
+/* ---- sum_factors.c ---- */
+
+/* Series of one group whose costs are multiplied by factors: these may be equal, so that sums over
+ * many series can be read. */
+bool factors_come_first(const struct summing *x, const struct chosen *c, size_t n);
+/* Reads totals, and adds slots by factor; none where there is no use in it. */
+MUST_CHECK enum err_code factors_add(
+	struct summing *x, const struct chosen *c, size_t n, struct err *err);
+/* Of slots that were summed: their factors; those that are equal become one. */
+MUST_CHECK enum err_code factors_join(struct summing *x, struct err *err);
 
 #endif

@@ -30,14 +30,31 @@ static bool fits(const struct slot *slot, const struct chosen *c)
 		slot->none == c->none && profile_type_eq(slot->type, &c->type);
 }
 
-static enum err_code find_slot(
-	struct summing *x, const struct chosen *c, struct slot **out, struct err *err)
+bool slots_fit(const struct slot *a, const struct slot *b)
 {
+	return a->at_ns == b->at_ns && a->partition == b->partition &&
+		a->deferred == b->deferred && a->by_labels == b->by_labels &&
+		a->asked == b->asked && a->takes_empty == b->takes_empty && a->none == b->none &&
+		profile_type_eq(a->type, b->type);
+}
+
+static bool factor_fits(const struct slot *slot, const struct factor *f)
+{
+	return !f || (slot->factor.multiplier == f->multiplier && slot->factor.divisor == f->divisor);
+}
+
+#define SLOTS_LOOKED_AT 64u /* neighbours are of one job: the last one fits, mostly */
+
+static enum err_code find_slot(struct summing *x, const struct chosen *c, const struct factor *f,
+	struct slot **out, struct err *err)
+{
+	size_t end = x->from;
 	enum err_code rc;
 
-	for (size_t i = x->slots_n;
-		i-- > x->from && !x->fraction;) /* neighbours are of one job: the last one fits */
-		if (fits(&x->slots[i], c)) {
+	if (f && x->slots_n > end + SLOTS_LOOKED_AT) /* factors_join finds the others */
+		end = x->slots_n - SLOTS_LOOKED_AT;
+	for (size_t i = x->slots_n; i-- > end && (f || !x->fraction);)
+		if (fits(&x->slots[i], c) && factor_fits(&x->slots[i], f)) {
 			*out = &x->slots[i];
 			return ERR_OK;
 		}
@@ -53,15 +70,20 @@ static enum err_code find_slot(
 		.none = c->none,
 		.by_labels = c->by_labels,
 		.at_ns = c->at_ns };
+	if (f) {
+		(*out)->factor = *f;
+		(*out)->has_factor = true;
+	}
 	return ERR_OK;
 }
 
-enum err_code slots_add(struct summing *x, const struct chosen *c, struct err *err)
+enum err_code slots_add(
+	struct summing *x, const struct chosen *c, const struct factor *f, struct err *err)
 {
 	struct slot *slot = NULL;
 	enum err_code rc;
 
-	if ((rc = find_slot(x, c, &slot, err)))
+	if ((rc = find_slot(x, c, f, &slot, err)))
 		return rc;
 	if (slot->series_n == slot->series_cap &&
 		(rc = grow(x, &slot->series, sizeof(*slot->series), &slot->series_cap, err)))
@@ -218,27 +240,36 @@ static void sum_piece(void *ctx, unsigned thread, size_t i)
 		atomic_store_explicit(&r->failed, true, memory_order_relaxed);
 }
 
+static enum err_code merge_sums(
+	struct summing *x, struct sums *to, struct sums *from, struct err *err)
+{
+	enum err_code rc = ERR_OK;
+
+	if (to->acc)
+		rc = accum_merge(to->acc, from->acc, err);
+	if (!rc && to->functions)
+		rc = function_sums_merge(to->functions, from->functions, err);
+	if (!rc)
+		rc = sum_stats_merge(&to->stats, &from->stats, x->ev->arena, err);
+	close_sums(x, from);
+	return rc ? rc : charge(x, to, err);
+}
+
+enum err_code slots_merge(
+	struct summing *x, struct slot *to, struct slot *from, struct err *err)
+{
+	return merge_sums(x, &to->sums, &from->sums, err);
+}
+
 static enum err_code put_together(struct summing *x, struct slot *slot, struct piece *v, size_t n,
 	struct err *err)
 {
-	struct sums *to = &slot->sums;
 	enum err_code rc = ERR_OK;
 
-	*to = v[0].sums;
+	slot->sums = v[0].sums;
 	v[0].sums = (struct sums){ 0 };
-	for (size_t i = 1; i < n && !rc; i++) {
-		struct sums *from = &v[i].sums;
-
-		if (to->acc)
-			rc = accum_merge(to->acc, from->acc, err);
-		if (!rc && to->functions)
-			rc = function_sums_merge(to->functions, from->functions, err);
-		if (!rc)
-			rc = sum_stats_merge(&to->stats, &from->stats, x->ev->arena, err);
-		close_sums(x, from);
-		if (!rc)
-			rc = charge(x, to, err);
-	}
+	for (size_t i = 1; i < n && !rc; i++)
+		rc = merge_sums(x, &slot->sums, &v[i].sums, err);
 	return rc;
 }
 
@@ -352,7 +383,7 @@ static enum err_code estimate_group(struct summing *x, const struct chosen *c, s
 
 	x->slots_n = x->from = 0;
 	for (size_t i = 0; i < n && !rc; i++)
-		rc = slots_add(x, &c[i], err);
+		rc = slots_add(x, &c[i], NULL, err);
 	for (size_t i = 0; i < x->slots_n && !rc; i++) {
 		const struct slot *slot = &x->slots[i];
 

@@ -1,6 +1,6 @@
 /*
- * Rates where they are easily wrong: over several epochs of a job, with costs below zero, and where
- * rows are only kept as sums.
+ * Rates where they are easily wrong: over several epochs of a job, with costs below zero, where rows
+ * are only kept as sums, and where sums over many series are read.
  */
 #include "tests/promql/world.h"
 
@@ -154,4 +154,106 @@ TEST(rates_of_what_is_kept_as_sums)
 	check_info(&w, -1800, "total(rate(process_cpu:samples{pod='q'}[5h30m]))",
 		"{job=\"a\", pod=\"q\"} 0.022727272727272728", true);
 	world_close(&w);
+}
+
+/* ---- sums over many series ---- */
+
+/* Series by series, and as sums over those whose factors are equal. */
+static void compare(struct world *w, struct engine *each, const char *text)
+{
+	struct query_options o = { .t_ns = w->t0, .text = str_of(text) };
+	struct engine *together = w->engine;
+	struct buf slow = { 0 };
+
+	for (int i = 0; i < 2; i++) {
+		w->engine = each;
+		world_answer(w, o);
+		buf_clear(&slow);
+		buf_add_str(&slow, buf_str(&w->text));
+		w->engine = together;
+		world_answer(w, o);
+		if (!slow.len || !str_eq(buf_str(&w->text), buf_str(&slow)))
+			CHECK_FAIL("%s\n    one by one %.800s\n    together   %.800s", text,
+				slow.ptr ? slow.ptr : "", w->text.ptr ? w->text.ptr : "");
+		o.step_ns = 50 * NS_PER_MIN;
+		o.start_ns = w->t0 - 6 * HOUR;
+		o.end_ns = w->t0 - 17 * NS_PER_S;
+	}
+	buf_release(&slow);
+}
+
+static void compare_all(struct world *w, struct engine *each)
+{
+	static const char *const calls[] = { "rate(process_cpu:samples[7h])",
+		"rate(process_cpu:samples[90m])", "avg_over_time(process_cpu[8h])",
+		"avg_over_time(memory[7h])", "sum_over_time(memory[7h])",
+		"rate(process_cpu:samples{n!='1'}[7h])" };
+	static const char *const around[] = { "flat(merge(%s))", "merge by (job) (%s)",
+		"total(merge by (job) (%s))", "cum by (function, n) (merge(%s))",
+		"flat_share(merge(%s), {function='f'})" };
+	char text[160];
+
+	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
+		for (size_t k = 0; k < sizeof(around) / sizeof(around[0]); k++) {
+			snprintf(text, sizeof(text), around[k], calls[i]);
+			compare(w, each, text);
+		}
+}
+
+/* Of a, all but the last pod see as much of their time, one later less; of b each scrape differs. */
+static void store_pods(struct world *w, uint64_t *draws)
+{
+	char labels[80], text[160];
+
+	for (int i = 1; i <= 48; i++)
+		for (int pod = 0; pod < 7; pod++) {
+			unsigned d = (unsigned)(*draws = *draws * 6364136223846793005u + 1) >> 8;
+			int at_s = (i - 48) * 600 - 5;
+
+			w->duration_ns = (pod == 3 ? 200 : pod == 2 && i > 30 ? 500 : 540) * NS_PER_S;
+			if (pod > 4)
+				w->duration_ns -= d % 1000;
+			snprintf(labels, sizeof(labels), "__name__=process_cpu,job=%s,pod=%d",
+				pod > 4 ? "b" : "a", pod);
+			snprintf(text, sizeof(text), "main;f %u|main;g{n=#1} %u|main;h;f %u%s",
+				d % 97, d / 97 % 13, i % 4 ? 0 : d / 999 % 7, i == 20 ? FILLING : "");
+			store(w, labels, at_s, 600, text);
+			snprintf(labels, sizeof(labels), "__name__=memory,job=%s,pod=%d",
+				pod > 4 ? "b" : "a", pod);
+			store(w, labels, at_s, pod == 1 ? 300 : 600, text);
+		}
+}
+
+static void check_groups(uint32_t nodes_max)
+{
+	struct engine_options together = { .rate_groups_ns = 1 },
+			      one_by_one = { .rate_groups_ns = INT64_MAX };
+	struct matcher m[] = { { .op = MATCH_EQ, .name = STR("pod"), .value = STR("1") } };
+	struct engine *each;
+	struct db_options o;
+	uint64_t draws = 5;
+	struct world w;
+	struct err err;
+
+	db_options_default(&o);
+	o.too_old_ns = 72 * HOUR;
+	o.nodes_max = nodes_max;
+	o.no_compaction = true;
+	REQUIRE(world_open_over(&w, o, &together));
+	one_by_one.db = w.db;
+	REQUIRE_OK(engine_open(&one_by_one, &each, &err), &err);
+	store_pods(&w, &draws);
+	compare_all(&w, each);
+	CHECK_OK(db_compact(w.db, &err), &err);
+	compare_all(&w, each);
+	CHECK_OK(db_delete_series(w.db, m, 1, w.t0 - 5 * HOUR, w.t0 - 4 * HOUR, &err), &err);
+	compare_all(&w, each);
+	engine_close(each);
+	world_close(&w);
+}
+
+TEST(rates_of_many_series_are_those_of_each)
+{
+	check_groups(1000);
+	check_groups(16);
 }
