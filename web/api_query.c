@@ -280,6 +280,7 @@ static void answer(struct web *w, struct http_in *in, struct http_out *out, cons
 	ro->arena = query_arena(q);
 	ro->flush = flush;
 	ro->flush_ctx = &x;
+	ro->canceled = &in->canceled;
 	out->content_type = f->content_type;
 	out->encoded = f->encoded;
 	if (f->disposition)

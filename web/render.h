@@ -9,16 +9,18 @@
  * given away each time it passes RENDER_FLUSH_BYTES. pprof is one message and is packed whole, up
  * to RENDER_PPROF_BYTES_MAX.
  *
- * Errors:    ERR_INVALID where the result is of a type that the format cannot hold ("format=pprof
- *            wants profiles, the query gives a vector"), or elements differ in unit; ERR_NOMEM,
- *            ERR_LIMIT from the arena. On error nothing of what was appended to the output is of
- *            use.
+ * Errors:    ERR_CANCELED where options.canceled says so; ERR_INVALID where the result is of a type
+ *            that the format cannot hold ("format=pprof wants profiles, the query gives a vector"),
+ *            or elements differ in unit; ERR_NOMEM, ERR_LIMIT from the arena. On error nothing of
+ *            what was appended to the output is of use.
  * Ownership: scratch and struct pprof live in the arena given: query_arena(q) is the one to pass.
  *            They point into the query's symbols, so render before query_close.
  * Threads:   those of the query.
  */
 #ifndef WEB_RENDER_H
 #define WEB_RENDER_H
+
+#include <stdatomic.h>
 
 #include "base/json.h"
 #include "promql/value.h"
@@ -39,13 +41,25 @@ struct render_options {
 	/* Takes what `out` holds and empties it; NULL: all stays there. */
 	enum err_code (*flush)(void *ctx, struct buf *out, struct err *err);
 	void *flush_ctx;
+	const atomic_bool *canceled; /* nobody wants the answer any more; NULL: is not asked */
 };
+
+/* For long loops. */
+static inline enum err_code render_check(const struct render_options *o, struct err *err)
+{
+	return o->canceled && atomic_load_explicit(o->canceled, memory_order_relaxed) ?
+		err_set(err, ERR_CANCELED, "the client is gone") :
+		ERR_OK;
+}
 
 static inline enum err_code render_flush(
 	const struct render_options *o, struct buf *out, struct err *err)
 {
-	return o->flush && out->len >= RENDER_FLUSH_BYTES ? o->flush(o->flush_ctx, out, err) :
-							    ERR_OK;
+	enum err_code rc = render_check(o, err);
+
+	if (rc || !o->flush || out->len < RENDER_FLUSH_BYTES)
+		return rc;
+	return o->flush(o->flush_ctx, out, err);
 }
 
 /* The value of "data": {"resultType":"profiles","result":[...]} and so on. */

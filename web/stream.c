@@ -91,7 +91,8 @@ static enum err_code wait_for_room(struct stream *s, const atomic_bool *canceled
 		}
 		cond_wait_until(&s->changed, &s->lock, clock_monotonic_ns() + LOOK_NS);
 	}
-	return s->gone ? err_set(err, ERR_CANCELED, "the client is gone") : ERR_OK;
+	return s->gone || atomic_load(canceled) ? err_set(err, ERR_CANCELED, "the client is gone") :
+						  ERR_OK;
 }
 
 /* With the lock held. */

@@ -6,6 +6,7 @@ import { days, endOf, longDirectory, serve } from './storage.mjs';
 import { note } from './report.mjs';
 
 const ROUNDS = () => env('BENCH_ROUNDS', 60);
+const UNALIGNED_ROUNDS = 3; // seconds each
 const PUSHERS = 4;
 const PUSH_SECONDS = 3;
 
@@ -51,6 +52,22 @@ async function measure(server, [, text, params], rounds = ROUNDS()) {
   return times;
 }
 
+/** Hours that begin in the middle: of each, raw rows are read at both ends. One thread and two, by turns. */
+async function unaligned(t, dir, end, name) {
+  const params = { start: end - (days() - 1) * 86400, end, step: 3600 };
+  const one = ['', `flat(merge(cpu), {function="${name}"})`, params], times = { 1: [], 2: [] };
+  const servers = {};
+  for (const threads of [1, 2]) {
+    const own = linked(dir, `unaligned${threads}`);
+    servers[threads] = await serve(t, own, '40d', '0,1', `--query.max-threads=${threads}`);
+  }
+  for (let i = 0; i < UNALIGNED_ROUNDS; i++) {
+    for (const threads of [1, 2]) times[threads].push(...await measure(servers[threads], one, 1));
+  }
+  note('one function by unaligned hours (other: one thread)', { ours: times[2], theirs: times[1], unit: 'seconds' });
+  for (const server of Object.values(servers)) await server.stop();
+}
+
 export async function queries(t) {
   const made = longDirectory(), dir = linked(made.dir, 'query'), end = endOf(made.dir) - 1234;
   const server = await serve(t, dir, '40d', '0,1', '--web.enable-ingest');
@@ -75,4 +92,5 @@ export async function queries(t) {
     note(`${what}, p99 idle (other: while ingesting)`, { ours: at(idle[i], 0.99), theirs: at(busy[i], 0.99), unit: 'seconds', ratioAtMost: 2 });
   });
   await server.stop();
+  await unaligned(t, made.dir, end, name);
 }

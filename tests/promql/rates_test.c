@@ -1,6 +1,6 @@
 /*
- * Rates where they are easily wrong: over several epochs of a job, with costs below zero, where rows
- * are only kept as sums, and where sums over many series are read.
+ * Rates where they are easily wrong: over several epochs of a job, with costs below zero, where
+ * rows are only kept as sums, and where sums over many series are read.
  */
 #include "tests/promql/world.h"
 
@@ -200,7 +200,7 @@ static void compare_all(struct world *w, struct engine *each)
 		}
 }
 
-/* Of a, all but the last pod see as much of their time, one later less; of b each scrape differs. */
+/* Of a, all but one pod see as much of their time, one of them later less; of b scrapes differ. */
 static void store_pods(struct world *w, uint64_t *draws)
 {
 	char labels[80], text[160];
@@ -216,7 +216,8 @@ static void store_pods(struct world *w, uint64_t *draws)
 			snprintf(labels, sizeof(labels), "__name__=process_cpu,job=%s,pod=%d",
 				pod > 4 ? "b" : "a", pod);
 			snprintf(text, sizeof(text), "main;f %u|main;g{n=#1} %u|main;h;f %u%s",
-				d % 97, d / 97 % 13, i % 4 ? 0 : d / 999 % 7, i == 20 ? FILLING : "");
+				d % 97, d / 97 % 13, i % 4 ? 0 : d / 999 % 7,
+				i == 20 ? FILLING : "");
 			store(w, labels, at_s, 600, text);
 			snprintf(labels, sizeof(labels), "__name__=memory,job=%s,pod=%d",
 				pod > 4 ? "b" : "a", pod);

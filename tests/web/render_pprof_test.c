@@ -206,3 +206,24 @@ TEST(what_is_no_profile_has_no_pprof)
 	buf_release(&out);
 	arena_release(&a);
 }
+
+/* Nobody waits for the rest: a long answer ends where it is. */
+TEST(an_answer_that_is_not_wanted_ends)
+{
+	struct point points[3] = { { 1, 2 }, { 2, 3 }, { 3, 4 } };
+	struct cost_series series = { .points = points, .n = 3 };
+	struct result r = { .type = RESULT_MATRIX, .matrix = &series, .n = 1 };
+	atomic_bool canceled = false;
+	struct render_options o = { .canceled = &canceled };
+	struct buf out = { 0 };
+	struct json j;
+	struct err err;
+
+	json_init(&j, &out);
+	CHECK_OK(render_json(&j, &r, &o, &err), &err);
+	atomic_store(&canceled, true);
+	buf_clear(&out);
+	json_init(&j, &out);
+	CHECK_ERR(render_json(&j, &r, &o, &err), &err, ERR_CANCELED, "the client is gone");
+	buf_release(&out);
+}
