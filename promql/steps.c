@@ -343,10 +343,14 @@ static enum err_code do_waves(struct stepping *x, struct err *err)
 	bool done = true;
 
 	piece = piece > PIECE_STEPS_MAX ? PIECE_STEPS_MAX : piece ? piece : 1;
-	w.threads = arena_array(x->ev->whole, struct step_thread, w.threads_n);
-	w.v = arena_array(x->ev->whole, struct piece, 4 * (size_t)w.threads_n);
-	if (!w.threads || !w.v)
-		return arena_fail(x->ev->whole, "query", err);
+	/* Few, and none of the query's memory: what one thread has room for has room here, too. */
+	w.threads = calloc(w.threads_n, sizeof(*w.threads));
+	w.v = calloc(4 * (size_t)w.threads_n, sizeof(*w.v));
+	if (!w.threads || !w.v) {
+		free(w.threads);
+		free(w.v);
+		return err_set(err, ERR_NOMEM, "query: out of memory");
+	}
 	for (unsigned i = 0; i < w.threads_n; i++) {
 		arena_init_shared(&w.threads[i].step, x->ev->budget);
 		arena_init_shared(&w.threads[i].whole, x->ev->budget);
@@ -357,6 +361,8 @@ static enum err_code do_waves(struct stepping *x, struct err *err)
 	for (unsigned i = 0; i < w.threads_n; i++)
 		close_thread(&w, &w.threads[i]);
 	forks_end(x->ev, !done);
+	free(w.threads);
+	free(w.v);
 	return rc;
 }
 

@@ -305,7 +305,9 @@ void forks_end(struct eval *ev, bool failed)
 	for (unsigned i = 0; i < workers_threads(ev->workers); i++) {
 		struct eval_fork *f = &ev->forks[i];
 
-		arena_adopt(ev->arena, &f->arena);
+		if (!failed)
+			arena_adopt(ev->arena, &f->arena);
+		arena_release(&f->arena);
 		if (!failed || !f->querier)
 			continue;
 		db_querier_join(ev->querier, f->querier);

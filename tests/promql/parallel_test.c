@@ -169,6 +169,7 @@ static void answer(struct world *w, struct engine *e, struct query_options o)
 #define ENGINES 2
 
 static const unsigned engine_threads[ENGINES] = { 2, 7 };
+static bool is_short; /* of memory */
 
 static void compare(
 	struct world *w, struct engine *const *many, struct query_options o, const char *text)
@@ -180,7 +181,9 @@ static void compare(
 	buf_add_str(&alone, buf_str(&w->text));
 	for (size_t i = 0; i < ENGINES; i++) {
 		answer(w, many[i], o);
-		if (!str_eq(buf_str(&w->text), buf_str(&alone)))
+		/* Where memory is just enough for one it may not be for many. */
+		if (!str_eq(buf_str(&w->text), buf_str(&alone)) &&
+			!(is_short && str_has_prefix(buf_str(&w->text), STR("needs more memory"))))
 			CHECK_FAIL("%s\n    alone      %.600s\n    %u together %.600s", text,
 				alone.ptr ? alone.ptr : "", engine_threads[i],
 				w->text.ptr ? w->text.ptr : "");
@@ -416,6 +419,7 @@ TEST(steps_side_by_side_keep_limits)
 			.samples_max = i < 8 ? UINT64_C(4000) << i : 0,
 			.memory_bytes_max = i < 8 ? 0 : (size_t)40000 << (i - 8) };
 
+		is_short = i >= 8 && i < 15;
 		REQUIRE_OK(engine_open(&limits, &w.engine, &err), &err);
 		if (open_engines(&w, limits, many)) {
 			compare(&w, many, o, "flat(merge(wall))");
@@ -426,6 +430,7 @@ TEST(steps_side_by_side_keep_limits)
 		}
 		engine_close(w.engine);
 	}
+	is_short = false;
 	w.engine = alone;
 	world_close(&w);
 }
