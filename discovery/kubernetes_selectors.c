@@ -27,7 +27,7 @@ enum err_code kube_field_selector_check(struct str s, struct err *err)
 	size_t begin = 0;
 	struct str term;
 
-	for (size_t i = 0; i <= s.len; i++) {
+	for (size_t i = 0; s.len && i <= s.len; i++) {
 		if (i < s.len && s.ptr[i] == '\\') {
 			i++;
 			continue;
