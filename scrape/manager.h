@@ -88,6 +88,36 @@ struct scrape_snapshot {
 	size_t sets_n;
 };
 
+/* One profile out of turn. Of url and matchers at least one is given. */
+struct profile_order {
+	struct str pool;  /* "": any */
+	struct str url;   /* scrapeUrl; "": any */
+	const struct matcher *matchers; /* on labels with __name__ */
+	size_t matchers_n;
+	int64_t seconds;  /* 0: as the target is scraped; else PROFILE_ORDER_SECONDS_MAX at most */
+	bool wants_profile;
+};
+#define PROFILE_ORDER_SECONDS_MAX 600
+
+struct ordered_profile {
+	struct labels labels; /* as stored, with __name__ */
+	struct str url;
+	int64_t ts_ns; /* where it is stored */
+	uint64_t samples, bytes;
+	struct str profile; /* as pprof, gzip, where it was wanted */
+};
+
+/*
+ * Profiles the one target that is named now: stands in line for its endpoint, stores the profile,
+ * and returns when it is durable, with all strings in the arena. *canceled ends it early, which it
+ * must before the manager is closed.
+ * Errors: ERR_NOT_FOUND, ERR_INVALID (several targets, or none can be meant), ERR_CANCELED, and
+ * those of a scrape.
+ */
+MUST_CHECK enum err_code scrape_manager_profile(struct scrape_manager *m,
+	const struct profile_order *o, const atomic_bool *canceled, struct arena *a,
+	struct ordered_profile *out, struct err *err);
+
 /* pool: only this one; NULL: all. What it gave is released before its arena. */
 MUST_CHECK enum err_code scrape_manager_snapshot(struct scrape_manager *m, const char *pool,
 	struct arena *a, struct scrape_snapshot *out, struct err *err);

@@ -82,21 +82,46 @@ static void failed(struct scraper *s, int64_t start_ns, int64_t duration_ns, con
 			LOG_STR("target", s->target->url), LOG_D("elapsed", duration_ns), LOG_E(why));
 }
 
-/* Before anything was fetched. */
-static void fail(struct scraper *s, const char *result, const struct err *why)
-{
-	failed(s, clock_now_ns(), 0, result, 0, 0, why);
-}
-
-/* ---- the end of a scrape ---- */
-
 static void scraper_free(struct scraper *s)
 {
-	if (s->set)
+	if (s->set && !s->ended)
 		metric_add(&targets, target_health_name(s->health), -1);
 	free(s->last_error);
 	target_set_unref(s->set);
 	free(s);
+}
+
+static void end_once(struct scraper *s, const struct scraper_outcome *o, const char *result)
+{
+	metric_add(&scrapes_total, result, 1);
+	s->ended(s->ended_ctx, o);
+	scraper_free(s);
+}
+
+/* Before anything was fetched. A scrape out of turn is gone afterwards. */
+static void fail(struct scraper *s, const char *result, const struct err *why)
+{
+	if (s->ended)
+		end_once(s, &(struct scraper_outcome){ .rc = why->code, .err = why }, result);
+	else
+		failed(s, clock_now_ns(), 0, result, 0, 0, why);
+}
+
+/* ---- the end of a scrape ---- */
+
+static void finish_once(struct scraper *s, struct scrape_task *t)
+{
+	const struct scraper_outcome o = {
+		.rc = t->rc,
+		.err = &t->err,
+		.end_ns = t->end_ns,
+		.samples = t->samples,
+		.bytes = t->bytes,
+		.profile = buf_str(&t->profile),
+	};
+
+	end_once(s, &o, t->rc ? t->result : "ok");
+	task_free(t);
 }
 
 /* Ends the task: the target shows its outcome from now on. */
@@ -113,6 +138,10 @@ static void finish(struct scrape_task *t)
 		return;
 	}
 	metric_observe(&fetch_seconds, NULL, (double)duration / NS_PER_S);
+	if (s->ended) {
+		finish_once(s, t);
+		return;
+	}
 	if (t->rc) {
 		failed(s, t->start_ns, duration, t->result, t->samples, t->bytes, &t->err);
 	} else {
@@ -206,6 +235,7 @@ static void fetch(struct scraper *s)
 	t->set = target_set_ref(s->set);
 	t->config = config_ref(s->set->config);
 	t->ended = finish;
+	t->wants_profile = s->wants_profile;
 	t->target = s->target;
 	t->start_ns = clock_now_ns();
 	t->began_ns = clock_monotonic_ns();
@@ -231,7 +261,7 @@ static void tell_of_sharing(struct scraper *s)
 		exclusive_holder(s->lane->exclusive, s->target->exclusive);
 	const struct scraper *other = holder->ctx;
 
-	if (s->told_of_sharing || other == s)
+	if (s->told_of_sharing || other == s || other->ended || s->ended)
 		return;
 	s->told_of_sharing = true;
 	log_warn("scrape", "two jobs take CPU profiles of one target: they take turns",
@@ -276,6 +306,11 @@ static void waited_in_vain(struct scraper *s)
 	const struct scraper *other = holder->ctx;
 	struct err err;
 
+	if (other->ended) { /* somebody wanted a profile now: that is no trouble of the target's */
+		s->skipped++;
+		metric_add(&skipped_total, NULL, 1);
+		return;
+	}
 	err_set(&err, ERR_UNAVAILABLE,
 		"another CPU profile of this target is under way for job %s: a process has one CPU "
 		"profiler",
@@ -378,6 +413,36 @@ static void stop(struct scraper *s)
 		task_free(t);
 	}
 	scraper_free(s);
+}
+
+struct scraper *scraper_once(struct lane *lane, struct target_set *set, const struct target *target,
+	scraper_ended_fn ended, void *ctx)
+{
+	struct scraper *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	s->env = lane->env;
+	s->lane = lane;
+	s->user.turn = on_turn;
+	s->user.ctx = s;
+	s->ended = ended;
+	s->ended_ctx = ctx;
+	s->set = target_set_ref(set);
+	s->target = target;
+	event_assign(&s->timer, loop_base(lane->loop), -1, 0, on_timer, s);
+	return s;
+}
+
+void scraper_begin(struct scraper *s)
+{
+	s->turn_ns = clock_monotonic_ns();
+	begin(s);
+}
+
+void scraper_cancel(struct scraper *s)
+{
+	stop(s);
 }
 
 void scraper_take(struct scraper *s, const struct scraper_change *c)

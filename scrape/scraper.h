@@ -52,6 +52,17 @@ struct scraper_change {
 	const struct target *target;
 };
 
+/* How a scrape out of turn ended: err says so where rc is not ERR_OK. */
+struct scraper_outcome {
+	enum err_code rc;
+	const struct err *err;
+	int64_t end_ns; /* time of day: where its profile stands */
+	uint64_t samples, bytes;
+	struct str profile; /* as pprof, gzip; "" where it is not wanted */
+};
+
+typedef void (*scraper_ended_fn)(void *ctx, const struct scraper_outcome *o);
+
 enum scraper_state { SCRAPER_IDLE, SCRAPER_WAITING, SCRAPER_FETCHING, SCRAPER_STORING };
 
 struct scraper {
@@ -67,6 +78,9 @@ struct scraper {
 	int64_t next_ns;      /* monotonic: the next turn */
 	int64_t turn_ns;      /* the turn that is under way, or was last */
 	struct exclusive_user user;
+	scraper_ended_fn ended; /* of one scrape out of turn; NULL: a target's loop */
+	void *ended_ctx;
+	bool wants_profile; /* in the outcome of `ended` */
 	struct http_request *request; /* SCRAPER_FETCHING */
 	struct scrape_task *task;
 	enum target_health health;
@@ -80,6 +94,17 @@ struct scraper *scraper_new(struct lane *lane, struct target_set *set, const str
 /* The same target out of another set; a changed interval gives a new schedule, all else goes on. */
 void scraper_change(struct scraper *s, struct target_set *set, const struct target *target);
 void scraper_end(struct scraper *s);
+
+/*
+ * One scrape out of turn, in line with others for its endpoint; what is shown of its target stays
+ * as it is. On the loop's thread, all of it: scraper_once makes it (NULL: out of memory),
+ * scraper_begin starts it, then `ended` is called once, and it is gone; or scraper_cancel ends it
+ * before that.
+ */
+struct scraper *scraper_once(struct lane *lane, struct target_set *set, const struct target *target,
+	scraper_ended_fn ended, void *ctx);
+void scraper_begin(struct scraper *s);
+void scraper_cancel(struct scraper *s);
 
 /* The lane's: what was wanted happens, on the loop's thread. */
 void scraper_take(struct scraper *s, const struct scraper_change *c);

@@ -223,6 +223,38 @@ enum err_code targets_expand(struct config *config, const struct scrape_config *
 	return ERR_OK;
 }
 
+enum err_code target_set_of(const struct target_set *from, const struct target *t,
+	struct target_set **out, struct err *err)
+{
+	struct target_set *s = calloc(1, sizeof(*s));
+	struct target *own = calloc(1, sizeof(*own));
+
+	if (!s || !own) {
+		free(s);
+		free(own);
+		return err_set(err, ERR_NOMEM, "out of memory for targets");
+	}
+	*own = *t;
+	atomic_init(&s->refs, 1);
+	arena_init(&s->arena, SET_BYTES_MAX);
+	s->config = config_ref(from->config);
+	s->job = from->job;
+	s->error = STR("");
+	s->v = own;
+	s->n = 1;
+	own->discovered = (struct labels){ 0 };
+	own->labels = labels_dup(&s->arena, t->labels);
+	own->name = labels_get(own->labels, STR(LABEL_NAME));
+	own->url = str_dup(&s->arena, t->url);
+	own->exclusive = str_dup(&s->arena, t->exclusive);
+	if (!own->labels.v || !own->url.ptr || !own->exclusive.ptr) {
+		target_set_unref(s);
+		return err_set(err, ERR_NOMEM, "out of memory for targets");
+	}
+	*out = s;
+	return ERR_OK;
+}
+
 struct target_set *target_set_ref(struct target_set *s)
 {
 	atomic_fetch_add(&s->refs, 1);

@@ -48,6 +48,9 @@ struct target_set {
 
 MUST_CHECK enum err_code targets_expand(struct config *config, const struct scrape_config *job,
 	struct groups *groups, struct target_set **out, struct err *err);
+/* A set of this one target, which holds no groups: copies of its labels, whatever else changed. */
+MUST_CHECK enum err_code target_set_of(const struct target_set *from, const struct target *t,
+	struct target_set **out, struct err *err);
 struct target_set *target_set_ref(struct target_set *s);
 void target_set_unref(struct target_set *s); /* NULL is fine */
 

@@ -5,11 +5,14 @@
 #include "scrape/body.h"
 #include "scrape/honor.h"
 
+#define GZIP_LEVEL 6
+
 void task_free(struct scrape_task *t)
 {
 	buf_release(&t->body);
 	buf_release(&t->content_type);
 	buf_release(&t->content_encoding);
+	buf_release(&t->profile);
 	target_set_unref(t->set);
 	config_unref(t->config);
 	free(t);
@@ -128,6 +131,17 @@ static enum err_code append(struct scrape_task *t, struct arena *a, const struct
 	return ERR_OK;
 }
 
+static enum err_code encode(struct scrape_task *t, const struct pprof *p, struct err *err)
+{
+	struct buf raw = { 0 };
+	enum err_code rc = pprof_encode(p, &raw, err);
+
+	if (!rc)
+		rc = gzip_compress(buf_str(&raw), GZIP_LEVEL, &t->profile, err);
+	buf_release(&raw);
+	return rc;
+}
+
 static void work(void *ctx)
 {
 	struct scrape_task *t = ctx;
@@ -148,6 +162,8 @@ static void work(void *ctx)
 		t->samples = p->samples_n;
 	if (!rc)
 		rc = body_check_limits(p, t->target->labels, t->set->job, &err);
+	if (!rc && t->wants_profile)
+		rc = encode(t, p, &err);
 	if (!rc)
 		rc = append(t, &a, p, &err);
 	if (rc) {

@@ -27,6 +27,8 @@ struct scrape_task {
 	int64_t began_ns, answered_ns; /* monotonic */
 	struct buf body;
 	struct buf content_type, content_encoding;
+	bool wants_profile;
+	struct buf profile; /* as pprof, gzip, where it is wanted */
 	size_t bytes;
 	uint32_t samples;
 	unsigned waiting; /* for acknowledgements, and the worker's own part; env->lock */

@@ -115,6 +115,38 @@ enum err_code url_print(struct buf *out, struct str scheme, struct str address, 
 	return ERR_OK;
 }
 
+void url_print_with(struct buf *out, struct str url, struct str name, struct str value)
+{
+	ptrdiff_t mark = str_find(url, STR("?")), end;
+	struct str rest = { NULL, 0 }, param;
+	struct buf prefix = { 0 };
+	char join = '?';
+
+	escape(&prefix, name, "", true);
+	buf_add_char(&prefix, '=');
+	if (mark >= 0) {
+		rest = (struct str){ url.ptr + mark + 1, url.len - (size_t)mark - 1 };
+		url.len = (size_t)mark;
+	}
+	buf_add_str(out, url);
+	while (rest.len) {
+		end = str_find(rest, STR("&"));
+		param = (struct str){ rest.ptr, end < 0 ? rest.len : (size_t)end };
+		rest.ptr += param.len + (end >= 0);
+		rest.len -= param.len + (end >= 0);
+		if (str_has_prefix(param, buf_str(&prefix)))
+			continue;
+		buf_add_char(out, join);
+		buf_add_str(out, param);
+		join = '&';
+	}
+	buf_add_char(out, join);
+	buf_add_str(out, buf_str(&prefix));
+	escape(out, value, "", true);
+	out->failed |= buf_failed(&prefix);
+	buf_release(&prefix);
+}
+
 bool url_address_valid(struct str address)
 {
 	for (size_t i = 0; i < address.len; i++)

@@ -33,6 +33,9 @@ void url_query_set_first(struct url_query *q, struct str name, struct str value)
 MUST_CHECK enum err_code url_print(struct buf *out, struct str scheme, struct str address,
 	struct str path, const struct url_query *q, struct err *err);
 
+/* `url` with this value of the parameter, and no other, behind all others. */
+void url_print_with(struct buf *out, struct str url, struct str name, struct str value);
+
 /* host, host:port, [v6]:port: nothing in it that would end the host part of a URL. */
 bool url_address_valid(struct str address);
 

@@ -41,6 +41,9 @@ void api_scrape_pools(struct web *w, struct http_in *in, struct http_out *out);
 /* api_relabel.c */
 void api_relabel_steps(struct web *w, struct http_in *in, struct http_out *out);
 
+/* api_profile.c */
+void api_targets_profile(struct web *w, struct http_in *in, struct http_out *out);
+
 /* api_status.c */
 void api_buildinfo(struct web *w, struct http_in *in, struct http_out *out);
 void api_runtimeinfo(struct web *w, struct http_in *in, struct http_out *out);

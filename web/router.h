@@ -30,6 +30,7 @@ struct web {
 	bool closing;
 	struct http_in *capture; /* the request that profiles this process, or NULL */
 	unsigned ingests, ingests_waiting;
+	unsigned orders; /* profiles that are taken now for somebody */
 	unsigned slow; /* requests of ROUTE_SLOW that run */
 };
 

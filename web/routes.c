@@ -28,6 +28,8 @@ const struct route web_routes[] = {
 	{ HTTP_GET, "/api/v1/targets", api_targets, API, "what is scraped, and how it goes" },
 	{ ASK, "/api/v1/targets/relabel_steps", api_relabel_steps, API,
 		"what each rule makes of a target's labels" },
+	{ HTTP_POST, "/api/v1/targets/profile", api_targets_profile, DATA | ROUTE_ADMIN,
+		"profile a target now" },
 	{ HTTP_GET, "/api/v1/scrape_pools", api_scrape_pools, API, "names of jobs" },
 	{ HTTP_GET, "/api/v1/status/buildinfo", api_buildinfo, API, "version" },
 	{ HTTP_GET, "/api/v1/status/runtimeinfo", api_runtimeinfo, API, "since when, how it goes" },

@@ -5,9 +5,11 @@
 //   EPI_SHOTS     a directory for screenshots, none unless given
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
+import { createServer } from "node:http";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { gzipSync } from "node:zlib";
 import test, { after, before } from "node:test";
 import { chromium } from "playwright-core";
 
@@ -15,7 +17,20 @@ const shots = process.env.EPI_SHOTS;
 const heap =
 	"{process_cpu: {enabled: false}, block: {enabled: false}, mutex: {enabled: false}, " +
 	"goroutine: {enabled: false}}";
-const config = `
+const profile = () =>
+	gzipSync(
+		// sample types inuse_space/bytes; one sample of one location of one function; strings
+		Buffer.concat([
+			Buffer.from([0x0a, 4, 8, 1, 0x10, 2]),
+			Buffer.from([0x12, 6, 0x0a, 1, 1, 0x12, 1, 42]),
+			Buffer.from([0x22, 6, 8, 1, 0x22, 2, 8, 1]),
+			Buffer.from([0x2a, 4, 8, 1, 0x10, 3]),
+			...["", "inuse_space", "bytes", "main.work"].map((s) =>
+				Buffer.concat([Buffer.from([0x32, s.length]), Buffer.from(s)]),
+			),
+		]),
+	);
+const config = (address) => `
 global: {scrape_interval: 2s, scrape_timeout: 1s}
 scrape_configs:
   - job_name: shop
@@ -25,12 +40,18 @@ scrape_configs:
       - {source_labels: [__meta_zone], target_label: zone}
       - {source_labels: [__address__], regex: ".*:2", action: drop}
       - {target_label: after, replacement: all}
+  - job_name: live
+    scrape_interval: 10m
+    profiling_config: {pprof_config: ${heap}}
+    static_configs: [{targets: ["${address}"]}]
 `;
 
-let browser, server, dir, base;
+let browser, server, target, dir, base;
 before(async () => {
 	dir = mkdtempSync(join(tmpdir(), "epi-browser-"));
-	writeFileSync(join(dir, "e.yml"), config);
+	target = createServer((req, res) => res.end(profile()));
+	await new Promise((done) => target.listen(0, "127.0.0.1", done));
+	writeFileSync(join(dir, "e.yml"), config(`127.0.0.1:${target.address().port}`));
 	server = spawn(
 		join(process.env.EPI_BUILD, "epimetheus"),
 		[
@@ -58,6 +79,8 @@ before(async () => {
 after(async () => {
 	await browser?.close();
 	server?.kill();
+	target?.closeAllConnections();
+	target?.close();
 	if (dir) rmSync(dir, { recursive: true, force: true });
 });
 
@@ -79,9 +102,12 @@ const shot = async (page, name) => {
 	if (shots) await page.screenshot({ path: join(shots, `${name}.png`) });
 };
 
+const pool = (page, job) =>
+	page.locator(".pool", { has: page.getByRole("heading", { name: job, exact: true }) });
+
 test("why a target is scraped: rule by rule", async (t) => {
 	const { page, problems } = await open(t);
-	await page.locator(".targets").getByRole("button", { name: "why" }).click();
+	await pool(page, "shop").getByRole("button", { name: "why" }).click();
 	const steps = page.locator(".targets .relabel li");
 	await steps.first().waitFor();
 	assert.equal(await steps.count(), 3);
@@ -110,4 +136,20 @@ test("why a target was dropped", async (t) => {
 	assert.match(await dropped.locator(".relabel tr").innerText(), /memory\s+dropped by rule 2/i);
 	await shot(page, "dropped");
 	assert.deepEqual(problems, []);
+});
+
+test("a target is profiled now, and the page leads to its profile", async (t) => {
+	const { page, problems } = await open(t);
+	await pool(page, "live").getByRole("button", { name: "profile now" }).click();
+	await pool(page, "live").getByRole("link", { name: "show" }).click();
+	await page.waitForFunction(() => (window.__epi?.flame()?.nodes.length ?? 0) > 1);
+	assert.match(await page.evaluate(() => location.search), /query=memory%7B/);
+	await shot(page, "now");
+	assert.deepEqual(problems, []);
+
+	await page.goto(base + "targets");
+	await pool(page, "shop").getByRole("button", { name: "profile now" }).click();
+	await pool(page, "shop").locator(".profile-now .err").waitFor();
+	const text = await pool(page, "shop").locator(".profile-now .err").innerText();
+	assert.match(text, /Connection refused/);
 });

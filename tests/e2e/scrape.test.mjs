@@ -1,7 +1,9 @@
 // Scraping as an operator sees it: series about scrapes, and what a target's page says.
 import test from 'node:test';
 import assert from 'node:assert/strict';
-import { api, query, request, scratch, startDemo, startServer, targets, until, writeFileSync, join } from './lib.mjs';
+import http from 'node:http';
+import zlib from 'node:zlib';
+import { api, query, request, scratch, sleep, startDemo, startServer, targets, until, writeFileSync, join } from './lib.mjs';
 
 const one = (result) => Object.fromEntries(result.map((x) => [`${x.metric.job ?? ''} ${x.metric.instance ?? ''} ${x.metric.profile ?? ''}`.trim(),
   Number(x.value[1])]));
@@ -108,4 +110,82 @@ scrape_configs:
     if (want instanceof RegExp) assert.match(body.error, want);
     else assert.equal(body.error, want);
   }
+});
+
+test('profile a target now', { timeout: 120000 }, async (t) => {
+  const dir = scratch(t);
+  const demo = await startDemo(t, 'v1', 'none', 50);
+  const server = await startServer(t, { dir, args: ['--web.enable-admin-api'], config: `
+global: {scrape_interval: 2s, scrape_timeout: 1s}
+scrape_configs:
+  - job_name: x
+    profiling_config: {pprof_config: {process_cpu: {seconds: 1}, block: {enabled: false}, mutex: {enabled: false}, goroutine: {enabled: false}}}
+    static_configs: [{targets: ["${demo.address}"]}]
+  - job_name: down
+    profiling_config: {pprof_config: ${heapOnly}}
+    static_configs: [{targets: ["127.0.0.1:1"]}]
+` });
+  await until('up', 40, async () => (await query(server, 'up == 1')).result.length === 2);
+  const order = (params, options = {}) => request(`${server.url}/api/v1/targets/profile?${new URLSearchParams(params)}`, { method: 'POST', ...options });
+  const cpu = (await targets(server)).find((x) => x.profile === 'process_cpu');
+
+  // In line with the scrapes of its job, which go on and fail for it not once.
+  const began = Date.now() / 1000;
+  const got = JSON.parse((await order({ scrapePool: 'x', scrapeUrl: cpu.scrapeUrl, seconds: 3 })).body).data;
+  assert.ok(Date.now() / 1000 - began >= 3);
+  assert.deepEqual(got.labels, { __name__: 'process_cpu', instance: demo.address, job: 'x' });
+  assert.match(got.scrapeUrl, /\?seconds=3$/);
+  assert.ok(got.samples > 0 && got.bytes > 0 && got.time > began + 3 && got.time < Date.now() / 1000 + 1, JSON.stringify(got));
+  assert.match(got.query, /^process_cpu\{instance=".*", job="x"\} @ \d+\.\d{3}$/);
+  const shown = await query(server, got.query);
+  assert.equal(shown.result[0].profiles, 1);
+  const total = await query(server, `total(${got.query})`);
+  assert.ok(Number(total.result[0].value[1]) > 0);
+  const failures = (await targets(server)).filter((x) => x.scrapePool === 'x').map((x) => x.failures);
+  assert.deepEqual(failures, [0, 0]);
+
+  const heap = await order({ 'match[]': 'heap{job="x"}' });
+  assert.equal(heap.status, 200, heap.body.toString());
+  assert.equal(JSON.parse(heap.body).data.labels.__name__, 'memory');
+
+  const file = await order({ 'match[]': 'cpu{job="x"}', format: 'pprof', seconds: 1 });
+  assert.equal(file.headers['content-type'], 'application/octet-stream');
+  assert.ok(zlib.gunzipSync(file.body).includes('nanoseconds'));
+
+  // A client that goes away takes its place in line with it.
+  const gone = http.request(`${server.url}/api/v1/targets/profile?${new URLSearchParams({ scrapeUrl: cpu.scrapeUrl, seconds: 60 })}`, { method: 'POST', agent: false });
+  gone.on('error', () => {});
+  gone.end();
+  await sleep(1500);
+  gone.destroy();
+  const next = await order({ scrapeUrl: cpu.scrapeUrl, seconds: 1 });
+  assert.equal(next.status, 200, next.body.toString());
+
+  for (const [params, status, want] of [
+    [{}, 400, 'no target is named'],
+    [{ scrapePool: 'x' }, 400, 'no target is named'],
+    [{ scrapeUrl: 'http://nowhere/' }, 404, 'no target is named so'],
+    [{ scrapePool: 'down', scrapeUrl: cpu.scrapeUrl }, 404, 'no target is named so'],
+    [{ 'match[]': '{job="x"}' }, 400, '2 targets are named so: name one'],
+    [{ 'match[]': '{job="x"' }, 400, /^invalid parameter "match\[\]": 1:9: /],
+    [{ 'match[]': 'heap{job="x"}', seconds: 2 }, 400, 'a profile of "memory" is not measured over seconds'],
+    [{ scrapeUrl: cpu.scrapeUrl, seconds: 'x' }, 400, 'invalid parameter "seconds": a number from 1 to 600'],
+    [{ scrapeUrl: cpu.scrapeUrl, seconds: 601 }, 400, 'seconds is a number from 1 to 600'],
+    [{ scrapeUrl: cpu.scrapeUrl, format: 'text' }, 400, 'invalid parameter "format": json or pprof'],
+    [{ 'match[]': '{job="down"}' }, 503, /Connection refused/],
+  ]) {
+    const res = await order(params);
+    const { error } = JSON.parse(res.body);
+    assert.equal(res.status, status, `${JSON.stringify(params)}: ${error}`);
+    if (want instanceof RegExp) assert.match(error, want);
+    else assert.equal(error, want);
+  }
+});
+
+test('nobody has a target profiled without the flag', { timeout: 30000 }, async (t) => {
+  const dir = scratch(t);
+  const server = await startServer(t, { dir, config: 'scrape_configs: []\n' });
+  const path = `${server.url}/api/v1/targets/profile?scrapeUrl=x`;
+  assert.equal((await request(path, { method: 'POST' })).status, 403);
+  assert.equal((await request(path)).status, 405);
 });

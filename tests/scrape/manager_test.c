@@ -318,48 +318,6 @@ TEST(a_changed_file_reaches_the_targets)
 	fixture_release(&f);
 }
 
-/* One scrape, several series: it ends with the last acknowledgement, and one error fails it. */
-TEST(honored_labels_make_series)
-{
-	static const char *const jobs =
-		"- job_name: h\n  honor_labels: true\n"
-		"  static_configs: [{targets: [PORT], labels: {pod: own}}]\n"
-		"  profiling_config: {pprof_config: {" OFF ", m: {path: /handed}}}\n"
-		"- job_name: plain\n  static_configs: [{targets: [PORT], labels: {pod: own}}]\n"
-		"  profiling_config: {pprof_config: {" OFF ", whole: {path: /handed}}}\n";
-	static const char *const pods[] = { "a", "b", "own" };
-	struct fixture f;
-	struct buf want = { 0 };
-	struct target_info t;
-	struct err err;
-
-	fixture_init(&f);
-	fake_sink_set(&f.sink, FAKE_HOLD);
-	REQUIRE_OK(fixture_apply(&f, jobs, &err), &err);
-	for (size_t i = 0; i < 3; i++) {
-		buf_clear(&want);
-		buf_printf(&want, "m{instance=\"127.0.0.1:%d\", job=\"h\", pod=\"%s\"} every 250ms, "
-			"1 samples: inuse_space=gauge", http_target_port(f.target), pods[i]);
-		buf_add_char(&want, '\0');
-		CHECK(fake_sink_wait(&f.sink, want.ptr, 1));
-	}
-	CHECK(fake_sink_wait(&f.sink, "job=\"plain\", pod=\"own\"} every 250ms, 3 samples", 1));
-	CHECK_INT(fixture_see(&f, "m").scrapes, 0);
-	fake_sink_set(&f.sink, FAKE_ACK_INSIDE);
-	fake_sink_ack_all(&f.sink);
-	t = fixture_wait_scraped(&f, "m", 0);
-	CHECK_STR(t.last_error, "");
-	CHECK_INT(t.last_samples, 3);
-	fake_sink_set(&f.sink, FAKE_ACK_ERROR);
-	fixture_wait_scraped(&f, "m", t.scrapes + 1);
-	CHECK_STR(fixture_see(&f, "m").last_error, "store: sync failed");
-	fake_sink_set(&f.sink, FAKE_REFUSE);
-	fixture_wait_scraped(&f, "m", t.scrapes + 3);
-	CHECK_STR(fixture_see(&f, "m").last_error, "store: disk is full");
-	buf_release(&want);
-	fixture_release(&f);
-}
-
 static void ack_later(void *ctx)
 {
 	usleep(300000);

@@ -229,3 +229,22 @@ TEST(global_urls)
 		buf_release(&out);
 	}
 }
+
+TEST(urls_with_another_parameter)
+{
+	static const char *const rows[][2] = {
+		{ "http://a:1/x", "http://a:1/x?seconds=a+%26" },
+		{ "http://a:1/x?seconds=9", "http://a:1/x?seconds=a+%26" },
+		{ "http://a:1/x?seconds=9&b=1&seconds=3", "http://a:1/x?b=1&seconds=a+%26" },
+		{ "http://a:1/x?secondsx=9&s=seconds=1",
+			"http://a:1/x?secondsx=9&s=seconds=1&seconds=a+%26" },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct buf out = { 0 };
+
+		url_print_with(&out, str_of(rows[i][0]), STR("seconds"), STR("a &"));
+		CHECK_STR(buf_str(&out), rows[i][1]);
+		buf_release(&out);
+	}
+}

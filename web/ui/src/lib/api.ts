@@ -66,6 +66,7 @@ export interface ProfileType {
 }
 
 export interface Target {
+	profile: string;
 	discoveredLabels: Labels;
 	labels: Labels;
 	scrapePool: string;
@@ -81,6 +82,16 @@ export interface Target {
 export interface Dropped {
 	discoveredLabels: Labels;
 	scrapePool: string;
+}
+
+/** What profiling a target now gives. */
+export interface OrderedProfile {
+	labels: Labels;
+	scrapeUrl: string;
+	time: number;
+	samples: number;
+	bytes: number;
+	query: string;
 }
 
 export interface Targets {
@@ -137,11 +148,12 @@ export async function call<T>(
 	name: string,
 	args: Args = {},
 	signal?: AbortSignal,
+	post = false,
 ): Promise<Answer<T>> {
 	const began = performance.now();
 	let response: Response;
 	const [path, query = ""] = apiUrl(name, args).split("?", 2);
-	const long = query.length > URL_MAX; // a target's labels may be longer than a URL can be
+	const long = post || query.length > URL_MAX; // a target's labels may be longer than a URL can be
 	try {
 		response = await fetch(
 			new URL(long ? path : apiUrl(name, args), document.baseURI),

@@ -6,6 +6,7 @@ import { formatAgo, formatNanoseconds } from "../lib/units";
 import { Chips } from "../parts/chips";
 import { IconDown, IconSearch } from "../parts/icons";
 import { QueryError } from "../parts/querybar";
+import { ProfileNow } from "../parts/profilenow";
 import { Relabelling } from "../parts/relabel";
 import { Segmented } from "../parts/toolbar";
 
@@ -20,7 +21,13 @@ function State({ health }: { health: string }) {
 	);
 }
 
-function Row({ target: t, now }: { target: Target; now: number }) {
+interface RowProps {
+	now: number;
+	/** Whether the server profiles targets on demand. */
+	orders: boolean;
+}
+
+function Row({ target: t, now, orders }: RowProps & { target: Target }) {
 	const [open, setOpen] = useState(false);
 	const at = Date.parse(t.lastScrape) / 1000;
 	const scraped = Number.isFinite(at) && at > 0;
@@ -47,6 +54,7 @@ function Row({ target: t, now }: { target: Target; now: number }) {
 						why
 						<IconDown />
 					</button>
+					{orders && <ProfileNow target={t} />}
 				</td>
 				<td class="num" title={t.lastScrape}>
 					{scraped ? formatAgo(now - at) : "never"}
@@ -72,7 +80,11 @@ function Row({ target: t, now }: { target: Target; now: number }) {
 	);
 }
 
-function Pool({ name, targets, now }: { name: string; targets: Target[]; now: number }) {
+function Pool({
+	name,
+	targets,
+	...rest
+}: RowProps & { name: string; targets: Target[] }) {
 	const [open, setOpen] = useState(true);
 	const up = targets.filter((t) => t.health === "up").length;
 	return (
@@ -113,7 +125,7 @@ function Pool({ name, targets, now }: { name: string; targets: Target[]; now: nu
 						</thead>
 						<tbody>
 							{targets.map((t, i) => (
-								<Row key={t.scrapeUrl + i} target={t} now={now} />
+								<Row key={t.scrapeUrl + i} target={t} {...rest} />
 							))}
 						</tbody>
 					</table>
@@ -156,6 +168,8 @@ export function TargetsPage() {
 	useInterval(1, () => setNow(Date.now() / 1000));
 	useInterval(REFRESH_S, () => setTick((t) => t + 1));
 	const { answer, error } = useApi<Targets>(String(tick), "targets");
+	const flags = useApi<Record<string, string>>("flags", "status/flags");
+	const orders = flags.answer?.data["web.enable-admin-api"] === "true";
 	const state = (location.params.get("state") ?? "all") as "all" | "down";
 	const filter = (location.params.get("filter") ?? "").toLowerCase();
 
@@ -208,7 +222,7 @@ export function TargetsPage() {
 			</div>
 			{error && <QueryError error={error} sent="" />}
 			{pools.map(([name, targets]) => (
-				<Pool key={name} name={name} targets={targets} now={now} />
+				<Pool key={name} name={name} targets={targets} now={now} orders={orders} />
 			))}
 			{answer && pools.length === 0 && (
 				<section class="panel">
