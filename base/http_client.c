@@ -12,6 +12,7 @@
 #include "base/http_client_internal.h"
 
 #define CONNECTIONS_DEFAULT 1024
+#define REQUEST_BLOCK_BYTES 1024 /* a URL with its headers; thousands of requests are held open */
 
 /* -------------------------------------------------------------------------------------------- */
 /* A request's life */
@@ -346,6 +347,7 @@ enum err_code http_client_send(struct http_client *c, const struct http_request_
 	r->data = o->data;
 	r->ctx = ctx;
 	arena_init(&r->arena, 0);
+	r->arena.block_max = REQUEST_BLOCK_BYTES;
 	if ((rc = fill(r, o, err)))
 		goto fail;
 	r->deadline = evtimer_new(c->base, on_deadline, r);

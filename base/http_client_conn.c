@@ -19,6 +19,7 @@
 
 #define CONNECT_NS_MIN (2 * NS_PER_S) /* an address gets at least so much of the time left */
 #define READS_PER_EVENT 16            /* so that a quick sender does not starve the others */
+#define KEY_BYTES 256 /* host and server name: a connection is kept for minutes */
 
 enum io_status { IO_DONE, IO_WANT_READ, IO_WANT_WRITE, IO_EOF, IO_FAILED };
 
@@ -430,14 +431,14 @@ static void address_text(struct conn *c)
 	struct http_address *a = &c->addresses[c->address_i];
 	char ip[INET6_ADDRSTRLEN] = "";
 
-	if (a->sa.ss_family == AF_INET6) {
-		inet_ntop(AF_INET6, &((struct sockaddr_in6 *)&a->sa)->sin6_addr, ip, sizeof(ip));
+	if (a->sa.any.sa_family == AF_INET6) {
+		inet_ntop(AF_INET6, &a->sa.in6.sin6_addr, ip, sizeof(ip));
 		snprintf(c->address, sizeof(c->address), "[%s]:%u", ip, c->key.port);
-		((struct sockaddr_in6 *)&a->sa)->sin6_port = htons(c->key.port);
+		a->sa.in6.sin6_port = htons(c->key.port);
 	} else {
-		inet_ntop(AF_INET, &((struct sockaddr_in *)&a->sa)->sin_addr, ip, sizeof(ip));
+		inet_ntop(AF_INET, &a->sa.in.sin_addr, ip, sizeof(ip));
 		snprintf(c->address, sizeof(c->address), "%s:%u", ip, c->key.port);
-		((struct sockaddr_in *)&a->sa)->sin_port = htons(c->key.port);
+		a->sa.in.sin_port = htons(c->key.port);
 	}
 }
 
@@ -459,10 +460,10 @@ static int start_connect(struct conn *c)
 {
 	struct http_address *a = &c->addresses[c->address_i];
 
-	c->fd = socket(a->sa.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	c->fd = socket(a->sa.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (c->fd < 0)
 		return errno;
-	if (connect(c->fd, (struct sockaddr *)&a->sa, a->len) == 0 || errno == EINPROGRESS)
+	if (connect(c->fd, &a->sa.any, a->len) == 0 || errno == EINPROGRESS)
 		return watch(c, EV_WRITE) ? 0 : ENOMEM;
 	return errno;
 }
@@ -569,6 +570,7 @@ void conn_open(struct http_request *r, const struct conn_key *key)
 	TAILQ_INSERT_TAIL(&cl->conns, c, link);
 	cl->connections_n++;
 	arena_init(&c->arena, 0);
+	c->arena.block_max = KEY_BYTES;
 	c->key = *key;
 	c->key.host = str_dup(&c->arena, key->host);
 	c->key.server_name = str_dup(&c->arena, key->server_name);

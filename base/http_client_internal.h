@@ -15,6 +15,7 @@
 #ifndef BASE_HTTP_CLIENT_INTERNAL_H
 #define BASE_HTTP_CLIENT_INTERNAL_H
 
+#include <netinet/in.h>
 #include <openssl/ssl.h>
 #include <sys/queue.h>
 #include <sys/socket.h>
@@ -98,7 +99,11 @@ bool http_header_value_valid(struct str s); /* no control characters, so no seco
 #define HTTP_ADDRESSES_MAX 16
 
 struct http_address {
-	struct sockaddr_storage sa;
+	union { /* no sockaddr_storage: thousands of connections have sixteen each */
+		struct sockaddr any;
+		struct sockaddr_in in;
+		struct sockaddr_in6 in6;
+	} sa;
 	socklen_t len;
 };
 

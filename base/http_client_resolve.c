@@ -80,8 +80,8 @@ static void on_addresses(void *ctx, int status, const struct ares_addrinfo *res)
 
 static bool parse_numeric(const char *host, struct http_address *out)
 {
-	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)&out->sa;
-	struct sockaddr_in *in = (struct sockaddr_in *)&out->sa;
+	struct sockaddr_in6 *in6 = &out->sa.in6;
+	struct sockaddr_in *in = &out->sa.in;
 
 	memset(out, 0, sizeof(*out));
 	if (inet_pton(AF_INET, host, &in->sin_addr) == 1) {
