@@ -4,6 +4,7 @@
 # cmd with the parts of epitool that are no command as well.
 UNIT_ROOMS ?= $(ROOMS) cmd
 UNIT_PARTS_discovery := tests/base/http_server.c tests/base/identity.c
+UNIT_PARTS_promql/rules := tests/base/http_server.c tests/base/identity.c
 UNIT_PARTS_cmd := $(addprefix cmd/epitool/,table.c times.c costs.c show.c)
 UNIT_SOURCES := $(wildcard $(foreach r,$(UNIT_ROOMS),tests/$(r)/*_test.c))
 UNIT_TESTS := $(UNIT_SOURCES:%.c=$(BUILD)/%)

@@ -1,14 +1,16 @@
 /*
  * Notifier: hands alerts to Alertmanagers.
  *
- * Alerts wait in a queue of bounded length (the oldest are dropped and counted) and go in batches
- * to every Alertmanager that discovery has found, with external labels added and
- * alert_relabel_configs applied. A batch that no Alertmanager took is counted as dropped, as
- * Prometheus does: whoever evaluates sends again within the minute.
+ * Each Alertmanager that discovery has found has a queue of bounded length (the oldest are dropped
+ * and counted), from which alerts go in batches, with external labels added and
+ * alert_relabel_configs applied; one that hangs keeps no other waiting. A batch that was not taken
+ * is counted as dropped, as Prometheus does: whoever evaluates sends again within the minute.
  *
  * Errors:    of sending: in metrics and in the log.
- * Ownership: alerts are copied. The configuration is the caller's until the next apply or close.
- * Threads:   one loop of its own, and discovery's; send from any thread and never blocks.
+ * Ownership: alerts are copied. The configuration is the caller's and must be valid until the next
+ *            apply that succeeds, or close.
+ * Threads:   one loop of its own, and discovery's; send from any thread, and it waits for
+ *            nobody.
  * Source:    Prometheus's notifier; Alertmanager's API v2 (POST /api/v2/alerts).
  */
 #ifndef PROMQL_RULES_NOTIFIER_H
@@ -35,8 +37,8 @@ struct notification {
 struct alertmanager_info {
 	struct str url; /* where alerts are posted */
 	bool dropped;   /* by relabelling */
-	struct str last_error;
-	uint64_t sent, failed;
+	struct str last_error; /* "": the last request went well, or there was none */
+	uint64_t sent, failed; /* alerts */
 };
 
 MUST_CHECK enum err_code notifier_open(
