@@ -189,3 +189,71 @@ test('nobody has a target profiled without the flag', { timeout: 30000 }, async 
   assert.equal((await request(path, { method: 'POST' })).status, 403);
   assert.equal((await request(path)).status, 405);
 });
+
+/** One sample of one function, 42 bytes in use. */
+function tinyProfile() {
+  const strings = ['', 'inuse_space', 'bytes', 'main.work'].map((x) => Buffer.concat([Buffer.from([0x32, x.length]), Buffer.from(x)]));
+  return zlib.gzipSync(Buffer.concat([Buffer.from([0x0a, 4, 8, 1, 0x10, 2, 0x12, 6, 0x0a, 1, 1, 0x12, 1, 42, 0x22, 6, 8, 1, 0x22, 2, 8, 1,
+    0x2a, 4, 8, 1, 0x10, 3]), ...strings]));
+}
+
+async function listen(t, handler) {
+  const server = http.createServer(handler);
+  await new Promise((done) => server.listen(0, '127.0.0.1', done));
+  t.after(() => { server.closeAllConnections(); server.close(); });
+  return `127.0.0.1:${server.address().port}`;
+}
+
+test('requests as configured', { timeout: 60000 }, async (t) => {
+  const dir = scratch(t);
+  const seen = { first: [], second: [] };
+  const second = await listen(t, (req, res) => {
+    seen.second.push(req);
+    setTimeout(() => res.end(tinyProfile()), req.url.includes('/profile') ? 1200 : 0);
+  });
+  const first = await listen(t, (req, res) => {
+    seen.first.push(req);
+    res.writeHead(302, { Location: `http://${second}/moved` }).end();
+  });
+  const cpuOnly = '{memory: {enabled: false}, block: {enabled: false}, mutex: {enabled: false}, goroutine: {enabled: false}}';
+  const server = await startServer(t, { dir, config: `
+global: {scrape_interval: 1s, scrape_timeout: 1s}
+scrape_configs:
+  - job_name: moved
+    basic_auth: {username: u, password: p}
+    http_headers: {X-Scope: {values: [tenant-a]}, X-Key: {secrets: [geheim]}}
+    params: {gc: ['1'], debug: ['0']}
+    profiling_config: {pprof_config: ${heapOnly}}
+    static_configs: [{targets: ["${first}"]}]
+    relabel_configs:
+      - {target_label: __param_debug, replacement: '2'}
+      - {target_label: __scrape_timeout__, replacement: 500ms}
+  - job_name: still
+    follow_redirects: false
+    profiling_config: {pprof_config: ${heapOnly}}
+    static_configs: [{targets: ["${first}"]}]
+  - job_name: a
+    profiling_config: {pprof_config: ${cpuOnly}}
+    static_configs: [{targets: ["${second}"]}]
+  - job_name: b
+    profiling_config: {pprof_config: ${cpuOnly}}
+    static_configs: [{targets: ["${second}"]}]
+` });
+  const health = async (job) => (await targets(server)).find((x) => x.scrapePool === job);
+  await until('moved is up', 20, async () => (await health('moved')).health === 'up');
+  const asked = seen.first.find((x) => x.headers.authorization);
+  assert.equal(asked.url, '/debug/pprof/allocs?debug=2&gc=1');
+  assert.equal(asked.headers.authorization, `Basic ${Buffer.from('u:p').toString('base64')}`);
+  assert.equal(asked.headers['x-scope'], 'tenant-a');
+  assert.equal(asked.headers['x-key'], 'geheim');
+  assert.equal(asked.headers['x-prometheus-scrape-timeout-seconds'], '0.5');
+  const moved = seen.second.find((x) => x.url === '/moved');
+  assert.equal(moved.headers.authorization, undefined, 'credentials stay with the host they are for');
+  assert.equal(moved.headers['x-key'], undefined);
+  const still = await until('still is tried', 20, async () => { const x = await health('still'); return x.health === 'down' && x; });
+  assert.equal(still.lastError, 'server returned HTTP status 302 Found');
+
+  // Two jobs on one CPU profiler take turns, and are told.
+  await until('two jobs are told', 20, () => /two jobs take CPU profiles of one target: they take turns/.test(server.err));
+  await until('both get theirs', 20, async () => (await health('a')).scrapes > 0 && (await health('b')).scrapes > 0);
+});

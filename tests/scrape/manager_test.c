@@ -175,6 +175,9 @@ TEST(limits_of_the_job)
 		{ "label_name_length_limit: 7",
 		  "label_name_length_limit exceeded (metric: \"heap\", label name: \"__name__\", length: "
 		  "8, limit: 7)" },
+		{ "label_value_length_limit: 10",
+		  "label_value_length_limit exceeded (metric: \"heap\", label name: \"instance\", value: "
+		  "\"long-instance\", length: 13, limit: 10)" },
 		{ "target_limit: 1", "target_limit exceeded (number of targets: 2, limit: 1)" },
 	};
 	struct buf job = { 0 };
@@ -189,14 +192,15 @@ TEST(limits_of_the_job)
 			"  profiling_config: {pprof_config: {" OFF ", heap: {path: /good}}}\n  %s\n"
 			"  relabel_configs: [{source_labels: [__address__], regex: '.*:1', target_label: "
 			"__name__, "
-			"replacement: other}]\n", i, rows[i][0]);
+			"replacement: other}, {target_label: instance, replacement: long-instance}]\n", i,
+			rows[i][0]);
 		buf_add_char(&job, '\0');
 		CHECK_OK(fixture_apply(&f, job.ptr, &err), &err);
 		t = fixture_wait_scraped(&f, "heap", 0);
 		CHECK_STR(t.last_error, rows[i][1]);
 		CHECK_INT(t.health, TARGET_DOWN);
 	}
-	CHECK_STR(f.shown.pools[0].error, rows[3][1]);
+	CHECK_STR(f.shown.pools[0].error, rows[4][1]);
 	buf_release(&job);
 	fixture_release(&f);
 }
