@@ -1,21 +1,21 @@
-// The configuration for Kubernetes in examples/ scrapes what annotations of pods ask for. Here pods come as what
-// discovery says of them, from a file.
+// The configuration for Kubernetes in examples/ scrapes what annotations of pods ask for: pods of an API server that
+// the test runs, all else as it stands there.
 import test from 'node:test';
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
+import { KubeApi } from './kube_api.mjs';
 import { api, join, root, scratch, startServer, until, writeFileSync } from './lib.mjs';
 
 const example = readFileSync(join(root, 'examples/kubernetes/epimetheus.yml'), 'utf8');
 
 const pods = [];
-function pod(name, address, annotations, more = {}) {
-  const labels = { __meta_kubernetes_namespace: 'shop', __meta_kubernetes_pod_name: name, __meta_kubernetes_pod_phase: 'Running',
-    __meta_kubernetes_pod_container_name: 'main', __meta_kubernetes_pod_node_name: 'n1', ...more };
-  for (const [k, v] of Object.entries(annotations)) {
-    labels[`__meta_kubernetes_pod_annotation_${k.replace(/\W/g, '_')}`] = v;
-    labels[`__meta_kubernetes_pod_annotationpresent_${k.replace(/\W/g, '_')}`] = 'true';
-  }
-  pods.push({ targets: [address], labels });
+/** address: IP and the container's port, or none; more: phase, the port's name, labels. */
+function pod(name, address, annotations, { phase = 'Running', ports = [], labels = {} } = {}) {
+  const [, podIP, port] = address.match(/^\[?(.*?)\]?(?::(\d+))?$/);
+  if (port) ports.push({ containerPort: Number(port), protocol: 'TCP' });
+  pods.push({ metadata: { namespace: 'shop', name, annotations, labels },
+    spec: { nodeName: 'n1', containers: [{ name: 'main', image: 'x', ports }] },
+    status: { phase, podIP, hostIP: '192.0.2.1' } });
 }
 
 const grafana = (more) => Object.fromEntries(Object.entries(more).map(([k, v]) => [`profiles.grafana.com/${k}`, v]));
@@ -27,19 +27,18 @@ pod('cpu', '10.0.0.2:8080', grafana({ 'cpu.scrape': 'true' }));
 pod('three', '10.0.0.3:8080', grafana({ 'cpu.scrape': 'true', 'memory.scrape': 'true', 'fgprof.scrape': 'true', 'mutex.scrape': 'false',
   'cpu.port': '6060', 'memory.port': '6061', 'memory.path': '/pprof/heap', 'fgprof.scheme': 'https', service_name: 'three-service' }));
 // Two ports of one container: the annotation names one of them.
-for (const [port, port_name] of [['8080', 'http'], ['6060', 'pprof']])
-  pod('named', `10.0.0.4:${port}`, grafana({ 'goroutine.scrape': 'true', 'goroutine.port_name': 'pprof' }),
-    { __meta_kubernetes_pod_container_port_name: port_name, __meta_kubernetes_pod_label_app: 'catalogue' });
+pod('named', '10.0.0.4', grafana({ 'goroutine.scrape': 'true', 'goroutine.port_name': 'pprof' }), { labels: { app: 'catalogue' },
+  ports: [{ name: 'http', containerPort: 8080 }, { name: 'pprof', containerPort: 6060 }] });
 pod('v6', '[2001:db8::5]:8080', grafana({ 'block.scrape': 'true', 'block.port': '6060' }),
-  { __meta_kubernetes_pod_label_app_kubernetes_io_name: 'six', __meta_kubernetes_pod_label_app_kubernetes_io_version: '1.2.3' });
-pod('over', '10.0.0.6:8080', grafana({ 'cpu.scrape': 'true' }), { __meta_kubernetes_pod_phase: 'Succeeded' });
+  { labels: { 'app.kubernetes.io/name': 'six', 'app.kubernetes.io/version': '1.2.3' } });
+pod('over', '10.0.0.6:8080', grafana({ 'cpu.scrape': 'true' }), { phase: 'Succeeded' });
 pod('classic', '10.0.0.7', pyroscope({ scrape: 'true', 'application-name': 'classic-app', port: '4040', 'profile-mem-enabled': 'false',
   'profile-block-enabled': 'false', 'profile-mutex-enabled': 'false', 'profile-goroutine-enabled': 'true', 'profile-cpu-path': '/p/cpu' }));
 pod('both', '10.0.0.8:8080', { ...pyroscope({ scrape: 'true' }), ...grafana({ 'mutex.scrape': 'true' }), ...profefe({ enable: 'true' }) });
 pod('unasked', '10.0.0.9:8080', pyroscope({ scrape: 'false' }));
 pod('fefe', '10.0.0.10', profefe({ enable: 'true' }));
 pod('fefe-set', '10.0.0.11:80', profefe({ enable: 'true', port: '7070', path: '/x/pprof/', service: 'svc' }));
-pod('fefe-pending', '10.0.0.12', profefe({ enable: 'true' }), { __meta_kubernetes_pod_phase: 'Pending' });
+pod('fefe-pending', '10.0.0.12', profefe({ enable: 'true' }), { phase: 'Pending' });
 
 const all = ['process_cpu:profile', 'memory:allocs', 'goroutine:goroutine', 'block:block', 'mutex:mutex'];
 const fefe = (address, prefix) => all.map((x) => `http://${address}${prefix}/${x.split(':')[1]}`);
@@ -65,14 +64,17 @@ const want = {
 
 test('pods are scraped as their annotations say', { timeout: 60000 }, async (t) => {
   const dir = scratch(t);
-  writeFileSync(join(dir, 'pods.json'), JSON.stringify(pods));
-  const fromFile = example.replace(/kubernetes_sd_configs:\n +- role: pod\n/g, 'file_sd_configs: [{files: [pods.json]}]\n');
-  const config = fromFile.replace(/ {2}# The API servers themselves[^]*?(?= {2}- job_name: epimetheus)/, '');
-  assert.doesNotMatch(config, /kubernetes_sd|credentials/);
+  const kube = await new KubeApi().listen(t);
+  for (const x of pods) kube.put('pods', x);
+  const entry = 'kubernetes_sd_configs:\n      - role: pod\n';
+  assert.equal(example.split(entry).length, 4);
+  const config = example.replaceAll(entry, `${entry}        api_server: ${kube.url}\n`)
+    .replace(/ {2}# The API servers themselves[^]*?(?= {2}- job_name: epimetheus)/, ''); // its account is the cluster's
+  assert.doesNotMatch(config, /credentials/);
   const server = await startServer(t, { dir, config });
   const active = await until('targets', 20, async () => {
     const found = (await api(server, 'targets', { state: 'active' })).activeTargets;
-    return found.length > 1 && found;
+    return found.some((x) => x.labels.pod === 'fefe') && found;
   });
   const got = {};
   for (const x of active)
@@ -80,6 +82,7 @@ test('pods are scraped as their annotations say', { timeout: 60000 }, async (t) 
   delete got.epimetheus;
   for (const list of [...Object.values(got), ...Object.values(want)]) list.sort();
   assert.deepEqual(got, want);
+  assert.equal(kube.requests.filter((x) => x.resource === 'pods' && x.watch).length, 1, 'one watch for three jobs');
   const six = active.find((x) => x.labels.pod === 'v6');
   assert.deepEqual(six.labels, { instance: '[2001:db8::5]:6060', job: 'shop/six', namespace: 'shop', node: 'n1', pod: 'v6', version: '1.2.3' });
 });
