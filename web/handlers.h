@@ -34,6 +34,9 @@ void api_query_exemplars(struct web *w, struct http_in *in, struct http_out *out
 void api_rules(struct web *w, struct http_in *in, struct http_out *out);
 void handle_federate(struct web *w, struct http_in *in, struct http_out *out);
 
+/* api_rules.c */
+void api_alertmanagers(struct web *w, struct http_in *in, struct http_out *out);
+
 /* api_targets.c */
 void api_targets(struct web *w, struct http_in *in, struct http_out *out);
 void api_scrape_pools(struct web *w, struct http_in *in, struct http_out *out);

@@ -17,6 +17,7 @@ const struct route web_routes[] = {
 	{ ASK, "/api/v1/parse_query", api_parse_query, API, "a query as a tree" },
 	{ ASK, "/api/v1/query_exemplars", api_query_exemplars, API, "none, as Grafana asks" },
 	{ HTTP_GET, "/api/v1/rules", api_rules, API, "groups of rules" },
+	{ HTTP_GET, "/api/v1/alertmanagers", api_alertmanagers, API, "where alerts go" },
 	{ ASK, "/api/v1/functions", api_functions, DATA, "names of functions in the data" },
 	{ HTTP_GET, "/api/v1/metadata", api_metadata, DATA, "units and kinds of profile types" },
 	{ ASK, "/api/v1/explain_query", api_explain_query, DATA,

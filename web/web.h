@@ -13,6 +13,7 @@
 
 #include "base/flags.h"
 #include "promql/engine.h"
+#include "promql/rules/notifier.h"
 #include "scrape/manager.h"
 
 struct web;
@@ -31,6 +32,7 @@ struct web_options {
 	struct db *db;
 	struct engine *engine;
 	struct scrape_manager *manager;
+	struct notifier *notifier; /* NULL: there are no Alertmanagers */
 	const struct flag *flags; /* for /api/v1/status/flags */
 	size_t flags_n;
 

@@ -61,6 +61,8 @@ static struct flag table[] = {
 	{ "query.max-memory", FLAG_BYTES, &opt.query_memory_max, "1GiB", "Memory one query may use." },
 	{ "query.lookback-delta", FLAG_DURATION, &opt.lookback_ns, "5m",
 		"How far back the latest profile of a series is looked for." },
+	{ "alertmanager.notification-queue-capacity", FLAG_UINT, &opt.notification_queue_max, "10000",
+		"Alerts that may wait for one Alertmanager." },
 	{ "log.level", FLAG_STRING, &opt.log_level, "info", "debug, info, warn or error." },
 	{ "log.format", FLAG_STRING, &opt.log_format, "logfmt", "logfmt or json." },
 	{ "licenses", FLAG_BOOL, &opt.licenses, NULL, "Show the licences of what is linked in." },

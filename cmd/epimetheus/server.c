@@ -10,6 +10,7 @@
 #include "base/thread.h"
 #include "cmd/epimetheus/sink.h"
 #include "promql/engine.h"
+#include "promql/rules/notifier.h"
 #include "scrape/manager.h"
 #include "web/web.h"
 
@@ -24,6 +25,7 @@ struct server {
 	struct db *db;
 	struct db_sink sink;
 	struct engine *engine;
+	struct notifier *notifier;
 	struct scrape_manager *manager;
 	struct web *web;
 	struct mutex reload_lock; /* one reload at a time */
@@ -89,14 +91,42 @@ static enum err_code tell_instance_labels(
 	return rc;
 }
 
+/*
+ * Each part takes the new configuration whole or not at all. Where one cannot, those before it get
+ * the old one back: all or none. `old` is NULL at the start, which then ends.
+ */
+static enum err_code apply(
+	struct server *s, struct config *fresh, struct config *old, struct err *err)
+{
+	struct err again;
+	enum err_code rc;
+
+	if ((rc = tell_instance_labels(s, fresh, err)))
+		return rc;
+	if ((rc = notifier_apply(
+		     s->notifier, &fresh->alerting, fresh->global.external_labels, err)))
+		goto labels;
+	if ((rc = scrape_manager_apply(s->manager, fresh, err)))
+		goto notifier;
+	return ERR_OK;
+notifier:
+	if (old && notifier_apply(
+			   s->notifier, &old->alerting, old->global.external_labels, &again))
+		log_error("main", "alerts do not go where they went", LOG_E(&again));
+labels:
+	if (old && tell_instance_labels(s, old, &again))
+		log_error("main", "sums over instances are not what they were", LOG_E(&again));
+	return rc;
+}
+
 static enum err_code load_and_apply(struct server *s, struct err *err)
 {
 	struct config *fresh = NULL, *old;
 	enum err_code rc;
 
 	mutex_lock(&s->reload_lock);
-	if (!(rc = load(s, &fresh, err)) && !(rc = tell_instance_labels(s, fresh, err)))
-		rc = scrape_manager_apply(s->manager, fresh, err);
+	if (!(rc = load(s, &fresh, err)))
+		rc = apply(s, fresh, s->config, err); /* config changes under reload_lock only */
 	mutex_lock(&s->lock);
 	s->config_ok = rc == ERR_OK;
 	if (!rc) {
@@ -223,6 +253,7 @@ static enum err_code open_web(struct server *s, struct err *err)
 		.db = s->db,
 		.engine = s->engine,
 		.manager = s->manager,
+		.notifier = s->notifier,
 		.flags = o->flags,
 		.flags_n = o->flags_n,
 		.ctx = s,
@@ -256,6 +287,7 @@ static enum err_code check_config(struct server *s, struct err *err)
 
 enum err_code server_open(const struct options *o, struct server **out, struct err *err)
 {
+	const struct notifier_options n = { .queue_max = o->notification_queue_max };
 	struct scrape_manager_options m = { 0 };
 	struct server *s = calloc(1, sizeof(*s));
 	enum err_code rc;
@@ -268,6 +300,8 @@ enum err_code server_open(const struct options *o, struct server **out, struct e
 	if ((rc = check_config(s, err)))
 		goto fail;
 	if ((rc = open_storage(s, err)))
+		goto fail;
+	if ((rc = notifier_open(&n, &s->notifier, err)))
 		goto fail;
 	m.sink = &s->sink.sink;
 	m.listen_address = o->listen_address;
@@ -300,6 +334,7 @@ void server_close(struct server *s)
 	if (s->web)
 		web_set_ready(s->web, false);
 	web_close(s->web);
+	notifier_close(s->notifier);
 	scrape_manager_close(s->manager);
 	engine_close(s->engine);
 	db_close(s->db);

@@ -268,6 +268,8 @@ TEST(empty_answers_have_prometheus_shapes)
 		{ "/api/v1/query_exemplars?query=1%2B", 400, BAD("1:3: unexpected end of query") },
 		{ "/api/v1/rules", 200, DATA("{\"groups\":[]}") },
 		{ "/api/v1/rules?type=alert", 200, DATA("{\"groups\":[]}") },
+		{ "/api/v1/alertmanagers", 200,
+			DATA("{\"activeAlertmanagers\":[],\"droppedAlertmanagers\":[]}") },
 		{ "/api/v1/rules?type=x", 400,
 			BAD("invalid parameter \\\"type\\\": not supported value \\\"x\\\"") },
 	};
