@@ -115,6 +115,7 @@ static void end(void *ctx)
 
 	while ((s = take_first(l, &change)))
 		scraper_take(s, &change);
+	scraper_leave_all(l);
 	report_stop(l->report);
 	http_client_close(l->client);
 	l->client = NULL;

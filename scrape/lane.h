@@ -11,7 +11,7 @@
  *
  * Ownership: lane_close ends what lane_open gave.
  * Threads:   lane_put from any; lane_end and lane_close from the one that opened it. client and
- *            exclusive are the loop's, as is report.
+ *            exclusive are the loop's, as are report and leaving.
  */
 #ifndef SCRAPE_LANE_H
 #define SCRAPE_LANE_H
@@ -32,6 +32,7 @@ struct lane {
 	struct http_client *client;
 	struct exclusive *exclusive;
 	struct report *report;
+	struct scraper *leaving; /* canceled, but still in line for their endpoint */
 	struct loop_work work;
 	struct mutex lock; /* of the line, and of every scraper's `change` */
 	struct scraper *first, **last;

@@ -26,6 +26,8 @@ METRIC_HISTOGRAM(delay_seconds, "epimetheus_scrape_start_delay_seconds",
 	"From a target's turn to its request, waiting for its CPU profiler included.", NULL);
 METRIC_GAUGE(targets, "epimetheus_scrape_targets", "Targets by health.", "state");
 
+#define LEAVE_NS (500 * NS_PER_MS)
+
 /* ---- what is shown ---- */
 
 const char *target_health_name(enum target_health h)
@@ -440,9 +442,47 @@ void scraper_begin(struct scraper *s)
 	begin(s);
 }
 
+static void leave(struct scraper *s)
+{
+	struct scraper **at = &s->lane->leaving;
+
+	while (*at != s)
+		at = &(*at)->leaving_next;
+	*at = s->leaving_next;
+	stop(s);
+}
+
+static void on_left(evutil_socket_t fd, short what, void *ctx)
+{
+	leave(ctx);
+}
+
+/*
+ * A Go process needs some time until it sees that nobody waits for the profile it takes, and
+ * answers the next request for one with an error until then. So the endpoint is kept a little.
+ */
 void scraper_cancel(struct scraper *s)
 {
-	stop(s);
+	const struct timeval wait = { .tv_usec = LEAVE_NS / NS_PER_US };
+
+	if (s->state != SCRAPER_FETCHING || !s->target->exclusive.len) {
+		stop(s);
+		return;
+	}
+	http_request_cancel(s->request);
+	task_free(s->task);
+	s->task = NULL;
+	s->state = SCRAPER_IDLE;
+	s->leaving_next = s->lane->leaving;
+	s->lane->leaving = s;
+	event_assign(&s->timer, loop_base(s->lane->loop), -1, 0, on_left, s);
+	event_add(&s->timer, &wait);
+}
+
+void scraper_leave_all(struct lane *lane)
+{
+	while (lane->leaving)
+		leave(lane->leaving);
 }
 
 void scraper_take(struct scraper *s, const struct scraper_change *c)

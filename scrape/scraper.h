@@ -80,6 +80,7 @@ struct scraper {
 	struct exclusive_user user;
 	scraper_ended_fn ended; /* of one scrape out of turn; NULL: a target's loop */
 	void *ended_ctx;
+	struct scraper *leaving_next; /* in the lane's list */
 	bool wants_profile; /* in the outcome of `ended` */
 	struct http_request *request; /* SCRAPER_FETCHING */
 	struct scrape_task *task;
@@ -105,6 +106,8 @@ struct scraper *scraper_once(struct lane *lane, struct target_set *set, const st
 	scraper_ended_fn ended, void *ctx);
 void scraper_begin(struct scraper *s);
 void scraper_cancel(struct scraper *s);
+/* The lane ends: what was canceled waits no more. */
+void scraper_leave_all(struct lane *lane);
 
 /* The lane's: what was wanted happens, on the loop's thread. */
 void scraper_take(struct scraper *s, const struct scraper_change *c);

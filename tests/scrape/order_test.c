@@ -68,6 +68,17 @@ TEST(a_profile_now)
 	atomic_store(&o.canceled, true);
 	thread_join(&t);
 	CHECK_ERR(o.rc, &o.err, ERR_CANCELED, "canceled");
+	o.name = "process_cpu";
+	atomic_store(&o.canceled, false);
+	t = (struct thread){ 0 };
+	REQUIRE_OK(thread_start(&t, "order", order, &o, &err), &err);
+	usleep(150000);
+	atomic_store(&o.canceled, true);
+	thread_join(&t);
+	CHECK_ERR(o.rc, &o.err, ERR_CANCELED, "canceled");
+	atomic_store(&o.canceled, false);
+	order(&o); /* once the target had time to see that nobody waits */
+	CHECK_OK(o.rc, &o.err);
 	fake_sink_set(&f.sink, FAKE_HOLD);
 	o.name = "heap";
 	atomic_store(&o.canceled, false);
@@ -122,5 +133,29 @@ TEST(honored_labels_make_series)
 	fixture_wait_scraped(&f, "m", t.scrapes + 3);
 	CHECK_STR(fixture_see(&f, "m").last_error, "store: disk is full");
 	buf_release(&want);
+	fixture_release(&f);
+}
+
+/* The manager ends while a canceled one still keeps its endpoint. */
+TEST(canceled_and_closed)
+{
+	struct ordering o = { .name = "process_cpu" };
+	struct thread t = { 0 };
+	struct fixture f;
+	struct err err;
+
+	fixture_init(&f);
+	o.f = &f;
+	arena_init(&o.arena, 0);
+	REQUIRE_OK(fixture_apply(&f, "- job_name: a\n  scrape_interval: 10m\n"
+		"  static_configs: [{targets: [PORT]}]\n"
+		"  profiling_config: {pprof_config: {" NO_CPU ", process_cpu: {path: /profile}}}\n",
+		&err), &err);
+	REQUIRE_OK(thread_start(&t, "order", order, &o, &err), &err);
+	usleep(150000);
+	atomic_store(&o.canceled, true);
+	thread_join(&t);
+	CHECK_ERR(o.rc, &o.err, ERR_CANCELED, "canceled");
+	arena_release(&o.arena);
 	fixture_release(&f);
 }
