@@ -100,8 +100,8 @@ test-e2e: all $(LOAD)
 	@EPI_BUILD="$(abspath $(BUILD))" tests/node.sh node --test $(wildcard tests/e2e/*.test.mjs)
 test-browser: all $(NODE_DIR)/.installed
 	@EPI_BUILD="$(abspath $(BUILD))" tests/browser/run.sh $(NODE_DIR)
-test-tools:
-	@tests/lint/selftest.sh
+test-tools: all
+	@tests/lint/selftest.sh $(BUILD)
 test-demo:
 	@tests/demo.sh
 test-repro: all

@@ -34,5 +34,16 @@ breach headers base/fresh.h 'int x;\n'
 breach scripts tests/fresh.sh '#!/bin/bash\n'
 breach itself base/str.c '/* /wo''rk/ */\n'
 rm -rf "$copy/tree"
+
+# Two rooms with functions of one name: the linker takes the first it meets, and says nothing.
+twice=$(find "${1:-build}/lib" -name '*.a' -exec nm -A -g --defined-only {} + 2>/dev/null |
+	awk 'NF > 1 && $(NF - 1) ~ /^[TDBR]$/ { print $NF }' | sort | uniq -d)
+names=$(find "${1:-build}/lib" -name '*.a' | wc -l)
+if [ -z "$twice" ] && [ "$names" -gt 5 ]; then
+	passed=$((passed + 1))
+else
+	failed=$((failed + 1))
+	echo "FAIL names defined twice in $names libraries:" $twice
+fi
 echo "$passed passed, $failed failed, 0 skipped"
 [ "$failed" = 0 ]
