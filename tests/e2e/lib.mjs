@@ -115,6 +115,38 @@ export async function targets(server) {
   return (await api(server, 'targets')).activeTargets;
 }
 
+/** Where the programs of a Debian package stand, which is fetched at its first use. */
+export function debian(name) {
+  return execFileSync(join(root, 'tests/debian.sh'), [name, join(root, 'build', name)]).toString().trim();
+}
+
+/** A Prometheus of Debian's on a free port, with this configuration. */
+export async function startPrometheus(t, dir, config) {
+  const program = join(debian('prometheus'), 'prometheus');
+  const file = join(dir, 'prometheus.yml');
+  mkdirSync(dir, { recursive: true });
+  writeFileSync(file, config);
+  return startOnFreePort(t, 'prometheus', (port) => start(t, program, [`--config.file=${file}`,
+    `--storage.tsdb.path=${join(dir, 'data')}`, `--web.listen-address=127.0.0.1:${port}`,
+    '--enable-feature=no-default-scrape-port'], { cwd: dir }));
+}
+
+/** For programs that cannot be told to take any port: run is their start on one, ready or ended. */
+export async function startOnFreePort(t, what, run) {
+  for (let attempt = 0; attempt < 5; attempt++) {
+    const port = 20000 + Math.floor(Math.random() * 12000);
+    const one = run(port);
+    one.url = `http://127.0.0.1:${port}`;
+    const ready = await until(`${what} is ready`, 30, async () => {
+      if (one.code !== undefined) return 'ended';
+      return (await request(`${one.url}/-/ready`)).status === 200 && 'ready';
+    });
+    if (ready === 'ready') return one;
+    if (!/address already in use/.test(one.err)) throw new Error(one.err);
+  }
+  throw new Error('no free port');
+}
+
 /** The demo program, built once; a test that needs it fails where there is no Go. */
 export function buildDemo() {
   mkdirSync(dirname(demoProgram), { recursive: true });

@@ -2,15 +2,14 @@
 // configurations are to be taken and refused.
 import test from 'node:test';
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
-import { api, epitool, finish, request, root, scratch, sleep, start, startServer, until } from './lib.mjs';
+import { api, debian, epitool, finish, scratch, sleep, startPrometheus, startServer } from './lib.mjs';
 import { drawn, groups, written } from './relabel_cases.mjs';
 import { configurations } from './config_cases.mjs';
 
-const bin = execFileSync(join(root, 'tests/prometheus.sh'), [join(root, 'build/prometheus')]).toString().trim();
+const bin = debian('prometheus');
 
 /** mulberry32: rules are drawn anew each time; the seed is told where they differ. */
 function generator(seed) {
@@ -20,25 +19,6 @@ function generator(seed) {
     t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
     return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
   };
-}
-
-async function startPrometheus(t, dir, config) {
-  mkdirSync(dir, { recursive: true });
-  const file = join(dir, 'prometheus.yml');
-  writeFileSync(file, config);
-  for (let attempt = 0; attempt < 5; attempt++) {
-    const port = 20000 + Math.floor(Math.random() * 12000);
-    const run = start(t, join(bin, 'prometheus'), [`--config.file=${file}`, `--storage.tsdb.path=${join(dir, 'data')}`,
-      `--web.listen-address=127.0.0.1:${port}`, '--enable-feature=no-default-scrape-port'], { cwd: dir });
-    run.url = `http://127.0.0.1:${port}`;
-    const ready = await until('prometheus is ready', 30, async () => {
-      if (run.code !== undefined) return 'ended';
-      return (await request(`${run.url}/-/ready`)).status === 200 && 'ready';
-    });
-    if (ready === 'ready') return run;
-    assert.match(run.err, /address already in use/);
-  }
-  throw new Error('no free port');
 }
 
 /** What is configured: job -> rules. One profile a target, at the path that Prometheus takes by default. */
