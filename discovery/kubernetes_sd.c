@@ -31,6 +31,7 @@ struct sd_watch {
 	struct kubernetes_sd *sd;
 	enum kube_resource resource;
 	uint32_t ns;
+	bool failing;
 };
 
 struct kubernetes_sd {
@@ -336,7 +337,23 @@ static void on_synced(void *ctx, const struct kube_watch *w)
 
 static void on_failed(void *ctx, const struct kube_watch *w, const struct err *why)
 {
-	source_failed(((struct sd_watch *)ctx)->sd->host, why);
+	struct sd_watch *at = ctx;
+
+	at->failing = true;
+	source_failed(at->sd->host, why);
+}
+
+static void on_works(void *ctx, const struct kube_watch *w)
+{
+	struct sd_watch *at = ctx;
+	struct kubernetes_sd *sd = at->sd;
+
+	at->failing = false;
+	for (size_t i = 0; i < sd->watches_n; i++)
+		if (sd->watches[i].failing)
+			return;
+	if (sd->synced)
+		schedule(sd); /* publishing says that it works again */
 }
 
 /* ---- opening ---- */
@@ -386,7 +403,8 @@ static enum err_code watch(struct kubernetes_sd *sd, const struct kubernetes_sd_
 		key.namespace = sd->namespaces[ns];
 	select_objects(c, &key);
 	*w = (struct sd_watch){
-		.listener = { .changed = on_changed, .synced = on_synced, .failed = on_failed, .ctx = w },
+		.listener = { .changed = on_changed, .synced = on_synced, .failed = on_failed,
+			.works = on_works, .ctx = w },
 		.sd = sd,
 		.resource = r,
 		.ns = ns,

@@ -38,7 +38,8 @@ const struct kube_timing kube_timing_default = {
 	do { \
 		for (struct kube_listener *l_ = (w)->listeners; l_; l_ = (w)->next_told) { \
 			(w)->next_told = l_->next; \
-			l_->fn(l_->ctx, (w), ##__VA_ARGS__); \
+			if (l_->fn) \
+				l_->fn(l_->ctx, (w), ##__VA_ARGS__); \
 		} \
 		(w)->next_told = NULL; \
 	} while (0)
@@ -94,7 +95,17 @@ static void fail(
 
 	err_wrap(&err, why->code, "%s %s", doing, w->what);
 	back_off(w, at_least_ns);
+	w->failing = true;
 	TELL(w, failed, &err);
+}
+
+static void succeed(struct kube_watch *w)
+{
+	w->backoff_ns = 0;
+	if (!w->failing)
+		return;
+	w->failing = false;
+	TELL(w, works);
 }
 
 /* A status that is not what was hoped for, with what the server says to it. */
@@ -238,9 +249,6 @@ static void take_list(struct kube_watch *w)
 	w->objects = fresh;
 	w->synced = true;
 	w->full_list = false;
-	if (!w->gone) /* else only a stream shows that all is well */
-		w->backoff_ns = 0;
-	w->gone = false;
 	json_object_foreach(fresh, key, v)
 		if (json_object_get(old, key) != v)
 			TELL(w, changed, str_of(key), v);
@@ -250,6 +258,9 @@ static void take_list(struct kube_watch *w)
 	json_decref(old);
 	if (first)
 		TELL(w, synced);
+	if (!w->gone) /* else only a stream shows that all is well */
+		succeed(w);
+	w->gone = false;
 	again(w);
 }
 
@@ -369,7 +380,7 @@ static enum err_code on_event(void *ctx, const struct kube_event *event, struct 
 	if (event->item.version.len)
 		snprintf(w->version, sizeof(w->version), STR_FMT, STR_ARG(event->item.version));
 	w->progressed = true;
-	w->backoff_ns = 0;
+	succeed(w);
 	return ERR_OK;
 }
 
@@ -398,7 +409,7 @@ static void on_stream_done(void *ctx, const struct http_response *res)
 	struct err err = res->err;
 
 	if (lived)
-		w->backoff_ns = 0;
+		succeed(w);
 	if (!res->rc && res->status == 410)
 		list_anew(w);
 	else if (!res->rc && res->status != 200)

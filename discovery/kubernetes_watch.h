@@ -65,6 +65,7 @@ struct kube_listener {
 	void (*changed)(void *ctx, const struct kube_watch *w, struct str key, const json_t *object);
 	void (*synced)(void *ctx, const struct kube_watch *w); /* the first list is complete */
 	void (*failed)(void *ctx, const struct kube_watch *w, const struct err *why);
+	void (*works)(void *ctx, const struct kube_watch *w); /* again, after it failed; may be NULL */
 	void *ctx;
 	struct kube_listener *next; /* of kubernetes_watch.c */
 };

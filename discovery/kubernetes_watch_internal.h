@@ -55,6 +55,7 @@ struct kube_watch {
 	json_t *objects;    /* by key */
 	const char **order; /* the keys of objects, sorted; NULL: to be made */
 	bool synced;
+	bool failing;    /* listeners were told so, and not yet that it works again */
 	char version[KUBE_VERSION_BYTES_MAX]; /* what the next stream begins from; "": list first */
 
 	/* the list under way */

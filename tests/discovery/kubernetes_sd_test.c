@@ -454,6 +454,9 @@ TEST(trouble_is_told)
 	err_set(&err, ERR_UNAVAILABLE, "list services: forbidden");
 	w->listeners->failed(w->listeners->ctx, w, &err);
 	CHECK_STR(str_of(host.failed.msg), "list services: forbidden");
+	run_until_published(&world, &host, 1); /* a source that works again says so by publishing */
+	w->listeners->works(w->listeners->ctx, w);
+	run_until_published(&world, &host, 2);
 	close_source(p, &host);
 	world_release(&world);
 }

@@ -76,11 +76,18 @@ static void failed(void *ctx, const struct kube_watch *w, const struct err *why)
 	buf_printf(&e->heard, "failed: %s\n", why->msg);
 }
 
+static void works(void *ctx, const struct kube_watch *w)
+{
+	struct ear *e = ctx;
+
+	buf_add_cstr(&e->heard, "works\n");
+}
+
 static void acquire(struct ear *e, const struct kube_watch_key *key)
 {
 	struct err err;
 
-	e->listener = (struct kube_listener){ changed, synced, failed, e, NULL };
+	e->listener = (struct kube_listener){ changed, synced, failed, works, e, NULL };
 	CHECK_OK(kube_watch_acquire(clusters, &access_, key, &e->listener, &e->watch, &err), &err);
 }
 
@@ -398,12 +405,12 @@ TEST(failures_are_told_and_tried_again)
 		"failed: list pods: an object without a proper name\n"
 		"failed: list pods: not JSON: string or '}' expected near ']'\n"
 		"failed: list pods: read 127.0.0.1:%u: unexpected EOF\n"
-		"synced\n"
+		"synced\nworks\n"
 		"failed: watch pods: server returned HTTP status 503 Said So\n"
 		"failed: watch pods: server closed the stream at once\n"
 		"failed: watch pods: server ended the stream: 500 etcd\n"
 		"failed: watch pods: not JSON: '[' or '{' expected near 'what'\n"
-		"+n/a 6\n", server.port));
+		"+n/a 6\nworks\n", server.port));
 	stop();
 }
 
@@ -418,7 +425,8 @@ TEST(a_server_that_asks_for_patience)
 	add(WATCH_FROM("5"), 200, KUBE_HOLD, "");
 	start_ns = clock_monotonic_ns();
 	acquire(&ear, &pods);
-	expect(&ear, "failed: list pods: server returned HTTP status 429 Said So: slow down\nsynced\n");
+	expect(&ear, "failed: list pods: server returned HTTP status 429 Said So: slow down\n"
+		"synced\nworks\n");
 	CHECK(clock_monotonic_ns() - start_ns >= 900 * NS_PER_MS);
 	stop();
 }
@@ -510,7 +518,7 @@ TEST(tokens_are_read_for_each_request)
 	expect(&ear, arena_printf(&arena, "failed: list pods: unable to read authorization "
 		"credentials file: open %s: No such file or directory\n", path));
 	CHECK_OK(fs_write_file(&fs_posix, path, STR("one\n"), &err), &err);
-	expect(&ear, "synced\n");
+	expect(&ear, "synced\nworks\n");
 	wait_stream("=5&");
 	CHECK_OK(fs_write_file(&fs_posix, path, STR("two\n"), &err), &err);
 	run(20 * NS_PER_MS);
