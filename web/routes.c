@@ -77,8 +77,13 @@ const struct route web_routes[] = {
 	{ READ, "/", handle_page, 0, "the page" },
 	{ READ, "/explore", handle_page, 0, "the page" },
 	{ READ, "/compare", handle_page, 0, "the page" },
+	{ READ, "/alerts", handle_page, 0, "the page" },
+	{ READ, "/rules", handle_page, 0, "the page" },
 	{ READ, "/targets", handle_page, 0, "the page" },
 	{ READ, "/status", handle_page, 0, "the page" },
+	{ READ, "/tsdb-status", handle_page, 0, "the page" },
+	{ READ, "/config", handle_page, 0, "the page" },
+	{ READ, "/flags", handle_page, 0, "the page" },
 	{ READ, "/*", handle_asset, ROUTE_FILES, "files of the page" },
 };
 /* clang-format on */

@@ -2,17 +2,32 @@
 import { useEffect } from "preact/hooks";
 import { useUrl } from "./lib/hooks";
 import { toggleTheme, useTheme } from "./lib/theme";
+import { AlertsPage } from "./pages/alerts";
 import { Compare } from "./pages/compare";
 import { Explore } from "./pages/explore";
-import { StatusPage } from "./pages/status";
+import { RulesPage } from "./pages/rules";
+import { ConfigPage, FlagsPage, StatusPage, TsdbPage } from "./pages/status";
 import { TargetsPage } from "./pages/targets";
 import { IconMoon, IconSun, Logo } from "./parts/icons";
 
-const PAGES = [
+interface Page {
+	path: string;
+	title: string;
+	view(): preact.JSX.Element;
+	/** The page it belongs to, which the navigation marks instead. */
+	under?: string;
+}
+
+const PAGES: Page[] = [
 	{ path: "explore", title: "Explore", view: Explore },
 	{ path: "compare", title: "Compare", view: Compare },
+	{ path: "alerts", title: "Alerts", view: AlertsPage },
+	{ path: "rules", title: "Rules", view: RulesPage },
 	{ path: "targets", title: "Targets", view: TargetsPage },
 	{ path: "status", title: "Status", view: StatusPage },
+	{ path: "tsdb-status", title: "TSDB", view: TsdbPage, under: "status" },
+	{ path: "config", title: "Configuration", view: ConfigPage, under: "status" },
+	{ path: "flags", title: "Flags", view: FlagsPage, under: "status" },
 ];
 
 export function App() {
@@ -45,11 +60,11 @@ export function App() {
 					Epimetheus
 				</a>
 				<nav aria-label="Pages">
-					{PAGES.map((p) => (
+					{PAGES.filter((p) => !p.under).map((p) => (
 						<a
 							key={p.path}
 							href={p.path}
-							aria-current={p === page ? "page" : undefined}
+							aria-current={p.path === (page.under ?? page.path) ? "page" : undefined}
 						>
 							{p.title}
 						</a>

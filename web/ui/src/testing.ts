@@ -1,7 +1,9 @@
 // What the unit tests import: the modules that need no browser.
 export * as api from "./lib/api";
+export * as measured from "./lib/measured";
 export * as query from "./lib/query";
 export * as relabel from "./lib/relabel";
+export * as rules from "./lib/rules";
 export * as series from "./lib/series";
 export * as timerange from "./lib/timerange";
 export * as units from "./lib/units";

@@ -91,7 +91,15 @@ export function rangeFromParams(get: (name: string) => string | null): TimeRange
 	if (Number.isFinite(from) && Number.isFinite(to) && from < to)
 		return { kind: "absolute", start: from, end: to };
 	const seconds = parseDuration(get("range") ?? "");
-	return seconds ? { kind: "relative", seconds } : DEFAULT_RANGE;
+	const relative: TimeRange = seconds ? { kind: "relative", seconds } : DEFAULT_RANGE;
+	const at = instantFromParams(get);
+	return at === null ? relative : { kind: "absolute", ...resolve(relative, at) };
+}
+
+/** The one time to evaluate at, as rules do; null where the question is to a range. */
+export function instantFromParams(get: (name: string) => string | null): number | null {
+	const at = Number(get("at") ?? NaN);
+	return Number.isFinite(at) && at > 0 ? at : null;
 }
 
 /** Times go out with milliseconds and no tail of zeros. */

@@ -2,12 +2,14 @@
 import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
 import { resolveType, shortTypeName, type ProfileType } from "../lib/api";
 import { useApi, useUrl } from "../lib/hooks";
+import { compareParams, expressionParams, parseMatch } from "../lib/measured";
 import { chartQuery, diffQuery, findSelectors, withMatcher } from "../lib/query";
 import { useChart, useProfileTypes, useQuestion, useScrapeInterval } from "../lib/questions";
 import {
 	absolute,
 	formatClock,
 	formatDuration,
+	instantFromParams,
 	parseDuration,
 	rangeFromParams,
 	rangeToParams,
@@ -17,6 +19,7 @@ import {
 } from "../lib/timerange";
 import { Chart } from "../parts/chart";
 import { IconSwap } from "../parts/icons";
+import { useMeasured } from "../parts/measured";
 import { Combo } from "../parts/picker";
 import { Notices, QueryBar, QueryError } from "../parts/querybar";
 import { DEFAULT_NODES, Results } from "../parts/results";
@@ -188,13 +191,23 @@ export function Compare() {
 		[store],
 	);
 
+	// An expression is worked out once; the address then says what is compared.
+	const expr = params.get("expr") ?? "";
+	const opened = useMemo(() => Math.floor(Date.now() / 1000), [expr]);
+	const at = instantFromParams((k) => params.get(k)) ?? opened;
+	const match = parseMatch(params.get("match") ?? "");
+	const behind = useMeasured(expr, at, match);
 	useEffect(() => {
-		if ((next && base) || !types.answer) return;
+		if (expr && behind.found) patch(compareParams(behind.found), true);
+	}, [expr, behind.found]);
+
+	useEffect(() => {
+		if (expr || (next && base) || !types.answer) return;
 		const cpu =
 			known.find((t) => t.name === "process_cpu" && t.sample_type === "cpu") ?? known[0];
 		const q = next || base || (cpu ? shortTypeName(cpu, known) : "");
 		if (q) patch({ new: next || q, base: base || q }, true);
-	}, [next, base, types.answer]);
+	}, [expr, next, base, types.answer]);
 
 	const ask = useMemo(
 		() =>
@@ -282,6 +295,17 @@ export function Compare() {
 					/>
 				</div>
 			</section>
+			{behind.tree.error && <QueryError error={behind.tree.error} sent={expr} />}
+			{behind.known && !behind.found && (
+				<div class="notice">
+					This expression looks at no stored profiles, so there is nothing to compare.{" "}
+					<a
+						href={store.href("explore", expressionParams("query", expr, at, match))}
+					>
+						Open it in Explore
+					</a>
+				</div>
+			)}
 			<div class="sides">
 				<Side
 					title="Base"

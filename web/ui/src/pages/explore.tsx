@@ -2,6 +2,7 @@
 import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { resolveType, shortTypeName, type ProfileType, type QueryData } from "../lib/api";
 import { useApi, useInterval, useUrl } from "../lib/hooks";
+import { parseMatch } from "../lib/measured";
 import {
 	chartQuery,
 	findSelectors,
@@ -21,13 +22,18 @@ import {
 } from "../lib/questions";
 import {
 	absolute,
+	formatClock,
+	instantFromParams,
 	parseDuration,
 	rangeFromParams,
 	rangeToParams,
 	resolve,
+	trimMs,
 	type TimeRange,
 } from "../lib/timerange";
 import { Chart } from "../parts/chart";
+import { Chips } from "../parts/chips";
+import { MeasuredProfiles } from "../parts/measured";
 import { Picker } from "../parts/picker";
 import { Notices, QueryBar, QueryError } from "../parts/querybar";
 import { DEFAULT_NODES, Results } from "../parts/results";
@@ -64,6 +70,8 @@ export function Explore() {
 	const by = params.get("by") ?? "";
 	const refresh = params.get("refresh") ?? "off";
 	const nodes = params.get("nodes") ?? String(DEFAULT_NODES);
+	const at = instantFromParams((k) => params.get(k));
+	const match = params.get("match") ?? "";
 	const range = rangeFromParams((k) => params.get(k));
 	const win = useResolved(range, tick);
 	const patch = useCallback(
@@ -80,7 +88,8 @@ export function Explore() {
 	useInterval(parseDuration(refresh) ?? 0, () => setTick((t) => t + 1));
 
 	const sent = query ? flameQuery(query) : "";
-	const { loaded, asked } = useQuestion(sent, windowTimes(win), nodes, tick);
+	const times = at === null ? windowTimes(win) : { time: trimMs(at) };
+	const { loaded, asked } = useQuestion(sent, times, nodes, tick);
 	const data = loaded.answer?.data;
 	// What this very query gave, also while it is asked again; never what another one gave.
 	const settled = useRef<{ query: string; data?: QueryData }>({ query: "" });
@@ -105,9 +114,9 @@ export function Explore() {
 
 	const run = (q: string) => {
 		setTick((t) => t + 1);
-		patch({ query: q, zoom: null, el: null });
+		patch({ query: q, zoom: null, el: null, match: q === query ? match : null });
 	};
-	const setRange = (r: TimeRange) => patch(rangeToParams(r));
+	const setRange = (r: TimeRange) => patch({ ...rangeToParams(r), at: null });
 	const selector = useMemo(
 		() =>
 			query
@@ -142,6 +151,19 @@ export function Explore() {
 				{loaded.error && <QueryError error={loaded.error} sent={sent} />}
 				{types.error && <QueryError error={types.error} sent="" />}
 				{loaded.answer && <Notices {...loaded.answer} />}
+				{at !== null && (
+					<div class="notice instant">
+						<span>Evaluated at {formatClock(at)}, as rules are</span>
+						<Chips labels={parseMatch(match)} />
+						<button
+							type="button"
+							class="small"
+							onClick={() => patch({ ...rangeToParams(range), at: null, match: null })}
+						>
+							Over the time range instead
+						</button>
+					</div>
+				)}
 				{types.answer && known.length === 0 && (
 					<div class="notice">
 						No profiles are stored yet. The <a href="targets">targets page</a> shows
@@ -208,13 +230,29 @@ export function Explore() {
 							? named
 							: ""
 					}
-					times={windowTimes(win)}
+					times={times}
+					compact={at !== null}
 					asked={asked}
 					answer={loaded.answer}
 					loading={loaded.loading}
 					params={params}
 					patch={patch}
 				/>
+			)}
+			{kind === "costs" && at !== null && (
+				<MeasuredProfiles expr={query} at={at} labels={parseMatch(match)} />
+			)}
+			{kind === "costs" && at === null && own?.resultType === "vector" && (
+				<div class="asked">
+					<button
+						type="button"
+						class="small"
+						title="Evaluates at the end of the range, and shows the profiles"
+						onClick={() => patch({ at: trimMs(Math.floor(win.end)) })}
+					>
+						Flame graph behind these costs
+					</button>
+				</div>
 			)}
 			{!loaded.answer && loaded.loading && (
 				<section class="panel">

@@ -1,6 +1,7 @@
-// Status: what runs here, with which flags and which configuration.
+// Status: what runs here, what is stored, with which configuration and flags.
 import type { ComponentChildren } from "preact";
 import { useApi } from "../lib/hooks";
+import { formatClock, formatDuration } from "../lib/timerange";
 import { formatBytes } from "../lib/units";
 import { QueryError } from "../parts/querybar";
 
@@ -64,45 +65,155 @@ interface Tsdb {
 	[key: string]: Json;
 }
 
-function TsdbView({ data }: { data: Tsdb }) {
-	const lists = Object.entries(data).filter(([, v]) => Array.isArray(v) && v.length > 0);
-	const groups = Object.entries(data).filter(
-		([, v]) => v !== null && typeof v === "object" && !Array.isArray(v),
-	) as [string, Tsdb][];
-	const rest = Object.fromEntries(Object.entries(data).filter(([, v]) => typeof v !== "object"));
+interface Block {
+	ulid: string;
+	level: number;
+	minTime: number;
+	maxTime: number;
+	numSeries: number;
+	numRows: number;
+	numSamples: number;
+	bytes: number;
+	raw: boolean;
+	damaged: boolean;
+}
+
+function Blocks({ blocks }: { blocks: Block[] }) {
+	const latest = blocks.slice().sort((a, b) => b.maxTime - a.maxTime);
 	return (
-		<>
-			<Pairs object={Object.assign(rest, ...groups.map(([, g]) => g))} />
-			{lists.map(([k, v]) => (
-				<div key={k} class="sublist">
-					<h3>{spaced(k)}</h3>
-					<table class="plain pairs">
-						<tbody>
-							{(v as { name?: Json; value?: Json }[]).map((row, i) => (
-								<tr key={i}>
-									<th>{String(row.name ?? i)}</th>
-									<td>
-										<Value value={row.value ?? (row as Json)} />
-									</td>
-								</tr>
-							))}
-						</tbody>
-					</table>
+		<div class="scroll-x">
+			<table class="plain blocks">
+				<thead>
+					<tr>
+						<th>Block</th>
+						<th>From</th>
+						<th class="num">Duration</th>
+						<th class="num">Level</th>
+						<th class="num">Series</th>
+						<th class="num">Profiles</th>
+						<th class="num">Samples</th>
+						<th class="num">Size</th>
+						<th>State</th>
+					</tr>
+				</thead>
+				<tbody>
+					{latest.map((b) => (
+						<tr key={b.ulid}>
+							<td>
+								<code>{b.ulid}</code>
+							</td>
+							<td>{formatClock(b.minTime / 1000)}</td>
+							<td class="num">
+								{formatDuration(Math.round((b.maxTime - b.minTime) / 1000))}
+							</td>
+							<td class="num">{b.level}</td>
+							<td class="num">{b.numSeries.toLocaleString("en")}</td>
+							<td class="num">{b.numRows.toLocaleString("en")}</td>
+							<td class="num">{b.numSamples.toLocaleString("en")}</td>
+							<td class="num" title={b.bytes.toLocaleString("en")}>
+								{formatBytes(b.bytes)}
+							</td>
+							<td>
+								{b.damaged ? (
+									<span class="badge down">damaged</span>
+								) : b.raw ? (
+									"raw"
+								) : (
+									"sums only"
+								)}
+							</td>
+						</tr>
+					))}
+				</tbody>
+			</table>
+		</div>
+	);
+}
+
+function TsdbView({ data }: { data: Tsdb }) {
+	const groups = Object.values(data).filter(
+		(v) => v !== null && typeof v === "object" && !Array.isArray(v),
+	) as Tsdb[];
+	const plain = Object.fromEntries(Object.entries(data).filter(([, v]) => typeof v !== "object"));
+	const head = Object.assign({}, ...groups) as Tsdb;
+	for (const k of ["minTime", "maxTime"])
+		if (typeof head[k] === "number" && head[k]) head[k] = formatClock(head[k] / 1000);
+	return <Pairs object={{ ...plain, ...head }} />;
+}
+
+const TABS: [string, string][] = [
+	["status", "Runtime"],
+	["tsdb-status", "TSDB"],
+	["config", "Configuration"],
+	["flags", "Flags"],
+];
+
+function Frame({ at, children }: { at: string; children: ComponentChildren }) {
+	return (
+		<main class="status-page">
+			<div class="toolbar page-bar">
+				<h1>Status</h1>
+				<nav class="segmented" aria-label="Status pages">
+					{TABS.map(([path, title]) => (
+						<a key={path} href={path} aria-current={path === at ? "page" : undefined}>
+							{title}
+						</a>
+					))}
+				</nav>
+			</div>
+			{children}
+		</main>
+	);
+}
+
+interface Alertmanagers {
+	activeAlertmanagers?: { url: string }[];
+	droppedAlertmanagers?: { url: string }[];
+}
+
+function AlertmanagersSection() {
+	const { answer, error } = useApi<Alertmanagers>("alertmanagers", "alertmanagers");
+	const active = answer?.data.activeAlertmanagers ?? [];
+	const dropped = answer?.data.droppedAlertmanagers ?? [];
+	return (
+		<section class="panel">
+			<div class="panel-head">
+				<h2>Alertmanagers</h2>
+				<span class="spacer" />
+				<span class="faint">
+					{active.length} active, {dropped.length} dropped by relabelling
+				</span>
+			</div>
+			{error && <QueryError error={error} sent="" />}
+			{answer && active.length === 0 && (
+				<div class="empty">
+					None: alerts are shown here and sent nowhere. Name some in{" "}
+					<code>alerting: {"{alertmanagers: [...]}"}</code>.
 				</div>
-			))}
-		</>
+			)}
+			{active.length > 0 && (
+				<table class="plain pairs">
+					<tbody>
+						{active.map((a) => (
+							<tr key={a.url}>
+								<td>{a.url}</td>
+							</tr>
+						))}
+					</tbody>
+				</table>
+			)}
+		</section>
 	);
 }
 
 export function StatusPage() {
 	return (
-		<main class="status-page">
-			<div class="toolbar page-bar">
-				<h1>Status</h1>
-			</div>
+		<Frame at="status">
 			<div class="columns">
 				<div>
 					<Section title="Runtime" name="runtimeinfo" />
+				</div>
+				<div>
 					<Section
 						title="Build"
 						name="buildinfo"
@@ -115,19 +226,7 @@ export function StatusPage() {
 							/>
 						)}
 					/>
-					<Section
-						title="Storage"
-						name="tsdb"
-						render={(d: Tsdb) => <TsdbView data={d} />}
-					/>
-				</div>
-				<div>
-					<Section
-						title="Configuration"
-						name="config"
-						render={(d: { yaml: string }) => <pre class="yaml">{d.yaml}</pre>}
-					/>
-					<Section title="Flags" name="flags" />
+					<AlertmanagersSection />
 				</div>
 			</div>
 			<p class="faint footer">
@@ -137,6 +236,48 @@ export function StatusPage() {
 				</a>
 				.
 			</p>
-		</main>
+		</Frame>
+	);
+}
+
+export function TsdbPage() {
+	return (
+		<Frame at="tsdb-status">
+			<Section title="Storage" name="tsdb" render={(d: Tsdb) => <TsdbView data={d} />} />
+			<Section
+				title="Blocks"
+				name="tsdb"
+				render={(d: { blocks: Block[] }) =>
+					d.blocks.length ? (
+						<Blocks blocks={d.blocks} />
+					) : (
+						<div class="empty">
+							No block yet: what was scraped is in the head, and is written as a block
+							once its window has passed.
+						</div>
+					)
+				}
+			/>
+		</Frame>
+	);
+}
+
+export function ConfigPage() {
+	return (
+		<Frame at="config">
+			<Section
+				title="Configuration in force"
+				name="config"
+				render={(d: { yaml: string }) => <pre class="yaml">{d.yaml}</pre>}
+			/>
+		</Frame>
+	);
+}
+
+export function FlagsPage() {
+	return (
+		<Frame at="flags">
+			<Section title="Command line flags" name="flags" />
+		</Frame>
 	);
 }

@@ -35,6 +35,8 @@ export interface ResultsProps {
 	times: Times;
 	/** What the query names though no such type is stored, "" for none. */
 	unknownType?: string;
+	/** Costs take no more room than their rows: there is more below. */
+	compact?: boolean;
 	/** Changes with every new question. */
 	asked: string;
 	answer: Answer<QueryData>;
@@ -46,6 +48,7 @@ export interface ResultsProps {
 export const NODE_LIMITS = [512, 2048, 8192, 32768, 100000];
 export const DEFAULT_NODES = 2048;
 const TABLE_ROWS = 500;
+const COMPACT_ROWS = 8;
 
 type View = "both" | "flame" | "table";
 const VIEWS: [View, string][] = [
@@ -256,14 +259,20 @@ function TopResult({ elements, params, patch }: ResultsProps & { elements: TopEl
 
 function CostResult({
 	props,
+	rows,
 	children,
 }: {
 	props: ResultsProps;
+	rows: number;
 	children: (p: RegExp | null) => preact.JSX.Element;
 }) {
 	const { text, pattern, error } = useSearch(props.params.get("search") ?? "");
+	const height = `${Math.min(rows, COMPACT_ROWS) * 25 + 96}px`;
 	return (
-		<section class={props.loading ? "panel results busy" : "panel results"}>
+		<section
+			class={`panel results${props.loading ? " busy" : ""}${props.compact ? " compact" : ""}`}
+			style={props.compact ? { height } : undefined}
+		>
 			<div class="toolbar">
 				<SearchBox
 					text={text}
@@ -303,9 +312,15 @@ export function Results(props: ResultsProps) {
 			return data.result.length ? <TopResult {...props} elements={data.result} /> : nothing;
 		case "vector":
 			return data.result.length === 0 ? (
-				nothing
+				props.compact ? (
+					<section class="panel">
+						<div class="empty">The expression gives nothing at this time.</div>
+					</section>
+				) : (
+					nothing
+				)
 			) : (
-				<CostResult props={props}>
+				<CostResult props={props} rows={data.result.length}>
 					{(p) => <CostTable vector={data.result} unit={data.unit ?? ""} filter={p} />}
 				</CostResult>
 			);
