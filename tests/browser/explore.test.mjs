@@ -455,13 +455,6 @@ test("the targets page lists both jobs, and they are up", async (t) => {
 	await shot(page, "targets");
 });
 
-test("the status page shows build, flags and configuration", async (t) => {
-	const { page } = await open(t, "status");
-	await page.getByText("scrape_configs").waitFor();
-	await page.getByRole("rowheader", { name: /^Version$/ }).waitFor();
-	await shot(page, "status");
-});
-
 test("light and dark follow the system, and the button", async (t) => {
 	const { page } = await open(t, "targets", { colorScheme: "dark" });
 	const theme = () => page.evaluate(() => document.documentElement.dataset.theme);

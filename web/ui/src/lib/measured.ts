@@ -75,11 +75,18 @@ function nameOf(n: Node): string {
 	);
 }
 
+/** Functions that need their window; without them it is moved and left out at will. */
+const OF_WINDOW = /_over_time$|^(rate|increase)$/;
+
 /** What gives profiles, and is not part of a larger expression that does. */
 function profileNodes(tree: Node, isProfile: (name: string) => boolean): Node[] {
-	if (tree.valueTypes === "profiles") return [inside(tree)];
 	if (isSelector(tree))
 		return tree.valueTypes.includes("profiles") && isProfile(nameOf(tree)) ? [tree] : [];
+	const whole =
+		tree.valueTypes === "profiles" &&
+		all(tree, (n) => OF_WINDOW.test(n.func?.name ?? "")).length === 0 &&
+		selectorsIn(tree).some((s) => isProfile(nameOf(s)));
+	if (whole) return [inside(tree)];
 	return children(tree).flatMap((c) => profileNodes(c, isProfile));
 }
 

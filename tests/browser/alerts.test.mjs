@@ -1,0 +1,386 @@
+// The pages of alerts and rules, the way from an alert to its flame graph, and the pages of status.
+//
+// The profiles are the server's; the groups of rules stand in /api/v1/rules in Prometheus's shape,
+// so that each state is there whatever the machine does.
+//
+//   EPI_URL, EPI_CHROMIUM, EPI_SHOTS  as in explore.test.mjs
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import test, { after, before } from "node:test";
+import { chromium } from "playwright-core";
+
+const base = (process.env.EPI_URL ?? "http://127.0.0.1:7272").replace(/\/*$/, "/");
+const shots = process.env.EPI_SHOTS;
+const iso = (t) => new Date(t * 1000).toISOString();
+
+let browser, at, dear;
+const EXPR = (name) => `cum_share(merge by (job) (cpu{job=~"de.*"}[1m]), {function="${name}"}) > 0`;
+
+before(async () => {
+	browser = await chromium.launch({
+		executablePath: process.env.EPI_CHROMIUM ?? "/usr/bin/chromium",
+		args: ["--no-sandbox", "--headless", "--disable-gpu", "--disable-background-networking"],
+	});
+	at = Math.floor(Date.now() / 1000) - 3; // what ended by then is stored
+	const top = await api("query", { query: 'top(5, merge(cpu{job="demo"}[1m]))', time: at });
+	dear = top.result[0].rows[0].function;
+});
+after(() => browser?.close());
+
+async function api(name, args) {
+	const response = await fetch(`${base}api/v1/${name}?${new URLSearchParams(args)}`);
+	const body = await response.json();
+	assert.equal(body.status, "success", JSON.stringify(body).slice(0, 300));
+	return body.data;
+}
+
+function groups() {
+	const times = { lastEvaluation: iso(at), evaluationTime: 0.0021 };
+	const alerting = (name, state, more) => ({
+		type: "alerting",
+		name,
+		state,
+		duration: 0,
+		keepFiringFor: 0,
+		labels: {},
+		annotations: {},
+		alerts: [],
+		health: "ok",
+		...times,
+		...more,
+	});
+	return [
+		{
+			name: "costs",
+			file: "/etc/epimetheus/rules/costs.yml",
+			interval: 60,
+			limit: 0,
+			...times,
+			rules: [
+				alerting("FunctionTooDear", "firing", {
+					query: EXPR(dear),
+					duration: 600,
+					keepFiringFor: 90,
+					labels: { severity: "page" },
+					annotations: { summary: "{{ $labels.job }} costs" },
+					alerts: [
+						{
+							labels: { alertname: "FunctionTooDear", job: "demo", severity: "page" },
+							annotations: { summary: "demo costs" },
+							state: "firing",
+							activeAt: iso(at - 900),
+							value: "2.5e-01",
+						},
+					],
+				}),
+				alerting("TargetDown", "pending", {
+					query: "up == 0",
+					alerts: [
+						{
+							labels: { alertname: "TargetDown", job: "demo" },
+							annotations: {},
+							state: "pending",
+							activeAt: iso(at - 60),
+							value: "0e+00",
+						},
+					],
+				}),
+				alerting("TooManyGoroutines", "inactive", { query: "total(goroutine) > 1e6" }),
+			],
+		},
+		{
+			name: "records",
+			file: "/etc/epimetheus/rules/records.yml",
+			interval: 15,
+			limit: 0,
+			...times,
+			rules: [
+				{
+					type: "recording",
+					name: "job:cpu:total",
+					query: "total(merge by (job) (cpu[1m]))",
+					health: "err",
+					lastError: "evaluation took longer than 15s",
+					...times,
+				},
+			],
+		},
+	];
+}
+
+/** Opens a page; `rules` stands for what the server answers, null for the server's own answer. */
+async function open(t, path, rules = null, options = {}) {
+	const context = await browser.newContext({
+		viewport: { width: 1480, height: 940 },
+		...options,
+	});
+	t.after(() => context.close());
+	const page = await context.newPage();
+	page.setDefaultTimeout(20000);
+	const problems = [];
+	page.on("console", (m) => {
+		if (m.type() === "error" || m.type() === "warning") problems.push(`console: ${m.text()}`);
+	});
+	page.on("pageerror", (e) => problems.push(`page: ${e.message}`));
+	page.on("request", (r) => {
+		const url = new URL(r.url());
+		if (url.protocol !== "data:" && url.origin !== new URL(base).origin)
+			problems.push(`outside: ${r.url()}`);
+	});
+	if (rules)
+		await page.route("**/api/v1/rules*", (route) => {
+			const type = new URL(route.request().url()).searchParams.get("type");
+			const list = rules
+				.map((g) => ({
+					...g,
+					rules: g.rules.filter((r) => !type || r.type === `${type}ing`),
+				}))
+				.filter((g) => g.rules.length);
+			return route.fulfill({ json: { status: "success", data: { groups: list } } });
+		});
+	await page.goto(base + path);
+	return { page, problems };
+}
+
+const shot = async (page, name) => {
+	if (shots) await page.screenshot({ path: join(shots, `${name}.png`) });
+};
+const flameReady = (page) =>
+	page.waitForFunction(() => (window.__epi?.flame()?.nodes.length ?? 0) > 1);
+const params = (page) => Object.fromEntries(new URL(page.url()).searchParams);
+const names = (page) => page.locator(".rule-name").allInnerTexts();
+
+test("without rules the pages say how to write some", async (t) => {
+	for (const path of ["alerts", "rules"]) {
+		const { page, problems } = await open(t, path, []);
+		await page.getByText("rule_files:").waitFor();
+		assert.match(await page.locator(".no-rules").innerText(), /alert: FunctionTooDear/);
+		assert.deepEqual(problems, []);
+		await shot(page, `no-${path}`);
+	}
+});
+
+test("the server's own answers are read", async (t) => {
+	for (const path of ["alerts", "rules"]) {
+		const { page, problems } = await open(t, path);
+		await page.locator(".no-rules, .group-panel").first().waitFor();
+		assert.equal(await page.getByRole("alert").count(), 0);
+		assert.deepEqual(problems, []);
+	}
+});
+
+test("the example of a rule file is one the server's language has", async (t) => {
+	const { page } = await open(t, "alerts", []);
+	const text = await page.locator(".no-rules pre").last().innerText();
+	const exprs = [...text.matchAll(/^\s*expr: (.*)$/gm)].map((m) => m[1]);
+	assert.equal(exprs.length, 2);
+	for (const query of exprs) await api("query", { query, time: at });
+});
+
+test("alerts by state and text, with labels, annotations, value and time", async (t) => {
+	const { page, problems } = await open(t, "alerts", groups());
+	const rule = page.locator(".rule").first();
+	await rule.locator(".alerts tbody tr").first().waitFor();
+	assert.deepEqual(await names(page), ["FunctionTooDear", "TargetDown", "TooManyGoroutines"]);
+	const text = (await rule.innerText()).replace(/\s+/g, " ");
+	for (const want of [
+		EXPR(dear).replace(/\s+/g, " "),
+		"For 10m",
+		"Keep firing for 1m30s",
+		"severitypage",
+		"summary demo costs",
+		"alertnameFunctionTooDear",
+		"0.25",
+		"15 min ago",
+		"1 firing",
+		"2.1 ms",
+	])
+		assert.ok(text.includes(want), `${want} in ${text}`);
+	for (const [button, want] of [
+		["Firing 1", ["FunctionTooDear"]],
+		["Pending 1", ["TargetDown"]],
+		["Inactive 1", ["TooManyGoroutines"]],
+		["All", ["FunctionTooDear", "TargetDown", "TooManyGoroutines"]],
+	]) {
+		await page.getByRole("button", { name: button, exact: true }).click();
+		assert.deepEqual(await names(page), want, button);
+	}
+	await page.getByRole("textbox", { name: /^Filter/ }).fill("GOROUTINE");
+	await page.waitForURL(/filter=GOROUTINE/);
+	assert.deepEqual(await names(page), ["TooManyGoroutines"]);
+	await page.getByRole("textbox", { name: /^Filter/ }).fill("nothing at all");
+	await page.getByText("No alert is as you ask").waitFor();
+	assert.deepEqual(problems, []);
+});
+
+test("a firing alert shows its window against the one before, as the server counts it", async (t) => {
+	const { page, problems } = await open(t, "alerts", groups());
+	await page.getByRole("button", { name: "Flame graph" }).first().click();
+	await flameReady(page);
+	const ask =
+		'diff(merge(merge by (job) (cpu{job="demo"}[1m])), ' +
+		'merge(merge by (job) (cpu{job="demo"}[1m] offset 1m)))';
+	const data = await api("query", { query: ask, time: at });
+	const top = await api("query", { query: `top(500, ${ask})`, time: at });
+	await page.locator(".measured .vtable-body > div").first().waitFor();
+	const rows = await page.evaluate(() => window.__epi.table());
+	assert.deepEqual(
+		Object.fromEntries(rows.map((r) => [r.function, [r.flat, r.cum]])),
+		Object.fromEntries(top.result[0].rows.map((r) => [r.function, [r.flat, r.cum]])),
+	);
+	assert.ok(data.result[0].profiles > 0);
+	await page.locator(".picked").waitFor();
+	assert.match(await page.locator(".picked").getAttribute("title"), new RegExp("highlighted"));
+	await shot(page, "alert");
+	// The view is its address.
+	await page.reload();
+	await flameReady(page);
+	await page.getByRole("link", { name: "Open in Compare" }).click();
+	await page.waitForURL(/\/compare\?/);
+	await flameReady(page);
+	assert.deepEqual(params(page), {
+		new: 'merge by (job) (cpu{job="demo"})',
+		base: 'merge by (job) (cpu{job="demo"})',
+		from: String(at - 60),
+		to: String(at),
+		bfrom: String(at - 120),
+		bto: String(at - 60),
+		pick: dear,
+	});
+	assert.equal(await page.locator(".asked code").textContent(), ask);
+	assert.deepEqual(problems, []);
+});
+
+test("an alert's link opens its expression at its time, with the flame graph below", async (t) => {
+	const { page, problems } = await open(t, "alerts", groups());
+	await page.getByRole("link", { name: "Explore", exact: true }).nth(1).click();
+	await page.waitForURL(/\/explore\?/);
+	const want = { query: EXPR(dear), at: String(at), match: '{job="demo"}' };
+	assert.deepEqual(params(page), want);
+	await flameReady(page);
+	await page.getByRole("heading", { name: "What was measured" }).waitFor();
+	const exact = 'merge(merge by (job) (cpu{job="demo"}[1m]))';
+	assert.equal(await page.locator(".asked code").textContent(), exact);
+	const data = await api("query", { query: exact, time: at });
+	const flame = await page.evaluate(() => window.__epi.flame());
+	assert.equal(flame.nodes[0].total ?? data.result[0].total, data.result[0].total);
+	assert.equal(await page.locator(".picked").count(), 1, "the function is highlighted");
+	const value = await api("query", { query: want.query, time: at });
+	const share = Number(value.result[0].value[1]);
+	const search = await page.evaluate(() => window.__epi.search());
+	assert.ok(Math.abs(search.share / 100 - share) < 1e-3, `${search.share} % against ${share}`);
+	assert.deepEqual(problems, []);
+	await shot(page, "alert-explore");
+	// As the rules' own links are written, from anywhere.
+	await page.goto(`${base}explore?${new URLSearchParams(want)}`);
+	await flameReady(page);
+	await page.getByRole("button", { name: "Over the time range instead" }).click();
+	await page.waitForFunction(() => !/[?&](at|match)=/.test(location.search));
+	assert.deepEqual(params(page), {
+		query: want.query,
+		from: String(at - 3600),
+		to: String(at),
+	});
+	await page.getByRole("button", { name: "Flame graph behind these costs" }).click();
+	await page.waitForURL(/[?&]at=/);
+	await flameReady(page);
+});
+
+test("what looks at no profiles says so", async (t) => {
+	const { page } = await open(t, "alerts", groups());
+	await page.getByRole("button", { name: "Flame graph" }).nth(1).click();
+	await page.getByText("looks at no stored profiles").waitFor();
+	const expr = new URLSearchParams({ expr: "up == 0", at: String(at) });
+	await page.goto(`${base}compare?${expr}`);
+	await page.getByRole("link", { name: "Open it in Explore" }).waitFor();
+});
+
+test("Compare takes an expression", async (t) => {
+	const { page, problems } = await open(
+		t,
+		"compare?" +
+			new URLSearchParams({
+				expr: 'changed(cpu{version="v2"}[1m], cpu{version="v1"}[1m])',
+				at: String(at),
+				match: '{job="demo",function="f"}',
+			}),
+	);
+	await page.waitForFunction(() => new URLSearchParams(location.search).has("new"));
+	assert.deepEqual(params(page), {
+		new: 'cpu{version="v2",job="demo"}',
+		base: 'cpu{version="v1",job="demo"}',
+		from: String(at - 60),
+		to: String(at),
+		bfrom: String(at - 60),
+		bto: String(at),
+		pick: "f",
+	});
+	await flameReady(page);
+	assert.deepEqual(problems, []);
+});
+
+test("rules by kind and health, with their errors", async (t) => {
+	const { page, problems } = await open(t, "rules", groups());
+	await page.locator(".rules").first().waitFor();
+	assert.equal((await names(page)).length, 4);
+	await page.getByText("4 rules in 2 groups").waitFor();
+	await shot(page, "rules");
+	for (const [button, want] of [
+		["Recording", ["job:cpu:total"]],
+		["Failing 1", ["job:cpu:total"]],
+		["Alerting", ["FunctionTooDear", "TargetDown", "TooManyGoroutines"]],
+	]) {
+		await page.getByRole("button", { name: button, exact: true }).click();
+		assert.deepEqual(await names(page), want, button);
+	}
+	await page.getByRole("button", { name: "Recording" }).click();
+	await page.getByText("evaluation took longer than 15s").waitFor();
+	await page.getByRole("link", { name: "total(merge by (job) (cpu[1m]))" }).click();
+	await page.waitForFunction(
+		() =>
+			new URLSearchParams(location.search).get("query") === "total(merge by (job) (cpu[1m]))",
+	);
+	await page.locator(".vtable-body > div").first().waitFor();
+	assert.deepEqual(problems, []);
+});
+
+test("dark, and on a narrow screen", async (t) => {
+	for (const [name, options] of [
+		["dark", { colorScheme: "dark" }],
+		["narrow", { viewport: { width: 420, height: 800 } }],
+	]) {
+		const { page, problems } = await open(t, "alerts", groups(), options);
+		await page.locator(".alerts").first().waitFor();
+		const wide = await page.evaluate(
+			() => document.documentElement.scrollWidth - document.documentElement.clientWidth,
+		);
+		assert.ok(wide <= 0, `${name}: ${wide} px wider than the window`);
+		assert.deepEqual(problems, []);
+		await shot(page, `alerts-${name}`);
+	}
+});
+
+test("the pages of status: configuration, flags, TSDB, as the API has them", async (t) => {
+	const { page, problems } = await open(t, "status");
+	await page.getByRole("rowheader", { name: /^Version$/ }).waitFor();
+	const tab = (name) =>
+		page.getByRole("navigation", { name: "Status pages" }).getByRole("link", { name });
+	await page.getByRole("heading", { name: "Alertmanagers" }).waitFor();
+	await tab("Configuration").click();
+	const { yaml } = await api("status/config", {});
+	await page.locator(".yaml").waitFor();
+	assert.equal(await page.locator(".yaml").textContent(), yaml);
+	await tab("Flags").click();
+	await page.locator(".status-flags tr").first().waitFor();
+	const flags = Object.keys(await api("status/flags", {}));
+	assert.deepEqual(await page.locator(".status-flags th").allTextContents(), flags);
+	await tab("TSDB").click();
+	await page.getByRole("rowheader", { name: "State" }).waitFor();
+	await page.getByRole("heading", { name: "Blocks" }).waitFor();
+	assert.equal(
+		await page.getByRole("navigation", { name: "Pages" }).locator("[aria-current]").innerText(),
+		"Status",
+	);
+	await shot(page, "tsdb");
+	assert.deepEqual(problems, []);
+});
