@@ -142,7 +142,7 @@ function RuleRow({ group, rule, now }: { group: RuleGroup; rule: Rule; now: numb
 							<tr>
 								<th class="c-state">State</th>
 								<th>Labels</th>
-								<th class="num c-num">Active for</th>
+								<th class="num c-num">Active since</th>
 								<th class="num c-num">Value</th>
 								<th class="c-links" />
 							</tr>

@@ -22,14 +22,15 @@ function Value({ name = "", value }: { name?: string; value: Json }) {
 	return <>{String(value)}</>;
 }
 
-function Pairs({ object }: { object: { [key: string]: Json } }) {
+/** `verbatim`: the keys are names of their own, such as flags. */
+function Pairs({ object, verbatim }: { object: { [key: string]: Json }; verbatim?: boolean }) {
 	const flat = Object.entries(object).filter(([, v]) => !Array.isArray(v));
 	return (
 		<table class="plain pairs">
 			<tbody>
 				{flat.map(([k, v]) => (
 					<tr key={k}>
-						<th>{spaced(k)}</th>
+						<th>{verbatim ? k : spaced(k)}</th>
 						<td>
 							<Value name={k} value={v} />
 						</td>
@@ -277,7 +278,11 @@ export function ConfigPage() {
 export function FlagsPage() {
 	return (
 		<Frame at="flags">
-			<Section title="Command line flags" name="flags" />
+			<Section
+				title="Command line flags"
+				name="flags"
+				render={(d: { [key: string]: Json }) => <Pairs object={d} verbatim />}
+			/>
 		</Frame>
 	);
 }
