@@ -15,6 +15,9 @@ const look = (expr, labels = {}) => {
 };
 /** A side as one line: its query, and its window before the evaluation. */
 const line = (s) => `${s.query} ${AT - s.start}..${AT - s.end}`;
+const LEAK =
+	'cum(heap, {function=~"cache\\\\..*"}) - ' +
+	'cum(heap offset 6h, {function=~"cache\\\\..*"}) > 1e6';
 const NONE = { pick: "", search: "" };
 
 test("profiles, windows and functions of expressions", () => {
@@ -61,7 +64,7 @@ test("profiles, windows and functions of expressions", () => {
 		],
 		[
 			// One query at two times; without a window the latest of the lookback.
-			'cum(heap, {function=~"cache\\\\..*"}) - cum(heap offset 6h, {function=~"cache\\\\..*"}) > 1e6',
+			LEAK,
 			{ pod: "p" },
 			{
 				exact: 'merge(heap{pod="p"})',

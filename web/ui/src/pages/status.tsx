@@ -99,10 +99,8 @@ function Blocks({ blocks }: { blocks: Block[] }) {
 				</thead>
 				<tbody>
 					{latest.map((b) => (
-						<tr key={b.ulid}>
-							<td>
-								<code>{b.ulid}</code>
-							</td>
+						<tr key={b.ulid || b.minTime}>
+							<td>{b.ulid ? <code>{b.ulid}</code> : "open window"}</td>
 							<td>{formatClock(b.minTime / 1000)}</td>
 							<td class="num">
 								{formatDuration(Math.round((b.maxTime - b.minTime) / 1000))}
@@ -138,7 +136,7 @@ function TsdbView({ data }: { data: Tsdb }) {
 	const plain = Object.fromEntries(Object.entries(data).filter(([, v]) => typeof v !== "object"));
 	const head = Object.assign({}, ...groups) as Tsdb;
 	for (const k of ["minTime", "maxTime"])
-		if (typeof head[k] === "number" && head[k]) head[k] = formatClock(head[k] / 1000);
+		if (typeof head[k] === "number") head[k] = head[k] ? formatClock(head[k] / 1000) : "";
 	return <Pairs object={{ ...plain, ...head }} />;
 }
 
@@ -246,15 +244,15 @@ export function TsdbPage() {
 		<Frame at="tsdb-status">
 			<Section title="Storage" name="tsdb" render={(d: Tsdb) => <TsdbView data={d} />} />
 			<Section
-				title="Blocks"
+				title="Windows and blocks"
 				name="tsdb"
 				render={(d: { blocks: Block[] }) =>
 					d.blocks.length ? (
 						<Blocks blocks={d.blocks} />
 					) : (
 						<div class="empty">
-							No block yet: what was scraped is in the head, and is written as a block
-							once its window has passed.
+							Nothing is stored yet. The <a href="targets">targets page</a> shows what is
+							being scraped.
 						</div>
 					)
 				}
