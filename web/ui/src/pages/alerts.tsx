@@ -29,9 +29,11 @@ function State({ state }: { state: AlertState }) {
 	return <span class={`badge ${BADGE[state] ?? ""}`}>{state}</span>;
 }
 
+/** Nobody says what unit an alert's value has: it stands as it is, readable. */
 function number(text: string): string {
 	const v = Number(text);
-	return Number.isFinite(v) ? digits(v) : text;
+	if (!Number.isFinite(v)) return text;
+	return Math.abs(v) < 1000 ? digits(v) : Math.round(v).toLocaleString("en");
 }
 
 interface RowProps {
