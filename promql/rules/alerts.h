@@ -38,6 +38,9 @@ struct alert_element { /* of the expression's vector */
 	double value;
 };
 
+#define ALERT_RESOLVED_KEPT_NS (15 * INT64_C(60000000000))
+
+/* NULL: out of memory. */
 struct alert_state *alert_state_open(const struct rule *r, const struct rule_group *g);
 void alert_state_close(struct alert_state *s); /* NULL is fine */
 
@@ -48,18 +51,22 @@ void alert_state_close(struct alert_state *s); /* NULL is fine */
 MUST_CHECK enum err_code alert_state_take(struct alert_state *s, const struct alert_element *v,
 	size_t n, int64_t t_ns, const struct template_data *data, struct err *err);
 
-/* All that are kept, resolved ones too; i from 0, NULL at the end. */
+/* All that are kept, resolved ones too, ascending by labels; i from 0, NULL at the end. */
 struct alert *alert_state_at(struct alert_state *s, size_t i);
 enum alert_phase alert_state_phase(const struct alert_state *s); /* the worst of all */
 
 /*
  * Whether it is to be sent now (fired, or resolved and not yet told, or resend_ns after the last
- * time), and then notes that it was. valid_for_ns: 4 x max(interval, resend).
+ * time), and then notes that it was, and that it is valid for 4 x max(interval, resend).
  */
 bool alert_due(struct alert *a, int64_t t_ns, int64_t resend_ns, int64_t interval_ns);
 
 /* After a restart: a pending or firing alert of these labels was active since then. */
 void alert_state_restore(
 	struct alert_state *s, struct labels labels, int64_t active_at_ns, int64_t t_ns);
+
+/* After a reload: the same alerts, of a rule with the same name and labels. */
+void alert_state_set_rule(
+	struct alert_state *s, const struct rule *r, const struct rule_group *g);
 
 #endif

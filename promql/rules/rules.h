@@ -20,7 +20,7 @@
 #include "base/yaml.h"
 #include "promql/value.h"
 
-#define RULES_FILE_BYTES_MAX (16u << 20)
+#define RULES_FILE_BYTES_MAX YAML_FILE_BYTES_MAX
 #define RULES_FILES_MAX 1000u
 #define RULES_MAX 100000u /* of all files */
 
@@ -34,16 +34,23 @@ enum rule_kind {
 
 struct rule_text { /* a label's or an annotation's value: text or template */
 	struct str name, text;
-	const struct template *template;
+	const struct template *template; /* NULL: plain text, as all labels of what is recorded */
 };
 
+struct rule_group;
+
 struct rule {
+	/*
+	 * Where only the data tells whether the expression gives profiles (a bare selector), this is
+	 * a guess by its window; what is recorded goes by what it gives.
+	 */
 	enum rule_kind kind;
+	const struct rule_group *group;
 	struct str name; /* of the alert, or of the series recorded */
 	struct str expr; /* as written */
 	struct str expr_pretty; /* printed from its tree, as the API shows it */
 	int64_t for_ns, keep_firing_for_ns;
-	struct rule_text *labels, *annotations; /* sorted by name */
+	struct rule_text *labels, *annotations; /* sorted by name; labels with the group's */
 	size_t labels_n, annotations_n;
 	unsigned line, column; /* of the rule in its file */
 };
@@ -54,6 +61,7 @@ struct rule_group {
 	int64_t query_offset_ns; /* likewise */
 	size_t limit;            /* alerts or series of a rule; 0: none */
 	struct labels labels;    /* added to those of its rules, which win */
+	unsigned line, column;
 	struct rule *rules;
 	size_t rules_n;
 };
@@ -81,6 +89,7 @@ MUST_CHECK enum err_code rule_set_load_text(const char *name, struct str text,
 struct rule_set *rule_set_ref(struct rule_set *s);
 void rule_set_unref(struct rule_set *s); /* NULL is fine */
 
-bool rule_eq(const struct rule *a, const struct rule *b); /* also in its group's times and labels */
+/* Also in its group's times and labels; not where they stand. */
+bool rule_eq(const struct rule *a, const struct rule *b);
 
 #endif

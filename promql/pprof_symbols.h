@@ -8,8 +8,8 @@
  * Ownership: everything is the builder's and the arena's; pprof_symbols_release ends the maps.
  * Threads:   one at a time.
  */
-#ifndef WEB_PPROF_SYMBOLS_H
-#define WEB_PPROF_SYMBOLS_H
+#ifndef PROMQL_PPROF_SYMBOLS_H
+#define PROMQL_PPROF_SYMBOLS_H
 
 #include "base/map.h"
 #include "promql/value.h"

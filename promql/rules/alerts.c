@@ -1,0 +1,368 @@
+/*
+ * The states of one rule's alerts.
+ */
+#include "promql/rules/alerts.h"
+
+#include <stdlib.h>
+
+#include "promql/rules/rules.h"
+#include "promql/rules/template.h"
+
+#define ALERT_NAME "alertname"
+#define SCRATCH_MAX ((size_t)256 << 20)
+
+/* An alert; the bytes of its labels and annotations stand in one piece of memory each. */
+struct entry {
+	struct alert alert;
+	void *labels_memory, *annotations_memory;
+	bool seen; /* among the elements of this evaluation */
+};
+
+struct alert_state {
+	const struct rule *rule;
+	const struct rule_group *group;
+	struct entry **v; /* ascending by labels */
+	size_t n;
+};
+
+/* ---- memory ---- */
+
+/* A copy in one piece of malloc's memory, which *memory is. */
+static bool labels_pack(struct labels ls, struct labels *out, void **memory)
+{
+	size_t bytes = ls.n * sizeof(struct label) + 1;
+	struct label *v;
+	char *at;
+
+	for (size_t i = 0; i < ls.n; i++)
+		bytes += ls.v[i].name.len + ls.v[i].value.len;
+	if (!(v = malloc(bytes)))
+		return false;
+	at = (char *)(v + ls.n);
+	for (size_t i = 0; i < ls.n; i++) {
+		v[i].name = (struct str){ at, ls.v[i].name.len };
+		at = mempcpy(at, ls.v[i].name.ptr, ls.v[i].name.len);
+		v[i].value = (struct str){ at, ls.v[i].value.len };
+		at = mempcpy(at, ls.v[i].value.ptr, ls.v[i].value.len);
+	}
+	*out = (struct labels){ v, ls.n };
+	*memory = v;
+	return true;
+}
+
+static void entry_free(struct entry *e)
+{
+	if (!e)
+		return;
+	free(e->labels_memory);
+	free(e->annotations_memory);
+	free(e);
+}
+
+static struct entry *entry_new(struct labels labels, struct labels annotations)
+{
+	struct entry *e = calloc(1, sizeof(*e));
+
+	if (e && labels_pack(labels, &e->alert.labels, &e->labels_memory) &&
+		labels_pack(annotations, &e->alert.annotations, &e->annotations_memory))
+		return e;
+	entry_free(e);
+	return NULL;
+}
+
+struct alert_state *alert_state_open(const struct rule *r, const struct rule_group *g)
+{
+	struct alert_state *s = calloc(1, sizeof(*s));
+
+	if (s)
+		alert_state_set_rule(s, r, g);
+	return s;
+}
+
+void alert_state_set_rule(
+	struct alert_state *s, const struct rule *r, const struct rule_group *g)
+{
+	s->rule = r;
+	s->group = g;
+}
+
+static void drop_all(struct alert_state *s)
+{
+	for (size_t i = 0; i < s->n; i++)
+		entry_free(s->v[i]);
+	free(s->v);
+	s->v = NULL;
+	s->n = 0;
+}
+
+void alert_state_close(struct alert_state *s)
+{
+	if (!s)
+		return;
+	drop_all(s);
+	free(s);
+}
+
+/* ---- what an evaluation found ---- */
+
+struct taking {
+	struct alert_state *s;
+	int64_t t_ns;
+	struct template_data data;
+	struct arena arena;
+	struct err *err;
+	struct entry **v; /* as found; ascending by labels */
+	size_t n;
+};
+
+/* A text, or what its template makes; a failure shows in what it makes. */
+static enum err_code expand(struct taking *x, const struct rule_text *t, struct str *out)
+{
+	struct buf b = { 0 };
+	struct err why;
+	enum err_code rc;
+
+	if (!t->template) {
+		*out = t->text;
+		return ERR_OK;
+	}
+	rc = template_render(t->template, &x->data, &b, &why);
+	if (rc && rc != ERR_NOMEM) {
+		buf_clear(&b);
+		buf_printf(&b, "<error expanding template: %s>", why.msg);
+		rc = ERR_OK;
+	}
+	*out = b.len ? str_dup(&x->arena, buf_str(&b)) : STR("");
+	if (rc || buf_failed(&b))
+		rc = err_set(x->err, ERR_NOMEM, "alerts: out of memory");
+	else if (!out->ptr)
+		rc = arena_fail(&x->arena, "alerts", x->err);
+	buf_release(&b);
+	return rc;
+}
+
+static enum err_code set_all(struct taking *x, struct labels_builder *b, const struct rule_text *v,
+	size_t n)
+{
+	enum err_code rc = ERR_OK;
+	struct str value;
+
+	for (size_t i = 0; i < n && !rc; i++)
+		if (!(rc = expand(x, &v[i], &value)))
+			labels_builder_set(b, v[i].name, value);
+	return rc;
+}
+
+static enum err_code find(struct taking *x, const struct alert_element *from)
+{
+	const struct rule *r = x->s->rule;
+	struct labels_builder labels, notes;
+	struct labels l, a;
+	struct entry *e;
+	enum err_code rc;
+
+	x->data.labels = from->labels;
+	x->data.value = from->value;
+	x->data.t_ns = x->t_ns;
+	labels_builder_init(&labels, &x->arena, from->labels);
+	labels_builder_init(&notes, &x->arena, (struct labels){ 0 });
+	if ((rc = set_all(x, &labels, r->labels, r->labels_n)) ||
+		(rc = set_all(x, &notes, r->annotations, r->annotations_n)))
+		return rc;
+	labels_builder_del(&labels, STR(LABEL_NAME));
+	labels_builder_set(&labels, STR(ALERT_NAME), r->name);
+	if ((rc = labels_builder_build(&labels, &l, x->err)) ||
+		(rc = labels_builder_build(&notes, &a, x->err)))
+		return rc;
+	if (!(e = entry_new(l, a)))
+		return err_set(x->err, ERR_NOMEM, "alerts: out of memory");
+	e->alert.phase = ALERT_PENDING;
+	e->alert.value = from->value;
+	e->alert.active_at_ns = x->t_ns;
+	e->seen = true;
+	x->v[x->n++] = e;
+	arena_reset(&x->arena);
+	return ERR_OK;
+}
+
+static int by_labels(const void *a, const void *b)
+{
+	return labels_cmp((*(struct entry *const *)a)->alert.labels,
+		(*(struct entry *const *)b)->alert.labels);
+}
+
+static enum err_code check_distinct(struct taking *x)
+{
+	if (x->n)
+		qsort(x->v, x->n, sizeof(struct entry *), by_labels);
+	for (size_t i = 1; i < x->n; i++)
+		if (by_labels(&x->v[i - 1], &x->v[i]) == 0)
+			return err_set(x->err, ERR_INVALID,
+				"vector contains metrics with the same labelset after applying "
+				"alert labels");
+	return ERR_OK;
+}
+
+/* ---- what becomes of alerts ---- */
+
+/* An alert that goes on, with the value and annotations of now. */
+static void carry_on(struct entry *old, struct entry *found)
+{
+	free(old->annotations_memory);
+	old->annotations_memory = found->annotations_memory;
+	old->alert.annotations = found->alert.annotations;
+	old->alert.value = found->alert.value;
+	old->seen = true;
+	found->annotations_memory = NULL;
+	entry_free(found);
+}
+
+/* Both lists are in order; the larger one has room for all. */
+static void join(struct taking *x, struct entry **all)
+{
+	struct alert_state *s = x->s;
+	size_t i = 0, k = 0, n = 0;
+	int d;
+
+	while (i < s->n || k < x->n) {
+		d = i == s->n ? 1 : k == x->n ? -1 : by_labels(&s->v[i], &x->v[k]);
+		if (d < 0) {
+			all[n++] = s->v[i++];
+		} else if (d > 0) {
+			all[n++] = x->v[k++];
+		} else if (s->v[i]->alert.phase != ALERT_INACTIVE) {
+			carry_on(s->v[i], x->v[k++]);
+			all[n++] = s->v[i++];
+		} else { /* it was resolved and begins anew */
+			entry_free(s->v[i++]);
+			all[n++] = x->v[k++];
+		}
+	}
+	free(s->v);
+	s->v = all;
+	s->n = n;
+	x->n = 0;
+}
+
+/* One that was not found. True while it counts as firing. */
+static bool lapse(struct alert *a, const struct rule *r, int64_t t_ns, bool *gone)
+{
+	bool keep = false;
+
+	if (a->phase == ALERT_FIRING && r->keep_firing_for_ns > 0) {
+		if (!a->keep_firing_since_ns)
+			a->keep_firing_since_ns = t_ns;
+		keep = t_ns - a->keep_firing_since_ns < r->keep_firing_for_ns;
+	}
+	*gone = a->phase == ALERT_PENDING ||
+		(a->resolved_at_ns && t_ns - a->resolved_at_ns > ALERT_RESOLVED_KEPT_NS);
+	if (a->phase != ALERT_INACTIVE && !keep) {
+		a->phase = ALERT_INACTIVE;
+		a->resolved_at_ns = t_ns;
+	}
+	return keep;
+}
+
+static size_t move_on(struct alert_state *s, int64_t t_ns)
+{
+	size_t kept = 0, active = 0;
+
+	for (size_t i = 0; i < s->n; i++) {
+		struct entry *e = s->v[i];
+		struct alert *a = &e->alert;
+		bool gone = false, counts = true;
+
+		if (e->seen)
+			a->keep_firing_since_ns = 0;
+		else
+			counts = lapse(a, s->rule, t_ns, &gone);
+		e->seen = false;
+		if (gone) {
+			entry_free(e);
+			continue;
+		}
+		s->v[kept++] = e;
+		active += counts;
+		if (counts && a->phase == ALERT_PENDING &&
+			t_ns - a->active_at_ns >= s->rule->for_ns) {
+			a->phase = ALERT_FIRING;
+			a->fired_at_ns = t_ns;
+		}
+	}
+	s->n = kept;
+	return active;
+}
+
+enum err_code alert_state_take(struct alert_state *s, const struct alert_element *v, size_t n,
+	int64_t t_ns, const struct template_data *data, struct err *err)
+{
+	struct taking x = { .s = s, .t_ns = t_ns, .data = *data, .err = err };
+	struct entry **all = NULL;
+	enum err_code rc = ERR_OK;
+	size_t active;
+
+	arena_init(&x.arena, SCRATCH_MAX);
+	x.v = calloc(n + 1, sizeof(*x.v));
+	all = calloc(n + s->n + 1, sizeof(*all));
+	if (!x.v || !all)
+		rc = err_set(err, ERR_NOMEM, "alerts: out of memory");
+	for (size_t i = 0; i < n && !rc; i++)
+		rc = find(&x, &v[i]);
+	if (rc || (rc = check_distinct(&x))) {
+		free(all);
+		goto out;
+	}
+	join(&x, all);
+	active = move_on(s, t_ns);
+	if (s->group->limit && active > s->group->limit) {
+		drop_all(s);
+		rc = err_set(err, ERR_LIMIT, "exceeded limit of %zu with %zu alerts",
+			s->group->limit, active);
+	}
+out:
+	for (size_t i = 0; i < x.n; i++)
+		entry_free(x.v[i]);
+	free(x.v);
+	arena_release(&x.arena);
+	return rc;
+}
+
+struct alert *alert_state_at(struct alert_state *s, size_t i)
+{
+	return i < s->n ? &s->v[i]->alert : NULL;
+}
+
+enum alert_phase alert_state_phase(const struct alert_state *s)
+{
+	enum alert_phase worst = ALERT_INACTIVE;
+
+	for (size_t i = 0; i < s->n; i++)
+		if (s->v[i]->alert.phase > worst)
+			worst = s->v[i]->alert.phase;
+	return worst;
+}
+
+bool alert_due(struct alert *a, int64_t t_ns, int64_t resend_ns, int64_t interval_ns)
+{
+	if (a->phase == ALERT_PENDING)
+		return false;
+	if (a->resolved_at_ns <= a->last_sent_ns && t_ns - a->last_sent_ns < resend_ns)
+		return false;
+	a->last_sent_ns = t_ns;
+	a->valid_until_ns = t_ns + 4 * (interval_ns > resend_ns ? interval_ns : resend_ns);
+	return true;
+}
+
+void alert_state_restore(
+	struct alert_state *s, struct labels labels, int64_t active_at_ns, int64_t t_ns)
+{
+	struct alert *a;
+
+	for (size_t i = 0; i < s->n; i++) {
+		a = &s->v[i]->alert;
+		if (a->phase == ALERT_INACTIVE || !labels_eq(a->labels, labels))
+			continue;
+		a->active_at_ns = active_at_ns < t_ns ? active_at_ns : t_ns;
+		return;
+	}
+}

@@ -1,0 +1,369 @@
+/*
+ * Rule files: YAML to groups of rules.
+ */
+#include "promql/rules/rules.h"
+
+#include <glob.h>
+#include <stdlib.h>
+
+#include "base/fs.h"
+#include "base/quote.h"
+#include "promql/rules/rules_internal.h"
+
+#define ARENA_BYTES_MAX ((size_t)1 << 30)
+#define GROUPS_MAX RULES_MAX
+
+struct group_fields {
+	struct str name;
+	int64_t interval_ns, query_offset_ns;
+	uint64_t limit;
+	struct labels labels;
+	const struct yaml_node *rules;
+	bool offset_set;
+};
+
+struct file_fields {
+	const struct yaml_node *groups;
+};
+
+static enum err_code keep_node(
+	struct yaml_ctx *ctx, const struct yaml_node *n, void *field, struct err *err)
+{
+	if (n->kind != YAML_SEQUENCE)
+		return yaml_err(n, err, ERR_INVALID, "cannot unmarshal %s into a list", yaml_tag(n));
+	*(const struct yaml_node **)field = n;
+	return ERR_OK;
+}
+
+/* clang-format off */
+#define AT(member) offsetof(struct file_fields, member)
+static const struct yaml_field file_table[] = {
+	{ "groups", YAML_CUSTOM, AT(groups), NULL, keep_node, "groups of rules", 0 },
+};
+#undef AT
+
+#define AT(member) offsetof(struct group_fields, member)
+static const struct yaml_field group_table[] = {
+	{ "name", YAML_STRING, AT(name), NULL, NULL, "unique in its file", 0 },
+	{ "interval", YAML_DURATION, AT(interval_ns), NULL, NULL, "between evaluations", 0 },
+	{ "query_offset", YAML_DURATION, AT(query_offset_ns), NULL, NULL,
+		"how much earlier its queries look", offsetof(struct group_fields, offset_set) + 1 },
+	{ "limit", YAML_UINT, AT(limit), NULL, NULL, "alerts or series of one rule", 0 },
+	{ "labels", YAML_STRING_MAP, AT(labels), NULL, NULL, "added to those of its rules", 0 },
+	{ "rules", YAML_CUSTOM, AT(rules), NULL, keep_node, "in order", 0 },
+};
+#undef AT
+
+#define AT(member) offsetof(struct rule_fields, member)
+static const struct yaml_field rule_table[] = {
+	{ "record", YAML_STRING, AT(record), NULL, NULL, "name of what is recorded", 0 },
+	{ "alert", YAML_STRING, AT(alert), NULL, NULL, "name of the alert", 0 },
+	{ "expr", YAML_STRING, AT(expr), NULL, NULL, "what is evaluated", 0 },
+	{ "for", YAML_DURATION, AT(for_ns), NULL, NULL, "pending before it fires", 0 },
+	{ "keep_firing_for", YAML_DURATION, AT(keep_firing_for_ns), NULL, NULL,
+		"firing after its end", 0 },
+	{ "labels", YAML_STRING_MAP, AT(labels), NULL, NULL, "set on each element", 0 },
+	{ "annotations", YAML_STRING_MAP, AT(annotations), NULL, NULL, "for people", 0 },
+};
+#undef AT
+/* clang-format on */
+
+#define SCHEMA(id, text, type, table) \
+	static const struct yaml_schema id = { .name = (text), .size = sizeof(struct type), \
+		.fields = (table), .fields_n = sizeof(table) / sizeof((table)[0]) }
+SCHEMA(file_schema, "rule_groups", file_fields, file_table);
+SCHEMA(group_schema, "rule_group", group_fields, group_table);
+SCHEMA(rule_schema, "rule", rule_fields, rule_table);
+
+/* ---- where an error is ---- */
+
+/* "FILE:LINE:COLUMN: what" becomes "FILE:LINE:COLUMN: CONTEXT: what". */
+static enum err_code add_context(const char *file, const char *context, struct err *err)
+{
+	size_t n = strlen(file), place;
+	struct err old;
+
+	if (!err)
+		return ERR_INVALID;
+	old = *err;
+	if (strncmp(old.msg, file, n) != 0 || old.msg[n] != ':')
+		return err_set(err, old.code, "%s: %s: %s", file, context, old.msg);
+	place = n + 1 + strspn(old.msg + n + 1, "0123456789:");
+	return err_set(err, old.code, "%.*s %s:%s", (int)place, old.msg, context, old.msg + place);
+}
+
+static enum err_code in_group(
+	const struct yaml_node *n, const struct rule_group *g, struct err *err)
+{
+	struct buf context = { 0 };
+	enum err_code rc;
+
+	buf_printf(&context, "group %s%c", QUOTED(g->name), '\0');
+	rc = add_context(n->file, buf_failed(&context) ? "group" : context.ptr, err);
+	buf_release(&context);
+	return rc;
+}
+
+static enum err_code in_rule(const struct yaml_node *n, const struct rule_group *g, size_t number,
+	const struct rule_fields *f, struct err *err)
+{
+	struct str name = f->alert.len ? f->alert : f->record;
+	struct buf context = { 0 };
+	enum err_code rc;
+
+	buf_printf(&context, "group %s, rule %zu", QUOTED(g->name), number);
+	if (name.len)
+		buf_printf(&context, ", %s", QUOTED(name));
+	buf_add_char(&context, '\0');
+	rc = add_context(n->file, buf_failed(&context) ? "rule" : context.ptr, err);
+	buf_release(&context);
+	return rc;
+}
+
+/* ---- loading ---- */
+
+struct loading {
+	const struct rules_load *l;
+	struct rule_set *set;
+	size_t cap;
+};
+
+static enum err_code decode_rules(struct loading *x, struct yaml_ctx *ctx,
+	const struct yaml_node *n, struct rule_group *g, struct err *err)
+{
+	struct arena *a = &x->set->arena;
+	struct rule_fields f;
+	enum err_code rc;
+
+	if (!n)
+		return ERR_OK;
+	if (x->set->rules_n + n->n > RULES_MAX) {
+		yaml_err(n, err, ERR_LIMIT, "more than %u rules", RULES_MAX);
+		return in_group(n, g, err);
+	}
+	if (!(g->rules = arena_array(a, struct rule, n->n + 1)))
+		return arena_fail(a, "rules", err);
+	for (const struct yaml_node *c = n->child; c; c = c->next, g->rules_n++) {
+		f = (struct rule_fields){ 0 };
+		rc = yaml_is_null(c) ? yaml_err(c, err, ERR_INVALID, "empty or null rule") :
+				       yaml_decode(ctx, &rule_schema, c, &f, err);
+		if (!rc)
+			rc = rule_check(a, c, &f, g, &g->rules[g->rules_n], err);
+		if (rc)
+			return in_rule(c, g, g->rules_n + 1, &f, err);
+	}
+	x->set->rules_n += g->rules_n;
+	return ERR_OK;
+}
+
+static enum err_code new_group(struct loading *x, struct rule_group **out, struct err *err)
+{
+	struct rule_set *s = x->set;
+	struct rule_group *grown;
+
+	if (s->groups_n == x->cap) {
+		x->cap = x->cap * 2 + 8;
+		if (!(grown = arena_array(&s->arena, struct rule_group, x->cap)))
+			return arena_fail(&s->arena, "rules", err);
+		if (s->groups_n)
+			memcpy(grown, s->groups, s->groups_n * sizeof(*grown));
+		s->groups = grown;
+	}
+	*out = &s->groups[s->groups_n];
+	**out = (struct rule_group){ 0 };
+	return ERR_OK;
+}
+
+static enum err_code decode_group(struct loading *x, struct yaml_ctx *ctx,
+	const struct yaml_node *n, size_t first, struct str file, struct err *err)
+{
+	const struct yaml_node *name = yaml_get(n, "name"), *labels = yaml_get(n, "labels");
+	struct group_fields f = { 0 };
+	struct rule_group *g;
+	enum err_code rc;
+
+	if (yaml_is_null(n))
+		return yaml_err(n, err, ERR_INVALID, "empty or null rule group");
+	if ((rc = new_group(x, &g, err)))
+		return rc;
+	g->file = file;
+	if (name && name->kind == YAML_SCALAR)
+		g->name = name->text;
+	if ((rc = yaml_decode(ctx, &group_schema, n, &f, err)))
+		return g->name.len ? in_group(n, g, err) : rc;
+	if (!f.name.len)
+		return yaml_err(n, err, ERR_INVALID, "Groupname must not be empty");
+	for (size_t i = first; i < x->set->groups_n; i++)
+		if (str_eq(x->set->groups[i].name, f.name))
+			return yaml_err(name, err, ERR_INVALID,
+				"groupname: %s is repeated in the same file", QUOTED(f.name));
+	*g = (struct rule_group){
+		.file = file,
+		.name = f.name,
+		.interval_ns = f.interval_ns ? f.interval_ns : x->l->interval_ns,
+		.query_offset_ns = f.offset_set ? f.query_offset_ns : x->l->query_offset_ns,
+		.limit = f.limit,
+		.labels = f.labels,
+		.line = n->line,
+		.column = n->column,
+	};
+	if (labels && (rc = rule_labels_check(labels, f.labels, err)))
+		return in_group(n, g, err);
+	if ((rc = decode_rules(x, ctx, f.rules, g, err)))
+		return rc;
+	x->set->groups_n++;
+	return ERR_OK;
+}
+
+static enum err_code load_text(
+	struct loading *x, const char *name, struct str text, struct err *err)
+{
+	struct rule_set *s = x->set;
+	struct yaml_ctx ctx = { .arena = &s->arena, .dir = path_dir(str_of(name)) };
+	struct file_fields f = { 0 };
+	struct str file = str_dup(&s->arena, str_of(name));
+	size_t first = s->groups_n;
+	struct yaml_node *root;
+	enum err_code rc;
+
+	if (!file.ptr)
+		return arena_fail(&s->arena, "rules", err);
+	if ((rc = yaml_parse(&s->arena, name, text, &root, err)) ||
+		(rc = yaml_decode(&ctx, &file_schema, root, &f, err)))
+		return rc;
+	s->files[s->files_n++] = file;
+	for (const struct yaml_node *c = f.groups ? f.groups->child : NULL; c && !rc; c = c->next)
+		rc = decode_group(x, &ctx, c, first, file, err);
+	return rc;
+}
+
+static enum err_code begin(struct loading *x, const struct rules_load *l, struct err *err)
+{
+	struct rule_set *s = calloc(1, sizeof(*s));
+
+	*x = (struct loading){ .l = l, .set = s };
+	if (!s)
+		return err_set(err, ERR_NOMEM, "rules: out of memory");
+	atomic_init(&s->refs, 1);
+	arena_init(&s->arena, ARENA_BYTES_MAX);
+	s->files = arena_array(&s->arena, struct str, RULES_FILES_MAX);
+	return s->files ? ERR_OK : arena_fail(&s->arena, "rules", err);
+}
+
+static enum err_code end(struct loading *x, enum err_code rc, struct rule_set **out)
+{
+	struct rule_set *s = x->set;
+
+	if (rc) {
+		rule_set_unref(s);
+		return rc;
+	}
+	for (size_t i = 0; i < s->groups_n; i++) /* groups have moved while the list grew */
+		for (size_t k = 0; k < s->groups[i].rules_n; k++)
+			s->groups[i].rules[k].group = &s->groups[i];
+	*out = s;
+	return ERR_OK;
+}
+
+enum err_code rule_set_load_text(const char *name, struct str text, const struct rules_load *l,
+	struct rule_set **out, struct err *err)
+{
+	struct loading x;
+	enum err_code rc = begin(&x, l, err);
+
+	if (!rc)
+		rc = load_text(&x, name, text, err);
+	return end(&x, rc, out);
+}
+
+static enum err_code load_file(struct loading *x, const char *path, struct err *err)
+{
+	struct rule_set *s = x->set;
+	struct buf text = { 0 };
+	enum err_code rc;
+
+	for (size_t i = 0; i < s->files_n; i++)
+		if (str_is(s->files[i], path))
+			return ERR_OK; /* two patterns name it */
+	if (s->files_n == RULES_FILES_MAX)
+		return err_set(err, ERR_LIMIT, "more than %u rule files", RULES_FILES_MAX);
+	rc = fs_read_file(path, RULES_FILE_BYTES_MAX, &text, err);
+	if (rc)
+		rc = err_wrap(err, rc, "rule file");
+	else
+		rc = load_text(x, path, buf_str(&text), err);
+	buf_release(&text);
+	return rc;
+}
+
+/* A pattern that finds nothing is fine; a name without wildcards must be there. */
+static enum err_code load_pattern(struct loading *x, struct str pattern, struct err *err)
+{
+	struct str path = str_dup(&x->set->arena, pattern);
+	enum err_code rc = ERR_OK;
+	glob_t found;
+	int failed;
+
+	if (!path.ptr)
+		return arena_fail(&x->set->arena, "rules", err);
+	if (!strpbrk(path.ptr, "*?["))
+		return load_file(x, path.ptr, err);
+	failed = glob(path.ptr, 0, NULL, &found);
+	if (failed == GLOB_NOMATCH)
+		return ERR_OK;
+	if (failed)
+		return err_set(err, failed == GLOB_NOSPACE ? ERR_NOMEM : ERR_IO,
+			"rule files %s: cannot be listed", path.ptr);
+	for (size_t i = 0; i < found.gl_pathc && !rc; i++)
+		rc = load_file(x, found.gl_pathv[i], err);
+	globfree(&found);
+	return rc;
+}
+
+enum err_code rule_set_load(const struct rules_load *l, struct rule_set **out, struct err *err)
+{
+	struct loading x;
+	enum err_code rc = begin(&x, l, err);
+
+	for (size_t i = 0; i < l->patterns_n && !rc; i++)
+		rc = load_pattern(&x, l->patterns[i], err);
+	return end(&x, rc, out);
+}
+
+struct rule_set *rule_set_ref(struct rule_set *s)
+{
+	atomic_fetch_add(&s->refs, 1);
+	return s;
+}
+
+void rule_set_unref(struct rule_set *s)
+{
+	if (!s || atomic_fetch_sub(&s->refs, 1) != 1)
+		return;
+	arena_release(&s->arena);
+	free(s);
+}
+
+/* ---- equality ---- */
+
+static bool texts_eq(const struct rule_text *a, size_t a_n, const struct rule_text *b, size_t b_n)
+{
+	if (a_n != b_n)
+		return false;
+	for (size_t i = 0; i < a_n; i++)
+		if (!str_eq(a[i].name, b[i].name) || !str_eq(a[i].text, b[i].text))
+			return false;
+	return true;
+}
+
+bool rule_eq(const struct rule *a, const struct rule *b)
+{
+	const struct rule_group *g = a->group, *h = b->group;
+
+	return a->kind == b->kind && str_eq(a->name, b->name) && str_eq(a->expr, b->expr) &&
+		a->for_ns == b->for_ns && a->keep_firing_for_ns == b->keep_firing_for_ns &&
+		texts_eq(a->labels, a->labels_n, b->labels, b->labels_n) &&
+		texts_eq(a->annotations, a->annotations_n, b->annotations, b->annotations_n) &&
+		g->interval_ns == h->interval_ns && g->query_offset_ns == h->query_offset_ns &&
+		g->limit == h->limit;
+}
