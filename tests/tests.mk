@@ -61,7 +61,7 @@ $(LOAD): $(LOAD_OBJECTS) $(FLEET_LIB) $(call room_libs,tsdb)
 # "fuzz: room". Seeds stand in tests/fuzz/<name>/.
 FUZZ_SOURCES := $(wildcard tests/fuzz/*_fuzz.c)
 FUZZ_TESTS := $(FUZZ_SOURCES:%.c=$(BUILD)/%)
-fuzz_room = $(shell sed -n 's/.*fuzz: \([a-z]*\).*/\1/p' $(1) | head -n 1)
+fuzz_room = $(shell sed -n 's/.*fuzz: \([a-z/]*\).*/\1/p' $(1) | head -n 1)
 define fuzz_rules
 $(BUILD)/$(1): $(BUILD)/obj/$(1).o $$(call room_libs,$(call fuzz_room,$(1).c))
 	@mkdir -p $$(@D)

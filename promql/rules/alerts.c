@@ -346,7 +346,8 @@ bool alert_due(struct alert *a, int64_t t_ns, int64_t resend_ns, int64_t interva
 {
 	if (a->phase == ALERT_PENDING)
 		return false;
-	if (a->resolved_at_ns <= a->last_sent_ns && t_ns - a->last_sent_ns < resend_ns)
+	if (a->last_sent_ns && a->resolved_at_ns <= a->last_sent_ns &&
+		t_ns - a->last_sent_ns < resend_ns)
 		return false;
 	a->last_sent_ns = t_ns;
 	a->valid_until_ns = t_ns + 4 * (interval_ns > resend_ns ? interval_ns : resend_ns);

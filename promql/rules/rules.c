@@ -6,12 +6,13 @@
 #include <glob.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/fs.h"
 #include "base/quote.h"
 #include "promql/rules/rules_internal.h"
 
 #define ARENA_BYTES_MAX ((size_t)1 << 30)
-#define GROUPS_MAX RULES_MAX
+#define INTERVAL_DEFAULT_NS NS_PER_MIN /* where nobody says one */
 
 struct group_fields {
 	struct str name;
@@ -207,6 +208,8 @@ static enum err_code decode_group(struct loading *x, struct yaml_ctx *ctx,
 		.line = n->line,
 		.column = n->column,
 	};
+	if (!g->interval_ns)
+		g->interval_ns = INTERVAL_DEFAULT_NS;
 	if (labels && (rc = rule_labels_check(labels, f.labels, err)))
 		return in_group(n, g, err);
 	if ((rc = decode_rules(x, ctx, f.rules, g, err)))

@@ -292,9 +292,9 @@ static enum err_code range_once(struct rendering *r, const struct ranging *x, st
 {
 	const struct pipe *p = x->n->pipe;
 	struct tv *known;
-	enum err_code rc;
+	enum err_code rc = step(r, p->at);
 
-	for (size_t i = 0; i < p->variables_n; i++) {
+	for (size_t i = 0; i < p->variables_n && !rc; i++) {
 		struct tv v = i + 1 < p->variables_n ? key : element;
 
 		if (!p->assigns) {
@@ -304,7 +304,8 @@ static enum err_code range_once(struct rendering *r, const struct ranging *x, st
 			*known = v;
 		}
 	}
-	rc = walk(r, x->n->body, &element);
+	if (!rc)
+		rc = walk(r, x->n->body, &element);
 	r->variables = x->outer;
 	*more = !r->breaks;
 	r->breaks = r->continues = false;

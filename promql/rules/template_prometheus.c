@@ -272,6 +272,8 @@ static enum err_code call_replace(struct rendering *r, const struct template_fun
 		b.len <= TEMPLATE_BYTES_MAX) {
 		bool empty = group[0].len == 0;
 
+		if (at == end)
+			group[0].ptr = at; /* of an empty text nothing is told */
 		buf_add(&b, at, (size_t)(group[0].ptr - at));
 		if (!empty || group[0].ptr != last_end)
 			regex_expand(re, args[1].s, group, &b);
@@ -411,12 +413,13 @@ static enum err_code call_query(struct rendering *r, const struct template_funct
 	const struct template_data *d = r->data;
 	struct template_sample *v = NULL;
 	size_t count = 0;
+	struct err why;
 	enum err_code rc;
 
 	if (!d->query)
 		return err_set(err, ERR_INVALID, "there is nothing to query here");
-	if ((rc = d->query(d->ctx, &r->arena, args[0].s, &v, &count, err)))
-		return rc == ERR_NOMEM ? rc : err_set(err, ERR_INVALID, "%s", err->msg);
+	if ((rc = d->query(d->ctx, &r->arena, args[0].s, &v, &count, &why)))
+		return err_set(err, rc == ERR_NOMEM ? rc : ERR_INVALID, "%s", why.msg);
 	*out = (struct tv){ TV_SAMPLES, .samples = v, .n = count };
 	return ERR_OK;
 }

@@ -59,7 +59,7 @@ void tv_float_print(struct buf *out, double v)
 	do
 		snprintf(text, sizeof(text), "%.*e", precision, v);
 	while (strtod(text, NULL) != v && ++precision < 17);
-	exponent = atoi(strchr(text, 'e') + 1);
+	exponent = (int)strtol(strchr(text, 'e') + 1, NULL, 10);
 	if (exponent < -4 || exponent >= 6)
 		buf_add_cstr(out, text);
 	else
@@ -198,7 +198,7 @@ static void pad(struct buf *out, const struct verb *v, struct str s)
 		(size_t)v->width - have : 0;
 
 	for (size_t i = 0; i < fill && !v->minus; i++)
-		buf_add_char(out, ' ');
+		buf_add_char(out, v->zero ? '0' : ' ');
 	buf_add_str(out, s);
 	for (size_t i = 0; i < fill && v->minus; i++)
 		buf_add_char(out, ' ');
@@ -248,7 +248,8 @@ static void print_float(struct buf *out, const struct verb *v, double f)
 			else if (v->space && !signbit(f))
 				buf_add_char(&text, ' ');
 			tv_float_print(&text, f);
-			if (v->zero && !v->minus && v->has_width) {
+			if (v->zero && !v->minus && v->has_width &&
+				(size_t)v->width > text.len) {
 				size_t sign = text.len && strchr("+- ", text.ptr[0]) ? 1 : 0;
 
 				buf_add(out, text.ptr, sign);
@@ -266,14 +267,20 @@ static void print_float(struct buf *out, const struct verb *v, double f)
 	add_number(out, v, "", c == 'v' ? 'g' : c, f, 0);
 }
 
+static void print_verb(struct buf *out, const struct verb *v, const struct tv *arg);
+
+/* A verb that does not go with the value: it is shown as %v, with the same flags. */
 static void print_bad(struct buf *out, const struct verb *v, const struct tv *arg)
 {
+	struct verb plain = *v;
+
+	plain.c = 'v';
 	buf_printf(out, "%%!%c(", v->c);
-	if (arg->kind == TV_NIL)
+	if (arg->kind == TV_NIL) {
 		buf_add_cstr(out, "<nil>");
-	else {
+	} else {
 		buf_printf(out, "%s=", tv_type_name(arg));
-		tv_print(out, arg);
+		print_verb(out, &plain, arg);
 	}
 	buf_add_char(out, ')');
 }
@@ -292,6 +299,25 @@ static void print_bits(struct buf *out, const struct verb *v, int64_t i)
 	pad(out, v, (struct str){ text + at, sizeof(text) - at });
 }
 
+/* The sign, then the digits: printf(3) takes these for numbers without one. */
+static void print_unsigned(struct buf *out, const struct verb *v, int64_t i)
+{
+	uint64_t u = i < 0 ? 0 - (uint64_t)i : (uint64_t)i;
+	struct verb digits = *v, padded = *v;
+	struct buf text = { 0 };
+	bool sign = i < 0 || v->plus || v->space;
+
+	padded.zero = false;
+	if (sign)
+		buf_add_char(&text, i < 0 ? '-' : v->plus ? '+' : ' ');
+	digits.plus = digits.space = digits.minus = false;
+	digits.has_width = v->zero && !v->minus && v->has_width && !v->has_precision;
+	digits.width -= sign && digits.width > 0;
+	add_number(&text, &digits, "ll", v->c, 0, (long long)u);
+	pad(out, &padded, buf_str(&text));
+	buf_release(&text);
+}
+
 static void print_int(struct buf *out, const struct verb *v, const struct tv *arg)
 {
 	struct buf text = { 0 };
@@ -305,17 +331,7 @@ static void print_int(struct buf *out, const struct verb *v, const struct tv *ar
 	case 'o':
 	case 'x':
 	case 'X':
-		if (arg->i < 0) { /* the sign, then the digits */
-			struct verb positive = *v;
-
-			positive.has_width = false;
-			buf_add_char(&text, '-');
-			add_number(&text, &positive, "ll", v->c, 0, -arg->i);
-			pad(out, v, buf_str(&text));
-			buf_release(&text);
-		} else {
-			add_number(out, v, "ll", v->c, 0, arg->i);
-		}
+		print_unsigned(out, v, arg->i);
 		return;
 	case 'c':
 	case 'q':
@@ -387,7 +403,10 @@ static void print_verb(struct buf *out, const struct verb *v, const struct tv *a
 	struct buf text = { 0 };
 
 	if (v->c == 'T') {
-		pad(out, v, str_of(tv_type_name(arg)));
+		struct verb s = *v;
+
+		s.c = 's';
+		print_text(out, &s, str_of(tv_type_name(arg)), arg);
 		return;
 	}
 	switch (arg->kind) {
@@ -494,6 +513,7 @@ static void take_verb(struct formatting *x)
 		return;
 	}
 	v.c = x->f.ptr[x->at++];
+	v.plus &= v.c != 'v'; /* it asks for names of fields there */
 	if (v.c == '%') {
 		buf_add_char(x->out, '%');
 	} else if (x->used >= x->n) {

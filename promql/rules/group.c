@@ -1,0 +1,320 @@
+/*
+ * One turn of a group: its rules in order, each seeing what those before it wrote.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/map.h"
+#include "base/metrics.h"
+#include "promql/parse.h"
+#include "promql/rules/manager_internal.h"
+#include "promql/rules/notifier.h"
+#include "promql/rules/template.h"
+#include "promql/rules/template_internal.h"
+
+#define WINDOW_DEFAULT_NS (5 * NS_PER_MIN) /* of a link, where the expression has none */
+
+METRIC_COUNTER(evaluations, "epimetheus_rule_evaluations_total", "Evaluations of rules.",
+	"rule_group");
+METRIC_COUNTER(failures, "epimetheus_rule_evaluation_failures_total",
+	"Evaluations of rules that failed.", "rule_group");
+METRIC_HISTOGRAM(evaluation_seconds, "epimetheus_rule_evaluation_duration_seconds",
+	"Time an evaluation of a rule takes.", NULL);
+METRIC_COUNTER(iterations, "epimetheus_rule_group_iterations_total",
+	"Turns of groups of rules, missed ones too.", "rule_group");
+METRIC_HISTOGRAM(group_seconds, "epimetheus_rule_group_duration_seconds",
+	"Time a turn of a group takes.", NULL);
+METRIC_GAUGE(last_seconds, "epimetheus_rule_group_last_duration_seconds",
+	"Time the last turn of a group took.", "rule_group");
+METRIC_GAUGE(last_time, "epimetheus_rule_group_last_evaluation_timestamp_seconds",
+	"When the last turn of a group was.", "rule_group");
+METRIC_GAUGE(last_samples, "epimetheus_rule_group_last_evaluation_samples",
+	"Series that the last turn of a group wrote.", "rule_group");
+
+/* ---- turns ---- */
+
+int64_t group_next_turn(const struct rule_group *g, int64_t t_ns)
+{
+	uint64_t hash = hash_bytes(g->name.ptr, g->name.len,
+		hash_bytes(g->file.ptr, g->file.len, 0));
+	int64_t slots = g->interval_ns / NS_PER_MS, phase;
+
+	phase = slots > 0 ? (int64_t)(hash % (uint64_t)slots) * NS_PER_MS : 0;
+	return t_ns - (t_ns - phase) % g->interval_ns + g->interval_ns;
+}
+
+/* ---- links ---- */
+
+/* How far back the expression looks, from its evaluation. */
+static int64_t window_of(const struct rule *r)
+{
+	int64_t widest = 0, width;
+	struct parsed *q = NULL;
+	struct arena a;
+
+	arena_init(&a, 0);
+	if (!parse_query(&a, r->expr, &q, NULL, NULL))
+		for (const struct expr *e = q->selectors; e; e = e->selector.next) {
+			width = e->selector.window_ns + e->selector.offset_ns;
+			if (width > widest)
+				widest = width;
+		}
+	parsed_release(q);
+	arena_release(&a);
+	return widest ? widest : WINDOW_DEFAULT_NS;
+}
+
+static void add_seconds(struct buf *out, const char *key, int64_t t_ns)
+{
+	buf_printf(out, "&%s=%" PRId64 ".%03d", key, t_ns / NS_PER_S,
+		(int)(t_ns % NS_PER_S / NS_PER_MS));
+}
+
+void rule_link_print(struct buf *out, struct str external_url, const struct rule *r,
+	struct str function, int64_t t_ns)
+{
+	int64_t to = t_ns - r->group->query_offset_ns;
+
+	buf_add_str(out, external_url);
+	template_link_print(out, r->expr);
+	add_seconds(out, "from", to - window_of(r));
+	add_seconds(out, "to", to);
+	if (function.len) {
+		buf_add_cstr(out, "&pick=");
+		url_escape(out, function);
+	}
+}
+
+/* ---- alerts ---- */
+
+struct turn {
+	struct group_state *g;
+	struct rule_manager *m;
+	struct rule_state *r;
+	int64_t t_ns;  /* of the turn */
+	int64_t at_ns; /* what queries ask for and what is written: query_offset before it */
+	size_t written;
+};
+
+static enum err_code run_query(
+	struct turn *x, struct str text, struct query **out, struct err *err)
+{
+	const struct query_options o = { .text = text, .t_ns = x->at_ns,
+		.timeout_ns = x->g->group->interval_ns };
+
+	return query_run_cancelable(x->m->o.engine, &o, &x->m->stop, out, err);
+}
+
+/* The template function `query`. */
+static enum err_code answer_template(void *ctx, struct arena *a, struct str expr,
+	struct template_sample **out, size_t *n, struct err *err)
+{
+	const struct result *r;
+	struct query *q;
+	enum err_code rc;
+
+	if ((rc = run_query(ctx, expr, &q, err)))
+		return rc;
+	r = query_result(q);
+	*n = r->type == RESULT_VECTOR ? r->n : r->type == RESULT_SCALAR ? 1 : 0;
+	if (!(*out = arena_array(a, struct template_sample, *n + 1)))
+		rc = arena_fail(a, "template", err);
+	else if (r->type == RESULT_SCALAR)
+		(*out)[0].value = r->scalar;
+	else if (r->type != RESULT_VECTOR && r->n)
+		rc = err_set(err, ERR_INVALID, "query result is not a vector or scalar");
+	for (size_t i = 0; r->type == RESULT_VECTOR && i < r->n && !rc; i++) {
+		(*out)[i].value = r->vector[i].value;
+		(*out)[i].labels = labels_dup(a, r->vector[i].metric);
+		if (r->vector[i].metric.n && !(*out)[i].labels.v)
+			rc = arena_fail(a, "template", err);
+	}
+	query_close(q);
+	return rc;
+}
+
+static enum err_code elements_of(
+	struct query *q, struct alert_element **out, size_t *n, struct err *err)
+{
+	const struct result *r = query_result(q);
+	struct arena *a = query_arena(q);
+	struct labels_builder b;
+	enum err_code rc;
+
+	if (r->type == RESULT_SCALAR || (r->type != RESULT_VECTOR && r->n))
+		return err_set(err, ERR_INVALID, "an alert's expression must give costs");
+	*n = r->n;
+	if (!(*out = arena_array(a, struct alert_element, r->n + 1)))
+		return arena_fail(a, "rules", err);
+	for (size_t i = 0; i < r->n; i++) {
+		labels_builder_init(&b, a, r->vector[i].metric);
+		labels_builder_del(&b, STR(LABEL_NAME));
+		if ((rc = labels_builder_build(&b, &(*out)[i].labels, err)))
+			return rc;
+		(*out)[i].value = r->vector[i].value;
+	}
+	return ERR_OK;
+}
+
+/* ALERTS and ALERTS_FOR_STATE of what is pending or fires. */
+static enum err_code write_alerts(struct turn *x, struct err *err)
+{
+	struct label state = { STR("alertstate"), { 0 } };
+	const struct alert *a;
+	struct writing w;
+	enum err_code rc = ERR_OK;
+
+	writing_init(&w, x->m);
+	for (size_t i = 0; (a = alert_state_at(x->r->alerts, i)) && !rc; i++) {
+		if (a->phase == ALERT_INACTIVE)
+			continue;
+		state.value = a->phase == ALERT_FIRING ? STR("firing") : STR("pending");
+		if (!(rc = writing_add(
+			      &w, ALERTS_NAME, a->labels, &state, 1, x->at_ns, 1, err)))
+			rc = writing_add(&w, ALERTS_FOR_STATE_NAME, a->labels, NULL, 0, x->at_ns,
+				(double)(a->active_at_ns / NS_PER_S), err);
+	}
+	x->written += w.n;
+	if (!rc)
+		rc = writing_commit(&w, &x->r->seen, x->at_ns, err);
+	writing_release(&w);
+	return rc;
+}
+
+/* The notifier copies what it is given. */
+static enum err_code send_alerts(struct turn *x, struct err *err)
+{
+	const struct rule *r = x->r->rule;
+	struct notification *v;
+	struct buf link = { 0 };
+	struct arena arena;
+	struct alert *a;
+	size_t n = 0, all = 0;
+	enum err_code rc = ERR_OK;
+
+	while (alert_state_at(x->r->alerts, all))
+		all++;
+	if (!x->m->o.notifier || !all)
+		return ERR_OK;
+	arena_init(&arena, EVALUATION_BYTES_MAX);
+	if (!(v = arena_array(&arena, struct notification, all)))
+		rc = arena_fail(&arena, "rules", err);
+	for (size_t i = 0; !rc && (a = alert_state_at(x->r->alerts, i)); i++) {
+		if (!alert_due(a, x->t_ns, x->m->o.resend_delay_ns, r->group->interval_ns))
+			continue;
+		buf_clear(&link);
+		rule_link_print(&link, x->m->external_url, r,
+			labels_get(a->labels, STR("function")), x->t_ns);
+		v[n] = (struct notification){ .labels = a->labels,
+			.annotations = a->annotations,
+			.starts_ns = a->fired_at_ns,
+			.ends_ns = a->resolved_at_ns ? a->resolved_at_ns : a->valid_until_ns,
+			.generator_url = str_dup(&arena, buf_str(&link)) };
+		if (!v[n++].generator_url.ptr)
+			rc = arena_fail(&arena, "rules", err);
+	}
+	if (!rc && n)
+		notifier_send(x->m->o.notifier, v, n);
+	buf_release(&link);
+	arena_release(&arena);
+	return rc;
+}
+
+static enum err_code take_alerts(struct turn *x, struct query *q, struct err *err)
+{
+	struct template_data data = { .external_labels = x->m->external_labels,
+		.external_url = x->m->external_url, .query = answer_template, .ctx = x };
+	struct alert_element *v = NULL;
+	size_t n = 0;
+	enum err_code rc, sent;
+
+	if ((rc = elements_of(q, &v, &n, err)))
+		return rc;
+	mutex_lock(&x->g->lock);
+	rc = alert_state_take(x->r->alerts, v, n, x->t_ns, &data, err);
+	if (!rc && !x->r->restored) {
+		rule_restore(x->m, x->r, x->t_ns);
+		x->r->restored = true;
+	}
+	mutex_unlock(&x->g->lock);
+	if (rc)
+		return rc;
+	rc = write_alerts(x, err);
+	sent = send_alerts(x, rc ? NULL : err); /* also where the disk is full */
+	return rc ? rc : sent;
+}
+
+/* ---- rules ---- */
+
+static enum err_code evaluate(struct turn *x, struct err *err)
+{
+	struct query *q;
+	size_t n = 0;
+	enum err_code rc;
+
+	if ((rc = run_query(x, x->r->rule->expr, &q, err)))
+		return rc;
+	if (x->r->alerts)
+		rc = take_alerts(x, q, err);
+	else
+		rc = record_result(x->m, x->r, q, x->at_ns, &n, err);
+	x->written += n;
+	query_close(q);
+	return rc;
+}
+
+static void note(struct turn *x, enum err_code rc, const struct err *err, int64_t took_ns)
+{
+	struct rule_state *r = x->r;
+	const char *label = x->g->label.ptr;
+
+	metric_add(&evaluations, label, 1);
+	metric_observe(&evaluation_seconds, NULL, (double)took_ns / 1e9);
+	if (rc) {
+		metric_add(&failures, label, 1);
+		log_warn("rules", "rule evaluation failed", LOG_STR("file", x->g->group->file),
+			LOG_STR("group", x->g->group->name), LOG_STR("rule", r->rule->name),
+			LOG_E(err));
+	}
+	mutex_lock(&x->g->lock);
+	r->health = rc ? RULE_ERR : RULE_OK;
+	buf_clear(&r->last_error);
+	if (rc)
+		buf_add_cstr(&r->last_error, err->msg);
+	r->last_evaluation_ns = x->t_ns;
+	r->evaluation_ns = took_ns;
+	mutex_unlock(&x->g->lock);
+}
+
+void group_evaluate(struct group_state *g, int64_t t_ns)
+{
+	struct turn x = { .g = g, .m = g->manager, .t_ns = t_ns,
+		.at_ns = t_ns - g->group->query_offset_ns };
+	int64_t began = clock_monotonic_ns(), start, took;
+	const char *label = g->label.ptr;
+	struct err err;
+	enum err_code rc;
+
+	for (size_t i = 0; i < g->rules_n && !atomic_load(&x.m->stop); i++) {
+		x.r = &g->rules[i];
+		err.msg[0] = '\0';
+		start = clock_monotonic_ns();
+		rc = evaluate(&x, &err);
+		if (rc && atomic_load(&x.m->stop))
+			return; /* it was asked to end: no fault of the rule */
+		note(&x, rc, &err, clock_monotonic_ns() - start);
+	}
+	took = clock_monotonic_ns() - began;
+	metric_add(&iterations, label, 1);
+	metric_observe(&group_seconds, NULL, (double)took / 1e9);
+	metric_set(&last_seconds, label, (double)took / 1e9);
+	metric_set(&last_time, label, (double)t_ns / 1e9);
+	metric_set(&last_samples, label, (double)x.written);
+	mutex_lock(&g->lock);
+	g->iterations++;
+	g->last_evaluation_ns = t_ns;
+	g->evaluation_ns = took;
+	mutex_unlock(&g->lock);
+}

@@ -1,0 +1,429 @@
+/*
+ * The manager: whose turn it is, what a reload keeps, and what others may see.
+ *
+ * Workers take the group that has been due for the longest time; who finds none sleeps until the
+ * next is. There is no queue: a group that runs is not looked at.
+ */
+#include "promql/rules/manager_internal.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/metrics.h"
+
+#define SLEEP_MAX_NS NS_PER_S /* the clock of day may be set */
+
+METRIC_COUNTER(missed, "epimetheus_rule_group_iterations_missed_total",
+	"Turns of groups that were left out, because the one before took too long.", "rule_group");
+METRIC_GAUGE(group_rules, "epimetheus_rule_group_rules", "Rules of a group.", "rule_group");
+METRIC_GAUGE(group_interval, "epimetheus_rule_group_interval_seconds", "Interval of a group.",
+	"rule_group");
+
+/* ---- states ---- */
+
+static void rule_state_release(struct rule_state *r)
+{
+	alert_state_close(r->alerts);
+	seen_release(&r->seen);
+	buf_release(&r->last_error);
+}
+
+static void groups_free(struct group_state *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		for (size_t k = 0; k < v[i].rules_n; k++)
+			rule_state_release(&v[i].rules[k]);
+		free(v[i].rules);
+		buf_release(&v[i].label);
+		mutex_destroy(&v[i].lock);
+	}
+	free(v);
+}
+
+static enum err_code group_init(struct group_state *s, struct rule_manager *m,
+	const struct rule_group *g, struct err *err)
+{
+	s->manager = m;
+	s->group = g;
+	mutex_init(&s->lock);
+	buf_printf(&s->label, STR_FMT ";" STR_FMT "%c", STR_ARG(g->file), STR_ARG(g->name), '\0');
+	s->rules = calloc(g->rules_n + 1, sizeof(*s->rules));
+	if (!s->rules || buf_failed(&s->label))
+		return err_set(err, ERR_NOMEM, "rules: out of memory");
+	for (size_t i = 0; i < g->rules_n; i++, s->rules_n++) {
+		s->rules[i].rule = &g->rules[i];
+		if (g->rules[i].kind == RULE_ALERT &&
+			!(s->rules[i].alerts = alert_state_open(&g->rules[i], g)))
+			return err_set(err, ERR_NOMEM, "rules: out of memory");
+	}
+	return ERR_OK;
+}
+
+static enum err_code groups_new(
+	struct rule_manager *m, struct rule_set *set, struct group_state **out, struct err *err)
+{
+	struct group_state *v = calloc(set->groups_n + 1, sizeof(*v));
+	enum err_code rc = ERR_OK;
+	size_t n = 0;
+
+	if (!v)
+		return err_set(err, ERR_NOMEM, "rules: out of memory");
+	while (n < set->groups_n && !rc) {
+		rc = group_init(&v[n], m, &set->groups[n], err);
+		n++;
+	}
+	if (rc)
+		groups_free(v, n);
+	else
+		*out = v;
+	return rc;
+}
+
+/* ---- what a reload keeps ---- */
+
+static bool same_labels(const struct rule *a, const struct rule *b)
+{
+	if (a->labels_n != b->labels_n)
+		return false;
+	for (size_t i = 0; i < a->labels_n; i++)
+		if (!str_eq(a->labels[i].name, b->labels[i].name) ||
+			!str_eq(a->labels[i].text, b->labels[i].text))
+			return false;
+	return true;
+}
+
+/*
+ * A rule of the same name and labels goes on with its alerts and series, whatever else changed: an
+ * annotation that is put right must not make alerts begin anew.
+ */
+static void adopt_rule(struct rule_state *s, struct group_state *old)
+{
+	struct rule_state *o, old_self;
+
+	for (size_t i = 0; i < old->rules_n; i++) {
+		o = &old->rules[i];
+		if (!o->rule || (o->rule->kind == RULE_ALERT) != (s->rule->kind == RULE_ALERT) ||
+			!str_eq(o->rule->name, s->rule->name) || !same_labels(o->rule, s->rule))
+			continue;
+		old_self = *s;
+		*s = *o;
+		s->rule = old_self.rule;
+		*o = (struct rule_state){ .alerts = old_self.alerts, .seen = old_self.seen,
+			.last_error = old_self.last_error };
+		if (s->alerts)
+			alert_state_set_rule(s->alerts, s->rule, s->rule->group);
+		return;
+	}
+}
+
+/* Two lists of groups in the order of their files are short enough to be compared by pairs. */
+static void adopt(struct group_state *s, struct group_state *old, size_t old_n)
+{
+	for (size_t i = 0; i < old_n; i++) {
+		struct group_state *o = &old[i];
+
+		if (!str_eq(o->group->name, s->group->name) ||
+			!str_eq(o->group->file, s->group->file))
+			continue;
+		for (size_t k = 0; k < s->rules_n; k++)
+			adopt_rule(&s->rules[k], o);
+		s->last_evaluation_ns = o->last_evaluation_ns;
+		s->evaluation_ns = o->evaluation_ns;
+		s->iterations = o->iterations;
+		s->missed = o->missed;
+		if (o->group->interval_ns == s->group->interval_ns)
+			s->due_ns = o->due_ns;
+		return;
+	}
+}
+
+/* Series of rules that are gone end now. */
+static void end_series(struct rule_manager *m, struct group_state *v, size_t n)
+{
+	int64_t now = clock_now_ns() / NS_PER_MS * NS_PER_MS;
+	struct err err;
+
+	for (size_t i = 0; i < n; i++)
+		for (size_t k = 0; k < v[i].rules_n; k++)
+			if (v[i].rules[k].seen.n &&
+				seen_end(m, &v[i].rules[k].seen, now, &err))
+				log_warn("rules", "series of a removed rule not ended",
+					LOG_STR("group", v[i].group->name), LOG_E(&err));
+}
+
+static void show_groups(const struct group_state *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		metric_set(&group_rules, v[i].label.ptr, (double)v[i].rules_n);
+		metric_set(&group_interval, v[i].label.ptr,
+			(double)v[i].group->interval_ns / 1e9);
+		metric_add(&missed, v[i].label.ptr, 0);
+	}
+}
+
+enum err_code rule_manager_apply(struct rule_manager *m, struct rule_set *set,
+	struct labels external_labels, struct err *err)
+{
+	struct group_state *made, *old;
+	struct rule_set *old_set;
+	struct labels labels;
+	struct arena arena;
+	int64_t now;
+	size_t old_n;
+	enum err_code rc;
+
+	arena_init(&arena, 0);
+	labels = labels_dup(&arena, external_labels);
+	if (external_labels.n && !labels.v)
+		rc = arena_fail(&arena, "rules", err);
+	else
+		rc = groups_new(m, set, &made, err);
+	if (rc) {
+		arena_release(&arena);
+		return rc;
+	}
+	mutex_lock(&m->lock);
+	m->paused = true;
+	while (m->running || m->readers)
+		cond_wait(&m->changed, &m->lock);
+	old = m->groups;
+	old_n = m->groups_n;
+	old_set = m->set;
+	arena_release(&m->arena);
+	m->arena = arena;
+	m->external_labels = labels;
+	m->set = rule_set_ref(set);
+	m->groups = made;
+	m->groups_n = set->groups_n;
+	now = clock_now_ns();
+	for (size_t i = 0; i < m->groups_n; i++) {
+		adopt(&made[i], old, old_n);
+		if (!made[i].due_ns)
+			made[i].due_ns = group_next_turn(made[i].group, now);
+	}
+	end_series(m, old, old_n);
+	show_groups(made, m->groups_n);
+	m->paused = false;
+	cond_broadcast(&m->changed);
+	mutex_unlock(&m->lock);
+	groups_free(old, old_n);
+	rule_set_unref(old_set);
+	return ERR_OK;
+}
+
+/* ---- turns ---- */
+
+static struct group_state *first_due(struct rule_manager *m)
+{
+	struct group_state *first = NULL;
+
+	for (size_t i = 0; i < m->groups_n; i++)
+		if (!m->groups[i].running && (!first || m->groups[i].due_ns < first->due_ns))
+			first = &m->groups[i];
+	return first;
+}
+
+/* The turn that is taken now: turns before it that are over are missed. */
+static int64_t take_turn(struct group_state *g, int64_t now)
+{
+	int64_t interval = g->group->interval_ns, late = (now - g->due_ns) / interval;
+
+	if (late > 0) {
+		g->due_ns += late * interval;
+		mutex_lock(&g->lock);
+		g->missed += (uint64_t)late;
+		mutex_unlock(&g->lock);
+		metric_add(&missed, g->label.ptr, (double)late);
+	}
+	g->running = true;
+	g->manager->running++;
+	return g->due_ns;
+}
+
+static void work(void *ctx)
+{
+	struct rule_manager *m = ctx;
+	struct group_state *g;
+	int64_t now, turn, sleep;
+
+	mutex_lock(&m->lock);
+	while (!m->closing) {
+		g = m->paused ? NULL : first_due(m);
+		now = clock_now_ns();
+		if (g && g->due_ns > now + g->group->interval_ns) /* the clock was set back */
+			g->due_ns = group_next_turn(g->group, now);
+		if (!g) {
+			cond_wait(&m->changed, &m->lock);
+			continue;
+		}
+		sleep = g->due_ns - now;
+		if (sleep > 0) {
+			cond_wait_until(&m->changed, &m->lock,
+				clock_monotonic_ns() + (sleep < SLEEP_MAX_NS ? sleep : SLEEP_MAX_NS));
+			continue;
+		}
+		turn = take_turn(g, now);
+		mutex_unlock(&m->lock);
+		group_evaluate(g, turn);
+		mutex_lock(&m->lock);
+		g->due_ns = turn + g->group->interval_ns;
+		g->running = false;
+		m->running--;
+		cond_broadcast(&m->changed);
+	}
+	mutex_unlock(&m->lock);
+}
+
+/* ---- life ---- */
+
+enum err_code rule_manager_open(
+	const struct rule_manager_options *o, struct rule_manager **out, struct err *err)
+{
+	struct rule_manager *m = calloc(1, sizeof(*m));
+	enum err_code rc = ERR_OK;
+
+	if (!m)
+		return err_set(err, ERR_NOMEM, "rules: out of memory");
+	m->o = *o;
+	if (!m->o.workers)
+		m->o.workers = 1;
+	mutex_init(&m->lock);
+	cond_init(&m->changed);
+	arena_init(&m->arena, 0);
+	arena_init(&m->own, 0);
+	m->external_url = str_dup(&m->own, str_of(o->external_url ? o->external_url : ""));
+	m->workers = arena_array(&m->own, struct thread, m->o.workers);
+	if (!m->external_url.ptr || !m->workers)
+		rc = err_set(err, ERR_NOMEM, "rules: out of memory");
+	while (!rc && str_has_suffix(m->external_url, STR("/")))
+		m->external_url.len--;
+	for (unsigned i = 0; i < m->o.workers && !rc; i++)
+		rc = thread_start(&m->workers[i], "rules", work, m, err);
+	if (rc) {
+		rule_manager_close(m);
+		return rc;
+	}
+	*out = m;
+	return ERR_OK;
+}
+
+void rule_manager_close(struct rule_manager *m)
+{
+	if (!m)
+		return;
+	mutex_lock(&m->lock);
+	m->closing = true;
+	atomic_store(&m->stop, true);
+	cond_broadcast(&m->changed);
+	mutex_unlock(&m->lock);
+	for (unsigned i = 0; m->workers && i < m->o.workers; i++)
+		thread_join(&m->workers[i]);
+	groups_free(m->groups, m->groups_n);
+	rule_set_unref(m->set);
+	arena_release(&m->arena);
+	arena_release(&m->own);
+	cond_destroy(&m->changed);
+	mutex_destroy(&m->lock);
+	free(m);
+}
+
+/* ---- what others see ---- */
+
+static enum err_code copy_alerts(
+	const struct rule_state *r, struct arena *a, struct rule_info *out, struct err *err)
+{
+	const struct alert *from;
+	struct alert_info *to;
+	size_t n = 0;
+
+	while (alert_state_at(r->alerts, n))
+		n++;
+	if (!(out->alerts = arena_array(a, struct alert_info, n + 1)))
+		return arena_fail(a, "rules", err);
+	for (size_t i = 0; i < n; i++) {
+		from = alert_state_at(r->alerts, i);
+		if (from->phase == ALERT_INACTIVE)
+			continue;
+		to = &out->alerts[out->alerts_n++];
+		*to = (struct alert_info){ .phase = from->phase,
+			.labels = labels_dup(a, from->labels),
+			.annotations = labels_dup(a, from->annotations),
+			.active_at_ns = from->active_at_ns,
+			.keep_firing_since_ns = from->keep_firing_since_ns,
+			.value = from->value };
+		if ((from->labels.n && !to->labels.v) ||
+			(from->annotations.n && !to->annotations.v))
+			return arena_fail(a, "rules", err);
+	}
+	return ERR_OK;
+}
+
+static enum err_code copy_rule(
+	const struct rule_state *r, struct arena *a, struct rule_info *out, struct err *err)
+{
+	*out = (struct rule_info){ .rule = r->rule,
+		.health = r->health,
+		.last_evaluation_ns = r->last_evaluation_ns,
+		.evaluation_ns = r->evaluation_ns };
+	if (r->last_error.len && !(out->last_error = str_dup(a, buf_str(&r->last_error))).ptr)
+		return arena_fail(a, "rules", err);
+	if (!r->alerts)
+		return ERR_OK;
+	out->phase = alert_state_phase(r->alerts);
+	return copy_alerts(r, a, out, err);
+}
+
+static enum err_code copy_group(
+	struct group_state *g, struct arena *a, struct group_info *out, struct err *err)
+{
+	enum err_code rc = ERR_OK;
+
+	*out = (struct group_info){ .group = g->group,
+		.rules = arena_array(a, struct rule_info, g->rules_n + 1),
+		.rules_n = g->rules_n };
+	if (!out->rules)
+		return arena_fail(a, "rules", err);
+	mutex_lock(&g->lock);
+	out->last_evaluation_ns = g->last_evaluation_ns;
+	out->evaluation_ns = g->evaluation_ns;
+	out->iterations = g->iterations;
+	out->missed = g->missed;
+	for (size_t i = 0; i < g->rules_n && !rc; i++)
+		rc = copy_rule(&g->rules[i], a, &out->rules[i], err);
+	mutex_unlock(&g->lock);
+	return rc;
+}
+
+enum err_code rule_manager_snapshot(
+	struct rule_manager *m, struct arena *a, struct rules_snapshot *out, struct err *err)
+{
+	struct rules_snapshot s = { .set = NULL };
+	enum err_code rc = ERR_OK;
+
+	mutex_lock(&m->lock);
+	while (m->paused) /* a reload is under way, which waits for those that read */
+		cond_wait(&m->changed, &m->lock);
+	m->readers++;
+	s.set = m->set ? rule_set_ref(m->set) : NULL;
+	mutex_unlock(&m->lock);
+	if (!(s.groups = arena_array(a, struct group_info, m->groups_n + 1)))
+		rc = arena_fail(a, "rules", err);
+	for (; s.groups_n < m->groups_n && !rc; s.groups_n++)
+		rc = copy_group(&m->groups[s.groups_n], a, &s.groups[s.groups_n], err);
+	mutex_lock(&m->lock);
+	m->readers--;
+	cond_broadcast(&m->changed);
+	mutex_unlock(&m->lock);
+	if (rc)
+		rules_snapshot_release(&s);
+	else
+		*out = s;
+	return rc;
+}
+
+void rules_snapshot_release(struct rules_snapshot *s)
+{
+	rule_set_unref(s->set);
+	s->set = NULL;
+}

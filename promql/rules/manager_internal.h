@@ -1,0 +1,110 @@
+/*
+ * Rule manager, the inside of manager.h: what is kept of groups and rules, and one turn of a group.
+ * Private to promql/rules/ and its tests.
+ *
+ * Units:     nanoseconds since 1970.
+ * Ownership: states live from one apply to the next, or go over to what replaces them.
+ * Threads:   a group is evaluated by one thread at a time; group_state.lock guards what others
+ *            read meanwhile: the alerts, health and times. Only the evaluating thread, or apply
+ *            while nothing runs, changes them.
+ */
+#ifndef PROMQL_RULES_MANAGER_INTERNAL_H
+#define PROMQL_RULES_MANAGER_INTERNAL_H
+
+#include "base/thread.h"
+#include "promql/rules/manager.h"
+
+#define ALERTS_NAME "ALERTS"
+#define ALERTS_FOR_STATE_NAME "ALERTS_FOR_STATE"
+#define EVALUATION_BYTES_MAX ((size_t)512 << 20) /* of what one evaluation writes */
+
+/* Numeric series that a rule wrote at its last turn: those that end get a stale mark. */
+struct seen_series {
+	struct arena arena;
+	struct labels *v; /* with __name__; ascending */
+	size_t n;
+};
+
+struct rule_state {
+	const struct rule *rule;
+	struct alert_state *alerts; /* NULL: it records */
+	struct seen_series seen;
+	enum rule_health health;
+	struct buf last_error;
+	int64_t last_evaluation_ns, evaluation_ns;
+	bool restored; /* what is known of it from before the start was taken up */
+};
+
+struct group_state {
+	struct rule_manager *manager;
+	const struct rule_group *group;
+	struct rule_state *rules;
+	size_t rules_n;
+	struct mutex lock; /* guards the rules' states, and these: */
+	int64_t last_evaluation_ns, evaluation_ns;
+	uint64_t iterations, missed;
+	struct buf label; /* "FILE;NAME" in metrics, ends in NUL */
+	/* the manager's lock: */
+	int64_t due_ns;
+	bool running;
+};
+
+struct rule_manager {
+	struct rule_manager_options o;
+	struct str external_url; /* without a slash at its end */
+	struct mutex lock;       /* guards all below */
+	struct cond changed;
+	struct rule_set *set; /* NULL: nothing was applied yet */
+	struct arena arena;   /* of the external labels */
+	struct labels external_labels;
+	struct group_state *groups;
+	size_t groups_n;
+	unsigned running, readers; /* apply waits until nobody uses the groups */
+	bool paused, closing;
+	atomic_bool stop; /* ends queries */
+	struct thread *workers;
+	struct arena own; /* of the manager */
+};
+
+/* ---- group.c ---- */
+
+/* The turn of t_ns: all rules in order. */
+void group_evaluate(struct group_state *g, int64_t t_ns);
+/* The first turn after t_ns: a phase of the interval by the group's name. */
+int64_t group_next_turn(const struct rule_group *g, int64_t t_ns);
+/* As /explore?query=... shows what the rule saw at t_ns; function: to be picked there, or "". */
+void rule_link_print(struct buf *out, struct str external_url, const struct rule *r,
+	struct str function, int64_t t_ns);
+
+/* ---- record.c ---- */
+
+/* What one evaluation writes: numbers, gathered and written at once. */
+struct writing {
+	struct rule_manager *manager;
+	struct arena arena;
+	struct db_number *v;
+	size_t n, cap;
+};
+void writing_init(struct writing *w, struct rule_manager *m);
+void writing_release(struct writing *w);
+/* base without its name, with extra set on it (in order, later ones win), as series `name`. */
+MUST_CHECK enum err_code writing_add(struct writing *w, const char *name, struct labels base,
+	const struct label *extra, size_t extra_n, int64_t t_ns, double value, struct err *err);
+/* Stale marks for what was seen and is not there now; writes; waits; notes what was written. */
+MUST_CHECK enum err_code writing_commit(
+	struct writing *w, struct seen_series *seen, int64_t t_ns, struct err *err);
+/* Ends all that was seen. */
+MUST_CHECK enum err_code seen_end(
+	struct rule_manager *m, struct seen_series *seen, int64_t t_ns, struct err *err);
+void seen_release(struct seen_series *s);
+
+/* What a recording rule's query gave. *n: series written. */
+MUST_CHECK enum err_code record_result(struct rule_manager *m, struct rule_state *r,
+	struct query *q, int64_t t_ns, size_t *n, struct err *err);
+
+/* ---- restore.c ---- */
+
+/* Takes up `for` from ALERTS_FOR_STATE. */
+void rule_restore(struct rule_manager *m, struct rule_state *r, int64_t t_ns);
+
+#endif

@@ -1,0 +1,247 @@
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "promql/rules/rules.h"
+#include "tests/check.h"
+
+static const struct rules_load defaults = { .interval_ns = 60 * NS_PER_S };
+
+/* What a file says is wrong, or "": as name "r.yml". */
+static void check(const char *text, const char *want)
+{
+	struct rule_set *set;
+	struct err err = { .msg = "" };
+
+	if (!rule_set_load_text("r.yml", str_of(text), &defaults, &set, &err))
+		rule_set_unref(set);
+	if (!str_is(str_of(err.msg), want))
+		CHECK_FAIL("%s\n    is   %s\n    want %s", text, err.msg, want);
+}
+
+#define G "groups:\n- name: g\n  rules:\n"
+#define IN(n) "r.yml:" n ": group \"g\", rule 1"
+
+static const struct {
+	const char *text, *want;
+} wrong[] = {
+	{ "", "" },
+	{ "groups:\n", "" },
+	{ "groups: []", "" },
+	{ "group: []", "r.yml:1:1: field group not found in type rule_groups" },
+	{ "groups: 1", "r.yml:1:9: cannot unmarshal !!int into a list" },
+	{ "groups:\n- 1", "r.yml:2:3: cannot unmarshal !!int `1` into rule_group" },
+	{ "groups:\n-", "r.yml:2:2: empty or null rule group" },
+	{ "groups:\n- rules: []", "r.yml:2:3: Groupname must not be empty" },
+	{ "groups:\n- name: a\n- name: b\n- name: a",
+		"r.yml:4:9: groupname: \"a\" is repeated in the same file" },
+	{ "groups:\n- name: a\n  nonesuch: 1",
+		"r.yml:3:3: group \"a\": field nonesuch not found in type rule_group" },
+	{ "groups:\n- name: a\n  interval: 1x",
+		"r.yml:3:13: group \"a\": unknown unit \"x\" in duration \"1x\"" },
+	{ "groups:\n- name: a\n  limit: -1",
+		"r.yml:3:10: group \"a\": cannot unmarshal !!int `-1` into uint64" },
+	{ "groups:\n- name: a\n  labels: {a-b: c}",
+		"r.yml:3:12: group \"a\": invalid label name: a-b" },
+	{ G "  - record: x\n    expr: vector(1)", "" },
+	{ G "  - alert: x\n    expr: vector(1)", "" },
+	{ G "  - record: x\n    expr: 1", "" },
+	{ G "  -", "r.yml:4:4: group \"g\", rule 1: empty or null rule" },
+	{ G "  - expr: vector(1)",
+		"r.yml:4:5: group \"g\", rule 1: one of 'record' or 'alert' must be set" },
+	{ G "  - alert: x\n    record: y\n    expr: vector(1)",
+		IN("4:5") ", \"x\": only one of 'record' and 'alert' must be set" },
+	{ G "  - alert: x", IN("4:5") ", \"x\": field 'expr' must be set in rule" },
+	{ G "  - alert: x\n    nonesuch: 1",
+		IN("5:5") ", \"x\": field nonesuch not found in type rule" },
+	{ G "  - record: a-b\n    expr: vector(1)",
+		IN("4:13") ", \"a-b\": invalid recording rule name: a-b" },
+	{ G "  - record: 1a\n    expr: vector(1)",
+		IN("4:13") ", \"1a\": invalid recording rule name: 1a" },
+	{ G "  - record: x\n    expr: vector(1)\n    for: 1m",
+		IN("6:10") ", \"x\": invalid field 'for' in recording rule" },
+	{ G "  - record: x\n    expr: vector(1)\n    keep_firing_for: 1m",
+		IN("6:22") ", \"x\": invalid field 'keep_firing_for' in recording rule" },
+	{ G "  - record: x\n    expr: vector(1)\n    annotations: {a: b}",
+		IN("6:18") ", \"x\": invalid field 'annotations' in recording rule" },
+	{ G "  - record: x\n    expr: vector(1)\n    for: 0s", "" },
+	{ G "  - alert: x\n    expr: vector(1)\n    labels: {a-b: c}",
+		IN("6:14") ", \"x\": invalid label name: a-b" },
+	{ G "  - alert: x\n    expr: vector(1)\n    labels: {__name__: c}",
+		IN("6:14") ", \"x\": invalid label name: __name__" },
+	{ G "  - alert: x\n    expr: vector(1)\n    annotations: {a-b: c}",
+		IN("6:19") ", \"x\": invalid annotation name: a-b" },
+	{ G "  - alert: x\n    expr: vector(1)\n    annotations: {a: '{{ $x }}'}",
+		IN("6:19") ", \"x\": annotation \"a\": 1:4: undefined variable \"$x\"" },
+	{ G "  - alert: x\n    expr: vector(1)\n    labels: {a: '{{ nope }}'}",
+		IN("6:14") ", \"x\": label \"a\": 1:4: function \"nope\" not defined" },
+	{ G "  - alert: x\n    expr: 1 +",
+		IN("5:11") ", \"x\": could not parse expression: 1:4: unexpected end of query" },
+	{ G "  - alert: x\n    expr: merge(cpu[5m])",
+		IN("5:11") ", \"x\": could not parse expression: an alert's must give costs, "
+			   "this gives profiles" },
+	{ G "  - alert: x\n    expr: 1",
+		IN("5:11") ", \"x\": could not parse expression: an alert's must give costs, "
+			   "this gives a scalar" },
+	{ G "  - record: x\n    expr: top(3, cpu)",
+		IN("5:11") ", \"x\": could not parse expression: a recording rule's must give "
+			   "costs, a scalar or profiles, this gives a table" },
+	{ G "  - record: x\n    expr: '\"a\"'",
+		IN("5:11") ", \"x\": could not parse expression: a recording rule's must give "
+			   "costs, a scalar or profiles, this gives a string" },
+	{ G "  - alert: x\n    expr: flat(3)",
+		IN("5:11") ", \"x\": could not parse expression: 1:6: flat() wants profiles, "
+			   "got a scalar" },
+	{ G "  - alert: x\n    alert: y",
+		"r.yml:5:5: mapping key \"alert\" already defined at line 4" },
+};
+
+TEST(what_is_wrong_with_a_file)
+{
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+		check(wrong[i].text, wrong[i].want);
+}
+
+TEST(a_file)
+{
+	static const char text[] =
+		"groups:\n"
+		"- name: costs\n"
+		"  interval: 30s\n"
+		"  query_offset: 10s\n"
+		"  limit: 5\n"
+		"  labels: {team: a, severity: low}\n"
+		"  rules:\n"
+		"  - record: job:cpu:share\n"
+		"    expr: cum_share(merge by (job) (cpu[5m]), {function=\"f\"})\n"
+		"    labels: {severity: '{{ plain }}'}\n"
+		"  - alert: HighShare\n"
+		"    expr: |\n"
+		"      job:cpu:share   > 0.1\n"
+		"    for: 10m\n"
+		"    keep_firing_for: 5m\n"
+		"    labels: {severity: high}\n"
+		"    annotations:\n"
+		"      summary: '{{ $labels.job }} at {{ $value | humanizePercentage }}'\n"
+		"      description: text\n"
+		"- name: other\n"
+		"  rules:\n"
+		"  - {record: 'job:cpu:merged', expr: 'merge by (job) (cpu[1m])'}\n"
+		"  - {record: plain, expr: 'cpu[1m]'}\n"
+		"  - {record: numbers, expr: up}\n";
+	const struct rule *r;
+	struct rule_set *set;
+	struct err err;
+
+	REQUIRE_OK(rule_set_load_text("f", str_of(text), &defaults, &set, &err), &err);
+	CHECK_INT(set->groups_n, 2);
+	CHECK_INT(set->rules_n, 5);
+	CHECK_STR(set->groups[0].name, "costs");
+	CHECK_STR(set->groups[0].file, "f");
+	CHECK_INT(set->groups[0].interval_ns, 30 * NS_PER_S);
+	CHECK_INT(set->groups[0].query_offset_ns, 10 * NS_PER_S);
+	CHECK_INT(set->groups[0].limit, 5);
+	CHECK_INT(set->groups[1].interval_ns, 60 * NS_PER_S);
+	r = &set->groups[0].rules[0];
+	CHECK_INT(r->kind, RULE_RECORD_COSTS);
+	CHECK_INT(r->labels_n, 2);
+	CHECK_STR(r->labels[0].name, "severity");
+	CHECK_STR(r->labels[0].text, "{{ plain }}"); /* no template in what is recorded */
+	CHECK(!r->labels[0].template);
+	r = &set->groups[0].rules[1];
+	CHECK(r->group == &set->groups[0]);
+	CHECK_INT(r->kind, RULE_ALERT);
+	CHECK_STR(r->expr_pretty, "job:cpu:share > 0.1");
+	CHECK_INT(r->for_ns, 10 * NS_PER_MIN);
+	CHECK_INT(r->keep_firing_for_ns, 5 * NS_PER_MIN);
+	CHECK_STR(r->labels[0].text, "high");
+	CHECK_STR(r->labels[1].text, "a");
+	CHECK_INT(r->annotations_n, 2);
+	CHECK_STR(r->annotations[0].name, "description");
+	CHECK(!r->annotations[0].template);
+	CHECK(r->annotations[1].template != NULL);
+	CHECK_INT(r->line, 11);
+	CHECK_INT(r->column, 5);
+	CHECK_INT(set->groups[1].rules[0].kind, RULE_RECORD_PROFILES);
+	CHECK_INT(set->groups[1].rules[1].kind, RULE_RECORD_PROFILES);
+	CHECK_INT(set->groups[1].rules[2].kind, RULE_RECORD_COSTS);
+	rule_set_unref(set);
+}
+
+TEST(equal_rules)
+{
+	static const char *const texts[] = {
+		G "  - {alert: x, expr: up, for: 1m, labels: {a: b}}",
+		G "  - {alert: x, expr: up, for: 1m, labels: {a: c}}",
+		G "  - {alert: x, expr: up, for: 2m, labels: {a: b}}",
+		G "  - {alert: x, expr: down, for: 1m, labels: {a: b}}",
+		"groups:\n- name: g\n  interval: 3s\n  rules:\n"
+		"  - {alert: x, expr: up, for: 1m, labels: {a: b}}",
+		"groups:\n- name: g\n  labels: {a: b}\n  rules:\n  - {alert: x, expr: up, for: 1m}",
+	};
+	static const bool same[] = { true, false, false, false, false, true };
+	struct rule_set *a, *b;
+	struct err err;
+
+	for (size_t i = 0; i < sizeof(same) / sizeof(same[0]); i++) {
+		REQUIRE_OK(rule_set_load_text("f", str_of(texts[0]), &defaults, &a, &err), &err);
+		REQUIRE_OK(rule_set_load_text("f", str_of(texts[i]), &defaults, &b, &err), &err);
+		CHECK_INT(rule_eq(a->groups[0].rules, b->groups[0].rules), same[i]);
+		rule_set_unref(a);
+		rule_set_unref(b);
+	}
+}
+
+static void put(const char *dir, const char *name, const char *text)
+{
+	char path[128];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	if ((f = fopen(path, "w"))) {
+		fputs(text, f);
+		fclose(f);
+	}
+}
+
+TEST(patterns)
+{
+	char dir[] = "/tmp/epi-rules-XXXXXX", want[256], patterns[4][64];
+	struct str list[4];
+	struct rules_load l = { .patterns = list, .interval_ns = NS_PER_S };
+	struct rule_set *set;
+	struct err err;
+
+	REQUIRE(mkdtemp(dir));
+	put(dir, "b.yml", "groups: [{name: b}]");
+	put(dir, "a.yml", "groups: [{name: a}, {name: c}]");
+	put(dir, "bad", "groups: [{}]");
+	for (int i = 0; i < 4; i++) {
+		static const char *const names[] = { "b.yml", "*.yml", "none*", "gone.yml" };
+
+		snprintf(patterns[i], sizeof(patterns[i]), "%s/%s", dir, names[i]);
+		list[i] = str_of(patterns[i]);
+	}
+	l.patterns_n = 3;
+	REQUIRE_OK(rule_set_load(&l, &set, &err), &err);
+	CHECK_INT(set->files_n, 2);
+	CHECK_INT(set->groups_n, 3);
+	CHECK_STR(set->groups[0].name, "b");
+	CHECK_STR(set->groups[2].name, "c");
+	rule_set_unref(rule_set_ref(set));
+	rule_set_unref(set);
+	l.patterns_n = 4;
+	CHECK_INT(rule_set_load(&l, &set, &err), ERR_NOT_FOUND);
+	snprintf(patterns[0], sizeof(patterns[0]), "%s/bad", dir);
+	list[0] = str_of(patterns[0]);
+	l.patterns_n = 1;
+	snprintf(want, sizeof(want), "%s/bad:1:10: Groupname must not be empty", dir);
+	CHECK_ERR(rule_set_load(&l, &set, &err), &err, ERR_INVALID, want);
+	for (int i = 0; i < 3; i++) {
+		static const char *const names[] = { "a.yml", "b.yml", "bad" };
+		char path[128];
+
+		snprintf(path, sizeof(path), "%s/%s", dir, names[i]);
+		unlink(path);
+	}
+	rmdir(dir);
+}
