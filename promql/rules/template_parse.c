@@ -460,7 +460,8 @@ static enum err_code skip_comment(struct parser *p)
 		return fault(p, at, "unclosed comment");
 	p->pos += (size_t)end + 2;
 	p->token.kind = TOKEN_CLOSE;
-	if (lex_is_next(p, " -}}") || lex_is_next(p, "\t-}}") || lex_is_next(p, "\n-}}") || lex_is_next(p, "\r-}}"))
+	if (lex_is_space(lex_peek_at(p, 0)) && lex_peek_at(p, 1) == '-' &&
+		lex_peek_at(p, 2) == '}' && lex_peek_at(p, 3) == '}')
 		p->pos++;
 	else if (!lex_is_next(p, "}}"))
 		return fault(p, at, "comment ends before closing delimiter");
