@@ -39,29 +39,6 @@ void api_query_exemplars(struct web *w, struct http_in *in, struct http_out *out
 	api_end(&j, NULL, 0, NULL, 0);
 }
 
-/* ---- rules ---- */
-
-/* There are none; Grafana asks when it opens a data source, and reads data.groups. */
-void api_rules(struct web *w, struct http_in *in, struct http_out *out)
-{
-	struct str type = http_param(in, "type");
-	struct json j;
-
-	(void)w;
-	if (type.len && !str_is(type, "alert") && !str_is(type, "record")) {
-		api_error(out, 400, "bad_data",
-			"invalid parameter \"type\": not supported value %s", QUOTED(type));
-		return;
-	}
-	api_begin(out, &j);
-	json_object(&j);
-	json_key(&j, "groups");
-	json_array(&j);
-	json_array_end(&j);
-	json_object_end(&j);
-	api_end(&j, NULL, 0, NULL, 0);
-}
-
 /* ---- federation ---- */
 
 struct federated {
@@ -76,6 +53,7 @@ struct federation {
 	struct federated *v;
 	size_t n, cap;
 	int64_t min_ns, max_ns;
+	bool timeless; /* without times: what is gone is then stale at the next scrape */
 };
 
 static enum err_code add_latest(struct federation *f, const struct db_series *s, struct err *err)
@@ -180,8 +158,10 @@ static void add_line(struct buf *out, const struct federation *f, const struct f
 	}
 	buf_add_cstr(out, first ? " " : "} ");
 	buf_add_double(out, s->value);
-	buf_add_char(out, ' ');
-	buf_add_i64(out, s->ts_ns / NS_PER_MS);
+	if (!f->timeless) {
+		buf_add_char(out, ' ');
+		buf_add_i64(out, s->ts_ns / NS_PER_MS);
+	}
 	buf_add_char(out, '\n');
 }
 
@@ -204,9 +184,66 @@ static void print(struct buf *out, struct federation *f)
 	}
 }
 
-void handle_federate(struct web *w, struct http_in *in, struct http_out *out)
+/* What rules record as numbers, by name. */
+static enum err_code select_recorded(
+	struct federation *f, const struct rules_snapshot *rules, struct err *err)
 {
-	struct federation f = { .max_ns = clock_now_ns() };
+	const struct rule_set *set = rules->set;
+	struct matcher m;
+	struct db_series *series;
+	const struct rule *r;
+	enum err_code rc = ERR_OK;
+	size_t n;
+
+	for (size_t i = 0; set && i < set->groups_n; i++)
+		for (size_t k = 0; k < set->groups[i].rules_n && !rc; k++) {
+			r = &set->groups[i].rules[k];
+			if (r->kind != RULE_RECORD_COSTS)
+				continue;
+			if ((rc = matcher_init(&m, MATCH_EQ, STR(LABEL_NAME), r->name, err)))
+				return rc;
+			rc = db_select_kinds(f->view.q, DB_NUMBERS, &m, 1, &f->view.in->arena,
+				&series, &n, err);
+			for (size_t s = 0; !rc && s < n; s++)
+				rc = add_latest(f, &series[s], err);
+			matcher_release(&m);
+		}
+	return rc;
+}
+
+static enum err_code select_matched(struct federation *f, struct err *err)
+{
+	enum err_code rc = ERR_OK;
+
+	for (size_t i = 0; i < f->view.matches_n && !rc; i++)
+		rc = select_numbers(f, &f->view.matches[i]->root->selector, err);
+	return rc;
+}
+
+static enum err_code select_all(struct federation *f, struct web *w, struct http_in *in,
+	bool recorded, struct err *err)
+{
+	struct rule_manager *rules = w->o.rules ? w->o.rules(w->o.ctx) : NULL;
+	struct rules_snapshot snapshot;
+	enum err_code rc;
+
+	if ((rc = view_open_at(&f->view, w, in, f->min_ns, f->max_ns, err)))
+		return rc;
+	if (!recorded)
+		return select_matched(f, err);
+	if (!rules)
+		return ERR_OK;
+	if ((rc = rule_manager_snapshot(rules, &in->arena, &snapshot, err)))
+		return rc;
+	rc = select_recorded(f, &snapshot, err);
+	rules_snapshot_release(&snapshot);
+	return rc;
+}
+
+static void answer_numbers(
+	struct web *w, struct http_in *in, struct http_out *out, bool recorded)
+{
+	struct federation f = { .max_ns = clock_now_ns(), .timeless = recorded };
 	struct config *config = w->o.config ? w->o.config(w->o.ctx) : NULL;
 	struct err err;
 	enum err_code rc;
@@ -214,9 +251,7 @@ void handle_federate(struct web *w, struct http_in *in, struct http_out *out)
 	f.min_ns = f.max_ns - w->o.lookback_ns;
 	if (config)
 		f.external = config->global.external_labels;
-	rc = view_open_at(&f.view, w, in, f.min_ns, f.max_ns, &err);
-	for (size_t i = 0; i < f.view.matches_n && !rc; i++)
-		rc = select_numbers(&f, &f.view.matches[i]->root->selector, &err);
+	rc = select_all(&f, w, in, recorded, &err);
 	if (rc) {
 		http_text(out, api_status(rc, NULL), "%s", err.msg);
 	} else {
@@ -225,4 +260,14 @@ void handle_federate(struct web *w, struct http_in *in, struct http_out *out)
 	}
 	view_close(&f.view);
 	config_unref(config);
+}
+
+void handle_federate(struct web *w, struct http_in *in, struct http_out *out)
+{
+	answer_numbers(w, in, out, false);
+}
+
+void handle_recorded(struct web *w, struct http_in *in, struct http_out *out)
+{
+	answer_numbers(w, in, out, true);
 }

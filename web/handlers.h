@@ -31,10 +31,12 @@ void api_metadata(struct web *w, struct http_in *in, struct http_out *out);
 
 /* api_prometheus.c */
 void api_query_exemplars(struct web *w, struct http_in *in, struct http_out *out);
-void api_rules(struct web *w, struct http_in *in, struct http_out *out);
 void handle_federate(struct web *w, struct http_in *in, struct http_out *out);
+void handle_recorded(struct web *w, struct http_in *in, struct http_out *out);
 
 /* api_rules.c */
+void api_rules(struct web *w, struct http_in *in, struct http_out *out);
+void api_alerts(struct web *w, struct http_in *in, struct http_out *out);
 void api_alertmanagers(struct web *w, struct http_in *in, struct http_out *out);
 
 /* api_targets.c */

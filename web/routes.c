@@ -17,6 +17,7 @@ const struct route web_routes[] = {
 	{ ASK, "/api/v1/parse_query", api_parse_query, API, "a query as a tree" },
 	{ ASK, "/api/v1/query_exemplars", api_query_exemplars, API, "none, as Grafana asks" },
 	{ HTTP_GET, "/api/v1/rules", api_rules, API, "groups of rules" },
+	{ HTTP_GET, "/api/v1/alerts", api_alerts, API, "alerts that are pending or fire" },
 	{ HTTP_GET, "/api/v1/alertmanagers", api_alertmanagers, API, "where alerts go" },
 	{ ASK, "/api/v1/functions", api_functions, DATA, "names of functions in the data" },
 	{ HTTP_GET, "/api/v1/metadata", api_metadata, DATA, "units and kinds of profile types" },
@@ -71,6 +72,8 @@ const struct route web_routes[] = {
 	{ READ, "/metrics", handle_metrics, 0, "the server's own numbers" },
 	{ HTTP_GET, "/federate", handle_federate, ROUTE_READY | ROUTE_SLOW,
 		"latest numbers by match[], for another Prometheus" },
+	{ HTTP_GET, "/metrics/recorded", handle_recorded, ROUTE_READY | ROUTE_SLOW,
+		"latest numbers of recording rules, for a Prometheus" },
 	{ HTTP_GET, "/debug/pprof/profile", handle_pprof_profile, 0, "CPU profile of the server" },
 	{ READ, "/debug/pprof/", handle_pprof_index, 0, "which profiles there are" },
 

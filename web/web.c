@@ -202,6 +202,11 @@ const char *web_scheme(const struct web *w)
 	return web_config_tls(w->config) ? "https" : "http";
 }
 
+const char *web_external_url(const struct web *w)
+{
+	return w->external_url;
+}
+
 const char *web_prefix(const struct web *w)
 {
 	return w->prefix;

@@ -13,6 +13,7 @@
 
 #include "base/flags.h"
 #include "promql/engine.h"
+#include "promql/rules/manager.h"
 #include "promql/rules/notifier.h"
 #include "scrape/manager.h"
 
@@ -42,6 +43,8 @@ struct web_options {
 	void (*quit)(void *ctx);
 	/* The configuration in force, referenced for the caller (config_unref). */
 	struct config *(*config)(void *ctx);
+	/* Asked once the server is ready: who is opened last knows the page's URL. NULL: no rules. */
+	struct rule_manager *(*rules)(void *ctx);
 	/* Last reload: ok and when, for metrics and runtimeinfo. */
 	void (*reload_state)(void *ctx, bool *ok, int64_t *at_ns);
 };
@@ -51,6 +54,7 @@ void web_set_ready(struct web *w, bool ready);
 /* The port that is listened on (for ":0"), and scheme "http" or "https" and prefix as in force. */
 unsigned web_port(const struct web *w);
 const char *web_scheme(const struct web *w);
+const char *web_external_url(const struct web *w); /* without a slash at its end */
 const char *web_prefix(const struct web *w); /* "" or "/x" */
 /* Stops taking requests, lets running ones end for up to 5 s, cancels the rest. NULL is fine. */
 void web_close(struct web *w);

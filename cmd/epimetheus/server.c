@@ -10,6 +10,7 @@
 #include "base/thread.h"
 #include "cmd/epimetheus/sink.h"
 #include "promql/engine.h"
+#include "promql/rules/manager.h"
 #include "promql/rules/notifier.h"
 #include "scrape/manager.h"
 #include "web/web.h"
@@ -26,9 +27,11 @@ struct server {
 	struct db_sink sink;
 	struct engine *engine;
 	struct notifier *notifier;
+	struct rule_manager *rules;
 	struct scrape_manager *manager;
 	struct web *web;
 	struct mutex reload_lock; /* one reload at a time */
+	char *external_url; /* as the web server knows it */
 	struct mutex lock; /* guards config, config_ok, config_at_ns */
 	struct config *config;
 	bool config_ok;
@@ -91,6 +94,18 @@ static enum err_code tell_instance_labels(
 	return rc;
 }
 
+static enum err_code load_rules(const struct config *c, struct rule_set **out, struct err *err)
+{
+	const struct rules_load l = {
+		.patterns = c->rule_files,
+		.patterns_n = c->rule_files_n,
+		.interval_ns = c->global.evaluation_interval_ns,
+		.query_offset_ns = c->global.rule_query_offset_ns,
+	};
+
+	return rule_set_load(&l, out, err);
+}
+
 /*
  * Each part takes the new configuration whole or not at all. Where one cannot, those before it get
  * the old one back: all or none. `old` is NULL at the start, which then ends.
@@ -98,17 +113,25 @@ static enum err_code tell_instance_labels(
 static enum err_code apply(
 	struct server *s, struct config *fresh, struct config *old, struct err *err)
 {
+	struct rule_set *rules = NULL;
 	struct err again;
 	enum err_code rc;
 
-	if ((rc = tell_instance_labels(s, fresh, err)))
+	if ((rc = load_rules(fresh, &rules, err)))
 		return rc;
+	if ((rc = tell_instance_labels(s, fresh, err)))
+		goto end;
 	if ((rc = notifier_apply(
 		     s->notifier, &fresh->alerting, fresh->global.external_labels, err)))
 		goto labels;
 	if ((rc = scrape_manager_apply(s->manager, fresh, err)))
 		goto notifier;
-	return ERR_OK;
+	if ((rc = rule_manager_apply(s->rules, rules, fresh->global.external_labels, err)))
+		goto scraping;
+	goto end;
+scraping:
+	if (old && scrape_manager_apply(s->manager, old, &again))
+		log_error("main", "targets are not what they were", LOG_E(&again));
 notifier:
 	if (old && notifier_apply(
 			   s->notifier, &old->alerting, old->global.external_labels, &again))
@@ -116,6 +139,8 @@ notifier:
 labels:
 	if (old && tell_instance_labels(s, old, &again))
 		log_error("main", "sums over instances are not what they were", LOG_E(&again));
+end:
+	rule_set_unref(rules);
 	return rc;
 }
 
@@ -177,6 +202,11 @@ static struct config *web_config(void *ctx)
 	c = s->config ? config_ref(s->config) : NULL;
 	mutex_unlock(&s->lock);
 	return c;
+}
+
+static struct rule_manager *web_rules(void *ctx)
+{
+	return ((struct server *)ctx)->rules;
 }
 
 static void web_reload_state(void *ctx, bool *ok, int64_t *at_ns)
@@ -260,15 +290,37 @@ static enum err_code open_web(struct server *s, struct err *err)
 		.reload = web_reload,
 		.quit = web_quit,
 		.config = web_config,
+		.rules = web_rules,
 		.reload_state = web_reload_state,
 	};
 
 	return web_open(&w, &s->web, err);
 }
 
+static enum err_code open_rules(struct server *s, struct err *err)
+{
+	const struct options *o = &s->o;
+	struct rule_manager_options r = {
+		.engine = s->engine,
+		.db = s->db,
+		.notifier = s->notifier,
+		.workers = clamp_u32(o->rule_workers),
+		.resend_delay_ns = o->resend_delay_ns,
+		.outage_tolerance_ns = o->outage_tolerance_ns,
+		.grace_period_ns = o->grace_period_ns,
+	};
+
+	/* a copy: the web server is closed first */
+	if (!(s->external_url = strdup(web_external_url(s->web))))
+		return err_set(err, ERR_NOMEM, "rules: out of memory");
+	r.external_url = s->external_url;
+	return rule_manager_open(&r, &s->rules, err);
+}
+
 /* A configuration that cannot be read is said before anything is opened. */
 static enum err_code check_config(struct server *s, struct err *err)
 {
+	struct rule_set *rules = NULL;
 	struct config *c = NULL;
 	enum err_code rc;
 
@@ -279,7 +331,9 @@ static enum err_code check_config(struct server *s, struct err *err)
 			LOG_S("looked_for", s->o.config_file));
 		return ERR_OK;
 	}
-	rc = config_load_file(s->o.config_file, &c, err);
+	if (!(rc = config_load_file(s->o.config_file, &c, err)))
+		rc = load_rules(c, &rules, err);
+	rule_set_unref(rules);
 	config_unref(c);
 	/* One that cannot be opened at all, a directory say, is a bad configuration as well. */
 	return rc == ERR_IO ? ERR_INVALID : rc;
@@ -308,7 +362,7 @@ enum err_code server_open(const struct options *o, struct server **out, struct e
 	m.external_url = o->external_url;
 	if ((rc = scrape_manager_open(&m, &s->manager, err)))
 		goto fail;
-	if ((rc = open_web(s, err)))
+	if ((rc = open_web(s, err)) || (rc = open_rules(s, err)))
 		goto fail;
 	if ((rc = load_and_apply(s, err)))
 		goto fail;
@@ -324,8 +378,9 @@ fail:
 }
 
 /*
- * Who uses a part is closed before it: requests look at scraping and queries, scraping writes to
- * the database, which answers every acknowledgement before it is gone.
+ * Who uses a part is closed before it: requests look at everything, rules ask the engine and tell
+ * the notifier, which sends what waits; scraping writes to the database, which answers every
+ * acknowledgement before it is gone.
  */
 void server_close(struct server *s)
 {
@@ -334,11 +389,13 @@ void server_close(struct server *s)
 	if (s->web)
 		web_set_ready(s->web, false);
 	web_close(s->web);
+	rule_manager_close(s->rules);
 	notifier_close(s->notifier);
 	scrape_manager_close(s->manager);
 	engine_close(s->engine);
 	db_close(s->db);
 	config_unref(s->config);
+	free(s->external_url);
 	mutex_destroy(&s->lock);
 	mutex_destroy(&s->reload_lock);
 	free(s);

@@ -1,24 +1,94 @@
+#include <glob.h>
 #include <stdio.h>
 
 #include "base/flags.h"
+#include "base/fs.h"
+#include "base/quote.h"
 #include "cmd/epitool/epitool.h"
+#include "promql/rules/rules.h"
 #include "scrape/config.h"
 #include "web/web.h"
 
 #define FILES_MAX 256
 
+struct str_list {
+	const char *v[RULES_FILES_MAX];
+	size_t n;
+};
+
+/* A check appends what it found to be fine, line by line; its error is shown below. */
+
+static enum err_code check_one_rules(const char *path, struct buf *summary, struct err *err)
+{
+	const struct rules_load l = { .interval_ns = CONFIG_INTERVAL_DEFAULT_NS };
+	struct rule_set *set = NULL;
+	struct buf text = { 0 };
+	enum err_code rc;
+
+	if (!(rc = fs_read_file(path, RULES_FILE_BYTES_MAX, &text, err)))
+		rc = rule_set_load_text(path, buf_str(&text), &l, &set, err);
+	if (!rc)
+		buf_printf(summary, "  SUCCESS: %zu rule%s found\n", set->rules_n,
+			set->rules_n == 1 ? "" : "s");
+	rule_set_unref(set);
+	buf_release(&text);
+	return rc;
+}
+
+/* A pattern that finds nothing is fine; a name without wildcards must be there. */
+static enum err_code find_rule_files(
+	const struct config *c, struct arena *a, struct str_list *out, struct err *err)
+{
+	glob_t found;
+	struct str path;
+	int failed;
+
+	for (size_t i = 0; i < c->rule_files_n; i++) {
+		path = str_dup(a, c->rule_files[i]);
+		if (!path.ptr)
+			return arena_fail(a, "rule files", err);
+		failed = glob(path.ptr, 0, NULL, &found);
+		if (failed == GLOB_NOMATCH) {
+			if (strpbrk(path.ptr, "*?["))
+				continue;
+			return err_set(err, ERR_NOT_FOUND, "%s does not point to an existing file",
+				QUOTED(path));
+		}
+		if (failed)
+			return err_set(err, ERR_IO, "rule files %s: cannot be listed", path.ptr);
+		for (size_t k = 0; k < found.gl_pathc && out->n < RULES_FILES_MAX; k++)
+			if (!(out->v[out->n++] = arena_strndup(
+				      a, found.gl_pathv[k], strlen(found.gl_pathv[k]))))
+				break;
+		globfree(&found);
+		if (out->n && !out->v[out->n - 1])
+			return arena_fail(a, "rule files", err);
+	}
+	return ERR_OK;
+}
+
 static enum err_code check_one_config(const char *path, struct buf *summary, struct err *err)
 {
 	struct config *c = NULL;
+	struct str_list rules = { 0 };
+	struct arena a;
 	enum err_code rc;
 
-	if ((rc = config_load_file(path, &c, err)))
-		return rc;
-	rc = config_check_files(c, err);
-	if (!rc)
-		buf_printf(summary, "%s is valid: %zu scrape %s", path, c->scrape_n,
-			c->scrape_n == 1 ? "config" : "configs");
+	arena_init(&a, 0);
+	if ((rc = config_load_file(path, &c, err)) || (rc = config_check_files(c, err)) ||
+		(rc = find_rule_files(c, &a, &rules, err)))
+		goto end;
+	if (c->rule_files_n)
+		buf_printf(summary, "  SUCCESS: %zu rule files found\n", rules.n);
+	buf_printf(summary, " SUCCESS: %s is valid: %zu scrape %s\n", path, c->scrape_n,
+		c->scrape_n == 1 ? "config" : "configs");
+	for (size_t i = 0; i < rules.n && !rc; i++) {
+		buf_printf(summary, "Checking %s\n", rules.v[i]);
+		rc = check_one_rules(rules.v[i], summary, err);
+	}
+end:
 	config_unref(c);
+	arena_release(&a);
 	return rc;
 }
 
@@ -27,7 +97,7 @@ static enum err_code check_one_web_config(const char *path, struct buf *summary,
 	enum err_code rc = web_config_check(path, err);
 
 	if (!rc)
-		buf_printf(summary, "%s is valid", path);
+		buf_printf(summary, " SUCCESS: %s is valid\n", path);
 	return rc;
 }
 
@@ -37,6 +107,7 @@ static int check_files(int argc, char **argv, const char *what,
 	const char *files[FILES_MAX];
 	struct err err = { 0 };
 	bool help = false, version = false;
+	enum err_code failed;
 	size_t n = 0;
 	int rc = 0;
 
@@ -52,11 +123,11 @@ static int check_files(int argc, char **argv, const char *what,
 		struct buf summary = { 0 };
 
 		fprintf(stderr, "Checking %s\n", files[i]);
-		if (check(files[i], &summary, &err)) {
+		failed = check(files[i], &summary, &err);
+		fprintf(stderr, STR_FMT, STR_ARG(buf_str(&summary)));
+		if (failed) {
 			fprintf(stderr, "  FAILED: %s\n", err.msg);
 			rc = EXIT_FAILED;
-		} else {
-			fprintf(stderr, " SUCCESS: " STR_FMT "\n", STR_ARG(buf_str(&summary)));
 		}
 		buf_release(&summary);
 	}
@@ -66,6 +137,11 @@ static int check_files(int argc, char **argv, const char *what,
 int check_config(int argc, char **argv)
 {
 	return check_files(argc, argv, "config", check_one_config);
+}
+
+int check_rules(int argc, char **argv)
+{
+	return check_files(argc, argv, "rules", check_one_rules);
 }
 
 int check_web_config(int argc, char **argv)

@@ -16,6 +16,7 @@
 #define EXIT_USAGE 2
 
 int check_config(int argc, char **argv);
+int check_rules(int argc, char **argv);
 int check_web_config(int argc, char **argv);
 int query(int argc, char **argv);
 int push(int argc, char **argv);

@@ -14,7 +14,8 @@ struct command {
 /* clang-format off */
 static const struct command commands[] = {
 	{ "check", "config", check_config, "check config FILE...",
-		"Check configuration files, and that the files they name are there." },
+		"Check configuration files, their rule files, and that files they name are there." },
+	{ "check", "rules", check_rules, "check rules FILE...", "Check files of rules." },
 	{ "check", "web-config", check_web_config, "check web-config FILE...",
 		"Check files for --web.config.file." },
 	{ "query", NULL, query, "query [FLAGS] QUERY",

@@ -1,0 +1,201 @@
+// Rules: a planted regression makes an alert pending, then firing; Debian's Alertmanager has it and hears of its end;
+// Debian's Prometheus scrapes what is recorded.
+import test from 'node:test';
+import assert from 'node:assert/strict';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import {
+  api, debian, epitool, finish, query, request, scratch, start, startDemo, startOnFreePort, startPrometheus, startServer,
+  until,
+} from './lib.mjs';
+
+const share = 'cum_share(merge by (job) (process_cpu[6s]), {function="main.scoreItems"})';
+const page = 'http://epimetheus.test/x';
+const pendingSeconds = 12;
+
+const rules = {
+  groups: [{
+    name: 'shop',
+    labels: { team: 'shop' },
+    rules: [
+      { record: 'job:scoreItems:share', expr: share, labels: { function: 'main.scoreItems' } },
+      {
+        alert: 'HighCost',
+        expr: `${share} > 0.2`,
+        for: `${pendingSeconds}s`,
+        labels: { severity: 'page' },
+        annotations: { summary: '{{ $labels.job }} spends {{ $value | humanizePercentage }} in one function' },
+      },
+      { alert: 'Never', expr: 'job:scoreItems:share > 1', annotations: { summary: 'more than all' } },
+    ],
+  }],
+};
+
+function startAlertmanager(t, dir) {
+  const program = join(debian('prometheus-alertmanager'), 'prometheus-alertmanager');
+  const file = join(dir, 'alertmanager.yml');
+  mkdirSync(dir, { recursive: true });
+  writeFileSync(file, JSON.stringify({ route: { receiver: 'none' }, receivers: [{ name: 'none' }] }));
+  return startOnFreePort(t, 'alertmanager', (port) => start(t, program, [`--config.file=${file}`,
+    `--storage.path=${join(dir, 'data')}`, `--web.listen-address=127.0.0.1:${port}`, '--cluster.listen-address='],
+  { cwd: dir }));
+}
+
+function config(demo, alertmanager) {
+  const off = Object.fromEntries(['memory', 'block', 'mutex', 'goroutine'].map((name) => [name, { enabled: false }]));
+  return JSON.stringify({
+    global: { evaluation_interval: '1s', external_labels: { cluster: 'test' } },
+    rule_files: ['rules/*.yml'],
+    alerting: {
+      alert_relabel_configs: [{ source_labels: ['severity'], target_label: 'urgency' }],
+      alertmanagers: [{ static_configs: [{ targets: [alertmanager.url.replace('http://', '')] }] }],
+    },
+    scrape_configs: [{
+      job_name: 'shop',
+      scrape_interval: '2s',
+      profiling_config: { pprof_config: { process_cpu: { seconds: 1 }, ...off } },
+      static_configs: [{ targets: [demo.address] }],
+    }],
+  });
+}
+
+async function received(alertmanager) {
+  const res = await request(`${alertmanager.url}/api/v2/alerts`);
+  return JSON.parse(res.body).filter((a) => a.labels.alertname === 'HighCost');
+}
+
+async function alert(server) {
+  const { alerts } = await api(server, 'alerts');
+  assert.ok(alerts.every((a) => a.labels.alertname === 'HighCost'), JSON.stringify(alerts));
+  return alerts[0];
+}
+
+function regress(demo, name) {
+  return request(`http://${demo.address}/-/regression?name=${name}`, { method: 'POST' });
+}
+
+test('a regression fires and resolves', { timeout: 150000 }, async (t) => {
+  const dir = scratch(t);
+  const ruleFile = join(dir, 'rules', 'shop.yml');
+  mkdirSync(join(dir, 'rules'));
+  writeFileSync(ruleFile, JSON.stringify(rules));
+  const demo = await startDemo(t, 'v1', 'none');
+  const alertmanager = await startAlertmanager(t, join(dir, 'alertmanager'));
+  const options = {
+    dir,
+    config: config(demo, alertmanager),
+    args: ['--web.enable-lifecycle', `--web.external-url=${page}/`, '--web.route-prefix=/', '--rules.alert.for-grace-period=1s'],
+  };
+  let server = await startServer(t, options);
+
+  await t.test('the rules are known and go well', async () => {
+    const group = await until('rules are evaluated', 30, async () => {
+      const { groups } = await api(server, 'rules');
+      return groups[0]?.rules.every((r) => r.health === 'ok') && groups[0];
+    });
+    assert.equal(group.name, 'shop');
+    assert.equal(group.file, ruleFile);
+    assert.equal(group.interval, 1);
+    assert.deepEqual(group.rules.map((r) => [r.name, r.type, r.state]),
+      [['job:scoreItems:share', 'recording', undefined], ['HighCost', 'alerting', 'inactive'],
+        ['Never', 'alerting', 'inactive']]);
+    assert.deepEqual(group.rules[1].labels, { severity: 'page', team: 'shop' });
+    assert.equal(group.rules[1].duration, pendingSeconds);
+    const records = (await api(server, 'rules', { type: 'record', 'rule_name[]': 'job:scoreItems:share' })).groups;
+    assert.deepEqual(records.map((g) => g.rules.map((r) => r.name)), [['job:scoreItems:share']]);
+    assert.deepEqual(await api(server, 'rules', { 'rule_group[]': 'nonesuch' }), { groups: [] });
+    assert.deepEqual((await api(server, 'alertmanagers')).activeAlertmanagers.map((a) => a.url),
+      [`${alertmanager.url}/api/v2/alerts`]);
+    await until('a share is recorded', 30, async () => (await query(server, 'job:scoreItems:share')).result.length);
+  });
+
+  await t.test('a broken file refuses the reload, and the old rules go on', async (t) => {
+    writeFileSync(ruleFile, `groups:\n- name: shop\n  rules:\n  - alert: HighCost\n    expr: cum_share(\n`);
+    const res = await request(`${server.url}/-/reload`, { method: 'POST' });
+    assert.equal(res.status, 500);
+    assert.match(res.body.toString(), /rules\/shop\.yml:\d+:\d+: .*"shop".*HighCost/);
+    const before = (await api(server, 'rules')).groups[0];
+    assert.equal(before.rules.length, 3);
+    await until('evaluation goes on', 10, async () =>
+      (await api(server, 'rules')).groups[0].lastEvaluation > before.lastEvaluation);
+    const metrics = (await request(`${server.url}/metrics`)).body.toString();
+    assert.match(metrics, /\nepimetheus_config_last_reload_successful 0\n/);
+
+    let run = await finish(t, epitool, ['check', 'rules', ruleFile]);
+    assert.equal(run.code, 1);
+    assert.match(run.err, /^Checking .*shop\.yml\n {2}FAILED: .*shop\.yml:\d+:\d+: /);
+    run = await finish(t, epitool, ['check', 'config', join(dir, 'epimetheus.yml')]);
+    assert.equal(run.code, 1, run.err);
+    writeFileSync(ruleFile, JSON.stringify(rules));
+    run = await finish(t, epitool, ['check', 'rules', ruleFile]);
+    assert.equal(run.code, 0);
+    assert.match(run.err, /\n {2}SUCCESS: 3 rules found\n$/);
+    run = await finish(t, epitool, ['check', 'config', join(dir, 'epimetheus.yml')]);
+    assert.equal(run.code, 0, run.err);
+    assert.match(run.err, /\n {2}SUCCESS: 1 rule files found\n SUCCESS: .* is valid: 1 scrape config\n.*\n {2}SUCCESS: 3 rules found\n$/);
+    assert.equal((await request(`${server.url}/-/reload`, { method: 'POST' })).status, 200);
+  });
+
+  assert.equal(await alert(server), undefined);
+  await regress(demo, 'scoreItems');
+  const pending = await until('the alert is pending', 30, () => alert(server));
+  assert.equal(pending.state, 'pending');
+  assert.deepEqual(await received(alertmanager), []);
+
+  await t.test('a restart keeps the pending time', async () => {
+    await until('its time is stored', 10, async () => (await query(server, 'ALERTS_FOR_STATE')).result.length);
+    await server.stop();
+    assert.equal(server.code, 0);
+    server = await startServer(t, options);
+    const again = await until('the alert is known again', 10, async () => {
+      const a = await alert(server);
+      return a && Math.abs(Date.parse(a.activeAt) - Date.parse(pending.activeAt)) <= 1000 && a;
+    });
+    assert.equal(again.state, 'pending');
+  });
+
+  await t.test('the alert fires and Alertmanager has it', async () => {
+    const firing = await until('the alert fires', 40, async () => {
+      const a = await alert(server);
+      return a?.state === 'firing' && a;
+    });
+    const lasted = (Date.now() - Date.parse(pending.activeAt)) / 1000;
+    assert.ok(lasted >= pendingSeconds - 1 && lasted < pendingSeconds + 8, `it fired after ${lasted} s`);
+    assert.deepEqual(firing.labels, { alertname: 'HighCost', function: 'main.scoreItems', job: 'shop', severity: 'page', team: 'shop' });
+    assert.equal((await query(server, 'ALERTS{alertstate="firing"}')).result.length, 1);
+    const [there] = await until('Alertmanager has it', 10, async () => {
+      const all = await received(alertmanager);
+      return all.length && all;
+    });
+    assert.deepEqual(there.labels, { ...firing.labels, cluster: 'test', urgency: 'page' });
+    assert.match(there.annotations.summary, /^shop spends [0-9.]+% in one function$/);
+    assert.ok(Math.abs(Date.parse(there.startsAt) - Date.now()) < 60000, there.startsAt);
+    assert.ok(Date.parse(there.endsAt) > Date.now() + 100000, there.endsAt);
+    assert.ok(there.generatorURL.startsWith(`${page}/`), there.generatorURL);
+    assert.ok(decodeURIComponent(there.generatorURL.replaceAll('+', ' ')).includes('process_cpu'), there.generatorURL);
+  });
+
+  await t.test('a Prometheus scrapes what is recorded', async (t) => {
+    const at = server.url.replace('http://', '');
+    const job = (job_name, more) => ({ job_name, honor_labels: true, static_configs: [{ targets: [at] }], ...more });
+    const prometheus = await startPrometheus(t, join(dir, 'prometheus'), JSON.stringify({
+      global: { scrape_interval: '1s' },
+      scrape_configs: [job('recorded', { metrics_path: '/metrics/recorded' }),
+        job('federated', { metrics_path: '/federate', params: { 'match[]': ['ALERTS'] } })],
+    }));
+    const [recorded] = await until('the share is there', 20, async () =>
+      (await query(prometheus, 'job:scoreItems:share > 0.2')).result);
+    assert.deepEqual(recorded.metric, { __name__: 'job:scoreItems:share', cluster: 'test', function: 'main.scoreItems', job: 'shop', team: 'shop' });
+    const alerts = await until('alerts are there', 20, async () => {
+      const { result } = await query(prometheus, 'ALERTS{alertstate="firing"}');
+      return result.length && result;
+    });
+    assert.equal(alerts[0].metric.alertname, 'HighCost');
+  });
+
+  await regress(demo, 'none');
+  await t.test('it resolves', async () => {
+    await until('the alert is gone', 40, async () => !(await alert(server)));
+    await until('Alertmanager knows', 10, async () => !(await received(alertmanager)).length);
+  });
+});
