@@ -63,7 +63,7 @@ static enum err_code ask_server(
 	enum err_code rc;
 
 	buf_add_cstr(&form, "query=");
-	url_escape(&form, str_of(text));
+	add_escaped(&form, str_of(text));
 	if (q->has_time)
 		add_time(&form, "time", q->time_ns);
 	if (q->has_span) {

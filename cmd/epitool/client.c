@@ -60,7 +60,7 @@ static enum err_code read_config(
 	return yaml_decode(&ctx, &file_schema, root, out, err);
 }
 
-void url_escape(struct buf *out, struct str s)
+void add_escaped(struct buf *out, struct str s)
 {
 	for (size_t i = 0; i < s.len; i++) {
 		unsigned char c = (unsigned char)s.ptr[i];

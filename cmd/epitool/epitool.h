@@ -62,6 +62,6 @@ int read_flags(struct flag *flags, size_t n, int argc, char **argv, const char *
 	const char *about, const char **args, size_t min, size_t max, size_t *args_n);
 
 /* Appends with everything but unreserved characters percent-encoded. */
-void url_escape(struct buf *out, struct str s);
+void add_escaped(struct buf *out, struct str s);
 
 #endif

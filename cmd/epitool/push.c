@@ -58,14 +58,14 @@ static enum err_code add_params(
 	enum err_code rc;
 
 	buf_add_cstr(path, "/api/v1/ingest?name=");
-	url_escape(path, str_of(name));
+	add_escaped(path, str_of(name));
 	for (size_t i = 0; i < f->labels.n; i++) {
 		const char *text = f->labels.v[i], *equals = strchr(text, '=');
 
 		buf_add_char(path, '&');
 		buf_add(path, text, (size_t)(equals - text));
 		buf_add_char(path, '=');
-		url_escape(path, str_of(equals + 1));
+		add_escaped(path, str_of(equals + 1));
 	}
 	if (f->time[0]) {
 		if ((rc = time_arg_parse(str_of(f->time), clock_now_ns(), &t, err)))

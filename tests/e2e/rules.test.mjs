@@ -2,8 +2,8 @@
 // Debian's Prometheus scrapes what is recorded.
 import test from 'node:test';
 import assert from 'node:assert/strict';
-import { mkdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import {
   api, debian, epitool, finish, query, request, scratch, start, startDemo, startOnFreePort, startPrometheus, startServer,
   until,
@@ -31,14 +31,32 @@ const rules = {
   }],
 };
 
+/**
+ * Debian's program reads its templates from where the package would be installed; ours reads them from where it is
+ * unpacked: a relative path of the same length.
+ */
+function unpackedAlertmanager() {
+  const bin = debian('prometheus-alertmanager');
+  const place = '/usr/share/prometheus/alertmanager';
+  const bytes = readFileSync(join(bin, 'prometheus-alertmanager'));
+  let found = 0;
+  for (let at = bytes.indexOf(place); at >= 0; at = bytes.indexOf(place, at + 1), found++)
+    bytes.write('usr/share/prometheus//alertmanager', at);
+  assert.ok(found > 0);
+  const program = join(bin, `alertmanager-${process.pid}`);
+  writeFileSync(program, bytes, { mode: 0o755 });
+  return { program, cwd: resolve(bin, '../..') };
+}
+
 function startAlertmanager(t, dir) {
-  const program = join(debian('prometheus-alertmanager'), 'prometheus-alertmanager');
+  const { program, cwd } = unpackedAlertmanager();
+  t.after(() => rmSync(program));
   const file = join(dir, 'alertmanager.yml');
   mkdirSync(dir, { recursive: true });
   writeFileSync(file, JSON.stringify({ route: { receiver: 'none' }, receivers: [{ name: 'none' }] }));
   return startOnFreePort(t, 'alertmanager', (port) => start(t, program, [`--config.file=${file}`,
     `--storage.path=${join(dir, 'data')}`, `--web.listen-address=127.0.0.1:${port}`, '--cluster.listen-address='],
-  { cwd: dir }));
+  { cwd }));
 }
 
 function config(demo, alertmanager) {
@@ -84,7 +102,8 @@ test('a regression fires and resolves', { timeout: 150000 }, async (t) => {
   const options = {
     dir,
     config: config(demo, alertmanager),
-    args: ['--web.enable-lifecycle', `--web.external-url=${page}/`, '--web.route-prefix=/', '--rules.alert.for-grace-period=1s'],
+    args: ['--web.enable-lifecycle', `--web.external-url=${page}/`, '--web.route-prefix=/',
+      '--rules.alert.for-grace-period=1s'],
   };
   let server = await startServer(t, options);
 
@@ -132,7 +151,27 @@ test('a regression fires and resolves', { timeout: 150000 }, async (t) => {
     assert.match(run.err, /\n {2}SUCCESS: 3 rules found\n$/);
     run = await finish(t, epitool, ['check', 'config', join(dir, 'epimetheus.yml')]);
     assert.equal(run.code, 0, run.err);
-    assert.match(run.err, /\n {2}SUCCESS: 1 rule files found\n SUCCESS: .* is valid: 1 scrape config\n.*\n {2}SUCCESS: 3 rules found\n$/);
+    assert.match(run.err, /\n {2}SUCCESS: 1 rule files found\n SUCCESS: .* is valid: 1 scrape config\n/);
+    assert.match(run.err, /\nChecking .*shop.yml\n {2}SUCCESS: 3 rules found\n$/);
+    assert.equal((await request(`${server.url}/-/reload`, { method: 'POST' })).status, 200);
+  });
+
+  await t.test('a reload that fails late leaves Alertmanagers and rules as they were', async () => {
+    const file = join(dir, 'epimetheus.yml');
+    const late = JSON.parse(options.config);
+    late.alerting.alertmanagers[0].static_configs[0].targets = ['nonesuch:1'];
+    late.rule_files = [];
+    late.scrape_configs.push({
+      job_name: 'late', kubernetes_sd_configs: [{ role: 'pod', kubeconfig_file: join(dir, 'nonesuch') }],
+    });
+    writeFileSync(file, JSON.stringify(late));
+    const res = await request(`${server.url}/-/reload`, { method: 'POST' });
+    assert.equal(res.status, 500);
+    assert.match(res.body.toString(), /nonesuch: No such file or directory/);
+    assert.deepEqual((await api(server, 'alertmanagers')).activeAlertmanagers.map((a) => a.url),
+      [`${alertmanager.url}/api/v2/alerts`]);
+    assert.equal((await api(server, 'rules')).groups[0].rules.length, 3);
+    writeFileSync(file, options.config);
     assert.equal((await request(`${server.url}/-/reload`, { method: 'POST' })).status, 200);
   });
 
@@ -161,7 +200,9 @@ test('a regression fires and resolves', { timeout: 150000 }, async (t) => {
     });
     const lasted = (Date.now() - Date.parse(pending.activeAt)) / 1000;
     assert.ok(lasted >= pendingSeconds - 1 && lasted < pendingSeconds + 8, `it fired after ${lasted} s`);
-    assert.deepEqual(firing.labels, { alertname: 'HighCost', function: 'main.scoreItems', job: 'shop', severity: 'page', team: 'shop' });
+    assert.deepEqual(firing.labels, {
+      alertname: 'HighCost', function: 'main.scoreItems', job: 'shop', severity: 'page', team: 'shop',
+    });
     assert.equal((await query(server, 'ALERTS{alertstate="firing"}')).result.length, 1);
     const [there] = await until('Alertmanager has it', 10, async () => {
       const all = await received(alertmanager);
@@ -183,14 +224,16 @@ test('a regression fires and resolves', { timeout: 150000 }, async (t) => {
       scrape_configs: [job('recorded', { metrics_path: '/metrics/recorded' }),
         job('federated', { metrics_path: '/federate', params: { 'match[]': ['ALERTS'] } })],
     }));
-    const [recorded] = await until('the share is there', 20, async () =>
-      (await query(prometheus, 'job:scoreItems:share > 0.2')).result);
-    assert.deepEqual(recorded.metric, { __name__: 'job:scoreItems:share', cluster: 'test', function: 'main.scoreItems', job: 'shop', team: 'shop' });
-    const alerts = await until('alerts are there', 20, async () => {
-      const { result } = await query(prometheus, 'ALERTS{alertstate="firing"}');
+    const there = (text) => until(`Prometheus answers ${text}`, 20, async () => {
+      const { result } = await query(prometheus, text);
       return result.length && result;
     });
-    assert.equal(alerts[0].metric.alertname, 'HighCost');
+    const [recorded] = await there('job:scoreItems:share > 0.2');
+    assert.deepEqual(recorded.metric, {
+      __name__: 'job:scoreItems:share', cluster: 'test', function: 'main.scoreItems', job: 'shop', team: 'shop',
+    });
+    const [firing] = await there('ALERTS{alertstate="firing"}');
+    assert.equal(firing.metric.alertname, 'HighCost');
   });
 
   await regress(demo, 'none');
