@@ -25,6 +25,12 @@ static enum err_code reload(void *ctx, struct err *err)
 	return err_set(err, ERR_INVALID, "not here");
 }
 
+static struct rule_manager *rules(void *ctx)
+{
+	(void)ctx;
+	return grafana.rules;
+}
+
 static void quit(void *ctx)
 {
 	(void)ctx;
@@ -41,6 +47,7 @@ void grafana_start(void)
 		.cors_origin = "http://grafana\\.example",
 		.enable_ingest = true,
 		.reload = reload,
+		.rules = rules,
 		.quit = quit };
 	struct db_options d;
 	struct err err;
@@ -67,6 +74,7 @@ void grafana_stop(void)
 	struct err err;
 
 	web_close(grafana.web);
+	rule_manager_close(grafana.rules);
 	engine_close(grafana.engine);
 	db_close(grafana.db);
 	response_release(&grafana.r);

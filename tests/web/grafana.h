@@ -23,13 +23,14 @@ struct grafana {
 	struct db *db;
 	struct engine *engine;
 	struct web *web;
+	struct rule_manager *rules; /* NULL: none */
 	struct response r; /* the last answer */
 };
 
 extern struct grafana grafana;
 
 void grafana_start(void);
-void grafana_stop(void);
+void grafana_stop(void); /* closes rules as well */
 /* main;handle;leaf costs `slow`, main;handle `own`: CPU samples of 10 ms each, or goroutines. */
 void grafana_ingest(const char *labels, int64_t at_s, bool cpu, int64_t slow, int64_t own,
 	const char *leaf);
