@@ -184,30 +184,35 @@ static void print(struct buf *out, struct federation *f)
 	}
 }
 
-/* What rules record as numbers, by name. */
-static enum err_code select_recorded(
-	struct federation *f, const struct rules_snapshot *rules, struct err *err)
+static enum err_code select_named(struct federation *f, struct str name, struct err *err)
 {
-	const struct rule_set *set = rules->set;
-	struct matcher m;
 	struct db_series *series;
-	const struct rule *r;
-	enum err_code rc = ERR_OK;
-	size_t n;
+	struct matcher m;
+	enum err_code rc;
+	size_t n = 0;
 
-	for (size_t i = 0; set && i < set->groups_n; i++)
-		for (size_t k = 0; k < set->groups[i].rules_n && !rc; k++) {
-			r = &set->groups[i].rules[k];
-			if (r->kind != RULE_RECORD_COSTS)
-				continue;
-			if ((rc = matcher_init(&m, MATCH_EQ, STR(LABEL_NAME), r->name, err)))
-				return rc;
-			rc = db_select_kinds(f->view.q, DB_NUMBERS, &m, 1, &f->view.in->arena,
-				&series, &n, err);
-			for (size_t s = 0; !rc && s < n; s++)
-				rc = add_latest(f, &series[s], err);
-			matcher_release(&m);
-		}
+	if ((rc = matcher_init(&m, MATCH_EQ, STR(LABEL_NAME), name, err)))
+		return rc;
+	rc = db_select_kinds(
+		f->view.q, DB_NUMBERS, &m, 1, &f->view.in->arena, &series, &n, err);
+	for (size_t i = 0; !rc && i < n; i++)
+		rc = add_latest(f, &series[i], err);
+	matcher_release(&m);
+	return rc;
+}
+
+/* What rules record as numbers, by name. A rule that has its turn once an hour is no older then. */
+static enum err_code select_recorded(
+	struct federation *f, const struct rule_set *set, int64_t lookback_ns, struct err *err)
+{
+	enum err_code rc = ERR_OK;
+
+	for (size_t i = 0; i < set->groups_n; i++) {
+		f->min_ns = f->max_ns - lookback_ns - set->groups[i].interval_ns;
+		for (size_t k = 0; k < set->groups[i].rules_n && !rc; k++)
+			if (set->groups[i].rules[k].kind == RULE_RECORD_COSTS)
+				rc = select_named(f, set->groups[i].rules[k].name, err);
+	}
 	return rc;
 }
 
@@ -220,23 +225,27 @@ static enum err_code select_matched(struct federation *f, struct err *err)
 	return rc;
 }
 
-static enum err_code select_all(struct federation *f, struct web *w, struct http_in *in,
-	bool recorded, struct err *err)
+/* Without rules nothing is recorded. */
+static enum err_code answer_recorded(
+	struct federation *f, struct web *w, struct http_in *in, struct err *err)
 {
 	struct rule_manager *rules = w->o.rules ? w->o.rules(w->o.ctx) : NULL;
-	struct rules_snapshot snapshot;
+	struct rules_snapshot s;
 	enum err_code rc;
 
-	if ((rc = view_open_at(&f->view, w, in, f->min_ns, f->max_ns, err)))
-		return rc;
-	if (!recorded)
-		return select_matched(f, err);
 	if (!rules)
 		return ERR_OK;
-	if ((rc = rule_manager_snapshot(rules, &in->arena, &snapshot, err)))
+	if ((rc = rule_manager_snapshot(rules, &in->arena, &s, err)))
 		return rc;
-	rc = select_recorded(f, &snapshot, err);
-	rules_snapshot_release(&snapshot);
+	if (!s.set)
+		return ERR_OK;
+	for (size_t i = 0; i < s.set->groups_n; i++)
+		if (f->min_ns > f->max_ns - w->o.lookback_ns - s.set->groups[i].interval_ns)
+			f->min_ns = f->max_ns - w->o.lookback_ns - s.set->groups[i].interval_ns;
+	rc = view_open_at(&f->view, w, in, f->min_ns, f->max_ns, err);
+	if (!rc)
+		rc = select_recorded(f, s.set, w->o.lookback_ns, err);
+	rules_snapshot_release(&s);
 	return rc;
 }
 
@@ -251,7 +260,10 @@ static void answer_numbers(
 	f.min_ns = f.max_ns - w->o.lookback_ns;
 	if (config)
 		f.external = config->global.external_labels;
-	rc = select_all(&f, w, in, recorded, &err);
+	if (recorded)
+		rc = answer_recorded(&f, w, in, &err);
+	else if (!(rc = view_open_at(&f.view, w, in, f.min_ns, f.max_ns, &err)))
+		rc = select_matched(&f, &err);
 	if (rc) {
 		http_text(out, api_status(rc, NULL), "%s", err.msg);
 	} else {

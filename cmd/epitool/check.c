@@ -16,7 +16,8 @@ struct str_list {
 	size_t n;
 };
 
-/* A check appends what it found to be fine, line by line; its error is shown below. */
+/* Checks append what they found, line by line. An error is shown below, unless it has no message.
+ */
 
 static enum err_code check_one_rules(const char *path, struct buf *summary, struct err *err)
 {
@@ -28,8 +29,7 @@ static enum err_code check_one_rules(const char *path, struct buf *summary, stru
 	if (!(rc = fs_read_file(path, RULES_FILE_BYTES_MAX, &text, err)))
 		rc = rule_set_load_text(path, buf_str(&text), &l, &set, err);
 	if (!rc)
-		buf_printf(summary, "  SUCCESS: %zu rule%s found\n", set->rules_n,
-			set->rules_n == 1 ? "" : "s");
+		buf_printf(summary, "  SUCCESS: %zu rules found\n", set->rules_n);
 	rule_set_unref(set);
 	buf_release(&text);
 	return rc;
@@ -72,7 +72,7 @@ static enum err_code check_one_config(const char *path, struct buf *summary, str
 	struct config *c = NULL;
 	struct str_list rules = { 0 };
 	struct arena a;
-	enum err_code rc;
+	enum err_code rc, one;
 
 	arena_init(&a, 0);
 	if ((rc = config_load_file(path, &c, err)) || (rc = config_check_files(c, err)) ||
@@ -82,9 +82,13 @@ static enum err_code check_one_config(const char *path, struct buf *summary, str
 		buf_printf(summary, "  SUCCESS: %zu rule files found\n", rules.n);
 	buf_printf(summary, " SUCCESS: %s is valid: %zu scrape %s\n", path, c->scrape_n,
 		c->scrape_n == 1 ? "config" : "configs");
-	for (size_t i = 0; i < rules.n && !rc; i++) {
+	for (size_t i = 0; i < rules.n; i++) { /* each is told at its place */
 		buf_printf(summary, "Checking %s\n", rules.v[i]);
-		rc = check_one_rules(rules.v[i], summary, err);
+		if ((one = check_one_rules(rules.v[i], summary, err))) {
+			buf_printf(summary, "  FAILED: %s\n", err->msg);
+			err->msg[0] = '\0';
+			rc = one;
+		}
 	}
 end:
 	config_unref(c);
@@ -126,7 +130,8 @@ static int check_files(int argc, char **argv, const char *what,
 		failed = check(files[i], &summary, &err);
 		fprintf(stderr, STR_FMT, STR_ARG(buf_str(&summary)));
 		if (failed) {
-			fprintf(stderr, "  FAILED: %s\n", err.msg);
+			if (err.msg[0])
+				fprintf(stderr, "  FAILED: %s\n", err.msg);
 			rc = EXIT_FAILED;
 		}
 		buf_release(&summary);

@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { api, debian, epitool, finish, scratch, sleep, startPrometheus, startServer } from './lib.mjs';
 import { drawn, groups, written } from './relabel_cases.mjs';
 import { configurations } from './config_cases.mjs';
+import { ruleFiles } from './rule_cases.mjs';
 
 const bin = debian('prometheus');
 
@@ -109,22 +110,33 @@ test('targets of files and rules are those of prometheus', { timeout: 180000 }, 
   });
 });
 
-test('configurations are taken and refused as promtool does', { timeout: 180000 }, async (t) => {
+/** promtool and epitool have one verdict on each file, but for those that are marked. */
+async function compareVerdicts(t, what, cases) {
   const dir = scratch(t);
   writeFileSync(join(dir, 'secret'), 'x');
   writeFileSync(join(dir, 'targets.json'), '[]');
   const wrong = [];
   let taken = 0;
-  for (const [i, [config, differs]] of configurations.entries()) {
+  for (const [i, [text, differs]] of cases.entries()) {
     const file = join(dir, `c${i}.yml`);
-    writeFileSync(file, config);
-    const theirs = await finish(t, join(bin, 'promtool'), ['check', 'config', file]);
-    const ours = await finish(t, epitool, ['check', 'config', file]);
+    writeFileSync(file, text);
+    const theirs = await finish(t, join(bin, 'promtool'), ['check', what, file]);
+    const ours = await finish(t, epitool, ['check', what, file]);
     if (differs ? ours.code === theirs.code : ours.code !== theirs.code)
-      wrong.push(`${config}\n  promtool ${theirs.code}: ${theirs.err}\n  epitool ${ours.code}: ${ours.err}`);
+      wrong.push(`${text}\n  promtool ${theirs.code}: ${theirs.err}\n  epitool ${ours.code}: ${ours.err}`);
     taken += theirs.code === 0;
     assert.ok([0, 1].includes(ours.code), ours.err);
   }
   assert.deepEqual(wrong, []);
+  return taken;
+}
+
+test('configurations are taken and refused as promtool does', { timeout: 180000 }, async (t) => {
+  const taken = await compareVerdicts(t, 'config', configurations);
   assert.ok(taken > 20 && configurations.length - taken > 40, `${taken} of ${configurations.length} taken`);
+});
+
+test('rule files are taken and refused as promtool does', { timeout: 120000 }, async (t) => {
+  const taken = await compareVerdicts(t, 'rules', ruleFiles);
+  assert.ok(taken > 10 && ruleFiles.length - taken > 15, `${taken} of ${ruleFiles.length} taken`);
 });

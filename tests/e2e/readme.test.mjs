@@ -27,6 +27,14 @@ test('its configurations are accepted', async (t) => {
   }
 });
 
+test('its rules are accepted', async (t) => {
+  const file = join(scratch(t), 'r.yml');
+  const [, text] = readme.match(/```yml\n([\s\S]*?)```/);
+  writeFileSync(file, text);
+  const run = await finish(t, epitool, ['check', 'rules', file]);
+  assert.match(run.err, /SUCCESS: 2 rules found/);
+});
+
 test('what it links to is there', () => {
   for (const [, path] of readme.matchAll(/!\[[^\]]*\]\(([^)]+)\)/g)) assert.ok(existsSync(join(root, path)), path);
   for (const [, path] of readme.matchAll(/`((?:base|proto|tsdb|promql|web|cmd|examples|tests|discovery|scrape)\/[\w./]*)`/g))

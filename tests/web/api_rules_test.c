@@ -100,12 +100,12 @@ static void wait_for_evaluation(void)
 #define END(health, type) \
 	"\"health\":" health ",\"evaluationTime\":*,\"lastEvaluation\":*,\"type\":\"" type "\"}"
 #define RECORD(name, query, labels) \
-	"{\"name\":\"" name "\",\"query\":\"" query "\"," labels "\"records\":\"costs\"," END( \
-		"\"ok\"", "recording")
+	"{\"name\":\"" name "\",\"query\":\"" query "\"," labels \
+	"\"records\":\"costs\"," END("\"ok\"", "recording")
 #define ALERT(state, name, query, times, labels, annotations, alerts, health) \
 	"{\"state\":\"" state "\",\"name\":\"" name "\",\"query\":\"" query "\"," times \
-	",\"labels\":{" labels "},\"annotations\":{" annotations "},\"alerts\":[" alerts "]," END( \
-		health, "alerting")
+	",\"labels\":{" labels "},\"annotations\":{" annotations "},\"alerts\":[" alerts \
+	"]," END(health, "alerting")
 #define NO_TIMES "\"duration\":0,\"keepFiringFor\":0"
 #define FIRES_ALERT \
 	"{\"labels\":{\"alertname\":\"Fires\",\"severity\":\"page\",\"team\":\"t\"}," \
