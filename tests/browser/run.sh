@@ -62,5 +62,5 @@ fi
 cp tests/browser/*.test.mjs "$node_dir"/
 EPI_BUILD=$(realpath "${EPI_BUILD:-build}")
 export EPI_BUILD
-tests/node.sh node --test "$node_dir"/explore.test.mjs "$node_dir"/alerts.test.mjs \
+tests/node.sh node --test "$node_dir"/explore.test.mjs "$node_dir"/alerts.test.mjs "$node_dir"/rules.test.mjs \
 	"$node_dir"/targets.test.mjs

@@ -1,0 +1,161 @@
+// Rules of a server of its own on the pages of alerts and rules.
+//
+//   EPI_BUILD     has the server
+//   EPI_URL       another server, which scrapes the job demo
+//   EPI_CHROMIUM  the browser, /usr/bin/chromium unless given
+//   EPI_SHOTS     a directory for screenshots, none unless given
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import test, { after, before } from "node:test";
+import { chromium } from "playwright-core";
+
+const shots = process.env.EPI_SHOTS;
+const EXPR = "total(merge by (job) (heap)) > 0";
+const rules = `
+groups:
+  - name: costs
+    interval: 1s
+    labels: {team: shop}
+    rules:
+      - alert: Burns
+        expr: ${EXPR}
+        labels: {severity: page}
+        annotations: {summary: "{{ $labels.job }} works"}
+      - {alert: Waits, expr: "${EXPR}", for: 1h}
+      - {alert: Rests, expr: "total(merge by (job) (heap)) < 0"}
+  - name: records
+    interval: 1s
+    rules:
+      - {record: "job:heap:total", expr: "total(merge by (job) (heap))"}
+`;
+
+const heap =
+	"{process_cpu: {enabled: false}, block: {enabled: false}, mutex: {enabled: false}, " +
+	"goroutine: {enabled: false}}";
+
+/** A demo program that the other tests' server scrapes; its heap takes a second reader. */
+async function demo() {
+	const response = await fetch(new URL("api/v1/targets", process.env.EPI_URL + "/"));
+	const { data } = await response.json();
+	return new URL(data.activeTargets.find((a) => a.labels.job === "demo").scrapeUrl).host;
+}
+
+const alertmanager = createServer((request, response) => {
+	request.resume();
+	request.on("end", () => response.end());
+});
+
+let browser, server, dir, base;
+before(async () => {
+	await new Promise((done) => alertmanager.listen(0, "127.0.0.1", done));
+	const port = await freePort();
+	base = `http://127.0.0.1:${port}/epi/`;
+	dir = mkdtempSync(join(tmpdir(), "epi-browser-"));
+	writeFileSync(join(dir, "rules.yml"), rules);
+	writeFileSync(
+		join(dir, "e.yml"),
+		`
+global: {scrape_interval: 2s, scrape_timeout: 1s}
+rule_files: [rules.yml]
+alerting:
+  alertmanagers:
+    - static_configs: [{targets: ["127.0.0.1:${alertmanager.address().port}"]}]
+scrape_configs:
+  - job_name: shop
+    profiling_config: {pprof_config: ${heap}}
+    static_configs: [{targets: ["${await demo()}"]}]
+`,
+	);
+	server = spawn(
+		join(process.env.EPI_BUILD, "epimetheus"),
+		[
+			`--config.file=${join(dir, "e.yml")}`,
+			`--storage.tsdb.path=${join(dir, "data")}`,
+			`--web.listen-address=127.0.0.1:${port}`,
+			`--web.external-url=${base}`,
+		],
+		{ stdio: ["ignore", "ignore", "pipe"] },
+	);
+	await new Promise((done, fail) => {
+		let log = "";
+		server.stderr.on("data", (d) => {
+			log += d;
+			if (/msg=ready\b/.test(log)) done();
+		});
+		server.on("close", () => fail(new Error(log)));
+	});
+	browser = await chromium.launch({
+		executablePath: process.env.EPI_CHROMIUM ?? "/usr/bin/chromium",
+		args: ["--no-sandbox", "--headless", "--disable-gpu", "--disable-background-networking"],
+	});
+});
+after(async () => {
+	await browser?.close();
+	server?.kill();
+	alertmanager.close();
+	alertmanager.closeAllConnections?.();
+	if (dir) rmSync(dir, { recursive: true, force: true });
+});
+
+function freePort() {
+	return new Promise((done) => {
+		const s = createServer();
+		s.listen(0, "127.0.0.1", () => {
+			const { port } = s.address();
+			s.close(() => done(port));
+		});
+	});
+}
+
+async function open(t, path) {
+	const context = await browser.newContext({ viewport: { width: 1480, height: 940 } });
+	t.after(() => context.close());
+	const page = await context.newPage();
+	page.setDefaultTimeout(30000);
+	const problems = [];
+	page.on("console", (m) => {
+		if (m.type() === "error" || m.type() === "warning") problems.push(`console: ${m.text()}`);
+	});
+	page.on("pageerror", (e) => problems.push(`page: ${e.message}`));
+	await page.goto(path.startsWith("http") ? path : base + path);
+	return { page, problems };
+}
+
+const shot = async (page, name) => {
+	if (shots) await page.screenshot({ path: join(shots, `${name}.png`) });
+};
+const flameReady = (page) =>
+	page.waitForFunction(() => (window.__epi?.flame()?.nodes.length ?? 0) > 1);
+
+test("what the server's rules found stands on the page", async (t) => {
+	const { page, problems } = await open(t, "alerts");
+	const rule = (name) => page.locator(".rule", { hasText: name });
+	await rule("Burns").locator(".alerts .badge.down").waitFor();
+	await rule("Waits").locator(".alerts .badge.wait").waitFor();
+	assert.equal(await rule("Rests").locator(".badge").innerText(), "INACTIVE");
+	const alert = rule("Burns").locator(".alerts tbody tr").first();
+	const chips = await alert.locator(".chip").allInnerTexts();
+	assert.deepEqual(chips.sort(), ["alertnameBurns", "jobshop", "severitypage", "teamshop"]);
+	assert.match(await alert.innerText(), /summary shop works/);
+	await page.getByRole("button", { name: "Inactive 1" }).waitFor();
+	await shot(page, "rules-real");
+	await alert.getByRole("button", { name: "Flame graph" }).click();
+	await flameReady(page);
+	await page.locator(".measured .vtable-body > div").first().waitFor();
+	assert.deepEqual(problems, []);
+});
+
+test("recorded costs and the server's Alertmanager are shown", async (t) => {
+	const { page, problems } = await open(t, "rules?type=recording");
+	await page.getByText("job:heap:total", { exact: true }).waitFor();
+	await page.locator(".rules .badge.up").waitFor();
+	await page.goto(`${base}status`);
+	await page
+		.getByRole("cell", { name: `127.0.0.1:${alertmanager.address().port}/api/v2/alerts` })
+		.waitFor();
+	assert.deepEqual(problems, []);
+});
