@@ -8,13 +8,12 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "base/metrics.h"
-#include "promql/parse.h"
+#include "base/quote.h"
 #include "promql/rules/manager_internal.h"
 #include "promql/rules/notifier.h"
 #include "promql/rules/template.h"
 #include "promql/rules/template_internal.h"
 
-#define WINDOW_DEFAULT_NS (5 * NS_PER_MIN) /* of a link, where the expression has none */
 
 METRIC_COUNTER(evaluations, "epimetheus_rule_evaluations_total", "Evaluations of rules.",
 	"rule_group");
@@ -47,44 +46,41 @@ int64_t group_next_turn(const struct rule_group *g, int64_t t_ns)
 
 /* ---- links ---- */
 
-/* How far back the expression looks, from its evaluation. */
-static int64_t window_of(const struct rule *r)
+/* Whether the label is one that the rule gave, not its expression's element. */
+static bool is_added(const struct rule *r, struct str name)
 {
-	int64_t widest = 0, width;
-	struct parsed *q = NULL;
-	struct arena a;
-
-	arena_init(&a, 0);
-	if (!parse_query(&a, r->expr, &q, NULL, NULL))
-		for (const struct expr *e = q->selectors; e; e = e->selector.next) {
-			width = e->selector.window_ns + e->selector.offset_ns;
-			if (width > widest)
-				widest = width;
-		}
-	parsed_release(q);
-	arena_release(&a);
-	return widest ? widest : WINDOW_DEFAULT_NS;
-}
-
-static void add_seconds(struct buf *out, const char *key, int64_t t_ns)
-{
-	buf_printf(out, "&%s=%" PRId64 ".%03d", key, t_ns / NS_PER_S,
-		(int)(t_ns % NS_PER_S / NS_PER_MS));
+	if (str_eq(name, STR("alertname")) || labels_get(r->group->labels, name).len)
+		return true;
+	for (size_t i = 0; i < r->labels_n; i++)
+		if (str_eq(r->labels[i].name, name))
+			return true;
+	return false;
 }
 
 void rule_link_print(struct buf *out, struct str external_url, const struct rule *r,
-	struct str function, int64_t t_ns)
+	struct labels labels, int64_t t_ns)
 {
-	int64_t to = t_ns - r->group->query_offset_ns;
+	int64_t at = t_ns - r->group->query_offset_ns;
+	struct buf match = { 0 };
 
 	buf_add_str(out, external_url);
 	template_link_print(out, r->expr);
-	add_seconds(out, "from", to - window_of(r));
-	add_seconds(out, "to", to);
-	if (function.len) {
-		buf_add_cstr(out, "&pick=");
-		url_escape(out, function);
+	buf_printf(out, "&at=%" PRId64 ".%03d", at / NS_PER_S, (int)(at % NS_PER_S / NS_PER_MS));
+	for (size_t i = 0; i < labels.n; i++) {
+		if (is_added(r, labels.v[i].name))
+			continue;
+		buf_add_char(&match, match.len ? ',' : '{');
+		buf_add_str(&match, labels.v[i].name);
+		buf_add_char(&match, '=');
+		buf_add_quoted(&match, labels.v[i].value);
 	}
+	if (match.len) {
+		buf_add_char(&match, '}');
+		buf_add_cstr(out, "&match=");
+		url_escape(out, buf_str(&match));
+	}
+	out->failed |= match.failed;
+	buf_release(&match);
 }
 
 /* ---- alerts ---- */
@@ -205,8 +201,7 @@ static enum err_code send_alerts(struct turn *x, struct err *err)
 		if (!alert_due(a, x->t_ns, x->m->o.resend_delay_ns, r->group->interval_ns))
 			continue;
 		buf_clear(&link);
-		rule_link_print(&link, x->m->external_url, r,
-			labels_get(a->labels, STR("function")), x->t_ns);
+		rule_link_print(&link, x->m->external_url, r, a->labels, x->t_ns);
 		v[n] = (struct notification){ .labels = a->labels,
 			.annotations = a->annotations,
 			.starts_ns = a->fired_at_ns,
