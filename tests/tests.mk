@@ -5,7 +5,7 @@
 UNIT_ROOMS ?= $(ROOMS) cmd
 UNIT_PARTS_discovery := tests/base/http_server.c tests/base/identity.c
 UNIT_PARTS_promql/rules := tests/base/http_server.c tests/base/identity.c
-UNIT_PARTS_cmd := $(addprefix cmd/epitool/,table.c times.c costs.c show.c)
+UNIT_PARTS_cmd := $(addprefix cmd/epitool/,table.c times.c costs.c show.c test_file.c test_notation.c test_print.c)
 UNIT_SOURCES := $(wildcard $(foreach r,$(UNIT_ROOMS),tests/$(r)/*_test.c))
 UNIT_TESTS := $(UNIT_SOURCES:%.c=$(BUILD)/%)
 UNIT_HELPERS = $(filter-out %_test.c,$(wildcard tests/$(1)/*.c tests/$(1)/*.cc)) $(UNIT_PARTS_$(1))

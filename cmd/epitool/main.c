@@ -18,6 +18,8 @@ static const struct command commands[] = {
 	{ "check", "rules", check_rules, "check rules FILE...", "Check files of rules." },
 	{ "check", "web-config", check_web_config, "check web-config FILE...",
 		"Check files for --web.config.file." },
+	{ "test", "rules", test_rules, "test rules FILE...",
+		"Run tests of rules: promtool's files, and profiles." },
 	{ "query", NULL, query, "query [FLAGS] QUERY",
 		"Ask a server or a data directory." },
 	{ "diff", NULL, diff, "diff [FLAGS] BASE NEW",
