@@ -14,7 +14,7 @@ struct profiles_fields {
 	struct test_profiles made;
 	struct str series, type, folded, file;
 	int64_t interval_ns, duration_ns, every_ns, from_ns, to_ns;
-	bool has_duration, has_every, has_to;
+	bool has_duration, has_every, has_from, has_to;
 	struct yaml_list at;
 	const struct yaml_node *node;
 };
@@ -184,7 +184,7 @@ static enum err_code check_profiles(
 		return yaml_err(n, err, ERR_INVALID, "series: the name of a profile is missing");
 	if (!f->folded.len == !f->file.len)
 		return yaml_err(n, err, ERR_INVALID, "either folded or file must be set");
-	if (f->at.n && (f->has_every || f->has_to || f->from_ns))
+	if (f->at.n && (f->has_every || f->has_from || f->has_to))
 		return yaml_err(yaml_get(n, "at"), err, ERR_INVALID,
 			"at: times are listed, or come every so often from one to another");
 	if (f->file.len) {
@@ -206,7 +206,7 @@ static const struct yaml_field profiles_table[] = {
 		AT(has_duration) + 1 },
 	{ "at", YAML_LIST, AT(at), NULL, NULL, "times", 0 },
 	{ "every", YAML_DURATION, AT(every_ns), NULL, NULL, "times", AT(has_every) + 1 },
-	{ "from", YAML_DURATION, AT(from_ns), NULL, NULL, "the first time", 0 },
+	{ "from", YAML_DURATION, AT(from_ns), NULL, NULL, "the first time", AT(has_from) + 1 },
 	{ "to", YAML_DURATION, AT(to_ns), NULL, NULL, "the last time", AT(has_to) + 1 },
 	{ "folded", YAML_STRING, AT(folded), NULL, NULL, "stacks", 0 },
 	{ "file", YAML_STRING, AT(file), NULL, NULL, "a pprof file", 0 },
@@ -247,7 +247,8 @@ static enum err_code fill_profiles(struct yaml_ctx *ctx, struct profiles_fields 
 {
 	struct test_profiles *p = &f->made;
 	int64_t every = f->has_every ? f->every_ns : g->interval_ns;
-	int64_t to = f->has_to ? f->to_ns : g->end_ns;
+	/* a profile stands at the end of its scrape */
+	int64_t from = f->has_from ? f->from_ns : every, to = f->has_to ? f->to_ns : g->end_ns;
 	uint64_t n;
 
 	p->interval_ns = f->interval_ns ? f->interval_ns : every;
@@ -258,13 +259,13 @@ static enum err_code fill_profiles(struct yaml_ctx *ctx, struct profiles_fields 
 		return listed_times(ctx, f, err);
 	if (every <= 0)
 		return yaml_err(f->node, err, ERR_INVALID, "every: must be positive");
-	n = to < f->from_ns ? 0 : (uint64_t)((to - f->from_ns) / every) + 1;
+	n = to < from ? 0 : (uint64_t)((to - from) / every) + 1;
 	if (n > TIMES_MAX)
 		return yaml_err(f->node, err, ERR_LIMIT, "more than %u profiles", TIMES_MAX);
 	if (!(p->at_ns = arena_array(ctx->arena, int64_t, n + 1)))
 		return arena_fail(ctx->arena, f->node->file, err);
 	for (uint64_t i = 0; i < n; i++)
-		p->at_ns[p->at_n++] = f->from_ns + (int64_t)i * every;
+		p->at_ns[p->at_n++] = from + (int64_t)i * every;
 	return ERR_OK;
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/fs.h"
+#include "base/log.h"
 #include "base/quote.h"
 #include "cmd/epitool/epitool.h"
 #include "cmd/epitool/progress.h"
@@ -155,7 +156,8 @@ static enum err_code samples_of(struct arena *a, const struct result *r,
 
 static void check_expr(struct running *x, const struct test_expr_case *c)
 {
-	struct query_options o = { .text = c->expr, .t_ns = c->eval_time_ns };
+	struct query_options o = { .text = c->expr,
+		.t_ns = test_world_time(c->eval_time_ns) };
 	struct test_sample *got = NULL;
 	struct query *q = NULL;
 	struct buf text = { 0 };
@@ -294,6 +296,7 @@ int test_rules(int argc, char **argv)
 	if (rc >= 0)
 		return rc;
 	interrupt_catch();
+	log_set(LOG_ERROR, LOG_LOGFMT); /* what rules fail with is told below their test */
 	rc = 0;
 	for (size_t i = 0; i < n && !atomic_load(&interrupted); i++)
 		if (!test_one(files[i]))

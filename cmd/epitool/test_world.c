@@ -90,6 +90,12 @@ static bool profile_is_there(const struct test_profiles *p, size_t at)
 	return any;
 }
 
+/* A test begins at 0, and what is stored stands after it. */
+int64_t test_world_time(int64_t t_ns)
+{
+	return t_ns < 1 ? 1 : t_ns;
+}
+
 static enum err_code list_points(struct test_world *w, struct err *err)
 {
 	const struct test_group *g = w->test;
@@ -105,12 +111,12 @@ static enum err_code list_points(struct test_world *w, struct err *err)
 		for (size_t k = 0; k < g->series[i].values.n; k++)
 			if (!test_is_gap(g->series[i].values.v[k]))
 				w->points[w->points_n++] = (struct input){
-					(int64_t)k * g->interval_ns, (uint32_t)i, (uint32_t)k };
+					test_world_time((int64_t)k * g->interval_ns), (uint32_t)i, (uint32_t)k };
 	for (size_t i = 0; i < g->profiles_n; i++)
 		for (size_t k = 0; k < g->profiles[i].at_n; k++)
 			if (profile_is_there(&g->profiles[i], k))
 				w->points[w->points_n++] =
-					(struct input){ g->profiles[i].at_ns[k],
+					(struct input){ test_world_time(g->profiles[i].at_ns[k]),
 						(uint32_t)(g->series_n + i), (uint32_t)k };
 	qsort(w->points, w->points_n, sizeof(*w->points), point_cmp);
 	return ERR_OK;
@@ -371,7 +377,7 @@ enum err_code test_world_store(struct test_world *w, int64_t t_ns, struct err *e
 
 	if (!numbers)
 		return err_set(err, ERR_NOMEM, "test: out of memory");
-	for (; w->stored < w->points_n && w->points[w->stored].t_ns <= t_ns && !rc; w->stored++) {
+	for (; w->stored < w->points_n && w->points[w->stored].t_ns <= test_world_time(t_ns) && !rc; w->stored++) {
 		const struct input *p = &w->points[w->stored];
 
 		if (p->source >= w->test->series_n) {

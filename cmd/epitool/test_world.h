@@ -19,6 +19,8 @@ MUST_CHECK enum err_code test_world_open(
 void test_world_close(struct test_world *w); /* NULL and half-built are fine */
 struct db *test_world_db(struct test_world *w);
 struct engine *test_world_engine(struct test_world *w);
+/* The time at which the database has what stands at t: nothing is stored at 0, so 1 ns after it. */
+int64_t test_world_time(int64_t t_ns);
 /* All input up to then, that one included; it can be asked for at once. */
 MUST_CHECK enum err_code test_world_store(struct test_world *w, int64_t t_ns, struct err *err);
 

@@ -262,7 +262,7 @@ TEST(a_whole_file)
 	CHECK_INT(g->end_ns, 5 * NS_PER_MIN);
 	REQUIRE(g->series_n == 1 && g->profiles_n == 4 && g->alerts_n == 1 && g->exprs_n == 1);
 	CHECK_INT(g->series[0].values.n, 2);
-	check_times(&g->profiles[0], "0s 2m 4m, interval 2m, duration 2m");
+	check_times(&g->profiles[0], "2m 4m, interval 2m, duration 2m");
 	check_times(&g->profiles[1], "1m 3m, interval 10s, duration 0s");
 	check_times(&g->profiles[2], "1m 2m 3m, interval 1m, duration 5s");
 	CHECK_STR(g->profiles[3].file, "dir/x.pb.gz");
