@@ -70,16 +70,16 @@ static bool take_unsigned(struct str *s, double *out)
 	return true;
 }
 
+/* Nothing is taken where it is none. */
 static bool take_signed(struct str *s, double *out)
 {
 	bool minus = s->len > 0 && s->ptr[0] == '-';
+	struct str rest = *s;
 
-	if (!minus && (s->len == 0 || s->ptr[0] != '+'))
-		return false;
-	*s = (struct str){ s->ptr + 1, s->len - 1 };
-	if (!take_unsigned(s, out))
+	if (!take(&rest, minus ? '-' : '+') || !take_unsigned(&rest, out))
 		return false;
 	*out = minus ? -*out : *out;
+	*s = rest;
 	return true;
 }
 

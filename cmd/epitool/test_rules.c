@@ -140,7 +140,8 @@ static enum err_code samples_of(struct arena *a, const struct result *r,
 	size_t room = r->type == RESULT_VECTOR ? r->n : 1;
 
 	*n = 0;
-	if (r->type != RESULT_VECTOR && r->type != RESULT_SCALAR)
+	/* of a name that nothing has it is not known what it stands for */
+	if (r->type != RESULT_VECTOR && r->type != RESULT_SCALAR && r->n)
 		return err_set(err, ERR_INVALID,
 			"the result is no costs and no scalar; total(), flat() and cum() make costs of "
 			"profiles");
@@ -207,30 +208,51 @@ static void run_test(struct running *x)
 	x->world = NULL;
 }
 
-/* As promtool: a pattern that matches nothing is a warning; which is told before any rule is read. */
-static void warn_of_patterns(const struct test_file *f)
+/* Patterns become the files they stand for; one that stands for none is a warning, as in promtool. */
+static enum err_code find_rule_files(
+	struct arena *a, const struct test_file *f, struct str **out, size_t *n, struct err *err)
 {
-	for (size_t i = 0; i < f->rule_files_n; i++) {
-		glob_t found = { 0 };
-		char *pattern = strndup(f->rule_files[i].ptr, f->rule_files[i].len);
+	glob_t found = { .gl_offs = 0 };
+	enum err_code rc = ERR_OK;
 
-		if (!pattern || glob(pattern, GLOB_NOSORT, NULL, &found) || !found.gl_pathc)
-			fprintf(stderr, "  WARNING: no file match pattern " STR_FMT "\n",
-				STR_ARG(f->rule_files[i]));
-		globfree(&found);
-		free(pattern);
+	for (size_t i = 0; i < f->rule_files_n && !rc; i++) {
+		const char *pattern = arena_strndup(a, f->rule_files[i].ptr, f->rule_files[i].len);
+		size_t before = found.gl_pathc;
+
+		if (!pattern)
+			rc = arena_fail(a, "test", err);
+		else if (glob(pattern, i ? GLOB_APPEND : 0, NULL, &found) == GLOB_NOSPACE)
+			rc = err_set(err, ERR_NOMEM, "%s: out of memory", pattern);
+		else if (found.gl_pathc == before)
+			fprintf(stderr, "  WARNING: no file match pattern %s\n", pattern);
 	}
+	*n = found.gl_pathc;
+	if (!rc && !(*out = arena_array(a, struct str, *n + 1)))
+		rc = arena_fail(a, "test", err);
+	for (size_t i = 0; i < *n && !rc; i++)
+		if (!((*out)[i] = str_dup(a, str_of(found.gl_pathv[i]))).ptr)
+			rc = arena_fail(a, "test", err);
+	if (f->rule_files_n)
+		globfree(&found);
+	return rc;
 }
 
 static void run_tests(struct arena *a, const struct test_file *f, struct faults *faults)
 {
+	struct str *rule_files;
+	size_t rule_files_n;
+	struct err err;
+
+	if (find_rule_files(a, f, &rule_files, &rule_files_n, &err)) {
+		add_message(faults, err.msg);
+		return;
+	}
 	for (size_t i = 0; i < f->tests_n; i++) {
 		const struct test_group *g = &f->tests[i];
-		struct rules_load load = { .patterns = f->rule_files,
-			.patterns_n = f->rule_files_n,
+		struct rules_load load = { .patterns = rule_files,
+			.patterns_n = rule_files_n,
 			.interval_ns = g->interval_ns };
 		struct running x = { .file = f, .test = g, .faults = faults, .arena = a };
-		struct err err;
 
 		if (rule_set_load(&load, &x.set, &err)) {
 			add_message(faults, err.msg);
@@ -259,7 +281,6 @@ static bool test_one(const char *path)
 		test_file_parse(&a, path, buf_str(&text), &f, &err)) {
 		add_message(&faults, err.msg);
 	} else {
-		warn_of_patterns(f);
 		run_tests(&a, f, &faults);
 	}
 	ok = faults.n == 0;

@@ -44,6 +44,7 @@ TEST(values)
 		{ "1+infx1", "1 inf" },
 		{ "x", "\"x\" is no value: 1, 1+2x3, _, _x3, stale" },
 		{ "1+2", "\"1+2\" is no value: 1, 1+2x3, _, _x3, stale" },
+		{ "1+x3", "\"1+x3\" is no value: 1, 1+2x3, _, _x3, stale" },
 		{ "1x", "\"1x\" is no value: 1, 1+2x3, _, _x3, stale" },
 		{ "1x-1", "\"1x-1\" is no value: 1, 1+2x3, _, _x3, stale" },
 		{ "stalex2", "\"stalex2\" is no value: 1, 1+2x3, _, _x3, stale" },
