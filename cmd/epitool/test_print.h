@@ -1,4 +1,4 @@
-/* What `epitool test rules` prints of alerts, samples and times: promtool's words, to the letter. */
+/* What `epitool test rules` prints of alerts, samples, times: promtool's words, to the letter. */
 #ifndef CMD_EPITOOL_TEST_PRINT_H
 #define CMD_EPITOOL_TEST_PRINT_H
 

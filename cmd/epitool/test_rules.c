@@ -1,6 +1,6 @@
 /*
- * `epitool test rules`: rules against numbers and profiles that a file says, in no time at all. Each
- * test has a database of its own; the rules are evaluated by what the server evaluates them with.
+ * `epitool test rules`: rules against numbers and profiles that a file says, in no time. Each test
+ * has a database of its own; the rules are evaluated by what the server evaluates them with.
  */
 #include <glob.h>
 #include <stdio.h>
@@ -208,7 +208,7 @@ static void run_test(struct running *x)
 	x->world = NULL;
 }
 
-/* Patterns become the files they stand for; one that stands for none is a warning, as in promtool. */
+/* Patterns become the files they stand for; one that stands for none is a warning. */
 static enum err_code find_rule_files(
 	struct arena *a, const struct test_file *f, struct str **out, size_t *n, struct err *err)
 {
@@ -310,9 +310,9 @@ int test_rules(int argc, char **argv)
 	int rc;
 
 	rc = read_flags(NULL, 0, argc, argv, "test rules FILE...",
-		"Run the tests of rules that the files hold: numbers and profiles over time, and the alerts\n"
-		"and samples that the rules must make of them. The format is promtool's, and profiles:\n"
-		"input_profiles. Exit code 1 where a test fails.",
+		"Run the tests of rules that the files hold: numbers and profiles over time, and the\n"
+		"alerts and samples that rules must make of them. The format is promtool's, and\n"
+		"input_profiles beside input_series. Exit code 1 where a test fails.",
 		files, 1, FILES_MAX, &n);
 	if (rc >= 0)
 		return rc;

@@ -37,8 +37,8 @@ struct test_world {
 	bool has_dir;
 	struct db *db;
 	struct engine *engine;
-	struct input *points; /* ascending by time */
-	size_t points_n, stored;
+	struct input *inputs; /* ascending by time */
+	size_t inputs_n, stored;
 	struct code *codes; /* one per profiles of the test */
 	struct mutex lock;  /* the rest */
 	struct cond acked;
@@ -58,7 +58,7 @@ struct engine *test_world_engine(struct test_world *w)
 
 /* ---- what is to come ---- */
 
-static int point_cmp(const void *a, const void *b)
+static int input_cmp(const void *a, const void *b)
 {
 	const struct input *x = a, *y = b;
 
@@ -96,7 +96,7 @@ int64_t test_world_time(int64_t t_ns)
 	return t_ns < 1 ? 1 : t_ns;
 }
 
-static enum err_code list_points(struct test_world *w, struct err *err)
+static enum err_code list_inputs(struct test_world *w, struct err *err)
 {
 	const struct test_group *g = w->test;
 	size_t n = 0;
@@ -105,20 +105,20 @@ static enum err_code list_points(struct test_world *w, struct err *err)
 		n += g->series[i].values.n;
 	for (size_t i = 0; i < g->profiles_n; i++)
 		n += g->profiles[i].at_n;
-	if (!(w->points = arena_array(w->arena, struct input, n + 1)))
+	if (!(w->inputs = arena_array(w->arena, struct input, n + 1)))
 		return arena_fail(w->arena, "test", err);
 	for (size_t i = 0; i < g->series_n; i++)
 		for (size_t k = 0; k < g->series[i].values.n; k++)
 			if (!test_is_gap(g->series[i].values.v[k]))
-				w->points[w->points_n++] = (struct input){
+				w->inputs[w->inputs_n++] = (struct input){
 					test_world_time((int64_t)k * g->interval_ns), (uint32_t)i, (uint32_t)k };
 	for (size_t i = 0; i < g->profiles_n; i++)
 		for (size_t k = 0; k < g->profiles[i].at_n; k++)
 			if (profile_is_there(&g->profiles[i], k))
-				w->points[w->points_n++] =
+				w->inputs[w->inputs_n++] =
 					(struct input){ test_world_time(g->profiles[i].at_ns[k]),
 						(uint32_t)(g->series_n + i), (uint32_t)k };
-	qsort(w->points, w->points_n, sizeof(*w->points), point_cmp);
+	qsort(w->inputs, w->inputs_n, sizeof(*w->inputs), input_cmp);
 	return ERR_OK;
 }
 
@@ -204,7 +204,7 @@ enum err_code test_world_open(
 	for (size_t i = 0; i < g->profiles_n; i++)
 		if ((rc = list_code(w, &g->profiles[i], &w->codes[i], err)))
 			goto fail;
-	if ((rc = list_points(w, err)) || (rc = open_db(w, err)))
+	if ((rc = list_inputs(w, err)) || (rc = open_db(w, err)))
 		goto fail;
 	*out = w;
 	return ERR_OK;
@@ -377,8 +377,9 @@ enum err_code test_world_store(struct test_world *w, int64_t t_ns, struct err *e
 
 	if (!numbers)
 		return err_set(err, ERR_NOMEM, "test: out of memory");
-	for (; w->stored < w->points_n && w->points[w->stored].t_ns <= test_world_time(t_ns) && !rc; w->stored++) {
-		const struct input *p = &w->points[w->stored];
+	t_ns = test_world_time(t_ns);
+	for (; w->stored < w->inputs_n && w->inputs[w->stored].t_ns <= t_ns && !rc; w->stored++) {
+		const struct input *p = &w->inputs[w->stored];
 
 		if (p->source >= w->test->series_n) {
 			rc = store_profile(w, p, err);

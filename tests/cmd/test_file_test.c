@@ -269,8 +269,9 @@ TEST(a_whole_file)
 	CHECK_STR(g->profiles[3].file, "dir/x.pb.gz");
 	CHECK_STR(g->profiles[1].sample_type, "inuse_space");
 	test_print_alerts(&out, g->alerts[0].v, g->alerts[0].n);
-	CHECK_STR(buf_str(&out), "[\n            0:\n              Labels:{a=\"b\", alertname=\"High\"}\n"
-				 "              Annotations:{c=\"d\"}\n            ]");
+	CHECK_STR(buf_str(&out),
+		"[\n            0:\n              Labels:{a=\"b\", alertname=\"High\"}\n"
+		"              Annotations:{c=\"d\"}\n            ]");
 	buf_clear(&out);
 	test_print_samples(&out, g->exprs[0].v, g->exprs[0].n);
 	CHECK_STR(buf_str(&out), "{__name__=\"up\"} 1.5E+00");

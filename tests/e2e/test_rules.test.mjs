@@ -164,6 +164,26 @@ scrape_configs: [{job_name: demo, static_configs: [{targets: ["${demo.address}"]
     const counted = await Promise.all(kinds.map((x) => query(server, `count_over_time(${x}[5m])`)));
     return counted.every((x) => Number(x.result[0]?.value[1]) >= 3);
   });
+
+  await t.test('pprof files are profiles of tests, as the README has it', async (t) => {
+    const dir = scratch(t);
+    for (const [kind, file] of [['mutex', 'mutex.pb.gz'], ['heap', 'heap.pb.gz']])
+      writeFileSync(join(dir, file), (await request(`http://${demo.address}/debug/pprof/${kind}`)).body);
+    const [, written] = readFileSync(join(rules, 'README.md'), 'utf8').match(/```yaml\n([^`]*(?:`[^`]+`[^`]*)*)```/);
+    const more = `      - {series: memory, at: [1m, 2m], interval: 1m, file: heap.pb.gz}
+    promql_expr_test:
+      - {expr: 'count_over_time(memory[10m])', eval_time: 10m, exp_samples: [{labels: '{}', value: 2}]}
+      - {expr: 'count_over_time(mutex[10m])', eval_time: 10m, exp_samples: [{labels: '{job="api"}', value: 20}]}
+      - {expr: 'total(memory offset 8m) > bool 0', eval_time: 10m, exp_samples: [{labels: '{}', value: 1}]}
+`;
+    for (const text of [written, written.replace(/^ *type: .*\n/m, '').replace('series: memory{', 'series: goroutine{')
+      .replace('    promql_expr_test:\n', more)]) {
+      writeFileSync(join(dir, 'test.yml'), text);
+      assert.equal(shown(await finish(t, epitool, ['test', 'rules', 'test.yml'], 60, { cwd: dir })),
+        'exit 0\nUnit Testing:  test.yml\n  SUCCESS\n\n');
+    }
+  });
+
   const board = dashboard('costs.json');
   const empty = [];
   for (const variable of board.templating.list.filter((x) => x.type === 'query')) {
