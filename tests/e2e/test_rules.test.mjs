@@ -2,22 +2,17 @@
 // dashboards of examples/.
 import test from 'node:test';
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { api, epitool, finish, query, request, root, scratch, startDemo, startServer, until } from './lib.mjs';
+import { api, debian, epitool, finish, query, request, root, scratch, startDemo, startServer, until } from './lib.mjs';
 import { cases } from './rule_test_cases.mjs';
 
 const rules = join(root, 'examples/rules');
 
-function promtool() {
-  return join(execFileSync(join(root, 'tests/prometheus.sh'), [join(root, 'build/prometheus')]).toString().trim(), 'promtool');
-}
-
 const shown = (run) => `exit ${run.code}\n${run.out}${run.err}`;
 
 test('files of numbers have the verdicts and the words of promtool', { timeout: 180000 }, async (t) => {
-  const program = promtool();
+  const program = join(debian('prometheus'), 'promtool');
   const dir = scratch(t);
   const wrong = [];
   let passed = 0;
@@ -89,7 +84,7 @@ test('profiles come from files and as text; faults have their place', { timeout:
 });
 
 test('alerts on our own metrics are rules of prometheus', { timeout: 60000 }, async (t) => {
-  const program = promtool();
+  const program = join(debian('prometheus'), 'promtool');
   const dir = scratch(t);
   const checked = await finish(t, program, ['check', 'rules', join(rules, 'epimetheus.yml')]);
   assert.equal(checked.code, 0, shown(checked));
