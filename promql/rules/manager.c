@@ -275,6 +275,20 @@ static void work(void *ctx)
 	mutex_unlock(&m->lock);
 }
 
+/* A test begins at 0, where nothing can be stored: what stands there is asked for 1 ns later. */
+void rule_manager_turn(struct rule_manager *m, size_t group, int64_t t_ns)
+{
+	struct group_state *g = &m->groups[group];
+	const struct rule_group *saved = g->group;
+	struct rule_group shifted = *saved;
+
+	if (t_ns - shifted.query_offset_ns < 1)
+		shifted.query_offset_ns = t_ns - 1;
+	g->group = &shifted;
+	group_evaluate(g, t_ns);
+	g->group = saved;
+}
+
 /* ---- life ---- */
 
 enum err_code rule_manager_open(
@@ -286,14 +300,16 @@ enum err_code rule_manager_open(
 	if (!m)
 		return err_set(err, ERR_NOMEM, "rules: out of memory");
 	m->o = *o;
-	if (!m->o.workers)
+	if (m->o.manual)
+		m->o.workers = 0;
+	else if (!m->o.workers)
 		m->o.workers = 1;
 	mutex_init(&m->lock);
 	cond_init(&m->changed);
 	arena_init(&m->arena, 0);
 	arena_init(&m->own, 0);
 	m->external_url = str_dup(&m->own, str_of(o->external_url ? o->external_url : ""));
-	m->workers = arena_array(&m->own, struct thread, m->o.workers);
+	m->workers = arena_array(&m->own, struct thread, m->o.workers + 1);
 	if (!m->external_url.ptr || !m->workers)
 		rc = err_set(err, ERR_NOMEM, "rules: out of memory");
 	while (!rc && str_has_suffix(m->external_url, STR("/")))
