@@ -8,7 +8,6 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "base/metrics.h"
-#include "base/quote.h"
 #include "promql/rules/manager_internal.h"
 #include "promql/rules/notifier.h"
 #include "promql/rules/template.h"
@@ -46,40 +45,40 @@ int64_t group_next_turn(const struct rule_group *g, int64_t t_ns)
 
 /* ---- links ---- */
 
-/* Whether the label is one that the rule gave, not its expression's element. */
-static bool is_added(const struct rule *r, struct str name)
+/* The labels of the expression's element: not the alert's name, nor what rule and group give. */
+static void print_element(struct buf *out, const struct rule *r, struct labels labels)
 {
-	if (str_eq(name, STR("alertname")) || labels_get(r->group->labels, name).len)
-		return true;
+	struct labels_builder b;
+	struct labels element;
+	struct arena a;
+
+	arena_init(&a, 0);
+	labels_builder_init(&b, &a, labels);
+	labels_builder_del(&b, STR("alertname"));
 	for (size_t i = 0; i < r->labels_n; i++)
-		if (str_eq(r->labels[i].name, name))
-			return true;
-	return false;
+		labels_builder_del(&b, r->labels[i].name);
+	for (size_t i = 0; i < r->group->labels.n; i++)
+		labels_builder_del(&b, r->group->labels.v[i].name);
+	if (!labels_builder_build(&b, &element, NULL) && element.n)
+		labels_print(out, element);
+	arena_release(&a);
 }
 
 void rule_link_print(struct buf *out, struct str external_url, const struct rule *r,
 	struct labels labels, int64_t t_ns)
 {
-	int64_t at = t_ns - r->group->query_offset_ns;
+	int64_t at_ns = t_ns - r->group->query_offset_ns;
 	struct buf match = { 0 };
 
 	buf_add_str(out, external_url);
 	template_link_print(out, r->expr);
-	buf_printf(out, "&at=%" PRId64 ".%03d", at / NS_PER_S, (int)(at % NS_PER_S / NS_PER_MS));
-	for (size_t i = 0; i < labels.n; i++) {
-		if (is_added(r, labels.v[i].name))
-			continue;
-		buf_add_char(&match, match.len ? ',' : '{');
-		buf_add_str(&match, labels.v[i].name);
-		buf_add_char(&match, '=');
-		buf_add_quoted(&match, labels.v[i].value);
-	}
+	buf_printf(
+		out, "&at=%" PRId64 ".%03d", at_ns / NS_PER_S, (int)(at_ns % NS_PER_S / NS_PER_MS));
+	print_element(&match, r, labels);
 	if (match.len) {
-		buf_add_char(&match, '}');
 		buf_add_cstr(out, "&match=");
 		url_escape(out, buf_str(&match));
 	}
-	out->failed |= match.failed;
 	buf_release(&match);
 }
 

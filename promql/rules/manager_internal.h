@@ -72,7 +72,7 @@ struct rule_manager {
 void group_evaluate(struct group_state *g, int64_t t_ns);
 /* The first turn after t_ns: a phase of the interval by the group's name. */
 int64_t group_next_turn(const struct rule_group *g, int64_t t_ns);
-/* The page's view of what the rule saw at t_ns, for the alert of these labels (web/ui/README.md). */
+/* The page's view of what the rule saw at t_ns for the alert of these labels: web/ui/README.md. */
 void rule_link_print(struct buf *out, struct str external_url, const struct rule *r,
 	struct labels labels, int64_t t_ns);
 

@@ -1,4 +1,5 @@
-// Rules of a server of its own on the pages of alerts and rules.
+// Rules of a server of its own on the pages of alerts and rules, and the link of an alert as an
+// Alertmanager gets it, followed to the flame graph.
 //
 //   EPI_BUILD     has the server
 //   EPI_URL       another server, which scrapes the job demo
@@ -44,9 +45,15 @@ async function demo() {
 	return new URL(data.activeTargets.find((a) => a.labels.job === "demo").scrapeUrl).host;
 }
 
+/** What was posted to the Alertmanager, by alert name. */
+const posted = new Map();
 const alertmanager = createServer((request, response) => {
-	request.resume();
-	request.on("end", () => response.end());
+	let body = "";
+	request.on("data", (d) => (body += d));
+	request.on("end", () => {
+		for (const a of JSON.parse(body || "[]")) posted.set(a.labels.alertname, a);
+		response.end();
+	});
 });
 
 let browser, server, dir, base;
@@ -146,6 +153,29 @@ test("what the server's rules found stands on the page", async (t) => {
 	await alert.getByRole("button", { name: "Flame graph" }).click();
 	await flameReady(page);
 	await page.locator(".measured .vtable-body > div").first().waitFor();
+	assert.deepEqual(problems, []);
+});
+
+test("the link an Alertmanager gets opens the expression and its flame graph", async (t) => {
+	for (let i = 0; i < 150 && !posted.has("Burns"); i++)
+		await new Promise((done) => setTimeout(done, 200));
+	const link = posted.get("Burns").generatorURL;
+	const got = Object.fromEntries(new URL(link).searchParams);
+	assert.ok(link.startsWith(`${base}explore?`), link);
+	assert.equal(got.query, EXPR);
+	assert.equal(got.match, '{job="shop"}');
+	assert.deepEqual(Object.keys(got), ["query", "at", "match"]);
+	const { page, problems } = await open(t, link);
+	await flameReady(page);
+	assert.equal(
+		await page.locator(".asked code").textContent(),
+		'merge(merge by (job) (heap{job="shop"}))',
+	);
+	assert.equal(await page.locator(".compact .vtable-body > div").count(), 1);
+	await page.getByRole("link", { name: "Compare with before" }).click();
+	await page.waitForURL(/\/compare\?/);
+	const to = Number(new URL(page.url()).searchParams.get("to"));
+	assert.ok(Math.abs(to - Number(got.at)) < 0.001, `${to} against ${got.at}`);
 	assert.deepEqual(problems, []);
 });
 

@@ -215,7 +215,7 @@ test('a regression fires and resolves', { timeout: 150000 }, async (t) => {
     assert.ok(there.generatorURL.startsWith(`${page}/`), there.generatorURL);
     const link = new URL(there.generatorURL).searchParams;
     assert.match(link.get('query'), /process_cpu/);
-    assert.equal(link.get('match'), '{function="main.scoreItems",job="shop"}');
+    assert.equal(link.get('match'), '{function="main.scoreItems", job="shop"}');
     assert.ok(Math.abs(link.get('at') - Date.now() / 1000) < 60, link.get('at'));
   });
 
