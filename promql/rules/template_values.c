@@ -423,7 +423,7 @@ static void print_verb(struct buf *out, const struct verb *v, const struct tv *a
 			print_bad(out, v, arg);
 		return;
 	case TV_FLOAT:
-		if (strchr("vgGeEfF", v->c))
+		if (v->c && strchr("vgGeEfF", v->c)) /* a NUL is found in every string */
 			print_float(out, v, arg->f);
 		else
 			print_bad(out, v, arg);
