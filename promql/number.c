@@ -39,12 +39,25 @@ struct window number_window(const struct eval *ev, const struct selector *s, int
 
 /* ---- which series ---- */
 
-static enum err_code find_series(
-	struct eval *ev, const struct selector *s, struct number_cache *c, struct err *err)
+/* What each costs at least: found and planned; where it is evaluated, its value too. */
+static struct series_cost cost_of(const struct eval *ev)
 {
+	struct series_cost each = { .bytes = DB_SERIES_BYTES + sizeof(struct number_range),
+		.samples = PLAN_NUMBERS_SAMPLES };
+
+	if (ev->plan && ev->plan->checked)
+		each.bytes += sizeof(struct number_values);
+	return each;
+}
+
+static enum err_code find_series(
+	struct eval *ev, const struct expr *e, struct number_cache *c, struct err *err)
+{
+	const struct selector *s = &e->selector;
+	struct series_cost each = cost_of(ev);
 	struct matcher *sent = arena_array(ev->whole, struct matcher, s->matchers_n + 1);
 	struct db_series *v;
-	size_t k = 0;
+	size_t k = 0, about;
 	enum err_code rc;
 
 	if (!sent)
@@ -54,9 +67,10 @@ static enum err_code find_series(
 			.name = STR(LABEL_NAME), .value = s->name };
 	for (size_t i = 0; i < s->matchers_n; i++)
 		sent[k++] = s->matchers[i];
-	rc = db_select_kinds(ev->querier, DB_NUMBERS, sent, k, ev->whole, &v, &c->n, err);
+	rc = db_select_within(ev->querier, DB_NUMBERS, sent, k, plan_series_max(ev, e, each),
+		&about, ev->whole, &v, &c->n, err);
 	if (rc)
-		return rc;
+		return about ? plan_refuse_series(ev, e, each, about, err) : rc;
 	c->series = v;
 	return ERR_OK;
 }
@@ -73,7 +87,7 @@ static enum err_code find_cache(
 		if (!(c = arena_new(ev->whole, struct number_cache)))
 			return arena_fail(ev->whole, "query", err);
 		c->expr = e;
-		if ((rc = find_series(ev, &e->selector, c, err)))
+		if ((rc = find_series(ev, e, c, err)))
 			return rc;
 		arena_init_shared(&c->slice, ev->budget);
 		c->next = ev->numbers;

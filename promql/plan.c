@@ -82,6 +82,17 @@ static struct plan_read *look_up(
 	return NULL;
 }
 
+/* It is read in one window, whatever the step. */
+static bool is_pinned(const struct eval *ev, const struct expr *e)
+{
+	return ev->mode != EVAL_RANGE || e->selector.at != AT_NONE;
+}
+
+static uint64_t steps_of(const struct eval *ev, const struct expr *e)
+{
+	return is_pinned(ev, e) ? 1 : (uint64_t)((ev->end_ns - ev->start_ns) / ev->step_ns) + 1;
+}
+
 static enum err_code add_read(
 	struct eval *ev, const struct expr *e, struct plan_read **out, struct err *err)
 {
@@ -91,8 +102,8 @@ static enum err_code add_read(
 	if (!r)
 		return nomem(ev, err);
 	r->expr = e;
-	r->pinned = ev->mode != EVAL_RANGE || e->selector.at != AT_NONE;
-	r->steps = r->pinned ? 1 : (uint64_t)((ev->end_ns - ev->start_ns) / ev->step_ns) + 1;
+	r->pinned = is_pinned(ev, e);
+	r->steps = steps_of(ev, e);
 	while (*end)
 		end = &(*end)->next;
 	*out = *end = r;
@@ -461,6 +472,48 @@ enum err_code plan_check(const struct plan *p, struct err *err)
 			with_commas(a, sizeof(a), p->memory_bytes),
 			with_commas(b, sizeof(b), p->memory_bytes_max));
 	return ERR_OK;
+}
+
+/* ---- series, before they are held ---- */
+
+static size_t left_of(const struct budget *b)
+{
+	size_t used = __atomic_load_n(&b->used_bytes, __ATOMIC_RELAXED);
+
+	return used < b->max_bytes ? b->max_bytes - used : 0;
+}
+
+size_t plan_series_max(const struct eval *ev, const struct expr *e, struct series_cost each)
+{
+	uint64_t max = ev->budget ? left_of(ev->budget) / each.bytes : UINT64_MAX, looked;
+
+	if (ev->plan && ev->plan->checked && each.samples) {
+		looked = ev->plan->samples_max / (each.samples * steps_of(ev, e));
+		max = looked < max ? looked : max;
+	}
+	/* None at all is as many as are refused anyway. */
+	return max == UINT64_MAX ? 0 : max ? (size_t)max : 1;
+}
+
+enum err_code plan_refuse_series(const struct eval *ev, const struct expr *e,
+	struct series_cost each, uint64_t about, struct err *err)
+{
+	struct plan p = { .samples_max = UINT64_MAX };
+	char a[40], b[40], c[40];
+	enum err_code rc;
+
+	if (ev->plan && ev->plan->checked)
+		p.samples_max = ev->plan->samples_max;
+	visit(&p, about * steps_of(ev, e), each.samples);
+	if ((rc = plan_check(&p, err)))
+		return rc;
+	return err_set(err, ERR_LIMIT,
+		"the query selects about %s series, for which it would need %s bytes of memory at "
+		"least, limit %s (--query.max-memory)",
+		with_commas(a, sizeof(a), about),
+		with_commas(b, sizeof(b),
+			ev->budget->max_bytes - left_of(ev->budget) + about * each.bytes),
+		with_commas(c, sizeof(c), ev->budget->max_bytes));
 }
 
 enum err_code plan_query(struct eval *ev, struct err *err)

@@ -73,6 +73,7 @@ struct plan {
 	struct plan_node *nodes;
 	bool planning; /* evaluating over nothing */
 	bool analyze; /* expressions are timed */
+	bool checked; /* it is evaluated where it keeps the limits; else only explained */
 	bool partial; /* planning ended early: the evaluation will say why */
 	struct sum_estimate all;
 	uint64_t series_steps; /* series looked at, each in each of its steps */
@@ -99,6 +100,17 @@ MUST_CHECK enum err_code plan_read_values(
 /* The same for numbers of e. */
 MUST_CHECK enum err_code plan_numbers(struct eval *ev, const struct expr *e,
 	const struct db_series *series, size_t n, struct err *err);
+/*
+ * Before series of a selector are held: how many there may be. More of them, of so many bytes each
+ * at least, would not fit into the query's memory, or be looked at too often, each counting as so
+ * many samples. 0: no limit. plan_refuse_series: what the query is told where there are more.
+ */
+struct series_cost {
+	uint64_t bytes, samples;
+};
+size_t plan_series_max(const struct eval *ev, const struct expr *e, struct series_cost each);
+enum err_code plan_refuse_series(const struct eval *ev, const struct expr *e,
+	struct series_cost each, uint64_t about, struct err *err);
 void plan_count_numbers(struct eval *ev, const struct expr *e, uint64_t values, int64_t took_ns);
 /*
  * A plan for another thread of the same query, once a step was evaluated: series and what was read
@@ -110,7 +122,11 @@ void plan_add_counts(struct eval *ev, struct plan *from);
 /* Of an expression that was evaluated. */
 void plan_note_time(struct eval *ev, const struct expr *e, int64_t took_ns);
 
-/* ---- select.c, sum.c ---- */
+/* ---- select.c, select_fit.c, sum.c ---- */
+
+/* ERR_INVALID: columns that were chosen cannot be put together. */
+MUST_CHECK enum err_code select_check_types(struct eval *ev, const struct expr *e,
+	const struct chosen *v, size_t n, struct err *err);
 
 /* In ev->whole. */
 MUST_CHECK enum err_code select_set(struct eval *ev, const struct expr *e,

@@ -242,6 +242,7 @@ enum err_code query_evaluate(struct query *q, struct err *err)
 	q->plan.samples_max = limits->samples_max;
 	q->plan.memory_bytes_max = limits->memory_bytes_max;
 	q->plan.analyze = o->analyze;
+	q->plan.checked = !o->explain || o->analyze;
 	if (!(rc = open_forks(q, &ev, err)))
 		rc = plan_and_evaluate(q, &ev, err);
 	close_forks(&ev);

@@ -14,7 +14,6 @@
 
 #define TYPE_LABEL "__type__"
 #define SAMPLE_PREFIX "sample_"
-#define UNITS_SHOWN 8 /* in an error */
 
 /* ---- where ---- */
 
@@ -135,16 +134,39 @@ struct selecting {
 	bool has_pattern; /* the name was read as a profile type; types must match it */
 	struct chosen *chosen;
 	size_t n, cap;
+	struct arena scratch; /* of the series at hand */
+	struct eval each; /* ev with it */
 	struct map groups;
 	struct labels *group_metrics;
 	size_t groups_n, groups_cap;
 };
 
+/* What each series costs at least. Those that are left out when they are looked at cost less. */
+static struct series_cost cost_of(const struct selecting *x)
+{
+	struct series_cost each = { .bytes = DB_SERIES_BYTES };
+	bool certain = x->ev->plan && x->ev->plan->checked && x->pattern.parts <= 1;
+
+	if (!x->m)
+		return each;
+	each.bytes += sizeof(struct chosen);
+	for (size_t i = 0; i < x->s->matchers_n; i++)
+		certain &= !is_withheld(&x->s->matchers[i]);
+	if (certain) {
+		each.samples = PLAN_SERIES_SAMPLES;
+		if (x->m->each && x->ev->mode != EVAL_RANGE)
+			each.bytes += sizeof(struct profile_value) + sizeof(struct part);
+	}
+	return each;
+}
+
 static enum err_code find_named(struct selecting *x, struct str name, bool name_alone,
 	struct db_series **out, size_t *n, struct err *err)
 {
 	struct matcher *sent = arena_array(x->ev->arena, struct matcher, x->s->matchers_n + 1);
-	size_t k = 0;
+	struct series_cost each = cost_of(x);
+	size_t k = 0, about;
+	enum err_code rc;
 
 	if (!sent)
 		return eval_nomem(x->ev, err);
@@ -154,8 +176,9 @@ static enum err_code find_named(struct selecting *x, struct str name, bool name_
 	for (size_t i = 0; i < x->s->matchers_n && !name_alone; i++)
 		if (!is_withheld(&x->s->matchers[i]))
 			sent[k++] = x->s->matchers[i];
-	return db_select_kinds(
-		x->ev->querier, DB_PROFILES, sent, k, x->ev->arena, out, n, err);
+	rc = db_select_within(x->ev->querier, DB_PROFILES, sent, k,
+		plan_series_max(x->ev, x->expr, each), &about, x->ev->arena, out, n, err);
+	return rc && about ? plan_refuse_series(x->ev, x->expr, each, about, err) : rc;
 }
 
 static enum err_code find_series(
@@ -262,7 +285,7 @@ static enum err_code all_types(struct selecting *x, const struct epochs *e,
 	*n = 0;
 	for (size_t i = e->n; i-- > 0;) {
 		rc = db_series_types(
-			x->ev->querier, e->v[i].series, x->ev->arena, &types, &more, err);
+			x->ev->querier, e->v[i].series, &x->scratch, &types, &more, err);
 		if (rc)
 			return rc;
 		if (*n == 0) {
@@ -270,8 +293,8 @@ static enum err_code all_types(struct selecting *x, const struct epochs *e,
 			*n = more;
 			continue;
 		}
-		if (!(joined = arena_array(x->ev->arena, struct profile_type, *n + more)))
-			return eval_nomem(x->ev, err);
+		if (!(joined = arena_array(&x->scratch, struct profile_type, *n + more)))
+			return arena_fail(&x->scratch, "query", err);
 		memcpy(joined, *out, *n * sizeof(*joined));
 		*out = joined;
 		for (size_t t = 0; t < more; t++) {
@@ -314,12 +337,14 @@ static bool group_eq(const void *ctx, const void *key, uint32_t id)
 		*(const struct labels *)key, ((const struct selecting *)ctx)->group_metrics[id]);
 }
 
+/* metric may be in the scratch; where the group is new it is copied. */
 static enum err_code find_group(
 	struct selecting *x, struct labels metric, uint32_t *out, struct err *err)
 {
 	uint64_t hash = labels_hash(metric);
 	uint32_t id = map_find(&x->groups, hash, group_eq, x, &metric);
 	struct labels *grown;
+	struct label *v;
 
 	if (id == MAP_NONE) {
 		if (x->groups_n == x->groups_cap) {
@@ -330,6 +355,11 @@ static enum err_code find_group(
 			if (x->groups_n)
 				memcpy(grown, x->group_metrics, x->groups_n * sizeof(*grown));
 			x->group_metrics = grown;
+		}
+		if (!x->m->each && metric.n) {
+			if (!(v = arena_alloc_raw(x->ev->arena, metric.n, sizeof(*v))))
+				return eval_nomem(x->ev, err);
+			metric.v = memcpy(v, metric.v, metric.n * sizeof(*v));
 		}
 		id = (uint32_t)x->groups_n;
 		if (!map_add(&x->groups, hash, id))
@@ -347,6 +377,7 @@ static enum err_code add_chosen(struct selecting *x, struct chosen c, struct err
 
 	if ((rc = find_group(x, c.metric, &c.group, err)))
 		return rc;
+	c.metric = x->group_metrics[c.group];
 	if (x->n == x->cap) {
 		x->cap = x->cap ? x->cap * 2 : 16;
 		grown = arena_array(x->ev->arena, struct chosen, x->cap);
@@ -381,9 +412,9 @@ static enum err_code find_epochs(struct selecting *x, const struct db_series *se
 {
 	struct chosen c = { 0 };
 
-	*out = (struct epochs){ .v = arena_array(x->ev->arena, struct chosen, n) };
+	*out = (struct epochs){ .v = arena_array(&x->scratch, struct chosen, n) };
 	if (!out->v)
-		return eval_nomem(x->ev, err);
+		return arena_fail(&x->scratch, "query", err);
 	if (!is_selected(x->s, series, n))
 		return ERR_OK;
 	for (size_t i = 0; i < n; i++) {
@@ -417,7 +448,7 @@ static enum err_code choose(
 			labels_builder_set(&b, STR(TYPE_LABEL), types[i].sample_type);
 			rc = labels_builder_build(&b, &metric, err);
 		} else if (!x->m->each) {
-			rc = labels_group(x->ev, series->labels, x->m->grouping, x->m->labels,
+			rc = labels_group(&x->each, series->labels, x->m->grouping, x->m->labels,
 				&metric, err);
 		}
 		for (size_t k = 0; k < epochs.n && !rc; k++) {
@@ -448,82 +479,43 @@ static enum err_code choose_all(
 	size_t end, done = 0;
 	enum err_code rc;
 
+	/* Most often as many as there are series: none is copied while they are found. */
+	x->cap = n;
+	if (!(x->chosen = arena_alloc_raw(x->ev->arena, n, sizeof(*x->chosen))))
+		return eval_nomem(x->ev, err);
 	for (size_t i = 0; i < n; i = end) {
 		end = end_of_epochs(series, n, i);
 		if ((done++ % 1024 == 0 && (rc = eval_check(x->ev, err))) ||
 			(rc = choose(x, &series[i], end - i, err)))
 			return rc;
+		arena_reset(&x->scratch);
 	}
 	return ERR_OK;
 }
 
-/* ---- what was chosen must fit together ---- */
-
-static enum err_code unit_fault(
-	struct selecting *x, const struct str *units, size_t n, struct err *err)
-{
-	static const char *const numbers[UNITS_SHOWN + 1] = { "", "", "two", "three", "four",
-		"five", "six", "seven", "eight" };
-	struct buf list = { 0 }, text = { 0 };
-	enum err_code rc;
-
-	for (size_t i = 0; i < n; i++)
-		buf_printf(&list, "%s" STR_FMT,
-			i == 0             ? "" :
-				i + 1 == n ? " and " :
-					     ", ",
-			STR_ARG(units[i]));
-	expr_print(&text, x->expr);
-	rc = eval_fault(x->ev, x->expr, err, ERR_INVALID, STR_FMT " selects %s units: " STR_FMT,
-		STR_ARG(buf_str(&text)), numbers[n], STR_ARG(buf_str(&list)));
-	buf_release(&list);
-	buf_release(&text);
-	return rc;
-}
-
-static enum err_code check_types(struct selecting *x, struct err *err)
-{
-	struct str units[UNITS_SHOWN];
-	struct buf a = { 0 }, b = { 0 };
-	size_t n = 0, k;
-	enum err_code rc;
-
-	for (size_t i = 0; i < x->n && n < UNITS_SHOWN; i++) {
-		for (k = 0; k < n && !str_eq(units[k], x->chosen[i].type.sample_unit); k++)
-			;
-		if (k == n)
-			units[n++] = x->chosen[i].type.sample_unit;
-	}
-	if (n > 1)
-		return unit_fault(x, units, n, err);
-	for (size_t i = 1; i < x->n; i++) {
-		if (x->chosen[i].type.delta == x->chosen[0].type.delta)
-			continue;
-		profile_type_print(&a, &x->chosen[0].type);
-		profile_type_print(&b, &x->chosen[i].type);
-		rc = eval_fault(x->ev, x->expr, err, ERR_INVALID,
-			"this selects levels and amounts: " STR_FMT " and " STR_FMT,
-			STR_ARG(buf_str(&a)), STR_ARG(buf_str(&b)));
-		buf_release(&a);
-		buf_release(&b);
-		return rc;
-	}
-	return ERR_OK;
-}
+/* ---- all of them ---- */
 
 /* Ascending by group, by counting; series keep their order within. */
 static enum err_code order_by_group(struct selecting *x, struct err *err)
 {
-	uint32_t *at = arena_array(x->ev->arena, uint32_t, x->groups_n + 1);
-	struct chosen *sorted = arena_array(x->ev->arena, struct chosen, x->n);
+	struct chosen *sorted;
+	uint32_t *at;
+	size_t i = 1;
 
+	/* A group each, as they came. */
+	while (i < x->n && x->chosen[i - 1].group <= x->chosen[i].group)
+		i++;
+	if (i == x->n)
+		return ERR_OK;
+	at = arena_array(x->ev->arena, uint32_t, x->groups_n + 1);
+	sorted = arena_array(x->ev->arena, struct chosen, x->n);
 	if (!at || !sorted)
 		return eval_nomem(x->ev, err);
-	for (size_t i = 0; i < x->n; i++)
+	for (i = 0; i < x->n; i++)
 		at[x->chosen[i].group + 1]++;
 	for (size_t g = 0; g < x->groups_n; g++)
 		at[g + 1] += at[g];
-	for (size_t i = 0; i < x->n; i++)
+	for (i = 0; i < x->n; i++)
 		sorted[at[x->chosen[i].group]++] = x->chosen[i];
 	x->chosen = sorted;
 	return ERR_OK;
@@ -558,12 +550,15 @@ enum err_code select_set(struct eval *ev, const struct expr *e, const struct mer
 	enum err_code rc;
 
 	whole.arena = ev->whole;
+	arena_init_shared(&x.scratch, ev->budget);
+	x.each = whole;
+	x.each.arena = &x.scratch;
 	map_init(&x.groups);
 	if ((rc = find_series(&x, &series, &out->series_n, err)) || out->series_n == 0)
 		goto out;
 	if ((rc = choose_all(&x, series, out->series_n, err)) || x.n == 0)
 		goto out;
-	if ((rc = check_types(&x, err)) || (rc = order_by_group(&x, err)))
+	if ((rc = select_check_types(ev, e, x.chosen, x.n, err)) || (rc = order_by_group(&x, err)))
 		goto out;
 	out->v = x.chosen;
 	out->n = x.n;
@@ -572,6 +567,7 @@ enum err_code select_set(struct eval *ev, const struct expr *e, const struct mer
 		out->by_labels |= x.chosen[i].by_labels;
 out:
 	map_release(&x.groups);
+	arena_release(&x.scratch);
 	return rc;
 }
 

@@ -124,13 +124,15 @@ struct db_querier;
  * when epochs began: a row that came late is in the epoch of its coming).
  */
 struct db_series {
-	struct labels labels; /* with __name__ */
+	struct labels labels; /* with __name__; they live as long as querier and arena both do */
 	struct partition *partition; /* pinned by the querier; NULL: numeric */
 	bool numeric; /* for db_numbers; else for db_sum and db_rows */
 	const struct series_place *places; /* where its rows are (tsdb/db_internal.h) */
 	size_t places_n;
 	const struct db_series *other; /* the same labels in another epoch, round about; or NULL */
 };
+/* What one that is selected takes of the arena at least; labels of a block's are beside it. */
+#define DB_SERIES_BYTES (sizeof(struct db_series) + 2 * sizeof(uint32_t))
 
 /* A profile type: the 6 parts of its name. Strings live as long as the querier or arena they came
  * from. */
@@ -185,12 +187,36 @@ enum db_kinds {
 MUST_CHECK enum err_code db_select_kinds(struct db_querier *q, unsigned kinds,
 	const struct matcher *m, size_t n, struct arena *a, struct db_series **out, size_t *out_n,
 	struct err *err);
+/*
+ * ERR_LIMIT where they are more than series_max: *about so many then, else 0. That is known soon,
+ * from indexes and from some of the series. Those of several epochs count one by one, and each
+ * window and block is counted by itself. series_max 0: no limit.
+ */
+MUST_CHECK enum err_code db_select_within(struct db_querier *q, unsigned kinds,
+	const struct matcher *m, size_t n, size_t series_max, size_t *about, struct arena *a,
+	struct db_series **out, size_t *out_n, struct err *err);
+
+/*
+ * The same series one by one, in no order, and nothing of them is kept: one comes again for each
+ * epoch, window and block that it is in, and with its rows in that alone.
+ */
+struct db_visitor {
+	/* NULL: all are. Else those that are not are passed over before it is looked for their
+	 * rows. */
+	bool (*wanted)(void *ctx, struct labels labels);
+	struct str sample_label; /* not empty: where samples of its job have it, it is wanted */
+	/* *s and its labels are gone after the return. What is not ERR_OK ends the visit. */
+	enum err_code (*take)(void *ctx, const struct db_series *s, struct err *err);
+	void *ctx;
+};
+MUST_CHECK enum err_code db_visit_series(struct db_querier *q, unsigned kinds,
+	const struct matcher *m, size_t n, const struct db_visitor *v, struct err *err);
 
 /* Values of a numeric series in (min, max], ascending, in the arena. */
 MUST_CHECK enum err_code db_numbers(struct db_querier *q, const struct db_series *s, int64_t min_ns,
 	int64_t max_ns, struct arena *a, int64_t **ts_ns, double **values, size_t *n,
 	struct err *err);
-/* Types that rows of this series in the window have. */
+/* Types that rows of this series in the window have. Their strings live as its labels do. */
 MUST_CHECK enum err_code db_series_types(struct db_querier *q, const struct db_series *s,
 	struct arena *a, struct profile_type **out, size_t *n, struct err *err);
 
@@ -319,14 +345,15 @@ const struct str *db_querier_infos(const struct db_querier *q, size_t *n);
  * ---- names, for completion and the API; all sorted, in the arena ----
  *
  * Without matchers they are those of whole windows and blocks that the querier's time touches: no
- * series is visited. With matchers they are of what db_select gives.
+ * series is visited. With matchers they are of what db_select gives. With a limit they are those
+ * that sort first, and one more than it if there are more; what is kept meanwhile is bounded by it.
  */
 
 MUST_CHECK enum err_code db_label_names(struct db_querier *q, const struct matcher *m, size_t n,
-	struct arena *a, struct str **out, size_t *out_n, struct err *err);
+	uint64_t limit, struct arena *a, struct str **out, size_t *out_n, struct err *err);
 MUST_CHECK enum err_code db_label_values(struct db_querier *q, struct str name,
-	const struct matcher *m, size_t n, struct arena *a, struct str **out, size_t *out_n,
-	struct err *err);
+	const struct matcher *m, size_t n, uint64_t limit, struct arena *a, struct str **out,
+	size_t *out_n, struct err *err);
 MUST_CHECK enum err_code db_profile_types(struct db_querier *q, struct arena *a,
 	struct profile_type **out, size_t *out_n, struct err *err);
 

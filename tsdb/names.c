@@ -13,43 +13,105 @@ static int str_cmp_qsort(const void *a, const void *b)
 	return str_cmp(*(const struct str *)a, *(const struct str *)b);
 }
 
-static size_t unique(struct str *v, size_t n)
-{
-	size_t kept = 0;
-
-	qsort(v, n, sizeof(*v), str_cmp_qsort);
-	for (size_t i = 0; i < n; i++)
-		if (kept == 0 || !str_eq(v[kept - 1], v[i]))
-			v[kept++] = v[i];
-	return kept;
-}
-
+/* Names that are there already are found by hash: however often one comes, it is kept once. */
 struct names {
 	struct str name; /* empty: label names are wanted, else this label's values */
-	struct arena *arena;
+	struct arena *arena; /* of the answer, and without a limit of all that is found */
+	struct arena texts; /* with a limit: what is found; some of it is out again */
+	uint64_t limit; /* 0: none */
 	struct str *v;
 	size_t n, cap;
+	struct str last; /* names from here on are over the limit, and one such is known */
+	struct map map;
 	bool *seen; /* partitions by index: each is looked at once */
 	uint32_t seen_n;
 };
 
-static enum err_code names_add(struct names *x, struct str s, struct err *err)
-{
-	size_t cap = x->cap ? x->cap * 2 : 256;
-	struct str *grown;
+#define NAMES_MIN 1024u /* are kept in between, and twice the limit */
 
-	if (!s.len)
+static enum err_code names_nomem(struct err *err)
+{
+	return err_set(err, ERR_NOMEM, "label names: out of memory");
+}
+
+static void names_init(
+	struct names *x, struct str name, uint64_t limit, struct arena *a)
+{
+	/* One that cannot be reached is none. */
+	*x = (struct names){ .name = name, .arena = a, .limit = limit < UINT32_MAX ? limit : 0 };
+	map_init(&x->map);
+	arena_init(&x->texts, a->budget_bytes);
+	x->texts.shared = a->shared;
+}
+
+static void names_release(struct names *x)
+{
+	map_release(&x->map);
+	arena_release(&x->texts);
+	free(x->v);
+	free(x->seen);
+}
+
+static bool name_same(const void *ctx, const void *key, uint32_t id)
+{
+	return str_eq(*(const struct str *)key, ((const struct names *)ctx)->v[id]);
+}
+
+static uint64_t name_hash(struct str s)
+{
+	return hash_bytes(s.ptr, s.len, 0);
+}
+
+/* Sorts, and leaves one more than the limit: it says that there were more. */
+static enum err_code names_cut(struct names *x, struct err *err)
+{
+	struct arena dropped = x->texts;
+
+	if (x->n)
+		qsort(x->v, x->n, sizeof(*x->v), str_cmp_qsort);
+	if (!x->limit || x->n <= x->limit)
 		return ERR_OK;
-	if (x->n == x->cap) {
-		/* Most are the same ones again: only what is new may make it grow. */
-		x->n = x->n ? unique(x->v, x->n) : 0;
-		if (x->n * 2 > x->cap || !x->cap) {
-			if (!(grown = realloc(x->v, cap * sizeof(*grown))))
-				return err_set(err, ERR_NOMEM, "label names: out of memory");
-			x->v = grown;
-			x->cap = cap;
+	arena_init(&x->texts, dropped.budget_bytes);
+	x->texts.shared = dropped.shared;
+	x->n = x->limit + 1;
+	map_release(&x->map);
+	map_init(&x->map);
+	for (uint32_t i = 0; i < x->n; i++) {
+		x->v[i] = str_dup(&x->texts, x->v[i]);
+		if (!x->v[i].ptr || !map_add(&x->map, name_hash(x->v[i]), i)) {
+			arena_release(&dropped);
+			return arena_fail(&x->texts, "a list of names", err);
 		}
 	}
+	arena_release(&dropped);
+	x->last = x->v[x->limit];
+	return ERR_OK;
+}
+
+/* s is copied. */
+static enum err_code names_add(struct names *x, struct str s, struct err *err)
+{
+	struct arena *texts = x->limit ? &x->texts : x->arena;
+	size_t cap = x->cap ? x->cap * 2 : 256;
+	uint64_t hash = name_hash(s);
+	struct str *grown;
+	enum err_code rc;
+
+	if (!s.len || (x->last.ptr && str_cmp(s, x->last) >= 0) ||
+		map_find(&x->map, hash, name_same, x, &s) != MAP_NONE)
+		return ERR_OK;
+	if (x->limit && x->n >= 2 * x->limit + NAMES_MIN && (rc = names_cut(x, err)))
+		return rc;
+	if (x->n == x->cap) {
+		if (!(grown = realloc(x->v, cap * sizeof(*grown))))
+			return names_nomem(err);
+		x->v = grown;
+		x->cap = cap;
+	}
+	if (!(s = str_dup(texts, s)).ptr)
+		return arena_fail(texts, "a list of names", err);
+	if (!map_add(&x->map, hash, (uint32_t)x->n))
+		return names_nomem(err);
 	x->v[x->n++] = s;
 	return ERR_OK;
 }
@@ -69,15 +131,10 @@ static enum err_code add_value(
 	struct names *x, const struct partition *p, uint32_t set, struct err *err)
 {
 	struct buf text = { 0 };
-	struct str copy = { 0 };
 	enum err_code rc;
 
 	sym_label_value(p, set, x->name, &text);
-	if (text.len)
-		copy = str_dup(x->arena, buf_str(&text));
-	rc = (text.len && !copy.ptr) || buf_failed(&text) ?
-		arena_fail(x->arena, "label names", err) :
-		names_add(x, copy, err);
+	rc = buf_failed(&text) ? names_nomem(err) : names_add(x, buf_str(&text), err);
 	buf_release(&text);
 	return rc;
 }
@@ -114,7 +171,7 @@ static enum err_code add_partition(struct names *x, const struct partition *p, s
 
 	if (at >= x->seen_n) {
 		if (!(grown = realloc(x->seen, n * sizeof(*grown))))
-			return err_set(err, ERR_NOMEM, "label names: out of memory");
+			return names_nomem(err);
 		memset(grown + x->seen_n, 0, (n - x->seen_n) * sizeof(*grown));
 		x->seen = grown;
 		x->seen_n = n;
@@ -127,19 +184,27 @@ static enum err_code add_partition(struct names *x, const struct partition *p, s
 
 /* ---- by series ---- */
 
+static bool wants_series(void *ctx, struct labels labels)
+{
+	const struct names *x = ctx;
+	struct str value = labels_get(labels, x->name);
+
+	return !x->last.ptr || !x->name.len || !value.len || str_cmp(value, x->last) < 0;
+}
+
+static enum err_code take_series(void *ctx, const struct db_series *s, struct err *err)
+{
+	enum err_code rc = add_series_names(ctx, s, err);
+
+	return rc || s->numeric ? rc : add_partition(ctx, s->partition, err);
+}
+
 static enum err_code of_series(
 	struct names *x, struct db_querier *q, const struct matcher *m, size_t n, struct err *err)
 {
-	struct db_series *v;
-	enum err_code rc;
-	size_t found;
+	const struct db_visitor visitor = { wants_series, x->name, take_series, x };
 
-	if ((rc = db_select(q, m, n, x->arena, &v, &found, err)))
-		return rc;
-	for (size_t i = 0; i < found && !rc; i++)
-		if (!(rc = add_series_names(x, &v[i], err)) && !v[i].numeric)
-			rc = add_partition(x, v[i].partition, err);
-	return rc;
+	return db_visit_series(q, DB_PROFILES | DB_NUMBERS, m, n, &visitor, err);
 }
 
 /* ---- by indexes ---- */
@@ -153,10 +218,8 @@ struct indexed {
 static bool add_indexed(void *ctx, struct str name)
 {
 	struct indexed *t = ctx;
-	struct str copy = str_dup(t->x->arena, name);
 
-	t->rc = name.len && !copy.ptr ? arena_fail(t->x->arena, "label names", &t->err) :
-					names_add(t->x, copy, &t->err);
+	t->rc = names_add(t->x, name, &t->err);
 	return !t->rc;
 }
 
@@ -264,32 +327,35 @@ static enum err_code of_sources(struct names *x, struct db_querier *q, struct er
 
 /* Label names (name empty) or one label's values, of the selected series and of their samples. */
 static enum err_code names(struct db_querier *q, struct str name, const struct matcher *m, size_t n,
-	struct arena *a, struct str **out, size_t *out_n, struct err *err)
+	uint64_t limit, struct arena *a, struct str **out, size_t *out_n, struct err *err)
 {
-	struct names x = { .name = name, .arena = a };
+	struct names x;
 	enum err_code rc;
 
+	names_init(&x, name, limit, a);
 	rc = !n && by_indexes(q) ? of_sources(&x, q, err) : of_series(&x, q, m, n, err);
-	x.n = x.n ? unique(x.v, x.n) : 0;
+	if (!rc)
+		rc = names_cut(&x, err);
 	if (!rc && !(*out = arena_array(a, struct str, x.n + 1)))
-		rc = arena_fail(a, "label names", err);
-	for (size_t i = 0; i < x.n && !rc; i++)
-		if (!((*out)[i] = str_dup(a, x.v[i])).ptr)
-			rc = arena_fail(a, "label names", err);
+		rc = arena_fail(a, "a list of names", err);
+	for (size_t i = 0; i < x.n && !rc; i++) {
+		(*out)[i] = x.limit ? str_dup(a, x.v[i]) : x.v[i];
+		if (!(*out)[i].ptr)
+			rc = arena_fail(a, "a list of names", err);
+	}
 	*out_n = x.n;
-	free(x.v);
-	free(x.seen);
+	names_release(&x);
 	return rc;
 }
 
 enum err_code db_label_names(struct db_querier *q, const struct matcher *m, size_t n,
-	struct arena *a, struct str **out, size_t *out_n, struct err *err)
+	uint64_t limit, struct arena *a, struct str **out, size_t *out_n, struct err *err)
 {
-	return names(q, (struct str){ 0 }, m, n, a, out, out_n, err);
+	return names(q, (struct str){ 0 }, m, n, limit, a, out, out_n, err);
 }
 
 enum err_code db_label_values(struct db_querier *q, struct str name, const struct matcher *m,
-	size_t n, struct arena *a, struct str **out, size_t *out_n, struct err *err)
+	size_t n, uint64_t limit, struct arena *a, struct str **out, size_t *out_n, struct err *err)
 {
-	return names(q, name, m, n, a, out, out_n, err);
+	return names(q, name, m, n, limit, a, out, out_n, err);
 }

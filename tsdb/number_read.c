@@ -27,8 +27,9 @@ struct reading {
 
 static enum err_code add(struct reading *r, int64_t ts, double value, struct err *err)
 {
-	/* Small at first: a query at one time wants one value each of very many series. */
-	size_t cap = r->cap ? r->cap * 2 : 4;
+	/* Small at first: a query at one time wants one value each of very many series. Two take no
+	 * more of an arena than one. */
+	size_t cap = r->cap ? r->cap * 4 : 2;
 	double *values;
 	int64_t *more;
 

@@ -8,11 +8,32 @@
  * through its own postings.
  */
 
+#define SAMPLED 1024u /* of series that may be too many */
+
+static enum err_code refuse(struct selecting *x, size_t about, struct err *err)
+{
+	x->about = about;
+	return err_set(err, ERR_LIMIT, "select: %zu series, limit %zu", about, x->series_max);
+}
+
+static enum err_code hand_over(struct selecting *x, const struct found *f, struct err *err)
+{
+	struct db_series s = { .labels = f->labels,
+		.partition = f->partition,
+		.numeric = !f->partition,
+		.places = &f->place,
+		.places_n = 1 };
+
+	return x->visitor->take(x->visitor->ctx, &s, err);
+}
+
 enum err_code select_add(struct selecting *x, struct found f, struct err *err)
 {
 	size_t cap = x->cap ? x->cap * 2 : 64;
 	struct found *v;
 
+	if (x->visitor)
+		return hand_over(x, &f, err);
 	if (x->found == x->cap) {
 		if (!(v = realloc(x->v, cap * sizeof(*v))))
 			return select_nomem(err);
@@ -21,6 +42,72 @@ enum err_code select_add(struct selecting *x, struct found f, struct err *err)
 	}
 	x->v[x->found++] = f;
 	return ERR_OK;
+}
+
+/* ---- too many ---- */
+
+static size_t bits_count(const struct bits *b)
+{
+	size_t n = 0;
+
+	for (size_t w = 0; w < b->words; w++)
+		n += (size_t)__builtin_popcountll(b->w[w]);
+	return n;
+}
+
+/* One of each stretch of so many; which, is as if by chance: what repeats is met as often as not. */
+static enum err_code sample(const struct bits *ids, size_t n, struct bits *out, struct err *err)
+{
+	size_t stretch = n / SAMPLED, at = 0;
+
+	if (!bits_reserve(out, (uint32_t)(ids->words * 64 - 1)))
+		return select_nomem(err);
+	for (size_t w = 0; w < ids->words; w++)
+		for (uint64_t rest = ids->w[w]; rest; rest &= rest - 1, at++)
+			if (at % stretch == hash_u64(at / stretch) % stretch)
+				bits_set(out, (uint32_t)(w * 64 + (size_t)__builtin_ctzll(rest)));
+	return ERR_OK;
+}
+
+/*
+ * That a source's matchers accept very many says little: of their series only those with rows in
+ * the querier's time count. So it is looked for rows of some. What is found may be out by a few
+ * percent, which are left to the count of what is found in truth.
+ */
+static enum err_code check_some(struct selecting *x, uint32_t source, const struct bits *ids,
+	size_t n, select_look_fn look, struct err *err)
+{
+	size_t before = x->found, about;
+	struct bits some = { 0 };
+	enum err_code rc;
+
+	if (!(rc = sample(ids, n, &some, err)) && !(rc = look(x, source, &some, err))) {
+		about = (size_t)((double)(x->found - before) * (double)n /
+			(double)bits_count(&some));
+		if (about < n - n / SAMPLED)
+			about -= about / 16;
+		if (about > x->series_max)
+			rc = refuse(x, about, err);
+	}
+	x->found = before;
+	bits_release(&some);
+	return rc;
+}
+
+enum err_code select_ids(struct selecting *x, uint32_t source, const struct bits *ids,
+	select_look_fn look, struct err *err)
+{
+	size_t before = x->found, n = bits_count(ids);
+	enum err_code rc;
+
+	if (x->series_max && n > x->series_max && n >= 2 * SAMPLED &&
+		(rc = check_some(x, source, ids, n, look, err)))
+		return rc;
+	if ((rc = look(x, source, ids, err)))
+		return rc;
+	return x->series_max && x->found - before > x->series_max ?
+		refuse(x, x->found - before, err) :
+		ERR_OK;
 }
 
 /* ---- labels that a series lacks and its samples may have ---- */
@@ -91,6 +178,17 @@ static enum err_code job_has_key(
 	}
 	*out = x->keys[at].has;
 	return ERR_OK;
+}
+
+enum err_code select_wants(
+	struct selecting *x, struct labels labels, struct str job, bool *out, struct err *err)
+{
+	const struct db_visitor *v = x->visitor;
+
+	*out = !v || !v->wanted || v->wanted(v->ctx, labels);
+	if (*out || !v->sample_label.len || !job.len)
+		return ERR_OK;
+	return job_has_key(x, job, v->sample_label, out, err);
 }
 
 enum err_code select_samples_may_match(
@@ -193,9 +291,10 @@ static enum err_code add_block_series(
 	struct querier_source *s = &x->q->sources[source];
 	struct block_series of;
 	struct partition *p;
+	struct str job = { 0 };
 	struct err why;
 	enum err_code rc;
-	bool has = false;
+	bool has = false, wanted = true;
 
 	if (!(x->kinds & (id < block_meta(s->b->block)->number_series ? DB_NUMBERS : DB_PROFILES)))
 		return ERR_OK;
@@ -208,6 +307,10 @@ static enum err_code add_block_series(
 			*err = why;
 		return rc;
 	}
+	if (of.slot != BLOCK_NUMERIC)
+		job = block_partition(s->b->block, of.slot)->name;
+	if ((rc = select_wants(x, of.labels, job, &wanted, err)) || !wanted)
+		return rc;
 	if (of.slot == BLOCK_NUMERIC) {
 		rc = numbers_in_block(x->q, s, id, &of, &has, err);
 		return rc || !has ?
@@ -227,6 +330,24 @@ static enum err_code add_block_series(
 		x, (struct found){ of.labels, p, NULL, partition_name(p), { source, id } }, err);
 }
 
+static enum err_code look_in_block(
+	struct selecting *x, uint32_t source, const struct bits *ids, struct err *err)
+{
+	enum err_code rc = ERR_OK;
+	size_t done = 0;
+
+	for (size_t w = 0; w < ids->words && !rc; w++)
+		for (uint64_t rest = ids->w[w]; rest && !rc; rest &= rest - 1) {
+			if (done++ % 64 == 0 && querier_canceled(x->q))
+				return select_canceled(err);
+			rc = add_block_series(x, source,
+				(uint32_t)(w * 64 + (size_t)__builtin_ctzll(rest)), err);
+			if (x->visitor && done % 64 == 0)
+				arena_reset(x->a);
+		}
+	return rc;
+}
+
 static enum err_code select_block(struct selecting *x, uint32_t source, struct err *err)
 {
 	struct querier_source *s = &x->q->sources[source];
@@ -234,7 +355,6 @@ static enum err_code select_block(struct selecting *x, uint32_t source, struct e
 	struct bits ids = { 0 };
 	enum err_code rc;
 	struct err why;
-	size_t done = 0;
 
 	rc = block_match(s->b->block, x->m, x->n, block_has_key, &keys, &ids, &why);
 	if (rc == ERR_CORRUPT) { /* what could be matched is in ids */
@@ -245,14 +365,8 @@ static enum err_code select_block(struct selecting *x, uint32_t source, struct e
 		why = keys.err;
 	if (rc && err)
 		*err = why;
-	for (size_t w = 0; w < ids.words && !rc; w++)
-		for (uint64_t rest = ids.w[w]; rest && !rc; rest &= rest - 1) {
-			if (done++ % 64 == 0 && querier_canceled(x->q))
-				rc = select_canceled(err);
-			else
-				rc = add_block_series(x, source,
-					(uint32_t)(w * 64 + (size_t)__builtin_ctzll(rest)), err);
-		}
+	if (!rc)
+		rc = select_ids(x, source, &ids, look_in_block, err);
 	bits_release(&ids);
 	return rc;
 }
@@ -305,6 +419,7 @@ static enum err_code unite(
 	struct db_series *v = arena_array(x->a, struct db_series, x->found + 1);
 	size_t n = 0;
 
+	_Static_assert(sizeof(*v) + sizeof(*places) == DB_SERIES_BYTES, "as db.h says");
 	if (!places || !v)
 		return arena_fail(x->a, "select", err);
 	if (x->found)
@@ -318,13 +433,11 @@ static enum err_code unite(
 			v[n - 1].places_n++;
 			continue;
 		}
-		v[n] = (struct db_series){ .labels = labels_dup(x->a, f->labels),
+		v[n] = (struct db_series){ .labels = f->labels,
 			.partition = f->partition,
 			.numeric = !f->partition,
 			.places = &places[i],
 			.places_n = 1 };
-		if (!v[n].labels.v)
-			return arena_fail(x->a, "select", err);
 		n++;
 	}
 	link_epochs(v, n);
@@ -342,25 +455,65 @@ enum err_code db_select(struct db_querier *q, const struct matcher *m, size_t n,
 enum err_code db_select_kinds(struct db_querier *q, unsigned kinds, const struct matcher *m,
 	size_t n, struct arena *a, struct db_series **out, size_t *out_n, struct err *err)
 {
-	struct selecting x = { .q = q, .m = m, .n = n, .kinds = kinds, .a = a };
+	return db_select_within(q, kinds, m, n, 0, NULL, a, out, out_n, err);
+}
+
+/* In all sources. */
+static enum err_code find(struct selecting *x, struct err *err)
+{
+	struct db_querier *q = x->q;
 	enum err_code rc = ERR_OK;
 
-	map_init(&x.keys_map);
-	if (!(x.jobs = calloc(q->sources_n + 1, sizeof(*x.jobs))))
+	map_init(&x->keys_map);
+	if (!(x->jobs = calloc(q->sources_n + 1, sizeof(*x->jobs))))
 		rc = select_nomem(err);
 	for (size_t i = 0; i < q->sources_n && !rc; i++)
-		if (q->sources[i].snap && (kinds & DB_PROFILES))
-			rc = select_list_jobs(&x, &x.jobs[i], err);
+		if (q->sources[i].snap && (x->kinds & DB_PROFILES))
+			rc = select_list_jobs(x, &x->jobs[i], err);
 	for (uint32_t i = 0; i < q->sources_n && !rc; i++)
-		rc = q->sources[i].w ? select_window(&x, i, err) : select_block(&x, i, err);
+		rc = q->sources[i].w ? select_window(x, i, err) : select_block(x, i, err);
+	return rc;
+}
+
+static void end(struct selecting *x)
+{
+	for (size_t i = 0; x->jobs && i < x->q->sources_n; i++)
+		select_release_jobs(&x->jobs[i]);
+	free(x->jobs);
+	free(x->keys);
+	map_release(&x->keys_map);
+	chunk_close(x->chunk);
+	free(x->v);
+}
+
+enum err_code db_select_within(struct db_querier *q, unsigned kinds, const struct matcher *m,
+	size_t n, size_t series_max, size_t *about, struct arena *a, struct db_series **out,
+	size_t *out_n, struct err *err)
+{
+	struct selecting x = {
+		.q = q, .series_max = series_max, .m = m, .n = n, .kinds = kinds, .a = a
+	};
+	enum err_code rc = find(&x, err);
+
 	if (!rc)
 		rc = unite(&x, out, out_n, err);
-	for (size_t i = 0; x.jobs && i < q->sources_n; i++)
-		select_release_jobs(&x.jobs[i]);
-	free(x.jobs);
-	free(x.keys);
-	map_release(&x.keys_map);
-	chunk_close(x.chunk);
-	free(x.v);
+	if (about)
+		*about = x.about;
+	end(&x);
+	return rc;
+}
+
+enum err_code db_visit_series(struct db_querier *q, unsigned kinds, const struct matcher *m,
+	size_t n, const struct db_visitor *v, struct err *err)
+{
+	struct selecting x = { .q = q, .visitor = v, .m = m, .n = n, .kinds = kinds };
+	struct arena scratch;
+	enum err_code rc;
+
+	arena_init(&scratch, 0);
+	x.a = &scratch;
+	rc = find(&x, err);
+	end(&x);
+	arena_release(&scratch);
 	return rc;
 }

@@ -38,10 +38,13 @@ struct found {
 
 struct selecting {
 	struct db_querier *q;
+	const struct db_visitor *visitor; /* takes what is found; NULL: it is kept, in v */
+	size_t series_max; /* ERR_LIMIT where more are found in a source, or may be; 0: no limit */
+	size_t about; /* how many there are then */
 	const struct matcher *m;
 	size_t n;
 	unsigned kinds; /* of enum db_kinds */
-	struct arena *a;
+	struct arena *a; /* of what stays; with a visitor, as long as that is called */
 	struct found *v;
 	size_t found, cap;
 	struct chunk *chunk; /* made when first wanted */
@@ -64,6 +67,18 @@ static inline enum err_code select_nomem(struct err *err)
 /* ---- select.c ---- */
 
 MUST_CHECK enum err_code select_add(struct selecting *x, struct found f, struct err *err);
+/* Whether the visitor wants it, before it is looked for rows. job: empty for numbers. */
+MUST_CHECK enum err_code select_wants(
+	struct selecting *x, struct labels labels, struct str job, bool *out, struct err *err);
+
+/*
+ * Series of a source by their ids, those that have rows. look: finds them. Where they may be more
+ * than series_max, some of them are looked at first.
+ */
+typedef enum err_code (*select_look_fn)(
+	struct selecting *x, uint32_t source, const struct bits *ids, struct err *err);
+MUST_CHECK enum err_code select_ids(struct selecting *x, uint32_t source, const struct bits *ids,
+	select_look_fn look, struct err *err);
 /*
  * Samples of the series may pass the matchers about labels that it lacks: those that do not accept
  * "" need samples with the label, by its own name or as sample_<name> where the series has a label

@@ -3,6 +3,8 @@
 #include "tsdb/row.h"
 #include "tsdb/select_internal.h"
 
+#define LISTED_WORDS 4u /* of ids */
+
 /*
  * Selecting in head windows: through the index in memory. A series is there once for each epoch in
  * whose ids it has rows; symbols are loaded of those epochs only.
@@ -160,16 +162,21 @@ static bool numbers_match(const struct selecting *x, const struct found *f)
 	return all;
 }
 
-/* Series of the window by their ids. */
-static enum err_code list_window_series(
-	struct selecting *x, uint32_t source, const struct bits *ids, struct err *err)
+/* Series of the window by their ids: those of some words. */
+struct listed {
+	struct found v[LISTED_WORDS * 64];
+	size_t n;
+};
+
+static void list_window_series(const struct selecting *x, uint32_t source, const struct bits *ids,
+	size_t from, struct listed *out)
 {
 	struct series_index *index = x->q->db->series;
-	enum err_code rc = ERR_OK;
 
+	out->n = 0;
 	series_lock_read(index);
-	for (size_t w = 0; w < ids->words && !rc; w++)
-		for (uint64_t rest = ids->w[w]; rest && !rc; rest &= rest - 1) {
+	for (size_t w = from; w < ids->words && w < from + LISTED_WORDS; w++)
+		for (uint64_t rest = ids->w[w]; rest; rest &= rest - 1) {
 			uint32_t id = (uint32_t)(w * 64 + (size_t)__builtin_ctzll(rest));
 			struct series *of = series_by_id_locked(index, id);
 
@@ -179,14 +186,10 @@ static enum err_code list_window_series(
 				(of->job ? of->job->index >= x->jobs[source].n :
 					   !(x->kinds & DB_NUMBERS)))
 				continue;
-			rc = select_add(x,
-				(struct found){ of->labels, NULL, of->job,
-					of->job ? of->job->name : (struct str){ 0 },
-					{ source, id } },
-				err);
+			out->v[out->n++] = (struct found){ of->labels, NULL, of->job,
+				of->job ? of->job->name : (struct str){ 0 }, { source, id } };
 		}
 	series_unlock(index);
-	return rc;
 }
 
 /* One entry per epoch that has rows of it. */
@@ -207,29 +210,31 @@ static enum err_code add_epochs(
 	return rc;
 }
 
-static enum err_code add_window_series(struct selecting *x, struct querier_source *s,
-	uint32_t source, const struct bits *ids, struct err *err)
+static enum err_code look_in_window(
+	struct selecting *x, uint32_t source, const struct bits *ids, struct err *err)
 {
-	size_t from = x->found, n;
-	enum err_code rc = list_window_series(x, source, ids, err);
-	bool may = false;
+	struct querier_source *s = &x->q->sources[source];
+	enum err_code rc = ERR_OK;
+	struct listed listed;
+	bool may = false, wanted = true;
 
-	n = x->found - from;
-	for (size_t i = from; i < from + n && !rc; i++) {
-		struct found f = x->v[i];
-
-		if (i % 64 == 0 && querier_canceled(x->q))
+	for (size_t from = 0; from < ids->words && !rc; from += LISTED_WORDS) {
+		if (querier_canceled(x->q))
 			return select_canceled(err);
-		if (!f.job && numbers_match(x, &f) && numbers_in_window(x->q, s, f.place.id))
-			rc = select_add(x, f, err);
-		else if (f.job && !(rc = select_samples_may_match(x, &f, &may, err)) && may)
-			rc = add_epochs(x, source, f, err);
+		list_window_series(x, source, ids, from, &listed);
+		for (size_t i = 0; i < listed.n && !rc; i++) {
+			const struct found *f = &listed.v[i];
+
+			rc = select_wants(x, f->labels, f->job_name, &wanted, err);
+			if (rc || !wanted)
+				continue;
+			if (!f->job && numbers_match(x, f) &&
+				numbers_in_window(x->q, s, f->place.id))
+				rc = select_add(x, *f, err);
+			else if (f->job && !(rc = select_samples_may_match(x, f, &may, err)) && may)
+				rc = add_epochs(x, source, *f, err);
+		}
 	}
-	/* What was listed makes room for what is taken. */
-	if (n)
-		memmove(x->v + from, x->v + from + n,
-			(x->found - from - n) * sizeof(*x->v));
-	x->found -= n;
 	return rc;
 }
 
@@ -246,7 +251,7 @@ enum err_code select_window(struct selecting *x, uint32_t source, struct err *er
 		x->q->db->series, x->m, x->n, &s->w->series, NULL, NULL, &ids, err);
 	series_unlock(x->q->db->series);
 	if (!rc)
-		rc = add_window_series(x, s, source, &ids, err);
+		rc = select_ids(x, source, &ids, look_in_window, err);
 	bits_release(&ids);
 	return rc;
 }

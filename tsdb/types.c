@@ -162,24 +162,33 @@ static enum err_code add_series(
 	return ask_rows && !rc ? add_from_rows(q, s, l, err) : rc;
 }
 
-static enum err_code hand_out(
-	struct type_list *l, struct arena *a, struct profile_type **out, size_t *n, struct err *err)
+/* Strings stay where they are. */
+static enum err_code hand_out(const struct type_list *l, struct arena *a, struct profile_type **out,
+	size_t *n, struct err *err)
 {
 	if (!(*out = arena_array(a, struct profile_type, l->n + 1)))
 		return arena_fail(a, "types", err);
-	for (size_t i = 0; i < l->n; i++) {
-		struct profile_type *t = &l->v[i];
-
-		(*out)[i] = (struct profile_type){ str_dup(a, t->name), str_dup(a, t->sample_type),
-			str_dup(a, t->sample_unit), str_dup(a, t->period_type),
-			str_dup(a, t->period_unit), t->delta };
-		t = &(*out)[i];
-		if (!t->name.ptr || !t->sample_type.ptr || !t->sample_unit.ptr ||
-			!t->period_type.ptr || !t->period_unit.ptr)
-			return arena_fail(a, "types", err);
-	}
+	if (l->n)
+		memcpy(*out, l->v, l->n * sizeof(**out));
 	*n = l->n;
 	return ERR_OK;
+}
+
+static enum err_code hand_out_copies(
+	struct type_list *l, struct arena *a, struct profile_type **out, size_t *n, struct err *err)
+{
+	enum err_code rc = hand_out(l, a, out, n, err);
+
+	for (size_t i = 0; i < l->n && !rc; i++) {
+		struct profile_type *t = &(*out)[i];
+		struct str *parts[] = { &t->name, &t->sample_type, &t->sample_unit, &t->period_type,
+			&t->period_unit };
+
+		for (size_t k = 0; k < sizeof(parts) / sizeof(parts[0]) && !rc; k++)
+			if (!(*parts[k] = str_dup(a, *parts[k])).ptr)
+				rc = arena_fail(a, "types", err);
+	}
+	return rc;
 }
 
 enum err_code db_series_types(struct db_querier *q, const struct db_series *s, struct arena *a,
@@ -236,7 +245,7 @@ enum err_code db_profile_types(struct db_querier *q, struct arena *a, struct pro
 	if (!rc && l.n)
 		qsort(l.v, l.n, sizeof(*l.v), type_cmp);
 	if (!rc)
-		rc = hand_out(&l, a, out, out_n, err);
+		rc = hand_out_copies(&l, a, out, out_n, err);
 	free(l.v);
 	arena_release(&scratch);
 	return rc;

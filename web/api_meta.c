@@ -1,10 +1,8 @@
 /*
  * Names: series, labels, their values, profile types; for completion and for Prometheus's clients.
  */
-#include <stdlib.h>
-
-#include "base/clock.h"
 #include "web/api_view.h"
+#include "web/first_series.h"
 #include "web/handlers.h"
 
 /* name NULL: names of labels, else the values of this one. m has n matchers. */
@@ -17,10 +15,13 @@ static enum err_code ask(struct view *v, const struct str *name, const struct ma
 	enum err_code rc;
 
 	if (name)
-		rc = db_label_values(v->q, *name, m, n, a, &found, &found_n, err);
+		rc = db_label_values(v->q, *name, m, n, v->limit, a, &found, &found_n, err);
 	else
-		rc = db_label_names(v->q, m, n, a, &found, &found_n, err);
-	return rc ? rc : strings_add(to, a, found, found_n, err);
+		rc = db_label_names(v->q, m, n, v->limit, a, &found, &found_n, err);
+	if (rc || to->n)
+		return rc ? rc : strings_add(to, a, found, found_n, err);
+	*to = (struct strings){ found, found_n, found_n }; /* the first list as it is */
+	return ERR_OK;
 }
 
 static enum err_code collect(
@@ -73,92 +74,70 @@ void api_label_values(struct web *w, struct http_in *in, struct http_out *out)
 
 /* ---- series ---- */
 
-struct found_series {
-	struct labels *v;
-	size_t n, cap;
+struct finding {
+	struct view *view;
+	struct first_series first;
+	struct type_pattern pattern; /* of the match[] at hand */
+	struct arena scratch; /* types of one */
 };
 
-static enum err_code found_add(
-	struct found_series *f, struct arena *a, struct labels ls, struct err *err)
+static bool wants_series(void *ctx, struct labels labels)
 {
-	struct labels *grown;
-
-	if (f->n == f->cap) {
-		f->cap = f->cap ? f->cap * 2 : 64;
-		grown = arena_array(a, struct labels, f->cap);
-		if (!grown)
-			return arena_fail(a, "series", err);
-		if (f->n)
-			memcpy(grown, f->v, f->n * sizeof(*grown));
-		f->v = grown;
-	}
-	f->v[f->n++] = ls;
-	return ERR_OK;
+	return first_series_wants(&((struct finding *)ctx)->first, labels);
 }
 
-static enum err_code find_series(
-	struct view *v, const struct selector *s, struct found_series *to, struct err *err)
+static enum err_code take_series(void *ctx, const struct db_series *s, struct err *err)
 {
-	struct type_pattern pattern;
-	struct db_series *series;
-	struct matcher *m;
-	size_t m_n, n;
-	enum err_code rc;
+	struct finding *f = ctx;
 	bool has;
+	enum err_code rc = view_has_type(f->view, s, &f->pattern, &f->scratch, &has, err);
 
-	if ((rc = view_resolve(v, s, &m, &m_n, &pattern, err)))
-		return rc;
-	if ((rc = db_select(v->q, m, m_n, &v->in->arena, &series, &n, err)))
-		return rc;
-	for (size_t i = 0; i < n; i++) {
-		/* An older epoch of one that is there already. */
-		if (to->n && labels_eq(to->v[to->n - 1], series[i].labels))
-			continue;
-		if ((rc = view_has_type(v, &series[i], &pattern, &has, err)))
-			return rc;
-		if (has && (rc = found_add(to, &v->in->arena, series[i].labels, err)))
-			return rc;
-	}
-	return ERR_OK;
+	arena_reset(&f->scratch);
+	return rc || !has ? rc : first_series_add(&f->first, s->labels, err);
 }
 
-static int cmp_labels(const void *a, const void *b)
+static enum err_code find_series(struct finding *f, const struct selector *s, struct err *err)
 {
-	return labels_cmp(*(const struct labels *)a, *(const struct labels *)b);
+	const struct db_visitor visitor = {
+		.wanted = wants_series, .take = take_series, .ctx = f
+	};
+	struct matcher *m;
+	size_t n;
+	enum err_code rc;
+
+	if ((rc = view_resolve(f->view, s, &m, &n, &f->pattern, err)))
+		return rc;
+	return db_visit_series(f->view->q, DB_PROFILES | DB_NUMBERS, m, n, &visitor, err);
 }
 
-static void print_series(struct http_out *out, const struct view *v, struct found_series *f)
+static void print_series(struct http_out *out, const struct view *v, const struct first_series *f)
 {
 	struct json j;
-	size_t distinct = 0;
 
-	if (f->n)
-		qsort(f->v, f->n, sizeof(*f->v), cmp_labels);
 	api_begin(out, &j);
 	json_array(&j);
-	for (size_t i = 0; i < f->n; i++) {
-		if (i && labels_eq(f->v[i - 1], f->v[i]))
-			continue;
-		if (!v->limit || distinct < v->limit)
-			api_labels(&j, f->v[i]);
-		distinct++;
-	}
+	for (size_t i = 0; i < f->n && (!v->limit || i < v->limit); i++)
+		api_labels(&j, f->v[i]);
 	json_array_end(&j);
-	view_end(&j, v, distinct);
+	view_end(&j, v, f->n);
 }
 
 static enum err_code write_series(struct view *v, struct http_out *out, void *ctx, struct err *err)
 {
-	struct found_series f = { 0 };
+	struct finding f = { .view = v };
 	enum err_code rc = ERR_OK;
 
 	(void)ctx;
 	if (!v->matches_n)
 		return err_set(err, ERR_INVALID, "no match[] parameter provided");
+	first_series_init(&f.first, v->limit, v->in->arena.budget_bytes);
+	arena_init(&f.scratch, v->in->arena.budget_bytes);
 	for (size_t i = 0; !rc && i < v->matches_n; i++)
-		rc = find_series(v, &v->matches[i]->root->selector, &f, err);
-	if (!rc)
-		print_series(out, v, &f);
+		rc = find_series(&f, &v->matches[i]->root->selector, err);
+	if (!rc && !(rc = first_series_end(&f.first, err)))
+		print_series(out, v, &f.first);
+	first_series_release(&f.first);
+	arena_release(&f.scratch);
 	return rc;
 }
 

@@ -123,7 +123,9 @@ static enum err_code complete_match(struct completion *c, const struct selector 
 		return rc;
 	for (size_t i = 0; i < n && !rc; i++) {
 		if ((rc = note_partition(c, series[i].partition, &is_new, err)) || !is_new ||
-			(rc = view_has_type(c->view, &series[i], &pattern, &has, err)) || !has)
+			(rc = view_has_type(c->view, &series[i], &pattern,
+				 &c->view->in->arena, &has, err)) ||
+			!has)
 			continue;
 		c->seen[partition_index(series[i].partition)] = true;
 		rc = add_functions(c, series[i].partition, err);

@@ -61,6 +61,13 @@ void view_close(struct view *v)
 		parsed_release(v->matches[i]);
 }
 
+static enum err_code say_how_to_ask_for_less(struct err *err)
+{
+	struct err why = *err;
+
+	return err_set(err, ERR_LIMIT, "%s: ask for less by `limit` or `match[]`", why.msg);
+}
+
 void view_answer(struct web *w, struct http_in *in, struct http_out *out, void *ctx,
 	enum err_code (*write)(struct view *v, struct http_out *out, void *ctx, struct err *err))
 {
@@ -70,6 +77,8 @@ void view_answer(struct web *w, struct http_in *in, struct http_out *out, void *
 
 	if (!rc)
 		rc = write(&v, out, ctx, &err);
+	if (rc == ERR_LIMIT)
+		rc = say_how_to_ask_for_less(&err);
 	if (rc)
 		api_fail(out, rc, &err);
 	view_close(&v);
@@ -93,12 +102,19 @@ static enum err_code name_matchers(struct view *v, const struct selector *s, str
 	return ERR_OK;
 }
 
+/* The first ends the visit. */
+static enum err_code is_there(void *ctx, const struct db_series *s, struct err *err)
+{
+	(void)ctx;
+	return err_set(err, ERR_EXISTS, STR_FMT " is there",
+		STR_ARG(labels_get(s->labels, STR(LABEL_NAME))));
+}
+
 enum err_code view_resolve(struct view *v, const struct selector *s, struct matcher **m, size_t *n,
 	struct type_pattern *pattern, struct err *err)
 {
 	const struct selector alone = { 0 };
-	struct db_series *exact;
-	size_t exact_n = 0;
+	const struct db_visitor any = { .take = is_there };
 	enum err_code rc;
 
 	*pattern = (struct type_pattern){ 0 };
@@ -106,23 +122,24 @@ enum err_code view_resolve(struct view *v, const struct selector *s, struct matc
 		return name_matchers(v, s, s->name, m, n, err);
 	if ((rc = name_matchers(v, &alone, s->name, m, n, err)))
 		return rc;
-	if ((rc = db_select(v->q, *m, *n, &v->in->arena, &exact, &exact_n, err)))
-		return rc;
-	if (!exact_n)
+	rc = db_visit_series(v->q, DB_PROFILES | DB_NUMBERS, *m, *n, &any, err);
+	if (!rc)
 		return name_matchers(v, s, pattern->name, m, n, err);
+	if (rc != ERR_EXISTS)
+		return rc;
 	*pattern = (struct type_pattern){ 0 };
 	return name_matchers(v, s, s->name, m, n, err);
 }
 
 enum err_code view_has_type(struct view *v, const struct db_series *s, const struct type_pattern *p,
-	bool *has, struct err *err)
+	struct arena *scratch, bool *has, struct err *err)
 {
 	struct profile_type *types;
 	size_t n = 0;
 	enum err_code rc = ERR_OK;
 
 	*has = p->parts <= 1;
-	if (*has || (rc = db_series_types(v->q, s, &v->in->arena, &types, &n, err)))
+	if (*has || (rc = db_series_types(v->q, s, scratch, &types, &n, err)))
 		return rc;
 	for (size_t i = 0; i < n && !*has; i++)
 		*has = type_pattern_match(p, &types[i]);

@@ -35,7 +35,10 @@ MUST_CHECK enum err_code view_open(
 MUST_CHECK enum err_code view_open_at(struct view *v, struct web *w, struct http_in *in,
 	int64_t min_ns, int64_t max_ns, struct err *err);
 void view_close(struct view *v);
-/* One whole request: opens, lets `write` ask and answer, closes. What fails is the answer. */
+/*
+ * One whole request: opens, lets `write` ask and answer, closes. What fails is the answer; where it
+ * is the request's memory, with how to ask for less.
+ */
 void view_answer(struct web *w, struct http_in *in, struct http_out *out, void *ctx,
 	enum err_code (*write)(struct view *v, struct http_out *out, void *ctx, struct err *err));
 
@@ -47,7 +50,7 @@ MUST_CHECK enum err_code view_resolve(struct view *v, const struct selector *s, 
 	size_t *n, struct type_pattern *pattern, struct err *err);
 /* Whether a series has a type that the pattern means. */
 MUST_CHECK enum err_code view_has_type(struct view *v, const struct db_series *s,
-	const struct type_pattern *p, bool *has, struct err *err);
+	const struct type_pattern *p, struct arena *scratch, bool *has, struct err *err);
 
 /* Ends the envelope, with what was met while reading; n: elements there were before the limit. */
 void view_end(struct json *j, const struct view *v, size_t n);

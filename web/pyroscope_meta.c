@@ -269,9 +269,9 @@ static enum err_code collect(
 		if ((rc = matchers_of(v, &v->selectors[i], &m, &m_n, err)))
 			return rc;
 		if (name)
-			rc = db_label_values(v->q, *name, m, m_n, v->arena, &found, &n, err);
+			rc = db_label_values(v->q, *name, m, m_n, 0, v->arena, &found, &n, err);
 		else
-			rc = db_label_names(v->q, m, m_n, v->arena, &found, &n, err);
+			rc = db_label_names(v->q, m, m_n, 0, v->arena, &found, &n, err);
 		if (!rc)
 			rc = strings_add(to, v->arena, found, n, err);
 	}

@@ -140,9 +140,9 @@ TEST(names_and_types)
 		&f.err);
 	REQUIRE(fixture_reopen(&f));
 	REQUIRE_OK(db_querier_open(f.db, 0, 1000 * SEC, NULL, &q, &f.err), &f.err);
-	REQUIRE_OK(db_label_names(q, NULL, 0, &f.arena, &v, &n, &f.err), &f.err);
+	REQUIRE_OK(db_label_names(q, NULL, 0, 0, &f.arena, &v, &n, &f.err), &f.err);
 	check_names(v, n, "__name__ instance job");
-	REQUIRE_OK(db_label_values(q, STR("job"), NULL, 0, &f.arena, &v, &n, &f.err), &f.err);
+	REQUIRE_OK(db_label_values(q, STR("job"), NULL, 0, 0, &f.arena, &v, &n, &f.err), &f.err);
 	check_names(v, n, "a b");
 	REQUIRE_OK(db_profile_types(q, &f.arena, &t, &n, &f.err), &f.err);
 	for (size_t i = 0; i < n; i++) {

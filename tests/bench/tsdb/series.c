@@ -125,15 +125,15 @@ static enum err_code select_some(struct making *t, struct err *err)
 		goto out;
 	print(t, "select", bench_seconds() - began, n);
 	began = bench_seconds();
-	if ((rc = db_label_values(q, STR("job"), NULL, 0, &a, &names, &n, err)))
+	if ((rc = db_label_values(q, STR("job"), NULL, 0, 0, &a, &names, &n, err)))
 		goto out;
 	print(t, "values of job", bench_seconds() - began, n);
 	began = bench_seconds();
-	if ((rc = db_label_values(q, STR("instance"), &m[0], 1, &a, &names, &n, err)))
+	if ((rc = db_label_values(q, STR("instance"), &m[0], 1, 0, &a, &names, &n, err)))
 		goto out;
 	print(t, "values of instance, a tenth of jobs", bench_seconds() - began, n);
 	began = bench_seconds();
-	if ((rc = db_label_names(q, NULL, 0, &a, &names, &n, err)))
+	if ((rc = db_label_names(q, NULL, 0, 0, &a, &names, &n, err)))
 		goto out;
 	print(t, "names", bench_seconds() - began, n);
 out:
