@@ -99,7 +99,7 @@ void engine_close(struct engine *e)
 
 /* ---- the line ---- */
 
-static enum err_code stopped(const struct query *q, const char *where, struct err *err)
+enum err_code query_stopped(const struct query *q, const char *where, struct err *err)
 {
 	if (clock_monotonic_ns() >= q->deadline_ns)
 		return err_set(err, ERR_TIMEOUT, "query timed out in %s", where);
@@ -123,7 +123,7 @@ static enum err_code enter(struct query *q, struct err *err)
 	while (e->running >= e->o.concurrency_max && !is_asked_to_stop(q, clock_monotonic_ns()))
 		cond_wait_until(&e->changed, &e->lock, clock_monotonic_ns() + WATCH_NS);
 	if (is_asked_to_stop(q, clock_monotonic_ns()))
-		rc = stopped(q, "query queue", err);
+		rc = query_stopped(q, "query queue", err);
 	else
 		metric_set(&queries_running, NULL, ++e->running);
 	mutex_unlock(&e->lock);
@@ -198,7 +198,7 @@ static enum err_code run(struct query *q, struct err *err)
 	rc = query_evaluate(q, err);
 	leave(q);
 	if (rc == ERR_CANCELED)
-		rc = stopped(q, "expression evaluation", err);
+		rc = query_stopped(q, "expression evaluation", err);
 	return rc;
 }
 
@@ -240,6 +240,11 @@ enum err_code query_run(
 const struct result *query_result(const struct query *q)
 {
 	return &q->result;
+}
+
+const atomic_bool *query_stop_flag(const struct query *q)
+{
+	return &q->stop;
 }
 
 struct arena *query_arena(struct query *q)

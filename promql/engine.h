@@ -72,6 +72,13 @@ struct json;
 void query_explain_json(const struct query *q, struct json *j);
 void query_explain_print(const struct query *q, struct buf *out);
 void query_close(struct query *q);
+/*
+ * Says that the query is to end, until query_close: at its deadline too, and where it is canceled
+ * or the engine closes. For what is made of its result; it then tells why by query_stopped, with
+ * where that was ("rendering").
+ */
+const atomic_bool *query_stop_flag(const struct query *q);
+enum err_code query_stopped(const struct query *q, const char *where, struct err *err);
 
 /* cancel: a flag another thread may set to end the query early, where a client is watched. */
 MUST_CHECK enum err_code query_run_cancelable(struct engine *e, const struct query_options *o,

@@ -55,7 +55,7 @@ static size_t bits_count(const struct bits *b)
 	return n;
 }
 
-/* One of each stretch of so many; which, is as if by chance: what repeats is met as often as not. */
+/* One of each stretch, which is as if by chance: what repeats among them is met as often as not. */
 static enum err_code sample(const struct bits *ids, size_t n, struct bits *out, struct err *err)
 {
 	size_t stretch = n / SAMPLED, at = 0;

@@ -280,12 +280,14 @@ static void answer(struct web *w, struct http_in *in, struct http_out *out, cons
 	ro->arena = query_arena(q);
 	ro->flush = flush;
 	ro->flush_ctx = &x;
-	ro->canceled = &in->canceled;
+	ro->canceled = query_stop_flag(q);
 	out->content_type = f->content_type;
 	out->encoded = f->encoded;
 	if (f->disposition)
 		http_add_header(out, "Content-Disposition", str_of(f->disposition));
 	rc = f->write(out, query_result(q), ro, &err);
+	if (rc == ERR_CANCELED)
+		rc = query_stopped(q, "rendering", &err);
 	query_close(q);
 	if (!rc)
 		return;

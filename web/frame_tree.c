@@ -1,7 +1,9 @@
 #include "web/frame_tree.h"
 
 #include "promql/frame.h"
+#include "web/render.h"
 
+#define UNCHECKED 4096u /* nodes, cells, between looks at whether the tree is wanted */
 
 enum err_code frame_tree_init(struct frame_tree *t, struct arena *a, struct err *err)
 {
@@ -175,11 +177,14 @@ static enum err_code add_part(struct frame_tree *t, uint32_t below, const struct
 			x.is_used[sym_node(x.p, i).parent] = 1;
 	x.tree_of[0] = below;
 	for (uint32_t i = 1; i < nodes; i++)
-		if (x.is_used[i] && (rc = add_stack_node(&x, i, err)))
+		if ((i % UNCHECKED == 0 && (rc = render_wanted(t->canceled, err))) ||
+			(x.is_used[i] && (rc = add_stack_node(&x, i, err))))
 			return rc;
 	for (size_t i = 0; i < part->n; i++) {
 		const struct cell *c = &part->cells[i];
 
+		if (i % UNCHECKED == 0 && (rc = render_wanted(t->canceled, err)))
+			return rc;
 		stack = pruned_stack(&x.pruned, c->stack);
 		at = x.tree_of[stack];
 		if (stack == 0 && (rc = frame_tree_child(t, below, NO_STACK, &at, err)))

@@ -4,7 +4,7 @@
  *
  * Node 0 is the root and a parent's id is below its children's. Sides: 0 new, 1 base (diffs).
  *
- * Errors:    ERR_NOMEM, ERR_LIMIT from the arena.
+ * Errors:    ERR_NOMEM, ERR_LIMIT from the arena; ERR_CANCELED.
  * Ownership: in the arena; frame_tree_release ends the rest. Names point into symbols.
  * Threads:   one at a time.
  */
@@ -28,6 +28,7 @@ struct frame_tree {
 	struct str *names;
 	uint32_t names_n, names_cap;
 	struct map node_map, name_map;
+	const atomic_bool *canceled; /* ends frame_tree_add; NULL, as at first: is not asked */
 };
 
 MUST_CHECK enum err_code frame_tree_init(struct frame_tree *t, struct arena *a, struct err *err);

@@ -15,9 +15,11 @@
 #include "proto/top_order.h"
 #include "web/pprof_prune.h"
 #include "proto/pprof_unit.h"
+#include "web/render.h"
 
 #define EDGE_FRACTION 0.001 /* of the total: lighter edges give no mark */
 #define NO_NODE UINT32_MAX
+#define UNCHECKED 4096u /* samples, between looks at whether the report is wanted */
 
 struct node {
 	struct str name; /* empty: the binary stands for it */
@@ -40,6 +42,7 @@ struct edge {
 struct report {
 	const struct pprof *p;
 	uint32_t type;
+	const atomic_bool *canceled;
 	struct arena *arena;
 	struct pruning pruning;
 	uint32_t *line_node; /* node of each line of the profile */
@@ -235,6 +238,8 @@ static enum err_code walk_all(struct report *r, visit_fn visit, bool add_flat, s
 		w = (struct walk){ .sample = i,
 			.parent = NO_NODE,
 			.value = r->p->values[(size_t)i * r->p->types_n + r->type] };
+		if (i % UNCHECKED == 0 && (rc = render_wanted(r->canceled, err)))
+			return rc;
 		if (w.value == 0)
 			continue;
 		if ((rc = walk_sample(r, &w, visit, err)))
@@ -466,9 +471,9 @@ static void print_rows(const struct report *r, struct buf *out)
 }
 
 enum err_code pprof_top_print(const struct pprof *p, uint32_t type, size_t rows_max,
-	struct arena *a, struct buf *out, struct err *err)
+	const atomic_bool *canceled, struct arena *a, struct buf *out, struct err *err)
 {
-	struct report r = { .p = p, .type = type, .arena = a };
+	struct report r = { .p = p, .type = type, .canceled = canceled, .arena = a };
 	enum err_code rc;
 
 	map_init(&r.node_map);

@@ -4,7 +4,7 @@
  * It works on the profile that would be sent as format=pprof, so that both say the same: totals,
  * pruning by drop_frames, merging by function name, inline marks, scaled units.
  *
- * Errors:    ERR_NOMEM, ERR_LIMIT from the arena.
+ * Errors:    ERR_NOMEM, ERR_LIMIT from the arena; ERR_CANCELED where *canceled says so.
  * Ownership: scratch in the arena.
  * Threads:   any.
  * Source:    google/pprof, internal/graph and internal/report; tests compare with the tool.
@@ -12,10 +12,12 @@
 #ifndef WEB_PPROF_TOP_H
 #define WEB_PPROF_TOP_H
 
+#include <stdatomic.h>
+
 #include "proto/pprof.h"
 
-/* Column `type` of the profile; rows_max 0: all. Times are printed in UTC. */
+/* Column `type` of the profile; rows_max 0: all; canceled may be NULL. Times are printed in UTC. */
 MUST_CHECK enum err_code pprof_top_print(const struct pprof *p, uint32_t type, size_t rows_max,
-	struct arena *a, struct buf *out, struct err *err);
+	const atomic_bool *canceled, struct arena *a, struct buf *out, struct err *err);
 
 #endif

@@ -181,7 +181,7 @@ static enum err_code answer_tree(struct pyroscope_call *c, const struct result *
 static enum err_code encode_pprof(const struct result *r, const struct flame_options *f,
 	struct arena *a, struct buf *out, struct err *err)
 {
-	const struct render_options o = { .arena = a };
+	const struct render_options o = { .arena = a, .canceled = f->canceled };
 	struct result kept = *r;
 	struct pprof *p;
 	char *text;
@@ -258,6 +258,14 @@ static enum err_code answer_pprof(struct pyroscope_call *c, const struct result 
 
 /* ---- methods ---- */
 
+static enum err_code end(struct query *q, enum err_code rc, struct err *err)
+{
+	if (rc == ERR_CANCELED)
+		rc = query_stopped(q, "rendering", err);
+	query_close(q);
+	return rc;
+}
+
 static enum err_code check_format(const stacktraces_request *r, struct err *err)
 {
 	switch ((int)r->format) {
@@ -287,6 +295,7 @@ enum err_code pyroscope_stacktraces(
 		(rc = run_merge(
 			 c, r->profile_typeid, r->label_selector, r->start, r->end, &q, err)))
 		return rc;
+	o.canceled = query_stop_flag(q);
 	switch ((int)r->format) {
 	case FORMAT(TREE):
 		rc = answer_tree(c, query_result(q), &o, query_arena(q), err);
@@ -297,8 +306,7 @@ enum err_code pyroscope_stacktraces(
 	default:
 		rc = answer_flame(c, query_result(q), &o, query_arena(q), err);
 	}
-	query_close(q);
-	return rc;
+	return end(q, rc, err);
 }
 
 enum err_code pyroscope_profile(
@@ -314,9 +322,9 @@ enum err_code pyroscope_profile(
 		(rc = run_merge(
 			 c, r->profile_typeid, r->label_selector, r->start, r->end, &q, err)))
 		return rc;
+	o.canceled = query_stop_flag(q);
 	rc = answer_pprof(c, query_result(q), false, &o, query_arena(q), err);
-	query_close(q);
-	return rc;
+	return end(q, rc, err);
 }
 
 /* ---- differences ---- */
@@ -421,8 +429,8 @@ enum err_code pyroscope_diff(
 	if (empty)
 		rc = err_set(err, ERR_INVALID, "a side of the difference ends where it starts");
 	if (!rc && !(rc = pyroscope_run(c, &text, &qo, &q, err))) {
-		rc = answer_diff(c, query_result(q), &o, query_arena(q), err);
-		query_close(q);
+		o.canceled = query_stop_flag(q);
+		rc = end(q, answer_diff(c, query_result(q), &o, query_arena(q), err), err);
 	}
 out:
 	buf_release(&text);

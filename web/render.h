@@ -9,10 +9,10 @@
  * given away each time it passes RENDER_FLUSH_BYTES. pprof is one message and is packed whole, up
  * to RENDER_PPROF_BYTES_MAX.
  *
- * Errors:    ERR_CANCELED where options.canceled says so; ERR_INVALID where the result is of a type
- *            that the format cannot hold ("format=pprof wants profiles, the query gives a vector"),
- *            or elements differ in unit; ERR_NOMEM, ERR_LIMIT from the arena. On error nothing of
- *            what was appended to the output is of use.
+ * Errors:    ERR_CANCELED where options.canceled says so, soon after it does; ERR_INVALID where the
+ *            result is of a type that the format cannot hold ("format=pprof wants profiles, the
+ *            query gives a vector"), or elements differ in unit; ERR_NOMEM, ERR_LIMIT from the
+ *            arena. On error nothing of what was appended to the output is of use.
  * Ownership: scratch and struct pprof live in the arena given: query_arena(q) is the one to pass.
  *            They point into the query's symbols, so render before query_close.
  * Threads:   those of the query.
@@ -41,15 +41,22 @@ struct render_options {
 	/* Takes what `out` holds and empties it; NULL: all stays there. */
 	enum err_code (*flush)(void *ctx, struct buf *out, struct err *err);
 	void *flush_ctx;
-	const atomic_bool *canceled; /* nobody wants the answer any more; NULL: is not asked */
+	/* Nobody wants the answer any more, or its time is up (query_stop_flag); NULL: is not
+	 * asked. */
+	const atomic_bool *canceled;
 };
 
-/* For long loops. */
-static inline enum err_code render_check(const struct render_options *o, struct err *err)
+/* For long loops. canceled may be NULL. */
+static inline enum err_code render_wanted(const atomic_bool *canceled, struct err *err)
 {
-	return o->canceled && atomic_load_explicit(o->canceled, memory_order_relaxed) ?
+	return canceled && atomic_load_explicit(canceled, memory_order_relaxed) ?
 		err_set(err, ERR_CANCELED, "the client is gone") :
 		ERR_OK;
+}
+
+static inline enum err_code render_check(const struct render_options *o, struct err *err)
+{
+	return render_wanted(o->canceled, err);
 }
 
 static inline enum err_code render_flush(

@@ -229,7 +229,8 @@ static enum err_code add_levels(struct flame *f, struct flame_picture *out, stru
 		return arena_fail(f->arena, "flame graph", err);
 	row[0] = root_box(f);
 	while (n > 0) {
-		if ((rc = add_row(f, out, &cap, n, err)))
+		if ((rc = render_wanted(f->tree.canceled, err)) ||
+			(rc = add_row(f, out, &cap, n, err)))
 			return rc;
 		next_n = 0;
 		end[0] = end[1] = 0;
@@ -267,11 +268,16 @@ static enum err_code flame_init(struct flame *f, const struct profile_value *p,
 	enum err_code rc;
 
 	*f = (struct flame){ .arena = a, .is_diff = p->is_diff };
-	if ((rc = frame_tree_init(&f->tree, a, err)) || (rc = frame_tree_add(&f->tree, 0, p, err)))
+	if ((rc = frame_tree_init(&f->tree, a, err)))
+		return rc;
+	f->tree.canceled = o->canceled;
+	if ((rc = frame_tree_add(&f->tree, 0, p, err)))
 		return rc;
 	if (o->call_site_n && (rc = frame_tree_keep(&f->tree, o->call_site, o->call_site_n, err)))
 		return rc;
 	frame_tree_total(&f->tree);
+	if ((rc = render_wanted(o->canceled, err)))
+		return rc;
 	if ((rc = choose_nodes(f, o->max_nodes, err)))
 		return rc;
 	return order_children(f, err);
@@ -362,7 +368,8 @@ enum err_code render_flame(struct json *j, const struct profile_value *p,
 {
 	size_t max = o->max_nodes ? o->max_nodes : RENDER_NODES_DEFAULT;
 	const struct flame_options options = {
-		.max_nodes = max < RENDER_NODES_MAX ? max : RENDER_NODES_MAX
+		.max_nodes = max < RENDER_NODES_MAX ? max : RENDER_NODES_MAX,
+		.canceled = o->canceled,
 	};
 	struct flame_picture f;
 	enum err_code rc;

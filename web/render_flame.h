@@ -19,6 +19,7 @@ struct flame_options {
 	/* Root first: only stacks that begin with these frames count. */
 	const struct str *call_site;
 	size_t call_site_n;
+	const atomic_bool *canceled; /* as in struct render_options */
 };
 
 struct flame_row {

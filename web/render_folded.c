@@ -63,6 +63,7 @@ enum err_code render_folded(
 		return rc;
 	if ((rc = frame_tree_init(&t, o->arena, err)))
 		goto out;
+	t.canceled = o->canceled;
 	for (size_t i = 0; i < n; i++) {
 		if (n > 1 &&
 			((rc = render_element_name(v[i], labels, labels_n, o->arena, &name, err)) ||

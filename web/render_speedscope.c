@@ -215,7 +215,9 @@ enum err_code render_speedscope(
 	if ((rc = render_profiles_of(r, o->arena, "speedscope", &v, &n, err)) ||
 		(rc = render_differing_labels(v, n, o->arena, &labels, &labels_n, err)))
 		return rc;
-	if ((rc = frame_tree_init(&x.tree, o->arena, err)))
+	rc = frame_tree_init(&x.tree, o->arena, err);
+	x.tree.canceled = o->canceled;
+	if (rc)
 		goto out;
 	if (!(x.sheets = arena_array(o->arena, struct sheet, 2 * n))) {
 		rc = arena_fail(o->arena, "answer", err);

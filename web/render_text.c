@@ -8,24 +8,33 @@ static void add_cost(struct buf *out, struct labels metric, double value)
 	buf_add_double(out, value);
 }
 
-static void print_matrix(struct buf *out, const struct result *r)
+static enum err_code print_matrix(
+	const struct result *r, const struct render_options *o, struct buf *out, struct err *err)
 {
-	for (size_t i = 0; i < r->n; i++) {
+	enum err_code rc = ERR_OK;
+
+	for (size_t i = 0; i < r->n && !rc; i++) {
 		const struct cost_series *s = &r->matrix[i];
 
 		labels_print(out, s->metric);
 		buf_add_char(out, '\n');
-		for (size_t k = 0; k < s->n; k++) {
+		rc = render_flush(o, out, err);
+		for (size_t k = 0; k < s->n && !rc; k++) {
 			buf_add_double(out, s->points[k].value);
 			buf_add_cstr(out, " @");
 			buf_add_double(out, (double)(s->points[k].t_ns / 1000000) / 1e3);
 			buf_add_char(out, '\n');
+			rc = render_flush(o, out, err);
 		}
 	}
+	return rc;
 }
 
-static void print_numbers(struct buf *out, const struct result *r)
+static enum err_code print_numbers(
+	const struct result *r, const struct render_options *o, struct buf *out, struct err *err)
 {
+	enum err_code rc = ERR_OK;
+
 	switch (r->type) {
 	case RESULT_SCALAR:
 		buf_add_double(out, r->scalar);
@@ -36,19 +45,21 @@ static void print_numbers(struct buf *out, const struct result *r)
 		buf_add_char(out, '\n');
 		break;
 	case RESULT_VECTOR:
-		for (size_t i = 0; i < r->n; i++) {
+		for (size_t i = 0; i < r->n && !rc; i++) {
 			add_cost(out, r->vector[i].metric, r->vector[i].value);
 			buf_add_char(out, '\n');
+			rc = render_flush(o, out, err);
 		}
 		break;
 	case RESULT_MATRIX:
-		print_matrix(out, r);
+		rc = print_matrix(r, o, out, err);
 		break;
 	case RESULT_PROFILES:
 	case RESULT_TOP:
 	case RESULT_SCRAPE: /* answered as pprof only */
 		break;
 	}
+	return rc;
 }
 
 /* A table per element, its labels above where there are several. */
@@ -75,7 +86,7 @@ static enum err_code print_tables(
 			continue;
 		options.rows_max = t->k;
 		if ((rc = render_pprof(&one, &options, &p, err)) ||
-			(rc = pprof_top_print(p, 0, t->k, o->arena, out, err)))
+			(rc = pprof_top_print(p, 0, t->k, o->canceled, o->arena, out, err)))
 			return rc;
 	}
 	return ERR_OK;
@@ -92,8 +103,9 @@ enum err_code render_text(
 	if (r->type == RESULT_TOP || r->type == RESULT_PROFILES) {
 		if ((rc = render_pprof(r, o, &p, err)))
 			return rc;
-		return pprof_top_print(p, 0, o->rows_max, o->arena, out, err);
+		return pprof_top_print(p, 0, o->rows_max, o->canceled, o->arena, out, err);
 	}
-	print_numbers(out, r);
+	if ((rc = print_numbers(r, o, out, err)))
+		return rc;
 	return buf_failed(out) ? err_set(err, ERR_NOMEM, "answer: out of memory") : ERR_OK;
 }

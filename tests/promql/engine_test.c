@@ -51,6 +51,38 @@ TEST(limits)
 	world_close(&w);
 }
 
+/* Also of what is done with the result: until it is closed. */
+TEST(a_query_is_to_end_at_its_deadline)
+{
+	struct query_options o = { .timeout_ns = 2 * NS_PER_S };
+	atomic_bool cancel = false;
+	struct world w;
+	struct query *q;
+	struct err err;
+
+	if (!world_open(&w, NULL))
+		return;
+	fill(&w);
+	o.text = STR("merge(cpu:samples{job=\"a\"}[1m])");
+	o.t_ns = w.t0 + 20 * NS_PER_S;
+	REQUIRE_OK(query_run_cancelable(w.engine, &o, &cancel, &q, &err), &err);
+	CHECK(!atomic_load(query_stop_flag(q)));
+	atomic_store(&cancel, true);
+	for (int i = 0; i < 1000 && !atomic_load(query_stop_flag(q)); i++)
+		usleep(1000);
+	CHECK(atomic_load(query_stop_flag(q)));
+	CHECK_ERR(query_stopped(q, "rendering", &err), &err, ERR_CANCELED,
+		"query was canceled in rendering");
+	query_close(q);
+	REQUIRE_OK(query_run(w.engine, &o, &q, &err), &err);
+	for (int i = 0; i < 10000 && !atomic_load(query_stop_flag(q)); i++)
+		usleep(1000);
+	CHECK_ERR(query_stopped(q, "rendering", &err), &err, ERR_TIMEOUT,
+		"query timed out in rendering");
+	query_close(q);
+	world_close(&w);
+}
+
 /* ---- many at once ---- */
 
 struct asker {

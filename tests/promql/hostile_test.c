@@ -114,17 +114,17 @@ TEST(hostile_queries_are_refused_before_they_read)
 
 #define MANY 20000
 
-static void store_many(struct world *w)
+static void store_many(struct world *w, const char *job, int64_t at_s)
 {
 	struct db_number *v = arena_array(&w->arena, struct db_number, MANY);
 	struct err err;
 	char labels[64];
 
 	for (size_t i = 0; i < MANY; i++) {
-		snprintf(labels, sizeof(labels), "__name__=up,instance=%zu,job=a", i);
+		snprintf(labels, sizeof(labels), "__name__=up,instance=%zu,job=%s", i, job);
 		v[i] = (struct db_number){ labels_of(&w->arena, arena_strndup(&w->arena, labels,
 							strlen(labels))),
-			w->t0 + 10 * NS_PER_S, 1 };
+			w->t0 + at_s * NS_PER_S, 1 };
 	}
 	atomic_store(&acked, 0);
 	REQUIRE_OK(db_append_numbers(w->db, v, MANY, on_acked, NULL, &err), &err);
@@ -135,14 +135,16 @@ static void store_many(struct world *w)
 TEST(what_matches_everything_is_bounded)
 {
 	struct engine_options limits = { .samples_max = 5000000, .memory_bytes_max = 64u << 20 };
-	struct engine_options little = { .samples_max = 5000000, .memory_bytes_max = 4u << 20 };
+	struct engine_options little = { .samples_max = 5000000, .memory_bytes_max = 2u << 20 };
+	struct engine_options enough = { .samples_max = 5000000, .memory_bytes_max = 9u << 20 };
 	struct query_options steps = { .step_ns = NS_PER_S };
+	const char *const ended[] = { "b", "c", "d", "e", NULL };
 	struct world w;
 	struct err err;
 
 	if (!world_open(&w, &limits))
 		return;
-	store_many(&w);
+	store_many(&w, "a", 10);
 	steps.start_ns = w.t0;
 	steps.end_ns = w.t0 + 1000 * NS_PER_S;
 	at(&w, 20, "count({__name__=~\".+\"})", "{} 20000");
@@ -154,7 +156,17 @@ TEST(what_matches_everything_is_bounded)
 	little.db = w.db;
 	REQUIRE_OK(engine_open(&little, &w.engine, &err), &err);
 	at(&w, 20, "{__name__=~\".+\"}",
-		"limit exceeded: select needs more memory than its limit of 4194304 bytes "
-		"(--query.max-memory)");
+		"limit exceeded: the query selects about 20,000 series, for which it would need "
+		"2,564,112 bytes of memory at least, limit 2,097,152 (--query.max-memory)");
+	engine_close(w.engine);
+	/* Those that ended before are of the same window: they do not count. */
+	for (const char *const *job = ended; *job; job++)
+		store_many(&w, *job, -1200);
+	enough.db = w.db;
+	REQUIRE_OK(engine_open(&enough, &w.engine, &err), &err);
+	at(&w, 20, "count(up)", "{} 20000");
+	at(&w, 20, "count(last_over_time(up[30m]))",
+		"limit exceeded: the query selects about 100,000 series, for which it would need "
+		"12,804,112 bytes of memory at least, limit 9,437,184 (--query.max-memory)");
 	world_close(&w);
 }

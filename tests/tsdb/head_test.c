@@ -144,6 +144,11 @@ TEST(names_and_types)
 	check_names(v, n, "__name__ instance job");
 	REQUIRE_OK(db_label_values(q, STR("job"), NULL, 0, 0, &f.arena, &v, &n, &f.err), &f.err);
 	check_names(v, n, "a b");
+	/* One more than the limit says that there are more. */
+	REQUIRE_OK(db_label_names(q, NULL, 0, 1, &f.arena, &v, &n, &f.err), &f.err);
+	check_names(v, n, "__name__ instance");
+	REQUIRE_OK(db_label_values(q, STR("job"), NULL, 0, 2, &f.arena, &v, &n, &f.err), &f.err);
+	check_names(v, n, "a b");
 	REQUIRE_OK(db_profile_types(q, &f.arena, &t, &n, &f.err), &f.err);
 	for (size_t i = 0; i < n; i++) {
 		profile_type_print(&got, &t[i]);

@@ -30,7 +30,7 @@ static void compare(
 		rows, STR_ARG(p->strings[p->types[type].type]));
 	snprintf(what, sizeof(what), "%.240s %.200s", flags, file);
 	CHECK(oracle_pprof(&want, flags, dir, file));
-	CHECK_OK(pprof_top_print(p, type, rows, &a, &got, &err), &err);
+	CHECK_OK(pprof_top_print(p, type, rows, NULL, &a, &got, &err), &err);
 	without_time(&want_rows, buf_str(&want));
 	without_time(&got_rows, buf_str(&got));
 	oracle_check_text(what, buf_str(&got_rows), buf_str(&want_rows));

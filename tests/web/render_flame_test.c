@@ -1,6 +1,7 @@
 #include "tests/values.h"
 #include "web/call_site.h"
 #include "web/render.h"
+#include "web/render_flame.h"
 
 /*
  * main calls work (twice inlined into one location below) and idle:
@@ -367,4 +368,35 @@ TEST(tables)
 		"\"profiles\":1,\"functions\":2,\"rows\":[{\"function\":\"main.f\",\"flat\":3,"
 		"\"flat_percent\":75,\"sum_percent\":75,\"cum\":4,\"cum_percent\":100}]}]}");
 	buf_release(&out);
+}
+
+/* Whatever it is written as: an answer that nobody waits for ends. */
+TEST(answers_that_are_not_wanted_end)
+{
+	enum err_code (*const writers[])(const struct result *r, const struct render_options *o,
+		struct buf *out, struct err *err) = { render_text, render_folded, render_speedscope,
+		render_pprof_gz };
+	atomic_bool canceled = true;
+	struct cost cost = { .value = 1 };
+	struct result costs = { .type = RESULT_VECTOR, .vector = &cost, .n = 1 }, r;
+	struct render_options o = { .canceled = &canceled };
+	struct buf out = { 0 };
+	struct made m;
+	struct json j;
+	struct err err;
+
+	REQUIRE(make(&m));
+	r = (struct result){ .type = RESULT_PROFILES, .profiles = m.v, .n = 1 };
+	o.arena = &m.values.arena;
+	for (size_t i = 0; i < sizeof(writers) / sizeof(writers[0]); i++)
+		CHECK_ERR(writers[i](&r, &o, &out, &err), &err, ERR_CANCELED, "the client is gone");
+	CHECK_ERR(render_text(&costs, &o, &out, &err), &err, ERR_CANCELED, "the client is gone");
+	buf_clear(&out);
+	json_init(&j, &out);
+	json_object(&j);
+	json_key(&j, "flamebearer");
+	CHECK_ERR(render_flame(&j, m.v, &o, &err), &err, ERR_CANCELED, "the client is gone");
+	CHECK_STR(buf_str(&out), "{\"flamebearer\":"); /* before anything is written */
+	buf_release(&out);
+	values_release(&m.values);
 }
