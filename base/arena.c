@@ -92,16 +92,20 @@ void arena_reset(struct arena *a)
 	a->end = keep->data + keep->size;
 }
 
+/* Behind the block in use: the walk is over what comes, which is little, and not over what is. */
 void arena_adopt(struct arena *a, struct arena *from)
 {
-	struct arena_block **end = a->head ? &a->head->next : &a->head;
+	struct arena_block *last = from->head;
 
-	if (!from->head)
+	if (!last)
 		return;
-	while (*end)
-		end = &(*end)->next;
-	*end = from->head;
-	if (a->head == from->head) {
+	if (a->head) {
+		while (last->next)
+			last = last->next;
+		last->next = a->head->next;
+		a->head->next = from->head;
+	} else {
+		a->head = from->head;
 		a->at = from->at;
 		a->end = from->end;
 	}
