@@ -373,9 +373,16 @@ TEST(tables)
 /* Whatever it is written as: an answer that nobody waits for ends. */
 TEST(answers_that_are_not_wanted_end)
 {
-	enum err_code (*const writers[])(const struct result *r, const struct render_options *o,
-		struct buf *out, struct err *err) = { render_text, render_folded, render_speedscope,
-		render_pprof_gz };
+	static const struct {
+		enum err_code (*write)(const struct result *r, const struct render_options *o,
+			struct buf *out, struct err *err);
+		const char *want;
+	} writers[] = {
+		{ render_text, "the profile is not wanted any more" },
+		{ render_pprof_gz, "the profile is not wanted any more" },
+		{ render_folded, "the client is gone" },
+		{ render_speedscope, "the client is gone" },
+	};
 	atomic_bool canceled = true;
 	struct cost cost = { .value = 1 };
 	struct result costs = { .type = RESULT_VECTOR, .vector = &cost, .n = 1 }, r;
@@ -389,7 +396,8 @@ TEST(answers_that_are_not_wanted_end)
 	r = (struct result){ .type = RESULT_PROFILES, .profiles = m.v, .n = 1 };
 	o.arena = &m.values.arena;
 	for (size_t i = 0; i < sizeof(writers) / sizeof(writers[0]); i++)
-		CHECK_ERR(writers[i](&r, &o, &out, &err), &err, ERR_CANCELED, "the client is gone");
+		CHECK_ERR(writers[i].write(&r, &o, &out, &err), &err, ERR_CANCELED,
+			writers[i].want);
 	CHECK_ERR(render_text(&costs, &o, &out, &err), &err, ERR_CANCELED, "the client is gone");
 	buf_clear(&out);
 	json_init(&j, &out);
