@@ -81,7 +81,7 @@ static struct window *take_due(struct db *db)
 		w = db->windows[0];
 		w->sealed = true;
 		w->pins++;
-		while (w->writers && !db->closing)
+		while (w->writers && !w->draining && !db->closing)
 			cond_wait(&db->changed, &db->lock);
 		if (db->closing || w->draining || !w->store) {
 			w->pins--;

@@ -288,6 +288,8 @@ enum err_code head_reopen(struct db *db, struct window *w, struct err *err)
 
 	mutex_lock(&db->lock);
 	w->draining = true;
+	/* A cut may hold a pin while it waits for writers, of which the caller is one. */
+	cond_broadcast(&db->changed);
 	while (w->pins > 1 && !db->closing)
 		cond_wait(&db->changed, &db->lock);
 	old = w->store;

@@ -10,8 +10,11 @@ struct faulty {
 	struct store_ops ops;
 	_Atomic int next; /* for the next write */
 	atomic_bool hold; /* writes wait */
+	_Atomic int pass; /* so many go through all the same */
 	_Atomic int waiting;
 };
+
+static _Thread_local bool never_held; /* a thread that makes a window, which is written to */
 
 static enum err_code faulty_open(const struct store_ops *ops, struct store *s, struct err *err)
 {
@@ -27,8 +30,13 @@ static enum err_code faulty_write(
 	int now;
 
 	atomic_fetch_add(&f->waiting, 1);
-	while (atomic_load(&f->hold))
+	while (atomic_load(&f->hold) && !never_held) {
+		if (atomic_load(&f->pass)) { /* one thread writes */
+			atomic_fetch_sub(&f->pass, 1);
+			break;
+		}
 		usleep(1000);
+	}
 	atomic_fetch_sub(&f->waiting, 1);
 	now = atomic_exchange(&f->next, NONE);
 	if (now != BEFORE)
@@ -193,4 +201,93 @@ TEST(of_many_failed_rows_the_first_ones_base_counts)
 {
 	check_queue(BEFORE, "@60\n@120\nmain;x 100\n@130\nmain;x 2\n");
 	check_queue(AFTER, "@60\n@80\nmain;x 1\n@120\nmain;x 99\n@130\nmain;x 2\n");
+}
+
+static void late_windows(struct db_options *o)
+{
+	few_nodes(o);
+	o->too_old_ns = WINDOW;
+}
+
+struct compaction {
+	struct db *db;
+	atomic_bool ended;
+};
+
+static void compact(void *ctx)
+{
+	struct compaction *c = ctx;
+	struct err err;
+
+	CHECK_OK(db_compact(c->db, &err), &err);
+	atomic_store(&c->ended, true);
+}
+
+static void append_held(struct fixture *f, struct labels l, int64_t s, struct answers *answers)
+{
+	static const enum value_kind kinds[] = { KIND_DELTA };
+	struct db_append a = { l, s * SEC, SEC, profile(f, "x 1"), kinds, false };
+
+	CHECK_OK(db_append(f->db, &a, NULL, answered, answers, &f->err), &f->err);
+}
+
+static bool is_sealed(struct db *db, size_t i)
+{
+	bool sealed;
+
+	mutex_lock(&db->lock);
+	sealed = db->windows[i]->sealed;
+	mutex_unlock(&db->lock);
+	return sealed;
+}
+
+static bool wait_for(_Atomic int *value, int want)
+{
+	for (int i = 0; i < 10000 && atomic_load(value) != want; i++)
+		usleep(1000);
+	return atomic_load(value) == want;
+}
+
+/* The cut waits for the window's last writer, whose write fails: its store is opened anew first. */
+TEST(a_cut_does_not_wait_for_a_writer_that_fails)
+{
+	struct faulty faulty = { .ops = { faulty_open, faulty_write } };
+	struct compaction compaction = { 0 };
+	struct answers answers = { 0 };
+	struct thread thread;
+	struct fixture f;
+	struct labels l;
+	int i;
+
+	mutex_init(&answers.lock);
+	cond_init(&answers.changed);
+	REQUIRE(open_small(&f, late_windows));
+	f.o.store = &faulty.ops;
+	REQUIRE(fixture_reopen(&f));
+	compaction.db = f.db;
+	l = job(&f, "j", "i");
+	CHECK_OK(put(&f, l, 150, "x 1"), &f.err);
+	CHECK_OK(put(&f, l, 210, "x 1"), &f.err);
+	never_held = true;
+	atomic_store(&faulty.hold, true);
+	append_held(&f, l, 310, &answers); /* with it the first window is due */
+	REQUIRE(wait_for(&faulty.waiting, 1));
+	append_held(&f, l, 160, &answers);
+	atomic_store(&faulty.pass, 1);
+	for (i = 0; i < 10000 && !(answers.ok && atomic_load(&faulty.waiting)); i++)
+		usleep(1000);
+	REQUIRE_OK(thread_start(&thread, "compact", compact, &compaction, &f.err), &f.err);
+	for (i = 0; i < 10000 && !is_sealed(f.db, 0); i++)
+		usleep(1000);
+	atomic_store(&faulty.next, BEFORE);
+	atomic_store(&faulty.hold, false);
+	for (i = 0; i < 10000 && !atomic_load(&compaction.ended); i++)
+		usleep(1000);
+	never_held = false;
+	CHECK(atomic_load(&compaction.ended));
+	wait_ready(f.db);
+	fixture_close(&f);
+	thread_join(&thread);
+	mutex_destroy(&answers.lock);
+	cond_destroy(&answers.changed);
 }
