@@ -217,37 +217,48 @@ static enum err_code take_documents(struct file_sd *f, const struct paths *paths
 	return ERR_OK;
 }
 
-static enum err_code read_documents(struct file_sd *f, struct groups **out, bool *failed,
-	struct err *err)
+struct failure { /* of one document */
+	struct failure *next;
+	struct err why;
+};
+
+static enum err_code read_documents(struct file_sd *f, struct arena *a, struct groups **out,
+	struct failure **failed, struct err *err)
 {
-	struct groups **parts = calloc(f->docs_n ? f->docs_n : 1, sizeof(struct groups *));
-	enum err_code rc;
+	struct groups **parts = arena_array(a, struct groups *, f->docs_n);
+	struct failure *one;
 	struct err why;
 
 	if (!parts)
-		return err_set(err, ERR_NOMEM, "out of memory for target files");
+		return arena_fail(a, "file discovery", err);
 	for (size_t i = 0; i < f->docs_n; i++) {
 		if (target_file_read(f->docs[i], &why)) {
-			*failed = true;
-			source_failed(f->host, &why);
+			if (!(one = arena_new(a, struct failure)))
+				return arena_fail(a, "file discovery", err);
+			*one = (struct failure){ NULL, why };
+			*failed = one;
+			failed = &one->next;
 		}
 		parts[i] = f->docs[i]->groups;
 	}
-	rc = groups_join(parts, f->docs_n, out, err);
-	free(parts);
-	return rc;
+	return groups_join(parts, f->docs_n, out, err);
 }
 
-/* A broken document must not look like a success, so an equal set is not published. */
-static void publish(struct file_sd *f, struct groups *set, bool failed)
+/*
+ * A broken document must not look like a success: an equal set is not published then, and what
+ * failed is told last, since to the host a set that is published means that all is well.
+ */
+static void publish(struct file_sd *f, struct groups *set, const struct failure *failed)
 {
 	if (failed && f->published && groups_eq(set, f->published)) {
 		groups_unref(set);
-		return;
+	} else {
+		groups_unref(f->published);
+		f->published = groups_ref(set);
+		source_publish(f->host, set);
 	}
-	groups_unref(f->published);
-	f->published = groups_ref(set);
-	source_publish(f->host, set);
+	for (; failed; failed = failed->next)
+		source_failed(f->host, &failed->why);
 }
 
 /* First the watch, then the reading: a change in between is noticed. */
@@ -256,7 +267,7 @@ static void refresh(struct file_sd *f)
 	struct paths paths = { 0 };
 	struct groups *set;
 	int64_t next = f->refresh_interval_ns;
-	bool failed = false;
+	struct failure *failed = NULL;
 	enum err_code rc;
 	struct err err;
 
@@ -266,7 +277,7 @@ static void refresh(struct file_sd *f)
 			next = UNWATCHED_RETRY_NS;
 	arena_init(&paths.arena, LIST_BYTES_MAX);
 	if (!(rc = find_documents(f, &paths, &err)) && !(rc = take_documents(f, &paths, &err)))
-		rc = read_documents(f, &set, &failed, &err);
+		rc = read_documents(f, &paths.arena, &set, &failed, &err);
 	if (rc)
 		source_failed(f->host, &err);
 	else

@@ -102,6 +102,30 @@ TEST(a_broken_file_keeps_its_last_targets_also_across_an_apply)
 	fixture_release(&f);
 }
 
+/* What the other documents give is published, and yet the source does not look well. */
+TEST(a_file_that_is_broken_from_the_start_is_a_failure)
+{
+	static const char *const failing = "epimetheus_discovery_sources_failing{provider=\"file\"}";
+	struct fixture f;
+
+	fixture_init(&f);
+	put(&f, "a.yml", "- targets: ['a:1']\n");
+	put(&f, "b.yml", "- targets: [\n");
+	apply(&f, "{file_sd_configs: [{files: ['*.yml']}]}", NULL);
+	CHECK(strstr(buf_str(&f.last[0]).ptr, " a:1\n"));
+	CHECK(metric_shown(failing) == 1);
+	put(&f, "a.yml", "- targets: ['a:2']\n");
+	expect(&f, 0, arena_printf(&f.arena, "%s:0 {__meta_filepath=\"%s\"} a:2\n",
+		in_dir(&f, "a.yml"), in_dir(&f, "a.yml")));
+	CHECK(metric_shown(failing) == 1);
+	put(&f, "b.yml", "- targets: ['b:1']\n");
+	expect(&f, 0, arena_printf(&f.arena,
+		"%s:0 {__meta_filepath=\"%s\"} a:2\n%s:0 {__meta_filepath=\"%s\"} b:1\n",
+		in_dir(&f, "a.yml"), in_dir(&f, "a.yml"), in_dir(&f, "b.yml"), in_dir(&f, "b.yml")));
+	CHECK(metric_shown(failing) == 0);
+	fixture_release(&f);
+}
+
 TEST(a_directory_that_appears_later_is_found)
 {
 	struct fixture f;
