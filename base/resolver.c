@@ -314,10 +314,15 @@ void resolver_query(
 bool resolver_candidate(
 	struct resolver *r, struct str name, size_t i, char out[RESOLVER_NAME_BYTES])
 {
-	const struct ares_options *search = &channel_now(r)->search;
-	size_t domains = search->ndomains > 0 ? (size_t)search->ndomains : 0, dots = 0, alone;
+	const struct channel *c = channel_now(r);
+	const struct ares_options *search;
+	size_t domains, dots = 0, alone;
 	struct str domain = STR("");
 
+	if (!c)
+		return false;
+	search = &c->search;
+	domains = search->ndomains > 0 ? (size_t)search->ndomains : 0;
 	if (str_has_suffix(name, STR("."))) {
 		snprintf(out, RESOLVER_NAME_BYTES, STR_FMT, STR_ARG(name));
 		return i == 0;

@@ -45,8 +45,9 @@ void resolver_query(
 
 /*
  * The i-th name to try for one that a person wrote, with a dot at its end; false: there are no
- * more. One that ends in a dot is itself; else resolv.conf's search domains are appended in turn,
- * after the name alone where it has at least `ndots` dots, before it otherwise.
+ * more, or the resolver is closing. One that ends in a dot is itself; else resolv.conf's search
+ * domains are appended in turn, after the name alone where it has at least `ndots` dots, before it
+ * otherwise.
  */
 bool resolver_candidate(
 	struct resolver *r, struct str name, size_t i, char out[RESOLVER_NAME_BYTES]);
