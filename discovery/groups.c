@@ -165,25 +165,6 @@ enum err_code groups_pack(const struct target_group *v, size_t n, struct groups 
 	return ERR_OK;
 }
 
-enum err_code target_group_dup(struct arena *a, const struct target_group *g,
-	struct target_group *out, struct err *err)
-{
-	struct labels *targets = arena_array(a, struct labels, g->targets_n);
-
-	out->source = str_dup(a, g->source);
-	out->labels = labels_dup(a, g->labels);
-	if (!targets || !out->source.ptr || (out->labels.n && !out->labels.v))
-		return arena_fail(a, GROUPS_TEXT, err);
-	for (size_t i = 0; i < g->targets_n; i++) {
-		targets[i] = labels_dup(a, g->targets[i]);
-		if (targets[i].n && !targets[i].v)
-			return arena_fail(a, GROUPS_TEXT, err);
-	}
-	out->targets = targets;
-	out->targets_n = g->targets_n;
-	return ERR_OK;
-}
-
 size_t groups_targets(const struct groups *g)
 {
 	size_t n = 0;

@@ -52,8 +52,6 @@ MUST_CHECK enum err_code groups_join(struct groups *const *sets, size_t n, struc
 MUST_CHECK enum err_code groups_pack(const struct target_group *v, size_t n, struct groups **out,
 	struct err *err);
 
-MUST_CHECK enum err_code target_group_dup(struct arena *a, const struct target_group *g,
-	struct target_group *out, struct err *err);
 size_t groups_targets(const struct groups *g); /* how many targets there are in all groups */
 
 /* Gives each group the label name=value, in place of one it has; new arrays are in the arena. */

@@ -115,7 +115,7 @@ static void pool_take(struct job_pool *p, struct target_set *set)
 	struct target_set *old = p->set;
 
 	p->set = set;
-	if (p->state == POOL_LIVE) {
+	if (p->live) {
 		pool_sync(p, old, scrapers);
 		free(scrapers);
 	}
@@ -191,7 +191,7 @@ static void swap_pools(struct scrape_manager *m, struct swap *s)
 
 	for (size_t k = 0; k < s->n; k++) {
 		p = s->pools[k];
-		p->state = POOL_LIVE;
+		p->live = true;
 		while (i < old_n && by_name(&old[i], &p) < 0)
 			pool_end(old[i++]);
 		if (i < old_n && by_name(&old[i], &p) == 0)

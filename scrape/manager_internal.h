@@ -5,14 +5,12 @@
 #include "discovery/discovery.h"
 #include "scrape/scraper.h"
 
-enum pool_state { POOL_NEW, POOL_LIVE, POOL_GONE };
-
 struct job_pool {
 	struct scrape_manager *manager;
 	struct config *config; /* held */
 	const struct scrape_config *job;
 	/* guarded by manager->lock */
-	enum pool_state state;
+	bool live; /* swapped in: its set has scrapers */
 	struct target_set *set;    /* the latest; NULL: none came yet */
 	struct scraper **scrapers; /* of set->v; NULL: no memory for that one, or no memory at all */
 	const char *trouble;       /* what kept targets from being scraped, or NULL */

@@ -271,10 +271,3 @@ void target_set_unref(struct target_set *s)
 	arena_release(&s->arena);
 	free(s);
 }
-
-bool target_same(const struct target *a, const struct target *b)
-{
-	return a->hash == b->hash && a->interval_ns == b->interval_ns &&
-		labels_eq(a->labels, b->labels) &&
-		str_eq(a->url, b->url);
-}

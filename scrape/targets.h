@@ -55,7 +55,5 @@ struct target_set *target_set_ref(struct target_set *s);
 void target_set_unref(struct target_set *s); /* NULL is fine */
 
 int target_cmp(const struct target *a, const struct target *b); /* by labels, then url */
-/* Same labels, URL and times: the loop of one can go on as that of the other. */
-bool target_same(const struct target *a, const struct target *b);
 
 #endif
