@@ -486,8 +486,6 @@ enum err_code http_config_dup(struct arena *a, const struct http_config *c,
 		&copy.tls_key_file, &copy.tls_server_name, &copy.tls_min_version, &copy.tls_max_version };
 
 	for (size_t i = 0; i < COUNT(strings); i++) {
-		if (!strings[i]->len)
-			continue;
 		*strings[i] = str_dup(a, *strings[i]);
 		if (!strings[i]->ptr)
 			return arena_fail(a, "HTTP settings", err);

@@ -12,6 +12,7 @@
 #include "base/quote.h"
 #include "base/resolver.h"
 #include "discovery/dns_records.h"
+#include "discovery/loop.h"
 
 #define ANSWER_BYTES_MAX (32u << 20) /* of targets: one answer has 64 KiB */
 /* Names asked for at a time: more would overflow the socket of a server on the same host. */
@@ -119,13 +120,6 @@ struct dns_sd {
 	bool closing;
 };
 
-static void timer_set(struct event *e, int64_t ns)
-{
-	struct timeval tv = { .tv_sec = ns / NS_PER_S, .tv_usec = ns % NS_PER_S / NS_PER_US };
-
-	event_add(e, &tv); /* cannot fail: the event is pending on a timeout alone */
-}
-
 static void tell_failure(struct name *q)
 {
 	char asked[RESOLVER_NAME_BYTES];
@@ -214,7 +208,7 @@ static void name_learnt(struct name *q, struct groups *now)
 	q->last = now;
 	sd->changed = true;
 	if (!evtimer_pending(sd->settle, NULL))
-		timer_set(sd->settle, sd->published ? SETTLE_NS : SETTLE_FIRST_NS);
+		timer_after(sd->settle, sd->published ? SETTLE_NS : SETTLE_FIRST_NS);
 }
 
 /* The records of an answer as q's group; an answer without bytes gives an empty one. */
@@ -334,7 +328,7 @@ static void on_refresh(evutil_socket_t fd, short what, void *ctx)
 {
 	struct dns_sd *sd = ctx;
 
-	timer_set(sd->refresh, sd->refresh_interval_ns);
+	timer_after(sd->refresh, sd->refresh_interval_ns);
 	for (size_t i = 0; i < sd->n; i++) {
 		if (sd->names[i].busy)
 			continue;
@@ -410,7 +404,7 @@ static enum err_code dns_sd_open(const struct source_env *env, const void *confi
 		rc = err_set(err, ERR_NOMEM, "out of memory for DNS discovery");
 		goto fail;
 	}
-	timer_set(sd->refresh, 0);
+	timer_after(sd->refresh, 0);
 	*out = sd;
 	return ERR_OK;
 fail:

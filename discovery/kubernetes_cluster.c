@@ -191,32 +191,19 @@ static enum err_code from_kubeconfig(
 	return rc;
 }
 
-static enum err_code copy_labels(
-	struct arena *a, struct labels from, struct labels *to, struct err *err)
-{
-	*to = labels_dup(a, from);
-	return from.n && !to->v ? arena_fail(a, "access to a cluster", err) : ERR_OK;
-}
-
 enum err_code kube_access_dup(
 	struct arena *a, const struct kube_access *from, struct kube_access *out, struct err *err)
 {
-	struct kube_access to = *from;
-	struct http_config *h = &to.http;
-	struct str *const texts[] = { &to.server, &to.own_namespace, &to.identity, &h->username,
-		&h->username_file, &h->password, &h->password_file, &h->auth_type, &h->credentials,
-		&h->credentials_file, &h->tls_ca, &h->tls_ca_file, &h->tls_cert, &h->tls_cert_file,
-		&h->tls_key, &h->tls_key_file, &h->tls_server_name, &h->tls_min_version,
-		&h->tls_max_version };
+	struct kube_access to = {
+		.server = str_dup(a, from->server),
+		.own_namespace = str_dup(a, from->own_namespace),
+		.identity = str_dup(a, from->identity),
+	};
 	enum err_code rc;
 
-	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-		*texts[i] = str_dup(a, *texts[i]);
-		if (!texts[i]->ptr)
-			return arena_fail(a, "access to a cluster", err);
-	}
-	if ((rc = copy_labels(a, from->http.headers, &h->headers, err)) ||
-		(rc = copy_labels(a, from->http.header_files, &h->header_files, err)))
+	if (!to.server.ptr || !to.own_namespace.ptr || !to.identity.ptr)
+		return arena_fail(a, "access to a cluster", err);
+	if ((rc = http_config_dup(a, &from->http, &to.http, err)))
 		return rc;
 	*out = to;
 	return ERR_OK;

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/http_config.h"
+#include "discovery/loop.h"
 
 #define SD_TEXT "Kubernetes discovery"
 
@@ -273,14 +274,9 @@ static void rebuild(struct kubernetes_sd *sd)
 static void schedule(struct kubernetes_sd *sd)
 {
 	int64_t wait = sd->published_ns + KUBE_PUBLISH_NS - clock_monotonic_ns();
-	struct timeval tv;
 
-	if (event_pending(sd->timer, EV_TIMEOUT, NULL))
-		return;
-	if (wait < KUBE_GATHER_NS)
-		wait = KUBE_GATHER_NS;
-	tv = (struct timeval){ wait / NS_PER_S, wait % NS_PER_S / NS_PER_US };
-	event_add(sd->timer, &tv);
+	if (!event_pending(sd->timer, EV_TIMEOUT, NULL))
+		timer_after(sd->timer, wait < KUBE_GATHER_NS ? KUBE_GATHER_NS : wait);
 }
 
 static void on_timer(evutil_socket_t fd, short what, void *ctx)

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "discovery/kubernetes_cluster.h"
 #include "discovery/kubernetes_watch_internal.h"
+#include "discovery/loop.h"
 
 static const struct {
 	const char *name, *api;
@@ -168,7 +169,6 @@ enum err_code kube_watch_acquire(struct kube_clusters *c, const struct kube_acce
 void kube_watch_release(struct kube_watch *w, struct kube_listener *listener)
 {
 	struct kube_listener **l;
-	struct timeval tv;
 
 	if (!w)
 		return;
@@ -180,11 +180,8 @@ void kube_watch_release(struct kube_watch *w, struct kube_listener *listener)
 		w->next_told = listener->next;
 	*l = listener->next;
 	listener->next = NULL;
-	if (w->listeners)
-		return;
-	tv = (struct timeval){ w->clusters->timing.linger_ns / NS_PER_S,
-		w->clusters->timing.linger_ns % NS_PER_S / 1000 };
-	evtimer_add(w->linger, &tv);
+	if (!w->listeners)
+		timer_after(w->linger, w->clusters->timing.linger_ns);
 }
 
 /* -------------------------------------------------------------------------------------------- */

@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "discovery/kubernetes_watch_internal.h"
+#include "discovery/loop.h"
 
 #define STATUS_BYTES_MAX (64u << 10)
 #define RETRY_AFTER_NS_MAX (120 * NS_PER_S)
@@ -61,18 +62,11 @@ static int64_t jittered(struct kube_clusters *c, int64_t d)
 	return d + (int64_t)(next_random(c) % (uint64_t)(d / 2 + 1));
 }
 
-static void set_timer(struct event *e, int64_t ns)
-{
-	struct timeval tv = { ns / NS_PER_S, ns % NS_PER_S / 1000 };
-
-	evtimer_add(e, &tv);
-}
-
 /* The request is gone; goes on at once. */
 static void again(struct kube_watch *w)
 {
 	w->request = NULL;
-	set_timer(w->timer, 0);
+	timer_after(w->timer, 0);
 }
 
 /* The request is gone; goes on after the next delay. */
@@ -84,7 +78,7 @@ static void back_off(struct kube_watch *w, int64_t at_least_ns)
 	w->backoff_ns = 2 * delay < t->backoff_max_ns ? 2 * delay : t->backoff_max_ns;
 	delay = jittered(w->clusters, delay);
 	w->request = NULL;
-	set_timer(w->timer, delay > at_least_ns ? delay : at_least_ns);
+	timer_after(w->timer, delay > at_least_ns ? delay : at_least_ns);
 }
 
 /* `doing` is "list" or "watch". */

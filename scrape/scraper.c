@@ -322,12 +322,7 @@ static void waited_in_vain(struct scraper *s)
 
 static void timer_set(struct scraper *s)
 {
-	int64_t wait = s->next_ns - clock_monotonic_ns();
-	struct timeval tv = { 0 };
-
-	if (wait > 0)
-		tv = (struct timeval){ .tv_sec = wait / NS_PER_S, .tv_usec = wait % NS_PER_S / NS_PER_US };
-	event_add(&s->timer, &tv); /* cannot fail: pending on a timeout alone */
+	timer_after(&s->timer, s->next_ns - clock_monotonic_ns());
 }
 
 static void on_timer(evutil_socket_t fd, short what, void *ctx)
@@ -463,8 +458,6 @@ static void on_left(evutil_socket_t fd, short what, void *ctx)
  */
 void scraper_cancel(struct scraper *s)
 {
-	const struct timeval wait = { .tv_usec = LEAVE_NS / NS_PER_US };
-
 	if (s->state != SCRAPER_FETCHING || !s->target->exclusive.len) {
 		stop(s);
 		return;
@@ -476,7 +469,7 @@ void scraper_cancel(struct scraper *s)
 	s->leaving_next = s->lane->leaving;
 	s->lane->leaving = s;
 	event_assign(&s->timer, loop_base(s->lane->loop), -1, 0, on_left, s);
-	event_add(&s->timer, &wait);
+	timer_after(&s->timer, LEAVE_NS);
 }
 
 void scraper_leave_all(struct lane *lane)
