@@ -354,12 +354,10 @@ static void on_timer(evutil_socket_t fd, short what, void *ctx)
 /* The first turn: where the target's hash stands in the interval, counted from 1970. */
 static void schedule(struct scraper *s)
 {
-	int64_t interval = s->target->interval_ns;
-	int64_t wait = interval - clock_now_ns() % interval +
-		(int64_t)(s->target->hash % (uint64_t)interval);
+	int64_t interval = s->target->interval_ns, now = clock_now_ns() % interval;
+	int64_t turn = (int64_t)(s->target->hash % (uint64_t)interval);
+	int64_t wait = turn > now ? turn - now : interval - (now - turn);
 
-	if (wait > interval)
-		wait -= interval;
 	s->next_ns = clock_monotonic_ns() + wait;
 	timer_set(s);
 }

@@ -205,6 +205,24 @@ TEST(limits_of_the_job)
 	fixture_release(&f);
 }
 
+/* Labels of discovery may say anything: what they say waits for its turn, some hundred years. */
+TEST(intervals_of_centuries)
+{
+	struct fixture f;
+	struct err err;
+
+	fixture_init(&f);
+	REQUIRE_OK(fixture_apply(&f, "- job_name: j\n  static_configs:\n"
+		"  - targets: ['127.0.0.1:1', '127.0.0.1:2', '127.0.0.1:3', '127.0.0.1:4']\n"
+		"    labels: {__scrape_interval__: 292y}\n"
+		"  profiling_config: {pprof_config: {" OFF ", heap: {path: /good}}}\n", &err), &err);
+	fixture_look(&f);
+	REQUIRE(f.shown.active_n == 4);
+	CHECK_INT(f.shown.active[0].interval_ns, INT64_C(292) * 365 * 86400 * NS_PER_S);
+	CHECK_INT(f.shown.active[0].health, TARGET_UNKNOWN);
+	fixture_release(&f);
+}
+
 TEST(a_late_scrape_lets_its_turn_go)
 {
 	struct fixture f;
