@@ -72,9 +72,10 @@ test('pods are scraped as their annotations say', { timeout: 60000 }, async (t) 
     .replace(/ {2}# The API servers themselves[^]*?(?= {2}- job_name: epimetheus)/, ''); // its account is the cluster's
   assert.doesNotMatch(config, /credentials/);
   const server = await startServer(t, { dir, config });
-  const active = await until('targets', 20, async () => {
+  const jobs = Object.keys(want);
+  const active = await until('targets of all jobs', 30, async () => {
     const found = (await api(server, 'targets', { state: 'active' })).activeTargets;
-    return found.some((x) => x.labels.pod === 'fefe') && found;
+    return jobs.every((job) => found.some((x) => x.scrapePool === job)) && found;
   });
   const got = {};
   for (const x of active)
@@ -82,7 +83,9 @@ test('pods are scraped as their annotations say', { timeout: 60000 }, async (t) 
   delete got.epimetheus;
   for (const list of [...Object.values(got), ...Object.values(want)]) list.sort();
   assert.deepEqual(got, want);
-  assert.equal(kube.requests.filter((x) => x.resource === 'pods' && x.watch).length, 1, 'one watch for three jobs');
+  const watches = () => kube.requests.filter((x) => x.resource === 'pods' && x.watch).length;
+  await until('the watch', 30, () => watches() > 0); // it follows the list
+  assert.equal(watches(), 1, 'one watch for three jobs');
   const six = active.find((x) => x.labels.pod === 'v6');
   assert.deepEqual(six.labels, { instance: '[2001:db8::5]:6060', job: 'shop/six', namespace: 'shop', node: 'n1', pod: 'v6', version: '1.2.3' });
 });
