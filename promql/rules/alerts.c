@@ -127,6 +127,10 @@ static enum err_code expand(struct taking *x, const struct rule_text *t, struct 
 		return ERR_OK;
 	}
 	rc = template_render(t->template, &x->data, &b, &why);
+	if (rc == ERR_CANCELED) { /* it would be another alert, and this one resolved */
+		buf_release(&b);
+		return err_set(x->err, rc, "%s", why.msg);
+	}
 	if (rc && rc != ERR_NOMEM) {
 		buf_clear(&b);
 		buf_printf(&b, "<error expanding template: %s>", why.msg);
@@ -293,8 +297,9 @@ static size_t move_on(struct alert_state *s, int64_t t_ns)
 	return active;
 }
 
-enum err_code alert_state_take(struct alert_state *s, const struct alert_element *v, size_t n,
-	int64_t t_ns, const struct template_data *data, struct err *err)
+enum err_code alert_state_take(struct alert_state *s, struct mutex *lock,
+	const struct alert_element *v, size_t n, int64_t t_ns, const struct template_data *data,
+	struct err *err)
 {
 	struct taking x = { .s = s, .t_ns = t_ns, .data = *data, .err = err };
 	struct entry **all = NULL;
@@ -312,6 +317,8 @@ enum err_code alert_state_take(struct alert_state *s, const struct alert_element
 		free(all);
 		goto out;
 	}
+	if (lock)
+		mutex_lock(lock);
 	join(&x, all);
 	active = move_on(s, t_ns);
 	if (s->group->limit && active > s->group->limit) {
@@ -319,6 +326,8 @@ enum err_code alert_state_take(struct alert_state *s, const struct alert_element
 		rc = err_set(err, ERR_LIMIT, "exceeded limit of %zu with %zu alerts",
 			s->group->limit, active);
 	}
+	if (lock)
+		mutex_unlock(lock);
 out:
 	for (size_t i = 0; i < x.n; i++)
 		entry_free(x.v[i]);
@@ -346,8 +355,9 @@ bool alert_due(struct alert *a, int64_t t_ns, int64_t resend_ns, int64_t interva
 {
 	if (a->phase == ALERT_PENDING)
 		return false;
+	/* A time before the last one: the clock was set back, and nobody waits until it is there. */
 	if (a->last_sent_ns && a->resolved_at_ns <= a->last_sent_ns &&
-		t_ns - a->last_sent_ns < resend_ns)
+		t_ns >= a->last_sent_ns && t_ns - a->last_sent_ns < resend_ns)
 		return false;
 	a->last_sent_ns = t_ns;
 	a->valid_until_ns = t_ns + 4 * (interval_ns > resend_ns ? interval_ns : resend_ns);
@@ -357,13 +367,13 @@ bool alert_due(struct alert *a, int64_t t_ns, int64_t resend_ns, int64_t interva
 void alert_state_restore(
 	struct alert_state *s, struct labels labels, int64_t active_at_ns, int64_t t_ns)
 {
+	struct entry wanted = { .alert.labels = labels }, *key = &wanted, **found;
 	struct alert *a;
 
-	for (size_t i = 0; i < s->n; i++) {
-		a = &s->v[i]->alert;
-		if (a->phase == ALERT_INACTIVE || !labels_eq(a->labels, labels))
-			continue;
-		a->active_at_ns = active_at_ns < t_ns ? active_at_ns : t_ns;
+	found = s->n ? bsearch(&key, s->v, s->n, sizeof(*s->v), by_labels) : NULL;
+	if (!found)
 		return;
-	}
+	a = &(*found)->alert;
+	if (a->phase != ALERT_INACTIVE)
+		a->active_at_ns = active_at_ns < t_ns ? active_at_ns : t_ns;
 }

@@ -7,7 +7,8 @@
  *
  * Units:     nanoseconds since 1970.
  * Errors:    ERR_LIMIT (the group's limit: all alerts of the rule are dropped), ERR_INVALID (two
- *            elements with one label set), ERR_NOMEM. The state is as before then.
+ *            elements with one label set), ERR_CANCELED (a template's query), ERR_NOMEM. The state
+ *            is as before then.
  * Ownership: alerts live in the state.
  * Threads:   one at a time.
  * Source:    Prometheus's rules/alerting.go.
@@ -16,6 +17,7 @@
 #define PROMQL_RULES_ALERTS_H
 
 #include "base/labels.h"
+#include "base/thread.h"
 
 struct alert_state;
 struct rule;
@@ -46,10 +48,12 @@ void alert_state_close(struct alert_state *s); /* NULL is fine */
 
 /*
  * Takes an evaluation's elements. data has external labels and URL for the templates; a template
- * that fails gives "<error expanding template: ...>".
+ * that fails gives "<error expanding template: ...>". lock, where there is one, is held while alerts
+ * change, and not while templates are expanded: they may query for long.
  */
-MUST_CHECK enum err_code alert_state_take(struct alert_state *s, const struct alert_element *v,
-	size_t n, int64_t t_ns, const struct template_data *data, struct err *err);
+MUST_CHECK enum err_code alert_state_take(struct alert_state *s, struct mutex *lock,
+	const struct alert_element *v, size_t n, int64_t t_ns, const struct template_data *data,
+	struct err *err);
 
 /* All that are kept, resolved ones too, ascending by labels; i from 0, NULL at the end. */
 struct alert *alert_state_at(struct alert_state *s, size_t i);

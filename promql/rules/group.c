@@ -226,15 +226,12 @@ static enum err_code take_alerts(struct turn *x, struct query *q, struct err *er
 
 	if ((rc = elements_of(q, &v, &n, err)))
 		return rc;
-	mutex_lock(&x->g->lock);
-	rc = alert_state_take(x->r->alerts, v, n, x->t_ns, &data, err);
-	if (!rc && !x->r->restored) {
-		rule_restore(x->m, x->r, x->t_ns);
+	if ((rc = alert_state_take(x->r->alerts, &x->g->lock, v, n, x->t_ns, &data, err)))
+		return rc;
+	if (!x->r->restored) {
+		rule_restore(x->g, x->r, x->t_ns);
 		x->r->restored = true;
 	}
-	mutex_unlock(&x->g->lock);
-	if (rc)
-		return rc;
 	rc = write_alerts(x, err);
 	sent = send_alerts(x, rc ? NULL : err); /* also where the disk is full */
 	return rc ? rc : sent;

@@ -105,6 +105,6 @@ MUST_CHECK enum err_code record_result(struct rule_manager *m, struct rule_state
 /* ---- restore.c ---- */
 
 /* Takes up `for` from ALERTS_FOR_STATE. */
-void rule_restore(struct rule_manager *m, struct rule_state *r, int64_t t_ns);
+void rule_restore(struct group_state *g, struct rule_state *r, int64_t t_ns);
 
 #endif

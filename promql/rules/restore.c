@@ -3,12 +3,9 @@
  * As Prometheus has it: time while the server was down does not count, and an alert that would fire
  * within the grace period waits it out. Rules with a shorter `for` than that begin anew.
  */
-#include <math.h>
-
 #include "base/clock.h"
 #include "base/log.h"
 #include "promql/rules/manager_internal.h"
-#include "tsdb/number_chunk.h"
 
 static int64_t restored_active_at(
 	const struct rule_manager *m, const struct rule *r, int64_t active_ns, int64_t down_ns,
@@ -23,36 +20,40 @@ static int64_t restored_active_at(
 	return active_ns + (t_ns - down_ns);
 }
 
-static enum err_code restore_series(struct rule_manager *m, struct rule_state *r,
+static enum err_code restore_series(struct group_state *g, struct rule_state *r,
 	struct db_querier *q, const struct db_series *s, struct arena *a, int64_t t_ns,
 	struct err *err)
 {
+	struct rule_manager *m = g->manager;
 	struct labels_builder b;
 	struct labels labels;
+	int64_t active_at_ns, *times;
 	double *values;
-	int64_t *times;
 	size_t n;
 	enum err_code rc;
 
 	if ((rc = db_numbers(q, s, t_ns - m->o.outage_tolerance_ns, t_ns, a, &times, &values, &n,
 		     err)))
 		return rc;
-	if (!n || number_is_stale(values[n - 1]) || !(fabs(values[n - 1]) < 9e9))
+	/* Others may write by that name: what is no time of ours says nothing. Stale marks are NaN. */
+	if (!n || !(values[n - 1] >= 0 && values[n - 1] < 9e9))
 		return ERR_OK;
 	labels_builder_init(&b, a, s->labels);
 	labels_builder_del(&b, STR(LABEL_NAME));
 	if ((rc = labels_builder_build(&b, &labels, err)))
 		return rc;
-	alert_state_restore(r->alerts, labels,
-		restored_active_at(
-			m, r->rule, (int64_t)(values[n - 1] * 1e9), times[n - 1], t_ns),
-		t_ns);
+	active_at_ns = restored_active_at(
+		m, r->rule, (int64_t)(values[n - 1] * 1e9), times[n - 1], t_ns);
+	mutex_lock(&g->lock);
+	alert_state_restore(r->alerts, labels, active_at_ns, t_ns);
+	mutex_unlock(&g->lock);
 	return ERR_OK;
 }
 
 static enum err_code restore(
-	struct rule_manager *m, struct rule_state *r, struct arena *a, int64_t t_ns, struct err *err)
+	struct group_state *g, struct rule_state *r, struct arena *a, int64_t t_ns, struct err *err)
 {
+	struct rule_manager *m = g->manager;
 	struct matcher matchers[2];
 	struct db_querier *q = NULL;
 	struct db_series *v;
@@ -69,20 +70,20 @@ static enum err_code restore(
 		return rc;
 	rc = db_select_kinds(q, DB_NUMBERS, matchers, 2, a, &v, &n, err);
 	for (size_t i = 0; i < n && !rc; i++)
-		rc = restore_series(m, r, q, &v[i], a, t_ns, err);
+		rc = restore_series(g, r, q, &v[i], a, t_ns, err);
 	db_querier_close(q);
 	return rc;
 }
 
-void rule_restore(struct rule_manager *m, struct rule_state *r, int64_t t_ns)
+void rule_restore(struct group_state *g, struct rule_state *r, int64_t t_ns)
 {
 	struct arena a;
 	struct err err;
 
-	if (r->rule->for_ns == 0 || r->rule->for_ns < m->o.grace_period_ns)
+	if (r->rule->for_ns == 0 || r->rule->for_ns < g->manager->o.grace_period_ns)
 		return;
 	arena_init(&a, EVALUATION_BYTES_MAX);
-	if (restore(m, r, &a, t_ns, &err))
+	if (restore(g, r, &a, t_ns, &err))
 		log_warn("rules", "state of alerts not restored", LOG_STR("rule", r->rule->name),
 			LOG_E(&err));
 	arena_release(&a);

@@ -12,6 +12,7 @@
  *
  * Errors:    parsing: ERR_INVALID with line and column inside of the text. Rendering: ERR_INVALID,
  *            ERR_LIMIT (bytes made, steps); who shows it writes "<error expanding template: ...>".
+ *            ERR_CANCELED as the data's query gave it: there is nothing to show.
  * Ownership: a parsed template lives in the arena and points into the text.
  * Threads:   immutable once parsed; any number of threads may render it.
  * Source:    Go's text/template; Prometheus's template/template.go.

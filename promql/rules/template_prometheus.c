@@ -419,7 +419,8 @@ static enum err_code call_query(struct rendering *r, const struct template_funct
 	if (!d->query)
 		return err_set(err, ERR_INVALID, "there is nothing to query here");
 	if ((rc = d->query(d->ctx, &r->arena, args[0].s, &v, &count, &why)))
-		return err_set(err, rc == ERR_NOMEM ? rc : ERR_INVALID, "%s", why.msg);
+		return err_set(err, rc == ERR_NOMEM || rc == ERR_CANCELED ? rc : ERR_INVALID, "%s",
+			why.msg);
 	*out = (struct tv){ TV_SAMPLES, .samples = v, .n = count };
 	return ERR_OK;
 }

@@ -53,7 +53,7 @@ static enum err_code take(struct scene *s, int64_t minute, const char *elements,
 		v[n++].value = strtod(elements + name + 1, &end);
 		elements = end + (*end == ' ');
 	}
-	return alert_state_take(s->state, v, n, minute * NS_PER_MIN, &data, err);
+	return alert_state_take(s->state, NULL, v, n, minute * NS_PER_MIN, &data, err);
 }
 
 static void print(struct scene *s, struct buf *out)
@@ -192,6 +192,55 @@ TEST(templates_in_labels_and_annotations)
 	close_scene(&s);
 }
 
+/* What a template's query meets: the state's lock, and what it fails with. */
+struct asking {
+	struct mutex lock;
+	enum err_code rc;
+};
+
+static enum err_code query_under_way(void *ctx, struct arena *a, struct str expr,
+	struct template_sample **out, size_t *n, struct err *err)
+{
+	struct asking *x = ctx;
+
+	(void)a;
+	(void)expr;
+	mutex_lock(&x->lock); /* others look at the alerts meanwhile */
+	mutex_unlock(&x->lock);
+	*out = NULL;
+	*n = 0;
+	return x->rc ? err_set(err, x->rc, "query was canceled in query queue") : ERR_OK;
+}
+
+TEST(a_canceled_query_of_a_template_changes_nothing)
+{
+	struct alert_element v = { .value = 1 };
+	struct asking x = { .rc = ERR_OK };
+	struct template_data data = { .query = query_under_way, .ctx = &x };
+	struct buf text = { 0 };
+	struct scene s;
+	struct err err;
+
+	mutex_init(&x.lock);
+	REQUIRE(open_scene(&s, "", ", labels: {x: '{{ len (query \"up\") }}'}"));
+	CHECK_OK(alert_state_take(s.state, &x.lock, &v, 1, NS_PER_MIN, &data, &err), &err);
+	x.rc = ERR_CANCELED;
+	CHECK_INT(alert_state_take(s.state, &x.lock, &v, 1, 2 * NS_PER_MIN, &data, &err),
+		ERR_CANCELED);
+	CHECK_STR(str_of(err.msg), "query was canceled in query queue");
+	print(&s, &text);
+	CHECK_STR(buf_str(&text), "0F1,1=1");
+	x.rc = ERR_TIMEOUT;
+	CHECK_OK(alert_state_take(s.state, &x.lock, &v, 1, 3 * NS_PER_MIN, &data, &err), &err);
+	print(&s, &text);
+	CHECK_STR(buf_str(&text),
+		"0-1,1/3=1 <error expanding template: 1:9: error calling query: query was canceled "
+		"in query queue>F3,3=1");
+	buf_release(&text);
+	close_scene(&s);
+	mutex_destroy(&x.lock);
+}
+
 TEST(when_it_is_sent)
 {
 	static const struct {
@@ -204,6 +253,8 @@ TEST(when_it_is_sent)
 		{ 2, "a=1", true, 14 }, /* fires */
 		{ 3, "a=1", false, 14 },
 		{ 5, "a=1", true, 17 },
+		{ 4, "a=1", true, 16 }, /* the clock was set back */
+		{ 5, "a=1", false, 16 },
 		{ 6, "", true, 18 }, /* resolved: at once */
 		{ 7, "", false, 18 },
 		{ 9, "", true, 21 },

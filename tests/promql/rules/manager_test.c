@@ -248,6 +248,27 @@ TEST(a_restart_keeps_the_pending_time)
 	close_stage(&s);
 }
 
+/* Anybody may write by that name. */
+TEST(a_restart_takes_up_no_time_that_is_none)
+{
+	static const double values[] = { -8.9e9, NAN, INFINITY, 9.1e9 };
+	struct stage s;
+
+	REQUIRE(open_stage(&s));
+	put(&s, "__name__=level,job=a", 0, 5);
+	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++)
+		put(&s, "__name__=ALERTS_FOR_STATE,alertname=High,job=a", 1 + (int)i, values[i]);
+	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+		rule_manager_close(s.m);
+		REQUIRE(start_manager(&s));
+		apply(&s, one_alert);
+		group_evaluate(&s.m->groups[0], s.w.t0 + (1 + (int64_t)i) * NS_PER_S);
+		CHECK_INT(alert_state_at(s.m->groups[0].rules[0].alerts, 0)->active_at_ns,
+			s.w.t0 + (1 + (int64_t)i) * NS_PER_S);
+	}
+	close_stage(&s);
+}
+
 TEST(a_reload_keeps_what_it_can)
 {
 	struct stage s;
