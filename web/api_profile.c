@@ -93,6 +93,8 @@ static void write_query(struct json *j, const struct ordered_profile *p)
 	labels_print(&text, p->labels);
 	buf_printf(&text, " @ %" PRId64 ".%03d", shown_ms(p) / 1000, (int)(shown_ms(p) % 1000));
 	json_str(j, buf_str(&text));
+	if (buf_failed(&text))
+		j->out->failed = true;
 	buf_release(&text);
 }
 

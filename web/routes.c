@@ -7,6 +7,7 @@
 #define RPC (API | ROUTE_SLOW | ROUTE_BODY)
 #define QUERIER "/querier.v1.QuerierService/"
 #define DATA (API | ROUTE_SLOW) /* asks the database */
+#define RULES (API | ROUTE_SLOW) /* waits while rules are reloaded, which waits for queries */
 
 /* The first row that fits counts. */
 /* clang-format off */
@@ -16,8 +17,8 @@ const struct route web_routes[] = {
 	{ ASK, "/api/v1/format_query", api_format_query, API, "a query, laid out" },
 	{ ASK, "/api/v1/parse_query", api_parse_query, API, "a query as a tree" },
 	{ ASK, "/api/v1/query_exemplars", api_query_exemplars, API, "none, as Grafana asks" },
-	{ HTTP_GET, "/api/v1/rules", api_rules, API, "groups of rules" },
-	{ HTTP_GET, "/api/v1/alerts", api_alerts, API, "alerts that are pending or fire" },
+	{ HTTP_GET, "/api/v1/rules", api_rules, RULES, "groups of rules" },
+	{ HTTP_GET, "/api/v1/alerts", api_alerts, RULES, "alerts that are pending or fire" },
 	{ HTTP_GET, "/api/v1/alertmanagers", api_alertmanagers, API, "where alerts go" },
 	{ ASK, "/api/v1/functions", api_functions, DATA, "names of functions in the data" },
 	{ HTTP_GET, "/api/v1/metadata", api_metadata, DATA, "units and kinds of profile types" },

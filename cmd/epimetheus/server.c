@@ -108,7 +108,8 @@ static enum err_code load_rules(const struct config *c, struct rule_set **out, s
 
 /*
  * Each part takes the new configuration whole or not at all. Where one cannot, those before it get
- * the old one back: all or none. `old` is NULL at the start, which then ends.
+ * the old one back: all or none. `old` is NULL at the start, which then ends. A part that does not
+ * take the old one back goes on with the new one, which then is never let go.
  */
 static enum err_code apply(
 	struct server *s, struct config *fresh, struct config *old, struct err *err)
@@ -134,8 +135,10 @@ scraping:
 		log_error("main", "targets are not what they were", LOG_E(&again));
 notifier:
 	if (old && notifier_apply(
-			   s->notifier, &old->alerting, old->global.external_labels, &again))
+			   s->notifier, &old->alerting, old->global.external_labels, &again)) {
 		log_error("main", "alerts do not go where they went", LOG_E(&again));
+		config_ref(fresh);
+	}
 labels:
 	if (old && tell_instance_labels(s, old, &again))
 		log_error("main", "sums over instances are not what they were", LOG_E(&again));
@@ -154,12 +157,15 @@ static enum err_code load_and_apply(struct server *s, struct err *err)
 		rc = apply(s, fresh, s->config, err); /* config changes under reload_lock only */
 	mutex_lock(&s->lock);
 	s->config_ok = rc == ERR_OK;
-	if (!rc) {
-		old = s->config;
+	old = s->config;
+	/* At the start also one that failed: parts may read it until they are closed. */
+	if (!rc || !old) {
 		s->config = fresh;
+		fresh = old;
+	}
+	if (!rc) {
 		s->config_at_ns = clock_now_ns();
 		metric_set(&reload_time, NULL, (double)s->config_at_ns / 1e9);
-		fresh = old;
 	}
 	mutex_unlock(&s->lock);
 	metric_set(&reload_ok, NULL, rc == ERR_OK);

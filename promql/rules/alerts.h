@@ -48,8 +48,8 @@ void alert_state_close(struct alert_state *s); /* NULL is fine */
 
 /*
  * Takes an evaluation's elements. data has external labels and URL for the templates; a template
- * that fails gives "<error expanding template: ...>". lock, where there is one, is held while alerts
- * change, and not while templates are expanded: they may query for long.
+ * that fails gives "<error expanding template: ...>". lock, where there is one, is held while
+ * alerts change, and not while templates are expanded: they may query for long.
  */
 MUST_CHECK enum err_code alert_state_take(struct alert_state *s, struct mutex *lock,
 	const struct alert_element *v, size_t n, int64_t t_ns, const struct template_data *data,

@@ -62,19 +62,6 @@ static enum err_code no_field(struct rendering *r, uint32_t at, struct str name,
 	return fault(r, at, "can't evaluate field " STR_FMT " in type %s", STR_ARG(name), type);
 }
 
-static bool arg_of(const struct tv *v, struct str name, struct tv *out)
-{
-	uint64_t i;
-	struct str digits = { name.ptr + 3, name.len - 3 };
-
-	*out = (struct tv){ TV_NIL };
-	if (!str_has_prefix(name, STR("arg")) || !str_to_u64(digits, &i) || i >= v->n ||
-		(digits.len > 1 && digits.ptr[0] == '0'))
-		return false;
-	*out = v->args[i];
-	return true;
-}
-
 static enum err_code field(
 	struct rendering *r, uint32_t at, struct tv v, struct str name, struct tv *out)
 {
@@ -85,7 +72,7 @@ static enum err_code field(
 		*out = (struct tv){ TV_STRING, .s = labels_get(v.labels, name) };
 		return ERR_OK;
 	case TV_ARGS:
-		arg_of(&v, name, out);
+		*out = tv_arg(&v, name);
 		return ERR_OK;
 	case TV_SAMPLE:
 		if (str_is(name, "Labels"))
@@ -335,7 +322,7 @@ static enum err_code range_args(struct rendering *r, const struct ranging *x, co
 	if ((rc = labels_builder_build(&b, &sorted, r->err)))
 		return rc;
 	for (size_t i = 0; i < sorted.n && more && !rc; i++) {
-		arg_of(v, sorted.v[i].name, &element);
+		element = tv_arg(v, sorted.v[i].name);
 		rc = range_once(r, x, (struct tv){ TV_STRING, .s = sorted.v[i].name }, element,
 			&more);
 	}

@@ -131,7 +131,6 @@ static enum err_code index_map(const struct tv *key, struct err *err)
 static enum err_code index_once(struct tv *v, const struct tv *key, struct err *err)
 {
 	enum err_code rc;
-	uint64_t i;
 
 	switch (v->kind) {
 	case TV_LABELS:
@@ -139,14 +138,9 @@ static enum err_code index_once(struct tv *v, const struct tv *key, struct err *
 			*v = (struct tv){ TV_STRING, .s = labels_get(v->labels, key->s) };
 		return rc;
 	case TV_ARGS:
-		if ((rc = index_map(key, err)))
-			return rc;
-		if (key->s.len > 3 && str_has_prefix(key->s, STR("arg")) &&
-			str_to_u64((struct str){ key->s.ptr + 3, key->s.len - 3 }, &i) && i < v->n)
-			*v = v->args[i];
-		else
-			*v = (struct tv){ TV_NIL };
-		return ERR_OK;
+		if (!(rc = index_map(key, err)))
+			*v = tv_arg(v, key->s);
+		return rc;
 	case TV_SAMPLES:
 		if (!(rc = index_list(v, key, v->n, err)))
 			*v = (struct tv){ TV_SAMPLE, .sample = &v->samples[key->i] };

@@ -128,6 +128,9 @@ void tv_sprint(struct buf *out, const struct tv *args, size_t n);
 void tv_sprintln(struct buf *out, const struct tv *args, size_t n);
 void tv_time_print(struct buf *out, int64_t ns);
 
+/* What stands in TV_ARGS under a name: "arg0" and so on; nil: nothing. */
+struct tv tv_arg(const struct tv *v, struct str name);
+
 /* ---- functions ---- */
 
 enum param { PARAM_ANY, PARAM_STRING, PARAM_SAMPLES, PARAM_SAMPLE };

@@ -35,6 +35,20 @@ bool tv_truth(const struct tv *v)
 	}
 }
 
+struct tv tv_arg(const struct tv *v, struct str name)
+{
+	const struct str prefix = STR("arg");
+	struct str digits;
+	uint64_t i;
+
+	if (!str_has_prefix(name, prefix))
+		return (struct tv){ TV_NIL };
+	digits = (struct str){ name.ptr + prefix.len, name.len - prefix.len };
+	if ((digits.len > 1 && digits.ptr[0] == '0') || !str_to_u64(digits, &i) || i >= v->n)
+		return (struct tv){ TV_NIL };
+	return v->args[i];
+}
+
 /* ---- numbers ---- */
 
 static bool add_special(struct buf *out, double v, bool plus)

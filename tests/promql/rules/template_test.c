@@ -157,6 +157,8 @@ static const struct template_row prometheus_rows[] = {
 	{ "{{ (index (query \"two\") 1).Labels.f }}", 0, "alpha" },
 	{ "{{ with args 1 \"b\" .Value }}{{ .arg0 }}{{ .arg1 }}{{ .arg2 }}{{ .arg3 }}{{ end }}",
 		1.5, "1b1.5<no value>" },
+	{ "{{ with args 1 2 }}{{ index . \"arg1\" }} {{ index . \"arg01\" }} {{ .arg01 }}{{ end }}", 0,
+		"2 <no value> <no value>" },
 	{ "{{ range $k, $v := args \"a\" \"b\" }}{{ $k }}={{ $v }} {{ end }}", 0,
 		"arg0=a arg1=b " },
 	{ "{{ value .Labels }}", 0,
