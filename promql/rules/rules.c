@@ -346,27 +346,3 @@ void rule_set_unref(struct rule_set *s)
 	arena_release(&s->arena);
 	free(s);
 }
-
-/* ---- equality ---- */
-
-static bool texts_eq(const struct rule_text *a, size_t a_n, const struct rule_text *b, size_t b_n)
-{
-	if (a_n != b_n)
-		return false;
-	for (size_t i = 0; i < a_n; i++)
-		if (!str_eq(a[i].name, b[i].name) || !str_eq(a[i].text, b[i].text))
-			return false;
-	return true;
-}
-
-bool rule_eq(const struct rule *a, const struct rule *b)
-{
-	const struct rule_group *g = a->group, *h = b->group;
-
-	return a->kind == b->kind && str_eq(a->name, b->name) && str_eq(a->expr, b->expr) &&
-		a->for_ns == b->for_ns && a->keep_firing_for_ns == b->keep_firing_for_ns &&
-		texts_eq(a->labels, a->labels_n, b->labels, b->labels_n) &&
-		texts_eq(a->annotations, a->annotations_n, b->annotations, b->annotations_n) &&
-		g->interval_ns == h->interval_ns && g->query_offset_ns == h->query_offset_ns &&
-		g->limit == h->limit;
-}

@@ -89,7 +89,4 @@ MUST_CHECK enum err_code rule_set_load_text(const char *name, struct str text,
 struct rule_set *rule_set_ref(struct rule_set *s);
 void rule_set_unref(struct rule_set *s); /* NULL is fine */
 
-/* Also in its group's times and labels; not where they stand. */
-bool rule_eq(const struct rule *a, const struct rule *b);
-
 #endif

@@ -7,6 +7,7 @@
 //   EPI_SHOTS     a directory for screenshots, none unless given
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { tmpdir } from "node:os";
@@ -102,7 +103,7 @@ scrape_configs:
 });
 after(async () => {
 	await browser?.close();
-	server?.kill();
+	if (server?.kill()) await once(server, "close"); // it writes until then
 	alertmanager.close();
 	alertmanager.closeAllConnections?.();
 	if (dir) rmSync(dir, { recursive: true, force: true });

@@ -5,6 +5,7 @@
 //   EPI_SHOTS     a directory for screenshots, none unless given
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { createServer } from "node:http";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -78,7 +79,7 @@ before(async () => {
 });
 after(async () => {
 	await browser?.close();
-	server?.kill();
+	if (server?.kill()) await once(server, "close"); // it writes until then
 	target?.closeAllConnections();
 	target?.close();
 	if (dir) rmSync(dir, { recursive: true, force: true });

@@ -167,30 +167,6 @@ TEST(a_file)
 	rule_set_unref(set);
 }
 
-TEST(equal_rules)
-{
-	static const char *const texts[] = {
-		G "  - {alert: x, expr: up, for: 1m, labels: {a: b}}",
-		G "  - {alert: x, expr: up, for: 1m, labels: {a: c}}",
-		G "  - {alert: x, expr: up, for: 2m, labels: {a: b}}",
-		G "  - {alert: x, expr: down, for: 1m, labels: {a: b}}",
-		"groups:\n- name: g\n  interval: 3s\n  rules:\n"
-		"  - {alert: x, expr: up, for: 1m, labels: {a: b}}",
-		"groups:\n- name: g\n  labels: {a: b}\n  rules:\n  - {alert: x, expr: up, for: 1m}",
-	};
-	static const bool same[] = { true, false, false, false, false, true };
-	struct rule_set *a, *b;
-	struct err err;
-
-	for (size_t i = 0; i < sizeof(same) / sizeof(same[0]); i++) {
-		REQUIRE_OK(rule_set_load_text("f", str_of(texts[0]), &defaults, &a, &err), &err);
-		REQUIRE_OK(rule_set_load_text("f", str_of(texts[i]), &defaults, &b, &err), &err);
-		CHECK_INT(rule_eq(a->groups[0].rules, b->groups[0].rules), same[i]);
-		rule_set_unref(a);
-		rule_set_unref(b);
-	}
-}
-
 static void put(const char *dir, const char *name, const char *text)
 {
 	char path[128];
