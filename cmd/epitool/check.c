@@ -35,15 +35,38 @@ static enum err_code check_one_rules(const char *path, struct buf *summary, stru
 	return rc;
 }
 
+/* Each once, and as many as the server takes. */
+static enum err_code add_rule_files(
+	const glob_t *found, struct arena *a, struct str_list *out, struct err *err)
+{
+	size_t k;
+
+	for (size_t i = 0; i < found->gl_pathc; i++) {
+		for (k = 0; k < out->n && strcmp(out->v[k], found->gl_pathv[i]) != 0; k++)
+			;
+		if (k < out->n)
+			continue;
+		if (out->n == RULES_FILES_MAX)
+			return err_set(
+				err, ERR_LIMIT, "more than %u rule files", RULES_FILES_MAX);
+		if (!(out->v[out->n] = arena_strndup(
+			      a, found->gl_pathv[i], strlen(found->gl_pathv[i]))))
+			return arena_fail(a, "rule files", err);
+		out->n++;
+	}
+	return ERR_OK;
+}
+
 /* A pattern that finds nothing is fine; a name without wildcards must be there. */
 static enum err_code find_rule_files(
 	const struct config *c, struct arena *a, struct str_list *out, struct err *err)
 {
+	enum err_code rc = ERR_OK;
 	glob_t found;
 	struct str path;
 	int failed;
 
-	for (size_t i = 0; i < c->rule_files_n; i++) {
+	for (size_t i = 0; i < c->rule_files_n && !rc; i++) {
 		path = str_dup(a, c->rule_files[i]);
 		if (!path.ptr)
 			return arena_fail(a, "rule files", err);
@@ -56,15 +79,10 @@ static enum err_code find_rule_files(
 		}
 		if (failed)
 			return err_set(err, ERR_IO, "rule files %s: cannot be listed", path.ptr);
-		for (size_t k = 0; k < found.gl_pathc && out->n < RULES_FILES_MAX; k++)
-			if (!(out->v[out->n++] = arena_strndup(
-				      a, found.gl_pathv[k], strlen(found.gl_pathv[k]))))
-				break;
+		rc = add_rule_files(&found, a, out, err);
 		globfree(&found);
-		if (out->n && !out->v[out->n - 1])
-			return arena_fail(a, "rule files", err);
 	}
-	return ERR_OK;
+	return rc;
 }
 
 static enum err_code check_one_config(const char *path, struct buf *summary, struct err *err)

@@ -77,6 +77,8 @@ test("an element's labels are those its rule did not give", () => {
 	assert.deepEqual(rules.elementLabels(rule("x"), alert("firing", { alertname: "x", a: "b" })), {
 		a: "b",
 	});
+	const odd = alert("firing", { alertname: "x", constructor: "b" });
+	assert.deepEqual(rules.elementLabels(rule("x", { labels: {} }), odd), { constructor: "b" });
 });
 
 test("an alert's key is of its group and labels, in whatever order", () => {

@@ -138,11 +138,12 @@ class Text {
 	with(n: Node, labels: Labels, windows: boolean): string {
 		let out = "";
 		let from = n.position.start;
+		const asked = new Set(Object.keys(labels));
 		for (const s of selectorsIn(n)) {
 			const own = (s.matchers ?? []).filter((m) => m.name !== "__name__" || !s.name);
 			const fixed = new Set(own.filter((m) => m.type === "=").map((m) => m.name));
 			const matchers = own
-				.filter((m) => fixed.has(m.name) || !(m.name in labels))
+				.filter((m) => fixed.has(m.name) || !asked.has(m.name))
 				.map((m) => ({ label: m.name, op: m.type as MatchOp, value: m.value }));
 			for (const [label, value] of Object.entries(labels))
 				if (!fixed.has(label)) matchers.push({ label, op: "=", value });

@@ -98,9 +98,8 @@ export function filterGroups(
 
 /** The labels an alert has from what it measures, without its name and those its rule gives it. */
 export function elementLabels(r: Rule, a: Alert): Labels {
-	return Object.fromEntries(
-		Object.entries(a.labels).filter(([k]) => k !== "alertname" && !(k in (r.labels ?? {}))),
-	);
+	const given = new Set(["alertname", ...Object.keys(r.labels ?? {})]);
+	return Object.fromEntries(Object.entries(a.labels).filter(([k]) => !given.has(k)));
 }
 
 /** A name for an alert in the URL: a hash of its group and labels. */
