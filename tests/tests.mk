@@ -136,6 +136,13 @@ $(TSDB_BENCH): $(TSDB_BENCH_OBJECTS) $(FLEET_LIB) $(call room_libs,promql)
 	@echo "  LINK  $@"
 	@$(CC) $(OPT) -pthread -o $@ $(TSDB_BENCH_OBJECTS) \
 		-Wl,--start-group $(FLEET_LIB) $(call room_libs,promql) -Wl,--end-group $(SYSLIBS)
+RULES_BENCH := $(BUILD)/tests/bench/rules/rules_bench
+RULES_BENCH_OBJECTS := $(call objects,$(wildcard tests/bench/rules/*.c))
+$(RULES_BENCH): $(RULES_BENCH_OBJECTS) $(FLEET_LIB) $(call room_libs,promql/rules)
+	@mkdir -p $(@D)
+	@echo "  LINK  $@"
+	@$(CC) $(OPT) -pthread -o $@ $(RULES_BENCH_OBJECTS) \
+		-Wl,--start-group $(FLEET_LIB) $(call room_libs,promql/rules) -Wl,--end-group $(SYSLIBS)
 .PHONY: bench
-bench: deps-test all $(FLEET) $(TSDB_BENCH) $(LOAD)
+bench: deps-test all $(FLEET) $(TSDB_BENCH) $(RULES_BENCH) $(LOAD)
 	@EPI_BUILD="$(abspath $(BUILD))" node tests/bench/bench.mjs $(BENCH)

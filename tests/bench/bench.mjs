@@ -5,12 +5,13 @@ import { cpus, loadavg } from 'node:os';
 import { join } from 'node:path';
 import { root } from '../e2e/lib.mjs';
 import { queries } from './queries.mjs';
+import { rules } from './rules.mjs';
 import { binary, ingest, merge } from './served.mjs';
 import { scrape } from './scrape.mjs';
 import { bytes, long, memory, restart, top } from './storage.mjs';
 import { failed, header, write } from './report.mjs';
 
-const sections = { ingest, merge, bytes, long, query: queries, top, restart, memory, scrape, binary };
+const sections = { ingest, merge, bytes, long, query: queries, top, restart, memory, rules, scrape, binary };
 
 const wanted = process.argv.slice(2).flatMap((a) => a.split(',')).filter(Boolean);
 for (const name of wanted) {
