@@ -264,6 +264,8 @@ static void join_profile(struct group *into, const struct profile_value *p)
 	if (p->time_nanos != 0 && (v->time_nanos == 0 || p->time_nanos < v->time_nanos))
 		v->time_nanos = p->time_nanos;
 	v->duration_nanos = duration_sum(v->duration_nanos, p->duration_nanos);
+	v->elapsed_ns += p->elapsed_ns;
+	v->profiled_ns += p->profiled_ns;
 	v->period = p->period > v->period ? p->period : v->period;
 	v->start_ns = p->start_ns < v->start_ns ? p->start_ns : v->start_ns;
 	v->end_ns = p->end_ns > v->end_ns ? p->end_ns : v->end_ns;

@@ -95,6 +95,8 @@ static void add_stats(struct profile_value *p, const struct sum_stats *s)
 	if (s->time_nanos != 0 && (p->time_nanos == 0 || s->time_nanos < p->time_nanos))
 		p->time_nanos = s->time_nanos;
 	p->duration_nanos = duration_sum(p->duration_nanos, s->duration_ns);
+	p->elapsed_ns += s->elapsed_ns;
+	p->profiled_ns += s->profiled_ns;
 	if (s->period > p->period)
 		p->period = s->period;
 	if (p->end_ns == 0 || s->start_ns < p->start_ns)

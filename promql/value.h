@@ -57,6 +57,8 @@ struct profile_value {
 	int64_t value_total, base_total; /* plain sums of the two sides */
 	uint64_t profiles; /* scrapes merged, both sides */
 	int64_t time_nanos, duration_nanos, period;
+	/* As of sum_stats, of all that was merged; a diff has none. What was profiled of the time. */
+	__int128 elapsed_ns, profiled_ns;
 	int64_t start_ns, end_ns; /* of the window that was read */
 	/* Not rounded yet where not 0: what wide is divided by, the time from first to last scrape. */
 	int64_t divisor;

@@ -1,6 +1,7 @@
 /*
  * What rules write: numbers with stale marks where series end, and profiles.
  */
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -252,9 +253,22 @@ static enum err_code record_numbers(struct recording *x, size_t *n, struct err *
 }
 
 /*
- * One element as a profile. Its duration is that of all it was merged of, and would make rate()
- * take it for more than was profiled: it is cut to the interval that it stands for.
+ * Rows of many pods become one, which stands for the interval: as much of it counts as profiled as
+ * was of theirs, so that rate() of what is recorded makes up for the same part that is missing. 0:
+ * none of them said how long it took.
  */
+static int64_t duration_of(const struct profile_value *v, int64_t interval_ns)
+{
+	long double part;
+
+	if (v->duration_nanos <= 0 || v->elapsed_ns <= 0 || v->profiled_ns <= 0)
+		return 0;
+	part = roundl((long double)interval_ns * (long double)v->profiled_ns /
+		(long double)v->elapsed_ns);
+	return part < 1 ? 1 : part < 0x1p63L ? (int64_t)part : INT64_MAX;
+}
+
+/* One element as a profile. */
 static enum err_code make_profile(struct recording *x, struct arena *a,
 	const struct profile_value *v, struct db_append *out, enum value_kind *kind,
 	struct err *err)
@@ -267,8 +281,7 @@ static enum err_code make_profile(struct recording *x, struct arena *a,
 		return err_set(err, ERR_INVALID, "a diff can not be recorded");
 	if ((rc = profiles_to_pprof(a, &v, 1, NULL, 0, &x->m->stop, &p, err)))
 		return rc;
-	if (p->duration_nanos > interval)
-		p->duration_nanos = interval;
+	p->duration_nanos = duration_of(v, interval);
 	*kind = v->type.delta ? KIND_DELTA : KIND_GAUGE;
 	*out = (struct db_append){
 		.ts_ns = x->t_ns,

@@ -183,6 +183,35 @@ TEST(recorded_profiles)
 	close_stage(&s);
 }
 
+/* A pod all the time, one that came later, each profiled for 9 s of 10; levels say no duration. */
+TEST(rates_of_recorded_profiles)
+{
+	static const struct asked rows[] = {
+		{ 60, "total(merge by (job) (rate(cpu[1m]))) / 1e9", "{job=\"a\"} 0.1" },
+		{ 60, "total(rate(job:cpu:merged[1m])) / 1e9", "{job=\"a\"} 0.1" },
+		{ 120, "total(merge by (job) (rate(cpu[2m]))) / 1e9", "{job=\"a\"} 0.11" },
+		{ 120, "total(rate(job:cpu:merged[2m])) / 1e9", "{job=\"a\"} 0.11" },
+		{ 120, "total(job:cpu:merged[2m])", "{job=\"a\"} 11880000000" },
+		{ 120, "total(go:merged)", "{job=\"a\"} 30" },
+	};
+	struct stage s;
+
+	REQUIRE(open_stage(&s));
+	for (int at_s = 10; at_s <= 120; at_s += 10) {
+		store(&s.w, "__name__=process_cpu,job=a,pod=p", at_s, 10, "main;f 72");
+		if (at_s > 30)
+			store(&s.w, "__name__=process_cpu,job=a,pod=q", at_s, 10, "main;g 36");
+	}
+	store(&s.w, "__name__=goroutine,job=a", 120, 10, "main;f 30");
+	apply(&s, "groups:\n- name: g\n  interval: 1m\n  rules:\n"
+		  "  - {record: 'job:cpu:merged', expr: 'merge by (job) (cpu[1m])'}\n"
+		  "  - {record: 'go:merged', expr: 'merge by (job) (goroutine[10s])'}\n");
+	turn(&s, 60);
+	turn(&s, 120);
+	CHECK_ANSWERS(&s.w, rows);
+	close_stage(&s);
+}
+
 TEST(alerts_over_time)
 {
 	struct stage s;
