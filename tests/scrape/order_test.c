@@ -1,6 +1,7 @@
 /* Profiles out of turn, and scrapes that make several series. */
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/thread.h"
 #include "tests/check.h"
 #include "tests/scrape/fixture.h"
@@ -25,6 +26,16 @@ static void order(void *ctx)
 		&o->err);
 }
 
+/* Until so many requests came to the target. */
+static void wait_requests(struct fixture *f, unsigned n)
+{
+	int64_t deadline = clock_monotonic_ns() + 20 * NS_PER_S;
+
+	while (http_target_counts(f->target).requests < n && clock_monotonic_ns() < deadline)
+		usleep(5000);
+	CHECK(http_target_counts(f->target).requests >= n);
+}
+
 /* Out of turn, but in line: one CPU profile at a time, and what the target shows stays. */
 TEST(a_profile_now)
 {
@@ -32,6 +43,7 @@ TEST(a_profile_now)
 	struct thread t = { 0 };
 	struct fixture f;
 	struct err err;
+	unsigned asked;
 
 	fixture_init(&f);
 	o.f = &f;
@@ -63,8 +75,9 @@ TEST(a_profile_now)
 
 	/* canceled while it is fetched, and while the store has it */
 	o.name = "silent";
+	asked = http_target_counts(f.target).requests;
 	REQUIRE_OK(thread_start(&t, "order", order, &o, &err), &err);
-	usleep(200000);
+	wait_requests(&f, asked + 1);
 	atomic_store(&o.canceled, true);
 	thread_join(&t);
 	CHECK_ERR(o.rc, &o.err, ERR_CANCELED, "canceled");
@@ -72,7 +85,7 @@ TEST(a_profile_now)
 	atomic_store(&o.canceled, false);
 	t = (struct thread){ 0 };
 	REQUIRE_OK(thread_start(&t, "order", order, &o, &err), &err);
-	usleep(150000);
+	wait_requests(&f, asked + 2);
 	atomic_store(&o.canceled, true);
 	thread_join(&t);
 	CHECK_ERR(o.rc, &o.err, ERR_CANCELED, "canceled");
@@ -149,10 +162,10 @@ TEST(canceled_and_closed)
 	arena_init(&o.arena, 0);
 	REQUIRE_OK(fixture_apply(&f, "- job_name: a\n  scrape_interval: 10m\n"
 		"  static_configs: [{targets: [PORT]}]\n"
-		"  profiling_config: {pprof_config: {" NO_CPU ", process_cpu: {path: /profile}}}\n",
+		"  profiling_config: {pprof_config: {" NO_CPU ", process_cpu: {path: /silent}}}\n",
 		&err), &err);
 	REQUIRE_OK(thread_start(&t, "order", order, &o, &err), &err);
-	usleep(150000);
+	wait_requests(&f, 1);
 	atomic_store(&o.canceled, true);
 	thread_join(&t);
 	CHECK_ERR(o.rc, &o.err, ERR_CANCELED, "canceled");
