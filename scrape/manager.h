@@ -13,7 +13,7 @@
  *            the caller's arena and, until it is released, in the target sets it holds: most of
  *            fifty thousand targets is not copied.
  * Threads:   `loops` loop threads, one discovery thread and `workers` workers of its own. open,
- *            apply, close from one thread; snapshot from any other than these.
+ *            apply, close from one thread; profile and snapshot from any other than these.
  */
 #ifndef SCRAPE_MANAGER_H
 #define SCRAPE_MANAGER_H

@@ -123,6 +123,7 @@ static void begin(void *ctx)
 	mutex_unlock(&o->lock);
 }
 
+/* Without the lock: the only one who waits does so for this function. */
 static void cancel(void *ctx)
 {
 	struct order *o = ctx;
