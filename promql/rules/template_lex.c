@@ -69,25 +69,6 @@ static void take_word(struct parser *p)
 	p->token.text = (struct str){ p->text.ptr + start, p->pos - start };
 }
 
-static void add_rune(struct buf *b, uint32_t c)
-{
-	if (c < 0x80) {
-		buf_add_char(b, (char)c);
-	} else if (c < 0x800) {
-		buf_add_char(b, (char)(0xc0 | c >> 6));
-		buf_add_char(b, (char)(0x80 | (c & 0x3f)));
-	} else if (c < 0x10000) {
-		buf_add_char(b, (char)(0xe0 | c >> 12));
-		buf_add_char(b, (char)(0x80 | (c >> 6 & 0x3f)));
-		buf_add_char(b, (char)(0x80 | (c & 0x3f)));
-	} else {
-		buf_add_char(b, (char)(0xf0 | c >> 18));
-		buf_add_char(b, (char)(0x80 | (c >> 12 & 0x3f)));
-		buf_add_char(b, (char)(0x80 | (c >> 6 & 0x3f)));
-		buf_add_char(b, (char)(0x80 | (c & 0x3f)));
-	}
-}
-
 /* n digits of a base behind an escape; false: there are fewer. */
 static bool take_digits(struct parser *p, unsigned n, unsigned base, uint32_t *out)
 {
@@ -133,7 +114,7 @@ static bool take_escape(struct parser *p, char quote, struct buf *b)
 	if ((c != 'u' && c != 'U') || !take_digits(p, c == 'u' ? 4 : 8, 16, &v) ||
 		v > 0x10ffff || (v >= 0xd800 && v < 0xe000))
 		return false;
-	add_rune(b, v);
+	rune_print(b, v);
 	return true;
 }
 

@@ -196,29 +196,6 @@ static bool is_inner(uint32_t c)
 		(c < 128 && c >= '0' && c <= '9');
 }
 
-static void add_rune(struct buf *b, uint32_t c)
-{
-	char bytes[4];
-	size_t n = 0;
-
-	if (c < 0x80) {
-		bytes[n++] = (char)c;
-	} else {
-		if (c >= 0x10000) {
-			bytes[n++] = (char)(0xf0 | c >> 18);
-			bytes[n++] = (char)(0x80 | (c >> 12 & 0x3f));
-		} else if (c >= 0x800) {
-			bytes[n++] = (char)(0xe0 | c >> 12);
-		} else {
-			bytes[n++] = (char)(0xc0 | c >> 6);
-		}
-		if (c >= 0x800)
-			bytes[n++] = (char)(0x80 | (c >> 6 & 0x3f));
-		bytes[n++] = (char)(0x80 | (c & 0x3f));
-	}
-	buf_add(b, bytes, n);
-}
-
 static enum err_code call_case(struct rendering *r, const struct template_function *fn,
 	const struct tv *args, size_t n, struct tv *out, struct err *err)
 {
@@ -234,10 +211,10 @@ static enum err_code call_case(struct rendering *r, const struct template_functi
 			c = 0xfffd;
 		}
 		if (fn->variant == CASE_TITLE) {
-			add_rune(&b, inner ? c : uc_totitle(c));
+			rune_print(&b, inner ? c : uc_totitle(c));
 			inner = is_inner(c);
 		} else {
-			add_rune(&b, fn->variant == CASE_UPPER ? uc_toupper(c) : uc_tolower(c));
+			rune_print(&b, fn->variant == CASE_UPPER ? uc_toupper(c) : uc_tolower(c));
 		}
 	}
 	return tv_of_buf(r, &b, out, err);

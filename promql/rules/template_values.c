@@ -119,6 +119,25 @@ void tv_time_print(struct buf *out, int64_t ns)
 	buf_add_cstr(out, " +0000 UTC");
 }
 
+void rune_print(struct buf *out, uint32_t c)
+{
+	if (c < 0x80) {
+		buf_add_char(out, (char)c);
+	} else if (c < 0x800) {
+		buf_add_char(out, (char)(0xc0 | c >> 6));
+		buf_add_char(out, (char)(0x80 | (c & 0x3f)));
+	} else if (c < 0x10000) {
+		buf_add_char(out, (char)(0xe0 | c >> 12));
+		buf_add_char(out, (char)(0x80 | (c >> 6 & 0x3f)));
+		buf_add_char(out, (char)(0x80 | (c & 0x3f)));
+	} else {
+		buf_add_char(out, (char)(0xf0 | c >> 18));
+		buf_add_char(out, (char)(0x80 | (c >> 12 & 0x3f)));
+		buf_add_char(out, (char)(0x80 | (c >> 6 & 0x3f)));
+		buf_add_char(out, (char)(0x80 | (c & 0x3f)));
+	}
+}
+
 /* ---- %v ---- */
 
 static void print_labels(struct buf *out, struct labels ls)
@@ -336,7 +355,6 @@ static void print_int(struct buf *out, const struct verb *v, const struct tv *ar
 {
 	struct buf text = { 0 };
 	uint32_t code = arg->i < 0 || arg->i > 0x10ffff ? 0xfffd : (uint32_t)arg->i;
-	char utf8[5] = { 0 };
 
 	switch (v->c) {
 	case 'v':
@@ -349,22 +367,9 @@ static void print_int(struct buf *out, const struct verb *v, const struct tv *ar
 		return;
 	case 'c':
 	case 'q':
-		if (code < 0x80) {
-			utf8[0] = (char)code;
-		} else if (code < 0x800) {
-			utf8[0] = (char)(0xc0 | code >> 6);
-			utf8[1] = (char)(0x80 | (code & 0x3f));
-		} else if (code < 0x10000) {
-			utf8[0] = (char)(0xe0 | code >> 12);
-			utf8[1] = (char)(0x80 | (code >> 6 & 0x3f));
-			utf8[2] = (char)(0x80 | (code & 0x3f));
-		} else {
-			utf8[0] = (char)(0xf0 | code >> 18);
-			utf8[1] = (char)(0x80 | (code >> 12 & 0x3f));
-			utf8[2] = (char)(0x80 | (code >> 6 & 0x3f));
-			utf8[3] = (char)(0x80 | (code & 0x3f));
-		}
-		buf_printf(&text, v->c == 'q' ? "'%s'" : "%s", utf8);
+		buf_add_cstr(&text, v->c == 'q' ? "'" : "");
+		rune_print(&text, code);
+		buf_add_cstr(&text, v->c == 'q' ? "'" : "");
 		pad(out, v, buf_str(&text));
 		buf_release(&text);
 		return;
