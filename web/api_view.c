@@ -75,9 +75,7 @@ void view_answer(struct web *w, struct http_in *in, struct http_out *out, void *
 	struct err err;
 	enum err_code rc = view_open(&v, w, in, &err);
 
-	if (!rc)
-		rc = write(&v, out, ctx, &err);
-	if (rc == ERR_LIMIT)
+	if (!rc && (rc = write(&v, out, ctx, &err)) == ERR_LIMIT)
 		rc = say_how_to_ask_for_less(&err);
 	if (rc)
 		api_fail(out, rc, &err);

@@ -365,6 +365,23 @@ TEST(names_of_what_is_stored)
 	stop();
 }
 
+/* It is not the memory of the answer that is short. */
+TEST(a_selector_that_is_too_long_is_no_list_that_is)
+{
+	struct buf body = { 0 };
+
+	start();
+	buf_add_cstr(&body, "match[]=up");
+	for (unsigned i = 0; i < 64u << 10; i++)
+		buf_add_char(&body, 'p');
+	CHECK_STR(post("/api/v1/series", "Content-Type: application/x-www-form-urlencoded\r\n",
+		buf_str(&body)),
+		"{\"status\":\"error\",\"errorType\":\"execution\",\"error\":\"invalid parameter "
+		"\\\"match[]\\\": query is 65538 bytes long, limit 65536\"}");
+	buf_release(&body);
+	stop();
+}
+
 /* ---- queries ---- */
 
 #define AT "&time=1700000030"
