@@ -410,8 +410,7 @@ static void stop(struct scraper *s)
 	scraper_free(s);
 }
 
-struct scraper *scraper_once(struct lane *lane, struct target_set *set, const struct target *target,
-	scraper_ended_fn ended, void *ctx)
+static struct scraper *scraper_alloc(struct lane *lane)
 {
 	struct scraper *s = calloc(1, sizeof(*s));
 
@@ -421,6 +420,16 @@ struct scraper *scraper_once(struct lane *lane, struct target_set *set, const st
 	s->lane = lane;
 	s->user.turn = on_turn;
 	s->user.ctx = s;
+	return s;
+}
+
+struct scraper *scraper_once(struct lane *lane, struct target_set *set, const struct target *target,
+	scraper_ended_fn ended, void *ctx)
+{
+	struct scraper *s = scraper_alloc(lane);
+
+	if (!s)
+		return NULL;
 	s->ended = ended;
 	s->ended_ctx = ctx;
 	s->set = target_set_ref(set);
@@ -509,15 +518,10 @@ static void want(struct scraper *s, struct target_set *set, const struct target 
 
 struct scraper *scraper_new(struct lane *lane, struct target_set *set, const struct target *target)
 {
-	struct scraper *s = calloc(1, sizeof(*s));
+	struct scraper *s = scraper_alloc(lane);
 
-	if (!s)
-		return NULL;
-	s->env = lane->env;
-	s->lane = lane;
-	s->user.turn = on_turn;
-	s->user.ctx = s;
-	want(s, set, target, false);
+	if (s)
+		want(s, set, target, false);
 	return s;
 }
 
