@@ -97,7 +97,7 @@ $(NODE_DIR)/.installed: tests/browser/package.json tests/browser/package-lock.js
 test-ui: $(GEN_web)
 	@tests/node.sh node $(UI_DIR)/test.mjs $(BUILD)/ui-test
 test-e2e: all $(LOAD)
-	@EPI_BUILD="$(abspath $(BUILD))" tests/node.sh node --test $(wildcard tests/e2e/*.test.mjs)
+	@EPI_BUILD="$(abspath $(BUILD))" tests/node.sh tests/e2e/run.sh
 test-browser: all $(NODE_DIR)/.installed
 	@EPI_BUILD="$(abspath $(BUILD))" tests/browser/run.sh $(NODE_DIR)
 test-tools: all
@@ -105,7 +105,7 @@ test-tools: all
 test-demo:
 	@tests/demo.sh
 test-repro: all
-	@tests/repro.sh
+	@tests/repro.sh $(BUILD)
 
 ifeq ($(MODE),tsan)
 export TSAN_OPTIONS := suppressions=$(CURDIR)/tests/tsan.supp $(TSAN_OPTIONS)
@@ -116,7 +116,7 @@ endif
 test-asan:
 	@$(MAKE) --no-print-directory MODE=asan BUILD=$(BUILD)/asan unit
 test-tsan:
-	@$(MAKE) --no-print-directory MODE=tsan BUILD=$(BUILD)/tsan UNIT_ROOMS="base discovery scrape tsdb promql web" unit
+	@$(MAKE) --no-print-directory MODE=tsan BUILD=$(BUILD)/tsan UNIT_ROOMS="base discovery scrape tsdb promql promql/rules web" unit
 test-fuzz:
 	@$(MAKE) --no-print-directory MODE=fuzz BUILD=$(BUILD)/fuzz fuzz-drivers
 	@tests/fuzz/run.sh $(BUILD)/fuzz $(FUZZ_TEST_SECONDS)
