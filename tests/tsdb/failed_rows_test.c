@@ -241,6 +241,16 @@ static bool is_sealed(struct db *db, size_t i)
 	return sealed;
 }
 
+static int answers_ok(struct answers *a)
+{
+	int ok;
+
+	mutex_lock(&a->lock);
+	ok = a->ok;
+	mutex_unlock(&a->lock);
+	return ok;
+}
+
 static bool wait_for(_Atomic int *value, int want)
 {
 	for (int i = 0; i < 10000 && atomic_load(value) != want; i++)
@@ -274,7 +284,7 @@ TEST(a_cut_does_not_wait_for_a_writer_that_fails)
 	REQUIRE(wait_for(&faulty.waiting, 1));
 	append_held(&f, l, 160, &answers);
 	atomic_store(&faulty.pass, 1);
-	for (i = 0; i < 10000 && !(answers.ok && atomic_load(&faulty.waiting)); i++)
+	for (i = 0; i < 10000 && !(answers_ok(&answers) && atomic_load(&faulty.waiting)); i++)
 		usleep(1000);
 	REQUIRE_OK(thread_start(&thread, "compact", compact, &compaction, &f.err), &f.err);
 	for (i = 0; i < 10000 && !is_sealed(f.db, 0); i++)
