@@ -56,6 +56,37 @@ static void add_escape(struct buf *b, uint32_t code)
 	}
 }
 
+size_t utf8_write(uint32_t c, char out[4])
+{
+	if (c < 0x80) {
+		out[0] = (char)c;
+		return 1;
+	}
+	if (c < 0x800) {
+		out[0] = (char)(0xc0 | c >> 6);
+		out[1] = (char)(0x80 | (c & 0x3f));
+		return 2;
+	}
+	if (c < 0x10000) {
+		out[0] = (char)(0xe0 | c >> 12);
+		out[1] = (char)(0x80 | (c >> 6 & 0x3f));
+		out[2] = (char)(0x80 | (c & 0x3f));
+		return 3;
+	}
+	out[0] = (char)(0xf0 | c >> 18);
+	out[1] = (char)(0x80 | (c >> 12 & 0x3f));
+	out[2] = (char)(0x80 | (c >> 6 & 0x3f));
+	out[3] = (char)(0x80 | (c & 0x3f));
+	return 4;
+}
+
+void buf_add_utf8(struct buf *b, uint32_t code)
+{
+	char bytes[4];
+
+	buf_add(b, bytes, utf8_write(code, bytes));
+}
+
 void buf_add_quoted(struct buf *b, struct str s)
 {
 	uint32_t code;

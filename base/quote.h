@@ -13,6 +13,8 @@
 
 /* Length of the code point at the front of s, which is not empty; 0: the first byte starts none. */
 size_t utf8_decode(struct str s, uint32_t *code);
+size_t utf8_write(uint32_t code, char out[4]); /* bytes written */
+void buf_add_utf8(struct buf *b, uint32_t code);
 
 void buf_add_quoted(struct buf *b, struct str s);
 

@@ -278,25 +278,6 @@ static uint64_t hash_of(struct str s)
 	return h;
 }
 
-static void buf_add_utf8(struct buf *b, uint32_t c)
-{
-	if (c < 0x80) {
-		buf_add_char(b, (char)c);
-	} else if (c < 0x800) {
-		buf_add_char(b, (char)(0xc0 | c >> 6));
-		buf_add_char(b, (char)(0x80 | (c & 0x3f)));
-	} else if (c < 0x10000) {
-		buf_add_char(b, (char)(0xe0 | c >> 12));
-		buf_add_char(b, (char)(0x80 | (c >> 6 & 0x3f)));
-		buf_add_char(b, (char)(0x80 | (c & 0x3f)));
-	} else {
-		buf_add_char(b, (char)(0xf0 | c >> 18));
-		buf_add_char(b, (char)(0x80 | (c >> 12 & 0x3f)));
-		buf_add_char(b, (char)(0x80 | (c >> 6 & 0x3f)));
-		buf_add_char(b, (char)(0x80 | (c & 0x3f)));
-	}
-}
-
 /* Code point by code point, as Go's strings.ToLower: one to one, a broken byte becomes U+FFFD. */
 static void buf_add_cased(struct buf *b, struct str s, bool upper)
 {

@@ -1,3 +1,4 @@
+#include "base/quote.h"
 #include "promql/builder.h"
 
 /* Escapes are Go's: \a \b \f \n \r \t \v \\, the quote itself, \123, \x12, \u1234, \U00012345. */
@@ -8,30 +9,6 @@ static int digit_of(char c)
 		return c - '0';
 	c |= 32;
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : 16;
-}
-
-static size_t utf8_encode(uint32_t c, char *out)
-{
-	if (c < 0x80) {
-		out[0] = (char)c;
-		return 1;
-	}
-	if (c < 0x800) {
-		out[0] = (char)(0xc0 | c >> 6);
-		out[1] = (char)(0x80 | (c & 0x3f));
-		return 2;
-	}
-	if (c < 0x10000) {
-		out[0] = (char)(0xe0 | c >> 12);
-		out[1] = (char)(0x80 | (c >> 6 & 0x3f));
-		out[2] = (char)(0x80 | (c & 0x3f));
-		return 3;
-	}
-	out[0] = (char)(0xf0 | c >> 18);
-	out[1] = (char)(0x80 | (c >> 12 & 0x3f));
-	out[2] = (char)(0x80 | (c >> 6 & 0x3f));
-	out[3] = (char)(0x80 | (c & 0x3f));
-	return 4;
 }
 
 /* A numeric escape behind its backslash. Returns the bytes read, or 0 and why. */
@@ -63,7 +40,7 @@ static size_t numeric_escape(struct str s, char *out, size_t *out_n, const char 
 			*fault = "escape sequence is no Unicode character";
 			return 0;
 		}
-		*out_n = utf8_encode((uint32_t)v, out);
+		*out_n = utf8_write((uint32_t)v, out);
 	}
 	return skip + n;
 }

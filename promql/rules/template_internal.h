@@ -127,7 +127,6 @@ void tv_printf(struct buf *out, struct str format, const struct tv *args, size_t
 void tv_sprint(struct buf *out, const struct tv *args, size_t n);
 void tv_sprintln(struct buf *out, const struct tv *args, size_t n);
 void tv_time_print(struct buf *out, int64_t ns);
-void rune_print(struct buf *out, uint32_t c); /* as UTF-8 */
 
 /* What stands in TV_ARGS under a name: "arg0" and so on; nil: nothing. */
 struct tv tv_arg(const struct tv *v, struct str name);

@@ -114,7 +114,7 @@ static bool take_escape(struct parser *p, char quote, struct buf *b)
 	if ((c != 'u' && c != 'U') || !take_digits(p, c == 'u' ? 4 : 8, 16, &v) ||
 		v > 0x10ffff || (v >= 0xd800 && v < 0xe000))
 		return false;
-	rune_print(b, v);
+	buf_add_utf8(b, v);
 	return true;
 }
 

@@ -211,10 +211,10 @@ static enum err_code call_case(struct rendering *r, const struct template_functi
 			c = 0xfffd;
 		}
 		if (fn->variant == CASE_TITLE) {
-			rune_print(&b, inner ? c : uc_totitle(c));
+			buf_add_utf8(&b, inner ? c : uc_totitle(c));
 			inner = is_inner(c);
 		} else {
-			rune_print(&b, fn->variant == CASE_UPPER ? uc_toupper(c) : uc_tolower(c));
+			buf_add_utf8(&b, fn->variant == CASE_UPPER ? uc_toupper(c) : uc_tolower(c));
 		}
 	}
 	return tv_of_buf(r, &b, out, err);

@@ -119,25 +119,6 @@ void tv_time_print(struct buf *out, int64_t ns)
 	buf_add_cstr(out, " +0000 UTC");
 }
 
-void rune_print(struct buf *out, uint32_t c)
-{
-	if (c < 0x80) {
-		buf_add_char(out, (char)c);
-	} else if (c < 0x800) {
-		buf_add_char(out, (char)(0xc0 | c >> 6));
-		buf_add_char(out, (char)(0x80 | (c & 0x3f)));
-	} else if (c < 0x10000) {
-		buf_add_char(out, (char)(0xe0 | c >> 12));
-		buf_add_char(out, (char)(0x80 | (c >> 6 & 0x3f)));
-		buf_add_char(out, (char)(0x80 | (c & 0x3f)));
-	} else {
-		buf_add_char(out, (char)(0xf0 | c >> 18));
-		buf_add_char(out, (char)(0x80 | (c >> 12 & 0x3f)));
-		buf_add_char(out, (char)(0x80 | (c >> 6 & 0x3f)));
-		buf_add_char(out, (char)(0x80 | (c & 0x3f)));
-	}
-}
-
 /* ---- %v ---- */
 
 static void print_labels(struct buf *out, struct labels ls)
@@ -368,7 +349,7 @@ static void print_int(struct buf *out, const struct verb *v, const struct tv *ar
 	case 'c':
 	case 'q':
 		buf_add_cstr(&text, v->c == 'q' ? "'" : "");
-		rune_print(&text, code);
+		buf_add_utf8(&text, code);
 		buf_add_cstr(&text, v->c == 'q' ? "'" : "");
 		pad(out, v, buf_str(&text));
 		buf_release(&text);
