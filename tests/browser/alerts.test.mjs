@@ -2,37 +2,31 @@
 //
 // The profiles are the server's; the groups of rules stand in /api/v1/rules in Prometheus's shape,
 // so that each state is there whatever the machine does.
-//
-//   EPI_URL, EPI_CHROMIUM, EPI_SHOTS  as in explore.test.mjs
 import assert from "node:assert/strict";
-import { join } from "node:path";
 import test, { after, before } from "node:test";
-import { chromium } from "playwright-core";
+import {
+	api as ask,
+	closeBrowser,
+	FLEET as base,
+	flameReady,
+	openPage,
+	params,
+	shot,
+} from "./page.mjs";
 
-const base = (process.env.EPI_URL ?? "http://127.0.0.1:7272").replace(/\/*$/, "/");
-const shots = process.env.EPI_SHOTS;
 const iso = (t) => new Date(t * 1000).toISOString();
 
-let browser, at, dear;
+const api = (name, args) => ask(base, name, args);
+
+let at, dear;
 const EXPR = (name) => `cum_share(merge by (job) (cpu{job=~"de.*"}[1m]), {function="${name}"}) > 0`;
 
 before(async () => {
-	browser = await chromium.launch({
-		executablePath: process.env.EPI_CHROMIUM ?? "/usr/bin/chromium",
-		args: ["--no-sandbox", "--headless", "--disable-gpu", "--disable-background-networking"],
-	});
 	at = Math.floor(Date.now() / 1000) - 3; // what ended by then is stored
 	const top = await api("query", { query: 'top(5, merge(cpu{job="demo"}[1m]))', time: at });
 	dear = top.result[0].rows[0].function;
 });
-after(() => browser?.close());
-
-async function api(name, args) {
-	const response = await fetch(`${base}api/v1/${name}?${new URLSearchParams(args)}`);
-	const body = await response.json();
-	assert.equal(body.status, "success", JSON.stringify(body).slice(0, 300));
-	return body.data;
-}
+after(closeBrowser);
 
 function groups() {
 	const times = { lastEvaluation: iso(at), evaluationTime: 0.0021 };
@@ -109,45 +103,22 @@ function groups() {
 }
 
 /** Opens a page; `rules` stands for what the server answers, null for the server's own answer. */
-async function open(t, path, rules = null, options = {}) {
-	const context = await browser.newContext({
-		viewport: { width: 1480, height: 940 },
-		...options,
+const open = (t, path, rules = null, options = {}) =>
+	openPage(t, base + path, { ...options, before: (page) => rules && answerRules(page, rules) });
+
+function answerRules(page, rules) {
+	return page.route("**/api/v1/rules*", (route) => {
+		const type = new URL(route.request().url()).searchParams.get("type");
+		const list = rules
+			.map((g) => ({
+				...g,
+				rules: g.rules.filter((r) => !type || r.type === `${type}ing`),
+			}))
+			.filter((g) => g.rules.length);
+		return route.fulfill({ json: { status: "success", data: { groups: list } } });
 	});
-	t.after(() => context.close());
-	const page = await context.newPage();
-	page.setDefaultTimeout(20000);
-	const problems = [];
-	page.on("console", (m) => {
-		if (m.type() === "error" || m.type() === "warning") problems.push(`console: ${m.text()}`);
-	});
-	page.on("pageerror", (e) => problems.push(`page: ${e.message}`));
-	page.on("request", (r) => {
-		const url = new URL(r.url());
-		if (url.protocol !== "data:" && url.origin !== new URL(base).origin)
-			problems.push(`outside: ${r.url()}`);
-	});
-	if (rules)
-		await page.route("**/api/v1/rules*", (route) => {
-			const type = new URL(route.request().url()).searchParams.get("type");
-			const list = rules
-				.map((g) => ({
-					...g,
-					rules: g.rules.filter((r) => !type || r.type === `${type}ing`),
-				}))
-				.filter((g) => g.rules.length);
-			return route.fulfill({ json: { status: "success", data: { groups: list } } });
-		});
-	await page.goto(base + path);
-	return { page, problems };
 }
 
-const shot = async (page, name) => {
-	if (shots) await page.screenshot({ path: join(shots, `${name}.png`) });
-};
-const flameReady = (page) =>
-	page.waitForFunction(() => (window.__epi?.flame()?.nodes.length ?? 0) > 1);
-const params = (page) => Object.fromEntries(new URL(page.url()).searchParams);
 const names = (page) => page.locator(".rule-name").allInnerTexts();
 
 test("without rules the pages say how to write some", async (t) => {

@@ -1,111 +1,27 @@
 // Drives the page of a running server in Chromium and checks what it shows against the API.
-//
-//   EPI_URL       address of the page, with its route prefix; the server scrapes the jobs demo
-//                 (version v1 and v2) and epimetheus, and has done so for some intervals
-//   EPI_CHROMIUM  the browser, /usr/bin/chromium unless given
-//   EPI_SHOTS     a directory for screenshots, none unless given
 import assert from "node:assert/strict";
-import { join } from "node:path";
-import test, { after, before } from "node:test";
-import { chromium } from "playwright-core";
+import test, { after } from "node:test";
+import {
+	api as ask,
+	clickNode,
+	closeBrowser,
+	decode,
+	drawn,
+	fixedWindow,
+	FLEET as base,
+	flameReady,
+	openPage,
+	settled,
+	shot,
+} from "./page.mjs";
 
-const base = (process.env.EPI_URL ?? "http://127.0.0.1:7272").replace(/\/*$/, "/");
-const shots = process.env.EPI_SHOTS;
 const QUERY = 'cpu{job="demo"}';
-const WAIT_MS = 20000;
 
-let browser;
-before(async () => {
-	browser = await chromium.launch({
-		executablePath: process.env.EPI_CHROMIUM ?? "/usr/bin/chromium",
-		args: ["--no-sandbox", "--headless", "--disable-gpu", "--disable-background-networking"],
-	});
-});
-after(() => browser?.close());
+after(closeBrowser);
 
-/** Opens a page; the returned `problems` collects console errors and outside requests. */
-async function open(t, path, options = {}) {
-	const context = await browser.newContext({
-		viewport: { width: 1480, height: 940 },
-		...options,
-	});
-	t.after(() => context.close());
-	const page = await context.newPage();
-	page.setDefaultTimeout(WAIT_MS);
-	const problems = [];
-	page.on("console", (m) => {
-		if (m.type() === "error" || m.type() === "warning") problems.push(`console: ${m.text()}`);
-	});
-	page.on("pageerror", (e) => problems.push(`page: ${e.message}`));
-	page.on("request", (r) => {
-		const url = new URL(r.url());
-		if (url.protocol !== "data:" && url.origin !== new URL(base).origin)
-			problems.push(`outside: ${r.url()}`);
-	});
-	await page.goto(base + path);
-	return { page, problems };
-}
-
-async function shot(page, name) {
-	if (shots) await page.screenshot({ path: join(shots, `${name}.png`) });
-}
-
+const open = (t, path, options) => openPage(t, base + path, options);
+const api = (name, args) => ask(base, name, args);
 const explore = (args) => "explore?" + new URLSearchParams(args);
-
-/** A window that stands still, so that the page and the test ask the same. */
-function fixedWindow(seconds) {
-	const to = Math.floor(Date.now() / 1000) - 3; // what ended by then is stored
-	return { from: String(to - seconds), to: String(to) };
-}
-
-async function api(name, args) {
-	const response = await fetch(`${base}api/v1/${name}?${new URLSearchParams(args)}`);
-	const body = await response.json();
-	assert.equal(body.status, "success", JSON.stringify(body).slice(0, 300));
-	return body.data;
-}
-
-const drawn = (page) => page.evaluate(() => window.__epi.drawn());
-
-async function flameReady(page) {
-	await page.waitForFunction(() => (window.__epi?.flame()?.nodes.length ?? 0) > 1);
-	await settled(page);
-}
-
-/** Waits until two looks in a row see the same picture. */
-async function settled(page) {
-	let last = "";
-	for (let i = 0; i < 40; i++) {
-		await page.waitForTimeout(120);
-		const now = JSON.stringify(await page.evaluate(() => window.__epi.flame()?.nodes));
-		if (now === last) return;
-		last = now;
-	}
-	assert.fail("the flame graph does not come to rest");
-}
-
-/** Decodes a flamebearer on its own: name, level, x, total of every node. */
-function decode(fb) {
-	const out = [];
-	fb.levels.forEach((row, level) => {
-		let end = 0;
-		for (let k = 0; k < row.length; k += 4) {
-			const x = end + row[k];
-			out.push({ name: fb.names[row[k + 3]], level, x, total: row[k + 1], self: row[k + 2] });
-			end = x + row[k + 1];
-		}
-	});
-	return out;
-}
-
-async function clickNode(page, node) {
-	const canvas = page.getByRole("img", { name: /Flame graph/ });
-	const box = await canvas.boundingBox();
-	await page.mouse.click(
-		box.x + Math.max(0, node.x) + Math.min(node.w, 40) / 2,
-		box.y + node.y + 8,
-	);
-}
 
 test("a first visit shows a flame graph, a chart and a table, and asks nobody else", async (t) => {
 	const { page, problems } = await open(t, "");
@@ -334,37 +250,33 @@ test("costs of CPU are times, and their chart is in cores", async (t) => {
 test("a selection that cost nothing says so, and one that is not stored too", async (t) => {
 	const w = fixedWindow(120);
 	// Whether the server was busy in these two minutes is its own affair: the answer is made idle.
-	const context = await browser.newContext();
-	t.after(() => context.close());
-	const page = await context.newPage();
-	page.setDefaultTimeout(WAIT_MS);
-	await page.route("**/api/v1/query?*", (route) =>
-		route.fulfill({
-			json: {
-				status: "success",
-				data: {
-					resultType: "profiles",
-					result: [
-						{
-							metric: {},
-							type: "process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta",
-							unit: "nanoseconds",
-							total: 0,
-							profiles: 12,
-							flamebearer: {
-								format: "single",
-								levels: [[0, 0, 0, 0]],
-								names: ["total"],
-								numTicks: 0,
-								maxSelf: 0,
-							},
+	const idle = {
+		json: {
+			status: "success",
+			data: {
+				resultType: "profiles",
+				result: [
+					{
+						metric: {},
+						type: "process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta",
+						unit: "nanoseconds",
+						total: 0,
+						profiles: 12,
+						flamebearer: {
+							format: "single",
+							levels: [[0, 0, 0, 0]],
+							names: ["total"],
+							numTicks: 0,
+							maxSelf: 0,
 						},
-					],
-				},
+					},
+				],
 			},
-		}),
-	);
-	await page.goto(base + explore({ query: 'cpu{job="epimetheus"}', ...w }));
+		},
+	};
+	const { page } = await open(t, explore({ query: 'cpu{job="epimetheus"}', ...w }), {
+		before: (p) => p.route("**/api/v1/query?*", (route) => route.fulfill(idle)),
+	});
 	await page.getByText(/^No CPU time was used in this window: 12 profiles were stored/).waitFor();
 	await page.unrouteAll({ behavior: "wait" });
 	await page.goto(base + explore({ query: "nosuchtype", ...w }));

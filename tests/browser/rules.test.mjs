@@ -1,21 +1,10 @@
 // Rules of a server of its own on the pages of alerts and rules, and the link of an alert as an
 // Alertmanager gets it, followed to the flame graph.
-//
-//   EPI_BUILD     has the server
-//   EPI_URL       another server, which scrapes the job demo
-//   EPI_CHROMIUM  the browser, /usr/bin/chromium unless given
-//   EPI_SHOTS     a directory for screenshots, none unless given
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
-import { once } from "node:events";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import test, { after, before } from "node:test";
-import { chromium } from "playwright-core";
+import { closeBrowser, FLEET, flameReady, openPage, shot, startServer } from "./page.mjs";
 
-const shots = process.env.EPI_SHOTS;
 const EXPR = "total(merge by (job) (heap)) > 0";
 const rules = `
 groups:
@@ -41,7 +30,7 @@ const heap =
 
 /** A demo program that the other tests' server scrapes; its heap takes a second reader. */
 async function demo() {
-	const response = await fetch(new URL("api/v1/targets", process.env.EPI_URL + "/"));
+	const response = await fetch(`${FLEET}api/v1/targets`);
 	const { data } = await response.json();
 	return new URL(data.activeTargets.find((a) => a.labels.job === "demo").scrapeUrl).host;
 }
@@ -57,16 +46,10 @@ const alertmanager = createServer((request, response) => {
 	});
 });
 
-let browser, server, dir, base;
+let server, base;
 before(async () => {
 	await new Promise((done) => alertmanager.listen(0, "127.0.0.1", done));
-	const port = await freePort();
-	base = `http://127.0.0.1:${port}/epi/`;
-	dir = mkdtempSync(join(tmpdir(), "epi-browser-"));
-	writeFileSync(join(dir, "rules.yml"), rules);
-	writeFileSync(
-		join(dir, "e.yml"),
-		`
+	const config = `
 global: {scrape_interval: 2s, scrape_timeout: 1s}
 rule_files: [rules.yml]
 alerting:
@@ -76,68 +59,18 @@ scrape_configs:
   - job_name: shop
     profiling_config: {pprof_config: ${heap}}
     static_configs: [{targets: ["${await demo()}"]}]
-`,
-	);
-	server = spawn(
-		join(process.env.EPI_BUILD, "epimetheus"),
-		[
-			`--config.file=${join(dir, "e.yml")}`,
-			`--storage.tsdb.path=${join(dir, "data")}`,
-			`--web.listen-address=127.0.0.1:${port}`,
-			`--web.external-url=${base}`,
-		],
-		{ stdio: ["ignore", "ignore", "pipe"] },
-	);
-	await new Promise((done, fail) => {
-		let log = "";
-		server.stderr.on("data", (d) => {
-			log += d;
-			if (/msg=ready\b/.test(log)) done();
-		});
-		server.on("close", () => fail(new Error(log)));
-	});
-	browser = await chromium.launch({
-		executablePath: process.env.EPI_CHROMIUM ?? "/usr/bin/chromium",
-		args: ["--no-sandbox", "--headless", "--disable-gpu", "--disable-background-networking"],
-	});
+`;
+	server = await startServer({ files: { "rules.yml": rules, "e.yml": config }, prefix: "/epi/" });
+	base = server.base;
 });
 after(async () => {
-	await browser?.close();
-	if (server?.kill()) await once(server, "close"); // it writes until then
+	await closeBrowser();
+	await server?.stop();
 	alertmanager.close();
 	alertmanager.closeAllConnections?.();
-	if (dir) rmSync(dir, { recursive: true, force: true });
 });
 
-function freePort() {
-	return new Promise((done) => {
-		const s = createServer();
-		s.listen(0, "127.0.0.1", () => {
-			const { port } = s.address();
-			s.close(() => done(port));
-		});
-	});
-}
-
-async function open(t, path) {
-	const context = await browser.newContext({ viewport: { width: 1480, height: 940 } });
-	t.after(() => context.close());
-	const page = await context.newPage();
-	page.setDefaultTimeout(30000);
-	const problems = [];
-	page.on("console", (m) => {
-		if (m.type() === "error" || m.type() === "warning") problems.push(`console: ${m.text()}`);
-	});
-	page.on("pageerror", (e) => problems.push(`page: ${e.message}`));
-	await page.goto(path.startsWith("http") ? path : base + path);
-	return { page, problems };
-}
-
-const shot = async (page, name) => {
-	if (shots) await page.screenshot({ path: join(shots, `${name}.png`) });
-};
-const flameReady = (page) =>
-	page.waitForFunction(() => (window.__epi?.flame()?.nodes.length ?? 0) > 1);
+const open = (t, path) => openPage(t, path.startsWith("http") ? path : base + path);
 
 test("what the server's rules found stands on the page", async (t) => {
 	const { page, problems } = await open(t, "alerts");

@@ -3,6 +3,7 @@
 #   NODE_DIR   has playwright-core installed (tests/browser/package-lock.json)
 #   EPI_BUILD  has the server; it is started with the demo fleet on a free port, unless
 #   EPI_URL    names one that runs
+#   EPI_TEST   runs one file, explore.test.mjs by "explore"; all unless given
 # The last line is the count that tests/all.sh adds up.
 set -u
 cd "$(dirname "$0")/../.."
@@ -59,8 +60,8 @@ if [ -z "${EPI_URL:-}" ]; then
 	sleep 4 # the tests look at windows that ended three seconds ago
 fi
 
-cp tests/browser/*.test.mjs "$node_dir"/
+rm -f "$node_dir"/*.test.mjs
+cp tests/browser/*.mjs "$node_dir"/
 EPI_BUILD=$(realpath "${EPI_BUILD:-build}")
 export EPI_BUILD
-tests/node.sh node --test "$node_dir"/explore.test.mjs "$node_dir"/alerts.test.mjs "$node_dir"/rules.test.mjs \
-	"$node_dir"/targets.test.mjs
+tests/node.sh node --test --test-concurrency=1 "$node_dir"/${EPI_TEST:-*}.test.mjs

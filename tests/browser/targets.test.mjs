@@ -1,20 +1,10 @@
 // The page of targets, of a server of its own: what relabelling did, and to whom.
-//
-//   EPI_BUILD     has the server
-//   EPI_CHROMIUM  the browser, /usr/bin/chromium unless given
-//   EPI_SHOTS     a directory for screenshots, none unless given
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { createServer } from "node:http";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import test, { after, before } from "node:test";
-import { chromium } from "playwright-core";
+import { closeBrowser, openPage, shot, startServer } from "./page.mjs";
 
-const shots = process.env.EPI_SHOTS;
 const heap =
 	"{process_cpu: {enabled: false}, block: {enabled: false}, mutex: {enabled: false}, " +
 	"goroutine: {enabled: false}}";
@@ -47,61 +37,23 @@ scrape_configs:
     static_configs: [{targets: ["${address}"]}]
 `;
 
-let browser, server, target, dir, base;
+let server, target;
 before(async () => {
-	dir = mkdtempSync(join(tmpdir(), "epi-browser-"));
 	target = createServer((req, res) => res.end(profile()));
 	await new Promise((done) => target.listen(0, "127.0.0.1", done));
-	writeFileSync(join(dir, "e.yml"), config(`127.0.0.1:${target.address().port}`));
-	server = spawn(
-		join(process.env.EPI_BUILD, "epimetheus"),
-		[
-			`--config.file=${join(dir, "e.yml")}`,
-			`--storage.tsdb.path=${join(dir, "data")}`,
-			"--web.listen-address=127.0.0.1:0",
-			"--web.enable-admin-api",
-		],
-		{ stdio: ["ignore", "ignore", "pipe"] },
-	);
-	base = await new Promise((done, fail) => {
-		let log = "";
-		server.stderr.on("data", (d) => {
-			log += d;
-			const port = log.match(/msg=ready\b.*\bport=(\d+)/)?.[1];
-			if (port) done(`http://127.0.0.1:${port}/`);
-		});
-		server.on("close", () => fail(new Error(log)));
-	});
-	browser = await chromium.launch({
-		executablePath: process.env.EPI_CHROMIUM ?? "/usr/bin/chromium",
-		args: ["--no-sandbox", "--headless", "--disable-gpu", "--disable-background-networking"],
+	server = await startServer({
+		files: { "e.yml": config(`127.0.0.1:${target.address().port}`) },
+		flags: ["--web.enable-admin-api"],
 	});
 });
 after(async () => {
-	await browser?.close();
-	if (server?.kill()) await once(server, "close"); // it writes until then
+	await closeBrowser();
+	await server?.stop();
 	target?.closeAllConnections();
 	target?.close();
-	if (dir) rmSync(dir, { recursive: true, force: true });
 });
 
-async function open(t) {
-	const context = await browser.newContext({ viewport: { width: 1480, height: 940 } });
-	t.after(() => context.close());
-	const page = await context.newPage();
-	page.setDefaultTimeout(20000);
-	const problems = [];
-	page.on("console", (m) => {
-		if (m.type() === "error" || m.type() === "warning") problems.push(`console: ${m.text()}`);
-	});
-	page.on("pageerror", (e) => problems.push(`page: ${e.message}`));
-	await page.goto(base + "targets");
-	return { page, problems };
-}
-
-const shot = async (page, name) => {
-	if (shots) await page.screenshot({ path: join(shots, `${name}.png`) });
-};
+const open = (t) => openPage(t, `${server.base}targets`);
 
 const pool = (page, job) =>
 	page.locator(".pool", { has: page.getByRole("heading", { name: job, exact: true }) });
@@ -148,7 +100,7 @@ test("a target is profiled now, and the page leads to its profile", async (t) =>
 	await shot(page, "now");
 	assert.deepEqual(problems, []);
 
-	await page.goto(base + "targets");
+	await page.goto(`${server.base}targets`);
 	await pool(page, "shop").getByRole("button", { name: "profile now" }).click();
 	await pool(page, "shop").locator(".profile-now .err").waitFor();
 	const text = await pool(page, "shop").locator(".profile-now .err").innerText();

@@ -1,0 +1,169 @@
+// What the browser tests share: Chromium, pages that report what goes wrong on them, servers of
+// their own, and what is drawn.
+//
+//   EPI_URL       address of a running server, with its route prefix; it scrapes the jobs demo
+//                 (version v1 and v2) and epimetheus, and has done so for some intervals
+//   EPI_BUILD     has the program, for tests that start a server of their own
+//   EPI_CHROMIUM  the browser, /usr/bin/chromium unless given
+//   EPI_SHOTS     a directory for screenshots, none unless given
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { chromium } from "playwright-core";
+
+export const WAIT_MS = 20000;
+export const FLEET = (process.env.EPI_URL ?? "http://127.0.0.1:7272").replace(/\/*$/, "/");
+
+let browser;
+
+/** Opens a page; `problems` collects console errors, exceptions and outside requests. */
+export async function openPage(t, url, { before, ...options } = {}) {
+	browser ??= await chromium.launch({
+		executablePath: process.env.EPI_CHROMIUM ?? "/usr/bin/chromium",
+		args: ["--no-sandbox", "--headless", "--disable-gpu", "--disable-background-networking"],
+	});
+	const context = await browser.newContext({
+		viewport: { width: 1480, height: 940 },
+		...options,
+	});
+	t.after(() => context.close());
+	const page = await context.newPage();
+	page.setDefaultTimeout(WAIT_MS);
+	const problems = [];
+	page.on("console", (m) => {
+		if (m.type() === "error" || m.type() === "warning") problems.push(`console: ${m.text()}`);
+	});
+	page.on("pageerror", (e) => problems.push(`page: ${e.message}`));
+	page.on("request", (r) => {
+		const asked = new URL(r.url());
+		if (!["data:", "blob:"].includes(asked.protocol) && asked.origin !== new URL(url).origin)
+			problems.push(`outside: ${r.url()}`);
+	});
+	await before?.(page);
+	await page.goto(url);
+	return { page, problems };
+}
+
+/** Where a file uses pages: `after(closeBrowser)`. */
+export const closeBrowser = async () => browser?.close();
+
+export async function shot(page, name) {
+	if (process.env.EPI_SHOTS)
+		await page.screenshot({ path: join(process.env.EPI_SHOTS, `${name}.png`) });
+}
+
+/** What the API at `base` answers. */
+export async function api(base, name, args = {}) {
+	const response = await fetch(`${base}api/v1/${name}?${new URLSearchParams(args)}`);
+	const body = await response.json();
+	assert.equal(body.status, "success", JSON.stringify(body).slice(0, 300));
+	return body.data;
+}
+
+export const params = (page) => Object.fromEntries(new URL(page.url()).searchParams);
+
+/** A window that stands still, so that the page and the test ask the same. */
+export function fixedWindow(seconds) {
+	const to = Math.floor(Date.now() / 1000) - 3; // what ended by then is stored
+	return { from: String(to - seconds), to: String(to) };
+}
+
+/* ---- the flame graph ---- */
+
+export const drawn = (page) => page.evaluate(() => window.__epi.drawn());
+
+/** Waits until there is one, and two looks in a row see the same picture. */
+export async function flameReady(page) {
+	await page.waitForFunction(() => (window.__epi?.flame()?.nodes.length ?? 0) > 1);
+	await settled(page);
+}
+
+export async function settled(page) {
+	let last = "";
+	for (let i = 0; i < 40; i++) {
+		await page.waitForTimeout(120);
+		const now = JSON.stringify(await page.evaluate(() => window.__epi.flame()?.nodes));
+		if (now === last) return;
+		last = now;
+	}
+	assert.fail("the flame graph does not come to rest");
+}
+
+/** The middle of a node, or of its first 40 pixels, on the page. */
+export async function nodePoint(page, node) {
+	const box = await page.getByRole("img", { name: /Flame graph/ }).boundingBox();
+	return {
+		x: box.x + Math.max(0, node.x) + Math.min(node.w, 40) / 2,
+		y: box.y + node.y + 8,
+	};
+}
+
+export async function clickNode(page, node, options) {
+	const { x, y } = await nodePoint(page, node);
+	await page.mouse.click(x, y, options);
+}
+
+/** Decodes a flamebearer of one profile on its own: name, level, x, total of every node. */
+export function decode(fb) {
+	const out = [];
+	fb.levels.forEach((row, level) => {
+		let end = 0;
+		for (let k = 0; k < row.length; k += 4) {
+			const x = end + row[k];
+			out.push({ name: fb.names[row[k + 3]], level, x, total: row[k + 1], self: row[k + 2] });
+			end = x + row[k + 1];
+		}
+	});
+	return out;
+}
+
+/* ---- servers ---- */
+
+export function freePort() {
+	return new Promise((done) => {
+		const s = createServer();
+		s.listen(0, "127.0.0.1", () => {
+			const { port } = s.address();
+			s.close(() => done(port));
+		});
+	});
+}
+
+/**
+ * Starts a server with a directory of its own: `files` are written there, "e.yml" is its
+ * configuration. Gives its address and `stop`, which also removes the directory.
+ */
+export async function startServer({ files, flags = [], prefix = "/" }) {
+	const dir = mkdtempSync(join(tmpdir(), "epi-browser-"));
+	for (const [name, text] of Object.entries(files)) writeFileSync(join(dir, name), text);
+	const port = await freePort();
+	const base = `http://127.0.0.1:${port}${prefix}`;
+	const server = spawn(
+		join(process.env.EPI_BUILD ?? "build", "epimetheus"),
+		[
+			`--config.file=${join(dir, "e.yml")}`,
+			`--storage.tsdb.path=${join(dir, "data")}`,
+			`--web.listen-address=127.0.0.1:${port}`,
+			`--web.external-url=${base}`,
+			...flags,
+		],
+		{ stdio: ["ignore", "ignore", "pipe"] },
+	);
+	await new Promise((done, fail) => {
+		let log = "";
+		server.stderr.on("data", (d) => {
+			log += d;
+			if (/msg=ready\b/.test(log)) done();
+		});
+		server.on("close", () => fail(new Error(log)));
+	});
+	const stop = async () => {
+		if (server.kill()) await once(server, "close"); // it writes until then
+		rmSync(dir, { recursive: true, force: true });
+	};
+	return { base, dir, stop };
+}
