@@ -1,7 +1,7 @@
 // Explore: one query, its cost over time, its flame graph and its table.
 import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { resolveType, shortTypeName, type ProfileType, type QueryData } from "../lib/api";
-import { useApi, useInterval, useUrl } from "../lib/hooks";
+import { useInterval, useUrl } from "../lib/hooks";
 import { parseMatch } from "../lib/measured";
 import {
 	chartQuery,
@@ -21,7 +21,6 @@ import {
 	windowTimes,
 } from "../lib/questions";
 import {
-	absolute,
 	formatClock,
 	instantFromParams,
 	parseDuration,
@@ -31,7 +30,7 @@ import {
 	trimMs,
 	type TimeRange,
 } from "../lib/timerange";
-import { Chart } from "../parts/chart";
+import { ChartPanel } from "../parts/chartpanel";
 import { Chips } from "../parts/chips";
 import { MeasuredProfiles } from "../parts/measured";
 import { Picker } from "../parts/picker";
@@ -110,7 +109,6 @@ export function Explore() {
 		type,
 		tick,
 	);
-	const labels = useApi<string[]>(query ? "labels" : null, "labels");
 
 	const run = (q: string) => {
 		setTick((t) => t + 1);
@@ -173,53 +171,7 @@ export function Explore() {
 			</section>
 
 			{chart.sent && !loaded.error && (
-				<section
-					class={chart.loaded.loading ? "panel chart-panel busy" : "panel chart-panel"}
-				>
-					<div class="panel-head">
-						<h2>Cost over time</h2>
-						<span class="faint">{chart.unit.label}</span>
-						<span class="spacer" />
-						{kind !== "costs" && (
-							<label class="select">
-								<span class="faint">By label</span>
-								<select
-									value={by}
-									aria-label="One line per value of"
-									onChange={(e) =>
-										patch({ by: (e.target as HTMLSelectElement).value })
-									}
-								>
-									<option value="">none</option>
-									{[
-										...new Set([
-											...(by ? [by] : []),
-											...(labels.answer?.data ?? []),
-										]),
-									]
-										.filter((l) => !l.startsWith("__"))
-										.map((l) => (
-											<option key={l} value={l}>
-												{l}
-											</option>
-										))}
-								</select>
-							</label>
-						)}
-						<span class="faint">step {chart.step} s · drag to zoom</span>
-					</div>
-					{chart.loaded.error ? (
-						<QueryError error={chart.loaded.error} sent={chart.sent} />
-					) : (
-						<Chart
-							matrix={chart.loaded.answer?.data.result ?? EMPTY}
-							unit={chart.unit}
-							window={chart.window}
-							step={chart.step}
-							onSelect={(a, b) => setRange(absolute(Math.floor(a), Math.ceil(b)))}
-						/>
-					)}
-				</section>
+				<ChartPanel chart={chart} kind={kind} by={by} patch={patch} setRange={setRange} />
 			)}
 
 			{loaded.answer && (
@@ -262,5 +214,3 @@ export function Explore() {
 		</main>
 	);
 }
-
-const EMPTY: never[] = [];
