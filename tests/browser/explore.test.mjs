@@ -300,7 +300,7 @@ test("the exports open", async (t) => {
 	await flameReady(page);
 	await page.getByRole("button", { name: "Export" }).click();
 	const links = await page.locator(".menu-items a").evaluateAll((all) => all.map((a) => a.href));
-	assert.equal(links.length, 3);
+	assert.equal(links.length, 4);
 	const bodies = await Promise.all(
 		links.map(async (href) => {
 			const response = await fetch(href);
@@ -310,7 +310,8 @@ test("the exports open", async (t) => {
 	);
 	assert.deepEqual([...bodies[0].subarray(0, 2)], [0x1f, 0x8b], "pprof is gzip");
 	assert.match(bodies[1].toString().split("\n")[0], /^.+ \d+$/);
-	assert.match(bodies[2].toString(), /flat%/);
+	assert.match(JSON.parse(bodies[2]).$schema, /speedscope/);
+	assert.match(bodies[3].toString(), /flat%/);
 });
 
 test("compare finds a function that differs between two versions", async (t) => {

@@ -10,4 +10,5 @@ export * as units from "./lib/units";
 export * as urlstate from "./lib/urlstate";
 export * as color from "./flame/color";
 export * as layout from "./flame/layout";
+export * as look from "./flame/look";
 export * as search from "./flame/search";

@@ -1,8 +1,18 @@
 // What a right click on a function offers.
 import { useOutside } from "../lib/hooks";
 
+/** An entry of the menu that the place of the graph adds to the view's own. */
+export interface FlameAction {
+	label: string;
+	hint?: string;
+	/** `stack` is the call path from the outermost function to `name`, the root left out. */
+	run(name: string, stack: string[]): void;
+}
+
 export interface MenuProps {
 	name: string;
+	stack: string[];
+	actions: FlameAction[];
 	x: number;
 	y: number;
 	onZoom(): void;
@@ -13,11 +23,13 @@ export interface MenuProps {
 const W = 210;
 const H = 120;
 
-export function FlameMenu({ name, x, y, onZoom, onPick, onClose }: MenuProps) {
+export function FlameMenu(props: MenuProps) {
+	const { name, stack, actions, x, y, onZoom, onPick, onClose } = props;
 	const ref = useOutside(true, onClose);
-	const item = (text: string, act: () => void) => (
+	const item = (text: string, act: () => void, hint?: string) => (
 		<button
 			type="button"
+			title={hint}
 			role="menuitem"
 			onClick={() => {
 				act();
@@ -47,6 +59,7 @@ export function FlameMenu({ name, x, y, onZoom, onPick, onClose }: MenuProps) {
 						/* refused by the user: nothing to do */
 					});
 				})}
+			{actions.map((a) => item(a.label, () => a.run(name, stack), a.hint))}
 		</div>
 	);
 }

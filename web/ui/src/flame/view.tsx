@@ -6,7 +6,9 @@ import { publish } from "../lib/debug";
 import { useTheme } from "../lib/theme";
 import { Card } from "./card";
 import { FlameCanvas, ROW_H } from "./canvas";
-import { FlameMenu } from "./menu";
+import { LookMenu } from "./lookmenu";
+import type { FlameLook } from "./look";
+import { FlameMenu, type FlameAction } from "./menu";
 import { makePalette, shortName } from "./color";
 import {
 	ancestry,
@@ -19,6 +21,7 @@ import {
 	type WidthMode,
 } from "./layout";
 import type { Matches } from "./search";
+import "./flame.css";
 
 export interface FlameViewProps {
 	flame: Flame;
@@ -29,6 +32,13 @@ export interface FlameViewProps {
 	widthMode: WidthMode;
 	onZoom(path: string): void;
 	onPick(name: string): void;
+	look: FlameLook;
+	/** Without it there is no menu that changes the look. */
+	onLook?(look: FlameLook): void;
+	/** Further entries of the menu of a right click. */
+	actions?: FlameAction[];
+	/** Under which name it stands in window.__epi, "flame" unless given. */
+	debugName?: string;
 	/** Stands at the right of the breadcrumbs. */
 	tools?: ComponentChildren;
 }
@@ -61,12 +71,10 @@ function Crumbs({
 	flame,
 	zoomed,
 	onZoom,
-	children,
 }: {
 	flame: Flame;
 	zoomed: number;
 	onZoom(i: number): void;
-	children?: ComponentChildren;
 }) {
 	const path = ancestry(flame, zoomed);
 	const shown = path.length > 7 ? [path[0], -1, ...path.slice(-5)] : path;
@@ -99,14 +107,13 @@ function Crumbs({
 					</button>
 				</>
 			)}
-			<span class="spacer" />
-			{children}
 		</nav>
 	);
 }
 
 export function FlameView(props: FlameViewProps) {
-	const { flame, unit, matches, zoom, widthMode, onZoom, onPick } = props;
+	const { flame, unit, matches, zoom, widthMode, onZoom, onPick, look, onLook } = props;
+	const debugName = props.debugName ?? "flame";
 	const theme = useTheme();
 	const scroller = useRef<HTMLDivElement>(null);
 	const canvasEl = useRef<HTMLCanvasElement>(null);
@@ -131,7 +138,7 @@ export function FlameView(props: FlameViewProps) {
 		const observer = new ResizeObserver(fit);
 		observer.observe(scroller.current!);
 		fit();
-		publish("flame", () => ({
+		publish(debugName, () => ({
 			width: canvasEl.current!.clientWidth,
 			drawMs: c.drawMs,
 			zoomed: canvasEl.current!.dataset.zoomed ?? "",
@@ -140,7 +147,7 @@ export function FlameView(props: FlameViewProps) {
 		return () => {
 			observer.disconnect();
 			c.dispose();
-			publish("flame", null);
+			publish(debugName, null);
 		};
 	}, []);
 
@@ -164,13 +171,13 @@ export function FlameView(props: FlameViewProps) {
 		canvas.current!.schedule();
 	}, [hover, selected]);
 	useEffect(() => {
-		publish("flameNames", () => (i: number) => ({
+		publish(`${debugName}Names`, () => (i: number) => ({
 			name: nameOf(flame, i),
 			total: flame.total[i],
 			self: flame.self[i],
 			level: levelOf(flame, i),
 		}));
-		return () => publish("flameNames", null);
+		return () => publish(`${debugName}Names`, null);
 	}, [flame]);
 
 	const zoomTo = useCallback(
@@ -235,9 +242,15 @@ export function FlameView(props: FlameViewProps) {
 			: "";
 	return (
 		<div class="flame">
-			<Crumbs flame={flame} zoomed={zoomed} onZoom={zoomTo}>
-				{props.tools}
-			</Crumbs>
+			<div class="flame-head">
+				<Crumbs flame={flame} zoomed={zoomed} onZoom={zoomTo} />
+				<div class="flame-tools">
+					{props.tools}
+					{onLook && (
+						<LookMenu look={look} diff={flame.diff !== null} onChange={onLook} />
+					)}
+				</div>
+			</div>
 			<div
 				class="flame-scroll"
 				ref={scroller}
@@ -266,6 +279,10 @@ export function FlameView(props: FlameViewProps) {
 			{menu && (
 				<FlameMenu
 					name={nameOf(flame, menu.node)}
+					stack={ancestry(flame, menu.node)
+						.slice(1)
+						.map((n) => nameOf(flame, n))}
+					actions={props.actions ?? []}
 					x={menu.x}
 					y={menu.y}
 					onZoom={() => zoomTo(menu.node)}

@@ -2,6 +2,7 @@
 //   __epi.flame()      {width, drawMs, zoomed, nodes: [{index, x, y, w}]} in CSS pixels
 //   __epi.node(index)  {name, total, self, level}
 //   __epi.drawn()      the two joined: [{name, total, self, level, x, y, w}]
+//                      All three take the name of a view where more than one is on the page.
 //   __epi.search()     {total, whole, share} of the current search, null without one
 //   __epi.table()      the rows of the top table in the order shown
 // Nothing in the page reads it.
@@ -16,12 +17,14 @@ export function publish(name: string, source: (() => unknown) | null): void {
 const read = (name: string): unknown => sources.get(name)?.() ?? null;
 
 export function installDebug(win: Window): void {
-	const flame = () => read("flame") as { nodes: { index: number }[] } | null;
-	const node = (i: number) => (read("flameNames") as ((i: number) => object) | null)?.(i) ?? null;
+	const flame = (view = "flame") => read(view) as { nodes: { index: number }[] } | null;
+	const node = (i: number, view = "flame") =>
+		(read(`${view}Names`) as ((i: number) => object) | null)?.(i) ?? null;
 	const hook = Object.freeze({
 		flame,
 		node,
-		drawn: () => flame()?.nodes.map((d) => ({ ...node(d.index), ...d })) ?? [],
+		drawn: (view = "flame") =>
+			flame(view)?.nodes.map((d) => ({ ...node(d.index, view), ...d })) ?? [],
 		search: () => read("search"),
 		table: () => read("table"),
 	});

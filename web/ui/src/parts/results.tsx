@@ -14,13 +14,14 @@ import type { Times } from "../lib/questions";
 import { formatValue, nothingCounted, share } from "../lib/units";
 import { shortName } from "../flame/color";
 import { buildFlame, setWidthMode, type Flame, type WidthMode } from "../flame/layout";
+import { lookFromParams, lookPatch } from "../flame/look";
 import { search, searchName } from "../flame/search";
 import { FlameView } from "../flame/view";
 import { IconX } from "./icons";
 import { QueryError } from "./querybar";
+import { ExportMenu } from "./export";
 import {
 	DiffLegend,
-	DownloadMenu,
 	ElementSelect,
 	SearchBox,
 	Segmented,
@@ -168,7 +169,7 @@ function ProfileResult(props: ResultsProps & { elements: ProfileElement[] }) {
 						))}
 					</select>
 				</label>
-				<DownloadMenu query={query} times={times} />
+				<ExportMenu query={query} times={times} />
 			</div>
 			{broken && <div class="notice error">{broken}</div>}
 			{idle && (
@@ -208,6 +209,8 @@ function ProfileResult(props: ResultsProps & { elements: ProfileElement[] }) {
 							widthMode={widthMode}
 							onZoom={onZoom}
 							onPick={onPick}
+							look={lookFromParams(params)}
+							onLook={(look) => patch(lookPatch(look))}
 							tools={
 								diff && (
 									<>

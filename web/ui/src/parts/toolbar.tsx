@@ -1,12 +1,10 @@
-// The parts of the toolbar above a result: which view, which element, search, export.
+// The parts of the toolbar above a result: which view, which element, search.
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { apiUrl, formatLabels, type Answer, type ProfileElement, type QueryData } from "../lib/api";
-import { useOutside } from "../lib/hooks";
-import type { Times } from "../lib/questions";
+import { formatLabels, type Answer, type ProfileElement, type QueryData } from "../lib/api";
 import { formatPercent, formatSigned, formatValue, share } from "../lib/units";
 import type { Flame } from "../flame/layout";
 import { compilePattern, type Matches } from "../flame/search";
-import { IconDown, IconDownload, IconSearch, IconX } from "./icons";
+import { IconSearch, IconX } from "./icons";
 
 const SEARCH_DELAY_MS = 140;
 
@@ -29,34 +27,6 @@ export function Segmented<T extends string>(props: {
 					{text}
 				</button>
 			))}
-		</div>
-	);
-}
-
-export function DownloadMenu({ query, times }: { query: string; times: Times }) {
-	const [open, setOpen] = useState(false);
-	const ref = useOutside(open, () => setOpen(false));
-	const href = (format: string) => apiUrl("query", { query, ...times, format });
-	return (
-		<div class="menu" ref={ref}>
-			<button type="button" aria-expanded={open} onClick={() => setOpen(!open)}>
-				<IconDownload />
-				Export
-				<IconDown />
-			</button>
-			{open && (
-				<div class="popup menu-items" onClick={() => setOpen(false)}>
-					<a href={href("pprof")} download="profile.pb.gz">
-						pprof <span class="faint">for go tool pprof</span>
-					</a>
-					<a href={href("folded")} download="profile.folded.txt">
-						folded <span class="faint">one stack per line</span>
-					</a>
-					<a href={href("text")} target="_blank" rel="noreferrer">
-						text <span class="faint">as pprof -top</span>
-					</a>
-				</div>
-			)}
 		</div>
 	);
 }

@@ -1,0 +1,119 @@
+// The "View" popup of a flame graph: orientation, order, colour, recursion.
+import { useId, useRef, useState } from "preact/hooks";
+import { useOutside } from "../lib/hooks";
+import { IconDown } from "../parts/icons";
+import type { FlameLook } from "./look";
+import "./lookmenu.css";
+
+const ORIENTATIONS: [FlameLook["orientation"], string][] = [
+	["icicle", "Icicle: root at the top"],
+	["flame", "Flame: root at the bottom"],
+];
+const ORDERS: [FlameLook["order"], string][] = [
+	["name", "Name"],
+	["cost", "Cost, most first"],
+];
+const COLORS: [FlameLook["color"], string][] = [
+	["package", "Package"],
+	["file", "File"],
+	["share", "Share of all"],
+];
+
+function Choice<T extends string>(props: {
+	title: string;
+	value: T;
+	options: [T, string][];
+	disabled?: boolean;
+	hint?: string;
+	onChange(v: T): void;
+}) {
+	const name = useId();
+	return (
+		<fieldset disabled={props.disabled}>
+			<legend>{props.title}</legend>
+			{props.options.map(([v, text]) => (
+				<label key={v}>
+					<input
+						type="radio"
+						name={name}
+						checked={v === props.value}
+						onChange={() => props.onChange(v)}
+					/>
+					{text}
+				</label>
+			))}
+			{props.hint && <p class="faint">{props.hint}</p>}
+		</fieldset>
+	);
+}
+
+export function LookMenu({
+	look,
+	diff,
+	onChange,
+}: {
+	look: FlameLook;
+	diff: boolean;
+	onChange(look: FlameLook): void;
+}) {
+	const [open, setOpen] = useState(false);
+	const button = useRef<HTMLButtonElement>(null);
+	const ref = useOutside(open, () => setOpen(false));
+	const set = (part: Partial<FlameLook>) => onChange({ ...look, ...part });
+	return (
+		<div
+			class="menu look"
+			ref={ref}
+			onKeyDown={(e) => {
+				if (e.key === "Escape" && open) button.current?.focus();
+			}}
+		>
+			<button
+				type="button"
+				ref={button}
+				aria-haspopup="dialog"
+				aria-expanded={open}
+				title="How the flame graph is drawn"
+				onClick={() => setOpen(!open)}
+			>
+				View
+				<IconDown />
+			</button>
+			{open && (
+				<div class="popup look-popup" role="dialog" aria-label="How the flame graph is drawn">
+					<Choice
+						title="Orientation"
+						value={look.orientation}
+						options={ORIENTATIONS}
+						onChange={(orientation) => set({ orientation })}
+					/>
+					<Choice
+						title="Siblings by"
+						value={look.order}
+						options={ORDERS}
+						onChange={(order) => set({ order })}
+					/>
+					<Choice
+						title="Colour by"
+						value={look.color}
+						options={COLORS}
+						disabled={diff}
+						hint={diff ? "In a difference colour is the change." : undefined}
+						onChange={(color) => set({ color })}
+					/>
+					<fieldset>
+						<legend>Recursion</legend>
+						<label>
+							<input
+								type="checkbox"
+								checked={look.collapse}
+								onChange={() => set({ collapse: !look.collapse })}
+							/>
+							As one frame
+						</label>
+					</fieldset>
+				</div>
+			)}
+		</div>
+	);
+}
