@@ -1,6 +1,6 @@
 // Hooks of the page: the URL as state, and answers of the server.
 import { createContext } from "preact";
-import { useContext, useEffect, useRef, useState } from "preact/hooks";
+import { useCallback, useContext, useEffect, useRef, useState } from "preact/hooks";
 import { call, type Answer, type Args, type ApiError } from "./api";
 import type { Location, UrlStore } from "./urlstate";
 
@@ -16,12 +16,23 @@ export function useUrl(): { store: UrlStore; location: Location } {
 	return { store, location };
 }
 
-export interface Loaded<T> {
+interface State<T> {
 	answer: Answer<T> | null;
 	error: ApiError | null;
 	loading: boolean;
 	/** The question `answer` or `error` is to; an older one while a newer is under way. */
 	key: string | null;
+	/** When the question under way began, by performance.now(); null where none is. */
+	since: number | null;
+	/** Somebody gave up waiting for it: `answer` is an older one, if any. */
+	cancelled: boolean;
+}
+
+export interface Loaded<T> extends State<T> {
+	/** Aborts the question under way; the server then stops working on it too. */
+	cancel(): void;
+	/** Asks the same question again. */
+	again(): void;
 }
 
 /**
@@ -29,30 +40,41 @@ export interface Loaded<T> {
  * next one is here, so a refresh does not flicker; a newer question aborts the older.
  */
 export function useApi<T>(key: string | null, name: string, args: Args = {}): Loaded<T> {
-	const [state, set] = useState<Loaded<T>>({
+	const idle = { error: null, loading: false, since: null, cancelled: false };
+	const [state, set] = useState<State<T>>({
+		...idle,
 		answer: null,
-		error: null,
 		loading: key !== null,
 		key: null,
 	});
+	const [round, setRound] = useState(0);
 	const last = useRef(args);
 	last.current = args;
+	const underWay = useRef<AbortController | null>(null);
 	useEffect(() => {
 		if (key === null) {
-			set({ answer: null, error: null, loading: false, key });
+			set({ ...idle, answer: null, key });
 			return;
 		}
 		const abort = new AbortController();
-		set((s) => ({ ...s, loading: true }));
+		underWay.current = abort;
+		set((s) => ({ ...s, loading: true, since: performance.now(), cancelled: false }));
 		call<T>(name, last.current, abort.signal).then(
-			(answer) => set({ answer, error: null, loading: false, key }),
+			(answer) => {
+				if (!abort.signal.aborted) set({ ...idle, answer, key });
+			},
 			(error) => {
-				if (!abort.signal.aborted) set({ answer: null, error, loading: false, key });
+				if (!abort.signal.aborted) set({ ...idle, answer: null, error, key });
 			},
 		);
 		return () => abort.abort();
-	}, [key, name]);
-	return state;
+	}, [key, name, round]);
+	const cancel = useCallback(() => {
+		underWay.current?.abort();
+		set((s) => (s.loading ? { ...s, ...idle, error: s.error, cancelled: true } : s));
+	}, []);
+	const again = useCallback(() => setRound((n) => n + 1), []);
+	return { ...state, cancel, again };
 }
 
 /** Calls `fn` every `seconds` while the page is visible; 0 for never. */

@@ -21,6 +21,7 @@ import { Chart } from "../parts/chart";
 import { IconSwap } from "../parts/icons";
 import { useMeasured } from "../parts/measured";
 import { Combo } from "../parts/picker";
+import { Progress } from "../parts/progress";
 import { Notices, QueryBar, QueryError } from "../parts/querybar";
 import { DEFAULT_NODES, Results } from "../parts/results";
 import { TimePicker } from "../parts/timepicker";
@@ -337,6 +338,7 @@ export function Compare() {
 					</a>
 				</div>
 			)}
+			<Progress loaded={loaded} />
 			{loaded.error && ask && <QueryError error={loaded.error} sent={ask.query} />}
 			{loaded.answer && <Notices {...loaded.answer} />}
 			{loaded.answer && ask && (

@@ -7,7 +7,6 @@ import {
 	chartQuery,
 	findSelectors,
 	flameQuery,
-	formatSelector,
 	guessKind,
 	parseSelector,
 	callArgument,
@@ -21,7 +20,6 @@ import {
 	windowTimes,
 } from "../lib/questions";
 import {
-	formatClock,
 	instantFromParams,
 	parseDuration,
 	rangeFromParams,
@@ -31,12 +29,9 @@ import {
 	type TimeRange,
 } from "../lib/timerange";
 import { ChartPanel } from "../parts/chartpanel";
-import { Chips } from "../parts/chips";
+import { Controls } from "../parts/controls";
 import { MeasuredProfiles } from "../parts/measured";
-import { Picker } from "../parts/picker";
-import { Notices, QueryBar, QueryError } from "../parts/querybar";
 import { DEFAULT_NODES, Results } from "../parts/results";
-import { TimePicker } from "../parts/timepicker";
 
 /** The query a first visit asks: the CPU of everything, or the first type there is. */
 function firstQuery(types: ProfileType[]): string {
@@ -125,50 +120,20 @@ export function Explore() {
 
 	return (
 		<main class="explore">
-			<section class="panel controls">
-				<div class="row">
-					<QueryBar
-						query={query}
-						label="Query"
-						loading={loaded.loading}
-						onRun={run}
-						placeholder='cpu{job="api"}, or merge by (version) (cpu), or flat(cpu)'
-					/>
-					<TimePicker
-						range={range}
-						onChange={setRange}
-						refresh={refresh}
-						onRefresh={(r) => patch({ refresh: r === "off" ? null : r })}
-					/>
-				</div>
-				<Picker
-					selector={selector}
-					types={known}
-					onChange={(s) => run(formatSelector(s))}
-				/>
-				{loaded.error && <QueryError error={loaded.error} sent={sent} />}
-				{types.error && <QueryError error={types.error} sent="" />}
-				{loaded.answer && <Notices {...loaded.answer} />}
-				{at !== null && (
-					<div class="notice instant">
-						<span>Evaluated at {formatClock(at)}, as rules are</span>
-						<Chips labels={parseMatch(match)} />
-						<button
-							type="button"
-							class="small"
-							onClick={() => patch({ ...rangeToParams(range), at: null, match: null })}
-						>
-							Over the time range instead
-						</button>
-					</div>
-				)}
-				{types.answer && known.length === 0 && (
-					<div class="notice">
-						No profiles are stored yet. The <a href="targets">targets page</a> shows
-						what is being scraped.
-					</div>
-				)}
-			</section>
+			<Controls
+				query={query}
+				sent={sent}
+				selector={selector}
+				types={types}
+				loaded={loaded}
+				beside={[chart.loaded]}
+				range={range}
+				refresh={refresh}
+				at={at}
+				match={match}
+				run={run}
+				patch={patch}
+			/>
 
 			{chart.sent && !loaded.error && (
 				<ChartPanel chart={chart} kind={kind} by={by} patch={patch} setRange={setRange} />

@@ -8,6 +8,7 @@ import { diffQuery } from "../lib/query";
 import { useProfileTypes, useQuestion } from "../lib/questions";
 import { formatClock, formatDuration, trimMs, type Window } from "../lib/timerange";
 import { patchParams } from "../lib/urlstate";
+import { Progress } from "./progress";
 import { Notices, QueryError } from "./querybar";
 import { DEFAULT_NODES, Results } from "./results";
 
@@ -106,6 +107,7 @@ export function MeasuredDiff(props: { expr: string; at: number; labels: Labels }
 					</a>
 				</div>
 			)}
+			<Progress loaded={loaded} />
 			{loaded.error && ask && <QueryError error={loaded.error} sent={ask.query} />}
 			{loaded.answer && <Notices {...loaded.answer} />}
 			{loaded.answer && ask && (
@@ -149,6 +151,7 @@ export function MeasuredProfiles(props: { expr: string; at: number; labels: Labe
 					Compare with before
 				</a>
 			</div>
+			<Progress loaded={loaded} />
 			{loaded.error && <QueryError error={loaded.error} sent={found.exact} />}
 			{loaded.answer && (
 				<Results

@@ -1,0 +1,83 @@
+// What Explore is asked with: the query, its window, the picker, and what came of asking.
+import { type ProfileType } from "../lib/api";
+import type { Loaded } from "../lib/hooks";
+import { parseMatch } from "../lib/measured";
+import { formatSelector, type Selector } from "../lib/query";
+import { formatClock, rangeToParams, type TimeRange } from "../lib/timerange";
+import { Chips } from "./chips";
+import { Picker } from "./picker";
+import { Progress } from "./progress";
+import { Notices, QueryBar, QueryError } from "./querybar";
+import { TimePicker } from "./timepicker";
+
+export interface ControlsProps {
+	query: string;
+	/** The query as it was asked, which its errors speak of. */
+	sent: string;
+	selector: Selector | null;
+	types: Loaded<ProfileType[]>;
+	loaded: Loaded<unknown>;
+	/** What else is given up with it. */
+	beside: Loaded<unknown>[];
+	range: TimeRange;
+	refresh: string;
+	at: number | null;
+	match: string;
+	run(query: string): void;
+	patch(p: Record<string, string | null>): void;
+}
+
+/** A query that came from a rule is asked at one time, which is not that of the picker. */
+function Instant({ at, match, onRange }: { at: number; match: string; onRange(): void }) {
+	return (
+		<div class="notice instant">
+			<span>Evaluated at {formatClock(at)}, as rules are</span>
+			<Chips labels={parseMatch(match)} />
+			<button type="button" class="small" onClick={onRange}>
+				Over the time range instead
+			</button>
+		</div>
+	);
+}
+
+export function Controls(props: ControlsProps) {
+	const { query, sent, selector, types, loaded, range, refresh, at, match, run, patch } = props;
+	const known = types.answer?.data ?? [];
+	return (
+		<section class="panel controls">
+			<div class="row">
+				<QueryBar
+					query={query}
+					label="Query"
+					loading={loaded.loading}
+					onRun={run}
+					placeholder='cpu{job="api"}, or merge by (version) (cpu), or flat(cpu)'
+				/>
+				<TimePicker
+					range={range}
+					onChange={(r) => patch({ ...rangeToParams(r), at: null })}
+					refresh={refresh}
+					onRefresh={(r) => patch({ refresh: r === "off" ? null : r })}
+				/>
+			</div>
+			<Picker selector={selector} types={known} onChange={(s) => run(formatSelector(s))} />
+			<Progress loaded={[loaded, ...props.beside]} />
+			{loaded.error && <QueryError error={loaded.error} sent={sent} />}
+			{types.error && <QueryError error={types.error} sent="" />}
+			{loaded.answer && <Notices {...loaded.answer} />}
+			{at !== null && (
+				<Instant
+					at={at}
+					match={match}
+					onRange={() => patch({ ...rangeToParams(range), at: null, match: null })}
+				/>
+			)}
+			{types.answer && known.length === 0 && (
+				<div class="notice">
+					No profiles are stored yet. The <a href="targets">targets page</a> shows what is
+					being scraped.
+				</div>
+			)}
+		</section>
+	);
+}
