@@ -132,6 +132,18 @@ enum err_code api_read_query(const struct http_in *in, struct query_options *q, 
 	return api_duration(in, "timeout", &q->timeout_ns, NULL, err);
 }
 
+static enum err_code read_files(
+	const struct http_in *in, struct render_options *r, struct err *err)
+{
+	struct str files = http_param(in, "files");
+
+	if (files.len && !str_is(files, "true") && !str_is(files, "false"))
+		return err_set(err, ERR_INVALID,
+			"invalid parameter \"files\": it is \"true\", \"false\" or left out");
+	r->files = str_is(files, "true");
+	return ERR_OK;
+}
+
 static enum err_code read_common(const struct http_in *in, struct query_options *q,
 	struct render_options *r, struct err *err)
 {
@@ -144,7 +156,7 @@ static enum err_code read_common(const struct http_in *in, struct query_options 
 	q->limit = limit;
 	r->max_nodes = nodes;
 	r->rows_max = limit;
-	return ERR_OK;
+	return read_files(in, r, err);
 }
 
 static enum err_code check_order(int64_t start_ns, int64_t end_ns, struct err *err)

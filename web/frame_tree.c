@@ -52,6 +52,11 @@ static enum err_code intern_name(
 	return ERR_OK;
 }
 
+uint32_t frame_tree_name(const struct frame_tree *t, struct str name)
+{
+	return map_find(&t->name_map, hash_bytes(name.ptr, name.len, 0), name_eq, t, &name);
+}
+
 static bool child_eq(const void *ctx, const void *key, uint32_t id)
 {
 	const struct tree_node *a = key, *b = &((const struct frame_tree *)ctx)->nodes[id];

@@ -36,6 +36,8 @@ void frame_tree_release(struct frame_tree *t);
 /* The child of `parent` with this name, made where it is missing. */
 MUST_CHECK enum err_code frame_tree_child(
 	struct frame_tree *t, uint32_t parent, struct str name, uint32_t *out, struct err *err);
+/* The id of a name; MAP_NONE: there is none such. */
+uint32_t frame_tree_name(const struct frame_tree *t, struct str name);
 /* Adds a profile's stacks below a node. */
 MUST_CHECK enum err_code frame_tree_add(
 	struct frame_tree *t, uint32_t below, const struct profile_value *p, struct err *err);

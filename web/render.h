@@ -36,6 +36,7 @@ struct render_options {
 	struct arena *arena;
 	size_t max_nodes; /* of a flame graph; 0: RENDER_NODES_DEFAULT; above RENDER_NODES_MAX: that
 			   */
+	bool files; /* of a flame graph: where functions are defined */
 	size_t rows_max; /* of format=text for profiles; 0: all */
 	bool numbers_only; /* JSON: a table's rows as a vector of flat costs */
 	/* Takes what `out` holds and empties it; NULL: all stays there. */

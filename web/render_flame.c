@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "web/frame_tree.h"
+#include "web/frame_origin.h"
 
 #define NO_NODE UINT32_MAX
 
@@ -17,6 +17,7 @@ struct box {
 struct flame {
 	struct arena *arena;
 	struct frame_tree tree;
+	const struct frame_origin *origins; /* per name of the tree; NULL: not asked for */
 	bool is_diff;
 	char *kept; /* per node */
 	int64_t (*other)[2]; /* per node: totals of the children left out */
@@ -262,6 +263,47 @@ static enum err_code add_names(struct flame *f, struct flame_picture *out, struc
 	return ERR_OK;
 }
 
+static bool file_eq(const void *ctx, const void *key, uint32_t id)
+{
+	return str_eq(*(const struct str *)key, ((const struct flame_picture *)ctx)->files[id]);
+}
+
+static bool file_number(struct map *known, struct flame_picture *out, struct str file, uint32_t *id)
+{
+	uint64_t hash = hash_bytes(file.ptr, file.len, 0);
+
+	*id = map_find(known, hash, file_eq, out, &file);
+	if (*id != MAP_NONE)
+		return true;
+	*id = (uint32_t)out->files_n;
+	out->files[out->files_n++] = file;
+	return map_add(known, hash, *id);
+}
+
+static enum err_code add_files(struct flame *f, struct flame_picture *out, struct err *err)
+{
+	struct map known;
+	bool ok = true;
+
+	out->files = arena_array(f->arena, struct str, out->names_n + 1);
+	out->name_files = arena_array(f->arena, uint32_t, out->names_n);
+	out->name_lines = arena_array(f->arena, int64_t, out->names_n);
+	if (!out->files || !out->name_files || !out->name_lines)
+		return arena_fail(f->arena, "flame graph", err);
+	map_init(&known);
+	ok = file_number(&known, out, STR(""), &out->name_files[0]);
+	for (uint32_t i = 0; i < f->names_n && ok; i++) {
+		const struct frame_origin *o = &f->origins[f->name_order[i]];
+
+		if (f->name_order[i] == f->tree.names_n) /* "other" */
+			continue;
+		ok = file_number(&known, out, o->file, &out->name_files[i + 1]);
+		out->name_lines[i + 1] = o->line;
+	}
+	map_release(&known);
+	return ok ? ERR_OK : err_set(err, ERR_NOMEM, "flame graph: out of memory");
+}
+
 static enum err_code flame_init(struct flame *f, const struct profile_value *p,
 	const struct flame_options *o, struct arena *a, struct err *err)
 {
@@ -273,6 +315,13 @@ static enum err_code flame_init(struct flame *f, const struct profile_value *p,
 	f->tree.canceled = o->canceled;
 	if ((rc = frame_tree_add(&f->tree, 0, p, err)))
 		return rc;
+	if (o->files) {
+		struct frame_origin *origins;
+
+		if ((rc = frame_origins(&f->tree, p, &origins, err)))
+			return rc;
+		f->origins = origins;
+	}
 	if (o->call_site_n && (rc = frame_tree_keep(&f->tree, o->call_site, o->call_site_n, err)))
 		return rc;
 	frame_tree_total(&f->tree);
@@ -294,7 +343,8 @@ enum err_code flame_layout(const struct profile_value *p, const struct flame_opt
 	*out = (struct flame_picture){ .is_diff = f.is_diff,
 		.left_ticks = f.tree.nodes[0].total[1],
 		.right_ticks = f.tree.nodes[0].total[0] };
-	if ((rc = add_levels(&f, out, err)) || (rc = add_names(&f, out, err)))
+	if ((rc = add_levels(&f, out, err)) || (rc = add_names(&f, out, err)) ||
+		(f.origins && (rc = add_files(&f, out, err))))
 		goto out;
 	out->max_self = f.max_self;
 out:
@@ -363,12 +413,45 @@ static enum err_code write_levels(struct json *j, const struct flame_picture *f,
 	return ERR_OK;
 }
 
+static enum err_code write_files(struct json *j, const struct flame_picture *f,
+	const struct render_options *o, struct err *err)
+{
+	enum err_code rc;
+
+	json_key(j, "files");
+	json_array(j);
+	for (size_t i = 0; i < f->files_n; i++) {
+		json_str(j, f->files[i]);
+		if ((rc = render_flush(o, j->out, err)))
+			return rc;
+	}
+	json_array_end(j);
+	json_key(j, "nameFiles");
+	json_array(j);
+	for (size_t i = 0; i < f->names_n; i++) {
+		json_u64(j, f->name_files[i]);
+		if ((rc = render_flush(o, j->out, err)))
+			return rc;
+	}
+	json_array_end(j);
+	json_key(j, "nameLines");
+	json_array(j);
+	for (size_t i = 0; i < f->names_n; i++) {
+		json_i64(j, f->name_lines[i]);
+		if ((rc = render_flush(o, j->out, err)))
+			return rc;
+	}
+	json_array_end(j);
+	return ERR_OK;
+}
+
 enum err_code render_flame(struct json *j, const struct profile_value *p,
 	const struct render_options *o, struct err *err)
 {
 	size_t max = o->max_nodes ? o->max_nodes : RENDER_NODES_DEFAULT;
 	const struct flame_options options = {
 		.max_nodes = max < RENDER_NODES_MAX ? max : RENDER_NODES_MAX,
+		.files = o->files,
 		.canceled = o->canceled,
 	};
 	struct flame_picture f;
@@ -379,7 +462,8 @@ enum err_code render_flame(struct json *j, const struct profile_value *p,
 	json_object(j);
 	json_key(j, "format");
 	json_cstr(j, f.is_diff ? "double" : "single");
-	if ((rc = write_levels(j, &f, o, err)))
+	if ((rc = write_levels(j, &f, o, err)) ||
+		(f.files && (rc = write_files(j, &f, o, err))))
 		return rc;
 	json_key(j, "numTicks");
 	json_i64(j, f.left_ticks + f.right_ticks);

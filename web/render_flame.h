@@ -5,6 +5,10 @@
  * of the new side, name. x = end of the previous box in the row + dx; children start at their
  * parent's x + self. names[0] is "total", the root's.
  *
+ * With files each name has an index into files and a line: where its function is defined, of
+ * several functions of one name the one that costs most (web/frame_origin.h). files[0] is "": not
+ * known, as of "total" and "other".
+ *
  * Ownership: pictures and scratch in the arena.
  */
 #ifndef WEB_RENDER_FLAME_H
@@ -19,6 +23,7 @@ struct flame_options {
 	/* Root first: only stacks that begin with these frames count. */
 	const struct str *call_site;
 	size_t call_site_n;
+	bool files;
 	const atomic_bool *canceled; /* as in struct render_options */
 };
 
@@ -31,6 +36,10 @@ struct flame_picture {
 	bool is_diff;
 	struct str *names;
 	size_t names_n;
+	struct str *files; /* NULL: not asked for; each once, in the order of names */
+	size_t files_n;
+	uint32_t *name_files; /* per name, as is name_lines */
+	int64_t *name_lines;
 	struct flame_row *rows;
 	size_t rows_n;
 	int64_t left_ticks, right_ticks; /* base and new side; of a single graph left is 0 */

@@ -396,6 +396,8 @@ TEST(what_is_wrong_with_a_query_is_said)
 		"invalid parameter \\\"timeout\\\": cannot parse \\\"x\\\" to a valid duration");
 	CHECK_BAD("/api/v1/query?query=1&max_nodes=x",
 		"invalid parameter \\\"max_nodes\\\": \\\"x\\\" is not a number from 0 on");
+	CHECK_BAD("/api/v1/query?query=1&files=1",
+		"invalid parameter \\\"files\\\": it is \\\"true\\\", \\\"false\\\" or left out");
 	CHECK_BAD("/api/v1/query?query=1&format=xml",
 		"unknown format \\\"xml\\\"; known are json, pprof, pgo, folded, speedscope, text");
 	CHECK_BAD(

@@ -179,6 +179,137 @@ TEST(a_diff_has_two_sides)
 	values_release(&m.values);
 }
 
+/* ---- where functions are defined ---- */
+
+struct defined {
+	const char *name, *file;
+	int64_t start_line;
+};
+
+/* Two functions are called "twin" and two "same"; "bare" has no file, "[x]" is a binary. */
+static const struct defined defined[] = {
+	{ "main", "/src/main.go", 3 },
+	{ "twin", "/src/b.go", 20 },
+	{ "twin", "/src/a.go", 10 },
+	{ "same", "/src/b.go", 7 },
+	{ "same", "/src/main.go", 0 },
+	{ "bare", "", 5 },
+	{ "leaf", "/src/leaf.go", 0 },
+};
+
+static struct profile_value *make_defined(struct values *values)
+{
+	/* By index in defined, leaf first; 255 ends; 7 is a location without lines. */
+	static const uint8_t stacks[][5] = {
+		{ 1, 0, 255 },
+		{ 2, 0, 255 },
+		{ 2, 2, 0, 255 }, /* a.go's is below itself */
+		{ 3, 0, 255 },
+		{ 4, 0, 255 },
+		{ 6, 5, 0, 255 },
+		{ 7, 255 },
+	};
+	static const int64_t costs[] = { 10, 4, 4, 2, 2, 1, 3 };
+	const size_t n = sizeof(defined) / sizeof(defined[0]);
+	struct pprof_builder *b;
+	uint32_t locations[8], stack[5];
+	struct pprof *p;
+	struct err err;
+
+	if (!values_init(values, "job") || pprof_builder_open(&values->arena, &b, &err))
+		return NULL;
+	pprof_builder_type(b, STR("cpu"), STR("nanoseconds"));
+	for (size_t i = 0; i < n; i++) {
+		struct pprof_function f = {
+			.name = pprof_builder_string(b, str_of(defined[i].name)),
+			.filename = pprof_builder_string(b, str_of(defined[i].file)),
+			.start_line = defined[i].start_line,
+		};
+		struct pprof_line line = { pprof_builder_function(b, &f), 99, 0 };
+
+		locations[i] = pprof_builder_location(b,
+			(struct pprof_location){ .address = i, .mapping = PPROF_NONE }, &line, 1);
+	}
+	locations[n] = pprof_builder_location(b,
+		(struct pprof_location){ .address = n, .mapping = PPROF_NONE }, NULL, 0);
+	for (size_t i = 0; i < sizeof(costs) / sizeof(costs[0]); i++) {
+		size_t depth = 0;
+
+		for (; stacks[i][depth] != 255; depth++)
+			stack[depth] = locations[stacks[i][depth]];
+		pprof_builder_sample(b, stack, depth, NULL, 0, &costs[i]);
+	}
+	return pprof_builder_finish(b, &p, &err) ? NULL : values_add(values, p, 0, true);
+}
+
+static void check_files(struct values *values, const struct profile_value *v, size_t max_nodes,
+	bool files, const char *want)
+{
+	struct render_options o = { .arena = &values->arena, .max_nodes = max_nodes,
+		.files = files };
+	struct buf out = { 0 };
+	struct json j;
+	struct err err;
+
+	json_init(&j, &out);
+	CHECK_OK(render_flame(&j, v, &o, &err), &err);
+	CHECK_STR(buf_str(&out), want);
+	buf_release(&out);
+}
+
+/* a.go's twin costs 4 + 4 + 4, for it calls itself, b.go's 10; both called same cost 2. */
+TEST(files_and_lines_of_names)
+{
+	struct values values;
+	struct profile_value *v = make_defined(&values);
+
+	REQUIRE(v);
+#define PICTURE "{\"format\":\"single\",\"levels\":[" \
+	"[0,26,0,0],[0,3,3,1,0,23,0,2]," \
+	"[3,1,0,3,0,4,4,4,0,18,14,5],[3,1,1,6,18,4,4,5]]," \
+	"\"names\":[\"total\",\"<unknown>\",\"main\",\"bare\",\"same\",\"twin\",\"leaf\"],"
+	check_files(&values, v, 0, false, PICTURE "\"numTicks\":26,\"maxSelf\":14}");
+	check_files(&values, v, 0, true,
+		PICTURE
+		"\"files\":[\"\",\"/src/main.go\",\"/src/b.go\",\"/src/a.go\",\"/src/leaf.go\"],"
+		"\"nameFiles\":[0,0,1,0,2,3,4],\"nameLines\":[0,0,3,0,7,10,0],"
+		"\"numTicks\":26,\"maxSelf\":14}");
+	check_files(&values, v, 3, true,
+		"{\"format\":\"single\",\"levels\":[[0,26,0,0],[0,23,0,1,0,3,3,2],"
+		"[0,18,14,3,0,5,5,2],[14,4,4,2]],"
+		"\"names\":[\"total\",\"main\",\"other\",\"twin\"],"
+		"\"files\":[\"\",\"/src/main.go\",\"/src/a.go\"],"
+		"\"nameFiles\":[0,1,0,2],\"nameLines\":[0,3,0,10],"
+		"\"numTicks\":26,\"maxSelf\":14}");
+	values_release(&values);
+}
+
+/* The side that is gone counts too: what cost most names the file. */
+TEST(files_of_a_diff)
+{
+	struct values values;
+	struct profile_value *v = make_defined(&values);
+	struct flame_options o = { .max_nodes = 100, .files = true };
+	struct flame_picture f;
+	struct err err;
+
+	REQUIRE(v);
+	v->is_diff = true;
+	for (size_t i = 0; i < v->parts[0].n; i++)
+		if (v->parts[0].cells[i].value == 10)
+			v->parts[0].cells[i].base = 7;
+	REQUIRE_OK(flame_layout(v, &o, &values.arena, &f, &err), &err);
+	for (size_t i = 0; i < f.names_n; i++)
+		if (str_is(f.names[i], "twin")) {
+			CHECK_STR(f.files[f.name_files[i]], "/src/b.go");
+			CHECK_INT(f.name_lines[i], 20);
+		}
+	o.files = false;
+	REQUIRE_OK(flame_layout(v, &o, &values.arena, &f, &err), &err);
+	CHECK(!f.files && !f.name_files && !f.name_lines);
+	values_release(&values);
+}
+
 /* Frames as a picture has them: inlined ones too, binaries of what has no lines, no stack. */
 TEST(call_sites)
 {
