@@ -24,7 +24,7 @@ export interface FoundSelector extends Selector {
 	range: number | null;
 }
 
-interface Token {
+export interface Token {
 	kind: "name" | "string" | "number" | "punct";
 	text: string;
 	start: number;
@@ -42,7 +42,7 @@ const TOKEN = new RegExp(
 	"sy",
 );
 
-function tokenize(text: string): Token[] {
+export function tokenize(text: string): Token[] {
 	const out: Token[] = [];
 	TOKEN.lastIndex = 0;
 	for (let m = TOKEN.exec(text); m; m = TOKEN.exec(text)) {
