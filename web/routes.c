@@ -80,10 +80,12 @@ const struct route web_routes[] = {
 
 	{ READ, "/", handle_page, 0, "the page" },
 	{ READ, "/explore", handle_page, 0, "the page" },
+	{ READ, "/services", handle_page, 0, "the page" },
 	{ READ, "/compare", handle_page, 0, "the page" },
 	{ READ, "/alerts", handle_page, 0, "the page" },
 	{ READ, "/rules", handle_page, 0, "the page" },
 	{ READ, "/targets", handle_page, 0, "the page" },
+	{ READ, "/service-discovery", handle_page, 0, "the page" },
 	{ READ, "/status", handle_page, 0, "the page" },
 	{ READ, "/tsdb-status", handle_page, 0, "the page" },
 	{ READ, "/config", handle_page, 0, "the page" },

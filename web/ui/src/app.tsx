@@ -6,6 +6,7 @@ import { AlertsPage } from "./pages/alerts";
 import { Compare } from "./pages/compare";
 import { Explore } from "./pages/explore";
 import { RulesPage } from "./pages/rules";
+import { Services } from "./pages/services";
 import { ConfigPage, FlagsPage, StatusPage, TsdbPage } from "./pages/status";
 import { TargetsPage } from "./pages/targets";
 import { IconMoon, IconSun, Logo } from "./parts/icons";
@@ -20,6 +21,7 @@ interface Page {
 
 const PAGES: Page[] = [
 	{ path: "explore", title: "Explore", view: Explore },
+	{ path: "services", title: "Services", view: Services },
 	{ path: "compare", title: "Compare", view: Compare },
 	{ path: "alerts", title: "Alerts", view: AlertsPage },
 	{ path: "rules", title: "Rules", view: RulesPage },

@@ -1,6 +1,7 @@
 // What the unit tests import: the modules that need no browser.
 export * as api from "./lib/api";
 export * as edit from "./lib/edit";
+export * as fleet from "./lib/fleet";
 export * as measured from "./lib/measured";
 export * as query from "./lib/query";
 export * as relabel from "./lib/relabel";

@@ -26,6 +26,8 @@ export interface TableProps<Row> {
 	filterText?(row: Row): string;
 	selected?(row: Row): boolean;
 	onPick?(row: Row): void;
+	/** Told of what the user sorts by, as `initialSort`. */
+	onSort?(sort: string): void;
 	empty?: string;
 }
 
@@ -64,9 +66,11 @@ export function Table<Row>(props: TableProps<Row>) {
 	}, [sorted]);
 
 	const onSort = (c: Column<Row>) => {
-		if (sort === `-${c.key}`) setSort(c.key);
-		else if (sort === c.key) setSort(`-${c.key}`);
-		else setSort(c.numeric ? `-${c.key}` : c.key);
+		const first = c.numeric ? `-${c.key}` : c.key;
+		const turned = sort === c.key ? `-${c.key}` : c.key;
+		const next = sort.replace(/^-/, "") === c.key ? turned : first;
+		setSort(next);
+		props.onSort?.(next);
 	};
 	const from = Math.max(0, Math.floor(top / ROW_H) - OVERSCAN);
 	const to = Math.min(sorted.length, Math.ceil((top + height) / ROW_H) + OVERSCAN);

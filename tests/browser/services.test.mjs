@@ -1,0 +1,165 @@
+// Services: every number of the overview against the API's, and where its links lead.
+import assert from "node:assert/strict";
+import test, { after } from "node:test";
+import {
+	api as ask,
+	closeBrowser,
+	fixedWindow,
+	FLEET as base,
+	flameReady,
+	openPage,
+	params,
+	shot,
+} from "./page.mjs";
+
+after(closeBrowser);
+
+const api = (name, args) => ask(base, name, args);
+const services = (args) => base + "services?" + new URLSearchParams(args);
+const rows = (page) => page.locator(".fleet .vtable-body > [role=row]");
+const loaded = async (page) => {
+	await rows(page).first().waitFor();
+	await page.locator(".fleet:not(.busy)").waitFor();
+	await page.waitForTimeout(150); // what is published follows what is drawn by a frame
+};
+const table = (page) => page.evaluate(() => window.__epi.table());
+
+/** A vector as a map from the value of `by`. */
+const byValue = (data, by) =>
+	Object.fromEntries(data.result.map((e) => [e.metric[by] ?? "", Number(e.value[1])]));
+
+test("every number is the API's", async (t) => {
+	const w = fixedWindow(60);
+	const { page, problems } = await openPage(t, services({ by: "job", ...w }));
+	await loaded(page);
+	const shown = Object.fromEntries((await table(page)).map((r) => [r.service, r]));
+	assert.deepEqual(Object.keys(shown).sort(), ["demo", "epimetheus"]);
+
+	const span = { start: w.from, end: w.to };
+	const memory = byValue(await api("query", { query: "total(merge by (job) (memory))", ...span }), "job");
+	assert.equal(shown.demo.memory, memory.demo);
+	assert.equal(shown.epimetheus.memory, memory.epimetheus ?? null);
+	const goroutines = await api("query", { query: "total(merge by (job) (goroutine))", ...span });
+	assert.equal(shown.demo.tasks, byValue(goroutines, "job").demo);
+
+	const top = await api("query", { query: "top(1, merge by (job) (cpu))", ...span });
+	for (const e of top.result) {
+		assert.equal(shown[e.metric.job].top.function, e.rows[0].function);
+		assert.equal(shown[e.metric.job].top.flat_percent, e.rows[0].flat_percent);
+	}
+	let profiles = 0;
+	for (const kind of ["cpu", "memory", "goroutine", "block", "mutex"]) {
+		const query = `sum by (job) (count_over_time(${kind}{job="demo"}[60s]))`;
+		profiles += byValue(await api("query", { query, time: w.to }), "job").demo ?? 0;
+	}
+	assert.equal(shown.demo.profiles, profiles);
+	const targets = await api("query", { query: "count by (job) (up)", time: w.to });
+	assert.equal(shown.demo.targets, byValue(targets, "job").demo);
+	assert.deepEqual(problems, []);
+});
+
+test("cores are CPU time over time, and the sparkline is its steps", async (t) => {
+	const w = fixedWindow(60);
+	const { page, problems } = await openPage(t, services({ by: "job", ...w }));
+	const asked = [];
+	page.on("request", (r) => asked.push(new URL(r.url())));
+	await page.reload();
+	await loaded(page);
+	const range = asked.find((u) => u.pathname.endsWith("query_range"));
+	const args = Object.fromEntries(range.searchParams);
+	assert.equal(args.query, "total(merge by (job) (cpu))");
+	const { result } = await api("query_range", args);
+	const shown = Object.fromEntries((await table(page)).map((r) => [r.service, r]));
+	for (const m of result) {
+		const seconds = Number(args.step);
+		const row = shown[m.metric.job];
+		const points = row.spark.filter((v) => typeof v === "number");
+		assert.equal(points.length, m.values.length);
+		m.values.forEach(([, v], i) =>
+			assert.ok(Math.abs(points[i] - Number(v) / 1e9 / seconds) < 1e-9),
+		);
+		// The same CPU time, asked for at once and divided by the seconds it is of.
+		const covered = row.spark.filter((v) => v !== null).length * seconds;
+		const whole = m.values.reduce((s, [, v]) => s + Number(v), 0) / 1e9 / covered;
+		assert.ok(Math.abs(row.cores - whole) < 1e-9, `${row.cores} against ${whole}`);
+		const cell = rows(page).filter({ hasText: m.metric.job }).locator("[role=cell]").nth(1);
+		assert.equal(Number(await cell.innerText()), Number(row.cores.toPrecision(3)));
+	}
+	assert.equal(await page.locator(".fleet svg.spark").count(), result.length);
+	assert.deepEqual(problems, []);
+	await shot(page, "services");
+});
+
+test("a row leads to its flame graph, its top function highlighted, and to yesterday", async (t) => {
+	const w = fixedWindow(120);
+	const { page, problems } = await openPage(t, services({ by: "job", ...w }));
+	await loaded(page);
+	const demo = rows(page).filter({ hasText: "demo" });
+	const top = (await table(page)).find((r) => r.service === "demo").top.function;
+	await demo.locator(".top-function").click();
+	await flameReady(page);
+	assert.deepEqual(
+		{ query: params(page).query, pick: params(page).pick, from: params(page).from, to: params(page).to },
+		{ query: 'cpu{job="demo"}', pick: top, ...w },
+	);
+	const found = await page.evaluate(() => window.__epi.search());
+	assert.ok(found.total > 0, "the function is highlighted");
+	await page.goBack();
+	await loaded(page);
+	await demo.getByRole("link", { name: "Heap of demo" }).click();
+	await flameReady(page);
+	assert.equal(params(page).query, 'memory{job="demo"}');
+	await page.goBack();
+	await loaded(page);
+	await demo.getByRole("link", { name: "Compare with yesterday" }).click();
+	await page.waitForURL(/compare\?/);
+	assert.equal(params(page).new, 'cpu{job="demo"}');
+	assert.equal(params(page).base, 'cpu{job="demo"}');
+	assert.equal(params(page).shift, "1d");
+	assert.deepEqual(problems, []);
+});
+
+test("label, filter and sorting", async (t) => {
+	const { page, problems } = await openPage(t, services({ range: "5m" }));
+	await loaded(page);
+	const labels = await api("labels");
+	const first = labels.includes("service") ? "service" : "job";
+	const select = page.getByLabel("One row per value of");
+	assert.equal(await select.inputValue(), first);
+	await select.selectOption("version");
+	await page.waitForFunction(() => window.__epi.table()?.some((r) => r.service === "v1"));
+	assert.equal(params(page).by, "version");
+	await page.getByLabel("Filter services").fill("v2");
+	await page.waitForFunction(() => window.__epi.table()?.length === 1);
+	assert.equal(params(page).filter, "v2");
+	assert.equal((await table(page))[0].service, "v2");
+	await page.getByLabel("Filter services").fill("");
+	await page.getByRole("columnheader", { name: "version" }).click();
+	const names = (await table(page)).map((r) => r.service);
+	assert.deepEqual(names, [...names].sort((a, b) => a.localeCompare(b)));
+	assert.equal(params(page).sort, "service");
+	await page.reload();
+	await loaded(page);
+	assert.deepEqual((await table(page)).map((r) => r.service), names);
+	assert.deepEqual(problems, []);
+});
+
+test("one question that fails leaves the others' answers", async (t) => {
+	const { page } = await openPage(t, services({ by: "job", range: "5m" }), {
+		before: (p) =>
+			p.route(/api\/v1\/query\?.*memory/, (r) =>
+				r.fulfill({
+					status: 422,
+					contentType: "application/json",
+					body: '{"status":"error","errorType":"execution","error":"too many samples"}',
+				}),
+			),
+	});
+	await loaded(page);
+	assert.match(await page.getByRole("alert").innerText(), /No answer about memory.*: too many samples/);
+	const demo = (await table(page)).find((r) => r.service === "demo");
+	assert.ok(demo.cores > 0);
+	assert.equal(demo.memory, null);
+	const cells = rows(page).filter({ hasText: "demo" }).locator("[role=cell]");
+	assert.equal(await cells.nth(3).innerText(), "–");
+});

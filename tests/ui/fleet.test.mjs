@@ -1,0 +1,117 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+
+const { fleet } = await import(process.env.EPI_UI_BUNDLE);
+
+const type = (text) => {
+	const [name, sample_type, sample_unit, period_type, period_unit, delta] = text.split(":");
+	return { type: text, name, sample_type, sample_unit, period_type, period_unit, delta: delta === "delta" };
+};
+const ALL = [
+	"goroutine:goroutine:count:goroutine:count",
+	"memory:alloc_space:bytes:space:bytes:delta",
+	"memory:inuse_space:bytes:space:bytes",
+	"process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta",
+	"process_cpu:samples:count:cpu:nanoseconds:delta",
+].map(type);
+
+test("types: what is there, and one name per kind of profile", () => {
+	const t = fleet.fleetTypes(ALL);
+	assert.equal(t.cpu.sample_type, "cpu");
+	assert.equal(t.memory, "memory");
+	assert.equal(t.tasks, "goroutine");
+	assert.deepEqual(t.kinds, ["goroutine", "memory", "cpu:samples"]);
+	const none = fleet.fleetTypes([]);
+	assert.deepEqual(none, { cpu: null, memory: "", tasks: "", kinds: [] });
+});
+
+test("questions: only of what is there; one window for all", () => {
+	const times = fleet.fleetTimes({ start: 1000, end: 1600 }, 10);
+	assert.equal(times.step, 10);
+	assert.deepEqual(times.grid, { start: 1000, end: 1600 });
+	const queries = (types) =>
+		fleet.fleetQuestions("job", types, times).map((a) => [a.key, a.name, a.args.query]);
+	assert.deepEqual(queries(fleet.fleetTypes([])), [
+		["up", "query", "sum by (job) (up)"],
+		["targets", "query", "count by (job) (up)"],
+		["alerts", "alerts", undefined],
+	]);
+	assert.deepEqual(queries(fleet.fleetTypes(ALL)), [
+		["cores", "query_range", "total(merge by (job) (cpu))"],
+		["top", "query", "top(1, merge by (job) (cpu))"],
+		["memory", "query", "total(merge by (job) (memory))"],
+		["tasks", "query", "total(merge by (job) (goroutine))"],
+		["up", "query", "sum by (job) (up)"],
+		["targets", "query", "count by (job) (up)"],
+		["count goroutine", "query", "sum by (job) (count_over_time(goroutine[10m]))"],
+		["count memory", "query", "sum by (job) (count_over_time(memory[10m]))"],
+		["count cpu:samples", "query", "sum by (job) (count_over_time(cpu:samples[10m]))"],
+		["alerts", "alerts", undefined],
+	]);
+});
+
+const times = { window: { start: 100, end: 200 }, step: 20, grid: { start: 100, end: 200 } };
+const points = (...values) => ({
+	metric: {},
+	values: values.flatMap((v, i) => (v === null ? [] : [[100 + 20 * i, String(v)]])),
+});
+
+test("cores: the mean over the time with profiles, late scrapes and gaps minded", () => {
+	for (const [values, spark, mean] of [
+		[[2, 4, 6, 4, 2, 0], [2, 4, 6, 4, 2, 0], 3],
+		// It began half way: not as if it had used nothing before.
+		[[null, null, null, 4, 4, 4], [null, null, null, 4, 4, 4], 4],
+		// A late scrape has two intervals in one step.
+		[[2, null, 4, 2, 2, 2], [2, undefined, 4, 2, 2, 2], 2],
+		// Down for two steps: a gap.
+		[[3, null, null, 3, 3, 3], [3, null, null, 3, 3, 3], 3],
+		[[null, null, null, null, null, null], [null, null, null, null, null, null], null],
+	]) {
+		const got = fleet.onGrid(points(...values), times, 1);
+		assert.deepEqual(got.spark, spark);
+		assert.equal(got.mean, mean);
+	}
+	assert.equal(fleet.onGrid(points(5e9), times, 1e-9 / 20).mean, 0.25);
+});
+
+test("rows: what no answer tells stays unknown; kinds of profiles add up", () => {
+	const value = (job, v) => ({ metric: job ? { job } : {}, value: [200, String(v)] });
+	const row = { function: "main.f", flat: 5, flat_percent: 50 };
+	const answers = {
+		cores: { result: [{ metric: { job: "a" }, values: [[100, "20"]] }] },
+		top: { result: [{ metric: { job: "a" }, rows: [row] }, { metric: { job: "b" }, rows: [] }] },
+		up: { result: [value("a", 1), value("b", 0)] },
+		targets: { result: [value("a", 1), value("b", 2), value("", 3)] },
+		"count x": { result: [value("a", 3)] },
+		"count y": { result: [value("a", 4)] },
+		alerts: {
+			alerts: [
+				{ labels: { job: "b" }, state: "firing" },
+				{ labels: { job: "b" }, state: "pending" },
+				{ labels: { other: "x" }, state: "firing" },
+			],
+		},
+	};
+	const unit = { factor: 1 / 20 };
+	const rows = Object.fromEntries(
+		fleet.fleetRows("job", times, unit, answers).map((r) => [r.service, r]),
+	);
+	assert.deepEqual(Object.keys(rows).sort(), ["", "a", "b"]);
+	assert.equal(rows.a.cores, 1);
+	assert.equal(rows.a.top, row);
+	assert.equal(rows.a.profiles, 7);
+	assert.equal(rows.a.memory, null);
+	assert.deepEqual([rows.a.up, rows.a.targets, rows.a.firing], [1, 1, 0]);
+	assert.equal(rows.b.top, null);
+	assert.deepEqual([rows.b.up, rows.b.targets, rows.b.firing], [0, 2, 1]);
+	assert.deepEqual([rows[""].up, rows[""].targets, rows[""].firing], [null, 3, 1]);
+	const without = fleet.fleetRows("job", times, unit, { up: answers.up });
+	assert.equal(without[0].firing, null, "alerts were not answered");
+});
+
+test("what selects a service", () => {
+	assert.equal(fleet.serviceQuery("cpu", "job", 'a"b'), 'cpu{job="a\\"b"}');
+	assert.equal(fleet.serviceQuery("cpu", "job", ""), 'cpu{job=""}');
+	assert.equal(fleet.defaultLabel(["job", "service"]), "service");
+	assert.equal(fleet.defaultLabel(["instance", "job"]), "job");
+});
