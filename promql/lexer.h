@@ -28,5 +28,6 @@ struct lexer {
 
 void lexer_init(struct lexer *l, struct str text); /* text.ptr[text.len] is NUL */
 void lexer_next(struct lexer *l, struct token *out);
+const char *lexer_keyword(size_t i); /* NULL behind the last */
 
 #endif

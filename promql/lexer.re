@@ -56,6 +56,11 @@ static const struct {
 	{ "nan", TOKEN_NUMBER },
 };
 
+const char *lexer_keyword(size_t i)
+{
+	return i < sizeof(keywords) / sizeof(keywords[0]) ? keywords[i].word : NULL;
+}
+
 static int word_id(const char *s, size_t n)
 {
 	for (size_t i = 0; i < sizeof(keywords) / sizeof(keywords[0]); i++)

@@ -107,6 +107,11 @@ static enum err_code check_utf8(struct str text, struct query_error *where, stru
 		"query is not UTF-8");
 }
 
+const char *query_keyword(size_t i)
+{
+	return lexer_keyword(i);
+}
+
 static void feed(struct builder *b, void *parser)
 {
 	struct lexer l;

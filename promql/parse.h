@@ -54,6 +54,9 @@ MUST_CHECK enum err_code parse_query(struct arena *a, struct str text, struct pa
 	struct query_error *where, struct err *err);
 void parsed_release(struct parsed *q); /* NULL is fine */
 
+/* The language's words beside the names of functions, found in any case; NULL behind the last. */
+const char *query_keyword(size_t i);
+
 /*
  * A fault at a place of the text, for the checker and the evaluator: "1:6: <message>" in *err, and
  * all of it in *where (may be NULL). Returns code.

@@ -4,6 +4,7 @@
 #include "web/api_view.h"
 #include "web/first_series.h"
 #include "web/handlers.h"
+#include "web/label_counts.h"
 
 /* name NULL: names of labels, else the values of this one. m has n matchers. */
 static enum err_code ask(struct view *v, const struct str *name, const struct matcher *m, size_t n,
@@ -144,6 +145,98 @@ static enum err_code write_series(struct view *v, struct http_out *out, void *ct
 void api_series(struct web *w, struct http_in *in, struct http_out *out)
 {
 	view_answer(w, in, out, NULL, write_series);
+}
+
+/* ---- counts of labels ---- */
+
+struct counting {
+	struct view *view;
+	struct label_counts counts;
+	struct type_pattern pattern; /* of the match[] at hand */
+	struct arena scratch; /* types of one */
+};
+
+static bool is_not_counted(void *ctx, struct labels labels)
+{
+	return !label_counts_has(&((struct counting *)ctx)->counts, labels);
+}
+
+static enum err_code count_one(void *ctx, const struct db_series *s, struct err *err)
+{
+	struct counting *c = ctx;
+	bool has;
+	enum err_code rc = view_has_type(c->view, s, &c->pattern, &c->scratch, &has, err);
+
+	arena_reset(&c->scratch);
+	return rc || !has ? rc : label_counts_add(&c->counts, s->labels, err);
+}
+
+static enum err_code count_series(struct counting *c, const struct selector *s, struct err *err)
+{
+	const struct db_visitor visitor = {
+		.wanted = is_not_counted, .take = count_one, .ctx = c
+	};
+	struct matcher *m;
+	size_t n;
+	enum err_code rc;
+
+	if ((rc = view_resolve(c->view, s, &m, &n, &c->pattern, err)))
+		return rc;
+	return db_visit_series(c->view->q, DB_PROFILES | DB_NUMBERS, m, n, &visitor, err);
+}
+
+static void print_counts(struct http_out *out, const struct view *v, const struct label_counts *c)
+{
+	struct json j;
+
+	api_begin(out, &j);
+	json_array(&j);
+	for (size_t i = 0; i < c->n && (!v->limit || i < v->limit); i++) {
+		json_object(&j);
+		json_key(&j, c->label.len ? "value" : "name");
+		json_str(&j, c->v[i].text);
+		if (!c->label.len) {
+			json_key(&j, "values");
+			json_u64(&j, c->v[i].values);
+		}
+		json_key(&j, "series");
+		json_u64(&j, c->v[i].series);
+		json_object_end(&j);
+	}
+	json_array_end(&j);
+	view_end(&j, v, c->n);
+}
+
+static enum err_code write_counts(struct view *v, struct http_out *out, void *ctx, struct err *err)
+{
+	const struct selector all = { 0 };
+	struct counting c = { .view = v };
+	enum err_code rc = ERR_OK;
+
+	label_counts_init(&c.counts, *(const struct str *)ctx, v->in->arena.budget_bytes);
+	arena_init(&c.scratch, v->in->arena.budget_bytes);
+	if (!v->matches_n)
+		rc = count_series(&c, &all, err);
+	for (size_t i = 0; !rc && i < v->matches_n; i++)
+		rc = count_series(&c, &v->matches[i]->root->selector, err);
+	if (!rc) {
+		label_counts_end(&c.counts);
+		print_counts(out, v, &c.counts);
+	}
+	label_counts_release(&c.counts);
+	arena_release(&c.scratch);
+	return rc;
+}
+
+void api_label_counts(struct web *w, struct http_in *in, struct http_out *out)
+{
+	struct str label = http_param(in, "label");
+
+	if (!label.len || label_name_valid(label))
+		view_answer(w, in, out, &label, write_counts);
+	else
+		api_error(out, 400, "bad_data", "invalid label name: \"" STR_FMT "\"",
+			STR_ARG(label));
 }
 
 /* ---- profile types ---- */

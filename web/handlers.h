@@ -16,6 +16,9 @@ void api_query_range(struct web *w, struct http_in *in, struct http_out *out);
 void api_parse_query(struct web *w, struct http_in *in, struct http_out *out);
 void api_format_query(struct web *w, struct http_in *in, struct http_out *out);
 
+/* api_language.c */
+void api_language(struct web *w, struct http_in *in, struct http_out *out);
+
 /* api_explain.c */
 void api_explain_query(struct web *w, struct http_in *in, struct http_out *out);
 
@@ -23,6 +26,7 @@ void api_explain_query(struct web *w, struct http_in *in, struct http_out *out);
 void api_series(struct web *w, struct http_in *in, struct http_out *out);
 void api_label_names(struct web *w, struct http_in *in, struct http_out *out);
 void api_label_values(struct web *w, struct http_in *in, struct http_out *out);
+void api_label_counts(struct web *w, struct http_in *in, struct http_out *out);
 void api_profile_types(struct web *w, struct http_in *in, struct http_out *out);
 
 /* api_names.c */

@@ -232,6 +232,8 @@ TEST(function_table)
 		for (size_t n = 0; n < f->args_max && n < FUNCTION_ARGS; n++)
 			CHECK(f->args[n] != 0);
 		CHECK(str_has_prefix(str_of(f->usage), str_of(f->name)));
+		CHECK(str_has_suffix(str_of(f->usage), STR(")")));
+		CHECK(f->help[0] && f->help[strlen(f->help) - 1] != '.' && !strchr(f->help, '\n'));
 	}
 	CHECK(function_find(STR("SUM")) == &functions[FN_SUM]);
 	CHECK(function_find(STR("FLAT")) == NULL);

@@ -88,6 +88,10 @@ static size_t count(struct str body, const char *what)
 #define ONE(n) \
 	OK("{\"resultType\":\"vector\",\"result\":[{\"metric\":{},\"value\":[1700000025,\"" n \
 	   "\"]}]}")
+#define NAMES(series, hosts, jobs) \
+	"{\"name\":\"__name__\",\"values\":1,\"series\":" series "}," \
+	"{\"name\":\"instance\",\"values\":" hosts ",\"series\":" series "}," \
+	"{\"name\":\"job\",\"values\":" jobs ",\"series\":" series "}"
 #define TRUNCATED "\"warnings\":[\"results truncated due to limit\"]"
 
 static const struct {
@@ -114,6 +118,17 @@ static const struct {
 		"{\"status\":\"success\",\"data\":[\"__name__\",\"instance\"]," TRUNCATED "}\n" },
 	{ "labels?limit=3", 200, 0, OK("[\"__name__\",\"instance\",\"job\"]") },
 	{ "labels?" OF("job!=%22a%22"), 200, 0, OK("[\"__name__\",\"instance\",\"job\"]") },
+	{ "label_counts?" UP, 200, 0, OK("[" NAMES("50000", "50000", "2") "]") },
+	{ "label_counts?" OF("job=%22a%22") "&" OF("job=%22a%22") "&" OF(ENDING), 200, 0,
+		OK("[" NAMES("25000", "25000", "1") "]") },
+	{ "label_counts?label=instance&" OF(ENDING), 200, MANY / 100, NULL },
+	{ "label_counts", 200, 0,
+		OK("[{\"name\":\"__name__\",\"values\":2,\"series\":51300},"
+		   "{\"name\":\"instance\",\"values\":51300,\"series\":51300},"
+		   "{\"name\":\"job\",\"values\":2,\"series\":50000}]") },
+	{ "label_counts?label=instance", 422, 0,
+		REFUSED("a list of counts needs more memory than its limit of 67108864 bytes: ask "
+			"for less by `limit` or `match[]`") },
 	{ "query?query=count(up)" AT, 200, 0, ONE("50000") },
 	{ "query?query=count(up%7B" ENDING "%7D)" AT, 200, 0, ONE("500") },
 	{ "query?limit=3&query=up" AT, 200, 3, NULL },
