@@ -4,6 +4,7 @@ import { useUrl } from "./lib/hooks";
 import { toggleTheme, useTheme } from "./lib/theme";
 import { AlertsPage } from "./pages/alerts";
 import { Compare } from "./pages/compare";
+import { DiscoveryPage } from "./pages/discovery";
 import { Explore } from "./pages/explore";
 import { RulesPage } from "./pages/rules";
 import { Services } from "./pages/services";
@@ -26,6 +27,12 @@ const PAGES: Page[] = [
 	{ path: "alerts", title: "Alerts", view: AlertsPage },
 	{ path: "rules", title: "Rules", view: RulesPage },
 	{ path: "targets", title: "Targets", view: TargetsPage },
+	{
+		path: "service-discovery",
+		title: "Service discovery",
+		view: DiscoveryPage,
+		under: "targets",
+	},
 	{ path: "status", title: "Status", view: StatusPage },
 	{ path: "tsdb-status", title: "TSDB", view: TsdbPage, under: "status" },
 	{ path: "config", title: "Configuration", view: ConfigPage, under: "status" },

@@ -7,6 +7,7 @@ export * as query from "./lib/query";
 export * as relabel from "./lib/relabel";
 export * as rules from "./lib/rules";
 export * as series from "./lib/series";
+export * as targets from "./lib/targets";
 export * as timerange from "./lib/timerange";
 export * as units from "./lib/units";
 export * as urlstate from "./lib/urlstate";

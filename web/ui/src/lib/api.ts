@@ -98,6 +98,8 @@ export interface Targets {
 	activeTargets: Target[];
 	droppedTargets?: Dropped[];
 	droppedTargetCounts?: Record<string, number>;
+	/** Pools that as a whole do not scrape, and why. */
+	scrapePoolErrors?: Record<string, string>;
 }
 
 export interface Answer<T> {

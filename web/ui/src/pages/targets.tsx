@@ -2,9 +2,11 @@
 import { useMemo, useState } from "preact/hooks";
 import type { Dropped, Target, Targets } from "../lib/api";
 import { useApi, useInterval, useUrl } from "../lib/hooks";
+import { targetPools, type Health } from "../lib/targets";
 import { formatAgo, formatNanoseconds } from "../lib/units";
 import { Chips } from "../parts/chips";
 import { IconDown, IconSearch } from "../parts/icons";
+import { OpenAll, Paged, PoolPanel, usePools } from "../parts/pool";
 import { QueryError } from "../parts/querybar";
 import { ProfileNow } from "../parts/profilenow";
 import { Relabelling } from "../parts/relabel";
@@ -80,29 +82,10 @@ function Row({ target: t, now, orders }: RowProps & { target: Target }) {
 	);
 }
 
-function Pool({
-	name,
-	targets,
-	...rest
-}: RowProps & { name: string; targets: Target[] }) {
-	const [open, setOpen] = useState(true);
-	const up = targets.filter((t) => t.health === "up").length;
+function TargetTable({ targets, ...rest }: RowProps & { targets: Target[] }) {
 	return (
-		<section class="panel pool">
-			<button
-				type="button"
-				class="panel-head"
-				aria-expanded={open}
-				onClick={() => setOpen(!open)}
-			>
-				<h2>{name}</h2>
-				<span class={up === targets.length ? "count up" : "count down"}>
-					{up} / {targets.length} up
-				</span>
-				<span class="spacer" />
-				<IconDown />
-			</button>
-			{open && (
+		<Paged items={targets} what="profiles of targets">
+			{(items) => (
 				<div class="scroll-x">
 					<table class="plain targets">
 						<colgroup>
@@ -124,14 +107,14 @@ function Pool({
 							</tr>
 						</thead>
 						<tbody>
-							{targets.map((t, i) => (
+							{items.map((t, i) => (
 								<Row key={t.scrapeUrl + i} target={t} {...rest} />
 							))}
 						</tbody>
 					</table>
 				</div>
 			)}
-		</section>
+		</Paged>
 	);
 }
 
@@ -161,35 +144,55 @@ function DroppedRow({ target: t }: { target: Dropped }) {
 	);
 }
 
+const HEALTHS: [Health, string, string][] = [
+	["all", "All", "All targets"],
+	["up", "Up", "Whose last scrape went well"],
+	["down", "Not up", "Whose last scrape failed, or which were not scraped yet"],
+];
+
+/** Large answers are asked for less often: the page must not spend its time on them. */
+const paceOf = (tookMs: number) => Math.max(REFRESH_S, Math.ceil(tookMs / 50));
+
+function Droppeds({ dropped }: { dropped: Dropped[] }) {
+	return (
+		<section class="panel pool">
+			<div class="panel-head">
+				<h2>Dropped by relabelling</h2>
+			</div>
+			<Paged items={dropped} what="dropped">
+				{(items) => (
+					<ul class="dropped">
+						{items.map((d, i) => (
+							<DroppedRow key={`${d.scrapePool} ${i}`} target={d} />
+						))}
+					</ul>
+				)}
+			</Paged>
+		</section>
+	);
+}
+
 export function TargetsPage() {
 	const { store, location } = useUrl();
 	const [tick, setTick] = useState(0);
 	const [now, setNow] = useState(Date.now() / 1000);
 	useInterval(1, () => setNow(Date.now() / 1000));
-	useInterval(REFRESH_S, () => setTick((t) => t + 1));
 	const { answer, error } = useApi<Targets>(String(tick), "targets");
+	useInterval(paceOf(answer?.tookMs ?? 0), () => setTick((t) => t + 1));
 	const flags = useApi<Record<string, string>>("flags", "status/flags");
 	const orders = flags.answer?.data["web.enable-admin-api"] === "true";
-	const state = (location.params.get("state") ?? "all") as "all" | "down";
-	const filter = (location.params.get("filter") ?? "").toLowerCase();
-
-	const pools = useMemo(() => {
-		const out = new Map<string, Target[]>();
-		for (const t of answer?.data.activeTargets ?? []) {
-			if (state === "down" && t.health === "up") continue;
-			if (
-				filter &&
-				!`${t.scrapeUrl} ${Object.values(t.labels).join(" ")}`
-					.toLowerCase()
-					.includes(filter)
-			)
-				continue;
-			out.set(t.scrapePool, [...(out.get(t.scrapePool) ?? []), t]);
-		}
-		return [...out].sort(([a], [b]) => a.localeCompare(b));
-	}, [answer, state, filter]);
+	const state = (location.params.get("state") ?? "all") as Health;
+	const filter = location.params.get("filter") ?? "";
+	const list = useMemo(
+		() => (answer ? targetPools(answer.data, filter, state) : []),
+		[answer, state, filter],
+	);
+	const pools = usePools(list);
 	const dropped = answer?.data.droppedTargets ?? [];
-
+	const droppedCount = Object.values(answer?.data.droppedTargetCounts ?? {}).reduce(
+		(a, b) => a + b,
+		0,
+	);
 	return (
 		<main class="targets-page">
 			<div class="toolbar page-bar">
@@ -197,34 +200,45 @@ export function TargetsPage() {
 				<Segmented
 					label="State"
 					value={state}
-					options={[
-						["all", "All"],
-						["down", "Not up"],
-					]}
+					options={HEALTHS}
 					onChange={(v) => store.patch({ state: v === "all" ? null : v })}
 				/>
 				<div class="search">
 					<IconSearch />
 					<input
 						type="text"
-						placeholder="Filter by address or label"
+						placeholder="Filter by address, label or error"
 						aria-label="Filter targets"
-						value={location.params.get("filter") ?? ""}
+						value={filter}
 						onInput={(e) =>
 							store.patch({ filter: (e.target as HTMLInputElement).value }, true)
 						}
 					/>
 				</div>
+				<OpenAll pools={pools} count={list.length} />
 				<span class="spacer" />
 				<span class="faint">
-					{answer?.data.activeTargets?.length ?? 0} active, {dropped.length} dropped
+					{(answer?.data.activeTargets?.length ?? 0).toLocaleString("en")} active,{" "}
+					{Math.max(droppedCount, dropped.length).toLocaleString("en")} dropped
 				</span>
+				<a href="service-discovery">Service discovery</a>
 			</div>
 			{error && <QueryError error={error} sent="" />}
-			{pools.map(([name, targets]) => (
-				<Pool key={name} name={name} targets={targets} now={now} orders={orders} />
+			{list.map((p) => (
+				<PoolPanel
+					key={p.name}
+					pool={p}
+					pools={pools}
+					counts={
+						<span class={p.up === p.all ? "count up" : "count down"}>
+							{p.up.toLocaleString("en")} / {p.all.toLocaleString("en")} up
+						</span>
+					}
+				>
+					{() => <TargetTable targets={p.shown} now={now} orders={orders} />}
+				</PoolPanel>
 			))}
-			{answer && pools.length === 0 && (
+			{answer && list.length === 0 && (
 				<section class="panel">
 					<div class="empty">
 						{answer.data.activeTargets?.length
@@ -233,18 +247,7 @@ export function TargetsPage() {
 					</div>
 				</section>
 			)}
-			{dropped.length > 0 && (
-				<section class="panel pool">
-					<div class="panel-head">
-						<h2>Dropped by relabelling</h2>
-					</div>
-					<ul class="dropped">
-						{dropped.map((d, i) => (
-							<DroppedRow key={`${d.scrapePool} ${i}`} target={d} />
-						))}
-					</ul>
-				</section>
-			)}
+			{dropped.length > 0 && <Droppeds dropped={dropped} />}
 		</main>
 	);
 }

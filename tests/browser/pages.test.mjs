@@ -1,0 +1,123 @@
+// The frame and the pages beside Explore: discovery, targets by the thousand, navigation, help,
+// narrow screens, the tree of calls, first paint.
+import assert from "node:assert/strict";
+import test, { after, before } from "node:test";
+import { api, closeBrowser, FLEET, openPage, params, shot, startServer } from "./page.mjs";
+
+const COUNT = 3000;
+const heap =
+	"{process_cpu: {enabled: false}, block: {enabled: false}, mutex: {enabled: false}, " +
+	"goroutine: {enabled: false}}";
+const many = JSON.stringify([
+	{
+		targets: Array.from({ length: COUNT }, (_, i) => `127.0.0.1:${20000 + i}`),
+		labels: { zone: "eu" },
+	},
+	{ targets: ["127.0.0.1:2", "127.0.0.1:3"], labels: { zone: "us" } },
+]);
+// The intervals are long: the targets never answer, and need not be asked in the test.
+const config = `
+global: {scrape_interval: 1h, scrape_timeout: 1s}
+scrape_configs:
+  - job_name: many
+    profiling_config: {pprof_config: ${heap}}
+    file_sd_configs: [{files: [many.json]}]
+    relabel_configs:
+      - {source_labels: [zone], target_label: region}
+      - {source_labels: [__address__], regex: ".*:[23]", action: drop}
+  - job_name: few
+    profiling_config: {pprof_config: {block: {enabled: false}, mutex: {enabled: false}}}
+    static_configs: [{targets: ["127.0.0.1:1"], labels: {__meta_rack: r7}}]
+    relabel_configs:
+      - {source_labels: [__meta_rack], target_label: rack}
+`;
+
+let server;
+before(async () => {
+	server = await startServer({ files: { "e.yml": config, "many.json": many } });
+	for (let i = 0; i < 100; i++) {
+		const { activeTargets } = await api(server.base, "targets", { state: "active" });
+		if (activeTargets.length > COUNT) return;
+		await new Promise((done) => setTimeout(done, 100));
+	}
+	assert.fail("the targets do not appear");
+});
+after(async () => {
+	await closeBrowser();
+	await server?.stop();
+});
+
+const pool = (page, name) => page.getByRole("region", { name, exact: true });
+const head = (page, name) => pool(page, name).locator("> button.panel-head");
+
+test("service discovery: labels before and after, and why", async (t) => {
+	const { page, problems } = await openPage(t, `${server.base}service-discovery`);
+	await head(page, "few").waitFor();
+	assert.equal(await head(page, "few").getAttribute("aria-expanded"), "false");
+	assert.match(await head(page, "few").innerText(), /1 \/ 1 active/);
+	assert.match(await head(page, "many").innerText(), /3,000 \/ 3,002 active/);
+	await head(page, "few").click();
+	assert.equal(params(page).opened, "few");
+	const data = await api(server.base, "targets", { state: "any", scrapePool: "few" });
+	const [one] = data.activeTargets;
+	const row = pool(page, "few").locator("tbody tr").first();
+	for (const [name, value] of Object.entries(one.discoveredLabels)) {
+		if (data.activeTargets.some((x) => x.discoveredLabels[name] !== value)) continue;
+		const chip = row.locator("td").nth(0).locator(".chip", { hasText: `${name}${value}` });
+		assert.equal(await chip.count(), 1, name);
+	}
+	const after = row.locator("td").nth(1);
+	assert.deepEqual(
+		(await after.locator(".chip").allInnerTexts()).sort(),
+		Object.entries(one.labels).map(([k, v]) => k + v).sort(),
+	);
+	assert.equal(
+		await after.locator(".profiles").innerText(),
+		data.activeTargets.map((x) => x.profile).sort().join(", "),
+	);
+	await row.getByRole("button", { name: "why" }).click();
+	await pool(page, "few").locator(".relabel li").first().waitFor();
+	assert.equal(await pool(page, "few").locator(".relabel .chip.added").first().innerText(), "rackr7");
+	await shot(page, "discovery");
+
+	await page.getByRole("button", { name: "Dropped", exact: true }).click();
+	assert.equal(params(page).state, "dropped");
+	await pool(page, "few").waitFor({ state: "detached" });
+	assert.equal(await pool(page, "many").locator("tbody tr").count(), 2);
+	await pool(page, "many").getByRole("button", { name: "why" }).first().click();
+	await pool(page, "many").getByText("dropped here").waitFor();
+	await page.reload();
+	await head(page, "many").waitFor();
+	assert.equal(await pool(page, "many").locator("tbody tr").count(), 2);
+	assert.deepEqual(problems, []);
+});
+
+test("three thousand targets do not stall the page", async (t) => {
+	const { page, problems } = await openPage(t, `${server.base}targets`);
+	await head(page, "many").waitFor();
+	assert.match(await head(page, "many").innerText(), /[\d,]+ \/ 3,000 up/);
+	assert.equal(await page.locator("tbody tr").count(), 0, "closed at first");
+	await head(page, "many").click();
+	const endpoints = pool(page, "many").locator("td.url");
+	await endpoints.first().waitFor();
+	assert.equal(await endpoints.count(), 50);
+	await pool(page, "many").getByRole("button", { name: "Show 50 more" }).click();
+	await page.waitForFunction(() => document.querySelectorAll("td.url").length === 100);
+	// One keystroke after another, each in far less than the seconds a frozen page takes.
+	await page.getByLabel("Filter targets").pressSequentially("127.0.0.1:22999");
+	await page.waitForFunction(() => document.querySelectorAll("td.url").length === 1);
+	assert.match(await endpoints.first().innerText(), /127\.0\.0\.1:22999/);
+	assert.equal(params(page).filter, "127.0.0.1:22999");
+	const longest = await page.evaluate(async () => {
+		const input = document.querySelector("input[aria-label='Filter targets']");
+		const began = performance.now();
+		input.value = "zone=eu";
+		input.dispatchEvent(new Event("input", { bubbles: true }));
+		await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+		return performance.now() - began;
+	});
+	assert.ok(longest < 1500, `filtering takes ${longest} ms`);
+	await page.waitForFunction(() => document.querySelectorAll("td.url").length === 100);
+	await shot(page, "targets-many");
+	assert.deepEqual(problems, []);
+});
