@@ -150,7 +150,7 @@ test("the table's numbers are the API's", async (t) => {
 	const { page } = await open(t, explore({ query: QUERY, ...w, view: "table" }));
 	await page.locator(".vtable-body > div").first().waitFor();
 	const data = await api("query", {
-		query: `top(500, merge(${QUERY}))`,
+		query: `top(5000, merge(${QUERY}))`,
 		start: w.from,
 		end: w.to,
 	});
@@ -348,7 +348,7 @@ test("compare finds a function that differs between two versions", async (t) => 
 	const rows = await page.evaluate(() => window.__epi.table());
 	assert.ok(rows[0].flat > 0, "the first function costs more than before");
 	const top = await api("query", {
-		query: `top(500, ${sent})`,
+		query: `top(5000, ${sent})`,
 		time: new URL(page.url()).searchParams.get("to"),
 	});
 	assert.equal(rows[0].flat, Math.max(...top.result[0].rows.map((r) => r.flat)));

@@ -2,6 +2,7 @@
 export * as api from "./lib/api";
 export * as edit from "./lib/edit";
 export * as fleet from "./lib/fleet";
+export * as group from "./lib/group";
 export * as measured from "./lib/measured";
 export * as query from "./lib/query";
 export * as relabel from "./lib/relabel";
@@ -12,6 +13,7 @@ export * as timerange from "./lib/timerange";
 export * as units from "./lib/units";
 export * as urlstate from "./lib/urlstate";
 export * as color from "./flame/color";
+export * as invert from "./flame/invert";
 export * as layout from "./flame/layout";
 export * as look from "./flame/look";
 export * as search from "./flame/search";

@@ -7,6 +7,8 @@ export interface FlameAction {
 	hint?: string;
 	/** `stack` is the call path from the outermost function to `name`, the root left out. */
 	run(name: string, stack: string[]): void;
+	/** Where it is offered; everywhere unless given. */
+	when?(name: string, stack: string[]): boolean;
 }
 
 export interface MenuProps {
@@ -59,7 +61,9 @@ export function FlameMenu(props: MenuProps) {
 						/* refused by the user: nothing to do */
 					});
 				})}
-			{actions.map((a) => item(a.label, () => a.run(name, stack), a.hint))}
+			{actions
+				.filter((a) => a.when?.(name, stack) ?? true)
+				.map((a) => item(a.label, () => a.run(name, stack), a.hint))}
 		</div>
 	);
 }

@@ -224,6 +224,11 @@ export function Compare() {
 		setTick((t) => t + 1);
 		patch({ zoom: null, el: null, ...p });
 	};
+	const edit = useCallback(
+		(change: (q: string) => string) =>
+			patch({ new: change(next), base: change(base), zoom: null, el: null }),
+		[patch, next, base],
+	);
 	const side = (kind: "base" | "new") => ({
 		kind,
 		types: known,
@@ -346,10 +351,13 @@ export function Compare() {
 					query={ask.query}
 					times={times}
 					asked={asked}
+					answered={loaded.key}
 					answer={loaded.answer}
 					loading={loaded.loading}
 					params={params}
 					patch={patch}
+					edit={edit}
+					edited={[next, base]}
 				/>
 			)}
 			{!loaded.answer && loaded.loading && (

@@ -109,6 +109,11 @@ export function Explore() {
 		setTick((t) => t + 1);
 		patch({ query: q, zoom: null, el: null, match: q === query ? match : null });
 	};
+	const edit = useCallback(
+		(change: (q: string) => string) =>
+			patch({ query: change(query), zoom: null, el: null, match: null }),
+		[patch, query],
+	);
 	const setRange = (r: TimeRange) => patch({ ...rangeToParams(r), at: null });
 	const selector = useMemo(
 		() =>
@@ -150,10 +155,13 @@ export function Explore() {
 					times={times}
 					compact={at !== null}
 					asked={asked}
+					answered={loaded.key}
 					answer={loaded.answer}
 					loading={loaded.loading}
 					params={params}
 					patch={patch}
+					edit={at === null ? edit : undefined}
+					edited={[query]}
 				/>
 			)}
 			{kind === "costs" && at !== null && (

@@ -115,6 +115,7 @@ export function MeasuredDiff(props: { expr: string; at: number; labels: Labels }
 					query={ask.query}
 					times={times}
 					asked={asked}
+					answered={loaded.key}
 					answer={loaded.answer}
 					loading={loaded.loading}
 					params={params}
@@ -158,6 +159,7 @@ export function MeasuredProfiles(props: { expr: string; at: number; labels: Labe
 					query={found.exact}
 					times={times}
 					asked={asked}
+					answered={loaded.key}
 					answer={loaded.answer}
 					loading={loaded.loading}
 					params={params}

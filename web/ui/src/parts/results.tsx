@@ -1,33 +1,11 @@
 // What a query gave: the toolbar, and below it flame graph, table, costs or a number.
-import { useCallback, useEffect, useMemo } from "preact/hooks";
-import {
-	sameLabels,
-	type Answer,
-	type ProfileElement,
-	type QueryData,
-	type TopElement,
-} from "../lib/api";
-import { publish } from "../lib/debug";
-import { useApi } from "../lib/hooks";
-import { hasFilter, tableQuery } from "../lib/query";
+import { useRef } from "preact/hooks";
+import { type Answer, type QueryData, type TopElement } from "../lib/api";
 import type { Times } from "../lib/questions";
-import { formatValue, nothingCounted, share } from "../lib/units";
-import { shortName } from "../flame/color";
-import { buildFlame, setWidthMode, type Flame, type WidthMode } from "../flame/layout";
-import { lookFromParams, lookPatch } from "../flame/look";
-import { search, searchName } from "../flame/search";
-import { FlameView } from "../flame/view";
-import { IconX } from "./icons";
-import { QueryError } from "./querybar";
-import { ExportMenu } from "./export";
-import {
-	DiffLegend,
-	ElementSelect,
-	SearchBox,
-	Segmented,
-	Summary,
-	useSearch,
-} from "./toolbar";
+import { formatValue } from "../lib/units";
+import { FilterChips, type Edit } from "./filters";
+import { ProfileResult } from "./profileresult";
+import { ElementSelect, SearchBox, useSearch } from "./toolbar";
 import { CostTable, TopTable } from "./toptable";
 
 export interface ResultsProps {
@@ -38,201 +16,22 @@ export interface ResultsProps {
 	unknownType?: string;
 	/** Costs take no more room than their rows: there is more below. */
 	compact?: boolean;
-	/** Changes with every new question. */
+	/** Changes with every new question; `answered` is the one that `answer` is to. */
 	asked: string;
+	answered: string | null;
 	answer: Answer<QueryData>;
 	loading: boolean;
 	params: URLSearchParams;
 	patch(p: Record<string, string | null>, replace?: boolean): void;
+	/** Changes what the page asks; without it nothing here edits the query. */
+	edit?: Edit;
+	/** The queries `edit` changes, whose filters are shown. */
+	edited?: string[];
 }
 
 export const NODE_LIMITS = [512, 2048, 8192, 32768, 100000];
 export const DEFAULT_NODES = 2048;
-const TABLE_ROWS = 500;
 const COMPACT_ROWS = 8;
-
-type View = "both" | "flame" | "table";
-const VIEWS: [View, string][] = [
-	["both", "Both"],
-	["flame", "Flame"],
-	["table", "Table"],
-];
-const WIDTHS: [WidthMode, string, string][] = [
-	["both", "Base + new", "A node is as wide as its cost in both windows together"],
-	["new", "New", "A node is as wide as its cost in the new window; what vanished has no width"],
-	["base", "Base", "A node is as wide as its cost in the base window; what is new has no width"],
-];
-
-function ProfileResult(props: ResultsProps & { elements: ProfileElement[] }) {
-	const { query, times, asked, answer, loading, params, patch, elements } = props;
-	const index = Math.min(elements.length - 1, Math.max(0, Number(params.get("el") ?? 0) || 0));
-	const element = elements[index];
-	const view = (params.get("view") ?? "both") as View;
-	const widthMode = (params.get("width") ?? "both") as WidthMode;
-	const { text, pattern, error } = useSearch(params.get("search") ?? "");
-	const [flame, broken] = useMemo((): [Flame | null, string] => {
-		try {
-			return [buildFlame(element.flamebearer), ""];
-		} catch (e) {
-			return [null, (e as Error).message];
-		}
-	}, [element]);
-	const diff = element.flamebearer.format === "double";
-	const idle = element.total === 0 && element.flamebearer.levels.length < 2;
-	// The widths change in place, so everything that reads them depends on the mode.
-	useMemo(() => flame && setWidthMode(flame, widthMode), [flame, widthMode]);
-	const pick = params.get("pick") ?? "";
-	const matches = useMemo(() => {
-		if (!flame) return null;
-		if (pick) return searchName(flame, pick);
-		return pattern ? search(flame, pattern) : null;
-	}, [flame, pattern, pick, widthMode]);
-	useEffect(() => {
-		publish(
-			"search",
-			() =>
-				matches &&
-				flame && {
-					total: matches.total,
-					whole: flame.width,
-					share: share(matches.total, flame.width),
-				},
-		);
-		return () => publish("search", null);
-	}, [matches, flame]);
-
-	const top = useApi<QueryData>(view === "flame" ? null : asked, "query", {
-		query: tableQuery(query, TABLE_ROWS),
-		...times,
-	});
-	const topElements: TopElement[] =
-		top.answer?.data.resultType === "top" ? top.answer.data.result : [];
-	const topElement =
-		topElements.find((t) => sameLabels(t.metric, element.metric)) ??
-		(topElements.length === 1 ? topElements[0] : undefined);
-
-	const onZoom = useCallback((zoom: string) => patch({ zoom }), [patch]);
-	const onSearch = useCallback((s: string) => patch({ search: s, pick: null }, true), [patch]);
-	const onPick = useCallback(
-		(name: string) => patch({ pick: name === pick ? null : name }, true),
-		[patch, pick],
-	);
-
-	return (
-		<section class={loading ? "panel results busy" : "panel results"}>
-			<div class="toolbar">
-				<Segmented
-					label="View"
-					value={view}
-					options={VIEWS}
-					onChange={(v) => patch({ view: v === "both" ? null : v })}
-				/>
-				<ElementSelect
-					elements={elements}
-					index={index}
-					onChange={(i) => patch({ el: i ? String(i) : null, zoom: null })}
-				/>
-				<SearchBox
-					text={text}
-					error={error}
-					matches={matches}
-					flame={flame}
-					onChange={onSearch}
-				/>
-				{pick && (
-					<button
-						type="button"
-						class="picked"
-						title={`${pick}: highlighted, press to end`}
-						onClick={() => onPick(pick)}
-					>
-						<span class="ellipsis">{shortName(pick)}</span>
-						<IconX />
-					</button>
-				)}
-				<span class="spacer" />
-				<Summary element={element} answer={answer} flame={flame} />
-				<label
-					class="select"
-					title="How many nodes the server sends; smaller ones are folded"
-				>
-					<span class="faint">Nodes</span>
-					<select
-						value={params.get("nodes") ?? String(DEFAULT_NODES)}
-						aria-label="Node limit"
-						onChange={(e) => patch({ nodes: (e.target as HTMLSelectElement).value })}
-					>
-						{NODE_LIMITS.map((n) => (
-							<option key={n} value={n}>
-								{n.toLocaleString("en")}
-							</option>
-						))}
-					</select>
-				</label>
-				<ExportMenu query={query} times={times} />
-			</div>
-			{broken && <div class="notice error">{broken}</div>}
-			{idle && (
-				<div class="empty">
-					{hasFilter(query)
-						? "The filters of this query leave nothing of its profiles."
-						: nothingCounted(element.type ?? "", element.unit, element.profiles)}
-				</div>
-			)}
-			{!idle && (
-				<div class={`split ${view}${diff ? " is-diff" : ""}`}>
-					{view !== "flame" && (
-						<div class="split-table">
-							{top.error ? (
-								<QueryError error={top.error} sent={tableQuery(query, TABLE_ROWS)} />
-							) : topElement ? (
-								<TopTable
-									element={topElement}
-									diff={diff}
-									filter={pattern}
-									picked={pick}
-									onPick={onPick}
-								/>
-							) : (
-								<div class="empty">
-									{top.loading ? "Loading…" : "No table for this result."}
-								</div>
-							)}
-						</div>
-					)}
-					{view !== "table" && flame && (
-						<FlameView
-							flame={flame}
-							unit={element.unit}
-							matches={matches}
-							zoom={params.get("zoom") ?? ""}
-							widthMode={widthMode}
-							onZoom={onZoom}
-							onPick={onPick}
-							look={lookFromParams(params)}
-							onLook={(look) => patch(lookPatch(look))}
-							tools={
-								diff && (
-									<>
-										<DiffLegend />
-										<Segmented
-											label="Width"
-											value={widthMode}
-											options={WIDTHS}
-											onChange={(v) =>
-												patch({ width: v === "both" ? null : v })
-											}
-										/>
-									</>
-								)
-							}
-						/>
-					)}
-				</div>
-			)}
-		</section>
-	);
-}
 
 function TopResult({ elements, params, patch }: ResultsProps & { elements: TopElement[] }) {
 	const index = Math.min(elements.length - 1, Math.max(0, Number(params.get("el") ?? 0) || 0));
@@ -245,7 +44,7 @@ function TopResult({ elements, params, patch }: ResultsProps & { elements: TopEl
 				<ElementSelect
 					elements={elements}
 					index={index}
-					onChange={(i) => patch({ el: String(i) })}
+					onChange={(el) => patch({ el })}
 				/>
 				<SearchBox text={text} error={error} onChange={(s) => patch({ search: s }, true)} />
 				<span class="spacer" />
@@ -293,7 +92,29 @@ function CostResult({
 	);
 }
 
+/**
+ * The question that is answered: while a newer one is under way the older answer stays, and so
+ * must all that is asked beside it.
+ */
+function useAnswered(props: ResultsProps): Pick<ResultsProps, "query" | "times" | "asked"> {
+	const { query, times, asked } = props;
+	const last = useRef({ query, times, asked });
+	if (props.answered === asked) last.current = { query, times, asked };
+	return last.current;
+}
+
 export function Results(props: ResultsProps) {
+	const { edit, edited } = props;
+	const answered = useAnswered(props);
+	return (
+		<>
+			{edit && edited && <FilterChips queries={edited} edit={edit} />}
+			<Result {...props} {...answered} />
+		</>
+	);
+}
+
+function Result(props: ResultsProps) {
 	const { data } = props.answer;
 	const nothing = (
 		<section class="panel">

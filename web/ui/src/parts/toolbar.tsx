@@ -2,6 +2,7 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { formatLabels, type Answer, type ProfileElement, type QueryData } from "../lib/api";
 import { formatPercent, formatSigned, formatValue, share } from "../lib/units";
+import { labelNames } from "../lib/group";
 import type { Flame } from "../flame/layout";
 import { compilePattern, type Matches } from "../flame/search";
 import { IconSearch, IconX } from "./icons";
@@ -160,25 +161,33 @@ export function Summary({
 export function ElementSelect({
 	elements,
 	index,
+	all,
 	onChange,
 }: {
 	elements: { metric: Record<string, string>; total?: number; unit?: string }[];
 	index: number;
-	onChange(i: number): void;
+	/** All of them together; not offered where it is not given. */
+	all?: boolean;
+	/** The parameter `el`: null for the first. */
+	onChange(el: string | null): void;
 }) {
 	if (elements.length < 2) return null;
-	const names = [...new Set(elements.flatMap((e) => Object.keys(e.metric)))];
+	const labels = labelNames(elements);
 	return (
 		<select
 			class="element"
-			value={index}
+			value={all ? "all" : String(index)}
 			aria-label="Which result"
 			title={`${elements.length} results`}
-			onChange={(e) => onChange(Number((e.target as HTMLSelectElement).value))}
+			onChange={(e) => {
+				const el = (e.target as HTMLSelectElement).value;
+				onChange(el === "0" ? null : el);
+			}}
 		>
+			{all !== undefined && <option value="all">all {elements.length} together</option>}
 			{elements.map((e, i) => (
-				<option key={i} value={i}>
-					{formatLabels(e.metric, names.length === 1 ? `no ${names[0]}` : "no labels")}
+				<option key={i} value={String(i)}>
+					{formatLabels(e.metric, labels.length === 1 ? `no ${labels[0]}` : "no labels")}
 					{e.total !== undefined ? ` · ${formatValue(e.total, e.unit ?? "")}` : ""}
 				</option>
 			))}

@@ -1,0 +1,121 @@
+// The stacks that lead to a function, turned around: the function is the root, and its callers
+// stand above it, each as wide as the cost that passed through it. And the tree of what it calls,
+// from it on.
+import type { Flamebearer } from "../lib/api";
+import type { Columns, Flame } from "./layout";
+
+interface Node {
+	name: number;
+	/** Per side: total and self. */
+	total: number[];
+	self: number[];
+	children: Map<number, Node>;
+}
+
+const ROOT = 0;
+
+function write(root: Node, names: string[], double: boolean): Flamebearer {
+	const sides = double ? [0, 1] : [0];
+	const levels: number[][] = [];
+	const ends: number[][] = [];
+	let maxSelf = 0;
+	const byName = (a: Node, b: Node) =>
+		names[a.name] < names[b.name] ? -1 : names[a.name] > names[b.name] ? 1 : 0;
+	const emit = (node: Node, level: number, at: number[]) => {
+		const row = (levels[level] ??= []);
+		const end = (ends[level] ??= sides.map(() => 0));
+		for (const s of sides) {
+			row.push(at[s] - end[s], node.total[s], node.self[s]);
+			end[s] = at[s] + node.total[s];
+			maxSelf = Math.max(maxSelf, node.self[s]);
+		}
+		row.push(node.name);
+		const child = at.slice();
+		for (const c of [...node.children.values()].sort(byName)) {
+			emit(c, level + 1, child);
+			for (const s of sides) child[s] += c.total[s];
+		}
+	};
+	emit(
+		root,
+		0,
+		sides.map(() => 0),
+	);
+	return {
+		format: double ? "double" : "single",
+		names,
+		levels,
+		numTicks: root.total.reduce((a, b) => a + b, 0),
+		maxSelf,
+		...(double ? { leftTicks: root.total[0], rightTicks: root.total[1] } : {}),
+	};
+}
+
+/**
+ * The tree of `callers(P, fn)` with `fn` as its root and its callers below it, outermost last. A
+ * stack that was folded away before it reached `fn` passes through what it was folded into.
+ */
+export function invertCallers(f: Flame, fn: string): Flamebearer {
+	const sides: Columns[] = f.diff ? [f.diff.base, f.diff.next] : [f];
+	const names = [fn];
+	const index = new Map<string, number>([[fn, ROOT]]);
+	const nameIndex = (name: string): number => {
+		let i = index.get(name);
+		if (i === undefined) {
+			i = names.push(name) - 1;
+			index.set(name, i);
+		}
+		return i;
+	};
+	const fresh = (name: number): Node => ({
+		name,
+		total: sides.map(() => 0),
+		self: sides.map(() => 0),
+		children: new Map(),
+	});
+	const root = fresh(ROOT);
+	for (let i = 1; i < f.count; i++) {
+		const cost = sides.map((s) => s.self[i]);
+		if (cost.every((c) => c === 0)) continue;
+		let node = root;
+		const add = (n: Node) => cost.forEach((c, s) => (n.total[s] += c));
+		add(node);
+		// The leaf is the function itself, unless it was folded.
+		const from = f.names[f.name[i]] === fn ? f.parent[i] : i;
+		for (let n = from; n > 0; n = f.parent[n]) {
+			const name = nameIndex(f.names[f.name[n]]);
+			let next = node.children.get(name);
+			if (!next) node.children.set(name, (next = fresh(name)));
+			node = next;
+			add(node);
+		}
+		cost.forEach((c, s) => (node.self[s] += c));
+	}
+	return write(root, names, f.diff !== null);
+}
+
+/** The tree of `callees(P, fn)` from `fn` on: the level above it holds nothing else. */
+export function withoutRoot(fb: Flamebearer): Flamebearer {
+	const group = fb.format === "double" ? 7 : 4;
+	if (fb.levels.length < 2 || fb.levels[1].length !== group) return fb;
+	return { ...fb, levels: fb.levels.slice(1) };
+}
+
+export interface Neighbour {
+	name: string;
+	/** Cost that passes from or to it; of a difference new minus base. */
+	cost: number;
+}
+
+/** The functions next to the root, with the cost between; the costliest first. */
+export function neighbours(f: Flame): Neighbour[] {
+	const out = new Map<string, number>();
+	for (let i = f.start[1] ?? 0; i < (f.start[2] ?? 0); i++) {
+		const name = f.names[f.name[i]];
+		const cost = f.diff ? f.diff.next.total[i] - f.diff.base.total[i] : f.total[i];
+		out.set(name, (out.get(name) ?? 0) + cost);
+	}
+	return [...out]
+		.map(([name, cost]) => ({ name, cost }))
+		.sort((a, b) => Math.abs(b.cost) - Math.abs(a.cost) || (a.name < b.name ? -1 : 1));
+}
