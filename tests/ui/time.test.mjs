@@ -126,10 +126,12 @@ test("series stand on one grid, the largest first, small holes bridged", () => {
 	assert.deepEqual(got, {
 		times: [10, 20, 30, 40],
 		labels: ["v2", "v1"],
+		metrics: [{ version: "v2" }, { version: "v1" }],
 		columns: [
 			[10, null, null, 10],
 			[2, undefined, 6, null],
 		],
+		rest: -1,
 	});
 });
 

@@ -1,5 +1,7 @@
 // What the unit tests import: the modules that need no browser.
 export * as api from "./lib/api";
+export * as compare from "./lib/compare";
+export * as costchart from "./lib/costchart";
 export * as edit from "./lib/edit";
 export * as fleet from "./lib/fleet";
 export * as group from "./lib/group";

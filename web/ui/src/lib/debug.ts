@@ -5,6 +5,8 @@
 //                      All three take the name of a view where more than one is on the page.
 //   __epi.search()     {total, whole, share} of the current search, null without one
 //   __epi.table()      the rows of the top table in the order shown
+//   __epi.chart(name)  the chart's lines on its grid of times, its scale, and what is marked;
+//                      "chart" on Explore, "chart-base" and "chart-new" on Compare
 // Nothing in the page reads it.
 
 const sources = new Map<string, () => unknown>();
@@ -27,6 +29,7 @@ export function installDebug(win: Window): void {
 			flame(view)?.nodes.map((d) => ({ ...node(d.index, view), ...d })) ?? [],
 		search: () => read("search"),
 		table: () => read("table"),
+		chart: (name = "chart") => read(name),
 	});
 	Object.defineProperty(win, "__epi", { value: hook, writable: false });
 }

@@ -8,10 +8,11 @@ export interface Window {
 	end: number;
 }
 
-export const PRESETS = ["5m", "15m", "1h", "3h", "6h", "12h", "1d", "2d", "7d"];
-export const REFRESH = ["off", "5s", "10s", "30s"];
+export const PRESETS = "5m 15m 30m 1h 3h 6h 12h 1d 2d 7d 14d 30d 60d 90d".split(" ");
+export const REFRESH = ["off", "5s", "10s", "30s", "1m", "5m"];
 export const DEFAULT_RANGE: TimeRange = { kind: "relative", seconds: 3600 };
-const SHORTEST_S = 5;
+/** The shortest scrape interval there is. */
+const SHORTEST_S = 1;
 
 const UNIT_S: Record<string, number> = {
 	ms: 0.001,
@@ -79,10 +80,11 @@ export function shift(range: TimeRange, direction: -1 | 1, now: number): TimeRan
 	return absolute(to - w, to);
 }
 
+/** A range chosen anew: no part of another one is open any longer. */
 export function rangeToParams(range: TimeRange): Record<string, string | null> {
 	if (range.kind === "relative")
-		return { range: formatDuration(range.seconds), from: null, to: null };
-	return { range: null, from: trimMs(range.start), to: trimMs(range.end) };
+		return { ...NO_CONTEXT, range: formatDuration(range.seconds), from: null, to: null };
+	return { ...NO_CONTEXT, range: null, from: trimMs(range.start), to: trimMs(range.end) };
 }
 
 export function rangeFromParams(get: (name: string) => string | null): TimeRange {
@@ -100,6 +102,34 @@ export function rangeFromParams(get: (name: string) => string | null): TimeRange
 export function instantFromParams(get: (name: string) => string | null): number | null {
 	const at = Number(get("at") ?? NaN);
 	return Number.isFinite(at) && at > 0 ? at : null;
+}
+
+/** What the chart shows around an open window, and the range it was chosen from. */
+export interface Context {
+	window: Window;
+	back: TimeRange;
+}
+
+export const NO_CONTEXT = { cfrom: null, cto: null, crange: null };
+
+export function contextFromParams(get: (name: string) => string | null): Context | null {
+	const start = Number(get("cfrom") ?? NaN);
+	const end = Number(get("cto") ?? NaN);
+	if (!(start < end)) return null;
+	const seconds = parseDuration(get("crange") ?? "");
+	return {
+		window: { start, end },
+		back: seconds ? { kind: "relative", seconds } : { kind: "absolute", start, end },
+	};
+}
+
+export function contextToParams(context: Context): Record<string, string | null> {
+	const { window, back } = context;
+	return {
+		cfrom: trimMs(window.start),
+		cto: trimMs(window.end),
+		crange: back.kind === "relative" ? formatDuration(back.seconds) : null,
+	};
 }
 
 /** Times go out with milliseconds and no tail of zeros. */
@@ -174,4 +204,37 @@ export function describeRange(range: TimeRange): string {
 	const a = formatClock(range.start);
 	const b = formatClock(range.end);
 	return a.slice(0, 10) === b.slice(0, 10) ? `${a} – ${b.slice(11)}` : `${a} – ${b}`;
+}
+
+/** A time as people type it: RFC 3339, the same without a zone (local), or seconds since 1970. */
+function parseTime(text: string, day: string): number | null {
+	const t = text.trim();
+	if (/^\d{9,11}(\.\d+)?$/.test(t)) return Number(t);
+	const clock = /^\d{1,2}:\d{2}(:\d{2})?$/.test(t) ? `${day} ${t.padStart(5, "0")}` : t;
+	const m =
+		/^(\d{4}-\d{2}-\d{2})(?:[T ](\d{1,2}:\d{2})(:\d{2}(?:\.\d+)?)?\s*(Z|[+-]\d{2}:?\d{2})?)?$/i.exec(
+			clock,
+		);
+	if (!m) return null;
+	const zone = m[4] ?? "";
+	const ms = Date.parse(`${m[1]}T${(m[2] ?? "00:00").padStart(5, "0")}${m[3] ?? ":00"}${zone}`);
+	return Number.isFinite(ms) ? ms / 1000 : null;
+}
+
+/**
+ * A range as people type it: `3h` or `last 3h`, else two times with "to", a slash or a dash with
+ * spaces between them. The second may be a clock alone, of the first one's day, or `now`.
+ */
+export function parseRangeText(text: string, now: number): TimeRange | null {
+	const t = text.trim();
+	const seconds = parseDuration(t.replace(/^(last\s+|now-|-)/i, "").replace(/\s+/g, ""));
+	if (seconds) return { kind: "relative", seconds };
+	const parts = t.split(/\s+to\s+|\s*\/\s*|\s+[-–—]\s+|\s*\.\.\s*/i);
+	if (parts.length !== 2) return null;
+	const start = parseTime(parts[0], formatClock(now).slice(0, 10));
+	if (start === null) return null;
+	const end = /^now$/i.test(parts[1])
+		? now
+		: parseTime(parts[1], formatClock(start).slice(0, 10));
+	return end !== null && start < end ? absolute(start, end) : null;
 }

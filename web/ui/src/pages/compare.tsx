@@ -104,6 +104,8 @@ function Side(props: SideProps) {
 					step={chart.step}
 					mark={win}
 					height={110}
+					label={`Cost over time, ${title}`}
+					debugName={`chart-${kind}`}
 					onSelect={(a, b) => props.onWindow({ start: Math.floor(a), end: Math.ceil(b) })}
 				/>
 			)}

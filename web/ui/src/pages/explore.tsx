@@ -1,10 +1,10 @@
 // Explore: one query, its cost over time, its flame graph and its table.
 import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { resolveType, shortTypeName, type ProfileType, type QueryData } from "../lib/api";
+import { useCostChart } from "../lib/costchart";
 import { useInterval, useUrl } from "../lib/hooks";
 import { parseMatch } from "../lib/measured";
 import {
-	chartQuery,
 	findSelectors,
 	flameQuery,
 	guessKind,
@@ -13,17 +13,16 @@ import {
 	type Kind,
 } from "../lib/query";
 import {
-	useChart,
 	useProfileTypes,
 	useQuestion,
 	useScrapeInterval,
 	windowTimes,
 } from "../lib/questions";
 import {
+	contextFromParams,
 	instantFromParams,
 	parseDuration,
 	rangeFromParams,
-	rangeToParams,
 	resolve,
 	trimMs,
 	type TimeRange,
@@ -95,15 +94,17 @@ export function Explore() {
 	const named = findSelectors(query)[0]?.name ?? "";
 	const type = element?.type ?? resolveType(named, known)?.type ?? "";
 	const isDiff = element?.flamebearer.format === "double";
-	const chart = useChart(
-		query && kind !== "unknown" && !isDiff && own?.resultType !== "scalar"
-			? chartQuery(query, by, kind)
-			: "",
-		win,
+	const drawn = kind !== "unknown" && !isDiff && own?.resultType !== "scalar";
+	const context = contextFromParams((k) => params.get(k));
+	const chart = useCostChart({
+		query: drawn ? query : "",
+		by,
+		kind,
+		window: context?.window ?? win,
 		interval,
 		type,
 		tick,
-	);
+	});
 
 	const run = (q: string) => {
 		setTick((t) => t + 1);
@@ -114,7 +115,6 @@ export function Explore() {
 			patch({ query: change(query), zoom: null, el: null, match: null }),
 		[patch, query],
 	);
-	const setRange = (r: TimeRange) => patch({ ...rangeToParams(r), at: null });
 	const selector = useMemo(
 		() =>
 			query
@@ -141,7 +141,20 @@ export function Explore() {
 			/>
 
 			{chart.sent && !loaded.error && (
-				<ChartPanel chart={chart} kind={kind} by={by} patch={patch} setRange={setRange} />
+				<ChartPanel
+					chart={chart}
+					query={query}
+					kind={kind}
+					by={by}
+					stacked={params.get("stack") === "1"}
+					range={range}
+					window={win}
+					context={context}
+					at={at}
+					interval={interval ?? 15}
+					patch={patch}
+					run={run}
+				/>
 			)}
 
 			{loaded.answer && (

@@ -1,242 +1,249 @@
-// Cost over time, drawn by uPlot. Dragging asks for a window; values under the pointer stand in
-// a tooltip, sorted, so that many lines stay readable.
-import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+// Cost over time. A click opens a step, dragging asks for a window; values under the pointer stand
+// in a tooltip, sorted, so that many lines stay readable. The arrow keys move the same cursor,
+// and what is drawn is also said in words.
+import { useEffect, useId, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
-import type { MatrixElement } from "../lib/api";
-import { css, oklch } from "../flame/color";
-import { alignSeries, type Aligned } from "../lib/series";
-import { useTheme, type Theme } from "../lib/theme";
-import { formatClock, formatTick, type Window } from "../lib/timerange";
+import type { Labels } from "../lib/api";
+import { publish } from "../lib/debug";
+import {
+	alignSeries,
+	describeChart,
+	describeStep,
+	isolatedPoints,
+	stackColumns,
+	stepsWithValues,
+	type Aligned,
+	type CostSeries,
+} from "../lib/series";
+import { useTheme } from "../lib/theme";
+import type { Window } from "../lib/timerange";
 import type { ChartUnit } from "../lib/units";
+import { DRAG_MIN_PX, lineColor, plotOptions, type Plot } from "./chartplot";
+import { Legend } from "./chartlegend";
+import "./chart.css";
 
 export interface ChartProps {
-	matrix: MatrixElement[];
+	matrix: CostSeries[];
 	unit: ChartUnit;
 	window: Window;
 	step: number;
+	/** What it shows, for those who hear it. */
+	label?: string;
 	/** A part of the window to mark. */
 	mark?: Window;
 	height?: number;
-	onSelect(start: number, end: number): void;
+	stacked?: boolean;
+	/** The top of the scale, where another chart shares it. */
+	yMax?: number;
+	/** What a press on a line's name does, "" for nothing. */
+	pickHint?(metric: Labels): string;
+	/** Under which name tests find what is drawn. */
+	debugName?: string;
+	onPick?(metric: Labels): void;
+	/** A window, dragged over; `zoom` with Shift held. */
+	onSelect(start: number, end: number, zoom: boolean): void;
+	/** A step with values, clicked. */
+	onPoint?(t: number): void;
+	/** A double click. */
+	onOut?(): void;
 }
 
 const LINES_MAX = 20;
-const TOOLTIP_ROWS = 12;
+/** A click this near to a step with values means it. */
+const CLICK_REACH_PX = 8;
+const PAGE_STEPS = 10;
+const DOUBLE_MS = 400;
 
-/** Distances of ticks in bytes: 2^-10 and up, past any memory. */
-const BINARY_TICKS = Array.from({ length: 64 }, (_, i) => 2 ** (i - 10));
-
-const HUE_STEP = 137.508; // the golden angle: neighbours in the list differ most
-
-function lineColor(i: number, theme: Theme): string {
-	const hue = (38 + i * HUE_STEP) % 360;
-	return css(theme === "dark" ? oklch(0.76, 0.125, hue) : oklch(0.6, 0.145, hue));
+/** The step with values nearest to `x`, in pixels of the plot; -1 where none is near. */
+function stepAt(u: uPlot, data: Aligned, x: number): number {
+	const near = u.posToIdx(x);
+	let best = -1;
+	let distance = Infinity;
+	for (const i of stepsWithValues(data)) {
+		const d = i === near ? -1 : Math.abs(u.valToPos(data.times[i], "x") - x);
+		if (d < distance) [best, distance] = [i, d];
+	}
+	return distance <= CLICK_REACH_PX ? best : -1;
 }
 
-function fillColor(i: number, theme: Theme, alpha: number): string {
-	return lineColor(i, theme).replace("rgb(", "rgba(").replace(")", `,${alpha})`);
+/**
+ * Presses that are no drags, as steps. A second one soon after is a double click: the browser
+ * does not call it so where the first has drawn the plot anew.
+ */
+function usePresses(props: ChartProps, data: Aligned, plot: { current: uPlot | null }) {
+	const down = useRef(-1);
+	const last = useRef({ x: -1, at: -Infinity });
+	const onClick = (e: MouseEvent) => {
+		const box = plot.current?.over.getBoundingClientRect();
+		const x = box ? e.clientX - box.left : -1;
+		if (!box || x < 0 || x > box.width || e.shiftKey) return;
+		if (Math.abs(e.clientX - down.current) >= DRAG_MIN_PX) return;
+		const soon = e.timeStamp - last.current.at < DOUBLE_MS;
+		const twice = soon && Math.abs(x - last.current.x) < DRAG_MIN_PX;
+		last.current = { x, at: twice ? -Infinity : e.timeStamp };
+		if (twice && props.onOut) return props.onOut();
+		const i = stepAt(plot.current!, data, x);
+		if (i >= 0) props.onPoint?.(data.times[i]);
+	};
+	const onMouseDown = (e: MouseEvent) => {
+		down.current = e.clientX;
+	};
+	return { onMouseDown, onClick };
 }
 
-/** Plain DOM: it moves with every pointer event. Names go in as text, never as markup. */
-function tooltipPlugin(data: Aligned, unit: ChartUnit, theme: Theme): uPlot.Plugin {
-	const box = document.createElement("div");
-	box.className = "chart-tip";
-	const line = (cls: string, text: string) => {
-		const el = document.createElement("span");
-		el.className = cls;
-		el.textContent = text;
-		return el;
+/** The cursor under the arrow keys: the step it stands on, -1 for none. */
+function useKeys(props: ChartProps, data: Aligned, plot: { current: uPlot | null }) {
+	const [at, setAt] = useState(-1);
+	const steps = useMemo(() => stepsWithValues(data), [data]);
+	const show = (i: number) => {
+		const u = plot.current;
+		if (u)
+			u.setCursor(
+				i < 0
+					? { left: -10, top: -10 }
+					: { left: u.valToPos(data.times[i], "x"), top: u.over.clientHeight / 2 },
+			);
+		setAt(i);
 	};
-	const update = (u: uPlot) => {
-		const { idx, left } = u.cursor;
-		if (idx === null || idx === undefined || left === undefined || left < 0) {
-			box.hidden = true;
-			return;
-		}
-		const rows = data.labels
-			.map((label, i) => ({ label, i, v: data.columns[i][idx] }))
-			.filter((r) => typeof r.v === "number")
-			.sort((a, b) => b.v! - a.v!);
-		box.replaceChildren(line("tip-time", formatClock(data.times[idx])));
-		for (const r of rows.slice(0, TOOLTIP_ROWS)) {
-			const dot = line("dot", "");
-			dot.style.background = lineColor(r.i, theme);
-			box.append(dot, line("tip-name", r.label), line("tip-value", unit.format(r.v!)));
-		}
-		if (rows.length > TOOLTIP_ROWS)
-			box.append(line("tip-more", `and ${rows.length - TOOLTIP_ROWS} more`));
-		if (rows.length === 0) box.append(line("tip-more", "no profiles here"));
-		box.hidden = false;
-		const w = box.offsetWidth;
-		const room = u.over.clientWidth;
-		box.style.left = `${left + 16 + w < room ? left + 16 : Math.max(0, left - w - 16)}px`;
+	const move = (by: number) => {
+		const now = steps.findIndex((s) => s >= at);
+		const from = at < 0 || now < 0 ? (by > 0 ? -1 : steps.length) : now;
+		show(steps[Math.min(steps.length - 1, Math.max(0, from + by))] ?? -1);
 	};
-	return {
-		hooks: {
-			init: (u) => {
-				box.hidden = true;
-				u.over.append(box);
-			},
-			setCursor: update,
-		},
+	const keys: Record<string, () => void> = {
+		ArrowLeft: () => move(-1),
+		ArrowRight: () => move(1),
+		ArrowDown: () => move(-1),
+		ArrowUp: () => move(1),
+		PageDown: () => move(-PAGE_STEPS),
+		PageUp: () => move(PAGE_STEPS),
+		Home: () => move(-Infinity),
+		End: () => move(Infinity),
+		Enter: () => at >= 0 && props.onPoint?.(data.times[at]),
+		Escape: () => show(-1),
 	};
+	const onKeyDown = (e: KeyboardEvent) => {
+		if (e.ctrlKey || e.metaKey || e.altKey || !keys[e.key]) return;
+		e.preventDefault();
+		keys[e.key]();
+	};
+	return { at: at < data.times.length ? at : -1, steps, show, onKeyDown };
 }
 
-function markPlugin(mark: Window | undefined, theme: Theme): uPlot.Plugin {
-	return {
-		hooks: {
-			drawClear: (u) => {
-				if (!mark) return;
-				const { ctx, bbox } = u;
-				const x0 = Math.max(bbox.left, u.valToPos(mark.start, "x", true));
-				const x1 = Math.min(bbox.left + bbox.width, u.valToPos(mark.end, "x", true));
-				ctx.save();
-				ctx.fillStyle = theme === "dark" ? "rgba(240,128,60,.16)" : "rgba(224,104,40,.13)";
-				ctx.fillRect(x0, bbox.top, x1 - x0, bbox.height);
-				ctx.fillStyle = theme === "dark" ? "#f0803c" : "#d9622b";
-				ctx.fillRect(x0, bbox.top, devicePixelRatio, bbox.height);
-				ctx.fillRect(x1 - devicePixelRatio, bbox.top, devicePixelRatio, bbox.height);
-				ctx.restore();
-			},
-		},
-	};
-}
-
-function makeOptions(
-	p: ChartProps,
-	data: Aligned,
-	theme: Theme,
-	size: { width: number; height: number },
-	select: (a: number, b: number) => void,
-): uPlot.Options {
-	const dark = theme === "dark";
-	const text = dark ? "#97a0ae" : "#68707d";
-	const grid = { stroke: dark ? "rgba(255,255,255,.06)" : "rgba(20,30,50,.07)", width: 1 };
-	const font = "11px system-ui, sans-serif";
-	const single = data.columns.length === 1;
-	return {
-		...size,
-		legend: { show: false },
-		padding: [10, 20, 0, 0],
-		cursor: {
-			drag: { x: true, y: false, setScale: false },
-			points: { size: 6 },
-		},
-		scales: {
-			x: { time: true, range: () => [p.window.start, p.window.end] },
-			y: {
-				range: (_u, lo, hi) => [
-					Math.min(0, lo ?? 0),
-					(hi ?? 0) > 0 ? hi * 1.08 : lo < 0 ? 0 : 1,
-				],
-			},
-		},
-		axes: [
-			{
-				stroke: text,
-				grid,
-				ticks: { show: false },
-				font,
-				size: 26,
-				gap: 4,
-				space: 70,
-				values: (_u, splits, _a, _s, incr) => splits.map((t) => formatTick(t, incr)),
-			},
-			{
-				stroke: text,
-				grid,
-				ticks: { show: false },
-				font,
-				size: 64,
-				gap: 6,
-				...(p.unit.binary ? { incrs: BINARY_TICKS } : {}),
-				values: (_u, values) => values.map((v) => p.unit.format(v)),
-			},
-		],
-		series: [
-			{},
-			...data.labels.map(
-				(label, i) =>
-					({
-						label,
-						stroke: lineColor(i, theme),
-						width: single ? 1.75 : 1.5,
-						fill: single ? fillColor(i, theme, 0.12) : undefined,
-						points: { show: data.times.length < 3 ? true : undefined, size: 4 },
-					}) as uPlot.Series,
-			),
-		],
-		plugins: [tooltipPlugin(data, p.unit, theme), markPlugin(p.mark, theme)],
-		hooks: {
-			setSelect: [
-				(u) => {
-					if (u.select.width < 4) return;
-					select(
-						u.posToVal(u.select.left, "x"),
-						u.posToVal(u.select.left + u.select.width, "x"),
-					);
-					u.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
-				},
-			],
-		},
-	};
-}
-
-export function Chart(props: ChartProps) {
-	const { matrix, unit, window: win, step, mark, height = 150 } = props;
-	const theme = useTheme();
-	const box = useRef<HTMLDivElement>(null);
-	const plot = useRef<uPlot | null>(null);
-	const onSelect = useRef(props.onSelect);
-	onSelect.current = props.onSelect;
-
-	const data = alignSeries(matrix, win, step, unit.factor, LINES_MAX);
-	useLayoutEffect(() => {
-		const el = box.current!;
-		const options = makeOptions(props, data, theme, { width: el.clientWidth, height }, (a, b) =>
-			onSelect.current(a, b),
-		);
-		const u = new uPlot(options, [data.times, ...data.columns] as uPlot.AlignedData, el);
-		plot.current = u;
-		return () => u.destroy();
-		// The parent hands over new arrays only with a new answer.
-	}, [
-		matrix,
-		unit.label,
-		unit.factor,
-		win.start,
-		win.end,
-		step,
-		mark?.start,
-		mark?.end,
-		theme,
-		height,
-	]);
+function useResize(
+	box: { current: HTMLDivElement | null },
+	plot: { current: uPlot | null },
+	height: number,
+) {
 	useEffect(() => {
 		const observer = new ResizeObserver(() => {
-			const w = box.current!.clientWidth;
-			if (w > 0 && plot.current && plot.current.width !== w)
-				plot.current.setSize({ width: w, height });
+			const width = box.current!.clientWidth;
+			if (width > 0 && plot.current && plot.current.width !== width)
+				plot.current.setSize({ width, height });
 		});
 		observer.observe(box.current!);
 		return () => observer.disconnect();
 	}, [height]);
+}
+
+/** uPlot keeps there which line stands out. */
+type Focusable = { _focus?: boolean | null };
+
+/** What is drawn, for tests: a canvas cannot be read. */
+function published(u: uPlot, p: Plot, { mark, step }: ChartProps, cursor: number) {
+	const numbers = (c: (number | null | undefined)[]) => c.map((v) => v ?? null);
+	return {
+		times: p.data.times,
+		labels: p.data.labels,
+		columns: p.data.columns.map(numbers),
+		drawn: p.drawn.map(numbers),
+		isolated: p.drawn.map(isolatedPoints),
+		stacked: p.stacked,
+		window: p.window,
+		mark: mark ?? null,
+		step,
+		unit: p.unit.label,
+		yMax: u.scales.y.max,
+		cursor,
+		focused: u.series.slice(1).findIndex((s) => (s as Focusable)._focus === true),
+	};
+}
+
+export function Chart(props: ChartProps) {
+	const { matrix, unit, window: win, step, height = 150, yMax } = props;
+	const theme = useTheme();
+	const box = useRef<HTMLDivElement>(null);
+	const plot = useRef<uPlot | null>(null);
+	const cursor = useRef(-1);
+	const latest = useRef(props);
+	latest.current = props;
+	const [focused, setFocused] = useState(-1);
+	const summary = useId();
+
+	const stacked = Boolean(props.stacked) && matrix.length > 1;
+	const key = [matrix, unit.label, unit.factor, win.start, win.end, step, stacked];
+	const data = useMemo(
+		() => alignSeries(matrix, win, step, unit.factor, LINES_MAX, stacked),
+		key,
+	);
+	const presses = usePresses(props, data, plot);
+	const { at, steps, show, onKeyDown } = useKeys(props, data, plot);
+	useLayoutEffect(() => {
+		const el = box.current!;
+		const drawn = stacked ? stackColumns(data.columns) : data.columns;
+		const p: Plot = { data, drawn, stacked, unit, window: win, yMax, theme };
+		const options = plotOptions(p, { width: el.clientWidth, height }, {
+			mark: () => latest.current.mark,
+			select: (a, b, zoom) => latest.current.onSelect(a, b, zoom),
+			focus: setFocused,
+			cursor: (i) => (cursor.current = i),
+		});
+		const u = new uPlot(options, [data.times, ...drawn] as uPlot.AlignedData, el);
+		plot.current = u;
+		const name = props.debugName ?? "chart";
+		publish(name, () => published(u, p, latest.current, cursor.current));
+		if (at >= 0 && document.activeElement === el) show(at);
+		return () => {
+			publish(name, null);
+			u.destroy();
+		};
+	}, [data, yMax, theme, height]);
+	useEffect(() => plot.current?.redraw(false), [props.mark?.start, props.mark?.end]);
+	useResize(box, plot, height);
 
 	return (
-		<div class="chart">
-			<div class="chart-plot" ref={box} style={{ height: `${height}px` }} />
+		<div class={props.onPoint ? "chart points" : "chart"}>
+			<div
+				class="chart-plot"
+				ref={box}
+				style={{ height: `${height}px` }}
+				tabIndex={0}
+				role="slider"
+				aria-label={props.label ?? "Cost over time"}
+				aria-describedby={summary}
+				aria-valuemin={data.times[0]}
+				aria-valuemax={data.times[data.times.length - 1]}
+				aria-valuenow={data.times[at >= 0 ? at : (steps[steps.length - 1] ?? 0)]}
+				aria-valuetext={at >= 0 ? describeStep(data, unit, at) : "no step chosen"}
+				onKeyDown={onKeyDown}
+				onBlur={() => at >= 0 && show(-1)}
+				{...presses}
+			/>
+			<ul class="visually-hidden chart-summary" id={summary}>
+				{describeChart(data, unit, step).map((text) => (
+					<li key={text}>{text}</li>
+				))}
+			</ul>
 			{data.labels.length > 1 && (
-				<ul class="legend">
-					{data.labels.map((label, i) => (
-						<li key={label}>
-							<span class="dot" style={{ background: lineColor(i, theme) }} />
-							{label}
-						</li>
-					))}
-					{matrix.length > LINES_MAX && (
-						<li class="faint">and {matrix.length - LINES_MAX} smaller</li>
-					)}
-				</ul>
+				<Legend
+					data={data}
+					color={(i) => lineColor(data, i, theme)}
+					focused={focused}
+					more={stacked ? 0 : matrix.length - LINES_MAX}
+					pickHint={props.pickHint}
+					onPick={props.onPick}
+					onFocus={(i) => plot.current?.setSeries(i < 0 ? null : i + 1, { focus: true })}
+				/>
 			)}
 		</div>
 	);

@@ -1,67 +1,257 @@
-// Cost over time above the results of Explore: what it is split by, and the chart itself.
-import type { ChartData } from "../lib/questions";
-import type { Kind } from "../lib/query";
-import { useApi } from "../lib/hooks";
-import { absolute, type TimeRange } from "../lib/timerange";
+// Cost over time above the results of Explore: what it is split by, the chart itself, and what of
+// it is open. A click opens one scrape and a drag merges a window; the chart stays as wide as it
+// was, so that one sees where in time that lies.
+import type { Labels } from "../lib/api";
+import { comparableQuery, comparePoint, compareBefore, compareRange } from "../lib/compare";
+import { BY_FUNCTION, type CostChart } from "../lib/costchart";
+import { useApi, useUrl } from "../lib/hooks";
+import { withMatcher, type Kind } from "../lib/query";
+import {
+	absolute,
+	contextToParams,
+	describeRange,
+	formatDuration,
+	NO_CONTEXT,
+	rangeToParams,
+	trimMs,
+	zoomOut,
+	type Context,
+	type TimeRange,
+	type Window,
+} from "../lib/timerange";
 import { Chart } from "./chart";
+import { IconLeft, IconRight } from "./icons";
 import { QueryError } from "./querybar";
 
 export interface ChartPanelProps {
-	chart: ChartData;
+	chart: CostChart;
+	query: string;
 	kind: Kind;
-	/** The label each line is a value of, "" for one line. */
+	/** The label each line is a value of, "function", or "" for one line. */
 	by: string;
+	stacked: boolean;
+	range: TimeRange;
+	/** What the results are of; what the chart shows where nothing is open. */
+	window: Window;
+	/** The chart's own window, while a part of it is open. */
+	context: Context | null;
+	/** The time a rule's expression is evaluated at, null where the question is to a range. */
+	at: number | null;
+	interval: number;
 	patch(p: Record<string, string | null>, replace?: boolean): void;
-	setRange(range: TimeRange): void;
+	run(query: string): void;
 }
-
-const EMPTY: never[] = [];
 
 function BySelect({ by, patch }: Pick<ChartPanelProps, "by" | "patch">) {
 	const labels = useApi<string[]>("labels", "labels");
-	const names = [...new Set([...(by ? [by] : []), ...(labels.answer?.data ?? [])])];
+	const own = by && by !== BY_FUNCTION ? [by] : [];
+	const names = [...new Set([...own, ...(labels.answer?.data ?? [])])];
 	return (
 		<label class="select">
-			<span class="faint">By label</span>
+			<span class="faint">By</span>
 			<select
 				value={by}
 				aria-label="One line per value of"
 				onChange={(e) => patch({ by: (e.target as HTMLSelectElement).value })}
 			>
-				<option value="">none</option>
-				{names
-					.filter((l) => !l.startsWith("__"))
-					.map((l) => (
-						<option key={l} value={l}>
-							{l}
-						</option>
-					))}
+				<option value="">nothing</option>
+				<option value={BY_FUNCTION}>top functions</option>
+				<optgroup label="Labels">
+					{names
+						.filter((l) => !l.startsWith("__") && l !== BY_FUNCTION)
+						.map((l) => (
+							<option key={l} value={l}>
+								{l}
+							</option>
+						))}
+				</optgroup>
 			</select>
 		</label>
 	);
 }
 
-export function ChartPanel({ chart, kind, by, patch, setRange }: ChartPanelProps) {
+/** The moves on the chart's time, as patches of the address. */
+function moves(p: ChartPanelProps) {
+	const { range, at, window: win, interval, patch } = p;
+	const context = p.context ?? { window: win, back: range };
+	const open = (part: TimeRange) =>
+		patch({ ...rangeToParams(part), ...contextToParams(context), at: null });
+	return {
+		open,
+		/** Where a rule's expression is shown, at that time; else the scrape that ends there. */
+		point: (t: number) =>
+			at === null
+				? open(absolute(t - interval, t))
+				: patch({ at: trimMs(t), ...contextToParams(context) }),
+		back: () =>
+			at === null
+				? patch(rangeToParams(context.back))
+				: patch({ at: trimMs(context.window.end), ...NO_CONTEXT }),
+		zoom: (part: TimeRange) => patch({ ...rangeToParams(part), at: null }),
+		// The first click of a double click has opened a scrape: this takes its place.
+		out: () =>
+			patch(
+				{ ...rangeToParams(zoomOut(context.back, Date.now() / 1000)), at: null },
+				p.context !== null,
+			),
+	};
+}
+
+function CompareLinks({ query, window: win, context }: ChartPanelProps) {
+	const { store } = useUrl();
+	const href = (p: Record<string, string>) => store.href("compare", new URLSearchParams(p));
+	if (!context)
+		return <a href={href(compareBefore(query, win))}>Compare with the window before</a>;
+	return (
+		<>
+			<span class="faint">Compare</span>
+			<a href={href(compareBefore(query, win))}>with the window before</a>
+			<a
+				href={href(compareRange(query, context.window, win))}
+				title="The whole range as new, this window as its base, in proportion"
+			>
+				the range with this point
+			</a>
+			<a
+				href={href(comparePoint(query, win.end))}
+				title="The window after this point with the one before it"
+			>
+				before against after this point
+			</a>
+		</>
+	);
+}
+
+/** What of the chart is open, and the ways on from it. */
+function Opened(p: ChartPanelProps & { context: Context }) {
+	const { window: win, context, at, interval, chart } = p;
+	const { open, zoom, back } = moves(p);
+	const width = win.end - win.start;
+	const step = (by: number) => open(absolute(win.start + by * width, win.end + by * width));
+	const one = Math.abs(width - interval) < 0.001;
+	const range = describeRange({ kind: "absolute", ...win });
+	return (
+		<div class="opened">
+			<strong role="status">
+				{at !== null ? "One time" : one ? "One scrape" : "A window"}
+				{at === null && `: ${range} (${formatDuration(width)})`}
+			</strong>
+			{at === null && (
+				<div class="group">
+					<button
+						type="button"
+						aria-label="The one before"
+						disabled={win.start <= context.window.start}
+						onClick={() => step(-1)}
+					>
+						<IconLeft />
+					</button>
+					<button
+						type="button"
+						aria-label="The next one"
+						disabled={win.end >= chart.window.end}
+						onClick={() => step(1)}
+					>
+						<IconRight />
+					</button>
+				</div>
+			)}
+			<button type="button" class="back" onClick={back}>
+				Back to {context.back.kind === "relative" ? "the last " : ""}
+				{context.back.kind === "relative"
+					? formatDuration(context.back.seconds)
+					: "the range"}
+			</button>
+			{at === null && (
+				<button
+					type="button"
+					title="Shift and dragging does the same"
+					onClick={() => zoom({ kind: "absolute", ...win })}
+				>
+					Zoom the chart here
+				</button>
+			)}
+			{at === null && comparableQuery(p.query, p.kind) && <CompareLinks {...p} />}
+		</div>
+	);
+}
+
+const HOW =
+	"A click opens one scrape, dragging a window. Shift and dragging zooms the chart, a double " +
+	"click zooms out. With the keyboard: arrows move, Enter opens.";
+
+function Head(p: ChartPanelProps) {
+	const { chart, kind, by, stacked, patch } = p;
+	return (
+		<div class="panel-head">
+			<h2>Cost over time</h2>
+			<span class="faint">{chart.unit.label}</span>
+			<span class="spacer" />
+			{!p.context && p.at === null && comparableQuery(p.query, kind) && <CompareLinks {...p} />}
+			{kind !== "costs" && chart.matrix.length > 1 && (
+				<label class="toggle">
+					<input
+						type="checkbox"
+						checked={stacked}
+						onChange={() => patch({ stack: stacked ? null : "1" })}
+					/>
+					Stacked
+				</label>
+			)}
+			{kind !== "costs" && <BySelect by={by} patch={patch} />}
+			<span class="faint" title={HOW}>
+				step {formatDuration(chart.step)} · click or drag to open
+			</span>
+		</div>
+	);
+}
+
+/** What pressing a line's name does: the query narrows to it, or the function is highlighted. */
+function picks({ query, kind, patch, run }: ChartPanelProps) {
+	const labels = (metric: Labels) => Object.entries(metric).filter(([l]) => l !== BY_FUNCTION);
+	return {
+		pickHint: (metric: Labels) =>
+			kind === "costs" || Object.keys(metric).length === 0
+				? ""
+				: metric.function
+					? "Highlight this function below"
+					: "Narrow the query to this line",
+		onPick: (metric: Labels) => {
+			if (metric.function) return patch({ pick: metric.function }, true);
+			const narrow = (q: string, [l, v]: [string, string]) => withMatcher(q, l, v);
+			run(labels(metric).reduce(narrow, query));
+		},
+	};
+}
+
+export function ChartPanel(p: ChartPanelProps) {
+	const { chart, at, interval, window: win } = p;
+	const { open, point, zoom, out } = moves(p);
+	const mark = at === null ? win : { start: at - interval, end: at };
 	return (
 		<section class={chart.loaded.loading ? "panel chart-panel busy" : "panel chart-panel"}>
-			<div class="panel-head">
-				<h2>Cost over time</h2>
-				<span class="faint">{chart.unit.label}</span>
-				<span class="spacer" />
-				{kind !== "costs" && <BySelect by={by} patch={patch} />}
-				<span class="faint">step {chart.step} s · drag to zoom</span>
-			</div>
+			<Head {...p} />
 			{chart.loaded.error ? (
 				<QueryError error={chart.loaded.error} sent={chart.sent} />
 			) : (
 				<Chart
-					matrix={chart.loaded.answer?.data.result ?? EMPTY}
+					matrix={chart.matrix}
 					unit={chart.unit}
 					window={chart.window}
 					step={chart.step}
-					onSelect={(a, b) => setRange(absolute(Math.floor(a), Math.ceil(b)))}
+					stacked={p.stacked && p.kind !== "costs"}
+					mark={p.context ? mark : undefined}
+					label={`Cost over time, ${chart.unit.label}`}
+					{...picks(p)}
+					onSelect={(a, b, zooms) =>
+						(zooms ? zoom : open)(absolute(Math.floor(a), Math.ceil(b)))
+					}
+					onPoint={point}
+					onOut={out}
 				/>
 			)}
+			{/* Below the chart: it must not move away under the pointer. */}
+			{p.context && <Opened {...p} context={p.context} />}
 		</section>
 	);
 }

@@ -1,5 +1,5 @@
-// The time controls: presets, absolute times, shifting, zooming out, refreshing.
-import { useState } from "preact/hooks";
+// The time controls: typed ranges, presets, absolute times, shifting, zooming out, refreshing.
+import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { useOutside } from "../lib/hooks";
 import {
 	absolute,
@@ -7,6 +7,7 @@ import {
 	formatDuration,
 	fromLocalInput,
 	parseDuration,
+	parseRangeText,
 	PRESETS,
 	REFRESH,
 	resolve,
@@ -16,6 +17,7 @@ import {
 	type TimeRange,
 } from "../lib/timerange";
 import { IconClock, IconDown, IconLeft, IconRight, IconZoomOut } from "./icons";
+import "./timepicker.css";
 
 export interface TimePickerProps {
 	range: TimeRange;
@@ -24,132 +26,201 @@ export interface TimePickerProps {
 	onRefresh?(every: string): void;
 }
 
+interface PopupProps {
+	range: TimeRange;
+	onChange(range: TimeRange): void;
+}
+
 const now = () => Date.now() / 1000;
 
-function Popup({ range, onChange, close }: TimePickerProps & { close(): void }) {
+/** A range in words of the keyboard: where the popup's focus begins. */
+function TypedRange({ range, onChange }: PopupProps) {
+	const [text, setText] = useState(
+		range.kind === "relative" ? formatDuration(range.seconds) : describeRange(range),
+	);
+	const [wrong, setWrong] = useState(false);
+	const input = useRef<HTMLInputElement>(null);
+	const help = useId();
+	useEffect(() => input.current!.select(), []);
+	return (
+		<form
+			class="typed"
+			onSubmit={(e) => {
+				e.preventDefault();
+				const typed = parseRangeText(text, now());
+				setWrong(!typed);
+				if (typed) onChange(typed);
+			}}
+		>
+			<label>
+				Range
+				<input
+					ref={input}
+					value={text}
+					spellcheck={false}
+					autocomplete="off"
+					aria-invalid={wrong}
+					aria-describedby={help}
+					onInput={(e) => {
+						setText((e.target as HTMLInputElement).value);
+						setWrong(false);
+					}}
+				/>
+			</label>
+			<div id={help} class={wrong ? "worse" : "faint"} role={wrong ? "alert" : undefined}>
+				{wrong && "Not a range. "}
+				<code>3h</code>, or two times: <code>2026-01-02T15:00:00Z to now</code>
+			</div>
+		</form>
+	);
+}
+
+function FromTo({ range, onChange }: PopupProps) {
 	const w = resolve(range, now());
 	const [from, setFrom] = useState(toLocalInput(w.start));
 	const [to, setTo] = useState(toLocalInput(w.end));
 	const a = fromLocalInput(from);
 	const b = fromLocalInput(to);
 	const valid = a !== null && b !== null && a < b;
+	const field = (name: string, value: string, set: (v: string) => void) => (
+		<label>
+			{name}
+			<input
+				type="datetime-local"
+				step="1"
+				value={value}
+				onInput={(e) => set((e.target as HTMLInputElement).value)}
+			/>
+		</label>
+	);
 	return (
-		<div class="popup time-popup">
+		<form
+			onSubmit={(e) => {
+				e.preventDefault();
+				if (valid) onChange(absolute(a, b));
+			}}
+		>
+			{field("From", from, setFrom)}
+			{field("To", to, setTo)}
+			<button type="submit" class="primary" disabled={!valid}>
+				Apply
+			</button>
+			{!valid && <div class="faint">The end must come after the start.</div>}
+		</form>
+	);
+}
+
+function Popup({ range, onChange }: PopupProps) {
+	const chosen = range.kind === "relative" ? formatDuration(range.seconds) : "";
+	return (
+		<div class="popup time-popup" role="dialog" aria-label="Time range">
 			<div class="presets">
 				{PRESETS.map((p) => (
 					<button
 						key={p}
 						type="button"
-						class={
-							range.kind === "relative" && formatDuration(range.seconds) === p
-								? "on"
-								: ""
-						}
-						onClick={() => {
-							onChange({ kind: "relative", seconds: parseDuration(p)! });
-							close();
-						}}
+						class={chosen === p ? "on" : ""}
+						aria-pressed={chosen === p}
+						onClick={() => onChange({ kind: "relative", seconds: parseDuration(p)! })}
 					>
 						Last {p}
 					</button>
 				))}
 			</div>
-			<form
-				onSubmit={(e) => {
-					e.preventDefault();
-					if (!valid) return;
-					onChange(absolute(a, b));
-					close();
-				}}
-			>
-				<label>
-					From
-					<input
-						type="datetime-local"
-						step="1"
-						value={from}
-						onInput={(e) => setFrom((e.target as HTMLInputElement).value)}
-					/>
-				</label>
-				<label>
-					To
-					<input
-						type="datetime-local"
-						step="1"
-						value={to}
-						onInput={(e) => setTo((e.target as HTMLInputElement).value)}
-					/>
-				</label>
-				<button type="submit" class="primary" disabled={!valid}>
-					Apply
-				</button>
-				{!valid && <div class="faint">The end must come after the start.</div>}
-			</form>
+			<div class="exact">
+				<TypedRange range={range} onChange={onChange} />
+				<FromTo range={range} onChange={onChange} />
+			</div>
 		</div>
 	);
 }
 
-export function TimePicker(props: TimePickerProps) {
-	const { range, onChange, refresh, onRefresh } = props;
+function Refresh({ every, onChange }: { every: string; onChange(every: string): void }) {
+	const offered = REFRESH.includes(every) ? REFRESH : [...REFRESH, every];
+	return (
+		<label class="select" title="Ask again by itself">
+			<span class="faint">Refresh</span>
+			<select
+				value={every}
+				aria-label="Refresh every"
+				onChange={(e) => onChange((e.target as HTMLSelectElement).value)}
+			>
+				{offered.map((r) => (
+					<option key={r} value={r}>
+						{r}
+					</option>
+				))}
+			</select>
+		</label>
+	);
+}
+
+interface MoveProps {
+	label: string;
+	hint: string;
+	disabled?: boolean;
+	icon: preact.JSX.Element;
+	onClick(): void;
+}
+
+function Move({ label, hint, disabled, icon, onClick }: MoveProps) {
+	return (
+		<button type="button" title={hint} aria-label={label} disabled={disabled} onClick={onClick}>
+			{icon}
+		</button>
+	);
+}
+
+export function TimePicker({ range, onChange, refresh, onRefresh }: TimePickerProps) {
 	const [open, setOpen] = useState(false);
-	const close = () => setOpen(false);
+	const text = useRef<HTMLButtonElement>(null);
+	// The focus goes back to where it came from, unless a press has put it elsewhere.
+	const close = () => {
+		setOpen(false);
+		if (ref.current?.contains(document.activeElement)) text.current?.focus();
+	};
 	const ref = useOutside(open, close);
+	const pick = (r: TimeRange) => {
+		onChange(r);
+		close();
+	};
 	return (
 		<div class="time-picker" ref={ref}>
-			<div class="group">
-				<button
-					type="button"
-					title="Half a window back"
-					aria-label="Earlier"
+			<div class="group" role="group" aria-label="Time">
+				<Move
+					label="Earlier"
+					hint="Half a window back"
+					icon={<IconLeft />}
 					onClick={() => onChange(shift(range, -1, now()))}
-				>
-					<IconLeft />
-				</button>
+				/>
 				<button
+					ref={text}
 					type="button"
 					class="time-text"
 					aria-expanded={open}
+					aria-haspopup="dialog"
 					onClick={() => setOpen(!open)}
 				>
 					<IconClock />
 					{describeRange(range)}
 					<IconDown />
 				</button>
-				<button
-					type="button"
-					title="Half a window forward"
-					aria-label="Later"
+				<Move
+					label="Later"
+					hint="Half a window forward"
 					disabled={range.kind === "relative"}
+					icon={<IconRight />}
 					onClick={() => onChange(shift(range, 1, now()))}
-				>
-					<IconRight />
-				</button>
-				<button
-					type="button"
-					title="Twice the window"
-					aria-label="Zoom out"
+				/>
+				<Move
+					label="Zoom out"
+					hint="Twice the window"
+					icon={<IconZoomOut />}
 					onClick={() => onChange(zoomOut(range, now()))}
-				>
-					<IconZoomOut />
-				</button>
+				/>
 			</div>
-			{onRefresh && (
-				<label class="select" title="Ask again by itself">
-					<span class="faint">Refresh</span>
-					<select
-						value={refresh}
-						aria-label="Refresh every"
-						onChange={(e) => onRefresh((e.target as HTMLSelectElement).value)}
-					>
-						{REFRESH.map((r) => (
-							<option key={r} value={r}>
-								{r}
-							</option>
-						))}
-					</select>
-				</label>
-			)}
-			{open && <Popup {...props} close={close} />}
+			{onRefresh && <Refresh every={refresh ?? "off"} onChange={onRefresh} />}
+			{open && <Popup range={range} onChange={pick} />}
 		</div>
 	);
 }
