@@ -176,30 +176,6 @@ test("packages", () => {
 		assert.equal(color.packageOf(name), want, name);
 });
 
-test("short names", () => {
-	for (const [name, want] of [
-		["encoding/json.Marshal", "json.Marshal"],
-		["github.com/a/b.(*T).M", "b.(*T).M"],
-		["sort.F[github.com/x/y.T]", "sort.F[github.com/x/y.T]"],
-		["memcpy", "memcpy"],
-	])
-		assert.equal(color.shortName(name), want, name);
-});
-
-test("names within their package", () => {
-	for (const [name, want] of [
-		["encoding/json.(*Decoder).Decode", "(*Decoder).Decode"],
-		["main.main.func1", "main.func1"],
-		[
-			"leveldb::DBImpl::Write(leveldb::WriteOptions const&)",
-			"DBImpl::Write(leveldb::WriteOptions const&)",
-		],
-		["head_append", "head_append"],
-		["memcpy", "memcpy"],
-	])
-		assert.equal(color.bareName(name), want, name);
-});
-
 test("a package keeps its colour, the frame around it stays neutral", () => {
 	const p = color.makePalette("light");
 	const names = ["total", "a/b.F", "a/b.G", "other", "runtime.mallocgc"];

@@ -1,302 +1,379 @@
-// The flame graph on a canvas. It owns the viewport (a span of x, a scroll offset), the drawing
-// and hit testing; the component around it owns what is selected and searched.
+// The flame graph on two canvases: the graph, and above it the outlines of what is hovered and
+// selected, so that a moving pointer does not draw the graph again. This owns the viewport (a span
+// of x, a scroll offset), drawing, animation and hit testing; the component around it owns what
+// is selected and searched.
 //
-// A frame costs what is visible: per level a binary search finds the first node, and nodes
-// narrower than half a pixel are not drawn one by one but as one faint run, so that 100,000
-// nodes draw about as many rectangles as the canvas has room for.
-import { bareName, diffColor, nameColors, shortName, type Palette } from "./color";
-import { firstEndingAfter, nodeAt, shareChange, type Flame } from "./layout";
+// A frame costs what is visible: per level a binary search finds the first node, frames are pixels
+// of one row (paint.ts), and text is drawn where it fits, from widths that are kept (labels.ts).
+import { nodePixels, pixel, pixelColor, type Palette } from "./color";
+import { Labels } from "./labels";
+import { levelOf, nodeAt, type Flame } from "./layout";
+import { DEFAULT_LOOK, type FlameLook } from "./look";
+import { MIN_W, Painter, type Paint } from "./paint";
 import type { Matches } from "./search";
 
 export const ROW_H = 19;
-const MIN_W = 0.5;
 const LABEL_MIN_W = 18;
-const PAD = 4;
+/** While it moves nobody reads what stands on the narrowest frames. */
+const MOVING_LABEL_MIN_W = 40;
+export const PAD = 4;
 const ZOOM_MS = 190;
-const FONT = "11.5px system-ui, 'Segoe UI', Roboto, 'Helvetica Neue', sans-serif";
+const FRAMES_KEPT = 600;
+export const FONT = "11.5px system-ui, 'Segoe UI', Roboto, 'Helvetica Neue', sans-serif";
 
 export interface DrawnNode {
 	index: number;
 	x: number;
 	y: number;
 	w: number;
+	color: string;
 }
 
 export class FlameCanvas {
 	private ctx: CanvasRenderingContext2D;
+	private over: CanvasRenderingContext2D;
+	private strip = document.createElement("canvas");
+	private stripCtx: CanvasRenderingContext2D;
 	private flame: Flame | null = null;
-	private palette: Palette;
-	private colors: string[] = [];
-	private labels: string[] = [];
-	private bareLabels: string[] = [];
+	private painter = new Painter();
+	private labels: Labels;
+	private paint: Paint;
 	private matches: Matches | null = null;
-	private vx = 0;
-	private vw = 1;
-	private width = 0;
+	private look: FlameLook = DEFAULT_LOOK;
+	private stale = true; // paint.pixels are of another flame, palette, look or search
+	private view = { x: 0, w: 1, width: 0, dpr: 1 };
 	private height = 0;
 	private scrollTop = 0;
 	private frame = 0;
-	private ancestors = new Set<number>();
-	private charW = new Float64Array(128);
-	private wideW = 8;
-	private drawn: DrawnNode[] = [];
-	hovered = -1;
-	selected = -1;
+	private whole = false; // the frame asked for draws the graph, not only the outlines
+	private moving = false;
+	private spent = 0; // script time since the last frame
+	private frames: number[] = [];
+	private hovered = -1;
+	private selected = -1;
 	drawMs = 0;
 
 	constructor(
 		private canvas: HTMLCanvasElement,
-		palette: Palette,
+		private overlay: HTMLCanvasElement,
+		private palette: Palette,
 	) {
 		this.ctx = canvas.getContext("2d", { alpha: true })!;
-		this.palette = palette;
-		this.measureFont();
-	}
-
-	private measureFont(): void {
+		this.over = overlay.getContext("2d", { alpha: true })!;
+		// It is written from here and read by drawing, never by a GPU.
+		this.stripCtx = this.strip.getContext("2d", { willReadFrequently: true })!;
 		this.ctx.font = FONT;
-		for (let c = 32; c < 127; c++)
-			this.charW[c] = this.ctx.measureText(String.fromCharCode(c)).width;
-		this.wideW = this.ctx.measureText("…").width;
+		this.labels = new Labels((s) => this.ctx.measureText(s).width);
+		this.paint = {
+			pixels: new Uint32Array(0),
+			tiny: 0,
+			match: 0,
+			matches: null,
+			faded: new Int32Array(0),
+		};
 	}
 
 	setPalette(palette: Palette): void {
+		if (palette === this.palette) return;
 		this.palette = palette;
-		this.recolor();
+		this.stale = true;
 		this.schedule();
 	}
 
 	setFlame(flame: Flame): void {
 		this.flame = flame;
-		this.labels = flame.names.map(shortName);
-		this.bareLabels = flame.names.map(bareName);
+		this.labels.setNames(flame.names);
+		this.painter.reserve(flame.count);
 		this.hovered = -1;
 		this.selected = -1;
-		this.recolor();
-		this.zoomTo(0, false);
+		this.stale = true;
 	}
 
-	/** The columns of the same flame changed (the meaning of widths). */
-	relayout(zoomed: number): void {
-		this.zoomTo(zoomed, false);
-	}
-
-	private recolor(): void {
-		this.colors =
-			this.flame && !this.flame.diff ? nameColors(this.flame.names, this.palette) : [];
+	setLook(look: FlameLook): void {
+		if (look.color !== this.look.color) this.stale = true;
+		this.look = look;
+		this.schedule();
 	}
 
 	setMatches(matches: Matches | null): void {
+		if (matches === this.matches) return;
 		this.matches = matches;
+		this.stale = true;
 		this.schedule();
 	}
 
 	setScroll(top: number): void {
+		if (top === this.scrollTop) return;
 		this.scrollTop = top;
 		this.schedule();
 	}
 
+	/** What is outlined; -1 for nothing. */
+	setMarks(hovered: number, selected: number): void {
+		if (hovered === this.hovered && selected === this.selected) return;
+		this.hovered = hovered;
+		this.selected = selected;
+		this.request(false);
+	}
+
+	get hoveredNode(): number {
+		return this.hovered;
+	}
+
 	resize(width: number, height: number): void {
 		const dpr = window.devicePixelRatio || 1;
-		this.width = width;
+		this.view.width = width;
+		this.view.dpr = dpr;
 		this.height = height;
 		const w = Math.round(width * dpr);
 		const h = Math.round(height * dpr);
-		if (this.canvas.width !== w || this.canvas.height !== h) {
-			this.canvas.width = w;
-			this.canvas.height = h;
-			this.canvas.style.width = `${width}px`;
-			this.canvas.style.height = `${height}px`;
+		for (const c of [this.canvas, this.overlay]) {
+			if (c.width === w && c.height === h) continue;
+			c.width = w;
+			c.height = h;
+			c.style.width = `${width}px`;
+			c.style.height = `${height}px`;
 		}
 		this.draw(); // at once: setting the size cleared the canvas
+		this.outlines();
 	}
 
 	zoomTo(i: number, animate: boolean): void {
 		const f = this.flame;
 		if (!f || f.count === 0) return;
-		this.ancestors.clear();
-		for (let n = f.parent[i]; n >= 0; n = f.parent[n]) this.ancestors.add(n);
+		this.paint.faded = new Int32Array(f.levels).fill(-1);
+		for (let n = f.parent[i], l = levelOf(f, i) - 1; n >= 0; n = f.parent[n], l--)
+			this.paint.faded[l] = n;
 		const toX = f.x[i];
 		const toW = f.total[i] || f.width || 1;
 		const calm = window.matchMedia("(prefers-reduced-motion: reduce)").matches;
-		if (!animate || calm) {
-			this.vx = toX;
-			this.vw = toW;
-			this.schedule();
+		if (animate && !calm) {
+			this.animate(toX, toW);
 			return;
 		}
-		this.animate(toX, toW);
+		this.stop();
+		this.view.x = toX;
+		this.view.w = toW;
+		this.schedule();
+	}
+
+	private stop(): void {
+		cancelAnimationFrame(this.frame);
+		this.frame = 0;
+		this.moving = false;
 	}
 
 	private animate(toX: number, toW: number): void {
-		const fromX = this.vx;
-		const fromW = this.vw;
+		const { view } = this;
+		const fromX = view.x;
+		const fromW = view.w;
 		const began = performance.now();
-		cancelAnimationFrame(this.frame);
+		this.stop();
 		const tick = (now: number) => {
 			const t = Math.min(1, Math.max(0, (now - began) / ZOOM_MS));
 			const e = 1 - (1 - t) ** 3;
 			// Widths change by a constant factor per time; positions follow the left edge.
-			this.vw = t === 1 ? toW : fromW * (toW / fromW) ** e;
-			const k = fromW === toW ? e : (this.vw - fromW) / (toW - fromW);
-			this.vx = t === 1 ? toX : fromX + (toX - fromX) * k;
-			this.frame = 0;
-			this.draw();
-			if (t < 1) this.frame = requestAnimationFrame(tick);
+			view.w = t === 1 ? toW : fromW * (toW / fromW) ** e;
+			const k = fromW === toW ? e : (view.w - fromW) / (toW - fromW);
+			view.x = t === 1 ? toX : fromX + (toX - fromX) * k;
+			this.moving = t < 1;
+			this.frame = this.moving ? requestAnimationFrame(tick) : 0;
+			this.render(true);
 		};
+		this.moving = true;
 		this.frame = requestAnimationFrame(tick);
 	}
 
 	schedule(): void {
+		this.request(true);
+	}
+
+	private request(whole: boolean): void {
+		this.whole ||= whole;
 		if (this.frame) return;
 		this.frame = requestAnimationFrame(() => {
 			this.frame = 0;
-			this.draw();
+			this.render(this.whole);
 		});
 	}
 
+	private render(whole: boolean): void {
+		const began = performance.now();
+		this.whole = false;
+		if (whole) this.draw();
+		this.outlines();
+		this.frames.push(this.spent + performance.now() - began);
+		this.spent = 0;
+		if (this.frames.length > 2 * FRAMES_KEPT) this.frames.splice(0, FRAMES_KEPT);
+	}
+
+	/** Script time that belongs to the next frame: handlers, the card. */
+	addTime(ms: number): void {
+		this.spent += ms;
+	}
+
+	/** Script time of the last frames in milliseconds, the newest last. */
+	frameTimes(): number[] {
+		return this.frames.slice(-FRAMES_KEPT);
+	}
+
 	dispose(): void {
-		cancelAnimationFrame(this.frame);
+		this.stop();
+	}
+
+	/** The height of all levels; what has fewer than fit stands on the ground. */
+	private space(): number {
+		return Math.max((this.flame?.levels ?? 0) * ROW_H, this.height);
+	}
+
+	private levelAt(py: number): number {
+		const y = py + this.scrollTop;
+		return this.look.orientation === "flame"
+			? Math.ceil((this.space() - y) / ROW_H) - 1
+			: Math.floor(y / ROW_H);
+	}
+
+	/** The upper edge of a level on the canvas. */
+	topOf(level: number): number {
+		const y =
+			this.look.orientation === "flame"
+				? this.space() - (level + 1) * ROW_H
+				: level * ROW_H;
+		return y - this.scrollTop;
 	}
 
 	/** The node at a point of the canvas; -1 for none, or one too narrow to see. */
 	hit(px: number, py: number): number {
 		const f = this.flame;
-		if (!f || px < 0 || px >= this.width) return -1;
-		const level = Math.floor((py + this.scrollTop) / ROW_H);
-		const i = nodeAt(f, level, this.vx + (px / this.width) * this.vw);
-		return i >= 0 && (f.total[i] / this.vw) * this.width >= MIN_W ? i : -1;
+		const { x, w, width } = this.view;
+		if (!f || px < 0 || px >= width) return -1;
+		const i = nodeAt(f, this.levelAt(py), x + (px / width) * w);
+		return i >= 0 && (f.total[i] / w) * width >= MIN_W ? i : -1;
 	}
 
 	/** Where a node lies on the canvas now. */
-	place(i: number, level: number): { x: number; y: number; w: number } {
+	place(i: number): { x: number; y: number; w: number } {
 		const f = this.flame!;
-		const s = this.width / this.vw;
-		return { x: (f.x[i] - this.vx) * s, y: level * ROW_H - this.scrollTop, w: f.total[i] * s };
+		const s = this.view.width / this.view.w;
+		return { x: (f.x[i] - this.view.x) * s, y: this.topOf(levelOf(f, i)), w: f.total[i] * s };
 	}
 
-	drawnNodes(): readonly DrawnNode[] {
-		return this.drawn;
+	/** The upper left corner of what is seen of a node, on the page. */
+	placeOnPage(i: number): { x: number; y: number } {
+		const box = this.canvas.getBoundingClientRect();
+		const p = this.place(i);
+		return { x: box.left + Math.min(Math.max(0, p.x), this.view.width), y: box.top + p.y };
+	}
+
+	drawnNodes(): DrawnNode[] {
+		const p = this.painter;
+		const f = this.flame;
+		if (!f) return [];
+		return Array.from(p.index.subarray(0, p.n), (index, k) => ({
+			index,
+			x: p.x[k],
+			y: this.topOf(levelOf(f, index)),
+			w: p.w[k],
+			color: pixelColor(this.paint.pixels[index]),
+		}));
+	}
+
+	private refresh(f: Flame): void {
+		if (!this.stale) return;
+		this.stale = false;
+		const { palette, matches } = this;
+		this.paint.pixels = nodePixels(f, palette, this.look.color, matches);
+		this.paint.tiny = pixel(palette.tiny);
+		this.paint.match = pixel(palette.match);
+		this.paint.matches = matches;
 	}
 
 	private draw(): void {
 		const f = this.flame;
+		const { view, ctx, painter } = this;
 		const began = performance.now();
-		const dpr = window.devicePixelRatio || 1;
-		this.ctx.setTransform(dpr, 0, 0, dpr, 0, 0);
-		this.ctx.clearRect(0, 0, this.width, this.height);
-		this.drawn = [];
-		if (!f || this.width <= 0) return;
-		this.ctx.font = FONT;
-		this.ctx.textBaseline = "middle";
-		const first = Math.max(0, Math.floor(this.scrollTop / ROW_H));
-		const last = Math.min(f.levels - 1, Math.floor((this.scrollTop + this.height) / ROW_H));
-		for (let l = first; l <= last; l++) this.drawLevel(f, l);
-		this.outline(f, this.selected, 2);
-		this.outline(f, this.hovered, 1);
+		ctx.setTransform(1, 0, 0, 1, 0, 0);
+		ctx.clearRect(0, 0, this.canvas.width, this.canvas.height);
+		painter.n = 0;
+		if (!f || f.count === 0 || view.width <= 0 || this.paint.faded.length < f.levels) return;
+		this.refresh(f);
+		const a = this.levelAt(0);
+		const b = this.levelAt(this.height - 0.01);
+		const first = Math.max(0, Math.min(a, b));
+		const last = Math.min(f.levels - 1, Math.max(a, b));
+		if (last >= first) {
+			painter.begin(this.canvas.width, last - first + 1);
+			for (let l = first; l <= last; l++) painter.level(f, l, l - first, view, this.paint);
+			this.blit(first, last);
+			this.texts(f, first);
+		}
 		this.drawMs = performance.now() - began;
 	}
 
-	private drawLevel(f: Flame, level: number): void {
-		const scale = this.width / this.vw;
-		const y = level * ROW_H - this.scrollTop;
-		const right = this.vx + this.vw;
-		const end = f.start[level + 1];
-		let runX = -1;
-		let runEnd = -1;
-		let marked = -1;
-		const marks: number[] = [];
-		const flush = () => {
-			if (runEnd - runX >= MIN_W) {
-				this.ctx.fillStyle = this.palette.tiny;
-				this.ctx.fillRect(runX, y, runEnd - runX, ROW_H - 1);
+	/** Each row of pixels to the height of a frame. */
+	private blit(first: number, last: number): void {
+		const { ctx, painter, strip } = this;
+		const { dpr } = this.view;
+		if (strip.width !== painter.columns || strip.height !== painter.rows) {
+			strip.width = painter.columns;
+			strip.height = painter.rows;
+		}
+		const image = new ImageData(painter.bytes, painter.columns, painter.rows);
+		this.stripCtx.putImageData(image, 0, 0);
+		ctx.imageSmoothingEnabled = false;
+		for (let l = first; l <= last; l++) {
+			const y = Math.round(this.topOf(l) * dpr);
+			const h = Math.round((this.topOf(l) + ROW_H - 1) * dpr) - y;
+			ctx.drawImage(strip, 0, l - first, strip.width, 1, 0, y, strip.width, h);
+		}
+	}
+
+	private texts(f: Flame, first: number): void {
+		const { ctx, painter, labels, matches } = this;
+		const { width, dpr } = this.view;
+		const least = this.moving ? MOVING_LABEL_MIN_W : LABEL_MIN_W;
+		ctx.setTransform(dpr, 0, 0, dpr, 0, 0);
+		ctx.font = FONT;
+		ctx.textBaseline = "middle";
+		for (let dim = 0; dim < (matches ? 2 : 1); dim++) {
+			ctx.fillStyle = dim ? this.palette.textDim : this.palette.text;
+			let level = first;
+			let y = this.topOf(level) + ROW_H / 2;
+			for (let k = 0; k < painter.n; k++) {
+				if (painter.w[k] < least) continue;
+				const i = painter.index[k];
+				while (i >= f.start[level + 1]) y = this.topOf(++level) + ROW_H / 2;
+				const left = Math.max(0, painter.x[k]);
+				const visible = Math.min(width, painter.x[k] + painter.w[k]) - left;
+				if (visible < least) continue;
+				const name = f.name[i];
+				if (matches && (matches.byName[name] ? 0 : 1) !== dim) continue;
+				const text = labels.fit(name, visible - 1 - 2 * PAD);
+				if (text) ctx.fillText(text, left + PAD, y);
 			}
-			runX = -1;
-		};
-		for (let i = firstEndingAfter(f, level, this.vx); i < end && f.x[i] < right; i++) {
-			const x = (f.x[i] - this.vx) * scale;
-			const w = f.total[i] * scale;
-			if (w < MIN_W) {
-				if (runX >= 0 && x - runEnd > 1) flush();
-				if (runX < 0) runX = x;
-				runEnd = x + w;
-				// A match too narrow to draw still leaves a mark, one per pixel.
-				if (this.matches?.byName[f.name[i]] && x - marked >= 1) marks.push((marked = x));
-				continue;
-			}
-			if (runX >= 0) flush();
-			this.drawn.push({ index: i, x, y, w });
-			this.drawNode(f, i, x, y, w);
 		}
-		if (runX >= 0) flush();
-		this.ctx.fillStyle = this.palette.match;
-		for (const x of marks) this.ctx.fillRect(x, y, 1, ROW_H - 1);
 	}
 
-	private drawNode(f: Flame, i: number, x: number, y: number, w: number): void {
-		const ctx = this.ctx;
-		const left = Math.max(0, x);
-		const visible = Math.min(this.width, x + w) - left;
-		// One pixel between neighbours, as long as that leaves something to see.
-		const gap = w > 3 ? 1 : w > 1.2 ? 0.4 : 0;
-		const name = f.name[i];
-		const dimmed = this.matches !== null && !this.matches.byName[name];
-		ctx.globalAlpha = this.ancestors.has(i) ? 0.55 : 1;
-		ctx.fillStyle = dimmed
-			? this.palette.dim
-			: this.matches && !f.diff
-				? this.palette.match
-				: f.diff
-					? diffColor(shareChange(f, i), this.palette)
-					: this.colors[name];
-		ctx.fillRect(left, y, visible - gap, ROW_H - 1);
-		ctx.globalAlpha = 1;
-		if (visible < LABEL_MIN_W) return;
-		ctx.fillStyle = dimmed ? this.palette.textDim : this.palette.text;
-		const room = visible - gap - 2 * PAD;
-		const text = this.fit(name, room);
-		if (text) ctx.fillText(text, left + PAD, y + ROW_H / 2);
+	private outlines(): void {
+		const { over } = this;
+		over.setTransform(1, 0, 0, 1, 0, 0);
+		over.clearRect(0, 0, this.overlay.width, this.overlay.height);
+		over.setTransform(this.view.dpr, 0, 0, this.view.dpr, 0, 0);
+		over.strokeStyle = this.palette.outline;
+		this.outline(this.selected, 2);
+		this.outline(this.hovered, 1);
 	}
 
-	private textWidth(s: string): number {
-		let w = 0;
-		for (let k = 0; k < s.length; k++) {
-			const c = s.charCodeAt(k);
-			w += c < 128 ? this.charW[c] : this.wideW;
-		}
-		return w;
-	}
-
-	/** As much of the name as fits: in full, without its package's path, within it, or cut. */
-	private fit(name: number, room: number): string {
-		const full = this.flame!.names[name];
-		// No letter is narrower than this on average, so most long names need no measuring.
-		const fits = (s: string) => s.length * 3 < room && this.textWidth(s) <= room;
-		if (fits(full)) return full;
-		if (fits(this.labels[name])) return this.labels[name];
-		const bare = this.bareLabels[name];
-		if (fits(bare)) return bare;
-		const method = bare.slice(bare.lastIndexOf(").") + 2);
-		if (method.length + 2 < bare.length && fits(method)) return method;
-		let w = this.wideW;
-		let cut = 0;
-		while (cut < bare.length && w <= room) {
-			const c = bare.charCodeAt(cut++);
-			w += c < 128 ? this.charW[c] : this.wideW;
-		}
-		return cut > 2 ? bare.slice(0, cut - 1) + "…" : "";
-	}
-
-	private outline(f: Flame, i: number, weight: number): void {
-		if (i < 0 || i >= f.count) return;
-		const d = this.drawn.find((n) => n.index === i);
-		if (!d) return;
+	private outline(i: number, weight: number): void {
+		const f = this.flame;
+		if (!f || i < 0 || i >= f.count) return;
+		const d = this.place(i);
 		const left = Math.max(0, d.x);
-		const w = Math.min(this.width, d.x + d.w) - left;
-		this.ctx.strokeStyle = this.palette.outline;
-		this.ctx.lineWidth = weight;
+		const w = Math.min(this.view.width, d.x + d.w) - left;
+		if (w <= 0 || d.w < MIN_W) return;
+		this.over.lineWidth = weight;
 		const h = weight / 2;
-		this.ctx.strokeRect(
+		this.over.strokeRect(
 			left + h,
 			d.y + h,
 			Math.max(1, w - weight - (d.w > 3 ? 1 : 0)),

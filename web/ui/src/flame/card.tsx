@@ -1,39 +1,50 @@
-// The card that follows the pointer: what a node costs, alone and with all it calls.
-import { formatPercent, formatPoints, formatSigned, formatValue, share } from "../lib/units";
-import { packageOf } from "./color";
-import { nameOf, type Flame } from "./layout";
+// The card beside the pointer or the selected frame: what a node costs, alone and with all it
+// calls, and where it is defined.
+import type { ComponentChildren } from "preact";
+import {
+	formatPercent,
+	formatPoints,
+	formatSigned,
+	formatValue,
+	share,
+} from "../lib/units";
+import { fileOf, nameOf, type Flame } from "./layout";
+import { packageOf } from "./names";
 
 export interface CardProps {
 	flame: Flame;
 	node: number;
 	unit: string;
+	/** What it stands beside: a point, or the upper and lower edge of a frame. */
 	x: number;
 	y: number;
+	top?: number;
 }
 
-const CARD_W = 380;
+const CARD_W = 420;
 const GAP = 14;
+/** More than any card is high. */
+const CARD_H = 230;
 
 function Single({ flame: f, node, unit }: CardProps) {
 	const parent = f.parent[node];
+	const row = (label: string, v: number) => (
+		<tr>
+			<th>{label}</th>
+			<td>{formatValue(v, unit)}</td>
+			<td>{formatPercent(share(v, f.width))} of all</td>
+		</tr>
+	);
 	return (
 		<table>
 			<tbody>
-				<tr>
-					<th>Total</th>
-					<td>{formatValue(f.total[node], unit)}</td>
-					<td>{formatPercent(share(f.total[node], f.width))} of all</td>
-				</tr>
-				<tr>
-					<th>Self</th>
-					<td>{formatValue(f.self[node], unit)}</td>
-					<td>{formatPercent(share(f.self[node], f.width))} of all</td>
-				</tr>
+				{row("Flat", f.self[node])}
+				{row("Cum", f.total[node])}
 				{parent >= 0 && (
 					<tr>
 						<th>Of parent</th>
 						<td>{formatPercent(share(f.total[node], f.total[parent]))}</td>
-						<td class="faint ellipsis">{nameOf(f, parent)}</td>
+						<td class="faint ellipsis">{parent ? nameOf(f, parent) : "total"}</td>
 					</tr>
 				)}
 			</tbody>
@@ -41,32 +52,49 @@ function Single({ flame: f, node, unit }: CardProps) {
 	);
 }
 
+/** Base, new and change of one amount; percentages of what each side has in all. */
+function DoubleRow(props: { label: string; base: ComponentChildren[]; children: ComponentChildren }) {
+	return (
+		<tr>
+			<th>{props.label}</th>
+			{props.base.map((c, i) => (
+				<td key={i}>{c}</td>
+			))}
+			<td>{props.children}</td>
+		</tr>
+	);
+}
+
+const judged = (points: number) => (points >= 0.005 ? "worse" : points <= -0.005 ? "better" : "");
+
 function Double({ flame: f, node, unit }: CardProps) {
 	const { base, next, baseTotal, nextTotal } = f.diff!;
+	const parent = f.parent[node];
 	const row = (label: string, of: "total" | "self") => {
 		const b = share(base[of][node], baseTotal);
 		const n = share(next[of][node], nextTotal);
-		const d = n - b;
+		const both = [
+			[base[of][node], b],
+			[next[of][node], n],
+		];
 		return (
-			<tr>
-				<th>{label}</th>
-				<td>
-					{formatValue(base[of][node], unit)}
-					<i>{formatPercent(b)}</i>
-				</td>
-				<td>
-					{formatValue(next[of][node], unit)}
-					<i>{formatPercent(n)}</i>
-				</td>
-				<td>
-					{formatSigned(next[of][node] - base[of][node], unit)}
-					<i class={d >= 0.005 ? "worse" : d <= -0.005 ? "better" : ""}>
-						{formatPoints(d)}
-					</i>
-				</td>
-			</tr>
+			<DoubleRow
+				label={label}
+				base={both.map(([v, percent]) => (
+					<>
+						{formatValue(v, unit)}
+						<i>{formatPercent(percent)}</i>
+					</>
+				))}
+			>
+				{formatSigned(next[of][node] - base[of][node], unit)}
+				<i class={judged(n - b)}>{formatPoints(n - b)}</i>
+			</DoubleRow>
 		);
 	};
+	const within = [base, next].map((s) =>
+		parent < 0 ? 0 : share(s.total[node], s.total[parent]),
+	);
 	return (
 		<table class="diff">
 			<thead>
@@ -78,11 +106,24 @@ function Double({ flame: f, node, unit }: CardProps) {
 				</tr>
 			</thead>
 			<tbody>
-				{row("Total", "total")}
-				{row("Self", "self")}
+				{row("Flat", "self")}
+				{row("Cum", "total")}
+				{parent >= 0 && (
+					<DoubleRow label="Of parent" base={within.map(formatPercent)}>
+						{formatPoints(within[1] - within[0])}
+					</DoubleRow>
+				)}
 			</tbody>
 		</table>
 	);
+}
+
+/** Where a function lives: its file and line, or its package where no file is known. */
+export function whereOf(f: Flame, node: number): string {
+	const name = f.name[node];
+	const file = fileOf(f, name);
+	const line = f.nameLines[name] ?? 0;
+	return file ? (line > 0 ? `${file}:${line}` : file) : packageOf(f.names[name]);
 }
 
 export function Card(props: CardProps) {
@@ -90,7 +131,8 @@ export function Card(props: CardProps) {
 	const name = nameOf(flame, node);
 	const folded = name === "other" && flame.parent[node] >= 0;
 	const left = Math.max(8, Math.min(x + GAP, window.innerWidth - CARD_W - 12));
-	const below = y + 190 < window.innerHeight;
+	const top = props.top ?? y;
+	const below = y + CARD_H < window.innerHeight || top < CARD_H;
 	return (
 		<div
 			class="card"
@@ -98,14 +140,14 @@ export function Card(props: CardProps) {
 			style={{
 				left: `${left}px`,
 				top: below ? `${y + GAP}px` : "auto",
-				bottom: below ? "auto" : `${window.innerHeight - y + GAP}px`,
+				bottom: below ? "auto" : `${window.innerHeight - top + GAP}px`,
 			}}
 		>
 			<div class="card-name">{node === 0 ? "total" : name}</div>
 			{folded ? (
 				<div class="faint">Nodes below the node limit, folded into one.</div>
 			) : (
-				node > 0 && <div class="faint">{packageOf(name)}</div>
+				node > 0 && <div class="card-where faint">{whereOf(flame, node)}</div>
 			)}
 			{flame.diff ? <Double {...props} /> : <Single {...props} />}
 		</div>

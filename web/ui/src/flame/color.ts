@@ -1,40 +1,13 @@
 // Colours of the flame graph. A package keeps its hue in every graph and on every machine; hues
 // are spread at equal lightness (OKLCH), so that no package shouts.
-import { hashName } from "./layout";
+import { fileOf, hashName, shareChange, type Flame } from "./layout";
+import type { FlameLook } from "./look";
+import { bareName, packageOf, shortName } from "./names";
+import type { Matches } from "./search";
+
+export { bareName, packageOf, shortName };
 
 export type Rgb = [number, number, number];
-
-/** The package, module or namespace a function belongs to. */
-export function packageOf(name: string): string {
-	// Type parameters and arguments may hold anything, also slashes and dots.
-	const paren = name.search(/[[(<]/);
-	const head = paren > 0 ? name.slice(0, paren) : name;
-	if (head.includes("::")) return head.split("::")[0];
-	if (head.endsWith(".")) return head.slice(0, -1); // pkg.(*T).Method
-	const slash = head.lastIndexOf("/");
-	const dot = head.indexOf(".", slash + 1);
-	if (dot > 0 && !head.startsWith("/")) return head.slice(0, dot);
-	if (slash >= 0) return head.slice(slash + 1); // a mapping or a file
-	const under = head.indexOf("_", 1);
-	return under > 0 ? head.slice(0, under) : head; // C: head_append is of head
-}
-
-/** The name without the directory of its package: json.Marshal. */
-export function shortName(name: string): string {
-	const paren = name.search(/[[(<]/);
-	const head = paren > 0 ? name.slice(0, paren) : name;
-	return name.slice(head.lastIndexOf("/") + 1);
-}
-
-/** The name within its package: (*Decoder).Decode; the colour tells the package. */
-export function bareName(name: string): string {
-	const short = shortName(name);
-	const pkg = packageOf(name);
-	const last = pkg.slice(pkg.lastIndexOf("/") + 1);
-	for (const mark of [".", "::"])
-		if (short.startsWith(last + mark)) return short.slice(last.length + mark.length);
-	return short;
-}
 
 const clamp01 = (v: number) => Math.min(1, Math.max(0, v));
 const gamma = (v: number) => (v <= 0.0031308 ? 12.92 * v : 1.055 * v ** (1 / 2.4) - 0.055);
@@ -69,11 +42,16 @@ export interface Palette {
 	outline: string;
 	/** Index DIFF_STEPS is no change, 0 vanished, 2*DIFF_STEPS new. */
 	diff: string[];
+	/** From next to nothing to all of it. */
+	heat: string[];
 }
 
 const HUES = 30;
 const SHADES = 3;
 const DIFF_STEPS = 12;
+const HEAT_STEPS = 24;
+/** The share at which heat begins to show. */
+const HEAT_FROM = 0.001;
 
 /** Lightness, chroma per theme; the text on top keeps a contrast of at least 4.5. */
 const THEME = {
@@ -133,6 +111,10 @@ export function makePalette(theme: "light" | "dark"): Palette {
 		diff: Array.from({ length: 2 * DIFF_STEPS + 1 }, (_, i) =>
 			mix((i - DIFF_STEPS) / DIFF_STEPS),
 		),
+		heat: Array.from({ length: HEAT_STEPS + 1 }, (_, i) => {
+			const k = i / HEAT_STEPS;
+			return css(oklch(t.diffL + (t.up - t.diffL) * k, 0.012 + 0.15 * k, 95 - 68 * k));
+		}),
 	};
 }
 
@@ -145,23 +127,90 @@ export function isRuntime(pkg: string): boolean {
 	return pkg === "runtime" || pkg.startsWith("runtime/") || pkg === "libc" || pkg === "syscall";
 }
 
-/** The colour of each name, by index; the root and folded nodes stay neutral. */
-export function nameColors(names: string[], p: Palette): string[] {
-	const byPackage = new Map<string, string[]>();
+/** The colour of each name by what `groupOf` says; the root and folded nodes stay neutral. */
+function colorsBy(names: string[], p: Palette, groupOf: (i: number) => string): string[] {
+	const rows = new Map<string, string[]>();
 	return names.map((name, i) => {
 		if (i === 0 || name === "other" || name === "") return p.neutral;
-		const pkg = packageOf(name);
-		let row = byPackage.get(pkg);
+		const group = groupOf(i);
+		let row = rows.get(group);
 		if (!row) {
-			row = isRuntime(pkg) ? p.runtime : p.hues[hashName(pkg) % HUES];
-			byPackage.set(pkg, row);
+			row = isRuntime(group) ? p.runtime : p.hues[hashName(group) % HUES];
+			rows.set(group, row);
 		}
 		return row[hashName(name) % SHADES];
 	});
 }
 
+/** The colour of each name by its package. */
+export function nameColors(names: string[], p: Palette): string[] {
+	return colorsBy(names, p, (i) => packageOf(names[i]));
+}
+
+/** By the file it is defined in; by package where no file is known. */
+export function fileColors(f: Flame, p: Palette): string[] {
+	return colorsBy(f.names, p, (i) => fileOf(f, i) || packageOf(f.names[i]));
+}
+
+function diffStep(change: number): number {
+	const k = Math.sign(change) * Math.sqrt(Math.abs(Math.max(-1, Math.min(1, change))));
+	return Math.round(k * DIFF_STEPS) + DIFF_STEPS;
+}
+
 /** The colour of a change of share in -1..1; small changes already show. */
 export function diffColor(change: number, p: Palette): string {
-	const k = Math.sign(change) * Math.sqrt(Math.abs(Math.max(-1, Math.min(1, change))));
-	return p.diff[Math.round(k * DIFF_STEPS) + DIFF_STEPS];
+	return p.diff[diffStep(change)];
+}
+
+/** Which step of heat a share in 0..1 is: a tenth of all is two thirds of the way. */
+function heatStep(share: number): number {
+	if (!(share > HEAT_FROM)) return 0;
+	return Math.round(HEAT_STEPS * Math.min(1, 1 - Math.log(share) / Math.log(HEAT_FROM)));
+}
+
+export function heatColor(share: number, p: Palette): string {
+	return p.heat[heatStep(share)];
+}
+
+/** A colour as the bytes of a pixel, red first, in one number of this machine's order. */
+const LITTLE_ENDIAN = new Uint8Array(new Uint32Array([1]).buffer)[0] === 1;
+
+export function pixel(color: string, alpha = 255): number {
+	const [r, g, b] = color.startsWith("#")
+		? [1, 3, 5].map((i) => parseInt(color.slice(i, i + 2), 16))
+		: color.match(/\d+/g)!.map(Number);
+	return LITTLE_ENDIAN
+		? ((alpha << 24) | (b << 16) | (g << 8) | r) >>> 0
+		: ((r << 24) | (g << 16) | (b << 8) | alpha) >>> 0;
+}
+
+export function pixelColor(v: number): string {
+	return LITTLE_ENDIAN
+		? css([v & 255, (v >> 8) & 255, (v >> 16) & 255])
+		: css([v >>> 24, (v >> 16) & 255, (v >> 8) & 255]);
+}
+
+/** The pixel of every node: what a frame reads and never works out again. */
+export function nodePixels(
+	f: Flame,
+	p: Palette,
+	by: FlameLook["color"],
+	matches: Matches | null,
+): Uint32Array {
+	const out = new Uint32Array(f.count);
+	const dim = pixel(p.dim);
+	const match = pixel(p.match);
+	const steps = (f.diff ? p.diff : p.heat).map((c) => pixel(c));
+	const byNode = f.diff !== null || by === "share";
+	const own = byNode
+		? []
+		: (by === "file" ? fileColors(f, p) : nameColors(f.names, p)).map((c) => pixel(c));
+	for (let i = 0; i < f.count; i++) {
+		const name = f.name[i];
+		if (matches && !matches.byName[name]) out[i] = dim;
+		else if (matches && !f.diff) out[i] = match;
+		else if (f.diff) out[i] = steps[diffStep(shareChange(f, i))];
+		else out[i] = byNode ? steps[heatStep(f.total[i] / f.width)] : own[name];
+	}
+	return out;
 }

@@ -30,6 +30,12 @@ export interface Flame {
 	/** The width of everything, in the unit of x. */
 	width: number;
 	diff: { base: Columns; next: Columns; baseTotal: number; nextTotal: number } | null;
+	/** Of a rearranged graph: the paths of the one before, and which node each went into. */
+	before: { path: Uint32Array; at: Uint32Array } | null;
+	/** Where functions are defined, as far as the answer says: `files` by `nameFiles` by name. */
+	files: string[];
+	nameFiles: ArrayLike<number>;
+	nameLines: ArrayLike<number>;
 }
 
 export function hashName(s: string): number {
@@ -89,7 +95,7 @@ function linkParents(f: Flame): void {
 	}
 }
 
-function hashPaths(f: Flame): void {
+export function hashPaths(f: Flame): void {
 	const nameHash = Uint32Array.from(f.names, hashName);
 	for (let i = 0; i < f.count; i++) {
 		const up = f.parent[i] < 0 ? 0x9e3779b9 : f.path[f.parent[i]];
@@ -119,6 +125,10 @@ export function buildFlame(fb: Flamebearer): Flame {
 		names: fb.names,
 		width: 0,
 		diff: null,
+		before: null,
+		files: fb.files ?? [],
+		nameFiles: fb.nameFiles ?? [],
+		nameLines: fb.nameLines ?? [],
 	};
 	let i = 0;
 	for (const row of fb.levels)
@@ -220,8 +230,14 @@ export function ancestry(f: Flame, i: number): number[] {
 }
 
 export function findPath(f: Flame, hash: number): number {
-	return f.path.indexOf(hash);
+	const i = f.path.indexOf(hash);
+	if (i >= 0 || !f.before) return i;
+	const old = f.before.path.indexOf(hash);
+	return old < 0 ? -1 : f.before.at[old];
 }
+
+/** The file a function is defined in; "" where nobody knows. */
+export const fileOf = (f: Flame, name: number): string => f.files[f.nameFiles[name] ?? 0] ?? "";
 
 export const pathId = (f: Flame, i: number): string => f.path[i].toString(16).padStart(8, "0");
 export const nameOf = (f: Flame, i: number): string => f.names[f.name[i]];

@@ -1,5 +1,10 @@
-// What a right click on a function offers.
+// What a right click on a function offers, or the menu key on the selected one: the view's own
+// entries, and behind them those of the place the graph stands in.
+import { Fragment } from "preact";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { useOutside } from "../lib/hooks";
+import { copyText } from "./copy";
+import { shortName } from "./names";
 
 /** An entry of the menu that the place of the graph adds to the view's own. */
 export interface FlameAction {
@@ -19,51 +24,85 @@ export interface MenuProps {
 	y: number;
 	onZoom(): void;
 	onPick(): void;
-	onClose(): void;
+	/** `back` is whether the focus goes back to the graph. */
+	onClose(back: boolean): void;
 }
 
-const W = 210;
-const H = 120;
+const EDGE = 8;
+
+/** The entry a key goes to, among `n` of which `at` has the focus; -1 for other keys. */
+export function menuMove(key: string, at: number, n: number): number {
+	if (key === "ArrowDown") return (at + 1) % n;
+	if (key === "ArrowUp") return (at - 1 + n) % n;
+	if (key === "Home") return 0;
+	if (key === "End") return n - 1;
+	return -1;
+}
 
 export function FlameMenu(props: MenuProps) {
 	const { name, stack, actions, x, y, onZoom, onPick, onClose } = props;
-	const ref = useOutside(true, onClose);
-	const item = (text: string, act: () => void, hint?: string) => (
-		<button
-			type="button"
-			title={hint}
-			role="menuitem"
-			onClick={() => {
-				act();
-				onClose();
-			}}
-		>
-			{text}
-		</button>
-	);
-	// Clipboard access needs a secure context; over plain HTTP the entry would do nothing.
-	const clipboard = window.isSecureContext ? navigator.clipboard : undefined;
+	const ref = useOutside(true, () => onClose(false));
+	const opened = useRef(false);
+	const [place, setPlace] = useState({ left: x, top: y });
+	const buttons = () => [...(ref.current?.querySelectorAll("button") ?? [])];
+	useLayoutEffect(() => {
+		const box = ref.current!.getBoundingClientRect();
+		setPlace({
+			left: Math.max(EDGE, Math.min(x, window.innerWidth - box.width - EDGE)),
+			top: Math.max(EDGE, Math.min(y, window.innerHeight - box.height - EDGE)),
+		});
+		if (!opened.current) buttons()[0]?.focus({ preventScroll: true });
+		opened.current = true;
+	}, [x, y]);
+	const own: FlameAction[] = [
+		{ label: "Zoom to this call", run: onZoom },
+		{ label: "Highlight everywhere", run: onPick },
+		{ label: "Copy name", run: () => void copyText(name) },
+		{
+			label: "Copy stack",
+			hint: "The call path, one function per line, the outermost first",
+			run: () => void copyText(stack.join("\n")),
+		},
+	];
+	const onKey = (e: KeyboardEvent) => {
+		const all = buttons();
+		const to = menuMove(e.key, all.indexOf(document.activeElement as HTMLButtonElement), all.length);
+		if (to >= 0) all[to].focus();
+		else if (e.key === "Escape" || e.key === "Tab") onClose(true);
+		else return;
+		e.preventDefault();
+		e.stopPropagation();
+	};
 	return (
 		<div
 			class="popup flame-menu"
 			role="menu"
+			aria-label={`Actions on ${name}`}
 			ref={ref}
-			style={{
-				left: `${Math.min(x, window.innerWidth - W)}px`,
-				top: `${Math.min(y, window.innerHeight - H)}px`,
-			}}
+			style={{ left: `${place.left}px`, top: `${place.top}px` }}
+			onKeyDown={onKey}
+			onContextMenu={(e) => e.preventDefault()}
 		>
-			{item("Zoom to this call", onZoom)}
-			{item("Highlight everywhere", onPick)}
-			{clipboard &&
-				item("Copy name", () => {
-					clipboard.writeText(name).catch(() => {
-						/* refused by the user: nothing to do */
-					});
-				})}
-			{actions
-				.filter((a) => a.when?.(name, stack) ?? true)
-				.map((a) => item(a.label, () => a.run(name, stack), a.hint))}
+			<div class="flame-menu-name ellipsis" title={name}>
+				{shortName(name)}
+			</div>
+			{[...own, ...actions.filter((a) => a.when?.(name, stack) ?? true)].map((a, i) => (
+				<Fragment key={a.label}>
+					{i === own.length && <hr />}
+					<button
+						type="button"
+						role="menuitem"
+						tabIndex={-1}
+						title={a.hint}
+						onClick={() => {
+							onClose(true);
+							a.run(name, stack);
+						}}
+					>
+						{a.label}
+					</button>
+				</Fragment>
+			))}
 		</div>
 	);
 }

@@ -4,15 +4,14 @@ import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } fr
 import { formatPercent, formatValue, share } from "../lib/units";
 import { publish } from "../lib/debug";
 import { useTheme } from "../lib/theme";
+import { arrange } from "./arrange";
 import { Card } from "./card";
 import { FlameCanvas, ROW_H } from "./canvas";
-import { LookMenu } from "./lookmenu";
-import type { FlameLook } from "./look";
-import { FlameMenu, type FlameAction } from "./menu";
-import { makePalette, shortName } from "./color";
+import { makePalette } from "./color";
+import { Crumbs } from "./crumbs";
+import { neighbour } from "./keys";
 import {
 	ancestry,
-	childrenOf,
 	findPath,
 	levelOf,
 	nameOf,
@@ -20,6 +19,9 @@ import {
 	type Flame,
 	type WidthMode,
 } from "./layout";
+import type { FlameLook } from "./look";
+import { LookMenu } from "./lookmenu";
+import { FlameMenu, type FlameAction } from "./menu";
 import type { Matches } from "./search";
 import "./flame.css";
 
@@ -43,118 +45,150 @@ export interface FlameViewProps {
 	tools?: ComponentChildren;
 }
 
+/** A node and where the pointer is. */
 interface Hover {
 	node: number;
 	x: number;
 	y: number;
 }
 
-const PALETTES = { light: makePalette("light"), dark: makePalette("dark") };
+type SetHover = (h: Hover | null) => void;
 
-/** The node one key away; -1 where there is none. */
-function neighbour(f: Flame, i: number, key: string): number {
-	const level = levelOf(f, i);
-	if (key === "ArrowUp") return f.parent[i];
-	if (key === "ArrowDown") {
-		const [from, to] = childrenOf(f, i);
-		let best = -1;
-		for (let c = from; c < to; c++) if (best < 0 || f.total[c] > f.total[best]) best = c;
-		return best;
-	}
-	const step = key === "ArrowLeft" ? -1 : 1;
-	for (let n = i + step; n >= f.start[level] && n < f.start[level + 1]; n += step)
-		if (f.total[n] > 0) return n;
-	return -1;
+export const PALETTES = { light: makePalette("light"), dark: makePalette("dark") };
+
+/** The node of a zoom; the whole where the graph has no such path. */
+export function zoomedNode(f: Flame, zoom: string): number {
+	return zoom && f.count ? Math.max(0, findPath(f, parseInt(zoom, 16))) : 0;
 }
 
-function Crumbs({
-	flame,
-	zoomed,
-	onZoom,
-}: {
-	flame: Flame;
-	zoomed: number;
-	onZoom(i: number): void;
-}) {
-	const path = ancestry(flame, zoomed);
-	const shown = path.length > 7 ? [path[0], -1, ...path.slice(-5)] : path;
-	return (
-		<nav class="crumbs" aria-label="Call path of the zoomed function">
-			{shown.map((n) =>
-				n < 0 ? (
-					<span key="gap" class="faint">
-						…
-					</span>
-				) : (
-					<button
-						key={n}
-						type="button"
-						title={nameOf(flame, n)}
-						class={n === zoomed ? "current" : ""}
-						onClick={() => onZoom(n)}
-					>
-						{n === 0 ? "total" : shortName(nameOf(flame, n))}
-					</button>
-				),
-			)}
-			{zoomed > 0 && (
-				<>
-					<span class="faint">
-						{formatPercent(share(flame.total[zoomed], flame.width))} of all
-					</span>
-					<button type="button" class="reset" onClick={() => onZoom(0)}>
-						Reset zoom
-					</button>
-				</>
-			)}
-		</nav>
-	);
+interface Elements {
+	scroller: { current: HTMLDivElement | null };
+	graph: { current: HTMLCanvasElement | null };
+	overlay: { current: HTMLCanvasElement | null };
 }
 
-export function FlameView(props: FlameViewProps) {
-	const { flame, unit, matches, zoom, widthMode, onZoom, onPick, look, onLook } = props;
-	const debugName = props.debugName ?? "flame";
-	const theme = useTheme();
-	const scroller = useRef<HTMLDivElement>(null);
-	const canvasEl = useRef<HTMLCanvasElement>(null);
+/** The canvas for as long as the component lives, and what it publishes. */
+function useFlameCanvas(at: Elements, theme: "light" | "dark", debugName: string) {
 	const canvas = useRef<FlameCanvas | null>(null);
-	const [hover, setHover] = useState<Hover | null>(null);
-	const [selected, setSelected] = useState(-1);
-	const [menu, setMenu] = useState<Hover | null>(null);
-	const mounted = useRef<Flame | null>(null);
-
-	const zoomed = useMemo(() => {
-		if (!zoom || !flame.count) return 0;
-		return Math.max(0, findPath(flame, parseInt(zoom, 16)));
-	}, [flame, zoom]);
-
 	useLayoutEffect(() => {
-		const c = new FlameCanvas(canvasEl.current!, PALETTES[theme]);
+		const box = at.scroller.current!;
+		const c = new FlameCanvas(at.graph.current!, at.overlay.current!, PALETTES[theme]);
 		canvas.current = c;
-		const fit = () => {
-			const box = scroller.current!;
-			c.resize(box.clientWidth, box.clientHeight);
-		};
+		const fit = () => c.resize(box.clientWidth, box.clientHeight);
 		const observer = new ResizeObserver(fit);
-		observer.observe(scroller.current!);
+		observer.observe(box);
 		fit();
-		publish(debugName, () => ({
-			width: canvasEl.current!.clientWidth,
-			drawMs: c.drawMs,
-			zoomed: canvasEl.current!.dataset.zoomed ?? "",
-			nodes: c.drawnNodes().map(({ index, x, y, w }) => ({ index, x, y, w })),
-		}));
 		return () => {
 			observer.disconnect();
 			c.dispose();
-			publish(debugName, null);
 		};
 	}, []);
-
+	useLayoutEffect(() => {
+		publish(debugName, () => ({
+			width: at.graph.current!.clientWidth,
+			drawMs: canvas.current!.drawMs,
+			frames: canvas.current!.frameTimes(),
+			zoomed: at.graph.current!.dataset.zoomed ?? "",
+			nodes: canvas.current!.drawnNodes(),
+		}));
+		return () => publish(debugName, null);
+	}, [debugName]);
 	useEffect(() => canvas.current!.setPalette(PALETTES[theme]), [theme]);
+	return canvas;
+}
+
+/** In the orientation of a flame one looks from the root up, so it scrolls from the bottom. */
+function useScroll(
+	at: Elements,
+	canvas: { current: FlameCanvas | null },
+	flame: Flame,
+	orientation: FlameLook["orientation"],
+) {
+	const fromBottom = useRef(0);
+	const rooted = useRef("");
+	useLayoutEffect(() => {
+		const box = at.scroller.current!;
+		if (rooted.current !== orientation) {
+			fromBottom.current = 0;
+			rooted.current = orientation;
+			box.scrollTop = 0;
+		}
+		if (orientation === "flame")
+			box.scrollTop = box.scrollHeight - box.clientHeight - fromBottom.current;
+		canvas.current!.setScroll(box.scrollTop);
+	}, [flame, orientation]);
+	return () => {
+		const box = at.scroller.current!;
+		fromBottom.current = box.scrollHeight - box.clientHeight - box.scrollTop;
+		canvas.current!.setScroll(box.scrollTop);
+	};
+}
+
+/**
+ * The card of what is under the pointer, else of the node the keyboard is on; a component of its
+ * own, so that a moving pointer draws nothing else again.
+ */
+function Cards({
+	flame,
+	unit,
+	selected,
+	bind,
+	canvas,
+}: {
+	flame: Flame;
+	unit: string;
+	/** -1 for none. */
+	selected: number;
+	bind: { current: SetHover };
+	canvas: { current: FlameCanvas | null };
+}) {
+	const began = performance.now();
+	const [hover, setHover] = useState<Hover | null>(null);
+	bind.current = setHover;
+	useLayoutEffect(() => canvas.current?.addTime(performance.now() - began));
+	if (hover && hover.node < flame.count) return <Card flame={flame} unit={unit} {...hover} />;
+	if (selected < 0 || selected >= flame.count || !canvas.current) return null;
+	const p = canvas.current.placeOnPage(selected);
+	return (
+		<Card flame={flame} unit={unit} node={selected} x={p.x} y={p.y + ROW_H} top={p.y} />
+	);
+}
+
+/** Moves the focus to the search of the result the graph stands in. */
+function focusSearch(from: HTMLElement): boolean {
+	const field = from.closest(".results")?.querySelector<HTMLInputElement>(".search input");
+	field?.focus();
+	field?.select();
+	return field != null;
+}
+
+export function FlameView(props: FlameViewProps) {
+	const { unit, matches, zoom, widthMode, look, onLook, onZoom, onPick } = props;
+	const theme = useTheme();
+	const at: Elements = {
+		scroller: useRef<HTMLDivElement>(null),
+		graph: useRef<HTMLCanvasElement>(null),
+		overlay: useRef<HTMLCanvasElement>(null),
+	};
+	const debugName = props.debugName ?? "flame";
+	const canvas = useFlameCanvas(at, theme, debugName);
+	// The widths of a difference change in place, and with them what costs most.
+	const flame = useMemo(
+		() => arrange(props.flame, look),
+		[props.flame, widthMode, look.order, look.collapse],
+	);
+	const zoomed = useMemo(() => zoomedNode(flame, zoom), [flame, zoom]);
+	const [selected, setSelected] = useState(-1);
+	const [menu, setMenu] = useState<Hover | null>(null);
+	const setHover = useRef<SetHover>(() => {});
+	const mounted = useRef<Flame | null>(null);
+	const onScroll = useScroll(at, canvas, flame, look.orientation);
+
+	useLayoutEffect(() => canvas.current!.setLook(look), [look.color, look.orientation]);
 	useLayoutEffect(() => {
 		canvas.current!.setFlame(flame);
-		setHover(null);
+		canvas.current!.setMatches(matches);
+		setHover.current(null);
 		setMenu(null);
 		setSelected(-1);
 	}, [flame, widthMode]);
@@ -162,14 +196,10 @@ export function FlameView(props: FlameViewProps) {
 		// A new answer jumps to its zoom; a zoom within one moves there.
 		canvas.current!.zoomTo(zoomed, mounted.current === flame);
 		mounted.current = flame;
-		canvasEl.current!.dataset.zoomed = nameOf(flame, zoomed) ?? "";
+		at.graph.current!.dataset.zoomed = nameOf(flame, zoomed) ?? "";
 	}, [flame, widthMode, zoomed]);
 	useEffect(() => canvas.current!.setMatches(matches), [matches, flame]);
-	useEffect(() => {
-		canvas.current!.hovered = hover ? hover.node : -1;
-		canvas.current!.selected = selected;
-		canvas.current!.schedule();
-	}, [hover, selected]);
+	useEffect(() => canvas.current!.setMarks(-1, selected), [selected]);
 	useEffect(() => {
 		publish(`${debugName}Names`, () => (i: number) => ({
 			name: nameOf(flame, i),
@@ -178,63 +208,25 @@ export function FlameView(props: FlameViewProps) {
 			level: levelOf(flame, i),
 		}));
 		return () => publish(`${debugName}Names`, null);
-	}, [flame]);
+	}, [flame, debugName]);
 
 	const zoomTo = useCallback(
 		(i: number) => onZoom(i > 0 ? pathId(flame, i) : ""),
 		[flame, onZoom],
 	);
-
-	const nodeUnder = (e: MouseEvent) => {
-		const box = canvasEl.current!.getBoundingClientRect();
-		return canvas.current!.hit(e.clientX - box.left, e.clientY - box.top);
-	};
-	const onMove = (e: PointerEvent) => {
-		const node = nodeUnder(e);
-		setHover(node < 0 ? null : { node, x: e.clientX, y: e.clientY });
-	};
-	const onMenu = (e: MouseEvent) => {
-		const node = nodeUnder(e);
-		if (node < 0) return;
-		e.preventDefault();
-		setHover(null);
-		setMenu({ node, x: e.clientX, y: e.clientY });
-	};
-	const onClick = (e: MouseEvent) => {
-		const node = nodeUnder(e);
-		if (node < 0) return;
-		setSelected(-1);
-		if (e.altKey) onPick(nameOf(flame, node));
-		else zoomTo(node);
-	};
-	const reveal = (i: number) => {
-		const box = scroller.current!;
-		const y = levelOf(flame, i) * ROW_H;
-		if (y < box.scrollTop) box.scrollTop = y;
-		if (y + ROW_H > box.scrollTop + box.clientHeight)
-			box.scrollTop = y + ROW_H - box.clientHeight;
-	};
-	const onKey = (e: KeyboardEvent) => {
-		const at = selected >= 0 ? selected : zoomed;
-		if (e.key.startsWith("Arrow")) {
-			const to = selected < 0 ? zoomed : neighbour(flame, at, e.key);
-			if (to >= 0) {
-				setSelected(to);
-				reveal(to);
-			}
-		} else if (e.key === "Enter" && selected >= 0) {
-			zoomTo(selected);
-		} else if (e.key === "Escape") {
-			if (selected < 0 && zoomed === 0) return;
-			setSelected(-1);
-			zoomTo(0);
-		} else {
-			return;
-		}
-		setHover(null);
-		e.preventDefault();
-	};
-
+	const handlers = useInput({
+		at,
+		canvas,
+		flame,
+		look,
+		zoomed,
+		selected,
+		setSelected,
+		setHover,
+		setMenu,
+		zoomTo,
+		onPick,
+	});
 	const spoken =
 		selected >= 0
 			? `${nameOf(flame, selected)}, ${formatValue(flame.total[selected], unit)}, ` +
@@ -253,24 +245,30 @@ export function FlameView(props: FlameViewProps) {
 			</div>
 			<div
 				class="flame-scroll"
-				ref={scroller}
-				onScroll={(e) => {
-					setHover(null);
-					canvas.current!.setScroll((e.target as HTMLElement).scrollTop);
+				ref={at.scroller}
+				onScroll={() => {
+					handlers.leave();
+					onScroll();
 				}}
 			>
 				<div class="flame-space" style={{ height: `${flame.levels * ROW_H}px` }}>
-					<canvas
-						ref={canvasEl}
-						tabIndex={0}
-						role="img"
-						aria-label="Flame graph. Arrow keys walk, Enter zooms, Escape goes back."
-						onPointerMove={onMove}
-						onPointerLeave={() => setHover(null)}
-						onClick={onClick}
-						onContextMenu={onMenu}
-						onKeyDown={onKey}
-					/>
+					<div class="flame-stage">
+						<canvas
+							ref={at.graph}
+							tabIndex={0}
+							role="img"
+							aria-label={
+								"Flame graph. Arrow keys walk, Enter zooms, Escape goes back, " +
+								"the menu key offers more."
+							}
+							onPointerMove={handlers.move}
+							onPointerLeave={handlers.leave}
+							onClick={handlers.click}
+							onContextMenu={handlers.menu}
+							onKeyDown={handlers.key}
+						/>
+						<canvas ref={at.overlay} class="flame-over" aria-hidden="true" />
+					</div>
 				</div>
 			</div>
 			<div class="visually-hidden" aria-live="polite">
@@ -287,28 +285,115 @@ export function FlameView(props: FlameViewProps) {
 					y={menu.y}
 					onZoom={() => zoomTo(menu.node)}
 					onPick={() => onPick(nameOf(flame, menu.node))}
-					onClose={() => setMenu(null)}
+					onClose={(back) => {
+						setMenu(null);
+						if (back) at.graph.current!.focus({ preventScroll: true });
+					}}
 				/>
 			)}
-			{hover && !menu && hover.node < flame.count && (
-				<Card flame={flame} unit={unit} {...hover} />
-			)}
-			{!hover &&
-				selected >= 0 &&
-				canvasEl.current &&
-				(() => {
-					const box = canvasEl.current.getBoundingClientRect();
-					const p = canvas.current!.place(selected, levelOf(flame, selected));
-					return (
-						<Card
-							flame={flame}
-							unit={unit}
-							node={selected}
-							x={box.left + Math.max(0, p.x)}
-							y={box.top + p.y + ROW_H}
-						/>
-					);
-				})()}
+			<Cards
+				flame={flame}
+				unit={unit}
+				selected={menu ? -1 : selected}
+				bind={setHover}
+				canvas={canvas}
+			/>
 		</div>
 	);
+}
+
+interface Input {
+	at: Elements;
+	canvas: { current: FlameCanvas | null };
+	flame: Flame;
+	look: FlameLook;
+	zoomed: number;
+	selected: number;
+	setSelected(i: number): void;
+	setHover: { current: SetHover };
+	setMenu(h: Hover | null): void;
+	zoomTo(i: number): void;
+	onPick(name: string): void;
+}
+
+/** What pointer and keyboard do. */
+function useInput(v: Input) {
+	const { flame, selected, zoomed, setSelected, zoomTo } = v;
+	const nodeUnder = (e: MouseEvent) => {
+		const box = v.at.graph.current!.getBoundingClientRect();
+		return v.canvas.current!.hit(e.clientX - box.left, e.clientY - box.top);
+	};
+	const hover = (h: Hover | null) => {
+		v.canvas.current!.setMarks(h ? h.node : -1, selected);
+		v.setHover.current(h);
+	};
+	const leave = () => hover(null);
+	const openMenu = (node: number, x: number, y: number) => {
+		leave();
+		v.setMenu({ node, x, y });
+	};
+	const menuAtSelected = () => {
+		const node = selected >= 0 ? selected : zoomed;
+		const p = v.canvas.current!.placeOnPage(node);
+		setSelected(node);
+		openMenu(node, p.x + 8, p.y + ROW_H);
+	};
+	const reveal = (i: number) => {
+		const box = v.at.scroller.current!;
+		const y = v.canvas.current!.topOf(levelOf(flame, i)) + box.scrollTop;
+		if (y < box.scrollTop) box.scrollTop = y;
+		if (y + ROW_H > box.scrollTop + box.clientHeight)
+			box.scrollTop = y + ROW_H - box.clientHeight;
+		v.canvas.current!.setScroll(box.scrollTop);
+	};
+	const select = (i: number) => {
+		if (i < 0) return;
+		setSelected(i);
+		reveal(i);
+	};
+	return {
+		leave,
+		move: (e: PointerEvent) => {
+			const began = performance.now();
+			const node = nodeUnder(e);
+			hover(node < 0 ? null : { node, x: e.clientX, y: e.clientY });
+			v.canvas.current!.addTime(performance.now() - began);
+		},
+		click: (e: MouseEvent) => {
+			const node = nodeUnder(e);
+			if (node < 0) return;
+			setSelected(-1);
+			if (e.altKey) v.onPick(nameOf(flame, node));
+			else zoomTo(node);
+		},
+		menu: (e: MouseEvent) => {
+			// A menu key arrives as a click of no button.
+			const node = e.button === 2 ? nodeUnder(e) : -1;
+			if (e.button === 2 && node < 0) return;
+			e.preventDefault();
+			if (node >= 0) openMenu(node, e.clientX, e.clientY);
+			else menuAtSelected();
+		},
+		key: (e: KeyboardEvent) => {
+			if (e.ctrlKey || e.metaKey || e.altKey || e.defaultPrevented) return;
+			if (e.key.startsWith("Arrow"))
+				select(
+					selected < 0 ? zoomed : neighbour(flame, selected, e.key, v.look.orientation),
+				);
+			else if (e.key === "Home") select(0);
+			else if (e.key === "Enter" && selected >= 0) zoomTo(selected);
+			else if (e.key === "ContextMenu" || (e.key === "F10" && e.shiftKey)) menuAtSelected();
+			else if (e.key === "/") {
+				if (!focusSearch(v.at.graph.current!)) return;
+			} else if (e.key === "Escape") {
+				if (selected < 0 && zoomed === 0) return;
+				setSelected(-1);
+				zoomTo(0);
+			} else {
+				return;
+			}
+			if (e.key !== "ContextMenu" && e.key !== "F10") leave();
+			e.preventDefault();
+		},
+	};
 }

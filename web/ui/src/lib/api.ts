@@ -11,6 +11,10 @@ export interface Flamebearer {
 	maxSelf: number;
 	leftTicks?: number;
 	rightTicks?: number;
+	/** With files=true: distinct files, "" first; per name its file and line, 0 where unknown. */
+	files?: string[];
+	nameFiles?: number[];
+	nameLines?: number[];
 }
 
 export interface ProfileElement {

@@ -34,6 +34,7 @@ export function useQuestion(
 		query,
 		...times,
 		max_nodes: nodes,
+		files: "true",
 	});
 	return { loaded, asked };
 }
