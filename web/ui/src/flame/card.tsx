@@ -53,7 +53,11 @@ function Single({ flame: f, node, unit }: CardProps) {
 }
 
 /** Base, new and change of one amount; percentages of what each side has in all. */
-function DoubleRow(props: { label: string; base: ComponentChildren[]; children: ComponentChildren }) {
+function DoubleRow(props: {
+	label: string;
+	base: ComponentChildren[];
+	children: ComponentChildren;
+}) {
 	return (
 		<tr>
 			<th>{props.label}</th>
