@@ -190,7 +190,7 @@ test("the picker writes the query", async (t) => {
 	await page.waitForFunction(
 		() => new URLSearchParams(location.search).get("query") === 'cpu{job="demo"}',
 	);
-	assert.equal(await page.getByRole("textbox", { name: "Query" }).inputValue(), QUERY);
+	assert.equal(await page.getByRole("combobox", { name: "Query" }).inputValue(), QUERY);
 	await page.getByRole("combobox", { name: "One line per value of" }).selectOption("version");
 	// The chart ends with the last whole step: a fleet that has just begun is asked again.
 	const both = page.locator(".legend").filter({ hasText: "v1" }).filter({ hasText: "v2" });

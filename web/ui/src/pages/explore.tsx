@@ -134,6 +134,7 @@ export function Explore() {
 				beside={[chart.loaded]}
 				range={range}
 				refresh={refresh}
+				times={times}
 				at={at}
 				match={match}
 				run={run}

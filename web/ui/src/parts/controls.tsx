@@ -3,6 +3,7 @@ import { type ProfileType } from "../lib/api";
 import type { Loaded } from "../lib/hooks";
 import { parseMatch } from "../lib/measured";
 import { formatSelector, type Selector } from "../lib/query";
+import type { Times } from "../lib/questions";
 import { formatClock, rangeToParams, type TimeRange } from "../lib/timerange";
 import { Chips } from "./chips";
 import { Picker } from "./picker";
@@ -21,6 +22,7 @@ export interface ControlsProps {
 	beside: Loaded<unknown>[];
 	range: TimeRange;
 	refresh: string;
+	times: Times;
 	at: number | null;
 	match: string;
 	run(query: string): void;
@@ -50,6 +52,8 @@ export function Controls(props: ControlsProps) {
 					query={query}
 					label="Query"
 					loading={loaded.loading}
+					times={props.times}
+					error={sent === query && !loaded.loading ? loaded.error : null}
 					onRun={run}
 					placeholder='cpu{job="api"}, or merge by (version) (cpu), or flat(cpu)'
 				/>

@@ -1,23 +1,90 @@
-// The query as text, and what the server said is wrong with it, where.
+// The query as text: written, checked while it is, formatted and run; and what the server said is
+// wrong with it, where.
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { ApiError } from "../lib/api";
+import { ApiError, call } from "../lib/api";
+import type { Times } from "../lib/questions";
+import { placeOf, words } from "../lib/syntax";
 import { IconPlay } from "./icons";
+import "./querybar.css";
+import { edit, QueryInput } from "./queryinput";
 
 export interface QueryBarProps {
 	query: string;
 	label: string;
 	loading?: boolean;
 	placeholder?: string;
+	/** The window whose labels and values are offered. */
+	times?: Times;
+	/** What the query itself was answered with; its place is that in `query`. */
+	error?: ApiError | null;
 	onRun(query: string): void;
 }
 
-const LINES_MAX = 8;
+const CHECK_MS = 400; // after the last key
+/** What is not finished is not wrong yet: one may be thinking of how to go on. */
+const UNFINISHED = /^(unexpected end|unterminated)/;
+const UNFINISHED_MS = 1200;
+const ANY_TIME: Times = {};
 
-export function QueryBar({ query, label, loading, placeholder, onRun }: QueryBarProps) {
+interface Checked {
+	text: string;
+	error: ApiError;
+}
+
+/** What is wrong with a text that was not run yet. Where nothing before it changed it stays. */
+function useCheck(text: string, query: string) {
+	const [checked, set] = useState<Checked | null>(null);
+	useEffect(() => {
+		if (!text.trim() || text.trim() === query) {
+			set(null);
+			return;
+		}
+		const abort = new AbortController();
+		let timer = setTimeout(() => {
+			call("parse_query", { query: text }, abort.signal).then(
+				() => set(null),
+				(error) => {
+					if (abort.signal.aborted) return;
+					if (error.status !== 400) set(null);
+					else if (!UNFINISHED.test(error.detail)) set({ text, error });
+					else timer = setTimeout(() => set({ text, error }), UNFINISHED_MS);
+				},
+			);
+		}, CHECK_MS);
+		return () => {
+			clearTimeout(timer);
+			abort.abort();
+		};
+	}, [text, query]);
+	return { error: checked && stands(checked, text) ? checked.error : null, set };
+}
+
+function stands({ text: of, error }: Checked, text: string): boolean {
+	if (of === text) return true;
+	const place = placeOf(of, error.line, error.column);
+	return !!place && place.end <= of.length && text.startsWith(of.slice(0, place.end));
+}
+
+export function QueryBar(props: QueryBarProps) {
+	const { query, label, loading, placeholder, onRun } = props;
 	const [text, setText] = useState(query);
 	const area = useRef<HTMLTextAreaElement>(null);
 	useEffect(() => setText(query), [query]);
-	const lines = Math.min(LINES_MAX, text.split("\n").length);
+	const check = useCheck(text, query);
+	const own = text.trim() === query;
+	// The server formats what it understood, and comments are not among that.
+	const said = words(text).some((w) => w.kind === "comment");
+	const format = () => {
+		if (!text.trim() || said) return;
+		call<string>("format_query", { query: text }).then(
+			({ data }) => {
+				const field = area.current;
+				if (field?.value === text)
+					edit(field, { start: 0, end: text.length, insert: data.trim() });
+			},
+			(error) => check.set({ text, error }),
+		);
+	};
 	return (
 		<form
 			class="query-bar"
@@ -26,24 +93,27 @@ export function QueryBar({ query, label, loading, placeholder, onRun }: QueryBar
 				onRun(text.trim());
 			}}
 		>
-			<textarea
-				ref={area}
-				rows={lines}
-				value={text}
-				aria-label={label}
-				spellcheck={false}
-				autocomplete="off"
-				autocapitalize="off"
+			<QueryInput
+				text={text}
+				label={label}
 				placeholder={placeholder}
-				title="Enter runs, Shift+Enter starts a new line"
-				onInput={(e) => setText((e.target as HTMLTextAreaElement).value)}
-				onKeyDown={(e) => {
-					if (e.key === "Enter" && !e.shiftKey) {
-						e.preventDefault();
-						onRun(text.trim());
-					}
-				}}
+				times={props.times ?? ANY_TIME}
+				error={own ? (props.error ?? check.error) : check.error}
+				tell={!(own && props.error)}
+				area={area}
+				onText={setText}
+				onRun={onRun}
+				onFormat={format}
 			/>
+			<button
+				type="button"
+				class="quiet format"
+				title={said ? "Formatting would drop the comments" : "Format (Alt+Shift+F)"}
+				disabled={said || !text.trim()}
+				onClick={format}
+			>
+				Format
+			</button>
 			<button type="submit" class="primary run">
 				{loading ? <span class="spinner" /> : <IconPlay />}Run
 			</button>
