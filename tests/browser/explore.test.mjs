@@ -172,10 +172,12 @@ test("the table's numbers are the API's", async (t) => {
 	const first = (await page.evaluate(() => window.__epi.table()))[0].function;
 	await page.locator(".vtable-body > div").first().click();
 	await page.waitForFunction(
-		(name) => new URLSearchParams(location.search).get("pick") === name,
+		(name) => new URLSearchParams(location.search).get("fn") === name,
 		first,
 	);
-	await page.locator(".vtable-body > div.selected").waitFor();
+	await page.getByRole("heading", { name: first, exact: true }).waitFor();
+	await page.goBack();
+	await page.locator(".vtable-body > div").first().waitFor();
 	await shot(page, "table");
 });
 

@@ -155,3 +155,116 @@ test("an alert on a function opens as the rule would see it", async (t) => {
 	await flameReady(page); // what it measures stands below
 	assert.deepEqual(problems, []);
 });
+
+/* ---- the table ---- */
+
+const firstRow = (page) => page.locator(".split-table .vtable-body > div").first();
+
+test("the table by keyboard: arrows walk, space highlights, Enter opens", async (t) => {
+	const w = fixedWindow(300);
+	const { page, problems } = await open(t, explore({ query: QUERY, ...w }));
+	await flameReady(page);
+	await firstRow(page).waitFor();
+	const rows = await page.evaluate(() => window.__epi.table());
+	const answer = await api("query", { query: `top(5000, merge(${QUERY}))`, ...times(w) });
+	assert.equal(rows.length, answer.result[0].rows.length, "every function there is");
+	const grid = page.getByRole("grid").first();
+	await grid.focus();
+	await page.keyboard.press("End");
+	await page.locator(`.vtable-body > div.active[aria-rowindex="${rows.length}"]`).waitFor();
+	for (const key of ["Home", "ArrowDown", "ArrowDown", "ArrowUp"]) await page.keyboard.press(key);
+	const active = page.locator(".vtable-body > div.active");
+	assert.equal(await active.getAttribute("aria-rowindex"), "2");
+	assert.equal(await grid.getAttribute("aria-activedescendant"), await active.getAttribute("id"));
+	await page.keyboard.press(" ");
+	await page.waitForFunction(
+		(name) => new URLSearchParams(location.search).get("pick") === name,
+		rows[1].function,
+	);
+	await page.locator(".vtable-body > div.selected.active").waitFor();
+	await page.keyboard.press(" ");
+	await page.waitForFunction(() => !new URLSearchParams(location.search).has("pick"));
+	await page.keyboard.press("Enter");
+	await page.getByRole("heading", { name: rows[1].function, exact: true }).waitFor();
+	assert.deepEqual(problems, []);
+});
+
+/* ---- the sandwich ---- */
+
+const half = (page, name) => page.evaluate((n) => window.__epi.node(0, n), name);
+const halves = (page) =>
+	page.waitForFunction(() => window.__epi.node(0, "callers") && window.__epi.node(0, "callees"));
+
+test("a sandwich's halves and tables are the API's callers and callees", async (t) => {
+	const w = fixedWindow(300);
+	const { page, problems } = await open(t, explore({ query: QUERY, ...w }));
+	await firstRow(page).waitFor();
+	const name = "net/http.(*conn).serve";
+	const inner = "main.newHandler.func1.1";
+	await page.getByRole("textbox", { name: "Search" }).fill("newHandler\\.func1\\.1$");
+	await page.waitForFunction(() => window.__epi.table()?.length === 1);
+	await firstRow(page).click();
+	await halves(page);
+	const P = `merge(${QUERY})`;
+	const top = await api("query", { query: `top(5000, ${P})`, ...times(w) });
+	const row = top.result[0].rows.find((r) => r.function === inner);
+	for (const side of ["callers", "callees"]) {
+		const want = await total(`${side}(${P}, \`^\\Q${inner}\\E$\`)`, times(w));
+		const root = await half(page, side);
+		assert.deepEqual([root.name, root.total], [inner, want]);
+		assert.equal(want, row.cum, "both are what it costs with all it calls");
+	}
+	// Each level of callers holds what passed through it; the outermost is the server's root.
+	const drawnCallers = await page.evaluate(() => window.__epi.drawn("callers"));
+	assert.ok(drawnCallers.some((n) => n.name === name && n.level > 1), "its outermost caller");
+	const byLevel = (l) =>
+		drawnCallers.filter((n) => n.level === l).reduce((s, n) => s + n.total, 0);
+	assert.equal(byLevel(1), row.cum);
+	const rows = await page.evaluate(() => window.__epi.table("calleesTable"));
+	const callees = await api("query", {
+		query: `cum by (function) (callees(${P}, \`^\\Q${inner}\\E$\`))`,
+		...times(w),
+	});
+	const handlers = rows.filter((r) => r.name.startsWith("main.(*shop)"));
+	assert.ok(handlers.length >= 3, "the demo's handlers");
+	for (const r of handlers)
+		assert.equal(
+			r.cost,
+			Number(callees.result.find((c) => c.metric.function === r.name).value[1]),
+			r.name,
+		);
+	assert.equal(rows.reduce((s, r) => s + r.cost, 0) + row.flat, row.cum);
+	await page.waitForFunction(() => window.__epi.table("lines")?.length > 0);
+	const lines = await page.evaluate(() => window.__epi.table("lines"));
+	assert.equal(
+		lines.reduce((s, l) => s + l.flat, 0),
+		row.flat,
+	);
+	await shot(page, "sandwich");
+	// On to a callee by its row, back by the browser.
+	await page.getByRole("region", { name: "Callees" }).locator(".vtable-body > div").first().click();
+	await page.getByRole("heading", { name: rows[0].name, exact: true }).waitFor();
+	await page.goBack();
+	await page.getByRole("heading", { name: inner, exact: true }).waitFor();
+	await page.getByRole("button", { name: "Close" }).click();
+	await firstRow(page).waitFor();
+	assert.deepEqual(problems, []);
+});
+
+test("a sandwich of a difference has both sides; one of nothing says so", async (t) => {
+	const w = fixedWindow(120);
+	const P = 'diff(merge(cpu{job="demo",version="v2"}), merge(cpu{job="demo",version="v1"}))';
+	const fn = "main.(*shop).search";
+	const { page, problems } = await open(t, explore({ query: P, ...w, fn }));
+	await halves(page);
+	const both = async (side) =>
+		(await api("query", { query: `${side}(${P}, \`^\\Q${fn}\\E$\`)`, ...times(w) })).result[0];
+	for (const side of ["callers", "callees"]) {
+		const e = await both(side);
+		assert.equal((await half(page, side)).total, e.left_total + e.right_total);
+	}
+	await shot(page, "sandwich-diff");
+	await page.goto(base + explore({ query: QUERY, ...w, fn: "no.Such" }));
+	await page.getByText("No stack of this query goes through this function.").waitFor();
+	assert.deepEqual(problems, []);
+});

@@ -105,17 +105,24 @@ export interface Neighbour {
 	name: string;
 	/** Cost that passes from or to it; of a difference new minus base. */
 	cost: number;
+	base?: number;
+	next?: number;
 }
 
 /** The functions next to the root, with the cost between; the costliest first. */
 export function neighbours(f: Flame): Neighbour[] {
-	const out = new Map<string, number>();
+	const out = new Map<string, Neighbour>();
 	for (let i = f.start[1] ?? 0; i < (f.start[2] ?? 0); i++) {
 		const name = f.names[f.name[i]];
-		const cost = f.diff ? f.diff.next.total[i] - f.diff.base.total[i] : f.total[i];
-		out.set(name, (out.get(name) ?? 0) + cost);
+		const row: Neighbour = out.get(name) ?? { name, cost: 0 };
+		if (f.diff) {
+			row.base = (row.base ?? 0) + f.diff.base.total[i];
+			row.next = (row.next ?? 0) + f.diff.next.total[i];
+			row.cost = row.next - row.base;
+		} else row.cost += f.total[i];
+		out.set(name, row);
 	}
-	return [...out]
-		.map(([name, cost]) => ({ name, cost }))
-		.sort((a, b) => Math.abs(b.cost) - Math.abs(a.cost) || (a.name < b.name ? -1 : 1));
+	return [...out.values()].sort(
+		(a, b) => Math.abs(b.cost) - Math.abs(a.cost) || (a.name < b.name ? -1 : 1),
+	);
 }

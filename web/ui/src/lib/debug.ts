@@ -4,7 +4,7 @@
 //   __epi.drawn()      the two joined: [{name, total, self, level, x, y, w}]
 //                      All three take the name of a view where more than one is on the page.
 //   __epi.search()     {total, whole, share} of the current search, null without one
-//   __epi.table()      the rows of the top table in the order shown
+//   __epi.table()      the rows of the top table in the order shown; of another by its name
 //   __epi.chart(name)  the chart's lines on its grid of times, its scale, and what is marked;
 //                      "chart" on Explore, "chart-base" and "chart-new" on Compare
 // Nothing in the page reads it.
@@ -28,7 +28,7 @@ export function installDebug(win: Window): void {
 		drawn: (view = "flame") =>
 			flame(view)?.nodes.map((d) => ({ ...node(d.index, view), ...d })) ?? [],
 		search: () => read("search"),
-		table: () => read("table"),
+		table: (name = "table") => read(name),
 		chart: (name = "chart") => read(name),
 	});
 	Object.defineProperty(win, "__epi", { value: hook, writable: false });

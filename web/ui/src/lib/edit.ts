@@ -159,6 +159,17 @@ export function halfOf(query: string, half: "callers" | "callees", name: string)
 	return onProfiles(query, (p) => `${half}(${p}, ${patternText(exactPattern(name))})`);
 }
 
+/** What each line of a function costs; `labels` are those of the elements it is asked for. */
+export function linesOf(
+	query: string,
+	cost: "flat" | "cum",
+	name: string,
+	labels: string[],
+): string {
+	const by = [...labels, "filename", "line"].join(", ");
+	return onProfiles(query, (p) => `${cost} by (${by}) (${p}, {function=${quote(name)}})`);
+}
+
 function stringAt(text: string, range: [number, number]): string | null {
 	const [token, ...more] = tokenize(textOf(text, range));
 	return token?.kind === "string" && !more.length ? unquote(token.text) : null;

@@ -35,6 +35,14 @@ export const IconDownload = icon("M8 2.5v7.5M4.8 7.2 8 10.4l3.2-3.2M3 13.5h10");
 export const IconPlay = icon("M5 3.2v9.6L12.5 8Z");
 export const IconSwap = icon("M3 5.5h9.5L10 3M13 10.5H3.5L6 13");
 
+export const IconMark = icon(
+	"M8 13.5a5.5 5.5 0 1 0 0-11 5.5 5.5 0 0 0 0 11ZM8 10a2 2 0 1 0 0-4 2 2 0 0 0 0 4Z",
+);
+export const IconLink = icon(
+	"M6.5 9.5l3-3M7.2 4.6l1.3-1.3a2.9 2.9 0 0 1 4.2 4.2l-1.3 1.3" +
+		"M8.8 11.4l-1.3 1.3a2.9 2.9 0 0 1-4.2-4.2l1.3-1.3",
+);
+
 export function Logo() {
 	return (
 		<svg viewBox="0 0 32 32" width="22" height="22" aria-hidden="true">

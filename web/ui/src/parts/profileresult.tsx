@@ -18,6 +18,7 @@ import { alertParams, isFolded, queryActions } from "./filters";
 import { IconX } from "./icons";
 import { QueryError } from "./querybar";
 import { DEFAULT_NODES, NODE_LIMITS, type ResultsProps } from "./results";
+import { Sandwich } from "./sandwich";
 import { DiffLegend, ElementSelect, SearchBox, Segmented, Summary, useSearch } from "./toolbar";
 import { TopTable } from "./toptable";
 
@@ -108,7 +109,12 @@ function useTop(props: ProfileProps, element: ProfileElement, all: boolean, want
 }
 
 /** What a right click on a function offers beside the view's own. */
-function useActions(props: ProfileProps, all: boolean, shareOf: (name: string) => number) {
+function useActions(
+	props: ProfileProps,
+	all: boolean,
+	shareOf: (name: string) => number,
+	onOpen: (name: string) => void,
+) {
 	const { edit, query, times } = props;
 	const { store } = useUrl();
 	return useMemo((): FlameAction[] => {
@@ -116,6 +122,12 @@ function useActions(props: ProfileProps, all: boolean, shareOf: (name: string) =
 		const isFunction = (_: string, stack: string[]) => !all || stack.length !== 1;
 		const when = (name: string, stack: string[]) =>
 			!isFolded(name) && stack.length > 0 && isFunction(name, stack);
+		const sandwich: FlameAction = {
+			label: "Callers and callees (sandwich)",
+			hint: "What calls it and what it calls, with their costs",
+			when,
+			run: onOpen,
+		};
 		const alert: FlameAction = {
 			label: "Alert when it costs more",
 			hint: "Opens an expression that fires while its share is above a limit",
@@ -125,8 +137,8 @@ function useActions(props: ProfileProps, all: boolean, shareOf: (name: string) =
 				store.go("explore", alertParams(query, name, over, times.end ?? times.time));
 			},
 		};
-		return [...(edit ? queryActions(edit, when) : []), alert];
-	}, [edit, query, times.end, times.time, all, shareOf]);
+		return [sandwich, ...(edit ? queryActions(edit, when) : []), alert];
+	}, [edit, query, times.end, times.time, all, shareOf, onOpen]);
 }
 
 function NodesSelect({ params, patch }: Pick<ProfileProps, "params" | "patch">) {
@@ -167,7 +179,9 @@ function TablePart(props: {
 	diff: boolean;
 	filter: RegExp | null;
 	pick: string;
-	onPick(name: string): void;
+	onOpen(name: string): void;
+	/** Where a flame graph stands beside it. */
+	onPick?(name: string): void;
 }) {
 	const { loaded, sent, element } = props.top;
 	return (
@@ -180,6 +194,7 @@ function TablePart(props: {
 					diff={props.diff}
 					filter={props.filter}
 					picked={props.pick}
+					onOpen={props.onOpen}
 					onPick={props.onPick}
 				/>
 			) : (
@@ -219,12 +234,14 @@ export function ProfileResult(props: ProfileProps) {
 	const matches = useMatches(flame, pattern, pick, widthMode);
 	const diff = element.flamebearer.format === "double";
 	const idle = element.total === 0 && element.flamebearer.levels.length < 2;
-	const top = useTop(props, element, all, view !== "flame");
+	const fn = params.get("fn") ?? "";
+	const top = useTop(props, element, all, view !== "flame" || fn !== "");
 	const shareOf = useCallback(
 		(name: string) => shareIn(flame, top.element, name),
 		[flame, top.element],
 	);
-	const actions = useActions(props, all, shareOf);
+	const onOpen = useCallback((name: string) => patch({ fn: name }), [patch]);
+	const actions = useActions(props, all, shareOf, onOpen);
 
 	const onZoom = useCallback((zoom: string) => patch({ zoom }), [patch]);
 	const onSearch = useCallback((s: string) => patch({ search: s, pick: null }, true), [patch]);
@@ -249,9 +266,9 @@ export function ProfileResult(props: ProfileProps) {
 			<div class="toolbar">
 				<Segmented
 					label="View"
-					value={view}
+					value={fn ? ("" as View) : view}
 					options={VIEWS}
-					onChange={(v) => patch({ view: v === "both" ? null : v })}
+					onChange={(v) => patch({ view: v === "both" ? null : v, fn: null })}
 				/>
 				<ElementSelect
 					elements={elements}
@@ -280,7 +297,26 @@ export function ProfileResult(props: ProfileProps) {
 						: nothingCounted(element.type ?? "", element.unit, element.profiles)}
 				</div>
 			)}
-			{!idle && (
+			{!idle && fn && (
+				<Sandwich
+					fn={fn}
+					query={all ? groupBy(query, "") : query}
+					times={times}
+					asked={props.asked}
+					nodes={params.get("nodes") ?? String(DEFAULT_NODES)}
+					element={element}
+					top={top.element}
+					look={lookFromParams(params)}
+					widthMode={widthMode}
+					pattern={pattern}
+					pick={pick}
+					actions={actions.filter((a) => a.run !== onOpen)}
+					onPick={onPick}
+					onMove={onOpen}
+					onClose={() => patch({ fn: null })}
+				/>
+			)}
+			{!idle && !fn && (
 				<div class={`split ${view}${diff ? " is-diff" : ""}`}>
 					{view !== "flame" && (
 						<TablePart
@@ -288,7 +324,8 @@ export function ProfileResult(props: ProfileProps) {
 							diff={diff}
 							filter={pattern}
 							pick={pick}
-							onPick={onPick}
+							onOpen={onOpen}
+							onPick={view === "both" ? onPick : undefined}
 						/>
 					)}
 					{view !== "table" && flame && (

@@ -2,6 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { publish } from "../lib/debug";
+import "./table.css";
 
 export interface Column<Row> {
 	key: string;
@@ -25,26 +26,52 @@ export interface TableProps<Row> {
 	filter?: RegExp | null;
 	filterText?(row: Row): string;
 	selected?(row: Row): boolean;
+	/** A click, or Enter. */
 	onPick?(row: Row): void;
+	/** The space bar. */
+	onMark?(row: Row): void;
 	/** Told of what the user sorts by, as `initialSort`. */
 	onSort?(sort: string): void;
 	empty?: string;
+	/** Under which name its rows stand in window.__epi, "table" unless given. */
+	debugName?: string;
 }
 
 const ROW_H = 25;
+const HEAD_H = 31;
 const OVERSCAN = 8;
+
+const collator = new Intl.Collator(); // many times faster than localeCompare
 
 export function compareCells(a: number | string, b: number | string): number {
 	if (typeof a === "number" && typeof b === "number") return a - b;
-	return String(a).localeCompare(String(b));
+	return collator.compare(String(a), String(b));
 }
 
+/** The row a key leads to; -1 for keys that lead nowhere. */
+export function rowByKey(key: string, at: number, rows: number, page: number): number {
+	const to: Record<string, number> = {
+		ArrowDown: at + 1,
+		ArrowUp: at < 0 ? 0 : at - 1,
+		PageDown: at + page,
+		PageUp: at - page,
+		Home: 0,
+		End: rows - 1,
+	};
+	return key in to && rows > 0 ? Math.max(0, Math.min(rows - 1, to[key])) : -1;
+}
+
+let tables = 0;
+
 export function Table<Row>(props: TableProps<Row>) {
-	const { columns, rows, rowKey, filter, filterText, selected, onPick } = props;
+	const { columns, rows, filter, filterText, onPick, onMark } = props;
 	const [sort, setSort] = useState(props.initialSort);
 	const [top, setTop] = useState(0);
 	const [height, setHeight] = useState(600);
+	const [active, setActive] = useState(-1);
 	const box = useRef<HTMLDivElement>(null);
+	const id = useMemo(() => `rows${++tables}`, []);
+	const debugName = props.debugName ?? "table";
 
 	const sorted = useMemo(() => {
 		const key = sort.replace(/^-/, "");
@@ -61,94 +88,156 @@ export function Table<Row>(props: TableProps<Row>) {
 		return () => observer.disconnect();
 	}, []);
 	useEffect(() => {
-		publish("table", () => sorted);
-		return () => publish("table", null);
+		publish(debugName, () => sorted);
+		return () => publish(debugName, null);
 	}, [sorted]);
+	useEffect(() => setActive(-1), [rows, sort, filter]);
 
-	const onSort = (c: Column<Row>) => {
-		const first = c.numeric ? `-${c.key}` : c.key;
-		const turned = sort === c.key ? `-${c.key}` : c.key;
-		const next = sort.replace(/^-/, "") === c.key ? turned : first;
-		setSort(next);
-		props.onSort?.(next);
+	const onKey = (e: KeyboardEvent) => {
+		if (e.target !== box.current) return;
+		const page = Math.max(1, Math.floor((height - HEAD_H) / ROW_H) - 1);
+		const to = rowByKey(e.key, active, sorted.length, page);
+		if (to >= 0) {
+			setActive(to);
+			reveal(box.current!, to);
+		} else if (e.key === "Enter" && active >= 0 && onPick) onPick(sorted[active]);
+		else if (e.key === " " && active >= 0 && onMark) onMark(sorted[active]);
+		else return;
+		e.preventDefault();
 	};
 	const from = Math.max(0, Math.floor(top / ROW_H) - OVERSCAN);
 	const to = Math.min(sorted.length, Math.ceil((top + height) / ROW_H) + OVERSCAN);
 	const template = columns.map((c) => c.width ?? "minmax(180px, 1fr)").join(" ");
 
 	return (
-		<div class="vtable" role="table" aria-rowcount={sorted.length}>
+		<div class="vtable">
 			<div
 				class="vtable-scroll"
 				ref={box}
+				tabIndex={0}
+				role={onPick ? "grid" : "table"}
+				aria-rowcount={sorted.length}
+				aria-label={onPick && "Rows. Arrow keys walk, Enter opens."}
+				aria-activedescendant={active >= 0 ? `${id}-${active}` : undefined}
+				onKeyDown={onKey}
 				onScroll={(e) => setTop((e.target as HTMLElement).scrollTop)}
 			>
-				<div class="vtable-head" role="row" style={{ gridTemplateColumns: template }}>
-					{columns.map((c) => (
-						<button
-							key={c.key}
-							type="button"
-							role="columnheader"
-							title={c.hint}
-							class={
-								(c.numeric ? "num " : "") +
-								(sort.replace(/^-/, "") === c.key ? "sorted" : "")
-							}
-							aria-sort={
-								sort === c.key
-									? "ascending"
-									: sort === `-${c.key}`
-										? "descending"
-										: "none"
-							}
-							onClick={() => onSort(c)}
-						>
-							{c.title}
-							<span class="arrow">
-								{sort === c.key ? "▲" : sort === `-${c.key}` ? "▼" : ""}
-							</span>
-						</button>
-					))}
-				</div>
+				<Header
+					columns={columns}
+					sort={sort}
+					template={template}
+					onSort={(to) => {
+						setSort(to);
+						props.onSort?.(to);
+					}}
+				/>
 				<div class="vtable-body" style={{ height: `${sorted.length * ROW_H}px` }}>
 					{sorted.slice(from, to).map((row, i) => (
-						<div
-							key={rowKey(row)}
-							role="row"
-							onClick={onPick && (() => onPick(row))}
-							class={(onPick ? "pick " : "") + (selected?.(row) ? "selected" : "")}
-							style={{
-								gridTemplateColumns: template,
-								transform: `translateY(${(from + i) * ROW_H}px)`,
-							}}
-						>
-							{columns.map((c) => {
-								const bar = c.bar?.(row);
-								return (
-									<div
-										key={c.key}
-										role="cell"
-										class={c.numeric ? "num" : "ellipsis"}
-									>
-										{bar !== undefined && bar !== 0 && (
-											<span
-												class={bar < 0 ? "bar less" : "bar"}
-												style={{
-													width: `${Math.min(100, Math.abs(bar) * 100)}%`,
-												}}
-											/>
-										)}
-										{c.cell(row)}
-									</div>
-								);
-							})}
-						</div>
+						<TableRow
+							key={props.rowKey(row)}
+							id={`${id}-${from + i}`}
+							table={props}
+							row={row}
+							index={from + i}
+							active={from + i === active}
+							template={template}
+						/>
 					))}
 				</div>
 				{sorted.length === 0 && (
 					<div class="empty">{props.empty ?? "Nothing matches."}</div>
 				)}
 			</div>
+		</div>
+	);
+}
+
+function reveal(box: HTMLElement, index: number): void {
+	const y = index * ROW_H;
+	if (y < box.scrollTop) box.scrollTop = y;
+	const below = y + ROW_H + HEAD_H - box.clientHeight;
+	if (below > box.scrollTop) box.scrollTop = below;
+}
+
+function Header<Row>(props: {
+	columns: Column<Row>[];
+	sort: string;
+	template: string;
+	onSort(sort: string): void;
+}) {
+	const { columns, sort, template } = props;
+	const onSort = (c: Column<Row>) => {
+		if (sort === `-${c.key}`) props.onSort(c.key);
+		else if (sort === c.key) props.onSort(`-${c.key}`);
+		else props.onSort(c.numeric ? `-${c.key}` : c.key);
+	};
+	return (
+		<div class="vtable-head" role="row" style={{ gridTemplateColumns: template }}>
+			{columns.map((c) => {
+				const up = sort === c.key;
+				const down = sort === `-${c.key}`;
+				return (
+					<button
+						key={c.key}
+						type="button"
+						role="columnheader"
+						title={c.hint}
+						class={(c.numeric ? "num " : "") + (up || down ? "sorted" : "")}
+						aria-sort={up ? "ascending" : down ? "descending" : "none"}
+						onClick={() => onSort(c)}
+					>
+						{c.title}
+						<span class="arrow">{up ? "▲" : down ? "▼" : ""}</span>
+					</button>
+				);
+			})}
+		</div>
+	);
+}
+
+function TableRow<Row>(props: {
+	id: string;
+	table: TableProps<Row>;
+	row: Row;
+	index: number;
+	active: boolean;
+	template: string;
+}) {
+	const { table, row, index, active, template } = props;
+	const { onPick } = table;
+	const selected = table.selected?.(row) ?? false;
+	const classes = [onPick && "pick", selected && "selected", active && "active"];
+	return (
+		<div
+			id={props.id}
+			role="row"
+			aria-rowindex={index + 1}
+			aria-selected={onPick ? selected : undefined}
+			onClick={onPick && (() => onPick(row))}
+			class={classes.filter(Boolean).join(" ")}
+			style={{
+				gridTemplateColumns: template,
+				transform: `translateY(${index * ROW_H}px)`,
+			}}
+		>
+			{table.columns.map((c) => {
+				const bar = c.bar?.(row);
+				return (
+					<div
+						key={c.key}
+						role={onPick ? "gridcell" : "cell"}
+						class={c.numeric ? "num" : "ellipsis"}
+					>
+						{bar !== undefined && bar !== 0 && (
+							<span
+								class={bar < 0 ? "bar less" : "bar"}
+								style={{ width: `${Math.min(100, Math.abs(bar) * 100)}%` }}
+							/>
+						)}
+						{c.cell(row)}
+					</div>
+				);
+			})}
 		</div>
 	);
 }

@@ -3,6 +3,7 @@ import { useMemo } from "preact/hooks";
 import type { TopElement, TopRow, VectorElement } from "../lib/api";
 import { formatPercent, formatSigned, formatValue, signedPercent } from "../lib/units";
 import { shortName } from "../flame/color";
+import { IconMark } from "./icons";
 import { Table, type Column } from "./table";
 
 export interface TopTableProps {
@@ -11,6 +12,9 @@ export interface TopTableProps {
 	filter: RegExp | null;
 	/** The function highlighted in the flame graph. */
 	picked?: string;
+	/** A click on a row: what there is to see of the function. */
+	onOpen?(name: string): void;
+	/** Highlights a function in the flame graph beside the table. */
 	onPick?(name: string): void;
 }
 
@@ -25,14 +29,39 @@ export function FunctionName({ name }: { name: string }) {
 	);
 }
 
-const nameColumn: Column<TopRow> = {
-	key: "function",
-	title: "Function",
-	sort: (r) => r.function,
-	cell: (r) => <FunctionName name={r.function} />,
-};
+type Highlight = Pick<TopTableProps, "picked" | "onPick">;
 
-function plainColumns(unit: string): Column<TopRow>[] {
+function nameColumn({ picked, onPick }: Highlight): Column<TopRow> {
+	const mark = (name: string) => (
+		<button
+			type="button"
+			class="quiet"
+			tabIndex={-1}
+			title="Highlight in the flame graph (space bar)"
+			aria-label={`Highlight ${name}`}
+			aria-pressed={name === picked}
+			onClick={(e) => {
+				e.stopPropagation(); // the row is a button of its own
+				onPick!(name);
+			}}
+		>
+			<IconMark />
+		</button>
+	);
+	return {
+		key: "function",
+		title: "Function",
+		sort: (r) => r.function,
+		cell: (r) => (
+			<span class="fn-cell">
+				<FunctionName name={r.function} />
+				{onPick && mark(r.function)}
+			</span>
+		),
+	};
+}
+
+function plainColumns(unit: string, highlight: Highlight): Column<TopRow>[] {
 	const value = (key: "flat" | "cum", title: string, hint: string): Column<TopRow> => ({
 		key,
 		title,
@@ -58,7 +87,7 @@ function plainColumns(unit: string): Column<TopRow>[] {
 		...(bar ? { bar: (r: TopRow) => r[key] / 100 } : {}),
 	});
 	return [
-		nameColumn,
+		nameColumn(highlight),
 		value("flat", "Flat", "Cost in the function itself"),
 		percent("flat_percent", "Flat %", "Share of the whole", true),
 		percent(
@@ -72,7 +101,7 @@ function plainColumns(unit: string): Column<TopRow>[] {
 	];
 }
 
-function diffColumns(unit: string, rows: TopRow[]): Column<TopRow>[] {
+function diffColumns(unit: string, rows: TopRow[], highlight: Highlight): Column<TopRow>[] {
 	const largest = (key: "flat" | "cum") =>
 		rows.reduce((m, r) => Math.max(m, Math.abs(r[key])), 0) || 1;
 	const cls = (v: number) => (v > 0 ? "worse" : v < 0 ? "better" : "faint");
@@ -103,7 +132,7 @@ function diffColumns(unit: string, rows: TopRow[]): Column<TopRow>[] {
 		),
 	});
 	return [
-		nameColumn,
+		nameColumn(highlight),
 		value("flat", "Δ Flat", "Change of the cost in the function itself"),
 		percent("flat", "Δ Flat %"),
 		value("cum", "Δ Cum", "Change of the cost in the function and all it calls"),
@@ -111,10 +140,13 @@ function diffColumns(unit: string, rows: TopRow[]): Column<TopRow>[] {
 	];
 }
 
-export function TopTable({ element, diff, filter, picked, onPick }: TopTableProps) {
+export function TopTable({ element, diff, filter, picked, onOpen, onPick }: TopTableProps) {
 	const columns = useMemo(
-		() => (diff ? diffColumns(element.unit, element.rows) : plainColumns(element.unit)),
-		[element, diff],
+		() =>
+			diff
+				? diffColumns(element.unit, element.rows, { picked, onPick })
+				: plainColumns(element.unit, { picked, onPick }),
+		[element, diff, picked, onPick],
 	);
 	return (
 		<Table
@@ -126,7 +158,8 @@ export function TopTable({ element, diff, filter, picked, onPick }: TopTableProp
 			filter={filter}
 			filterText={(r) => r.function}
 			selected={(r) => r.function === picked}
-			onPick={onPick && ((r) => onPick(r.function))}
+			onPick={onOpen && ((r) => onOpen(r.function))}
+			onMark={onPick && ((r) => onPick(r.function))}
 			empty={element.rows.length ? "No function matches the search." : "No samples."}
 		/>
 	);
