@@ -2,7 +2,7 @@
 // narrow screens, the tree of calls, first paint.
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
-import { api, closeBrowser, FLEET, openPage, params, shot, startServer } from "./page.mjs";
+import { api, closeBrowser, FLEET, flameReady, openPage, params, shot, startServer } from "./page.mjs";
 
 const COUNT = 3000;
 const heap =
@@ -119,5 +119,133 @@ test("three thousand targets do not stall the page", async (t) => {
 	assert.ok(longest < 1500, `filtering takes ${longest} ms`);
 	await page.waitForFunction(() => document.querySelectorAll("td.url").length === 100);
 	await shot(page, "targets-many");
+	assert.deepEqual(problems, []);
+});
+
+const FILTER = "Filter by name, label or expression";
+const focused = (page) =>
+	page.evaluate(() => `${document.activeElement.tagName} ${document.activeElement.textContent}`);
+
+test("keys: help, search, and from page to page", async (t) => {
+	const { page, problems } = await openPage(t, `${FLEET}status`);
+	await page.getByRole("heading", { name: "Runtime" }).waitFor();
+	await page.keyboard.press("?");
+	const dialog = page.getByRole("dialog", { name: "Keys" });
+	await dialog.waitFor();
+	for (const [keys, what] of [
+		["?", "this list"],
+		["gs", "Services"],
+		["Enter", "zoom in"],
+	]) {
+		const entry = dialog.locator("dl div", { hasText: what }).first();
+		assert.equal((await entry.locator("kbd").allInnerTexts()).join(""), keys);
+	}
+	await page.keyboard.press("g");
+	await page.keyboard.press("s");
+	assert.ok(await dialog.isVisible(), "keys do not reach the page behind the dialog");
+	await shot(page, "help");
+	await page.keyboard.press("Escape");
+	await dialog.waitFor({ state: "detached" });
+
+	for (const [key, path, title] of [
+		["s", "services", "Services"],
+		["t", "targets", "Targets"],
+		["d", "service-discovery", "Service discovery"],
+		["f", "flags", "Status"],
+		["r", "rules", "Rules"],
+	]) {
+		await page.keyboard.press("g");
+		await page.keyboard.press(key);
+		await page.waitForURL(`${FLEET}${path}**`);
+		await page.waitForFunction((t) => document.activeElement?.textContent === t, title);
+		assert.equal(await focused(page), `H1 ${title}`);
+	}
+	await page.keyboard.press("/");
+	assert.equal(await page.evaluate(() => document.activeElement.ariaLabel), FILTER);
+	await page.keyboard.type("g?/x");
+	assert.equal(params(page).filter, "g?/x", "what is typed is text");
+	assert.equal(await page.getByRole("dialog").count(), 0);
+	assert.deepEqual(problems, []);
+});
+
+test("the frame: title, current page, skip link", async (t) => {
+	const { page, problems } = await openPage(t, `${FLEET}targets`);
+	const pages = page.getByRole("navigation", { name: "Pages", exact: true });
+	assert.match(await page.title(), /^Targets · Epimetheus$/);
+	assert.equal(await pages.locator("[aria-current=page]").innerText(), "Targets");
+	await pages.getByRole("link", { name: "Status" }).click();
+	await page.waitForFunction(() => document.title.startsWith("Status"));
+	assert.equal(await pages.locator("[aria-current]").innerText(), "Status");
+	await page.reload();
+	await page.getByRole("heading", { name: "Runtime" }).waitFor();
+	await page.keyboard.press("Tab");
+	assert.equal(await focused(page), "A Skip to the content");
+	await page.keyboard.press("Enter");
+	assert.equal(await focused(page), "H1 Status");
+	assert.match(page.url(), /\/status$/);
+	await page.goto(`${FLEET}explore?query=cpu`);
+	await page.waitForFunction(() => document.title === "cpu · Epimetheus");
+	assert.deepEqual(problems, []);
+});
+
+const PATHS = [
+	"explore?query=cpu&range=5m",
+	"services?range=5m",
+	"compare?new=cpu&base=cpu&range=5m",
+	"alerts",
+	"rules",
+	"targets",
+	"service-discovery",
+	"status",
+	"tsdb-status",
+	"config",
+	"flags",
+];
+
+test("every page fits a narrow screen, whose navigation is a menu", async (t) => {
+	const { page, problems } = await openPage(t, `${FLEET}status`, {
+		viewport: { width: 400, height: 800 },
+	});
+	const pages = page.getByRole("navigation", { name: "Pages", exact: true });
+	const menu = page.locator("header").getByRole("button", { name: "Status" });
+	await menu.waitFor();
+	assert.ok(!(await pages.isVisible()));
+	await menu.click();
+	assert.equal(await menu.getAttribute("aria-expanded"), "true");
+	await page.keyboard.press("Escape");
+	assert.ok(!(await pages.isVisible()));
+	await menu.click();
+	await pages.getByRole("link", { name: "Services" }).click();
+	await page.waitForURL(/services$/);
+	assert.ok(!(await pages.isVisible()), "the menu closes");
+	for (const path of PATHS) {
+		await page.goto(FLEET + path);
+		await page.locator("main .panel").first().waitFor();
+		await page.waitForTimeout(300);
+		const wide = await page.evaluate(() => {
+			const main = document.querySelector("main");
+			return [document.documentElement.scrollWidth, main.scrollWidth];
+		});
+		assert.ok(Math.max(...wide) <= 400, `${path} is ${wide} wide`);
+		await shot(page, `narrow-${path.split("?")[0]}`);
+	}
+	assert.deepEqual(problems, []);
+});
+
+test("every page is dark where the system is", async (t) => {
+	const { page, problems } = await openPage(t, `${FLEET}status`, { colorScheme: "dark" });
+	for (const path of PATHS) {
+		await page.goto(FLEET + path);
+		await page.locator("main .panel").first().waitFor();
+		const light = await page.evaluate(() =>
+			[document.body, ...document.querySelectorAll("main, header, .panel")].filter((e) => {
+				const m = /rgb\((\d+), (\d+), (\d+)\)/.exec(getComputedStyle(e).backgroundColor);
+				return m && Math.max(+m[1], +m[2], +m[3]) > 90;
+			}).length,
+		);
+		assert.equal(light, 0, path);
+		if (path.startsWith("explore")) await flameReady(page);
+		await shot(page, `dark-${path.split("?")[0]}`);
+	}
 	assert.deepEqual(problems, []);
 });

@@ -1,6 +1,6 @@
 // The frame of the page: header, navigation, and the page the path names.
-import { useEffect } from "preact/hooks";
-import { useUrl } from "./lib/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { useOutside, useUrl } from "./lib/hooks";
 import { toggleTheme, useTheme } from "./lib/theme";
 import { AlertsPage } from "./pages/alerts";
 import { Compare } from "./pages/compare";
@@ -10,43 +10,140 @@ import { RulesPage } from "./pages/rules";
 import { Services } from "./pages/services";
 import { ConfigPage, FlagsPage, StatusPage, TsdbPage } from "./pages/status";
 import { TargetsPage } from "./pages/targets";
-import { IconMoon, IconSun, Logo } from "./parts/icons";
+import { Help, useKeys } from "./parts/help";
+import { IconMenu, IconMoon, IconSun, Logo } from "./parts/icons";
+import "./app.css";
 
 interface Page {
 	path: string;
 	title: string;
 	view(): preact.JSX.Element;
+	/** The letter that leads to it, after `g`. */
+	key: string;
 	/** The page it belongs to, which the navigation marks instead. */
 	under?: string;
 }
 
 const PAGES: Page[] = [
-	{ path: "explore", title: "Explore", view: Explore },
-	{ path: "services", title: "Services", view: Services },
-	{ path: "compare", title: "Compare", view: Compare },
-	{ path: "alerts", title: "Alerts", view: AlertsPage },
-	{ path: "rules", title: "Rules", view: RulesPage },
-	{ path: "targets", title: "Targets", view: TargetsPage },
+	{ path: "explore", title: "Explore", view: Explore, key: "e" },
+	{ path: "services", title: "Services", view: Services, key: "s" },
+	{ path: "compare", title: "Compare", view: Compare, key: "c" },
+	{ path: "alerts", title: "Alerts", view: AlertsPage, key: "a" },
+	{ path: "rules", title: "Rules", view: RulesPage, key: "r" },
+	{ path: "targets", title: "Targets", view: TargetsPage, key: "t" },
 	{
 		path: "service-discovery",
 		title: "Service discovery",
 		view: DiscoveryPage,
+		key: "d",
 		under: "targets",
 	},
-	{ path: "status", title: "Status", view: StatusPage },
-	{ path: "tsdb-status", title: "TSDB", view: TsdbPage, under: "status" },
-	{ path: "config", title: "Configuration", view: ConfigPage, under: "status" },
-	{ path: "flags", title: "Flags", view: FlagsPage, under: "status" },
+	{ path: "status", title: "Status", view: StatusPage, key: "u" },
+	{ path: "tsdb-status", title: "TSDB", view: TsdbPage, key: "b", under: "status" },
+	{ path: "config", title: "Configuration", view: ConfigPage, key: "o", under: "status" },
+	{ path: "flags", title: "Flags", view: FlagsPage, key: "f", under: "status" },
 ];
+
+const JUMPS = Object.fromEntries(PAGES.map((p) => [p.key, p.path]));
+const JUMP_KEYS = PAGES.map((p): [string, string] => [`g ${p.key}`, p.title]);
+
+/** Where reading begins: the heading of the page, else the page. */
+function focusPage(): void {
+	const main = document.querySelector<HTMLElement>("main");
+	const at = main?.querySelector<HTMLElement>("h1") ?? main;
+	if (!at) return;
+	at.tabIndex = -1;
+	at.focus({ preventScroll: true });
+}
+
+/** The way of the keyboard and of screen readers past the navigation. */
+function SkipLink() {
+	return (
+		<a
+			class="skip"
+			href="#main"
+			onClick={(e) => {
+				e.preventDefault(); // the base would make it another page's
+				focusPage();
+			}}
+		>
+			Skip to the content
+		</a>
+	);
+}
+
+function Navigation({ page }: { page: Page }) {
+	const [open, setOpen] = useState(false);
+	const close = () => setOpen(false);
+	const ref = useOutside(open, close);
+	useEffect(close, [page]);
+	return (
+		<div class={open ? "navigation open" : "navigation"} ref={ref}>
+			<button
+				type="button"
+				class="quiet menu-button"
+				aria-expanded={open}
+				aria-controls="pages"
+				onClick={() => setOpen(!open)}
+			>
+				<IconMenu />
+				{page.title}
+			</button>
+			<nav id="pages" aria-label="Pages">
+				{PAGES.filter((p) => !p.under).map((p) => (
+					<a
+						key={p.path}
+						href={p.path}
+						aria-current={
+							p === page ? "page" : p.path === page.under ? "true" : undefined
+						}
+						onClick={close}
+					>
+						{p.title}
+					</a>
+				))}
+			</nav>
+		</div>
+	);
+}
+
+function ThemeButton() {
+	const theme = useTheme();
+	return (
+		<button
+			type="button"
+			class="quiet theme"
+			onClick={toggleTheme}
+			aria-label={theme === "dark" ? "Switch to light" : "Switch to dark"}
+			title={theme === "dark" ? "Light" : "Dark"}
+		>
+			{theme === "dark" ? <IconSun /> : <IconMoon />}
+		</button>
+	);
+}
+
+/** The title of the document, and the focus when another page is shown. */
+function useArrival(page: Page, query: string | null): void {
+	const shown = useRef(page);
+	useEffect(() => {
+		document.title = `${query || page.title} · Epimetheus`;
+	}, [page, query]);
+	useEffect(() => {
+		if (shown.current !== page) focusPage();
+		shown.current = page;
+	}, [page]);
+}
 
 export function App() {
 	const { store, location } = useUrl();
-	const theme = useTheme();
+	const [help, setHelp] = useState(false);
 	const page = PAGES.find((p) => p.path === location.path) ?? PAGES[0];
-	useEffect(() => {
-		const query = page.path === "explore" ? location.params.get("query") : null;
-		document.title = `${query ?? page.title} · Epimetheus`;
-	}, [page, location]);
+	useArrival(page, page.path === "explore" ? location.params.get("query") : null);
+	useKeys({
+		jumps: JUMPS,
+		go: (path) => store.go(path, new URLSearchParams()),
+		help: () => setHelp(true),
+	});
 
 	/** Links inside the page move without loading it again; with a modifier they are links. */
 	const onClick = (e: MouseEvent) => {
@@ -63,34 +160,28 @@ export function App() {
 	const View = page.view;
 	return (
 		<div class="app" onClick={onClick}>
+			<SkipLink />
 			<header>
 				<a class="brand" href="explore">
 					<Logo />
-					Epimetheus
+					<span>Epimetheus</span>
 				</a>
-				<nav aria-label="Pages">
-					{PAGES.filter((p) => !p.under).map((p) => (
-						<a
-							key={p.path}
-							href={p.path}
-							aria-current={p.path === (page.under ?? page.path) ? "page" : undefined}
-						>
-							{p.title}
-						</a>
-					))}
-				</nav>
+				<Navigation page={page} />
 				<span class="spacer" />
 				<button
 					type="button"
-					class="quiet theme"
-					onClick={toggleTheme}
-					aria-label={theme === "dark" ? "Switch to light" : "Switch to dark"}
-					title={theme === "dark" ? "Light" : "Dark"}
+					class="quiet"
+					title="Keys (?)"
+					aria-label="Keys"
+					aria-haspopup="dialog"
+					onClick={() => setHelp(true)}
 				>
-					{theme === "dark" ? <IconSun /> : <IconMoon />}
+					?
 				</button>
+				<ThemeButton />
 			</header>
 			<View key={page.path} />
+			{help && <Help jumps={JUMP_KEYS} onClose={() => setHelp(false)} />}
 		</div>
 	);
 }

@@ -65,7 +65,7 @@ const THEME = {
 		match: 0.76,
 		tiny: 0.8,
 		text: "#1b1f27",
-		textDim: "#8a919d",
+		textDim: "#5f6773",
 		outline: "#11151c",
 		diffL: 0.9,
 		up: 0.7,

@@ -243,6 +243,7 @@ export function Compare() {
 
 	return (
 		<main class="compare">
+			<h1 class="visually-hidden">Compare</h1>
 			<section class="panel controls">
 				<div class="row wrap">
 					<TimePicker range={range} onChange={(r) => changed(rangeToParams(r))} />

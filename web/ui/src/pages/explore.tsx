@@ -125,6 +125,7 @@ export function Explore() {
 
 	return (
 		<main class="explore">
+			<h1 class="visually-hidden">Explore</h1>
 			<Controls
 				query={query}
 				sent={sent}
