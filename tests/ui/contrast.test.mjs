@@ -13,16 +13,16 @@ const src = fileURLToPath(new URL("../../web/ui/src", import.meta.url));
 const sheets = readdirSync(src, { recursive: true })
 	.filter((f) => f.endsWith(".css"))
 	.map((f) => [f, readFileSync(join(src, f), "utf8").replace(/\/\*[^]*?\*\//g, "")]);
-const style = Object.fromEntries(sheets)["style.css"];
 
-/** The `--name: #rrggbb` of the first block that begins with `head`. */
+/** The `--name: #rrggbb` of the blocks of `head`. */
 function variables(head) {
-	const at = style.indexOf(head);
-	assert.ok(at >= 0, head);
-	const body = style.slice(style.indexOf("{", at), style.indexOf("}", at));
-	return Object.fromEntries(
-		[...body.matchAll(/--([a-z-]+):\s*(#[0-9a-f]{6})\b/g)].map((m) => [m[1], m[2]]),
-	);
+	const out = {};
+	for (const [, text] of sheets)
+		for (const block of text.split("}").filter((b) => b.trim().startsWith(head)))
+			for (const [, name, value] of block.matchAll(/--([a-z-]+):\s*(#[0-9a-f]{6})\b/g))
+				out[name] = value;
+	assert.ok(out.text && out.panel, head);
+	return out;
 }
 
 function rgb(text) {
@@ -57,7 +57,14 @@ const WRITTEN = {
 	bad: [...SURFACES, "bad-soft"],
 	good: [...SURFACES, "good-soft"],
 	warn: [...SURFACES, "warn-soft"],
+	...Object.fromEntries(
+		"function keyword label string number operator comment"
+			.split(" ")
+			.map((kind) => [`q-${kind}`, ["field"]]),
+	),
 };
+/** Not of the themes: as around, not seen, or of a system's own high contrast. */
+const OTHER = /^(inherit|currentcolor|transparent|CanvasText)$/i;
 
 test("contrast is measured as it is defined", () => {
 	assert.equal(contrast("#000000", "#ffffff").toFixed(2), "21.00");
@@ -96,7 +103,7 @@ test("every colour of text is one of those", () => {
 	for (const [file, text] of sheets)
 		for (const [, value] of text.matchAll(/[;{\s]color:\s*([^;}]+)/g)) {
 			const name = /^var\(--([a-z-]+)\)$/.exec(value.trim())?.[1];
-			if (!(name in WRITTEN) && !/^(inherit|currentcolor)$/i.test(value.trim()))
+			if (!(name in WRITTEN) && !OTHER.test(value.trim()))
 				strange.push(`${file}: ${value}`);
 		}
 	assert.deepEqual(strange, []);
