@@ -97,8 +97,9 @@ test("a query is written by keyboard, and its answer is the API's", async (t) =>
 	await shot(page, "completion");
 	await page.keyboard.press("Enter");
 	await page.keyboard.type("))");
-	const escaped = code.replace(/[\\^$.*+?()[\]{}|]/g, "\\\\$&");
-	const query = `merge(focus(cpu{job="demo"}, "^${escaped}$"))`;
+	// As it stands, in backquotes: a name's dots and brackets are no expression.
+	const exact = /^\w+$/.test(code) ? `"^${code}$"` : `\`^\\Q${code}\\E$\``;
+	const query = `merge(focus(cpu{job="demo"}, ${exact}))`;
 	assert.equal(await field(page).inputValue(), query);
 	await page.keyboard.press("Enter");
 	await page.waitForFunction(
@@ -208,4 +209,124 @@ test("a query is formatted as the server does it, and that can be undone", async
 	assert.equal(chosen(page), QUERY, "nothing was run");
 	await field(page).fill("cpu # all of it");
 	assert.ok(await page.getByRole("button", { name: "Format" }).isDisabled());
+});
+
+/* ---- labels ---- */
+
+const names = (page) => page.getByRole("group", { name: "Label names" }).getByRole("listitem");
+const values = (page, label) =>
+	page.getByRole("group", { name: `Values of ${label}` }).getByRole("listitem");
+
+async function hasCounts() {
+	return (await fetch(`${base}api/v1/label_counts?limit=1`)).status === 200;
+}
+
+test("the label browser counts as the API does, and a press changes the query", async (t) => {
+	if (!(await hasCounts())) return t.skip("this server does not count labels");
+	const w = fixedWindow(300);
+	const times = { start: w.from, end: w.to };
+	const { page, problems } = await open(t, explore({ query: QUERY, ...w, view: "flame" }));
+	await flameReady(page);
+	await page.getByRole("button", { name: "Labels", exact: true }).click();
+	const counts = await api("label_counts", { "match[]": QUERY, ...times });
+	await names(page).filter({ hasText: "version" }).waitFor();
+	const shown = await names(page).allInnerTexts();
+	for (const c of counts.filter((x) => !x.name.startsWith("__"))) {
+		const line = `${c.name} ${c.values} value${c.values === 1 ? "" : "s"} · ${c.series} series`;
+		assert.ok(
+			shown.some((s) => s.replace(/\s+/g, " ").trim() === line),
+			`${line} among ${shown}`,
+		);
+	}
+	await page.getByLabel("Filter labels").fill("vers");
+	assert.equal(await names(page).count(), 1);
+	await names(page).getByRole("button", { name: /^version/ }).click();
+	assert.equal(new URL(page.url()).searchParams.get("labels"), "version");
+	const versions = await api("label_counts", { "match[]": QUERY, label: "version", ...times });
+	await values(page, "version").first().waitFor();
+	await page.waitForFunction(() =>
+		/series/.test(document.querySelectorAll(".label-column")[1].textContent),
+	);
+	assert.deepEqual(
+		(await values(page, "version").allInnerTexts()).map((s) => s.replace(/\s+/g, " ").trim()),
+		versions.map((v) => `${v.value} ${v.series} series`),
+	);
+	await shot(page, "labels");
+	const before = await page.locator(".summary").first().innerText();
+	const [one, two] = versions.map((v) => v.value);
+	await values(page, "version").getByRole("button", { name: new RegExp(`^${one}`) }).click();
+	const query = `cpu{job="demo",version="${one}"}`;
+	await page.waitForFunction(
+		(q) => new URLSearchParams(location.search).get("query") === q,
+		query,
+	);
+	await page.waitForFunction((s) => document.querySelector(".summary").innerText !== s, before);
+	await flameReady(page);
+	const data = await api("query", { query: `merge(${query})`, ...times, max_nodes: 2048 });
+	const nodes = decode(data.result[0].flamebearer);
+	const { width } = await page.evaluate(() => window.__epi.flame());
+	for (const n of (await drawn(page)).filter((x) => x.level === 1)) {
+		const same = nodes.filter((x) => x.level === 1 && x.name === n.name);
+		assert.ok(
+			same.some((x) => Math.abs((x.total * width) / nodes[0].total - n.w) < 0.5),
+			`${n.name} is ${n.w} px wide`,
+		);
+	}
+	// The other values stay in sight, and are added with Shift.
+	const pressed = values(page, "version").getByRole("button", { pressed: true });
+	assert.equal((await pressed.innerText()).split(/\s/)[0], one);
+	await values(page, "version")
+		.getByRole("button", { name: new RegExp(`^${two}`) })
+		.click({ modifiers: ["Shift"] });
+	await page.waitForFunction(
+		(q) => new URLSearchParams(location.search).get("query") === q,
+		`cpu{job="demo",version=~"${one}|${two}"}`,
+	);
+	await values(page, "version").getByRole("button", { name: `Without ${one}` }).click();
+	await values(page, "version").getByRole("button", { name: new RegExp(`^${two}`) }).click();
+	await page.waitForFunction(
+		(q) => new URLSearchParams(location.search).get("query") === q,
+		QUERY,
+	);
+	await page.keyboard.press("Escape");
+	await page.getByRole("region", { name: "Labels" }).waitFor({ state: "detached" });
+	assert.deepEqual(problems, []);
+});
+
+test("of thousands of values a part is shown, and typing narrows", async (t) => {
+	const many = Array.from({ length: 3000 }, (_, i) => ({ value: `pod-${i}`, series: 2 }));
+	const { page } = await open(
+		t,
+		explore({ query: QUERY, ...fixedWindow(60), labels: "instance" }),
+		{
+			before: (p) =>
+				p.route("**/api/v1/label_counts?*label=instance*", (route) =>
+					route.fulfill({ json: { status: "success", data: many } }),
+				),
+		},
+	);
+	await page.getByText("more; type to narrow").waitFor();
+	assert.ok((await values(page, "instance").count()) < 200);
+	await page.getByLabel("Filter values of instance").fill("pod-2999");
+	await page.waitForFunction(
+		() => document.querySelectorAll(".label-column")[1].querySelectorAll("li").length === 1,
+	);
+});
+
+test("an empty store says what to do next", async (t) => {
+	const { page } = await open(t, "explore", {
+		before: (p) =>
+			p.route("**/api/v1/profile_types*", (route) =>
+				route.fulfill({ json: { status: "success", data: [] } }),
+			),
+	});
+	await page.getByRole("heading", { name: "No profiles are stored yet" }).waitFor();
+	const lines = (await page.locator(".nothing-stored pre").innerText()).trim().split("\n");
+	assert.equal(lines.length, 3);
+	assert.equal(lines[0], "scrape_configs:");
+	await page.getByRole("button", { name: "Copy" }).click();
+	await page.getByText("Copied", { exact: true }).waitFor();
+	await shot(page, "nothing");
+	await page.locator(".nothing-stored").getByRole("link", { name: "targets" }).click();
+	await page.waitForURL(/targets/);
 });

@@ -1,19 +1,20 @@
 // What the unit tests import: the modules that need no browser.
 export * as api from "./lib/api";
+export * as candidates from "./lib/candidates";
 export * as compare from "./lib/compare";
+export * as complete from "./lib/complete";
 export * as costchart from "./lib/costchart";
 export * as edit from "./lib/edit";
 export * as fleet from "./lib/fleet";
 export * as group from "./lib/group";
-export * as candidates from "./lib/candidates";
-export * as complete from "./lib/complete";
+export * as labels from "./lib/labels";
 export * as measured from "./lib/measured";
 export * as query from "./lib/query";
 export * as relabel from "./lib/relabel";
 export * as rules from "./lib/rules";
 export * as series from "./lib/series";
-export * as targets from "./lib/targets";
 export * as syntax from "./lib/syntax";
+export * as targets from "./lib/targets";
 export * as timerange from "./lib/timerange";
 export * as units from "./lib/units";
 export * as urlstate from "./lib/urlstate";

@@ -1,6 +1,7 @@
 // What could stand at the caret, best first, and the text when one of them is chosen.
 import { shortTypeName, type ProfileType } from "./api";
 import { FRAME_FIELDS, type Context } from "./complete";
+import { exactPattern } from "./edit";
 import { quote } from "./query";
 
 export type CandidateKind =
@@ -72,7 +73,7 @@ export function questionOf(c: Context): { name: string; args: Record<string, str
 
 /** An expression as the name it was written for. */
 function plain(typed: string): string {
-	return typed.replace(/\\(.)/g, "$1").replace(/^\^|\$$/g, "");
+	return typed.replace(/\\[QE]/g, "").replace(/\\(.)/g, "$1").replace(/^\^|\$$/g, "");
 }
 
 const KEYWORDS: Record<string, string> = {
@@ -237,9 +238,11 @@ export function match(text: string, typed: string): { score: number; hits: numbe
 	return { score: 20, hits };
 }
 
+const isExpression = (c: Context) => c.op === "=~" || c.op === "!~";
+
 /** The best first; equal ones as they come. */
 export function rank(c: Context, all: Candidate[], max: number): Ranked[] {
-	const typed = c.wanted === "code" || c.op === "=~" || c.op === "!~" ? plain(c.typed) : c.typed;
+	const typed = c.wanted === "code" || isExpression(c) ? plain(c.typed) : c.typed;
 	const seen = new Set<string>();
 	return all
 		.flatMap((x) => {
@@ -254,8 +257,10 @@ export function rank(c: Context, all: Candidate[], max: number): Ranked[] {
 
 export const escapeRegexp = (s: string): string => s.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&");
 
+/** In backquotes where quotes would double what is escaped. */
 function quoted(c: Context, value: string): string {
-	if (c.quote === "`" && !value.includes("`")) return "`" + value + "`";
+	const raw = c.quote === "`" || (isExpression(c) && value.includes("\\"));
+	if (raw && !/[`\n\r]/.test(value)) return "`" + value + "`";
 	if (c.quote === "'") return "'" + quote(value).slice(1, -1).replace(/'/g, "\\'") + "'";
 	return quote(value);
 }
@@ -263,8 +268,8 @@ function quoted(c: Context, value: string): string {
 /** A function of the code is meant itself, and not what begins like it. */
 function stringOf(c: Context, x: Candidate): string {
 	if (c.wanted === "label" || c.op === "=" || c.op === "!=") return x.text;
-	const own = escapeRegexp(x.text);
-	return c.kept + (c.place === "matchers" || c.place === "frames" ? own : `^${own}$`);
+	const whole = c.place === "matchers" || c.place === "frames"; // these match as a whole
+	return c.kept + (whole ? escapeRegexp(x.text) : exactPattern(x.text));
 }
 
 export interface Edit {

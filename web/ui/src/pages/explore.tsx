@@ -28,8 +28,9 @@ import {
 	type TimeRange,
 } from "../lib/timerange";
 import { ChartPanel } from "../parts/chartpanel";
-import { Controls } from "../parts/controls";
+import { Controls, labelsFromParams } from "../parts/controls";
 import { MeasuredProfiles } from "../parts/measured";
+import { NothingStored } from "../parts/nothingstored";
 import { DEFAULT_NODES, Results } from "../parts/results";
 
 /** The query a first visit asks: the CPU of everything, or the first type there is. */
@@ -138,10 +139,12 @@ export function Explore() {
 				times={times}
 				at={at}
 				match={match}
+				labels={labelsFromParams(params)}
 				run={run}
 				patch={patch}
 			/>
 
+			{types.answer && known.length === 0 && <NothingStored />}
 			{chart.sent && !loaded.error && (
 				<ChartPanel
 					chart={chart}

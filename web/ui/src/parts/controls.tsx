@@ -6,6 +6,8 @@ import { formatSelector, type Selector } from "../lib/query";
 import type { Times } from "../lib/questions";
 import { formatClock, rangeToParams, type TimeRange } from "../lib/timerange";
 import { Chips } from "./chips";
+import { IconDown } from "./icons";
+import { LabelBrowser } from "./labels";
 import { Picker } from "./picker";
 import { Progress } from "./progress";
 import { Notices, QueryBar, QueryError } from "./querybar";
@@ -25,8 +27,18 @@ export interface ControlsProps {
 	times: Times;
 	at: number | null;
 	match: string;
+	/** The label browser: null where it is closed, else the label it shows, "" for none. */
+	labels: string | null;
 	run(query: string): void;
 	patch(p: Record<string, string | null>): void;
+}
+
+const ALL_LABELS = "*"; // in the URL: open, with no label's values
+
+/** The label browser as the URL has it. */
+export function labelsFromParams(params: URLSearchParams): string | null {
+	const v = params.get("labels");
+	return v === ALL_LABELS ? "" : v;
 }
 
 /** A query that came from a rule is asked at one time, which is not that of the picker. */
@@ -44,6 +56,7 @@ function Instant({ at, match, onRange }: { at: number; match: string; onRange():
 
 export function Controls(props: ControlsProps) {
 	const { query, sent, selector, types, loaded, range, refresh, at, match, run, patch } = props;
+	const { labels } = props;
 	const known = types.answer?.data ?? [];
 	return (
 		<section class="panel controls">
@@ -64,7 +77,32 @@ export function Controls(props: ControlsProps) {
 					onRefresh={(r) => patch({ refresh: r === "off" ? null : r })}
 				/>
 			</div>
-			<Picker selector={selector} types={known} onChange={(s) => run(formatSelector(s))} />
+			<div class="row picker-row">
+				<Picker
+					selector={selector}
+					types={known}
+					onChange={(s) => run(formatSelector(s))}
+				/>
+				<button
+					type="button"
+					aria-expanded={labels !== null}
+					title="Labels of the selected series, and their values"
+					onClick={() => patch({ labels: labels === null ? ALL_LABELS : null })}
+				>
+					Labels
+					<IconDown />
+				</button>
+			</div>
+			{labels !== null && (
+				<LabelBrowser
+					query={query}
+					times={props.times}
+					label={labels}
+					onLabel={(label) => patch({ labels: label || ALL_LABELS })}
+					onQuery={run}
+					onClose={() => patch({ labels: null })}
+				/>
+			)}
 			<Progress loaded={[loaded, ...props.beside]} />
 			{loaded.error && <QueryError error={loaded.error} sent={sent} />}
 			{types.error && <QueryError error={types.error} sent="" />}
@@ -75,12 +113,6 @@ export function Controls(props: ControlsProps) {
 					match={match}
 					onRange={() => patch({ ...rangeToParams(range), at: null, match: null })}
 				/>
-			)}
-			{types.answer && known.length === 0 && (
-				<div class="notice">
-					No profiles are stored yet. The <a href="targets">targets page</a> shows what is
-					being scraped.
-				</div>
 			)}
 		</section>
 	);
