@@ -5,11 +5,12 @@
 //                 (version v1 and v2) and epimetheus, and has done so for some intervals
 //   EPI_BUILD     has the program, for tests that start a server of their own
 //   EPI_CHROMIUM  the browser, /usr/bin/chromium unless given
+//   EPI_PAGE      a built page (web/ui/build.mjs OUTDIR: its dist) in the place of the servers' own
 //   EPI_SHOTS     a directory for screenshots, none unless given
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -43,9 +44,25 @@ export async function openPage(t, url, { before, ...options } = {}) {
 		if (!["data:", "blob:"].includes(asked.protocol) && asked.origin !== new URL(url).origin)
 			problems.push(`outside: ${r.url()}`);
 	});
+	if (process.env.EPI_PAGE) await servePage(page, new URL(url).origin);
 	await before?.(page);
 	await page.goto(url);
 	return { page, problems };
+}
+
+/** Serves the page of EPI_PAGE at the root of `origin`, as a server would. */
+async function servePage(page, origin) {
+	const types = { js: "text/javascript", css: "text/css", svg: "image/svg+xml" };
+	await page.route(`${origin}/**`, (route) => {
+		const { pathname } = new URL(route.request().url());
+		const file = join(process.env.EPI_PAGE, pathname);
+		const ending = pathname.split(".").pop();
+		if (types[ending] && existsSync(file))
+			return route.fulfill({ contentType: types[ending], body: readFileSync(file) });
+		if (!/^\/[a-z-]*$/.test(pathname)) return route.fallback();
+		const html = readFileSync(join(process.env.EPI_PAGE, "index.html"), "utf8");
+		return route.fulfill({ contentType: "text/html", body: html.replace("%BASE%", "/") });
+	});
 }
 
 /** Where a file uses pages: `after(closeBrowser)`. */

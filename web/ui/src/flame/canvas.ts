@@ -5,7 +5,7 @@
 //
 // A frame costs what is visible: per level a binary search finds the first node, frames are pixels
 // of one row (paint.ts), and text is drawn where it fits, from widths that are kept (labels.ts).
-import { nodePixels, pixel, pixelColor, type Palette } from "./color";
+import { namePixels, nodePixels, pixel, pixelColor, type Palette } from "./color";
 import { Labels } from "./labels";
 import { levelOf, nodeAt, type Flame } from "./layout";
 import { DEFAULT_LOOK, type FlameLook } from "./look";
@@ -41,6 +41,8 @@ export class FlameCanvas {
 	private matches: Matches | null = null;
 	private look: FlameLook = DEFAULT_LOOK;
 	private stale = true; // paint.pixels are of another flame, palette, look or search
+	private namesStale = true; // and so are those of names
+	private own: Uint32Array = new Uint32Array(0);
 	private view = { x: 0, w: 1, width: 0, dpr: 1 };
 	private height = 0;
 	private scrollTop = 0;
@@ -49,6 +51,7 @@ export class FlameCanvas {
 	private moving = false;
 	private spent = 0; // script time since the last frame
 	private frames: number[] = [];
+	framesDrawn = 0;
 	private hovered = -1;
 	private selected = -1;
 	drawMs = 0;
@@ -76,11 +79,13 @@ export class FlameCanvas {
 	setPalette(palette: Palette): void {
 		if (palette === this.palette) return;
 		this.palette = palette;
-		this.stale = true;
+		this.stale = this.namesStale = true;
 		this.schedule();
 	}
 
 	setFlame(flame: Flame): void {
+		if (this.flame?.names !== flame.names || !this.flame.diff !== !flame.diff)
+			this.namesStale = true;
 		this.flame = flame;
 		this.labels.setNames(flame.names);
 		this.painter.reserve(flame.count);
@@ -90,7 +95,7 @@ export class FlameCanvas {
 	}
 
 	setLook(look: FlameLook): void {
-		if (look.color !== this.look.color) this.stale = true;
+		if (look.color !== this.look.color) this.stale = this.namesStale = true;
 		this.look = look;
 		this.schedule();
 	}
@@ -203,6 +208,7 @@ export class FlameCanvas {
 		if (whole) this.draw();
 		this.outlines();
 		this.frames.push(this.spent + performance.now() - began);
+		this.framesDrawn++;
 		this.spent = 0;
 		if (this.frames.length > 2 * FRAMES_KEPT) this.frames.splice(0, FRAMES_KEPT);
 	}
@@ -282,7 +288,9 @@ export class FlameCanvas {
 		if (!this.stale) return;
 		this.stale = false;
 		const { palette, matches } = this;
-		this.paint.pixels = nodePixels(f, palette, this.look.color, matches);
+		if (this.namesStale) this.own = namePixels(f, palette, this.look.color);
+		this.namesStale = false;
+		this.paint.pixels = nodePixels(f, palette, matches, this.own);
 		this.paint.tiny = pixel(palette.tiny);
 		this.paint.match = pixel(palette.match);
 		this.paint.matches = matches;

@@ -190,27 +190,35 @@ export function pixelColor(v: number): string {
 		: css([v >>> 24, (v >> 16) & 255, (v >> 8) & 255]);
 }
 
+/** The pixel of every name, where names have colours. */
+export function namePixels(f: Flame, p: Palette, by: FlameLook["color"]): Uint32Array {
+	const colors =
+		f.diff || by === "share"
+			? []
+			: by === "file"
+				? fileColors(f, p)
+				: nameColors(f.names, p);
+	return Uint32Array.from(colors, (c) => pixel(c));
+}
+
 /** The pixel of every node: what a frame reads and never works out again. */
 export function nodePixels(
 	f: Flame,
 	p: Palette,
-	by: FlameLook["color"],
 	matches: Matches | null,
+	/** Of namePixels, in the same palette. */
+	own: Uint32Array,
 ): Uint32Array {
 	const out = new Uint32Array(f.count);
 	const dim = pixel(p.dim);
 	const match = pixel(p.match);
 	const steps = (f.diff ? p.diff : p.heat).map((c) => pixel(c));
-	const byNode = f.diff !== null || by === "share";
-	const own = byNode
-		? []
-		: (by === "file" ? fileColors(f, p) : nameColors(f.names, p)).map((c) => pixel(c));
 	for (let i = 0; i < f.count; i++) {
 		const name = f.name[i];
 		if (matches && !matches.byName[name]) out[i] = dim;
 		else if (matches && !f.diff) out[i] = match;
 		else if (f.diff) out[i] = steps[diffStep(shareChange(f, i))];
-		else out[i] = byNode ? steps[heatStep(f.total[i] / f.width)] : own[name];
+		else out[i] = own.length ? own[name] : steps[heatStep(f.total[i] / f.width)];
 	}
 	return out;
 }

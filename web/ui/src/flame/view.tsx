@@ -88,6 +88,7 @@ function useFlameCanvas(at: Elements, theme: "light" | "dark", debugName: string
 			width: at.graph.current!.clientWidth,
 			drawMs: canvas.current!.drawMs,
 			frames: canvas.current!.frameTimes(),
+			framesDrawn: canvas.current!.framesDrawn,
 			zoomed: at.graph.current!.dataset.zoomed ?? "",
 			nodes: canvas.current!.drawnNodes(),
 		}));
