@@ -184,7 +184,7 @@ test("the table's numbers are the API's", async (t) => {
 test("the picker writes the query", async (t) => {
 	const { page } = await open(t, explore({ query: "cpu" }));
 	await flameReady(page);
-	await page.getByRole("button", { name: "Label" }).click();
+	await page.getByRole("button", { name: "Label", exact: true }).click();
 	await page.getByRole("textbox", { name: "Label", exact: true }).fill("job");
 	await page.keyboard.press("Enter");
 	await page.getByRole("textbox", { name: "Value", exact: true }).click();
