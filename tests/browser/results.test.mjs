@@ -268,3 +268,122 @@ test("a sandwich of a difference has both sides; one of nothing says so", async 
 	await page.getByText("No stack of this query goes through this function.").waitFor();
 	assert.deepEqual(problems, []);
 });
+
+/* ---- groups ---- */
+
+test("a group by a sample's label is one graph with the values below the root", async (t) => {
+	const w = fixedWindow(300);
+	const { page, problems } = await open(t, explore({ query: QUERY, ...w, view: "flame" }));
+	await flameReady(page);
+	await page.getByRole("combobox", { name: "Group by" }).selectOption("handler");
+	const query = `merge by (handler) (${QUERY})`;
+	await queryIs(page, query);
+	const values = await api("query", { query: `total(${query})`, ...times(w) });
+	assert.ok(values.result.length > 3, "the demo's handlers");
+	const want = new Map(
+		values.result.map((v) => [v.metric.handler ?? "no handler", Number(v.value[1])]),
+	);
+	await rootIs(page, [...want.values()].reduce((a, b) => a + b, 0));
+	await settled(page);
+	const first = (await drawn(page)).filter((n) => n.level === 1);
+	for (const n of first) assert.equal(n.total, want.get(n.name), n.name);
+	assert.ok(first.length >= 3);
+	assert.equal(params(page).el, "all");
+	await shot(page, "group");
+	// One element alone, then one value for good.
+	const [name, cost] = [...want].sort((a, b) => b[1] - a[1])[0];
+	const select = page.getByRole("combobox", { name: "Which result" });
+	const options = await select.locator("option").allTextContents();
+	await select.selectOption({ label: options.find((o) => o.includes(name)) });
+	await rootIs(page, cost);
+	await page.goBack();
+	await settled(page);
+	const value = (await drawn(page)).find((n) => n.level === 1 && n.name.startsWith("/"));
+	await menu(page, value, "Only this handler");
+	await queryIs(page, `merge(cpu{job="demo",handler="${value.name}"})`);
+	await rootIs(page, want.get(value.name));
+	assert.deepEqual(problems, []);
+});
+
+/* ---- significance ---- */
+
+test("a difference marks what changed() reports, or says why it cannot tell", async (t) => {
+	const w = fixedWindow(600);
+	const sides = { new: 'cpu{job="demo",version="v2"}', base: 'cpu{job="demo",version="v1"}' };
+	const { page, problems } = await open(
+		t,
+		"compare?" + new URLSearchParams({ ...sides, ...w, shift: "0", view: "table" }),
+	);
+	await page.getByRole("columnheader", { name: "Significance" }).waitFor();
+	const response = await fetch(
+		`${base}api/v1/query?` +
+			new URLSearchParams({ query: `changed(${sides.new}[10m], ${sides.base}[10m])`, time: w.to }),
+	);
+	const { data, infos = [] } = await response.json();
+	const notes = page.locator(".table-notes[role=status]");
+	const n = data.result.length;
+	await notes.getByText(n ? `${n} function${n > 1 ? "s" : ""} changed` : "No function's").waitFor();
+	for (const info of infos)
+		await notes.getByText(info.replace("changed(): ", ""), { exact: false }).waitFor();
+	if (n) {
+		await page.getByRole("columnheader", { name: "Significance" }).click();
+		await page.getByRole("columnheader", { name: /Significance.*▼/ }).waitFor();
+		const most = data.result
+			.slice()
+			.sort((a, b) => Math.abs(b.value[1]) - Math.abs(a.value[1]))[0];
+		const row = page.locator(".vtable-body > div").first();
+		await row.getByTitle(most.metric.function, { exact: true }).waitFor();
+		const points = (100 * Math.abs(Number(most.value[1]))).toFixed(2);
+		assert.ok((await row.innerText()).includes(`${points} pp`));
+		const marked = await page.locator(".vtable-body > div b").count();
+		assert.ok(marked <= n && marked > 0, `${marked} of ${n} marked`);
+	}
+	await shot(page, "significance");
+	// Too short a window: the reason is said.
+	const short = { from: String(Number(w.to) - 40), to: w.to };
+	await page.goto(
+		base + "compare?" + new URLSearchParams({ ...sides, ...short, shift: "0", view: "table" }),
+	);
+	await page.getByText("Too short to judge").waitFor();
+	assert.deepEqual(problems, []);
+});
+
+/* ---- share ---- */
+
+test("a permalink opens the same picture, whatever the time", async (t) => {
+	const { page, problems } = await open(
+		t,
+		explore({ query: QUERY, range: "5m", view: "flame", refresh: "30s" }),
+		{ permissions: ["clipboard-read", "clipboard-write"] },
+	);
+	await flameReady(page);
+	await page.getByRole("button", { name: "Share" }).click();
+	await page.getByText("Link copied").waitFor();
+	const link = await page.evaluate(() => navigator.clipboard.readText());
+	const got = new URL(link).searchParams;
+	assert.equal(Number(got.get("to")) - Number(got.get("from")), 300);
+	assert.equal(got.get("range"), null);
+	assert.equal(got.get("refresh"), null);
+	const picture = await drawn(page);
+	const other = await open(t, link.slice(base.length));
+	await flameReady(other.page);
+	assert.deepEqual(await drawn(other.page), picture);
+	assert.deepEqual([...problems, ...other.problems], []);
+});
+
+test("without a clipboard the link stands in a field", async (t) => {
+	const w = fixedWindow(120);
+	const { page, problems } = await open(t, explore({ query: QUERY, ...w, view: "flame" }), {
+		before: (p) =>
+			p.addInitScript(() => Object.defineProperty(window, "isSecureContext", { value: false })),
+	});
+	await flameReady(page);
+	await page.getByRole("button", { name: "Share" }).click();
+	const field = page.getByRole("textbox", { name: "A link to what is shown" });
+	await field.waitFor();
+	assert.equal(await field.inputValue(), page.url());
+	assert.equal(await page.evaluate(() => String(getSelection())), page.url(), "it is selected");
+	await page.keyboard.press("Escape");
+	await field.waitFor({ state: "detached" });
+	assert.deepEqual(problems, []);
+});

@@ -139,4 +139,8 @@ test("what changed asks of differences of selectors", () => {
 		["merge(cpu[5m])", null],
 	])
 		assert.equal(edit.changedQuery(query), want);
+	assert.equal(
+		edit.changedQuery("diff(merge(cpu), merge(cpu offset 1h))", 300),
+		"changed(cpu[5m], cpu[5m] offset 1h)",
+	);
 });

@@ -127,6 +127,14 @@ test("a difference of windows never looks into the future", () => {
 	);
 });
 
+test("a difference of groups keeps its groups", () => {
+	const side = (query) => ({ query, start: 0, end: 60 });
+	assert.equal(
+		query.diffQuery(side("merge by (a) (cpu)"), side('focus(merge by (a) (cpu), "x")')).query,
+		'diff(merge by (a) (cpu[1m]), focus(merge by (a) (cpu[1m]), "x"))',
+	);
+});
+
 test("one matcher is set in every selector", () => {
 	assert.equal(query.withMatcher("cpu", "version", "v2"), 'cpu{version="v2"}');
 	assert.equal(

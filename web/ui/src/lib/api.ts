@@ -41,6 +41,8 @@ export interface TopElement {
 	metric: Labels;
 	unit: string;
 	total: number;
+	/** How many there are, whatever the number of rows asked for. */
+	functions?: number;
 	rows: TopRow[];
 }
 export interface VectorElement {

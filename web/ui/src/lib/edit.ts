@@ -294,24 +294,31 @@ export function alertOn(query: string, name: string, over = 0.1): string {
 
 /* ---- significance ---- */
 
-/** The selector inside, with its window; null where it is more than a selector merged. */
-function plainSide(text: string): string | null {
+/**
+ * The selector inside, with its window or one of `seconds`; null where it is more than a selector
+ * merged.
+ */
+function plainSide(text: string, seconds: number): string | null {
 	const call = wholeCall(text);
 	const inner = call?.name === "merge" && !call.modifier ? argsOf(text, call)[0] : text;
 	const [s, ...more] = findSelectors(inner);
-	if (!s || more.length || s.start !== 0 || s.range === null) return null;
+	if (!s || more.length || s.start !== 0 || (s.range === null && seconds <= 0)) return null;
 	const rest = inner.slice(s.end).replace(/^\[[^\]]*\]/, "");
-	return /^(\s*offset\s+\w+|\s*@\s*[\w.]+(\(\))?)*$/.test(rest) ? inner : null;
+	if (!/^(\s*offset\s+\w+|\s*@\s*[\w.]+(\(\))?)*$/.test(rest)) return null;
+	return s.range === null ? withWindow(inner, seconds, 0) : inner;
 }
 
-/** `changed` of what a difference compares; null where a side is not a selector alone. */
-export function changedQuery(query: string): string | null {
+/**
+ * `changed` of what a difference compares, for the end of a window of so many seconds; null where
+ * a side is not a selector alone.
+ */
+export function changedQuery(query: string, seconds = 0): string | null {
 	const q = clean(query);
 	const call = wholeCall(q);
 	const sides =
 		call?.name === "diff" && !call.modifier && call.args.length === 2
 			? argsOf(q, call)
 			: minusIn(q);
-	const [next, base] = (sides ?? []).map(plainSide);
+	const [next, base] = (sides ?? []).map((side) => plainSide(side, seconds));
 	return next && base ? `changed(${next}, ${base})` : null;
 }

@@ -335,6 +335,14 @@ export interface Side {
 	end: number;
 }
 
+/** Whether a query keeps profiles apart by labels: `merge by (version) (...)`. */
+export function isGrouped(text: string): boolean {
+	const tokens = tokenize(text);
+	return tokens.some(
+		(t, i) => t.text === "merge" && /^(by|without)$/.test(tokens[i + 1]?.text ?? ""),
+	);
+}
+
 /**
  * The difference of two windows as one query and the time to ask it for. The later end is that
  * time, so that no offset is negative.
@@ -342,6 +350,7 @@ export interface Side {
 export function diffQuery(next: Side, base: Side): { query: string; time: number } {
 	const time = Math.max(next.end, base.end);
 	const part = (s: Side) => {
+		if (isGrouped(s.query)) return withWindow(s.query, s.end - s.start, time - s.end);
 		const arg = callArgument(s.query, "merge") ?? s.query;
 		return `merge(${withWindow(arg, s.end - s.start, time - s.end)})`;
 	};

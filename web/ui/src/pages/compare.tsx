@@ -17,6 +17,7 @@ import {
 	trimMs,
 	type Window,
 } from "../lib/timerange";
+import type { Patch } from "../lib/urlstate";
 import { Chart } from "../parts/chart";
 import { IconSwap } from "../parts/icons";
 import { useMeasured } from "../parts/measured";
@@ -227,8 +228,8 @@ export function Compare() {
 		patch({ zoom: null, el: null, ...p });
 	};
 	const edit = useCallback(
-		(change: (q: string) => string) =>
-			patch({ new: change(next), base: change(base), zoom: null, el: null }),
+		(change: (q: string) => string, also: Patch = {}) =>
+			patch({ new: change(next), base: change(base), zoom: null, el: null, ...also }),
 		[patch, next, base],
 	);
 	const side = (kind: "base" | "new") => ({
@@ -361,6 +362,12 @@ export function Compare() {
 					patch={patch}
 					edit={edit}
 					edited={[next, base]}
+					fixed={{
+						...rangeToParams(absolute(nextWin.start, nextWin.end)),
+						bfrom: trimMs(baseWin.start),
+						bto: trimMs(baseWin.end),
+						shift: null,
+					}}
 				/>
 			)}
 			{!loaded.answer && loaded.loading && (

@@ -27,6 +27,7 @@ import {
 	trimMs,
 	type TimeRange,
 } from "../lib/timerange";
+import type { Patch } from "../lib/urlstate";
 import { ChartPanel } from "../parts/chartpanel";
 import { Controls, labelsFromParams } from "../parts/controls";
 import { MeasuredProfiles } from "../parts/measured";
@@ -109,13 +110,18 @@ export function Explore() {
 
 	const run = (q: string) => {
 		setTick((t) => t + 1);
-		patch({ query: q, zoom: null, el: null, match: q === query ? match : null });
+		const same = q === query;
+		const fn = same ? params.get("fn") : null;
+		patch({ query: q, zoom: null, el: null, fn, match: same ? match : null });
 	};
 	const edit = useCallback(
-		(change: (q: string) => string) =>
-			patch({ query: change(query), zoom: null, el: null, match: null }),
+		(change: (q: string) => string, also: Patch = {}) =>
+			patch({ query: change(query), zoom: null, el: null, match: null, ...also }),
 		[patch, query],
 	);
+	const { from, to } = { from: trimMs(win.start), to: trimMs(win.end) };
+	// The chart of an instant has its window from there.
+	const fixed = { refresh: null, ...(at === null ? { range: null, from, to } : {}) };
 	const selector = useMemo(
 		() =>
 			query
@@ -180,6 +186,7 @@ export function Explore() {
 					patch={patch}
 					edit={at === null ? edit : undefined}
 					edited={[query]}
+					fixed={fixed}
 				/>
 			)}
 			{kind === "costs" && at !== null && (

@@ -8,13 +8,14 @@ import {
 	type ActiveFilter,
 	type Filter,
 } from "../lib/edit";
+import type { Patch } from "../lib/urlstate";
 import type { FlameAction } from "../flame/menu";
 import { shortName } from "../flame/color";
 import { IconX } from "./icons";
 import "./filters.css";
 
-/** Changes the query of the page, or both of them where two are compared. */
-export type Edit = (change: (query: string) => string) => void;
+/** Changes the query of the page, or both where two are compared; and more of its address. */
+export type Edit = (change: (query: string) => string, also?: Patch) => void;
 
 /** What each filter leaves, as the chip says it. */
 const MEANING: Record<string, string> = {

@@ -3,9 +3,9 @@ import { useCallback, useEffect, useMemo } from "preact/hooks";
 import { sameLabels, type ProfileElement, type QueryData, type TopElement } from "../lib/api";
 import { publish } from "../lib/debug";
 import { alertThreshold, groupBy } from "../lib/edit";
-import { together } from "../lib/group";
+import { elementName, labelNames, together } from "../lib/group";
 import { useApi, useUrl, type Loaded } from "../lib/hooks";
-import { hasFilter, tableQuery } from "../lib/query";
+import { hasFilter, tableQuery, withMatcher } from "../lib/query";
 import { nothingCounted, share } from "../lib/units";
 import { shortName } from "../flame/color";
 import { buildFlame, setWidthMode, type Flame, type WidthMode } from "../flame/layout";
@@ -14,11 +14,14 @@ import type { FlameAction } from "../flame/menu";
 import { search, searchName, type Matches } from "../flame/search";
 import { FlameView } from "../flame/view";
 import { ExportMenu } from "./export";
-import { alertParams, isFolded, queryActions } from "./filters";
+import { alertParams, isFolded, queryActions, type Edit } from "./filters";
+import { GroupBy } from "./groupby";
 import { IconX } from "./icons";
 import { QueryError } from "./querybar";
 import { DEFAULT_NODES, NODE_LIMITS, type ResultsProps } from "./results";
 import { Sandwich } from "./sandwich";
+import { ShareButton } from "./share";
+import { SignificanceNotes, useSignificance, type Significance } from "./significance";
 import { DiffLegend, ElementSelect, SearchBox, Segmented, Summary, useSearch } from "./toolbar";
 import { TopTable } from "./toptable";
 
@@ -115,8 +118,9 @@ function useActions(
 	shareOf: (name: string) => number,
 	onOpen: (name: string) => void,
 ) {
-	const { edit, query, times } = props;
+	const { edit, query, times, elements } = props;
 	const { store } = useUrl();
+	const labels = useMemo(() => labelNames(elements), [elements]);
 	return useMemo((): FlameAction[] => {
 		// Of several together the first level are labels' values.
 		const isFunction = (_: string, stack: string[]) => !all || stack.length !== 1;
@@ -137,8 +141,28 @@ function useActions(
 				store.go("explore", alertParams(query, name, over, times.end ?? times.time));
 			},
 		};
-		return [sandwich, ...(edit ? queryActions(edit, when) : []), alert];
-	}, [edit, query, times.end, times.time, all, shareOf, onOpen]);
+		const own: FlameAction[] = edit
+			? [...queryActions(edit, when), ...(all ? onlyValue(edit, labels) : [])]
+			: [];
+		return [sandwich, ...own, alert];
+	}, [edit, query, times.end, times.time, all, labels, shareOf, onOpen]);
+}
+
+/** What a label's value offers, where the first level of the graph are such values. */
+function onlyValue(edit: Edit, labels: string[]): FlameAction[] {
+	const [label, ...more] = labels;
+	if (more.length) return [];
+	return [
+		{
+			label: `Only this ${label}`,
+			hint: "Selects the series or samples with this value",
+			when: (_, stack) => stack.length === 1,
+			run: (name) => {
+				const value = name === elementName({}, labels) ? "" : name;
+				edit((q) => groupBy(withMatcher(q, label, value), ""));
+			},
+		},
+	];
 }
 
 function NodesSelect({ params, patch }: Pick<ProfileProps, "params" | "patch">) {
@@ -176,6 +200,7 @@ function Picked({ pick, onPick }: { pick: string; onPick(name: string): void }) 
 
 function TablePart(props: {
 	top: Top;
+	significance: Significance | null;
 	diff: boolean;
 	filter: RegExp | null;
 	pick: string;
@@ -184,8 +209,10 @@ function TablePart(props: {
 	onPick?(name: string): void;
 }) {
 	const { loaded, sent, element } = props.top;
+	const { significance } = props;
+	const hidden = (element?.functions ?? 0) - TABLE_ROWS;
 	return (
-		<div class="split-table">
+		<div class="split-table with-notes">
 			{loaded.error ? (
 				<QueryError error={loaded.error} sent={sent} />
 			) : element ? (
@@ -196,10 +223,18 @@ function TablePart(props: {
 					picked={props.pick}
 					onOpen={props.onOpen}
 					onPick={props.onPick}
+					changes={significance?.changes}
 				/>
 			) : (
 				<div class="empty">
 					{loaded.loading ? "Loading…" : "No table for this result."}
+				</div>
+			)}
+			{element && significance && <SignificanceNotes of={significance} />}
+			{hidden > 0 && (
+				<div class="table-notes faint">
+					{hidden.toLocaleString("en")} more functions with a smaller flat cost are not
+					shown.
 				</div>
 			)}
 		</div>
@@ -236,6 +271,7 @@ export function ProfileResult(props: ProfileProps) {
 	const idle = element.total === 0 && element.flamebearer.levels.length < 2;
 	const fn = params.get("fn") ?? "";
 	const top = useTop(props, element, all, view !== "flame" || fn !== "");
+	const significance = useSignificance(props, element, view !== "flame" && !fn);
 	const shareOf = useCallback(
 		(name: string) => shareIn(flame, top.element, name),
 		[flame, top.element],
@@ -276,6 +312,7 @@ export function ProfileResult(props: ProfileProps) {
 					all={all}
 					onChange={(el) => patch({ el, zoom: null })}
 				/>
+				{props.edit && <GroupBy query={props.edited?.[0] ?? query} edit={props.edit} />}
 				<SearchBox
 					text={text}
 					error={error}
@@ -287,6 +324,7 @@ export function ProfileResult(props: ProfileProps) {
 				<span class="spacer" />
 				<Summary element={element} answer={answer} flame={flame} />
 				<NodesSelect params={params} patch={patch} />
+				{props.fixed && <ShareButton fixed={props.fixed} />}
 				<ExportMenu query={query} times={times} />
 			</div>
 			{broken && <div class="notice error">{broken}</div>}
@@ -321,6 +359,7 @@ export function ProfileResult(props: ProfileProps) {
 					{view !== "flame" && (
 						<TablePart
 							top={top}
+							significance={significance}
 							diff={diff}
 							filter={pattern}
 							pick={pick}

@@ -3,8 +3,10 @@ import { useRef } from "preact/hooks";
 import { type Answer, type QueryData, type TopElement } from "../lib/api";
 import type { Times } from "../lib/questions";
 import { formatValue } from "../lib/units";
+import type { Patch } from "../lib/urlstate";
 import { FilterChips, type Edit } from "./filters";
 import { ProfileResult } from "./profileresult";
+import { ShareButton } from "./share";
 import { ElementSelect, SearchBox, useSearch } from "./toolbar";
 import { CostTable, TopTable } from "./toptable";
 
@@ -27,13 +29,15 @@ export interface ResultsProps {
 	edit?: Edit;
 	/** The queries `edit` changes, whose filters are shown. */
 	edited?: string[];
+	/** What to change in the address so that it always shows this. */
+	fixed?: Patch;
 }
 
 export const NODE_LIMITS = [512, 2048, 8192, 32768, 100000];
 export const DEFAULT_NODES = 2048;
 const COMPACT_ROWS = 8;
 
-function TopResult({ elements, params, patch }: ResultsProps & { elements: TopElement[] }) {
+function TopResult({ elements, params, patch, fixed }: ResultsProps & { elements: TopElement[] }) {
 	const index = Math.min(elements.length - 1, Math.max(0, Number(params.get("el") ?? 0) || 0));
 	const { text, pattern, error } = useSearch(params.get("search") ?? "");
 	const element = elements[index];
@@ -49,6 +53,7 @@ function TopResult({ elements, params, patch }: ResultsProps & { elements: TopEl
 				<SearchBox text={text} error={error} onChange={(s) => patch({ search: s }, true)} />
 				<span class="spacer" />
 				<span class="faint">total {formatValue(element.total, element.unit)}</span>
+				{fixed && <ShareButton fixed={fixed} />}
 			</div>
 			<div class={`split table${diff ? " is-diff" : ""}`}>
 				<div class="split-table">
@@ -84,6 +89,7 @@ function CostResult({
 				/>
 				<span class="spacer" />
 				<span class="faint">took {Math.round(props.answer.tookMs)} ms</span>
+				{props.fixed && <ShareButton fixed={props.fixed} />}
 			</div>
 			<div class="split table">
 				<div class="split-table">{children(pattern)}</div>

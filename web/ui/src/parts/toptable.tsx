@@ -1,7 +1,13 @@
 // The functions of a profile by cost, as the server's top() gives them; and costs as a table.
 import { useMemo } from "preact/hooks";
 import type { TopElement, TopRow, VectorElement } from "../lib/api";
-import { formatPercent, formatSigned, formatValue, signedPercent } from "../lib/units";
+import {
+	formatPercent,
+	formatPoints,
+	formatSigned,
+	formatValue,
+	signedPercent,
+} from "../lib/units";
 import { shortName } from "../flame/color";
 import { IconMark } from "./icons";
 import { Table, type Column } from "./table";
@@ -16,6 +22,8 @@ export interface TopTableProps {
 	onOpen?(name: string): void;
 	/** Highlights a function in the flame graph beside the table. */
 	onPick?(name: string): void;
+	/** Of a difference: the functions whose share really changed, and by how much. */
+	changes?: Map<string, number>;
 }
 
 /** The directory of the package gives way first: the end of a name is what tells. */
@@ -101,10 +109,14 @@ function plainColumns(unit: string, highlight: Highlight): Column<TopRow>[] {
 	];
 }
 
-function diffColumns(unit: string, rows: TopRow[], highlight: Highlight): Column<TopRow>[] {
+function diffColumns(
+	unit: string,
+	rows: TopRow[],
+	highlight: Highlight,
+	changes: Map<string, number> | undefined,
+): Column<TopRow>[] {
 	const largest = (key: "flat" | "cum") =>
 		rows.reduce((m, r) => Math.max(m, Math.abs(r[key])), 0) || 1;
-	const cls = (v: number) => (v > 0 ? "worse" : v < 0 ? "better" : "faint");
 	const value = (key: "flat" | "cum", title: string, hint: string): Column<TopRow> => {
 		const most = largest(key);
 		return {
@@ -137,16 +149,41 @@ function diffColumns(unit: string, rows: TopRow[], highlight: Highlight): Column
 		percent("flat", "Δ Flat %"),
 		value("cum", "Δ Cum", "Change of the cost in the function and all it calls"),
 		percent("cum", "Δ Cum %"),
+		...(changes ? [significance(changes)] : []),
 	];
 }
 
-export function TopTable({ element, diff, filter, picked, onOpen, onPick }: TopTableProps) {
+const cls = (v: number) => (v > 0 ? "worse" : v < 0 ? "better" : "faint");
+
+function significance(changes: Map<string, number>): Column<TopRow> {
+	return {
+		key: "changed",
+		title: "Significance",
+		hint:
+			"How far its share of the flat cost moved, where that is more than chance: of " +
+			"comparisons in which nothing changed at most 1 % mark anything",
+		numeric: true,
+		width: "104px",
+		sort: (r) => Math.abs(changes.get(r.function) ?? 0),
+		cell: (r) => {
+			const change = changes.get(r.function);
+			return (
+				change !== undefined && (
+					<b class={cls(change)}>{formatPoints(100 * change)}</b>
+				)
+			);
+		},
+	};
+}
+
+export function TopTable(props: TopTableProps) {
+	const { element, diff, filter, picked, onOpen, onPick, changes } = props;
 	const columns = useMemo(
 		() =>
 			diff
-				? diffColumns(element.unit, element.rows, { picked, onPick })
+				? diffColumns(element.unit, element.rows, { picked, onPick }, changes)
 				: plainColumns(element.unit, { picked, onPick }),
-		[element, diff, picked, onPick],
+		[element, diff, picked, onPick, changes],
 	);
 	return (
 		<Table
