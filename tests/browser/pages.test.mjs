@@ -2,7 +2,18 @@
 // narrow screens, the tree of calls, first paint.
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
-import { api, closeBrowser, FLEET, flameReady, openPage, params, shot, startServer } from "./page.mjs";
+import {
+	api,
+	closeBrowser,
+	decode,
+	fixedWindow,
+	FLEET,
+	flameReady,
+	openPage,
+	params,
+	shot,
+	startServer,
+} from "./page.mjs";
 
 const COUNT = 3000;
 const heap =
@@ -257,5 +268,99 @@ test("every page is dark where the system is", async (t) => {
 		if (path.startsWith("explore")) await flameReady(page);
 		await shot(page, `dark-${path.split("?")[0]}`);
 	}
+	assert.deepEqual(problems, []);
+});
+
+/** The tree of a flamebearer: nodes with their children, the most expensive first. */
+function treeOf(fb) {
+	const nodes = decode(fb).map((n) => ({ ...n, below: [] }));
+	for (const n of nodes.slice(1)) {
+		const parent = nodes.find(
+			(p) => p.level === n.level - 1 && p.x <= n.x && n.x < p.x + p.total,
+		);
+		parent?.below.push(n);
+	}
+	for (const n of nodes) n.below.sort((a, b) => b.total - a.total);
+	return nodes[0];
+}
+
+const shownRows = (page) =>
+	page.locator(".outline [role=row][aria-level]").evaluateAll((rows) =>
+		rows.map((r) => ({
+			level: Number(r.ariaLevel),
+			name: r.querySelector(".fn").title,
+			cells: [...r.querySelectorAll(".num")].map((c) => c.title),
+			expanded: r.ariaExpanded,
+			place: [r.ariaPosInSet, r.ariaSetSize].map(Number),
+		})),
+	);
+
+test("the tree of calls, by keyboard, has the API's numbers", async (t) => {
+	const w = fixedWindow(300);
+	const query = 'cpu{job="demo"}';
+	const args = new URLSearchParams({ query, ...w, view: "tree" });
+	const { page, problems } = await openPage(t, `${FLEET}explore?${args}`);
+	const grid = page.getByRole("treegrid");
+	await grid.waitFor();
+	const data = await api(FLEET, "query", {
+		query: `merge(${query})`,
+		start: w.from,
+		end: w.to,
+		max_nodes: 2048,
+	});
+	const root = treeOf(data.result[0].flamebearer);
+	const check = (row, n) => {
+		const name = n.level ? n.name : "all";
+		assert.equal(row.name, name);
+		assert.equal(row.level, n.level + 1, name);
+		assert.deepEqual(
+			row.cells,
+			[
+				`${n.self} nanoseconds`,
+				`${(100 * n.self) / root.total}%`,
+				`${n.total} nanoseconds`,
+				`${(100 * n.total) / root.total}%`,
+			],
+			name,
+		);
+		const leaf = n.below.every((c) => c.total === 0);
+		assert.equal(row.expanded === null, leaf, name);
+	};
+	// At first the heaviest path is expanded: its nodes, each with all beside it.
+	const first = await shownRows(page);
+	let row = 0;
+	for (let n = root; n && row < first.length; n = n.below[0]) check(first[row++], n);
+	assert.ok(row > 3, `a path of ${row}`);
+	await shot(page, "tree");
+
+	await grid.focus();
+	await page.keyboard.press("Home");
+	await page.keyboard.press("ArrowLeft");
+	await page.waitForFunction(() => document.querySelectorAll(".outline [aria-level]").length === 1);
+	await page.keyboard.press("ArrowRight");
+	// The first child is expanded as it was; collapsed, only the root's children are left.
+	await page.keyboard.press("ArrowRight");
+	await page.keyboard.press("ArrowLeft");
+	await page.waitForFunction(() => !document.querySelector(".outline [aria-level='3']"));
+	const children = (await shownRows(page)).slice(1);
+	assert.ok(children.length > 1);
+	const tops = root.below.filter((c) => c.total > 0);
+	children.forEach((r, i) => {
+		assert.equal(r.level, 2);
+		assert.deepEqual(r.place, [i + 1, tops.length]);
+		assert.equal(r.cells[2], `${tops[i].total} nanoseconds`);
+	});
+	await page.keyboard.press("ArrowDown");
+	const at = await page.evaluate(() => {
+		const grid = document.querySelector("[role=treegrid]");
+		const row = document.getElementById(grid.getAttribute("aria-activedescendant"));
+		return row.querySelector(".fn").title;
+	});
+	assert.equal(at, children[1].name);
+	await page.keyboard.press("Enter");
+	assert.equal(params(page).pick, at, "Enter highlights");
+	await page.keyboard.press("*");
+	const open = (await shownRows(page)).filter((r) => r.level === 2 && r.expanded === "false");
+	assert.deepEqual(open, [], "all beside it are expanded");
 	assert.deepEqual(problems, []);
 });

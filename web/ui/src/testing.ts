@@ -9,6 +9,7 @@ export * as fleet from "./lib/fleet";
 export * as group from "./lib/group";
 export * as labels from "./lib/labels";
 export * as measured from "./lib/measured";
+export * as outline from "./lib/outline";
 export * as query from "./lib/query";
 export * as relabel from "./lib/relabel";
 export * as rules from "./lib/rules";

@@ -17,6 +17,7 @@ import { ExportMenu } from "./export";
 import { alertParams, isFolded, queryActions, type Edit } from "./filters";
 import { GroupBy } from "./groupby";
 import { IconX } from "./icons";
+import { Outline } from "./outline";
 import { QueryError } from "./querybar";
 import { DEFAULT_NODES, NODE_LIMITS, type ResultsProps } from "./results";
 import { Sandwich } from "./sandwich";
@@ -25,11 +26,12 @@ import { SignificanceNotes, useSignificance, type Significance } from "./signifi
 import { DiffLegend, ElementSelect, SearchBox, Segmented, Summary, useSearch } from "./toolbar";
 import { TopTable } from "./toptable";
 
-type View = "both" | "flame" | "table";
-const VIEWS: [View, string][] = [
+type View = "both" | "flame" | "table" | "tree";
+const VIEWS: [View, string, string?][] = [
 	["both", "Both"],
 	["flame", "Flame"],
 	["table", "Table"],
+	["tree", "Tree", "The calls as a tree of rows"],
 ];
 const WIDTHS: [WidthMode, string, string][] = [
 	["both", "Base + new", "A node is as wide as its cost in both windows together"],
@@ -270,8 +272,9 @@ export function ProfileResult(props: ProfileProps) {
 	const diff = element.flamebearer.format === "double";
 	const idle = element.total === 0 && element.flamebearer.levels.length < 2;
 	const fn = params.get("fn") ?? "";
-	const top = useTop(props, element, all, view !== "flame" || fn !== "");
-	const significance = useSignificance(props, element, view !== "flame" && !fn);
+	const tabled = view === "both" || view === "table";
+	const top = useTop(props, element, all, tabled || fn !== "");
+	const significance = useSignificance(props, element, tabled && !fn);
 	const shareOf = useCallback(
 		(name: string) => shareIn(flame, top.element, name),
 		[flame, top.element],
@@ -356,7 +359,7 @@ export function ProfileResult(props: ProfileProps) {
 			)}
 			{!idle && !fn && (
 				<div class={`split ${view}${diff ? " is-diff" : ""}`}>
-					{view !== "flame" && (
+					{tabled && (
 						<TablePart
 							top={top}
 							significance={significance}
@@ -367,7 +370,18 @@ export function ProfileResult(props: ProfileProps) {
 							onPick={view === "both" ? onPick : undefined}
 						/>
 					)}
-					{view !== "table" && flame && (
+					{view === "tree" && flame && (
+						<Outline
+							flame={flame}
+							unit={element.unit}
+							matches={matches}
+							widthMode={widthMode}
+							zoom={params.get("zoom") ?? ""}
+							pick={pick}
+							onPick={onPick}
+						/>
+					)}
+					{(view === "both" || view === "flame") && flame && (
 						<FlameView
 							flame={flame}
 							unit={element.unit}

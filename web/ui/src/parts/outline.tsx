@@ -1,0 +1,296 @@
+// The call tree as a tree of rows: what the flame graph draws, for those who read tables, by
+// keyboard or by ear. Only the rows in view are in the document.
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { ancestry, findPath, nameOf, type Flame, type WidthMode } from "../flame/layout";
+import type { Matches } from "../flame/search";
+import {
+	expandedTo,
+	heaviestPath,
+	outlineKey,
+	outlineRows,
+	type OutlineRow,
+} from "../lib/outline";
+import { formatPercent, formatPoints, formatSigned, formatValue, share } from "../lib/units";
+import { IconDown } from "./icons";
+import { FunctionName } from "./toptable";
+import "./outline.css";
+
+const ROW_H = 25;
+const HEAD_H = 31;
+const OVERSCAN = 8;
+const INDENT_PX = 14;
+const INDENT_MAX = 24; // levels; deeper ones stand no further right
+
+export interface OutlineProps {
+	flame: Flame;
+	unit: string;
+	matches: Matches | null;
+	/** What the flame's totals are of; they change in place with it. */
+	widthMode: WidthMode;
+	/** The hash of a call path that is expanded at first; the heaviest one unless it is there. */
+	zoom: string;
+	/** A highlighted function. */
+	pick: string;
+	onPick(name: string): void;
+}
+
+interface Column {
+	title: string;
+	hint: string;
+	width: string;
+	/** The text, its exact value on hover, and a class. */
+	cell(f: Flame, node: number, unit: string): [text: string, title: string, cls?: string];
+}
+
+const exact = (v: number, unit: string) => `${v} ${unit}`.trim();
+
+const cost = (title: string, hint: string, of: (f: Flame) => Float64Array): Column[] => [
+	{
+		title,
+		hint,
+		width: "84px",
+		cell: (f, i, unit) => [formatValue(of(f)[i], unit), exact(of(f)[i], unit)],
+	},
+	{
+		title: `${title} %`,
+		hint: "Share of the whole",
+		width: "78px",
+		cell: (f, i) => {
+			const s = share(of(f)[i], f.width);
+			return [formatPercent(s), `${s}%`];
+		},
+	},
+];
+
+const PLAIN: Column[] = [
+	...cost("Flat", "Cost in the function itself, on this path", (f) => f.self),
+	...cost("Cum", "Cost in the function and all it calls, on this path", (f) => f.total),
+];
+
+const worse = (v: number) => (v > 0 ? "worse" : v < 0 ? "better" : "faint");
+
+const side = (title: string, key: "base" | "next"): Column => ({
+	title,
+	hint: `Cost in the function and all it calls, on this path: ${title.toLowerCase()}`,
+	width: "88px",
+	cell: (f, i, unit) => {
+		const v = f.diff![key].total[i];
+		return [formatValue(v, unit), exact(v, unit)];
+	},
+});
+
+const DIFF: Column[] = [
+	side("Base", "base"),
+	side("New", "next"),
+	{
+		title: "Δ Cum",
+		hint: "New less base",
+		width: "92px",
+		cell: (f, i, unit) => {
+			const v = f.diff!.next.total[i] - f.diff!.base.total[i];
+			return [formatSigned(v, unit), exact(v, unit), worse(v)];
+		},
+	},
+	{
+		title: "Δ share",
+		hint: "Change of the share of the whole, in percentage points",
+		width: "92px",
+		cell: (f, i) => {
+			const d = f.diff!;
+			const v =
+				share(d.next.total[i], d.nextTotal) - share(d.base.total[i], d.baseTotal);
+			return [formatPoints(v), `${v}`, worse(Math.abs(v) < 0.005 ? 0 : v)];
+		},
+	},
+];
+
+/** What is expanded: as long as the answer knows the paths, what the user made of it. */
+function useExpanded(flame: Flame, zoom: string) {
+	const first = useMemo(() => {
+		const at = zoom ? findPath(flame, parseInt(zoom, 16)) : -1;
+		return at > 0 ? [...ancestry(flame, at), -1] : heaviestPath(flame);
+	}, [flame, zoom]);
+	const [set, change] = useState(() => expandedTo(flame, first));
+	const known = useRef(flame);
+	useEffect(() => {
+		if (known.current === flame) return;
+		known.current = flame;
+		const here = new Set(flame.path);
+		const left = [...set].filter((p) => here.has(p));
+		if (left.length < 2) change(expandedTo(flame, first));
+	}, [flame]);
+	return { expanded: set, change, path: first.filter((n) => n >= 0) };
+}
+
+export function Outline(props: OutlineProps) {
+	const { flame, unit, onPick } = props;
+	const { expanded, change, path } = useExpanded(flame, props.zoom);
+	const rows = useMemo(
+		() => outlineRows(flame, expanded),
+		[flame, expanded, props.widthMode],
+	);
+	const [active, setActive] = useState(path[0] ?? 0);
+	const [top, setTop] = useState(0);
+	const [height, setHeight] = useState(600);
+	const box = useRef<HTMLDivElement>(null);
+	const at = Math.max(
+		0,
+		rows.findIndex((r) => r.node === active),
+	);
+	useEffect(() => {
+		const observer = new ResizeObserver(() => setHeight(box.current!.clientHeight));
+		observer.observe(box.current!);
+		return () => observer.disconnect();
+	}, []);
+
+	const reveal = (i: number) => {
+		const el = box.current!;
+		const y = i * ROW_H;
+		if (y < el.scrollTop) el.scrollTop = y;
+		const below = y + ROW_H + HEAD_H - el.clientHeight;
+		if (below > el.scrollTop) el.scrollTop = below;
+	};
+	const open = (nodes: number[]) =>
+		change(new Set([...expanded, ...nodes.map((n) => flame.path[n])]));
+	const close = (node: number) =>
+		change(new Set([...expanded].filter((p) => p !== flame.path[node])));
+	const onKey = (e: KeyboardEvent) => {
+		if (e.altKey || e.ctrlKey || e.metaKey) return;
+		const move = outlineKey(e.key, rows, at, Math.max(1, Math.floor(height / ROW_H) - 2));
+		if (!move) return;
+		e.preventDefault();
+		if ("to" in move) {
+			setActive(rows[move.to].node);
+			reveal(move.to);
+		} else if ("open" in move) open(move.open);
+		else if ("close" in move) close(move.close);
+		else if (move.pick > 0) onPick(nameOf(flame, move.pick));
+	};
+	const toggle = (row: OutlineRow) => {
+		setActive(row.node);
+		if (row.expanded) close(row.node);
+		else if (row.expanded === false) open([row.node]);
+	};
+	const columns = flame.diff ? DIFF : PLAIN;
+	const template = ["minmax(240px, 1fr)", ...columns.map((c) => c.width)].join(" ");
+	const from = Math.max(0, Math.floor(top / ROW_H) - OVERSCAN);
+	const to = Math.min(rows.length, Math.ceil((top + height) / ROW_H) + OVERSCAN);
+	return (
+		<div class="vtable outline">
+			<div
+				class="vtable-scroll"
+				ref={box}
+				role="treegrid"
+				tabIndex={0}
+				aria-label="Call tree. Arrow keys walk, expand and collapse."
+				aria-rowcount={rows.length + 1}
+				aria-colcount={columns.length + 1}
+				aria-activedescendant={`outline-${at}`}
+				onKeyDown={onKey}
+				onScroll={(e) => setTop((e.target as HTMLElement).scrollTop)}
+			>
+				<Head columns={columns} template={template} />
+				<div
+					class="vtable-body"
+					role="rowgroup"
+					style={{ height: `${rows.length * ROW_H}px` }}
+				>
+					{rows.slice(from, to).map((row, i) => (
+						<Row
+							key={flame.path[row.node]}
+							row={row}
+							index={from + i}
+							active={from + i === at}
+							columns={columns}
+							template={template}
+							flame={flame}
+							unit={unit}
+							matched={!!props.matches?.byName[flame.name[row.node]] && row.node > 0}
+							picked={props.pick !== "" && nameOf(flame, row.node) === props.pick}
+							onToggle={toggle}
+							onSelect={() => setActive(row.node)}
+						/>
+					))}
+				</div>
+			</div>
+		</div>
+	);
+}
+
+function Head({ columns, template }: { columns: Column[]; template: string }) {
+	return (
+		<div class="vtable-head" role="row" style={{ gridTemplateColumns: template }}>
+			<span role="columnheader">Function</span>
+			{columns.map((c) => (
+				<span key={c.title} class="num" role="columnheader" title={c.hint}>
+					{c.title}
+				</span>
+			))}
+		</div>
+	);
+}
+
+interface RowProps {
+	row: OutlineRow;
+	index: number;
+	active: boolean;
+	columns: Column[];
+	template: string;
+	flame: Flame;
+	unit: string;
+	matched: boolean;
+	picked: boolean;
+	onToggle(row: OutlineRow): void;
+	onSelect(): void;
+}
+
+function Row({ row, index, active, columns, template, flame, unit, ...rest }: RowProps) {
+	const indent = INDENT_PX * Math.min(INDENT_MAX, row.level - 1);
+	const cls = [active && "active", rest.picked && "selected", rest.matched && "matched"];
+	const name = row.node === 0 ? "all" : nameOf(flame, row.node);
+	return (
+		<div
+			id={`outline-${index}`}
+			role="row"
+			aria-level={row.level}
+			aria-posinset={row.position}
+			aria-setsize={row.siblings}
+			aria-rowindex={index + 2}
+			aria-expanded={row.expanded}
+			aria-selected={active}
+			class={cls.filter(Boolean).join(" ")}
+			style={{ gridTemplateColumns: template, transform: `translateY(${index * ROW_H}px)` }}
+			onClick={rest.onSelect}
+			onDblClick={() => rest.onToggle(row)}
+		>
+			<div role="gridcell" class="outline-name" style={{ paddingLeft: `${8 + indent}px` }}>
+				{row.expanded === undefined ? (
+					<i class="outline-leaf" />
+				) : (
+					// The row itself says that it is expanded, and the arrow keys do this.
+					<button
+						type="button"
+						class="quiet"
+						tabIndex={-1}
+						aria-hidden="true"
+						onClick={(e) => {
+							e.stopPropagation();
+							rest.onToggle(row);
+						}}
+					>
+						<IconDown />
+					</button>
+				)}
+				<FunctionName name={name} />
+			</div>
+			{columns.map((c) => {
+				const [text, title, more] = c.cell(flame, row.node, unit);
+				return (
+					<div key={c.title} role="gridcell" class="num" title={title}>
+						{more ? <span class={more}>{text}</span> : text}
+					</div>
+				);
+			})}
+		</div>
+	);
+}
