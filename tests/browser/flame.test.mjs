@@ -1,6 +1,7 @@
 // The flame graph: looks, colours, the card, the menu by keyboard, exports, and its speed with
 // more than 100,000 nodes. The profiles are made here and pushed into servers of their own.
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import test, { after, before } from "node:test";
 import {
 	api,
@@ -313,7 +314,8 @@ test("the card says what a node costs, and where it is defined", async (t) => {
 	const text = (await card.innerText()).replace(/\s+/g, " ");
 	assert.match(text, /^leveldb::DBImpl::Get\(leveldb::ReadOptions const&\) /, "the full name");
 	assert.match(text, files ? /\) \/src\/db\.cc:40 / : /\) leveldb /);
-	assert.match(text, /Flat 0 s 0\.00% of all Cum 500 ms 50\.00% of all Of parent 50\.00% main\.main/);
+	assert.match(text, /Flat 0 s 0\.00% of all Cum 500 ms 50\.00% of all/);
+	assert.match(text, /Of parent 50\.00% main\.main/);
 	await shot(page, "card");
 });
 
@@ -353,5 +355,72 @@ test("the menu opens, walks and closes by keyboard", async (t) => {
 		await page.evaluate(() => document.activeElement.getAttribute("aria-label") === "Search"),
 		"a slash goes to the search",
 	);
+	assert.deepEqual(problems, []);
+});
+
+test("SVG and PNG are the graph as seen", async (t) => {
+	const look = { order: "cost", collapse: "1", dir: "flame" };
+	const { page, problems } = await open(t, { query: SMALL, ...look });
+	await clickNode(page, (await drawn(page)).find((n) => n.name === "app/tree.walk"));
+	await page.waitForURL(/[?&]zoom=/);
+	await settled(page);
+	const download = async (name) => {
+		await page.getByRole("button", { name: "Export" }).click();
+		const [file] = await Promise.all([
+			page.waitForEvent("download"),
+			page.getByRole("button", { name }).click(),
+		]);
+		return { name: file.suggestedFilename(), data: readFileSync(await file.path()) };
+	};
+	const shown = await drawn(page);
+	const { width } = await page.evaluate(() => window.__epi.flame());
+
+	const svg = await download(/^SVG/);
+	assert.equal(svg.name, "flame.svg");
+	const nodes = await page.evaluate((text) => {
+		const doc = new DOMParser().parseFromString(text, "image/svg+xml");
+		if (doc.querySelector("parsererror")) throw new Error(doc.documentElement.textContent);
+		return [...doc.querySelectorAll("g > rect")].map((r) => ({
+			name: r.parentNode.querySelector("title").textContent.split("\n")[0],
+			x: Number(r.getAttribute("x")),
+			y: Number(r.getAttribute("y")),
+			w: Number(r.getAttribute("width")),
+			text: r.parentNode.querySelector("text")?.textContent ?? "",
+		}));
+	}, svg.data.toString());
+	assert.deepEqual(
+		nodes.map((n) => n.name),
+		["total", "main.main", "app/tree.walk", "app/tree.leaf"],
+	);
+	const walk = shown.find((n) => n.name === "app/tree.walk");
+	const leaf = shown.find((n) => n.name === "app/tree.leaf");
+	assert.ok(Math.abs(nodes[2].w - width) < 0.01);
+	assert.ok(Math.abs(nodes[3].w / nodes[2].w - leaf.total / walk.total) < 1e-4);
+	assert.deepEqual(
+		nodes.map((n) => n.y),
+		[57, 38, 19, 0],
+		"the root is at the bottom",
+	);
+	assert.equal(nodes[3].text, "app/tree.leaf");
+
+	const png = await download(/^PNG/);
+	assert.equal(png.name, "flame.png");
+	assert.equal(png.data.subarray(1, 4).toString(), "PNG");
+	assert.deepEqual([png.data.readUInt32BE(16), png.data.readUInt32BE(20)], [2 * width, 2 * 4 * 19]);
+	const pixel = await page.evaluate(
+		async ({ base64, x, y }) => {
+			const image = new Image();
+			image.src = `data:image/png;base64,${base64}`;
+			await image.decode();
+			const c = document.createElement("canvas");
+			[c.width, c.height] = [image.width, image.height];
+			const ctx = c.getContext("2d");
+			ctx.drawImage(image, 0, 0);
+			const d = ctx.getImageData(x, y, 1, 1).data;
+			return `rgb(${d[0]},${d[1]},${d[2]})`;
+		},
+		{ base64: png.data.toString("base64"), x: 2 * leaf.w - 12, y: 12 },
+	);
+	assert.equal(pixel, leaf.color);
 	assert.deepEqual(problems, []);
 });

@@ -32,8 +32,8 @@ const message = (fill) => {
 
 /**
  * A CPU profile, gzipped. `functions` are `{name, file, line}`; `samples` are `{stack, value}`
- * with a stack of indices of functions, the outermost first, and a value in nanoseconds. It took ten
- * seconds from `time` on.
+ * with a stack of indices of functions, the outermost first, and a value in nanoseconds. It took
+ * ten seconds from `time` on.
  */
 export function cpuProfile({ functions, samples, time = Date.now() - 15000 }) {
 	const strings = [""];

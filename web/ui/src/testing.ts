@@ -25,4 +25,5 @@ export * as invert from "./flame/invert";
 export * as names from "./flame/names";
 export * as layout from "./flame/layout";
 export * as look from "./flame/look";
+export * as picture from "./flame/picture";
 export * as search from "./flame/search";

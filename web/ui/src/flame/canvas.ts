@@ -125,8 +125,7 @@ export class FlameCanvas {
 		return this.hovered;
 	}
 
-	resize(width: number, height: number): void {
-		const dpr = window.devicePixelRatio || 1;
+	resize(width: number, height: number, dpr = window.devicePixelRatio || 1): void {
 		this.view.width = width;
 		this.view.dpr = dpr;
 		this.height = height;

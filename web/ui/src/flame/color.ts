@@ -118,6 +118,8 @@ export function makePalette(theme: "light" | "dark"): Palette {
 	};
 }
 
+export const PALETTES = { light: makePalette("light"), dark: makePalette("dark") };
+
 function oklchLab(l: number, c: number, h: number): [number, number, number] {
 	const r = (h * Math.PI) / 180;
 	return [l, c * Math.cos(r), c * Math.sin(r)];

@@ -236,6 +236,11 @@ export function findPath(f: Flame, hash: number): number {
 	return old < 0 ? -1 : f.before.at[old];
 }
 
+/** The node of a zoom as the address has it; the whole where the graph has no such path. */
+export function zoomedNode(f: Flame, zoom: string): number {
+	return zoom && f.count ? Math.max(0, findPath(f, parseInt(zoom, 16))) : 0;
+}
+
 /** The file a function is defined in; "" where nobody knows. */
 export const fileOf = (f: Flame, name: number): string => f.files[f.nameFiles[name] ?? 0] ?? "";
 

@@ -7,15 +7,15 @@ import { useTheme } from "../lib/theme";
 import { arrange } from "./arrange";
 import { Card } from "./card";
 import { FlameCanvas, ROW_H } from "./canvas";
-import { makePalette } from "./color";
+import { PALETTES } from "./color";
 import { Crumbs } from "./crumbs";
 import { neighbour } from "./keys";
 import {
 	ancestry,
-	findPath,
 	levelOf,
 	nameOf,
 	pathId,
+	zoomedNode,
 	type Flame,
 	type WidthMode,
 } from "./layout";
@@ -54,12 +54,7 @@ interface Hover {
 
 type SetHover = (h: Hover | null) => void;
 
-export const PALETTES = { light: makePalette("light"), dark: makePalette("dark") };
 
-/** The node of a zoom; the whole where the graph has no such path. */
-export function zoomedNode(f: Flame, zoom: string): number {
-	return zoom && f.count ? Math.max(0, findPath(f, parseInt(zoom, 16))) : 0;
-}
 
 interface Elements {
 	scroller: { current: HTMLDivElement | null };

@@ -288,6 +288,9 @@ export function ProfileResult(props: ProfileProps) {
 		(name: string) => patch({ pick: name === pick ? null : name }, true),
 		[patch, pick],
 	);
+	const look = lookFromParams(params);
+	const zoom = params.get("zoom") ?? "";
+	const picture = flame && !idle ? { flame, look, zoom, matches, unit: element.unit } : null;
 	const widths = diff && (
 		<>
 			<DiffLegend />
@@ -328,7 +331,7 @@ export function ProfileResult(props: ProfileProps) {
 				<Summary element={element} answer={answer} flame={flame} />
 				<NodesSelect params={params} patch={patch} />
 				{props.fixed && <ShareButton fixed={props.fixed} />}
-				<ExportMenu query={query} times={times} />
+				<ExportMenu query={query} times={times} picture={picture} />
 			</div>
 			{broken && <div class="notice error">{broken}</div>}
 			{idle && (
@@ -347,7 +350,7 @@ export function ProfileResult(props: ProfileProps) {
 					nodes={params.get("nodes") ?? String(DEFAULT_NODES)}
 					element={element}
 					top={top.element}
-					look={lookFromParams(params)}
+					look={look}
 					widthMode={widthMode}
 					pattern={pattern}
 					pick={pick}
@@ -386,11 +389,11 @@ export function ProfileResult(props: ProfileProps) {
 							flame={flame}
 							unit={element.unit}
 							matches={matches}
-							zoom={params.get("zoom") ?? ""}
+							zoom={zoom}
 							widthMode={widthMode}
 							onZoom={onZoom}
 							onPick={onPick}
-							look={lookFromParams(params)}
+							look={look}
 							onLook={(look) => patch(lookPatch(look))}
 							actions={actions}
 							tools={widths}

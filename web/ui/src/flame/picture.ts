@@ -1,0 +1,143 @@
+// The flame graph as a file: what is on the screen, with the levels that are scrolled away. SVG is
+// written as text, so that names can be selected, searched and read in full; PNG is drawn as the
+// screen is, at twice the size.
+import { formatPercent, formatValue, share } from "../lib/units";
+import { arrange } from "./arrange";
+import { FlameCanvas, FONT, PAD, ROW_H } from "./canvas";
+import { namePixels, nodePixels, pixelColor, type Palette } from "./color";
+import { Labels } from "./labels";
+import { ancestry, firstEndingAfter, nameOf, zoomedNode, type Flame } from "./layout";
+import type { FlameLook } from "./look";
+import { MIN_W } from "./paint";
+import type { Matches } from "./search";
+
+export interface Picture {
+	flame: Flame;
+	look: FlameLook;
+	/** As the address has it. */
+	zoom: string;
+	matches: Matches | null;
+	unit: string;
+}
+
+/** How a picture is drawn: CSS pixels, the colours of the theme, what is behind them. */
+export interface Frame {
+	width: number;
+	palette: Palette;
+	ground: string;
+	/** The width of a text in the font of the graph. */
+	measure(s: string): number;
+}
+
+const LABEL_MIN_W = 18;
+const PNG_SCALE = 2;
+/** No browser makes higher canvases. */
+const PIXELS_MAX = 32767;
+
+const NOT_XML = /[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]/g;
+const LONE = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
+
+/** What XML cannot hold becomes a sign that says so. */
+export function escapeXml(s: string): string {
+	return s
+		.replace(/[&<>"]/g, (c) => `&#${c.charCodeAt(0)};`)
+		.replace(NOT_XML, "\ufffd")
+		.replace(LONE, "\ufffd");
+}
+
+/** How many levels the zoomed part has, those above it counted. */
+export function depthOf(f: Flame, zoomed: number): number {
+	const right = f.x[zoomed] + f.total[zoomed];
+	for (let l = f.levels - 1; l > 0; l--) {
+		const i = firstEndingAfter(f, l, f.x[zoomed]);
+		if (i < f.start[l + 1] && f.x[i] < right) return l + 1;
+	}
+	return Math.min(1, f.levels);
+}
+
+const px = (v: number): string => String(Number(v.toFixed(3)));
+
+function title(f: Flame, i: number, unit: string): string {
+	const name = i === 0 ? "total" : nameOf(f, i);
+	const flat = formatValue(f.self[i], unit);
+	const cum = formatValue(f.total[i], unit);
+	const part = formatPercent(share(f.total[i], f.width));
+	return escapeXml(`${name}\ncum ${cum}, ${part} of all; flat ${flat}`);
+}
+
+export function toSvg(picture: Picture, frame: Frame, about: string): string {
+	const { look, matches, unit } = picture;
+	const { width, palette } = frame;
+	const f = arrange(picture.flame, look);
+	const zoomed = zoomedNode(f, picture.zoom);
+	const above = new Set(ancestry(f, zoomed).slice(0, -1));
+	const levels = depthOf(f, zoomed);
+	const height = levels * ROW_H;
+	const vx = f.x[zoomed] ?? 0;
+	const vw = f.total[zoomed] || f.width || 1;
+	const scale = width / vw;
+	const colors = nodePixels(f, palette, matches, namePixels(f, palette, look.color));
+	const labels = new Labels(frame.measure);
+	labels.setNames(f.names);
+	const out = [
+		`<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" ` +
+			`viewBox="0 0 ${width} ${height}">`,
+		`<desc>${escapeXml(about)}</desc>`,
+		`<rect width="100%" height="100%" fill="${frame.ground}"/>`,
+		`<g font-family="system-ui, sans-serif" font-size="11.5" fill="${palette.text}">`,
+	];
+	for (let l = 0; l < levels; l++) {
+		const y = look.orientation === "flame" ? height - (l + 1) * ROW_H : l * ROW_H;
+		const end = f.start[l + 1];
+		for (let i = firstEndingAfter(f, l, vx); i < end && f.x[i] < vx + vw; i++) {
+			const left = Math.max(0, (f.x[i] - vx) * scale);
+			const w = Math.min(width, (f.x[i] + f.total[i] - vx) * scale) - left;
+			if (w < MIN_W) continue;
+			const edge = w > 3 ? ` stroke="${frame.ground}" stroke-width="0.5"` : "";
+			const faded = above.has(i) ? ` fill-opacity="0.55"` : "";
+			const fill = pixelColor(colors[i]);
+			let node =
+				`<g><title>${title(f, i, unit)}</title><rect x="${px(left)}" y="${y}" ` +
+				`width="${px(w)}" height="${ROW_H - 1}" fill="${fill}"${faded}${edge}/>`;
+			const text = w < LABEL_MIN_W ? "" : labels.fit(f.name[i], w - 1 - 2 * PAD);
+			const dim = matches && !matches.byName[f.name[i]] ? ` fill="${palette.textDim}"` : "";
+			if (text)
+				node +=
+					`<text x="${px(left + PAD)}" y="${px(y + ROW_H / 2 + 3.5)}"${dim}>` +
+					`${escapeXml(text)}</text>`;
+			out.push(node + "</g>");
+		}
+	}
+	out.push("</g>", "</svg>", "");
+	return out.join("\n");
+}
+
+/** Measures in the font of the graph. */
+export function measurer(): (s: string) => number {
+	const ctx = document.createElement("canvas").getContext("2d")!;
+	ctx.font = FONT;
+	return (s) => ctx.measureText(s).width;
+}
+
+/** The picture as PNG; null where the browser has no room for one so large. */
+export function toPng(picture: Picture, frame: Frame): Promise<Blob | null> {
+	const f = arrange(picture.flame, picture.look);
+	const zoomed = zoomedNode(f, picture.zoom);
+	const height = depthOf(f, zoomed) * ROW_H;
+	const canvas = document.createElement("canvas");
+	const c = new FlameCanvas(canvas, document.createElement("canvas"), frame.palette);
+	c.setFlame(f);
+	c.setLook(picture.look);
+	c.setMatches(picture.matches);
+	c.zoomTo(zoomed, false);
+	// With its root at the bottom the levels that are not part of it stand above.
+	if (picture.look.orientation === "flame") c.setScroll(f.levels * ROW_H - height);
+	c.resize(frame.width, height, Math.min(PNG_SCALE, PIXELS_MAX / height));
+	c.dispose();
+	const ctx = canvas.getContext("2d")!;
+	ctx.setTransform(1, 0, 0, 1, 0, 0);
+	ctx.globalCompositeOperation = "destination-over";
+	ctx.fillStyle = frame.ground;
+	ctx.fillRect(0, 0, canvas.width, canvas.height);
+	return new Promise((done) => canvas.toBlob(done, "image/png"));
+}
