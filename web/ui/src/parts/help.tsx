@@ -68,6 +68,10 @@ const PLACES: [title: string, entries: Entry[]][] = [
 		[
 			["Enter", "run"],
 			["Shift Enter", "a new line"],
+			["Ctrl Space", "offer what may stand here"],
+			["Enter or Tab", "take what is marked in the list"],
+			["Alt Shift F", "format"],
+			["Shift click", "in Labels: ask for one more value"],
 		],
 	],
 	[

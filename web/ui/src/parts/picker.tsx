@@ -1,6 +1,6 @@
 // The structured way to write a selector: a profile type and matchers, with what the server
 // knows offered while typing. It reads the query text and writes it back.
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useId, useState } from "preact/hooks";
 import { resolveType, shortTypeName, type ProfileType } from "../lib/api";
 import { useApi, useOutside } from "../lib/hooks";
 import { formatSelector, MATCH_OPS, type Matcher, type MatchOp, type Selector } from "../lib/query";
@@ -32,6 +32,7 @@ export function Combo(props: ComboProps) {
 	const [open, setOpen] = useState(false);
 	const [typed, setTyped] = useState(false);
 	const [at, setAt] = useState(-1);
+	const id = useId();
 	const ref = useOutside(open, () => setOpen(false));
 	useEffect(() => setText(value), [value]);
 
@@ -60,6 +61,9 @@ export function Combo(props: ComboProps) {
 				value={text}
 				placeholder={placeholder}
 				aria-label={label}
+				aria-autocomplete="list"
+				aria-controls={open && shown.length > 0 ? id : undefined}
+				aria-activedescendant={open && at >= 0 && at < shown.length ? `${id}-${at}` : undefined}
 				spellcheck={false}
 				autocomplete="off"
 				size={Math.max(placeholder.length, Math.min(28, text.length + 1))}
@@ -85,10 +89,11 @@ export function Combo(props: ComboProps) {
 				}}
 			/>
 			{open && shown.length > 0 && (
-				<div class="popup options" role="listbox">
+				<div class="popup options" role="listbox" id={id} aria-label={label}>
 					{shown.map((o, i) => (
 						<div
 							key={o}
+							id={`${id}-${i}`}
 							role="option"
 							aria-selected={i === at}
 							class={i === at ? "on" : o === value ? "current" : ""}

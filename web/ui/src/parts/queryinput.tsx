@@ -1,6 +1,6 @@
 // The field a query is written in. What is seen is a coloured copy of the text behind it, which
 // also tells where in it a place is; the field itself draws caret and selection only.
-import { useEffect, useId, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useId, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { ApiError } from "../lib/api";
 import { accept, SURE, type Edit, type Ranked } from "../lib/candidates";
 import { contextAt, type Context } from "../lib/complete";
@@ -70,17 +70,15 @@ function useList(props: QueryInputProps) {
 	const { text, area, times } = props;
 	const [mode, setMode] = useState<Mode>("closed");
 	const [caret, setCaret] = useState(0);
-	const [active, setActive] = useState(-1);
+	const [pointed, setPointed] = useState<{ of: Ranked[]; at: number } | null>(null);
 	const context = useMemo(
 		() => (mode === "closed" ? null : contextAt(text, caret, mode === "more")),
 		[text, caret, mode],
 	);
 	const offers = useOffers(wanted(context, mode) ? context : null, times);
-	useEffect(() => {
-		const first = offers[0];
-		const sure = first && first.score >= SURE && context && !context.free;
-		setActive(sure ? 0 : -1);
-	}, [offers]);
+	const sure = offers.length > 0 && offers[0].score >= SURE && context && !context.free;
+	const active = pointed?.of === offers ? pointed.at : sure ? 0 : -1;
+	const setActive = (at: number) => setPointed({ of: offers, at });
 	const pick = (offer: Ranked) => {
 		if (!area.current || !context) return;
 		const e = accept(text, context, offer);
