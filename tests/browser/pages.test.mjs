@@ -364,3 +364,43 @@ test("the tree of calls, by keyboard, has the API's numbers", async (t) => {
 	assert.deepEqual(open, [], "all beside it are expanded");
 	assert.deepEqual(problems, []);
 });
+
+test("the first paint comes within a second, of files of the server's own", async (t) => {
+	const asked = [];
+	const { page, problems } = await openPage(t, `${server.base}status`, {
+		before: (p) => p.on("response", (r) => asked.push(r)),
+	});
+	const paint = () =>
+		page.evaluate(
+			() =>
+				new Promise((done) => {
+					const seen = (list) => {
+						const p = list.find((e) => e.name === "first-contentful-paint");
+						if (p) done(p.startTime);
+					};
+					new PerformanceObserver((l) => seen(l.getEntries())).observe({
+						type: "paint",
+						buffered: true,
+					});
+				}),
+		);
+	const times = [await paint()];
+	for (let i = 0; i < 2; i++) {
+		await page.goto(`${server.base}${["targets", "flags"][i]}`);
+		times.push(await paint());
+	}
+	assert.ok(Math.min(...times) < 1000, `first paints after ${times} ms`);
+
+	const { origin } = new URL(server.base);
+	for (const r of asked) {
+		const url = new URL(r.url());
+		assert.equal(url.origin, origin);
+		const type = r.request().resourceType();
+		if (type === "document")
+			assert.match(r.headers()["content-security-policy"], /default-src 'none'; script-src 'self'/);
+		else if (type === "fetch") assert.match(url.pathname, /^\/api\/v1\//);
+		else assert.match(url.pathname, /^\/\w+\.[0-9a-f]{12}\.(js|css|svg)$/, type);
+	}
+	assert.ok(asked.some((r) => r.request().resourceType() === "script"));
+	assert.deepEqual(problems, []);
+});

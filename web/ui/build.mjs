@@ -1,4 +1,4 @@
-// Bundles the page and writes it twice: as files (OUTDIR/dist) and as a C table
+// Bundles the page (bundle.mjs) and writes it twice: as files (OUTDIR/dist) and as a C table
 // (OUTDIR/ui_assets.c) for the binary. Names carry a hash of the content, nothing carries a
 // time or a path, so the same sources give the same bytes.
 import { createHash } from "node:crypto";
@@ -6,7 +6,7 @@ import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
-import * as esbuild from "esbuild";
+import { bundle, partsOf } from "./bundle.mjs";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const GZ_TOTAL_MAX = 300 * 1024; // the page must stay small enough to live in the binary
@@ -17,25 +17,6 @@ function gzip(bytes) {
 	const gz = gzipSync(bytes, { level: 9 }); // Node writes mtime 0
 	gz[9] = 255; // the operating system field: "unknown", wherever it was built
 	return gz;
-}
-
-async function bundle() {
-	const out = await esbuild.build({
-		absWorkingDir: here,
-		entryPoints: { app: "src/main.tsx" },
-		outdir: "out",
-		bundle: true,
-		minify: true,
-		write: false,
-		format: "esm",
-		target: ["es2020"],
-		jsx: "automatic",
-		jsxImportSource: "preact",
-		legalComments: "none", // the full texts are in licenses.txt
-		logLevel: "warning",
-	});
-	const pick = (ext) => Buffer.from(out.outputFiles.find((f) => f.path.endsWith(ext)).contents);
-	return { js: pick(".js"), css: pick(".css") };
 }
 
 function licenses() {
@@ -80,7 +61,7 @@ async function main() {
 	rmSync(dist, { recursive: true, force: true });
 	mkdirSync(dist, { recursive: true });
 
-	const { js, css } = await bundle();
+	const { js, css, metafile } = await bundle();
 	const icon = readFileSync(join(here, "src/favicon.svg"));
 	const named = (stem, ext, bytes) => `${stem}.${sha(bytes).slice(0, 12)}.${ext}`;
 	const jsName = named("app", "js", js);
@@ -116,6 +97,8 @@ async function main() {
 		}),
 	];
 
+	for (const [part, bytes] of partsOf(metafile))
+		console.log(`  ${part.padEnd(26)} ${String(bytes).padStart(8)} B`);
 	let total = 0;
 	for (const a of assets) {
 		writeFileSync(join(dist, a.path), a.bytes);

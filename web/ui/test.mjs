@@ -1,12 +1,15 @@
 // Bundles the modules that need no browser, then runs the unit tests on the bundle:
 //   node test.mjs OUTDIR [TESTDIR]
+// The tests find it by EPI_UI_BUNDLE, and the sizes of the page itself by EPI_UI_SIZES.
 // TESTDIR holds *.test.mjs and is tests/ui of the tree unless given (EPI_UI_TESTS also gives
 // it, for a copy of this folder elsewhere).
 import { spawnSync } from "node:child_process";
-import { mkdirSync, readdirSync } from "node:fs";
+import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import { gzipSync } from "node:zlib";
 import * as esbuild from "esbuild";
+import { bundle, partsOf } from "./bundle.mjs";
 
 const here = dirname(fileURLToPath(import.meta.url));
 if (process.argv.length < 3) {
@@ -15,18 +18,29 @@ if (process.argv.length < 3) {
 }
 const outdir = resolve(process.argv[2]);
 const tests = resolve(process.argv[3] ?? process.env.EPI_UI_TESTS ?? join(here, "../../tests/ui"));
-const bundle = join(outdir, "ui_modules.mjs");
+const modules = join(outdir, "ui_modules.mjs");
 mkdirSync(outdir, { recursive: true });
 await esbuild.build({
 	absWorkingDir: here,
 	entryPoints: ["src/testing.ts"],
-	outfile: bundle,
+	outfile: modules,
 	bundle: true,
 	format: "esm",
 	platform: "neutral",
 	target: ["es2020"],
 	logLevel: "warning",
 });
+const page = await bundle();
+const sizes = join(outdir, "ui_sizes.json");
+const gzip = (bytes) => gzipSync(bytes, { level: 9 }).length;
+writeFileSync(
+	sizes,
+	JSON.stringify({
+		parts: Object.fromEntries(partsOf(page.metafile)),
+		bytes: page.js.length + page.css.length,
+		gzip: gzip(page.js) + gzip(page.css),
+	}),
+);
 const files = readdirSync(tests)
 	.filter((f) => f.endsWith(".test.mjs"))
 	.sort()
@@ -37,6 +51,6 @@ if (files.length === 0) {
 }
 const run = spawnSync(process.execPath, ["--test", ...files], {
 	stdio: "inherit",
-	env: { ...process.env, EPI_UI_BUNDLE: bundle },
+	env: { ...process.env, EPI_UI_BUNDLE: modules, EPI_UI_SIZES: sizes },
 });
 process.exit(run.status ?? 1);

@@ -1,0 +1,36 @@
+// How large the page is, all told and by part: it lives in the binary, and is read at every visit.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import test from "node:test";
+
+const sizes = JSON.parse(readFileSync(process.env.EPI_UI_SIZES, "utf8"));
+const KB = 1024;
+
+test("the page is small: 140 KB gzipped, of 300 that are promised", () => {
+	assert.ok(sizes.gzip <= 140 * KB, `${sizes.gzip} bytes`);
+});
+
+/** Most bytes, minified and not compressed; a part that is not here needs a reason to be. */
+const MOST = {
+	preact: 16 * KB,
+	uplot: 52 * KB,
+	"uplot (css)": 3 * KB,
+	src: 8 * KB,
+	"src/flame": 64 * KB,
+	"src/lib": 80 * KB,
+	"src/pages": 72 * KB,
+	"src/parts": 120 * KB,
+	"src (css)": 40 * KB,
+	"src/flame (css)": 12 * KB,
+	"src/pages (css)": 12 * KB,
+	"src/parts (css)": 24 * KB,
+	glue: 2 * KB,
+	"glue (css)": 1 * KB,
+};
+
+test("each part is known, and within its bound", () => {
+	for (const [part, bytes] of Object.entries(sizes.parts))
+		assert.ok(bytes <= (MOST[part] ?? -1), `${part} is ${bytes} bytes, bound ${MOST[part]}`);
+	const sum = Object.values(sizes.parts).reduce((a, b) => a + b, 0);
+	assert.equal(sum, sizes.bytes, "the parts are the whole");
+});
