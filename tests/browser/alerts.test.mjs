@@ -189,10 +189,10 @@ test("a firing alert shows its window against the one before, as counted", async
 	await page.getByRole("button", { name: "Flame graph" }).first().click();
 	await flameReady(page);
 	const ask =
-		'diff(merge(merge by (job) (cpu{job="demo"}[1m])), ' +
-		'merge(merge by (job) (cpu{job="demo"}[1m] offset 1m)))';
+		'diff(merge by (job) (cpu{job="demo"}[1m]), ' +
+		'merge by (job) (cpu{job="demo"}[1m] offset 1m))';
 	const data = await api("query", { query: ask, time: at });
-	const top = await api("query", { query: `top(500, ${ask})`, time: at });
+	const top = await api("query", { query: `top(5000, ${ask})`, time: at });
 	await page.locator(".measured .vtable-body > div").first().waitFor();
 	const rows = await page.evaluate(() => window.__epi.table());
 	assert.deepEqual(

@@ -46,7 +46,7 @@ function nameColumn({ picked, onPick }: Highlight): Column<TopRow> {
 			class="quiet"
 			tabIndex={-1}
 			title="Highlight in the flame graph (space bar)"
-			aria-label={`Highlight ${name}`}
+			aria-label="Highlight in the flame graph"
 			aria-pressed={name === picked}
 			onClick={(e) => {
 				e.stopPropagation(); // the row is a button of its own
