@@ -244,7 +244,7 @@ test("a single point is drawn, and so is one between gaps", async (t) => {
 		"**/api/v1/query_range?*",
 		answer((x) => [...x.slice(2, 9), x[20], ...x.slice(30, 40)]),
 	);
-	await page.getByRole("button", { name: "Run" }).click();
+	await page.getByRole("button", { name: "Run", exact: true }).click();
 	await page.waitForFunction(() => window.__epi.chart()?.columns[0][2] !== null);
 	const gaps = await chartReady(page);
 	assert.deepEqual(gaps.isolated, [[20]]);

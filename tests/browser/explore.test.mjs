@@ -198,7 +198,7 @@ test("the picker writes the query", async (t) => {
 	const both = page.locator(".legend").filter({ hasText: "v1" }).filter({ hasText: "v2" });
 	for (let i = 0; i < 20 && !(await both.isVisible()); i++) {
 		await page.waitForTimeout(2000);
-		await page.getByRole("button", { name: "Run" }).click();
+		await page.getByRole("button", { name: "Run", exact: true }).click();
 	}
 	await both.waitFor();
 	assert.deepEqual((await page.locator(".legend li").allTextContents()).sort(), ["v1", "v2"]);

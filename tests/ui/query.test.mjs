@@ -116,11 +116,19 @@ test("a difference of windows never looks into the future", () => {
 	assert.deepEqual(query.diffQuery(cpu("cpu", 900, 1800), cpu("cpu", 0, 900)), {
 		query: "diff(merge(cpu[15m]), merge(cpu[15m] offset 15m))",
 		time: 1800,
+		next: "merge(cpu[15m])",
+		base: "merge(cpu[15m] offset 15m)",
 	});
 	assert.deepEqual(query.diffQuery(cpu('merge(cpu{v="2"})', 0, 60), cpu('cpu{v="1"}', 60, 150)), {
 		query: 'diff(merge(cpu{v="2"}[1m] offset 1m30s), merge(cpu{v="1"}[1m30s]))',
 		time: 150,
+		next: 'merge(cpu{v="2"}[1m] offset 1m30s)',
+		base: 'merge(cpu{v="1"}[1m30s])',
 	});
+	assert.equal(
+		query.diffQuery(cpu("cpu", 0, 60), cpu("cpu", 0, 60), true).query,
+		"diff_normalized(merge(cpu[1m]), merge(cpu[1m]))",
+	);
 	assert.equal(
 		query.diffQuery(cpu('focus(cpu, "x")', 0, 60), cpu("cpu[5m]", 0, 60)).query,
 		'diff(merge(focus(cpu[1m], "x")), merge(cpu[5m]))',

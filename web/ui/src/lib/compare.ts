@@ -12,10 +12,10 @@ import {
 	type TimeRange,
 	type Window,
 } from "./timerange";
+import type { Patch } from "./urlstate";
 
 type Get = (name: string) => string | null;
 type Params = Record<string, string>;
-type Patch = Record<string, string | null>;
 
 export interface Sides {
 	next: Window;
@@ -90,6 +90,11 @@ export function chooseShift(sides: Sides, shift: string): Patch {
 	return { ...(sides.point === null ? {} : fixed(sides.next)), ...moved(shift) };
 }
 
+/** Both windows as times that stand still. */
+export function pinned(sides: Sides): Patch {
+	return { ...fixed(sides.next), ...own(sides.base) };
+}
+
 export function swapped(sides: Sides): Patch {
 	return { ...fixed(sides.base), ...own(sides.next) };
 }
@@ -149,12 +154,9 @@ export function surroundings(w: Window, now: number): Window {
 	return { start: w.start - width, end: Math.max(w.end, Math.min(w.end + width, now)) };
 }
 
-/** What normalizing did, in words; "" where a side is empty and it did nothing. */
-export function scaling(newTotal: number, baseTotal: number): string {
-	if (newTotal <= 0 || baseTotal <= 0) return "";
-	const factor = baseTotal / newTotal;
-	const text = String(Number(factor.toPrecision(3)));
-	return `New is multiplied by ${text}, so that its total is that of base.`;
+/** What the new side is multiplied by to have the total of the base; 1 where a side is empty. */
+export function scale(newTotal: number, baseTotal: number): number {
+	return newTotal > 0 && baseTotal > 0 ? baseTotal / newTotal : 1;
 }
 
 /** Said where sums of unequal windows are compared; "" else. */

@@ -9,6 +9,7 @@
 //   __epi.table()      the rows of the top table in the order shown; of another by its name
 //   __epi.chart(name)  the chart's lines on its grid of times, its scale, and what is marked;
 //                      "chart" on Explore, "chart-base" and "chart-new" on Compare
+//   __epi.totals()     {base, new, change, factor}: what Compare says of both sides
 // Nothing in the page reads it.
 
 const sources = new Map<string, () => unknown>();
@@ -32,6 +33,7 @@ export function installDebug(win: Window): void {
 		search: () => read("search"),
 		table: (name = "table") => read(name),
 		chart: (name = "chart") => read(name),
+		totals: () => read("totals"),
 	});
 	Object.defineProperty(win, "__epi", { value: hook, writable: false });
 }

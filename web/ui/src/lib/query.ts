@@ -343,16 +343,26 @@ export function isGrouped(text: string): boolean {
 	);
 }
 
+export interface DiffQuery {
+	query: string;
+	time: number;
+	/** What is compared, each to be asked at the same time. */
+	next: string;
+	base: string;
+}
+
 /**
  * The difference of two windows as one query and the time to ask it for. The later end is that
- * time, so that no offset is negative.
+ * time, so that no offset is negative. Normalized, the new side has the total of the base.
  */
-export function diffQuery(next: Side, base: Side): { query: string; time: number } {
+export function diffQuery(next: Side, base: Side, normalized = false): DiffQuery {
 	const time = Math.max(next.end, base.end);
 	const part = (s: Side) => {
 		if (isGrouped(s.query)) return withWindow(s.query, s.end - s.start, time - s.end);
 		const arg = callArgument(s.query, "merge") ?? s.query;
 		return `merge(${withWindow(arg, s.end - s.start, time - s.end)})`;
 	};
-	return { query: `diff(${part(next)}, ${part(base)})`, time };
+	const sides = { next: part(next), base: part(base) };
+	const call = normalized ? "diff_normalized" : "diff";
+	return { query: `${call}(${sides.next}, ${sides.base})`, time, ...sides };
 }

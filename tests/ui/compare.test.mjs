@@ -1,0 +1,105 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+
+const { compare, urlstate } = await import(process.env.EPI_UI_BUNDLE);
+
+const NOW = 1_800_000_000;
+const get = (p) => (k) => p.get(k);
+const sides = (text, now = NOW) => compare.sidesFromParams(get(new URLSearchParams(text)), now);
+/** The sides after a patch of the address. */
+const after = (text, patch, now = NOW) =>
+	compare.sidesFromParams(get(urlstate.patchParams(new URLSearchParams(text), patch)), now);
+const w = (start, end) => ({ start, end });
+
+test("both windows are what the address says", () => {
+	for (const [text, next, base, shift] of [
+		["", w(NOW - 900, NOW), w(NOW - 1800, NOW - 900), "prev"],
+		["range=1h&shift=1d", w(NOW - 3600, NOW), w(NOW - 90000, NOW - 86400), "1d"],
+		["from=1000&to=1060&shift=0", w(1000, 1060), w(1000, 1060), "0"],
+		["from=1000&to=1060&bfrom=5&bto=25", w(1000, 1060), w(5, 25), "own"],
+	])
+		assert.deepEqual(sides(text), { next, base, point: null, shift }, text);
+});
+
+test("around a point both windows are equally long, and none lies in the future", () => {
+	assert.deepEqual(sides("point=1000&range=1m"), {
+		next: w(1000, 1060),
+		base: w(940, 1000),
+		point: 1000,
+		shift: "point",
+	});
+	const late = sides(`point=${NOW - 30}&range=1h`);
+	assert.deepEqual(late.next, w(NOW - 30, NOW));
+	assert.deepEqual(late.base, w(NOW - 60, NOW - 30));
+	// Chosen on the chart, the address says how long they were: it shows the same later on.
+	const patch = compare.choosePoint(sides("range=1h"), NOW - 30, NOW);
+	assert.equal(patch.range, "30s");
+	assert.deepEqual(after("range=1h&shift=1d", patch, NOW + 5000).next, w(NOW - 30, NOW));
+});
+
+test("one side's window changes, the other stays", () => {
+	for (const text of ["point=1000&range=1m", "from=1000&to=1060&shift=1m"]) {
+		const was = sides(text);
+		const base = after(text, compare.chooseBase(was, w(5, 9)));
+		assert.deepEqual([base.next, base.base], [was.next, w(5, 9)], text);
+		const next = after(text, compare.chooseNew(was, w(5, 9)));
+		assert.deepEqual(next.next, w(5, 9), text);
+		assert.equal(next.point, null);
+	}
+	const kept = after(
+		"point=1000&range=1m",
+		compare.chooseRange(sides("point=1000&range=1m"), { kind: "relative", seconds: 20 }),
+	);
+	assert.deepEqual([kept.point, kept.next], [1000, w(1000, 1020)]);
+	const swapped = after("point=1000&range=1m", compare.swapped(sides("point=1000&range=1m")));
+	assert.deepEqual([swapped.next, swapped.base], [w(940, 1000), w(1000, 1060)]);
+});
+
+test("presets say so, and only where they are", () => {
+	const midnight = new Date(NOW * 1000).setHours(0, 0, 0, 0) / 1000;
+	const want = [
+		[w(NOW - 3600, NOW), 86400],
+		[w(NOW - 3600, NOW), 3600],
+		[w(midnight, NOW), 7 * 86400],
+	];
+	for (const [i, preset] of compare.PRESETS.entries()) {
+		const p = urlstate.patchParams(new URLSearchParams("point=7&bfrom=1&bto=2"), preset.patch(NOW));
+		const got = compare.sidesFromParams(get(p), NOW);
+		const [next, away] = want[i];
+		assert.deepEqual(got.next, next, preset.text);
+		assert.deepEqual(got.base, w(next.start - away, next.end - away), preset.text);
+		assert.deepEqual(
+			compare.PRESETS.map((other) => other.on(get(p))),
+			compare.PRESETS.map((other) => other === preset),
+			preset.text,
+		);
+	}
+});
+
+test("what surrounds a window ends now; unequal windows are told", () => {
+	assert.deepEqual(compare.surroundings(w(100, 200), 1000), w(0, 300));
+	assert.deepEqual(compare.surroundings(w(100, 200), 220), w(0, 220));
+	assert.deepEqual(compare.surroundings(w(100, 200), 150), w(0, 200));
+	assert.equal(compare.unequalLengths(sides("range=1m")), "");
+	assert.match(
+		compare.unequalLengths(sides("from=0&to=60&bfrom=0&bto=10")),
+		/^The windows are 10s \(base\) and 1m \(new\) long/,
+	);
+	assert.equal(compare.scale(50, 100), 2);
+	assert.equal(compare.scale(0, 100), 1);
+});
+
+test("links from Explore", () => {
+	const q = "top(3, merge(cpu))";
+	const back = (p) => compare.sidesFromParams(get(new URLSearchParams(p)), NOW);
+	const before = compare.compareBefore(q, w(100, 160));
+	assert.deepEqual([before.new, before.base], ["merge(cpu)", "merge(cpu)"]);
+	assert.deepEqual(back(before).base, w(40, 100));
+	const range = compare.compareRange("cpu", w(0, 3600), w(100, 110));
+	assert.deepEqual([back(range).next, back(range).base], [w(0, 3600), w(100, 110)]);
+	assert.equal(range.norm, "1");
+	assert.equal(back(compare.comparePoint("cpu", 500)).next.start, 500);
+	assert.equal(compare.comparableQuery("diff(cpu, cpu offset 1h)", "profiles"), false);
+	assert.equal(compare.comparableQuery("cpu", "selector"), true);
+	assert.equal(compare.comparableQuery("flat(cpu)", "costs"), false);
+});
