@@ -330,3 +330,20 @@ test("an empty store says what to do next", async (t) => {
 	await page.locator(".nothing-stored").getByRole("link", { name: "targets" }).click();
 	await page.waitForURL(/targets/);
 });
+
+test("each side of a comparison completes from its own window", async (t) => {
+	const w = fixedWindow(120);
+	const { page } = await open(
+		t,
+		"compare?" + new URLSearchParams({ new: "cpu", base: "cpu", ...w, shift: "prev" }),
+	);
+	const side = page.getByRole("combobox", { name: "Base query", exact: true });
+	await side.focus();
+	await page.keyboard.press("End");
+	const asked = page.waitForRequest((r) => r.url().includes("/api/v1/labels?match"));
+	await page.keyboard.type("{");
+	const { searchParams } = new URL((await asked).url());
+	assert.equal(searchParams.get("match[]"), "cpu");
+	assert.equal(searchParams.get("start"), String(w.from - 120));
+	assert.equal(searchParams.get("end"), w.from);
+});

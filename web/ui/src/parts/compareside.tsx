@@ -3,7 +3,7 @@ import { largestValue } from "../lib/series";
 import { resolveType, type ProfileType } from "../lib/api";
 import { surroundings } from "../lib/compare";
 import { chartQuery, findSelectors } from "../lib/query";
-import { useChart, type ChartData } from "../lib/questions";
+import { useChart, windowTimes, type ChartData } from "../lib/questions";
 import { formatClock, formatDuration, type Window } from "../lib/timerange";
 import { Chart } from "./chart";
 import { QueryBar, QueryError } from "./querybar";
@@ -67,7 +67,12 @@ export function Side(props: SideProps) {
 					{chart.unit.label} · step {formatDuration(chart.step)}
 				</span>
 			</div>
-			<QueryBar query={query} label={`${title} query`} onRun={props.onQuery} />
+			<QueryBar
+				query={query}
+				label={`${title} query`}
+				times={windowTimes(win)}
+				onRun={props.onQuery}
+			/>
 			{chart.loaded.error ? (
 				<QueryError error={chart.loaded.error} sent={chart.sent} />
 			) : (
