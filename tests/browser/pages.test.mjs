@@ -404,3 +404,53 @@ test("the first paint comes within a second, of files of the server's own", asyn
 	assert.ok(asked.some((r) => r.request().resourceType() === "script"));
 	assert.deepEqual(problems, []);
 });
+
+test("status: the configuration is copied, flags are found", async (t) => {
+	const { page, problems } = await openPage(t, `${FLEET}config`, {
+		permissions: ["clipboard-read", "clipboard-write"],
+	});
+	await page.getByRole("button", { name: "Copy" }).click();
+	await page.getByText("Copied").waitFor();
+	const { yaml } = await api(FLEET, "status/config");
+	assert.equal(await page.evaluate(() => navigator.clipboard.readText()), yaml);
+
+	await page.goto(`${FLEET}flags?filter=retention`);
+	const names = page.locator(".status-flags th");
+	await names.first().waitFor();
+	const flags = Object.entries(await api(FLEET, "status/flags"));
+	const holding = (text) => flags.filter(([k, v]) => `--${k}=${v}`.includes(text)).map(([k]) => k);
+	assert.deepEqual(await names.allTextContents(), holding("retention"));
+	await page.getByLabel("Filter flags").fill("web.listen");
+	assert.deepEqual(await names.allTextContents(), holding("web.listen"));
+	assert.equal(params(page).filter, "web.listen");
+	await page.getByLabel("Filter flags").fill("no such flag");
+	await page.getByText("No flag matches").waitFor();
+	assert.deepEqual(problems, []);
+});
+
+test("TSDB: what is stored and kept, and which labels make the series", async (t) => {
+	const counts = async () =>
+		Object.fromEntries((await api(server.base, "label_counts")).map((c) => [c.name, c.values]));
+	const before = await counts();
+	const { page, problems } = await openPage(t, `${server.base}tsdb-status`);
+	const value = (name) =>
+		page.locator("tr", { has: page.getByRole("rowheader", { name, exact: true }) }).locator("td");
+	await value("Blocks").waitFor();
+	const tsdb = await api(server.base, "status/tsdb");
+	assert.equal(await value("Blocks").innerText(), String(tsdb.numBlocks));
+	assert.equal(await value("State").innerText(), tsdb.state);
+	const flags = await api(server.base, "status/flags");
+	assert.equal(await value("Kept for").innerText(), flags["storage.tsdb.retention.time"]);
+	assert.equal(await value("Kept up to").innerText(), "no limit");
+	// Targets are scraped while the page is read, so that there may be more by the second.
+	const after = await counts();
+	const rows = page.locator(".counts", { hasText: "Labels with the most values" }).locator("tbody tr");
+	assert.ok((await rows.count()) > 2);
+	for (const text of await rows.allInnerTexts()) {
+		const [name, values] = text.split(/\s+/);
+		const shown = Number(values.replace(/,/g, ""));
+		assert.ok((before[name] ?? 0) <= shown && shown <= after[name], `${name}: ${shown}`);
+	}
+	await shot(page, "tsdb-status");
+	assert.deepEqual(problems, []);
+});
