@@ -6,7 +6,6 @@
 #include <string.h>
 
 #define ALIGN 16u
-#define BLOCK_FIRST 4096u
 #define BLOCK_MAX (1u << 20) /* larger requests get a block of their own size */
 
 struct arena_block {
@@ -117,7 +116,7 @@ void arena_adopt(struct arena *a, struct arena *from)
 
 static int add_block(struct arena *a, size_t need)
 {
-	size_t size = a->head ? a->head->size * 2 : BLOCK_FIRST;
+	size_t size = a->head ? a->head->size * 2 : ARENA_BLOCK_FIRST;
 	size_t max = a->block_max ? a->block_max : BLOCK_MAX;
 	struct arena_block *b;
 

@@ -19,7 +19,7 @@
 #define SLICES_MAX 1440
 #define DEFAULT_P 0.01
 
-static const struct merging each_series = { .each = true };
+static const struct merging each_series = { .each = true, .in_slices = true };
 
 struct observations {
 	struct change_observation *v;

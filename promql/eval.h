@@ -123,6 +123,7 @@ struct merging {
 	enum grouping grouping; /* _NONE: all together; _BY; _WITHOUT */
 	struct name_list labels;
 	bool totals_only; /* values are totals, cells are not read */
+	bool in_slices; /* changed(): elements live a slice of the window at a time */
 	bool by_name; /* costs by the names of functions are enough: part.names may stand for cells */
 };
 

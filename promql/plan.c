@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "promql/number.h"
+#include "promql/sum.h"
 
 #define STEPS_LOOKED_AT 4u /* of a range: the others are taken to be like them */
 
@@ -193,7 +194,9 @@ static struct selection selection_of(
 static uint64_t memory_of(const struct eval *ev, const struct plan_read *r)
 {
 	const struct sum_estimate *e = &r->estimate;
-	uint64_t each = sizeof(struct profile_value) + sizeof(struct part), cells = 0;
+	uint64_t each = r->merging.in_slices ? sizeof(struct profile_value) + sizeof(struct part) :
+					       sum_group_bytes(ev, cost_of(r), false);
+	uint64_t cells = 0;
 
 	if (ev->mode == EVAL_RANGE && !r->pinned) /* which of them live in one step is not known */
 		return 0;
@@ -465,20 +468,25 @@ enum err_code plan_check(const struct plan *p, struct err *err)
 			with_commas(a, sizeof(a), p->series_steps),
 			with_commas(b, sizeof(b), p->visits),
 			with_commas(c, sizeof(c), p->samples_max));
-	if (p->memory_bytes_max && p->memory_bytes > p->memory_bytes_max)
+	if (p->memory_bytes_max && p->held_bytes + p->memory_bytes > p->memory_bytes_max)
 		return err_set(err, ERR_LIMIT,
 			"the query would need about %s bytes of memory, limit %s "
 			"(--query.max-memory)",
-			with_commas(a, sizeof(a), p->memory_bytes),
+			with_commas(a, sizeof(a), p->held_bytes + p->memory_bytes),
 			with_commas(b, sizeof(b), p->memory_bytes_max));
 	return ERR_OK;
 }
 
 /* ---- series, before they are held ---- */
 
+static size_t used_of(const struct budget *b)
+{
+	return __atomic_load_n(&b->used_bytes, __ATOMIC_RELAXED);
+}
+
 static size_t left_of(const struct budget *b)
 {
-	size_t used = __atomic_load_n(&b->used_bytes, __ATOMIC_RELAXED);
+	size_t used = used_of(b);
 
 	return used < b->max_bytes ? b->max_bytes - used : 0;
 }
@@ -533,6 +541,8 @@ enum err_code plan_query(struct eval *ev, struct err *err)
 	p->planning = false;
 	ev->numbers = over_nothing.numbers;
 	arena_release(&scratch);
+	if (ev->budget)
+		p->held_bytes = used_of(ev->budget);
 	/* The evaluation says the same again, or does not over what is there. */
 	if (rc == ERR_INVALID) {
 		p->partial = true;

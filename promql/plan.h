@@ -78,7 +78,8 @@ struct plan {
 	struct sum_estimate all;
 	uint64_t series_steps; /* series looked at, each in each of its steps */
 	uint64_t visits; /* what that counts as, in samples */
-	uint64_t memory_bytes; /* what elements take at least, at once */
+	uint64_t held_bytes; /* of series that were found, and of all else until now */
+	uint64_t memory_bytes; /* what elements take at least, at once, beside that */
 	uint64_t samples_max; /* limits, as they were */
 	size_t memory_bytes_max;
 };
@@ -122,7 +123,23 @@ void plan_add_counts(struct eval *ev, struct plan *from);
 /* Of an expression that was evaluated. */
 void plan_note_time(struct eval *ev, const struct expr *e, int64_t took_ns);
 
-/* ---- select.c, select_fit.c, sum.c ---- */
+/* ---- select.c, select_fit.c, select_cost.c, sum.c ---- */
+
+/* What is asked of the database for a selector. */
+struct asked_series {
+	const struct expr *expr;
+	const struct merging *m; /* NULL: series alone are asked for */
+	const struct type_pattern *pattern; /* those without such a type are left out; NULL: none is */
+	const struct matcher *sent;
+	size_t sent_n;
+	bool withheld; /* there are matchers that may leave out others */
+};
+/*
+ * The series, in ev->arena. ERR_LIMIT where they are more than the query has memory or samples for:
+ * that is told before they are held, and from some of them.
+ */
+MUST_CHECK enum err_code select_held(struct eval *ev, const struct asked_series *asked,
+	struct db_series **out, size_t *n, struct err *err);
 
 /* ERR_INVALID: columns that were chosen cannot be put together. */
 MUST_CHECK enum err_code select_check_types(struct eval *ev, const struct expr *e,

@@ -141,44 +141,25 @@ struct selecting {
 	size_t groups_n, groups_cap;
 };
 
-/* What each series costs at least. Those that are left out when they are looked at cost less. */
-static struct series_cost cost_of(const struct selecting *x)
-{
-	struct series_cost each = { .bytes = DB_SERIES_BYTES };
-	bool certain = x->ev->plan && x->ev->plan->checked && x->pattern.parts <= 1;
-
-	if (!x->m)
-		return each;
-	each.bytes += sizeof(struct chosen);
-	for (size_t i = 0; i < x->s->matchers_n; i++)
-		certain &= !is_withheld(&x->s->matchers[i]);
-	if (certain) {
-		each.samples = PLAN_SERIES_SAMPLES;
-		if (x->m->each && x->ev->mode != EVAL_RANGE)
-			each.bytes += sizeof(struct profile_value) + sizeof(struct part);
-	}
-	return each;
-}
-
 static enum err_code find_named(struct selecting *x, struct str name, bool name_alone,
 	struct db_series **out, size_t *n, struct err *err)
 {
 	struct matcher *sent = arena_array(x->ev->arena, struct matcher, x->s->matchers_n + 1);
-	struct series_cost each = cost_of(x);
-	size_t k = 0, about;
-	enum err_code rc;
+	struct asked_series asked = { .expr = x->expr, .m = x->m, .sent = sent };
 
 	if (!sent)
 		return eval_nomem(x->ev, err);
 	if (name.len > 0)
-		sent[k++] = (struct matcher){ .op = MATCH_EQ,
+		sent[asked.sent_n++] = (struct matcher){ .op = MATCH_EQ,
 			.name = STR(LABEL_NAME), .value = name };
-	for (size_t i = 0; i < x->s->matchers_n && !name_alone; i++)
-		if (!is_withheld(&x->s->matchers[i]))
-			sent[k++] = x->s->matchers[i];
-	rc = db_select_within(x->ev->querier, DB_PROFILES, sent, k,
-		plan_series_max(x->ev, x->expr, each), &about, x->ev->arena, out, n, err);
-	return rc && about ? plan_refuse_series(x->ev, x->expr, each, about, err) : rc;
+	for (size_t i = 0; i < x->s->matchers_n; i++) {
+		asked.withheld |= is_withheld(&x->s->matchers[i]);
+		if (!name_alone && !is_withheld(&x->s->matchers[i]))
+			sent[asked.sent_n++] = x->s->matchers[i];
+	}
+	if (x->pattern.parts > 1)
+		asked.pattern = &x->pattern;
+	return select_held(x->ev, &asked, out, n, err);
 }
 
 static enum err_code find_series(

@@ -72,6 +72,11 @@ MUST_CHECK enum err_code slots_merge(
 	struct summing *x, struct slot *to, struct slot *from, struct err *err);
 /* How many are worth being summed together. */
 size_t slots_wanted(const struct summing *x);
+/*
+ * What a group of one series takes of the query's memory at least, summed among so many samples:
+ * below it are the series, what was chosen of it, and what is made of the profile afterwards.
+ */
+uint64_t sum_group_bytes(const struct eval *ev, uint64_t samples, bool cells);
 MUST_CHECK enum err_code slots_sum(struct summing *x, struct err *err);
 void slots_close(struct summing *x);
 

@@ -5,13 +5,14 @@
 
 #include "promql/workers.h"
 
+#define SLOT_SERIES_MIN 4u
 #define PIECES_MAX 64u /* of all slots that are summed together */
 
 /* Doubles an array of the arena. */
 static enum err_code grow(struct summing *x, void *array, size_t item, size_t *cap, struct err *err)
 {
 	void **at = array, *grown;
-	size_t n = *cap ? *cap * 2 : 4;
+	size_t n = *cap ? *cap * 2 : SLOT_SERIES_MIN;
 
 	if (!(grown = arena_calloc(x->ev->arena, n, item)))
 		return eval_nomem(x->ev, err);
@@ -347,16 +348,38 @@ static enum err_code sum_side_by_side(struct summing *x, bool *done, struct err 
 	return rc;
 }
 
+static bool is_worth(const struct eval *ev, uint64_t samples)
+{
+	uint64_t worth = ev->parallel_samples ? ev->parallel_samples : SUM_WORTH_DEFAULT;
+
+	return ev->forks && workers_threads(ev->workers) > 1 && samples >= worth;
+}
+
 static bool is_worth_it(const struct summing *x)
 {
-	uint64_t worth = x->ev->parallel_samples ? x->ev->parallel_samples : SUM_WORTH_DEFAULT;
+	return is_worth(x->ev, x->s->cost);
+}
 
-	return x->ev->forks && workers_threads(x->ev->workers) > 1 && x->s->cost >= worth;
+static size_t wanted_by(const struct eval *ev)
+{
+	return 4 * (size_t)workers_threads(ev->workers);
 }
 
 size_t slots_wanted(const struct summing *x)
 {
-	return is_worth_it(x) ? 4 * (size_t)workers_threads(x->ev->workers) : 1;
+	return is_worth_it(x) ? wanted_by(x->ev) : 1;
+}
+
+uint64_t sum_group_bytes(const struct eval *ev, uint64_t samples, bool cells)
+{
+	uint64_t bytes = sizeof(struct profile_value) + sizeof(struct part) +
+		SLOT_SERIES_MIN * sizeof(const struct db_series *);
+
+	if (cells)
+		bytes += 2 * sizeof(struct cell);
+	if (is_worth(ev, samples)) /* headers are in the arena of a thread, a new one for each batch */
+		bytes += sizeof(struct piece) + ARENA_BLOCK_FIRST / wanted_by(ev);
+	return bytes;
 }
 
 enum err_code slots_sum(struct summing *x, struct err *err)
