@@ -1,11 +1,13 @@
 /* Rules, alerts and where they go, as Prometheus answers them. */
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/map.h"
 #include "base/quote.h"
-#include "web/api.h"
+#include "web/api_view.h"
 #include "web/handlers.h"
 
 /* ---- values ---- */
@@ -93,6 +95,9 @@ struct asked {
 	const struct http_in *in;
 	bool alerts, records; /* kinds of rules */
 	bool without_alerts;
+	struct view matches; /* match[] alone */
+	uint64_t group_limit; /* 0: none */
+	struct str from; /* the token of the first group; empty: the first that there is */
 };
 
 /* Where there are values of the parameter, one of them must be it. */
@@ -110,10 +115,37 @@ static bool wanted(const struct http_in *in, const char *name, struct str value)
 	return !any;
 }
 
+/* As they stand in the file, templates not expanded; a rule has no __name__. */
+static struct str label_of(const struct rule *r, struct str name)
+{
+	for (size_t i = 0; i < r->labels_n; i++)
+		if (str_eq(r->labels[i].name, name))
+			return r->labels[i].text;
+	return STR("");
+}
+
+static bool labels_match(const struct selector *s, const struct rule *r)
+{
+	bool all = s->name.len == 0;
+
+	for (size_t i = 0; i < s->matchers_n && all; i++)
+		all = matcher_test(&s->matchers[i], label_of(r, s->matchers[i].name));
+	return all;
+}
+
+static bool matched(const struct view *v, const struct rule *r)
+{
+	bool any = v->matches_n == 0;
+
+	for (size_t i = 0; i < v->matches_n && !any; i++)
+		any = labels_match(&v->matches[i]->root->selector, r);
+	return any;
+}
+
 static bool rule_wanted(const struct asked *a, const struct rule *r)
 {
 	return (r->kind == RULE_ALERT ? a->alerts : a->records) &&
-		wanted(a->in, "rule_name[]", r->name);
+		wanted(a->in, "rule_name[]", r->name) && matched(&a->matches, r);
 }
 
 static void add_health(struct json *j, const struct rule_info *r)
@@ -207,6 +239,27 @@ static int by_file_then_name(const void *a, const void *b)
 }
 
 /* False: the answer is an error. */
+static bool read_page(const struct http_in *in, struct http_out *out, struct asked *a)
+{
+	struct str limit = http_param(in, "group_limit");
+	const char *why = NULL;
+
+	a->from = http_param(in, "group_next_token");
+	if (a->from.len && !limit.len)
+		api_error(out, 400, "bad_data",
+			"invalid parameter \"group_next_token\": group_limit needs to be present in "
+			"order to paginate over the groups");
+	else if (limit.len && !str_to_u64(limit, &a->group_limit))
+		why = "a valid number";
+	else if (limit.len && !a->group_limit)
+		why = "greater than 0";
+	if (why)
+		api_error(out, 400, "bad_data",
+			"invalid parameter \"group_limit\": group_limit needs to be %s", why);
+	return !why && (limit.len || !a->from.len);
+}
+
+/* False: the answer is an error. */
 static bool read_asked(const struct http_in *in, struct http_out *out, struct asked *a)
 {
 	struct str type = http_param(in, "type"), without = http_param(in, "exclude_alerts");
@@ -257,25 +310,92 @@ static void release_snapshot(struct rules_snapshot *s)
 		rules_snapshot_release(s);
 }
 
-void api_rules(struct web *w, struct http_in *in, struct http_out *out)
+/* What a group is called between pages, whatever comes and goes before it. */
+static void add_token(struct buf *out, const struct rule_group *g)
+{
+	uint64_t file = hash_bytes(g->file.ptr, g->file.len, 0);
+
+	buf_printf(out, "%016" PRIx64, hash_bytes(g->name.ptr, g->name.len, file));
+}
+
+/* The first group of the page; groups_n: there is none such. */
+static size_t page_begin(const struct asked *a, const struct rules_snapshot *s)
+{
+	struct buf token = { 0 };
+	size_t i = 0;
+
+	for (; i < s->groups_n && a->from.len; i++) {
+		buf_clear(&token);
+		add_token(&token, s->groups[i].group);
+		if (str_eq(buf_str(&token), a->from))
+			break;
+	}
+	buf_release(&token);
+	return i;
+}
+
+static void add_page(
+	struct json *j, const struct rules_snapshot *s, size_t i, const struct asked *a)
+{
+	struct buf token = { 0 };
+	uint64_t n = 0;
+
+	json_key(j, "groups");
+	json_array(j);
+	for (; i < s->groups_n; i++) {
+		if (!group_wanted(a, &s->groups[i]))
+			continue;
+		if (a->group_limit && n++ == a->group_limit) {
+			add_token(&token, s->groups[i].group);
+			break;
+		}
+		add_group(j, &s->groups[i], a);
+	}
+	json_array_end(j);
+	if (token.len)
+		add_text(j, "groupNextToken", buf_str(&token));
+	buf_release(&token);
+}
+
+static void answer_rules(struct web *w, struct http_in *in, struct http_out *out, struct asked *a)
 {
 	struct rules_snapshot s;
-	struct asked a;
 	struct json j;
+	size_t first;
 
-	if (!read_asked(in, out, &a) || !take_snapshot(w, in, out, &s))
+	if (!take_snapshot(w, in, out, &s))
 		return;
+	first = page_begin(a, &s);
+	if (a->from.len && first == s.groups_n) {
+		api_error(out, 400, "bad_data",
+			"invalid parameter \"group_next_token\": invalid group_next_token %s. were "
+			"rule groups changed?",
+			QUOTED(a->from));
+		goto out;
+	}
 	api_begin(out, &j);
 	json_object(&j);
-	json_key(&j, "groups");
-	json_array(&j);
-	for (size_t i = 0; i < s.groups_n; i++)
-		if (group_wanted(&a, &s.groups[i]))
-			add_group(&j, &s.groups[i], &a);
-	json_array_end(&j);
+	add_page(&j, &s, first, a);
 	json_object_end(&j);
 	api_end(&j, NULL, 0, NULL, 0);
+out:
 	release_snapshot(&s);
+}
+
+void api_rules(struct web *w, struct http_in *in, struct http_out *out)
+{
+	struct asked a;
+	struct err err;
+	enum err_code rc;
+
+	if (!read_asked(in, out, &a) || !read_page(in, out, &a))
+		return;
+	a.matches.in = in;
+	if ((rc = view_read_matches(&a.matches, &err)))
+		api_fail(out, rc, &err);
+	else
+		answer_rules(w, in, out, &a);
+	view_close(&a.matches);
 }
 
 void api_alerts(struct web *w, struct http_in *in, struct http_out *out)

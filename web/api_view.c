@@ -5,7 +5,7 @@
 #define DAMAGE_SHOWN 16u
 #define TRUNCATED "results truncated due to limit"
 
-static enum err_code read_matches(struct view *v, struct err *err)
+enum err_code view_read_matches(struct view *v, struct err *err)
 {
 	for (size_t i = 0; i < v->in->params_n; i++) {
 		const struct http_param *p = &v->in->params[i];
@@ -32,7 +32,7 @@ enum err_code view_open_at(struct view *v, struct web *w, struct http_in *in, in
 	*v = (struct view){ .in = in };
 	if ((rc = api_uint(in, "limit", &v->limit, err)))
 		return rc;
-	if ((rc = read_matches(v, err)))
+	if ((rc = view_read_matches(v, err)))
 		return rc;
 	return db_querier_open(w->o.db, min_ns, max_ns, &in->canceled, &v->q, err);
 }

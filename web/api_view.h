@@ -35,6 +35,8 @@ MUST_CHECK enum err_code view_open(
 MUST_CHECK enum err_code view_open_at(struct view *v, struct web *w, struct http_in *in,
 	int64_t min_ns, int64_t max_ns, struct err *err);
 void view_close(struct view *v);
+/* match[] alone, into a view that has nothing but `in`; view_close ends it, too. */
+MUST_CHECK enum err_code view_read_matches(struct view *v, struct err *err);
 /*
  * One whole request: opens, lets `write` ask and answer, closes. What fails is the answer; where it
  * is the request's memory, with how to ask for less.

@@ -147,6 +147,31 @@ TEST(rules)
 			GROUPS(FIRST(FIRES(FIRES_ALERT) "," WAITS(WAITS_ALERT))) },
 		{ "/api/v1/rules?rule_name[]=Fires&rule_name[]=Waits&exclude_alerts=true", 200,
 			GROUPS(FIRST(FIRES("") "," WAITS(""))) },
+		{ "/api/v1/rules?match[]={x=\"y\"}", 200, GROUPS(SECOND(A_B)) },
+		{ "/api/v1/rules?match[]={x=\"y\"}&match[]={team=\"t\",x=\"\"}&rule_name[]=Rests"
+		  "&rule_name[]=a:b&rule_name[]=a:c",
+			200, GROUPS(FIRST(RESTS) "," SECOND(A_B)) },
+		{ "/api/v1/rules?match[]={severity=~\".*page.*\",team=\"t\"}&exclude_alerts=true",
+			200, GROUPS(FIRST(FIRES(""))) },
+		{ "/api/v1/rules?match[]={severity=\"page\"}", 200, GROUPS("") },
+		{ "/api/v1/rules?match[]=Fires", 200, GROUPS("") },
+		{ "/api/v1/rules?match[]={a", 400,
+			BAD("invalid parameter \\\"match[]\\\": 1:3: unexpected end of query, "
+			    "expected \\\"=\\\", \\\"!=\\\", \\\"=~\\\" or \\\"!~\\\"") },
+		{ "/api/v1/rules?group_limit=2&rule_name[]=a:c&rule_name[]=Rests", 200,
+			GROUPS(FIRST(RESTS) "," SECOND(A_C)) },
+		{ "/api/v1/rules?group_limit=0", 400,
+			BAD("invalid parameter \\\"group_limit\\\": group_limit needs to be greater "
+			    "than 0") },
+		{ "/api/v1/rules?group_limit=-1", 400,
+			BAD("invalid parameter \\\"group_limit\\\": group_limit needs to be a valid "
+			    "number") },
+		{ "/api/v1/rules?group_next_token=a", 400,
+			BAD("invalid parameter \\\"group_next_token\\\": group_limit needs to be "
+			    "present in order to paginate over the groups") },
+		{ "/api/v1/rules?group_limit=1&group_next_token=a", 400,
+			BAD("invalid parameter \\\"group_next_token\\\": invalid group_next_token "
+			    "\\\"a\\\". were rule groups changed?") },
 		{ "/api/v1/rules?type=x", 400,
 			BAD("invalid parameter \\\"type\\\": not supported value \\\"x\\\"") },
 		{ "/api/v1/rules?exclude_alerts=x", 400,
@@ -167,6 +192,35 @@ TEST(rules)
 	}
 	body = get("/api/v1/rules?rule_name[]=Fails");
 	CHECK(str_find(body, STR("\"health\":\"err\",\"lastError\":\"")) > 0);
+	grafana_stop();
+}
+
+/* Page after page, each with what the next is asked by; the last has none. */
+TEST(pages_of_groups)
+{
+	static const char key[] = "],\"groupNextToken\":\"";
+	char path[128], token[17] = "";
+	struct str body;
+	ptrdiff_t at;
+
+	grafana_start();
+	open_rules();
+	wait_for_evaluation();
+	body = get("/api/v1/rules?group_limit=1");
+	CHECK(str_find(body, STR("\"name\":\"first\"")) > 0);
+	CHECK(str_find(body, STR("\"name\":\"second\"")) < 0);
+	at = str_find(body, str_of(key));
+	REQUIRE(at > 0 && (size_t)at + strlen(key) + 16 < body.len);
+	memcpy(token, body.ptr + at + strlen(key), 16);
+	snprintf(path, sizeof(path), "/api/v1/rules?group_limit=1&group_next_token=%s", token);
+	body = get(path);
+	CHECK(str_find(body, STR("\"name\":\"first\"")) < 0);
+	CHECK(str_find(body, STR("\"name\":\"second\"")) > 0);
+	CHECK(str_find(body, STR("groupNextToken")) < 0);
+	/* A group that has nothing that is asked for is none of a page's. */
+	body = get("/api/v1/rules?group_limit=1&type=record");
+	CHECK(str_find(body, STR("\"name\":\"second\"")) > 0);
+	CHECK(str_find(body, STR("groupNextToken")) < 0);
 	grafana_stop();
 }
 
