@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-const { layout, search, color } = await import(process.env.EPI_UI_BUNDLE);
+const { color, files, keys, layout, search } = await import(process.env.EPI_UI_BUNDLE);
 
 // total 100: a 60 (self 10: b 30, a 20), c 40 (self 15: b 25)
 const single = {
@@ -219,9 +219,64 @@ test("text on every colour can be read", () => {
 	};
 	for (const theme of ["light", "dark"]) {
 		const p = color.makePalette(theme);
-		for (const c of [...p.hues.flat(), ...p.runtime, ...p.diff, p.neutral, p.match]) {
-			const [a, b] = [lum(c), lum(p.text)].sort((x, y) => y - x);
-			assert.ok((a + 0.05) / (b + 0.05) >= 4.5, `${theme} ${c}`);
+		const grounds = [...p.hues.flat(), ...p.runtime, ...p.diff, ...p.heat, p.neutral, p.match];
+		for (const [text, c] of [...grounds.map((g) => [p.text, g]), [p.textDim, p.dim]]) {
+			const [a, b] = [lum(c), lum(text)].sort((x, y) => y - x);
+			assert.ok((a + 0.05) / (b + 0.05) >= 4.5, `${theme} ${text} on ${c}`);
 		}
+	}
+});
+
+test("a share is warmer the larger it is", () => {
+	const p = color.makePalette("light");
+	const steps = [0, 0.0005, 0.005, 0.05, 0.5, 1].map((s) => p.heat.indexOf(color.heatColor(s, p)));
+	assert.deepEqual(
+		steps,
+		[...steps].sort((a, b) => a - b),
+	);
+	assert.deepEqual([steps[0], steps[1], steps[5]], [0, 0, p.heat.length - 1]);
+});
+
+test("colours by file, and by package where no file is known", () => {
+	const p = color.makePalette("dark");
+	const f = layout.buildFlame({
+		...single,
+		names: ["total", "p.F", "p.G", "p.H"],
+		files: ["", "/a.go", "/b.go"],
+		nameFiles: [0, 1, 2, 0],
+		nameLines: [0, 7, 8, 0],
+	});
+	const row = (c) => p.hues.findIndex((shades) => shades.includes(c));
+	const rows = color.fileColors(f, p).map(row);
+	assert.equal(rows[0], -1);
+	assert.equal(new Set(rows.slice(1)).size, 3);
+	assert.equal(rows[3], row(color.nameColors(f.names, p)[3]));
+	assert.deepEqual([1, 3].map((n) => layout.fileOf(f, n)), ["/a.go", ""]);
+	assert.equal(layout.fileOf(layout.buildFlame(single), 1), "", "an answer without files");
+});
+
+test("a pixel is its colour", () => {
+	for (const c of ["rgb(1,20,255)", "rgb(0,0,0)", "rgb(255,254,253)"])
+		assert.equal(color.pixelColor(color.pixel(c)), c);
+	assert.equal(color.pixel("#0114ff"), color.pixel("rgb(1,20,255)"));
+});
+
+test("files go with names into another tree", () => {
+	const from = { ...single, files: ["", "/a.go"], nameFiles: [0, 1, 0, 1], nameLines: [0, 4, 0, 9] };
+	const to = files.withFiles({ ...single, names: ["c", "z", "b"] }, single, from);
+	assert.deepEqual([to.files, to.nameFiles, to.nameLines], [["", "/a.go"], [1, 0, 0], [9, 0, 0]]);
+	assert.equal(files.withFiles(single, single), single);
+});
+
+test("arrows go up and down as on the screen", () => {
+	const f = layout.buildFlame(single);
+	for (const [orientation, out, back] of [
+		["icicle", "ArrowDown", "ArrowUp"],
+		["flame", "ArrowUp", "ArrowDown"],
+	]) {
+		const go = (i, key) => keys.neighbour(f, i, key, orientation);
+		assert.deepEqual([go(0, out), go(1, out), go(3, out)], [1, 3, -1]);
+		assert.deepEqual([go(3, back), go(1, back), go(0, back)], [1, 0, -1]);
+		assert.deepEqual([go(1, "ArrowRight"), go(2, "ArrowRight"), go(5, "ArrowLeft")], [2, -1, 4]);
 	}
 });

@@ -44,7 +44,7 @@ function Single({ flame: f, node, unit }: CardProps) {
 					<tr>
 						<th>Of parent</th>
 						<td>{formatPercent(share(f.total[node], f.total[parent]))}</td>
-						<td class="faint ellipsis">{parent ? nameOf(f, parent) : "total"}</td>
+						<td class="faint ellipsis">{nameOf(f, parent)}</td>
 					</tr>
 				)}
 			</tbody>
@@ -147,7 +147,7 @@ export function Card(props: CardProps) {
 				bottom: below ? "auto" : `${window.innerHeight - top + GAP}px`,
 			}}
 		>
-			<div class="card-name">{node === 0 ? "total" : name}</div>
+			<div class="card-name">{name}</div>
 			{folded ? (
 				<div class="faint">Nodes below the node limit, folded into one.</div>
 			) : (

@@ -81,7 +81,7 @@ const THEME = {
 		match: 0.535,
 		tiny: 0.36,
 		text: "#f2f3f5",
-		textDim: "#8b93a1",
+		textDim: "#9aa2b0",
 		outline: "#ffffff",
 		diffL: 0.37,
 		up: 0.53,

@@ -31,7 +31,7 @@ export function Crumbs({
 						class={n === zoomed ? "current" : ""}
 						onClick={() => onZoom(n)}
 					>
-						{n === 0 ? "total" : shortName(nameOf(flame, n))}
+						{shortName(nameOf(flame, n) ?? "")}
 					</button>
 				),
 			)}

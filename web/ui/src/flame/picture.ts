@@ -58,7 +58,7 @@ export function depthOf(f: Flame, zoomed: number): number {
 const px = (v: number): string => String(Number(v.toFixed(3)));
 
 function title(f: Flame, i: number, unit: string): string {
-	const name = i === 0 ? "total" : nameOf(f, i);
+	const name = nameOf(f, i);
 	const flat = formatValue(f.self[i], unit);
 	const cum = formatValue(f.total[i], unit);
 	const part = formatPercent(share(f.total[i], f.width));

@@ -1,6 +1,7 @@
 // The elements of a grouped answer looked at together: one tree whose first level are the values
 // of the labels they were grouped by.
 import { formatLabels, type Flamebearer, type Labels, type ProfileElement } from "./api";
+import { withFiles } from "./files";
 
 /** What tells an element from the others: its value of the only label, else all its labels. */
 export function elementName(metric: Labels, labels: string[]): string {
@@ -91,7 +92,7 @@ export function combineFlames(parts: { title: string; flame: Flamebearer }[]): F
 		const own = totals(p.flame);
 		offsets = offsets.map((o, i) => o + own[i]);
 	}
-	return {
+	const all: Flamebearer = {
 		format,
 		names: out.names,
 		levels: out.levels,
@@ -99,6 +100,7 @@ export function combineFlames(parts: { title: string; flame: Flamebearer }[]): F
 		maxSelf: parts.reduce((m, p) => Math.max(m, p.flame.maxSelf), 0),
 		...(format === "double" ? { leftTicks: sums[0], rightTicks: sums[1] } : {}),
 	};
+	return withFiles(all, ...parts.map((p) => p.flame));
 }
 
 /** All elements as one, to be shown like any other. */

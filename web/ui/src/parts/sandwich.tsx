@@ -9,6 +9,7 @@ import {
 	type TopElement,
 } from "../lib/api";
 import { halfOf, linesOf } from "../lib/edit";
+import { withFiles } from "../lib/files";
 import { useApi, type Loaded } from "../lib/hooks";
 import type { Times } from "../lib/questions";
 import { formatPercent, formatSigned, formatValue, share, signedPercent } from "../lib/units";
@@ -59,7 +60,12 @@ function useHalf(props: SandwichProps, half: "callers" | "callees"): Half {
 	const sent = halfOf(query, half, fn);
 	const nodes = String(Math.max(NODES_LEAST, Number(props.nodes)));
 	const key = JSON.stringify([props.asked, sent, nodes]);
-	const loaded = useApi<QueryData>(key, "query", { query: sent, ...times, max_nodes: nodes });
+	const loaded = useApi<QueryData>(key, "query", {
+		query: sent,
+		...times,
+		max_nodes: nodes,
+		files: "true",
+	});
 	const data = loaded.answer?.data;
 	const flame = useMemo(() => {
 		if (data?.resultType !== "profiles") return null;
@@ -73,7 +79,7 @@ function useHalf(props: SandwichProps, half: "callers" | "callees"): Half {
 }
 
 function rooted(fb: Flamebearer, half: "callers" | "callees", fn: string): Flamebearer {
-	return half === "callers" ? invertCallers(buildFlame(fb), fn) : withoutRoot(fb);
+	return half === "callers" ? withFiles(invertCallers(buildFlame(fb), fn), fb) : withoutRoot(fb);
 }
 
 function HalfView({
