@@ -41,6 +41,13 @@ test("a slow query can be given up and asked again", async (t) => {
 	await page.getByRole("button", { name: "Run again" }).click();
 	await flameReady(page);
 	assert.equal(await page.getByText("Cancelled.").count(), 0);
+	// A refresh that is given up leaves what was there.
+	slow = true;
+	await page.getByRole("button", { name: "Run", exact: true }).click();
+	await page.getByRole("button", { name: "Cancel", exact: true }).click();
+	await page.getByText("What is shown is from before.").waitFor();
+	await shot(page, "cancelled");
+	assert.ok((await drawn(page)).length > 1);
 	assert.deepEqual(problems, []);
 });
 
@@ -182,6 +189,11 @@ test("what is wrong is underlined where the server says, while typing", async (t
 	);
 	assert.equal(await field(page).getAttribute("aria-invalid"), "true");
 	await shot(page, "wrong");
+	// A selector is sent inside of merge(): its error stands where it was written.
+	await field(page).fill('cpu{job=~"("}');
+	await page.keyboard.press("Enter");
+	await page.getByRole("alert").waitFor();
+	assert.equal(await wrong.textContent(), '"("');
 	// The copy breaks its lines where the field does, or the underline stood elsewhere.
 	const long = `flat(merge(cpu{job=~"${"demo|".repeat(90)}"}))`;
 	await field(page).fill(long);
@@ -290,6 +302,7 @@ test("the label browser counts as the API does, and a press changes the query", 
 	);
 	await page.keyboard.press("Escape");
 	await page.getByRole("region", { name: "Labels" }).waitFor({ state: "detached" });
+	await page.locator("button:focus", { hasText: "Labels" }).waitFor();
 	assert.deepEqual(problems, []);
 });
 

@@ -1,5 +1,6 @@
 // What Explore is asked with: the query, its window, the picker, and what came of asking.
-import { type ProfileType } from "../lib/api";
+import { useRef } from "preact/hooks";
+import { ApiError, type ProfileType } from "../lib/api";
 import type { Loaded } from "../lib/hooks";
 import { parseMatch } from "../lib/measured";
 import { formatSelector, type Selector } from "../lib/query";
@@ -41,6 +42,15 @@ export function labelsFromParams(params: URLSearchParams): string | null {
 	return v === ALL_LABELS ? "" : v;
 }
 
+/** An error with its place in the query, where the query is a part of what was sent. */
+function inQuery(error: ApiError | null, sent: string, query: string): ApiError | null {
+	const at = sent.indexOf(query);
+	if (!error || at === 0) return error;
+	if (at < 0 || error.line !== 1 || error.column <= at) return null;
+	const { status, errorType, column, detail } = error;
+	return new ApiError(status, errorType, `1:${column - at}: ${detail}`);
+}
+
 /** A query that came from a rule is asked at one time, which is not that of the picker. */
 function Instant({ at, match, onRange }: { at: number; match: string; onRange(): void }) {
 	return (
@@ -57,6 +67,7 @@ function Instant({ at, match, onRange }: { at: number; match: string; onRange():
 export function Controls(props: ControlsProps) {
 	const { query, sent, selector, types, loaded, range, refresh, at, match, run, patch } = props;
 	const { labels } = props;
+	const opener = useRef<HTMLButtonElement>(null);
 	const known = types.answer?.data ?? [];
 	return (
 		<section class="panel controls">
@@ -66,7 +77,7 @@ export function Controls(props: ControlsProps) {
 					label="Query"
 					loading={loaded.loading}
 					times={props.times}
-					error={sent === query && !loaded.loading ? loaded.error : null}
+					error={loaded.loading ? null : inQuery(loaded.error, sent, query)}
 					onRun={run}
 					placeholder='cpu{job="api"}, or merge by (version) (cpu), or flat(cpu)'
 				/>
@@ -85,6 +96,7 @@ export function Controls(props: ControlsProps) {
 				/>
 				<button
 					type="button"
+					ref={opener}
 					aria-expanded={labels !== null}
 					title="Labels of the selected series, and their values"
 					onClick={() => patch({ labels: labels === null ? ALL_LABELS : null })}
@@ -100,7 +112,10 @@ export function Controls(props: ControlsProps) {
 					label={labels}
 					onLabel={(label) => patch({ labels: label || ALL_LABELS })}
 					onQuery={run}
-					onClose={() => patch({ labels: null })}
+					onClose={() => {
+						patch({ labels: null });
+						opener.current?.focus();
+					}}
 				/>
 			)}
 			<Progress loaded={[loaded, ...props.beside]} />
