@@ -35,6 +35,8 @@ export interface SandwichProps {
 	asked: string;
 	nodes: string;
 	element: ProfileElement;
+	/** All labels that elements of the query have, also those this one lacks. */
+	labels: string[];
 	top: TopElement | undefined;
 	look: FlameLook;
 	widthMode: WidthMode;
@@ -222,8 +224,7 @@ interface Line {
 
 /** The lines of a function with their costs; those of unknown place are left out. */
 function useLines(props: SandwichProps): { lines: Line[]; ready: boolean } {
-	const { query, times, fn, element, asked } = props;
-	const labels = Object.keys(element.metric);
+	const { query, times, fn, element, labels, asked } = props;
 	const of = (cost: "flat" | "cum") => {
 		const sent = linesOf(query, cost, fn, labels);
 		const key = JSON.stringify([asked, sent]);
@@ -324,6 +325,10 @@ function Head({ props, diff }: { props: SandwichProps; diff: boolean }) {
 				{cost("cum")}
 			</dl>
 			<span class="spacer" />
+			<button type="button" class="close" onClick={props.onClose}>
+				<IconX />
+				Close
+			</button>
 			<div class="sandwich-acts">
 				{actions
 					.filter((a) => a.when?.(fn, [fn]) ?? true)
@@ -332,10 +337,6 @@ function Head({ props, diff }: { props: SandwichProps; diff: boolean }) {
 							{a.label}
 						</button>
 					))}
-				<button type="button" onClick={props.onClose}>
-					<IconX />
-					Close
-				</button>
 			</div>
 		</div>
 	);
