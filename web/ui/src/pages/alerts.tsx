@@ -18,6 +18,7 @@ import { digits, formatAgo } from "../lib/units";
 import { Chips } from "../parts/chips";
 import { IconDown } from "../parts/icons";
 import { MeasuredDiff } from "../parts/measured";
+import { PAGE, Paged } from "../parts/pool";
 import { QueryError } from "../parts/querybar";
 import { Evaluated, GroupHead, NoRules, RuleDetails, TextFilter, useRules } from "../parts/rules";
 import { Segmented } from "../parts/toolbar";
@@ -137,7 +138,21 @@ function RuleRow({ group, rule, now }: { group: RuleGroup; rule: Rule; now: numb
 			</button>
 			{rule.lastError && <div class="rule-error">{rule.lastError}</div>}
 			{open && <RuleDetails rule={rule} />}
-			{open && alerts.length > 0 && (
+			{open && alerts.length > 0 && <AlertTable group={group} rule={rule} now={now} />}
+		</div>
+	);
+}
+
+/** The alert that the address opens stands first, so that it is on the first page. */
+function AlertTable({ group, rule, now }: { group: RuleGroup; rule: Rule; now: number }) {
+	const opened = useUrl().location.params.get("open");
+	const isOpened = (a: Alert) => opened !== null && alertKey(group, a) === opened;
+	const all = rule.alerts ?? [];
+	const far = all.findIndex(isOpened) >= PAGE;
+	const alerts = far ? [...all.filter(isOpened), ...all.filter((a) => !isOpened(a))] : all;
+	return (
+		<Paged items={alerts} what="alerts">
+			{(items) => (
 				<div class="scroll-x">
 					<table class="plain alerts">
 						<thead>
@@ -150,7 +165,7 @@ function RuleRow({ group, rule, now }: { group: RuleGroup; rule: Rule; now: numb
 							</tr>
 						</thead>
 						<tbody>
-							{alerts.map((a) => (
+							{items.map((a) => (
 								<AlertRow
 									key={alertKey(group, a)}
 									group={group}
@@ -163,7 +178,7 @@ function RuleRow({ group, rule, now }: { group: RuleGroup; rule: Rule; now: numb
 					</table>
 				</div>
 			)}
-		</div>
+		</Paged>
 	);
 }
 

@@ -19,8 +19,8 @@ const typing = (e: KeyboardEvent): boolean =>
 
 /** The page's search, else its filter, else its query. */
 export function focusSearch(): boolean {
-	const fields = document.querySelectorAll<HTMLElement>("main .search input, main textarea");
-	for (const f of fields) {
+	const all = (what: string) => document.querySelectorAll<HTMLElement>(what);
+	for (const f of [...all("main .search input"), ...all("main textarea")]) {
 		if (f.offsetParent === null) continue;
 		f.focus();
 		if (f instanceof HTMLInputElement || f instanceof HTMLTextAreaElement) f.select();
@@ -80,7 +80,24 @@ const PLACES: [title: string, entries: Entry[]][] = [
 			["← or → or ↑ or ↓", "walk from frame to frame"],
 			["Enter", "zoom in"],
 			["Escape", "zoom out"],
+			["Home", "the root"],
+			["Shift F10", "what to do with the function"],
 			["Alt click", "highlight a function everywhere"],
+		],
+	],
+	[
+		"Chart",
+		[
+			["← or →", "move from point to point"],
+			["Enter", "open what is marked"],
+		],
+	],
+	[
+		"Tables",
+		[
+			["↑ or ↓", "the row above or below"],
+			["Enter", "open the row"],
+			["Space", "highlight the function"],
 		],
 	],
 	[

@@ -106,10 +106,11 @@ const DIFF: Column[] = [
 
 /** What is expanded: as long as the answer knows the paths, what the user made of it. */
 function useExpanded(flame: Flame, zoom: string) {
-	const first = useMemo(() => {
-		const at = zoom ? findPath(flame, parseInt(zoom, 16)) : -1;
-		return at > 0 ? [...ancestry(flame, at), -1] : heaviestPath(flame);
-	}, [flame, zoom]);
+	const at = useMemo(
+		() => (zoom ? findPath(flame, parseInt(zoom, 16)) : -1),
+		[flame, zoom],
+	);
+	const first = at > 0 ? ancestry(flame, at) : heaviestPath(flame);
 	const [set, change] = useState(() => expandedTo(flame, first));
 	const known = useRef(flame);
 	useEffect(() => {
@@ -119,17 +120,17 @@ function useExpanded(flame: Flame, zoom: string) {
 		const left = [...set].filter((p) => here.has(p));
 		if (left.length < 2) change(expandedTo(flame, first));
 	}, [flame]);
-	return { expanded: set, change, path: first.filter((n) => n >= 0) };
+	return { expanded: set, change, begin: Math.max(0, at) };
 }
 
 export function Outline(props: OutlineProps) {
 	const { flame, unit, onPick } = props;
-	const { expanded, change, path } = useExpanded(flame, props.zoom);
+	const { expanded, change, begin } = useExpanded(flame, props.zoom);
 	const rows = useMemo(
 		() => outlineRows(flame, expanded),
 		[flame, expanded, props.widthMode],
 	);
-	const [active, setActive] = useState(path[0] ?? 0);
+	const [active, setActive] = useState(begin);
 	const [top, setTop] = useState(0);
 	const [height, setHeight] = useState(600);
 	const box = useRef<HTMLDivElement>(null);
@@ -140,6 +141,7 @@ export function Outline(props: OutlineProps) {
 	useEffect(() => {
 		const observer = new ResizeObserver(() => setHeight(box.current!.clientHeight));
 		observer.observe(box.current!);
+		reveal(at);
 		return () => observer.disconnect();
 	}, []);
 

@@ -70,7 +70,7 @@ export function PoolPanel({ pool, pools, counts, children }: PoolPanelProps) {
 	);
 }
 
-const PAGE = 50;
+export const PAGE = 50;
 
 /** The first rows of a list, and a button for more: a thousand rows at once would stall the page. */
 export function Paged<T>(props: {
