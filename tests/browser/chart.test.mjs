@@ -236,6 +236,7 @@ test("a single point is drawn, and so is one between gaps", async (t) => {
 			},
 			[time, value],
 		);
+	assert.equal(await page.locator(".chart-empty").count(), 0);
 	const cores = 5 / c.step;
 	assert.equal(await inked(c.times[20], cores), 255, "a whole dot");
 	assert.ok((await inked(c.times[40], cores)) < 255, "and nothing elsewhere");
@@ -250,6 +251,14 @@ test("a single point is drawn, and so is one between gaps", async (t) => {
 	const gaps = await chartReady(page);
 	assert.deepEqual(gaps.isolated, [[20]]);
 	assert.equal(await inked(gaps.times[20], cores), 255);
+	assert.deepEqual(problems, []);
+});
+
+test("where nothing is drawn the chart says why", async (t) => {
+	const { page, problems } = await open(t, { query: QUERY, ...fixedWindow(600) }, {
+		before: (p) => p.route("**/api/v1/query_range?*", answer(() => [])),
+	});
+	await page.getByText("No whole step of 10s has profiles here.").waitFor();
 	assert.deepEqual(problems, []);
 });
 
@@ -322,5 +331,25 @@ test("times are typed, shifted and widened; a link compares what is open", async
 	const to = new URL(await link.getAttribute("href"), page.url()).searchParams;
 	assert.deepEqual([to.get("new"), to.get("base"), to.get("shift")], [QUERY, QUERY, "prev"]);
 	assert.equal(Math.round(Number(to.get("to")) - Number(to.get("from"))), 90 * 86400);
+	assert.deepEqual(problems, []);
+});
+
+test("narrow: nothing is wider than the screen, with a scrape open", async (t) => {
+	const w = fixedWindow(300);
+	const to = Number(w.to) - 60;
+	const { page, problems } = await open(
+		t,
+		{ query: QUERY, from: to - INTERVAL_S, to, cfrom: w.from, cto: w.to, by: "function" },
+		{ viewport: { width: 400, height: 900 } },
+	);
+	await chartReady(page, 2);
+	await page.getByText("One scrape").waitFor();
+	const inside = await page.evaluate(() =>
+		[".time-picker .group", ".opened", ".chart-panel .panel-head", ".legend"].map(
+			(s) => document.querySelector(s).getBoundingClientRect().right <= innerWidth - 16,
+		),
+	);
+	assert.deepEqual(inside, [true, true, true, true]);
+	await shot(page, "chart-narrow");
 	assert.deepEqual(problems, []);
 });

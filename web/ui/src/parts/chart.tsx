@@ -32,6 +32,8 @@ export interface ChartProps {
 	/** A part of the window to mark. */
 	mark?: Window;
 	height?: number;
+	/** Said where there is nothing to draw. */
+	empty?: string;
 	stacked?: boolean;
 	/** The top of the scale, where another chart shares it. */
 	yMax?: number;
@@ -212,7 +214,7 @@ export function Chart(props: ChartProps) {
 	useResize(box, plot, height);
 
 	return (
-		<div class={props.onPoint ? "chart points" : "chart"}>
+		<div class={props.onPoint && steps.length ? "chart points" : "chart"}>
 			<div
 				class="chart-plot"
 				ref={box}
@@ -229,6 +231,7 @@ export function Chart(props: ChartProps) {
 				onBlur={() => at >= 0 && show(-1)}
 				{...presses}
 			/>
+			{steps.length === 0 && props.empty && <div class="chart-empty">{props.empty}</div>}
 			<ul class="visually-hidden chart-summary" id={summary}>
 				{describeChart(data, unit, step).map((text) => (
 					<li key={text}>{text}</li>

@@ -10,6 +10,7 @@ import {
 	absolute,
 	contextToParams,
 	describeRange,
+	formatClock,
 	formatDuration,
 	NO_CONTEXT,
 	rangeToParams,
@@ -133,8 +134,9 @@ function Opened(p: ChartPanelProps & { context: Context }) {
 	return (
 		<div class="opened">
 			<strong role="status">
-				{at !== null ? "One time" : one ? "One scrape" : "A window"}
-				{at === null && `: ${range} (${formatDuration(width)})`}
+				{at !== null
+					? `One time: ${formatClock(at)}`
+					: `${one ? "One scrape" : "A window"}: ${range} (${formatDuration(width)})`}
 			</strong>
 			{at === null && (
 				<div class="group">
@@ -224,6 +226,10 @@ function picks({ query, kind, patch, run }: ChartPanelProps) {
 	};
 }
 
+/** The last step is drawn once it is over, so what is younger than a step is not there yet. */
+const nothingDrawn = (step: number) =>
+	`No whole step of ${formatDuration(step)} has profiles here. A shorter range has shorter steps.`;
+
 export function ChartPanel(p: ChartPanelProps) {
 	const { chart, at, interval, window: win } = p;
 	const { open, point, zoom, out } = moves(p);
@@ -242,6 +248,7 @@ export function ChartPanel(p: ChartPanelProps) {
 					stacked={p.stacked && p.kind !== "costs"}
 					mark={p.context ? mark : undefined}
 					label={`Cost over time, ${chart.unit.label}`}
+					empty={chart.loaded.answer ? nothingDrawn(chart.step) : ""}
 					{...picks(p)}
 					onSelect={(a, b, zooms) =>
 						(zooms ? zoom : open)(absolute(Math.floor(a), Math.ceil(b)))
