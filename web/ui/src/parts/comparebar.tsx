@@ -11,7 +11,7 @@ import {
 } from "../lib/compare";
 import { useApi, useUrl } from "../lib/hooks";
 import { withMatcher } from "../lib/query";
-import { formatClock, type TimeRange } from "../lib/timerange";
+import { formatClock, formatDuration, type TimeRange } from "../lib/timerange";
 import { IconSwap } from "./icons";
 import { Combo } from "./picker";
 import { TimePicker } from "./timepicker";
@@ -151,10 +151,15 @@ function BaseWindow({ sides, changed }: Pick<CompareBarProps, "sides" | "changed
 
 export function CompareBar(props: CompareBarProps) {
 	const { sides, range, next, base, normalized, changed } = props;
+	const aside = formatDuration(Math.round(sides.next.end - sides.next.start));
 	return (
 		<section class="panel controls">
 			<div class="row wrap">
-				<TimePicker range={range} onChange={(r) => changed(chooseRange(sides, r))} />
+				<TimePicker
+					range={range}
+					text={sides.point === null ? undefined : `${aside} on each side`}
+					onChange={(r) => changed(chooseRange(sides, r))}
+				/>
 				<BaseWindow sides={sides} changed={changed} />
 				<button
 					type="button"

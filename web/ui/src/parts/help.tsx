@@ -75,6 +75,16 @@ const PLACES: [title: string, entries: Entry[]][] = [
 		],
 	],
 	[
+		"Chart",
+		[
+			["← or →", "from step to step"],
+			["Page Up or Page Down", "ten steps on or back"],
+			["Home or End", "the first, the last step"],
+			["Enter", "open the scrape that ends there"],
+			["Shift drag", "zoom to a window; a double click zooms out"],
+		],
+	],
+	[
 		"Flame graph",
 		[
 			["← or → or ↑ or ↓", "walk from frame to frame"],

@@ -22,6 +22,8 @@ import "./timepicker.css";
 export interface TimePickerProps {
 	range: TimeRange;
 	onChange(range: TimeRange): void;
+	/** What is said instead of the range. */
+	text?: string;
 	refresh?: string;
 	onRefresh?(every: string): void;
 }
@@ -171,7 +173,8 @@ function Move({ label, hint, disabled, icon, onClick }: MoveProps) {
 	);
 }
 
-export function TimePicker({ range, onChange, refresh, onRefresh }: TimePickerProps) {
+export function TimePicker(props: TimePickerProps) {
+	const { range, onChange, refresh, onRefresh } = props;
 	const [open, setOpen] = useState(false);
 	const text = useRef<HTMLButtonElement>(null);
 	// The focus goes back to where it came from, unless a press has put it elsewhere.
@@ -202,7 +205,7 @@ export function TimePicker({ range, onChange, refresh, onRefresh }: TimePickerPr
 					onClick={() => setOpen(!open)}
 				>
 					<IconClock />
-					{describeRange(range)}
+					{props.text ?? describeRange(range)}
 					<IconDown />
 				</button>
 				<Move
