@@ -129,11 +129,11 @@ export function isRuntime(pkg: string): boolean {
 	return pkg === "runtime" || pkg.startsWith("runtime/") || pkg === "libc" || pkg === "syscall";
 }
 
-/** The colour of each name by what `groupOf` says; the root and folded nodes stay neutral. */
+/** The colour of each name by what `groupOf` says; the whole and folded nodes stay neutral. */
 function colorsBy(names: string[], p: Palette, groupOf: (i: number) => string): string[] {
 	const rows = new Map<string, string[]>();
 	return names.map((name, i) => {
-		if (i === 0 || name === "other" || name === "") return p.neutral;
+		if ((i === 0 && name === "total") || name === "other" || !name) return p.neutral;
 		const group = groupOf(i);
 		let row = rows.get(group);
 		if (!row) {

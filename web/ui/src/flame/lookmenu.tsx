@@ -47,6 +47,11 @@ function Choice<T extends string>(props: {
 	);
 }
 
+function colorHint(look: FlameLook, diff: boolean): string | undefined {
+	if (diff) return "In a difference colour is the change.";
+	return look.color === "share" ? "The warmer, the larger the share." : undefined;
+}
+
 export function LookMenu({
 	look,
 	diff,
@@ -98,7 +103,7 @@ export function LookMenu({
 						value={look.color}
 						options={COLORS}
 						disabled={diff}
-						hint={diff ? "In a difference colour is the change." : undefined}
+						hint={colorHint(look, diff)}
 						onChange={(color) => set({ color })}
 					/>
 					<fieldset>
