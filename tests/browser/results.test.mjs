@@ -246,6 +246,11 @@ test("a sandwich's halves and tables are the API's callers and callees", async (
 	await page.getByRole("heading", { name: rows[0].name, exact: true }).waitFor();
 	await page.goBack();
 	await page.getByRole("heading", { name: inner, exact: true }).waitFor();
+	await page.waitForFunction(() => document.activeElement?.tagName === "H2");
+	await page.keyboard.press("Escape");
+	await firstRow(page).waitFor();
+	await page.goBack();
+	await halves(page);
 	await page.getByRole("button", { name: "Close" }).click();
 	await firstRow(page).waitFor();
 	assert.deepEqual(problems, []);
@@ -364,6 +369,27 @@ test("a permalink opens the same picture, whatever the time", async (t) => {
 	assert.equal(Number(got.get("to")) - Number(got.get("from")), 300);
 	assert.equal(got.get("range"), null);
 	assert.equal(got.get("refresh"), null);
+	const picture = await drawn(page);
+	const other = await open(t, link.slice(base.length));
+	await flameReady(other.page);
+	assert.deepEqual(await drawn(other.page), picture);
+	assert.deepEqual([...problems, ...other.problems], []);
+});
+
+test("a permalink of a comparison keeps both windows", async (t) => {
+	const sides = { new: 'cpu{job="demo",version="v2"}', base: 'cpu{job="demo",version="v1"}' };
+	const { page, problems } = await open(
+		t,
+		"compare?" + new URLSearchParams({ ...sides, range: "5m", view: "flame" }),
+		{ permissions: ["clipboard-read", "clipboard-write"] },
+	);
+	await flameReady(page);
+	await page.getByRole("button", { name: "Share" }).click();
+	await page.getByText("Link copied").waitFor();
+	const link = await page.evaluate(() => navigator.clipboard.readText());
+	const got = Object.fromEntries(new URL(link).searchParams);
+	assert.equal(got.from - got.bfrom, 300);
+	assert.equal(got.bto, got.from);
 	const picture = await drawn(page);
 	const other = await open(t, link.slice(base.length));
 	await flameReady(other.page);

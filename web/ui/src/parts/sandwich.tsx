@@ -1,6 +1,6 @@
 // One function between those that call it and those it calls: its callers' stacks turned around
 // above, the tree of what it calls below, beside them both as tables, and the lines it spends on.
-import { useMemo } from "preact/hooks";
+import { useEffect, useMemo, useRef } from "preact/hooks";
 import {
 	sameLabels,
 	type Flamebearer,
@@ -303,6 +303,9 @@ function LineTable({ props, diff }: { props: SandwichProps; diff: boolean }) {
 function Head({ props, diff }: { props: SandwichProps; diff: boolean }) {
 	const { fn, top, element, actions } = props;
 	const row = top?.rows.find((r) => r.function === fn);
+	const title = useRef<HTMLHeadingElement>(null);
+	// What led here is gone, or stands in a graph that changed.
+	useEffect(() => title.current!.focus({ preventScroll: true }), [fn]);
 	const cost = (of: "flat" | "cum") => {
 		if (!row) return null;
 		const value = diff ? formatSigned(row[of], element.unit) : formatValue(row[of], element.unit);
@@ -319,7 +322,9 @@ function Head({ props, diff }: { props: SandwichProps; diff: boolean }) {
 	};
 	return (
 		<div class="sandwich-head">
-			<h2>{fn}</h2>
+			<h2 ref={title} tabIndex={-1}>
+				{fn}
+			</h2>
 			<dl class="summary">
 				{cost("flat")}
 				{cost("cum")}
@@ -348,8 +353,12 @@ export function Sandwich(props: SandwichProps) {
 	const diff = props.element.flamebearer.format === "double";
 	const settled = callers.loaded.answer && callees.loaded.answer && !callers.loaded.loading;
 	const absent = settled && !callers.flame && !callees.flame;
+	const onKey = (e: KeyboardEvent) => {
+		if (e.key !== "Escape" || e.defaultPrevented) return;
+		if (!(e.target as HTMLElement).closest(".popup")) props.onClose();
+	};
 	return (
-		<div class="sandwich">
+		<div class="sandwich" onKeyDown={onKey}>
 			<Head props={props} diff={diff} />
 			{absent ? (
 				<div class="empty">

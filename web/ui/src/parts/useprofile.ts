@@ -194,7 +194,8 @@ export function useProfile(props: ProfileProps) {
 	return {
 		...{ element, index, all, view, widthMode, searched, pick, fn, flame, broken, matches },
 		...{ tabled, top, significance, onOpen, onZoom, onSearch, onPick },
-		actions: useActions(props, all, shareOf, onOpen),
+		// Around one function there are no labels' values, whatever was looked at before.
+		actions: useActions(props, all && !fn, shareOf, onOpen),
 		diff: element.flamebearer.format === "double",
 		idle: element.total === 0 && element.flamebearer.levels.length < 2,
 		look: lookFromParams(params),
