@@ -31,7 +31,8 @@ function useNewTotal({ data, ask, normalized, tick }: TotalsProps): number | nul
 }
 
 /** A sum over a window, and where it is one, the rate it stands for. */
-function Cost({ total, type, unit, win }: { total: number; type: string; unit: string; win: Window }) {
+function Cost(props: { total: number; type: string; unit: string; win: Window }) {
+	const { total, type, unit, win } = props;
 	const rate = chartUnit(type, unit, win.end - win.start);
 	return (
 		<>
