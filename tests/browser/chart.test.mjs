@@ -37,7 +37,12 @@ async function chartReady(page, lines = 1) {
 
 /** Where on the page a time of the chart stands. */
 async function at(page, t) {
-	const box = await page.locator(".chart-panel .u-over").boundingBox();
+	const over = page.locator(".chart-panel .u-over");
+	let box = await over.boundingBox();
+	for (let i = 0; i < 40 && !box; i++) {
+		await page.waitForTimeout(50); // it is being drawn anew
+		box = await over.boundingBox();
+	}
 	const { window: w } = await chart(page);
 	return { x: box.x + (box.width * (t - w.start)) / (w.end - w.start), y: box.y + 30 };
 }

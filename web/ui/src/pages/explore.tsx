@@ -11,6 +11,7 @@ import {
 	parseSelector,
 	callArgument,
 	type Kind,
+	type Selector,
 } from "../lib/query";
 import {
 	useProfileTypes,
@@ -53,38 +54,40 @@ function useResolved(range: TimeRange, tick: number) {
 	return useMemo(() => resolve(range, Date.now() / 1000), [key]);
 }
 
-export function Explore() {
+/** What the URL asks for. */
+function useAsk(tick: number) {
 	const { store, location } = useUrl();
 	const { params } = location;
-	const types = useProfileTypes();
-	const known = types.answer?.data ?? [];
-	const interval = useScrapeInterval();
-	const [tick, setTick] = useState(0);
-
-	const query = params.get("query") ?? "";
-	const by = params.get("by") ?? "";
-	const refresh = params.get("refresh") ?? "off";
-	const nodes = params.get("nodes") ?? String(DEFAULT_NODES);
-	const at = instantFromParams((k) => params.get(k));
-	const match = params.get("match") ?? "";
 	const range = rangeFromParams((k) => params.get(k));
 	const win = useResolved(range, tick);
 	const patch = useCallback(
 		(p: Record<string, string | null>, replace = false) => store.patch(p, replace),
 		[store],
 	);
+	return {
+		params,
+		patch,
+		query: params.get("query") ?? "",
+		by: params.get("by") ?? "",
+		refresh: params.get("refresh") ?? "off",
+		nodes: params.get("nodes") ?? String(DEFAULT_NODES),
+		at: instantFromParams((k) => params.get(k)),
+		match: params.get("match") ?? "",
+		context: contextFromParams((k) => params.get(k)),
+		range,
+		win,
+	};
+}
 
-	useEffect(() => {
-		if (!query && types.answer) {
-			const q = firstQuery(types.answer.data);
-			if (q) patch({ query: q }, true);
-		}
-	}, [query, types.answer]);
-	useInterval(parseDuration(refresh) ?? 0, () => setTick((t) => t + 1));
+type Ask = ReturnType<typeof useAsk>;
 
+/** The answer, what it turned out to be, and its chart. */
+function useAnswer(ask: Ask, known: ProfileType[], tick: number) {
+	const { query, at, win, context, by } = ask;
+	const interval = useScrapeInterval();
 	const sent = query ? flameQuery(query) : "";
 	const times = at === null ? windowTimes(win) : { time: trimMs(at) };
-	const { loaded, asked } = useQuestion(sent, times, nodes, tick);
+	const { loaded, asked } = useQuestion(sent, times, ask.nodes, tick);
 	const data = loaded.answer?.data;
 	// What this very query gave, also while it is asked again; never what another one gave.
 	const settled = useRef<{ query: string; data?: QueryData }>({ query: "" });
@@ -94,22 +97,24 @@ export function Explore() {
 
 	const element = own?.resultType === "profiles" ? own.result[0] : undefined;
 	const named = findSelectors(query)[0]?.name ?? "";
-	const type = element?.type ?? resolveType(named, known)?.type ?? "";
 	const isDiff = element?.flamebearer.format === "double";
 	const drawn = kind !== "unknown" && !isDiff && own?.resultType !== "scalar";
-	const context = contextFromParams((k) => params.get(k));
 	const chart = useCostChart({
 		query: drawn ? query : "",
 		by,
 		kind,
 		window: context?.window ?? win,
 		interval,
-		type,
+		type: element?.type ?? resolveType(named, known)?.type ?? "",
 		tick,
 	});
+	return { interval, sent, times, loaded, asked, own, kind, named, chart };
+}
 
+/** What changes the query: one is run, or the one there is edited. */
+function useQueries({ params, patch, query, match, at, win }: Ask, again: () => void) {
 	const run = (q: string) => {
-		setTick((t) => t + 1);
+		again();
 		const same = q === query;
 		const fn = same ? params.get("fn") : null;
 		patch({ query: q, zoom: null, el: null, fn, match: same ? match : null });
@@ -122,48 +127,76 @@ export function Explore() {
 	const { from, to } = { from: trimMs(win.start), to: trimMs(win.end) };
 	// The chart of an instant has its window from there.
 	const fixed = { refresh: null, ...(at === null ? { range: null, from, to } : {}) };
-	const selector = useMemo(
-		() =>
-			query
-				? parseSelector(callArgument(query, "merge") ?? query)
-				: { name: "", matchers: [] },
-		[query],
+	return { run, edit, fixed };
+}
+
+/** Below costs: the profiles they were counted from, or how to see them. */
+function BehindCosts({ ask, isVector }: { ask: Ask; isVector: boolean }) {
+	const { query, at, match, win, patch } = ask;
+	if (at !== null) return <MeasuredProfiles expr={query} at={at} labels={parseMatch(match)} />;
+	if (!isVector) return null;
+	return (
+		<div class="asked">
+			<button
+				type="button"
+				class="small"
+				title="Evaluates at the end of the range, and shows the profiles"
+				onClick={() => patch({ at: trimMs(Math.floor(win.end)) })}
+			>
+				Flame graph behind these costs
+			</button>
+		</div>
 	);
+}
+
+/** The selector the picker edits; null where the query is more than one. */
+function pickable(query: string): Selector | null {
+	if (!query) return { name: "", matchers: [] };
+	return parseSelector(callArgument(query, "merge") ?? query);
+}
+
+export function Explore() {
+	const types = useProfileTypes();
+	const known = types.answer?.data ?? [];
+	const [tick, setTick] = useState(0);
+	const again = () => setTick((t) => t + 1);
+	const ask = useAsk(tick);
+	const { params, patch, query, at } = ask;
+	const answer = useAnswer(ask, known, tick);
+	const { sent, times, loaded, named, kind, chart } = answer;
+	const { run, edit, fixed } = useQueries(ask, again);
+	useEffect(() => {
+		const first = !query && types.answer ? firstQuery(types.answer.data) : "";
+		if (first) patch({ query: first }, true);
+	}, [query, types.answer]);
+	useInterval(parseDuration(ask.refresh) ?? 0, again);
+	const selector = useMemo(() => pickable(query), [query]);
+	const stored = !types.answer || !named || named === "up" || resolveType(named, known);
 
 	return (
 		<main class="explore">
 			<h1 class="visually-hidden">Explore</h1>
 			<Controls
-				query={query}
+				{...ask}
 				sent={sent}
 				selector={selector}
 				types={types}
 				loaded={loaded}
 				beside={[chart.loaded]}
-				range={range}
-				refresh={refresh}
 				times={times}
-				at={at}
-				match={match}
 				labels={labelsFromParams(params)}
 				run={run}
-				patch={patch}
 			/>
 
 			{types.answer && known.length === 0 && <NothingStored />}
 			{chart.sent && !loaded.error && (
 				<ChartPanel
+					{...ask}
 					chart={chart}
-					query={query}
 					kind={kind}
-					by={by}
 					stacked={params.get("stack") === "1"}
-					range={range}
-					window={win}
-					context={context}
-					at={at}
-					interval={interval ?? 15}
-					patch={patch}
+					window={ask.win}
+					interval={answer.interval ?? 15}
 					run={run}
 				/>
 			)}
@@ -171,14 +204,10 @@ export function Explore() {
 			{loaded.answer && (
 				<Results
 					query={sent}
-					unknownType={
-						types.answer && named && named !== "up" && !resolveType(named, known)
-							? named
-							: ""
-					}
+					unknownType={stored ? "" : named}
 					times={times}
 					compact={at !== null}
-					asked={asked}
+					asked={answer.asked}
 					answered={loaded.key}
 					answer={loaded.answer}
 					loading={loaded.loading}
@@ -189,20 +218,8 @@ export function Explore() {
 					fixed={fixed}
 				/>
 			)}
-			{kind === "costs" && at !== null && (
-				<MeasuredProfiles expr={query} at={at} labels={parseMatch(match)} />
-			)}
-			{kind === "costs" && at === null && own?.resultType === "vector" && (
-				<div class="asked">
-					<button
-						type="button"
-						class="small"
-						title="Evaluates at the end of the range, and shows the profiles"
-						onClick={() => patch({ at: trimMs(Math.floor(win.end)) })}
-					>
-						Flame graph behind these costs
-					</button>
-				</div>
+			{kind === "costs" && (
+				<BehindCosts ask={ask} isVector={answer.own?.resultType === "vector"} />
 			)}
 			{!loaded.answer && loaded.loading && (
 				<section class="panel">

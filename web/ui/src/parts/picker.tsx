@@ -25,6 +25,36 @@ interface ComboProps {
 
 const SHOWN = 50;
 
+function Options(props: {
+	id: string;
+	label: string;
+	value: string;
+	shown: string[];
+	at: number;
+	onPick(value: string): void;
+}) {
+	const { id, at } = props;
+	return (
+		<div class="popup options" role="listbox" id={id} aria-label={props.label}>
+			{props.shown.map((o, i) => (
+				<div
+					key={o}
+					id={`${id}-${i}`}
+					role="option"
+					aria-selected={i === at}
+					class={i === at ? "on" : o === props.value ? "current" : ""}
+					onPointerDown={(e) => {
+						e.preventDefault(); // keeps the focus: no blur, no commit
+						props.onPick(o);
+					}}
+				>
+					{o || <i>empty</i>}
+				</div>
+			))}
+		</div>
+	);
+}
+
 /** A text field with a list of suggestions below it. */
 export function Combo(props: ComboProps) {
 	const { value, options, placeholder, label, autofocus, onCommit } = props;
@@ -89,23 +119,7 @@ export function Combo(props: ComboProps) {
 				}}
 			/>
 			{open && shown.length > 0 && (
-				<div class="popup options" role="listbox" id={id} aria-label={label}>
-					{shown.map((o, i) => (
-						<div
-							key={o}
-							id={`${id}-${i}`}
-							role="option"
-							aria-selected={i === at}
-							class={i === at ? "on" : o === value ? "current" : ""}
-							onPointerDown={(e) => {
-								e.preventDefault(); // keeps the focus: no blur, no commit
-								commit(o);
-							}}
-						>
-							{o || <i>empty</i>}
-						</div>
-					))}
-				</div>
+				<Options id={id} label={label} value={value} shown={shown} at={at} onPick={commit} />
 			)}
 		</div>
 	);
