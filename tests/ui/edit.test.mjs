@@ -131,6 +131,7 @@ test("what changed asks of differences of selectors", () => {
 			'diff(merge(cpu{v="2"}[5m]), merge(cpu{v="1"}[5m] offset 1h))',
 			'changed(cpu{v="2"}[5m], cpu{v="1"}[5m] offset 1h)',
 		],
+		["diff_normalized(cpu[5m], cpu[1h])", "changed(cpu[5m], cpu[1h])"],
 		["merge(cpu[5m]) - cpu[5m] offset 5m", "changed(cpu[5m], cpu[5m] offset 5m)"],
 		['diff(merge(focus(cpu[5m], "x")), merge(cpu[5m]))', null],
 		["diff(merge(cpu), merge(cpu[5m]))", null],

@@ -316,7 +316,7 @@ export function changedQuery(query: string, seconds = 0): string | null {
 	const q = clean(query);
 	const call = wholeCall(q);
 	const sides =
-		call?.name === "diff" && !call.modifier && call.args.length === 2
+		call && /^diff(_normalized)?$/.test(call.name) && !call.modifier && call.args.length === 2
 			? argsOf(q, call)
 			: minusIn(q);
 	const [next, base] = (sides ?? []).map((side) => plainSide(side, seconds));

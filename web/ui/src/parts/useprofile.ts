@@ -179,7 +179,8 @@ export function useProfile(props: ProfileProps) {
 	const matches = useMatches(flame, searched.pattern, pick, widthMode);
 	const tabled = view === "both" || view === "table";
 	const top = useTop(props, element, all, tabled || fn !== "");
-	const significance = useSignificance(props, element, tabled && !fn);
+	const asked = all ? { ...props, query: groupBy(props.query, "") } : props;
+	const significance = useSignificance(asked, element, tabled && !fn);
 	const shareOf = useCallback(
 		(name: string) => shareIn(flame, top.element, name),
 		[flame, top.element],
