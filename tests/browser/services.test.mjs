@@ -20,8 +20,21 @@ const rows = (page) => page.locator(".fleet .vtable-body > [role=row]");
 const loaded = async (page) => {
 	await rows(page).first().waitFor();
 	await page.locator(".fleet:not(.busy)").waitFor();
-	await page.waitForTimeout(150); // what is published follows what is drawn by a frame
+	await page.waitForFunction(published);
 };
+/** What is published follows what is drawn: each thing that is not known is a dash in its row. */
+function published() {
+	const drawn = [...document.querySelectorAll(".fleet .vtable-body > [role=row]")];
+	const unknown = (r) =>
+		// without CPU there is neither a number nor a sparkline
+		[r.cores, r.cores, r.memory, r.tasks, r.profiles, r.top, r.targets, r.firing].filter(
+			(v) => v === null,
+		).length;
+	const dashes = (row) =>
+		[...row.querySelectorAll("[role=cell]")].filter((c) => c.textContent === "–").length;
+	const rows = window.__epi.table() ?? [];
+	return drawn.length > 0 && drawn.every((d, i) => rows[i] && dashes(d) === unknown(rows[i]));
+}
 const table = (page) => page.evaluate(() => window.__epi.table());
 
 /** A vector as a map from the value of `by`. */
@@ -44,8 +57,9 @@ test("every number is the API's", async (t) => {
 
 	const top = await api("query", { query: "top(1, merge by (job) (cpu))", ...span });
 	for (const e of top.result) {
-		assert.equal(shown[e.metric.job].top.function, e.rows[0].function);
-		assert.equal(shown[e.metric.job].top.flat_percent, e.rows[0].flat_percent);
+		const { top } = shown[e.metric.job];
+		assert.equal(top?.function, e.rows[0]?.function);
+		assert.equal(top?.flat_percent, e.rows[0]?.flat_percent);
 	}
 	let profiles = 0;
 	for (const kind of ["cpu", "memory", "goroutine", "block", "mutex"]) {
@@ -162,4 +176,44 @@ test("one question that fails leaves the others' answers", async (t) => {
 	assert.equal(demo.memory, null);
 	const cells = rows(page).filter({ hasText: "demo" }).locator("[role=cell]");
 	assert.equal(await cells.nth(3).innerText(), "–");
+});
+
+test("what takes long shows how far it is, and can be given up", async (t) => {
+	const held = [];
+	const { page, problems } = await openPage(t, services({ by: "job", range: "5m" }), {
+		before: (p) => p.route(/api\/v1\/query_range/, (r) => void held.push(r)),
+	});
+	const status = page.getByRole("status").filter({ hasText: /\d+ of \d+ answers/ });
+	await status.waitFor();
+	await page.waitForFunction(() => window.__epi.table()?.some((r) => r.memory > 0));
+	const demo = (await table(page)).find((r) => r.service === "demo");
+	assert.equal(demo.cores, null, "the rows stand before all is known");
+	await status.getByRole("button", { name: "Cancel" }).click();
+	await status.waitFor({ state: "detached" });
+	await page.locator(".fleet:not(.busy)").waitFor();
+	assert.ok((await table(page)).find((r) => r.service === "demo").memory > 0);
+	assert.equal(held.length, 1);
+	assert.deepEqual(problems, []);
+});
+
+test("thousands of services: rows in view only, and a filter", async (t) => {
+	const COUNT = 3000;
+	const { page, problems } = await openPage(t, services({ by: "job", range: "5m" }), {
+		before: (p) =>
+			p.route(/api\/v1\/query\?.*by\+?(%20)?.*\(?up/, (r) => {
+				const result = Array.from({ length: COUNT }, (_, i) => ({
+					metric: { job: `service-${i}` },
+					value: [1, "1"],
+				}));
+				const data = { resultType: "vector", result };
+				return r.fulfill({ json: { status: "success", data } });
+			}),
+	});
+	await loaded(page);
+	await page.waitForFunction((n) => window.__epi.table()?.length >= n, COUNT);
+	assert.ok((await rows(page).count()) < 120, "rows in view only");
+	await page.getByLabel("Filter services").fill("service-2999");
+	await page.waitForFunction(() => window.__epi.table()?.length === 1);
+	assert.match(await rows(page).first().innerText(), /service-2999/);
+	assert.deepEqual(problems, []);
 });
