@@ -96,13 +96,6 @@ const PLACES: [title: string, entries: Entry[]][] = [
 		],
 	],
 	[
-		"Chart",
-		[
-			["← or →", "move from point to point"],
-			["Enter", "open what is marked"],
-		],
-	],
-	[
 		"Tables",
 		[
 			["↑ or ↓", "the row above or below"],
