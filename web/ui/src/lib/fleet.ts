@@ -56,8 +56,8 @@ export interface FleetTimes {
 }
 
 export function fleetTimes(window: Window, interval: number): FleetTimes {
-	const wide = { start: window.start, end: window.start + SPARK_POINTS * (window.end - window.start) };
-	const step = chooseStep(wide, interval);
+	const width = window.end - window.start;
+	const step = chooseStep({ start: 0, end: SPARK_POINTS * width }, interval);
 	return { window, step, grid: alignWindow(window, step) };
 }
 

@@ -44,7 +44,8 @@ export function useMany(
 			if (own.signal.aborted) return;
 			set((s) => {
 				const waiting = s.waiting.filter((w) => w !== k);
-				const done = waiting.length ? {} : { since: null, tookMs: performance.now() - since };
+				const tookMs = performance.now() - since;
+				const done = waiting.length ? {} : { since: null, tookMs };
 				return { ...s, ...change(s), waiting, ...done };
 			});
 		};

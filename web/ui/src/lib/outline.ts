@@ -1,5 +1,5 @@
-// The call tree as rows: which are shown for a set of expanded nodes, and what a key does. Nodes are
-// told by the hash of their call path, so that a refreshed answer keeps what was expanded.
+// The call tree as rows: which are shown for a set of expanded nodes, and what a key does. Nodes
+// are told by the hash of their call path, so that a refreshed answer keeps what was expanded.
 import { childrenOf, type Flame } from "../flame/layout";
 
 export interface OutlineRow {
@@ -85,7 +85,8 @@ export function outlineKey(
 		case "*": {
 			const up = parentRow(rows, at);
 			const beside = rows.filter(
-				(r, i) => r.level === row.level && parentRow(rows, i) === up && r.expanded === false,
+				(r, i) =>
+					r.level === row.level && r.expanded === false && parentRow(rows, i) === up,
 			);
 			return { open: beside.map((r) => r.node) };
 		}

@@ -194,8 +194,8 @@ export function TsdbPage() {
 						<Blocks blocks={d.blocks} />
 					) : (
 						<div class="empty">
-							Nothing is stored yet. The <a href="targets">targets page</a> shows what is
-							being scraped.
+							Nothing is stored yet. The <a href="targets">targets page</a> shows
+							what is being scraped.
 						</div>
 					)
 				}

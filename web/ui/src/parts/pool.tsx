@@ -72,7 +72,7 @@ export function PoolPanel({ pool, pools, counts, children }: PoolPanelProps) {
 
 export const PAGE = 50;
 
-/** The first rows of a list, and a button for more: a thousand rows at once would stall the page. */
+/** The first rows of a list, and a button for more: a thousand at once would stall the page. */
 export function Paged<T>(props: {
 	items: T[];
 	what: string;
