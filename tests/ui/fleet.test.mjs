@@ -115,3 +115,12 @@ test("what selects a service", () => {
 	assert.equal(fleet.defaultLabel(["job", "service"]), "service");
 	assert.equal(fleet.defaultLabel(["instance", "job"]), "job");
 });
+
+test("a sparkline draws over holes, not over gaps, and a lone point as a dash", () => {
+	const path = (values) => fleet.sparkPath(values, 40, 10).replace(/ -?[\d.]+(?=[LMh]|$)/g, "");
+	assert.equal(path([1, 1, 1]), "M2.0L22.0L42.0");
+	assert.equal(path([1, undefined, 1]), "M2.0L42.0");
+	assert.equal(path([1, null, 1]), "M2.0h1.5M42.0h1.5");
+	assert.equal(path([null, 1, null, 1, 1]), "M12.0h1.5M32.0L42.0");
+	assert.equal(path([]), "");
+});

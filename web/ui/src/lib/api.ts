@@ -160,6 +160,7 @@ export async function call<T>(
 ): Promise<Answer<T>> {
 	const began = performance.now();
 	let response: Response;
+	let text: string;
 	const [path, query = ""] = apiUrl(name, args).split("?", 2);
 	const long = post || query.length > URL_MAX; // a target's labels may be longer than a URL can be
 	try {
@@ -167,11 +168,11 @@ export async function call<T>(
 			new URL(long ? path : apiUrl(name, args), document.baseURI),
 			long ? { signal, method: "POST", body: new URLSearchParams(query) } : { signal },
 		);
+		text = await response.text(); // which may break off halfway
 	} catch (e) {
 		if ((e as Error).name === "AbortError") throw e;
 		throw new ApiError(0, "unavailable", "the server cannot be reached");
 	}
-	const text = await response.text();
 	let body: {
 		status?: string;
 		data?: T;

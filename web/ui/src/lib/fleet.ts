@@ -13,6 +13,7 @@ import {
 } from "./api";
 import type { Alert } from "./rules";
 import { formatSelector } from "./query";
+import type { Column } from "./series";
 import { alignWindow, chooseStep, formatDuration, trimMs, type Window } from "./timerange";
 import { chartUnit, type ChartUnit } from "./units";
 
@@ -100,7 +101,7 @@ export interface ServiceRow {
 	/** CPU over the time that has profiles; null without any. */
 	cores: number | null;
 	/** Per step of the grid: a number, null for a gap, undefined for a hole that is drawn over. */
-	spark: (number | null | undefined)[];
+	spark: Column;
 	memory: number | null;
 	tasks: number | null;
 	profiles: number | null;
@@ -127,10 +128,10 @@ export function onGrid(
 	m: MatrixElement,
 	times: FleetTimes,
 	factor: number,
-): { spark: (number | null | undefined)[]; mean: number | null } {
+): { spark: Column; mean: number | null } {
 	const { grid, step } = times;
 	const n = Math.max(1, Math.round((grid.end - grid.start) / step) + 1);
-	const spark: (number | null | undefined)[] = new Array(n).fill(null);
+	const spark: Column = new Array(n).fill(null);
 	let sum = 0;
 	let covered = 0;
 	let last = -1;
@@ -219,6 +220,30 @@ export function fleetRows(
 	for (const [service, n] of firing ?? [])
 		if (rows.byService.has(service) || service) rows.of({ [by]: service }).firing = n;
 	return [...rows.byService.values()];
+}
+
+export const SPARK_PAD = 2;
+
+/** The line as an SVG path, from zero to the largest value; a lone point is a dash. */
+export function sparkPath(values: Column, width: number, height: number): string {
+	const top = values.reduce<number>((m, v) => Math.max(m, v ?? 0), 0) || 1;
+	const dx = values.length > 1 ? width / (values.length - 1) : 0;
+	const place = (i: number, v: number) =>
+		`${(SPARK_PAD + i * dx).toFixed(1)} ${(SPARK_PAD + height * (1 - v / top)).toFixed(1)}`;
+	let path = "";
+	let pen = false;
+	values.forEach((v, i) => {
+		if (v === undefined) return;
+		if (v === null) {
+			pen = false;
+			return;
+		}
+		const next = values[i + 1] === undefined ? values[i + 2] : values[i + 1];
+		const alone = !pen && typeof next !== "number";
+		path += `${pen ? "L" : "M"}${place(i, v)}${alone ? "h1.5" : ""}`;
+		pen = true;
+	});
+	return path;
 }
 
 export function coresUnit(types: FleetTypes, step: number): ChartUnit {

@@ -231,7 +231,6 @@ export function Compare() {
 	return (
 		<main class={picking ? "compare picking" : "compare"}>
 			<h1 class="visually-hidden">Compare</h1>
-			<h1 class="visually-hidden">Compare</h1>
 			<CompareBar
 				{...both}
 				range={newRange((k) => params.get(k))}

@@ -59,7 +59,7 @@ export function SignificanceNotes({ of }: { of: Significance }) {
 			{of.loading ? "Looking for what changed…" : found}
 			{of.notes.map((note) => (
 				<div key={note} class="faint">
-					{note[0].toUpperCase() + note.slice(1)}
+					{note.charAt(0).toUpperCase() + note.slice(1)}
 				</div>
 			))}
 		</div>

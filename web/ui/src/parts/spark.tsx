@@ -1,36 +1,16 @@
 // A sparkline: a service's cost over the window, small enough for a cell of a table.
+import { sparkPath, SPARK_PAD as PAD } from "../lib/fleet";
+import type { Column } from "../lib/series";
 import "./spark.css";
 
 const W = 120;
 const H = 20;
-const PAD = 2;
 
-export interface SparkProps {
+interface SparkProps {
 	/** Evenly spaced: a number, null for a gap, undefined for a hole that is drawn over. */
-	values: (number | null | undefined)[];
+	values: Column;
 	/** What it shows, in words. */
 	label: string;
-}
-
-/** The line as an SVG path, from zero to the largest value; a lone point is a dash. */
-export function sparkPath(values: SparkProps["values"], width: number, height: number): string {
-	const top = values.reduce<number>((m, v) => Math.max(m, v ?? 0), 0) || 1;
-	const dx = values.length > 1 ? width / (values.length - 1) : 0;
-	const place = (i: number, v: number) =>
-		`${(PAD + i * dx).toFixed(1)} ${(PAD + height * (1 - v / top)).toFixed(1)}`;
-	let path = "";
-	let pen = false;
-	values.forEach((v, i) => {
-		if (v === undefined) return;
-		if (v === null) {
-			pen = false;
-			return;
-		}
-		const alone = !pen && typeof (values[i + 1] ?? values[i + 2]) !== "number";
-		path += `${pen ? "L" : "M"}${place(i, v)}${alone ? "h1.5" : ""}`;
-		pen = true;
-	});
-	return path;
 }
 
 export function Spark({ values, label }: SparkProps) {

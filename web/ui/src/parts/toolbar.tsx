@@ -75,6 +75,10 @@ export function SearchBox({
 		const id = setTimeout(() => onChange(draft), SEARCH_DELAY_MS);
 		return () => clearTimeout(id);
 	}, [draft]);
+	const clear = () => {
+		setDraft(""); // also what the address does not know of yet
+		onChange("");
+	};
 	return (
 		<div class={error ? "search bad" : "search"}>
 			<IconSearch />
@@ -87,7 +91,7 @@ export function SearchBox({
 				title={error}
 				onInput={(e) => setDraft((e.target as HTMLInputElement).value)}
 				onKeyDown={(e) => {
-					if (e.key === "Escape") onChange("");
+					if (e.key === "Escape") clear();
 				}}
 			/>
 			{draft && (
@@ -95,10 +99,7 @@ export function SearchBox({
 					type="button"
 					class="quiet"
 					aria-label="Clear the search"
-					onClick={() => {
-						setDraft("");
-						onChange("");
-					}}
+					onClick={clear}
 				>
 					<IconX />
 				</button>
