@@ -348,7 +348,7 @@ test("the pages of status: configuration, flags, TSDB, as the API has them", asy
 	await tab("TSDB").click();
 	await page.getByRole("rowheader", { name: "State" }).waitFor();
 	await page.getByRole("heading", { name: "Windows and blocks" }).waitFor();
-	await page.getByText("open window").waitFor();
+	await page.getByText("open window").first().waitFor();
 	const pages = page.getByRole("navigation", { name: "Pages", exact: true });
 	assert.equal(await pages.locator("[aria-current]").innerText(), "Status");
 	await shot(page, "tsdb");
