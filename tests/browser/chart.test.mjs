@@ -358,3 +358,16 @@ test("narrow: nothing is wider than the screen, with a scrape open", async (t) =
 	await shot(page, "chart-narrow");
 	assert.deepEqual(problems, []);
 });
+
+test("the last label of the time axis is not cut off", async (t) => {
+	const to = Math.floor(Date.now() / 60000) * 60; // a label stands at the very end
+	const args = { query: QUERY, from: String(to - 120), to: String(to) };
+	const { page, problems } = await open(t, args, { viewport: { width: 1400, height: 900 } });
+	await chartReady(page);
+	const ink = await page.locator(".chart-panel canvas").evaluate((canvas) => {
+		const { data } = canvas.getContext("2d").getImageData(canvas.width - 1, 0, 1, canvas.height);
+		return data.filter((v, i) => i % 4 === 3 && v > 0).length;
+	});
+	assert.equal(ink, 0, "nothing is drawn at the canvas's edge");
+	assert.deepEqual(problems, []);
+});

@@ -217,3 +217,20 @@ test("thousands of services: rows in view only, and a filter", async (t) => {
 	assert.match(await rows(page).first().innerText(), /service-2999/);
 	assert.deepEqual(problems, []);
 });
+
+test("every column stands below its head, also where the table is wider than the screen", async (t) => {
+	for (const width of [1400, 700]) {
+		const { page, problems } = await openPage(t, services({ by: "job", ...fixedWindow(60) }), {
+			viewport: { width, height: 900 },
+		});
+		await loaded(page);
+		const [heads, cells] = await page.evaluate(() =>
+			[".vtable-head > *", ".vtable-body > [role=row]:first-child > *"].map((s) =>
+				[...document.querySelectorAll(`.fleet ${s}`)].map((e) => e.getBoundingClientRect().right),
+			),
+		);
+		assert.ok(heads.length > 5);
+		assert.deepEqual(heads, cells, `at ${width} px`);
+		assert.deepEqual(problems, []);
+	}
+});

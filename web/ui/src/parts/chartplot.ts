@@ -123,6 +123,20 @@ function markPlugin({ theme }: Plot, events: PlotEvents): uPlot.Plugin {
 	};
 }
 
+/** Half of the longest label of the time axis, 00:00:00: the last one stands at the very end. */
+const TIME_LABEL_HALF_PX = 27;
+const VALUE_GAP_PX = 6;
+const VALUES_MIN_PX = 34;
+
+/** As wide as the widest value: on a narrow screen the plot needs the room. */
+function valuesWidth(u: uPlot, values: string[] | null, axis: number, cycle: number): number {
+	const { font, _size } = u.axes[axis] as { font?: unknown; _size?: number };
+	if (cycle > 1 && _size) return _size; // else it may go to and fro
+	u.ctx.font = String(Array.isArray(font) ? font[0] : font);
+	const widths = (values ?? []).map((v) => u.ctx.measureText(v).width / devicePixelRatio);
+	return Math.ceil(Math.max(VALUES_MIN_PX, ...widths.map((w) => w + 2 * VALUE_GAP_PX)));
+}
+
 function axes(unit: ChartUnit, dark: boolean): uPlot.Axis[] {
 	const shared = {
 		stroke: dark ? "#97a0ae" : "#68707d",
@@ -140,8 +154,8 @@ function axes(unit: ChartUnit, dark: boolean): uPlot.Axis[] {
 		},
 		{
 			...shared,
-			size: 64,
-			gap: 6,
+			size: valuesWidth,
+			gap: VALUE_GAP_PX,
 			...(unit.binary ? { incrs: BINARY_TICKS } : {}),
 			values: (_u, values) => values.map((v) => unit.format(v)),
 		},
@@ -178,7 +192,7 @@ export function plotOptions(
 	return {
 		...size,
 		legend: { show: false },
-		padding: [10, 20, 0, 0],
+		padding: [10, TIME_LABEL_HALF_PX, 0, 0],
 		focus: { alpha: 0.25 },
 		cursor: {
 			drag: { x: true, y: false, setScale: false },

@@ -191,28 +191,34 @@ export function Outline(props: OutlineProps) {
 				onKeyDown={onKey}
 				onScroll={(e) => setTop((e.target as HTMLElement).scrollTop)}
 			>
-				<Head columns={columns} template={template} />
-				<div
-					class="vtable-body"
-					role="rowgroup"
-					style={{ height: `${rows.length * ROW_H}px` }}
-				>
-					{rows.slice(from, to).map((row, i) => (
-						<Row
-							key={flame.path[row.node]}
-							row={row}
-							index={from + i}
-							active={from + i === at}
-							columns={columns}
-							template={template}
-							flame={flame}
-							unit={unit}
-							matched={!!props.matches?.byName[flame.name[row.node]] && row.node > 0}
-							picked={props.pick !== "" && nameOf(flame, row.node) === props.pick}
-							onToggle={toggle}
-							onSelect={() => setActive(row.node)}
-						/>
-					))}
+				<div class="vtable-wide">
+					<Head columns={columns} template={template} />
+					<div
+						class="vtable-body"
+						role="rowgroup"
+						style={{ height: `${rows.length * ROW_H}px` }}
+					>
+						{rows.slice(from, to).map((row, i) => (
+							<Row
+								key={flame.path[row.node]}
+								row={row}
+								index={from + i}
+								active={from + i === at}
+								columns={columns}
+								template={template}
+								flame={flame}
+								unit={unit}
+								matched={
+									row.node > 0 && !!props.matches?.byName[flame.name[row.node]]
+								}
+								picked={
+									props.pick !== "" && nameOf(flame, row.node) === props.pick
+								}
+								onToggle={toggle}
+								onSelect={() => setActive(row.node)}
+							/>
+						))}
+					</div>
 				</div>
 			</div>
 		</div>

@@ -122,27 +122,29 @@ export function Table<Row>(props: TableProps<Row>) {
 				onKeyDown={onKey}
 				onScroll={(e) => setTop((e.target as HTMLElement).scrollTop)}
 			>
-				<Header
-					columns={columns}
-					sort={sort}
-					template={template}
-					onSort={(to) => {
-						setSort(to);
-						props.onSort?.(to);
-					}}
-				/>
-				<div class="vtable-body" style={{ height: `${sorted.length * ROW_H}px` }}>
-					{sorted.slice(from, to).map((row, i) => (
-						<TableRow
-							key={props.rowKey(row)}
-							id={`${id}-${from + i}`}
-							table={props}
-							row={row}
-							index={from + i}
-							active={from + i === active}
-							template={template}
-						/>
-					))}
+				<div class="vtable-wide">
+					<Header
+						columns={columns}
+						sort={sort}
+						template={template}
+						onSort={(to) => {
+							setSort(to);
+							props.onSort?.(to);
+						}}
+					/>
+					<div class="vtable-body" style={{ height: `${sorted.length * ROW_H}px` }}>
+						{sorted.slice(from, to).map((row, i) => (
+							<TableRow
+								key={props.rowKey(row)}
+								id={`${id}-${from + i}`}
+								table={props}
+								row={row}
+								index={from + i}
+								active={from + i === active}
+								template={template}
+							/>
+						))}
+					</div>
 				</div>
 				{sorted.length === 0 && (
 					<div class="empty">{props.empty ?? "Nothing matches."}</div>

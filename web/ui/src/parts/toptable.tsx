@@ -135,7 +135,7 @@ function diffColumns(
 		title,
 		hint: "The change in percent of the base's total",
 		numeric: true,
-		width: "84px",
+		width: "74px",
 		sort: (r) => signedPercent(r, of),
 		cell: (r) => (
 			<span class={cls(r[of])}>
@@ -163,7 +163,7 @@ function significance(changes: Map<string, number>): Column<TopRow> {
 			"How far its share of the flat cost moved, where that is more than chance: of " +
 			"comparisons in which nothing changed at most 1 % mark anything",
 		numeric: true,
-		width: "104px",
+		width: "98px",
 		sort: (r) => Math.abs(changes.get(r.function) ?? 0),
 		cell: (r) => {
 			const change = changes.get(r.function);
