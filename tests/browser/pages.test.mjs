@@ -365,6 +365,41 @@ test("the tree of calls, by keyboard, has the API's numbers", async (t) => {
 	assert.deepEqual(problems, []);
 });
 
+test("a new answer leaves the keyboard on the same call path", async (t) => {
+	const answer = (levels) => ({
+		metric: {},
+		type: "process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta",
+		unit: "nanoseconds",
+		total: 100,
+		profiles: 1,
+		flamebearer: {
+			format: "single",
+			names: ["total", "main.a", "main.b", "main.new"],
+			levels,
+			numTicks: 100,
+			maxSelf: 60,
+		},
+	});
+	const before = answer([[0, 100, 0, 0], [0, 40, 40, 1, 0, 60, 60, 2]]);
+	const after = answer([[0, 100, 0, 0], [0, 50, 50, 3, 0, 20, 20, 1, 0, 30, 30, 2]]);
+	let now = before;
+	const { page } = await openPage(t, `${FLEET}explore?query=cpu&view=tree&range=5m`, {
+		before: (p) =>
+			p.route("**/api/v1/query?*", (route) => {
+				const data = { resultType: "profiles", result: [now] };
+				return route.fulfill({ json: { status: "success", data } });
+			}),
+	});
+	const active = () => page.locator(".outline .active .fn").getAttribute("title");
+	await page.getByRole("treegrid").focus();
+	await page.keyboard.press("ArrowDown");
+	await page.locator(".outline .active .fn[title='main.b']").waitFor();
+	now = after;
+	await page.getByRole("button", { name: "Run" }).click();
+	await page.locator(".outline .fn[title='main.new']").waitFor();
+	assert.equal(await active(), "main.b");
+});
+
 test("the first paint comes within a second, of files of the server's own", async (t) => {
 	const asked = [];
 	const { page, problems } = await openPage(t, `${server.base}status`, {

@@ -1,6 +1,7 @@
 // The call tree as rows: which are shown for a set of expanded nodes, and what a key does. Nodes
 // are told by the hash of their call path, so that a refreshed answer keeps what was expanded.
 import { childrenOf, type Flame } from "../flame/layout";
+import { rowByKey } from "./rows";
 
 export interface OutlineRow {
 	node: number;
@@ -64,15 +65,8 @@ export function outlineKey(
 ): OutlineMove {
 	const row = rows[at];
 	if (!row) return null;
-	const steps: Record<string, number> = {
-		ArrowDown: at + 1,
-		ArrowUp: at - 1,
-		PageDown: at + page,
-		PageUp: at - page,
-		Home: 0,
-		End: rows.length - 1,
-	};
-	if (key in steps) return { to: Math.max(0, Math.min(rows.length - 1, steps[key])) };
+	const to = rowByKey(key, at, rows.length, page);
+	if (to >= 0) return { to };
 	switch (key) {
 		case "ArrowRight":
 			if (row.expanded === false) return { open: [row.node] };

@@ -1,6 +1,6 @@
 // The call tree as a tree of rows: what the flame graph draws, for those who read tables, by
 // keyboard or by ear. Only the rows in view are in the document.
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
 import { ancestry, findPath, nameOf, type Flame, type WidthMode } from "../flame/layout";
 import type { Matches } from "../flame/search";
 import {
@@ -10,14 +10,12 @@ import {
 	outlineRows,
 	type OutlineRow,
 } from "../lib/outline";
+import { ROW_H, useRows } from "../lib/rows";
 import { formatPercent, formatPoints, formatSigned, formatValue, share } from "../lib/units";
 import { IconDown } from "./icons";
 import { FunctionName } from "./toptable";
 import "./outline.css";
 
-const ROW_H = 25;
-const HEAD_H = 31;
-const OVERSCAN = 8;
 const INDENT_PX = 14;
 const INDENT_MAX = 24; // levels; deeper ones stand no further right
 
@@ -123,73 +121,62 @@ function useExpanded(flame: Flame, zoom: string) {
 	return { expanded: set, change, begin: Math.max(0, at) };
 }
 
-export function Outline(props: OutlineProps) {
-	const { flame, unit, onPick } = props;
-	const { expanded, change, begin } = useExpanded(flame, props.zoom);
-	const rows = useMemo(
-		() => outlineRows(flame, expanded),
-		[flame, expanded, props.widthMode],
-	);
-	const [active, setActive] = useState(begin);
-	const [top, setTop] = useState(0);
-	const [height, setHeight] = useState(600);
-	const box = useRef<HTMLDivElement>(null);
+/** The tree as it is shown: its rows, the one the keyboard is on, and what changes them. */
+function useTree({ flame, zoom, widthMode, onPick }: OutlineProps) {
+	const { expanded, change, begin } = useExpanded(flame, zoom);
+	const rows = useMemo(() => outlineRows(flame, expanded), [flame, expanded, widthMode]);
+	// As a path: a node's number is another one in the next answer.
+	const [active, setActive] = useState(flame.path[begin]);
+	const view = useRows(rows.length);
 	const at = Math.max(
 		0,
-		rows.findIndex((r) => r.node === active),
+		rows.findIndex((r) => flame.path[r.node] === active),
 	);
-	useEffect(() => {
-		const observer = new ResizeObserver(() => setHeight(box.current!.clientHeight));
-		observer.observe(box.current!);
-		reveal(at);
-		return () => observer.disconnect();
-	}, []);
-
-	const reveal = (i: number) => {
-		const el = box.current!;
-		const y = i * ROW_H;
-		if (y < el.scrollTop) el.scrollTop = y;
-		const below = y + ROW_H + HEAD_H - el.clientHeight;
-		if (below > el.scrollTop) el.scrollTop = below;
-	};
+	useEffect(() => view.reveal(at), []);
+	const select = (node: number) => setActive(flame.path[node]);
 	const open = (nodes: number[]) =>
 		change(new Set([...expanded, ...nodes.map((n) => flame.path[n])]));
 	const close = (node: number) =>
 		change(new Set([...expanded].filter((p) => p !== flame.path[node])));
 	const onKey = (e: KeyboardEvent) => {
 		if (e.altKey || e.ctrlKey || e.metaKey) return;
-		const move = outlineKey(e.key, rows, at, Math.max(1, Math.floor(height / ROW_H) - 2));
+		const move = outlineKey(e.key, rows, at, view.page);
 		if (!move) return;
 		e.preventDefault();
 		if ("to" in move) {
-			setActive(rows[move.to].node);
-			reveal(move.to);
+			select(rows[move.to].node);
+			view.reveal(move.to);
 		} else if ("open" in move) open(move.open);
 		else if ("close" in move) close(move.close);
 		else if (move.pick > 0) onPick(nameOf(flame, move.pick));
 	};
 	const toggle = (row: OutlineRow) => {
-		setActive(row.node);
+		select(row.node);
 		if (row.expanded) close(row.node);
 		else if (row.expanded === false) open([row.node]);
 	};
+	return { rows, at, view, select, toggle, onKey };
+}
+
+export function Outline(props: OutlineProps) {
+	const { flame, unit, matches, pick } = props;
+	const { rows, at, view, select, toggle, onKey } = useTree(props);
+	const id = useId();
 	const columns = flame.diff ? DIFF : PLAIN;
 	const template = ["minmax(240px, 1fr)", ...columns.map((c) => c.width)].join(" ");
-	const from = Math.max(0, Math.floor(top / ROW_H) - OVERSCAN);
-	const to = Math.min(rows.length, Math.ceil((top + height) / ROW_H) + OVERSCAN);
 	return (
 		<div class="vtable outline">
 			<div
 				class="vtable-scroll"
-				ref={box}
+				ref={view.box}
 				role="treegrid"
 				tabIndex={0}
 				aria-label="Call tree. Arrow keys walk, expand and collapse."
 				aria-rowcount={rows.length + 1}
 				aria-colcount={columns.length + 1}
-				aria-activedescendant={`outline-${at}`}
+				aria-activedescendant={`${id}-${at}`}
 				onKeyDown={onKey}
-				onScroll={(e) => setTop((e.target as HTMLElement).scrollTop)}
+				onScroll={view.onScroll}
 			>
 				<div class="vtable-wide">
 					<Head columns={columns} template={template} />
@@ -198,24 +185,21 @@ export function Outline(props: OutlineProps) {
 						role="rowgroup"
 						style={{ height: `${rows.length * ROW_H}px` }}
 					>
-						{rows.slice(from, to).map((row, i) => (
+						{rows.slice(view.from, view.to).map((row, i) => (
 							<Row
 								key={flame.path[row.node]}
+								id={`${id}-${view.from + i}`}
 								row={row}
-								index={from + i}
-								active={from + i === at}
+								index={view.from + i}
+								active={view.from + i === at}
 								columns={columns}
 								template={template}
 								flame={flame}
 								unit={unit}
-								matched={
-									row.node > 0 && !!props.matches?.byName[flame.name[row.node]]
-								}
-								picked={
-									props.pick !== "" && nameOf(flame, row.node) === props.pick
-								}
+								matched={!!matches?.byName[flame.name[row.node]] && row.node > 0}
+								picked={pick !== "" && nameOf(flame, row.node) === pick}
 								onToggle={toggle}
-								onSelect={() => setActive(row.node)}
+								onSelect={() => select(row.node)}
 							/>
 						))}
 					</div>
@@ -239,6 +223,7 @@ function Head({ columns, template }: { columns: Column[]; template: string }) {
 }
 
 interface RowProps {
+	id: string;
 	row: OutlineRow;
 	index: number;
 	active: boolean;
@@ -258,7 +243,7 @@ function Row({ row, index, active, columns, template, flame, unit, ...rest }: Ro
 	const name = row.node === 0 ? "all" : nameOf(flame, row.node);
 	return (
 		<div
-			id={`outline-${index}`}
+			id={rest.id}
 			role="row"
 			aria-level={row.level}
 			aria-posinset={row.position}

@@ -1,7 +1,8 @@
 // A table of many rows: sortable, filtered, and only the rows in view are in the document.
 import type { ComponentChildren } from "preact";
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useId, useMemo, useState } from "preact/hooks";
 import { publish } from "../lib/debug";
+import { ROW_H, rowByKey, useRows } from "../lib/rows";
 import "./table.css";
 
 export interface Column<Row> {
@@ -37,43 +38,21 @@ export interface TableProps<Row> {
 	debugName?: string;
 }
 
-const ROW_H = 25;
-const HEAD_H = 31;
-const OVERSCAN = 8;
-
 const collator = new Intl.Collator(); // many times faster than localeCompare
 
-export function compareCells(a: number | string, b: number | string): number {
-	if (typeof a === "number" && typeof b === "number") return a - b;
+/** What is no number comes before all numbers. */
+function compareCells(a: number | string, b: number | string): number {
+	if (typeof a === "number" && typeof b === "number") {
+		const [x, y] = [a, b].map((v) => (Number.isNaN(v) ? -Infinity : v));
+		return x === y ? 0 : x - y;
+	}
 	return collator.compare(String(a), String(b));
 }
 
-/** The row a key leads to; -1 for keys that lead nowhere. */
-export function rowByKey(key: string, at: number, rows: number, page: number): number {
-	const to: Record<string, number> = {
-		ArrowDown: at + 1,
-		ArrowUp: at < 0 ? 0 : at - 1,
-		PageDown: at + page,
-		PageUp: at - page,
-		Home: 0,
-		End: rows - 1,
-	};
-	return key in to && rows > 0 ? Math.max(0, Math.min(rows - 1, to[key])) : -1;
-}
-
-let tables = 0;
-
-export function Table<Row>(props: TableProps<Row>) {
-	const { columns, rows, filter, filterText, onPick, onMark } = props;
-	const [sort, setSort] = useState(props.initialSort);
-	const [top, setTop] = useState(0);
-	const [height, setHeight] = useState(600);
-	const [active, setActive] = useState(-1);
-	const box = useRef<HTMLDivElement>(null);
-	const id = useMemo(() => `rows${++tables}`, []);
-	const debugName = props.debugName ?? "table";
-
-	const sorted = useMemo(() => {
+/** Descending where the sort begins with a minus. */
+function useSorted<Row>(props: TableProps<Row>, sort: string): Row[] {
+	const { columns, rows, filter, filterText } = props;
+	return useMemo(() => {
 		const key = sort.replace(/^-/, "");
 		const column = columns.find((c) => c.key === key) ?? columns[0];
 		const kept =
@@ -81,12 +60,17 @@ export function Table<Row>(props: TableProps<Row>) {
 		const sign = sort.startsWith("-") ? -1 : 1;
 		return kept.sort((a, b) => sign * compareCells(column.sort(a), column.sort(b)));
 	}, [rows, columns, sort, filter]);
+}
 
-	useEffect(() => {
-		const observer = new ResizeObserver(() => setHeight(box.current!.clientHeight));
-		observer.observe(box.current!);
-		return () => observer.disconnect();
-	}, []);
+export function Table<Row>(props: TableProps<Row>) {
+	const { columns, rows, filter, onPick, onMark } = props;
+	const [sort, setSort] = useState(props.initialSort);
+	const [active, setActive] = useState(-1);
+	const id = useId();
+	const debugName = props.debugName ?? "table";
+	const sorted = useSorted(props, sort);
+	const view = useRows(sorted.length);
+
 	useEffect(() => {
 		publish(debugName, () => sorted);
 		return () => publish(debugName, null);
@@ -94,33 +78,30 @@ export function Table<Row>(props: TableProps<Row>) {
 	useEffect(() => setActive(-1), [rows, sort, filter]);
 
 	const onKey = (e: KeyboardEvent) => {
-		if (e.target !== box.current) return;
-		const page = Math.max(1, Math.floor((height - HEAD_H) / ROW_H) - 1);
-		const to = rowByKey(e.key, active, sorted.length, page);
+		if (e.target !== view.box.current || e.altKey || e.ctrlKey || e.metaKey) return;
+		const to = rowByKey(e.key, active, sorted.length, view.page);
 		if (to >= 0) {
 			setActive(to);
-			reveal(box.current!, to);
+			view.reveal(to);
 		} else if (e.key === "Enter" && active >= 0 && onPick) onPick(sorted[active]);
 		else if (e.key === " " && active >= 0 && onMark) onMark(sorted[active]);
 		else return;
 		e.preventDefault();
 	};
-	const from = Math.max(0, Math.floor(top / ROW_H) - OVERSCAN);
-	const to = Math.min(sorted.length, Math.ceil((top + height) / ROW_H) + OVERSCAN);
 	const template = columns.map((c) => c.width ?? "minmax(180px, 1fr)").join(" ");
 
 	return (
 		<div class="vtable">
 			<div
 				class="vtable-scroll"
-				ref={box}
+				ref={view.box}
 				tabIndex={0}
 				role={onPick ? "grid" : "table"}
-				aria-rowcount={sorted.length}
+				aria-rowcount={sorted.length + 1}
 				aria-label={onPick && "Rows. Arrow keys walk, Enter opens."}
 				aria-activedescendant={active >= 0 ? `${id}-${active}` : undefined}
 				onKeyDown={onKey}
-				onScroll={(e) => setTop((e.target as HTMLElement).scrollTop)}
+				onScroll={view.onScroll}
 			>
 				<div class="vtable-wide">
 					<Header
@@ -133,14 +114,14 @@ export function Table<Row>(props: TableProps<Row>) {
 						}}
 					/>
 					<div class="vtable-body" style={{ height: `${sorted.length * ROW_H}px` }}>
-						{sorted.slice(from, to).map((row, i) => (
+						{sorted.slice(view.from, view.to).map((row, i) => (
 							<TableRow
 								key={props.rowKey(row)}
-								id={`${id}-${from + i}`}
+								id={`${id}-${view.from + i}`}
 								table={props}
 								row={row}
-								index={from + i}
-								active={from + i === active}
+								index={view.from + i}
+								active={view.from + i === active}
 								template={template}
 							/>
 						))}
@@ -152,13 +133,6 @@ export function Table<Row>(props: TableProps<Row>) {
 			</div>
 		</div>
 	);
-}
-
-function reveal(box: HTMLElement, index: number): void {
-	const y = index * ROW_H;
-	if (y < box.scrollTop) box.scrollTop = y;
-	const below = y + ROW_H + HEAD_H - box.clientHeight;
-	if (below > box.scrollTop) box.scrollTop = below;
 }
 
 function Header<Row>(props: {
@@ -213,7 +187,7 @@ function TableRow<Row>(props: {
 		<div
 			id={props.id}
 			role="row"
-			aria-rowindex={index + 1}
+			aria-rowindex={index + 2}
 			aria-selected={onPick ? selected : undefined}
 			onClick={onPick && (() => onPick(row))}
 			class={classes.filter(Boolean).join(" ")}
