@@ -130,9 +130,7 @@ test("a query is written by keyboard, and its answer is the API's", async (t) =>
 });
 
 test("functions and words of the language are offered with what they take", async (t) => {
-	const language = await fetch(`${base}api/v1/language`);
-	if (language.status === 404) return t.skip("this server does not tell its language");
-	const { data } = await language.json();
+	const data = await api("language");
 	const { page } = await open(t, explore({ query: "cpu", ...fixedWindow(60) }));
 	await field(page).focus();
 	await page.keyboard.press("Control+A");
@@ -229,12 +227,7 @@ const names = (page) => page.getByRole("group", { name: "Label names" }).getByRo
 const values = (page, label) =>
 	page.getByRole("group", { name: `Values of ${label}` }).getByRole("listitem");
 
-async function hasCounts() {
-	return (await fetch(`${base}api/v1/label_counts?limit=1`)).status === 200;
-}
-
 test("the label browser counts as the API does, and a press changes the query", async (t) => {
-	if (!(await hasCounts())) return t.skip("this server does not count labels");
 	const w = fixedWindow(300);
 	const times = { start: w.from, end: w.to };
 	const { page, problems } = await open(t, explore({ query: QUERY, ...w, view: "flame" }));

@@ -256,6 +256,19 @@ test("a sandwich's halves and tables are the API's callers and callees", async (
 	assert.deepEqual(problems, []);
 });
 
+test("a sandwich shows nothing of another function's while its own is asked for", async (t) => {
+	const w = fixedWindow(300);
+	const fn = "main.newHandler.func1.1";
+	const { page } = await open(t, explore({ query: QUERY, ...w, fn }));
+	await halves(page);
+	await page.route(/callers|callees/, () => {}); // from here on nothing is answered
+	await page.getByRole("region", { name: "Callees" }).locator(".vtable-body > div").first().click();
+	await page.getByRole("heading", { name: fn, exact: true }).waitFor({ state: "detached" });
+	await page.locator(".half.callers", { hasText: "Loading…" }).waitFor();
+	await page.locator(".half.callees", { hasText: "Loading…" }).waitFor();
+	assert.equal(await page.locator(".sandwich .vtable-body > div").count(), 0);
+});
+
 test("a sandwich of a difference has both sides; one of nothing says so", async (t) => {
 	const w = fixedWindow(120);
 	const P = 'diff(merge(cpu{job="demo",version="v2"}), merge(cpu{job="demo",version="v1"}))';

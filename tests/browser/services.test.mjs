@@ -196,6 +196,19 @@ test("what takes long shows how far it is, and can be given up", async (t) => {
 	assert.deepEqual(problems, []);
 });
 
+test("what takes long says so in every round, also where nothing of it is here", async (t) => {
+	const { page } = await openPage(t, services({ by: "job", range: "5m" }));
+	await loaded(page);
+	await page.route(/api\/v1\/(query|alerts)/, () => {}); // from here on nothing is answered
+	for (let i = 0; i < 2; i++) {
+		await page.getByRole("button", { name: "Earlier" }).click();
+		const status = page.getByRole("status").filter({ hasText: /^0 of \d+ answers/ });
+		await status.waitFor();
+		await status.getByRole("button", { name: "Cancel" }).click();
+		await status.waitFor({ state: "detached" });
+	}
+});
+
 test("thousands of services: rows in view only, and a filter", async (t) => {
 	const COUNT = 3000;
 	const { page, problems } = await openPage(t, services({ by: "job", range: "5m" }), {

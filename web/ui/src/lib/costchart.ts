@@ -1,8 +1,8 @@
 // The chart's question: cost over time as one line, by a label, or by the functions that cost most
 // in the whole window.
-import { useMemo, useRef } from "preact/hooks";
+import { useMemo } from "preact/hooks";
 import type { QueryData } from "./api";
-import { useApi } from "./hooks";
+import { useApi, useOwnAnswer } from "./hooks";
 import { callArgument, chartQuery, insideTop, quote, type Kind } from "./query";
 import { useChart, type ChartData } from "./questions";
 import { withRest, type CostSeries } from "./series";
@@ -44,17 +44,14 @@ function useTopFunctions(profiles: string, window: Window, tick: number) {
 	const key = profiles ? JSON.stringify([args, tick]) : null;
 	const loaded = useApi<QueryData>(key, "query", args);
 	// A refresh keeps the lines it has until the next names are here; another query does not.
-	const settled = useRef<{ profiles: string; names: string[] | null }>({
-		profiles: "",
-		names: null,
-	});
-	const data = loaded.answer?.data;
-	if (loaded.key === key && data?.resultType === "top") {
-		const names = data.result.flatMap((e) => e.rows.map((r) => r.function));
+	const data = useOwnAnswer(loaded, key, profiles)?.data;
+	const names = useMemo(() => {
+		if (data?.resultType !== "top") return null;
 		// In one order whatever they cost, so that the same functions are the same question.
-		settled.current = { profiles, names: [...new Set(names)].filter(Boolean).sort() };
-	}
-	return { loaded, names: settled.current.profiles === profiles ? settled.current.names : null };
+		const all = data.result.flatMap((e) => e.rows.map((r) => r.function));
+		return [...new Set(all)].filter(Boolean).sort();
+	}, [data]);
+	return { loaded, names };
 }
 
 export interface CostQuestion {

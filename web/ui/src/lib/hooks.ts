@@ -16,6 +16,8 @@ export function useUrl(): { store: UrlStore; location: Location } {
 	return { store, location };
 }
 
+const TURN_MS = 250;
+
 interface State<T> {
 	answer: Answer<T> | null;
 	error: ApiError | null;
@@ -75,6 +77,32 @@ export function useApi<T>(key: string | null, name: string, args: Args = {}): Lo
 	}, []);
 	const again = useCallback(() => setRound((n) => n + 1), []);
 	return { ...state, cancel, again };
+}
+
+/**
+ * The last answer to a question about `about`: one that is asked again keeps what it has, also
+ * where that fails, and never shows what another one gave. `key` is that of the question.
+ */
+export function useOwnAnswer<T>(
+	loaded: Loaded<T>,
+	key: string | null,
+	about: string,
+): Answer<T> | null {
+	const last = useRef<{ about: string; answer: Answer<T> | null }>({ about, answer: null });
+	if (loaded.answer && loaded.key === key) last.current = { about, answer: loaded.answer };
+	return last.current.about === about ? last.current.answer : null;
+}
+
+/** The time now, by performance.now(), again and again while `running`. */
+export function useNow(running: boolean): number {
+	const [now, set] = useState(() => performance.now());
+	useEffect(() => {
+		if (!running) return;
+		set(performance.now());
+		const id = setInterval(() => set(performance.now()), TURN_MS);
+		return () => clearInterval(id);
+	}, [running]);
+	return now;
 }
 
 /** Calls `fn` every `seconds` while the page is visible; 0 for never. */

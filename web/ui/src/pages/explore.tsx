@@ -1,8 +1,8 @@
 // Explore: one query, its cost over time, its flame graph and its table.
-import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { resolveType, shortTypeName, type ProfileType, type QueryData } from "../lib/api";
+import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
+import { resolveType, shortTypeName, type ProfileType } from "../lib/api";
 import { useCostChart } from "../lib/costchart";
-import { useInterval, useUrl } from "../lib/hooks";
+import { useInterval, useOwnAnswer, useUrl } from "../lib/hooks";
 import { parseMatch } from "../lib/measured";
 import {
 	findSelectors,
@@ -88,11 +88,8 @@ function useAnswer(ask: Ask, known: ProfileType[], tick: number) {
 	const sent = query ? flameQuery(query) : "";
 	const times = at === null ? windowTimes(win) : { time: trimMs(at) };
 	const { loaded, asked } = useQuestion(sent, times, ask.nodes, tick);
-	const data = loaded.answer?.data;
 	// What this very query gave, also while it is asked again; never what another one gave.
-	const settled = useRef<{ query: string; data?: QueryData }>({ query: "" });
-	if (loaded.key === asked && data) settled.current = { query, data };
-	const own = settled.current.query === query ? settled.current.data : undefined;
+	const own = useOwnAnswer(loaded, asked, query)?.data;
 	const kind = kindOf(guessKind(query), own?.resultType);
 
 	const element = own?.resultType === "profiles" ? own.result[0] : undefined;

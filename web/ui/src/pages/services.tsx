@@ -11,7 +11,7 @@ import {
 	serviceQuery,
 	type ServiceRow,
 } from "../lib/fleet";
-import { useApi, useInterval, useUrl } from "../lib/hooks";
+import { useApi, useInterval, useNow, useUrl } from "../lib/hooks";
 import { useMany, type Many } from "../lib/many";
 import { useProfileTypes, useScrapeInterval } from "../lib/questions";
 import {
@@ -282,12 +282,12 @@ function Totals({ rows, unit, many }: { rows: ServiceRow[]; unit: ChartUnit; man
 	);
 }
 
+const LATE_MS = 500;
+
 /** How many answers are here; appears only where that takes a while. */
 function Waiting({ many, total }: { many: Many & { cancel(): void }; total: number }) {
-	const [late, setLate] = useState(false);
-	useInterval(many.since === null ? 0 : 0.5, () => setLate(true));
-	if (many.since === null || (!late && Object.keys(many.data).length === 0)) return null;
-	if (performance.now() - many.since < 500) return null;
+	const now = useNow(many.since !== null);
+	if (many.since === null || now - many.since < LATE_MS) return null;
 	return (
 		<span class="waiting" role="status">
 			<span class="faint">

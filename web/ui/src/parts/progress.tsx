@@ -1,23 +1,9 @@
 // A question that takes long says for how long, and can be given up; one that was given up says
 // so, and can be asked again.
-import { useEffect, useState } from "preact/hooks";
-import type { Loaded } from "../lib/hooks";
+import { useNow, type Loaded } from "../lib/hooks";
 import "./progress.css";
 
 const SHOWN_AFTER_MS = 1000; // what is quick needs no words
-const TURN_MS = 250;
-
-/** The time now, again and again while `running`. */
-function useNow(running: boolean): number {
-	const [now, set] = useState(() => performance.now());
-	useEffect(() => {
-		if (!running) return;
-		set(performance.now());
-		const id = setInterval(() => set(performance.now()), TURN_MS);
-		return () => clearInterval(id);
-	}, [running]);
-	return now;
-}
 
 /** The questions of one view: they are given up, and asked again, together. */
 export function Progress({ loaded }: { loaded: Loaded<unknown> | Loaded<unknown>[] }) {

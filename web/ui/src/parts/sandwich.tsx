@@ -10,7 +10,7 @@ import {
 } from "../lib/api";
 import { halfOf, linesOf } from "../lib/edit";
 import { withFiles } from "../lib/files";
-import { useApi, type Loaded } from "../lib/hooks";
+import { useApi, useOwnAnswer, type Loaded } from "../lib/hooks";
 import type { Times } from "../lib/questions";
 import { formatPercent, formatSigned, formatValue, share, signedPercent } from "../lib/units";
 import { invertCallers, neighbours, withoutRoot, type Neighbour } from "../flame/invert";
@@ -53,6 +53,8 @@ const NODES_LEAST = 8192; // the tables are counted on the trees, so little is t
 
 interface Half {
 	loaded: Loaded<QueryData>;
+	/** Whether there is an answer to this very question. */
+	known: boolean;
 	sent: string;
 	flame: Flame | null;
 }
@@ -68,7 +70,7 @@ function useHalf(props: SandwichProps, half: "callers" | "callees"): Half {
 		max_nodes: nodes,
 		files: "true",
 	});
-	const data = loaded.answer?.data;
+	const data = useOwnAnswer(loaded, key, sent)?.data;
 	const flame = useMemo(() => {
 		if (data?.resultType !== "profiles") return null;
 		const own = data.result.find((e) => sameLabels(e.metric, element.metric));
@@ -77,7 +79,7 @@ function useHalf(props: SandwichProps, half: "callers" | "callees"): Half {
 		return buildFlame(rooted(found.flamebearer, half, fn));
 	}, [data, element, half, fn]);
 	useMemo(() => flame && setWidthMode(flame, widthMode), [flame, widthMode]);
-	return { loaded, sent, flame };
+	return { loaded, known: !!data, sent, flame };
 }
 
 function rooted(fb: Flamebearer, half: "callers" | "callees", fn: string): Flamebearer {
@@ -127,7 +129,7 @@ function HalfView({
 					debugName={half}
 				/>
 			) : (
-				<div class="empty">{loaded.loading ? "Loading…" : "Nothing here."}</div>
+				<div class="empty">{of.known ? "Nothing here." : "Loading…"}</div>
 			)}
 		</div>
 	);
@@ -228,13 +230,14 @@ function useLines(props: SandwichProps): { lines: Line[]; ready: boolean } {
 	const of = (cost: "flat" | "cum") => {
 		const sent = linesOf(query, cost, fn, labels);
 		const key = JSON.stringify([asked, sent]);
-		return useApi<QueryData>(key, "query", { query: sent, ...times });
+		const loaded = useApi<QueryData>(key, "query", { query: sent, ...times });
+		return useOwnAnswer(loaded, key, sent);
 	};
 	const flat = of("flat");
 	const cum = of("cum");
 	const lines = useMemo(() => {
 		const out = new Map<string, Line>();
-		for (const [kind, { answer }] of [["flat", flat], ["cum", cum]] as const) {
+		for (const [kind, answer] of [["flat", flat], ["cum", cum]] as const) {
 			if (answer?.data.resultType !== "vector") continue;
 			for (const { metric, value } of answer.data.result) {
 				const { filename = "", line = "", ...rest } = metric;
@@ -246,8 +249,8 @@ function useLines(props: SandwichProps): { lines: Line[]; ready: boolean } {
 			}
 		}
 		return [...out.values()].filter((l) => l.flat !== 0 || l.cum !== 0);
-	}, [flat.answer, cum.answer, element]);
-	return { lines, ready: !!flat.answer && !!cum.answer };
+	}, [flat, cum, element]);
+	return { lines, ready: !!flat && !!cum };
 }
 
 function LineTable({ props, diff }: { props: SandwichProps; diff: boolean }) {
@@ -351,8 +354,7 @@ export function Sandwich(props: SandwichProps) {
 	const callers = useHalf(props, "callers");
 	const callees = useHalf(props, "callees");
 	const diff = props.element.flamebearer.format === "double";
-	const settled = callers.loaded.answer && callees.loaded.answer && !callers.loaded.loading;
-	const absent = settled && !callers.flame && !callees.flame;
+	const absent = callers.known && callees.known && !callers.flame && !callees.flame;
 	const onKey = (e: KeyboardEvent) => {
 		if (e.key !== "Escape" || e.defaultPrevented) return;
 		if (!(e.target as HTMLElement).closest(".popup")) props.onClose();
