@@ -366,6 +366,35 @@ test("a difference marks what changed() reports, or says why it cannot tell", as
 	assert.deepEqual(problems, []);
 });
 
+test("what normalizes to an empty base says so, and not that nothing was used", async (t) => {
+	const w = fixedWindow(120);
+	const none = { from: "1000000000", to: "1000000120" };
+	const { page, problems } = await open(
+		t,
+		"compare?" +
+			new URLSearchParams({ new: QUERY, base: QUERY, ...w, bfrom: none.from, bto: none.to, norm: "1" }),
+	);
+	const text = await page.locator(".results .empty").innerText();
+	assert.match(text, /^Base has no cost in its window/, text);
+	assert.deepEqual(problems, []);
+});
+
+test("the tools above a result stand in one line", async (t) => {
+	const sides = { new: 'cpu{job="demo",version="v2"}', base: 'cpu{job="demo",version="v1"}' };
+	const viewport = { width: 1400, height: 900 };
+	for (const at of [
+		explore({ query: `merge by (handler) (${QUERY})`, range: "5m" }),
+		explore({ query: `focus(${QUERY}, "main")`, range: "5m" }),
+		"compare?" + new URLSearchParams({ ...sides, range: "5m", shift: "0" }),
+	]) {
+		const { page, problems } = await open(t, at, { viewport });
+		await flameReady(page);
+		const bar = await page.locator(".results > .toolbar").boundingBox();
+		assert.ok(bar.height < 60, `${at}: ${bar.height} px`);
+		assert.deepEqual(problems, []);
+	}
+});
+
 /* ---- share ---- */
 
 test("a permalink opens the same picture, whatever the time", async (t) => {

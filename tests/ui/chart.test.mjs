@@ -182,3 +182,24 @@ test("steps of long ranges are few and whole", () => {
 		}
 	}
 });
+
+test("lines are named by the labels that tell them apart", () => {
+	const names = (...metrics) =>
+		series.alignSeries(
+			metrics.map((metric) => ({ metric, values: [[10, "1"]] })),
+			{ start: 10, end: 10 },
+			10,
+			1,
+			20,
+		).labels;
+	const pod = (a, version) => ({ job: "demo", pod: a, version });
+	assert.deepEqual(names(pod("a", "v1"), pod("b", "v1")), ["a", "b"]);
+	assert.deepEqual(names(pod("a", "v1"), pod("b", "v2")), [
+		'pod="a", version="v1"',
+		'pod="b", version="v2"',
+	]);
+	assert.deepEqual(names({ job: "demo", pod: "a" }, { job: "demo" }), ["a", "no pod"]);
+	assert.deepEqual(names({ job: "demo", pod: "a" }), ['job="demo", pod="a"'], "one alone has all");
+	assert.deepEqual(names({ job: "demo" }), ["demo"]);
+	assert.deepEqual(names({}), ["all"]);
+});

@@ -210,6 +210,21 @@ export function formatLabels(metric: Labels, empty = "all"): string {
 	return pairs.length ? pairs.join(", ") : empty;
 }
 
+/** The labels that tell some series apart: those that are not the same in all; all, of one. */
+export function tellingLabels(metrics: Labels[]): string[] {
+	const names = [...new Set(metrics.flatMap((m) => Object.keys(m)))];
+	const telling = names.filter((n) => metrics.some((m) => m[n] !== metrics[0][n]));
+	return telling.length ? telling : names;
+}
+
+/** A series among others: by its value where one label tells them apart. */
+export function labelsAmong(metric: Labels, telling: string[]): string {
+	const [only] = telling;
+	if (telling.length === 1) return metric[only] || `no ${only}`;
+	const kept = Object.entries(metric).filter(([k]) => telling.includes(k));
+	return formatLabels(Object.fromEntries(kept), telling.length ? "no labels" : "all");
+}
+
 export const sameLabels = (a: Labels, b: Labels): boolean => {
 	const ka = Object.keys(a);
 	return ka.length === Object.keys(b).length && ka.every((k) => a[k] === b[k]);

@@ -1,7 +1,7 @@
 // Series of query_range on one grid of times, as the chart wants them: aligned, stacked, and said
 // in words.
 import type { Labels, MatrixElement } from "./api";
-import { formatLabels } from "./api";
+import { labelsAmong, tellingLabels } from "./api";
 import { formatClock, formatDuration, type Window } from "./timerange";
 import type { ChartUnit } from "./units";
 
@@ -47,7 +47,7 @@ export function alignSeries(
 ): Aligned {
 	const n = Math.max(1, Math.round((window.end - window.start) / step) + 1);
 	const times = Array.from({ length: n }, (_, i) => window.start + i * step);
-	const names = [...new Set(matrix.flatMap((m) => Object.keys(m.metric)))];
+	const telling = tellingLabels(matrix.filter((m) => !m.rest).map((m) => m.metric));
 	const lines = matrix.map((m): Line => {
 		const column: Column = new Array(n).fill(null);
 		let sum = 0;
@@ -58,7 +58,7 @@ export function alignSeries(
 			column[i] = v;
 			sum += Math.abs(v);
 		}
-		const label = m.rest ? "other" : seriesLabel(m, names);
+		const label = m.rest ? "other" : labelsAmong(m.metric, telling);
 		return { label, metric: m.metric, column, sum, rest: m.rest ?? false };
 	});
 	lines.sort((a, b) => Number(a.rest) - Number(b.rest) || b.sum - a.sum);
@@ -95,12 +95,6 @@ function bridge(column: Column): Column {
 		lastSeen = i;
 	}
 	return column;
-}
-
-/** One label alone is shown by its value; `names` are the labels of all series. */
-function seriesLabel(m: MatrixElement, names: string[]): string {
-	if (names.length === 1) return m.metric[names[0]] || `no ${names[0]}`;
-	return formatLabels(m.metric, names.length ? "no labels" : "all");
 }
 
 /**

@@ -1,5 +1,5 @@
 // The names of a chart's lines. Pointing at one brings its line out; pressing it narrows the query.
-import type { Labels } from "../lib/api";
+import { formatLabels, type Labels } from "../lib/api";
 import type { Aligned } from "../lib/series";
 
 export interface LegendProps {
@@ -30,6 +30,7 @@ export function Legend(props: LegendProps) {
 					<li
 						key={`${i} ${label}`}
 						class={i === focused ? "on" : ""}
+						title={i === data.rest ? undefined : formatLabels(data.metrics[i], label)}
 						onPointerEnter={() => onFocus(i)}
 						onPointerLeave={() => onFocus(-1)}
 					>

@@ -62,19 +62,20 @@ function LabelPreset({
 				placeholder="label"
 				onCommit={setLabel}
 			/>
+			<span class="faint">base</span>
 			<Combo
 				value={base}
 				options={options}
 				label="Base value"
-				placeholder="base"
+				placeholder="value"
 				onCommit={setBase}
 			/>
-			<span class="faint">against</span>
+			<span class="faint">new</span>
 			<Combo
 				value={next}
 				options={options}
 				label="New value"
-				placeholder="new"
+				placeholder="value"
 				onCommit={setNext}
 			/>
 			<button

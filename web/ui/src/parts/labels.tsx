@@ -197,10 +197,12 @@ export function LabelBrowser(props: LabelsProps) {
 				<div class="label-column" role="group" aria-label="Label names">
 					<Names {...props} />
 				</div>
-				{label && (
+				{label ? (
 					<div class="label-column" role="group" aria-label={`Values of ${label}`}>
 						<Values key={label} {...props} />
 					</div>
+				) : (
+					<p class="faint">Press a label to see its values.</p>
 				)}
 			</div>
 		</section>

@@ -217,19 +217,23 @@ function Between({ props, of }: Part) {
 	);
 }
 
+/** Why there is nothing to draw. */
+function whyIdle(query: string, { element, diff }: ProfileState): string {
+	if (hasFilter(query)) return "The filters of this query leave nothing of its profiles.";
+	if (diff && /^\s*diff_normalized\b/.test(query) && !element.left_total)
+		return "Base has no cost in its window that new could be scaled to: compare absolute costs.";
+	return nothingCounted(element.type ?? "", element.unit, element.profiles);
+}
+
 export function ProfileResult(props: ProfileProps) {
 	const of = useProfile(props);
-	const { element, idle, broken } = of;
+	const { idle, broken } = of;
 	return (
 		<section class={props.loading ? "panel results busy" : "panel results"}>
 			<Toolbar props={props} of={of} />
 			{broken && <div class="notice error">{broken}</div>}
 			{idle ? (
-				<div class="empty">
-					{hasFilter(props.query)
-						? "The filters of this query leave nothing of its profiles."
-						: nothingCounted(element.type ?? "", element.unit, element.profiles)}
-				</div>
+				<div class="empty">{whyIdle(props.query, of)}</div>
 			) : of.fn ? (
 				<Between props={props} of={of} />
 			) : (

@@ -21,10 +21,13 @@ function Time({ text }: { text: string }) {
 	);
 }
 
-/** `storageRetention` to `storage retention`; names with dots or dashes stay. */
+/** `storageRetention` to `Storage retention`, but `reloadURL` to `Reload URL`; names with dots or dashes stay. */
 function spaced(key: string): string {
 	if (/[.\-_ ]/.test(key)) return key;
-	return key.replace(/([a-z])([A-Z])/g, "$1 $2").replace(/^(.)/, (c) => c.toUpperCase());
+	return key
+		.replace(/([a-z])([A-Z])/g, "$1 $2")
+		.replace(/ [A-Z](?=[a-z])/g, (c) => c.toLowerCase())
+		.replace(/^(.)/, (c) => c.toUpperCase());
 }
 
 function Value({ name = "", value }: { name?: string; value: Json }) {

@@ -1,8 +1,7 @@
 // The parts of the toolbar above a result: which view, which element, search.
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { formatLabels, type Answer, type ProfileElement, type QueryData } from "../lib/api";
+import { labelsAmong, tellingLabels, type Answer, type ProfileElement, type QueryData } from "../lib/api";
 import { formatPercent, formatSigned, formatValue, share } from "../lib/units";
-import { labelNames } from "../lib/group";
 import type { Flame } from "../flame/layout";
 import { compilePattern, type Matches } from "../flame/search";
 import { IconSearch, IconX } from "./icons";
@@ -173,7 +172,7 @@ export function ElementSelect({
 	onChange(el: string | null): void;
 }) {
 	if (elements.length < 2) return null;
-	const labels = labelNames(elements);
+	const telling = tellingLabels(elements.map((e) => e.metric));
 	return (
 		<select
 			class="element"
@@ -188,7 +187,7 @@ export function ElementSelect({
 			{all !== undefined && <option value="all">all {elements.length} together</option>}
 			{elements.map((e, i) => (
 				<option key={i} value={String(i)}>
-					{formatLabels(e.metric, labels.length === 1 ? `no ${labels[0]}` : "no labels")}
+					{labelsAmong(e.metric, telling)}
 					{e.total !== undefined ? ` · ${formatValue(e.total, e.unit ?? "")}` : ""}
 				</option>
 			))}
