@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-const { costchart, series, timerange } = await import(process.env.EPI_UI_BUNDLE);
+const { costchart, query, series, timerange } = await import(process.env.EPI_UI_BUNDLE);
 
 const unit = { label: "cores", factor: 1, format: (v) => String(v) };
 
@@ -118,8 +118,8 @@ test("the functions of a chart are asked for by name, with the total beside them
 		'flat by (function) (merge(cpu), {function=~"main\\\\.\\\\(\\\\*T\\\\)\\\\.f|a\\"b"})' +
 			" or total(merge(cpu))",
 	);
-	assert.equal(costchart.profilesOf("top(5, merge(cpu))", "top"), "merge(cpu)");
-	assert.equal(costchart.profilesOf(" cpu ", "selector"), "cpu");
+	assert.equal(query.profilesOf("top(5, merge(cpu))", "top"), "merge(cpu)");
+	assert.equal(query.profilesOf(" cpu ", "selector"), "cpu");
 });
 
 test("ranges as people type them", () => {

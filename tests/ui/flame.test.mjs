@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-const { color, files, keys, layout, search } = await import(process.env.EPI_UI_BUNDLE);
+const { color, files, keys, layout, names, search } = await import(process.env.EPI_UI_BUNDLE);
 
 // total 100: a 60 (self 10: b 30, a 20), c 40 (self 15: b 25)
 const single = {
@@ -177,7 +177,7 @@ test("packages", () => {
 		["/usr/lib/libc.so.6", "libc.so.6"],
 		["[kernel]", "[kernel]"],
 	])
-		assert.equal(color.packageOf(name), want, name);
+		assert.equal(names.packageOf(name), want, name);
 });
 
 test("a package keeps its colour, the frame around it stays neutral", () => {

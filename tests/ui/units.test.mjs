@@ -130,3 +130,10 @@ test("ticks of bytes are binary, of other units decimal", () => {
 	assert.equal(units.chartUnit("memory:inuse_space:bytes:space:bytes", "bytes", 10).binary, true);
 	assert.equal(units.chartUnit("goroutine:goroutine:count:g:count", "count", 10).binary, false);
 });
+
+test("values that are no finite numbers are read and said as the server writes them", () => {
+	const said = ["+Inf", "-Inf", "NaN", "-1.5e3"].map((s) => units.parseSample(s));
+	assert.deepEqual(said, [Infinity, -Infinity, NaN, -1500]);
+	const shown = said.slice(0, 3).map((v) => units.formatValue(v, "ratio"));
+	assert.deepEqual(shown, ["Inf", "-Inf", "NaN"]);
+});

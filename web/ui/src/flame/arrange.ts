@@ -10,12 +10,9 @@
 // A zoom is the hash of a call path. Order leaves it as it is; of a collapsed graph it is the hash
 // of the collapsed path, and a path of the graph before finds the node it went into.
 import type { FlameLook } from "./look";
-import { hashPaths, type Columns, type Flame } from "./layout";
+import { FOLDED, hashPaths, type Columns, type Flame } from "./layout";
 
 export type Arrangement = Pick<FlameLook, "order" | "collapse">;
-
-/** What a node folds; it stands behind its siblings in every order. */
-const FOLDED = "other";
 
 /** The children of old node `i` are first[i] .. first[i+1]-1; parents never fall. */
 function firstChildren(f: Flame): Uint32Array {

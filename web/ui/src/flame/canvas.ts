@@ -13,7 +13,7 @@ import { MIN_W, Painter, type Paint } from "./paint";
 import type { Matches } from "./search";
 
 export const ROW_H = 19;
-const LABEL_MIN_W = 18;
+export const LABEL_MIN_W = 18;
 /** While it moves nobody reads what stands on the narrowest frames. */
 const MOVING_LABEL_MIN_W = 40;
 export const PAD = 4;

@@ -8,7 +8,7 @@ import {
 	formatValue,
 	share,
 } from "../lib/units";
-import { fileOf, nameOf, type Flame } from "./layout";
+import { FOLDED, fileOf, nameOf, type Flame } from "./layout";
 import { packageOf } from "./names";
 
 export interface CardProps {
@@ -123,7 +123,7 @@ function Double({ flame: f, node, unit }: CardProps) {
 }
 
 /** Where a function lives: its file and line, or its package where no file is known. */
-export function whereOf(f: Flame, node: number): string {
+function whereOf(f: Flame, node: number): string {
 	const name = f.name[node];
 	const file = fileOf(f, name);
 	const line = f.nameLines[name] ?? 0;
@@ -133,7 +133,7 @@ export function whereOf(f: Flame, node: number): string {
 export function Card(props: CardProps) {
 	const { flame, node, x, y } = props;
 	const name = nameOf(flame, node);
-	const folded = name === "other" && flame.parent[node] >= 0;
+	const folded = name === FOLDED && flame.parent[node] >= 0;
 	const left = Math.max(8, Math.min(x + GAP, window.innerWidth - CARD_W - 12));
 	const top = props.top ?? y;
 	const below = y + CARD_H < window.innerHeight || top < CARD_H;

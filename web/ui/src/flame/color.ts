@@ -1,11 +1,9 @@
 // Colours of the flame graph. A package keeps its hue in every graph and on every machine; hues
 // are spread at equal lightness (OKLCH), so that no package shouts.
-import { fileOf, hashName, shareChange, type Flame } from "./layout";
+import { FOLDED, fileOf, hashName, shareChange, type Flame } from "./layout";
 import type { FlameLook } from "./look";
-import { bareName, packageOf, shortName } from "./names";
+import { packageOf } from "./names";
 import type { Matches } from "./search";
-
-export { bareName, packageOf, shortName };
 
 export type Rgb = [number, number, number];
 
@@ -133,7 +131,7 @@ export function isRuntime(pkg: string): boolean {
 function colorsBy(names: string[], p: Palette, groupOf: (i: number) => string): string[] {
 	const rows = new Map<string, string[]>();
 	return names.map((name, i) => {
-		if ((i === 0 && name === "total") || name === "other" || !name) return p.neutral;
+		if ((i === 0 && name === "total") || name === FOLDED || !name) return p.neutral;
 		const group = groupOf(i);
 		let row = rows.get(group);
 		if (!row) {

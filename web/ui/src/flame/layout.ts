@@ -4,6 +4,9 @@
 // touched while drawing.
 import type { Flamebearer } from "../lib/api";
 
+/** The name of what the server folds small nodes into: no function. */
+export const FOLDED = "other";
+
 export type WidthMode = "both" | "new" | "base";
 
 /** One side of a difference: its own x, total and self of every node. */

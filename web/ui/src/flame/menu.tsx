@@ -3,7 +3,7 @@
 import { Fragment } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { useOutside } from "../lib/hooks";
-import { copyText } from "./copy";
+import { copyText } from "../lib/copy";
 import { shortName } from "./names";
 
 /** An entry of the menu that the place of the graph adds to the view's own. */
@@ -31,7 +31,7 @@ export interface MenuProps {
 const EDGE = 8;
 
 /** The entry a key goes to, among `n` of which `at` has the focus; -1 for other keys. */
-export function menuMove(key: string, at: number, n: number): number {
+function menuMove(key: string, at: number, n: number): number {
 	if (key === "ArrowDown") return (at + 1) % n;
 	if (key === "ArrowUp") return (at - 1 + n) % n;
 	if (key === "Home") return 0;

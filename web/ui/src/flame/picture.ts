@@ -3,7 +3,7 @@
 // screen is, at twice the size.
 import { formatPercent, formatValue, share } from "../lib/units";
 import { arrange } from "./arrange";
-import { FlameCanvas, FONT, PAD, ROW_H } from "./canvas";
+import { FlameCanvas, FONT, LABEL_MIN_W, PAD, ROW_H } from "./canvas";
 import { namePixels, nodePixels, pixelColor, type Palette } from "./color";
 import { Labels } from "./labels";
 import { ancestry, firstEndingAfter, nameOf, zoomedNode, type Flame } from "./layout";
@@ -29,7 +29,6 @@ export interface Frame {
 	measure(s: string): number;
 }
 
-const LABEL_MIN_W = 18;
 const PNG_SCALE = 2;
 /** No browser makes higher canvases. */
 const PIXELS_MAX = 32767;
@@ -38,7 +37,7 @@ const NOT_XML = /[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]/g;
 const LONE = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
 
 /** What XML cannot hold becomes a sign that says so. */
-export function escapeXml(s: string): string {
+function escapeXml(s: string): string {
 	return s
 		.replace(/[&<>"]/g, (c) => `&#${c.charCodeAt(0)};`)
 		.replace(NOT_XML, "\ufffd")
@@ -46,7 +45,7 @@ export function escapeXml(s: string): string {
 }
 
 /** How many levels the zoomed part has, those above it counted. */
-export function depthOf(f: Flame, zoomed: number): number {
+function depthOf(f: Flame, zoomed: number): number {
 	const right = f.x[zoomed] + f.total[zoomed];
 	for (let l = f.levels - 1; l > 0; l--) {
 		const i = firstEndingAfter(f, l, f.x[zoomed]);

@@ -248,6 +248,13 @@ export function shortTypeName(t: ProfileType, all: ProfileType[]): string {
 	return `${name}:${t.sample_type}`;
 }
 
+/** The query a first visit asks: the CPU of everything, or the first type there is. */
+export function firstQuery(types: ProfileType[]): string {
+	const cpu = types.find((t) => t.name === "process_cpu" && t.sample_type === "cpu");
+	const t = cpu ?? types[0];
+	return t ? shortTypeName(t, types) : "";
+}
+
 /** The type a selector's name means, among those stored. */
 export function resolveType(name: string, all: ProfileType[]): ProfileType | null {
 	return (

@@ -2,7 +2,7 @@
 import { shortTypeName, type ProfileType } from "./api";
 import { FRAME_FIELDS, type Context } from "./complete";
 import { exactPattern } from "./edit";
-import { quote } from "./query";
+import { escapeRegexp, quote } from "./query";
 
 export type CandidateKind =
 	| "type"
@@ -254,8 +254,6 @@ export function rank(c: Context, all: Candidate[], max: number): Ranked[] {
 		.sort((a, b) => b.score - a.score)
 		.slice(0, max);
 }
-
-export const escapeRegexp = (s: string): string => s.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&");
 
 /** In backquotes where quotes would double what is escaped. */
 function quoted(c: Context, value: string): string {

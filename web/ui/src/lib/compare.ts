@@ -1,6 +1,6 @@
 // What Compare compares: the windows of both sides as the address says them, the presets, and the
 // links that lead there.
-import { callArgument, guessKind, insideTop, type Kind } from "./query";
+import { callArgument, profilesOf, type Kind } from "./query";
 import {
 	absolute,
 	formatDuration,
@@ -178,9 +178,6 @@ export function comparableQuery(query: string, kind: Kind): boolean {
 
 const isDiff = (query: string) =>
 	callArgument(query, "diff") !== null || callArgument(query, "diff_normalized") !== null;
-
-const profilesOf = (query: string) =>
-	guessKind(query) === "top" ? (insideTop(query.trim()) ?? query) : query;
 
 const times = (w: Window): Params => ({ from: trimMs(w.start), to: trimMs(w.end) });
 

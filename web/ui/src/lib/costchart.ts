@@ -3,7 +3,14 @@
 import { useMemo } from "preact/hooks";
 import type { QueryData } from "./api";
 import { useApi, useOwnAnswer } from "./hooks";
-import { callArgument, chartQuery, insideTop, quote, type Kind } from "./query";
+import {
+	callArgument,
+	chartQuery,
+	escapeRegexp,
+	profilesOf,
+	quote,
+	type Kind,
+} from "./query";
 import { useChart, type ChartData } from "./questions";
 import { withRest, type CostSeries } from "./series";
 import { alignWindow, chooseStep, trimMs, type Window } from "./timerange";
@@ -18,19 +25,13 @@ export interface CostChart extends ChartData {
 
 const EMPTY: never[] = [];
 
-/** The profiles a query is about. */
-export function profilesOf(query: string, kind: Kind): string {
-	const t = query.trim();
-	return kind === "top" ? (insideTop(t) ?? t) : t;
-}
-
 const merged = (profiles: string) => `merge(${callArgument(profiles, "merge") ?? profiles})`;
 
 /** The flat cost of these functions, and without labels the cost of all. */
 export function functionsQuery(profiles: string, names: string[]): string {
 	const total = `total(${merged(profiles)})`;
 	if (names.length === 0) return total;
-	const re = names.map((n) => n.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&")).join("|");
+	const re = names.map(escapeRegexp).join("|");
 	return `flat by (function) (${profiles}, {function=~${quote(re)}}) or ${total}`;
 }
 

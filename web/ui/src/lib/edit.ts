@@ -1,6 +1,7 @@
 // Edits of a query as text: filters on and off, grouping, and the alert on what is seen. What a
 // view shows stays a query that can be shared, alerted on, or put on a dashboard.
 import {
+	escapeRegexp,
 	findSelectors,
 	flameQuery,
 	guessKind,
@@ -120,13 +121,11 @@ function onProfiles(query: string, change: (profiles: string) => string): string
 
 /* ---- filters ---- */
 
-const META = /[\\^$.*+?()[\]{}|]/;
-
 /** An expression that matches this name and no other, as RE2 reads it. */
 export function exactPattern(name: string): string {
-	if (!META.test(name)) return `^${name}$`;
+	if (escapeRegexp(name) === name) return `^${name}$`;
 	return name.includes("\\E")
-		? `^${name.replace(new RegExp(META.source, "g"), "\\$&")}$`
+		? `^${escapeRegexp(name)}$`
 		: `^\\Q${name}\\E$`;
 }
 

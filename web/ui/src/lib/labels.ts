@@ -1,7 +1,6 @@
 // Labels of a query, as the label browser chooses them: what its selectors ask of a label, and the
 // query when a value is added or taken away.
-import { escapeRegexp } from "./candidates";
-import { findSelectors, formatSelector, type Matcher, type Selector } from "./query";
+import { escapeRegexp, findSelectors, formatSelector, type Matcher, type Selector } from "./query";
 
 /** The alternatives of an expression that is nothing but texts: `a|b\.c`; null of others. */
 function alternatives(expression: string): string[] | null {

@@ -71,6 +71,9 @@ export function unquote(s: string): string {
 	});
 }
 
+/** As an expression that matches this text. */
+export const escapeRegexp = (s: string): string => s.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&");
+
 export function quote(s: string): string {
 	return (
 		'"' +
@@ -287,11 +290,17 @@ export function insideTop(text: string): string | null {
 	return m ? m[1] : null;
 }
 
+/** The profiles a query is about. */
+export function profilesOf(query: string, kind: Kind = guessKind(query)): string {
+	const t = query.trim();
+	return kind === "top" ? (insideTop(t) ?? t) : t;
+}
+
 /** Cost over time, one line per value of `by` ("" for one line). */
 export function chartQuery(text: string, by: string, kind: Kind): string {
 	const t = text.trim();
 	if (kind === "costs") return t;
-	const profiles = kind === "top" ? (insideTop(t) ?? t) : t;
+	const profiles = profilesOf(t, kind);
 	if (!by) return `total(${flameQuery(profiles)})`;
 	return `total(merge by (${by}) (${callArgument(profiles, "merge") ?? profiles}))`;
 }
@@ -336,7 +345,7 @@ export interface Side {
 }
 
 /** Whether a query keeps profiles apart by labels: `merge by (version) (...)`. */
-export function isGrouped(text: string): boolean {
+function isGrouped(text: string): boolean {
 	const tokens = tokenize(text);
 	return tokens.some(
 		(t, i) => t.text === "merge" && /^(by|without)$/.test(tokens[i + 1]?.text ?? ""),

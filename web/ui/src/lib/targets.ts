@@ -15,7 +15,7 @@ export interface Pool<T> {
 export type Health = "all" | "up" | "down";
 
 /** "down" is all that is not up: also what has not been scraped yet. */
-export const healthFits = (wanted: Health, health: string): boolean =>
+const healthFits = (wanted: Health, health: string): boolean =>
 	wanted === "all" || (wanted === "up") === (health === "up");
 
 const cache = new WeakMap<object, string>();

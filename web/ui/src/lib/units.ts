@@ -76,7 +76,7 @@ export function formatCount(v: number): string {
 
 /** A value in its unit: `1.23 s`, `4.5 MiB`, `12.3 k`, `12.30%`. */
 export function formatValue(v: number, unit: string): string {
-	if (!Number.isFinite(v)) return String(v);
+	if (!Number.isFinite(v)) return String(v).replace("Infinity", "Inf");
 	if (unit === "ratio") return formatPercent(100 * v);
 	const ns = NS_PER[unit];
 	if (ns !== undefined) return v === 0 ? "0 s" : formatNanoseconds(v * ns);
@@ -113,6 +113,14 @@ export function signedPercent(
 ): number {
 	return Math.sign(row[of]) * Math.abs(row[`${of}_percent`]);
 }
+
+/** A value as the server writes it. */
+export function parseSample(text: string): number {
+	return Number(text.replace(/^([+-]?)Inf$/, "$1Infinity"));
+}
+
+/** The class of a change of cost: more is worse. */
+export const trend = (v: number): string => (v > 0 ? "worse" : v < 0 ? "better" : "faint");
 
 /** What a selection without a single sample means, by what was counted. */
 export function nothingCounted(type: string, unit: string, profiles: number): string {

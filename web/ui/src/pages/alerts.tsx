@@ -20,8 +20,8 @@ import { IconDown } from "../parts/icons";
 import { MeasuredDiff } from "../parts/measured";
 import { PAGE, Paged } from "../parts/pool";
 import { QueryError } from "../parts/querybar";
-import { Evaluated, GroupHead, NoRules, RuleDetails, TextFilter, useRules } from "../parts/rules";
-import { Segmented } from "../parts/toolbar";
+import { Evaluated, GroupHead, NoRules, RuleDetails, useRules } from "../parts/rules";
+import { Segmented, TextFilter } from "../parts/toolbar";
 
 const COLUMNS = 5;
 const BADGE: Record<AlertState, string> = { firing: "down", pending: "wait", inactive: "up" };

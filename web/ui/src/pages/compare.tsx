@@ -1,6 +1,6 @@
 // Compare: two selections in two windows, and what changed from one to the other.
 import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
-import { shortTypeName, type ProfileType } from "../lib/api";
+import { firstQuery, type ProfileType } from "../lib/api";
 import {
 	chooseBase,
 	chooseNew,
@@ -39,10 +39,7 @@ function useFirstQuery(params: URLSearchParams, types: Loaded<ProfileType[]>, pa
 	const [expr, next, base] = ["expr", "new", "base"].map((k) => params.get(k) ?? "");
 	useEffect(() => {
 		if (expr || (next && base) || !types.answer) return;
-		const known = types.answer.data;
-		const cpu =
-			known.find((t) => t.name === "process_cpu" && t.sample_type === "cpu") ?? known[0];
-		const q = next || base || (cpu ? shortTypeName(cpu, known) : "");
+		const q = next || base || firstQuery(types.answer.data);
 		if (q) patch({ new: next || q, base: base || q }, true);
 	}, [expr, next, base, types.answer]);
 }

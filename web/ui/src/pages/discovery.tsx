@@ -4,11 +4,11 @@ import type { Targets } from "../lib/api";
 import { useApi, useUrl } from "../lib/hooks";
 import { foundPools, foundTargets, type Fate, type Found, type FoundPool } from "../lib/targets";
 import { Chips } from "../parts/chips";
-import { IconDown, IconSearch } from "../parts/icons";
+import { IconDown } from "../parts/icons";
 import { OpenAll, Paged, PoolPanel, usePools } from "../parts/pool";
 import { QueryError } from "../parts/querybar";
 import { Relabelling } from "../parts/relabel";
-import { Segmented } from "../parts/toolbar";
+import { Segmented, TextFilter } from "../parts/toolbar";
 
 const COLUMNS = 3;
 const FATES: [Fate, string, string][] = [
@@ -29,7 +29,7 @@ function Row({ found: f }: { found: Found }) {
 					{f.labels ? (
 						<>
 							<Chips labels={f.labels} />
-							<div class="profiles">{f.profiles.sort().join(", ")}</div>
+							<div class="profiles">{f.profiles.slice().sort().join(", ")}</div>
 						</>
 					) : (
 						<span class="badge">dropped</span>
@@ -122,18 +122,7 @@ export function DiscoveryPage() {
 					options={FATES}
 					onChange={(v) => store.patch({ state: v === "all" ? null : v })}
 				/>
-				<div class="search">
-					<IconSearch />
-					<input
-						type="text"
-						placeholder="Filter by labels, name=value"
-						aria-label="Filter discovered targets"
-						value={filter}
-						onInput={(e) =>
-							store.patch({ filter: (e.target as HTMLInputElement).value }, true)
-						}
-					/>
-				</div>
+				<TextFilter label="Filter discovered targets" hint="Filter by labels, name=value" />
 				<OpenAll pools={pools} count={list.length} />
 				<span class="spacer" />
 				<button type="button" disabled={loading} onClick={() => setTick(tick + 1)}>

@@ -1,6 +1,6 @@
 // Explore: one query, its cost over time, its flame graph and its table.
 import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
-import { resolveType, shortTypeName, type ProfileType } from "../lib/api";
+import { firstQuery, resolveType, type ProfileType } from "../lib/api";
 import { useCostChart } from "../lib/costchart";
 import { useInterval, useOwnAnswer, useUrl } from "../lib/hooks";
 import { parseMatch } from "../lib/measured";
@@ -34,13 +34,6 @@ import { Controls, labelsFromParams } from "../parts/controls";
 import { MeasuredProfiles } from "../parts/measured";
 import { NothingStored } from "../parts/nothingstored";
 import { DEFAULT_NODES, Results } from "../parts/results";
-
-/** The query a first visit asks: the CPU of everything, or the first type there is. */
-function firstQuery(types: ProfileType[]): string {
-	const cpu = types.find((t) => t.name === "process_cpu" && t.sample_type === "cpu");
-	const t = cpu ?? types[0];
-	return t ? shortTypeName(t, types) : "";
-}
 
 /** What the answer turned out to be, where the text did not tell. */
 function kindOf(guess: Kind, resultType: string | undefined): Kind {

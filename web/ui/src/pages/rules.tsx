@@ -2,8 +2,8 @@
 import { useUrl } from "../lib/hooks";
 import { filterGroups, type Rule } from "../lib/rules";
 import { QueryError } from "../parts/querybar";
-import { Evaluated, GroupHead, NoRules, RuleDetails, TextFilter, useRules } from "../parts/rules";
-import { Segmented } from "../parts/toolbar";
+import { Evaluated, GroupHead, NoRules, RuleDetails, useRules } from "../parts/rules";
+import { Segmented, TextFilter } from "../parts/toolbar";
 
 type Kind = "all" | "alerting" | "recording" | "failing";
 

@@ -13,6 +13,7 @@ import {
 } from "../lib/fleet";
 import { useApi, useInterval, useNow, useUrl } from "../lib/hooks";
 import { useMany, type Many } from "../lib/many";
+import { escapeRegexp } from "../lib/query";
 import { useProfileTypes, useScrapeInterval } from "../lib/questions";
 import {
 	parseDuration,
@@ -23,11 +24,11 @@ import {
 } from "../lib/timerange";
 import { formatCount, formatPercent, formatValue, type ChartUnit } from "../lib/units";
 import { formatParams } from "../lib/urlstate";
-import { IconSearch } from "../parts/icons";
 import { QueryError } from "../parts/querybar";
 import { Spark } from "../parts/spark";
 import { Table, type Column } from "../parts/table";
 import { TimePicker } from "../parts/timepicker";
+import { TextFilter } from "../parts/toolbar";
 import { FunctionName } from "../parts/toptable";
 import "./services.css";
 
@@ -320,8 +321,6 @@ function LabelSelect(props: { labels: string[]; by: string; onChange(by: string)
 	);
 }
 
-const escaped = (text: string) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
-
 function useFleet(by: string, range: TimeRange, tick: number, types: ProfileType[] | null) {
 	const interval = useScrapeInterval();
 	const about = JSON.stringify([by, range]);
@@ -365,7 +364,7 @@ function FleetTable({ fleet, shown, filter }: { fleet: Fleet; shown: Shown; filt
 	const { rows, many } = fleet;
 	const { store, location } = useUrl();
 	const columns = useMemo(() => columnsOf(shown, rows), [rows, shown]);
-	const pattern = useMemo(() => (filter ? new RegExp(escaped(filter), "i") : null), [filter]);
+	const pattern = useMemo(() => (filter ? new RegExp(escapeRegexp(filter), "i") : null), [filter]);
 	if (rows.length === 0)
 		return (
 			<div class="empty">
@@ -418,18 +417,7 @@ export function Services() {
 			<div class="toolbar page-bar">
 				<h1>Services</h1>
 				<LabelSelect labels={names} by={by} onChange={(v) => store.patch({ by: v })} />
-				<div class="search">
-					<IconSearch />
-					<input
-						type="text"
-						placeholder="Filter by name or function"
-						aria-label="Filter services"
-						value={filter}
-						onInput={(e) =>
-							store.patch({ filter: (e.target as HTMLInputElement).value }, true)
-						}
-					/>
-				</div>
+				<TextFilter label="Filter services" hint="Filter by name or function" />
 				<Waiting many={fleet.many} total={fleet.asks.length} />
 				<span class="spacer" />
 				<Totals rows={fleet.rows} unit={fleet.unit} many={fleet.many} />

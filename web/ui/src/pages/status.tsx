@@ -1,11 +1,11 @@
 // Status: what runs here, with which configuration and flags.
 import { useState } from "preact/hooks";
-import { copyText } from "../flame/copy";
+import { copyText } from "../lib/copy";
 import { useApi, useUrl } from "../lib/hooks";
 import { words } from "../lib/targets";
-import { IconSearch } from "../parts/icons";
 import { QueryError } from "../parts/querybar";
 import { Pairs, Section, StatusFrame, type Json } from "../parts/status";
+import { TextFilter } from "../parts/toolbar";
 
 interface Alertmanagers {
 	activeAlertmanagers?: { url: string }[];
@@ -122,7 +122,7 @@ function FlagsTable({ flags, filter }: { flags: Flags; filter: string }) {
 }
 
 export function FlagsPage() {
-	const { store, location } = useUrl();
+	const { location } = useUrl();
 	const filter = location.params.get("filter") ?? "";
 	return (
 		<StatusFrame at="flags">
@@ -130,18 +130,7 @@ export function FlagsPage() {
 				title="Command line flags"
 				name="flags"
 				tools={() => (
-					<div class="search">
-						<IconSearch />
-						<input
-							type="text"
-							placeholder="Filter by name or value"
-							aria-label="Filter flags"
-							value={filter}
-							onInput={(e) =>
-								store.patch({ filter: (e.target as HTMLInputElement).value }, true)
-							}
-						/>
-					</div>
+					<TextFilter label="Filter flags" hint="Filter by name or value" />
 				)}
 				render={(d: Flags) => <FlagsTable flags={d} filter={filter} />}
 			/>

@@ -5,12 +5,12 @@ import { useApi, useInterval, useUrl } from "../lib/hooks";
 import { targetPools, type Health } from "../lib/targets";
 import { formatAgo, formatNanoseconds } from "../lib/units";
 import { Chips } from "../parts/chips";
-import { IconDown, IconSearch } from "../parts/icons";
+import { IconDown } from "../parts/icons";
 import { OpenAll, Paged, PoolPanel, usePools } from "../parts/pool";
 import { QueryError } from "../parts/querybar";
 import { ProfileNow } from "../parts/profilenow";
 import { Relabelling } from "../parts/relabel";
-import { Segmented } from "../parts/toolbar";
+import { Segmented, TextFilter } from "../parts/toolbar";
 
 const REFRESH_S = 5;
 const COLUMNS = 6;
@@ -203,18 +203,7 @@ export function TargetsPage() {
 					options={HEALTHS}
 					onChange={(v) => store.patch({ state: v === "all" ? null : v })}
 				/>
-				<div class="search">
-					<IconSearch />
-					<input
-						type="text"
-						placeholder="Filter by address, label or error"
-						aria-label="Filter targets"
-						value={filter}
-						onInput={(e) =>
-							store.patch({ filter: (e.target as HTMLInputElement).value }, true)
-						}
-					/>
-				</div>
+				<TextFilter label="Filter targets" hint="Filter by address, label or error" />
 				<OpenAll pools={pools} count={list.length} />
 				<span class="spacer" />
 				<span class="faint">

@@ -79,7 +79,10 @@ export interface ExportProps {
 export function ExportMenu({ query, times, picture }: ExportProps) {
 	const [open, setOpen] = useState(false);
 	const [failed, setFailed] = useState("");
-	const ref = useOutside(open, () => setOpen(false));
+	const ref = useOutside(open || failed !== "", () => {
+		setOpen(false);
+		setFailed("");
+	});
 	const href = (format: string) => apiUrl("query", { query, ...times, format });
 	const about = [query, ...Object.entries(times).map(([k, v]) => `${k} ${v}`)].join("\n");
 	return (

@@ -10,7 +10,8 @@ import {
 } from "../lib/edit";
 import type { Patch } from "../lib/urlstate";
 import type { FlameAction } from "../flame/menu";
-import { shortName } from "../flame/color";
+import { FOLDED } from "../flame/layout";
+import { shortName } from "../flame/names";
 import { IconX } from "./icons";
 import "./filters.css";
 
@@ -75,9 +76,6 @@ export function FilterChips({ queries, edit }: { queries: string[]; edit: Edit }
 		</div>
 	);
 }
-
-/** The name of what the server folds small nodes into: no function. */
-const FOLDED = "other";
 
 const FILTER_ACTIONS: [Filter, string, string][] = [
 	["focus", "Focus on stacks through it", "Keeps the stacks with this function"],

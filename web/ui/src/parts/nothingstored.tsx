@@ -1,6 +1,6 @@
 // Explore before the first profile: how to get one.
 import { useState } from "preact/hooks";
-import { copyText } from "../flame/copy";
+import { copyText } from "../lib/copy";
 import "./nothingstored.css";
 
 const CONFIG = `scrape_configs:

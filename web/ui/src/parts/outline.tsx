@@ -11,7 +11,7 @@ import {
 	type OutlineRow,
 } from "../lib/outline";
 import { ROW_H, useRows } from "../lib/rows";
-import { formatPercent, formatPoints, formatSigned, formatValue, share } from "../lib/units";
+import { formatPercent, formatPoints, formatSigned, formatValue, share, trend } from "../lib/units";
 import { IconDown } from "./icons";
 import { FunctionName } from "./toptable";
 import "./outline.css";
@@ -65,8 +65,6 @@ const PLAIN: Column[] = [
 	...cost("Cum", "Cost in the function and all it calls, on this path", (f) => f.total),
 ];
 
-const worse = (v: number) => (v > 0 ? "worse" : v < 0 ? "better" : "faint");
-
 const side = (title: string, key: "base" | "next"): Column => ({
 	title,
 	hint: `Cost in the function and all it calls, on this path: ${title.toLowerCase()}`,
@@ -86,7 +84,7 @@ const DIFF: Column[] = [
 		width: "92px",
 		cell: (f, i, unit) => {
 			const v = f.diff!.next.total[i] - f.diff!.base.total[i];
-			return [formatSigned(v, unit), exact(v, unit), worse(v)];
+			return [formatSigned(v, unit), exact(v, unit), trend(v)];
 		},
 	},
 	{
@@ -97,7 +95,7 @@ const DIFF: Column[] = [
 			const d = f.diff!;
 			const v =
 				share(d.next.total[i], d.nextTotal) - share(d.base.total[i], d.baseTotal);
-			return [formatPoints(v), `${v}`, worse(Math.abs(v) < 0.005 ? 0 : v)];
+			return [formatPoints(v), `${v}`, trend(Math.abs(v) < 0.005 ? 0 : v)];
 		},
 	},
 ];

@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { call, type ApiError, type OrderedProfile, type Target } from "../lib/api";
 
 /** The page that shows one profile: a window of a second or two that holds it. */
-export function profileUrl(p: OrderedProfile): string {
+function profileUrl(p: OrderedProfile): string {
 	const to = Math.ceil(p.time);
 	const query = p.query.replace(/ @ [0-9.]+$/, "");
 	return "explore?" + new URLSearchParams({ query, from: String(to - 1), to: String(to) });

@@ -3,7 +3,7 @@ import { groupBy } from "../lib/edit";
 import { labelNames } from "../lib/group";
 import { hasFilter } from "../lib/query";
 import { nothingCounted } from "../lib/units";
-import { shortName } from "../flame/color";
+import { shortName } from "../flame/names";
 import type { WidthMode } from "../flame/layout";
 import { lookPatch } from "../flame/look";
 import { FlameView } from "../flame/view";

@@ -6,7 +6,6 @@ import { timeOf, type Rule, type RuleGroup, type RuleGroups } from "../lib/rules
 import { formatDuration } from "../lib/timerange";
 import { formatAgo, formatNanoseconds } from "../lib/units";
 import { Chips } from "./chips";
-import { IconSearch } from "./icons";
 
 const REFRESH_S = 5;
 
@@ -45,30 +44,12 @@ export function Evaluated({ at, took, now }: { at: string; took: number; now: nu
 	);
 }
 
-export function ExprLink({ expr, at = null }: { expr: string; at?: number | null }) {
+function ExprLink({ expr, at = null }: { expr: string; at?: number | null }) {
 	const { store } = useUrl();
 	return (
 		<a class="expr" href={store.href("explore", expressionParams("query", expr, at))}>
 			<code>{expr}</code>
 		</a>
-	);
-}
-
-export function TextFilter({ label }: { label: string }) {
-	const { store, location } = useUrl();
-	return (
-		<div class="search">
-			<IconSearch />
-			<input
-				type="text"
-				placeholder={label}
-				aria-label={label}
-				value={location.params.get("filter") ?? ""}
-				onInput={(e) =>
-					store.patch({ filter: (e.target as HTMLInputElement).value }, true)
-				}
-			/>
-		</div>
 	);
 }
 

@@ -12,7 +12,14 @@ import { halfOf, linesOf } from "../lib/edit";
 import { withFiles } from "../lib/files";
 import { useApi, useOwnAnswer, type Loaded } from "../lib/hooks";
 import type { Times } from "../lib/questions";
-import { formatPercent, formatSigned, formatValue, share, signedPercent } from "../lib/units";
+import {
+	formatPercent,
+	formatSigned,
+	formatValue,
+	share,
+	signedPercent,
+	trend,
+} from "../lib/units";
 import { invertCallers, neighbours, withoutRoot, type Neighbour } from "../flame/invert";
 import { buildFlame, findPath, nameOf, setWidthMode, type Flame } from "../flame/layout";
 import type { WidthMode } from "../flame/layout";
@@ -135,8 +142,6 @@ function HalfView({
 	);
 }
 
-const signed = (v: number) => (v > 0 ? "worse" : v < 0 ? "better" : "faint");
-
 function neighbourColumns(unit: string, cum: number, diff: boolean): Column<Neighbour>[] {
 	const name: Column<Neighbour> = {
 		key: "function",
@@ -152,7 +157,7 @@ function neighbourColumns(unit: string, cum: number, diff: boolean): Column<Neig
 		sort: (r) => r.cost,
 		cell: (r) =>
 			diff ? (
-				<span class={signed(r.cost)}>{formatSigned(r.cost, unit)}</span>
+				<span class={trend(r.cost)}>{formatSigned(r.cost, unit)}</span>
 			) : (
 				formatValue(r.cost, unit)
 			),
@@ -316,7 +321,7 @@ function Head({ props, diff }: { props: SandwichProps; diff: boolean }) {
 		return (
 			<div>
 				<dt>{of}</dt>
-				<dd class={diff ? signed(row[of]) : ""}>
+				<dd class={diff ? trend(row[of]) : ""}>
 					{value}
 					<span class="faint"> {formatPercent(part)} of {diff ? "the base" : "all"}</span>
 				</dd>

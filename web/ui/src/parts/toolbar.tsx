@@ -1,6 +1,13 @@
 // The parts of the toolbar above a result: which view, which element, search.
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { labelsAmong, tellingLabels, type Answer, type ProfileElement, type QueryData } from "../lib/api";
+import {
+	labelsAmong,
+	tellingLabels,
+	type Answer,
+	type ProfileElement,
+	type QueryData,
+} from "../lib/api";
+import { useUrl } from "../lib/hooks";
 import { formatPercent, formatSigned, formatValue, share } from "../lib/units";
 import type { Flame } from "../flame/layout";
 import { compilePattern, type Matches } from "../flame/search";
@@ -116,6 +123,26 @@ export function SearchBox({
 					</span>
 				)
 			)}
+		</div>
+	);
+}
+
+/** What the page lists, narrowed by the `filter` of its address. */
+export function TextFilter({ label, hint = label }: { label: string; hint?: string }) {
+	const { store, location } = useUrl();
+	return (
+		<div class="search">
+			<IconSearch />
+			<input
+				type="text"
+				placeholder={hint}
+				aria-label={label}
+				spellcheck={false}
+				value={location.params.get("filter") ?? ""}
+				onInput={(e) =>
+					store.patch({ filter: (e.target as HTMLInputElement).value }, true)
+				}
+			/>
 		</div>
 	);
 }

@@ -6,9 +6,11 @@ import {
 	formatPoints,
 	formatSigned,
 	formatValue,
+	parseSample,
 	signedPercent,
+	trend,
 } from "../lib/units";
-import { shortName } from "../flame/color";
+import { shortName } from "../flame/names";
 import { IconMark } from "./icons";
 import { Table, type Column } from "./table";
 
@@ -126,7 +128,7 @@ function diffColumns(
 			numeric: true,
 			width: "88px",
 			sort: (r) => r[key],
-			cell: (r) => <span class={cls(r[key])}>{formatSigned(r[key], unit)}</span>,
+			cell: (r) => <span class={trend(r[key])}>{formatSigned(r[key], unit)}</span>,
 			bar: (r) => r[key] / most,
 		};
 	};
@@ -138,7 +140,7 @@ function diffColumns(
 		width: "74px",
 		sort: (r) => signedPercent(r, of),
 		cell: (r) => (
-			<span class={cls(r[of])}>
+			<span class={trend(r[of])}>
 				{(r[of] > 0 ? "+" : "") + formatPercent(signedPercent(r, of))}
 			</span>
 		),
@@ -152,8 +154,6 @@ function diffColumns(
 		...(changes ? [significance(changes)] : []),
 	];
 }
-
-const cls = (v: number) => (v > 0 ? "worse" : v < 0 ? "better" : "faint");
 
 function significance(changes: Map<string, number>): Column<TopRow> {
 	return {
@@ -169,7 +169,7 @@ function significance(changes: Map<string, number>): Column<TopRow> {
 			const change = changes.get(r.function);
 			return (
 				change !== undefined && (
-					<b class={cls(change)}>{formatPoints(100 * change)}</b>
+					<b class={trend(change)}>{formatPoints(100 * change)}</b>
 				)
 			);
 		},
@@ -207,6 +207,12 @@ function grouped(value: string): string {
 	return /^-?\d{5,}$/.test(value) ? value.replace(/\B(?=(\d{3})+$)/g, "\u202f") : value;
 }
 
+/** What its bar is as long as: none for what is no finite number. */
+function size(v: VectorElement): number {
+	const n = Number(v.value[1]);
+	return Number.isFinite(n) ? Math.abs(n) : 0;
+}
+
 /** An instant vector: a column per label, and the value in its unit, "" for a bare number. */
 export function CostTable({
 	vector,
@@ -228,22 +234,22 @@ export function CostTable({
 			cell: (v) => <FunctionName name={v.metric[l] ?? ""} />,
 		}));
 		const largest =
-			vector.reduce((m, v) => Math.max(m, Math.abs(Number(v.value[1]) || 0)), 0) || 1;
+			vector.reduce((m, v) => Math.max(m, size(v)), 0) || 1;
 		out.push({
 			key: "\0value",
 			title: "Value",
 			numeric: true,
 			width: "180px",
-			sort: (v) => Number(v.value[1]),
+			sort: (v) => parseSample(v.value[1]),
 			cell: (v) =>
 				unit ? (
 					<span title={`${grouped(v.value[1])} ${unit}`}>
-						{formatValue(Number(v.value[1]), unit)}
+						{formatValue(parseSample(v.value[1]), unit)}
 					</span>
 				) : (
 					grouped(v.value[1])
 				),
-			bar: (v) => Number(v.value[1]) / largest,
+			bar: (v) => (Math.sign(Number(v.value[1])) * size(v)) / largest || 0,
 		});
 		return out;
 	}, [vector, unit]);
