@@ -237,11 +237,11 @@ test("every page fits a narrow screen, whose navigation is a menu", async (t) =>
 	await menu.click();
 	assert.equal(await menu.getAttribute("aria-expanded"), "true");
 	await page.keyboard.press("Escape");
-	assert.ok(!(await pages.isVisible()));
+	await pages.waitFor({ state: "hidden" });
 	await menu.click();
 	await pages.getByRole("link", { name: "Services" }).click();
 	await page.waitForURL(/services$/);
-	assert.ok(!(await pages.isVisible()), "the menu closes");
+	await pages.waitFor({ state: "hidden" });
 	for (const path of PATHS) {
 		await page.goto(FLEET + path);
 		await page.locator("main .panel").first().waitFor();

@@ -1,6 +1,6 @@
 // Hooks of the page: the URL as state, and answers of the server.
 import { createContext } from "preact";
-import { useCallback, useContext, useEffect, useRef, useState } from "preact/hooks";
+import { useCallback, useContext, useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { call, type Answer, type Args, type ApiError } from "./api";
 import type { Location, UrlStore } from "./urlstate";
 
@@ -123,7 +123,8 @@ export function useOutside(open: boolean, close: () => void) {
 	const ref = useRef<HTMLDivElement>(null);
 	const last = useRef(close);
 	last.current = close;
-	useEffect(() => {
+	// It listens from when it is seen.
+	useLayoutEffect(() => {
 		if (!open) return;
 		const down = (e: Event) => {
 			if (ref.current && !ref.current.contains(e.target as Node)) last.current();
