@@ -190,6 +190,12 @@ test("narrow and dark: nothing is wider than the screen", async (t) => {
 		() => document.querySelector("main").scrollWidth - document.querySelector("main").clientWidth,
 	);
 	await shot(page, "compare-narrow");
+	await page.locator(".results .vtable-body > div").first().waitFor();
+	const [tall, window] = await page.evaluate(() => [
+		document.documentElement.scrollHeight,
+		innerHeight,
+	]);
+	assert.equal(tall, window, "what scrolls is the page's content, not the page into nothing");
 	assert.ok(wide <= 0, `${wide} px too wide`);
 	assert.deepEqual(problems, []);
 });

@@ -337,6 +337,33 @@ test("an empty store says what to do next", async (t) => {
 	await page.waitForURL(/targets/);
 });
 
+test("an empty store says so wherever profiles are looked for", async (t) => {
+	for (const name of ["compare", "services"]) {
+		const { page, problems } = await open(t, name, {
+			before: (p) =>
+				p.route("**/api/v1/profile_types*", (route) =>
+					route.fulfill({ json: { status: "success", data: [] } }),
+				),
+		});
+		await page.getByRole("heading", { name: "No profiles are stored yet" }).waitFor();
+		assert.deepEqual(problems, []);
+	}
+});
+
+test("a server that does not answer is said once, on every page", async (t) => {
+	for (const name of ["explore", "explore?query=cpu", "compare", "services", "targets"]) {
+		const { page } = await open(t, name, {
+			before: (p) => p.route("**/api/**", (route) => route.abort()),
+		});
+		await page.locator(".notice.error").first().waitFor();
+		await page.waitForLoadState("networkidle");
+		const said = await page.locator(".notice.error").allInnerTexts();
+		assert.equal(said.length, 1, `${name}: ${said}`);
+		assert.match(said[0], /the server cannot be reached/, name);
+		assert.equal(await page.getByText("Loading…").count(), 0, name);
+	}
+});
+
 test("each side of a comparison completes from its own window", async (t) => {
 	const w = fixedWindow(120);
 	const { page } = await open(

@@ -20,6 +20,7 @@ import { CompareBar } from "../parts/comparebar";
 import { sharedScale, Side, useSideChart } from "../parts/compareside";
 import { Totals } from "../parts/comparetotals";
 import { useMeasured } from "../parts/measured";
+import { NothingStored } from "../parts/nothingstored";
 import { Progress } from "../parts/progress";
 import { Notices, QueryError } from "../parts/querybar";
 import { DEFAULT_NODES, Results } from "../parts/results";
@@ -246,6 +247,8 @@ export function Compare() {
 				changed={changed}
 				onPicked={() => setPicking(false)}
 			/>
+			{types.error && !(next && base) && <QueryError error={types.error} sent="" />}
+			{types.answer?.data.length === 0 && <NothingStored />}
 			<Difference
 				{...both}
 				normalized={normalized}

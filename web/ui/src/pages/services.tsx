@@ -24,6 +24,7 @@ import {
 } from "../lib/timerange";
 import { formatCount, formatPercent, formatValue, type ChartUnit } from "../lib/units";
 import { formatParams } from "../lib/urlstate";
+import { NothingStored } from "../parts/nothingstored";
 import { QueryError } from "../parts/querybar";
 import { Spark } from "../parts/spark";
 import { Table, type Column } from "../parts/table";
@@ -398,6 +399,7 @@ export function Services() {
 	const [tick, setTick] = useState(0);
 	const labels = useApi<string[]>("labels", "labels");
 	const types = useProfileTypes();
+	const failed = types.error ?? labels.error;
 	const names = labels.answer?.data ?? [];
 	const by = params.get("by") ?? (labels.answer ? defaultLabel(names) : "");
 	const range = rangeFromParams((k) => params.get(k));
@@ -428,12 +430,17 @@ export function Services() {
 					onRefresh={(r) => store.patch({ refresh: r === "off" ? null : r })}
 				/>
 			</div>
-			{types.error && <QueryError error={types.error} sent="" />}
-			{labels.error && <QueryError error={labels.error} sent="" />}
+			{failed && <QueryError error={failed} sent="" />}
 			<Errors fleet={fleet} />
-			<section class={fleet.many.since !== null ? "panel fleet busy" : "panel fleet"}>
-				<FleetTable fleet={fleet} shown={shown} filter={filter} />
-			</section>
+			{types.answer?.data.length === 0 ? (
+				<NothingStored />
+			) : (
+				!failed && (
+					<section class={fleet.many.since !== null ? "panel fleet busy" : "panel fleet"}>
+						<FleetTable fleet={fleet} shown={shown} filter={filter} />
+					</section>
+				)
+			)}
 		</main>
 	);
 }

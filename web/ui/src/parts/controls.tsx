@@ -120,7 +120,9 @@ export function Controls(props: ControlsProps) {
 			)}
 			<Progress loaded={[loaded, ...props.beside]} />
 			{loaded.error && <QueryError error={loaded.error} sent={sent} />}
-			{types.error && <QueryError error={types.error} sent="" />}
+			{types.error && types.error.message !== loaded.error?.message && (
+				<QueryError error={types.error} sent="" />
+			)}
 			{loaded.answer && <Notices {...loaded.answer} />}
 			{at !== null && (
 				<Instant
