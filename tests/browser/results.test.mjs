@@ -83,6 +83,15 @@ test("the menu of a function edits the query, and what is drawn is its answer", 
 	assert.deepEqual(problems, []);
 });
 
+test("an address that asks for views nobody knows shows the usual ones", async (t) => {
+	const args = { query: QUERY, ...fixedWindow(60), view: "graph", width: "half" };
+	const { page, problems } = await open(t, explore(args));
+	await flameReady(page);
+	await page.waitForFunction(() => window.__epi.table()?.length > 0);
+	await page.getByRole("button", { name: "Both", exact: true, pressed: true }).waitFor();
+	assert.deepEqual(problems, []);
+});
+
 test("filters stand above the results, and go one by one", async (t) => {
 	const w = fixedWindow(300);
 	const { page, problems } = await open(t, explore({ query: QUERY, ...w, view: "flame" }));
@@ -261,7 +270,7 @@ test("a sandwich shows nothing of another function's while its own is asked for"
 	const fn = "main.newHandler.func1.1";
 	const { page } = await open(t, explore({ query: QUERY, ...w, fn }));
 	await halves(page);
-	await page.route(/callers|callees/, () => {}); // from here on nothing is answered
+	await page.route(/callers|callees|filename/, () => {}); // from here on nothing is answered
 	await page.getByRole("region", { name: "Callees" }).locator(".vtable-body > div").first().click();
 	await page.getByRole("heading", { name: fn, exact: true }).waitFor({ state: "detached" });
 	await page.locator(".half.callers", { hasText: "Loading…" }).waitFor();

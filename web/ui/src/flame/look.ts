@@ -1,6 +1,8 @@
 // How a flame graph is looked at: which way it grows, how siblings stand, what colours mean,
 // and whether recursion is one frame. It lives in the URL; what is usual is left out there.
 
+import { oneOf } from "../lib/urlstate";
+
 export interface FlameLook {
 	/** "icicle" hangs from its root, "flame" stands on it. */
 	orientation: "icicle" | "flame";
@@ -18,9 +20,6 @@ export const DEFAULT_LOOK: FlameLook = {
 	color: "package",
 	collapse: false,
 };
-
-const oneOf = <T extends string>(text: string | null, all: readonly T[]): T =>
-	all.find((v) => v === text) ?? all[0];
 
 /** The look an address asks for; what it does not know of is as usual. */
 export function lookFromParams(params: URLSearchParams): FlameLook {

@@ -17,6 +17,10 @@ export function patchParams(params: URLSearchParams, patch: Patch): URLSearchPar
 	return out;
 }
 
+/** A parameter that has one of a few values; the first where it says none of them. */
+export const oneOf = <T extends string>(text: string | null, all: readonly T[]): T =>
+	all.find((v) => v === text) ?? all[0];
+
 /** `/epi/explore` under base `/epi/` is `explore`; the base itself is "". */
 export function pathUnder(base: string, pathname: string): string {
 	if (!pathname.startsWith(base)) return "";

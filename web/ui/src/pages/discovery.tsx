@@ -3,6 +3,7 @@ import { useMemo, useState } from "preact/hooks";
 import type { Targets } from "../lib/api";
 import { useApi, useUrl } from "../lib/hooks";
 import { foundPools, foundTargets, type Fate, type Found, type FoundPool } from "../lib/targets";
+import { oneOf } from "../lib/urlstate";
 import { Chips } from "../parts/chips";
 import { IconDown } from "../parts/icons";
 import { OpenAll, Paged, PoolPanel, usePools } from "../parts/pool";
@@ -16,6 +17,8 @@ const FATES: [Fate, string, string][] = [
 	["active", "Active", "What is scraped"],
 	["dropped", "Dropped", "What relabelling dropped"],
 ];
+
+const STATES = FATES.map(([v]) => v);
 
 function Row({ found: f }: { found: Found }) {
 	const [open, setOpen] = useState(false);
@@ -105,7 +108,7 @@ export function DiscoveryPage() {
 	const [tick, setTick] = useState(0);
 	const { answer, error, loading } = useApi<Targets>(`any ${tick}`, "targets", { state: "any" });
 	const filter = location.params.get("filter") ?? "";
-	const fate = (location.params.get("state") ?? "all") as Fate;
+	const fate = oneOf(location.params.get("state"), STATES);
 	const found = useMemo(() => (answer ? foundTargets(answer.data) : []), [answer]);
 	const list = useMemo(
 		() => (answer ? foundPools(answer.data, found, filter, fate) : []),

@@ -4,6 +4,7 @@ import type { Dropped, Target, Targets } from "../lib/api";
 import { useApi, useInterval, useUrl } from "../lib/hooks";
 import { targetPools, type Health } from "../lib/targets";
 import { formatAgo, formatNanoseconds } from "../lib/units";
+import { oneOf } from "../lib/urlstate";
 import { Chips } from "../parts/chips";
 import { IconDown } from "../parts/icons";
 import { OpenAll, Paged, PoolPanel, usePools } from "../parts/pool";
@@ -150,6 +151,8 @@ const HEALTHS: [Health, string, string][] = [
 	["down", "Not up", "Whose last scrape failed, or which were not scraped yet"],
 ];
 
+const STATES = HEALTHS.map(([v]) => v);
+
 /** Large answers are asked for less often: the page must not spend its time on them. */
 const paceOf = (tookMs: number) => Math.max(REFRESH_S, Math.ceil(tookMs / 50));
 
@@ -181,7 +184,7 @@ export function TargetsPage() {
 	useInterval(paceOf(answer?.tookMs ?? 0), () => setTick((t) => t + 1));
 	const flags = useApi<Record<string, string>>("flags", "status/flags");
 	const orders = flags.answer?.data["web.enable-admin-api"] === "true";
-	const state = (location.params.get("state") ?? "all") as Health;
+	const state = oneOf(location.params.get("state"), STATES);
 	const filter = location.params.get("filter") ?? "";
 	const list = useMemo(
 		() => (answer ? targetPools(answer.data, filter, state) : []),

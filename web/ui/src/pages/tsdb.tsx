@@ -2,7 +2,7 @@
 import { useApi } from "../lib/hooks";
 import { formatClock, formatDuration } from "../lib/timerange";
 import { formatBytes } from "../lib/units";
-import { Pairs, Section, StatusFrame, type Json } from "../parts/status";
+import { Pairs, Section, StatusFrame, useStatus, type Json } from "../parts/status";
 
 interface Tsdb {
 	[key: string]: Json;
@@ -174,21 +174,23 @@ function Counts({ title, label }: { title: string; label?: string }) {
 }
 
 export function TsdbPage() {
+	const loaded = useStatus("tsdb");
+	const tsdb = { name: "tsdb", loaded };
 	return (
 		<StatusFrame at="tsdb-status">
 			<div class="columns">
 				<div>
-					<Section title="Head" name="tsdb" render={(d: Tsdb) => <Head data={d} />} />
+					<Section title="Head" {...tsdb} render={(d: Tsdb) => <Head data={d} />} />
 					<Counts title="Labels with the most values" />
 				</div>
 				<div>
-					<Section title="Storage" name="tsdb" render={(d: Tsdb) => <Disk data={d} />} />
+					<Section title="Storage" {...tsdb} render={(d: Tsdb) => <Disk data={d} />} />
 					<Counts title="Names with the most series" label="__name__" />
 				</div>
 			</div>
 			<Section
 				title="Windows and blocks"
-				name="tsdb"
+				{...tsdb}
 				render={(d: { blocks: Block[] }) =>
 					d.blocks.length ? (
 						<Blocks blocks={d.blocks} />

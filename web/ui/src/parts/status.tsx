@@ -1,6 +1,6 @@
 // What the pages of status share: their tabs, and sections of names and values.
 import type { ComponentChildren } from "preact";
-import { useApi } from "../lib/hooks";
+import { useApi, type Loaded } from "../lib/hooks";
 import { formatClock } from "../lib/timerange";
 import { formatAgo, formatBytes } from "../lib/units";
 import { QueryError } from "./querybar";
@@ -59,19 +59,29 @@ export function Pairs({ object, verbatim }: { object: { [key: string]: Json }; v
 	);
 }
 
+type Status = { [key: string]: Json };
+
+/** What the server says of itself under `name`; null asks nothing. */
+export const useStatus = (name: string | null): Loaded<Status> =>
+	useApi<Status>(name, `status/${name}`);
+
 export function Section({
 	title,
 	name,
+	loaded,
 	render,
 	tools,
 }: {
 	title: string;
 	name: string;
+	/** The answer, where several sections share it. */
+	loaded?: Loaded<Status>;
 	render?(data: never): ComponentChildren;
 	/** What stands at the right of the title. */
 	tools?(data: never): ComponentChildren;
 }) {
-	const { answer, error } = useApi<{ [key: string]: Json }>(name, `status/${name}`);
+	const own = useStatus(loaded ? null : name);
+	const { answer, error } = loaded ?? own;
 	return (
 		<section class={`panel status-${name}`}>
 			<div class="panel-head">

@@ -7,6 +7,7 @@ import { elementName, labelNames, together } from "../lib/group";
 import { useApi, useUrl, type Loaded } from "../lib/hooks";
 import { tableQuery, withMatcher } from "../lib/query";
 import { share } from "../lib/units";
+import { oneOf } from "../lib/urlstate";
 import { buildFlame, setWidthMode, type Flame, type WidthMode } from "../flame/layout";
 import { lookFromParams } from "../flame/look";
 import type { FlameAction } from "../flame/menu";
@@ -16,7 +17,10 @@ import type { ResultsProps } from "./results";
 import { useSignificance } from "./significance";
 import { useSearch } from "./toolbar";
 
-export type View = "both" | "flame" | "table" | "tree";
+const VIEWS = ["both", "flame", "table", "tree"] as const;
+const WIDTHS: WidthMode[] = ["both", "new", "base"];
+
+export type View = (typeof VIEWS)[number];
 
 export const TABLE_ROWS = 5000;
 
@@ -170,8 +174,8 @@ export type ProfileState = ReturnType<typeof useProfile>;
 export function useProfile(props: ProfileProps) {
 	const { params, patch } = props;
 	const { element, index, all } = useElement(props);
-	const view = (params.get("view") ?? "both") as View;
-	const widthMode = (params.get("width") ?? "both") as WidthMode;
+	const view = oneOf(params.get("view"), VIEWS);
+	const widthMode = oneOf(params.get("width"), WIDTHS);
 	const searched = useSearch(params.get("search") ?? "");
 	const pick = params.get("pick") ?? "";
 	const fn = params.get("fn") ?? "";
