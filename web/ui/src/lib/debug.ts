@@ -1,6 +1,6 @@
 // A read-only view of what is on screen, for tests that cannot read a canvas:
-//   __epi.flame()      {width, drawMs, frames, framesDrawn, zoomed, nodes: [{index, x, y, w, color}]} in
-//                      CSS pixels; frames is the script time of the last ones in milliseconds,
+//   __epi.flame()      {width, drawMs, frames, framesDrawn, zoomed, nodes: [{index, x, y, w, color}]}
+//                      in CSS pixels; frames is the script time of the last ones in milliseconds,
 //                      with that of the pointer's handlers before each
 //   __epi.node(index)  {name, total, self, level}
 //   __epi.drawn()      the two joined: [{name, total, self, level, x, y, w}]

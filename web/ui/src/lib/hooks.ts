@@ -1,6 +1,13 @@
 // Hooks of the page: the URL as state, and answers of the server.
 import { createContext } from "preact";
-import { useCallback, useContext, useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import {
+	useCallback,
+	useContext,
+	useEffect,
+	useLayoutEffect,
+	useRef,
+	useState,
+} from "preact/hooks";
 import { call, type Answer, type Args, type ApiError } from "./api";
 import type { Location, UrlStore } from "./urlstate";
 

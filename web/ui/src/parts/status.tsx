@@ -7,6 +7,7 @@ import { QueryError } from "./querybar";
 import "./status.css";
 
 export type Json = string | number | boolean | null | Json[] | { [key: string]: Json };
+type Status = { [key: string]: Json };
 
 const RFC3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/;
 
@@ -21,7 +22,10 @@ function Time({ text }: { text: string }) {
 	);
 }
 
-/** `storageRetention` to `Storage retention`, but `reloadURL` to `Reload URL`; names with dots or dashes stay. */
+/**
+ * `storageRetention` to `Storage retention`, but `reloadURL` to `Reload URL`; names with dots or
+ * dashes stay.
+ */
 function spaced(key: string): string {
 	if (/[.\-_ ]/.test(key)) return key;
 	return key
@@ -41,7 +45,7 @@ function Value({ name = "", value }: { name?: string; value: Json }) {
 }
 
 /** `verbatim`: the keys are names of their own, such as flags. */
-export function Pairs({ object, verbatim }: { object: { [key: string]: Json }; verbatim?: boolean }) {
+export function Pairs({ object, verbatim }: { object: Status; verbatim?: boolean }) {
 	const flat = Object.entries(object).filter(([, v]) => !Array.isArray(v));
 	return (
 		<table class="plain pairs">
@@ -58,8 +62,6 @@ export function Pairs({ object, verbatim }: { object: { [key: string]: Json }; v
 		</table>
 	);
 }
-
-type Status = { [key: string]: Json };
 
 /** What the server says of itself under `name`; null asks nothing. */
 export const useStatus = (name: string | null): Loaded<Status> =>
