@@ -404,6 +404,18 @@ test("the tools above a result stand in one line", async (t) => {
 	}
 });
 
+test("narrow: the list of exports is on the screen", async (t) => {
+	const { page, problems } = await open(t, explore({ query: QUERY, range: "5m", view: "flame" }), {
+		viewport: { width: 400, height: 900 },
+	});
+	await flameReady(page);
+	await page.getByRole("button", { name: "Export" }).click();
+	const box = await page.locator(".menu-items").boundingBox();
+	const tools = await page.locator(".results > .toolbar").boundingBox();
+	assert.ok(box.x >= tools.x && box.x + box.width <= tools.x + tools.width, JSON.stringify(box));
+	assert.deepEqual(problems, []);
+});
+
 /* ---- share ---- */
 
 test("a permalink opens the same picture, whatever the time", async (t) => {
