@@ -50,3 +50,8 @@ test("the selectors that are counted", () => {
 	])
 		assert.deepEqual(labels.selectorsOf(query, without), want, query);
 });
+
+test("what a query can group by", () => {
+	const all = ["job", "__name__", "http.method", "thread id", "_x", "1st", "Pod2"];
+	assert.deepEqual(labels.groupable(all), ["job", "_x", "Pod2"]);
+});

@@ -73,6 +73,10 @@ export function pickValue(query: string, label: string, value: string, also: boo
 	return onSelectors(query, (s) => asking(s, label, values));
 }
 
+/** Those of some labels that a list of labels in a query can name: there are no quotes there. */
+export const groupable = (labels: string[]): string[] =>
+	labels.filter((l) => /^(?!__)[A-Za-z_]\w*$/.test(l));
+
 /** The selectors of a query, each once; `without` what they ask of a label. */
 export function selectorsOf(query: string, without = ""): string[] {
 	const texts = findSelectors(query).map(({ name, matchers }) =>

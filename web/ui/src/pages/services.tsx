@@ -12,6 +12,7 @@ import {
 	type ServiceRow,
 } from "../lib/fleet";
 import { useApi, useInterval, useNow, useUrl } from "../lib/hooks";
+import { groupable } from "../lib/labels";
 import { useMany, type Many } from "../lib/many";
 import { escapeRegexp } from "../lib/query";
 import { useProfileTypes, useScrapeInterval } from "../lib/questions";
@@ -303,7 +304,7 @@ function Waiting({ many, total }: { many: Many & { cancel(): void }; total: numb
 }
 
 function LabelSelect(props: { labels: string[]; by: string; onChange(by: string): void }) {
-	const options = [...new Set([props.by, ...props.labels])].filter((l) => !l.startsWith("__"));
+	const options = [...new Set([props.by, ...groupable(props.labels)])];
 	return (
 		<label class="select">
 			<span class="faint">One row per</span>

@@ -5,6 +5,7 @@ import type { Labels } from "../lib/api";
 import { comparableQuery, comparePoint, compareBefore, compareRange } from "../lib/compare";
 import { BY_FUNCTION, type CostChart } from "../lib/costchart";
 import { useApi, useUrl } from "../lib/hooks";
+import { groupable } from "../lib/labels";
 import { withMatcher, type Kind } from "../lib/query";
 import {
 	absolute,
@@ -46,7 +47,7 @@ export interface ChartPanelProps {
 function BySelect({ by, patch }: Pick<ChartPanelProps, "by" | "patch">) {
 	const labels = useApi<string[]>("labels", "labels");
 	const own = by && by !== BY_FUNCTION ? [by] : [];
-	const names = [...new Set([...own, ...(labels.answer?.data ?? [])])];
+	const names = [...new Set([...own, ...groupable(labels.answer?.data ?? [])])];
 	return (
 		<label class="select">
 			<span class="faint">By</span>

@@ -1,6 +1,7 @@
 // The label a query groups its profiles by, as a select: it edits the query.
 import { groupBy, groupLabels } from "../lib/edit";
 import { useApi } from "../lib/hooks";
+import { groupable } from "../lib/labels";
 import type { Edit } from "./filters";
 
 /** Labels of series and of samples alike; `query` is what is edited. */
@@ -8,7 +9,7 @@ export function GroupBy({ query, edit }: { query: string; edit: Edit }) {
 	const labels = useApi<string[]>("labels", "labels");
 	const now = groupLabels(query);
 	const value = now.join(", ");
-	const options = (labels.answer?.data ?? []).filter((l) => !l.startsWith("__"));
+	const options = groupable(labels.answer?.data ?? []);
 	return (
 		<label class="select" title="One profile per value of a label, also of pprof's own labels">
 			<span class="faint">Group by</span>
