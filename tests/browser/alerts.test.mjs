@@ -5,18 +5,16 @@
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
 import {
-	api as ask,
 	closeBrowser,
-	FLEET as base,
 	flameReady,
-	openPage,
+	FLEET as base,
+	fleetApi as api,
+	openFleet,
 	params,
 	shot,
 } from "./page.mjs";
 
 const iso = (t) => new Date(t * 1000).toISOString();
-
-const api = (name, args) => ask(base, name, args);
 
 let at, dear;
 const EXPR = (name) => `cum_share(merge by (job) (cpu{job=~"de.*"}[1m]), {function="${name}"}) > 0`;
@@ -104,7 +102,7 @@ function groups() {
 
 /** Opens a page; `rules` stands for what the server answers, null for the server's own answer. */
 const open = (t, path, rules = null, options = {}) =>
-	openPage(t, base + path, { ...options, before: (page) => rules && answerRules(page, rules) });
+	openFleet(t, path, { ...options, before: (page) => rules && answerRules(page, rules) });
 
 function answerRules(page, rules) {
 	return page.route("**/api/v1/rules*", (route) => {

@@ -3,25 +3,24 @@
 import assert from "node:assert/strict";
 import test, { after } from "node:test";
 import {
-	api as ask,
 	closeBrowser,
 	drawn,
+	explore,
 	fixedWindow,
-	FLEET as base,
 	flameReady,
-	openPage,
+	fleetApi as api,
+	fleetTotal,
+	openFleet,
 	params,
+	QUERY,
 	shot,
 } from "./page.mjs";
 
-const QUERY = 'cpu{job="demo"}';
 const INTERVAL_S = 10; // the fleet's scrape interval
 
 after(closeBrowser);
 
-const open = (t, args, options) =>
-	openPage(t, `${base}explore?${new URLSearchParams(args)}`, options);
-const api = (name, args) => ask(base, name, args);
+const open = (t, args, options) => openFleet(t, explore(args), options);
 const chart = (page) => page.evaluate(() => window.__epi.chart());
 const near = (a, b, what) =>
 	assert.ok(Math.abs(a - b) <= 1e-9 * Math.max(Math.abs(a), Math.abs(b), 1), `${what}: ${a}, ${b}`);
@@ -51,10 +50,7 @@ async function at(page, t) {
 const stepWithValue = (c, from) =>
 	c.times.findIndex((_, i) => i >= from && c.columns[0][i] !== null && c.columns[0][i - 1] !== null);
 
-const total = async (query, w) => {
-	const data = await api("query", { query: `merge(${query})`, start: w.from, end: w.to });
-	return data.result[0]?.total ?? 0;
-};
+const total = (query, w) => fleetTotal(query, w.from, w.to);
 
 /** What the flame graph's root is worth, once it is that of the window in the address. */
 async function rootTotal(page, want) {

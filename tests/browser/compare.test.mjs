@@ -2,12 +2,12 @@
 import assert from "node:assert/strict";
 import test, { after } from "node:test";
 import {
-	api as ask,
 	closeBrowser,
 	fixedWindow,
-	FLEET as base,
 	flameReady,
-	openPage,
+	fleetApi as api,
+	fleetTotal as total,
+	openFleet,
 	params,
 	shot,
 } from "./page.mjs";
@@ -19,14 +19,9 @@ const REGRESSED = "main.scoreItems"; // what v2 of the demo fleet does more of
 after(closeBrowser);
 
 const open = (t, args, options) =>
-	openPage(t, `${base}compare?${new URLSearchParams(args)}`, options);
-const api = (name, args) => ask(base, name, args);
+	openFleet(t, `compare?${new URLSearchParams(args)}`, options);
 const chart = (page, side) => page.evaluate((s) => window.__epi.chart(`chart-${s}`), side);
 const totals = (page) => page.evaluate(() => window.__epi.totals());
-const total = async (query, from, to) => {
-	const data = await api("query", { query: `merge(${query})`, start: from, end: to });
-	return data.result[0]?.total ?? 0;
-};
 
 async function totalsReady(page) {
 	await page.waitForFunction(() => window.__epi?.totals() !== null);

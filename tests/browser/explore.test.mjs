@@ -2,26 +2,23 @@
 import assert from "node:assert/strict";
 import test, { after } from "node:test";
 import {
-	api as ask,
 	clickNode,
 	closeBrowser,
 	decode,
 	drawn,
+	explore,
 	fixedWindow,
-	FLEET as base,
 	flameReady,
-	openPage,
+	FLEET as base,
+	fleetApi as api,
+	openFleet as open,
+	QUERY,
 	settled,
 	shot,
 } from "./page.mjs";
 
-const QUERY = 'cpu{job="demo"}';
-
 after(closeBrowser);
 
-const open = (t, path, options) => openPage(t, base + path, options);
-const api = (name, args) => ask(base, name, args);
-const explore = (args) => "explore?" + new URLSearchParams(args);
 
 test("a first visit shows a flame graph, a chart and a table, and asks nobody else", async (t) => {
 	const { page, problems } = await open(t, "");

@@ -81,6 +81,22 @@ export async function api(base, name, args = {}) {
 	return body.data;
 }
 
+/* ---- the fleet's server ---- */
+
+export const QUERY = 'cpu{job="demo"}';
+
+export const fleetApi = (name, args) => api(FLEET, name, args);
+export const openFleet = (t, path, options) => openPage(t, FLEET + path, options);
+export const explore = (args) => "explore?" + new URLSearchParams(args);
+
+/** What the profiles of a query cost from `start` to `end`; 0 where there are none. */
+export async function fleetTotal(query, start, end) {
+	const data = await fleetApi("query", { query: `merge(${query})`, start, end });
+	return data.result[0]?.total ?? 0;
+}
+
+/* ---- pages ---- */
+
 export const params = (page) => Object.fromEntries(new URL(page.url()).searchParams);
 
 /** A window that stands still, so that the page and the test ask the same. */
@@ -139,6 +155,11 @@ export function decode(fb) {
 }
 
 /* ---- servers ---- */
+
+/** For `pprof_config`: of all profiles the heap alone, which takes no time to measure. */
+export const HEAP_ALONE =
+	"{process_cpu: {enabled: false}, block: {enabled: false}, mutex: {enabled: false}, " +
+	"goroutine: {enabled: false}}";
 
 export function freePort() {
 	return new Promise((done) => {

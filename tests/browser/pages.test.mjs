@@ -7,8 +7,9 @@ import {
 	closeBrowser,
 	decode,
 	fixedWindow,
-	FLEET,
 	flameReady,
+	FLEET,
+	HEAP_ALONE,
 	openPage,
 	params,
 	shot,
@@ -16,9 +17,6 @@ import {
 } from "./page.mjs";
 
 const COUNT = 3000;
-const heap =
-	"{process_cpu: {enabled: false}, block: {enabled: false}, mutex: {enabled: false}, " +
-	"goroutine: {enabled: false}}";
 const many = JSON.stringify([
 	{
 		targets: Array.from({ length: COUNT }, (_, i) => `127.0.0.1:${20000 + i}`),
@@ -31,7 +29,7 @@ const config = `
 global: {scrape_interval: 1h, scrape_timeout: 1s}
 scrape_configs:
   - job_name: many
-    profiling_config: {pprof_config: ${heap}}
+    profiling_config: {pprof_config: ${HEAP_ALONE}}
     file_sd_configs: [{files: [many.json]}]
     relabel_configs:
       - {source_labels: [zone], target_label: region}

@@ -2,25 +2,22 @@
 import assert from "node:assert/strict";
 import test, { after } from "node:test";
 import {
-	api as ask,
 	closeBrowser,
 	decode,
 	drawn,
+	explore,
 	fixedWindow,
-	FLEET as base,
 	flameReady,
-	openPage,
+	FLEET as base,
+	fleetApi as api,
+	openFleet as open,
+	QUERY,
 	settled,
 	shot,
 } from "./page.mjs";
 
-const QUERY = 'cpu{job="demo"}';
-
 after(closeBrowser);
 
-const open = (t, path, options) => openPage(t, base + path, options);
-const api = (name, args) => ask(base, name, args);
-const explore = (args) => "explore?" + new URLSearchParams(args);
 
 test("a slow query can be given up and asked again", async (t) => {
 	let slow = true;

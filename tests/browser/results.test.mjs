@@ -3,26 +3,23 @@
 import assert from "node:assert/strict";
 import test, { after } from "node:test";
 import {
-	api as ask,
 	closeBrowser,
 	drawn,
+	explore,
 	fixedWindow,
-	FLEET as base,
 	flameReady,
+	FLEET as base,
+	fleetApi as api,
 	nodePoint,
-	openPage,
+	openFleet as open,
 	params,
+	QUERY,
 	settled,
 	shot,
 } from "./page.mjs";
 
-const QUERY = 'cpu{job="demo"}';
-
 after(closeBrowser);
 
-const open = (t, path, options) => openPage(t, base + path, options);
-const api = (name, args) => ask(base, name, args);
-const explore = (args) => "explore?" + new URLSearchParams(args);
 const times = (w) => ({ start: w.from, end: w.to });
 
 const total = async (query, when) =>

@@ -3,7 +3,15 @@
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import test, { after, before } from "node:test";
-import { closeBrowser, FLEET, flameReady, openPage, shot, startServer } from "./page.mjs";
+import {
+	closeBrowser,
+	flameReady,
+	fleetApi,
+	HEAP_ALONE,
+	openPage,
+	shot,
+	startServer,
+} from "./page.mjs";
 
 const EXPR = "total(merge by (job) (heap)) > 0";
 const rules = `
@@ -24,15 +32,11 @@ groups:
       - {record: "job:heap:total", expr: "total(merge by (job) (heap))"}
 `;
 
-const heap =
-	"{process_cpu: {enabled: false}, block: {enabled: false}, mutex: {enabled: false}, " +
-	"goroutine: {enabled: false}}";
 
 /** A demo program that the other tests' server scrapes; its heap takes a second reader. */
 async function demo() {
-	const response = await fetch(`${FLEET}api/v1/targets`);
-	const { data } = await response.json();
-	return new URL(data.activeTargets.find((a) => a.labels.job === "demo").scrapeUrl).host;
+	const { activeTargets } = await fleetApi("targets");
+	return new URL(activeTargets.find((a) => a.labels.job === "demo").scrapeUrl).host;
 }
 
 /** What was posted to the Alertmanager, by alert name. */
@@ -57,7 +61,7 @@ alerting:
     - static_configs: [{targets: ["127.0.0.1:${alertmanager.address().port}"]}]
 scrape_configs:
   - job_name: shop
-    profiling_config: {pprof_config: ${heap}}
+    profiling_config: {pprof_config: ${HEAP_ALONE}}
     static_configs: [{targets: ["${await demo()}"]}]
 `;
 	server = await startServer({ files: { "rules.yml": rules, "e.yml": config }, prefix: "/epi/" });

@@ -2,11 +2,11 @@
 import assert from "node:assert/strict";
 import test, { after } from "node:test";
 import {
-	api as ask,
 	closeBrowser,
 	fixedWindow,
-	FLEET as base,
 	flameReady,
+	FLEET as base,
+	fleetApi as api,
 	openPage,
 	params,
 	shot,
@@ -14,7 +14,6 @@ import {
 
 after(closeBrowser);
 
-const api = (name, args) => ask(base, name, args);
 const services = (args) => base + "services?" + new URLSearchParams(args);
 const rows = (page) => page.locator(".fleet .vtable-body > [role=row]");
 const loaded = async (page) => {

@@ -3,11 +3,8 @@ import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { gzipSync } from "node:zlib";
 import test, { after, before } from "node:test";
-import { closeBrowser, openPage, shot, startServer } from "./page.mjs";
+import { closeBrowser, HEAP_ALONE, openPage, shot, startServer } from "./page.mjs";
 
-const heap =
-	"{process_cpu: {enabled: false}, block: {enabled: false}, mutex: {enabled: false}, " +
-	"goroutine: {enabled: false}}";
 const profile = () =>
 	gzipSync(
 		// sample types inuse_space/bytes; one sample of one location of one function; strings
@@ -25,7 +22,7 @@ const config = (address) => `
 global: {scrape_interval: 2s, scrape_timeout: 1s}
 scrape_configs:
   - job_name: shop
-    profiling_config: {pprof_config: ${heap}}
+    profiling_config: {pprof_config: ${HEAP_ALONE}}
     static_configs: [{targets: ["127.0.0.1:1", "127.0.0.1:2"], labels: {__meta_zone: eu, long: "${"x".repeat(5000)}"}}]
     relabel_configs:
       - {source_labels: [__meta_zone], target_label: zone}
@@ -33,7 +30,7 @@ scrape_configs:
       - {target_label: after, replacement: all}
   - job_name: live
     scrape_interval: 10m
-    profiling_config: {pprof_config: ${heap}}
+    profiling_config: {pprof_config: ${HEAP_ALONE}}
     static_configs: [{targets: ["${address}"]}]
 `;
 

@@ -125,6 +125,13 @@ export function useInterval(seconds: number, fn: () => void): void {
 	}, [seconds]);
 }
 
+/** The time of day in seconds since 1970, moving with each second. */
+export function useClock(): number {
+	const [now, set] = useState(Date.now() / 1000);
+	useInterval(1, () => set(Date.now() / 1000));
+	return now;
+}
+
 /** Closes on Escape or a press outside of the element the returned ref is given to. */
 export function useOutside(open: boolean, close: () => void) {
 	const ref = useRef<HTMLDivElement>(null);

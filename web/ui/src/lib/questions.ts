@@ -39,6 +39,15 @@ export function useQuestion(
 	return { loaded, asked };
 }
 
+/** Names of labels, of series and of samples alike. */
+export function useLabelNames(): Loaded<string[]> {
+	return useApi<string[]>("labels", "labels");
+}
+
+export function useFlags(): Loaded<Record<string, string>> {
+	return useApi<Record<string, string>>("flags", "status/flags");
+}
+
 export function useProfileTypes(): Loaded<ProfileType[]> {
 	return useApi<ProfileType[]>("types", "profile_types");
 }

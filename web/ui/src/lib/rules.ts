@@ -1,5 +1,6 @@
 // Groups of rules as the server tells them, in Prometheus's shape, and what the pages of alerts and
 // rules show of them.
+import { hashName } from "../flame/layout";
 import type { Labels } from "./api";
 
 export type AlertState = "firing" | "pending" | "inactive";
@@ -105,7 +106,5 @@ export function elementLabels(r: Rule, a: Alert): Labels {
 /** A name for an alert in the URL: a hash of its group and labels. */
 export function alertKey(g: RuleGroup, a: Alert): string {
 	const text = JSON.stringify([g.file, g.name, Object.entries(a.labels).sort()]);
-	let h = 0x811c9dc5;
-	for (let i = 0; i < text.length; i++) h = Math.imul(h ^ text.charCodeAt(i), 0x01000193);
-	return (h >>> 0).toString(16).padStart(8, "0");
+	return hashName(text).toString(16).padStart(8, "0");
 }

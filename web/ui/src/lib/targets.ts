@@ -1,6 +1,7 @@
 // Targets by pool, as the pages of targets and of service discovery show them. What a filter looks
 // for is made once per answer: of thousands of targets there are megabytes of labels.
 import type { Dropped, Labels, Target, Targets } from "./api";
+import { holds, words } from "./words";
 
 export interface Pool<T> {
 	name: string;
@@ -34,13 +35,6 @@ const labelText = (labels: Labels): string =>
 	Object.entries(labels)
 		.map(([k, v]) => `${k}=${v}`)
 		.join("\n");
-
-/** Words apart by spaces, each of which must be there. */
-export function words(filter: string): string[] {
-	return filter.toLowerCase().split(/\s+/).filter(Boolean);
-}
-
-const holds = (text: string, wanted: string[]): boolean => wanted.every((w) => text.includes(w));
 
 function intoPools<T>(names: Iterable<string>, data: Targets): Map<string, Pool<T>> {
 	const errors = data.scrapePoolErrors ?? {};

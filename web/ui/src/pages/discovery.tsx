@@ -5,10 +5,9 @@ import { useApi, useUrl } from "../lib/hooks";
 import { foundPools, foundTargets, type Fate, type Found, type FoundPool } from "../lib/targets";
 import { oneOf } from "../lib/urlstate";
 import { Chips } from "../parts/chips";
-import { IconDown } from "../parts/icons";
 import { OpenAll, Paged, PoolPanel, usePools } from "../parts/pool";
 import { QueryError } from "../parts/querybar";
-import { Relabelling } from "../parts/relabel";
+import { Relabelling, WhyButton } from "../parts/relabel";
 import { Segmented, TextFilter } from "../parts/toolbar";
 
 const COLUMNS = 3;
@@ -39,16 +38,7 @@ function Row({ found: f }: { found: Found }) {
 					)}
 				</td>
 				<td>
-					<button
-						type="button"
-						class="quiet small"
-						title="The relabelling rules, step by step"
-						aria-expanded={open}
-						onClick={() => setOpen(!open)}
-					>
-						why
-						<IconDown />
-					</button>
+					<WhyButton hint="The relabelling rules, step by step" open={open} onOpen={setOpen} />
 				</td>
 			</tr>
 			{open && (

@@ -11,11 +11,11 @@ import {
 	serviceQuery,
 	type ServiceRow,
 } from "../lib/fleet";
-import { useApi, useInterval, useNow, useUrl } from "../lib/hooks";
+import { useInterval, useNow, useUrl } from "../lib/hooks";
 import { groupable } from "../lib/labels";
 import { useMany, type Many } from "../lib/many";
 import { escapeRegexp } from "../lib/query";
-import { useProfileTypes, useScrapeInterval } from "../lib/questions";
+import { useLabelNames, useProfileTypes, useScrapeInterval } from "../lib/questions";
 import {
 	parseDuration,
 	rangeFromParams,
@@ -398,7 +398,7 @@ export function Services() {
 	const { store, location } = useUrl();
 	const { params } = location;
 	const [tick, setTick] = useState(0);
-	const labels = useApi<string[]>("labels", "labels");
+	const labels = useLabelNames();
 	const types = useProfileTypes();
 	const failed = types.error ?? labels.error;
 	const names = labels.answer?.data ?? [];

@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 import { copyText } from "../lib/copy";
 import { useApi, useUrl } from "../lib/hooks";
-import { words } from "../lib/targets";
+import { holds, words } from "../lib/words";
 import { QueryError } from "../parts/querybar";
 import { Pairs, Section, StatusFrame, type Json } from "../parts/status";
 import { TextFilter } from "../parts/toolbar";
@@ -113,10 +113,9 @@ type Flags = { [key: string]: Json };
 
 function FlagsTable({ flags, filter }: { flags: Flags; filter: string }) {
 	const wanted = words(filter);
-	const kept = Object.entries(flags).filter(([k, v]) => {
-		const text = `--${k}=${v}`.toLowerCase();
-		return wanted.every((w) => text.includes(w));
-	});
+	const kept = Object.entries(flags).filter(([k, v]) =>
+		holds(`--${k}=${v}`.toLowerCase(), wanted),
+	);
 	if (kept.length === 0) return <div class="empty">No flag matches the filter.</div>;
 	return <Pairs object={Object.fromEntries(kept)} verbatim />;
 }

@@ -1,16 +1,16 @@
 // Targets: what is scraped, how it goes, and what relabelling made of it.
 import { useMemo, useState } from "preact/hooks";
 import type { Dropped, Target, Targets } from "../lib/api";
-import { useApi, useInterval, useUrl } from "../lib/hooks";
+import { useApi, useClock, useInterval, useUrl } from "../lib/hooks";
+import { useFlags } from "../lib/questions";
 import { targetPools, type Health } from "../lib/targets";
 import { formatAgo, formatNanoseconds } from "../lib/units";
 import { oneOf } from "../lib/urlstate";
 import { Chips } from "../parts/chips";
-import { IconDown } from "../parts/icons";
 import { OpenAll, Paged, PoolPanel, usePools } from "../parts/pool";
 import { QueryError } from "../parts/querybar";
 import { ProfileNow } from "../parts/profilenow";
-import { Relabelling } from "../parts/relabel";
+import { Relabelling, WhyButton } from "../parts/relabel";
 import { Segmented, TextFilter } from "../parts/toolbar";
 
 const REFRESH_S = 5;
@@ -47,16 +47,11 @@ function Row({ target: t, now, orders }: RowProps & { target: Target }) {
 				</td>
 				<td>
 					<Chips labels={t.labels} />
-					<button
-						type="button"
-						class="quiet small"
-						title="Discovered labels, and what relabelling made of them"
-						aria-expanded={open}
-						onClick={() => setOpen(!open)}
-					>
-						why
-						<IconDown />
-					</button>
+					<WhyButton
+						hint="Discovered labels, and what relabelling made of them"
+						open={open}
+						onOpen={setOpen}
+					/>
 					{orders && <ProfileNow target={t} />}
 				</td>
 				<td class="num" title={t.lastScrape}>
@@ -124,16 +119,7 @@ function DroppedRow({ target: t }: { target: Dropped }) {
 	return (
 		<li>
 			<Chips labels={t.discoveredLabels} />
-			<button
-				type="button"
-				class="quiet small"
-				title="Which rule dropped it"
-				aria-expanded={open}
-				onClick={() => setOpen(!open)}
-			>
-				why
-				<IconDown />
-			</button>
+			<WhyButton hint="Which rule dropped it" open={open} onOpen={setOpen} />
 			{open && (
 				<Relabelling
 					pool={t.scrapePool}
@@ -178,11 +164,10 @@ function Droppeds({ dropped }: { dropped: Dropped[] }) {
 export function TargetsPage() {
 	const { store, location } = useUrl();
 	const [tick, setTick] = useState(0);
-	const [now, setNow] = useState(Date.now() / 1000);
-	useInterval(1, () => setNow(Date.now() / 1000));
+	const now = useClock();
 	const { answer, error } = useApi<Targets>(String(tick), "targets");
 	useInterval(paceOf(answer?.tookMs ?? 0), () => setTick((t) => t + 1));
-	const flags = useApi<Record<string, string>>("flags", "status/flags");
+	const flags = useFlags();
 	const orders = flags.answer?.data["web.enable-admin-api"] === "true";
 	const state = oneOf(location.params.get("state"), STATES);
 	const filter = location.params.get("filter") ?? "";

@@ -1,5 +1,6 @@
 // TSDB: what is stored: the head, the disk, which labels make the series, windows and blocks.
 import { useApi } from "../lib/hooks";
+import { useFlags } from "../lib/questions";
 import { formatClock, formatDuration } from "../lib/timerange";
 import { formatBytes } from "../lib/units";
 import { Pairs, Section, StatusFrame, useStatus, type Json } from "../parts/status";
@@ -118,7 +119,7 @@ function retention(flags: Record<string, string>): [string, Json][] {
 }
 
 function Disk({ data }: { data: Tsdb }) {
-	const flags = useApi<Record<string, string>>("flags", "status/flags");
+	const flags = useFlags();
 	const rows = plain(data, (k) => !OF_HEAD.includes(k));
 	return (
 		<Pairs object={Object.fromEntries([...rows, ...retention(flags.answer?.data ?? {})])} />

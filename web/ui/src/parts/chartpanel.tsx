@@ -4,9 +4,10 @@
 import type { Labels } from "../lib/api";
 import { comparableQuery, comparePoint, compareBefore, compareRange } from "../lib/compare";
 import { BY_FUNCTION, type CostChart } from "../lib/costchart";
-import { useApi, useUrl } from "../lib/hooks";
+import { useUrl } from "../lib/hooks";
 import { groupable } from "../lib/labels";
 import { withMatcher, type Kind } from "../lib/query";
+import { useLabelNames } from "../lib/questions";
 import {
 	absolute,
 	contextToParams,
@@ -45,7 +46,7 @@ export interface ChartPanelProps {
 }
 
 function BySelect({ by, patch }: Pick<ChartPanelProps, "by" | "patch">) {
-	const labels = useApi<string[]>("labels", "labels");
+	const labels = useLabelNames();
 	const own = by && by !== BY_FUNCTION ? [by] : [];
 	const names = [...new Set([...own, ...groupable(labels.answer?.data ?? [])])];
 	return (

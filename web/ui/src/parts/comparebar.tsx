@@ -11,6 +11,7 @@ import {
 } from "../lib/compare";
 import { useApi, useUrl } from "../lib/hooks";
 import { withMatcher } from "../lib/query";
+import { useLabelNames } from "../lib/questions";
 import { formatClock, formatDuration, type TimeRange } from "../lib/timerange";
 import { IconSwap } from "./icons";
 import { Combo } from "./picker";
@@ -43,7 +44,7 @@ function LabelPreset({
 	const [label, setLabel] = useState(location.params.get("by") ?? "version");
 	const [base, setBase] = useState("");
 	const [next, setNext] = useState("");
-	const labels = useApi<string[]>("labels", "labels");
+	const labels = useLabelNames();
 	const values = useApi<string[]>(label || null, `label/${encodeURIComponent(label)}/values`);
 	const options = values.answer?.data ?? [];
 	useEffect(() => {

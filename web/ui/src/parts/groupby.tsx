@@ -1,12 +1,12 @@
 // The label a query groups its profiles by, as a select: it edits the query.
 import { groupBy, groupLabels } from "../lib/edit";
-import { useApi } from "../lib/hooks";
 import { groupable } from "../lib/labels";
+import { useLabelNames } from "../lib/questions";
 import type { Edit } from "./filters";
 
 /** Labels of series and of samples alike; `query` is what is edited. */
 export function GroupBy({ query, edit }: { query: string; edit: Edit }) {
-	const labels = useApi<string[]>("labels", "labels");
+	const labels = useLabelNames();
 	const now = groupLabels(query);
 	const value = now.join(", ");
 	const options = groupable(labels.answer?.data ?? []);

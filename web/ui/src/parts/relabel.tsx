@@ -11,7 +11,24 @@ import {
 	type RelabelSteps,
 } from "../lib/relabel";
 import { Chips, shortened } from "./chips";
+import { IconDown } from "./icons";
 import { QueryError } from "./querybar";
+
+/** Opens and closes the rest of this file for a target. */
+export function WhyButton(props: { hint: string; open: boolean; onOpen(open: boolean): void }) {
+	return (
+		<button
+			type="button"
+			class="quiet small"
+			title={props.hint}
+			aria-expanded={props.open}
+			onClick={() => props.onOpen(!props.open)}
+		>
+			why
+			<IconDown />
+		</button>
+	);
+}
 
 function Change({ change: c }: { change: LabelChange }) {
 	const what = c.before === undefined ? "added" : c.after === undefined ? "removed" : "changed";

@@ -1,6 +1,6 @@
 // What the pages of alerts and of rules have in common.
 import { useState } from "preact/hooks";
-import { useApi, useInterval, useUrl } from "../lib/hooks";
+import { useApi, useClock, useInterval, useUrl } from "../lib/hooks";
 import { expressionParams } from "../lib/measured";
 import { timeOf, type Rule, type RuleGroup, type RuleGroups } from "../lib/rules";
 import { formatDuration } from "../lib/timerange";
@@ -26,8 +26,7 @@ const EXAMPLE_RULES = `groups:
 /** The groups, asked again every few seconds; `now` moves with each second. */
 export function useRules(args: Record<string, string>) {
 	const [tick, setTick] = useState(0);
-	const [now, setNow] = useState(Date.now() / 1000);
-	useInterval(1, () => setNow(Date.now() / 1000));
+	const now = useClock();
 	useInterval(REFRESH_S, () => setTick((t) => t + 1));
 	const loaded = useApi<RuleGroups>(`${JSON.stringify(args)} ${tick}`, "rules", args);
 	return { ...loaded, groups: loaded.answer?.data.groups ?? [], now };
