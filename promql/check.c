@@ -11,6 +11,7 @@ struct checker {
 	struct query_error *where;
 	struct err *err;
 	size_t regexes_n; /* of filters and label_replace() */
+	struct check_names *names; /* NULL: nothing is assumed */
 };
 
 #define FAIL(c, span, ...) \
@@ -34,6 +35,21 @@ static struct types_text types_text(unsigned types)
 
 static enum err_code check_expr(struct checker *c, struct expr *e);
 
+/* What a selector may give, less what its name rules out. */
+static unsigned selector_types(struct checker *c, const struct expr *e, unsigned types)
+{
+	struct check_names *names = c->names;
+	unsigned known = names && e->selector.name.len ?
+		names->kind(names->ctx, e->selector.name) :
+		0;
+
+	if (!(types & known))
+		return types;
+	if (!names->assumed)
+		names->assumed = e;
+	return types & known;
+}
+
 static enum err_code check_selector(struct checker *c, struct expr *e)
 {
 	const struct selector *s = &e->selector;
@@ -48,7 +64,7 @@ static enum err_code check_selector(struct checker *c, struct expr *e)
 	if (!narrows)
 		return FAIL(c, e->at, "selector must contain at least one non-empty matcher");
 	/* Numbers have no sum over a window; the functions that give them one say so (ARG_WINDOW). */
-	e->types = s->window_ns ? VALUE_PROFILES : VALUE_SERIES;
+	e->types = selector_types(c, e, s->window_ns ? VALUE_PROFILES : VALUE_SERIES);
 	return ERR_OK;
 }
 
@@ -212,7 +228,7 @@ static enum err_code check_arg(struct checker *c, const struct function *fn, siz
 		return FAIL(c, e->at, "%s() wants a selector with a window: [5m]", fn->name);
 	if (wants & ARG_WINDOW)
 		for (struct expr *p = e;; p = p->paren) {
-			p->types = VALUE_SERIES;
+			p->types = selector_types(c, bare, VALUE_SERIES);
 			if (p == bare)
 				break;
 		}
@@ -314,6 +330,8 @@ static enum err_code check_call(struct checker *c, struct expr *e)
 		if ((rc = check_arg(c, fn, i, call->args[i])))
 			return rc;
 	e->types = fn->result;
+	if (fn->result == VALUE_SERIES) /* over a window: of what it is given */
+		e->types &= call->args[0]->types;
 	return filter_is(e) ? check_filter(c, e) : check_strings(c, e);
 }
 
@@ -350,9 +368,17 @@ static enum err_code check_expr(struct checker *c, struct expr *e)
 
 enum err_code check_query(struct parsed *q, struct query_error *where, struct err *err)
 {
-	struct checker c = { q->text, where, err, 0 };
+	return check_query_names(q, NULL, where, err);
+}
+
+enum err_code check_query_names(
+	struct parsed *q, struct check_names *names, struct query_error *where, struct err *err)
+{
+	struct checker c = { q->text, where, err, 0, names };
 
 	if (where)
 		*where = (struct query_error){ 0 };
+	if (names)
+		names->assumed = NULL;
 	return check_expr(&c, q->root);
 }

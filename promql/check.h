@@ -15,6 +15,18 @@
 MUST_CHECK enum err_code check_query(struct parsed *q, struct query_error *where, struct err *err);
 
 /*
+ * The same, under an assumption about names. kind gives VALUE_PROFILES or VALUE_COSTS for a name
+ * that is known, else 0; *assumed is the first selector whose name was known, or NULL.
+ */
+struct check_names {
+	unsigned (*kind)(const void *ctx, struct str name);
+	const void *ctx;
+	const struct expr *assumed;
+};
+MUST_CHECK enum err_code check_query_names(
+	struct parsed *q, struct check_names *names, struct query_error *where, struct err *err);
+
+/*
  * "no + between costs and profiles; total(), flat() and cum() make costs of profiles": also for the
  * evaluator, which knows what a name stands for.
  */

@@ -367,10 +367,13 @@ static enum err_code call_vector(
 	return ERR_OK;
 }
 
+/* Prometheus's times are of milliseconds. */
 static enum err_code call_time(
 	struct eval *ev, const struct expr *e, struct value *out, struct err *err)
 {
-	*out = (struct value){ .type = VALUE_SCALAR, .scalar = (double)ev->t_ns / 1e9 };
+	int64_t ms = ev->t_ns / NS_PER_MS;
+
+	*out = (struct value){ .type = VALUE_SCALAR, .scalar = (double)ms / 1e3 };
 	return ERR_OK;
 }
 

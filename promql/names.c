@@ -22,6 +22,21 @@ static const struct {
 	{ STR("mutex"), STR("delay"), STR("") },
 };
 
+/* Sample types of the profiles that are scraped by name; Go's, and what others serve there. */
+static const struct {
+	struct str name;
+	const char *sample_types[5];
+} known[] = {
+	{ STR("process_cpu"), { "cpu", "samples" } },
+	{ STR("memory"), { "alloc_objects", "alloc_space", "inuse_objects", "inuse_space" } },
+	{ STR("block"), { "contentions", "delay" } },
+	{ STR("mutex"), { "contentions", "delay" } },
+	{ STR("goroutine"), { "goroutine", "goroutines" } },
+	{ STR("threadcreate"), { "threadcreate" } },
+	{ STR("fgprof"), { "samples", "time" } },
+	{ STR("wall"), { "samples", "wall" } },
+};
+
 /* Number of parts, or 0: an empty one, or too many. */
 static unsigned split(struct str s, struct str parts[PARTS_MAX])
 {
@@ -62,6 +77,20 @@ bool type_pattern_parse(struct str name, struct type_pattern *out)
 		.parts = n,
 	};
 	return true;
+}
+
+bool type_pattern_known(const struct type_pattern *p)
+{
+	if (p->parts >= 5)
+		return true;
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		if (!str_eq(p->name, known[i].name))
+			continue;
+		for (const char *const *type = known[i].sample_types; *type; type++)
+			if (p->parts == 1 || str_is(p->sample_type, *type))
+				return true;
+	}
+	return false;
 }
 
 static bool part_match(struct str pattern, struct str s)

@@ -30,6 +30,11 @@ struct type_pattern {
 
 /* False: not a way to name a profile type; then only a series named exactly so can be meant. */
 bool type_pattern_parse(struct str name, struct type_pattern *out);
+/*
+ * Whether a name can be taken for a profile type before anything is stored: in full, or short with
+ * a profile that every server knows (process_cpu, memory, ...) and one of its sample types.
+ */
+bool type_pattern_known(const struct type_pattern *p);
 /* All that the pattern says holds. With parts == 1 this is true of every type of the profile. */
 bool type_pattern_match(const struct type_pattern *p, const struct profile_type *t);
 

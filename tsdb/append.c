@@ -25,6 +25,7 @@ METRIC_COUNTER(folded_total, "epimetheus_tsdb_overflow_profiles_total",
 struct appending {
 	struct db *db;
 	const struct db_append *a;
+	struct db_append own; /* *a where its interval is found here */
 	struct db_append_stats *stats;
 	uint64_t generation;
 	struct window *window;
@@ -546,6 +547,8 @@ static enum err_code append(struct appending *t, db_acked_fn acked, void *ctx, s
 	if ((rc = append_check_state(t->db, err)) ||
 		(rc = append_check_time(t->db, t->a->ts_ns, "profile", err)) ||
 		(rc = head_pin(t->db, t->a->ts_ns, &t->window, err)) || (rc = find_series(t, err)))
+		return rc;
+	if (t->a->gap_max_ns > 0 && (rc = append_gap(t->window, t->series, &t->own, &t->a, err)))
 		return rc;
 	row = calloc(1, sizeof(*row));
 	t->scratch = scratch_take(t->db);

@@ -67,6 +67,8 @@ struct db_append {
 	const enum value_kind *kinds; /* one per type */
 	bool convert; /* cumulative columns to deltas (scrapes); else they are kept as KIND_DELTA
 			 (ingest) */
+	int64_t gap_max_ns; /* 0: the interval is known. Else it is the time since the series' row
+			       before, at most this; interval_ns where there is none */
 };
 
 struct db_append_stats {

@@ -320,6 +320,12 @@ uint64_t commit_generation(struct db *db);
 MUST_CHECK enum err_code commit_enqueue(
 	struct db *db, struct commit_row *row, uint64_t generation, struct err *err);
 
+/* ---- append_gap.c ---- */
+
+/* Of a row that has gap_max_ns: a copy with its interval. w: pinned. */
+MUST_CHECK enum err_code append_gap(struct window *w, struct series *s, struct db_append *copy,
+	const struct db_append **a, struct err *err);
+
 /* ---- window_epochs.c: under which epochs a window has rows of a job ---- */
 
 /* All with db->lock held. */

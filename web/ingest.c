@@ -22,9 +22,7 @@ METRIC_COUNTER(
 #define LABELS_MAX 64u
 #define LABEL_NAME_BYTES_MAX 128u
 #define LABEL_VALUE_BYTES_MAX 4096u
-#define INTERVAL_DEFAULT_NS \
-	NS_PER_S /* of a profile that says no duration: the weight of a gauge \
-		  */
+#define INTERVAL_DEFAULT_NS NS_PER_S /* of a series' first profile that says no duration */
 #define INTERVAL_MAX_NS NS_PER_DAY
 
 /* ---- one of few ---- */
@@ -171,8 +169,8 @@ static enum err_code read_labels(
 }
 
 /* A profile stands at its end: `time`, or what it says itself, or now. */
-static enum err_code read_times(
-	const struct http_in *in, const struct pprof *p, struct db_append *a, struct err *err)
+static enum err_code read_times(const struct web *w, const struct http_in *in,
+	const struct pprof *p, struct db_append *a, struct err *err)
 {
 	int64_t duration_ns = p->duration_nanos > 0 && p->duration_nanos < INTERVAL_MAX_NS ?
 		p->duration_nanos :
@@ -190,6 +188,8 @@ static enum err_code read_times(
 		return rc;
 	if (!has_interval)
 		a->interval_ns = duration_ns ? duration_ns : INTERVAL_DEFAULT_NS;
+	/* Then it stood since the push before, unless the sender was away. */
+	a->gap_max_ns = has_interval || duration_ns ? 0 : w->o.lookback_ns;
 	if (a->interval_ns <= 0 || a->interval_ns > INTERVAL_MAX_NS)
 		return err_set(err, ERR_INVALID,
 			"invalid parameter \"interval\": it is more than 0 and at most a day");
@@ -213,7 +213,7 @@ static enum err_code store(struct web *w, struct http_in *in, struct arena *a, s
 	if ((rc = body_decode(a, in->body, in->content_type, in->content_encoding,
 		     &pprof_limits_default, &p, err)))
 		return rc;
-	if ((rc = read_times(in, p, to, err)))
+	if ((rc = read_times(w, in, p, to, err)))
 		return rc;
 	kinds = arena_array(a, enum value_kind, p->types_n);
 	if (!kinds)

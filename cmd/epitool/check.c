@@ -29,6 +29,8 @@ static enum err_code check_one_rules(const char *path, struct buf *summary, stru
 	if (!(rc = fs_read_file(path, RULES_FILE_BYTES_MAX, &text, err)))
 		rc = rule_set_load_text(path, buf_str(&text), &l, &set, err);
 	if (!rc)
+		rc = rule_set_check_names(set, err);
+	if (!rc)
 		buf_printf(summary, "  SUCCESS: %zu rules found\n", set->rules_n);
 	rule_set_unref(set);
 	buf_release(&text);

@@ -86,6 +86,14 @@ MUST_CHECK enum err_code rule_set_load(
 /* One file's text; for tests, `check rules` and fuzzing. name stands for the file in messages. */
 MUST_CHECK enum err_code rule_set_load_text(const char *name, struct str text,
 	const struct rules_load *l, struct rule_set **out, struct err *err);
+/*
+ * What the server finds out only when data is there: a name of the set's own recording rules stands
+ * for what its rule gives, a well-known name (cpu, memory:alloc_space, ...) for profiles.
+ * ERR_INVALID 'FILE:LINE:COLUMN: group "g", rule 1, "x": if cpu is a profile: 1:5: sum() wants
+ * costs, got profiles'. For `check rules`: the server takes such a file, since a numeric series may
+ * have the name.
+ */
+MUST_CHECK enum err_code rule_set_check_names(const struct rule_set *s, struct err *err);
 struct rule_set *rule_set_ref(struct rule_set *s);
 void rule_set_unref(struct rule_set *s); /* NULL is fine */
 

@@ -223,13 +223,25 @@ enum err_code append_wait(struct db *db, struct labels labels, int64_t ts_ns, in
 {
 	static const enum value_kind deltas[8] = { KIND_DELTA, KIND_DELTA, KIND_DELTA, KIND_DELTA,
 		KIND_DELTA, KIND_DELTA, KIND_DELTA, KIND_DELTA };
-	struct db_append a = { labels, ts_ns, interval_ns, p, kinds ? kinds : deltas, convert };
+	struct db_append a = { .labels = labels,
+		.ts_ns = ts_ns,
+		.interval_ns = interval_ns,
+		.profile = p,
+		.kinds = kinds ? kinds : deltas,
+		.convert = convert };
+
+	return append_this(db, &a, stats, err);
+}
+
+enum err_code append_this(
+	struct db *db, const struct db_append *a, struct db_append_stats *stats, struct err *err)
+{
 	struct waiting w = { 0 };
 	enum err_code rc;
 
 	mutex_init(&w.lock);
 	cond_init(&w.done);
-	rc = db_append(db, &a, stats, acked, &w, err);
+	rc = db_append(db, a, stats, acked, &w, err);
 	if (!rc) {
 		mutex_lock(&w.lock);
 		while (!w.acked)

@@ -49,6 +49,8 @@ struct pprof *profile_read(struct arena *a, struct str body, struct err *err);
 enum err_code append_wait(struct db *db, struct labels labels, int64_t ts_ns, int64_t interval_ns,
 	const struct pprof *p, const enum value_kind *kinds, bool convert,
 	struct db_append_stats *stats, struct err *err);
+enum err_code append_this(
+	struct db *db, const struct db_append *a, struct db_append_stats *stats, struct err *err);
 
 /* ---- reading: all of it through db.h, here ---- */
 

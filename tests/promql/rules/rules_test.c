@@ -95,6 +95,58 @@ static const struct {
 		"r.yml:5:5: mapping key \"alert\" already defined at line 4" },
 };
 
+/* What `check rules` says beyond what a server refuses: "" for nothing. */
+TEST(names_are_what_they_are_known_as)
+{
+	static const struct {
+		const char *rules, *want;
+	} rows[] = {
+		{ "  - alert: x\n    expr: sum(cpu) > 5",
+			IN("4:5") ", \"x\": if cpu is a profile: 1:5: sum() wants costs, got profiles" },
+		{ "  - alert: x\n    expr: sum(total(cpu)) > 5", "" },
+		{ "  - alert: x\n    expr: cpu > 5",
+			IN("4:5") ", \"x\": if cpu is a profile: 1:5: no > between profiles and a "
+				  "scalar; total(), flat() and cum() make costs of profiles" },
+		{ "  - alert: x\n    expr: heap:inuse_space",
+			IN("4:5") ", \"x\": if heap:inuse_space is a profile: an alert's expression "
+				  "must give costs" },
+		{ "  - record: x\n    expr: max_over_time(memory:alloc_space[5m]) > 1",
+			IN("4:5") ", \"x\": if memory:alloc_space is a profile: 1:39: no > between "
+				  "profiles and a scalar; total(), flat() and cum() make costs of "
+				  "profiles" },
+		{ "  - alert: x\n    expr: avg_over_time(goroutine[5m]) > 1",
+			IN("4:5") ", \"x\": if goroutine is a profile: 1:30: no > between profiles and "
+				  "a scalar; total(), flat() and cum() make costs of profiles" },
+		{ "  - alert: x\n    expr: sum(up) < 1 or sum(nobody_knows) > 1", "" },
+		{ "  - alert: x\n    expr: sum(memory:used:ratio) > 1", "" },
+		{ "  - alert: x\n    expr: sum({job=\"a\"}) > 1", "" },
+		{ "  - record: cpu\n    expr: sum(up)\n  - alert: x\n    expr: sum(cpu) > 5", "" },
+		{ "  - alert: x\n    expr: sum(a:b) > 5\n  - record: a:b\n    expr: merge(cpu[5m])",
+			IN("4:5") ", \"x\": a:b is recorded as profiles: 1:5: sum() wants costs, got "
+				  "profiles" },
+		{ "  - record: a:b\n    expr: sum(up)\n  - record: c\n    expr: total(a:b)",
+			"r.yml:6:5: group \"g\", rule 2, \"c\": a:b is recorded as costs: 1:7: total() "
+			"wants profiles, got costs" },
+		{ "  - record: a:b\n    expr: unknown\n  - record: c\n    expr: total(a:b)", "" },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct err err = { .msg = "" };
+		struct buf text = { 0 };
+		struct rule_set *set;
+
+		buf_printf(&text, G "%s", rows[i].rules);
+		REQUIRE_OK(rule_set_load_text("r.yml", buf_str(&text), &defaults, &set, &err), &err);
+		if (!rule_set_check_names(set, &err))
+			err.msg[0] = '\0';
+		if (!str_is(str_of(err.msg), rows[i].want))
+			CHECK_FAIL("%s\n    is   %s\n    want %s", rows[i].rules, err.msg,
+				rows[i].want);
+		rule_set_unref(set);
+		buf_release(&text);
+	}
+}
+
 TEST(what_is_wrong_with_a_file)
 {
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
