@@ -153,9 +153,11 @@ test("by top functions: the lines are the API's costs, and with the rest they ar
 	const names = top.result[0].rows.map((r) => r.function);
 	assert.deepEqual(c.labels.slice(0, -1).sort(), [...names].sort());
 	const range = { start: c.window.start, end: c.window.end, step: c.step };
-	const all = await api("query_range", { query: `total(merge(${QUERY}))`, ...range });
-	const each = await api("query_range", { query: `flat(merge(${QUERY}))`, ...range });
-	const seconds = (v) => Number(v) / 1e9 / c.step; // nanoseconds in a step to cores
+	// A step is one scrape's interval, so each point is the rate of two.
+	const rate = `rate(${QUERY}[${2 * INTERVAL_S}s])`;
+	const all = await api("query_range", { query: `total(merge(${rate}))`, ...range });
+	const each = await api("query_range", { query: `flat(merge(${rate}))`, ...range });
+	const seconds = (v) => Number(v) / 1e9; // nanoseconds in a second to cores
 	for (const [time, value] of all.result[0].values) {
 		const i = c.times.indexOf(time);
 		const sum = c.columns.reduce((s, column) => s + column[i], 0);
@@ -243,7 +245,7 @@ test("a single point is drawn, and so is one between gaps", async (t) => {
 			[time, value],
 		);
 	assert.equal(await page.locator(".chart-empty").count(), 0);
-	const cores = 5 / c.step;
+	const cores = 5;
 	assert.equal(await inked(c.times[20], cores), 255, "a whole dot");
 	assert.ok((await inked(c.times[40], cores)) < 255, "and nothing elsewhere");
 	await shot(page, "chart-point");

@@ -80,21 +80,18 @@ test("cores are CPU time over time, and the sparkline is its steps", async (t) =
 	await loaded(page);
 	const range = asked.find((u) => u.pathname.endsWith("query_range"));
 	const args = Object.fromEntries(range.searchParams);
-	assert.equal(args.query, "total(merge by (job) (cpu))");
+	assert.equal(args.query, "total(merge by (job) (rate(cpu[20s])))");
 	const { result } = await api("query_range", args);
 	const shown = Object.fromEntries((await table(page)).map((r) => [r.service, r]));
 	for (const m of result) {
-		const seconds = Number(args.step);
 		const row = shown[m.metric.job];
 		const points = row.spark.filter((v) => typeof v === "number");
 		assert.equal(points.length, m.values.length);
-		m.values.forEach(([, v], i) =>
-			assert.ok(Math.abs(points[i] - Number(v) / 1e9 / seconds) < 1e-9),
-		);
-		// The same CPU time, asked for at once and divided by the seconds it is of.
-		const covered = row.spark.filter((v) => v !== null).length * seconds;
-		const whole = m.values.reduce((s, [, v]) => s + Number(v), 0) / 1e9 / covered;
-		assert.ok(Math.abs(row.cores - whole) < 1e-9, `${row.cores} against ${whole}`);
+		m.values.forEach(([, v], i) => assert.ok(Math.abs(points[i] - Number(v) / 1e9) < 1e-9));
+		// The mean over the steps that have profiles, and one that is missing between two.
+		const covered = row.spark.filter((v) => v !== null).length;
+		const mean = m.values.reduce((s, [, v]) => s + Number(v), 0) / 1e9 / covered;
+		assert.ok(Math.abs(row.cores - mean) < 1e-9, `${row.cores} against ${mean}`);
 		const cell = rows(page).filter({ hasText: m.metric.job }).locator("[role=cell]").nth(1);
 		assert.equal(Number(await cell.innerText()), Number(row.cores.toPrecision(3)));
 	}

@@ -109,6 +109,29 @@ test("the argument of a call that spans the whole query", () => {
 test("a point covers the query's own range, else a step", () => {
 	assert.equal(query.chartWindow("cpu", 20), 20);
 	assert.equal(query.chartWindow("merge(cpu[5m])", 20), 300);
+	assert.equal(query.chartWindow("merge(rate(cpu[5m]))", 20), 1, "of a rate a second");
+	assert.equal(query.chartWindow('cpu{rate="("}', 20), 20);
+});
+
+test("what adds up is drawn per second, over two scrapes at least", () => {
+	assert.equal(query.rateWindow(10, 10), 20);
+	assert.equal(query.rateWindow(60, 10), 60);
+	for (const [text, want] of [
+		["total(merge(cpu))", "total(merge(rate(cpu[20s])))"],
+		['total(merge by (v) (cpu{a="b"}))', 'total(merge by (v) (rate(cpu{a="b"}[20s])))'],
+		['total(focus(merge(cpu), "x"))', 'total(focus(merge(rate(cpu[20s])), "x"))'],
+		["total(merge({job=\"a\"}))", "total(merge(rate({job=\"a\"}[20s])))"],
+		[
+			'flat by (function) (cpu, {function=~"a|b"}) or total(merge(cpu))',
+			'flat by (function) (rate(cpu[20s]), {function=~"a|b"}) or total(merge(rate(cpu[20s])))',
+		],
+		// What says something about time itself stays.
+		["total(merge(cpu[5m]))", "total(merge(cpu[5m]))"],
+		["total(rate(cpu[5m]))", "total(rate(cpu[5m]))"],
+		["total(merge(cpu offset 1h))", "total(merge(cpu offset 1h))"],
+		["total(merge(cpu @ 100))", "total(merge(cpu @ 100))"],
+	])
+		assert.equal(query.withRate(text, 20), want);
 });
 
 test("a difference of windows never looks into the future", () => {

@@ -9,6 +9,8 @@ import {
 	escapeRegexp,
 	profilesOf,
 	quote,
+	rateWindow,
+	withRate,
 	type Kind,
 } from "./query";
 import { useChart, type ChartData } from "./questions";
@@ -61,6 +63,7 @@ export interface CostQuestion {
 	by: string;
 	kind: Kind;
 	window: Window;
+	/** Between scrapes; null: not known yet, and nothing is asked. */
 	interval: number | null;
 	/** The profile type of what is selected, "" where nobody knows. */
 	type: string;
@@ -76,13 +79,16 @@ export function useCostChart(q: CostQuestion): CostChart {
 	// The first point stands for the step before it.
 	const whole = { start: aligned.start - step, end: aligned.end };
 	const top = useTopFunctions(interval === null ? "" : profiles, whole, tick);
-	const sent = !query
+	const asked = !query
 		? ""
 		: !byFunction
 			? chartQuery(query, q.by, kind)
 			: top.names
 				? functionsQuery(profiles, top.names)
 				: "";
+	// What users write as costs is drawn as it is.
+	const adds = kind !== "costs" && q.type.endsWith(":delta");
+	const sent = adds ? withRate(asked, rateWindow(step, interval ?? 15)) : asked;
 	const chart = useChart(sent, q.window, interval, q.type, tick);
 	const result = chart.loaded.answer?.data.result ?? EMPTY;
 	const matrix = useMemo(() => (byFunction ? withRest(result) : result), [result, byFunction]);

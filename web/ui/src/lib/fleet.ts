@@ -12,7 +12,7 @@ import {
 	type VectorElement,
 } from "./api";
 import type { Alert } from "./rules";
-import { formatSelector } from "./query";
+import { formatSelector, rateWindow } from "./query";
 import type { Column } from "./series";
 import { alignWindow, chooseStep, formatDuration, trimMs, type Window } from "./timerange";
 import { chartUnit, type ChartUnit } from "./units";
@@ -54,12 +54,14 @@ export interface FleetTimes {
 	step: number;
 	/** The window in whole steps, which the sparkline covers. */
 	grid: Window;
+	/** Seconds that each of its points is the mean of. */
+	rate: number;
 }
 
 export function fleetTimes(window: Window, interval: number): FleetTimes {
 	const width = window.end - window.start;
 	const step = chooseStep({ start: 0, end: SPARK_POINTS * width }, interval);
-	return { window, step, grid: alignWindow(window, step) };
+	return { window, step, grid: alignWindow(window, step), rate: rateWindow(step, interval) };
 }
 
 export function fleetQuestions(by: string, types: FleetTypes, times: FleetTimes): Ask[] {
@@ -73,7 +75,7 @@ export function fleetQuestions(by: string, types: FleetTypes, times: FleetTimes)
 		ask(
 			"cores",
 			"CPU over time",
-			`total(merge by (${by}) (cpu))`,
+			`total(merge by (${by}) (rate(cpu[${formatDuration(times.rate)}])))`,
 			{ start: trimMs(grid.start), end: trimMs(grid.end), step: String(step) },
 			"query_range",
 		);
@@ -246,9 +248,9 @@ export function sparkPath(values: Column, width: number, height: number): string
 	return path;
 }
 
-export function coresUnit(types: FleetTypes, step: number): ChartUnit {
+export function coresUnit(types: FleetTypes): ChartUnit {
 	const t = types.cpu;
-	return chartUnit(t?.type ?? "", t?.sample_unit ?? "", step);
+	return chartUnit(t?.type ?? "", t?.sample_unit ?? "", 1);
 }
 
 /** What selects the profiles of one service; "" selects those without the label. */

@@ -305,9 +305,44 @@ export function chartQuery(text: string, by: string, kind: Kind): string {
 	return `total(merge by (${by}) (${callArgument(profiles, "merge") ?? profiles}))`;
 }
 
-/** The window a point of the chart covers: the query's own range, else the step. */
+/** Whether a query asks for costs per second. */
+const isRate = (text: string): boolean => {
+	const tokens = tokenize(text);
+	return tokens.some((t, i) => t.text === "rate" && tokens[i + 1]?.text === "(");
+};
+
+/**
+ * The seconds a point of the chart adds up: the query's own range, else the step; of a rate it is
+ * one second.
+ */
 export function chartWindow(text: string, step: number): number {
+	if (isRate(text)) return 1;
 	return findSelectors(text).find((s) => s.range)?.range ?? step;
+}
+
+/**
+ * The window of the chart's rates: a step, but two scrapes at least. Scrapes come a little early and
+ * late, so a window of one interval may have none, or two.
+ */
+export const rateWindow = (step: number, interval: number): number => Math.max(step, 2 * interval);
+
+/**
+ * The same query with the cost per second in place of what each step adds up, which only amounts
+ * have. A query that says something about time itself stays as it is.
+ */
+export function withRate(text: string, seconds: number): string {
+	const found = findSelectors(text);
+	const isTimed = ({ end, range }: FoundSelector) =>
+		range !== null || /^\s*(offset\b|@)/.test(text.slice(end));
+	if (found.some(isTimed)) return text;
+	let out = "";
+	let from = 0;
+	for (const s of found) {
+		out += text.slice(from, s.start);
+		out += `rate(${text.slice(s.start, s.end)}[${formatDuration(seconds)}])`;
+		from = s.end;
+	}
+	return out + text.slice(from);
 }
 
 /** Gives every selector without a range one, and an offset. */

@@ -2,7 +2,7 @@
 import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
 import { firstQuery, resolveType, type ProfileType } from "../lib/api";
 import { useCostChart } from "../lib/costchart";
-import { useInterval, useOwnAnswer, useUrl } from "../lib/hooks";
+import { useInterval, useOwnAnswer, useUrl, type Loaded } from "../lib/hooks";
 import { parseMatch } from "../lib/measured";
 import {
 	findSelectors,
@@ -75,7 +75,7 @@ function useAsk(tick: number) {
 type Ask = ReturnType<typeof useAsk>;
 
 /** The answer, what it turned out to be, and its chart. */
-function useAnswer(ask: Ask, known: ProfileType[], tick: number) {
+function useAnswer(ask: Ask, types: Loaded<ProfileType[]>, tick: number) {
 	const { query, at, win, context, by } = ask;
 	const interval = useScrapeInterval();
 	const sent = query ? flameQuery(query) : "";
@@ -87,6 +87,7 @@ function useAnswer(ask: Ask, known: ProfileType[], tick: number) {
 
 	const element = own?.resultType === "profiles" ? own.result[0] : undefined;
 	const named = findSelectors(query)[0]?.name ?? "";
+	const type = element?.type ?? resolveType(named, types.answer?.data ?? [])?.type ?? "";
 	const isDiff = element?.flamebearer.format === "double";
 	const drawn = kind !== "unknown" && !isDiff && own?.resultType !== "scalar";
 	const chart = useCostChart({
@@ -94,8 +95,9 @@ function useAnswer(ask: Ask, known: ProfileType[], tick: number) {
 		by,
 		kind,
 		window: context?.window ?? win,
-		interval,
-		type: element?.type ?? resolveType(named, known)?.type ?? "",
+		// What adds up is drawn as a rate, so the type comes first.
+		interval: types.answer || types.error ? interval : null,
+		type,
 		tick,
 	});
 	return { interval, sent, times, loaded, asked, own, kind, named, chart };
@@ -152,7 +154,7 @@ export function Explore() {
 	const again = () => setTick((t) => t + 1);
 	const ask = useAsk(tick);
 	const { params, patch, query, at } = ask;
-	const answer = useAnswer(ask, known, tick);
+	const answer = useAnswer(ask, types, tick);
 	const { sent, times, loaded, named, kind, chart } = answer;
 	const { run, edit, fixed } = useQueries(ask, again);
 	useEffect(() => {

@@ -333,7 +333,7 @@ function useFleet(by: string, range: TimeRange, tick: number, types: ProfileType
 		return { known, times, asks: fleetQuestions(by, known, times) };
 	}, [key]);
 	const many = useMany(key, about, asked.asks);
-	const unit = useMemo(() => coresUnit(asked.known, asked.times.step), [asked]);
+	const unit = useMemo(() => coresUnit(asked.known), [asked]);
 	const rows = useMemo(
 		() => (many.about === about ? fleetRows(by, asked.times, unit, many.data) : []),
 		[many.data, many.about, about],

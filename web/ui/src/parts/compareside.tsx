@@ -2,9 +2,9 @@
 import { largestValue } from "../lib/series";
 import { resolveType, type ProfileType } from "../lib/api";
 import { surroundings } from "../lib/compare";
-import { chartQuery, findSelectors } from "../lib/query";
+import { chartQuery, findSelectors, rateWindow, withRate } from "../lib/query";
 import { useChart, windowTimes, type ChartData } from "../lib/questions";
-import { formatClock, formatDuration, type Window } from "../lib/timerange";
+import { chooseStep, formatClock, formatDuration, type Window } from "../lib/timerange";
 import { Chart } from "./chart";
 import { QueryBar, QueryError } from "./querybar";
 
@@ -19,9 +19,12 @@ export function useSideChart(
 	tick: number,
 ): ChartData {
 	const type = resolveType(findSelectors(query)[0]?.name ?? "", types);
+	const around = surroundings(win, Date.now() / 1000);
+	const asked = query ? chartQuery(query, "", "profiles") : "";
+	const step = chooseStep(around, interval ?? 15);
 	return useChart(
-		query ? chartQuery(query, "", "profiles") : "",
-		surroundings(win, Date.now() / 1000),
+		type?.delta ? withRate(asked, rateWindow(step, interval ?? 15)) : asked,
+		around,
 		interval,
 		type?.type ?? "",
 		tick,
