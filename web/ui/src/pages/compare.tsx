@@ -84,7 +84,7 @@ interface BothProps {
 	sides: Sides;
 	next: string;
 	base: string;
-	types: ProfileType[];
+	types: Loaded<ProfileType[]>;
 	tick: number;
 	picking: boolean;
 	changed(p: Patch): void;
@@ -92,10 +92,13 @@ interface BothProps {
 }
 
 function Both({ sides, next, base, types, tick, picking, changed, onPicked }: BothProps) {
-	const interval = useScrapeInterval();
+	const scraped = useScrapeInterval();
+	// What adds up is drawn as a rate, so the types come first.
+	const interval = types.answer || types.error ? scraped : null;
+	const known = types.answer?.data ?? [];
 	const charts = {
-		base: useSideChart(base, sides.base, types, interval, tick),
-		new: useSideChart(next, sides.next, types, interval, tick),
+		base: useSideChart(base, sides.base, known, interval, tick),
+		new: useSideChart(next, sides.next, known, interval, tick),
 	};
 	const yMax = sharedScale(charts.base, charts.new);
 	// A point once chosen moves with the next press.
@@ -241,7 +244,7 @@ export function Compare() {
 			<Expression params={params} patch={patch} />
 			<Both
 				{...both}
-				types={types.answer?.data ?? []}
+				types={types}
 				tick={tick}
 				picking={picking}
 				changed={changed}
