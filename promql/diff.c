@@ -179,6 +179,24 @@ static void join(struct profile_value *out, const struct profile_value *p)
 		out->end_ns = p->end_ns;
 }
 
+/* Those of the base on top of those of the new side. */
+static enum err_code join_filters(struct pairing *x, const struct profile_value *a,
+	const struct profile_value *b, struct profile_value *out, struct err *err)
+{
+	const struct active_filter **end = &out->filters;
+	struct active_filter *copy;
+
+	for (const struct active_filter *f = b ? b->filters : NULL; f; f = f->before) {
+		if (!(copy = arena_new(x->ev->arena, struct active_filter)))
+			return eval_nomem(x->ev, err);
+		*copy = *f;
+		*end = copy;
+		end = &copy->before;
+	}
+	*end = a ? a->filters : NULL;
+	return ERR_OK;
+}
+
 static enum err_code diff_pair(struct pairing *x, const struct pair *pair, bool normalized,
 	int exponent, struct profile_value *out, struct err *err)
 {
@@ -228,8 +246,11 @@ static enum err_code diff_pair(struct pairing *x, const struct pair *pair, bool 
 			return rc;
 	if ((a && a->filtered) || (b && b->filtered)) {
 		out->filtered = true;
-		out->total = b && b->total > 0 ? b->total : a ? a->total : 0;
-		/* No base: what the new side was scaled by is 1, or it is nothing. */
+		/* Where the base is nothing: what the new side was scaled by is 1, or it is nothing. */
+		out->value_size = a ? a->value_size : 0;
+		out->base_size = b ? b->value_size : 0;
+		if ((rc = join_filters(x, a, b, out, err)))
+			return rc;
 	}
 	return profile_totals(out, err);
 }

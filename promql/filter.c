@@ -28,7 +28,7 @@ size_t filter_regexes(enum function_id id, struct str text)
 enum err_code filter_compile(
 	struct filter *f, enum function_id id, struct str text, struct err *err)
 {
-	*f = (struct filter){ .id = id, .is_empty = text.len == 0 };
+	*f = (struct filter){ .id = id, .text = text, .is_empty = text.len == 0 };
 	if (f->is_empty)
 		return ERR_OK;
 	if (filter_is_tag(id))
@@ -49,6 +49,7 @@ static enum err_code filter_parts(struct eval *ev, struct arena *scratch, const 
 	struct profile_value *p, struct err *err)
 {
 	struct part *parts = arena_array(ev->arena, struct part, p->parts_n + 1);
+	struct active_filter *active;
 	enum err_code rc = ERR_OK;
 
 	if (!parts)
@@ -62,6 +63,10 @@ static enum err_code filter_parts(struct eval *ev, struct arena *scratch, const 
 	}
 	if (rc)
 		return rc;
+	if (!(active = arena_new(ev->arena, struct active_filter)))
+		return eval_nomem(ev, err);
+	*active = (struct active_filter){ p->filters, functions[f->id].name, f->text };
+	p->filters = active;
 	p->parts = parts;
 	p->filtered = true;
 	return profile_totals(p, err);

@@ -36,6 +36,7 @@
 /* One filter, compiled. */
 struct filter {
 	enum function_id id;
+	struct str text; /* as given: the caller's */
 	bool is_empty; /* filters nothing */
 	struct regex *re; /* of frames */
 	struct tag_match *tags; /* of tagfocus, tagignore */

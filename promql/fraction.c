@@ -204,7 +204,8 @@ enum err_code profile_with_exponent(struct eval *ev, const struct profile_value 
 	for (size_t i = 0; i < from.parts_n; i++)
 		if ((rc = shift_part(ev, shift, &from.parts[i], &out->parts[i], err)))
 			return rc;
-	if (!cost_shift(in->total, shift, &out->total))
+	if (!cost_shift(in->value_size, shift, &out->value_size) ||
+		!cost_shift(in->base_size, shift, &out->base_size))
 		return err_set(err, ERR_LIMIT, "a sum exceeds 64 bits");
 	return profile_totals(out, err);
 }

@@ -1,5 +1,7 @@
 #include "promql/frame.h"
 
+#include <inttypes.h>
+
 #include "base/regex.h"
 
 /* ---- names ---- */
@@ -29,16 +31,33 @@ struct str frame_binary_name(struct arena *a, struct str objfile)
 	return (struct str){ text, text ? base.len + 2 : 0 };
 }
 
+static struct str binary_of(const struct partition *p, const struct sym_location *l)
+{
+	return l->mapping == SYM_NONE ? STR("") :
+					sym_string(p, sym_mapping(p, l->mapping)->filename);
+}
+
 struct str frame_name(struct arena *a, const struct partition *p, const struct sym_location *l,
 	const struct sym_line *line)
 {
 	uint32_t name = line ? sym_function(p, line->function)->name : 0;
 
-	if (name)
-		return sym_string(p, name);
-	return frame_binary_name(a,
-		l->mapping == SYM_NONE ? STR("") :
-					 sym_string(p, sym_mapping(p, l->mapping)->filename));
+	return name ? sym_string(p, name) : frame_binary_name(a, binary_of(p, l));
+}
+
+struct str frame_address_name(struct arena *a, const struct partition *p,
+	const struct sym_location *l, const struct sym_line *line)
+{
+	struct str objfile = binary_of(p, l), base = STR("");
+	char *text;
+
+	if (l->address == 0 || (line && sym_function(p, line->function)->name))
+		return frame_name(a, p, l, line);
+	if (objfile.len > 0)
+		base = frame_path_base(objfile);
+	text = arena_printf(a, "[" STR_FMT "%s0x%" PRIx64 "]", STR_ARG(base), base.len ? "+" : "",
+		l->address);
+	return text ? str_of(text) : (struct str){ 0 };
 }
 
 /* ---- dropping ---- */

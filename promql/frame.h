@@ -18,6 +18,10 @@ struct str frame_binary_name(struct arena *a, struct str objfile);
 struct str frame_name(struct arena *a, const struct partition *p, const struct sym_location *l,
 	const struct sym_line *line);
 
+/* The same, but what has no name is "[base+0x1f]", by its place in the binary's mapping. */
+struct str frame_address_name(struct arena *a, const struct partition *p,
+	const struct sym_location *l, const struct sym_line *line);
+
 /* Without a leading dot and the argument list; "(anonymous namespace)" and "operator()" stay. */
 struct str frame_simplified(struct str name);
 

@@ -85,8 +85,11 @@ enum err_code profile_totals(struct profile_value *p, struct err *err)
 	 */
 	if (__builtin_add_overflow(value_abs, base_abs, &all))
 		return err_set(err, ERR_LIMIT, "a sum exceeds 64 bits");
-	if (!p->filtered)
-		p->total = base_abs > 0 ? base_abs : value_abs;
+	if (!p->filtered) {
+		p->value_size = value_abs;
+		p->base_size = base_abs;
+	}
+	p->total = p->base_size > 0 ? p->base_size : p->value_size;
 	return ERR_OK;
 }
 
@@ -259,7 +262,8 @@ static void join_profile(struct group *into, const struct profile_value *p)
 	}
 	v->is_diff |= p->is_diff;
 	v->filtered |= p->filtered;
-	v->total = duration_sum(v->total, p->total); /* none is below zero */
+	v->value_size = duration_sum(v->value_size, p->value_size); /* none is below zero */
+	v->base_size = duration_sum(v->base_size, p->base_size);
 	v->profiles += p->profiles;
 	if (p->time_nanos != 0 && (v->time_nanos == 0 || p->time_nanos < v->time_nanos))
 		v->time_nanos = p->time_nanos;

@@ -28,6 +28,12 @@ static bool scale_cost(int64_t *v, struct scale s)
 	return true;
 }
 
+static bool scale_size(int64_t *v, struct scale s)
+{
+	s.factor = fabs(s.factor);
+	return scale_cost(v, s);
+}
+
 static enum err_code scale_part(struct eval *ev, const struct expr *e, struct scale s,
 	const struct part *from, struct part *to, struct err *err)
 {
@@ -82,9 +88,9 @@ enum err_code profiles_scale(struct eval *ev, const struct expr *e, const struct
 		for (size_t k = 0; k < p->parts_n; k++)
 			if ((rc = scale_part(ev, e, s, &from.parts[k], &p->parts[k], err)))
 				return rc;
-		if (p->filtered && !scale_cost(&p->total, s))
+		if (p->filtered &&
+			(!scale_size(&p->value_size, s) || !scale_size(&p->base_size, s)))
 			return eval_fault(ev, e, err, ERR_LIMIT, "a scaled cost exceeds 64 bits");
-		p->total = p->total < 0 ? -p->total : p->total;
 		if ((rc = profile_totals(p, err)))
 			return rc;
 	}

@@ -81,6 +81,8 @@ static enum err_code read_slot(
 		known.v = arena_array(x->ev->arena, char, sym_label_sets_n(part->partition));
 	if (!part->cells || (x->wide && !part->wide) || (slot->deferred && !known.v))
 		return eval_nomem(x->ev, err);
+	x->cancels |= !slot->by_labels && accum_has_negative(slot->sums.acc) &&
+		sym_label_sets_n(slot->partition) > 1;
 	rc = read_cells(x, slot, &known, part, err);
 	buf_release(&known.text);
 	if (rc || !slot->sums.functions)
@@ -333,8 +335,8 @@ static bool names_hold(const struct value *v)
 	return !any || !drops;
 }
 
-static enum err_code sum_groups(
-	struct eval *ev, const struct selection *s, struct value *out, struct err *err)
+static enum err_code sum_groups(struct eval *ev, const struct selection *s, bool *cancels,
+	struct value *out, struct err *err)
 {
 	struct summing x = {
 		.ev = ev,
@@ -352,6 +354,7 @@ static enum err_code sum_groups(
 	while (at < s->n)
 		if ((rc = sum_batch(&x, &at, out, err)))
 			return rc;
+	*cancels = x.cancels;
 	if (out->n > 0)
 		out->type = VALUE_PROFILES;
 	for (size_t i = 0; i < out->n; i++) {
@@ -369,17 +372,42 @@ static enum err_code sum_groups(
 	return ERR_OK;
 }
 
+static enum err_code split_by_labels(
+	struct eval *ev, struct selection *s, struct err *err)
+{
+	struct chosen *v = arena_alloc_raw(ev->arena, s->n, sizeof(*v));
+
+	if (!v)
+		return eval_nomem(ev, err);
+	for (size_t i = 0; i < s->n; i++) {
+		v[i] = s->v[i];
+		v[i].by_labels = !v[i].none && sym_label_sets_n(v[i].series->partition) > 1;
+	}
+	s->v = v;
+	return ERR_OK;
+}
+
+/*
+ * Read again where the short way does not hold: by stacks in place of names; and where costs have
+ * both signs by labels of samples too, as percentages refer to what did not cancel out.
+ */
 enum err_code sum_selection(
 	struct eval *ev, const struct selection *s, struct value *out, struct err *err)
 {
-	struct selection cells = *s;
+	struct selection again = *s;
 	uint64_t samples = ev->samples;
-	enum err_code rc = sum_groups(ev, s, out, err);
+	bool cancels;
+	enum err_code rc = sum_groups(ev, &again, &cancels, out, err);
 
-	if (rc || !s->by_name || names_hold(out))
+	if (!rc && again.by_name && (cancels || !names_hold(out))) {
+		ev->samples = samples;
+		again.by_name = false;
+		out->n = 0;
+		rc = sum_groups(ev, &again, &cancels, out, err);
+	}
+	if (rc || !cancels || (rc = split_by_labels(ev, &again, err)))
 		return rc;
 	ev->samples = samples;
-	cells.by_name = false;
 	out->n = 0;
-	return sum_groups(ev, &cells, out, err);
+	return sum_groups(ev, &again, &cancels, out, err);
 }

@@ -48,6 +48,7 @@ struct summing {
 	bool weighted; /* gauges over a window */
 	bool fraction; /* costs are multiplied by a factor for each series */
 	bool wide; /* one of the two */
+	bool cancels; /* samples that differ in their labels alone may have cancelled out */
 };
 
 /* ---- sum_slots.c ---- */

@@ -41,6 +41,13 @@ struct part {
 	int64_t names_total; /* of all their stacks, none of which is negative */
 };
 
+/* A filter that a profile went through. */
+struct active_filter {
+	const struct active_filter *before; /* applied before this one; NULL: it is the first */
+	const char *name;
+	struct str text;
+};
+
 struct profile_value {
 	struct labels metric; /* what identifies the element */
 	struct profile_type type; /* name may be "" after merging types of equal unit */
@@ -53,7 +60,9 @@ struct profile_value {
 	 * them (filtered); what is made of filtered profiles has what its sources had.
 	 */
 	int64_t total;
-	bool filtered; /* total is not that of the cells */
+	int64_t value_size, base_size; /* the sums of |value|, |base| that total is one of */
+	bool filtered; /* these are not those of the cells */
+	const struct active_filter *filters; /* the last one applied; NULL: none */
 	int64_t value_total, base_total; /* plain sums of the two sides */
 	uint64_t profiles; /* scrapes merged, both sides */
 	int64_t time_nanos, duration_nanos, period;

@@ -76,6 +76,7 @@ static inline struct profile_value *values_add(
 		out->total += part->cells[i].value < 0 ? -part->cells[i].value :
 							 part->cells[i].value;
 	}
+	out->value_size = out->total;
 	return out;
 }
 

@@ -30,6 +30,7 @@ struct accum {
 	size_t slots_n, slots_used;
 	struct accum_cell *cells; /* sealed, with label sets */
 	size_t cells_n;
+	int64_t signs; /* of all values that were added, or-ed: below 0 where one was */
 	bool overflow;
 };
 
@@ -103,6 +104,7 @@ static inline void *chunk_of(struct accum *a, uint32_t stack)
 static size_t add_plain(struct accum *a, const uint32_t *stacks, const int64_t *values, size_t n)
 {
 	bool overflow = false;
+	int64_t signs = 0;
 	size_t i = 0;
 
 	while (i < n) {
@@ -115,9 +117,11 @@ static size_t add_plain(struct accum *a, const uint32_t *stacks, const int64_t *
 			int64_t *c = &cells[stacks[i] & (CHUNK_CELLS - 1)];
 
 			overflow |= __builtin_add_overflow(*c, values[i], c);
+			signs |= values[i];
 		} while (++i < n && stacks[i] >> CHUNK_LOG2 == high);
 	}
 	a->overflow |= overflow;
+	a->signs |= signs;
 	return i;
 }
 
@@ -125,6 +129,7 @@ static size_t add_weighted(
 	struct accum *a, const uint32_t *stacks, const int64_t *values, size_t n, int64_t weight)
 {
 	bool overflow = false;
+	int64_t signs = 0;
 	size_t i = 0;
 
 	while (i < n) {
@@ -137,9 +142,11 @@ static size_t add_weighted(
 			__int128 *c = &cells[stacks[i] & (CHUNK_CELLS - 1)];
 
 			overflow |= __builtin_add_overflow(*c, (__int128)values[i] * weight, c);
+			signs |= values[i];
 		} while (++i < n && stacks[i] >> CHUNK_LOG2 == high);
 	}
 	a->overflow |= overflow;
+	a->signs |= signs;
 	return i;
 }
 
@@ -223,6 +230,11 @@ enum err_code accum_add(struct accum *a, const uint32_t *stacks, const uint32_t 
 	return ERR_OK;
 }
 
+bool accum_has_negative(const struct accum *a)
+{
+	return a->signs < 0;
+}
+
 static __int128 cell_at(const struct accum *a, const void *chunk, size_t i)
 {
 	return a->flags & ACCUM_WEIGHTED ? ((const __int128 *)chunk)[i] :
@@ -252,6 +264,7 @@ enum err_code accum_merge(struct accum *into, const struct accum *from, struct e
 			!add_slot(into, (uint32_t)(from->slots[i].key >> 32),
 				(uint32_t)from->slots[i].key, from->slots[i].value))
 			return nomem(err);
+	into->signs |= from->signs;
 	if (into->overflow)
 		return err_set(err, ERR_LIMIT, "sum exceeds %d bits",
 			into->flags & ACCUM_WEIGHTED ? 128 : 64);

@@ -32,6 +32,12 @@ MUST_CHECK enum err_code accum_add(struct accum *a, const uint32_t *stacks,
 	struct err *err);
 MUST_CHECK enum err_code accum_merge(struct accum *into, const struct accum *from, struct err *err);
 
+/*
+ * A value below 0 was added: where cells are not by label set, some may have cancelled out. Of
+ * those by label set only what has none counts.
+ */
+bool accum_has_negative(const struct accum *a);
+
 struct accum_cell {
 	uint32_t stack, label_set;
 	__int128 value;

@@ -127,7 +127,8 @@ static enum err_code names_of(
 			x->names = grown;
 		}
 		for (uint32_t i = 0; i < *n; i++) {
-			name = frame_name(a, x->p, l, l->lines_n ? &l->lines[i] : NULL);
+			name = (x->t->addresses ? frame_address_name : frame_name)(
+				a, x->p, l, l->lines_n ? &l->lines[i] : NULL);
 			if (!name.ptr)
 				return arena_fail(a, "frame tree", err);
 			if ((rc = intern_name(x->t, name, &x->names[x->names_n + i], err)))
@@ -158,8 +159,22 @@ static enum err_code add_stack_node(struct adding *x, uint32_t id, struct err *e
 	return ERR_OK;
 }
 
+enum { BOTH_SIDES = -1 };
+
+static void add_cell(struct tree_node *node, const struct cell *c, int side)
+{
+	int64_t v = side ? c->base : c->value;
+
+	if (side == BOTH_SIDES) {
+		node->self[0] += c->value;
+		node->self[1] += c->base;
+	} else {
+		node->self[v < 0] += v < 0 ? -v : v; /* profile_totals: none is INT64_MIN */
+	}
+}
+
 static enum err_code add_part(struct frame_tree *t, uint32_t below, const struct profile_value *p,
-	const struct part *part, struct err *err)
+	const struct part *part, int side, struct err *err)
 {
 	struct adding x = { .t = t, .p = part->partition };
 	uint32_t nodes, at, stack;
@@ -194,20 +209,31 @@ static enum err_code add_part(struct frame_tree *t, uint32_t below, const struct
 		at = x.tree_of[stack];
 		if (stack == 0 && (rc = frame_tree_child(t, below, NO_STACK, &at, err)))
 			return rc;
-		t->nodes[at].self[0] += c->value;
-		t->nodes[at].self[1] += c->base;
+		add_cell(&t->nodes[at], c, side);
 	}
 	return ERR_OK;
+}
+
+static enum err_code add_parts(struct frame_tree *t, uint32_t below,
+	const struct profile_value *p, int side, struct err *err)
+{
+	enum err_code rc = ERR_OK;
+
+	for (size_t i = 0; i < p->parts_n && !rc; i++)
+		rc = add_part(t, below, p, &p->parts[i], side, err);
+	return rc;
 }
 
 enum err_code frame_tree_add(
 	struct frame_tree *t, uint32_t below, const struct profile_value *p, struct err *err)
 {
-	enum err_code rc = ERR_OK;
+	return add_parts(t, below, p, BOTH_SIDES, err);
+}
 
-	for (size_t i = 0; i < p->parts_n && !rc; i++)
-		rc = add_part(t, below, p, &p->parts[i], err);
-	return rc;
+enum err_code frame_tree_add_signed(struct frame_tree *t, uint32_t below,
+	const struct profile_value *p, int side, struct err *err)
+{
+	return add_parts(t, below, p, side, err);
 }
 
 enum err_code frame_tree_keep(

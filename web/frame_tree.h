@@ -28,6 +28,7 @@ struct frame_tree {
 	struct str *names;
 	uint32_t names_n, names_cap;
 	struct map node_map, name_map;
+	bool addresses; /* frames without a name are told apart by where they are in their binary */
 	const atomic_bool *canceled; /* ends frame_tree_add; NULL, as at first: is not asked */
 };
 
@@ -41,6 +42,12 @@ uint32_t frame_tree_name(const struct frame_tree *t, struct str name);
 /* Adds a profile's stacks below a node. */
 MUST_CHECK enum err_code frame_tree_add(
 	struct frame_tree *t, uint32_t below, const struct profile_value *p, struct err *err);
+/*
+ * The same of one side alone (0 new, 1 base), by sign: self[0] is the sum of what is above 0,
+ * self[1] the magnitude of what is below. So nothing cancels out.
+ */
+MUST_CHECK enum err_code frame_tree_add_signed(struct frame_tree *t, uint32_t below,
+	const struct profile_value *p, int side, struct err *err);
 /* Costs of stacks that do not begin with these frames, root first, are gone. */
 MUST_CHECK enum err_code frame_tree_keep(
 	struct frame_tree *t, const struct str *path, size_t n, struct err *err);

@@ -18,6 +18,7 @@
 #include "web/render.h"
 
 #define EDGE_FRACTION 0.001 /* of the total: lighter edges give no mark */
+#define FILTER_BYTES_MAX 80u /* of what is printed of one */
 #define NO_NODE UINT32_MAX
 #define UNCHECKED 4096u /* samples, between looks at whether the report is wanted */
 
@@ -41,8 +42,8 @@ struct edge {
 
 struct report {
 	const struct pprof *p;
+	const struct pprof_top_options *o;
 	uint32_t type;
-	const atomic_bool *canceled;
 	struct arena *arena;
 	struct pruning pruning;
 	uint32_t *line_node; /* node of each line of the profile */
@@ -238,7 +239,7 @@ static enum err_code walk_all(struct report *r, visit_fn visit, bool add_flat, s
 		w = (struct walk){ .sample = i,
 			.parent = NO_NODE,
 			.value = r->p->values[(size_t)i * r->p->types_n + r->type] };
-		if (i % UNCHECKED == 0 && (rc = render_wanted(r->canceled, err)))
+		if (i % UNCHECKED == 0 && (rc = render_wanted(r->o->canceled, err)))
 			return rc;
 		if (w.value == 0)
 			continue;
@@ -388,6 +389,27 @@ static void print_duration(const struct report *r, struct buf *out)
 	buf_add_char(out, '\n');
 }
 
+/* An expression that is too long is cut, in front of a character of UTF-8. */
+static void print_filters(const struct pprof_top_options *o, struct buf *out)
+{
+	struct buf line = { 0 };
+	size_t n;
+
+	if (o->filters_n)
+		buf_add_cstr(out, "Active filters:\n");
+	for (size_t i = 0; i < o->filters_n; i++) {
+		buf_clear(&line);
+		buf_printf(&line, "%s=" STR_FMT, o->filters[i].name, STR_ARG(o->filters[i].text));
+		n = line.len;
+		if (n > FILTER_BYTES_MAX)
+			for (n = FILTER_BYTES_MAX; (line.ptr[n] & 0xc0) == 0x80; n--)
+				;
+		buf_printf(out, "   %.*s%s\n", (int)n, line.ptr ? line.ptr : "",
+			n < line.len ? "\xe2\x80\xa6" : "");
+	}
+	buf_release(&line);
+}
+
 static void print_header(const struct report *r, struct buf *out)
 {
 	const struct pprof *p = r->p;
@@ -418,6 +440,7 @@ static void print_header(const struct report *r, struct buf *out)
 	}
 	if (p->duration_nanos != 0)
 		print_duration(r, out);
+	print_filters(r->o, out);
 }
 
 static void print_shown(const struct report *r, struct buf *out)
@@ -470,23 +493,23 @@ static void print_rows(const struct report *r, struct buf *out)
 	buf_release(&scratch);
 }
 
-enum err_code pprof_top_print(const struct pprof *p, uint32_t type, size_t rows_max,
-	const atomic_bool *canceled, struct arena *a, struct buf *out, struct err *err)
+enum err_code pprof_top_print(const struct pprof *p, const struct pprof_top_options *o,
+	struct arena *a, struct buf *out, struct err *err)
 {
-	struct report r = { .p = p, .type = type, .canceled = canceled, .arena = a };
+	struct report r = { .p = p, .o = o, .type = o->type, .arena = a };
 	enum err_code rc;
 
 	map_init(&r.node_map);
 	map_init(&r.edge_map);
-	r.unit = p->strings[p->types[type].unit];
-	r.total = report_total(p, type);
+	r.unit = p->strings[p->types[o->type].unit];
+	r.total = o->filtered ? o->total : report_total(p, o->type);
 	if ((rc = pruning_init(&r.pruning, p, a, err)))
 		goto out;
 	if ((rc = make_nodes(&r, err)))
 		goto out;
 	if ((rc = walk_all(&r, visit_cum, true, err)))
 		goto out;
-	if ((rc = choose_rows(&r, rows_max, err)))
+	if ((rc = choose_rows(&r, o->rows_max, err)))
 		goto out;
 	if ((rc = walk_all(&r, visit_edge, false, err)))
 		goto out;

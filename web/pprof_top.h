@@ -16,8 +16,24 @@
 
 #include "proto/pprof.h"
 
-/* Column `type` of the profile; rows_max 0: all; canceled may be NULL. Times are printed in UTC. */
-MUST_CHECK enum err_code pprof_top_print(const struct pprof *p, uint32_t type, size_t rows_max,
-	const atomic_bool *canceled, struct arena *a, struct buf *out, struct err *err);
+/* What a profile went through before it came here. */
+struct pprof_top_filter {
+	const char *name;
+	struct str text;
+};
+
+struct pprof_top_options {
+	uint32_t type; /* a column of the profile */
+	size_t rows_max; /* 0: all */
+	bool filtered; /* then percentages are of `total`, else of what the samples add up to */
+	int64_t total;
+	const struct pprof_top_filter *filters; /* to be named */
+	size_t filters_n;
+	const atomic_bool *canceled; /* may be NULL */
+};
+
+/* Times are printed in UTC. */
+MUST_CHECK enum err_code pprof_top_print(const struct pprof *p, const struct pprof_top_options *o,
+	struct arena *a, struct buf *out, struct err *err);
 
 #endif

@@ -96,8 +96,9 @@ MUST_CHECK enum err_code render_speedscope(
 	const struct result *r, const struct render_options *o, struct buf *out, struct err *err);
 
 /*
- * "root;...;leaf value\n"; ';' in a name is escaped as "\;". Of a diff two columns, "stack base
- * new\n", as difffolded.pl writes and flamegraph.pl reads them.
+ * "root;...;leaf value\n"; ';' in a name becomes ':'. A frame without a name is its place in its
+ * binary, "[libx.so+0x1f]". Of a diff two columns, "stack base new\n", as difffolded.pl writes and
+ * flamegraph.pl reads them.
  */
 MUST_CHECK enum err_code render_folded(
 	const struct result *r, const struct render_options *o, struct buf *out, struct err *err);

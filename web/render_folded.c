@@ -2,15 +2,16 @@
 #include "web/render.h"
 #include "web/render_profile.h"
 
-/* Separators inside a name are escaped, and line ends made blanks. */
+/*
+ * Readers of the format split a line at each ';' and know no escape: inside a name it is ':', as
+ * the collapsers of perf's output write it. Line ends become blanks.
+ */
 static void add_name(struct buf *out, struct str name)
 {
 	for (size_t i = 0; i < name.len; i++) {
 		char c = name.ptr[i];
 
-		if (c == ';')
-			buf_add_char(out, '\\');
-		buf_add_char(out, c == '\n' || c == '\r' ? ' ' : c);
+		buf_add_char(out, c == ';' ? ':' : c == '\n' || c == '\r' ? ' ' : c);
 	}
 }
 
@@ -63,6 +64,7 @@ enum err_code render_folded(
 		return rc;
 	if ((rc = frame_tree_init(&t, o->arena, err)))
 		goto out;
+	t.addresses = true;
 	t.canceled = o->canceled;
 	for (size_t i = 0; i < n; i++) {
 		if (n > 1 &&

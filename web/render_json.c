@@ -50,6 +50,8 @@ static enum err_code add_profile(struct json *j, const struct profile_value *p,
 	add_metric(j, p->metric);
 	add_type(j, &p->type);
 	json_key(j, "total");
+	json_i64(j, p->total);
+	json_key(j, "cost");
 	json_i64(j, p->value_total - p->base_total);
 	if (p->is_diff) {
 		json_key(j, "left_total");

@@ -10,12 +10,16 @@
 
 #define SCHEMA "https://www.speedscope.app/file-format-schema.json"
 
-/* One profile of the file: an element, of a diff one of its sides. */
+/*
+ * One profile of the file: an element, of a diff one of its sides. Weights cannot be below 0, so
+ * where there are costs that are, they are a profile of their own, and the two add up to what
+ * percentages refer to.
+ */
 struct sheet {
 	const struct profile_value *p;
 	struct str name;
 	uint32_t root; /* its node in the tree */
-	int side;
+	int sign; /* 0: costs above 0; 1: those below */
 };
 
 struct speedscope {
@@ -42,34 +46,63 @@ static const char *unit_of(struct str unit)
 	return "none";
 }
 
-static enum err_code add_sheets(struct speedscope *x, const struct profile_value *p,
-	struct str labels, size_t at, struct err *err)
+/* Costs of one side that are below 0. */
+static bool has_negative(const struct profile_value *p, int side)
+{
+	for (size_t i = 0; i < p->parts_n; i++)
+		for (size_t k = 0; k < p->parts[i].n; k++) {
+			const struct cell *c = &p->parts[i].cells[k];
+
+			if ((side ? c->base : c->value) < 0)
+				return true;
+		}
+	return false;
+}
+
+static enum err_code add_side(struct speedscope *x, const struct profile_value *p, int side,
+	struct str title, struct err *err)
 {
 	struct arena *a = x->o->arena;
-	char *root = arena_printf(a, "%zu", at);
-	struct buf type = { 0 };
+	char *root = arena_printf(a, "%zu", x->sheets_n);
+	int signs = 1 + has_negative(p, side);
 	uint32_t node;
 	enum err_code rc;
 
 	if (!root)
 		return arena_fail(a, "answer", err);
 	if ((rc = frame_tree_child(&x->tree, 0, str_of(root), &node, err)) ||
-		(rc = frame_tree_add(&x->tree, node, p, err)))
+		(rc = frame_tree_add_signed(&x->tree, node, p, side, err)))
 		return rc;
-	profile_type_print(&type, &p->type);
-	for (int side = p->is_diff ? 1 : 0; side >= 0; side--) {
-		struct sheet *s = &x->sheets[x->sheets_n++];
-		char *name = arena_printf(a, STR_FMT "%s" STR_FMT "%s", STR_ARG(buf_str(&type)),
-			labels.len ? " " : "", STR_ARG(labels),
+	for (int sign = 0; sign < signs; sign++) {
+		char *name = arena_printf(a, STR_FMT "%s%s", STR_ARG(title),
 			!p->is_diff  ? "" :
 				side ? " (base)" :
-				       " (new)");
+				       " (new)",
+			sign ? " (negative)" : "");
 
-		*s = (struct sheet){ .p = p, .name = str_of(name), .root = node, .side = side };
 		if (!name)
-			rc = arena_fail(a, "answer", err);
+			return arena_fail(a, "answer", err);
+		x->sheets[x->sheets_n++] = (struct sheet){
+			.p = p, .name = str_of(name), .root = node, .sign = sign
+		};
 	}
-	buf_release(&type);
+	return ERR_OK;
+}
+
+static enum err_code add_sheets(struct speedscope *x, const struct profile_value *p,
+	struct str labels, struct err *err)
+{
+	struct buf title = { 0 };
+	enum err_code rc = ERR_OK;
+
+	profile_type_print(&title, &p->type);
+	if (labels.len)
+		buf_printf(&title, " " STR_FMT, STR_ARG(labels));
+	if (buf_failed(&title))
+		rc = err_set(err, ERR_NOMEM, "answer: out of memory");
+	for (int side = p->is_diff ? 1 : 0; side >= 0 && !rc; side--)
+		rc = add_side(x, p, side, buf_str(&title), err);
+	buf_release(&title);
 	return rc;
 }
 
@@ -122,7 +155,7 @@ static enum err_code write_frames(struct speedscope *x, struct err *err)
 static bool has_stack(const struct speedscope *x, const struct sheet *s, uint32_t node)
 {
 	return node != s->root && x->root_of[node] == s->root &&
-		x->tree.nodes[node].self[s->side] > 0;
+		x->tree.nodes[node].self[s->sign] > 0;
 }
 
 static void write_stack(struct speedscope *x, const struct sheet *s, uint32_t node)
@@ -163,8 +196,8 @@ static enum err_code write_sheet(struct speedscope *x, const struct sheet *s, st
 	json_array(j);
 	for (uint32_t i = 1; i < x->tree.n; i++)
 		if (has_stack(x, s, i)) {
-			json_i64(j, x->tree.nodes[i].self[s->side]);
-			total += x->tree.nodes[i].self[s->side];
+			json_i64(j, x->tree.nodes[i].self[s->sign]);
+			total += x->tree.nodes[i].self[s->sign];
 			if ((rc = render_flush(x->o, j->out, err)))
 				return rc;
 		}
@@ -219,7 +252,7 @@ enum err_code render_speedscope(
 	x.tree.canceled = o->canceled;
 	if (rc)
 		goto out;
-	if (!(x.sheets = arena_array(o->arena, struct sheet, 2 * n))) {
+	if (!(x.sheets = arena_array(o->arena, struct sheet, 4 * n))) {
 		rc = arena_fail(o->arena, "answer", err);
 		goto out;
 	}
@@ -227,7 +260,7 @@ enum err_code render_speedscope(
 		if (n > 1)
 			rc = render_element_name(v[i], labels, labels_n, o->arena, &name, err);
 		if (!rc)
-			rc = add_sheets(&x, v[i], name, i, err);
+			rc = add_sheets(&x, v[i], name, err);
 	}
 	if (rc || (rc = find_roots(&x, err)))
 		goto out;

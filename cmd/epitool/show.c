@@ -253,7 +253,7 @@ static void show_tops(struct shown *x, json_t *result)
 
 static void show_profiles(struct shown *x, json_t *result)
 {
-	static const char *const titles[] = { "total", "profiles", NULL };
+	static const char *const titles[] = { "cost", "profiles", NULL };
 	struct label_columns labels;
 	struct table t;
 	json_t *element;
@@ -262,7 +262,7 @@ static void show_profiles(struct shown *x, json_t *result)
 	begin_labelled(x, titles, result, &labels, &t);
 	json_array_foreach(result, i, element)
 	{
-		cell_number(x, &t, (double)json_integer_value(json_object_get(element, "total")),
+		cell_number(x, &t, (double)json_integer_value(json_object_get(element, "cost")),
 			text_of(json_object_get(element, "unit")));
 		cell_number(x, &t, (double)json_integer_value(json_object_get(element, "profiles")),
 			STR(""));

@@ -260,6 +260,7 @@ test("a selection that cost nothing says so, and one that is not stored too", as
 						type: "process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta",
 						unit: "nanoseconds",
 						total: 0,
+						cost: 0,
 						profiles: 12,
 						flamebearer: {
 							format: "single",

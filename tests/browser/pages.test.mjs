@@ -369,6 +369,7 @@ test("a new answer leaves the keyboard on the same call path", async (t) => {
 		type: "process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta",
 		unit: "nanoseconds",
 		total: 100,
+		cost: 100,
 		profiles: 1,
 		flamebearer: {
 			format: "single",

@@ -39,9 +39,10 @@ static const struct {
 		"4.99s  99.80%   99.80%     5s  100.00%  f\n"
 		"0.01s   0.20%  100.00%  0.01s    0.20%  g\n" },
 	{ DATA("\"resultType\":\"profiles\",\"result\":[{\"metric\":{\"job\":\"a\"},"
-	       "\"unit\":\"count\",\"total\":-7,\"profiles\":12,\"flamebearer\":{}}]"),
-		"total  profiles  job\n"
-		"   -7        12  a\n" },
+	       "\"unit\":\"count\",\"total\":9,\"cost\":-7,\"profiles\":12,"
+	       "\"flamebearer\":{}}]"),
+		"cost  profiles  job\n"
+		"  -7        12  a\n" },
 	/* What another program may answer. */
 	{ "{}", "" },
 	{ "[1]", "" },

@@ -82,7 +82,8 @@ test(`two versions of the demo, ${regression} regresses`, { timeout: 240000 }, a
     assert.equal(same.result[0].metric.function, `main.${regression}`);
     const diff = await query(server, 'diff(merge(cpu{version="v2"}[1m]), merge(cpu{version="v1"}[1m]))');
     const e = diff.result[0];
-    assert.equal(e.total, e.right_total - e.left_total);
+    assert.equal(e.total, e.left_total);
+    assert.equal(e.cost, e.right_total - e.left_total);
     assert.equal(e.flamebearer.leftTicks, e.left_total);
   });
 

@@ -123,7 +123,7 @@ scrape_configs:
     assert.equal(merged.unit, 'count');
     const own = await query(server, 'merge by (version) (cpu:samples[2m])', { time: now });
     assert.equal(own.resultType, 'profiles');
-    assert.equal(merged.result[0].value[1], String(own.result[0].total));
+    assert.equal(merged.result[0].value[1], String(own.result[0].cost));
     const top = await data(server, 'query', { query: 'top(3, merge(cpu[2m]))', time: String(now) }, 'POST');
     isVector(top);
     assert.equal(top.result.length, 3);

@@ -22,6 +22,7 @@ static void compare(
 {
 	struct buf want = { 0 }, got = { 0 }, want_rows = { 0 }, got_rows = { 0 };
 	char flags[256], what[512];
+	struct pprof_top_options o = { .type = type, .rows_max = rows };
 	struct arena a;
 	struct err err;
 
@@ -30,7 +31,7 @@ static void compare(
 		rows, STR_ARG(p->strings[p->types[type].type]));
 	snprintf(what, sizeof(what), "%.240s %.200s", flags, file);
 	CHECK(oracle_pprof(&want, flags, dir, file));
-	CHECK_OK(pprof_top_print(p, type, rows, NULL, &a, &got, &err), &err);
+	CHECK_OK(pprof_top_print(p, &o, &a, &got, &err), &err);
 	without_time(&want_rows, buf_str(&want));
 	without_time(&got_rows, buf_str(&got));
 	oracle_check_text(what, buf_str(&got_rows), buf_str(&want_rows));

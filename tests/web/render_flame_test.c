@@ -1,3 +1,4 @@
+#include "promql/eval.h"
 #include "tests/values.h"
 #include "web/call_site.h"
 #include "web/render.h"
@@ -125,7 +126,7 @@ TEST(levels_and_names)
 	check_json(&m, 0,
 		"{\"resultType\":\"profiles\",\"result\":[{\"metric\":{},"
 		"\"type\":\"test:cpu:nanoseconds::\",\"unit\":\"nanoseconds\",\"total\":21,"
-		"\"profiles\":1,"
+		"\"cost\":21,\"profiles\":1,"
 		"\"flamebearer\":{\"format\":\"single\",\"levels\":["
 		"[0,21,0,0],"
 		"[0,5,5,1,0,6,6,2,0,10,1,3],"
@@ -147,7 +148,7 @@ TEST(light_nodes_fold)
 	check_json(&m, 5,
 		"{\"resultType\":\"profiles\",\"result\":[{\"metric\":{},"
 		"\"type\":\"test:cpu:nanoseconds::\",\"unit\":\"nanoseconds\",\"total\":21,"
-		"\"profiles\":1,"
+		"\"cost\":21,\"profiles\":1,"
 		"\"flamebearer\":{\"format\":\"single\",\"levels\":["
 		"[0,21,0,0],"
 		"[0,5,5,1,0,6,6,2,0,10,1,3],"
@@ -166,8 +167,8 @@ TEST(a_diff_has_two_sides)
 	make_diff(&m);
 	check_json(&m, 0,
 		"{\"resultType\":\"profiles\",\"result\":[{\"metric\":{},"
-		"\"type\":\"test:cpu:nanoseconds::\",\"unit\":\"nanoseconds\",\"total\":34,"
-		"\"left_total\":21,\"right_total\":55,\"profiles\":1,"
+		"\"type\":\"test:cpu:nanoseconds::\",\"unit\":\"nanoseconds\",\"total\":21,"
+		"\"cost\":34,\"left_total\":21,\"right_total\":55,\"profiles\":1,"
 		"\"flamebearer\":{\"format\":\"double\",\"levels\":["
 		"[0,21,0,0,55,0,0],"
 		"[0,5,5,0,5,5,1,0,6,6,0,6,6,2,0,10,1,0,44,1,3],"
@@ -352,7 +353,7 @@ TEST(folded_lines)
 
 	REQUIRE(make(&m));
 	check_written(&m, render_folded,
-		"main 1\nmain;idle 2\nmain;work\\;er 3\nmain;work\\;er;leaf 4\n[libx.so] 5\n"
+		"main 1\nmain;idle 2\nmain;work:er 3\nmain;work:er;leaf 4\n[libx.so+0x388] 5\n"
 		"[no stack] 6\n");
 	values_release(&m.values);
 }
@@ -364,8 +365,8 @@ TEST(folded_diffs_have_two_columns)
 	REQUIRE(make(&m));
 	make_diff(&m);
 	check_written(&m, render_folded,
-		"main 1 1\nmain;idle 2 0\nmain;work\\;er 3 3\nmain;work\\;er;leaf 4 40\n"
-		"[libx.so] 5 5\n[no stack] 6 6\n");
+		"main 1 1\nmain;idle 2 0\nmain;work:er 3 3\nmain;work:er;leaf 4 40\n"
+		"[libx.so+0x388] 5 5\n[no stack] 6 6\n");
 	values_release(&m.values);
 }
 
@@ -394,6 +395,46 @@ TEST(speedscope)
 		SHEET("test:cpu:nanoseconds:: (base)", ALL_STACKS, "1,2,3,4,5,6", "21") ","
 		SHEET("test:cpu:nanoseconds:: (new)", "[0],[0,2],[0,2,3],[4],[5]", "1,3,40,5,6",
 			"55") "]}\n");
+	values_release(&m.values);
+}
+
+/* 4 is -4, and 3 are 10 - 7: nothing is lost that has cancelled out. */
+TEST(costs_below_zero_count)
+{
+	struct made m;
+	struct cell *cells;
+	struct part *part;
+	struct err err;
+	size_t n = 0;
+
+	REQUIRE(make(&m));
+	part = &m.v->parts[0];
+	REQUIRE(cells = arena_array(&m.values.arena, struct cell, part->n + 1));
+	for (size_t i = 0; i < part->n; i++) {
+		struct cell c = part->cells[i];
+
+		if (c.value == 4)
+			c.value = -4;
+		if (c.value == 3) {
+			cells[n++] = (struct cell){ c.stack, 0, 10, 0 };
+			c = (struct cell){ c.stack, 1, -7, 0 };
+		}
+		cells[n++] = c;
+	}
+	part->cells = cells;
+	part->n = n;
+	CHECK_OK(profile_totals(m.v, &err), &err);
+	check_written(&m, render_speedscope,
+		SCOPE("test:cpu:nanoseconds::")
+		SHEET("test:cpu:nanoseconds::", "[0],[0,1],[0,2],[4],[5]", "1,2,10,5,6", "24") ","
+		SHEET("test:cpu:nanoseconds:: (negative)", "[0,2],[0,2,3]", "7,4", "11") "]}\n");
+	check_json(&m, 1,
+		"{\"resultType\":\"profiles\",\"result\":[{\"metric\":{},"
+		"\"type\":\"test:cpu:nanoseconds::\",\"unit\":\"nanoseconds\",\"total\":35,"
+		"\"cost\":13,\"profiles\":1,"
+		"\"flamebearer\":{\"format\":\"single\",\"levels\":["
+		"[0,17,0,0],[0,17,17,1]],\"names\":[\"total\",\"other\"],"
+		"\"numTicks\":17,\"maxSelf\":17}}]}");
 	values_release(&m.values);
 }
 

@@ -21,7 +21,10 @@ export interface ProfileElement {
 	metric: Labels;
 	type?: string;
 	unit: string;
+	/** What percentages are of: magnitudes, before any filter; of a difference the base's. */
 	total: number;
+	/** What is there, with its sign. */
+	cost: number;
 	left_total?: number;
 	right_total?: number;
 	profiles: number;

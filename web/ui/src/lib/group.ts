@@ -114,6 +114,7 @@ export function together(elements: ProfileElement[]): ProfileElement {
 		...elements[0],
 		metric: {},
 		total: sum((e) => e.total),
+		cost: sum((e) => e.cost),
 		profiles: elements.reduce((n, e) => Math.max(n, e.profiles), 0),
 		...(flamebearer.format === "double"
 			? {

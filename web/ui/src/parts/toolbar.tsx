@@ -164,11 +164,16 @@ export function Summary({
 					["new", formatValue(element.right_total ?? 0, unit)],
 					[
 						"change",
-						formatSigned(element.total, unit),
-						element.total > 0 ? "worse" : element.total < 0 ? "better" : "",
+						formatSigned(element.cost, unit),
+						element.cost > 0 ? "worse" : element.cost < 0 ? "better" : "",
 					],
 				]
-			: [["total", formatValue(element.total, unit)]];
+			: element.cost === element.total
+				? [["total", formatValue(element.total, unit)]]
+				: [
+						["cost", formatValue(element.cost, unit)],
+						["of", formatValue(element.total, unit)],
+					];
 	items.push(["profiles", element.profiles.toLocaleString("en")]);
 	const hint =
 		`${flame ? flame.count.toLocaleString("en") : 0} nodes, answered in ` +
@@ -191,7 +196,12 @@ export function ElementSelect({
 	all,
 	onChange,
 }: {
-	elements: { metric: Record<string, string>; total?: number; unit?: string }[];
+	elements: {
+		metric: Record<string, string>;
+		cost?: number;
+		total?: number;
+		unit?: string;
+	}[];
 	index: number;
 	/** All of them together; not offered where it is not given. */
 	all?: boolean;
@@ -215,7 +225,9 @@ export function ElementSelect({
 			{elements.map((e, i) => (
 				<option key={i} value={String(i)}>
 					{labelsAmong(e.metric, telling)}
-					{e.total !== undefined ? ` · ${formatValue(e.total, e.unit ?? "")}` : ""}
+					{e.total !== undefined
+						? ` · ${formatValue(e.cost ?? e.total, e.unit ?? "")}`
+						: ""}
 				</option>
 			))}
 		</select>

@@ -78,7 +78,7 @@ function plainColumns(unit: string, highlight: Highlight): Column<TopRow>[] {
 		hint,
 		numeric: true,
 		width: "74px",
-		sort: (r) => r[key],
+		sort: (r) => Math.abs(r[key]), // as pprof: costs below 0 count as much
 		cell: (r) => formatValue(r[key], unit),
 	});
 	const percent = (

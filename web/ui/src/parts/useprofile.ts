@@ -202,7 +202,7 @@ export function useProfile(props: ProfileProps) {
 		// Around one function there are no labels' values, whatever was looked at before.
 		actions: useActions(props, all && !fn, shareOf, onOpen),
 		diff: element.flamebearer.format === "double",
-		idle: element.total === 0 && element.flamebearer.levels.length < 2,
+		idle: element.cost === 0 && element.flamebearer.levels.length < 2,
 		look: lookFromParams(params),
 		zoom: params.get("zoom") ?? "",
 	};
