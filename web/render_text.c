@@ -1,3 +1,4 @@
+#include "web/notices.h"
 #include "web/pprof_top.h"
 #include "web/render.h"
 
@@ -76,8 +77,10 @@ static enum err_code print_tables(
 
 		one.tops = &r->tops[i];
 		one.n = 1;
-		if (i > 0)
+		if (i > 0) {
 			buf_add_char(out, '\n');
+			one.warnings_n = one.infos_n = 0; /* the first one's header has them */
+		}
 		if (r->n > 1) {
 			labels_print(out, t->metric);
 			buf_add_char(out, '\n');
@@ -95,6 +98,7 @@ static enum err_code print_tables(
 enum err_code render_text(
 	const struct result *r, const struct render_options *o, struct buf *out, struct err *err)
 {
+	const struct notices notices = notices_of(r);
 	struct pprof *p;
 	enum err_code rc;
 
@@ -105,7 +109,8 @@ enum err_code render_text(
 			return rc;
 		return pprof_top_print(p, 0, o->rows_max, o->canceled, o->arena, out, err);
 	}
-	if ((rc = print_numbers(r, o, out, err)))
+	if ((rc = notices_print(&notices, "# ", o->arena, out, err)) ||
+		(rc = print_numbers(r, o, out, err)))
 		return rc;
 	return buf_failed(out) ? err_set(err, ERR_NOMEM, "answer: out of memory") : ERR_OK;
 }
