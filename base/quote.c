@@ -87,29 +87,81 @@ void buf_add_utf8(struct buf *b, uint32_t code)
 	buf_add(b, bytes, utf8_write(code, bytes));
 }
 
-void buf_add_quoted(struct buf *b, struct str s)
+/* The code point at the front of s, which is not empty, as it prints; its length in s. */
+static size_t add_front(struct buf *b, struct str s)
 {
 	uint32_t code;
+	size_t n = utf8_decode(s, &code);
+
+	if (n == 0) {
+		buf_printf(b, "\\x%02x", (unsigned char)s.ptr[0]);
+		return 1;
+	}
+	if (prints(code))
+		buf_add(b, s.ptr, n);
+	else
+		add_escape(b, code);
+	return n;
+}
+
+void buf_add_quoted(struct buf *b, struct str s)
+{
 	size_t n;
 
 	buf_add_char(b, '"');
 	while (s.len) {
-		n = utf8_decode(s, &code);
-		if (n == 0) {
-			buf_printf(b, "\\x%02x", (unsigned char)s.ptr[0]);
-			n = 1;
-		} else if (code == '"' || code == '\\') {
+		if (s.ptr[0] == '"' || s.ptr[0] == '\\')
 			buf_add_char(b, '\\');
-			buf_add_char(b, (char)code);
-		} else if (prints(code)) {
-			buf_add(b, s.ptr, n);
-		} else {
-			add_escape(b, code);
-		}
+		n = add_front(b, s);
 		s.ptr += n;
 		s.len -= n;
 	}
 	buf_add_char(b, '"');
+}
+
+/* How many bytes at the front of s print as they are. */
+static size_t plain_length(struct str s)
+{
+	size_t i = 0, n;
+	uint32_t code;
+
+	while (i < s.len) {
+		code = (unsigned char)s.ptr[i];
+		n = code < 0x80 ? 1 : utf8_decode((struct str){ s.ptr + i, s.len - i }, &code);
+		if (n == 0 || !prints(code))
+			break;
+		i += n;
+	}
+	return i;
+}
+
+void buf_add_printable(struct buf *b, struct str s)
+{
+	size_t n;
+
+	while (s.len) {
+		n = plain_length(s); /* copied in runs */
+		if (n > 0)
+			buf_add(b, s.ptr, n);
+		else
+			n = add_front(b, s);
+		s.ptr += n;
+		s.len -= n;
+	}
+}
+
+struct str str_printable(struct arena *a, struct str s)
+{
+	struct buf text = { 0 };
+	struct str out = { NULL, 0 };
+
+	if (plain_length(s) == s.len)
+		return s.ptr ? s : STR("");
+	buf_add_printable(&text, s);
+	if (!buf_failed(&text))
+		out = str_dup(a, buf_str(&text));
+	buf_release(&text);
+	return out;
 }
 
 struct quoted quoted_of(struct str s)

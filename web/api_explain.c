@@ -6,6 +6,7 @@
 #include "web/api.h"
 #include "web/api_times.h"
 #include "web/handlers.h"
+#include "web/notices.h"
 
 static enum err_code read_options(
 	const struct http_in *in, struct query_options *q, struct err *err)
@@ -30,14 +31,20 @@ void api_explain_query(struct web *w, struct http_in *in, struct http_out *out)
 	struct query_options o = { 0 };
 	const struct result *r;
 	struct query *q = NULL;
+	struct notices notices;
 	struct err err;
 	struct json j;
 	enum err_code rc = read_options(in, &o, &err);
 
 	if (!rc)
 		rc = query_run_cancelable(w->o.engine, &o, &in->canceled, &q, &err);
+	if (!rc) {
+		notices = notices_of(query_result(q));
+		rc = notices_add_header(&notices, &in->arena, out, &err);
+	}
 	if (rc) {
 		api_fail(out, rc, &err);
+		query_close(q);
 		return;
 	}
 	r = query_result(q);

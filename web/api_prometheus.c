@@ -11,6 +11,7 @@
 #include "tsdb/number_chunk.h"
 #include "web/api_view.h"
 #include "web/handlers.h"
+#include "web/notices.h"
 
 /* ---- exemplars ---- */
 
@@ -254,6 +255,7 @@ static void answer_numbers(
 {
 	struct federation f = { .max_ns = clock_now_ns(), .timeless = recorded };
 	struct config *config = w->o.config ? w->o.config(w->o.ctx) : NULL;
+	struct notices notices;
 	struct err err;
 	enum err_code rc;
 
@@ -264,6 +266,11 @@ static void answer_numbers(
 		rc = answer_recorded(&f, w, in, &err);
 	else if (!(rc = view_open_at(&f.view, w, in, f.min_ns, f.max_ns, &err)))
 		rc = select_matched(&f, &err);
+	if (!rc && f.view.q) {
+		notices = notices_of_querier(f.view.q);
+		if (!(rc = notices_add_header(&notices, &in->arena, out, &err)))
+			rc = notices_print(&notices, "# ", &in->arena, &out->body, &err);
+	}
 	if (rc) {
 		http_text(out, api_status(rc, NULL), "%s", err.msg);
 	} else {

@@ -11,6 +11,7 @@
 #include "web/api.h"
 #include "web/api_times.h"
 #include "web/handlers.h"
+#include "web/notices.h"
 #include "web/render.h"
 
 #define GZIP_LEVEL 6
@@ -31,12 +32,16 @@ static enum err_code write_json(struct http_out *out, const struct result *r,
 static enum err_code write_pprof(struct http_out *out, const struct result *r,
 	const struct render_options *o, struct err *err)
 {
+	const struct notices notices = notices_of(r);
 	struct buf raw = { 0 };
+	struct pprof scrape;
 	enum err_code rc;
 
 	if (r->type != RESULT_SCRAPE)
 		return render_pprof_gz(r, o, &out->body, err);
-	if (!(rc = pprof_encode(r->scrape, &raw, err)))
+	scrape = *r->scrape;
+	if (!(rc = notices_add_comments(&notices, o->arena, &scrape, err)) &&
+		!(rc = pprof_encode(&scrape, &raw, err)))
 		rc = gzip_compress(buf_str(&raw), GZIP_LEVEL, &out->body, err);
 	buf_release(&raw);
 	return rc;
@@ -277,8 +282,9 @@ static void answer(struct web *w, struct http_in *in, struct http_out *out, cons
 	struct query_options *qo, struct render_options *ro)
 {
 	struct answering x = { in, out };
-	size_t headers_n = out->headers_n;
 	struct query *q = NULL;
+	struct notices notices;
+	size_t headers_n;
 	struct err err;
 	enum err_code rc;
 
@@ -289,6 +295,12 @@ static void answer(struct web *w, struct http_in *in, struct http_out *out, cons
 		fail(out, f, rc, &err);
 		return;
 	}
+	/* Reading ends before the first piece is sent, so all there is to say is known by now. */
+	notices = notices_of(query_result(q));
+	rc = notices_add_header(&notices, &in->arena, out, &err);
+	headers_n = out->headers_n;
+	if (rc)
+		goto out;
 	ro->arena = query_arena(q);
 	ro->flush = flush;
 	ro->flush_ctx = &x;
@@ -300,6 +312,7 @@ static void answer(struct web *w, struct http_in *in, struct http_out *out, cons
 	rc = f->write(out, query_result(q), ro, &err);
 	if (rc == ERR_CANCELED)
 		rc = query_stopped(q, "rendering", &err);
+out:
 	query_close(q);
 	if (!rc)
 		return;

@@ -71,7 +71,10 @@ MUST_CHECK enum err_code pyroscope_pairs(struct arena *a, struct labels ls,
 
 pyroscope_fn pyroscope_select_series, pyroscope_stacktraces, pyroscope_profile, pyroscope_diff;
 
-/* A query's text evaluated for a call; its cancel flag and timeout are the call's. */
+/*
+ * A query's text evaluated for a call; its cancel flag and timeout are the call's. What the result
+ * warns of goes into the answer's header.
+ */
 MUST_CHECK enum err_code pyroscope_run(struct pyroscope_call *c, const struct buf *text,
 	struct query_options *o, struct query **out, struct err *err);
 /* Refuses what we do not have: stacks as a profile for the compiler names them. */

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "tsdb/db.h"
+#include "web/notices.h"
 #include "web/pyroscope.h"
 #include "web/strings.h"
 
@@ -68,12 +69,21 @@ static enum err_code view_open(struct view *v, struct pyroscope_call *c, char *c
 	return rc ? rc : read_selectors(v, matchers, n, err);
 }
 
-static void view_close(struct view *v)
+/* Says in a header what was met while reading. */
+static enum err_code view_end(
+	struct view *v, struct pyroscope_call *c, enum err_code rc, struct err *err)
 {
+	struct notices notices;
+
+	if (!rc) {
+		notices = notices_of_querier(v->q);
+		rc = notices_add_header(&notices, v->arena, c->out, err);
+	}
 	if (v->q)
 		db_querier_close(v->q);
 	for (size_t i = 0; i < v->selectors_n; i++)
 		pyroscope_selector_release(&v->selectors[i]);
+	return rc;
 }
 
 /* What the database tests: the matchers, and the profile's name of each type. */
@@ -196,8 +206,7 @@ enum err_code pyroscope_profile_types(
 		rc = db_profile_types(v.q, v.arena, &types, &n, err);
 	if (!rc)
 		rc = answer_types(c, types, n, err);
-	view_close(&v);
-	return rc;
+	return view_end(&v, c, rc, err);
 }
 
 /* Types of a series that a selector means. */
@@ -293,8 +302,7 @@ enum err_code pyroscope_label_names(
 		m.n_names = names.n;
 		rc = pyroscope_answer(c, &m.base, err);
 	}
-	view_close(&v);
-	return rc;
+	return view_end(&v, c, rc, err);
 }
 
 enum err_code pyroscope_label_values(
@@ -316,8 +324,7 @@ enum err_code pyroscope_label_values(
 		m.n_names = values.n;
 		rc = pyroscope_answer(c, &m.base, err);
 	}
-	view_close(&v);
-	return rc;
+	return view_end(&v, c, rc, err);
 }
 
 /* ---- series ---- */
@@ -450,8 +457,7 @@ enum err_code pyroscope_series(
 		rc = find_series(&v, &v.selectors[i], &f, err);
 	if (!rc)
 		rc = answer_series(c, &f, err);
-	view_close(&v);
-	return rc;
+	return view_end(&v, c, rc, err);
 }
 
 /* ---- what there is at all ---- */

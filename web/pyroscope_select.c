@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/quote.h"
+#include "web/notices.h"
 #include "web/pyroscope.h"
 
 #define GROUP_BY_MAX 64u
@@ -23,11 +24,22 @@ typedef Epimetheus__Pyroscope__Point point_message;
 enum err_code pyroscope_run(struct pyroscope_call *c, const struct buf *text,
 	struct query_options *o, struct query **out, struct err *err)
 {
+	struct notices notices;
+	enum err_code rc;
+
 	if (buf_failed(text))
 		return err_set(err, ERR_NOMEM, "out of memory for a query");
 	o->text = buf_str(text);
 	o->timeout_ns = c->timeout_ns;
-	return query_run_cancelable(c->w->o.engine, o, &c->in->canceled, out, err);
+	rc = query_run_cancelable(c->w->o.engine, o, &c->in->canceled, out, err);
+	if (rc)
+		return rc;
+	notices = notices_of(query_result(*out));
+	if ((rc = notices_add_header(&notices, &c->in->arena, c->out, err))) {
+		query_close(*out);
+		*out = NULL;
+	}
+	return rc;
 }
 
 enum err_code pyroscope_no_pgo(

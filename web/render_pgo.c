@@ -11,6 +11,7 @@
  * Source: Go's cmd/internal/pgo.
  */
 #include "base/map.h"
+#include "web/notices.h"
 #include "web/render.h"
 #include "web/render_profile.h"
 
@@ -231,6 +232,7 @@ static enum err_code build(struct pgo *x, struct pprof **out, struct err *err)
 enum err_code render_pgo(
 	const struct result *r, const struct render_options *o, struct pprof **out, struct err *err)
 {
+	const struct notices notices = notices_of(r);
 	struct pgo x = { .arena = o->arena };
 	const struct profile_value **v;
 	struct pprof *in;
@@ -243,7 +245,8 @@ enum err_code render_pgo(
 	x.in = in;
 	map_init(&x.frame_map);
 	map_init(&x.stack_map);
-	rc = build(&x, out, err);
+	if (!(rc = build(&x, out, err)))
+		rc = notices_add_comments(&notices, o->arena, *out, err);
 	map_release(&x.frame_map);
 	map_release(&x.stack_map);
 	return rc;

@@ -3,6 +3,7 @@
  * labels.
  */
 #include "promql/pprof_profiles.h"
+#include "web/notices.h"
 #include "web/render.h"
 #include "web/render_profile.h"
 
@@ -88,16 +89,18 @@ enum err_code render_element_name(const struct profile_value *p, const struct st
 enum err_code render_pprof(
 	const struct result *r, const struct render_options *o, struct pprof **out, struct err *err)
 {
+	const struct notices notices = notices_of(r);
 	const struct profile_value **v;
 	struct str *labels;
 	size_t n, labels_n;
 	enum err_code rc;
 
 	if ((rc = render_profiles_of(r, o->arena, "pprof", &v, &n, err)) ||
-		(rc = render_differing_labels(v, n, o->arena, &labels, &labels_n, err)))
+		(rc = render_differing_labels(v, n, o->arena, &labels, &labels_n, err)) ||
+		(rc = profiles_to_pprof(
+			 o->arena, v, n, labels, labels_n, o->canceled, out, err)))
 		return rc;
-	return profiles_to_pprof(
-		o->arena, v, n, labels, labels_n, o->canceled, out, err);
+	return notices_add_comments(&notices, o->arena, *out, err);
 }
 
 enum err_code render_encode_gz(const struct pprof *p, struct buf *out, struct err *err)

@@ -210,7 +210,22 @@ static enum err_code write_sheet(struct speedscope *x, const struct sheet *s, st
 	return ERR_OK;
 }
 
-static enum err_code write_file(struct speedscope *x, struct err *err)
+/* The format has no comments, but what is shown above the picture. */
+static enum err_code write_name(struct speedscope *x, const struct result *r, struct err *err)
+{
+	struct str name = x->sheets[0].name;
+
+	if (r->warnings_n)
+		name = str_of(arena_printf(x->o->arena, STR_FMT " - Warning: " STR_FMT "%s",
+			STR_ARG(name), STR_ARG(r->warnings[0]), r->warnings_n > 1 ? "; ..." : ""));
+	if (!name.ptr)
+		return arena_fail(x->o->arena, "answer", err);
+	json_key(&x->j, "name");
+	json_str(&x->j, name);
+	return ERR_OK;
+}
+
+static enum err_code write_file(struct speedscope *x, const struct result *r, struct err *err)
 {
 	enum err_code rc;
 
@@ -219,8 +234,8 @@ static enum err_code write_file(struct speedscope *x, struct err *err)
 	json_cstr(&x->j, SCHEMA);
 	json_key(&x->j, "exporter");
 	json_cstr(&x->j, "epimetheus@" EPI_VERSION);
-	json_key(&x->j, "name");
-	json_str(&x->j, x->sheets[0].name);
+	if ((rc = write_name(x, r, err)))
+		return rc;
 	json_key(&x->j, "activeProfileIndex");
 	json_i64(&x->j, 0);
 	if ((rc = write_frames(x, err)))
@@ -265,7 +280,7 @@ enum err_code render_speedscope(
 	if (rc || (rc = find_roots(&x, err)))
 		goto out;
 	json_init(&x.j, out);
-	rc = write_file(&x, err);
+	rc = write_file(&x, r, err);
 out:
 	frame_tree_release(&x.tree);
 	return rc;

@@ -1,3 +1,4 @@
+#include "web/notices.h"
 #include "web/pprof_top.h"
 #include "web/render.h"
 #include "web/render_profile.h"
@@ -134,8 +135,10 @@ static enum err_code print_tables(
 
 		one.tops = &r->tops[i];
 		one.n = 1;
-		if (i > 0)
+		if (i > 0) {
 			buf_add_char(out, '\n');
+			one.warnings_n = one.infos_n = 0; /* the first one's header has them */
+		}
 		if (r->n > 1) {
 			labels_print(out, t->metric);
 			buf_add_char(out, '\n');
@@ -151,13 +154,15 @@ static enum err_code print_tables(
 enum err_code render_text(
 	const struct result *r, const struct render_options *o, struct buf *out, struct err *err)
 {
+	const struct notices notices = notices_of(r);
 	enum err_code rc;
 
 	if (r->type == RESULT_TOP && r->n > 0)
 		return print_tables(r, o, out, err);
 	if (r->type == RESULT_TOP || r->type == RESULT_PROFILES)
 		return print_table(r, o, o->rows_max, out, err);
-	if ((rc = print_numbers(r, o, out, err)))
+	if ((rc = notices_print(&notices, "# ", o->arena, out, err)) ||
+		(rc = print_numbers(r, o, out, err)))
 		return rc;
 	return buf_failed(out) ? err_set(err, ERR_NOMEM, "answer: out of memory") : ERR_OK;
 }

@@ -4,10 +4,12 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/quote.h"
 #include "cmd/epitool/local.h"
 #include "cmd/epitool/progress.h"
 #include "cmd/epitool/times.h"
 #include "promql/parse.h"
+#include "web/notices.h"
 
 static enum err_code read_time(
 	const char *name, const char *text, int64_t now_ns, int64_t *out, struct err *err)
@@ -55,11 +57,31 @@ static void add_time(struct buf *form, const char *name, int64_t ns)
 	time_arg_print(form, ns);
 }
 
-static enum err_code ask_server(
-	const struct question *q, const char *text, struct buf *answer, struct err *err)
+void ask_add_notice(struct buf *said, bool is_info, struct str text)
 {
-	struct client_request r = { .content_type = "application/x-www-form-urlencoded" };
-	struct buf form = { 0 };
+	buf_printf(said, "epitool: %s: ", is_info ? "info" : "warning");
+	buf_add_printable(said, text);
+	buf_add_char(said, '\n');
+}
+
+static void add_header(struct buf *said, struct str header)
+{
+	struct buf text = { 0 };
+	bool is_info;
+
+	while (notices_read(&header, &is_info, &text)) {
+		ask_add_notice(said, is_info, buf_str(&text));
+		buf_clear(&text);
+	}
+	buf_release(&text);
+}
+
+static enum err_code ask_server(const struct question *q, const char *text, struct buf *answer,
+	struct buf *said, struct err *err)
+{
+	struct buf form = { 0 }, warning = { 0 };
+	struct client_request r = { .content_type = "application/x-www-form-urlencoded",
+		.warning = &warning };
 	enum err_code rc;
 
 	buf_add_cstr(&form, "query=");
@@ -86,17 +108,25 @@ static enum err_code ask_server(
 	r.body = buf_str(&form);
 	rc = buf_failed(&form) ? err_set(err, ERR_NOMEM, "query: out of memory") :
 				 client_send(&q->client, &r, answer, err);
+	add_header(said, buf_str(&warning));
+	buf_release(&warning);
 	buf_release(&form);
 	return rc;
 }
 
 enum err_code ask(const struct question *q, const char *text, struct buf *answer, struct err *err)
 {
+	struct buf said = { 0 };
 	enum err_code rc;
 
 	progress_begin(q->data[0] ? "reading" : "waiting for the answer");
-	rc = q->data[0] ? local_ask(q, text, answer, err) : ask_server(q, text, answer, err);
+	rc = q->data[0] ? local_ask(q, text, answer, &said, err) :
+			  ask_server(q, text, answer, &said, err);
 	progress_end();
+	fprintf(stderr, STR_FMT, STR_ARG(buf_str(&said)));
+	if (!rc && buf_failed(&said))
+		rc = err_set(err, ERR_NOMEM, "warnings: out of memory");
+	buf_release(&said);
 	return rc;
 }
 

@@ -33,8 +33,12 @@ struct question {
 
 /* Reads times; ERR_INVALID for what does not go together. */
 MUST_CHECK enum err_code ask_check(struct question *q, struct err *err);
+/* What the answer warns of is printed to standard error, whatever its format. */
 MUST_CHECK enum err_code ask(
 	const struct question *q, const char *text, struct buf *answer, struct err *err);
+
+/* "epitool: warning: ..." or "info". */
+void ask_add_notice(struct buf *said, bool is_info, struct str text);
 
 /* "epitool: error: ..." on standard error; a query's fault with its line and a caret below. */
 void ask_print_error(const char *text, const struct err *err);

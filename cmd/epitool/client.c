@@ -90,7 +90,7 @@ static void error_text(struct str body, struct buf *out)
 
 struct exchange {
 	struct event_base *base;
-	struct buf *out;
+	struct buf *out, *warning;
 	struct err *err;
 	enum err_code rc;
 	bool done;
@@ -103,6 +103,8 @@ static void done(void *ctx, const struct http_response *res)
 
 	x->done = true;
 	x->rc = res->rc;
+	if (!res->rc && x->warning)
+		buf_add_str(x->warning, http_response_header(res, "Warning"));
 	if (res->rc) {
 		*x->err = res->err;
 	} else if (res->status == 200) {
@@ -179,7 +181,9 @@ static enum err_code exchange(struct exchange *x, struct arena *a, const struct 
 enum err_code client_send(const struct client_options *o, const struct client_request *r,
 	struct buf *out, struct err *err)
 {
-	struct exchange x = { .out = out, .err = err, .rc = ERR_UNAVAILABLE };
+	struct exchange x = {
+		.out = out, .warning = r->warning, .err = err, .rc = ERR_UNAVAILABLE
+	};
 	struct arena a;
 	enum err_code rc;
 

@@ -43,6 +43,7 @@ struct client_request {
 	const char *path; /* with its query */
 	const char *content_type;
 	struct str body;
+	struct buf *warning; /* out: the answer's header of that name, an error's too; NULL: no */
 };
 /*
  * One POST to the server; the answer's body is appended. ERR_INVALID with the server's own message

@@ -65,8 +65,16 @@ static void set_options(const struct question *q, const char *text, struct query
 	};
 }
 
+static void add_notices(struct buf *said, const struct result *r)
+{
+	for (size_t i = 0; i < r->warnings_n; i++)
+		ask_add_notice(said, false, r->warnings[i]);
+	for (size_t i = 0; i < r->infos_n; i++)
+		ask_add_notice(said, true, r->infos[i]);
+}
+
 static enum err_code evaluate(const struct question *q, struct engine *e, const char *text,
-	struct buf *answer, struct err *err)
+	struct buf *answer, struct buf *said, struct err *err)
 {
 	struct query_options o;
 	struct query *query = NULL;
@@ -79,6 +87,7 @@ static enum err_code evaluate(const struct question *q, struct engine *e, const 
 	}
 	if ((rc = query_run_cancelable(e, &o, &interrupted, &query, err)))
 		return rc;
+	add_notices(said, query_result(query));
 	if (!q->explain)
 		rc = render(q, query, answer, err);
 	else if (!strcmp(q->format, "text"))
@@ -91,8 +100,8 @@ static enum err_code evaluate(const struct question *q, struct engine *e, const 
 	return rc;
 }
 
-enum err_code local_ask(
-	const struct question *q, const char *text, struct buf *answer, struct err *err)
+enum err_code local_ask(const struct question *q, const char *text, struct buf *answer,
+	struct buf *said, struct err *err)
 {
 	struct db_options d;
 	struct engine_options eo = { .timeout_ns = q->client.timeout_ns };
@@ -107,7 +116,7 @@ enum err_code local_ask(
 		return rc;
 	eo.db = db;
 	if (!(rc = engine_open(&eo, &e, err)))
-		rc = evaluate(q, e, text, answer, err);
+		rc = evaluate(q, e, text, answer, said, err);
 	engine_close(e);
 	db_close(db);
 	return rc;

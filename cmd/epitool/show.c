@@ -298,18 +298,12 @@ static void show_data(struct shown *x, json_t *data)
 
 enum err_code show_answer(struct str answer, size_t width, struct buf *out, struct err *err)
 {
-	static const char *const lists[] = { "warnings", "infos" };
 	json_error_t where;
-	json_t *root = json_loadb(answer.ptr, answer.len, 0, &where), *line;
+	json_t *root = json_loadb(answer.ptr, answer.len, 0, &where);
 	struct shown x = { .out = out, .width = width };
-	size_t i, k;
 
 	if (!root)
 		return err_set(err, ERR_INVALID, "the answer is not JSON: %s", where.text);
-	for (k = 0; k < 2; k++)
-		json_array_foreach(json_object_get(root, lists[k]), i, line)
-			fprintf(stderr, "epitool: %s: %s\n", k ? "info" : "warning",
-				json_string_value(line));
 	arena_init(&x.arena, 0);
 	show_data(&x, json_object_get(root, "data"));
 	arena_release(&x.arena);

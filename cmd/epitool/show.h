@@ -1,6 +1,6 @@
 /*
  * The API's JSON answers as tables for people. What a server of another version may add is left
- * out. Warnings go to standard error.
+ * out.
  */
 #ifndef CMD_EPITOOL_SHOW_H
 #define CMD_EPITOOL_SHOW_H

@@ -33,6 +33,41 @@ TEST(quoting)
 	buf_release(&b);
 }
 
+TEST(printable_text)
+{
+	static const struct {
+		const char *text;
+		size_t len;
+		const char *want;
+	} rows[] = {
+		{ "", 0, "" },
+		{ "main.(*T).run \"x\" App\\Foo::bar", 30, "main.(*T).run \"x\" App\\Foo::bar" },
+		{ "a\nb\r\tc", 6, "a\\nb\\r\\tc" },
+		{ "\x1b[31mred\0", 9, "\\x1b[31mred\\x00" },
+		{ "\xff\xc3\xa9\xc3", 4, "\\xff\xc3\xa9\\xc3" },
+		{ "\xe2\x80\xae" "evil\x7f", 8, "\\u202eevil\\x7f" },
+		{ "\xc2\x9b" "2J", 4, "\\u009b2J" }, /* a control that some terminals obey */
+		{ "\xef\xbf\xbd", 3, "\xef\xbf\xbd" },
+	};
+	struct buf b = { 0 };
+	struct arena a;
+
+	arena_init(&a, 0);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct str s = { rows[i].text, rows[i].len }, p;
+
+		buf_clear(&b);
+		buf_add_printable(&b, s);
+		CHECK_STR(buf_str(&b), rows[i].want);
+		p = str_printable(&a, s);
+		CHECK_STR(p, rows[i].want);
+		CHECK((p.ptr == s.ptr) == (s.len == strlen(rows[i].want)));
+	}
+	CHECK(str_printable(&a, (struct str){ NULL, 0 }).ptr != NULL);
+	arena_release(&a);
+	buf_release(&b);
+}
+
 TEST(long_text_is_cut)
 {
 	char text[1000];
