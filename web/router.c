@@ -157,24 +157,41 @@ static void note(
 		LOG_I("status", out->status), LOG_D("elapsed", took_ns));
 }
 
+static bool has_form(const struct route *r, const struct http_in *in)
+{
+	return !(r->flags & ROUTE_BODY) &&
+		str_has_prefix(in->content_type, STR("application/x-www-form-urlencoded"));
+}
+
+static void refuse_body(
+	const struct web *w, const struct route *r, const struct http_in *in, struct http_out *out)
+{
+	if (in->body_refused == 413 && has_form(r, in)) {
+		http_text(out, 413, "the form is longer than %u bytes", HTTP_FORM_BYTES_MAX);
+	} else if (in->body_refused == 413) {
+		http_text(out, 413, "the body is longer than this server takes");
+	} else {
+		http_text(out, in->body_refused,
+			"too many bodies are being received%s: try again later (%s is %llu bytes)",
+			in->body_refused == 429 ? " from this address" : "",
+			in->body_refused == 429 ? "--web.max-body-memory-per-address" :
+						  "--web.max-body-memory",
+			(unsigned long long)(in->body_refused == 429 ? w->o.address_bodies_bytes_max :
+								       w->o.bodies_bytes_max));
+		http_add_header(out, "Retry-After", STR("5"));
+	}
+}
+
 /* Parameters of a form join those of the address; a body that could not be kept ends the request.
  */
-static bool take_body(const struct route *r, struct http_in *in, struct http_out *out)
+static bool take_body(
+	const struct web *w, const struct route *r, struct http_in *in, struct http_out *out)
 {
-	bool form = str_has_prefix(in->content_type, STR("application/x-www-form-urlencoded"));
-
-	if (in->body_refused == 503) {
-		http_text(out, 503, "too many bodies are being received: try again later");
-		http_add_header(out, "Retry-After", STR("5"));
-		return false;
-	}
 	if (in->body_refused) {
-		http_text(out, in->body_refused, "the body is longer than this server takes");
+		refuse_body(w, r, in, out);
 		return false;
 	}
-	if (!form || (r->flags & ROUTE_BODY))
-		return true;
-	if (in->body.len <= HTTP_FORM_BYTES_MAX && http_form_parse(in, in->body))
+	if (!has_form(r, in) || http_form_parse(in, in->body))
 		return true;
 	http_text(out, 413, "the form is longer than %u bytes", HTTP_FORM_BYTES_MAX);
 	return false;
@@ -210,11 +227,7 @@ static void call(struct web *w, const struct route *r, struct http_in *in, struc
 
 static void answer(struct web *w, const struct route *r, struct http_in *in, struct http_out *out)
 {
-	if (!enabled(w, r, out))
-		return;
-	if (r->flags & ROUTE_API)
-		allow_origin(w, in, out);
-	if (!take_body(r, in, out))
+	if (!take_body(w, r, in, out))
 		return;
 	if (in->params_over) {
 		http_text(out, 413, "more than %u parameters", HTTP_PARAMS_MAX);
@@ -224,29 +237,58 @@ static void answer(struct web *w, const struct route *r, struct http_in *in, str
 	compress(in, out);
 }
 
-void router_handle(void *ctx, struct http_in *in, struct http_out *out)
+/* The route of a request, if it may be called; else *out says why not. */
+static const struct route *route_of(struct web *w, struct http_in *in, struct http_out *out)
 {
-	struct web *w = ctx;
-	int64_t began_ns = clock_monotonic_ns();
 	const struct route *r = NULL;
 	struct str path = in->path;
 	bool other_method = false;
 
-	out->status = 200;
-	if (!web_config_admit(w->config, in, out)) {
-		note(in, out, "refused", began_ns);
-		return;
-	}
-	http_default_header(out, "X-Content-Type-Options", STR("nosniff"));
 	if (w->prefix[0] && (str_is(path, "/") || str_is(path, w->prefix))) {
 		redirect_to_prefix(w, in, out);
 	} else if (!strip_prefix(w, &path)) {
 		http_text(out, 404, "404 page not found");
 	} else if (!(r = find_route(path, in->method, &other_method))) {
 		not_routed(in->method, w, in, path, other_method, out);
+	} else if (!enabled(w, r, out)) {
+		r = NULL;
 	} else {
 		in->path = path;
-		answer(w, r, in, out);
+		if (r->flags & ROUTE_API)
+			allow_origin(w, in, out);
+		if (!(r->flags & ROUTE_BODY) && in->body_bytes_max > HTTP_FORM_BYTES_MAX)
+			in->body_bytes_max = HTTP_FORM_BYTES_MAX;
 	}
-	note(in, out, r ? r->path : "none", began_ns);
+	return r;
+}
+
+enum http_admission router_admit(void *ctx, struct http_in *in, struct http_out *out, bool may_wait)
+{
+	struct web *w = ctx;
+	int64_t began_ns = clock_monotonic_ns();
+	enum http_admission admission;
+
+	out->status = 200;
+	out->headers_n = 0; /* asked again, it says the same again */
+	admission = web_config_admit(w->config, in, out, may_wait);
+	if (admission == HTTP_ANSWERED)
+		note(in, out, "refused", began_ns);
+	if (admission != HTTP_ADMITTED)
+		return admission;
+	http_default_header(out, "X-Content-Type-Options", STR("nosniff"));
+	in->route = route_of(w, in, out);
+	if (in->route)
+		return HTTP_ADMITTED;
+	note(in, out, "none", began_ns);
+	return HTTP_ANSWERED;
+}
+
+void router_handle(void *ctx, struct http_in *in, struct http_out *out)
+{
+	int64_t began_ns = clock_monotonic_ns();
+
+	if (!in->route && router_admit(ctx, in, out, true) != HTTP_ADMITTED)
+		return;
+	answer(ctx, in->route, in, out);
+	note(in, out, in->route->path, began_ns);
 }

@@ -64,7 +64,12 @@ struct route {
 extern const struct route web_routes[];
 extern const size_t web_routes_n;
 
-/* The http_handler_fn of the server; ctx is the struct web. */
+/*
+ * The http_admit_fn and http_handler_fn of the server; ctx is the struct web. Admission is all that
+ * can be said without the body: user, route, method, flags.
+ */
+enum http_admission router_admit(
+	void *ctx, struct http_in *in, struct http_out *out, bool may_wait);
 void router_handle(void *ctx, struct http_in *in, struct http_out *out);
 
 #endif
