@@ -148,6 +148,7 @@ struct exchange *exchange_open(struct http_server *s, struct MHD_Connection *con
 	x->in.content_encoding = header_of(x, "Content-Encoding");
 	x->in.if_none_match = header_of(x, "If-None-Match");
 	x->in.origin = header_of(x, "Origin");
+	x->in.fetch_site = header_of(x, "Sec-Fetch-Site");
 	x->in.host = header_of(x, "Host");
 	x->in.user_agent = header_of(x, "User-Agent");
 	x->in.connect_version = header_of(x, "Connect-Protocol-Version");

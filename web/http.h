@@ -70,7 +70,7 @@ struct http_in {
 	size_t body_bytes_max; /* the server's; admission may lower it */
 	const struct route *route; /* the router's, once the request is admitted */
 	struct str accept_encoding, authorization, content_type, content_encoding, if_none_match;
-	struct str origin, host;
+	struct str origin, host, fetch_site; /* the latter: Sec-Fetch-Site */
 	struct str user_agent;
 	struct str connect_version, connect_timeout_ms; /* Connect-Protocol-Version, ... */
 	struct str remote; /* address:port of the client */

@@ -3,10 +3,12 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/metrics.h"
+#include "base/quote.h"
 #include "base/regex.h"
 #include "proto/pprof.h"
 #include "web/api.h"
 #include "web/http_form.h"
+#include "web/origin.h"
 
 METRIC_COUNTER(requests, "epimetheus_http_requests_total", "Requests answered, by status.", "code");
 METRIC_HISTOGRAM(request_seconds, "epimetheus_http_request_duration_seconds",
@@ -71,7 +73,12 @@ static bool strip_prefix(const struct web *w, struct str *path)
 
 static void allow_origin(const struct web *w, const struct http_in *in, struct http_out *out)
 {
-	if (!in->origin.len || !regex_match(w->cors_origin, in->origin))
+	if (!w->cors_origin)
+		return;
+	http_add_header(out, "Vary", STR("Origin"));
+	/* "null" is what any page can make its origin. */
+	if (!in->origin.len || str_is(in->origin, "null") ||
+		!regex_match(w->cors_origin, in->origin))
 		return;
 	http_add_header(out, "Access-Control-Allow-Headers",
 		STR("Accept, Authorization, Connect-Protocol-Version, Connect-Timeout-Ms, "
@@ -79,7 +86,31 @@ static void allow_origin(const struct web *w, const struct http_in *in, struct h
 	http_add_header(out, "Access-Control-Allow-Methods", STR("GET, POST, OPTIONS"));
 	http_add_header(out, "Access-Control-Allow-Origin", in->origin);
 	http_add_header(out, "Access-Control-Expose-Headers", STR("Date"));
-	http_add_header(out, "Vary", STR("Origin"));
+}
+
+static bool has_our_name(
+	const struct web *w, const struct route *r, const struct http_in *in, struct http_out *out)
+{
+	if ((r && (r->flags & ROUTE_ANY_HOST)) ||
+		origin_host_allowed(in->host, w->o.allowed_hosts, str_of(w->own_origin)))
+		return true;
+	http_text(out, 421, "host %s is none of this server's names: --web.allowed-host adds one",
+		QUOTED(in->host));
+	return false;
+}
+
+static void refuse_foreign(const struct route *r, const struct http_in *in, struct http_out *out)
+{
+	static const char fmt[] = "sent by a page of another site (%s%s): requests that change "
+				  "something are taken from this server's own pages and from "
+				  "programs; --web.external-url names the URL of those pages";
+	const char *what = in->origin.len ? "origin " : "Sec-Fetch-Site: ";
+	const char *from = in->origin.len ? QUOTED(in->origin) : in->fetch_site.ptr;
+
+	if (r->flags & ROUTE_API)
+		api_error(out, 403, "forbidden", fmt, what, from);
+	else
+		http_text(out, 403, fmt, what, from);
 }
 
 static bool enabled(const struct web *w, const struct route *r, struct http_out *out)
@@ -243,22 +274,31 @@ static const struct route *route_of(struct web *w, struct http_in *in, struct ht
 	const struct route *r = NULL;
 	struct str path = in->path;
 	bool other_method = false;
+	bool inside = strip_prefix(w, &path);
 
-	if (w->prefix[0] && (str_is(path, "/") || str_is(path, w->prefix))) {
+	if (inside)
+		r = find_route(path, in->method, &other_method);
+	if (!has_our_name(w, r, in, out))
+		return NULL;
+	if (w->prefix[0] && (str_is(in->path, "/") || str_is(in->path, w->prefix))) {
 		redirect_to_prefix(w, in, out);
-	} else if (!strip_prefix(w, &path)) {
-		http_text(out, 404, "404 page not found");
-	} else if (!(r = find_route(path, in->method, &other_method))) {
-		not_routed(in->method, w, in, path, other_method, out);
-	} else if (!enabled(w, r, out)) {
-		r = NULL;
-	} else {
-		in->path = path;
-		if (r->flags & ROUTE_API)
-			allow_origin(w, in, out);
-		if (!(r->flags & ROUTE_BODY) && in->body_bytes_max > HTTP_FORM_BYTES_MAX)
-			in->body_bytes_max = HTTP_FORM_BYTES_MAX;
+		return NULL;
 	}
+	if (!r) {
+		not_routed(in->method, w, in, inside ? path : STR(""), other_method, out);
+		return NULL;
+	}
+	if ((r->flags & ROUTE_CHANGES) && origin_is_foreign(in, str_of(w->own_origin))) {
+		refuse_foreign(r, in, out);
+		return NULL;
+	}
+	if (!enabled(w, r, out))
+		return NULL;
+	in->path = path;
+	if (r->flags & ROUTE_API)
+		allow_origin(w, in, out);
+	if (!(r->flags & ROUTE_BODY) && in->body_bytes_max > HTTP_FORM_BYTES_MAX)
+		in->body_bytes_max = HTTP_FORM_BYTES_MAX;
 	return r;
 }
 

@@ -17,7 +17,8 @@ struct web {
 	struct web_options o;
 	struct http_server *server;
 	struct web_config *config;
-	struct regex *cors_origin;
+	struct regex *cors_origin; /* NULL: no other site may read */
+	char *own_origin; /* scheme://host[:port] of the external URL that was given, or NULL */
 	char *prefix; /* of the paths that are answered: "" or "/x" */
 	char *external_url; /* without a slash at its end */
 	char *base; /* what a browser has before our paths: "" or "/x" */
@@ -43,6 +44,8 @@ enum route_flags {
 	ROUTE_BODY = 32, /* the body is the handler's, also where its type says it is a form */
 	ROUTE_FILES = 64, /* a name of any kind: says nothing about which methods there are */
 	ROUTE_SLOW = 128, /* may take or wait long: some workers are kept free of them */
+	ROUTE_CHANGES = 256, /* changes something: 403 for pages of other sites */
+	ROUTE_ANY_HOST = 512, /* answers under any name, also with --web.allowed-host */
 };
 
 struct route {

@@ -11,6 +11,7 @@
 #include "base/regex.h"
 #include "proto/pprof.h"
 #include "web/handlers.h"
+#include "web/origin.h"
 
 METRIC_GAUGE(connections, "epimetheus_http_connections", "Connections that are open.", NULL);
 
@@ -91,6 +92,8 @@ static enum err_code set_paths(struct web *w, const struct web_options *o, struc
 		path = str_of(o->route_prefix);
 	if ((rc = normalize(path, "route prefix", &w->prefix, err)))
 		return rc;
+	if (url.len && !(w->own_origin = strndup(origin.ptr, origin.len)))
+		return err_set(err, ERR_NOMEM, "web: out of memory");
 	if (url.len && asprintf(&w->external_url, STR_FMT "%s", STR_ARG(origin), w->base) < 0) {
 		w->external_url = NULL;
 		return err_set(err, ERR_NOMEM, "web: out of memory");
@@ -183,15 +186,17 @@ static void fill_in(struct web_options *o)
 
 static enum err_code open_all(struct web *w, struct err *err)
 {
-	const char *origin = w->o.cors_origin && w->o.cors_origin[0] ? w->o.cors_origin : ".*";
+	struct str cors = str_of(w->o.cors_origin);
 	enum err_code rc;
 
 	if ((rc = check_limits(&w->o, err)))
 		return rc;
 	if ((rc = set_paths(w, &w->o, err)))
 		return rc;
-	if ((rc = regex_compile(str_of(origin), REGEX_ANCHORED, &w->cors_origin, err)))
+	if (cors.len && (rc = regex_compile(cors, REGEX_ANCHORED, &w->cors_origin, err)))
 		return err_wrap(err, rc, "CORS origin");
+	if ((rc = origin_check_names(w->o.allowed_hosts, err)))
+		return rc;
 	if ((rc = page_prepare(w, err)))
 		return rc;
 	if ((rc = web_config_open(w->o.config_file, (unsigned)w->o.address_checks_max,
@@ -271,5 +276,6 @@ void web_close(struct web *w)
 	free(w->prefix);
 	free(w->base);
 	free(w->external_url);
+	free(w->own_origin);
 	free(w);
 }

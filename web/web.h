@@ -24,7 +24,8 @@ struct web_options {
 	const char *external_url; /* NULL or "": derived from the listen address */
 	const char *route_prefix; /* NULL: the path of external_url */
 	const char *config_file; /* --web.config.file; NULL or "": plain HTTP, no users */
-	const char *cors_origin; /* anchored regular expression, ".*" */
+	const char *cors_origin; /* anchored regular expression; NULL or "": none */
+	const struct flag_list *allowed_hosts; /* --web.allowed-host; NULL or empty: any */
 	uint64_t connections_max; /* 512 */
 	int64_t read_timeout_ns; /* a whole head, and an idle connection: 5m */
 	int64_t body_timeout_ns; /* a whole body: 1m */

@@ -19,8 +19,11 @@ static struct flag table[] = {
 		"Serve /api/v1/admin and /api/v1/targets/profile." },
 	{ "web.enable-ingest", FLAG_BOOL, &opt.enable_ingest, NULL,
 		"Serve POST /api/v1/ingest." },
-	{ "web.cors.origin", FLAG_STRING, &opt.cors_origin, ".*",
-		"Regular expression for origins that may read the API, anchored." },
+	{ "web.cors.origin", FLAG_STRING, &opt.cors_origin, "",
+		"Regular expression for origins whose pages may read the API, anchored; default: none." },
+	{ "web.allowed-host", FLAG_LIST, &opt.allowed_hosts, NULL,
+		"A name of this server's, HOST or HOST:PORT; requests to other names are refused. "
+		"Addresses, localhost and the external URL's host always count. Default: any name." },
 	{ "web.max-connections", FLAG_UINT, &opt.connections_max, "512", "Connections at once." },
 	{ "web.read-timeout", FLAG_DURATION, &opt.read_timeout_ns, "5m",
 		"Time for the head of a request to come, and for an idle connection." },

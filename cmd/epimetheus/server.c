@@ -280,6 +280,7 @@ static enum err_code open_web(struct server *s, struct err *err)
 		.route_prefix = o->route_prefix,
 		.config_file = o->web_config_file,
 		.cors_origin = o->cors_origin,
+		.allowed_hosts = &s->o.allowed_hosts,
 		.lookback_ns = o->lookback_ns,
 		.connections_max = o->connections_max,
 		.read_timeout_ns = o->read_timeout_ns,

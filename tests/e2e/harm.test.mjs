@@ -113,3 +113,29 @@ test('guessing passwords does not keep out who signs in for the first time', { t
   await Promise.all(flood);
   assert.deepEqual([...statuses.keys()].filter((s) => s !== 401 && s !== 429), []);
 });
+
+test('pages of other sites neither change nor read anything, and foreign names are refused where ours are listed', async (t) => {
+  const dir = scratch(t);
+  const server = await startServer(t, { dir, config: CONFIG,
+    args: ['--web.enable-ingest', '--web.enable-lifecycle', '--web.allowed-host=epi.example', '--web.allowed-host=other:1'] });
+  const evil = { Origin: 'https://evil.example' };
+  for (const path of ['/api/v1/ingest?name=things&job=a', '/-/reload', '/-/quit']) {
+    const res = await request(server.url + path, { method: 'POST', body: profile(), headers: evil });
+    assert.equal(res.status, 403, path);
+    assert.match(res.body.toString(), /another site .*evil\.example/);
+  }
+  assert.equal((await request(`${server.url}/-/reload`, { method: 'POST', headers: { Origin: server.url } })).status, 200);
+  assert.equal((await push(server, 1)).status, 200);
+  for (const origin of ['https://evil.example', 'null']) {
+    const res = await request(`${server.url}/api/v1/labels`, { headers: { Origin: origin } });
+    assert.equal(res.status, 200);
+    assert.equal(res.headers['access-control-allow-origin'], undefined);
+  }
+  for (const [host, path, status] of [['evil.example', '/api/v1/labels', 421], ['evil.example', '/', 421],
+    ['evil.example', '/-/healthy', 200], ['epi.example:80', '/api/v1/labels', 200], ['other:1', '/', 200], ['other', '/', 421]]) {
+    const res = await request(server.url + path, { headers: { Host: host } });
+    assert.equal(res.status, status, `${host} ${path}`);
+    if (status === 421) assert.match(res.body.toString(), /--web\.allowed-host/);
+  }
+  assert.equal((await request(`${server.url}/api/v1/labels`)).status, 200);
+});

@@ -131,7 +131,7 @@ static void flood(void *ctx)
 /* Ten users of another address, none of whom has a verdict yet, beside 40 threads that guess. */
 TEST(a_flood_of_guesses_does_not_keep_others_from_signing_in)
 {
-	static char names[10][8], hashes[10][100];
+	static char names[10][16], hashes[10][100];
 	struct label users_of[10];
 	struct guessing g = { .known = { users_of, 10 } };
 	struct thread threads[40] = { 0 };
