@@ -66,6 +66,15 @@ static struct str header_of(struct exchange *x, const char *name)
 	return v ? str_dup(&x->in.arena, str_of(v)) : STR("");
 }
 
+/* On a socket that listens for both kinds, IPv4 clients come as ::ffff:a.b.c.d. */
+static void set_client_v6(struct http_client *c, const struct in6_addr *a)
+{
+	bool mapped = IN6_IS_ADDR_V4MAPPED(a);
+
+	memcpy(c->bytes, a->s6_addr + (mapped ? 12 : 0), mapped ? 4 : 8);
+	c->bytes[8] = mapped ? 4 : 6;
+}
+
 static void remote_of(struct exchange *x)
 {
 	const union MHD_ConnectionInfo *info = MHD_get_connection_info(
@@ -78,11 +87,14 @@ static void remote_of(struct exchange *x)
 	if (info->client_addr->sa_family == AF_INET) {
 		const struct sockaddr_in *v4 = (const struct sockaddr_in *)info->client_addr;
 
+		memcpy(x->in.client.bytes, &v4->sin_addr, sizeof(v4->sin_addr));
+		x->in.client.bytes[8] = 4;
 		inet_ntop(AF_INET, &v4->sin_addr, host, sizeof(host));
 		text = arena_printf(&x->in.arena, "%s:%u", host, ntohs(v4->sin_port));
 	} else {
 		const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)info->client_addr;
 
+		set_client_v6(&x->in.client, &v6->sin6_addr);
 		inet_ntop(AF_INET6, &v6->sin6_addr, host, sizeof(host));
 		text = arena_printf(&x->in.arena, "[%s]:%u", host, ntohs(v6->sin6_port));
 	}
@@ -119,6 +131,8 @@ struct exchange *exchange_open(struct http_server *s, struct MHD_Connection *con
 		return NULL;
 	x->server = s;
 	x->connection = connection;
+	x->admission = HTTP_ADMIT_LATER;
+	x->in.body_bytes_max = s->o.body_bytes_max;
 	arena_init(&x->in.arena, HTTP_REQUEST_ARENA_BYTES);
 	stream_init(&x->stream, wake_connection, x);
 	x->out.stream = &x->stream;
@@ -134,6 +148,7 @@ struct exchange *exchange_open(struct http_server *s, struct MHD_Connection *con
 	x->in.content_encoding = header_of(x, "Content-Encoding");
 	x->in.if_none_match = header_of(x, "If-None-Match");
 	x->in.origin = header_of(x, "Origin");
+	x->in.fetch_site = header_of(x, "Sec-Fetch-Site");
 	x->in.host = header_of(x, "Host");
 	x->in.user_agent = header_of(x, "User-Agent");
 	x->in.connect_version = header_of(x, "Connect-Protocol-Version");
@@ -147,7 +162,7 @@ void exchange_close(struct exchange *x)
 {
 	stream_release(&x->stream);
 	arena_release(&x->in.arena);
-	buf_release(&x->body);
+	buf_release(&x->body.data);
 	buf_release(&x->out.body);
 	free(x);
 }

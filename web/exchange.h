@@ -8,10 +8,11 @@
 #include <microhttpd.h>
 
 #include "base/thread.h"
+#include "web/bodies.h"
 #include "web/http.h"
 #include "web/stream.h"
 
-enum conn_state { CONN_RECEIVING, CONN_WORKING, CONN_SENDING };
+enum conn_state { CONN_RECEIVING, CONN_BODY, CONN_REFUSED_BODY, CONN_WORKING, CONN_SENDING };
 
 struct conn {
 	struct conn *prev, *next;
@@ -27,9 +28,10 @@ struct exchange {
 	struct conn *conn;
 	struct http_in in;
 	struct http_out out;
-	struct buf body;
-	size_t body_counted; /* of it in server.bodies_bytes */
+	struct body body; /* receiving thread; between pool_submit and the answer nobody changes it */
 	size_t discarded;
+	enum http_admission admission; /* until it is known: HTTP_ADMIT_LATER */
+	bool admitting; /* suspended for its admission: the next call tells that it is known */
 	bool submitted;
 	struct stream stream;
 	bool working; /* server.lock: a worker has it */
@@ -48,7 +50,7 @@ struct http_server {
 	struct conn conns; /* head of the ring */
 	unsigned conns_n, working;
 	bool closing;
-	size_t bodies_bytes; /* receiving thread only */
+	struct bodies bodies; /* receiving thread only */
 };
 
 /* What the head of a request says; NULL: out of memory. */

@@ -6,6 +6,11 @@
 
 #include "web/stream.h"
 
+bool http_same_client(struct http_client a, struct http_client b)
+{
+	return !memcmp(a.bytes, b.bytes, sizeof(a.bytes));
+}
+
 struct str http_param(const struct http_in *in, const char *name)
 {
 	for (size_t i = 0; i < in->params_n; i++)

@@ -1,8 +1,9 @@
 /*
  * HTTP: requests and responses as handlers see them, and the server that carries them.
  *
- * libmicrohttpd receives on one thread; a whole request is handed to a worker while its connection
- * is suspended, and the answer is sent when the worker is done. A watcher thread ends connections
+ * libmicrohttpd receives on one thread; whether a body is taken is decided on the head; a whole
+ * request is handed to a worker while its connection is suspended, and the answer is sent when the
+ * worker is done. A watcher thread ends connections
  * that do not deliver a request in time (libmicrohttpd's own timeout sees only idle ones, so a byte
  * a second would hold on for ever), and tells a handler that its client is gone.
  *
@@ -39,6 +40,21 @@ struct http_param {
 	struct str name, value;
 };
 
+/* Whom limits per address are counted for: an IPv4 address, or the /64 of an IPv6 address. */
+struct http_client {
+	unsigned char bytes[8 + 1]; /* the last byte: which of both */
+};
+bool http_same_client(struct http_client a, struct http_client b);
+
+/* What is decided on the head of a request, before its body is taken. */
+enum http_admission {
+	HTTP_ADMITTED,
+	HTTP_ANSWERED, /* refused: *out is the answer */
+	HTTP_ADMIT_LATER, /* it takes long: to be asked again where waiting is allowed */
+};
+
+struct route;
+
 struct http_in {
 	enum http_method method;
 	struct str path; /* decoded */
@@ -47,15 +63,18 @@ struct http_in {
 	bool params_over; /* there were more than HTTP_PARAMS_MAX */
 	struct str body;
 	/*
-	 * Where the body was not kept, the status that says why: 413 longer than the server's
-	 * limit, 503 too many bodies at once. Else 0.
+	 * Where the body was not kept, the status that says why: 413 longer than the limit, 429 too
+	 * much at once from this address, 503 from all. Else 0.
 	 */
 	int body_refused;
+	size_t body_bytes_max; /* the server's; admission may lower it */
+	const struct route *route; /* the router's, once the request is admitted */
 	struct str accept_encoding, authorization, content_type, content_encoding, if_none_match;
-	struct str origin, host;
+	struct str origin, host, fetch_site; /* the latter: Sec-Fetch-Site */
 	struct str user_agent;
 	struct str connect_version, connect_timeout_ms; /* Connect-Protocol-Version, ... */
 	struct str remote; /* address:port of the client */
+	struct http_client client;
 	void *tls_session; /* gnutls_session_t, or NULL */
 	struct arena arena;
 	atomic_bool canceled; /* the client is gone, or the server closes */
@@ -101,13 +120,23 @@ MUST_CHECK enum err_code http_flush(struct http_in *in, struct http_out *out, st
 bool http_is_streaming(const struct http_out *out);
 
 typedef void (*http_handler_fn)(void *ctx, struct http_in *in, struct http_out *out);
+/*
+ * Asked before a body is taken: first on the receiving thread, where it must not wait, and after
+ * HTTP_ADMIT_LATER once more on a worker. The body of a request that is refused is read and
+ * dropped. A request without a body goes to the handler at once, which admits it itself.
+ */
+typedef enum http_admission (*http_admit_fn)(
+	void *ctx, struct http_in *in, struct http_out *out, bool may_wait);
 
 struct http_server_options {
 	const char *listen_address; /* "host:port", "[v6]:port", ":port"; an address or localhost */
 	unsigned workers;
 	unsigned connections_max;
-	int64_t read_timeout_ns; /* to deliver a whole request; and for an idle connection */
+	int64_t read_timeout_ns; /* to deliver a whole head; and for an idle connection */
+	int64_t body_timeout_ns; /* to deliver a whole body; 0: read_timeout_ns */
 	size_t body_bytes_max;
+	size_t bodies_bytes_max, address_bodies_bytes_max; /* of all; of an address; 0: no limit */
+	http_admit_fn admit; /* NULL: every request */
 	http_handler_fn handler;
 	void *ctx;
 	/* TLS where not NULL: a gnutls_certificate_retrieve_function2 and a priority string. */

@@ -3,10 +3,12 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/metrics.h"
+#include "base/quote.h"
 #include "base/regex.h"
 #include "proto/pprof.h"
 #include "web/api.h"
 #include "web/http_form.h"
+#include "web/origin.h"
 
 METRIC_COUNTER(requests, "epimetheus_http_requests_total", "Requests answered, by status.", "code");
 METRIC_HISTOGRAM(request_seconds, "epimetheus_http_request_duration_seconds",
@@ -71,7 +73,12 @@ static bool strip_prefix(const struct web *w, struct str *path)
 
 static void allow_origin(const struct web *w, const struct http_in *in, struct http_out *out)
 {
-	if (!in->origin.len || !regex_match(w->cors_origin, in->origin))
+	if (!w->cors_origin)
+		return;
+	http_add_header(out, "Vary", STR("Origin"));
+	/* "null" is what any page can make its origin. */
+	if (!in->origin.len || str_is(in->origin, "null") ||
+		!regex_match(w->cors_origin, in->origin))
 		return;
 	http_add_header(out, "Access-Control-Allow-Headers",
 		STR("Accept, Authorization, Connect-Protocol-Version, Connect-Timeout-Ms, "
@@ -79,7 +86,31 @@ static void allow_origin(const struct web *w, const struct http_in *in, struct h
 	http_add_header(out, "Access-Control-Allow-Methods", STR("GET, POST, OPTIONS"));
 	http_add_header(out, "Access-Control-Allow-Origin", in->origin);
 	http_add_header(out, "Access-Control-Expose-Headers", STR("Date"));
-	http_add_header(out, "Vary", STR("Origin"));
+}
+
+static bool has_our_name(
+	const struct web *w, const struct route *r, const struct http_in *in, struct http_out *out)
+{
+	if ((r && (r->flags & ROUTE_ANY_HOST)) ||
+		origin_host_allowed(in->host, w->o.allowed_hosts, str_of(w->own_origin)))
+		return true;
+	http_text(out, 421, "host %s is none of this server's names: --web.allowed-host adds one",
+		QUOTED(in->host));
+	return false;
+}
+
+static void refuse_foreign(const struct route *r, const struct http_in *in, struct http_out *out)
+{
+	static const char fmt[] = "sent by a page of another site (%s%s): requests that change "
+				  "something are taken from this server's own pages and from "
+				  "programs; --web.external-url names the URL of those pages";
+	const char *what = in->origin.len ? "origin " : "Sec-Fetch-Site: ";
+	const char *from = in->origin.len ? QUOTED(in->origin) : in->fetch_site.ptr;
+
+	if (r->flags & ROUTE_API)
+		api_error(out, 403, "forbidden", fmt, what, from);
+	else
+		http_text(out, 403, fmt, what, from);
 }
 
 static bool enabled(const struct web *w, const struct route *r, struct http_out *out)
@@ -157,24 +188,41 @@ static void note(
 		LOG_I("status", out->status), LOG_D("elapsed", took_ns));
 }
 
+static bool has_form(const struct route *r, const struct http_in *in)
+{
+	return !(r->flags & ROUTE_BODY) &&
+		str_has_prefix(in->content_type, STR("application/x-www-form-urlencoded"));
+}
+
+static void refuse_body(
+	const struct web *w, const struct route *r, const struct http_in *in, struct http_out *out)
+{
+	if (in->body_refused == 413 && has_form(r, in)) {
+		http_text(out, 413, "the form is longer than %u bytes", HTTP_FORM_BYTES_MAX);
+	} else if (in->body_refused == 413) {
+		http_text(out, 413, "the body is longer than this server takes");
+	} else {
+		http_text(out, in->body_refused,
+			"too many bodies are being received%s: try again later (%s is %llu bytes)",
+			in->body_refused == 429 ? " from this address" : "",
+			in->body_refused == 429 ? "--web.max-body-memory-per-address" :
+						  "--web.max-body-memory",
+			(unsigned long long)(in->body_refused == 429 ? w->o.address_bodies_bytes_max :
+								       w->o.bodies_bytes_max));
+		http_add_header(out, "Retry-After", STR("5"));
+	}
+}
+
 /* Parameters of a form join those of the address; a body that could not be kept ends the request.
  */
-static bool take_body(const struct route *r, struct http_in *in, struct http_out *out)
+static bool take_body(
+	const struct web *w, const struct route *r, struct http_in *in, struct http_out *out)
 {
-	bool form = str_has_prefix(in->content_type, STR("application/x-www-form-urlencoded"));
-
-	if (in->body_refused == 503) {
-		http_text(out, 503, "too many bodies are being received: try again later");
-		http_add_header(out, "Retry-After", STR("5"));
-		return false;
-	}
 	if (in->body_refused) {
-		http_text(out, in->body_refused, "the body is longer than this server takes");
+		refuse_body(w, r, in, out);
 		return false;
 	}
-	if (!form || (r->flags & ROUTE_BODY))
-		return true;
-	if (in->body.len <= HTTP_FORM_BYTES_MAX && http_form_parse(in, in->body))
+	if (!has_form(r, in) || http_form_parse(in, in->body))
 		return true;
 	http_text(out, 413, "the form is longer than %u bytes", HTTP_FORM_BYTES_MAX);
 	return false;
@@ -210,11 +258,7 @@ static void call(struct web *w, const struct route *r, struct http_in *in, struc
 
 static void answer(struct web *w, const struct route *r, struct http_in *in, struct http_out *out)
 {
-	if (!enabled(w, r, out))
-		return;
-	if (r->flags & ROUTE_API)
-		allow_origin(w, in, out);
-	if (!take_body(r, in, out))
+	if (!take_body(w, r, in, out))
 		return;
 	if (in->params_over) {
 		http_text(out, 413, "more than %u parameters", HTTP_PARAMS_MAX);
@@ -224,29 +268,67 @@ static void answer(struct web *w, const struct route *r, struct http_in *in, str
 	compress(in, out);
 }
 
-void router_handle(void *ctx, struct http_in *in, struct http_out *out)
+/* The route of a request, if it may be called; else *out says why not. */
+static const struct route *route_of(struct web *w, struct http_in *in, struct http_out *out)
 {
-	struct web *w = ctx;
-	int64_t began_ns = clock_monotonic_ns();
 	const struct route *r = NULL;
 	struct str path = in->path;
 	bool other_method = false;
+	bool inside = strip_prefix(w, &path);
+
+	if (inside)
+		r = find_route(path, in->method, &other_method);
+	if (!has_our_name(w, r, in, out))
+		return NULL;
+	if (w->prefix[0] && (str_is(in->path, "/") || str_is(in->path, w->prefix))) {
+		redirect_to_prefix(w, in, out);
+		return NULL;
+	}
+	if (!r) {
+		not_routed(in->method, w, in, inside ? path : STR(""), other_method, out);
+		return NULL;
+	}
+	if ((r->flags & ROUTE_CHANGES) && origin_is_foreign(in, str_of(w->own_origin))) {
+		refuse_foreign(r, in, out);
+		return NULL;
+	}
+	if (!enabled(w, r, out))
+		return NULL;
+	in->path = path;
+	if (r->flags & ROUTE_API)
+		allow_origin(w, in, out);
+	if (!(r->flags & ROUTE_BODY) && in->body_bytes_max > HTTP_FORM_BYTES_MAX)
+		in->body_bytes_max = HTTP_FORM_BYTES_MAX;
+	return r;
+}
+
+enum http_admission router_admit(void *ctx, struct http_in *in, struct http_out *out, bool may_wait)
+{
+	struct web *w = ctx;
+	int64_t began_ns = clock_monotonic_ns();
+	enum http_admission admission;
 
 	out->status = 200;
-	if (!web_config_admit(w->config, in, out)) {
+	out->headers_n = 0; /* asked again, it says the same again */
+	admission = web_config_admit(w->config, in, out, may_wait);
+	if (admission == HTTP_ANSWERED)
 		note(in, out, "refused", began_ns);
-		return;
-	}
+	if (admission != HTTP_ADMITTED)
+		return admission;
 	http_default_header(out, "X-Content-Type-Options", STR("nosniff"));
-	if (w->prefix[0] && (str_is(path, "/") || str_is(path, w->prefix))) {
-		redirect_to_prefix(w, in, out);
-	} else if (!strip_prefix(w, &path)) {
-		http_text(out, 404, "404 page not found");
-	} else if (!(r = find_route(path, in->method, &other_method))) {
-		not_routed(in->method, w, in, path, other_method, out);
-	} else {
-		in->path = path;
-		answer(w, r, in, out);
-	}
-	note(in, out, r ? r->path : "none", began_ns);
+	in->route = route_of(w, in, out);
+	if (in->route)
+		return HTTP_ADMITTED;
+	note(in, out, "none", began_ns);
+	return HTTP_ANSWERED;
+}
+
+void router_handle(void *ctx, struct http_in *in, struct http_out *out)
+{
+	int64_t began_ns = clock_monotonic_ns();
+
+	if (!in->route && router_admit(ctx, in, out, true) != HTTP_ADMITTED)
+		return;
+	answer(ctx, in->route, in, out);
+	note(in, out, in->route->path, began_ns);
 }

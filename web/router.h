@@ -17,7 +17,8 @@ struct web {
 	struct web_options o;
 	struct http_server *server;
 	struct web_config *config;
-	struct regex *cors_origin;
+	struct regex *cors_origin; /* NULL: no other site may read */
+	char *own_origin; /* scheme://host[:port] of the external URL that was given, or NULL */
 	char *prefix; /* of the paths that are answered: "" or "/x" */
 	char *external_url; /* without a slash at its end */
 	char *base; /* what a browser has before our paths: "" or "/x" */
@@ -43,6 +44,8 @@ enum route_flags {
 	ROUTE_BODY = 32, /* the body is the handler's, also where its type says it is a form */
 	ROUTE_FILES = 64, /* a name of any kind: says nothing about which methods there are */
 	ROUTE_SLOW = 128, /* may take or wait long: some workers are kept free of them */
+	ROUTE_CHANGES = 256, /* changes something: 403 for pages of other sites */
+	ROUTE_ANY_HOST = 512, /* answers under any name, also with --web.allowed-host */
 };
 
 struct route {
@@ -64,7 +67,12 @@ struct route {
 extern const struct route web_routes[];
 extern const size_t web_routes_n;
 
-/* The http_handler_fn of the server; ctx is the struct web. */
+/*
+ * The http_admit_fn and http_handler_fn of the server; ctx is the struct web. Admission is all that
+ * can be said without the body: user, route, method, flags.
+ */
+enum http_admission router_admit(
+	void *ctx, struct http_in *in, struct http_out *out, bool may_wait);
 void router_handle(void *ctx, struct http_in *in, struct http_out *out);
 
 #endif

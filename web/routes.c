@@ -7,6 +7,9 @@
 #define RPC (API | ROUTE_SLOW | ROUTE_BODY)
 #define QUERIER "/querier.v1.QuerierService/"
 #define DATA (API | ROUTE_SLOW) /* asks the database */
+#define ADMIN (DATA | ROUTE_ADMIN | ROUTE_CHANGES)
+#define PUSH (DATA | ROUTE_INGEST | ROUTE_CHANGES | ROUTE_BODY)
+#define LIFECYCLE (ROUTE_LIFECYCLE | ROUTE_CHANGES)
 #define RULES (API | ROUTE_SLOW) /* waits while rules are reloaded, which waits for queries */
 
 /* The first row that fits counts. */
@@ -34,7 +37,7 @@ const struct route web_routes[] = {
 	{ HTTP_GET, "/api/v1/targets", api_targets, API, "what is scraped, and how it goes" },
 	{ ASK, "/api/v1/targets/relabel_steps", api_relabel_steps, API,
 		"what each rule makes of a target's labels" },
-	{ HTTP_POST, "/api/v1/targets/profile", api_targets_profile, DATA | ROUTE_ADMIN,
+	{ HTTP_POST, "/api/v1/targets/profile", api_targets_profile, ADMIN,
 		"profile a target now" },
 	{ HTTP_GET, "/api/v1/scrape_pools", api_scrape_pools, API, "names of jobs" },
 	{ HTTP_GET, "/api/v1/status/buildinfo", api_buildinfo, API, "version" },
@@ -42,11 +45,11 @@ const struct route web_routes[] = {
 	{ HTTP_GET, "/api/v1/status/config", api_config, API, "configuration in force" },
 	{ HTTP_GET, "/api/v1/status/flags", api_flags, API, "command line" },
 	{ HTTP_GET, "/api/v1/status/tsdb", api_tsdb, API, "what is stored" },
-	{ DO, "/api/v1/admin/tsdb/delete_series", api_delete_series, DATA | ROUTE_ADMIN,
+	{ DO, "/api/v1/admin/tsdb/delete_series", api_delete_series, ADMIN,
 		"forget rows of series by match[]" },
-	{ DO, "/api/v1/admin/tsdb/snapshot", api_snapshot, DATA | ROUTE_ADMIN,
+	{ DO, "/api/v1/admin/tsdb/snapshot", api_snapshot, ADMIN,
 		"a copy of the data directory" },
-	{ HTTP_POST, "/api/v1/ingest", api_ingest, DATA | ROUTE_INGEST | ROUTE_BODY,
+	{ HTTP_POST, "/api/v1/ingest", api_ingest, PUSH,
 		"store a profile" },
 
 	{ HTTP_POST, QUERIER "ProfileTypes", pyroscope_handle, RPC,
@@ -68,11 +71,11 @@ const struct route web_routes[] = {
 	{ HTTP_POST, QUERIER "GetProfileStats", pyroscope_handle, RPC,
 		"for Grafana: since when there is data" },
 
-	{ READ, "/-/healthy", handle_healthy, 0, "200 while the process lives" },
-	{ READ, "/-/ready", handle_ready, 0, "200 once requests are served" },
-	{ DO, "/-/reload", handle_reload, ROUTE_LIFECYCLE | ROUTE_READY | ROUTE_SLOW,
+	{ READ, "/-/healthy", handle_healthy, ROUTE_ANY_HOST, "200 while the process lives" },
+	{ READ, "/-/ready", handle_ready, ROUTE_ANY_HOST, "200 once requests are served" },
+	{ DO, "/-/reload", handle_reload, LIFECYCLE | ROUTE_READY | ROUTE_SLOW,
 		"read the files again" },
-	{ DO, "/-/quit", handle_quit, ROUTE_LIFECYCLE, "end the server" },
+	{ DO, "/-/quit", handle_quit, LIFECYCLE, "end the server" },
 	{ READ, "/metrics", handle_metrics, 0, "the server's own numbers" },
 	{ HTTP_GET, "/federate", handle_federate, ROUTE_READY | ROUTE_SLOW,
 		"latest numbers by match[], for another Prometheus" },

@@ -1,10 +1,13 @@
 /*
  * The life of a connection, as the watcher sees it (struct conn, all under server.lock):
  *
- *   RECEIVING  opened, or answered and kept alive; since `since_ns`. A whole request must come
+ *   RECEIVING  opened, or answered and kept alive; since `since_ns`. A whole head must come
  *              within the read timeout, drips or not, or the socket is shut down.
- *   WORKING    a worker has the request. When the client's side closes, the request is marked
- *              canceled.
+ *   BODY       the request was admitted on its head; its body must come within the body timeout.
+ *   REFUSED_BODY
+ *              it was not; its body is read and dropped, so that its sender reads the answer.
+ *   WORKING    a worker has the request, or verifies whether its body is taken. When the client's
+ *              side closes, the request is marked canceled.
  *   SENDING    the answer is on its way, and must be taken within SEND_TIMEOUT_NS.
  *
  * A long answer is sent while its worker still writes it (web/stream.h): then the connection is
@@ -32,12 +35,12 @@
 /* Where three quarters of the connections are taken, whoever delivers nothing is given less time.
  */
 #define CROWDED_TIMEOUT_NS (5 * NS_PER_S)
+/* Whoever is refused already has no claim to be waited for. */
+#define REFUSED_BODY_TIMEOUT_NS (10 * NS_PER_S)
 #define WATCH_NS (200 * NS_PER_MS)
 #define QUEUE_MAX 4096
 #define SEND_BLOCK_BYTES (32u << 10)
 #define CONNECTION_MEMORY_BYTES (64u << 10) /* request line and headers */
-/* Bodies of all requests together: whoever may not sign in can still send them. */
-#define BODIES_BYTES_MAX (256u << 20)
 /* A body over its limit is read on and dropped that far, so that its sender reads the answer. */
 #define DISCARD_BYTES_MAX (64u << 20)
 
@@ -95,11 +98,15 @@ static bool client_gone(int fd)
 static int64_t patience_ns(const struct http_server *s, const struct conn *c)
 {
 	bool crowded = s->conns_n >= s->o.connections_max - s->o.connections_max / 4;
+	int64_t most = s->o.read_timeout_ns;
 
 	if (c->state == CONN_SENDING)
 		return SEND_TIMEOUT_NS;
-	return crowded && s->o.read_timeout_ns > CROWDED_TIMEOUT_NS ? CROWDED_TIMEOUT_NS :
-								      s->o.read_timeout_ns;
+	if (c->state == CONN_BODY)
+		most = s->o.body_timeout_ns;
+	else if (c->state == CONN_REFUSED_BODY && most > REFUSED_BODY_TIMEOUT_NS)
+		most = REFUSED_BODY_TIMEOUT_NS;
+	return crowded && most > CROWDED_TIMEOUT_NS ? CROWDED_TIMEOUT_NS : most;
 }
 
 static void watch_conn(struct http_server *s, struct conn *c, int64_t now)
@@ -134,21 +141,12 @@ static bool take_body(struct exchange *x, const char *data, size_t n)
 {
 	struct http_server *s = x->server;
 
-	if (!x->in.body_refused && n > s->o.body_bytes_max - x->body.len)
-		x->in.body_refused = 413;
-	else if (!x->in.body_refused && n > BODIES_BYTES_MAX - s->bodies_bytes)
-		x->in.body_refused = 503;
-	if (x->in.body_refused) {
-		s->bodies_bytes -= x->body_counted;
-		x->body_counted = 0;
-		buf_release(&x->body);
-		x->discarded += n;
-		return x->discarded <= DISCARD_BYTES_MAX;
-	}
-	buf_add(&x->body, data, n);
-	s->bodies_bytes += n;
-	x->body_counted += n;
-	return true;
+	if (x->admission == HTTP_ADMITTED)
+		body_add(&s->bodies, &x->body, x->in.client, data, n, x->in.body_bytes_max);
+	if (x->admission == HTTP_ADMITTED && !x->body.refused)
+		return true;
+	x->discarded += n;
+	return x->discarded <= DISCARD_BYTES_MAX;
 }
 
 /* A body announced so long that it would not be read to its end: answered before it comes. */
@@ -162,38 +160,7 @@ static bool announces_too_much(struct exchange *x)
 		n - x->server->o.body_bytes_max > DISCARD_BYTES_MAX;
 }
 
-static void work(void *ctx)
-{
-	struct exchange *x = ctx;
-	struct http_server *s = x->server;
-	bool streaming, orphaned;
-
-	x->in.body = buf_str(&x->body);
-	if (buf_failed(&x->body))
-		http_text(&x->out, 503, "out of memory");
-	else
-		s->o.handler(s->o.ctx, &x->in, &x->out);
-	streaming = stream_started(&x->stream);
-	if (streaming) {
-		exchange_end_stream(x);
-	} else if (buf_failed(&x->out.body)) {
-		buf_release(&x->out.body);
-		http_text(&x->out, 503, "out of memory");
-	}
-	mutex_lock(&s->lock);
-	x->working = false;
-	orphaned = x->orphaned;
-	if (!orphaned)
-		conn_set(x->conn, CONN_SENDING, NULL);
-	s->working--;
-	cond_broadcast(&s->changed);
-	/* From here on a streamed exchange may be freed by the other thread. */
-	mutex_unlock(&s->lock);
-	if (orphaned)
-		exchange_close(x);
-	else if (!streaming)
-		MHD_resume_connection(x->connection);
-}
+/* ---- answers ---- */
 
 static enum MHD_Result send_response(struct exchange *x)
 {
@@ -219,19 +186,26 @@ static enum MHD_Result send_response(struct exchange *x)
 		MHD_add_response_header(r, "Content-Type", out->content_type);
 	for (size_t i = 0; i < out->headers_n; i++)
 		MHD_add_response_header(r, out->headers[i].name, out->headers[i].value.ptr);
+	if (!stream_started(&x->stream))
+		body_drop(&x->server->bodies, &x->body); /* however long the answer takes */
 	rc = MHD_queue_response(x->connection, (unsigned)out->status, r);
 	MHD_destroy_response(r);
 	return rc;
 }
 
-/* The request is whole: to a worker, or, when there is no room for it, away with an answer at once.
- */
-static enum MHD_Result submit(struct exchange *x)
+/* ---- to a worker ---- */
+
+enum handed {
+	HANDED,
+	HANDED_NOT, /* the server is ending */
+	HANDED_BACK, /* the queue is full: the connection resumes after this call of MHD's */
+};
+
+static enum handed to_worker(struct exchange *x, void (*fn)(void *ctx))
 {
 	struct http_server *s = x->server;
 	bool closing;
 
-	x->submitted = true;
 	mutex_lock(&s->lock);
 	closing = s->closing;
 	if (!closing) {
@@ -240,20 +214,148 @@ static enum MHD_Result submit(struct exchange *x)
 		s->working++;
 	}
 	mutex_unlock(&s->lock);
-	if (!closing) {
-		MHD_suspend_connection(x->connection);
-		if (pool_submit(s->pool, work, x))
+	if (closing)
+		return HANDED_NOT;
+	MHD_suspend_connection(x->connection);
+	if (pool_submit(s->pool, fn, x))
+		return HANDED;
+	mutex_lock(&s->lock);
+	conn_set(x->conn, CONN_SENDING, NULL);
+	x->working = false;
+	s->working--;
+	mutex_unlock(&s->lock);
+	MHD_resume_connection(x->connection);
+	return HANDED_BACK;
+}
+
+static void refuse(struct exchange *x, enum handed handed)
+{
+	http_text(&x->out, 503,
+		handed == HANDED_NOT ? "the server is ending" : "too many requests wait already");
+}
+
+/* ---- admission, before the body ---- */
+
+static bool has_header(struct exchange *x, const char *name)
+{
+	return MHD_lookup_connection_value(x->connection, MHD_HEADER_KIND, name) != NULL;
+}
+
+static bool has_body(struct exchange *x)
+{
+	const char *length =
+		MHD_lookup_connection_value(x->connection, MHD_HEADER_KIND, "Content-Length");
+
+	return has_header(x, "Transfer-Encoding") || (length && strcmp(length, "0") != 0);
+}
+
+/* With the lock held. */
+static void set_admission(struct exchange *x, enum http_admission admission)
+{
+	x->admission = admission;
+	conn_set(x->conn, admission == HTTP_ADMITTED ? CONN_BODY : CONN_REFUSED_BODY, NULL);
+}
+
+/* On a worker, where a password may be verified; no byte of the body is read meanwhile. */
+static void admit_later(void *ctx)
+{
+	struct exchange *x = ctx;
+	struct http_server *s = x->server;
+	enum http_admission admission = s->o.admit(s->o.ctx, &x->in, &x->out, true);
+
+	mutex_lock(&s->lock);
+	set_admission(x, admission);
+	x->working = false;
+	s->working--;
+	cond_broadcast(&s->changed);
+	mutex_unlock(&s->lock);
+	MHD_resume_connection(x->connection);
+}
+
+/*
+ * Admission is known, and no byte of the body was read. Who asks before he sends is told before he
+ * sends; others would not read it yet.
+ */
+static enum MHD_Result admitted(struct exchange *x)
+{
+	if (x->admission == HTTP_ANSWERED && has_header(x, "Expect"))
+		return send_response(x);
+	return MHD_YES;
+}
+
+/*
+ * On the head alone: whether the body that follows is taken. libmicrohttpd calls again for the head
+ * when a connection resumes that was suspended in its first call.
+ */
+static enum MHD_Result admit(struct exchange *x)
+{
+	struct http_server *s = x->server;
+	enum http_admission admission = HTTP_ADMITTED;
+	enum handed handed;
+
+	if (s->o.admit)
+		admission = s->o.admit(s->o.ctx, &x->in, &x->out, false);
+	if (admission == HTTP_ADMIT_LATER) {
+		handed = to_worker(x, admit_later);
+		x->admitting = handed != HANDED_NOT;
+		if (handed == HANDED)
 			return MHD_YES;
-		mutex_lock(&s->lock);
-		conn_set(x->conn, CONN_SENDING, NULL);
-		x->working = false;
-		s->working--;
-		mutex_unlock(&s->lock);
-		MHD_resume_connection(x->connection);
+		refuse(x, handed);
+		admission = HTTP_ANSWERED;
 	}
-	http_text(
-		&x->out, 503, closing ? "the server is ending" : "too many requests wait already");
-	return closing ? send_response(x) : MHD_YES;
+	mutex_lock(&s->lock);
+	set_admission(x, admission);
+	mutex_unlock(&s->lock);
+	return x->admitting ? MHD_YES : admitted(x);
+}
+
+/* ---- whole requests ---- */
+
+static void work(void *ctx)
+{
+	struct exchange *x = ctx;
+	struct http_server *s = x->server;
+	bool streaming, orphaned;
+
+	x->in.body = buf_str(&x->body.data);
+	x->in.body_refused = x->body.refused;
+	if (buf_failed(&x->body.data))
+		http_text(&x->out, 503, "out of memory");
+	else
+		s->o.handler(s->o.ctx, &x->in, &x->out);
+	streaming = stream_started(&x->stream);
+	if (streaming) {
+		exchange_end_stream(x);
+	} else if (buf_failed(&x->out.body)) {
+		buf_release(&x->out.body);
+		http_text(&x->out, 503, "out of memory");
+	}
+	mutex_lock(&s->lock);
+	x->working = false;
+	orphaned = x->orphaned;
+	if (!orphaned)
+		conn_set(x->conn, CONN_SENDING, NULL);
+	s->working--;
+	cond_broadcast(&s->changed);
+	/* From here on a streamed exchange may be freed by the other thread. */
+	mutex_unlock(&s->lock);
+	if (orphaned)
+		exchange_close(x);
+	else if (!streaming)
+		MHD_resume_connection(x->connection);
+}
+
+/* The request is whole: to a worker, or, when there is no room for it, away with an answer. */
+static enum MHD_Result submit(struct exchange *x)
+{
+	enum handed handed;
+
+	x->submitted = true;
+	x->body.whole = true;
+	if ((handed = to_worker(x, work)) == HANDED)
+		return MHD_YES;
+	refuse(x, handed);
+	return handed == HANDED_NOT ? send_response(x) : MHD_YES;
 }
 
 static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, const char *url,
@@ -269,9 +371,13 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, 
 		if (!x || !x->conn || !x->conn->next)
 			return MHD_NO;
 		if (!announces_too_much(x))
-			return MHD_YES;
+			return has_body(x) ? admit(x) : MHD_YES;
 		http_text(&x->out, 413, "the body is longer than this server takes");
 		return send_response(x);
+	}
+	if (x->admitting) {
+		x->admitting = false;
+		return admitted(x);
 	}
 	if (*data_n) {
 		if (!take_body(x, data, *data_n))
@@ -279,7 +385,7 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, 
 		*data_n = 0;
 		return MHD_YES;
 	}
-	return x->submitted ? send_response(x) : submit(x);
+	return x->submitted || x->admission == HTTP_ANSWERED ? send_response(x) : submit(x);
 }
 
 /* The worker is told that nobody takes what it writes; it waits for no lock of ours then. */
@@ -301,8 +407,7 @@ static void on_completed(void *ctx, struct MHD_Connection *connection, void **st
 	if (!x)
 		return;
 	*state = NULL;
-	s->bodies_bytes -= x->body_counted;
-	x->body_counted = 0;
+	body_leave(&s->bodies, &x->body); /* a worker may still read it */
 	mutex_lock(&s->lock);
 	if (x->conn)
 		conn_set(x->conn, CONN_RECEIVING, NULL);
@@ -356,6 +461,10 @@ enum err_code http_server_open(
 		return err_set(err, ERR_NOMEM, "web: out of memory");
 	s->o = *o;
 	s->fd = -1;
+	if (!s->o.body_timeout_ns)
+		s->o.body_timeout_ns = o->read_timeout_ns;
+	bodies_init(&s->bodies, o->bodies_bytes_max ? o->bodies_bytes_max : SIZE_MAX,
+		o->address_bodies_bytes_max ? o->address_bodies_bytes_max : SIZE_MAX);
 	s->conns.next = s->conns.prev = &s->conns;
 	mutex_init(&s->lock);
 	cond_init(&s->changed);

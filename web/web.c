@@ -11,6 +11,7 @@
 #include "base/regex.h"
 #include "proto/pprof.h"
 #include "web/handlers.h"
+#include "web/origin.h"
 
 METRIC_GAUGE(connections, "epimetheus_http_connections", "Connections that are open.", NULL);
 
@@ -18,6 +19,10 @@ METRIC_GAUGE(connections, "epimetheus_http_connections", "Connections that are o
 #define CONNECTIONS_MAX (1u << 20)
 #define LOOKBACK_DEFAULT_NS (5 * NS_PER_MIN)
 #define READ_TIMEOUT_DEFAULT_NS (5 * NS_PER_MIN)
+#define BODY_TIMEOUT_DEFAULT_NS NS_PER_MIN
+#define BODIES_BYTES_DEFAULT (256u << 20)
+#define ADDRESS_BODIES_BYTES_DEFAULT (64u << 20)
+#define ADDRESS_CHECKS_MAX 1000u
 #define CLOSE_GRACE_NS (5 * NS_PER_S)
 #define PREFIX_BYTES_MAX 256u
 
@@ -87,6 +92,8 @@ static enum err_code set_paths(struct web *w, const struct web_options *o, struc
 		path = str_of(o->route_prefix);
 	if ((rc = normalize(path, "route prefix", &w->prefix, err)))
 		return rc;
+	if (url.len && !(w->own_origin = strndup(origin.ptr, origin.len)))
+		return err_set(err, ERR_NOMEM, "web: out of memory");
 	if (url.len && asprintf(&w->external_url, STR_FMT "%s", STR_ARG(origin), w->base) < 0) {
 		w->external_url = NULL;
 		return err_set(err, ERR_NOMEM, "web: out of memory");
@@ -130,7 +137,11 @@ static enum err_code open_server(struct web *w, struct err *err)
 							CONNECTIONS_DEFAULT,
 		.read_timeout_ns = o->read_timeout_ns ? o->read_timeout_ns :
 							READ_TIMEOUT_DEFAULT_NS,
+		.body_timeout_ns = o->body_timeout_ns,
 		.body_bytes_max = pprof_limits_default.body_bytes_max,
+		.bodies_bytes_max = o->bodies_bytes_max,
+		.address_bodies_bytes_max = o->address_bodies_bytes_max,
+		.admit = router_admit,
 		.handler = router_handle,
 		.ctx = w,
 		.tls_certificate_fn = web_config_tls(w->config) ? web_config_certificate_fn() :
@@ -141,21 +152,55 @@ static enum err_code open_server(struct web *w, struct err *err)
 	return http_server_open(&h, &w->server, err);
 }
 
+static enum err_code check_limits(const struct web_options *o, struct err *err)
+{
+	unsigned long long body = pprof_limits_default.body_bytes_max;
+
+	if (o->connections_max > CONNECTIONS_MAX)
+		return err_set(err, ERR_INVALID, "%llu connections at once: %u are the most",
+			(unsigned long long)o->connections_max, CONNECTIONS_MAX);
+	if (o->address_checks_max > ADDRESS_CHECKS_MAX)
+		return err_set(err, ERR_INVALID,
+			"%llu password checks of one address: %u are the most",
+			(unsigned long long)o->address_checks_max, ADDRESS_CHECKS_MAX);
+	if (o->bodies_bytes_max < body || o->address_bodies_bytes_max < body)
+		return err_set(err, ERR_INVALID,
+			"%llu bytes for bodies, %llu for those of one address: a body may be %llu "
+			"bytes long",
+			(unsigned long long)o->bodies_bytes_max,
+			(unsigned long long)o->address_bodies_bytes_max, body);
+	return ERR_OK;
+}
+
+static void fill_in(struct web_options *o)
+{
+	if (!o->lookback_ns)
+		o->lookback_ns = LOOKBACK_DEFAULT_NS;
+	if (!o->body_timeout_ns)
+		o->body_timeout_ns = BODY_TIMEOUT_DEFAULT_NS;
+	if (!o->bodies_bytes_max)
+		o->bodies_bytes_max = BODIES_BYTES_DEFAULT;
+	if (!o->address_bodies_bytes_max)
+		o->address_bodies_bytes_max = ADDRESS_BODIES_BYTES_DEFAULT;
+}
+
 static enum err_code open_all(struct web *w, struct err *err)
 {
-	const char *origin = w->o.cors_origin && w->o.cors_origin[0] ? w->o.cors_origin : ".*";
+	struct str cors = str_of(w->o.cors_origin);
 	enum err_code rc;
 
-	if (w->o.connections_max > CONNECTIONS_MAX)
-		return err_set(err, ERR_INVALID, "%llu connections at once: %u are the most",
-			(unsigned long long)w->o.connections_max, CONNECTIONS_MAX);
+	if ((rc = check_limits(&w->o, err)))
+		return rc;
 	if ((rc = set_paths(w, &w->o, err)))
 		return rc;
-	if ((rc = regex_compile(str_of(origin), REGEX_ANCHORED, &w->cors_origin, err)))
+	if (cors.len && (rc = regex_compile(cors, REGEX_ANCHORED, &w->cors_origin, err)))
 		return err_wrap(err, rc, "CORS origin");
+	if ((rc = origin_check_names(w->o.allowed_hosts, err)))
+		return rc;
 	if ((rc = page_prepare(w, err)))
 		return rc;
-	if ((rc = web_config_open(w->o.config_file, &w->config, err)))
+	if ((rc = web_config_open(w->o.config_file, (unsigned)w->o.address_checks_max,
+		     &w->config, err)))
 		return rc;
 	if ((rc = open_server(w, err)))
 		return rc;
@@ -173,8 +218,7 @@ enum err_code web_open(const struct web_options *o, struct web **out, struct err
 	if (!w)
 		return err_set(err, ERR_NOMEM, "web: out of memory");
 	w->o = *o;
-	if (!w->o.lookback_ns)
-		w->o.lookback_ns = LOOKBACK_DEFAULT_NS;
+	fill_in(&w->o);
 	w->started_ns = clock_now_ns();
 	mutex_init(&w->lock);
 	cond_init(&w->changed);
@@ -232,5 +276,6 @@ void web_close(struct web *w)
 	free(w->prefix);
 	free(w->base);
 	free(w->external_url);
+	free(w->own_origin);
 	free(w);
 }

@@ -24,9 +24,14 @@ struct web_options {
 	const char *external_url; /* NULL or "": derived from the listen address */
 	const char *route_prefix; /* NULL: the path of external_url */
 	const char *config_file; /* --web.config.file; NULL or "": plain HTTP, no users */
-	const char *cors_origin; /* anchored regular expression, ".*" */
+	const char *cors_origin; /* anchored regular expression; NULL or "": none */
+	const struct flag_list *allowed_hosts; /* --web.allowed-host; NULL or empty: any */
 	uint64_t connections_max; /* 512 */
-	int64_t read_timeout_ns; /* a whole request, and an idle connection: 5m */
+	int64_t read_timeout_ns; /* a whole head, and an idle connection: 5m */
+	int64_t body_timeout_ns; /* a whole body: 1m */
+	uint64_t bodies_bytes_max; /* bodies that are received, all together: 256 MiB */
+	uint64_t address_bodies_bytes_max; /* of one address: 64 MiB */
+	uint64_t address_checks_max; /* passwords of one address that may wait: 4 */
 	int64_t lookback_ns; /* how old a number may be that /federate shows: 5m */
 	bool enable_lifecycle, enable_admin_api, enable_ingest;
 

@@ -144,7 +144,8 @@ fail:
 
 /* ---- opening ---- */
 
-static enum err_code config_open(const char *path, struct web_config **out, struct err *err)
+static enum err_code config_open(const char *path, unsigned checks_per_address,
+	struct web_config **out, struct err *err)
 {
 	struct web_config *c = calloc(1, sizeof(*c));
 	enum err_code rc;
@@ -156,7 +157,7 @@ static enum err_code config_open(const char *path, struct web_config **out, stru
 		rc = err_set(err, ERR_NOMEM, "web configuration: out of memory");
 		goto fail;
 	}
-	if ((rc = users_open(&c->users, err)))
+	if ((rc = users_open(checks_per_address, &c->users, err)))
 		goto fail;
 	if ((rc = generation_read(c, &c->current, err)))
 		goto fail;
@@ -174,10 +175,11 @@ fail:
 	return rc;
 }
 
-enum err_code web_config_open(const char *path, struct web_config **out, struct err *err)
+enum err_code web_config_open(const char *path, unsigned checks_per_address,
+	struct web_config **out, struct err *err)
 {
 	struct web_config *none = NULL;
-	enum err_code rc = config_open(path, out, err);
+	enum err_code rc = config_open(path, checks_per_address, out, err);
 	bool alone;
 
 	if (rc || !(*out)->current->keys)
@@ -214,7 +216,7 @@ void web_config_close(struct web_config *c)
 enum err_code web_config_check(const char *path, struct err *err)
 {
 	struct web_config *c = NULL;
-	enum err_code rc = config_open(path, &c, err);
+	enum err_code rc = config_open(path, 0, &c, err);
 
 	if (!rc)
 		web_config_close(c);
@@ -360,35 +362,43 @@ static bool admit_client(const struct generation *g, const struct http_in *in, s
 	return allowed;
 }
 
-static bool admit_user(
-	struct web_config *c, const struct generation *g, struct http_in *in, struct http_out *out)
+static enum http_admission admit_user(struct web_config *c, const struct generation *g,
+	struct http_in *in, struct http_out *out, bool may_wait)
 {
+	const struct users_request r = { in->authorization, in->client, may_wait };
+
 	if (!g->file.users.n)
-		return true;
-	switch (users_verify(c->users, g->file.users, in->authorization, &in->arena)) {
+		return HTTP_ADMITTED;
+	switch (users_verify(c->users, g->file.users, &r, &in->arena)) {
 	case USERS_OK:
-		return true;
+		return HTTP_ADMITTED;
+	case USERS_LATER:
+		return HTTP_ADMIT_LATER;
 	case USERS_BUSY:
 		metric_add(&refused, "busy", 1);
-		http_text(out, 503, "too many passwords are being verified: try again later");
+		http_text(out, 429,
+			"too many passwords are being verified, for this address or for all: try "
+			"again later (--web.max-password-checks-per-address)");
 		http_add_header(out, "Retry-After", STR("1"));
-		return false;
+		return HTTP_ANSWERED;
 	case USERS_REFUSED:
 		break;
 	}
 	metric_add(&refused, "user", 1);
 	http_text(out, 401, "Unauthorized");
 	http_add_header(out, "WWW-Authenticate", STR("Basic"));
-	return false;
+	return HTTP_ANSWERED;
 }
 
-bool web_config_admit(struct web_config *c, struct http_in *in, struct http_out *out)
+enum http_admission web_config_admit(
+	struct web_config *c, struct http_in *in, struct http_out *out, bool may_wait)
 {
 	struct generation *g = generation_take(c);
-	bool admitted;
+	enum http_admission admission = HTTP_ANSWERED;
 
 	add_headers(g, in, out);
-	admitted = admit_client(g, in, out) && admit_user(c, g, in, out);
+	if (admit_client(g, in, out))
+		admission = admit_user(c, g, in, out, may_wait);
 	generation_unref(g);
-	return admitted;
+	return admission;
 }

@@ -21,9 +21,9 @@
 
 struct web_config;
 
-/* path NULL or "": no TLS, no users. */
-MUST_CHECK enum err_code web_config_open(
-	const char *path, struct web_config **out, struct err *err);
+/* path NULL or "": no TLS, no users. checks_per_address as in web/web_users.h. */
+MUST_CHECK enum err_code web_config_open(const char *path, unsigned checks_per_address,
+	struct web_config **out, struct err *err);
 void web_config_close(struct web_config *c); /* NULL is fine */
 
 bool web_config_tls(const struct web_config *c);
@@ -35,8 +35,10 @@ const char *web_config_priorities(const struct web_config *c); /* GnuTLS's prior
 void *web_config_certificate_fn(void);
 /*
  * Whether a request may go on: its client's certificate and its user. Otherwise *out is the answer
- * (401, 403, 503) and false is returned. Adds the configured headers to *out either way.
+ * (401, 403, 429), or HTTP_ADMIT_LATER where a password must be verified and may_wait is false.
+ * Adds the configured headers to *out either way.
  */
-bool web_config_admit(struct web_config *c, struct http_in *in, struct http_out *out);
+enum http_admission web_config_admit(
+	struct web_config *c, struct http_in *in, struct http_out *out, bool may_wait);
 
 #endif

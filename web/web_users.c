@@ -14,13 +14,23 @@
 #define HASH_BYTES 60u /* "$2b$10$", 22 characters of salt, 31 of hash */
 #define CREDENTIALS_BYTES_MAX 4096u
 #define VERDICTS_MAX 256u /* of each kind: refusals never push out those who are let in */
+#define VERDICT_WAYS 8u /* places that a verdict may stand in: the one not used longest gives way */
 #define RUNNING_MAX 2u
 #define WAITING_MAX 16u
+#define FOLLOWERS_MAX 32u
 #define KEY_BYTES 32
 
 struct verdict {
-	bool used;
+	uint64_t used; /* users.clock when it was looked up last; 0: free */
 	unsigned char key[KEY_BYTES];
+};
+
+/* A verification that runs or waits; on the stack of its thread. */
+struct check {
+	struct check *next; /* in the order they came */
+	struct http_client client;
+	const unsigned char *key;
+	bool running, ousted;
 };
 
 struct users {
@@ -28,8 +38,11 @@ struct users {
 	struct mutex lock; /* guards what follows */
 	struct cond changed;
 	struct verdict good[VERDICTS_MAX], bad[VERDICTS_MAX];
-	unsigned running, waiting;
+	uint64_t clock;
+	struct check *checks;
+	unsigned running, waiting, followers;
 	uint64_t computed;
+	unsigned per_address;
 };
 
 enum err_code users_check_hash(struct str hash, struct err *err)
@@ -57,12 +70,13 @@ enum err_code users_check_hash(struct str hash, struct err *err)
 	return ERR_OK;
 }
 
-enum err_code users_open(struct users **out, struct err *err)
+enum err_code users_open(unsigned per_address, struct users **out, struct err *err)
 {
 	struct users *u = calloc(1, sizeof(*u));
 
 	if (!u)
 		return err_set(err, ERR_NOMEM, "users: out of memory");
+	u->per_address = per_address ? per_address : USERS_PER_ADDRESS_DEFAULT;
 	mutex_init(&u->lock);
 	cond_init(&u->changed);
 	if (getrandom(u->secret, sizeof(u->secret), 0) != (ssize_t)sizeof(u->secret)) {
@@ -130,25 +144,124 @@ static bool make_key(const struct users *u, struct str name, struct str password
 	return ok;
 }
 
-static struct verdict *slot(struct verdict *table, const unsigned char *key)
+static struct verdict *find(struct verdict *table, const unsigned char *key)
 {
-	return &table[key[0] % VERDICTS_MAX];
+	struct verdict *v = &table[key[0] % (VERDICTS_MAX / VERDICT_WAYS) * VERDICT_WAYS];
+
+	for (unsigned i = 0; i < VERDICT_WAYS; i++)
+		if (v[i].used && !memcmp(v[i].key, key, KEY_BYTES))
+			return &v[i];
+	return NULL;
 }
 
 static bool recall(struct users *u, const unsigned char *key, bool *good)
 {
-	const struct verdict *g = slot(u->good, key), *b = slot(u->bad, key);
+	struct verdict *v = find(u->good, key);
 
-	*good = g->used && !memcmp(g->key, key, KEY_BYTES);
-	return *good || (b->used && !memcmp(b->key, key, KEY_BYTES));
+	*good = v != NULL;
+	if (!v)
+		v = find(u->bad, key);
+	if (v)
+		v->used = ++u->clock;
+	return v != NULL;
 }
 
 static void remember(struct users *u, const unsigned char *key, bool good)
 {
-	struct verdict *v = slot(good ? u->good : u->bad, key);
+	struct verdict *table = good ? u->good : u->bad;
+	struct verdict *v = &table[key[0] % (VERDICTS_MAX / VERDICT_WAYS) * VERDICT_WAYS];
+	struct verdict *oldest = v;
 
-	v->used = true;
-	memcpy(v->key, key, KEY_BYTES);
+	for (unsigned i = 1; i < VERDICT_WAYS; i++)
+		if (v[i].used < oldest->used)
+			oldest = &v[i];
+	oldest->used = ++u->clock;
+	memcpy(oldest->key, key, KEY_BYTES);
+}
+
+/* ---- who is next ---- */
+
+static unsigned count(const struct users *u, struct http_client client, bool running_only)
+{
+	unsigned n = 0;
+
+	for (const struct check *c = u->checks; c; c = c->next)
+		n += (c->running || (!running_only && !c->ousted)) &&
+			http_same_client(c->client, client);
+	return n;
+}
+
+/* The first that came whose address has nothing running. */
+static const struct check *next_to_run(const struct users *u)
+{
+	for (const struct check *c = u->checks; c; c = c->next)
+		if (!c->running && !c->ousted && !count(u, c->client, true))
+			return c;
+	return NULL;
+}
+
+/* The last that came for the address with most places, if that has more than `fair`. */
+static struct check *greediest(const struct users *u, unsigned fair)
+{
+	struct check *worst = NULL;
+
+	for (struct check *c = u->checks; c; c = c->next) {
+		unsigned n = c->running || c->ousted ? 0 : count(u, c->client, false);
+
+		if (n > fair && n >= (worst ? count(u, worst->client, false) : 0))
+			worst = c;
+	}
+	return worst;
+}
+
+/* A place in the queue for an address; false: it has its share, or nobody gives way. */
+static bool join(struct users *u, struct check *c)
+{
+	struct check **at = &u->checks, *worst;
+	unsigned mine = count(u, c->client, false);
+
+	if (mine >= u->per_address)
+		return false;
+	if (u->waiting == WAITING_MAX) {
+		if (!(worst = greediest(u, mine + 1)))
+			return false;
+		worst->ousted = true;
+		u->waiting--;
+	}
+	while (*at)
+		at = &(*at)->next;
+	*at = c;
+	u->waiting++;
+	cond_broadcast(&u->changed);
+	return true;
+}
+
+static void part(struct users *u, const struct check *c)
+{
+	struct check **at = &u->checks;
+
+	while (*at != c)
+		at = &(*at)->next;
+	*at = c->next;
+	if (c->running)
+		u->running--;
+	else if (!c->ousted)
+		u->waiting--;
+	cond_broadcast(&u->changed);
+}
+
+/* Waits for its turn; false: it had to give way to others. */
+static bool take_turn(struct users *u, struct check *c)
+{
+	while (!c->ousted && (u->running == RUNNING_MAX || next_to_run(u) != c))
+		cond_wait(&u->changed, &u->lock);
+	if (c->ousted)
+		return false;
+	c->running = true;
+	u->waiting--;
+	u->running++;
+	cond_broadcast(&u->changed); /* the other core may have a turn for the next */
+	return true;
 }
 
 /* password is NUL-terminated; one that holds a NUL itself is never right, at the same cost. */
@@ -170,46 +283,80 @@ static bool compute(struct str password, struct str hash, bool *good)
 	return true;
 }
 
-/* With the lock held on entry and return. */
-static enum users_verdict verify(
-	struct users *u, const unsigned char *key, struct str password, struct str hash)
-{
-	bool good, done;
+/* ---- verifying ---- */
 
-	if (recall(u, key, &good))
-		return good ? USERS_OK : USERS_REFUSED;
-	if (u->waiting == WAITING_MAX)
+static bool is_checked(const struct users *u, const unsigned char *key)
+{
+	for (const struct check *c = u->checks; c; c = c->next)
+		if (!c->ousted && !memcmp(c->key, key, KEY_BYTES))
+			return true;
+	return false;
+}
+
+/* The requests of a page come together with one password: one verdict for all of them. */
+static enum users_verdict follow(struct users *u, const unsigned char *key)
+{
+	bool good;
+
+	if (u->followers == FOLLOWERS_MAX)
 		return USERS_BUSY;
-	u->waiting++;
-	while (u->running == RUNNING_MAX)
+	u->followers++;
+	while (is_checked(u, key))
 		cond_wait(&u->changed, &u->lock);
-	u->waiting--;
-	if (recall(u, key, &good)) { /* the one before had the same */
-		cond_signal(&u->changed);
-		return good ? USERS_OK : USERS_REFUSED;
-	}
-	u->running++;
-	mutex_unlock(&u->lock);
-	done = compute(password, hash, &good);
-	mutex_lock(&u->lock);
-	u->running--;
-	u->computed++;
-	cond_signal(&u->changed);
-	if (!done)
+	u->followers--;
+	if (!recall(u, key, &good))
 		return USERS_BUSY;
-	remember(u, key, good);
 	return good ? USERS_OK : USERS_REFUSED;
 }
 
-enum users_verdict users_verify(
-	struct users *u, struct labels known, struct str authorization, struct arena *scratch)
+/* With the lock held on entry and return, while c is in the queue. */
+static enum users_verdict verify_in_turn(
+	struct users *u, struct check *c, struct str password, struct str hash)
+{
+	bool good, done;
+
+	if (!take_turn(u, c))
+		return USERS_BUSY;
+	mutex_unlock(&u->lock);
+	done = compute(password, hash, &good);
+	mutex_lock(&u->lock);
+	u->computed++;
+	if (!done)
+		return USERS_BUSY;
+	remember(u, c->key, good);
+	return good ? USERS_OK : USERS_REFUSED;
+}
+
+/* With the lock held on entry and return. */
+static enum users_verdict verify(struct users *u, const struct users_request *r,
+	const unsigned char *key, struct str password, struct str hash)
+{
+	struct check c = { .client = r->client, .key = key };
+	enum users_verdict verdict;
+	bool good;
+
+	if (recall(u, key, &good))
+		return good ? USERS_OK : USERS_REFUSED;
+	if (!r->may_wait)
+		return USERS_LATER;
+	if (is_checked(u, key))
+		return follow(u, key);
+	if (!join(u, &c))
+		return USERS_BUSY;
+	verdict = verify_in_turn(u, &c, password, hash);
+	part(u, &c);
+	return verdict;
+}
+
+enum users_verdict users_verify(struct users *u, struct labels known,
+	const struct users_request *r, struct arena *scratch)
 {
 	unsigned char key[KEY_BYTES];
 	struct str name, password, hash;
 	enum users_verdict verdict;
 	bool is_known;
 
-	if (!parse(scratch, authorization, &name, &password))
+	if (!parse(scratch, r->authorization, &name, &password))
 		return USERS_REFUSED;
 	hash = labels_get(known, name);
 	is_known = hash.len == HASH_BYTES;
@@ -220,7 +367,7 @@ enum users_verdict users_verify(
 	if (!make_key(u, name, password, hash, key))
 		return USERS_BUSY;
 	mutex_lock(&u->lock);
-	verdict = verify(u, key, password, hash);
+	verdict = verify(u, r, key, password, hash);
 	mutex_unlock(&u->lock);
 	return verdict == USERS_OK && !is_known ? USERS_REFUSED : verdict;
 }

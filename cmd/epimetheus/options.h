@@ -11,7 +11,9 @@ struct options {
 	const char *config_file;
 	const char *listen_address, *external_url, *route_prefix, *web_config_file, *cors_origin;
 	uint64_t connections_max;
-	int64_t read_timeout_ns;
+	struct flag_list allowed_hosts;
+	int64_t read_timeout_ns, body_timeout_ns;
+	uint64_t bodies_bytes_max, address_bodies_bytes_max, address_checks_max;
 	bool enable_lifecycle, enable_admin_api, enable_ingest;
 	const char *data_dir;
 	int64_t retention_ns, raw_retention_ns, window_ns, block_max_ns, too_old_ns;

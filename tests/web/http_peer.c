@@ -10,17 +10,25 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-void peer_open(struct peer *p, unsigned port)
+void peer_open_from(struct peer *p, unsigned n, unsigned port)
 {
+	struct sockaddr_in from = { .sin_family = AF_INET };
 	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons((uint16_t)port) };
 	struct timeval timeout = { .tv_sec = PEER_TIMEOUT_S };
 
 	*p = (struct peer){ 0 };
 	to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	from.sin_addr.s_addr = htonl(INADDR_LOOPBACK - 1 + n);
 	p->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	setsockopt(p->fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
 	setsockopt(p->fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
-	p->dead = connect(p->fd, (struct sockaddr *)&to, sizeof(to)) != 0;
+	p->dead = bind(p->fd, (struct sockaddr *)&from, sizeof(from)) != 0 ||
+		connect(p->fd, (struct sockaddr *)&to, sizeof(to)) != 0;
+}
+
+void peer_open(struct peer *p, unsigned port)
+{
+	peer_open_from(p, 1, port);
 }
 
 void peer_open_tls(struct peer *p, unsigned port, const struct peer_tls *tls)

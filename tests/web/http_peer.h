@@ -33,6 +33,8 @@ struct peer_tls {
 };
 
 void peer_open(struct peer *p, unsigned port);
+/* As a client of 127.0.0.N. */
+void peer_open_from(struct peer *p, unsigned n, unsigned port);
 /* The server's certificate is not verified. A failed handshake leaves it dead. */
 void peer_open_tls(struct peer *p, unsigned port, const struct peer_tls *tls);
 void peer_close(struct peer *p);

@@ -1,7 +1,6 @@
 /* The web configuration behind a real server: TLS, client certificates, users, changes of files. */
 #include "web/web_config.h"
 
-#include <crypt.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -11,10 +10,10 @@
 #include "base/log.h"
 #include "base/thread.h"
 #include "tests/check.h"
+#include "tests/web/bcrypt.h"
 #include "tests/web/certs.h"
 #include "tests/web/http_peer.h"
 #include "web/web.h"
-#include "web/web_users.h"
 
 /* What lies in one directory: authorities, certificates, the file itself. */
 struct place {
@@ -63,7 +62,7 @@ static void place_init(struct place *p)
 
 static void admit(void *ctx, struct http_in *in, struct http_out *out)
 {
-	if (web_config_admit(ctx, in, out))
+	if (web_config_admit(ctx, in, out, true) == HTTP_ADMITTED)
 		http_text(out, 200, "welcome");
 }
 
@@ -80,7 +79,7 @@ static bool serve(struct place *p, const char *text)
 	struct err err;
 
 	write_text(p, "web.yml", text);
-	if (web_config_open(at(p, "web.yml"), &p->config, &err)) {
+	if (web_config_open(at(p, "web.yml"), 0, &p->config, &err)) {
 		CHECK_FAIL("configuration: %s", err.msg);
 		return false;
 	}
@@ -329,18 +328,6 @@ TEST(a_changed_authority_of_clients_counts_at_once_for_old_connections_too)
 
 /* ---- users ---- */
 
-static const char *hash_of(const char *password, const char *setting)
-{
-	static char hash[100];
-	struct crypt_data *data = calloc(1, sizeof(*data));
-
-	snprintf(hash, sizeof(hash), "%s", crypt_r(password, setting, data));
-	free(data);
-	return hash;
-}
-
-#define SALT "$2b$04$abcdefghijklmnopqrstuu"
-
 static int ask_as(struct place *p, const char *credentials, struct response *r)
 {
 	gnutls_datum_t plain = { (unsigned char *)(uintptr_t)credentials,
@@ -398,76 +385,6 @@ TEST(users_sign_in_with_what_bcrypt_says)
 	CHECK_INT(ask_as(&p, "alice:new", &r), 200);
 	response_release(&r);
 	place_release(&p);
-}
-
-TEST(verdicts_are_kept_and_an_unknown_name_costs_a_hash_too)
-{
-	struct label users_of[1] = { { STR("alice"), { NULL, 0 } } };
-	struct labels known = { users_of, 1 };
-	struct users *u = NULL;
-	struct arena a;
-	struct err err;
-
-	arena_init(&a, 1 << 20);
-	users_of[0].value = str_of(hash_of("secret", SALT));
-	REQUIRE_OK(users_open(&u, &err), &err);
-	for (int i = 0; i < 3; i++)
-		CHECK_INT(users_verify(u, known, STR("Basic YWxpY2U6c2VjcmV0"), &a), USERS_OK);
-	CHECK_INT(users_computed(u), 1);
-	for (int i = 0; i < 3; i++) /* alice:wrong */
-		CHECK_INT(users_verify(u, known, STR("basic YWxpY2U6d3Jvbmc="), &a), USERS_REFUSED);
-	CHECK_INT(users_computed(u), 2);
-	for (int i = 0; i < 3; i++) /* carol:secret, the right password of somebody else */
-		CHECK_INT(users_verify(u, known, STR("Basic Y2Fyb2w6c2VjcmV0"), &a), USERS_REFUSED);
-	CHECK_INT(users_computed(u), 3);
-	/* alice:secret, a NUL, more: crypt(3) sees the same string */
-	CHECK_INT(users_verify(u, known, STR("Basic YWxpY2U6c2VjcmV0AHg="), &a), USERS_REFUSED);
-	CHECK_INT(users_computed(u), 4);
-	users_close(u);
-	arena_release(&a);
-}
-
-struct guessing {
-	struct users *users;
-	struct labels known;
-	atomic_uint next, busy;
-};
-
-static void guess(void *ctx)
-{
-	struct guessing *g = ctx;
-	struct arena a;
-	char plain[32], header[128];
-	gnutls_datum_t text, coded = { NULL, 0 };
-
-	arena_init(&a, 1 << 20);
-	snprintf(plain, sizeof(plain), "x:%u", atomic_fetch_add(&g->next, 1));
-	text = (gnutls_datum_t){ (unsigned char *)plain, (unsigned)strlen(plain) };
-	gnutls_base64_encode2(&text, &coded);
-	snprintf(header, sizeof(header), "Basic %.*s", (int)coded.size, coded.data);
-	gnutls_free(coded.data);
-	if (users_verify(g->users, g->known, str_of(header), &a) == USERS_BUSY)
-		atomic_fetch_add(&g->busy, 1);
-	arena_release(&a);
-}
-
-TEST(guessing_does_not_take_all_workers)
-{
-	struct label users_of[1] = { { STR("alice"), { NULL, 0 } } };
-	struct guessing g = { .known = { users_of, 1 } };
-	struct thread threads[40] = { 0 };
-	struct err err;
-
-	users_of[0].value = str_of(hash_of("secret", "$2b$11$abcdefghijklmnopqrstuu"));
-	REQUIRE_OK(users_open(&g.users, &err), &err);
-	for (int i = 0; i < 40; i++)
-		REQUIRE_OK(thread_start(&threads[i], "guess", guess, &g, &err), &err);
-	for (int i = 0; i < 40; i++)
-		thread_join(&threads[i]);
-	CHECK_INT(users_computed(g.users) + atomic_load(&g.busy), 40);
-	CHECK(atomic_load(&g.busy) > 0);
-	CHECK(users_computed(g.users) >= 18); /* two at work and sixteen in line at least */
-	users_close(g.users);
 }
 
 TEST(headers_of_the_file_are_on_every_answer)
