@@ -224,8 +224,7 @@ static enum err_code carry_base(struct appending *t, struct err *err)
 	return ERR_OK;
 }
 
-/* The series goes on as something else, and no scrape will be compared with its base any more: the
- * symbols of the base's epoch are not to stay in memory for it. */
+/* No scrape will be compared with this base any more: its epoch's symbols may leave memory. */
 static void drop_stale_base(struct appending *t)
 {
 	struct series *s = t->series;
@@ -541,14 +540,13 @@ static enum err_code append(struct appending *t, db_acked_fn acked, void *ctx, s
 		return err_set(err, ERR_UNAVAILABLE, "the database is open for reading only");
 	if ((rc = check(t->a, err)))
 		return rc;
-	/* Before the state is looked at: a failure in between is then seen when the row is queued.
-	 */
+	/* Before the state is looked at: a failure in between is seen when the row is queued. */
 	t->generation = commit_generation(t->db);
 	if ((rc = append_check_state(t->db, err)) ||
 		(rc = append_check_time(t->db, t->a->ts_ns, "profile", err)) ||
-		(rc = head_pin(t->db, t->a->ts_ns, &t->window, err)) || (rc = find_series(t, err)))
-		return rc;
-	if (t->a->gap_max_ns > 0 && (rc = append_gap(t->window, t->series, &t->own, &t->a, err)))
+		(rc = head_pin(t->db, t->a->ts_ns, &t->window, err)) ||
+		(rc = find_series(t, err)) ||
+		(rc = append_gap(t->window, t->series, &t->own, &t->a, err)))
 		return rc;
 	row = calloc(1, sizeof(*row));
 	t->scratch = scratch_take(t->db);

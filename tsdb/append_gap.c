@@ -35,6 +35,8 @@ enum err_code append_gap(struct window *w, struct series *s, struct db_append *c
 	int64_t last_ns = atomic_load(&s->last_ts_ns);
 	enum err_code rc;
 
+	if (gap_max_ns == 0)
+		return ERR_OK;
 	if ((last_ns == 0 || last_ns >= ts_ns) &&
 		(rc = row_before(w, s->id, ts_ns, &last_ns, err)))
 		return rc;

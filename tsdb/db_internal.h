@@ -322,7 +322,7 @@ MUST_CHECK enum err_code commit_enqueue(
 
 /* ---- append_gap.c ---- */
 
-/* Of a row that has gap_max_ns: a copy with its interval. w: pinned. */
+/* Of a row that has gap_max_ns *a becomes a copy with its interval. w: pinned. */
 MUST_CHECK enum err_code append_gap(struct window *w, struct series *s, struct db_append *copy,
 	const struct db_append **a, struct err *err);
 

@@ -87,7 +87,7 @@ static enum err_code note_rule(struct recordings *to, const struct rule *r, stru
 	return rc;
 }
 
-/* "if cpu is a profile: ..." of a well-known name, "x is recorded as profiles: ..." of their own. */
+/* "if cpu is a profile: ..." of a well-known name, "x is recorded as profiles: ..." of another. */
 static enum err_code fault(const struct recordings *known, const struct rule *r, size_t number,
 	struct str name, const char *what, struct err *err)
 {

@@ -270,50 +270,6 @@ TEST(ingest_answers_what_was_stored)
 	stop();
 }
 
-/* What a pod has in use, 100 MiB; it says neither duration nor interval. */
-static void push_level(const char *pod, int64_t at_s)
-{
-	const int64_t values[1] = { 100 << 20 };
-	struct pprof_builder *b;
-	struct buf raw = { 0 };
-	char path[128];
-	struct pprof *p;
-	struct arena a;
-	struct err err;
-
-	arena_init(&a, 0);
-	must(pprof_builder_open(&a, &b, &err), &err);
-	pprof_builder_type(b, STR("inuse_space"), STR("bytes"));
-	pprof_builder_sample(b, NULL, 0, NULL, 0, values);
-	p = pprof_builder_profile(b);
-	p->time_nanos = at_s * NS_PER_S;
-	must(pprof_builder_finish(b, &p, &err), &err);
-	must(pprof_encode(p, &raw, &err), &err);
-	snprintf(path, sizeof(path), "/api/v1/ingest?name=memory&pod=%s", pod);
-	post(path, "", buf_str(&raw));
-	CHECK_INT(f.r.status, 200);
-	buf_release(&raw);
-	arena_release(&a);
-}
-
-#define MEAN_OF(to, value)                                                                         \
-	CHECK_GET("/api/v1/query?query=total(merge(memory))&start=1700000000&end=" to, 200,        \
-		"{\"status\":\"success\",\"data\":{\"resultType\":\"vector\",\"unit\":\"bytes\","     \
-		"\"result\":[{\"metric\":{},\"value\":[" to ",\"" value "\"]}]}}\n")
-
-/* A pushed level counts for the time since the push before. */
-TEST(pushed_levels_weigh_as_long_as_they_stood)
-{
-	start();
-	for (int64_t i = 1; i <= 6; i++) {
-		push_level("a", T0 + 10 * i);
-		push_level("b", T0 + 10 * i);
-	}
-	/* The first push of each counts a second, and the mean begins there. */
-	MEAN_OF("1700000060", "209715200");
-	stop();
-}
-
 TEST(ingest_refuses_what_it_cannot_store)
 {
 	static const struct {
