@@ -5,7 +5,8 @@
 UNIT_ROOMS ?= $(ROOMS) cmd
 UNIT_PARTS_discovery := tests/base/http_server.c tests/base/identity.c
 UNIT_PARTS_promql/rules := tests/base/http_server.c tests/base/identity.c
-UNIT_PARTS_cmd := $(addprefix cmd/epitool/,table.c times.c costs.c show.c test_file.c test_notation.c test_print.c)
+UNIT_PARTS_cmd := $(addprefix cmd/epitool/,table.c times.c costs.c show.c test_file.c test_notation.c test_print.c) \
+	cmd/epimetheus/limits.c
 UNIT_SOURCES := $(filter-out $(UNIT_LEAVES),$(wildcard $(foreach r,$(UNIT_ROOMS),tests/$(r)/*_test.c)))
 UNIT_TESTS := $(UNIT_SOURCES:%.c=$(BUILD)/%)
 UNIT_HELPERS = $(filter-out %_test.c,$(wildcard tests/$(1)/*.c tests/$(1)/*.cc)) $(UNIT_PARTS_$(1))
@@ -57,6 +58,12 @@ $(LOAD): $(LOAD_OBJECTS) $(FLEET_LIB) $(call room_libs,tsdb)
 	@$(CC) $(OPT) -pthread -o $@ $(LOAD_OBJECTS) \
 		-Wl,--start-group $(FLEET_LIB) $(call room_libs,tsdb) -Wl,--end-group $(SYSLIBS)
 
+# A container that lets no program limit itself.
+$(BUILD)/tests/e2e/refuse_limits: $(call objects,tests/e2e/refuse_limits.c)
+	@mkdir -p $(@D)
+	@echo "  LINK  $@"
+	@$(CC) $(OPT) -o $@ $<
+
 # Fuzz drivers: tests/fuzz/<name>_fuzz.c, each with LLVMFuzzerTestOneInput; its first comment names its room:
 # "fuzz: room". Seeds stand in tests/fuzz/<name>/.
 FUZZ_SOURCES := $(wildcard tests/fuzz/*_fuzz.c)
@@ -96,7 +103,7 @@ $(NODE_DIR)/.installed: tests/browser/package.json tests/browser/package-lock.js
 .PHONY: test-ui test-e2e test-browser test-tools test-repro test-demo
 test-ui: $(GEN_web)
 	@tests/node.sh node $(UI_DIR)/test.mjs $(BUILD)/ui-test
-test-e2e: all $(LOAD)
+test-e2e: all $(LOAD) $(BUILD)/tests/e2e/refuse_limits
 	@EPI_BUILD="$(abspath $(BUILD))" tests/node.sh tests/e2e/run.sh
 test-browser: all $(NODE_DIR)/.installed
 	@EPI_BUILD="$(abspath $(BUILD))" tests/browser/run.sh $(NODE_DIR)
