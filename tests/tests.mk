@@ -5,7 +5,8 @@
 UNIT_ROOMS ?= $(ROOMS) cmd
 UNIT_PARTS_discovery := tests/base/http_server.c tests/base/identity.c
 UNIT_PARTS_promql/rules := tests/base/http_server.c tests/base/identity.c
-UNIT_PARTS_cmd := $(addprefix cmd/epitool/,table.c times.c costs.c show.c test_file.c test_notation.c test_print.c)
+UNIT_PARTS_cmd := $(addprefix cmd/epitool/,table.c times.c costs.c show.c test_file.c test_notation.c test_print.c) \
+	cmd/epimetheus/limits.c
 UNIT_SOURCES := $(filter-out $(UNIT_LEAVES),$(wildcard $(foreach r,$(UNIT_ROOMS),tests/$(r)/*_test.c)))
 UNIT_TESTS := $(UNIT_SOURCES:%.c=$(BUILD)/%)
 UNIT_HELPERS = $(filter-out %_test.c,$(wildcard tests/$(1)/*.c tests/$(1)/*.cc)) $(UNIT_PARTS_$(1))
@@ -57,6 +58,12 @@ $(LOAD): $(LOAD_OBJECTS) $(FLEET_LIB) $(call room_libs,tsdb)
 	@$(CC) $(OPT) -pthread -o $@ $(LOAD_OBJECTS) \
 		-Wl,--start-group $(FLEET_LIB) $(call room_libs,tsdb) -Wl,--end-group $(SYSLIBS)
 
+# A container that lets no program limit itself.
+$(BUILD)/tests/e2e/refuse_limits: $(call objects,tests/e2e/refuse_limits.c)
+	@mkdir -p $(@D)
+	@echo "  LINK  $@"
+	@$(CC) $(OPT) -o $@ $<
+
 # Fuzz drivers: tests/fuzz/<name>_fuzz.c, each with LLVMFuzzerTestOneInput; its first comment names its room:
 # "fuzz: room". Seeds stand in tests/fuzz/<name>/.
 FUZZ_SOURCES := $(wildcard tests/fuzz/*_fuzz.c)
@@ -96,7 +103,7 @@ $(NODE_DIR)/.installed: tests/browser/package.json tests/browser/package-lock.js
 .PHONY: test-ui test-e2e test-browser test-tools test-repro test-demo
 test-ui: $(GEN_web)
 	@tests/node.sh node $(UI_DIR)/test.mjs $(BUILD)/ui-test
-test-e2e: all $(LOAD)
+test-e2e: all $(LOAD) $(BUILD)/tests/e2e/refuse_limits
 	@EPI_BUILD="$(abspath $(BUILD))" tests/node.sh tests/e2e/run.sh
 test-browser: all $(NODE_DIR)/.installed
 	@EPI_BUILD="$(abspath $(BUILD))" tests/browser/run.sh $(NODE_DIR)
@@ -151,3 +158,18 @@ $(RULES_BENCH): $(RULES_BENCH_OBJECTS) $(FLEET_LIB) $(call room_libs,promql/rule
 .PHONY: bench
 bench: deps-test all $(FLEET) $(TSDB_BENCH) $(RULES_BENCH) $(LOAD)
 	@EPI_BUILD="$(abspath $(BUILD))" node tests/bench/bench.mjs $(BENCH)
+
+# Failing allocations and system calls of our own code, one after the other (tests/torture).
+# `make torture` tries each; a part of them is tried by `make test`.
+TORTURE_WRAPPED := malloc calloc realloc reallocarray aligned_alloc strdup strndup asprintf \
+	arena_alloc arena_calloc arena_alloc_raw arena_strndup arena_printf \
+	open read pread write fsync fdatasync rename link unlink mkdir rmdir stat lstat fstat statvfs ftruncate lseek \
+	opendir fopen socket connect eventfd inotify_init1 inotify_add_watch getrandom mmap pthread_create
+TORTURE_HELPERS := $(call objects,$(filter-out %_torture.c,$(wildcard tests/torture/*.c)) \
+	$(addprefix cmd/epimetheus/,server.c options.c limits.c sink.c))
+TORTURE_TESTS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/torture/*_torture.c))
+$(BUILD)/tests/torture/%: $(BUILD)/obj/tests/torture/%.o $(TORTURE_HELPERS) $(call room_libs,cmd)
+	@mkdir -p $(@D)
+	@echo "  LINK  $@"
+	@$(CC) $(OPT) -pthread -rdynamic -o $@ $< $(TORTURE_HELPERS) $(TORTURE_WRAPPED:%=-Wl,--wrap=%) \
+		-Wl,--start-group $(call room_libs,cmd) -Wl,--end-group $(SYSLIBS)

@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/heap.h"
 #include "cmd/epimetheus/licenses.h"
+#include "cmd/epimetheus/limits.h"
 #include "cmd/epimetheus/options.h"
 #include "cmd/epimetheus/server.h"
 #include "web/selfprofile.h"
@@ -70,6 +71,7 @@ static void block_signals(sigset_t *set)
 	sigaddset(set, SIGTERM);
 	sigaddset(set, SIGINT);
 	sigaddset(set, SIGHUP);
+	sigaddset(set, LIMITS_SIGNAL);
 	pthread_sigmask(SIG_BLOCK, set, NULL);
 	signal(SIGPIPE, SIG_IGN);
 }
@@ -95,6 +97,10 @@ static void wait_for_end(struct server *s, const sigset_t *set)
 	for (;;) {
 		if (sigwait(set, &sig))
 			continue;
+		if (sig == LIMITS_SIGNAL) {
+			sandbox_report();
+			continue;
+		}
 		if (sig != SIGHUP) {
 			log_info("main", "received a signal, ending",
 				LOG_S("signal", strsignal(sig)));

@@ -84,6 +84,8 @@ static struct flag table[] = {
 		"Groups of rules evaluated at once." },
 	{ "alertmanager.notification-queue-capacity", FLAG_UINT, &opt.notification_queue_max, "10000",
 		"Alerts that may wait for one Alertmanager." },
+	{ "security.sandbox", FLAG_BOOL, &opt.sandbox, "true",
+		"Give up rights after start: writing outside the data directory, unused system calls." },
 	{ "log.level", FLAG_STRING, &opt.log_level, "info", "debug, info, warn or error." },
 	{ "log.format", FLAG_STRING, &opt.log_format, "logfmt", "logfmt or json." },
 	{ "licenses", FLAG_BOOL, &opt.licenses, NULL, "Show the licences of what is linked in." },

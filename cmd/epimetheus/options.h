@@ -24,6 +24,7 @@ struct options {
 	int64_t outage_tolerance_ns, grace_period_ns, resend_delay_ns;
 	uint64_t rule_workers, notification_queue_max;
 	const char *log_level, *log_format;
+	bool sandbox;
 	bool licenses;
 
 	struct flag *flags; /* the table, filled in */

@@ -8,6 +8,7 @@
 #include "base/fs.h"
 #include "base/metrics.h"
 #include "base/thread.h"
+#include "cmd/epimetheus/limits.h"
 #include "cmd/epimetheus/sink.h"
 #include "promql/engine.h"
 #include "promql/rules/manager.h"
@@ -364,6 +365,8 @@ enum err_code server_open(const struct options *o, struct server **out, struct e
 	mutex_init(&s->reload_lock);
 	if ((rc = check_config(s, err)))
 		goto fail;
+	if (o->sandbox)
+		limits_files(o->data_dir); /* no thread has been started yet */
 	if ((rc = open_storage(s, err)))
 		goto fail;
 	if ((rc = notifier_open(&n, &s->notifier, err)))
@@ -377,6 +380,8 @@ enum err_code server_open(const struct options *o, struct server **out, struct e
 		goto fail;
 	if ((rc = load_and_apply(s, err)))
 		goto fail;
+	if (o->sandbox)
+		limits_calls();
 	web_set_ready(s->web, true);
 	log_info("main", "ready", LOG_S("scheme", web_scheme(s->web)),
 		LOG_S("address", o->listen_address), LOG_I("port", web_port(s->web)),

@@ -1,4 +1,5 @@
 // What the end-to-end tests share: starting the real programs on free ports and waiting for what they say.
+import assert from 'node:assert/strict';
 import { spawn, execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync, existsSync, mkdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -76,6 +77,12 @@ export async function startServer(t, { dir, config, args = [], ready = true, sch
   }
   const run = start(t, epimetheus, list, { cwd: dir });
   run.began = Date.now();
+  // Whatever a test does, the server must not need a system call that its sandbox does not know.
+  t.after(async () => {
+    await run.stop('SIGKILL');
+    assert.doesNotMatch(run.err, /system call refused|are not limited/);
+    assert.notEqual(run.signal, 'SIGSYS');
+  });
   if (!ready) return run;
   run.port = await until('server is ready', 20, () => {
     if (run.code !== undefined) throw new Error(`server ended with ${run.code}: ${run.err}`);

@@ -10,10 +10,22 @@ test('the programs are static and small', () => {
     assert.match(execFileSync('file', ['-L', p]).toString(), /static(ally|-pie) linked/);
     assert.ok(statSync(p).size <= 15e6, `${p}: ${statSync(p).size} bytes`);
   }
-  const headers = execFileSync('readelf', ['-lW', epimetheus]).toString();
-  assert.doesNotMatch(headers, /INTERP/);
-  assert.match(headers, /GNU_RELRO/);
-  assert.match(headers, /GNU_STACK.* RW /);
+});
+
+test('the programs are hardened as the README says', () => {
+  for (const p of [epimetheus, epitool]) {
+    const read = (...args) => execFileSync('readelf', ['-W', ...args, p], { maxBuffer: 1 << 26 }).toString();
+    const headers = read('-hl'), dynamic = read('-d');
+    assert.match(headers, /Type: +DYN \(Position-Independent Executable file\)/);
+    assert.doesNotMatch(headers, /INTERP/);
+    assert.match(headers, /GNU_RELRO/);
+    assert.match(dynamic, /\(FLAGS\) +BIND_NOW/);
+    assert.match(headers, /GNU_STACK.* RW /);
+    assert.doesNotMatch(headers, /^ +LOAD.* RWE /m);
+    const names = read('-s');
+    assert.match(names, /FUNC.* __stack_chk_fail$/m);
+    assert.match(names, /FUNC.* __memcpy_chk$/m);
+  }
 });
 
 test('wrong flags and files are said, with exit code 2', async (t) => {

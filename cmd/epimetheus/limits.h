@@ -1,0 +1,19 @@
+/*
+ * Rights that the server gives up: writing outside the data directory, system calls it never makes.
+ * What the kernel or a container does not allow is logged, and the server goes on without it.
+ *
+ * Threads: limits_files before the first thread is started; limits_calls when all parts are open.
+ */
+#ifndef CMD_EPIMETHEUS_LIMITS_H
+#define CMD_EPIMETHEUS_LIMITS_H
+
+#include "base/sandbox.h"
+
+#define LIMITS_SIGNAL SIGUSR1 /* to this process: a call was refused, sandbox_report says which */
+
+extern const struct sandbox_profile limits_server;
+
+void limits_files(const char *data_dir);
+void limits_calls(void);
+
+#endif
