@@ -10,6 +10,7 @@
  *   commit queue     rows that wait for their sync
  *   series index     label sets, postings, and which window has which series (window->series)
  *   db->lock         windows, blocks, their pins and counts, partitions in memory, queriers, state
+ *   losses           the list of losses; nothing is taken while it is held
  *
  * A window is pinned by whoever uses its store: a querier, an append, a queued row. Dropping or
  * reopening waits until nobody does. Windows are (start, end] and never overlap.
@@ -126,6 +127,7 @@ struct db {
 	struct store_cache *cache;
 	struct series_index *series;
 	struct commit *commit;
+	struct losses *losses;
 	struct thread maintenance;
 
 	struct mutex lock;
@@ -249,6 +251,21 @@ void head_encode_count(const struct window_count *c, struct buf *out);
 uint64_t head_disk_bytes(struct db *db, const struct window *w);
 void db_count_damage(void); /* the metric alone */
 void db_damage(struct db *db, struct window *w, const char *what, const struct err *why);
+
+/* ---- lost.c: what was lost, kept until a person accepts it ---- */
+
+/*
+ * Something that was stored is gone, or can be read no more: onto the list of losses, into the log
+ * and the metric. `where`: its path below the data directory, as losses.h says. Where the list
+ * cannot be written it is said all the same, until the next start. False: it is not durable, so
+ * whatever it was found by must stay as it is.
+ */
+bool db_lost(struct db *db, enum loss_what what, const char *where, int64_t min_ns, int64_t max_ns,
+	uint64_t count, const struct err *why);
+/* At the start: those that nobody accepted are logged. */
+void db_log_losses(struct db *db);
+/* Warnings of a querier that begins. */
+void querier_tell_losses(struct db_querier *q);
 
 /* ---- head_mark.c: what was acknowledged ---- */
 
@@ -478,6 +495,7 @@ void retention_apply(struct db *db);
 /* ---- query.c ---- */
 
 void querier_warn(struct db_querier *q, struct querier_source *s, const struct err *why);
+void querier_warn_text(struct db_querier *q, const char *text); /* in its arena; NULL is fine */
 void querier_info(struct db_querier *q, const char *fmt, ...)
 	PRINTF_LIKE(2, 3); /* each text once */
 /* Looks whether the iterator passed over something. */

@@ -111,6 +111,11 @@ static void add_text(struct db_querier *q, struct str **list, size_t *n, const c
 	*list = v;
 }
 
+void querier_warn_text(struct db_querier *q, const char *text)
+{
+	add_text(q, &q->warnings, &q->warnings_n, text);
+}
+
 static void tell_missing(struct db_querier *q, const char *unreadable)
 {
 	struct err why;
@@ -160,6 +165,7 @@ enum err_code db_querier_open(struct db *db, int64_t min_ns, int64_t max_ns,
 		copy = arena_printf(&q->arena, "%s", unreadable);
 	mutex_unlock(&db->lock);
 	tell_missing(q, copy);
+	querier_tell_losses(q);
 	*out = q;
 	return ERR_OK;
 }

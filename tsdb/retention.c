@@ -228,6 +228,17 @@ static void drop_unreadable(struct db *db)
 	}
 }
 
+/* Of a time that nothing is kept of. */
+static void forget_losses(struct db *db)
+{
+	int64_t newest = atomic_load(&db->max_ts_ns);
+	struct err err;
+
+	if (db->o.retention_ns && newest > db->o.retention_ns &&
+		losses_forget(db->losses, newest - db->o.retention_ns, &err))
+		log_warn("tsdb", "list of losses not written", LOG_E(&err));
+}
+
 void retention_apply(struct db *db)
 {
 	struct oldest o;
@@ -241,4 +252,5 @@ void retention_apply(struct db *db)
 	}
 	drop_all_raw(db);
 	drop_unreadable(db);
+	forget_losses(db);
 }

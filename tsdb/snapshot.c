@@ -246,16 +246,19 @@ static enum err_code take_all(struct shot *s, struct err *err)
 {
 	char *blocks = arena_printf(&s->a, "%s/blocks", s->dir),
 	     *head = arena_printf(&s->a, "%s/head", s->dir),
-	     *ids = arena_printf(&s->a, "%s/ids", s->dir);
+	     *ids = arena_printf(&s->a, "%s/ids", s->dir),
+	     *losses = arena_printf(&s->a, "%s/losses", s->dir),
+	     *from_losses = arena_printf(&s->a, "%s/losses", s->db->dir);
 	struct buf content = { 0 };
 	enum err_code rc;
 
-	if (!blocks || !head || !ids)
+	if (!blocks || !head || !ids || !losses || !from_losses)
 		return nomem(err);
 	if ((rc = ids_save(s->db, err)) || (rc = fs_mkdir_all(s->fs, blocks, err)) ||
 		(rc = fs_mkdir_all(s->fs, head, err)) || (rc = take_blocks(s, err)) ||
 		(rc = take_windows(s, err)) ||
 		(rc = copy_file(s, s->db->ids_path, ids, &content, err)) ||
+		(rc = copy_file(s, from_losses, losses, &content, err)) ||
 		(rc = s->fs->ops->sync_dir(s->fs, blocks, err)) ||
 		(rc = s->fs->ops->sync_dir(s->fs, head, err)))
 		goto out;
