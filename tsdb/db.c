@@ -193,6 +193,8 @@ void db_maintain(struct db *db, bool retention)
 	partitions_evict(db);
 	if (losses_save(db->losses, &err))
 		log_warn("tsdb", "list of losses not written", LOG_E(&err));
+	if (inventory_save(db->inventory, &err))
+		log_warn("tsdb", "inventory not written", LOG_E(&err));
 }
 
 static void maintenance(void *ctx)
@@ -345,9 +347,11 @@ static enum err_code open_rest(struct db *db, struct err *err)
 
 	if ((rc = check_options(&db->o, err)) || (rc = open_dirs(db, err)) ||
 		(rc = losses_open(db->o.fs, db->dir, db->o.read_only, &db->losses, err)) ||
+		(rc = stock_open(db, err)) ||
 		(rc = series_index_open(db->o.series_max, &db->series, err)) ||
 		(rc = work_open(db, err)) || (rc = blocks_open_all(db, err)) ||
 		(rc = head_open_all(db, err)) || (rc = deleted_load_windows(db, err)) ||
+		(rc = stock_take(db, err)) ||
 		(rc = know_jobs_of_blocks(db, err)) || (rc = ids_load(db, err)))
 		return rc;
 	if (db->o.read_only)
@@ -455,6 +459,7 @@ void db_close(struct db *db)
 		mirror_close(db->head_dir);
 	series_index_close(db->series);
 	losses_close(db->losses);
+	inventory_close(db->inventory);
 	free_memory(db);
 	store_cache_close(db->cache);
 	if (db->lock_fd >= 0)
