@@ -41,6 +41,13 @@ static bool widen(const struct summing *x, const struct slot *slot, __int128 v, 
 	return !x->fraction || fraction_of(slot->factor, v, out);
 }
 
+/* All that follows looks stacks and label sets up by these ids; each comes by here once. */
+static bool is_there(const struct partition *p, const struct accum_cell *c)
+{
+	return (!c->stack || sym_exists(p, SYM_NODE, c->stack)) &&
+		(!c->label_set || sym_exists(p, SYM_LABEL_SET, c->label_set));
+}
+
 static enum err_code read_cells(struct summing *x, const struct slot *slot, struct verdicts *known,
 	struct part *part, struct err *err)
 {
@@ -48,6 +55,9 @@ static enum err_code read_cells(struct summing *x, const struct slot *slot, stru
 	size_t at = 0;
 
 	while (accum_next(slot->sums.acc, &at, &c)) {
+		if (!is_there(part->partition, &c))
+			return eval_fault(x->ev, x->s->expr, err, ERR_CORRUPT,
+				"a stack of the sum is not among those that are stored");
 		if (slot->deferred && !keeps(x, slot, known, c.label_set))
 			continue;
 		if (x->wide ? !widen(x, slot, c.value, &part->wide[part->n]) :

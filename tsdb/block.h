@@ -69,6 +69,9 @@ struct block;
  * Opens DIR. What was damaged but could be made up for (an index from its copy, meta.json from
  * `spare` or the tables, rows.ldb unreadable) is told by `damaged` (ERR_OK: nothing); missing rows
  * then are not served, the rest is.
+ *
+ * All files are of one block, that which DIR is named by if its name is a ULID: one that is of
+ * another block is as good as not there. ERR_UNSUPPORTED: another version's.
  */
 MUST_CHECK enum err_code block_open(const char *dir, struct store_cache *cache, struct block **out,
 	struct err *damaged, struct err *err);
@@ -184,6 +187,7 @@ struct block_writer;
 struct block_write_options {
 	struct fs *fs;
 	const char *dir; /* the temporary one; made here */
+	struct ulid ulid; /* of the block: each of its files says it */
 	int64_t min_ns, max_ns;
 	unsigned levels; /* rollup levels it will have: bit per level */
 	bool raw; /* false: no rows.ldb */
@@ -216,7 +220,7 @@ MUST_CHECK enum err_code block_writer_rollup(struct block_writer *w, uint32_t le
  * series has function totals only. */
 MUST_CHECK enum err_code block_writer_group_rollup(struct block_writer *w, enum rollup_kind kind,
 	uint32_t group, uint32_t level, int64_t step_ns, struct str bytes, struct err *err);
-/* meta: ulid, level, sources and heads are the caller's; the rest is filled in. All files and the
+/* meta: level, sources and heads are the caller's; the rest is filled in. All files and the
  * directory are synced. */
 MUST_CHECK enum err_code block_writer_finish(
 	struct block_writer *w, struct block_meta *meta, struct err *err);

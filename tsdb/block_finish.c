@@ -232,7 +232,9 @@ static enum err_code write_spare(struct block_writer *w, const struct buf *rows_
 		return arena_fail(&w->arena, "write block", err);
 	if ((rc = table_writer_open(w->o.fs, path, &t, err)))
 		return rc;
-	if (!(rc = put_groups(w, t, &value, err)) && !(rc = put_postings(w, t, &value, err)) &&
+	if (!(rc = block_identity_put(t, &w->o.ulid, err)) &&
+		!(rc = put_groups(w, t, &value, err)) &&
+		!(rc = put_postings(w, t, &value, err)) &&
 		!(rc = put_end(t, "rollups.ldb", rollups_end, err)) &&
 		!(rc = w->rows ? put_end(t, "rows.ldb", rows_end, err) : ERR_OK) &&
 		!(rc = put_meta(w, t, true, &value, err)) && !(rc = put_partitions(w, t, err)))
@@ -251,7 +253,7 @@ static enum err_code fill_meta(
 {
 	struct block_meta *m = &w->meta;
 
-	m->ulid = from->ulid;
+	m->ulid = w->o.ulid;
 	m->level = from->level;
 	m->sources = from->sources;
 	m->sources_n = from->sources_n;

@@ -18,7 +18,7 @@
 #include "tsdb/block.h"
 #include "tsdb/spill.h"
 
-#define BLOCK_VERSION 1
+#define BLOCK_VERSION 2 /* 1: tables did not say whose they are */
 #define BLOCK_META_BYTES_MAX (16u << 20)
 #define BLOCK_HEADS_MAX (1u << 18)
 #define BLOCK_PARTITIONS_MAX (1u << 20)
@@ -26,6 +26,7 @@
 
 /* First byte of a key. */
 enum block_key_kind {
+	KEY_IDENTITY = 'A', /* in each table: the block's ULID, on a page of its own */
 	KEY_ROLLUP_SERIES = 'a',
 	KEY_ROLLUP_GROUP = 'b',
 	KEY_FUNCTIONS = 'c',
@@ -75,15 +76,18 @@ struct block_slot {
 struct block {
 	struct arena arena; /* dir, meta, partitions */
 	const char *dir;
+	struct ulid named; /* by its directory; empty where that has another kind of name */
 	struct block_meta meta;
 	uint64_t meta_bytes; /* of meta.json */
 	struct store_cache *cache;
 	struct table *rows; /* NULL: not there, or not readable */
 	struct table *rollups;
 	struct block_slot *slots;
-	struct mutex lock; /* guards the two below: opened when first needed */
+	struct mutex lock; /* guards what is below: opened when first needed */
 	struct table *spare;
 	bool spare_tried;
+	enum err_code spare_rc;
+	struct err spare_why;
 };
 
 /* ---- meta.json, block_meta.c ---- */
@@ -94,6 +98,14 @@ void block_meta_print(struct buf *out, const struct block_meta *m, bool files);
 /* Arrays in the arena. ERR_CORRUPT, with what is wrong. */
 MUST_CHECK enum err_code block_meta_parse(
 	struct str text, struct arena *a, struct block_meta *out, struct err *err);
+
+/* ---- whose a table is, block_identity.c ---- */
+
+MUST_CHECK enum err_code block_identity_put(
+	struct table_writer *t, const struct ulid *ulid, struct err *err);
+/* ERR_NOT_FOUND, ERR_CORRUPT: it does not say, or that is damaged. */
+MUST_CHECK enum err_code block_identity_get(
+	struct table *t, const char *name, struct ulid *out, struct err *err);
 
 /* ---- the small records, block_records.c ---- */
 

@@ -233,7 +233,8 @@ static enum err_code read_object(
 		return wrong("version", err);
 	if (v != BLOCK_VERSION)
 		return err_set(err, ERR_UNSUPPORTED,
-			"version %" PRId64 " was written by a newer program", v);
+			"version %" PRId64 " was written by %s program; this one reads version %d",
+			v, v < BLOCK_VERSION ? "an older" : "a newer", BLOCK_VERSION);
 	if (!get_str(o, "ulid", &ulid) || !ulid_parse(ulid, &m->ulid))
 		return wrong("ulid", err);
 	if (!get_int(o, "level", 0, UINT32_MAX, &v))

@@ -20,18 +20,47 @@ static enum err_code open_table(struct block *b, const char *name, struct str en
 	return table_open(r, end, b->cache, out, damaged, err);
 }
 
+/* ---- whose files they are ---- */
+
+static enum err_code check_ulid(
+	const struct block *b, const char *name, const struct ulid *of, struct err *err)
+{
+	const struct ulid *want = b->meta.ulid.text[0] ? &b->meta.ulid : &b->named;
+
+	if (!want->text[0] || strcmp(of->text, want->text) == 0)
+		return ERR_OK;
+	return err_set(err, ERR_CORRUPT, "%s/%s is a file of block %s", b->dir, name, of->text);
+}
+
+/* One of another block is as good as none. */
+static enum err_code open_spare(struct block *b, struct err *err)
+{
+	struct table *t = NULL;
+	struct ulid of;
+	uint64_t bytes;
+	enum err_code rc;
+
+	if ((rc = open_table(b, "spare", STR(""), &t, &bytes, NULL, err)))
+		return rc;
+	if ((rc = block_identity_get(t, "spare", &of, err)) ||
+		(rc = check_ulid(b, "spare", &of, err)))
+		table_close(t);
+	else
+		b->spare = t;
+	return rc;
+}
+
 struct table *block_spare(struct block *b, struct err *err)
 {
-	struct err damaged = { 0 };
-	uint64_t bytes;
 	struct table *t;
 
 	mutex_lock(&b->lock);
 	if (!b->spare_tried) {
 		b->spare_tried = true;
-		if (open_table(b, "spare", STR(""), &t, &bytes, &damaged, err) == ERR_OK)
-			b->spare = t;
+		b->spare_rc = open_spare(b, &b->spare_why);
 	}
+	if (b->spare_rc && err)
+		*err = b->spare_why;
 	t = b->spare;
 	mutex_unlock(&b->lock);
 	return t;
@@ -49,9 +78,14 @@ static void note(struct err *damaged, const struct err *why)
 static enum err_code parse_meta(
 	struct block *b, struct str text, const char *where, struct err *err)
 {
-	enum err_code rc = block_meta_parse(text, &b->arena, &b->meta, err);
+	struct block_meta meta;
+	enum err_code rc = block_meta_parse(text, &b->arena, &meta, err);
 
-	return rc ? err_wrap(err, rc, "%s/%s", b->dir, where) : ERR_OK;
+	if (rc)
+		return err_wrap(err, rc, "%s/%s", b->dir, where);
+	if (!(rc = check_ulid(b, where, &meta.ulid, err)))
+		b->meta = meta;
+	return rc;
 }
 
 static enum err_code meta_from_table(
@@ -64,6 +98,19 @@ static enum err_code meta_from_table(
 	if (!(rc = table_get(t, block_key_str(&key), &text, err)))
 		rc = parse_meta(b, buf_str(&text), where, err);
 	buf_release(&text);
+	return rc;
+}
+
+static enum err_code meta_from_rollups(struct block *b, struct err *err)
+{
+	struct table *t = NULL;
+	uint64_t bytes;
+	enum err_code rc;
+
+	if ((rc = open_table(b, "rollups.ldb", STR(""), &t, &bytes, NULL, err)))
+		return rc;
+	rc = meta_from_table(b, t, "rollups.ldb", err);
+	table_close(t);
 	return rc;
 }
 
@@ -87,7 +134,7 @@ static enum err_code load_meta(struct block *b, struct err *damaged, struct err 
 		goto fail;
 	if ((spare = block_spare(b, NULL)) && meta_from_table(b, spare, "spare", NULL) == ERR_OK)
 		goto made_up;
-	if (b->rollups && meta_from_table(b, b->rollups, "rollups.ldb", NULL) == ERR_OK)
+	if (meta_from_rollups(b, NULL) == ERR_OK)
 		goto made_up;
 fail:
 	if (err)
@@ -116,39 +163,63 @@ static enum err_code spare_end(struct block *b, const char *name, struct buf *ou
 	return rc;
 }
 
-/* As a table says it is; else with the end that `spare` has. */
+/* With the end that `spare` has, where the table's own (*t is NULL then) or the page that says
+ * whose it is cannot be read: the other of the two must fit. */
+static enum err_code open_by_spare(struct block *b, const char *name, struct str end,
+	struct table **t, uint64_t *bytes, struct err *err)
+{
+	struct err differ = { 0 };
+	bool has_end = *t != NULL;
+	struct ulid of;
+	enum err_code rc;
+
+	table_close(*t);
+	*t = NULL;
+	if ((rc = open_table(b, name, end, t, bytes, &differ, err)))
+		return rc;
+	if (!has_end && !(rc = block_identity_get(*t, name, &of, err)))
+		return check_ulid(b, name, &of, err);
+	return rc ? rc : differ.code;
+}
+
 static enum err_code open_checked(struct block *b, const char *name, struct table **out,
 	uint64_t *bytes, struct err *damaged, struct err *err)
 {
-	struct err sick = { 0 }, why = { 0 };
 	struct buf end = { 0 };
+	struct table *t = NULL;
+	struct err why = { 0 };
+	struct ulid of;
 	enum err_code rc;
 
-	rc = open_table(b, name, STR(""), out, bytes, &sick, &why);
-	if (rc == ERR_CORRUPT && spare_end(b, name, &end, NULL) == ERR_OK) {
-		rc = open_table(b, name, buf_str(&end), out, bytes, &sick, err);
-		if (!rc)
-			note(damaged, &why);
+	if (!(rc = open_table(b, name, STR(""), &t, bytes, NULL, &why)))
+		rc = block_identity_get(t, name, &of, &why);
+	if (!rc) {
+		rc = check_ulid(b, name, &of, &why);
+	} else if (rc == ERR_CORRUPT && spare_end(b, name, &end, NULL) == ERR_OK &&
+		!(rc = open_by_spare(b, name, buf_str(&end), &t, bytes, NULL))) {
+		note(damaged, &why);
 	}
 	buf_release(&end);
-	if (rc && err)
+	if (!rc) {
+		*out = t;
+		return ERR_OK;
+	}
+	table_close(t);
+	if (err)
 		*err = why;
-	if (!rc && sick.code)
-		note(damaged, &sick);
-	return rc;
+	return rc == ERR_NOT_FOUND ? ERR_CORRUPT : rc;
 }
 
-static enum err_code check_size(struct block *b, const char *name, uint64_t bytes,
+static void check_size(struct block *b, const char *name, uint64_t bytes,
 	const struct block_file *want, struct err *damaged)
 {
 	struct err why;
 
 	if (!want->bytes || want->bytes == bytes)
-		return ERR_OK;
+		return;
 	err_set(&why, ERR_CORRUPT, "%s/%s has %" PRIu64 " bytes, not %" PRIu64, b->dir, name, bytes,
 		want->bytes);
 	note(damaged, &why);
-	return ERR_CORRUPT;
 }
 
 static enum err_code open_rows(struct block *b, struct err *damaged, struct err *err)
@@ -168,7 +239,7 @@ static enum err_code open_rows(struct block *b, struct err *damaged, struct err 
 	if (rc)
 		note(damaged, &why);
 	else
-		(void)!check_size(b, "rows.ldb", bytes, &b->meta.rows_file, damaged);
+		check_size(b, "rows.ldb", bytes, &b->meta.rows_file, damaged);
 	return ERR_OK;
 }
 
@@ -209,6 +280,15 @@ static enum err_code load_partitions(struct block *b, struct err *err)
 	return ERR_OK;
 }
 
+static struct str base_name(struct str path)
+{
+	size_t at = path.len;
+
+	while (at > 0 && path.ptr[at - 1] != '/')
+		at--;
+	return (struct str){ path.ptr + at, path.len - at };
+}
+
 enum err_code block_open(const char *dir, struct store_cache *cache, struct block **out,
 	struct err *damaged, struct err *err)
 {
@@ -227,11 +307,12 @@ enum err_code block_open(const char *dir, struct store_cache *cache, struct bloc
 		rc = arena_fail(&b->arena, "block", err);
 		goto fail;
 	}
-	/* First: should meta.json be gone its table has a copy. */
-	if ((rc = open_checked(b, "rollups.ldb", &b->rollups, &bytes, damaged, err)) ||
-		(rc = load_meta(b, damaged, err)))
+	if (!ulid_parse(base_name(str_of(dir)), &b->named))
+		b->named.text[0] = '\0';
+	if ((rc = load_meta(b, damaged, err)) ||
+		(rc = open_checked(b, "rollups.ldb", &b->rollups, &bytes, damaged, err)))
 		goto fail;
-	(void)!check_size(b, "rollups.ldb", bytes, &b->meta.rollups_file, damaged);
+	check_size(b, "rollups.ldb", bytes, &b->meta.rollups_file, damaged);
 	if ((rc = load_partitions(b, err)) || (rc = open_rows(b, damaged, err)))
 		goto fail;
 	*out = b;

@@ -208,7 +208,7 @@ static enum err_code check_postings(struct verify *v, struct err *err)
 
 /* ---- keys: none too many ---- */
 
-static const char *const known_keys = "Nabcdefmpsy";
+static const char *const known_keys = "ANabcdefmpsy";
 
 /* ids of keys are below n; the table iterator saw that they ascend. */
 static enum err_code check_keys(struct verify *v, struct table *t, bool rows, struct err *err)
@@ -242,7 +242,8 @@ static enum err_code check_keys(struct verify *v, struct table *t, bool rows, st
 		buf_clear(&before);
 		buf_add_str(&before, key);
 		chunks += letter == KEY_ROWS;
-		if (rows ? letter != KEY_ROWS : !letter || !strchr(known_keys, letter))
+		if (rows ? letter != KEY_ROWS && letter != KEY_IDENTITY :
+			   !letter || !strchr(known_keys, letter))
 			strangers++;
 		else if ((letter == KEY_ROWS || letter == KEY_ROLLUP_SERIES ||
 				 letter == KEY_SERIES) &&

@@ -59,6 +59,7 @@ enum err_code blocks_open(struct db *db, const char *dir, struct db_block **out,
 		return err_set(err, ERR_NOMEM, "block: out of memory");
 	if ((rc = block_open(dir, db->cache, &b->block, &damaged, err)))
 		goto fail;
+	b->why = damaged;
 	if (damaged.code)
 		blocks_damage(db, b, "made up for", &damaged);
 	if ((rc = load_deleted(db, b, err)))
@@ -221,14 +222,14 @@ void blocks_unpin_all(struct db *db, struct db_block **v, size_t n)
 	free(v);
 }
 
-const char *blocks_unreadable_locked(const struct db *db, int64_t min_ns, int64_t max_ns)
+bool blocks_unreadable_locked(const struct db *db, int64_t min_ns, int64_t max_ns)
 {
 	const struct work *k = db->work;
 
 	for (size_t i = 0; i < k->unreadable_n; i++)
 		if (k->unreadable[i].min_ns < max_ns && k->unreadable[i].max_ns > min_ns)
-			return k->unreadable[i].dir;
-	return NULL;
+			return true;
+	return false;
 }
 
 static bool clip(int64_t ts_ns, int64_t min_ns, int64_t max_ns, int64_t *start_ns, int64_t *end_ns)

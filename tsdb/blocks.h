@@ -30,7 +30,7 @@
 #define BLOCK_TMP ".tmp"
 #define BLOCK_GONE ".gone"
 
-/* A block that cannot be opened: left where it is until retention. */
+/* A block that cannot be opened, on the list of losses: left where it is until retention. */
 struct unreadable {
 	char *dir;
 	int64_t min_ns, max_ns; /* 0, 0: not known */
@@ -82,9 +82,9 @@ MUST_CHECK enum err_code blocks_pin_all(
 void blocks_unpin_all(struct db *db, struct db_block **v, size_t n); /* frees v */
 /* A window for ts must not reach into a block: false when ts lies in one. db->lock is held. */
 bool blocks_clip_locked(const struct db *db, int64_t ts_ns, int64_t *start_ns, int64_t *end_ns);
-/* A block that cannot be opened has rows in (min, max], as far as is known: its directory, which
- * stays until retention takes it; NULL: there is none. db->lock is held. */
-const char *blocks_unreadable_locked(const struct db *db, int64_t min_ns, int64_t max_ns);
+/* A block that cannot be opened has rows in (min, max], as far as is known. db->lock is held. */
+bool blocks_unreadable_locked(const struct db *db, int64_t min_ns, int64_t max_ns);
+bool block_names_source(const struct block_meta *m, const struct ulid *u);
 /* Something of it cannot be read. */
 void blocks_damage(struct db *db, struct db_block *b, const char *what, const struct err *why);
 

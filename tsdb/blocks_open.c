@@ -48,14 +48,22 @@ static void remove_block(struct db *db, struct db_block *b)
 	free(dir);
 }
 
-/* Of a block that does not open; stays 0 where not even meta.json can be read. */
-static void known_range(const char *dir, int64_t *min_ns, int64_t *max_ns)
+/* Of a block that does not open: as the inventory says, else its meta.json, whosever that is. Stays
+ * 0 where neither does. */
+static void known_range(
+	struct db *db, const char *dir, struct str name, int64_t *min_ns, int64_t *max_ns)
 {
+	struct inventory_entry e = { 0 };
 	struct block_meta meta;
 	struct buf text = { 0 };
 	struct arena a;
 	char *path;
 
+	if (ulid_parse(name, &e.ulid) && inventory_find(db->inventory, &e, &e)) {
+		*min_ns = e.min_ns;
+		*max_ns = e.max_ns;
+		return;
+	}
 	arena_init(&a, 0);
 	path = path_join(&a, str_of(dir), STR("meta.json"));
 	if (path && !fs_read_file(path, BLOCK_META_BYTES_MAX, &text, NULL) &&
@@ -70,6 +78,9 @@ static void known_range(const char *dir, int64_t *min_ns, int64_t *max_ns)
 static enum err_code note_unreadable(
 	struct db *db, const char *dir, const struct err *why, struct err *err)
 {
+	const char *name = strrchr(dir, '/') + 1;
+	char where[sizeof("blocks/") + ULID_LEN];
+	struct unreadable *u;
 	struct work *k = db->work;
 	struct unreadable *v = realloc(k->unreadable, (k->unreadable_n + 1) * sizeof(*v));
 	char *copy = strdup(dir);
@@ -80,12 +91,12 @@ static enum err_code note_unreadable(
 		free(copy);
 		return err_set(err, ERR_NOMEM, "blocks: out of memory");
 	}
-	k->unreadable[k->unreadable_n] = (struct unreadable){ .dir = copy };
-	known_range(dir, &v[k->unreadable_n].min_ns, &v[k->unreadable_n].max_ns);
-	k->unreadable_n++;
-	db_count_damage();
-	log_error("tsdb", "block cannot be opened and is not served", LOG_S("block", dir),
-		LOG_E(why));
+	u = &k->unreadable[k->unreadable_n++];
+	*u = (struct unreadable){ .dir = copy };
+	known_range(db, dir, str_of(name), &u->min_ns, &u->max_ns);
+	snprintf(where, sizeof(where), "blocks/%s", name);
+	(void)!db_lost(
+		db, LOSS_BLOCK, where, u->min_ns, u->max_ns ? u->max_ns : LOSS_END, 0, why);
 	return ERR_OK;
 }
 
@@ -105,8 +116,10 @@ static enum err_code open_one(struct opening *o, struct str name, struct err *er
 		o->n++;
 		return ERR_OK;
 	}
-	return rc == ERR_NOMEM ? err_set(err, rc, "%s", why.msg) :
-				 note_unreadable(o->db, dir, &why, err);
+	/* What another version wrote is whole, and nothing may be put beside it. */
+	return rc == ERR_NOMEM || rc == ERR_UNSUPPORTED ?
+		err_set(err, rc, "%s", why.msg) :
+		note_unreadable(o->db, dir, &why, err);
 }
 
 static enum err_code open_each(struct opening *o, struct err *err)
@@ -138,7 +151,7 @@ static enum err_code open_each(struct opening *o, struct err *err)
 
 /* ---- what others stand for ---- */
 
-static bool names_source(const struct block_meta *m, const struct ulid *u)
+bool block_names_source(const struct block_meta *m, const struct ulid *u)
 {
 	for (uint32_t i = 0; i < m->sources_n; i++)
 		if (strcmp(m->sources[i].text, u->text) == 0)
@@ -154,7 +167,7 @@ static void remove_superseded(struct opening *o)
 	for (size_t i = 0; i < o->n && superseded; i++)
 		for (size_t k = 0; k < o->n && !superseded[i]; k++)
 			superseded[i] = k != i &&
-				names_source(block_meta(o->v[k]->block),
+				block_names_source(block_meta(o->v[k]->block),
 					&block_meta(o->v[i]->block)->ulid);
 	for (size_t i = 0; i < o->n && superseded; i++) {
 		if (superseded[i])

@@ -485,7 +485,7 @@ static enum err_code swap(struct joining *t, const struct plan *plan, struct err
 	mutex_unlock(&db->lock);
 	if (!rc && maker_series_n(t->m) && !(rc = carry_deleted(t, err)))
 		rc = maker_publish(t->m, &b, err);
-	if (!rc)
+	if (!rc && !(rc = stock_swap(db, plan->v, plan->n, NULL, b, err)))
 		replace(t, plan, b);
 	mutex_unlock(&db->work->files);
 	return rc;

@@ -399,7 +399,8 @@ static enum err_code swap(struct cutting *t, struct err *err)
 	if (!blocks_reserve_locked(db))
 		rc = err_set(err, ERR_NOMEM, "cut: out of memory");
 	mutex_unlock(&db->lock);
-	if (!rc && !(rc = carry_deleted(t, err)) && !(rc = maker_publish(t->m, &b, err))) {
+	if (!rc && !(rc = carry_deleted(t, err)) && !(rc = maker_publish(t->m, &b, err)) &&
+		!(rc = stock_swap(db, NULL, 0, t->w, b, err))) {
 		mutex_lock(&db->lock);
 		blocks_swap_locked(db, NULL, 0, t->w, b);
 		mutex_unlock(&db->lock);
@@ -414,6 +415,8 @@ static enum err_code finish(struct cutting *t, struct err *err)
 	enum err_code rc;
 
 	if (!maker_series_n(t->m)) { /* nothing to keep */
+		if ((rc = stock_drop_window(t->db, t->w->start_ns, err)))
+			return rc;
 		mutex_lock(&t->db->work->files);
 		mutex_lock(&t->db->lock);
 		blocks_swap_locked(t->db, NULL, 0, t->w, NULL);

@@ -27,6 +27,8 @@ METRIC_GAUGE(
 	symbols_gauge, "epimetheus_tsdb_symbol_bytes", "Memory of all partitions' symbols.", NULL);
 METRIC_GAUGE(disk_gauge, "epimetheus_tsdb_disk_bytes",
 	"Bytes of all windows and blocks on disk.", NULL);
+METRIC_GAUGE(losses_gauge, "epimetheus_tsdb_losses",
+	"Losses of stored profiles that nobody has accepted.", NULL);
 METRIC_GAUGE(oldest_gauge, "epimetheus_tsdb_oldest_row_seconds", "Time of the oldest row.", NULL);
 
 void db_options_default(struct db_options *o)
@@ -174,6 +176,8 @@ static void drop_marks(struct db *db)
 
 void db_maintain(struct db *db, bool retention)
 {
+	struct err err;
+
 	db_check_room(db);
 	partitions_bound(db);
 	if (!db->o.no_compaction)
@@ -187,6 +191,10 @@ void db_maintain(struct db *db, bool retention)
 	drop_marks(db);
 	db_retire_series(db);
 	partitions_evict(db);
+	if (losses_save(db->losses, &err))
+		log_warn("tsdb", "list of losses not written", LOG_E(&err));
+	if (inventory_save(db->inventory, &err))
+		log_warn("tsdb", "inventory not written", LOG_E(&err));
 }
 
 static void maintenance(void *ctx)
@@ -225,6 +233,7 @@ void db_status(struct db *db, struct db_status *out)
 		.numbers = atomic_load(&db->numbers) };
 	out->series = series_n(db->series);
 	out->index_bytes = series_index_bytes(db->series);
+	out->losses = losses_open_n(db->losses);
 	mutex_lock(&db->lock);
 	out->delta_bytes = atomic_load(&db->delta_bytes);
 	for (uint32_t i = 0; i < db->partitions_n; i++) {
@@ -276,6 +285,7 @@ static void collect(void *ctx)
 	metric_set(&symbols_gauge, NULL, (double)s.symbol_bytes);
 	metric_set(&disk_gauge, NULL, (double)s.disk_bytes);
 	metric_set(&oldest_gauge, NULL, (double)s.min_ns / 1e9);
+	metric_set(&losses_gauge, NULL, (double)s.losses);
 }
 
 /* ---- open, close ---- */
@@ -336,9 +346,12 @@ static enum err_code open_rest(struct db *db, struct err *err)
 	enum err_code rc;
 
 	if ((rc = check_options(&db->o, err)) || (rc = open_dirs(db, err)) ||
+		(rc = losses_open(db->o.fs, db->dir, db->o.read_only, &db->losses, err)) ||
+		(rc = stock_open(db, err)) ||
 		(rc = series_index_open(db->o.series_max, &db->series, err)) ||
 		(rc = work_open(db, err)) || (rc = blocks_open_all(db, err)) ||
 		(rc = head_open_all(db, err)) || (rc = deleted_load_windows(db, err)) ||
+		(rc = stock_take(db, err)) ||
 		(rc = know_jobs_of_blocks(db, err)) || (rc = ids_load(db, err)))
 		return rc;
 	if (db->o.read_only)
@@ -381,6 +394,7 @@ enum err_code db_open(const struct db_options *o, struct db **out, struct err *e
 	if ((rc = open_rest(db, err)))
 		goto fail;
 	metric_collector_add(collect, db);
+	db_log_losses(db);
 	log_info("tsdb", "database open", LOG_S("dir", db->dir), LOG_I("windows", db->windows_n),
 		LOG_I("series", series_n(db->series)),
 		LOG_D("elapsed", clock_monotonic_ns() - start));
@@ -444,6 +458,8 @@ void db_close(struct db *db)
 	if (db->o.read_only && db->head_dir)
 		mirror_close(db->head_dir);
 	series_index_close(db->series);
+	losses_close(db->losses);
+	inventory_close(db->inventory);
 	free_memory(db);
 	store_cache_close(db->cache);
 	if (db->lock_fd >= 0)

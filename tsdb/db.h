@@ -20,6 +20,7 @@
 #include "base/labels.h"
 #include "proto/kinds.h"
 #include "tsdb/accum.h"
+#include "tsdb/losses.h"
 #include "tsdb/symbols.h"
 
 struct db;
@@ -404,6 +405,16 @@ struct db_block_status {
 MUST_CHECK enum err_code db_list(
 	struct db *db, struct arena *a, struct db_block_status **out, size_t *n, struct err *err);
 
+/*
+ * What was found to be lost, in the order in which it was found (tsdb/losses.h); in the arena. Each
+ * querier whose time touches one that is not accepted says so in its warnings.
+ */
+MUST_CHECK enum err_code db_losses(
+	struct db *db, struct arena *a, struct loss **out, size_t *n, struct err *err);
+/* A person knows of them: by number; n 0: all. ERR_NOT_FOUND names the number. */
+MUST_CHECK enum err_code db_accept_losses(struct db *db, const uint64_t *numbers, size_t n,
+	size_t *accepted, struct err *err);
+
 struct db_status {
 	uint64_t series; /* in the head */
 	uint64_t partitions, nodes, strings, symbol_bytes; /* in memory */
@@ -411,6 +422,7 @@ struct db_status {
 	uint64_t delta_bytes, index_bytes; /* memory of delta bases, of the head's series index */
 	int64_t min_ns, max_ns; /* of stored rows; 0 when none */
 	uint64_t rows, samples, numbers; /* appended since start */
+	uint64_t losses; /* that nobody has accepted */
 };
 void db_status(struct db *db, struct db_status *out);
 

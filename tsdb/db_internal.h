@@ -10,6 +10,8 @@
  *   commit queue     rows that wait for their sync
  *   series index     label sets, postings, and which window has which series (window->series)
  *   db->lock         windows, blocks, their pins and counts, partitions in memory, queriers, state
+ *   losses           the list of losses; nothing is taken while it is held
+ *   inventory        what must be there; nothing is taken while it is held
  *
  * A window is pinned by whoever uses its store: a querier, an append, a queued row. Dropping or
  * reopening waits until nobody does. Windows are (start, end] and never overlap.
@@ -19,6 +21,7 @@
 
 #include "tsdb/block.h"
 #include "tsdb/db.h"
+#include "tsdb/inventory.h"
 #include "tsdb/marks.h"
 #include "tsdb/series.h"
 #include "tsdb/store.h"
@@ -126,6 +129,9 @@ struct db {
 	struct store_cache *cache;
 	struct series_index *series;
 	struct commit *commit;
+	struct losses *losses;
+	struct inventory *inventory;
+	enum inventory_found inventory_found;
 	struct thread maintenance;
 
 	struct mutex lock;
@@ -249,6 +255,42 @@ void head_encode_count(const struct window_count *c, struct buf *out);
 uint64_t head_disk_bytes(struct db *db, const struct window *w);
 void db_count_damage(void); /* the metric alone */
 void db_damage(struct db *db, struct window *w, const char *what, const struct err *why);
+
+/* ---- lost.c: what was lost, kept until a person accepts it ---- */
+
+/*
+ * Something that was stored is gone, or can be read no more: onto the list of losses, into the log
+ * and the metric. `where`: its path below the data directory, as losses.h says. Where the list
+ * cannot be written it is said all the same, until the next start. False: it is not durable, so
+ * whatever it was found by must stay as it is.
+ */
+bool db_lost(struct db *db, enum loss_what what, const char *where, int64_t min_ns, int64_t max_ns,
+	uint64_t count, const struct err *why);
+/* At the start: those that nobody accepted are logged. */
+void db_log_losses(struct db *db);
+/* Warnings of a querier that begins. */
+void querier_tell_losses(struct db_querier *q);
+
+/* ---- stock.c: what must be there (inventory.h) ---- */
+
+MUST_CHECK enum err_code stock_open(struct db *db, struct err *err);
+/* At the start, when all that is there was opened: what is missing becomes a loss. */
+MUST_CHECK enum err_code stock_take(struct db *db, struct err *err);
+/* What has come, once it is durable; what is to go, before any of its files does. */
+MUST_CHECK enum err_code stock_add_window(
+	struct db *db, const struct window *w, struct err *err);
+MUST_CHECK enum err_code stock_drop_window(struct db *db, int64_t start_ns, struct err *err);
+MUST_CHECK enum err_code stock_drop_block(
+	struct db *db, const struct ulid *ulid, struct err *err);
+struct db_block;
+MUST_CHECK enum err_code stock_drop_raw(
+	struct db *db, const struct db_block *b, struct err *err);
+/* `by` takes the place of n blocks and a window (NULL: of none). It names them itself, so nothing
+ * is lost where this cannot be written; by NULL: nothing takes it, and that is an error then. */
+MUST_CHECK enum err_code stock_swap(struct db *db, struct db_block *const *olds, size_t n,
+	const struct window *w, const struct db_block *by, struct err *err);
+/* Ranges of a block (NULL: of the window) were deleted, and the file that says so is durable. */
+void stock_note_deleted(struct db *db, const struct db_block *b, const struct window *w);
 
 /* ---- head_mark.c: what was acknowledged ---- */
 
@@ -449,6 +491,7 @@ struct db_block {
 	bool apart; /* work: not joined with what is before it, that has too many other symbols */
 	bool raw_failed; /* db->lock: its raw rows could not be dropped in this round */
 	bool damaged; /* db->lock */
+	struct err why; /* what was found wrong when it was opened */
 	const struct deleted_range
 		*deleted; /* db->lock: ascending; an array is replaced, not changed */
 	size_t deleted_n;
@@ -484,6 +527,7 @@ void retention_apply(struct db *db);
 /* ---- query.c ---- */
 
 void querier_warn(struct db_querier *q, struct querier_source *s, const struct err *why);
+void querier_warn_text(struct db_querier *q, const char *text); /* in its arena; NULL is fine */
 void querier_info(struct db_querier *q, const char *fmt, ...)
 	PRINTF_LIKE(2, 3); /* each text once */
 /* Looks whether the iterator passed over something. */

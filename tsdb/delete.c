@@ -102,6 +102,8 @@ static enum err_code delete_in_block(struct deleting *t, struct db_block *b, str
 		b->deleted = d.v;
 		b->deleted_n = d.n;
 		mutex_unlock(&t->db->lock);
+		if (d.n)
+			stock_note_deleted(t->db, b, NULL);
 	}
 out:
 	bits_release(&ids);
@@ -159,6 +161,8 @@ static enum err_code delete_in_window(struct deleting *t, struct window *w, stru
 		w->deleted = d.v;
 		w->deleted_n = d.n;
 		mutex_unlock(&t->db->lock);
+		if (d.n)
+			stock_note_deleted(t->db, NULL, w);
 	}
 	bits_release(&ids);
 	free(path);

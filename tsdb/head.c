@@ -137,11 +137,14 @@ static enum err_code make_store(struct db *db, struct window *w, struct err *err
 	enum err_code rc;
 
 	/* A directory of that name would be one that was not read at start. */
-	if ((fs_exists(w->dir) && (rc = fs_remove_tree(fs, w->dir, err))) ||
+	if ((fs_exists(w->dir) &&
+		    ((rc = stock_drop_window(db, w->start_ns, err)) ||
+			    (rc = fs_remove_tree(fs, w->dir, err)))) ||
 		(fs_exists(w->mark_path) && (rc = fs->ops->unlink(fs, w->mark_path, err))) ||
 		(rc = store_open(w->dir, db->cache, db->o.store, &w->store, err)) ||
 		(rc = head_write_meta(w->store, w->start_ns, w->end_ns, err)) ||
-		(rc = fs->ops->sync_dir(fs, db->head_dir, err)))
+		(rc = fs->ops->sync_dir(fs, db->head_dir, err)) ||
+		(rc = stock_add_window(db, w, err)))
 		return err_wrap(err, rc, "create window");
 	return ERR_OK;
 }

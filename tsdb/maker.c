@@ -44,6 +44,7 @@ static enum err_code open_writer(struct maker *m, struct err *err)
 	spill_init(&m->functions_spill, fs, spill[2]);
 	w = (struct block_write_options){ .fs = fs,
 		.dir = m->tmp,
+		.ulid = m->ulid,
 		.min_ns = m->o.min_ns,
 		.max_ns = m->o.max_ns,
 		.levels = m->levels,
@@ -208,7 +209,6 @@ enum err_code maker_finish(struct maker *m, struct block_meta *meta, struct err 
 	if ((rc = maker_flush_numbers(m, err)) || (rc = end_open(m, err)) ||
 		(rc = maker_write_groups(m, err)))
 		return rc;
-	meta->ulid = m->ulid;
 	if ((rc = block_writer_finish(m->writer, meta, err)))
 		return rc;
 	block_writer_close(m->writer);

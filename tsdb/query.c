@@ -111,7 +111,12 @@ static void add_text(struct db_querier *q, struct str **list, size_t *n, const c
 	*list = v;
 }
 
-static void tell_missing(struct db_querier *q, const char *unreadable)
+void querier_warn_text(struct db_querier *q, const char *text)
+{
+	add_text(q, &q->warnings, &q->warnings_n, text);
+}
+
+static void tell_missing(struct db_querier *q)
 {
 	struct err why;
 
@@ -120,20 +125,12 @@ static void tell_missing(struct db_querier *q, const char *unreadable)
 			err_set(&why, ERR_UNAVAILABLE, "it is being reopened after an error");
 			querier_warn(q, &q->sources[i], &why);
 		}
-	if (unreadable) {
-		metric_add(&read_damage, NULL, 1);
-		add_text(q, &q->warnings, &q->warnings_n,
-			arena_printf(&q->arena, "rows may be missing: block %s cannot be opened",
-				unreadable));
-	}
 }
 
 enum err_code db_querier_open(struct db *db, int64_t min_ns, int64_t max_ns,
 	const atomic_bool *cancel, struct db_querier **out, struct err *err)
 {
 	struct db_querier *q = calloc(1, sizeof(*q));
-	const char *unreadable;
-	char *copy = NULL;
 
 	if (!q)
 		return err_set(err, ERR_NOMEM, "query: out of memory");
@@ -156,10 +153,9 @@ enum err_code db_querier_open(struct db *db, int64_t min_ns, int64_t max_ns,
 	pin_blocks(q);
 	pin_windows(q);
 	take_snapshots(q);
-	if ((unreadable = blocks_unreadable_locked(db, q->min_ns, q->max_ns)))
-		copy = arena_printf(&q->arena, "%s", unreadable);
 	mutex_unlock(&db->lock);
-	tell_missing(q, copy);
+	tell_missing(q);
+	querier_tell_losses(q);
 	*out = q;
 	return ERR_OK;
 }

@@ -76,11 +76,22 @@ out:
 	return o;
 }
 
-static void drop_block(struct db *db, struct db_block *b, const char *why)
+/* False: it cannot go now. What the inventory names must not go before it is off it. */
+static bool off_inventory(enum err_code rc, const char *what, const struct err *why)
+{
+	if (rc)
+		log_error("tsdb", "retention failed", LOG_S("what", what), LOG_E(why));
+	return !rc;
+}
+
+static bool drop_block(struct db *db, struct db_block *b, const char *why)
 {
 	char name[ULID_LEN + 1];
+	struct err err;
 
 	memcpy(name, block_meta(b->block)->ulid.text, sizeof(name));
+	if (!off_inventory(stock_drop_block(db, &block_meta(b->block)->ulid, &err), name, &err))
+		return false;
 	mutex_lock(&db->work->files);
 	mutex_lock(&db->lock);
 	blocks_swap_locked(db, &b, 1, NULL, NULL);
@@ -89,17 +100,22 @@ static void drop_block(struct db *db, struct db_block *b, const char *why)
 	mutex_unlock(&db->work->files);
 	metric_add(&dropped_blocks, why, 1);
 	log_info("tsdb", "block dropped", LOG_S("block", name), LOG_S("reason", why));
+	return true;
 }
 
-static void drop_window(struct db *db, const char *why)
+static bool drop_window(struct db *db, const char *why)
 {
 	int64_t start_ns;
+	struct err err;
 
 	mutex_lock(&db->lock);
 	start_ns = db->windows[0]->start_ns;
 	mutex_unlock(&db->lock);
+	if (!off_inventory(stock_drop_window(db, start_ns, &err), "window", &err))
+		return false;
 	head_drop_oldest(db, why);
 	window_deleted_remove(db, start_ns);
+	return true;
 }
 
 /* ---- raw rows ---- */
@@ -147,7 +163,8 @@ static enum err_code drop_raw(struct db *db, struct db_block *b, struct err *err
 	if (!blocks_reserve_locked(db))
 		rc = err_set(err, ERR_NOMEM, "retention: out of memory");
 	mutex_unlock(&db->lock);
-	if (rc || (rc = block_write_meta(db->o.fs, dir, &meta, err)) ||
+	if (rc || (rc = stock_drop_raw(db, b, err)) ||
+		(rc = block_write_meta(db->o.fs, dir, &meta, err)) ||
 		(rc = retention_unlink_rows(db, dir, err)) || (rc = blocks_open(db, dir, &by, err)))
 		return rc;
 	mutex_lock(&db->lock);
@@ -215,10 +232,14 @@ static bool take_unreadable(struct db *db, struct unreadable *out)
 static void drop_unreadable(struct db *db)
 {
 	struct unreadable u;
+	struct ulid ulid;
 	struct err err;
 
 	while (take_unreadable(db, &u)) { /* each turn has one less */
-		if (fs_remove_tree(db->o.fs, u.dir, &err))
+		if (ulid_parse(str_of(strrchr(u.dir, '/') + 1), &ulid) &&
+			stock_drop_block(db, &ulid, &err))
+			log_warn("tsdb", "block not removed", LOG_S("block", u.dir), LOG_E(&err));
+		else if (fs_remove_tree(db->o.fs, u.dir, &err))
 			log_warn("tsdb", "block not removed", LOG_S("block", u.dir), LOG_E(&err));
 		else
 			log_info("tsdb", "block dropped", LOG_S("block", u.dir),
@@ -228,17 +249,27 @@ static void drop_unreadable(struct db *db)
 	}
 }
 
+/* Of a time that nothing is kept of. */
+static void forget_losses(struct db *db)
+{
+	int64_t newest = atomic_load(&db->max_ts_ns);
+	struct err err;
+
+	if (db->o.retention_ns && newest > db->o.retention_ns &&
+		losses_forget(db->losses, newest - db->o.retention_ns, &err))
+		log_warn("tsdb", "list of losses not written", LOG_E(&err));
+}
+
 void retention_apply(struct db *db)
 {
 	struct oldest o;
 
 	while ((o = look(db, db->o.retention_bytes ? head_bytes(db) : 0)).why) {
 		/* each turn takes a block or a window */
-		if (o.block)
-			drop_block(db, o.block, o.why);
-		else
-			drop_window(db, o.why);
+		if (!(o.block ? drop_block(db, o.block, o.why) : drop_window(db, o.why)))
+			break; /* until the next round */
 	}
 	drop_all_raw(db);
 	drop_unreadable(db);
+	forget_losses(db);
 }

@@ -34,6 +34,8 @@ struct shot {
 	struct arena a;
 	const char *dir; /* the snapshot's */
 	struct fs *fs;
+	struct inventory_entry *taken; /* what is in it */
+	size_t taken_n, taken_cap;
 };
 
 static enum err_code nomem(struct err *err)
@@ -59,6 +61,22 @@ static enum err_code copy_file(
 	if (rc)
 		return rc == ERR_NOT_FOUND ? ERR_OK : rc;
 	return fs_write_file(s->fs, to, buf_str(content), err);
+}
+
+static enum err_code note_taken(struct shot *s, struct inventory_entry e, struct err *err)
+{
+	struct inventory_entry *v;
+
+	if (s->taken_n == s->taken_cap) {
+		s->taken_cap = s->taken_cap ? s->taken_cap * 2 : 64;
+		if (!(v = arena_array(&s->a, struct inventory_entry, s->taken_cap)))
+			return nomem(err);
+		if (s->taken_n)
+			memcpy(v, s->taken, s->taken_n * sizeof(*v));
+		s->taken = v;
+	}
+	s->taken[s->taken_n++] = e;
+	return ERR_OK;
 }
 
 /* ---- a head window ---- */
@@ -169,8 +187,13 @@ static enum err_code take_window(struct shot *s, struct window *w, struct err *e
 	if (!to || !mark || !deleted || !from_deleted)
 		rc = nomem(err);
 	else if (!(rc = copy_file(s, w->mark_path, mark, &content, err)) &&
-		!(rc = copy_file(s, from_deleted, deleted, &content, err)))
-		rc = take_store(s, w->dir, to, err);
+		!(rc = copy_file(s, from_deleted, deleted, &content, err)) &&
+		!(rc = take_store(s, w->dir, to, err)))
+		rc = note_taken(s,
+			(struct inventory_entry){ .min_ns = w->start_ns,
+				.max_ns = w->end_ns,
+				.deleted = fs_exists(deleted) },
+			err);
 	free(from_deleted);
 	buf_release(&content);
 	return rc;
@@ -223,7 +246,9 @@ static enum err_code take_block(struct shot *s, const struct db_block *b, struct
 		if (!str_has_suffix(names[i], STR(".tmp")))
 			rc = link_file(source, target, err);
 	}
-	return rc ? rc : s->fs->ops->sync_dir(s->fs, to, err);
+	if (rc || (rc = s->fs->ops->sync_dir(s->fs, to, err)))
+		return rc;
+	return note_taken(s, inventory_of_block(block_meta(b->block), b->deleted_n > 0), err);
 }
 
 static enum err_code take_blocks(struct shot *s, struct err *err)
@@ -246,16 +271,20 @@ static enum err_code take_all(struct shot *s, struct err *err)
 {
 	char *blocks = arena_printf(&s->a, "%s/blocks", s->dir),
 	     *head = arena_printf(&s->a, "%s/head", s->dir),
-	     *ids = arena_printf(&s->a, "%s/ids", s->dir);
+	     *ids = arena_printf(&s->a, "%s/ids", s->dir),
+	     *losses = arena_printf(&s->a, "%s/losses", s->dir),
+	     *from_losses = arena_printf(&s->a, "%s/losses", s->db->dir);
 	struct buf content = { 0 };
 	enum err_code rc;
 
-	if (!blocks || !head || !ids)
+	if (!blocks || !head || !ids || !losses || !from_losses)
 		return nomem(err);
 	if ((rc = ids_save(s->db, err)) || (rc = fs_mkdir_all(s->fs, blocks, err)) ||
 		(rc = fs_mkdir_all(s->fs, head, err)) || (rc = take_blocks(s, err)) ||
 		(rc = take_windows(s, err)) ||
 		(rc = copy_file(s, s->db->ids_path, ids, &content, err)) ||
+		(rc = copy_file(s, from_losses, losses, &content, err)) ||
+		(rc = inventory_write(s->fs, s->dir, s->taken, s->taken_n, err)) ||
 		(rc = s->fs->ops->sync_dir(s->fs, blocks, err)) ||
 		(rc = s->fs->ops->sync_dir(s->fs, head, err)))
 		goto out;

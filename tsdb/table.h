@@ -69,6 +69,8 @@ MUST_CHECK enum err_code table_writer_open(
 /* Keys ascend strictly: ERR_INVALID otherwise; over 1 GiB: ERR_LIMIT. The writer can go on then. */
 MUST_CHECK enum err_code table_writer_put(
 	struct table_writer *w, struct str key, struct str value, struct err *err);
+/* What is put next begins a page. */
+void table_writer_end_page(struct table_writer *w);
 /* Written out and synced; spare gets the bytes of index and footer. The writer is to be closed. */
 MUST_CHECK enum err_code table_writer_finish(struct table_writer *w, struct table_written *out,
 	struct buf *spare, struct err *err);

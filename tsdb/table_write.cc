@@ -135,6 +135,12 @@ enum err_code table_writer_put(
 	return w->file.rc ? file_failed(w, err) : ERR_OK;
 }
 
+void table_writer_end_page(struct table_writer *w)
+{
+	if (!w->file.rc)
+		w->builder->Flush();
+}
+
 enum err_code table_writer_finish(
 	struct table_writer *w, struct table_written *out, struct buf *spare, struct err *err)
 {

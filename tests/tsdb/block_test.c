@@ -386,10 +386,9 @@ TEST(names_and_values)
 		struct str name, value;
 	} odd[] = { { { "a\0b", 3 }, { "x\0y", 3 } }, { { "a", 1 }, { "\0", 1 } },
 		{ { "a", 1 }, { "\xff\xff", 2 } }, { { "a\0", 2 }, { "z", 1 } } };
-	const struct block_write_options o = { .fs = &fs_posix, .max_ns = 1000 };
-	struct block_write_options options = o;
+	struct block_write_options options = { .fs = &fs_posix, .max_ns = 1000 };
 	struct block_writer *to = NULL;
-	struct block_meta meta = { .ulid = ulid_new(1) };
+	struct block_meta meta = { 0 };
 	struct names n = { .left = -1 };
 	struct block *b = NULL;
 	uint32_t slot, id, group;
@@ -398,6 +397,7 @@ TEST(names_and_values)
 
 	REQUIRE(world_open(&w, 1, 1, 0));
 	options.dir = w.block;
+	options.ulid = ulid_new(1);
 	REQUIRE_OK(block_writer_open(&options, &to, &err), &err);
 	CHECK_OK(block_writer_partition(to, w.partitions[0], &slot, &err), &err);
 	for (uint32_t i = 0; i < 4; i++) {
@@ -473,7 +473,7 @@ TEST(verify_finds_what_does_not_add_up)
 {
 	struct block_write_options o = { .fs = &fs_posix, .min_ns = WORLD_MIN_NS,
 		.max_ns = WORLD_MAX_NS, .levels = 1, .raw = true };
-	struct block_meta meta = { .ulid = ulid_new(1) };
+	struct block_meta meta = { 0 };
 	int64_t step_ns = WORLD_START_NS - 2 * rollup_step_ns[0];
 	struct buf rollup = { 0 }, all = { 0 };
 	struct block_writer *to = NULL;
@@ -485,6 +485,7 @@ TEST(verify_finds_what_does_not_add_up)
 
 	REQUIRE(world_open(&w, 2, 1, 1));
 	o.dir = w.block;
+	o.ulid = ulid_new(1);
 	REQUIRE_OK(block_writer_open(&o, &to, &err), &err);
 	CHECK_OK(block_writer_partition(to, w.partitions[0], &slot, &err), &err);
 	CHECK_OK(block_writer_series(to, slot, w.series[0].labels, w.series[0].group_labels, &id,
@@ -548,6 +549,7 @@ TEST(what_comes_out_of_order_is_refused)
 	REQUIRE(world_open(&w, 2, 2, 4));
 	s = &w.series[1];
 	o.dir = w.block;
+	o.ulid = ulid_new(1);
 	REQUIRE_OK(block_writer_open(&o, &to, &err), &err);
 	CHECK_ERR(block_writer_chunk(to, s->chunks[0].bytes, &err), &err, ERR_INVALID,
 		"write block: a chunk without series");

@@ -341,6 +341,7 @@ enum err_code world_write(struct world *w, const struct world_options *o, struct
 {
 	const struct block_write_options options = { .fs = o->fs,
 		.dir = w->block,
+		.ulid = ulid_new(WORLD_MAX_NS),
 		.min_ns = WORLD_MIN_NS,
 		.max_ns = WORLD_MAX_NS,
 		.levels = o->levels,
@@ -352,8 +353,7 @@ enum err_code world_write(struct world *w, const struct world_options *o, struct
 
 	sources[0] = ulid_new(1);
 	sources[1] = ulid_new(1);
-	*meta = (struct block_meta){ .ulid = ulid_new(WORLD_MAX_NS),
-		.level = 2,
+	*meta = (struct block_meta){ .level = 2,
 		.sources = sources,
 		.sources_n = 2,
 		.heads = heads,

@@ -151,7 +151,10 @@ TEST(a_block_that_cannot_be_opened_stays_until_its_time_is_over)
 	REQUIRE_OK(db_list(w.f.db, &w.f.arena, &v, &n, &w.f.err), &w.f.err);
 	town_forget_until(&w, T0 + 10);
 	w.warning = arena_printf(&w.f.arena,
-		"rows may be missing: block %s/%s cannot be opened", w.f.dir, name);
+		"loss 1: all profiles of a block are lost between 1970-01-13T12:00:00.000Z and "
+		"1970-01-13T12:00:10.000Z (%s): open block: %s/%s/rollups.ldb: footer: the file has 10 "
+		"bytes",
+		name, w.f.dir, name);
 	TOWN_CHECK(&w, "without it");
 	CHECK(fs_exists(path));
 	db_set_retention(w.f.db, 40 * SEC, 0, 0);

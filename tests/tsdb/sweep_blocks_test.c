@@ -36,6 +36,10 @@ static const struct {
 
 static unsigned reported;
 
+/* Of the inventory, which need not be written for the work to go on: each time both files are
+ * opened, written and synced. */
+#define INVENTORY_OPERATIONS 6
+
 /* False: it was not hit. */
 static bool fail_one(size_t c, enum disk_kind kind, uint64_t nth, bool cut_power)
 {
@@ -76,14 +80,16 @@ static bool fail_one(size_t c, enum disk_kind kind, uint64_t nth, bool cut_power
 TEST(each_operation_of_cutting_and_joining_fails_once)
 {
 	for (size_t c = 0; c < sizeof(cases) / sizeof(*cases); c++) {
-		uint64_t n[DISK_KINDS], all = 0;
+		uint64_t n[DISK_KINDS], all = 0, inventory;
 		struct town w;
 
 		REQUIRE(cases[c].ready(&w));
 		CHECK_LAYOUT(&w, cases[c].before);
 		for (int k = 0; k < DISK_KINDS; k++)
 			n[k] = disk_done(w.disk, (enum disk_kind)k);
+		inventory = inventory_generation(w.f.db->inventory);
 		town_compact(&w);
+		inventory = inventory_generation(w.f.db->inventory) - inventory;
 		CHECK_LAYOUT(&w, "2 head head head");
 		for (int k = 0; k < DISK_KINDS; k++)
 			n[k] = disk_done(w.disk, (enum disk_kind)k) - n[k];
@@ -95,7 +101,7 @@ TEST(each_operation_of_cutting_and_joining_fails_once)
 						disk_kind_names[k], (int)i, (int)n[k]);
 		printf("  %s: %d operations, each hit; %u ended the work\n", cases[c].what,
 			(int)all, reported);
-		CHECK(reported > all / 2);
+		CHECK(reported > (all - inventory * INVENTORY_OPERATIONS) / 2);
 		reported = 0;
 	}
 }

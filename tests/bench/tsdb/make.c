@@ -287,8 +287,9 @@ static enum err_code make_services(struct making *m, struct partition **partitio
 
 static enum err_code make_block(struct making *m, int64_t block_ns, struct err *err)
 {
-	struct block_meta meta = { .ulid = ulid_new(clock_now_ns()), .level = 4 };
+	struct block_meta meta = { .level = 4 };
 	struct block_write_options o = { .fs = &fs_posix,
+		.ulid = ulid_new(clock_now_ns()),
 		.min_ns = block_ns,
 		.max_ns = block_ns + m->block_ns,
 		.levels = levels_of(m),
@@ -299,8 +300,8 @@ static enum err_code make_block(struct making *m, int64_t block_ns, struct err *
 	char *dir, *tmp;
 
 	arena_init(&a, 0);
-	dir = arena_printf(&a, "%s/blocks/%s", m->data, meta.ulid.text);
-	o.dir = tmp = arena_printf(&a, "%s/blocks/%s.tmp", m->data, meta.ulid.text);
+	dir = arena_printf(&a, "%s/blocks/%s", m->data, o.ulid.text);
+	o.dir = tmp = arena_printf(&a, "%s/blocks/%s.tmp", m->data, o.ulid.text);
 	partitions = calloc(m->services, sizeof(struct partition *));
 	if (!dir || !tmp || !partitions)
 		rc = nomem(err);
