@@ -30,7 +30,7 @@
 #define RENDER_NODES_MAX 1000000u
 #define RENDER_FLUSH_BYTES (64u << 10)
 #define RENDER_PPROF_BYTES_MAX (256u << 20) /* before gzip */
-#define RENDER_PGO_FRAMES 5u
+#define RENDER_PGO_LOCATIONS 5u
 
 struct render_options {
 	struct arena *arena;
@@ -83,8 +83,8 @@ MUST_CHECK enum err_code render_pprof_gz(
 
 /*
  * For `go build -pgo`: a CPU profile with names and lines alone, each stack cut to its innermost
- * RENDER_PGO_FRAMES frames. ERR_INVALID for other profiles, diffs, and where no function says on
- * which line it starts.
+ * RENDER_PGO_LOCATIONS locations, with what is inlined there. ERR_INVALID for other profiles and
+ * diffs, and where no function says on which line it starts.
  */
 MUST_CHECK enum err_code render_pgo(const struct result *r, const struct render_options *o,
 	struct pprof **out, struct err *err);

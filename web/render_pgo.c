@@ -2,13 +2,19 @@
  * A CPU profile as `go build -pgo` reads it.
  *
  * The compiler weighs call edges: caller, callee, and the line of the call counted from the
- * caller's first line. So a frame is kept as (function, line) and nothing else, mappings, addresses
- * and labels go, and so does the line of a leaf, from which nothing is called. Of each stack the
- * innermost RENDER_PGO_FRAMES frames stay: what is hot is there, and outer edges (main calls serve)
- * only make the file long. Frames without a function end a stack: an edge over them would be one
- * that is not in the code.
+ * caller's first line. It takes them from the two innermost locations of a stack, with all lines
+ * that were inlined there: a location is what a return address stands for, and only a call between
+ * the last two of them is known to have been made while the sample was taken. So locations stay as
+ * they are, whole, and of each stack the innermost RENDER_PGO_LOCATIONS. What no edge depends on
+ * goes: mappings, labels, columns, and the line of a leaf, from which nothing is called.
  *
- * Source: Go's cmd/internal/pgo.
+ * Frames are one and the same to the compiler if function, line and address are, and then there is
+ * no edge between them, nor twice the same one in a stack. An address itself says nothing, so what
+ * is kept is which locations of a stack share one: a location's address is its place in the stack,
+ * or that of the first with the same address. A leaf whose function stands in its stack once more
+ * keeps its line. A location without a function stays, too: edges over it have a weight.
+ *
+ * Source: Go's cmd/internal/pgo, internal/profile/graph.go.
  */
 #include "base/map.h"
 #include "web/notices.h"
@@ -16,15 +22,9 @@
 #include "web/render_profile.h"
 
 struct pgo_stack {
-	uint32_t frames[RENDER_PGO_FRAMES]; /* leaf first */
+	uint32_t locations[RENDER_PGO_LOCATIONS]; /* of the output, leaf first */
 	uint32_t n;
 	int64_t value;
-};
-
-struct pgo_frame {
-	uint32_t function; /* of the input */
-	int64_t line;
-	uint32_t location; /* of the output */
 };
 
 struct pgo {
@@ -32,11 +32,11 @@ struct pgo {
 	const struct pprof *in;
 	struct pprof_builder *b;
 	uint32_t *functions; /* per function of the input: its index in the output + 1 */
-	struct pgo_frame *frames;
-	uint32_t frames_n, frames_cap;
+	struct pprof_line *lines; /* of the location at hand */
+	uint32_t lines_cap;
 	struct pgo_stack *stacks;
 	uint32_t stacks_n, stacks_cap;
-	struct map frame_map, stack_map;
+	struct map location_map, stack_map;
 };
 
 static enum err_code check_type(const struct profile_value *const *v, size_t n, struct err *err)
@@ -59,58 +59,66 @@ static enum err_code check_type(const struct profile_value *const *v, size_t n, 
 	return ERR_OK;
 }
 
-/* ---- frames ---- */
+/* ---- locations ---- */
 
-static bool frame_eq(const void *ctx, const void *key, uint32_t id)
-{
-	const struct pgo_frame *a = key, *b = &((const struct pgo *)ctx)->frames[id];
-
-	return a->function == b->function && a->line == b->line;
-}
-
-static uint32_t add_location(struct pgo *x, uint32_t function, int64_t line)
+static uint32_t function_of(struct pgo *x, uint32_t function)
 {
 	const struct pprof_function *f = &x->in->functions[function];
-	struct pprof_line l = { .line = line };
+	struct str *strings = x->in->strings;
 
 	if (!x->functions[function])
 		x->functions[function] = 1 +
 			pprof_builder_function(x->b,
 				&(struct pprof_function){
-					.name = pprof_builder_string(x->b, x->in->strings[f->name]),
+					.name = pprof_builder_string(x->b, strings[f->name]),
 					.system_name = pprof_builder_string(
-						x->b, x->in->strings[f->system_name]),
+						x->b, strings[f->system_name]),
 					.filename = pprof_builder_string(
-						x->b, x->in->strings[f->filename]),
+						x->b, strings[f->filename]),
 					.start_line = f->start_line });
-	l.function = x->functions[function] - 1;
-	return pprof_builder_location(
-		x->b, (struct pprof_location){ .mapping = PPROF_NONE }, &l, 1);
+	return x->functions[function] - 1;
 }
 
-static enum err_code find_frame(
-	struct pgo *x, uint32_t function, int64_t line, uint32_t *out, struct err *err)
-{
-	struct pgo_frame key = { .function = function, .line = line }, *grown;
-	uint64_t hash = hash_u64((uint64_t)function << 32 ^ (uint64_t)line);
+struct location_key {
+	struct pprof_location l;
+	const struct pprof_line *lines;
+};
 
-	*out = map_find(&x->frame_map, hash, frame_eq, x, &key);
+static bool location_eq(const void *ctx, const void *key, uint32_t id)
+{
+	const struct location_key *k = key;
+	const struct pprof *p = ctx;
+	const struct pprof_location *l = &p->locations[id];
+
+	if (l->address != k->l.address || l->line_n != k->l.line_n)
+		return false;
+	for (uint32_t i = 0; i < l->line_n; i++) {
+		const struct pprof_line *a = &k->lines[i], *b = &p->lines[l->line_first + i];
+
+		if (a->function != b->function || a->line != b->line)
+			return false;
+	}
+	return true;
+}
+
+static enum err_code find_location(
+	struct pgo *x, const struct location_key *key, uint32_t *out, struct err *err)
+{
+	const struct pprof *p = pprof_builder_profile(x->b);
+	uint64_t hash = hash_u64(key->l.address << 32 | key->l.line_n);
+
+	for (uint32_t i = 0; i < key->l.line_n; i++)
+		hash = hash_u64(hash ^ (uint64_t)key->lines[i].function << 32 ^
+			(uint64_t)key->lines[i].line);
+	*out = map_find(&x->location_map, hash, location_eq, p, key);
 	if (*out != MAP_NONE)
 		return ERR_OK;
-	if (x->frames_n == x->frames_cap) {
-		x->frames_cap = x->frames_cap ? x->frames_cap * 2 : 256;
-		if (!(grown = arena_alloc_raw(x->arena, x->frames_cap, sizeof(*grown))))
-			return arena_fail(x->arena, "answer", err);
-		if (x->frames_n)
-			memcpy(grown, x->frames, x->frames_n * sizeof(*grown));
-		x->frames = grown;
-	}
-	*out = x->frames_n;
-	if (!map_add(&x->frame_map, hash, *out))
-		return err_set(err, ERR_NOMEM, "answer: out of memory");
-	key.location = add_location(x, function, line);
-	x->frames[x->frames_n++] = key;
-	return ERR_OK;
+	*out = pprof_builder_location(x->b, key->l, key->lines, key->l.line_n);
+	if (*out >= p->locations_n)
+		return arena_fail(x->arena, "answer", err);
+	return map_add(&x->location_map, hash, *out) ?
+		ERR_OK :
+		err_set(err, ERR_NOMEM, "answer: out of memory");
 }
 
 /* ---- stacks ---- */
@@ -119,12 +127,12 @@ static bool stack_eq(const void *ctx, const void *key, uint32_t id)
 {
 	const struct pgo_stack *a = key, *b = &((const struct pgo *)ctx)->stacks[id];
 
-	return a->n == b->n && !memcmp(a->frames, b->frames, a->n * sizeof(*a->frames));
+	return a->n == b->n && !memcmp(a->locations, b->locations, a->n * sizeof(*a->locations));
 }
 
 static enum err_code add_stack(struct pgo *x, const struct pgo_stack *s, struct err *err)
 {
-	uint64_t hash = hash_bytes(s->frames, s->n * sizeof(*s->frames), 0);
+	uint64_t hash = hash_bytes(s->locations, s->n * sizeof(*s->locations), 0);
 	uint32_t id = map_find(&x->stack_map, hash, stack_eq, x, s);
 	struct pgo_stack *grown;
 
@@ -146,40 +154,69 @@ static enum err_code add_stack(struct pgo *x, const struct pgo_stack *s, struct 
 	return ERR_OK;
 }
 
-/* False: no more of this stack. */
-static bool add_frames(
-	struct pgo *x, struct pgo_stack *s, uint32_t location, enum err_code *rc, struct err *err)
+static bool same_function(const struct pgo *x, uint32_t a, uint32_t b)
 {
-	const struct pprof_location *l = &x->in->locations[location];
+	const struct pprof_function *f = &x->in->functions[a], *g = &x->in->functions[b];
 
-	if (l->line_n == 0)
-		return s->n == 0;
-	for (uint32_t i = 0; i < l->line_n && s->n < RENDER_PGO_FRAMES; i++) {
-		const struct pprof_line *line = &x->in->lines[l->line_first + i];
-		const struct pprof_function *f = &x->in->functions[line->function];
+	return a == b || (f->name == g->name && f->start_line == g->start_line);
+}
 
-		*rc = find_frame(x, line->function, s->n ? line->line : f->start_line,
-			&s->frames[s->n], err);
-		if (*rc)
-			return false;
-		s->n++;
+/* Whether the function of the first line stands in the stack once more. */
+static bool leaf_recurs(const struct pgo *x, const uint32_t *ids, uint32_t n)
+{
+	const struct pprof_location *leaf = &x->in->locations[ids[0]], *l;
+
+	for (uint32_t k = 0; k < n; k++) {
+		l = &x->in->locations[ids[k]];
+		for (uint32_t i = k ? 0 : 1; i < l->line_n; i++)
+			if (same_function(x, x->in->lines[leaf->line_first].function,
+				    x->in->lines[l->line_first + i].function))
+				return true;
 	}
-	return s->n < RENDER_PGO_FRAMES;
+	return false;
+}
+
+static enum err_code add_location(struct pgo *x, const uint32_t *ids, uint32_t n, uint32_t at,
+	uint32_t *out, struct err *err)
+{
+	const struct pprof_location *l = &x->in->locations[ids[at]];
+	struct location_key key = { .l = { .mapping = PPROF_NONE, .line_n = l->line_n } };
+
+	while (x->in->locations[ids[key.l.address]].address != l->address)
+		key.l.address++;
+	if (l->line_n > x->lines_cap) {
+		x->lines_cap = l->line_n * 2;
+		x->lines = arena_array(x->arena, struct pprof_line, x->lines_cap);
+		if (!x->lines)
+			return arena_fail(x->arena, "answer", err);
+	}
+	for (uint32_t i = 0; i < l->line_n; i++) {
+		const struct pprof_line *line = &x->in->lines[l->line_first + i];
+
+		x->lines[i] = (struct pprof_line){ .line = line->line,
+			.function = function_of(x, line->function) };
+	}
+	if (at == 0 && l->line_n && !leaf_recurs(x, ids, n))
+		x->lines[0].line =
+			x->in->functions[x->in->lines[l->line_first].function].start_line;
+	key.lines = x->lines;
+	return find_location(x, &key, out, err);
 }
 
 static enum err_code add_sample(struct pgo *x, uint32_t i, struct err *err)
 {
 	const struct pprof_sample *sample = &x->in->samples[i];
-	struct pgo_stack s = { .value = x->in->values[i] };
-	enum err_code rc = ERR_OK;
+	struct pgo_stack s = { .value = x->in->values[i], .n = sample->location_n };
+	enum err_code rc;
 
-	if (s.value <= 0)
+	if (s.value <= 0 || s.n == 0)
 		return ERR_OK;
-	for (uint32_t k = 0; k < sample->location_n; k++)
-		if (!add_frames(x, &s, x->in->location_ids[sample->location_first + k], &rc, err))
-			break;
-	if (rc || s.n == 0)
-		return rc;
+	if (s.n > RENDER_PGO_LOCATIONS)
+		s.n = RENDER_PGO_LOCATIONS;
+	for (uint32_t k = 0; k < s.n; k++)
+		if ((rc = add_location(x, x->in->location_ids + sample->location_first, s.n, k,
+			     &s.locations[k], err)))
+			return rc;
 	return add_stack(x, &s, err);
 }
 
@@ -200,7 +237,6 @@ static void copy_header(const struct pgo *x)
 static enum err_code build(struct pgo *x, struct pprof **out, struct err *err)
 {
 	const struct pprof *in = x->in;
-	uint32_t locations[RENDER_PGO_FRAMES];
 	bool any_start = in->functions_n == 0;
 	enum err_code rc;
 
@@ -222,9 +258,7 @@ static enum err_code build(struct pgo *x, struct pprof **out, struct err *err)
 	for (uint32_t i = 0; i < x->stacks_n; i++) {
 		const struct pgo_stack *s = &x->stacks[i];
 
-		for (uint32_t k = 0; k < s->n; k++)
-			locations[k] = x->frames[s->frames[k]].location;
-		pprof_builder_sample(x->b, locations, s->n, NULL, 0, &s->value);
+		pprof_builder_sample(x->b, s->locations, s->n, NULL, 0, &s->value);
 	}
 	return pprof_builder_finish(x->b, out, err);
 }
@@ -243,11 +277,11 @@ enum err_code render_pgo(
 		(rc = check_type(v, n, err)) || (rc = render_pprof(r, o, &in, err)))
 		return rc;
 	x.in = in;
-	map_init(&x.frame_map);
+	map_init(&x.location_map);
 	map_init(&x.stack_map);
 	if (!(rc = build(&x, out, err)))
 		rc = notices_add_comments(&notices, o->arena, *out, err);
-	map_release(&x.frame_map);
+	map_release(&x.location_map);
 	map_release(&x.stack_map);
 	return rc;
 }

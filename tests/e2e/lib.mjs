@@ -173,4 +173,9 @@ export async function startDemo(t, version, regression, load = 100) {
   return run;
 }
 
+/** 26 of Go 1.26. */
+export function goMinor() {
+  return Number(execFileSync('go', ['env', 'GOVERSION']).toString().match(/^go1\.(\d+)/)[1]);
+}
+
 export { existsSync, join, writeFileSync, execFileSync };

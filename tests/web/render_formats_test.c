@@ -170,7 +170,10 @@ static enum err_code code_pgo(struct code *c, bool is_diff, struct pprof **out, 
 	return rc;
 }
 
-/* "f1:150 f2:200 3\n": frames leaf first, value. */
+/*
+ * "f1:150,f3:306 f2:200 3\n": locations leaf first, within one the innermost line first, value. One
+ * whose address is not its place has that behind it.
+ */
 static void print_stacks(const struct pprof *p, struct buf *out)
 {
 	for (uint32_t i = 0; i < p->samples_n; i++) {
@@ -179,14 +182,20 @@ static void print_stacks(const struct pprof *p, struct buf *out)
 		for (uint32_t k = 0; k < s->location_n; k++) {
 			const struct pprof_location *l =
 				&p->locations[p->location_ids[s->location_first + k]];
-			const struct pprof_line *line = &p->lines[l->line_first];
 
-			CHECK_INT(l->line_n, 1);
-			CHECK_INT(l->address, 0);
 			CHECK_INT(l->mapping, PPROF_NONE);
-			buf_printf(out, STR_FMT ":%lld ",
-				STR_ARG(p->strings[p->functions[line->function].name]),
-				(long long)line->line);
+			for (uint32_t n = 0; n < l->line_n; n++) {
+				const struct pprof_line *line = &p->lines[l->line_first + n];
+
+				buf_printf(out, "%s" STR_FMT ":%lld", n ? "," : "",
+					STR_ARG(p->strings[p->functions[line->function].name]),
+					(long long)line->line);
+			}
+			if (l->line_n == 0)
+				buf_add_char(out, '?');
+			if (l->address != k)
+				buf_printf(out, "@%llu", (unsigned long long)l->address);
+			buf_add_char(out, ' ');
 		}
 		CHECK_INT(s->label_n, 0);
 		buf_add_i64(out, p->values[i]);
@@ -194,47 +203,116 @@ static void print_stacks(const struct pprof *p, struct buf *out)
 	}
 }
 
-TEST(pgo_keeps_names_lines_and_five_frames)
+static void check_stacks(struct code *c, const char *want)
+{
+	struct buf text = { 0 };
+	struct pprof *p = NULL;
+	struct err err;
+
+	CHECK_OK(code_pgo(c, false, &p, &err), &err);
+	if (p) {
+		print_stacks(p, &text);
+		CHECK_STR(buf_str(&text), want);
+		CHECK_INT(p->types_n, 1);
+		CHECK_STR(p->strings[p->types[0].type], "cpu");
+		CHECK_STR(p->strings[p->types[0].unit], "nanoseconds");
+		CHECK_INT(p->mappings_n, 0);
+		for (uint32_t i = 0; i < p->functions_n; i++)
+			CHECK(p->functions[i].start_line > 0);
+	}
+	buf_release(&text);
+	values_release(&c->values);
+}
+
+#define SAMPLE(c, value, ...) \
+	pprof_builder_sample((c)->b, (const uint32_t[]){ __VA_ARGS__ }, \
+		sizeof((const uint32_t[]){ __VA_ARGS__ }) / sizeof(uint32_t), NULL, 0, \
+		(const int64_t[]){ value })
+
+TEST(pgo_keeps_names_lines_and_five_locations)
 {
 	struct code c;
-	struct pprof *p = NULL;
-	struct buf text = { 0 };
-	struct err err;
-	uint32_t l[8], known, unknown, inlined;
+	uint32_t l[8], other;
 
 	REQUIRE(code_open(&c, "cpu", "nanoseconds", true));
 	for (uint32_t i = 0; i < 8; i++)
 		l[i] = LOCATION(&c, 4096 + i, { 7 - (int64_t)i, 100 * (7 - (int64_t)i) + 5 });
-	/* Another line of the leaf is the same call. */
-	known = LOCATION(&c, 5000, { 7, 711 });
-	unknown = location(&c, 5001, NULL, 0);
-	inlined = LOCATION(&c, 5002, { 9, 903 }, { 8, 801 });
+	/* Another line of the leaf is the same call, and so is another address of a caller. */
+	other = LOCATION(&c, 5000, { 7, 711 });
 	pprof_builder_sample(c.b, l, 8, NULL, 0, (int64_t[]){ 10 });
-	pprof_builder_sample(
-		c.b, (uint32_t[]){ known, l[1], l[2], l[3], l[4] }, 5, NULL, 0, (int64_t[]){ 5 });
-	pprof_builder_sample(c.b, (uint32_t[]){ inlined, l[1] }, 2, NULL, 0, (int64_t[]){ 3 });
-	/* Below what nobody knows is the stack, above it are no edges. */
-	pprof_builder_sample(
-		c.b, (uint32_t[]){ l[1], l[2], unknown, l[3] }, 4, NULL, 0, (int64_t[]){ 2 });
-	pprof_builder_sample(
-		c.b, (uint32_t[]){ unknown, l[2], l[3] }, 3, NULL, 0, (int64_t[]){ 1 });
-	pprof_builder_sample(c.b, (uint32_t[]){ unknown }, 1, NULL, 0, (int64_t[]){ 7 });
-	CHECK_OK(code_pgo(&c, false, &p, &err), &err);
-	REQUIRE(p != NULL);
-	print_stacks(p, &text);
-	CHECK_STR(buf_str(&text),
+	SAMPLE(&c, 5, other, l[1], l[2], l[3], l[4]);
+	SAMPLE(&c, 2, l[0], LOCATION(&c, 5001, { 6, 605 }));
+	SAMPLE(&c, 1, other, l[1]);
+	SAMPLE(&c, 7, l[3]);
+	check_stacks(&c,
 		"f7:700 f6:605 f5:505 f4:405 f3:305 15\n"
-		"f9:900 f8:801 f6:605 3\n"
-		"f6:600 f5:505 2\n"
-		"f5:500 f4:405 1\n");
-	CHECK_INT(p->types_n, 1);
-	CHECK_STR(p->strings[p->types[0].type], "cpu");
-	CHECK_STR(p->strings[p->types[0].unit], "nanoseconds");
-	CHECK_INT(p->mappings_n, 0);
-	for (uint32_t i = 0; i < p->functions_n; i++)
-		CHECK(p->functions[i].start_line > 0);
-	buf_release(&text);
-	values_release(&c.values);
+		"f7:700 f6:605 3\n"
+		"f4:400 7\n");
+}
+
+/* The compiler takes an edge from the last two locations alone, and all of what is in them. */
+TEST(pgo_keeps_what_is_inlined_in_its_location)
+{
+	struct code c;
+	uint32_t inlined, callers, outer;
+
+	REQUIRE(code_open(&c, "cpu", "nanoseconds", true));
+	inlined = LOCATION(&c, 5000, { 9, 903 }, { 8, 801 }, { 7, 702 });
+	callers = LOCATION(&c, 5001, { 6, 601 }, { 5, 502 }, { 4, 403 });
+	outer = LOCATION(&c, 5002, { 3, 301 });
+	SAMPLE(&c, 3, inlined, callers, outer, outer, outer, outer);
+	SAMPLE(&c, 1, callers, inlined);
+	check_stacks(&c,
+		"f9:900,f8:801,f7:702 f6:601,f5:502,f4:403 f3:301 f3:301@2 f3:301@2 3\n"
+		"f6:600,f5:502,f4:403 f9:903,f8:801,f7:702 1\n");
+}
+
+/* An edge over a frame that has no function is one that is not in the code, and has a weight. */
+TEST(pgo_keeps_unknown_locations)
+{
+	struct code c;
+	uint32_t a, b, unknown, other;
+
+	REQUIRE(code_open(&c, "cpu", "nanoseconds", true));
+	a = LOCATION(&c, 4096, { 2, 205 });
+	b = LOCATION(&c, 4097, { 3, 305 });
+	unknown = location(&c, 5001, NULL, 0);
+	other = location(&c, 5002, NULL, 0);
+	SAMPLE(&c, 2, a, unknown, b);
+	SAMPLE(&c, 1, unknown, a, b);
+	SAMPLE(&c, 4, unknown, other);
+	SAMPLE(&c, 5, unknown, unknown);
+	SAMPLE(&c, 7, unknown);
+	check_stacks(&c,
+		"f2:200 ? f3:305 2\n"
+		"? f2:205 f3:305 1\n"
+		"? ? 4\n"
+		"? 7\n"
+		"? ?@0 5\n");
+}
+
+/* A function that calls itself has an edge unless caller and callee are one place in it. */
+TEST(pgo_keeps_places_of_recursion_apart)
+{
+	struct code c;
+	uint32_t leaf, call, same, mixed;
+
+	REQUIRE(code_open(&c, "cpu", "nanoseconds", true));
+	leaf = LOCATION(&c, 4096, { 2, 203 });
+	call = LOCATION(&c, 4097, { 2, 203 });
+	same = LOCATION(&c, 4096, { 2, 207 });
+	mixed = LOCATION(&c, 4098, { 2, 209 }, { 2, 205 });
+	SAMPLE(&c, 1, leaf, call);
+	SAMPLE(&c, 2, leaf, leaf);
+	SAMPLE(&c, 4, leaf, same);
+	SAMPLE(&c, 8, mixed);
+	SAMPLE(&c, 16, leaf);
+	check_stacks(&c,
+		"f2:203 f2:203 1\n"
+		"f2:200 16\n"
+		"f2:203 f2:203@0 2\n"
+		"f2:203 f2:207@0 4\n"
+		"f2:209,f2:205 8\n");
 }
 
 TEST(pgo_wants_a_cpu_profile_with_start_lines)
