@@ -8,7 +8,8 @@
  * Indexes:   strings, mappings, functions, locations, lines and labels are arrays; a field that
  *            refers to one holds its index. `mapping` uses PPROF_NONE for none.
  * Units:     times in nanoseconds; values in the unit of their sample type.
- * Errors:    ERR_INVALID (the message names the field), ERR_LIMIT (names the limit), ERR_NOMEM.
+ * Errors:    ERR_INVALID (the message names the field), ERR_UNSUPPORTED (a legacy format, by
+ *            name), ERR_LIMIT (names the limit), ERR_NOMEM.
  * Ownership: all arrays live in the arena given; strings point into the body, which must outlive
  *            the profile. They may hold any byte.
  * Threads:   immutable once made.

@@ -16,6 +16,7 @@
 #include <stdio.h>
 
 #include "proto/decoder.h"
+#include "proto/pprof_legacy.h"
 
 #define LOCATION_IDS_PER_ELEMENT 16 /* the limit on location ids, in elements_max */
 
@@ -261,6 +262,16 @@ static enum err_code check_strings(struct decoder *d)
 }
 
 
+/* What a body that cannot be read is, where it is known. */
+static enum err_code name_legacy(const struct decoder *d, enum err_code rc)
+{
+	const char *name = rc == ERR_INVALID ? pprof_legacy(d->raw) : NULL;
+
+	return !name ? rc :
+		       err_set(d->err, ERR_UNSUPPORTED,
+			       "a legacy %s is not read yet: only pprof's protobuf is", name);
+}
+
 enum err_code pprof_decode(struct arena *a, struct str raw, const struct pprof_limits *limits,
 	struct pprof **out, struct err *err)
 {
@@ -277,7 +288,7 @@ enum err_code pprof_decode(struct arena *a, struct str raw, const struct pprof_l
 	set_limits(&d);
 	if ((rc = walk(&d)) || (rc = check_strings(&d)) || (rc = decoder_tables(&d)) ||
 		(rc = decoder_samples(&d)))
-		return rc;
+		return name_legacy(&d, rc);
 	*out = d.p;
 	return ERR_OK;
 }

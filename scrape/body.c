@@ -161,32 +161,6 @@ static enum err_code undo_transport(struct arena *a, struct str encoding,
 
 /* ---- what it is, where it is no profile ---- */
 
-/* gperftools' binary CPU profile begins with the words 0, 3, 0, period, 0, of 4 or of 8 bytes. */
-static bool is_gperftools_cpu(struct str s)
-{
-	uint32_t w4[3];
-	uint64_t w8[3];
-
-	if (s.len < sizeof(w8))
-		return false;
-	memcpy(w4, s.ptr, sizeof(w4));
-	memcpy(w8, s.ptr, sizeof(w8));
-	return (w4[0] == 0 && w4[1] == 3 && w4[2] == 0) || (w8[0] == 0 && w8[1] == 3 && w8[2] == 0);
-}
-
-static bool is_legacy(struct str s)
-{
-	static const char *const openings[] = { "heap profile:", "heap_v2/", "--- contention",
-		"--- mutex",
-		"--- heap", "--- growth", "--- Memory", "--- threadz", "--- profile", "goroutine profile:",
-		"threadcreate profile:" };
-
-	for (size_t i = 0; i < sizeof(openings) / sizeof(openings[0]); i++)
-		if (str_has_prefix(s, str_of(openings[i])))
-			return true;
-	return is_gperftools_cpu(s);
-}
-
 static bool is_html(struct str s, struct str content_type)
 {
 	s = str_trim(s);
@@ -209,9 +183,6 @@ static enum err_code explain(struct str body, struct str content_type, enum err_
 
 	if (rc != ERR_INVALID)
 		return rc;
-	if (is_legacy(body))
-		return err_set(err, ERR_UNSUPPORTED,
-			"legacy profile format: only pprof's protobuf format is supported");
 	if (is_html(body, content_type))
 		return err_set(err, ERR_INVALID,
 			"target answers a web page (Content-Type %s), not a profile", QUOTED(content_type));

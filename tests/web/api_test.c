@@ -291,6 +291,7 @@ TEST(ingest_refuses_what_it_cannot_store)
 		{ "name=cpu&interval=0",
 			"invalid parameter \\\"interval\\\": it is more than 0 and at most a day" },
 	};
+	static const char gperftools[40] = { [8] = 3, [24] = 0x10, [25] = 0x27 };
 	struct buf gz = { 0 };
 	char path[256], want[512];
 
@@ -306,6 +307,10 @@ TEST(ingest_refuses_what_it_cannot_store)
 		ERROR_BODY("bad_data", "the body is empty; it is to be a profile"));
 	post("/api/v1/ingest?name=cpu", "", STR("<html>no</html>"));
 	CHECK_INT(f.r.status, 400);
+	CHECK_STR(post("/api/v1/ingest?name=cpu", "", (struct str){ gperftools, sizeof(gperftools) }),
+		ERROR_BODY("bad_data",
+			"a legacy CPU profile of gperftools (binary) is not read yet: only "
+			"pprof's protobuf is"));
 	gz.ptr[gz.len - 5] ^= 1;
 	post("/api/v1/ingest?name=cpu", "", buf_str(&gz));
 	CHECK_INT(f.r.status, 400);
