@@ -415,6 +415,12 @@ MUST_CHECK enum err_code db_losses(
 MUST_CHECK enum err_code db_accept_losses(struct db *db, const uint64_t *numbers, size_t n,
 	size_t *accepted, struct err *err);
 
+/*
+ * Reads every record of the head's windows and compares their number with what was acknowledged:
+ * what is missing is added to the losses. For tools, on a database that is open for reading only.
+ */
+MUST_CHECK enum err_code db_verify_head(struct db *db, struct err *err);
+
 struct db_status {
 	uint64_t series; /* in the head */
 	uint64_t partitions, nodes, strings, symbol_bytes; /* in memory */
