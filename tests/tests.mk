@@ -86,6 +86,14 @@ damage: $(DAMAGE)
 test-damage:
 	@$(MAKE) --no-print-directory MODE=asan BUILD=$(BUILD)/asan DAMAGE_TRIALS=$(DAMAGE_TEST_TRIALS) damage
 
+# What crashes and faulty disks do to a state kept outside; the same programs run short among the unit tests.
+CRASH_ROUNDS ?= 5000
+CRASH_SEED ?= 1
+CRASH_TESTS := $(patsubst %,$(BUILD)/tests/tsdb/%_test,stress crash power sweep full)
+.PHONY: crash
+crash: $(CRASH_TESTS)
+	@EPI_CRASH_ROUNDS=$(CRASH_ROUNDS) EPI_CRASH_SEED=$(CRASH_SEED) TEST_TIMEOUT=86400 tests/run.sh $^
+
 # Fuzz drivers: tests/fuzz/<name>_fuzz.c, each with LLVMFuzzerTestOneInput; its first comment names its room:
 # "fuzz: room". Seeds stand in tests/fuzz/<name>/.
 FUZZ_SOURCES := $(wildcard tests/fuzz/*_fuzz.c)
