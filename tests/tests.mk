@@ -64,6 +64,36 @@ $(BUILD)/tests/e2e/refuse_limits: $(call objects,tests/e2e/refuse_limits.c)
 	@echo "  LINK  $@"
 	@$(CC) $(OPT) -o $@ $<
 
+# Damaged data directories (tests/damage/README.md): with the server's handlers and epitool's commands.
+DAMAGE := $(BUILD)/tests/damage/damage
+DAMAGE_OBJECTS := $(call objects,$(wildcard tests/damage/*.c) tests/tsdb/fixture.c tests/tsdb/fixture_read.c \
+	$(filter-out cmd/epitool/main.c,$(wildcard cmd/epitool/*.c)))
+$(DAMAGE): $(DAMAGE_OBJECTS) $(FLEET_LIB) $(call room_libs,cmd)
+	@mkdir -p $(@D)
+	@echo "  LINK  $@"
+	@$(CC) $(OPT) -pthread -o $@ $(DAMAGE_OBJECTS) \
+		-Wl,--start-group $(FLEET_LIB) $(call room_libs,cmd) -Wl,--end-group $(SYSLIBS)
+
+# `make damage DAMAGE_TRIALS=100000 DAMAGE_FIRST=7 DAMAGE_ONLY=head/`; the stage of `make test` is short, under ASan.
+DAMAGE_TRIALS ?= 10000
+DAMAGE_FIRST ?= 1
+DAMAGE_ONLY ?=
+DAMAGE_TEST_TRIALS ?= 60
+.PHONY: damage damage-program test-damage
+damage-program: $(DAMAGE)
+damage: $(DAMAGE)
+	@$(DAMAGE) --trials=$(DAMAGE_TRIALS) --first=$(DAMAGE_FIRST) --only='$(DAMAGE_ONLY)' --jobs=$$(nproc)
+test-damage:
+	@$(MAKE) --no-print-directory MODE=asan BUILD=$(BUILD)/asan DAMAGE_TRIALS=$(DAMAGE_TEST_TRIALS) damage
+
+# What crashes and faulty disks do to a state kept outside; the same programs run short among the unit tests.
+CRASH_ROUNDS ?= 5000
+CRASH_SEED ?= 1
+CRASH_TESTS := $(patsubst %,$(BUILD)/tests/tsdb/%_test,stress crash power sweep full)
+.PHONY: crash
+crash: $(CRASH_TESTS)
+	@EPI_CRASH_ROUNDS=$(CRASH_ROUNDS) EPI_CRASH_SEED=$(CRASH_SEED) TEST_TIMEOUT=86400 tests/run.sh $^
+
 # Fuzz drivers: tests/fuzz/<name>_fuzz.c, each with LLVMFuzzerTestOneInput; its first comment names its room:
 # "fuzz: room". Seeds stand in tests/fuzz/<name>/.
 FUZZ_SOURCES := $(wildcard tests/fuzz/*_fuzz.c)

@@ -108,10 +108,14 @@ void db_check_room(struct db *db)
 
 /* ---- retention ---- */
 
+/* Those on their way out too: after a crash they are back, with the ids that they have. */
 static bool in_some_window(struct db *db, uint32_t series)
 {
 	for (size_t i = 0; i < db->windows_n; i++)
 		if (bits_get(&db->windows[i]->series, series))
+			return true;
+	for (const struct window *w = db->dropping; w; w = w->next_dropping)
+		if (bits_get(&w->series, series))
 			return true;
 	return false;
 }

@@ -144,7 +144,7 @@ struct db {
 	struct cond wake; /* the maintenance thread's */
 	struct window **windows; /* ascending */
 	size_t windows_n, windows_cap;
-	struct window *dropping; /* taken from windows, but somebody still reads or writes them */
+	struct window *dropping; /* not in windows any more, and their files are still there */
 	struct db_block **blocks; /* db->lock: ascending by time */
 	size_t blocks_n, blocks_cap;
 	struct work *work; /* who changes blocks (tsdb/blocks.h) */

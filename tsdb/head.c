@@ -287,17 +287,21 @@ void head_remove_beside(struct db *db, const struct window *w)
 			log_warn("tsdb", "not removed", LOG_S("path", paths[i]), LOG_E(&err));
 }
 
-static void remove_files(struct db *db, struct window *w)
+/* False: it would be a window at the next start. What was renamed for good is none any more. */
+static bool remove_files(struct db *db, struct window *w)
 {
 	struct fs *fs = db->o.fs;
 	char *dropped = text("%s/%" PRId64 "%s", db->head_dir, w->start_ns / NS_PER_S, DROPPED);
 	struct err err = { 0 };
+	bool gone;
 
-	head_remove_beside(db, w);
-	if (!dropped || fs->ops->rename(fs, w->dir, dropped, &err) ||
-		fs->ops->sync_dir(fs, db->head_dir, &err) || fs_remove_tree(fs, dropped, &err))
+	head_remove_beside(db, w); /* first: without its directory they would tell of a loss */
+	gone = dropped && !fs->ops->rename(fs, w->dir, dropped, &err) &&
+		!fs->ops->sync_dir(fs, db->head_dir, &err);
+	if (!gone || fs_remove_tree(fs, dropped, &err))
 		log_warn("tsdb", "window not removed", LOG_S("store", w->dir), LOG_E(&err));
 	free(dropped);
+	return gone;
 }
 
 /* Off the list of those being dropped; db->lock is held. */
@@ -399,7 +403,10 @@ void head_remove(struct db *db, struct window *w, const char *why)
 	forget_symbols(db, w);
 	store_close(w->store);
 	w->store = NULL;
-	remove_files(db, w);
+	/* What the disk does not let go stays in the list, so that its series keep their ids: the
+	 * next start reads them again. */
+	if (!remove_files(db, w))
+		return;
 	log_info("tsdb", "window dropped", LOG_S("store", w->dir), LOG_S("reason", why));
 	metric_add(&dropped_windows, why, 1);
 	mutex_lock(&db->lock);

@@ -425,28 +425,39 @@ static void delete_some(struct model *m)
 	matcher_release(&matcher);
 }
 
-void model_work(struct model *m, size_t appends, bool (*stop)(void *ctx), void *ctx)
+/* What may be done between two appends. */
+static bool something_else(struct model *m)
 {
 	struct err err;
 
-	while (appends-- && !(stop && stop(ctx))) {
-		model_append(m);
-		switch (model_draw(m, 12)) {
-		case 0:
-			model_wait(m);
-			break;
-		case 1:
-			fixture_maintain(&m->f);
-			break;
-		case 2: /* may fail where the disk does; nothing may be lost by that */
-			(void)!db_compact(m->f.db, &err);
-			break;
-		case 3:
-			if (m->deletes && model_draw(m, 4) == 0)
-				delete_some(m);
-			break;
-		default:
-			break;
-		}
+	switch (model_draw(m, 12)) {
+	case 0:
+		model_wait(m);
+		return true;
+	case 1:
+		fixture_maintain(&m->f);
+		return true;
+	case 2: /* may fail where the disk does; nothing may be lost by that */
+		(void)!db_compact(m->f.db, &err);
+		return true;
+	case 3:
+		if (m->deletes && model_draw(m, 4) == 0)
+			delete_some(m);
+		return true;
+	case 4:
+		return !m->snapshots || model_draw(m, 10) || model_check_snapshot(m);
+	default:
+		return true;
 	}
+}
+
+bool model_work(struct model *m, size_t appends, bool (*stop)(void *ctx), void *ctx)
+{
+	bool ok = true;
+
+	while (ok && appends-- && !(stop && stop(ctx))) {
+		model_append(m);
+		ok = something_else(m);
+	}
+	return ok;
 }

@@ -65,6 +65,9 @@ struct model {
 	uint32_t appended;
 	size_t waiting, acked, refused; /* lock; acked and refused: so far */
 	bool no_replacing, deletes;
+	bool snapshots; /* are taken at work, opened and compared */
+	bool faults; /* the disk fails on purpose: a snapshot may fail; one that was taken is whole */
+	size_t snapshots_n; /* that were taken and compared */
 	struct model_range *deleted; /* all so far */
 	size_t deleted_n, deleted_cap;
 	int tell; /* a pipe that what happens is written to; -1: none */
@@ -103,13 +106,14 @@ bool model_follow(struct model *m, int pipe, int pid, int ms, bool while_opening
 #define MODEL_BATCH 3
 bool model_append(struct model *m);
 void model_wait(struct model *m); /* until all is answered */
-/* Appends, waiting, maintenance, work on blocks and (deletes) deletions in random order; ends early
- * where stop says so. */
-void model_work(struct model *m, size_t appends, bool (*stop)(void *ctx), void *ctx);
+/* Appends, waiting, maintenance, work on blocks and, where they are wished, deletions and snapshots
+ * in random order; ends early where stop says so. False: m->wrong says what is wrong with a
+ * snapshot. */
+bool model_work(struct model *m, size_t appends, bool (*stop)(void *ctx), void *ctx);
 
 bool model_is_numeric(uint32_t series);
 uint64_t model_number_hash(double v);
-/* A copy by db_snapshot opens and is the same. False: m->wrong says what. */
+/* A copy by db_snapshot opens and is the same, without warnings. False: m->wrong says what. */
 bool model_check_snapshot(struct model *m);
 /* All rows, and sums of some windows. settled: a row that is there counts as acknowledged from now
  * on, and others as never appended. False: m->wrong says what. */

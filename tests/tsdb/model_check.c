@@ -233,6 +233,14 @@ bool model_check(struct model *m, bool settled)
 	return m->wrong.len == 0;
 }
 
+/* An error of the disk's making is none of the snapshot's. */
+static bool snapshot_failed(struct model *m, const char *what, const struct err *err)
+{
+	if (!m->faults)
+		buf_printf(&m->wrong, "snapshot%s: %s%c", what, err->msg, 0);
+	return m->faults;
+}
+
 bool model_check_snapshot(struct model *m)
 {
 	struct db *db = m->f.db;
@@ -240,26 +248,30 @@ bool model_check_snapshot(struct model *m)
 	struct arena a;
 	struct err err;
 	struct str name;
-	bool ok = false;
+	bool ok;
 
 	arena_init(&a, 0);
 	buf_clear(&m->wrong);
+	model_wait(m); /* what is acknowledged later is not in it */
 	if (db_snapshot(db, &a, &name, &err)) {
-		buf_printf(&m->wrong, "snapshot: %s%c", err.msg, 0);
+		ok = snapshot_failed(m, "", &err);
 		goto out;
 	}
 	o.dir = arena_printf(&a, "%s/snapshots/" STR_FMT, m->f.dir, STR_ARG(name));
 	if (db_open(&o, &m->f.db, &err)) {
-		buf_printf(&m->wrong, "snapshot opened: %s%c", err.msg, 0);
+		ok = snapshot_failed(m, " opened", &err);
 	} else {
 		ok = model_check(m, false);
+		if (ok && m->warnings) {
+			buf_printf(&m->wrong, "snapshot: %zu warnings%c", m->warnings, 0);
+			ok = false;
+		}
 		db_close(m->f.db);
+		m->snapshots_n++;
 	}
 	m->f.db = db;
-	if (fs_remove_tree(m->f.o.fs ? m->f.o.fs : &fs_posix, o.dir, &err)) {
-		buf_printf(&m->wrong, "snapshot removed: %s%c", err.msg, 0);
-		ok = false;
-	}
+	if (fs_remove_tree(m->f.o.fs ? m->f.o.fs : &fs_posix, o.dir, &err) && ok)
+		ok = snapshot_failed(m, " removed", &err);
 out:
 	arena_release(&a);
 	return ok;
