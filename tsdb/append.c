@@ -38,24 +38,9 @@ struct appending {
 	int64_t *values; /* column after column */
 	uint64_t types; /* of the profile, whatever ids they have */
 	struct delta_base next; /* for the next scrape; empty: not cumulative */
+	bool stored; /* there is a row of this series and time: it is in scratch->there */
+	bool same; /* and it is this one */
 };
-
-enum err_code append_check_labels(struct labels labels, const char *what, struct err *err)
-{
-	size_t bytes = 0;
-
-	if (!labels_has(labels, STR(LABEL_NAME)))
-		return err_set(err, ERR_INVALID, "a %s needs the label " LABEL_NAME, what);
-	if (labels.n > SERIES_LABELS_MAX)
-		return err_set(err, ERR_LIMIT, "series has %zu labels, limit %u", labels.n,
-			SERIES_LABELS_MAX);
-	for (size_t i = 0; i < labels.n; i++)
-		bytes += labels.v[i].name.len + labels.v[i].value.len;
-	if (bytes > SERIES_LABEL_BYTES_MAX)
-		return err_set(err, ERR_LIMIT, "labels of the series are %zu bytes, limit %u",
-			bytes, SERIES_LABEL_BYTES_MAX);
-	return ERR_OK;
-}
 
 static enum err_code check(const struct db_append *a, struct err *err)
 {
@@ -72,43 +57,6 @@ static enum err_code check(const struct db_append *a, struct err *err)
 		return err_set(err, ERR_LIMIT, "profile has %" PRIu32 " sample types, limit %u",
 			a->profile->types_n, SYM_TYPES_MAX);
 	return ERR_OK;
-}
-
-enum err_code append_check_time(struct db *db, int64_t ts_ns, const char *what, struct err *err)
-{
-	int64_t newest = atomic_load(&db->max_ts_ns),
-		start = (newest - 1) / db->o.window_ns * db->o.window_ns;
-	enum err_code rc = ERR_OK;
-	struct buf a = { 0 }, b = { 0 };
-
-	if (newest && ts_ns <= start && start - ts_ns >= db->o.too_old_ns) {
-		time_print_rfc3339(&a, ts_ns);
-		time_print_rfc3339(&b, start - db->o.too_old_ns);
-		rc = err_set(err, ERR_INVALID,
-			"%s of " STR_FMT " is too old: %ss after " STR_FMT " are taken", what,
-			STR_ARG(buf_str(&a)), what, STR_ARG(buf_str(&b)));
-	} else if (ts_ns > clock_now_ns() + DB_FUTURE_NS) {
-		time_print_rfc3339(&a, ts_ns);
-		rc = err_set(err, ERR_INVALID,
-			"%s of " STR_FMT " is more than 10m ahead of this server's clock", what,
-			STR_ARG(buf_str(&a)));
-	}
-	buf_release(&a);
-	buf_release(&b);
-	return rc;
-}
-
-enum err_code append_check_state(struct db *db, struct err *err)
-{
-	enum err_code rc = ERR_OK;
-
-	mutex_lock(&db->lock);
-	if (db->closing)
-		rc = err_set(err, ERR_UNAVAILABLE, "the database is closing");
-	else if (db->state != DB_READY)
-		rc = err_set(err, ERR_UNAVAILABLE, "%s", db->why.msg);
-	mutex_unlock(&db->lock);
-	return rc;
 }
 
 static enum err_code find_series(struct appending *t, struct err *err)
@@ -151,6 +99,7 @@ static void scratch_put(struct db *db, struct scratch *s)
 {
 	arena_reset(&s->arena);
 	buf_clear(&s->row);
+	buf_clear(&s->there);
 	buf_clear(&s->record);
 	mutex_lock(&db->lock);
 	s->next = db->scratch;
@@ -504,10 +453,34 @@ static enum err_code append_symbols(struct appending *t, struct commit_row *row,
 	drop_zeros(t);
 	if ((rc = encode(t, err)))
 		return rc;
+	if (t->stored) {
+		t->same = str_eq(buf_str(&t->scratch->row), buf_str(&t->scratch->there));
+		if (!t->same)
+			return again_refuse("profile", a->labels, a->ts_ns, err);
+	}
 	t->stats->samples = t->in.n;
 	t->stats->overflow = t->in.overflow;
 	row->samples = t->in.n;
-	return queue(t, row, err);
+	return t->same ? ERR_OK : queue(t, row, err);
+}
+
+/* A scrape is never the same again: what it counted since the one before it is another's. */
+static enum err_code find_again(struct appending *t, struct err *err)
+{
+	const struct db_append *a = t->a;
+	const struct again_place at = { t->window, t->series, a->ts_ns,
+		key_row(t->series->id, a->ts_ns), t->generation };
+	enum err_code rc;
+
+	if ((rc = again_check_deleted(
+		     t->db, t->window, t->series, a->ts_ns, "profile", err)) ||
+		!again_possible(t->db, t->series, a->ts_ns))
+		return rc;
+	rc = again_find(t->db, &at, &t->scratch->there, err);
+	t->stored = rc == ERR_OK;
+	if (t->stored && a->convert)
+		return again_refuse("profile", a->labels, a->ts_ns, err);
+	return rc == ERR_NOT_FOUND ? ERR_OK : rc;
 }
 
 /* Under the job's lock. */
@@ -520,6 +493,8 @@ static enum err_code append_locked(struct appending *t, struct commit_row *row, 
 		t->kinds[c] = a->kinds[c] == KIND_CUMULATIVE && !a->convert ? KIND_DELTA :
 									      a->kinds[c];
 	t->types = hash_types(a->profile, t->kinds);
+	if ((rc = find_again(t, err)))
+		return rc;
 	drop_stale_base(t);
 	if ((rc = window_partition_take(t->db, t->window, t->job, a->ts_ns, &t->partition, err)) ||
 		(rc = carry_base(t, err)))
@@ -562,9 +537,10 @@ static enum err_code append(struct appending *t, db_acked_fn acked, void *ctx, s
 	row->acked = acked;
 	row->ctx = ctx;
 	mutex_lock(&t->job->lock);
-	rc = append_locked(t, row, err);
+	if (!(rc = append_locked(t, row, err)) && !t->same)
+		again_note(t->series, t->a->ts_ns);
 	mutex_unlock(&t->job->lock);
-	if (rc) {
+	if (rc || t->same) {
 		series_release(t->series);
 		store_batch_close(row->batch);
 		free(row);
@@ -593,6 +569,10 @@ enum err_code db_append(struct db *db, const struct db_append *a, struct db_appe
 	if (rc) {
 		metric_add(&appends_failed, err_code_name(rc), 1);
 		return rc;
+	}
+	if (t.same) {
+		acked(ctx, ERR_OK, NULL);
+		return ERR_OK;
 	}
 	metric_add(&samples_total, NULL, t.stats->samples);
 	if (t.stats->overflow)

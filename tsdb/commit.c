@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/map.h"
 #include "base/metrics.h"
 #include "tsdb/head_internal.h"
 #include "tsdb/numbers.h"
@@ -16,12 +17,17 @@
  * acknowledged. Only then appends are taken again. While the disk has no room the store stays open
  * for readers.
  */
+#define QUEUED_SLOTS 4096u
+
 struct commit {
 	struct mutex lock;
 	struct cond filled, emptied;
 	struct commit_row *first, **last;
 	size_t bytes; /* queued, and being written */
 	uint64_t rows; /* ever queued */
+	/* How many rows and values wait for their sync, by series and time; different ones may share
+	 * a place. */
+	_Atomic uint32_t queued[QUEUED_SLOTS];
 	_Atomic uint64_t generation;
 	bool closing;
 	struct thread thread;
@@ -40,11 +46,29 @@ METRIC_COUNTER(reopened, "epimetheus_tsdb_reopened_total", "Stores reopened afte
 METRIC_GAUGE(queue_bytes, "epimetheus_tsdb_queue_bytes", "Bytes of rows that wait for their sync.",
 	NULL);
 
+static _Atomic uint32_t *queued_slot(struct commit *c, const struct series *s, int64_t ts_ns)
+{
+	return &c->queued[hash_u64((uint64_t)ts_ns * 31 + s->id) % QUEUED_SLOTS];
+}
+
+/* Of a row that comes into the queue, or is out of it. */
+static void count_queued(struct commit *c, const struct commit_row *r, int more)
+{
+	const struct series *s = r->series;
+	int64_t ts_ns = r->ts_ns;
+
+	if (!r->numbers)
+		atomic_fetch_add(queued_slot(c, s, ts_ns), (uint32_t)more);
+	for (size_t i = 0; r->numbers && number_batch_at(r->numbers, i, &s, &ts_ns); i++)
+		atomic_fetch_add(queued_slot(c, s, ts_ns), (uint32_t)more);
+}
+
 static void row_done(struct db *db, struct commit_row *r, enum err_code rc, const struct err *err)
 {
 	struct commit *c = db->commit;
 
 	r->acked(r->ctx, rc, err);
+	count_queued(c, r, -1);
 	if (r->numbers)
 		number_batch_close(r->numbers);
 	else
@@ -161,6 +185,7 @@ enum err_code commit_enqueue(
 		rc = err_set(err, ERR_UNAVAILABLE, "a commit failed; the store is being reopened");
 	} else {
 		row->number = ++c->rows;
+		count_queued(c, row, 1);
 		*c->last = row;
 		c->last = &row->next;
 		c->bytes += row->bytes;
@@ -168,6 +193,22 @@ enum err_code commit_enqueue(
 	}
 	mutex_unlock(&c->lock);
 	return rc;
+}
+
+enum err_code commit_wait(struct db *db, const struct series *s, int64_t ts_ns,
+	uint64_t generation, struct err *err)
+{
+	struct commit *c = db->commit;
+	bool ok;
+
+	mutex_lock(&c->lock);
+	while (!c->closing && atomic_load(&c->generation) == generation &&
+		atomic_load(queued_slot(c, s, ts_ns)))
+		cond_wait(&c->emptied, &c->lock);
+	ok = !c->closing && atomic_load(&c->generation) == generation;
+	mutex_unlock(&c->lock);
+	return ok ? ERR_OK :
+		    err_set(err, ERR_UNAVAILABLE, "a commit failed, or the database is closing");
 }
 
 /* ---- writing ---- */

@@ -358,6 +358,7 @@ static enum err_code open_rest(struct db *db, struct err *err)
 		(rc = stock_take(db, err)) ||
 		(rc = know_jobs_of_blocks(db, err)) || (rc = ids_load(db, err)))
 		return rc;
+	db->found_max_ns = atomic_load(&db->max_ts_ns);
 	if (db->o.read_only)
 		return ERR_OK;
 	drop_marks(db);
@@ -423,6 +424,7 @@ static void free_memory(struct db *db)
 		db->scratch = c->next;
 		arena_release(&c->arena);
 		buf_release(&c->row);
+		buf_release(&c->there);
 		buf_release(&c->record);
 		marked_release(&c->marked);
 		free(c);

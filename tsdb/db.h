@@ -83,7 +83,9 @@ typedef void (*db_acked_fn)(void *ctx, enum err_code rc, const struct err *err);
 /*
  * Returns once the row is encoded and queued; acked is then called exactly once, after its group's
  * sync. Where an error is returned acked is not called. Nothing of *a is used after the return.
- * Blocks while the queue is full. Appending the same series and time again replaces the row.
+ * Blocks while the queue is full. The same series and time again is ERR_EXISTS, which names both;
+ * unless it is the same row, byte for byte, and not to be converted: then it is acknowledged at
+ * once. A time of which rows of the series were deleted is ERR_INVALID.
  */
 MUST_CHECK enum err_code db_append(struct db *db, const struct db_append *a,
 	struct db_append_stats *stats, db_acked_fn acked, void *ctx, struct err *err);
@@ -101,11 +103,11 @@ struct db_number {
 };
 
 /*
- * All of them or none, under one acknowledgement, as db_append; those of the same series and time
- * replace each other. A name is of profiles or of numbers, and series of one kind refuse the other:
- * ERR_INVALID names it. Values of a batch may fall into several windows; should one window's commit
- * fail the whole batch is answered with the error, and may be appended again. n 0: acknowledged at
- * once.
+ * All of them or none, under one acknowledgement, as db_append; the same series and time again is
+ * ERR_EXISTS where the value is another. A name is of profiles or of numbers, and series of one kind
+ * refuse the other: ERR_INVALID names it. Values of a batch may fall into several windows; should
+ * one window's commit fail the whole batch is answered with the error, and may be appended again.
+ * n 0: acknowledged at once.
  */
 MUST_CHECK enum err_code db_append_numbers(struct db *db, const struct db_number *v, size_t n,
 	db_acked_fn acked, void *ctx, struct err *err);

@@ -120,7 +120,7 @@ struct job {
 struct scratch {
 	struct scratch *next;
 	struct arena arena;
-	struct buf row, record;
+	struct buf row, record, there;
 	struct marked marked;
 };
 
@@ -171,6 +171,7 @@ struct db {
 	struct scratch *scratch;
 	bool closing, retention_due;
 	_Atomic int64_t max_ts_ns; /* of stored rows */
+	int64_t found_max_ns; /* the same, at the start */
 	_Atomic uint64_t rows, samples, numbers; /* appended since start */
 };
 
@@ -368,6 +369,34 @@ MUST_CHECK enum err_code commit_enqueue(
 MUST_CHECK enum err_code append_gap(struct window *w, struct series *s, struct db_append *copy,
 	const struct db_append **a, struct err *err);
 
+/* Until nothing of the series and this time waits for its sync. ERR_UNAVAILABLE: there was a
+ * failure since `generation`. The job's lock may be held: after a failure nobody is waited for. */
+MUST_CHECK enum err_code commit_wait(struct db *db, const struct series *s, int64_t ts_ns,
+	uint64_t generation, struct err *err);
+
+/* ---- again.c: the same series and time again; job->lock or numbers_lock is held ---- */
+
+/* False: nothing of the series has this time. */
+bool again_possible(const struct db *db, const struct series *s, int64_t ts_ns);
+void again_note(struct series *s, int64_t ts_ns); /* something of it was queued */
+/* What is stored of the series and time, once nothing of them is queued; key: theirs, by kind.
+ * ERR_NOT_FOUND: nothing. */
+struct again_place {
+	struct window *window; /* pinned */
+	const struct series *series;
+	int64_t ts_ns;
+	struct key key;
+	uint64_t generation;
+};
+MUST_CHECK enum err_code again_find(
+	struct db *db, const struct again_place *at, struct buf *out, struct err *err);
+/* ERR_EXISTS; what: "profile". */
+MUST_CHECK enum err_code again_refuse(
+	const char *what, struct labels labels, int64_t ts_ns, struct err *err);
+/* ERR_INVALID: it would not be seen. */
+MUST_CHECK enum err_code again_check_deleted(struct db *db, const struct window *w,
+	const struct series *s, int64_t ts_ns, const char *what, struct err *err);
+
 /* ---- window_epochs.c: under which epochs a window has rows of a job ---- */
 
 /* All with db->lock held. */
@@ -508,7 +537,7 @@ typedef enum err_code (*block_visit_fn)(
 MUST_CHECK enum err_code blocks_visit_epoch(struct db *db, uint32_t job_id, uint32_t epoch,
 	block_visit_fn fn, void *ctx, struct err *err);
 
-/* ---- append.c: what any append has to pass ---- */
+/* ---- append_check.c: what any append has to pass ---- */
 
 MUST_CHECK enum err_code append_check_labels(
 	struct labels labels, const char *what, struct err *err);

@@ -26,6 +26,7 @@ struct number_ack {
 
 struct number_batch {
 	struct series **series; /* in use */
+	int64_t *ts_ns;
 	size_t n, values;
 	int64_t min_ns, max_ns;
 };
@@ -36,7 +37,7 @@ struct numbers_append {
 	size_t n;
 	uint64_t generation;
 	struct series **series; /* of each value, in use */
-	struct window **windows; /* of each value */
+	struct window **windows; /* of each value; NULL: it is there already */
 	struct window **pinned; /* each once */
 	size_t pinned_n;
 	struct number_ack *ack;
@@ -151,6 +152,7 @@ void number_batch_close(struct number_batch *b)
 	for (size_t i = 0; i < b->n; i++)
 		series_release(b->series[i]);
 	free(b->series);
+	free(b->ts_ns);
 	free(b);
 }
 
@@ -161,6 +163,16 @@ void number_batch_count(const struct number_batch *b, struct window_count *c)
 	if (window_is_empty(c) || b->max_ns > c->max_ns)
 		c->max_ns = b->max_ns;
 	c->numbers += b->values;
+}
+
+bool number_batch_at(
+	const struct number_batch *b, size_t i, const struct series **series, int64_t *ts_ns)
+{
+	if (i >= b->n)
+		return false;
+	*series = b->series[i];
+	*ts_ns = b->ts_ns[i];
+	return true;
 }
 
 void number_batch_stored(struct db *db, const struct number_batch *b)
@@ -270,6 +282,7 @@ static bool put_value(struct numbers_append *t, size_t i, struct commit_row *row
 		b->max_ns = ts;
 	b->values++;
 	atomic_fetch_add(&s->uses, 1);
+	b->ts_ns[b->n] = ts;
 	b->series[b->n++] = s;
 	return ok;
 }
@@ -294,6 +307,7 @@ static enum err_code make_row(
 		n += t->windows[i] == w;
 	if (!row || !(row->numbers = calloc(1, sizeof(*row->numbers))) ||
 		!(row->numbers->series = calloc(n, sizeof(struct series *))) ||
+		!(row->numbers->ts_ns = calloc(n, sizeof(int64_t))) ||
 		!(row->batch = store_batch_open())) {
 		row_close(row);
 		return nomem(err);
@@ -308,7 +322,8 @@ static enum err_code make_row(
 		return nomem(err);
 	}
 	row->ts_ns = row->numbers->max_ns;
-	row->bytes = store_batch_bytes(row->batch) + sizeof(*row) + n * sizeof(struct series *);
+	row->bytes = store_batch_bytes(row->batch) + sizeof(*row) +
+		n * (sizeof(struct series *) + sizeof(int64_t));
 	row->acked = batch_acked;
 	row->ctx = t->ack;
 	*out = row;
@@ -345,6 +360,100 @@ static enum err_code queue_window(struct numbers_append *t, struct window *w, st
 
 /* ---- all of it ---- */
 
+/*
+ * The same series and time again, in this batch or before: nothing is to do where the value is the
+ * same, else all is refused. Values that are newer than all others of their series are not looked
+ * for.
+ */
+struct late_value {
+	const struct numbers_append *t;
+	size_t at;
+};
+
+static int late_cmp(const void *x, const void *y)
+{
+	const struct late_value *a = x, *b = y;
+	uint32_t p = a->t->series[a->at]->id, q = b->t->series[b->at]->id;
+	int64_t s = a->t->v[a->at].ts_ns, u = b->t->v[b->at].ts_ns;
+
+	if (p != q)
+		return p < q ? -1 : 1;
+	if (s != u)
+		return s < u ? -1 : 1;
+	return a->at < b->at ? -1 : a->at > b->at;
+}
+
+static enum err_code refuse(const struct numbers_append *t, size_t i, struct err *err)
+{
+	return again_refuse("value", t->v[i].labels, t->v[i].ts_ns, err);
+}
+
+static enum err_code find_in_batch(struct numbers_append *t, struct err *err)
+{
+	struct late_value *v = malloc(t->n * sizeof(*v));
+	enum err_code rc = ERR_OK;
+
+	if (!v)
+		return nomem(err);
+	for (size_t i = 0; i < t->n; i++)
+		v[i] = (struct late_value){ t, i };
+	qsort(v, t->n, sizeof(*v), late_cmp);
+	for (size_t i = 1; i < t->n && !rc; i++) {
+		size_t a = v[i - 1].at, b = v[i].at;
+
+		if (t->series[a] != t->series[b] || t->v[a].ts_ns != t->v[b].ts_ns)
+			continue;
+		if (number_bits(t->v[a].value) != number_bits(t->v[b].value))
+			rc = refuse(t, b, err);
+		else
+			t->windows[b] = NULL;
+	}
+	free(v);
+	return rc;
+}
+
+static enum err_code find_stored(struct numbers_append *t, size_t i, struct err *err)
+{
+	const struct again_place at = { t->windows[i], t->series[i], t->v[i].ts_ns,
+		key_number(t->series[i]->id, t->v[i].ts_ns), t->generation };
+	struct buf value = { 0 };
+	enum err_code rc;
+	double was;
+
+	rc = again_find(t->db, &at, &value, err);
+	if (!rc && !(rc = number_decode(buf_str(&value), &was, err))) {
+		if (number_bits(was) != number_bits(t->v[i].value))
+			rc = refuse(t, i, err);
+		else
+			t->windows[i] = NULL;
+	}
+	buf_release(&value);
+	return rc == ERR_NOT_FOUND ? ERR_OK : rc;
+}
+
+static enum err_code find_again(struct numbers_append *t, struct err *err)
+{
+	enum err_code rc = ERR_OK;
+	bool *late = calloc(t->n, sizeof(*late)), any = false;
+
+	if (!late)
+		return nomem(err);
+	for (size_t i = 0; i < t->n && !rc; i++) {
+		late[i] = again_possible(t->db, t->series[i], t->v[i].ts_ns);
+		any |= late[i];
+		again_note(t->series[i], t->v[i].ts_ns);
+		rc = again_check_deleted(t->db, t->windows[i], t->series[i], t->v[i].ts_ns,
+			"value", err);
+	}
+	if (!rc && any)
+		rc = find_in_batch(t, err);
+	for (size_t i = 0; i < t->n && !rc; i++)
+		if (late[i] && t->windows[i])
+			rc = find_stored(t, i, err);
+	free(late);
+	return rc;
+}
+
 static enum err_code prepare(struct numbers_append *t, struct err *err)
 {
 	enum err_code rc = check(t, err);
@@ -363,7 +472,15 @@ static enum err_code prepare(struct numbers_append *t, struct err *err)
 	for (size_t i = 0; i < t->n && !rc; i++)
 		if (!(rc = find_window(t, i, err)))
 			rc = find_series(t, i, err);
-	return rc;
+	return rc ? rc : find_again(t, err);
+}
+
+static bool has_values(const struct numbers_append *t, const struct window *w)
+{
+	for (size_t i = 0; i < t->n; i++)
+		if (t->windows[i] == w)
+			return true;
+	return false;
 }
 
 /* ERR_OK: the acknowledgement is on its way, for better or worse. */
@@ -378,11 +495,13 @@ static enum err_code queue_all(
 	ack->acked = acked;
 	ack->ctx = ctx;
 	ack->waiting = 1;
-	for (; queued < t->pinned_n && !rc; queued++)
-		if ((rc = queue_window(t, t->pinned[queued], err)))
-			break;
-	for (size_t i = queued; i < t->pinned_n; i++)
-		head_unpin_writer(t->db, t->pinned[i]);
+	for (size_t i = 0; i < t->pinned_n; i++) {
+		if (!rc && has_values(t, t->pinned[i]) &&
+			!(rc = queue_window(t, t->pinned[i], err)))
+			queued++;
+		else
+			head_unpin_writer(t->db, t->pinned[i]);
+	}
 	t->pinned_n = 0;
 	if (rc && !queued) {
 		mutex_destroy(&ack->lock);

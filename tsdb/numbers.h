@@ -30,6 +30,9 @@ MUST_CHECK enum err_code numbers_check_name(
 /* What waits in the queue for one window. */
 void number_batch_close(struct number_batch *b);
 void number_batch_count(const struct number_batch *b, struct window_count *c);
+/* The i-th value; false: there are no more. */
+bool number_batch_at(
+	const struct number_batch *b, size_t i, const struct series **series, int64_t *ts_ns);
 void number_batch_stored(struct db *db, const struct number_batch *b);
 
 /* ---- number_read.c ---- */

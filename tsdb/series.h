@@ -34,7 +34,8 @@ struct series {
 	_Atomic int64_t last_ts_ns; /* of its latest stored row, as far as this process saw it
 				       stored; 0: not known */
 	_Atomic int64_t base_until_ns; /* a scrape before this time may be compared with it */
-	struct delta_base base; /* under job->lock, as the rest */
+	struct delta_base base; /* under job->lock (numeric: numbers_lock), as the rest */
+	int64_t appended_ns; /* the latest time that was queued by this process */
 	uint64_t given_back; /* generation of the failure in which a base was given back to it */
 	uint64_t given_back_row; /* the first row that gave one back then */
 	uint64_t stored_row; /* the last one with a base that was stored */

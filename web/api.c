@@ -24,6 +24,7 @@ int api_status(enum err_code rc, const char **type)
 		{ ERR_CANCELED, 499, "canceled" },
 		{ ERR_UNAVAILABLE, 503, "unavailable" },
 		{ ERR_NOT_FOUND, 404, "not_found" },
+		{ ERR_EXISTS, 409, "conflict" },
 	};
 
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)

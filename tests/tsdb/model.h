@@ -4,8 +4,9 @@
  * A row that was *acknowledged* has to be there, with exactly its samples, until retention may
  * take it. One whose append failed, or whose answer never came, may be there whole or not at all.
  * Nothing else may be there. What db_delete_series took, once it said so, has to be gone; rows that
- * come later into a range that was deleted may be there or not. Where a series has several rows of
- * one time, the last acknowledged one holds, or an unanswered later one.
+ * come later into a range that was deleted may be there or not. Of several rows of a series and one
+ * time one is acknowledged; others are refused, or have no answer and may be there in its place
+ * where it was not stored.
  *
  * model_check reads everything and compares. Once all that was opened was closed, or the power came
  * back, what is there is settled: it has to stay.

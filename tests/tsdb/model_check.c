@@ -106,6 +106,22 @@ static int64_t kept_from_ns(const struct model *m)
 	return kept_ns && m->newest_ns > kept_ns ? m->newest_ns - kept_ns : 0;
 }
 
+/* One that was acknowledged is not replaced. */
+static void check_replaced(struct model *m, size_t from, size_t to)
+{
+	const struct model_row *acked = NULL;
+
+	for (size_t i = from; i < to; i++) {
+		const struct model_row *r = &m->rows[i];
+
+		if (r->state != MODEL_ACKED || r->maybe)
+			continue;
+		if (acked && acked->hash != r->hash)
+			say_row(m, "was acknowledged twice", m->labels[r->series], r->ts_ns);
+		acked = r;
+	}
+}
+
 static void find_missing(struct model *m)
 {
 	int64_t kept_from = kept_from_ns(m);
@@ -117,6 +133,7 @@ static void find_missing(struct model *m)
 			acked |= m->rows[to].state == MODEL_ACKED && !m->rows[to].maybe;
 			there |= m->rows[to].there;
 		}
+		check_replaced(m, from, to);
 		if (there || !acked || m->rows[from].ts_ns <= kept_from)
 			continue;
 		m->missing++;

@@ -42,12 +42,22 @@ static void remember(struct model *m, size_t s, int64_t ts_s, uint64_t seed)
 	m->rows[s][i].seed = seed;
 }
 
+/* What is there is not replaced. */
+static enum err_code expected(const struct model *m, size_t s, int64_t ts_s, uint64_t seed)
+{
+	for (size_t i = 0; i < m->n[s]; i++)
+		if (m->rows[s][i].ts_s == ts_s)
+			return m->rows[s][i].seed == seed ? ERR_OK : ERR_EXISTS;
+	return ERR_OK;
+}
+
 static void append_some(struct model *m, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		size_t s = draw(SERIES);
 		uint64_t seed = draw(1 << 20);
 		int64_t ts_s = m->newest_s + (int64_t)draw(20), late = (int64_t)draw(150);
+		enum err_code want;
 		struct arena a;
 
 		if (draw(4) == 0)
@@ -56,11 +66,14 @@ static void append_some(struct model *m, size_t count)
 			ts_s = m->rows[s][draw(m->n[s])].ts_s;
 		if (m->n[s] == ROWS_MAX || ts_s < m->newest_s - 200)
 			continue;
+		want = expected(m, s, ts_s, seed);
 		arena_init(&a, 0);
-		CHECK_OK(append_wait(m->f.db, m->labels[s], ts_s * SEC, 10 * SEC,
-				 profile_random(&a, seed), NULL, false, NULL, &m->f.err),
-			&m->f.err);
+		CHECK_INT(append_wait(m->f.db, m->labels[s], ts_s * SEC, 10 * SEC,
+				  profile_random(&a, seed), NULL, false, NULL, &m->f.err),
+			want);
 		arena_release(&a);
+		if (want)
+			continue;
 		remember(m, s, ts_s, seed);
 		if (ts_s > m->newest_s)
 			m->newest_s = ts_s;

@@ -185,8 +185,8 @@ TEST(numbers_read_back_through_restart_and_cut)
 		"up{instance=\"a\", job=\"x\"} 1010=0\n");
 	REQUIRE(fixture_reopen(&f));
 	check_numbers(&f, 0, 10000, all);
-	/* the same again replaces */
-	REQUIRE_OK(append_one(&f, batch[1].labels, 1000, 0.5), &f.err);
+	/* the same again is nothing new, another is refused */
+	CHECK_INT(append_one(&f, batch[1].labels, 1000, 0.5), ERR_EXISTS);
 	REQUIRE_OK(append_one(&f, batch[1].labels, 1000, 0.25), &f.err);
 	REQUIRE_OK(append_one(&f, batch[3].labels, 400000, 7), &f.err);
 	REQUIRE_OK(db_compact(f.db, &f.err), &f.err);
@@ -274,30 +274,48 @@ struct model_numbers {
 	struct fixture f;
 	struct labels labels[MODEL_SERIES];
 	struct {
-		bool there, deleted; /* what comes late into a deleted range is not seen */
+		bool there, deleted; /* what comes late into a deleted range is refused */
 		double value;
 	} at[MODEL_SERIES][MODEL_SLOTS];
 	uint64_t seed;
 	uint32_t now, newest; /* slots */
 };
 
+/* A batch with one value more, that is of a time that has another: nothing of it is taken. */
+static void model_refused(struct model_numbers *m, struct db_number *v, uint32_t n)
+{
+	uint32_t at = (uint32_t)(random_next(&m->seed) % n);
+
+	v[n] = v[at];
+	v[n].value = number_of_bits(number_bits(v[at].value) ^ 1);
+	CHECK_INT(numbers_wait(m->f.db, v, n + 1, &m->f.err), ERR_EXISTS);
+}
+
 static void model_append(struct model_numbers *m)
 {
-	uint32_t n = 1 + (uint32_t)(random_next(&m->seed) % 60);
+	uint32_t draws = 1 + (uint32_t)(random_next(&m->seed) % 60), n = 0;
 	struct db_number v[64];
 
-	for (uint32_t i = 0; i < n; i++) {
+	for (uint32_t i = 0; i < draws; i++) {
 		uint32_t s = (uint32_t)(random_next(&m->seed) % MODEL_SERIES),
 			 back = (uint32_t)(random_next(&m->seed) % 20), slot = m->now;
 
 		slot -= back < slot ? back : 0;
-		v[i] = (struct db_number){ m->labels[s], (slot + 1) * 10 * SEC,
+		if (m->at[s][slot].deleted || m->at[s][slot].there)
+			continue;
+		v[n] = (struct db_number){ m->labels[s], (slot + 1) * 10 * SEC,
 			value_of((enum values)(s % VALUES), &m->seed, i) };
-		m->at[s][slot].there = !m->at[s][slot].deleted;
-		m->at[s][slot].value = v[i].value;
+		m->at[s][slot].there = true;
+		m->at[s][slot].value = v[n++].value;
 		m->newest = slot > m->newest ? slot : m->newest;
 	}
+	if (n && random_next(&m->seed) % 2)
+		model_refused(m, v, n);
 	CHECK_OK(numbers_wait(m->f.db, v, n, &m->f.err), &m->f.err);
+	if (n && random_next(&m->seed) % 2)
+		model_refused(m, v, n);
+	if (random_next(&m->seed) % 4 == 0)
+		CHECK_OK(numbers_wait(m->f.db, v, n, &m->f.err), &m->f.err);
 	m->now += (uint32_t)(random_next(&m->seed) % 30);
 }
 
@@ -412,7 +430,7 @@ TEST(random_numbers_are_what_a_model_says)
 				CHECK_OK(append_wait(m->f.db,
 						 labels_of(&m->f.arena, "cpu", "a", "x"),
 						 (m->newest + 1) * 10 * SEC, 10 * SEC, p, NULL,
-						 true, NULL, &m->f.err),
+						 false, NULL, &m->f.err),
 					&m->f.err);
 			if (random_next(&m->seed) % 20 == 0)
 				model_delete(m);
