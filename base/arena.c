@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory_pool.h"
+
 #define ALIGN 16u
 #define BLOCK_MAX (1u << 20) /* larger requests get a block of their own size */
 
@@ -24,15 +26,28 @@ void arena_init_shared(struct arena *a, struct budget *b)
 	*a = (struct arena){ .shared = b };
 }
 
+/* Of the two limits that may have been passed, the last one is told. */
+static void own_limit(struct budget *b)
+{
+	enum budget_refusal never = BUDGET_NEVER;
+
+	__atomic_compare_exchange_n(&b->place.refusal, &never, BUDGET_NOT_REFUSED, false,
+		__ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
 bool budget_take(struct budget *b, size_t bytes)
 {
 	size_t used = __atomic_load_n(&b->used_bytes, __ATOMIC_RELAXED), peak;
 
 	do {
-		if (bytes > b->max_bytes || used > b->max_bytes - bytes)
+		if (bytes > b->max_bytes || used > b->max_bytes - bytes) {
+			own_limit(b);
 			return false;
+		}
 	} while (!__atomic_compare_exchange_n(&b->used_bytes, &used, used + bytes, true,
-		__ATOMIC_RELAXED, __ATOMIC_RELAXED));
+		__ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
+	if (b->pool && !memory_pool_cover(b, bytes))
+		return false;
 	used += bytes;
 	peak = __atomic_load_n(&b->peak_bytes, __ATOMIC_RELAXED);
 	while (used > peak && !__atomic_compare_exchange_n(&b->peak_bytes, &peak, used, true,
@@ -43,11 +58,26 @@ bool budget_take(struct budget *b, size_t bytes)
 
 void budget_give(struct budget *b, size_t bytes)
 {
-	__atomic_fetch_sub(&b->used_bytes, bytes, __ATOMIC_RELAXED);
+	__atomic_fetch_sub(&b->used_bytes, bytes, __ATOMIC_SEQ_CST);
+	if (b->pool)
+		memory_pool_uncover(b);
 }
 
 enum err_code budget_fail(const struct budget *b, const char *what, struct err *err)
 {
+	switch (__atomic_load_n(&b->place.refusal, __ATOMIC_RELAXED)) {
+	case BUDGET_SHORT:
+		return err_set(err, ERR_UNAVAILABLE,
+			"%s found no memory: others use the %zu bytes that all may use together "
+			"(%s): try again later",
+			what, b->pool_max_bytes, b->pool_flag);
+	case BUDGET_NEVER:
+		return err_set(err, ERR_LIMIT,
+			"%s needs more memory than the %zu bytes that all may use together (%s)",
+			what, b->pool_max_bytes, b->pool_flag);
+	case BUDGET_NOT_REFUSED:
+		break;
+	}
 	return err_set(err, ERR_LIMIT, "%s needs more memory than its limit of %zu bytes (%s)", what,
 		b->max_bytes, b->flag);
 }

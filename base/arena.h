@@ -13,10 +13,26 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/err.h"
 
 struct arena_block;
+
+struct memory_pool;
+
+enum budget_refusal { BUDGET_NOT_REFUSED, BUDGET_SHORT, BUDGET_NEVER };
+
+/* A budget's place in its pool: base/memory_pool.h. Under the pool's lock. */
+struct budget_place {
+	struct budget *next;
+	uint64_t age; /* the higher, the younger */
+	unsigned waiting; /* of its threads */
+	bool idle, wants_elder;
+	enum budget_refusal refusal; /* SHORT stays; read by __atomic builtins elsewhere */
+	bool (*give_up)(const void *ctx);
+	const void *give_up_ctx;
+};
 
 /*
  * A budget that several arenas, and memory that is in none, share: those of one query, whichever of
@@ -27,8 +43,14 @@ struct budget {
 	const char *flag; /* "--query.max-memory": named in the error */
 	size_t used_bytes; /* changed by __atomic builtins: C++ reads this header too */
 	size_t peak_bytes; /* likewise: the most that was used at once */
+	struct memory_pool *pool; /* NULL: no limit beside its own */
+	const char *pool_flag;
+	size_t pool_max_bytes;
+	size_t held_bytes; /* of the pool's; changed under its lock, read likewise */
+	struct budget_place place;
 };
-bool budget_take(struct budget *b, size_t bytes); /* false: over it; nothing was taken */
+/* False: over it, or its pool has no more; nothing was taken. May wait for its pool. */
+bool budget_take(struct budget *b, size_t bytes);
 void budget_give(struct budget *b, size_t bytes);
 enum err_code budget_fail(const struct budget *b, const char *what, struct err *err);
 

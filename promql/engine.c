@@ -14,11 +14,19 @@
 #define THREADS_MAX 256u
 #define SAMPLES_DEFAULT UINT64_C(2000000000)
 #define MEMORY_DEFAULT ((size_t)1 << 30)
-#define LARGE_BYTES ((size_t)64 << 20) /* what a query of so much left free goes to the system */
+/* What so much left free goes to the system: of one query, of several that have ended. */
+#define LARGE_BYTES ((size_t)64 << 20)
+#define UNTRIMMED_BYTES_MAX ((size_t)256 << 20)
 
 METRIC_HISTOGRAM(
 	query_seconds, "epimetheus_query_duration_seconds", "Time queries take to evaluate.", NULL);
 METRIC_GAUGE(queries_running, "epimetheus_queries", "Queries being evaluated.", NULL);
+METRIC_GAUGE(memory_used, "epimetheus_query_memory_bytes", "Memory that queries hold now.", NULL);
+METRIC_GAUGE(memory_limit, "epimetheus_query_memory_limit_bytes",
+	"Memory that all queries may hold together; 0: no limit.", NULL);
+METRIC_COUNTER(memory_refused, "epimetheus_query_memory_refused_total",
+	"Queries that ended for want of memory beside others; again: and began again, alone.",
+	"result");
 METRIC_COUNTER(queries_total, "epimetheus_queries_total", "Queries evaluated.", "result");
 
 /* ---- watching ---- */
@@ -49,6 +57,25 @@ static void watch(void *ctx)
 	mutex_unlock(&e->lock);
 }
 
+void engine_memory(struct engine *e, size_t *used_bytes, size_t *max_bytes)
+{
+	struct memory_pool_state s = { 0 };
+
+	if (e->memory)
+		s = memory_pool_look(e->memory);
+	*used_bytes = s.used_bytes;
+	*max_bytes = s.max_bytes;
+}
+
+static void collect(void *ctx)
+{
+	size_t used, max;
+
+	engine_memory(ctx, &used, &max);
+	metric_set(&memory_used, NULL, (double)used);
+	metric_set(&memory_limit, NULL, (double)max);
+}
+
 enum err_code engine_open(const struct engine_options *o, struct engine **out, struct err *err)
 {
 	struct engine *e = calloc(1, sizeof(*e));
@@ -73,11 +100,18 @@ enum err_code engine_open(const struct engine_options *o, struct engine **out, s
 		e->o.threads_max = cpu_count();
 	if (e->o.threads_max > THREADS_MAX)
 		e->o.threads_max = THREADS_MAX;
+	if (e->o.memory_total_max &&
+		(rc = memory_pool_open(
+			 e->o.memory_total_max, "--query.max-memory-total", &e->memory, err))) {
+		engine_close(e);
+		return rc;
+	}
 	if ((rc = workers_open(e->o.threads_max, &e->workers, err)) ||
 		(rc = thread_start(&e->watcher, "query-watch", watch, e, err))) {
 		engine_close(e);
 		return rc;
 	}
+	metric_collector_add(collect, e);
 	*out = e;
 	return ERR_OK;
 }
@@ -86,12 +120,14 @@ void engine_close(struct engine *e)
 {
 	if (!e)
 		return;
+	metric_collector_remove(collect, e);
 	mutex_lock(&e->lock);
 	atomic_store(&e->closing, true);
 	cond_broadcast(&e->changed);
 	mutex_unlock(&e->lock);
 	thread_join(&e->watcher); /* ends when the last query is closed */
 	workers_close(e->workers);
+	memory_pool_close(e->memory);
 	cond_destroy(&e->changed);
 	mutex_destroy(&e->lock);
 	free(e);
@@ -113,13 +149,8 @@ static enum err_code enter(struct query *q, struct err *err)
 	struct engine *e = q->engine;
 	enum err_code rc = ERR_OK;
 
+	memory_pool_idle(&q->memory, true);
 	mutex_lock(&e->lock);
-	q->next = e->open;
-	q->previous = &e->open;
-	if (e->open)
-		e->open->previous = &q->next;
-	e->open = q;
-	cond_broadcast(&e->changed);
 	while (e->running >= e->o.concurrency_max && !is_asked_to_stop(q, clock_monotonic_ns()))
 		cond_wait_until(&e->changed, &e->lock, clock_monotonic_ns() + WATCH_NS);
 	if (is_asked_to_stop(q, clock_monotonic_ns()))
@@ -127,6 +158,7 @@ static enum err_code enter(struct query *q, struct err *err)
 	else
 		metric_set(&queries_running, NULL, ++e->running);
 	mutex_unlock(&e->lock);
+	memory_pool_idle(&q->memory, false);
 	return rc;
 }
 
@@ -143,25 +175,27 @@ static void leave(struct query *q)
 void query_close(struct query *q)
 {
 	struct engine *e;
-	bool large;
+	bool trim;
 
 	if (!q)
 		return;
 	e = q->engine;
-	large = q->memory.peak_bytes >= LARGE_BYTES;
 	db_querier_close(q->querier);
 	parsed_release(q->parsed);
 	arena_release(&q->arena);
+	memory_pool_leave(&q->memory);
 	mutex_lock(&e->lock);
-	if (q->previous) {
-		*q->previous = q->next;
-		if (q->next)
-			q->next->previous = q->previous;
-	}
+	e->untrimmed_bytes += q->memory.peak_bytes;
+	trim = q->memory.peak_bytes >= LARGE_BYTES || e->untrimmed_bytes >= UNTRIMMED_BYTES_MAX;
+	if (trim)
+		e->untrimmed_bytes = 0;
+	*q->previous = q->next;
+	if (q->next)
+		q->next->previous = q->previous;
 	cond_broadcast(&e->changed);
 	mutex_unlock(&e->lock);
 	free(q);
-	if (large)
+	if (trim)
 		heap_trim();
 }
 
@@ -202,28 +236,81 @@ static enum err_code run(struct query *q, struct err *err)
 	return rc;
 }
 
-enum err_code query_run_cancelable(struct engine *e, const struct query_options *o,
-	const atomic_bool *cancel, struct query **out, struct err *err)
+static bool gives_up(const void *ctx)
+{
+	return is_asked_to_stop(ctx, clock_monotonic_ns());
+}
+
+static struct query *query_new(struct engine *e, const struct query_options *o,
+	const atomic_bool *cancel, int64_t deadline_ns)
 {
 	struct query *q = calloc(1, sizeof(*q));
-	int64_t start = clock_monotonic_ns(), timeout = e->o.timeout_ns;
-	enum err_code rc;
 
 	if (!q)
-		return err_set(err, ERR_NOMEM, "query: out of memory");
-	if (o->timeout_ns > 0 && o->timeout_ns < timeout)
-		timeout = o->timeout_ns;
+		return NULL;
 	q->engine = e;
 	q->o = *o;
 	q->cancel = cancel;
-	q->deadline_ns = start + timeout;
+	q->deadline_ns = deadline_ns;
 	q->memory = (struct budget){ .max_bytes = e->o.memory_bytes_max,
 		.flag = "--query.max-memory" };
+	if (e->memory)
+		memory_pool_join(e->memory, &q->memory, gives_up, q);
 	arena_init_shared(&q->arena, &q->memory);
-	rc = run(q, err);
+	mutex_lock(&e->lock);
+	q->next = e->open;
+	q->previous = &e->open;
+	if (e->open)
+		e->open->previous = &q->next;
+	e->open = q;
+	cond_broadcast(&e->changed);
+	mutex_unlock(&e->lock);
+	return q;
+}
+
+/*
+ * A query that had to make room for others begins again, once it is the one that others make room
+ * for: evaluating changes nothing, so the second time is as good as the first.
+ */
+static enum err_code run_again(struct query **q, struct err *err)
+{
+	struct query *again;
+
+	if (gives_up(*q))
+		return err->code;
+	again = query_new((*q)->engine, &(*q)->o, (*q)->cancel, (*q)->deadline_ns);
+	if (!again)
+		return err_set(err, ERR_NOMEM, "query: out of memory");
+	query_close(*q);
+	*q = again;
+	if (!memory_pool_become_elder(&again->memory))
+		return err->code;
+	metric_add(&memory_refused, "again", 1);
+	return run(again, err);
+}
+
+enum err_code query_run_cancelable(struct engine *e, const struct query_options *o,
+	const atomic_bool *cancel, struct query **out, struct err *err)
+{
+	int64_t start = clock_monotonic_ns(), timeout = e->o.timeout_ns;
+	struct query *q;
+	struct err why;
+	enum err_code rc;
+
+	if (o->timeout_ns > 0 && o->timeout_ns < timeout)
+		timeout = o->timeout_ns;
+	if (!(q = query_new(e, o, cancel, start + timeout)))
+		return err_set(err, ERR_NOMEM, "query: out of memory");
+	rc = run(q, &why);
+	if (rc && memory_pool_was_short(&q->memory))
+		rc = run_again(&q, &why);
+	if (rc && q->memory.place.refusal != BUDGET_NOT_REFUSED)
+		metric_add(&memory_refused, "failed", 1);
 	metric_observe(&query_seconds, NULL, (double)(clock_monotonic_ns() - start) / 1e9);
 	metric_add(&queries_total, rc ? err_code_name(rc) : "ok", 1);
 	if (rc) {
+		if (err)
+			*err = why;
 		query_close(q);
 		return rc;
 	}

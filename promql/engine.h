@@ -3,10 +3,13 @@
  *
  * Units:     nanoseconds since 1970.
  * Errors:    ERR_INVALID (the query's text or types: "1:6: flat() wants profiles, got costs"),
- * ERR_LIMIT (samples, memory, points; the message names the flag), ERR_TIMEOUT, ERR_CANCELED,
- * ERR_UNAVAILABLE (too many queries), what the database returns. Ownership: the result lives in the
- * arena and in the query; query_close ends both halves after rendering. Threads:   any number of
- * queries at once; one query belongs to one thread. query_cancel: any thread.
+ *            ERR_LIMIT (samples, memory, points; the message names the flag), ERR_TIMEOUT,
+ *            ERR_CANCELED, ERR_UNAVAILABLE (no memory is left beside other queries), what the
+ *            database returns.
+ * Ownership: the result lives in the arena and in the query; query_close ends both halves after
+ *            rendering.
+ * Threads:   any number of queries at once; one query belongs to one thread. query_cancel: any
+ *            thread.
  */
 #ifndef PROMQL_ENGINE_H
 #define PROMQL_ENGINE_H
@@ -27,11 +30,15 @@ struct engine_options {
 	/* 0: an hour; windows from which on rates look for sums over many series; for tests */
 	int64_t rate_groups_ns;
 	size_t memory_bytes_max; /* --query.max-memory: per query, default 1 GiB */
+	size_t memory_total_max; /* --query.max-memory-total: all together; 0: no limit */
 };
 
 MUST_CHECK enum err_code engine_open(
 	const struct engine_options *o, struct engine **out, struct err *err);
 void engine_close(struct engine *e); /* cancels what runs, waits for it */
+
+/* Memory that all queries use now, and may use together (0: no limit). */
+void engine_memory(struct engine *e, size_t *used_bytes, size_t *max_bytes);
 
 #define ENGINE_POINTS_MAX 11000
 

@@ -7,6 +7,7 @@
 #ifndef PROMQL_ENGINE_INTERNAL_H
 #define PROMQL_ENGINE_INTERNAL_H
 
+#include "base/memory_pool.h"
 #include "base/thread.h"
 #include "promql/engine.h"
 #include "promql/plan.h"
@@ -31,10 +32,12 @@ struct query {
 struct engine {
 	struct engine_options o;
 	struct workers *workers;
+	struct memory_pool *memory; /* of all queries; NULL: no limit */
 	struct mutex lock; /* guards all below */
 	struct cond changed;
 	struct query *open; /* between query_run and query_close */
 	unsigned running;
+	size_t untrimmed_bytes; /* what queries used that ended since the heap was trimmed */
 	atomic_bool closing; /* set under the lock, read anywhere */
 	struct thread watcher;
 };

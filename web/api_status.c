@@ -76,6 +76,7 @@ static void write_flag(struct json *j, const char *key, const struct web *w, con
 void api_runtimeinfo(struct web *w, struct http_in *in, struct http_out *out)
 {
 	char text[PATH_BYTES_MAX];
+	size_t used = 0, max = 0;
 	int64_t at_ns = 0;
 	bool ok = false;
 	struct json j;
@@ -93,6 +94,10 @@ void api_runtimeinfo(struct web *w, struct http_in *in, struct http_out *out)
 	write_text(&j, "externalURL", w->external_url);
 	write_count(&j, "cores", cpu_count());
 	write_flag(&j, "storageRetention", w, "storage.tsdb.retention.time");
+	if (w->o.engine)
+		engine_memory(w->o.engine, &used, &max);
+	write_count(&j, "queryMemoryBytes", used);
+	write_count(&j, "queryMemoryLimitBytes", max);
 	end(&j);
 }
 

@@ -1,5 +1,9 @@
 #include "cmd/epimetheus/options.h"
 
+#include "base/machine_memory.h"
+
+#define QUERY_MEMORY_TOTAL_MIN (16u << 20) /* less answers nothing */
+
 static struct options opt;
 
 /* clang-format off */
@@ -71,6 +75,9 @@ static struct flag table[] = {
 	{ "query.max-samples", FLAG_UINT, &opt.samples_max, "2000000000",
 		"Samples one query may add up." },
 	{ "query.max-memory", FLAG_BYTES, &opt.query_memory_max, "1GiB", "Memory one query may use." },
+	{ "query.max-memory-total", FLAG_BYTES, &opt.query_memory_total, NULL,
+		"Memory all queries may use together, rules' too; beyond it they wait, then fail. "
+		"Default: a quarter of what the machine, or its cgroup, has." },
 	{ "query.lookback-delta", FLAG_DURATION, &opt.lookback_ns, "5m",
 		"How far back the latest profile of a series is looked for." },
 	{ "rules.alert.for-outage-tolerance", FLAG_DURATION, &opt.outage_tolerance_ns, "1h",
@@ -106,6 +113,14 @@ enum err_code options_parse(struct options *o, int argc, char **argv, struct err
 		return rc;
 	if (args_n)
 		return err_set(err, ERR_INVALID, "unexpected argument '%s'", args[0]);
+	if (!opt.query_memory_total) {
+		opt.query_memory_total = machine_memory_bytes() / 4;
+		if (opt.query_memory_total < QUERY_MEMORY_TOTAL_MIN)
+			opt.query_memory_total = QUERY_MEMORY_TOTAL_MIN;
+	} else if (opt.query_memory_total < QUERY_MEMORY_TOTAL_MIN) {
+		return err_set(err, ERR_INVALID, "--query.max-memory-total is less than %u bytes",
+			QUERY_MEMORY_TOTAL_MIN);
+	}
 	opt.flags = table;
 	opt.flags_n = TABLE_N;
 	*o = opt;

@@ -20,7 +20,7 @@ struct options {
 	uint64_t retention_bytes, free_bytes_reserve, symbols_bytes, cache_bytes;
 	uint64_t series_max, nodes_max, strings_max, label_sets_max, partition_bytes_max;
 	int64_t query_timeout_ns, lookback_ns;
-	uint64_t concurrency_max, query_threads_max, samples_max, query_memory_max;
+	uint64_t concurrency_max, query_threads_max, samples_max, query_memory_max, query_memory_total;
 	int64_t outage_tolerance_ns, grace_period_ns, resend_delay_ns;
 	uint64_t rule_workers, notification_queue_max;
 	const char *log_level, *log_format;

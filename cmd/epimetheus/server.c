@@ -243,6 +243,7 @@ static enum err_code open_storage(struct server *s, struct err *err)
 		.threads_max = clamp_u32(o->query_threads_max),
 		.samples_max = o->samples_max,
 		.memory_bytes_max = o->query_memory_max,
+		.memory_total_max = o->query_memory_total,
 	};
 	struct db_options d;
 	enum err_code rc;

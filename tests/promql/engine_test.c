@@ -24,6 +24,7 @@ TEST(no_database_is_asked_where_nothing_is_selected)
 TEST(limits)
 {
 	struct engine_options few = { .samples_max = 3 }, little = { .memory_bytes_max = 4096 };
+	struct engine_options little_together = { .memory_total_max = 4096 };
 	atomic_bool cancel = true;
 	struct world w;
 	struct query_options o = { .text = STR("merge(cpu:samples{job=\"a\"}[1m])") };
@@ -48,6 +49,73 @@ TEST(limits)
 	at(&w, 20, "merge(cpu:samples{job=\"a\"}[1m])",
 		"limit exceeded: query needs more memory than its limit of 4096 bytes "
 		"(--query.max-memory)");
+	world_close(&w);
+	if (!world_open(&w, &little_together))
+		return;
+	fill(&w);
+	at(&w, 20, "merge(cpu:samples{job=\"a\"}[1m])",
+		"limit exceeded: query needs more memory than the 4096 bytes that all may use "
+		"together (--query.max-memory-total)");
+	world_close(&w);
+}
+
+struct asking {
+	struct world *w;
+	double want;
+	atomic_uint right, wrong;
+};
+
+static void ask_again_and_again(void *ctx)
+{
+	struct asking *x = ctx;
+	struct query_options o = { .text = STR("sum(flat(merge(cpu:samples[1m]))) + "
+					       "sum(cum(merge(cpu:samples[1m])))") };
+	struct query *q;
+	struct err err;
+
+	o.t_ns = x->w->t0 + 20 * NS_PER_S;
+	for (int i = 0; i < 50; i++) {
+		if (query_run(x->w->engine, &o, &q, &err)) {
+			CHECK_FAIL("%s", err.msg);
+			continue;
+		}
+		atomic_fetch_add(query_result(q)->vector[0].value == x->want ? &x->right : &x->wrong, 1);
+		query_close(q);
+	}
+}
+
+/* There is memory for two or three of them: the others wait, or begin again, and none is wrong. */
+TEST(queries_that_share_their_memory)
+{
+	struct engine_options o = { .memory_total_max = (size_t)192 << 10, .concurrency_max = 6 };
+	struct asking x = { 0 };
+	struct thread threads[10] = { 0 };
+	struct world w;
+	struct query_options one = { .text = STR("sum(flat(merge(cpu:samples[1m]))) + "
+						 "sum(cum(merge(cpu:samples[1m])))") };
+	struct query *q;
+	struct err err;
+	size_t used, max;
+
+	if (!world_open(&w, &o))
+		return;
+	fill(&w);
+	one.t_ns = w.t0 + 20 * NS_PER_S;
+	REQUIRE_OK(query_run(w.engine, &one, &q, &err), &err);
+	x.w = &w;
+	x.want = query_result(q)->vector[0].value;
+	engine_memory(w.engine, &used, &max);
+	CHECK(used > 0 && used <= max);
+	CHECK_INT(max, 192 << 10);
+	query_close(q);
+	for (int i = 0; i < 10; i++)
+		REQUIRE_OK(thread_start(&threads[i], "asker", ask_again_and_again, &x, &err), &err);
+	for (int i = 0; i < 10; i++)
+		thread_join(&threads[i]);
+	CHECK_INT(atomic_load(&x.right), 500);
+	CHECK_INT(atomic_load(&x.wrong), 0);
+	engine_memory(w.engine, &used, &max);
+	CHECK_INT(used, 0);
 	world_close(&w);
 }
 
