@@ -284,10 +284,10 @@ static void put_series(struct appending *t, struct store_batch *b)
 	buf_add_varint(v, t->partition->id);
 	labels_encode(v, t->series->labels);
 	buf_add_varint(v, t->partition->epoch);
-	store_batch_put(b, key_str(&key), v);
+	store_batch_put_twice(b, key_str(&key), v);
 	key = key_u32_u32_u32('t', t->series->id, t->partition->epoch, t->in.header);
 	buf_clear(v);
-	store_batch_put(b, key_str(&key), v);
+	store_batch_put_twice(b, key_str(&key), v);
 }
 
 static void put_records(
@@ -299,7 +299,7 @@ static void put_records(
 	if (!m->partition_stored) {
 		buf_clear(v);
 		buf_add_lenstr(v, t->partition->name);
-		store_batch_put(b, key_str(&key), v);
+		store_batch_put_twice(b, key_str(&key), v);
 	}
 	if (marked_any(&t->scratch->marked)) {
 		buf_clear(v);
@@ -404,7 +404,7 @@ static enum err_code queue(struct appending *t, struct commit_row *row, struct e
 	if ((rc = marks_add(
 		     t->partition, m, t->in.header, t->in.keys, t->in.n, &t->scratch->marked, err)))
 		return rc;
-	new_symbols = marked_any(&t->scratch->marked);
+	row->symbols = new_symbols = marked_any(&t->scratch->marked);
 	new_series = s->stored_window_ns != window_ns || s->stored_generation != t->generation ||
 		s->stored_typeset != typeset || s->stored_epoch != t->partition->epoch;
 	put_records(t, m, new_series, row->batch);
@@ -529,6 +529,7 @@ static enum err_code append(struct appending *t, db_acked_fn acked, void *ctx, s
 		return err_set(err, ERR_NOMEM, "storing a profile: out of memory");
 	}
 	row->window = t->window;
+	store_batch_set_identity(row->batch, t->window->identity);
 	row->series = t->series;
 	atomic_fetch_add(&t->series->uses, 1);
 	row->ts_ns = t->a->ts_ns;

@@ -29,6 +29,16 @@ void blocks_damage(struct db *db, struct db_block *b, const char *what, const st
 
 /* ---- one block ---- */
 
+static void lose_deleted(struct db *db, struct db_block *b, const struct err *why)
+{
+	const struct block_meta *m = block_meta(b->block);
+	char where[64];
+
+	snprintf(where, sizeof(where), "blocks/%s/deleted", m->ulid.text);
+	blocks_damage(db, b, "deleted ranges cannot be read: deleted rows are seen", why);
+	(void)!db_lost(db, LOSS_DELETED, where, m->min_ns, m->max_ns, 0, why);
+}
+
 static enum err_code load_deleted(struct db *db, struct db_block *b, struct err *err)
 {
 	char *path = block_deleted_path(block_dir(b->block));
@@ -38,12 +48,12 @@ static enum err_code load_deleted(struct db *db, struct db_block *b, struct err 
 
 	if (!path)
 		return err_set(err, ERR_NOMEM, "block: out of memory");
-	rc = deleted_load(path, &d, &why);
+	rc = deleted_load(db, path, str_of(block_meta(b->block)->ulid.text), &d, &why);
 	free(path);
 	if (rc == ERR_NOMEM)
 		return err_set(err, ERR_NOMEM, "block: out of memory");
 	if (rc)
-		blocks_damage(db, b, "deleted ranges cannot be read: deleted rows are seen", &why);
+		lose_deleted(db, b, &why);
 	b->deleted = d.v;
 	b->deleted_n = d.n;
 	return ERR_OK;

@@ -98,12 +98,17 @@ struct deleted {
 	const struct deleted_range *v;
 	size_t n;
 };
-/* Ranges of a file; what is not there is empty. Memory by deleted_release. */
-MUST_CHECK enum err_code deleted_load(const char *path, struct deleted *out, struct err *err);
-MUST_CHECK enum err_code deleted_decode(
-	struct str bytes, const char *path, struct deleted *out, struct err *err);
+/*
+ * Ranges of a file, of which there are two copies; what is not there is empty. Where one copy
+ * cannot be read it is made anew of the other; ERR_CORRUPT: neither can. `of` is the block's ULID
+ * or the window's start: another one's file is not believed. Memory by deleted_release.
+ */
+MUST_CHECK enum err_code deleted_load(struct db *db, const char *path, struct str of,
+	struct deleted *out, struct err *err);
+MUST_CHECK enum err_code deleted_decode(struct str bytes, const char *path, struct str of,
+	struct deleted *out, struct err *err);
 MUST_CHECK enum err_code deleted_save(
-	struct db *db, const char *path, struct deleted d, struct err *err);
+	struct db *db, const char *path, struct str of, struct deleted d, struct err *err);
 /* v sorted and joined where they touch; *out is linked to `old`, which lives as long. */
 MUST_CHECK enum err_code deleted_make(struct deleted_range *v, size_t n, struct deleted old,
 	struct deleted *out, struct err *err);
@@ -129,6 +134,9 @@ char *window_deleted_path(const struct db *db, int64_t start_ns); /* malloc'ed *
  * the disk fails, so does this: at the next start it is there again. */
 void window_deleted_remove(struct db *db, int64_t start_ns);
 char *block_deleted_path(const char *dir); /* malloc'ed */
+#define DELETED_OF_MAX 32
+struct str window_deleted_of(int64_t start_ns, char *space); /* in space[DELETED_OF_MAX] */
+#define DELETED_COPY ".copy" /* behind the path */
 
 /* ---- delete.c ---- */
 

@@ -253,6 +253,8 @@ static void remove_orphans(struct opening *o)
 		struct str stem = names[i];
 		char *path, *dir;
 
+		if (str_has_suffix(stem, STR(DELETED_COPY)))
+			stem.len -= strlen(DELETED_COPY);
 		if (!str_has_suffix(stem, STR(".deleted")))
 			continue;
 		stem.len -= strlen(".deleted");

@@ -4,7 +4,7 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "base/metrics.h"
-#include "tsdb/db_internal.h"
+#include "tsdb/head_internal.h"
 #include "tsdb/numbers.h"
 
 /*
@@ -225,6 +225,7 @@ static void count_row(struct window_count *c, const struct commit_row *r)
 		c->max_ns = r->ts_ns;
 	c->rows++;
 	c->samples += r->samples;
+	c->symbols += r->symbols;
 }
 
 static void raise(_Atomic int64_t *to, int64_t v)
@@ -269,6 +270,7 @@ static enum err_code write_window(
 	enum err_code rc;
 
 	store_batch_clear(c->batch);
+	store_batch_set_identity(c->batch, w->identity);
 	for (struct commit_row *r = rows; r; r = r->next) {
 		store_batch_append(c->batch, r->batch);
 		count_row(&count, r);
@@ -282,6 +284,7 @@ static enum err_code write_window(
 	if ((rc = store_write(w->store, c->batch, err)))
 		return rc;
 	metric_observe(&commit_seconds, NULL, (double)(clock_monotonic_ns() - start) / 1e9);
+	head_names_append(db, w, store_batch_copies(c->batch));
 	stored(db, w, &count, rows);
 	return ERR_OK;
 }
@@ -345,6 +348,7 @@ static void fail(struct db *db, struct window *w, struct commit_row *rows, enum 
 {
 	struct commit *c = db->commit;
 	struct given *doubtful = NULL;
+	enum err_code failed = rc;
 	struct commit_row *queued;
 	struct err err;
 	int64_t pause = NS_PER_S / 50;
@@ -362,7 +366,7 @@ static void fail(struct db *db, struct window *w, struct commit_row *rows, enum 
 	/* Until it is open again or the database closes; one try per second at most. */
 	while (!is_closing(c)) {
 		if (has_room(db)) {
-			if (!(rc = head_reopen(db, w, &err))) {
+			if (!(rc = head_reopen(db, w, failed, &err))) {
 				metric_add(&reopened, "ok", 1);
 				log_info("tsdb", "store reopened", LOG_S("store", w->dir));
 				give_back_all(db, w, doubtful);

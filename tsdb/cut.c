@@ -468,6 +468,16 @@ static void release(struct cutting *t)
 	arena_release(&t->a);
 }
 
+static void lose_left_out(struct cutting *t)
+{
+	char *where = head_where(t->w, "%s", " left out of its block");
+
+	if (where)
+		(void)!db_lost(t->db, LOSS_PROFILES, where, t->w->start_ns, t->w->end_ns,
+			t->left_out, &t->first_left);
+	free(where);
+}
+
 static void report(struct cutting *t, int64_t took_ns, uint64_t rows)
 {
 	metric_add(&rows_cut, NULL, (double)rows);
@@ -478,6 +488,7 @@ static void report(struct cutting *t, int64_t took_ns, uint64_t rows)
 	if (!t->left_out)
 		return;
 	metric_add(&rows_left, NULL, (double)t->left_out);
+	lose_left_out(t);
 	db_damage(t->db, t->w, "rows left out of the block", &t->first_left);
 	log_error(
 		"tsdb", "damaged rows left out", LOG_I("rows", t->left_out), LOG_E(&t->first_left));

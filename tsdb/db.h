@@ -102,10 +102,10 @@ struct db_number {
 
 /*
  * All of them or none, under one acknowledgement, as db_append; the same series and time again is
- * ERR_EXISTS where the value is another. A name is of profiles or of numbers, and series of one kind
- * refuse the other: ERR_INVALID names it. Values of a batch may fall into several windows; should
- * one window's commit fail the whole batch is answered with the error, and may be appended again.
- * n 0: acknowledged at once.
+ * ERR_EXISTS where the value is another. A name is of profiles or of numbers, and series of one
+ * kind refuse the other: ERR_INVALID names it. Values of a batch may fall into several windows;
+ * should one window's commit fail the whole batch is answered with the error, and may be appended
+ * again. n 0: acknowledged at once.
  */
 MUST_CHECK enum err_code db_append_numbers(struct db *db, const struct db_number *v, size_t n,
 	db_acked_fn acked, void *ctx, struct err *err);
@@ -414,6 +414,12 @@ MUST_CHECK enum err_code db_losses(
 /* A person knows of them: by number; n 0: all. ERR_NOT_FOUND names the number. */
 MUST_CHECK enum err_code db_accept_losses(struct db *db, const uint64_t *numbers, size_t n,
 	size_t *accepted, struct err *err);
+
+/*
+ * Reads every record of the head's windows and compares their number with what was acknowledged:
+ * what is missing is added to the losses. For tools, on a database that is open for reading only.
+ */
+MUST_CHECK enum err_code db_verify_head(struct db *db, struct err *err);
 
 struct db_status {
 	uint64_t series; /* in the head */

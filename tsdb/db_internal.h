@@ -39,6 +39,7 @@ struct window_count {
 	uint64_t seq; /* batches */
 	uint64_t rows, samples;
 	uint64_t numbers; /* values of numeric series */
+	uint64_t symbols; /* records of symbols; fewer than there are in a window that is older */
 	int64_t min_ns, max_ns; /* of rows and numbers; 0, 0: none */
 };
 
@@ -49,12 +50,14 @@ static inline bool window_is_empty(const struct window_count *c)
 
 struct window {
 	int64_t start_ns, end_ns;
+	uint64_t identity; /* of the store's records; 0 where a version before this one made it */
 	uint32_t number; /* as db_block's */
 	bool sealed; /* db->lock: takes no more rows */
 	const struct deleted_range *deleted; /* db->lock, as db_block's */
 	size_t deleted_n;
 	char *dir; /* the store's; a temporary copy when read-only */
 	char *mark_path; /* beside it: what was acknowledged */
+	char *names_path; /* likewise: a second copy of small records */
 	struct store *store; /* db->lock; NULL while it is reopened */
 	unsigned pins; /* db->lock */
 	unsigned writers; /* db->lock: those of the pins that an append or a queued row has */
@@ -64,6 +67,8 @@ struct window {
 	bool damaged; /* db->lock: something of it was lost */
 	struct window_count count; /* db->lock; the commit thread writes it */
 	int mark_fd; /* the commit thread's; -1: none */
+	int names_fd; /* likewise; -1: not open */
+	bool names_failed; /* likewise: nothing is appended any more, the next start makes it anew */
 	struct bits series; /* the series index's lock */
 	bool types_lost; /* some series have types that are not known */
 	struct window_job *jobs; /* db->lock: by job->index; window_epochs.c */
@@ -233,21 +238,22 @@ bool key_parse_row(struct str key, uint32_t *series, int64_t *ts_ns);
 
 /* ---- head.c: windows ---- */
 
-MUST_CHECK enum err_code head_open_all(struct db *db, struct err *err);
+struct window *window_new(struct db *db, int64_t start_ns, int64_t end_ns); /* NULL: no memory */
+bool head_reserve(struct db *db); /* room for one more; db->lock is held, or nobody else is there */
+void head_insert(struct db *db, struct window *w); /* likewise */
 /* The window that ts falls into, made where it is missing, pinned. ERR_INVALID: it is too old. */
 MUST_CHECK enum err_code head_pin(
 	struct db *db, int64_t ts_ns, struct window **out, struct err *err);
 void head_unpin(struct db *db, struct window *w);
 void head_unpin_writer(struct db *db, struct window *w); /* what head_pin pinned */
 void head_free(struct db *db, struct window *w);
-/* Closes and opens the store of a window whose put failed, and compares it with what was
- * acknowledged. */
-MUST_CHECK enum err_code head_reopen(struct db *db, struct window *w, struct err *err);
 /* Out of db->windows, db->lock is held; queriers that have it pinned go on. */
 void head_take_locked(struct db *db, struct window *w);
 /* Removes a window that was taken, for good, once nobody uses it; `why` for the log and metric.
  * When the database closes meanwhile its files stay. */
 void head_remove(struct db *db, struct window *w, const char *why);
+/* Files beside a window's directory that say that it has to be there. */
+void head_remove_beside(struct db *db, const struct window *w);
 /* What a crash left of a window that is in a block. */
 void head_remove_leftover(struct db *db, int64_t start_ns);
 /* Takes and removes the oldest window. */
@@ -256,6 +262,12 @@ void head_encode_count(const struct window_count *c, struct buf *out);
 uint64_t head_disk_bytes(struct db *db, const struct window *w);
 void db_count_damage(void); /* the metric alone */
 void db_damage(struct db *db, struct window *w, const char *what, const struct err *why);
+
+/* ---- head_open.c ---- */
+
+MUST_CHECK enum err_code head_open_all(struct db *db, struct err *err);
+/* "head/<start>" and what follows; malloc'ed, NULL: out of memory. */
+char *head_where(const struct window *w, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 /* ---- lost.c: what was lost, kept until a person accepts it ---- */
 
@@ -293,21 +305,8 @@ MUST_CHECK enum err_code stock_swap(struct db *db, struct db_block *const *olds,
 /* Ranges of a block (NULL: of the window) were deleted, and the file that says so is durable. */
 void stock_note_deleted(struct db *db, const struct db_block *b, const struct window *w);
 
-/* ---- head_mark.c: what was acknowledged ---- */
+/* ---- head_load.c (more of it: tsdb/head_internal.h) ---- */
 
-void head_write_mark(struct db *db, struct window *w, const struct window_count *c);
-void head_check_mark(struct db *db, struct window *w);
-void head_count_lost(uint64_t acknowledged, uint64_t found); /* rows */
-
-/* ---- head_load.c ---- */
-
-MUST_CHECK enum err_code head_load(struct db *db, struct window *w, struct err *err);
-MUST_CHECK enum err_code head_read_count(
-	struct window *w, struct window_count *out, struct err *err);
-MUST_CHECK enum err_code head_read_meta(
-	struct store *s, int64_t *start_ns, int64_t *end_ns, struct err *err);
-MUST_CHECK enum err_code head_write_meta(
-	struct store *s, int64_t start_ns, int64_t end_ns, struct err *err);
 /* The number of the next symbol record of a job's epoch in this store. */
 MUST_CHECK enum err_code head_next_symbol_record(
 	struct store *s, uint32_t job, uint32_t epoch, uint32_t *out, struct err *err);
@@ -343,6 +342,7 @@ struct commit_row {
 	struct number_batch *numbers; /* taken over likewise; NULL: a row */
 	int64_t ts_ns;
 	uint32_t samples;
+	bool symbols; /* the batch has a record of symbols */
 	struct store_batch *batch;
 	size_t bytes;
 	db_acked_fn acked;

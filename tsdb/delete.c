@@ -10,25 +10,34 @@
 METRIC_COUNTER(deleted_total, "epimetheus_tsdb_deleted_series_total",
 	"Series of blocks and windows that a deletion was written for.", NULL);
 
+static void lose_deleted(struct db *db, struct window *w, const struct err *why)
+{
+	char *where = head_where(w, "%s", "/deleted");
+
+	db_damage(db, w, "deleted ranges cannot be read: deleted rows are seen", why);
+	if (where)
+		(void)!db_lost(db, LOSS_DELETED, where, w->start_ns, w->end_ns, 0, why);
+	free(where);
+}
+
 enum err_code deleted_load_windows(struct db *db, struct err *err)
 {
+	char *path, of[DELETED_OF_MAX];
 	struct deleted d;
 	enum err_code rc;
 	struct err why;
-	char *path;
 
 	for (size_t i = 0; i < db->windows_n; i++) {
 		struct window *w = db->windows[i];
 
 		if (!(path = window_deleted_path(db, w->start_ns)))
 			return err_set(err, ERR_NOMEM, "deleted ranges: out of memory");
-		rc = deleted_load(path, &d, &why);
+		rc = deleted_load(db, path, window_deleted_of(w->start_ns, of), &d, &why);
 		free(path);
 		if (rc == ERR_NOMEM)
 			return err_set(err, ERR_NOMEM, "deleted ranges: out of memory");
 		if (rc)
-			db_damage(db, w, "deleted ranges cannot be read: deleted rows are seen",
-				&why);
+			lose_deleted(db, w, &why);
 		w->deleted = d.v;
 		w->deleted_n = d.n;
 	}
@@ -47,7 +56,8 @@ struct deleting {
 
 /* What is there plus a range for each series of ids, durably, into *out. */
 static enum err_code add_ranges(struct deleting *t, const struct bits *ids, struct deleted old,
-	int64_t min_ns, int64_t max_ns, const char *path, struct deleted *out, struct err *err)
+	int64_t min_ns, int64_t max_ns, const char *path, struct str of, struct deleted *out,
+	struct err *err)
 {
 	struct deleted_range *v;
 	size_t n = old.n;
@@ -70,7 +80,7 @@ static enum err_code add_ranges(struct deleting *t, const struct bits *ids, stru
 				(uint32_t)(w * 64 + (size_t)__builtin_ctzll(rest)), min_ns, max_ns
 			};
 	if (!(rc = deleted_make(v, n, old, out, err)) &&
-		(rc = deleted_save(t->db, path, *out, err))) {
+		(rc = deleted_save(t->db, path, of, *out, err))) {
 		deleted_give_up(*out);
 		*out = old;
 	}
@@ -97,7 +107,7 @@ static enum err_code delete_in_block(struct deleting *t, struct db_block *b, str
 		goto out;
 	/* Whole series are meant: what only some samples say does not pick them. */
 	if (!(rc = block_match(b->block, t->m, t->n, no_key, NULL, &ids, err)) &&
-		!(rc = add_ranges(t, &ids, d, min, max, path, &d, err))) {
+		!(rc = add_ranges(t, &ids, d, min, max, path, str_of(meta->ulid.text), &d, err))) {
 		mutex_lock(&t->db->lock);
 		b->deleted = d.v;
 		b->deleted_n = d.n;
@@ -149,14 +159,15 @@ static enum err_code delete_in_window(struct deleting *t, struct window *w, stru
 	int64_t newest = atomic_load(&t->db->max_ts_ns),
 		min = t->min_ns > w->start_ns ? t->min_ns : w->start_ns,
 		max = t->max_ns < w->end_ns ? t->max_ns : w->end_ns;
-	char *path = window_deleted_path(t->db, w->start_ns);
+	char *path = window_deleted_path(t->db, w->start_ns), of[DELETED_OF_MAX];
 	struct deleted d = { w->deleted, w->deleted_n };
 	struct bits ids = { 0 };
 	enum err_code rc = ERR_OK;
 
 	max = max < newest ? max : newest;
 	if (min < max && !(rc = match_in_window(t, w, &ids, err)) &&
-		!(rc = add_ranges(t, &ids, d, min, max, path, &d, err))) {
+		!(rc = add_ranges(t, &ids, d, min, max, path,
+			window_deleted_of(w->start_ns, of), &d, err))) {
 		mutex_lock(&t->db->lock);
 		w->deleted = d.v;
 		w->deleted_n = d.n;

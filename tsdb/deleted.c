@@ -16,8 +16,11 @@
  * what a query did not see is not seen after a restart either. An array is never changed: queriers
  * that began earlier go on with the one they found, so an array is kept until its block or window
  * goes, linked behind the one that took its place.
+ *
+ * The file is there twice, the copy is written second: where both can be read the first one counts.
  */
-#define DELETED_VERSION 1
+#define DELETED_VERSION 2
+#define DELETED_OF_NOBODY 1 /* what a version before this one wrote: it may be another block's */
 #define DELETED_BYTES_MAX (256u << 20)
 #define DELETED_RANGES_MAX (8u << 20)
 
@@ -141,18 +144,31 @@ char *block_deleted_path(const char *dir)
 	return asprintf(&path, "%s/deleted", dir) < 0 ? NULL : path;
 }
 
-enum err_code deleted_decode(
-	struct str bytes, const char *path, struct deleted *out, struct err *err)
+struct str window_deleted_of(int64_t start_ns, char *space)
+{
+	snprintf(space, DELETED_OF_MAX, "%" PRId64, start_ns / NS_PER_S);
+	return str_of(space);
+}
+
+static uint64_t seed_of(struct str of)
+{
+	return hash_bytes(of.ptr, of.len, 0);
+}
+
+enum err_code deleted_decode(struct str bytes, const char *path, struct str of,
+	struct deleted *out, struct err *err)
 {
 	struct deleted_range *v = NULL;
 	enum err_code rc = ERR_CORRUPT;
 	struct cursor in, sum;
-	uint64_t n, series = 0;
+	uint64_t n, series = 0, seed;
 
-	if (bytes.len < 10 || bytes.ptr[0] != DELETED_VERSION)
+	if (bytes.len < 10 ||
+		(bytes.ptr[0] != DELETED_VERSION && bytes.ptr[0] != DELETED_OF_NOBODY))
 		return err_set(err, ERR_CORRUPT, "%s: not a list of deleted ranges", path);
+	seed = bytes.ptr[0] == DELETED_VERSION ? seed_of(of) : 0;
 	sum = cursor_of((struct str){ bytes.ptr + bytes.len - 8, 8 });
-	if (cursor_u64be(&sum) != hash_bytes(bytes.ptr, bytes.len - 8, 0))
+	if (cursor_u64be(&sum) != hash_bytes(bytes.ptr, bytes.len - 8, seed))
 		return err_set(err, ERR_CORRUPT, "%s: bad checksum", path);
 	in = cursor_of((struct str){ bytes.ptr + 1, bytes.len - 9 });
 	n = cursor_varint(&in);
@@ -171,15 +187,31 @@ out:
 	return rc == ERR_CORRUPT ? err_set(err, rc, "%s: bad list", path) : rc;
 }
 
+static void remove_file(struct db *db, const char *path)
+{
+	if (fs_exists(path) && db->o.fs->ops->unlink(db->o.fs, path, NULL))
+		log_warn("tsdb", "deleted ranges not removed", LOG_S("path", path));
+}
+
+static char *copy_path(const char *path)
+{
+	char *copy = NULL;
+
+	return asprintf(&copy, "%s" DELETED_COPY, path) < 0 ? NULL : copy;
+}
+
 void window_deleted_remove(struct db *db, int64_t start_ns)
 {
-	char *path = window_deleted_path(db, start_ns), *dir = NULL;
+	char *path = window_deleted_path(db, start_ns), *copy = path ? copy_path(path) : NULL,
+	     *dir = NULL;
 
-	if (path && asprintf(&dir, "%s/%" PRId64, db->head_dir, start_ns / NS_PER_S) >= 0 &&
-		!fs_exists(dir) && fs_exists(path) &&
-		db->o.fs->ops->unlink(db->o.fs, path, NULL))
-		log_warn("tsdb", "deleted ranges not removed", LOG_S("path", path));
+	if (copy && asprintf(&dir, "%s/%" PRId64, db->head_dir, start_ns / NS_PER_S) >= 0 &&
+		!fs_exists(dir)) {
+		remove_file(db, copy);
+		remove_file(db, path);
+	}
 	free(dir);
+	free(copy);
 	free(path);
 }
 
@@ -202,22 +234,68 @@ enum deleted_part deleted_of_record(
 	return DELETED_SOME;
 }
 
-enum err_code deleted_load(const char *path, struct deleted *out, struct err *err)
+/* One copy; ERR_NOT_FOUND. */
+static enum err_code read_copy(const char *path, struct str of, struct buf *bytes,
+	struct deleted *out, struct err *err)
 {
-	struct buf b = { 0 };
-	enum err_code rc;
+	enum err_code rc = fs_read_file(path, DELETED_BYTES_MAX, bytes, err);
+
+	return rc ? rc : deleted_decode(buf_str(bytes), path, of, out, err);
+}
+
+static void make_anew(struct db *db, const char *path, const struct buf *bytes,
+	enum err_code other, const struct err *why)
+{
+	struct err err;
+
+	if (other && other != ERR_NOT_FOUND) {
+		db_count_damage();
+		log_warn("tsdb", "a copy of deleted ranges cannot be read", LOG_E(why));
+	}
+	if (!db->o.read_only && fs_write_file(db->o.fs, path, buf_str(bytes), &err))
+		log_warn("tsdb", "deleted ranges not written", LOG_E(&err));
+}
+
+enum err_code deleted_load(struct db *db, const char *path, struct str of, struct deleted *out,
+	struct err *err)
+{
+	struct buf first = { 0 }, second = { 0 };
+	struct deleted spare = { 0 };
+	char *copy = copy_path(path);
+	enum err_code rc, other;
+	struct err why;
 
 	*out = (struct deleted){ 0 };
-	if (!fs_exists(path))
-		return ERR_OK;
-	if (!(rc = fs_read_file(path, DELETED_BYTES_MAX, &b, err)))
-		rc = deleted_decode(buf_str(&b), path, out, err);
-	buf_release(&b);
+	if (!copy)
+		return err_set(err, ERR_NOMEM, "deleted ranges: out of memory");
+	rc = read_copy(path, of, &first, out, err);
+	other = read_copy(copy, of, &second, &spare, &why);
+	if (rc == ERR_NOT_FOUND && other == ERR_NOT_FOUND) {
+		rc = ERR_OK;
+	} else if (!rc) {
+		if (other || !str_eq(buf_str(&first), buf_str(&second)))
+			make_anew(db, copy, &first, other, &why);
+	} else if (!other) {
+		make_anew(db, path, &second, rc, err);
+		*out = spare;
+		spare.v = NULL;
+		rc = ERR_OK;
+	} else if (rc == ERR_NOT_FOUND) {
+		rc = other;
+		if (err)
+			*err = why;
+	}
+	deleted_release(spare.v);
+	buf_release(&first);
+	buf_release(&second);
+	free(copy);
 	return rc;
 }
 
-enum err_code deleted_save(struct db *db, const char *path, struct deleted d, struct err *err)
+enum err_code deleted_save(
+	struct db *db, const char *path, struct str of, struct deleted d, struct err *err)
 {
+	char *copy = copy_path(path);
 	struct buf b = { 0 };
 	uint32_t series = 0;
 	enum err_code rc;
@@ -230,9 +308,12 @@ enum err_code deleted_save(struct db *db, const char *path, struct deleted d, st
 		buf_add_u64be(&b, (uint64_t)d.v[i].max_ns);
 		series = d.v[i].series;
 	}
-	buf_add_u64be(&b, hash_bytes(b.ptr, b.len, 0));
-	rc = buf_failed(&b) ? err_set(err, ERR_NOMEM, "deleted ranges: out of memory") :
-			      fs_write_file(db->o.fs, path, buf_str(&b), err);
+	buf_add_u64be(&b, hash_bytes(b.ptr, b.len, seed_of(of)));
+	if (buf_failed(&b) || !copy)
+		rc = err_set(err, ERR_NOMEM, "deleted ranges: out of memory");
+	else if (!(rc = fs_write_file(db->o.fs, path, buf_str(&b), err)))
+		rc = fs_write_file(db->o.fs, copy, buf_str(&b), err);
 	buf_release(&b);
+	free(copy);
 	return rc;
 }

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -9,16 +10,17 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "tsdb/blocks.h"
-#include "tsdb/store_log.h"
+#include "tsdb/head_internal.h"
 
 /*
- * Windows on disk: head/<start>/ is a LevelDB, head/<start>.acked the number of its last
- * acknowledged batch.
+ * Windows on disk: head/<start>/ is a LevelDB, head/<start>.acked how much was acknowledged,
+ * head/<start>.names its small records once more.
  *
- * A window goes by renaming it to <start>.dropped first, so that no start ever finds half of one.
+ * What stands beside a directory says that the directory has to be there. So that goes first when a
+ * window goes; then the directory is renamed to <start>.dropped, so that no start ever finds half
+ * of one.
  */
 #define DROPPED ".dropped"
-#define SET_ASIDE ".damaged"
 
 METRIC_COUNTER(damage_total, "epimetheus_tsdb_damage_total",
 	"Times that stored bytes were found damaged or missing.", NULL);
@@ -48,7 +50,7 @@ static char *text(const char *fmt, const char *a, int64_t b, const char *c)
 	return asprintf(&s, fmt, a, b, c) < 0 ? NULL : s;
 }
 
-static struct window *window_new(struct db *db, int64_t start_ns, int64_t end_ns)
+struct window *window_new(struct db *db, int64_t start_ns, int64_t end_ns)
 {
 	struct window *w = calloc(1, sizeof(*w));
 
@@ -56,38 +58,45 @@ static struct window *window_new(struct db *db, int64_t start_ns, int64_t end_ns
 		return NULL;
 	w->start_ns = start_ns;
 	w->end_ns = end_ns;
-	w->mark_fd = -1;
+	w->mark_fd = w->names_fd = -1;
 	w->dir = text("%s/%" PRId64 "%s", db->head_dir, start_ns / NS_PER_S, "");
 	w->mark_path = text("%s/%" PRId64 "%s", db->head_dir, start_ns / NS_PER_S, ".acked");
-	if (!w->dir || !w->mark_path) {
+	w->names_path = text("%s/%" PRId64 "%s", db->head_dir, start_ns / NS_PER_S, ".names");
+	if (!w->dir || !w->mark_path || !w->names_path) {
 		head_free(db, w);
 		return NULL;
 	}
 	return w;
 }
 
-void head_free(struct db *db, struct window *w)
+static void close_synced(struct db *db, int fd, const char *path)
 {
 	struct err err;
 
+	if (fd < 0)
+		return;
+	if (db->o.fs->ops->sync(db->o.fs, fd, &err))
+		log_warn("tsdb", "not synced", LOG_S("path", path), LOG_E(&err));
+	close(fd);
+}
+
+void head_free(struct db *db, struct window *w)
+{
 	if (!w)
 		return;
 	window_epochs_release(w);
 	store_close(w->store);
-	if (w->mark_fd >= 0) {
-		if (db->o.fs->ops->sync(db->o.fs, w->mark_fd, &err))
-			log_warn("tsdb", "mark not synced", LOG_S("path", w->mark_path),
-				LOG_E(&err));
-		close(w->mark_fd);
-	}
+	close_synced(db, w->mark_fd, w->mark_path);
+	close_synced(db, w->names_fd, w->names_path);
 	bits_release(&w->series);
 	deleted_release(w->deleted);
 	free(w->dir);
 	free(w->mark_path);
+	free(w->names_path);
 	free(w);
 }
 
-static void insert_window(struct db *db, struct window *w)
+void head_insert(struct db *db, struct window *w)
 {
 	size_t i = db->windows_n++;
 
@@ -97,7 +106,7 @@ static void insert_window(struct db *db, struct window *w)
 	db->windows[i] = w;
 }
 
-static bool reserve_window(struct db *db)
+bool head_reserve(struct db *db)
 {
 	size_t cap = db->windows_cap ? db->windows_cap * 2 : 16;
 	struct window **v;
@@ -131,21 +140,34 @@ static enum err_code window_for(struct db *db, int64_t ts_ns, struct window **ou
 	return ERR_OK;
 }
 
+/* No other window's, of this directory or another. */
+static uint64_t new_identity(const struct window *w)
+{
+	uint64_t v = 0;
+
+	if (getrandom(&v, sizeof(v), GRND_NONBLOCK) != (ssize_t)sizeof(v))
+		v = hash_u64((uint64_t)clock_now_ns() ^ hash_u64((uint64_t)w->start_ns));
+	return v ? v : 1;
+}
+
 static enum err_code make_store(struct db *db, struct window *w, struct err *err)
 {
 	struct fs *fs = db->o.fs;
 	enum err_code rc;
 
+	w->identity = new_identity(w);
 	/* A directory of that name would be one that was not read at start. */
 	if ((fs_exists(w->dir) &&
 		    ((rc = stock_drop_window(db, w->start_ns, err)) ||
 			    (rc = fs_remove_tree(fs, w->dir, err)))) ||
 		(fs_exists(w->mark_path) && (rc = fs->ops->unlink(fs, w->mark_path, err))) ||
+		(fs_exists(w->names_path) && (rc = fs->ops->unlink(fs, w->names_path, err))) ||
 		(rc = store_open(w->dir, db->cache, db->o.store, &w->store, err)) ||
-		(rc = head_write_meta(w->store, w->start_ns, w->end_ns, err)) ||
+		(rc = head_write_meta(db, w, err)) ||
 		(rc = fs->ops->sync_dir(fs, db->head_dir, err)) ||
 		(rc = stock_add_window(db, w, err)))
 		return err_wrap(err, rc, "create window");
+	store_set_identity(w->store, w->identity);
 	return ERR_OK;
 }
 
@@ -166,7 +188,7 @@ static enum err_code create_window(
 		w = NULL;
 	}
 	mutex_lock(&db->lock);
-	if (w && !reserve_window(db)) {
+	if (w && !head_reserve(db)) {
 		rc = err_set(err, ERR_NOMEM, "window: out of memory");
 		mutex_unlock(&db->lock);
 		head_free(db, w); /* its store is empty, and opened or removed by whoever comes */
@@ -174,7 +196,7 @@ static enum err_code create_window(
 		w = NULL;
 	}
 	if (w) {
-		insert_window(db, w);
+		head_insert(db, w);
 		db->retention_due = true;
 	}
 	db->creating = false;
@@ -253,166 +275,17 @@ void head_unpin_writer(struct db *db, struct window *w)
 	mutex_unlock(&db->lock);
 }
 
-/* ---- reopening ---- */
+/* ---- dropping ---- */
 
-static enum err_code open_or_repair(struct db *db, struct window *w, struct err *err)
+void head_remove_beside(struct db *db, const struct window *w)
 {
-	struct fs *fs = db->o.fs;
-	enum err_code rc = store_open(w->dir, db->cache, db->o.store, &w->store, err);
-	uint64_t cut = 0;
-
-	/* What a power cut left of the last batch is no damage. */
-	if (rc == ERR_CORRUPT) {
-		struct err why = *err;
-
-		if ((rc = store_cut_logs(fs, w->dir, &cut, err)))
-			return rc;
-		rc = ERR_CORRUPT;
-		*err = why;
-		if (cut)
-			rc = store_open(w->dir, db->cache, db->o.store, &w->store, err);
-	}
-	if (rc == ERR_CORRUPT) {
-		db_damage(db, w, "does not open; repairing", err);
-		if (!(rc = store_repair(w->dir, err)))
-			rc = store_open(w->dir, db->cache, db->o.store, &w->store, err);
-	}
-	/* LevelDB renames CURRENT last and leaves it at that: after a power cut the old one would
-	 * be back, whose log may end before what is built upon from now on. */
-	return rc || db->o.read_only ? rc : fs->ops->sync_dir(fs, w->dir, err);
-}
-
-enum err_code head_reopen(struct db *db, struct window *w, struct err *err)
-{
-	struct window_count found = { 0 };
-	struct store *old;
-	enum err_code rc;
-	struct err why;
-
-	mutex_lock(&db->lock);
-	w->draining = true;
-	/* A cut may hold a pin while it waits for writers, of which the caller is one. */
-	cond_broadcast(&db->changed);
-	while (w->pins > 1 && !db->closing)
-		cond_wait(&db->changed, &db->lock);
-	old = w->store;
-	if (w->pins > 1) {
-		mutex_unlock(&db->lock);
-		return err_set(err, ERR_UNAVAILABLE, "the database is closing");
-	}
-	w->store = NULL;
-	mutex_unlock(&db->lock);
-	store_close(old);
-	if ((rc = open_or_repair(db, w, err)) || (rc = head_read_count(w, &found, err)))
-		goto fail;
-	if (found.seq < w->count.seq) {
-		err_set(&why, ERR_CORRUPT,
-			"batches %" PRIu64 " to %" PRIu64 " were acknowledged and are missing",
-			found.seq + 1, w->count.seq);
-		head_count_lost(w->count.rows, found.rows);
-		db_damage(db, w, "lost rows", &why);
-	}
-	mutex_lock(&db->lock);
-	w->count = found;
-	w->draining = false;
-	cond_broadcast(&db->changed);
-	mutex_unlock(&db->lock);
-	return ERR_OK;
-fail:
-	store_close(w->store);
-	w->store = NULL;
-	return rc;
-}
-
-/* ---- opening all ---- */
-
-/* Not what we wrote, or no longer readable: kept for people, out of the way of new rows. */
-static void set_aside(struct db *db, struct window *w, const struct err *why)
-{
-	struct fs *fs = db->o.fs;
-	char *to = text("%s.%" PRId64 "%s", w->dir, clock_now_ns(), SET_ASIDE);
+	const char *const paths[] = { w->mark_path, w->names_path };
 	struct err err;
 
-	db_damage(db, w, "not served; set aside", why);
-	store_close(w->store);
-	w->store = NULL;
-	if (to && fs->ops->rename(fs, w->dir, to, &err))
-		log_error("tsdb", "setting aside failed", LOG_S("store", w->dir), LOG_E(&err));
-	free(to);
+	for (size_t i = 0; i < 2; i++)
+		if (fs_exists(paths[i]) && db->o.fs->ops->unlink(db->o.fs, paths[i], &err))
+			log_warn("tsdb", "not removed", LOG_S("path", paths[i]), LOG_E(&err));
 }
-
-static enum err_code open_window(struct db *db, int64_t start_s, struct err *err)
-{
-	struct window *w = reserve_window(db) ? window_new(db, start_s * NS_PER_S, 0) : NULL;
-	int64_t start;
-	enum err_code rc;
-
-	if (!w)
-		return err_set(err, ERR_NOMEM, "window: out of memory");
-	if ((rc = open_or_repair(db, w, err)))
-		goto aside;
-	rc = head_read_meta(w->store, &start, &w->end_ns, err);
-	if (rc == ERR_NOT_FOUND) {
-		/* A crash between making the store and its first record: there is nothing in it. */
-		head_check_mark(db, w);
-		store_close(w->store);
-		w->store = NULL;
-		rc = fs_remove_tree(db->o.fs, w->dir, err);
-		head_free(db, w);
-		return rc;
-	}
-	if (!rc && start != w->start_ns)
-		rc = err_set(err, ERR_CORRUPT, "store %s holds the window of %" PRId64, w->dir,
-			start / NS_PER_S);
-	if (rc || (rc = head_load(db, w, err)))
-		goto aside;
-	head_check_mark(db, w);
-	insert_window(db, w);
-	if (w->count.max_ns > atomic_load(&db->max_ts_ns))
-		atomic_store(&db->max_ts_ns, w->count.max_ns);
-	return ERR_OK;
-aside:
-	if (rc != ERR_NOMEM && rc != ERR_IO) {
-		set_aside(db, w, err);
-		rc = ERR_OK;
-	}
-	head_free(db, w);
-	return rc;
-}
-
-enum err_code head_open_all(struct db *db, struct err *err)
-{
-	struct arena a;
-	struct str *names;
-	size_t n;
-	enum err_code rc;
-	int64_t start;
-
-	arena_init(&a, 0);
-	if ((rc = fs_list(db->head_dir, &a, &names, &n, err)))
-		goto out;
-	for (size_t i = 0; i < n && !rc; i++) {
-		if (str_has_suffix(names[i], STR(DROPPED)) && !db->o.read_only) {
-			char *path = path_join(&a, str_of(db->head_dir), names[i]);
-
-			rc = path ? fs_remove_tree(db->o.fs, path, err) :
-				    arena_fail(&a, "open", err);
-		} else if (str_to_i64(names[i], &start) && start >= 0 &&
-			start <= INT64_MAX / NS_PER_S) {
-			rc = open_window(db, start, err);
-		}
-	}
-	/* Windows that overlap were not made here: times would be served twice. */
-	for (size_t i = 1; i < db->windows_n && !rc; i++)
-		if (db->windows[i - 1]->end_ns > db->windows[i]->start_ns)
-			rc = err_set(err, ERR_CORRUPT, "windows %s and %s overlap",
-				db->windows[i - 1]->dir, db->windows[i]->dir);
-out:
-	arena_release(&a);
-	return rc;
-}
-
-/* ---- dropping ---- */
 
 static void remove_files(struct db *db, struct window *w)
 {
@@ -420,11 +293,10 @@ static void remove_files(struct db *db, struct window *w)
 	char *dropped = text("%s/%" PRId64 "%s", db->head_dir, w->start_ns / NS_PER_S, DROPPED);
 	struct err err = { 0 };
 
+	head_remove_beside(db, w);
 	if (!dropped || fs->ops->rename(fs, w->dir, dropped, &err) ||
 		fs->ops->sync_dir(fs, db->head_dir, &err) || fs_remove_tree(fs, dropped, &err))
 		log_warn("tsdb", "window not removed", LOG_S("store", w->dir), LOG_E(&err));
-	if (fs_exists(w->mark_path) && fs->ops->unlink(fs, w->mark_path, &err))
-		log_warn("tsdb", "mark not removed", LOG_S("path", w->mark_path), LOG_E(&err));
 	free(dropped);
 }
 
@@ -463,6 +335,8 @@ void head_remove_leftover(struct db *db, int64_t start_ns)
 		else if (fs_remove_tree(db->o.fs, w->dir, &err)) /* a copy of it */
 			log_warn("tsdb", "window not removed", LOG_E(&err));
 	}
+	if (w)
+		head_remove_beside(db, w);
 	head_free(db, w);
 }
 

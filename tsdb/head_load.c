@@ -2,7 +2,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "tsdb/db_internal.h"
+#include "tsdb/head_internal.h"
 #include "tsdb/numbers.h"
 #include "tsdb/row.h"
 
@@ -11,7 +11,8 @@
  * types; symbols once somebody wants them. Rows stay where they are, unless the store is damaged:
  * then they are counted.
  */
-#define META_VERSION 2
+#define META_VERSION 3
+#define META_VERSION_BEFORE 2 /* records have no identity */
 
 struct key key_of(char kind)
 {
@@ -75,7 +76,7 @@ bool key_parse_row(struct str key, uint32_t *series, int64_t *ts_ns)
 
 /* ---- single records ---- */
 
-enum err_code head_write_meta(struct store *s, int64_t start_ns, int64_t end_ns, struct err *err)
+enum err_code head_write_meta(struct db *db, struct window *w, struct err *err)
 {
 	struct store_batch *b = store_batch_open();
 	struct key key = key_of('m');
@@ -84,37 +85,46 @@ enum err_code head_write_meta(struct store *s, int64_t start_ns, int64_t end_ns,
 
 	if (!b)
 		return err_set(err, ERR_NOMEM, "window: out of memory");
-	buf_add_char(&value, META_VERSION);
-	buf_add_u64be(&value, (uint64_t)start_ns);
-	buf_add_u64be(&value, (uint64_t)end_ns);
-	store_batch_put(b, key_str(&key), &value);
+	buf_add_char(&value, w->identity ? META_VERSION : META_VERSION_BEFORE);
+	buf_add_u64be(&value, (uint64_t)w->start_ns);
+	buf_add_u64be(&value, (uint64_t)w->end_ns);
+	if (w->identity)
+		buf_add_u64be(&value, w->identity);
+	store_batch_put_twice(b, key_str(&key), &value); /* under identity 0: it is read first */
 	rc = buf_failed(&value) ? err_set(err, ERR_NOMEM, "window: out of memory") :
-				  store_write(s, b, err);
+				  store_write(w->store, b, err);
+	if (!rc)
+		head_names_append(db, w, store_batch_copies(b));
 	store_batch_close(b);
 	buf_release(&value);
 	return rc;
 }
 
-enum err_code head_read_meta(struct store *s, int64_t *start_ns, int64_t *end_ns, struct err *err)
+enum err_code head_parse_meta(
+	struct str value, const char *dir, struct window_meta *out, struct err *err)
+{
+	struct cursor in = cursor_of((struct str){ value.ptr + 1, value.len - 1 });
+
+	if (value.len == 0 ||
+		(value.ptr[0] != META_VERSION && value.ptr[0] != META_VERSION_BEFORE))
+		return err_set(err, ERR_UNSUPPORTED,
+			"store %s has another format than this version's", dir);
+	out->start_ns = (int64_t)cursor_u64be(&in);
+	out->end_ns = (int64_t)cursor_u64be(&in);
+	out->identity = value.ptr[0] == META_VERSION ? cursor_u64be(&in) : 0;
+	if (in.bad || out->start_ns < 0 || out->end_ns <= out->start_ns)
+		return err_set(err, ERR_CORRUPT, "store %s: bad window", dir);
+	return ERR_OK;
+}
+
+enum err_code head_read_meta(struct store *s, struct window_meta *out, struct err *err)
 {
 	struct key key = key_of('m');
 	struct buf value = { 0 };
-	struct cursor in;
-	enum err_code rc;
+	enum err_code rc = store_get(s, key_str(&key), &value, err);
 
-	if ((rc = store_get(s, key_str(&key), &value, err)))
-		goto out;
-	if (value.len == 0 || value.ptr[0] != META_VERSION) {
-		rc = err_set(err, ERR_UNSUPPORTED,
-			"store %s has another format than this version's", store_dir(s));
-		goto out;
-	}
-	in = cursor_of((struct str){ value.ptr + 1, value.len - 1 });
-	*start_ns = (int64_t)cursor_u64be(&in);
-	*end_ns = (int64_t)cursor_u64be(&in);
-	if (in.bad || *start_ns < 0 || *end_ns <= *start_ns)
-		rc = err_set(err, ERR_CORRUPT, "store %s: bad window", store_dir(s));
-out:
+	if (!rc)
+		rc = head_parse_meta(buf_str(&value), store_dir(s), out, err);
 	buf_release(&value);
 	return rc;
 }
@@ -137,6 +147,8 @@ enum err_code head_read_count(struct window *w, struct window_count *out, struct
 		out->max_ns = (int64_t)cursor_u64be(&in);
 		if (cursor_left(&in))
 			out->numbers = cursor_varint(&in);
+		if (cursor_left(&in))
+			out->symbols = cursor_varint(&in);
 		if (in.bad)
 			rc = err_set(err, ERR_CORRUPT, "store %s: bad count", w->dir);
 	} else if (rc == ERR_NOT_FOUND) {
@@ -300,28 +312,6 @@ static enum err_code load_types(
 	return ERR_OK;
 }
 
-static enum err_code count_rows(
-	struct loading *l, struct str key, struct str value, struct err *err)
-{
-	struct window_count *c = &l->w->count;
-	uint32_t series;
-	int64_t ts;
-
-	bool number = key.ptr[0] == KEY_NUMBER;
-
-	if (number ? !key_parse_number(key, &series, &ts) : !key_parse_row(key, &series, &ts))
-		return err_set(err, ERR_CORRUPT, "store %s: bad row key", l->w->dir);
-	/* Rows whose series was lost must not become another one's. */
-	series_reserve_ids(l->db->series, series + 1);
-	if (window_is_empty(c) || ts < c->min_ns)
-		c->min_ns = ts;
-	if (window_is_empty(c) || ts > c->max_ns)
-		c->max_ns = ts;
-	c->rows += !number;
-	c->numbers += number;
-	return ERR_OK;
-}
-
 typedef enum err_code (*load_fn)(
 	struct loading *l, struct str key, struct str value, struct err *err);
 
@@ -371,53 +361,86 @@ static enum err_code end_early(struct loading *l, struct err *err)
 	if (l->db->o.read_only || end >= w->end_ns)
 		return ERR_OK;
 	w->end_ns = end;
-	return head_write_meta(w->store, w->start_ns, end, err);
+	return head_write_meta(l->db, w, err);
 }
 
-static enum err_code look_closer(struct loading *l, struct err *err)
+/* Something cannot be read, or was repaired: what is there is counted, and what is missing told. */
+static enum err_code look_closer(struct loading *l, struct window_opening *o,
+	const struct window_count *acked, struct err *err)
 {
-	struct window *w = l->w;
-	uint64_t seq = w->count.seq, samples = w->count.samples;
-	struct err why = l->first;
+	bool rows_only = o->mark.rows_only && o->mark.count.seq > l->w->count.seq;
+	struct window_found found;
 	enum err_code rc;
 
-	w->count = (struct window_count){ .seq = seq, .samples = samples };
-	if ((rc = load_kind(l, 'r', count_rows, err)) ||
-		(rc = load_kind(l, KEY_NUMBER, count_rows, err)))
+	if ((rc = head_recount(l->db, l->w, &found, err)))
 		return rc;
-	if (l->lost_series && (rc = end_early(l, err)))
+	found.count.seq = acked->seq;
+	found.count.samples = acked->samples ? acked->samples : l->w->count.samples;
+	l->w->count = found.count;
+	if (!head_tell_lost(l->db, l->w, acked, rows_only, &found, &o->why))
+		db_damage(l->db, l->w, "damaged, and nothing is lost", &o->why);
+	return l->lost_series ? end_early(l, err) : ERR_OK;
+}
+
+/* What was acknowledged, as far as mark and store say. */
+static void tell_cut(struct loading *l, struct window_opening *o)
+{
+	const struct window_count *acked = &o->mark.count;
+	struct window_found found = { .count = l->w->count };
+	struct err why;
+
+	if (acked->seq <= found.count.seq)
+		return;
+	found.count.symbols = acked->symbols; /* those of the rows that are gone */
+	err_set(&why, ERR_CORRUPT, "batches %" PRIu64 " to %" PRIu64 " are missing, as when a log is"
+		" cut short or removed", found.count.seq + 1, acked->seq);
+	(void)!head_tell_lost(l->db, l->w, acked, o->mark.rows_only, &found, &why);
+}
+
+/* Small records: what the second copy has is there again. */
+static enum err_code load_small(struct loading *l, struct window_opening *o, struct err *err)
+{
+	enum err_code rc;
+	uint64_t before;
+
+	if ((rc = load_kind(l, 'p', load_job, err)) || (rc = load_kind(l, 's', load_series, err)) ||
+		(rc = load_kind(l, KEY_NUMBER_SERIES, load_number_series, err)))
 		return rc;
-	err_wrap(&why, why.code, "%" PRIu64 " records cannot be used, the first because",
-		l->bad_records);
-	db_damage(l->db, w, "damaged records", &why);
+	/* A store that had to be repaired may lack records without a trace. */
+	l->lost_series = (l->bad_records > 0 || o->damaged) && !o->names.whole;
+	before = l->bad_records;
+	if ((rc = load_kind(l, 't', load_types, err)))
+		return rc;
+	l->w->types_lost = (l->bad_records > before || o->damaged) && !o->names.whole;
+	if (l->bad_records)
+		head_suspect(o, &l->first);
 	return ERR_OK;
 }
 
-enum err_code head_load(struct db *db, struct window *w, struct err *err)
+enum err_code head_load(
+	struct db *db, struct window *w, struct window_opening *o, struct err *err)
 {
 	struct loading l = { .db = db, .w = w };
+	const struct window_count *acked = &w->count;
 	enum err_code rc;
 	struct err why;
-	uint64_t before;
 
 	arena_init(&l.scratch, 0);
 	if ((rc = head_read_count(w, &w->count, &why)) == ERR_CORRUPT) {
-		w->damaged = true;
-		lost(&l, &why);
+		head_suspect(o, &why);
 		rc = ERR_OK;
 	}
-	if (!rc && !(rc = load_kind(&l, 'p', load_job, &why)))
-		rc = load_kind(&l, 's', load_series, &why);
-	if (!rc)
-		rc = load_kind(&l, KEY_NUMBER_SERIES, load_number_series, &why);
-	/* A store that had to be repaired may lack records without a trace. */
-	l.lost_series = l.bad_records > 0 || w->damaged;
-	before = l.bad_records;
-	if (!rc)
-		rc = load_kind(&l, 't', load_types, &why);
-	w->types_lost = l.bad_records > before || w->damaged;
-	if (!rc && (w->damaged || l.bad_records))
-		rc = look_closer(&l, &why);
+	if (!rc && !(rc = load_small(&l, o, &why))) {
+		if (o->mark.whole && o->mark.count.seq > w->count.seq)
+			acked = &o->mark.count;
+		if (o->damaged) {
+			struct window_count copy = *acked;
+
+			rc = look_closer(&l, o, &copy, &why);
+		} else {
+			tell_cut(&l, o);
+		}
+	}
 	if (rc && err)
 		*err = why;
 	arena_release(&l.scratch);

@@ -1,26 +1,18 @@
 #include <fcntl.h>
-#include <inttypes.h>
 #include <unistd.h>
 
-#include "base/metrics.h"
-#include "tsdb/db_internal.h"
+#include "tsdb/head_internal.h"
 
 /*
- * head/<start>.acked: the number of a window's last acknowledged batch.
+ * head/<start>.acked: how much of a window was acknowledged.
  *
  * The mark is for what LevelDB cannot tell: a log that was cut short opens without complaint. It is
  * written after the sync and before the acknowledgement, and not synced itself: what it may miss
  * after a power loss is its own last change, never can it claim more than was acknowledged.
  */
-#define MARK_VERSION 1
-
-METRIC_COUNTER(lost_rows, "epimetheus_tsdb_lost_rows_total",
-	"Acknowledged rows that were missing when looked for.", NULL);
-
-void head_count_lost(uint64_t acknowledged, uint64_t found)
-{
-	metric_add(&lost_rows, NULL, acknowledged > found ? (double)(acknowledged - found) : 0);
-}
+#define MARK_VERSION 2
+#define MARK_ROWS_ONLY 1
+#define MARK_BYTES_MAX 4096u
 
 void head_encode_count(const struct window_count *c, struct buf *out)
 {
@@ -29,16 +21,25 @@ void head_encode_count(const struct window_count *c, struct buf *out)
 	buf_add_varint(out, c->samples);
 	buf_add_u64be(out, (uint64_t)c->min_ns);
 	buf_add_u64be(out, (uint64_t)c->max_ns);
-	if (c->numbers)
+	if (c->numbers || c->symbols)
 		buf_add_varint(out, c->numbers);
+	if (c->symbols)
+		buf_add_varint(out, c->symbols);
 }
 
-static void encode_mark(const struct window_count *c, struct buf *out)
+/* Always as long: a later one is written over it. */
+static void encode_mark(const struct window *w, const struct window_count *c, struct buf *out)
 {
 	buf_add_char(out, MARK_VERSION);
+	buf_add_u64be(out, w->identity);
 	buf_add_u64be(out, c->seq);
 	buf_add_u64be(out, c->rows);
-	buf_add_u64be(out, hash_bytes(out->ptr, out->len, 0));
+	buf_add_u64be(out, c->samples);
+	buf_add_u64be(out, c->numbers);
+	buf_add_u64be(out, c->symbols);
+	buf_add_u64be(out, (uint64_t)c->min_ns);
+	buf_add_u64be(out, (uint64_t)c->max_ns);
+	buf_add_u64be(out, hash_bytes(out->ptr, out->len, (uint64_t)w->start_ns));
 }
 
 void head_write_mark(struct db *db, struct window *w, const struct window_count *c)
@@ -52,7 +53,7 @@ void head_write_mark(struct db *db, struct window *w, const struct window_count 
 		w->mark_fd = -1;
 		return;
 	}
-	encode_mark(c, &b);
+	encode_mark(w, c, &b);
 	if (lseek(w->mark_fd, 0, SEEK_SET) != 0 ||
 		fs->ops->write(fs, w->mark_fd, b.ptr, b.len, &err)) {
 		/* A mark that lags says less, not something wrong. */
@@ -62,26 +63,42 @@ void head_write_mark(struct db *db, struct window *w, const struct window_count 
 	buf_release(&b);
 }
 
-void head_check_mark(struct db *db, struct window *w)
+static void read_rows_only(struct str bytes, struct mark *out)
 {
-	struct window_count mark = { 0 };
+	struct cursor in = cursor_of((struct str){ bytes.ptr + 1, bytes.len - 1 });
+	struct mark m = { .there = true, .whole = true, .rows_only = true };
+
+	m.count.seq = cursor_u64be(&in);
+	m.count.rows = cursor_u64be(&in);
+	if (cursor_u64be(&in) == hash_bytes(bytes.ptr, bytes.len < 17 ? 0 : 17, 0) && !in.bad)
+		*out = m;
+}
+
+void head_read_mark(const struct window *w, struct mark *out)
+{
 	struct buf b = { 0 };
 	struct cursor in;
-	struct err err;
+	struct mark m = { .there = true, .whole = true };
 
-	if (fs_read_file(w->mark_path, 4096, &b, &err) || b.len < 25 || b.ptr[0] != MARK_VERSION)
+	*out = (struct mark){ .there = fs_exists(w->mark_path) };
+	if (fs_read_file(w->mark_path, MARK_BYTES_MAX, &b, NULL) || !b.len)
 		goto out;
-	in = cursor_of((struct str){ b.ptr + 1, 24 });
-	mark.seq = cursor_u64be(&in);
-	mark.rows = cursor_u64be(&in);
-	if (cursor_u64be(&in) != hash_bytes(b.ptr, 17, 0) || mark.seq <= w->count.seq)
+	if (b.ptr[0] == MARK_ROWS_ONLY) {
+		read_rows_only(buf_str(&b), out);
 		goto out;
-	err_set(&err, ERR_CORRUPT,
-		"%" PRIu64 " batches with %" PRIu64 " rows were acknowledged and are missing",
-		mark.seq - w->count.seq, mark.rows > w->count.rows ? mark.rows - w->count.rows : 0);
-	head_count_lost(mark.rows, w->count.rows);
-	db_damage(db, w, "lost rows", &err);
+	}
+	in = cursor_of((struct str){ b.ptr + 1, b.len - 1 });
+	m.identity = cursor_u64be(&in);
+	m.count.seq = cursor_u64be(&in);
+	m.count.rows = cursor_u64be(&in);
+	m.count.samples = cursor_u64be(&in);
+	m.count.numbers = cursor_u64be(&in);
+	m.count.symbols = cursor_u64be(&in);
+	m.count.min_ns = (int64_t)cursor_u64be(&in);
+	m.count.max_ns = (int64_t)cursor_u64be(&in);
+	if (cursor_u64be(&in) == hash_bytes(b.ptr, b.len < 65 ? 0 : 65, (uint64_t)w->start_ns) &&
+		!in.bad && b.ptr[0] == MARK_VERSION)
+		*out = m;
 out:
 	buf_release(&b);
 }
-

@@ -225,7 +225,7 @@ enum err_code maker_set_deleted(struct maker *m, struct deleted_range *v, size_t
 	if (!path)
 		return nomem(err);
 	if (!(rc = deleted_make(v, n, (struct deleted){ 0 }, &d, err)))
-		rc = deleted_save(m->db, path, d, err);
+		rc = deleted_save(m->db, path, str_of(m->ulid.text), d, err);
 	deleted_release(d.v);
 	free(path);
 	return rc;

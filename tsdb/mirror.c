@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fs.h"
@@ -12,6 +13,7 @@
 #define COPY_BYTES_MAX \
 	(1u << 30) /* a log is twice the write buffer at most; anything near this is not ours */
 #define PREFIX "epimetheus-mirror-"
+#define TRIES 10
 
 static enum err_code mirror_file(
 	struct arena *a, struct str from_dir, struct str to_dir, struct str name, struct err *err)
@@ -19,9 +21,13 @@ static enum err_code mirror_file(
 	char *from = path_join(a, from_dir, name), *to = path_join(a, to_dir, name);
 	struct buf content = { 0 };
 	enum err_code rc;
+	struct stat st;
 
 	if (!from || !to)
 		return arena_fail(a, "mirror", err);
+	/* Not what LevelDB's repair put away in `lost`. */
+	if (stat(from, &st) == 0 && !S_ISREG(st.st_mode))
+		return ERR_OK;
 	if (str_has_suffix(name, STR(".ldb")) || str_has_suffix(name, STR(".sst")))
 		return symlink(from, to) ? err_errno(err, errno, "link %s", to) : ERR_OK;
 	if (str_is(name, "LOCK") || str_has_prefix(name, STR("LOG")))
@@ -32,20 +38,58 @@ static enum err_code mirror_file(
 	return rc;
 }
 
+/* Names of the files that count; a log that grew meanwhile is as a crash would leave it. */
+static enum err_code list_store(
+	struct arena *a, struct str dir, struct str **names, size_t *n, struct err *err)
+{
+	enum err_code rc = fs_list(dir.ptr, a, names, n, err);
+	size_t kept = 0;
+
+	for (size_t i = 0; !rc && i < *n; i++)
+		if (!str_is((*names)[i], "LOCK") && !str_has_prefix((*names)[i], STR("LOG")))
+			(*names)[kept++] = (*names)[i];
+	*n = rc ? 0 : kept;
+	return rc;
+}
+
+static bool same_names(const struct str *a, size_t a_n, const struct str *b, size_t b_n)
+{
+	if (a_n != b_n)
+		return false;
+	for (size_t i = 0; i < a_n; i++)
+		if (!str_eq(a[i], b[i]))
+			return false;
+	return true;
+}
+
+/* A running server may replace tables meanwhile: then once more. A store that never stands still
+ * is taken as it was last, and LevelDB says what it misses. */
 static enum err_code mirror_store(struct arena *a, struct str from, struct str to, struct err *err)
 {
-	struct str *names;
-	size_t n;
+	struct str *names, *after;
+	size_t n, after_n;
 	enum err_code rc;
 
-	if ((rc = fs_posix.ops->mkdir(&fs_posix, to.ptr, err)) ||
-		(rc = fs_list(from.ptr, a, &names, &n, err)))
-		return rc;
-	for (size_t i = 0; i < n; i++)
-		/* A running server may have removed it since: LevelDB says so if it was needed. */
-		if ((rc = mirror_file(a, from, to, names[i], err)) && rc != ERR_NOT_FOUND)
+	for (int i = 0; i < TRIES; i++) {
+		if ((rc = fs_remove_tree(&fs_posix, to.ptr, err)) ||
+			(rc = fs_posix.ops->mkdir(&fs_posix, to.ptr, err)) ||
+			(rc = list_store(a, from, &names, &n, err)))
 			return rc;
+		for (size_t k = 0; k < n; k++)
+			if ((rc = mirror_file(a, from, to, names[k], err)) &&
+				rc != ERR_NOT_FOUND)
+				return rc;
+		if ((rc = list_store(a, from, &after, &after_n, err)))
+			return rc;
+		if (same_names(names, n, after, after_n))
+			break;
+	}
 	return ERR_OK;
+}
+
+static bool is_beside(struct str name)
+{
+	return str_has_suffix(name, STR(".acked")) || str_has_suffix(name, STR(".names"));
 }
 
 static enum err_code mirror_all(struct arena *a, char *from, char *to, struct err *err)
@@ -57,6 +101,12 @@ static enum err_code mirror_all(struct arena *a, char *from, char *to, struct er
 
 	if ((rc = fs_list(from, a, &names, &n, err)))
 		return rc;
+	/* First: a mark that is older than its store claims no more than the store has. */
+	for (size_t i = 0; i < n; i++)
+		if (is_beside(names[i]) &&
+			(rc = mirror_file(a, str_of(from), str_of(to), names[i], err)) &&
+			rc != ERR_NOT_FOUND)
+			return rc;
 	for (size_t i = 0; i < n; i++) {
 		char *store = path_join(a, str_of(from), names[i]),
 		     *copy = path_join(a, str_of(to), names[i]);

@@ -268,7 +268,7 @@ static bool put_value(struct numbers_append *t, size_t i, struct commit_row *row
 		s->stored_generation != t->generation) {
 		key = key_u32(KEY_NUMBER_SERIES, s->id);
 		labels_encode(&value, s->labels);
-		store_batch_put(row->batch, key_str(&key), &value);
+		store_batch_put_twice(row->batch, key_str(&key), &value);
 		buf_clear(&value);
 	}
 	key = key_number(s->id, ts);
@@ -313,6 +313,7 @@ static enum err_code make_row(
 		return nomem(err);
 	}
 	row->window = w;
+	store_batch_set_identity(row->batch, w->identity);
 	for (size_t i = 0; i < t->n && ok; i++)
 		if (t->windows[i] == w)
 			ok = put_value(t, i, row);

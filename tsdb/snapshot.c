@@ -179,14 +179,16 @@ static enum err_code take_window(struct shot *s, struct window *w, struct err *e
 	int64_t start = w->start_ns / NS_PER_S;
 	char *to = arena_printf(&s->a, "%s/head/%" PRId64, s->dir, start),
 	     *mark = arena_printf(&s->a, "%s.acked", to ? to : ""),
+	     *names = arena_printf(&s->a, "%s.names", to ? to : ""),
 	     *deleted = arena_printf(&s->a, "%s.deleted", to ? to : ""),
 	     *from_deleted = window_deleted_path(s->db, w->start_ns);
 	struct buf content = { 0 };
 	enum err_code rc;
 
-	if (!to || !mark || !deleted || !from_deleted)
+	if (!to || !mark || !names || !deleted || !from_deleted)
 		rc = nomem(err);
 	else if (!(rc = copy_file(s, w->mark_path, mark, &content, err)) &&
+		!(rc = copy_file(s, w->names_path, names, &content, err)) &&
 		!(rc = copy_file(s, from_deleted, deleted, &content, err)) &&
 		!(rc = take_store(s, w->dir, to, err)))
 		rc = note_taken(s,

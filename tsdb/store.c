@@ -29,11 +29,14 @@ struct store {
 	leveldb_writeoptions_t *write;
 	const struct store_ops *ops;
 	char *dir;
+	uint64_t identity;
 };
 
 struct store_batch {
 	leveldb_writebatch_t *b;
 	size_t bytes;
+	uint64_t identity;
+	struct buf copies;
 };
 
 struct store_snapshot {
@@ -43,7 +46,7 @@ struct store_snapshot {
 struct store_iter {
 	leveldb_iterator_t *it;
 	leveldb_readoptions_t *read;
-	const char *dir;
+	const struct store *s;
 };
 
 struct store_cache *store_cache_open(size_t bytes)
@@ -184,6 +187,14 @@ enum err_code store_open(const char *dir, struct store_cache *cache, const struc
 	return ERR_OK;
 }
 
+char *store_property(struct store *s, const char *name)
+{
+	char *v = leveldb_property_value(s->db, name), *copy = v ? strdup(v) : NULL;
+
+	leveldb_free(v);
+	return copy;
+}
+
 void store_close(struct store *s)
 {
 	if (!s)
@@ -195,6 +206,11 @@ void store_close(struct store *s)
 	leveldb_writeoptions_destroy(s->write);
 	free(s->dir);
 	free(s);
+}
+
+void store_set_identity(struct store *s, uint64_t identity)
+{
+	s->identity = identity;
 }
 
 const char *store_dir(const struct store *s)
@@ -244,25 +260,33 @@ enum err_code store_repair(const char *dir, struct err *err)
 
 /* ---- records ---- */
 
-static uint32_t checksum(struct str key, struct str value)
+static uint32_t checksum(struct str key, struct str value, uint64_t identity)
 {
-	return (uint32_t)hash_bytes(value.ptr, value.len, hash_bytes(key.ptr, key.len, 0));
+	return (uint32_t)hash_bytes(value.ptr, value.len, hash_bytes(key.ptr, key.len, identity));
 }
 
-static enum err_code open_record(
-	const char *dir, struct str key, struct str record, struct str *out, struct err *err)
+enum err_code store_record_value(struct str key, struct str record, uint64_t identity,
+	struct str *value, struct err *err)
 {
-	struct str value = { record.ptr, record.len - CHECKSUM_BYTES };
+	struct str v = { record.ptr, record.len - CHECKSUM_BYTES };
 	struct cursor c;
 
 	if (record.len >= CHECKSUM_BYTES) {
-		c = cursor_of((struct str){ record.ptr + value.len, CHECKSUM_BYTES });
-		if (cursor_u32be(&c) == checksum(key, value)) {
-			*out = value;
+		c = cursor_of((struct str){ record.ptr + v.len, CHECKSUM_BYTES });
+		if (cursor_u32be(&c) == checksum(key, v, identity)) {
+			*value = v;
 			return ERR_OK;
 		}
 	}
-	return err_set(err, ERR_CORRUPT, "store %s: a record's checksum is wrong", dir);
+	return err_set(err, ERR_CORRUPT, "a record's checksum is wrong");
+}
+
+static enum err_code open_record(const struct store *s, struct str key, struct str record,
+	struct str *out, struct err *err)
+{
+	enum err_code rc = store_record_value(key, record, s->identity, out, err);
+
+	return rc ? err_wrap(err, rc, "store %s", s->dir) : ERR_OK;
 }
 
 struct store_batch *store_batch_open(void)
@@ -279,6 +303,7 @@ void store_batch_close(struct store_batch *b)
 	if (!b)
 		return;
 	leveldb_writebatch_destroy(b->b);
+	buf_release(&b->copies);
 	free(b);
 }
 
@@ -292,19 +317,44 @@ void store_batch_clear(struct store_batch *b)
 		leveldb_writebatch_clear(b->b);
 	}
 	b->bytes = 0;
+	buf_clear(&b->copies);
+}
+
+void store_batch_set_identity(struct store_batch *b, uint64_t identity)
+{
+	b->identity = identity;
 }
 
 void store_batch_put(struct store_batch *b, struct str key, struct buf *value)
 {
-	buf_add_u32be(value, checksum(key, buf_str(value)));
+	buf_add_u32be(value, checksum(key, buf_str(value), b->identity));
 	if (buf_failed(value))
 		return;
 	leveldb_writebatch_put(b->b, key.ptr, key.len, value->ptr, value->len);
 	b->bytes += key.len + value->len;
 }
 
+void store_batch_put_record(struct store_batch *b, struct str key, struct str record)
+{
+	leveldb_writebatch_put(b->b, key.ptr, key.len, record.ptr, record.len);
+	b->bytes += key.len + record.len;
+}
+
+void store_batch_put_twice(struct store_batch *b, struct str key, struct buf *value)
+{
+	store_batch_put(b, key, value);
+	buf_add_lenstr(&b->copies, key);
+	buf_add_lenstr(&b->copies, buf_str(value));
+}
+
+struct str store_batch_copies(const struct store_batch *b)
+{
+	return buf_failed(&b->copies) ? (struct str){ 0 } : buf_str(&b->copies);
+}
+
 void store_batch_append(struct store_batch *to, const struct store_batch *from)
 {
+	buf_add_str(&to->copies, buf_str(&from->copies));
 	leveldb_writebatch_append(to->b, from->b);
 	to->bytes += from->bytes;
 }
@@ -344,7 +394,7 @@ struct store_iter *store_iter_open(struct store *s, const struct store_snapshot 
 
 	if (!it)
 		return NULL;
-	it->dir = s->dir;
+	it->s = s;
 	it->read = leveldb_readoptions_create();
 	leveldb_readoptions_set_verify_checksums(it->read, 1);
 	if (snap)
@@ -394,12 +444,17 @@ struct str store_iter_key(const struct store_iter *it)
 	return key;
 }
 
-enum err_code store_iter_value(const struct store_iter *it, struct str *out, struct err *err)
+struct str store_iter_record(const struct store_iter *it)
 {
 	struct str record;
 
 	record.ptr = leveldb_iter_value(it->it, &record.len);
-	return open_record(it->dir, store_iter_key(it), record, out, err);
+	return record;
+}
+
+enum err_code store_iter_value(const struct store_iter *it, struct str *out, struct err *err)
+{
+	return open_record(it->s, store_iter_key(it), store_iter_record(it), out, err);
 }
 
 enum err_code store_iter_status(const struct store_iter *it, struct err *err)
@@ -407,7 +462,7 @@ enum err_code store_iter_status(const struct store_iter *it, struct err *err)
 	char *msg = NULL;
 
 	leveldb_iter_get_error(it->it, &msg);
-	return failed(msg, it->dir, err);
+	return failed(msg, it->s->dir, err);
 }
 
 enum err_code store_get(struct store *s, struct str key, struct buf *out, struct err *err)
@@ -422,7 +477,7 @@ enum err_code store_get(struct store *s, struct str key, struct buf *out, struct
 	if (!got)
 		return err_set(err, ERR_NOT_FOUND, "store %s: no such record", s->dir);
 	record.ptr = got;
-	if (!(rc = open_record(s->dir, key, record, &value, err))) {
+	if (!(rc = open_record(s, key, record, &value, err))) {
 		buf_add_str(out, value);
 		if (buf_failed(out))
 			rc = err_set(err, ERR_NOMEM, "store %s: out of memory", s->dir);

@@ -4,7 +4,8 @@
  * Why a second checksum: LevelDB's own repair reads its logs without verifying them, and an
  * iterator passes silently over a damaged page. A record carries the hash of its key and value, so
  * whatever comes out of here is a record that was put, however the store was salvaged; what is
- * missing shows in the status.
+ * missing shows in the status. The hash begins with the store's identity, a random number: a file
+ * of another store in this one's place is not believed either.
  *
  * Errors:    ERR_CORRUPT (LevelDB says so, or a record's checksum), ERR_IO (all else that LevelDB
  * says), ERR_NOMEM. Ownership: snapshots and iterators end before their store; what an iterator
@@ -45,7 +46,16 @@ extern const struct store_ops store_leveldb;
 MUST_CHECK enum err_code store_open(const char *dir, struct store_cache *cache,
 	const struct store_ops *ops, struct store **out, struct err *err);
 void store_close(struct store *s); /* NULL is fine */
+/* Of records that are read from now on; 0 at first. */
+void store_set_identity(struct store *s, uint64_t identity);
 const char *store_dir(const struct store *s);
+/*
+ * Each table is the one that MANIFEST means: its size, its first and last key. LevelDB looks at
+ * them only when it reads them, and believes whatever table stands under the name. ERR_CORRUPT says
+ * which is not, or has an end that cannot be read.
+ */
+MUST_CHECK enum err_code store_check_tables(struct store *s, struct err *err);
+char *store_property(struct store *s, const char *name); /* LevelDB's; free() it; NULL: none */
 /* Brings a closed store that does not open into an order in which it does, with what could be read.
  */
 MUST_CHECK enum err_code store_repair(const char *dir, struct err *err);
@@ -53,8 +63,17 @@ MUST_CHECK enum err_code store_repair(const char *dir, struct err *err);
 struct store_batch *store_batch_open(void); /* NULL: out of memory */
 void store_batch_close(struct store_batch *b);
 void store_batch_clear(struct store_batch *b);
+void store_batch_set_identity(struct store_batch *b, uint64_t identity); /* of what is put then */
 /* The value gets its checksum appended. */
 void store_batch_put(struct store_batch *b, struct str key, struct buf *value);
+/* The same, and a copy for whoever keeps it a second time: key and record, each as a string with
+ * its length in front, one after the other. */
+void store_batch_put_twice(struct store_batch *b, struct str key, struct buf *value);
+struct str store_batch_copies(const struct store_batch *b);
+void store_batch_put_record(struct store_batch *b, struct str key, struct str record);
+/* A record, as a copy has it, with its key: the value in it. ERR_CORRUPT: its checksum. */
+MUST_CHECK enum err_code store_record_value(struct str key, struct str record, uint64_t identity,
+	struct str *value, struct err *err);
 void store_batch_append(struct store_batch *to, const struct store_batch *from);
 size_t store_batch_bytes(const struct store_batch *b);
 /* All of it or nothing, synced. After an error nothing may be believed to be stored: close, reopen,
@@ -72,6 +91,7 @@ void store_iter_seek_before(struct store_iter *it, struct str key); /* the last 
 void store_iter_next(struct store_iter *it);
 bool store_iter_valid(const struct store_iter *it);
 struct str store_iter_key(const struct store_iter *it);
+struct str store_iter_record(const struct store_iter *it); /* the value with its checksum */
 /* ERR_CORRUPT: this record's checksum is wrong; the iterator can go on. */
 MUST_CHECK enum err_code store_iter_value(
 	const struct store_iter *it, struct str *out, struct err *err);

@@ -46,6 +46,8 @@ const struct route web_routes[] = {
 		"forget rows of series by match[]" },
 	{ DO, "/api/v1/admin/tsdb/snapshot", api_snapshot, DATA | ROUTE_ADMIN,
 		"a copy of the data directory" },
+	{ DO, "/api/v1/admin/tsdb/accept_losses", api_accept_losses, DATA | ROUTE_ADMIN,
+		"a person knows what was lost" },
 	{ HTTP_POST, "/api/v1/ingest", api_ingest, DATA | ROUTE_INGEST | ROUTE_BODY,
 		"store a profile" },
 

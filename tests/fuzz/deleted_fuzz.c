@@ -21,7 +21,7 @@ static void try(struct str bytes)
 	struct err err;
 	size_t n = 0;
 
-	if (deleted_decode(bytes, "deleted", &d, &err)) {
+	if (deleted_decode(bytes, "deleted", (struct str){ 0 }, &d, &err)) {
 		require(err.code == ERR_CORRUPT || err.code == ERR_NOMEM);
 		return;
 	}
@@ -42,9 +42,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct buf b = { 0 };
 
 	try((struct str){ (const char *)data, size });
-	buf_add(&b, data, size);
-	buf_add_u64be(&b, hash_bytes(data, size, 0));
-	try(buf_str(&b));
+	for (int old = 0; old < 2; old++) {
+		buf_clear(&b);
+		buf_add(&b, data, size);
+		buf_add_u64be(&b, hash_bytes(data, size, old ? 0 : hash_bytes("", 0, 0)));
+		try(buf_str(&b));
+	}
 	buf_release(&b);
 	return 0;
 }

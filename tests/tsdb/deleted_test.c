@@ -1,6 +1,9 @@
 /* What was deleted is not seen, from then on and after every change of what holds it; snapshots. */
+#include <unistd.h>
+
 #include "tests/check.h"
 #include "tests/tsdb/town.h"
+#include "tsdb/db_internal.h"
 
 TEST(a_deletion_needs_a_matcher_that_picks)
 {
@@ -85,7 +88,8 @@ TEST(deletions_in_the_head_end_with_the_newest_row)
 TEST(a_damaged_list_is_said)
 {
 	struct town w;
-	char *path;
+	char *path, *copy;
+	size_t n;
 
 	REQUIRE(town_open(&w));
 	town_fill(&w, 1, 2, T0, T0 + 50, 1);
@@ -93,9 +97,26 @@ TEST(a_damaged_list_is_said)
 	town_delete(&w, "job0", "i0", T0, T0 + 5);
 	TOWN_CHECK(&w, "deleted");
 	path = arena_printf(&w.f.arena, "%s/%s/deleted", w.f.dir, town_block(&w, 0));
+	copy = arena_printf(&w.f.arena, "%s.copy", path);
+	for (int i = 0; i < 4; i++) {
+		const char *damaged = i % 2 ? path : copy;
+
+		if (i < 2)
+			REQUIRE_OK(fs_write_file(&fs_posix, damaged, STR("junk junk junk junk"),
+					   &w.f.err),
+				&w.f.err);
+		else
+			REQUIRE(unlink(damaged) == 0);
+		REQUIRE(fixture_reopen(&w.f));
+		TOWN_CHECK(&w, "one copy is enough");
+		CHECK_INT(losses_open_n(w.f.db->losses), 0);
+	}
 	REQUIRE_OK(fs_write_file(&fs_posix, path, STR("junk junk junk junk"), &w.f.err), &w.f.err);
+	REQUIRE_OK(fs_write_file(&fs_posix, copy, STR("junk junk junk junk"), &w.f.err), &w.f.err);
 	REQUIRE(fixture_reopen(&w.f));
 	CHECK(w.f.db->blocks[0]->damaged);
+	CHECK_INT(losses_open_n(w.f.db->losses), 1);
+	REQUIRE_OK(db_accept_losses(w.f.db, NULL, 0, &n, &w.f.err), &w.f.err); /* not said any more */
 	for (size_t i = 0; i < w.n; i++)
 		w.rows[i].deleted = false;
 	TOWN_CHECK(&w, "seen again");

@@ -195,7 +195,14 @@ TEST(acknowledged_rows_that_are_gone_are_counted)
 	REQUIRE_OK(append_wait(f.db, l, 400 * SEC, SEC, some(&f.arena, "b 2"), NULL, false, NULL,
 			   &f.err),
 		&f.err);
-	check_rows(&f, l, "@100\na 1\n@400\nb 2\n");
+	for (int i = 0; i < 2; i++) {
+		check_rows(&f, l,
+			"@100\na 1\n@400\nb 2\n"
+			"warning: loss 1: profiles are lost before 1970-01-01T02:00:00.000Z (head/0"
+			" at batch 2, 1): 1 of 2 profiles are missing: batches 2 to 2 were"
+			" acknowledged and are missing\n");
+		REQUIRE(fixture_reopen(&f));
+	}
 	buf_release(&text);
 	fixture_close(&f);
 }
