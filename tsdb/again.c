@@ -5,9 +5,9 @@
  * The same series and time again. A row is named by them, so a second one would take the place of
  * the first, which was acknowledged. It is refused, unless it is the same: then nothing is to do.
  *
- * Hardly any row comes again, and looking for each would cost a read per append: a row that is newer
- * than all that the series was given by this process, and than all that was there at the start, is
- * new. Only others are looked for, once nothing of the series and time waits in the queue.
+ * Hardly any row comes again, and looking for each would cost a read per append. A row is new where
+ * it is newer than all that the series was given by this process, and than all that was there at
+ * the start. Only others are looked for, once nothing of the series and time waits in the queue.
  */
 
 bool again_possible(const struct db *db, const struct series *s, int64_t ts_ns)

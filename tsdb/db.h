@@ -104,10 +104,10 @@ struct db_number {
 
 /*
  * All of them or none, under one acknowledgement, as db_append; the same series and time again is
- * ERR_EXISTS where the value is another. A name is of profiles or of numbers, and series of one kind
- * refuse the other: ERR_INVALID names it. Values of a batch may fall into several windows; should
- * one window's commit fail the whole batch is answered with the error, and may be appended again.
- * n 0: acknowledged at once.
+ * ERR_EXISTS where the value is another. A name is of profiles or of numbers, and series of one
+ * kind refuse the other: ERR_INVALID names it. Values of a batch may fall into several windows;
+ * should one window's commit fail the whole batch is answered with the error, and may be appended
+ * again. n 0: acknowledged at once.
  */
 MUST_CHECK enum err_code db_append_numbers(struct db *db, const struct db_number *v, size_t n,
 	db_acked_fn acked, void *ctx, struct err *err);

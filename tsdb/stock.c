@@ -172,6 +172,28 @@ static bool changed_meanwhile(struct taking *t, const struct inventory_entry *e,
 		fs_exists(arena_printf(&t->a, "%s/%s", t->db->dir, where));
 }
 
+struct looking {
+	struct str where;
+	bool found;
+};
+
+static bool look_for(void *ctx, const struct loss *l)
+{
+	struct looking *t = ctx;
+
+	t->found = l->what == LOSS_WINDOW && !l->accepted && str_eq(l->where, t->where);
+	return !t->found;
+}
+
+/* What opened windows has told it already, by what stands beside their directories. */
+static bool is_told(struct taking *t, const char *where)
+{
+	struct looking l = { str_of(where), false };
+
+	losses_each(t->db->losses, 0, LOSS_END, look_for, &l);
+	return l.found;
+}
+
 /* It is not there, and nothing stands for it. */
 static void missing(struct taking *t, const struct inventory_entry *e, const char *where)
 {
@@ -184,7 +206,8 @@ static void missing(struct taking *t, const struct inventory_entry *e, const cha
 	if (!once || changed_meanwhile(t, e, where))
 		return;
 	err_set(&why, ERR_NOT_FOUND, "its directory is missing or empty");
-	if (db_lost(t->db, what, once, e->min_ns, e->max_ns, 0, &why))
+	if (is_told(t, where) ||
+		db_lost(t->db, what, once, e->min_ns, e->max_ns, 0, &why))
 		t->out[t->out_n++] = *e;
 }
 
@@ -192,11 +215,13 @@ static void missing(struct taking *t, const struct inventory_entry *e, const cha
 static void check_deleted(
 	struct taking *t, const struct inventory_entry *e, const char *where, const char *suffix)
 {
-	char *path = arena_printf(&t->a, "%s%s", where, suffix), *full;
+	char *path = arena_printf(&t->a, "%s%s", where, suffix), *full, *copy;
 	struct err why;
 
 	full = path ? arena_printf(&t->a, "%s/%s", t->db->dir, path) : NULL;
-	if (!e->deleted || !full || fs_exists(full) || changed_meanwhile(t, e, path))
+	copy = full ? arena_printf(&t->a, "%s.copy", full) : NULL;
+	if (!e->deleted || !copy || fs_exists(full) || fs_exists(copy) ||
+		changed_meanwhile(t, e, path))
 		return;
 	err_set(&why, ERR_NOT_FOUND, "the file is missing: deleted rows are seen");
 	(void)!db_lost(t->db, LOSS_DELETED, path, e->min_ns, e->max_ns, 0, &why);

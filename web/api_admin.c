@@ -1,5 +1,6 @@
 /*
- * Administration: forgetting series, snapshots. Behind --web.enable-admin-api.
+ * Administration: forgetting series, snapshots, losses that a person knows of. Behind
+ * --web.enable-admin-api.
  */
 #include "base/clock.h"
 #include "base/quote.h"
@@ -10,6 +11,7 @@
 #include "web/handlers.h"
 
 #define MATCHES_MAX 64u
+#define ACCEPTED_MAX 256u
 
 /*
  * A row holds all types of a scrape, so a name must be that of series; one that means a type within
@@ -109,6 +111,46 @@ void api_snapshot(struct web *w, struct http_in *in, struct http_out *out)
 	json_object(&j);
 	json_key(&j, "name");
 	json_str(&j, name);
+	json_object_end(&j);
+	api_end(&j, NULL, 0, NULL, 0);
+}
+
+/* loss=N, again and again; none: all. */
+static enum err_code accept(struct web *w, struct http_in *in, size_t *accepted, struct err *err)
+{
+	uint64_t numbers[ACCEPTED_MAX];
+	size_t n = 0;
+
+	for (size_t i = 0; i < in->params_n; i++) {
+		struct str v = in->params[i].value;
+
+		if (!str_is(in->params[i].name, "loss"))
+			continue;
+		if (n == ACCEPTED_MAX)
+			return err_set(
+				err, ERR_INVALID, "more than %u loss parameters", ACCEPTED_MAX);
+		if (!str_to_u64(v, &numbers[n++]))
+			return err_set(err, ERR_INVALID,
+				"invalid parameter \"loss\": %s is not a number", QUOTED(v));
+	}
+	return db_accept_losses(w->o.db, numbers, n, accepted, err);
+}
+
+void api_accept_losses(struct web *w, struct http_in *in, struct http_out *out)
+{
+	enum err_code rc;
+	size_t accepted;
+	struct err err;
+	struct json j;
+
+	if ((rc = accept(w, in, &accepted, &err))) {
+		api_fail(out, rc, &err);
+		return;
+	}
+	api_begin(out, &j);
+	json_object(&j);
+	json_key(&j, "accepted");
+	json_u64(&j, accepted);
 	json_object_end(&j);
 	api_end(&j, NULL, 0, NULL, 0);
 }

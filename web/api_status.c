@@ -154,18 +154,54 @@ static void write_block(struct json *j, const struct db_block_status *b)
 	json_object_end(j);
 }
 
+static void write_loss(struct json *j, const struct loss *l)
+{
+	struct buf text = { 0 };
+
+	loss_print(l, &text);
+	json_object(j);
+	write_count(j, "number", l->number);
+	write_text(j, "what", loss_name(l->what));
+	json_key(j, "where");
+	json_str(j, l->where);
+	json_key(j, "minTime");
+	json_i64(j, l->min_ns / NS_PER_MS);
+	json_key(j, "maxTime");
+	json_i64(j, l->max_ns / NS_PER_MS);
+	json_key(j, "found");
+	json_i64(j, l->found_ns / NS_PER_MS);
+	write_count(j, "count", l->count);
+	json_key(j, "text");
+	json_str(j, buf_str(&text));
+	json_key(j, "accepted");
+	json_bool(j, l->accepted);
+	json_object_end(j);
+	buf_release(&text);
+}
+
+static void write_losses(struct json *j, const struct loss *v, size_t n)
+{
+	json_key(j, "losses");
+	json_array(j);
+	for (size_t i = 0; i < n; i++)
+		write_loss(j, &v[i]);
+	json_array_end(j);
+}
+
 void api_tsdb(struct web *w, struct http_in *in, struct http_out *out)
 {
 	struct db_block_status *blocks;
+	struct loss *losses;
 	struct db_status s = { 0 };
 	struct err why = { 0 };
 	struct json j;
 	enum db_state state = db_state(w->o.db, &why);
 	enum err_code rc;
 	struct err err;
-	size_t n = 0;
+	size_t n = 0, losses_n = 0;
 
-	if ((rc = db_list(w->o.db, &in->arena, &blocks, &n, &err))) {
+	if ((rc = db_list(w->o.db, &in->arena, &blocks, &n, &err)) ||
+		(rc = db_losses(w->o.db, &in->arena, &losses, &losses_n, &err))) {
 		api_fail(out, rc, &err);
 		return;
 	}
@@ -193,10 +229,12 @@ void api_tsdb(struct web *w, struct http_in *in, struct http_out *out)
 	write_count(&j, "indexBytes", s.index_bytes);
 	write_count(&j, "rowsAppended", s.rows);
 	write_count(&j, "samplesAppended", s.samples);
+	write_count(&j, "openLosses", s.losses);
 	json_key(&j, "blocks");
 	json_array(&j);
 	for (size_t i = 0; i < n; i++)
 		write_block(&j, &blocks[i]);
 	json_array_end(&j);
+	write_losses(&j, losses, losses_n);
 	end(&j);
 }

@@ -63,6 +63,7 @@ void api_tsdb(struct web *w, struct http_in *in, struct http_out *out);
 /* ingest.c */
 void api_delete_series(struct web *w, struct http_in *in, struct http_out *out);
 void api_snapshot(struct web *w, struct http_in *in, struct http_out *out);
+void api_accept_losses(struct web *w, struct http_in *in, struct http_out *out);
 void api_ingest(struct web *w, struct http_in *in, struct http_out *out);
 
 /* pyroscope_rpc.c */

@@ -49,6 +49,8 @@ const struct route web_routes[] = {
 		"forget rows of series by match[]" },
 	{ DO, "/api/v1/admin/tsdb/snapshot", api_snapshot, ADMIN,
 		"a copy of the data directory" },
+	{ DO, "/api/v1/admin/tsdb/accept_losses", api_accept_losses, ADMIN,
+		"a person knows what was lost" },
 	{ HTTP_POST, "/api/v1/ingest", api_ingest, PUSH,
 		"store a profile" },
 

@@ -26,6 +26,7 @@ int tsdb_list(int argc, char **argv);
 int tsdb_analyze(int argc, char **argv);
 int tsdb_verify(int argc, char **argv);
 int tsdb_dump(int argc, char **argv);
+int tsdb_repair(int argc, char **argv);
 
 struct flag;
 /* Flags of a tsdb command and its one argument, the data directory. -1: go on; else exit so. */

@@ -30,6 +30,8 @@ static const struct command commands[] = {
 	{ "tsdb", "analyze", tsdb_analyze, "tsdb analyze [--json] [DIR]",
 		"Where the bytes of blocks go." },
 	{ "tsdb", "verify", tsdb_verify, "tsdb verify [DIR]", "Check everything against everything." },
+	{ "tsdb", "repair", tsdb_repair, "tsdb repair [--accept] [DIR]",
+		"What was lost, until a person accepts it." },
 	{ "tsdb", "dump", tsdb_dump, "tsdb dump [--match=SELECTOR] [-o DIR] [DIR]",
 		"Print rows, or write each as a pprof file." },
 };

@@ -1,6 +1,6 @@
 /*
  * epitool tsdb: what a data directory holds. The directory may be a running server's: nothing in it
- * is written.
+ * is written (repair.c is another matter).
  *
  *	list      windows and blocks
  *	analyze   where the bytes of blocks go
@@ -392,30 +392,60 @@ static int verify_one(void *ctx, struct block *b, const struct err *damaged)
 	return block_verify(b, tell, x, &err) || damaged ? EXIT_FAILED : 0;
 }
 
-/* Head windows say what they lost while they are opened; that is logged, and counted here. */
-static int verify_head(const char *dir, struct verifying *x)
+static bool is_lost(const struct loss *v, size_t n, const struct db_block_status *window)
+{
+	for (size_t i = 0; i < n; i++)
+		if (v[i].min_ns < window->max_ns && v[i].max_ns > window->min_ns)
+			return true;
+	return false;
+}
+
+/* What was lost earlier, and not accepted, or is found to be lost now; and windows that are
+ * damaged without having lost something. */
+static enum err_code find_losses(
+	struct db *db, const char *dir, struct arena *a, struct verifying *x, struct err *err)
 {
 	struct db_block_status *v;
+	struct buf text = { 0 };
+	struct loss *losses;
+	size_t n, losses_n;
+	enum err_code rc;
+
+	if ((rc = db_verify_head(db, err)) || (rc = db_losses(db, a, &losses, &losses_n, err)) ||
+		(rc = db_list(db, a, &v, &n, err)))
+		return rc;
+	x->dir = dir;
+	for (size_t i = 0; i < losses_n; i++) {
+		if (losses[i].accepted)
+			continue;
+		buf_clear(&text);
+		loss_print(&losses[i], &text);
+		buf_add_char(&text, '\0');
+		tell(x, buf_failed(&text) ? "a loss" : text.ptr);
+	}
+	for (size_t i = 0; i < n; i++)
+		if (!v[i].ulid[0] && v[i].damaged && !is_lost(losses, losses_n, &v[i]))
+			tell(x, "a window of the head is damaged; nothing of it is lost");
+	buf_release(&text);
+	return ERR_OK;
+}
+
+/* Nothing is written: what it finds is lost is found by the server's next start as well. */
+static int verify_head(const char *dir, struct verifying *x)
+{
+	uint64_t before = x->findings;
 	struct db *db = NULL;
+	enum err_code rc;
 	struct arena a;
 	struct err err;
-	size_t n = 0;
-	int rc = 0;
 
 	if (open_db(dir, &db, &err))
 		return fail(&err);
 	arena_init(&a, 0);
-	if (db_list(db, &a, &v, &n, &err))
-		rc = fail(&err);
-	for (size_t i = 0; i < n; i++)
-		if (!v[i].ulid[0] && v[i].damaged) {
-			printf("%s: a window of the head is damaged\n", dir);
-			x->findings++;
-			rc = EXIT_FAILED;
-		}
+	rc = find_losses(db, dir, &a, x, &err);
 	arena_release(&a);
 	db_close(db);
-	return rc;
+	return rc ? fail(&err) : x->findings > before ? EXIT_FAILED : 0;
 }
 
 int tsdb_verify(int argc, char **argv)

@@ -22,6 +22,61 @@ interface Block {
 	damaged: boolean;
 }
 
+interface Loss {
+	number: number;
+	what: string;
+	where: string;
+	minTime: number;
+	maxTime: number;
+	found: number;
+	text: string;
+	accepted: boolean;
+}
+
+/** What was lost: what nobody has accepted comes first. */
+function Losses({ losses }: { losses: Loss[] }) {
+	const sorted = losses.slice().sort((a, b) => Number(a.accepted) - Number(b.accepted));
+	return (
+		<section class="panel">
+			<div class="panel-head">
+				<h2>Losses</h2>
+				<span class="spacer" />
+				<span class="faint">
+					Queries say so until <code>epitool tsdb repair --accept</code>
+				</span>
+			</div>
+			<div class="scroll-x">
+				<table class="plain losses">
+					<thead>
+						<tr>
+							<th>Loss</th>
+							<th>Found</th>
+							<th>What</th>
+							<th>State</th>
+						</tr>
+					</thead>
+					<tbody>
+						{sorted.map((l) => (
+							<tr key={l.number}>
+								<td class="num">{l.number}</td>
+								<td>{formatClock(l.found / 1000)}</td>
+								<td>{l.text.replace(/^loss \d+: /, "")}</td>
+								<td>
+									{l.accepted ? (
+										"accepted"
+									) : (
+										<span class="badge down">open</span>
+									)}
+								</td>
+							</tr>
+						))}
+					</tbody>
+				</table>
+			</div>
+		</section>
+	);
+}
+
 function Blocks({ blocks }: { blocks: Block[] }) {
 	const latest = blocks.slice().sort((a, b) => b.maxTime - a.maxTime);
 	return (
@@ -84,6 +139,7 @@ const NAMES: Record<string, string> = {
 	symbolBytes: "Symbols",
 	deltaBytes: "Last values of counters",
 	indexBytes: "Index in memory",
+	openLosses: "Losses nobody has accepted",
 };
 const OF_HEAD = ["rowsAppended", "samplesAppended"];
 
@@ -177,6 +233,7 @@ function Counts({ title, label }: { title: string; label?: string }) {
 export function TsdbPage() {
 	const loaded = useStatus("tsdb");
 	const tsdb = { name: "tsdb", loaded };
+	const losses = (loaded.answer?.data.losses ?? []) as unknown as Loss[];
 	return (
 		<StatusFrame at="tsdb-status">
 			<div class="columns">
@@ -189,6 +246,7 @@ export function TsdbPage() {
 					<Counts title="Names with the most series" label="__name__" />
 				</div>
 			</div>
+			{losses.length > 0 && <Losses losses={losses} />}
 			<Section
 				title="Windows and blocks"
 				{...tsdb}
