@@ -87,6 +87,20 @@ static enum err_code mirror_store(struct arena *a, struct str from, struct str t
 	return ERR_OK;
 }
 
+/* It became a block or was dropped since: what stands beside it does not say that it is missing. */
+static enum err_code mirror_gone(struct arena *a, const char *to, struct err *err)
+{
+	static const char *const beside[] = { "", ".acked", ".names" };
+	enum err_code rc = ERR_OK;
+
+	for (size_t i = 0; i < 3 && !rc; i++) {
+		char *path = arena_printf(a, "%s%s", to, beside[i]);
+
+		rc = path ? fs_remove_tree(&fs_posix, path, err) : arena_fail(a, "mirror", err);
+	}
+	return rc;
+}
+
 static bool is_beside(struct str name)
 {
 	return str_has_suffix(name, STR(".acked")) || str_has_suffix(name, STR(".names"));
@@ -113,8 +127,12 @@ static enum err_code mirror_all(struct arena *a, char *from, char *to, struct er
 
 		if (!store || !copy)
 			return arena_fail(a, "mirror", err);
-		if (str_to_i64(names[i], &start) &&
-			(rc = mirror_store(a, str_of(store), str_of(copy), err)))
+		if (!str_to_i64(names[i], &start))
+			continue;
+		rc = mirror_store(a, str_of(store), str_of(copy), err);
+		if (rc == ERR_NOT_FOUND)
+			rc = mirror_gone(a, copy, err);
+		if (rc)
 			return rc;
 	}
 	return ERR_OK;

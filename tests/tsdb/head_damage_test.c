@@ -78,8 +78,8 @@ static bool add_row(void *ctx, const struct db_series *s, const struct db_row *r
 
 	if (str_is(labels_get(s->labels, STR("job")), "c")) /* of later */
 		return true;
-	buf_printf(&one, "%s/%s ", labels_get(s->labels, STR("job")).ptr,
-		labels_get(s->labels, STR("instance")).ptr);
+	buf_printf(&one, STR_FMT "/" STR_FMT " ", STR_ARG(labels_get(s->labels, STR("job"))),
+		STR_ARG(labels_get(s->labels, STR("instance"))));
 	row_text(s, row, &one);
 	buf_add_str(out, buf_str(&one));
 	buf_release(&one);
