@@ -5,6 +5,8 @@
 
 #include "base/quote.h"
 
+#define LAST_CONTROL 0x9f /* JSON may have those from 0x7f on, but a terminal may obey them */
+
 void json_init(struct json *j, struct buf *out)
 {
 	*j = (struct json){ .out = out };
@@ -75,7 +77,7 @@ static char escape_of(unsigned char c)
 	case '\t':
 		return 't';
 	default:
-		return c < 0x20 ? 'u' : c >= 0x80 ? 1 : 0;
+		return c < 0x20 || c == 0x7f ? 'u' : c >= 0x80 ? 1 : 0;
 	}
 }
 
@@ -89,8 +91,10 @@ static void add_text(struct buf *b, struct str s)
 	while (i < s.len) {
 		e = escape_of((unsigned char)s.ptr[i]);
 		n = 1;
-		if (e == 1)
-			n = utf8_decode((struct str){ s.ptr + i, s.len - i }, &code);
+		code = (unsigned char)s.ptr[i];
+		if (e == 1 && (n = utf8_decode((struct str){ s.ptr + i, s.len - i }, &code)) &&
+			code <= LAST_CONTROL)
+			e = 'u';
 		if (e == 0 || (e == 1 && n > 0)) { /* copied in runs */
 			i += n;
 			continue;
@@ -99,10 +103,10 @@ static void add_text(struct buf *b, struct str s)
 		if (e == 1)
 			buf_add_cstr(b, "\xef\xbf\xbd"); /* U+FFFD */
 		else if (e == 'u')
-			buf_printf(b, "\\u%04x", (unsigned char)s.ptr[i]);
+			buf_printf(b, "\\u%04x", code);
 		else
 			buf_add(b, (char[]){ '\\', e }, 2);
-		plain = ++i;
+		plain = i += n ? n : 1;
 	}
 	buf_add(b, s.ptr ? s.ptr + plain : "", i - plain);
 	buf_add_char(b, '"');

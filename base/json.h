@@ -2,7 +2,8 @@
  * JSON writer: streams into a buf; commas and nesting are kept for the caller.
  * (jansson reads JSON.)
  *
- * Bytes of a string that are not UTF-8 become U+FFFD, so that the output is always valid JSON.
+ * Bytes of a string that are not UTF-8 become U+FFFD, so that the output is always valid JSON;
+ * control characters are escaped, all of them.
  * Nesting is asserted, at most JSON_DEPTH_MAX deep.
  *
  * json_object, json_array and json_null are macros: jansson, linked into the same program, has

@@ -115,6 +115,8 @@ static const struct format *find_format(const struct http_in *in, struct err *er
 static void fail(
 	struct http_out *out, const struct format *f, enum err_code rc, const struct err *err)
 {
+	struct buf text = { 0 };
+
 	if (http_is_streaming(out)) {
 		out->failed = true;
 		return;
@@ -123,8 +125,10 @@ static void fail(
 		api_fail(out, rc, err);
 		return;
 	}
-	http_text(out, api_status(rc, NULL), "%s", err->msg);
+	buf_add_printable(&text, str_of(err->msg)); /* it may name a type or a unit of others */
+	http_text(out, api_status(rc, NULL), STR_FMT, STR_ARG(buf_str(&text)));
 	http_add_header(out, "X-Go-Pprof", STR("1"));
+	buf_release(&text);
 }
 
 /* ---- what is asked ---- */

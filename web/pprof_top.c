@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/integer.h"
 #include "base/map.h"
+#include "base/quote.h"
 #include "promql/frame.h"
 #include "proto/top_order.h"
 #include "web/pprof_prune.h"
@@ -404,10 +405,19 @@ static void print_filters(const struct pprof_top_options *o, struct buf *out)
 		if (n > FILTER_BYTES_MAX)
 			for (n = FILTER_BYTES_MAX; (line.ptr[n] & 0xc0) == 0x80; n--)
 				;
-		buf_printf(out, "   %.*s%s\n", (int)n, line.ptr ? line.ptr : "",
-			n < line.len ? "\xe2\x80\xa6" : "");
+		buf_add_cstr(out, "   ");
+		buf_add_printable(out, (struct str){ line.ptr, n });
+		buf_add_cstr(out, n < line.len ? "\xe2\x80\xa6\n" : "\n");
 	}
 	buf_release(&line);
+}
+
+/* What is not of this program may hold any byte. */
+static void add_line(struct buf *out, const char *what, struct str text)
+{
+	buf_add_cstr(out, what);
+	buf_add_printable(out, text);
+	buf_add_char(out, '\n');
 }
 
 static void print_header(const struct report *r, struct buf *out)
@@ -419,20 +429,20 @@ static void print_header(const struct report *r, struct buf *out)
 		struct str build_id = p->strings[p->mappings[0].build_id];
 
 		if (file.len > 0)
-			buf_printf(out, "File: " STR_FMT "\n", STR_ARG(frame_path_base(file)));
+			add_line(out, "File: ", frame_path_base(file));
 		if (build_id.len > 0)
-			buf_printf(out, "Build ID: " STR_FMT "\n", STR_ARG(build_id));
+			add_line(out, "Build ID: ", build_id);
 	}
 	for (uint32_t i = 0; i < p->comments_n; i++) {
 		struct str c = p->strings[p->comments[i]];
 
 		if (c.len == 0 || c.ptr[0] != '#')
-			buf_printf(out, STR_FMT "\n", STR_ARG(c));
+			add_line(out, "", c);
 	}
 	if (p->strings[p->types[r->type].type].len > 0)
-		buf_printf(out, "Type: " STR_FMT "\n", STR_ARG(p->strings[p->types[r->type].type]));
+		add_line(out, "Type: ", p->strings[p->types[r->type].type]);
 	if (p->doc_url != 0)
-		buf_printf(out, "Doc: " STR_FMT "\n", STR_ARG(p->strings[p->doc_url]));
+		add_line(out, "Doc: ", p->strings[p->doc_url]);
 	if (p->time_nanos != 0) {
 		buf_add_cstr(out, "Time: ");
 		add_time(out, p->time_nanos);
@@ -485,10 +495,12 @@ static void print_rows(const struct report *r, struct buf *out)
 		buf_add_char(out, ' ');
 		add_right(out, &scratch, n->cum, r);
 		pprof_percent_print(out, n->cum, r->total);
-		buf_printf(out, "  " STR_FMT "%s\n", STR_ARG(n->text),
-			!n->inlined       ? "" :
-				n->called ? " (partial-inline)" :
-					    " (inline)");
+		buf_add_cstr(out, "  ");
+		buf_add_printable(out, n->text);
+		buf_add_cstr(out,
+			!n->inlined       ? "\n" :
+				n->called ? " (partial-inline)\n" :
+					    " (inline)\n");
 	}
 	buf_release(&scratch);
 }
@@ -501,7 +513,11 @@ enum err_code pprof_top_print(const struct pprof *p, const struct pprof_top_opti
 
 	map_init(&r.node_map);
 	map_init(&r.edge_map);
-	r.unit = p->strings[p->types[o->type].unit];
+	r.unit = str_printable(a, p->strings[p->types[o->type].unit]);
+	if (!r.unit.ptr) {
+		rc = arena_fail(a, "report", err);
+		goto out;
+	}
 	r.total = o->filtered ? o->total : report_total(p, o->type);
 	if ((rc = pruning_init(&r.pruning, p, a, err)))
 		goto out;

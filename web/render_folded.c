@@ -1,18 +1,30 @@
+#include "base/quote.h"
 #include "web/frame_tree.h"
 #include "web/render.h"
 #include "web/render_profile.h"
 
 /*
  * Readers of the format split a line at each ';' and know no escape: inside a name it is ':', as
- * the collapsers of perf's output write it. Line ends become blanks.
+ * the collapsers of perf's output write it. What does not print is escaped. A name stands in many
+ * lines, so this is done once, before.
  */
-static void add_name(struct buf *out, struct str name)
+static enum err_code make_names(struct frame_tree *t, struct arena *a, struct err *err)
 {
-	for (size_t i = 0; i < name.len; i++) {
-		char c = name.ptr[i];
+	for (uint32_t i = 0; i < t->names_n; i++) {
+		struct str name = str_printable(a, t->names[i]);
+		char *copy, *at;
 
-		buf_add_char(out, c == ';' ? ':' : c == '\n' || c == '\r' ? ' ' : c);
+		if (name.len && memchr(name.ptr, ';', name.len)) {
+			copy = arena_strndup(a, name.ptr, name.len);
+			for (at = copy; at && (at = strchr(at, ';'));)
+				*at = ':';
+			name.ptr = copy;
+		}
+		if (!name.ptr)
+			return arena_fail(a, "answer", err);
+		t->names[i] = name;
 	}
+	return ERR_OK;
 }
 
 static enum err_code print_tree(
@@ -33,7 +45,7 @@ static enum err_code print_tree(
 		for (uint32_t at = i; at != 0; at = t->nodes[at].parent)
 			path[depth++] = t->nodes[at].name;
 		while (depth-- > 0) {
-			add_name(out, t->names[path[depth]]);
+			buf_add_str(out, t->names[path[depth]]);
 			buf_add_char(out, depth ? ';' : ' ');
 		}
 		if (is_diff) {
@@ -75,7 +87,8 @@ enum err_code render_folded(
 			goto out;
 		is_diff |= v[i]->is_diff;
 	}
-	rc = print_tree(&t, is_diff, o, out, err);
+	if (!(rc = make_names(&t, o->arena, err)))
+		rc = print_tree(&t, is_diff, o, out, err);
 out:
 	frame_tree_release(&t);
 	return rc;

@@ -1,3 +1,4 @@
+#include "base/quote.h"
 #include "web/notices.h"
 #include "web/pprof_top.h"
 #include "web/render.h"
@@ -43,7 +44,7 @@ static enum err_code print_numbers(
 		buf_add_char(out, '\n');
 		break;
 	case RESULT_STRING:
-		buf_add_str(out, r->string);
+		buf_add_printable(out, r->string);
 		buf_add_char(out, '\n');
 		break;
 	case RESULT_VECTOR:

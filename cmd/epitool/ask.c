@@ -147,10 +147,12 @@ void ask_print_error(const char *text, const struct err *err)
 {
 	struct query_error where = { .msg = "" };
 	unsigned long line, column;
-	struct buf shown = { 0 };
+	struct buf shown = { 0 }, msg = { 0 };
 	const char *at = text;
 
-	fprintf(stderr, "epitool: error: %s\n", err->msg);
+	buf_add_printable(&msg, str_of(err->msg));
+	fprintf(stderr, "epitool: error: " STR_FMT "\n", STR_ARG(buf_str(&msg)));
+	buf_release(&msg);
 	if (!text || !split_position(err->msg, &line, &column))
 		return;
 	while (--line && at)

@@ -3,6 +3,7 @@
 
 #include "base/fs.h"
 #include "base/http_config.h"
+#include "base/quote.h"
 #include "cmd/epitool/epitool.h"
 #include "cmd/epitool/progress.h"
 
@@ -73,16 +74,16 @@ void add_escaped(struct buf *out, struct str s)
 	}
 }
 
-/* What the server says of an error: the envelope's "error", or the text itself. */
+/* What the server says of an error, on one line: the envelope's "error", or the text itself. */
 static void error_text(struct str body, struct buf *out)
 {
 	json_t *root = json_loadb(body.ptr, body.len, 0, NULL);
 	const char *msg = json_string_value(json_object_get(root, "error"));
 
 	if (msg)
-		buf_add_cstr(out, msg);
+		buf_add_printable(out, str_of(msg));
 	else
-		buf_add_str(
+		buf_add_printable(
 			out, str_trim((struct str){ body.ptr, body.len < 300 ? body.len : 300 }));
 	buf_add_char(out, '\0');
 	json_decref(root);

@@ -5,6 +5,7 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/labels.h"
+#include "base/quote.h"
 #include "cmd/epitool/ask.h"
 #include "cmd/epitool/costs.h"
 #include "cmd/epitool/profile_file.h"
@@ -259,11 +260,15 @@ static void print_rows(const struct diff *x, struct buf *out)
 static void print_text(const struct diff *x, struct buf *out)
 {
 	const int64_t *total = x->costs.total;
+	struct buf costs = { 0 };
 
-	buf_printf(out, STR_FMT ": base ", STR_ARG(x->type));
-	pprof_unit_print(out, total[0], x->unit, STR("auto"));
-	buf_add_cstr(out, ", new ");
-	pprof_unit_print(out, total[1], x->unit, STR("auto"));
+	buf_add_printable(out, x->type);
+	pprof_unit_print(&costs, total[0], x->unit, STR("auto"));
+	buf_add_cstr(&costs, ", new ");
+	pprof_unit_print(&costs, total[1], x->unit, STR("auto"));
+	buf_add_cstr(out, ": base ");
+	buf_add_printable(out, buf_str(&costs));
+	buf_release(&costs);
 	buf_printf(out, " (%s%+.2f%%)", x->total_exceeds ? "! " : "", total_percent(x));
 	if (x->f->normalize)
 		buf_printf(out, ", new times %.4g to compare shares", x->costs.factor);
@@ -333,6 +338,16 @@ static void print_json(const struct diff *x, struct buf *out)
 	buf_add_char(out, '\n');
 }
 
+static void tell_first(const struct diff *x, const struct cost_row *first)
+{
+	struct buf name = { 0 };
+
+	buf_add_printable(&name, first->name);
+	fprintf(stderr, "epitool: %zu above --threshold=%s, first " STR_FMT "\n",
+		x->costs.exceeding, x->f->threshold_text, STR_ARG(buf_str(&name)));
+	buf_release(&name);
+}
+
 static int verdict(const struct diff *x)
 {
 	size_t first = 0;
@@ -340,9 +355,7 @@ static int verdict(const struct diff *x)
 	while (first < x->costs.n && !x->costs.rows[first].exceeds)
 		first++;
 	if (first < x->costs.n)
-		fprintf(stderr, "epitool: %zu above --threshold=%s, first " STR_FMT "\n",
-			x->costs.exceeding, x->f->threshold_text,
-			STR_ARG(x->costs.rows[first].name));
+		tell_first(x, &x->costs.rows[first]);
 	if (x->total_exceeds)
 		fprintf(stderr, "epitool: the total is above --total-threshold=%s\n",
 			x->f->total_text);

@@ -7,6 +7,8 @@
 #include "base/flags.h"
 #include "base/fs.h"
 #include "base/json.h"
+#include "base/quote.h"
+#include "cmd/epitool/ask.h"
 #include "cmd/epitool/epitool.h"
 #include "promql/parse.h"
 #include "proto/pprof.h"
@@ -15,9 +17,10 @@
 
 /*
  * epitool tsdb dump: rows as they are stored. As text a row is a line "# {labels} time" and below
- * it a line per sample: frames root first, its labels, its values. As pprof each row is a file
- * <number>.pb.gz, and one line of text says whose it is. Of a numeric series there is a line
- * "# {labels}" and below it a line "time value" per value; as pprof it is left out.
+ * it a line per sample: frames root first, its labels, its values. What of these does not print is
+ * escaped (base/quote.h). As pprof each row is a file <number>.pb.gz, and one line of text says
+ * whose it is. Of a numeric series there is a line "# {labels}" and below it a line "time value"
+ * per value; as pprof it is left out.
  */
 #define FRAMES_MAX 4096u
 
@@ -57,11 +60,19 @@ static void add_stack(struct buf *out, const struct partition *p, uint32_t node)
 		for (uint32_t i = l->lines_n; i-- > 0;) {
 			const struct sym_function *fn = sym_function(p, l->lines[i].function);
 
-			buf_printf(out, "%s" STR_FMT, i + 1 == l->lines_n ? between : ";",
-				STR_ARG(sym_string(p, fn->name)));
+			buf_add_cstr(out, i + 1 == l->lines_n ? between : ";");
+			buf_add_printable(out, sym_string(p, fn->name));
 		}
 		between = ";";
 	}
+}
+
+static void add_type(struct buf *out, struct str type, struct str unit)
+{
+	buf_add_char(out, ' ');
+	buf_add_printable(out, type);
+	buf_add_char(out, '/');
+	buf_add_printable(out, unit);
 }
 
 static void add_head(struct buf *out, const struct db_series *s, const struct db_row *row)
@@ -73,15 +84,15 @@ static void add_head(struct buf *out, const struct db_series *s, const struct db
 	buf_add_char(out, ' ');
 	time_print_rfc3339(out, row->ts_ns);
 	for (uint32_t c = 0; c < h->types_n; c++)
-		buf_printf(out, " " STR_FMT "/" STR_FMT,
-			STR_ARG(sym_string(s->partition, h->types[c].type)),
-			STR_ARG(sym_string(s->partition, h->types[c].unit)));
+		add_type(out, sym_string(s->partition, h->types[c].type),
+			sym_string(s->partition, h->types[c].unit));
 	buf_add_char(out, '\n');
 }
 
 static void add_samples(struct buf *out, const struct db_series *s, const struct db_row *row)
 {
 	uint32_t columns = sym_header(s->partition, row->header)->types_n;
+	struct buf value = { 0 };
 
 	for (size_t i = 0; i < row->n; i++) {
 		struct sym_label_set set = sym_label_set(s->partition, row->label_sets[i]);
@@ -90,8 +101,12 @@ static void add_samples(struct buf *out, const struct db_series *s, const struct
 		for (uint32_t k = 0; k < set.n; k++) {
 			struct str key = sym_string(s->partition, set.v[k].key);
 
-			buf_printf(out, " " STR_FMT "=", STR_ARG(key));
-			sym_label_value(s->partition, row->label_sets[i], key, out);
+			buf_clear(&value);
+			sym_label_value(s->partition, row->label_sets[i], key, &value);
+			buf_add_char(out, ' ');
+			buf_add_printable(out, key);
+			buf_add_char(out, '=');
+			buf_add_printable(out, buf_str(&value));
 		}
 		for (uint32_t c = 0; c < columns; c++) {
 			buf_add_char(out, ' ');
@@ -99,6 +114,8 @@ static void add_samples(struct buf *out, const struct db_series *s, const struct
 		}
 		buf_add_char(out, '\n');
 	}
+	out->failed = out->failed || buf_failed(&value);
+	buf_release(&value);
 }
 
 static enum err_code write_pprof(
@@ -180,6 +197,7 @@ static enum err_code dump_all(struct dump *x, struct db *db, struct err *err)
 	struct matcher *m = NULL;
 	struct db_series *series;
 	size_t n = 0, matchers = 0, warnings;
+	struct buf said = { 0 };
 	const struct str *warning;
 	enum err_code rc;
 
@@ -208,7 +226,9 @@ static enum err_code dump_all(struct dump *x, struct db *db, struct err *err)
 					 dump_series(x, &series[i], err);
 	warning = x->q ? db_querier_warnings(x->q, &warnings) : NULL;
 	for (size_t i = 0; warning && i < warnings; i++)
-		fprintf(stderr, "epitool: warning: " STR_FMT "\n", STR_ARG(warning[i]));
+		ask_add_notice(&said, false, warning[i]);
+	fprintf(stderr, STR_FMT, STR_ARG(buf_str(&said)));
+	buf_release(&said);
 	db_querier_close(x->q);
 	parsed_release(parsed);
 	return rc;

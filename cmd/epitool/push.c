@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/labels.h"
+#include "base/quote.h"
 
 #define FILES_MAX 1024
 
@@ -86,12 +87,21 @@ static void tell(const char *file, const char *name, struct str answer)
 	json_t *root = json_loadb(answer.ptr, answer.len, 0, NULL), *line;
 	json_t *data = json_object_get(root, "data");
 	const char *time = json_string_value(json_object_get(data, "time"));
+	struct buf text = { 0 };
 	size_t i;
 
-	printf("%s: stored as %s at %s, %lld samples\n", file, name, time ? time : "?",
+	buf_add_printable(&text, str_of(time ? time : "?"));
+	printf("%s: stored as %s at " STR_FMT ", %lld samples\n", file, name,
+		STR_ARG(buf_str(&text)),
 		(long long)json_integer_value(json_object_get(data, "samples")));
 	json_array_foreach(json_object_get(root, "warnings"), i, line)
-		fprintf(stderr, "epitool: warning: %s: %s\n", file, json_string_value(line));
+	{
+		buf_clear(&text);
+		buf_add_printable(&text, str_of(json_string_value(line)));
+		fprintf(stderr, "epitool: warning: %s: " STR_FMT "\n", file,
+			STR_ARG(buf_str(&text)));
+	}
+	buf_release(&text);
 	json_decref(root);
 }
 

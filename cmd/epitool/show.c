@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/integer.h"
+#include "base/quote.h"
 #include "cmd/epitool/table.h"
 #include "proto/pprof_unit.h"
 
@@ -23,6 +24,11 @@ struct shown {
 static struct str text_of(json_t *v)
 {
 	return (struct str){ json_string_value(v), json_string_length(v) };
+}
+
+static struct str unit_of(struct shown *x, json_t *of)
+{
+	return str_printable(&x->arena, text_of(json_object_get(of, "unit")));
 }
 
 static double sample_number(json_t *sample)
@@ -53,7 +59,10 @@ static void add_metric(struct buf *out, json_t *metric)
 	buf_add_char(out, '{');
 	json_object_foreach(metric, key, value)
 	{
-		buf_printf(out, "%s%s=\"%s\"", first ? "" : ", ", key, json_string_value(value));
+		buf_add_cstr(out, first ? "" : ", ");
+		buf_add_printable(out, str_of(key));
+		buf_add_char(out, '=');
+		buf_add_quoted(out, text_of(value));
 		first = false;
 	}
 	buf_add_char(out, '}');
@@ -213,7 +222,7 @@ static void show_top(struct shown *x, json_t *element)
 	static const char *const titles[] = { "flat", "flat%", "sum%", "cum", "cum%" };
 	int64_t total = json_integer_value(json_object_get(element, "total"));
 	json_t *rows = json_object_get(element, "rows"), *row;
-	struct str unit = text_of(json_object_get(element, "unit"));
+	struct str unit = unit_of(x, element);
 	struct str to = unit_of_rows(rows, total, unit);
 	struct table t;
 	size_t i;
@@ -263,7 +272,7 @@ static void show_profiles(struct shown *x, json_t *result)
 	json_array_foreach(result, i, element)
 	{
 		cell_number(x, &t, (double)json_integer_value(json_object_get(element, "cost")),
-			text_of(json_object_get(element, "unit")));
+			unit_of(x, element));
 		cell_number(x, &t, (double)json_integer_value(json_object_get(element, "profiles")),
 			STR(""));
 		label_cells(x, &labels, json_object_get(element, "metric"), &t);
@@ -274,14 +283,14 @@ static void show_profiles(struct shown *x, json_t *result)
 static void show_data(struct shown *x, json_t *data)
 {
 	struct str type = text_of(json_object_get(data, "resultType"));
-	struct str unit = text_of(json_object_get(data, "unit"));
+	struct str unit = unit_of(x, data);
 	json_t *result = json_object_get(data, "result");
 
 	if (str_is(type, "scalar")) {
 		number_print(x->out, sample_number(result), unit);
 		buf_add_char(x->out, '\n');
 	} else if (str_is(type, "string")) {
-		buf_add_str(x->out, text_of(json_array_get(result, 1)));
+		buf_add_printable(x->out, text_of(json_array_get(result, 1)));
 		buf_add_char(x->out, '\n');
 	} else if (json_array_size(result) == 0) {
 		fprintf(stderr, "epitool: nothing found\n");
@@ -299,7 +308,7 @@ static void show_data(struct shown *x, json_t *data)
 enum err_code show_answer(struct str answer, size_t width, struct buf *out, struct err *err)
 {
 	json_error_t where;
-	json_t *root = json_loadb(answer.ptr, answer.len, 0, &where);
+	json_t *root = json_loadb(answer.ptr, answer.len, JSON_ALLOW_NUL, &where);
 	struct shown x = { .out = out, .width = width };
 
 	if (!root)

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/integer.h"
+#include "base/quote.h"
 #include "proto/pprof_unit.h"
 
 #define GAP 2u
@@ -16,18 +17,27 @@ void table_init(struct table *t, struct arena *a)
 	*t = (struct table){ .arena = a };
 }
 
+/* As it prints; ptr is NULL without memory. */
+static struct str copy_of(struct table *t, struct str s)
+{
+	struct str shown = str_printable(t->arena, s);
+
+	shown = shown.ptr == s.ptr && s.len ? str_dup(t->arena, s) : shown;
+	t->failed = t->failed || !shown.ptr;
+	return shown;
+}
+
 void table_column(struct table *t, const char *title, bool right)
 {
 	if (t->columns_n == TABLE_COLUMNS_MAX)
 		return;
-	t->columns[t->columns_n].title = str_dup(t->arena, str_of(title));
+	t->columns[t->columns_n].title = copy_of(t, str_of(title));
 	t->columns[t->columns_n++].right = right;
 }
 
 void table_cell(struct table *t, struct str s)
 {
-	struct str *grown;
-	char *copy = arena_strndup(t->arena, s.ptr, s.len);
+	struct str *grown, copy = copy_of(t, s);
 
 	if (t->cells_n == t->cells_cap) {
 		t->cells_cap = t->cells_cap ? t->cells_cap * 2 : 256;
@@ -36,13 +46,9 @@ void table_cell(struct table *t, struct str s)
 			memcpy(grown, t->cells, t->cells_n * sizeof(*grown));
 		t->cells = grown;
 	}
-	t->failed = t->failed || !copy || !t->cells;
-	if (t->failed)
-		return;
-	for (size_t i = 0; i < s.len; i++)
-		if ((unsigned char)copy[i] < ' ' || copy[i] == 0x7f)
-			copy[i] = ' ';
-	t->cells[t->cells_n++] = (struct str){ copy, s.len };
+	t->failed = t->failed || !t->cells;
+	if (!t->failed)
+		t->cells[t->cells_n++] = copy;
 }
 
 static bool is_inside(char c)

@@ -26,8 +26,8 @@ struct table {
 };
 
 void table_init(struct table *t, struct arena *a);
-void table_column(struct table *t, const char *title, bool right);
-/* The next cell; copied. Control characters become spaces. */
+void table_column(struct table *t, const char *title, bool right); /* escaped likewise */
+/* The next cell; copied. What does not print is escaped (base/quote.h). */
 void table_cell(struct table *t, struct str s);
 void table_print(const struct table *t, size_t width, struct buf *out);
 

@@ -51,7 +51,8 @@ TEST(strings)
 		const char *want;
 	} rows[] = {
 		{ "", 0, "\"\"" },
-		{ "a\"\\/\b\f\n\r\t\x01\x7f", 11, "\"a\\\"\\\\/\\b\\f\\n\\r\\t\\u0001\x7f\"" },
+		{ "a\"\\/\b\f\n\r\t\x01\x7f", 11, "\"a\\\"\\\\/\\b\\f\\n\\r\\t\\u0001\\u007f\"" },
+		{ "\xc2\x9b" "2J\xc2\xa0", 6, "\"\\u009b2J\xc2\xa0\"" }, /* a control of terminals */
 		{ "a\0b", 3, "\"a\\u0000b\"" },
 		{ "\xc3\xa9\xe2\x82\xac\xf0\x9f\x99\x82", 9, "\"\xc3\xa9\xe2\x82\xac\xf0\x9f\x99\x82\"" },
 		{ "a\xff\xfe z", 5, "\"a\xef\xbf\xbd\xef\xbf\xbd z\"" },

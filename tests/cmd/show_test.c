@@ -43,6 +43,25 @@ static const struct {
 	       "\"flamebearer\":{}}]"),
 		"cost  profiles  job\n"
 		"  -7        12  a\n" },
+	/* Names of whoever is profiled. */
+	{ DATA("\"resultType\":\"vector\",\"result\":[{\"metric\":{\"a\\u001b\":\"b\\n\\u0000c\"},"
+	       "\"value\":[1,\"2\"]}]"),
+		"value  a\\x1b\n"
+		"    2  b\\n\\x00c\n" },
+	{ DATA("\"resultType\":\"matrix\",\"unit\":\"u\\n\",\"result\":["
+	       "{\"metric\":{\"a\":\"\\u001b\\\"\\u0000\"},\"values\":[[1,\"1\"]]}]"),
+		"{a=\"\\x1b\\\"\\x00\"}\n"
+		"time                  value\n"
+		"1970-01-01T00:00:01Z  1 u\\n\n" },
+	{ DATA("\"resultType\":\"scalar\",\"unit\":\"\\u001b\",\"result\":[1,\"2\"]"),
+		"2 \\x1b\n" },
+	{ DATA("\"resultType\":\"string\",\"result\":[1,\"\\u001b[2J\"]"), "\\x1b[2J\n" },
+	{ DATA("\"resultType\":\"top\",\"result\":[{\"metric\":{},\"unit\":\"\\n\","
+	       "\"total\":1,\"rows\":[{\"function\":\"f\\u0000\",\"flat\":1,\"cum\":1,"
+	       "\"flat_percent\":100,\"cum_percent\":100,\"sum_percent\":100}]}]"),
+		"{}  total 1\n"
+		"flat    flat%     sum%  cum     cum%  function\n"
+		" 1\\n  100.00%  100.00%  1\\n  100.00%  f\\x00\n" },
 	/* What another program may answer. */
 	{ "{}", "" },
 	{ "[1]", "" },

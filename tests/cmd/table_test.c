@@ -85,18 +85,17 @@ TEST(tables)
 {
 	check_table(0,
 		"value  function               job\n"
-		"1.50s  encoding/json.Marshal  a b\n"
+		"1.50s  encoding/json.Marshal  a\\tb\\n\n"
 		"   12  gr\xc3\xb6\xc3\x9f"
 		"e\n");
 	check_table(30,
-		"value  function           job\n"
-		"1.50s  \xe2\x80\xa6"
-		"ing/json.Marshal  a b\n"
+		"value  function         job\n"
+		"1.50s  \xe2\x80\xa6g/json.Marshal  a\\tb\\n\n"
 		"   12  gr\xc3\xb6\xc3\x9f"
 		"e\n");
 	check_table(5, /* numbers are never cut, names not to nothing */
 		"value  function      job\n"
-		"1.50s  \xe2\x80\xa6son.Marshal  a b\n"
+		"1.50s  \xe2\x80\xa6son.Marshal  a\\tb\\n\n"
 		"   12  gr\xc3\xb6\xc3\x9f"
 		"e\n");
 }

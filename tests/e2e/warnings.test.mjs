@@ -44,7 +44,7 @@ test('warnings reach every format', { timeout: 180000 }, async (t) => {
   const json = await ask({});
   const { warnings } = JSON.parse(json.body);
   assert.ok(warnings?.length, json.body.toString().slice(0, 300));
-  const want = warnings.map((w) => `299 ${w}`);
+  const want = warnings.map((w) => `299 ${w.length > 256 ? `${w.slice(0, 253)}...` : w}`);
   const line = `Warning: ${warnings[0]}`;
 
   await t.test('as a header', async () => {
@@ -90,7 +90,7 @@ test('warnings reach every format', { timeout: 180000 }, async (t) => {
       { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
     const times = { start: (end - 600) * 1000, end: end * 1000 };
     const type = 'process_cpu:cpu:nanoseconds:cpu:nanoseconds';
-    const ours = (header) => texts(header).some((text) => /^299 rows /.test(text));
+    const ours = (header) => texts(header).some((text) => want.includes(text));
     for (const [method, body] of [['SelectMergeStacktraces', { profileTypeID: type, labelSelector: '{job="shop"}' }],
       ['SelectMergeProfile', { profileTypeID: type, labelSelector: '{job="shop"}' }],
       ['SelectSeries', { profileTypeID: type, labelSelector: '{job="shop"}', step: 15 }], ['LabelNames', {}], ['Series', {}]]) {
@@ -113,14 +113,14 @@ test('warnings reach every format', { timeout: 180000 }, async (t) => {
       for (const format of ['table', ...formats]) {
         const run = await finish(t, epitool, ['query', where, ...span, `--format=${format}`, '-o', join(dir, 'out'), params.query]);
         assert.equal(run.code, 0, run.err);
-        assert.match(said(run), /^(epitool: warning: rows .*\n)+$/, `${where} ${format}`);
+        assert.match(said(run), /^(epitool: warning: .*\n)+$/, `${where} ${format}`);
       }
       const none = await finish(t, epitool, ['query', where, ...span, '--format=folded', 'cpu{job="none"}']);
       assert.equal(none.code, 1);
-      assert.match(said(none), /^(epitool: warning: rows .*\n)+epitool: error: the query found no profiles\n/);
+      assert.match(said(none), /^(epitool: warning: .*\n)+epitool: error: the query found no profiles\n/);
       const diff = await finish(t, epitool, ['diff', where, ...span, 'cpu{job="shop"}', 'cpu{job="shop"}']);
       assert.equal(diff.code, 0, diff.err);
-      assert.match(said(diff), /^(epitool: warning: rows .*\n)+$/);
+      assert.match(said(diff), /^(epitool: warning: .*\n)+$/);
     }
   });
 });

@@ -507,7 +507,7 @@ TEST(numbers)
 	r = (struct result){ .type = RESULT_SCALAR, .scalar = 0.0 / 0.0, .t_ns = 5000000000 };
 	check_result(&r, "{\"resultType\":\"scalar\",\"result\":[5,\"NaN\"]}", "NaN\n");
 	r = (struct result){ .type = RESULT_STRING, .string = STR("x\ny"), .t_ns = 0 };
-	check_result(&r, "{\"resultType\":\"string\",\"result\":[0,\"x\\ny\"]}", "x\ny\n");
+	check_result(&r, "{\"resultType\":\"string\",\"result\":[0,\"x\\ny\"]}", "x\\ny\n");
 	r = (struct result){ .type = RESULT_VECTOR };
 	check_result(&r, "{\"resultType\":\"vector\",\"result\":[]}", "");
 }
