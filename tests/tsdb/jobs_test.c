@@ -27,6 +27,7 @@ static void come_back(bool damaged_ids)
 {
 	struct town w;
 	const char *block;
+	size_t accepted;
 
 	REQUIRE(town_open(&w));
 	fill(&w, 1, 10, true);
@@ -45,6 +46,9 @@ static void come_back(bool damaged_ids)
 	town_move(&w, "away", block);
 	REQUIRE(fixture_reopen(&w.f));
 	CHECK_INT(ids_of(&w, "last"), 2);
+	/* That it was away is told until somebody accepts it. */
+	REQUIRE_OK(db_accept_losses(w.f.db, NULL, 0, &accepted, &w.f.err), &w.f.err);
+	CHECK_INT(accepted, 1);
 	TOWN_CHECK(&w, "both are read");
 	fill(&w, 71, 150, true);
 	TOWN_CHECK(&w, "both go on");
