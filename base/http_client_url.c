@@ -1,13 +1,20 @@
 #include <arpa/inet.h>
 
+#include "base/hidden.h"
 #include "base/http_client_internal.h"
 
 #define HOST_BYTES_MAX 254 /* a name of 253, and the dot of the root */
 
 static enum err_code bad_url(struct str text, struct err *err, const char *why)
 {
-	return err_set(err, ERR_INVALID, "invalid URL \"%.*s\": %s",
-		(int)(text.len < 256 ? text.len : 256), text.ptr, why);
+	struct buf shown = { 0 };
+	enum err_code rc;
+
+	hidden_print_url(&shown, text);
+	rc = err_set(err, ERR_INVALID, "invalid URL \"%.*s\": %s",
+		(int)(shown.len < 256 ? shown.len : 256), shown.len ? shown.ptr : "", why);
+	buf_release(&shown);
+	return rc;
 }
 
 static char lower(char c)

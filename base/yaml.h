@@ -111,10 +111,16 @@ struct yaml_schema {
 MUST_CHECK enum err_code yaml_decode(struct yaml_ctx *ctx, const struct yaml_schema *schema,
 	const struct yaml_node *n, void *out, struct err *err);
 
-/*
- * The tree as YAML text again, with the value of every key named in `secrets` (ends with NULL) as
- * <secret>.
- */
-void yaml_print(struct buf *out, const struct yaml_node *n, const char *const *secrets);
+/* What is shown of a value in a mapping; its key is value->key, the mapping's own mapping->key. */
+enum yaml_shown {
+	YAML_SHOWN,
+	YAML_HIDDEN, /* as <secret>, a list as [<secret>] */
+	YAML_URL, /* it, or each item of it, as base/hidden.h shows URLs */
+};
+typedef enum yaml_shown (*yaml_shown_fn)(
+	const struct yaml_node *mapping, const struct yaml_node *value);
+
+/* The tree as YAML text again; shown NULL: all of it. */
+void yaml_print(struct buf *out, const struct yaml_node *n, yaml_shown_fn shown);
 
 #endif

@@ -2,6 +2,7 @@
  * Nodes as text again: block style, so that what a page shows is laid out the same whatever was
  * written.
  */
+#include "base/hidden.h"
 #include "base/yaml.h"
 
 /* Text that reads back as the same scalar without quotes. */
@@ -80,12 +81,16 @@ static void print_scalar(struct buf *out, const struct yaml_node *n, bool is_key
 		print_quoted(out, n->text);
 }
 
-static bool is_secret(const struct yaml_node *key, const char *const *secrets)
+static void print_url(struct buf *out, const struct yaml_node *n)
 {
-	for (; secrets && *secrets; secrets++)
-		if (str_is(key->text, *secrets))
-			return true;
-	return false;
+	struct yaml_node shown = *n;
+	struct buf text = { 0 };
+
+	hidden_print_url(&text, n->text);
+	shown.text = buf_str(&text);
+	out->failed |= buf_failed(&text);
+	print_scalar(out, str_eq(shown.text, n->text) ? n : &shown, false);
+	buf_release(&text);
 }
 
 /* A key before ":" may be 1,024 characters long; an escape makes four of one. */
@@ -102,12 +107,15 @@ static void indent(struct buf *out, unsigned levels)
  * indented. Recursion is at most YAML_DEPTH_MAX deep.
  */
 static void print_node(struct buf *out, const struct yaml_node *n, unsigned level,
-	bool inline_first, const char *const *secrets)
+	bool inline_first, yaml_shown_fn shown, bool urls)
 {
 	const struct yaml_node *c;
 
 	for (c = n->child; c; c = c->next) {
-		bool hidden = n->kind == YAML_MAPPING && is_secret(c->key, secrets) && !yaml_is_null(c);
+		enum yaml_shown how = urls ? YAML_URL : YAML_SHOWN;
+
+		if (n->kind == YAML_MAPPING && shown)
+			how = shown(n, c);
 
 		if (c != n->child || !inline_first)
 			indent(out, level);
@@ -124,7 +132,7 @@ static void print_node(struct buf *out, const struct yaml_node *n, unsigned leve
 			}
 			buf_add_char(out, ':');
 		}
-		if (hidden) {
+		if (how == YAML_HIDDEN && !yaml_is_null(c)) {
 			buf_add_cstr(out, c->kind == YAML_SEQUENCE ? " [<secret>]\n" : " <secret>\n");
 		} else if (c->kind != YAML_SCALAR && c->child) {
 			if (n->kind == YAML_MAPPING)
@@ -132,11 +140,13 @@ static void print_node(struct buf *out, const struct yaml_node *n, unsigned leve
 			/* a list under a key stands at the key's column, as Prometheus prints it */
 			print_node(out, c,
 				n->kind == YAML_MAPPING && c->kind == YAML_SEQUENCE ? level : level + 1,
-				n->kind == YAML_SEQUENCE, secrets);
+				n->kind == YAML_SEQUENCE, shown, how == YAML_URL);
 		} else {
 			if (n->kind == YAML_MAPPING)
 				buf_add_char(out, ' ');
-			if (c->kind == YAML_SCALAR)
+			if (c->kind == YAML_SCALAR && how == YAML_URL)
+				print_url(out, c);
+			else if (c->kind == YAML_SCALAR)
 				print_scalar(out, c, false);
 			else
 				buf_add_cstr(out, c->kind == YAML_SEQUENCE ? "[]" : "{}");
@@ -145,12 +155,12 @@ static void print_node(struct buf *out, const struct yaml_node *n, unsigned leve
 	}
 }
 
-void yaml_print(struct buf *out, const struct yaml_node *n, const char *const *secrets)
+void yaml_print(struct buf *out, const struct yaml_node *n, yaml_shown_fn shown)
 {
 	if (!n)
 		return;
 	if (n->kind != YAML_SCALAR && n->child) {
-		print_node(out, n, 0, false, secrets);
+		print_node(out, n, 0, false, shown, false);
 		return;
 	}
 	if (n->kind == YAML_SCALAR)

@@ -5,6 +5,7 @@
 #include <strings.h>
 
 #include "base/clock.h"
+#include "base/hidden.h"
 #include "base/http_config.h"
 #include "base/map.h"
 #include "base/quote.h"
@@ -99,7 +100,7 @@ struct http_sd {
 	struct http_client *client;
 	struct source *host;
 	struct arena arena;
-	struct str url;
+	struct str url, shown_url;
 	struct http_config config;
 	struct str refresh_seconds;
 	int64_t refresh_interval_ns;
@@ -145,7 +146,7 @@ static enum err_code read_answer(const struct http_sd *h, const struct http_resp
 	if (encoding.len && !str_is(encoding, "identity"))
 		return err_set(err, ERR_INVALID, "unsupported content encoding %s", QUOTED(encoding));
 	arena_init(&scratch, GROUPS_BYTES_MAX);
-	if (!(rc = target_groups_from_json(&scratch, h->url.ptr, res->body, &v, &n, err)) &&
+	if (!(rc = target_groups_from_json(&scratch, h->shown_url.ptr, res->body, &v, &n, err)) &&
 	    !(rc = target_groups_label(&scratch, v, n, STR("__meta_url"), h->url, err)))
 		rc = groups_pack(v, n, out, err);
 	arena_release(&scratch);
@@ -154,8 +155,8 @@ static enum err_code read_answer(const struct http_sd *h, const struct http_resp
 
 static void tell_failure(struct http_sd *h, struct err *err)
 {
-	if (str_find(str_of(err->msg), h->url) < 0)
-		err_wrap(err, err->code, "%s", h->url.ptr);
+	if (str_find(str_of(err->msg), h->shown_url) < 0)
+		err_wrap(err, err->code, "%s", h->shown_url.ptr);
 	source_failed(h->host, err);
 }
 
@@ -244,8 +245,9 @@ static enum err_code init(struct http_sd *h, const struct source_env *env,
 	h->refresh_interval_ns = c->refresh_interval_ns;
 	h->refresh_seconds = str_of(seconds_text(&h->arena, c->refresh_interval_ns));
 	h->url = str_dup(&h->arena, c->url);
+	h->shown_url = str_dup(&h->arena, hidden_url(&h->arena, c->url));
 	h->timer = evtimer_new(env->base, on_timer, h);
-	if (!h->refresh_seconds.ptr || !h->url.ptr || !h->timer)
+	if (!h->refresh_seconds.ptr || !h->url.ptr || !h->shown_url.ptr || !h->timer)
 		return err_set(err, ERR_NOMEM, "out of memory for HTTP discovery");
 	if ((rc = http_config_dup(&h->arena, &c->http, &h->config, err)))
 		return rc;

@@ -5,16 +5,18 @@
 
 #include "base/clock.h"
 #include "base/fs.h"
+#include "base/hidden.h"
 #include "base/http_config.h"
 #include "base/quote.h"
 #include "scrape/job_config.h"
 
 #define TEXT "configuration"
 
-/* Keys whose values nobody is shown. */
+/* Keys whose values nobody is shown, and those of URLs and addresses. */
 static const char *const secrets[] = {
 	"password", "credentials", "bearer_token", "key", "secrets", NULL,
 };
+static const char *const urls[] = { "url", "proxy_url", "api_server", "targets", NULL };
 
 /* ---- global ---- */
 
@@ -437,9 +439,44 @@ void config_unref(struct config *c)
 	free(c);
 }
 
+static bool is_one_of(struct str name, const char *const *names)
+{
+	while (*names && !str_is(name, *names))
+		names++;
+	return *names != NULL;
+}
+
+static bool is_param_label(struct str name)
+{
+	struct str prefix = STR("__param_");
+
+	return str_has_prefix(name, prefix) &&
+		hidden_param((struct str){ name.ptr + prefix.len, name.len - prefix.len });
+}
+
+/* A rule that gives a parameter a value of its own, and not a part of a label. */
+static bool sets_param(const struct yaml_node *rule, const struct yaml_node *value)
+{
+	const struct yaml_node *target = yaml_get(rule, "target_label");
+
+	return str_is(value->key->text, "replacement") && target && is_param_label(target->text) &&
+		str_find(value->text, STR("$")) < 0;
+}
+
+static enum yaml_shown shown(const struct yaml_node *mapping, const struct yaml_node *value)
+{
+	struct str name = value->key->text;
+	struct str outer = mapping->key ? mapping->key->text : STR("");
+
+	if (is_one_of(name, secrets) || (str_is(outer, "params") && hidden_param(name)) ||
+		(str_is(outer, "labels") && is_param_label(name)) || sets_param(mapping, value))
+		return YAML_HIDDEN;
+	return is_one_of(name, urls) ? YAML_URL : YAML_SHOWN;
+}
+
 void config_print(struct buf *out, const struct config *c)
 {
-	yaml_print(out, c->root, secrets);
+	yaml_print(out, c->root, shown);
 }
 
 /* Only the CPU: the server's own profiler has nothing else to offer. */

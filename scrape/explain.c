@@ -87,7 +87,7 @@ static enum err_code explain_profile(struct target_make *m, const struct profile
 	}
 	out->end = EXPLAINED_SCRAPED;
 	out->labels = t.labels;
-	out->url = t.url;
+	out->url = t.shown_url;
 	return rc;
 }
 

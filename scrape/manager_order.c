@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "base/hidden.h"
 #include "base/quote.h"
 #include "scrape/manager_internal.h"
 #include "scrape/url.h"
@@ -34,7 +35,7 @@ struct order {
 
 static bool is_meant(const struct profile_order *o, const struct target *t)
 {
-	if (o->url.len && !str_eq(o->url, t->url))
+	if (o->url.len && !str_eq(o->url, t->url) && !str_eq(o->url, t->shown_url))
 		return false;
 	for (size_t i = 0; i < o->matchers_n; i++)
 		if (!matcher_test_labels(&o->matchers[i], t->labels))
@@ -153,7 +154,8 @@ static enum err_code set_seconds(struct order *o, int64_t seconds, struct err *e
 	url_print_with(&url, t->url, STR("seconds"), str_of(text));
 	t->url = buf_failed(&url) ? (struct str){ NULL, 0 } : str_dup(&o->set->arena, buf_str(&url));
 	buf_release(&url);
-	if (!t->url.ptr)
+	t->shown_url = t->url.ptr ? hidden_url(&o->set->arena, t->url) : t->url;
+	if (!t->shown_url.ptr)
 		return err_set(err, ERR_NOMEM, "out of memory for a scrape");
 	t->timeout_ns += (seconds - t->seconds) * NS_PER_S;
 	t->seconds = seconds;
@@ -164,7 +166,7 @@ static enum err_code set_seconds(struct order *o, int64_t seconds, struct err *e
 static enum err_code describe(struct order *o, struct err *err)
 {
 	o->out.labels = labels_dup(o->arena, o->set->v->labels);
-	o->out.url = str_dup(o->arena, o->set->v->url);
+	o->out.url = str_dup(o->arena, o->set->v->shown_url);
 	if (!o->out.labels.v || !o->out.url.ptr)
 		return arena_fail(o->arena, "profile", err);
 	return ERR_OK;

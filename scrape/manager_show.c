@@ -2,6 +2,7 @@
  * What is shown of targets. What they are stands in the pools' sets, which a snapshot holds; only
  * how their last scrapes went is asked of the loops, one after the other.
  */
+#include "base/hidden.h"
 #include "base/str.h"
 #include "scrape/manager_internal.h"
 #include "scrape/url.h"
@@ -40,6 +41,14 @@ static struct labels without_name(struct snapshot *s, struct labels ls)
 	return (struct labels){ v, n };
 }
 
+static struct labels without_secrets(struct snapshot *s, struct labels ls)
+{
+	struct labels shown = hidden_labels(s->arena, ls);
+
+	s->failed |= shown.n != ls.n;
+	return shown;
+}
+
 /* What a loop says of a scraper: all that other threads may not read themselves. */
 static void show_state(struct snapshot *s, const struct scraper *from, struct target_info *to)
 {
@@ -70,18 +79,19 @@ static void show_target(struct snapshot *s, const struct job_pool *p, const stru
 	struct buf global = { 0 };
 
 	*to = (struct target_info){
-		.discovered = t->discovered,
+		.discovered = without_secrets(s, t->discovered),
 		.labels = without_name(s, t->labels),
 		.profile = t->name,
 		.pool = s->pool_name,
-		.scrape_url = t->url,
-		.global_url = t->url,
+		.scrape_url = t->shown_url,
+		.global_url = t->shown_url,
 		.last_error = STR(""),
 		.interval_ns = t->interval_ns,
 		.timeout_ns = t->timeout_ns,
 	};
-	url_print_global(&global, t->url, str_of(m->listen_address), str_of(m->external_url));
-	if (!buf_failed(&global) && !str_eq(buf_str(&global), t->url))
+	url_print_global(
+		&global, t->shown_url, str_of(m->listen_address), str_of(m->external_url));
+	if (!buf_failed(&global) && !str_eq(buf_str(&global), t->shown_url))
 		to->global_url = dup(s, buf_str(&global));
 	buf_release(&global);
 }
@@ -113,7 +123,7 @@ static void show_pool(struct snapshot *s, const struct job_pool *p)
 	}
 	for (size_t i = 0; i < p->set->dropped_n; i++)
 		out->dropped[out->dropped_n++] = (struct dropped_target){
-			.discovered = p->set->dropped[i],
+			.discovered = without_secrets(s, p->set->dropped[i]),
 			.pool = info->name,
 		};
 }

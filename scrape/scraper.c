@@ -81,7 +81,7 @@ static void failed(struct scraper *s, int64_t start_ns, int64_t duration_ns, con
 	report(s, samples, bytes);
 	if (log_enabled(LOG_DEBUG))
 		log_debug("scrape", "scrape failed", LOG_STR("job", s->set->job->job_name),
-			LOG_STR("target", s->target->url), LOG_D("elapsed", duration_ns), LOG_E(why));
+			LOG_STR("target", s->target->shown_url), LOG_D("elapsed", duration_ns), LOG_E(why));
 }
 
 static void scraper_free(struct scraper *s)
@@ -267,7 +267,7 @@ static void tell_of_sharing(struct scraper *s)
 		return;
 	s->told_of_sharing = true;
 	log_warn("scrape", "two jobs take CPU profiles of one target: they take turns",
-		LOG_STR("job", s->set->job->job_name), LOG_STR("target", s->target->url),
+		LOG_STR("job", s->set->job->job_name), LOG_STR("target", s->target->shown_url),
 		LOG_STR("other_job", other->set->job->job_name));
 }
 

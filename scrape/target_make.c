@@ -1,6 +1,7 @@
 #include "scrape/target_make.h"
 
 #include "base/clock.h"
+#include "base/hidden.h"
 #include "base/map.h"
 #include "base/quote.h"
 #include "scrape/url.h"
@@ -215,7 +216,8 @@ static enum err_code make_url(struct target_make *m, struct target *t, struct er
 	if (rc)
 		return rc;
 	t->url = keep_scratch(m);
-	return ERR_OK;
+	t->shown_url = hidden_url(m->arena, t->url);
+	return t->shown_url.ptr ? ERR_OK : arena_fail(m->arena, "targets", err);
 }
 
 /* A Go process has one CPU profiler; through a proxy one address may lead to several processes. */
@@ -244,7 +246,7 @@ static enum err_code make_labels(struct target_make *m, struct target *t, struct
 		name = m->b.v[i].name;
 		if (!label_value_valid(m->b.v[i].value))
 			return err_set(err, ERR_INVALID, "invalid label value for %s: %s", QUOTED(name),
-				QUOTED(m->b.v[i].value));
+				QUOTED(hidden_label(m->arena, name, m->b.v[i].value)));
 		if (str_has_prefix(name, STR("__")) && !str_eq(name, NAME))
 			labels_builder_del(&m->b, name);
 	}
@@ -260,7 +262,8 @@ enum err_code target_finish(struct target_make *m, struct target *t, struct err 
 	if (!address.len)
 		return err_set(err, ERR_INVALID, "no address");
 	if (!url_address_valid(address))
-		return err_set(err, ERR_INVALID, "%s is not a valid hostname", QUOTED(address));
+		return err_set(err, ERR_INVALID, "%s is not a valid hostname",
+			QUOTED(hidden_url(m->arena, address)));
 	if (!str_is(scheme, "http") && !str_is(scheme, "https"))
 		return err_set(err, ERR_INVALID, "invalid scheme: %s", QUOTED(scheme));
 	t->name = labels_builder_get(&m->b, NAME);

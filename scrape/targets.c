@@ -166,7 +166,7 @@ static void deduplicate(struct expansion *x)
 			continue;
 		buf_clear(&b);
 		buf_printf(&b, STR_FMT " is not scraped: " STR_FMT " has the same labels ",
-			STR_ARG(s->v[i].url), STR_ARG(s->v[n - 1].url));
+			STR_ARG(s->v[i].shown_url), STR_ARG(s->v[n - 1].shown_url));
 		labels_print(&b, s->v[i].labels);
 		buf_add_char(&b, '\0');
 		set_error(x, buf_failed(&b) ? "duplicate labels" : b.ptr);
@@ -246,8 +246,9 @@ enum err_code target_set_of(const struct target_set *from, const struct target *
 	own->labels = labels_dup(&s->arena, t->labels);
 	own->name = labels_get(own->labels, STR(LABEL_NAME));
 	own->url = str_dup(&s->arena, t->url);
+	own->shown_url = str_dup(&s->arena, t->shown_url);
 	own->exclusive = str_dup(&s->arena, t->exclusive);
-	if (!own->labels.v || !own->url.ptr || !own->exclusive.ptr) {
+	if (!own->labels.v || !own->url.ptr || !own->shown_url.ptr || !own->exclusive.ptr) {
 		target_set_unref(s);
 		return err_set(err, ERR_NOMEM, "out of memory for targets");
 	}

@@ -20,6 +20,7 @@ struct target {
 	struct labels labels;     /* as stored, with __name__ */
 	struct str name;          /* __name__ */
 	struct str url;
+	struct str shown_url; /* the same without what nobody is shown (base/hidden.h) */
 	struct str exclusive; /* "address path" of an endpoint that serves one at a time; "" */
 	int64_t interval_ns, timeout_ns, seconds;
 	const struct profile_config *profile;

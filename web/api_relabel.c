@@ -4,6 +4,7 @@
  */
 #include <jansson.h>
 
+#include "base/hidden.h"
 #include "base/quote.h"
 #include "scrape/explain.h"
 #include "web/api.h"
@@ -64,8 +65,10 @@ static void write_text(struct json *j, const char *key, struct str value)
 }
 
 /* In the names of Prometheus's relabel.Config. */
-static void write_rule(struct json *j, const struct relabel_rule *r)
+static void write_rule(struct json *j, const struct relabel_rule *r, struct arena *a)
 {
+	struct str replacement = r->replacement;
+
 	json_object(j);
 	if (r->source_labels_n) {
 		json_key(j, "sourceLabels");
@@ -82,7 +85,10 @@ static void write_rule(struct json *j, const struct relabel_rule *r)
 		json_u64(j, r->modulus);
 	}
 	write_text(j, "targetLabel", r->target_label);
-	write_text(j, "replacement", r->replacement);
+	/* A value for a parameter, if it is no part of a label, is as secret as the parameter. */
+	if (str_find(r->replacement, STR("$")) < 0)
+		replacement = hidden_label(a, r->target_label, replacement);
+	write_text(j, "replacement", replacement);
 	json_key(j, "action");
 	json_cstr(j, relabel_action_name(r->action));
 	json_object_end(j);
@@ -110,7 +116,8 @@ static void write_profile(struct json *j, const struct explained_profile *p)
 	json_object_end(j);
 }
 
-static void write_explanation(struct http_out *out, const struct explanation *e)
+static void write_explanation(
+	struct http_out *out, const struct explanation *e, struct arena *a)
 {
 	struct json j;
 
@@ -121,9 +128,9 @@ static void write_explanation(struct http_out *out, const struct explanation *e)
 	for (size_t i = 0; i < e->steps_n; i++) {
 		json_object(&j);
 		json_key(&j, "rule");
-		write_rule(&j, e->steps[i].rule);
+		write_rule(&j, e->steps[i].rule, a);
 		json_key(&j, "output");
-		api_labels(&j, e->steps[i].output);
+		api_labels(&j, hidden_labels(a, e->steps[i].output));
 		json_key(&j, "keep");
 		json_bool(&j, e->steps[i].keep);
 		json_object_end(&j);
@@ -168,6 +175,6 @@ void api_relabel_steps(struct web *w, struct http_in *in, struct http_out *out)
 	if (rc)
 		api_fail(out, rc, &err);
 	else
-		write_explanation(out, &e);
+		write_explanation(out, &e, &in->arena);
 	config_unref(c);
 }

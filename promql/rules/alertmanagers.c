@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/hidden.h"
 #include "base/log.h"
 #include "base/metrics.h"
 #include "promql/rules/notifier_internal.h"
@@ -34,7 +35,7 @@ void notifications_dropped(const char *url, size_t n)
 
 static void show_length(const struct alertmanager *m)
 {
-	metric_set(&queue_length, m->url, (double)m->waiting_n);
+	metric_set(&queue_length, m->shown_url, (double)m->waiting_n);
 }
 
 static void drop_oldest(struct alertmanager *m)
@@ -46,7 +47,7 @@ static void drop_oldest(struct alertmanager *m)
 	m->waiting_bytes -= q->text->len;
 	alert_text_unref(q->text);
 	free(q);
-	notifications_dropped(m->url, 1);
+	notifications_dropped(m->shown_url, 1);
 }
 
 bool alertmanager_queue(struct alertmanager *m, struct alert_text *text, size_t queue_max)
@@ -54,7 +55,7 @@ bool alertmanager_queue(struct alertmanager *m, struct alert_text *text, size_t 
 	struct queued *q = malloc(sizeof(*q));
 
 	if (!q) {
-		notifications_dropped(m->url, 1);
+		notifications_dropped(m->shown_url, 1);
 		return false;
 	}
 	q->text = text;
@@ -102,22 +103,22 @@ static void free_batch(struct alertmanager *m)
 
 void alertmanager_end_batch(struct alertmanager *m, const struct err *why)
 {
-	metric_observe(&latency, m->url, (double)(clock_monotonic_ns() - m->began_ns) / 1e9);
+	metric_observe(&latency, m->shown_url, (double)(clock_monotonic_ns() - m->began_ns) / 1e9);
 	if (why) {
 		if (m->last.code == ERR_OK || strcmp(m->last.msg, why->msg) != 0)
-			log_warn("notifier", "alerts were not taken", LOG_S("alertmanager", m->url),
+			log_warn("notifier", "alerts were not taken", LOG_S("alertmanager", m->shown_url),
 				LOG_I("alerts", m->batch_n), LOG_E(why));
 		m->last = *why;
 		m->failed += m->batch_n;
-		metric_add(&errors_total, m->url, (double)m->batch_n);
-		notifications_dropped(m->url, m->batch_n);
+		metric_add(&errors_total, m->shown_url, (double)m->batch_n);
+		notifications_dropped(m->shown_url, m->batch_n);
 	} else {
 		if (m->last.code != ERR_OK)
 			log_info("notifier", "alerts are taken again",
-				LOG_S("alertmanager", m->url));
+				LOG_S("alertmanager", m->shown_url));
 		m->last = (struct err){ 0 };
 		m->sent += m->batch_n;
-		metric_add(&sent_total, m->url, (double)m->batch_n);
+		metric_add(&sent_total, m->shown_url, (double)m->batch_n);
 	}
 	free_batch(m);
 }
@@ -138,14 +139,20 @@ void alertmanager_requeue(struct alertmanager *m)
 static struct alertmanager *alertmanager_new(struct str url)
 {
 	struct alertmanager *m = calloc(1, sizeof(*m));
+	struct buf shown = { 0 };
 
 	if (!m)
 		return NULL;
 	m->url = strndup(url.ptr, url.len);
-	if (!m->url) {
+	hidden_print_url(&shown, url);
+	buf_add_char(&shown, '\0');
+	if (!m->url || buf_failed(&shown)) {
+		buf_release(&shown);
+		free(m->url);
 		free(m);
 		return NULL;
 	}
+	m->shown_url = shown.ptr;
 	STAILQ_INIT(&m->waiting);
 	STAILQ_INIT(&m->batch);
 	return m;
@@ -153,12 +160,13 @@ static struct alertmanager *alertmanager_new(struct str url)
 
 void alertmanager_free(struct alertmanager *m)
 {
-	notifications_dropped(m->url, m->batch_n);
+	notifications_dropped(m->shown_url, m->batch_n);
 	free_batch(m);
 	while (!STAILQ_EMPTY(&m->waiting))
 		drop_oldest(m);
 	show_length(m);
 	free(m->url);
+	free(m->shown_url);
 	free(m);
 }
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/hidden.h"
 #include "base/log.h"
 #include "base/metrics.h"
 #include "discovery/loop.h"
@@ -330,7 +331,7 @@ static void queue_one(struct notifier *n, struct alertmanager_set *set,
 	if (text)
 		alertmanager_queue(m, text, n->queue_max);
 	else if (rc)
-		notifications_dropped(m->url, 1);
+		notifications_dropped(m->shown_url, 1);
 	alert_text_unref(text);
 }
 
@@ -406,11 +407,11 @@ enum err_code notifier_alertmanagers(struct notifier *n, struct arena *a,
 	v = arena_array(a, struct alertmanager_info, max + 1);
 	for (size_t i = 0; v && n->now && i < n->now->sets_n; i++) {
 		LIST_FOREACH(m, &n->now->sets[i].active, link)
-		v[k++] = (struct alertmanager_info){ str_dup(a, str_of(m->url)), false,
+		v[k++] = (struct alertmanager_info){ str_dup(a, str_of(m->shown_url)), false,
 			str_dup(a, str_of(m->last.code ? m->last.msg : "")), m->sent, m->failed };
 		for (size_t d = 0; d < n->now->sets[i].dropped_n; d++)
 			v[k++] = (struct alertmanager_info){
-				.url = str_dup(a, n->now->sets[i].dropped[d]), .dropped = true
+				.url = str_dup(a, hidden_url(a, n->now->sets[i].dropped[d])), .dropped = true
 			};
 	}
 	mutex_unlock(&n->lock);

@@ -35,6 +35,7 @@ struct alertmanager {
 	LIST_ENTRY(alertmanager) link;
 	struct alertmanager_set *set;
 	char *url;
+	char *shown_url; /* in logs, metrics and the API: base/hidden.h */
 	struct queue waiting, batch; /* batch: what the request under way holds */
 	size_t waiting_n, waiting_bytes, batch_n;
 	struct http_request *request;

@@ -60,7 +60,7 @@ static void answering_stop(struct answering *s)
 
 static const char *url_of(struct fixture *f, const struct answering *s)
 {
-	return arena_printf(&f->arena, "http://127.0.0.1:%u/sd?x=1", s->server.port);
+	return arena_printf(&f->arena, "http://127.0.0.1:%u/sd?debug=1", s->server.port);
 }
 
 static void apply_url(struct fixture *f, const char *url, const char *more)
@@ -96,7 +96,7 @@ TEST(an_answer_becomes_groups_and_is_asked_for_again)
 		url), NULL);
 	expect(&f, 0, arena_printf(&f.arena, "%s%s", group(&f, url, 0, ", k=\"v\"} a:1 b:2"),
 		group(&f, url, 1, "}")));
-	CHECK(http_server_saw(&s.server, "GET /sd?x=1 HTTP/1.1\r\n"));
+	CHECK(http_server_saw(&s.server, "GET /sd?debug=1 HTTP/1.1\r\n"));
 	CHECK(http_server_saw(&s.server, "\r\nUser-Agent: Epimetheus/" EPI_VERSION "\r\n"));
 	CHECK(http_server_saw(&s.server, "\r\nAccept: application/json\r\n"));
 	CHECK(http_server_saw(&s.server, "\r\nX-Prometheus-Refresh-Interval-Seconds: 1.5\r\n"));

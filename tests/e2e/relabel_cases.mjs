@@ -29,7 +29,8 @@ export const groups = [
     __meta_kubernetes_node_address_InternalIP: '192.0.2.9', zone: 'eu-1a' } },
   { targets: ['db.example.org:5432'], labels: { env: 'prod;eu', role: 'primary', a: 'x', b: 'y', c: '', job: 'own' } },
   { targets: ['many.example.org:1'], labels: { env: 'line break', role: 'f', a: 'foo', b: 'oo', c: 'a.b-c_d', __scheme__: 'https' } },
-  { targets: ['param.example.org:7070'], labels: { __param_rate: '5', __param_debug: 'a b&c', env: 'dev', a: 'foobar' } },
+  // gc and debug: the values of other parameters are not shown, so they could not be compared.
+  { targets: ['param.example.org:7070'], labels: { __param_gc: '5', __param_debug: 'a b&c', env: 'dev', a: 'foobar' } },
   { targets: ['slow.example.org:7071'], labels: { __scrape_interval__: '45s', __scrape_timeout__: '7s', env: '', a: '12', b: '0012' } },
 ];
 
@@ -86,7 +87,7 @@ export const written = {
   address_gone: one({ source_labels: ['__address__'], regex: '10.*', target_label: '__address__', replacement: '' }),
   address_slash: one({ source_labels: ['__address__'], regex: '10.0.0.3.*', target_label: '__address__', replacement: 'a/b:1' }),
   scheme: one({ target_label: '__scheme__', replacement: 'https' }),
-  param: one({ source_labels: ['a'], regex: '(.+)', target_label: '__param_name' }, { target_label: '__param_rate', replacement: '3' }),
+  param: one({ source_labels: ['a'], regex: '(.+)', target_label: '__param_debug' }, { target_label: '__param_gc', replacement: '3' }),
   interval: one({ source_labels: [ns], regex: 'prod', target_label: '__scrape_interval__', replacement: '30s' }),
   interval_broken: one({ source_labels: [ns], regex: 'prod', target_label: '__scrape_interval__', replacement: 'often' }),
   interval_zero: one({ source_labels: [ns], regex: 'prod', target_label: '__scrape_interval__', replacement: '0s' }),
@@ -109,7 +110,7 @@ export function drawn(random, n) {
   const some = () => Array.from({ length: 1 + Math.floor(random() * 3) }, () => pick(labels));
   const regexes = ['(.*)', '(.+)', '', '.*', 'prod|dev', '(\\w+);(\\w*)', '(?P<n>[a-z]+)(.*)', '(f)?(o+)?.*', 'a.*', '.*\\d',
     '([^:]*):(\\d+)', '(?i)RUNNING', '(?i:API|cart)(.*)', '[^;]*;?(.*)', '\\S+', '(a|b|foo)+', 'x?y?z?', '(.)(.*)', '.{3,8}', '\\pL+', 'Run(?:ning)'];
-  const names = ['x', 'y', 'z', 'a', 'team', '__tmp_t', 'n_$1', '${1}', 'p_${n}', 'zone', 'x_$2', '__param_p'];
+  const names = ['x', 'y', 'z', 'a', 'team', '__tmp_t', 'n_$1', '${1}', 'p_${n}', 'zone', 'x_$2', '__param_gc'];
   const values = ['$1', '${1}', '$1_x', '${1}_x', '$$', '$0', '$2$1', '${n}', 'literal', '', 'a-${1}-${2}', '$n.', '${1', 'ü'];
   const rule = () => {
     const r = random();

@@ -153,7 +153,7 @@ static const struct row expansion_rows[] = {
 	  "error instance 0 in group 0: no address (and 1 more)\n" },
 	{ "a bad address", MEM "static_configs: [{targets: ['a:1', 'u@b']}]",
 	  "m{instance=\"a:1\", job=\"j\"} http://a:1/m 10s/5s\n"
-	  "error instance 1 in group 0: \"u@b\" is not a valid hostname\n" },
+	  "error instance 1 in group 0: \"xxxxx@b\" is not a valid hostname\n" },
 	{ "a bad scheme", MEM "static_configs: [{targets: ['a:1'], labels: {__scheme__: gopher}}]",
 	  "error instance 0 in group 0: invalid scheme: \"gopher\"\n" },
 	{ "a bad interval",
