@@ -78,6 +78,7 @@ void db_check_room(struct db *db)
 	uint64_t room;
 	struct err err;
 	enum db_state was;
+	bool full;
 
 	if (db->o.fs->ops->free_bytes(db->o.fs, db->dir, &room, &err)) {
 		log_warn("tsdb", "free space is not known", LOG_E(&err));
@@ -88,10 +89,11 @@ void db_check_room(struct db *db)
 		db->o.free_bytes_reserve);
 	mutex_lock(&db->lock);
 	was = db->state;
-	if (was == DB_READY && room < db->o.free_bytes_reserve) {
+	full = room < db->o.free_bytes_reserve || head_has_shadow_locked(db);
+	if (was == DB_READY && full) {
 		db->state = DB_FULL;
 		db->why = err;
-	} else if (was == DB_FULL && room >= db->o.free_bytes_reserve) {
+	} else if (was == DB_FULL && !full) {
 		db->state = DB_READY;
 		db->why = (struct err){ 0 };
 	} else if (was == DB_FULL) {
@@ -104,6 +106,19 @@ void db_check_room(struct db *db)
 		log_info("tsdb", "disk has room again, profiles are taken",
 			LOG_I("free_bytes", room));
 	mutex_unlock(&db->lock);
+}
+
+static void leave_shadows(struct db *db)
+{
+	uint64_t room;
+	bool any;
+
+	mutex_lock(&db->lock);
+	any = head_has_shadow_locked(db);
+	mutex_unlock(&db->lock);
+	if (any && !db->o.fs->ops->free_bytes(db->o.fs, db->dir, &room, NULL) &&
+		room >= db->o.free_bytes_reserve && room >= DB_REOPEN_BYTES)
+		head_leave_shadows(db);
 }
 
 /* ---- retention ---- */
@@ -182,6 +197,7 @@ void db_maintain(struct db *db, bool retention)
 {
 	struct err err;
 
+	leave_shadows(db);
 	db_check_room(db);
 	partitions_bound(db);
 	if (!db->o.no_compaction)

@@ -30,6 +30,7 @@
 #define DB_JOBS_MAX 16384u
 #define DB_QUEUE_BYTES_MAX (16u << 20) /* rows that wait for their sync */
 #define DB_CACHE_BYTES (16u << 20) /* pages of all stores */
+#define DB_REOPEN_BYTES (16u << 20) /* free space that opening a store again wants */
 #define DB_SCRATCH_BYTES_MAX (1u << 30) /* of one append */
 #define DB_REOPEN_WAIT_NS \
 	(INT64_C(5) * 1000000000) /* a querier waits so long for a store being reopened */
@@ -65,6 +66,7 @@ struct window {
 	struct window *next_dropping; /* db->lock */
 	bool draining; /* db->lock: to be reopened, takes no new pins */
 	bool damaged; /* db->lock: something of it was lost */
+	bool shadow; /* db->lock: the disk was full when it was opened; nothing is written to it */
 	struct window_count count; /* db->lock; the commit thread writes it */
 	int mark_fd; /* the commit thread's; -1: none */
 	int names_fd; /* likewise; -1: not open */
@@ -260,6 +262,11 @@ void head_remove_leftover(struct db *db, int64_t start_ns);
 void head_drop_oldest(struct db *db, const char *why);
 void head_encode_count(const struct window_count *c, struct buf *out);
 uint64_t head_disk_bytes(struct db *db, const struct window *w);
+/* Some window was opened over a full disk; db->lock is held. */
+bool head_has_shadow_locked(const struct db *db);
+/* Those are opened as they should be; where that fails they stay as they are. No window is pinned
+ * by the caller. */
+void head_leave_shadows(struct db *db);
 void db_count_damage(void); /* the metric alone */
 void db_damage(struct db *db, struct window *w, const char *what, const struct err *why);
 

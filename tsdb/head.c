@@ -233,6 +233,8 @@ static enum err_code find_window(struct db *db, int64_t ts_ns, struct window **o
 		return too_old(ts_ns, err);
 	if (*out && (*out)->draining)
 		return err_set(err, ERR_UNAVAILABLE, "the store is being reopened");
+	if (*out && (*out)->shadow)
+		return err_set(err, ERR_UNAVAILABLE, "disk is full: nothing can be written");
 	return ERR_OK;
 }
 

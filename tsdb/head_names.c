@@ -281,7 +281,7 @@ enum err_code head_names_heal(struct db *db, struct window *w, const struct name
 		rc = store_write(w->store, h.batch, err);
 	store_batch_close(h.batch);
 	*put = h.put;
-	if (rc || db->o.read_only || (n->whole && !h.lacks))
+	if (rc || db->o.read_only || w->shadow || (n->whole && !h.lacks))
 		return rc;
 	return make_anew(db, w, err);
 }

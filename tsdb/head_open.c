@@ -296,6 +296,84 @@ static enum err_code find_meta(
 	return ERR_OK;
 }
 
+static void set_shadow(struct db *db, struct window *w, bool shadow)
+{
+	mutex_lock(&db->lock);
+	w->shadow = shadow;
+	cond_broadcast(&db->changed);
+	mutex_unlock(&db->lock);
+}
+
+/* A full disk keeps nobody from reading; rows are not taken until it is opened as it should be. */
+static enum err_code open_shadow(
+	struct db *db, struct window *w, enum err_code rc, struct err *err)
+{
+	struct err why = *err;
+
+	if (db->o.read_only || !store_is_full(&why))
+		return rc;
+	store_close(w->store);
+	w->store = NULL;
+	if ((rc = store_open_shadow(w->dir, db->cache, db->o.store, &w->store, err)))
+		return rc;
+	log_warn("tsdb", "disk is full: store opened for reading only", LOG_S("store", w->dir),
+		LOG_E(&why));
+	set_shadow(db, w, true);
+	return ERR_OK;
+}
+
+/* Still no room for it: queries go on with what they had. */
+static void shadow_again(struct db *db, struct window *w, const struct err *why)
+{
+	struct store *s = NULL;
+	struct err err;
+
+	log_warn("tsdb", "store is still for reading only", LOG_S("store", w->dir), LOG_E(why));
+	if (store_open_shadow(w->dir, db->cache, db->o.store, &s, &err)) {
+		log_error("tsdb", "reopening failed", LOG_S("store", w->dir), LOG_E(&err));
+		return;
+	}
+	store_set_identity(s, w->identity);
+	mutex_lock(&db->lock);
+	w->store = s;
+	w->draining = false;
+	cond_broadcast(&db->changed);
+	mutex_unlock(&db->lock);
+}
+
+bool head_has_shadow_locked(const struct db *db)
+{
+	for (size_t i = 0; i < db->windows_n; i++)
+		if (db->windows[i]->shadow)
+			return true;
+	return false;
+}
+
+void head_leave_shadows(struct db *db)
+{
+	struct window *w = NULL;
+	enum err_code rc = ERR_OK;
+	struct err err;
+
+	while (!rc) { /* each turn has one less */
+		mutex_lock(&db->lock);
+		w = NULL;
+		for (size_t i = 0; i < db->windows_n && !w && !db->closing; i++)
+			if (db->windows[i]->shadow)
+				(w = db->windows[i])->pins++;
+		mutex_unlock(&db->lock);
+		if (!w)
+			return;
+		if (!(rc = head_reopen(db, w, ERR_OK, &err))) {
+			set_shadow(db, w, false);
+			log_info("tsdb", "store takes rows again", LOG_S("store", w->dir));
+		} else if (rc != ERR_UNAVAILABLE) {
+			shadow_again(db, w, &err);
+		}
+		head_unpin(db, w);
+	}
+}
+
 static enum err_code open_parts(
 	struct db *db, struct window *w, struct window_opening *o, struct err *err)
 {
@@ -303,8 +381,13 @@ static enum err_code open_parts(
 	enum err_code rc;
 
 	head_read_mark(w, &o->mark);
-	if ((rc = head_names_read(w, &o->names, err)) || (rc = open_or_repair(db, w, &repaired, err)))
+	if ((rc = head_names_read(w, &o->names, err)))
 		return rc;
+	if ((rc = open_or_repair(db, w, &repaired, err))) {
+		if ((rc = open_shadow(db, w, rc, err)))
+			return rc;
+		repaired = (struct err){ 0 };
+	}
 	if (repaired.code)
 		head_suspect(o, &repaired);
 	if (o->mark.there && !o->mark.whole)

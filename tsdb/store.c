@@ -1,5 +1,6 @@
 #include "tsdb/store.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <leveldb/c.h>
 #include <stdlib.h>
@@ -30,6 +31,7 @@ struct store {
 	const struct store_ops *ops;
 	char *dir;
 	uint64_t identity;
+	struct store_shadow *shadow; /* NULL: it writes to the disk */
 };
 
 struct store_batch {
@@ -163,15 +165,14 @@ static enum err_code real_write(
 
 const struct store_ops store_leveldb = { real_open, real_write, NULL };
 
-enum err_code store_open(const char *dir, struct store_cache *cache, const struct store_ops *ops,
-	struct store **out, struct err *err)
+static struct store *make_store(
+	const char *dir, struct store_cache *cache, const struct store_ops *ops)
 {
 	struct store *s = calloc(1, sizeof(*s));
-	enum err_code rc;
 
 	if (!s || !(s->dir = strdup(dir))) {
 		free(s);
-		return err_set(err, ERR_NOMEM, "store %s: out of memory", dir);
+		return NULL;
 	}
 	s->ops = ops ? ops : &store_leveldb;
 	s->options = make_options(cache);
@@ -179,12 +180,51 @@ enum err_code store_open(const char *dir, struct store_cache *cache, const struc
 	leveldb_readoptions_set_verify_checksums(s->read, 1);
 	s->write = leveldb_writeoptions_create();
 	leveldb_writeoptions_set_sync(s->write, 1);
-	if ((rc = s->ops->open(s->ops, s, err))) {
+	return s;
+}
+
+enum err_code store_open(const char *dir, struct store_cache *cache, const struct store_ops *ops,
+	struct store **out, struct err *err)
+{
+	struct store *s = make_store(dir, cache, ops);
+	enum err_code rc;
+
+	if (!s)
+		return err_set(err, ERR_NOMEM, "store %s: out of memory", dir);
+	if ((rc = s->ops->open(s->ops, s, err)))
 		store_close(s);
-		return rc;
+	else
+		*out = s;
+	return rc;
+}
+
+enum err_code store_open_shadow(const char *dir, struct store_cache *cache,
+	const struct store_ops *ops, struct store **out, struct err *err)
+{
+	struct store *s = make_store(dir, cache, ops);
+	char *msg = NULL;
+	enum err_code rc;
+
+	if (!s || !(s->shadow = store_shadow_open(s->ops->env ? s->ops->env : store_env()))) {
+		store_close(s);
+		return err_set(err, ERR_NOMEM, "store %s: out of memory", dir);
 	}
-	*out = s;
-	return ERR_OK;
+	if (!(rc = check_current(dir, err))) {
+		leveldb_options_set_env(s->options, store_shadow_env(s->shadow));
+		s->db = leveldb_open(s->options, s->dir, &msg);
+		rc = failed(msg, s->dir, err);
+	}
+	if (rc)
+		store_close(s);
+	else
+		*out = s;
+	return rc;
+}
+
+bool store_is_full(const struct err *err)
+{
+	return err->code == ERR_IO &&
+		(strstr(err->msg, strerror(ENOSPC)) || strstr(err->msg, strerror(EDQUOT)));
 }
 
 char *store_property(struct store *s, const char *name)
@@ -201,6 +241,7 @@ void store_close(struct store *s)
 		return;
 	if (s->db)
 		leveldb_close(s->db);
+	store_shadow_close(s->shadow);
 	leveldb_options_destroy(s->options);
 	leveldb_readoptions_destroy(s->read);
 	leveldb_writeoptions_destroy(s->write);

@@ -40,11 +40,22 @@ struct store_ops {
 	void *env; /* a leveldb_env_t * that store_leveldb's open uses; NULL: store_env */
 };
 void *store_env(void); /* the system's files, read by pread; lent */
+/* store_shadow.cc: an env that writes into memory over another one. */
+struct store_shadow;
+struct store_shadow *store_shadow_open(void *env); /* NULL: out of memory */
+void *store_shadow_env(struct store_shadow *s);
+void store_shadow_close(struct store_shadow *s); /* NULL is fine */
 extern const struct store_ops store_leveldb;
 
 /* Creates it where it is missing. ops NULL: store_leveldb. */
 MUST_CHECK enum err_code store_open(const char *dir, struct store_cache *cache,
 	const struct store_ops *ops, struct store **out, struct err *err);
+/* The same of one that is there, where the disk has no room: nothing is written to the disk, and
+ * what is put is gone when it is closed. */
+MUST_CHECK enum err_code store_open_shadow(const char *dir, struct store_cache *cache,
+	const struct store_ops *ops, struct store **out, struct err *err);
+/* The error of an open or a write says that the disk has no room. */
+bool store_is_full(const struct err *err);
 void store_close(struct store *s); /* NULL is fine */
 /* Of records that are read from now on; 0 at first. */
 void store_set_identity(struct store *s, uint64_t identity);

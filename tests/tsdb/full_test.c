@@ -10,6 +10,7 @@
 #include "tests/tsdb/disk.h"
 #include "tests/tsdb/model.h"
 
+#define OPENED 5 /* disks that are full when the database is opened */
 #define SIZES 24 /* of a disk, from no room at all to what the work needs */
 
 struct full {
@@ -162,6 +163,53 @@ TEST(opened_on_a_full_disk_nothing_is_given_up)
 		REQUIRE_OK(model_open(&f.m, &err), &err);
 		check(&f, "opened again", (int)i, false);
 		goes_on(&f, (int)i);
+		end(&f);
+	}
+}
+
+/*
+ * The disk is full when the database is opened, as after a kill: it opens, everything is read,
+ * nothing is taken and nothing written; with room again rows are taken, without a restart.
+ */
+TEST(a_database_opens_on_a_full_disk)
+{
+	uint64_t needed = bytes_needed();
+
+	REQUIRE(needed > 0);
+	for (int i = 0; i < OPENED; i++) {
+		struct full f;
+		struct err err;
+		uint64_t left = needed * (uint64_t)i / 40;
+
+		REQUIRE(begin(&f, 0));
+		REQUIRE_OK(model_open(&f.m, &err), &err);
+		model_work(&f.m, 60, NULL, NULL);
+		model_wait(&f.m);
+		disk_power_cut(f.d);
+		model_close(&f.m);
+		disk_restore(f.d, (uint64_t)i);
+		for (int start = 0; start < 3; start++) {
+			disk_full(f.d, left);
+			if (model_open(&f.m, &err)) {
+				CHECK_FAIL("%d bytes left, start %d: %s", (int)left, start, err.msg);
+				break;
+			}
+			check(&f, "full", i, start == 0);
+			CHECK_INT(f.m.warnings, 0);
+			if (left == 0) {
+				CHECK_INT(db_state(f.m.f.db, &err), DB_FULL);
+				CHECK(!model_append(&f.m));
+			}
+			if (start == 1) { /* as if nothing had happened */
+				disk_power_cut(f.d);
+				model_close(&f.m);
+				disk_restore(f.d, (uint64_t)i + 1);
+			}
+		}
+		disk_full(f.d, UINT64_MAX);
+		CHECK(ready_within(&f, 10000));
+		check(&f, "with room", i, false);
+		goes_on(&f, i);
 		end(&f);
 	}
 }
