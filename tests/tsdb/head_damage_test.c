@@ -132,6 +132,8 @@ static bool begin(struct world *w)
 		db_delete_series(w->f.db, &m, 1, 30 * SEC, 1300 * SEC, &w->f.err))
 		return false;
 	matcher_release(&m);
+	if (!fixture_reopen(&w->f)) /* numbers are there once they were acknowledged */
+		return false;
 	for (int i = 0; i < WINDOWS; i++) {
 		bool warned;
 
