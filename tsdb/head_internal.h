@@ -26,6 +26,8 @@ struct mark {
 };
 void head_write_mark(struct db *db, struct window *w, const struct window_count *c);
 void head_read_mark(const struct window *w, struct mark *out);
+/* Of the file's bytes; false: they are damaged. */
+bool head_parse_mark(int64_t start_ns, struct str bytes, struct mark *out);
 
 /* ---- head_names.c: small records, a second time ---- */
 
@@ -44,6 +46,9 @@ struct names_file {
 /* What is not there or damaged is not an error. */
 MUST_CHECK enum err_code head_names_read(
 	const struct window *w, struct names_file *out, struct err *err);
+/* The same of the file's bytes, which live as long as *out, zeroed by the caller. */
+MUST_CHECK enum err_code head_names_parse(
+	int64_t start_ns, struct str bytes, struct names_file *out, struct err *err);
 void head_names_release(struct names_file *n);
 /* NULL: it has none. */
 const struct name *head_names_find(const struct names_file *n, struct str key);

@@ -63,42 +63,51 @@ void head_write_mark(struct db *db, struct window *w, const struct window_count 
 	buf_release(&b);
 }
 
-static void read_rows_only(struct str bytes, struct mark *out)
+static bool parse_rows_only(struct str bytes, struct mark *m)
 {
 	struct cursor in = cursor_of((struct str){ bytes.ptr + 1, bytes.len - 1 });
-	struct mark m = { .there = true, .whole = true, .rows_only = true };
 
-	m.count.seq = cursor_u64be(&in);
-	m.count.rows = cursor_u64be(&in);
-	if (cursor_u64be(&in) == hash_bytes(bytes.ptr, bytes.len < 17 ? 0 : 17, 0) && !in.bad)
-		*out = m;
+	m->rows_only = true;
+	m->count.seq = cursor_u64be(&in);
+	m->count.rows = cursor_u64be(&in);
+	return cursor_u64be(&in) == hash_bytes(bytes.ptr, bytes.len < 17 ? 0 : 17, 0) && !in.bad;
+}
+
+static bool parse(int64_t start_ns, struct str bytes, struct mark *m)
+{
+	struct cursor in = cursor_of((struct str){ bytes.ptr + 1, bytes.len - 1 });
+	size_t hashed = 1 + 8 * 8;
+
+	m->identity = cursor_u64be(&in);
+	m->count.seq = cursor_u64be(&in);
+	m->count.rows = cursor_u64be(&in);
+	m->count.samples = cursor_u64be(&in);
+	m->count.numbers = cursor_u64be(&in);
+	m->count.symbols = cursor_u64be(&in);
+	m->count.min_ns = (int64_t)cursor_u64be(&in);
+	m->count.max_ns = (int64_t)cursor_u64be(&in);
+	return bytes.ptr[0] == MARK_VERSION && bytes.len >= hashed &&
+		cursor_u64be(&in) == hash_bytes(bytes.ptr, hashed, (uint64_t)start_ns) && !in.bad;
+}
+
+bool head_parse_mark(int64_t start_ns, struct str bytes, struct mark *out)
+{
+	struct mark m = { .there = true, .whole = true };
+
+	if (!bytes.len ||
+		!(bytes.ptr[0] == MARK_ROWS_ONLY ? parse_rows_only(bytes, &m) :
+						   parse(start_ns, bytes, &m)))
+		return false;
+	*out = m;
+	return true;
 }
 
 void head_read_mark(const struct window *w, struct mark *out)
 {
 	struct buf b = { 0 };
-	struct cursor in;
-	struct mark m = { .there = true, .whole = true };
 
 	*out = (struct mark){ .there = fs_exists(w->mark_path) };
-	if (fs_read_file(w->mark_path, MARK_BYTES_MAX, &b, NULL) || !b.len)
-		goto out;
-	if (b.ptr[0] == MARK_ROWS_ONLY) {
-		read_rows_only(buf_str(&b), out);
-		goto out;
-	}
-	in = cursor_of((struct str){ b.ptr + 1, b.len - 1 });
-	m.identity = cursor_u64be(&in);
-	m.count.seq = cursor_u64be(&in);
-	m.count.rows = cursor_u64be(&in);
-	m.count.samples = cursor_u64be(&in);
-	m.count.numbers = cursor_u64be(&in);
-	m.count.symbols = cursor_u64be(&in);
-	m.count.min_ns = (int64_t)cursor_u64be(&in);
-	m.count.max_ns = (int64_t)cursor_u64be(&in);
-	if (cursor_u64be(&in) == hash_bytes(b.ptr, b.len < 65 ? 0 : 65, (uint64_t)w->start_ns) &&
-		!in.bad && b.ptr[0] == MARK_VERSION)
-		*out = m;
-out:
+	if (!fs_read_file(w->mark_path, MARK_BYTES_MAX, &b, NULL))
+		(void)head_parse_mark(w->start_ns, buf_str(&b), out);
 	buf_release(&b);
 }

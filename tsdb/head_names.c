@@ -42,13 +42,13 @@ static int name_cmp(const void *a, const void *b)
 	return c ? c : x->order < y->order ? -1 : x->order > y->order;
 }
 
-static void read_head(const struct window *w, struct str bytes, struct names_file *out)
+static void read_head(int64_t start_ns, struct str bytes, struct names_file *out)
 {
-	struct cursor in = cursor_of((struct str){ bytes.ptr + 1, bytes.len - 1 });
+	struct cursor in = cursor_of((struct str){ bytes.ptr + 1, HEAD_BYTES - 1 });
 	uint64_t identity = cursor_u64be(&in);
 
 	if (bytes.ptr[0] == NAMES_VERSION &&
-		cursor_u64be(&in) == hash_bytes(bytes.ptr, 9, (uint64_t)w->start_ns)) {
+		cursor_u64be(&in) == hash_bytes(bytes.ptr, HEAD_BYTES - 8, (uint64_t)start_ns)) {
 		out->identity = identity;
 		out->whole = true;
 	}
@@ -84,23 +84,19 @@ static enum err_code read_records(struct str bytes, struct names_file *out, stru
 	return ERR_OK;
 }
 
-enum err_code head_names_read(const struct window *w, struct names_file *out, struct err *err)
+enum err_code head_names_parse(
+	int64_t start_ns, struct str bytes, struct names_file *out, struct err *err)
 {
-	struct buf b = { 0 };
 	enum err_code rc;
 	size_t kept = 0;
 
-	*out = (struct names_file){ .there = fs_exists(w->names_path) };
-	if (!out->there)
+	if (bytes.len < HEAD_BYTES)
 		return ERR_OK;
-	rc = fs_read_file(w->names_path, NAMES_BYTES_MAX, &b, err);
-	out->bytes = b;
-	if (rc || b.len < HEAD_BYTES)
-		return rc == ERR_NOMEM ? rc : ERR_OK;
-	read_head(w, buf_str(&b), out);
+	read_head(start_ns, bytes, out);
 	if (!out->whole)
 		return ERR_OK;
-	if ((rc = read_records((struct str){ b.ptr + HEAD_BYTES, b.len - HEAD_BYTES }, out, err)))
+	bytes = (struct str){ bytes.ptr + HEAD_BYTES, bytes.len - HEAD_BYTES };
+	if ((rc = read_records(bytes, out, err)))
 		return rc;
 	if (out->n)
 		qsort(out->v, out->n, sizeof(*out->v), name_cmp);
@@ -111,6 +107,18 @@ enum err_code head_names_read(const struct window *w, struct names_file *out, st
 	}
 	out->n = kept;
 	return ERR_OK;
+}
+
+enum err_code head_names_read(const struct window *w, struct names_file *out, struct err *err)
+{
+	enum err_code rc;
+
+	*out = (struct names_file){ .there = fs_exists(w->names_path) };
+	if (!out->there)
+		return ERR_OK;
+	if ((rc = fs_read_file(w->names_path, NAMES_BYTES_MAX, &out->bytes, err)))
+		return rc == ERR_NOMEM ? rc : ERR_OK;
+	return head_names_parse(w->start_ns, buf_str(&out->bytes), out, err);
 }
 
 void head_names_release(struct names_file *n)
@@ -144,7 +152,7 @@ static void add_head(const struct window *w, struct buf *b)
 {
 	buf_add_char(b, NAMES_VERSION);
 	buf_add_u64be(b, w->identity);
-	buf_add_u64be(b, hash_bytes(b->ptr, 9, (uint64_t)w->start_ns));
+	buf_add_u64be(b, hash_bytes(b->ptr, HEAD_BYTES - 8, (uint64_t)w->start_ns));
 }
 
 void head_names_append(struct db *db, struct window *w, struct str copies)
