@@ -63,9 +63,13 @@ enum err_code stock_drop_raw(struct db *db, const struct db_block *b, struct err
 
 void stock_note_deleted(struct db *db, const struct db_block *b, const struct window *w)
 {
+	struct inventory_entry e = b ? of_block(b) : of_window(w), is;
 	struct err err;
 
-	if (put(db, b ? of_block(b) : of_window(w), &err))
+	/* Rows of a block that were to go, and are still there, do not count again. */
+	if (inventory_find(db->inventory, &e, &is))
+		e.raw &= is.raw;
+	if (put(db, e, &err))
 		log_warn("tsdb", "inventory not written", LOG_E(&err));
 }
 
