@@ -142,7 +142,7 @@ static const struct window *find_window(const struct db *db, int64_t start_ns)
 	return NULL;
 }
 
-static const struct db_block *find_block(const struct db *db, const struct ulid *u)
+static struct db_block *find_block(const struct db *db, const struct ulid *u)
 {
 	for (size_t i = 0; i < db->blocks_n; i++)
 		if (strcmp(block_meta(db->blocks[i]->block)->ulid.text, u->text) == 0)
@@ -250,7 +250,7 @@ static void check_raw(struct taking *t, const struct inventory_entry *e, const s
 static void look_at(struct taking *t, const struct inventory_entry *e)
 {
 	const char *where = place(t, e);
-	const struct db_block *b;
+	struct db_block *b;
 
 	if (!where)
 		return;
@@ -266,6 +266,9 @@ static void look_at(struct taking *t, const struct inventory_entry *e)
 	if ((b = find_block(t->db, &e->ulid))) {
 		check_deleted(t, e, where, "/deleted");
 		check_raw(t, e, b);
+		/* An older directory put back; rows that were deleted since may be in it. */
+		if (!e->raw && block_has_raw(b->block) && !t->db->o.read_only)
+			retention_drop_raw(t->db, b);
 	} else if (in_sources(t->db, &e->ulid)) {
 		t->out[t->out_n++] = *e;
 	} else if (!is_unreadable(t->db, &e->ulid)) { /* it would be told already */

@@ -1,7 +1,7 @@
 /*
- * A window that went into a block, or was dropped, and of which the disk did not let all go: what is
- * left is read again at the next start, where it says of series what the newer windows say, and is
- * no loss once the block has gone, too.
+ * A window that went into a block, or was dropped, and of which the disk did not let all go: what
+ * is left is read again at the next start, where it says of series what the newer windows say, and
+ * is no loss once the block has gone, too.
  */
 #include "tests/check.h"
 #include "tests/tsdb/disk.h"

@@ -1,6 +1,6 @@
 /*
- * A block's file of sums and symbols is damaged, place by place: where a name is missing afterwards,
- * whoever selects its series is told, also the second time.
+ * A block's file of sums and symbols is damaged, place by place: where a name is missing
+ * afterwards, whoever selects its series is told, also the second time.
  */
 #include <fcntl.h>
 #include <unistd.h>
