@@ -164,7 +164,7 @@ test-fuzz:
 	@tests/fuzz/run.sh $(BUILD)/fuzz $(FUZZ_TEST_SECONDS)
 FUZZ_TEST_SECONDS ?= 3
 
-STAGES := unit test-tools test-ui test-demo test-repro test-e2e test-browser test-asan test-tsan test-fuzz
+STAGES := unit test-tools test-ui test-demo test-repro test-e2e test-browser test-asan test-tsan test-fuzz test-damage
 .PHONY: test
 test: deps-test all
 	@tests/all.sh $(STAGES)

@@ -90,6 +90,8 @@ void blocks_damage(struct db *db, struct db_block *b, const char *what, const st
 
 /* ---- retention.c ---- */
 
+/* At the start: raw rows that had gone are there again. What fails is logged. */
+void retention_drop_raw(struct db *db, struct db_block *b);
 MUST_CHECK enum err_code retention_unlink_rows(struct db *db, const char *dir, struct err *err);
 
 /* ---- deleted.c ---- */

@@ -17,7 +17,7 @@
  * that began earlier go on with the one they found, so an array is kept until its block or window
  * goes, linked behind the one that took its place.
  *
- * The file is there twice, the copy is written second: where both can be read the first one counts.
+ * The file is there twice, the copy is written second: where both can be read all of both counts.
  */
 #define DELETED_VERSION 2
 #define DELETED_OF_NOBODY 1 /* what a version before this one wrote: it may be another block's */
@@ -256,6 +256,37 @@ static void make_anew(struct db *db, const char *path, const struct buf *bytes,
 		log_warn("tsdb", "deleted ranges not written", LOG_E(&err));
 }
 
+/* Ranges only ever come, so of two lists one may be older, and all of both are deleted. */
+static enum err_code join(struct deleted *to, struct deleted more, struct err *err)
+{
+	struct deleted_range *v = calloc(to->n + more.n + 1, sizeof(*v));
+	struct deleted joined;
+	enum err_code rc;
+
+	if (!v)
+		return err_set(err, ERR_NOMEM, "deleted ranges: out of memory");
+	if (to->n)
+		memcpy(v, to->v, to->n * sizeof(*v));
+	if (more.n)
+		memcpy(v + to->n, more.v, more.n * sizeof(*v));
+	if (!(rc = deleted_make(v, to->n + more.n, *to, &joined, err)))
+		*to = joined;
+	free(v);
+	return rc;
+}
+
+/* Both can be read, and are not the same: a crash between the two, or an older file put back. */
+static enum err_code join_copies(struct db *db, const char *path, struct str of,
+	struct deleted *to, struct deleted more, struct err *err)
+{
+	struct err why;
+	enum err_code rc = join(to, more, err);
+
+	if (!rc && !db->o.read_only && deleted_save(db, path, of, *to, &why))
+		log_warn("tsdb", "deleted ranges not written", LOG_E(&why));
+	return rc;
+}
+
 enum err_code deleted_load(struct db *db, const char *path, struct str of, struct deleted *out,
 	struct err *err)
 {
@@ -272,9 +303,11 @@ enum err_code deleted_load(struct db *db, const char *path, struct str of, struc
 	other = read_copy(copy, of, &second, &spare, &why);
 	if (rc == ERR_NOT_FOUND && other == ERR_NOT_FOUND) {
 		rc = ERR_OK;
+	} else if (!rc && other) {
+		make_anew(db, copy, &first, other, &why);
 	} else if (!rc) {
-		if (other || !str_eq(buf_str(&first), buf_str(&second)))
-			make_anew(db, copy, &first, other, &why);
+		if (!str_eq(buf_str(&first), buf_str(&second)))
+			rc = join_copies(db, path, of, out, spare, err);
 	} else if (!other) {
 		make_anew(db, path, &second, rc, err);
 		*out = spare;

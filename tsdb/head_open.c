@@ -436,6 +436,14 @@ static enum err_code open_window(struct db *db, int64_t start_s, struct err *err
 
 /* ---- all of them ---- */
 
+/* The inventory no longer names it: what stands beside it could not be removed with it. */
+static bool went(struct db *db, const struct window *w)
+{
+	struct inventory_entry e = { .min_ns = w->start_ns }, is;
+
+	return db->inventory_found == INVENTORY_READ && !inventory_find(db->inventory, &e, &is);
+}
+
 /* What stands beside a window's directory, and the directory does not. */
 static enum err_code missing_window(struct db *db, int64_t start_s, struct err *err)
 {
@@ -450,7 +458,14 @@ static enum err_code missing_window(struct db *db, int64_t start_s, struct err *
 		head_free(db, w);
 		return err_set(err, ERR_NOMEM, "window: out of memory");
 	}
-	if (fs_exists(w->dir) || fs_exists(dropped) || (rc = head_names_read(w, &o.names, err)))
+	if (fs_exists(w->dir) || fs_exists(dropped))
+		goto out;
+	if (went(db, w)) {
+		if (!db->o.read_only)
+			head_remove_beside(db, w);
+		goto out;
+	}
+	if ((rc = head_names_read(w, &o.names, err)))
 		goto out;
 	head_read_mark(w, &o.mark);
 	w->end_ns = w->start_ns + db->o.window_ns;

@@ -246,7 +246,11 @@ static enum err_code load_stage(struct db_block *b, uint32_t slot, struct partit
 	uint64_t lost = 0;
 	enum err_code rc = block_load_symbols(b->block, slot, p, stage, &lost, err);
 
-	return !rc && lost ? ERR_CORRUPT : rc;
+	if (rc || !lost)
+		return rc;
+	if (err)
+		err->code = ERR_CORRUPT; /* what is remembered says it to all who ask later */
+	return ERR_CORRUPT;
 }
 
 static enum err_code need_block(struct partition *p, struct db_block *b, uint32_t slot,

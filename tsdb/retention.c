@@ -175,32 +175,46 @@ static enum err_code drop_raw(struct db *db, struct db_block *b, struct err *err
 	return ERR_OK;
 }
 
+/* The caller's pin goes. */
+static void drop_raw_of(struct db *db, struct db_block *b)
+{
+	enum err_code rc;
+	struct err err;
+
+	mutex_lock(&db->work->files);
+	rc = drop_raw(db, b, &err);
+	mutex_unlock(&db->work->files);
+	if (rc) {
+		log_error("tsdb", "raw rows not dropped", LOG_S("block", block_dir(b->block)),
+			LOG_E(&err));
+		mutex_lock(&db->lock);
+		b->raw_failed = true;
+		mutex_unlock(&db->lock);
+	} else {
+		metric_add(&dropped_raw, NULL, 1);
+		log_info("tsdb", "raw rows dropped", LOG_S("block", block_dir(b->block)));
+	}
+	blocks_unpin(db, b);
+}
+
+void retention_drop_raw(struct db *db, struct db_block *b)
+{
+	mutex_lock(&db->lock);
+	b->pins++;
+	mutex_unlock(&db->lock);
+	drop_raw_of(db, b);
+}
+
 static void drop_all_raw(struct db *db)
 {
 	struct db_block *b;
-	struct err err;
-	enum err_code rc;
 
 	mutex_lock(&db->lock);
 	for (size_t i = 0; i < db->blocks_n; i++)
 		db->blocks[i]->raw_failed = false; /* another try */
 	mutex_unlock(&db->lock);
-	while ((b = raw_due(db))) { /* each turn has one less, or one that failed */
-		mutex_lock(&db->work->files);
-		rc = drop_raw(db, b, &err);
-		mutex_unlock(&db->work->files);
-		if (rc) {
-			log_error("tsdb", "raw rows not dropped",
-				LOG_S("block", block_dir(b->block)), LOG_E(&err));
-			mutex_lock(&db->lock);
-			b->raw_failed = true;
-			mutex_unlock(&db->lock);
-		} else {
-			metric_add(&dropped_raw, NULL, 1);
-			log_info("tsdb", "raw rows dropped", LOG_S("block", block_dir(b->block)));
-		}
-		blocks_unpin(db, b);
-	}
+	while ((b = raw_due(db))) /* each turn has one less, or one that failed */
+		drop_raw_of(db, b);
 }
 
 /* ---- blocks that cannot be opened ---- */

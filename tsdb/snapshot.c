@@ -225,6 +225,16 @@ static enum err_code take_windows(struct shot *s, struct err *err)
 
 /* ---- blocks ---- */
 
+/* Rows that were to be unlinked and could not be are linked here, and gone all the same. */
+static enum err_code note_block(struct shot *s, const struct db_block *b, struct err *err)
+{
+	struct inventory_entry e = inventory_of_block(block_meta(b->block), b->deleted_n > 0), is;
+
+	if (inventory_find(s->db->inventory, &e, &is))
+		e.raw &= is.raw;
+	return note_taken(s, e, err);
+}
+
 static enum err_code take_block(struct shot *s, const struct db_block *b, struct err *err)
 {
 	const char *from = block_dir(b->block);
@@ -250,7 +260,7 @@ static enum err_code take_block(struct shot *s, const struct db_block *b, struct
 	}
 	if (rc || (rc = s->fs->ops->sync_dir(s->fs, to, err)))
 		return rc;
-	return note_taken(s, inventory_of_block(block_meta(b->block), b->deleted_n > 0), err);
+	return note_block(s, b, err);
 }
 
 static enum err_code take_blocks(struct shot *s, struct err *err)

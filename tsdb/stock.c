@@ -63,9 +63,13 @@ enum err_code stock_drop_raw(struct db *db, const struct db_block *b, struct err
 
 void stock_note_deleted(struct db *db, const struct db_block *b, const struct window *w)
 {
+	struct inventory_entry e = b ? of_block(b) : of_window(w), is;
 	struct err err;
 
-	if (put(db, b ? of_block(b) : of_window(w), &err))
+	/* Rows of a block that were to go, and are still there, do not count again. */
+	if (inventory_find(db->inventory, &e, &is))
+		e.raw &= is.raw;
+	if (put(db, e, &err))
 		log_warn("tsdb", "inventory not written", LOG_E(&err));
 }
 
@@ -138,7 +142,7 @@ static const struct window *find_window(const struct db *db, int64_t start_ns)
 	return NULL;
 }
 
-static const struct db_block *find_block(const struct db *db, const struct ulid *u)
+static struct db_block *find_block(const struct db *db, const struct ulid *u)
 {
 	for (size_t i = 0; i < db->blocks_n; i++)
 		if (strcmp(block_meta(db->blocks[i]->block)->ulid.text, u->text) == 0)
@@ -246,7 +250,7 @@ static void check_raw(struct taking *t, const struct inventory_entry *e, const s
 static void look_at(struct taking *t, const struct inventory_entry *e)
 {
 	const char *where = place(t, e);
-	const struct db_block *b;
+	struct db_block *b;
 
 	if (!where)
 		return;
@@ -262,6 +266,9 @@ static void look_at(struct taking *t, const struct inventory_entry *e)
 	if ((b = find_block(t->db, &e->ulid))) {
 		check_deleted(t, e, where, "/deleted");
 		check_raw(t, e, b);
+		/* An older directory put back; rows that were deleted since may be in it. */
+		if (!e->raw && block_has_raw(b->block) && !t->db->o.read_only)
+			retention_drop_raw(t->db, b);
 	} else if (in_sources(t->db, &e->ulid)) {
 		t->out[t->out_n++] = *e;
 	} else if (!is_unreadable(t->db, &e->ulid)) { /* it would be told already */

@@ -92,8 +92,10 @@ static void check_answers(struct run *r)
 		if (a->status == 400 && !strcmp(a->format, "pgo")) /* of memory there is none */
 			continue;
 		answer_print_question(a, &b);
-		err_set(&err, ERR_INVALID, STR_FMT ": %d " STR_FMT, STR_ARG(buf_str(&b)), a->status,
-			STR_ARG(buf_str(&a->body)));
+		buf_add_char(&r->plain.v[i].body, '\0');
+		err_set(&err, ERR_INVALID, STR_FMT ": %d%s ...%s", STR_ARG(buf_str(&b)), a->status,
+			a->warned ? " with a warning" : "",
+			a->body.len > 300 ? a->body.ptr + a->body.len - 300 : a->body.ptr);
 		end(r, "undamaged", &err);
 	}
 }

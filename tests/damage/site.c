@@ -16,7 +16,7 @@ enum err_code site_open(const struct db_options *o, struct site *s, struct err *
 		return err_set(err, ERR_NOMEM, "out of memory");
 	mutex_init(&s->web->lock);
 	cond_init(&s->web->changed);
-	if ((rc = web_config_open(NULL, &s->web->config, err)) || (rc = db_open(o, &s->db, err)))
+	if ((rc = web_config_open(NULL, 0, &s->web->config, err)) || (rc = db_open(o, &s->db, err)))
 		return rc;
 	e.db = s->db;
 	if ((rc = engine_open(&e, &s->engine, err)))
@@ -115,7 +115,8 @@ static void as_rpc(struct asking *x, const struct question *q)
 static bool warns(const struct http_out *out)
 {
 	for (size_t i = 0; i < out->headers_n; i++)
-		if (!strcmp(out->headers[i].name, "Warning"))
+		if (!strcmp(out->headers[i].name, "Warning") &&
+			str_find(out->headers[i].value, STR("299 - ")) >= 0) /* 199: an info */
 			return true;
 	return str_is(str_of(out->content_type), "application/json") &&
 		str_find(buf_str(&out->body), STR(",\"warnings\":[\"")) >= 0;

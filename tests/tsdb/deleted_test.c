@@ -45,6 +45,25 @@ TEST(labels_of_samples_do_not_pick_series)
 	TOWN_END(&w);
 }
 
+TEST(an_older_list_put_back_brings_nothing_back)
+{
+	char path[60];
+	struct town w;
+
+	REQUIRE(town_open(&w));
+	town_fill(&w, 1, 1, T0, T0 + 15, 1);
+	snprintf(path, sizeof(path), "head/%d.deleted", T0);
+	town_delete(&w, "job0", "i0", T0 + 2, T0 + 4);
+	town_copy(&w, path, "older");
+	town_delete(&w, "job0", "i0", T0 + 6, T0 + 8);
+	town_copy(&w, "older", path);
+	for (int start = 0; start < 2; start++) {
+		REQUIRE(fixture_reopen(&w.f));
+		TOWN_CHECK(&w, "older list");
+	}
+	TOWN_END(&w);
+}
+
 TEST(deletions_overlap_and_add_up)
 {
 	struct town w;

@@ -122,6 +122,30 @@ TEST(raw_rows_go_earlier_and_rollups_stay)
 	TOWN_END(&w);
 }
 
+TEST(raw_rows_that_are_put_back_go_again)
+{
+	struct db_block_status *v;
+	const char *block, *path;
+	struct town w;
+	size_t n;
+
+	REQUIRE(town_open(&w));
+	town_fill(&w, 1, 1, T0, T0 + 60, 1);
+	town_compact(&w);
+	block = town_block(&w, 0);
+	path = arena_printf(&w.f.arena, "%s/%s", w.f.dir, block);
+	town_copy(&w, block, "older");
+	db_set_retention(w.f.db, 0, 0, 35 * SEC);
+	town_compact(&w);
+	REQUIRE_OK(fs_remove_tree(&fs_posix, path, &w.f.err), &w.f.err);
+	town_move(&w, "older", block);
+	REQUIRE(fixture_reopen(&w.f));
+	CHECK(!fs_exists(arena_printf(&w.f.arena, "%s/rows.ldb", path)));
+	REQUIRE_OK(db_list(w.f.db, &w.f.arena, &v, &n, &w.f.err), &w.f.err);
+	CHECK(!v[0].raw && !v[0].damaged);
+	TOWN_END(&w);
+}
+
 TEST(a_block_that_cannot_be_opened_stays_until_its_time_is_over)
 {
 	struct town w;
