@@ -237,7 +237,7 @@ endif
 help:
 	@echo "make            build/epimetheus and build/epitool, static"
 	@echo "make run        build, then a server that scrapes itself and the demo fleet"
-	@echo "make test       every test there is;  make lint;  make bench;  make fuzz"
+	@echo "make test       every test there is;  make lint;  make bench;  make fuzz;  make torture"
 	@echo "make install    to PREFIX ($(PREFIX)), below DESTDIR"
 	@echo "make deps       install the packages the build needs;  make clean"
 	@echo "MODE=release|debug|asan|tsan|fuzz"

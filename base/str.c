@@ -47,7 +47,9 @@ ptrdiff_t str_find(struct str s, struct str what)
 
 struct str str_dup(struct arena *a, struct str s)
 {
-	return (struct str){ arena_strndup(a, s.ptr, s.len), s.len };
+	const char *copy = arena_strndup(a, s.ptr, s.len);
+
+	return (struct str){ copy, copy ? s.len : 0 };
 }
 
 /* Length of the well-formed sequence at p, or 0. The bounds per first byte are those of RFC 3629.
@@ -137,6 +139,19 @@ void buf_clear(struct buf *b)
 	b->len = 0;
 }
 
+static _Thread_local uint64_t failures;
+
+uint64_t buf_failures(void)
+{
+	return failures;
+}
+
+static void fail(struct buf *b)
+{
+	b->failed = true;
+	failures++;
+}
+
 bool buf_reserve(struct buf *b, size_t more)
 {
 	size_t need, cap;
@@ -147,7 +162,7 @@ bool buf_reserve(struct buf *b, size_t more)
 	if (b->cap - b->len >= more)
 		return true;
 	if (__builtin_add_overflow(b->len, more, &need) || need > PTRDIFF_MAX / 2) {
-		b->failed = true;
+		fail(b);
 		return false;
 	}
 	cap = b->cap ? b->cap : 128;
@@ -155,7 +170,7 @@ bool buf_reserve(struct buf *b, size_t more)
 		cap += cap / 2 + 64;
 	p = realloc(b->ptr, cap);
 	if (!p) {
-		b->failed = true;
+		fail(b);
 		return false;
 	}
 	b->ptr = p;
@@ -195,7 +210,7 @@ void buf_printf(struct buf *b, const char *fmt, ...)
 	n = vsnprintf(NULL, 0, fmt, ap);
 	va_end(ap);
 	if (n < 0 || !buf_reserve(b, (size_t)n + 1)) {
-		b->failed = true;
+		fail(b);
 		return;
 	}
 	va_start(ap, fmt);

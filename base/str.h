@@ -47,7 +47,7 @@ bool str_has_suffix(struct str s, struct str suffix);
 struct str str_trim(struct str s); /* without ASCII white space at both ends */
 ptrdiff_t str_find(struct str s, struct str what); /* offset of the first occurrence, or -1 */
 struct str str_dup(
-	struct arena *a, struct str s); /* ptr is NUL-terminated; NULL when the arena fails */
+	struct arena *a, struct str s); /* ptr is NUL-terminated; NULL and empty when the arena fails */
 bool str_is_utf8(struct str s); /* well-formed UTF-8, surrogates and > U+10FFFF refused */
 
 /* Decimal without sign, the whole string, no overflow; false otherwise. */
@@ -66,6 +66,11 @@ static inline bool buf_failed(const struct buf *b)
 {
 	return b->failed;
 }
+/*
+ * How many buffers of this thread have failed. Who answers by what many small texts add up to (a
+ * request) compares it before and after, so that none of them is missing unseen.
+ */
+uint64_t buf_failures(void);
 static inline struct str buf_str(const struct buf *b)
 {
 	return (struct str){ b->ptr, b->len };

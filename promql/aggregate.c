@@ -15,21 +15,22 @@
 
 /* ---- labels ---- */
 
-struct labels labels_without_name(struct eval *ev, struct labels metric)
+enum err_code labels_without_name(
+	struct eval *ev, struct labels metric, struct labels *out, struct err *err)
 {
 	struct label *v;
 	size_t n = 0;
 
+	*out = metric;
 	if (!labels_has(metric, STR(LABEL_NAME)))
-		return metric;
-	if (metric.n == 1)
-		return (struct labels){ 0 };
+		return ERR_OK;
 	if (!(v = arena_array(ev->arena, struct label, metric.n)))
-		return metric;
+		return eval_nomem(ev, err);
 	for (size_t i = 0; i < metric.n; i++)
 		if (!str_is(metric.v[i].name, LABEL_NAME))
 			v[n++] = metric.v[i];
-	return (struct labels){ v, n };
+	*out = (struct labels){ n ? v : NULL, n };
+	return ERR_OK;
 }
 
 enum err_code labels_group(struct eval *ev, struct labels metric, enum grouping grouping,

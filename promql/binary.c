@@ -72,6 +72,7 @@ static enum err_code with_scalar(struct eval *ev, const struct binary *b, const 
 {
 	const struct value *costs = l->type == VALUE_SCALAR ? r : l;
 	bool keep;
+	enum err_code rc;
 	double v;
 
 	*out = (struct value){ .type = VALUE_COSTS };
@@ -88,8 +89,8 @@ static enum err_code with_scalar(struct eval *ev, const struct binary *b, const 
 			c.value = v;
 		else if (!keep)
 			continue;
-		if (drops_name(b))
-			c.metric = labels_without_name(ev, c.metric);
+		if (drops_name(b) && (rc = labels_without_name(ev, c.metric, &c.metric, err)))
+			return rc;
 		out->costs[out->n++] = c;
 	}
 	return ERR_OK;
@@ -212,9 +213,12 @@ static enum err_code result_metric(struct matching *x, struct labels many, struc
 	struct labels *out, struct err *err)
 {
 	const struct binary *b = x->b;
-	struct labels base = drops_name(b) ? labels_without_name(x->ev, many) : many;
+	struct labels base = many;
 	struct labels_builder builder;
+	enum err_code rc;
 
+	if (drops_name(b) && (rc = labels_without_name(x->ev, many, &base, err)))
+		return rc;
 	if (b->card == CARD_ONE_TO_ONE && b->matching == GROUPING_ON)
 		return labels_group(x->ev, base, GROUPING_BY, b->labels, out, err);
 	labels_builder_init(&builder, x->ev->arena, base);

@@ -150,9 +150,7 @@ static enum err_code select_noted(struct eval *ev, const struct expr *e, const s
 {
 	enum err_code rc = select_profiles(ev, e, m, out, err);
 
-	if (!rc)
-		unit_note(ev, e, out);
-	return rc;
+	return rc ? rc : unit_note(ev, e, out, err);
 }
 
 /*
@@ -317,9 +315,9 @@ static enum err_code call_total(
 		return rc;
 	if ((rc = require(ev, e, e->call.args[0], out, VALUE_COSTS, err)))
 		return rc;
-	for (size_t i = 0; i < out->n; i++)
-		out->costs[i].metric = labels_without_name(ev, out->costs[i].metric);
-	return ERR_OK;
+	for (size_t i = 0; i < out->n && !rc; i++)
+		rc = labels_without_name(ev, out->costs[i].metric, &out->costs[i].metric, err);
+	return rc;
 }
 
 /* ---- costs ---- */

@@ -287,7 +287,8 @@ MUST_CHECK enum err_code profiles_top(
 
 /* ---- costs.c, aggregate.c, binary.c: operators on costs ---- */
 
-struct labels labels_without_name(struct eval *ev, struct labels metric);
+MUST_CHECK enum err_code labels_without_name(
+	struct eval *ev, struct labels metric, struct labels *out, struct err *err);
 /* on, by: those of the list; ignoring, without: all but those and the name; none: all but the name.
  */
 MUST_CHECK enum err_code labels_group(struct eval *ev, struct labels metric, enum grouping grouping,

@@ -86,10 +86,12 @@ static enum err_code add_cost(
 
 static enum err_code add_profile(struct flat *x, const struct profile_value *p, struct err *err)
 {
-	struct labels base = labels_without_name(x->ev, p->metric);
 	struct frame_sums sums;
+	struct labels base;
 	enum err_code rc;
 
+	if ((rc = labels_without_name(x->ev, p->metric, &base, err)))
+		return rc;
 	if ((rc = frames_sum(x->frames, p, x->o->cum, &sums, err)))
 		return rc;
 	if (x->o->share && p->total == 0)

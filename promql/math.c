@@ -104,13 +104,15 @@ static enum err_code map_costs(struct eval *ev, enum function_id fn, const struc
 	const double *args, struct value *out, struct err *err)
 {
 	struct cost *costs = arena_array(ev->arena, struct cost, in->n + 1);
+	enum err_code rc;
 
 	if (!costs)
 		return eval_nomem(ev, err);
 	for (size_t i = 0; i < in->n; i++) {
 		costs[i] = in->costs[i];
 		costs[i].value = apply(fn, in->costs[i].value, args);
-		costs[i].metric = labels_without_name(ev, in->costs[i].metric);
+		if ((rc = labels_without_name(ev, in->costs[i].metric, &costs[i].metric, err)))
+			return rc;
 	}
 	*out = (struct value){ .type = VALUE_COSTS, .costs = costs, .n = in->n };
 	return costs_distinct(costs, in->n, err);

@@ -193,6 +193,7 @@ enum err_code call_over_time(
 	struct over o = { .arg = 0 };
 	struct number_ranges r;
 	bool present = false;
+	struct labels metric;
 	double *kept;
 	enum err_code rc;
 
@@ -218,9 +219,12 @@ enum err_code call_over_time(
 			break;
 		o.v = kept;
 		o.sorted = kept + o.n;
+		metric = from->metric;
+		if (fn != FN_LAST_OVER_TIME &&
+			(rc = labels_without_name(ev, metric, &metric, err)))
+			return rc;
 		out->costs[out->n++] = (struct cost){
-			.metric = fn == FN_LAST_OVER_TIME ? from->metric :
-							    labels_without_name(ev, from->metric),
+			.metric = metric,
 			.value = functions_over[fn](&o),
 			.t_ns = ev->t_ns,
 		};

@@ -69,9 +69,8 @@ enum err_code eval_over(struct eval *ev, const struct expr *e, const struct merg
 		return rc;
 	if (numbers)
 		return call_over_time(ev, e, out, err);
-	if (!(rc = select_profiles(ev, selector, &over, out, err)))
-		unit_note(ev, selector, out);
-	return rc;
+	rc = select_profiles(ev, selector, &over, out, err);
+	return rc ? rc : unit_note(ev, selector, out, err);
 }
 
 enum err_code over_refuse_levels(struct eval *ev, const struct expr *e,
@@ -118,12 +117,15 @@ enum err_code call_count_over(
 		out->n = v.n == 0;
 		return ERR_OK;
 	}
-	for (size_t i = 0; i < v.n; i++)
+	for (size_t i = 0; i < v.n; i++) {
+		if ((rc = labels_without_name(ev, v.profiles[i].metric, &metric, err)))
+			return rc;
 		out->costs[out->n++] = (struct cost){
-			.metric = labels_without_name(ev, v.profiles[i].metric),
+			.metric = metric,
 			.value = fn == FN_COUNT_OVER_TIME ? (double)v.profiles[i].profiles : 1,
 			.t_ns = ev->t_ns,
 		};
+	}
 	return costs_distinct(out->costs, out->n, err);
 }
 

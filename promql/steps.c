@@ -299,7 +299,8 @@ static enum err_code join_wave(struct wave *w, struct err *err)
 		if (!w->threads[i].is_open)
 			continue;
 		plan_add_counts(ev, &w->threads[i].plan);
-		unit_join(ev, w->threads[i].ev.units);
+		if (!rc)
+			rc = unit_join(ev, w->threads[i].ev.units, err);
 	}
 	return rc;
 }

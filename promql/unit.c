@@ -21,7 +21,8 @@ static const struct {
 
 static const char *const ratios[] = { "flat_share", "cum_share", "changed" };
 
-static void add_note(struct eval *ev, const struct expr *e, struct str unit)
+static enum err_code add_note(
+	struct eval *ev, const struct expr *e, struct str unit, struct err *err)
 {
 	struct unit_note *note = ev->units;
 
@@ -30,25 +31,32 @@ static void add_note(struct eval *ev, const struct expr *e, struct str unit)
 	if (note) {
 		if (!str_eq(note->unit, unit))
 			note->unit = STR("");
-		return;
+		return ERR_OK;
 	}
 	if (!(note = arena_new(ev->whole, struct unit_note)))
-		return;
+		return eval_nomem(ev, err);
 	*note = (struct unit_note){ e, str_dup(ev->whole, unit), ev->units };
-	if (note->unit.ptr)
-		ev->units = note;
+	if (!note->unit.ptr)
+		return eval_nomem(ev, err);
+	ev->units = note;
+	return ERR_OK;
 }
 
-void unit_note(struct eval *ev, const struct expr *e, const struct value *v)
+enum err_code unit_note(
+	struct eval *ev, const struct expr *e, const struct value *v, struct err *err)
 {
-	if ((v->type & VALUE_PROFILES) && v->n > 0)
-		add_note(ev, e, v->profiles[0].type.sample_unit);
+	if (!(v->type & VALUE_PROFILES) || v->n == 0)
+		return ERR_OK;
+	return add_note(ev, e, v->profiles[0].type.sample_unit, err);
 }
 
-void unit_join(struct eval *ev, const struct unit_note *from)
+enum err_code unit_join(struct eval *ev, const struct unit_note *from, struct err *err)
 {
-	for (; from; from = from->next)
-		add_note(ev, from->selector, from->unit);
+	enum err_code rc = ERR_OK;
+
+	for (; from && !rc; from = from->next)
+		rc = add_note(ev, from->selector, from->unit, err);
+	return rc;
 }
 
 static struct str unit_of(const struct eval *ev, const struct expr *e);

@@ -23,10 +23,12 @@ struct unit_note {
 	struct unit_note *next;
 };
 
-/* What select_profiles gave for e. Notes that find no memory are left out. */
-void unit_note(struct eval *ev, const struct expr *e, const struct value *v);
+/* What select_profiles gave for e. */
+MUST_CHECK enum err_code unit_note(
+	struct eval *ev, const struct expr *e, const struct value *v, struct err *err);
 /* What was noted by another thread of the same query. */
-void unit_join(struct eval *ev, const struct unit_note *from);
+MUST_CHECK enum err_code unit_join(
+	struct eval *ev, const struct unit_note *from, struct err *err);
 /* Of what the query evaluated to; empty: not known, or none. */
 struct str unit_of_query(const struct eval *ev);
 

@@ -138,7 +138,7 @@ void target_populate(struct target_make *m, struct labels group, struct labels t
 	int64_t timeout = p && p->timeout_ns ? p->timeout_ns : job->scrape_timeout_ns;
 
 	m->b.n = 0;
-	m->b.failed = false;
+	m->b.failed = !m->b.v; /* without its first memory it never grows */
 	m->auto_seconds = STR("");
 	for (size_t i = 0; i < target.n; i++)
 		labels_builder_set(&m->b, target.v[i].name, target.v[i].value);

@@ -164,7 +164,31 @@ test-fuzz:
 	@tests/fuzz/run.sh $(BUILD)/fuzz $(FUZZ_TEST_SECONDS)
 FUZZ_TEST_SECONDS ?= 3
 
-STAGES := unit test-tools test-ui test-demo test-repro test-e2e test-browser test-asan test-tsan test-fuzz test-damage
+# Failing allocations and system calls of our own code, one after the other (tests/torture).
+# `make torture` tries each; a part of them is tried by `make test`.
+TORTURE_WRAPPED := malloc calloc realloc reallocarray aligned_alloc strdup strndup asprintf \
+	arena_alloc arena_calloc arena_alloc_raw arena_strndup arena_printf \
+	open read pread write fsync fdatasync rename link unlink mkdir rmdir stat lstat fstat statvfs ftruncate lseek \
+	opendir fopen socket connect close eventfd inotify_init1 inotify_add_watch getrandom mmap pthread_create
+TORTURE_HELPERS := $(call objects,$(filter-out %_torture.c,$(wildcard tests/torture/*.c)) \
+	$(addprefix cmd/epimetheus/,server.c options.c limits.c sink.c))
+TORTURE_TESTS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/torture/*_torture.c))
+$(BUILD)/tests/torture/%: $(BUILD)/obj/tests/torture/%.o $(TORTURE_HELPERS) $(call room_libs,cmd)
+	@mkdir -p $(@D)
+	@echo "  LINK  $@"
+	@$(CC) $(OPT) -pthread -rdynamic -o $@ $< $(TORTURE_HELPERS) $(TORTURE_WRAPPED:%=-Wl,--wrap=%) \
+		-Wl,--start-group $(call room_libs,cmd) -Wl,--end-group $(SYSLIBS)
+
+.PHONY: test-torture torture torture-programs
+torture-programs: $(TORTURE_TESTS)
+test-torture:
+	@$(MAKE) --no-print-directory MODE=asan BUILD=$(BUILD)/asan torture-programs
+	@tests/run.sh $(TORTURE_TESTS:$(BUILD)/%=$(BUILD)/asan/%)
+torture: deps-test
+	@EPI_TORTURE_POINTS=0 TEST_TIMEOUT=3600 $(MAKE) --no-print-directory test-torture
+
+STAGES := unit test-tools test-ui test-demo test-repro test-e2e test-browser test-asan test-torture test-damage \
+	test-tsan test-fuzz
 .PHONY: test
 test: deps-test all
 	@tests/all.sh $(STAGES)
@@ -188,18 +212,3 @@ $(RULES_BENCH): $(RULES_BENCH_OBJECTS) $(FLEET_LIB) $(call room_libs,promql/rule
 .PHONY: bench
 bench: deps-test all $(FLEET) $(TSDB_BENCH) $(RULES_BENCH) $(LOAD)
 	@EPI_BUILD="$(abspath $(BUILD))" node tests/bench/bench.mjs $(BENCH)
-
-# Failing allocations and system calls of our own code, one after the other (tests/torture).
-# `make torture` tries each; a part of them is tried by `make test`.
-TORTURE_WRAPPED := malloc calloc realloc reallocarray aligned_alloc strdup strndup asprintf \
-	arena_alloc arena_calloc arena_alloc_raw arena_strndup arena_printf \
-	open read pread write fsync fdatasync rename link unlink mkdir rmdir stat lstat fstat statvfs ftruncate lseek \
-	opendir fopen socket connect eventfd inotify_init1 inotify_add_watch getrandom mmap pthread_create
-TORTURE_HELPERS := $(call objects,$(filter-out %_torture.c,$(wildcard tests/torture/*.c)) \
-	$(addprefix cmd/epimetheus/,server.c options.c limits.c sink.c))
-TORTURE_TESTS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/torture/*_torture.c))
-$(BUILD)/tests/torture/%: $(BUILD)/obj/tests/torture/%.o $(TORTURE_HELPERS) $(call room_libs,cmd)
-	@mkdir -p $(@D)
-	@echo "  LINK  $@"
-	@$(CC) $(OPT) -pthread -rdynamic -o $@ $< $(TORTURE_HELPERS) $(TORTURE_WRAPPED:%=-Wl,--wrap=%) \
-		-Wl,--start-group $(call room_libs,cmd) -Wl,--end-group $(SYSLIBS)

@@ -77,7 +77,7 @@ static enum err_code read_window(
 	uint32_t id;
 
 	if (!it)
-		return ERR_OK;
+		return s->snap ? err_set(err, ERR_NOMEM, "numbers: out of memory") : ERR_OK;
 	for (store_iter_seek(it, key_str(&key)); store_iter_valid(it) && !rc && !done(r);
 		store_iter_next(it)) {
 		if (!key_parse_number(store_iter_key(it), &id, &ts) || id != series ||

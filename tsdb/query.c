@@ -72,8 +72,11 @@ static void pin_windows(struct db_querier *q)
 	}
 }
 
-/* Reopening waits for pins, so those of a draining window are given back meanwhile. */
-static void take_snapshots(struct db_querier *q)
+/*
+ * Reopening waits for pins, so those of a draining window are given back meanwhile. False: out of
+ * memory.
+ */
+static bool take_snapshots(struct db_querier *q)
 {
 	struct db *db = q->db;
 	int64_t deadline = clock_monotonic_ns() + DB_REOPEN_WAIT_NS;
@@ -95,16 +98,22 @@ static void take_snapshots(struct db_querier *q)
 		if (w->draining)
 			continue;
 		q->sources[i].store = w->store;
-		q->sources[i].snap = store_snapshot_open(w->store);
+		if (!(q->sources[i].snap = store_snapshot_open(w->store)))
+			return false;
 	}
+	return true;
 }
 
 static void add_text(struct db_querier *q, struct str **list, size_t *n, const char *text)
 {
+	static struct str no_memory = { "something may be missing: out of memory to say what", 51 };
 	struct str *v = text ? arena_array(&q->arena, struct str, *n + 1) : NULL;
 
-	if (!v)
+	if (!v) { /* never without a word */
+		*list = &no_memory;
+		*n = 1;
 		return;
+	}
 	if (*n)
 		memcpy(v, *list, *n * sizeof(*v));
 	v[(*n)++] = str_of(text);
@@ -131,6 +140,7 @@ enum err_code db_querier_open(struct db *db, int64_t min_ns, int64_t max_ns,
 	const atomic_bool *cancel, struct db_querier **out, struct err *err)
 {
 	struct db_querier *q = calloc(1, sizeof(*q));
+	bool whole;
 
 	if (!q)
 		return err_set(err, ERR_NOMEM, "query: out of memory");
@@ -152,8 +162,12 @@ enum err_code db_querier_open(struct db *db, int64_t min_ns, int64_t max_ns,
 	db->queriers = q;
 	pin_blocks(q);
 	pin_windows(q);
-	take_snapshots(q);
+	whole = take_snapshots(q);
 	mutex_unlock(&db->lock);
+	if (!whole) {
+		db_querier_close(q);
+		return err_set(err, ERR_NOMEM, "query: out of memory");
+	}
 	tell_missing(q);
 	querier_tell_losses(q);
 	*out = q;

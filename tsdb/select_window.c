@@ -24,8 +24,10 @@ static bool window_has_rows(
 	uint32_t id, epoch;
 	struct str bytes;
 
-	if (!it || from >= to)
+	if (from >= to)
 		return false;
+	if (!it)
+		return s->snap != NULL; /* no memory: whoever reads it tells */
 	for (store_iter_seek(it, key_str(&key)); !has && store_iter_valid(it);
 		store_iter_next(it)) {
 		if (!key_parse_row(store_iter_key(it), &id, &ts) || id != series || ts > to)

@@ -59,11 +59,19 @@ static enum http_method method_of(const char *method)
 	return HTTP_OTHER;
 }
 
+static struct str keep(struct http_in *in, struct str s)
+{
+	struct str copy = str_dup(&in->arena, s);
+
+	in->no_memory |= !copy.ptr;
+	return copy;
+}
+
 static struct str header_of(struct exchange *x, const char *name)
 {
 	const char *v = MHD_lookup_connection_value(x->connection, MHD_HEADER_KIND, name);
 
-	return v ? str_dup(&x->in.arena, str_of(v)) : STR("");
+	return v ? keep(&x->in, str_of(v)) : STR("");
 }
 
 /* On a socket that listens for both kinds, IPv4 clients come as ::ffff:a.b.c.d. */
@@ -99,6 +107,7 @@ static void remote_of(struct exchange *x)
 		text = arena_printf(&x->in.arena, "[%s]:%u", host, ntohs(v6->sin6_port));
 	}
 	x->in.remote = str_of(text);
+	x->in.no_memory |= !text;
 }
 
 static enum MHD_Result add_argument(void *ctx, enum MHD_ValueKind kind, const char *key,
@@ -109,15 +118,17 @@ static enum MHD_Result add_argument(void *ctx, enum MHD_ValueKind kind, const ch
 
 	(void)kind;
 	if (!in->params &&
-		!(in->params = arena_array(&in->arena, struct http_param, HTTP_PARAMS_MAX)))
+		!(in->params = arena_array(&in->arena, struct http_param, HTTP_PARAMS_MAX))) {
+		in->no_memory = true;
 		return MHD_NO;
+	}
 	if (in->params_n == HTTP_PARAMS_MAX) {
 		in->params_over = true;
 		return MHD_NO;
 	}
 	p = &in->params[in->params_n++];
-	p->name = str_dup(&in->arena, (struct str){ key, key_len });
-	p->value = str_dup(&in->arena, (struct str){ value ? value : "", value_len });
+	p->name = keep(in, (struct str){ key, key_len });
+	p->value = keep(in, (struct str){ value ? value : "", value_len });
 	return MHD_YES;
 }
 
@@ -141,7 +152,7 @@ struct exchange *exchange_open(struct http_server *s, struct MHD_Connection *con
 	info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_GNUTLS_SESSION);
 	x->in.tls_session = info ? info->tls_session : NULL;
 	x->in.method = method_of(method);
-	x->in.path = str_dup(&x->in.arena, str_of(url));
+	x->in.path = keep(&x->in, str_of(url));
 	x->in.accept_encoding = header_of(x, "Accept-Encoding");
 	x->in.authorization = header_of(x, "Authorization");
 	x->in.content_type = header_of(x, "Content-Type");

@@ -61,6 +61,7 @@ struct http_in {
 	struct http_param *params; /* of the query string; http_form_parse adds those of a form */
 	size_t params_n;
 	bool params_over; /* there were more than HTTP_PARAMS_MAX */
+	bool no_memory; /* part of what is here could not be kept: it is answered 503 */
 	struct str body;
 	/*
 	 * Where the body was not kept, the status that says why: 413 longer than the limit, 429 too

@@ -224,6 +224,10 @@ static bool take_body(
 	}
 	if (!has_form(r, in) || http_form_parse(in, in->body))
 		return true;
+	if (in->body.len <= HTTP_FORM_BYTES_MAX) {
+		http_text(out, 503, "form: out of memory");
+		return false;
+	}
 	http_text(out, 413, "the form is longer than %u bytes", HTTP_FORM_BYTES_MAX);
 	return false;
 }

@@ -236,6 +236,14 @@ static void refuse(struct exchange *x, enum handed handed)
 
 /* ---- admission, before the body ---- */
 
+/* Whatever the answer was to be: headers that describe it go too. */
+static void say_no_memory(struct http_out *out)
+{
+	buf_release(&out->body);
+	out->headers_n = 0;
+	http_text(out, 503, "out of memory");
+}
+
 static bool has_header(struct exchange *x, const char *name)
 {
 	return MHD_lookup_connection_value(x->connection, MHD_HEADER_KIND, name) != NULL;
@@ -293,8 +301,12 @@ static enum MHD_Result admit(struct exchange *x)
 	enum http_admission admission = HTTP_ADMITTED;
 	enum handed handed;
 
-	if (s->o.admit)
+	if (x->in.no_memory) { /* a head that lacks something proves nothing */
+		say_no_memory(&x->out);
+		admission = HTTP_ANSWERED;
+	} else if (s->o.admit) {
 		admission = s->o.admit(s->o.ctx, &x->in, &x->out, false);
+	}
 	if (admission == HTTP_ADMIT_LATER) {
 		handed = to_worker(x, admit_later);
 		x->admitting = handed != HANDED_NOT;
@@ -311,6 +323,23 @@ static enum MHD_Result admit(struct exchange *x)
 
 /* ---- whole requests ---- */
 
+/* An answer is put together from many texts: one that is missing makes it a wrong one. */
+static void handle(struct http_server *s, struct exchange *x)
+{
+	uint64_t failures = buf_failures();
+
+	if (buf_failed(&x->body.data) || x->in.no_memory)
+		say_no_memory(&x->out);
+	else
+		s->o.handler(s->o.ctx, &x->in, &x->out);
+	if (buf_failures() == failures)
+		return;
+	if (stream_started(&x->stream))
+		x->out.failed = true;
+	else if (buf_failed(&x->out.body) || x->out.status < 400)
+		say_no_memory(&x->out);
+}
+
 static void work(void *ctx)
 {
 	struct exchange *x = ctx;
@@ -319,17 +348,10 @@ static void work(void *ctx)
 
 	x->in.body = buf_str(&x->body.data);
 	x->in.body_refused = x->body.refused;
-	if (buf_failed(&x->body.data))
-		http_text(&x->out, 503, "out of memory");
-	else
-		s->o.handler(s->o.ctx, &x->in, &x->out);
+	handle(s, x);
 	streaming = stream_started(&x->stream);
-	if (streaming) {
+	if (streaming)
 		exchange_end_stream(x);
-	} else if (buf_failed(&x->out.body)) {
-		buf_release(&x->out.body);
-		http_text(&x->out, 503, "out of memory");
-	}
 	mutex_lock(&s->lock);
 	x->working = false;
 	orphaned = x->orphaned;

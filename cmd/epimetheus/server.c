@@ -28,6 +28,7 @@ struct server {
 	struct db_sink sink;
 	struct engine *engine;
 	struct notifier *notifier;
+	struct config *alerting; /* the one the notifier has, referenced */
 	struct rule_manager *rules;
 	struct scrape_manager *manager;
 	struct web *web;
@@ -107,6 +108,18 @@ static enum err_code load_rules(const struct config *c, struct rule_set **out, s
 	return rule_set_load(&l, out, err);
 }
 
+static enum err_code apply_alerting(struct server *s, struct config *c, struct err *err)
+{
+	enum err_code rc = notifier_apply(
+		s->notifier, &c->alerting, c->global.external_labels, err);
+
+	if (rc)
+		return rc;
+	config_unref(s->alerting);
+	s->alerting = config_ref(c);
+	return ERR_OK;
+}
+
 /*
  * Each part takes the new configuration whole or not at all. Where one cannot, those before it get
  * the old one back: all or none. `old` is NULL at the start, which then ends. A part that does not
@@ -123,8 +136,7 @@ static enum err_code apply(
 		return rc;
 	if ((rc = tell_instance_labels(s, fresh, err)))
 		goto end;
-	if ((rc = notifier_apply(
-		     s->notifier, &fresh->alerting, fresh->global.external_labels, err)))
+	if ((rc = apply_alerting(s, fresh, err)))
 		goto labels;
 	if ((rc = scrape_manager_apply(s->manager, fresh, err)))
 		goto notifier;
@@ -135,11 +147,8 @@ scraping:
 	if (old && scrape_manager_apply(s->manager, old, &again))
 		log_error("main", "targets are not what they were", LOG_E(&again));
 notifier:
-	if (old && notifier_apply(
-			   s->notifier, &old->alerting, old->global.external_labels, &again)) {
+	if (old && apply_alerting(s, old, &again))
 		log_error("main", "alerts do not go where they went", LOG_E(&again));
-		config_ref(fresh);
-	}
 labels:
 	if (old && tell_instance_labels(s, old, &again))
 		log_error("main", "sums over instances are not what they were", LOG_E(&again));
@@ -411,6 +420,7 @@ void server_close(struct server *s)
 	scrape_manager_close(s->manager);
 	engine_close(s->engine);
 	db_close(s->db);
+	config_unref(s->alerting);
 	config_unref(s->config);
 	free(s->external_url);
 	mutex_destroy(&s->lock);

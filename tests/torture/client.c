@@ -7,7 +7,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#define TIMEOUT_S 30
+#define TIMEOUT_S 5
 
 static int connect_to(unsigned port)
 {
@@ -71,7 +71,7 @@ static bool take_body(struct str in, size_t head, struct buf *out)
 	if (memmem(in.ptr, head, "Transfer-Encoding: chunked", 26))
 		return add_chunks(body, out);
 	buf_add_str(out, body);
-	return length && strtoul(length + 16, NULL, 10) == body.len;
+	return length ? strtoul(length + 16, NULL, 10) == body.len : !body.len;
 }
 
 int client_ask(unsigned port, const char *request, struct str body, struct buf *answer)
@@ -82,8 +82,8 @@ int client_ask(unsigned port, const char *request, struct str body, struct buf *
 
 	if (fd < 0)
 		return 0;
-	buf_printf(&text, "%s HTTP/1.1\r\nHost: test\r\nConnection: close\r\nContent-Length: %zu\r\n\r\n",
-		request, body.len);
+	buf_printf(&text, "%s HTTP/1.1\r\nHost: test\r\nConnection: close\r\n", request);
+	buf_printf(&text, "Content-Length: %zu\r\n\r\n", body.len);
 	buf_add_str(&text, body);
 	if (send_all(fd, buf_str(&text))) {
 		buf_clear(&text);

@@ -1,6 +1,6 @@
 /*
- * A client that keeps no connection and says whether an answer is whole: a body as long as announced,
- * or chunks up to the last.
+ * A client that keeps no connection and says whether an answer is whole: a body as long as it was
+ * announced, or chunks up to the last.
  *
  * Ownership: buffers are the caller's.
  */

@@ -16,7 +16,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#define SITE_FRAMES 12
+#define SITE_FRAMES 14
 
 static atomic_int armed = -1; /* enum torture_what, or -1 */
 static atomic_int armed_how;
@@ -75,10 +75,19 @@ extern const char __executable_start;
 
 void torture_print_site(void)
 {
-	printf("    addr2line -Cfipe PROGRAM");
+	char command[1024], line[512];
+	int n = snprintf(command, sizeof(command), "addr2line -Cfpse /proc/%d/exe", getpid());
+	FILE *f;
+
 	for (int i = 2; i < site_n; i++)
-		printf(" %#lx", (unsigned long)((const char *)site[i] - &__executable_start) - 1);
-	printf("\n");
+		n += snprintf(command + n, sizeof(command) - (size_t)n, " %#lx",
+			(unsigned long)((const char *)site[i] - &__executable_start) - 1);
+	if (site_n < 3 || !(f = popen(command, "r")))
+		return;
+	while (fgets(line, sizeof(line), f))
+		if (line[0] != '?')
+			printf("      %s", line);
+	pclose(f);
 }
 
 /* ---- memory ---- */
@@ -156,9 +165,55 @@ char *__wrap_arena_printf(struct arena *a, const char *fmt, ...)
 		return __real_##name call; \
 	}
 
-CALL(ssize_t, read, (int fd, void *p, size_t n), (fd, p, n), EIO, -1)
+/* Event descriptors: what is read and written is a counter of the kernel's, which does not fail. */
+#define EVENTS_MAX 4096
+static atomic_bool is_event[EVENTS_MAX];
+
+static bool may_fail(int fd)
+{
+	return fd < 0 || fd >= EVENTS_MAX || !atomic_load(&is_event[fd]);
+}
+
+WRAP(int, eventfd, (unsigned n, int flags))
+{
+	int fd;
+
+	if (fails(TORTURE_CALLS)) {
+		errno = EMFILE;
+		return -1;
+	}
+	fd = __real_eventfd(n, flags);
+	if (fd >= 0 && fd < EVENTS_MAX)
+		atomic_store(&is_event[fd], true);
+	return fd;
+}
+
+WRAP(int, close, (int fd))
+{
+	if (fd >= 0 && fd < EVENTS_MAX)
+		atomic_store(&is_event[fd], false);
+	return __real_close(fd);
+}
+
+WRAP(ssize_t, read, (int fd, void *p, size_t n))
+{
+	if (may_fail(fd) && fails(TORTURE_CALLS)) {
+		errno = EIO;
+		return -1;
+	}
+	return __real_read(fd, p, n);
+}
+
+WRAP(ssize_t, write, (int fd, const void *p, size_t n))
+{
+	if (may_fail(fd) && fails(TORTURE_CALLS)) {
+		errno = EIO;
+		return -1;
+	}
+	return __real_write(fd, p, n);
+}
+
 CALL(ssize_t, pread, (int fd, void *p, size_t n, off_t at), (fd, p, n, at), EIO, -1)
-CALL(ssize_t, write, (int fd, const void *p, size_t n), (fd, p, n), EIO, -1)
 CALL(int, fsync, (int fd), (fd), EIO, -1)
 CALL(int, fdatasync, (int fd), (fd), EIO, -1)
 CALL(int, rename, (const char *from, const char *to), (from, to), EIO, -1)
@@ -176,7 +231,6 @@ CALL(void *, opendir, (const char *path), (path), EMFILE, NULL)
 CALL(void *, fopen, (const char *path, const char *mode), (path, mode), EMFILE, NULL)
 CALL(int, socket, (int domain, int type, int protocol), (domain, type, protocol), EMFILE, -1)
 CALL(int, connect, (int fd, const struct sockaddr *a, socklen_t n), (fd, a, n), ENETUNREACH, -1)
-CALL(int, eventfd, (unsigned n, int flags), (n, flags), EMFILE, -1)
 CALL(int, inotify_init1, (int flags), (flags), EMFILE, -1)
 CALL(int, inotify_add_watch, (int fd, const char *path, uint32_t mask), (fd, path, mask), ENOSPC,
 	-1)

@@ -22,11 +22,11 @@ void torture_arm(enum torture_what what, enum torture_how how, uint64_t nth);
 uint64_t torture_disarm(void);
 bool torture_struck(void); /* something failed since torture_arm */
 void torture_spare(void); /* the calling thread fails and counts nothing from now on */
-void torture_print_site(void); /* where the first failure was, for addr2line */
+void torture_print_site(void); /* where the first failure was, by addr2line */
 
 /*
- * A request. It leaves its answer in *out (text that is the same each time), or fails with a code and
- * a message.
+ * A request. It leaves its answer in *out (text that is the same each time), or fails with a code
+ * and a message.
  */
 struct torture_path {
 	const char *name;
@@ -35,9 +35,10 @@ struct torture_path {
 };
 
 /*
- * Runs the path with each failure in turn: it must give the right answer or an error that says
- * something; and afterwards, undisturbed, the right answer. EPI_TORTURE_POINTS bounds how many
- * failures are tried per path and kind (0: all); they are spread evenly.
+ * Runs the path with each failure in turn: it must give the right answer, or an error that says
+ * something, or an answer with warnings; and afterwards, undisturbed, the right answer.
+ * EPI_TORTURE_POINTS bounds how many failures are tried per path and kind (0: all); they are spread
+ * evenly.
  */
 void torture_path(const struct torture_path *p);
 
