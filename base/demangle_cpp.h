@@ -32,7 +32,7 @@ enum node_kind {
 	NODE_ARRAY, /* of a; text: the dimension */
 	NODE_MEMBER, /* pointer to member: of class a, type b */
 	NODE_PARAMETER, /* of template `scope`, num */
-	NODE_RESCOPED, /* a, whose parameters are those of `scope` */
+	NODE_RESCOPED, /* a, whose parameters are those of `scope`; num: they are a lambda's */
 	NODE_PACK, /* arguments `list` */
 	NODE_EXPANSION, /* a for each of a pack */
 	NODE_AUTO, /* parameter num of a lambda */
@@ -64,7 +64,7 @@ struct reading {
 	int declared[3]; /* type, value and template parameters of lambdas */
 };
 
-/* ---- demangle_cpp.c: names ---- */
+/* ---- demangle_parts.c ---- */
 
 struct node *node_new(struct reading *r, enum node_kind kind, struct node *a, struct str text);
 void node_add(struct reading *r, struct node *list, struct node *item);
@@ -89,26 +89,40 @@ static inline bool reading_expect(struct reading *r, char c)
 	return !r->failed;
 }
 
+/* Below: NULL is a failure, and r->failed says so. */
+
+struct node *node_std(struct reading *r, const char *name); /* std::name */
 int read_number(struct reading *r);
 int read_compact(struct reading *r); /* "_" is 0, "0_" is 1 */
-struct node *read_name(struct reading *r);
 struct node *read_unqualified(struct reading *r, bool *is_cast);
 struct node *read_source_name(struct reading *r);
 struct node *read_operator(struct reading *r, bool in_expression, int *operands, const char **code);
 struct node *read_substitution(struct reading *r, bool in_prefix, bool *standard);
-struct node *read_encoding(struct reading *r, bool local);
+struct node *read_tags(struct reading *r, struct node *name); /* [abi:cxx11] */
+void read_discriminator(struct reading *r);
 struct node *read_lambda(struct reading *r);
 struct node *read_unnamed(struct reading *r);
 
-/* ---- demangle_types.c: types, template arguments, expressions ---- */
+/* ---- demangle_cpp.c: names ---- */
+
+struct node *read_name(struct reading *r);
+struct node *read_with_arguments(struct reading *r, struct node *name);
+/* local: of a function around what is named in it */
+struct node *read_encoding(struct reading *r, bool local);
+
+/* ---- demangle_types.c ---- */
 
 struct node *read_type(struct reading *r, bool is_cast);
 /* Types up to what ends them, added to `list`; one `void` is none. */
 void read_types(struct reading *r, struct node *list);
 struct str read_qualifiers(struct reading *r); /* of types and methods; as they are written */
+struct node *read_parameter(struct reading *r);
+
+/* ---- demangle_expressions.c ---- */
+
 struct node *read_arguments(struct reading *r); /* NODE_PACK */
 struct node *read_argument(struct reading *r, struct node *before);
-struct node *read_parameter(struct reading *r);
+/* Of a template parameter, *value its name; NULL without a failure: there is none. */
 struct node *read_declaration(struct reading *r, struct node **value);
 struct node *read_expression(struct reading *r);
 void read_constraint(struct reading *r);

@@ -13,6 +13,7 @@ struct printing {
 	unsigned steps, depth;
 	bool failed;
 	struct node *scope; /* the template whose parameters are meant in place of all others */
+	bool autos; /* parameters are those of a lambda: "auto:1" */
 	bool in_pack;
 	uint32_t element; /* of the pack that is expanded */
 };
@@ -99,6 +100,10 @@ static void print_parameter(struct printing *p, const struct node *n)
 	const struct node *arg = argument(p, n);
 	struct printing outer = *p;
 
+	if (p->autos) {
+		buf_printf(p->out, "auto:%d", n->num + 1);
+		return;
+	}
 	if (!arg) {
 		p->failed = true;
 		return;
@@ -165,10 +170,16 @@ static void print_function(struct printing *p, const struct node *n, bool is_loc
 {
 	const struct node *f = n->a;
 	struct str behind = STR("");
+	struct node inner; /* what is named in another function */
 
 	if (f->kind == NODE_METHOD) {
 		behind = f->text;
 		f = f->a;
+	} else if (f->kind == NODE_QUALIFIED && f->b->kind == NODE_METHOD) {
+		behind = f->b->text;
+		inner = *f;
+		inner.b = f->b->a;
+		f = &inner;
 	}
 	if (n->b && !is_local) {
 		left(p, n->b);
@@ -334,6 +345,7 @@ static void left_name(struct printing *p, const struct node *n)
 static void left(struct printing *p, const struct node *n)
 {
 	struct node *scope = p->scope;
+	bool autos = p->autos;
 
 	if (!enter(p))
 		return;
@@ -342,8 +354,10 @@ static void left(struct printing *p, const struct node *n)
 	} else if (n->kind == NODE_RESCOPED) {
 		if (!p->scope)
 			p->scope = n->scope;
+		p->autos |= n->num;
 		left(p, n->a);
 		p->scope = scope;
+		p->autos = autos;
 	} else {
 		left_name(p, n);
 	}
@@ -353,6 +367,7 @@ static void left(struct printing *p, const struct node *n)
 static void right(struct printing *p, const struct node *n)
 {
 	struct node *scope = p->scope;
+	bool autos = p->autos;
 
 	if (!enter(p))
 		return;
@@ -360,8 +375,10 @@ static void right(struct printing *p, const struct node *n)
 	case NODE_RESCOPED:
 		if (!p->scope)
 			p->scope = n->scope;
+		p->autos |= n->num;
 		right(p, n->a);
 		p->scope = scope;
+		p->autos = autos;
 		break;
 	case NODE_POINTER:
 		right_pointer(p, n);

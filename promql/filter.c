@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/regex.h"
+#include "promql/frame.h"
 
 /* ---- one filter ---- */
 
@@ -28,7 +29,8 @@ size_t filter_regexes(enum function_id id, struct str text)
 enum err_code filter_compile(
 	struct filter *f, enum function_id id, struct str text, struct err *err)
 {
-	*f = (struct filter){ .id = id, .text = text, .is_empty = text.len == 0 };
+	*f = (struct filter){ .id = id, .text = text, .is_empty = text.len == 0,
+		.symbols = frame_means_symbol(text) };
 	if (f->is_empty)
 		return ERR_OK;
 	if (filter_is_tag(id))

@@ -38,6 +38,7 @@ struct filter {
 	enum function_id id;
 	struct str text; /* as given: the caller's */
 	bool is_empty; /* filters nothing */
+	bool symbols; /* is tried on mangled names too: frame_means_symbol */
 	struct regex *re; /* of frames */
 	struct tag_match *tags; /* of tagfocus, tagignore */
 };

@@ -172,12 +172,14 @@ static bool function_matches(struct stacks *s, uint32_t id)
 
 	if (!(s->functions_known[id >> 6] & bit)) {
 		fn = sym_function(s->p, id);
-		name = sym_string(s->p, fn->name);
+		name = sym_function_name(s->p, fn);
 		if (s->f->id == FN_PRUNE_FROM)
 			yes = name.len > 0 && regex_match(s->f->re, frame_simplified(name));
 		else
 			yes = regex_match(s->f->re, name) ||
 				regex_match(s->f->re, sym_string(s->p, fn->filename));
+		if (!yes && s->f->symbols && fn->shown)
+			yes = regex_match(s->f->re, frame_symbol(s->p, fn));
 		s->functions_known[id >> 6] |= bit;
 		*match |= yes ? bit : 0;
 	}

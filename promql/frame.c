@@ -40,9 +40,9 @@ static struct str binary_of(const struct partition *p, const struct sym_location
 struct str frame_name(struct arena *a, const struct partition *p, const struct sym_location *l,
 	const struct sym_line *line)
 {
-	uint32_t name = line ? sym_function(p, line->function)->name : 0;
+	struct str name = line ? sym_function_name(p, sym_function(p, line->function)) : STR("");
 
-	return name ? sym_string(p, name) : frame_binary_name(a, binary_of(p, l));
+	return name.len ? name : frame_binary_name(a, binary_of(p, l));
 }
 
 struct str frame_address_name(struct arena *a, const struct partition *p,
@@ -51,13 +51,39 @@ struct str frame_address_name(struct arena *a, const struct partition *p,
 	struct str objfile = binary_of(p, l), base = STR("");
 	char *text;
 
-	if (l->address == 0 || (line && sym_function(p, line->function)->name))
+	if (l->address == 0 || (line && sym_function_name(p, sym_function(p, line->function)).len))
 		return frame_name(a, p, l, line);
 	if (objfile.len > 0)
 		base = frame_path_base(objfile);
 	text = arena_printf(a, "[" STR_FMT "%s0x%" PRIx64 "]", STR_ARG(base), base.len ? "+" : "",
 		l->address);
 	return text ? str_of(text) : (struct str){ 0 };
+}
+
+bool frame_means_symbol(struct str expression)
+{
+	for (size_t i = 0; i + 1 < expression.len; i++)
+		if (expression.ptr[i] == '_' &&
+			(expression.ptr[i + 1] == 'Z' || expression.ptr[i + 1] == 'R') &&
+			(i == 0 || strchr("^(|", expression.ptr[i - 1])))
+			return true;
+	return false;
+}
+
+struct str frame_symbol(const struct partition *p, const struct sym_function *f)
+{
+	return f->shown ? sym_string(p, f->system_name) : STR("");
+}
+
+bool frame_symbol_matches(const struct matcher *m, const struct partition *p,
+	const struct sym_function *f, bool name_matches)
+{
+	bool yes;
+
+	if (!f->shown || !frame_means_symbol(m->value))
+		return name_matches;
+	yes = matcher_test(m, frame_symbol(p, f));
+	return m->op == MATCH_NE || m->op == MATCH_NRE ? yes && name_matches : yes || name_matches;
 }
 
 /* ---- dropping ---- */
@@ -147,7 +173,7 @@ static bool function_goes(struct pruning *x, uint32_t id)
 
 	if (*fate == FUNCTION_UNKNOWN)
 		*fate = frame_filter_drops(
-				&x->filter, sym_string(x->p, sym_function(x->p, id)->name)) ?
+				&x->filter, sym_function_name(x->p, sym_function(x->p, id))) ?
 			FUNCTION_GOES :
 			FUNCTION_STAYS;
 	return *fate == FUNCTION_GOES;

@@ -22,6 +22,18 @@ struct str frame_name(struct arena *a, const struct partition *p, const struct s
 struct str frame_address_name(struct arena *a, const struct partition *p,
 	const struct sym_location *l, const struct sym_line *line);
 
+/*
+ * Names are matched as they are shown. An expression with "_Z" or "_R" at its beginning, or at that
+ * of an alternative, is about symbols: it is tried on them too, so that one that was written for
+ * mangled names finds what it did.
+ */
+bool frame_means_symbol(struct str expression);
+/* The mangled name of what is shown demangled; "": it is no such function. */
+struct str frame_symbol(const struct partition *p, const struct sym_function *f);
+/* What a matcher of functions says of f, where it says name_matches of the name that is shown. */
+bool frame_symbol_matches(const struct matcher *m, const struct partition *p,
+	const struct sym_function *f, bool name_matches);
+
 /* Without a leading dot and the argument list; "(anonymous namespace)" and "operator()" stay. */
 struct str frame_simplified(struct str name);
 

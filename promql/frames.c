@@ -141,8 +141,12 @@ static bool matches(struct frames *f, const struct partition *p, const struct sy
 {
 	for (size_t i = 0; i < f->o.matchers_n; i++) {
 		const struct matcher *m = &f->o.matchers[i];
+		enum frame_field field = frame_field_find(m->name);
+		bool yes = matcher_test(m, field_of(f, p, l, line, field));
 
-		if (!matcher_test(m, field_of(f, p, l, line, frame_field_find(m->name))))
+		if (field == FRAME_FUNCTION && line)
+			yes = frame_symbol_matches(m, p, sym_function(p, line->function), yes);
+		if (!yes)
 			return false;
 	}
 	return true;
@@ -206,10 +210,10 @@ static enum err_code group_of_frame(struct frames *f, const struct partition *p,
 		const struct sym_function *fn = line ? sym_function(p, line->function) : NULL;
 
 		key.v[FRAME_FUNCTION] = field_of(f, p, l, line, FRAME_FUNCTION);
-		if (!fn || !fn->name)
+		if (!fn || !sym_function_name(p, fn).len) {
 			key.objfile = mapping_file(p, l);
-		if (fn && !fn->name)
-			key.start_line = fn->start_line;
+			key.start_line = fn ? fn->start_line : 0;
+		}
 	}
 	return intern(f, &key, out, err);
 }
@@ -276,8 +280,8 @@ static enum err_code find_partition(
 static bool is_plain(
 	const struct frames *f, const struct frames_of *t, const struct sym_location *l)
 {
-	if (!f->by_name || l->lines_n == 0)
-		return false;
+	if (!f->by_name || l->lines_n == 0 || sym_has_shown(t->partition))
+		return false; /* several symbols may be shown as one name */
 	for (uint32_t i = 0; i < l->lines_n; i++) {
 		uint32_t name = sym_function(t->partition, l->lines[i].function)->name;
 

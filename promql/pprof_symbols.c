@@ -202,7 +202,7 @@ static enum err_code add_function(struct pprof_symbols *s, struct symbol_table *
 		return ERR_OK;
 	}
 	key = (struct pprof_function){
-		.name = pprof_builder_string(s->builder, sym_string(t->p, f->name)),
+		.name = pprof_builder_string(s->builder, sym_function_name(t->p, f)),
 		.system_name = pprof_builder_string(s->builder, sym_string(t->p, f->system_name)),
 		.filename = pprof_builder_string(s->builder, sym_string(t->p, f->filename)),
 		.start_line = f->start_line,

@@ -336,6 +336,8 @@ static bool names_hold(const struct value *v)
 			if (part->names_n == 0)
 				continue;
 			any = true;
+			if (sym_has_shown(part->partition)) /* several may be one to people */
+				return false;
 			for (size_t c = 0; c < part->n; c++)
 				if (part->cells[c].value < 0)
 					return false;

@@ -78,6 +78,7 @@ struct partition {
 	_Atomic size_t bytes;
 	_Atomic size_t settled_bytes; /* when each target had come about twice; 0: not yet */
 	int64_t first_ns; /* lock: time of the first row that this process put in */
+	_Atomic bool has_shown; /* sym_has_shown */
 	_Atomic bool damaged; /* some symbols were lost: rows are checked for them */
 	uint32_t overflow_set; /* SYM_NONE until made */
 	struct mutex types_lock; /* guards typeset_header, for readers */
@@ -152,6 +153,8 @@ bool sym_content_complete(const struct partition *p, enum sym_kind kind, uint32_
 	const union sym_content *c); /* what it refers to is there */
 /* The ids it refers to are given to nothing new. */
 void sym_content_reserve(struct partition *p, enum sym_kind kind, const union sym_content *c);
+/* What a function of p is shown as, where that is not its name; p has such ones then. */
+bool sym_shown_name(struct partition *p, const struct sym_function *f, struct buf *out);
 uint64_t sym_hash_types(const struct sym_header *h);
 bool sym_same_types(const struct sym_header *a, const struct sym_header *b);
 

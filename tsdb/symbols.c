@@ -236,8 +236,10 @@ static bool put_node(struct partition *p, uint32_t id, const struct sym_node *n,
 static bool put_item(struct partition *p, enum sym_kind kind, uint32_t id,
 	const union sym_content *c, bool recursive)
 {
+	struct sym_function function;
 	struct sym_location location;
 	struct sym_label_set set;
+	struct buf shown = { 0 };
 	const char *text;
 
 	switch (kind) {
@@ -247,7 +249,12 @@ static bool put_item(struct partition *p, enum sym_kind kind, uint32_t id,
 	case SYM_MAPPING:
 		return segvec_put(&p->vec[kind], id, &c->mapping);
 	case SYM_FUNCTION:
-		return segvec_put(&p->vec[kind], id, &c->function);
+		function = c->function;
+		function.shown = NULL;
+		if (sym_shown_name(p, &function, &shown)) /* else it is shown as it is stored */
+			function.shown = text_dup(p, buf_str(&shown));
+		buf_release(&shown);
+		return segvec_put(&p->vec[kind], id, &function);
 	case SYM_LOCATION:
 		location = c->location;
 		location.lines = no_lines;

@@ -48,6 +48,7 @@ struct sym_mapping {
 struct sym_function {
 	uint32_t name, system_name, filename; /* strings */
 	int64_t start_line;
+	const void *shown; /* not stored: sym_function_name's, where it is not `name` */
 };
 
 /* Packed: there are as many as code addresses. A profile with a wider column is refused. */
@@ -115,6 +116,10 @@ uint32_t sym_strings_n(const struct partition *p);
 
 struct str sym_string(const struct partition *p, uint32_t id); /* 0 is "" */
 const struct sym_function *sym_function(const struct partition *p, uint32_t id);
+/* What people see and ask for: proto/function_name.h of its name; "": it has none. */
+struct str sym_function_name(const struct partition *p, const struct sym_function *f);
+/* Some function is shown under another name than it is stored under. */
+bool sym_has_shown(const struct partition *p);
 const struct sym_mapping *sym_mapping(const struct partition *p, uint32_t id);
 const struct sym_location *sym_location(const struct partition *p, uint32_t id);
 struct sym_node sym_node(const struct partition *p, uint32_t id);

@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "proto/function_name.h"
+
 /* ---- content: hash and equality per kind ---- */
 
 static uint64_t mix(uint64_t h, uint64_t v)
@@ -145,6 +147,16 @@ static bool same_header(const struct sym_header *a, const struct sym_header *b)
 		same_array(a->mappings, b->mappings, a->mappings_n, sizeof(*a->mappings)) &&
 		same_array(a->mapping_start, b->mapping_start, a->mappings_n,
 			sizeof(*a->mapping_start));
+}
+
+bool sym_shown_name(struct partition *p, const struct sym_function *f, struct buf *out)
+{
+	if (f->name && f->name != f->system_name)
+		return false;
+	if (!function_name_shown(sym_string(p, f->name), sym_string(p, f->system_name), out))
+		return false;
+	atomic_store_explicit(&p->has_shown, true, memory_order_relaxed);
+	return true;
 }
 
 static uint64_t hash_function(const struct sym_function *f)

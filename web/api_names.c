@@ -79,12 +79,13 @@ static enum err_code add_functions(struct completion *c, const struct partition 
 		if (!sym_exists(p, SYM_FUNCTION, i))
 			continue;
 		f = sym_function(p, i);
-		if (f->name < strings && seen[f->name])
-			continue;
-		if (f->name < strings)
+		if (!f->shown && f->name < strings) {
+			if (seen[f->name])
+				continue;
 			seen[f->name] = true;
-		if (is_asked_for(c, sym_string(p, f->name)))
-			rc = add_function(c, sym_string(p, f->name), err);
+		}
+		if (is_asked_for(c, sym_function_name(p, f)))
+			rc = add_function(c, sym_function_name(p, f), err);
 	}
 	free(seen);
 	return rc;

@@ -73,9 +73,9 @@ static enum err_code add_part(const struct frame_tree *t, const struct profile_v
 		if (functions[i] == 0)
 			continue;
 		f = sym_function(p, i);
-		if (!f->name || !f->filename)
+		if (!f->filename || !sym_function_name(p, f).len)
 			continue;
-		name = frame_tree_name(t, sym_string(p, f->name));
+		name = frame_tree_name(t, sym_function_name(p, f));
 		origin = (struct frame_origin){ sym_string(p, f->filename), f->start_line,
 			functions[i] };
 		if (name != MAP_NONE && counts_before(&origin, &out[name]))

@@ -65,12 +65,14 @@ static uint32_t function_of(struct pgo *x, uint32_t function)
 {
 	const struct pprof_function *f = &x->in->functions[function];
 	struct str *strings = x->in->strings;
+	/* A compiler knows functions by their symbols, not by what is shown of them. */
+	uint32_t name = f->system_name ? f->system_name : f->name;
 
 	if (!x->functions[function])
 		x->functions[function] = 1 +
 			pprof_builder_function(x->b,
 				&(struct pprof_function){
-					.name = pprof_builder_string(x->b, strings[f->name]),
+					.name = pprof_builder_string(x->b, strings[name]),
 					.system_name = pprof_builder_string(
 						x->b, strings[f->system_name]),
 					.filename = pprof_builder_string(
