@@ -1,14 +1,14 @@
 /*
- * changed(): reads both windows slice by slice, each series by itself, and hands the flat costs of
- * its functions to the statistic. A slice is read as a selector with a window of its own would be,
- * so matchers, limits and rounding are those of every other query; series are selected once.
+ * changed() and changed_interval(): read both windows slice by slice, each series by itself, and
+ * hand the flat costs of its functions to the statistic. A slice is read as a selector with a
+ * window of its own would be, so matchers, limits and rounding are those of every other query;
+ * series are selected once. changed_words.c says in the infos what the answer stands on.
  */
 #include "promql/changed.h"
 
-
 #include "base/clock.h"
 #include "base/map.h"
-#include "promql/changed_statistic.h"
+#include "promql/changed_words.h"
 #include "promql/frames.h"
 #include "promql/number.h"
 #include "promql/plan.h"
@@ -30,6 +30,7 @@ struct observations {
 
 struct gathering {
 	struct eval *ev;
+	const struct expr *call;
 	struct eval slice; /* reads one slice in an arena of its own */
 	struct arena arena; /* of it */
 	struct frames *frames;
@@ -205,62 +206,97 @@ static enum err_code read_side(
 	return rc;
 }
 
-/* ---- what is said beside the answer ---- */
-
-static enum err_code explain(
-	struct gathering *g, const struct change_output *out, struct err *err)
-{
-	unsigned slices[2] = { 0 };
-	double seconds = (double)g->slice_ns / 1e9;
-
-	for (unsigned k = 0; k < 2; k++)
-		for (size_t i = 0; i < g->side[k].n; i++)
-			slices[k] += i == 0 || g->side[k].v[i].slice != g->side[k].v[i - 1].slice;
-	switch (out->verdict) {
-	case CHANGE_NO_NEW:
-	case CHANGE_NO_BASE:
-		return eval_info(g->ev, err, "changed(): the %s window has no costs",
-			out->verdict == CHANGE_NO_NEW ? "new" : "base");
-	case CHANGE_SHORT_NEW:
-	case CHANGE_SHORT_BASE:
-		return eval_info(g->ev, err,
-			"changed(): too short to judge: the %s window has costs in %u of its slices "
-			"of %gs, and at least %u are needed",
-			out->verdict == CHANGE_SHORT_NEW ? "new" : "base",
-			slices[out->verdict == CHANGE_SHORT_BASE], seconds, CHANGE_SLICES_MIN);
-	case CHANGE_JUDGED:
-		break;
-	}
-	if (out->paired || out->series_spread)
-		return ERR_OK;
-	return eval_info(g->ev, err,
-		"changed(): one series on each side, and not the same one: what two instances differ "
-		"by is reported as a change, too");
-}
-
 /* ---- the call ---- */
 
-static enum err_code report(struct gathering *g, const struct change_output *found,
+static struct str function_name(const struct gathering *g, const struct change *c)
+{
+	return frames_group(g->frames, c->function)->v[FRAME_FUNCTION];
+}
+
+static enum err_code add_cost(struct gathering *g, struct labels_builder *b, double value,
+	struct value *out, struct err *err)
+{
+	struct cost *c = &out->costs[out->n++];
+
+	c->t_ns = g->ev->t_ns;
+	c->value = value;
+	return labels_builder_build(b, &c->metric, err);
+}
+
+static enum err_code report_changed(struct gathering *g, const struct change_output *found,
 	struct value *out, struct err *err)
 {
 	struct labels_builder b;
-	enum err_code rc;
+	enum err_code rc = ERR_OK;
 
-	if (!(out->costs = arena_array(g->ev->arena, struct cost, found->n + 1)))
+	if (!(out->costs = arena_array(g->ev->arena, struct cost, found->changed_n + 1)))
 		return eval_nomem(g->ev, err);
-	for (size_t i = 0; i < found->n; i++) {
-		struct cost *c = &out->costs[i];
-
-		c->t_ns = g->ev->t_ns;
-		c->value = found->v[i].difference;
+	for (size_t i = 0; i < found->changed_n && !rc; i++) {
 		labels_builder_init(&b, g->ev->arena, (struct labels){ 0 });
 		labels_builder_set(&b, str_of(frame_field_name(FRAME_FUNCTION)),
-			frames_group(g->frames, found->v[i].function)->v[FRAME_FUNCTION]);
-		if ((rc = labels_builder_build(&b, &c->metric, err)))
-			return rc;
-		out->n++;
+			function_name(g, &found->v[i]));
+		rc = add_cost(g, &b, found->v[i].difference, out, err);
 	}
-	return ERR_OK;
+	return rc;
+}
+
+static enum err_code report_bound(struct gathering *g, const struct change *c, bool is_high,
+	struct value *out, struct err *err)
+{
+	struct labels_builder b;
+
+	labels_builder_init(&b, g->ev->arena, (struct labels){ 0 });
+	labels_builder_set(&b, STR("bound"), is_high ? STR("high") : STR("low"));
+	labels_builder_set(&b, STR("verdict"), str_of(change_word_name(c->word)));
+	if (c->function != UINT32_MAX)
+		labels_builder_set(
+			&b, str_of(frame_field_name(FRAME_FUNCTION)), function_name(g, c));
+	return add_cost(g, &b, is_high ? c->high : c->low, out, err);
+}
+
+/* Both bounds of each function; where nothing can be said of any one, those of all. */
+static enum err_code report_intervals(struct gathering *g, const struct change_output *found,
+	struct value *out, struct err *err)
+{
+	static const struct change anything = { UINT32_MAX, CHANGE_UNKNOWN, 0, -1, 1 };
+	const struct change *v = found->verdict == CHANGE_JUDGED ? found->v : &anything;
+	size_t n = found->verdict == CHANGE_JUDGED ? found->n : 1;
+	enum err_code rc = ERR_OK;
+
+	if (!(out->costs = arena_array(g->ev->arena, struct cost, 2 * n + 1)))
+		return eval_nomem(g->ev, err);
+	for (size_t i = 0; i < 2 * n && !rc; i++)
+		rc = report_bound(g, &v[i / 2], i % 2, out, err);
+	return rc;
+}
+
+/* Slices with costs of a side, of which there are observations in order of time. */
+static struct changed_slices count_slices(const struct observations *o)
+{
+	struct changed_slices s = { .all = o->slices_n };
+
+	for (size_t i = 0; i < o->n; i++) {
+		bool is_next = i == 0 || o->v[i].slice != o->v[i - 1].slice;
+
+		s.present += is_next;
+		s.first = i == 0 ? o->v[i].slice : s.first;
+	}
+	return s;
+}
+
+static enum err_code explain(
+	struct gathering *g, const struct change_output *found, struct err *err)
+{
+	struct changed_words w = { .ev = g->ev,
+		.name = g->call->call.fn->name,
+		.slice_ns = g->slice_ns,
+		.found = found };
+
+	for (unsigned k = 0; k < 2; k++)
+		w.side[k] = count_slices(&g->side[k]);
+	if (found->n > found->changed_n)
+		w.widest = function_name(g, &found->v[found->changed_n]);
+	return changed_explain(&w, err);
 }
 
 static enum err_code judge(struct gathering *g, double p, struct value *out, struct err *err)
@@ -280,7 +316,9 @@ static enum err_code judge(struct gathering *g, double p, struct value *out, str
 	if ((rc = changed_judge(g->ev->arena, &in, &found, err)) ||
 		(rc = explain(g, &found, err)))
 		return rc;
-	return report(g, &found, out, err);
+	if (g->call->call.fn->id == FN_CHANGED_INTERVAL)
+		return report_intervals(g, &found, out, err);
+	return report_changed(g, &found, out, err);
 }
 
 /* Both windows are read, once. */
@@ -300,7 +338,7 @@ enum err_code call_changed(
 	struct eval *ev, const struct expr *e, struct value *out, struct err *err)
 {
 	const struct frames_options by_function = { .fields = FRAME_BIT(FRAME_FUNCTION) };
-	struct gathering g = { .ev = ev, .slice = *ev, .has_period = true };
+	struct gathering g = { .ev = ev, .call = e, .slice = *ev, .has_period = true };
 	struct value p = { .scalar = DEFAULT_P };
 	enum err_code rc;
 
@@ -310,7 +348,8 @@ enum err_code call_changed(
 		return rc;
 	if (!(p.scalar > 0 && p.scalar < 1))
 		return eval_fault(ev, e->call.args[2], err, ERR_INVALID,
-			"changed() wants a probability between 0 and 1, got %g", p.scalar);
+			"%s() wants a probability between 0 and 1, got %g", e->call.fn->name,
+			p.scalar);
 	*out = (struct value){ .type = VALUE_COSTS };
 	if ((rc = frames_open(ev, &by_function, &g.frames, err)))
 		return rc;

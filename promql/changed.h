@@ -1,5 +1,6 @@
 /*
- * changed(new, base[, p]): functions whose flat share moved. promql/README.md says what that
+ * changed(new, base[, p]): functions whose flat share moved; changed_interval(new, base[, p]): by
+ * how much that of each function moved at least and at most. promql/CHANGED.md says what that
  * means, promql/changed_statistic.h how it is judged.
  *
  * Threads: one query, one thread.
@@ -9,7 +10,10 @@
 
 #include "promql/eval.h"
 
-/* Costs with the label function, by descending magnitude. */
+/*
+ * Costs with the label function, by descending magnitude; changed_interval() has two of a function,
+ * by their label bound, and what it says of it in the label verdict.
+ */
 MUST_CHECK enum err_code call_changed(
 	struct eval *ev, const struct expr *e, struct value *out, struct err *err);
 

@@ -2,7 +2,7 @@
  * The inside of changed_statistic.h: what its files share. Private to them.
  *
  * changed_sides.c reads the observations into sums and paths, changed_shocks.c finds what passing
- * shocks do to them, changed_statistic.c judges.
+ * shocks do to them, changed_reach.c how far chance reaches, changed_statistic.c judges.
  */
 #ifndef PROMQL_CHANGED_INTERNAL_H
 #define PROMQL_CHANGED_INTERNAL_H
@@ -31,8 +31,20 @@ struct track { /* of a function */
 	double squares[2]; /* sum of cost^2 / total */
 	double spread[2], mean[2]; /* sums of w^2 r^2, w^2 r; paired: of differences, in [0] */
 	bool tested;
-	double difference, p, least; /* the smallest p that any split could give */
+	double least; /* the smallest p that any split could give */
 };
+
+/* What a function's difference may vary by: variances, each with its weight; these add up to 1. */
+#define MIXTURE_MAX 32
+#define MIXTURE_RATIO 1.3
+
+struct mixture {
+	double least; /* variance by sampling alone */
+	double weight[MIXTURE_MAX], variance[MIXTURE_MAX]; /* no variance where there is no weight */
+	double freedom[MIXTURE_MAX]; /* of its estimate; INFINITY: it is given */
+};
+
+struct shocks;
 
 struct judge {
 	struct arena *arena;
@@ -45,10 +57,8 @@ struct judge {
 	uint32_t *met; /* functions of the series in work */
 	uint32_t met_n;
 	double quantum;
-	double phi;
-	double shock; /* variance of innovations, relative to the share's square */
-	double inflation; /* of an innovation's variance to D's */
-	double freedom;
+	struct shocks *shocks;
+	double deviations; /* that p of one function stands for, of a normal value */
 };
 
 bool changed_is_stopped(const struct judge *j);
@@ -64,9 +74,18 @@ MUST_CHECK enum err_code changed_read(struct judge *j, struct err *err);
 
 /* ---- changed_shocks.c ---- */
 
-/* phi, freedom, inflation, shock; of functions that are tested. */
-void changed_find_shocks(struct judge *j);
-/* A function's variance of innovations, sampling taken away; not below what all have in common. */
-double changed_shock(const struct judge *j, uint32_t function);
+/* What the functions that are tested have in common. */
+MUST_CHECK enum err_code changed_find_shocks(struct judge *j, struct err *err);
+/* Variances of a function's difference in time, sampling and shocks together. */
+void changed_mix(const struct judge *j, uint32_t function, struct mixture *m);
+
+/* ---- changed_reach.c ---- */
+
+/* Where a difference of such variances is beyond x by chance with probability p; x > 0. */
+double mixture_reach(const struct mixture *m, double p);
+/* How many deviations a normal value is away from its mean, or more, with probability p. */
+double normal_reach(double p);
+/* The greatest share that could well have given `samples` of `all`, but with probability p / 2. */
+double share_reach(double samples, double all, double p);
 
 #endif

@@ -5,28 +5,29 @@
  *  1. Sampling. A share stands on counted samples; their variance is known from the share and from
  *     the totals (Poisson), taken at the share of both sides together, as if nothing had changed.
  *  2. Shocks that pass: the machine's load, the mix of requests. They last longer than a slice, so
- *     slices next to each other are alike, and a mean of ten stands on fewer than ten. Their
- *     persistence phi is estimated once for all functions, from the first autocovariance of
- *     their shares beyond sampling, corrected for what subtracting a mean from few values does, and
- *     raised by a margin. With it, each function's slices become innovations, whose variance has as
- *     many degrees of freedom as there are slices (less two a side); it is not believed below what
- *     the functions have in common, relative to their shares. (A window of ten slices cannot tell
- *     each function's own phi; a t value for a thousand functions would then be some hundred.)
+ *     slices next to each other are alike, and a mean of ten stands on fewer than ten. How long and
+ *     how strong is not estimated and then believed: changed_shocks.c gives each possibility a
+ *     weight, from what all functions show and from the function's own path, and D must stand out
+ *     of all of them together. (Estimates of ten slices err so much that one that is taken as given
+ *     either misses what anyone sees or reports what is not there.)
  *  3. Series that differ for good. Where the same series stand on both sides each is compared with
  *     itself; should the spread of their differences be more than 1, 2 explain, it stands in their
  *     place. Else the spread of the series' means on each side adds to the rest.
  *  4. Bursts: samples that come together (a call of 50 ms is five samples). A function's counts are
  *     divided by their dispersion over series and slices, and must differ by the exact binomial
- *     test as well: that is what keeps rare functions quiet, where a t value means little.
+ *     test as well: that is what keeps rare functions quiet.
  *
- * Degrees of freedom of sums are Satterthwaite's. Functions with so few samples that no split of
- * them over the sides could be significant are not tested and do not count (Tarone); the others
- * share p by Holm's procedure. So, as far as the above holds, at most p of evaluations report
- * anything where nothing changed.
+ * Functions with so few samples that no split of them over the sides could be significant are not
+ * tested and do not count (Tarone); the m others share p evenly (Bonferroni). An interval reaches
+ * as far from D as D would be from 0 with a chance of p / m, so a function changed where its
+ * interval leaves 0 out, and all intervals hold together. Where nothing changed at most p of
+ * evaluations report anything, as far as the above holds. A rare function's interval is what each
+ * side's count could be of, by Wilson's bound.
  *
- * Source: Newey and West, Econometrica 55 (1987), and Andrews and Monahan, Econometrica 60 (1992):
- * prewhitening; Cameron, Gelbach and Miller, J. Bus. Econ. Stat. 29 (2011): two dimensions of
- * clusters; Tarone, Biometrics 46 (1990); Holm, Scand. J. Stat. 6 (1979).
+ * Source: Whittle, J. R. Stat. Soc. B 15 (1953): likelihood from a path's waves; Efron, J. Am.
+ * Stat. Assoc. 99 (2004): what many tests show together as the measure of each; Satterthwaite,
+ * Biometrics Bull. 2 (1946): degrees of freedom of sums; Tarone, Biometrics 46 (1990); Wilson, J.
+ * Am. Stat. Assoc. 22 (1927).
  */
 #include "promql/changed_statistic.h"
 
@@ -109,6 +110,11 @@ static enum change_verdict verdict_of(const struct judge *j)
 
 /* ---- one function ---- */
 
+static double difference_of(const struct track *t)
+{
+	return t->share[0] - t->share[1];
+}
+
 /* The spread of series, as a variance of D; *freedom 0: it cannot be seen. */
 static double spread_of_series(const struct judge *j, const struct track *t, double *freedom)
 {
@@ -120,7 +126,7 @@ static double spread_of_series(const struct judge *j, const struct track *t, dou
 		return 0;
 	for (unsigned k = 0; k < sides; k++) {
 		const struct side *s = &j->side[k];
-		double r = j->out->paired ? t->difference : t->share[k];
+		double r = j->out->paired ? difference_of(t) : t->share[k];
 
 		if (!(s->spread_unit > 0) || s->series_n < 2)
 			continue;
@@ -152,30 +158,67 @@ static double p_of_counts(const struct judge *j, const struct track *t)
 		binomial_at_least(b, a + b, 1 - part)));
 }
 
-static void judge_function(struct judge *j, uint32_t f)
+/* To what varies in time comes what series vary by. */
+static void add_series(struct judge *j, const struct track *t, struct mixture *m)
+{
+	double extra, spread = spread_of_series(j, t, &extra), time = 0;
+
+	j->out->series_spread |= extra > 0;
+	for (unsigned i = 0; i < MIXTURE_MAX; i++) {
+		m->freedom[i] = INFINITY;
+		time += m->weight[i] * m->variance[i];
+	}
+	if (!(extra > 0))
+		return;
+	if (j->out->paired && spread > time * (1 + SPREAD_DEVIATIONS * sqrt(2 / extra))) {
+		*m = (struct mixture){ .least = m->least };
+		m->weight[0] = 1;
+		m->variance[0] = spread;
+		m->freedom[0] = extra;
+	} else if (!j->out->paired) {
+		/* The spread holds sampling, too: once is enough; its error is that of all of it. */
+		for (unsigned i = 0; i < MIXTURE_MAX; i++) {
+			double all = m->variance[i] + fmax(spread - m->least, 0);
+
+			m->variance[i] = all;
+			m->freedom[i] = all * all / (spread * spread / extra);
+		}
+	}
+}
+
+/* False: no change, and the interval is not wanted. */
+static bool judge_function(struct judge *j, uint32_t f, double p, struct change *out)
 {
 	struct track *t = &j->tracks[f];
-	double share = changed_pooled_share(j, t), time, spread, v, freedom, extra;
+	double share = changed_pooled_share(j, t), reach, by_counts;
 	double sampling = share * (j->side[0].sampling + j->side[1].sampling);
+	struct mixture m;
 
-	t->difference = t->share[0] - t->share[1];
-	time = changed_shock(j, f) * j->inflation + sampling;
-	spread = spread_of_series(j, t, &extra);
-	j->out->series_spread |= extra > 0;
-	v = time;
-	freedom = j->freedom;
-	if (extra > 0 && j->out->paired &&
-		spread > time * (1 + SPREAD_DEVIATIONS * sqrt(2 / extra))) {
-		v = spread;
-		freedom = fmin(freedom, extra);
-	} else if (extra > 0 && !j->out->paired && spread > sampling) {
-		/* The spread holds sampling, too: once is enough. */
-		spread -= sampling;
-		v = time + spread;
-		freedom = v * v / (time * time / j->freedom + spread * spread / extra);
-	}
-	t->p = student_two_sided(fabs(t->difference) / sqrt(v), freedom);
-	t->p = fmax(t->p, p_of_counts(j, t));
+	*out = (struct change){ .function = f, .difference = difference_of(t) };
+	if (j->in->changed_only && fabs(out->difference) < j->deviations * sqrt(sampling))
+		return false;
+	changed_mix(j, f, &m);
+	add_series(j, t, &m);
+	reach = mixture_reach(&m, p);
+	/* Where counts say less, the interval is as much wider as makes it say the same. */
+	if (fabs(out->difference) > reach && (by_counts = p_of_counts(j, t)) > p)
+		reach = fabs(out->difference) * j->deviations / fmax(normal_reach(by_counts), 0.1);
+	out->low = fmax(out->difference - reach, -1);
+	out->high = fmin(out->difference + reach, 1);
+	return !j->in->changed_only || fabs(out->difference) > reach;
+}
+
+/* Too rare to be tested: how much more than on the other side could it be on each? */
+static void bound_function(struct judge *j, uint32_t f, double p, struct change *out)
+{
+	const struct track *t = &j->tracks[f];
+	double most[2], dispersion = fmax(dispersion_of(j, t), j->quantum);
+
+	for (unsigned k = 0; k < 2; k++)
+		most[k] = share_reach(t->cost[k] / dispersion, j->side[k].all / dispersion, p);
+	*out = (struct change){ f, CHANGE_SAME, difference_of(t), -most[1], most[0] };
+	out->low = fmin(out->low, out->difference);
+	out->high = fmax(out->high, out->difference);
 }
 
 /* ---- all functions ---- */
@@ -216,20 +259,20 @@ static enum err_code choose_tested(struct judge *j, struct err *err)
 	return ERR_OK;
 }
 
-static int by_p(const void *a, const void *b)
+double change_reach(const struct change *c)
 {
-	const struct change *x = a, *y = b;
-
-	if (x->p != y->p)
-		return x->p < y->p ? -1 : 1;
-	return (x->function > y->function) - (x->function < y->function);
+	return fmax(-c->low, c->high);
 }
 
-static int by_magnitude(const void *a, const void *b)
+static int by_word(const void *a, const void *b)
 {
 	const struct change *x = a, *y = b;
-	double dx = fabs(x->difference), dy = fabs(y->difference);
+	bool changed = x->word == CHANGE_CHANGED;
+	double dx = changed ? fabs(x->difference) : change_reach(x);
+	double dy = changed ? fabs(y->difference) : change_reach(y);
 
+	if (changed != (y->word == CHANGE_CHANGED))
+		return changed ? -1 : 1;
 	if (dx != dy)
 		return dx > dy ? -1 : 1;
 	return (x->function > y->function) - (x->function < y->function);
@@ -238,22 +281,32 @@ static int by_magnitude(const void *a, const void *b)
 static enum err_code judge_all(struct judge *j, struct err *err)
 {
 	struct change_output *out = j->out;
-	size_t n = 0;
+	const uint32_t n = j->in->functions_n;
+	double p = j->in->p / fmax(out->tested_n, 1);
 
-	if (!(out->v = arena_array(j->arena, struct change, (size_t)out->tested_n + 1)))
+	if (!(out->v = arena_array(j->arena, struct change, (size_t)n + 1)))
 		return arena_fail(j->arena, "query", err);
-	for (uint32_t f = 0; f < j->in->functions_n; f++) {
-		if (!j->tracks[f].tested)
-			continue;
-		if (f % 1024 == 0 && changed_is_stopped(j))
+	j->deviations = normal_reach(p);
+	for (uint32_t f = 0; f < n; f++) {
+		struct change *c = &out->v[out->n];
+
+		if (f % 256 == 0 && changed_is_stopped(j))
 			return err_set(err, ERR_CANCELED, "canceled");
-		judge_function(j, f);
-		out->v[n++] = (struct change){ f, j->tracks[f].difference, j->tracks[f].p };
-	}
-	qsort(out->v, n, sizeof(*out->v), by_p);
-	while (out->n < n && out->v[out->n].p <= j->in->p / (double)(n - out->n))
+		if (j->tracks[f].tested) {
+			if (!judge_function(j, f, p, c))
+				continue;
+		} else {
+			if (j->in->changed_only || !(j->tracks[f].cost[0] + j->tracks[f].cost[1] > 0))
+				continue;
+			bound_function(j, f, j->in->p / n, c);
+		}
+		c->word = j->tracks[f].tested && c->low * c->high > 0 ? CHANGE_CHANGED :
+			change_reach(c) > CHANGE_MATTERS	       ? CHANGE_UNKNOWN :
+									 CHANGE_SAME;
+		out->changed_n += c->word == CHANGE_CHANGED;
 		out->n++;
-	qsort(out->v, out->n, sizeof(*out->v), by_magnitude);
+	}
+	qsort(out->v, out->n, sizeof(*out->v), by_word);
 	return ERR_OK;
 }
 
@@ -272,6 +325,7 @@ enum err_code changed_judge(struct arena *a, const struct change_input *in,
 	if ((rc = changed_read(&j, err)) || (rc = find_quantum(&j, err)) ||
 		(rc = choose_tested(&j, err)))
 		return rc;
-	changed_find_shocks(&j);
+	if ((rc = changed_find_shocks(&j, err)))
+		return rc;
 	return judge_all(&j, err);
 }

@@ -43,6 +43,7 @@ struct change_input {
 	uint32_t functions_n, series_n;
 	double quantum; /* cost of one sample; 0: not known, it is estimated */
 	double p; /* at most this part of evaluations reports anything where nothing changed */
+	bool changed_only; /* the others, and their intervals, are not wanted */
 	const atomic_bool *stop; /* may be NULL */
 };
 
@@ -57,21 +58,34 @@ enum change_verdict {
 	CHANGE_SHORT_BASE,
 };
 
+/* What is said of a function. */
+enum change_word {
+	CHANGE_CHANGED, /* the interval leaves 0 out */
+	CHANGE_SAME, /* nowhere in the interval is a change that matters */
+	CHANGE_UNKNOWN, /* there is one, and so is 0 */
+};
+
+#define CHANGE_MATTERS 0.02 /* of all: two points */
+
 struct change {
 	uint32_t function;
+	enum change_word word;
 	double difference; /* share in new - share in base */
-	double p; /* of this function alone */
+	double low, high; /* its interval */
 };
 
 struct change_output {
 	enum change_verdict verdict;
-	struct change *v; /* those that moved, by descending magnitude */
-	size_t n;
+	struct change *v; /* all functions; those that changed first, by descending magnitude, */
+	size_t changed_n, n; /* then the others, by how far their intervals reach */
 	uint32_t tested_n; /* functions */
 	bool paired; /* the same series stand on both sides and were compared with themselves */
 	bool series_spread; /* what the spread between series explains was allowed for */
 	double persistence; /* of shocks, from slice to slice: 0..1 */
 };
+
+/* How far from 0 the interval reaches. */
+double change_reach(const struct change *c);
 
 MUST_CHECK enum err_code changed_judge(struct arena *a, const struct change_input *in,
 	struct change_output *out, struct err *err);

@@ -488,6 +488,7 @@ static const call_fn calls[FUNCTIONS] = {
 	[FN_ABSENT_OVER_TIME] = call_count_over,
 	[FN_CHANGES] = call_over_time,
 	[FN_CHANGED] = call_changed,
+	[FN_CHANGED_INTERVAL] = call_changed,
 };
 
 /* ---- operators ---- */

@@ -174,6 +174,11 @@ const struct function functions[FUNCTIONS] = {
 	    VALUE_SCALAR }, VALUE_COSTS,
 	  "changed(new[window], base[window][, p])",
 	  "new minus base flat share of the functions for which it moved; p: chance of any by chance" },
+	{ "changed_interval", FN_CHANGED_INTERVAL, 0, 2, 3,
+	  { VALUE_PROFILES | ARG_SELECTOR | ARG_WINDOW, VALUE_PROFILES | ARG_SELECTOR | ARG_WINDOW,
+	    VALUE_SCALAR }, VALUE_COSTS,
+	  "changed_interval(new[window], base[window][, p])",
+	  "by how much each function's flat share moved at least (bound=low) and at most (high)" },
 };
 /* clang-format on */
 

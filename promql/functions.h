@@ -85,6 +85,7 @@ enum function_id {
 	FN_CHANGES,
 	/* on windows of profiles */
 	FN_CHANGED,         /* changed(new[10m], base[1h][, p]) -> costs */
+	FN_CHANGED_INTERVAL,
 	FUNCTIONS
 };
 

@@ -19,7 +19,7 @@ static const struct {
 	{ "label_replace", 0 }, { "label_join", 0 }, { "scalar", 0 }, { "vector", 0 },
 };
 
-static const char *const ratios[] = { "flat_share", "cum_share", "changed" };
+static const char *const ratios[] = { "flat_share", "cum_share", "changed", "changed_interval" };
 
 static enum err_code add_note(
 	struct eval *ev, const struct expr *e, struct str unit, struct err *err)

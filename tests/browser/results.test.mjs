@@ -331,7 +331,7 @@ test("a group by a sample's label is one graph with the values below the root", 
 
 /* ---- significance ---- */
 
-test("a difference marks what changed() reports, or says why it cannot tell", async (t) => {
+test("a difference says of each function: changed, not by more, or cannot tell", async (t) => {
 	const w = fixedWindow(600);
 	const sides = { new: 'cpu{job="demo",version="v2"}', base: 'cpu{job="demo",version="v1"}' };
 	const { page, problems } = await open(
@@ -339,36 +339,51 @@ test("a difference marks what changed() reports, or says why it cannot tell", as
 		"compare?" + new URLSearchParams({ ...sides, ...w, shift: "0", view: "table" }),
 	);
 	await page.getByRole("columnheader", { name: "Significance" }).waitFor();
+	const query = `changed_interval(${sides.new}[10m], ${sides.base}[10m])`;
 	const response = await fetch(
-		`${base}api/v1/query?` +
-			new URLSearchParams({ query: `changed(${sides.new}[10m], ${sides.base}[10m])`, time: w.to }),
+		`${base}api/v1/query?` + new URLSearchParams({ query, time: w.to }),
 	);
 	const { data, infos = [] } = await response.json();
 	const notes = page.locator(".table-notes[role=status]");
-	const n = data.result.length;
-	await notes.getByText(n ? `${n} function${n > 1 ? "s" : ""} changed` : "No function's").waitFor();
 	for (const info of infos)
-		await notes.getByText(info.replace("changed(): ", ""), { exact: false }).waitFor();
-	if (n) {
-		await page.getByRole("columnheader", { name: "Significance" }).click();
-		await page.getByRole("columnheader", { name: /Significance.*▼/ }).waitFor();
-		const most = data.result
-			.slice()
-			.sort((a, b) => Math.abs(b.value[1]) - Math.abs(a.value[1]))[0];
-		const row = page.locator(".vtable-body > div").first();
-		await row.getByTitle(most.metric.function, { exact: true }).waitFor();
-		const points = (100 * Math.abs(Number(most.value[1]))).toFixed(2);
-		assert.ok((await row.innerText()).includes(`${points} pp`));
-		const marked = await page.locator(".vtable-body > div b").count();
-		assert.ok(marked <= n && marked > 0, `${marked} of ${n} marked`);
-	}
+		await notes
+			.getByText(info.replace("changed_interval(): ", ""), { exact: false })
+			.waitFor();
+	const low = data.result.filter((e) => e.metric.bound === "low" && e.metric.function);
+	const high = new Map(
+		data.result
+			.filter((e) => e.metric.bound === "high")
+			.map((e) => [e.metric.function, Number(e.value[1])]),
+	);
+	assert.ok(low.length > 0, "the demo's ten minutes are judged");
+	await page.getByRole("columnheader", { name: "Significance" }).click();
+	await page.getByRole("columnheader", { name: /Significance.*▼/ }).waitFor();
+	const rows = page.locator(".vtable-body > div");
+	// What the server puts first: changed ones by their change, then by how far bounds reach.
+	const first = low[0].metric;
+	const [from, to] = [Number(low[0].value[1]), high.get(first.function)];
+	const want = {
+		changed: `${(50 * Math.abs(from + to)).toFixed(2)} pp`,
+		"not changed": `not by more than ${(100 * Math.max(-from, to)).toFixed(2)} pp`,
+		"cannot tell": "cannot tell yet",
+	}[first.verdict];
+	const row = rows.filter({ has: page.getByTitle(first.function, { exact: true }) });
+	assert.ok((await row.innerText()).includes(want), `${await row.innerText()}: ${want}`);
+	await row.getByTitle(`Between ${from > 0 ? "+" : "−"}`, { exact: false }).waitFor();
+	const changed = low.filter((e) => e.metric.verdict === "changed").length;
+	const marked = await page.locator(".vtable-body > div b").count();
+	assert.ok(marked <= changed && marked > 0 === changed > 0, `${marked} of ${changed} marked`);
+	const words = await rows.locator("[title^=Between]").allInnerTexts();
+	assert.ok(words.length > 0);
+	for (const text of words)
+		assert.match(text, /^([+−][\d.]+ pp|not by more than [\d.]+ pp|cannot tell yet)$/);
 	await shot(page, "significance");
 	// Too short a window: the reason is said.
 	const short = { from: String(Number(w.to) - 40), to: w.to };
 	await page.goto(
 		base + "compare?" + new URLSearchParams({ ...sides, ...short, shift: "0", view: "table" }),
 	);
-	await page.getByText("Too short to judge").waitFor();
+	await page.getByText("Cannot tell yet: ").waitFor();
 	assert.deepEqual(problems, []);
 });
 

@@ -20,22 +20,29 @@ static void store_pod(struct world *w, const char *version, int pod, int from_s,
 	}
 }
 
+/* The answer, and all infos, one a line. */
 static void expect(struct world *w, int at_s, const char *query, const char *want,
-	const char *want_info)
+	const char *want_infos)
 {
 	struct query_options o = { .text = str_of(query), .t_ns = w->t0 + at_s * NS_PER_S };
 	const struct result *r;
+	struct buf infos = { 0 };
 	struct query *q;
 	struct err err;
 
 	at(w, at_s, query, want);
 	REQUIRE_OK(query_run(w->engine, &o, &q, &err), &err);
 	r = query_result(q);
-	CHECK_INT(r->infos_n, *want_info ? 1 : 0);
-	if (r->infos_n)
-		CHECK_STR(r->infos[0], want_info);
+	for (size_t i = 0; i < r->infos_n; i++)
+		buf_printf(&infos, "%s" STR_FMT, i ? "\n" : "", STR_ARG(r->infos[i]));
+	CHECK_STR(buf_str(&infos), want_infos);
+	buf_release(&infos);
 	query_close(q);
 }
+
+#define TWO_INSTANCES                                                                              \
+	"one series on each side, and not the same one: what two instances differ by is reported as " \
+	"a change, too"
 
 TEST(the_function_that_moved_is_reported_with_its_share)
 {
@@ -49,12 +56,24 @@ TEST(the_function_that_moved_is_reported_with_its_share)
 	}
 	/* what one function gains the other loses; idle stays */
 	expect(&w, 1200, "topk(1, changed(cpu{job=\"api\"}[10m], cpu{job=\"api\"}[10m] offset 10m))",
-		"{function=\"work\"} 0.09999166666666667", "");
+		"{function=\"work\"} 0.09999166666666667",
+		"changed(): 2 of 3 functions changed, the others not by more than 0.71 points");
 	expect(&w, 1200, "count(changed(cpu:samples{job=\"api\"}[10m], cpu:samples{job=\"api\"}[10m] "
 			 "offset 10m))",
-		"{} 2", "");
-	expect(&w, 1200, "changed(cpu{job=\"api\"}[5m], cpu{job=\"api\"}[5m] offset 5m)", "", "");
-	expect(&w, 600, "changed(cpu{job=\"api\"}[5m], cpu{job=\"api\"}[5m] offset 5m, 0.05)", "", "");
+		"{} 2", "changed(): 2 of 3 functions changed, the others not by more than 1.01 points");
+	expect(&w, 1200,
+		"round(changed_interval(cpu{job=\"api\"}[10m], cpu{job=\"api\"}[10m] offset 10m), 0.001)",
+		"{bound=\"low\", function=\"work\", verdict=\"changed\"} 0.097\n"
+		"{bound=\"high\", function=\"work\", verdict=\"changed\"} 0.103\n"
+		"{bound=\"low\", function=\"other\", verdict=\"changed\"} -0.106\n"
+		"{bound=\"high\", function=\"other\", verdict=\"changed\"} -0.094\n"
+		"{bound=\"low\", function=\"idle\", verdict=\"not changed\"} -0.007\n"
+		"{bound=\"high\", function=\"idle\", verdict=\"not changed\"} 0.007",
+		"changed_interval(): 2 of 3 functions changed, the others not by more than 0.71 points");
+	expect(&w, 1200, "changed(cpu{job=\"api\"}[5m], cpu{job=\"api\"}[5m] offset 5m)", "",
+		"changed(): no function changed by more than 0.66 points");
+	expect(&w, 600, "changed(cpu{job=\"api\"}[5m], cpu{job=\"api\"}[5m] offset 5m, 0.05)", "",
+		"changed(): no function changed by more than 0.57 points");
 	world_close(&w);
 }
 
@@ -67,23 +86,61 @@ TEST(what_cannot_be_judged_is_said)
 	store_pod(&w, "v1", 0, 0, 600, 100);
 	store_pod(&w, "v2", 1, 480, 600, 200);
 	expect(&w, 600, "changed(cpu{version=\"v2\"}[10m], cpu{version=\"v1\"}[10m])", "",
-		"changed(): too short to judge: the new window has costs in 2 of its slices of 60s, "
-		"and at least 6 are needed");
+		"changed(): cannot tell yet: the new window has costs in 2 of its slices of 1m, "
+		"and at least 6 are needed; about 4m more");
 	expect(&w, 600, "changed(cpu{version=\"v1\"}[10m], cpu{version=\"v2\"}[10m])", "",
-		"changed(): too short to judge: the base window has costs in 2 of its slices of 60s, "
-		"and at least 6 are needed");
+		"changed(): cannot tell yet: the base window has costs in 2 of its slices of 1m, "
+		"and at least 6 are needed; about 4m more");
 	expect(&w, 600, "changed(cpu{version=\"v3\"}[10m], cpu{version=\"v1\"}[10m])", "",
-		"changed(): the new window has no costs");
+		"changed(): cannot tell: the new window has no costs");
 	expect(&w, 600, "changed(cpu{version=\"v1\"}[10m], cpu{version=\"v1\"}[10m] offset 1h)", "",
-		"changed(): the base window has no costs");
+		"changed(): cannot tell: the base window has no costs");
 	expect(&w, 600, "changed(cpu{version=\"v1\"}[30s], cpu{version=\"v1\"}[10m])", "",
-		"changed(): too short to judge: the new window has costs in 2 of its slices of 5s, "
+		"changed(): cannot tell yet: the new window has costs in 2 of its slices of 5s, "
 		"and at least 6 are needed");
 	store_pod(&w, "v2", 1, 0, 480, 200);
 	expect(&w, 600, "topk(1, changed(cpu{version=\"v2\"}[10m], cpu{version=\"v1\"}[10m]))",
 		"{function=\"work\"} 0.10006666666666669",
-		"changed(): one series on each side, and not the same one: what two instances differ "
-		"by is reported as a change, too");
+		"changed(): 2 of 3 functions changed, the others not by more than 1.09 points\n"
+		"changed(): " TWO_INSTANCES);
+	world_close(&w);
+}
+
+/* Two functions that take turns: nothing changed, but ten minutes of one pod cannot tell. */
+TEST(an_interval_says_what_is_known_of_each_function)
+{
+	struct world w;
+
+	if (!world_open(&w, NULL))
+		return;
+	for (int s = 20; s <= 1200; s += 20) {
+		char stacks[128];
+		int work = 200 + (s * 37) % 400;
+
+		snprintf(stacks, sizeof(stacks), "main;work %d|main;rest %d|main;once 3", work,
+			800 - work);
+		store(&w, "__name__=process_cpu,job=api", s, 20, stacks);
+	}
+	expect(&w, 1200, "changed(cpu[5m], cpu[5m] offset 5m)", "",
+		"changed(): cannot tell yet of 3 functions: rest moved by -19.7 to +18.0 points");
+	expect(&w, 1200, "round(changed_interval(cpu[5m], cpu[5m] offset 5m), 0.001)",
+		"{bound=\"low\", function=\"rest\", verdict=\"cannot tell\"} -0.197\n"
+		"{bound=\"high\", function=\"rest\", verdict=\"cannot tell\"} 0.18\n"
+		"{bound=\"low\", function=\"work\", verdict=\"cannot tell\"} -0.172\n"
+		"{bound=\"high\", function=\"work\", verdict=\"cannot tell\"} 0.189\n"
+		"{bound=\"low\", function=\"once\", verdict=\"cannot tell\"} -0.038\n"
+		"{bound=\"high\", function=\"once\", verdict=\"cannot tell\"} 0.038",
+		"changed_interval(): cannot tell yet of 3 functions: rest moved by -19.7 to +18.0 "
+		"points");
+	expect(&w, 1200, "changed_interval(cpu[1m], cpu[5m] offset 5m)",
+		"{bound=\"low\", verdict=\"cannot tell\"} -1\n"
+		"{bound=\"high\", verdict=\"cannot tell\"} 1",
+		"changed_interval(): cannot tell yet: the new window has costs in 3 of its slices of "
+		"6s, and at least 6 are needed");
+	expect(&w, 1200, "changed_interval(cpu[5m], cpu[5m] offset 1h)",
+		"{bound=\"low\", verdict=\"cannot tell\"} -1\n"
+		"{bound=\"high\", verdict=\"cannot tell\"} 1",
+		"changed_interval(): cannot tell: the base window has no costs");
 	world_close(&w);
 }
 
@@ -98,6 +155,8 @@ TEST(faults)
 		"invalid input: 1:29: changed() wants a probability between 0 and 1, got 0");
 	at(&w, 60, "changed(cpu[10m], cpu[10m], 1/0)",
 		"invalid input: 1:29: changed() wants a probability between 0 and 1, got inf");
+	at(&w, 60, "changed_interval(cpu[10m], cpu[10m], 1)",
+		"invalid input: 1:38: changed_interval() wants a probability between 0 and 1, got 1");
 	at(&w, 60, "changed(cpu, cpu[10m])",
 		"invalid input: 1:9: changed() wants a selector with a window: [5m]");
 	at(&w, 60, "changed(merge(cpu[10m]), cpu[10m])",

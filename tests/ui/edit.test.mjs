@@ -129,10 +129,10 @@ test("what changed asks of differences of selectors", () => {
 	for (const [query, want] of [
 		[
 			'diff(merge(cpu{v="2"}[5m]), merge(cpu{v="1"}[5m] offset 1h))',
-			'changed(cpu{v="2"}[5m], cpu{v="1"}[5m] offset 1h)',
+			'changed_interval(cpu{v="2"}[5m], cpu{v="1"}[5m] offset 1h)',
 		],
-		["diff_normalized(cpu[5m], cpu[1h])", "changed(cpu[5m], cpu[1h])"],
-		["merge(cpu[5m]) - cpu[5m] offset 5m", "changed(cpu[5m], cpu[5m] offset 5m)"],
+		["diff_normalized(cpu[5m], cpu[1h])", "changed_interval(cpu[5m], cpu[1h])"],
+		["merge(cpu[5m]) - cpu[5m] offset 5m", "changed_interval(cpu[5m], cpu[5m] offset 5m)"],
 		['diff(merge(focus(cpu[5m], "x")), merge(cpu[5m]))', null],
 		["diff(merge(cpu), merge(cpu[5m]))", null],
 		["diff on (job) (cpu[5m], cpu[5m])", null],
@@ -142,6 +142,6 @@ test("what changed asks of differences of selectors", () => {
 		assert.equal(edit.changedQuery(query), want);
 	assert.equal(
 		edit.changedQuery("diff(merge(cpu), merge(cpu offset 1h))", 300),
-		"changed(cpu[5m], cpu[5m] offset 1h)",
+		"changed_interval(cpu[5m], cpu[5m] offset 1h)",
 	);
 });

@@ -19,6 +19,7 @@ export * as syntax from "./lib/syntax";
 export * as targets from "./lib/targets";
 export * as timerange from "./lib/timerange";
 export * as units from "./lib/units";
+export * as verdict from "./lib/verdict";
 export * as urlstate from "./lib/urlstate";
 export * as arrange from "./flame/arrange";
 export * as color from "./flame/color";

@@ -308,8 +308,8 @@ function plainSide(text: string, seconds: number): string | null {
 }
 
 /**
- * `changed` of what a difference compares, for the end of a window of so many seconds; null where
- * a side is not a selector alone.
+ * `changed_interval` of what a difference compares, for the end of a window of so many seconds; null
+ * where a side is not a selector alone.
  */
 export function changedQuery(query: string, seconds = 0): string | null {
 	const q = clean(query);
@@ -319,5 +319,5 @@ export function changedQuery(query: string, seconds = 0): string | null {
 			? argsOf(q, call)
 			: minusIn(q);
 	const [next, base] = (sides ?? []).map((side) => plainSide(side, seconds));
-	return next && base ? `changed(${next}, ${base})` : null;
+	return next && base ? `changed_interval(${next}, ${base})` : null;
 }

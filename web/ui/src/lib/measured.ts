@@ -180,7 +180,7 @@ function pickOf(tree: Node, labels: Labels): { pick: string; search: string } {
 function pairOf(tree: Node, parts: Node[], text: Text): [Node, Node] | null {
 	const sides = sidesOf(parts[0]);
 	if (sides) return sides;
-	const changed = all(tree, (n) => n.func?.name === "changed")[0]?.args ?? [];
+	const changed = all(tree, (n) => /^changed(_interval)?$/.test(n.func?.name ?? ""))[0]?.args ?? [];
 	if (changed.length >= 2) return [inside(changed[0]), inside(changed[1])];
 	const query = text.with(parts[0], {}, false);
 	const other = parts.find(

@@ -245,6 +245,7 @@ const COST_CALLS = new Set([
 	"vector",
 	"time",
 	"changed",
+	"changed_interval",
 ]);
 
 const FILTERS = new Set(

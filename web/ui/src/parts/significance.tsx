@@ -1,20 +1,24 @@
-// Which functions of a difference really changed: what the server's changed() says of the two
-// sides, and why it says nothing where it does.
+// Which functions of a difference really changed: what the server's changed_interval() says of the
+// two sides, and why it cannot tell where it cannot.
 import { useMemo } from "preact/hooks";
-import type { ProfileElement, QueryData } from "../lib/api";
+import type { ProfileElement, QueryData, VectorElement } from "../lib/api";
 import { changedQuery } from "../lib/edit";
 import { useApi } from "../lib/hooks";
 import type { Times } from "../lib/questions";
+import { type Change, changesOf } from "../lib/verdict";
 
 export interface Significance {
-	/** Change of the share of the flat cost, -1..1, of those functions that changed. */
-	changes: Map<string, number>;
+	changes: Map<string, Change>;
 	notes: string[];
 	loading: boolean;
 }
 
 function windowOf(times: Times): number {
 	return times.start && times.end ? Math.round(Number(times.end) - Number(times.start)) : 0;
+}
+
+function vectorOf(data: QueryData | undefined): VectorElement[] {
+	return data?.resultType === "vector" ? data.result : [];
 }
 
 /** null where the question cannot be asked: of levels, of filtered or grouped profiles. */
@@ -36,30 +40,22 @@ export function useSignificance(
 	);
 	return useMemo(() => {
 		if (!sent) return null;
-		const changes = new Map<string, number>();
-		if (answer?.data.resultType === "vector")
-			for (const { metric, value } of answer.data.result)
-				changes.set(metric.function ?? "", Number(value[1]));
 		const said = [...(answer?.warnings ?? []), ...(answer?.infos ?? [])];
-		const notes = error ? [error.detail] : said.map((n) => n.replace(/^changed\(\): /, ""));
-		return { changes, notes, loading };
+		const notes = error
+			? [error.detail]
+			: said.map((n) => n.replace(/^changed_interval\(\): /, ""));
+		return { changes: changesOf(vectorOf(answer?.data)), notes, loading };
 	}, [sent, answer, error, loading]);
 }
 
-/** In words, below the table. */
+/** What the server says of all functions, below the table. */
 export function SignificanceNotes({ of }: { of: Significance }) {
-	const n = of.changes.size;
-	const found =
-		n === 0
-			? "No function's share changed beyond what the spread of series and minutes explains."
-			: `${n} ${n === 1 ? "function" : "functions"} changed beyond what the spread of ` +
-				"series and minutes explains.";
 	return (
 		<div class="table-notes" role="status">
-			{of.loading ? "Looking for what changed…" : found}
-			{of.notes.map((note) => (
-				<div key={note} class="faint">
-					{note.charAt(0).toUpperCase() + note.slice(1)}
+			{of.loading && "Looking for what changed…"}
+			{of.notes.map((note, i) => (
+				<div key={note} class={i > 0 ? "faint" : undefined}>
+					{note.charAt(0).toUpperCase() + note.slice(1)}.
 				</div>
 			))}
 		</div>

@@ -3,13 +3,13 @@ import { useMemo } from "preact/hooks";
 import type { TopElement, TopRow, VectorElement } from "../lib/api";
 import {
 	formatPercent,
-	formatPoints,
 	formatSigned,
 	formatValue,
 	parseSample,
 	signedPercent,
 	trend,
 } from "../lib/units";
+import { boundsOf, type Change, middleOf, rankOf, wordsOf } from "../lib/verdict";
 import { shortName } from "../flame/names";
 import { IconMark } from "./icons";
 import { Table, type Column } from "./table";
@@ -25,7 +25,7 @@ export interface TopTableProps {
 	/** Highlights a function in the flame graph beside the table. */
 	onPick?(name: string): void;
 	/** Of a difference: the functions whose share really changed, and by how much. */
-	changes?: Map<string, number>;
+	changes?: Map<string, Change>;
 }
 
 /** The directory of the package gives way first: the end of a name is what tells. */
@@ -115,7 +115,7 @@ function diffColumns(
 	unit: string,
 	rows: TopRow[],
 	highlight: Highlight,
-	changes: Map<string, number> | undefined,
+	changes: Map<string, Change> | undefined,
 ): Column<TopRow>[] {
 	const largest = (key: "flat" | "cum") =>
 		rows.reduce((m, r) => Math.max(m, Math.abs(r[key])), 0) || 1;
@@ -155,22 +155,29 @@ function diffColumns(
 	];
 }
 
-function significance(changes: Map<string, number>): Column<TopRow> {
+function significance(changes: Map<string, Change>): Column<TopRow> {
 	return {
 		key: "changed",
 		title: "Significance",
 		hint:
-			"How far its share of the flat cost moved, where that is more than chance: of " +
-			"comparisons in which nothing changed at most 1 % mark anything",
+			"How far its share of the flat cost moved, where that is more than chance; else by " +
+			"how much it did not, or that it cannot be told yet. Of comparisons in which nothing " +
+			"changed at most 1 % mark anything",
 		numeric: true,
-		width: "98px",
-		sort: (r) => Math.abs(changes.get(r.function) ?? 0),
+		width: "168px",
+		sort: (r) => rankOf(changes.get(r.function)),
 		cell: (r) => {
 			const change = changes.get(r.function);
-			return (
-				change !== undefined && (
-					<b class={trend(change)}>{formatPoints(100 * change)}</b>
-				)
+			if (!change) return false;
+			const bounds = `Between ${boundsOf(change)}`;
+			return change.verdict === "changed" ? (
+				<b class={trend(middleOf(change))} title={bounds}>
+					{wordsOf(change)}
+				</b>
+			) : (
+				<span class="faint" title={bounds}>
+					{wordsOf(change)}
+				</span>
 			);
 		},
 	};

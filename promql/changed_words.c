@@ -1,0 +1,120 @@
+#include "promql/changed_words.h"
+
+#include <math.h>
+
+#include "base/clock.h"
+
+#define LONGER_MAX 100 /* windows so many times as long are no advice */
+
+const char *change_word_name(enum change_word w)
+{
+	static const char *const names[] = { [CHANGE_CHANGED] = "changed",
+		[CHANGE_SAME] = "not changed",
+		[CHANGE_UNKNOWN] = "cannot tell" };
+
+	return names[w];
+}
+
+/* ---- too little to judge ---- */
+
+/* Where a side began a while ago and goes on, time will tell. */
+static void add_wait(const struct changed_words *w, const struct changed_slices *s, struct buf *out)
+{
+	if (s->present == 0 || s->first == 0 || s->first + s->present != s->all ||
+		s->all < CHANGE_SLICES_MIN)
+		return;
+	buf_add_cstr(out, "; about ");
+	duration_print(out, (int64_t)(CHANGE_SLICES_MIN - s->present) * w->slice_ns);
+	buf_add_cstr(out, " more");
+}
+
+static void too_short(const struct changed_words *w, unsigned side, struct buf *out)
+{
+	const struct changed_slices *s = &w->side[side];
+
+	buf_printf(out, "cannot tell yet: the %s window has costs in %u of its slices of ",
+		side ? "base" : "new", s->present);
+	duration_print(out, w->slice_ns);
+	buf_printf(out, ", and at least %u are needed", CHANGE_SLICES_MIN);
+	add_wait(w, s, out);
+}
+
+/* ---- a verdict ---- */
+
+/* By how much longer windows would have to be for the interval to shrink to what matters. */
+static double times_longer(const struct change *c)
+{
+	double width = (c->high - c->low) / 2, middle = fabs(c->low + c->high) / 2;
+	double wanted = fmax(middle, CHANGE_MATTERS - middle);
+
+	return ceil(width / wanted * (width / wanted));
+}
+
+static void judged(const struct changed_words *w, struct buf *out)
+{
+	const struct change_output *f = w->found;
+	const struct change *v = &f->v[f->changed_n];
+	size_t others = f->n - f->changed_n, unknown = 0;
+
+	if (f->changed_n)
+		buf_printf(out, "%zu of %zu function%s changed", f->changed_n, f->n,
+			f->n > 1 ? "s" : "");
+	if (others == 0)
+		return;
+	while (unknown < others && v[unknown].word == CHANGE_UNKNOWN)
+		unknown++;
+	if (unknown == 0) {
+		buf_printf(out, f->changed_n ? ", the others not by more than %.2f points" :
+					       "no function changed by more than %.2f points",
+			100 * change_reach(v));
+		return;
+	}
+	buf_printf(out,
+		"%scannot tell yet of %zu function%s: " STR_FMT " moved by %+.1f to %+.1f points",
+		f->changed_n ? "; " : "", unknown, unknown > 1 ? "s" : "", STR_ARG(w->widest),
+		100 * v->low, 100 * v->high);
+	if (times_longer(v) <= LONGER_MAX)
+		buf_printf(out, "; windows about %.0f times as long would tell",
+			fmax(times_longer(v), 2));
+}
+
+static void describe(const struct changed_words *w, struct buf *out)
+{
+	switch (w->found->verdict) {
+	case CHANGE_NO_NEW:
+	case CHANGE_NO_BASE:
+		buf_printf(out, "cannot tell: the %s window has no costs",
+			w->found->verdict == CHANGE_NO_NEW ? "new" : "base");
+		return;
+	case CHANGE_SHORT_NEW:
+	case CHANGE_SHORT_BASE:
+		too_short(w, w->found->verdict == CHANGE_SHORT_BASE, out);
+		return;
+	case CHANGE_JUDGED:
+		break;
+	}
+	if (w->ev->mode != EVAL_RANGE)
+		judged(w, out);
+	else if (w->found->n > w->found->changed_n &&
+		w->found->v[w->found->changed_n].word == CHANGE_UNKNOWN)
+		buf_add_cstr(out, "cannot tell at some steps; one of them, asked alone, says more");
+}
+
+enum err_code changed_explain(const struct changed_words *w, struct err *err)
+{
+	struct buf text = { 0 };
+	enum err_code rc = ERR_OK;
+
+	describe(w, &text);
+	if (buf_failed(&text))
+		rc = eval_nomem(w->ev, err);
+	else if (text.len)
+		rc = eval_info(w->ev, err, "%s(): " STR_FMT, w->name, STR_ARG(buf_str(&text)));
+	buf_release(&text);
+	if (rc || w->found->verdict != CHANGE_JUDGED || w->found->paired || w->found->series_spread)
+		return rc;
+	return eval_info(w->ev, err,
+		"%s(): one series on each side, and not the same one: what two instances differ by is "
+		"reported as a change, too",
+		w->name);
+}

@@ -1,0 +1,32 @@
+/*
+ * What changed() says beside its answer: changed, not changed by more than so much, or that it
+ * cannot tell yet, and why.
+ *
+ * Errors:    ERR_NOMEM, ERR_LIMIT.
+ * Threads:   one query, one thread.
+ */
+#ifndef PROMQL_CHANGED_WORDS_H
+#define PROMQL_CHANGED_WORDS_H
+
+#include "promql/changed_statistic.h"
+#include "promql/eval.h"
+
+struct changed_slices { /* of a side */
+	uint32_t all, present, first; /* the first that is present */
+};
+
+struct changed_words {
+	struct eval *ev;
+	const char *name; /* of the call */
+	int64_t slice_ns;
+	struct changed_slices side[2];
+	const struct change_output *found;
+	struct str widest; /* the function that did not change and whose interval reaches furthest */
+};
+
+/* "changed", "not changed", "cannot tell": the label verdict of changed_interval(). */
+const char *change_word_name(enum change_word w);
+/* Into the infos of the query. Steps of a range say once that some of them cannot tell. */
+MUST_CHECK enum err_code changed_explain(const struct changed_words *w, struct err *err);
+
+#endif

@@ -1,0 +1,51 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+
+const { verdict } = await import(process.env.EPI_UI_BUNDLE);
+
+function pair(name, word, low, high) {
+	return [
+		["low", low],
+		["high", high],
+	].map(([bound, v]) => ({
+		metric: { function: name, verdict: word, bound },
+		value: [0, String(v)],
+	}));
+}
+
+const answer = [
+	...pair("main.hot", "changed", 0.184, 0.258),
+	...pair("main.gone", "changed", -0.05, -0.03),
+	...pair("main.calm", "not changed", -0.004, 0.012),
+	...pair("main.loud", "cannot tell", -0.06, 0.092),
+];
+
+test("verdicts in words", () => {
+	const changes = verdict.changesOf(answer);
+	assert.equal(changes.size, 4);
+	for (const [name, words, bounds] of [
+		["main.hot", "+22.10 pp", "+18.40 pp and +25.80 pp"],
+		["main.gone", "−4.00 pp", "−5.00 pp and −3.00 pp"],
+		["main.calm", "not by more than 1.20 pp", "−0.40 pp and +1.20 pp"],
+		["main.loud", "cannot tell yet", "−6.00 pp and +9.20 pp"],
+	]) {
+		assert.equal(verdict.wordsOf(changes.get(name)), words);
+		assert.equal(verdict.boundsOf(changes.get(name)), bounds);
+	}
+});
+
+test("what changed comes first, then what cannot be told", () => {
+	const changes = verdict.changesOf(answer);
+	const names = ["main.none", "main.calm", "main.loud", "main.gone", "main.hot"];
+	const ranks = names.map((n) => verdict.rankOf(changes.get(n)));
+	assert.deepEqual(ranks, [...ranks].sort((a, b) => a - b));
+	assert.equal(new Set(ranks).size, names.length);
+});
+
+test("bounds of all functions are of none", () => {
+	const all = pair("", "cannot tell", -1, 1).map(({ metric, value }) => ({
+		metric: { bound: metric.bound, verdict: metric.verdict },
+		value,
+	}));
+	assert.equal(verdict.changesOf(all).size, 0);
+});
