@@ -246,7 +246,7 @@ struct node *read_name(struct reading *r)
 {
 	struct node *n;
 
-	if (r->failed || r->depth >= DEMANGLE_DEPTH_MAX)
+	if (r->failed || r->depth >= DEMANGLE_DEPTH_MAX || ++r->steps > DEMANGLE_STEPS_MAX)
 		return reading_fail(r);
 	r->depth++;
 	n = read_name_inner(r);
@@ -381,7 +381,7 @@ struct node *read_encoding(struct reading *r, bool local)
 	char c = reading_peek(r, 0);
 	bool returns;
 
-	if (r->failed || r->depth >= DEMANGLE_DEPTH_MAX)
+	if (r->failed || r->depth >= DEMANGLE_DEPTH_MAX || ++r->steps > DEMANGLE_STEPS_MAX)
 		return reading_fail(r);
 	r->depth++;
 	name = c == 'G' || c == 'T' ? read_special(r) : read_name(r);

@@ -49,6 +49,7 @@ struct node {
 };
 
 #define DEMANGLE_DEPTH_MAX 400u
+#define DEMANGLE_STEPS_MAX 200000u
 #define DEMANGLE_SCOPES_MAX 64u
 
 struct reading {
@@ -56,6 +57,7 @@ struct reading {
 	const char *at, *end;
 	bool failed;
 	unsigned depth;
+	unsigned steps; /* what is read twice, to see what it is, may be so again and again within it */
 	struct node subs; /* list: candidates for substitution */
 	struct node *scopes[DEMANGLE_SCOPES_MAX]; /* templates whose parameters may be meant; NULL: of a
 						     cast, known later */

@@ -13,7 +13,7 @@ static bool is_digit(char c)
 
 static bool enter(struct reading *r)
 {
-	if (r->failed || r->depth >= DEMANGLE_DEPTH_MAX) {
+	if (r->failed || r->depth >= DEMANGLE_DEPTH_MAX || ++r->steps > DEMANGLE_STEPS_MAX) {
 		r->failed = true;
 		return false;
 	}

@@ -93,10 +93,12 @@ bool demangle_old_rust(struct str name, struct buf *out)
 		return false;
 	end -= HASH_BYTES;
 	while (at < end) {
+		size_t digits = at;
+
 		for (n = 0; at < end && name.ptr[at] >= '0' && name.ptr[at] <= '9'; at++)
 			if ((n = n * 10 + (size_t)(name.ptr[at] - '0')) > DEMANGLE_NAME_MAX)
 				goto none;
-		if (name.ptr[at - 1] < '0' || name.ptr[at - 1] > '9')
+		if (at == digits)
 			goto none;
 		if (at < end && name.ptr[at] == '_' && n > 0) {
 			at++;

@@ -17,7 +17,7 @@ static bool is_upper(char c)
 
 static bool enter(struct reading *r)
 {
-	if (r->failed || r->depth >= DEMANGLE_DEPTH_MAX) {
+	if (r->failed || r->depth >= DEMANGLE_DEPTH_MAX || ++r->steps > DEMANGLE_STEPS_MAX) {
 		r->failed = true;
 		return false;
 	}
@@ -224,6 +224,7 @@ static struct node *cast_arguments(struct reading *r, struct node *parameter, bo
 	struct node *pack = read_arguments(r), *n;
 
 	if (r->failed || reading_peek(r, 0) != 'I') {
+		before.steps = r->steps;
 		*r = before;
 		return parameter;
 	}

@@ -140,11 +140,14 @@ static const char source[] =
 	"namespace {\nstruct Hidden { int operator()(int x) const { return x; }\n"
 	"  template <class T> operator std::vector<T>() { return {}; } };\n}\n"
 	"namespace app {\ninline namespace v1 {\n"
-	"template <class... T> int pack(T... t) { auto f = [](auto... a) { return int(sizeof...(a)); };\n"
+	"template <class... T> int pack(T... t) { auto f = [](auto... a) { return "
+	"int(sizeof...(a)); };\n"
 	"  return f(t...); }\n"
-	"template <class T, int N> struct Grid { T v[N]; template <class U> T *at(U (*f)(T &, int (&)[3]))\n"
+	"template <class T, int N> struct Grid { T v[N]; template <class U> T *at(U "
+	"(*f)(T &, int (&)[3]))\n"
 	"  { return v; }\n  Grid &operator<<(const Grid &) { return *this; }\n"
-	"  bool operator<(const Grid &) const & { return false; }\n  bool operator()(T) && { return true; }\n"
+	"  bool operator<(const Grid &) const & { return false; }\n  bool "
+	"operator()(T) && { return true; }\n"
 	"  operator const T *() const { return v; }\n  Grid() {}\n  ~Grid() {}\n"
 	"  static void *operator new[](unsigned long) { return nullptr; } };\n"
 	"template <template <class> class C, class T> C<T> wrap(C<T> c) { return c; }\n"
@@ -153,16 +156,19 @@ static const char source[] =
 	"long operator\"\" _km(unsigned long long v) { return long(v); }\n"
 	"int member(int (Grid<int, 3>::*p)() const, int Grid<int, 3>::*q) { return p && q; }\n"
 	"[[gnu::abi_tag(\"tagged\")]] int tagged() { return 1; }\n"
-	"int outer(std::map<std::string, int> m) {\n  struct Local { int f(std::function<int(char)> g)\n"
+	"int outer(std::map<std::string, int> m) {\n  struct Local { int "
+	"f(std::function<int(char)> g)\n"
 	"    { return [g](const std::vector<Box<char>> &, auto) { return g('a'); }({}, 1); } };\n"
 	"  static int (*table[2])(double) = {};\n"
 	"  auto deep = [&](int a) { return [a](volatile int *const &) { return a; }; };\n"
-	"  int x = 0;\n  return Local().f([](char c) { return int(c); }) + deep(1)(&x) + bool(table[0]);\n}\n"
+	"  int x = 0;\n  return Local().f([](char c) { return int(c); }) + deep(1)(&x) "
+	"+ bool(table[0]);\n}\n"
 	"}\n}\n"
 	"int main() { app::Grid<int, 3> g; Hidden h; std::vector<char> c = h;\n"
 	"  const int *p = g; (void)(g < g << g); g.at<long>(nullptr); app::Grid<int, 3>()(1);\n"
 	"  using namespace app;\n"
-	"  return pack(1, 'a', \"x\") + pack() + wrap(Box<int>{1}).t + sum(1, 2) + int(3_km) + tagged() +\n"
+	"  return pack(1, 'a', \"x\") + pack() + wrap(Box<int>{1}).t + sum(1, 2) + "
+	"int(3_km) + tagged() +\n"
 	"    member(nullptr, nullptr) + outer({}) + h(1) + int(c.size()) + bool(p) +\n"
 	"    bool(new Grid<char, 2>[2]);\n}\n";
 
@@ -203,17 +209,25 @@ static const char *const rust[] = {
 	"_ZN5alloc3vec12Vec$LT$T$GT$4push17h0123456789abcdefE",
 	"_ZN60_$LT$alloc..string..String$u20$as$u20$core..fmt..Debug$GT$3fmt17h0123456789abcdefE",
 	"_ZN4test9closure$u7b$$u7b$c$u7d$17h0123456789abcdefE.llvm.42",
-	"_ZN3foo17h0000000000000000E", "_ZN3foo17h012345678zabcdefE", "_ZN3f$o$Q$17h0123456789abcdefE",
-	"_ZN1a2$C3$SP$4$BP$RF17h0123456789abcdefE", "_ZN17h0123456789abcdefE", "_ZN2$C17h0123456789abcdefE",
+	"_ZN5allo4push17h0123456789abcdefE", "_ZN3foo17h0000000000000000E",
+	"_ZN3foo17h012345678zabcdefE",
+	"_ZN3f$o$Q$17h0123456789abcdefE",
+	"_ZN1a2$C3$SP$4$BP$RF17h0123456789abcdefE", "_ZN17h0123456789abcdefE",
+	"_ZN2$C17h0123456789abcdefE",
 	"_ZN3$C$17h0123456789abcdefE", "_ZN10$RF$$BP$_$17h0123456789abcdefE",
 	/* Not mangled, or by somebody else. */
-	"", "main", "_Z", "_ZN", "_ZE", "__Z3foov", "___Z3foov_block_invoke", "___Z3foov_block_invoke_2",
-	"_Z3foov.cold", "_Z3foo.isra.0", "_ZL3foov", "_ZThn16_N3foo3barEi", "_ZTv0_n24_N3foo3barEPKc",
-	"_ZGVZ4mainE1x", "_ZZ4mainE1x_0", "_ZZ4mainE1x__12_", "_ZZN1a1bEvENKUlvE_clEv", "_ZN1a1bC1Ev",
+	"", "main", "_Z", "_ZN", "_ZE", "__Z3foov", "___Z3foov_block_invoke",
+	"___Z3foov_block_invoke_2",
+	"_Z3foov.cold", "_Z3foo.isra.0", "_ZL3foov", "_ZThn16_N3foo3barEi",
+	"_ZTv0_n24_N3foo3barEPKc",
+	"_ZGVZ4mainE1x", "_ZZ4mainE1x_0", "_ZZ4mainE1x__12_", "_ZZN1a1bEvENKUlvE_clEv",
+	"_ZN1a1bC1Ev",
 	"_ZNSsC1Ev", "_ZNSt6vectorIiSaIiEED2Ev", "_ZN12_GLOBAL__N_13fooEv", "_ZcvT_", "_ZN1acvbEv",
-	"_ZN1acvT_IiEEv", "_ZN1acvPFivEEv", "_ZNK1aeqERKS_", "_Zli3_kmy", "_ZN1aUt_1bEv", "_ZDC1a1bE",
+	"_ZN1acvT_IiEEv", "_ZN1acvPFivEEv", "_ZNK1aeqERKS_", "_Zli3_kmy", "_ZN1aUt_1bEv",
+	"_ZDC1a1bE",
 	"std::vector<int>::push_back(int const&)", "operator<<(std::ostream&, int)", "a::b(c)(d)",
-	"main.(*T[...]).Do", "main.(*T).Do.Map[...].func1", "java.util.List.<init>", "<module>", "<a", "a>",
+	"main.(*T[...]).Do", "main.(*T).Do.Map[...].func1", "java.util.List.<init>",
+	"<module>", "<a", "a>",
 	"slices.SortFunc[...]", "foo::{closure#0}", "x[y](z)",
 };
 /* clang-format on */

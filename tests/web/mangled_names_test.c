@@ -52,11 +52,10 @@ static struct pprof *make(struct arena *a, struct draw *d)
 	for (uint32_t i = 0; i < 32; i++) {
 		n = 1 + draw(d, 2);
 		for (uint32_t k = 0; k < n; k++)
-			lines[k] = (struct pprof_line){ f[k ? draw(d, FUNCTIONS) : i % FUNCTIONS], 1 + draw(d, 50),
-				0 };
+			lines[k] = (struct pprof_line){ f[k ? draw(d, FUNCTIONS) : i % FUNCTIONS],
+				1 + draw(d, 50), 0 };
 		location[i] = pprof_builder_location(b,
-			(struct pprof_location){ .address = i + 1, .mapping = PPROF_NONE }, lines,
-			n);
+			(struct pprof_location){ .address = i + 1, .mapping = PPROF_NONE }, lines, n);
 	}
 	for (uint32_t i = 0; i < 120; i++) {
 		n = 1 + draw(d, 6);
