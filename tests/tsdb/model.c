@@ -382,7 +382,8 @@ bool model_append(struct model *m)
 			take_back(m);
 			tell(m, REFUSED, m->n, NULL);
 		}
-		m->refused = refused + 1; /* appends are counted, not their values */
+		/* Appends are counted, not their values; what is there already is no fault. */
+		m->refused = refused + (rc != ERR_EXISTS);
 		m->newest_ns = newest_ns;
 		mutex_unlock(&m->lock);
 		free(answer);
