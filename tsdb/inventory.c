@@ -35,6 +35,7 @@ struct inventory {
 	uint64_t generation;
 	uint64_t room[COPIES]; /* bytes of the files; 0: to be made anew */
 	bool dirty; /* the files do not say the same */
+	size_t first; /* to be written: what is in the other one is whole */
 };
 
 static enum err_code nomem(struct err *err)
@@ -228,7 +229,8 @@ static bool pad(struct buf *b, uint64_t to)
 	return !buf_failed(b);
 }
 
-/* The first failure ends it: never are both files without a whole inventory. */
+/* The first failure ends it, and the next time begins with the file that failed: never are both
+ * without a whole inventory. */
 static enum err_code save(struct inventory *v, struct err *err)
 {
 	struct buf b = { 0 };
@@ -242,7 +244,8 @@ static enum err_code save(struct inventory *v, struct err *err)
 	want = (b.len * 2 + STEP_BYTES - 1) / STEP_BYTES * STEP_BYTES;
 	if (buf_failed(&b) || v->n > INVENTORY_MAX)
 		rc = nomem(err);
-	for (size_t i = 0; i < COPIES && !rc; i++) {
+	for (size_t k = 0, i = v->first; k < COPIES && !rc; k++, i = (i + 1) % COPIES) {
+		v->first = i;
 		if (b.len <= v->room[i]) {
 			rc = overwrite(v->fs, v->paths[i], buf_str(&b), err);
 			continue;
@@ -340,6 +343,7 @@ static enum err_code load(struct inventory *v, enum inventory_found *found, stru
 						     INVENTORY_NONE;
 	v->dirty = !copies[0].read || !copies[1].read ||
 		copies[0].generation != copies[1].generation;
+	v->first = best == &copies[0];
 	if (!rc && best) {
 		v->generation = best->generation;
 		if (!reserve(v, best->n))

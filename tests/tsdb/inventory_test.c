@@ -226,6 +226,29 @@ TEST(each_operation_fails_once)
 		}
 }
 
+/* The second file by half, then whichever is written next: one of them is whole all the time. */
+TEST(two_writes_one_after_the_other_fail_by_half)
+{
+	const struct inventory_entry w = window_at(20, false), a = block_at(A, 10);
+
+	for (uint64_t first = 1; first <= 2; first++)
+		for (uint64_t second = 1; second <= 2; second++) {
+			struct bed t;
+
+			REQUIRE(bed_open(&t));
+			reopen(&t);
+			CHECK_OK(change(&t, NULL, &w), &t.f.err);
+			disk_fail(t.disk, first, DISK_WRITE, DISK_ONCE | DISK_TORN);
+			CHECK_INT(change(&t, NULL, &a), ERR_IO);
+			disk_fail(t.disk, second, DISK_WRITE, DISK_ONCE | DISK_TORN);
+			CHECK_INT(change(&t, &a, NULL), ERR_IO);
+			disk_fail(t.disk, 0, DISK_WRITE, DISK_ONCE);
+			reopen(&t);
+			CHECK_INT(t.found, INVENTORY_READ);
+			bed_close(&t);
+		}
+}
+
 TEST(something_can_go_where_the_disk_has_no_room)
 {
 	struct inventory_entry w[100];
