@@ -72,10 +72,13 @@ static void ask_undamaged(struct run *r, bool compact, struct answers *out)
 	site_close(&s);
 }
 
-/* With a list of nothing, or with nothing. */
+/* With nothing, or with a list of nothing and no word why. */
 static bool is_empty(const struct answer *a)
 {
-	return a->body.len < 8 || str_find(buf_str(&a->body), STR("\":[]}")) >= 0;
+	struct str body = buf_str(&a->body);
+
+	return body.len < 8 || (str_find(body, STR("\":[]}")) >= 0 &&
+		str_find(body, STR(",\"infos\":[\"")) < 0);
 }
 
 /* All questions are answered, with something. */
