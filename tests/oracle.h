@@ -111,7 +111,7 @@ static inline bool oracle_pprof(
 	struct buf *out, const char *flags, const char *dir, const char *file)
 {
 	return oracle_run(out,
-		"cd '%s' && TZ=UTC PPROF_TMPDIR='%s' go tool pprof -symbolize=none %s %s "
+		"cd '%s' && TZ=UTC PPROF_TMPDIR='%s' go tool pprof -symbolize=remote %s %s "
 		"2>tool.err "
 		"|| { cat tool.err; false; }",
 		dir, dir, flags, file);

@@ -121,7 +121,7 @@ static bool ask_tool(struct corpus *c)
 	ok = oracle_write(buf_str(&script), oracle_dir(), "script") &&
 		oracle_run(&out,
 			"cd '%s' && rm -f case* && TZ=UTC PPROF_TMPDIR='%s' go tool pprof "
-			"-symbolize=none %s %s %s %s <script 2>tool.err || { cat tool.err; false; }",
+			"-symbolize=remote %s %s %s %s <script 2>tool.err || { cat tool.err; false; }",
 			oracle_dir(), oracle_dir(), c->normalize ? "-normalize" : "", c->flags,
 			c->base ? c->base_file : "", c->file);
 	buf_release(&script);

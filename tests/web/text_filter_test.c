@@ -95,7 +95,7 @@ static bool ask_tool(const struct corpus *c)
 	ok = oracle_write(buf_str(&script), oracle_dir(), "script") &&
 		oracle_run(&out,
 			"cd '%s' && rm -f case* && TZ=UTC PPROF_TMPDIR='%s' go tool pprof "
-			"-symbolize=none all.pb.gz <script 2>tool.err || { cat tool.err; false; }",
+			"-symbolize=remote all.pb.gz <script 2>tool.err || { cat tool.err; false; }",
 			oracle_dir(), oracle_dir());
 	buf_release(&script);
 	buf_release(&out);
