@@ -1,6 +1,7 @@
 /* Budgets that share a pool: what is counted, who waits, who is refused. */
 #include "base/memory_pool.h"
 
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -254,8 +255,10 @@ TEST(who_waits_in_another_line_is_not_waited_for)
 struct storm {
 	struct memory_pool *pool;
 	atomic_size_t used, peak; /* what all have taken and not given back */
-	atomic_uint done, again, failed;
+	atomic_uint holding, done, again, failed;
 };
+
+#define STORM_THREADS 12
 
 /* Takes up to `want` bytes in small steps, some of them given back on the way; false: refused. */
 static bool work(struct storm *s, struct budget *b, size_t want, unsigned *seed)
@@ -283,6 +286,26 @@ static bool work(struct storm *s, struct budget *b, size_t want, unsigned *seed)
 	return ok;
 }
 
+/*
+ * All hold something before any of them asks for more than is left: one at least is refused,
+ * however the threads run.
+ */
+static bool take_beside_all(struct storm *s, struct budget *b, size_t want, unsigned *seed)
+{
+	const size_t held = MAX / 16;
+	bool ok;
+
+	CHECK(budget_take(b, held));
+	atomic_fetch_add(&s->used, held);
+	atomic_fetch_add(&s->holding, 1);
+	while (atomic_load(&s->holding) < STORM_THREADS)
+		sched_yield();
+	ok = work(s, b, want, seed);
+	atomic_fetch_sub(&s->used, held);
+	budget_give(b, held);
+	return ok;
+}
+
 static void run(void *ctx)
 {
 	struct storm *s = ctx;
@@ -290,11 +313,11 @@ static void run(void *ctx)
 	struct budget b;
 
 	for (int i = 0; i < 40; i++) {
-		size_t want = (size_t)rand_r(&seed) % (900 * KIB);
+		size_t want = i ? (size_t)rand_r(&seed) % (900 * KIB) : MAX / 2;
 		bool ok;
 
 		join(s->pool, &b);
-		ok = work(s, &b, want, &seed);
+		ok = i ? work(s, &b, want, &seed) : take_beside_all(s, &b, want, &seed);
 		if (!ok && memory_pool_was_short(&b)) {
 			memory_pool_leave(&b);
 			join(s->pool, &b);
@@ -310,14 +333,14 @@ static void run(void *ctx)
 TEST(whatever_fits_alone_gets_done_among_many)
 {
 	struct storm s = { .pool = open_pool() };
-	struct thread threads[12] = { 0 };
+	struct thread threads[STORM_THREADS] = { 0 };
 	struct err err;
 
-	for (int i = 0; i < 12; i++)
+	for (int i = 0; i < STORM_THREADS; i++)
 		REQUIRE_OK(thread_start(&threads[i], "storm", run, &s, &err), &err);
-	for (int i = 0; i < 12; i++)
+	for (int i = 0; i < STORM_THREADS; i++)
 		thread_join(&threads[i]);
-	CHECK_INT(atomic_load(&s.done), 12 * 40);
+	CHECK_INT(atomic_load(&s.done), STORM_THREADS * 40);
 	CHECK_INT(atomic_load(&s.failed), 0);
 	CHECK(atomic_load(&s.again) > 0);
 	CHECK(atomic_load(&s.peak) <= MAX);
