@@ -34,6 +34,7 @@
 #define STEP_LOWEST 1e-5
 #define POOL_MAX 24 /* functions */
 #define MAY_HAVE_CHANGED 0.1 /* of functions */
+#define MAY_DIFFER 0.05 /* of functions: their shocks are not as all others' are */
 #define SHARES_APART 8 /* shocks are taken as if shares were not further apart */
 #define WEIGHT_LEAST 1e-12
 
@@ -322,6 +323,31 @@ static double moved_likelihood(const struct judge *j, uint32_t f, const struct p
 		MAY_HAVE_CHANGED * normal_density(d, v + share * share));
 }
 
+/*
+ * What one function says of all pairs, added to what others said. It may be one of a few that are
+ * like none else; then it says nothing, so no pair loses more by it than that is unlikely.
+ */
+static void add_to_pool(struct judge *j, uint32_t f, double ratio)
+{
+	double v[PHIS][STEPS], most = -INFINITY, mean = 0;
+	struct path_energy e;
+
+	take_apart(j, f, &e);
+	for (unsigned i = 0; i < PHIS * STEPS; i++) {
+		v[i / STEPS][i % STEPS] = likelihood(j, &e, i / STEPS, i % STEPS);
+		most = fmax(most, v[i / STEPS][i % STEPS]);
+	}
+	for (unsigned i = 0; i < PHIS * STEPS; i++)
+		mean += exp(v[i / STEPS][i % STEPS] - most) / (PHIS * STEPS);
+	for (unsigned i = 0; i < PHIS * STEPS; i++) {
+		double own = exp(v[i / STEPS][i % STEPS] - most);
+
+		j->shocks->pool[i / STEPS][i % STEPS] +=
+			log((1 - MAY_DIFFER) * own + MAY_DIFFER * mean) +
+			moved_likelihood(j, f, &e, ratio, i / STEPS, i % STEPS);
+	}
+}
+
 static void find_pool(struct judge *j)
 {
 	struct shocks *k = j->shocks;
@@ -329,15 +355,8 @@ static void find_pool(struct judge *j)
 	unsigned n = choose_pool(j, pool);
 	double ratio = common_ratio(j, pool, n);
 
-	for (unsigned i = 0; i < n; i++) {
-		struct path_energy e;
-
-		take_apart(j, pool[i], &e);
-		for (unsigned p = 0; p < PHIS; p++)
-			for (unsigned step = 0; step < STEPS; step++)
-				k->pool[p][step] += likelihood(j, &e, p, step) +
-					moved_likelihood(j, pool[i], &e, ratio, p, step);
-	}
+	for (unsigned i = 0; i < n; i++)
+		add_to_pool(j, pool[i], ratio);
 	for (unsigned p = 0; p < PHIS; p++)
 		for (unsigned step = 0; step < STEPS; step++)
 			k->pool[p][step] += log(phi_part[p]);

@@ -101,7 +101,7 @@ TEST(what_cannot_be_judged_is_said)
 	store_pod(&w, "v2", 1, 0, 480, 200);
 	expect(&w, 600, "topk(1, changed(cpu{version=\"v2\"}[10m], cpu{version=\"v1\"}[10m]))",
 		"{function=\"work\"} 0.10006666666666669",
-		"changed(): 2 of 3 functions changed, the others not by more than 1.09 points\n"
+		"changed(): 2 of 3 functions changed, the others not by more than 1.10 points\n"
 		"changed(): " TWO_INSTANCES);
 	world_close(&w);
 }
@@ -122,15 +122,15 @@ TEST(an_interval_says_what_is_known_of_each_function)
 		store(&w, "__name__=process_cpu,job=api", s, 20, stacks);
 	}
 	expect(&w, 1200, "changed(cpu[5m], cpu[5m] offset 5m)", "",
-		"changed(): cannot tell yet of 3 functions: rest moved by -19.7 to +18.0 points");
+		"changed(): cannot tell yet of 3 functions: rest moved by -19.7 to +18.1 points");
 	expect(&w, 1200, "round(changed_interval(cpu[5m], cpu[5m] offset 5m), 0.001)",
 		"{bound=\"low\", function=\"rest\", verdict=\"cannot tell\"} -0.197\n"
-		"{bound=\"high\", function=\"rest\", verdict=\"cannot tell\"} 0.18\n"
-		"{bound=\"low\", function=\"work\", verdict=\"cannot tell\"} -0.172\n"
+		"{bound=\"high\", function=\"rest\", verdict=\"cannot tell\"} 0.181\n"
+		"{bound=\"low\", function=\"work\", verdict=\"cannot tell\"} -0.173\n"
 		"{bound=\"high\", function=\"work\", verdict=\"cannot tell\"} 0.189\n"
 		"{bound=\"low\", function=\"once\", verdict=\"cannot tell\"} -0.038\n"
 		"{bound=\"high\", function=\"once\", verdict=\"cannot tell\"} 0.038",
-		"changed_interval(): cannot tell yet of 3 functions: rest moved by -19.7 to +18.0 "
+		"changed_interval(): cannot tell yet of 3 functions: rest moved by -19.7 to +18.1 "
 		"points");
 	expect(&w, 1200, "changed_interval(cpu[1m], cpu[5m] offset 5m)",
 		"{bound=\"low\", verdict=\"cannot tell\"} -1\n"
