@@ -27,8 +27,10 @@ static void compare(
 	struct err err;
 
 	arena_init(&a, 0);
-	snprintf(flags, sizeof(flags), "-top -nodefraction=0 -nodecount=%zu -sample_index=" STR_FMT,
-		rows, STR_ARG(p->strings[p->types[type].type]));
+	/* The printer takes names as they are in the profile. */
+	snprintf(flags, sizeof(flags),
+		"-symbolize=none -top -nodefraction=0 -nodecount=%zu -sample_index=" STR_FMT, rows,
+		STR_ARG(p->strings[p->types[type].type]));
 	snprintf(what, sizeof(what), "%.240s %.200s", flags, file);
 	CHECK(oracle_pprof(&want, flags, dir, file));
 	CHECK_OK(pprof_top_print(p, &o, &a, &got, &err), &err);
