@@ -73,6 +73,7 @@ struct selector {
 	struct matcher *matchers;
 	size_t matchers_n;
 	int64_t window_ns;  /* 0: a bare selector */
+	bool rated;         /* of rate(), which looks a little beyond the window; the check knows */
 	int64_t offset_ns;  /* backwards in time; may be negative; 0: none */
 	int64_t at_ns;      /* AT_TIME: whole milliseconds, as Prometheus rounds */
 	enum at_kind at;

@@ -229,8 +229,10 @@ static enum err_code check_arg(struct checker *c, const struct function *fn, siz
 	if (wants & ARG_WINDOW)
 		for (struct expr *p = e;; p = p->paren) {
 			p->types = selector_types(c, bare, VALUE_SERIES);
-			if (p == bare)
-				break;
+			if (p != bare)
+				continue;
+			p->selector.rated = fn->id == FN_RATE;
+			break;
 		}
 	if (e->types & wants)
 		return ERR_OK;

@@ -153,6 +153,8 @@ struct chosen {
 	struct labels metric;
 	uint32_t group;
 	int64_t at_ns; /* OVER_MIN, OVER_MAX: the only time to look at */
+	int64_t min_ns; /* OVER_RATE: where its window begins; 0: where the selection's does */
+	int64_t window_ns; /* and how long it counts; 0: as long as the selector's */
 };
 
 struct selection {
@@ -186,6 +188,13 @@ enum err_code over_refuse_levels(struct eval *ev, const struct expr *e,
 	const struct profile_type *type, struct err *err);
 /* OVER_MIN, OVER_MAX: leaves the epoch and the time of each series that has it, in a copy. */
 MUST_CHECK enum err_code over_choose(struct eval *ev, struct selection *s, struct err *err);
+
+/* ---- rate_window.c ---- */
+
+/* OVER_RATE: where the window of each series begins (struct chosen), in a copy. */
+MUST_CHECK enum err_code rate_windows(struct eval *ev, struct selection *s, struct err *err);
+/* Widens what a query looks at, from the first to the last window, by what rate_windows looks at. */
+void rate_span(const struct selector *s, struct window *first, struct window *last);
 
 /* ---- fraction.c ---- */
 

@@ -38,25 +38,6 @@ static struct factor product(whole a, whole b, whole c, whole d)
 	return (struct factor){ (long double)a * (long double)c, (long double)b * (long double)d };
 }
 
-#define EDGE_COUNTS 100 /* in a window of fewer intervals one more or less is worth a look */
-
-/*
- * The time that a rate is over. Scrapes come a little early or late, so a window of ten intervals
- * has nine, ten or eleven of them, and one of a single interval none or two: the time they cover
- * counts then, which is within an interval of the window. Where it is further away the series was
- * not there all the time, and the window counts. In a long window the edges count for little, and
- * one divisor for all series lets their sums be read together.
- */
-static whole time_of_rate(const struct sum_stats *stats, int64_t window_ns)
-{
-	__int128 covered = stats->elapsed_ns, rows = (__int128)stats->rows, window = window_ns;
-	__int128 off = covered < window ? window - covered : covered - window;
-
-	return covered > 0 && off * rows <= covered && window * rows < EDGE_COUNTS * covered ?
-		(whole)covered :
-		(whole)window;
-}
-
 /*
  * Rows of a delta say how much of their interval was profiled. Levels come multiplied by their
  * intervals: divided by the sum of them that is a mean, in which each scrape counts by the time it
@@ -72,7 +53,7 @@ struct factor over_factor(enum over_time over, const struct profile_type *type,
 		profiled = (whole)stats->profiled_ns;
 	}
 	if (over == OVER_RATE)
-		return product(elapsed, profiled, NS_PER_S, time_of_rate(stats, window_ns));
+		return product(elapsed, profiled, NS_PER_S, (whole)window_ns);
 	if (over == OVER_SUM)
 		return product(rows, elapsed, 1, 1);
 	return type->delta ? product(1, rows, 1, 1) : product(1, elapsed, 1, 1);

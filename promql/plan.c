@@ -329,7 +329,7 @@ static enum err_code read_now(
 	uint64_t samples = ev->samples;
 	enum err_code rc;
 
-	if (!(rc = over_choose(ev, &s, err)) && s.n > 0)
+	if (!(rc = over_choose(ev, &s, err)) && !(rc = rate_windows(ev, &s, err)) && s.n > 0)
 		rc = sum_selection(ev, &s, out, err);
 	r->reads++;
 	r->samples += ev->samples - samples;

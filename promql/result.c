@@ -25,6 +25,7 @@ static bool window_of(const struct eval *ev, const struct parsed *parsed, int64_
 			continue;
 		a = selector_window(ev, &e->selector, first);
 		b = selector_window(ev, &e->selector, last);
+		rate_span(&e->selector, &a, &b);
 		numbers = number_window(ev, &e->selector, first);
 		a.min_ns = numbers.min_ns < a.min_ns ? numbers.min_ns : a.min_ns;
 		if (!any || a.min_ns < all->min_ns)

@@ -30,7 +30,7 @@ struct slot {
 	const struct profile_type *type;
 	uint64_t deferred;
 	bool asked, takes_empty, none, by_labels;
-	int64_t at_ns; /* as in struct chosen */
+	int64_t at_ns, min_ns, window_ns; /* as in struct chosen */
 	struct factor factor; /* of fractions */
 	bool has_factor; /* known before it is read: of several series */
 	struct sums sums;

@@ -26,10 +26,12 @@ static void add_stats(struct sum_stats *to, const struct sum_stats *from)
 	to->profiled_ns += from->profiled_ns;
 }
 
-static struct factor factor_of(
-	const struct summing *x, const struct profile_type *type, const struct sum_stats *all)
+/* window_ns: of the series; 0: the selector's. */
+static struct factor factor_of(const struct summing *x, const struct profile_type *type,
+	const struct sum_stats *all, int64_t window_ns)
 {
-	return over_factor(x->s->over, type, all, x->s->selector->window_ns);
+	return over_factor(
+		x->s->over, type, all, window_ns ? window_ns : x->s->selector->window_ns);
 }
 
 static uint64_t hash_of(const struct slot *slot)
@@ -58,8 +60,8 @@ static enum err_code read_totals(
 
 	if (rc)
 		return rc;
-	rc = db_sum(x->ev->querier, &c->series, 1, &c->type, x->s->window.min_ns,
-		x->s->window.max_ns, SUM_WINDOW, NULL, x->ev->arena, &stats, err);
+	rc = db_sum(x->ev->querier, &c->series, 1, &c->type,
+		c->min_ns ? c->min_ns : x->s->window.min_ns, x->s->window.max_ns, SUM_WINDOW, NULL, x->ev->arena, &stats, err);
 	add_stats(all, &stats);
 	return rc;
 }
@@ -80,7 +82,7 @@ enum err_code factors_add(
 			rc = read_totals(x, &c[end], &all, err);
 		if (rc || !all.rows)
 			continue;
-		f = factor_of(x, &c[i].type, &all);
+		f = factor_of(x, &c[i].type, &all, c[i].window_ns);
 		for (size_t k = i; k < end && !rc; k++)
 			rc = slots_add(x, &c[k], &f, err);
 	}
@@ -107,7 +109,7 @@ static void find_factors(struct summing *x)
 			end++)
 			add_stats(&all, &x->of[end].sums.stats);
 		for (size_t k = i; k < end; k++)
-			x->of[k].factor = factor_of(x, first->type, &all);
+			x->of[k].factor = factor_of(x, first->type, &all, first->window_ns);
 	}
 }
 

@@ -25,7 +25,8 @@ static enum err_code grow(struct summing *x, void *array, size_t item, size_t *c
 
 static bool fits(const struct slot *slot, const struct chosen *c)
 {
-	return slot->at_ns == c->at_ns && slot->partition == c->series->partition &&
+	return slot->at_ns == c->at_ns && slot->min_ns == c->min_ns &&
+		slot->window_ns == c->window_ns && slot->partition == c->series->partition &&
 		slot->deferred == c->deferred && slot->by_labels == c->by_labels &&
 		slot->asked == c->asked && slot->takes_empty == c->takes_empty &&
 		slot->none == c->none && profile_type_eq(slot->type, &c->type);
@@ -70,7 +71,9 @@ static enum err_code find_slot(struct summing *x, const struct chosen *c, const 
 		.takes_empty = c->takes_empty,
 		.none = c->none,
 		.by_labels = c->by_labels,
-		.at_ns = c->at_ns };
+		.at_ns = c->at_ns,
+		.min_ns = c->min_ns,
+		.window_ns = c->window_ns };
 	if (f) {
 		(*out)->factor = *f;
 		(*out)->has_factor = true;
@@ -129,7 +132,9 @@ static enum sum_pick pick_of(const struct summing *x, const struct slot *slot)
 static void window_of(
 	const struct summing *x, const struct slot *slot, int64_t *min_ns, int64_t *max_ns)
 {
-	*min_ns = slot->at_ns ? slot->at_ns - 1 : x->s->window.min_ns;
+	*min_ns = slot->at_ns ? slot->at_ns - 1 :
+		slot->min_ns  ? slot->min_ns :
+				x->s->window.min_ns;
 	*max_ns = slot->at_ns ? slot->at_ns : x->s->window.max_ns;
 }
 
@@ -294,6 +299,8 @@ static enum err_code cut_pieces(struct summing *x, struct running *r, struct err
 		for (size_t k = 0; k < each; k++) {
 			int64_t to = k + 1 == each ? end : cuts[(k + 1) * (n + 1) / each - 1];
 
+			if (to < from) /* a slot's window may begin later than the selection's */
+				to = from;
 			r->v[r->n++] = (struct piece){ .slot = &x->slots[i], .min_ns = from, .max_ns = to };
 			from = to;
 		}

@@ -2,11 +2,17 @@
 
 #include "base/demangle.h"
 
-/* It reads like C++, and not like "Class.<init>" of Java or "pkg.(*T[...]).Method" of Go. */
+/*
+ * It reads like C++, and not like "Class.<init>" of Java or "pkg.(*T[...]).Method" of Go. The tool
+ * makes "::fmt" of Rust's "<A as Debug>::fmt" and "<B as Debug>::fmt", and so one function of
+ * many: here such names stay what they are.
+ */
 static bool looks_like_cpp(struct str name)
 {
 	bool found = false;
 
+	if (str_has_prefix(name, STR("<")))
+		return false;
 	for (size_t i = 0; i < name.len; i++) {
 		struct str rest = { name.ptr + i, name.len - i };
 		char c = name.ptr[i];

@@ -153,8 +153,7 @@ test("by top functions: the lines are the API's costs, and with the rest they ar
 	const names = top.result[0].rows.map((r) => r.function);
 	assert.deepEqual(c.labels.slice(0, -1).sort(), [...names].sort());
 	const range = { start: c.window.start, end: c.window.end, step: c.step };
-	// A step is one scrape's interval, so each point is the rate of two.
-	const rate = `rate(${QUERY}[${2 * INTERVAL_S}s])`;
+	const rate = `rate(${QUERY}[${c.step}s])`;
 	const all = await api("query_range", { query: `total(merge(${rate}))`, ...range });
 	const each = await api("query_range", { query: `flat(merge(${rate}))`, ...range });
 	const seconds = (v) => Number(v) / 1e9; // nanoseconds in a second to cores

@@ -312,8 +312,7 @@ test("the card says what a node costs, and where it is defined", async (t) => {
 	const card = page.getByRole("tooltip");
 	await card.waitFor();
 	const text = (await card.innerText()).replace(/\s+/g, " ");
-	assert.match(text, /^leveldb::DBImpl::Get\(leveldb::ReadOptions const&\) /, "the full name");
-	assert.match(text, files ? /\) \/src\/db\.cc:40 / : /\) leveldb /);
+	assert.ok(text.startsWith(`leveldb::DBImpl::Get ${files ? "/src/db.cc:40" : "leveldb"} `), text);
 	assert.match(text, /Flat 0 s 0\.00% of all Cum 500 ms 50\.00% of all/);
 	assert.match(text, /Of parent 50\.00% main\.main/);
 	await shot(page, "card");
@@ -342,7 +341,7 @@ test("the menu opens, walks and closes by keyboard", async (t) => {
 	await page.getByRole("menu").waitFor({ state: "detached" });
 	const copied = () => page.evaluate(() => navigator.clipboard.readText());
 	const want =
-		"main.main\nleveldb::DBImpl::Get(leveldb::ReadOptions const&)\n" +
+		"main.main\nleveldb::DBImpl::Get\n" + // without parameters, as pprof shows it
 		"<demo::Set<T> as demo::Has>::has::h0123456789abcdef";
 	for (let i = 0; i < 20 && (await copied()) !== want; i++) await page.waitForTimeout(50);
 	assert.equal(await copied(), want);

@@ -80,7 +80,7 @@ test("cores are CPU time over time, and the sparkline is its steps", async (t) =
 	await loaded(page);
 	const range = asked.find((u) => u.pathname.endsWith("query_range"));
 	const args = Object.fromEntries(range.searchParams);
-	assert.equal(args.query, "total(merge by (job) (rate(cpu[20s])))");
+	assert.equal(args.query, "total(merge by (job) (rate(cpu[10s])))");
 	const { result } = await api("query_range", args);
 	const shown = Object.fromEntries((await table(page)).map((r) => [r.service, r]));
 	for (const m of result) {

@@ -48,12 +48,10 @@ TEST(rates_of_profiles)
 		{ 30, "rate(process_cpu{pod='p'}[10s]) * 10",
 			"process_cpu{job=\"a\", pod=\"p\"} nanoseconds 88888889 of 1: main;f "
 			"33333333, main;g 55555556" },
-		/* profiles are whole numbers; one scrape of 10 s and of 15 s in 20 s */
-		{ 40, "rate(process_cpu[20s])",
-			"process_cpu{job=\"a\", pod=\"p\"} nanoseconds 8888889 of 1: main;f "
-			"3333333, main;g 5555556\n"
-			"process_cpu{job=\"a\", pod=\"q\"} nanoseconds 18000000 of 1: "
-			"main;f 14000000, main;h 4000000" },
+		/* profiles are whole numbers; (20 s, 40 s] has one of each */
+		{ 40, "rate(process_cpu{pod='q'}[20s])",
+			"process_cpu{job=\"a\", pod=\"q\"} nanoseconds 13500000 of 1: "
+			"main;f 10500000, main;h 3000000" },
 		{ 40, "rate(process_cpu:samples[1m] offset 1m)", "" },
 		{ 40, "total(rate(process_cpu:samples{pod='p'}[10s] offset -10s))", "" },
 		{ 20, "total(rate(process_cpu:samples{pod='p'}[10s] offset -10s))",
@@ -202,14 +200,12 @@ TEST(windows_step_by_step)
 	ask(&w, o, "rate(process_cpu:samples{pod='p'}[10s])",
 		"process_cpu{job=\"a\", pod=\"p\"} 10=0.4444444444444444 20=0.6666666666666666 "
 		"30=0.8888888888888888");
-	/* p has 1, 2, 3, 2, 1 scrapes of 10 s in these windows, q none, 1, 2, 2, 1 of 15 s: of the
-	 * first and the last of p the window counts, else the time covered */
 	ask(&w, o, "flat by (function) (rate(process_cpu:samples[30s]))",
-		"{function=\"f\"} 10=0.1111111111111111 20=1.7 30=1.7444444444444445 40=1.8 "
-		"50=1.511111111111111\n"
-		"{function=\"g\"} 10=0.037037037037037035 20=0.05555555555555555 "
-		"30=0.2222222222222222 40=0.2777777777777778 50=0.18518518518518517\n"
-		"{function=\"h\"} 30=0.2 40=0.2 50=0.4");
+		"{function=\"f\"} 10=0.1111111111111111 20=0.9333333333333333 "
+		"30=1.7444444444444445 40=1.6333333333333333 50=0.8111111111111111\n"
+		"{function=\"g\"} 10=0.037037037037037035 20=0.037037037037037035 "
+		"30=0.2222222222222222 40=0.18518518518518517 50=0.18518518518518517\n"
+		"{function=\"h\"} 30=0.2 40=0.2 50=0.2");
 	ask(&w, o, "max_over_time(memory[20s])",
 		"memory{job=\"a\", pod=\"p\"} 10=130 20=130 30=51\n"
 		"memory{job=\"a\", pod=\"q\"} 30=9 40=9");

@@ -244,3 +244,16 @@ TEST(made_by_hand)
 	compare("by hand", &s);
 	arena_release(&s.arena);
 }
+
+/* Where we are not the tool: these would all be "::fmt". */
+TEST(implementations_of_a_trait_stay_apart)
+{
+	static const struct str names[] = { STR("<demo::Set<T> as demo::Has>::has"),
+		STR("<alloc::string::String as core::fmt::Debug>::fmt") };
+	struct buf out = { 0 };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		CHECK(!function_name_shown(names[i], names[i], &out));
+	CHECK_INT(out.len, 0);
+	buf_release(&out);
+}

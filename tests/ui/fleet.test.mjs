@@ -37,7 +37,7 @@ test("questions: only of what is there; one window for all", () => {
 		["alerts", "alerts", undefined],
 	]);
 	assert.deepEqual(queries(fleet.fleetTypes(ALL)), [
-		["cores", "query_range", "total(merge by (job) (rate(cpu[20s])))"],
+		["cores", "query_range", "total(merge by (job) (rate(cpu[10s])))"],
 		["top", "query", "top(1, merge by (job) (cpu))"],
 		["memory", "query", "total(merge by (job) (memory))"],
 		["tasks", "query", "total(merge by (job) (goroutine))"],

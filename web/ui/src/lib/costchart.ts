@@ -9,7 +9,6 @@ import {
 	escapeRegexp,
 	profilesOf,
 	quote,
-	rateWindow,
 	withRate,
 	type Kind,
 } from "./query";
@@ -88,7 +87,7 @@ export function useCostChart(q: CostQuestion): CostChart {
 				: "";
 	// What users write as costs is drawn as it is.
 	const adds = kind !== "costs" && q.type.endsWith(":delta");
-	const sent = adds ? withRate(asked, rateWindow(step, interval ?? 15)) : asked;
+	const sent = adds ? withRate(asked, step) : asked;
 	const chart = useChart(sent, q.window, interval, q.type, tick);
 	const result = chart.loaded.answer?.data.result ?? EMPTY;
 	const matrix = useMemo(() => (byFunction ? withRest(result) : result), [result, byFunction]);

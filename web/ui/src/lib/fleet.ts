@@ -12,7 +12,7 @@ import {
 	type VectorElement,
 } from "./api";
 import type { Alert } from "./rules";
-import { formatSelector, rateWindow } from "./query";
+import { formatSelector } from "./query";
 import type { Column } from "./series";
 import { alignWindow, chooseStep, formatDuration, trimMs, type Window } from "./timerange";
 import { chartUnit, type ChartUnit } from "./units";
@@ -54,14 +54,12 @@ export interface FleetTimes {
 	step: number;
 	/** The window in whole steps, which the sparkline covers. */
 	grid: Window;
-	/** Seconds that each of its points is the mean of. */
-	rate: number;
 }
 
 export function fleetTimes(window: Window, interval: number): FleetTimes {
 	const width = window.end - window.start;
 	const step = chooseStep({ start: 0, end: SPARK_POINTS * width }, interval);
-	return { window, step, grid: alignWindow(window, step), rate: rateWindow(step, interval) };
+	return { window, step, grid: alignWindow(window, step) };
 }
 
 export function fleetQuestions(by: string, types: FleetTypes, times: FleetTimes): Ask[] {
@@ -75,7 +73,7 @@ export function fleetQuestions(by: string, types: FleetTypes, times: FleetTimes)
 		ask(
 			"cores",
 			"CPU over time",
-			`total(merge by (${by}) (rate(cpu[${formatDuration(times.rate)}])))`,
+			`total(merge by (${by}) (rate(cpu[${formatDuration(step)}])))`,
 			{ start: trimMs(grid.start), end: trimMs(grid.end), step: String(step) },
 			"query_range",
 		);

@@ -322,12 +322,6 @@ export function chartWindow(text: string, step: number): number {
 }
 
 /**
- * The window of the chart's rates: a step, but two scrapes at least. Scrapes come a little early and
- * late, so a window of one interval may have none, or two.
- */
-export const rateWindow = (step: number, interval: number): number => Math.max(step, 2 * interval);
-
-/**
  * The same query with the cost per second in place of what each step adds up, which only amounts
  * have. A query that says something about time itself stays as it is.
  */

@@ -2,7 +2,7 @@
 import { largestValue } from "../lib/series";
 import { resolveType, type ProfileType } from "../lib/api";
 import { surroundings } from "../lib/compare";
-import { chartQuery, findSelectors, rateWindow, withRate } from "../lib/query";
+import { chartQuery, findSelectors, withRate } from "../lib/query";
 import { useChart, windowTimes, type ChartData } from "../lib/questions";
 import { chooseStep, formatClock, formatDuration, type Window } from "../lib/timerange";
 import { Chart } from "./chart";
@@ -21,9 +21,8 @@ export function useSideChart(
 	const type = resolveType(findSelectors(query)[0]?.name ?? "", types);
 	const around = surroundings(win, Date.now() / 1000);
 	const asked = query ? chartQuery(query, "", "profiles") : "";
-	const step = chooseStep(around, interval ?? 15);
 	return useChart(
-		type?.delta ? withRate(asked, rateWindow(step, interval ?? 15)) : asked,
+		type?.delta ? withRate(asked, chooseStep(around, interval ?? 15)) : asked,
 		around,
 		interval,
 		type?.type ?? "",

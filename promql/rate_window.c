@@ -1,0 +1,134 @@
+/*
+ * Windows of rates. Scrapes come a little early or late: of a window of ten intervals a series has
+ * nine, ten or eleven, as its scrapes happen to fall before or behind the edges, and of a window of
+ * one interval none, one or two. Drawn step by step that is a saw.
+ *
+ * So where a scrape falls near the end of the window, and its fellow then falls near the beginning,
+ * the beginning moves: behind that fellow where the last scrape came just before the end, before it
+ * where the next one came just behind the end. Each step then has as many scrapes as the window has
+ * intervals. A window shorter than the interval is as long as the interval. Nothing moves where no
+ * next one came: the series ended, and what is in the window counts.
+ *
+ * In a window of a hundred intervals one scrape counts a hundredth; and sums of many series over whole
+ * hours can be read as one only where all have one window. So these are left as they are.
+ */
+#include "promql/eval.h"
+
+#include "base/clock.h"
+
+#define NEAR_PARTS 10 /* of an interval: how early or late a scrape may come */
+#define LONG_INTERVALS 100
+#define LONG_NS NS_PER_HOUR /* from here on there are sums of whole steps */
+#define LOOK_BACK_NS (5 * NS_PER_MIN) /* for the last scrape, where the window is shorter */
+#define LOOK_AHEAD_NS NS_PER_MIN /* for the one that comes late */
+
+/* How often a series was scraped lately, and last. */
+struct pace {
+	int64_t interval_ns; /* 0: not at all */
+	int64_t last_ns;
+};
+
+/* Of all epochs of a series. */
+static enum err_code read_stats(struct eval *ev, const struct chosen *c, size_t n, int64_t min_ns,
+	int64_t max_ns, struct sum_stats *out, struct err *err)
+{
+	enum err_code rc = eval_check(ev, err);
+
+	*out = (struct sum_stats){ 0 };
+	for (size_t i = 0; i < n && !rc; i++)
+		rc = db_sum(ev->querier, &c[i].series, 1, &c[i].type, min_ns, max_ns, SUM_WINDOW,
+			NULL, ev->arena, out, err);
+	return rc;
+}
+
+static enum err_code read_pace(struct eval *ev, const struct window *w, const struct chosen *c,
+	size_t n, struct pace *out, struct err *err)
+{
+	int64_t back_ns = w->max_ns - w->min_ns;
+	struct sum_stats stats;
+	enum err_code rc;
+
+	*out = (struct pace){ 0 };
+	if (back_ns < LOOK_BACK_NS)
+		back_ns = LOOK_BACK_NS;
+	rc = read_stats(ev, c, n, w->max_ns - back_ns, w->max_ns, &stats, err);
+	if (!rc && stats.rows && stats.elapsed_ns / stats.rows < INT64_MAX / 4) {
+		out->interval_ns = (int64_t)(stats.elapsed_ns / stats.rows);
+		out->last_ns = stats.end_ns;
+	}
+	return rc;
+}
+
+/* The scrape that should have come by the end of the window did so a little later, or still may. */
+static enum err_code is_late(struct eval *ev, const struct window *w, const struct chosen *c,
+	size_t n, int64_t near_ns, bool *out, struct err *err)
+{
+	int64_t ahead_ns = 2 * near_ns < LOOK_AHEAD_NS ? 2 * near_ns : LOOK_AHEAD_NS;
+	int64_t end_ns = w->max_ns + ahead_ns;
+	struct sum_stats stats;
+	enum err_code rc = read_stats(ev, c, n, w->max_ns, end_ns, &stats, err);
+
+	*out = stats.rows || end_ns > clock_now_ns();
+	return rc;
+}
+
+static enum err_code place(struct eval *ev, const struct window *w, struct chosen *c, size_t n,
+	const struct pace *p, struct err *err)
+{
+	int64_t window_ns = w->max_ns - w->min_ns, near_ns = p->interval_ns / NEAR_PARTS;
+	int64_t since_ns = w->max_ns - p->last_ns, min_ns = w->min_ns;
+	enum err_code rc = ERR_OK;
+	bool late = false;
+
+	if (window_ns / p->interval_ns >= LONG_INTERVALS)
+		return ERR_OK;
+	if (window_ns < p->interval_ns) {
+		window_ns = p->interval_ns;
+		min_ns = w->max_ns - window_ns;
+	}
+	if (since_ns < near_ns)
+		min_ns += 2 * near_ns;
+	else if (since_ns > p->interval_ns - near_ns && since_ns <= p->interval_ns + near_ns)
+		rc = is_late(ev, w, c, n, near_ns, &late, err);
+	if (late)
+		min_ns -= 2 * near_ns;
+	for (size_t i = 0; i < n && min_ns != w->min_ns; i++) {
+		c[i].min_ns = min_ns;
+		c[i].window_ns = window_ns;
+	}
+	return rc;
+}
+
+void rate_span(const struct selector *s, struct window *first, struct window *last)
+{
+	if (!s->rated || s->window_ns >= LONG_NS)
+		return;
+	if (first->min_ns > INT64_MIN + LOOK_BACK_NS)
+		first->min_ns -= LOOK_BACK_NS;
+	if (last->max_ns < INT64_MAX - LOOK_AHEAD_NS)
+		last->max_ns += LOOK_AHEAD_NS;
+}
+
+enum err_code rate_windows(struct eval *ev, struct selection *s, struct err *err)
+{
+	struct chosen *chosen;
+	enum err_code rc = ERR_OK;
+	struct pace pace;
+	size_t end;
+
+	if (s->over != OVER_RATE || s->window.max_ns - s->window.min_ns >= LONG_NS)
+		return ERR_OK;
+	if (!(chosen = arena_array(ev->arena, struct chosen, s->n + 1)))
+		return eval_nomem(ev, err);
+	for (size_t i = 0; i < s->n && !rc; i = end) {
+		for (end = i; end < s->n && labels_eq(s->v[end].series->labels, s->v[i].series->labels) &&
+			profile_type_eq(&s->v[end].type, &s->v[i].type);
+			end++)
+			chosen[end] = s->v[end];
+		rc = read_pace(ev, &s->window, &chosen[i], end - i, &pace, err);
+		if (!rc && pace.interval_ns)
+			rc = place(ev, &s->window, &chosen[i], end - i, &pace, err);
+	}
+	s->v = chosen;
+	return rc;
+}
