@@ -55,13 +55,14 @@ bool factors_come_first(const struct summing *x, const struct chosen *c, size_t 
 static enum err_code read_totals(
 	struct summing *x, const struct chosen *c, struct sum_stats *all, struct err *err)
 {
+	int64_t min_ns = c->min_ns ? c->min_ns : x->s->window.min_ns;
 	struct sum_stats stats = { 0 };
 	enum err_code rc = eval_check(x->ev, err);
 
 	if (rc)
 		return rc;
-	rc = db_sum(x->ev->querier, &c->series, 1, &c->type,
-		c->min_ns ? c->min_ns : x->s->window.min_ns, x->s->window.max_ns, SUM_WINDOW, NULL, x->ev->arena, &stats, err);
+	rc = db_sum(x->ev->querier, &c->series, 1, &c->type, min_ns, x->s->window.max_ns,
+		SUM_WINDOW, NULL, x->ev->arena, &stats, err);
 	add_stats(all, &stats);
 	return rc;
 }

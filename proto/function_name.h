@@ -5,8 +5,8 @@
  * A function has a name for people and one of its symbol. Where they differ, somebody has made the
  * first of the second, and it stays. Where they are equal, or there is none for people, it is made
  * here: C++'s and Rust's names without parameters and template arguments, also of those that are
- * demangled already. Names that begin with "<" ("<module>", Rust's "<A as Debug>::fmt") stay as they
- * are, other than in the tool.
+ * demangled already. Names that begin with "<" ("<module>", Rust's "<A as Debug>::fmt") stay as
+ * they are, other than in the tool.
  *
  * Threads: pure function.
  * Source:  google/pprof, internal/symbolizer.
