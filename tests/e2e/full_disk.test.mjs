@@ -3,16 +3,25 @@
 import test from 'node:test';
 import assert from 'node:assert/strict';
 import { closeSync, mkdirSync, openSync, rmSync, writeSync } from 'node:fs';
-import { execFileSync, join, query, request, scratch, startDemo, startServer, until } from './lib.mjs';
+import { cpuProfile } from '../browser/pprof.mjs';
+import { api, execFileSync, join, query, request, scratch, startServer, until } from './lib.mjs';
 
 const NOTHING = 'scrape_configs: []\n';
 const ARGS = ['--web.enable-ingest', '--storage.tsdb.window=10s', '--storage.tsdb.out-of-order-time-window=20s',
   '--storage.tsdb.free-reserve=4MiB'];
-const DISK_MIB = 64;
+const DISK_MIB = 64, FUNCTIONS = 1000;
+
+/** The same size at every time: what a program happens to do would decide how much retention has to take. */
+function profile(time) {
+  const functions = Array.from({ length: FUNCTIONS }, (_, i) => ({ name: `work${i}` }));
+  let v = 1 + time % 1e9;
+  const samples = functions.map((_, i) => ({ stack: [i], value: v = v * 48271 % (2 ** 31 - 1) })); // never 0: the modulus is prime
+  return cpuProfile({ functions, samples });
+}
 
 /** Whatever is left is taken. */
 function fill(path) {
-  const fd = openSync(path, 'w');
+  const fd = openSync(path, 'a');
   for (let bytes = 1 << 20; bytes >= 1; bytes >>= 1)
     for (;;)
       try {
@@ -31,19 +40,20 @@ test('a full disk: it starts after kill -9, answers, refuses, and recovers', asy
   data = join(dir, 'data');
   mkdirSync(data);
   execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${DISK_MIB}m`, 'tmpfs', data]);
-  const demo = await startDemo(t, 'v1', 'none', 60);
-  const body = (await request(`http://${demo.address}/debug/pprof/profile?seconds=1`)).body;
   const push = (server, time) =>
-    request(`${server.url}/api/v1/ingest?name=process_cpu&job=shop&time=${time}`, { method: 'POST', body });
+    request(`${server.url}/api/v1/ingest?name=process_cpu&job=shop&time=${time}`, { method: 'POST', body: profile(time) });
+  const stored = async (server) => (await api(server, 'status/tsdb')).blocks; // windows are those without a ULID
   const count = async (server) => (await query(server, 'merge(cpu{job="shop"}[10m])', { time: end + 5 })).result[0]?.profiles ?? 0;
   const now = Math.floor(Date.now() / 1000), end = now - now % 10;
 
   let server = await startServer(t, { dir, config: NOTHING, args: ARGS });
   for (let i = 59; i >= 0; i--)
     assert.equal((await push(server, end - i)).status, 200);
+  await until('windows that take no more rows are blocks', 30, async () => (await stored(server)).filter((b) => !b.ulid).length === 3);
   fill(join(data, 'others'));
   for (let start = 0; start < 3; start++) {
     await server.stop('SIGKILL');
+    fill(join(data, 'others')); // what it gave back since
     server = await startServer(t, { dir, config: NOTHING, args: ARGS });
     assert.equal((await request(`${server.url}/-/healthy`)).status, 200);
     assert.equal((await request(`${server.url}/-/ready`)).status, 200);
@@ -53,24 +63,24 @@ test('a full disk: it starts after kill -9, answers, refuses, and recovers', asy
     assert.match(JSON.parse(refused.body).error, /^disk is full: \d+ bytes free in .*\/data, reserve 4194304$/);
     assert.match((await request(`${server.url}/metrics`)).body.toString(), /^epimetheus_tsdb_state 1$/m);
   }
-  // Retention by size: nothing is written for it, and what it takes is gone for good.
+  // Retention by size: nothing is written for it, and what it takes is gone for good. Blocks have to go, and windows; the
+  // newest stays, also beside the one that is made later for one profile.
+  const [older, newest] = (await stored(server)).slice(-2);
+  assert.deepEqual([older, newest].map((w) => [w.ulid, w.numRows]), [['', 10], ['', 10]]);
+  const limit = newest.bytes + Math.floor(older.bytes * 3 / 4);
   await server.stop('SIGKILL');
-  const small = [...ARGS, '--storage.tsdb.retention.size=100KB'];
+  const small = [...ARGS, `--storage.tsdb.retention.size=${limit}B`];
   server = await startServer(t, { dir, config: NOTHING, args: small });
-  await until('retention took something', 30, async () => (await count(server)) < 60);
-  const kept = await until('it stands still', 30, async () => {
-    const n = await count(server);
-    await new Promise((done) => setTimeout(done, 1500));
-    return n === await count(server) && n;
-  });
-  assert.ok(kept > 0 && kept < 60, `${kept} profiles`);
+  await until('retention took what is too much', 30, async () => (await count(server)) <= 10);
+  assert.equal(await count(server), 10);
   // A person makes room: no restart is needed.
   rmSync(join(data, 'others'));
   await until('profiles are taken', 30, async () => (await push(server, end + 2)).status === 200);
-  assert.equal(await count(server), kept + 1);
+  assert.equal(await count(server), 11);
+  assert.ok((await stored(server)).reduce((sum, b) => sum + b.bytes, 0) <= limit); // nothing has to go again
   await server.stop('SIGKILL');
   server = await startServer(t, { dir, config: NOTHING, args: ARGS });
-  assert.equal(await count(server), kept + 1);
+  assert.equal(await count(server), 11);
   const res = await request(`${server.url}/api/v1/query?${new URLSearchParams({ query: 'total(cpu[10m])', time: end + 5 })}`);
   assert.equal(JSON.parse(res.body).warnings, undefined, res.body.toString());
 });
