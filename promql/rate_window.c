@@ -9,8 +9,8 @@
  * intervals. A window shorter than the interval is as long as the interval. Nothing moves where no
  * next one came: the series ended, and what is in the window counts.
  *
- * In a window of a hundred intervals one scrape counts a hundredth; and sums of many series over whole
- * hours can be read as one only where all have one window. So these are left as they are.
+ * In a window of a hundred intervals one scrape counts a hundredth; and sums of many series over
+ * whole hours can be read as one only where all have one window. So these are left as they are.
  */
 #include "promql/eval.h"
 
