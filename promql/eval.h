@@ -193,7 +193,7 @@ MUST_CHECK enum err_code over_choose(struct eval *ev, struct selection *s, struc
 
 /* OVER_RATE: where the window of each series begins (struct chosen), in a copy. */
 MUST_CHECK enum err_code rate_windows(struct eval *ev, struct selection *s, struct err *err);
-/* Widens what a query looks at, from the first to the last window, by what rate_windows looks at. */
+/* Widens what a query looks at by what rate_windows looks at beyond the first and last window. */
 void rate_span(const struct selector *s, struct window *first, struct window *last);
 
 /* ---- fraction.c ---- */
