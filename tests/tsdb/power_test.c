@@ -4,9 +4,12 @@
  * from. Windows are cut, blocks joined and dropped, raw rows dropped earlier and
  * series deleted on the way, and the power goes there too.
  */
+#include "base/log.h"
 #include "tests/check.h"
 #include "tests/tsdb/disk.h"
 #include "tests/tsdb/model.h"
+#include "tsdb/db_internal.h"
+#include "tsdb/losses.h"
 
 #define ROUNDS 600
 
@@ -39,6 +42,16 @@ static void until_cut(struct model *m, struct disk *d)
 	disk_restore(d, model_draw(m, UINT64_MAX));
 }
 
+static bool show_loss(void *ctx, const struct loss *l)
+{
+	struct buf text = { 0 };
+
+	loss_print(l, &text);
+	printf("  loss %d: " STR_FMT "\n", (int)l->number, STR_ARG(buf_str(&text)));
+	buf_release(&text);
+	return true;
+}
+
 /* What recovery left can be worked on, and is the same afterwards. */
 static void compact_and_check(struct model *m, int round)
 {
@@ -50,6 +63,10 @@ static void compact_and_check(struct model *m, int round)
 		CHECK_FAIL("round %d, after work on blocks:\n%s", round, m->wrong.ptr);
 	else if (round % 9 == 0 && !model_check_snapshot(m))
 		CHECK_FAIL("round %d, snapshot:\n%s", round, m->wrong.ptr);
+	if (losses_open_n(m->f.db->losses)) {
+		CHECK_FAIL("round %d: losses, and nothing is lost", round);
+		losses_each(m->f.db->losses, 0, LOSS_END, show_loss, NULL);
+	}
 }
 
 TEST(nothing_acknowledged_is_lost_to_power_cuts)
@@ -59,6 +76,8 @@ TEST(nothing_acknowledged_is_lost_to_power_cuts)
 	uint64_t n = model_rounds(ROUNDS / CHECK_STEP);
 
 	REQUIRE(model_init(&m, model_seed()));
+	if (getenv("EPI_CRASH_LOG"))
+		log_set(LOG_INFO, LOG_LOGFMT);
 	m.deletes = true;
 	m.f.o.raw_retention_ns = MODEL_RAW_RETENTION_S * SEC;
 	for (uint64_t round = 0; round < n; round++) {
