@@ -495,6 +495,7 @@ static bool start_of(struct str name, const char *suffix, int64_t *start)
 
 static enum err_code open_one(struct db *db, struct arena *a, struct str name, struct err *err)
 {
+	enum err_code rc;
 	int64_t start;
 	char *path;
 
@@ -504,8 +505,12 @@ static enum err_code open_one(struct db *db, struct arena *a, struct str name, s
 		return missing_window(db, start, err);
 	if (!str_has_suffix(name, STR(DROPPED)) || db->o.read_only)
 		return ERR_OK;
+	/* The rename was perhaps not synced yet: half of a window must not come back. */
 	path = path_join(a, str_of(db->head_dir), name);
-	return path ? fs_remove_tree(db->o.fs, path, err) : arena_fail(a, "open", err);
+	if (!path)
+		return arena_fail(a, "open", err);
+	rc = db->o.fs->ops->sync_dir(db->o.fs, db->head_dir, err);
+	return rc ? rc : fs_remove_tree(db->o.fs, path, err);
 }
 
 enum err_code head_open_all(struct db *db, struct err *err)
