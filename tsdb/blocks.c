@@ -262,6 +262,18 @@ void blocks_unpin_all(struct db *db, struct db_block **v, size_t n)
 	free(v);
 }
 
+bool blocks_have_window(const struct db *db, int64_t start_ns)
+{
+	for (size_t i = 0; i < db->blocks_n; i++) {
+		const struct block_meta *m = block_meta(db->blocks[i]->block);
+
+		for (uint32_t k = 0; k < m->heads_n; k++)
+			if (m->heads[k] == start_ns)
+				return true;
+	}
+	return false;
+}
+
 bool blocks_unreadable_locked(const struct db *db, int64_t min_ns, int64_t max_ns)
 {
 	const struct work *k = db->work;

@@ -91,6 +91,8 @@ void blocks_unpin_all(struct db *db, struct db_block **v, size_t n); /* frees v 
 bool blocks_clip_locked(const struct db *db, int64_t ts_ns, int64_t *start_ns, int64_t *end_ns);
 /* A block that cannot be opened has rows in (min, max], as far as is known. db->lock is held. */
 bool blocks_unreadable_locked(const struct db *db, int64_t min_ns, int64_t max_ns);
+/* A head window was cut into one that stands for it. db->lock is held, or it is the start. */
+bool blocks_have_window(const struct db *db, int64_t start_ns);
 bool block_names_source(const struct block_meta *m, const struct ulid *u);
 /* Something of it cannot be read. */
 void blocks_damage(struct db *db, struct db_block *b, const char *what, const struct err *why);

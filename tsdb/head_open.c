@@ -499,8 +499,9 @@ static enum err_code open_one(struct db *db, struct arena *a, struct str name, s
 	int64_t start;
 	char *path;
 
-	if (start_of(name, "", &start))
-		return open_window(db, start, err);
+	if (start_of(name, "", &start)) /* one that a block stands for could not be removed */
+		return blocks_have_window(db, start * NS_PER_S) ? ERR_OK :
+								  open_window(db, start, err);
 	if (start_of(name, ".acked", &start) || start_of(name, ".names", &start))
 		return missing_window(db, start, err);
 	if (!str_has_suffix(name, STR(DROPPED)) || db->o.read_only)

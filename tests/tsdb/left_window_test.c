@@ -197,6 +197,34 @@ TEST(what_was_deleted_does_not_come_back_with_it)
 	}
 }
 
+/* ---- nor can the next start remove it ---- */
+
+static void start_fails(uint64_t at_work, uint64_t at_start)
+{
+	struct left t = { 0 };
+
+	REQUIRE(is_opened(&t));
+	append(&t, "rare", 5);
+	for (int64_t s = 6; s < 60; s += 9)
+		append(&t, "often", s);
+	disk_fail(t.d, at_work, DISK_RENAME, DISK_ONCE);
+	(void)!db_compact(t.f.db, &t.f.err);
+	db_close(t.f.db);
+	t.f.db = NULL;
+	disk_fail(t.d, at_start, DISK_RENAME, DISK_ONCE);
+	if (!db_open(&t.f.o, &t.f.db, &t.f.err)) /* else it is told */
+		check_rare(&t, "@5\na;b 1\n");
+	fixture_close(&t.f);
+	disk_close(t.d);
+}
+
+TEST(rows_of_a_window_that_stays_are_there_once)
+{
+	for (uint64_t at_work = 1; at_work <= 11; at_work++)
+		for (uint64_t at_start = 1; at_start <= 3; at_start++)
+			start_fails(at_work, at_start);
+}
+
 /* ---- blocks ---- */
 
 static size_t names_in_blocks(struct left *t)
