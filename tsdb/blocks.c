@@ -135,24 +135,54 @@ void blocks_unpin(struct db *db, struct db_block *b)
 		dispose(db, b);
 }
 
-void blocks_retire(struct db *db, struct db_block *b, bool keep)
+/* False: the next start reads it again, or may do so. One that was hidden before stays so. */
+static bool hide(struct db *db, const char *dir)
 {
-	const char *dir = block_dir(b->block);
+	struct fs *fs = db->o.fs;
 	char *gone = NULL;
 	struct err err;
-	bool last, stays = false;
+	bool ok;
 
-	/* At once, though readers may go on for a while: what is joined next names its own sources
-	 * only, and this one must not come back. Open files follow the directory. It is durable
-	 * before any file goes: or a block might come back without its deletions. */
-	if (!keep && asprintf(&gone, "%s" BLOCK_GONE, dir) >= 0) {
-		if (db->o.fs->ops->rename(db->o.fs, dir, gone, &err) ||
-			db->o.fs->ops->sync_dir(db->o.fs, db->work->blocks_dir, &err)) {
-			log_warn("tsdb", "block not removed", LOG_S("block", dir), LOG_E(&err));
-			stays = true;
-		}
-		free(gone);
+	if (!fs_exists(dir))
+		return true;
+	if (asprintf(&gone, "%s" BLOCK_GONE, dir) < 0)
+		return false;
+	ok = !fs->ops->rename(fs, dir, gone, &err);
+	if (ok && fs->ops->sync_dir(fs, db->work->blocks_dir, &err)) {
+		ok = false;
+		(void)!fs->ops->rename(fs, gone, dir, NULL);
 	}
+	if (!ok)
+		log_warn("tsdb", "block not removed", LOG_S("block", dir), LOG_E(&err));
+	free(gone);
+	return ok;
+}
+
+bool blocks_hide(struct db *db, const struct db_block *b)
+{
+	const struct block_meta *m = block_meta(b->block);
+	char *dir = NULL;
+	bool ok = true;
+
+	for (uint32_t i = 0; i < m->heads_n && ok; i++)
+		ok = head_remove_leftover(db, m->heads[i]);
+	for (uint32_t i = 0; i < m->sources_n && ok; i++) {
+		if (asprintf(&dir, "%s/%s", db->work->blocks_dir, m->sources[i].text) < 0)
+			return false;
+		ok = hide(db, dir);
+		free(dir);
+	}
+	return ok && hide(db, block_dir(b->block));
+}
+
+void blocks_retire(struct db *db, struct db_block *b, bool keep)
+{
+	bool last, stays;
+
+	/* At once, though readers may go on for a while: it must not come back when what took its
+	 * place has gone. Open files follow the directory. It is durable before any file goes: or
+	 * a block might come back without its deletions. */
+	stays = !keep && !hide(db, block_dir(b->block));
 	mutex_lock(&db->lock);
 	b->keep = keep;
 	b->stays = stays;
@@ -230,6 +260,18 @@ void blocks_unpin_all(struct db *db, struct db_block **v, size_t n)
 	for (size_t i = 0; i < n; i++)
 		blocks_unpin(db, v[i]);
 	free(v);
+}
+
+bool blocks_have_window(const struct db *db, int64_t start_ns)
+{
+	for (size_t i = 0; i < db->blocks_n; i++) {
+		const struct block_meta *m = block_meta(db->blocks[i]->block);
+
+		for (uint32_t k = 0; k < m->heads_n; k++)
+			if (m->heads[k] == start_ns)
+				return true;
+	}
+	return false;
 }
 
 bool blocks_unreadable_locked(const struct db *db, int64_t min_ns, int64_t max_ns)

@@ -21,6 +21,9 @@
  *
  * Between any two steps the rows are there once: before the rename in the sources, from then on in
  * the successor.
+ * A renamed directory is synced before any file in it goes, also by a later start. What the
+ * disk does not let go comes back at a start without its successor; so a block is dropped after all
+ * that it stands for, and a deletion is written to windows on their way out, too.
  */
 #ifndef TSDB_BLOCKS_H
 #define TSDB_BLOCKS_H
@@ -76,6 +79,10 @@ void blocks_swap_locked(struct db *db, struct db_block *const *olds, size_t n, s
 bool blocks_reserve_locked(struct db *db); /* room for one more */
 /* One that was swapped out: its files go with its last pin, or stay (keep). work->files is held. */
 void blocks_retire(struct db *db, struct db_block *b, bool keep);
+/* Before one is dropped: it and all that it stands for is nothing that a start reads, durably. What
+ * would come back without it would have none of its deletions. False: the disk keeps something, and
+ * it has to stay. work->files is held. */
+bool blocks_hide(struct db *db, const struct db_block *b);
 /* Blocks now in the list, pinned; malloc'ed. */
 MUST_CHECK enum err_code blocks_pin_all(
 	struct db *db, struct db_block ***out, size_t *n, struct err *err);
@@ -84,6 +91,8 @@ void blocks_unpin_all(struct db *db, struct db_block **v, size_t n); /* frees v 
 bool blocks_clip_locked(const struct db *db, int64_t ts_ns, int64_t *start_ns, int64_t *end_ns);
 /* A block that cannot be opened has rows in (min, max], as far as is known. db->lock is held. */
 bool blocks_unreadable_locked(const struct db *db, int64_t min_ns, int64_t max_ns);
+/* A head window was cut into one that stands for it. db->lock is held, or it is the start. */
+bool blocks_have_window(const struct db *db, int64_t start_ns);
 bool block_names_source(const struct block_meta *m, const struct ulid *u);
 /* Something of it cannot be read. */
 void blocks_damage(struct db *db, struct db_block *b, const char *what, const struct err *why);

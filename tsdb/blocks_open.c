@@ -17,6 +17,7 @@ struct opening {
 	struct arena a;
 	struct db_block **v;
 	size_t n;
+	bool synced; /* the directory of blocks, as it was found */
 };
 
 static void remove_tree(struct db *db, const char *path)
@@ -29,7 +30,7 @@ static void remove_tree(struct db *db, const char *path)
 		log_info("tsdb", "leftover removed", LOG_S("path", path));
 }
 
-/* Half of a directory must never be found under its name. */
+/* Half of a directory must never be found under its name, after a power cut neither. */
 static void remove_block(struct db *db, struct db_block *b)
 {
 	char *dir = strdup(block_dir(b->block)), *gone = NULL;
@@ -39,7 +40,8 @@ static void remove_block(struct db *db, struct db_block *b)
 	if (!dir || asprintf(&gone, "%s" BLOCK_GONE, dir) < 0)
 		gone = NULL;
 	if (gone && !db->o.read_only) {
-		if (db->o.fs->ops->rename(db->o.fs, dir, gone, &err))
+		if (db->o.fs->ops->rename(db->o.fs, dir, gone, &err) ||
+			db->o.fs->ops->sync_dir(db->o.fs, db->work->blocks_dir, &err))
 			log_warn("tsdb", "leftover not removed", LOG_S("path", dir), LOG_E(&err));
 		else
 			remove_tree(db, gone);
@@ -122,6 +124,20 @@ static enum err_code open_one(struct opening *o, struct str name, struct err *er
 		note_unreadable(o->db, dir, &why, err);
 }
 
+/* What was renamed to be removed was perhaps not synced yet: half of it must not come back. */
+static void remove_renamed(struct opening *o, const char *path)
+{
+	struct fs *fs = o->db->o.fs;
+	struct err err;
+
+	if (!o->synced && fs->ops->sync_dir(fs, o->db->work->blocks_dir, &err)) {
+		log_warn("tsdb", "leftover not removed", LOG_S("path", path), LOG_E(&err));
+		return;
+	}
+	o->synced = true;
+	remove_tree(o->db, path);
+}
+
 static enum err_code open_each(struct opening *o, struct err *err)
 {
 	struct db *db = o->db;
@@ -143,7 +159,7 @@ static enum err_code open_each(struct opening *o, struct err *err)
 			char *path = path_join(&o->a, str_of(db->work->blocks_dir), names[i]);
 
 			if (path)
-				remove_tree(db, path);
+				remove_renamed(o, path);
 		}
 	}
 	return rc;
@@ -236,7 +252,7 @@ static void remove_windows(struct opening *o)
 		const struct block_meta *m = block_meta(o->v[i]->block);
 
 		for (uint32_t k = 0; k < m->heads_n; k++)
-			head_remove_leftover(db, m->heads[k]);
+			(void)!head_remove_leftover(db, m->heads[k]);
 	}
 }
 

@@ -167,6 +167,14 @@ uint64_t commit_generation(struct db *db)
 	return atomic_load(&db->commit->generation);
 }
 
+static void raise(_Atomic int64_t *to, int64_t v)
+{
+	int64_t is = atomic_load(to);
+
+	while (is < v && !atomic_compare_exchange_weak(to, &is, v))
+		;
+}
+
 enum err_code commit_enqueue(
 	struct db *db, struct commit_row *row, uint64_t generation, struct err *err)
 {
@@ -185,6 +193,7 @@ enum err_code commit_enqueue(
 		rc = err_set(err, ERR_UNAVAILABLE, "a commit failed; the store is being reopened");
 	} else {
 		row->number = ++c->rows;
+		raise(&db->queued_max_ns, row->ts_ns);
 		count_queued(c, row, 1);
 		*c->last = row;
 		c->last = &row->next;
@@ -226,14 +235,6 @@ static void count_row(struct window_count *c, const struct commit_row *r)
 	c->rows++;
 	c->samples += r->samples;
 	c->symbols += r->symbols;
-}
-
-static void raise(_Atomic int64_t *to, int64_t v)
-{
-	int64_t is = atomic_load(to);
-
-	while (is < v && !atomic_compare_exchange_weak(to, &is, v))
-		;
 }
 
 static void stored(

@@ -380,7 +380,8 @@ void db_set_retention(
 
 /*
  * Rows in (min, max] of the series that all matchers accept are seen no more once this returns,
- * also after a restart; their bytes go with the next compaction. Sums of steps are made anew of the
+ * also after a restart; their bytes go with the next compaction. So do rows whose append was
+ * answered with an error and that are on the disk all the same. Sums of steps are made anew of the
  * rows that stay. Where raw rows are gone by retention that cannot be done: a step of which only a
  * part is in (min, max] is left out as a whole, which queries say in their infos; a step with no
  * row in it stays. At least one matcher must not accept "".

@@ -174,6 +174,7 @@ struct db {
 	bool closing, retention_due;
 	_Atomic int64_t max_ts_ns; /* of stored rows */
 	int64_t found_max_ns; /* the same, at the start */
+	_Atomic int64_t queued_max_ns; /* of what was queued, stored or not: it may be on the disk */
 	_Atomic uint64_t rows, samples, numbers; /* appended since start */
 };
 
@@ -256,8 +257,8 @@ void head_take_locked(struct db *db, struct window *w);
 void head_remove(struct db *db, struct window *w, const char *why);
 /* Files beside a window's directory that say that it has to be there. */
 void head_remove_beside(struct db *db, const struct window *w);
-/* What a crash left of a window that is in a block. */
-void head_remove_leftover(struct db *db, int64_t start_ns);
+/* What a crash, or the disk, left of a window that is in a block. False: it is still there. */
+bool head_remove_leftover(struct db *db, int64_t start_ns);
 /* Takes and removes the oldest window. */
 void head_drop_oldest(struct db *db, const char *why);
 void head_encode_count(const struct window_count *c, struct buf *out);

@@ -153,10 +153,20 @@ static enum err_code match_in_window(
 	return rc;
 }
 
-/* Rows that come later are not meant: the range ends with the newest row of now. */
-static enum err_code delete_in_window(struct deleting *t, struct window *w, struct err *err)
+/* A row whose commit failed has no answer that counts, and may be on the disk all the same. */
+static int64_t newest_of_now(struct db *db)
 {
-	int64_t newest = atomic_load(&t->db->max_ts_ns),
+	int64_t stored = atomic_load(&db->max_ts_ns), queued = atomic_load(&db->queued_max_ns);
+
+	return stored > queued ? stored : queued;
+}
+
+/* Rows that come later are not meant: the range ends with the newest row of now. dropping: it is
+ * off the list, and the inventory, but the disk may keep its files. */
+static enum err_code delete_in_window(
+	struct deleting *t, struct window *w, bool dropping, struct err *err)
+{
+	int64_t newest = newest_of_now(t->db),
 		min = t->min_ns > w->start_ns ? t->min_ns : w->start_ns,
 		max = t->max_ns < w->end_ns ? t->max_ns : w->end_ns;
 	char *path = window_deleted_path(t->db, w->start_ns), of[DELETED_OF_MAX];
@@ -172,7 +182,7 @@ static enum err_code delete_in_window(struct deleting *t, struct window *w, stru
 		w->deleted = d.v;
 		w->deleted_n = d.n;
 		mutex_unlock(&t->db->lock);
-		if (d.n)
+		if (d.n && !dropping)
 			stock_note_deleted(t->db, NULL, w);
 	}
 	bits_release(&ids);
@@ -180,23 +190,38 @@ static enum err_code delete_in_window(struct deleting *t, struct window *w, stru
 	return rc;
 }
 
+/*
+ * Windows on their way out too: one whose files the disk does not let go is read again at the next
+ * start. work->files is held: no window leaves the list, nor comes to those on their way out.
+ */
 static enum err_code delete_in_windows(struct deleting *t, struct err *err)
 {
 	struct db *db = t->db;
-	struct window *w;
 	enum err_code rc = ERR_OK;
+	struct window *w;
 
-	/* work->files is held: a window can leave the list only for a block, and that waits. */
-	for (size_t i = 0; !rc; i++) {
-		mutex_lock(&db->lock);
-		if ((w = i < db->windows_n ? db->windows[i] : NULL))
-			w->pins++;
+	mutex_lock(&db->lock);
+	for (size_t i = 0; i < db->windows_n && !rc; i++) {
+		w = db->windows[i];
+		w->pins++;
 		mutex_unlock(&db->lock);
-		if (!w)
-			break;
-		rc = delete_in_window(t, w, err);
+		rc = delete_in_window(t, w, false, err);
 		head_unpin(db, w);
+		mutex_lock(&db->lock);
 	}
+	/* Pinned it stays on the list. */
+	for (w = db->dropping; w && !rc;) {
+		struct window *pinned = w;
+
+		w->pins++;
+		mutex_unlock(&db->lock);
+		rc = delete_in_window(t, w, true, err);
+		mutex_lock(&db->lock);
+		w = w->next_dropping;
+		pinned->pins--;
+		cond_broadcast(&db->changed);
+	}
+	mutex_unlock(&db->lock);
 	return rc;
 }
 

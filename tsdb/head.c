@@ -306,14 +306,18 @@ static bool remove_files(struct db *db, struct window *w)
 	return gone;
 }
 
-/* Off the list of those being dropped; db->lock is held. */
+/* Off the list of those being dropped, once no deletion looks at it. */
 static void forget_dropping(struct db *db, const struct window *w)
 {
 	struct window **at = &db->dropping;
 
+	mutex_lock(&db->lock);
+	while (w->pins)
+		cond_wait(&db->changed, &db->lock);
 	while (*at != w)
 		at = &(*at)->next_dropping;
 	*at = w->next_dropping;
+	mutex_unlock(&db->lock);
 }
 
 void head_take_locked(struct db *db, struct window *w)
@@ -329,21 +333,25 @@ void head_take_locked(struct db *db, struct window *w)
 	db->dropping = w;
 }
 
-void head_remove_leftover(struct db *db, int64_t start_ns)
+bool head_remove_leftover(struct db *db, int64_t start_ns)
 {
 	struct window *w = window_new(db, start_ns, 0);
+	bool gone = w != NULL;
 	struct err err;
 
 	if (w && fs_exists(w->dir)) {
 		log_info("tsdb", "window is in a block already", LOG_S("store", w->dir));
-		if (!db->o.read_only)
-			remove_files(db, w);
-		else if (fs_remove_tree(db->o.fs, w->dir, &err)) /* a copy of it */
+		if (!db->o.read_only) {
+			gone = remove_files(db, w);
+		} else if (fs_remove_tree(db->o.fs, w->dir, &err)) { /* a copy of it */
 			log_warn("tsdb", "window not removed", LOG_E(&err));
+			gone = false;
+		}
 	}
 	if (w)
 		head_remove_beside(db, w);
 	head_free(db, w);
+	return gone;
 }
 
 /* What nobody looked into since the start has ids that nobody knows of yet. Ended epochs give no
@@ -411,9 +419,7 @@ void head_remove(struct db *db, struct window *w, const char *why)
 		return;
 	log_info("tsdb", "window dropped", LOG_S("store", w->dir), LOG_S("reason", why));
 	metric_add(&dropped_windows, why, 1);
-	mutex_lock(&db->lock);
 	forget_dropping(db, w);
-	mutex_unlock(&db->lock);
 	head_free(db, w);
 	db_retire_series(db);
 }
@@ -422,10 +428,12 @@ void head_drop_oldest(struct db *db, const char *why)
 {
 	struct window *w;
 
+	mutex_lock(&db->work->files);
 	mutex_lock(&db->lock);
 	w = db->windows[0];
 	head_take_locked(db, w);
 	mutex_unlock(&db->lock);
+	mutex_unlock(&db->work->files);
 	head_remove(db, w, why);
 }
 

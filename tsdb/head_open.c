@@ -495,17 +495,23 @@ static bool start_of(struct str name, const char *suffix, int64_t *start)
 
 static enum err_code open_one(struct db *db, struct arena *a, struct str name, struct err *err)
 {
+	enum err_code rc;
 	int64_t start;
 	char *path;
 
-	if (start_of(name, "", &start))
-		return open_window(db, start, err);
+	if (start_of(name, "", &start)) /* one that a block stands for could not be removed */
+		return blocks_have_window(db, start * NS_PER_S) ? ERR_OK :
+								  open_window(db, start, err);
 	if (start_of(name, ".acked", &start) || start_of(name, ".names", &start))
 		return missing_window(db, start, err);
 	if (!str_has_suffix(name, STR(DROPPED)) || db->o.read_only)
 		return ERR_OK;
+	/* The rename was perhaps not synced yet: half of a window must not come back. */
 	path = path_join(a, str_of(db->head_dir), name);
-	return path ? fs_remove_tree(db->o.fs, path, err) : arena_fail(a, "open", err);
+	if (!path)
+		return arena_fail(a, "open", err);
+	rc = db->o.fs->ops->sync_dir(db->o.fs, db->head_dir, err);
+	return rc ? rc : fs_remove_tree(db->o.fs, path, err);
 }
 
 enum err_code head_open_all(struct db *db, struct err *err)

@@ -93,6 +93,10 @@ static bool drop_block(struct db *db, struct db_block *b, const char *why)
 	if (!off_inventory(stock_drop_block(db, &block_meta(b->block)->ulid, &err), name, &err))
 		return false;
 	mutex_lock(&db->work->files);
+	if (!blocks_hide(db, b)) {
+		mutex_unlock(&db->work->files);
+		return false;
+	}
 	mutex_lock(&db->lock);
 	blocks_swap_locked(db, &b, 1, NULL, NULL);
 	mutex_unlock(&db->lock);

@@ -114,18 +114,6 @@ enum err_code stock_open(struct db *db, struct err *err)
 		&db->inventory_found, err);
 }
 
-static bool in_heads(const struct db *db, int64_t start_ns)
-{
-	for (size_t i = 0; i < db->blocks_n; i++) {
-		const struct block_meta *m = block_meta(db->blocks[i]->block);
-
-		for (uint32_t k = 0; k < m->heads_n; k++)
-			if (m->heads[k] == start_ns)
-				return true;
-	}
-	return false;
-}
-
 static bool in_sources(const struct db *db, const struct ulid *u)
 {
 	for (size_t i = 0; i < db->blocks_n; i++)
@@ -257,7 +245,7 @@ static void look_at(struct taking *t, const struct inventory_entry *e)
 	if (!e->ulid.text[0]) {
 		if (find_window(t->db, e->min_ns))
 			check_deleted(t, e, where, ".deleted");
-		else if (in_heads(t->db, e->min_ns))
+		else if (blocks_have_window(t->db, e->min_ns))
 			t->out[t->out_n++] = *e;
 		else
 			missing(t, e, where);

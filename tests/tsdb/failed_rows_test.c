@@ -1,7 +1,11 @@
-/* Delta bases of rows whose commit fails: what they counted is in one delta, whatever happens. */
+/*
+ * Rows whose commit fails, and that may be on the disk all the same: what they counted is in one
+ * delta, whatever happens, and what is deleted then does not come back with them.
+ */
 #include <unistd.h>
 
 #include "tests/tsdb/epoch_world.h"
+#include "tests/tsdb/numbers.h"
 #include "tsdb/store.h"
 
 enum fault { NONE, BEFORE, AFTER };
@@ -12,13 +16,17 @@ struct faulty {
 	atomic_bool hold; /* writes wait */
 	_Atomic int pass; /* so many go through all the same */
 	_Atomic int waiting;
+	atomic_bool shut; /* no store is opened */
 };
 
 static _Thread_local bool never_held; /* a thread that makes a window, which is written to */
 
 static enum err_code faulty_open(const struct store_ops *ops, struct store *s, struct err *err)
 {
-	(void)ops;
+	const struct faulty *f = (const struct faulty *)ops;
+
+	if (atomic_load(&f->shut))
+		return err_set(err, ERR_IO, "No space left on device");
 	return store_leveldb.open(&store_leveldb, s, err);
 }
 
@@ -300,4 +308,72 @@ TEST(a_cut_does_not_wait_for_a_writer_that_fails)
 	thread_join(&thread);
 	mutex_destroy(&answers.lock);
 	cond_destroy(&answers.changed);
+}
+
+/* ---- deleting ---- */
+
+static enum err_code put_number(struct fixture *f, struct labels l, int64_t s, double value)
+{
+	return numbers_wait(f->db, &(struct db_number){ l, s * SEC, value }, 1, &f->err);
+}
+
+static bool count_number(void *ctx, const struct db_series *s, int64_t ts_ns, double value)
+{
+	(void)s;
+	(void)ts_ns;
+	(void)value;
+	++*(int *)ctx;
+	return true;
+}
+
+static void check_nothing_is_there(struct fixture *f, struct labels l)
+{
+	size_t warnings = 0;
+	int numbers = 0;
+
+	check_rows(f, l, "");
+	CHECK(numbers_each(f->db, ALL, count_number, &numbers, &warnings, &f->err));
+	CHECK_INT(numbers, 0);
+	CHECK_INT(warnings, 0);
+}
+
+/* The row is newer than all that was acknowledged, and deleted while the store is reopened, or
+ * once it is there again. */
+static void check_deletion(bool number, bool shut)
+{
+	struct faulty faulty = { .ops = { faulty_open, faulty_write } };
+	struct matcher m;
+	struct fixture f;
+	struct labels l, up;
+
+	REQUIRE(open_small(&f, NULL));
+	f.o.store = &faulty.ops;
+	REQUIRE(fixture_reopen(&f));
+	l = job(&f, "j", "i");
+	up = labels_of(&f.arena, "up", "j", "i");
+	CHECK_OK(put(&f, l, 40, "x 1"), &f.err);
+	CHECK_OK(put_number(&f, up, 40, 1), &f.err);
+	atomic_store(&faulty.shut, shut);
+	atomic_store(&faulty.next, AFTER);
+	CHECK_INT(number ? put_number(&f, up, 50, 0) : put(&f, l, 50, "x 2"), ERR_IO);
+	if (!shut)
+		wait_ready(f.db);
+	REQUIRE_OK(matcher_init(&m, MATCH_EQ, STR("job"), STR("j"), &f.err), &f.err);
+	CHECK_OK(db_delete_series(f.db, &m, 1, 0, 100 * SEC, &f.err), &f.err);
+	matcher_release(&m);
+	atomic_store(&faulty.shut, false);
+	wait_ready(f.db);
+	check_nothing_is_there(&f, l);
+	REQUIRE(fixture_reopen(&f));
+	check_nothing_is_there(&f, l);
+	/* What comes later was not meant. */
+	CHECK_OK(put(&f, l, 60, "x 3"), &f.err);
+	check_rows(&f, l, "@60\nx 3\n");
+	fixture_close(&f);
+}
+
+TEST(a_deletion_takes_what_came_to_the_disk_without_an_answer)
+{
+	for (int i = 0; i < 4; i++)
+		check_deletion(i & 1, i & 2);
 }

@@ -52,6 +52,7 @@ static void say_row(struct model *m, const char *what, struct labels labels, int
 static void take(struct model *m, struct labels labels, int64_t ts_ns, uint64_t hash)
 {
 	struct model_row *r;
+	const char *what = "has another content";
 	uint32_t series = 0;
 	size_t i, first;
 
@@ -76,10 +77,12 @@ static void take(struct model *m, struct labels labels, int64_t ts_ns, uint64_t 
 			r->there = true;
 			return;
 		}
+		if (r->hash == hash)
+			what = "was deleted and is there again";
 		if (r->state == MODEL_ACKED || r->state == MODEL_DELETED || i == first)
 			break;
 	}
-	say_row(m, "has another content", labels, ts_ns);
+	say_row(m, what, labels, ts_ns);
 }
 
 static bool take_row(void *ctx, const struct db_series *s, const struct db_row *row)
