@@ -33,11 +33,16 @@ static enum err_code read_stats(struct eval *ev, const struct chosen *c, size_t 
 	int64_t max_ns, struct sum_stats *out, struct err *err)
 {
 	enum err_code rc = eval_check(ev, err);
+	struct arena scratch; /* of what is read, times alone are wanted */
 
 	*out = (struct sum_stats){ 0 };
+	arena_init_shared(&scratch, ev->budget);
 	for (size_t i = 0; i < n && !rc; i++)
 		rc = db_sum(ev->querier, &c[i].series, 1, &c[i].type, min_ns, max_ns, SUM_WINDOW,
-			NULL, ev->arena, out, err);
+			NULL, &scratch, out, err);
+	out->headers = NULL;
+	out->headers_n = 0;
+	arena_release(&scratch);
 	return rc;
 }
 

@@ -164,7 +164,7 @@ function significance(changes: Map<string, Change>): Column<TopRow> {
 			"how much it did not, or that it cannot be told yet. Of comparisons in which nothing " +
 			"changed at most 1 % mark anything",
 		numeric: true,
-		width: "168px",
+		width: "180px",
 		sort: (r) => rankOf(changes.get(r.function)),
 		cell: (r) => {
 			const change = changes.get(r.function);
