@@ -76,8 +76,8 @@ bool function_name_shown(struct str name, struct str system_name, struct buf *ou
 	} else if (name.len == 0) {
 		buf_add_str(out, system_name);
 	}
-	if (buf_failed(out) || str_eq((struct str){ out->ptr + len, out->len - len }, name) ||
-		out->len == len) {
+	if (buf_failed(out) || out->len == len ||
+		str_eq((struct str){ out->ptr + len, out->len - len }, name)) {
 		out->len = len;
 		return false;
 	}

@@ -153,7 +153,7 @@ enum err_code block_series_decode(
 {
 	struct cursor in = cursor_of(bytes);
 	uint32_t *headers = NULL;
-	uint64_t id = 0;
+	uint64_t id = 0, gap;
 	enum err_code rc;
 
 	out->slot = cursor_u32(&in);
@@ -168,10 +168,10 @@ enum err_code block_series_decode(
 	if (!(headers = arena_alloc_raw(a, out->headers_n + 1, sizeof(*headers))))
 		return arena_fail(a, "series", err);
 	for (uint32_t i = 0; i < out->headers_n; i++) {
-		id += cursor_varint(&in);
-		headers[i] = (uint32_t)id;
-		if (id >= SYM_NONE)
+		gap = cursor_varint(&in);
+		if (gap >= SYM_NONE || (id += gap) >= SYM_NONE)
 			return err_set(err, ERR_CORRUPT, "a series' record is wrong");
+		headers[i] = (uint32_t)id;
 	}
 	out->headers = headers;
 	if ((rc = labels_decode(a, &in, &out->labels, err)))
