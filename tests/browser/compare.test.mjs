@@ -43,8 +43,10 @@ test("version against version finds the planted regression, and counts both side
 	await flameReady(page);
 	await page.locator(".is-diff .vtable-body > div").first().waitFor();
 	const rows = await page.evaluate(() => window.__epi.table());
-	assert.equal(rows[0].function, REGRESSED, "what regressed stands first");
-	assert.ok(rows[0].flat > 0);
+	// Of the program's own functions: what the runtime does on a busy machine may be more.
+	const own = rows.filter((r) => r.function.startsWith("main."));
+	assert.equal(own[0].function, REGRESSED, "what regressed stands first");
+	assert.ok(own[0].flat > 0);
 	const got = await totalsReady(page);
 	const want = { base: await total(V1, w.from, w.to), new: await total(V2, w.from, w.to) };
 	assert.ok(want.base > 0 && want.new > 0);
