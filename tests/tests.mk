@@ -153,8 +153,8 @@ endif
 test-asan:
 	@$(MAKE) --no-print-directory MODE=asan BUILD=$(BUILD)/asan unit
 # No race where nothing runs side by side: formats of files, arithmetic, long lists asked for one after the other.
-TSAN_LEAVES := $(patsubst %,tests/tsdb/%_test.c,accum block block_damage head_damage block_swap chunk chunk_damage compact_chunks delta \
-	rollup_functions row table table_end table_write varints) \
+TSAN_LEAVES := $(patsubst %,tests/tsdb/%_test.c,accum block block_damage block_swap chunk chunk_damage \
+	compact_chunks delta head_damage rollup_functions row table table_end table_write varints) \
 	tests/promql/changed_sim_test.c tests/web/many_values_test.c
 test-tsan:
 	@$(MAKE) --no-print-directory MODE=tsan BUILD=$(BUILD)/tsan \
