@@ -6,11 +6,6 @@
 
 #include "base/demangle_cpp.h"
 
-static bool is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
 static bool is_lower(char c)
 {
 	return c >= 'a' && c <= 'z';

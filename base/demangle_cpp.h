@@ -140,4 +140,25 @@ bool demangle_old_rust(struct str name, struct buf *out); /* _ZN...17h0123456789
 /* False: it is too long, or refers to what is not there. */
 bool node_print(const struct node *node, struct buf *out);
 
+static inline bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+static inline bool reading_next_is(const struct reading *r, const char *code)
+{
+	return reading_peek(r, 0) == code[0] && reading_peek(r, 1) == code[1];
+}
+
+/* Before each thing that may hold others: false, and failed, where it is too deep or too long. */
+static inline bool reading_enter(struct reading *r)
+{
+	if (r->failed || r->depth >= DEMANGLE_DEPTH_MAX || ++r->steps > DEMANGLE_STEPS_MAX) {
+		r->failed = true;
+		return false;
+	}
+	r->depth++;
+	return true;
+}
+
 #endif

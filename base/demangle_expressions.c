@@ -6,26 +6,6 @@
 
 #include "base/demangle_cpp.h"
 
-static bool is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
-static bool enter(struct reading *r)
-{
-	if (r->failed || r->depth >= DEMANGLE_DEPTH_MAX || ++r->steps > DEMANGLE_STEPS_MAX) {
-		r->failed = true;
-		return false;
-	}
-	r->depth++;
-	return true;
-}
-
-static bool next_is(const struct reading *r, const char *code)
-{
-	return reading_peek(r, 0) == code[0] && reading_peek(r, 1) == code[1];
-}
-
 static struct node *text_node(struct reading *r, const char *text)
 {
 	return node_new(r, NODE_TEXT, NULL, str_of(text));
@@ -90,7 +70,7 @@ struct node *read_argument(struct reading *r, struct node *before)
 	char c = reading_peek(r, 0), c2 = reading_peek(r, 1);
 	struct node *n = NULL, *value, *scope;
 
-	if (!enter(r))
+	if (!reading_enter(r))
 		return NULL;
 	if (c == 'X') {
 		r->at++;
@@ -140,7 +120,7 @@ struct node *read_declaration(struct reading *r, struct node **value)
 	*value = NULL;
 	if (reading_peek(r, 0) != 'T' || !c || !strchr("yktnp", c))
 		return NULL;
-	if (!enter(r))
+	if (!reading_enter(r))
 		return NULL;
 	r->at += 2;
 	switch (c) {
@@ -214,7 +194,7 @@ static void read_base_unresolved(struct reading *r)
 	const char *code;
 	int operands;
 
-	if (next_is(r, "dn")) {
+	if (reading_next_is(r, "dn")) {
 		r->at += 2;
 		if (is_digit(reading_peek(r, 0)))
 			read_source_name(r);
@@ -223,7 +203,7 @@ static void read_base_unresolved(struct reading *r)
 	} else if (is_digit(reading_peek(r, 0))) {
 		read_source_name(r);
 	} else {
-		if (next_is(r, "on"))
+		if (reading_next_is(r, "on"))
 			r->at += 2;
 		read_operator(r, true, &operands, &code);
 	}
@@ -235,9 +215,9 @@ static void read_unresolved(struct reading *r)
 	struct node *scope = NULL, *n;
 	char c;
 
-	while (next_is(r, "gs"))
+	while (reading_next_is(r, "gs"))
 		r->at += 2;
-	if (!next_is(r, "sr")) {
+	if (!reading_next_is(r, "sr")) {
 		read_base_unresolved(r);
 		return;
 	}
@@ -313,10 +293,10 @@ static void read_new(struct reading *r)
 	read_type(r, false);
 	if (r->failed || reading_take(r, 'E'))
 		return;
-	if (next_is(r, "pi")) {
+	if (reading_next_is(r, "pi")) {
 		r->at += 2;
 		read_expressions(r, 'E');
-	} else if (next_is(r, "il")) {
+	} else if (reading_next_is(r, "il")) {
 		read_expression(r);
 	} else {
 		r->failed = true;
@@ -452,34 +432,34 @@ static struct node *read_expression_inner(struct reading *r)
 				(reading_peek(r, 1) == 'L' && is_digit(reading_peek(r, 2))))) {
 		r->at++;
 		read_function_parameter(r);
-	} else if (next_is(r, "so")) {
+	} else if (reading_next_is(r, "so")) {
 		r->at += 2;
 		read_subobject(r);
-	} else if (next_is(r, "sr")) {
+	} else if (reading_next_is(r, "sr")) {
 		read_unresolved(r);
-	} else if (next_is(r, "sp") || next_is(r, "sZ")) {
+	} else if (reading_next_is(r, "sp") || reading_next_is(r, "sZ")) {
 		r->at += 2;
 		read_expression(r);
-	} else if (next_is(r, "sP")) {
+	} else if (reading_next_is(r, "sP")) {
 		r->at += 2;
 		while (!r->failed && !reading_take(r, 'E'))
 			read_argument(r, NULL);
-	} else if (next_is(r, "mc")) {
+	} else if (reading_next_is(r, "mc")) {
 		r->at += 2;
 		read_member_cast(r);
-	} else if (is_digit(c) || next_is(r, "on")) {
+	} else if (is_digit(c) || reading_next_is(r, "on")) {
 		if (c == 'o')
 			r->at += 2;
 		read_unqualified(r, &is_cast);
 		read_optional_arguments(r);
-	} else if (next_is(r, "il") || next_is(r, "tl")) {
+	} else if (reading_next_is(r, "il") || reading_next_is(r, "tl")) {
 		r->at += 2;
 		if (c == 't')
 			read_type(r, false);
 		read_expressions(r, 'E');
 	} else if (c == 'u') {
 		read_vendor_expression(r);
-	} else if (next_is(r, "rq") || next_is(r, "rQ")) {
+	} else if (reading_next_is(r, "rq") || reading_next_is(r, "rQ")) {
 		read_requirements(r);
 	} else {
 		read_operation(r);
@@ -491,7 +471,7 @@ struct node *read_expression(struct reading *r)
 {
 	struct node *n;
 
-	if (!enter(r))
+	if (!reading_enter(r))
 		return NULL;
 	n = read_expression_inner(r);
 	r->depth--;

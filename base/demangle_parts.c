@@ -65,11 +65,6 @@ struct str reading_printf(struct reading *r, const char *fmt, ...)
 	return out;
 }
 
-static bool is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
 static bool is_lower(char c)
 {
 	return c >= 'a' && c <= 'z';

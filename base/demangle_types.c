@@ -5,29 +5,9 @@
 
 #include "base/demangle_cpp.h"
 
-static bool is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
 static bool is_upper(char c)
 {
 	return c >= 'A' && c <= 'Z';
-}
-
-static bool enter(struct reading *r)
-{
-	if (r->failed || r->depth >= DEMANGLE_DEPTH_MAX || ++r->steps > DEMANGLE_STEPS_MAX) {
-		r->failed = true;
-		return false;
-	}
-	r->depth++;
-	return true;
-}
-
-static bool next_is(const struct reading *r, const char *code)
-{
-	return reading_peek(r, 0) == code[0] && reading_peek(r, 1) == code[1];
 }
 
 /* ---- qualifiers ---- */
@@ -43,10 +23,10 @@ struct str read_qualifiers(struct reading *r)
 		if (c == 'r' || c == 'V' || c == 'K') {
 			r->at++;
 			one = c == 'r' ? STR(" restrict") : c == 'V' ? STR(" volatile") : STR(" const");
-		} else if (next_is(r, "Dx") || next_is(r, "Do")) {
+		} else if (reading_next_is(r, "Dx") || reading_next_is(r, "Do")) {
 			one = r->at[1] == 'x' ? STR(" transaction_safe") : STR(" noexcept");
 			r->at += 2;
-		} else if (next_is(r, "DO") || next_is(r, "Dw")) {
+		} else if (reading_next_is(r, "DO") || reading_next_is(r, "Dw")) {
 			struct node list = { 0 };
 			bool computed = r->at[1] == 'O';
 
@@ -476,7 +456,7 @@ struct node *read_type(struct reading *r, bool is_cast)
 	struct node *n;
 	bool add = true;
 
-	if (!enter(r))
+	if (!reading_enter(r))
 		return NULL;
 	behind = read_qualifiers(r);
 	if (!r->failed && builtin(reading_peek(r, 0))) {

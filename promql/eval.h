@@ -259,6 +259,12 @@ double profile_total_cost(const struct profile_value *p);
 /* Sorts cells by (stack, label set) and adds equal ones; wide (may be NULL) goes with them. */
 MUST_CHECK enum err_code part_normalize(struct eval *ev, struct part *part, struct err *err);
 bool profile_type_eq(const struct profile_type *a, const struct profile_type *b);
+/* Epochs of one series are chosen one behind the other. */
+static inline bool is_same_series(const struct db_series *a, const struct profile_type *a_type,
+	const struct db_series *b, const struct profile_type *b_type)
+{
+	return labels_eq(a->labels, b->labels) && profile_type_eq(a_type, b_type);
+}
 
 /* ---- epochs.c ---- */
 

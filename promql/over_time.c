@@ -245,8 +245,8 @@ enum err_code over_choose(struct eval *ev, struct selection *s, struct err *err)
 		return eval_nomem(ev, err);
 	for (size_t i = 0; i < s->n; i = end) {
 		for (end = i + 1; end < s->n &&
-			labels_eq(s->v[end].series->labels, s->v[i].series->labels) &&
-			profile_type_eq(&s->v[end].type, &s->v[i].type);
+			is_same_series(s->v[end].series, &s->v[end].type, s->v[i].series,
+				&s->v[i].type);
 			end++)
 			;
 		if ((rc = best_of_series(ev, s, &s->v[i], end - i, &best, err)))

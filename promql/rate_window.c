@@ -126,8 +126,9 @@ enum err_code rate_windows(struct eval *ev, struct selection *s, struct err *err
 	if (!(chosen = arena_array(ev->arena, struct chosen, s->n + 1)))
 		return eval_nomem(ev, err);
 	for (size_t i = 0; i < s->n && !rc; i = end) {
-		for (end = i; end < s->n && labels_eq(s->v[end].series->labels, s->v[i].series->labels) &&
-			profile_type_eq(&s->v[end].type, &s->v[i].type);
+		for (end = i; end < s->n &&
+			is_same_series(s->v[end].series, &s->v[end].type, s->v[i].series,
+				&s->v[i].type);
 			end++)
 			chosen[end] = s->v[end];
 		rc = read_pace(ev, &s->window, &chosen[i], end - i, &pace, err);

@@ -13,12 +13,6 @@
 
 #define GROUPS_DEFAULT_NS NS_PER_HOUR /* shorter windows have no sums of whole steps */
 
-static bool is_same_series(const struct db_series *a, const struct profile_type *a_type,
-	const struct db_series *b, const struct profile_type *b_type)
-{
-	return labels_eq(a->labels, b->labels) && profile_type_eq(a_type, b_type);
-}
-
 static void add_stats(struct sum_stats *to, const struct sum_stats *from)
 {
 	to->rows += from->rows;
