@@ -36,7 +36,10 @@ static void wait_requests(struct fixture *f, unsigned n)
 	CHECK(http_target_counts(f->target).requests >= n);
 }
 
-/* Out of turn, but in line: one CPU profile at a time, and what the target shows stays. */
+/*
+ * Out of turn, but in line: one CPU profile at a time, and what the target shows stays. The turns are a century apart,
+ * so none falls into the test.
+ */
 TEST(a_profile_now)
 {
 	struct ordering o = { .name = "process_cpu" };
@@ -48,9 +51,9 @@ TEST(a_profile_now)
 	fixture_init(&f);
 	o.f = &f;
 	arena_init(&o.arena, 0);
-	REQUIRE_OK(fixture_apply(&f, "- job_name: a\n  scrape_interval: 10m\n  scrape_timeout: 10s\n"
+	REQUIRE_OK(fixture_apply(&f, "- job_name: a\n  scrape_interval: 100y\n  scrape_timeout: 10s\n"
 		"  static_configs: [{targets: [PORT]}]\n"
-		"  profiling_config: {pprof_config: {" NO_CPU ", process_cpu: {path: /profile}, "
+		"  profiling_config: {pprof_config: {" NO_CPU ", process_cpu: {path: /profile, seconds: 10}, "
 		"heap: {path: /good}, gone: {path: /503}, silent: {path: /silent}}}\n", &err), &err);
 	order(&o);
 	REQUIRE_OK(o.rc, &o.err);
@@ -160,9 +163,9 @@ TEST(canceled_and_closed)
 	fixture_init(&f);
 	o.f = &f;
 	arena_init(&o.arena, 0);
-	REQUIRE_OK(fixture_apply(&f, "- job_name: a\n  scrape_interval: 10m\n"
+	REQUIRE_OK(fixture_apply(&f, "- job_name: a\n  scrape_interval: 100y\n"
 		"  static_configs: [{targets: [PORT]}]\n"
-		"  profiling_config: {pprof_config: {" NO_CPU ", process_cpu: {path: /silent}}}\n",
+		"  profiling_config: {pprof_config: {" NO_CPU ", process_cpu: {path: /silent, seconds: 10}}}\n",
 		&err), &err);
 	REQUIRE_OK(thread_start(&t, "order", order, &o, &err), &err);
 	wait_requests(&f, 1);
