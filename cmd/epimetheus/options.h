@@ -4,7 +4,7 @@
 #ifndef CMD_EPIMETHEUS_OPTIONS_H
 #define CMD_EPIMETHEUS_OPTIONS_H
 
-#include "base/flags.h"
+#include "base/self/flags.h"
 #include "base/log.h"
 
 struct options {

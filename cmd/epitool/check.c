@@ -1,7 +1,7 @@
 #include <glob.h>
 #include <stdio.h>
 
-#include "base/flags.h"
+#include "base/self/flags.h"
 #include "base/fs.h"
 #include "base/quote.h"
 #include "cmd/epitool/epitool.h"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "base/flags.h"
+#include "base/self/flags.h"
 #include "base/fs.h"
 #include "base/gzip/gzip.h"
 #include "base/json.h"

@@ -4,7 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/flags.h"
+#include "base/self/flags.h"
 #include "base/fs.h"
 #include "cmd/epitool/epitool.h"
 

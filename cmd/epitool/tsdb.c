@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "base/flags.h"
+#include "base/self/flags.h"
 #include "base/json.h"
 #include "cmd/epitool/epitool.h"
 #include "tsdb/block/block.h"

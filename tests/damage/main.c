@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/flags.h"
+#include "base/self/flags.h"
 #include "base/fs.h"
 #include "base/log.h"
 #include "tests/damage/damage.h"

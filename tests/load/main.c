@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
-#include "base/flags.h"
+#include "base/self/flags.h"
 #include "base/fs.h"
 #include "base/self/heap.h"
 #include "tests/load/load.h"

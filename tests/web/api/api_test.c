@@ -2,7 +2,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/flags.h"
+#include "base/self/flags.h"
 #include "base/gzip/gzip.h"
 #include "proto/pprof.h"
 #include "tests/check.h"
