@@ -1,10 +1,8 @@
 /* Profiles out of turn, and scrapes that make several series. */
-#include <unistd.h>
-
-#include "base/clock.h"
 #include "base/thread.h"
 #include "tests/check.h"
 #include "tests/scrape/fixture.h"
+#include "tests/wait.h"
 
 struct ordering {
 	struct fixture *f;
@@ -29,11 +27,7 @@ static void order(void *ctx)
 /* Until so many requests came to the target. */
 static void wait_requests(struct fixture *f, unsigned n)
 {
-	int64_t deadline = clock_monotonic_ns() + 20 * NS_PER_S;
-
-	while (http_target_counts(f->target).requests < n && clock_monotonic_ns() < deadline)
-		usleep(5000);
-	CHECK(http_target_counts(f->target).requests >= n);
+	CHECK(WAIT_FOR(http_target_counts(f->target).requests >= n));
 }
 
 /*
@@ -115,9 +109,9 @@ TEST(honored_labels_make_series)
 {
 	static const char *const jobs =
 		"- job_name: h\n  honor_labels: true\n"
-		"  static_configs: [{targets: [PORT], labels: {pod: own}}]\n"
+		"  static_configs: [{targets: [PORT], labels: {pod: own, " PATIENT "}}]\n"
 		"  profiling_config: {pprof_config: {" OFF ", m: {path: /handed}}}\n"
-		"- job_name: plain\n  static_configs: [{targets: [PORT], labels: {pod: own}}]\n"
+		"- job_name: plain\n  static_configs: [{targets: [PORT], labels: {pod: own, " PATIENT "}}]\n"
 		"  profiling_config: {pprof_config: {" OFF ", whole: {path: /handed}}}\n";
 	static const char *const pods[] = { "a", "b", "own" };
 	struct fixture f;
@@ -143,11 +137,9 @@ TEST(honored_labels_make_series)
 	CHECK_STR(t.last_error, "");
 	CHECK_INT(t.last_samples, 3);
 	fake_sink_set(&f.sink, FAKE_ACK_ERROR);
-	fixture_wait_scraped(&f, "m", t.scrapes + 1);
-	CHECK_STR(fixture_see(&f, "m").last_error, "store: sync failed");
+	fixture_wait_error(&f, "m", "store: sync failed");
 	fake_sink_set(&f.sink, FAKE_REFUSE);
-	fixture_wait_scraped(&f, "m", t.scrapes + 3);
-	CHECK_STR(fixture_see(&f, "m").last_error, "store: disk is full");
+	fixture_wait_error(&f, "m", "store: disk is full");
 	buf_release(&want);
 	fixture_release(&f);
 }
