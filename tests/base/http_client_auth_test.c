@@ -112,7 +112,7 @@ TEST(headers_and_overrides)
 static enum err_code send_with(
 	const char *to, const struct http_config *c, struct label header, struct err *err)
 {
-	struct http_request_options o = { .url = str_of(to), .config = c, .timeout_ns = NS_PER_S,
+	struct http_request_options o = { .url = str_of(to), .config = c, .timeout_ns = NS_PER_MIN,
 		.headers = { &header, header.name.len != 0 } };
 
 	return http_client_send(client.http, &o, result_done, &res, NULL, err);
