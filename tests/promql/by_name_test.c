@@ -7,6 +7,7 @@
 
 #include "tests/draw.h"
 #include "tests/promql/world.h"
+#include "tests/wait.h"
 #include "tsdb/partition.h"
 
 #define HOURS 6
@@ -81,8 +82,7 @@ static void fill_town(struct town *t, int from_s, int to_s)
 			n++;
 		}
 	}
-	for (int i = 0; i < 5000 && atomic_load(&acked) < n; i++)
-		usleep(1000);
+	CHECK(WAIT_FOR(atomic_load(&acked) >= n));
 	CHECK_INT(atomic_load(&acked), n);
 }
 
@@ -256,7 +256,7 @@ static void check_mode(unsigned mode)
 		t.o.nodes_max = 9000;
 	if (!world_open_over(&t.w, t.o, NULL))
 		return;
-	/* Hours are whole ones, and all of it is past. */
+	/* Hours are whole ones. */
 	t.w.t0 = (t.w.t0 / NS_PER_HOUR - HOURS - 1) * NS_PER_HOUR;
 	fill_town(&t, 0, 2 * 3600);
 	compact(&t);

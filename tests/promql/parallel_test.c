@@ -9,6 +9,7 @@
 #include "promql/engine_internal.h"
 #include "tests/draw.h"
 #include "tests/promql/world.h"
+#include "tests/wait.h"
 #include "tsdb/partition.h"
 
 #define HOURS 8
@@ -114,8 +115,7 @@ static void fill_hours(struct world *w, struct draw *d, int from_s, int to_s)
 			put(w, d, labels, at, true);
 			n += 2;
 		}
-	for (int i = 0; i < 20000 && atomic_load(&acked) < n; i++)
-		usleep(1000);
+	CHECK(WAIT_FOR(atomic_load(&acked) >= n));
 	CHECK_INT(atomic_load(&acked), n);
 }
 
