@@ -9,6 +9,7 @@
 #include "base/metrics.h"
 #include "tests/check.h"
 #include "tests/tsdb/fixture.h"
+#include "tests/wait.h"
 #include "tsdb/db_internal.h"
 #include "tsdb/store.h"
 
@@ -53,9 +54,7 @@ static enum err_code faulty_write(
 
 static void wait_ready(struct db *db)
 {
-	for (int i = 0; i < 1000 && db_state(db, NULL) != DB_READY; i++)
-		usleep(10000);
-	CHECK_INT(db_state(db, NULL), DB_READY);
+	CHECK(WAIT_FOR(db_state(db, NULL) == DB_READY));
 }
 
 static const char *const types[] = { "samples/count", NULL };

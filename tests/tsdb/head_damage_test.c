@@ -14,6 +14,7 @@
 #include "tests/check.h"
 #include "tests/tsdb/fixture.h"
 #include "tests/tsdb/kept.h"
+#include "tests/wait.h"
 #include "tsdb/db_internal.h"
 
 #define WINDOW_S 1000
@@ -387,12 +388,8 @@ TEST(a_damaged_page_does_not_keep_a_window_from_taking_rows)
 	damage_first_table(&f);
 	REQUIRE_OK(db_open(&f.o, &f.db, &f.err), &f.err);
 	/* Some are refused meanwhile, and not one that was taken is gone. */
-	for (int i = 0; i < 2000 && (taken < 20 || !losses_open_n(f.db->losses)); i++) {
-		const struct timespec nap = { .tv_nsec = 2 * NS_PER_MS };
-
+	for (int64_t until_ns = 0; (taken < 20 || !losses_open_n(f.db->losses)) && wait_more(&until_ns);)
 		taken += put(&f, ++ts);
-		nanosleep(&nap, NULL);
-	}
 	CHECK(taken >= 20);
 	for (int i = 0; i < 3; i++) {
 		n = rows_of(&f, &warned);
