@@ -1,6 +1,7 @@
 /*
- * Waiting for another thread: WAIT_FOR(cond) is true as soon as cond is, and false after two minutes. The limit
- * only ends a test that has failed; a busy machine does not reach it. A test waits for the very condition it checks:
+ * Waiting for another thread: WAIT_FOR(cond) is true as soon as cond is, and false after two
+ * minutes. The limit only ends a test that has failed; a busy machine does not reach it. A test
+ * waits for the very condition it checks:
  *
  *	CHECK(WAIT_FOR(atomic_load(&calls) == 3));
  */

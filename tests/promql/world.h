@@ -15,7 +15,7 @@
 
 /* ---- a database and an engine over it ---- */
 
-/* 2023-11-14, half an hour into a window of two hours: whatever the time of day, nothing crosses a window's end. */
+/* 2023-11-14, half an hour into a window of two hours: no test crosses a window's end by chance. */
 #define WORLD_T0_NS (INT64_C(1700001000) * NS_PER_S)
 
 struct world {

@@ -14,7 +14,7 @@
 #define NO_CPU "memory: {enabled: false}, block: {enabled: false}, mutex: {enabled: false}, " \
 	"goroutine: {enabled: false}"
 #define OFF "process_cpu: {enabled: false}, " NO_CPU
-/* Of a target's labels: requests time out a minute later, so that no busy machine makes one fail. */
+/* Of a target's labels: requests time out a minute later, so a busy machine makes none fail. */
 #define PATIENT "__param_seconds: '60'"
 
 struct fixture {

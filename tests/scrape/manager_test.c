@@ -181,7 +181,8 @@ TEST(limits_of_the_job)
 	fixture_init(&f);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		buf_clear(&job);
-		buf_printf(&job, "- job_name: j%zu\n  static_configs: [{targets: [PORT, '127.0.0.1:1'], labels: {" PATIENT "}}]\n"
+		buf_printf(&job, "- job_name: j%zu\n"
+			"  static_configs: [{targets: [PORT, '127.0.0.1:1'], labels: {" PATIENT "}}]\n"
 			"  profiling_config: {pprof_config: {" OFF ", heap: {path: /good}}}\n  %s\n"
 			"  relabel_configs: [{source_labels: [__address__], regex: '.*:1', target_label: "
 			"__name__, "

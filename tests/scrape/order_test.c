@@ -31,8 +31,8 @@ static void wait_requests(struct fixture *f, unsigned n)
 }
 
 /*
- * Out of turn, but in line: one CPU profile at a time, and what the target shows stays. The turns are a century apart,
- * so none falls into the test.
+ * Out of turn, but in line: one CPU profile at a time, and what the target shows stays. The turns
+ * are a century apart, so none falls into the test.
  */
 TEST(a_profile_now)
 {
@@ -47,7 +47,8 @@ TEST(a_profile_now)
 	arena_init(&o.arena, 0);
 	REQUIRE_OK(fixture_apply(&f, "- job_name: a\n  scrape_interval: 100y\n  scrape_timeout: 10s\n"
 		"  static_configs: [{targets: [PORT]}]\n"
-		"  profiling_config: {pprof_config: {" NO_CPU ", process_cpu: {path: /profile, seconds: 10}, "
+		"  profiling_config: {pprof_config: {" NO_CPU ", "
+		"process_cpu: {path: /profile, seconds: 10}, "
 		"heap: {path: /good}, gone: {path: /503}, silent: {path: /silent}}}\n", &err), &err);
 	order(&o);
 	REQUIRE_OK(o.rc, &o.err);
@@ -111,7 +112,8 @@ TEST(honored_labels_make_series)
 		"- job_name: h\n  honor_labels: true\n"
 		"  static_configs: [{targets: [PORT], labels: {pod: own, " PATIENT "}}]\n"
 		"  profiling_config: {pprof_config: {" OFF ", m: {path: /handed}}}\n"
-		"- job_name: plain\n  static_configs: [{targets: [PORT], labels: {pod: own, " PATIENT "}}]\n"
+		"- job_name: plain\n"
+		"  static_configs: [{targets: [PORT], labels: {pod: own, " PATIENT "}}]\n"
 		"  profiling_config: {pprof_config: {" OFF ", whole: {path: /handed}}}\n";
 	static const char *const pods[] = { "a", "b", "own" };
 	struct fixture f;
@@ -157,7 +159,8 @@ TEST(canceled_and_closed)
 	arena_init(&o.arena, 0);
 	REQUIRE_OK(fixture_apply(&f, "- job_name: a\n  scrape_interval: 100y\n"
 		"  static_configs: [{targets: [PORT]}]\n"
-		"  profiling_config: {pprof_config: {" NO_CPU ", process_cpu: {path: /silent, seconds: 10}}}\n",
+		"  profiling_config: {pprof_config: {" NO_CPU ", "
+		"process_cpu: {path: /silent, seconds: 10}}}\n",
 		&err), &err);
 	REQUIRE_OK(thread_start(&t, "order", order, &o, &err), &err);
 	wait_requests(&f, 1);

@@ -75,7 +75,8 @@ static bool is_ready(struct stress *s)
 {
 	struct err why = { 0 };
 
-	return WAIT_FOR(db_state(s->m.f.db, &why) == DB_READY || disk_is_cut(s->d)) || wrong("not ready again", why.msg);
+	return WAIT_FOR(db_state(s->m.f.db, &why) == DB_READY || disk_is_cut(s->d)) ||
+		wrong("not ready again", why.msg);
 }
 
 static bool no_power(void *ctx)
