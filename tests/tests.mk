@@ -23,7 +23,8 @@ unit-$(1): $$(filter $(BUILD)/tests/$(1)/%,$(UNIT_TESTS))
 endef
 $(foreach r,$(ROOMS) cmd,$(eval $(call unit_rules,$(r))))
 
-.PHONY: unit
+.PHONY: unit unit-programs
+unit-programs: $(UNIT_TESTS)
 unit: $(UNIT_TESTS)
 	@tests/run.sh $^
 
