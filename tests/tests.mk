@@ -28,6 +28,11 @@ unit-programs: $(UNIT_TESTS)
 unit: $(UNIT_TESTS)
 	@tests/run.sh $^
 
+# The unit tests beside a heavy load, and right before midnights and the like (tests/unsteady.sh).
+.PHONY: test-load
+test-load: $(UNIT_TESTS)
+	@tests/unsteady.sh $(UNIT_TESTS)
+
 # Programs for benches: the generator of fleet-like profiles, a library and a command (tests/fleet/README.md).
 FLEET := $(BUILD)/tests/fleet/fleet
 FLEET_LIB := $(BUILD)/tests/fleet/fleet.a
