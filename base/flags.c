@@ -90,8 +90,8 @@ struct command_line {
 };
 
 /* The value behind the flag: `attached` when there is one, else the next argument. */
-static enum err_code value_take(struct flag *f, const char *attached, struct command_line *c,
-	struct err *err)
+static enum err_code value_take(
+	struct flag *f, const char *attached, struct command_line *c, struct err *err)
 {
 	if (!attached) {
 		if (c->at + 1 >= c->argc)
@@ -101,8 +101,8 @@ static enum err_code value_take(struct flag *f, const char *attached, struct com
 	return value_given(f, attached, err);
 }
 
-static enum err_code parse_long(struct flag *flags, size_t n, struct command_line *c,
-	struct err *err)
+static enum err_code parse_long(
+	struct flag *flags, size_t n, struct command_line *c, struct err *err)
 {
 	const char *arg = c->argv[c->at] + 2, *equals = strchr(arg, '=');
 	struct str name = { arg, equals ? (size_t)(equals - arg) : strlen(arg) };
@@ -126,8 +126,8 @@ static enum err_code parse_long(struct flag *flags, size_t n, struct command_lin
 }
 
 /* -x VALUE, -xVALUE, and -abc for three bools. */
-static enum err_code parse_short(struct flag *flags, size_t n, struct command_line *c, bool *help,
-	struct err *err)
+static enum err_code parse_short(
+	struct flag *flags, size_t n, struct command_line *c, bool *help, struct err *err)
 {
 	const char *p;
 	enum err_code rc;
@@ -232,10 +232,12 @@ static void print_wrapped(struct buf *out, const char *text, size_t column)
 
 static void print_flag(struct buf *out, const struct flag *f)
 {
+	/* clang-format off */
 	static const char *const kinds[] = {
 		[FLAG_STRING] = "TEXT", [FLAG_DURATION] = "DURATION", [FLAG_BYTES] = "BYTES",
 		[FLAG_UINT] = "N", [FLAG_LIST] = "TEXT",
 	};
+	/* clang-format on */
 	bool has_default = f->default_text && f->default_text[0];
 	size_t start = out->len;
 
@@ -257,8 +259,8 @@ static void print_flag(struct buf *out, const struct flag *f)
 	print_wrapped(out, f->help, out->len - start);
 }
 
-void flags_print_help(struct buf *out, const char *program, const char *about,
-	const struct flag *flags, size_t n)
+void flags_print_help(
+	struct buf *out, const char *program, const char *about, const struct flag *flags, size_t n)
 {
 	static const char help[] = "  -h, --help", version[] = "      --version";
 	size_t i;

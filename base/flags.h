@@ -12,12 +12,12 @@
 #include "base/str.h"
 
 enum flag_kind {
-	FLAG_BOOL,     /* bool * */
-	FLAG_STRING,   /* const char **, points into argv */
+	FLAG_BOOL, /* bool * */
+	FLAG_STRING, /* const char **, points into argv */
 	FLAG_DURATION, /* int64_t *, nanoseconds */
-	FLAG_BYTES,    /* uint64_t * */
-	FLAG_UINT,     /* uint64_t * */
-	FLAG_LIST,     /* struct flag_list *, each use adds one */
+	FLAG_BYTES, /* uint64_t * */
+	FLAG_UINT, /* uint64_t * */
+	FLAG_LIST, /* struct flag_list *, each use adds one */
 };
 
 #define FLAG_LIST_MAX 64
@@ -42,8 +42,8 @@ struct flag {
  */
 MUST_CHECK enum err_code flags_parse(struct flag *flags, size_t n, int argc, char **argv,
 	const char **args, size_t args_max, size_t *args_n, bool *help, bool *version, struct err *err);
-void flags_print_help(struct buf *out, const char *program, const char *about,
-	const struct flag *flags, size_t n);
+void flags_print_help(
+	struct buf *out, const char *program, const char *about, const struct flag *flags, size_t n);
 /* The value as text, for /api/v1/status/flags. */
 void flag_print_value(struct buf *out, const struct flag *f);
 

@@ -113,8 +113,8 @@ struct cursor {
 
 static inline struct cursor cursor_of(struct str s)
 {
-	return (struct cursor){ (const unsigned char *)s.ptr, (const unsigned char *)s.ptr + s.len,
-		false };
+	return (
+		struct cursor){ (const unsigned char *)s.ptr, (const unsigned char *)s.ptr + s.len, false };
 }
 
 uint64_t cursor_varint_slow(struct cursor *c);

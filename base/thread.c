@@ -125,8 +125,8 @@ static void signals_to_block(sigset_t *set)
 		sigdelset(set, open[i]);
 }
 
-enum err_code thread_start(struct thread *t, const char *name, thread_fn fn, void *ctx,
-	struct err *err)
+enum err_code thread_start(
+	struct thread *t, const char *name, thread_fn fn, void *ctx, struct err *err)
 {
 	struct start *s = malloc(sizeof(*s));
 	sigset_t block, before;
@@ -165,7 +165,7 @@ struct task {
 
 struct pool {
 	struct mutex lock; /* guards queue, first, queued, closing */
-	struct cond work;  /* something queued, or closing */
+	struct cond work; /* something queued, or closing */
 	struct task *queue; /* ring of queue_max */
 	size_t queue_max, first, queued;
 	bool closing;
@@ -194,8 +194,8 @@ static void pool_worker(void *arg)
 	mutex_unlock(&p->lock);
 }
 
-enum err_code pool_open(const char *name, unsigned workers, size_t queue_max, struct pool **out,
-	struct err *err)
+enum err_code pool_open(
+	const char *name, unsigned workers, size_t queue_max, struct pool **out, struct err *err)
 {
 	struct pool *p;
 	char thread_name[64];

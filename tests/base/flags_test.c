@@ -35,7 +35,7 @@ static enum err_code parse(const char *const *list, struct err *err)
 	lifecycle = false, config = NULL, timeout = -1, size = 1, samples = 77, listen.n = 0;
 	return flags_parse(flags, FLAGS, argc, argv, args, 3, &args_n, &help, &version, err);
 }
-#define PARSE(...) parse((const char *const[]){ __VA_ARGS__ __VA_OPT__(,) NULL }, &err)
+#define PARSE(...) parse((const char *const[]){ __VA_ARGS__ __VA_OPT__(, ) NULL }, &err)
 
 static void check_values(const char *const *want)
 {
@@ -65,8 +65,8 @@ TEST(all_spellings)
 	struct err err;
 
 	CHECK_OK(PARSE("--web.enable-lifecycle", "--config.file=a=b.yml", "--query.timeout", "90s",
-			 "--storage.tsdb.retention.size=512MB", "--query.max-samples=5",
-			 "--web.listen-address=:1", "--web.listen-address", ":2"),
+				 "--storage.tsdb.retention.size=512MB", "--query.max-samples=5",
+				 "--web.listen-address=:1", "--web.listen-address", ":2"),
 		&err);
 	VALUES("true", "a=b.yml", "1m30s", "512MiB", "5", ":1,:2");
 	CHECK(flags[0].set && flags[5].set);
@@ -118,8 +118,8 @@ TEST(errors)
 	CHECK_ERR(PARSE("--x=5"), &err, ERR_INVALID, "unknown long flag '--x'");
 	CHECK_ERR(PARSE("--no-config.file"), &err, ERR_INVALID, "unknown long flag '--no-config.file'");
 	CHECK_ERR(PARSE("-z"), &err, ERR_INVALID, "unknown short flag '-z'");
-	CHECK_ERR(PARSE("--config.file"), &err, ERR_INVALID,
-		"expected argument for flag '--config.file'");
+	CHECK_ERR(
+		PARSE("--config.file"), &err, ERR_INVALID, "expected argument for flag '--config.file'");
 	CHECK_ERR(PARSE("-c"), &err, ERR_INVALID, "expected argument for flag '--config.file'");
 	CHECK_ERR(PARSE("--config.file=a", "--config.file=b"), &err, ERR_INVALID,
 		"flag 'config.file' cannot be repeated");

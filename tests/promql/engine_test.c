@@ -41,8 +41,8 @@ TEST(limits)
 	CHECK_ERR(query_run_cancelable(w.engine, &o, &cancel, &q, &err), &err, ERR_CANCELED,
 		"query was canceled in query queue");
 	o.timeout_ns = 1;
-	CHECK_ERR(query_run(w.engine, &o, &q, &err), &err, ERR_TIMEOUT,
-		"query timed out in query queue");
+	CHECK_ERR(
+		query_run(w.engine, &o, &q, &err), &err, ERR_TIMEOUT, "query timed out in query queue");
 	world_close(&w);
 	if (!world_open(&w, &little))
 		return;
@@ -138,14 +138,14 @@ TEST(a_query_is_to_end_at_its_deadline)
 	CHECK(!atomic_load(query_stop_flag(q)));
 	atomic_store(&cancel, true);
 	CHECK(WAIT_FOR(atomic_load(query_stop_flag(q))));
-	CHECK_ERR(query_stopped(q, "rendering", &err), &err, ERR_CANCELED,
-		"query was canceled in rendering");
+	CHECK_ERR(
+		query_stopped(q, "rendering", &err), &err, ERR_CANCELED, "query was canceled in rendering");
 	query_close(q);
 	o.timeout_ns = 3 * NS_PER_S;
 	REQUIRE_OK(query_run(w.engine, &o, &q, &err), &err);
 	CHECK(WAIT_FOR(atomic_load(query_stop_flag(q))));
-	CHECK_ERR(query_stopped(q, "rendering", &err), &err, ERR_TIMEOUT,
-		"query timed out in rendering");
+	CHECK_ERR(
+		query_stopped(q, "rendering", &err), &err, ERR_TIMEOUT, "query timed out in rendering");
 	query_close(q);
 	world_close(&w);
 }
@@ -162,7 +162,7 @@ static void ask_often(void *ctx)
 {
 	struct asker *a = ctx;
 	struct query_options o = { .text = STR("total(merge(cpu:samples{job=\"a\"}[1m]))"),
-					   .t_ns = a->w->t0 + 20 * NS_PER_S };
+								   .t_ns = a->w->t0 + 20 * NS_PER_S };
 	struct query *q;
 	struct err err;
 
