@@ -17,15 +17,30 @@
 
 struct mutex {
 	pthread_mutex_t m;
+#ifdef EPI_CHECK_LOCKS
+	uintptr_t owner; /* atomic: the thread that has it; 0: nobody */
+#endif
 };
 #define MUTEX_INIT \
 	{ \
-		PTHREAD_MUTEX_INITIALIZER \
+		.m = PTHREAD_MUTEX_INITIALIZER \
 	}
 void mutex_init(struct mutex *m);
 void mutex_destroy(struct mutex *m);
 void mutex_lock(struct mutex *m);
 void mutex_unlock(struct mutex *m);
+/*
+ * The first line of a function whose caller holds the lock: ends the program where this thread does
+ * not have it. Nothing in release builds.
+ */
+#ifdef EPI_CHECK_LOCKS
+void mutex_assert_held(const struct mutex *m);
+#else
+static inline void mutex_assert_held(const struct mutex *m)
+{
+	(void)m;
+}
+#endif
 
 struct cond {
 	pthread_cond_t c; /* waits on the monotonic clock */

@@ -59,7 +59,7 @@ $(FLEET_LIB): $(call objects,$(filter-out tests/fleet/main.c,$(wildcard tests/fl
 	@mkdir -p $(@D)
 	@rm -f $@
 	@ar rcsD $@ $^
-$(FLEET): $(call objects,tests/fleet/main.c) $(FLEET_LIB) $(call room_libs,tsdb)
+$(FLEET): $(call objects,tests/fleet/main.c) $(FLEET_LIB) $(call room_libs,tsdb base/self)
 	@echo "  LINK  $@"
 	@$(CC) $(OPT) -pthread -o $@ $(call objects,tests/fleet/main.c) \
 		-Wl,--start-group $(FLEET_LIB) $(call room_libs,tsdb) -Wl,--end-group $(SYSLIBS)
@@ -68,11 +68,11 @@ LOAD := $(BUILD)/tests/load/load
 LOAD_OBJECTS := $(call objects,$(wildcard tests/load/*.c))
 .PHONY: load
 load: $(LOAD)
-$(LOAD): $(LOAD_OBJECTS) $(FLEET_LIB) $(call room_libs,tsdb)
+$(LOAD): $(LOAD_OBJECTS) $(FLEET_LIB) $(call room_libs,tsdb base/self)
 	@mkdir -p $(@D)
 	@echo "  LINK  $@"
 	@$(CC) $(OPT) -pthread -o $@ $(LOAD_OBJECTS) \
-		-Wl,--start-group $(FLEET_LIB) $(call room_libs,tsdb) -Wl,--end-group $(SYSLIBS)
+		-Wl,--start-group $(FLEET_LIB) $(call room_libs,tsdb base/self) -Wl,--end-group $(SYSLIBS)
 
 # A container that lets no program limit itself.
 $(BUILD)/tests/e2e/refuse_limits: $(call objects,tests/e2e/refuse_limits.c)

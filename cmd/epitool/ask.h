@@ -7,7 +7,7 @@
 #ifndef CMD_EPITOOL_ASK_H
 #define CMD_EPITOOL_ASK_H
 
-#include "base/flags.h"
+#include "base/self/flags.h"
 #include "cmd/epitool/epitool.h"
 
 struct question {

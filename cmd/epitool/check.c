@@ -1,9 +1,9 @@
 #include <glob.h>
 #include <stdio.h>
 
-#include "base/flags.h"
 #include "base/fs.h"
 #include "base/quote.h"
+#include "base/self/flags.h"
 #include "cmd/epitool/epitool.h"
 #include "promql/rules/rules.h"
 #include "scrape/config/config.h"

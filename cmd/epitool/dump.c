@@ -4,11 +4,11 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "base/flags.h"
 #include "base/fs.h"
 #include "base/gzip/gzip.h"
 #include "base/json.h"
 #include "base/quote.h"
+#include "base/self/flags.h"
 #include "cmd/epitool/ask.h"
 #include "cmd/epitool/epitool.h"
 #include "promql/syntax/parse.h"

@@ -4,8 +4,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/flags.h"
 #include "base/fs.h"
+#include "base/self/flags.h"
 #include "cmd/epitool/epitool.h"
 
 enum err_code save_file(const char *path, struct str content, struct err *err)

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/flags.h"
+#include "base/self/flags.h"
 #include "cmd/epitool/epitool.h"
 #include "tsdb/db.h"
 

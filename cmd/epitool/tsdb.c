@@ -11,8 +11,8 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "base/flags.h"
 #include "base/json.h"
+#include "base/self/flags.h"
 #include "cmd/epitool/epitool.h"
 #include "tsdb/block/block.h"
 #include "tsdb/db.h"

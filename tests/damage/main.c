@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/flags.h"
 #include "base/fs.h"
 #include "base/log.h"
+#include "base/self/flags.h"
 #include "tests/damage/damage.h"
 #include "tsdb/catalog/db_internal.h"
 

@@ -3,8 +3,8 @@
 #include <stdio.h>
 
 #include "base/clock.h"
-#include "base/flags.h"
 #include "base/fs.h"
+#include "base/self/flags.h"
 #include "base/self/heap.h"
 #include "tests/load/load.h"
 

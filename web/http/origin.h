@@ -11,7 +11,7 @@
 #ifndef WEB_HTTP_ORIGIN_H
 #define WEB_HTTP_ORIGIN_H
 
-#include "base/flags.h"
+#include "base/self/flags.h"
 #include "web/http/http.h"
 
 /* own: scheme://host[:port] of the external URL, or "". */

@@ -7,7 +7,7 @@
 #ifndef WEB_ROUTER_OPTIONS_H
 #define WEB_ROUTER_OPTIONS_H
 
-#include "base/flags.h"
+#include "base/self/flags.h"
 #include "promql/engine.h"
 #include "promql/rules/manager.h"
 #include "promql/rules/notify/notifier.h"

@@ -2,8 +2,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/flags.h"
 #include "base/gzip/gzip.h"
+#include "base/self/flags.h"
 #include "proto/pprof.h"
 #include "tests/check.h"
 #include "tests/wait.h"

@@ -5,8 +5,8 @@
  * Errors: ERR_INVALID: "unknown long flag '--x'", "expected argument for flag '--x'", and the
  *         parser's message for a value.
  */
-#ifndef BASE_FLAGS_H
-#define BASE_FLAGS_H
+#ifndef BASE_SELF_FLAGS_H
+#define BASE_SELF_FLAGS_H
 
 #include "base/err.h"
 #include "base/str.h"

@@ -1,4 +1,4 @@
-#include "base/flags.h"
+#include "base/self/flags.h"
 
 #include <assert.h>
 
