@@ -284,6 +284,8 @@ help:
 	@echo "make            build/epimetheus and build/epitool, static"
 	@echo "make run        build, then a server that scrapes itself and the demo fleet"
 	@echo "make test       every test there is;  make lint;  make bench;  make fuzz;  make torture"
+	@echo "  STAGE=NAME    one stage: $(STAGES:test-%=%)"
+	@echo "  ROOM=ROOM     the unit tests of one room, under ASan as well: tsdb/head, web/api ... (make rooms)"
 	@echo "make install    to PREFIX ($(PREFIX)), below DESTDIR"
 	@echo "make deps       install the packages the build needs;  make clean"
 	@echo "MODE=release|debug|asan|tsan|fuzz"

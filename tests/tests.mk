@@ -206,9 +206,19 @@ torture: deps-test
 
 STAGES := unit test-tools test-ui test-demo test-repro test-e2e test-browser test-asan test-torture test-damage \
 	test-tsan test-fuzz
+# `make test STAGE=e2e` runs one of them, `make test ROOM=tsdb/head` the unit tests of a room, under ASan as well.
+STAGE ?=
+ROOM ?=
+$(foreach r,$(ROOMS) cmd,$(eval .PHONY: asan-unit-$(r))$(eval asan-unit-$(r): ; \
+	@$$(MAKE) --no-print-directory MODE=asan BUILD=$(BUILD)/asan unit-$(r)))
+test_stages := $(if $(STAGE)$(ROOM),,$(STAGES))
+test_stages += $(foreach s,$(STAGE),$(or $(filter $(s) test-$(s),$(STAGES)),$(error \
+	STAGE is $(s); it may be $(STAGES:test-%=%))))
+test_stages += $(foreach r,$(ROOM),$(if $(filter $(r),$(ROOMS) cmd),unit-$(r) asan-unit-$(r),$(error \
+	ROOM is $(r); it may be $(ROOMS) cmd)))
 .PHONY: test
-test: deps-test all
-	@tests/all.sh $(STAGES)
+test: deps-test $(if $(ROOM),,all)
+	@tests/all.sh $(test_stages)
 
 # Ratios to google/pprof in one run on the same profiles; tests/bench says what is measured.
 # `make bench BENCH=bytes` measures a part of it.
