@@ -18,6 +18,12 @@ UNIT_PARTS_tsdb := $(filter-out tests/fleet/main.c,$(wildcard tests/fleet/*.c))
 UNIT_PARTS_cmd := $(addprefix cmd/epitool/,table.c times.c costs.c show.c test_file.c test_notation.c test_print.c) \
 	cmd/epimetheus/limits.c
 UNIT_SOURCES := $(filter-out $(UNIT_LEAVES),$(wildcard $(foreach r,$(UNIT_ROOMS),tests/$(r)/*_test.c)))
+# Those that take longest begin first, so that none of them is alone at the end.
+UNIT_LONGEST := tsdb/catalog/blocks promql/parallel promql/by_name tsdb/head/head_damage tsdb/power tsdb/stress tsdb/sweep \
+	tsdb/compact/sweep_blocks promql/filter_oracle tsdb/crash tsdb/full scrape/manager discovery/sources/dns_sd \
+	discovery/sources/http_sd promql/rates promql/flat promql/script promql/series_memory promql/rules/notify/notifier
+UNIT_SOURCES := $(filter $(UNIT_LONGEST:%=tests/%_test.c),$(UNIT_SOURCES)) \
+	$(filter-out $(UNIT_LONGEST:%=tests/%_test.c),$(UNIT_SOURCES))
 UNIT_TESTS := $(UNIT_SOURCES:%.c=$(BUILD)/%)
 unit_helpers = $(foreach r,$(1) $(UNIT_WITH_$(1)),$(filter-out %_test.c,$(wildcard tests/$(r)/*.c tests/$(r)/*.cc))) \
 	$(UNIT_PARTS_$(1))
