@@ -1,6 +1,7 @@
 // The frame of the page: header, navigation, and the page the path names.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { useOutside, useUrl } from "./lib/hooks";
+import { useLanguage } from "./lib/questions";
 import { toggleTheme, useTheme } from "./lib/theme";
 import { AlertsPage } from "./pages/alerts";
 import { Compare } from "./pages/compare";
@@ -139,6 +140,7 @@ export function App() {
 	const { store, location } = useUrl();
 	const [help, setHelp] = useState(false);
 	const page = PAGES.find((p) => p.path === location.path) ?? PAGES[0];
+	const ready = useLanguage();
 	useArrival(page, page.path === "explore" ? location.params.get("query") : null);
 	useKeys({
 		jumps: JUMPS,
@@ -181,7 +183,7 @@ export function App() {
 				</button>
 				<ThemeButton />
 			</header>
-			<View key={page.path} />
+			{ready && <View key={page.path} />}
 			{help && <Help jumps={JUMP_KEYS} onClose={() => setHelp(false)} />}
 		</div>
 	);

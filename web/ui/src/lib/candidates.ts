@@ -1,8 +1,15 @@
 // What could stand at the caret, best first, and the text when one of them is chosen.
 import { shortTypeName, type ProfileType } from "./api";
-import { FRAME_FIELDS, type Context } from "./complete";
+import type { Context } from "./complete";
 import { exactPattern } from "./edit";
-import { escapeRegexp, quote } from "./query";
+import {
+	NO_LANGUAGE,
+	takesLabels,
+	type Language,
+	type LanguageFunction,
+} from "./language";
+import { words } from "./syntax";
+import { escapeRegexp, quote } from "./text";
 
 export type CandidateKind =
 	| "type"
@@ -26,20 +33,6 @@ export interface Candidate {
 	usage?: string;
 }
 
-export interface LanguageFunction {
-	name: string;
-	usage?: string;
-	arguments?: string;
-	returns?: string;
-	help?: string;
-}
-
-export interface Language {
-	functions: LanguageFunction[];
-	aggregations: LanguageFunction[];
-	frameFields?: string[];
-}
-
 /** What the server told; what is not known yet is empty. */
 export interface Known {
 	types: ProfileType[];
@@ -53,7 +46,7 @@ export interface Known {
 export const NOTHING_KNOWN: Known = {
 	types: [],
 	series: [],
-	language: { functions: [], aggregations: [] },
+	language: NO_LANGUAGE,
 	names: [],
 };
 
@@ -76,7 +69,8 @@ function plain(typed: string): string {
 	return typed.replace(/\\[QE]/g, "").replace(/\\(.)/g, "$1").replace(/^\^|\$$/g, "");
 }
 
-const KEYWORDS: Record<string, string> = {
+/** What the keywords mean; which there are, the server says. */
+const KEYWORD_HELP: Record<string, string> = {
 	by: "one element per value of these labels",
 	without: "one element per value of all labels but these",
 	on: "elements match where these labels are equal",
@@ -115,7 +109,7 @@ const UNITS: [string, string][] = [
 ];
 
 const keywords = (...names: string[]): Candidate[] =>
-	names.map((text) => ({ kind: "keyword", text, help: KEYWORDS[text] }));
+	names.map((text) => ({ kind: "keyword", text, help: KEYWORD_HELP[text] }));
 
 function functionsOf(language: Language): Candidate[] {
 	const some = (list: LanguageFunction[], kind: CandidateKind) =>
@@ -123,7 +117,7 @@ function functionsOf(language: Language): Candidate[] {
 			kind,
 			text: f.name,
 			help: f.help,
-			usage: f.usage ?? `${f.name}(${f.arguments ?? ""})`,
+			usage: f.usage,
 		}));
 	return [
 		...some(language.functions, "function"),
@@ -143,22 +137,23 @@ function operands(c: Context, known: Known): Candidate[] {
 	const series = known.series
 		.filter((s) => !profiles.has(s))
 		.map((text): Candidate => ({ kind: "series", text, help: "numbers" }));
-	let words: Candidate[] = [];
-	if (/^(==|!=|[<>]=?)$/.test(c.before)) words = keywords("on", "ignoring", "bool");
-	else if (/^([-+*/%^]|and|or|unless|atan2)$/.test(c.before)) words = keywords("on", "ignoring");
-	else if (c.before === "bool") words = keywords("on", "ignoring");
+	let more: Candidate[] = [];
+	const operator = known.language.operators.find((o) => o.name === c.before);
+	if (operator?.kind === "comparison") more = keywords("on", "ignoring", "bool");
+	else if (operator) more = keywords("on", "ignoring");
+	else if (c.before === "bool") more = keywords("on", "ignoring");
 	else if (c.before === "on" || c.before === "ignoring")
-		words = keywords("group_left", "group_right");
-	return [...types, ...functionsOf(known.language), ...words, ...series];
+		more = keywords("group_left", "group_right");
+	return [...types, ...functionsOf(known.language), ...more, ...series];
 }
 
 function behind(c: Context, known: Known): Candidate[] {
-	const call = functionsOf(known.language).find((f) => f.text === c.before);
-	if (call?.usage?.includes("[by|without")) return keywords("by", "without");
-	if (call?.usage?.includes("[by")) return keywords("by");
-	if (call?.usage?.includes("[on|ignoring")) return keywords("on", "ignoring");
+	const { functions, aggregations, operators, keywords: all } = known.language;
+	const call = [...functions, ...aggregations].find((f) => f.name === c.before);
+	if (call?.modifiers.length) return keywords(...call.modifiers);
 	const more = c.before === ")" ? ["by", "without"] : [];
-	return keywords("offset", ...more, "and", "or", "unless", "atan2");
+	const between = all.filter((k) => operators.some((o) => o.name === k));
+	return keywords("offset", ...more, ...between);
 }
 
 function durations(typed: string): Candidate[] {
@@ -170,15 +165,15 @@ function durations(typed: string): Candidate[] {
 }
 
 function labels(c: Context, known: Known): Candidate[] {
-	const frames = known.language.frameFields ?? FRAME_FIELDS;
-	const fields = frames.map((text): Candidate => ({ kind: "field", text, help: "of frames" }));
+	const fields = known.language.frameFields.map((text): Candidate => ({ kind: "field", text, help: "of frames" }));
 	if (c.place === "frames") return fields;
 	// A label that is no name can only be written as a string.
 	const names = known.names
 		.filter((n) => c.place === "string" || /^[A-Za-z_]\w*$/.test(n))
 		.sort((a, b) => Number(a.startsWith("__")) - Number(b.startsWith("__")));
 	const found = names.map((text): Candidate => ({ kind: "label", text }));
-	const ofFrames = c.place === "list" && /^(flat|cum)(_share)?$/.test(c.call);
+	const ofFrames =
+		c.place === "list" && known.language.functions.some((f) => f.name === c.call && f.byFrames);
 	return ofFrames ? [...fields, ...found] : found;
 }
 
@@ -280,8 +275,6 @@ export interface Edit {
 	more: boolean;
 }
 
-const LISTS = /^(by|without|on|ignoring|group_left|group_right)$/;
-
 /** What is written when `x` is chosen. */
 export function accept(text: string, c: Context, x: Candidate): Edit {
 	const rest = text.slice(c.end);
@@ -295,18 +288,18 @@ export function accept(text: string, c: Context, x: Candidate): Edit {
 	});
 	if (x.kind === "function" || x.kind === "aggregation") {
 		// Brackets that are there are kept: `su|(x)`.
-		const open = /^(\s*(by|without|on|ignoring)\b|\s*\()/.exec(rest);
-		if (open) return edit(x.text);
+		const [next] = words(rest);
+		if (next && (next.text === "(" || takesLabels(next.text))) return edit(x.text);
 		const nothing = x.usage?.endsWith("()");
 		return edit(`${x.text}()`, nothing ? 0 : 1, !nothing);
 	}
 	if (x.kind === "keyword") {
 		const before = glued ? " " : "";
-		if (LISTS.test(x.text) && !/^\s*\(/.test(rest))
+		if (takesLabels(x.text) && !/^\s*\(/.test(rest))
 			return edit(`${before}${x.text} ()`, 1, true);
 		if (x.text.endsWith("()")) return edit(x.text);
 		const after = rest.startsWith(" ") ? "" : " ";
-		return edit(before + x.text + after, 0, !LISTS.test(x.text));
+		return edit(before + x.text + after, 0, !takesLabels(x.text));
 	}
 	if (x.kind === "duration") return edit(x.text + (closesWindow(text, c) ? "]" : ""));
 	if (x.kind === "operator") return edit(x.text, 0, !/^\s*["'`]/.test(rest));

@@ -1,6 +1,8 @@
 // What Compare compares: the windows of both sides as the address says them, the presets, and the
 // links that lead there.
-import { callArgument, profilesOf, type Kind } from "./query";
+import { profilesOf } from "./query";
+import { wholeCall } from "./read";
+import type { Kind } from "./types";
 import {
 	absolute,
 	formatDuration,
@@ -177,7 +179,7 @@ export function comparableQuery(query: string, kind: Kind): boolean {
 }
 
 const isDiff = (query: string) =>
-	callArgument(query, "diff") !== null || callArgument(query, "diff_normalized") !== null;
+	/^diff(_normalized)?$/.test(wholeCall(query)?.name ?? "");
 
 const times = (w: Window): Params => ({ from: trimMs(w.start), to: trimMs(w.end) });
 

@@ -1,7 +1,9 @@
 // Completion: what is meant at the caret, what could stand there, and what the text becomes when
 // one is chosen. Nothing here asks the server; parts/completion.tsx does.
-import { findSelectors, formatSelector, MATCH_OPS, unquote, type MatchOp } from "./query";
-import { BINARY, LABEL_LISTS, words, type Word } from "./syntax";
+import { argumentTypes, filterKind, operatorNamed, takesLabels } from "./language";
+import { findSelectors } from "./read";
+import { words, type Word } from "./syntax";
+import { formatSelector, MATCH_OPS, unquote, type MatchOp } from "./text";
 
 export type Wanted =
 	/** A type, a series or a function. */
@@ -41,21 +43,8 @@ export interface Context {
 	free: boolean;
 }
 
-/** Calls whose second argument may be matchers of frames. */
-const FRAME_CALLS = new Set(["flat", "cum", "flat_share", "cum_share"]);
-/** Calls whose second argument is an expression that functions of the code match. */
-const CODE_CALLS = new Set(
-	"focus ignore hide show show_from prune_from callers callees".split(" "),
-);
-export const FRAME_FIELDS = ["function", "system_name", "filename", "line", "address", "mapping"];
+/** Fields of frames that hold names of functions. */
 const CODE_FIELDS = new Set(["function", "system_name"]);
-/** Strings that name labels: call and argument. */
-const LABEL_ARGUMENTS: Record<string, number[]> = {
-	label_replace: [1, 3],
-	label_join: [1, 3, 4, 5, 6, 7],
-	count_values: [0],
-};
-
 interface Open {
 	text: string;
 	/** Index of the bracket's word. */
@@ -79,7 +68,7 @@ function openBrackets(all: Word[]): { stack: Open[]; closed: Open | null } {
 		const matchers = w.text === "<" && w.kind === "punct";
 		if (w.kind === "string") return;
 		if (matchers || ["(", "{", "["].includes(w.text)) {
-			const list = w.text === "(" && LABEL_LISTS.has(before?.text.toLowerCase() ?? "");
+			const list = w.text === "(" && takesLabels(before?.text ?? "");
 			const named = list ? all[i - 2] : before;
 			const call =
 				w.text !== "("
@@ -89,7 +78,10 @@ function openBrackets(all: Word[]): { stack: Open[]; closed: Open | null } {
 						: before?.text === ")" && closed?.list
 							? closed.call
 							: "";
-			const frames = w.text === "{" && before?.text === "," && FRAME_CALLS.has(call);
+			const frames =
+				w.text === "{" &&
+				before?.text === "," &&
+				argumentTypes(call, top?.commas ?? 0).includes("frames");
 			stack.push({ text: w.text, at: i, call, commas: 0, list, frames });
 		} else if ([")", "}", "]"].includes(w.text) || (w.text === ">" && w.kind === "punct"))
 			closed = stack.pop() ?? null;
@@ -182,9 +174,9 @@ function inString(text: string, caret: number, all: Word[], stack: Open[]): Cont
 		return valueContext(base, all, top, label.text, op.text as MatchOp, apart);
 	}
 	if (top.text !== "(") return null;
-	if (CODE_CALLS.has(top.call) && top.commas === 1)
+	if (top.commas === 1 && filterKind(top.call) === "frames")
 		return apart({ ...base, wanted: "code", op: "=~", selector: firstSelector(text) });
-	if (LABEL_ARGUMENTS[top.call]?.includes(top.commas))
+	if (argumentTypes(top.call, top.commas).includes("label"))
 		return {
 			...base,
 			wanted: "label",
@@ -245,7 +237,7 @@ function inExpression(base: Context, all: Word[], closed: Open | null): Context 
 	if (!before || before.text === "(" || before.text === ",") return { ...c, wanted: "operand" };
 	if (before.text === "@") return { ...c, wanted: "instant" };
 	if (c.before === "offset") return { ...c, wanted: "duration" };
-	if (BINARY.has(c.before) || c.before === "bool") return { ...c, wanted: "operand" };
+	if (operatorNamed(c.before) || c.before === "bool") return { ...c, wanted: "operand" };
 	// `x / on (job) y`: behind the labels stands an operand.
 	if (before.text === ")" && closed?.list) {
 		const word = all[closed.at - 1].text.toLowerCase();

@@ -3,18 +3,13 @@
 import { useMemo } from "preact/hooks";
 import type { QueryData } from "./api";
 import { useApi, useOwnAnswer } from "./hooks";
-import {
-	callArgument,
-	chartQuery,
-	escapeRegexp,
-	profilesOf,
-	quote,
-	withRate,
-	type Kind,
-} from "./query";
+import { chartQuery, profilesOf, withRate } from "./query";
 import { useChart, type ChartData } from "./questions";
+import { callArgument } from "./read";
 import { withRest, type CostSeries } from "./series";
+import { escapeRegexp, quote } from "./text";
 import { alignWindow, chooseStep, trimMs, type Window } from "./timerange";
+import type { Kind } from "./types";
 
 /** `by` of a chart whose lines are functions; any other value is a label. */
 export const BY_FUNCTION = "function";

@@ -1,111 +1,29 @@
 // Edits of a query as text: filters on and off, grouping, and the alert on what is seen. What a
 // view shows stays a query that can be shared, alerted on, or put on a dashboard.
+import { filterKind } from "./language";
+import { clean, flameQuery, insideTop, withWindow } from "./query";
 import {
-	escapeRegexp,
-	findSelectors,
-	flameQuery,
-	guessKind,
-	insideTop,
-	quote,
-	tokenize,
-	unquote,
-	withWindow,
-	type Token,
-} from "./query";
+	bare,
+	childrenOf,
+	read,
+	wholeCall,
+	type BinaryNode,
+	type CallNode,
+	type Node,
+} from "./read";
+import { escapeRegexp, quote, splice, type Span } from "./text";
+import { maybeProfiles } from "./types";
 
 export type Filter = "focus" | "ignore" | "hide" | "show" | "show_from" | "prune_from";
 
-const FRAME_FILTERS = new Set<string>([
-	...["focus", "ignore", "hide", "show", "show_from", "prune_from"],
-	...["callers", "callees"],
-]);
-const TAG_FILTERS = new Set(["tagfocus", "tagignore"]);
-const isFilter = (name: string) => FRAME_FILTERS.has(name) || TAG_FILTERS.has(name);
+const isFilter = (name: string) => filterKind(name) !== null;
+const isDiff = (name: string) => name === "diff" || name === "diff_normalized";
 
-/** A call in a query: where it stands, what is written before its parenthesis, its arguments. */
-interface Call {
-	name: string;
-	/** `by (job)` and the like, "" for none. */
-	modifier: string;
-	start: number;
-	end: number;
-	args: [number, number][];
-}
+const textOf = (text: string, n: Span) => text.slice(n.start, n.end);
+const argsOf = (text: string, call: CallNode) => call.args.map((a) => textOf(text, a));
 
-const MODIFIERS = new Set(["by", "without", "on", "ignoring"]);
-
-/** The token behind the parenthesis or brace that token `at` opens; -1 where it stays open. */
-function closing(tokens: Token[], at: number): number {
-	let depth = 0;
-	for (let i = at; i < tokens.length; i++) {
-		if ("([{".includes(tokens[i].text)) depth++;
-		else if (")]}".includes(tokens[i].text) && --depth === 0) return i + 1;
-	}
-	return -1;
-}
-
-function readCall(text: string, tokens: Token[], at: number): Call | null {
-	if (tokens[at].kind !== "name" || MODIFIERS.has(tokens[at].text)) return null;
-	let open = at + 1;
-	if (MODIFIERS.has(tokens[open]?.text ?? "")) open = closing(tokens, open + 1);
-	if (open < 0 || tokens[open]?.text !== "(") return null;
-	const close = closing(tokens, open);
-	if (close < 0) return null;
-	// Commas of `name<a="b",c="d">` are no commas of the call; those of braces lie deeper.
-	const selectors = findSelectors(text);
-	const args: [number, number][] = [];
-	let depth = 0;
-	let first = open + 1;
-	for (let i = open; i < close; i++) {
-		const t = tokens[i];
-		if (")]}".includes(t.text)) depth--;
-		const comma = t.text === "," && depth === 1;
-		const ends =
-			i === close - 1 ||
-			(comma && !selectors.some((s) => s.start < t.start && t.end < s.end));
-		if (ends && i > first) args.push([tokens[first].start, tokens[i - 1].end]);
-		if (ends) first = i + 1;
-		if ("([{".includes(t.text)) depth++;
-	}
-	return {
-		name: tokens[at].text,
-		modifier: open > at + 1 ? text.slice(tokens[at + 1].start, tokens[open - 1].end) : "",
-		start: tokens[at].start,
-		end: tokens[close - 1].end,
-		args,
-	};
-}
-
-function findCalls(text: string): Call[] {
-	const tokens = tokenize(text);
-	return tokens.flatMap((_, i) => readCall(text, tokens, i) ?? []);
-}
-
-/** The call that is the whole query. */
-function wholeCall(text: string): Call | null {
-	const tokens = tokenize(text);
-	const call = tokens.length ? readCall(text, tokens, 0) : null;
-	return call && call.end === tokens[tokens.length - 1].end ? call : null;
-}
-
-const textOf = (text: string, [from, to]: [number, number]) => text.slice(from, to);
-const argsOf = (text: string, call: Call) => call.args.map((a) => textOf(text, a));
-
-function rewrite(call: Call, args: string[], modifier = call.modifier): string {
-	return `${call.name}${modifier ? ` ${modifier} ` : ""}(${args.join(", ")})`;
-}
-
-/** Without comments, which would hide what is written behind them. */
-function clean(text: string): string {
-	if (!text.includes("#")) return text.trim();
-	let out = "";
-	let from = 0;
-	for (const t of tokenize(text)) {
-		const gap = text.slice(from, t.start);
-		out += (gap.includes("#") ? " " : gap) + t.text;
-		from = t.end;
-	}
-	return out.trim();
+function rewrite(name: string, args: string[], modifier = ""): string {
+	return `${name}${modifier ? ` ${modifier} ` : ""}(${args.join(", ")})`;
 }
 
 /** Applies a change to the profiles a query is about; costs stay as they are. */
@@ -114,9 +32,10 @@ function onProfiles(query: string, change: (profiles: string) => string): string
 	const call = wholeCall(q);
 	if (call?.name === "top" && call.args.length === 2) {
 		const [k, profiles] = argsOf(q, call);
-		return rewrite(call, [k, change(flameQuery(profiles))]);
+		return rewrite(call.name, [k, change(flameQuery(profiles))]);
 	}
-	return !q || guessKind(q) === "costs" ? query : change(flameQuery(q));
+	const { tree } = read(q);
+	return tree && maybeProfiles(tree) ? change(flameQuery(q)) : query;
 }
 
 /* ---- filters ---- */
@@ -147,8 +66,8 @@ export function wrapFilter(query: string, filter: Filter, name: string): string 
 	return onProfiles(query, (profiles) => {
 		const call = wholeCall(profiles);
 		const pattern = exactPattern(name);
-		const last = call && call.name === filter && call.args[1];
-		if (last && stringAt(profiles, last) === pattern) return profiles;
+		const last = call?.name === filter ? call.args[1] : undefined;
+		if (last?.type === "string" && last.value === pattern) return profiles;
 		return `${filter}(${profiles}, ${patternText(pattern)})`;
 	});
 }
@@ -166,12 +85,8 @@ export function linesOf(
 	labels: string[],
 ): string {
 	const by = [...labels, "filename", "line"].join(", ");
-	return onProfiles(query, (p) => `${cost} by (${by}) (${p}, {function=${quote(name)}})`);
-}
-
-function stringAt(text: string, range: [number, number]): string | null {
-	const [token, ...more] = tokenize(textOf(text, range));
-	return token?.kind === "string" && !more.length ? unquote(token.text) : null;
+	const profiles = insideTop(clean(query)) ?? query;
+	return onProfiles(profiles, (p) => `${cost} by (${by}) (${p}, {function=${quote(name)}})`);
 }
 
 export interface ActiveFilter {
@@ -182,11 +97,11 @@ export interface ActiveFilter {
 	name: string | null;
 }
 
-const filterCalls = (text: string): { call: Call; pattern: string }[] =>
-	findCalls(text).flatMap((call) => {
-		if (!isFilter(call.name) || call.args.length !== 2) return [];
-		const pattern = stringAt(text, call.args[1]);
-		return pattern === null ? [] : [{ call, pattern }];
+const filterCalls = (text: string): { call: CallNode; pattern: string }[] =>
+	read(text).calls.flatMap((call) => {
+		const last = call.args.length === 2 ? bare(call.args[1]) : undefined;
+		if (!isFilter(call.name) || last?.type !== "string") return [];
+		return [{ call, pattern: last.value }];
 	});
 
 /** The filters of queries in the order they apply, each once though two sides have it. */
@@ -195,13 +110,20 @@ export function activeFilters(queries: string[]): ActiveFilter[] {
 	for (const q of queries)
 		for (const { call, pattern } of filterCalls(q).reverse()) {
 			const key = `${call.name} ${pattern}`;
-			const name = FRAME_FILTERS.has(call.name) ? exactName(pattern) : null;
+			const name = filterKind(call.name) === "frames" ? exactName(pattern) : null;
 			if (!out.has(key)) out.set(key, { filter: call.name, pattern, name });
 		}
 	return [...out.values()];
 }
 
-/** The query without a filter, on whichever side it stands. */
+/** Whether the call at `at` is an operand, so that operators of what replaces it would mix. */
+function isOperand(n: Node, at: Span): boolean {
+	const operators = n.type === "binary" || n.type === "unary";
+	const here = (c: Node) => c.start === at.start && c.end === at.end && c.type === "call";
+	return childrenOf(n).some((c) => (here(c) && operators) || isOperand(c, at));
+}
+
+/** The query without a filter, on each side that has it. */
 export function removeFilter(query: string, gone: { filter: string; pattern: string }): string {
 	let q = query;
 	for (;;) {
@@ -209,56 +131,63 @@ export function removeFilter(query: string, gone: { filter: string; pattern: str
 			(f) => f.call.name === gone.filter && f.pattern === gone.pattern,
 		);
 		if (!found) return q;
-		const { start, end, args } = found.call;
-		q = q.slice(0, start) + textOf(q, args[0]) + q.slice(end);
+		const { call } = found;
+		const inner = textOf(q, call.args[0]);
+		const { tree } = read(q);
+		const apart = call.args[0].type === "binary" && !!tree && isOperand(tree, call);
+		q = splice(q, [{ start: call.start, end: call.end, insert: apart ? `(${inner})` : inner }]);
 	}
 }
 
 /* ---- groups ---- */
 
-/** `A - B` at the outermost level, where the minus stands; null for anything else. */
-function minusIn(text: string): [string, string] | null {
-	const selectors = findSelectors(text);
-	let depth = 0;
-	let at: Token | null = null;
-	let before = "";
-	for (const t of tokenize(text)) {
-		const last = before;
-		before = t.text;
-		if (last === "offset" || selectors.some((s) => s.start <= t.start && t.end <= s.end))
-			continue;
-		if ("([{".includes(t.text)) depth++;
-		else if (")]}".includes(t.text)) depth--;
-		else if (depth === 0 && t.text === "-" && t.start > 0) at = t;
-		else if (depth === 0 && t.kind === "punct" && !"@:".includes(t.text)) return null;
-	}
-	return at ? [text.slice(0, at.start).trim(), text.slice(at.end).trim()] : null;
+/** `A - B` of profiles; null for anything else. */
+const minusIn = (n: Node): BinaryNode | null =>
+	n.type === "binary" && n.op.name === "-" && maybeProfiles(n) ? n : null;
+
+/** Whether profiles are merged somewhere inside, so that labels are gone from there on. */
+function mergesInside(n: Node): boolean {
+	return (n.type === "call" && n.name === "merge") || childrenOf(n).some(mergesInside);
 }
 
-function grouped(profiles: string, modifier: string): string {
-	const merge = (p: string) => `merge${modifier ? ` ${modifier} ` : ""}(${p})`;
-	const sides = minusIn(profiles);
-	if (sides) return sides.map((s) => grouped(s, modifier)).join(" - ");
-	const call = wholeCall(profiles);
-	if (!call || call.args.length === 0) return merge(profiles);
-	const args = argsOf(profiles, call);
-	if (call.name === "merge") return merge(args[0]);
-	if (isFilter(call.name)) return rewrite(call, [grouped(args[0], modifier), ...args.slice(1)]);
-	if (/^diff(_normalized)?$/.test(call.name) && args.length === 2)
-		return rewrite(call, args.map((a) => grouped(a, modifier)), "");
-	return merge(profiles);
+/** `n` with another first argument. */
+function onFirst(text: string, n: CallNode, change: (n: Node) => string): string {
+	const [first, ...more] = n.args;
+	return rewrite(n.name, [change(first), ...more.map((a) => textOf(text, a))]);
+}
+
+function grouped(text: string, n: Node, modifier: string): string {
+	const group = (inner: Node) => grouped(text, inner, modifier);
+	const merge = (of: Node) => rewrite("merge", [textOf(text, of)], modifier);
+	const minus = minusIn(n);
+	if (minus) return `${group(minus.lhs)} - ${group(minus.rhs)}`;
+	if (n.type === "call" && n.args.length) {
+		if (isFilter(n.name)) return onFirst(text, n, group);
+		if (isDiff(n.name) && n.args.length === 2) return rewrite(n.name, n.args.map(group));
+		const [inner] = n.args;
+		if (n.name === "merge") return mergesInside(inner) ? group(bare(inner)) : merge(inner);
+	}
+	if (!mergesInside(n)) return merge(n);
+	if (n.type === "paren") return `(${group(n.inner)})`;
+	if (n.type !== "binary") return merge(n);
+	// A multiple of profiles: the factor stays.
+	const side = maybeProfiles(n.lhs) ? n.lhs : n.rhs;
+	const at = { start: side.start - n.start, end: side.end - n.start };
+	return splice(textOf(text, n), [{ ...at, insert: group(side) }]);
 }
 
 /** One profile per value of `label`; "" merges them all into one again. */
 export function groupBy(query: string, label: string): string {
-	return onProfiles(query, (p) => grouped(p, label ? `by (${label})` : ""));
+	return onProfiles(query, (p) => {
+		const { tree } = read(p);
+		return tree ? grouped(p, tree, label ? `by (${label})` : "") : p;
+	});
 }
 
 /** The labels a query groups by, outside of any cost; [] for none. */
 export function groupLabels(query: string): string[] {
-	const merge = findCalls(query).find((c) => c.name === "merge");
-	const m = /^by\s*\(([^)]*)\)/.exec(merge?.modifier ?? "");
-	return m ? m[1].split(",").map((s) => s.trim()).filter(Boolean) : [];
+	const merge = read(query).calls.find((c) => c.name === "merge");
+	return merge?.modifier?.word === "by" ? merge.modifier.labels : [];
 }
 
 /* ---- alerts ---- */
@@ -272,21 +201,28 @@ export function alertThreshold(shareNow: number): number {
 }
 
 /** The newer side of a difference: of the two the one that an alert can be about. */
-function newerSide(profiles: string): string {
-	const sides = minusIn(profiles);
-	if (sides) return newerSide(sides[0]);
-	const call = wholeCall(profiles);
-	if (!call || !call.args.length) return profiles;
-	const args = argsOf(profiles, call);
-	if (/^diff(_normalized)?$/.test(call.name)) return newerSide(args[0]);
-	return isFilter(call.name) ? rewrite(call, [newerSide(args[0]), ...args.slice(1)]) : profiles;
+function newerSide(text: string, n: Node): string {
+	const newer = (inner: Node) => newerSide(text, inner);
+	const minus = minusIn(n);
+	if (minus) return newer(minus.lhs);
+	if (n.type === "paren") return newer(n.inner);
+	if (n.type === "call" && n.args.length) {
+		if (isDiff(n.name)) return newer(n.args[0]);
+		if (isFilter(n.name)) return onFirst(text, n, newer);
+	}
+	return textOf(text, n);
 }
 
 /** Fires while a function and what it calls cost more than `over` of all, per job. */
 export function alertOn(query: string, name: string, over = 0.1): string {
 	const q = clean(query);
-	const profiles = newerSide(flameQuery(insideTop(q) ?? q));
-	const per = groupLabels(profiles).length ? profiles : grouped(profiles, "by (job)");
+	const all = flameQuery(insideTop(q) ?? q);
+	const { tree } = read(all);
+	if (!tree || !maybeProfiles(tree)) return query;
+	const profiles = newerSide(all, tree);
+	const per = groupLabels(profiles).length
+		? profiles
+		: grouped(profiles, read(profiles).tree!, "by (job)");
 	const windowed = withWindow(per, ALERT_WINDOW_S, 0);
 	return `cum_share(${windowed}, {function=${quote(name)}}) > ${over}`;
 }
@@ -297,14 +233,23 @@ export function alertOn(query: string, name: string, over = 0.1): string {
  * The selector inside, with its window or one of `seconds`; null where it is more than a selector
  * merged.
  */
-function plainSide(text: string, seconds: number): string | null {
-	const call = wholeCall(text);
-	const inner = call?.name === "merge" && !call.modifier ? argsOf(text, call)[0] : text;
-	const [s, ...more] = findSelectors(inner);
-	if (!s || more.length || s.start !== 0 || (s.range === null && seconds <= 0)) return null;
-	const rest = inner.slice(s.end).replace(/^\[[^\]]*\]/, "");
-	if (!/^(\s*offset\s+\w+|\s*@\s*[\w.]+(\(\))?)*$/.test(rest)) return null;
-	return s.range === null ? withWindow(inner, seconds, 0) : inner;
+function plainSide(text: string, n: Node, seconds: number): string | null {
+	const side = bare(n);
+	const inner =
+		side.type === "call" && side.name === "merge" && !side.modifier && side.args.length === 1
+			? bare(side.args[0])
+			: side;
+	if (inner.type !== "selector" || (inner.range === null && seconds <= 0)) return null;
+	return withWindow(textOf(text, inner), seconds, 0);
+}
+
+/** The two sides of a difference that matches all labels; null of anything else. */
+function sidesOf(n: Node | null): [Node, Node] | null {
+	if (n?.type === "paren") return sidesOf(n.inner);
+	if (n?.type === "call" && isDiff(n.name) && !n.modifier && n.args.length === 2)
+		return [n.args[0], n.args[1]];
+	const minus = n && minusIn(n);
+	return minus && !minus.modified ? [minus.lhs, minus.rhs] : null;
 }
 
 /**
@@ -313,11 +258,6 @@ function plainSide(text: string, seconds: number): string | null {
  */
 export function changedQuery(query: string, seconds = 0): string | null {
 	const q = clean(query);
-	const call = wholeCall(q);
-	const sides =
-		call && /^diff(_normalized)?$/.test(call.name) && !call.modifier && call.args.length === 2
-			? argsOf(q, call)
-			: minusIn(q);
-	const [next, base] = (sides ?? []).map((side) => plainSide(side, seconds));
+	const [next, base] = (sidesOf(read(q).tree) ?? []).map((side) => plainSide(q, side, seconds));
 	return next && base ? `changed_interval(${next}, ${base})` : null;
 }

@@ -12,7 +12,7 @@ import {
 	type VectorElement,
 } from "./api";
 import type { Alert } from "./rules";
-import { formatSelector } from "./query";
+import { formatSelector } from "./text";
 import type { Column } from "./series";
 import { alignWindow, chooseStep, formatDuration, trimMs, type Window } from "./timerange";
 import { chartUnit, type ChartUnit } from "./units";

@@ -1,6 +1,7 @@
 // Labels of a query, as the label browser chooses them: what its selectors ask of a label, and the
 // query when a value is added or taken away.
-import { escapeRegexp, findSelectors, formatSelector, type Matcher, type Selector } from "./query";
+import { findSelectors } from "./read";
+import { escapeRegexp, formatSelector, splice, type Matcher, type Selector } from "./text";
 
 /** The alternatives of an expression that is nothing but texts: `a|b\.c`; null of others. */
 function alternatives(expression: string): string[] | null {
@@ -44,16 +45,15 @@ function asking(s: Selector, label: string, values: string[]): Selector {
 }
 
 function onSelectors(query: string, change: (s: Selector) => Selector): string {
-	let out = "";
-	let from = 0;
-	for (const s of findSelectors(query)) {
-		const next = change(s);
-		const empty = !next.name && !next.matchers.length; // `{}` asks for nothing and is an error
-		out += query.slice(from, s.start);
-		out += empty ? query.slice(s.start, s.end) : formatSelector(next);
-		from = s.end;
-	}
-	return out + query.slice(from);
+	return splice(
+		query,
+		findSelectors(query).map((s) => {
+			const next = change(s);
+			const empty = !next.name && !next.matchers.length; // `{}` asks for nothing and is an error
+			const insert = empty ? query.slice(s.start, s.head) : formatSelector(next);
+			return { start: s.start, end: s.head, insert };
+		}),
+	);
 }
 
 /**

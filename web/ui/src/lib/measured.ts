@@ -2,7 +2,9 @@
 // compared with. Worked out from the tree the server parses an expression to, so that an alert
 // leads to the flame graph that made it fire.
 import type { Labels } from "./api";
-import { callArgument, formatSelector, parseSelector, type MatchOp } from "./query";
+import { argumentTypes } from "./language";
+import { callArgument, findSelectors, parseSelector } from "./read";
+import { formatSelector, type MatchOp } from "./text";
 import { trimMs, type Window } from "./timerange";
 
 /** A node of api/v1/parse_query; those fields that are looked at. */
@@ -75,8 +77,9 @@ function nameOf(n: Node): string {
 	);
 }
 
-/** Functions that need their window; without them it is moved and left out at will. */
-const OF_WINDOW = /_over_time$|^(rate|increase)$/;
+/** Of a function that needs its window; elsewhere it is moved and left out at will. */
+const needsWindow = (n: Node): boolean =>
+	(n.args ?? []).some((_, i) => argumentTypes(n.func?.name ?? "", i).includes("window"));
 
 /** What gives profiles, and is not part of a larger expression that does. */
 function profileNodes(tree: Node, isProfile: (name: string) => boolean): Node[] {
@@ -84,7 +87,7 @@ function profileNodes(tree: Node, isProfile: (name: string) => boolean): Node[] 
 		return tree.valueTypes.includes("profiles") && isProfile(nameOf(tree)) ? [tree] : [];
 	const whole =
 		tree.valueTypes === "profiles" &&
-		all(tree, (n) => OF_WINDOW.test(n.func?.name ?? "")).length === 0 &&
+		all(tree, needsWindow).length === 0 &&
 		selectorsIn(tree).some((s) => isProfile(nameOf(s)));
 	if (whole) return [inside(tree)];
 	return children(tree).flatMap((c) => profileNodes(c, isProfile));
@@ -158,12 +161,8 @@ class Text {
 
 /** The range, offset and `@` behind a selector, as they were written. */
 function windowText(selector: string): string {
-	const quoted = selector.replace(/"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|`[^`]*`/gs, (s) =>
-		"_".repeat(s.length),
-	);
-	const closed = Math.max(quoted.lastIndexOf("}"), quoted.lastIndexOf(">")) + 1;
-	const at = quoted.slice(closed).search(/\[|\s+offset\b|\s*@/);
-	return at < 0 ? "" : selector.slice(closed + at).replace(/^(?=[^[\s])/, " ");
+	const [s] = findSelectors(selector);
+	return s ? selector.slice(s.head).replace(/^(?=[^[\s])/, " ") : "";
 }
 
 function pickOf(tree: Node, labels: Labels): { pick: string; search: string } {

@@ -1,7 +1,8 @@
 // The questions the pages ask: a query with its window, and the cost over time beside it.
-import { useMemo } from "preact/hooks";
+import { useEffect, useMemo, useRef } from "preact/hooks";
 import type { MatrixElement, ProfileType, QueryData, Target, Targets } from "./api";
 import { useApi, type Loaded } from "./hooks";
+import { installLanguage, type Language } from "./language";
 import { chartWindow } from "./query";
 import {
 	alignWindow,
@@ -37,6 +38,25 @@ export function useQuestion(
 		files: "true",
 	});
 	return { loaded, asked };
+}
+
+const LANGUAGE_AGAIN_MS = 5000;
+
+/**
+ * Whether the pages can be shown: the language of queries is known, or cannot be asked for now. It
+ * is then asked for again; until it is there, queries are sent as they are written.
+ */
+export function useLanguage(): boolean {
+	const { answer, error, again } = useApi<Language>("language", "language");
+	const installed = useRef(answer);
+	if (answer && installed.current !== answer) installLanguage(answer.data);
+	installed.current = answer;
+	useEffect(() => {
+		if (!error) return;
+		const timer = setTimeout(again, LANGUAGE_AGAIN_MS);
+		return () => clearTimeout(timer);
+	}, [error]);
+	return answer !== null || error !== null;
 }
 
 /** Names of labels, of series and of samples alike. */

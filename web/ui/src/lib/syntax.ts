@@ -1,5 +1,8 @@
-// The words of a query, for colouring and completion: it never fails, whatever is typed. The
-// server's parser says what is right; this says what things look like.
+// The words of a query: the only tokenizer of the page, which follows the server's
+// (promql/lexer.re). Colouring, completion and the reader of queries use it. It never fails,
+// whatever is typed: the server says what is right.
+import { isKeyword, isNumber, takesLabels } from "./language";
+import type { Span } from "./text";
 
 export type Kind =
 	| "name"
@@ -12,101 +15,92 @@ export type Kind =
 	| "punct"
 	| "comment";
 
-export interface Word {
+export interface Word extends Span {
 	kind: Kind;
 	text: string;
-	start: number;
-	end: number;
 	/** A string whose end is not there yet. */
 	open?: boolean;
 }
 
-const WORD = new RegExp(
-	[
-		"(?<space>\\s+)",
-		"(?<comment>#[^\\n]*)",
-		"(?<string>\"(?:[^\"\\\\]|\\\\.)*\"|'(?:[^'\\\\]|\\\\.)*'|`[^`]*`)",
-		"(?<open>[\"'`][^]*)",
-		"(?<number>\\.?\\d[\\w.]*)",
-		"(?<name>[A-Za-z_]\\w*(?::\\w*)*)",
-		"(?<operator>=~|!~|!=|==|>=|<=|[-+*/%^<>=!@])",
-		"(?<punct>[^])",
-	].join("|"),
-	"sy",
+const BETWEEN = ["(?<space>[ \\t\\r\\n]+)", "(?<comment>#[^\\r\\n]*)"];
+const STRING = [
+	"(?<string>\"(?:[^\"\\\\\\n]|\\\\[^\\n])*\"|'(?:[^'\\\\\\n]|\\\\[^\\n])*'|`[^`]*`)",
+	"(?<open>[\"'][^\\n]*|`[^]*)",
+];
+const NUMBER = "(?<number>(?:0[xX][0-9a-fA-F]+|(?:\\d+(?:\\.\\d*)?|\\.\\d+)(?:[eE][-+]?\\d+)?)\\w*)";
+const sticky = (...parts: string[]) => new RegExp(parts.join("|"), "sy");
+
+const IN_QUERY = sticky(
+	...[...BETWEEN, ...STRING, NUMBER],
+	"(?<name>[A-Za-z_:][\\w:]*)",
+	"(?<operator>=~|!~|!=|==|>=|<=|[-+*/%^<>=!@])",
+	"(?<punct>[^])",
+);
+/** Between the braces of a selector. */
+const IN_MATCHERS = sticky(
+	...[...BETWEEN, ...STRING, NUMBER],
+	"(?<name>[A-Za-z_]\\w*)",
+	"(?<operator>=~|!~|!=|[=!<>])",
+	"(?<punct>[^])",
 );
 
-/** Words that take a list of labels in parentheses. */
-export const LABEL_LISTS = new Set([
-	"by",
-	"without",
-	"on",
-	"ignoring",
-	"group_left",
-	"group_right",
-]);
-const BETWEEN = ["and", "or", "unless", "atan2"];
-export const KEYWORDS = new Set([...LABEL_LISTS, ...BETWEEN, "offset", "bool"]);
-/** Behind these an operand stands. */
-export const BINARY = new Set([
-	...["+", "-", "*", "/", "%", "^", "==", "!=", ">=", "<=", "<", ">"],
-	...BETWEEN,
-]);
-
+/** Behind `<`: label, operator and the beginning of a string. */
 const ANGLE = /^<\s*[A-Za-z_]\w*\s*(?:=~|!~|!=|=)\s*["'`]/;
+const ANGLE_MAX = 200;
 
+/** Whether `w` is `<` that opens matchers, and no comparison. */
+function opensMatchers(text: string, w: Word, before: Word | undefined): boolean {
+	if (w.text !== "<" || before?.kind !== "name" || before.end !== w.start) return false;
+	return ANGLE.test(text.slice(w.start, w.start + ANGLE_MAX));
+}
+
+/** Words with the kinds that their own text and the matchers around them give. */
 function split(text: string): Word[] {
 	const out: Word[] = [];
-	WORD.lastIndex = 0;
-	for (let m = WORD.exec(text); m; m = WORD.exec(text)) {
+	let closer = "";
+	for (let at = 0; at < text.length; ) {
+		const pattern = closer ? IN_MATCHERS : IN_QUERY;
+		pattern.lastIndex = at;
+		const m = pattern.exec(text)!;
 		const [kind] = Object.entries(m.groups!).find(([, v]) => v !== undefined)!;
+		const start = at;
+		at += m[0].length;
 		if (kind === "space") continue;
-		const word: Word = {
-			kind: kind === "open" ? "string" : (kind as Kind),
-			text: m[0],
-			start: m.index,
-			end: m.index + m[0].length,
-		};
-		if (kind === "open") word.open = true;
-		out.push(word);
+		const w: Word = { kind: kind as Kind, text: m[0], start, end: at };
+		if (kind === "open") Object.assign(w, { kind: "string", open: true });
+		if (w.text === closer) {
+			closer = "";
+			w.kind = "punct";
+		} else if (closer) w.kind = w.kind === "name" ? "label" : w.kind;
+		else if (w.text === "{") closer = "}";
+		else if (opensMatchers(text, w, out[out.length - 1])) {
+			closer = ">";
+			w.kind = "punct";
+		}
+		out.push(w);
 	}
 	return out;
 }
 
 /** What a name is: it depends on what surrounds it. */
-function nameKind(words: Word[], i: number, inLabels: boolean): Kind {
-	if (inLabels) return "label";
-	const [word, next] = [words[i].text.toLowerCase(), words[i + 1]];
-	if (KEYWORDS.has(word)) return "keyword";
+function nameKind(words: Word[], i: number): Kind {
+	const [word, next] = [words[i].text, words[i + 1]];
+	if (isNumber(word)) return "number";
+	if (isKeyword(word)) return "keyword";
 	if (next?.text === "(") return "function";
-	const list = next?.kind === "name" && LABEL_LISTS.has(next.text.toLowerCase());
-	return list && words[i + 2]?.text === "(" ? "function" : "name";
-}
-
-/** Whether `<` at `i` opens matchers, and is no comparison. */
-function opensMatchers(text: string, words: Word[], i: number): boolean {
-	const [word, before] = [words[i], words[i - 1]];
-	if (before?.kind !== "name" || before.end !== word.start) return false;
-	return ANGLE.test(text.slice(word.start, word.start + 200));
+	return next && takesLabels(next.text) && words[i + 2]?.text === "(" ? "function" : "name";
 }
 
 /** All words of `text`, in order; what is between them is space. */
 export function words(text: string): Word[] {
 	const out = split(text);
-	const closers: string[] = []; // of the brackets that are open; labels stand in all but ")"
-	for (let i = 0; i < out.length; i++) {
-		const w = out[i];
-		const top = closers[closers.length - 1];
-		if (w.text === "{") closers.push("}");
-		else if (w.text === "<" && opensMatchers(text, out, i)) {
-			closers.push(">");
-			w.kind = "punct";
-		} else if (w.text === "(")
-			closers.push(LABEL_LISTS.has(out[i - 1]?.text.toLowerCase() ?? "") ? ")list" : ")");
-		else if (w.text === top?.[0] && w.kind !== "string") {
-			closers.pop();
-			w.kind = "punct";
-		} else if (w.kind === "name") w.kind = nameKind(out, i, !!top && top !== ")");
-	}
+	let list = false;
+	out.forEach((w, i) => {
+		if (w.kind === "string" || w.kind === "comment") return;
+		if (w.text === "(") list = takesLabels(out[i - 1]?.text ?? "");
+		else if (w.text === ")") list = false;
+		else if (w.kind === "name") w.kind = list ? "label" : nameKind(out, i);
+	});
 	return out;
 }
 
@@ -120,11 +114,6 @@ export function balanced(text: string): boolean {
 		else if (")}]".includes(w.text) && open.pop() !== w.text) return false;
 	}
 	return open.length === 0;
-}
-
-export interface Span {
-	start: number;
-	end: number;
 }
 
 /** What the server's line and column (of characters, from 1) point at: a word, or one place. */

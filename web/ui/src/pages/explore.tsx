@@ -4,21 +4,15 @@ import { firstQuery, resolveType, type ProfileType } from "../lib/api";
 import { useCostChart } from "../lib/costchart";
 import { useInterval, useOwnAnswer, useUrl, type Loaded } from "../lib/hooks";
 import { parseMatch } from "../lib/measured";
-import {
-	findSelectors,
-	flameQuery,
-	guessKind,
-	parseSelector,
-	callArgument,
-	type Kind,
-	type Selector,
-} from "../lib/query";
+import { flameQuery } from "../lib/query";
 import {
 	useProfileTypes,
 	useQuestion,
 	useScrapeInterval,
 	windowTimes,
 } from "../lib/questions";
+import { callArgument, findSelectors, parseSelector } from "../lib/read";
+import type { Selector } from "../lib/text";
 import {
 	contextFromParams,
 	instantFromParams,
@@ -28,6 +22,7 @@ import {
 	trimMs,
 	type TimeRange,
 } from "../lib/timerange";
+import { guessKind, type Kind } from "../lib/types";
 import type { Patch } from "../lib/urlstate";
 import { ChartPanel } from "../parts/chartpanel";
 import { Controls, labelsFromParams } from "../parts/controls";

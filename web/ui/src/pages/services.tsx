@@ -14,7 +14,7 @@ import {
 import { useInterval, useNow, useUrl } from "../lib/hooks";
 import { groupable } from "../lib/labels";
 import { useMany, type Many } from "../lib/many";
-import { escapeRegexp } from "../lib/query";
+import { escapeRegexp } from "../lib/text";
 import { useLabelNames, useProfileTypes, useScrapeInterval } from "../lib/questions";
 import {
 	parseDuration,

@@ -6,7 +6,8 @@ import { comparableQuery, comparePoint, compareBefore, compareRange } from "../l
 import { BY_FUNCTION, type CostChart } from "../lib/costchart";
 import { useUrl } from "../lib/hooks";
 import { groupable } from "../lib/labels";
-import { withMatcher, type Kind } from "../lib/query";
+import { withMatcher } from "../lib/query";
+import type { Kind } from "../lib/types";
 import { useLabelNames } from "../lib/questions";
 import {
 	absolute,

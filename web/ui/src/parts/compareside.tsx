@@ -2,7 +2,8 @@
 import { largestValue } from "../lib/series";
 import { resolveType, type ProfileType } from "../lib/api";
 import { surroundings } from "../lib/compare";
-import { chartQuery, findSelectors, withRate } from "../lib/query";
+import { chartQuery, withRate } from "../lib/query";
+import { findSelectors } from "../lib/read";
 import { useChart, windowTimes, type ChartData } from "../lib/questions";
 import { chooseStep, formatClock, formatDuration, type Window } from "../lib/timerange";
 import { Chart } from "./chart";

@@ -3,14 +3,13 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { call, type ProfileType } from "../lib/api";
 import {
 	candidates,
-	NOTHING_KNOWN,
 	questionOf,
 	rank,
 	type Known,
-	type Language,
 	type Ranked,
 } from "../lib/candidates";
 import type { Context } from "../lib/complete";
+import { language } from "../lib/language";
 import type { Times } from "../lib/questions";
 
 const WAIT_MS = 120; // while somebody types on
@@ -70,19 +69,13 @@ function useKept<T>(question: Question | null, empty: T, wait: number): T {
 const NO_NAMES: string[] = [];
 const NO_TYPES: ProfileType[] = [];
 
-function useKnown(context: Context | null, times: Times): Known {
+function useKnown(context: Context | null, times: Times): Omit<Known, "language"> {
 	const { time: _, ...window } = times;
 	const operand = context?.wanted === "operand";
-	const language = operand || context?.wanted === "after" || context?.wanted === "label";
 	const types = useKept(operand ? { name: "profile_types", args: {} } : null, NO_TYPES, 0);
 	const series = useKept(
 		operand ? { name: "label/__name__/values", args: {} } : null,
 		NO_NAMES,
-		0,
-	);
-	const words = useKept<Language>(
-		language ? { name: "language", args: {} } : null,
-		NOTHING_KNOWN.language,
 		0,
 	);
 	const asked = context && questionOf(context);
@@ -91,18 +84,22 @@ function useKnown(context: Context | null, times: Times): Known {
 		NO_NAMES,
 		WAIT_MS,
 	);
-	return { types, series, language: words, names };
+	return { types, series, names };
 }
 
 /** What is offered for `context`, best first. */
 export function useOffers(context: Context | null, times: Times): Ranked[] {
-	const { types, series, language, names } = useKnown(context, times);
+	const { types, series, names } = useKnown(context, times);
 	return useMemo(
 		() =>
 			context
-				? rank(context, candidates(context, { types, series, language, names }), SHOWN_MAX)
+				? rank(
+						context,
+						candidates(context, { types, series, language: language(), names }),
+						SHOWN_MAX,
+					)
 				: [],
-		[context, types, series, language, names],
+		[context, types, series, names],
 	);
 }
 

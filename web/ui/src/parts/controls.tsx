@@ -3,7 +3,7 @@ import { useRef } from "preact/hooks";
 import { ApiError, type ProfileType } from "../lib/api";
 import type { Loaded } from "../lib/hooks";
 import { parseMatch } from "../lib/measured";
-import { formatSelector, type Selector } from "../lib/query";
+import { formatSelector, type Selector } from "../lib/text";
 import type { Times } from "../lib/questions";
 import { formatClock, rangeToParams, type TimeRange } from "../lib/timerange";
 import { Chips } from "./chips";

@@ -35,7 +35,7 @@ const MEANING: Record<string, string> = {
 function FilterChip({ f, onRemove }: { f: ActiveFilter; onRemove(): void }) {
 	const what = f.name ?? f.pattern;
 	return (
-		<span class="filter" title={`${MEANING[f.filter]}: ${what}`}>
+		<span class="filter" title={`${MEANING[f.filter] ?? f.filter}: ${what}`}>
 			<b>{f.filter}</b>
 			<span class="ellipsis">{f.name ? shortName(f.name) : f.pattern}</span>
 			<button

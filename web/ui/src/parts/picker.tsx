@@ -3,7 +3,7 @@
 import { useEffect, useId, useState } from "preact/hooks";
 import { resolveType, shortTypeName, type ProfileType } from "../lib/api";
 import { useApi, useOutside } from "../lib/hooks";
-import { formatSelector, MATCH_OPS, type Matcher, type MatchOp, type Selector } from "../lib/query";
+import { formatSelector, MATCH_OPS, type Matcher, type MatchOp, type Selector } from "../lib/text";
 import { IconPlus, IconX } from "./icons";
 
 export interface PickerProps {

@@ -5,7 +5,8 @@ import type { ApiError } from "../lib/api";
 import { accept, SURE, type Edit, type Ranked } from "../lib/candidates";
 import { contextAt, type Context } from "../lib/complete";
 import type { Times } from "../lib/questions";
-import { balanced, placeOf, segments, type Span } from "../lib/syntax";
+import { balanced, placeOf, segments } from "../lib/syntax";
+import type { Span } from "../lib/text";
 import { Offers, useOffers } from "./completion";
 
 export interface QueryInputProps {
