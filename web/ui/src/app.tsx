@@ -1,19 +1,19 @@
 // The frame of the page: header, navigation, and the page the path names.
 import { useEffect, useRef, useState } from "preact/hooks";
-import { useOutside, useUrl } from "./lib/hooks";
-import { useLanguage } from "./lib/questions";
-import { toggleTheme, useTheme } from "./lib/theme";
-import { AlertsPage } from "./pages/alerts";
-import { Compare } from "./pages/compare";
-import { DiscoveryPage } from "./pages/discovery";
-import { Explore } from "./pages/explore";
-import { RulesPage } from "./pages/rules";
-import { Services } from "./pages/services";
-import { ConfigPage, FlagsPage, StatusPage } from "./pages/status";
-import { TargetsPage } from "./pages/targets";
-import { TsdbPage } from "./pages/tsdb";
-import { Help, useKeys } from "./parts/help";
-import { IconMenu, IconMoon, IconSun, Logo } from "./parts/icons";
+import { Compare } from "./compare/page";
+import { Explore } from "./explore/page";
+import { DiscoveryPage } from "./fleet/discoverypage";
+import { Services } from "./fleet/servicespage";
+import { TargetsPage } from "./fleet/targetspage";
+import { Help, useKeys } from "./help";
+import { useLanguage } from "./query/questions";
+import { AlertsPage } from "./rules/alertspage";
+import { RulesPage } from "./rules/rulespage";
+import { useOutside, useUrl } from "./shared/hooks";
+import { IconMenu, IconMoon, IconSun, Logo } from "./shared/icons";
+import { toggleTheme, useTheme } from "./shared/theme";
+import { ConfigPage, FlagsPage, StatusPage } from "./status/statuspage";
+import { TsdbPage } from "./status/tsdbpage";
 import "./app.css";
 
 interface Page {

@@ -9,8 +9,8 @@
 //
 // A zoom is the hash of a call path. Order leaves it as it is; of a collapsed graph it is the hash
 // of the collapsed path, and a path of the graph before finds the node it went into.
+import { type Columns, type Flame, FOLDED, hashPaths } from "./layout";
 import type { FlameLook } from "./look";
-import { FOLDED, hashPaths, type Columns, type Flame } from "./layout";
 
 export type Arrangement = Pick<FlameLook, "order" | "collapse">;
 

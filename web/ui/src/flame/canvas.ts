@@ -5,11 +5,11 @@
 //
 // A frame costs what is visible: per level a binary search finds the first node, frames are pixels
 // of one row (paint.ts), and text is drawn where it fits, from widths that are kept (labels.ts).
-import { namePixels, nodePixels, pixel, pixelColor, type Palette } from "./color";
+import { namePixels, nodePixels, type Palette, pixel, pixelColor } from "./color";
 import { Labels } from "./labels";
-import { levelOf, nodeAt, type Flame } from "./layout";
+import { type Flame, levelOf, nodeAt } from "./layout";
 import { DEFAULT_LOOK, type FlameLook } from "./look";
-import { MIN_W, Painter, type Paint } from "./paint";
+import { MIN_W, type Paint, Painter } from "./paint";
 import type { Matches } from "./search";
 
 export const ROW_H = 19;

@@ -1,14 +1,8 @@
 // The card beside the pointer or the selected frame: what a node costs, alone and with all it
 // calls, and where it is defined.
 import type { ComponentChildren } from "preact";
-import {
-	formatPercent,
-	formatPoints,
-	formatSigned,
-	formatValue,
-	share,
-} from "../lib/units";
-import { FOLDED, fileOf, nameOf, type Flame } from "./layout";
+import { formatPercent, formatPoints, formatSigned, formatValue, share } from "../shared/units";
+import { fileOf, type Flame, FOLDED, nameOf } from "./layout";
 import { packageOf } from "./names";
 
 export interface CardProps {

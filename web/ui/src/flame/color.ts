@@ -1,6 +1,6 @@
 // Colours of the flame graph. A package keeps its hue in every graph and on every machine; hues
 // are spread at equal lightness (OKLCH), so that no package shouts.
-import { FOLDED, fileOf, hashName, shareChange, type Flame } from "./layout";
+import { fileOf, type Flame, FOLDED, hashName, shareChange } from "./layout";
 import type { FlameLook } from "./look";
 import { packageOf } from "./names";
 import type { Matches } from "./search";

@@ -1,7 +1,7 @@
 // Pointer and keyboard on a flame graph: what they find, select, zoom to and open.
 import { ROW_H } from "./canvas";
 import { neighbour } from "./keys";
-import { levelOf, nameOf, type Flame } from "./layout";
+import { type Flame, levelOf, nameOf } from "./layout";
 import type { FlameLook } from "./look";
 import type { CanvasRef, Elements } from "./usecanvas";
 

@@ -1,7 +1,7 @@
 // The stacks that lead to a function, turned around: the function is the root, and its callers
 // stand above it, each as wide as the cost that passed through it. And the tree of what it calls,
 // from it on.
-import type { Flamebearer } from "../lib/api";
+import type { Flamebearer } from "../shared/api";
 import type { Columns, Flame } from "./layout";
 
 interface Node {

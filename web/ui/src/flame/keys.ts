@@ -1,5 +1,5 @@
 // Walking a flame graph by keyboard: which node lies one key away.
-import { childrenOf, levelOf, type Flame } from "./layout";
+import { childrenOf, type Flame, levelOf } from "./layout";
 import type { FlameLook } from "./look";
 
 /** The most expensive callee, the first of several; -1 for none. */

@@ -2,7 +2,7 @@
 // from left to right, so a level is a run of indices sorted by x, its parents are sorted too,
 // and drawing or hit testing is a binary search. Computed once per answer; nothing here is
 // touched while drawing.
-import type { Flamebearer } from "../lib/api";
+import type { Flamebearer } from "../shared/api";
 
 /** The name of what the server folds small nodes into: no function. */
 export const FOLDED = "other";

@@ -1,7 +1,7 @@
 // How a flame graph is looked at: which way it grows, how siblings stand, what colours mean,
 // and whether recursion is one frame. It lives in the URL; what is usual is left out there.
 
-import { oneOf } from "../lib/urlstate";
+import { oneOf } from "../shared/urlstate";
 
 export interface FlameLook {
 	/** "icicle" hangs from its root, "flame" stands on it. */

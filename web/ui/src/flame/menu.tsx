@@ -2,8 +2,8 @@
 // entries, and behind them those of the place the graph stands in.
 import { Fragment } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
-import { useOutside } from "../lib/hooks";
-import { copyText } from "../lib/copy";
+import { copyText } from "../shared/copy";
+import { useOutside } from "../shared/hooks";
 import { shortName } from "./names";
 
 /** An entry of the menu that the place of the graph adds to the view's own. */

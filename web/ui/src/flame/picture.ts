@@ -1,12 +1,12 @@
 // The flame graph as a file: what is on the screen, with the levels that are scrolled away. SVG is
 // written as text, so that names can be selected, searched and read in full; PNG is drawn as the
 // screen is, at twice the size.
-import { formatPercent, formatValue, share } from "../lib/units";
+import { formatPercent, formatValue, share } from "../shared/units";
 import { arrange } from "./arrange";
 import { FlameCanvas, FONT, LABEL_MIN_W, PAD, ROW_H } from "./canvas";
-import { namePixels, nodePixels, pixelColor, type Palette } from "./color";
+import { namePixels, nodePixels, type Palette, pixelColor } from "./color";
 import { Labels } from "./labels";
-import { ancestry, firstEndingAfter, nameOf, zoomedNode, type Flame } from "./layout";
+import { ancestry, firstEndingAfter, type Flame, nameOf, zoomedNode } from "./layout";
 import type { FlameLook } from "./look";
 import { MIN_W } from "./paint";
 import type { Matches } from "./search";

@@ -1,10 +1,10 @@
 // The canvas of a flame graph and what it is told: sizes, themes, scrolling, what to draw.
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
-import { publish } from "../lib/debug";
-import { useTheme } from "../lib/theme";
+import { publish } from "../shared/debug";
+import { useTheme } from "../shared/theme";
 import { FlameCanvas } from "./canvas";
 import { PALETTES } from "./color";
-import { levelOf, nameOf, type Flame } from "./layout";
+import { type Flame, levelOf, nameOf } from "./layout";
 import type { FlameLook } from "./look";
 import type { Matches } from "./search";
 

@@ -1,32 +1,32 @@
 // The flame graph as a component: canvas, breadcrumbs, pointer and keyboard.
 import type { ComponentChildren } from "preact";
 import { useCallback, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { formatPercent, formatValue, share } from "../lib/units";
+import { formatPercent, formatValue, share } from "../shared/units";
 import { arrange } from "./arrange";
-import { Card } from "./card";
 import { ROW_H } from "./canvas";
+import { Card } from "./card";
 import { Crumbs } from "./crumbs";
-import { useInput, type Hover, type SetHover } from "./input";
+import { type Hover, type SetHover, useInput } from "./input";
 import {
 	ancestry,
 	findPath,
+	type Flame,
 	nameOf,
 	pathId,
-	zoomedNode,
-	type Flame,
 	type WidthMode,
+	zoomedNode,
 } from "./layout";
 import type { FlameLook } from "./look";
 import { LookMenu } from "./lookmenu";
-import { FlameMenu, type FlameAction } from "./menu";
+import { type FlameAction, FlameMenu } from "./menu";
 import type { Matches } from "./search";
 import {
+	type CanvasRef,
+	type Elements,
 	useDrawing,
 	useFlameCanvas,
 	usePublishedNames,
 	useScroll,
-	type CanvasRef,
-	type Elements,
 } from "./usecanvas";
 import "./flame.css";
 

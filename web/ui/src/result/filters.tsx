@@ -1,0 +1,112 @@
+// The filters of a query above its results, and what adds one: entries of the flame graph's menu.
+// All of them edit the query, so that what is seen stays a query one can share.
+import { FOLDED } from "../flame/layout";
+import type { FlameAction } from "../flame/menu";
+import { shortName } from "../flame/names";
+import {
+	type ActiveFilter,
+	activeFilters,
+	alertOn,
+	type Filter,
+	removeFilter,
+	wrapFilter,
+} from "../query/edit";
+import { IconX } from "../shared/icons";
+import type { Patch } from "../shared/urlstate";
+import "./filters.css";
+
+/** Changes the query of the page, or both where two are compared; and more of its address. */
+export type Edit = (change: (query: string) => string, also?: Patch) => void;
+
+/** What each filter leaves, as the chip says it. */
+const MEANING: Record<string, string> = {
+	focus: "Only stacks through it",
+	ignore: "No stacks through it",
+	hide: "Its frames are left out",
+	show: "Only its frames",
+	show_from: "Stacks begin with it",
+	prune_from: "Stacks end with it",
+	callers: "Stacks down to it",
+	callees: "Stacks from it",
+	tagfocus: "Only samples with such a label",
+	tagignore: "No samples with such a label",
+};
+
+function FilterChip({ f, onRemove }: { f: ActiveFilter; onRemove(): void }) {
+	const what = f.name ?? f.pattern;
+	return (
+		<span class="filter" title={`${MEANING[f.filter] ?? f.filter}: ${what}`}>
+			<b>{f.filter}</b>
+			<span class="ellipsis">{f.name ? shortName(f.name) : f.pattern}</span>
+			<button
+				type="button"
+				class="quiet"
+				aria-label={`Remove the filter ${f.filter} ${what}`}
+				onClick={onRemove}
+			>
+				<IconX />
+			</button>
+		</span>
+	);
+}
+
+/** The filters of the queries that are shown, each with a button that takes it off. */
+export function FilterChips({ queries, edit }: { queries: string[]; edit: Edit }) {
+	const filters = activeFilters(queries);
+	if (!filters.length) return null;
+	return (
+		<div class="filters" role="group" aria-label="Filters of the query">
+			<span class="faint">Filters</span>
+			{filters.map((f) => (
+				<FilterChip
+					key={`${f.filter} ${f.pattern}`}
+					f={f}
+					onRemove={() => edit((q) => removeFilter(q, f))}
+				/>
+			))}
+			{filters.length > 1 && (
+				<button
+					type="button"
+					class="quiet small"
+					onClick={() => edit((q) => filters.reduce(removeFilter, q))}
+				>
+					Remove all
+				</button>
+			)}
+		</div>
+	);
+}
+
+const FILTER_ACTIONS: [Filter, string, string][] = [
+	["focus", "Focus on stacks through it", "Keeps the stacks with this function"],
+	["ignore", "Hide stacks through it (ignore)", "Leaves out the stacks with this function"],
+	["hide", "Hide the function", "Its frames go, what it calls moves up to its callers"],
+	["show_from", "Start stacks here (show_from)", "What is above the function goes"],
+];
+
+/** What a function offers that edits the query; `isFunction` tells functions from other nodes. */
+export function queryActions(
+	edit: Edit,
+	isFunction: (name: string, stack: string[]) => boolean = () => true,
+): FlameAction[] {
+	return FILTER_ACTIONS.map(([filter, label, hint]) => ({
+		label,
+		hint,
+		when: (name, stack) => name !== FOLDED && isFunction(name, stack),
+		run: (name) => edit((q) => wrapFilter(q, filter, name)),
+	}));
+}
+
+export const isFolded = (name: string): boolean => name === FOLDED;
+
+/** Where the alert on a function stands: Explore evaluates it as a rule does, at `at`. */
+export function alertParams(
+	query: string,
+	name: string,
+	over: number,
+	at: string | undefined,
+): URLSearchParams {
+	const out = new URLSearchParams({ query: alertOn(query, name, over) });
+	if (at) out.set("at", at);
+	return out;
+}

@@ -1,0 +1,34 @@
+// The label a query groups its profiles by, as a select: it edits the query.
+import { groupBy, groupLabels } from "../query/edit";
+import { groupable } from "../query/labels";
+import { useLabelNames } from "../query/questions";
+import type { Edit } from "./filters";
+
+/** Labels of series and of samples alike; `query` is what is edited. */
+export function GroupBy({ query, edit }: { query: string; edit: Edit }) {
+	const labels = useLabelNames();
+	const now = groupLabels(query);
+	const value = now.join(", ");
+	const options = groupable(labels.answer?.data ?? []);
+	return (
+		<label class="select" title="One profile per value of a label, also of pprof's own labels">
+			<span class="faint">Group by</span>
+			<select
+				value={value}
+				aria-label="Group by"
+				onChange={(e) => {
+					const label = (e.target as HTMLSelectElement).value;
+					edit((q) => groupBy(q, label), { el: label ? "all" : null });
+				}}
+			>
+				<option value="">nothing</option>
+				{value && !options.includes(value) && <option value={value}>{value}</option>}
+				{options.map((l) => (
+					<option key={l} value={l}>
+						{l}
+					</option>
+				))}
+			</select>
+		</label>
+	);
+}

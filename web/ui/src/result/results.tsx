@@ -1,0 +1,166 @@
+// What a query gave: the toolbar, and below it flame graph, table, costs or a number.
+import { useRef } from "preact/hooks";
+import type { Times } from "../query/questions";
+import type { Answer, QueryData, TopElement } from "../shared/api";
+import { formatValue } from "../shared/units";
+import type { Patch } from "../shared/urlstate";
+import { type Edit, FilterChips } from "./filters";
+import { ProfileResult } from "./profileresult";
+import { ShareButton } from "./share";
+import { ElementSelect, SearchBox, useSearch } from "./toolbar";
+import { CostTable, TopTable } from "./toptable";
+
+export interface ResultsProps {
+	/** The query as asked, and when; what the table and the downloads ask again. */
+	query: string;
+	times: Times;
+	/** What the query names though no such type is stored, "" for none. */
+	unknownType?: string;
+	/** Costs take no more room than their rows: there is more below. */
+	compact?: boolean;
+	/** Changes with every new question; `answered` is the one that `answer` is to. */
+	asked: string;
+	answered: string | null;
+	answer: Answer<QueryData>;
+	loading: boolean;
+	params: URLSearchParams;
+	patch(p: Record<string, string | null>, replace?: boolean): void;
+	/** Changes what the page asks; without it nothing here edits the query. */
+	edit?: Edit;
+	/** The queries `edit` changes, whose filters are shown. */
+	edited?: string[];
+	/** What to change in the address so that it always shows this. */
+	fixed?: Patch;
+}
+
+export const NODE_LIMITS = [512, 2048, 8192, 32768, 100000];
+export const DEFAULT_NODES = 2048;
+const COMPACT_ROWS = 8;
+
+function TopResult({ elements, params, patch, fixed }: ResultsProps & { elements: TopElement[] }) {
+	const index = Math.min(elements.length - 1, Math.max(0, Number(params.get("el") ?? 0) || 0));
+	const { text, pattern, error } = useSearch(params.get("search") ?? "");
+	const element = elements[index];
+	const diff = element.rows.some((r) => r.flat < 0 || r.cum < 0);
+	return (
+		<section class="panel results">
+			<div class="toolbar">
+				<ElementSelect
+					elements={elements}
+					index={index}
+					onChange={(el) => patch({ el })}
+				/>
+				<SearchBox text={text} error={error} onChange={(s) => patch({ search: s }, true)} />
+				<span class="spacer" />
+				<span class="faint">total {formatValue(element.total, element.unit)}</span>
+				{fixed && <ShareButton fixed={fixed} />}
+			</div>
+			<div class={`split table${diff ? " is-diff" : ""}`}>
+				<div class="split-table">
+					<TopTable element={element} diff={diff} filter={pattern} />
+				</div>
+			</div>
+		</section>
+	);
+}
+
+function CostResult({
+	props,
+	rows,
+	children,
+}: {
+	props: ResultsProps;
+	rows: number;
+	children: (p: RegExp | null) => preact.JSX.Element;
+}) {
+	const { text, pattern, error } = useSearch(props.params.get("search") ?? "");
+	const height = `${Math.min(rows, COMPACT_ROWS) * 25 + 96}px`;
+	return (
+		<section
+			class={`panel results${props.loading ? " busy" : ""}${props.compact ? " compact" : ""}`}
+			style={props.compact ? { height } : undefined}
+		>
+			<div class="toolbar">
+				<SearchBox
+					text={text}
+					error={error}
+					placeholder="Filter (regexp)"
+					onChange={(s) => props.patch({ search: s }, true)}
+				/>
+				<span class="spacer" />
+				<span class="faint">took {Math.round(props.answer.tookMs)} ms</span>
+				{props.fixed && <ShareButton fixed={props.fixed} />}
+			</div>
+			<div class="split table">
+				<div class="split-table">{children(pattern)}</div>
+			</div>
+		</section>
+	);
+}
+
+/**
+ * The question that is answered: while a newer one is under way the older answer stays, and so
+ * must all that is asked beside it.
+ */
+function useAnswered(props: ResultsProps): Pick<ResultsProps, "query" | "times" | "asked"> {
+	const { query, times, asked } = props;
+	const last = useRef({ query, times, asked });
+	if (props.answered === asked) last.current = { query, times, asked };
+	return last.current;
+}
+
+export function Results(props: ResultsProps) {
+	const { edit, edited } = props;
+	const answered = useAnswered(props);
+	return (
+		<>
+			{edit && edited && <FilterChips queries={edited} edit={edit} />}
+			<Result {...props} {...answered} />
+		</>
+	);
+}
+
+function Result(props: ResultsProps) {
+	const { data } = props.answer;
+	const nothing = (
+		<section class="panel">
+			<div class="empty">
+				{props.unknownType
+					? `No profiles here, and no stored type is called ${props.unknownType}.`
+					: "No profiles here. Widen the time range, or loosen the label matchers."}
+			</div>
+		</section>
+	);
+	switch (data.resultType) {
+		case "profiles":
+			return data.result.length ? (
+				<ProfileResult {...props} elements={data.result} />
+			) : (
+				nothing
+			);
+		case "top":
+			return data.result.length ? <TopResult {...props} elements={data.result} /> : nothing;
+		case "vector":
+			return data.result.length === 0 ? (
+				props.compact ? (
+					<section class="panel">
+						<div class="empty">The expression gives nothing at this time.</div>
+					</section>
+				) : (
+					nothing
+				)
+			) : (
+				<CostResult props={props} rows={data.result.length}>
+					{(p) => <CostTable vector={data.result} unit={data.unit ?? ""} filter={p} />}
+				</CostResult>
+			);
+		case "matrix":
+			return nothing;
+		default:
+			return (
+				<section class="panel">
+					<div class="scalar">{data.result[1]}</div>
+				</section>
+			);
+	}
+}
