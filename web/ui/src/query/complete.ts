@@ -1,5 +1,5 @@
 // Completion: what is meant at the caret, what could stand there, and what the text becomes when
-// one is chosen. Nothing here asks the server; parts/completion.tsx does.
+// one is chosen. Nothing here asks the server; completion.tsx does.
 import { argumentTypes, filterKind, operatorNamed, takesLabels } from "./language";
 import { findSelectors } from "./read";
 import { type Word, words } from "./syntax";
