@@ -3,7 +3,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { IconX } from "./shared/icons";
 import "./help.css";
 
-/** Keys that work wherever nothing is being typed. */
+/** Keys that work unless a field has the focus. */
 export interface Keys {
 	/** Pages by the letter that follows `g`. */
 	jumps: Record<string, string>;
@@ -17,7 +17,7 @@ const typing = (e: KeyboardEvent): boolean =>
 	e.target instanceof Element &&
 	e.target.closest("input:not([type=checkbox]), textarea, select, [contenteditable]") !== null;
 
-/** The page's search, else its filter, else its query. */
+/** The field for `/`: the search, else the filter, else the query. */
 export function focusSearch(): boolean {
 	const all = (what: string) => document.querySelectorAll<HTMLElement>(what);
 	for (const f of [...all("main .search input"), ...all("main textarea")]) {
@@ -51,7 +51,7 @@ export function useKeys(keys: Keys): void {
 	}, []);
 }
 
-/** Keys and what they do; alternatives are apart by " or ", what is pressed in turn by a space. */
+/** Keys and their meaning; " or " separates alternatives, a space keys pressed in turn. */
 type Entry = [keys: string, what: string];
 
 const PLACES: [title: string, entries: Entry[]][] = [
@@ -149,7 +149,7 @@ function Place({ title, entries }: { title: string; entries: Entry[] }) {
 	);
 }
 
-/** A modal dialog: the browser keeps the focus in it, and gives it back. */
+/** A modal dialog: the browser keeps the focus in it and restores it afterwards. */
 export function Help({ jumps, onClose }: { jumps: Entry[]; onClose(): void }) {
 	const ref = useRef<HTMLDialogElement>(null);
 	useEffect(() => ref.current!.showModal(), []);

@@ -1,6 +1,5 @@
-// Cost over time above the results of Explore: what it is split by, the chart itself, and what of
-// it is open. A click opens one scrape and a drag merges a window; the chart stays as wide as it
-// was, so that one sees where in time that lies.
+// Cost over time above the results of Explore. A click opens one scrape, a drag opens a window; the
+// chart keeps its own range, so that one sees where in time the open part is.
 import { Chart } from "../chart/chart";
 import { BY_FUNCTION, type CostChart } from "../chart/costchart";
 import { comparableQuery, compareBefore, comparePoint, compareRange } from "../compare/sides";
@@ -31,15 +30,15 @@ export interface ChartPanelProps {
 	chart: CostChart;
 	query: string;
 	kind: Kind;
-	/** The label each line is a value of, "function", or "" for one line. */
+	/** The label that splits the lines, "function", or "" for one line. */
 	by: string;
 	stacked: boolean;
 	range: TimeRange;
-	/** What the results are of; what the chart shows where nothing is open. */
+	/** The window of the results; also that of the chart while nothing is open. */
 	window: Window;
 	/** The chart's own window, while a part of it is open. */
 	context: Context | null;
-	/** The time a rule's expression is evaluated at, null where the question is to a range. */
+	/** The time at which a rule's expression is evaluated; null if a range is asked for. */
 	at: number | null;
 	interval: number;
 	patch(p: Record<string, string | null>, replace?: boolean): void;
@@ -74,7 +73,7 @@ function BySelect({ by, patch }: Pick<ChartPanelProps, "by" | "patch">) {
 	);
 }
 
-/** The moves on the chart's time, as patches of the address. */
+/** Moves in time, as patches of the address. */
 function moves(p: ChartPanelProps) {
 	const { range, at, window: win, interval, patch } = p;
 	const context = p.context ?? { window: win, back: range };
@@ -82,7 +81,7 @@ function moves(p: ChartPanelProps) {
 		patch({ ...rangeToParams(part), ...contextToParams(context), at: null });
 	return {
 		open,
-		/** Where a rule's expression is shown, at that time; else the scrape that ends there. */
+		/** Evaluates a rule's expression at `t`; else opens the scrape that ends there. */
 		point: (t: number) =>
 			at === null
 				? open(absolute(t - interval, t))
@@ -92,7 +91,7 @@ function moves(p: ChartPanelProps) {
 				? patch(rangeToParams(context.back))
 				: patch({ at: trimMs(context.window.end), ...NO_CONTEXT }),
 		zoom: (part: TimeRange) => patch({ ...rangeToParams(part), at: null }),
-		// The first click of a double click has opened a scrape: this takes its place.
+		// The first click of a double click has opened a scrape: replace that in the history.
 		out: () =>
 			patch(
 				{ ...rangeToParams(zoomOut(context.back, Date.now() / 1000)), at: null },
@@ -126,7 +125,7 @@ function CompareLinks({ query, window: win, context }: ChartPanelProps) {
 	);
 }
 
-/** What of the chart is open, and the ways on from it. */
+/** The open part of the chart, with buttons to move, zoom, compare and go back. */
 function Opened(p: ChartPanelProps & { context: Context }) {
 	const { window: win, context, at, interval, chart } = p;
 	const { open, zoom, back } = moves(p);
@@ -211,7 +210,7 @@ function Head(p: ChartPanelProps) {
 	);
 }
 
-/** What pressing a line's name does: the query narrows to it, or the function is highlighted. */
+/** A press on a line's name narrows the query to it, or highlights the function. */
 function picks({ query, kind, patch, run }: ChartPanelProps) {
 	const labels = (metric: Labels) => Object.entries(metric).filter(([l]) => l !== BY_FUNCTION);
 	return {
@@ -229,7 +228,7 @@ function picks({ query, kind, patch, run }: ChartPanelProps) {
 	};
 }
 
-/** The last step is drawn once it is over, so what is younger than a step is not there yet. */
+/** A step is drawn when it is over, so data younger than one step is not drawn yet. */
 const nothingDrawn = (step: number) =>
 	`No whole step of ${formatDuration(step)} has profiles here. A shorter range has shorter steps.`;
 

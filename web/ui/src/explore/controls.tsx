@@ -1,4 +1,4 @@
-// What Explore is asked with: the query, its window, the picker, and what came of asking.
+// The controls of Explore: query, window, picker, label browser; and the error of the query.
 import { useRef } from "preact/hooks";
 import { LabelBrowser } from "../query/labelbrowser";
 import { parseMatch } from "../query/measured";
@@ -17,19 +17,19 @@ import { formatClock, rangeToParams, type TimeRange } from "../shared/timerange"
 
 export interface ControlsProps {
 	query: string;
-	/** The query as it was asked, which its errors speak of. */
+	/** The query as sent; the places of errors refer to it. */
 	sent: string;
 	selector: Selector | null;
 	types: Loaded<ProfileType[]>;
 	loaded: Loaded<unknown>;
-	/** What else is given up with it. */
+	/** Other questions that are cancelled with it. */
 	beside: Loaded<unknown>[];
 	range: TimeRange;
 	refresh: string;
 	times: Times;
 	at: number | null;
 	match: string;
-	/** The label browser: null where it is closed, else the label it shows, "" for none. */
+	/** The label browser: null if closed, else the label that it shows, "" for none. */
 	labels: string | null;
 	run(query: string): void;
 	patch(p: Record<string, string | null>): void;
@@ -37,13 +37,13 @@ export interface ControlsProps {
 
 const ALL_LABELS = "*"; // in the URL: open, with no label's values
 
-/** The label browser as the URL has it. */
+/** The state of the label browser in the URL. */
 export function labelsFromParams(params: URLSearchParams): string | null {
 	const v = params.get("labels");
 	return v === ALL_LABELS ? "" : v;
 }
 
-/** An error with its place in the query, where the query is a part of what was sent. */
+/** The error with its place in `query`, which is a part of the text that was sent. */
 function inQuery(error: ApiError | null, sent: string, query: string): ApiError | null {
 	const at = sent.indexOf(query);
 	if (!error || at === 0) return error;
@@ -52,7 +52,7 @@ function inQuery(error: ApiError | null, sent: string, query: string): ApiError 
 	return new ApiError(status, errorType, `1:${column - at}: ${detail}`);
 }
 
-/** A query that came from a rule is asked at one time, which is not that of the picker. */
+/** A query from a rule is asked at one time, not in the range of the time picker. */
 function Instant({ at, match, onRange }: { at: number; match: string; onRange(): void }) {
 	return (
 		<div class="notice instant">

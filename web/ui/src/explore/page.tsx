@@ -25,7 +25,7 @@ import type { Patch } from "../shared/urlstate";
 import { ChartPanel } from "./chartpanel";
 import { Controls, labelsFromParams } from "./controls";
 
-/** What the answer turned out to be, where the text did not tell. */
+/** The kind of the answer, if the text of the query did not tell. */
 function kindOf(guess: Kind, resultType: string | undefined): Kind {
 	if (guess === "selector" || !resultType) return guess;
 	if (resultType === "profiles") return "profiles";
@@ -37,7 +37,7 @@ function useResolved(range: TimeRange, tick: number) {
 	return useMemo(() => resolve(range, Date.now() / 1000), [key]);
 }
 
-/** What the URL asks for. */
+/** The question in the URL. */
 function useAsk(tick: number) {
 	const { store, location } = useUrl();
 	const { params } = location;
@@ -64,14 +64,14 @@ function useAsk(tick: number) {
 
 type Ask = ReturnType<typeof useAsk>;
 
-/** The answer, what it turned out to be, and its chart. */
+/** The answer, its kind, and its chart. */
 function useAnswer(ask: Ask, types: Loaded<ProfileType[]>, tick: number) {
 	const { query, at, win, context, by } = ask;
 	const interval = useScrapeInterval();
 	const sent = query ? flameQuery(query) : "";
 	const times = at === null ? windowTimes(win) : { time: trimMs(at) };
 	const { loaded, asked } = useQuestion(sent, times, ask.nodes, tick);
-	// What this very query gave, also while it is asked again; never what another one gave.
+	// The last answer to this very query, also while it is asked again.
 	const own = useOwnAnswer(loaded, asked, query)?.data;
 	const kind = kindOf(guessKind(query), own?.resultType);
 
@@ -85,7 +85,7 @@ function useAnswer(ask: Ask, types: Loaded<ProfileType[]>, tick: number) {
 		by,
 		kind,
 		window: context?.window ?? win,
-		// What adds up is drawn as a rate, so the type comes first.
+		// Amounts are drawn as a rate, so the type must be known first.
 		interval: types.answer || types.error ? interval : null,
 		type,
 		tick,
@@ -93,7 +93,7 @@ function useAnswer(ask: Ask, types: Loaded<ProfileType[]>, tick: number) {
 	return { interval, sent, times, loaded, asked, own, kind, named, chart };
 }
 
-/** What changes the query: one is run, or the one there is edited. */
+/** Runs another query, or edits the present one. */
 function useQueries({ params, patch, query, match, at, win }: Ask, again: () => void) {
 	const run = (q: string) => {
 		again();
@@ -107,12 +107,12 @@ function useQueries({ params, patch, query, match, at, win }: Ask, again: () => 
 		[patch, query],
 	);
 	const { from, to } = { from: trimMs(win.start), to: trimMs(win.end) };
-	// The chart of an instant has its window from there.
+	// At an instant, the chart's window follows from it.
 	const fixed = { refresh: null, ...(at === null ? { range: null, from, to } : {}) };
 	return { run, edit, fixed };
 }
 
-/** Below costs: the profiles they were counted from, or how to see them. */
+/** Below costs: the profiles they were computed from, or a button that shows them. */
 function BehindCosts({ ask, isVector }: { ask: Ask; isVector: boolean }) {
 	const { query, at, match, win, patch } = ask;
 	if (at !== null) return <MeasuredProfiles expr={query} at={at} labels={parseMatch(match)} />;
@@ -131,7 +131,7 @@ function BehindCosts({ ask, isVector }: { ask: Ask; isVector: boolean }) {
 	);
 }
 
-/** The selector the picker edits; null where the query is more than one. */
+/** The selector for the picker; null if the query is more than a selector. */
 function pickable(query: string): Selector | null {
 	if (!query) return { name: "", matchers: [] };
 	return parseSelector(callArgument(query, "merge") ?? query);

@@ -1,7 +1,7 @@
 // The name of a function in a table.
 import { shortName } from "./names";
 
-/** The directory of the package gives way first: the end of a name is what tells. */
+/** In a narrow column the package's directory is cut first: the end of a name matters most. */
 export function FunctionName({ name }: { name: string }) {
 	const short = shortName(name);
 	return (

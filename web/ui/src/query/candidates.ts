@@ -1,4 +1,4 @@
-// What could stand at the caret, best first, and the text when one of them is chosen.
+// The candidates of completion, best first, and the text when one is chosen.
 import { type ProfileType, shortTypeName } from "../shared/api";
 import type { Context } from "./complete";
 import { exactPattern } from "./edit";
@@ -21,17 +21,17 @@ export type CandidateKind =
 
 export interface Candidate {
 	kind: CandidateKind;
-	/** What is shown, compared with what is typed, and, but for quoting, written. */
+	/** The text that is shown, matched, and written (quoted where needed). */
 	text: string;
 	help?: string;
-	/** Of functions: how they are called. */
+	/** Of functions: the form of a call. */
 	usage?: string;
 }
 
-/** What the server told; what is not known yet is empty. */
+/** Answers of the server; empty until they arrive. */
 export interface Known {
 	types: ProfileType[];
-	/** Names of series that hold numbers and no profiles. */
+	/** Names of all series. */
 	series: string[];
 	language: Language;
 	/** Labels, values or functions of code: the answer to `questionOf`. */
@@ -45,9 +45,9 @@ export const NOTHING_KNOWN: Known = {
 	names: [],
 };
 
-const NAMES_MAX = 300; // of an answer; typing on asks for the rest
+const NAMES_MAX = 300; // per answer; typing more narrows it
 
-/** What to ask the server for `names`; null where nothing is asked. */
+/** The question for `names`; null if there is none. */
 export function questionOf(c: Context): { name: string; args: Record<string, string> } | null {
 	const limit = String(NAMES_MAX);
 	const match: Record<string, string> = c.selector ? { "match[]": c.selector } : {};
@@ -59,12 +59,12 @@ export function questionOf(c: Context): { name: string; args: Record<string, str
 	return null;
 }
 
-/** An expression as the name it was written for. */
+/** A regular expression as the plain name it was typed for. */
 function plain(typed: string): string {
 	return typed.replace(/\\[QE]/g, "").replace(/\\(.)/g, "$1").replace(/^\^|\$$/g, "");
 }
 
-/** What the keywords mean; which there are, the server says. */
+/** Help for keywords. The list of keywords is the server's. */
 const KEYWORD_HELP: Record<string, string> = {
 	by: "one element per value of these labels",
 	without: "one element per value of all labels but these",
@@ -162,7 +162,7 @@ function durations(typed: string): Candidate[] {
 function labels(c: Context, known: Known): Candidate[] {
 	const fields = known.language.frameFields.map((text): Candidate => ({ kind: "field", text, help: "of frames" }));
 	if (c.place === "frames") return fields;
-	// A label that is no name can only be written as a string.
+	// A label that is not an identifier can only be written in a string.
 	const names = known.names
 		.filter((n) => c.place === "string" || /^[A-Za-z_]\w*$/.test(n))
 		.sort((a, b) => Number(a.startsWith("__")) - Number(b.startsWith("__")));
@@ -172,7 +172,7 @@ function labels(c: Context, known: Known): Candidate[] {
 	return ofFrames ? [...fields, ...found] : found;
 }
 
-/** All that could stand there, in no order of merit yet. */
+/** All candidates, not ranked yet. */
 export function candidates(c: Context, known: Known): Candidate[] {
 	switch (c.wanted) {
 		case "operand":
@@ -199,19 +199,19 @@ export function candidates(c: Context, known: Known): Candidate[] {
 }
 
 export interface Ranked extends Candidate {
-	/** Which characters of the text were typed. */
+	/** The positions of the typed characters in the text. */
 	hits: number[];
 	score: number;
 }
 
-/** From here on a match is good enough to be chosen without being pointed at. */
+/** A match of at least this score is preselected. */
 export const SURE = 40;
 
 function span(at: number, n: number): number[] {
 	return Array.from({ length: n }, (_, i) => at + i);
 }
 
-/** How well `typed` matches, and where; null where it does not. */
+/** How well `typed` matches, and where; null if it does not. */
 export function match(text: string, typed: string): { score: number; hits: number[] } | null {
 	if (!typed) return { score: SURE, hits: [] };
 	const [t, p] = [text.toLowerCase(), typed.toLowerCase()];
@@ -230,7 +230,7 @@ export function match(text: string, typed: string): { score: number; hits: numbe
 
 const isExpression = (c: Context) => c.op === "=~" || c.op === "!~";
 
-/** The best first; equal ones as they come. */
+/** The best first; equal ones keep their order. */
 export function rank(c: Context, all: Candidate[], max: number): Ranked[] {
 	const typed = c.wanted === "code" || isExpression(c) ? plain(c.typed) : c.typed;
 	const seen = new Set<string>();
@@ -245,7 +245,7 @@ export function rank(c: Context, all: Candidate[], max: number): Ranked[] {
 		.slice(0, max);
 }
 
-/** In backquotes where quotes would double what is escaped. */
+/** As a string, in backquotes where quotes would double its backslashes. */
 function quoted(c: Context, value: string): string {
 	const raw = c.quote === "`" || (isExpression(c) && value.includes("\\"));
 	if (raw && !/[`\n\r]/.test(value)) return "`" + value + "`";
@@ -253,7 +253,7 @@ function quoted(c: Context, value: string): string {
 	return quote(value);
 }
 
-/** A function of the code is meant itself, and not what begins like it. */
+/** The content of the string; a function becomes a pattern that matches it exactly. */
 function stringOf(c: Context, x: Candidate): string {
 	if (c.wanted === "label" || c.op === "=" || c.op === "!=") return x.text;
 	const whole = c.place === "matchers" || c.place === "frames"; // these match as a whole
@@ -264,13 +264,13 @@ export interface Edit {
 	start: number;
 	end: number;
 	insert: string;
-	/** Where the caret stands afterwards. */
+	/** The caret afterwards. */
 	caret: number;
-	/** More is wanted there: go on offering. */
+	/** Whether to offer the next candidates at once. */
 	more: boolean;
 }
 
-/** What is written when `x` is chosen. */
+/** The edit when `x` is chosen. */
 export function accept(text: string, c: Context, x: Candidate): Edit {
 	const rest = text.slice(c.end);
 	const glued = c.start > 0 && /[\w)\]}"'`]/.test(text[c.start - 1]);
@@ -282,7 +282,7 @@ export function accept(text: string, c: Context, x: Candidate): Edit {
 		more,
 	});
 	if (x.kind === "function" || x.kind === "aggregation") {
-		// Brackets that are there are kept: `su|(x)`.
+		// Existing brackets are kept: `su|(x)`.
 		const [next] = words(rest);
 		if (next && (next.text === "(" || takesLabels(next.text))) return edit(x.text);
 		const nothing = x.usage?.endsWith("()");
@@ -304,7 +304,7 @@ export function accept(text: string, c: Context, x: Candidate): Edit {
 	return edit(x.text);
 }
 
-/** A window that is open is closed after its duration; an offset has no bracket. */
+/** Whether a duration must close the bracket of its window; an offset has none. */
 function closesWindow(text: string, c: Context): boolean {
 	return /\[\s*$/.test(text.slice(0, c.start)) && !/^\s*\]/.test(text.slice(c.end));
 }

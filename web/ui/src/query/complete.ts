@@ -1,5 +1,5 @@
-// Completion: what is meant at the caret, what could stand there, and what the text becomes when
-// one is chosen. Nothing here asks the server; completion.tsx does.
+// Completion: what the user may be typing at the caret. candidates.ts lists what fits there;
+// completion.tsx asks the server for it.
 import { argumentTypes, filterKind, operatorNamed, takesLabels } from "./language";
 import { findSelectors } from "./read";
 import { type Word, words } from "./syntax";
@@ -8,38 +8,38 @@ import { formatSelector, MATCH_OPS, type MatchOp, unquote } from "./text";
 export type Wanted =
 	/** A type, a series or a function. */
 	| "operand"
-	/** What goes on behind an operand: offset, and, by. */
+	/** What may follow an operand: offset, and, by. */
 	| "after"
 	| "label"
 	| "operator"
 	| "value"
 	| "duration"
-	/** The name of a function of the code that was profiled. */
+	/** The name of a function of the profiled code. */
 	| "code"
 	| "instant";
 
 export interface Context {
 	wanted: Wanted;
-	/** What is replaced by what is chosen. */
+	/** The part of the text that the choice replaces. */
 	start: number;
 	end: number;
 	/** The part of it before the caret, without quotes. */
 	typed: string;
-	/** The selector around or, in a list of labels, the first one: "" for all series. */
+	/** The selector around the caret or, in a list of labels, the first one; "" for all series. */
 	selector: string;
 	/** The function or aggregation around. */
 	call: string;
-	/** Of "operand" and "after": the word before. */
+	/** For "operand" and "after": the word before. */
 	before: string;
-	/** Of "label": in braces an operator follows, in lists not; of frames the fields are meant. */
+	/** For "label": matchers in braces, a list in parentheses, fields of frames, or a string. */
 	place: "matchers" | "frames" | "list" | "string";
-	/** Of "value" and "code" in matchers. */
+	/** For "value" and "code" in matchers. */
 	label: string;
 	op: MatchOp;
-	/** The expressions before this one in `a|b`, as they stand there. */
+	/** In `a|b`: the alternatives before this one, as written. */
 	kept: string;
 	quote: string;
-	/** Any text is right here, so nothing is chosen before the user does. */
+	/** Any text is valid here, so nothing is preselected. */
 	free: boolean;
 }
 
@@ -47,7 +47,7 @@ export interface Context {
 const CODE_FIELDS = new Set(["function", "system_name"]);
 interface Open {
 	text: string;
-	/** Index of the bracket's word. */
+	/** Index of the bracket among the words. */
 	at: number;
 	call: string;
 	commas: number;
@@ -58,7 +58,7 @@ interface Open {
 const isName = (w: Word | undefined) =>
 	!!w && ["name", "function", "label", "keyword"].includes(w.kind);
 
-/** The brackets open at the end of `all`, outermost first, and the call a list belonged to. */
+/** The brackets open at the end of `all`, outermost first, and the one closed last. */
 function openBrackets(all: Word[]): { stack: Open[]; closed: Open | null } {
 	const stack: Open[] = [];
 	let closed: Open | null = null;
@@ -90,7 +90,7 @@ function openBrackets(all: Word[]): { stack: Open[]; closed: Open | null } {
 	return { stack, closed };
 }
 
-/** The selector whose matchers are open at `open`, without the one at the caret. */
+/** The selector whose matchers begin at `open`, without the matcher at the caret. */
 function selectorAround(all: Word[], open: Open): string {
 	const before = all[open.at - 1];
 	const name = isName(before) && before.end === all[open.at].start ? before.text : "";
@@ -112,20 +112,20 @@ function firstSelector(text: string): string {
 	return s && (s.name || s.matchers.length) ? formatSelector(s) : "";
 }
 
-/** How much of what follows the caret belongs to the string it stands in. */
+/** How many characters behind the caret belong to the string around it. */
 function stringRest(rest: string, quoted: string): number {
 	const m = quoted === "`" ? /^[^`]*`/.exec(rest) : /^(?:[^"'\\\n]|\\.)*["']/.exec(rest);
 	if (!m || !m[0].endsWith(quoted)) return 0;
-	// The next string's beginning is no end of this one.
+	// This quote begins another string.
 	return /[{}()]|,\s*[A-Za-z_]\w*\s*[=!]/.test(m[0].slice(0, -1)) ? 0 : m[0].length;
 }
 
-/** What stands in an open string, up to the caret. */
+/** The content of an open string up to the caret. */
 function stringText(word: Word): string {
 	return unquote(word.text + word.text[0]);
 }
 
-/** The last of the alternatives of an expression; `\|` and what is in parentheses do not part. */
+/** Where the last alternative of an expression begins; `\|` and groups do not separate. */
 function lastAlternative(s: string): number {
 	let depth = 0;
 	let at = 0;
@@ -238,7 +238,7 @@ function inExpression(base: Context, all: Word[], closed: Open | null): Context 
 	if (before.text === "@") return { ...c, wanted: "instant" };
 	if (c.before === "offset") return { ...c, wanted: "duration" };
 	if (operatorNamed(c.before) || c.before === "bool") return { ...c, wanted: "operand" };
-	// `x / on (job) y`: behind the labels stands an operand.
+	// `x / on (job) y`: an operand follows the labels.
 	if (before.text === ")" && closed?.list) {
 		const word = all[closed.at - 1].text.toLowerCase();
 		if (word === "by" || word === "without") return null;
@@ -249,8 +249,8 @@ function inExpression(base: Context, all: Word[], closed: Open | null): Context 
 }
 
 /**
- * What is meant at the caret; null where nothing can be offered. A name that ends there is being
- * typed, unless it is `whole`: then what comes behind it is meant.
+ * What may be typed at the caret; null if nothing can be offered. A name that ends there is still
+ * being typed, unless `whole`: then the question is what follows it.
  */
 export function contextAt(text: string, caret: number, whole = false): Context | null {
 	const before = words(text.slice(0, caret));

@@ -1,4 +1,4 @@
-// What completion knows, asked of the server when it is needed, and the list it is chosen from.
+// The list of completions, and what it asks the server.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { call, type ProfileType } from "../shared/api";
 import { candidates, type Known, questionOf, rank, type Ranked } from "./candidates";
@@ -6,7 +6,7 @@ import type { Context } from "./complete";
 import { language } from "./language";
 import type { Times } from "./questions";
 
-const WAIT_MS = 120; // while somebody types on
+const WAIT_MS = 120; // while the user goes on typing
 const KEPT_MS = 60_000;
 const KEPT_MAX = 200;
 const SHOWN_MAX = 60;
@@ -25,7 +25,7 @@ function keep(key: string, data: unknown): void {
 	if (kept.size > KEPT_MAX) kept.delete(oldest);
 }
 
-/** An answer that is a minute old at most; `empty` until it is there, and where there is none. */
+/** An answer that is at most a minute old; `empty` until it arrives, and if there is none. */
 function useKept<T>(question: Question | null, empty: T, wait: number): T {
 	const key = question ? JSON.stringify(question) : "";
 	const fresh = () => {
@@ -45,7 +45,7 @@ function useKept<T>(question: Question | null, empty: T, wait: number): T {
 		const ask = () =>
 			call<T>(question.name, question.args, abort.signal).then(
 				(answer) => show(answer.data),
-				() => show(empty), // completion is a help: without an answer it offers less
+				() => show(empty), // without an answer, completion only offers less
 			);
 		const timer = setTimeout(ask, wait);
 		return () => {
@@ -56,7 +56,7 @@ function useKept<T>(question: Question | null, empty: T, wait: number): T {
 	if (!question) return empty;
 	const found = kept.get(key);
 	if (found) last.current = { name: question.name, data: found.data as T };
-	// While the same is asked with more letters, the old list goes on.
+	// While more letters are typed, the old list stays.
 	return last.current?.name === question.name ? last.current.data : empty;
 }
 
@@ -81,7 +81,7 @@ function useKnown(context: Context | null, times: Times): Omit<Known, "language"
 	return { types, series, names };
 }
 
-/** What is offered for `context`, best first. */
+/** The candidates for `context`, best first. */
 export function useOffers(context: Context | null, times: Times): Ranked[] {
 	const { types, series, names } = useKnown(context, times);
 	return useMemo(
@@ -97,7 +97,7 @@ export function useOffers(context: Context | null, times: Times): Ranked[] {
 	);
 }
 
-/** The text with what was typed of it marked. */
+/** The text with the typed characters marked. */
 function Marked({ text, hits }: { text: string; hits: number[] }) {
 	const out = [];
 	const on = new Set(hits);
@@ -122,7 +122,7 @@ export interface OffersProps {
 	onPick(offer: Ranked): void;
 }
 
-/** The list itself. The focus stays in the text; a press is a choice. */
+/** The list itself. The focus stays in the text; a press chooses. */
 export function Offers({ id, offers, active, left, top, onPick }: OffersProps) {
 	const list = useRef<HTMLDivElement>(null);
 	useEffect(() => {

@@ -1,5 +1,5 @@
-// Edits of a query as text: filters on and off, grouping, and the alert on what is seen. What a
-// view shows stays a query that can be shared, alerted on, or put on a dashboard.
+// Edits of a query: filters on and off, grouping, alerts. So what a view shows is always a query that
+// can be shared, alerted on, or put on a dashboard.
 import { filterKind } from "./language";
 import { clean, flameQuery, insideTop, withWindow } from "./query";
 import {
@@ -26,7 +26,7 @@ function rewrite(name: string, args: string[], modifier = ""): string {
 	return `${name}${modifier ? ` ${modifier} ` : ""}(${args.join(", ")})`;
 }
 
-/** Applies a change to the profiles a query is about; costs stay as they are. */
+/** Applies a change to the profiles of a query; queries for costs are not changed. */
 function onProfiles(query: string, change: (profiles: string) => string): string {
 	const q = clean(query);
 	const call = wholeCall(q);
@@ -40,7 +40,7 @@ function onProfiles(query: string, change: (profiles: string) => string): string
 
 /* ---- filters ---- */
 
-/** An expression that matches this name and no other, as RE2 reads it. */
+/** An RE2 expression that matches exactly this name. */
 export function exactPattern(name: string): string {
 	if (escapeRegexp(name) === name) return `^${name}$`;
 	return name.includes("\\E")
@@ -48,7 +48,7 @@ export function exactPattern(name: string): string {
 		: `^\\Q${name}\\E$`;
 }
 
-/** The name an exact pattern is of; null for other patterns. */
+/** The name that an exact pattern matches; null for other patterns. */
 export function exactName(pattern: string): string | null {
 	const quoted = /^\^\\Q((?:(?!\\E)[^])*)\\E\$$/.exec(pattern);
 	if (quoted) return quoted[1];
@@ -56,12 +56,12 @@ export function exactName(pattern: string): string | null {
 	return plain ? plain[1].replace(/\\(.)/g, "$1") : null;
 }
 
-/** As a string of the language: in backquotes where quotes would double its backslashes. */
+/** As a string of the language, in backquotes where quotes would double its backslashes. */
 function patternText(pattern: string): string {
 	return pattern.includes("\\") && !/[`\n\r]/.test(pattern) ? `\`${pattern}\`` : quote(pattern);
 }
 
-/** What shows the stacks through one function, all but them, and so on: pprof's meaning. */
+/** Adds a filter by one function, which means the same as in pprof. */
 export function wrapFilter(query: string, filter: Filter, name: string): string {
 	return onProfiles(query, (profiles) => {
 		const call = wholeCall(profiles);
@@ -72,12 +72,12 @@ export function wrapFilter(query: string, filter: Filter, name: string): string 
 	});
 }
 
-/** Callers of a function, down to it, or what it calls: the halves of its sandwich. */
+/** The callers of a function, or what it calls: half of its sandwich. */
 export function halfOf(query: string, half: "callers" | "callees", name: string): string {
 	return onProfiles(query, (p) => `${half}(${p}, ${patternText(exactPattern(name))})`);
 }
 
-/** What each line of a function costs; `labels` are those of the elements it is asked for. */
+/** The cost of each line of a function, per value of `labels`. */
 export function linesOf(
 	query: string,
 	cost: "flat" | "cum",
@@ -91,9 +91,9 @@ export function linesOf(
 
 export interface ActiveFilter {
 	filter: string;
-	/** Its regular expression, or what tagfocus takes. */
+	/** Its second argument. */
 	pattern: string;
-	/** The function, where the pattern is exactly its name. */
+	/** The function, if the pattern matches exactly one name. */
 	name: string | null;
 }
 
@@ -104,7 +104,7 @@ const filterCalls = (text: string): { call: CallNode; pattern: string }[] =>
 		return [{ call, pattern: last.value }];
 	});
 
-/** The filters of queries in the order they apply, each once though two sides have it. */
+/** The filters of queries in the order they apply; a filter of both sides is listed once. */
 export function activeFilters(queries: string[]): ActiveFilter[] {
 	const out = new Map<string, ActiveFilter>();
 	for (const q of queries)
@@ -116,14 +116,14 @@ export function activeFilters(queries: string[]): ActiveFilter[] {
 	return [...out.values()];
 }
 
-/** Whether the call at `at` is an operand, so that operators of what replaces it would mix. */
+/** Whether the call at `at` is an operand, so that its replacement may need parentheses. */
 function isOperand(n: Node, at: Span): boolean {
 	const operators = n.type === "binary" || n.type === "unary";
 	const here = (c: Node) => c.start === at.start && c.end === at.end && c.type === "call";
 	return childrenOf(n).some((c) => (here(c) && operators) || isOperand(c, at));
 }
 
-/** The query without a filter, on each side that has it. */
+/** Removes a filter wherever the query has it. */
 export function removeFilter(query: string, gone: { filter: string; pattern: string }): string {
 	let q = query;
 	for (;;) {
@@ -145,12 +145,12 @@ export function removeFilter(query: string, gone: { filter: string; pattern: str
 const minusIn = (n: Node): BinaryNode | null =>
 	n.type === "binary" && n.op.name === "-" && maybeProfiles(n) ? n : null;
 
-/** Whether profiles are merged somewhere inside, so that labels are gone from there on. */
+/** Whether profiles are merged inside `n`, which drops labels. */
 function mergesInside(n: Node): boolean {
 	return (n.type === "call" && n.name === "merge") || childrenOf(n).some(mergesInside);
 }
 
-/** `n` with another first argument. */
+/** `n` with its first argument replaced. */
 function onFirst(text: string, n: CallNode, change: (n: Node) => string): string {
 	const [first, ...more] = n.args;
 	return rewrite(n.name, [change(first), ...more.map((a) => textOf(text, a))]);
@@ -170,13 +170,13 @@ function grouped(text: string, n: Node, modifier: string): string {
 	if (!mergesInside(n)) return merge(n);
 	if (n.type === "paren") return `(${group(n.inner)})`;
 	if (n.type !== "binary") return merge(n);
-	// A multiple of profiles: the factor stays.
+	// `profiles * number`: group the profiles, keep the number.
 	const side = maybeProfiles(n.lhs) ? n.lhs : n.rhs;
 	const at = { start: side.start - n.start, end: side.end - n.start };
 	return splice(textOf(text, n), [{ ...at, insert: group(side) }]);
 }
 
-/** One profile per value of `label`; "" merges them all into one again. */
+/** One profile per value of `label`; "" merges all into one. */
 export function groupBy(query: string, label: string): string {
 	return onProfiles(query, (p) => {
 		const { tree } = read(p);
@@ -184,7 +184,7 @@ export function groupBy(query: string, label: string): string {
 	});
 }
 
-/** The labels a query groups by, outside of any cost; [] for none. */
+/** The labels of the query's first `merge by`; [] for none. */
 export function groupLabels(query: string): string[] {
 	const merge = read(query).calls.find((c) => c.name === "merge");
 	return merge?.modifier?.word === "by" ? merge.modifier.labels : [];
@@ -194,13 +194,13 @@ export function groupLabels(query: string): string[] {
 
 const ALERT_WINDOW_S = 300;
 
-/** What a share has to exceed to be worth an alert: a quarter more than now, two digits. */
+/** The limit of an alert: a quarter above the present share, in two digits. */
 export function alertThreshold(shareNow: number): number {
 	const over = Math.min(0.95, Math.max(0.01, Math.abs(shareNow) * 1.25));
 	return Number(over.toPrecision(over < 0.1 ? 1 : 2));
 }
 
-/** The newer side of a difference: of the two the one that an alert can be about. */
+/** The newer side of a difference, which is what an alert can watch. */
 function newerSide(text: string, n: Node): string {
 	const newer = (inner: Node) => newerSide(text, inner);
 	const minus = minusIn(n);
@@ -213,7 +213,7 @@ function newerSide(text: string, n: Node): string {
 	return textOf(text, n);
 }
 
-/** Fires while a function and what it calls cost more than `over` of all, per job. */
+/** An expression that fires while the share of a function and its callees is above `over`. */
 export function alertOn(query: string, name: string, over = 0.1): string {
 	const q = clean(query);
 	const all = flameQuery(insideTop(q) ?? q);
@@ -230,8 +230,7 @@ export function alertOn(query: string, name: string, over = 0.1): string {
 /* ---- significance ---- */
 
 /**
- * The selector inside, with its window or one of `seconds`; null where it is more than a selector
- * merged.
+ * A side that is a selector, or one merged: with its own window, or one of `seconds`. Else null.
  */
 function plainSide(text: string, n: Node, seconds: number): string | null {
 	const side = bare(n);
@@ -243,7 +242,7 @@ function plainSide(text: string, n: Node, seconds: number): string | null {
 	return withWindow(textOf(text, inner), seconds, 0);
 }
 
-/** The two sides of a difference that matches all labels; null of anything else. */
+/** The two sides of a difference that matches all labels; else null. */
 function sidesOf(n: Node | null): [Node, Node] | null {
 	if (n?.type === "paren") return sidesOf(n.inner);
 	if (n?.type === "call" && isDiff(n.name) && !n.modifier && n.args.length === 2)
@@ -253,8 +252,8 @@ function sidesOf(n: Node | null): [Node, Node] | null {
 }
 
 /**
- * `changed_interval` of what a difference compares, for the end of a window of so many seconds; null
- * where a side is not a selector alone.
+ * `changed_interval` of the two sides of a difference, over a window of `seconds`; null if a side is
+ * more than a selector.
  */
 export function changedQuery(query: string, seconds = 0): string | null {
 	const q = clean(query);

@@ -1,5 +1,5 @@
-// The label browser: which labels and values the selected series have, how many of them, and a
-// press away from being asked for.
+// The label browser: the labels and values of the selected series with their counts. A press selects
+// a value.
 import { useMemo, useState } from "preact/hooks";
 import type { ApiError } from "../shared/api";
 import { useApi } from "../shared/hooks";
@@ -20,7 +20,7 @@ export interface LabelsProps {
 
 interface Row {
 	name: string;
-	/** Not known of the labels of samples. */
+	/** Unknown for labels of samples. */
 	values?: number;
 	series?: number;
 }
@@ -31,8 +31,8 @@ const ASKED_MAX = 20_000;
 type Counts = { name?: string; value?: string; values?: number; series: number }[];
 
 /**
- * Labels with their counts; of one label its values. Labels of samples have no series, so they
- * come from the lists of names, and follow those that have.
+ * Labels with their counts, or the values of one label. Labels of samples have no counts; they come
+ * from the lists of names and follow the others.
  */
 function useRows(props: LabelsProps, label: string) {
 	const { time: _, ...window } = props.times;
@@ -64,7 +64,7 @@ function useRows(props: LabelsProps, label: string) {
 const plural = (n: number, what: string) =>
 	`${n.toLocaleString("en")} ${n === 1 ? what : what === "series" ? what : what + "s"}`;
 
-/** A list with a filter above it; of thousands a part, and how many more there are. */
+/** A list with a filter above it; a long list shows its first part and how many more there are. */
 function Filtered(props: {
 	rows: Row[];
 	label: string;

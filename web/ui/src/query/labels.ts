@@ -1,9 +1,9 @@
-// Labels of a query, as the label browser chooses them: what its selectors ask of a label, and the
-// query when a value is added or taken away.
+// Labels of a query, for the label browser: the values that its selectors ask for, and the query
+// with a value added or removed.
 import { findSelectors } from "./read";
 import { escapeRegexp, formatSelector, type Matcher, type Selector, splice } from "./text";
 
-/** The alternatives of an expression that is nothing but texts: `a|b\.c`; null of others. */
+/** The alternatives of an expression of plain texts, `a|b\.c`; null for others. */
 function alternatives(expression: string): string[] | null {
 	const out = [""];
 	for (let i = 0; i < expression.length; i++) {
@@ -22,7 +22,7 @@ function valuesOf(m: Matcher): string[] | null {
 	return m.op === "=~" ? alternatives(m.value) : null;
 }
 
-/** The values a query asks of a label with `=` or alternatives; those of its first selector. */
+/** The values of a label that the first selector asks for, with `=` or alternatives. */
 export function pickedValues(query: string, label: string): string[] {
 	const first = findSelectors(query)[0];
 	return first?.matchers.flatMap((m) => (m.label === label ? (valuesOf(m) ?? []) : [])) ?? [];
@@ -34,7 +34,7 @@ function matcherOf(label: string, values: string[]): Matcher[] {
 	return [{ label, op: "=~", value: values.map(escapeRegexp).join("|") }];
 }
 
-/** What a label has to be is replaced; what it must not be stays. */
+/** Replaces the matchers `=` and `=~` of a label; the negative ones stay. */
 function asking(s: Selector, label: string, values: string[]): Selector {
 	const [wanted] = matcherOf(label, values);
 	const own = (m: Matcher) => m.label === label && (m.op === "=" || m.op === "=~");
@@ -57,8 +57,8 @@ function onSelectors(query: string, change: (s: Selector) => Selector): string {
 }
 
 /**
- * Every selector of a query asks for `value`, or, if it was all that was asked for, no longer.
- * With `also` the value is one more, or one fewer, of those asked for.
+ * Makes every selector ask for `value` alone or, if it already does, no longer for it. With `also`
+ * the value is added to those asked for, or removed from them.
  */
 export function pickValue(query: string, label: string, value: string, also: boolean): string {
 	const picked = pickedValues(query, label);
@@ -73,15 +73,15 @@ export function pickValue(query: string, label: string, value: string, also: boo
 	return onSelectors(query, (s) => asking(s, label, values));
 }
 
-/** Those of some labels that a list of labels in a query can name: there are no quotes there. */
+/** The labels that `by` can name: without quotes, only identifiers can be written. */
 export const groupable = (labels: string[]): string[] =>
 	labels.filter((l) => /^(?!__)[A-Za-z_]\w*$/.test(l));
 
-/** The selectors of a query, each once; `without` what they ask of a label. */
+/** The distinct selectors of a query, without their matchers of the label `without`. */
 export function selectorsOf(query: string, without = ""): string[] {
 	const texts = findSelectors(query).map(({ name, matchers }) =>
 		formatSelector({ name, matchers: matchers.filter((m) => m.label !== without) }),
 	);
 	const known = [...new Set(texts)];
-	return known.includes("{}") ? [] : known; // one that takes all takes all there is
+	return known.includes("{}") ? [] : known; // {} selects everything
 }

@@ -1,6 +1,5 @@
-// The query language as the server tells it (api/v1/language): the only table of functions,
-// operators and keywords in the page. It is asked for once, before the first page is shown, and
-// does not change while the page is open.
+// The query language, from the server (api/v1/language): the only table of functions, operators and
+// keywords in the page. It is loaded once, before the first page is shown.
 
 export interface LanguageFunction {
 	name: string;
@@ -9,22 +8,22 @@ export interface LanguageFunction {
 	/** `profiles`, `costs`, `profiles or costs`, `scalar`, `table`. */
 	returns: string;
 	help: string;
-	/** Of each argument: its types, how it is written (`window`), what a string means (`label`). */
+	/** For each argument: its types, how it is written (`window`), what a string means (`label`). */
 	argumentTypes: string[][];
 	/** How many arguments may be left out; -1: any number may follow, like the last one. */
 	variadic: number;
-	/** `by`, `without`, `on`, `ignoring`: those it takes. */
+	/** Those of `by`, `without`, `on`, `ignoring` that it takes. */
 	modifiers: string[];
-	/** `by` may name fields of frames. */
+	/** Whether `by` may name fields of frames. */
 	byFrames: boolean;
 }
 
 export interface Operator {
 	name: string;
 	kind: "arithmetic" | "comparison" | "set";
-	/** The greater, the stronger. */
+	/** A greater number binds more strongly. */
 	binds: number;
-	/** `a ^ b ^ c` is `a ^ (b ^ c)`. */
+	/** Right associative: `a ^ b ^ c` is `a ^ (b ^ c)`. */
 	right: boolean;
 }
 
@@ -33,14 +32,14 @@ export interface Language {
 	aggregations: LanguageFunction[];
 	frameFields: string[];
 	keywords: string[];
-	/** Keywords that a list of labels in parentheses follows. */
+	/** Keywords that take a list of labels in parentheses. */
 	labelLists: string[];
 	/** Keywords that are numbers. */
 	numbers: string[];
 	operators: Operator[];
 }
 
-/** Until the server has told it. */
+/** Before the server's answer. */
 export const NO_LANGUAGE: Language = {
 	functions: [],
 	aggregations: [],
@@ -83,11 +82,11 @@ export function installLanguage(language: Language): void {
 
 export const language = (): Language => known.language;
 
-/** Aggregations are found in any case, functions as written: as the server has it. */
+/** Finds aggregations in any case, functions as written, like the server. */
 export const functionNamed = (name: string): LanguageFunction | undefined =>
 	known.functions.get(name) ?? known.aggregations.get(name.toLowerCase());
 
-/** Operators and keywords are found in any case. */
+/** Finds operators in any case. */
 export const operatorNamed = (text: string): Operator | undefined =>
 	known.operators.get(text.toLowerCase());
 export const isKeyword = (text: string): boolean => known.keywords.has(text.toLowerCase());
@@ -95,7 +94,7 @@ export const isNumber = (text: string): boolean => known.numbers.has(text.toLowe
 /** Whether a list of labels in parentheses may follow: by, on, group_left. */
 export const takesLabels = (text: string): boolean => known.labelLists.has(text.toLowerCase());
 
-/** What argument `i` may be, the last one repeated where any number may follow; [] if unknown. */
+/** What argument `i` may be; [] if unknown. Where any number may follow, the last one repeats. */
 export function argumentTypes(name: string, i: number): string[] {
 	const f = functionNamed(name);
 	if (!f) return [];
@@ -103,7 +102,7 @@ export function argumentTypes(name: string, i: number): string[] {
 	return f.argumentTypes[f.variadic < 0 ? Math.min(i, last) : i] ?? [];
 }
 
-/** `frames`: focus and the like, whose expression functions match; `tags`: tagfocus, tagignore. */
+/** `frames` for filters by function (focus), `tags` for filters by label (tagfocus), else null. */
 export function filterKind(name: string): "frames" | "tags" | null {
 	const what = argumentTypes(name, 1);
 	return what.includes("functions") ? "frames" : what.includes("tags") ? "tags" : null;

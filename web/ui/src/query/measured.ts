@@ -1,13 +1,13 @@
-// What an expression measures: the profiles it looks at, in which window, and what they are best
-// compared with. Worked out from the tree the server parses an expression to, so that an alert
-// leads to the flame graph that made it fire.
+// What an expression measures: its profiles, their windows, and what to compare them with. It is
+// derived from the server's tree of the expression, so that an alert leads to the flame graph that
+// made it fire.
 import type { Labels } from "../shared/api";
 import { trimMs, type Window } from "../shared/timerange";
 import { argumentTypes } from "./language";
 import { callArgument, findSelectors, parseSelector } from "./read";
 import { formatSelector, type MatchOp } from "./text";
 
-/** A node of api/v1/parse_query; those fields that are looked at. */
+/** A node of api/v1/parse_query, with the fields that are used. */
 export interface Node {
 	type: string;
 	valueTypes: string;
@@ -35,11 +35,11 @@ export interface Side extends Window {
 }
 
 export interface Measured {
-	/** The profiles as the expression asks for them at its time, with the labels given. */
+	/** The profiles as the expression selects them at its time, with the labels of the element. */
 	exact: string;
 	next: Side;
 	base: Side;
-	/** A function the expression names, or an expression for several. */
+	/** The function that the expression names, or a pattern for several. */
 	pick: string;
 	search: string;
 }
@@ -70,18 +70,18 @@ function inside(n: Node): Node {
 	return n.type === "parenExpr" && n.expr ? inside(n.expr) : n;
 }
 
-/** The name a selector asks for, also where it stands as a matcher. */
+/** The name that a selector asks for, also if it is a matcher. */
 function nameOf(n: Node): string {
 	return (
 		n.name || (n.matchers?.find((m) => m.name === "__name__" && m.type === "=")?.value ?? "")
 	);
 }
 
-/** Of a function that needs its window; elsewhere it is moved and left out at will. */
+/** Whether `n` is a function over a window, which cannot be taken away. */
 const needsWindow = (n: Node): boolean =>
 	(n.args ?? []).some((_, i) => argumentTypes(n.func?.name ?? "", i).includes("window"));
 
-/** What gives profiles, and is not part of a larger expression that does. */
+/** The outermost expressions that give profiles. */
 function profileNodes(tree: Node, isProfile: (name: string) => boolean): Node[] {
 	if (isSelector(tree))
 		return tree.valueTypes.includes("profiles") && isProfile(nameOf(tree)) ? [tree] : [];
@@ -93,7 +93,7 @@ function profileNodes(tree: Node, isProfile: (name: string) => boolean): Node[] 
 	return children(tree).flatMap((c) => profileNodes(c, isProfile));
 }
 
-/** The two that a difference is of. */
+/** The two sides of a difference. */
 function sidesOf(n: Node): [Node, Node] | null {
 	if (/^diff(_normalized)?$/.test(n.func?.name ?? "") && n.args?.length === 2)
 		return [inside(n.args[0]), inside(n.args[1])];
@@ -135,8 +135,8 @@ class Text {
 	}
 
 	/**
-	 * A node's text with `labels` asked for by each of its selectors. What a selector asks for in
-	 * so many words stays: in v2 against v1 each side has its own version.
+	 * A node's text with `labels` added to each of its selectors. A selector's own `=` matchers stay:
+	 * in v2 against v1 each side has its own version.
 	 */
 	with(n: Node, labels: Labels, windows: boolean): string {
 		let out = "";
@@ -159,7 +159,7 @@ class Text {
 	}
 }
 
-/** The range, offset and `@` behind a selector, as they were written. */
+/** The window, offset and `@` of a selector, as written. */
 function windowText(selector: string): string {
 	const [s] = findSelectors(selector);
 	return s ? selector.slice(s.head).replace(/^(?=[^[\s])/, " ") : "";
@@ -175,7 +175,7 @@ function pickOf(tree: Node, labels: Labels): { pick: string; search: string } {
 	return { pick: "", search: "" };
 }
 
-/** A pair the expression itself compares: a difference, `changed`, or one query at two times. */
+/** A pair that the expression itself compares: a difference, `changed`, or one query at two times. */
 function pairOf(tree: Node, parts: Node[], text: Text): [Node, Node] | null {
 	const sides = sidesOf(parts[0]);
 	if (sides) return sides;
@@ -192,8 +192,8 @@ function pairOf(tree: Node, parts: Node[], text: Text): [Node, Node] | null {
 }
 
 /**
- * What `expr` measured at `at` (seconds) in its element with `labels`; null where it looks at no
- * profiles. What it compares itself is compared; else its window with the same one before.
+ * What `expr` measured at `at` (seconds) in its element with `labels`; null if it selects no
+ * profiles. The comparison is the expression's own, else with the same window before.
  */
 export function measured(
 	expr: string,
@@ -225,7 +225,7 @@ function merged(query: string): string {
 	return callArgument(query, "merge") ? query : `merge(${query})`;
 }
 
-/** The Compare page's state for it; what only led here goes. */
+/** The state of the Compare page; the parameters of the link are removed. */
 export function compareParams(m: Measured): Record<string, string | null> {
 	return {
 		new: m.next.query,
@@ -244,7 +244,7 @@ export function compareParams(m: Measured): Record<string, string | null> {
 	};
 }
 
-/** Labels as the parameter `match` has them: `{a="b"}`; "" for none. */
+/** The value of the parameter `match`: `{a="b"}`; "" for none. */
 export function formatMatch(labels: Labels): string {
 	const matchers = Object.entries(labels).map(([label, value]) => ({
 		label,
@@ -261,7 +261,7 @@ export function parseMatch(text: string): Labels {
 	);
 }
 
-/** The parameters that lead to an expression at a time: Explore's `query`, or Compare's `expr`. */
+/** The parameters of a link to an expression at a time: `query` of Explore, or `expr` of Compare. */
 export function expressionParams(
 	name: "query" | "expr",
 	expr: string,

@@ -1,5 +1,5 @@
-// The structured way to write a selector: a profile type and matchers, with what the server
-// knows offered while typing. It reads the query text and writes it back.
+// A selector as fields: profile type and matchers, with suggestions from the server. It reads the
+// query text and writes it back.
 import { useEffect, useId, useState } from "preact/hooks";
 import { type ProfileType, resolveType, shortTypeName } from "../shared/api";
 import { useApi, useOutside } from "../shared/hooks";
@@ -7,7 +7,7 @@ import { IconPlus, IconX } from "../shared/icons";
 import { formatSelector, MATCH_OPS, type Matcher, type MatchOp, type Selector } from "./text";
 
 export interface PickerProps {
-	/** null where the query is not a lone selector. */
+	/** null if the query is not a lone selector. */
 	selector: Selector | null;
 	types: ProfileType[];
 	onChange(selector: Selector): void;
@@ -125,7 +125,7 @@ export function Combo(props: ComboProps) {
 	);
 }
 
-/** Names or values of labels: those of the type, or all where it selects nothing yet. */
+/** Names or values of labels: those of the type, or all if it selects nothing. */
 function useKnown(wanted: boolean, typeName: string, name: string): string[] {
 	const key = wanted ? `${name} ${typeName}` : null;
 	const own = useApi<string[]>(key, name, typeName ? { "match[]": typeName } : {});
@@ -243,7 +243,7 @@ export function Picker({ selector, types, onChange }: PickerProps) {
 				</span>
 			</div>
 		);
-	// A matcher without label or value stays here until it says something.
+	// A matcher without label or value is kept here until it is complete.
 	const matchers = draft ?? selector.matchers;
 	const update = (next: Matcher[]) => {
 		const whole = next.filter((m) => m.label);

@@ -14,7 +14,7 @@ import { words } from "./syntax";
 import { formatSelector, splice } from "./text";
 import { guessKind, type Kind, profileSelectors } from "./types";
 
-/** Without comments, which would hide what is written behind them. */
+/** Without comments: text that is appended would become part of the last one. */
 export function clean(text: string): string {
 	const comments = words(text).filter((w) => w.kind === "comment");
 	return splice(
@@ -27,7 +27,7 @@ export function clean(text: string): string {
 export const hasFilter = (text: string): boolean =>
 	read(text).calls.some((c) => filterKind(c.name) !== null);
 
-/** What the flame graph asks: a lone selector is merged over all its series. */
+/** The query of the flame graph: a lone selector is merged over all its series. */
 export function flameQuery(text: string): string {
 	const t = text.trim();
 	return parseSelector(clean(t)) ? `merge(${clean(t)})` : t;
@@ -58,8 +58,8 @@ export function chartQuery(text: string, by: string, kind: Kind): string {
 const isRate = (text: string): boolean => read(text).calls.some((c) => c.name === "rate");
 
 /**
- * The seconds a point of the chart adds up: the query's own range, else the step; of a rate it is
- * one second.
+ * How many seconds of cost a point of the chart holds: the query's own range, else the step; one
+ * second for a rate.
  */
 export function chartWindow(text: string, step: number): number {
 	if (isRate(text)) return 1;
@@ -67,8 +67,8 @@ export function chartWindow(text: string, step: number): number {
 }
 
 /**
- * The same query with the cost per second in place of what each step adds up, which only amounts
- * have. A query that says something about time itself stays as it is.
+ * The same query as a rate, for profiles of amounts. A query with windows, offsets or `@` is not
+ * changed.
  */
 export function withRate(text: string, seconds: number): string {
 	const { tree, selectors } = read(text);
@@ -84,7 +84,7 @@ export function withRate(text: string, seconds: number): string {
 	);
 }
 
-/** ` offset 1h`, added to what the selector has of its own; nothing where `@` fixes the time. */
+/** ` offset 1h`: the selector's own offset plus `seconds`, unless `@` fixes the time. */
 function offsetOf(s: SelectorNode, seconds: number): string {
 	const total = s.offset + (s.at === "time" ? 0 : seconds);
 	if (total === 0) return "";
@@ -92,8 +92,8 @@ function offsetOf(s: SelectorNode, seconds: number): string {
 }
 
 /**
- * Gives every selector of profiles a window, unless it has one, and moves all selectors back by
- * an offset.
+ * Gives every selector of profiles a window unless it has one, and moves all selectors back by an
+ * offset.
  */
 export function withWindow(text: string, seconds: number, offsetSeconds: number): string {
 	const t = text.trim();
@@ -138,14 +138,14 @@ const isGrouped = (text: string): boolean =>
 export interface DiffQuery {
 	query: string;
 	time: number;
-	/** What is compared, each to be asked at the same time. */
+	/** Both sides, to be asked at the same `time`. */
 	next: string;
 	base: string;
 }
 
 /**
- * The difference of two windows as one query and the time to ask it for. The later end is that
- * time, so that no offset is negative. Normalized, the new side has the total of the base.
+ * The difference of two windows as one query, and the time to ask it at: the later end, so that no
+ * offset is negative. If normalized, the new side is scaled to the total of the base.
  */
 export function diffQuery(next: Side, base: Side, normalized = false): DiffQuery {
 	const time = Math.max(next.end, base.end);

@@ -1,5 +1,4 @@
-// The query as text: written, checked while it is, formatted and run; and what the server said is
-// wrong with it, where.
+// The query as text: edited, checked while one types, formatted and run.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ApiError, call } from "../shared/api";
 import { IconPlay } from "../shared/icons";
@@ -13,15 +12,15 @@ export interface QueryBarProps {
 	label: string;
 	loading?: boolean;
 	placeholder?: string;
-	/** The window whose labels and values are offered. */
+	/** The window that completion takes labels and values from. */
 	times?: Times;
-	/** What the query itself was answered with; its place is that in `query`. */
+	/** The error of `query` itself. */
 	error?: ApiError | null;
 	onRun(query: string): void;
 }
 
 const CHECK_MS = 400; // after the last key
-/** What is not finished is not wrong yet: one may be thinking of how to go on. */
+/** An unfinished query gets a longer pause before it is called wrong. */
 const UNFINISHED = /^(unexpected end|unterminated)/;
 const UNFINISHED_MS = 1200;
 const ANY_TIME: Times = {};
@@ -31,7 +30,7 @@ interface Checked {
 	error: ApiError;
 }
 
-/** What is wrong with a text that was not run yet. Where nothing before it changed it stays. */
+/** The error of a text that was not run yet; kept while the text up to its place stays the same. */
 function useCheck(text: string, query: string) {
 	const [checked, set] = useState<Checked | null>(null);
 	useEffect(() => {
@@ -72,7 +71,7 @@ export function QueryBar(props: QueryBarProps) {
 	useEffect(() => setText(query), [query]);
 	const check = useCheck(text, query);
 	const own = text.trim() === query;
-	// The server formats what it understood, and comments are not among that.
+	// The server's formatter drops comments.
 	const said = words(text).some((w) => w.kind === "comment");
 	const format = () => {
 		if (!text.trim() || said) return;

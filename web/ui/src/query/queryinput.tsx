@@ -1,5 +1,5 @@
-// The field a query is written in. What is seen is a coloured copy of the text behind it, which
-// also tells where in it a place is; the field itself draws caret and selection only.
+// The field in which a query is written. The field itself draws only caret and selection; behind it
+// is a coloured copy of the text, which also gives the position of each character.
 import { useId, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { ApiError } from "../shared/api";
 import { accept, type Edit, type Ranked, SURE } from "./candidates";
@@ -14,9 +14,9 @@ export interface QueryInputProps {
 	label: string;
 	placeholder?: string;
 	times: Times;
-	/** What is wrong with this text, as far as is known. */
+	/** The error of this text, if known. */
 	error: ApiError | null;
-	/** Whether the message is to stand below the field. */
+	/** Whether to show the message below the field. */
 	tell: boolean;
 	area: { current: HTMLTextAreaElement | null };
 	onText(text: string): void;
@@ -27,10 +27,10 @@ export interface QueryInputProps {
 const LINES_MAX = 8;
 const PAGE = 8;
 
-/** Why the list is open: what was typed wants it, one choice led to the next, or it was asked. */
+/** Why the list is open: typing, a choice that led to the next one, or Ctrl+Space. */
 type Mode = "closed" | "typed" | "more" | "asked";
 
-/** Replaces a part of the field's text as if it were typed, so that it can be undone. */
+/** Replaces a part of the field's text as if typed, so that undo works. */
 export function edit(area: HTMLTextAreaElement, e: Pick<Edit, "start" | "end" | "insert">): void {
 	area.focus();
 	area.setSelectionRange(e.start, e.end);
@@ -46,7 +46,7 @@ function wanted(context: Context | null, mode: Mode): boolean {
 	return mode !== "typed" || context.typed !== "" || !open;
 }
 
-/** Where in the copy the character at `index` stands, within `frame`. */
+/** The position of the character at `index`, within `frame`. */
 function pointOf(copy: HTMLElement, frame: HTMLElement, index: number): { x: number; y: number } {
 	const walker = document.createTreeWalker(copy, NodeFilter.SHOW_TEXT);
 	let left = index;
@@ -66,7 +66,7 @@ function pointOf(copy: HTMLElement, frame: HTMLElement, index: number): { x: num
 
 const OFFERS_WIDTH = 480; // as in querybar.css
 
-/** The list of completions of a field: what it holds, what is marked, and where it stands. */
+/** The list of completions: its entries, the marked one, and what choosing does. */
 function useList(props: QueryInputProps) {
 	const { text, area, times } = props;
 	const [mode, setMode] = useState<Mode>("closed");
@@ -88,7 +88,7 @@ function useList(props: QueryInputProps) {
 		setCaret(e.caret);
 		setMode(e.more ? "more" : "closed");
 	};
-	/** Whether choosing it would leave everything as it is. */
+	/** Whether choosing it would change nothing. */
 	const idle = (offer: Ranked) => {
 		if (!context) return true;
 		const e = accept(text, context, offer);
@@ -99,7 +99,7 @@ function useList(props: QueryInputProps) {
 
 type List = ReturnType<typeof useList>;
 
-/** What a key does to the open list; false where it does nothing. */
+/** Handles a key for the open list; false if it has no meaning there. */
 function listKey(e: KeyboardEvent, list: List): boolean {
 	const { offers, active, setActive, setMode, pick, idle } = list;
 	const n = offers.length;
@@ -118,7 +118,7 @@ function listKey(e: KeyboardEvent, list: List): boolean {
 	return true;
 }
 
-/** A closing bracket typed where it stands already, and is needed, is stepped over. */
+/** Whether a typed closing bracket only moves over the one that completion wrote. */
 function stepsOver(e: KeyboardEvent, area: HTMLTextAreaElement): boolean {
 	const at = area.selectionStart;
 	if (!")}]".includes(e.key) || at !== area.selectionEnd) return false;
@@ -151,7 +151,7 @@ function useKeys(props: QueryInputProps, list: List) {
 	};
 }
 
-/** The copy: every word in its colour, and what is wrong underlined. */
+/** The copy: every word in its colour, errors underlined. */
 function Copy(props: {
 	text: string;
 	wrong: Span | null;
@@ -172,7 +172,7 @@ function Copy(props: {
 	);
 }
 
-/** The message of an error that is not just the end of what is being typed. */
+/** Whether to show an error: not while completion is open and the error may be unfinished text. */
 function visible(error: ApiError | null, span: Span | null, list: List): boolean {
 	if (!error) return false;
 	if (!list.offers.length || !list.context) return true;

@@ -1,4 +1,4 @@
-// The questions the pages ask: a query with its window, and the cost over time beside it.
+// Questions to the server that several pages ask.
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import type { ProfileType, QueryData, Target, Targets } from "../shared/api";
 import { type Loaded, useApi } from "../shared/hooks";
@@ -11,7 +11,7 @@ export function windowTimes(w: Window): Times {
 	return { start: trimMs(w.start), end: trimMs(w.end) };
 }
 
-/** A query with what it was asked with, so that what is shown is what was asked. */
+/** The answer to a query, and `asked`, which identifies the question. */
 export function useQuestion(
 	query: string,
 	times: Times,
@@ -34,8 +34,8 @@ export function useQuestion(
 const LANGUAGE_AGAIN_MS = 5000;
 
 /**
- * Whether the pages can be shown: the language of queries is known, or cannot be asked for now. It
- * is then asked for again; until it is there, queries are sent as they are written.
+ * Loads the query language. True when the pages can be shown: it is loaded, or loading failed. Then
+ * it is retried, and until it succeeds edits of queries may not work.
  */
 export function useLanguage(): boolean {
 	const { answer, error, again } = useApi<Language>("language", "language");
@@ -50,7 +50,7 @@ export function useLanguage(): boolean {
 	return answer !== null || error !== null;
 }
 
-/** Names of labels, of series and of samples alike. */
+/** Names of labels of series and samples. */
 export function useLabelNames(): Loaded<string[]> {
 	return useApi<string[]>("labels", "labels");
 }
@@ -59,7 +59,7 @@ export function useProfileTypes(): Loaded<ProfileType[]> {
 	return useApi<ProfileType[]>("types", "profile_types");
 }
 
-/** The scrape interval the steps of charts are multiples of. */
+/** The scrape interval; steps of charts are multiples of it. */
 export function useScrapeInterval(): number | null {
 	const { answer, error } = useApi<Targets>("targets", "targets", { state: "active" });
 	return useMemo(() => {

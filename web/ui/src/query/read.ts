@@ -1,6 +1,6 @@
-// Reads a query as a tree, so that edits know what each part of it is. The server owns the grammar
-// and says what is wrong; this reader only has to agree with it on queries that are right, which
-// tests/ui/server.test.mjs proves. Of others it still finds the selectors and calls.
+// Reads a query into a tree, for edits. The server owns the grammar and reports errors; this reader
+// only has to agree with it on valid queries, which tests/ui/server.test.mjs proves. In invalid ones
+// it still finds selectors and calls.
 import { parseDuration } from "../shared/timerange";
 import {
 	argumentTypes,
@@ -14,16 +14,17 @@ import { MATCH_OPS, type Matcher, type MatchOp, type Selector, type Span, unquot
 
 export interface SelectorNode extends Selector, Span {
 	type: "selector";
-	/** Where its name and matchers end; window, offset and `@` follow. */
+	/** The end of name and matchers; window, offset and `@` follow. */
 	head: number;
-	/** The seconds of its window. */
+	/** The window in seconds. */
 	range: number | null;
-	/** The seconds it looks back. */
+	/** The offset in seconds. */
 	offset: number;
-	/** What follows `@`: a fixed time, or the start or end of the question. */
+	/** What follows `@`: a fixed time, or start() or end(). */
 	at: "" | "time" | "edge";
-	/** Where the window ends, and the text of `@`. */
+	/** The end of the window. */
 	ranged: number;
+	/** `@` with what follows it. */
 	atText: string;
 }
 
@@ -46,9 +47,9 @@ export interface BinaryNode extends Span {
 	op: Operator;
 	lhs: Node;
 	rhs: Node;
-	/** Whether `on`, `group_left` or `bool` are behind the operator. */
+	/** Whether `on`, `group_left` or `bool` follow the operator. */
 	modified: boolean;
-	/** Whether one side has several elements for one of the other: `group_left`. */
+	/** Whether `group_left` or `group_right` follow. */
 	many: boolean;
 }
 
@@ -63,14 +64,14 @@ export type Node =
 	| (Span & { type: "frames" });
 
 export interface Query {
-	/** null where the text is not a whole query. */
+	/** null if the text is not a valid query. */
 	tree: Node | null;
-	/** In order; also those of a text that is not a whole query. */
+	/** In order; also those of invalid queries. */
 	selectors: SelectorNode[];
 	calls: CallNode[];
 }
 
-/** The server takes no deeper ones. */
+/** Deeper queries are not read; the server refuses them too. */
 const DEPTH_MAX = 300;
 
 class Reader {
@@ -110,7 +111,7 @@ class Reader {
 		return w?.kind === "keyword" && w.text.toLowerCase() === text;
 	}
 
-	/** Steps over `text`, which has to be there. */
+	/** Steps over `text`, which must come next. */
 	private expect(text: string): void {
 		if (this.isAt(text)) this.at++;
 		else this.broken = true;
@@ -120,7 +121,7 @@ class Reader {
 		return this.words[this.at - 1]?.end ?? 0;
 	}
 
-	/** Goes on behind something that is in the wrong place. */
+	/** Steps over something that is in the wrong place. */
 	private skip(): void {
 		const before = this.at;
 		this.broken = true;
@@ -128,7 +129,7 @@ class Reader {
 		if (this.at === before) this.at++;
 	}
 
-	/** An expression whose operators all bind as strongly as `least`; null where there is none. */
+	/** An expression whose operators bind at least as strongly as `least`; null if there is none. */
 	private expr(least: number): Node | null {
 		if (this.depth >= DEPTH_MAX) {
 			this.broken = true;
@@ -163,7 +164,7 @@ class Reader {
 		}
 	}
 
-	/** `bool on (job) group_left (pod)`: the keywords that are there. */
+	/** Steps over `bool on (job) group_left (pod)`; returns its keywords. */
 	private matching(): string[] {
 		const out: string[] = [];
 		while (this.isWord("bool") || this.isLabelList()) {
@@ -175,7 +176,7 @@ class Reader {
 		return out;
 	}
 
-	/** `by` with its bracket; `group_left` may be without. Not a series that is called `by`. */
+	/** `on` with its bracket, or `group_left`, which needs none. A series may be called `by`. */
 	private isLabelList(): boolean {
 		const w = this.peek();
 		if (!w || w.kind !== "keyword" || !takesLabels(w.text)) return false;
@@ -223,7 +224,7 @@ class Reader {
 			case "function":
 				return this.call();
 			case "name":
-				// `sum by` is a call that is not finished.
+				// `sum by`: an unfinished call.
 				return takesLabels(this.peek(1)?.text ?? "") ? this.call() : this.selector();
 			case "keyword":
 				return this.selector();
@@ -237,7 +238,7 @@ class Reader {
 		return inner && { type: "paren", inner, start, end: this.end() };
 	}
 
-	/** To the end of a bracket, past what should not be there. */
+	/** Steps over the closing bracket, and over anything wrong before it. */
 	private close(): void {
 		while (this.peek() && !this.isAt(")")) this.skip();
 		this.expect(")");
@@ -278,7 +279,7 @@ class Reader {
 		if (this.isAt(")")) return;
 		for (let i = 0; this.peek(); i++) {
 			const types = argumentTypes(node.name, i);
-			// Of a function that is not known, braces behind a comma are taken for frames.
+			// In an unknown function, braces behind a comma are taken for frame matchers.
 			const frames = types.includes("frames") || (!functionNamed(node.name) && i > 0);
 			const arg = frames && this.isAt("{") ? this.operand(true) : this.expr(0);
 			if (arg) node.args.push(arg);
@@ -290,7 +291,7 @@ class Reader {
 		this.broken = true;
 	}
 
-	/** `a="b",...` up to and past `close`; null where it is something else. */
+	/** Reads `a="b",...` and steps over `close`; null if it is something else. */
 	private matchers(close: string): Matcher[] | null {
 		const out: Matcher[] = [];
 		while (this.peek() && !this.isAt(close)) {
@@ -409,7 +410,7 @@ export function parseSelector(text: string): Selector | null {
 /** Without the parentheses around it. */
 export const bare = (n: Node): Node => (n.type === "paren" ? bare(n.inner) : n);
 
-/** The parts of a node, in order. */
+/** The children of a node, in order. */
 export function childrenOf(n: Node): Node[] {
 	if (n.type === "binary") return [n.lhs, n.rhs];
 	if (n.type === "call") return n.args;

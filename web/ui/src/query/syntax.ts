@@ -1,6 +1,5 @@
-// The words of a query: the only tokenizer of the page, which follows the server's
-// (promql/lexer.re). Colouring, completion and the reader of queries use it. It never fails,
-// whatever is typed: the server says what is right.
+// The words of a query. This is the only tokenizer of the page, and follows the server's (lexer.re).
+// Colours, completion and the reader use it. It accepts any text; the server reports errors.
 import { isKeyword, isNumber, takesLabels } from "./language";
 import type { Span } from "./text";
 
@@ -18,7 +17,7 @@ export type Kind =
 export interface Word extends Span {
 	kind: Kind;
 	text: string;
-	/** A string whose end is not there yet. */
+	/** A string without its closing quote. */
 	open?: boolean;
 }
 
@@ -44,17 +43,17 @@ const IN_MATCHERS = sticky(
 	"(?<punct>[^])",
 );
 
-/** Behind `<`: label, operator and the beginning of a string. */
+/** `<` and behind it a label, an operator and the beginning of a string. */
 const ANGLE = /^<\s*[A-Za-z_]\w*\s*(?:=~|!~|!=|=)\s*["'`]/;
 const ANGLE_MAX = 200;
 
-/** Whether `w` is `<` that opens matchers, and no comparison. */
+/** Whether `w` is a `<` that opens matchers rather than a comparison. */
 function opensMatchers(text: string, w: Word, before: Word | undefined): boolean {
 	if (w.text !== "<" || before?.kind !== "name" || before.end !== w.start) return false;
 	return ANGLE.test(text.slice(w.start, w.start + ANGLE_MAX));
 }
 
-/** Words with the kinds that their own text and the matchers around them give. */
+/** Words with the kinds that follow from their text and from the matchers around them. */
 function split(text: string): Word[] {
 	const out: Word[] = [];
 	let closer = "";
@@ -82,7 +81,7 @@ function split(text: string): Word[] {
 	return out;
 }
 
-/** What a name is: it depends on what surrounds it. */
+/** The kind of a name, which depends on the words behind it. */
 function nameKind(words: Word[], i: number): Kind {
 	const [word, next] = [words[i].text, words[i + 1]];
 	if (isNumber(word)) return "number";
@@ -91,7 +90,7 @@ function nameKind(words: Word[], i: number): Kind {
 	return next && takesLabels(next.text) && words[i + 2]?.text === "(" ? "function" : "name";
 }
 
-/** All words of `text`, in order; what is between them is space. */
+/** All words of `text`, in order, without spaces. */
 export function words(text: string): Word[] {
 	const out = split(text);
 	let list = false;
@@ -104,7 +103,7 @@ export function words(text: string): Word[] {
 	return out;
 }
 
-/** Whether every bracket of `text` has its partner. */
+/** Whether the brackets of `text` match. */
 export function balanced(text: string): boolean {
 	const open: string[] = [];
 	for (const w of words(text)) {
@@ -116,7 +115,7 @@ export function balanced(text: string): boolean {
 	return open.length === 0;
 }
 
-/** What the server's line and column (of characters, from 1) point at: a word, or one place. */
+/** The word, or else the place, at the server's line and column (in characters, from 1). */
 export function placeOf(text: string, line: number, column: number): Span | null {
 	if (line < 1 || column < 1) return null;
 	const lines = text.split("\n");
@@ -126,7 +125,7 @@ export function placeOf(text: string, line: number, column: number): Span | null
 	const start = before + within;
 	const word = words(text).find((w) => w.start <= start && start < w.end);
 	const end = word ? word.end : start + 1;
-	// A string or comment over several lines is marked to the end of its line only.
+	// Of a string or comment over several lines only the first line is marked.
 	return { start, end: Math.min(end, Math.max(start + 1, before + lines[line - 1].length)) };
 }
 
@@ -135,7 +134,7 @@ export interface Segment extends Span {
 	wrong: boolean;
 }
 
-/** The whole of `text`, cut where its look changes; `wrong` may lie just behind its end. */
+/** `text` cut where its look changes; `wrong` may be just behind its end. */
 export function segments(text: string, wrong: Span | null): Segment[] {
 	const out: Segment[] = [];
 	const add = (start: number, end: number, kind: Kind | "") => {

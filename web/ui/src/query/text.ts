@@ -1,4 +1,4 @@
-// Pieces of a query as text: strings, expressions and selectors, read and written.
+// Parts of a query as text: strings, regular expressions and selectors.
 
 export type MatchOp = "=" | "!=" | "=~" | "!~";
 export const MATCH_OPS: MatchOp[] = ["=", "!=", "=~", "!~"];
@@ -27,7 +27,7 @@ function bytesOf(escapes: string): string {
 	return new TextDecoder().decode(new Uint8Array(bytes));
 }
 
-/** What a string of the language says; escapes are Go's. */
+/** The content of a string of the language; escapes are Go's. */
 export function unquote(s: string): string {
 	const body = s.slice(1, -1);
 	if (s[0] === "`") return body;
@@ -39,7 +39,7 @@ export function unquote(s: string): string {
 	});
 }
 
-/** As an expression that matches this text. */
+/** A regular expression that matches exactly this text. */
 export const escapeRegexp = (s: string): string => s.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&");
 
 export function quote(s: string): string {
@@ -64,7 +64,7 @@ export interface Span {
 	end: number;
 }
 
-/** `text` with parts of it replaced; the spans are in order and apart. */
+/** `text` with parts replaced; the spans are in order and do not overlap. */
 export function splice(text: string, parts: (Span & { insert: string })[]): string {
 	let out = "";
 	let from = 0;

@@ -1,5 +1,5 @@
-// What a query gives, by the server's table of functions: only a guess where the server has to look
-// a name up, which may be that of profiles or of numbers.
+// What a query gives, by the server's table of functions. It is a guess where a name may be that of
+// profiles or of numbers; the server looks it up.
 import { functionNamed, type Operator } from "./language";
 import { childrenOf, type Node, parseSelector, read, type SelectorNode } from "./read";
 
@@ -8,7 +8,7 @@ type Types = Set<ValueType>;
 
 const of = (...types: ValueType[]): Types => new Set(types);
 
-/** What one type with another gives, as the server checks it; null: nothing. */
+/** The type of `l op r` as the server checks it; null if it is an error. */
 function binaryType(op: Operator, l: ValueType, r: ValueType): ValueType | null {
 	const both = `${l} ${r}`;
 	if (both === "costs costs") return "costs";
@@ -20,7 +20,7 @@ function binaryType(op: Operator, l: ValueType, r: ValueType): ValueType | null 
 	return both === "costs scalar" || both === "scalar costs" ? "costs" : null;
 }
 
-/** All that an expression may turn out to be; empty where a function is not known. */
+/** All types that an expression may have; empty if a function is unknown. */
 export function typesOf(n: Node): Types {
 	switch (n.type) {
 		case "number":
@@ -57,7 +57,7 @@ export function maybeProfiles(n: Node): boolean {
 	return types.size === 0 || types.has("profiles");
 }
 
-/** What argument `i` of a call is there for: `true` where nothing but profiles will do. */
+/** Whether argument `i` of a call takes only profiles. */
 function wantsProfiles(name: string, i: number): boolean {
 	const f = functionNamed(name);
 	if (!f) return true;
@@ -65,7 +65,7 @@ function wantsProfiles(name: string, i: number): boolean {
 	return types.includes("profiles") && !types.includes("costs");
 }
 
-/** The selectors of profiles in a query that is about profiles; those of numbers are left out. */
+/** The selectors of profiles in a query about profiles, without those of numbers. */
 export function profileSelectors(n: Node, wanted = true): SelectorNode[] {
 	if (n.type === "selector") return wanted ? [n] : [];
 	if (n.type === "call")
@@ -79,7 +79,7 @@ export function profileSelectors(n: Node, wanted = true): SelectorNode[] {
 
 export type Kind = "selector" | "profiles" | "costs" | "top" | "unknown";
 
-/** What a query will probably give; only a guess that saves a round trip. */
+/** What a query will probably give; a guess that saves a round trip. */
 export function guessKind(text: string): Kind {
 	if (parseSelector(text)) return "selector";
 	const { tree } = read(text);

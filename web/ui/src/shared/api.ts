@@ -1,5 +1,4 @@
-// The client of the HTTP API. All paths are relative to the page's base, so a route prefix
-// needs nothing here.
+// The client of the HTTP API. Paths are relative to the page's base, which has the route prefix.
 
 export type Labels = Record<string, string>;
 
@@ -21,9 +20,9 @@ export interface ProfileElement {
 	metric: Labels;
 	type?: string;
 	unit: string;
-	/** What percentages are of: magnitudes, before any filter; of a difference the base's. */
+	/** 100% of percentages: the sum of magnitudes before any filter; of a difference, the base's. */
 	total: number;
-	/** What is there, with its sign. */
+	/** The sum of the costs, with its sign. */
 	cost: number;
 	left_total?: number;
 	right_total?: number;
@@ -44,7 +43,7 @@ export interface TopElement {
 	metric: Labels;
 	unit: string;
 	total: number;
-	/** How many there are, whatever the number of rows asked for. */
+	/** How many functions there are; `rows` may have fewer. */
 	functions?: number;
 	rows: TopRow[];
 }
@@ -93,7 +92,7 @@ export interface Dropped {
 	scrapePool: string;
 }
 
-/** What profiling a target now gives. */
+/** The answer to profiling a target now. */
 export interface OrderedProfile {
 	labels: Labels;
 	scrapeUrl: string;
@@ -107,7 +106,7 @@ export interface Targets {
 	activeTargets: Target[];
 	droppedTargets?: Dropped[];
 	droppedTargetCounts?: Record<string, number>;
-	/** Pools that as a whole do not scrape, and why. */
+	/** Pools that do not scrape at all, and why. */
 	scrapePoolErrors?: Record<string, string>;
 }
 
@@ -119,7 +118,7 @@ export interface Answer<T> {
 }
 
 export class ApiError extends Error {
-	/** Where in the query, counted from 1; 0 where the server named no place. */
+	/** The place in the query, from 1; 0 if the server named none. */
 	line = 0;
 	column = 0;
 	/** The message without its place. */
@@ -171,7 +170,7 @@ export async function call<T>(
 			new URL(long ? path : apiUrl(name, args), document.baseURI),
 			long ? { signal, method: "POST", body: new URLSearchParams(query) } : { signal },
 		);
-		text = await response.text(); // which may break off halfway
+		text = await response.text(); // the connection may break halfway
 	} catch (e) {
 		if ((e as Error).name === "AbortError") throw e;
 		throw new ApiError(0, "unavailable", "the server cannot be reached");
@@ -207,20 +206,20 @@ export async function call<T>(
 	};
 }
 
-/** The labels that tell the elements of a result apart, as one line. */
+/** The labels in which the elements of a result differ, as one line. */
 export function formatLabels(metric: Labels, empty = "all"): string {
 	const pairs = Object.entries(metric).map(([k, v]) => `${k}="${v}"`);
 	return pairs.length ? pairs.join(", ") : empty;
 }
 
-/** The labels that tell some series apart: those that are not the same in all; all, of one. */
+/** The labels in which series differ; of a single series all labels. */
 export function tellingLabels(metrics: Labels[]): string[] {
 	const names = [...new Set(metrics.flatMap((m) => Object.keys(m)))];
 	const telling = names.filter((n) => metrics.some((m) => m[n] !== metrics[0][n]));
 	return telling.length ? telling : names;
 }
 
-/** A series among others: by its value where one label tells them apart. */
+/** The name of a series among others: a single value if they differ in one label only. */
 export function labelsAmong(metric: Labels, telling: string[]): string {
 	const [only] = telling;
 	if (telling.length === 1) return metric[only] || `no ${only}`;
@@ -251,14 +250,14 @@ export function shortTypeName(t: ProfileType, all: ProfileType[]): string {
 	return `${name}:${t.sample_type}`;
 }
 
-/** The query a first visit asks: the CPU of everything, or the first type there is. */
+/** The query of a first visit: all CPU, or else the first type. */
 export function firstQuery(types: ProfileType[]): string {
 	const cpu = types.find((t) => t.name === "process_cpu" && t.sample_type === "cpu");
 	const t = cpu ?? types[0];
 	return t ? shortTypeName(t, types) : "";
 }
 
-/** The type a selector's name means, among those stored. */
+/** The stored type that a selector's name means. */
 export function resolveType(name: string, all: ProfileType[]): ProfileType | null {
 	return (
 		all.find((t) => t.type === name || t.type === name + ":delta") ??

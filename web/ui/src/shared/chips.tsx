@@ -1,7 +1,7 @@
 // A label set as small boxes.
 import type { Labels } from "./api";
 
-const VALUE_SHOWN = 160; // a pod's annotation may be a whole document
+const VALUE_SHOWN = 160; // an annotation of a pod may be a whole document
 
 export const shortened = (value: string): string =>
 	value.length > VALUE_SHOWN ? value.slice(0, VALUE_SHOWN) + "…" : value;

@@ -1,12 +1,12 @@
-// Copies a text. The clipboard's own interface needs a secure context; over plain HTTP what is
-// selected can still be copied.
+// Copies a text. The clipboard API needs a secure context; over plain HTTP a selection can still
+// be copied.
 export async function copyText(text: string): Promise<boolean> {
 	if (window.isSecureContext) {
 		try {
 			await navigator.clipboard.writeText(text);
 			return true;
 		} catch {
-			// Refused, or the page lost the focus: the other way may still do.
+			// Refused, or the page lost the focus: try a selection.
 		}
 	}
 	const had = document.activeElement;

@@ -10,7 +10,7 @@
 //   __epi.chart(name)  the chart's lines on its grid of times, its scale, and what is marked;
 //                      "chart" on Explore, "chart-base" and "chart-new" on Compare
 //   __epi.totals()     {base, new, change, factor}: what Compare says of both sides
-// Nothing in the page reads it.
+// The page itself does not read it.
 
 const sources = new Map<string, () => unknown>();
 

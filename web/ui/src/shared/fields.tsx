@@ -25,7 +25,7 @@ export function Segmented<T extends string>(props: {
 	);
 }
 
-/** What the page lists, narrowed by the `filter` of its address. */
+/** The field that sets `filter` in the address. */
 export function TextFilter({ label, hint = label }: { label: string; hint?: string }) {
 	const { store, location } = useUrl();
 	return (

@@ -29,24 +29,24 @@ interface State<T> {
 	answer: Answer<T> | null;
 	error: ApiError | null;
 	loading: boolean;
-	/** The question `answer` or `error` is to; an older one while a newer is under way. */
+	/** The question that `answer` or `error` belongs to; an older one while a newer one is running. */
 	key: string | null;
-	/** When the question under way began, by performance.now(); null where none is. */
+	/** When the running question began, by performance.now(); null if none is running. */
 	since: number | null;
-	/** Somebody gave up waiting for it: `answer` is an older one, if any. */
+	/** The user cancelled it: `answer` is an older one, if any. */
 	cancelled: boolean;
 }
 
 export interface Loaded<T> extends State<T> {
-	/** Aborts the question under way; the server then stops working on it too. */
+	/** Aborts the running question; the server then stops working on it too. */
 	cancel(): void;
 	/** Asks the same question again. */
 	again(): void;
 }
 
 /**
- * Asks the server whenever `key` changes; null asks nothing. The last answer stays until the
- * next one is here, so a refresh does not flicker; a newer question aborts the older.
+ * Asks the server whenever `key` changes; null asks nothing. The last answer stays until the next
+ * one arrives, so that a refresh does not flicker. A newer question aborts the older one.
  */
 export function useApi<T>(key: string | null, name: string, args: Args = {}): Loaded<T> {
 	const idle = { error: null, loading: false, since: null, cancelled: false };
@@ -87,8 +87,8 @@ export function useApi<T>(key: string | null, name: string, args: Args = {}): Lo
 }
 
 /**
- * The last answer to a question about `about`: one that is asked again keeps what it has, also
- * where that fails, and never shows what another one gave. `key` is that of the question.
+ * The last answer about `about`. A repeated question keeps its answer, even if the repetition
+ * fails, and never shows the answer to another one. `key` is that of the question.
  */
 export function useOwnAnswer<T>(
 	loaded: Loaded<T>,
@@ -100,7 +100,7 @@ export function useOwnAnswer<T>(
 	return last.current.about === about ? last.current.answer : null;
 }
 
-/** The time now, by performance.now(), again and again while `running`. */
+/** performance.now(), updated while `running`. */
 export function useNow(running: boolean): number {
 	const [now, set] = useState(() => performance.now());
 	useEffect(() => {
@@ -125,19 +125,19 @@ export function useInterval(seconds: number, fn: () => void): void {
 	}, [seconds]);
 }
 
-/** The time of day in seconds since 1970, moving with each second. */
+/** Seconds since 1970, updated every second. */
 export function useClock(): number {
 	const [now, set] = useState(Date.now() / 1000);
 	useInterval(1, () => set(Date.now() / 1000));
 	return now;
 }
 
-/** Closes on Escape or a press outside of the element the returned ref is given to. */
+/** Calls `close` on Escape and on a press outside of the element with the returned ref. */
 export function useOutside(open: boolean, close: () => void) {
 	const ref = useRef<HTMLDivElement>(null);
 	const last = useRef(close);
 	last.current = close;
-	// It listens from when it is seen.
+	// A layout effect, so that it listens as soon as the element is visible.
 	useLayoutEffect(() => {
 		if (!open) return;
 		const down = (e: Event) => {

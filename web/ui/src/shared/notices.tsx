@@ -1,7 +1,7 @@
 // What the server says beside an answer: errors, warnings and infos.
 import type { ApiError } from "./api";
 
-/** A message, and under the line it speaks of a caret. `sent` is the query as it was asked. */
+/** A message, and the faulty line of the query with a caret below. `sent` is the query as asked. */
 export function QueryError({ error, sent }: { error: ApiError; sent: string }) {
 	const line = error.line > 0 ? sent.split("\n")[error.line - 1] : undefined;
 	return (

@@ -5,7 +5,7 @@ import "./paged.css";
 
 export const PAGE = 50;
 
-/** The first rows of a list, and a button for more: a thousand at once would stall the page. */
+/** The first rows of a list, and a button for more: a thousand rows at once would stall the page. */
 export function Paged<T>(props: {
 	items: T[];
 	what: string;

@@ -1,11 +1,10 @@
-// A question that takes long says for how long, and can be given up; one that was given up says
-// so, and can be asked again.
+// Shows how long a slow question has taken, and lets the user cancel and repeat it.
 import { type Loaded, useNow } from "./hooks";
 import "./progress.css";
 
-const SHOWN_AFTER_MS = 1000; // what is quick needs no words
+const SHOWN_AFTER_MS = 1000; // quick answers need no message
 
-/** The questions of one view: they are given up, and asked again, together. */
+/** The questions of one view are cancelled and repeated together. */
 export function Progress({ loaded }: { loaded: Loaded<unknown> | Loaded<unknown>[] }) {
 	const all = Array.isArray(loaded) ? loaded : [loaded];
 	const begun = all.flatMap((l) => (l.loading && l.since !== null ? [l.since] : []));

@@ -1,5 +1,5 @@
-// What a table and a tree of many rows share: rows of one height below a head that stays, of which
-// only those in view are in the document.
+// Long lists, of tables and of the call tree: rows of one height below a fixed head. Only the rows
+// in view are in the document.
 import { useEffect, useRef, useState } from "preact/hooks";
 
 export const ROW_H = 25;
@@ -7,7 +7,7 @@ const HEAD_H = 31;
 const OVERSCAN = 8;
 const HEIGHT_AT_FIRST = 600; // until the box is measured
 
-/** Which of `count` rows are in view of the box that `box` is given to, and what moves them. */
+/** Which of `count` rows are in view, and how to scroll; `box` is the ref of the scrolling element. */
 export function useRows(count: number) {
 	const box = useRef<HTMLDivElement>(null);
 	const [top, setTop] = useState(0);
@@ -18,7 +18,7 @@ export function useRows(count: number) {
 		observer.observe(el);
 		return () => observer.disconnect();
 	}, []);
-	/** Scrolls as little as shows the row. */
+	/** Scrolls as little as possible until the row is in view. */
 	const reveal = (index: number) => {
 		const el = box.current!;
 		const y = index * ROW_H;
@@ -31,13 +31,13 @@ export function useRows(count: number) {
 		reveal,
 		from: Math.max(0, Math.floor(top / ROW_H) - OVERSCAN),
 		to: Math.min(count, Math.ceil((top + height) / ROW_H) + OVERSCAN),
-		/** How many rows a page holds, one of which stays in view. */
+		/** How many rows Page Down moves: one less than are in view. */
 		page: Math.max(1, Math.floor((height - HEAD_H) / ROW_H) - 1),
 		onScroll: (e: Event) => setTop((e.target as HTMLElement).scrollTop),
 	};
 }
 
-/** The row a key leads to; -1 for keys that lead nowhere. */
+/** The row that a key moves to; -1 for other keys. */
 export function rowByKey(key: string, at: number, rows: number, page: number): number {
 	const to: Record<string, number> = {
 		ArrowDown: at + 1,

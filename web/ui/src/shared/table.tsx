@@ -8,13 +8,13 @@ import "./table.css";
 export interface Column<Row> {
 	key: string;
 	title: string;
-	/** What the header means, on hover. */
+	/** The tooltip of the header. */
 	hint?: string;
 	numeric?: boolean;
 	width?: string;
 	sort(row: Row): number | string;
 	cell(row: Row): ComponentChildren;
-	/** Share 0..1 drawn as a bar behind the cell; negative draws it in the colour of less. */
+	/** A share 0..1 as a bar behind the cell; a negative one has the colour of "less". */
 	bar?(row: Row): number;
 }
 
@@ -22,7 +22,7 @@ export interface TableProps<Row> {
 	columns: Column<Row>[];
 	rows: Row[];
 	rowKey(row: Row): string;
-	/** The column sorted by at first; "-key" for descending. */
+	/** The initial sort column; "-key" is descending. */
 	initialSort: string;
 	filter?: RegExp | null;
 	filterText?(row: Row): string;
@@ -31,16 +31,16 @@ export interface TableProps<Row> {
 	onPick?(row: Row): void;
 	/** The space bar. */
 	onMark?(row: Row): void;
-	/** Told of what the user sorts by, as `initialSort`. */
+	/** Called when the user sorts, with a value like `initialSort`. */
 	onSort?(sort: string): void;
 	empty?: string;
-	/** Under which name its rows stand in window.__epi, "table" unless given. */
+	/** Its name in window.__epi; "table" if not given. */
 	debugName?: string;
 }
 
 const collator = new Intl.Collator(); // many times faster than localeCompare
 
-/** What is no number comes before all numbers. */
+/** NaN sorts before all numbers. */
 function compareCells(a: number | string, b: number | string): number {
 	if (typeof a === "number" && typeof b === "number") {
 		const [x, y] = [a, b].map((v) => (Number.isNaN(v) ? -Infinity : v));
@@ -49,7 +49,7 @@ function compareCells(a: number | string, b: number | string): number {
 	return collator.compare(String(a), String(b));
 }
 
-/** Descending where the sort begins with a minus. */
+/** Descending if the sort begins with a minus. */
 function useSorted<Row>(props: TableProps<Row>, sort: string): Row[] {
 	const { columns, rows, filter, filterText } = props;
 	return useMemo(() => {

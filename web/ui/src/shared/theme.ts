@@ -1,4 +1,4 @@
-// Light or dark: the system's wish unless the user chose.
+// Light or dark: as the system says, unless the user chose.
 import { useEffect, useState } from "preact/hooks";
 
 export type Theme = "light" | "dark";
@@ -11,7 +11,7 @@ function stored(): Theme | null {
 		const v = localStorage.getItem(KEY);
 		return v === "light" || v === "dark" ? v : null;
 	} catch {
-		return null; // storage may be forbidden; the choice then lasts as long as the page
+		return null; // storage may be blocked; the choice then lasts until the page is closed
 	}
 }
 

@@ -22,7 +22,7 @@ import "./timepicker.css";
 export interface TimePickerProps {
 	range: TimeRange;
 	onChange(range: TimeRange): void;
-	/** What is said instead of the range. */
+	/** A text in place of the range. */
 	text?: string;
 	refresh?: string;
 	onRefresh?(every: string): void;
@@ -35,7 +35,7 @@ interface PopupProps {
 
 const now = () => Date.now() / 1000;
 
-/** A range in words of the keyboard: where the popup's focus begins. */
+/** The field for a typed range; the popup opens with the focus here. */
 function TypedRange({ range, onChange }: PopupProps) {
 	const [text, setText] = useState(
 		range.kind === "relative" ? formatDuration(range.seconds) : describeRange(range),
@@ -177,7 +177,7 @@ export function TimePicker(props: TimePickerProps) {
 	const { range, onChange, refresh, onRefresh } = props;
 	const [open, setOpen] = useState(false);
 	const text = useRef<HTMLButtonElement>(null);
-	// The focus goes back to where it came from, unless a press has put it elsewhere.
+	// The focus returns to the button, unless a press moved it elsewhere.
 	const close = () => {
 		setOpen(false);
 		if (ref.current?.contains(document.activeElement)) text.current?.focus();

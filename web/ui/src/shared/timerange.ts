@@ -1,4 +1,4 @@
-// Time ranges as the page keeps them: relative to now, or absolute. Seconds since 1970.
+// Time ranges: relative to now, or absolute. All times are seconds since 1970.
 
 export type TimeRange =
 	{ kind: "relative"; seconds: number } | { kind: "absolute"; start: number; end: number };
@@ -24,7 +24,7 @@ const UNIT_S: Record<string, number> = {
 	y: 31536000,
 };
 
-/** `1h30m` to seconds; null where it is not a duration of the language. */
+/** `1h30m` to seconds; null if it is no duration of the query language. */
 export function parseDuration(text: string): number | null {
 	if (!/^(\d+(ms|[smhdwy]))+$/.test(text)) return null;
 	let s = 0;
@@ -32,7 +32,7 @@ export function parseDuration(text: string): number | null {
 	return s;
 }
 
-/** Seconds as the language writes them; exact to the millisecond. */
+/** Seconds as a duration of the query language, exact to the millisecond. */
 export function formatDuration(seconds: number): string {
 	let ms = Math.round(seconds * 1000);
 	if (ms <= 0) return "0s";
@@ -64,7 +64,7 @@ export function absolute(start: number, end: number): TimeRange {
 	return { kind: "absolute", start: mid - SHORTEST_S / 2, end: mid + SHORTEST_S / 2 };
 }
 
-/** Twice as wide around the same middle, without reaching into the future. */
+/** Twice as wide around the same middle, but not into the future. */
 export function zoomOut(range: TimeRange, now: number): TimeRange {
 	if (range.kind === "relative") return { kind: "relative", seconds: range.seconds * 2 };
 	const w = range.end - range.start;
@@ -80,7 +80,7 @@ export function shift(range: TimeRange, direction: -1 | 1, now: number): TimeRan
 	return absolute(to - w, to);
 }
 
-/** A range chosen anew: no part of another one is open any longer. */
+/** The parameters of a new range, which also close an open part of the old one. */
 export function rangeToParams(range: TimeRange): Record<string, string | null> {
 	if (range.kind === "relative")
 		return { ...NO_CONTEXT, range: formatDuration(range.seconds), from: null, to: null };
@@ -98,13 +98,13 @@ export function rangeFromParams(get: (name: string) => string | null): TimeRange
 	return at === null ? relative : { kind: "absolute", ...resolve(relative, at) };
 }
 
-/** The one time to evaluate at, as rules do; null where the question is to a range. */
+/** The time to evaluate at, as rules do; null if a range is asked for. */
 export function instantFromParams(get: (name: string) => string | null): number | null {
 	const at = Number(get("at") ?? NaN);
 	return Number.isFinite(at) && at > 0 ? at : null;
 }
 
-/** What the chart shows around an open window, and the range it was chosen from. */
+/** The chart's own window while a part of it is open, and the range to return to. */
 export interface Context {
 	window: Window;
 	back: TimeRange;
@@ -132,7 +132,7 @@ export function contextToParams(context: Context): Record<string, string | null>
 	};
 }
 
-/** Times go out with milliseconds and no tail of zeros. */
+/** Seconds with at most three decimals, without trailing zeros. */
 export function trimMs(t: number): string {
 	return t.toFixed(3).replace(/\.?0+$/, "");
 }
@@ -144,8 +144,8 @@ const MULTIPLES = [
 ];
 
 /**
- * The step of the chart: a whole multiple of the scrape interval, because a step that holds one
- * scrape here and two there draws a saw where the cost is flat.
+ * The step of the chart is a multiple of the scrape interval: with one scrape in some steps and two
+ * in others, a flat cost would look like a saw.
  */
 export function chooseStep(window: Window, intervalSeconds: number): number {
 	const want = (window.end - window.start) / POINTS_MAX;
@@ -153,7 +153,7 @@ export function chooseStep(window: Window, intervalSeconds: number): number {
 	return Math.ceil(want / intervalSeconds) * intervalSeconds;
 }
 
-/** The interval that every given one divides, if that stays small; else the longest. */
+/** The least common multiple of the intervals if it is small, else the longest one. */
 export function commonInterval(intervals: number[]): number {
 	const whole = [
 		...new Set(intervals.filter((s) => s > 0).map((s) => Math.max(1, Math.round(s)))),
@@ -181,7 +181,7 @@ export function formatClock(t: number): string {
 	);
 }
 
-/** A tick of a time axis: as much of the time as tells it from its neighbours. */
+/** A tick of a time axis: only the part of the time that differs between ticks. */
 export function formatTick(t: number, increment: number): string {
 	const clock = formatClock(t);
 	const midnight = clock.endsWith("00:00:00");

@@ -14,8 +14,7 @@ const TIME_NS: Step[] = [
 	{ size: 3600e9, suffix: " h" },
 	{ size: 86400e9, suffix: " d" },
 ];
-// A minute and an hour only pay off once there are two of them: "90 s" reads better than
-// "1.5 min".
+// Minutes begin at two, and so do hours: "90 s" reads better than "1.5 min".
 const TIME_FROM = [0, 1e3, 1e6, 1e9, 120e9, 7200e9, 172800e9];
 
 const NS_PER: Record<string, number> = {
@@ -106,7 +105,7 @@ export function share(part: number, whole: number): number {
 	return whole === 0 ? 0 : (100 * part) / whole;
 }
 
-/** pprof's table gives the size of a share only; a difference takes its sign from its value. */
+/** A percentage with the sign of its value: pprof's table gives it without one. */
 export function signedPercent(
 	row: { flat: number; flat_percent: number; cum: number; cum_percent: number },
 	of: "flat" | "cum",
@@ -122,7 +121,7 @@ export function parseSample(text: string): number {
 /** The class of a change of cost: more is worse. */
 export const trend = (v: number): string => (v > 0 ? "worse" : v < 0 ? "better" : "faint");
 
-/** What a selection without a single sample means, by what was counted. */
+/** The message for a selection without samples; it depends on what is counted. */
 export function nothingCounted(type: string, unit: string, profiles: number): string {
 	const [name, sample] = type.split(":");
 	const what =
@@ -142,9 +141,9 @@ export function nothingCounted(type: string, unit: string, profiles: number): st
 
 export interface ChartUnit {
 	label: string;
-	/** Its ticks are powers of two apart. */
+	/** Ticks are powers of two. */
 	binary?: boolean;
-	/** What a point of query_range is multiplied by. */
+	/** Factor for the points of query_range. */
 	factor: number;
 	format(v: number): string;
 }

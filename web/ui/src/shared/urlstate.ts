@@ -1,5 +1,5 @@
-// The page's state is its URL: path relative to the base, and query string. Back and forward
-// are the browser's; nothing is kept that a copied link would lose.
+// The page's state is its URL: the path relative to the base, and the query string. So back and
+// forward work, and a copied link loses nothing.
 
 export interface Location {
 	path: string;
@@ -17,7 +17,7 @@ export function patchParams(params: URLSearchParams, patch: Patch): URLSearchPar
 	return out;
 }
 
-/** A parameter that has one of a few values; the first where it says none of them. */
+/** The value of a parameter, if it is one of `all`; else the first of them. */
 export const oneOf = <T extends string>(text: string | null, all: readonly T[]): T =>
 	all.find((v) => v === text) ?? all[0];
 
@@ -28,8 +28,8 @@ export function pathUnder(base: string, pathname: string): string {
 }
 
 /**
- * Readable query strings: spaces as %20, and the characters of the language that a query string
- * may hold stay as they are.
+ * Readable query strings: spaces as %20; characters of the language are not escaped where a query
+ * string may hold them.
  */
 export function formatParams(params: URLSearchParams): string {
 	const parts: string[] = [];

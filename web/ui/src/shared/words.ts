@@ -1,10 +1,10 @@
-// Filters of words, as the lists of targets and of flags take them.
+// Filters of the lists of targets and flags: words that must all be there.
 
-/** Words apart by spaces, each of which must be there. */
+/** The words of a filter, in lower case. */
 export function words(filter: string): string[] {
 	return filter.toLowerCase().split(/\s+/).filter(Boolean);
 }
 
-/** Whether a text in lower case holds all of them. */
+/** Whether a lower case text contains all words. */
 export const holds = (text: string, wanted: string[]): boolean =>
 	wanted.every((w) => text.includes(w));
