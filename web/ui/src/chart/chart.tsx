@@ -1,6 +1,6 @@
-// Cost over time. A click opens a step, dragging asks for a window; values under the pointer stand
-// in a tooltip, sorted, so that many lines stay readable. The arrow keys move the same cursor,
-// and what is drawn is also said in words.
+// Cost over time. A click opens a step, a drag opens a window. A tooltip shows the values under the
+// pointer, sorted, so that many lines stay readable. Arrow keys move the same cursor, and the content
+// is also given in words.
 import { useEffect, useId, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
 import type { Labels } from "../shared/api";
@@ -27,22 +27,22 @@ export interface ChartProps {
 	unit: ChartUnit;
 	window: Window;
 	step: number;
-	/** What it shows, for those who hear it. */
+	/** The label for screen readers. */
 	label?: string;
 	/** A part of the window to mark. */
 	mark?: Window;
 	height?: number;
-	/** Said where there is nothing to draw. */
+	/** The message if there is nothing to draw. */
 	empty?: string;
 	stacked?: boolean;
-	/** The top of the scale, where another chart shares it. */
+	/** The top of the scale, if two charts share it. */
 	yMax?: number;
-	/** What a press on a line's name does, "" for nothing. */
+	/** The tooltip of a line's name: what a press does; "" for nothing. */
 	pickHint?(metric: Labels): string;
-	/** Under which name tests find what is drawn. */
+	/** Its name in window.__epi. */
 	debugName?: string;
 	onPick?(metric: Labels): void;
-	/** A window, dragged over; `zoom` with Shift held. */
+	/** A drag over a window; `zoom` if Shift is held. */
 	onSelect(start: number, end: number, zoom: boolean): void;
 	/** A step with values, clicked. */
 	onPoint?(t: number): void;
@@ -51,7 +51,7 @@ export interface ChartProps {
 }
 
 const LINES_MAX = 20;
-/** A click this near to a step with values means it. */
+/** A click within this distance of a step with values selects it. */
 const CLICK_REACH_PX = 8;
 const PAGE_STEPS = 10;
 const DOUBLE_MS = 400;
@@ -69,8 +69,8 @@ function stepAt(u: uPlot, data: Aligned, x: number): number {
 }
 
 /**
- * Presses that are no drags, as steps. A second one soon after is a double click: the browser
- * does not call it so where the first has drawn the plot anew.
+ * Clicks, as steps. A second one soon after is a double click: the browser does not report one if
+ * the first click redrew the plot.
  */
 function usePresses(props: ChartProps, data: Aligned, plot: { current: uPlot | null }) {
 	const down = useRef(-1);
@@ -93,7 +93,7 @@ function usePresses(props: ChartProps, data: Aligned, plot: { current: uPlot | n
 	return { onMouseDown, onClick };
 }
 
-/** The cursor under the arrow keys: the step it stands on, -1 for none. */
+/** The cursor of the arrow keys: its step, -1 for none. */
 function useKeys(props: ChartProps, data: Aligned, plot: { current: uPlot | null }) {
 	const [at, setAt] = useState(-1);
 	const steps = useMemo(() => stepsWithValues(data), [data]);
@@ -148,7 +148,7 @@ function useResize(
 	}, [height]);
 }
 
-/** uPlot keeps there which line stands out. */
+/** uPlot keeps the highlighted line there. */
 type Focusable = { _focus?: boolean | null };
 
 /** What is drawn, for tests: a canvas cannot be read. */

@@ -1,5 +1,5 @@
-// The chart's question: cost over time as one line, by a label, or by the functions that cost most
-// in the whole window.
+// The question of the chart of Explore: one line, one per value of a label, or one per function, for
+// the functions that cost most in the whole window.
 import { useMemo } from "preact/hooks";
 import { chartQuery, profilesOf, withRate } from "../query/query";
 import { callArgument } from "../query/read";
@@ -11,7 +11,7 @@ import { alignWindow, chooseStep, trimMs, type Window } from "../shared/timerang
 import { type CostSeries, withRest } from "./series";
 import { type ChartData, useChart } from "./usechart";
 
-/** `by` of a chart whose lines are functions; any other value is a label. */
+/** The value of `by` for lines by function; any other value is a label. */
 export const BY_FUNCTION = "function";
 const FUNCTIONS = 8;
 
@@ -23,7 +23,7 @@ const EMPTY: never[] = [];
 
 const merged = (profiles: string) => `merge(${callArgument(profiles, "merge") ?? profiles})`;
 
-/** The flat cost of these functions, and without labels the cost of all. */
+/** The flat cost of these functions, and the total as a line without labels. */
 export function functionsQuery(profiles: string, names: string[]): string {
 	const total = `total(${merged(profiles)})`;
 	if (names.length === 0) return total;
@@ -31,7 +31,7 @@ export function functionsQuery(profiles: string, names: string[]): string {
 	return `flat by (function) (${profiles}, {function=~${quote(re)}}) or ${total}`;
 }
 
-/** The functions with the greatest flat cost in the window of all steps; null until known. */
+/** The functions with the greatest flat cost in the whole window; null until known. */
 function useTopFunctions(profiles: string, window: Window, tick: number) {
 	const args = {
 		query: `top(${FUNCTIONS}, ${merged(profiles)})`,
@@ -40,11 +40,11 @@ function useTopFunctions(profiles: string, window: Window, tick: number) {
 	};
 	const key = profiles ? JSON.stringify([args, tick]) : null;
 	const loaded = useApi<QueryData>(key, "query", args);
-	// A refresh keeps the lines it has until the next names are here; another query does not.
+	// A refresh keeps its lines until the next names arrive; another query does not.
 	const data = useOwnAnswer(loaded, key, profiles)?.data;
 	const names = useMemo(() => {
 		if (data?.resultType !== "top") return null;
-		// In one order whatever they cost, so that the same functions are the same question.
+		// Sorted by name, so that the same functions give the same question.
 		const all = data.result.flatMap((e) => e.rows.map((r) => r.function));
 		return [...new Set(all)].filter(Boolean).sort();
 	}, [data]);
@@ -57,9 +57,9 @@ export interface CostQuestion {
 	by: string;
 	kind: Kind;
 	window: Window;
-	/** Between scrapes; null: not known yet, and nothing is asked. */
+	/** The scrape interval; null: not known yet, ask nothing. */
 	interval: number | null;
-	/** The profile type of what is selected, "" where nobody knows. */
+	/** The selected profile type, "" if unknown. */
 	type: string;
 	tick: number;
 }
@@ -70,7 +70,7 @@ export function useCostChart(q: CostQuestion): CostChart {
 	const step = chooseStep(q.window, interval ?? 15);
 	const aligned = alignWindow(q.window, step);
 	const profiles = byFunction ? profilesOf(query, kind) : "";
-	// The first point stands for the step before it.
+	// The first point is the cost of the step before it.
 	const whole = { start: aligned.start - step, end: aligned.end };
 	const top = useTopFunctions(interval === null ? "" : profiles, whole, tick);
 	const asked = !query
@@ -80,7 +80,7 @@ export function useCostChart(q: CostQuestion): CostChart {
 			: top.names
 				? functionsQuery(profiles, top.names)
 				: "";
-	// What users write as costs is drawn as it is.
+	// Queries for costs are drawn as they are.
 	const adds = kind !== "costs" && q.type.endsWith(":delta");
 	const sent = adds ? withRate(asked, step) : asked;
 	const chart = useChart(sent, q.window, interval, q.type, tick);
@@ -90,7 +90,7 @@ export function useCostChart(q: CostQuestion): CostChart {
 	return { ...chart, matrix, sent: profiles, loaded: { ...chart.loaded, ...pending(top.loaded) } };
 }
 
-/** While the functions are asked for, theirs is the question under way. */
+/** While the functions are loaded, progress and errors are those of that question. */
 function pending(top: ReturnType<typeof useTopFunctions>["loaded"]) {
 	const { loading, error, since, cancelled, cancel, again } = top;
 	return { loading, error, since, cancelled, cancel, again };

@@ -1,4 +1,4 @@
-// The names of a chart's lines. Pointing at one brings its line out; pressing it narrows the query.
+// The names of a chart's lines. Pointing at a name highlights its line; a press narrows the query.
 import { formatLabels, type Labels } from "../shared/api";
 import type { Aligned } from "./series";
 

@@ -9,34 +9,34 @@ import { type Aligned, type Column, isolatedPoints } from "./series";
 
 export interface Plot {
 	data: Aligned;
-	/** What is drawn: the columns, or the same on top of each other. */
+	/** The columns as drawn, possibly stacked. */
 	drawn: Column[];
 	stacked: boolean;
 	unit: ChartUnit;
 	window: Window;
-	/** The top of the scale, where another chart shares it. */
+	/** The top of the scale, if two charts share it. */
 	yMax?: number;
 	theme: Theme;
 }
 
 export interface PlotEvents {
-	/** A part of the window to mark, asked with every drawing. */
+	/** The part of the window to mark; called on each drawing. */
 	mark(): Window | undefined;
-	/** A part of the window, dragged over; `zoom` with Shift held. */
+	/** A drag over a part of the window; `zoom` if Shift is held. */
 	select(start: number, end: number, zoom: boolean): void;
 	/** The line next to the pointer, -1 for none. */
 	focus(series: number): void;
-	/** Where the cursor is, -1 for nowhere. */
+	/** The step under the cursor, -1 for none. */
 	cursor(index: number): void;
 }
 
 const TOOLTIP_ROWS = 12;
-/** What is dragged less is a click. */
+/** A shorter drag is a click. */
 export const DRAG_MIN_PX = 4;
 /** Space above the highest value. */
 const HEADROOM = 1.08;
 
-/** Distances of ticks in bytes: 2^-10 and up, past any memory. */
+/** Distances of ticks in bytes: powers of two from 2^-10. */
 const BINARY_TICKS = Array.from({ length: 64 }, (_, i) => 2 ** (i - 10));
 
 const HUE_STEP = 137.508; // the golden angle: neighbours in the list differ most
@@ -51,7 +51,7 @@ function fillColor(data: Aligned, i: number, theme: Theme, alpha: number): strin
 	return lineColor(data, i, theme).replace("rgb(", "rgba(").replace(")", `,${alpha})`);
 }
 
-/** Plain DOM: it moves with every pointer event. Names go in as text, never as markup. */
+/** The tooltip, in plain DOM because it moves with the pointer. Names are text, never markup. */
 function tooltipPlugin({ data, unit, theme }: Plot, events: PlotEvents): uPlot.Plugin {
 	const box = document.createElement("div");
 	box.className = "chart-tip";
@@ -98,7 +98,7 @@ function tooltipPlugin({ data, unit, theme }: Plot, events: PlotEvents): uPlot.P
 	};
 }
 
-/** A window of one scrape in a week is less than a pixel: its edges are drawn all the same. */
+/** Draws the marked window. Its edges are drawn even if it is narrower than a pixel. */
 function markPlugin({ theme }: Plot, events: PlotEvents): uPlot.Plugin {
 	return {
 		hooks: {
@@ -123,15 +123,15 @@ function markPlugin({ theme }: Plot, events: PlotEvents): uPlot.Plugin {
 	};
 }
 
-/** Half of the longest label of the time axis, 00:00:00: the last one stands at the very end. */
+/** Half of the longest label of the time axis, 00:00:00; the last label is at the very end. */
 const TIME_LABEL_HALF_PX = 27;
 const VALUE_GAP_PX = 6;
 const VALUES_MIN_PX = 34;
 
-/** As wide as the widest value: on a narrow screen the plot needs the room. */
+/** The width of the y axis: that of its widest value, to save room on narrow screens. */
 function valuesWidth(u: uPlot, values: string[] | null, axis: number, cycle: number): number {
 	const { font, _size } = u.axes[axis] as { font?: unknown; _size?: number };
-	if (cycle > 1 && _size) return _size; // else it may go to and fro
+	if (cycle > 1 && _size) return _size; // else the size may alternate forever
 	u.ctx.font = String(Array.isArray(font) ? font[0] : font);
 	const widths = (values ?? []).map((v) => u.ctx.measureText(v).width / devicePixelRatio);
 	return Math.ceil(Math.max(VALUES_MIN_PX, ...widths.map((w) => w + 2 * VALUE_GAP_PX)));

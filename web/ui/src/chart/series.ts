@@ -1,12 +1,11 @@
-// Series of query_range on one grid of times, as the chart wants them: aligned, stacked, and said
-// in words.
+// Series of query_range for the chart: on one grid of times, stacked, and in words.
 import { type Labels, labelsAmong, type MatrixElement, tellingLabels } from "../shared/api";
 import { formatClock, formatDuration, type Window } from "../shared/timerange";
 import type { ChartUnit } from "../shared/units";
 
 export type Column = (number | null | undefined)[];
 
-/** A series to draw; `rest` is what the others leave of a total. */
+/** A series to draw; `rest`: the total minus all others. */
 export interface CostSeries extends MatrixElement {
 	rest?: boolean;
 }
@@ -15,13 +14,13 @@ export interface Aligned {
 	times: number[];
 	labels: string[];
 	metrics: Labels[];
-	/** Per series: a number, null for a gap, undefined for a hole that is drawn over. */
+	/** Per series: a number, null for a gap, undefined for a step that a line is drawn across. */
 	columns: Column[];
-	/** Which series is the sum of those that have no line of their own; -1 for none. */
+	/** The series that is the sum of those without a line; -1 for none. */
 	rest: number;
 }
 
-/** A profile may come late; this many empty steps are drawn over. */
+/** A profile may come late; lines are drawn across this many empty steps. */
 const BRIDGE_STEPS = 1;
 
 interface Line {
@@ -97,8 +96,8 @@ function bridge(column: Column): Column {
 }
 
 /**
- * Functions and, without labels, the total of all: the total gives way to what the functions
- * leave of it. A function that cost nothing in a step has no point there; it was 0.
+ * Takes functions and a total (the series without labels); replaces the total by the rest. A
+ * function without a point in a step cost 0 there.
  */
 export function withRest(matrix: MatrixElement[]): CostSeries[] {
 	const total = matrix.find((m) => Object.keys(m.metric).length === 0);
@@ -118,7 +117,7 @@ export function withRest(matrix: MatrixElement[]): CostSeries[] {
 	];
 }
 
-/** Each column on top of those before it; null only where none of them has a value. */
+/** Stacks the columns; null only where none has a value. */
 export function stackColumns(columns: Column[]): Column[] {
 	const filled = columns.map(fillHoles);
 	const n = columns[0]?.length ?? 0;
@@ -131,7 +130,7 @@ export function stackColumns(columns: Column[]): Column[] {
 	});
 }
 
-/** Holes that lines are drawn over, as the line has it: a stack without them would drop to 0. */
+/** Fills holes with the values of the line across them; else a stack would drop to 0 there. */
 function fillHoles(column: Column): Column {
 	return column.map((v, i) => {
 		if (v !== undefined) return v;
@@ -143,10 +142,10 @@ function fillHoles(column: Column): Column {
 	});
 }
 
-/** Values without a neighbour to draw a line to: they are drawn as points. */
+/** Values without neighbours, which are drawn as points. */
 export function isolatedPoints(column: Column): number[] {
 	const out: number[] = [];
-	// null is a gap, undefined a hole with a line over it.
+	// null is a gap; across undefined a line is drawn.
 	const alone = (v: number | null | undefined, outside: boolean) => outside || v === null;
 	for (let i = 0; i < column.length; i++)
 		if (
@@ -178,7 +177,7 @@ const withUnit = (v: number, unit: ChartUnit): string => {
 	return /^cores$/.test(unit.label) ? `${text} ${unit.label}` : text;
 };
 
-/** What a chart shows, for those who hear it: the whole first, then one sentence a series. */
+/** A chart in words, for screen readers: first the total, then one sentence per series. */
 export function describeChart(data: Aligned, unit: ChartUnit, step: number): string[] {
 	const { times, columns, labels } = data;
 	const span = `${formatClock(times[0])} to ${formatClock(times[times.length - 1])}`;

@@ -21,8 +21,8 @@ export interface ChartData {
 }
 
 /**
- * Cost over time of `query`. `type` is that of what was selected, "" where nobody knows; it counts
- * where the answer is in its unit.
+ * Cost over time of `query`. `type` is the selected profile type, "" if unknown; it is used if the
+ * answer has its unit.
  */
 export function useChart(
 	query: string,
@@ -47,7 +47,7 @@ export function useChart(
 	);
 	const seconds = chartWindow(query, step);
 	const data = loaded.answer?.data;
-	// Of an answer without points nobody can tell; the type is what it would have been.
+	// An answer without points has no unit; take that of the type.
 	const unit = data?.unit ?? (data?.result.length ? "" : (type.split(":")[2] ?? ""));
 	const of = type.split(":")[2] === unit ? type : "";
 	const u = useMemo(() => chartUnit(of, unit, seconds), [of, unit, seconds]);

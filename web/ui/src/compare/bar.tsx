@@ -1,5 +1,4 @@
-// What Compare compares, chosen: the windows, the presets, two values of a label, and whether in
-// proportion.
+// The controls of Compare: windows, presets, two values of a label, Normalized.
 import { useEffect, useState } from "preact/hooks";
 import { Combo } from "../query/picker";
 import { withMatcher } from "../query/query";
@@ -19,7 +18,7 @@ export interface CompareBarProps {
 	next: string;
 	base: string;
 	normalized: boolean;
-	/** Whether a press on a chart is to choose the point. */
+	/** Whether the next press on a chart chooses the point. */
 	picking: boolean;
 	onPicking(on: boolean): void;
 	changed(p: Record<string, string | null>): void;
@@ -41,7 +40,7 @@ function LabelPreset({
 	const values = useApi<string[]>(label || null, `label/${encodeURIComponent(label)}/values`);
 	const options = values.answer?.data ?? [];
 	useEffect(() => {
-		// The two that are there are most likely the two that are meant.
+		// If there are just two values, suggest them.
 		setBase(options.length >= 2 ? options[options.length - 2] : "");
 		setNext(options.length >= 2 ? options[options.length - 1] : "");
 	}, [values.answer]);
@@ -84,7 +83,7 @@ function LabelPreset({
 	);
 }
 
-/** Windows that are asked for again and again; both sides then have the new side's query. */
+/** Common windows; a preset gives both sides the new side's query. */
 function Presets({ sides, params, next, picking, onPicking, changed }: CompareBarProps) {
 	const get = (k: string) => params.get(k);
 	const now = () => Math.floor(Date.now() / 1000);

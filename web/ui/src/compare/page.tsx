@@ -1,4 +1,4 @@
-// Compare: two selections in two windows, and what changed from one to the other.
+// The page Compare: two selections in two windows, and what changed between them.
 import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
 import { compareParams, expressionParams, parseMatch } from "../query/measured";
 import { diffQuery, type DiffQuery } from "../query/query";
@@ -28,14 +28,14 @@ import { Totals } from "./totals";
 type Patched = (p: Patch, replace?: boolean) => void;
 const now = () => Math.floor(Date.now() / 1000);
 
-/** What the address says, resolved once per question: a window that ends now must stand still. */
+/** The windows of the address, resolved once per question, so that "now" is fixed. */
 function useSides(params: URLSearchParams, tick: number): Sides {
 	const said = ["from", "to", "range", "shift", "bfrom", "bto", "point", "at"];
 	const key = JSON.stringify([said.map((k) => params.get(k)), tick]);
 	return useMemo(() => sidesFromParams((k) => params.get(k), now()), [key]);
 }
 
-/** A first visit compares all CPU with what it was before. */
+/** A first visit compares all CPU with the window before. */
 function useFirstQuery(params: URLSearchParams, types: Loaded<ProfileType[]>, patch: Patched) {
 	const [expr, next, base] = ["expr", "new", "base"].map((k) => params.get(k) ?? "");
 	useEffect(() => {
@@ -45,7 +45,7 @@ function useFirstQuery(params: URLSearchParams, types: Loaded<ProfileType[]>, pa
 	}, [expr, next, base, types.answer]);
 }
 
-/** An expression is worked out once; the address then says what is compared. */
+/** Replaces `expr` in the address by the comparison that it measures. */
 function Expression({ params, patch }: { params: URLSearchParams; patch: Patched }) {
 	const { store } = useUrl();
 	const expr = params.get("expr") ?? "";
@@ -68,7 +68,7 @@ function Expression({ params, patch }: { params: URLSearchParams; patch: Patched
 	);
 }
 
-/** The difference as a query that can be taken elsewhere. */
+/** The difference as a query, to copy or to open in Explore. */
 function Asked({ ask, start }: { ask: DiffQuery; start: number }) {
 	const { store } = useUrl();
 	const args = { query: ask.query, from: trimMs(start), to: trimMs(ask.time) };
@@ -93,7 +93,7 @@ interface BothProps {
 
 function Both({ sides, next, base, types, tick, picking, changed, onPicked }: BothProps) {
 	const scraped = useScrapeInterval();
-	// What adds up is drawn as a rate, so the types come first.
+	// Amounts are drawn as a rate, so the types must be known first.
 	const interval = types.answer || types.error ? scraped : null;
 	const known = types.answer?.data ?? [];
 	const charts = {
@@ -101,7 +101,7 @@ function Both({ sides, next, base, types, tick, picking, changed, onPicked }: Bo
 		new: useSideChart(next, sides.next, known, interval, tick),
 	};
 	const yMax = sharedScale(charts.base, charts.new);
-	// A point once chosen moves with the next press.
+	// The next press moves a chosen point.
 	const takes = picking || sides.point !== null;
 	const onPoint = (t: number) => {
 		changed(choosePoint(sides, t, now()));
@@ -129,7 +129,7 @@ function Both({ sides, next, base, types, tick, picking, changed, onPicked }: Bo
 	);
 }
 
-/** Escape gives up choosing a point. */
+/** The state of choosing a point; Escape cancels it. */
 function usePicking(): [boolean, (on: boolean) => void] {
 	const [picking, setPicking] = useState(false);
 	useEffect(() => {

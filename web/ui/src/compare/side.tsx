@@ -1,4 +1,4 @@
-// One side of a comparison: its query, its window, and where that lies in time.
+// One side of a comparison: its query, its window, and a chart around the window.
 import { Chart } from "../chart/chart";
 import { largestValue } from "../chart/series";
 import { type ChartData, useChart } from "../chart/usechart";
@@ -33,7 +33,7 @@ export function useSideChart(
 	);
 }
 
-/** One scale for both charts, where they are in one unit: else a bump may be a ripple. */
+/** The common scale of both charts, if they have the same unit. */
 export function sharedScale(a: ChartData, b: ChartData): number | undefined {
 	const top = (c: ChartData) =>
 		largestValue(c.loaded.answer?.data.result ?? EMPTY, c.unit.factor);
@@ -49,7 +49,7 @@ export interface SideProps {
 	yMax: number | undefined;
 	onQuery(q: string): void;
 	onWindow(w: Window): void;
-	/** A press on the chart means a point, where one is asked for. */
+	/** A press on the chart chooses a point, if given. */
 	onPoint?(t: number): void;
 }
 

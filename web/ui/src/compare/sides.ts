@@ -1,5 +1,4 @@
-// What Compare compares: the windows of both sides as the address says them, the presets, and the
-// links that lead there.
+// The two sides of Compare: their windows in the address, the presets, and links to the page.
 import { profilesOf } from "../query/query";
 import { wholeCall } from "../query/read";
 import type { Kind } from "../query/types";
@@ -22,9 +21,9 @@ type Params = Record<string, string>;
 export interface Sides {
 	next: Window;
 	base: Window;
-	/** The point whose before and after these are. */
+	/** The point between both windows; null if there is none. */
 	point: number | null;
-	/** How far the base lies before: a duration, "prev" for one window, "own" where chosen. */
+	/** How long before the base is: a duration, "prev" for one window, "own" if chosen freely. */
 	shift: string;
 }
 
@@ -40,7 +39,7 @@ function pointOf(get: Get): number | null {
 	return Number.isFinite(t) && t > 0 ? t : null;
 }
 
-/** Both windows. Around a point they are equally long, and the later one ends by `now`. */
+/** Both windows. Around a point they have equal lengths, and the later one ends by `now`. */
 export function sidesFromParams(get: Get, now: number): Sides {
 	const next = resolve(newRange(get), now);
 	const width = next.end - next.start;
@@ -67,7 +66,7 @@ const own = (w: Window) => ({ ...NO_BASE, bfrom: trimMs(w.start), bto: trimMs(w.
 const moved = (shift: string) => ({ ...NO_BASE, shift });
 const fixed = (w: Window) => rangeToParams(absolute(w.start, w.end));
 
-/** The side that is not chosen keeps the window it has, also where a point gave it. */
+/** Chooses the window of one side; the other keeps its own, also if a point defined it. */
 export function chooseBase(sides: Sides, w: Window): Patch {
 	return { ...(sides.point === null ? {} : fixed(sides.next)), ...own(w) };
 }
@@ -75,13 +74,13 @@ export function chooseNew(sides: Sides, w: Window): Patch {
 	return { ...(sides.point === null ? {} : own(sides.base)), ...fixed(w) };
 }
 
-/** Another range for the new side; around a point a length is all it says. */
+/** Another range for the new side; around a point only its length counts. */
 export function chooseRange(sides: Sides, range: TimeRange): Patch {
 	if (sides.point === null || range.kind === "relative") return rangeToParams(range);
 	return chooseNew(sides, { start: range.start, end: range.end });
 }
 
-/** Before and after `t`, as long as there is time after it: the address says how long. */
+/** Compares before and after `t`; the windows are at most as long as the time since `t`. */
 export function choosePoint(sides: Sides, t: number, now: number): Patch {
 	const width = sides.next.end - sides.next.start;
 	const seconds = Math.max(SHORTEST_S, Math.floor(Math.min(width, now - t)));
@@ -92,7 +91,7 @@ export function chooseShift(sides: Sides, shift: string): Patch {
 	return { ...(sides.point === null ? {} : fixed(sides.next)), ...moved(shift) };
 }
 
-/** Both windows as times that stand still. */
+/** Both windows as absolute times. */
 export function pinned(sides: Sides): Patch {
 	return { ...fixed(sides.next), ...own(sides.base) };
 }
@@ -101,7 +100,7 @@ export function swapped(sides: Sides): Patch {
 	return { ...fixed(sides.base), ...own(sides.next) };
 }
 
-/** How far the base may lie before the new window, as offered. */
+/** The offered distances of the base. */
 export const SHIFTS: [string, string][] = [
 	["0", "the same time"],
 	["prev", "the window before"],
@@ -114,7 +113,7 @@ export interface Preset {
 	text: string;
 	hint: string;
 	patch(now: number): Patch;
-	/** Whether this is what the address says. */
+	/** Whether the address has this preset. */
 	on(get: Get): boolean;
 }
 
@@ -150,18 +149,18 @@ export const PRESETS: Preset[] = [
 	},
 ];
 
-/** The window with as much again on both sides, not past now: where it lies in time. */
+/** The window with its length added on both sides, not past now; the range of a side's chart. */
 export function surroundings(w: Window, now: number): Window {
 	const width = w.end - w.start;
 	return { start: w.start - width, end: Math.max(w.end, Math.min(w.end + width, now)) };
 }
 
-/** What the new side is multiplied by to have the total of the base; 1 where a side is empty. */
+/** The factor that gives the new side the total of the base; 1 if a side is empty. */
 export function scale(newTotal: number, baseTotal: number): number {
 	return newTotal > 0 && baseTotal > 0 ? baseTotal / newTotal : 1;
 }
 
-/** Said where sums of unequal windows are compared; "" else. */
+/** The warning if the windows have different lengths; else "". */
 export function unequalLengths({ next, base }: Sides): string {
 	const [a, b] = [next, base].map((w) => Math.round(w.end - w.start));
 	if (a === b) return "";
@@ -173,7 +172,7 @@ export function unequalLengths({ next, base }: Sides): string {
 
 /* ---- links from Explore ---- */
 
-/** Whether a query gives profiles, which alone can be compared. */
+/** Whether a query can be compared: it gives profiles, and is no difference. */
 export function comparableQuery(query: string, kind: Kind): boolean {
 	return kind === "selector" || kind === "top" || (kind === "profiles" && !isDiff(query));
 }
@@ -196,7 +195,7 @@ export function compareRange(query: string, range: Window, part: Window): Params
 	return { new: q, base: q, ...times(range), ...base, norm: "1" };
 }
 
-/** What came after a point against what came before it. */
+/** After a point against before it. */
 export function comparePoint(query: string, point: number): Params {
 	const q = profilesOf(query);
 	return { new: q, base: q, point: trimMs(point) };

@@ -1,4 +1,4 @@
-// What both sides of a comparison cost, how much that changed, and what normalizing did to it.
+// The costs of both sides, their change, and the effect of normalizing.
 import { useEffect } from "preact/hooks";
 import type { DiffQuery } from "../query/query";
 import type { QueryData } from "../shared/api";
@@ -18,7 +18,7 @@ export interface TotalsProps {
 
 const sum = (all: number[]) => all.reduce((a, b) => a + b, 0);
 
-/** The total of the new side as it is: a normalized difference has only the scaled one. */
+/** The unscaled total of the new side, which a normalized difference does not have. */
 function useNewTotal({ data, ask, normalized, tick }: TotalsProps): number | null {
 	const time = trimMs(ask.time);
 	const query = `total(${ask.next})`;
@@ -30,7 +30,7 @@ function useNewTotal({ data, ask, normalized, tick }: TotalsProps): number | nul
 	return sum(answer.data.result.map((e) => Number(e.value[1])));
 }
 
-/** A sum over a window, and where it is one, the rate it stands for. */
+/** A sum over a window, and its rate if it has one. */
 function Cost(props: { total: number; type: string; unit: string; win: Window }) {
 	const { total, type, unit, win } = props;
 	const rate = chartUnit(type, unit, win.end - win.start);

@@ -1,4 +1,4 @@
-// Service discovery: what was found, before and after relabelling, and what was dropped and why.
+// The page Service discovery: targets before and after relabelling, and the dropped ones.
 import { useMemo, useState } from "preact/hooks";
 import type { Targets } from "../shared/api";
 import { Chips } from "../shared/chips";

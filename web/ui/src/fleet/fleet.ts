@@ -1,5 +1,5 @@
-// The overview of the fleet: which questions give it, and one row per service from their answers.
-// Each question stands alone, so that one that fails leaves the cells of the others.
+// The questions of Services, and the rows from their answers. If one question fails, only its cells
+// are empty.
 import type { Column } from "../chart/series";
 import { formatSelector } from "../query/text";
 import type { Alert } from "../rules/rules";
@@ -17,16 +17,16 @@ import {
 import { alignWindow, chooseStep, formatDuration, trimMs, type Window } from "../shared/timerange";
 import { chartUnit, type ChartUnit } from "../shared/units";
 
-/** A question to the API; `key` says what its answer is for. */
+/** A question to the API; `key` identifies its answer. */
 export interface Ask {
 	key: string;
-	/** What it is about, for people. */
+	/** Its subject, for messages. */
 	title: string;
 	name: string;
 	args: Args;
 }
 
-/** The types the overview is made of, by the names that select them; "" for what is not there. */
+/** The names of the types that the overview uses; "" if there is none. */
 export interface FleetTypes {
 	cpu: ProfileType | null;
 	memory: string;
@@ -52,7 +52,7 @@ const SPARK_POINTS = 4; // a sparkline takes every fourth point of a chart
 export interface FleetTimes {
 	window: Window;
 	step: number;
-	/** The window in whole steps, which the sparkline covers. */
+	/** The window of the sparkline, in whole steps. */
 	grid: Window;
 }
 
@@ -96,11 +96,11 @@ export function fleetQuestions(by: string, types: FleetTypes, times: FleetTimes)
 }
 
 export interface ServiceRow {
-	/** The value of the label; "" where it is missing. */
+	/** The value of the label; "" if missing. */
 	service: string;
-	/** CPU over the time that has profiles; null without any. */
+	/** Mean CPU over the time that has profiles; null if there are none. */
 	cores: number | null;
-	/** Per step of the grid: a number, null for a gap, undefined for a hole that is drawn over. */
+	/** Per step of the grid: a number, null for a gap, undefined where the line is drawn across. */
 	spark: Column;
 	memory: number | null;
 	tasks: number | null;
@@ -111,7 +111,7 @@ export interface ServiceRow {
 	firing: number | null;
 }
 
-/** The answers' data by the keys of the questions; what is not there is not known. */
+/** The data of the answers by key; missing ones are not known yet. */
 export type FleetAnswers = Partial<Record<string, unknown>>;
 
 const vector = (data: unknown): VectorElement[] | null =>
@@ -121,8 +121,8 @@ const vector = (data: unknown): VectorElement[] | null =>
 const BRIDGE_STEPS = 1;
 
 /**
- * The points of a series on the grid, times `factor`, and their mean over the steps that have
- * profiles: of a service that began in the window, what it used since.
+ * The points of a series on the grid, times `factor`, and their mean over the steps with profiles: a
+ * service that started within the window counts only since then.
  */
 export function onGrid(
 	m: MatrixElement,
@@ -186,7 +186,7 @@ class Rows {
 	}
 }
 
-/** One row per value of the label `by` that any answer tells of. */
+/** One row per value of the label `by` in any answer. */
 export function fleetRows(
 	by: string,
 	times: FleetTimes,
@@ -251,11 +251,11 @@ export function coresUnit(types: FleetTypes): ChartUnit {
 	return chartUnit(t?.type ?? "", t?.sample_unit ?? "", 1);
 }
 
-/** What selects the profiles of one service; "" selects those without the label. */
+/** The selector of one service's profiles; "" selects those without the label. */
 export const serviceQuery = (type: string, by: string, service: string): string =>
 	formatSelector({ name: type, matchers: [{ label: by, op: "=", value: service }] });
 
-/** `service` if it is there, else `job`: what a fleet is most likely told apart by. */
+/** The default label of the rows: `service` if it exists, else `job`. */
 export function defaultLabel(labels: string[]): string {
 	return labels.includes("service") ? "service" : "job";
 }

@@ -1,17 +1,17 @@
-// Several questions side by side: each answer is shown once it is here, one that fails does not
-// hide the others, and what is under way can be cancelled.
+// Several questions at once: each answer is shown when it arrives, a failed one does not hide the
+// others, and running ones can be cancelled.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { type ApiError, call } from "../shared/api";
 import type { Ask } from "./fleet";
 
 export interface Many {
-	/** What the answers are about; they are dropped when it changes. */
+	/** The subject; answers are dropped when it changes. */
 	about: string;
 	data: Record<string, unknown>;
 	errors: Record<string, ApiError>;
 	/** Questions without an answer yet, by their keys. */
 	waiting: string[];
-	/** performance.now() when the round under way began. */
+	/** performance.now() at the beginning of the running round. */
 	since: number | null;
 	tookMs: number;
 }
@@ -19,8 +19,8 @@ export interface Many {
 const NOTHING: Many = { about: "", data: {}, errors: {}, waiting: [], since: null, tookMs: 0 };
 
 /**
- * Asks all of `asks` whenever `key` changes; null asks nothing. Older answers stay until newer ones
- * are here, as long as they are about the same.
+ * Asks all of `asks` whenever `key` changes; null asks nothing. Older answers about the same subject
+ * stay until newer ones arrive.
  */
 export function useMany(
 	key: string | null,

@@ -1,4 +1,4 @@
-// A pool of targets as a panel that opens and closes, and long lists a page at a time.
+// A pool of targets as a panel that opens and closes.
 import type { ComponentChildren } from "preact";
 import { useUrl } from "../shared/hooks";
 import { IconDown } from "../shared/icons";
@@ -6,8 +6,8 @@ import { listParam, openAtFirst, type Pool } from "./targets";
 import "./pool.css";
 
 /**
- * Which pools are open. The address holds those that were opened and those that were closed, so
- * that a filter, which may change what is open at first, leaves them as they are.
+ * Which pools are open. The address has the pools that the user opened and closed; a filter may
+ * change the defaults, but not these.
  */
 export function usePools<T>(pools: Pool<T>[]) {
 	const { store, location } = useUrl();
@@ -43,7 +43,7 @@ export function OpenAll({ pools, count }: { pools: Pools; count: number }) {
 interface PoolPanelProps {
 	pool: { name: string; error: string };
 	pools: Pools;
-	/** What stands beside the name. */
+	/** Shown beside the name. */
 	counts: ComponentChildren;
 	children(): ComponentChildren;
 }

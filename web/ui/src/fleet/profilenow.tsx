@@ -1,8 +1,8 @@
-// A button that has a target profiled now, and then leads to the profile.
+// A button that profiles a target now and then opens the profile.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { type ApiError, call, type OrderedProfile, type Target } from "../shared/api";
 
-/** The page that shows one profile: a window of a second or two that holds it. */
+/** The address of one profile: a window of a second or two around it. */
 function profileUrl(p: OrderedProfile): string {
 	const to = Math.ceil(p.time);
 	const query = p.query.replace(/ @ [0-9.]+$/, "");

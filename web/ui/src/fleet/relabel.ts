@@ -1,4 +1,4 @@
-// What relabelling did, as text: a rule in the words of the configuration, and what it changed.
+// Relabelling as text: a rule as in the configuration, and the labels that it changed.
 import type { Labels } from "../shared/api";
 
 export interface RelabelRule {
@@ -35,7 +35,7 @@ export interface RelabelSteps {
 const PLAIN = /^[A-Za-z_][A-Za-z0-9_]*$/;
 const quoted = (s: string) => (PLAIN.test(s) ? s : `'${s.replace(/'/g, "''")}'`);
 
-/** The rule as one line of YAML; what stands at its default is left out. */
+/** The rule as one line of YAML, without defaults. */
 export function ruleText(r: RelabelRule): string {
 	const parts: string[] = [];
 	if (r.sourceLabels?.length) parts.push(`source_labels: [${r.sourceLabels.join(", ")}]`);

@@ -1,5 +1,5 @@
-// Why a target is scraped as it is, or is not: its discovered labels, then rule by rule what each
-// changed, then what becomes of each profile.
+// Why a target is scraped as it is, or dropped: its discovered labels, the changes of each rule, and
+// the result for each profile.
 import type { Labels } from "../shared/api";
 import { Chips, shortened } from "../shared/chips";
 import { useApi } from "../shared/hooks";
@@ -14,7 +14,7 @@ import {
 	ruleText,
 } from "./relabel";
 
-/** Opens and closes the rest of this file for a target. */
+/** A button that opens and closes the relabelling of a target. */
 export function WhyButton(props: { hint: string; open: boolean; onOpen(open: boolean): void }) {
 	return (
 		<button

@@ -1,4 +1,4 @@
-// Services: the fleet at a glance, a row per service, each a step from its profiles.
+// The page Services: one row per service, with links to its profiles.
 import { useMemo, useState } from "preact/hooks";
 import { FunctionName } from "../flame/functionname";
 import { groupable } from "../query/labels";
@@ -36,7 +36,7 @@ import "./servicespage.css";
 
 const DASH = <span class="faint">–</span>;
 
-/** Addresses of the other pages, about one service in the window shown. */
+/** Links to other pages for one service in the shown window. */
 interface Links {
 	explore(service: string, type: string, more?: Record<string, string>): string;
 	yesterday(service: string): string;
@@ -46,7 +46,7 @@ interface Links {
 interface Shown {
 	by: string;
 	unit: ChartUnit;
-	/** Names of types; "" for those the server does not have. */
+	/** Names of types; "" if the server does not have one. */
 	cpu: string;
 	memory: string;
 	tasks: string;
@@ -287,7 +287,7 @@ function Totals({ rows, unit, many }: { rows: ServiceRow[]; unit: ChartUnit; man
 
 const LATE_MS = 500;
 
-/** How many answers are here; appears only where that takes a while. */
+/** How many answers have arrived; shown only if it takes long. */
 function Waiting({ many, total }: { many: Many & { cancel(): void }; total: number }) {
 	const now = useNow(many.since !== null);
 	if (many.since === null || now - many.since < LATE_MS) return null;

@@ -7,9 +7,9 @@ const W = 120;
 const H = 20;
 
 interface SparkProps {
-	/** Evenly spaced: a number, null for a gap, undefined for a hole that is drawn over. */
+	/** Evenly spaced: a number, null for a gap, undefined where the line is drawn across. */
 	values: Column;
-	/** What it shows, in words. */
+	/** The label for screen readers. */
 	label: string;
 }
 

@@ -1,27 +1,27 @@
-// Targets by pool, as the pages of targets and of service discovery show them. What a filter looks
-// for is made once per answer: of thousands of targets there are megabytes of labels.
+// Targets by pool, for the pages Targets and Service discovery. The text that a filter searches is
+// built once per answer: thousands of targets have megabytes of labels.
 import type { Dropped, Labels, Target, Targets } from "../shared/api";
 import { holds, words } from "../shared/words";
 
 export interface Pool<T> {
 	name: string;
-	/** Those that fit the filter. */
+	/** Those that match the filter. */
 	shown: T[];
-	/** How many there are, whatever the filter. */
+	/** How many there are without the filter. */
 	all: number;
-	/** What the pool as a whole fails with. */
+	/** The error of the whole pool. */
 	error: string;
 }
 
 export type Health = "all" | "up" | "down";
 
-/** "down" is all that is not up: also what has not been scraped yet. */
+/** "down": not up, also those not scraped yet. */
 const healthFits = (wanted: Health, health: string): boolean =>
 	wanted === "all" || (wanted === "up") === (health === "up");
 
 const cache = new WeakMap<object, string>();
 
-/** All that a filter may look for in a thing, in lower case; kept as long as the thing. */
+/** The text that a filter searches, in lower case; cached per object. */
 function textOf(of: object, make: () => string): string {
 	let text = cache.get(of);
 	if (text === undefined) {
@@ -68,18 +68,18 @@ export function targetPools(data: Targets, filter: string, health: Health): Targ
 	return [...pools.values()].filter((p) => p.shown.length || p.error);
 }
 
-/** A target as discovery found it: the profiles that are scraped of it, or none. */
+/** A discovered target with its scraped profiles, if any. */
 export interface Found {
 	scrapePool: string;
-	/** What its profiles have in common. */
+	/** The common labels of its profiles. */
 	discovered: Labels;
-	/** What relabelling is asked about: one of its profiles. */
+	/** One of its profiles, for the question about relabelling. */
 	example: Labels;
 	labels: Labels | null;
 	profiles: string[];
 }
 
-/** What two label sets have in common. */
+/** The common labels of two label sets. */
 function common(a: Labels, b: Labels): Labels {
 	return Object.fromEntries(Object.entries(a).filter(([k, v]) => b[k] === v));
 }
@@ -119,7 +119,7 @@ export function foundTargets(data: Targets): Found[] {
 
 export interface FoundPool extends Pool<Found> {
 	active: number;
-	/** Dropped ones of which the server keeps no labels (keep_dropped_targets). */
+	/** Dropped targets whose labels the server does not keep (keep_dropped_targets). */
 	unseen: number;
 }
 
@@ -157,7 +157,7 @@ export function foundPools(
 
 const OPEN_MAX = 200;
 
-/** Pools stand open at first unless that would be a long page. */
+/** Pools are open at first, unless the page would be long. */
 export function openAtFirst<T>(pools: Pool<T>[]): boolean {
 	return pools.length === 1 || pools.reduce((n, p) => n + p.shown.length, 0) <= OPEN_MAX;
 }

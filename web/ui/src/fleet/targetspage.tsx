@@ -1,4 +1,4 @@
-// Targets: what is scraped, how it goes, and what relabelling made of it.
+// The page Targets: what is scraped, its state, and how relabelling made it.
 import { useMemo, useState } from "preact/hooks";
 import type { Dropped, Target, Targets } from "../shared/api";
 import { Chips } from "../shared/chips";
@@ -139,7 +139,7 @@ const HEALTHS: [Health, string, string][] = [
 
 const STATES = HEALTHS.map(([v]) => v);
 
-/** Large answers are asked for less often: the page must not spend its time on them. */
+/** Large answers are reloaded less often. */
 const paceOf = (tookMs: number) => Math.max(REFRESH_S, Math.ceil(tookMs / 50));
 
 function Droppeds({ dropped }: { dropped: Dropped[] }) {

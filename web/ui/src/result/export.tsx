@@ -1,5 +1,5 @@
-// The Export menu: what was asked, in the formats of the server, and the flame graph as it is
-// seen: zoomed, searched, in the look and theme of the screen.
+// The Export menu: the answer in the formats of the server, and the flame graph as on the screen:
+// zoom, search, look and theme.
 import { useState } from "preact/hooks";
 import { PALETTES } from "../flame/color";
 import { type Frame, measurer, type Picture, toPng, toSvg } from "../flame/picture";
@@ -16,7 +16,7 @@ const FORMATS: { format: string; hint: string; file?: string }[] = [
 	{ format: "speedscope", hint: "for speedscope.app", file: "profile.speedscope.json" },
 	{ format: "text", hint: "as pprof -top" },
 ];
-/** Where no flame graph is on the page to take the width from. */
+/** The width if there is no flame graph on the page. */
 const WIDTH = 1200;
 
 function save(blob: Blob, file: string): void {
@@ -25,7 +25,7 @@ function save(blob: Blob, file: string): void {
 	a.href = href;
 	a.download = file;
 	a.click();
-	// The download has begun by then, and keeps what it needs.
+	// The download has begun by then, and no longer needs it.
 	setTimeout(() => URL.revokeObjectURL(href), 1000);
 }
 
@@ -39,7 +39,7 @@ function frameOf(from: Element | null): Frame {
 	};
 }
 
-/** The entries for what is on the screen; `onFailed` hears why there is no file. */
+/** The entries for the graph on the screen; `onFailed` gets the reason if there is no file. */
 function PictureItems(props: {
 	picture: Picture;
 	about: string;

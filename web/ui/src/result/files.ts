@@ -1,8 +1,8 @@
-// Where functions are defined, carried over to a tree that was made of others: by name, because
-// its names are numbered anew.
+// Copies where functions are defined to a tree that was made of others, by name, because its names
+// have other numbers.
 import type { Flamebearer } from "../shared/api";
 
-/** `to` with the files and lines that `from` knows of its names, the first that does. */
+/** `to` with the file and line of each name, from the first tree in `from` that has it. */
 export function withFiles(to: Flamebearer, ...from: Flamebearer[]): Flamebearer {
 	if (!from.some((fb) => fb.files)) return to;
 	const files = [""];

@@ -1,5 +1,5 @@
-// The filters of a query above its results, and what adds one: entries of the flame graph's menu.
-// All of them edit the query, so that what is seen stays a query one can share.
+// The filters of a query as chips above its results, and the menu entries that add one. Both edit the
+// query, so that the view is always a query that can be shared.
 import { FOLDED } from "../flame/layout";
 import type { FlameAction } from "../flame/menu";
 import { shortName } from "../flame/names";
@@ -15,10 +15,10 @@ import { IconX } from "../shared/icons";
 import type { Patch } from "../shared/urlstate";
 import "./filters.css";
 
-/** Changes the query of the page, or both where two are compared; and more of its address. */
+/** Changes the query of the page (in Compare both), and other parameters of the address. */
 export type Edit = (change: (query: string) => string, also?: Patch) => void;
 
-/** What each filter leaves, as the chip says it. */
+/** The meaning of each filter, for the tooltip of its chip. */
 const MEANING: Record<string, string> = {
 	focus: "Only stacks through it",
 	ignore: "No stacks through it",
@@ -50,7 +50,7 @@ function FilterChip({ f, onRemove }: { f: ActiveFilter; onRemove(): void }) {
 	);
 }
 
-/** The filters of the queries that are shown, each with a button that takes it off. */
+/** The filters of the queries, each with a button to remove it. */
 export function FilterChips({ queries, edit }: { queries: string[]; edit: Edit }) {
 	const filters = activeFilters(queries);
 	if (!filters.length) return null;
@@ -84,7 +84,7 @@ const FILTER_ACTIONS: [Filter, string, string][] = [
 	["show_from", "Start stacks here (show_from)", "What is above the function goes"],
 ];
 
-/** What a function offers that edits the query; `isFunction` tells functions from other nodes. */
+/** The menu entries of a function that edit the query; `isFunction` excludes other nodes. */
 export function queryActions(
 	edit: Edit,
 	isFunction: (name: string, stack: string[]) => boolean = () => true,
@@ -99,7 +99,7 @@ export function queryActions(
 
 export const isFolded = (name: string): boolean => name === FOLDED;
 
-/** Where the alert on a function stands: Explore evaluates it as a rule does, at `at`. */
+/** The parameters of Explore for an alert on a function, evaluated at `at` as a rule would be. */
 export function alertParams(
 	query: string,
 	name: string,

@@ -1,9 +1,8 @@
-// The elements of a grouped answer looked at together: one tree whose first level are the values
-// of the labels they were grouped by.
+// The elements of a grouped answer as one tree, whose first level are the values of the labels.
 import { type Flamebearer, formatLabels, type Labels, type ProfileElement } from "../shared/api";
 import { withFiles } from "./files";
 
-/** What tells an element from the others: its value of the only label, else all its labels. */
+/** The name of an element: the value of its only label, else all its labels. */
 export function elementName(metric: Labels, labels: string[]): string {
 	if (labels.length === 1) return metric[labels[0]] || `no ${labels[0]}`;
 	return formatLabels(metric, "no labels");
@@ -21,7 +20,7 @@ class Combined {
 	names: string[] = ["total"];
 	levels: number[][] = [];
 	private byName = new Map<string, number>();
-	/** Where each side of each level ends so far. */
+	/** The end of each side of each level so far. */
 	private ends: number[][] = [];
 
 	constructor(private group: number) {}
@@ -103,7 +102,7 @@ export function combineFlames(parts: { title: string; flame: Flamebearer }[]): F
 	return withFiles(all, ...parts.map((p) => p.flame));
 }
 
-/** All elements as one, to be shown like any other. */
+/** All elements as one element. */
 export function together(elements: ProfileElement[]): ProfileElement {
 	const labels = labelNames(elements);
 	const sum = (of: (e: ProfileElement) => number) => elements.reduce((n, e) => n + of(e), 0);

@@ -1,10 +1,10 @@
-// The label a query groups its profiles by, as a select: it edits the query.
+// A select for the label that a query groups by. It edits the query.
 import { groupBy, groupLabels } from "../query/edit";
 import { groupable } from "../query/labels";
 import { useLabelNames } from "../query/questions";
 import type { Edit } from "./filters";
 
-/** Labels of series and of samples alike; `query` is what is edited. */
+/** Offers labels of series and of samples; edits `query`. */
 export function GroupBy({ query, edit }: { query: string; edit: Edit }) {
 	const labels = useLabelNames();
 	const now = groupLabels(query);

@@ -1,5 +1,4 @@
-// The flame graph behind an expression: what it measured at a time, alone or against what it is
-// best compared with.
+// The flame graph of the profiles that an expression measured, alone or as a comparison.
 import { useCallback, useMemo, useState } from "preact/hooks";
 import { compareParams, measured, type Measured, type Node } from "../query/measured";
 import { diffQuery } from "../query/query";
@@ -13,13 +12,13 @@ import { patchParams } from "../shared/urlstate";
 import { DEFAULT_NODES, Results } from "./results";
 
 export interface Behind {
-	/** null while it is worked out, and where the expression looks at no profiles. */
+	/** null until it is known, and if the expression selects no profiles. */
 	found: Measured | null;
 	known: boolean;
 	tree: Loaded<Node>;
 }
 
-/** Works out what an expression measures; "" for none asks nothing. */
+/** Finds what an expression measures; "" asks nothing. */
 export function useMeasured(expr: string, at: number | null, labels: Labels): Behind {
 	const types = useProfileTypes();
 	const tree = useApi<Node>(expr || null, "parse_query", { query: expr });
@@ -37,7 +36,7 @@ export function useMeasured(expr: string, at: number | null, labels: Labels): Be
 	return { found, known, tree };
 }
 
-/** `patch` and `params` for a graph in which a function is highlighted until one says otherwise. */
+/** `patch` and `params` for a graph in which a function is highlighted until the user changes it. */
 function usePicked(found: Measured | null) {
 	const { store, location } = useUrl();
 	const [touched, setTouched] = useState(false);
@@ -74,7 +73,7 @@ function NothingMeasured() {
 	);
 }
 
-/** What was measured, against the window before or what the expression compares it with. */
+/** The measured profiles, compared with the window before or as the expression compares them. */
 export function MeasuredDiff(props: { expr: string; at: number; labels: Labels }) {
 	const { found, known, tree } = useMeasured(props.expr, props.at, props.labels);
 	const { params, patch, store } = usePicked(found);
@@ -127,7 +126,7 @@ export function MeasuredDiff(props: { expr: string; at: number; labels: Labels }
 	);
 }
 
-/** Under an expression's costs: the profiles they were counted from, at that time. */
+/** Below an expression's costs: the profiles that they were computed from. */
 export function MeasuredProfiles(props: { expr: string; at: number; labels: Labels }) {
 	const { found, known } = useMeasured(props.expr, props.at, props.labels);
 	const { params, patch, store } = usePicked(found);

@@ -1,5 +1,5 @@
-// The call tree as a tree of rows: what the flame graph draws, for those who read tables, by
-// keyboard or by ear. Only the rows in view are in the document.
+// The call tree as rows: the same as the flame graph, for keyboards and screen readers. Only the rows
+// in view are in the document.
 import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
 import { FunctionName } from "../flame/functionname";
 import { ancestry, findPath, type Flame, nameOf, type WidthMode } from "../flame/layout";
@@ -18,15 +18,15 @@ import { expandedTo, heaviestPath, outlineKey, type OutlineRow, outlineRows } fr
 import "./outline.css";
 
 const INDENT_PX = 14;
-const INDENT_MAX = 24; // levels; deeper ones stand no further right
+const INDENT_MAX = 24; // levels; deeper ones are not indented further
 
 export interface OutlineProps {
 	flame: Flame;
 	unit: string;
 	matches: Matches | null;
-	/** What the flame's totals are of; they change in place with it. */
+	/** The mode of the flame's totals, which change in place with it. */
 	widthMode: WidthMode;
-	/** The hash of a call path that is expanded at first; the heaviest one unless it is there. */
+	/** The hash of the call path that is expanded at first; the heaviest path if it is not there. */
 	zoom: string;
 	/** A highlighted function. */
 	pick: string;
@@ -101,7 +101,7 @@ const DIFF: Column[] = [
 	},
 ];
 
-/** What is expanded: as long as the answer knows the paths, what the user made of it. */
+/** The expanded nodes: as the user left them, while the answer has their paths. */
 function useExpanded(flame: Flame, zoom: string) {
 	const at = useMemo(
 		() => (zoom ? findPath(flame, parseInt(zoom, 16)) : -1),
@@ -120,11 +120,11 @@ function useExpanded(flame: Flame, zoom: string) {
 	return { expanded: set, change, begin: Math.max(0, at) };
 }
 
-/** The tree as it is shown: its rows, the one the keyboard is on, and what changes them. */
+/** The state of the tree: its rows, the row of the keyboard, and the functions that change them. */
 function useTree({ flame, zoom, widthMode, onPick }: OutlineProps) {
 	const { expanded, change, begin } = useExpanded(flame, zoom);
 	const rows = useMemo(() => outlineRows(flame, expanded), [flame, expanded, widthMode]);
-	// As a path: a node's number is another one in the next answer.
+	// By path, because the number of a node changes with the next answer.
 	const [active, setActive] = useState(flame.path[begin]);
 	const view = useRows(rows.length);
 	const at = Math.max(
@@ -259,7 +259,7 @@ function Row({ row, index, active, columns, template, flame, unit, ...rest }: Ro
 				{row.expanded === undefined ? (
 					<i class="outline-leaf" />
 				) : (
-					// The row itself says that it is expanded, and the arrow keys do this.
+					// Screen readers learn this from the row, and keyboards use the arrow keys.
 					<button
 						type="button"
 						class="quiet"

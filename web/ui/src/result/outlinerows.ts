@@ -1,5 +1,5 @@
-// The call tree as rows: which are shown for a set of expanded nodes, and what a key does. Nodes
-// are told by the hash of their call path, so that a refreshed answer keeps what was expanded.
+// The call tree as rows: the visible rows for a set of expanded nodes, and the effect of keys. Nodes
+// are identified by the hash of their call path, so that they stay expanded after a refresh.
 import { childrenOf, type Flame } from "../flame/layout";
 import { rowByKey } from "../shared/rows";
 
@@ -14,7 +14,7 @@ export interface OutlineRow {
 	expanded?: boolean;
 }
 
-/** What is below a node, the most expensive first; what costs nothing is left out. */
+/** The callees of a node, the most expensive first, without those that cost nothing. */
 export function callees(f: Flame, node: number): number[] {
 	const [from, to] = childrenOf(f, node);
 	const out: number[] = [];
@@ -22,7 +22,7 @@ export function callees(f: Flame, node: number): number[] {
 	return out.sort((a, b) => f.total[b] - f.total[a] || a - b);
 }
 
-/** The rows from the top down: the root, and whatever is below an expanded node. */
+/** The rows from the top down: the root, and the callees of expanded nodes. */
 export function outlineRows(f: Flame, expanded: ReadonlySet<number>): OutlineRow[] {
 	const out: OutlineRow[] = [];
 	const add = (node: number, level: number, position: number, siblings: number) => {
@@ -42,12 +42,12 @@ export function heaviestPath(f: Flame): number[] {
 	return out;
 }
 
-/** What is expanded so that a node can be seen. */
+/** The nodes to expand so that a node is visible. */
 export function expandedTo(f: Flame, path: number[]): Set<number> {
 	return new Set(path.slice(0, -1).map((n) => f.path[n]));
 }
 
-/** What a key asks for: another row, or that one opens or closes. */
+/** The effect of a key: move to a row, expand, collapse, or pick. */
 export type OutlineMove =
 	{ to: number } | { open: number[] } | { close: number } | { pick: number } | null;
 

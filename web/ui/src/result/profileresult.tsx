@@ -1,4 +1,4 @@
-// Profiles as a query gave them: under which view, with the toolbar above.
+// The result of a query for profiles: the toolbar and the chosen view.
 import type { WidthMode } from "../flame/layout";
 import { lookPatch } from "../flame/look";
 import { shortName } from "../flame/names";
@@ -171,7 +171,7 @@ function WidthTools({ props, of }: Part) {
 	);
 }
 
-/** Table, tree and flame graph, as the view has them. */
+/** Table, tree and flame graph, depending on the view. */
 function Views({ props, of }: Part) {
 	const { element, flame, matches, view, widthMode, zoom, pick, diff, onPick } = of;
 	const { unit } = element;
@@ -205,7 +205,7 @@ function Views({ props, of }: Part) {
 	);
 }
 
-/** The function that `fn` names. */
+/** The view of the function named by `fn`. */
 function Between({ props, of }: Part) {
 	const { query, times, asked, params, patch, elements } = props;
 	const { fn, element, all, look, widthMode, pick, onPick, onOpen } = of;
@@ -224,7 +224,7 @@ function Between({ props, of }: Part) {
 	);
 }
 
-/** Why there is nothing to draw. */
+/** The reason why there is nothing to draw. */
 function whyIdle(query: string, { element, diff }: ProfileState): string {
 	if (hasFilter(query)) return "The filters of this query leave nothing of its profiles.";
 	if (diff && /^\s*diff_normalized\b/.test(query) && !element.left_total)

@@ -1,4 +1,4 @@
-// What a query gave: the toolbar, and below it flame graph, table, costs or a number.
+// The result of a query: a toolbar, and below it flame graph, table, costs or a number.
 import { useRef } from "preact/hooks";
 import type { Times } from "../query/questions";
 import type { Answer, QueryData, TopElement } from "../shared/api";
@@ -11,25 +11,25 @@ import { ElementSelect, SearchBox, useSearch } from "./toolbar";
 import { CostTable, TopTable } from "./toptable";
 
 export interface ResultsProps {
-	/** The query as asked, and when; what the table and the downloads ask again. */
+	/** The query as asked, and its times; the table and downloads ask with the same. */
 	query: string;
 	times: Times;
-	/** What the query names though no such type is stored, "" for none. */
+	/** The type that the query names if none such is stored, else "". */
 	unknownType?: string;
-	/** Costs take no more room than their rows: there is more below. */
+	/** Whether costs are only as high as their rows, because more follows below. */
 	compact?: boolean;
-	/** Changes with every new question; `answered` is the one that `answer` is to. */
+	/** Identifies the question; `answered` is the one that `answer` belongs to. */
 	asked: string;
 	answered: string | null;
 	answer: Answer<QueryData>;
 	loading: boolean;
 	params: URLSearchParams;
 	patch(p: Record<string, string | null>, replace?: boolean): void;
-	/** Changes what the page asks; without it nothing here edits the query. */
+	/** Edits the query of the page; if not given, nothing here edits it. */
 	edit?: Edit;
-	/** The queries `edit` changes, whose filters are shown. */
+	/** The queries that `edit` changes; their filters are shown. */
 	edited?: string[];
-	/** What to change in the address so that it always shows this. */
+	/** The changes of the address that make it show this forever. */
 	fixed?: Patch;
 }
 
@@ -99,8 +99,8 @@ function CostResult({
 }
 
 /**
- * The question that is answered: while a newer one is under way the older answer stays, and so
- * must all that is asked beside it.
+ * The answered question. While a newer one is running, the older answer stays, and so must all
+ * questions that depend on it.
  */
 function useAnswered(props: ResultsProps): Pick<ResultsProps, "query" | "times" | "asked"> {
 	const { query, times, asked } = props;

@@ -1,5 +1,5 @@
-// One function between those that call it and those it calls: its callers' stacks turned around
-// above, the tree of what it calls below, beside them both as tables, and the lines it spends on.
+// One function between its callers and callees: the inverted tree of callers above, the tree of
+// callees below, both as tables beside them, and the cost of its lines.
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { FunctionName } from "../flame/functionname";
 import { invertCallers, type Neighbour, neighbours, withoutRoot } from "../flame/invert";
@@ -42,13 +42,13 @@ import "./sandwich.css";
 
 export interface SandwichProps {
 	fn: string;
-	/** The query and times the element is from, and what changes with every new question. */
+	/** The query and times of the element, and the identity of the question. */
 	query: string;
 	times: Times;
 	asked: string;
 	nodes: string;
 	element: ProfileElement;
-	/** All labels that elements of the query have, also those this one lacks. */
+	/** All labels of the query's elements, also those that this one lacks. */
 	labels: string[];
 	top: TopElement | undefined;
 	look: FlameLook;
@@ -62,11 +62,11 @@ export interface SandwichProps {
 	onClose(): void;
 }
 
-const NODES_LEAST = 8192; // the tables are counted on the trees, so little is to be folded
+const NODES_LEAST = 8192; // the tables are computed from the trees, so little should be folded
 
 interface Half {
 	loaded: Loaded<QueryData>;
-	/** Whether there is an answer to this very question. */
+	/** Whether the answer belongs to this very question. */
 	known: boolean;
 	sent: string;
 	flame: Flame | null;
@@ -113,7 +113,7 @@ function HalfView({
 	const matches = useMemo(() => {
 		if (!flame) return null;
 		if (pick) return searchName(flame, pick);
-		// The search that led here has done its work.
+		// The search that led here is no longer needed.
 		return pattern && !pattern.test(props.fn) ? search(flame, pattern) : null;
 	}, [flame, pattern, pick, widthMode, props.fn]);
 	const move = (path: string) => {
@@ -235,7 +235,7 @@ interface Line {
 	cum: number;
 }
 
-/** The lines of a function with their costs; those of unknown place are left out. */
+/** The lines of a function with their costs, without those of unknown place. */
 function useLines(props: SandwichProps): { lines: Line[]; ready: boolean } {
 	const { query, times, fn, element, labels, asked } = props;
 	const of = (cost: "flat" | "cum") => {
@@ -318,7 +318,7 @@ function Head({ props, diff }: { props: SandwichProps; diff: boolean }) {
 	const { fn, top, element, actions } = props;
 	const row = top?.rows.find((r) => r.function === fn);
 	const title = useRef<HTMLHeadingElement>(null);
-	// What led here is gone, or stands in a graph that changed.
+	// The element that had the focus is gone, or in a graph that changed.
 	useEffect(() => title.current!.focus({ preventScroll: true }), [fn]);
 	const cost = (of: "flat" | "cum") => {
 		if (!row) return null;

@@ -1,5 +1,4 @@
-// A link to what is shown: all of the address, with absolute times where they were relative.
-// Nothing is stored anywhere.
+// A link to what is shown: the address with absolute times. Nothing is stored.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { useOutside, useUrl } from "../shared/hooks";
 import { IconLink } from "../shared/icons";
@@ -8,7 +7,7 @@ import "./share.css";
 
 const COPIED_MS = 2000;
 
-/** The link in a field, selected: where the clipboard may not be written, over plain HTTP. */
+/** The link in a field, selected; used over plain HTTP, where the clipboard is not available. */
 function LinkField({ link }: { link: string }) {
 	const field = useRef<HTMLInputElement>(null);
 	useEffect(() => {
@@ -25,7 +24,7 @@ function LinkField({ link }: { link: string }) {
 	);
 }
 
-/** `fixed` is what to change in the address so that it shows the same tomorrow. */
+/** `fixed`: the changes of the address that make it show the same tomorrow. */
 export function ShareButton({ fixed }: { fixed: Patch }) {
 	const { store } = useUrl();
 	const [state, setState] = useState<"" | "copied" | "shown">("");

@@ -1,5 +1,5 @@
-// Which functions of a difference really changed: what the server's changed_interval() says of the
-// two sides, and why it cannot tell where it cannot.
+// Which functions of a difference really changed: the server's changed_interval() of both sides, and
+// its reasons where it cannot tell.
 import { useMemo } from "preact/hooks";
 import { changedQuery } from "../query/edit";
 import type { Times } from "../query/questions";
@@ -21,7 +21,7 @@ function vectorOf(data: QueryData | undefined): VectorElement[] {
 	return data?.resultType === "vector" ? data.result : [];
 }
 
-/** null where the question cannot be asked: of levels, of filtered or grouped profiles. */
+/** null if the question cannot be asked: for levels, filtered or grouped profiles. */
 export function useSignificance(
 	props: { query: string; times: Times; asked: string },
 	element: ProfileElement,
@@ -48,7 +48,7 @@ export function useSignificance(
 	}, [sent, answer, error, loading]);
 }
 
-/** What the server says of all functions, below the table. */
+/** The server's remarks on all functions, below the table. */
 export function SignificanceNotes({ of }: { of: Significance }) {
 	return (
 		<div class="table-notes" role="status">

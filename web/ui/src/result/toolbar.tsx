@@ -58,7 +58,7 @@ export function SearchBox({
 		return () => clearTimeout(id);
 	}, [draft]);
 	const clear = () => {
-		setDraft(""); // also what the address does not know of yet
+		setDraft(""); // also text that is not in the address yet
 		onChange("");
 	};
 	return (
@@ -159,7 +159,7 @@ export function ElementSelect({
 		unit?: string;
 	}[];
 	index: number;
-	/** All of them together; not offered where it is not given. */
+	/** Whether all together is chosen; not offered if not given. */
 	all?: boolean;
 	/** The parameter `el`: null for the first. */
 	onChange(el: string | null): void;

@@ -20,11 +20,11 @@ export interface TopTableProps {
 	filter: RegExp | null;
 	/** The function highlighted in the flame graph. */
 	picked?: string;
-	/** A click on a row: what there is to see of the function. */
+	/** A click on a row: shows the function between callers and callees. */
 	onOpen?(name: string): void;
 	/** Highlights a function in the flame graph beside the table. */
 	onPick?(name: string): void;
-	/** Of a difference: the functions whose share really changed, and by how much. */
+	/** In a difference: how each function's share changed. */
 	changes?: Map<string, Change>;
 }
 
@@ -186,7 +186,7 @@ export function TopTable(props: TopTableProps) {
 			columns={columns}
 			rows={element.rows}
 			rowKey={(r) => r.function}
-			// Where nothing costs more, what fell most tells most.
+			// If nothing costs more, show the greatest fall first.
 			initialSort={diff && !element.rows.some((r) => r.flat > 0) ? "flat" : "-flat"}
 			filter={filter}
 			filterText={(r) => r.function}
@@ -198,18 +198,18 @@ export function TopTable(props: TopTableProps) {
 	);
 }
 
-/** Thousands apart in whole numbers; every digit the server sent stays. */
+/** Groups the digits of whole numbers; keeps every digit that the server sent. */
 function grouped(value: string): string {
 	return /^-?\d{5,}$/.test(value) ? value.replace(/\B(?=(\d{3})+$)/g, "\u202f") : value;
 }
 
-/** What its bar is as long as: none for what is no finite number. */
+/** The length of its bar; 0 if the value is not finite. */
 function size(v: VectorElement): number {
 	const n = Number(v.value[1]);
 	return Number.isFinite(n) ? Math.abs(n) : 0;
 }
 
-/** An instant vector: a column per label, and the value in its unit, "" for a bare number. */
+/** An instant vector: a column per label, and the value in its unit; "" for no unit. */
 export function CostTable({
 	vector,
 	unit,

@@ -1,4 +1,4 @@
-// What is shown of profiles: the state a result has from its address, and what follows from it.
+// The state of a profile result: from the address, and derived from the answer.
 import { useCallback, useEffect, useMemo } from "preact/hooks";
 import { buildFlame, type Flame, setWidthMode, type WidthMode } from "../flame/layout";
 import { lookFromParams } from "../flame/look";
@@ -28,7 +28,7 @@ export interface ProfileProps extends ResultsProps {
 	elements: ProfileElement[];
 }
 
-/** The element that is looked at: one of the answer's, or all of them together. */
+/** The element that is shown: one of the answer's, or all together. */
 function useElement({ elements, params }: ProfileProps) {
 	const all = params.get("el") === "all" && elements.length > 1;
 	const index = Math.min(elements.length - 1, Math.max(0, Number(params.get("el") ?? 0) || 0));
@@ -81,12 +81,12 @@ function useMatches(
 
 export interface Top {
 	loaded: Loaded<QueryData>;
-	/** What was asked. */
+	/** The query that was sent. */
 	sent: string;
 	element?: TopElement;
 }
 
-/** The table of the element; of all together that of their sum. */
+/** The table of the element, or of the sum of all. */
 function useTop(props: ProfileProps, element: ProfileElement, all: boolean, wanted: boolean): Top {
 	const sent = tableQuery(all ? groupBy(props.query, "") : props.query, TABLE_ROWS);
 	const key = wanted ? JSON.stringify([props.asked, sent]) : null;
@@ -114,7 +114,7 @@ function shareIn(flame: Flame | null, top: TopElement | undefined, name: string)
 	return share(sum, flame.diff ? flame.diff.nextTotal : flame.width) / 100;
 }
 
-/** What a right click on a function offers beside the view's own. */
+/** The menu entries of a function, besides those of the flame graph. */
 function useActions(
 	props: ProfileProps,
 	all: boolean,
@@ -125,7 +125,7 @@ function useActions(
 	const { store } = useUrl();
 	const labels = useMemo(() => labelNames(elements), [elements]);
 	return useMemo((): FlameAction[] => {
-		// Of several together the first level are labels' values.
+		// Of several elements together, the first level are values of labels.
 		const isFunction = (_: string, stack: string[]) => !all || stack.length !== 1;
 		const when = (name: string, stack: string[]) =>
 			!isFolded(name) && stack.length > 0 && isFunction(name, stack);
@@ -151,7 +151,7 @@ function useActions(
 	}, [edit, query, times.end, times.time, all, labels, shareOf, onOpen]);
 }
 
-/** What a label's value offers, where the first level of the graph are such values. */
+/** The menu entry of a value of a label, if the first level of the graph are such values. */
 function onlyValue(edit: Edit, labels: string[]): FlameAction[] {
 	const [label, ...more] = labels;
 	if (more.length) return [];
@@ -170,7 +170,7 @@ function onlyValue(edit: Edit, labels: string[]): FlameAction[] {
 
 export type ProfileState = ReturnType<typeof useProfile>;
 
-/** All that a result shows, and what changes it. */
+/** Everything that a result shows, and the functions that change it. */
 export function useProfile(props: ProfileProps) {
 	const { params, patch } = props;
 	const { element, index, all } = useElement(props);
@@ -199,7 +199,7 @@ export function useProfile(props: ProfileProps) {
 	return {
 		...{ element, index, all, view, widthMode, searched, pick, fn, flame, broken, matches },
 		...{ tabled, top, significance, onOpen, onZoom, onSearch, onPick },
-		// Around one function there are no labels' values, whatever was looked at before.
+		// The view of one function has no level of labels.
 		actions: useActions(props, all && !fn, shareOf, onOpen),
 		diff: element.flamebearer.format === "double",
 		idle: element.cost === 0 && element.flamebearer.levels.length < 2,

@@ -1,10 +1,10 @@
-// What changed_interval() says of each function, in words.
+// The answer of changed_interval() for each function, in words.
 import type { VectorElement } from "../shared/api";
 import { formatPoints } from "../shared/units";
 
 export interface Change {
 	verdict: string; // "changed", "not changed" or "cannot tell"
-	/** Bounds of the change of the share of the flat cost, -1..1. */
+	/** Bounds of the change of the flat share, -1..1. */
 	low: number;
 	high: number;
 }
@@ -13,7 +13,7 @@ export function changesOf(vector: VectorElement[]): Map<string, Change> {
 	const out = new Map<string, Change>();
 	for (const { metric, value } of vector) {
 		const { function: name, verdict, bound } = metric;
-		if (name === undefined) continue; // of all functions: the notes say it
+		if (name === undefined) continue; // a remark on all functions, which is shown as a note
 		const of = out.get(name) ?? { verdict, low: -1, high: 1 };
 		if (bound === "low") of.low = Number(value[1]);
 		else of.high = Number(value[1]);
@@ -39,7 +39,7 @@ export function boundsOf(c: Change): string {
 	return `${formatPoints(100 * c.low)} and ${formatPoints(100 * c.high)}`;
 }
 
-/** Changed ones first, then those of which nothing can be told; by how far they may have moved. */
+/** Sorts changed functions first, then those that cannot be told; by how far they may have moved. */
 export function rankOf(c: Change | undefined): number {
 	if (!c) return 0;
 	const reach = Math.max(-c.low, c.high);

@@ -1,4 +1,4 @@
-// Alerts: what each alerting rule has found, and the flame graph that made it.
+// The page Alerts: the alerts of each rule, and the flame graph behind an alert.
 import { useState } from "preact/hooks";
 import { expressionParams } from "../query/measured";
 import { MeasuredDiff } from "../result/measured";
@@ -30,7 +30,7 @@ function State({ state }: { state: AlertState }) {
 	return <span class={`badge ${BADGE[state] ?? ""}`}>{state}</span>;
 }
 
-/** Nobody says what unit an alert's value has: it stands as it is, readable. */
+/** The value of an alert. Its unit is unknown. */
 function number(text: string): string {
 	const v = Number(text);
 	if (!Number.isFinite(v)) return text;
@@ -53,7 +53,7 @@ function AlertRow({ group, rule, alert: a, now }: RowProps) {
 	const labels = elementLabels(rule, a);
 	const toggle = () =>
 		store.patch({ open: open ? null : key, zoom: null, pick: null, search: null, el: null });
-	// The graph stays as it was opened; a later evaluation does not take it from under the eyes.
+	// The graph stays as it was opened, also after later evaluations.
 	const [opened, setOpened] = useState<number | null>(null);
 	if (open && opened === null && at !== null) setOpened(at);
 	if (!open && opened !== null) setOpened(null);
@@ -116,7 +116,7 @@ function RuleRow({ group, rule, now }: { group: RuleGroup; rule: Rule; now: numb
 	const alerts = rule.alerts ?? [];
 	const state = stateOf(rule);
 	const [chosen, setChosen] = useState<boolean | null>(null);
-	const open = chosen ?? state !== "inactive"; // what is wrong is open until one closes it
+	const open = chosen ?? state !== "inactive"; // pending and firing rules are open at first
 	const count = (s: AlertState) => alerts.filter((a) => a.state === s).length;
 	return (
 		<div class="rule">
@@ -143,7 +143,7 @@ function RuleRow({ group, rule, now }: { group: RuleGroup; rule: Rule; now: numb
 	);
 }
 
-/** The alert that the address opens stands first, so that it is on the first page. */
+/** The alert that the address opens is moved to the first page. */
 function AlertTable({ group, rule, now }: { group: RuleGroup; rule: Rule; now: number }) {
 	const opened = useUrl().location.params.get("open");
 	const isOpened = (a: Alert) => opened !== null && alertKey(group, a) === opened;

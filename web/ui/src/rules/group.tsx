@@ -1,4 +1,4 @@
-// What the pages of alerts and of rules have in common.
+// Parts that the pages Alerts and Rules share.
 import { useState } from "preact/hooks";
 import { expressionParams } from "../query/measured";
 import { Chips } from "../shared/chips";
@@ -23,7 +23,7 @@ const EXAMPLE_RULES = `groups:
       - record: job:cpu_cores:5m
         expr: sum by (job) (total(merge by (job) (cpu[5m]))) / 300e9`;
 
-/** The groups, asked again every few seconds; `now` moves with each second. */
+/** The groups, reloaded every few seconds; `now` is updated every second. */
 export function useRules(args: Record<string, string>) {
 	const [tick, setTick] = useState(0);
 	const now = useClock();
@@ -32,7 +32,7 @@ export function useRules(args: Record<string, string>) {
 	return { ...loaded, groups: loaded.answer?.data.groups ?? [], now };
 }
 
-/** When, and how long it took. */
+/** When a rule was evaluated, and how long it took. */
 export function Evaluated({ at, took, now }: { at: string; took: number; now: number }) {
 	const t = timeOf(at);
 	if (t === null) return <>not evaluated yet</>;
@@ -68,7 +68,7 @@ export function GroupHead({ group: g, now }: { group: RuleGroup; now: number }) 
 	);
 }
 
-/** A rule's own words: expression, times, labels, annotations. */
+/** The rule itself: expression, times, labels, annotations. */
 export function RuleDetails({ rule: r }: { rule: Rule }) {
 	return (
 		<dl class="rule-details">

@@ -1,5 +1,5 @@
-// Groups of rules as the server tells them, in Prometheus's shape, and what the pages of alerts and
-// rules show of them.
+// Groups of rules as the API gives them (like Prometheus), and functions for the pages Alerts and
+// Rules.
 import { hashName } from "../flame/layout";
 import type { Labels } from "../shared/api";
 
@@ -47,13 +47,13 @@ export interface RuleGroups {
 	groups: RuleGroup[] | null;
 }
 
-/** Seconds since 1970; null for Go's zero time: it has not been yet. */
+/** Seconds since 1970; null for Go's zero time, which means never. */
 export function timeOf(text: string | undefined): number | null {
 	const t = Date.parse(text ?? "") / 1000;
 	return Number.isFinite(t) && t > 0 ? t : null;
 }
 
-/** The state of a rule is its alerts' worst. */
+/** The state of a rule: the worst of its alerts. */
 export function stateOf(r: Rule): AlertState {
 	const states = (r.alerts ?? []).map((a) => a.state);
 	if (r.state === "firing" || states.includes("firing")) return "firing";
@@ -74,7 +74,7 @@ function words(labels: Labels | undefined): string {
 		.join(" ");
 }
 
-/** All that a filter looks at: names, expression, labels and annotations, of its alerts too. */
+/** The text that a filter searches: names, expression, labels, annotations, also of alerts. */
 export function ruleText(g: RuleGroup, r: Rule): string {
 	const alerts = (r.alerts ?? []).map((a) => `${words(a.labels)} ${words(a.annotations)}`);
 	return [g.name, g.file, r.name, r.query, words(r.labels), words(r.annotations), ...alerts]
@@ -82,7 +82,7 @@ export function ruleText(g: RuleGroup, r: Rule): string {
 		.toLowerCase();
 }
 
-/** The groups with those rules that `keep` has and whose text holds `filter`. */
+/** The groups with the rules that `keep` accepts and whose text contains `filter`. */
 export function filterGroups(
 	groups: RuleGroup[],
 	filter: string,
@@ -97,13 +97,13 @@ export function filterGroups(
 		.filter((g) => g.rules.length > 0);
 }
 
-/** The labels an alert has from what it measures, without its name and those its rule gives it. */
+/** The labels of an alert's element, without its name and the labels of its rule. */
 export function elementLabels(r: Rule, a: Alert): Labels {
 	const given = new Set(["alertname", ...Object.keys(r.labels ?? {})]);
 	return Object.fromEntries(Object.entries(a.labels).filter(([k]) => !given.has(k)));
 }
 
-/** A name for an alert in the URL: a hash of its group and labels. */
+/** The key of an alert in the URL: a hash of its group and labels. */
 export function alertKey(g: RuleGroup, a: Alert): string {
 	const text = JSON.stringify([g.file, g.name, Object.entries(a.labels).sort()]);
 	return hashName(text).toString(16).padStart(8, "0");

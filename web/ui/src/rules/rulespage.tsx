@@ -1,4 +1,4 @@
-// Rules: every group with its rules, how their evaluation goes and how long it takes.
+// The page Rules: all groups with their rules, health and evaluation times.
 import { Segmented, TextFilter } from "../shared/fields";
 import { useUrl } from "../shared/hooks";
 import { QueryError } from "../shared/notices";

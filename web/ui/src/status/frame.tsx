@@ -1,4 +1,4 @@
-// What the pages of status share: their tabs, and sections of names and values.
+// Parts that the pages of status share: tabs, and sections of names and values.
 import type { ComponentChildren } from "preact";
 import { type Loaded, useApi } from "../shared/hooks";
 import { QueryError } from "../shared/notices";
@@ -11,7 +11,7 @@ type Status = { [key: string]: Json };
 
 const RFC3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/;
 
-/** A time as clocks here show it, how long ago it is, and to the digit on hover. */
+/** A local time, how long ago it is, and the exact time as tooltip. */
 function Time({ text }: { text: string }) {
 	const t = Date.parse(text) / 1000;
 	const ago = Date.now() / 1000 - t;
@@ -44,7 +44,7 @@ function Value({ name = "", value }: { name?: string; value: Json }) {
 	return <>{String(value)}</>;
 }
 
-/** `verbatim`: the keys are names of their own, such as flags. */
+/** `verbatim`: show the keys as they are, for example flags. */
 export function Pairs({ object, verbatim }: { object: Status; verbatim?: boolean }) {
 	const flat = Object.entries(object).filter(([, v]) => !Array.isArray(v));
 	return (
@@ -63,7 +63,7 @@ export function Pairs({ object, verbatim }: { object: Status; verbatim?: boolean
 	);
 }
 
-/** What the server says of itself under `name`; null asks nothing. */
+/** The answer of `status/NAME`; null asks nothing. */
 export const useStatus = (name: string | null): Loaded<Status> =>
 	useApi<Status>(name, `status/${name}`);
 
@@ -76,10 +76,10 @@ export function Section({
 }: {
 	title: string;
 	name: string;
-	/** The answer, where several sections share it. */
+	/** The answer, if several sections share it. */
 	loaded?: Loaded<Status>;
 	render?(data: never): ComponentChildren;
-	/** What stands at the right of the title. */
+	/** Shown at the right of the title. */
 	tools?(data: never): ComponentChildren;
 }) {
 	const own = useStatus(loaded ? null : name);

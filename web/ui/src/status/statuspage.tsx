@@ -1,4 +1,4 @@
-// Status: what runs here, with which configuration and flags.
+// The pages Status, Configuration and Flags.
 import { useState } from "preact/hooks";
 import { copyText } from "../shared/copy";
 import { TextFilter } from "../shared/fields";
@@ -59,7 +59,7 @@ export function StatusPage() {
 						title="Build"
 						name="buildinfo"
 						render={(d: { [key: string]: Json }) => (
-							// Prometheus's fields; what this build does not know says nothing here.
+							// Prometheus's fields; those that this build does not know are left out.
 							<Pairs
 								object={Object.fromEntries(
 									Object.entries(d).filter(([, v]) => v !== ""),

@@ -1,4 +1,4 @@
-// TSDB: what is stored: the head, the disk, which labels make the series, windows and blocks.
+// The page TSDB: head, disk, labels with the most series, windows and blocks.
 import { useApi, useFlags } from "../shared/hooks";
 import { formatClock, formatDuration } from "../shared/timerange";
 import { formatBytes } from "../shared/units";
@@ -32,7 +32,7 @@ interface Loss {
 	accepted: boolean;
 }
 
-/** What was lost: what nobody has accepted comes first. */
+/** Lost data, the losses that nobody accepted first. */
 function Losses({ losses }: { losses: Loss[] }) {
 	const sorted = losses.slice().sort((a, b) => Number(a.accepted) - Number(b.accepted));
 	return (
@@ -126,7 +126,7 @@ function Blocks({ blocks }: { blocks: Block[] }) {
 	);
 }
 
-/** In words what has a name of its own here; the rest as the server calls it. */
+/** Labels for known keys; other keys are shown as the server names them. */
 const NAMES: Record<string, string> = {
 	numSeries: "Series",
 	minTime: "First profile",
@@ -190,7 +190,7 @@ interface Count {
 	series: number;
 }
 
-/** Which labels, or values of one, make the most series; nothing where the server cannot tell. */
+/** The labels, or values of a label, with the most series; nothing if the server does not say. */
 function Counts({ title, label }: { title: string; label?: string }) {
 	const { answer } = useApi<Count[]>(`counts ${label}`, "label_counts", { label });
 	if (!answer || answer.data.length === 0) return null;
