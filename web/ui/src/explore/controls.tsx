@@ -14,6 +14,7 @@ import { Notices, QueryError } from "../shared/notices";
 import { Progress } from "../shared/progress";
 import { TimePicker } from "../shared/timepicker";
 import { formatClock, rangeToParams, type TimeRange } from "../shared/timerange";
+import "./controls.css";
 
 export interface ControlsProps {
 	query: string;

@@ -3,6 +3,7 @@ import type { ComponentChildren } from "preact";
 import { useUrl } from "../shared/hooks";
 import { IconDown } from "../shared/icons";
 import { listParam, openAtFirst, type Pool } from "./targets";
+import "./targets.css";
 import "./pool.css";
 
 /**

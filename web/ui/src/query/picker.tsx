@@ -5,6 +5,7 @@ import { type ProfileType, resolveType, shortTypeName } from "../shared/api";
 import { useApi, useOutside } from "../shared/hooks";
 import { IconPlus, IconX } from "../shared/icons";
 import { formatSelector, MATCH_OPS, type Matcher, type MatchOp, type Selector } from "./text";
+import "./picker.css";
 
 export interface PickerProps {
 	/** null if the query is not a lone selector. */

@@ -1,4 +1,5 @@
 // The result of a query: a toolbar, and below it flame graph, table, costs or a number.
+import "./results.css"; // first: the CSS of its parts overrides it
 import { useRef } from "preact/hooks";
 import type { Times } from "../query/questions";
 import type { Answer, QueryData, TopElement } from "../shared/api";

@@ -6,6 +6,7 @@ import { useApi, useClock, useInterval, useUrl } from "../shared/hooks";
 import { formatDuration } from "../shared/timerange";
 import { formatAgo, formatNanoseconds } from "../shared/units";
 import { type Rule, type RuleGroup, type RuleGroups, timeOf } from "./rules";
+import "./rules.css";
 
 const REFRESH_S = 5;
 

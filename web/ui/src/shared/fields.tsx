@@ -1,6 +1,7 @@
 // Fields of several pages: a choice of a few, and the filter of a list.
 import { useUrl } from "./hooks";
 import { IconSearch } from "./icons";
+import "./fields.css";
 
 export function Segmented<T extends string>(props: {
 	value: T;
