@@ -21,19 +21,63 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 
 # ---------------------------------------------------------------------------------------------------
-# The house: rooms, and which rooms each may include. `make lint` and every link below follow this table.
+# The house: rooms from the ground up, and what each may include. A room uses only rooms that come before it in ROOMS,
+# so no two use each other. `make lint` and every link below follow this table.
 
-ROOMS := base proto discovery scrape tsdb promql promql/rules web
-uses_base      := base
-uses_proto     := proto base
-uses_discovery := discovery base
-uses_scrape    := scrape discovery proto base
-uses_tsdb      := tsdb proto base
-uses_promql    := promql tsdb proto base
-uses_promql/rules := promql/rules promql tsdb discovery proto base
-uses_web       := web scrape promql/rules discovery promql tsdb proto base
-uses_cmd       := web scrape promql/rules discovery promql tsdb proto base
-uses_e2e       := $(uses_cmd)
+ROOMS := base base/yaml base/gzip base/demangle base/self base/net \
+	proto proto/report \
+	discovery/sources discovery/kubernetes discovery \
+	scrape/config scrape \
+	tsdb/store tsdb/symbols tsdb/columns tsdb/rollup tsdb/series tsdb/block tsdb/catalog tsdb/head \
+	tsdb/compact tsdb/read tsdb \
+	promql/syntax promql/changed promql \
+	promql/rules/template promql/rules/notify promql/rules \
+	web/http web/router web/render web/pyroscope web/api web
+
+uses_base/yaml := base
+uses_base/gzip := base
+uses_base/demangle := base
+uses_base/self := base
+uses_base/net := base base/yaml
+uses_proto := base base/gzip base/demangle
+uses_proto/report := base
+uses_discovery/sources := base base/yaml base/net
+uses_discovery/kubernetes := base base/yaml base/net discovery/sources
+uses_discovery := base base/yaml base/net discovery/sources discovery/kubernetes
+uses_scrape/config := base base/yaml base/net proto discovery
+uses_scrape := base base/net proto base/gzip discovery discovery/sources scrape/config
+uses_tsdb/store := base
+uses_tsdb/symbols := base proto
+uses_tsdb/columns := base proto tsdb/symbols
+uses_tsdb/rollup := base proto tsdb/symbols tsdb/columns
+uses_tsdb/series := base tsdb/symbols tsdb/columns tsdb/catalog
+uses_tsdb/block := base tsdb/store tsdb/symbols tsdb/columns tsdb/rollup
+uses_tsdb/catalog := base tsdb/store tsdb/symbols tsdb/rollup tsdb/series tsdb/block tsdb
+uses_tsdb/head := base proto tsdb/store tsdb/columns tsdb/catalog tsdb
+uses_tsdb/compact := base tsdb/columns tsdb/rollup tsdb/catalog tsdb
+uses_tsdb/read := base tsdb/columns tsdb/rollup tsdb/block tsdb/catalog tsdb
+uses_tsdb := base proto tsdb/store tsdb/symbols tsdb/columns tsdb/catalog tsdb/head tsdb/compact tsdb/read
+uses_promql/syntax := base tsdb promql
+uses_promql/changed := base
+uses_promql := base base/self proto/report tsdb tsdb/symbols tsdb/columns promql/syntax promql/changed
+uses_promql/rules/template := base
+uses_promql/rules/notify := base discovery discovery/sources
+uses_promql/rules := base base/yaml tsdb/columns promql/syntax promql promql/rules/template promql/rules/notify
+uses_web/http := base base/yaml base/self
+uses_web/router := base base/self base/gzip proto scrape promql promql/rules promql/rules/notify web/http
+uses_web/render := base base/gzip proto proto/report promql web/http
+uses_web/pyroscope := base proto tsdb promql/syntax promql web/http web/router web/render
+uses_web/api := base base/gzip scrape/config scrape tsdb tsdb/columns promql/syntax promql web/http web/router web/render
+uses_web := base base/self base/gzip proto scrape promql promql/rules promql/rules/notify web/http web/router web/api \
+	web/pyroscope
+uses_cmd := $(ROOMS)
+uses_e2e := $(uses_cmd)
+# What is linked with a room: itself, what it uses, and what those use.
+$(foreach pass,1 2 3,$(foreach r,$(ROOMS) cmd e2e,$(eval needs_$(r) := $(sort $(r) $(foreach u,$(uses_$(r)),$(needs_$(u)))))))
+
+.PHONY: rooms
+rooms:
+	@$(foreach r,$(ROOMS) cmd,echo '$(r): $(uses_$(r))';)
 
 PROGRAMS := epimetheus epitool
 
@@ -65,7 +109,9 @@ ifeq ($(OPT),)
 $(error MODE is $(MODE); it may be release, debug, asan, tsan or fuzz)
 endif
 
-CPPFLAGS := -I. -I$(BUILD)/gen -D_GNU_SOURCE -DEPI_VERSION='"$(VERSION)"' -DEPI_REVISION='"$(REVISION)"'
+# Locks know their holder everywhere but in what is released (base/thread.h).
+CHECK_LOCKS := $(if $(filter release,$(MODE)),,-DEPI_CHECK_LOCKS)
+CPPFLAGS := $(CHECK_LOCKS) -I. -I$(BUILD)/gen -D_GNU_SOURCE -DEPI_VERSION='"$(VERSION)"' -DEPI_REVISION='"$(REVISION)"'
 COMMON := -g -pthread -fno-strict-aliasing -fasynchronous-unwind-tables \
 	-ffile-prefix-map='$(CURDIR)/=' -ffile-prefix-map='$(CURDIR)=.' $(OPT) -Werror
 CFLAGS := -std=gnu11 $(CWARN) $(COMMON)
@@ -87,12 +133,12 @@ SYSLIBS := $(LIBS_HTTPD) $(LIBS_STORE) $(LIBS_BASE) $(LIBS_PROTO) -lstdc++ -lm
 
 room_sources = $(wildcard $(1)/*.c $(1)/*.cc)
 GEN_proto := $(BUILD)/gen/proto/profile.pb-c.c $(BUILD)/gen/proto/pyroscope.pb-c.c
-GEN_promql := $(BUILD)/gen/promql/lexer.c $(BUILD)/gen/promql/grammar.c
+GEN_promql/syntax := $(BUILD)/gen/promql/syntax/lexer.c $(BUILD)/gen/promql/syntax/grammar.c
 GEN_web := $(BUILD)/gen/web/ui_assets.c
 objects = $(patsubst %.cc,$(BUILD)/obj/%.o,$(patsubst %.c,$(BUILD)/obj/%.o,$(1)))
 gen_objects = $(patsubst $(BUILD)/gen/%.c,$(BUILD)/obj/gen/%.o,$(1))
 room_objects = $(call objects,$(call room_sources,$(1))) $(call gen_objects,$(GEN_$(1)))
-room_libs = $(foreach r,$(uses_$(1)),$(BUILD)/lib/$(r).a)
+room_libs = $(foreach r,$(filter $(ROOMS),$(sort $(foreach r,$(1),$(needs_$(r))))),$(BUILD)/lib/$(r).a)
 
 .PHONY: all
 all: $(foreach p,$(PROGRAMS),$(BUILD)/$(p))
@@ -126,18 +172,18 @@ $(BUILD)/gen/proto/%.pb-c.c $(BUILD)/gen/proto/%.pb-c.h &: proto/%.proto | $(DEP
 	@mkdir -p $(@D)
 	@echo "  PROTO $<"
 	@protoc-c --proto_path=. --c_out=$(BUILD)/gen $<
-$(BUILD)/gen/promql/lexer.c: promql/lexer.re $(BUILD)/gen/promql/grammar.h | $(DEPS)
+$(BUILD)/gen/promql/syntax/lexer.c: promql/syntax/lexer.re $(BUILD)/gen/promql/syntax/grammar.h | $(DEPS)
 	@mkdir -p $(@D)
 	@echo "  RE2C  $<"
 	@re2c -W -Werror --no-generation-date -i -o $@ $<
-$(BUILD)/gen/promql/grammar.c $(BUILD)/gen/promql/grammar.h &: promql/grammar.y | $(DEPS)
+$(BUILD)/gen/promql/syntax/grammar.c $(BUILD)/gen/promql/syntax/grammar.h &: promql/syntax/grammar.y | $(DEPS)
 	@mkdir -p $(@D)
 	@echo "  LEMON $<"
 	@lemon -q -l -d$(@D) -T$(LEMON_TEMPLATE) $<
 LEMON_TEMPLATE := $(firstword $(wildcard /usr/share/lemon/lempar.c) /usr/share/lemon/lempar.c)
-$(call objects,$(wildcard promql/*.c)): | $(BUILD)/gen/promql/grammar.h
+$(call objects,$(wildcard promql/syntax/*.c)): | $(BUILD)/gen/promql/syntax/grammar.h
 $(call objects,$(wildcard proto/*.c)): | $(BUILD)/gen/proto/profile.pb-c.h
-$(BUILD)/obj/gen/proto/pyroscope.pb-c.o $(call objects,$(wildcard web/pyroscope*.c tests/web/*.c tests/fuzz/*.c)): | \
+$(BUILD)/obj/gen/proto/pyroscope.pb-c.o $(call objects,$(wildcard web/pyroscope/*.c tests/web/*.c tests/fuzz/*.c)): | \
 	$(BUILD)/gen/proto/profile.pb-c.h $(BUILD)/gen/proto/pyroscope.pb-c.h
 
 # The page: npm and esbuild in a copy, so that node_modules never stands in the tree.
@@ -184,7 +230,7 @@ PKGS_build := libc6-dev libmicrohttpd-dev libgnutls28-dev libunistring-dev libid
 	libevent-dev libssl-dev libc-ares-dev libre2-dev libxxhash-dev libjansson-dev libcrypt-dev ca-certificates
 CMDS_run := go:golang-go
 PKGS_run :=
-CMDS_test := go:golang-go curl:curl file:file clang:clang openssl:openssl git:git chromium:chromium
+CMDS_test := go:golang-go curl:curl file:file clang:clang openssl:openssl git:git chromium:chromium clang-format:clang-format
 PKGS_test := libclang-rt-14-dev fonts-dejavu-core golang-github-google-pprof-dev
 
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)

@@ -31,8 +31,8 @@ static void own_limit(struct budget *b)
 {
 	enum budget_refusal never = BUDGET_NEVER;
 
-	__atomic_compare_exchange_n(&b->place.refusal, &never, BUDGET_NOT_REFUSED, false,
-		__ATOMIC_RELAXED, __ATOMIC_RELAXED);
+	__atomic_compare_exchange_n(
+		&b->place.refusal, &never, BUDGET_NOT_REFUSED, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
 bool budget_take(struct budget *b, size_t bytes)
@@ -44,14 +44,15 @@ bool budget_take(struct budget *b, size_t bytes)
 			own_limit(b);
 			return false;
 		}
-	} while (!__atomic_compare_exchange_n(&b->used_bytes, &used, used + bytes, true,
-		__ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
+	} while (!__atomic_compare_exchange_n(
+		&b->used_bytes, &used, used + bytes, true, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
 	if (b->pool && !memory_pool_cover(b, bytes))
 		return false;
 	used += bytes;
 	peak = __atomic_load_n(&b->peak_bytes, __ATOMIC_RELAXED);
-	while (used > peak && !__atomic_compare_exchange_n(&b->peak_bytes, &peak, used, true,
-				      __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+	while (used > peak &&
+		!__atomic_compare_exchange_n(
+			&b->peak_bytes, &peak, used, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 		;
 	return true;
 }
@@ -73,8 +74,8 @@ enum err_code budget_fail(const struct budget *b, const char *what, struct err *
 			what, b->pool_max_bytes, b->pool_flag);
 	case BUDGET_NEVER:
 		return err_set(err, ERR_LIMIT,
-			"%s needs more memory than the %zu bytes that all may use together (%s)",
-			what, b->pool_max_bytes, b->pool_flag);
+			"%s needs more memory than the %zu bytes that all may use together (%s)", what,
+			b->pool_max_bytes, b->pool_flag);
 	case BUDGET_NOT_REFUSED:
 		break;
 	}
@@ -139,9 +140,9 @@ void arena_adopt(struct arena *a, struct arena *from)
 		a->end = from->end;
 	}
 	a->used_bytes += from->used_bytes;
-	*from = (struct arena){ .budget_bytes = from->budget_bytes,
-		.block_max = from->block_max,
-		.shared = from->shared };
+	*from = (struct arena){
+		.budget_bytes = from->budget_bytes, .block_max = from->block_max, .shared = from->shared
+	};
 }
 
 static int add_block(struct arena *a, size_t need)
@@ -236,7 +237,7 @@ enum err_code arena_fail(const struct arena *a, const char *what, struct err *er
 	if (a->shared)
 		return budget_fail(a->shared, what, err);
 	if (a->budget_bytes)
-		return err_set(err, ERR_LIMIT, "%s needs more memory than its limit of %zu bytes",
-			what, a->budget_bytes);
+		return err_set(err, ERR_LIMIT, "%s needs more memory than its limit of %zu bytes", what,
+			a->budget_bytes);
 	return err_set(err, ERR_NOMEM, "%s: out of memory", what);
 }

@@ -84,8 +84,8 @@ enum err_code duration_parse(struct str s, int64_t *out_ns, struct err *err)
 		for (i = 0; i < UNITS && !str_is(unit, units[i].name); i++)
 			;
 		if (i == UNITS)
-			return err_set(err, ERR_INVALID, "unknown unit %s in duration %s", QUOTED(unit),
-				QUOTED(s));
+			return err_set(
+				err, ERR_INVALID, "unknown unit %s in duration %s", QUOTED(unit), QUOTED(s));
 		if (i < next)
 			goto bad;
 		next = i + 1;
@@ -269,8 +269,8 @@ enum err_code time_parse(struct str s, int64_t *out_ns, struct err *err)
 		return err_set(err, ERR_INVALID, "cannot parse %s to a valid timestamp", QUOTED(s));
 	if (__builtin_mul_overflow(sec, NS_PER_S, &t) || __builtin_add_overflow(t, ns, &t) ||
 		t > TIME_MAX_NS || t < -TIME_MAX_NS)
-		return err_set(err, ERR_INVALID, "time %s is out of range, 1823-11-12 to 2116-02-20",
-			QUOTED(s));
+		return err_set(
+			err, ERR_INVALID, "time %s is out of range, 1823-11-12 to 2116-02-20", QUOTED(s));
 	*out_ns = t;
 	return ERR_OK;
 }
@@ -348,11 +348,11 @@ enum err_code bytes_parse(struct str s, uint64_t *out, struct err *err)
 		unit = (struct str){ rest.ptr, n };
 		rest = skip(rest, n);
 		if (!n)
-			return err_set(err, ERR_INVALID, "units: %s needs a unit: B, KB, MB, GB, TB, PB or EB",
-				QUOTED(s));
+			return err_set(
+				err, ERR_INVALID, "units: %s needs a unit: B, KB, MB, GB, TB, PB or EB", QUOTED(s));
 		if ((power = bytes_unit(unit)) < 0)
-			return err_set(err, ERR_INVALID, "units: unknown unit %s in %s", QUOTED(unit),
-				QUOTED(s));
+			return err_set(
+				err, ERR_INVALID, "units: unknown unit %s in %s", QUOTED(unit), QUOTED(s));
 		part = (uint64_t)(fraction * (double)(UINT64_C(1) << (10 * power)));
 		if (__builtin_mul_overflow(v, UINT64_C(1) << (10 * power), &v) ||
 			__builtin_add_overflow(v, part, &v) || __builtin_add_overflow(sum, v, &sum) ||

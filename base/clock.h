@@ -17,7 +17,7 @@
 /* Times from outside lie within +- this (year 2116): a difference of two never overflows. */
 #define TIME_MAX_NS (INT64_C(1) << 62)
 
-int64_t clock_now_ns(void);       /* CLOCK_REALTIME */
+int64_t clock_now_ns(void); /* CLOCK_REALTIME */
 int64_t clock_monotonic_ns(void); /* never goes back; for deadlines and durations */
 
 /*

@@ -19,6 +19,18 @@ static const char *const code_names[ERR_CODES] = {
 	[ERR_UNSUPPORTED] = "unsupported",
 };
 
+enum err_code err_nomem(struct err *err, const char *what)
+{
+	return err_set(err, ERR_NOMEM, "%s: out of memory", what);
+}
+
+enum err_code err_copy(struct err *err, const struct err *from)
+{
+	if (err)
+		*err = *from;
+	return from->code;
+}
+
 const char *err_code_name(enum err_code code)
 {
 	return (unsigned)code < ERR_CODES ? code_names[code] : "unknown error";

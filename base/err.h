@@ -47,6 +47,12 @@ enum err_code err_wrap(struct err *err, enum err_code code, const char *fmt, ...
  */
 enum err_code err_errno(struct err *err, int errno_value, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
+/* "<what>: out of memory", ERR_NOMEM. */
+enum err_code err_nomem(struct err *err, const char *what);
+
+/* Hands an error of another thread or attempt on: *err becomes *from, whose code is returned. */
+enum err_code err_copy(struct err *err, const struct err *from);
+
 /* "not found", "i/o error", ... for logs and metrics. */
 const char *err_code_name(enum err_code code);
 

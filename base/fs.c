@@ -10,12 +10,12 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#define TREE_DEPTH_MAX 32      /* directories below each other in fs_remove_tree */
-#define LIST_MAX (1u << 20)    /* names in one directory */
-#define READ_STEP (64u << 10)  /* bytes read at once where the size is not known */
+#define TREE_DEPTH_MAX 32 /* directories below each other in fs_remove_tree */
+#define LIST_MAX (1u << 20) /* names in one directory */
+#define READ_STEP (64u << 10) /* bytes read at once where the size is not known */
 
-static enum err_code posix_open(struct fs *fs, const char *path, int flags, int mode, int *fd,
-	struct err *err)
+static enum err_code posix_open(
+	struct fs *fs, const char *path, int flags, int mode, int *fd, struct err *err)
 {
 	int rc;
 
@@ -94,8 +94,8 @@ static enum err_code posix_sync_dir(struct fs *fs, const char *path, struct err 
 	return rc && e != EINVAL ? err_errno(err, e, "sync directory %s", path) : ERR_OK;
 }
 
-static enum err_code posix_free_bytes(struct fs *fs, const char *path, uint64_t *out,
-	struct err *err)
+static enum err_code posix_free_bytes(
+	struct fs *fs, const char *path, uint64_t *out, struct err *err)
 {
 	struct statvfs st;
 
@@ -126,8 +126,8 @@ static enum err_code too_large(const char *path, uint64_t size, size_t max, stru
 }
 
 /* Files of /proc and pipes say they hold 0 bytes, so the end is where read finds it. */
-static enum err_code read_all(int fd, const char *path, size_t max, struct buf *out,
-	struct err *err)
+static enum err_code read_all(
+	int fd, const char *path, size_t max, struct buf *out, struct err *err)
 {
 	size_t start = out->len, got, step;
 	struct stat st;
@@ -221,8 +221,8 @@ static enum err_code remove_tree(struct fs *fs, const char *path, unsigned depth
 	if (!S_ISDIR(st.st_mode)) /* a link too: what it points to is not ours */
 		return fs->ops->unlink(fs, path, err);
 	if (depth == 0)
-		return err_set(err, ERR_LIMIT, "remove %s: more than %d directories deep", path,
-			TREE_DEPTH_MAX);
+		return err_set(
+			err, ERR_LIMIT, "remove %s: more than %d directories deep", path, TREE_DEPTH_MAX);
 	arena_init(&a, 0);
 	rc = fs_list(path, &a, &names, &n, err);
 	for (i = 0; !rc && i < n; i++) {
@@ -273,8 +273,8 @@ static int by_name(const void *a, const void *b)
 	return str_cmp(*(const struct str *)a, *(const struct str *)b);
 }
 
-static enum err_code list_into(DIR *d, const char *path, struct arena *a, struct str **names,
-	size_t *n, struct err *err)
+static enum err_code list_into(
+	DIR *d, const char *path, struct arena *a, struct str **names, size_t *n, struct err *err)
 {
 	struct str *v = NULL, *wide;
 	size_t count = 0, cap = 0;
@@ -307,8 +307,8 @@ static enum err_code list_into(DIR *d, const char *path, struct arena *a, struct
 	return ERR_OK;
 }
 
-enum err_code fs_list(const char *path, struct arena *a, struct str **names, size_t *n,
-	struct err *err)
+enum err_code fs_list(
+	const char *path, struct arena *a, struct str **names, size_t *n, struct err *err)
 {
 	DIR *d = opendir(path);
 	enum err_code rc;

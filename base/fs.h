@@ -13,8 +13,8 @@
 struct fs;
 
 struct fs_ops {
-	enum err_code (*open)(struct fs *fs, const char *path, int flags, int mode, int *fd,
-		struct err *err);
+	enum err_code (*open)(
+		struct fs *fs, const char *path, int flags, int mode, int *fd, struct err *err);
 	/* all of it */
 	enum err_code (*write)(struct fs *fs, int fd, const void *p, size_t n, struct err *err);
 	enum err_code (*sync)(struct fs *fs, int fd, struct err *err);
@@ -33,18 +33,18 @@ struct fs {
 extern struct fs fs_posix;
 
 /* The whole file into a buffer; more than max bytes is ERR_LIMIT before anything is read. */
-MUST_CHECK enum err_code fs_read_file(const char *path, size_t max, struct buf *out,
-	struct err *err);
+MUST_CHECK enum err_code fs_read_file(
+	const char *path, size_t max, struct buf *out, struct err *err);
 /* Written beside it, synced, renamed over it, directory synced: old or new, never half. */
-MUST_CHECK enum err_code fs_write_file(struct fs *fs, const char *path, struct str content,
-	struct err *err);
+MUST_CHECK enum err_code fs_write_file(
+	struct fs *fs, const char *path, struct str content, struct err *err);
 /* Links are not followed; what is not there is fine; deeper than 32 directories is ERR_LIMIT. */
 MUST_CHECK enum err_code fs_remove_tree(struct fs *fs, const char *path, struct err *err);
 /* Each directory it makes is synced into its parent; existing ones are fine. */
 MUST_CHECK enum err_code fs_mkdir_all(struct fs *fs, const char *path, struct err *err);
 /* Names in a directory without "." and "..", sorted; in the arena. */
-MUST_CHECK enum err_code fs_list(const char *path, struct arena *a, struct str **names, size_t *n,
-	struct err *err);
+MUST_CHECK enum err_code fs_list(
+	const char *path, struct arena *a, struct str **names, size_t *n, struct err *err);
 bool fs_exists(const char *path);
 
 /*

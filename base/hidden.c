@@ -90,7 +90,7 @@ struct str hidden_label(struct arena *a, struct str name, struct str value)
 {
 	if (str_has_prefix(name, PARAM))
 		return hidden_param(cut(name, PARAM.len, name.len)) && value.len ? STR(HIDDEN_VALUE) :
-										   value;
+																		   value;
 	if (str_is(name, "__address__") || str_is(name, "__meta_url"))
 		return hidden_url(a, value);
 	return value;

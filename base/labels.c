@@ -82,7 +82,7 @@ static bool is_bare_name(struct str s)
 		char c = s.ptr[i];
 
 		if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == ':' ||
-			    (i > 0 && c >= '0' && c <= '9')))
+				(i > 0 && c >= '0' && c <= '9')))
 			return false;
 	}
 	return s.len > 0;
@@ -177,8 +177,8 @@ enum err_code labels_decode(struct arena *a, struct cursor *in, struct labels *o
 		if (!v[i].value.len)
 			return err_set(err, ERR_CORRUPT, "labels: empty value of %s", QUOTED(v[i].name));
 		if (i && str_cmp(v[i - 1].name, v[i].name) >= 0)
-			return err_set(err, ERR_CORRUPT, "labels: %s after %s", QUOTED(v[i].name),
-				QUOTED(v[i - 1].name));
+			return err_set(
+				err, ERR_CORRUPT, "labels: %s after %s", QUOTED(v[i].name), QUOTED(v[i - 1].name));
 	}
 	ls = labels_dup(a, (struct labels){ v, n });
 	if (n && !ls.v)

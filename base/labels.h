@@ -39,10 +39,10 @@ struct labels labels_dup(struct arena *a, struct labels ls);
 /* Bytes: varint n, then n x (lenstr name, lenstr value). */
 void labels_encode(struct buf *out, struct labels ls);
 /* Copies into the arena. ERR_CORRUPT when the bytes are cut short or no set of labels. */
-MUST_CHECK enum err_code labels_decode(struct arena *a, struct cursor *in, struct labels *out,
-	struct err *err);
+MUST_CHECK enum err_code labels_decode(
+	struct arena *a, struct cursor *in, struct labels *out, struct err *err);
 
-bool label_name_valid(struct str name);  /* [a-zA-Z_][a-zA-Z0-9_]* */
+bool label_name_valid(struct str name); /* [a-zA-Z_][a-zA-Z0-9_]* */
 bool label_value_valid(struct str value); /* UTF-8 */
 
 /*
@@ -61,8 +61,8 @@ void labels_builder_set(struct labels_builder *b, struct str name, struct str va
 void labels_builder_del(struct labels_builder *b, struct str name);
 struct str labels_builder_get(const struct labels_builder *b, struct str name);
 /* The set as it is now; the builder can go on afterwards without changing it. */
-MUST_CHECK enum err_code labels_builder_build(struct labels_builder *b, struct labels *out,
-	struct err *err);
+MUST_CHECK enum err_code labels_builder_build(
+	struct labels_builder *b, struct labels *out, struct err *err);
 
 enum match_op { MATCH_EQ, MATCH_NE, MATCH_RE, MATCH_NRE };
 
@@ -76,12 +76,12 @@ struct matcher {
  * Compiles the regex where there is one. name and value are not copied.
  * ERR_INVALID or ERR_LIMIT (pattern too long).
  */
-MUST_CHECK enum err_code matcher_init(struct matcher *m, enum match_op op, struct str name,
-	struct str value, struct err *err);
+MUST_CHECK enum err_code matcher_init(
+	struct matcher *m, enum match_op op, struct str name, struct str value, struct err *err);
 void matcher_release(struct matcher *m);
 bool matcher_test(const struct matcher *m, struct str value);
 bool matcher_test_labels(const struct matcher *m, struct labels ls);
 void matcher_print(struct buf *out, const struct matcher *m); /* name=~"value" */
-const char *match_op_name(enum match_op op);                  /* "=", "!=", "=~", "!~" */
+const char *match_op_name(enum match_op op); /* "=", "!=", "=~", "!~" */
 
 #endif

@@ -26,8 +26,8 @@ bool log_enabled(enum log_level level)
 	return (int)level >= atomic_load_explicit(&level_now, memory_order_relaxed);
 }
 
-static enum err_code name_parse(struct str s, const char *what, const char *const *names, size_t n,
-	int *out, struct err *err)
+static enum err_code name_parse(
+	struct str s, const char *what, const char *const *names, size_t n, int *out, struct err *err)
 {
 	struct buf all = { 0 };
 	size_t i;
@@ -249,7 +249,7 @@ void log_write(enum log_level level, const char *component, const char *msg,
 		print_logfmt(&line, &e);
 	buf_add_char(&line, '\n');
 	write_line(buf_failed(&line) ? STR("level=error component=log msg=\"out of memory\"\n") :
-		buf_str(&line));
+								   buf_str(&line));
 	buf_release(&time);
 	buf_release(&line);
 	errno = saved;

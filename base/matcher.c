@@ -10,8 +10,8 @@ const char *match_op_name(enum match_op op)
 	return names[op];
 }
 
-enum err_code matcher_init(struct matcher *m, enum match_op op, struct str name, struct str value,
-	struct err *err)
+enum err_code matcher_init(
+	struct matcher *m, enum match_op op, struct str name, struct str value, struct err *err)
 {
 	*m = (struct matcher){ .op = op, .name = name, .value = value };
 	if (op != MATCH_RE && op != MATCH_NRE)

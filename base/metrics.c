@@ -5,7 +5,6 @@
 
 #include "base/json.h"
 #include "base/map.h"
-#include "base/process_metrics.h"
 #include "base/quote.h"
 #include "base/thread.h"
 
@@ -13,9 +12,11 @@
 #define OTHER "other"
 
 /* Upper bounds in seconds: 1 ms x 2.5 each, rounded so that they read well. */
+/* clang-format off */
 static const double bounds[METRIC_BUCKETS] = {
 	0.001, 0.0025, 0.006, 0.015, 0.04, 0.1, 0.25, 0.6, 1.5, 4, 10, 25, 60, 150,
 };
+/* clang-format on */
 
 /*
  * One value of the label. Cells are pushed at the front of their metric's list and stay for ever,
@@ -25,7 +26,7 @@ static const double bounds[METRIC_BUCKETS] = {
 struct metric_cell {
 	struct metric_cell *next;
 	uint64_t hash; /* of value */
-	size_t nth;    /* 1 for the first cell of the metric */
+	size_t nth; /* 1 for the first cell of the metric */
 	_Atomic uint64_t number; /* bits of a double: the value, or the sum of a histogram */
 	_Atomic uint64_t *buckets; /* METRIC_BUCKETS and +Inf; histograms only */
 	char value[];
@@ -96,8 +97,8 @@ static struct metric_cell *cell_of(struct metric *m, const char *value)
 			return NULL;
 		fresh->next = first;
 		fresh->nth = first ? first->nth + 1 : 1;
-		if (atomic_compare_exchange_strong_explicit(&m->cells, &first, fresh, memory_order_acq_rel,
-			    memory_order_acquire))
+		if (atomic_compare_exchange_strong_explicit(
+				&m->cells, &first, fresh, memory_order_acq_rel, memory_order_acquire))
 			return fresh;
 	}
 	free(fresh);
@@ -124,8 +125,8 @@ static void number_add(struct metric_cell *c, double v)
 {
 	uint64_t old = atomic_load_explicit(&c->number, memory_order_relaxed);
 
-	while (!atomic_compare_exchange_weak_explicit(&c->number, &old, to_bits(to_double(old) + v),
-		memory_order_relaxed, memory_order_relaxed))
+	while (!atomic_compare_exchange_weak_explicit(
+		&c->number, &old, to_bits(to_double(old) + v), memory_order_relaxed, memory_order_relaxed))
 		;
 }
 
@@ -216,8 +217,8 @@ static void add_escaped(struct buf *out, const char *text, bool quote)
 }
 
 /* name_suffix{label="value",le="bound"} */
-static void add_series(struct buf *out, const struct metric *m, const char *suffix,
-	const char *value, double le)
+static void add_series(
+	struct buf *out, const struct metric *m, const char *suffix, const char *value, double le)
 {
 	buf_add_cstr(out, m->name);
 	buf_add_cstr(out, suffix);
@@ -267,8 +268,8 @@ static void print_cell(struct buf *out, const struct metric *m, const struct met
 
 static int by_value(const void *a, const void *b)
 {
-	return strcmp((*(struct metric_cell *const *)a)->value,
-		(*(struct metric_cell *const *)b)->value);
+	return strcmp(
+		(*(struct metric_cell *const *)a)->value, (*(struct metric_cell *const *)b)->value);
 }
 
 static void print_metric(struct buf *out, struct metric *m)
@@ -318,5 +319,4 @@ void metrics_print(struct buf *out)
 	}
 	mutex_unlock(&lock);
 	free(sorted);
-	process_metrics_print(out);
 }

@@ -34,7 +34,7 @@ struct metric {
 	enum metric_kind kind;
 	const char *name, *help, *label; /* label NULL: none */
 	_Atomic(struct metric_cell *) cells; /* list, newest first; never shrinks */
-	struct metric *next;             /* registry, sorted when shown */
+	struct metric *next; /* registry, sorted when shown */
 };
 
 void metric_register(struct metric *m);
@@ -52,12 +52,15 @@ typedef void (*metric_collect_fn)(void *ctx);
 void metric_collector_add(metric_collect_fn fn, void *ctx);
 void metric_collector_remove(metric_collect_fn fn, void *ctx);
 
-/* The whole registry in text format, with process_* (cpu, resident memory, fds, start time). */
+/* The whole registry in text format. */
 void metrics_print(struct buf *out);
 
 #define METRIC_DEFINE_(var, k, n, h, l) \
 	static struct metric var = { .kind = (k), .name = (n), .help = (h), .label = (l) }; \
-	__attribute__((constructor)) static void metric_register_##var(void) { metric_register(&var); }
+	__attribute__((constructor)) static void metric_register_##var(void) \
+	{ \
+		metric_register(&var); \
+	}
 #define METRIC_COUNTER(var, name, help, label) \
 	METRIC_DEFINE_(var, METRIC_KIND_COUNTER, name, help, label)
 #define METRIC_GAUGE(var, name, help, label) \

@@ -21,6 +21,7 @@ size_t utf8_decode(struct str s, uint32_t *code)
  * What has no glyph of its own: other spaces than ' ', controls, format characters (among them
  * those that turn the direction of a line), private use and noncharacters.
  */
+/* clang-format off */
 static const struct {
 	uint32_t first, last;
 } invisible[] = {
@@ -29,6 +30,7 @@ static const struct {
 	{ 0x3000, 0x3000 }, { 0xe000, 0xf8ff }, { 0xfeff, 0xfeff }, { 0xfff0, 0xfffb },
 	{ 0xfffe, 0xffff }, { 0xe0000, 0xe0fff }, { 0xf0000, 0x10ffff },
 };
+/* clang-format on */
 
 static bool prints(uint32_t code)
 {

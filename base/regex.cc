@@ -10,11 +10,12 @@ extern "C" {
 #include <re2/re2.h>
 
 #define PATTERN_MAX_LONG (64u << 10) /* bytes, with REGEX_LONG */
-#define PROGRAM_MAX (8 << 20)        /* bytes RE2 may use for program and caches of one pattern */
+#define PROGRAM_MAX (8 << 20) /* bytes RE2 may use for program and caches of one pattern */
 
 struct regex {
-	regex(const re2::StringPiece &pattern, const re2::RE2::Options &options) :
-		re(pattern, options) {}
+	regex(const re2::StringPiece &pattern, const re2::RE2::Options &options) : re(pattern, options)
+	{
+	}
 	re2::RE2 re;
 	re2::RE2::Anchor anchor;
 	/*
@@ -83,33 +84,34 @@ static bool has_byte_class(struct str p)
 	return false;
 }
 
-extern "C" enum err_code regex_compile(struct str pattern, unsigned flags, struct regex **out,
-	struct err *err)
+extern "C" enum err_code regex_compile(
+	struct str pattern, unsigned flags, struct regex **out, struct err *err)
 {
 	size_t max = flags & REGEX_LONG ? PATTERN_MAX_LONG : REGEX_PATTERN_MAX;
 	re2::RE2::Options options(re2::RE2::Quiet);
 	struct regex *re;
 
 	if (has_byte_class(pattern))
-		return err_set(err, ERR_INVALID,
-			"error parsing regexp: invalid escape sequence: \\C");
+		return err_set(err, ERR_INVALID, "error parsing regexp: invalid escape sequence: \\C");
 	if (pattern.len > max)
-		return err_set(err, ERR_LIMIT, "regular expression is %zu bytes, limit %zu", pattern.len,
-			max);
+		return err_set(
+			err, ERR_LIMIT, "regular expression is %zu bytes, limit %zu", pattern.len, max);
 	options.set_max_mem(PROGRAM_MAX);
 	/* Anchoring is asked of the match, not written around the pattern: "a)(b" stays an error. */
 	options.set_dot_nl(flags & REGEX_ANCHORED);
-	re = new (std::nothrow) regex(re2::StringPiece(pattern.len ? pattern.ptr : "", pattern.len),
-		options);
+	re = new (std::nothrow)
+		regex(re2::StringPiece(pattern.len ? pattern.ptr : "", pattern.len), options);
 	if (!re)
 		return err_set(err, ERR_NOMEM, "regular expression: out of memory");
 	if (!re->re.ok()) {
-		enum err_code rc = re->re.error_code() == re2::RE2::ErrorPatternTooLarge ?
-			ERR_LIMIT : ERR_INVALID;
+		enum err_code rc = re->re.error_code() == re2::RE2::ErrorPatternTooLarge ? ERR_LIMIT :
+																				   ERR_INVALID;
 
 		if (rc == ERR_LIMIT)
-			err_set(err, rc, "regular expression needs more than its limit of %d bytes of "
-				"memory", PROGRAM_MAX);
+			err_set(err, rc,
+				"regular expression needs more than its limit of %d bytes of "
+				"memory",
+				PROGRAM_MAX);
 		else
 			err_set(err, rc, "error parsing regexp: %s", re->re.error().c_str());
 		delete re;
@@ -147,8 +149,8 @@ extern "C" bool regex_match(const struct regex *re, struct str text)
 	return re->re.Match(piece(text), 0, text.len, re->anchor, nullptr, 0);
 }
 
-extern "C" bool regex_groups(const struct regex *re, struct str text,
-	struct str group[REGEX_GROUPS_MAX])
+extern "C" bool regex_groups(
+	const struct regex *re, struct str text, struct str group[REGEX_GROUPS_MAX])
 {
 	re2::StringPiece found[REGEX_GROUPS_MAX];
 	int n = std::min(re->re.NumberOfCapturingGroups() + 1, REGEX_GROUPS_MAX);

@@ -23,11 +23,11 @@ struct regex;
 
 enum regex_flags {
 	REGEX_ANCHORED = 1, /* matches whole strings: ^(?s:PATTERN)$ */
-	REGEX_LONG = 2,     /* an operator's own file: no REGEX_PATTERN_MAX, 64 KiB instead */
+	REGEX_LONG = 2, /* an operator's own file: no REGEX_PATTERN_MAX, 64 KiB instead */
 };
 
-MUST_CHECK enum err_code regex_compile(struct str pattern, unsigned flags, struct regex **out,
-	struct err *err);
+MUST_CHECK enum err_code regex_compile(
+	struct str pattern, unsigned flags, struct regex **out, struct err *err);
 void regex_free(struct regex *re);
 bool regex_match(const struct regex *re, struct str text);
 

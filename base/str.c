@@ -1,5 +1,7 @@
 #include "base/str.h"
 
+#include <strings.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -9,6 +11,16 @@ int str_cmp(struct str a, struct str b)
 	int c = n ? memcmp(a.ptr, b.ptr, n) : 0;
 
 	return c ? c : (a.len > b.len) - (a.len < b.len);
+}
+
+bool str_has_prefix_nocase(struct str s, struct str prefix)
+{
+	return s.len >= prefix.len && (!prefix.len || !strncasecmp(s.ptr, prefix.ptr, prefix.len));
+}
+
+bool str_eq_nocase(struct str a, struct str b)
+{
+	return a.len == b.len && str_has_prefix_nocase(a, b);
 }
 
 bool str_has_prefix(struct str s, struct str prefix)

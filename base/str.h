@@ -43,6 +43,9 @@ static inline bool str_is(struct str a, const char *b)
 
 int str_cmp(struct str a, struct str b); /* byte order, shorter first */
 bool str_has_prefix(struct str s, struct str prefix);
+/* The same where case does not count, ASCII only. */
+bool str_eq_nocase(struct str a, struct str b);
+bool str_has_prefix_nocase(struct str s, struct str prefix);
 bool str_has_suffix(struct str s, struct str suffix);
 struct str str_trim(struct str s); /* without ASCII white space at both ends */
 ptrdiff_t str_find(struct str s, struct str what); /* offset of the first occurrence, or -1 */
@@ -113,8 +116,8 @@ struct cursor {
 
 static inline struct cursor cursor_of(struct str s)
 {
-	return (struct cursor){ (const unsigned char *)s.ptr, (const unsigned char *)s.ptr + s.len,
-		false };
+	return (
+		struct cursor){ (const unsigned char *)s.ptr, (const unsigned char *)s.ptr + s.len, false };
 }
 
 uint64_t cursor_varint_slow(struct cursor *c);

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -21,8 +22,37 @@ static void must(int rc)
 		abort();
 }
 
+#ifdef EPI_CHECK_LOCKS
+static void own(struct mutex *m)
+{
+	__atomic_store_n(&m->owner, (uintptr_t)pthread_self(), __ATOMIC_RELAXED);
+}
+
+static void disown(struct mutex *m)
+{
+	mutex_assert_held(m);
+	__atomic_store_n(&m->owner, 0, __ATOMIC_RELAXED);
+}
+
+void mutex_assert_held(const struct mutex *m)
+{
+	assert(__atomic_load_n(&m->owner, __ATOMIC_RELAXED) == (uintptr_t)pthread_self());
+}
+#else
+static void own(struct mutex *m)
+{
+	(void)m;
+}
+
+static void disown(struct mutex *m)
+{
+	(void)m;
+}
+#endif
+
 void mutex_init(struct mutex *m)
 {
+	memset(m, 0, sizeof(*m));
 	must(pthread_mutex_init(&m->m, NULL));
 }
 
@@ -34,10 +64,12 @@ void mutex_destroy(struct mutex *m)
 void mutex_lock(struct mutex *m)
 {
 	must(pthread_mutex_lock(&m->m));
+	own(m);
 }
 
 void mutex_unlock(struct mutex *m)
 {
+	disown(m);
 	must(pthread_mutex_unlock(&m->m));
 }
 
@@ -58,15 +90,20 @@ void cond_destroy(struct cond *c)
 
 void cond_wait(struct cond *c, struct mutex *m)
 {
+	disown(m);
 	must(pthread_cond_wait(&c->c, &m->m));
+	own(m);
 }
 
 bool cond_wait_until(struct cond *c, struct mutex *m, int64_t deadline_ns)
 {
 	int64_t at = deadline_ns > 0 ? deadline_ns : 0;
 	struct timespec ts = { .tv_sec = at / NS_PER_S, .tv_nsec = at % NS_PER_S };
-	int rc = pthread_cond_timedwait(&c->c, &m->m, &ts);
+	int rc;
 
+	disown(m);
+	rc = pthread_cond_timedwait(&c->c, &m->m, &ts);
+	own(m);
 	if (rc == ETIMEDOUT)
 		return false;
 	must(rc);
@@ -125,8 +162,8 @@ static void signals_to_block(sigset_t *set)
 		sigdelset(set, open[i]);
 }
 
-enum err_code thread_start(struct thread *t, const char *name, thread_fn fn, void *ctx,
-	struct err *err)
+enum err_code thread_start(
+	struct thread *t, const char *name, thread_fn fn, void *ctx, struct err *err)
 {
 	struct start *s = malloc(sizeof(*s));
 	sigset_t block, before;
@@ -165,7 +202,7 @@ struct task {
 
 struct pool {
 	struct mutex lock; /* guards queue, first, queued, closing */
-	struct cond work;  /* something queued, or closing */
+	struct cond work; /* something queued, or closing */
 	struct task *queue; /* ring of queue_max */
 	size_t queue_max, first, queued;
 	bool closing;
@@ -194,8 +231,8 @@ static void pool_worker(void *arg)
 	mutex_unlock(&p->lock);
 }
 
-enum err_code pool_open(const char *name, unsigned workers, size_t queue_max, struct pool **out,
-	struct err *err)
+enum err_code pool_open(
+	const char *name, unsigned workers, size_t queue_max, struct pool **out, struct err *err)
 {
 	struct pool *p;
 	char thread_name[64];

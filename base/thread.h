@@ -17,12 +17,30 @@
 
 struct mutex {
 	pthread_mutex_t m;
+#ifdef EPI_CHECK_LOCKS
+	uintptr_t owner; /* atomic: the thread that has it; 0: nobody */
+#endif
 };
-#define MUTEX_INIT { PTHREAD_MUTEX_INITIALIZER }
+#define MUTEX_INIT \
+	{ \
+		.m = PTHREAD_MUTEX_INITIALIZER \
+	}
 void mutex_init(struct mutex *m);
 void mutex_destroy(struct mutex *m);
 void mutex_lock(struct mutex *m);
 void mutex_unlock(struct mutex *m);
+/*
+ * The first line of a function whose caller holds the lock: ends the program where this thread does
+ * not have it. Nothing in release builds.
+ */
+#ifdef EPI_CHECK_LOCKS
+void mutex_assert_held(const struct mutex *m);
+#else
+static inline void mutex_assert_held(const struct mutex *m)
+{
+	(void)m;
+}
+#endif
 
 struct cond {
 	pthread_cond_t c; /* waits on the monotonic clock */
@@ -41,8 +59,8 @@ struct thread {
 };
 typedef void (*thread_fn)(void *ctx);
 /* name: at most 15 bytes are kept. */
-MUST_CHECK enum err_code thread_start(struct thread *t, const char *name, thread_fn fn, void *ctx,
-	struct err *err);
+MUST_CHECK enum err_code thread_start(
+	struct thread *t, const char *name, thread_fn fn, void *ctx, struct err *err);
 void thread_join(struct thread *t); /* a thread that was never started is fine */
 
 /*
@@ -56,8 +74,8 @@ struct thread_hooks {
 void thread_set_hooks(const struct thread_hooks *hooks);
 
 struct pool;
-MUST_CHECK enum err_code pool_open(const char *name, unsigned workers, size_t queue_max,
-	struct pool **out, struct err *err);
+MUST_CHECK enum err_code pool_open(
+	const char *name, unsigned workers, size_t queue_max, struct pool **out, struct err *err);
 /* False when the queue is full or the pool is closing; fn was not and will not be called. */
 bool pool_submit(struct pool *p, thread_fn fn, void *ctx);
 size_t pool_queued(struct pool *p);

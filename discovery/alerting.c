@@ -1,6 +1,6 @@
 #include "discovery/alerting.h"
 
-#include "base/http_config.h"
+#include "base/net/http_config.h"
 #include "base/quote.h"
 
 #define ALERTMANAGERS_MAX 1000u
@@ -23,8 +23,7 @@ static enum err_code decode_rules(struct yaml_ctx *ctx, const struct yaml_node *
 static enum err_code decode_target_rules(
 	struct yaml_ctx *ctx, const struct yaml_node *n, void *field, struct err *err)
 {
-	return decode_rules(
-		ctx, n, "empty or null Alertmanager target relabeling rule", field, err);
+	return decode_rules(ctx, n, "empty or null Alertmanager target relabeling rule", field, err);
 }
 
 static enum err_code decode_own_rules(
@@ -76,9 +75,9 @@ static void alertmanager_defaults(struct yaml_ctx *ctx, void *out)
 	struct alertmanager_config *c = out;
 
 	(void)ctx;
-	*c = (struct alertmanager_config){ .scheme = STR("http"),
-		.path_prefix = STR("/"),
-		.timeout_ns = ALERTMANAGER_TIMEOUT_DEFAULT_NS };
+	*c = (struct alertmanager_config){
+		.scheme = STR("http"),
+			.path_prefix = STR("/"), .timeout_ns = ALERTMANAGER_TIMEOUT_DEFAULT_NS };
 	http_config_defaults(&c->http);
 }
 
@@ -88,11 +87,11 @@ static enum err_code alertmanager_check(
 	struct alertmanager_config *c = out;
 
 	if (!str_is(c->scheme, "http") && !str_is(c->scheme, "https"))
-		return yaml_err(yaml_get(n, "scheme"), err, ERR_INVALID,
-			"scheme %s is not http or https", QUOTED(c->scheme));
+		return yaml_err(yaml_get(n, "scheme"), err, ERR_INVALID, "scheme %s is not http or https",
+			QUOTED(c->scheme));
 	if (c->timeout_ns <= 0)
-		return yaml_err(yaml_get(n, "timeout"), err, ERR_INVALID,
-			"timeout of an Alertmanager cannot be 0");
+		return yaml_err(
+			yaml_get(n, "timeout"), err, ERR_INVALID, "timeout of an Alertmanager cannot be 0");
 	return http_config_check(ctx, n, &c->http, err);
 }
 
@@ -130,8 +129,7 @@ static enum err_code decode_alertmanagers(
 		return arena_fail(ctx->arena, "configuration", err);
 	for (c = n->child; c; c = c->next) {
 		if (yaml_is_null(c))
-			return yaml_err(
-				c, err, ERR_INVALID, "empty or null alertmanager config section");
+			return yaml_err(c, err, ERR_INVALID, "empty or null alertmanager config section");
 		/* counted first: what was compiled is freed with it */
 		one = &out->alertmanagers[out->alertmanagers_n++];
 		if ((rc = yaml_decode(ctx, &alertmanager_schema, c, one, err)))
@@ -177,8 +175,7 @@ enum err_code alerting_config_check_files(const struct alerting_config *c, struc
 
 	for (size_t i = 0; i < c->alertmanagers_n; i++) {
 		one = &c->alertmanagers[i];
-		if ((rc = http_config_check_files(&one->http, err)) ||
-			(rc = sd_check_files(&one->sd, err)))
+		if ((rc = http_config_check_files(&one->http, err)) || (rc = sd_check_files(&one->sd, err)))
 			return err_wrap(err, rc, "alertmanagers, entry %zu", i + 1);
 	}
 	return ERR_OK;

@@ -11,19 +11,19 @@
 #ifndef DISCOVERY_ALERTING_H
 #define DISCOVERY_ALERTING_H
 
-#include "base/http_client.h"
+#include "base/net/http_client.h"
 #include "discovery/discovery.h"
 #include "discovery/relabel.h"
 
 #define ALERTMANAGER_TIMEOUT_DEFAULT_NS (10 * INT64_C(1000000000))
 
 struct alertmanager_config {
-	struct str scheme;      /* http */
+	struct str scheme; /* http */
 	struct str path_prefix; /* / */
 	int64_t timeout_ns;
 	struct http_config http;
 	struct sd_configs sd;
-	struct relabel_rules relabel;       /* of Alertmanagers */
+	struct relabel_rules relabel; /* of Alertmanagers */
 	struct relabel_rules alert_relabel; /* of what is sent to these */
 };
 

@@ -9,15 +9,15 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "base/http_client.h"
 #include "base/log.h"
 #include "base/map.h"
 #include "base/metrics.h"
+#include "base/net/http_client.h"
 #include "base/quote.h"
-#include "discovery/kubernetes_watch.h"
-#include "discovery/loop.h"
-#include "discovery/sources.h"
-#include "discovery/target_files.h"
+#include "discovery/kubernetes/watch.h"
+#include "discovery/sources/loop.h"
+#include "discovery/sources/sources.h"
+#include "discovery/sources/target_files.h"
 
 /* What changes at once is delivered at once... */
 #define GATHER_NS (50 * NS_PER_MS)
@@ -36,9 +36,9 @@ struct job {
 	struct groups **parts; /* scratch for the list of all its sets */
 	struct groups *last; /* delivered */
 	struct event *timer; /* the next look whether there is something to deliver */
-	int64_t due_ns;      /* of the timer; 0: it is not set */
+	int64_t due_ns; /* of the timer; 0: it is not set */
 	int64_t delivered_ns; /* of a change; 0: none yet */
-	int64_t hold_ns;     /* until then `last` stays, unless all sources have answered; 0: no hold */
+	int64_t hold_ns; /* until then `last` stays, unless all sources have answered; 0: no hold */
 };
 
 struct generation {
@@ -62,8 +62,8 @@ struct discovery {
 
 /* ---- configuration ---- */
 
-enum err_code sd_static_decode(struct yaml_ctx *ctx, const struct yaml_node *n, void *field,
-	struct err *err)
+enum err_code sd_static_decode(
+	struct yaml_ctx *ctx, const struct yaml_node *n, void *field, struct err *err)
 {
 	struct sd_configs *out = field;
 	const struct yaml_node *c, *t;
@@ -74,8 +74,7 @@ enum err_code sd_static_decode(struct yaml_ctx *ctx, const struct yaml_node *n, 
 	for (c = n->child; c; c = c->next)
 		for (t = yaml_get(c, "targets") ? yaml_get(c, "targets")->child : NULL; t; t = t->next)
 			if (str_find(t->text, STR("/")) >= 0)
-				return yaml_err(t, err, ERR_INVALID, "%s is not a valid hostname",
-					QUOTED(t->text));
+				return yaml_err(t, err, ERR_INVALID, "%s is not a valid hostname", QUOTED(t->text));
 	return ERR_OK;
 }
 
@@ -210,8 +209,8 @@ static struct job *find_job(const struct generation *g, struct str name)
 	return id == MAP_NONE ? NULL : &g->jobs[id];
 }
 
-static enum err_code job_init(struct job *j, struct generation *g, const struct sd_job *from,
-	struct err *err)
+static enum err_code job_init(
+	struct job *j, struct generation *g, const struct sd_job *from, struct err *err)
 {
 	const struct source_configs *sources = &from->sd->sources;
 	struct discovery *d = g->discovery;
@@ -224,7 +223,7 @@ static enum err_code job_init(struct job *j, struct generation *g, const struct 
 	j->uses = arena_array(&g->arena, struct source_use, sources->n);
 	j->parts = arena_array(&g->arena, struct groups *, sources->n + 1);
 	if (!j->name.ptr || !j->timer || !j->uses || !j->parts ||
-	    !map_add(&g->by_name, hash_bytes(j->name.ptr, j->name.len, 0), (uint32_t)(j - g->jobs)))
+		!map_add(&g->by_name, hash_bytes(j->name.ptr, j->name.len, 0), (uint32_t)(j - g->jobs)))
 		return err_set(err, ERR_NOMEM, "out of memory for discovery");
 	if ((rc = groups_pack(from->sd->statics, from->sd->statics_n, &j->statics, err)))
 		return rc;
@@ -299,8 +298,8 @@ static void apply(void *ctx)
 	}
 }
 
-enum err_code discovery_apply(struct discovery *d, const struct sd_job *jobs, size_t n,
-	struct err *err)
+enum err_code discovery_apply(
+	struct discovery *d, const struct sd_job *jobs, size_t n, struct err *err)
 {
 	struct apply a = { .discovery = d, .jobs = jobs, .n = n, .err = err };
 
@@ -325,8 +324,8 @@ static void start(void *ctx)
 
 	env->base = client.base;
 	if ((s->rc = http_client_open(&client, &env->client, s->err)) ||
-	    (s->rc = target_files_open(env->base, &env->files, s->err)) ||
-	    (s->rc = kube_clusters_open(env->base, env->client, &env->clusters, s->err)))
+		(s->rc = target_files_open(env->base, &env->files, s->err)) ||
+		(s->rc = kube_clusters_open(env->base, env->client, &env->clusters, s->err)))
 		return;
 	s->rc = sources_open(env, &s->discovery->sources, s->err);
 }
@@ -343,8 +342,8 @@ static void stop(void *ctx)
 	http_client_close(d->env.client);
 }
 
-enum err_code discovery_open(const struct discovery_options *o, struct discovery **out,
-	struct err *err)
+enum err_code discovery_open(
+	const struct discovery_options *o, struct discovery **out, struct err *err)
 {
 	struct discovery *d = calloc(1, sizeof(*d));
 	struct start s = { .discovery = d, .err = err };

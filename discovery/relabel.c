@@ -40,22 +40,22 @@ struct rule_fields { /* a rule and which of its fields the file sets */
 	bool regex_set, source_set;
 };
 
-static enum err_code decode_action(struct yaml_ctx *ctx, const struct yaml_node *n, void *field,
-	struct err *err)
+static enum err_code decode_action(
+	struct yaml_ctx *ctx, const struct yaml_node *n, void *field, struct err *err)
 {
 	enum relabel_action *out = field;
 
 	for (size_t i = 0; n->kind == YAML_SCALAR && i < RELABEL_ACTIONS; i++)
 		if (strlen(action_names[i]) == n->text.len &&
-		    strncasecmp(action_names[i], n->text.ptr, n->text.len) == 0) {
+			strncasecmp(action_names[i], n->text.ptr, n->text.len) == 0) {
 			*out = (enum relabel_action)i;
 			return ERR_OK;
 		}
 	return yaml_err(n, err, ERR_INVALID, "unknown relabel action %s", QUOTED(n->text));
 }
 
-static enum err_code decode_source_labels(struct yaml_ctx *ctx, const struct yaml_node *n,
-	void *field, struct err *err)
+static enum err_code decode_source_labels(
+	struct yaml_ctx *ctx, const struct yaml_node *n, void *field, struct err *err)
 {
 	struct relabel_rule *r = field;
 	const struct yaml_node *c;
@@ -71,8 +71,7 @@ static enum err_code decode_source_labels(struct yaml_ctx *ctx, const struct yam
 		return arena_fail(ctx->arena, "configuration", err);
 	for (c = n->child; c; c = c->next) {
 		if (c->kind != YAML_SCALAR || !label_name_valid(c->text))
-			return yaml_err(c, err, ERR_INVALID, "%s is not a valid label name",
-				QUOTED(c->text));
+			return yaml_err(c, err, ERR_INVALID, "%s is not a valid label name", QUOTED(c->text));
 		r->source_labels[r->source_labels_n++] = c->text;
 	}
 	return ERR_OK;
@@ -115,8 +114,8 @@ static bool is_name_template(struct str s)
 	return ok;
 }
 
-static enum err_code check_target(const struct yaml_node *n, const struct relabel_rule *r,
-	struct err *err)
+static enum err_code check_target(
+	const struct yaml_node *n, const struct relabel_rule *r, struct err *err)
 {
 	const char *action = action_names[r->action];
 	bool template = r->action == RELABEL_REPLACE && str_find(r->target_label, STR("$")) >= 0;
@@ -130,8 +129,8 @@ static enum err_code check_target(const struct yaml_node *n, const struct relabe
 	return ERR_OK;
 }
 
-static enum err_code rule_check(struct yaml_ctx *ctx, const struct yaml_node *n, void *out,
-	struct err *err)
+static enum err_code rule_check(
+	struct yaml_ctx *ctx, const struct yaml_node *n, void *out, struct err *err)
 {
 	const struct rule_fields *f = out;
 	const struct relabel_rule *r = &f->rule;
@@ -141,8 +140,8 @@ static enum err_code rule_check(struct yaml_ctx *ctx, const struct yaml_node *n,
 	enum err_code rc;
 
 	if (r->action == RELABEL_HASHMOD && r->modulus == 0)
-		return yaml_err(n, err, ERR_INVALID,
-			"relabel configuration for hashmod requires non-zero modulus");
+		return yaml_err(
+			n, err, ERR_INVALID, "relabel configuration for hashmod requires non-zero modulus");
 	switch (r->action) {
 	case RELABEL_LOWERCASE:
 	case RELABEL_UPPERCASE:
@@ -151,12 +150,14 @@ static enum err_code rule_check(struct yaml_ctx *ctx, const struct yaml_node *n,
 		if ((rc = check_target(n, r, err)))
 			return rc;
 		if (replacement_set)
-			return yaml_err(n, err, ERR_INVALID, "'replacement' can not be set for %s action",
-				action);
+			return yaml_err(
+				n, err, ERR_INVALID, "'replacement' can not be set for %s action", action);
 		if ((r->action == RELABEL_KEEPEQUAL || r->action == RELABEL_DROPEQUAL) &&
-		    (f->regex_set || r->modulus || separator_set))
-			return yaml_err(n, err, ERR_INVALID, "%s action requires only 'source_labels' and "
-				"`target_label`, and no other fields", action);
+			(f->regex_set || r->modulus || separator_set))
+			return yaml_err(n, err, ERR_INVALID,
+				"%s action requires only 'source_labels' and "
+				"`target_label`, and no other fields",
+				action);
 		return ERR_OK;
 	case RELABEL_REPLACE:
 	case RELABEL_HASHMOD:
@@ -186,8 +187,8 @@ static const struct yaml_schema rule_schema = {
 	.check = rule_check,
 };
 
-static enum err_code decode_rule(struct yaml_ctx *ctx, const struct yaml_node *n,
-	struct relabel_rule *out, struct err *err)
+static enum err_code decode_rule(
+	struct yaml_ctx *ctx, const struct yaml_node *n, struct relabel_rule *out, struct err *err)
 {
 	const struct yaml_node *at;
 	struct rule_fields f;
@@ -207,8 +208,8 @@ static enum err_code decode_rule(struct yaml_ctx *ctx, const struct yaml_node *n
 	return ERR_OK;
 }
 
-enum err_code relabel_rules_decode(struct yaml_ctx *ctx, const struct yaml_node *n, void *rules,
-	struct err *err)
+enum err_code relabel_rules_decode(
+	struct yaml_ctx *ctx, const struct yaml_node *n, void *rules, struct err *err)
 {
 	struct relabel_rules *out = rules, made = { 0 };
 	const struct yaml_node *c;
@@ -242,9 +243,9 @@ void relabel_rules_release(struct relabel_rules *r)
 static bool rule_eq(const struct relabel_rule *a, const struct relabel_rule *b)
 {
 	if (a->action != b->action || a->modulus != b->modulus ||
-	    a->source_labels_n != b->source_labels_n ||
-	    !str_eq(a->separator, b->separator) || !str_eq(a->target_label, b->target_label) ||
-	    !str_eq(a->replacement, b->replacement) || !str_eq(a->regex_text, b->regex_text))
+		a->source_labels_n != b->source_labels_n || !str_eq(a->separator, b->separator) ||
+		!str_eq(a->target_label, b->target_label) || !str_eq(a->replacement, b->replacement) ||
+		!str_eq(a->regex_text, b->regex_text))
 		return false;
 	for (size_t i = 0; i < a->source_labels_n; i++)
 		if (!str_eq(a->source_labels[i], b->source_labels[i]))
@@ -297,8 +298,8 @@ static void buf_add_cased(struct buf *b, struct str s, bool upper)
 }
 
 /* Label := what scratch holds. The strings live with the builder's arena. */
-static enum err_code set_from(struct labels_builder *b, struct str name, const struct buf *scratch,
-	struct err *err)
+static enum err_code set_from(
+	struct labels_builder *b, struct str name, const struct buf *scratch, struct err *err)
 {
 	struct str n, v;
 
@@ -312,8 +313,8 @@ static enum err_code set_from(struct labels_builder *b, struct str name, const s
 	return ERR_OK;
 }
 
-static enum err_code apply_replace(const struct relabel_rule *r, struct labels_builder *b,
-	struct str joined, struct err *err)
+static enum err_code apply_replace(
+	const struct relabel_rule *r, struct labels_builder *b, struct str joined, struct err *err)
 {
 	struct str group[REGEX_GROUPS_MAX];
 	struct buf name = { 0 }, value = { 0 };
@@ -333,8 +334,8 @@ static enum err_code apply_replace(const struct relabel_rule *r, struct labels_b
 }
 
 /* Over a snapshot: what one name becomes is not looked at again. */
-static enum err_code apply_labelmap(const struct relabel_rule *r, struct labels_builder *b,
-	struct err *err)
+static enum err_code apply_labelmap(
+	const struct relabel_rule *r, struct labels_builder *b, struct err *err)
 {
 	struct str group[REGEX_GROUPS_MAX];
 	size_t n = b->n;
@@ -415,8 +416,8 @@ static enum err_code apply(const struct relabel_rule *r, struct labels_builder *
 	return rc;
 }
 
-enum err_code relabel_apply_rule(const struct relabel_rule *r, struct labels_builder *b, bool *keep,
-	struct err *err)
+enum err_code relabel_apply_rule(
+	const struct relabel_rule *r, struct labels_builder *b, bool *keep, struct err *err)
 {
 	struct buf joined = { 0 };
 	enum err_code rc;

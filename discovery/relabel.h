@@ -12,7 +12,7 @@
 #define DISCOVERY_RELABEL_H
 
 #include "base/labels.h"
-#include "base/yaml.h"
+#include "base/yaml/yaml.h"
 
 enum relabel_action {
 	RELABEL_REPLACE,
@@ -47,8 +47,8 @@ struct relabel_rules {
  * A YAML_CUSTOM decoder of a list of rules into a struct relabel_rules; on failure nothing is left
  * to release.
  */
-enum err_code relabel_rules_decode(struct yaml_ctx *ctx, const struct yaml_node *n, void *rules,
-	struct err *err);
+enum err_code relabel_rules_decode(
+	struct yaml_ctx *ctx, const struct yaml_node *n, void *rules, struct err *err);
 void relabel_rules_release(struct relabel_rules *r);
 bool relabel_rules_eq(const struct relabel_rules *a, const struct relabel_rules *b);
 
@@ -56,8 +56,8 @@ bool relabel_rules_eq(const struct relabel_rules *a, const struct relabel_rules 
  * Called after each rule that was run, with the builder's set as it is then; keep false: the rule
  * dropped it, and it was the last.
  */
-typedef enum err_code (*relabel_step_fn)(void *ctx, size_t rule, const struct labels_builder *b,
-	bool keep, struct err *err);
+typedef enum err_code (*relabel_step_fn)(
+	void *ctx, size_t rule, const struct labels_builder *b, bool keep, struct err *err);
 
 /*
  * Applies one rule, or all in order, to the builder's set. *keep false: the set is dropped, and
@@ -65,8 +65,8 @@ typedef enum err_code (*relabel_step_fn)(void *ctx, size_t rule, const struct la
  * builder's arena.
  * Errors: ERR_NOMEM, ERR_LIMIT (the arena's budget).
  */
-MUST_CHECK enum err_code relabel_apply_rule(const struct relabel_rule *rule,
-	struct labels_builder *b, bool *keep, struct err *err);
+MUST_CHECK enum err_code relabel_apply_rule(
+	const struct relabel_rule *rule, struct labels_builder *b, bool *keep, struct err *err);
 MUST_CHECK enum err_code relabel_apply(const struct relabel_rules *rules, struct labels_builder *b,
 	bool *keep, size_t *dropped_by, struct err *err);
 /* The same, told step by step; an error of step's ends it. */

@@ -94,8 +94,8 @@ static enum err_code make_buckets(struct aggregation *x, struct err *err)
 		return eval_nomem(x->ev, err);
 	map_init(&map);
 	for (size_t i = 0; i < x->in->n; i++) {
-		rc = labels_group(x->ev, x->in->costs[i].metric, x->call->grouping, x->call->labels,
-			&metric, err);
+		rc = labels_group(
+			x->ev, x->in->costs[i].metric, x->call->grouping, x->call->labels, &metric, err);
 		if (rc)
 			break;
 		hash = labels_hash(metric);
@@ -219,8 +219,7 @@ static enum err_code reduce(struct aggregation *x, struct value *out, struct err
 
 /* ---- quantile ---- */
 
-static enum err_code quantiles(
-	struct aggregation *x, double q, struct value *out, struct err *err)
+static enum err_code quantiles(struct aggregation *x, double q, struct value *out, struct err *err)
 {
 	double *values = arena_alloc_raw(x->ev->arena, x->in->n + 1, sizeof(*values));
 	size_t first = 0;
@@ -242,8 +241,7 @@ static enum err_code quantiles(
 	}
 	for (size_t i = 0; i < x->n; i++)
 		out->costs[out->n++] = (struct cost){ .metric = x->buckets[i].metric,
-			.value = quantile_of(
-				q, values + x->buckets[i].first, x->buckets[i].n),
+			.value = quantile_of(q, values + x->buckets[i].first, x->buckets[i].n),
 			.t_ns = x->ev->t_ns };
 	return ERR_OK;
 }
@@ -277,8 +275,8 @@ static void print_plain(struct buf *out, double v)
 }
 
 /* The values become a label of the elements, by which they are counted then. */
-static enum err_code label_by_value(struct aggregation *x, struct str label, struct value *out,
-	struct err *err)
+static enum err_code label_by_value(
+	struct aggregation *x, struct str label, struct value *out, struct err *err)
 {
 	enum err_code rc = ERR_OK;
 	struct buf text = { 0 };
@@ -295,16 +293,15 @@ static enum err_code label_by_value(struct aggregation *x, struct str label, str
 		print_plain(&text, c->value);
 		labels_builder_init(&b, x->ev->arena, c->metric);
 		labels_builder_set(&b, label, str_dup(x->ev->arena, buf_str(&text)));
-		rc = buf_failed(&text) ? eval_nomem(x->ev, err) :
-					 labels_builder_build(&b, &c->metric, err);
+		rc = buf_failed(&text) ? eval_nomem(x->ev, err) : labels_builder_build(&b, &c->metric, err);
 	}
 	buf_release(&text);
 	return rc;
 }
 
 /* The grouping of count_values() with its label: by takes it in, without leaves it. */
-static enum err_code grouping_with(struct aggregation *x, struct str label, struct call *out,
-	struct err *err)
+static enum err_code grouping_with(
+	struct aggregation *x, struct str label, struct call *out, struct err *err)
 {
 	struct name_list all = x->call->labels;
 
@@ -354,7 +351,9 @@ static enum err_code choose(
 	snprintf(digits, sizeof(digits), "%g", k);
 	if (isnan(k) || k >= 0x1p63 || k < -0x1p63)
 		return eval_fault(x->ev, e, err, ERR_INVALID, "Scalar value %s overflows int64",
-			isnan(k) ? "NaN" : isinf(k) ? (k > 0 ? "+Inf" : "-Inf") : digits);
+			isnan(k)     ? "NaN" :
+				isinf(k) ? (k > 0 ? "+Inf" : "-Inf") :
+						   digits);
 	out->costs = arena_array(x->ev->arena, struct cost, x->in->n + 1);
 	if (!order || !out->costs)
 		return eval_nomem(x->ev, err);

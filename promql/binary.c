@@ -203,14 +203,14 @@ static enum err_code index_one_side(struct matching *x, const struct value *v, s
 		if ((rc = index_add(x, &x->one, key, (uint32_t)i, &at, &added, err)))
 			return rc;
 		if (!added)
-			return many_to_many(x, key, v->costs[x->one.first[at]].metric,
-				v->costs[i].metric, x->b->card == CARD_GROUP_RIGHT, err);
+			return many_to_many(x, key, v->costs[x->one.first[at]].metric, v->costs[i].metric,
+				x->b->card == CARD_GROUP_RIGHT, err);
 	}
 	return ERR_OK;
 }
 
-static enum err_code result_metric(struct matching *x, struct labels many, struct labels one,
-	struct labels *out, struct err *err)
+static enum err_code result_metric(
+	struct matching *x, struct labels many, struct labels one, struct labels *out, struct err *err)
 {
 	const struct binary *b = x->b;
 	struct labels base = many;
@@ -227,15 +227,13 @@ static enum err_code result_metric(struct matching *x, struct labels many, struc
 			labels_builder_del(&builder, b->labels.v[i]);
 	if (b->card != CARD_ONE_TO_ONE)
 		for (size_t i = 0; i < b->include.n; i++)
-			labels_builder_set(
-				&builder, b->include.v[i], labels_get(one, b->include.v[i]));
+			labels_builder_set(&builder, b->include.v[i], labels_get(one, b->include.v[i]));
 	return labels_builder_build(&builder, out, err);
 }
 
 /* One element of the many side with its partner. */
 static enum err_code match_element(struct matching *x, const struct cost *many,
-	const struct cost *one, struct index *seen, uint32_t key, struct value *out,
-	struct err *err)
+	const struct cost *one, struct index *seen, uint32_t key, struct value *out, struct err *err)
 {
 	const struct binary *b = x->b;
 	bool swap = b->card == CARD_GROUP_RIGHT, keep, added;
@@ -294,8 +292,7 @@ static enum err_code match_costs(struct matching *x, const struct value *l, cons
 		at = index_find(&x->one, key);
 		if (at == MAP_NONE)
 			continue;
-		rc = match_element(
-			x, &many->costs[i], &one->costs[x->one.first[at]], &seen, at, out, err);
+		rc = match_element(x, &many->costs[i], &one->costs[x->one.first[at]], &seen, at, out, err);
 		if (rc)
 			goto out;
 	}

@@ -66,14 +66,13 @@ static void find_slices(struct gathering *g, const struct expr *e)
 	if (g->slice_ns < longest / SLICES_MAX)
 		g->slice_ns = longest / SLICES_MAX + 1;
 	for (size_t k = 0; k < 2; k++)
-		g->side[k].slices_n = (uint32_t)((expr_strip(e->call.args[k])->selector.window_ns - 1) /
-						  g->slice_ns + 1);
+		g->side[k].slices_n =
+			(uint32_t)((expr_strip(e->call.args[k])->selector.window_ns - 1) / g->slice_ns + 1);
 }
 
 static bool series_eq(const void *ctx, const void *key, uint32_t id)
 {
-	return labels_eq(
-		*(const struct labels *)key, ((const struct gathering *)ctx)->series[id]);
+	return labels_eq(*(const struct labels *)key, ((const struct gathering *)ctx)->series[id]);
 }
 
 static enum err_code find_series(
@@ -156,8 +155,8 @@ static enum err_code add_observation(struct gathering *g, struct observations *o
 	return ERR_OK;
 }
 
-static enum err_code read_slices(struct gathering *g, const struct plan_read *read,
-	struct observations *o, struct err *err)
+static enum err_code read_slices(
+	struct gathering *g, const struct plan_read *read, struct observations *o, struct err *err)
 {
 	struct selection s = { .selector = &read->expr->selector,
 		.expr = read->expr,
@@ -168,14 +167,12 @@ static enum err_code read_slices(struct gathering *g, const struct plan_read *re
 	enum err_code rc = ERR_OK;
 
 	for (uint32_t i = 0; i < o->slices_n && !rc; i++) {
-		s.window.max_ns =
-			o->window.max_ns - (int64_t)(o->slices_n - 1 - i) * g->slice_ns;
+		s.window.max_ns = o->window.max_ns - (int64_t)(o->slices_n - 1 - i) * g->slice_ns;
 		s.window.min_ns = s.window.max_ns - g->slice_ns;
 		if (s.window.min_ns < o->window.min_ns)
 			s.window.min_ns = o->window.min_ns;
 		v = (struct value){ .type = VALUE_PROFILES };
-		if ((rc = eval_check(&g->slice, err)) ||
-			(rc = sum_selection(&g->slice, &s, &v, err)) ||
+		if ((rc = eval_check(&g->slice, err)) || (rc = sum_selection(&g->slice, &s, &v, err)) ||
 			(rc = profiles_round(&g->slice, &v, err)))
 			break;
 		for (size_t k = 0; k < v.n && !rc; k++)
@@ -213,8 +210,8 @@ static struct str function_name(const struct gathering *g, const struct change *
 	return frames_group(g->frames, c->function)->v[FRAME_FUNCTION];
 }
 
-static enum err_code add_cost(struct gathering *g, struct labels_builder *b, double value,
-	struct value *out, struct err *err)
+static enum err_code add_cost(
+	struct gathering *g, struct labels_builder *b, double value, struct value *out, struct err *err)
 {
 	struct cost *c = &out->costs[out->n++];
 
@@ -223,8 +220,8 @@ static enum err_code add_cost(struct gathering *g, struct labels_builder *b, dou
 	return labels_builder_build(b, &c->metric, err);
 }
 
-static enum err_code report_changed(struct gathering *g, const struct change_output *found,
-	struct value *out, struct err *err)
+static enum err_code report_changed(
+	struct gathering *g, const struct change_output *found, struct value *out, struct err *err)
 {
 	struct labels_builder b;
 	enum err_code rc = ERR_OK;
@@ -233,15 +230,15 @@ static enum err_code report_changed(struct gathering *g, const struct change_out
 		return eval_nomem(g->ev, err);
 	for (size_t i = 0; i < found->changed_n && !rc; i++) {
 		labels_builder_init(&b, g->ev->arena, (struct labels){ 0 });
-		labels_builder_set(&b, str_of(frame_field_name(FRAME_FUNCTION)),
-			function_name(g, &found->v[i]));
+		labels_builder_set(
+			&b, str_of(frame_field_name(FRAME_FUNCTION)), function_name(g, &found->v[i]));
 		rc = add_cost(g, &b, found->v[i].difference, out, err);
 	}
 	return rc;
 }
 
-static enum err_code report_bound(struct gathering *g, const struct change *c, bool is_high,
-	struct value *out, struct err *err)
+static enum err_code report_bound(
+	struct gathering *g, const struct change *c, bool is_high, struct value *out, struct err *err)
 {
 	struct labels_builder b;
 
@@ -249,14 +246,13 @@ static enum err_code report_bound(struct gathering *g, const struct change *c, b
 	labels_builder_set(&b, STR("bound"), is_high ? STR("high") : STR("low"));
 	labels_builder_set(&b, STR("verdict"), str_of(change_word_name(c->word)));
 	if (c->function != UINT32_MAX)
-		labels_builder_set(
-			&b, str_of(frame_field_name(FRAME_FUNCTION)), function_name(g, c));
+		labels_builder_set(&b, str_of(frame_field_name(FRAME_FUNCTION)), function_name(g, c));
 	return add_cost(g, &b, is_high ? c->high : c->low, out, err);
 }
 
 /* Both bounds of each function; where nothing can be said of any one, those of all. */
-static enum err_code report_intervals(struct gathering *g, const struct change_output *found,
-	struct value *out, struct err *err)
+static enum err_code report_intervals(
+	struct gathering *g, const struct change_output *found, struct value *out, struct err *err)
 {
 	static const struct change anything = { UINT32_MAX, CHANGE_UNKNOWN, 0, -1, 1 };
 	const struct change *v = found->verdict == CHANGE_JUDGED ? found->v : &anything;
@@ -287,10 +283,9 @@ static struct changed_slices count_slices(const struct observations *o)
 static enum err_code explain(
 	struct gathering *g, const struct change_output *found, struct err *err)
 {
-	struct changed_words w = { .ev = g->ev,
-		.name = g->call->call.fn->name,
-		.slice_ns = g->slice_ns,
-		.found = found };
+	struct changed_words w = {
+		.ev = g->ev, .name = g->call->call.fn->name, .slice_ns = g->slice_ns, .found = found
+	};
 
 	for (unsigned k = 0; k < 2; k++)
 		w.side[k] = count_slices(&g->side[k]);
@@ -310,11 +305,10 @@ static enum err_code judge(struct gathering *g, double p, struct value *out, str
 	enum err_code rc;
 
 	for (unsigned k = 0; k < 2; k++)
-		in.side[k] = (struct change_side){ .v = g->side[k].v,
-			.n = g->side[k].n,
-			.slices_n = g->side[k].slices_n };
-	if ((rc = changed_judge(g->ev->arena, &in, &found, err)) ||
-		(rc = explain(g, &found, err)))
+		in.side[k] = (struct change_side){
+			.v = g->side[k].v, .n = g->side[k].n, .slices_n = g->side[k].slices_n
+		};
+	if ((rc = changed_judge(g->ev->arena, &in, &found, err)) || (rc = explain(g, &found, err)))
 		return rc;
 	if (g->call->call.fn->id == FN_CHANGED_INTERVAL)
 		return report_intervals(g, &found, out, err);
@@ -329,7 +323,7 @@ static enum err_code plan_call(
 
 	for (size_t k = 0; k < e->call.args_n && !rc; k++)
 		rc = k < 2 ? select_profiles(ev, expr_strip(e->call.args[k]), &each_series, out, err) :
-			     eval_expr(ev, e->call.args[k], out, err);
+					 eval_expr(ev, e->call.args[k], out, err);
 	*out = (struct value){ .type = VALUE_COSTS };
 	return rc;
 }
@@ -348,8 +342,7 @@ enum err_code call_changed(
 		return rc;
 	if (!(p.scalar > 0 && p.scalar < 1))
 		return eval_fault(ev, e->call.args[2], err, ERR_INVALID,
-			"%s() wants a probability between 0 and 1, got %g", e->call.fn->name,
-			p.scalar);
+			"%s() wants a probability between 0 and 1, got %g", e->call.fn->name, p.scalar);
 	*out = (struct value){ .type = VALUE_COSTS };
 	if ((rc = frames_open(ev, &by_function, &g.frames, err)))
 		return rc;

@@ -57,25 +57,24 @@ static void judged(const struct changed_words *w, struct buf *out)
 	size_t others = f->n - f->changed_n, unknown = 0;
 
 	if (f->changed_n)
-		buf_printf(out, "%zu of %zu function%s changed", f->changed_n, f->n,
-			f->n > 1 ? "s" : "");
+		buf_printf(out, "%zu of %zu function%s changed", f->changed_n, f->n, f->n > 1 ? "s" : "");
 	if (others == 0)
 		return;
 	while (unknown < others && v[unknown].word == CHANGE_UNKNOWN)
 		unknown++;
 	if (unknown == 0) {
-		buf_printf(out, f->changed_n ? ", the others not by more than %.2f points" :
-					       "no function changed by more than %.2f points",
+		buf_printf(out,
+			f->changed_n ? ", the others not by more than %.2f points" :
+						   "no function changed by more than %.2f points",
 			100 * change_reach(v));
 		return;
 	}
 	buf_printf(out,
 		"%scannot tell yet of %zu function%s: " STR_FMT " moved by %+.1f to %+.1f points",
-		f->changed_n ? "; " : "", unknown, unknown > 1 ? "s" : "", STR_ARG(w->widest),
-		100 * v->low, 100 * v->high);
+		f->changed_n ? "; " : "", unknown, unknown > 1 ? "s" : "", STR_ARG(w->widest), 100 * v->low,
+		100 * v->high);
 	if (times_longer(v) <= LONGER_MAX)
-		buf_printf(out, "; windows about %.0f times as long would tell",
-			fmax(times_longer(v), 2));
+		buf_printf(out, "; windows about %.0f times as long would tell", fmax(times_longer(v), 2));
 }
 
 static void describe(const struct changed_words *w, struct buf *out)

@@ -26,8 +26,7 @@ struct pairing {
 
 static bool pair_eq(const void *ctx, const void *key, uint32_t id)
 {
-	return labels_eq(
-		*(const struct labels *)key, ((const struct pairing *)ctx)->pairs[id].metric);
+	return labels_eq(*(const struct labels *)key, ((const struct pairing *)ctx)->pairs[id].metric);
 }
 
 static enum err_code twice(struct pairing *x, struct labels metric, const struct profile_value *a,
@@ -62,8 +61,8 @@ static enum err_code add_side(struct pairing *x, const struct value *v, int side
 		const struct profile_value *p = &v->profiles[i];
 
 		if (p->is_diff)
-			return eval_fault(x->ev, x->e, err, ERR_INVALID,
-				"the %s side is a difference already", side ? "base" : "new");
+			return eval_fault(x->ev, x->e, err, ERR_INVALID, "the %s side is a difference already",
+				side ? "base" : "new");
 		if ((rc = labels_group(x->ev, p->metric, how, x->labels, &metric, err)))
 			return rc;
 		hash = labels_hash(metric);
@@ -147,14 +146,11 @@ static enum err_code add_cells(struct pairing *x, struct profile_value *out,
 		if (side == 0 && ratio != 1) {
 			scaled = round((double)c.value * ratio);
 			if (!(scaled > -0x1p63 && scaled < 0x1p63))
-				return eval_fault(x->ev, x->e, err, ERR_LIMIT,
-					"a normalized cost exceeds 64 bits");
+				return eval_fault(x->ev, x->e, err, ERR_LIMIT, "a normalized cost exceeds 64 bits");
 			c.value = (int64_t)scaled;
 		}
 		if (side == 1)
-			c = (struct cell){
-				.stack = c.stack, .label_set = c.label_set, .base = c.value
-			};
+			c = (struct cell){ .stack = c.stack, .label_set = c.label_set, .base = c.value };
 		if (c.value != 0 || c.base != 0)
 			into->cells[into->n++] = c;
 	}
@@ -207,8 +203,8 @@ static enum err_code diff_pair(struct pairing *x, const struct pair *pair, bool 
 
 	if (a && b && !str_eq(a->type.sample_unit, b->type.sample_unit))
 		return eval_fault(x->ev, x->e, err, ERR_INVALID,
-			"no difference between " STR_FMT " and " STR_FMT,
-			STR_ARG(a->type.sample_unit), STR_ARG(b->type.sample_unit));
+			"no difference between " STR_FMT " and " STR_FMT, STR_ARG(a->type.sample_unit),
+			STR_ARG(b->type.sample_unit));
 	*out = (struct profile_value){
 		.metric = pair->metric, .is_diff = true, .type = a ? a->type : b->type
 	};
@@ -256,8 +252,8 @@ static enum err_code diff_pair(struct pairing *x, const struct pair *pair, bool 
 }
 
 enum err_code profiles_diff(struct eval *ev, const struct expr *e, const struct value *new_side,
-	const struct value *base_side, enum grouping matching, struct name_list labels,
-	bool normalized, struct value *out, struct err *err)
+	const struct value *base_side, enum grouping matching, struct name_list labels, bool normalized,
+	struct value *out, struct err *err)
 {
 	struct pairing x = { .ev = ev, .e = e, .matching = matching, .labels = labels };
 	struct value result = { .type = VALUE_PROFILES };
@@ -267,8 +263,7 @@ enum err_code profiles_diff(struct eval *ev, const struct expr *e, const struct 
 
 	map_init(&x.map);
 	x.pairs = arena_array(ev->arena, struct pair, new_side->n + base_side->n + 1);
-	result.profiles = arena_array(
-		ev->arena, struct profile_value, new_side->n + base_side->n + 1);
+	result.profiles = arena_array(ev->arena, struct profile_value, new_side->n + base_side->n + 1);
 	if (!x.pairs || !result.profiles) {
 		rc = eval_nomem(ev, err);
 		goto out;
@@ -277,8 +272,8 @@ enum err_code profiles_diff(struct eval *ev, const struct expr *e, const struct 
 		goto out;
 	exponent = common_exponent(&x, normalized, &fraction);
 	for (size_t i = 0; i < x.n; i++) {
-		if ((rc = diff_pair(&x, &x.pairs[i], normalized, exponent,
-			     &result.profiles[result.n], err)))
+		if ((rc = diff_pair(
+				 &x, &x.pairs[i], normalized, exponent, &result.profiles[result.n], err)))
 			goto out;
 		result.profiles[result.n++].fraction = fraction;
 	}

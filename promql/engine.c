@@ -3,9 +3,9 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "base/heap.h"
 #include "base/metrics.h"
-#include "promql/check.h"
+#include "base/self/heap.h"
+#include "promql/syntax/check.h"
 
 #define WATCH_NS (20 * NS_PER_MS) /* how late a cancel may be seen */
 #define TIMEOUT_DEFAULT_NS (2 * NS_PER_MIN)
@@ -241,8 +241,8 @@ static bool gives_up(const void *ctx)
 	return is_asked_to_stop(ctx, clock_monotonic_ns());
 }
 
-static struct query *query_new(struct engine *e, const struct query_options *o,
-	const atomic_bool *cancel, int64_t deadline_ns)
+static struct query *query_new(
+	struct engine *e, const struct query_options *o, const atomic_bool *cancel, int64_t deadline_ns)
 {
 	struct query *q = calloc(1, sizeof(*q));
 
@@ -252,8 +252,7 @@ static struct query *query_new(struct engine *e, const struct query_options *o,
 	q->o = *o;
 	q->cancel = cancel;
 	q->deadline_ns = deadline_ns;
-	q->memory = (struct budget){ .max_bytes = e->o.memory_bytes_max,
-		.flag = "--query.max-memory" };
+	q->memory = (struct budget){ .max_bytes = e->o.memory_bytes_max, .flag = "--query.max-memory" };
 	if (e->memory)
 		memory_pool_join(e->memory, &q->memory, gives_up, q);
 	arena_init_shared(&q->arena, &q->memory);

@@ -68,8 +68,7 @@ static struct digest of_location(struct reading *r, uint32_t id)
 
 		d = add_str(add_str(d, r->p, f->name), r->p, f->system_name);
 		d = add_number(add_str(d, r->p, f->filename), (uint64_t)f->start_line);
-		d = add_number(add_number(d, (uint64_t)l->lines[i].line),
-			(uint64_t)l->lines[i].column);
+		d = add_number(add_number(d, (uint64_t)l->lines[i].line), (uint64_t)l->lines[i].column);
 	}
 	return r->locations[id] = d;
 }
@@ -147,8 +146,7 @@ struct joining {
 
 static bool cell_eq(const void *ctx, const void *key, uint32_t id)
 {
-	return !memcmp(
-		key, &((const struct joining *)ctx)->cells[id].digest, sizeof(struct digest));
+	return !memcmp(key, &((const struct joining *)ctx)->cells[id].digest, sizeof(struct digest));
 }
 
 static enum err_code add_cell(
@@ -179,7 +177,7 @@ static enum err_code join_cells(struct joining *x, struct part *part, struct err
 		return rc;
 	for (size_t i = 0; i < part->n; i++) {
 		struct digest d = r.nodes[r.at[part->cells[i].stack]],
-			      set = of_label_set(&r, part->cells[i].label_set);
+					  set = of_label_set(&r, part->cells[i].label_set);
 
 		d = add_bytes(d, &set, sizeof(set));
 		id = map_find(&x->map, d.v[0], cell_eq, x, &d);
@@ -250,8 +248,8 @@ static bool has_epochs(const struct profile_value *p)
 	return false;
 }
 
-enum err_code profile_joined(struct eval *ev, const struct profile_value *in,
-	struct profile_value *out, struct err *err)
+enum err_code profile_joined(
+	struct eval *ev, const struct profile_value *in, struct profile_value *out, struct err *err)
 {
 	*out = *in;
 	if (!has_epochs(in))

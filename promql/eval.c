@@ -5,11 +5,11 @@
 
 #include "base/clock.h"
 #include "promql/changed.h"
-#include "promql/check.h"
 #include "promql/filter.h"
-#include "promql/unit.h"
 #include "promql/number.h"
 #include "promql/plan.h"
+#include "promql/syntax/check.h"
+#include "promql/unit.h"
 
 /* ---- faults ---- */
 
@@ -75,8 +75,7 @@ static enum err_code require(struct eval *ev, const struct expr *call, const str
 	value_types_print(&got, v->type);
 	rc = eval_fault(ev, arg, err, ERR_INVALID, "%s%s wants " STR_FMT ", got " STR_FMT,
 		call->kind == EXPR_CALL ? call->call.fn->name : "the sign",
-		call->kind == EXPR_CALL ? "()" : "", STR_ARG(buf_str(&want)),
-		STR_ARG(buf_str(&got)));
+		call->kind == EXPR_CALL ? "()" : "", STR_ARG(buf_str(&want)), STR_ARG(buf_str(&got)));
 	buf_release(&want);
 	buf_release(&got);
 	return rc;
@@ -190,10 +189,8 @@ static enum err_code eval_merging(
 		m.each = false;
 		m.grouping = e->call.grouping;
 		m.labels = e->call.labels;
-		rc = over_is(arg) ? eval_over(ev, arg, &m, out, err) :
-				    select_noted(ev, arg, &m, out, err);
-		if (rc ||
-			(rc = require(ev, call, arg, out, VALUE_PROFILES, err)))
+		rc = over_is(arg) ? eval_over(ev, arg, &m, out, err) : select_noted(ev, arg, &m, out, err);
+		if (rc || (rc = require(ev, call, arg, out, VALUE_PROFILES, err)))
 			return rc;
 		if (e->call.grouping != GROUPING_BY || !profiles_need_split(out, e->call.labels))
 			return ERR_OK;
@@ -211,8 +208,7 @@ enum err_code eval_totals(struct eval *ev, const struct expr *e, struct value *o
 	enum err_code rc;
 
 	if ((rc = eval_merging(ev, e, WANT_TOTALS, &v, err)) ||
-		(waiting && ((rc = profiles_settle(ev, &v, err)) ||
-				    (rc = filters_apply(ev, e, &v, err)))))
+		(waiting && ((rc = profiles_settle(ev, &v, err)) || (rc = filters_apply(ev, e, &v, err)))))
 		return rc;
 	if (!(v.type & VALUE_PROFILES)) {
 		*out = v;
@@ -299,8 +295,8 @@ static enum err_code call_flat(
 		o.matchers_n = e->call.args[1]->selector.matchers_n;
 	}
 	/* Not rounded yet: what `by` adds up is rounded behind the sum. */
-	if ((rc = eval_merging(ev, e->call.args[0],
-		     flat_by_name(&o) ? WANT_NAMES : WANT_CELLS, &p, err)) ||
+	if ((rc = eval_merging(
+			 ev, e->call.args[0], flat_by_name(&o) ? WANT_NAMES : WANT_CELLS, &p, err)) ||
 		(rc = require(ev, e, e->call.args[0], &p, VALUE_PROFILES, err)))
 		return rc;
 	return profiles_flat(ev, &p, &o, out, err);
@@ -407,8 +403,7 @@ static enum err_code call_absent(
 
 	if ((rc = eval_totals(ev, arg, &v, err)))
 		return rc;
-	if (arg->kind == EXPR_SELECTOR &&
-		(rc = absent_labels(ev, &arg->selector, &metric, err)))
+	if (arg->kind == EXPR_SELECTOR && (rc = absent_labels(ev, &arg->selector, &metric, err)))
 		return rc;
 	*out = (struct value){ .type = VALUE_COSTS };
 	if (!(out->costs = arena_new(ev->arena, struct cost)))
@@ -510,15 +505,15 @@ static enum err_code eval_unary(
 }
 
 /* What the check let pass because a name could have stood for something else. */
-static enum err_code no_operator(struct eval *ev, const struct binary *b, unsigned lhs,
-	unsigned rhs, struct err *err)
+static enum err_code no_operator(
+	struct eval *ev, const struct binary *b, unsigned lhs, unsigned rhs, struct err *err)
 {
 	struct buf text = { 0 };
 	enum err_code rc;
 
 	binary_fault_print(&text, b, lhs, rhs);
-	rc = query_error_at(ev->query->text, b->op_at, NULL, err, ERR_INVALID, STR_FMT,
-		STR_ARG(buf_str(&text)));
+	rc = query_error_at(
+		ev->query->text, b->op_at, NULL, err, ERR_INVALID, STR_FMT, STR_ARG(buf_str(&text)));
 	buf_release(&text);
 	return rc;
 }

@@ -14,9 +14,9 @@
 #ifndef PROMQL_EVAL_H
 #define PROMQL_EVAL_H
 
-#include "promql/ast.h"
-#include "promql/functions.h"
-#include "promql/parse.h"
+#include "promql/syntax/ast.h"
+#include "promql/syntax/functions.h"
+#include "promql/syntax/parse.h"
 #include "promql/value.h"
 
 struct value {
@@ -170,8 +170,8 @@ struct selection {
 };
 
 /* The series a selector's name and matchers select, sample labels not looked at; once per epoch. */
-MUST_CHECK enum err_code select_series(struct eval *ev, const struct expr *e,
-	struct db_series **out, size_t *n, struct err *err);
+MUST_CHECK enum err_code select_series(
+	struct eval *ev, const struct expr *e, struct db_series **out, size_t *n, struct err *err);
 
 /* Reads and adds up a selection: one element per group. */
 MUST_CHECK enum err_code sum_selection(
@@ -184,8 +184,8 @@ bool over_is(const struct expr *e); /* a call of a function that gives profiles 
 MUST_CHECK enum err_code eval_over(struct eval *ev, const struct expr *e, const struct merging *m,
 	struct value *out, struct err *err);
 /* What rate() says of profiles that do not add up in time. */
-enum err_code over_refuse_levels(struct eval *ev, const struct expr *e,
-	const struct profile_type *type, struct err *err);
+enum err_code over_refuse_levels(
+	struct eval *ev, const struct expr *e, const struct profile_type *type, struct err *err);
 /* OVER_MIN, OVER_MAX: leaves the epoch and the time of each series that has it, in a copy. */
 MUST_CHECK enum err_code over_choose(struct eval *ev, struct selection *s, struct err *err);
 
@@ -274,8 +274,8 @@ static inline bool is_same_series(const struct db_series *a, const struct profil
  */
 MUST_CHECK enum err_code profile_join_epochs(
 	struct eval *ev, struct profile_value *p, struct err *err);
-MUST_CHECK enum err_code profile_joined(struct eval *ev, const struct profile_value *in,
-	struct profile_value *out, struct err *err);
+MUST_CHECK enum err_code profile_joined(
+	struct eval *ev, const struct profile_value *in, struct profile_value *out, struct err *err);
 
 /* ---- diff.c ---- */
 
@@ -317,12 +317,12 @@ MUST_CHECK enum err_code costs_binary(struct eval *ev, const struct expr *e, con
 /* ---- math.c, label_functions.c: functions of costs ---- */
 
 /* Each by its row in functions.c; args are evaluated. */
-MUST_CHECK enum err_code costs_math(struct eval *ev, const struct expr *e,
-	const struct value *args, struct value *out, struct err *err);
+MUST_CHECK enum err_code costs_math(struct eval *ev, const struct expr *e, const struct value *args,
+	struct value *out, struct err *err);
 MUST_CHECK enum err_code costs_negated(
 	struct eval *ev, const struct value *in, struct value *out, struct err *err);
-MUST_CHECK enum err_code costs_sorted(struct eval *ev, const struct value *in, bool descending,
-	struct value *out, struct err *err);
+MUST_CHECK enum err_code costs_sorted(
+	struct eval *ev, const struct value *in, bool descending, struct value *out, struct err *err);
 /* The q-quantile of v[0..n), which it sorts; n > 0. */
 double quantile_of(double q, double *v, size_t n);
 /* Prometheus's error where two elements have the same labels. */

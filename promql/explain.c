@@ -26,18 +26,18 @@ static const char *kind_name(const struct expr *e)
 
 static const char *values_name(const struct plan_read *r)
 {
-	return !r->set                         ? "numbers" :
-		r->merging.totals_only         ? "totals" :
-		r->merging.by_name             ? "names of functions" :
-						 "stacks";
+	return !r->set             ? "numbers" :
+		r->merging.totals_only ? "totals" :
+		r->merging.by_name     ? "names of functions" :
+								 "stacks";
 }
 
 static const char *grouping_name(const struct plan_read *r)
 {
-	return r->merging.each                           ? "each series" :
-		r->merging.grouping == GROUPING_BY       ? "by" :
-		r->merging.grouping == GROUPING_WITHOUT  ? "without" :
-							   "all together";
+	return r->merging.each                      ? "each series" :
+		r->merging.grouping == GROUPING_BY      ? "by" :
+		r->merging.grouping == GROUPING_WITHOUT ? "without" :
+												  "all together";
 }
 
 struct children {
@@ -324,9 +324,9 @@ static void print_window(struct buf *out, const struct window *w)
 
 static void print_sources(struct buf *out, const struct sum_estimate *e)
 {
-	static const char *const names[SOURCES] = { "rows of the head", "chunks",
-		"hours of series", "days of series", "hours of groups", "days of groups",
-		"hours of functions", "days of functions" };
+	static const char *const names[SOURCES] = { "rows of the head", "chunks", "hours of series",
+		"days of series", "hours of groups", "days of groups", "hours of functions",
+		"days of functions" };
 	struct source_count sources[SOURCES];
 
 	sources_of(e, sources);
@@ -346,8 +346,7 @@ static void print_read(
 	const struct sum_estimate *e = &r->estimate;
 
 	indent(out, depth);
-	buf_printf(out, "reads %s of %llu series, ", values_name(r),
-		(unsigned long long)r->series_n);
+	buf_printf(out, "reads %s of %llu series, ", values_name(r), (unsigned long long)r->series_n);
 	buf_add_cstr(out, r->set ? grouping_name(r) : "each series");
 	for (size_t i = 0; i < r->merging.labels.n; i++)
 		buf_printf(out, "%s" STR_FMT, i ? ", " : " (", STR_ARG(r->merging.labels.v[i]));
@@ -363,9 +362,8 @@ static void print_read(
 	}
 	buf_add_cstr(out, "\n");
 	indent(out, depth);
-	buf_printf(out, "about %llu profiles, %llu samples, %llu bytes",
-		(unsigned long long)e->rows, (unsigned long long)e->samples,
-		(unsigned long long)e->bytes);
+	buf_printf(out, "about %llu profiles, %llu samples, %llu bytes", (unsigned long long)e->rows,
+		(unsigned long long)e->samples, (unsigned long long)e->bytes);
 	print_sources(out, e);
 	buf_add_cstr(out, "\n");
 	if (!p->analyze)
@@ -376,8 +374,7 @@ static void print_read(
 		(unsigned long long)r->samples, (double)r->took_ns / 1e9);
 }
 
-static void print_expr(
-	struct buf *out, const struct plan *p, const struct expr *e, unsigned depth)
+static void print_expr(struct buf *out, const struct plan *p, const struct expr *e, unsigned depth)
 {
 	const struct plan_node *node = node_of(p, e);
 	struct children c;
@@ -391,8 +388,8 @@ static void print_expr(
 	buf_add_cstr(out, "  # ");
 	value_types_print(out, e->types);
 	if (node)
-		buf_printf(out, ", %llu times, %.3f s", (unsigned long long)node->n,
-			(double)node->took_ns / 1e9);
+		buf_printf(
+			out, ", %llu times, %.3f s", (unsigned long long)node->n, (double)node->took_ns / 1e9);
 	buf_add_char(out, '\n');
 	for (const struct plan_read *r = p->reads; r; r = r->next)
 		if (reads(r, e))

@@ -29,8 +29,9 @@ size_t filter_regexes(enum function_id id, struct str text)
 enum err_code filter_compile(
 	struct filter *f, enum function_id id, struct str text, struct err *err)
 {
-	*f = (struct filter){ .id = id, .text = text, .is_empty = text.len == 0,
-		.symbols = frame_means_symbol(text) };
+	*f = (struct filter){
+		.id = id, .text = text, .is_empty = text.len == 0, .symbols = frame_means_symbol(text)
+	};
 	if (f->is_empty)
 		return ERR_OK;
 	if (filter_is_tag(id))
@@ -57,8 +58,7 @@ static enum err_code filter_parts(struct eval *ev, struct arena *scratch, const 
 	if (!parts)
 		return eval_nomem(ev, err);
 	if (filter_is_tag(f->id)) {
-		rc = tag_match_cells(
-			ev, scratch, f->tags, f->id == FN_TAGIGNORE, p, parts, err);
+		rc = tag_match_cells(ev, scratch, f->tags, f->id == FN_TAGIGNORE, p, parts, err);
 	} else {
 		for (size_t i = 0; i < p->parts_n && !rc; i++)
 			rc = filter_stacks(ev, scratch, f, p, &p->parts[i], &parts[i], err);
@@ -104,8 +104,7 @@ bool filters_wait(const struct expr *e)
 	return filter_is(e);
 }
 
-static enum err_code apply(
-	struct eval *ev, const struct expr *e, struct value *v, struct err *err)
+static enum err_code apply(struct eval *ev, const struct expr *e, struct value *v, struct err *err)
 {
 	const struct expr *arg;
 	struct filter f;
@@ -141,8 +140,7 @@ static void drop_empty(struct value *v)
 	v->n = n;
 }
 
-enum err_code filters_apply(
-	struct eval *ev, const struct expr *e, struct value *v, struct err *err)
+enum err_code filters_apply(struct eval *ev, const struct expr *e, struct value *v, struct err *err)
 {
 	enum err_code rc;
 

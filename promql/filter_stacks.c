@@ -8,7 +8,7 @@
 #include "base/regex.h"
 #include "promql/filter.h"
 #include "promql/frame.h"
-#include "tsdb/derive.h"
+#include "tsdb/symbols/derive.h"
 
 /* ---- sets of ids ---- */
 
@@ -252,8 +252,7 @@ static enum err_code judge_place(struct stacks *s, struct place *at, struct err 
 		else if ((rc = choose_lines(s, at, id == FN_SHOW, &at->whole, err)))
 			return rc;
 		/* What has no lines is hidden by its mapping only, but never shown. */
-		at->matches = at->whole.n == 0 &&
-			(id == FN_SHOW || at->l.lines_n > 0 || by_mapping);
+		at->matches = at->whole.n == 0 && (id == FN_SHOW || at->l.lines_n > 0 || by_mapping);
 		return ERR_OK;
 	}
 	k = find_line(s, at, id != FN_PRUNE_FROM);
@@ -291,8 +290,7 @@ static enum err_code judge_places(struct stacks *s, struct err *err)
 			*at = (struct place){ .l = *sym_location(s->p, id) };
 			at->l.lines += skip;
 			at->l.lines_n -= skip;
-			at->whole = at->cut =
-				(struct lines){ at->l.lines, at->l.lines_n, SYM_NONE };
+			at->whole = at->cut = (struct lines){ at->l.lines, at->l.lines_n, SYM_NONE };
 			if ((rc = judge_place(s, at, err)))
 				return rc;
 		}
@@ -301,8 +299,7 @@ static enum err_code judge_places(struct stacks *s, struct err *err)
 
 /* ---- what becomes of nodes ---- */
 
-static enum node_fate fate_of(
-	enum function_id id, bool seen_above, bool matches)
+static enum node_fate fate_of(enum function_id id, bool seen_above, bool matches)
 {
 	switch (id) {
 	case FN_HIDE:
@@ -407,15 +404,13 @@ static void make_nodes(struct stacks *s)
 			continue;
 		}
 		l = location_to(s, &s->places[s->location[i]], s->fate[i] == NODE_CUT);
-		s->to[i] = derive_node(
-			s->derived, up, l, sym_node_recursive(s->p, s->ids[i]));
+		s->to[i] = derive_node(s->derived, up, l, sym_node_recursive(s->p, s->ids[i]));
 	}
 }
 
 static enum err_code make_headers(struct stacks *s, struct part *out, struct err *err)
 {
-	uint32_t *headers = arena_alloc_raw(
-		s->ev->arena, s->part->headers_n + 1, sizeof(*headers));
+	uint32_t *headers = arena_alloc_raw(s->ev->arena, s->part->headers_n + 1, sizeof(*headers));
 
 	if (!headers)
 		return eval_nomem(s->ev, err);
@@ -470,5 +465,5 @@ enum err_code filter_stacks(struct eval *ev, struct arena *scratch, const struct
 		return rc;
 	judge_nodes(&s);
 	return f->id == FN_FOCUS || f->id == FN_IGNORE ? keep_cells(&s, out, err) :
-							 make_stacks(&s, out, err);
+													 make_stacks(&s, out, err);
 }

@@ -6,7 +6,7 @@
 
 #include "base/regex.h"
 #include "promql/filter.h"
-#include "proto/pprof_unit.h"
+#include "proto/report/pprof_unit.h"
 
 struct tag_match {
 	struct str key; /* len 0: any */
@@ -39,8 +39,7 @@ static bool take_quantity(struct str *s, struct quantity *out, bool *too_great)
 		i++;
 	if (i == digits)
 		return false;
-	if (!str_to_u64((struct str){ s->ptr + digits, i - digits }, &v) ||
-		v > (uint64_t)INT64_MAX) {
+	if (!str_to_u64((struct str){ s->ptr + digits, i - digits }, &v) || v > (uint64_t)INT64_MAX) {
 		*too_great = true;
 		return false;
 	}
@@ -169,8 +168,7 @@ static enum err_code units_add(struct arena *a, const struct tag_match *m,
 		struct str key = sym_string(p, set.v[i].key);
 		struct tag_unit *u;
 
-		if (!is_number(&set.v[i]) || !set.v[i].num_unit ||
-			(m->key.len && !str_eq(m->key, key)))
+		if (!is_number(&set.v[i]) || !set.v[i].num_unit || (m->key.len && !str_eq(m->key, key)))
 			continue;
 		if (!(u = unit_find(*units, key))) {
 			if (!(u = arena_new(a, struct tag_unit)))
@@ -255,8 +253,8 @@ static bool set_matches(const struct tag_match *m, const struct partition *p, ui
 enum { SET_UNKNOWN, SET_MATCHES, SET_DOES_NOT };
 
 static enum err_code match_part(struct eval *ev, struct arena *a, const struct tag_match *m,
-	bool ignore, const struct part *in, struct tag_unit *units, struct buf *text,
-	struct part *out, struct err *err)
+	bool ignore, const struct part *in, struct tag_unit *units, struct buf *text, struct part *out,
+	struct err *err)
 {
 	char *known = arena_array(a, char, sym_label_sets_n(in->partition) + 1);
 
@@ -271,9 +269,8 @@ static enum err_code match_part(struct eval *ev, struct arena *a, const struct t
 		uint32_t set = in->cells[i].label_set;
 
 		if (known[set] == SET_UNKNOWN)
-			known[set] = set_matches(m, in->partition, set, units, text) ?
-				SET_MATCHES :
-				SET_DOES_NOT;
+			known[set] = set_matches(m, in->partition, set, units, text) ? SET_MATCHES :
+																		   SET_DOES_NOT;
 		if ((known[set] == SET_MATCHES) != ignore)
 			out->cells[out->n++] = in->cells[i];
 	}
@@ -289,12 +286,11 @@ enum err_code tag_match_cells(struct eval *ev, struct arena *scratch, const stru
 
 	for (size_t i = 0; i < p->parts_n && m->is_range; i++)
 		for (size_t k = 0; k < p->parts[i].n; k++)
-			if ((rc = units_add(scratch, m, p->parts[i].partition,
-				     p->parts[i].cells[k].label_set, &units, err)))
+			if ((rc = units_add(scratch, m, p->parts[i].partition, p->parts[i].cells[k].label_set,
+					 &units, err)))
 				return rc;
 	for (size_t i = 0; i < p->parts_n && !rc; i++)
-		rc = match_part(
-			ev, scratch, m, ignore, &p->parts[i], units, &text, &out[i], err);
+		rc = match_part(ev, scratch, m, ignore, &p->parts[i], units, &text, &out[i], err);
 	if (!rc && buf_failed(&text))
 		rc = err_set(err, ERR_NOMEM, "filter: out of memory");
 	buf_release(&text);

@@ -74,8 +74,7 @@ static enum err_code add_cost(
 	labels_builder_init(&b, x->ev->arena, base);
 	for (unsigned i = 0; i < FRAME_FIELDS; i++)
 		if (x->fields & FRAME_BIT(i))
-			labels_builder_set(
-				&b, str_of(frame_field_name((enum frame_field)i)), g->v[i]);
+			labels_builder_set(&b, str_of(frame_field_name((enum frame_field)i)), g->v[i]);
 	if ((rc = labels_builder_build(&b, &c->metric, err)))
 		return rc;
 	c->value = v;

@@ -61,8 +61,8 @@ struct factor over_factor(enum over_time over, const struct profile_type *type,
 
 bool fraction_of(struct factor f, __int128 v, __int128 *out)
 {
-	long double scaled =
-		roundl((long double)v * f.multiplier / f.divisor * (long double)FRACTION_ONE);
+	long double scaled = roundl(
+		(long double)v * f.multiplier / f.divisor * (long double)FRACTION_ONE);
 
 	if (!(fabsl(scaled) < 0x1p125L))
 		return false;
@@ -80,7 +80,7 @@ bool cost_shift(int64_t v, int shift, int64_t *out)
 	if (shift > 0) {
 		half = (__int128)1 << (shift > 65 ? 65 : shift) >> 1;
 		wide = wide < 0 ? -((half - wide) >> (shift > 65 ? 65 : shift)) :
-				  (wide + half) >> (shift > 65 ? 65 : shift);
+						  (wide + half) >> (shift > 65 ? 65 : shift);
 	} else if (v && shift < 0) {
 		if (shift < -63)
 			return false;

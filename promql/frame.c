@@ -33,8 +33,7 @@ struct str frame_binary_name(struct arena *a, struct str objfile)
 
 static struct str binary_of(const struct partition *p, const struct sym_location *l)
 {
-	return l->mapping == SYM_NONE ? STR("") :
-					sym_string(p, sym_mapping(p, l->mapping)->filename);
+	return l->mapping == SYM_NONE ? STR("") : sym_string(p, sym_mapping(p, l->mapping)->filename);
 }
 
 struct str frame_name(struct arena *a, const struct partition *p, const struct sym_location *l,
@@ -55,8 +54,8 @@ struct str frame_address_name(struct arena *a, const struct partition *p,
 		return frame_name(a, p, l, line);
 	if (objfile.len > 0)
 		base = frame_path_base(objfile);
-	text = arena_printf(a, "[" STR_FMT "%s0x%" PRIx64 "]", STR_ARG(base), base.len ? "+" : "",
-		l->address);
+	text = arena_printf(
+		a, "[" STR_FMT "%s0x%" PRIx64 "]", STR_ARG(base), base.len ? "+" : "", l->address);
 	return text ? str_of(text) : (struct str){ 0 };
 }
 
@@ -172,8 +171,7 @@ static bool function_goes(struct pruning *x, uint32_t id)
 	char *fate = &x->functions[id];
 
 	if (*fate == FUNCTION_UNKNOWN)
-		*fate = frame_filter_drops(
-				&x->filter, sym_function_name(x->p, sym_function(x->p, id))) ?
+		*fate = frame_filter_drops(&x->filter, sym_function_name(x->p, sym_function(x->p, id))) ?
 			FUNCTION_GOES :
 			FUNCTION_STAYS;
 	return *fate == FUNCTION_GOES;
@@ -242,9 +240,9 @@ static void prune_nodes(struct pruning *x)
 enum err_code pruned_init(struct pruned *r, const struct profile_value *profile,
 	const struct part *part, struct arena *a, struct err *err)
 {
-	struct pruning x = { .to = r,
-		.p = part->partition,
-		.nodes_n = part->n ? part->cells[part->n - 1].stack + 1 : 1 };
+	struct pruning x = {
+		.to = r, .p = part->partition, .nodes_n = part->n ? part->cells[part->n - 1].stack + 1 : 1
+	};
 	uint32_t locations = sym_locations_n(x.p);
 	struct str drop, keep;
 	enum err_code rc = ERR_OK;

@@ -108,8 +108,7 @@ static struct str print_str(struct frames *f, const char *fmt, ...)
 
 static struct str mapping_file(const struct partition *p, const struct sym_location *l)
 {
-	return l->mapping == SYM_NONE ? STR("") :
-					sym_string(p, sym_mapping(p, l->mapping)->filename);
+	return l->mapping == SYM_NONE ? STR("") : sym_string(p, sym_mapping(p, l->mapping)->filename);
 }
 
 static struct str field_of(struct frames *f, const struct partition *p,
@@ -310,8 +309,8 @@ static enum err_code look_up(
 	at = f->ids + f->ids_n;
 	at[0] = n << HEAD_N_SHIFT | (is_plain(f, t, l) ? HEAD_PLAIN : 0);
 	for (uint32_t i = 0; i < n; i++)
-		if ((rc = group_of_frame(f, t->partition, l, l->lines_n ? &l->lines[i] : NULL,
-			     &at[i + 1], err)))
+		if ((rc = group_of_frame(
+				 f, t->partition, l, l->lines_n ? &l->lines[i] : NULL, &at[i + 1], err)))
 			return rc;
 	t->first[location] = (uint32_t)f->ids_n + 1;
 	f->ids_n += n + 1;
@@ -458,8 +457,7 @@ static enum err_code add_flat(
 
 		if (stack == 0) /* an empty stack is nobody's */
 			continue;
-		rc = groups_of(
-			f, t, sym_node(t->partition, stack).location, &groups, &n, &plain, err);
+		rc = groups_of(f, t, sym_node(t->partition, stack).location, &groups, &n, &plain, err);
 		if (rc)
 			return rc;
 		if (groups[0] == GROUP_NONE)
@@ -482,8 +480,7 @@ static enum err_code add_names(struct frames *f, const struct part *part, struct
 		uint32_t group;
 		enum err_code rc;
 
-		key.v[FRAME_FUNCTION] =
-			sum->unnamed ? frame_binary_name(f->ev->arena, name) : name;
+		key.v[FRAME_FUNCTION] = sum->unnamed ? frame_binary_name(f->ev->arena, name) : name;
 		if (f->o.as_pprof && sum->unnamed)
 			key.objfile = name;
 		for (size_t k = 0; k < f->o.matchers_n && keep; k++)
@@ -505,8 +502,10 @@ static enum err_code nodes_room(struct frames *f, size_t n, struct err *err)
 
 	if (n <= f->nodes_cap)
 		return ERR_OK;
-	if ((rc = charge(f, (n - f->nodes_cap) * sizeof(*f->nodes) +
-				 (n - f->nodes_cap + 63) / 64 * sizeof(*f->met), err)))
+	if ((rc = charge(f,
+			 (n - f->nodes_cap) * sizeof(*f->nodes) +
+				 (n - f->nodes_cap + 63) / 64 * sizeof(*f->met),
+			 err)))
 		return rc;
 	free(f->nodes);
 	free(f->met);
@@ -566,8 +565,7 @@ static enum err_code add_part(struct frames *f, const struct profile_value *p,
 	nodes = (size_t)part->cells[part->n - 1].stack + 1;
 	if ((rc = find_partition(f, part->partition, &t, err)) ||
 		(rc = pruned_init(&t->pruned, p, part, f->ev->arena, err)) ||
-		(rc = add_flat(f, t, part, err)) || !want_cum ||
-		(rc = nodes_room(f, nodes, err)))
+		(rc = add_flat(f, t, part, err)) || !want_cum || (rc = nodes_room(f, nodes, err)))
 		return rc;
 	for (size_t i = 0; i < part->n; i++)
 		add_node(f, pruned_stack(&t->pruned, part->cells[i].stack),

@@ -83,8 +83,7 @@ enum err_code costs_label_function(struct eval *ev, const struct expr *e, const 
 
 		*c = in->costs[i];
 		if (replaces)
-			rc = replace_label(
-				ev, e, re, args, in->costs[i].metric, &c->metric, err);
+			rc = replace_label(ev, e, re, args, in->costs[i].metric, &c->metric, err);
 		else
 			rc = join_labels(ev, e, args, in->costs[i].metric, &c->metric, err);
 	}

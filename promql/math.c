@@ -27,8 +27,7 @@ enum err_code costs_distinct(const struct cost *v, size_t n, struct err *err)
 	for (size_t i = 0; i < n && !rc; i++) {
 		hash = labels_hash(v[i].metric);
 		if (map_find(&map, hash, metric_eq, v, &v[i].metric) != MAP_NONE)
-			rc = err_set(err, ERR_INVALID,
-				"vector cannot contain metrics with the same labelset");
+			rc = err_set(err, ERR_INVALID, "vector cannot contain metrics with the same labelset");
 		else if (!map_add(&map, hash, (uint32_t)i))
 			rc = err_set(err, ERR_NOMEM, "query: out of memory");
 	}
@@ -167,8 +166,8 @@ static int descending(const void *a, const void *b)
 	return compare(a, b, true);
 }
 
-enum err_code costs_sorted(struct eval *ev, const struct value *in, bool from_greatest,
-	struct value *out, struct err *err)
+enum err_code costs_sorted(
+	struct eval *ev, const struct value *in, bool from_greatest, struct value *out, struct err *err)
 {
 	struct sorted *order = arena_array(ev->arena, struct sorted, in->n + 1);
 	struct cost *costs = arena_array(ev->arena, struct cost, in->n + 1);

@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "promql/plan.h"
-#include "tsdb/number_chunk.h"
+#include "tsdb/columns/number_chunk.h"
 
 #define SLICE_NS NS_PER_HOUR /* read at once, beside what a step wants */
 
@@ -63,12 +63,11 @@ static enum err_code find_series(
 	if (!sent)
 		return arena_fail(ev->whole, "query", err);
 	if (s->name.len)
-		sent[k++] = (struct matcher){ .op = MATCH_EQ,
-			.name = STR(LABEL_NAME), .value = s->name };
+		sent[k++] = (struct matcher){ .op = MATCH_EQ, .name = STR(LABEL_NAME), .value = s->name };
 	for (size_t i = 0; i < s->matchers_n; i++)
 		sent[k++] = s->matchers[i];
-	rc = db_select_within(ev->querier, DB_NUMBERS, sent, k, plan_series_max(ev, e, each),
-		&about, ev->whole, &v, &c->n, err);
+	rc = db_select_within(ev->querier, DB_NUMBERS, sent, k, plan_series_max(ev, e, each), &about,
+		ev->whole, &v, &c->n, err);
 	if (rc)
 		return about ? plan_refuse_series(ev, e, each, about, err) : rc;
 	c->series = v;
@@ -136,8 +135,8 @@ static enum err_code read_slice(
 
 		if (i % 64 == 0 && (rc = eval_check(ev, err)))
 			break;
-		rc = db_numbers(ev->querier, &c->series[i], w->min_ns, max, &c->slice, &v->ts,
-			&v->values, &v->n, err);
+		rc = db_numbers(
+			ev->querier, &c->series[i], w->min_ns, max, &c->slice, &v->ts, &v->values, &v->n, err);
 		ev->samples += v->n;
 		if (!rc && ev->samples > ev->samples_max)
 			rc = eval_fault(ev, c->expr, err, ERR_LIMIT,

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "promql/number.h"
-#include "tsdb/number_chunk.h"
+#include "tsdb/columns/number_chunk.h"
 
 /* Values of one window, stale marks left out. */
 struct over {
@@ -148,8 +148,8 @@ static enum err_code check_kind(
 
 	if ((rc = select_series(ev, selector, &series, &n, err)) || !n)
 		return rc;
-	return eval_fault(ev, selector, err, ERR_INVALID, "%s() wants numbers, got profiles",
-		e->call.fn->name);
+	return eval_fault(
+		ev, selector, err, ERR_INVALID, "%s() wants numbers, got profiles", e->call.fn->name);
 }
 
 static enum err_code absent_over(
@@ -170,8 +170,8 @@ static enum err_code absent_over(
 	return ERR_OK;
 }
 
-static enum err_code read_args(struct eval *ev, const struct expr *e, struct number_ranges *r,
-	double *arg, struct err *err)
+static enum err_code read_args(
+	struct eval *ev, const struct expr *e, struct number_ranges *r, double *arg, struct err *err)
 {
 	struct value v;
 	enum err_code rc;
@@ -220,8 +220,7 @@ enum err_code call_over_time(
 		o.v = kept;
 		o.sorted = kept + o.n;
 		metric = from->metric;
-		if (fn != FN_LAST_OVER_TIME &&
-			(rc = labels_without_name(ev, metric, &metric, err)))
+		if (fn != FN_LAST_OVER_TIME && (rc = labels_without_name(ev, metric, &metric, err)))
 			return rc;
 		out->costs[out->n++] = (struct cost){
 			.metric = metric,

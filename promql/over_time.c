@@ -73,8 +73,8 @@ enum err_code eval_over(struct eval *ev, const struct expr *e, const struct merg
 	return rc ? rc : unit_note(ev, selector, out, err);
 }
 
-enum err_code over_refuse_levels(struct eval *ev, const struct expr *e,
-	const struct profile_type *type, struct err *err)
+enum err_code over_refuse_levels(
+	struct eval *ev, const struct expr *e, const struct profile_type *type, struct err *err)
 {
 	struct buf text = { 0 };
 	enum err_code rc;
@@ -142,13 +142,12 @@ static void compare(struct best *b, bool greatest, struct row_total row, size_t 
 {
 	bool better = greatest ? row.total > b->row.total : row.total < b->row.total;
 
-	if (!b->any || better ||
-		(row.total == b->row.total && row.ts_ns < b->row.ts_ns))
+	if (!b->any || better || (row.total == b->row.total && row.ts_ns < b->row.ts_ns))
 		*b = (struct best){ true, epoch, row };
 }
 
-static enum err_code read_totals(struct eval *ev, const struct selection *s,
-	const struct chosen *c, struct sum_stats *stats, struct err *err)
+static enum err_code read_totals(struct eval *ev, const struct selection *s, const struct chosen *c,
+	struct sum_stats *stats, struct err *err)
 {
 	enum err_code rc = db_sum(ev->querier, &c->series, 1, &c->type, s->window.min_ns,
 		s->window.max_ns, SUM_WINDOW, NULL, ev->arena, stats, err);
@@ -167,8 +166,7 @@ static enum err_code best_of_samples(struct eval *ev, const struct selection *s,
 
 	if (c->none)
 		return ERR_OK;
-	if ((rc = db_rows_open(
-		     ev->querier, c->series, s->window.min_ns, s->window.max_ns, &rows, err)))
+	if ((rc = db_rows_open(ev->querier, c->series, s->window.min_ns, s->window.max_ns, &rows, err)))
 		return rc;
 	while (!(rc = db_rows_next(rows, &row, err))) {
 		struct selection one = *s;
@@ -184,8 +182,8 @@ static enum err_code best_of_samples(struct eval *ev, const struct selection *s,
 		if ((rc = eval_check(ev, err)) || (rc = sum_selection(ev, &one, &v, err)))
 			break;
 		if (v.n > 0)
-			compare(best, greatest,
-				(struct row_total){ v.profiles[0].value_total, at.at_ns }, epoch);
+			compare(
+				best, greatest, (struct row_total){ v.profiles[0].value_total, at.at_ns }, epoch);
 	}
 	db_rows_close(rows);
 	return rc == ERR_NOT_FOUND ? ERR_OK : rc;
@@ -213,8 +211,8 @@ static enum err_code best_of_series(struct eval *ev, const struct selection *s,
 }
 
 /* Rollups know when it was, but only raw rows are scrapes. */
-static enum err_code check_kept(struct eval *ev, const struct selection *s,
-	const struct chosen *c, struct err *err)
+static enum err_code check_kept(
+	struct eval *ev, const struct selection *s, const struct chosen *c, struct err *err)
 {
 	struct sum_stats stats = { 0 };
 	struct buf at = { 0 };
@@ -226,8 +224,8 @@ static enum err_code check_kept(struct eval *ev, const struct selection *s,
 		return rc;
 	time_print_rfc3339(&at, c->at_ns);
 	rc = eval_fault(ev, s->expr, err, ERR_INVALID,
-		"the scrape of " STR_FMT " with the %s total is only kept in sums",
-		STR_ARG(buf_str(&at)), s->over == OVER_MAX ? "greatest" : "smallest");
+		"the scrape of " STR_FMT " with the %s total is only kept in sums", STR_ARG(buf_str(&at)),
+		s->over == OVER_MAX ? "greatest" : "smallest");
 	buf_release(&at);
 	return rc;
 }
@@ -245,9 +243,8 @@ enum err_code over_choose(struct eval *ev, struct selection *s, struct err *err)
 		return eval_nomem(ev, err);
 	for (size_t i = 0; i < s->n; i = end) {
 		for (end = i + 1; end < s->n &&
-			is_same_series(s->v[end].series, &s->v[end].type, s->v[i].series,
-				&s->v[i].type);
-			end++)
+			 is_same_series(s->v[end].series, &s->v[end].type, s->v[i].series, &s->v[i].type);
+			 end++)
 			;
 		if ((rc = best_of_series(ev, s, &s->v[i], end - i, &best, err)))
 			return rc;

@@ -50,8 +50,7 @@ static enum err_code find_set(struct eval *ev, const struct expr *e, const struc
 	struct merging *kept;
 	enum err_code rc;
 
-	while (set && !(selects_alike(set->selector, &e->selector) &&
-			       groups_alike(set->merging, m)))
+	while (set && !(selects_alike(set->selector, &e->selector) && groups_alike(set->merging, m)))
 		set = set->next;
 	if (!set) {
 		set = arena_new(ev->whole, struct chosen_set);
@@ -75,10 +74,9 @@ static struct plan_read *look_up(
 {
 	for (struct plan_read *r = p->reads; r; r = r->next)
 		if (!r->set == numbers && expr_eq(r->expr, e) &&
-			(numbers || (groups_alike(&r->merging, m) &&
-					    r->merging.over == m->over &&
-					    r->merging.totals_only == m->totals_only &&
-					    r->merging.by_name == m->by_name)))
+			(numbers ||
+				(groups_alike(&r->merging, m) && r->merging.over == m->over &&
+					r->merging.totals_only == m->totals_only && r->merging.by_name == m->by_name)))
 			return r;
 	return NULL;
 }
@@ -140,7 +138,7 @@ enum err_code plan_find_read(struct eval *ev, const struct expr *e, const struct
 static int64_t time_of_step(const struct eval *ev, const struct plan_read *r, uint64_t i)
 {
 	return ev->mode == EVAL_RANGE && !r->pinned ? ev->start_ns + (int64_t)i * ev->step_ns :
-						      ev->t_ns;
+												  ev->t_ns;
 }
 
 static void scale(struct sum_estimate *e, uint64_t n, uint64_t of)
@@ -172,15 +170,13 @@ static uint64_t cost_of(const struct plan_read *r)
 	return (e->samples + pieces * PLAN_PIECE_SAMPLES) / r->steps;
 }
 
-static struct selection selection_of(
-	const struct plan_read *r, const struct window *window)
+static struct selection selection_of(const struct plan_read *r, const struct window *window)
 {
 	enum over_time over = r->merging.over;
 
 	return (struct selection){ .selector = &r->expr->selector,
 		.expr = r->expr,
-		.window = { window->min_ns, window->max_ns,
-			window->latest || over == OVER_LAST },
+		.window = { window->min_ns, window->max_ns, window->latest || over == OVER_LAST },
 		.over = over,
 		.v = r->set->v,
 		.n = r->set->n,
@@ -195,7 +191,7 @@ static uint64_t memory_of(const struct eval *ev, const struct plan_read *r)
 {
 	const struct sum_estimate *e = &r->estimate;
 	uint64_t each = r->merging.in_slices ? sizeof(struct profile_value) + sizeof(struct part) :
-					       sum_group_bytes(ev, cost_of(r), false);
+										   sum_group_bytes(ev, cost_of(r), false);
 	uint64_t cells = 0;
 
 	if (ev->mode == EVAL_RANGE && !r->pinned) /* which of them live in one step is not known */
@@ -228,8 +224,8 @@ enum err_code plan_estimate(struct eval *ev, struct plan_read *r, struct err *er
 	r->first = selector_window(ev, &r->expr->selector, time_of_step(ev, r, 0));
 	r->last = selector_window(ev, &r->expr->selector, time_of_step(ev, r, r->steps - 1));
 	for (uint64_t i = 0; i < n && !rc; i++) {
-		w = selector_window(ev, &r->expr->selector,
-			time_of_step(ev, r, n > 1 ? i * (r->steps - 1) / (n - 1) : 0));
+		w = selector_window(
+			ev, &r->expr->selector, time_of_step(ev, r, n > 1 ? i * (r->steps - 1) / (n - 1) : 0));
 		s = selection_of(r, &w);
 		if (s.over == OVER_MIN || s.over == OVER_MAX) /* then one scrape each */
 			s.totals_only = !r->set->by_labels;
@@ -311,10 +307,8 @@ static bool copy_value(struct arena *a, const struct value *from, struct value *
 		if (!copy_array(a, &p->parts, p->parts_n, sizeof(*p->parts)))
 			return false;
 		for (size_t k = 0; k < p->parts_n; k++)
-			if (!copy_array(a, &p->parts[k].cells, p->parts[k].n,
-				    sizeof(*p->parts[k].cells)) ||
-				!copy_array(a, &p->parts[k].wide, p->parts[k].n,
-					sizeof(*p->parts[k].wide)))
+			if (!copy_array(a, &p->parts[k].cells, p->parts[k].n, sizeof(*p->parts[k].cells)) ||
+				!copy_array(a, &p->parts[k].wide, p->parts[k].n, sizeof(*p->parts[k].wide)))
 				return false;
 	}
 	return true;
@@ -459,14 +453,12 @@ enum err_code plan_check(const struct plan *p, struct err *err)
 	if (p->all.samples > p->samples_max)
 		return err_set(err, ERR_LIMIT,
 			"the query would read about %s samples, limit %s (--query.max-samples)",
-			with_commas(a, sizeof(a), p->all.samples),
-			with_commas(b, sizeof(b), p->samples_max));
+			with_commas(a, sizeof(a), p->all.samples), with_commas(b, sizeof(b), p->samples_max));
 	if (p->visits > p->samples_max)
 		return err_set(err, ERR_LIMIT,
 			"the query would look at about %s series in its steps, which counts as "
 			"%s samples, limit %s (--query.max-samples)",
-			with_commas(a, sizeof(a), p->series_steps),
-			with_commas(b, sizeof(b), p->visits),
+			with_commas(a, sizeof(a), p->series_steps), with_commas(b, sizeof(b), p->visits),
 			with_commas(c, sizeof(c), p->samples_max));
 	if (p->memory_bytes_max && p->held_bytes + p->memory_bytes > p->memory_bytes_max)
 		return err_set(err, ERR_LIMIT,
@@ -519,8 +511,7 @@ enum err_code plan_refuse_series(const struct eval *ev, const struct expr *e,
 		"the query selects about %s series, for which it would need %s bytes of memory at "
 		"least, limit %s (--query.max-memory)",
 		with_commas(a, sizeof(a), about),
-		with_commas(b, sizeof(b),
-			ev->budget->max_bytes - left_of(ev->budget) + about * each.bytes),
+		with_commas(b, sizeof(b), ev->budget->max_bytes - left_of(ev->budget) + about * each.bytes),
 		with_commas(c, sizeof(c), ev->budget->max_bytes));
 }
 
@@ -537,7 +528,7 @@ enum err_code plan_query(struct eval *ev, struct err *err)
 	over_nothing.arena = &scratch;
 	p->planning = true;
 	rc = ev->mode == EVAL_RANGE ? eval_totals(&over_nothing, ev->query->root, &v, &why) :
-				      eval_expr(&over_nothing, ev->query->root, &v, &why);
+								  eval_expr(&over_nothing, ev->query->root, &v, &why);
 	p->planning = false;
 	ev->numbers = over_nothing.numbers;
 	arena_release(&scratch);

@@ -142,15 +142,15 @@ MUST_CHECK enum err_code select_held(struct eval *ev, const struct asked_series 
 	struct db_series **out, size_t *n, struct err *err);
 
 /* ERR_INVALID: columns that were chosen cannot be put together. */
-MUST_CHECK enum err_code select_check_types(struct eval *ev, const struct expr *e,
-	const struct chosen *v, size_t n, struct err *err);
+MUST_CHECK enum err_code select_check_types(
+	struct eval *ev, const struct expr *e, const struct chosen *v, size_t n, struct err *err);
 
 /* In ev->whole. */
-MUST_CHECK enum err_code select_set(struct eval *ev, const struct expr *e,
-	const struct merging *m, struct chosen_set *out, struct err *err);
+MUST_CHECK enum err_code select_set(struct eval *ev, const struct expr *e, const struct merging *m,
+	struct chosen_set *out, struct err *err);
 /* Adds what reading the selection once costs. */
-MUST_CHECK enum err_code estimate_selection(struct eval *ev, const struct selection *s,
-	struct sum_estimate *out, struct err *err);
+MUST_CHECK enum err_code estimate_selection(
+	struct eval *ev, const struct selection *s, struct sum_estimate *out, struct err *err);
 
 /* ---- explain.c ---- */
 

@@ -27,8 +27,8 @@ struct building {
 
 /* ---- samples ---- */
 
-static enum err_code stack_of(struct building *x, const struct partition *p,
-	struct symbol_table *t, uint32_t node, uint32_t *depth, struct err *err)
+static enum err_code stack_of(struct building *x, const struct partition *p, struct symbol_table *t,
+	uint32_t node, uint32_t *depth, struct err *err)
 {
 	struct sym_node at;
 	uint32_t *grown, location = 0;
@@ -78,8 +78,7 @@ static enum err_code labels_of(struct building *x, const struct partition *p, st
 				key = str_of(renamed);
 				break;
 			}
-		x->sample_labels[(*n)++] = (struct pprof_label){ .key = pprof_builder_string(
-									 x->b, key),
+		x->sample_labels[(*n)++] = (struct pprof_label){ .key = pprof_builder_string(x->b, key),
 			.str = pprof_builder_string(x->b, sym_string(p, set.v[i].str)),
 			.num_unit = pprof_builder_string(x->b, sym_string(p, set.v[i].num_unit)),
 			.num = set.v[i].num };
@@ -88,21 +87,19 @@ static enum err_code labels_of(struct building *x, const struct partition *p, st
 		struct str value = labels_get(metric, x->labels[k]);
 
 		if (value.len > 0)
-			x->sample_labels[(*n)++] = (struct pprof_label){
-				.key = pprof_builder_string(x->b, x->labels[k]),
-				.str = pprof_builder_string(x->b, value)
-			};
+			x->sample_labels[(*n)++] = (struct pprof_label){ .key = pprof_builder_string(
+																 x->b, x->labels[k]),
+				.str = pprof_builder_string(x->b, value) };
 	}
 	if (is_base)
 		x->sample_labels[(*n)++] = (struct pprof_label){ .key = pprof_builder_string(
-									 x->b, BASE_LABEL),
+															 x->b, BASE_LABEL),
 			.str = pprof_builder_string(x->b, STR("true")) };
 	return ERR_OK;
 }
 
-static enum err_code add_cell(struct building *x, const struct partition *p,
-	struct symbol_table *t, const struct profile_value *v, const struct cell *c,
-	struct err *err)
+static enum err_code add_cell(struct building *x, const struct partition *p, struct symbol_table *t,
+	const struct profile_value *v, const struct cell *c, struct err *err)
 {
 	uint32_t depth, labels_n = 0;
 	enum err_code rc;
@@ -141,8 +138,7 @@ static void add_comments(struct building *x, const struct part *part)
 				pprof_builder_comment(x->b, text);
 		}
 		if (p->doc_url == 0)
-			p->doc_url = pprof_builder_string(
-				x->b, sym_string(part->partition, h->doc_url));
+			p->doc_url = pprof_builder_string(x->b, sym_string(part->partition, h->doc_url));
 	}
 }
 
@@ -187,8 +183,7 @@ static enum err_code add_header(
 			if (h->mappings_n == 0)
 				continue;
 			if ((rc = pprof_symbols_table(&x->symbols, part, &t, err)) ||
-				(rc = pprof_symbols_mapping(
-					 &x->symbols, t, h->mappings[0], &program, err)))
+				(rc = pprof_symbols_mapping(&x->symbols, t, h->mappings[0], &program, err)))
 				return rc;
 		}
 	}
@@ -204,8 +199,8 @@ static enum err_code check(const struct building *x, struct err *err)
 		ERR_OK;
 }
 
-static enum err_code add_part(struct building *x, const struct profile_value *v,
-	const struct part *part, struct err *err)
+static enum err_code add_part(
+	struct building *x, const struct profile_value *v, const struct part *part, struct err *err)
 {
 	struct symbol_table *t;
 	enum err_code rc;
@@ -218,11 +213,12 @@ static enum err_code add_part(struct building *x, const struct profile_value *v,
 }
 
 enum err_code profiles_to_pprof(struct arena *a, const struct profile_value *const *v, size_t n,
-	const struct str *labels, size_t labels_n, const atomic_bool *canceled,
-	struct pprof **out, struct err *err)
+	const struct str *labels, size_t labels_n, const atomic_bool *canceled, struct pprof **out,
+	struct err *err)
 {
-	struct building x = { .arena = a, .labels = labels, .labels_n = labels_n,
-		.canceled = canceled };
+	struct building x = {
+		.arena = a, .labels = labels, .labels_n = labels_n, .canceled = canceled
+	};
 	enum err_code rc;
 
 	if ((rc = pprof_builder_open(a, &x.b, err)))

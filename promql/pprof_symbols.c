@@ -66,8 +66,8 @@ static enum err_code reserve_mappings(
 	return ERR_OK;
 }
 
-enum err_code pprof_symbols_table(struct pprof_symbols *s, const struct part *part,
-	struct symbol_table **out, struct err *err)
+enum err_code pprof_symbols_table(
+	struct pprof_symbols *s, const struct part *part, struct symbol_table **out, struct err *err)
 {
 	const struct partition *p = part->partition;
 	struct symbol_table *t = s->tables;
@@ -115,9 +115,8 @@ static bool mapping_eq(const void *ctx, const void *key, uint32_t id)
 	const struct pprof_mapping *a = &k->m, *b = &((const struct pprof *)ctx)->mappings[id];
 
 	return k->ordinal == k->s->ordinals[id] && a->limit - a->start == b->limit - b->start &&
-		a->offset == b->offset && a->filename == b->filename &&
-		a->build_id == b->build_id && a->has_filenames == b->has_filenames &&
-		a->has_line_numbers == b->has_line_numbers &&
+		a->offset == b->offset && a->filename == b->filename && a->build_id == b->build_id &&
+		a->has_filenames == b->has_filenames && a->has_line_numbers == b->has_line_numbers &&
 		a->has_inline_frames == b->has_inline_frames;
 }
 
@@ -139,8 +138,8 @@ static enum err_code keep_ordinal(
 }
 
 /* Functions are said to be known, or `go tool pprof` would come back and ask for their names. */
-enum err_code pprof_symbols_mapping(struct pprof_symbols *s, struct symbol_table *t, uint32_t id,
-	uint32_t *out, struct err *err)
+enum err_code pprof_symbols_mapping(
+	struct pprof_symbols *s, struct symbol_table *t, uint32_t id, uint32_t *out, struct err *err)
 {
 	const struct sym_mapping *m = sym_mapping(t->p, id);
 	const struct pprof *p = pprof_builder_profile(s->builder);
@@ -184,12 +183,12 @@ static bool function_eq(const void *ctx, const void *key, uint32_t id)
 {
 	const struct pprof_function *a = key, *b = &((const struct pprof *)ctx)->functions[id];
 
-	return a->name == b->name && a->system_name == b->system_name &&
-		a->filename == b->filename && a->start_line == b->start_line;
+	return a->name == b->name && a->system_name == b->system_name && a->filename == b->filename &&
+		a->start_line == b->start_line;
 }
 
-static enum err_code add_function(struct pprof_symbols *s, struct symbol_table *t, uint32_t id,
-	uint32_t *out, struct err *err)
+static enum err_code add_function(
+	struct pprof_symbols *s, struct symbol_table *t, uint32_t id, uint32_t *out, struct err *err)
 {
 	const struct sym_function *f = sym_function(t->p, id);
 	const struct pprof *p = pprof_builder_profile(s->builder);
@@ -244,15 +243,15 @@ static bool location_eq(const void *ctx, const void *key, uint32_t id)
 	return true;
 }
 
-static enum err_code add_location(struct pprof_symbols *s, struct symbol_table *t, uint32_t id,
-	uint32_t *out, struct err *err)
+static enum err_code add_location(
+	struct pprof_symbols *s, struct symbol_table *t, uint32_t id, uint32_t *out, struct err *err)
 {
 	const struct sym_location *l = sym_location(t->p, id);
 	const struct pprof *p = pprof_builder_profile(s->builder);
 	struct location_key key = { .l = { .address = l->address,
-					    .mapping = PPROF_NONE,
-					    .line_n = l->lines_n,
-					    .is_folded = l->is_folded } };
+									.mapping = PPROF_NONE,
+									.line_n = l->lines_n,
+									.is_folded = l->is_folded } };
 	struct pprof_line *lines;
 	uint64_t hash;
 	enum err_code rc;
@@ -273,8 +272,7 @@ static enum err_code add_location(struct pprof_symbols *s, struct symbol_table *
 	}
 	hash = hash_u64(key.l.address ^ (uint64_t)key.l.mapping << 32 ^ key.l.line_n);
 	for (uint32_t i = 0; i < l->lines_n; i++)
-		hash = hash_u64(hash ^ (uint64_t)lines[i].function << 32 ^
-			(uint64_t)lines[i].line);
+		hash = hash_u64(hash ^ (uint64_t)lines[i].function << 32 ^ (uint64_t)lines[i].line);
 	*out = map_find(&s->locations, hash, location_eq, p, &key);
 	if (*out != MAP_NONE)
 		return ERR_OK;
@@ -282,8 +280,8 @@ static enum err_code add_location(struct pprof_symbols *s, struct symbol_table *
 	return note(s, &s->locations, hash, *out, p->locations_n, err);
 }
 
-enum err_code pprof_symbols_location(struct pprof_symbols *s, struct symbol_table *t, uint32_t id,
-	uint32_t *out, struct err *err)
+enum err_code pprof_symbols_location(
+	struct pprof_symbols *s, struct symbol_table *t, uint32_t id, uint32_t *out, struct err *err)
 {
 	enum err_code rc;
 

@@ -29,11 +29,11 @@ void pprof_symbols_init(struct pprof_symbols *s, struct arena *a, struct pprof_b
 void pprof_symbols_release(struct pprof_symbols *s);
 
 /* A partition's ids; where its processes had their mappings is taken from the part's headers. */
-MUST_CHECK enum err_code pprof_symbols_table(struct pprof_symbols *s, const struct part *part,
-	struct symbol_table **out, struct err *err);
-MUST_CHECK enum err_code pprof_symbols_mapping(struct pprof_symbols *s, struct symbol_table *t,
-	uint32_t id, uint32_t *out, struct err *err);
-MUST_CHECK enum err_code pprof_symbols_location(struct pprof_symbols *s, struct symbol_table *t,
-	uint32_t id, uint32_t *out, struct err *err);
+MUST_CHECK enum err_code pprof_symbols_table(
+	struct pprof_symbols *s, const struct part *part, struct symbol_table **out, struct err *err);
+MUST_CHECK enum err_code pprof_symbols_mapping(
+	struct pprof_symbols *s, struct symbol_table *t, uint32_t id, uint32_t *out, struct err *err);
+MUST_CHECK enum err_code pprof_symbols_location(
+	struct pprof_symbols *s, struct symbol_table *t, uint32_t id, uint32_t *out, struct err *err);
 
 #endif

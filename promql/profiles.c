@@ -9,7 +9,7 @@
 #include <math.h>
 
 #include "base/map.h"
-#include "tsdb/partition.h" /* sort_keys */
+#include "tsdb/symbols/partition.h" /* sort_keys */
 
 /* ---- cells ---- */
 
@@ -39,10 +39,8 @@ enum err_code part_normalize(struct eval *ev, struct part *part, struct err *err
 		if (k > 0 && cell_key(&cells[k - 1]) == keys[i]) {
 			if (wide)
 				wide[k - 1] += part->wide[order[i]];
-			if (__builtin_add_overflow(
-				    cells[k - 1].value, c->value, &cells[k - 1].value) ||
-				__builtin_add_overflow(
-					cells[k - 1].base, c->base, &cells[k - 1].base))
+			if (__builtin_add_overflow(cells[k - 1].value, c->value, &cells[k - 1].value) ||
+				__builtin_add_overflow(cells[k - 1].base, c->base, &cells[k - 1].base))
 				return err_set(err, ERR_LIMIT, "a sum exceeds 64 bits");
 			continue;
 		}
@@ -221,8 +219,8 @@ static enum err_code find_group(
 	return ERR_OK;
 }
 
-static enum err_code add_piece(struct grouped *g, uint32_t group, const struct part *from,
-	struct part cells, struct err *err)
+static enum err_code add_piece(
+	struct grouped *g, uint32_t group, const struct part *from, struct part cells, struct err *err)
 {
 	struct piece *grown;
 
@@ -277,8 +275,7 @@ static void join_profile(struct group *into, const struct profile_value *p)
 
 /* The group of a label set's samples: the element's own labels of the list, and the samples'. */
 static enum err_code group_of_set(struct grouped *g, const struct profile_value *p,
-	const struct part *part, struct labels base, uint32_t label_set, uint32_t *out,
-	struct err *err)
+	const struct part *part, struct labels base, uint32_t label_set, uint32_t *out, struct err *err)
 {
 	const struct labels whole = p->metric;
 	struct labels_builder b;
@@ -337,8 +334,9 @@ static enum err_code split_part(struct grouped *g, const struct profile_value *p
 		if ((rc = group_of_set(g, p, part, base, 0, &group, err)) ||
 			(rc = add_piece(g, group, part, (struct part){ 0 }, err)))
 			return rc;
-		g->pieces[g->pieces_n - 1].cells = (struct part){ .names = part->names,
-			.names_n = part->names_n, .names_total = part->names_total };
+		g->pieces[g->pieces_n - 1].cells = (struct part){
+			.names = part->names, .names_n = part->names_n, .names_total = part->names_total
+		};
 	}
 	if (!(counts = arena_array(g->ev->arena, size_t, g->pieces_n - first + 1)))
 		return eval_nomem(g->ev, err);
@@ -348,9 +346,8 @@ static enum err_code split_part(struct grouped *g, const struct profile_value *p
 		struct part *c = &g->pieces[k].cells;
 
 		c->cells = arena_alloc_raw(g->ev->arena, counts[k - first], sizeof(*c->cells));
-		c->wide = part->wide ?
-			arena_alloc_raw(g->ev->arena, counts[k - first], sizeof(*c->wide)) :
-			NULL;
+		c->wide = part->wide ? arena_alloc_raw(g->ev->arena, counts[k - first], sizeof(*c->wide)) :
+							   NULL;
 		if (!c->cells || (part->wide && !c->wide))
 			return eval_nomem(g->ev, err);
 	}
@@ -503,11 +500,9 @@ static enum err_code build_part(struct grouped *g, uint32_t group, struct partit
 		if (piece->from->partition != p)
 			continue;
 		if (piece->cells.n) {
-			memcpy(out->cells + out->n, piece->cells.cells,
-				piece->cells.n * sizeof(*out->cells));
+			memcpy(out->cells + out->n, piece->cells.cells, piece->cells.n * sizeof(*out->cells));
 			if (wide)
-				memcpy(out->wide + out->n, piece->cells.wide,
-					piece->cells.n * sizeof(*out->wide));
+				memcpy(out->wide + out->n, piece->cells.wide, piece->cells.n * sizeof(*out->wide));
 		}
 		out->n += piece->cells.n;
 		if ((rc = join_headers(g, out, piece->from, err)) ||

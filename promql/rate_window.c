@@ -38,8 +38,8 @@ static enum err_code read_stats(struct eval *ev, const struct chosen *c, size_t 
 	*out = (struct sum_stats){ 0 };
 	arena_init_shared(&scratch, ev->budget);
 	for (size_t i = 0; i < n && !rc; i++)
-		rc = db_sum(ev->querier, &c[i].series, 1, &c[i].type, min_ns, max_ns, SUM_WINDOW,
-			NULL, &scratch, out, err);
+		rc = db_sum(ev->querier, &c[i].series, 1, &c[i].type, min_ns, max_ns, SUM_WINDOW, NULL,
+			&scratch, out, err);
 	out->headers = NULL;
 	out->headers_n = 0;
 	arena_release(&scratch);
@@ -127,9 +127,8 @@ enum err_code rate_windows(struct eval *ev, struct selection *s, struct err *err
 		return eval_nomem(ev, err);
 	for (size_t i = 0; i < s->n && !rc; i = end) {
 		for (end = i; end < s->n &&
-			is_same_series(s->v[end].series, &s->v[end].type, s->v[i].series,
-				&s->v[i].type);
-			end++)
+			 is_same_series(s->v[end].series, &s->v[end].type, s->v[i].series, &s->v[i].type);
+			 end++)
 			chosen[end] = s->v[end];
 		rc = read_pace(ev, &s->window, &chosen[i], end - i, &pace, err);
 		if (!rc && pace.interval_ns)

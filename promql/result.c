@@ -5,8 +5,8 @@
 
 #include "base/metrics.h"
 #include "promql/engine_internal.h"
-#include "promql/unit.h"
 #include "promql/number.h"
+#include "promql/unit.h"
 
 METRIC_COUNTER(samples_total, "epimetheus_query_samples_total", "Samples read by queries.", NULL);
 
@@ -65,7 +65,7 @@ static enum err_code evaluate_once(struct query *q, struct eval *ev, struct err 
 		return ERR_OK;
 	}
 	rc = q->o.totals ? eval_totals(ev, q->parsed->root, &v, err) :
-			   eval_expr(ev, q->parsed->root, &v, err);
+					   eval_expr(ev, q->parsed->root, &v, err);
 	if (rc)
 		return rc;
 	r->n = v.n;
@@ -210,8 +210,8 @@ enum err_code query_evaluate(struct query *q, struct err *err)
 		.arena = &q->arena,
 		.whole = &q->arena,
 		.mode = o->step_ns > 0 ? EVAL_RANGE :
-			o->has_span    ? EVAL_SPAN :
-					 EVAL_INSTANT,
+			o->has_span        ? EVAL_SPAN :
+								 EVAL_INSTANT,
 		.t_ns = o->has_span ? o->end_ns : o->t_ns,
 		.start_ns = o->t_ns,
 		.end_ns = o->t_ns,
@@ -232,9 +232,8 @@ enum err_code query_evaluate(struct query *q, struct err *err)
 		ev.end_ns = o->end_ns;
 	}
 	if (window_of(&ev, q->parsed, ev.mode == EVAL_RANGE ? ev.start_ns : ev.t_ns,
-		    ev.mode == EVAL_RANGE ? ev.end_ns : ev.t_ns, &all) &&
-		(rc = db_querier_open(
-			 limits->db, all.min_ns, all.max_ns, &q->stop, &q->querier, err)))
+			ev.mode == EVAL_RANGE ? ev.end_ns : ev.t_ns, &all) &&
+		(rc = db_querier_open(limits->db, all.min_ns, all.max_ns, &q->stop, &q->querier, err)))
 		return rc;
 	ev.querier = q->querier;
 	if ((rc = eval_prepare(&ev, err)))
@@ -249,8 +248,9 @@ enum err_code query_evaluate(struct query *q, struct err *err)
 	close_forks(&ev);
 	number_release(&ev);
 	metric_add(&samples_total, NULL, (double)ev.samples);
-	if (!rc && (q->result.type == RESULT_VECTOR || q->result.type == RESULT_MATRIX ||
-			   q->result.type == RESULT_SCALAR))
+	if (!rc &&
+		(q->result.type == RESULT_VECTOR || q->result.type == RESULT_MATRIX ||
+			q->result.type == RESULT_SCALAR))
 		q->result.unit = unit_of_query(&ev);
 	return rc ? rc : add_notices(q, &ev, err);
 }

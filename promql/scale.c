@@ -18,7 +18,7 @@ static bool scale_cost(int64_t *v, struct scale s)
 
 	if (s.fraction) {
 		*v = (int64_t)roundl(s.divide ? (long double)*v / (long double)s.factor :
-						(long double)*v * (long double)s.factor);
+										(long double)*v * (long double)s.factor);
 		return true;
 	}
 	scaled = round(s.divide ? (double)*v / s.factor : (double)*v * s.factor);
@@ -88,8 +88,7 @@ enum err_code profiles_scale(struct eval *ev, const struct expr *e, const struct
 		for (size_t k = 0; k < p->parts_n; k++)
 			if ((rc = scale_part(ev, e, s, &from.parts[k], &p->parts[k], err)))
 				return rc;
-		if (p->filtered &&
-			(!scale_size(&p->value_size, s) || !scale_size(&p->base_size, s)))
+		if (p->filtered && (!scale_size(&p->value_size, s) || !scale_size(&p->base_size, s)))
 			return eval_fault(ev, e, err, ERR_LIMIT, "a scaled cost exceeds 64 bits");
 		if ((rc = profile_totals(p, err)))
 			return rc;

@@ -8,9 +8,9 @@
 #include "promql/eval.h"
 
 #include "base/map.h"
-#include "promql/names.h"
 #include "promql/number.h"
 #include "promql/plan.h"
+#include "promql/syntax/names.h"
 
 #define TYPE_LABEL "__type__"
 #define SAMPLE_PREFIX "sample_"
@@ -30,9 +30,9 @@ struct window selector_window(const struct eval *ev, const struct selector *s, i
 		w.max_ns = ev->end_ns;
 	w.max_ns -= s->offset_ns;
 	if (width == 0) {
-		width = ev->mode == EVAL_SPAN  ? ev->end_ns - ev->start_ns :
-			ev->mode == EVAL_RANGE ? ev->step_ns :
-						 ev->lookback_ns;
+		width = ev->mode == EVAL_SPAN ? ev->end_ns - ev->start_ns :
+			ev->mode == EVAL_RANGE    ? ev->step_ns :
+										ev->lookback_ns;
 		w.latest = ev->mode == EVAL_INSTANT;
 	}
 	if (__builtin_sub_overflow(w.max_ns, width, &w.min_ns))
@@ -76,8 +76,8 @@ static bool is_selected(const struct selector *s, const struct db_series *series
 		if (!is_withheld(m) || str_is(m->name, TYPE_LABEL))
 			continue;
 		for (size_t k = 0; k < n && !passes; k++)
-			passes = label_source(series[k].labels, series[k].partition, m->name,
-					 &key) == LABEL_OF_SAMPLES ||
+			passes = label_source(series[k].labels, series[k].partition, m->name, &key) ==
+					LABEL_OF_SAMPLES ||
 				matcher_test_labels(m, series[k].labels);
 		if (!passes)
 			return false;
@@ -195,8 +195,7 @@ static bool test_type(const struct matcher *m, const struct profile_type *t)
 
 	hit = matcher_test(m, t->sample_type) != negative;
 	if (!hit) {
-		buf_printf(&text, STR_FMT ":" STR_FMT, STR_ARG(t->sample_type),
-			STR_ARG(t->sample_unit));
+		buf_printf(&text, STR_FMT ":" STR_FMT, STR_ARG(t->sample_type), STR_ARG(t->sample_unit));
 		hit = matcher_test(m, buf_str(&text)) != negative;
 	}
 	if (!hit) {
@@ -222,8 +221,7 @@ static enum err_code default_sample_type(
 		if ((rc = db_series_header(x->ev->querier, s, &header, err)))
 			return rc;
 		if (header != SYM_NONE)
-			*out = sym_string(s->partition,
-				sym_header(s->partition, header)->default_sample_type);
+			*out = sym_string(s->partition, sym_header(s->partition, header)->default_sample_type);
 	}
 	return ERR_OK;
 }
@@ -235,8 +233,7 @@ static enum err_code keep_default(struct selecting *x, const struct epochs *e,
 	enum err_code rc;
 
 	if (*n > 1) {
-		if (!type_default_known(types, *n) &&
-			(rc = default_sample_type(x, e, &wish, err)))
+		if (!type_default_known(types, *n) && (rc = default_sample_type(x, e, &wish, err)))
 			return rc;
 		types[0] = types[type_default(types, *n, wish)];
 		*n = 1;
@@ -265,8 +262,7 @@ static enum err_code all_types(struct selecting *x, const struct epochs *e,
 	*out = NULL;
 	*n = 0;
 	for (size_t i = e->n; i-- > 0;) {
-		rc = db_series_types(
-			x->ev->querier, e->v[i].series, &x->scratch, &types, &more, err);
+		rc = db_series_types(x->ev->querier, e->v[i].series, &x->scratch, &types, &more, err);
 		if (rc)
 			return rc;
 		if (*n == 0) {
@@ -401,8 +397,7 @@ static enum err_code find_epochs(struct selecting *x, const struct db_series *se
 	for (size_t i = 0; i < n; i++) {
 		c.series = &series[i];
 		ask_samples(x->s, &c);
-		c.by_labels = !c.none &&
-			(c.deferred || wants_sample_labels(x->ev, &series[i]));
+		c.by_labels = !c.none && (c.deferred || wants_sample_labels(x->ev, &series[i]));
 		out->v[out->n++] = c;
 	}
 	return ERR_OK;
@@ -429,8 +424,7 @@ static enum err_code choose(
 			labels_builder_set(&b, STR(TYPE_LABEL), types[i].sample_type);
 			rc = labels_builder_build(&b, &metric, err);
 		} else if (!x->m->each) {
-			rc = labels_group(&x->each, series->labels, x->m->grouping, x->m->labels,
-				&metric, err);
+			rc = labels_group(&x->each, series->labels, x->m->grouping, x->m->labels, &metric, err);
 		}
 		for (size_t k = 0; k < epochs.n && !rc; k++) {
 			epochs.v[k].type = types[i];
@@ -502,8 +496,8 @@ static enum err_code order_by_group(struct selecting *x, struct err *err)
 	return ERR_OK;
 }
 
-enum err_code select_series(struct eval *ev, const struct expr *e, struct db_series **out,
-	size_t *n, struct err *err)
+enum err_code select_series(
+	struct eval *ev, const struct expr *e, struct db_series **out, size_t *n, struct err *err)
 {
 	struct selecting x = { .ev = ev, .expr = e, .s = &e->selector };
 	size_t kept = 0, end;
@@ -560,8 +554,7 @@ enum err_code select_profiles(struct eval *ev, const struct expr *e, const struc
 	struct plan_read *read;
 	enum err_code rc;
 
-	if (s->name.len && !windowed &&
-		((rc = number_latest(ev, e, out, &numeric, err)) || numeric))
+	if (s->name.len && !windowed && ((rc = number_latest(ev, e, out, &numeric, err)) || numeric))
 		return rc;
 	*out = (struct value){ .type = e->types };
 	if ((rc = plan_find_read(ev, e, m, &read, err)))
@@ -572,6 +565,5 @@ enum err_code select_profiles(struct eval *ev, const struct expr *e, const struc
 		return s->name.len ? ERR_OK : number_latest(ev, e, out, &numeric, err);
 	if (read->set->n == 0)
 		return ERR_OK;
-	return ev->plan->planning ? plan_estimate(ev, read, err) :
-				    plan_read_values(ev, read, out, err);
+	return ev->plan->planning ? plan_estimate(ev, read, err) : plan_read_values(ev, read, out, err);
 }

@@ -5,24 +5,23 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "promql/names.h"
 #include "promql/plan.h"
 #include "promql/sum.h"
+#include "promql/syntax/names.h"
 
 /*
  * What an element that one series is takes at least. As many as fit into what is left of the memory
  * may be enough to be summed side by side, which takes more.
  */
-static uint64_t element_bytes(const struct eval *ev, const struct expr *e, const struct merging *m,
-	uint64_t before)
+static uint64_t element_bytes(
+	const struct eval *ev, const struct expr *e, const struct merging *m, uint64_t before)
 {
 	bool cells = !m->totals_only && !m->by_name;
 	struct series_cost most = { .bytes = before + sum_group_bytes(ev, UINT64_MAX, cells) };
 
 	if (m->in_slices)
 		return sizeof(struct profile_value) + sizeof(struct part);
-	return sum_group_bytes(
-		ev, (uint64_t)plan_series_max(ev, e, most) * PLAN_PIECE_SAMPLES, cells);
+	return sum_group_bytes(ev, (uint64_t)plan_series_max(ev, e, most) * PLAN_PIECE_SAMPLES, cells);
 }
 
 /* What each series costs at least; certain: none is left out when it is looked at. */
@@ -38,8 +37,7 @@ static struct series_cost cost_of(
 		return each;
 	each.samples = PLAN_SERIES_SAMPLES;
 	if (asked->m->each && ev->mode != EVAL_RANGE)
-		each.bytes += sizeof(struct labels) +
-			element_bytes(ev, asked->expr, asked->m, each.bytes);
+		each.bytes += sizeof(struct labels) + element_bytes(ev, asked->expr, asked->m, each.bytes);
 	return each;
 }
 
@@ -111,8 +109,7 @@ static enum err_code count_hits(
 
 	*out = 0;
 	arena_init_shared(&l.scratch, ev->budget);
-	rc = db_visit_series(
-		ev->querier, DB_PROFILES, asked->sent, asked->sent_n, &visitor, err);
+	rc = db_visit_series(ev->querier, DB_PROFILES, asked->sent, asked->sent_n, &visitor, err);
 	if (l.n)
 		qsort(l.hits, l.n, sizeof(*l.hits), cmp_hashes);
 	for (size_t i = 0; i < l.n; i++)
@@ -136,13 +133,13 @@ static enum err_code refuse_typed(struct eval *ev, const struct asked_series *as
 	return plan_refuse_series(ev, asked->expr, each, (uint64_t)hits * ONE_OF, err);
 }
 
-enum err_code select_held(struct eval *ev, const struct asked_series *asked,
-	struct db_series **out, size_t *n, struct err *err)
+enum err_code select_held(struct eval *ev, const struct asked_series *asked, struct db_series **out,
+	size_t *n, struct err *err)
 {
 	struct series_cost each = cost_of(ev, asked, true);
 	size_t max = plan_series_max(ev, asked->expr, each), about;
-	enum err_code rc = db_select_within(ev->querier, DB_PROFILES, asked->sent, asked->sent_n, max,
-		&about, ev->arena, out, n, err);
+	enum err_code rc = db_select_within(
+		ev->querier, DB_PROFILES, asked->sent, asked->sent_n, max, &about, ev->arena, out, n, err);
 
 	if (!rc || !about)
 		return rc;

@@ -7,16 +7,16 @@
 static enum err_code unit_fault(
 	struct eval *ev, const struct expr *e, const struct str *units, size_t n, struct err *err)
 {
-	static const char *const numbers[UNITS_SHOWN + 1] = { "", "", "two", "three", "four",
-		"five", "six", "seven", "eight" };
+	static const char *const numbers[UNITS_SHOWN + 1] = { "", "", "two", "three", "four", "five",
+		"six", "seven", "eight" };
 	struct buf list = { 0 }, text = { 0 };
 	enum err_code rc;
 
 	for (size_t i = 0; i < n; i++)
 		buf_printf(&list, "%s" STR_FMT,
-			i == 0             ? "" :
+			i == 0         ? "" :
 				i + 1 == n ? " and " :
-					     ", ",
+							 ", ",
 			STR_ARG(units[i]));
 	expr_print(&text, e);
 	rc = eval_fault(ev, e, err, ERR_INVALID, STR_FMT " selects %s units: " STR_FMT,
@@ -26,8 +26,8 @@ static enum err_code unit_fault(
 	return rc;
 }
 
-enum err_code select_check_types(struct eval *ev, const struct expr *e, const struct chosen *v,
-	size_t n, struct err *err)
+enum err_code select_check_types(
+	struct eval *ev, const struct expr *e, const struct chosen *v, size_t n, struct err *err)
 {
 	struct str units[UNITS_SHOWN];
 	struct buf a = { 0 }, b = { 0 };
@@ -48,8 +48,8 @@ enum err_code select_check_types(struct eval *ev, const struct expr *e, const st
 		profile_type_print(&a, &v[0].type);
 		profile_type_print(&b, &v[i].type);
 		rc = eval_fault(ev, e, err, ERR_INVALID,
-			"this selects levels and amounts: " STR_FMT " and " STR_FMT,
-			STR_ARG(buf_str(&a)), STR_ARG(buf_str(&b)));
+			"this selects levels and amounts: " STR_FMT " and " STR_FMT, STR_ARG(buf_str(&a)),
+			STR_ARG(buf_str(&b)));
 		buf_release(&a);
 		buf_release(&b);
 		return rc;

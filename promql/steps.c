@@ -32,8 +32,7 @@ struct matrix {
 
 static bool series_eq(const void *ctx, const void *key, uint32_t id)
 {
-	return labels_eq(
-		*(const struct labels *)key, ((const struct matrix *)ctx)->series[id].metric);
+	return labels_eq(*(const struct labels *)key, ((const struct matrix *)ctx)->series[id].metric);
 }
 
 static enum err_code add_series(
@@ -96,8 +95,7 @@ static enum err_code add_point(
 		return rc;
 	s = &m->series[id];
 	if (s->n > 0 && s->points[s->n - 1].t_ns == point.t_ns)
-		return err_set(
-			err, ERR_INVALID, "vector cannot contain metrics with the same labelset");
+		return err_set(err, ERR_INVALID, "vector cannot contain metrics with the same labelset");
 	if ((rc = reserve_points(m, id, 1, err)))
 		return rc;
 	s->points[s->n++] = point;
@@ -113,11 +111,10 @@ static enum err_code add_step(struct matrix *m, struct eval *ev, struct err *err
 	if ((rc = eval_totals(ev, ev->query->root, &v, err)))
 		return rc;
 	if (v.type == VALUE_SCALAR)
-		return add_point(
-			m, (struct labels){ 0 }, (struct point){ ev->t_ns, v.scalar }, err);
+		return add_point(m, (struct labels){ 0 }, (struct point){ ev->t_ns, v.scalar }, err);
 	for (size_t i = 0; i < v.n; i++)
-		if ((rc = add_point(m, v.costs[i].metric,
-			     (struct point){ ev->t_ns, v.costs[i].value }, err)))
+		if ((rc = add_point(
+				 m, v.costs[i].metric, (struct point){ ev->t_ns, v.costs[i].value }, err)))
 			return rc;
 	return ERR_OK;
 }
@@ -129,8 +126,7 @@ static int by_metric(const void *a, const void *b)
 }
 
 /* Points of later steps. */
-static enum err_code join_series(
-	struct matrix *m, const struct cost_series *from, struct err *err)
+static enum err_code join_series(struct matrix *m, const struct cost_series *from, struct err *err)
 {
 	uint64_t hash = labels_hash(from->metric);
 	uint32_t id = map_find(&m->map, hash, series_eq, m, &from->metric);
@@ -213,8 +209,7 @@ static enum err_code open_thread(struct wave *w, unsigned i)
 	struct eval *ev = w->x->ev;
 	enum err_code rc;
 
-	if (!ev->forks[i].querier &&
-		(rc = db_querier_fork(ev->querier, &ev->forks[i].querier, NULL)))
+	if (!ev->forks[i].querier && (rc = db_querier_fork(ev->querier, &ev->forks[i].querier, NULL)))
 		return rc;
 	if (t->is_open)
 		return ERR_OK;
@@ -389,8 +384,7 @@ static bool follow_each_other(const struct eval *ev)
 	return false;
 }
 
-enum err_code evaluate_steps(
-	struct eval *ev, struct cost_series **out, size_t *n, struct err *err)
+enum err_code evaluate_steps(struct eval *ev, struct cost_series **out, size_t *n, struct err *err)
 {
 	struct stepping x = { .ev = ev, .m.arena = ev->whole };
 	enum err_code rc;

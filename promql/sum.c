@@ -60,13 +60,11 @@ static enum err_code read_cells(struct summing *x, const struct slot *slot, stru
 				"a stack of the sum is not among those that are stored");
 		if (slot->deferred && !keeps(x, slot, known, c.label_set))
 			continue;
-		if (x->wide ? !widen(x, slot, c.value, &part->wide[part->n]) :
-			      c.value != (int64_t)c.value)
-			return eval_fault(
-				x->ev, x->s->expr, err, ERR_LIMIT, "a sum exceeds 64 bits");
-		part->cells[part->n++] = (struct cell){ .stack = c.stack,
-			.label_set = c.label_set,
-			.value = x->wide ? 0 : (int64_t)c.value };
+		if (x->wide ? !widen(x, slot, c.value, &part->wide[part->n]) : c.value != (int64_t)c.value)
+			return eval_fault(x->ev, x->s->expr, err, ERR_LIMIT, "a sum exceeds 64 bits");
+		part->cells[part->n++] = (struct cell){
+			.stack = c.stack, .label_set = c.label_set, .value = x->wide ? 0 : (int64_t)c.value
+		};
 	}
 	return ERR_OK;
 }
@@ -97,8 +95,8 @@ static enum err_code read_slot(
 	buf_release(&known.text);
 	if (rc || !slot->sums.functions)
 		return rc;
-	return function_sums_list(slot->sums.functions, x->ev->arena, &part->names, &part->names_n,
-		&part->names_total, err);
+	return function_sums_list(
+		slot->sums.functions, x->ev->arena, &part->names, &part->names_n, &part->names_total, err);
 }
 
 static void add_stats(struct profile_value *p, const struct sum_stats *s)
@@ -170,8 +168,7 @@ static enum err_code read_group(
 			continue;
 		if (x->s->totals_only) {
 			if (!widen(x, slot, slot->sums.stats.total, &total))
-				return eval_fault(x->ev, x->s->expr, err, ERR_LIMIT,
-					"a sum exceeds 64 bits");
+				return eval_fault(x->ev, x->s->expr, err, ERR_LIMIT, "a sum exceeds 64 bits");
 			p->wide_total += total;
 			continue;
 		}
@@ -259,8 +256,7 @@ struct batch {
 	size_t n;
 };
 
-static enum err_code sum_batch(
-	struct summing *x, size_t *at, struct value *out, struct err *err)
+static enum err_code sum_batch(struct summing *x, size_t *at, struct value *out, struct err *err)
 {
 	const struct selection *s = x->s;
 	size_t wanted = slots_wanted(x), slots = 0;
@@ -305,8 +301,7 @@ static bool has_nameless(const struct part *part)
 		unnamed = part->names[i].unnamed;
 	for (uint32_t i = 0; i < n && unnamed; i++)
 		if (sym_exists(part->partition, SYM_FUNCTION, i) &&
-			!sym_function(part->partition, i)->name &&
-			sym_function(part->partition, i)->start_line)
+			!sym_function(part->partition, i)->name && sym_function(part->partition, i)->start_line)
 			return true;
 	return false;
 }
@@ -347,8 +342,8 @@ static bool names_hold(const struct value *v)
 	return !any || !drops;
 }
 
-static enum err_code sum_groups(struct eval *ev, const struct selection *s, bool *cancels,
-	struct value *out, struct err *err)
+static enum err_code sum_groups(
+	struct eval *ev, const struct selection *s, bool *cancels, struct value *out, struct err *err)
 {
 	struct summing x = {
 		.ev = ev,
@@ -384,8 +379,7 @@ static enum err_code sum_groups(struct eval *ev, const struct selection *s, bool
 	return ERR_OK;
 }
 
-static enum err_code split_by_labels(
-	struct eval *ev, struct selection *s, struct err *err)
+static enum err_code split_by_labels(struct eval *ev, struct selection *s, struct err *err)
 {
 	struct chosen *v = arena_alloc_raw(ev->arena, s->n, sizeof(*v));
 

@@ -24,8 +24,7 @@ static void add_stats(struct sum_stats *to, const struct sum_stats *from)
 static struct factor factor_of(const struct summing *x, const struct profile_type *type,
 	const struct sum_stats *all, int64_t window_ns)
 {
-	return over_factor(
-		x->s->over, type, all, window_ns ? window_ns : x->s->selector->window_ns);
+	return over_factor(x->s->over, type, all, window_ns ? window_ns : x->s->selector->window_ns);
 }
 
 static uint64_t hash_of(const struct slot *slot)
@@ -55,14 +54,13 @@ static enum err_code read_totals(
 
 	if (rc)
 		return rc;
-	rc = db_sum(x->ev->querier, &c->series, 1, &c->type, min_ns, x->s->window.max_ns,
-		SUM_WINDOW, NULL, x->ev->arena, &stats, err);
+	rc = db_sum(x->ev->querier, &c->series, 1, &c->type, min_ns, x->s->window.max_ns, SUM_WINDOW,
+		NULL, x->ev->arena, &stats, err);
 	add_stats(all, &stats);
 	return rc;
 }
 
-enum err_code factors_add(
-	struct summing *x, const struct chosen *c, size_t n, struct err *err)
+enum err_code factors_add(struct summing *x, const struct chosen *c, size_t n, struct err *err)
 {
 	enum err_code rc = ERR_OK;
 	size_t end;
@@ -71,9 +69,9 @@ enum err_code factors_add(
 		struct sum_stats all = { 0 };
 		struct factor f;
 
-		for (end = i; end < n && !rc &&
-			is_same_series(c[end].series, &c[end].type, c[i].series, &c[i].type);
-			end++)
+		for (end = i;
+			 end < n && !rc && is_same_series(c[end].series, &c[end].type, c[i].series, &c[i].type);
+			 end++)
 			rc = read_totals(x, &c[end], &all, err);
 		if (rc || !all.rows)
 			continue;
@@ -99,9 +97,8 @@ static void find_factors(struct summing *x)
 			continue;
 		/* Slots of one series are its epochs, and neighbours. */
 		for (end = i; end < x->of_n &&
-			is_same_series(x->of[end].series[0], x->of[end].type, first->series[0],
-				first->type);
-			end++)
+			 is_same_series(x->of[end].series[0], x->of[end].type, first->series[0], first->type);
+			 end++)
 			add_stats(&all, &x->of[end].sums.stats);
 		for (size_t k = i; k < end; k++)
 			x->of[k].factor = factor_of(x, first->type, &all, first->window_ns);
@@ -112,8 +109,8 @@ static bool slot_eq(const void *ctx, const void *key, uint32_t id)
 {
 	const struct slot *a = key, *b = &((const struct summing *)ctx)->of[id];
 
-	return a->factor.multiplier == b->factor.multiplier &&
-		a->factor.divisor == b->factor.divisor && slots_fit(a, b);
+	return a->factor.multiplier == b->factor.multiplier && a->factor.divisor == b->factor.divisor &&
+		slots_fit(a, b);
 }
 
 enum err_code factors_join(struct summing *x, struct err *err)

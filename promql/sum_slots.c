@@ -28,16 +28,15 @@ static bool fits(const struct slot *slot, const struct chosen *c)
 	return slot->at_ns == c->at_ns && slot->min_ns == c->min_ns &&
 		slot->window_ns == c->window_ns && slot->partition == c->series->partition &&
 		slot->deferred == c->deferred && slot->by_labels == c->by_labels &&
-		slot->asked == c->asked && slot->takes_empty == c->takes_empty &&
-		slot->none == c->none && profile_type_eq(slot->type, &c->type);
+		slot->asked == c->asked && slot->takes_empty == c->takes_empty && slot->none == c->none &&
+		profile_type_eq(slot->type, &c->type);
 }
 
 bool slots_fit(const struct slot *a, const struct slot *b)
 {
-	return a->at_ns == b->at_ns && a->partition == b->partition &&
-		a->deferred == b->deferred && a->by_labels == b->by_labels &&
-		a->asked == b->asked && a->takes_empty == b->takes_empty && a->none == b->none &&
-		profile_type_eq(a->type, b->type);
+	return a->at_ns == b->at_ns && a->partition == b->partition && a->deferred == b->deferred &&
+		a->by_labels == b->by_labels && a->asked == b->asked && a->takes_empty == b->takes_empty &&
+		a->none == b->none && profile_type_eq(a->type, b->type);
 }
 
 static bool factor_fits(const struct slot *slot, const struct factor *f)
@@ -132,9 +131,7 @@ static enum sum_pick pick_of(const struct summing *x, const struct slot *slot)
 static void window_of(
 	const struct summing *x, const struct slot *slot, int64_t *min_ns, int64_t *max_ns)
 {
-	*min_ns = slot->at_ns ? slot->at_ns - 1 :
-		slot->min_ns  ? slot->min_ns :
-				x->s->window.min_ns;
+	*min_ns = slot->at_ns ? slot->at_ns - 1 : slot->min_ns ? slot->min_ns : x->s->window.min_ns;
 	*max_ns = slot->at_ns ? slot->at_ns : x->s->window.max_ns;
 }
 
@@ -172,8 +169,8 @@ static enum err_code sum_window(struct summing *x, const struct slot *slot, int6
 		rc = db_sum_functions(q, slot->series, slot->series_n, slot->type, min_ns, max_ns,
 			out->functions, out->acc, a, &out->stats, err);
 	} else {
-		rc = db_sum(q, slot->series, slot->series_n, slot->type, min_ns, max_ns,
-			pick_of(x, slot), out->acc, a, &out->stats, err);
+		rc = db_sum(q, slot->series, slot->series_n, slot->type, min_ns, max_ns, pick_of(x, slot),
+			out->acc, a, &out->stats, err);
 	}
 	return rc ? rc : charge(x, out, err);
 }
@@ -197,8 +194,8 @@ static enum err_code sum_one_by_one(struct summing *x, struct err *err)
 
 	for (size_t i = 0; i < x->slots_n && !rc; i++) {
 		window_of(x, &x->slots[i], &min_ns, &max_ns);
-		rc = sum_window(x, &x->slots[i], min_ns, max_ns, x->ev->querier, x->ev->arena,
-			&x->slots[i].sums, err);
+		rc = sum_window(
+			x, &x->slots[i], min_ns, max_ns, x->ev->querier, x->ev->arena, &x->slots[i].sums, err);
 		if (!rc)
 			rc = count(x, &x->slots[i], err);
 	}
@@ -230,8 +227,7 @@ static enum err_code sum_piece_of(struct running *r, unsigned thread, struct pie
 
 	if (!f->querier && (rc = db_querier_fork(ev->querier, &f->querier, NULL)))
 		return rc;
-	rc = sum_window(
-		r->x, p->slot, p->min_ns, p->max_ns, f->querier, &f->arena, &p->sums, NULL);
+	rc = sum_window(r->x, p->slot, p->min_ns, p->max_ns, f->querier, &f->arena, &p->sums, NULL);
 	(void)db_querier_warnings(f->querier, &n);
 	return rc ? rc : n ? ERR_CORRUPT : ERR_OK;
 }
@@ -261,14 +257,13 @@ static enum err_code merge_sums(
 	return rc ? rc : charge(x, to, err);
 }
 
-enum err_code slots_merge(
-	struct summing *x, struct slot *to, struct slot *from, struct err *err)
+enum err_code slots_merge(struct summing *x, struct slot *to, struct slot *from, struct err *err)
 {
 	return merge_sums(x, &to->sums, &from->sums, err);
 }
 
-static enum err_code put_together(struct summing *x, struct slot *slot, struct piece *v, size_t n,
-	struct err *err)
+static enum err_code put_together(
+	struct summing *x, struct slot *slot, struct piece *v, size_t n, struct err *err)
 {
 	enum err_code rc = ERR_OK;
 
@@ -407,8 +402,8 @@ enum err_code slots_sum(struct summing *x, struct err *err)
 
 #define GROUPS_LOOKED_AT 64u
 
-static enum err_code estimate_group(struct summing *x, const struct chosen *c, size_t n,
-	struct sum_estimate *out, struct err *err)
+static enum err_code estimate_group(
+	struct summing *x, const struct chosen *c, size_t n, struct sum_estimate *out, struct err *err)
 {
 	int64_t min_ns, max_ns;
 	enum err_code rc = eval_check(x->ev, err);
@@ -420,8 +415,8 @@ static enum err_code estimate_group(struct summing *x, const struct chosen *c, s
 		const struct slot *slot = &x->slots[i];
 
 		window_of(x, slot, &min_ns, &max_ns);
-		rc = db_estimate(x->ev->querier, slot->series, slot->series_n, slot->type, min_ns,
-			max_ns, pick_of(x, slot), wish_of(x, slot), out, err);
+		rc = db_estimate(x->ev->querier, slot->series, slot->series_n, slot->type, min_ns, max_ns,
+			pick_of(x, slot), wish_of(x, slot), out, err);
 	}
 	return rc;
 }
@@ -429,9 +424,9 @@ static enum err_code estimate_group(struct summing *x, const struct chosen *c, s
 enum err_code estimate_selection(
 	struct eval *ev, const struct selection *s, struct sum_estimate *out, struct err *err)
 {
-	struct summing x = { .ev = ev,
-		.s = s,
-		.fraction = s->n > 0 && over_has_factor(s->over, &s->v[0].type) };
+	struct summing x = {
+		.ev = ev, .s = s, .fraction = s->n > 0 && over_has_factor(s->over, &s->v[0].type)
+	};
 	struct sum_estimate some = { 0 };
 	uint64_t *to = (uint64_t *)out, *from = (uint64_t *)&some;
 	size_t looked = 0, group = 0, end;

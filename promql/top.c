@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "proto/top_order.h"
+#include "proto/report/top_order.h"
 
 struct ranking {
 	const struct frames *frames;
@@ -55,12 +55,12 @@ static enum err_code make_rows(struct eval *ev, const struct ranking *r, uint32_
 		row->flat_percent = percent(flat, total);
 		row->sum_percent = percent(sum, total);
 		row->cum_percent = percent(cum, total);
-		if (!cost_shift(flat, exponent, &row->flat) ||
-			!cost_shift(cum, exponent, &row->cum))
+		if (!cost_shift(flat, exponent, &row->flat) || !cost_shift(cum, exponent, &row->cum))
 			return err_set(err, ERR_LIMIT, "a sum exceeds 64 bits");
 	}
 	return cost_shift(total, exponent, &out->total) ?
-		ERR_OK : err_set(err, ERR_LIMIT, "a sum exceeds 64 bits");
+		ERR_OK :
+		err_set(err, ERR_LIMIT, "a sum exceeds 64 bits");
 }
 
 static enum err_code rank(struct eval *ev, struct frames *f, const struct profile_value *p,
@@ -93,8 +93,8 @@ static enum err_code rank(struct eval *ev, struct frames *f, const struct profil
 }
 
 /* Whoever shows the stacks of a table shows whole numbers. */
-static enum err_code whole_source(struct eval *ev, const struct profile_value *p,
-	struct top_table *out, struct err *err)
+static enum err_code whole_source(
+	struct eval *ev, const struct profile_value *p, struct top_table *out, struct err *err)
 {
 	struct profile_value *whole;
 	enum err_code rc;

@@ -1,6 +1,7 @@
 #include "promql/unit.h"
 
 /* Calls whose numbers have the unit of what they are given: of one argument, by its place. */
+/* clang-format off */
 static const struct {
 	const char *name;
 	size_t arg;
@@ -18,6 +19,7 @@ static const struct {
 	{ "ceil", 0 }, { "floor", 0 }, { "sort", 0 }, { "sort_desc", 0 },
 	{ "label_replace", 0 }, { "label_join", 0 }, { "scalar", 0 }, { "vector", 0 },
 };
+/* clang-format on */
 
 static const char *const ratios[] = { "flat_share", "cum_share", "changed", "changed_interval" };
 
@@ -76,8 +78,7 @@ static struct str unit_of_call(const struct eval *ev, const struct call *c)
 			return STR(UNIT_RATIO);
 	for (size_t i = 0; i < sizeof(keeps) / sizeof(keeps[0]); i++)
 		if (str_is(c->name, keeps[i].name))
-			return keeps[i].arg < c->args_n ? unit_of(ev, c->args[keeps[i].arg]) :
-							  STR("");
+			return keeps[i].arg < c->args_n ? unit_of(ev, c->args[keeps[i].arg]) : STR("");
 	return STR("");
 }
 
@@ -109,7 +110,7 @@ static struct str unit_of_binary(const struct eval *ev, const struct expr *e)
 
 	if (binary_op_is_comparison(b->op))
 		return b->returns_bool ? STR("") :
-			unit_of(ev, b->lhs->types == VALUE_SCALAR ? b->rhs : b->lhs);
+								 unit_of(ev, b->lhs->types == VALUE_SCALAR ? b->rhs : b->lhs);
 	if (b->op == OP_ADD || b->op == OP_SUB || b->op == OP_OR)
 		return unit_of_both(ev, b);
 	if (b->op == OP_AND || b->op == OP_UNLESS || b->op == OP_MOD)

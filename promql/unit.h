@@ -27,8 +27,7 @@ struct unit_note {
 MUST_CHECK enum err_code unit_note(
 	struct eval *ev, const struct expr *e, const struct value *v, struct err *err);
 /* What was noted by another thread of the same query. */
-MUST_CHECK enum err_code unit_join(
-	struct eval *ev, const struct unit_note *from, struct err *err);
+MUST_CHECK enum err_code unit_join(struct eval *ev, const struct unit_note *from, struct err *err);
 /* Of what the query evaluated to; empty: not known, or none. */
 struct str unit_of_query(const struct eval *ev);
 

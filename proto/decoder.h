@@ -35,7 +35,7 @@ struct span {
 /* An array that grows: how many items there is room for, how many at first and at most. */
 struct growth {
 	const char *what; /* "lines", for the error at the limit */
-	size_t size;      /* of an item */
+	size_t size; /* of an item */
 	uint32_t cap, first, max;
 };
 
@@ -61,8 +61,8 @@ struct decoder {
  */
 enum err_code decoder_wire_fail(struct decoder *d);
 enum err_code decoder_no_memory(struct decoder *d);
-enum err_code decoder_bad_string(struct decoder *d, uint64_t index, const char *kind, uint32_t i,
-	const char *field);
+enum err_code decoder_bad_string(
+	struct decoder *d, uint64_t index, const char *kind, uint32_t i, const char *field);
 
 /*
  * A larger copy of an array of n items, or NULL, with d->rc set: no memory, or the limit is
@@ -103,8 +103,8 @@ static inline bool decoder_numbers(wire_pos at, wire_pos end, uint64_t *f, unsig
 }
 
 /* A ValueType's two strings, not yet checked. */
-MUST_CHECK enum err_code decoder_type(struct decoder *d, wire_pos at, wire_pos end, uint64_t *type,
-	uint64_t *unit);
+MUST_CHECK enum err_code decoder_type(
+	struct decoder *d, wire_pos at, wire_pos end, uint64_t *type, uint64_t *unit);
 /* Sample types, mappings, functions, locations. */
 MUST_CHECK enum err_code decoder_tables(struct decoder *d);
 /* Samples, once all that they refer to is there. */

@@ -1,6 +1,6 @@
 #include "proto/function_name.h"
 
-#include "base/demangle.h"
+#include "base/demangle/demangle.h"
 
 /*
  * It reads like C++, and not like "Class.<init>" of Java or "pkg.(*T[...]).Method" of Go. The tool
@@ -19,8 +19,7 @@ static bool looks_like_cpp(struct str name)
 
 		if (str_has_prefix(rest, STR(".<")) || str_has_prefix(rest, STR("]).")))
 			return false;
-		found |= c == '<' || c == '>' || c == '[' || c == ']' ||
-			str_has_prefix(rest, STR("::"));
+		found |= c == '<' || c == '>' || c == '[' || c == ']' || str_has_prefix(rest, STR("::"));
 	}
 	return found;
 }

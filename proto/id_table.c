@@ -7,8 +7,8 @@
 
 static enum err_code used_twice(const char *kind, uint32_t index, uint64_t id, struct err *err)
 {
-	return err_set(err, ERR_INVALID, "%s[%" PRIu32 "].id: %" PRIu64 " is used twice", kind, index,
-		id);
+	return err_set(
+		err, ERR_INVALID, "%s[%" PRIu32 "].id: %" PRIu64 " is used twice", kind, index, id);
 }
 
 static uint64_t slot_of(const struct id_table *t, uint64_t id)
@@ -26,8 +26,8 @@ uint32_t id_table_find_hashed(const struct id_table *t, uint64_t id)
 	return PPROF_NONE;
 }
 
-static enum err_code init_direct(struct id_table *t, struct arena *a, const char *kind,
-	uint64_t max, struct err *err)
+static enum err_code init_direct(
+	struct id_table *t, struct arena *a, const char *kind, uint64_t max, struct err *err)
 {
 	uint32_t i;
 
@@ -42,8 +42,8 @@ static enum err_code init_direct(struct id_table *t, struct arena *a, const char
 	return ERR_OK;
 }
 
-static enum err_code init_hashed(struct id_table *t, struct arena *a, const char *kind,
-	struct err *err)
+static enum err_code init_hashed(
+	struct id_table *t, struct arena *a, const char *kind, struct err *err)
 {
 	uint64_t slots = 16, at;
 	uint32_t i;

@@ -17,7 +17,7 @@
 struct id_table {
 	const uint64_t *ids;
 	uint32_t n;
-	bool in_order;    /* ids[i] == i + 1 */
+	bool in_order; /* ids[i] == i + 1 */
 	uint32_t *direct; /* index + 1 by id; 0: none */
 	uint64_t direct_n;
 	uint32_t *slots; /* index + 1; 0: free */

@@ -10,8 +10,8 @@
 #include "proto/pprof.h"
 
 enum value_kind {
-	KIND_GAUGE,      /* a level at an instant */
-	KIND_DELTA,      /* counts over the scrape */
+	KIND_GAUGE, /* a level at an instant */
+	KIND_DELTA, /* counts over the scrape */
 	KIND_CUMULATIVE, /* counts since the process began; stored as deltas */
 };
 
@@ -24,7 +24,7 @@ struct kind_override {
 /* kinds[0..p->types_n); name is the profile's name ("memory", "block", ...). */
 void pprof_kinds(const struct pprof *p, struct str name, const struct kind_override *overrides,
 	size_t n, enum value_kind *kinds);
-const char *value_kind_name(enum value_kind kind);              /* "gauge", "delta", "cumulative" */
+const char *value_kind_name(enum value_kind kind); /* "gauge", "delta", "cumulative" */
 bool value_kind_parse(struct str s, enum value_kind *out);
 
 #endif

@@ -92,10 +92,10 @@ struct pprof {
 };
 
 struct pprof_limits {
-	size_t body_bytes_max;  /* as received */
-	size_t raw_bytes_max;   /* inflated */
+	size_t body_bytes_max; /* as received */
+	size_t raw_bytes_max; /* inflated */
 	uint32_t samples_max;
-	uint32_t elements_max;  /* of each other kind, and of all location ids together x 16 */
+	uint32_t elements_max; /* of each other kind, and of all location ids together x 16 */
 	uint32_t stack_depth_max;
 	size_t arena_bytes_max; /* for the caller's arena */
 };
@@ -120,18 +120,14 @@ MUST_CHECK enum err_code pprof_decode(struct arena *a, struct str raw,
  */
 MUST_CHECK enum err_code pprof_encode(const struct pprof *p, struct buf *out, struct err *err);
 
-/* Appends one gzip member, level 1..9, no time stamp in it: equal input gives equal output. */
-MUST_CHECK enum err_code gzip_compress(struct str raw, int level, struct buf *out,
-	struct err *err);
-
 /*
  * Builder: makes a struct pprof piece by piece. Strings are interned and copied; nothing else is
  * deduplicated. All types come before the first sample. For query results and our own profiler.
  * Failed allocations show in pprof_builder_finish; until then calls do nothing and give 0.
  */
 struct pprof_builder;
-MUST_CHECK enum err_code pprof_builder_open(struct arena *a, struct pprof_builder **out,
-	struct err *err);
+MUST_CHECK enum err_code pprof_builder_open(
+	struct arena *a, struct pprof_builder **out, struct err *err);
 uint32_t pprof_builder_string(struct pprof_builder *b, struct str s);
 uint32_t pprof_builder_type(struct pprof_builder *b, struct str type, struct str unit);
 uint32_t pprof_builder_mapping(struct pprof_builder *b, const struct pprof_mapping *m);
@@ -145,7 +141,7 @@ void pprof_builder_sample(struct pprof_builder *b, const uint32_t *locations, ui
 /* For the fields that are set directly: times, period, drop_frames, default_sample_type... */
 struct pprof *pprof_builder_profile(struct pprof_builder *b);
 void pprof_builder_comment(struct pprof_builder *b, struct str s);
-MUST_CHECK enum err_code pprof_builder_finish(struct pprof_builder *b, struct pprof **out,
-	struct err *err);
+MUST_CHECK enum err_code pprof_builder_finish(
+	struct pprof_builder *b, struct pprof **out, struct err *err);
 
 #endif

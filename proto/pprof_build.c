@@ -26,8 +26,8 @@ struct pprof_builder {
  * Room for `more` items behind n in an array of *cap; NULL and b->failed when the arena or 32 bits
  * end.
  */
-static void *grow(struct pprof_builder *b, void *items, size_t n, size_t more, size_t *cap,
-	size_t size)
+static void *grow(
+	struct pprof_builder *b, void *items, size_t n, size_t more, size_t *cap, size_t size)
 {
 	size_t wide;
 	void *to;

@@ -39,8 +39,8 @@ enum err_code decoder_no_memory(struct decoder *d)
 	return arena_fail(d->a, "profile", d->err);
 }
 
-enum err_code decoder_bad_string(struct decoder *d, uint64_t index, const char *kind, uint32_t i,
-	const char *field)
+enum err_code decoder_bad_string(
+	struct decoder *d, uint64_t index, const char *kind, uint32_t i, const char *field)
 {
 	char place[64] = "";
 
@@ -58,8 +58,8 @@ void *decoder_grow(struct decoder *d, const void *old, uint32_t n, struct growth
 	if (cap > g->max)
 		cap = g->max;
 	if (cap <= g->cap) {
-		d->rc = err_set(d->err, ERR_LIMIT, "profile has more than %" PRIu32 " %s, the limit",
-			g->max, g->what);
+		d->rc = err_set(
+			d->err, ERR_LIMIT, "profile has more than %" PRIu32 " %s, the limit", g->max, g->what);
 		return NULL;
 	}
 	if (!(wide = arena_alloc_raw(d->a, cap, g->size))) {
@@ -225,8 +225,8 @@ static enum err_code walk(struct decoder *d)
 /* ------------------------------------------------------------------------------------------------
  * Profile-wide fields. */
 
-static enum err_code profile_string(struct decoder *d, uint64_t index, const char *field,
-	uint32_t *out)
+static enum err_code profile_string(
+	struct decoder *d, uint64_t index, const char *field, uint32_t *out)
 {
 	if (index >= d->p->strings_n)
 		return decoder_bad_string(d, index, "profile", PPROF_NONE, field);
@@ -252,8 +252,8 @@ static enum err_code check_strings(struct decoder *d)
 				d->p->strings_n);
 	if ((rc = profile_string(d, d->drop_frames, "drop_frames", &d->p->drop_frames)) ||
 		(rc = profile_string(d, d->keep_frames, "keep_frames", &d->p->keep_frames)) ||
-		(rc = profile_string(d, d->default_sample_type, "default_sample_type",
-			&d->p->default_sample_type)) ||
+		(rc = profile_string(
+			 d, d->default_sample_type, "default_sample_type", &d->p->default_sample_type)) ||
 		(rc = profile_string(d, d->doc_url, "doc_url", &d->p->doc_url)) ||
 		(rc = profile_string(d, d->period_type, "period_type.type", &d->p->period_type.type)) ||
 		(rc = profile_string(d, d->period_unit, "period_type.unit", &d->p->period_type.unit)))
@@ -261,15 +261,14 @@ static enum err_code check_strings(struct decoder *d)
 	return ERR_OK;
 }
 
-
 /* What a body that cannot be read is, where it is known. */
 static enum err_code name_legacy(const struct decoder *d, enum err_code rc)
 {
 	const char *name = rc == ERR_INVALID ? pprof_legacy(d->raw) : NULL;
 
 	return !name ? rc :
-		       err_set(d->err, ERR_UNSUPPORTED,
-			       "a legacy %s is not read yet: only pprof's protobuf is", name);
+				   err_set(d->err, ERR_UNSUPPORTED,
+					   "a legacy %s is not read yet: only pprof's protobuf is", name);
 }
 
 enum err_code pprof_decode(struct arena *a, struct str raw, const struct pprof_limits *limits,

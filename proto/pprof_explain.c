@@ -12,9 +12,9 @@ struct message;
 
 struct field {
 	const char *name;
-	enum wire_type type;           /* WIRE_VARINT, or WIRE_BYTES */
+	enum wire_type type; /* WIRE_VARINT, or WIRE_BYTES */
 	const struct message *message; /* WIRE_BYTES: a message, NULL: a string */
-	bool repeated;                 /* of numbers: WIRE_BYTES is the packed form */
+	bool repeated; /* of numbers: WIRE_BYTES is the packed form */
 };
 
 struct message {
@@ -22,10 +22,22 @@ struct message {
 	size_t fields_n;
 };
 
-#define NUMBER(name) { name, WIRE_VARINT, NULL, false }
-#define NUMBERS(name) { name, WIRE_VARINT, NULL, true }
-#define MESSAGE(name, m) { name, WIRE_BYTES, m, true }
-#define MESSAGE_OF(f) { f, sizeof(f) / sizeof((f)[0]) }
+#define NUMBER(name) \
+	{ \
+		name, WIRE_VARINT, NULL, false \
+	}
+#define NUMBERS(name) \
+	{ \
+		name, WIRE_VARINT, NULL, true \
+	}
+#define MESSAGE(name, m) \
+	{ \
+		name, WIRE_BYTES, m, true \
+	}
+#define MESSAGE_OF(f) \
+	{ \
+		f, sizeof(f) / sizeof((f)[0]) \
+	}
 
 /* clang-format off */
 static const struct field value_type_fields[] = { { NULL }, NUMBER("type"), NUMBER("unit") };
@@ -86,12 +98,12 @@ static enum err_code packed_walk(struct walk *w, wire_pos at, wire_pos end)
 	return ERR_OK;
 }
 
-static enum err_code message_walk(struct walk *w, const struct message *m, wire_pos at,
-	wire_pos end);
+static enum err_code message_walk(
+	struct walk *w, const struct message *m, wire_pos at, wire_pos end);
 
 /* One field's value against the table; `at` stands behind the tag. */
-static enum err_code field_walk(struct walk *w, const struct field *f, uint64_t tag, wire_pos at,
-	wire_pos end)
+static enum err_code field_walk(
+	struct walk *w, const struct field *f, uint64_t tag, wire_pos at, wire_pos end)
 {
 	unsigned type = (unsigned)(tag & 7);
 	size_t len;
@@ -106,8 +118,8 @@ static enum err_code field_walk(struct walk *w, const struct field *f, uint64_t 
 	if (!f || !f->name)
 		return ERR_OK;
 	if (type != f->type && !(type == WIRE_BYTES && f->type == WIRE_VARINT && f->repeated))
-		return err_set(w->err, ERR_INVALID, "%s: wire type %u, want %u", w->path, type,
-			(unsigned)f->type);
+		return err_set(
+			w->err, ERR_INVALID, "%s: wire type %u, want %u", w->path, type, (unsigned)f->type);
 	if (type != WIRE_BYTES)
 		return ERR_OK;
 	at = wire_bytes(at, end, &len);
@@ -116,8 +128,8 @@ static enum err_code field_walk(struct walk *w, const struct field *f, uint64_t 
 	return f->message ? message_walk(w, f->message, at, at + len) : ERR_OK;
 }
 
-static enum err_code message_walk(struct walk *w, const struct message *m, wire_pos at,
-	wire_pos end)
+static enum err_code message_walk(
+	struct walk *w, const struct message *m, wire_pos at, wire_pos end)
 {
 	uint32_t seen[FIELDS_MAX] = { 0 };
 	size_t path_len = strlen(w->path);
@@ -170,8 +182,8 @@ enum err_code pprof_explain(struct str raw, struct err *err)
 	size_t text = text_prefix(raw);
 
 	if (text)
-		return err_set(err, ERR_INVALID, "not a pprof profile: it begins with \"%.*s\"", (int)text,
-			raw.ptr);
+		return err_set(
+			err, ERR_INVALID, "not a pprof profile: it begins with \"%.*s\"", (int)text, raw.ptr);
 	if (!message_walk(&w, &profile, at, at + raw.len))
 		return err_set(err, ERR_INVALID, "profile: not well-formed");
 	return ERR_INVALID;

@@ -47,8 +47,7 @@ static const char *cpu_name(struct str raw)
 		for (size_t i = 0; i < CPU_WORDS; i++)
 			w[i] = word_at(raw, i, bytes, form & 1);
 		if (w[0] == 0 && w[1] == 3 && w[2] <= 1 && w[3] > 0 && w[4] == 0)
-			return w[2] ? "CPU profile of Java (binary)" :
-				      "CPU profile of gperftools (binary)";
+			return w[2] ? "CPU profile of Java (binary)" : "CPU profile of gperftools (binary)";
 	}
 	return NULL;
 }
@@ -87,8 +86,7 @@ const char *pprof_legacy(struct str raw)
 		line = str_trim((struct str){ rest.ptr, end < 0 ? rest.len : (size_t)end });
 		if (line.len > 0 && line.ptr[0] != '#')
 			return text_name(line);
-		rest = end < 0 ? STR("") :
-				 (struct str){ rest.ptr + end + 1, rest.len - (size_t)end - 1 };
+		rest = end < 0 ? STR("") : (struct str){ rest.ptr + end + 1, rest.len - (size_t)end - 1 };
 	}
 	return name;
 }

@@ -60,8 +60,8 @@ static enum err_code reserve_location_ids(struct decoder *d, wire_pos at, size_t
 	return ERR_OK;
 }
 
-static enum err_code decode_location_ids(struct decoder *d, uint32_t sample, wire_pos at,
-	wire_pos end)
+static enum err_code decode_location_ids(
+	struct decoder *d, uint32_t sample, wire_pos at, wire_pos end)
 {
 	const struct id_table table = d->locations;
 	uint32_t *ids, *out, index;

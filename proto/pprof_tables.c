@@ -5,8 +5,8 @@
 
 #include "proto/decoder.h"
 
-enum err_code decoder_type(struct decoder *d, wire_pos at, wire_pos end, uint64_t *type,
-	uint64_t *unit)
+enum err_code decoder_type(
+	struct decoder *d, wire_pos at, wire_pos end, uint64_t *type, uint64_t *unit)
 {
 	uint64_t f[3] = { 0 };
 
@@ -32,8 +32,8 @@ static enum err_code decode_sample_type(struct decoder *d, wire_pos at, wire_pos
 	return ERR_OK;
 }
 
-static enum err_code decode_mapping(struct decoder *d, wire_pos at, wire_pos end, uint32_t i,
-	uint64_t *id)
+static enum err_code decode_mapping(
+	struct decoder *d, wire_pos at, wire_pos end, uint32_t i, uint64_t *id)
 {
 	uint64_t f[11] = { 0 };
 
@@ -58,8 +58,8 @@ static enum err_code decode_mapping(struct decoder *d, wire_pos at, wire_pos end
 	return ERR_OK;
 }
 
-static enum err_code decode_function(struct decoder *d, wire_pos at, wire_pos end, uint32_t i,
-	uint64_t *id)
+static enum err_code decode_function(
+	struct decoder *d, wire_pos at, wire_pos end, uint32_t i, uint64_t *id)
 {
 	uint64_t f[6] = { 0 };
 
@@ -81,8 +81,8 @@ static enum err_code decode_function(struct decoder *d, wire_pos at, wire_pos en
 	return ERR_OK;
 }
 
-static enum err_code decode_line(struct decoder *d, wire_pos at, wire_pos end, uint32_t location,
-	uint32_t line_first)
+static enum err_code decode_line(
+	struct decoder *d, wire_pos at, wire_pos end, uint32_t location, uint32_t line_first)
 {
 	struct pprof *p = d->p;
 	uint64_t f[4] = { 0 };
@@ -101,8 +101,8 @@ static enum err_code decode_line(struct decoder *d, wire_pos at, wire_pos end, u
 	return ERR_OK;
 }
 
-static enum err_code decode_location(struct decoder *d, wire_pos at, wire_pos end, uint32_t i,
-	uint64_t *id)
+static enum err_code decode_location(
+	struct decoder *d, wire_pos at, wire_pos end, uint32_t i, uint64_t *id)
 {
 	uint32_t line_first = d->p->lines_n;
 	uint64_t tag, f[6] = { 0 }; /* f[4] is not one: lines are messages */
@@ -138,13 +138,12 @@ static enum err_code decode_location(struct decoder *d, wire_pos at, wire_pos en
 	return ERR_OK;
 }
 
-typedef enum err_code (*decode_fn)(struct decoder *d, wire_pos at, wire_pos end, uint32_t i,
-	uint64_t *id);
+typedef enum err_code (*decode_fn)(
+	struct decoder *d, wire_pos at, wire_pos end, uint32_t i, uint64_t *id);
 
 /* All messages of a kind, and the table of their ids. */
 static inline enum err_code decode_all(struct decoder *d, enum profile_field field,
-	const char *kind,
-	decode_fn decode, struct id_table *table)
+	const char *kind, decode_fn decode, struct id_table *table)
 {
 	const struct span *spans = d->spans[field];
 	uint32_t n = d->spans_n[field], i;

@@ -74,8 +74,8 @@ static void add_text(char *out, size_t size, struct str text)
 	out[n] = '\0';
 }
 
-enum err_code body_status_error(int status, struct str content_type, struct str body,
-	struct err *err)
+enum err_code body_status_error(
+	int status, struct str content_type, struct str body, struct err *err)
 {
 	char text[BODY_TEXT_SHOWN + 8] = "";
 	const char *name = status_name(status);
@@ -104,8 +104,8 @@ static enum err_code inflate_all(z_stream *z, size_t max, struct buf *out, struc
 		rc = inflate(z, Z_NO_FLUSH);
 		out->len += room - z->avail_out;
 		if (out->len > max)
-			return err_set(err, ERR_LIMIT,
-				"profile inflates to more than its limit of %zu bytes", max);
+			return err_set(
+				err, ERR_LIMIT, "profile inflates to more than its limit of %zu bytes", max);
 		if (rc == Z_STREAM_END && z->avail_in == 0)
 			return ERR_OK;
 		if (rc == Z_STREAM_END) { /* a further member */
@@ -116,8 +116,8 @@ static enum err_code inflate_all(z_stream *z, size_t max, struct buf *out, struc
 		if (rc == Z_BUF_ERROR || (rc == Z_OK && z->avail_in == 0 && z->avail_out != 0))
 			return err_set(err, ERR_INVALID, "Content-Encoding gzip: the body is cut short");
 		if (rc != Z_OK)
-			return err_set(err, ERR_INVALID, "Content-Encoding gzip: %s",
-				z->msg ? z->msg : "damaged body");
+			return err_set(
+				err, ERR_INVALID, "Content-Encoding gzip: %s", z->msg ? z->msg : "damaged body");
 	}
 }
 
@@ -147,8 +147,8 @@ static enum err_code undo_transport(struct arena *a, struct str encoding,
 	if (encoding.len == 0 || type_is(encoding, "identity"))
 		return ERR_OK;
 	if (!type_is(encoding, "gzip") && !type_is(encoding, "x-gzip"))
-		return err_set(err, ERR_UNSUPPORTED, "Content-Encoding %s is not supported",
-			QUOTED(encoding));
+		return err_set(
+			err, ERR_UNSUPPORTED, "Content-Encoding %s is not supported", QUOTED(encoding));
 	rc = gunzip(*body, limits->raw_bytes_max, &out, err);
 	if (!rc) {
 		*body = str_dup(a, buf_str(&out));
@@ -176,8 +176,8 @@ static bool is_textual(struct str content_type)
 }
 
 /* Replaces the decoder's message where the kind of body says more. */
-static enum err_code explain(struct str body, struct str content_type, enum err_code rc,
-	struct err *err)
+static enum err_code explain(
+	struct str body, struct str content_type, enum err_code rc, struct err *err)
 {
 	char text[BODY_TEXT_SHOWN + 8] = "";
 
@@ -188,8 +188,8 @@ static enum err_code explain(struct str body, struct str content_type, enum err_
 			"target answers a web page (Content-Type %s), not a profile", QUOTED(content_type));
 	if (is_textual(content_type)) {
 		add_text(text, sizeof(text), body);
-		return err_set(err, ERR_INVALID, "target answers %s, not a profile: %s",
-			QUOTED(content_type), text);
+		return err_set(
+			err, ERR_INVALID, "target answers %s, not a profile: %s", QUOTED(content_type), text);
 	}
 	return err_wrap(err, rc, "not a profile (Content-Type %s)", QUOTED(content_type));
 }
@@ -218,18 +218,18 @@ static enum err_code check_label(struct str series, struct str name, struct str 
 	if (job->label_name_length_limit && name.len > job->label_name_length_limit)
 		return err_set(err, ERR_LIMIT,
 			"label_name_length_limit exceeded (metric: %.50s, label name: "
-			"%.50s, length: %zu, limit: %" PRIu64 ")", QUOTED(series), QUOTED(name), name.len,
-			job->label_name_length_limit);
+			"%.50s, length: %zu, limit: %" PRIu64 ")",
+			QUOTED(series), QUOTED(name), name.len, job->label_name_length_limit);
 	if (job->label_value_length_limit && value.len > job->label_value_length_limit)
 		return err_set(err, ERR_LIMIT,
 			"label_value_length_limit exceeded (metric: %.50s, label name: "
-			"%.50s, value: %.50s, length: %zu, limit: %" PRIu64 ")", QUOTED(series), QUOTED(name),
-			QUOTED(value), value.len, job->label_value_length_limit);
+			"%.50s, value: %.50s, length: %zu, limit: %" PRIu64 ")",
+			QUOTED(series), QUOTED(name), QUOTED(value), value.len, job->label_value_length_limit);
 	return ERR_OK;
 }
 
-enum err_code body_check_limits(const struct pprof *p, struct labels labels,
-	const struct scrape_config *job, struct err *err)
+enum err_code body_check_limits(
+	const struct pprof *p, struct labels labels, const struct scrape_config *job, struct err *err)
 {
 	struct str series = labels_get(labels, STR(LABEL_NAME));
 	uint32_t most = 0;
@@ -237,24 +237,24 @@ enum err_code body_check_limits(const struct pprof *p, struct labels labels,
 
 	if (job->sample_limit && p->samples_n > job->sample_limit)
 		return err_set(err, ERR_LIMIT,
-			"sample limit exceeded (number of samples: %u, limit: %" PRIu64 ")",
-			p->samples_n, job->sample_limit);
+			"sample limit exceeded (number of samples: %u, limit: %" PRIu64 ")", p->samples_n,
+			job->sample_limit);
 	for (uint32_t i = 0; i < p->samples_n; i++)
 		if (p->samples[i].label_n > most)
 			most = p->samples[i].label_n;
 	if (job->label_limit && labels.n + most > job->label_limit)
 		return err_set(err, ERR_LIMIT,
 			"label_limit exceeded (metric: %.50s, number of labels: %zu, "
-			"limit: %" PRIu64 ")", QUOTED(series), labels.n + most, job->label_limit);
+			"limit: %" PRIu64 ")",
+			QUOTED(series), labels.n + most, job->label_limit);
 	if (!job->label_name_length_limit && !job->label_value_length_limit)
 		return ERR_OK;
 	for (size_t i = 0; i < labels.n; i++)
 		if ((rc = check_label(series, labels.v[i].name, labels.v[i].value, job, err)))
 			return rc;
 	for (uint32_t i = 0; i < p->labels_n; i++)
-		if ((rc = check_label(series, p->strings[p->labels[i].key], p->strings[p->labels[i].str],
-			job,
-			     err)))
+		if ((rc = check_label(
+				 series, p->strings[p->labels[i].key], p->strings[p->labels[i].str], job, err)))
 			return rc;
 	return ERR_OK;
 }

@@ -14,20 +14,20 @@
 
 #include "base/labels.h"
 #include "proto/pprof.h"
-#include "scrape/config.h"
+#include "scrape/config/config.h"
 
 #define BODY_TEXT_SHOWN 200u /* bytes of an error's text that are told on */
 
 /* For an answer that is not 200: "server returned HTTP status 503 Service Unavailable". */
-enum err_code body_status_error(int status, struct str content_type, struct str body,
-	struct err *err);
+enum err_code body_status_error(
+	int status, struct str content_type, struct str body, struct err *err);
 
 MUST_CHECK enum err_code body_decode(struct arena *a, struct str body, struct str content_type,
 	struct str content_encoding, const struct pprof_limits *limits, struct pprof **out,
 	struct err *err);
 
 /* sample_limit and the label limits of the job; labels are the series'. */
-MUST_CHECK enum err_code body_check_limits(const struct pprof *p, struct labels labels,
-	const struct scrape_config *job, struct err *err);
+MUST_CHECK enum err_code body_check_limits(
+	const struct pprof *p, struct labels labels, const struct scrape_config *job, struct err *err);
 
 #endif

@@ -20,7 +20,7 @@ struct exclusive_user {
 	/* of exclusive.c */
 	struct str key;
 	bool inside, holds;
-	struct exclusive_user *next;   /* holders of one bucket, or users in line */
+	struct exclusive_user *next; /* holders of one bucket, or users in line */
 	struct exclusive_user *waiters; /* of a holder */
 };
 

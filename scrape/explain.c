@@ -8,8 +8,8 @@ struct walk {
 	struct explanation *out;
 };
 
-static enum err_code on_step(void *ctx, size_t rule, const struct labels_builder *b, bool keep,
-	struct err *err)
+static enum err_code on_step(
+	void *ctx, size_t rule, const struct labels_builder *b, bool keep, struct err *err)
 {
 	struct walk *w = ctx;
 	struct explained_step *s = &w->out->steps[rule];
@@ -55,7 +55,7 @@ static bool is_auto_seconds(const struct scrape_config *job, const struct profil
 		!str_to_i64(l->value, &seconds))
 		return false;
 	if (labels_has(discovered, STR("__scrape_interval__")) &&
-		duration_parse(labels_get(discovered, STR("__scrape_interval__")), &interval, NULL))
+			duration_parse(labels_get(discovered, STR("__scrape_interval__")), &interval, NULL))
 		return false;
 	return seconds == target_auto_seconds(interval);
 }
@@ -91,8 +91,8 @@ static enum err_code explain_profile(struct target_make *m, const struct profile
 	return rc;
 }
 
-static bool is_asked_for(const struct scrape_config *job, const struct profile_config *p,
-	struct str name)
+static bool is_asked_for(
+	const struct scrape_config *job, const struct profile_config *p, struct str name)
 {
 	if (!p->enabled)
 		return false;
@@ -118,8 +118,8 @@ enum err_code targets_explain(const struct scrape_config *job, struct labels dis
 	target_make_init(&m, a, job);
 	for (size_t i = 0; i < job->profiles_n && !rc; i++)
 		if (is_asked_for(job, &job->profiles[i], name))
-			rc = explain_profile(&m, &job->profiles[i], discovered,
-				&out->profiles[out->profiles_n++], err);
+			rc = explain_profile(
+				&m, &job->profiles[i], discovered, &out->profiles[out->profiles_n++], err);
 	target_make_release(&m);
 	return rc;
 }

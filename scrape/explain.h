@@ -10,7 +10,7 @@
 #ifndef SCRAPE_EXPLAIN_H
 #define SCRAPE_EXPLAIN_H
 
-#include "scrape/config.h"
+#include "scrape/config/config.h"
 
 struct explained_step {
 	const struct relabel_rule *rule;

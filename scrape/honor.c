@@ -20,7 +20,7 @@ struct split {
 	struct arena *arena;
 	const struct pprof *p;
 	struct labels labels;
-	uint16_t *slot_of;  /* per string: the target's label of that name; NO_LABEL, UNSEEN */
+	uint16_t *slot_of; /* per string: the target's label of that name; NO_LABEL, UNSEEN */
 	struct str *values; /* of the sample at hand */
 	uint32_t *group_of; /* per sample */
 	struct group *groups;
@@ -123,8 +123,7 @@ static enum err_code too_many(const struct split *s, struct err *err)
 
 	for (size_t i = 0; i < s->labels.n; i++)
 		if (s->values[i].len)
-			buf_printf(&names, "%s" STR_FMT, names.len ? ", " : "",
-				STR_ARG(s->labels.v[i].name));
+			buf_printf(&names, "%s" STR_FMT, names.len ? ", " : "", STR_ARG(s->labels.v[i].name));
 	buf_add_char(&names, '\0');
 	err_set(err, ERR_LIMIT,
 		"honor_labels splits the profile into more than %u series (by the sample labels %s)",
@@ -203,13 +202,13 @@ static void add_sample(struct split *s, uint32_t i, bool *taken)
 		if (!take_label(s, taken, &l[k], &slot))
 			to->labels[to->labels_n++] = l[k];
 	sample->label_n = to->labels_n - sample->label_first;
-	memcpy(to->values + (size_t)to->samples_n * to->types_n,
-		s->p->values + (size_t)i * to->types_n, to->types_n * sizeof(*to->values));
+	memcpy(to->values + (size_t)to->samples_n * to->types_n, s->p->values + (size_t)i * to->types_n,
+		to->types_n * sizeof(*to->values));
 	to->samples_n++;
 }
 
-static enum err_code make_labels(struct split *s, const struct group *g, struct labels *out,
-	struct err *err)
+static enum err_code make_labels(
+	struct split *s, const struct group *g, struct labels *out, struct err *err)
 {
 	struct labels_builder b;
 

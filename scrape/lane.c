@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "base/http_client.h"
+#include "base/net/http_client.h"
 #include "scrape/scraper.h"
 
 /*
@@ -80,8 +80,8 @@ static void open_parts(void *ctx)
 		o->rc = http_client_open(&client, &o->lane->client, o->err);
 }
 
-enum err_code lane_open(struct scrape_env *env, const struct lane_options *o, struct lane **out,
-	struct err *err)
+enum err_code lane_open(
+	struct scrape_env *env, const struct lane_options *o, struct lane **out, struct err *err)
 {
 	struct lane *l = calloc(1, sizeof(*l));
 	struct lane_opening opening = { .lane = l, .options = o, .err = err };
@@ -94,7 +94,7 @@ enum err_code lane_open(struct scrape_env *env, const struct lane_options *o, st
 	mutex_init(&l->lock);
 	l->exclusive = exclusive_open();
 	rc = l->exclusive ? loop_open(o->name, &l->loop, err) :
-		err_set(err, ERR_NOMEM, "out of memory for a loop of scrapes");
+						err_set(err, ERR_NOMEM, "out of memory for a loop of scrapes");
 	if (!rc) {
 		loop_call(l->loop, open_parts, &opening);
 		rc = opening.rc;

@@ -17,7 +17,7 @@
 #define SCRAPE_LANE_H
 
 #include "base/thread.h"
-#include "discovery/loop.h"
+#include "discovery/sources/loop.h"
 #include "scrape/exclusive.h"
 #include "scrape/report.h"
 
@@ -45,8 +45,8 @@ struct lane_options {
 	const char *user_agent;
 };
 
-MUST_CHECK enum err_code lane_open(struct scrape_env *env, const struct lane_options *o,
-	struct lane **out, struct err *err);
+MUST_CHECK enum err_code lane_open(
+	struct scrape_env *env, const struct lane_options *o, struct lane **out, struct err *err);
 /* Takes the whole line and ends what the client has under way; nothing may come after it. */
 void lane_end(struct lane *l);
 /* Ends the thread, after what others posted to it. NULL is fine. */

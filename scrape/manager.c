@@ -132,8 +132,8 @@ static void on_groups(void *ctx, void *user, struct groups *groups)
 	struct err err;
 
 	if (targets_expand(p->config, p->job, groups, &set, &err)) {
-		log_error("scrape", "job keeps its last targets", LOG_STR("job", p->job->job_name),
-			LOG_E(&err));
+		log_error(
+			"scrape", "job keeps its last targets", LOG_STR("job", p->job->job_name), LOG_E(&err));
 		return;
 	}
 	mutex_lock(&m->lock);
@@ -215,8 +215,8 @@ static void pools_free(struct job_pool **pools, size_t n)
 	free(pools);
 }
 
-static enum err_code pools_make(struct scrape_manager *m, struct config *c, struct swap *s,
-	struct err *err)
+static enum err_code pools_make(
+	struct scrape_manager *m, struct config *c, struct swap *s, struct err *err)
 {
 	struct job_pool *p;
 
@@ -271,8 +271,8 @@ static size_t connections_max(const struct scrape_manager_options *o)
 	return n < CONNECTIONS_LEAST ? CONNECTIONS_LEAST : n;
 }
 
-static enum err_code open_lanes(struct scrape_manager *m, const struct scrape_manager_options *o,
-	struct err *err)
+static enum err_code open_lanes(
+	struct scrape_manager *m, const struct scrape_manager_options *o, struct err *err)
 {
 	size_t n = o->loops ? o->loops : cpu_count();
 	struct lane_options lane = {
@@ -322,8 +322,8 @@ void scrape_manager_close(struct scrape_manager *m)
 	free(m);
 }
 
-static enum err_code manager_init(struct scrape_manager *m, const struct scrape_manager_options *o,
-	struct err *err)
+static enum err_code manager_init(
+	struct scrape_manager *m, const struct scrape_manager_options *o, struct err *err)
 {
 	const struct discovery_options discovery = { .update = on_groups, .ctx = m };
 	enum err_code rc;
@@ -334,14 +334,14 @@ static enum err_code manager_init(struct scrape_manager *m, const struct scrape_
 	if (!m->listen_address || !m->external_url)
 		return err_set(err, ERR_NOMEM, "out of memory for the scrape manager");
 	if ((rc = pool_open("scrape-worker", o->workers ? o->workers : cpu_count(), SCRAPE_QUEUED_MAX,
-		     &m->env.workers, err)) ||
-	    (rc = open_lanes(m, o, err)))
+			 &m->env.workers, err)) ||
+		(rc = open_lanes(m, o, err)))
 		return rc;
 	return discovery_open(&discovery, &m->discovery, err);
 }
 
-enum err_code scrape_manager_open(const struct scrape_manager_options *o,
-	struct scrape_manager **out, struct err *err)
+enum err_code scrape_manager_open(
+	const struct scrape_manager_options *o, struct scrape_manager **out, struct err *err)
 {
 	struct scrape_manager *m = calloc(1, sizeof(*m));
 	enum err_code rc;

@@ -18,32 +18,32 @@
 #ifndef SCRAPE_MANAGER_H
 #define SCRAPE_MANAGER_H
 
-#include "scrape/config.h"
-#include "scrape/sink.h"
+#include "scrape/config/config.h"
+#include "scrape/config/sink.h"
 
 struct scrape_manager;
 struct target_set;
 
 struct scrape_manager_options {
 	struct sink *sink;
-	unsigned loops;             /* 0: one per core; at most LANES_MAX */
-	unsigned workers;           /* 0: one per core */
-	const char *user_agent;     /* NULL: "Epimetheus/VERSION" */
-	size_t connections_max;     /* 0: 65536; at most 7/8 of RLIMIT_NOFILE */
+	unsigned loops; /* 0: one per core; at most LANES_MAX */
+	unsigned workers; /* 0: one per core */
+	const char *user_agent; /* NULL: "Epimetheus/VERSION" */
+	size_t connections_max; /* 0: 65536; at most 7/8 of RLIMIT_NOFILE */
 	const char *listen_address; /* the server's own "host:port", for globalUrl; NULL or "": none */
-	const char *external_url;   /* likewise */
+	const char *external_url; /* likewise */
 };
 
-MUST_CHECK enum err_code scrape_manager_open(const struct scrape_manager_options *o,
-	struct scrape_manager **out, struct err *err);
+MUST_CHECK enum err_code scrape_manager_open(
+	const struct scrape_manager_options *o, struct scrape_manager **out, struct err *err);
 
 /*
  * Scrapes by this configuration from now on. Any error leaves the old one at work, whole. A loop
  * whose target has the labels and the URL it had goes on with its schedule, connection, health and
  * delta base; other settings of its job are taken over with its next request or answer.
  */
-MUST_CHECK enum err_code scrape_manager_apply(struct scrape_manager *m, struct config *c,
-	struct err *err);
+MUST_CHECK enum err_code scrape_manager_apply(
+	struct scrape_manager *m, struct config *c, struct err *err);
 
 /* Ends scrapes under way, waits for the sink's answers, stops the threads. NULL is fine. */
 void scrape_manager_close(struct scrape_manager *m);
@@ -53,17 +53,17 @@ const char *target_health_name(enum target_health h); /* "unknown", "up", "down"
 
 struct target_info {
 	struct labels discovered; /* before relabelling */
-	struct labels labels;     /* as stored, without __name__ */
-	struct str profile;       /* __name__ */
-	struct str pool;          /* job name as configured */
+	struct labels labels; /* as stored, without __name__ */
+	struct str profile; /* __name__ */
+	struct str pool; /* job name as configured */
 	struct str scrape_url, global_url;
-	struct str last_error;    /* "" when the last scrape went well */
-	int64_t last_scrape_ns;   /* start of the last finished scrape, time of day; 0: none yet */
+	struct str last_error; /* "" when the last scrape went well */
+	int64_t last_scrape_ns; /* start of the last finished scrape, time of day; 0: none yet */
 	int64_t last_duration_ns;
 	int64_t interval_ns, timeout_ns;
 	enum target_health health;
 	uint64_t scrapes, failures, skipped; /* since the loop began */
-	uint64_t last_samples, last_bytes;   /* of the last scrape that went well */
+	uint64_t last_samples, last_bytes; /* of the last scrape that went well */
 };
 
 struct dropped_target { /* none of its profiles is left */
@@ -74,7 +74,7 @@ struct dropped_target { /* none of its profiles is left */
 struct pool_info {
 	struct str name;
 	size_t active, dropped; /* counts of all, whatever keep_dropped_targets says */
-	struct str error;       /* why the pool as a whole does not scrape (target_limit), or "" */
+	struct str error; /* why the pool as a whole does not scrape (target_limit), or "" */
 };
 
 struct scrape_snapshot {
@@ -90,11 +90,11 @@ struct scrape_snapshot {
 
 /* One profile out of turn. Of url and matchers at least one is given. */
 struct profile_order {
-	struct str pool;  /* "": any */
-	struct str url;   /* scrapeUrl; "": any */
+	struct str pool; /* "": any */
+	struct str url; /* scrapeUrl; "": any */
 	const struct matcher *matchers; /* on labels with __name__ */
 	size_t matchers_n;
-	int64_t seconds;  /* 0: as the target is scraped; else PROFILE_ORDER_SECONDS_MAX at most */
+	int64_t seconds; /* 0: as the target is scraped; else PROFILE_ORDER_SECONDS_MAX at most */
 	bool wants_profile;
 };
 #define PROFILE_ORDER_SECONDS_MAX 600

@@ -11,11 +11,11 @@ struct job_pool {
 	const struct scrape_config *job;
 	/* guarded by manager->lock */
 	bool live; /* swapped in: its set has scrapers */
-	struct target_set *set;    /* the latest; NULL: none came yet */
+	struct target_set *set; /* the latest; NULL: none came yet */
 	struct scraper **scrapers; /* of set->v; NULL: no memory for that one, or no memory at all */
-	const char *trouble;       /* what kept targets from being scraped, or NULL */
-	uint64_t told;             /* hash of the set's error in the log */
-	size_t counted;            /* targets in the gauge */
+	const char *trouble; /* what kept targets from being scraped, or NULL */
+	uint64_t told; /* hash of the set's error in the log */
+	size_t counted; /* targets in the gauge */
 };
 
 struct scrape_manager {

@@ -12,9 +12,9 @@ struct snapshot {
 	const char *pool;
 	struct arena *arena;
 	struct scrape_snapshot *out;
-	struct str pool_name;      /* of the pool that is shown now */
+	struct str pool_name; /* of the pool that is shown now */
 	struct scraper **scrapers; /* of out->active */
-	struct lane *lane;         /* whose loop is asked now */
+	struct lane *lane; /* whose loop is asked now */
 	bool failed;
 };
 
@@ -72,8 +72,8 @@ static void show_lane(void *ctx)
 			show_state(s, s->scrapers[i], &s->out->active[i]);
 }
 
-static void show_target(struct snapshot *s, const struct job_pool *p, const struct target *t,
-	struct target_info *to)
+static void show_target(
+	struct snapshot *s, const struct job_pool *p, const struct target *t, struct target_info *to)
 {
 	const struct scrape_manager *m = s->manager;
 	struct buf global = { 0 };
@@ -85,12 +85,9 @@ static void show_target(struct snapshot *s, const struct job_pool *p, const stru
 		.pool = s->pool_name,
 		.scrape_url = t->shown_url,
 		.global_url = t->shown_url,
-		.last_error = STR(""),
-		.interval_ns = t->interval_ns,
-		.timeout_ns = t->timeout_ns,
-	};
-	url_print_global(
-		&global, t->shown_url, str_of(m->listen_address), str_of(m->external_url));
+		.last_error = STR(""), .interval_ns = t->interval_ns, .timeout_ns = t->timeout_ns,
+		};
+	url_print_global(&global, t->shown_url, str_of(m->listen_address), str_of(m->external_url));
 	if (!buf_failed(&global) && !str_eq(buf_str(&global), t->shown_url))
 		to->global_url = dup(s, buf_str(&global));
 	buf_release(&global);
@@ -146,8 +143,7 @@ static void take_snapshot(struct snapshot *s)
 	s->out->dropped = arena_array(s->arena, struct dropped_target, dropped);
 	s->out->sets = arena_array(s->arena, struct target_set *, pools);
 	s->scrapers = arena_array(s->arena, struct scraper *, active);
-	if (!s->out->pools || !s->out->active || !s->out->dropped || !s->out->sets ||
-		!s->scrapers) {
+	if (!s->out->pools || !s->out->active || !s->out->dropped || !s->out->sets || !s->scrapers) {
 		s->failed = true;
 		return;
 	}

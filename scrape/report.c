@@ -35,7 +35,7 @@ struct entry {
 struct batch {
 	struct report *report;
 	atomic_uint waiting; /* acknowledgements, and the worker's own part */
-	atomic_uint failed;  /* values */
+	atomic_uint failed; /* values */
 	size_t n;
 	struct entry v[REPORT_BATCH_MAX];
 };
@@ -121,8 +121,8 @@ static void on_one(void *ctx, enum err_code rc, const struct err *err)
 
 /* ---- a worker's part ---- */
 
-static enum err_code add_numbers(struct arena *a, const struct entry *e, struct sink_number *out,
-	struct err *err)
+static enum err_code add_numbers(
+	struct arena *a, const struct entry *e, struct sink_number *out, struct err *err)
 {
 	const struct str profile = STR("profile");
 	struct labels_builder b;
@@ -143,8 +143,8 @@ static enum err_code add_numbers(struct arena *a, const struct entry *e, struct 
 	return ERR_OK;
 }
 
-static enum err_code make_numbers(struct arena *a, const struct batch *b, struct sink_number **out,
-	struct err *err)
+static enum err_code make_numbers(
+	struct arena *a, const struct batch *b, struct sink_number **out, struct err *err)
 {
 	struct sink_number *v = arena_array(a, struct sink_number, b->n * VALUES);
 	enum err_code rc = ERR_OK;
@@ -232,8 +232,8 @@ static void on_timer(evutil_socket_t fd, short what, void *ctx)
 }
 
 /* Room for one more; NULL: stopped, or no memory. */
-static struct entry *next_entry(struct report *r, struct target_set *set, const struct target *t,
-	int64_t ts_ns)
+static struct entry *next_entry(
+	struct report *r, struct target_set *set, const struct target *t, int64_t ts_ns)
 {
 	const struct timeval second = { .tv_sec = 1 };
 	struct entry *e;
@@ -269,8 +269,8 @@ static void flush_if_full(struct report *r)
 	flush(r);
 }
 
-void report_scrape(struct report *r, struct target_set *set, const struct target *t,
-	const struct report_scrape *s)
+void report_scrape(
+	struct report *r, struct target_set *set, const struct target *t, const struct report_scrape *s)
 {
 	struct entry *e = next_entry(r, set, t, s->start_ns);
 

@@ -23,7 +23,7 @@
 #define SCRAPE_REPORT_H
 
 #include "base/thread.h"
-#include "scrape/sink.h"
+#include "scrape/config/sink.h"
 #include "scrape/targets.h"
 
 #define REPORT_BATCH_MAX 1000u

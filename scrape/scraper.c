@@ -10,18 +10,18 @@
 #include "scrape/body.h"
 #include "scrape/task.h"
 
-METRIC_COUNTER(scrapes_total, "epimetheus_scrape_scrapes_total", "Scrapes ended, by how.",
-	"result");
+METRIC_COUNTER(
+	scrapes_total, "epimetheus_scrape_scrapes_total", "Scrapes ended, by how.", "result");
 METRIC_COUNTER(skipped_total, "epimetheus_scrape_skipped_total",
 	"Turns let go because the scrape before was still under way.", NULL);
 METRIC_HISTOGRAM(fetch_seconds, "epimetheus_scrape_duration_seconds",
 	"From the request to the end of the answer, `seconds` of the target included.", NULL);
 METRIC_HISTOGRAM(store_seconds, "epimetheus_scrape_store_duration_seconds",
 	"From the end of the answer to the acknowledgement of the store.", NULL);
-METRIC_COUNTER(bytes_total, "epimetheus_scrape_body_bytes_total", "Bytes of profiles as received.",
-	NULL);
-METRIC_COUNTER(samples_total, "epimetheus_scrape_samples_total", "Samples of profiles scraped.",
-	NULL);
+METRIC_COUNTER(
+	bytes_total, "epimetheus_scrape_body_bytes_total", "Bytes of profiles as received.", NULL);
+METRIC_COUNTER(
+	samples_total, "epimetheus_scrape_samples_total", "Samples of profiles scraped.", NULL);
 METRIC_HISTOGRAM(delay_seconds, "epimetheus_scrape_start_delay_seconds",
 	"From a target's turn to its request, waiting for its CPU profiler included.", NULL);
 METRIC_GAUGE(targets, "epimetheus_scrape_targets", "Targets by health.", "state");
@@ -32,9 +32,11 @@ METRIC_GAUGE(targets, "epimetheus_scrape_targets", "Targets by health.", "state"
 
 const char *target_health_name(enum target_health h)
 {
+	/* clang-format off */
 	static const char *const names[] = {
 		[TARGET_UNKNOWN] = "unknown", [TARGET_UP] = "up", [TARGET_DOWN] = "down",
 	};
+	/* clang-format on */
 
 	return names[h];
 }
@@ -149,8 +151,8 @@ static void finish(struct scrape_task *t)
 	} else {
 		metric_add(&scrapes_total, "ok", 1);
 		metric_add(&samples_total, NULL, t->samples);
-		metric_observe(&store_seconds, NULL,
-			(double)(clock_monotonic_ns() - t->answered_ns) / NS_PER_S);
+		metric_observe(
+			&store_seconds, NULL, (double)(clock_monotonic_ns() - t->answered_ns) / NS_PER_S);
 		s->scrapes++;
 		s->last_scrape_ns = t->start_ns;
 		s->last_duration_ns = duration;
@@ -197,10 +199,12 @@ static void on_answer(void *ctx, const struct http_response *res)
 static enum err_code send_request(struct scraper *s, struct scrape_task *t)
 {
 	struct buf seconds = { 0 };
+	/* clang-format off */
 	struct label headers[] = {
 		{ STR("Accept-Encoding"), STR("gzip") },
 		{ STR("X-Prometheus-Scrape-Timeout-Seconds"), STR("") },
 	};
+	/* clang-format on */
 	struct http_request_options o = {
 		.method = "GET",
 		.url = t->target->url,
@@ -259,8 +263,8 @@ static void on_turn(void *ctx)
 /* Whether two jobs are configured to want one endpoint is for the operator to know, once. */
 static void tell_of_sharing(struct scraper *s)
 {
-	const struct exclusive_user *holder =
-		exclusive_holder(s->lane->exclusive, s->target->exclusive);
+	const struct exclusive_user *holder = exclusive_holder(
+		s->lane->exclusive, s->target->exclusive);
 	const struct scraper *other = holder->ctx;
 
 	if (s->told_of_sharing || other == s || other->ended || s->ended)

@@ -73,10 +73,10 @@ struct scraper {
 	const struct target *target;
 	struct event timer;
 	enum scraper_state state;
-	bool stopped;         /* freed when what is under way has ended */
+	bool stopped; /* freed when what is under way has ended */
 	bool told_of_sharing; /* the log said that two jobs want one endpoint */
-	int64_t next_ns;      /* monotonic: the next turn */
-	int64_t turn_ns;      /* the turn that is under way, or was last */
+	int64_t next_ns; /* monotonic: the next turn */
+	int64_t turn_ns; /* the turn that is under way, or was last */
 	struct exclusive_user user;
 	scraper_ended_fn ended; /* of one scrape out of turn; NULL: a target's loop */
 	void *ended_ctx;

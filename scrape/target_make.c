@@ -176,13 +176,13 @@ static enum err_code read_times(struct target_make *m, struct target *t, struct 
 		return err_set(err, ERR_INVALID, "scrape timeout cannot be 0");
 	if (t->timeout_ns > t->interval_ns)
 		return err_set(err, ERR_INVALID,
-			"scrape timeout cannot be greater than scrape interval (%s > %s)",
-			QUOTED(timeout), QUOTED(interval));
+			"scrape timeout cannot be greater than scrape interval (%s > %s)", QUOTED(timeout),
+			QUOTED(interval));
 	/* A rule may have changed the interval: seconds that we chose follow it. */
 	seconds = labels_builder_get(&m->b, PARAM_SECONDS);
 	if (m->auto_seconds.len && str_eq(seconds, m->auto_seconds))
-		labels_builder_set(&m->b, PARAM_SECONDS,
-			seconds_text(m, target_auto_seconds(t->interval_ns)));
+		labels_builder_set(
+			&m->b, PARAM_SECONDS, seconds_text(m, target_auto_seconds(t->interval_ns)));
 	if (!str_to_i64(labels_builder_get(&m->b, PARAM_SECONDS), &t->seconds) || t->seconds < 0)
 		t->seconds = 0;
 	if (t->seconds > SECONDS_MAX)
@@ -202,13 +202,13 @@ static enum err_code make_url(struct target_make *m, struct target *t, struct er
 	arena_reset(&m->one);
 	for (size_t k = 0; k < 2; k++)
 		for (size_t i = 0; i < layers[k]->n; i++)
-			url_query_set(&q, layers[k]->v[i].name, layers[k]->v[i].values,
-				layers[k]->v[i].values_n);
+			url_query_set(
+				&q, layers[k]->v[i].name, layers[k]->v[i].values, layers[k]->v[i].values_n);
 	for (size_t i = 0; i < m->b.n; i++) {
 		l = &m->b.v[i];
 		if (str_has_prefix(l->name, PARAM))
-			url_query_set_first(&q, (struct str){ l->name.ptr + PARAM.len,
-				l->name.len - PARAM.len }, l->value);
+			url_query_set_first(
+				&q, (struct str){ l->name.ptr + PARAM.len, l->name.len - PARAM.len }, l->value);
 	}
 	buf_clear(&m->scratch);
 	rc = url_print(&m->scratch, labels_builder_get(&m->b, SCHEME),
@@ -262,8 +262,8 @@ enum err_code target_finish(struct target_make *m, struct target *t, struct err 
 	if (!address.len)
 		return err_set(err, ERR_INVALID, "no address");
 	if (!url_address_valid(address))
-		return err_set(err, ERR_INVALID, "%s is not a valid hostname",
-			QUOTED(hidden_url(m->arena, address)));
+		return err_set(
+			err, ERR_INVALID, "%s is not a valid hostname", QUOTED(hidden_url(m->arena, address)));
 	if (!str_is(scheme, "http") && !str_is(scheme, "https"))
 		return err_set(err, ERR_INVALID, "invalid scheme: %s", QUOTED(scheme));
 	t->name = labels_builder_get(&m->b, NAME);

@@ -79,7 +79,7 @@ static enum err_code expand_one(struct expansion *x, const struct target_group *
 
 	target_populate(m, g->labels, g->targets[i], p);
 	if ((rc = labels_builder_build(&m->b, &t.discovered, err)) ||
-	    (rc = relabel_apply(&x->set->job->relabel, &m->b, &keep, NULL, err)))
+		(rc = relabel_apply(&x->set->job->relabel, &m->b, &keep, NULL, err)))
 		return rc;
 	if (!keep) {
 		n->dropped++;
@@ -98,8 +98,8 @@ static enum err_code expand_one(struct expansion *x, const struct target_group *
 }
 
 /* A target is dropped where all of its profiles are. */
-static enum err_code expand_target(struct expansion *x, const struct target_group *g, size_t i,
-	struct err *err)
+static enum err_code expand_target(
+	struct expansion *x, const struct target_group *g, size_t i, struct err *err)
 {
 	const struct scrape_config *job = x->set->job;
 	struct target_count n = { 0 };
@@ -107,8 +107,7 @@ static enum err_code expand_target(struct expansion *x, const struct target_grou
 	enum err_code rc;
 
 	for (size_t p = 0; p < job->profiles_n; p++)
-		if (job->profiles[p].enabled &&
-			(rc = expand_one(x, g, i, &job->profiles[p], &n, err)))
+		if (job->profiles[p].enabled && (rc = expand_one(x, g, i, &job->profiles[p], &n, err)))
 			return rc;
 	x->targets += n.kept > 0;
 	if (!n.dropped || n.kept || n.wrong)
@@ -223,8 +222,8 @@ enum err_code targets_expand(struct config *config, const struct scrape_config *
 	return ERR_OK;
 }
 
-enum err_code target_set_of(const struct target_set *from, const struct target *t,
-	struct target_set **out, struct err *err)
+enum err_code target_set_of(
+	const struct target_set *from, const struct target *t, struct target_set **out, struct err *err)
 {
 	struct target_set *s = calloc(1, sizeof(*s));
 	struct target *own = calloc(1, sizeof(*own));

@@ -13,12 +13,12 @@
 #ifndef SCRAPE_TARGETS_H
 #define SCRAPE_TARGETS_H
 
-#include "scrape/config.h"
+#include "scrape/config/config.h"
 
 struct target {
 	struct labels discovered; /* before relabelling, profile's labels included */
-	struct labels labels;     /* as stored, with __name__ */
-	struct str name;          /* __name__ */
+	struct labels labels; /* as stored, with __name__ */
+	struct str name; /* __name__ */
 	struct str url;
 	struct str shown_url; /* the same without what nobody is shown (base/hidden.h) */
 	struct str exclusive; /* "address path" of an endpoint that serves one at a time; "" */
@@ -43,8 +43,8 @@ struct target_set {
 	struct labels *dropped;
 	size_t dropped_n;
 	size_t dropped_total;
-	struct str error;     /* "" or what is wrong with some targets */
-	bool limit_exceeded;  /* target_limit: error says so, nothing is scraped */
+	struct str error; /* "" or what is wrong with some targets */
+	bool limit_exceeded; /* target_limit: error says so, nothing is scraped */
 };
 
 MUST_CHECK enum err_code targets_expand(struct config *config, const struct scrape_config *job,

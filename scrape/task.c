@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "base/gzip/gzip.h"
 #include "scrape/body.h"
 #include "scrape/honor.h"
 
@@ -104,8 +105,8 @@ static enum err_code append_one(struct scrape_task *t, const struct sink_profile
 	return rc;
 }
 
-static enum err_code append(struct scrape_task *t, struct arena *a, const struct pprof *p,
-	struct err *err)
+static enum err_code append(
+	struct scrape_task *t, struct arena *a, const struct pprof *p, struct err *err)
 {
 	const struct profile_config *config = t->target->profile;
 	enum value_kind *kinds = arena_array(a, enum value_kind, p->types_n);
@@ -115,18 +116,18 @@ static enum err_code append(struct scrape_task *t, struct arena *a, const struct
 
 	if (!kinds)
 		return arena_fail(a, "profile", err);
-	if (t->set->job->honor_labels &&
-		(rc = honor_labels(a, p, t->target->labels, &parts, &n, err)))
+	if (t->set->job->honor_labels && (rc = honor_labels(a, p, t->target->labels, &parts, &n, err)))
 		return rc;
 	pprof_kinds(p, t->target->name, config->kinds, config->kinds_n, kinds);
 	for (size_t i = 0; i < n; i++)
-		if (append_one(t, &(struct sink_profile){
-			.labels = parts[i].labels,
-			.ts_ns = t->end_ns,
-			.interval_ns = t->target->interval_ns,
-			.profile = parts[i].profile,
-			.kinds = kinds,
-		}))
+		if (append_one(t,
+				&(struct sink_profile){
+					.labels = parts[i].labels,
+					.ts_ns = t->end_ns,
+					.interval_ns = t->target->interval_ns,
+					.profile = parts[i].profile,
+					.kinds = kinds,
+				}))
 			break; /* it is told in the task */
 	return ERR_OK;
 }

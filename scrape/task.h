@@ -11,7 +11,7 @@
 #ifndef SCRAPE_TASK_H
 #define SCRAPE_TASK_H
 
-#include "base/http_client.h"
+#include "base/net/http_client.h"
 #include "scrape/scraper.h"
 
 struct scrape_task {
@@ -20,7 +20,7 @@ struct scrape_task {
 	struct scrape_env *env;
 	struct lane *lane;
 	struct target_set *set; /* held; a later one with the same target while it is fetched */
-	struct config *config;  /* held: of the request */
+	struct config *config; /* held: of the request */
 	const struct target *target;
 	void (*ended)(struct scrape_task *t); /* on the loop's thread, after task_store */
 	int64_t start_ns, end_ns; /* time of day */

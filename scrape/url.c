@@ -150,8 +150,8 @@ void url_print_with(struct buf *out, struct str url, struct str name, struct str
 bool url_address_valid(struct str address)
 {
 	for (size_t i = 0; i < address.len; i++)
-		if (address.ptr[i] <= ' ' || address.ptr[i] > '~' || strchr("/?#@\\\"<>^`{|}",
-			address.ptr[i]))
+		if (address.ptr[i] <= ' ' || address.ptr[i] > '~' ||
+			strchr("/?#@\\\"<>^`{|}", address.ptr[i]))
 			return false;
 	return address.len > 0;
 }
@@ -193,15 +193,15 @@ static bool split(struct str url, struct parts *out)
 	return true;
 }
 
-void url_print_global(struct buf *out, struct str url, struct str listen_address,
-	struct str external_url)
+void url_print_global(
+	struct buf *out, struct str url, struct str listen_address, struct str external_url)
 {
 	struct parts own, external;
 	struct str listen_host, listen_port;
 
 	if (!split(url, &own) || !split(external_url, &external) || !own.port.len ||
-	    (!str_is(own.host, "localhost") && !str_is(own.host, "127.0.0.1") && !str_is(own.host,
-		"[::1]"))) {
+		(!str_is(own.host, "localhost") && !str_is(own.host, "127.0.0.1") &&
+			!str_is(own.host, "[::1]"))) {
 		buf_add_str(out, url);
 		return;
 	}

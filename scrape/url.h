@@ -44,7 +44,7 @@ bool url_address_valid(struct str address);
  * this very server (listen_address has its port), scheme and all, taken from external_url.
  * Otherwise url as it is.
  */
-void url_print_global(struct buf *out, struct str url, struct str listen_address,
-	struct str external_url);
+void url_print_global(
+	struct buf *out, struct str url, struct str listen_address, struct str external_url);
 
 #endif

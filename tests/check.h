@@ -104,8 +104,8 @@ static const char *check_skip_reason;
 	do { \
 		enum err_code rc_ = (call); \
 		if (rc_ != (want_code)) \
-			CHECK_FAIL("%s gives %s, want %s", #call, err_code_name(rc_), \
-				err_code_name(want_code)); \
+			CHECK_FAIL( \
+				"%s gives %s, want %s", #call, err_code_name(rc_), err_code_name(want_code)); \
 		else \
 			CHECK_STR(str_of((err)->msg), want_msg); \
 	} while (0)

@@ -46,14 +46,13 @@ static inline struct pprof *draw_profile(struct arena *a, struct draw *d, struct
 		return NULL;
 	pprof_builder_type(b, STR("cost"), str_of(units[draw(d, 5)]));
 	for (uint32_t i = 0; i < 3; i++)
-		mapping[i] = i == 2 ?
-			PPROF_NONE :
-			pprof_builder_mapping(b,
-				&(struct pprof_mapping){ .start = (i + 1) << 20,
-					.limit = (i + 2) << 20,
-					.has_functions = true,
-					.filename = pprof_builder_string(
-						b, i ? STR("/lib/libx.so.1") : STR("/bin/demo")) });
+		mapping[i] = i == 2 ? PPROF_NONE :
+							  pprof_builder_mapping(b,
+								  &(struct pprof_mapping){ .start = (i + 1) << 20,
+									  .limit = (i + 2) << 20,
+									  .has_functions = true,
+									  .filename = pprof_builder_string(
+										  b, i ? STR("/lib/libx.so.1") : STR("/bin/demo")) });
 	for (uint32_t i = 0; i < 12; i++)
 		funcs[i] = draw_function(b, d);
 	for (uint32_t i = 0; i < 24; i++) {
@@ -61,8 +60,8 @@ static inline struct pprof *draw_profile(struct arena *a, struct draw *d, struct
 		for (uint32_t k = 0; k < n; k++)
 			lines[k] = (struct pprof_line){ funcs[draw(d, 12)], draw(d, 100), 0 };
 		location[i] = pprof_builder_location(b,
-			(struct pprof_location){ .address = (i % 2 + 1u) * (1u << 20) + i * 16,
-				.mapping = mapping[i % 3] },
+			(struct pprof_location){
+				.address = (i % 2 + 1u) * (1u << 20) + i * 16, .mapping = mapping[i % 3] },
 			lines, n);
 	}
 	for (uint32_t i = 0; i < 60; i++) {
@@ -72,14 +71,12 @@ static inline struct pprof *draw_profile(struct arena *a, struct draw *d, struct
 		value = (int64_t)draw(d, 1000) * (draw(d, 2) ? 1000003 : 17);
 		if (draw(d, 9) == 0)
 			value = -value;
-		struct pprof_label label = { .key = pprof_builder_string(b, STR("id")),
-						     .num = i + 1 };
+		struct pprof_label label = { .key = pprof_builder_string(b, STR("id")), .num = i + 1 };
 
 		pprof_builder_sample(b, stack, n, &label, 1, &value);
 	}
 	if (draw(d, 2))
-		pprof_builder_profile(b)->drop_frames = pprof_builder_string(
-			b, STR("rt\\..*|main.e"));
+		pprof_builder_profile(b)->drop_frames = pprof_builder_string(b, STR("rt\\..*|main.e"));
 	if (draw(d, 2))
 		pprof_builder_profile(b)->keep_frames = pprof_builder_string(b, STR("rt.free"));
 	if (draw(d, 2))

@@ -100,8 +100,7 @@ static inline const char *oracle_profiles(void)
 	const char *dir = oracle_dir();
 
 	if (dir && !made)
-		made = oracle_run(
-			&out, "go run tests/proto/goprofiles/main.go -cpu 2s '%s' 2>&1", dir);
+		made = oracle_run(&out, "go run tests/proto/goprofiles/main.go -cpu 2s '%s' 2>&1", dir);
 	buf_release(&out);
 	return made ? dir : NULL;
 }
@@ -154,8 +153,8 @@ static inline bool oracle_read_top(struct str text, struct oracle_rows *out)
 			in_rows = strstr(line, "flat%") != NULL;
 			continue;
 		}
-		if (sscanf(line, "%63s %15s %15s %63s %15s %n", flat, row->percents[0],
-			    row->percents[1], cum, row->percents[2], &at) != 5)
+		if (sscanf(line, "%63s %15s %15s %63s %15s %n", flat, row->percents[0], row->percents[1],
+				cum, row->percents[2], &at) != 5)
 			return false;
 		row->flat = strtoll(flat, NULL, 10);
 		row->cum = strtoll(cum, NULL, 10);
@@ -192,8 +191,8 @@ static inline void oracle_check_text(const char *what, struct str got, struct st
 
 	g.len = str_find(g, STR("\n")) >= 0 ? (size_t)str_find(g, STR("\n")) : g.len;
 	w.len = str_find(w, STR("\n")) >= 0 ? (size_t)str_find(w, STR("\n")) : w.len;
-	CHECK_FAIL("%s:\n    got  \"" STR_FMT "\"\n    want \"" STR_FMT "\"", what, STR_ARG(g),
-		STR_ARG(w));
+	CHECK_FAIL(
+		"%s:\n    got  \"" STR_FMT "\"\n    want \"" STR_FMT "\"", what, STR_ARG(g), STR_ARG(w));
 }
 
 #endif

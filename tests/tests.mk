@@ -1,29 +1,47 @@
 # Tests: included by the Makefile. `make test` runs all; `make unit`, `make unit-tsdb`, ... parts.
 
-# A unit test tests/<room>/<file>_test.c is linked with the rooms that <room> may use, and with nothing else; those of
-# cmd with the parts of epitool that are no command as well.
+# A unit test tests/<room>/<file>_test.c is linked with what <room> needs and with nothing else. UNIT_WITH_<room>
+# names rooms whose tests' helpers (tests/<that room>/*.c but the tests) it uses, and with them what they need; those of cmd
+# use the parts of epitool that are no command as well.
 UNIT_ROOMS ?= $(ROOMS) cmd
-UNIT_PARTS_discovery := tests/base/http_server.c tests/base/identity.c
-UNIT_PARTS_promql/rules := tests/base/http_server.c tests/base/identity.c
+UNIT_WITH_discovery/sources := base/net discovery
+UNIT_WITH_discovery/kubernetes := base/net
+UNIT_WITH_discovery := discovery/sources base/net
+$(foreach r,symbols columns rollup series block catalog head compact read,$(eval UNIT_WITH_tsdb/$(r) := tsdb proto))
+UNIT_WITH_tsdb := proto
+UNIT_WITH_promql/rules/notify := base/net
+UNIT_WITH_web/http := base/gzip
+UNIT_WITH_web/pyroscope := web/http web
+UNIT_WITH_web/api := web/http web
+UNIT_WITH_web := web/http
+UNIT_PARTS_tsdb := $(filter-out tests/fleet/main.c,$(wildcard tests/fleet/*.c))
 UNIT_PARTS_cmd := $(addprefix cmd/epitool/,table.c times.c costs.c show.c test_file.c test_notation.c test_print.c) \
 	cmd/epimetheus/limits.c
 UNIT_SOURCES := $(filter-out $(UNIT_LEAVES),$(wildcard $(foreach r,$(UNIT_ROOMS),tests/$(r)/*_test.c)))
 UNIT_TESTS := $(UNIT_SOURCES:%.c=$(BUILD)/%)
-UNIT_HELPERS = $(filter-out %_test.c,$(wildcard tests/$(1)/*.c tests/$(1)/*.cc)) $(UNIT_PARTS_$(1))
+unit_helpers = $(foreach r,$(1) $(UNIT_WITH_$(1)),$(filter-out %_test.c,$(wildcard tests/$(r)/*.c tests/$(r)/*.cc))) \
+	$(UNIT_PARTS_$(1))
+unit_needs = $(foreach r,$(filter $(ROOMS),$(sort $(foreach u,$(1) $(UNIT_WITH_$(1)),$(needs_$(u))))),$(BUILD)/lib/$(r).a)
 
 define unit_rules
-$(BUILD)/tests/$(1)/%: $(BUILD)/obj/tests/$(1)/%.o $$(call objects,$$(call UNIT_HELPERS,$(1))) $$(call room_libs,$(1))
+$(BUILD)/lib/tests/$(1).a: $(call objects,$(call unit_helpers,$(1))) tests/tests.mk
+	@mkdir -p $$(@D)
+	@rm -f $$@
+	@ar rcsD $$@ $$(filter %.o,$$^)
+$(foreach t,$(wildcard tests/$(1)/*_test.c),$(t:%.c=$(BUILD)/%)): $(BUILD)/%: $(BUILD)/obj/%.o $(BUILD)/lib/tests/$(1).a \
+		$(call unit_needs,$(1))
 	@mkdir -p $$(@D)
 	@echo "  LINK  $$@"
-	@$(CC) $(OPT) -pthread -o $$@ $$< $$(call objects,$$(call UNIT_HELPERS,$(1))) \
-		-Wl,--start-group $$(call room_libs,$(1)) -Wl,--end-group $(SYSLIBS)
+	@$(CC) $(OPT) -pthread -o $$@ $$< -Wl,--start-group $(BUILD)/lib/tests/$(1).a $(call unit_needs,$(1)) \
+		-Wl,--end-group $(SYSLIBS)
 .PHONY: unit-$(1)
-unit-$(1): $$(filter $(BUILD)/tests/$(1)/%,$(UNIT_TESTS))
+unit-$(1): $(filter $(foreach t,$(wildcard tests/$(1)/*_test.c),$(t:%.c=$(BUILD)/%)),$(UNIT_TESTS))
 	@tests/run.sh $$^
 endef
 $(foreach r,$(ROOMS) cmd,$(eval $(call unit_rules,$(r))))
 
-.PHONY: unit
+.PHONY: unit unit-programs
+unit-programs: $(UNIT_TESTS)
 unit: $(UNIT_TESTS)
 	@tests/run.sh $^
 
@@ -36,27 +54,20 @@ $(FLEET_LIB): $(call objects,$(filter-out tests/fleet/main.c,$(wildcard tests/fl
 	@mkdir -p $(@D)
 	@rm -f $@
 	@ar rcsD $@ $^
-$(FLEET): $(call objects,tests/fleet/main.c) $(FLEET_LIB) $(call room_libs,tsdb)
+$(FLEET): $(call objects,tests/fleet/main.c) $(FLEET_LIB) $(call room_libs,tsdb base/self)
 	@echo "  LINK  $@"
 	@$(CC) $(OPT) -pthread -o $@ $(call objects,tests/fleet/main.c) \
 		-Wl,--start-group $(FLEET_LIB) $(call room_libs,tsdb) -Wl,--end-group $(SYSLIBS)
-$(BUILD)/tests/tsdb/fleet_test: $(call objects,tests/tsdb/fleet_test.c $(call UNIT_HELPERS,tsdb)) $(FLEET_LIB) \
-		$(call room_libs,tsdb)
-	@mkdir -p $(@D)
-	@echo "  LINK  $@"
-	@$(CC) $(OPT) -pthread -o $@ $(call objects,tests/tsdb/fleet_test.c $(call UNIT_HELPERS,tsdb)) \
-		-Wl,--start-group $(FLEET_LIB) $(call room_libs,tsdb) -Wl,--end-group $(SYSLIBS)
-
 # Thousands of targets in one program, for what measures scraping (tests/load/README.md).
 LOAD := $(BUILD)/tests/load/load
 LOAD_OBJECTS := $(call objects,$(wildcard tests/load/*.c))
 .PHONY: load
 load: $(LOAD)
-$(LOAD): $(LOAD_OBJECTS) $(FLEET_LIB) $(call room_libs,tsdb)
+$(LOAD): $(LOAD_OBJECTS) $(FLEET_LIB) $(call room_libs,tsdb base/self)
 	@mkdir -p $(@D)
 	@echo "  LINK  $@"
 	@$(CC) $(OPT) -pthread -o $@ $(LOAD_OBJECTS) \
-		-Wl,--start-group $(FLEET_LIB) $(call room_libs,tsdb) -Wl,--end-group $(SYSLIBS)
+		-Wl,--start-group $(FLEET_LIB) $(call room_libs,tsdb base/self) -Wl,--end-group $(SYSLIBS)
 
 # A container that lets no program limit itself.
 $(BUILD)/tests/e2e/refuse_limits: $(call objects,tests/e2e/refuse_limits.c)
@@ -153,12 +164,13 @@ endif
 test-asan:
 	@$(MAKE) --no-print-directory MODE=asan BUILD=$(BUILD)/asan unit
 # No race where nothing runs side by side: formats of files, arithmetic, long lists asked for one after the other.
-TSAN_LEAVES := $(patsubst %,tests/tsdb/%_test.c,accum block block_damage block_swap chunk chunk_damage \
-	compact_chunks delta head_damage rollup_functions row table table_end table_write varints) \
-	tests/promql/changed_sim_test.c tests/web/many_values_test.c
+TSAN_LEAVES := $(patsubst %,tests/tsdb/%_test.c,columns/accum block/block block/block_damage block/block_swap \
+	columns/chunk columns/chunk_damage compact/compact_chunks columns/delta head/head_damage rollup/rollup_functions \
+	columns/row store/table store/table_end store/table_write columns/varints) \
+	tests/promql/changed/changed_sim_test.c tests/web/api/many_values_test.c
 test-tsan:
 	@$(MAKE) --no-print-directory MODE=tsan BUILD=$(BUILD)/tsan \
-		UNIT_ROOMS="base discovery scrape tsdb promql promql/rules web" UNIT_LEAVES="$(TSAN_LEAVES)" unit
+		UNIT_ROOMS="$(filter-out proto proto/report cmd,$(ROOMS))" UNIT_LEAVES="$(TSAN_LEAVES)" unit
 test-fuzz:
 	@$(MAKE) --no-print-directory MODE=fuzz BUILD=$(BUILD)/fuzz fuzz-drivers
 	@tests/fuzz/run.sh $(BUILD)/fuzz $(FUZZ_TEST_SECONDS)

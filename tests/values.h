@@ -8,7 +8,7 @@
 #include "promql/value.h"
 #include "proto/pprof.h"
 #include "tests/check.h"
-#include "tsdb/partition.h"
+#include "tsdb/symbols/partition.h"
 
 struct values {
 	struct arena arena;
@@ -49,8 +49,7 @@ static inline struct profile_value *values_add(
 	*part = (struct part){ .partition = v->partition, .headers = header, .headers_n = 1 };
 	part->cells = arena_array(&v->arena, struct cell, in.n + 1);
 	for (uint32_t i = 0; i < in.n; i++) {
-		uint32_t stack = (uint32_t)(in.keys[i] >> 32),
-			 set = by_labels ? (uint32_t)in.keys[i] : 0;
+		uint32_t stack = (uint32_t)(in.keys[i] >> 32), set = by_labels ? (uint32_t)in.keys[i] : 0;
 		int64_t value = p->values[(size_t)in.samples[i] * p->types_n + type];
 		struct cell *last = part->n ? &part->cells[part->n - 1] : NULL;
 
@@ -68,13 +67,12 @@ static inline struct profile_value *values_add(
 		.duration_nanos = p->duration_nanos,
 		.period = p->period,
 		.type = { .name = STR("test"), .sample_type = p->strings[p->types[type].type],
-				  .sample_unit = p->strings[p->types[type].unit],
-				  .period_type = p->strings[p->period_type.type],
-				  .period_unit = p->strings[p->period_type.unit] } };
+					  .sample_unit = p->strings[p->types[type].unit],
+					  .period_type = p->strings[p->period_type.type],
+					  .period_unit = p->strings[p->period_type.unit] } };
 	for (size_t i = 0; i < part->n; i++) {
 		out->value_total += part->cells[i].value;
-		out->total += part->cells[i].value < 0 ? -part->cells[i].value :
-							 part->cells[i].value;
+		out->total += part->cells[i].value < 0 ? -part->cells[i].value : part->cells[i].value;
 	}
 	out->value_size = out->total;
 	return out;

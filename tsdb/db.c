@@ -7,8 +7,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/metrics.h"
-#include "tsdb/blocks.h"
-#include "tsdb/mirror.h"
+#include "tsdb/catalog/blocks.h"
+#include "tsdb/store/mirror.h"
 
 #define MAINTAIN_EVERY_NS NS_PER_S /* free space */
 #define MAINTAIN_NICE 10
@@ -19,14 +19,14 @@ METRIC_GAUGE(state_gauge, "epimetheus_tsdb_state",
 METRIC_GAUGE(series_gauge, "epimetheus_tsdb_series", "Series in the index.", NULL);
 METRIC_GAUGE(windows_gauge, "epimetheus_tsdb_windows", "Windows on disk.", NULL);
 METRIC_GAUGE(blocks_gauge, "epimetheus_tsdb_blocks", "Blocks on disk.", NULL);
-METRIC_GAUGE(partitions_gauge, "epimetheus_tsdb_partitions",
-	"Partitions (epochs of jobs) in memory.", NULL);
+METRIC_GAUGE(
+	partitions_gauge, "epimetheus_tsdb_partitions", "Partitions (epochs of jobs) in memory.", NULL);
 METRIC_GAUGE(nodes_gauge, "epimetheus_tsdb_stack_nodes", "Stack nodes of all partitions.", NULL);
 METRIC_GAUGE(strings_gauge, "epimetheus_tsdb_strings", "Strings of all partitions.", NULL);
 METRIC_GAUGE(
 	symbols_gauge, "epimetheus_tsdb_symbol_bytes", "Memory of all partitions' symbols.", NULL);
-METRIC_GAUGE(disk_gauge, "epimetheus_tsdb_disk_bytes",
-	"Bytes of all windows and blocks on disk.", NULL);
+METRIC_GAUGE(
+	disk_gauge, "epimetheus_tsdb_disk_bytes", "Bytes of all windows and blocks on disk.", NULL);
 METRIC_GAUGE(losses_gauge, "epimetheus_tsdb_losses",
 	"Losses of stored profiles that nobody has accepted.", NULL);
 METRIC_GAUGE(oldest_gauge, "epimetheus_tsdb_oldest_row_seconds", "Time of the oldest row.", NULL);
@@ -84,9 +84,8 @@ void db_check_room(struct db *db)
 		log_warn("tsdb", "free space is not known", LOG_E(&err));
 		return;
 	}
-	err_set(&err, ERR_UNAVAILABLE,
-		"disk is full: %" PRIu64 " bytes free in %s, reserve %" PRIu64, room, db->dir,
-		db->o.free_bytes_reserve);
+	err_set(&err, ERR_UNAVAILABLE, "disk is full: %" PRIu64 " bytes free in %s, reserve %" PRIu64,
+		room, db->dir, db->o.free_bytes_reserve);
 	mutex_lock(&db->lock);
 	was = db->state;
 	full = room < db->o.free_bytes_reserve || head_has_shadow_locked(db);
@@ -103,8 +102,7 @@ void db_check_room(struct db *db)
 	if (was != db->state && db->state == DB_FULL)
 		log_error("tsdb", "disk full, profiles are refused", LOG_E(&err));
 	else if (was != db->state)
-		log_info("tsdb", "disk has room again, profiles are taken",
-			LOG_I("free_bytes", room));
+		log_info("tsdb", "disk has room again, profiles are taken", LOG_I("free_bytes", room));
 	mutex_unlock(&db->lock);
 }
 
@@ -325,8 +323,7 @@ static enum err_code open_dirs(struct db *db, struct err *err)
 	char *lock = NULL;
 
 	if (asprintf(&db->head_dir, "%s/head", db->dir) < 0 ||
-		asprintf(&db->ids_path, "%s/ids", db->dir) < 0 ||
-		asprintf(&lock, "%s/lock", db->dir) < 0)
+		asprintf(&db->ids_path, "%s/ids", db->dir) < 0 || asprintf(&lock, "%s/lock", db->dir) < 0)
 		return err_set(err, ERR_NOMEM, "database: out of memory");
 	if (db->o.read_only) {
 		free(lock);
@@ -335,8 +332,8 @@ static enum err_code open_dirs(struct db *db, struct err *err)
 	if (!(rc = fs_mkdir_all(db->o.fs, db->head_dir, err)))
 		rc = fs_lock(lock, &db->lock_fd, err);
 	if (rc == ERR_UNAVAILABLE)
-		rc = err_set(err, ERR_UNAVAILABLE, "data directory %s is locked by another process",
-			db->o.dir);
+		rc = err_set(
+			err, ERR_UNAVAILABLE, "data directory %s is locked by another process", db->o.dir);
 	free(lock);
 	return rc;
 }
@@ -368,10 +365,9 @@ static enum err_code open_rest(struct db *db, struct err *err)
 	if ((rc = check_options(&db->o, err)) || (rc = open_dirs(db, err)) ||
 		(rc = losses_open(db->o.fs, db->dir, db->o.read_only, &db->losses, err)) ||
 		(rc = stock_open(db, err)) ||
-		(rc = series_index_open(db->o.series_max, &db->series, err)) ||
-		(rc = work_open(db, err)) || (rc = blocks_open_all(db, err)) ||
-		(rc = head_open_all(db, err)) || (rc = deleted_load_windows(db, err)) ||
-		(rc = stock_take(db, err)) ||
+		(rc = series_index_open(db->o.series_max, &db->series, err)) || (rc = work_open(db, err)) ||
+		(rc = blocks_open_all(db, err)) || (rc = head_open_all(db, err)) ||
+		(rc = deleted_load_windows(db, err)) || (rc = stock_take(db, err)) ||
 		(rc = know_jobs_of_blocks(db, err)) || (rc = ids_load(db, err)))
 		return rc;
 	db->found_max_ns = atomic_load(&db->max_ts_ns);
@@ -417,8 +413,7 @@ enum err_code db_open(const struct db_options *o, struct db **out, struct err *e
 	metric_collector_add(collect, db);
 	db_log_losses(db);
 	log_info("tsdb", "database open", LOG_S("dir", db->dir), LOG_I("windows", db->windows_n),
-		LOG_I("series", series_n(db->series)),
-		LOG_D("elapsed", clock_monotonic_ns() - start));
+		LOG_I("series", series_n(db->series)), LOG_D("elapsed", clock_monotonic_ns() - start));
 	*out = db;
 	return ERR_OK;
 fail:

@@ -19,9 +19,9 @@
 #include "base/fs.h"
 #include "base/labels.h"
 #include "proto/kinds.h"
-#include "tsdb/accum.h"
-#include "tsdb/losses.h"
-#include "tsdb/symbols.h"
+#include "tsdb/catalog/losses.h"
+#include "tsdb/columns/accum.h"
+#include "tsdb/symbols/symbols.h"
 
 struct db;
 struct store_ops;
@@ -33,7 +33,7 @@ struct db_options {
 	int64_t block_max_ns; /* longest block; 0: a tenth of the retention, at most 31d */
 	int64_t retention_ns; /* default 15d; 0: no limit */
 	int64_t raw_retention_ns; /* raw rows of blocks older than this go, rollups stay; 0: never
-				   */
+							   */
 	uint64_t retention_bytes; /* 0: no limit */
 	uint64_t free_bytes_reserve; /* ingest stops below; default 256 MiB */
 	int64_t too_old_ns; /* older appends are refused; default 1h before the window's start */
@@ -41,14 +41,15 @@ struct db_options {
 	uint32_t nodes_max; /* per partition; default 4 M */
 	uint32_t strings_max; /* per partition; default 1 M */
 	uint32_t label_sets_max; /* per partition; default 65536: further ones fold into
-				    __overflow__ */
+					__overflow__ */
 	uint64_t partition_bytes_max; /* symbol memory of one; default 512 MiB */
 	uint64_t symbols_bytes; /* budget of all symbols in memory; default 128 MiB: beyond it what
 				   nobody uses is let go, and wasteful partitions begin an epoch */
 	uint64_t cache_bytes; /* pages of all stores and tables; default 16 MiB */
 	bool no_compaction; /* closed windows stay in the head: for tests */
 	bool read_only; /* no lock, no writes: for epitool */
-	const struct store_ops *store; /* NULL: LevelDB; tests have one that fails (tsdb/store.h) */
+	const struct store_ops
+		*store; /* NULL: LevelDB; tests have one that fails (tsdb/store/store.h) */
 };
 
 void db_options_default(struct db_options *o);
@@ -69,7 +70,7 @@ struct db_append {
 	bool convert; /* cumulative columns to deltas (scrapes); else they are kept as KIND_DELTA
 			 (ingest) */
 	int64_t gap_max_ns; /* 0: the interval is known. Else it is the time since the series' row
-			       before, at most this; interval_ns where there is none */
+				   before, at most this; interval_ns where there is none */
 };
 
 struct db_append_stats {
@@ -94,7 +95,7 @@ MUST_CHECK enum err_code db_append(struct db *db, const struct db_append *a,
 
 /*
  * A value of a numeric series: `up`, ALERTS, recorded costs. Each bit of the value is kept; the NaN
- * NUMBER_STALE_BITS (tsdb/number_chunk.h) says that the series ends, as in Prometheus.
+ * NUMBER_STALE_BITS (tsdb/columns/number_chunk.h) says that the series ends, as in Prometheus.
  */
 struct db_number {
 	struct labels labels; /* with __name__; sorted */
@@ -132,7 +133,7 @@ struct db_series {
 	struct labels labels; /* with __name__; they live as long as querier and arena both do */
 	struct partition *partition; /* pinned by the querier; NULL: numeric */
 	bool numeric; /* for db_numbers; else for db_sum and db_rows */
-	const struct series_place *places; /* where its rows are (tsdb/db_internal.h) */
+	const struct series_place *places; /* where its rows are (tsdb/catalog/db_internal.h) */
 	size_t places_n;
 	const struct db_series *other; /* the same labels in another epoch, round about; or NULL */
 };
@@ -219,8 +220,7 @@ MUST_CHECK enum err_code db_visit_series(struct db_querier *q, unsigned kinds,
 
 /* Values of a numeric series in (min, max], ascending, in the arena. */
 MUST_CHECK enum err_code db_numbers(struct db_querier *q, const struct db_series *s, int64_t min_ns,
-	int64_t max_ns, struct arena *a, int64_t **ts_ns, double **values, size_t *n,
-	struct err *err);
+	int64_t max_ns, struct arena *a, int64_t **ts_ns, double **values, size_t *n, struct err *err);
 /* Types that rows of this series in the window have. Their strings live as its labels do. */
 MUST_CHECK enum err_code db_series_types(struct db_querier *q, const struct db_series *s,
 	struct arena *a, struct profile_type **out, size_t *n, struct err *err);
@@ -263,9 +263,8 @@ enum sum_pick {
  * groups and steps are taken from rollups; the result is the same to the last bit.
  */
 MUST_CHECK enum err_code db_sum(struct db_querier *q, const struct db_series *const *series,
-	size_t n, const struct profile_type *type, int64_t min_ns, int64_t max_ns,
-	enum sum_pick pick, struct accum *acc, struct arena *a, struct sum_stats *stats,
-	struct err *err);
+	size_t n, const struct profile_type *type, int64_t min_ns, int64_t max_ns, enum sum_pick pick,
+	struct accum *acc, struct arena *a, struct sum_stats *stats, struct err *err);
 
 /*
  * Costs by the names of functions: flat, of stacks that end in one; cum, of stacks it is in, each
@@ -314,8 +313,8 @@ enum sum_wish {
 };
 /* Adds to *out. Series as for db_sum, or numeric ones. */
 MUST_CHECK enum err_code db_estimate(struct db_querier *q, const struct db_series *const *series,
-	size_t n, const struct profile_type *type, int64_t min_ns, int64_t max_ns,
-	enum sum_pick pick, enum sum_wish wish, struct sum_estimate *out, struct err *err);
+	size_t n, const struct profile_type *type, int64_t min_ns, int64_t max_ns, enum sum_pick pick,
+	enum sum_wish wish, struct sum_estimate *out, struct err *err);
 
 /* One row, decoded; arrays belong to the iterator until its next step. */
 struct db_row {
@@ -409,14 +408,14 @@ MUST_CHECK enum err_code db_list(
 	struct db *db, struct arena *a, struct db_block_status **out, size_t *n, struct err *err);
 
 /*
- * What was found to be lost, in the order in which it was found (tsdb/losses.h); in the arena. Each
- * querier whose time touches one that is not accepted says so in its warnings.
+ * What was found to be lost, in the order in which it was found (tsdb/catalog/losses.h); in the
+ * arena. Each querier whose time touches one that is not accepted says so in its warnings.
  */
 MUST_CHECK enum err_code db_losses(
 	struct db *db, struct arena *a, struct loss **out, size_t *n, struct err *err);
 /* A person knows of them: by number; n 0: all. ERR_NOT_FOUND names the number. */
-MUST_CHECK enum err_code db_accept_losses(struct db *db, const uint64_t *numbers, size_t n,
-	size_t *accepted, struct err *err);
+MUST_CHECK enum err_code db_accept_losses(
+	struct db *db, const uint64_t *numbers, size_t n, size_t *accepted, struct err *err);
 
 /*
  * Reads every record of the head's windows and compares their number with what was acknowledged:

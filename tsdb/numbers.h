@@ -13,8 +13,8 @@
 #ifndef TSDB_NUMBERS_H
 #define TSDB_NUMBERS_H
 
-#include "tsdb/maker.h"
-#include "tsdb/number_chunk.h"
+#include "tsdb/columns/number_chunk.h"
+#include "tsdb/compact/builder.h"
 
 #define KEY_NUMBER_SERIES 'n'
 #define KEY_NUMBER 'v'
@@ -66,7 +66,7 @@ struct number_source {
 	uint32_t *ids; /* number in the new block, by number in this one */
 };
 /* All numbers of the blocks, ascending by time, into the maker, before anything else. */
-MUST_CHECK enum err_code numbers_join(struct db *db, const struct number_source *sources, size_t n,
-	struct maker *m, struct err *err);
+MUST_CHECK enum err_code numbers_join(
+	struct db *db, const struct number_source *sources, size_t n, struct maker *m, struct err *err);
 
 #endif

@@ -1,6 +1,7 @@
 #include "base/clock.h"
 #include "base/metrics.h"
-#include "web/handlers.h"
+#include "base/self/process_metrics.h"
+#include "web/router/handlers.h"
 #include "web/selfprofile.h"
 
 #define PROFILE_HZ 100
@@ -45,6 +46,7 @@ void handle_metrics(struct web *w, struct http_in *in, struct http_out *out)
 	(void)in;
 	out->content_type = "text/plain; version=0.0.4; charset=utf-8";
 	metrics_print(&out->body);
+	process_metrics_print(&out->body);
 }
 
 /* ---- the profile of this process ---- */
@@ -100,8 +102,7 @@ void handle_pprof_profile(struct web *w, struct http_in *in, struct http_out *ou
 	struct err err;
 	enum err_code rc;
 
-	if (text.len &&
-		(!str_to_u64(text, &seconds) || !seconds || seconds > PROFILE_SECONDS_MAX)) {
+	if (text.len && (!str_to_u64(text, &seconds) || !seconds || seconds > PROFILE_SECONDS_MAX)) {
 		pprof_error(out, 400, "seconds is a number from 1 to 600");
 		return;
 	}

@@ -1,4 +1,5 @@
-#include "web/handlers.h"
+#include "web/routes.h"
+#include "web/router/handlers.h"
 
 #define READ (HTTP_GET | HTTP_HEAD)
 #define ASK (HTTP_GET | HTTP_POST)

@@ -8,9 +8,10 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "base/elf_symbols.h"
+#include "base/gzip/gzip.h"
 #include "base/map.h"
-#include "base/sampler.h"
+#include "base/self/elf_symbols.h"
+#include "base/self/sampler.h"
 #include "base/thread.h"
 #include "proto/pprof.h"
 
@@ -187,18 +188,14 @@ static void open_objects(struct naming *n)
 	for (size_t i = 0; i < t->n; i++) {
 		const struct unwind_object *o = &t->objects[i];
 		const char *path = o->path[0] ? o->path : elf_own_path();
-		struct pprof_mapping m = {
-			.start = o->start, .limit = o->limit, .offset = o->file_offset
-		};
+		struct pprof_mapping m = { .start = o->start, .limit = o->limit, .offset = o->file_offset };
 
 		if (elf_symbols_open(path, &n->symbols[i], NULL))
 			n->symbols[i] = NULL;
-		m.filename = pprof_builder_string(
-			n->b, o->path[0] ? str_of(o->path) : STR("epimetheus"));
+		m.filename = pprof_builder_string(n->b, o->path[0] ? str_of(o->path) : STR("epimetheus"));
 		m.has_functions = true; /* what has no name here has none elsewhere */
 		if (n->symbols[i])
-			m.build_id = pprof_builder_string(
-				n->b, elf_symbols_build_id(n->symbols[i]));
+			m.build_id = pprof_builder_string(n->b, elf_symbols_build_id(n->symbols[i]));
 		n->mapping[i] = pprof_builder_mapping(n->b, &m);
 	}
 }
@@ -281,8 +278,8 @@ done:
 	return rc;
 }
 
-enum err_code selfprofile_capture(int64_t duration_ns, unsigned hz, const atomic_bool *cancel,
-	struct buf *out, struct err *err)
+enum err_code selfprofile_capture(
+	int64_t duration_ns, unsigned hz, const atomic_bool *cancel, struct buf *out, struct err *err)
 {
 	int64_t period_ns = NS_PER_S / (hz ? hz : 1), began_ns = clock_now_ns();
 	int64_t began_mono = clock_monotonic_ns();
@@ -296,8 +293,7 @@ enum err_code selfprofile_capture(int64_t duration_ns, unsigned hz, const atomic
 	unwind_tables_load(&c->tables);
 	rc = sampler_run(duration_ns, period_ns, cancel, &c->tables, on_sample, c, &stats, err);
 	if (!rc)
-		rc = write_profile(
-			c, began_ns, clock_monotonic_ns() - began_mono, period_ns, out, err);
+		rc = write_profile(c, began_ns, clock_monotonic_ns() - began_mono, period_ns, out, err);
 	arena_release(&c->arena);
 	map_release(&c->by_stack);
 	free(c->stacks);

@@ -21,7 +21,7 @@ void selfprofile_init(void);
 
 /* Samples for duration_ns at hz per thread-second of CPU; appends gzip'd pprof to *out. cancel may
  * be NULL. */
-MUST_CHECK enum err_code selfprofile_capture(int64_t duration_ns, unsigned hz,
-	const atomic_bool *cancel, struct buf *out, struct err *err);
+MUST_CHECK enum err_code selfprofile_capture(
+	int64_t duration_ns, unsigned hz, const atomic_bool *cancel, struct buf *out, struct err *err);
 
 #endif

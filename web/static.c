@@ -4,12 +4,13 @@
  */
 #include <stdio.h>
 
+#include "base/gzip/gzip.h"
 #include "base/map.h"
-#include "proto/pprof.h"
-#include "web/handlers.h"
+#include "web/router/handlers.h"
 #include "web/ui_assets.h"
 
 #define BASE_MARK "%BASE%"
+#define ASSET_BYTES_MAX (16u << 20) /* inflated */
 #define CACHE_FOR_EVER "public, max-age=31536000, immutable"
 
 static void add_security_headers(struct http_out *out)
@@ -50,7 +51,7 @@ static bool inflate(struct http_in *in, const struct ui_asset *a, struct http_ou
 {
 	struct str gz = { (const char *)a->gz, a->gz_len }, plain;
 
-	if (pprof_inflate(&in->arena, gz, &pprof_limits_default, &plain, NULL))
+	if (gzip_inflate(&in->arena, gz, "asset", ASSET_BYTES_MAX, &plain, NULL))
 		return false;
 	buf_add_str(&out->body, plain);
 	return true;

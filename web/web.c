@@ -10,8 +10,9 @@
 #include "base/quote.h"
 #include "base/regex.h"
 #include "proto/pprof.h"
-#include "web/handlers.h"
-#include "web/origin.h"
+#include "web/http/origin.h"
+#include "web/router/handlers.h"
+#include "web/routes.h"
 
 METRIC_GAUGE(connections, "epimetheus_http_connections", "Connections that are open.", NULL);
 
@@ -36,16 +37,14 @@ static enum err_code normalize(struct str path, const char *what, char **out, st
 	while (path.len && path.ptr[0] == '/')
 		path = (struct str){ path.ptr + 1, path.len - 1 };
 	if (path.len > PREFIX_BYTES_MAX)
-		return err_set(
-			err, ERR_INVALID, "%s is longer than %u bytes", what, PREFIX_BYTES_MAX);
+		return err_set(err, ERR_INVALID, "%s is longer than %u bytes", what, PREFIX_BYTES_MAX);
 	for (size_t i = 0; i < path.len; i++) {
 		char c = path.ptr[i];
 
 		if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-			    (c && strchr("/-._~", c))))
-			return err_set(err, ERR_INVALID,
-				"%s %s: letters, digits and / - . _ ~ may stand in it", what,
-				QUOTED(path));
+				(c && strchr("/-._~", c))))
+			return err_set(err, ERR_INVALID, "%s %s: letters, digits and / - . _ ~ may stand in it",
+				what, QUOTED(path));
 	}
 	if (asprintf(out, "%s" STR_FMT, path.len ? "/" : "", STR_ARG(path)) < 0) {
 		*out = NULL;
@@ -65,8 +64,8 @@ static enum err_code split_url(
 	else if (str_has_prefix(url, STR("https://")))
 		n = 8;
 	if (!n || url.len == n || url.ptr[n] == '/')
-		return err_set(err, ERR_INVALID, "external URL %s: not http://HOST or https://HOST",
-			QUOTED(url));
+		return err_set(
+			err, ERR_INVALID, "external URL %s: not http://HOST or https://HOST", QUOTED(url));
 	while (n < url.len && url.ptr[n] != '/')
 		n++;
 	*origin = (struct str){ url.ptr, n };
@@ -85,8 +84,8 @@ static enum err_code set_paths(struct web *w, const struct web_options *o, struc
 
 	if (url.len && (rc = split_url(url, &origin, &path, err)))
 		return rc;
-	if ((rc = normalize(path, url.len ? "the path of the external URL" : "route prefix",
-		     &w->base, err)))
+	if ((rc = normalize(
+			 path, url.len ? "the path of the external URL" : "route prefix", &w->base, err)))
 		return rc;
 	if (o->route_prefix && o->route_prefix[0])
 		path = str_of(o->route_prefix);
@@ -110,8 +109,7 @@ static enum err_code derive_external_url(struct web *w, struct err *err)
 		return ERR_OK;
 	if (gethostname(host, sizeof(host) - 1))
 		snprintf(host, sizeof(host), "localhost");
-	if (asprintf(&w->external_url, "%s://%s:%u%s", web_scheme(w), host, web_port(w), w->base) <
-		0) {
+	if (asprintf(&w->external_url, "%s://%s:%u%s", web_scheme(w), host, web_port(w), w->base) < 0) {
 		w->external_url = NULL;
 		return err_set(err, ERR_NOMEM, "web: out of memory");
 	}
@@ -133,10 +131,8 @@ static enum err_code open_server(struct web *w, struct err *err)
 	const struct http_server_options h = {
 		.listen_address = o->listen_address,
 		.workers = WEB_WORKERS,
-		.connections_max = o->connections_max ? (unsigned)o->connections_max :
-							CONNECTIONS_DEFAULT,
-		.read_timeout_ns = o->read_timeout_ns ? o->read_timeout_ns :
-							READ_TIMEOUT_DEFAULT_NS,
+		.connections_max = o->connections_max ? (unsigned)o->connections_max : CONNECTIONS_DEFAULT,
+		.read_timeout_ns = o->read_timeout_ns ? o->read_timeout_ns : READ_TIMEOUT_DEFAULT_NS,
 		.body_timeout_ns = o->body_timeout_ns,
 		.body_bytes_max = pprof_limits_default.body_bytes_max,
 		.bodies_bytes_max = o->bodies_bytes_max,
@@ -144,8 +140,7 @@ static enum err_code open_server(struct web *w, struct err *err)
 		.admit = router_admit,
 		.handler = router_handle,
 		.ctx = w,
-		.tls_certificate_fn = web_config_tls(w->config) ? web_config_certificate_fn() :
-								  NULL,
+		.tls_certificate_fn = web_config_tls(w->config) ? web_config_certificate_fn() : NULL,
 		.tls_priorities = web_config_priorities(w->config),
 	};
 
@@ -160,8 +155,7 @@ static enum err_code check_limits(const struct web_options *o, struct err *err)
 		return err_set(err, ERR_INVALID, "%llu connections at once: %u are the most",
 			(unsigned long long)o->connections_max, CONNECTIONS_MAX);
 	if (o->address_checks_max > ADDRESS_CHECKS_MAX)
-		return err_set(err, ERR_INVALID,
-			"%llu password checks of one address: %u are the most",
+		return err_set(err, ERR_INVALID, "%llu password checks of one address: %u are the most",
 			(unsigned long long)o->address_checks_max, ADDRESS_CHECKS_MAX);
 	if (o->bodies_bytes_max < body || o->address_bodies_bytes_max < body)
 		return err_set(err, ERR_INVALID,
@@ -199,8 +193,8 @@ static enum err_code open_all(struct web *w, struct err *err)
 		return rc;
 	if ((rc = page_prepare(w, err)))
 		return rc;
-	if ((rc = web_config_open(w->o.config_file, (unsigned)w->o.address_checks_max,
-		     &w->config, err)))
+	if ((rc = web_config_open(
+			 w->o.config_file, (unsigned)w->o.address_checks_max, &w->config, err)))
 		return rc;
 	if ((rc = open_server(w, err)))
 		return rc;
@@ -218,6 +212,8 @@ enum err_code web_open(const struct web_options *o, struct web **out, struct err
 	if (!w)
 		return err_set(err, ERR_NOMEM, "web: out of memory");
 	w->o = *o;
+	w->routes = web_routes;
+	w->routes_n = web_routes_n;
 	fill_in(&w->o);
 	w->started_ns = clock_now_ns();
 	mutex_init(&w->lock);

@@ -1,7 +1,7 @@
 /*
  * Web: the HTTP server of Epimetheus: the API, the page, health, metrics, the profile of itself.
  *
- * One MHD daemon receives; a pool of workers answers (web/server.c). What the server may do to
+ * One MHD daemon receives; a pool of workers answers (web/http/server.c). What the server may do to
  * others is off unless its flag is given: reload and quit, admin calls, ingest.
  *
  * Errors:    ERR_UNAVAILABLE (address in use), ERR_INVALID (web configuration, with
@@ -11,48 +11,9 @@
 #ifndef WEB_WEB_H
 #define WEB_WEB_H
 
-#include "base/flags.h"
-#include "promql/engine.h"
-#include "promql/rules/manager.h"
-#include "promql/rules/notifier.h"
-#include "scrape/manager.h"
+#include "web/router/options.h"
 
 struct web;
-
-struct web_options {
-	const char *listen_address; /* "0.0.0.0:7272", "[::1]:7272", ":7272" */
-	const char *external_url; /* NULL or "": derived from the listen address */
-	const char *route_prefix; /* NULL: the path of external_url */
-	const char *config_file; /* --web.config.file; NULL or "": plain HTTP, no users */
-	const char *cors_origin; /* anchored regular expression; NULL or "": none */
-	const struct flag_list *allowed_hosts; /* --web.allowed-host; NULL or empty: any */
-	uint64_t connections_max; /* 512 */
-	int64_t read_timeout_ns; /* a whole head, and an idle connection: 5m */
-	int64_t body_timeout_ns; /* a whole body: 1m */
-	uint64_t bodies_bytes_max; /* bodies that are received, all together: 256 MiB */
-	uint64_t address_bodies_bytes_max; /* of one address: 64 MiB */
-	uint64_t address_checks_max; /* passwords of one address that may wait: 4 */
-	int64_t lookback_ns; /* how old a number may be that /federate shows: 5m */
-	bool enable_lifecycle, enable_admin_api, enable_ingest;
-
-	struct db *db;
-	struct engine *engine;
-	struct scrape_manager *manager;
-	struct notifier *notifier; /* NULL: there are no Alertmanagers */
-	const struct flag *flags; /* for /api/v1/status/flags */
-	size_t flags_n;
-
-	void *ctx; /* of the callbacks */
-	/* Reads the configuration again; an error changes nothing and its message is the answer. */
-	enum err_code (*reload)(void *ctx, struct err *err);
-	void (*quit)(void *ctx);
-	/* The configuration in force, referenced for the caller (config_unref). */
-	struct config *(*config)(void *ctx);
-	/* Asked once the server is ready: who is opened last knows the page's URL. NULL: no rules. */
-	struct rule_manager *(*rules)(void *ctx);
-	/* Last reload: ok and when, for metrics and runtimeinfo. */
-	void (*reload_state)(void *ctx, bool *ok, int64_t *at_ns);
-};
 
 MUST_CHECK enum err_code web_open(const struct web_options *o, struct web **out, struct err *err);
 void web_set_ready(struct web *w, bool ready);
@@ -63,8 +24,5 @@ const char *web_external_url(const struct web *w); /* without a slash at its end
 const char *web_prefix(const struct web *w); /* "" or "/x" */
 /* Stops taking requests, lets running ones end for up to 5 s, cancels the rest. NULL is fine. */
 void web_close(struct web *w);
-
-/* Checks a web configuration file; for `epitool check web-config`. */
-MUST_CHECK enum err_code web_config_check(const char *path, struct err *err);
 
 #endif

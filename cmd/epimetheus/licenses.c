@@ -47,8 +47,8 @@ void licenses_print(struct buf *out)
 		"Epimetheus is under the Apache License 2.0. Linked into it or embedded in its "
 		"page:\n\n");
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
-		buf_printf(out, "%-22s %s\n%-22s Copyright %s (%s)\n", table[i].name,
-			table[i].license, "", table[i].copyright, table[i].use);
+		buf_printf(out, "%-22s %s\n%-22s Copyright %s (%s)\n", table[i].name, table[i].license, "",
+			table[i].copyright, table[i].use);
 	buf_add_cstr(out,
 		"\nThe full texts are in Debian's packages of these libraries, below "
 		"/usr/share/doc,\n"

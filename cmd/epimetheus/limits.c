@@ -11,11 +11,22 @@
 #include "base/fs.h"
 #include "base/log.h"
 
-#define CALL(name, why) { __NR_##name, #name, why, SANDBOX_ALWAYS }
+#define CALL(name, why) \
+	{ \
+		__NR_##name, #name, why, SANDBOX_ALWAYS \
+	}
 #define WHERE(name, arg, mask, value, why) \
-	{ __NR_##name, #name, why, SANDBOX_ARG, arg, mask, value }
-#define OWN(name, arg, why) { __NR_##name, #name, why, SANDBOX_OWN, arg }
-#define ABSENT(name, why) { __NR_##name, #name, why, SANDBOX_ABSENT }
+	{ \
+		__NR_##name, #name, why, SANDBOX_ARG, arg, mask, value \
+	}
+#define OWN(name, arg, why) \
+	{ \
+		__NR_##name, #name, why, SANDBOX_OWN, arg \
+	}
+#define ABSENT(name, why) \
+	{ \
+		__NR_##name, #name, why, SANDBOX_ABSENT \
+	}
 #define INT UINT32_MAX /* an int: the kernel looks at no more of it */
 
 #define CLONE_SPACES \

@@ -7,7 +7,7 @@
 #ifndef CMD_EPIMETHEUS_LIMITS_H
 #define CMD_EPIMETHEUS_LIMITS_H
 
-#include "base/sandbox.h"
+#include "base/self/sandbox.h"
 
 #define LIMITS_SIGNAL SIGUSR1 /* to this process: a call was refused, sandbox_report says which */
 

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/heap.h"
+#include "base/self/heap.h"
 #include "cmd/epimetheus/licenses.h"
 #include "cmd/epimetheus/limits.h"
 #include "cmd/epimetheus/options.h"
@@ -41,8 +41,7 @@ static bool answered(const struct options *o)
 		options_print_help(&text, o);
 	else if (o->version)
 		buf_printf(&text, "epimetheus, version %s%s%s\n", EPI_VERSION,
-			EPI_REVISION[0] ? " (revision " EPI_REVISION : "",
-			EPI_REVISION[0] ? ")" : "");
+			EPI_REVISION[0] ? " (revision " EPI_REVISION : "", EPI_REVISION[0] ? ")" : "");
 	else if (o->licenses)
 		licenses_print(&text);
 	else
@@ -102,13 +101,11 @@ static void wait_for_end(struct server *s, const sigset_t *set)
 			continue;
 		}
 		if (sig != SIGHUP) {
-			log_info("main", "received a signal, ending",
-				LOG_S("signal", strsignal(sig)));
+			log_info("main", "received a signal, ending", LOG_S("signal", strsignal(sig)));
 			return;
 		}
 		if (server_reload(s, &err))
-			log_error(
-				"main", "reload failed, the old configuration stays", LOG_E(&err));
+			log_error("main", "reload failed, the old configuration stays", LOG_E(&err));
 	}
 }
 
@@ -135,7 +132,7 @@ int main(int argc, char **argv)
 	if (rc) {
 		log_error("main", "cannot start", LOG_E(&err));
 		return rc == ERR_INVALID || rc == ERR_LIMIT || rc == ERR_NOT_FOUND ? EXIT_CONFIG :
-										     EXIT_SYSTEM;
+																			 EXIT_SYSTEM;
 	}
 	wait_for_end(s, &set);
 	server_close(s);

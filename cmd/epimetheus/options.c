@@ -1,6 +1,6 @@
 #include "cmd/epimetheus/options.h"
 
-#include "base/machine_memory.h"
+#include "base/self/machine_memory.h"
 
 #define QUERY_MEMORY_TOTAL_MIN (16u << 20) /* less answers nothing */
 
@@ -107,8 +107,7 @@ enum err_code options_parse(struct options *o, int argc, char **argv, struct err
 	size_t args_n;
 	enum err_code rc;
 
-	rc = flags_parse(
-		table, TABLE_N, argc, argv, args, 1, &args_n, &opt.help, &opt.version, err);
+	rc = flags_parse(table, TABLE_N, argc, argv, args, 1, &args_n, &opt.help, &opt.version, err);
 	if (rc)
 		return rc;
 	if (args_n)

@@ -4,8 +4,8 @@
 #ifndef CMD_EPIMETHEUS_OPTIONS_H
 #define CMD_EPIMETHEUS_OPTIONS_H
 
-#include "base/flags.h"
 #include "base/log.h"
+#include "base/self/flags.h"
 
 struct options {
 	const char *config_file;

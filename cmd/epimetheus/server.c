@@ -12,7 +12,7 @@
 #include "cmd/epimetheus/sink.h"
 #include "promql/engine.h"
 #include "promql/rules/manager.h"
-#include "promql/rules/notifier.h"
+#include "promql/rules/notify/notifier.h"
 #include "scrape/manager.h"
 #include "web/web.h"
 
@@ -80,8 +80,7 @@ static enum err_code load(const struct server *s, struct config **out, struct er
 }
 
 /* The database sums over instances of a job: it wants to know what tells them apart. */
-static enum err_code tell_instance_labels(
-	struct server *s, const struct config *c, struct err *err)
+static enum err_code tell_instance_labels(struct server *s, const struct config *c, struct err *err)
 {
 	struct db_job_labels *v = calloc(c->scrape_n + 1, sizeof(*v));
 	enum err_code rc;
@@ -89,8 +88,8 @@ static enum err_code tell_instance_labels(
 	if (!v)
 		return err_set(err, ERR_NOMEM, "configuration: out of memory");
 	for (size_t i = 0; i < c->scrape_n; i++)
-		v[i] = (struct db_job_labels){ c->scrape[i].job_name,
-			c->scrape[i].instance_labels, c->scrape[i].instance_labels_n };
+		v[i] = (struct db_job_labels){ c->scrape[i].job_name, c->scrape[i].instance_labels,
+			c->scrape[i].instance_labels_n };
 	rc = db_set_instance_labels(s->db, v, c->scrape_n, err);
 	free(v);
 	return rc;
@@ -110,8 +109,7 @@ static enum err_code load_rules(const struct config *c, struct rule_set **out, s
 
 static enum err_code apply_alerting(struct server *s, struct config *c, struct err *err)
 {
-	enum err_code rc = notifier_apply(
-		s->notifier, &c->alerting, c->global.external_labels, err);
+	enum err_code rc = notifier_apply(s->notifier, &c->alerting, c->global.external_labels, err);
 
 	if (rc)
 		return rc;
@@ -348,8 +346,7 @@ static enum err_code check_config(struct server *s, struct err *err)
 
 	s->builtin = !options_has_config_file(&s->o) && !fs_exists(s->o.config_file);
 	if (s->builtin) {
-		log_info("main",
-			"no configuration file: the built-in one scrapes this server itself",
+		log_info("main", "no configuration file: the built-in one scrapes this server itself",
 			LOG_S("looked_for", s->o.config_file));
 		return ERR_OK;
 	}

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "tsdb/number_chunk.h"
+#include "tsdb/columns/number_chunk.h"
 
 _Static_assert(SINK_STALE_BITS == NUMBER_STALE_BITS, "both are Prometheus's");
 

@@ -2,12 +2,12 @@
  * The database as a sink for scraped profiles.
  *
  * Ownership: the caller's memory; the database must outlive it.
- * Threads:   as scrape/sink.h.
+ * Threads:   as scrape/config/sink.h.
  */
 #ifndef CMD_EPIMETHEUS_SINK_H
 #define CMD_EPIMETHEUS_SINK_H
 
-#include "scrape/sink.h"
+#include "scrape/config/sink.h"
 #include "tsdb/db.h"
 
 struct db_sink {

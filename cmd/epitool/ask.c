@@ -8,8 +8,8 @@
 #include "cmd/epitool/local.h"
 #include "cmd/epitool/progress.h"
 #include "cmd/epitool/times.h"
-#include "promql/parse.h"
-#include "web/notices.h"
+#include "promql/syntax/parse.h"
+#include "web/render/notices.h"
 
 static enum err_code read_time(
 	const char *name, const char *text, int64_t now_ns, int64_t *out, struct err *err)
@@ -103,11 +103,11 @@ static enum err_code ask_server(const struct question *q, const char *text, stru
 	if (q->analyze)
 		buf_add_cstr(&form, "&analyze=1");
 	r.path = q->explain ? "/api/v1/explain_query" :
-		q->step_ns  ? "/api/v1/query_range" :
-			      "/api/v1/query";
+		q->step_ns      ? "/api/v1/query_range" :
+						  "/api/v1/query";
 	r.body = buf_str(&form);
 	rc = buf_failed(&form) ? err_set(err, ERR_NOMEM, "query: out of memory") :
-				 client_send(&q->client, &r, answer, err);
+							 client_send(&q->client, &r, answer, err);
 	add_header(said, buf_str(&warning));
 	buf_release(&warning);
 	buf_release(&form);
@@ -121,7 +121,7 @@ enum err_code ask(const struct question *q, const char *text, struct buf *answer
 
 	progress_begin(q->data[0] ? "reading" : "waiting for the answer");
 	rc = q->data[0] ? local_ask(q, text, answer, &said, err) :
-			  ask_server(q, text, answer, &said, err);
+					  ask_server(q, text, answer, &said, err);
 	progress_end();
 	fprintf(stderr, STR_FMT, STR_ARG(buf_str(&said)));
 	if (!rc && buf_failed(&said))

@@ -7,7 +7,7 @@
 #ifndef CMD_EPITOOL_ASK_H
 #define CMD_EPITOOL_ASK_H
 
-#include "base/flags.h"
+#include "base/self/flags.h"
 #include "cmd/epitool/epitool.h"
 
 struct question {
@@ -25,11 +25,13 @@ struct question {
 /* Flags for a struct question q: what commands that ask have in common. */
 #define ASK_FLAGS(q) \
 	{ "server", FLAG_STRING, &(q).client.server, SERVER_DEFAULT, "Server to ask." }, \
-	{ "http.config.file", FLAG_STRING, &(q).client.http_config, "", \
-		"File with basic_auth, authorization, tls_config and so on for the server." }, \
-	{ "data", FLAG_STRING, &(q).data, "", \
-		"Data directory to read instead, without writing to it; a server may be running." }, \
-	{ "timeout", FLAG_DURATION, &(q).client.timeout_ns, "2m", "Longest time to wait." }
+		{ "http.config.file", FLAG_STRING, &(q).client.http_config, "", \
+			"File with basic_auth, authorization, tls_config and so on for the server." }, \
+		{ "data", FLAG_STRING, &(q).data, "", \
+			"Data directory to read instead, without writing to it; a server may be running." }, \
+	{ \
+		"timeout", FLAG_DURATION, &(q).client.timeout_ns, "2m", "Longest time to wait." \
+	}
 
 /* Reads times; ERR_INVALID for what does not go together. */
 MUST_CHECK enum err_code ask_check(struct question *q, struct err *err);

@@ -1,13 +1,13 @@
 #include <glob.h>
 #include <stdio.h>
 
-#include "base/flags.h"
 #include "base/fs.h"
 #include "base/quote.h"
+#include "base/self/flags.h"
 #include "cmd/epitool/epitool.h"
 #include "promql/rules/rules.h"
-#include "scrape/config.h"
-#include "web/web.h"
+#include "scrape/config/config.h"
+#include "web/http/web_config.h"
 
 #define FILES_MAX 256
 
@@ -49,10 +49,8 @@ static enum err_code add_rule_files(
 		if (k < out->n)
 			continue;
 		if (out->n == RULES_FILES_MAX)
-			return err_set(
-				err, ERR_LIMIT, "more than %u rule files", RULES_FILES_MAX);
-		if (!(out->v[out->n] = arena_strndup(
-			      a, found->gl_pathv[i], strlen(found->gl_pathv[i]))))
+			return err_set(err, ERR_LIMIT, "more than %u rule files", RULES_FILES_MAX);
+		if (!(out->v[out->n] = arena_strndup(a, found->gl_pathv[i], strlen(found->gl_pathv[i]))))
 			return arena_fail(a, "rule files", err);
 		out->n++;
 	}
@@ -76,8 +74,8 @@ static enum err_code find_rule_files(
 		if (failed == GLOB_NOMATCH) {
 			if (strpbrk(path.ptr, "*?["))
 				continue;
-			return err_set(err, ERR_NOT_FOUND, "%s does not point to an existing file",
-				QUOTED(path));
+			return err_set(
+				err, ERR_NOT_FOUND, "%s does not point to an existing file", QUOTED(path));
 		}
 		if (failed)
 			return err_set(err, ERR_IO, "rule files %s: cannot be listed", path.ptr);

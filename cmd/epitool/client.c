@@ -2,7 +2,7 @@
 #include <jansson.h>
 
 #include "base/fs.h"
-#include "base/http_config.h"
+#include "base/net/http_config.h"
 #include "base/quote.h"
 #include "cmd/epitool/epitool.h"
 #include "cmd/epitool/progress.h"
@@ -83,8 +83,7 @@ static void error_text(struct str body, struct buf *out)
 	if (msg)
 		buf_add_printable(out, str_of(msg));
 	else
-		buf_add_printable(
-			out, str_trim((struct str){ body.ptr, body.len < 300 ? body.len : 300 }));
+		buf_add_printable(out, str_trim((struct str){ body.ptr, body.len < 300 ? body.len : 300 }));
 	buf_add_char(out, '\0');
 	json_decref(root);
 }
@@ -144,13 +143,11 @@ static void run(struct exchange *x)
 static enum err_code exchange(struct exchange *x, struct arena *a, const struct client_options *o,
 	const struct client_request *r, struct err *err)
 {
-	struct http_client_options co = { .connections_max = 1,
-		.user_agent = "epitool/" EPI_VERSION };
+	struct http_client_options co = { .connections_max = 1, .user_agent = "epitool/" EPI_VERSION };
 	struct label header = { STR("Content-Type"), str_of(r->content_type) };
-	struct http_request_options ro = { .method = "POST",
-		.timeout_ns = o->timeout_ns,
-		.headers = { &header, 1 },
-		.body = r->body };
+	struct http_request_options ro = {
+		.method = "POST", .timeout_ns = o->timeout_ns, .headers = { &header, 1 }, .body = r->body
+	};
 	struct client_file file = { 0 };
 	struct http_client *client = NULL;
 	struct http_request *request = NULL;
@@ -182,9 +179,7 @@ static enum err_code exchange(struct exchange *x, struct arena *a, const struct 
 enum err_code client_send(const struct client_options *o, const struct client_request *r,
 	struct buf *out, struct err *err)
 {
-	struct exchange x = {
-		.out = out, .warning = r->warning, .err = err, .rc = ERR_UNAVAILABLE
-	};
+	struct exchange x = { .out = out, .warning = r->warning, .err = err, .rc = ERR_UNAVAILABLE };
 	struct arena a;
 	enum err_code rc;
 

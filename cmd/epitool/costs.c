@@ -5,7 +5,7 @@
 
 #include "base/integer.h"
 #include "promql/frame.h"
-#include "web/pprof_prune.h"
+#include "web/render/pprof_prune.h"
 
 bool costs_by_parse(const char *s, enum costs_by *out)
 {
@@ -86,8 +86,7 @@ static struct str row_name(
 		return p->strings[f->system_name];
 	if (c->by == BY_FUNCTION)
 		return f->name ? p->strings[f->name] : frame_binary_name(c->arena, file);
-	text = arena_printf(c->arena, STR_FMT ":%lld", STR_ARG(source),
-		(long long)p->lines[line].line);
+	text = arena_printf(c->arena, STR_FMT ":%lld", STR_ARG(source), (long long)p->lines[line].line);
 	return text ? str_of(text) : (struct str){ 0 };
 }
 
@@ -108,8 +107,7 @@ static enum err_code name_frames(
 	for (uint32_t i = 0; i < p->locations_n; i++) {
 		const struct pprof_location *l = &p->locations[i];
 
-		if (l->line_n == 0 &&
-			(rc = find_row(c, row_name(c, p, l, PPROF_NONE), &ids->bare[i], err)))
+		if (l->line_n == 0 && (rc = find_row(c, row_name(c, p, l, PPROF_NONE), &ids->bare[i], err)))
 			return rc;
 		for (uint32_t k = l->line_first; k < l->line_first + l->line_n; k++)
 			if ((rc = find_row(c, row_name(c, p, l, k), &ids->lines[k], err)))
@@ -155,8 +153,7 @@ enum err_code costs_add(
 	struct row_ids ids;
 	enum err_code rc;
 
-	if ((rc = pruning_init(&pruning, p, c->arena, err)) ||
-		(rc = name_frames(c, p, &ids, err)))
+	if ((rc = pruning_init(&pruning, p, c->arena, err)) || (rc = name_frames(c, p, &ids, err)))
 		return rc;
 	for (uint32_t i = 0; i < p->samples_n; i++) {
 		int64_t value = p->values[(size_t)i * p->types_n + type];

@@ -11,7 +11,7 @@
 #include "cmd/epitool/profile_file.h"
 #include "cmd/epitool/progress.h"
 #include "cmd/epitool/table.h"
-#include "proto/pprof_unit.h"
+#include "proto/report/pprof_unit.h"
 
 static const char usage[] = "diff [FLAGS] BASE NEW";
 static const char about[] =
@@ -62,8 +62,8 @@ static enum err_code read_percent(const char *name, const char *s, double *out, 
 		return ERR_OK;
 	*out = strtod(s, &end);
 	if (end == s || (*end && strcmp(end, "%")) || !isfinite(*out) || *out < 0)
-		return err_set(err, ERR_INVALID, "--%s wants a percentage such as 2%%, not \"%s\"",
-			name, s);
+		return err_set(
+			err, ERR_INVALID, "--%s wants a percentage such as 2%%, not \"%s\"", name, s);
 	return ERR_OK;
 }
 
@@ -158,7 +158,7 @@ static enum err_code read_side(struct diff *x, struct side *s, struct err *err)
 			buf_add_cstr(&s->query, s->text);
 		buf_add_char(&s->query, '\0');
 		rc = buf_failed(&s->query) ? err_set(err, ERR_NOMEM, "diff: out of memory") :
-					     ask(&x->f->q, s->query.ptr, &s->bytes, err);
+									 ask(&x->f->q, s->query.ptr, &s->bytes, err);
 	}
 	if (rc) /* a query's fault says where it is, for a caret below */
 		return is_file || (err->msg[0] >= '0' && err->msg[0] <= '9') ?
@@ -243,8 +243,8 @@ static void print_rows(const struct diff *x, struct buf *out)
 		const int64_t *first = cum ? r->cum : r->flat, *second = cum ? r->flat : r->cum;
 
 		cell_cost(x, &t, r->change, true, to);
-		snprintf(percent, sizeof(percent), "%s%+.2f%%", marked && r->exceeds ? "! " : "",
-			r->percent);
+		snprintf(
+			percent, sizeof(percent), "%s%+.2f%%", marked && r->exceeds ? "! " : "", r->percent);
 		table_cell(&t, str_of(percent));
 		cell_cost(x, &t, first[0], false, to);
 		cell_cost(x, &t, first[1], false, to);
@@ -343,8 +343,8 @@ static void tell_first(const struct diff *x, const struct cost_row *first)
 	struct buf name = { 0 };
 
 	buf_add_printable(&name, first->name);
-	fprintf(stderr, "epitool: %zu above --threshold=%s, first " STR_FMT "\n",
-		x->costs.exceeding, x->f->threshold_text, STR_ARG(buf_str(&name)));
+	fprintf(stderr, "epitool: %zu above --threshold=%s, first " STR_FMT "\n", x->costs.exceeding,
+		x->f->threshold_text, STR_ARG(buf_str(&name)));
 	buf_release(&name);
 }
 
@@ -357,8 +357,7 @@ static int verdict(const struct diff *x)
 	if (first < x->costs.n)
 		tell_first(x, &x->costs.rows[first]);
 	if (x->total_exceeds)
-		fprintf(stderr, "epitool: the total is above --total-threshold=%s\n",
-			x->f->total_text);
+		fprintf(stderr, "epitool: the total is above --total-threshold=%s\n", x->f->total_text);
 	return x->costs.exceeding || x->total_exceeds ? EXIT_FAILED : 0;
 }
 

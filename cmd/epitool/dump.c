@@ -4,16 +4,17 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "base/flags.h"
 #include "base/fs.h"
+#include "base/gzip/gzip.h"
 #include "base/json.h"
 #include "base/quote.h"
+#include "base/self/flags.h"
 #include "cmd/epitool/ask.h"
 #include "cmd/epitool/epitool.h"
-#include "promql/parse.h"
+#include "promql/syntax/parse.h"
 #include "proto/pprof.h"
+#include "tsdb/columns/number_chunk.h"
 #include "tsdb/db.h"
-#include "tsdb/number_chunk.h"
 
 /*
  * epitool tsdb dump: rows as they are stored. As text a row is a line "# {labels} time" and below
@@ -131,8 +132,7 @@ static enum err_code write_pprof(
 	if (!path)
 		return arena_fail(&x->row_arena, "dump", err);
 	if (!(rc = db_row_profile(s, row, &x->row_arena, &p, err)) &&
-		!(rc = pprof_encode(p, &raw, err)) &&
-		!(rc = gzip_compress(buf_str(&raw), 6, &bytes, err)))
+		!(rc = pprof_encode(p, &raw, err)) && !(rc = gzip_compress(buf_str(&raw), 6, &bytes, err)))
 		rc = fs_write_file(&fs_posix, path, buf_str(&bytes), err);
 	buf_release(&raw);
 	buf_release(&bytes);
@@ -215,15 +215,13 @@ static enum err_code dump_all(struct dump *x, struct db *db, struct err *err)
 			m[i] = parsed->root->selector.matchers[i];
 		if (parsed->root->selector.name.len)
 			m[matchers++] = (struct matcher){ .op = MATCH_EQ,
-				.name = STR(LABEL_NAME),
-				.value = parsed->root->selector.name };
+				.name = STR(LABEL_NAME), .value = parsed->root->selector.name };
 	}
 	rc = db_querier_open(db, x->f.start_ns, x->f.end_ns, NULL, &x->q, err);
 	if (!rc)
 		rc = db_select(x->q, m, matchers, &x->arena, &series, &n, err);
 	for (size_t i = 0; i < n && !rc; i++)
-		rc = series[i].numeric ? dump_numbers(x, &series[i], err) :
-					 dump_series(x, &series[i], err);
+		rc = series[i].numeric ? dump_numbers(x, &series[i], err) : dump_series(x, &series[i], err);
 	warning = x->q ? db_querier_warnings(x->q, &warnings) : NULL;
 	for (size_t i = 0; warning && i < warnings; i++)
 		ask_add_notice(&said, false, warning[i]);

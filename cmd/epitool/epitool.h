@@ -30,8 +30,8 @@ int tsdb_repair(int argc, char **argv);
 
 struct flag;
 /* Flags of a tsdb command and its one argument, the data directory. -1: go on; else exit so. */
-int tsdb_flags(struct flag *flags, size_t n, int argc, char **argv, const char *about,
-	const char **dir);
+int tsdb_flags(
+	struct flag *flags, size_t n, int argc, char **argv, const char *about, const char **dir);
 
 #define SERVER_DEFAULT "http://localhost:7272"
 
@@ -50,8 +50,8 @@ struct client_request {
  * One POST to the server; the answer's body is appended. ERR_INVALID with the server's own message
  * where it answered an error, ERR_CANCELED after Ctrl-C.
  */
-MUST_CHECK enum err_code client_send(const struct client_options *o,
-	const struct client_request *r, struct buf *out, struct err *err);
+MUST_CHECK enum err_code client_send(const struct client_options *o, const struct client_request *r,
+	struct buf *out, struct err *err);
 /* A file is replaced whole or not at all; what is no file (/dev/stdout, a pipe) is written to. */
 MUST_CHECK enum err_code save_file(const char *path, struct str content, struct err *err);
 /* To the file, or to standard output where there is none ("" or "-"). */

@@ -4,8 +4,8 @@
 #include "cmd/epitool/progress.h"
 #include "promql/engine.h"
 #include "tsdb/db.h"
-#include "web/api.h"
-#include "web/render.h"
+#include "web/http/envelope.h"
+#include "web/render/render.h"
 
 static enum err_code write_json(
 	struct buf *out, const struct query *q, const struct render_options *o, struct err *err)
@@ -36,11 +36,10 @@ static enum err_code render(
 		enum err_code (*write)(const struct result *r, const struct render_options *o,
 			struct buf *out, struct err *err);
 	} writers[] = { { "pprof", render_pprof_gz }, { "pgo", render_pgo_gz },
-		{ "folded", render_folded }, { "speedscope", render_speedscope },
-		{ "text", render_text } };
-	struct render_options o = { .arena = query_arena(q),
-		.rows_max = question->limit,
-		.max_nodes = question->max_nodes };
+		{ "folded", render_folded }, { "speedscope", render_speedscope }, { "text", render_text } };
+	struct render_options o = {
+		.arena = query_arena(q), .rows_max = question->limit, .max_nodes = question->max_nodes
+	};
 
 	for (size_t i = 0; i < sizeof(writers) / sizeof(writers[0]); i++)
 		if (!strcmp(question->format, writers[i].format))
@@ -52,7 +51,9 @@ static void set_options(const struct question *q, const char *text, struct query
 {
 	*o = (struct query_options){
 		.text = str_of(text),
-		.t_ns = q->has_span ? q->end_ns : q->has_time ? q->time_ns : clock_now_ns(),
+		.t_ns = q->has_span ? q->end_ns :
+			q->has_time     ? q->time_ns :
+							  clock_now_ns(),
 		.has_span = q->has_span && !q->step_ns,
 		.start_ns = q->start_ns,
 		.end_ns = q->end_ns,

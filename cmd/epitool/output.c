@@ -4,8 +4,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/flags.h"
 #include "base/fs.h"
+#include "base/self/flags.h"
 #include "cmd/epitool/epitool.h"
 
 enum err_code save_file(const char *path, struct str content, struct err *err)
@@ -33,16 +33,14 @@ enum err_code put_output(const char *path, struct str content, struct err *err)
 	return ERR_OK;
 }
 
-static void print_help(
-	const struct flag *flags, size_t n, const char *usage, const char *about)
+static void print_help(const struct flag *flags, size_t n, const char *usage, const char *about)
 {
 	struct buf text = { 0 };
 	ptrdiff_t at;
 
 	flags_print_help(&text, "", "", flags, n);
 	at = str_find(buf_str(&text), STR("Flags:\n")); /* above it stands no argument */
-	printf("usage: epitool %s\n\n%s\n\n%.*s", usage, about, (int)text.len - (int)at,
-		text.ptr + at);
+	printf("usage: epitool %s\n\n%s\n\n%.*s", usage, about, (int)text.len - (int)at, text.ptr + at);
 	buf_release(&text);
 }
 
@@ -65,8 +63,10 @@ int read_flags(struct flag *flags, size_t n, int argc, char **argv, const char *
 		return 0;
 	}
 	if (*args_n < min) {
-		fprintf(stderr, "epitool: error: %zu of %zu arguments are missing\n"
-			"usage: epitool %s\n", min - *args_n, min, usage);
+		fprintf(stderr,
+			"epitool: error: %zu of %zu arguments are missing\n"
+			"usage: epitool %s\n",
+			min - *args_n, min, usage);
 		return EXIT_USAGE;
 	}
 	return -1;

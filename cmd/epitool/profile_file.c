@@ -26,12 +26,11 @@ enum err_code profile_file_read(const char *path, struct buf *bytes, struct err 
 {
 	size_t max = pprof_limits_default.raw_bytes_max;
 
-	return strcmp(path, "-") ? fs_read_file(path, max, bytes, err) :
-				   read_stdin(max, bytes, err);
+	return strcmp(path, "-") ? fs_read_file(path, max, bytes, err) : read_stdin(max, bytes, err);
 }
 
-enum err_code profile_file_decode(const char *path, struct str bytes, struct arena *a,
-	struct pprof **out, struct err *err)
+enum err_code profile_file_decode(
+	const char *path, struct str bytes, struct arena *a, struct pprof **out, struct err *err)
 {
 	struct pprof_limits limits = pprof_limits_default;
 	struct str raw;
@@ -56,9 +55,8 @@ const char *profile_name_guess(const struct pprof *p, const char *path)
 	static const struct {
 		const char *type, *name;
 	} known[] = { { "cpu", "process_cpu" }, { "inuse_space", "memory" },
-		{ "alloc_space", "memory" }, { "goroutine", "goroutine" },
-		{ "goroutines", "goroutine" }, { "threadcreate", "threadcreate" },
-		{ "wall", "wall" } };
+		{ "alloc_space", "memory" }, { "goroutine", "goroutine" }, { "goroutines", "goroutine" },
+		{ "threadcreate", "threadcreate" }, { "wall", "wall" } };
 	struct str file = str_of(path);
 	const char *slash = strrchr(path, '/');
 

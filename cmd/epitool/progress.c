@@ -36,8 +36,7 @@ int interrupt_exit_code(int rc)
 
 void interrupt_catch(void)
 {
-	struct sigaction a = { .sa_handler = on_signal,
-		.sa_flags = SA_RESTART | (int)SA_RESETHAND };
+	struct sigaction a = { .sa_handler = on_signal, .sa_flags = SA_RESTART | (int)SA_RESETHAND };
 
 	sigemptyset(&a.sa_mask);
 	sigaction(SIGINT, &a, NULL);
@@ -53,8 +52,8 @@ static void show(void *ctx)
 	while (line.running) {
 		if (cond_wait_until(&line.changed, &line.lock, next))
 			continue;
-		fprintf(stderr, ERASE "%s: %.1f s", line.what,
-			(double)(clock_monotonic_ns() - began) / 1e9);
+		fprintf(
+			stderr, ERASE "%s: %.1f s", line.what, (double)(clock_monotonic_ns() - began) / 1e9);
 		fflush(stderr);
 		shown = true;
 		next = clock_monotonic_ns() + EACH_NS;

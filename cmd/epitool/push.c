@@ -44,8 +44,8 @@ static enum err_code check_flags(const struct push_flags *f, struct err *err)
 
 	for (size_t i = 0; i < f->labels.n; i++)
 		if (!is_label(f->labels.v[i]))
-			return err_set(err, ERR_INVALID, "--label wants NAME=VALUE, not \"%s\"",
-				f->labels.v[i]);
+			return err_set(
+				err, ERR_INVALID, "--label wants NAME=VALUE, not \"%s\"", f->labels.v[i]);
 	if (f->time[0] && (rc = time_arg_parse(str_of(f->time), clock_now_ns(), &t, err)))
 		return err_wrap(err, rc, "--time");
 	return ERR_OK;
@@ -91,15 +91,13 @@ static void tell(const char *file, const char *name, struct str answer)
 	size_t i;
 
 	buf_add_printable(&text, str_of(time ? time : "?"));
-	printf("%s: stored as %s at " STR_FMT ", %lld samples\n", file, name,
-		STR_ARG(buf_str(&text)),
+	printf("%s: stored as %s at " STR_FMT ", %lld samples\n", file, name, STR_ARG(buf_str(&text)),
 		(long long)json_integer_value(json_object_get(data, "samples")));
 	json_array_foreach(json_object_get(root, "warnings"), i, line)
 	{
 		buf_clear(&text);
 		buf_add_printable(&text, str_of(json_string_value(line)));
-		fprintf(stderr, "epitool: warning: %s: " STR_FMT "\n", file,
-			STR_ARG(buf_str(&text)));
+		fprintf(stderr, "epitool: warning: %s: " STR_FMT "\n", file, STR_ARG(buf_str(&text)));
 	}
 	buf_release(&text);
 	json_decref(root);
@@ -170,8 +168,7 @@ int push(int argc, char **argv)
 	size_t n = sizeof(flags) / sizeof(flags[0]), files_n = 0, failed = 0;
 	const char *files[FILES_MAX];
 	struct err err = { 0 };
-	int rc = read_flags(
-		flags, n, argc, argv, usage, about, files, 1, FILES_MAX, &files_n);
+	int rc = read_flags(flags, n, argc, argv, usage, about, files, 1, FILES_MAX, &files_n);
 
 	if (rc >= 0)
 		return rc;
@@ -184,8 +181,7 @@ int push(int argc, char **argv)
 		if (!atomic_load(&interrupted) && !push_file(&f, files[i], &err))
 			continue;
 		failed++;
-		fprintf(stderr, "epitool: error: %s\n",
-			atomic_load(&interrupted) ? "canceled" : err.msg);
+		fprintf(stderr, "epitool: error: %s\n", atomic_load(&interrupted) ? "canceled" : err.msg);
 	}
 	if (files_n > 1)
 		printf("%zu stored, %zu failed\n", files_n - failed, failed);

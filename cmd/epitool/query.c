@@ -23,8 +23,8 @@ struct query_flags {
 
 static bool is_format(const char *s)
 {
-	static const char *const known[] = { "table", "json", "folded", "pprof", "pgo",
-		"speedscope", "text" };
+	static const char *const known[] = { "table", "json", "folded", "pprof", "pgo", "speedscope",
+		"text" };
 
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
 		if (!strcmp(s, known[i]))
@@ -54,11 +54,10 @@ static enum err_code check_flags(struct query_flags *f, bool format_given, struc
 		strcmp(f->format, "json"))
 		return err_set(err, ERR_INVALID, "--explain gives text or json");
 	if (is_binary(f->format) && to_stdout && isatty(STDOUT_FILENO))
-		return err_set(err, ERR_INVALID, "%s is binary: name a file with --output",
-			f->format);
+		return err_set(err, ERR_INVALID, "%s is binary: name a file with --output", f->format);
 	f->q.format = f->q.explain && strcmp(f->format, "json") ? "text" :
-		!strcmp(f->format, "table")                     ? "json" :
-								  f->format;
+		!strcmp(f->format, "table")                         ? "json" :
+															  f->format;
 	return ask_check(&f->q, err);
 }
 
@@ -81,6 +80,7 @@ static enum err_code run(const struct query_flags *f, const char *text, struct e
 int query(int argc, char **argv)
 {
 	struct query_flags f = { 0 };
+	/* clang-format off */
 	struct flag flags[] = {
 		{ "format", FLAG_STRING, &f.format, "table",
 			"table, json, folded, pprof, pgo, speedscope or text (as go tool pprof "
@@ -102,6 +102,7 @@ int query(int argc, char **argv)
 			"With --explain: evaluate it too, and say how long each part took." },
 		ASK_FLAGS(f.q),
 	};
+	/* clang-format on */
 	size_t n = sizeof(flags) / sizeof(flags[0]), args_n = 0;
 	const char *args[1];
 	struct err err = { 0 };

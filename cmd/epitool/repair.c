@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/flags.h"
+#include "base/self/flags.h"
 #include "cmd/epitool/epitool.h"
 #include "tsdb/db.h"
 
@@ -31,7 +31,8 @@ static enum err_code open_db(const char *dir, struct db **out, struct err *err)
 	if ((rc = db_open(&o, out, err)) == ERR_UNAVAILABLE)
 		return err_set(err, rc,
 			"%s is in use: stop its server first, or ask it, with"
-			" --web.enable-admin-api: POST /api/v1/admin/tsdb/accept_losses", dir);
+			" --web.enable-admin-api: POST /api/v1/admin/tsdb/accept_losses",
+			dir);
 	return rc;
 }
 
@@ -61,13 +62,11 @@ static int print(struct db *db)
 	return left ? EXIT_FAILED : 0;
 }
 
-static enum err_code read_numbers(
-	const struct flag_list *list, uint64_t *numbers, struct err *err)
+static enum err_code read_numbers(const struct flag_list *list, uint64_t *numbers, struct err *err)
 {
 	for (size_t i = 0; i < list->n; i++)
 		if (!str_to_u64(str_of(list->v[i]), &numbers[i]))
-			return err_set(err, ERR_INVALID, "--loss: \"%s\" is not a number",
-				list->v[i]);
+			return err_set(err, ERR_INVALID, "--loss: \"%s\" is not a number", list->v[i]);
 	return ERR_OK;
 }
 
@@ -75,12 +74,14 @@ int tsdb_repair(int argc, char **argv)
 {
 	bool accept = false;
 	struct flag_list list = { 0 };
+	/* clang-format off */
 	struct flag flags[] = {
 		{ "accept", FLAG_BOOL, &accept, NULL,
 			"Queries need not say any more what is lost now." },
 		{ "loss", FLAG_LIST, &list, NULL,
 			"With --accept: this one, by its number; may be given more than once." },
 	};
+	/* clang-format on */
 	uint64_t numbers[FLAG_LIST_MAX];
 	struct db *db = NULL;
 	struct err err;
@@ -101,8 +102,7 @@ int tsdb_repair(int argc, char **argv)
 	}
 	if (open_db(dir, &db, &err))
 		return fail(&err);
-	rc = accept && db_accept_losses(db, numbers, list.n, &accepted, &err) ? fail(&err) :
-										 print(db);
+	rc = accept && db_accept_losses(db, numbers, list.n, &accepted, &err) ? fail(&err) : print(db);
 	db_close(db);
 	return rc;
 }

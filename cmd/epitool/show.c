@@ -10,7 +10,7 @@
 #include "base/integer.h"
 #include "base/quote.h"
 #include "cmd/epitool/table.h"
-#include "proto/pprof_unit.h"
+#include "proto/report/pprof_unit.h"
 
 #define LABELS_MAX 32u
 #define TIME_SECONDS_MAX 4e9
@@ -273,8 +273,8 @@ static void show_profiles(struct shown *x, json_t *result)
 	{
 		cell_number(x, &t, (double)json_integer_value(json_object_get(element, "cost")),
 			unit_of(x, element));
-		cell_number(x, &t, (double)json_integer_value(json_object_get(element, "profiles")),
-			STR(""));
+		cell_number(
+			x, &t, (double)json_integer_value(json_object_get(element, "profiles")), STR(""));
 		label_cells(x, &labels, json_object_get(element, "metric"), &t);
 	}
 	table_print(&t, x->width, x->out);

@@ -7,7 +7,7 @@
 
 #include "base/integer.h"
 #include "base/quote.h"
-#include "proto/pprof_unit.h"
+#include "proto/report/pprof_unit.h"
 
 #define GAP 2u
 #define NARROW 12u /* a column is not cut below this */

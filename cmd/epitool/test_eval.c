@@ -83,8 +83,7 @@ static void print_faults(struct buf *out, const struct group_info *g, int64_t t_
 	}
 }
 
-enum err_code test_eval_at(
-	struct test_eval *e, int64_t t_ns, struct buf *faults, struct err *err)
+enum err_code test_eval_at(struct test_eval *e, int64_t t_ns, struct buf *faults, struct err *err)
 {
 	struct rules_snapshot s;
 	struct arena a;
@@ -104,8 +103,8 @@ enum err_code test_eval_at(
 	return rc;
 }
 
-static enum err_code add_firing(struct arena *a, const struct rule_info *r,
-	struct test_alert *v, size_t *n, struct err *err)
+static enum err_code add_firing(
+	struct arena *a, const struct rule_info *r, struct test_alert *v, size_t *n, struct err *err)
 {
 	for (size_t i = 0; i < r->alerts_n; i++) {
 		const struct alert_info *from = &r->alerts[i];

@@ -105,7 +105,7 @@ static struct str cut_part(struct str *rest)
 	struct str part = { rest->ptr, at < 0 ? rest->len : (size_t)at };
 
 	*rest = at < 0 ? (struct str){ 0 } :
-			 (struct str){ rest->ptr + at + 1, rest->len - (size_t)at - 1 };
+					 (struct str){ rest->ptr + at + 1, rest->len - (size_t)at - 1 };
 	return part;
 }
 
@@ -141,8 +141,8 @@ static enum err_code take_type(
 	return ERR_OK;
 }
 
-static enum err_code take_stacks(struct yaml_ctx *ctx, struct profiles_fields *f,
-	const struct yaml_node *n, struct err *err)
+static enum err_code take_stacks(
+	struct yaml_ctx *ctx, struct profiles_fields *f, const struct yaml_node *n, struct err *err)
 {
 	struct str rest = f->folded;
 	size_t lines = 1, number = 0;
@@ -158,14 +158,13 @@ static enum err_code take_stacks(struct yaml_ctx *ctx, struct profiles_fields *f
 		struct str line = { rest.ptr, end < 0 ? rest.len : (size_t)end };
 
 		rest = end < 0 ? (struct str){ 0 } :
-				 (struct str){ rest.ptr + end + 1, rest.len - (size_t)end - 1 };
+						 (struct str){ rest.ptr + end + 1, rest.len - (size_t)end - 1 };
 		number++;
 		if (str_trim(line).len == 0)
 			continue;
-		if ((rc = test_stack_parse(
-			     ctx->arena, line, &f->made.stacks[f->made.stacks_n++], &why)))
-			return yaml_err(yaml_get(n, "folded"), err, rc, "folded: line %zu: %s",
-				number, why.msg);
+		if ((rc = test_stack_parse(ctx->arena, line, &f->made.stacks[f->made.stacks_n++], &why)))
+			return yaml_err(
+				yaml_get(n, "folded"), err, rc, "folded: line %zu: %s", number, why.msg);
 	}
 	return ERR_OK;
 }
@@ -223,8 +222,7 @@ static int time_cmp(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static enum err_code listed_times(
-	struct yaml_ctx *ctx, struct profiles_fields *f, struct err *err)
+static enum err_code listed_times(struct yaml_ctx *ctx, struct profiles_fields *f, struct err *err)
 {
 	const struct yaml_node *list = yaml_get(f->node, "at"), *item = list->child;
 	const struct str *texts = f->at.v;
@@ -242,8 +240,8 @@ static enum err_code listed_times(
 }
 
 /* When the test's own fields are known: times that nothing is said of are each interval of it. */
-static enum err_code fill_profiles(struct yaml_ctx *ctx, struct profiles_fields *f,
-	const struct test_group *g, struct err *err)
+static enum err_code fill_profiles(
+	struct yaml_ctx *ctx, struct profiles_fields *f, const struct test_group *g, struct err *err)
 {
 	struct test_profiles *p = &f->made;
 	int64_t every = f->has_every ? f->every_ns : g->interval_ns;
@@ -276,8 +274,8 @@ static const struct yaml_field alert_table[] = {
 	{ "exp_annotations", YAML_STRING_MAP, offsetof(struct test_alert, annotations), NULL, NULL, "",
 		0 },
 };
-static const struct yaml_schema alert_schema = { "alert", sizeof(struct test_alert), alert_table,
-	2, NULL, NULL };
+static const struct yaml_schema alert_schema = { "alert", sizeof(struct test_alert), alert_table, 2,
+	NULL, NULL };
 
 /* The name of the alert is a label of what is expected, which nobody writes. */
 static enum err_code check_alerts(
@@ -434,8 +432,7 @@ static enum err_code check_file(
 		for (size_t k = 0; k < i; k++)
 			if (str_eq(names[i], names[k]))
 				return yaml_err(yaml_get(n, "group_eval_order"), err, ERR_INVALID,
-					"group name repeated in evaluation order: " STR_FMT,
-					STR_ARG(names[i]));
+					"group name repeated in evaluation order: " STR_FMT, STR_ARG(names[i]));
 	for (size_t i = 0; i < f->rule_files.n; i++)
 		if (files[i].len)
 			files[i] = str_of(path_join(ctx->arena, ctx->dir, files[i]));
@@ -446,8 +443,7 @@ static enum err_code check_file(
 	if (!(made->tests = arena_array(ctx->arena, struct test_group, f->tests.n + 1)))
 		return arena_fail(ctx->arena, n->file, err);
 	for (; made->tests_n < f->tests.n; made->tests_n++) {
-		if ((rc = fill_group(
-			     ctx, &groups[made->tests_n], made->evaluation_interval_ns, err)))
+		if ((rc = fill_group(ctx, &groups[made->tests_n], made->evaluation_interval_ns, err)))
 			return rc;
 		made->tests[made->tests_n] = groups[made->tests_n].made;
 	}
@@ -467,8 +463,8 @@ static const struct yaml_field file_table[] = {
 static const struct yaml_schema file_schema = { "unitTestFile", sizeof(struct file_fields),
 	file_table, 4, file_defaults, check_file };
 
-enum err_code test_file_parse(struct arena *a, const char *path, struct str text,
-	struct test_file **out, struct err *err)
+enum err_code test_file_parse(
+	struct arena *a, const char *path, struct str text, struct test_file **out, struct err *err)
 {
 	struct yaml_ctx ctx = { .arena = a, .dir = path_dir(str_of(path)) };
 	struct file_fields *f = arena_new(a, struct file_fields);

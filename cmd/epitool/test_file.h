@@ -14,10 +14,10 @@
 #define CMD_EPITOOL_TEST_FILE_H
 
 #include "base/labels.h"
-#include "base/yaml.h"
+#include "base/yaml/yaml.h"
 
 #define TEST_VALUES_MAX 1000000u /* of one series */
-#define TEST_FRAMES_MAX 512u     /* of one stack */
+#define TEST_FRAMES_MAX 512u /* of one stack */
 
 struct test_values {
 	double *v; /* one that is left out: test_is_gap */
@@ -87,15 +87,15 @@ struct test_group {
 
 struct test_file {
 	struct str *rule_files; /* relative ones with the file's directory in front */
-	struct str *order;      /* of groups */
+	struct str *order; /* of groups */
 	size_t rule_files_n, order_n;
 	int64_t evaluation_interval_ns;
 	struct test_group *tests;
 	size_t tests_n;
 };
 
-MUST_CHECK enum err_code test_file_parse(struct arena *a, const char *path, struct str text,
-	struct test_file **out, struct err *err);
+MUST_CHECK enum err_code test_file_parse(
+	struct arena *a, const char *path, struct str text, struct test_file **out, struct err *err);
 
 /* ---- the notations inside of strings; faults without a place ---- */
 

@@ -5,8 +5,8 @@
 
 #include "base/quote.h"
 #include "cmd/epitool/test_file.h"
-#include "promql/parse.h"
-#include "tsdb/number_chunk.h"
+#include "promql/syntax/parse.h"
+#include "tsdb/columns/number_chunk.h"
 
 #define GAP_BITS UINT64_C(0x7ff0000000000e91) /* a NaN that no text stands for */
 #define NUMBER_TEXT_MAX 64
@@ -135,8 +135,8 @@ enum err_code test_values_parse(
 
 	while ((word = next_word(&rest)).len > 0) {
 		if (!parse_run(word, &run))
-			return err_set(err, ERR_INVALID, "%s is no value: 1, 1+2x3, _, _x3, stale",
-				QUOTED(word));
+			return err_set(
+				err, ERR_INVALID, "%s is no value: 1, 1+2x3, _, _x3, stale", QUOTED(word));
 		n += run.n;
 		if (n > TEST_VALUES_MAX)
 			return err_set(err, ERR_LIMIT, "more than %u values", TEST_VALUES_MAX);
@@ -227,7 +227,7 @@ static void cut_labels(struct arena *a, struct str *frames, struct labels *out)
 	if (i <= 1)
 		return;
 	if (test_metric_parse(
-		    a, (struct str){ frames->ptr + i - 1, frames->len - i + 1 }, &found, NULL))
+			a, (struct str){ frames->ptr + i - 1, frames->len - i + 1 }, &found, NULL))
 		return;
 	*out = found;
 	frames->len = i - 1;
@@ -272,8 +272,8 @@ enum err_code test_stack_parse(
 	if ((rc = test_values_parse(a, values, &out->values, err)))
 		return rc;
 	for (size_t i = 0; i < out->values.n; i++)
-		if (!test_is_gap(out->values.v[i]) && (!(fabs(out->values.v[i]) < 0x1p62) ||
-							      out->values.v[i] != trunc(out->values.v[i])))
+		if (!test_is_gap(out->values.v[i]) &&
+			(!(fabs(out->values.v[i]) < 0x1p62) || out->values.v[i] != trunc(out->values.v[i])))
 			return err_set(err, ERR_INVALID, "a stack's values are whole numbers");
 	out->is_constant = out->values.n == 1;
 	return ERR_OK;

@@ -84,8 +84,7 @@ static void check_alerts(struct running *x, const struct test_alert_case *c)
 static void check_alerts_at(struct running *x, int64_t from_ns, int64_t to_ns)
 {
 	for (size_t i = 0; i < x->test->alerts_n; i++)
-		if (x->test->alerts[i].eval_time_ns >= from_ns &&
-			x->test->alerts[i].eval_time_ns < to_ns)
+		if (x->test->alerts[i].eval_time_ns >= from_ns && x->test->alerts[i].eval_time_ns < to_ns)
 			check_alerts(x, &x->test->alerts[i]);
 }
 
@@ -113,8 +112,7 @@ static bool evaluate_all(struct running *x)
 			return false;
 		}
 		if (test_eval_at(x->eval, t, &faults, &err)) {
-			add_fault(x->faults,
-				faults.len ? without_newline(buf_str(&faults)) : str_of(err.msg));
+			add_fault(x->faults, faults.len ? without_newline(buf_str(&faults)) : str_of(err.msg));
 			buf_release(&faults);
 			return false;
 		}
@@ -134,8 +132,8 @@ static void begin_expr_fault(struct buf *text, const struct test_expr_case *c)
 	duration_print(text, c->eval_time_ns);
 }
 
-static enum err_code samples_of(struct arena *a, const struct result *r,
-	struct test_sample **out, size_t *n, struct err *err)
+static enum err_code samples_of(
+	struct arena *a, const struct result *r, struct test_sample **out, size_t *n, struct err *err)
 {
 	size_t room = r->type == RESULT_VECTOR ? r->n : 1;
 
@@ -150,15 +148,13 @@ static enum err_code samples_of(struct arena *a, const struct result *r,
 	if (r->type == RESULT_SCALAR)
 		(*out)[(*n)++] = (struct test_sample){ .value = r->scalar };
 	for (size_t i = 0; r->type == RESULT_VECTOR && i < r->n; i++)
-		(*out)[(*n)++] =
-			(struct test_sample){ r->vector[i].metric, r->vector[i].value };
+		(*out)[(*n)++] = (struct test_sample){ r->vector[i].metric, r->vector[i].value };
 	return ERR_OK;
 }
 
 static void check_expr(struct running *x, const struct test_expr_case *c)
 {
-	struct query_options o = { .text = c->expr,
-		.t_ns = test_world_time(c->eval_time_ns) };
+	struct query_options o = { .text = c->expr, .t_ns = test_world_time(c->eval_time_ns) };
 	struct test_sample *got = NULL;
 	struct query *q = NULL;
 	struct buf text = { 0 };
@@ -249,9 +245,9 @@ static void run_tests(struct arena *a, const struct test_file *f, struct faults 
 	}
 	for (size_t i = 0; i < f->tests_n; i++) {
 		const struct test_group *g = &f->tests[i];
-		struct rules_load load = { .patterns = rule_files,
-			.patterns_n = rule_files_n,
-			.interval_ns = g->interval_ns };
+		struct rules_load load = {
+			.patterns = rule_files, .patterns_n = rule_files_n, .interval_ns = g->interval_ns
+		};
 		struct running x = { .file = f, .test = g, .faults = faults, .arena = a };
 
 		if (rule_set_load(&load, &x.set, &err)) {

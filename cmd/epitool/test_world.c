@@ -20,7 +20,7 @@
 struct input {
 	int64_t t_ns;
 	uint32_t source; /* series, then profiles */
-	uint32_t at;     /* which of its times */
+	uint32_t at; /* which of its times */
 };
 
 /* Frames of all stacks of one input by number, so that each profile is made without a search. */
@@ -40,7 +40,7 @@ struct test_world {
 	struct input *inputs; /* ascending by time */
 	size_t inputs_n, stored;
 	struct code *codes; /* one per profiles of the test */
-	struct mutex lock;  /* the rest */
+	struct mutex lock; /* the rest */
 	struct cond acked;
 	size_t waited; /* for so many acknowledgements */
 	struct err fault;
@@ -111,13 +111,13 @@ static enum err_code list_inputs(struct test_world *w, struct err *err)
 		for (size_t k = 0; k < g->series[i].values.n; k++)
 			if (!test_is_gap(g->series[i].values.v[k]))
 				w->inputs[w->inputs_n++] = (struct input){
-					test_world_time((int64_t)k * g->interval_ns), (uint32_t)i, (uint32_t)k };
+					test_world_time((int64_t)k * g->interval_ns), (uint32_t)i, (uint32_t)k
+				};
 	for (size_t i = 0; i < g->profiles_n; i++)
 		for (size_t k = 0; k < g->profiles[i].at_n; k++)
 			if (profile_is_there(&g->profiles[i], k))
-				w->inputs[w->inputs_n++] =
-					(struct input){ test_world_time(g->profiles[i].at_ns[k]),
-						(uint32_t)(g->series_n + i), (uint32_t)k };
+				w->inputs[w->inputs_n++] = (struct input){ test_world_time(g->profiles[i].at_ns[k]),
+					(uint32_t)(g->series_n + i), (uint32_t)k };
 	qsort(w->inputs, w->inputs_n, sizeof(*w->inputs), input_cmp);
 	return ERR_OK;
 }
@@ -310,14 +310,12 @@ static enum err_code make_profile(struct arena *a, const struct test_profiles *p
 		line.function = pprof_builder_function(b, &f);
 		/* like code, which stands at the same place in each profile */
 		locations[i] = pprof_builder_location(b,
-			(struct pprof_location){ .address = 0x1000 + 16 * (uint64_t)i,
-				.mapping = PPROF_NONE },
+			(struct pprof_location){ .address = 0x1000 + 16 * (uint64_t)i, .mapping = PPROF_NONE },
 			&line, 1);
 	}
 	for (size_t i = 0; i < p->stacks_n; i++)
 		if (stack_value(&p->stacks[i], at->at, &value) && value != 0 &&
-			(rc = add_stack(b, &p->stacks[i], c->stacks[i], locations, scratch, value,
-				 err)))
+			(rc = add_stack(b, &p->stacks[i], c->stacks[i], locations, scratch, value, err)))
 			return rc;
 	return pprof_builder_finish(b, out, err);
 }
@@ -326,8 +324,7 @@ static enum err_code store_profile(struct test_world *w, const struct input *at,
 {
 	size_t i = at->source - w->test->series_n;
 	const struct test_profiles *p = &w->test->profiles[i];
-	struct db_append a = { .labels = p->labels, .ts_ns = at->t_ns,
-		.interval_ns = p->interval_ns };
+	struct db_append a = { .labels = p->labels, .ts_ns = at->t_ns, .interval_ns = p->interval_ns };
 	struct db_append_stats stats;
 	struct pprof *profile = NULL;
 	struct buf bytes = { 0 };

@@ -30,14 +30,13 @@ enum err_code time_arg_parse(struct str s, int64_t now_ns, int64_t *out_ns, stru
 	if (rest.ptr == s.ptr && !time_parse(s, out_ns, NULL))
 		return ERR_OK;
 	return err_set(err, ERR_INVALID,
-		"cannot parse %s to a time: RFC 3339, unix seconds, now, now-1h or -1h",
-		QUOTED(s));
+		"cannot parse %s to a time: RFC 3339, unix seconds, now, now-1h or -1h", QUOTED(s));
 }
 
 void time_arg_print(struct buf *out, int64_t ns)
 {
 	uint64_t size = ns < 0 ? -(uint64_t)ns : (uint64_t)ns;
 
-	buf_printf(out, "%s%llu.%09llu", ns < 0 ? "-" : "",
-		(unsigned long long)(size / 1000000000), (unsigned long long)(size % 1000000000));
+	buf_printf(out, "%s%llu.%09llu", ns < 0 ? "-" : "", (unsigned long long)(size / 1000000000),
+		(unsigned long long)(size % 1000000000));
 }

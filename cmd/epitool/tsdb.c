@@ -11,10 +11,10 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "base/flags.h"
 #include "base/json.h"
+#include "base/self/flags.h"
 #include "cmd/epitool/epitool.h"
-#include "tsdb/block.h"
+#include "tsdb/block/block.h"
 #include "tsdb/db.h"
 
 #define CACHE_BYTES (16u << 20)
@@ -121,9 +121,9 @@ static void list_text(struct buf *out, const struct db_block_status *v, size_t n
 		buf_printf(out,
 			"%-26s  %-20.*s  %-20.*s %5" PRIu32 " %8" PRIu64 " %10" PRIu64 " %12" PRIu64
 			" %12" PRIu64 " %14" PRIu64 "%s%s\n",
-			b->ulid[0] ? b->ulid : "(head)", STR_ARG(buf_str(&from)),
-			STR_ARG(buf_str(&to)), b->level, b->series, b->rows, b->samples, b->numbers,
-			b->bytes, b->raw ? "" : "  sums only", b->damaged ? "  DAMAGED" : "");
+			b->ulid[0] ? b->ulid : "(head)", STR_ARG(buf_str(&from)), STR_ARG(buf_str(&to)),
+			b->level, b->series, b->rows, b->samples, b->numbers, b->bytes,
+			b->raw ? "" : "  sums only", b->damaged ? "  DAMAGED" : "");
 		buf_release(&from);
 		buf_release(&to);
 	}
@@ -309,9 +309,8 @@ static void analysis_text(struct buf *out, const struct analysis *x)
 		"PER SAMPLE");
 	for (size_t i = 0; i < PARTS_N; i++)
 		if (x->bytes[i])
-			buf_printf(out, "%-32s %14" PRIu64 " %7.1f%% %12.4f\n", parts[i].what,
-				x->bytes[i], 100.0 * (double)x->bytes[i] / (double)all,
-				(double)x->bytes[i] / samples);
+			buf_printf(out, "%-32s %14" PRIu64 " %7.1f%% %12.4f\n", parts[i].what, x->bytes[i],
+				100.0 * (double)x->bytes[i] / (double)all, (double)x->bytes[i] / samples);
 	buf_printf(out, "\nwithin raw rows\n");
 	for (size_t i = 0; i < CHUNK_PARTS_N; i++)
 		buf_printf(out, "  %-30s %14" PRIu64 " %8s %12.4f\n", chunk_parts[i].what,
@@ -350,8 +349,7 @@ int tsdb_analyze(int argc, char **argv)
 	struct analysis x = { 0 };
 	struct buf out = { 0 };
 	const char *dir;
-	int rc = tsdb_flags(
-		flags, 1, argc, argv, "analyze [DIR]: where the bytes of blocks go.", &dir);
+	int rc = tsdb_flags(flags, 1, argc, argv, "analyze [DIR]: where the bytes of blocks go.", &dir);
 
 	if (rc >= 0)
 		return rc;
@@ -461,7 +459,6 @@ int tsdb_verify(int argc, char **argv)
 	if (fs_exists(dir) && verify_head(dir, &x))
 		rc = EXIT_FAILED;
 	printf("%" PRIu64 " %s verified, %" PRIu64 " %s\n", x.blocks,
-		x.blocks == 1 ? "block" : "blocks", x.findings,
-		x.findings == 1 ? "finding" : "findings");
+		x.blocks == 1 ? "block" : "blocks", x.findings, x.findings == 1 ? "finding" : "findings");
 	return rc;
 }

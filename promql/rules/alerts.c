@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "promql/rules/rules.h"
-#include "promql/rules/template.h"
+#include "promql/rules/template/template.h"
 
 #define ALERT_NAME "alertname"
 #define SCRATCH_MAX ((size_t)256 << 20)
@@ -79,8 +79,7 @@ struct alert_state *alert_state_open(const struct rule *r, const struct rule_gro
 	return s;
 }
 
-void alert_state_set_rule(
-	struct alert_state *s, const struct rule *r, const struct rule_group *g)
+void alert_state_set_rule(struct alert_state *s, const struct rule *r, const struct rule_group *g)
 {
 	s->rule = r;
 	s->group = g;
@@ -145,8 +144,8 @@ static enum err_code expand(struct taking *x, const struct rule_text *t, struct 
 	return rc;
 }
 
-static enum err_code set_all(struct taking *x, struct labels_builder *b, const struct rule_text *v,
-	size_t n)
+static enum err_code set_all(
+	struct taking *x, struct labels_builder *b, const struct rule_text *v, size_t n)
 {
 	enum err_code rc = ERR_OK;
 	struct str value;
@@ -191,8 +190,8 @@ static enum err_code find(struct taking *x, const struct alert_element *from)
 
 static int by_labels(const void *a, const void *b)
 {
-	return labels_cmp((*(struct entry *const *)a)->alert.labels,
-		(*(struct entry *const *)b)->alert.labels);
+	return labels_cmp(
+		(*(struct entry *const *)a)->alert.labels, (*(struct entry *const *)b)->alert.labels);
 }
 
 static enum err_code check_distinct(struct taking *x)
@@ -287,8 +286,7 @@ static size_t move_on(struct alert_state *s, int64_t t_ns)
 		}
 		s->v[kept++] = e;
 		active += counts;
-		if (counts && a->phase == ALERT_PENDING &&
-			t_ns - a->active_at_ns >= s->rule->for_ns) {
+		if (counts && a->phase == ALERT_PENDING && t_ns - a->active_at_ns >= s->rule->for_ns) {
 			a->phase = ALERT_FIRING;
 			a->fired_at_ns = t_ns;
 		}
@@ -323,8 +321,8 @@ enum err_code alert_state_take(struct alert_state *s, struct mutex *lock,
 	active = move_on(s, t_ns);
 	if (s->group->limit && active > s->group->limit) {
 		drop_all(s);
-		rc = err_set(err, ERR_LIMIT, "exceeded limit of %zu with %zu alerts",
-			s->group->limit, active);
+		rc = err_set(
+			err, ERR_LIMIT, "exceeded limit of %zu with %zu alerts", s->group->limit, active);
 	}
 	if (lock)
 		mutex_unlock(lock);
@@ -356,8 +354,8 @@ bool alert_due(struct alert *a, int64_t t_ns, int64_t resend_ns, int64_t interva
 	if (a->phase == ALERT_PENDING)
 		return false;
 	/* A time before the last one: the clock was set back, and nobody waits until it is there. */
-	if (a->last_sent_ns && a->resolved_at_ns <= a->last_sent_ns &&
-		t_ns >= a->last_sent_ns && t_ns - a->last_sent_ns < resend_ns)
+	if (a->last_sent_ns && a->resolved_at_ns <= a->last_sent_ns && t_ns >= a->last_sent_ns &&
+		t_ns - a->last_sent_ns < resend_ns)
 		return false;
 	a->last_sent_ns = t_ns;
 	a->valid_until_ns = t_ns + 4 * (interval_ns > resend_ns ? interval_ns : resend_ns);

@@ -70,7 +70,6 @@ void alert_state_restore(
 	struct alert_state *s, struct labels labels, int64_t active_at_ns, int64_t t_ns);
 
 /* After a reload: the same alerts, of a rule with the same name and labels. */
-void alert_state_set_rule(
-	struct alert_state *s, const struct rule *r, const struct rule_group *g);
+void alert_state_set_rule(struct alert_state *s, const struct rule *r, const struct rule_group *g);
 
 #endif

@@ -9,21 +9,20 @@
 #include "base/map.h"
 #include "base/metrics.h"
 #include "promql/rules/manager_internal.h"
-#include "promql/rules/notifier.h"
-#include "promql/rules/template.h"
-#include "promql/rules/template_internal.h"
+#include "promql/rules/notify/notifier.h"
+#include "promql/rules/template/internal.h"
+#include "promql/rules/template/template.h"
 
-
-METRIC_COUNTER(evaluations, "epimetheus_rule_evaluations_total", "Evaluations of rules.",
-	"rule_group");
+METRIC_COUNTER(
+	evaluations, "epimetheus_rule_evaluations_total", "Evaluations of rules.", "rule_group");
 METRIC_COUNTER(failures, "epimetheus_rule_evaluation_failures_total",
 	"Evaluations of rules that failed.", "rule_group");
 METRIC_HISTOGRAM(evaluation_seconds, "epimetheus_rule_evaluation_duration_seconds",
 	"Time an evaluation of a rule takes.", NULL);
 METRIC_COUNTER(iterations, "epimetheus_rule_group_iterations_total",
 	"Turns of groups of rules, missed ones too.", "rule_group");
-METRIC_HISTOGRAM(group_seconds, "epimetheus_rule_group_duration_seconds",
-	"Time a turn of a group takes.", NULL);
+METRIC_HISTOGRAM(
+	group_seconds, "epimetheus_rule_group_duration_seconds", "Time a turn of a group takes.", NULL);
 METRIC_GAUGE(last_seconds, "epimetheus_rule_group_last_duration_seconds",
 	"Time the last turn of a group took.", "rule_group");
 METRIC_GAUGE(last_time, "epimetheus_rule_group_last_evaluation_timestamp_seconds",
@@ -35,8 +34,7 @@ METRIC_GAUGE(last_samples, "epimetheus_rule_group_last_evaluation_samples",
 
 int64_t group_next_turn(const struct rule_group *g, int64_t t_ns)
 {
-	uint64_t hash = hash_bytes(g->name.ptr, g->name.len,
-		hash_bytes(g->file.ptr, g->file.len, 0));
+	uint64_t hash = hash_bytes(g->name.ptr, g->name.len, hash_bytes(g->file.ptr, g->file.len, 0));
 	int64_t slots = g->interval_ns / NS_PER_MS, phase;
 
 	phase = slots > 0 ? (int64_t)(hash % (uint64_t)slots) * NS_PER_MS : 0;
@@ -72,8 +70,7 @@ void rule_link_print(struct buf *out, struct str external_url, const struct rule
 
 	buf_add_str(out, external_url);
 	template_link_print(out, r->expr);
-	buf_printf(
-		out, "&at=%" PRId64 ".%03d", at_ns / NS_PER_S, (int)(at_ns % NS_PER_S / NS_PER_MS));
+	buf_printf(out, "&at=%" PRId64 ".%03d", at_ns / NS_PER_S, (int)(at_ns % NS_PER_S / NS_PER_MS));
 	print_element(&match, r, labels);
 	if (match.len) {
 		buf_add_cstr(out, "&match=");
@@ -88,16 +85,16 @@ struct turn {
 	struct group_state *g;
 	struct rule_manager *m;
 	struct rule_state *r;
-	int64_t t_ns;  /* of the turn */
+	int64_t t_ns; /* of the turn */
 	int64_t at_ns; /* what queries ask for and what is written: query_offset before it */
 	size_t written;
 };
 
-static enum err_code run_query(
-	struct turn *x, struct str text, struct query **out, struct err *err)
+static enum err_code run_query(struct turn *x, struct str text, struct query **out, struct err *err)
 {
-	const struct query_options o = { .text = text, .t_ns = x->at_ns,
-		.timeout_ns = x->g->group->interval_ns };
+	const struct query_options o = {
+		.text = text, .t_ns = x->at_ns, .timeout_ns = x->g->group->interval_ns
+	};
 
 	return query_run_cancelable(x->m->o.engine, &o, &x->m->stop, out, err);
 }
@@ -166,8 +163,7 @@ static enum err_code write_alerts(struct turn *x, struct err *err)
 		if (a->phase == ALERT_INACTIVE)
 			continue;
 		state.value = a->phase == ALERT_FIRING ? STR("firing") : STR("pending");
-		if (!(rc = writing_add(
-			      &w, ALERTS_NAME, a->labels, &state, 1, x->at_ns, 1, err)))
+		if (!(rc = writing_add(&w, ALERTS_NAME, a->labels, &state, 1, x->at_ns, 1, err)))
 			rc = writing_add(&w, ALERTS_FOR_STATE_NAME, a->labels, NULL, 0, x->at_ns,
 				(double)(a->active_at_ns / NS_PER_S), err);
 	}
@@ -219,7 +215,9 @@ static enum err_code send_alerts(struct turn *x, struct err *err)
 static enum err_code take_alerts(struct turn *x, struct query *q, struct err *err)
 {
 	struct template_data data = { .external_labels = x->m->external_labels,
-		.external_url = x->m->external_url, .query = answer_template, .ctx = x };
+		.external_url = x->m->external_url,
+		.query = answer_template,
+		.ctx = x };
 	struct alert_element *v = NULL;
 	size_t n = 0;
 	enum err_code rc, sent;
@@ -266,8 +264,7 @@ static void note(struct turn *x, enum err_code rc, const struct err *err, int64_
 	if (rc) {
 		metric_add(&failures, label, 1);
 		log_warn("rules", "rule evaluation failed", LOG_STR("file", x->g->group->file),
-			LOG_STR("group", x->g->group->name), LOG_STR("rule", r->rule->name),
-			LOG_E(err));
+			LOG_STR("group", x->g->group->name), LOG_STR("rule", r->rule->name), LOG_E(err));
 	}
 	mutex_lock(&x->g->lock);
 	r->health = rc ? RULE_ERR : RULE_OK;
@@ -281,8 +278,9 @@ static void note(struct turn *x, enum err_code rc, const struct err *err, int64_
 
 void group_evaluate(struct group_state *g, int64_t t_ns)
 {
-	struct turn x = { .g = g, .m = g->manager, .t_ns = t_ns,
-		.at_ns = t_ns - g->group->query_offset_ns };
+	struct turn x = {
+		.g = g, .m = g->manager, .t_ns = t_ns, .at_ns = t_ns - g->group->query_offset_ns
+	};
 	int64_t began = clock_monotonic_ns(), start, took;
 	const char *label = g->label.ptr;
 	struct err err;

@@ -17,8 +17,8 @@
 METRIC_COUNTER(missed, "epimetheus_rule_group_iterations_missed_total",
 	"Turns of groups that were left out, because the one before took too long.", "rule_group");
 METRIC_GAUGE(group_rules, "epimetheus_rule_group_rules", "Rules of a group.", "rule_group");
-METRIC_GAUGE(group_interval, "epimetheus_rule_group_interval_seconds", "Interval of a group.",
-	"rule_group");
+METRIC_GAUGE(
+	group_interval, "epimetheus_rule_group_interval_seconds", "Interval of a group.", "rule_group");
 
 /* ---- states ---- */
 
@@ -41,8 +41,8 @@ static void groups_free(struct group_state *v, size_t n)
 	free(v);
 }
 
-static enum err_code group_init(struct group_state *s, struct rule_manager *m,
-	const struct rule_group *g, struct err *err)
+static enum err_code group_init(
+	struct group_state *s, struct rule_manager *m, const struct rule_group *g, struct err *err)
 {
 	s->manager = m;
 	s->group = g;
@@ -109,8 +109,9 @@ static void adopt_rule(struct rule_state *s, struct group_state *old)
 		old_self = *s;
 		*s = *o;
 		s->rule = old_self.rule;
-		*o = (struct rule_state){ .alerts = old_self.alerts, .seen = old_self.seen,
-			.last_error = old_self.last_error };
+		*o = (struct rule_state){
+			.alerts = old_self.alerts, .seen = old_self.seen, .last_error = old_self.last_error
+		};
 		if (s->alerts)
 			alert_state_set_rule(s->alerts, s->rule, s->rule->group);
 		return;
@@ -123,8 +124,7 @@ static void adopt(struct group_state *s, struct group_state *old, size_t old_n)
 	for (size_t i = 0; i < old_n; i++) {
 		struct group_state *o = &old[i];
 
-		if (!str_eq(o->group->name, s->group->name) ||
-			!str_eq(o->group->file, s->group->file))
+		if (!str_eq(o->group->name, s->group->name) || !str_eq(o->group->file, s->group->file))
 			continue;
 		for (size_t k = 0; k < s->rules_n; k++)
 			adopt_rule(&s->rules[k], o);
@@ -146,8 +146,7 @@ static void end_series(struct rule_manager *m, struct group_state *v, size_t n)
 
 	for (size_t i = 0; i < n; i++)
 		for (size_t k = 0; k < v[i].rules_n; k++)
-			if (v[i].rules[k].seen.n &&
-				seen_end(m, &v[i].rules[k].seen, now, &err))
+			if (v[i].rules[k].seen.n && seen_end(m, &v[i].rules[k].seen, now, &err))
 				log_warn("rules", "series of a removed rule not ended",
 					LOG_STR("group", v[i].group->name), LOG_E(&err));
 }
@@ -156,14 +155,13 @@ static void show_groups(const struct group_state *v, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		metric_set(&group_rules, v[i].label.ptr, (double)v[i].rules_n);
-		metric_set(&group_interval, v[i].label.ptr,
-			(double)v[i].group->interval_ns / 1e9);
+		metric_set(&group_interval, v[i].label.ptr, (double)v[i].group->interval_ns / 1e9);
 		metric_add(&missed, v[i].label.ptr, 0);
 	}
 }
 
-enum err_code rule_manager_apply(struct rule_manager *m, struct rule_set *set,
-	struct labels external_labels, struct err *err)
+enum err_code rule_manager_apply(
+	struct rule_manager *m, struct rule_set *set, struct labels external_labels, struct err *err)
 {
 	struct group_state *made, *old;
 	struct rule_set *old_set;
@@ -368,8 +366,7 @@ static enum err_code copy_alerts(
 			.active_at_ns = from->active_at_ns,
 			.keep_firing_since_ns = from->keep_firing_since_ns,
 			.value = from->value };
-		if ((from->labels.n && !to->labels.v) ||
-			(from->annotations.n && !to->annotations.v))
+		if ((from->labels.n && !to->labels.v) || (from->annotations.n && !to->annotations.v))
 			return arena_fail(a, "rules", err);
 	}
 	return ERR_OK;

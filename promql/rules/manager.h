@@ -29,18 +29,18 @@ struct rule_manager_options {
 	struct engine *engine;
 	struct db *db;
 	struct notifier *notifier; /* NULL: nothing is sent */
-	const char *external_url;  /* of the page, for links; "" where it is not known */
-	unsigned workers;          /* groups evaluated at once; 0: 1 */
+	const char *external_url; /* of the page, for links; "" where it is not known */
+	unsigned workers; /* groups evaluated at once; 0: 1 */
 	bool manual; /* no workers: groups have the turns that rule_manager_turn gives them */
-	int64_t resend_delay_ns;   /* --rules.alert.resend-delay, 1m */
+	int64_t resend_delay_ns; /* --rules.alert.resend-delay, 1m */
 	int64_t outage_tolerance_ns; /* --rules.alert.for-outage-tolerance, 1h */
-	int64_t grace_period_ns;     /* --rules.alert.for-grace-period, 10m */
+	int64_t grace_period_ns; /* --rules.alert.for-grace-period, 10m */
 };
 
 MUST_CHECK enum err_code rule_manager_open(
 	const struct rule_manager_options *o, struct rule_manager **out, struct err *err);
-MUST_CHECK enum err_code rule_manager_apply(struct rule_manager *m, struct rule_set *set,
-	struct labels external_labels, struct err *err);
+MUST_CHECK enum err_code rule_manager_apply(
+	struct rule_manager *m, struct rule_set *set, struct labels external_labels, struct err *err);
 /* With `manual`: one turn of a group of the set, by its index there, on the caller's thread. */
 void rule_manager_turn(struct rule_manager *m, size_t group, int64_t t_ns);
 void rule_manager_close(struct rule_manager *m); /* ends what is under way; NULL is fine */

@@ -52,10 +52,10 @@ struct group_state {
 struct rule_manager {
 	struct rule_manager_options o;
 	struct str external_url; /* without a slash at its end */
-	struct mutex lock;       /* guards all below */
+	struct mutex lock; /* guards all below */
 	struct cond changed;
 	struct rule_set *set; /* NULL: nothing was applied yet */
-	struct arena arena;   /* of the external labels */
+	struct arena arena; /* of the external labels */
 	struct labels external_labels;
 	struct group_state *groups;
 	size_t groups_n;

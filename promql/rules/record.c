@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "promql/pprof_profiles.h"
 #include "promql/rules/manager_internal.h"
-#include "tsdb/number_chunk.h"
+#include "tsdb/columns/number_chunk.h"
 
 /* ---- waiting for the database ---- */
 
@@ -136,8 +136,7 @@ enum err_code writing_add(struct writing *w, const char *name, struct labels bas
 
 static int by_labels(const void *a, const void *b)
 {
-	return labels_cmp(
-		((const struct db_number *)a)->labels, ((const struct db_number *)b)->labels);
+	return labels_cmp(((const struct db_number *)a)->labels, ((const struct db_number *)b)->labels);
 }
 
 void seen_release(struct seen_series *s)
@@ -165,8 +164,9 @@ static enum err_code see(
 static enum err_code add_stale(
 	struct writing *w, struct labels labels, int64_t t_ns, struct err *err)
 {
-	struct db_number n = { .labels = labels, .ts_ns = t_ns,
-		.value = number_of_bits(NUMBER_STALE_BITS) };
+	struct db_number n = {
+		.labels = labels, .ts_ns = t_ns, .value = number_of_bits(NUMBER_STALE_BITS)
+	};
 
 	return add(w, n, err);
 }
@@ -240,8 +240,8 @@ static enum err_code record_numbers(struct recording *x, size_t *n, struct err *
 
 	writing_init(&w, x->m);
 	if (r->type == RESULT_SCALAR)
-		rc = writing_add(&w, x->name, (struct labels){ 0 }, x->extra, x->extra_n, x->t_ns,
-			r->scalar, err);
+		rc = writing_add(
+			&w, x->name, (struct labels){ 0 }, x->extra, x->extra_n, x->t_ns, r->scalar, err);
 	for (size_t i = 0; r->type == RESULT_VECTOR && i < r->n && !rc; i++)
 		rc = writing_add(&w, x->name, r->vector[i].metric, x->extra, x->extra_n, x->t_ns,
 			r->vector[i].value, err);
@@ -263,15 +263,14 @@ static int64_t duration_of(const struct profile_value *v, int64_t interval_ns)
 
 	if (v->duration_nanos <= 0 || v->elapsed_ns <= 0 || v->profiled_ns <= 0)
 		return 0;
-	part = roundl((long double)interval_ns * (long double)v->profiled_ns /
-		(long double)v->elapsed_ns);
+	part = roundl(
+		(long double)interval_ns * (long double)v->profiled_ns / (long double)v->elapsed_ns);
 	return part < 1 ? 1 : part < 0x1p63L ? (int64_t)part : INT64_MAX;
 }
 
 /* One element as a profile. */
 static enum err_code make_profile(struct recording *x, struct arena *a,
-	const struct profile_value *v, struct db_append *out, enum value_kind *kind,
-	struct err *err)
+	const struct profile_value *v, struct db_append *out, enum value_kind *kind, struct err *err)
 {
 	int64_t interval = x->r->rule->group->interval_ns;
 	struct pprof *p;
@@ -307,8 +306,8 @@ static enum err_code check_profiles(struct recording *x, struct arena *a, struct
 	if (!v)
 		return arena_fail(a, "rules", err);
 	for (size_t i = 0; i < r->n; i++)
-		if ((rc = series_labels(a, x->name, r->profiles[i].metric, x->extra, x->extra_n,
-			     &v[i], err)))
+		if ((rc = series_labels(
+				 a, x->name, r->profiles[i].metric, x->extra, x->extra_n, &v[i], err)))
 			return rc;
 	qsort(v, r->n, sizeof(*v), labels_order);
 	for (size_t i = 1; i < r->n; i++)
@@ -351,8 +350,9 @@ enum err_code record_result(struct rule_manager *m, struct rule_state *r, struct
 {
 	const struct result *result = query_result(q);
 	const struct rule *rule = r->rule;
-	struct recording x = { .m = m, .r = r, .result = result, .t_ns = t_ns,
-		.extra_n = rule->labels_n };
+	struct recording x = {
+		.m = m, .r = r, .result = result, .t_ns = t_ns, .extra_n = rule->labels_n
+	};
 	struct arena *a = query_arena(q);
 	size_t limit = rule->group->limit;
 
@@ -364,8 +364,7 @@ enum err_code record_result(struct rule_manager *m, struct rule_state *r, struct
 	for (size_t i = 0; i < rule->labels_n; i++)
 		x.extra[i] = (struct label){ rule->labels[i].name, rule->labels[i].text };
 	if (limit && result->type != RESULT_SCALAR && result->n > limit)
-		return err_set(err, ERR_LIMIT, "exceeded limit of %zu with %zu series", limit,
-			result->n);
+		return err_set(err, ERR_LIMIT, "exceeded limit of %zu with %zu series", limit, result->n);
 	if (result->type == RESULT_PROFILES && result->n)
 		return record_profiles(&x, n, err);
 	if (result->type == RESULT_SCALAR || result->type == RESULT_VECTOR || result->n == 0)

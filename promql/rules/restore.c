@@ -7,9 +7,8 @@
 #include "base/log.h"
 #include "promql/rules/manager_internal.h"
 
-static int64_t restored_active_at(
-	const struct rule_manager *m, const struct rule *r, int64_t active_ns, int64_t down_ns,
-	int64_t t_ns)
+static int64_t restored_active_at(const struct rule_manager *m, const struct rule *r,
+	int64_t active_ns, int64_t down_ns, int64_t t_ns)
 {
 	int64_t left = r->for_ns - (down_ns - active_ns);
 
@@ -21,8 +20,7 @@ static int64_t restored_active_at(
 }
 
 static enum err_code restore_series(struct group_state *g, struct rule_state *r,
-	struct db_querier *q, const struct db_series *s, struct arena *a, int64_t t_ns,
-	struct err *err)
+	struct db_querier *q, const struct db_series *s, struct arena *a, int64_t t_ns, struct err *err)
 {
 	struct rule_manager *m = g->manager;
 	struct labels_builder b;
@@ -32,8 +30,7 @@ static enum err_code restore_series(struct group_state *g, struct rule_state *r,
 	size_t n;
 	enum err_code rc;
 
-	if ((rc = db_numbers(q, s, t_ns - m->o.outage_tolerance_ns, t_ns, a, &times, &values, &n,
-		     err)))
+	if ((rc = db_numbers(q, s, t_ns - m->o.outage_tolerance_ns, t_ns, a, &times, &values, &n, err)))
 		return rc;
 	/* Others may write by that name: what is no time of ours says nothing. Stale marks are NaN. */
 	if (!n || !(values[n - 1] >= 0 && values[n - 1] < 9e9))
@@ -60,13 +57,11 @@ static enum err_code restore(
 	size_t n;
 	enum err_code rc;
 
-	if ((rc = matcher_init(&matchers[0], MATCH_EQ, STR(LABEL_NAME), STR(ALERTS_FOR_STATE_NAME),
-		     err)) ||
-		(rc = matcher_init(
-			 &matchers[1], MATCH_EQ, STR("alertname"), r->rule->name, err)))
+	if ((rc = matcher_init(
+			 &matchers[0], MATCH_EQ, STR(LABEL_NAME), STR(ALERTS_FOR_STATE_NAME), err)) ||
+			 (rc = matcher_init(&matchers[1], MATCH_EQ, STR("alertname"), r->rule->name, err)))
 		return rc;
-	if ((rc = db_querier_open(m->o.db, t_ns - m->o.outage_tolerance_ns, t_ns, &m->stop, &q,
-		     err)))
+	if ((rc = db_querier_open(m->o.db, t_ns - m->o.outage_tolerance_ns, t_ns, &m->stop, &q, err)))
 		return rc;
 	rc = db_select_kinds(q, DB_NUMBERS, matchers, 2, a, &v, &n, err);
 	for (size_t i = 0; i < n && !rc; i++)
@@ -84,7 +79,7 @@ void rule_restore(struct group_state *g, struct rule_state *r, int64_t t_ns)
 		return;
 	arena_init(&a, EVALUATION_BYTES_MAX);
 	if (restore(g, r, &a, t_ns, &err))
-		log_warn("rules", "state of alerts not restored", LOG_STR("rule", r->rule->name),
-			LOG_E(&err));
+		log_warn(
+			"rules", "state of alerts not restored", LOG_STR("rule", r->rule->name), LOG_E(&err));
 	arena_release(&a);
 }

@@ -70,8 +70,10 @@ static const struct yaml_field rule_table[] = {
 /* clang-format on */
 
 #define SCHEMA(id, text, type, table) \
-	static const struct yaml_schema id = { .name = (text), .size = sizeof(struct type), \
-		.fields = (table), .fields_n = sizeof(table) / sizeof((table)[0]) }
+	static const struct yaml_schema id = { .name = (text), \
+		.size = sizeof(struct type), \
+		.fields = (table), \
+		.fields_n = sizeof(table) / sizeof((table)[0]) }
 SCHEMA(file_schema, "rule_groups", file_fields, file_table);
 SCHEMA(group_schema, "rule_group", group_fields, group_table);
 SCHEMA(rule_schema, "rule", rule_fields, rule_table);
@@ -147,7 +149,7 @@ static enum err_code decode_rules(struct loading *x, struct yaml_ctx *ctx,
 	for (const struct yaml_node *c = n->child; c; c = c->next, g->rules_n++) {
 		f = (struct rule_fields){ 0 };
 		rc = yaml_is_null(c) ? yaml_err(c, err, ERR_INVALID, "empty or null rule") :
-				       yaml_decode(ctx, &rule_schema, c, &f, err);
+							   yaml_decode(ctx, &rule_schema, c, &f, err);
 		if (!rc)
 			rc = rule_check(a, c, &f, g, &g->rules[g->rules_n], err);
 		if (rc)
@@ -196,8 +198,8 @@ static enum err_code decode_group(struct loading *x, struct yaml_ctx *ctx,
 		return yaml_err(n, err, ERR_INVALID, "Groupname must not be empty");
 	for (size_t i = first; i < x->set->groups_n; i++)
 		if (str_eq(x->set->groups[i].name, f.name))
-			return yaml_err(name, err, ERR_INVALID,
-				"groupname: %s is repeated in the same file", QUOTED(f.name));
+			return yaml_err(name, err, ERR_INVALID, "groupname: %s is repeated in the same file",
+				QUOTED(f.name));
 	*g = (struct rule_group){
 		.file = file,
 		.name = f.name,

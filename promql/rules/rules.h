@@ -5,10 +5,9 @@
  *
  * Units:     nanoseconds.
  * Errors:    ERR_INVALID "FILE:LINE:COLUMN: group "g", rule 2, "HighCost": message": YAML, fields,
- *            expressions (parsed and checked by promql/check.h) and templates alike; ERR_NOT_FOUND
- *            and ERR_IO for files; ERR_LIMIT.
- * Ownership: rule_set_load hands one reference to the caller; rule_set_ref and rule_set_unref pair.
- * Threads:   immutable; the count is atomic.
+ *            expressions (parsed and checked by promql/syntax/check.h) and templates alike;
+ * ERR_NOT_FOUND and ERR_IO for files; ERR_LIMIT. Ownership: rule_set_load hands one reference to
+ * the caller; rule_set_ref and rule_set_unref pair. Threads:   immutable; the count is atomic.
  * Source:    Prometheus's rule files (model/rulefmt).
  */
 #ifndef PROMQL_RULES_RULES_H
@@ -17,18 +16,18 @@
 #include <stdatomic.h>
 
 #include "base/labels.h"
-#include "base/yaml.h"
+#include "base/yaml/yaml.h"
 #include "promql/value.h"
 
 #define RULES_FILE_BYTES_MAX YAML_FILE_BYTES_MAX
 #define RULES_FILES_MAX 1000u
 #define RULES_MAX 100000u /* of all files */
 
-struct template; /* promql/rules/template.h */
+struct template; /* promql/rules/template/template.h */
 
 enum rule_kind {
 	RULE_ALERT,
-	RULE_RECORD_COSTS,    /* a numeric series */
+	RULE_RECORD_COSTS, /* a numeric series */
 	RULE_RECORD_PROFILES, /* the expression gives profiles: they are stored as profiles */
 };
 
@@ -57,10 +56,10 @@ struct rule {
 
 struct rule_group {
 	struct str file, name;
-	int64_t interval_ns;     /* the global one filled in */
+	int64_t interval_ns; /* the global one filled in */
 	int64_t query_offset_ns; /* likewise */
-	size_t limit;            /* alerts or series of a rule; 0: none */
-	struct labels labels;    /* added to those of its rules, which win */
+	size_t limit; /* alerts or series of a rule; 0: none */
+	struct labels labels; /* added to those of its rules, which win */
 	unsigned line, column;
 	struct rule *rules;
 	size_t rules_n;

@@ -4,8 +4,8 @@
 #include "promql/rules/rules_internal.h"
 
 #include "base/quote.h"
-#include "promql/check.h"
-#include "promql/rules/template.h"
+#include "promql/rules/template/template.h"
+#include "promql/syntax/check.h"
 
 /* The value of a key where it stands, else the whole. */
 static const struct yaml_node *at(const struct yaml_node *n, const char *key)
@@ -30,7 +30,7 @@ static bool is_series_name(struct str s)
 		char c = s.ptr[i], lower = c | 0x20;
 
 		if (!((lower >= 'a' && lower <= 'z') || c == '_' || c == ':' ||
-			    (i && c >= '0' && c <= '9')))
+				(i && c >= '0' && c <= '9')))
 			return false;
 	}
 	return s.len > 0;
@@ -42,11 +42,11 @@ enum err_code rule_labels_check(const struct yaml_node *n, struct labels ls, str
 		struct str name = ls.v[i].name;
 
 		if (!label_name_valid(name) || str_is(name, LABEL_NAME))
-			return yaml_err(at_name(n, name), err, ERR_INVALID,
-				"invalid label name: " STR_FMT, STR_ARG(name));
+			return yaml_err(
+				at_name(n, name), err, ERR_INVALID, "invalid label name: " STR_FMT, STR_ARG(name));
 		if (!label_value_valid(ls.v[i].value))
-			return yaml_err(at_name(n, name), err, ERR_INVALID,
-				"invalid label value: %s", QUOTED(ls.v[i].value));
+			return yaml_err(at_name(n, name), err, ERR_INVALID, "invalid label value: %s",
+				QUOTED(ls.v[i].value));
 	}
 	return ERR_OK;
 }
@@ -67,8 +67,8 @@ static enum err_code check_fields(
 			return yaml_err(at(n, "annotations"), err, ERR_INVALID,
 				"invalid field 'annotations' in recording rule");
 		if (f->for_ns)
-			return yaml_err(at(n, "for"), err, ERR_INVALID,
-				"invalid field 'for' in recording rule");
+			return yaml_err(
+				at(n, "for"), err, ERR_INVALID, "invalid field 'for' in recording rule");
 		if (f->keep_firing_for_ns)
 			return yaml_err(at(n, "keep_firing_for"), err, ERR_INVALID,
 				"invalid field 'keep_firing_for' in recording rule");
@@ -76,8 +76,8 @@ static enum err_code check_fields(
 			return yaml_err(at(n, "record"), err, ERR_INVALID,
 				"invalid recording rule name: " STR_FMT, STR_ARG(f->record));
 	} else if (!label_value_valid(f->alert)) {
-		return yaml_err(at(n, "alert"), err, ERR_INVALID, "invalid alert name: %s",
-			QUOTED(f->alert));
+		return yaml_err(
+			at(n, "alert"), err, ERR_INVALID, "invalid alert name: %s", QUOTED(f->alert));
 	}
 	if ((rc = rule_labels_check(at(n, "labels"), f->labels, err)))
 		return rc;
@@ -95,7 +95,7 @@ static enum err_code check_types(
 	const struct yaml_node *n, const struct expr *e, struct rule *r, struct err *err)
 {
 	unsigned good = r->kind == RULE_ALERT ? VALUE_COSTS :
-						VALUE_COSTS | VALUE_SCALAR | VALUE_PROFILES;
+											VALUE_COSTS | VALUE_SCALAR | VALUE_PROFILES;
 	const struct expr *inner = expr_strip(e);
 	struct buf got = { 0 };
 	enum err_code rc = ERR_OK;
@@ -164,8 +164,8 @@ static enum err_code make_texts(struct arena *a, const struct yaml_node *n, cons
 		if (!templates || str_find(v[i].text, STR("{{")) < 0)
 			continue;
 		if ((rc = template_parse(a, v[i].text, &v[i].template, &why)))
-			return yaml_err(at_name(n, v[i].name), err, rc, "%s %s: %s", what,
-				QUOTED(v[i].name), why.msg);
+			return yaml_err(
+				at_name(n, v[i].name), err, rc, "%s %s: %s", what, QUOTED(v[i].name), why.msg);
 	}
 	*out = v;
 	*out_n = ls.n;
@@ -197,8 +197,8 @@ enum err_code rule_check(struct arena *a, const struct yaml_node *n, const struc
 		labels_builder_set(&b, f->labels.v[i].name, f->labels.v[i].value);
 	if ((rc = labels_builder_build(&b, &all, err)))
 		return rc;
-	if ((rc = make_texts(a, at(n, "labels"), "label", alert, all, &out->labels,
-		     &out->labels_n, err)))
+	if ((rc = make_texts(
+			 a, at(n, "labels"), "label", alert, all, &out->labels, &out->labels_n, err)))
 		return rc;
 	return make_texts(a, at(n, "annotations"), "annotation", alert, f->annotations,
 		&out->annotations, &out->annotations_n, err);

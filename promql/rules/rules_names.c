@@ -4,9 +4,9 @@
  */
 #include "base/map.h"
 #include "base/quote.h"
-#include "promql/check.h"
-#include "promql/names.h"
 #include "promql/rules/rules.h"
+#include "promql/syntax/check.h"
+#include "promql/syntax/names.h"
 
 /* What is recorded under one name. */
 struct recorded {
@@ -40,13 +40,10 @@ static unsigned kind_of(const void *ctx, struct str name)
 
 	if (known) /* both: only the data tells */
 		return known->types == (VALUE_COSTS | VALUE_PROFILES) ? 0 : known->types;
-	return type_pattern_parse(name, &pattern) && type_pattern_known(&pattern) ?
-		VALUE_PROFILES :
-		0;
+	return type_pattern_parse(name, &pattern) && type_pattern_known(&pattern) ? VALUE_PROFILES : 0;
 }
 
-static enum err_code note(
-	struct recordings *r, struct str name, unsigned types, struct err *err)
+static enum err_code note(struct recordings *r, struct str name, unsigned types, struct err *err)
 {
 	struct recorded *known = find(r, name);
 
@@ -94,12 +91,12 @@ static enum err_code fault(const struct recordings *known, const struct rule *r,
 	const struct recorded *own = find(known, name);
 
 	return err_set(err, ERR_INVALID,
-		STR_FMT ":%u:%u: group %s, rule %zu, %s: %s" STR_FMT " is %s: %s",
-		STR_ARG(r->group->file), r->line, r->column, QUOTED(r->group->name), number,
-		QUOTED(r->name), own ? "" : "if ", STR_ARG(name),
-		!own			      ? "a profile" :
-		own->types & VALUE_COSTS ? "recorded as costs" :
-					   "recorded as profiles",
+		STR_FMT ":%u:%u: group %s, rule %zu, %s: %s" STR_FMT " is %s: %s", STR_ARG(r->group->file),
+		r->line, r->column, QUOTED(r->group->name), number, QUOTED(r->name), own ? "" : "if ",
+		STR_ARG(name),
+		!own                         ? "a profile" :
+			own->types & VALUE_COSTS ? "recorded as costs" :
+									   "recorded as profiles",
 		what);
 }
 

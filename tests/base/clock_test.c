@@ -49,8 +49,8 @@ TEST(durations_as_prometheus_reads_them)
 
 	for (size_t i = 0; i < ROWS(rows); i++) {
 		if (rows[i].msg) {
-			CHECK_ERR(duration_parse(str_of(rows[i].text), &got, &err), &err, ERR_INVALID,
-				rows[i].msg);
+			CHECK_ERR(
+				duration_parse(str_of(rows[i].text), &got, &err), &err, ERR_INVALID, rows[i].msg);
 			continue;
 		}
 		CHECK_OK(duration_parse(str_of(rows[i].text), &got, &err), &err);
@@ -61,6 +61,7 @@ TEST(durations_as_prometheus_reads_them)
 
 TEST(durations_print)
 {
+	/* clang-format off */
 	static const struct {
 		int64_t ns;
 		const char *want;
@@ -72,6 +73,7 @@ TEST(durations_print)
 		{ 8 * NS_PER_DAY, "8d" }, { 15 * NS_PER_S, "15s" }, { -90 * NS_PER_S, "-1m30s" },
 		{ INT64_MAX, "106751d23h47m16s854ms" }, { INT64_MIN, "-106751d23h47m16s854ms" },
 	};
+	/* clang-format on */
 	struct buf b = { 0 };
 
 	for (size_t i = 0; i < ROWS(rows); i++) {
@@ -223,8 +225,8 @@ TEST(bytes)
 
 	for (size_t i = 0; i < ROWS(rows); i++) {
 		if (rows[i].msg) {
-			CHECK_ERR(bytes_parse(str_of(rows[i].text), &got, &err), &err, ERR_INVALID,
-				rows[i].msg);
+			CHECK_ERR(
+				bytes_parse(str_of(rows[i].text), &got, &err), &err, ERR_INVALID, rows[i].msg);
 			continue;
 		}
 		CHECK_OK(bytes_parse(str_of(rows[i].text), &got, &err), &err);

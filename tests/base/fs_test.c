@@ -84,8 +84,8 @@ static enum err_code spend(struct fs *fs, struct err *err)
 	return f->calls_left-- > 0 ? ERR_OK : err_set(err, ERR_IO, "fault");
 }
 
-static enum err_code faulty_open(struct fs *fs, const char *path, int flags, int mode, int *fd,
-	struct err *err)
+static enum err_code faulty_open(
+	struct fs *fs, const char *path, int flags, int mode, int *fd, struct err *err)
 {
 	enum err_code rc = spend(fs, err);
 
@@ -127,8 +127,14 @@ static enum err_code faulty_path(struct fs *fs, const char *path, struct err *er
 }
 
 static const struct fs_ops faulty_ops = {
-	.open = faulty_open, .write = faulty_write, .sync = faulty_sync, .rename = faulty_rename,
-	.unlink = faulty_unlink, .mkdir = faulty_path, .rmdir = faulty_path, .sync_dir = faulty_path,
+	.open = faulty_open,
+	.write = faulty_write,
+	.sync = faulty_sync,
+	.rename = faulty_rename,
+	.unlink = faulty_unlink,
+	.mkdir = faulty_path,
+	.rmdir = faulty_path,
+	.sync_dir = faulty_path,
 };
 
 TEST(a_write_that_fails_leaves_old_or_new)
@@ -254,6 +260,7 @@ TEST(free_space)
 
 TEST(paths)
 {
+	/* clang-format off */
 	static const struct {
 		const char *dir, *name, *want;
 	} rows[] = {
@@ -261,6 +268,7 @@ TEST(paths)
 		{ ".", "b", "b" },
 		{ "a", "/b", "/b" }, { "a", "", "a/" },
 	};
+	/* clang-format on */
 	static const struct {
 		const char *path, *want;
 	} dirs[] = { { "a/b", "a" }, { "/a", "/" }, { "a", "." }, { "", "." }, { "/a/b/c", "/a/b" } };

@@ -49,12 +49,12 @@ TEST(labels)
 {
 	struct label v[] = {
 		{ STR("__address__"), STR("u:S@host:1") },
-		{ STR("__meta_url"), STR("http://host/sd?token=S") },
-		{ STR("__param_empty"), STR("") },
-		{ STR("__param_seconds"), STR("9") },
-		{ STR("__param_token"), STR("S") },
-		{ STR("job"), STR("a?b=c@d") },
-	};
+			{ STR("__meta_url"), STR("http://host/sd?token=S") },
+				{ STR("__param_empty"), STR("") },
+					{ STR("__param_seconds"), STR("9") },
+						{ STR("__param_token"), STR("S") },
+							{ STR("job"), STR("a?b=c@d") },
+						};
 	static const char *const want[] = { "xxxxx@host:1", "http://host/sd?token=xxxxx", "", "9",
 		"<secret>", "a?b=c@d" };
 	struct labels l = { v, 6 }, plain = { v + 5, 1 }, got;

@@ -38,13 +38,15 @@ TEST(nesting_and_commas)
 	json_bool(&j, false);
 	json_array_end(&j);
 	json_object_end(&j);
-	CHECK_STR(buf_str(&b), "{\"a\":[-9223372036854775808,18446744073709551615,{},[]],\"b\\n\":true,"
-			       "\"c\":null,\"d\":[1],\"e\":[1.5,null,null,\"0.25\",\"+Inf\",\"x\",false]}");
+	CHECK_STR(buf_str(&b),
+		"{\"a\":[-9223372036854775808,18446744073709551615,{},[]],\"b\\n\":true,"
+		"\"c\":null,\"d\":[1],\"e\":[1.5,null,null,\"0.25\",\"+Inf\",\"x\",false]}");
 	buf_release(&b);
 }
 
 TEST(strings)
 {
+	/* clang-format off */
 	static const struct {
 		const char *text;
 		size_t len;
@@ -59,6 +61,7 @@ TEST(strings)
 		{ "\xe2\x82", 2, "\"\xef\xbf\xbd\xef\xbf\xbd\"" },
 		{ "\xed\xa0\x80", 3, "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"" },
 	};
+	/* clang-format on */
 	struct buf b = { 0 };
 	struct json j;
 
@@ -105,6 +108,7 @@ TEST(any_bytes_give_valid_json)
 
 TEST(doubles)
 {
+	/* clang-format off */
 	static const struct {
 		double v;
 		const char *want; /* what Go's strconv.FormatFloat(v, 'f' or 'e', -1, 64) gives */
@@ -119,6 +123,7 @@ TEST(doubles)
 		{ 0.1 + 0.2, "0.30000000000000004" }, { NAN, "NaN" }, { INFINITY, "+Inf" },
 		{ -INFINITY, "-Inf" },
 	};
+	/* clang-format on */
 	struct buf b = { 0 };
 	uint64_t bits = 88172645463325252u;
 

@@ -110,10 +110,10 @@ TEST(printing)
 
 TEST(names_and_values)
 {
-	CHECK(label_name_valid(STR("a")) && label_name_valid(STR("_a1")) &&
-		label_name_valid(STR("__x__")));
-	CHECK(!label_name_valid(STR("")) && !label_name_valid(STR("1a")) &&
-		!label_name_valid(STR("a:b")));
+	CHECK(label_name_valid(STR("a")) &&
+		label_name_valid(STR("_a1")) && label_name_valid(STR("__x__")));
+	CHECK(!label_name_valid(STR("")) &&
+		!label_name_valid(STR("1a")) && !label_name_valid(STR("a:b")));
 	CHECK(!label_name_valid(STR("a-b")) && !label_name_valid(STR("\xc3\xa9")));
 	CHECK(label_value_valid(STR("")) && label_value_valid(STR("\xc3\xa9")));
 	CHECK(!label_value_valid(STR("\xff")));
@@ -195,6 +195,7 @@ TEST(encoding_round_trips_and_refuses_damage)
 
 TEST(matchers)
 {
+	/* clang-format off */
 	static const struct {
 		enum match_op op;
 		const char *value, *of_label;
@@ -209,6 +210,7 @@ TEST(matchers)
 		{ MATCH_NRE, "a|b", "c", true },
 		{ MATCH_NRE, ".*", "c", false },
 	};
+	/* clang-format on */
 	struct matcher m;
 	struct err err;
 

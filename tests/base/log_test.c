@@ -42,13 +42,14 @@ TEST(logfmt)
 	err_set(&err, ERR_IO, "open \"x\": No such file");
 	CAPTURE(log_warn("scrape", "target failed", LOG_S("target", "http://a:1/x?y"), LOG_I("n", -5),
 		LOG_D("took", 1500 * 1000 * 1000), LOG_E(&err)));
-	CHECK_STR(without_time("time="), " level=warn component=scrape msg=\"target failed\" "
+	CHECK_STR(without_time("time="),
+		" level=warn component=scrape msg=\"target failed\" "
 		"target=http://a:1/x?y n=-5 took=1.5s err=\"open \\\"x\\\": No such file\"\n");
 	CAPTURE(log_error("x", "plain"));
 	CHECK_STR(without_time("time="), " level=error component=x msg=plain\n");
 	CAPTURE(log_info("x", "values", LOG_S("empty", ""), LOG_S("null", NULL), LOG_S("eq", "a=b"),
 		LOG_STR("bytes", STR("\xff\n")), LOG_S("accent", "\xc3\xa9"), LOG_S("back", "a\\b"),
-		LOG_E(NULL)));
+			LOG_E(NULL)));
 	CHECK_STR(without_time("time="),
 		" level=info component=x msg=values empty=\"\" null=\"\" eq=\"a=b\" "
 		"bytes=\"\\xff\\n\" accent=\"\xc3\xa9\" back=\"a\\\\b\" err=\"\"\n");
@@ -60,9 +61,10 @@ TEST(json_lines)
 
 	log_set(LOG_DEBUG, LOG_JSON);
 	err_set(&err, ERR_IO, "bad \xff byte");
-	CAPTURE(log_debug("tsdb", "block \"made\"", LOG_I("rows", 12), LOG_D("took", 20 * 1000 * 1000),
-		LOG_E(&err)));
-	CHECK_STR(without_time("{\"time\":\""), "\",\"level\":\"debug\",\"component\":\"tsdb\","
+	CAPTURE(log_debug(
+		"tsdb", "block \"made\"", LOG_I("rows", 12), LOG_D("took", 20 * 1000 * 1000), LOG_E(&err)));
+	CHECK_STR(without_time("{\"time\":\""),
+		"\",\"level\":\"debug\",\"component\":\"tsdb\","
 		"\"msg\":\"block \\\"made\\\"\","
 		"\"rows\":12,\"took\":\"20ms\",\"err\":\"bad \xef\xbf\xbd byte\"}\n");
 	log_set(LOG_INFO, LOG_LOGFMT);
@@ -91,6 +93,7 @@ TEST(levels)
 
 TEST(durations)
 {
+	/* clang-format off */
 	static const struct {
 		int64_t ns;
 		const char *want;
@@ -101,6 +104,7 @@ TEST(durations)
 		{ 3600000000000, "1h0m0s" }, { 3725000000000, "1h2m5s" }, { -20000000, "-20ms" },
 		{ 60000000000, "1m0s" },
 	};
+	/* clang-format on */
 	char want[128];
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {

@@ -35,6 +35,7 @@ TEST(quoting)
 
 TEST(printable_text)
 {
+	/* clang-format off */
 	static const struct {
 		const char *text;
 		size_t len;
@@ -49,6 +50,7 @@ TEST(printable_text)
 		{ "\xc2\x9b" "2J", 4, "\\u009b2J" }, /* a control that some terminals obey */
 		{ "\xef\xbf\xbd", 3, "\xef\xbf\xbd" },
 	};
+	/* clang-format on */
 	struct buf b = { 0 };
 	struct arena a;
 

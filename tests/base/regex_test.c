@@ -4,6 +4,7 @@
 
 TEST(anchored_matches)
 {
+	/* clang-format off */
 	static const struct {
 		const char *pattern, *text;
 		bool want;
@@ -24,6 +25,7 @@ TEST(anchored_matches)
 		{ "a-b:c/d", "a-b:c/d", true }, { "z|a|m|a", "a", true },
 		{ "z|a|m|a", "n", false }, { "[ab]|c", "b", true },
 	};
+	/* clang-format on */
 	struct regex *re;
 	struct err err;
 
@@ -35,8 +37,8 @@ TEST(anchored_matches)
 			CHECK_FAIL("%s on %s: want %d", rows[i].pattern, rows[i].text, rows[i].want);
 		/* regex_groups never takes the short cut for literals: both must agree */
 		if (regex_groups(re, str_of(rows[i].text), group) != rows[i].want)
-			CHECK_FAIL("%s on %s with groups: want %d", rows[i].pattern, rows[i].text,
-				rows[i].want);
+			CHECK_FAIL(
+				"%s on %s with groups: want %d", rows[i].pattern, rows[i].text, rows[i].want);
 		regex_free(re);
 	}
 }
@@ -110,8 +112,8 @@ TEST(errors)
 	struct err err;
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		CHECK_ERR(regex_compile(str_of(rows[i].pattern), 0, &re, &err), &err, rows[i].code,
-			rows[i].msg);
+		CHECK_ERR(
+			regex_compile(str_of(rows[i].pattern), 0, &re, &err), &err, rows[i].code, rows[i].msg);
 }
 
 TEST(pattern_length)
@@ -174,6 +176,7 @@ TEST(more_groups_than_are_reported)
 
 TEST(expansion_by_the_rules_of_go)
 {
+	/* clang-format off */
 	static const struct {
 		const char *replacement, *want;
 	} rows[] = {
@@ -188,6 +191,7 @@ TEST(expansion_by_the_rules_of_go)
 		{ "$99999999999999999999", "" }, { "$1$2", "onetwo" }, { "[$other]", "[]" },
 		{ "$1\xc3\xa9", "" }, { "$1x", "" },
 	};
+	/* clang-format on */
 	struct str g[REGEX_GROUPS_MAX];
 	struct buf b = { 0 };
 	struct regex *re;

@@ -3,6 +3,7 @@
 
 TEST(utf8)
 {
+	/* clang-format off */
 	static const struct {
 		const char *text;
 		bool want;
@@ -11,6 +12,7 @@ TEST(utf8)
 		{ "\xf0\x9f\x99\x82", true }, { "\xc0\x80", false }, { "\xed\xa0\x80", false },
 		{ "\xf4\x90\x80\x80", false }, { "\xe2\x82", false }, { "\x80", false },
 	};
+	/* clang-format on */
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		if (str_is_utf8(str_of(rows[i].text)) != rows[i].want)

@@ -2,6 +2,7 @@
 
 #include <signal.h>
 #include <stdatomic.h>
+#include <sys/wait.h>
 
 #include "base/clock.h"
 #include "tests/check.h"
@@ -148,4 +149,31 @@ TEST(cond_keeps_its_deadline)
 TEST(there_is_a_core)
 {
 	CHECK(cpu_count() >= 1);
+}
+
+TEST(a_lock_knows_who_has_it)
+{
+	struct mutex m = MUTEX_INIT;
+	struct cond c;
+
+	cond_init(&c);
+	mutex_lock(&m);
+	mutex_assert_held(&m);
+	CHECK(!cond_wait_until(&c, &m, clock_monotonic_ns() + 1000));
+	mutex_assert_held(&m);
+	mutex_unlock(&m);
+#ifdef EPI_CHECK_LOCKS
+	pid_t pid = fork();
+	int status;
+
+	if (!pid) {
+		fclose(stderr);
+		mutex_assert_held(&m);
+		_exit(0);
+	}
+	REQUIRE(pid > 0 && waitpid(pid, &status, 0) == pid);
+	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+#endif
+	cond_destroy(&c);
+	mutex_destroy(&m);
 }

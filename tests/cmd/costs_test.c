@@ -5,8 +5,7 @@
 #include "tests/check.h"
 
 /* Two functions: main calls leaf, and itself. */
-static void add(
-	struct costs *c, unsigned side, int64_t in_main, int64_t in_leaf)
+static void add(struct costs *c, unsigned side, int64_t in_main, int64_t in_leaf)
 {
 	struct arena *a = c->arena;
 	struct pprof_builder *b;
@@ -17,11 +16,9 @@ static void add(
 	REQUIRE_OK(pprof_builder_open(a, &b, &err), &err);
 	pprof_builder_type(b, STR("cpu"), STR("nanoseconds"));
 	for (uint32_t i = 0; i < 2; i++) {
-		struct pprof_function f = { .name = pprof_builder_string(b,
-						    i ? STR("leaf") : STR("main")),
-			.filename = pprof_builder_string(b, STR("x.go")) };
-		struct pprof_line line = { .function = pprof_builder_function(b, &f),
-			.line = 7 + i };
+		struct pprof_function f = { .name = pprof_builder_string(b, i ? STR("leaf") : STR("main")),
+										.filename = pprof_builder_string(b, STR("x.go")) };
+		struct pprof_line line = { .function = pprof_builder_function(b, &f), .line = 7 + i };
 
 		at[i] = pprof_builder_location(
 			b, (struct pprof_location){ .mapping = PPROF_NONE }, &line, 1);

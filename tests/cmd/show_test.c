@@ -4,6 +4,7 @@
 
 #define DATA(text) "{\"status\":\"success\",\"data\":{" text "}}"
 
+/* clang-format off */
 static const struct {
 	const char *answer, *want;
 } cases[] = {
@@ -71,6 +72,7 @@ static const struct {
 		"    0\n"
 		"    0\n" },
 };
+/* clang-format on */
 
 TEST(answers)
 {

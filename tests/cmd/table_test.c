@@ -53,8 +53,8 @@ TEST(units_of_tables)
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-		CHECK_STR(number_unit(cases[i].smallest, cases[i].total, str_of(cases[i].unit)),
-			cases[i].want);
+		CHECK_STR(
+			number_unit(cases[i].smallest, cases[i].total, str_of(cases[i].unit)), cases[i].want);
 }
 
 static void check_table(size_t width, const char *want)
@@ -72,7 +72,8 @@ static void check_table(size_t width, const char *want)
 	table_cell(&t, STR("encoding/json.Marshal"));
 	table_cell(&t, STR("a\tb\n"));
 	table_cell(&t, STR("12"));
-	table_cell(&t, STR("gr\xc3\xb6\xc3\x9f"
+	table_cell(&t,
+		STR("gr\xc3\xb6\xc3\x9f"
 			   "e"));
 	table_cell(&t, STR(""));
 	table_print(&t, width, &out);
@@ -129,8 +130,7 @@ TEST(times)
 		if (time_arg_parse(str_of(cases[i].text), 1000000000000, &got, &err))
 			CHECK(err.msg[0]);
 		if (got != cases[i].want)
-			CHECK_FAIL("%s: %" PRId64 ", want %" PRId64, cases[i].text, got,
-				cases[i].want);
+			CHECK_FAIL("%s: %" PRId64 ", want %" PRId64, cases[i].text, got, cases[i].want);
 	}
 	CHECK(time_arg_parse(STR("soon"), 0, &got, &err) == ERR_INVALID);
 	CHECK_STR(str_of(err.msg),

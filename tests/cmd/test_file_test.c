@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "cmd/epitool/test_print.h"
 #include "tests/check.h"
-#include "tsdb/number_chunk.h"
+#include "tsdb/columns/number_chunk.h"
 
 static void print_values(struct buf *out, const struct test_values *v)
 {
@@ -20,6 +20,7 @@ static void print_values(struct buf *out, const struct test_values *v)
 
 TEST(values)
 {
+	/* clang-format off */
 	static const struct {
 		const char *text, *want;
 	} cases[] = {
@@ -55,6 +56,7 @@ TEST(values)
 					    "stale" },
 		{ "_x1000001", "more than 1000000 values" },
 	};
+	/* clang-format on */
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct test_values v;
@@ -149,6 +151,7 @@ TEST(stacks)
 
 TEST(faults_of_files_have_their_place)
 {
+	/* clang-format off */
 	static const struct {
 		const char *text, *want;
 	} cases[] = {
@@ -190,6 +193,7 @@ TEST(faults_of_files_have_their_place)
 			"t.yml:5:15: labels: 1:5: unexpected \">\", expected \"=\", \"!=\", \"=~\" or "
 			"\"!~\"" },
 	};
+	/* clang-format on */
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct test_file *f;
@@ -204,28 +208,29 @@ TEST(faults_of_files_have_their_place)
 	}
 }
 
-static const char whole[] = "rule_files: [r.yml, /abs/*.yml]\n"
-			    "evaluation_interval: 30s\n"
-			    "group_eval_order: [b, a]\n"
-			    "tests:\n"
-			    "- name: one\n"
-			    "  interval: 2m\n"
-			    "  external_labels: {region: eu}\n"
-			    "  external_url: http://x\n"
-			    "  input_series:\n"
-			    "  - {series: 'up{job=\"a\"}', values: '1 _'}\n"
-			    "  input_profiles:\n"
-			    "  - {series: 'process_cpu{job=\"a\"}', folded: 'main;f 1'}\n"
-			    "  - {series: memory, at: [3m, 1m], interval: 10s, folded: 'main 1 2'}\n"
-			    "  - {series: odd, type: 'a:b', every: 1m, from: 1m, to: 3m, duration: 5s,\n"
-			    "     folded: 'main 1'}\n"
-			    "  - {series: process_cpu, file: x.pb.gz}\n"
-			    "  alert_rule_test:\n"
-			    "  - eval_time: 5m\n"
-			    "    alertname: High\n"
-			    "    exp_alerts: [{exp_labels: {a: b}, exp_annotations: {c: d}}]\n"
-			    "  promql_expr_test:\n"
-			    "  - {expr: up, eval_time: 4m, exp_samples: [{labels: 'up', value: 1.5}]}\n";
+static const char whole[] =
+	"rule_files: [r.yml, /abs/*.yml]\n"
+	"evaluation_interval: 30s\n"
+	"group_eval_order: [b, a]\n"
+	"tests:\n"
+	"- name: one\n"
+	"  interval: 2m\n"
+	"  external_labels: {region: eu}\n"
+	"  external_url: http://x\n"
+	"  input_series:\n"
+	"  - {series: 'up{job=\"a\"}', values: '1 _'}\n"
+	"  input_profiles:\n"
+	"  - {series: 'process_cpu{job=\"a\"}', folded: 'main;f 1'}\n"
+	"  - {series: memory, at: [3m, 1m], interval: 10s, folded: 'main 1 2'}\n"
+	"  - {series: odd, type: 'a:b', every: 1m, from: 1m, to: 3m, duration: 5s,\n"
+	"     folded: 'main 1'}\n"
+	"  - {series: process_cpu, file: x.pb.gz}\n"
+	"  alert_rule_test:\n"
+	"  - eval_time: 5m\n"
+	"    alertname: High\n"
+	"    exp_alerts: [{exp_labels: {a: b}, exp_annotations: {c: d}}]\n"
+	"  promql_expr_test:\n"
+	"  - {expr: up, eval_time: 4m, exp_samples: [{labels: 'up', value: 1.5}]}\n";
 
 static void check_times(const struct test_profiles *p, const char *want)
 {

@@ -15,8 +15,8 @@
 #include "tests/damage/damage.h"
 #include "tests/fleet/fleet.h"
 #include "tests/tsdb/fixture.h"
-#include "tsdb/db_internal.h"
-#include "tsdb/number_chunk.h"
+#include "tsdb/catalog/db_internal.h"
+#include "tsdb/columns/number_chunk.h"
 
 #define SCRAPE_MIN 40
 #define NUMBERS_MIN 20
@@ -127,8 +127,8 @@ static enum err_code append_profile(struct filling *f, size_t i, int minute, str
 
 	arena_init(&a, 0);
 	fleet_kinds(fleet, kinds);
-	if (!(rc = fleet_profile(fleet, f->scratch[sources[i].set], sources[i].service,
-		      sources[i].pod, (uint64_t)(minute / SCRAPE_MIN), minute_ns(0), &a, &p, err)))
+	if (!(rc = fleet_profile(fleet, f->scratch[sources[i].set], sources[i].service, sources[i].pod,
+			  (uint64_t)(minute / SCRAPE_MIN), minute_ns(0), &a, &p, err)))
 		rc = append_wait(f->db,
 			labels_of(&f->arena, sources[i].name, sources[i].job, sources[i].instance),
 			minute_ns(minute), SCRAPE_MIN * NS_PER_MIN, p, kinds, true, &stats, err);
@@ -172,7 +172,7 @@ static enum err_code append_numbers(struct filling *f, int minute, struct err *e
 
 	for (size_t i = 0; i < NUMBERS; i++)
 		v[i] = (struct db_number){ labels_of(&f->arena, numbers[i].name, numbers[i].job,
-						   numbers[i].instance),
+									   numbers[i].instance),
 			minute_ns(minute), value_of(i, minute) };
 	mutex_init(&a.lock);
 	cond_init(&a.done);
@@ -224,7 +224,7 @@ static enum err_code delete_range(struct db *db, const char *name, const char *i
 	enum err_code rc;
 
 	if ((rc = matcher_init(&m[0], MATCH_EQ, STR(LABEL_NAME), str_of(name), err)) ||
-		(rc = matcher_init(&m[1], MATCH_EQ, STR("instance"), str_of(instance), err)))
+			(rc = matcher_init(&m[1], MATCH_EQ, STR("instance"), str_of(instance), err)))
 		return rc;
 	rc = db_delete_series(db, m, 2, minute_ns(from_min), minute_ns(to_min), err);
 	matcher_release(&m[0]);

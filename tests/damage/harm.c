@@ -229,10 +229,10 @@ static enum err_code harm_one(
 			return ERR_NOT_FOUND;
 		buf_printf(&x->what, " %s", x->other->path);
 		return how == HARM_SWAP ? swap(x, path_in(x, to, x->other), err) :
-					  replace(x, path_in(x, to, x->other), err);
+								  replace(x, path_in(x, to, x->other), err);
 	case HARM_OLDER:
-		older = arena_printf(&x->a, "%s/older-%d/%s", x->h->dir,
-			(int)draw(x->d, DATA_OLDER), x->f->path);
+		older = arena_printf(
+			&x->a, "%s/older-%d/%s", x->h->dir, (int)draw(x->d, DATA_OLDER), x->f->path);
 		buf_printf(&x->what, " %s", older + strlen(x->h->dir));
 		return fs_exists(older) ? replace(x, older, err) : ERR_NOT_FOUND;
 	default:
@@ -276,7 +276,7 @@ enum err_code harm_do(const struct harms *h, const char *to, const char *only, s
 	struct harm_done *out, struct err *err)
 {
 	size_t kind = choose_kind(h, only, d), n = count_of_kind(h, h->kinds[kind]),
-	       first = draw(d, (uint32_t)n), second = draw(d, (uint32_t)n);
+		   first = draw(d, (uint32_t)n), second = draw(d, (uint32_t)n);
 	struct harming x = { .h = h, .d = d };
 	struct buf content = { 0 };
 	enum err_code rc = ERR_NOT_FOUND;

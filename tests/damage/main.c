@@ -10,11 +10,11 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/flags.h"
 #include "base/fs.h"
 #include "base/log.h"
+#include "base/self/flags.h"
 #include "tests/damage/damage.h"
-#include "tsdb/db_internal.h"
+#include "tsdb/catalog/db_internal.h"
 
 #define KINDS_MAX 200
 #define JOBS_MAX 64
@@ -77,8 +77,8 @@ static bool is_empty(const struct answer *a)
 {
 	struct str body = buf_str(&a->body);
 
-	return body.len < 8 || (str_find(body, STR("\":[]}")) >= 0 &&
-		str_find(body, STR(",\"infos\":[\"")) < 0);
+	return body.len < 8 ||
+		(str_find(body, STR("\":[]}")) >= 0 && str_find(body, STR(",\"infos\":[\"")) < 0);
 }
 
 /* All questions are answered, with something. */
@@ -142,9 +142,13 @@ static void count(struct counts *c, const struct trial_result *t)
 static void worker(struct run *r, uint64_t job)
 {
 	struct tally *tally = &r->tallies[job];
-	struct trial_options o = { .harms = &r->harms, .plain = &r->plain,
-		.compacted = &r->compacted, .only = *r->only ? r->only : NULL, .out = stdout,
-		.verbose = r->verbose, .seconds_max = (unsigned)r->seconds };
+	struct trial_options o = { .harms = &r->harms,
+		.plain = &r->plain,
+		.compacted = &r->compacted,
+		.only = *r->only ? r->only : NULL,
+		.out = stdout,
+		.verbose = r->verbose,
+		.seconds_max = (unsigned)r->seconds };
 	struct trial_result t;
 	char work[300];
 
@@ -231,9 +235,8 @@ static struct counts sum(const struct run *r, size_t offset)
 	struct counts c = { 0 };
 
 	for (uint64_t job = 0; job < r->jobs; job++)
-		add_counts(&c,
-			(const struct counts *)(const void *)((const char *)&r->tallies[job] +
-				offset));
+		add_counts(
+			&c, (const struct counts *)(const void *)((const char *)&r->tallies[job] + offset));
 	return c;
 }
 
@@ -264,8 +267,7 @@ static bool report(const struct run *r, double seconds)
 		(unsigned long long)all.silent_json);
 	printf("%.1f s, %.1f trials a second; %d questions in all formats: %d answers\n", seconds,
 		(double)trials_of(&all) / seconds, (int)questions_n, (int)r->plain.n);
-	printf("%llu passed, %llu failed, 0 skipped\n",
-		(unsigned long long)(trials_of(&all) - all.bad),
+	printf("%llu passed, %llu failed, 0 skipped\n", (unsigned long long)(trials_of(&all) - all.bad),
 		(unsigned long long)(all.bad + harmless_failed));
 	return all.bad + harmless_failed == 0;
 }

@@ -3,8 +3,8 @@
 
 #include "base/clock.h"
 #include "tests/damage/damage.h"
-#include "web/http_form.h"
-#include "web/router.h"
+#include "web/http/http_form.h"
+#include "web/router/router.h"
 
 enum err_code site_open(const struct db_options *o, struct site *s, struct err *err)
 {
@@ -104,8 +104,8 @@ static void as_rpc(struct asking *x, const struct question *q)
 	const char *body = q->text + method + 1, *span = strstr(body, "%s");
 
 	x->in.method = HTTP_POST;
-	x->in.path = str_of(arena_printf(
-		&x->in.arena, "/querier.v1.QuerierService/%.*s", (int)method, q->text));
+	x->in.path = str_of(
+		arena_printf(&x->in.arena, "/querier.v1.QuerierService/%.*s", (int)method, q->text));
 	x->in.content_type = STR("application/json");
 	x->in.body = str_of(arena_printf(&x->in.arena,
 		"%.*s\"start\":\"%lld000\",\"end\":\"%lld000\"%s", (int)(span - body), body,
@@ -170,6 +170,6 @@ void answer_print_question(const struct answer *a, struct buf *out)
 	static const char *const how[] = { "at", "span", "steps", "get", "rpc" };
 	const struct question *q = a->question;
 
-	buf_printf(out, "%s %d..%d min, %s: %.150s", how[q->how], q->from_m, q->to_m, a->format,
-		q->text);
+	buf_printf(
+		out, "%s %d..%d min, %s: %.150s", how[q->how], q->from_m, q->to_m, a->format, q->text);
 }

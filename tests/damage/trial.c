@@ -15,7 +15,7 @@
 #include "base/map.h"
 #include "cmd/epitool/epitool.h"
 #include "tests/damage/damage.h"
-#include "tsdb/db_internal.h"
+#include "tsdb/catalog/db_internal.h"
 
 const char *const verdict_names[VERDICTS] = { "equal", "warned", "refused", "silent", "crashed",
 	"hung" };
@@ -76,8 +76,8 @@ static void tell_body(struct trial *t, const char *what, const struct answer *a,
 			(int)(a->body.len - from < n ? a->body.len - from : n), a->body.ptr + from);
 }
 
-static void tell_difference(struct trial *t, const char *what, const struct answer *got,
-	const struct answer *want)
+static void tell_difference(
+	struct trial *t, const char *what, const struct answer *got, const struct answer *want)
 {
 	size_t at = 0;
 	struct buf question = { 0 };
@@ -118,8 +118,8 @@ static void compare(struct trial *t, const char *when, const struct answers *got
 			continue;
 		snprintf(what, sizeof(what), "%s, %s", when,
 			a->status >= 300 ? "error" :
-			a->warned	 ? "warned" :
-					   "silent");
+				a->warned    ? "warned" :
+							   "silent");
 		tell_difference(t, what, a, want);
 	}
 }
@@ -158,8 +158,7 @@ static void first_start(struct trial *t)
 
 	if (!opens(t, &s, "first start"))
 		return;
-	if (t->while_open &&
-		harm_do(t->o->harms, t->dir, "blocks/", &t->d, &t->told->r.harm, &err))
+	if (t->while_open && harm_do(t->o->harms, t->dir, "blocks/", &t->d, &t->told->r.harm, &err))
 		tell(t, "  %s\n", err.msg);
 	ask_and_compare(t, &s, "first start");
 	if (t->append_later) {
@@ -269,8 +268,7 @@ static bool starts(struct trial *t)
 		return false;
 	if (!in_process(t, "first start", first_start))
 		return false;
-	t->told->r.verify_missed |= t->verify && !t->while_open && differ(r) &&
-		!t->told->verified;
+	t->told->r.verify_missed |= t->verify && !t->while_open && differ(r) && !t->told->verified;
 	before = r->warned + r->errors + r->silent;
 	if (!in_process(t, "second start", second_start))
 		return false;
@@ -278,8 +276,7 @@ static bool starts(struct trial *t)
 		return true;
 	if (!in_process(t, "verify after", verify))
 		return false;
-	t->told->r.verify_missed |= r->warned + r->errors + r->silent > before &&
-		!t->told->verified;
+	t->told->r.verify_missed |= r->warned + r->errors + r->silent > before && !t->told->verified;
 	if (t->o->harmless && t->told->verified)
 		tell(t, "  verify found something\n");
 	return true;
@@ -328,11 +325,11 @@ static void print(const struct trial *t, uint64_t seed)
 	if (!unexpected && !t->o->verbose)
 		return;
 	fprintf(t->o->out, "%s%s --seed %llu: %s%s%s%s%s%s%s\n%.*s", verdict_names[r->verdict],
-		r->verify_missed ? ", not found by verify" : "", (unsigned long long)seed,
-		r->harm.what, t->while_open ? "; while open" : "",
-		t->append_later ? "; rows appended" : "", t->compact ? "; blocks worked on" : "",
-		t->kill ? "; killed" : "", t->few_symbols ? "; few symbols" : "",
-		t->verify ? "; verified" : "", (int)told->text_n, told->text);
+		r->verify_missed ? ", not found by verify" : "", (unsigned long long)seed, r->harm.what,
+		t->while_open ? "; while open" : "", t->append_later ? "; rows appended" : "",
+		t->compact ? "; blocks worked on" : "", t->kill ? "; killed" : "",
+		t->few_symbols ? "; few symbols" : "", t->verify ? "; verified" : "", (int)told->text_n,
+		told->text);
 	fflush(t->o->out);
 }
 
@@ -340,8 +337,7 @@ void trial_run(const struct trial_options *o, uint64_t seed, struct trial_result
 {
 	struct trial t = { .o = o };
 
-	t.told = mmap(NULL, sizeof(*t.told), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
-		0);
+	t.told = mmap(NULL, sizeof(*t.told), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (t.told == MAP_FAILED)
 		abort();
 	prepare(&t, seed);

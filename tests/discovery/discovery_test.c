@@ -2,8 +2,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tests/discovery/dns_server.h"
 #include "tests/discovery/sd_fixture.h"
+#include "tests/discovery/sources/dns_server.h"
 
 TEST(statics_come_at_once_and_again_at_each_apply)
 {
@@ -27,22 +27,24 @@ TEST(files_are_noticed_as_they_change)
 	const char *one;
 
 	fixture_init(&f);
-	one = arena_printf(&f.arena, "%s/one.json:0 {__meta_filepath=\"%s/one.json\"} a:1\n", f.dir,
-		f.dir);
+	one = arena_printf(
+		&f.arena, "%s/one.json:0 {__meta_filepath=\"%s/one.json\"} a:1\n", f.dir, f.dir);
 	put(&f, "one.json", "[{\"targets\": [\"a:1\"]}]");
 	put(&f, "other.txt", "not read");
 	apply(&f, "file_sd_configs: [{files: ['*.json', two.yml, 'one.*.json', 'one.json']}]", NULL);
 	expect(&f, 0, one);
 
 	put(&f, "two.yml", "- targets: [b]\n  labels: {k: v, __meta_filepath: forged}\n");
-	expect(&f, 0, arena_printf(&f.arena,
-		"%s%s/two.yml:0 {__meta_filepath=\"%s/two.yml\", k=\"v\"} b\n", one, f.dir, f.dir));
+	expect(&f, 0,
+		arena_printf(&f.arena, "%s%s/two.yml:0 {__meta_filepath=\"%s/two.yml\", k=\"v\"} b\n", one,
+			f.dir, f.dir));
 
 	/* written elsewhere and moved over, as careful programs do */
 	put(&f, "tmp", "- targets: [c]\n");
 	CHECK_INT(rename(in_dir(&f, "tmp"), in_dir(&f, "two.yml")), 0);
-	expect(&f, 0, arena_printf(&f.arena, "%s%s/two.yml:0 {__meta_filepath=\"%s/two.yml\"} c\n", one,
-		f.dir, f.dir));
+	expect(&f, 0,
+		arena_printf(
+			&f.arena, "%s%s/two.yml:0 {__meta_filepath=\"%s/two.yml\"} c\n", one, f.dir, f.dir));
 
 	CHECK_INT(unlink(in_dir(&f, "two.yml")), 0);
 	expect(&f, 0, one);
@@ -65,12 +67,12 @@ TEST(a_config_map_swap_is_noticed)
 	CHECK_INT(symlink("..v1", in_dir(&f, "..data")), 0);
 	CHECK_INT(symlink("..data/f.yml", in_dir(&f, "f.yml")), 0);
 	apply(&f, "file_sd_configs: [{files: ['*.yml']}]", NULL);
-	expect(&f, 0, arena_printf(&f.arena, "%s/f.yml:0 {__meta_filepath=\"%s/f.yml\"} v1\n", f.dir,
-		f.dir));
+	expect(&f, 0,
+		arena_printf(&f.arena, "%s/f.yml:0 {__meta_filepath=\"%s/f.yml\"} v1\n", f.dir, f.dir));
 	CHECK_INT(symlink("..v2", in_dir(&f, "..new")), 0);
 	CHECK_INT(rename(in_dir(&f, "..new"), in_dir(&f, "..data")), 0);
-	expect(&f, 0, arena_printf(&f.arena, "%s/f.yml:0 {__meta_filepath=\"%s/f.yml\"} v2\n", f.dir,
-		f.dir));
+	expect(&f, 0,
+		arena_printf(&f.arena, "%s/f.yml:0 {__meta_filepath=\"%s/f.yml\"} v2\n", f.dir, f.dir));
 	fixture_release(&f);
 }
 
@@ -115,13 +117,15 @@ TEST(a_file_that_is_broken_from_the_start_is_a_failure)
 	CHECK(strstr(buf_str(&f.last[0]).ptr, " a:1\n"));
 	CHECK(metric_shown(failing) == 1);
 	put(&f, "a.yml", "- targets: ['a:2']\n");
-	expect(&f, 0, arena_printf(&f.arena, "%s:0 {__meta_filepath=\"%s\"} a:2\n",
-		in_dir(&f, "a.yml"), in_dir(&f, "a.yml")));
+	expect(&f, 0,
+		arena_printf(&f.arena, "%s:0 {__meta_filepath=\"%s\"} a:2\n", in_dir(&f, "a.yml"),
+			in_dir(&f, "a.yml")));
 	CHECK(metric_shown(failing) == 1);
 	put(&f, "b.yml", "- targets: ['b:1']\n");
-	expect(&f, 0, arena_printf(&f.arena,
-		"%s:0 {__meta_filepath=\"%s\"} a:2\n%s:0 {__meta_filepath=\"%s\"} b:1\n",
-		in_dir(&f, "a.yml"), in_dir(&f, "a.yml"), in_dir(&f, "b.yml"), in_dir(&f, "b.yml")));
+	expect(&f, 0,
+		arena_printf(&f.arena,
+			"%s:0 {__meta_filepath=\"%s\"} a:2\n%s:0 {__meta_filepath=\"%s\"} b:1\n",
+			in_dir(&f, "a.yml"), in_dir(&f, "a.yml"), in_dir(&f, "b.yml"), in_dir(&f, "b.yml")));
 	CHECK(metric_shown(failing) == 0);
 	fixture_release(&f);
 }
@@ -135,8 +139,9 @@ TEST(a_directory_that_appears_later_is_found)
 	CHECK_STR(buf_str(&f.last[0]), "");
 	mkdir(in_dir(&f, "later"), 0755);
 	put(&f, "later/x.yml", "- targets: [x]\n");
-	expect(&f, 0, arena_printf(&f.arena,
-		"%s/later/x.yml:0 {__meta_filepath=\"%s/later/x.yml\"} x\n", f.dir, f.dir));
+	expect(&f, 0,
+		arena_printf(
+			&f.arena, "%s/later/x.yml:0 {__meta_filepath=\"%s/later/x.yml\"} x\n", f.dir, f.dir));
 	fixture_release(&f);
 }
 
@@ -149,18 +154,18 @@ TEST(configuration)
 			"c.yml:1:32: \"http://b\" is not a valid hostname" },
 		{ "static_configs: [~]", "c.yml:1:18: empty or null target group" },
 		{ "file_sd_configs: [{files: [a.txt]}]",
-		  "c.yml:1:28: path name \"a.txt\" is not valid for file discovery" },
+			"c.yml:1:28: path name \"a.txt\" is not valid for file discovery" },
 		{ "file_sd_configs: [{files: ['*/a.yml']}]",
-		  "c.yml:1:28: path name \"*/a.yml\" is not valid for file discovery" },
+			"c.yml:1:28: path name \"*/a.yml\" is not valid for file discovery" },
 		{ "file_sd_configs: [{files: ['.yml']}]",
-		  "c.yml:1:28: path name \".yml\" is not valid for file discovery" },
+			"c.yml:1:28: path name \".yml\" is not valid for file discovery" },
 		{ "file_sd_configs: [{}]",
-		  "c.yml:1:19: file service discovery config must contain at least one path name" },
+			"c.yml:1:19: file service discovery config must contain at least one path name" },
 		{ "file_sd_configs: [{files: [a.yml], refresh_interval: 1}]",
-		  "c.yml:1:54: not a valid duration string: \"1\"" },
+			"c.yml:1:54: not a valid duration string: \"1\"" },
 		{ "file_sd_configs: [~]", "c.yml:1:19: empty or null section in file_sd_configs" },
 		{ "file_sd_configs: [{file: [a.yml]}]",
-		"c.yml:1:20: field file not found in type file_sd_config" },
+			"c.yml:1:20: field file not found in type file_sd_config" },
 	};
 	struct sd_configs sd;
 	struct fixture f;
@@ -170,8 +175,8 @@ TEST(configuration)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		CHECK_ERR(sd_of(&f, rows[i].text, &sd, &err), &err, ERR_INVALID, rows[i].want);
 	REQUIRE_OK(sd_of(&f, "file_sd_configs: [{files: ['*.json', missing.yml]}]", &sd, &err), &err);
-	CHECK_ERR(sd_check_files(&sd, &err), &err, ERR_NOT_FOUND, arena_printf(&f.arena,
-		"open %s/missing.yml: No such file or directory", f.dir));
+	CHECK_ERR(sd_check_files(&sd, &err), &err, ERR_NOT_FOUND,
+		arena_printf(&f.arena, "open %s/missing.yml: No such file or directory", f.dir));
 	put(&f, "missing.yml", "- targets: [x]");
 	CHECK_OK(sd_check_files(&sd, &err), &err);
 	fixture_release(&f);
@@ -243,8 +248,8 @@ TEST(a_stream_of_changes_is_delivered_once_a_second)
 	if (n < 2 || n > 4)
 		CHECK_FAIL("%d deliveries in 3 s", n);
 	put(&f, "a.yml", "- targets: [last]\n");
-	expect(&f, 0, arena_printf(&f.arena, "%s/a.yml:0 {__meta_filepath=\"%s/a.yml\"} last\n", f.dir,
-		f.dir));
+	expect(&f, 0,
+		arena_printf(&f.arena, "%s/a.yml:0 {__meta_filepath=\"%s/a.yml\"} last\n", f.dir, f.dir));
 	fixture_release(&f);
 }
 
@@ -256,8 +261,8 @@ TEST(two_jobs_with_a_directory_each_lose_only_their_own_watch)
 	apply(&f, "file_sd_configs: [{files: [a.yml]}]", "file_sd_configs: [{files: ['./b.yml']}]");
 	apply(&f, "file_sd_configs: [{files: [a.yml]}]", NULL);
 	put(&f, "a.yml", "- targets: [x]\n");
-	expect(&f, 0, arena_printf(&f.arena, "%s/a.yml:0 {__meta_filepath=\"%s/a.yml\"} x\n", f.dir,
-		f.dir));
+	expect(&f, 0,
+		arena_printf(&f.arena, "%s/a.yml:0 {__meta_filepath=\"%s/a.yml\"} x\n", f.dir, f.dir));
 	CHECK(metric_shown("epimetheus_discovery_file_unwatched_directories") == 0);
 	fixture_release(&f);
 }

@@ -8,8 +8,8 @@ struct row {
 	const char *want;
 };
 
-static enum err_code rules_of(struct arena *a, const char *text, struct relabel_rules *out,
-	struct err *err)
+static enum err_code rules_of(
+	struct arena *a, const char *text, struct relabel_rules *out, struct err *err)
 {
 	struct yaml_ctx ctx = { .arena = a };
 	struct yaml_node *root;
@@ -52,6 +52,7 @@ static void run(size_t i, const struct row *row)
 	arena_release(&a);
 }
 
+/* clang-format off */
 static const struct row actions_rows[] = {
 	/* replace */
 	{ "[{source_labels: [a], target_label: d, separator: ';', regex: 'f(.*)', replacement: "
@@ -136,6 +137,7 @@ static const struct row actions_rows[] = {
 	{ "[]", { "a", "1" }, "{a=\"1\"}" },
 	{ "", { "a", "1" }, "{a=\"1\"}" },
 };
+/* clang-format on */
 
 TEST(actions)
 {
@@ -150,42 +152,42 @@ TEST(rules_that_are_refused)
 	} rows[] = {
 		{ "[{action: nope}]", "r.yml:1:11: unknown relabel action \"nope\"" },
 		{ "[{action: hashmod, target_label: x}]",
-		  "r.yml:1:2: relabel configuration for hashmod requires non-zero modulus" },
+			"r.yml:1:2: relabel configuration for hashmod requires non-zero modulus" },
 		{ "[{action: hashmod, modulus: 3}]",
-		  "r.yml:1:2: relabel configuration for hashmod action requires 'target_label' value" },
+			"r.yml:1:2: relabel configuration for hashmod action requires 'target_label' value" },
 		{ "[{source_labels: [a]}]",
-		  "r.yml:1:2: relabel configuration for replace action requires 'target_label' value" },
+			"r.yml:1:2: relabel configuration for replace action requires 'target_label' value" },
 		{ "[{target_label: 'a b'}]",
-		"r.yml:1:2: \"a b\" is invalid 'target_label' for replace action" },
+			"r.yml:1:2: \"a b\" is invalid 'target_label' for replace action" },
 		{ "[{target_label: '$-'}]",
-		"r.yml:1:2: \"$-\" is invalid 'target_label' for replace action" },
+			"r.yml:1:2: \"$-\" is invalid 'target_label' for replace action" },
 		{ "[{action: lowercase, target_label: '${1}'}]",
-		  "r.yml:1:2: \"${1}\" is invalid 'target_label' for lowercase action" },
+			"r.yml:1:2: \"${1}\" is invalid 'target_label' for lowercase action" },
 		{ "[{action: uppercase, target_label: a, replacement: x}]",
-		  "r.yml:1:2: 'replacement' can not be set for uppercase action" },
+			"r.yml:1:2: 'replacement' can not be set for uppercase action" },
 		{ "[{action: labelmap, replacement: 'a b'}]",
-		  "r.yml:1:2: \"a b\" is invalid 'replacement' for labelmap action" },
+			"r.yml:1:2: \"a b\" is invalid 'replacement' for labelmap action" },
 		{ "[{action: keepequal, target_label: a, regex: x}]",
-		  "r.yml:1:2: keepequal action requires only 'source_labels' and `target_label`, and no "
-		  "other "
-		  "fields" },
+			"r.yml:1:2: keepequal action requires only 'source_labels' and `target_label`, and no "
+			"other "
+			"fields" },
 		{ "[{action: dropequal, target_label: a, modulus: 1}]",
-		  "r.yml:1:2: dropequal action requires only 'source_labels' and `target_label`, and no "
-		  "other "
-		  "fields" },
+			"r.yml:1:2: dropequal action requires only 'source_labels' and `target_label`, and no "
+			"other "
+			"fields" },
 		{ "[{action: labeldrop, regex: a, target_label: b}]",
-		  "r.yml:1:2: labeldrop action requires only 'regex', and no other fields" },
+			"r.yml:1:2: labeldrop action requires only 'regex', and no other fields" },
 		{ "[{action: labelkeep, source_labels: [a]}]",
-		  "r.yml:1:2: labelkeep action requires only 'regex', and no other fields" },
+			"r.yml:1:2: labelkeep action requires only 'regex', and no other fields" },
 		{ "[{source_labels: [a-b], target_label: x}]",
-		  "r.yml:1:19: \"a-b\" is not a valid label name" },
+			"r.yml:1:19: \"a-b\" is not a valid label name" },
 		{ "[{source_labels: a, target_label: x}]", "r.yml:1:18: expected a list of label names" },
 		{ "[{action: keep, regex: '('}]", "r.yml:1:24: error parsing regexp: missing ): (" },
 		{ "[{nope: 1}]", "r.yml:1:3: field nope not found in type relabel_config" },
 		{ "[null]", "r.yml:1:2: empty or null relabeling rule" },
 		{ "{}", "r.yml:1:1: expected a list of relabelling rules" },
 		{ "[{action: keep}, {action: drop, regex: '['}]",
-		  "r.yml:1:40: error parsing regexp: missing ]: [" },
+			"r.yml:1:40: error parsing regexp: missing ]: [" },
 	};
 	struct relabel_rules rules;
 	struct arena a;
@@ -210,8 +212,10 @@ TEST(the_dropping_rule_is_named)
 
 	arena_init(&a, 0);
 	REQUIRE_OK(rules_of(&a,
-		"[{target_label: x, replacement: y}, {source_labels: [x], regex: y, action: "
-				"drop}, {target_label: z, replacement: z}]", &rules, &err), &err);
+				   "[{target_label: x, replacement: y}, {source_labels: [x], regex: y, action: "
+				   "drop}, {target_label: z, replacement: z}]",
+				   &rules, &err),
+		&err);
 	labels_builder_init(&b, &a, (struct labels){ 0 });
 	CHECK_OK(relabel_apply(&rules, &b, &keep, &by, &err), &err);
 	CHECK(!keep);

@@ -49,8 +49,9 @@ static inline void on_update(void *ctx, void *user, struct groups *g)
 
 static inline void fixture_open(struct fixture *f, const char *dns_servers)
 {
-	struct discovery_options o = { .update = on_update, .ctx = f, .answer_ns = NS_PER_S,
-		.dns_servers = dns_servers };
+	struct discovery_options o = {
+		.update = on_update, .ctx = f, .answer_ns = NS_PER_S, .dns_servers = dns_servers
+	};
 	struct err err;
 
 	*f = (struct fixture){ .dir = "/tmp/epimetheus-sd-XXXXXX" };
@@ -93,12 +94,14 @@ static inline void put(struct fixture *f, const char *name, const char *text)
 }
 
 /* sd from YAML: {static_configs: ..., file_sd_configs: ...} */
-static inline enum err_code sd_of(struct fixture *f, const char *text, struct sd_configs *sd,
-	struct err *err)
+static inline enum err_code sd_of(
+	struct fixture *f, const char *text, struct sd_configs *sd, struct err *err)
 {
 	static const struct yaml_field fields[] = { SD_CONFIG_FIELDS(0) };
 	static const struct yaml_schema schema = {
-		.name = "job", .size = sizeof(*sd), .fields = fields,
+		.name = "job",
+		.size = sizeof(*sd),
+		.fields = fields,
 		.fields_n = sizeof(fields) / sizeof(fields[0]),
 	};
 	struct yaml_ctx ctx = { .arena = &f->arena, .dir = str_of(f->dir) };
@@ -131,7 +134,7 @@ static inline void expect(struct fixture *f, size_t job, const char *want)
 
 	mutex_lock(&f->lock);
 	while (!str_eq(buf_str(&f->last[job]), str_of(want)) &&
-	       cond_wait_until(&f->changed, &f->lock, deadline))
+		cond_wait_until(&f->changed, &f->lock, deadline))
 		;
 	CHECK_STR(buf_str(&f->last[job]), want);
 	mutex_unlock(&f->lock);
@@ -144,7 +147,7 @@ static inline void expect_still(struct fixture *f, size_t job, const char *want,
 
 	mutex_lock(&f->lock);
 	while (str_eq(buf_str(&f->last[job]), str_of(want)) &&
-	       cond_wait_until(&f->changed, &f->lock, deadline))
+		cond_wait_until(&f->changed, &f->lock, deadline))
 		;
 	CHECK_STR(buf_str(&f->last[job]), want);
 	mutex_unlock(&f->lock);

@@ -6,7 +6,7 @@
 #define TESTS_FLEET_COMMAND_H
 
 #include "base/err.h"
-#include "base/flags.h"
+#include "base/self/flags.h"
 
 /*
  * Parses a command's flags; --help prints them and ends the program. At most args_max words that

@@ -230,29 +230,26 @@ done:
 static void print(const struct recording *r, const struct fit *t)
 {
 	printf(STR_FMT ": %" PRIu32 " processes, %.0f scrapes; %" PRIu32 " stacks, %" PRIu32
-		       " label sets, %" PRIu32 " of both\n",
-		STR_ARG(r->kind), r->processes_n, t->scrapes, r->stacks_n, r->label_sets_n,
-		r->items_n);
-	printf("  samples %.1f, stacks %.1f a scrape; sum of values %.1f; labelled %.3f\n",
-		t->samples, t->stacks_mean, t->total_mean, t->labelled);
+				   " label sets, %" PRIu32 " of both\n",
+		STR_ARG(r->kind), r->processes_n, t->scrapes, r->stacks_n, r->label_sets_n, r->items_n);
+	printf("  samples %.1f, stacks %.1f a scrape; sum of values %.1f; labelled %.3f\n", t->samples,
+		t->stacks_mean, t->total_mean, t->labelled);
 	printf("  distinct of a process: first %.0f, all %.0f, Heaps %.2f; singles %.3f; "
-	       "overlap %.3f; Zipf %.2f\n",
+		   "overlap %.3f; Zipf %.2f\n",
 		t->distinct_first, t->distinct, t->heaps, t->singles, t->overlap, t->zipf);
 	printf("  values: mean %.3f, ones %.3f, P(>=3|>=2) %.3f, P(>=8|>=7) %.3f\n", t->value_mean,
 		t->ones, t->tail_first, t->tail_last);
 	if (r->partition)
 		printf("  depth %.1f +- %.1f, %.2f nodes a stack; locations with inlining %.3f, "
-		       "lines "
-		       "%.2f; a profile has %.0f locations, %.0f functions; all %" PRIu32
-		       " functions\n",
-			t->depth, t->depth_deviation, t->new_nodes, t->inlined, t->lines,
-			r->locations, r->functions, sym_functions_n(r->partition));
+			   "lines "
+			   "%.2f; a profile has %.0f locations, %.0f functions; all %" PRIu32 " functions\n",
+			t->depth, t->depth_deviation, t->new_nodes, t->inlined, t->lines, r->locations,
+			r->functions, sym_functions_n(r->partition));
 	for (uint32_t c = 0; c < r->columns_n; c++)
 		printf("  column %" PRIu32 " " STR_FMT
-		       " (%s): not 0 %.3f, mean %.3g, changed %.3f (up %.3f), by %.3g\n",
-			c, STR_ARG(r->types[c]), value_kind_name(r->kinds[c]),
-			t->columns[c].nonzero, t->columns[c].mean, t->columns[c].changed,
-			t->columns[c].grown, t->columns[c].change);
+			   " (%s): not 0 %.3f, mean %.3g, changed %.3f (up %.3f), by %.3g\n",
+			c, STR_ARG(r->types[c]), value_kind_name(r->kinds[c]), t->columns[c].nonzero,
+			t->columns[c].mean, t->columns[c].changed, t->columns[c].grown, t->columns[c].change);
 }
 
 enum err_code command_fit(int argc, char **argv, struct err *err)
@@ -278,8 +275,7 @@ enum err_code command_fit(int argc, char **argv, struct err *err)
 
 	set = NULL;
 	if ((rc = command_flags(flags, sizeof(flags) / sizeof(flags[0]),
-		     "Prints the numbers of recorded profiles.", argc, argv, files, FILES_MAX, &n,
-		     err)))
+			 "Prints the numbers of recorded profiles.", argc, argv, files, FILES_MAX, &n, err)))
 		return rc;
 	arena_init(&a, 0);
 	if (!set && !n) {

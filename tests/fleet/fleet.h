@@ -24,8 +24,8 @@
 #define TESTS_FLEET_FLEET_H
 
 #include "proto/kinds.h"
-#include "tsdb/partition.h"
-#include "tsdb/row.h"
+#include "tsdb/columns/row.h"
+#include "tsdb/symbols/partition.h"
 
 #define FLEET_COLUMNS_MAX 4u
 

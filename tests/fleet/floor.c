@@ -86,8 +86,7 @@ static bool follows(const int64_t *a, const int64_t *b, uint32_t n, bool scaled)
 		}
 	for (uint32_t i = 0; i < n; i++)
 		if ((a[i] == 0) != (b[i] == 0) ||
-			fabs((double)b[i] * a0 - (double)a[i] * b0) >
-				(a0 + (scaled ? b0 : 0)) * 1.5)
+			fabs((double)b[i] * a0 - (double)a[i] * b0) > (a0 + (scaled ? b0 : 0)) * 1.5)
 			return false;
 	return a0 > 0;
 }
@@ -155,8 +154,8 @@ static void end_chunk(struct floor *t, uint32_t n)
 
 			t->columns[c].derived += derived;
 			if (!derived &&
-				item_column(&t->columns[c], v + (size_t)c * t->chunk, n,
-					r->kinds[c] == KIND_GAUGE)) {
+				item_column(
+					&t->columns[c], v + (size_t)c * t->chunk, n, r->kinds[c] == KIND_GAUGE)) {
 				used[c]++;
 				t->columns[c].own++;
 			}
@@ -196,8 +195,7 @@ static void add_row(struct floor *t, const struct scrape *s, const struct scrape
 			at++;
 		for (uint32_t c = 0; c < r->columns_n; c++) {
 			v[c] = s->values[(size_t)c * s->n + i];
-			if (r->kinds[c] == KIND_CUMULATIVE && b && at < b->n &&
-				b->items[at] == item)
+			if (r->kinds[c] == KIND_CUMULATIVE && b && at < b->n && b->items[at] == item)
 				v[c] -= b->values[(size_t)c * b->n + at];
 			any |= v[c];
 		}
@@ -209,8 +207,7 @@ static void add_row(struct floor *t, const struct scrape *s, const struct scrape
 			t->place[item] = ++t->places_n;
 		}
 		for (uint32_t c = 0; c < r->columns_n; c++)
-			t->values[((size_t)(t->place[item] - 1) * r->columns_n + c) * t->chunk +
-				row] = v[c];
+			t->values[((size_t)(t->place[item] - 1) * r->columns_n + c) * t->chunk + row] = v[c];
 	}
 	t->rows++;
 }
@@ -336,8 +333,7 @@ enum err_code command_floor(int argc, char **argv, struct err *err)
 	enum err_code rc;
 
 	if ((rc = command_flags(flags, sizeof(flags) / sizeof(flags[0]),
-		     "Prints the bytes per sample that rows hold.", argc, argv, files, FILES_MAX,
-		     &n, err)))
+			 "Prints the bytes per sample that rows hold.", argc, argv, files, FILES_MAX, &n, err)))
 		return rc;
 	if (chunk < 2 || chunk > CHUNK_MAX)
 		return err_set(err, ERR_INVALID, "a chunk has 2 to %u rows", CHUNK_MAX);
@@ -346,8 +342,8 @@ enum err_code command_floor(int argc, char **argv, struct err *err)
 	arena_init(&a, 0);
 	for (size_t i = 0; i < fleet_sets_n && !rc; i++)
 		if (set ? fleet_set(set) == &fleet_sets[i] : !n)
-			rc = floor_of_set(&fleet_sets[i], (uint32_t)pods, scrapes, first,
-				(uint32_t)chunk, &a, err);
+			rc = floor_of_set(
+				&fleet_sets[i], (uint32_t)pods, scrapes, first, (uint32_t)chunk, &a, err);
 	for (size_t at = 0; at < n && !rc; at += taken) {
 		if (!(rc = recording_read(files + at, n - at, &taken, &a, &r, err)))
 			rc = floor_of(&r, (uint32_t)chunk, err);

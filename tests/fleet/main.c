@@ -1,6 +1,6 @@
 #include <stdio.h>
 
-#include "base/heap.h"
+#include "base/self/heap.h"
 #include "tests/fleet/command.h"
 #include "tests/fleet/fleet.h"
 
@@ -32,8 +32,7 @@ int main(int argc, char **argv)
 	}
 	fprintf(stderr, "usage: fleet COMMAND [--help]\n");
 	for (size_t i = 0; i < COMMANDS_N; i++)
-		fprintf(stderr, "  %-6s %-12s %s\n", commands[i].name, commands[i].usage,
-			commands[i].help);
+		fprintf(stderr, "  %-6s %-12s %s\n", commands[i].name, commands[i].usage, commands[i].help);
 	fprintf(stderr, "sets:");
 	for (size_t i = 0; i < fleet_sets_n; i++)
 		fprintf(stderr, " %s", fleet_sets[i].name);

@@ -24,18 +24,16 @@ static bool name_function(struct fleet *f, uint32_t function, struct function *o
 {
 	uint64_t h = mix2(f->p.seed ^ 0x6e616d65, function);
 	bool method = h >> 62 & 1;
-	const char *verb = PICK(verbs, h >> 8), *noun = PICK(nouns, h >> 16), *package, *name,
-		   *file;
+	const char *verb = PICK(verbs, h >> 8), *noun = PICK(nouns, h >> 16), *package, *name, *file;
 	char call[96];
 
 	out->own = h >> 63;
 	package = out->own ? PICK(own_packages, h) : PICK(std_packages, h);
 	snprintf(call, sizeof(call), method ? ".(*%s).%s%s%" PRIu32 : ".%.0s%s%s%" PRIu32,
 		PICK(nouns, h >> 24), verb, noun, function);
-	name = arena_printf(
-		&f->arena, "%s%s%s", package, call, (h >> 32 & 15) == 0 ? ".func1" : "");
-	file = arena_printf(&f->arena, "%s%s/%s%s.go", out->own ? "" : "/usr/local/go/src/",
-		package, verb, (h >> 40 & 1) ? noun : "");
+	name = arena_printf(&f->arena, "%s%s%s", package, call, (h >> 32 & 15) == 0 ? ".func1" : "");
+	file = arena_printf(&f->arena, "%s%s/%s%s.go", out->own ? "" : "/usr/local/go/src/", package,
+		verb, (h >> 40 & 1) ? noun : "");
 	out->name = str_of(name);
 	out->file = str_of(file);
 	out->start_line = 10 + (int64_t)(h >> 20 & 1023);

@@ -21,8 +21,7 @@ struct entrant {
 
 static int by_first_seen(const void *a, const void *b)
 {
-	double x = ((const struct entrant *)a)->first_seen,
-	       y = ((const struct entrant *)b)->first_seen;
+	double x = ((const struct entrant *)a)->first_seen, y = ((const struct entrant *)b)->first_seen;
 
 	return x < y ? -1 : x > y;
 }
@@ -104,7 +103,7 @@ static void make_items(struct fleet *f, const struct entrant *v)
 		uint32_t sets = uniform(h) < f->p.labelled ?
 			1 + (uint32_t)(hash_u64(h) % f->p.sets_per_stack) :
 			1,
-			 set;
+				 set;
 		struct slot *slot = &f->slots[v[i].rank];
 
 		if (v[i].other) {
@@ -115,12 +114,10 @@ static void make_items(struct fleet *f, const struct entrant *v)
 			slot->sets_n = (uint8_t)sets;
 		}
 		/* Neighbours, so that they ascend and differ. */
-		set = (uint32_t)(hash_u64(h + 1) %
-			(f->p.label_sets - sets + 1 + (f->p.label_sets == 0)));
+		set = (uint32_t)(hash_u64(h + 1) % (f->p.label_sets - sets + 1 + (f->p.label_sets == 0)));
 		for (uint32_t k = 0; k < sets; k++, item++) {
 			f->item_stack[item] = i;
-			f->item_set[item] = uniform(h) < f->p.labelled ? (uint16_t)(set + k + 1) :
-									 0;
+			f->item_set[item] = uniform(h) < f->p.labelled ? (uint16_t)(set + k + 1) : 0;
 		}
 	}
 	f->items_n = item;
@@ -142,7 +139,7 @@ static void make_level(struct fleet *f, const struct entrant *v, uint32_t item)
 	l->bytes = (uint32_t)size;
 	/* An event is one of 512 KiB of allocations on average: what it stands for. */
 	l->mean = f->p.kind == FLEET_HEAP ? (float)(1 / (1 - exp(-size / 524288))) :
-					    (float)(1000 * exp(9 * u));
+										(float)(1000 * exp(9 * u));
 }
 
 static enum err_code populate(struct fleet *f, struct err *err)

@@ -31,8 +31,7 @@ const char *fleet_service_name(uint32_t service, char name[32])
 
 const char *fleet_profile_name(const struct fleet *f)
 {
-	static const char *const names[] = { "process_cpu", "memory", "goroutine", "mutex",
-		"block" };
+	static const char *const names[] = { "process_cpu", "memory", "goroutine", "mutex", "block" };
 
 	return names[f->p.kind];
 }
@@ -62,13 +61,13 @@ static void add_types(struct making *m)
 		pprof_builder_type(m->b, str_of(types[kind][i].type), str_of(types[kind][i].unit));
 	p->period = kind == FLEET_CPU ? 10000000 : kind == FLEET_HEAP ? 524288 : 1;
 	p->period_type.type = pprof_builder_string(m->b,
-		str_of(kind == FLEET_CPU           ? "cpu" :
+		str_of(kind == FLEET_CPU   ? "cpu" :
 				kind == FLEET_HEAP ? "space" :
-						     types[kind][0].type));
+									 types[kind][0].type));
 	p->period_type.unit = pprof_builder_string(m->b,
-		str_of(kind == FLEET_CPU           ? "nanoseconds" :
+		str_of(kind == FLEET_CPU   ? "nanoseconds" :
 				kind == FLEET_HEAP ? "bytes" :
-						     "count"));
+									 "count"));
 	if (kind == FLEET_HEAP)
 		p->default_sample_type = pprof_builder_string(m->b, STR("alloc_space"));
 }
@@ -91,16 +90,14 @@ static void add_mappings(struct making *m, uint32_t pod)
 		&(struct pprof_mapping){ .start = TEXT_START,
 			.limit = TEXT_START + (uint64_t)m->f->p.functions * FUNCTION_BYTES,
 			.filename = pprof_builder_string(m->b, str_of(text)),
-			.build_id = pprof_builder_string(
-				m->b, STR("897b0c6cf651be32a192187668a863b54fbae614")),
+			.build_id = pprof_builder_string(m->b, STR("897b0c6cf651be32a192187668a863b54fbae614")),
 				.has_functions = true });
 	for (size_t i = 0; i < sizeof(libraries) / sizeof(libraries[0]); i++) {
 		pprof_builder_mapping(m->b,
 			&(struct pprof_mapping){ .start = at,
 				.limit = at + libraries[i].size,
 				.offset = libraries[i].offset,
-				.filename = pprof_builder_string(
-					m->b, str_of(libraries[i].file)) });
+				.filename = pprof_builder_string(m->b, str_of(libraries[i].file)) });
 		at += libraries[i].size + 0x1000;
 	}
 }
@@ -150,8 +147,7 @@ static uint32_t location_of(struct making *m, uint32_t location)
 		return *at - 1;
 	if (uniform(h) < m->f->p.inlined)
 		for (uint32_t k = 0; k < 1 + (h & 1); k++) {
-			inner = (uint32_t)(pow(uniform(mix2(h, k)), m->f->p.shared) *
-				m->f->p.functions);
+			inner = (uint32_t)(pow(uniform(mix2(h, k)), m->f->p.shared) * m->f->p.functions);
 			lines[n++] = (struct pprof_line){ function_of(m, inner),
 				m->f->names[inner].start_line + 1 + (int64_t)(h >> 8 & 15), 0 };
 		}
@@ -159,8 +155,7 @@ static uint32_t location_of(struct making *m, uint32_t location)
 		m->f->names[function].start_line + 1 + location % SITES * 3, 0 };
 	*at = 1 +
 		pprof_builder_location(m->b,
-			(struct pprof_location){ .address = TEXT_START +
-					(uint64_t)function * FUNCTION_BYTES +
+			(struct pprof_location){ .address = TEXT_START + (uint64_t)function * FUNCTION_BYTES +
 					location % SITES * (FUNCTION_BYTES / SITES) + 3,
 				.mapping = m->mapping },
 			lines, n);
@@ -195,8 +190,7 @@ static void add_sample(struct making *m, uint32_t item, const int64_t *values)
 	uint32_t n = 0;
 	struct pprof_label labels[2];
 
-	for (uint32_t at = m->f->stack_leaf[m->f->item_stack[item]]; at;
-		at = m->f->nodes[at].parent)
+	for (uint32_t at = m->f->stack_leaf[m->f->item_stack[item]]; at; at = m->f->nodes[at].parent)
 		m->stack[n++] = location_of(m, m->f->nodes[at].location);
 	pprof_builder_sample(
 		m->b, m->stack, n, labels, labels_of_set(m, m->f->item_set[item], labels), values);
@@ -324,8 +318,7 @@ enum err_code fleet_symbols(const struct fleet *f, uint32_t service, uint32_t po
 			out->stacks[i] = (uint32_t)(in.keys[i] >> 32);
 			out->label_sets[i] = (uint32_t)in.keys[i];
 			if (in.samples[i] != i)
-				rc = err_set(err, ERR_INVALID,
-					"item %" PRIu32 " of a fleet is out of order", i);
+				rc = err_set(err, ERR_INVALID, "item %" PRIu32 " of a fleet is out of order", i);
 		}
 	for (uint32_t pod = 0; pod < pods && !rc; pod++) {
 		arena_reset(&work);
@@ -349,8 +342,8 @@ void fleet_row(const struct fleet *f, const struct fleet_symbols *symbols, struc
 		.time_nanos = start_ns + (int64_t)scrape * f->p.interval_ns,
 		.duration_nanos = f->p.kind == FLEET_CPU ? f->p.interval_ns : 0,
 		.period = f->p.kind == FLEET_CPU ? 10000000 :
-			f->p.kind == FLEET_HEAP  ? 524288 :
-						   1,
+			f->p.kind == FLEET_HEAP      ? 524288 :
+										   1,
 		.columns_n = fleet_kinds(f, kinds),
 		.stacks = s->stacks };
 	row->n = fleet_items(f, s, service, pod, scrape, true, &items, &row->values);

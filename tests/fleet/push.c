@@ -80,8 +80,8 @@ static enum err_code push_one(struct pushing *p, uint32_t kind, uint32_t service
 	enum err_code rc;
 
 	arena_reset(&p->arena);
-	if ((rc = fleet_profile(f, p->scratch[kind], service, pod, scrape, p->start_ns, &p->arena,
-		     &profile, err)))
+	if ((rc = fleet_profile(
+			 f, p->scratch[kind], service, pod, scrape, p->start_ns, &p->arena, &profile, err)))
 		return rc;
 	made = seconds();
 	p->generating_cpu += cpu_seconds(CLOCK_THREAD_CPUTIME_ID) - cpu;
@@ -93,8 +93,7 @@ static enum err_code push_one(struct pushing *p, uint32_t kind, uint32_t service
 	rc = db_append(p->db,
 		&(struct db_append){ .labels = { v, 3 },
 			/* Pods are scraped one after the other within the interval. */
-			.ts_ns = profile->time_nanos +
-				(int64_t)(pod * (uint64_t)interval / p->pods),
+			.ts_ns = profile->time_nanos + (int64_t)(pod * (uint64_t)interval / p->pods),
 			.interval_ns = interval,
 			.profile = profile,
 			.kinds = kinds,
@@ -122,17 +121,16 @@ static void report_json(struct pushing *p, double base_mib, double cpu)
 	struct db_status s;
 
 	db_status(p->db, &s);
-	printf("{\"name\":\"push\",\"targets\":%" PRIu64 ",\"kinds\":%" PRIu64
-	       ",\"scrapes\":%" PRIu64 ",\"profiles\":%" PRIu64 ",\"samples\":%" PRIu64
-	       ",\"acked\":%" PRIu64 ",\"failed\":%" PRIu64
-	       ",\"append_s\":%.3f,\"storing_cpu_s\":%.3f,\"resident_mib\":%.1f,"
-	       "\"half_mib\":%.1f,\"before_mib\":%.1f,\"symbol_mib\":%.1f,\"delta_mib\":%.1f,"
-	       "\"index_mib\":%.1f,\"disk_mib\":%.1f}\n",
+	printf("{\"name\":\"push\",\"targets\":%" PRIu64 ",\"kinds\":%" PRIu64 ",\"scrapes\":%" PRIu64
+		   ",\"profiles\":%" PRIu64 ",\"samples\":%" PRIu64 ",\"acked\":%" PRIu64
+		   ",\"failed\":%" PRIu64 ",\"append_s\":%.3f,\"storing_cpu_s\":%.3f,\"resident_mib\":%.1f,"
+		   "\"half_mib\":%.1f,\"before_mib\":%.1f,\"symbol_mib\":%.1f,\"delta_mib\":%.1f,"
+		   "\"index_mib\":%.1f,\"disk_mib\":%.1f}\n",
 		p->services * p->pods, p->kinds, p->scrapes, p->profiles, p->samples,
-		atomic_load(&p->acked), atomic_load(&p->failed), p->appending,
-		cpu - p->generating_cpu, resident_mib(), p->half_mib, base_mib,
-		(double)s.symbol_bytes / (1 << 20), (double)s.delta_bytes / (1 << 20),
-		(double)s.index_bytes / (1 << 20), (double)s.disk_bytes / (1 << 20));
+		atomic_load(&p->acked), atomic_load(&p->failed), p->appending, cpu - p->generating_cpu,
+		resident_mib(), p->half_mib, base_mib, (double)s.symbol_bytes / (1 << 20),
+		(double)s.delta_bytes / (1 << 20), (double)s.index_bytes / (1 << 20),
+		(double)s.disk_bytes / (1 << 20));
 }
 
 static void report(struct pushing *p, uint64_t scrape, double began)
@@ -141,16 +139,14 @@ static void report(struct pushing *p, uint64_t scrape, double began)
 	struct db_status s;
 
 	db_status(p->db, &s);
-	printf("%6" PRIu64 " scrapes: %" PRIu64
-	       " profiles, %.1f samples each, %.0f/s (append %.0f/s); "
-	       "resident %.1f MiB (generator %.1f); symbols %.1f MiB, %.1f KiB a service; deltas "
-	       "%.1f MiB, index %.1f MiB; disk %.1f MiB\n",
+	printf("%6" PRIu64 " scrapes: %" PRIu64 " profiles, %.1f samples each, %.0f/s (append %.0f/s); "
+		   "resident %.1f MiB (generator %.1f); symbols %.1f MiB, %.1f KiB a service; deltas "
+		   "%.1f MiB, index %.1f MiB; disk %.1f MiB\n",
 		scrape, p->profiles, (double)p->samples / (double)p->profiles,
 		(double)p->profiles / (seconds() - began), (double)p->profiles / p->appending,
 		resident_mib(), (double)own / (1 << 20), (double)s.symbol_bytes / (1 << 20),
-		(double)s.symbol_bytes / 1024 / (double)p->services,
-		(double)s.delta_bytes / (1 << 20), (double)s.index_bytes / (1 << 20),
-		(double)s.disk_bytes / (1 << 20));
+		(double)s.symbol_bytes / 1024 / (double)p->services, (double)s.delta_bytes / (1 << 20),
+		(double)s.index_bytes / (1 << 20), (double)s.disk_bytes / (1 << 20));
 }
 
 static enum err_code push_all(struct pushing *p, struct err *err)
@@ -162,8 +158,7 @@ static enum err_code push_all(struct pushing *p, struct err *err)
 		for (uint32_t pod = 0; pod < p->pods; pod++)
 			for (uint32_t service = 0; service < p->services; service++)
 				for (uint32_t kind = 0; kind < p->kinds; kind++)
-					if ((rc = push_one(
-						     p, kind, service, pod, p->first + k, err)))
+					if ((rc = push_one(p, kind, service, pod, p->first + k, err)))
 						return rc;
 		if (k + 1 == (p->scrapes + 1) / 2)
 			p->half_mib = resident_mib();
@@ -196,6 +191,7 @@ enum err_code command_push(int argc, char **argv, struct err *err)
 	double base_mib, cpu;
 	int64_t ends;
 	bool json;
+	/* clang-format off */
 	struct flag flags[] = {
 		{ "data", FLAG_STRING, &o.dir, NULL,
 			"The database's directory; made where missing." },
@@ -217,12 +213,13 @@ enum err_code command_push(int argc, char **argv, struct err *err)
 		{ "no-compaction", FLAG_BOOL, &o.no_compaction, "false",
 			"Windows stay in the head." },
 	};
+	/* clang-format on */
 	size_t args_n = 0, n = sizeof(flags) / sizeof(flags[0]);
 	enum err_code rc;
 
 	db_options_default(&o);
 	if ((rc = command_flags(flags, n, "Appends profiles to a database, the last one now.", argc,
-		     argv, NULL, 0, &args_n, err)))
+			 argv, NULL, 0, &args_n, err)))
 		return rc;
 	if (!o.dir || !p.scrapes || !p.services || !p.pods || !p.kinds || p.kinds > KINDS)
 		return err_set(err, ERR_INVALID, "--data is needed, and something to push");
@@ -242,7 +239,7 @@ enum err_code command_push(int argc, char **argv, struct err *err)
 done:
 	db_close(p.db);
 	printf("acknowledged %" PRIu64 ", failed %" PRIu64
-	       "; generating took %.1f s, appending %.1f s\n",
+		   "; generating took %.1f s, appending %.1f s\n",
 		atomic_load(&p.acked), atomic_load(&p.failed), p.generating, p.appending);
 	for (uint32_t i = 0; i < p.kinds; i++) {
 		fleet_scratch_close(p.scratch[i]);

@@ -90,8 +90,7 @@ static enum err_code read_one(
 	for (uint32_t i = 0, at = 0; i < in.n; i++) {
 		at += i && in.keys[i] != in.keys[i - 1];
 		for (uint32_t c = 0; c < p->types_n; c++)
-			values[(size_t)c * out->n + at] +=
-				p->values[(size_t)in.samples[i] * p->types_n + c];
+			values[(size_t)c * out->n + at] += p->values[(size_t)in.samples[i] * p->types_n + c];
 	}
 	out->values = values;
 	r->locations += p->locations_n;
@@ -127,8 +126,7 @@ static enum err_code number(struct reading *g, size_t n, struct err *err)
 	total = 0;
 	for (uint32_t p = 0, at = 0; p < r->processes_n; p++)
 		for (uint32_t k = 0; k < r->processes[p].scrapes_n; k++, at++) {
-			memcpy(all + total, g->keys[at],
-				r->processes[p].scrapes[k].n * sizeof(*all));
+			memcpy(all + total, g->keys[at], r->processes[p].scrapes[k].n * sizeof(*all));
 			total += r->processes[p].scrapes[k].n;
 		}
 	qsort(all, total, sizeof(*all), by_key);
@@ -151,8 +149,8 @@ static enum err_code number(struct reading *g, size_t n, struct err *err)
 			if (!items)
 				return arena_fail(g->a, "a recording", err);
 			for (uint32_t i = 0; i < s->n; i++)
-				items[i] = (uint32_t)((uint64_t *)bsearch(&g->keys[at][i], all,
-							      distinct, sizeof(*all), by_key) -
+				items[i] = (uint32_t)((uint64_t *)bsearch(
+										  &g->keys[at][i], all, distinct, sizeof(*all), by_key) -
 					all);
 			s->items = items;
 		}
@@ -236,16 +234,14 @@ enum err_code recording_make(const struct fleet *f, uint32_t services, uint32_t 
 	for (uint32_t p = 0; p < out->processes_n; p++) {
 		struct process *to = &out->processes[p];
 
-		to->name = str_of(
-			arena_printf(a, "svc%" PRIu32 ".pod%" PRIu32, p / pods, p % pods));
+		to->name = str_of(arena_printf(a, "svc%" PRIu32 ".pod%" PRIu32, p / pods, p % pods));
 		to->scrapes = arena_array(a, struct scrape, scrapes);
 		for (uint64_t k = 0; k < scrapes && to->scrapes; k++) {
 			struct scrape *at = &to->scrapes[to->scrapes_n];
 			uint32_t *copy;
 			int64_t *v;
 
-			at->n = fleet_items(
-				f, s, p / pods, p % pods, first + k, false, &items, &values);
+			at->n = fleet_items(f, s, p / pods, p % pods, first + k, false, &items, &values);
 			copy = arena_array(a, uint32_t, at->n + 1);
 			v = arena_array(a, int64_t, (size_t)at->n * out->columns_n + 1);
 			if (!copy || !v)

@@ -37,8 +37,8 @@ enum err_code fleet_scratch_open(const struct fleet *f, struct fleet_scratch **o
 	s->function_at = calloc(f->p.functions, sizeof(*s->function_at));
 	s->values = calloc(cap * FLEET_COLUMNS_MAX, sizeof(*s->values));
 	s->work = calloc(cap * FLEET_COLUMNS_MAX, sizeof(*s->work));
-	if (!s->counts || !s->bits || !s->items || !s->stacks || !s->sets || !s->values ||
-		!s->work || !s->location_at || !s->function_at || !s->current || !s->taken) {
+	if (!s->counts || !s->bits || !s->items || !s->stacks || !s->sets || !s->values || !s->work ||
+		!s->location_at || !s->function_at || !s->current || !s->taken) {
 		fleet_scratch_close(s);
 		return err_set(err, ERR_NOMEM, "scratch of a fleet: out of memory");
 	}
@@ -102,7 +102,7 @@ static void turn_to(const struct fleet *f, struct fleet_scratch *s, uint32_t day
 		const struct slot *slot = &f->slots[i];
 
 		s->current[i] = deployed(f, day, slot->day) ? slot->other * 8 + slot->other_sets_n :
-							      slot->item * 8 + slot->sets_n;
+													  slot->item * 8 + slot->sets_n;
 	}
 	s->day = day;
 }
@@ -168,8 +168,8 @@ static uint32_t collect(const struct fleet *f, struct fleet_scratch *s)
 	return n;
 }
 
-static uint32_t cpu_items(const struct fleet *f, struct fleet_scratch *s, uint32_t service,
-	uint32_t pod, uint64_t scrape)
+static uint32_t cpu_items(
+	const struct fleet *f, struct fleet_scratch *s, uint32_t service, uint32_t pod, uint64_t scrape)
 {
 	uint64_t seed = pod_seed(f, service, pod), random = mix2(seed, scrape);
 	double phase = 2 * M_PI * uniform(mix2(f->p.seed, service)), a, b, load, tries;
@@ -186,9 +186,7 @@ static uint32_t cpu_items(const struct fleet *f, struct fleet_scratch *s, uint32
 	if (tries > s->tries_max)
 		tries = s->tries_max;
 	turn_to(f, s, (uint32_t)((double)scrape / day));
-	count(s,
-		draw(f, s, (uint64_t[2]){ seed, service_seed(f, service) }, random,
-			(uint32_t)tries),
+	count(s, draw(f, s, (uint64_t[2]){ seed, service_seed(f, service) }, random, (uint32_t)tries),
 		random);
 	return collect(f, s);
 }
@@ -265,8 +263,8 @@ static double delays(uint64_t h, uint64_t n)
 	for (unsigned j = 0; j < 12; j += 2) {
 		uint64_t step = n >> j;
 
-		sum += ((double)step + (double)(mix2(h + j, step) >> 32) * 0x1p-32) *
-			(double)(1u << j) * (1 / 6.0);
+		sum += ((double)step + (double)(mix2(h + j, step) >> 32) * 0x1p-32) * (double)(1u << j) *
+			(1 / 6.0);
 	}
 	return n ? sum : 0;
 }
@@ -307,8 +305,7 @@ static uint32_t level_items(const struct fleet *f, struct fleet_scratch *s, uint
 		moment_of(f, service, pod, scrape - 1, &before);
 	for (uint32_t i = 0; i < f->items_n; i++) {
 		const struct level *l = &f->levels[i];
-		int64_t *v = s->work + (size_t)n * FLEET_COLUMNS_MAX, was[FLEET_COLUMNS_MAX],
-			any = 0;
+		int64_t *v = s->work + (size_t)n * FLEET_COLUMNS_MAX, was[FLEET_COLUMNS_MAX], any = 0;
 		uint64_t h = mix2(now.pod, i), count, counted = 0;
 
 		if (l->day != NEVER && deployed(f, now.day, l->day) != l->other)
@@ -339,7 +336,7 @@ uint32_t fleet_items(const struct fleet *f, struct fleet_scratch *s, uint32_t se
 	uint64_t scrape, bool deltas, const uint32_t **items, const int64_t **values)
 {
 	uint32_t n = f->p.kind == FLEET_CPU ? cpu_items(f, s, service, pod, scrape) :
-					      level_items(f, s, service, pod, scrape, deltas);
+										  level_items(f, s, service, pod, scrape, deltas);
 
 	*items = s->items;
 	*values = s->values;

@@ -56,9 +56,8 @@ static uint32_t node_add(struct grower *g, struct node n)
 
 static uint32_t geometric(struct grower *g, double mean) /* 0, 1, ... */
 {
-	return mean <= 0 ?
-		0 :
-		(uint32_t)(log(uniform(next_random(&g->random))) / log(mean / (mean + 1)));
+	return mean <= 0 ? 0 :
+					   (uint32_t)(log(uniform(next_random(&g->random))) / log(mean / (mean + 1)));
 }
 
 /* Some functions are called from everywhere, most from a few places. */
@@ -75,8 +74,7 @@ static uint32_t callee(struct grower *g, uint32_t function)
 static uint32_t draw_depth(struct grower *g)
 {
 	double a = uniform(next_random(&g->random)), b = uniform(next_random(&g->random));
-	double d = g->f->p.depth_mean +
-		g->f->p.depth_deviation * sqrt(-2 * log(a)) * cos(2 * M_PI * b);
+	double d = g->f->p.depth_mean + g->f->p.depth_deviation * sqrt(-2 * log(a)) * cos(2 * M_PI * b);
 
 	return d < 2 ? 2 : d > 64 ? 64 : (uint32_t)(d + 0.5);
 }
@@ -112,7 +110,7 @@ static bool add_stack(struct grower *g, uint32_t stack)
 	if (shared)
 		at = part_from(g, stack, &shared);
 	function = at ? f->nodes[at].location / SITES :
-			(uint32_t)(next_random(&g->random) % 4 % f->p.functions);
+					(uint32_t)(next_random(&g->random) % 4 % f->p.functions);
 	for (uint32_t d = shared; d + 1 < depth; d++) {
 		n.parent = at;
 		n.location = function * SITES + geometric(g, 0.4) % (SITES / 2);
@@ -127,8 +125,7 @@ static bool add_stack(struct grower *g, uint32_t stack)
 	n.parent = at;
 	for (uint32_t i = 0; i == 0 || node_find(g, n) != MAP_NONE; i++) {
 		/* What a function calls may be used up. */
-		found = i < 16 ? callee(g, function) :
-				 (uint32_t)(next_random(&g->random) % f->p.functions);
+		found = i < 16 ? callee(g, function) : (uint32_t)(next_random(&g->random) % f->p.functions);
 		n.location = found * SITES + SITES / 2 + geometric(g, 0.5 + i / 4.0) % (SITES / 2);
 	}
 	if (!(at = node_add(g, n)))

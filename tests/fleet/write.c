@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/fs.h"
+#include "base/gzip/gzip.h"
 #include "tests/fleet/command.h"
 #include "tests/fleet/fleet.h"
 
@@ -44,8 +45,7 @@ static enum err_code write_one(const struct fleet *f, struct fleet_scratch *s, c
 	enum err_code rc;
 
 	if (!(rc = fleet_profile(f, s, service, pod, scrape, start_ns, a, &p, err)) &&
-		!(rc = pprof_encode(p, &raw, err)) &&
-		!(rc = gzip_compress(buf_str(&raw), 1, &gz, err))) {
+		!(rc = pprof_encode(p, &raw, err)) && !(rc = gzip_compress(buf_str(&raw), 1, &gz, err))) {
 		const char *path = arena_printf(a, "%s/%s.pod%" PRIu32 ".%s.%" PRId64 ".pb.gz", dir,
 			fleet_service_name(service, name), pod, kinds[fleet_params(f)->kind],
 			p->time_nanos / NS_PER_S);
@@ -77,22 +77,22 @@ enum err_code command_write(int argc, char **argv, struct err *err)
 	enum err_code rc;
 
 	if ((rc = command_flags(flags, sizeof(flags) / sizeof(flags[0]),
-		     "Writes DIR/SERVICE.POD.KIND.TIME.pb.gz.", argc, argv, &dir, 1, &args_n, err)))
+			 "Writes DIR/SERVICE.POD.KIND.TIME.pb.gz.", argc, argv, &dir, 1, &args_n, err)))
 		return rc;
 	if (!args_n)
 		return err_set(err, ERR_INVALID, "a directory is needed");
 	if (!fleet_set(set))
 		return no_set(set, err);
 	arena_init(&a, 0);
-	if ((rc = fs_mkdir_all(&fs_posix, dir, err)) ||
-		(rc = fleet_open(fleet_set(set), &f, err)) || (rc = fleet_scratch_open(f, &s, err)))
+	if ((rc = fs_mkdir_all(&fs_posix, dir, err)) || (rc = fleet_open(fleet_set(set), &f, err)) ||
+		(rc = fleet_scratch_open(f, &s, err)))
 		goto done;
 	for (uint64_t k = first; k < first + scrapes; k++)
 		for (uint32_t service = 0; service < services; service++)
 			for (uint32_t pod = 0; pod < pods; pod++, files++) {
 				arena_reset(&a);
-				if ((rc = write_one(f, s, dir, service, pod, k,
-					     (int64_t)start * NS_PER_S, &a, &bytes, err)))
+				if ((rc = write_one(
+						 f, s, dir, service, pod, k, (int64_t)start * NS_PER_S, &a, &bytes, err)))
 					goto done;
 			}
 	printf("%" PRIu64 " files, %" PRIu64 " bytes\n", files, bytes);
@@ -131,7 +131,7 @@ static enum err_code speed_of(const struct fleet_params *p, uint64_t rows, struc
 		goto done;
 	opened = seconds();
 	if ((rc = partition_open(STR("svc000"), 0, 0, &limits, &partition, err)) ||
-		    (rc = fleet_symbols(f, 0, 10, partition, &a, &symbols, err)))
+			(rc = fleet_symbols(f, 0, 10, partition, &a, &symbols, err)))
 		goto done;
 	interned = seconds();
 	for (uint64_t i = 0; i < rows; i++) {
@@ -143,18 +143,17 @@ static enum err_code speed_of(const struct fleet_params *p, uint64_t rows, struc
 	rowed = seconds();
 	for (uint64_t i = 0; i < profiles; i++) {
 		arena_reset(&b);
-		if ((rc = fleet_profile(
-			     f, s, 0, (uint32_t)(i % 10), i / 10 * 97, 0, &b, &profile, err)))
+		if ((rc = fleet_profile(f, s, 0, (uint32_t)(i % 10), i / 10 * 97, 0, &b, &profile, err)))
 			goto done;
 	}
 	profiled = seconds();
 	printf("%-16s open %4.0f ms %5.1f MiB, symbols %4.0f ms (%u stacks, %u nodes, %.1f MiB), "
-	       "rows %6.0f/s of %6.1f, %5.1f M samples/s, profiles %6.0f/s\n",
+		   "rows %6.0f/s of %6.1f, %5.1f M samples/s, profiles %6.0f/s\n",
 		p->name, (opened - began) * 1e3, (double)fleet_bytes(f) / (1 << 20),
 		(interned - opened) * 1e3, fleet_stacks_n(f), sym_nodes_n(partition),
-		(double)atomic_load(&partition->bytes) / (1 << 20),
-		(double)rows / (rowed - interned), (double)samples / (double)rows,
-		(double)samples / (rowed - interned) * 1e-6, (double)profiles / (profiled - rowed));
+		(double)atomic_load(&partition->bytes) / (1 << 20), (double)rows / (rowed - interned),
+		(double)samples / (double)rows, (double)samples / (rowed - interned) * 1e-6,
+		(double)profiles / (profiled - rowed));
 done:
 	partition_close(partition);
 	fleet_scratch_close(s);
@@ -167,13 +166,12 @@ done:
 enum err_code command_speed(int argc, char **argv, struct err *err)
 {
 	uint64_t rows;
-	struct flag flags[] = { { "rows", FLAG_UINT, &rows, "10000",
-		"Rows to make of each set." } };
+	struct flag flags[] = { { "rows", FLAG_UINT, &rows, "10000", "Rows to make of each set." } };
 	size_t args_n = 0;
 	enum err_code rc;
 
-	rc = command_flags(flags, 1, "Makes rows and profiles of each set.", argc, argv, NULL, 0,
-		&args_n, err);
+	rc = command_flags(
+		flags, 1, "Makes rows and profiles of each set.", argc, argv, NULL, 0, &args_n, err);
 	for (size_t i = 0; i < fleet_sets_n && !rc; i++)
 		rc = speed_of(&fleet_sets[i], rows, err);
 	return rc;

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "tsdb/block_internal.h"
+#include "tsdb/block/block_internal.h"
 
 static void require(bool ok)
 {
@@ -24,8 +24,7 @@ static void try_meta(struct str text)
 	arena_init(&a, 64 << 20);
 	(void)!block_meta_parse(text, &a, &m, NULL);
 	buf_add_str(&whole, text);
-	buf_printf(&whole, "\"checksum\":\"%016" PRIx64 "\"}\n",
-		hash_bytes(text.ptr, text.len, 0));
+	buf_printf(&whole, "\"checksum\":\"%016" PRIx64 "\"}\n", hash_bytes(text.ptr, text.len, 0));
 	require(!buf_failed(&whole));
 	if (!block_meta_parse(buf_str(&whole), &a, &m, NULL)) {
 		block_meta_print(&again, &m, true);

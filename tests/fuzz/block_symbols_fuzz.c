@@ -5,7 +5,7 @@
  */
 #include <stdlib.h>
 
-#include "tsdb/block_internal.h"
+#include "tsdb/block/block_internal.h"
 
 static struct partition *partition(void)
 {
@@ -20,14 +20,11 @@ static struct partition *partition(void)
 		char name[2] = { (char)('a' + i), 0 };
 
 		if (sym_intern_string(p, str_of(name), &id, NULL) ||
-			sym_intern_mapping(
-				p, &(struct sym_mapping){ .filename = id }, &id, NULL) ||
-			sym_intern_function(p,
-				&(struct sym_function){ .name = i + 1, .start_line = i }, &id,
-				NULL) ||
+			sym_intern_mapping(p, &(struct sym_mapping){ .filename = id }, &id, NULL) ||
+			sym_intern_function(
+				p, &(struct sym_function){ .name = i + 1, .start_line = i }, &id, NULL) ||
 			sym_intern_location(p,
-				&(struct sym_location){
-					.address = i, .mapping = 0, .lines_n = 1, .lines = &line },
+				&(struct sym_location){ .address = i, .mapping = 0, .lines_n = 1, .lines = &line },
 				&id, NULL) ||
 			sym_intern_node(p, i, id, &id, NULL))
 			abort();
@@ -46,10 +43,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	uint64_t loaded = 0;
 
 	arena_init(&scratch, 256 << 20);
-	if (size && !symbol_page_unpack(&page, kind,
-			    (struct str){ (const char *)data + 1, size - 1 }, NULL)) {
-		(void)!symbol_page_load(
-			&page, p, kind, p->next[kind], 1 << 16, &scratch, &loaded, NULL);
+	if (size &&
+		!symbol_page_unpack(&page, kind, (struct str){ (const char *)data + 1, size - 1 }, NULL)) {
+		(void)!symbol_page_load(&page, p, kind, p->next[kind], 1 << 16, &scratch, &loaded, NULL);
 		if (loaded > page.n)
 			abort();
 	}

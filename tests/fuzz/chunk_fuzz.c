@@ -5,8 +5,8 @@
  */
 #include <stdlib.h>
 
-#include "tsdb/chunk.h"
-#include "tsdb/partition.h"
+#include "tsdb/columns/chunk.h"
+#include "tsdb/symbols/partition.h"
 
 #define VALUES_MAX (1u << 22)
 
@@ -24,8 +24,7 @@ static bool same_row(const struct row *a, const struct row *b)
 	if (a->n == 0)
 		return true;
 	for (uint32_t i = 0; i < a->n; i++)
-		if ((a->label_sets ? a->label_sets[i] : 0) !=
-			(b->label_sets ? b->label_sets[i] : 0))
+		if ((a->label_sets ? a->label_sets[i] : 0) != (b->label_sets ? b->label_sets[i] : 0))
 			return false;
 	return !memcmp(a->stacks, b->stacks, a->n * sizeof(*a->stacks));
 }
@@ -53,8 +52,7 @@ static void check_again(struct chunk *c, struct chunk *again, const struct row *
 		for (uint32_t r = 0; r < n; r++)
 			require(same_row(&rows[r], &others[r]));
 		for (uint32_t k = 0; n && k < chunk_columns_n(c); k++)
-			require(!memcmp(
-				chunk_totals(c, k), chunk_totals(again, k), n * sizeof(int64_t)));
+			require(!memcmp(chunk_totals(c, k), chunk_totals(again, k), n * sizeof(int64_t)));
 	}
 	buf_release(&b);
 	free(ts);
@@ -72,11 +70,10 @@ static void add_all(struct chunk *c)
 	for (uint32_t k = 0; k < chunk_columns_n(c); k++)
 		for (unsigned i = 0; i < 3; i++) {
 			require(!accum_open(p, i, &a, NULL));
-			if (chunk_add(c, k, i && n ? 1 : 0, i == 2 && n ? n - 1 + (n == 1) : n,
-				    INT64_MAX, a, NULL) == ERR_OK)
+			if (chunk_add(c, k, i && n ? 1 : 0, i == 2 && n ? n - 1 + (n == 1) : n, INT64_MAX, a,
+					NULL) == ERR_OK)
 				require(!accum_seal(a, NULL));
-			if (n > 1 && chunk_add_head(c, k, 1 + i % (n - 1), 1, a, &tail, NULL) ==
-					ERR_OK)
+			if (n > 1 && chunk_add_head(c, k, 1 + i % (n - 1), 1, a, &tail, NULL) == ERR_OK)
 				for (uint32_t t = 0; t < tail.n; t++)
 					require(tail.stacks[t] <= chunk_stack_max(c));
 			accum_close(a);
@@ -99,8 +96,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	require(chunk_rows_n(c) <= CHUNK_ROWS_MAX && chunk_columns_n(c) <= ROW_COLUMNS_MAX);
 	require(!chunk_measure(c, &sizes, NULL) && sizes.total == size);
-	if (sizes.samples * (chunk_columns_n(c) + 1) > VALUES_MAX ||
-		chunk_stack_max(c) > 1u << 22 || chunk_label_set_max(c) > 1u << 22)
+	if (sizes.samples * (chunk_columns_n(c) + 1) > VALUES_MAX || chunk_stack_max(c) > 1u << 22 ||
+		chunk_label_set_max(c) > 1u << 22)
 		return 0;
 	sound = !chunk_check(c, NULL);
 	add_all(c);

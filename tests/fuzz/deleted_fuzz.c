@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "base/map.h"
-#include "tsdb/blocks.h"
+#include "tsdb/catalog/blocks.h"
 
 static void require(bool ok)
 {

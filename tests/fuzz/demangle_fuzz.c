@@ -5,7 +5,7 @@
  */
 #include <stdlib.h>
 
-#include "base/demangle.h"
+#include "base/demangle/demangle.h"
 #include "proto/function_name.h"
 
 static void require(bool ok)

@@ -1,5 +1,5 @@
 /*
- * fuzz: base
+ * fuzz: base/net
  * Text that users and clients send as a duration, a time or a size: no crash, and what was
  * understood prints as text that reads back as the same.
  */

@@ -5,7 +5,7 @@
  */
 #include <stdlib.h>
 
-#include "discovery/groups.h"
+#include "discovery/sources/groups.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -44,7 +44,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	arena_init(&a, 256u << 20);
 	if (size && (data[0] == '[' || data[0] == '{') &&
-	    !target_groups_from_json(&a, "f", text, &v, &n, &err))
+		!target_groups_from_json(&a, "f", text, &v, &n, &err))
 		check_groups(v, n);
 	arena_reset(&a);
 	if (!target_groups_from_yaml(&a, "f", text, &v, &n, &err))

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <zlib.h>
 
+#include "base/gzip/gzip.h"
 #include "proto/pprof.h"
 
 #define RAW_BYTES_MAX (256u << 10)

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "base/map.h"
-#include "tsdb/head_internal.h"
+#include "tsdb/head/head_internal.h"
 
 #define START_NS INT64_C(7200000000000)
 

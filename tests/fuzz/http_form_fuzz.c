@@ -5,7 +5,7 @@
  */
 #include <assert.h>
 
-#include "web/http_form.h"
+#include "web/http/http_form.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -49,8 +49,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		for (size_t i = 0; i < in.params_n; i++) {
 			total += in.params[i].name.len + in.params[i].value.len;
 			assert(in.params[i].name.ptr[in.params[i].name.len] == '\0');
-			assert(in.params[i].value.ptr[in.params[i].value.len] == '\0' ||
-				!in.params[i].value.len);
+			assert(
+				in.params[i].value.ptr[in.params[i].value.len] == '\0' || !in.params[i].value.len);
 		}
 		assert(total <= size);
 		check_again(&in);

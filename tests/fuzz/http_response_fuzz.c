@@ -1,5 +1,5 @@
 /*
- * fuzz: base
+ * fuzz: base/net
  *
  * Any bytes as a response: in one piece and in pieces of the size the first byte names, with the
  * same outcome; and with the body taken out as it comes. Then the bytes as the Location of a
@@ -7,7 +7,7 @@
  */
 #include <stdlib.h>
 
-#include "base/http_client_internal.h"
+#include "base/net/http_client_internal.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -64,7 +64,7 @@ static void redirect(struct str ref)
 	arena_init(&a, 1u << 20);
 	if (http_url_parse(&a, STR("http://a:1/b/c?d"), &from, NULL) ||
 			(http_url_resolve(&a, &from, ref, &to, NULL) == ERR_OK &&
-			(!to.host.len || to.target.ptr[0] != '/' || strpbrk(to.text, " \r\n\t") != NULL)))
+				(!to.host.len || to.target.ptr[0] != '/' || strpbrk(to.text, " \r\n\t") != NULL)))
 		abort();
 	arena_release(&a);
 }
@@ -80,9 +80,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	rc[0] = parse(&whole, text, SIZE_MAX, &left[0]);
 	rc[1] = parse(&pieces, text, data[0] ? data[0] : 1, &left[1]);
-	if (rc[0] != rc[1] || (!rc[0] && (left[0] != left[1] || whole.status != pieces.status ||
-			!str_eq(buf_str(&whole.body), buf_str(&pieces.body)) ||
-			!str_eq(buf_str(&whole.head), buf_str(&pieces.head)))))
+	if (rc[0] != rc[1] ||
+		(!rc[0] &&
+			(left[0] != left[1] || whole.status != pieces.status ||
+				!str_eq(buf_str(&whole.body), buf_str(&pieces.body)) ||
+				!str_eq(buf_str(&whole.head), buf_str(&pieces.head)))))
 		abort();
 	if (!rc[0])
 		check_stream(text, data[0] ? data[0] : 1, &whole);

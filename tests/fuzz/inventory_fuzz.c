@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "base/map.h"
-#include "tsdb/inventory.h"
+#include "tsdb/catalog/inventory.h"
 
 static void require(bool ok)
 {
@@ -31,8 +31,7 @@ static void try(struct str bytes)
 		for (size_t i = 0; i < n; i++)
 			require(v[i].min_ns >= 0 && v[i].max_ns >= v[i].min_ns);
 		inventory_encode(generation, v, n, &out);
-		require(!inventory_decode(
-			buf_str(&out), "inventory", &a, &same, &again, &m, &err));
+		require(!inventory_decode(buf_str(&out), "inventory", &a, &same, &again, &m, &err));
 		require(m == n && same == generation);
 		for (size_t i = 0; i < n; i++)
 			require(memcmp(&v[i], &again[i], sizeof(v[i])) == 0);

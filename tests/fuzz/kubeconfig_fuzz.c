@@ -5,7 +5,7 @@
  */
 #include <stdlib.h>
 
-#include "discovery/kubernetes_cluster.h"
+#include "discovery/kubernetes/cluster.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -21,8 +21,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		const struct http_config *h = &access.http;
 
 		if (!str_has_prefix(access.server, STR("http")) || access.identity.len != 64 ||
-			(h->has_basic_auth && h->has_authorization) ||
-			(h->tls_cert.len && h->tls_cert_file.len) || (h->tls_key.len && h->tls_key_file.len))
+				(h->has_basic_auth && h->has_authorization) ||
+				(h->tls_cert.len && h->tls_cert_file.len) ||
+				(h->tls_key.len && h->tls_key_file.len))
 			abort();
 	}
 	arena_release(&a);

@@ -6,7 +6,7 @@
  */
 #include <stdlib.h>
 
-#include "discovery/kubernetes_roles.h"
+#include "discovery/kubernetes/roles.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -64,8 +64,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	join.node = data[0] & 32;
 	join.namespace = data[0] & 64;
 	arena_init(&a, 32u << 20);
-	if (!kube_role_build((enum kube_role)(data[0] % KUBE_ROLES), &join, STR("a/b"),
-		    json_is_array(root) ? json_array_get(root, 0) : root, &a, &g, &deps, &err)) {
+	if (!kube_role_build((enum kube_role)(data[0] % KUBE_ROLES), &join,
+			STR("a/b"), json_is_array(root) ? json_array_get(root, 0) : root, &a, &g, &deps,
+				&err)) {
 		check_group(&g);
 		for (size_t i = 1; i < deps.n; i++)
 			require(deps.v[i - 1] < deps.v[i]);

@@ -7,8 +7,8 @@
  */
 #include <stdlib.h>
 
-#include "discovery/kubernetes_stream.h"
-#include "discovery/kubernetes_values.h"
+#include "discovery/kubernetes/stream.h"
+#include "discovery/kubernetes/values.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -72,7 +72,7 @@ static enum err_code run(
 		text.ptr += piece.len;
 		text.len -= piece.len;
 		rc = events ? kube_events_feed(&e, piece, on_event, out, &err) :
-			kube_list_feed(&l, piece, on_item, out, &err);
+					  kube_list_feed(&l, piece, on_item, out, &err);
 	}
 	if (!rc && !events)
 		rc = kube_list_end(&l, version, &next, &err);

@@ -1,5 +1,5 @@
 /*
- * fuzz: base
+ * fuzz: base/net
  * Stored labels from damaged bytes: either an error, or a set that keeps the promises of struct
  * labels and encodes to bytes that give the same set again. Its values then serve as patterns.
  */

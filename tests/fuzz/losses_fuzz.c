@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "base/map.h"
-#include "tsdb/losses.h"
+#include "tsdb/catalog/losses.h"
 
 static void require(bool ok)
 {

@@ -5,7 +5,7 @@
  */
 #include <assert.h>
 
-#include "web/notices.h"
+#include "web/render/notices.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tsdb/number_chunk.h"
+#include "tsdb/columns/number_chunk.h"
 
 static void require(bool ok)
 {

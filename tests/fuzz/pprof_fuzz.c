@@ -26,8 +26,8 @@ static void check_tables(const struct pprof *p)
 	uint32_t n = p->strings_n;
 
 	require(n && !p->strings[0].len);
-	require(p->drop_frames < n && p->keep_frames < n && p->default_sample_type < n &&
-		p->doc_url < n);
+	require(
+		p->drop_frames < n && p->keep_frames < n && p->default_sample_type < n && p->doc_url < n);
 	require(p->period_type.type < n && p->period_type.unit < n);
 	for (uint32_t i = 0; i < p->types_n; i++)
 		require(p->types[i].type < n && p->types[i].unit < n);

@@ -4,7 +4,7 @@
  * Any text is parsed, checked and printed without harm; what was printed reads back as the same
  * tree, checks alike, and is printed the same again. A fault names a place inside the text.
  */
-#include "promql/check.h"
+#include "promql/syntax/check.h"
 
 #include <stdlib.h>
 

@@ -7,9 +7,9 @@
 #include <assert.h>
 
 #include "base/json.h"
-#include "promql/check.h"
-#include "web/pyroscope.h"
-#include "web/pyroscope_json.h"
+#include "promql/syntax/check.h"
+#include "web/pyroscope/json.h"
+#include "web/pyroscope/pyroscope.h"
 
 #define ARENA_BYTES (64u << 20)
 
@@ -68,8 +68,8 @@ static void check_selector(struct arena *a, const char *type, const char *text)
 				assert(str_eq(m->value, s.matchers[i].value));
 			}
 			for (size_t i = 0; i < s.types_n; i++)
-				assert(matcher_test(&x->matchers[2 * i + 1], s.types[i].id) !=
-					s.types[i].delta_only);
+				assert(
+					matcher_test(&x->matchers[2 * i + 1], s.types[i].id) != s.types[i].delta_only);
 			parsed_release(q);
 		}
 	}
@@ -88,8 +88,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	d = pyroscope_methods[(data[0] & 0x7f) % pyroscope_methods_n].request;
 	arena_init(&a, ARENA_BYTES);
-	if (pyroscope_decode(&a, d, data[0] & 0x80,
-		    (struct str){ (const char *)data + 1, size - 1 }, &m, &err) == ERR_OK) {
+	if (pyroscope_decode(&a, d, data[0] & 0x80, (struct str){ (const char *)data + 1, size - 1 },
+			&m, &err) == ERR_OK) {
 		/* A step of -0 is 0 in JSON. */
 		if (d == &epimetheus__pyroscope__select_series_request__descriptor &&
 			((Epimetheus__Pyroscope__SelectSeriesRequest *)(void *)m)->step == 0)

@@ -72,8 +72,8 @@ static void store(struct arena *a, const char *name, const char *pod, int64_t at
 		line.function = pprof_builder_function(b,
 			&(struct pprof_function){
 				.name = pprof_builder_string(b, i ? STR("f") : STR("main")) });
-		at[i] = pprof_builder_location(b,
-			(struct pprof_location){ .address = i + 1, .mapping = PPROF_NONE }, &line, 1);
+		at[i] = pprof_builder_location(
+			b, (struct pprof_location){ .address = i + 1, .mapping = PPROF_NONE }, &line, 1);
 	}
 	pprof_builder_sample(b, at, 2, NULL, 0, &value);
 	pprof_builder_sample(b, at, 1, NULL, 0, &value);
@@ -96,9 +96,9 @@ static void clean(void)
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
-	struct engine_options e = { .timeout_ns = 2 * NS_PER_S,
-		.samples_max = 100000,
-		.memory_bytes_max = 16u << 20 };
+	struct engine_options e = {
+		.timeout_ns = 2 * NS_PER_S, .samples_max = 100000, .memory_bytes_max = 16u << 20
+	};
 	struct db_number up = { .ts_ns = T0 + 10 * NS_PER_S, .value = 1 };
 	struct db_options o;
 	struct arena a;
@@ -140,8 +140,7 @@ static void run(struct query_options o)
 
 	if (rc) {
 		require(err.msg[0]);
-		require(rc == ERR_INVALID || rc == ERR_LIMIT || rc == ERR_UNSUPPORTED ||
-			rc == ERR_TIMEOUT);
+		require(rc == ERR_INVALID || rc == ERR_LIMIT || rc == ERR_UNSUPPORTED || rc == ERR_TIMEOUT);
 		return;
 	}
 	if (o.explain) {
@@ -155,9 +154,9 @@ static void run(struct query_options o)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct query_options o = { .text = { (const char *)data, size },
-		.t_ns = T0 + 60 * NS_PER_S,
-		.explain = true };
+	struct query_options o = {
+		.text = { (const char *)data, size }, .t_ns = T0 + 60 * NS_PER_S, .explain = true
+	};
 
 	run(o);
 	o.analyze = true;

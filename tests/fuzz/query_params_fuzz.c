@@ -7,10 +7,10 @@
 #include <assert.h>
 
 #include "base/clock.h"
-#include "promql/parse.h"
-#include "web/api.h"
-#include "web/api_times.h"
-#include "web/http_form.h"
+#include "promql/syntax/parse.h"
+#include "web/api/times.h"
+#include "web/http/envelope.h"
+#include "web/http/http_form.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

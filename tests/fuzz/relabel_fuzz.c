@@ -35,8 +35,8 @@ static void add_labels(struct labels_builder *b, struct str text)
 	}
 }
 
-static bool run(struct arena *a, const struct relabel_rules *rules, struct str text,
-	struct labels *out)
+static bool run(
+	struct arena *a, const struct relabel_rules *rules, struct str text, struct labels *out)
 {
 	struct labels_builder b;
 	bool keep = true;
@@ -65,8 +65,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	arena_init(&a, 64u << 20);
 	ctx = (struct yaml_ctx){ .arena = &a };
-	if (!yaml_parse(&a, "f", yaml, &root, &err) && !relabel_rules_decode(&ctx, root, &rules,
-		&err)) {
+	if (!yaml_parse(&a, "f", yaml, &root, &err) &&
+		!relabel_rules_decode(&ctx, root, &rules, &err)) {
 		kept = run(&a, &rules, text, &first);
 		require(kept == run(&a, &rules, text, &second) || a.used_bytes > (32u << 20));
 		if (kept && second.v)

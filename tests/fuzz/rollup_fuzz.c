@@ -6,7 +6,7 @@
  */
 #include <stdlib.h>
 
-#include "tsdb/rollup_internal.h"
+#include "tsdb/rollup/rollup_internal.h"
 
 static struct partition *p;
 static struct rollup_builder *builder;
@@ -29,8 +29,8 @@ static void prepare(void)
 	require(!sym_intern_string(p, STR("f"), &id, NULL));
 	require(!sym_intern_function(p, &(struct sym_function){ .name = id }, &function, NULL));
 	for (uint32_t i = 0; i < 3; i++) {
-		require(!sym_intern_string(p, (struct str){ (const char[]){ (char)('a' + i) }, 1 },
-			&types[i].type, NULL));
+		require(!sym_intern_string(
+			p, (struct str){ (const char[]){ (char)('a' + i) }, 1 }, &types[i].type, NULL));
 		require(!sym_intern_header(
 			p, &(struct sym_header){ .types = types, .types_n = i + 1 }, &id, NULL));
 	}
@@ -38,10 +38,8 @@ static void prepare(void)
 		struct sym_line line = { function, i, 0 };
 
 		require(!sym_intern_location(p,
-			&(struct sym_location){ .address = i,
-				.mapping = SYM_NONE,
-				.lines = &line,
-				.lines_n = i % 2 },
+			&(struct sym_location){
+				.address = i, .mapping = SYM_NONE, .lines = &line, .lines_n = i % 2 },
 			&id, NULL));
 		require(!sym_intern_node(p, i / 2, id, &id, NULL));
 	}
@@ -49,8 +47,8 @@ static void prepare(void)
 		struct sym_label label = { .key = 1, .num = i };
 		bool overflow;
 
-		require(!sym_intern_label_set(
-			p, &(struct sym_label_set){ &label, 1 }, &id, &overflow, NULL));
+		require(
+			!sym_intern_label_set(p, &(struct sym_label_set){ &label, 1 }, &id, &overflow, NULL));
 	}
 	require(!rollup_builder_open(p, &builder, NULL));
 	require((view = rollup_view_open()) != NULL);
@@ -90,9 +88,8 @@ static void read_cells(void)
 		return;
 	if (!rollup_mark_ids(view, &stacks, NULL, NULL))
 		for (uint32_t c = 0; c < rollup_columns_n(view); c++) {
-			require(!accum_open(p,
-				c % 2 ? ACCUM_WEIGHTED | ACCUM_BY_LABELS : ACCUM_WEIGHTED, &acc,
-				NULL));
+			require(!accum_open(
+				p, c % 2 ? ACCUM_WEIGHTED | ACCUM_BY_LABELS : ACCUM_WEIGHTED, &acc, NULL));
 			if (!rollup_add(view, c, acc, NULL))
 				require(rollup_column(view, c)->headers_n > 0);
 			accum_close(acc);

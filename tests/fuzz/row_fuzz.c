@@ -5,7 +5,7 @@
  */
 #include <stdlib.h>
 
-#include "tsdb/row.h"
+#include "tsdb/columns/row.h"
 
 #define VALUES_MAX (1u << 22)
 
@@ -16,8 +16,8 @@ static void require(bool ok)
 }
 
 /* Ids ascend and totals are those of the values: only then would row_encode have made it. */
-static bool is_sound(const struct row_view *v, const uint32_t *stacks, const uint32_t *sets,
-	const int64_t *values)
+static bool is_sound(
+	const struct row_view *v, const uint32_t *stacks, const uint32_t *sets, const int64_t *values)
 {
 	for (uint32_t i = 1; i < v->n; i++)
 		if (stacks[i] == stacks[i - 1] && sets[i] < sets[i - 1])
@@ -33,8 +33,8 @@ static bool is_sound(const struct row_view *v, const uint32_t *stacks, const uin
 	return true;
 }
 
-static void check_again(const struct row_view *v, const uint32_t *stacks, const uint32_t *sets,
-	const int64_t *values)
+static void check_again(
+	const struct row_view *v, const uint32_t *stacks, const uint32_t *sets, const int64_t *values)
 {
 	const struct row row = { .header = v->header,
 		.interval_ns = v->interval_ns,

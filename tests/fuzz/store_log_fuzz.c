@@ -5,7 +5,7 @@
  */
 #include <stdlib.h>
 
-#include "tsdb/store_log.h"
+#include "tsdb/store/store_log.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -8,9 +8,9 @@
  */
 #include <stdlib.h>
 
-#include "tests/tsdb/memory_range.h"
-#include "tsdb/table.h"
-#include "tsdb/table_end.h"
+#include "tests/tsdb/store/memory_range.h"
+#include "tsdb/store/table.h"
+#include "tsdb/store/table_end.h"
 
 #define STEPS_MAX 10000
 

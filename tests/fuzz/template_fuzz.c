@@ -5,7 +5,7 @@
  */
 #include <stdlib.h>
 
-#include "promql/rules/template.h"
+#include "promql/rules/template/template.h"
 
 #define TEXT_MAX 4096u
 
@@ -30,8 +30,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const struct label labels[] = { { { "a", 1 }, { "x<y", 3 } },
 		{ { "job", 3 }, { "h:1", 3 } } };
-	const struct template_data d = { .labels = { labels, 2 }, .external_url = STR("http://e/p"),
-		.value = 1.5, .query = answer };
+	const struct template_data d = { .labels = { labels, 2 },
+		.external_url = STR("http://e/p"), .value = 1.5, .query = answer };
 	struct str text = { (const char *)data, size };
 	const struct template *t;
 	struct buf a = { 0 }, b = { 0 };

@@ -1,12 +1,12 @@
 /*
- * fuzz: base
+ * fuzz: base/net
  *
  * Any bytes as a document: parsed or refused within the limits. What is parsed is printed and read
  * again, and prints the same.
  */
 #include <stdlib.h>
 
-#include "base/yaml.h"
+#include "base/yaml/yaml.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

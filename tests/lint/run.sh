@@ -1,9 +1,9 @@
 #!/bin/bash
 # The rules of the house that a machine can check. Each finding is a line "FILE:LINE: what"; each rule without
-# findings counts as passed. tests/lint/selftest.sh shows that each rule can fail.
+# findings counts as passed. tests/lint/selftest.sh shows that each rule can fail. run.sh [TREE [RULES]]
 set -u
-cd "${1:-.}" || exit 2
 here=$(dirname "$(realpath "$0")")
+cd "${1:-.}" || exit 2
 passed=0 failed=0
 
 rule() { # name, command that prints findings
@@ -22,7 +22,7 @@ all=$("$here/../files.sh" | tr '\0' '\n')
 [ -n "$all" ] || { echo "FAIL no file to look at"; exit 1; }
 
 files() { # those that match one of these patterns
-	local f pattern
+	local pattern
 	while read -r f; do
 		for pattern in "$@"; do
 			# shellcheck disable=SC2053
@@ -37,30 +37,60 @@ files() { # those that match one of these patterns
 code=$(files '*.c' '*.h' '*.cc' '*.re' '*.y')
 ours=$(files '*.c' '*.h' '*.cc' '*.re' '*.y' '*.ts' '*.tsx' '*.mjs' '*.sh' '*.go' '*.mk' 'Makefile')
 
-room_of() {
-	case $1 in
-	promql/rules/*) echo promql/rules ;;
-	*) echo "${1%%/*}" ;;
-	esac
+rooms=$(make --no-print-directory -s rooms) # "ROOM: rooms it may include", from the ground up
+rooms_list=$(cut -d: -f1 <<<"$rooms")
+
+# Includes follow the table in the Makefile (uses_ROOM). A file's room is its folder; cmd and what is below it are one.
+includes() {
+	awk -v table="$rooms" '
+		function room_of(path) {
+			if (path ~ /^cmd\//)
+				return "cmd"
+			return sub("/[^/]*$", "", path) ? path : ""
+		}
+		BEGIN {
+			n = split(table, line, "\n")
+			for (i = 1; i <= n; i++) {
+				room = line[i]
+				sub(":.*", "", room)
+				allowed[room] = " " room " " substr(line[i], length(room) + 2) " "
+			}
+		}
+		/^#include "/ {
+			split($0, part, "\"")
+			room = room_of(FILENAME)
+			to = room_of(part[2])
+			if (to == "")
+				print FILENAME ":" FNR ": include names no room: " part[2]
+			else if (!index(allowed[room], " " to " "))
+				print FILENAME ":" FNR ": " room " may not include " part[2]
+		}' $(files 'base/*' 'proto/*' 'discovery/*' 'scrape/*' 'tsdb/*' 'promql/*' 'web/*' 'cmd/*' |
+		grep -E '\.(c|h|cc|re|y)$')
 }
 
-# Includes follow the table in the Makefile (uses_ROOM).
-includes() {
-	local f room allowed line inc to
-	for f in $(files 'base/*' 'proto/*' 'discovery/*' 'scrape/*' 'tsdb/*' 'promql/*' 'web/*' 'cmd/*' |
-		grep -E '\.(c|h|cc|re|y)$'); do
-		room=$(room_of "$f")
-		allowed=" $(sed -n "s,^uses_$room *:= *,,p" Makefile) "
-		grep -nE '^#include "' "$f" | sed -E 's/^([0-9]+):#include "([^"]*)".*/\1 \2/' |
-			while read -r line inc; do
-				to=$(room_of "$inc")
-				if [ "$to" = "$inc" ]; then
-					echo "$f:$line: include names no room: $inc"
-				elif [[ $allowed != *" $to "* ]] && [ "$room $to" != "cmd cmd" ]; then
-					echo "$f:$line: $room may not include $inc"
-				fi
-			done
-	done
+# Every folder with code is a row of the table, every row a folder, and a row names only rows above it: no cycle.
+floor_plan() {
+	local room uses above=' ' use
+	diff <(grep -v '^cmd$' <<<"$rooms_list" | sort) \
+		<(files 'base/*' 'proto/*' 'discovery/*' 'scrape/*' 'tsdb/*' 'promql/*' 'web/*' |
+			grep -E '\.(c|h|cc|re|y)$' | xargs -n1 dirname | sort -u) |
+		sed -n 's/^< \(.*\)/\1: a room without code/p; s/^> \(.*\)/\1: not a row of the table of rooms (Makefile)/p'
+	while IFS=: read -r room uses; do
+		for use in $uses; do
+			[[ $above == *" $use "* ]] || echo "$room: uses $use, which is not above it"
+		done
+		above+="$room "
+	done <<<"$rooms"
+}
+
+# A folder holds at most 35 files of code; the evaluation of queries is one knot.
+folder_size() {
+	files '*.c' '*.h' '*.cc' '*.re' '*.y' '*.ts' '*.tsx' | grep -v '^tests/' | xargs -n1 dirname | sort | uniq -c |
+		while read -r n folder; do
+			limit=35
+			[ "$folder" != promql ] || limit=55
+			[ "$n" -le "$limit" ] || echo "$folder: $n files, limit $limit"
+		done
 }
 
 # The top level holds the rooms and nothing else.
@@ -70,10 +100,10 @@ top_level() {
 		sed 's/$/: not a room of this house/'
 }
 
-# Every room says what it is.
+# Every room says what it is, on one screen.
 readmes() {
-	local room
-	for room in base proto discovery scrape tsdb promql web cmd examples tests; do
+	local room lines
+	for room in $rooms_list examples tests; do
 		[ -f "$room/README.md" ] || echo "$room/README.md:1: missing"
 	done
 }
@@ -83,6 +113,12 @@ shape() { awk -f "$here/shape.awk" $code; }
 width() {
 	awk '{ t = $0; gsub(/\t/, "    ", t) } length(t) > 100 { print FILENAME ":" FNR ": " length(t) " columns" }' \
 		$(files '*.c' '*.h' '*.cc')
+}
+
+# clang-format has the last word (.clang-format).
+format() {
+	files '*.c' '*.h' '*.cc' | xargs -n 40 -P "$(nproc)" clang-format --dry-run --ferror-limit=1 2>&1 |
+		sed -nE 's/^([^:]+:[0-9]+):[0-9]+: warning: .*/\1: not as clang-format writes it/p'
 }
 
 blanks() { grep -nE '[[:blank:]]+$' $ours /dev/null | cut -d: -f1,2 | sed 's/$/: trailing blank/'; }
@@ -118,7 +154,7 @@ itself() {
 	grep -nE '/(work|farm)/|registry\.npmjs|deb\.debian|proxy\.golang' $(files '*' | grep -v '^tests/lint/') /dev/null
 }
 
-for name in includes top_level readmes shape width blanks promises banned typedefs headers scripts itself; do
+for name in ${2:-includes floor_plan folder_size format top_level readmes shape width blanks promises banned typedefs headers scripts itself}; do
 	rule "$name" "$name"
 done
 

@@ -12,7 +12,7 @@ breach() { # rule, file, text that is appended to it, what is named when not the
 	tests/files.sh | tar -c --null -T - | tar -x -C "$copy/tree"
 	mkdir -p "$(dirname "$copy/tree/$2")"
 	printf '%b' "$3" >>"$copy/tree/$2"
-	if "$top/tests/lint/run.sh" "$copy/tree" | grep -qF "$1: ${4:-$2}"; then
+	if "$top/tests/lint/run.sh" "$copy/tree" "$1" | grep -qF "$1: ${4:-$2}"; then
 		passed=$((passed + 1))
 	else
 		failed=$((failed + 1))
@@ -23,6 +23,11 @@ breach() { # rule, file, text that is appended to it, what is named when not the
 long_function=$(printf 'void f(void)\\n{\\n'; for _ in $(seq 90); do printf '\\tg();\\n'; done; printf '}\\n')
 breach includes base/str.c '#include "tsdb/db.h"\n'
 breach includes tsdb/db.c '#include "promql/engine.h"\n'
+breach floor_plan tsdb/attic/x.c 'int x;\n' 'tsdb/attic: not a row'
+breach floor_plan Makefile 'uses_base := web\n' 'base: uses web'
+breach folder_size base/x.c '' 'base: 36 files'
+breach format base/str.c 'int  x;\n'
+breach readmes Makefile 'ROOMS += attic\n' attic/README.md
 breach top_level stray/x.txt 'x\n' stray:
 breach shape base/str.c "$long_function"
 breach width base/str.c "/* $(printf 'x%.0s' $(seq 120)) */\n"

@@ -7,7 +7,8 @@ FNR == 1 {
 	start = 0
 }
 { lines = FNR }
-/^\{/ { start = FNR }
+/^\{/ && before !~ /^(class|struct|namespace|enum|extern) / { start = FNR }
+{ before = $0 }
 /^\}/ {
 	if (start && FNR - start > 80)
 		print FILENAME ":" start ": function of " FNR - start " lines"

@@ -1,6 +1,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/gzip/gzip.h"
 #include "tests/fleet/fleet.h"
 #include "tests/load/load.h"
 
@@ -52,8 +53,8 @@ static enum err_code make_kind(struct load_bodies *b, enum load_kind kind, struc
 	return rc;
 }
 
-enum err_code load_bodies_make(const struct load_options *o, struct load_bodies **out,
-	struct err *err)
+enum err_code load_bodies_make(
+	const struct load_options *o, struct load_bodies **out, struct err *err)
 {
 	struct load_bodies *b = calloc(1, sizeof(*b));
 	enum err_code rc = ERR_OK;
@@ -96,8 +97,8 @@ struct str load_body(const struct load_bodies *b, size_t target, enum load_kind 
 {
 	size_t service = target % b->services, pod = target / b->services % b->variants;
 
-	return buf_str(&b->v[(((size_t)kind * b->services + service) * b->variants + pod) *
-		b->scrapes + nth % b->scrapes]);
+	return buf_str(&b->v[(((size_t)kind * b->services + service) * b->variants + pod) * b->scrapes +
+		nth % b->scrapes]);
 }
 
 const char *load_service(const struct load_bodies *b, size_t target, char name[32])

@@ -30,8 +30,7 @@ static void drip_next(struct load_conn *c)
 
 static void endless_begin(struct load_conn *c)
 {
-	conn_answer(c, "200 OK", "application/octet-stream", "Transfer-Encoding: chunked\r\n",
-		STR(""));
+	conn_answer(c, "200 OK", "application/octet-stream", "Transfer-Encoding: chunked\r\n", STR(""));
 	conn_after(c, ENDLESS_NS);
 }
 
@@ -49,8 +48,8 @@ static void endless_next(struct load_conn *c)
 
 static void huge_begin(struct load_conn *c)
 {
-	conn_answer(c, "200 OK", "application/octet-stream", "Content-Length: 99999999999\r\n",
-		STR(""));
+	conn_answer(
+		c, "200 OK", "application/octet-stream", "Content-Length: 99999999999\r\n", STR(""));
 	conn_after(c, HUGE_NS);
 }
 
@@ -64,8 +63,8 @@ static void huge_next(struct load_conn *c)
 
 static void reset_begin(struct load_conn *c)
 {
-	conn_answer(c, "200 OK", "application/octet-stream", "Content-Length: 100000\r\n",
-		STR("\x1f\x8b\x08"));
+	conn_answer(
+		c, "200 OK", "application/octet-stream", "Content-Length: 100000\r\n", STR("\x1f\x8b\x08"));
 	conn_after(c, DRIP_NS);
 }
 
@@ -110,8 +109,8 @@ static void garbage_begin(struct load_conn *c)
 
 static void error_begin(struct load_conn *c)
 {
-	conn_answer(c, "500 Internal Server Error", "text/plain", "Content-Length: 6\r\n",
-		STR("oh no\n"));
+	conn_answer(
+		c, "500 Internal Server Error", "text/plain", "Content-Length: 6\r\n", STR("oh no\n"));
 }
 
 const struct hostile_way hostile_ways[] = {

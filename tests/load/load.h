@@ -31,8 +31,8 @@ struct load_options {
 
 /* Built once: what target i answers to its nth request of a kind. */
 struct load_bodies;
-MUST_CHECK enum err_code load_bodies_make(const struct load_options *o, struct load_bodies **out,
-	struct err *err);
+MUST_CHECK enum err_code load_bodies_make(
+	const struct load_options *o, struct load_bodies **out, struct err *err);
 void load_bodies_free(struct load_bodies *b); /* NULL is fine */
 struct str load_body(const struct load_bodies *b, size_t target, enum load_kind kind, uint64_t nth);
 size_t load_bodies_n(const struct load_bodies *b);
@@ -41,8 +41,8 @@ const char *load_service(const struct load_bodies *b, size_t target, char name[3
 /* How late requests came: the gap to the one before is the interval, and what it is more. */
 struct load_counts {
 	uint64_t requests, gaps, late; /* late: more than a second over the interval */
-	uint64_t refused;              /* a CPU profile was under way */
-	uint64_t cut;                  /* closed by the client before the answer had gone */
+	uint64_t refused; /* a CPU profile was under way */
+	uint64_t cut; /* closed by the client before the answer had gone */
 	int64_t gap_max_ns;
 };
 
@@ -65,8 +65,8 @@ struct load {
 	struct load_conn *open; /* list */
 };
 
-MUST_CHECK enum err_code load_open(const struct load_options *o, struct event_base *base,
-	struct load **out, struct err *err);
+MUST_CHECK enum err_code load_open(
+	const struct load_options *o, struct event_base *base, struct load **out, struct err *err);
 void load_close(struct load *l); /* NULL is fine */
 /* A file_sd document of all targets: {"job": SERVICE, "kind": "honest" or the hostile way}. */
 void load_print_document(const struct load *l, struct buf *out);
@@ -79,7 +79,7 @@ struct load_conn {
 	struct event readable, writable, timer;
 	int fd;
 	size_t target;
-	bool busy;      /* between a request and the end of its answer */
+	bool busy; /* between a request and the end of its answer */
 	bool profiling; /* holds its target's profiler */
 	size_t in_n;
 	struct str head, body; /* what is left of the answer */
@@ -93,13 +93,13 @@ void conn_end(struct load_conn *c);
 /* Sends head, then body; then the next request is read, or the connection closed. */
 void conn_send(struct load_conn *c);
 void conn_after(struct load_conn *c, int64_t ns); /* the timer */
-void conn_answer(struct load_conn *c, const char *status, const char *type, const char *more,
-	struct str body);
+void conn_answer(
+	struct load_conn *c, const char *status, const char *type, const char *more, struct str body);
 
 struct hostile_way {
 	const char *name;
 	void (*begin)(struct load_conn *c); /* a request came */
-	void (*next)(struct load_conn *c);  /* its timer */
+	void (*next)(struct load_conn *c); /* its timer */
 };
 extern const struct hostile_way hostile_ways[];
 extern const size_t hostile_ways_n;

@@ -3,9 +3,9 @@
 #include <stdio.h>
 
 #include "base/clock.h"
-#include "base/flags.h"
 #include "base/fs.h"
-#include "base/heap.h"
+#include "base/self/flags.h"
+#include "base/self/heap.h"
 #include "tests/load/load.h"
 
 /*
@@ -15,8 +15,9 @@
 static void print_counts(const char *name, const struct load_counts *n, const char *end)
 {
 	printf("\"%s\":{\"requests\":%" PRIu64 ",\"gaps\":%" PRIu64 ",\"late\":%" PRIu64
-	       ",\"gap_max_s\":%.3f,\"refused\":%" PRIu64 ",\"cut\":%" PRIu64 "}%s", name, n->requests,
-		n->gaps, n->late, (double)n->gap_max_ns / NS_PER_S, n->refused, n->cut, end);
+		   ",\"gap_max_s\":%.3f,\"refused\":%" PRIu64 ",\"cut\":%" PRIu64 "}%s",
+		name, n->requests, n->gaps, n->late, (double)n->gap_max_ns / NS_PER_S, n->refused, n->cut,
+		end);
 }
 
 static void on_end(evutil_socket_t fd, short what, void *ctx)
@@ -40,8 +41,8 @@ static void on_restart(evutil_socket_t fd, short what, void *ctx)
 	memset(l->counts, 0, sizeof(l->counts));
 }
 
-static enum err_code run(const struct load_options *o, const char *file, uint64_t seconds,
-	struct err *err)
+static enum err_code run(
+	const struct load_options *o, const char *file, uint64_t seconds, struct err *err)
 {
 	struct event_base *base = event_base_new();
 	struct event *term, *interrupt, *timer, *restart;

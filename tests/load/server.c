@@ -113,11 +113,11 @@ void conn_send(struct load_conn *c)
 	sent(c);
 }
 
-void conn_answer(struct load_conn *c, const char *status, const char *type, const char *more,
-	struct str body)
+void conn_answer(
+	struct load_conn *c, const char *status, const char *type, const char *more, struct str body)
 {
-	int n = snprintf(c->out, sizeof(c->out), "HTTP/1.1 %s\r\nContent-Type: %s\r\n%s\r\n", status,
-		type, more);
+	int n = snprintf(
+		c->out, sizeof(c->out), "HTTP/1.1 %s\r\nContent-Type: %s\r\n%s\r\n", status, type, more);
 
 	c->head = (struct str){ c->out, (size_t)n };
 	c->body = body;
@@ -160,8 +160,8 @@ static int64_t seconds_of(struct str line)
 static void take_request(struct load_conn *c, struct str line)
 {
 	struct load_target *t = target_of(c);
-	enum load_kind kind = str_has_prefix(line, STR("GET /debug/pprof/profile")) ? LOAD_CPU :
-		LOAD_HEAP;
+	enum load_kind kind = str_has_prefix(
+		line, STR("GET /debug/pprof/profile")) ? LOAD_CPU : LOAD_HEAP;
 
 	c->busy = true;
 	if (!t->way && kind == LOAD_HEAP && !str_has_prefix(line, STR("GET /debug/pprof/allocs"))) {
@@ -293,14 +293,17 @@ static enum err_code raise_files(size_t targets, struct err *err)
 	if (setrlimit(RLIMIT_NOFILE, &limit))
 		return err_errno(err, errno, "limit of open files");
 	if (limit.rlim_cur < least)
-		return err_set(err, ERR_LIMIT, "%zu targets need %zu open files, the limit is %zu "
-			"(ulimit -n)", targets, (size_t)least, (size_t)limit.rlim_cur);
+		return err_set(err, ERR_LIMIT,
+			"%zu targets need %zu open files, the limit is %zu "
+			"(ulimit -n)",
+			targets, (size_t)least, (size_t)limit.rlim_cur);
 	return ERR_OK;
 }
 
 static enum err_code listen_at(struct load *l, struct err *err)
 {
-	struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = htons((uint16_t)l->o.port),
+	struct sockaddr_in at = { .sin_family = AF_INET,
+		.sin_port = htons((uint16_t)l->o.port),
 		.sin_addr = { htonl(INADDR_ANY) } };
 	socklen_t size = sizeof(at);
 	const int one = 1;
@@ -316,8 +319,8 @@ static enum err_code listen_at(struct load *l, struct err *err)
 	return ERR_OK;
 }
 
-enum err_code load_open(const struct load_options *o, struct event_base *base, struct load **out,
-	struct err *err)
+enum err_code load_open(
+	const struct load_options *o, struct event_base *base, struct load **out, struct err *err)
 {
 	struct load *l = calloc(1, sizeof(*l));
 	enum err_code rc;
@@ -329,8 +332,8 @@ enum err_code load_open(const struct load_options *o, struct event_base *base, s
 	l->fd = -1;
 	if (!o->targets || o->targets > TARGETS_MAX || o->hostile_percent > 100 || !o->services ||
 		!o->variants || !o->scrapes || o->port > 65535)
-		rc = err_set(err, ERR_INVALID, "1 to %u targets, at most 100 %% of them hostile",
-			TARGETS_MAX);
+		rc = err_set(
+			err, ERR_INVALID, "1 to %u targets, at most 100 %% of them hostile", TARGETS_MAX);
 	else
 		rc = raise_files(o->targets, err);
 	if (!rc && !(l->targets = calloc(o->targets, sizeof(*l->targets))))
@@ -370,8 +373,10 @@ void load_print_document(const struct load *l, struct buf *out)
 	for (size_t i = 0; i < l->o.targets; i++) {
 		uint32_t at = FIRST_ADDRESS + (uint32_t)i;
 
-		buf_printf(out, "%s{\"targets\":[\"127.%u.%u.%u:%d\"],\"labels\":{\"job\":\"%s\","
-			"\"kind\":\"%s\"}}", i ? ",\n" : "", at >> 16 & 255, at >> 8 & 255, at & 255, l->port,
+		buf_printf(out,
+			"%s{\"targets\":[\"127.%u.%u.%u:%d\"],\"labels\":{\"job\":\"%s\","
+			"\"kind\":\"%s\"}}",
+			i ? ",\n" : "", at >> 16 & 255, at >> 8 & 255, at & 255, l->port,
 			load_service(l->bodies, i, name),
 			l->targets[i].way ? hostile_ways[l->targets[i].way - 1].name : "honest");
 	}

@@ -7,7 +7,7 @@
 
 #include "tests/draw.h"
 #include "tests/promql/world.h"
-#include "tsdb/partition.h"
+#include "tsdb/symbols/partition.h"
 
 #define HOURS 6
 #define EVERY_S 600
@@ -118,8 +118,8 @@ static void delete_some(struct town *t)
 	struct matcher m[] = { { .op = MATCH_EQ, .name = STR("pod"), .value = STR("1") } };
 	struct err err;
 
-	CHECK_OK(db_delete_series(t->w.db, m, 1, t->w.t0 + 4000 * NS_PER_S,
-			 t->w.t0 + 9000 * NS_PER_S, &err),
+	CHECK_OK(
+		db_delete_series(t->w.db, m, 1, t->w.t0 + 4000 * NS_PER_S, t->w.t0 + 9000 * NS_PER_S, &err),
 		&err);
 }
 

@@ -8,21 +8,20 @@ static void store_pod(struct world *w, const char *version, int pod, int from_s,
 {
 	char labels[128], stacks[256];
 
-	snprintf(labels, sizeof(labels), "__name__=process_cpu,job=api,pod=p%d,version=%s", pod,
-		version);
+	snprintf(
+		labels, sizeof(labels), "__name__=process_cpu,job=api,pod=p%d,version=%s", pod, version);
 	for (int s = from_s + 20; s <= to_s; s += 20) {
 		int wave = (s / 20 * 7 + pod * 3) % 11 - 5;
 
-		snprintf(stacks, sizeof(stacks),
-			"main;serve;work %d|main;serve;other %d|main;idle %d", work + wave,
-			500 - wave - work + pod * 4, 500 - pod * 4);
+		snprintf(stacks, sizeof(stacks), "main;serve;work %d|main;serve;other %d|main;idle %d",
+			work + wave, 500 - wave - work + pod * 4, 500 - pod * 4);
 		store(w, labels, s, 20, stacks);
 	}
 }
 
 /* The answer, and all infos, one a line. */
-static void expect(struct world *w, int at_s, const char *query, const char *want,
-	const char *want_infos)
+static void expect(
+	struct world *w, int at_s, const char *query, const char *want, const char *want_infos)
 {
 	struct query_options o = { .text = str_of(query), .t_ns = w->t0 + at_s * NS_PER_S };
 	const struct result *r;
@@ -40,7 +39,7 @@ static void expect(struct world *w, int at_s, const char *query, const char *wan
 	query_close(q);
 }
 
-#define TWO_INSTANCES                                                                              \
+#define TWO_INSTANCES \
 	"one series on each side, and not the same one: what two instances differ by is reported as " \
 	"a change, too"
 
@@ -58,8 +57,9 @@ TEST(the_function_that_moved_is_reported_with_its_share)
 	expect(&w, 1200, "topk(1, changed(cpu{job=\"api\"}[10m], cpu{job=\"api\"}[10m] offset 10m))",
 		"{function=\"work\"} 0.09999166666666667",
 		"changed(): 2 of 3 functions changed, the others not by more than 0.71 points");
-	expect(&w, 1200, "count(changed(cpu:samples{job=\"api\"}[10m], cpu:samples{job=\"api\"}[10m] "
-			 "offset 10m))",
+	expect(&w, 1200,
+		"count(changed(cpu:samples{job=\"api\"}[10m], cpu:samples{job=\"api\"}[10m] "
+		"offset 10m))",
 		"{} 2", "changed(): 2 of 3 functions changed, the others not by more than 1.01 points");
 	expect(&w, 1200,
 		"round(changed_interval(cpu{job=\"api\"}[10m], cpu{job=\"api\"}[10m] offset 10m), 0.001)",
@@ -117,8 +117,7 @@ TEST(an_interval_says_what_is_known_of_each_function)
 		char stacks[128];
 		int work = 200 + (s * 37) % 400;
 
-		snprintf(stacks, sizeof(stacks), "main;work %d|main;rest %d|main;once 3", work,
-			800 - work);
+		snprintf(stacks, sizeof(stacks), "main;work %d|main;rest %d|main;once 3", work, 800 - work);
 		store(&w, "__name__=process_cpu,job=api", s, 20, stacks);
 	}
 	expect(&w, 1200, "changed(cpu[5m], cpu[5m] offset 5m)", "",

@@ -1,7 +1,7 @@
 #include <math.h>
 
-#include "promql/check.h"
 #include "promql/eval.h"
+#include "promql/syntax/check.h"
 #include "tests/check.h"
 
 /* "job=a,zone=x 1; job=b 2" as costs; __name__ is a label like others. */
@@ -20,8 +20,7 @@ static struct value costs_of(struct arena *a, const char *text)
 		for (at += strspn(at, "; "); *at != ' ';) {
 			size_t name = strcspn(at, "="), value = strcspn(at + name + 1, ", ");
 
-			labels_builder_set(
-				&b, (struct str){ at, name }, (struct str){ at + name + 1, value });
+			labels_builder_set(&b, (struct str){ at, name }, (struct str){ at + name + 1, value });
 			at += name + 1 + value;
 			at += *at == ',';
 		}
@@ -92,6 +91,7 @@ struct operator_case {
 
 TEST(operators_with_scalars)
 {
+	/* clang-format off */
 	static const struct operator_case cases[] = {
 		{ "1 + 2", "1", "2", "3" },
 		{ "7 % 3", "-7", "3", "-1" },
@@ -107,6 +107,7 @@ TEST(operators_with_scalars)
 			"{job=\"a\"} 1; {job=\"b\"} 0" },
 		{ "x > 2", "", "2", "" },
 	};
+	/* clang-format on */
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		check_query_of(cases[i].query, cases[i].left, cases[i].right, cases[i].want);
@@ -114,6 +115,7 @@ TEST(operators_with_scalars)
 
 TEST(operators_between_costs)
 {
+	/* clang-format off */
 	static const struct operator_case cases[] = {
 		{ "x + y", "__name__=x,job=a 1; job=b 2", "__name__=y,job=a 10; job=c 3",
 			"{job=\"a\"} 11" },
@@ -146,6 +148,7 @@ TEST(operators_between_costs)
 			"{job=\"a\"} 1; {job=\"b\"} 8" },
 		{ "x unless on (job) y", "job=a,pod=p 1; job=b 2", "job=a 7", "{job=\"b\"} 2" },
 	};
+	/* clang-format on */
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		check_query_of(cases[i].query, cases[i].left, cases[i].right, cases[i].want);
@@ -158,8 +161,8 @@ TEST(aggregations)
 		{ "sum(x)", "0", "job=a 1e100; job=b 1; job=c -1e100", "{} 1" },
 		{ "sum by (job) (x)", "0", "job=a,pod=p 1; job=a,pod=q 2; job=b,pod=p 4",
 			"{job=\"a\"} 3; {job=\"b\"} 4" },
-		{ "sum without (pod) (x)", "0",
-			"__name__=x,job=a,pod=p 1; __name__=x,job=a,pod=q 2", "{job=\"a\"} 3" },
+		{ "sum without (pod) (x)", "0", "__name__=x,job=a,pod=p 1; __name__=x,job=a,pod=q 2",
+			"{job=\"a\"} 3" },
 		{ "avg(x)", "0", "job=a 1; job=b 2", "{} 1.5" },
 		{ "min(x)", "0", "job=a nan; job=b 2; job=c 1", "{} 1" },
 		{ "max(x)", "0", "job=a nan; job=b 2; job=c 1", "{} 2" },

@@ -40,8 +40,8 @@ TEST(limits)
 	CHECK_ERR(query_run_cancelable(w.engine, &o, &cancel, &q, &err), &err, ERR_CANCELED,
 		"query was canceled in query queue");
 	o.timeout_ns = 1;
-	CHECK_ERR(query_run(w.engine, &o, &q, &err), &err, ERR_TIMEOUT,
-		"query timed out in query queue");
+	CHECK_ERR(
+		query_run(w.engine, &o, &q, &err), &err, ERR_TIMEOUT, "query timed out in query queue");
 	world_close(&w);
 	if (!world_open(&w, &little))
 		return;
@@ -139,14 +139,14 @@ TEST(a_query_is_to_end_at_its_deadline)
 	for (int i = 0; i < 1000 && !atomic_load(query_stop_flag(q)); i++)
 		usleep(1000);
 	CHECK(atomic_load(query_stop_flag(q)));
-	CHECK_ERR(query_stopped(q, "rendering", &err), &err, ERR_CANCELED,
-		"query was canceled in rendering");
+	CHECK_ERR(
+		query_stopped(q, "rendering", &err), &err, ERR_CANCELED, "query was canceled in rendering");
 	query_close(q);
 	REQUIRE_OK(query_run(w.engine, &o, &q, &err), &err);
 	for (int i = 0; i < 10000 && !atomic_load(query_stop_flag(q)); i++)
 		usleep(1000);
-	CHECK_ERR(query_stopped(q, "rendering", &err), &err, ERR_TIMEOUT,
-		"query timed out in rendering");
+	CHECK_ERR(
+		query_stopped(q, "rendering", &err), &err, ERR_TIMEOUT, "query timed out in rendering");
 	query_close(q);
 	world_close(&w);
 }
@@ -163,7 +163,7 @@ static void ask_often(void *ctx)
 {
 	struct asker *a = ctx;
 	struct query_options o = { .text = STR("total(merge(cpu:samples{job=\"a\"}[1m]))"),
-					   .t_ns = a->w->t0 + 20 * NS_PER_S };
+								   .t_ns = a->w->t0 + 20 * NS_PER_S };
 	struct query *q;
 	struct err err;
 

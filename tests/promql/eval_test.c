@@ -16,8 +16,7 @@ TEST(selectors)
 		"process_cpu{job=\"a\", pod=\"p\"} nanoseconds 40000000 of 1: main;f 40000000");
 	at(&w, 20, "{__name__=\"process_cpu\",__type__=\"samples\",pod=\"p\"}",
 		"process_cpu{job=\"a\", pod=\"p\"} count 4 of 1: main;f 4");
-	at(&w, 20, "process_cpu:samples:count:::delta{pod=\"p\"}",
-		""); /* no type's name, but a name */
+	at(&w, 20, "process_cpu:samples:count:::delta{pod=\"p\"}", ""); /* no type's name, but a name */
 	/* windows are (from, to] */
 	at(&w, 20, "cpu:samples{pod=\"p\"}[10s]",
 		"process_cpu{job=\"a\", pod=\"p\"} count 4 of 1: main;f 4");
@@ -41,8 +40,7 @@ TEST(sample_labels)
 	fill(&w);
 	at(&w, 20, "cpu:samples{job=\"a\",handler=\"/x\"}",
 		"process_cpu{job=\"a\", pod=\"q\"} count 10 of 1: main;f 10");
-	at(&w, 20, "merge(cpu:samples{job=\"a\",handler=\"\"})",
-		"{} count 9 of 2: main;f 4, main;h 5");
+	at(&w, 20, "merge(cpu:samples{job=\"a\",handler=\"\"})", "{} count 9 of 2: main;f 4, main;h 5");
 	at(&w, 20, "merge by (handler) (cpu:samples{job=\"a\"})",
 		"{} count 9 of 2: main;f 4, main;h 5\n"
 		"{handler=\"/x\"} count 10 of 2: main;f 10\n"
@@ -58,8 +56,7 @@ TEST(sample_labels)
 	store(&w, "__name__=process_cpu,handler=all,job=c", 20, 10,
 		"main;f{handler=/x} 1|main;f{handler=/y} 2");
 	at(&w, 20, "merge(cpu:samples{job=\"c\",handler=\"all\"})", "{} count 3 of 1: main;f 3");
-	at(&w, 20, "merge(cpu:samples{job=\"c\",sample_handler=\"/y\"})",
-		"{} count 2 of 1: main;f 2");
+	at(&w, 20, "merge(cpu:samples{job=\"c\",sample_handler=\"/y\"})", "{} count 2 of 1: main;f 2");
 	at(&w, 20, "total(merge by (handler, sample_handler) (cpu:samples{job=\"c\"}))",
 		"{handler=\"all\", sample_handler=\"/x\"} 1\n{handler=\"all\", "
 		"sample_handler=\"/y\"} 2");
@@ -88,8 +85,7 @@ TEST(merging_and_tables)
 		"process_cpu{job=\"a\", pod=\"p\"} of 4: f 4 4 main 0 4\n"
 		"process_cpu{job=\"a\", pod=\"q\"} of 35: f 30 30 h 5 5 main 0 35");
 	at(&w, 20, "top(0, merge(cpu:samples{job=\"a\"}))", "{} of 39:");
-	at(&w, 20, "flat(merge(cpu:samples{job=\"a\"}))",
-		"{function=\"f\"} 34\n{function=\"h\"} 5");
+	at(&w, 20, "flat(merge(cpu:samples{job=\"a\"}))", "{function=\"f\"} 34\n{function=\"h\"} 5");
 	at(&w, 20, "cum(merge(cpu:samples{job=\"a\"}))",
 		"{function=\"f\"} 34\n{function=\"h\"} 5\n{function=\"main\"} 39");
 	at(&w, 20, "cum(merge by (job) (cpu:samples{job=\"a\"}), {function=~\"m.*\"})",
@@ -185,16 +181,13 @@ TEST(gauges_by_function_are_rounded_once)
 	if (!world_open(&w, NULL))
 		return;
 	for (int t = 10; t <= 20; t += 10) {
-		store(&w, "__name__=goroutine,job=a,pod=p", t, 10,
-			t == 10 ? "main;f 1" : "main;f 2");
-		store(&w, "__name__=goroutine,job=a,pod=q", t, 10,
-			t == 10 ? "main;f 2" : "main;f 1");
+		store(&w, "__name__=goroutine,job=a,pod=p", t, 10, t == 10 ? "main;f 1" : "main;f 2");
+		store(&w, "__name__=goroutine,job=a,pod=q", t, 10, t == 10 ? "main;f 2" : "main;f 1");
 	}
 	at(&w, 20, "flat(merge(goroutine[1m]))", "{function=\"f\"} 3");
 	at(&w, 20, "flat by (function) (goroutine[1m])", "{function=\"f\"} 3");
 	at(&w, 20, "cum by (job) (goroutine[1m])", "{job=\"a\"} 3");
-	at(&w, 20, "cum_share by (function) (goroutine[1m], {function=\"f\"})",
-		"{function=\"f\"} 1");
+	at(&w, 20, "cum_share by (function) (goroutine[1m], {function=\"f\"})", "{function=\"f\"} 1");
 	at(&w, 20, "flat(goroutine[1m])",
 		"{function=\"f\", job=\"a\", pod=\"p\"} 2\n"
 		"{function=\"f\", job=\"a\", pod=\"q\"} 2");
@@ -280,8 +273,7 @@ TEST(spans_and_ranges)
 	if (!world_open(&w, NULL))
 		return;
 	for (int t = 10; t <= 60; t += 10)
-		store(&w, "__name__=process_cpu,job=a", t, 10,
-			t <= 30 ? "main;f 1" : "main;f 2|main;g 1");
+		store(&w, "__name__=process_cpu,job=a", t, 10, t <= 30 ? "main;f 1" : "main;f 2|main;g 1");
 	span = (struct query_options){
 		.has_span = true, .start_ns = w.t0 + 20 * NS_PER_S, .end_ns = w.t0 + 50 * NS_PER_S
 	};

@@ -45,16 +45,14 @@ static inline struct str frame_expression(struct arena *a, const struct pprof *p
 			n--;
 		return quote_meta(a, "^", (struct str){ s.ptr, n }, "");
 	case 3:
-		return quote_meta(
-			a, "", p->strings[p->functions[draw(d, p->functions_n)].filename], "$");
+		return quote_meta(a, "", p->strings[p->functions[draw(d, p->functions_n)].filename], "$");
 	case 4:
 		s = quote_meta(a, "", s, "");
 		more = quote_meta(a, "|", any_name(p, d), "");
 		return str_of(arena_printf(a, STR_FMT STR_FMT, STR_ARG(s), STR_ARG(more)));
 	case 5:
 		return p->mappings_n ?
-			quote_meta(a, "", p->strings[p->mappings[draw(d, p->mappings_n)].filename],
-				"") :
+			quote_meta(a, "", p->strings[p->mappings[draw(d, p->mappings_n)].filename], "") :
 			STR("x");
 	case 6:
 		return quote_meta(a, "", (struct str){ s.ptr, n < 6 ? n : 6 }, "");
@@ -67,20 +65,19 @@ static inline struct str tag_expression(struct arena *a, const struct pprof *p, 
 {
 	static const char *const fixed[] = { "bytes=16:", "bytes=1kb:", "bytes=:64", "bytes=16b:4kb",
 		"bytes=512b", "32b:1mb", "nosuchkey=.", "nosuch", ".", "bytes:.", "key=a,b", "5:10kb",
-		"request=1kb:", "n=5", "n=:5", "3ms:", "d=2us:1s", "d=-5ns:5ns", "a:x,b:y", "a=x,z",
-		"a=^$", "a=", "=x", "bytes=64:b", "handler", "handler=.", "kind=." };
+		"request=1kb:", "n=5", "n=:5", "3ms:", "d=2us:1s", "d=-5ns:5ns", "a:x,b:y", "a=x,z", "a=^$",
+		"a=", "=x", "bytes=64:b", "handler", "handler=.", "kind=." };
 	const struct pprof_label *l;
 
 	if (p->labels_n == 0 || draw(d, 2))
 		return str_of(fixed[draw(d, sizeof(fixed) / sizeof(fixed[0]))]);
 	l = &p->labels[draw(d, p->labels_n)];
 	if (l->str)
-		return draw(d, 2) ?
-			str_of(arena_printf(a, STR_FMT "=" STR_FMT,
-				STR_ARG(p->strings[l->key]), STR_ARG(p->strings[l->str]))) :
-			p->strings[l->str];
-	return str_of(arena_printf(a, STR_FMT "=%lld%s", STR_ARG(p->strings[l->key]),
-		(long long)l->num, draw(d, 2) ? ":" : ""));
+		return draw(d, 2) ? str_of(arena_printf(a, STR_FMT "=" STR_FMT, STR_ARG(p->strings[l->key]),
+								STR_ARG(p->strings[l->str]))) :
+							p->strings[l->str];
+	return str_of(arena_printf(a, STR_FMT "=%lld%s", STR_ARG(p->strings[l->key]), (long long)l->num,
+		draw(d, 2) ? ":" : ""));
 }
 
 #endif

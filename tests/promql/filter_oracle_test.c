@@ -3,10 +3,11 @@
  * with expressions of the profile's own names, combinations of them, at each granularity. The tool
  * answers all of a file's cases in one run.
  */
+#include "base/gzip/gzip.h"
 #include "base/quote.h"
 #include "base/regex.h"
-#include "promql/check.h"
 #include "promql/filter.h"
+#include "promql/syntax/check.h"
 #include "tests/oracle.h"
 #include "tests/promql/expressions.h"
 #include "tests/values.h"
@@ -65,13 +66,11 @@ static void add_case(struct corpus *c, unsigned granularity, size_t n, size_t fi
 
 	if (c->n == CASES_MAX)
 		return;
-	*k = (struct oracle_case){ .type = draw(&c->draw, c->p->types_n),
-		.granularity = granularity };
+	*k = (struct oracle_case){ .type = draw(&c->draw, c->p->types_n), .granularity = granularity };
 	while (k->n < n && option < OPTIONS) {
 		bool is_tag = !strncmp(options[option], "tag", 3);
-		struct str text = is_tag ?
-			tag_expression(&c->values.arena, c->p, &c->draw) :
-			frame_expression(&c->values.arena, c->p, &c->draw);
+		struct str text = is_tag ? tag_expression(&c->values.arena, c->p, &c->draw) :
+								   frame_expression(&c->values.arena, c->p, &c->draw);
 
 		if (is_tag && c->base && means_base(text))
 			text = STR("handler:");
@@ -90,8 +89,7 @@ static void draw_cases(struct corpus *c, size_t each, size_t chains)
 		for (size_t i = 0; i < each; i++)
 			add_case(c, granularity++ % 3, 1, option);
 	for (size_t i = 0; i < chains; i++)
-		add_case(c, granularity++ % 3, 2 + i % 2,
-			draw(&c->draw, OPTIONS - 1));
+		add_case(c, granularity++ % 3, 2 + i % 2, draw(&c->draw, OPTIONS - 1));
 }
 
 /* ---- the tool's answers ---- */
@@ -112,8 +110,7 @@ static bool ask_tool(struct corpus *c)
 			STR_ARG(c->p->strings[t->type]), STR_ARG(c->p->strings[t->unit]),
 			granularities[k->granularity]);
 		for (size_t o = 0; o < k->n; o++)
-			buf_printf(&script, "%s=" STR_FMT "\n", options[k->option[o]],
-				STR_ARG(k->text[o]));
+			buf_printf(&script, "%s=" STR_FMT "\n", options[k->option[o]], STR_ARG(k->text[o]));
 		buf_printf(&script, "top >%s/case%zu\n", oracle_dir(), i);
 		for (size_t o = 0; o < k->n; o++)
 			buf_printf(&script, "%s=\n", options[k->option[o]]);
@@ -152,10 +149,9 @@ static void compare_top(struct corpus *c, struct eval *ev, const struct value *v
 		compared++;
 		if (!str_eq(t->rows[i].function, want->name) || t->rows[i].flat != want->flat ||
 			t->rows[i].cum != want->cum) {
-			CHECK_FAIL("%s: row %zu is " STR_FMT " %lld %lld, want " STR_FMT " %lld %lld",
-				what, i, STR_ARG(t->rows[i].function), (long long)t->rows[i].flat,
-				(long long)t->rows[i].cum, STR_ARG(want->name), (long long)want->flat,
-				(long long)want->cum);
+			CHECK_FAIL("%s: row %zu is " STR_FMT " %lld %lld, want " STR_FMT " %lld %lld", what, i,
+				STR_ARG(t->rows[i].function), (long long)t->rows[i].flat, (long long)t->rows[i].cum,
+				STR_ARG(want->name), (long long)want->flat, (long long)want->cum);
 			return;
 		}
 		/* -base has another total: that of what does not cancel out. */
@@ -178,8 +174,9 @@ static uint64_t start_of(const struct pprof *p, struct str file)
 static struct str name_of(
 	struct arena *a, const struct corpus *c, struct labels m, unsigned granularity)
 {
-	struct str function = labels_get(m, STR("function")), file = labels_get(m, STR("filename")),
-		   line = labels_get(m, STR("line")), address = labels_get(m, STR("address"));
+	struct str function = labels_get(m, STR("function")),
+				   file = labels_get(m, STR("filename")),
+					   line = labels_get(m, STR("line")), address = labels_get(m, STR("address"));
 	bool named = function.len && function.ptr[0] != '[' && function.ptr[0] != '<';
 	uint64_t at = strtoull(arena_printf(a, STR_FMT, STR_ARG(address)), NULL, 16);
 	struct buf b = { 0 };
@@ -205,8 +202,8 @@ static void compare_costs(struct corpus *c, struct eval *ev, const struct value 
 	unsigned granularity, const char *what)
 {
 	struct str lines[] = { STR("function"), STR("filename"), STR("line") };
-	struct str addresses[] = { STR("function"), STR("filename"), STR("line"), STR("address"),
-		STR("mapping") };
+	struct str addresses[] = {
+		STR("function"), STR("filename"), STR("line"), STR("address"), STR("mapping") };
 	struct str files[] = { STR("filename") };
 	struct flat_options o = { .cum = cum, .grouping = GROUPING_BY };
 	size_t k;
@@ -215,8 +212,8 @@ static void compare_costs(struct corpus *c, struct eval *ev, const struct value 
 	struct err err;
 
 	o.labels = granularity == 1 ? (struct name_list){ lines, 3 } :
-		granularity == 2    ? (struct name_list){ addresses, 5 } :
-				      (struct name_list){ files, 1 };
+		granularity == 2        ? (struct name_list){ addresses, 5 } :
+								  (struct name_list){ files, 1 };
 	CHECK_OK(profiles_flat(ev, v, &o, &out, &err), &err);
 	names = arena_array(ev->arena, struct str, out.n + 1);
 	for (k = 0; k < out.n; k++)
@@ -277,7 +274,7 @@ static bool value_of(struct corpus *c, struct eval *ev, uint32_t type, struct va
 	if (!(sides[1].profiles = values_add(&c->values, c->base, type, true)))
 		return false;
 	CHECK_OK(profiles_diff(ev, ev->query->root, &sides[0], &sides[1], GROUPING_NONE,
-			 (struct name_list){ 0 }, c->normalize, v, &err),
+				 (struct name_list){ 0 }, c->normalize, v, &err),
 		&err);
 	return v->n == 1;
 }
@@ -309,8 +306,8 @@ static void compare_case(struct corpus *c, size_t i)
 		if (value_of(c, &ev, k->type, &v)) {
 			CHECK_OK(filters_apply(&ev, query->root, &v, &err), &err);
 			if (strcmp(c->flags, "-base") && v.profiles[0].total != answer.total)
-				CHECK_FAIL("%s: total %lld, want %lld", what,
-					(long long)v.profiles[0].total, (long long)answer.total);
+				CHECK_FAIL("%s: total %lld, want %lld", what, (long long)v.profiles[0].total,
+					(long long)answer.total);
 			if (k->granularity == 0)
 				compare_top(c, &ev, &v, what);
 			else {
@@ -403,8 +400,7 @@ static void rotate_twice(struct pprof *p)
 
 	memcpy(first, p->values, p->types_n * sizeof(*first));
 	for (uint32_t i = 0; i < n; i++)
-		p->values[i] = 2 *
-			(i + p->types_n < n ? p->values[i + p->types_n] : first[i % p->types_n]);
+		p->values[i] = 2 * (i + p->types_n < n ? p->values[i + p->types_n] : first[i % p->types_n]);
 }
 
 /* Without functions' first lines, by which the tool tells apart rows of one file. */

@@ -1,6 +1,6 @@
 #include "promql/filter.h"
 
-#include "promql/check.h"
+#include "promql/syntax/check.h"
 #include "tests/promql/world.h"
 #include "tests/values.h"
 
@@ -60,8 +60,8 @@ TEST(filters_of_stacks)
 				sum += atoll(s + 1);
 		snprintf(query, sizeof(query), "%.*scpu:samples{pod='p'}%s", (int)(p - rows[i][0]),
 			rows[i][0], p + 1);
-		snprintf(want, sizeof(want), "process_cpu{job=\"a\", pod=\"p\"} count %lld of 1:%s%s",
-			sum, rows[i][1][0] ? " " : "", rows[i][1]);
+		snprintf(want, sizeof(want), "process_cpu{job=\"a\", pod=\"p\"} count %lld of 1:%s%s", sum,
+			rows[i][1][0] ? " " : "", rows[i][1]);
 		at(&w, 20, query, want);
 	}
 	world_close(&w);
@@ -101,8 +101,8 @@ TEST(filters_of_labels)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		const char *p = strchr(rows[i][0], 'P');
 
-		snprintf(query, sizeof(query), "total(%.*scpu:samples{pod='p'}%s)",
-			(int)(p - rows[i][0]), rows[i][0], p + 1);
+		snprintf(query, sizeof(query), "total(%.*scpu:samples{pod='p'}%s)", (int)(p - rows[i][0]),
+			rows[i][0], p + 1);
 		snprintf(want, sizeof(want), "{%s} %s",
 			strstr(rows[i][0], "merge") ? "" : "job=\"a\", pod=\"p\"", rows[i][1]);
 		at(&w, 20, query, want);
@@ -131,18 +131,15 @@ TEST(totals_are_of_all)
 	at(&w, 20, "flat_share(2 * focus(cpu:samples{pod='q'}, '^k$'))",
 		"{function=\"k\", job=\"a\", pod=\"q\"} 0.0625");
 	/* differences: the base's */
-	at(&w, 20,
-		"top(9, focus(diff on (job) (cpu:samples{pod='q'}, cpu:samples{pod='p'}), '^h$'))",
+	at(&w, 20, "top(9, focus(diff on (job) (cpu:samples{pod='q'}, cpu:samples{pod='p'}), '^h$'))",
 		"{job=\"a\"} of 43: h -9 -9 f 0 -4 g 0 -4 main 0 -9");
 	at(&w, 20,
 		"top(9, diff on (job) (focus(cpu:samples{pod='q'}, '^g$'), "
 		"focus(cpu:samples{pod='p'}, '^g$')))",
 		"{job=\"a\"} of 43: g 27 23 h -4 -4 f 0 23 main 0 23");
-	at(&w, 20,
-		"hide(diff on (job) (cpu:samples{pod='q'}, cpu:samples{pod='p'}), '^[fgh]$')",
+	at(&w, 20, "hide(diff on (job) (cpu:samples{pod='q'}, cpu:samples{pod='p'}), '^[fgh]$')",
 		"{job=\"a\"} count -11 of 2: main 30-42, init 0-1, main;k 2-0");
-	at(&w, 20,
-		"callers(diff on () (cpu:samples{pod='q'}, cpu:samples{pod='r'}), '^[fgh]$')",
+	at(&w, 20, "callers(diff on () (cpu:samples{pod='q'}, cpu:samples{pod='r'}), '^[fgh]$')",
 		"{} count 23 of 2: main;f 30-0, main;h 0-7");
 	/* halves of the sandwich weigh what the frames do */
 	at(&w, 20,
@@ -151,8 +148,7 @@ TEST(totals_are_of_all)
 	at(&w, 20, "cum(cpu:samples{pod='p'}, {function='g'})",
 		"{function=\"g\", job=\"a\", pod=\"p\"} 7");
 	/* costs are no profiles */
-	at(&w, 20, "focus(total(cpu), 'x')",
-		"invalid input: 1:7: focus() wants profiles, got costs");
+	at(&w, 20, "focus(total(cpu), 'x')", "invalid input: 1:7: focus() wants profiles, got costs");
 	world_close(&w);
 }
 
@@ -174,8 +170,7 @@ TEST(gauges_are_rounded_once)
 	at(&w, 30, "merge(goroutine[1m])", "{} count 9 of 12: main;g 8, main;f 1");
 	at(&w, 30, "hide(merge(goroutine[1m]), 'main')", "{} count 9 of 12: g 8, f 1");
 	at(&w, 30, "merge(hide(goroutine[1m], 'main'))", "{} count 9 of 12: g 8, f 1");
-	at(&w, 30, "merge(focus(merge by (pod) (goroutine[1m]), 'f'))",
-		"{} count 1 of 12: main;f 1");
+	at(&w, 30, "merge(focus(merge by (pod) (goroutine[1m]), 'f'))", "{} count 1 of 12: main;f 1");
 	at(&w, 30, "flat by (function) (callees(goroutine[1m], 'f|g'))",
 		"{function=\"g\"} 8\n{function=\"f\"} 1");
 	at(&w, 30, "total(merge(ignore(goroutine[1m], 'g')))", "{} 1");
@@ -233,21 +228,18 @@ static uint32_t location(struct made *m, uint32_t mapping, uint64_t address, con
 	while (*names) {
 		size_t len = strcspn(names, " ");
 		struct str name = { names, len };
-		struct str file = str_of(
-			arena_printf(&m->values.arena, STR_FMT ".c", STR_ARG(name)));
+		struct str file = str_of(arena_printf(&m->values.arena, STR_FMT ".c", STR_ARG(name)));
 
 		lines[n++] = (struct pprof_line){ .function = pprof_builder_function(m->b,
-							  &(struct pprof_function){
-								  .name = pprof_builder_string(
-									  m->b, name),
-								  .filename = pprof_builder_string(
-									  m->b, file) }),
+											  &(struct pprof_function){
+												  .name = pprof_builder_string(m->b, name),
+												  .filename = pprof_builder_string(m->b, file) }),
 			.line = 1 };
 		names += len + (names[len] == ' ');
 	}
 	return pprof_builder_location(m->b,
-		(struct pprof_location){ .address = ((mapping + 1) << 20) + address,
-			.mapping = m->mapping[mapping] },
+		(struct pprof_location){
+			.address = ((mapping + 1) << 20) + address, .mapping = m->mapping[mapping] },
 		lines, n);
 }
 
@@ -311,14 +303,14 @@ static void check_filters(
 			buf_printf(&got, " %lld", (long long)part->cells[k].value);
 		}
 	if (!str_is(buf_str(&got), want))
-		CHECK_FAIL("%s\n    is   " STR_FMT "\n    want %s", query, STR_ARG(buf_str(&got)),
-			want);
+		CHECK_FAIL("%s\n    is   " STR_FMT "\n    want %s", query, STR_ARG(buf_str(&got)), want);
 	parsed_release(parsed);
 	buf_release(&got);
 }
 
 TEST(inlined_frames_and_binaries)
 {
+	/* clang-format off */
 	static const char *const rows[][2] = {
 		{ "focus(x, '^b$')", ";main;c~b~a 1 ;main;c~b~a;lib;c~b~a* -2" },
 		{ "hide(x, '^b$')", ";main;c~a 1 ;main;c~a;lib;c~a* -2 ;main;- 4 ;main;lib 8" },
@@ -337,6 +329,7 @@ TEST(inlined_frames_and_binaries)
 		{ "show(hide(x, 'main'), '^[ab]$')", ";b~a 1 ;b~a;b~a* -2" },
 		{ "hide(x, '^[abc]$')", ";main 1 ;main;lib 6 ;main;- 4" },
 	};
+	/* clang-format on */
 	struct profile_value *p;
 	struct made m;
 	uint32_t root, inlined, lib, bare;
@@ -415,8 +408,7 @@ TEST(units_of_numbers)
 	root = location(&m, 0, 1, "main");
 	for (size_t i = 0; i < 4; i++, v *= 2)
 		pprof_builder_sample(m.b, &root, 1,
-			&(struct pprof_label){ .key = pprof_builder_string(
-						       m.b, str_of(labels[i].key)),
+			&(struct pprof_label){ .key = pprof_builder_string(m.b, str_of(labels[i].key)),
 				.num = labels[i].num,
 				.num_unit = pprof_builder_string(m.b, str_of(labels[i].unit)) },
 			1, &v);

@@ -1,3 +1,4 @@
+#include "base/gzip/gzip.h"
 #include "promql/eval.h"
 #include "tests/draw.h"
 #include "tests/oracle.h"
@@ -12,8 +13,7 @@ static bool ask(
 
 	snprintf(flags, sizeof(flags),
 		"-top -nodefraction=0 -sample_index=" STR_FMT " -unit=" STR_FMT " %s",
-		STR_ARG(p->strings[p->types[type].type]), STR_ARG(p->strings[p->types[type].unit]),
-		more);
+		STR_ARG(p->strings[p->types[type].type]), STR_ARG(p->strings[p->types[type].unit]), more);
 	return oracle_pprof(out, flags, oracle_dir(), file) && oracle_read_top(buf_str(out), &oracle);
 }
 
@@ -54,10 +54,10 @@ static void check_top(struct eval *ev, const struct profile_value *p, size_t k, 
 
 		if (!str_eq(t->rows[i].function, want->name) || t->rows[i].flat != want->flat ||
 			t->rows[i].cum != want->cum) {
-			CHECK_FAIL("%s: row %zu is " STR_FMT " %" PRId64 " %" PRId64
-				   ", want " STR_FMT " %" PRId64 " %" PRId64,
-				what, i, STR_ARG(t->rows[i].function), t->rows[i].flat,
-				t->rows[i].cum, STR_ARG(want->name), want->flat, want->cum);
+			CHECK_FAIL("%s: row %zu is " STR_FMT " %" PRId64 " %" PRId64 ", want " STR_FMT
+					   " %" PRId64 " %" PRId64,
+				what, i, STR_ARG(t->rows[i].function), t->rows[i].flat, t->rows[i].cum,
+				STR_ARG(want->name), want->flat, want->cum);
 			return;
 		}
 		oracle_percent(text, t->rows[i].flat_percent);
@@ -74,9 +74,7 @@ static void check_costs(struct eval *ev, const struct profile_value *p, bool cum
 	const char *const *fields, size_t fields_n, const char *what)
 {
 	struct str names[4];
-	struct flat_options o = {
-		.cum = cum, .grouping = GROUPING_BY, .labels = { names, fields_n }
-	};
+	struct flat_options o = { .cum = cum, .grouping = GROUPING_BY, .labels = { names, fields_n } };
 	struct value in = { .type = VALUE_PROFILES, .n = 1 }, out;
 	size_t want_n = 0;
 	struct err err;
@@ -103,16 +101,15 @@ static void check_costs(struct eval *ev, const struct profile_value *p, bool cum
 						STR_ARG(labels_get(m, STR("filename"))),
 							STR_ARG(labels_get(m, STR("line"))));
 			else
-				snprintf(text, sizeof(text), STR_FMT,
-					STR_ARG(labels_get(m, names[0])));
+				snprintf(text, sizeof(text), STR_FMT, STR_ARG(labels_get(m, names[0])));
 			if (str_is(oracle.v[i].name, text))
 				break;
 		}
 		if (k == out.n)
 			CHECK_FAIL("%s: no cost for " STR_FMT, what, STR_ARG(oracle.v[i].name));
 		else if (out.costs[k].value != (double)want)
-			CHECK_FAIL("%s: " STR_FMT " is %.0f, want %" PRId64, what,
-				STR_ARG(oracle.v[i].name), out.costs[k].value, want);
+			CHECK_FAIL("%s: " STR_FMT " is %.0f, want %" PRId64, what, STR_ARG(oracle.v[i].name),
+				out.costs[k].value, want);
 	}
 	if (out.n != want_n)
 		CHECK_FAIL("%s: %zu costs, want %zu", what, out.n, want_n);
@@ -139,8 +136,7 @@ static void check_file(const char *file, bool only_top)
 	for (uint32_t t = 0; p && t < p->types_n; t++) {
 		if (!(v = values_add(&values, p, t, t == 0)))
 			continue;
-		snprintf(what, sizeof(what), "%s " STR_FMT, file,
-			STR_ARG(p->strings[p->types[t].type]));
+		snprintf(what, sizeof(what), "%s " STR_FMT, file, STR_ARG(p->strings[p->types[t].type]));
 		CHECK(ask(&text, file, p, t, ""));
 		check_top(&ev, v, 0, what);
 		if (only_top)

@@ -7,7 +7,7 @@
 
 #include "tests/oracle.h"
 #include "tests/promql/world.h"
-#include "tests/tsdb/numbers.h"
+#include "tests/tsdb/read/numbers.h"
 
 static struct str str_after(struct str s, size_t n)
 {
@@ -44,8 +44,7 @@ static void put_minutes(struct world *w, char *line)
 	*at = '\0';
 	labels = labels_of(&w->arena, line);
 	while (at) {
-		v[n] = (struct db_number){ labels, w->t0 + (int64_t)n * NS_PER_MIN,
-			strtod(at + 1, &at) };
+		v[n] = (struct db_number){ labels, w->t0 + (int64_t)n * NS_PER_MIN, strtod(at + 1, &at) };
 		n++;
 		at = *at == ' ' ? at : NULL;
 	}
@@ -122,15 +121,17 @@ static void compare(struct world *w, bool range, struct str query, struct str wa
 	bool ordered = str_has_prefix(query, STR("sort")) || str_has_prefix(query, STR("topk"));
 
 	if (range)
-		o = (struct query_options){ .text = query, .start_ns = w->t0,
-			.end_ns = w->t0 + 5 * NS_PER_MIN, .step_ns = NS_PER_MIN, .has_span = true };
+		o = (struct query_options){ .text = query,
+			.start_ns = w->t0,
+			.end_ns = w->t0 + 5 * NS_PER_MIN,
+			.step_ns = NS_PER_MIN,
+			.has_span = true };
 	world_answer(w, o);
 	buf_add_str(&got, buf_str(&w->text));
 	buf_add_char(&w->text, '\0');
 	if (!same_answer(w->text.ptr, text_of(&w->arena, want), ordered && !range))
 		CHECK_FAIL("%s" STR_FMT "\n    is   " STR_FMT "\n    want " STR_FMT,
-			range ? "step by step: " : "", STR_ARG(query), STR_ARG(buf_str(&got)),
-			STR_ARG(want));
+			range ? "step by step: " : "", STR_ARG(query), STR_ARG(buf_str(&got)), STR_ARG(want));
 	buf_release(&got);
 }
 

@@ -123,8 +123,8 @@ static void store_many(struct world *w, const char *job, int64_t at_s)
 
 	for (size_t i = 0; i < MANY; i++) {
 		snprintf(labels, sizeof(labels), "__name__=up,instance=%zu,job=%s", i, job);
-		v[i] = (struct db_number){ labels_of(&w->arena, arena_strndup(&w->arena, labels,
-							strlen(labels))),
+		v[i] = (struct db_number){ labels_of(
+									   &w->arena, arena_strndup(&w->arena, labels, strlen(labels))),
 			w->t0 + at_s * NS_PER_S, 1 };
 	}
 	atomic_store(&acked, 0);

@@ -1,7 +1,7 @@
 #include <math.h>
 
 #include "tests/promql/world.h"
-#include "tests/tsdb/numbers.h"
+#include "tests/tsdb/read/numbers.h"
 
 /* Values of numeric series: "10=1 20=0.5 30=stale", seconds after t0. */
 static void put(struct world *w, const char *labels, const char *text)
@@ -37,6 +37,7 @@ static void fill_numbers(struct world *w)
 
 TEST(selectors_of_numbers_are_costs)
 {
+	/* clang-format off */
 	static const struct asked rows[] = {
 		{ 40, "up", "up{instance=\"1\", job=\"a\"} 1\nup{instance=\"3\", job=\"b\"} 0" },
 		{ 30, "up{instance='1'}", "up{instance=\"1\", job=\"a\"} 0" },
@@ -65,12 +66,14 @@ TEST(selectors_of_numbers_are_costs)
 		{ 40, "changes(process_cpu[1m])",
 			"invalid input: 1:9: changes() wants numbers, got profiles" },
 	};
+	/* clang-format on */
 
 	CHECK_ANSWERS_IN(fill_numbers, rows);
 }
 
 TEST(functions_over_windows_of_numbers)
 {
+	/* clang-format off */
 	static const struct asked rows[] = {
 		{ 40, "sum_over_time(up[1m])",
 			"{instance=\"1\", job=\"a\"} 3\n"
@@ -96,6 +99,7 @@ TEST(functions_over_windows_of_numbers)
 			"invalid input: 1:15: avg_over_time() wants a selector with a "
 			"window: [5m]" },
 	};
+	/* clang-format on */
 
 	CHECK_ANSWERS_IN(fill_numbers, rows);
 }

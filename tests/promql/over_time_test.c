@@ -40,10 +40,10 @@ TEST(rates_of_profiles)
 			"{job=\"a\", pod=\"p\"} 0.1111111111111111\n{job=\"a\", pod=\"q\"} 0" },
 		{ 40, "flat by (h) (rate(process_cpu:samples[1m]))",
 			"{} 0.43333333333333335\n{h=\"x\"} 0.45\n{h=\"y\"} 0.2" },
-		{ 40, "total(rate(process_cpu:samples{h='y'}[1m]))",
-			"{job=\"a\", pod=\"q\"} 0.2" },
-		{ 30, "total(rate(process_cpu{pod='q'}[15s]) - rate(process_cpu{pod='q'}[15s] offset "
-		      "15s))",
+		{ 40, "total(rate(process_cpu:samples{h='y'}[1m]))", "{job=\"a\", pod=\"q\"} 0.2" },
+		{ 30,
+			"total(rate(process_cpu{pod='q'}[15s]) - rate(process_cpu{pod='q'}[15s] offset "
+			"15s))",
 			"{job=\"a\", pod=\"q\"} 6000000" },
 		{ 30, "rate(process_cpu{pod='p'}[10s]) * 10",
 			"process_cpu{job=\"a\", pod=\"p\"} nanoseconds 88888889 of 1: main;f "
@@ -72,6 +72,7 @@ TEST(rates_of_profiles)
 /* p: f 12, g 6 of 18 in 30 s, 27 of them seen; q: f 13, h 2 of 15, 10 of them seen. */
 TEST(rates_stay_fractions)
 {
+	/* clang-format off */
 	static const struct asked rows[] = {
 		{ 40, "total(rate(process_cpu:samples[1m]) * 3)",
 			"{job=\"a\", pod=\"p\"} 1\n{job=\"a\", pod=\"q\"} 2.25" },
@@ -125,6 +126,7 @@ TEST(rates_stay_fractions)
 		{ 40, "top(3, merge(rate(process_cpu:samples[1m])) * 3)",
 			"{} of 3: f 3 3 g 0 0 h 0 0" },
 	};
+	/* clang-format on */
 
 	CHECK_ANSWERS_IN(fill_windows, rows);
 }
@@ -259,8 +261,7 @@ TEST(rollups_give_what_rows_give)
 		snprintf(text, sizeof(text), "main;f %d|main;g 1", i % 2 ? 10 : 0);
 		store(&w, "__name__=process_cpu,job=a,pod=p", at_s, 600, text);
 		w.duration_ns = 200 * NS_PER_S;
-		store(&w, "__name__=process_cpu,job=a,pod=q", at_s, 600,
-			i % 3 ? "main;f 5" : "main;f 10");
+		store(&w, "__name__=process_cpu,job=a,pod=q", at_s, 600, i % 3 ? "main;f 5" : "main;f 10");
 		snprintf(text, sizeof(text), "main;f %d", i % 8 * 8);
 		store(&w, "__name__=memory,job=a,pod=p", at_s, 600, text);
 	}

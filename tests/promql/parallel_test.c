@@ -9,7 +9,7 @@
 #include "promql/engine_internal.h"
 #include "tests/draw.h"
 #include "tests/promql/world.h"
-#include "tsdb/partition.h"
+#include "tsdb/symbols/partition.h"
 
 #define HOURS 8
 #define EVERY_S 300
@@ -62,8 +62,7 @@ TEST(each_piece_is_done_once)
 		CHECK_INT(workers_threads(w), n);
 		for (int i = 0; i < 3; i++) {
 			callers[i] = (struct caller){ w, false };
-			CHECK_OK(thread_start(&threads[i], "caller", call_often, &callers[i], &err),
-				&err);
+			CHECK_OK(thread_start(&threads[i], "caller", call_often, &callers[i], &err), &err);
 		}
 		for (int i = 0; i < 3; i++) {
 			thread_join(&threads[i]);
@@ -106,8 +105,8 @@ static void fill_hours(struct world *w, struct draw *d, int from_s, int to_s)
 	atomic_store(&acked, 0);
 	for (int at = from_s + EVERY_S; at <= to_s; at += EVERY_S)
 		for (int pod = 0; pod < PODS; pod++) {
-			snprintf(labels, sizeof(labels), "__name__=wall,job=%s,pod=%d",
-				pod % 2 ? "a" : "b", pod);
+			snprintf(
+				labels, sizeof(labels), "__name__=wall,job=%s,pod=%d", pod % 2 ? "a" : "b", pod);
 			put(w, d, labels, at, false);
 			snprintf(labels, sizeof(labels), "__name__=goroutine,job=%s,pod=%d",
 				pod % 2 ? "a" : "b", pod);
@@ -126,18 +125,18 @@ static void print_cells(struct buf *out, const struct result *r)
 		const struct profile_value *p = &r->profiles[i];
 
 		labels_print(out, p->metric);
-		buf_printf(out, " %" PRId64 " %" PRId64 " %" PRId64 " %" PRIu64 " %" PRId64 " %" PRId64
-				" %" PRId64 " %" PRId64 " %" PRId64 "\n",
-			p->value_total, p->base_total, p->total, p->profiles, p->time_nanos,
-			p->duration_nanos, p->period, p->start_ns, p->end_ns);
+		buf_printf(out,
+			" %" PRId64 " %" PRId64 " %" PRId64 " %" PRIu64 " %" PRId64 " %" PRId64 " %" PRId64
+			" %" PRId64 " %" PRId64 "\n",
+			p->value_total, p->base_total, p->total, p->profiles, p->time_nanos, p->duration_nanos,
+			p->period, p->start_ns, p->end_ns);
 		for (size_t k = 0; k < p->parts_n; k++) {
 			const struct part *part = &p->parts[k];
 
 			buf_add_str(out, partition_name(part->partition));
 			for (size_t c = 0; c < part->n; c++)
 				buf_printf(out, " %u,%u:%" PRId64 "-%" PRId64, part->cells[c].stack,
-					part->cells[c].label_set, part->cells[c].value,
-					part->cells[c].base);
+					part->cells[c].label_set, part->cells[c].value, part->cells[c].base);
 			for (uint32_t h = 0; h < part->headers_n; h++)
 				buf_printf(out, " h%u", part->headers[h]);
 			buf_add_char(out, '\n');
@@ -185,8 +184,7 @@ static void compare(
 		if (!str_eq(buf_str(&w->text), buf_str(&alone)) &&
 			!(is_short && str_has_prefix(buf_str(&w->text), STR("needs more memory"))))
 			CHECK_FAIL("%s\n    alone      %.600s\n    %u together %.600s", text,
-				alone.ptr ? alone.ptr : "", engine_threads[i],
-				w->text.ptr ? w->text.ptr : "");
+				alone.ptr ? alone.ptr : "", engine_threads[i], w->text.ptr ? w->text.ptr : "");
 	}
 	if (!alone.len)
 		CHECK_FAIL("%s: no answer", text);
@@ -237,6 +235,7 @@ static const char *const queries[] = {
 	"last_over_time(wall[8h])",
 };
 
+/* clang-format off */
 static const char *const stepped[] = {
 	"total(merge(wall[1h])) / on () total(merge(wall[2h]))",
 	"total(wall[8h] @ end()) - total(wall[1h])",
@@ -252,6 +251,7 @@ static const char *const stepped[] = {
 	"scalar(total(merge(wall))) + time()",
 	"label_replace(total(wall), \"pod\", \"x\", \"\", \"\")", /* refused: equal labels */
 };
+/* clang-format on */
 
 static void compare_steps(struct world *w, struct engine *const *many)
 {
@@ -274,9 +274,9 @@ static void compare_all(struct world *w, struct engine *const *many)
 
 	labelled.keep_sample_labels = true;
 	rows.rows_only = true;
-	steps = (struct query_options){ .step_ns = 20 * NS_PER_MIN,
-		.start_ns = w->t0 - 7 * NS_PER_HOUR,
-		.end_ns = w->t0 };
+	steps = (struct query_options){
+		.step_ns = 20 * NS_PER_MIN, .start_ns = w->t0 - 7 * NS_PER_HOUR, .end_ns = w->t0
+	};
 	for (size_t i = 0; i < sizeof(queries) / sizeof(queries[0]); i++) {
 		compare(w, many, once, queries[i]);
 		compare(w, many, labelled, queries[i]);

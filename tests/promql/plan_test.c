@@ -50,8 +50,7 @@ static void plan(struct world *w, struct query_options o, const char *text, cons
 	query_explain_print(q, &got);
 	without_dates(w, buf_str(&got), &plain);
 	if (!str_is(buf_str(&plain), want))
-		CHECK_FAIL("%s\n    is\n" STR_FMT "    want\n%s", text, STR_ARG(buf_str(&plain)),
-			want);
+		CHECK_FAIL("%s\n    is\n" STR_FMT "    want\n%s", text, STR_ARG(buf_str(&plain)), want);
 	buf_release(&got);
 	buf_release(&plain);
 	query_close(q);
@@ -78,9 +77,9 @@ TEST(plans_as_text)
 		"      in (-40 s, 20 s]\n"
 		"      about 3 profiles, 5 samples, 116 bytes, 3 rows of the head\n"
 		"all: about 5 samples of 2000000000, 116 bytes, 3 rows of the head\n");
-	steps = (struct query_options){ .step_ns = 10 * NS_PER_S,
-		.start_ns = w.t0,
-		.end_ns = w.t0 + 20 * NS_PER_S };
+	steps = (struct query_options){
+		.step_ns = 10 * NS_PER_S, .start_ns = w.t0, .end_ns = w.t0 + 20 * NS_PER_S
+	};
 	plan(&w, steps, "total(cpu:samples[30s])",
 		"total(cpu:samples[30s])  # costs\n"
 		"  cpu:samples[30s]  # profiles\n"
@@ -92,8 +91,8 @@ TEST(plans_as_text)
 }
 
 /* How often selectors are read for a query, and what of places that ask for the same. */
-static void reads(struct world *w, struct query_options o, const char *text, unsigned reads_n,
-	uint64_t times)
+static void reads(
+	struct world *w, struct query_options o, const char *text, unsigned reads_n, uint64_t times)
 {
 	struct query *q;
 	unsigned n = 0;
@@ -105,8 +104,8 @@ static void reads(struct world *w, struct query_options o, const char *text, uns
 	for (const struct plan_read *r = q->plan.reads; r; r = r->next, n++)
 		all += r->reads;
 	if (n != reads_n || all != times)
-		CHECK_FAIL("%s: %u reads, %llu times; want %u, %llu", text, n,
-			(unsigned long long)all, reads_n, (unsigned long long)times);
+		CHECK_FAIL("%s: %u reads, %llu times; want %u, %llu", text, n, (unsigned long long)all,
+			reads_n, (unsigned long long)times);
 	query_close(q);
 }
 
@@ -124,9 +123,9 @@ TEST(equal_selectors_are_read_once)
 	reads(&w, once, "cpu:samples[1m] - cpu:samples[2m]", 2, 2);
 	reads(&w, once, "cpu:samples[1m] - cpu:samples[1m] offset 10s", 2, 2);
 	reads(&w, once, "merge(cpu:samples[1m]) - merge by () (cpu:samples[1m])", 2, 2);
-	steps = (struct query_options){ .step_ns = 10 * NS_PER_S,
-		.start_ns = w.t0,
-		.end_ns = w.t0 + 20 * NS_PER_S };
+	steps = (struct query_options){
+		.step_ns = 10 * NS_PER_S, .start_ns = w.t0, .end_ns = w.t0 + 20 * NS_PER_S
+	};
 	reads(&w, steps, "flat(cpu:samples[1m]) / flat(cpu:samples[1m])", 1, 3);
 	reads(&w, steps, "flat(cpu:samples[1m] @ end())", 1, 1);
 	/* and each gets the same as if it was alone */
@@ -158,8 +157,7 @@ TEST(gauges_are_shared_before_they_are_rounded)
 	span.start_ns = at_second(&w, -10);
 	span.end_ns = span.t_ns = at_second(&w, 20);
 	ask(&w, span, "goroutine - goroutine", "{job=\"a\"} count 0 of 4: main;f 4-4, main;g 2-2");
-	ask(&w, span, "merge(goroutine) - merge(goroutine)",
-		"{} count 0 of 4: main;f 4-4, main;g 2-2");
+	ask(&w, span, "merge(goroutine) - merge(goroutine)", "{} count 0 of 4: main;f 4-4, main;g 2-2");
 	ask(&w, span, "flat(goroutine) - flat(goroutine)",
 		"{function=\"f\", job=\"a\"} 0\n{function=\"g\", job=\"a\"} 0");
 	world_close(&w);
@@ -176,9 +174,9 @@ TEST(what_would_be_too_much_is_not_begun)
 	if (!world_open(&w, &few))
 		return;
 	fill(&w);
-	steps = (struct query_options){ .step_ns = NS_PER_S,
-		.start_ns = w.t0,
-		.end_ns = w.t0 + 200 * NS_PER_S };
+	steps = (struct query_options){
+		.step_ns = NS_PER_S, .start_ns = w.t0, .end_ns = w.t0 + 200 * NS_PER_S
+	};
 	ask(&w, steps, "flat(cpu:samples[5m])",
 		"limit exceeded: the query would read about 905 samples, limit 800 "
 		"(--query.max-samples)");

@@ -14,6 +14,7 @@
 /* p: 20 samples, of f 12, 30 s of which 27 were seen; q: 9 samples, 30 s of which 10 were seen. */
 static void check_epochs(uint32_t nodes_max, bool blocks, int want_epochs)
 {
+	/* clang-format off */
 	static const struct asked rows[] = {
 		{ 270, "total(rate(process_cpu:samples[10m]))",
 			"{job=\"a\", pod=\"p\"} 0.037037037037037035\n"
@@ -30,6 +31,7 @@ static void check_epochs(uint32_t nodes_max, bool blocks, int want_epochs)
 		{ 270, "focus(rate(process_cpu{pod='p'}[10m]), '^f$')",
 			"process_cpu{job=\"a\", pod=\"p\"} nanoseconds 222222 of 3: main;f 222222" },
 	};
+	/* clang-format on */
 	struct db_options o;
 	struct world w;
 	struct err err;
@@ -67,6 +69,7 @@ TEST(rates_of_several_epochs)
 
 TEST(rates_of_negative_costs)
 {
+	/* clang-format off */
 	static const struct asked rows[] = {
 		{ 10, "total(rate(process_cpu:samples[10s]))", "{job=\"a\", pod=\"p\"} 0.6" },
 		{ 10, "flat by (function) (rate(process_cpu:samples[10s]))",
@@ -84,6 +87,7 @@ TEST(rates_of_negative_costs)
 		{ 20, "flat by (function) (merge(rate(process_cpu:samples[20s])))",
 			"{function=\"g\"} 0.25\n{function=\"h\"} -0.2" },
 	};
+	/* clang-format on */
 	struct world w;
 
 	REQUIRE(world_open(&w, NULL));
@@ -111,11 +115,9 @@ static void check_info(struct world *w, int at_s, const char *query, const char 
 	CHECK_INT(r->infos_n, info);
 	buf_add_cstr(&text, "profiles before ");
 	time_print_rfc3339(&text, w->t0);
-	buf_add_cstr(&text,
-		" are kept as sums of 1h steps: the window was taken in whole steps");
+	buf_add_cstr(&text, " are kept as sums of 1h steps: the window was taken in whole steps");
 	if (r->infos_n && !str_eq(r->infos[0], buf_str(&text)))
-		CHECK_FAIL("is " STR_FMT ", want " STR_FMT, STR_ARG(r->infos[0]),
-			STR_ARG(buf_str(&text)));
+		CHECK_FAIL("is " STR_FMT ", want " STR_FMT, STR_ARG(r->infos[0]), STR_ARG(buf_str(&text)));
 	buf_release(&text);
 	query_close(q);
 }
@@ -215,12 +217,11 @@ static void store_pods(struct world *w, uint64_t *draws)
 				w->duration_ns -= d % 1000;
 			snprintf(labels, sizeof(labels), "__name__=process_cpu,job=%s,pod=%d",
 				pod > 4 ? "b" : "a", pod);
-			snprintf(text, sizeof(text), "main;f %u|main;g{n=#1} %u|main;h;f %u%s",
-				d % 97, d / 97 % 13, i % 4 ? 0 : d / 999 % 7,
-				i == 20 ? FILLING : "");
+			snprintf(text, sizeof(text), "main;f %u|main;g{n=#1} %u|main;h;f %u%s", d % 97,
+				d / 97 % 13, i % 4 ? 0 : d / 999 % 7, i == 20 ? FILLING : "");
 			store(w, labels, at_s, 600, text);
-			snprintf(labels, sizeof(labels), "__name__=memory,job=%s,pod=%d",
-				pod > 4 ? "b" : "a", pod);
+			snprintf(
+				labels, sizeof(labels), "__name__=memory,job=%s,pod=%d", pod > 4 ? "b" : "a", pod);
 			store(w, labels, at_s, pod == 1 ? 300 : 600, text);
 		}
 }
@@ -228,7 +229,7 @@ static void store_pods(struct world *w, uint64_t *draws)
 static void check_groups(uint32_t nodes_max)
 {
 	struct engine_options together = { .rate_groups_ns = 1 },
-			      one_by_one = { .rate_groups_ns = INT64_MAX };
+						  one_by_one = { .rate_groups_ns = INT64_MAX };
 	struct matcher m[] = { { .op = MATCH_EQ, .name = STR("pod"), .value = STR("1") } };
 	struct engine *each;
 	struct db_options o;

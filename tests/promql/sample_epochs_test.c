@@ -7,6 +7,7 @@
 /* More nodes than half of what the small one takes. */
 #define FILLING "|main;a{n=#1} 1|main;b 1|main;c 1|main;d 1|main;e 1|main;h 1|main;i 1|main;j 1"
 
+/* clang-format off */
 static const struct {
 	const char *labels;
 	int at_s; /* each in a window of its own */
@@ -31,6 +32,7 @@ static const struct {
 	/* this one has no row in the epoch that knows the label */
 	{ "__name__=goroutine,job=level,pod=q", 260, "main;f 30" },
 };
+/* clang-format on */
 
 static const struct {
 	const char *query, *want; /* at 270 */

@@ -19,8 +19,8 @@ struct shown {
 
 /* ---- what came, as text ---- */
 
-static void print_line(struct buf *out, const struct partition *p, const struct sym_line *l,
-	const struct shown *shown)
+static void print_line(
+	struct buf *out, const struct partition *p, const struct sym_line *l, const struct shown *shown)
 {
 	const struct sym_function *fn = sym_function(p, l->function);
 
@@ -55,8 +55,8 @@ static void print_stack(
 	if (l->lines_n == 0)
 		buf_add_char(out, '-');
 	if (shown->places && l->mapping != SYM_NONE)
-		buf_printf(out, "[" STR_FMT "]",
-			STR_ARG(sym_string(p, sym_mapping(p, l->mapping)->filename)));
+		buf_printf(
+			out, "[" STR_FMT "]", STR_ARG(sym_string(p, sym_mapping(p, l->mapping)->filename)));
 }
 
 static void print_labels(struct buf *out, const struct partition *p, uint32_t id)
@@ -64,13 +64,12 @@ static void print_labels(struct buf *out, const struct partition *p, uint32_t id
 	struct sym_label_set set = sym_label_set(p, id);
 
 	for (uint32_t i = 0; i < set.n; i++) {
-		buf_printf(out, "%s" STR_FMT "=", i ? ", " : "{",
-			STR_ARG(sym_string(p, set.v[i].key)));
+		buf_printf(out, "%s" STR_FMT "=", i ? ", " : "{", STR_ARG(sym_string(p, set.v[i].key)));
 		if (set.v[i].str)
 			buf_printf(out, "\"" STR_FMT "\"", STR_ARG(sym_string(p, set.v[i].str)));
 		else
-			buf_printf(out, "%" PRId64 STR_FMT, set.v[i].num,
-				STR_ARG(sym_string(p, set.v[i].num_unit)));
+			buf_printf(
+				out, "%" PRId64 STR_FMT, set.v[i].num, STR_ARG(sym_string(p, set.v[i].num_unit)));
 	}
 	buf_add_cstr(out, set.n ? "}" : "");
 }
@@ -83,12 +82,11 @@ static void print_metric(struct buf *out, struct labels metric)
 		labels_print(out, metric);
 }
 
-static void print_profile(
-	struct buf *out, const struct profile_value *v, const struct shown *shown)
+static void print_profile(struct buf *out, const struct profile_value *v, const struct shown *shown)
 {
 	print_metric(out, v->metric);
-	buf_printf(out, " %" PRId64 " " STR_FMT, v->value_total - v->base_total,
-		STR_ARG(v->type.sample_unit));
+	buf_printf(
+		out, " %" PRId64 " " STR_FMT, v->value_total - v->base_total, STR_ARG(v->type.sample_unit));
 	if (shown->scrapes)
 		buf_printf(out, " of %" PRIu64, v->profiles);
 	buf_add_char(out, '\n');
@@ -249,8 +247,9 @@ static bool read_head(struct arena *a, struct item *item, struct str text, bool 
 		item->key = text;
 		return true;
 	}
-	if (str_find(word, STR("{")) >= 0 || ((word.ptr[0] | 32) >= 'a' && (word.ptr[0] | 32) <= 'z' &&
-		!str_is(word, "NaN") && !str_is(word, "Inf"))) {
+	if (str_find(word, STR("{")) >= 0 ||
+			((word.ptr[0] | 32) >= 'a' && (word.ptr[0] | 32) <= 'z' && !str_is(word, "NaN") &&
+				!str_is(word, "Inf"))) {
 		if (!script_labels(a, word, &labels))
 			return false;
 		print_metric(&key, labels);
@@ -280,8 +279,7 @@ static bool read_items(struct arena *a, const struct script_line *lines, size_t 
 
 		*bad = &lines[i];
 		if (lines[i].indent > indent) {
-			if (!last || has_values ||
-				!add_detail(a, last, lines[i].text, type == RESULT_TOP))
+			if (!last || has_values || !add_detail(a, last, lines[i].text, type == RESULT_TOP))
 				return false;
 			continue;
 		}
@@ -347,8 +345,7 @@ static bool items_eq(const struct items *got, const struct items *want, bool ord
 		return false;
 	for (size_t i = 0; i < got->n; i++) {
 		for (k = ordered ? i : 0; k < want->n; k++)
-			if (ordered || (!want->v[k].is_taken &&
-					       item_eq(&got->v[i], &want->v[k], is_table)))
+			if (ordered || (!want->v[k].is_taken && item_eq(&got->v[i], &want->v[k], is_table)))
 				break;
 		if (k == want->n || !item_eq(&got->v[i], &want->v[k], is_table))
 			return false;
@@ -416,8 +413,7 @@ void script_compare(struct script *s, const struct script_statement *st, const s
 		script_fault(s, st->line->number, STR_FMT "\n  expected", STR_ARG(st->line->text));
 		for (size_t i = 0; i < st->n; i++)
 			buf_printf(&s->report, "    %s" STR_FMT "\n",
-				st->body[i].indent > st->body[0].indent ? "    " : "",
-				STR_ARG(st->body[i].text));
+				st->body[i].indent > st->body[0].indent ? "    " : "", STR_ARG(st->body[i].text));
 		buf_add_cstr(&s->report, "  got\n");
 		for (size_t i = 0; i < n; i++)
 			buf_printf(&s->report, "    %s" STR_FMT "\n", lines[i].indent ? "    " : "",

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "tsdb/number_chunk.h"
+#include "tsdb/columns/number_chunk.h"
 
 #define FRAMES_MAX 128
 #define LINES_MAX 8
@@ -320,8 +320,7 @@ static uint32_t location_of(struct making *m, struct str text)
 	uint32_t n = 0, *id;
 	uint64_t start = 0;
 
-	location.address = 0x1000 +
-		16 * (uint64_t)number_of(c->arena, &c->frames, &c->frames_n, text);
+	location.address = 0x1000 + 16 * (uint64_t)number_of(c->arena, &c->frames, &c->frames_n, text);
 	if (find_name(m, &m->locations, text, &id))
 		return *id;
 	if (rest.len > 0 && rest.ptr[0] == '[') {
@@ -394,8 +393,7 @@ static void add_stack(
 	struct str rest = stack->frames;
 
 	for (uint32_t i = 0; i < x->types_n; i++)
-		values[i] = v->n > 1 ? (int64_t)v->v[i] :
-				       (int64_t)v->v[0] * x->types[i].factor;
+		values[i] = v->n > 1 ? (int64_t)v->v[i] : (int64_t)v->v[0] * x->types[i].factor;
 	while (rest.len > 0 && n < FRAMES_MAX) {
 		frames[n++] = location_of(m, take_until(&rest, ";"));
 		if (rest.len > 0)
@@ -532,9 +530,7 @@ static void append_all(struct load *l, int64_t *max_ns)
 	for (size_t i = 0; i < l->n; i++)
 		for (size_t k = 0; k < length_of(&l->series[i]); k++)
 			if (is_there(&l->series[i], k))
-				rows[n++] = (struct row){
-					l->from_ns + (int64_t)(k + 1) * l->step_ns, i, k
-				};
+				rows[n++] = (struct row){ l->from_ns + (int64_t)(k + 1) * l->step_ns, i, k };
 	qsort(rows, n, sizeof(*rows), row_cmp);
 	for (size_t i = 0; i < n; i++) {
 		if (append(l, &rows[i], &acks, &err))

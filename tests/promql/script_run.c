@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "tests/tsdb/numbers.h"
+#include "tests/tsdb/read/numbers.h"
 
 /* One database at a time, under an engine. */
 struct running {
@@ -153,12 +153,12 @@ static bool read_question(const struct script_statement *st, struct question *q)
 	} else {
 		q->o.has_span = true;
 		if (!str_is(script_word(&rest), "from") ||
-			!script_time(script_word(&rest), &q->o.start_ns) ||
-			!str_is(script_word(&rest), "to") ||
+			!script_time(script_word(&rest), &q->o.start_ns) || !str_is(script_word(&rest), "to") ||
 			!script_time(script_word(&rest), &q->o.end_ns))
 			return false;
-		if (str_is(word, "range") && (!str_is(script_word(&rest), "step") ||
-						     !script_time(script_word(&rest), &q->o.step_ns)))
+		if (str_is(word, "range") &&
+			(!str_is(script_word(&rest), "step") ||
+				!script_time(script_word(&rest), &q->o.step_ns)))
 			return false;
 		if (!str_is(word, "range") && !str_is(word, "span"))
 			return false;
@@ -193,13 +193,12 @@ static void ask(struct running *x, const struct script_statement *st)
 		if (question.fails)
 			expect_fault(x->s, st, err.msg);
 		else
-			script_fault(x->s, st->line->number, STR_FMT "\n  fails: %s",
-				STR_ARG(st->line->text), err.msg);
+			script_fault(
+				x->s, st->line->number, STR_FMT "\n  fails: %s", STR_ARG(st->line->text), err.msg);
 		return;
 	}
 	if (question.fails)
-		script_fault(x->s, st->line->number, STR_FMT "\n  does not fail",
-			STR_ARG(st->line->text));
+		script_fault(x->s, st->line->number, STR_FMT "\n  does not fail", STR_ARG(st->line->text));
 	else
 		script_compare(x->s, st, query_result(q), question.ordered, &question.o);
 	query_close(q);

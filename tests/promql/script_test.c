@@ -7,8 +7,8 @@
 #include <glob.h>
 #include <unistd.h>
 
-#include "promql/check.h"
-#include "promql/functions.h"
+#include "promql/syntax/check.h"
+#include "promql/syntax/functions.h"
 #include "tests/check.h"
 
 #define DOCUMENT "promql/LANGUAGE.md"
@@ -23,8 +23,7 @@ static void run_file(const char *path, enum script_way way)
 	else
 		script_run(&s, way);
 	if (s.faults > 0)
-		CHECK_FAIL("%zu faults %s\n" STR_FMT, s.faults, ways[way],
-			STR_ARG(buf_str(&s.report)));
+		CHECK_FAIL("%zu faults %s\n" STR_FMT, s.faults, ways[way], STR_ARG(buf_str(&s.report)));
 	if (s.evaluated == 0)
 		CHECK_FAIL("%s asks nothing", path);
 	script_close(&s);
@@ -143,8 +142,7 @@ TEST(every_function_and_operator_is_documented)
 	}
 	for (unsigned i = 0; i <= OP_UNLESS; i++)
 		if (!u.operators[i])
-			CHECK_FAIL("%s has no example of %s", DOCUMENT,
-				binary_op_name((enum binary_op)i));
+			CHECK_FAIL("%s has no example of %s", DOCUMENT, binary_op_name((enum binary_op)i));
 	buf_release(&want);
 	script_close(&s);
 }

@@ -177,8 +177,8 @@ bool script_time(struct str text, int64_t *out_ns)
 static bool take_number(struct str *s, long double *out)
 {
 	static const char *const words[] = { "NaN", "Inf", "+Inf", "-Inf" };
-	static const long double of_words[] = { __builtin_nan(""), __builtin_inf(),
-		__builtin_inf(), -__builtin_inf() };
+	static const long double of_words[] = { __builtin_nan(""), __builtin_inf(), __builtin_inf(),
+		-__builtin_inf() };
 	char text[64];
 	size_t i = 0, digits = 0;
 

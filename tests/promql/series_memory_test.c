@@ -101,6 +101,7 @@ static size_t needed_bytes(const char *msg)
 
 /* per_mille: of what is taken that the query is told at least; what comes after reading is not in
  * it. */
+/* clang-format off */
 static const struct {
 	const char *query;
 	size_t per_mille;
@@ -111,6 +112,7 @@ static const struct {
 	{ "sum(total(cpu))", 550 }, { "rate(cpu[5m])", 500 }, { "flat(cpu)", 400 },
 	{ "top(3, cpu)", 500 }, { "changed(cpu[5m], cpu[10m])", 250 },
 };
+/* clang-format on */
 
 static void check_refused(struct world *w, unsigned threads, size_t i)
 {

@@ -124,8 +124,7 @@ static inline struct labels labels_of(struct arena *a, const char *text)
 	while (*text) {
 		size_t name = strcspn(text, "="), value = strcspn(text + name + 1, ",");
 
-		labels_builder_set(
-			&b, (struct str){ text, name }, (struct str){ text + name + 1, value });
+		labels_builder_set(&b, (struct str){ text, name }, (struct str){ text + name + 1, value });
 		text += name + 1 + value;
 		text += *text == ',';
 	}
@@ -150,9 +149,8 @@ static inline uint32_t location_of(struct pprof_builder *b, struct frame_ids *id
 		line.function = pprof_builder_function(
 			b, &(struct pprof_function){ .name = pprof_builder_string(b, name) });
 		ids->name[i] = name;
-		ids->location[i] = pprof_builder_location(b,
-			(struct pprof_location){ .address = i + 1, .mapping = PPROF_NONE }, &line,
-			1);
+		ids->location[i] = pprof_builder_location(
+			b, (struct pprof_location){ .address = i + 1, .mapping = PPROF_NONE }, &line, 1);
 		ids->n++;
 	}
 	return ids->location[i];
@@ -177,8 +175,7 @@ static const char *add_stack(struct pprof_builder *b, struct frame_ids *ids, con
 		const char *value = at + key + 1;
 		struct pprof_label *l = &labels[labels_n++];
 
-		*l = (struct pprof_label){ .key = pprof_builder_string(
-						   b, (struct str){ at, key }) };
+		*l = (struct pprof_label){ .key = pprof_builder_string(b, (struct str){ at, key }) };
 		if (*value == '#')
 			l->num = strtoll(value + 1, NULL, 10);
 		else
@@ -194,6 +191,7 @@ static const char *add_stack(struct pprof_builder *b, struct frame_ids *ids, con
 	return *end == '|' ? end + 1 : end;
 }
 
+/* clang-format off */
 static const struct {
 	const char *name, *types[2], *units[2];
 	int64_t factors[2];
@@ -208,6 +206,7 @@ static const struct {
 	{ "cpu", { "ticks" }, { "count" }, { 1 }, 1, KIND_DELTA },
 	{ "odd", { "apples", "pears" }, { "count", "count" }, { 1, 100 }, 2, KIND_DELTA },
 };
+/* clang-format on */
 
 static atomic_int acked;
 
@@ -222,8 +221,7 @@ static inline void on_acked(void *ctx, enum err_code rc, const struct err *err)
 static inline void store(
 	struct world *w, const char *labels, int at_s, int interval_s, const char *stacks)
 {
-	struct db_append a = { .ts_ns = w->t0 + at_s * NS_PER_S,
-		.interval_ns = interval_s * NS_PER_S };
+	struct db_append a = { .ts_ns = w->t0 + at_s * NS_PER_S, .interval_ns = interval_s * NS_PER_S };
 	enum value_kind kinds[2] = { 0 };
 	struct frame_ids ids = { .n = 0 };
 	struct db_append_stats stats;
@@ -244,11 +242,9 @@ static inline void store(
 		kinds[i] = profiles[k].kind;
 	}
 	if (!strcmp(profiles[k].name, "odd"))
-		pprof_builder_profile(b)->default_sample_type = pprof_builder_string(
-			b, STR("apples"));
+		pprof_builder_profile(b)->default_sample_type = pprof_builder_string(b, STR("apples"));
 	pprof_builder_profile(b)->time_nanos = a.ts_ns;
-	pprof_builder_profile(b)->duration_nanos = profiles[k].kind == KIND_DELTA ? 9 * NS_PER_S :
-										    0;
+	pprof_builder_profile(b)->duration_nanos = profiles[k].kind == KIND_DELTA ? 9 * NS_PER_S : 0;
 	if (w->duration_ns)
 		pprof_builder_profile(b)->duration_nanos = w->duration_ns;
 	while (*stacks)
@@ -328,9 +324,8 @@ static inline void print_result(struct world *w, const struct result *r)
 		if (r->type == RESULT_MATRIX) {
 			labels_print(out, r->matrix[i].metric);
 			for (size_t k = 0; k < r->matrix[i].n; k++) {
-				buf_printf(out, " %lld=",
-					(long long)((r->matrix[i].points[k].t_ns - w->t0) /
-						NS_PER_S));
+				buf_printf(
+					out, " %lld=", (long long)((r->matrix[i].points[k].t_ns - w->t0) / NS_PER_S));
 				buf_add_double(out, r->matrix[i].points[k].value);
 			}
 		}
@@ -359,8 +354,8 @@ static inline void ask(struct world *w, struct query_options o, const char *quer
 	o.text = str_of(query);
 	world_answer(w, o);
 	if (!str_is(buf_str(&w->text), want))
-		CHECK_FAIL("%.400s\n    is   " STR_FMT "\n    want %s", query,
-			STR_ARG(buf_str(&w->text)), want);
+		CHECK_FAIL(
+			"%.400s\n    is   " STR_FMT "\n    want %s", query, STR_ARG(buf_str(&w->text)), want);
 }
 
 /* Evaluates at t0 + at_s. */

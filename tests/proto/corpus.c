@@ -1,9 +1,20 @@
 #include "tests/proto/corpus.h"
 
-#define LIT(s) { s, sizeof(s) - 1 }
+#define LIT(s) \
+	{ \
+		s, sizeof(s) - 1 \
+	}
 
 #define EMPTY "\x32\x00"
-#define STRINGS EMPTY "\x32\x03" "cpu" "\x32\x02" "ns" "\x32\x01" "f" "\x32\x01" "v" /* 0..4 */
+#define STRINGS \
+	EMPTY "\x32\x03" \
+		  "cpu" \
+		  "\x32\x02" \
+		  "ns" \
+		  "\x32\x01" \
+		  "f" \
+		  "\x32\x01" \
+		  "v" /* 0..4 */
 #define TYPE "\x0a\x04\x08\x01\x10\x02"
 #define MAPPING "\x1a\x02\x08\x01"
 #define FUNCTION "\x2a\x04\x08\x01\x10\x03"

@@ -41,12 +41,12 @@ static bool write_profile(const struct symbols *s, struct arena *a)
 	for (size_t i = 0; i < s->n; i++) {
 		uint32_t name = pprof_builder_string(b, s->v[i]), location;
 		struct pprof_line line = { .function = pprof_builder_function(b,
-						   &(struct pprof_function){ .name = name,
-							   .system_name = name,
-							   .start_line = (int64_t)i + 1 }) };
+									   &(struct pprof_function){ .name = name,
+										   .system_name = name,
+										   .start_line = (int64_t)i + 1 }) };
 
-		location = pprof_builder_location(b,
-			(struct pprof_location){ .address = i + 1, .mapping = PPROF_NONE }, &line, 1);
+		location = pprof_builder_location(
+			b, (struct pprof_location){ .address = i + 1, .mapping = PPROF_NONE }, &line, 1);
 		pprof_builder_sample(b, &location, 1, NULL, 0, (int64_t[]){ 1 });
 	}
 	ok = !pprof_builder_finish(b, &p, &err) && !pprof_encode(p, &wire, &err) &&
@@ -110,8 +110,7 @@ static bool read_symbols(struct symbols *s, const char *command)
 
 		if (line.len > 0 && line.len < 60000)
 			add(s, line);
-		rest = (struct str){ rest.ptr + line.len + (end >= 0),
-			rest.len - line.len - (end >= 0) };
+		rest = (struct str){ rest.ptr + line.len + (end >= 0), rest.len - line.len - (end >= 0) };
 	}
 	buf_release(&out);
 	return ok;
@@ -127,8 +126,8 @@ TEST(symbols_of_the_library)
 	arena_init(&s.arena, 0);
 	REQUIRE(read_symbols(&s,
 		command ? command :
-			  "nm \"$(g++ -print-file-name=libstdc++.a)\" 2>/dev/null | "
-			  "awk 'NF == 3 {print $3}' | LC_ALL=C sort -u"));
+				  "nm \"$(g++ -print-file-name=libstdc++.a)\" 2>/dev/null | "
+				  "awk 'NF == 3 {print $3}' | LC_ALL=C sort -u"));
 	CHECK(s.n > 1000 || command);
 	compare("symbols", &s);
 	arena_release(&s.arena);

@@ -1,9 +1,12 @@
 #include <zlib.h>
 
+#include "base/gzip/gzip.h"
 #include "proto/pprof.h"
 #include "tests/check.h"
 
-#define RAW "\x32\x00\x32\x03" "cpu"
+#define RAW \
+	"\x32\x00\x32\x03" \
+	"cpu"
 
 /* One gzip member, as zlib writes it, with the flags and fields a header may have. */
 struct member {
@@ -80,8 +83,11 @@ TEST(bodies)
 	add_member(&b, STR(RAW), NULL);
 	accepted("one member", buf_str(&b), STR(RAW));
 	add_member(&b, STR(""), NULL);
-	add_member(&b, STR("\x32\x01" "x"), NULL);
-	accepted("three members", buf_str(&b), STR(RAW "\x32\x01" "x"));
+	add_member(&b,
+		STR("\x32\x01" "x"),
+			NULL);
+	accepted("three members", buf_str(&b),
+		STR(RAW "\x32\x01" "x"));
 	buf_clear(&b);
 	add_member(&b, STR(""), NULL);
 	refused("nothing inside", buf_str(&b), "profile is empty");
@@ -128,8 +134,10 @@ TEST(damage)
 	refused("zeros behind", buf_str(&b), "gzip: 12 bytes after the last member are not gzip");
 	b.len = whole;
 	for (size_t n = 2; n < whole; n++)
-		refused("cut", (struct str){ b.ptr, n }, n < 10 ? "gzip: bad header" :
-			n < whole - 8 ? "gzip: bad or truncated deflate data" : "gzip: truncated trailer");
+		refused("cut", (struct str){ b.ptr, n },
+			n < 10            ? "gzip: bad header" :
+				n < whole - 8 ? "gzip: bad or truncated deflate data" :
+								"gzip: truncated trailer");
 	b.ptr[whole - 1]++;
 	refused("size", buf_str(&b), "gzip: wrong size in the trailer");
 	b.ptr[whole - 1]--;
@@ -180,8 +188,9 @@ TEST(limits)
 	check_body("not compressed, beyond", (struct str){ zeros, 100001 }, &limits, ERR_LIMIT,
 		"profile is 100001 bytes, limit 100000", STR(""));
 	limits.body_bytes_max = 10;
-	check_body("body beyond", STR("\x1f\x8b" "123456789"), &limits, ERR_LIMIT,
-		"profile is 11 bytes, limit 10", STR(""));
+	check_body("body beyond",
+		STR("\x1f\x8b" "123456789"),
+			&limits, ERR_LIMIT, "profile is 11 bytes, limit 10", STR(""));
 	free(zeros);
 	buf_release(&b);
 }

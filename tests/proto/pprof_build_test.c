@@ -1,3 +1,4 @@
+#include "base/gzip/gzip.h"
 #include "proto/pprof.h"
 #include "tests/check.h"
 
@@ -14,24 +15,27 @@ static struct pprof *small_profile(struct arena *a, struct err *err)
 		return NULL;
 	pprof_builder_type(b, STR("samples"), STR("count"));
 	pprof_builder_type(b, STR("cpu"), STR("nanoseconds"));
-	mapping = pprof_builder_mapping(b, &(struct pprof_mapping){
-		.start = 0x400000, .limit = 0x500000, .offset = 0x1000,
-		.filename = pprof_builder_string(b, STR("/bin/demo")),
-		.build_id = pprof_builder_string(b, STR("abc")), .has_functions = true });
-	f = pprof_builder_function(b, &(struct pprof_function){
-		.name = pprof_builder_string(b, STR("main.f")),
-		.system_name = pprof_builder_string(b, STR("main.f")),
-		.filename = pprof_builder_string(b, STR("main.go")), .start_line = 10 });
-	g = pprof_builder_function(b, &(struct pprof_function){
-		.name = pprof_builder_string(b, STR("main.g")) });
+	mapping = pprof_builder_mapping(b,
+		&(struct pprof_mapping){ .start = 0x400000,
+			.limit = 0x500000,
+			.offset = 0x1000,
+			.filename = pprof_builder_string(b, STR("/bin/demo")),
+				.build_id = pprof_builder_string(b, STR("abc")), .has_functions = true });
+	f = pprof_builder_function(b,
+		&(struct pprof_function){
+			.name = pprof_builder_string(b, STR("main.f")),
+				.system_name = pprof_builder_string(b, STR("main.f")),
+					.filename = pprof_builder_string(b, STR("main.go")), .start_line = 10 });
+	g = pprof_builder_function(
+		b, &(struct pprof_function){ .name = pprof_builder_string(b, STR("main.g")) });
 	lines[0] = (struct pprof_line){ f, 12, 5 };
 	lines[1] = (struct pprof_line){ g, 22, 0 };
-	location[0] = pprof_builder_location(b,
-		(struct pprof_location){ .address = 0x400010, .mapping = mapping }, lines, 2);
+	location[0] = pprof_builder_location(
+		b, (struct pprof_location){ .address = 0x400010, .mapping = mapping }, lines, 2);
 	location[1] = pprof_builder_location(b,
 		(struct pprof_location){ .address = 7, .mapping = PPROF_NONE, .is_folded = true }, NULL, 0);
 	label = (struct pprof_label){ .key = pprof_builder_string(b, STR("handler")),
-		.str = pprof_builder_string(b, STR("/cart")) };
+									  .str = pprof_builder_string(b, STR("/cart")) };
 	pprof_builder_sample(b, location, 2, &label, 1, values);
 	pprof_builder_comment(b, STR("built"));
 	pprof_builder_profile(b)->time_nanos = 1700000000000000000;

@@ -26,8 +26,8 @@ TEST(verdicts)
 		if (rc != (row->message ? ERR_INVALID : ERR_OK))
 			CHECK_FAIL("%s: %s: %s", row->name, err_code_name(rc), err.msg);
 		if (!str_is(str_of(err.msg), row->message ? row->message : ""))
-			CHECK_FAIL("%s: \"%s\", want \"%s\"", row->name, err.msg,
-				row->message ? row->message : "");
+			CHECK_FAIL(
+				"%s: \"%s\", want \"%s\"", row->name, err.msg, row->message ? row->message : "");
 		free(copy);
 		arena_release(&a);
 	}
@@ -62,8 +62,8 @@ TEST(truncated_anywhere)
 	}
 }
 
-static void same_string(const Epimetheus__Pprof__Profile *m, const struct pprof *p, int64_t want,
-	uint32_t got)
+static void same_string(
+	const Epimetheus__Pprof__Profile *m, const struct pprof *p, int64_t want, uint32_t got)
 {
 	CHECK_INT(got, want);
 	CHECK(str_eq(p->strings[got],
@@ -107,7 +107,7 @@ static void same_tables(const Epimetheus__Pprof__Profile *m, const struct pprof 
 
 		CHECK(got->address == want->address && got->is_folded == !!want->is_folded);
 		CHECK(got->mapping == PPROF_NONE ? !want->mapping_id :
-			m->mapping[got->mapping]->id == want->mapping_id);
+										   m->mapping[got->mapping]->id == want->mapping_id);
 		CHECK_INT(got->line_first, line);
 		CHECK_INT(got->line_n, want->n_line);
 		for (uint32_t l = 0; l < got->line_n; l++, line++) {
@@ -133,8 +133,8 @@ static void same_samples(const Epimetheus__Pprof__Profile *m, const struct pprof
 		for (uint32_t l = 0; l < got->location_n; l++, id++)
 			CHECK_INT(m->location[p->location_ids[id]]->id, want->location_id[l]);
 		CHECK_INT(want->n_value, p->types_n);
-		CHECK(!memcmp(&p->values[(size_t)i * p->types_n], want->value,
-			p->types_n * sizeof(int64_t)));
+		CHECK(
+			!memcmp(&p->values[(size_t)i * p->types_n], want->value, p->types_n * sizeof(int64_t)));
 		CHECK_INT(got->label_first, label);
 		CHECK_INT(got->label_n, want->n_label);
 		for (uint32_t l = 0; l < got->label_n; l++, label++) {
@@ -186,19 +186,30 @@ TEST(real_profiles_as_protobuf_c_reads_them)
 	}
 }
 
-#define LABELS "\x32\x00\x32\x01" "k" "\x32\x01" "v" "\x32\x02" "ms" "\x0a\x04\x08\x01\x10\x02"
+#define LABELS \
+	"\x32\x00\x32\x01" \
+	"k" \
+	"\x32\x01" \
+	"v" \
+	"\x32\x02" \
+	"ms" \
+	"\x0a\x04\x08\x01\x10\x02"
 
 /* A string wins over a number beside it; a label of nothing is none; a unit alone is a number. */
 TEST(labels)
 {
 	static const struct str raw = { LABELS "\x12\x24\x10\x05"
-		"\x1a\x08\x08\x01\x10\x02\x18\x07\x20\x03"
-		"\x1a\x06\x08\x01\x18\x07\x20\x03" "\x1a\x04\x08\x01\x20\x03" "\x1a\x02\x08\x01"
-		"\x1a\x04\x08\x01\x18\x07",
+										   "\x1a\x08\x08\x01\x10\x02\x18\x07\x20\x03"
+										   "\x1a\x06\x08\x01\x18\x07\x20\x03"
+										   "\x1a\x04\x08\x01\x20\x03"
+										   "\x1a\x02\x08\x01"
+										   "\x1a\x04\x08\x01\x18\x07",
 		sizeof(LABELS) + 37 };
+	/* clang-format off */
 	static const struct pprof_label want[] = {
 		{ 1, 2, 0, 0 }, { 1, 0, 3, 7 }, { 1, 0, 3, 0 }, { 1, 0, 0, 7 },
 	};
+	/* clang-format on */
 	struct pprof *p = NULL;
 	struct arena a;
 	struct err err;
@@ -213,7 +224,12 @@ TEST(labels)
 	arena_release(&a);
 }
 
-#define FEW "\x32\x00\x32\x01" "f" "\x32\x01" "g" "\x0a\x00\x2a\x02\x08\x01" \
+#define FEW \
+	"\x32\x00\x32\x01" \
+	"f" \
+	"\x32\x01" \
+	"g" \
+	"\x0a\x00\x2a\x02\x08\x01" \
 	"\x22\x0a\x08\x01\x22\x02\x08\x01\x22\x02\x08\x01" \
 	"\x12\x0c\x08\x01\x08\x01\x08\x01\x10\x05\x1a\x02\x18\x01" \
 	"\x12\x0b\x0a\x03\x01\x01\x01\x10\x05\x1a\x02\x18\x01"
@@ -285,8 +301,8 @@ TEST(limits_of_what_grows)
 		buf_add(&raw, rows[i].before, rows[i].before_len);
 		for (uint32_t n = 0; n <= rows[i].limit; n++)
 			buf_add(&raw, rows[i].unit, rows[i].unit_len);
-		CHECK_ERR(pprof_decode(&a, buf_str(&raw), &limits, &p, &err), &err, ERR_LIMIT,
-			rows[i].message);
+		CHECK_ERR(
+			pprof_decode(&a, buf_str(&raw), &limits, &p, &err), &err, ERR_LIMIT, rows[i].message);
 		arena_release(&a);
 		buf_release(&raw);
 	}

@@ -53,8 +53,9 @@ TEST(hand_made_profiles)
 {
 	for (size_t i = 0; i < corpus_n; i++)
 		if (!corpus[i].message)
-			round_trip(corpus[i].name, corpus[i].body, strncmp(corpus[i].name, "field ", 6) &&
-				strcmp(corpus[i].name, "period_type twice") != 0);
+			round_trip(corpus[i].name, corpus[i].body,
+				strncmp(corpus[i].name, "field ", 6) &&
+					strcmp(corpus[i].name, "period_type twice") != 0);
 }
 
 /* A string with a NUL inside is not cut. */
@@ -68,11 +69,17 @@ TEST(any_byte_in_a_string)
 
 	arena_init(&a, 0);
 	REQUIRE_OK(pprof_builder_open(&a, &b, &err), &err);
-	pprof_builder_comment(b, (struct str){ "a\0\xff" "b", 4 });
+	pprof_builder_comment(b,
+		(struct str){ "a\0\xff"
+					  "b",
+			4 });
 	REQUIRE_OK(pprof_builder_finish(b, &p, &err), &err);
 	REQUIRE_OK(pprof_encode(p, &raw, &err), &err);
 	REQUIRE_OK(pprof_decode(&a, buf_str(&raw), &pprof_limits_default, &q, &err), &err);
-	CHECK(str_eq(q->strings[q->comments[0]], (struct str){ "a\0\xff" "b", 4 }));
+	CHECK(str_eq(q->strings[q->comments[0]],
+		(struct str){ "a\0\xff"
+					  "b",
+			4 }));
 	buf_release(&raw);
 	arena_release(&a);
 }

@@ -7,9 +7,18 @@
 #include "proto/pprof.h"
 #include "tests/oracle.h"
 
-#define LIT(s) { s, sizeof(s) - 1 }
+#define LIT(s) \
+	{ \
+		s, sizeof(s) - 1 \
+	}
 #define Z4 "\0\0\0\0"
-#define STACK32 "\2\0\0\0" "\1\0\0\0" "\0\x10\0\0" "\0\0\0\0" "\1\0\0\0" "\0\0\0\0"
+#define STACK32 \
+	"\2\0\0\0" \
+	"\1\0\0\0" \
+	"\0\x10\0\0" \
+	"\0\0\0\0" \
+	"\1\0\0\0" \
+	"\0\0\0\0"
 #define MAPS "400000-401000 r-xp 00000000 00:00 1 /bin/x\n"
 
 /* clang-format off */
@@ -87,8 +96,8 @@ TEST(each_is_refused_by_its_name)
 		rc = pprof_decode(&a, bodies[i].body, &pprof_limits_default, &p, &err);
 		CHECK_INT(rc, bodies[i].name ? ERR_UNSUPPORTED : ERR_INVALID);
 		if (bodies[i].name) {
-			snprintf(want, sizeof(want),
-				"a legacy %s is not read yet: only pprof's protobuf is", bodies[i].name);
+			snprintf(want, sizeof(want), "a legacy %s is not read yet: only pprof's protobuf is",
+				bodies[i].name);
 			CHECK_STR(str_of(err.msg), want);
 		}
 		arena_release(&a);

@@ -25,8 +25,8 @@ struct line {
 struct reader {
 	const profile_message *m;
 	struct id_index *mappings, *functions, *locations; /* sorted by id */
-	struct buf *location_text;                         /* by index in m->location */
-	size_t *location_mapping;                          /* index in m->mapping, or n_mapping */
+	struct buf *location_text; /* by index in m->location */
+	size_t *location_mapping; /* index in m->mapping, or n_mapping */
 };
 
 static int id_cmp(const void *a, const void *b)
@@ -57,8 +57,8 @@ static struct str text_of(const struct reader *r, int64_t index)
 {
 	if (index < 0 || (uint64_t)index >= r->m->n_string_table)
 		return STR("<no such string>");
-	return (struct str){ (const char *)r->m->string_table[index].data,
-		r->m->string_table[index].len };
+	return (
+		struct str){ (const char *)r->m->string_table[index].data, r->m->string_table[index].len };
 }
 
 static void add_quoted(const struct reader *r, struct buf *out, int64_t index)
@@ -87,8 +87,8 @@ static void add_mapping(const struct reader *r, struct buf *out, size_t index)
 	}
 	m = r->m->mapping[index];
 	buf_printf(out, "mapping{%" PRIx64 "-%" PRIx64 " offset %" PRIx64 " has %d%d%d%d ",
-		m->memory_start, m->memory_limit, m->file_offset, !!m->has_functions,
-		!!m->has_filenames, !!m->has_line_numbers, !!m->has_inline_frames);
+		m->memory_start, m->memory_limit, m->file_offset, !!m->has_functions, !!m->has_filenames,
+		!!m->has_line_numbers, !!m->has_inline_frames);
 	add_quoted(r, out, m->filename);
 	buf_add_char(out, ' ');
 	add_quoted(r, out, m->build_id);
@@ -275,8 +275,8 @@ static void add_profile(const struct reader *r, struct buf *out)
 
 bool profile_text(struct str raw, struct buf *out)
 {
-	profile_message *m = epimetheus__pprof__profile__unpack(NULL, raw.len,
-		(const uint8_t *)raw.ptr);
+	profile_message *m = epimetheus__pprof__profile__unpack(
+		NULL, raw.len, (const uint8_t *)raw.ptr);
 	struct reader r = { .m = m };
 
 	if (!m)

@@ -2,7 +2,16 @@
 #include "tests/check.h"
 #include "tests/proto/profile_compare.h"
 
-#define STRINGS "\x32\x00" "\x32\x03" "cpu" "\x32\x02" "ns" "\x32\x01" "f" "\x32\x01" "g"
+#define STRINGS \
+	"\x32\x00" \
+	"\x32\x03" \
+	"cpu" \
+	"\x32\x02" \
+	"ns" \
+	"\x32\x01" \
+	"f" \
+	"\x32\x01" \
+	"g"
 #define TYPE "\x0a\x04\x08\x01\x10\x02"
 #define F1 "\x2a\x04\x08\x01\x10\x03" /* function 1: "f" */
 #define F2 "\x2a\x04\x08\x02\x10\x04"
@@ -15,6 +24,7 @@
 TEST(what_counts_as_equal)
 {
 	static const char base[] = STRINGS TYPE F1 F2 L1 L2 "\x12\x06\x08\x01\x08\x02\x10\x05";
+	/* clang-format off */
 	static const struct {
 		const char *name;
 		struct str raw;
@@ -45,6 +55,7 @@ TEST(what_counts_as_equal)
 			"only in a: period 0\nonly in b: period 7\n" },
 		{ "not a message", LIT("\x12\x06\x08"), "b: protobuf-c refuses it\n" },
 	};
+	/* clang-format on */
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct buf why = { 0 };

@@ -6,10 +6,12 @@
 #define FILE_BYTES_MAX (1u << 20)
 #define DIR "tests/proto/testdata/"
 
+/* clang-format off */
 const char *const testdata[] = {
 	DIR "go_cpu.pb.gz", DIR "go_heap.pb.gz", DIR "go_allocs.pb.gz", DIR "go_block.pb.gz",
 	DIR "go_mutex.pb.gz", DIR "go_goroutine.pb.gz", DIR "go_threadcreate.pb.gz",
 };
+/* clang-format on */
 const size_t testdata_n = sizeof(testdata) / sizeof(testdata[0]);
 
 enum err_code testdata_body(struct arena *a, const char *path, struct str *out, struct err *err)

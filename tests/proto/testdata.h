@@ -12,9 +12,9 @@ extern const char *const testdata[]; /* paths */
 extern const size_t testdata_n;
 
 /* The body as served, and inflated; both live in the arena. */
-MUST_CHECK enum err_code testdata_body(struct arena *a, const char *path, struct str *out,
-	struct err *err);
-MUST_CHECK enum err_code testdata_inflated(struct arena *a, const char *path, struct str *out,
-	struct err *err);
+MUST_CHECK enum err_code testdata_body(
+	struct arena *a, const char *path, struct str *out, struct err *err);
+MUST_CHECK enum err_code testdata_inflated(
+	struct arena *a, const char *path, struct str *out, struct err *err);
 
 #endif

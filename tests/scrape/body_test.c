@@ -1,3 +1,4 @@
+#include "base/gzip/gzip.h"
 #include "scrape/body.h"
 #include "tests/check.h"
 #include "tests/scrape/http_target.h"
@@ -11,26 +12,27 @@ TEST(status_errors)
 		{ 503, "text/plain; charset=utf-8", "no\n",
 			"server returned HTTP status 503 Service Unavailable: no" },
 		{ 500, "TEXT/PLAIN", "a\nb\x01\tc",
-		"server returned HTTP status 500 Internal Server Error: a b  c" },
+			"server returned HTTP status 500 Internal Server Error: a b  c" },
 		{ 404, "text/html", "<p>", "server returned HTTP status 404 Not Found" },
 		{ 404, "", "no", "server returned HTTP status 404 Not Found" },
 		{ 404, "text/plain", " \n ", "server returned HTTP status 404 Not Found" },
 		{ 299, "", "", "server returned HTTP status 299" },
 		{ 400, "text/plain", "bad \xff byte",
-		"server returned HTTP status 400 Bad Request: bad ? byte" },
+			"server returned HTTP status 400 Bad Request: bad ? byte" },
 	};
 	char wide[400];
 	struct err err;
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		CHECK_ERR(body_status_error(rows[i].status, str_of(rows[i].type), str_of(rows[i].body),
-			&err), &err, ERR_UNAVAILABLE, rows[i].want);
+		CHECK_ERR(
+			body_status_error(rows[i].status, str_of(rows[i].type), str_of(rows[i].body), &err),
+			&err, ERR_UNAVAILABLE, rows[i].want);
 	/* 199 bytes and a character of two: cut before it, not in it */
 	memset(wide, 'x', sizeof(wide));
 	memcpy(wide + 199, "\xc3\xa4", 2);
 	body_status_error(500, STR("text/plain"), (struct str){ wide, sizeof(wide) }, &err);
-	CHECK_INT(strlen(err.msg),
-		strlen("server returned HTTP status 500 Internal Server Error: ") + 199);
+	CHECK_INT(
+		strlen(err.msg), strlen("server returned HTTP status 500 Internal Server Error: ") + 199);
 }
 
 struct bodies {
@@ -57,16 +59,16 @@ static void bodies_release(struct bodies *b)
 	arena_release(&b->arena);
 }
 
-static enum err_code decode(struct bodies *b, struct str body, const char *encoding, size_t raw_max,
-	struct err *err)
+static enum err_code decode(
+	struct bodies *b, struct str body, const char *encoding, size_t raw_max, struct err *err)
 {
 	struct pprof_limits limits = pprof_limits_default;
 	struct pprof *p = NULL;
 	enum err_code rc;
 
 	limits.raw_bytes_max = raw_max;
-	rc = body_decode(&b->arena, body, STR("application/octet-stream"), str_of(encoding), &limits,
-		&p, err);
+	rc = body_decode(
+		&b->arena, body, STR("application/octet-stream"), str_of(encoding), &limits, &p, err);
 	if (!rc)
 		CHECK_INT(p->samples_n, 3);
 	return rc;
@@ -94,8 +96,8 @@ TEST(gzip_of_the_transport_and_of_pprof)
 	buf_release(&two);
 
 	CHECK_ERR(decode(&b, buf_str(&b.gzip), "gzip", b.wire.len - 1, &err), &err, ERR_LIMIT,
-		arena_printf(&b.arena, "profile inflates to more than its limit of %zu bytes",
-		b.wire.len - 1));
+		arena_printf(
+			&b.arena, "profile inflates to more than its limit of %zu bytes", b.wire.len - 1));
 	CHECK_ERR(decode(&b, (struct str){ b.gzip.ptr, b.gzip.len - 9 }, "gzip", 1 << 20, &err), &err,
 		ERR_INVALID, "Content-Encoding gzip: the body is cut short");
 	CHECK_ERR(decode(&b, buf_str(&b.wire), "gzip", 1 << 20, &err), &err, ERR_INVALID,
@@ -116,10 +118,10 @@ TEST(what_is_no_profile)
 		{ "", "<!DOCTYPE html><p>", "target answers a web page (Content-Type \"\"), not a profile",
 			0 },
 		{ "text/plain", "--- contentionz 1 ---\ncycles/second=1",
-		  "a legacy contention profile (text) is not read yet: only pprof's protobuf is", 0 },
+			"a legacy contention profile (text) is not read yet: only pprof's protobuf is", 0 },
 		{ "", "\0\0\0\0\3\0\0\0\0\0\0\0\x10\x27\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0",
-		  "a legacy CPU profile of gperftools (binary) is not read yet: only pprof's protobuf is",
-		  32 },
+			"a legacy CPU profile of gperftools (binary) is not read yet: only pprof's protobuf is",
+			32 },
 		{ "text/plain", "hello", "target answers \"text/plain\", not a profile: hello", 0 },
 	};
 	struct arena a;
@@ -130,8 +132,8 @@ TEST(what_is_no_profile)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct str body = { rows[i].body, rows[i].n ? rows[i].n : strlen(rows[i].body) };
 
-		CHECK(body_decode(&a, body, str_of(rows[i].type), STR(""), &pprof_limits_default, &p,
-			&err));
+		CHECK(
+			body_decode(&a, body, str_of(rows[i].type), STR(""), &pprof_limits_default, &p, &err));
 		CHECK_STR(str_of(err.msg), rows[i].want);
 	}
 	arena_release(&a);

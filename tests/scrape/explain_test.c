@@ -3,12 +3,15 @@
 
 #include "tests/check.h"
 
-#define OFF "profiling_config: {pprof_config: {process_cpu: {enabled: false}, " \
+#define OFF \
+	"profiling_config: {pprof_config: {process_cpu: {enabled: false}, " \
 	"block: {enabled: false}, mutex: {enabled: false}, goroutine: {enabled: false}}}, "
-#define CPU_MEM "profiling_config: {pprof_config: {block: {enabled: false}, " \
+#define CPU_MEM \
+	"profiling_config: {pprof_config: {block: {enabled: false}, " \
 	"mutex: {enabled: false}, goroutine: {enabled: false}}}, "
 #define RULES(text) "relabel_configs: [" text "], "
 
+/* clang-format off */
 static const struct {
 	const char *name, *job, *labels, *want; /* labels: a=b;c=d */
 } rows[] = {
@@ -50,6 +53,7 @@ static const struct {
 		"memory http://a:1/debug/pprof/allocs own{instance=\"a:1\", job=\"j\"}\n" },
 	{ "refused", OFF, "x=y", "memory refused: no address\n" },
 };
+/* clang-format on */
 
 static void print(struct buf *out, const struct explanation *e)
 {
@@ -88,8 +92,7 @@ static struct labels parse(struct arena *a, const char *text)
 	while (*text) {
 		name = strcspn(text, "=");
 		value = strcspn(text + name + 1, ";");
-		labels_builder_set(&b, (struct str){ text, name },
-			(struct str){ text + name + 1, value });
+		labels_builder_set(&b, (struct str){ text, name }, (struct str){ text + name + 1, value });
 		text += name + 1 + value;
 		text += *text == ';';
 	}
@@ -109,14 +112,16 @@ TEST(steps_and_ends)
 		buf_clear(&text);
 		buf_clear(&got);
 		arena_init(&a, 0);
-		buf_printf(&text, "scrape_configs:\n- {job_name: j, scrape_interval: 10s, "
-			"scrape_timeout: 5s, %s}\n", rows[i].job);
+		buf_printf(&text,
+			"scrape_configs:\n- {job_name: j, scrape_interval: 10s, "
+			"scrape_timeout: 5s, %s}\n",
+			rows[i].job);
 		REQUIRE_OK(config_load_text("c.yml", STR("."), buf_str(&text), &c, &err), &err);
 		REQUIRE_OK(targets_explain(&c->scrape[0], parse(&a, rows[i].labels), &a, &e, &err), &err);
 		print(&got, &e);
 		if (!str_eq(buf_str(&got), str_of(rows[i].want)))
-			CHECK_FAIL("%s:\n" STR_FMT "want\n%s", rows[i].name, STR_ARG(buf_str(&got)),
-				rows[i].want);
+			CHECK_FAIL(
+				"%s:\n" STR_FMT "want\n%s", rows[i].name, STR_ARG(buf_str(&got)), rows[i].want);
 		config_unref(c);
 		arena_release(&a);
 	}

@@ -7,8 +7,8 @@
 
 #include "base/clock.h"
 
-static enum err_code append(struct sink *s, const struct sink_profile *p, sink_done_fn done,
-	void *ctx, struct err *err)
+static enum err_code append(
+	struct sink *s, const struct sink_profile *p, sink_done_fn done, void *ctx, struct err *err)
 {
 	struct fake_sink *f = (struct fake_sink *)s;
 	struct fake_append a = { .ts_ns = p->ts_ns, .done = done, .ctx = ctx };
@@ -17,8 +17,8 @@ static enum err_code append(struct sink *s, const struct sink_profile *p, sink_d
 	enum fake_mode mode;
 
 	labels_print(&b, p->labels);
-	buf_printf(&b, " every %dms, %u samples:", (int)(p->interval_ns / 1000000),
-		p->profile->samples_n);
+	buf_printf(
+		&b, " every %dms, %u samples:", (int)(p->interval_ns / 1000000), p->profile->samples_n);
 	for (uint32_t i = 0; i < p->profile->types_n; i++)
 		buf_printf(&b, " " STR_FMT "=%s", STR_ARG(p->profile->strings[p->profile->types[i].type]),
 			value_kind_name(p->kinds[i]));
@@ -103,8 +103,8 @@ static const struct sink_ops ops = { .append = append, .append_numbers = append_
 
 void fake_sink_init(struct fake_sink *f)
 {
-	*f = (struct fake_sink){ .sink = { &ops }, .v = calloc(FAKE_SINK_MAX,
-		sizeof(struct fake_append)) };
+	*f = (struct fake_sink){ .sink = { &ops },
+		.v = calloc(FAKE_SINK_MAX, sizeof(struct fake_append)) };
 	mutex_init(&f->lock);
 	cond_init(&f->appended);
 	if (!f->v)
@@ -166,8 +166,8 @@ bool fake_sink_wait(struct fake_sink *f, const char *text_part, size_t n)
 	bool enough;
 
 	mutex_lock(&f->lock);
-	while (!(enough = count(f, text_part) >= n) && cond_wait_until(&f->appended, &f->lock,
-		deadline))
+	while (
+		!(enough = count(f, text_part) >= n) && cond_wait_until(&f->appended, &f->lock, deadline))
 		;
 	mutex_unlock(&f->lock);
 	return enough;

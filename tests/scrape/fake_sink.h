@@ -7,7 +7,7 @@
 #define TESTS_SCRAPE_FAKE_SINK_H
 
 #include "base/thread.h"
-#include "scrape/sink.h"
+#include "scrape/config/sink.h"
 
 #define FAKE_SINK_MAX 4096
 

@@ -17,8 +17,9 @@ static void must(enum err_code rc, const char *what, const char *why)
 
 void fixture_init(struct fixture *f)
 {
-	struct scrape_manager_options o = { .loops = 3, .workers = 2, .listen_address = "0.0.0.0:1",
-		.external_url = "http://ext:9" };
+	struct scrape_manager_options o = {
+		.loops = 3, .workers = 2, .listen_address = "0.0.0.0:1", .external_url = "http://ext:9"
+	};
 	struct err err = { 0 };
 
 	*f = (struct fixture){ .target = http_target_open() };
@@ -43,8 +44,8 @@ enum err_code fixture_apply(struct fixture *f, const char *jobs, struct err *err
 	struct config *c = NULL;
 	enum err_code rc;
 
-	buf_add_cstr(&text,
-		"global: {scrape_interval: 250ms, scrape_timeout: 200ms}\nscrape_configs:\n");
+	buf_add_cstr(
+		&text, "global: {scrape_interval: 250ms, scrape_timeout: 200ms}\nscrape_configs:\n");
 	for (const char *at = jobs; *at;) {
 		if (strncmp(at, "PORT", 4) == 0) {
 			buf_printf(&text, "127.0.0.1:%d", http_target_port(f->target));

@@ -11,7 +11,8 @@
 #include "tests/scrape/http_target.h"
 
 /* Of pprof_config: profiles that a test does not ask for. */
-#define NO_CPU "memory: {enabled: false}, block: {enabled: false}, mutex: {enabled: false}, " \
+#define NO_CPU \
+	"memory: {enabled: false}, block: {enabled: false}, mutex: {enabled: false}, " \
 	"goroutine: {enabled: false}"
 #define OFF "process_cpu: {enabled: false}, " NO_CPU
 

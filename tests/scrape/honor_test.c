@@ -46,8 +46,7 @@ static uint32_t parse_labels(struct pprof_builder *b, const char *text, struct p
 	while (*text) {
 		name = strcspn(text, "=#");
 		value = strcspn(text + name + 1, ";");
-		out[n] = (struct pprof_label){
-			.key = pprof_builder_string(b, (struct str){ text, name }) };
+		out[n] = (struct pprof_label){ .key = pprof_builder_string(b, (struct str){ text, name }) };
 		if (text[name] == '=')
 			out[n].str = pprof_builder_string(b, (struct str){ text + name + 1, value });
 		else
@@ -73,8 +72,8 @@ static struct pprof *make(struct arena *a, const char *const *samples, size_t n)
 	pprof_builder_type(b, STR("count"), STR("count"));
 	pprof_builder_type(b, STR("bytes"), STR("bytes"));
 	for (size_t i = 0; i < n; i++) {
-		stack[0] = pprof_builder_location(b, (struct pprof_location){ .address = i + 1,
-			.mapping = PPROF_NONE }, NULL, 0);
+		stack[0] = pprof_builder_location(
+			b, (struct pprof_location){ .address = i + 1, .mapping = PPROF_NONE }, NULL, 0);
 		labels_n = parse_labels(b, samples[i], labels);
 		pprof_builder_sample(b, stack, (uint32_t)(i % SAMPLES_MAX) + 1, labels, labels_n,
 			(int64_t[]){ (int64_t)i + 1, 10 });
@@ -116,8 +115,8 @@ static void print_labels(struct buf *out, struct labels ls)
 {
 	buf_add_char(out, '{');
 	for (size_t i = 0; i < ls.n; i++)
-		buf_printf(out, "%s" STR_FMT "=\"" STR_FMT "\"", i ? ", " : "",
-			STR_ARG(ls.v[i].name), STR_ARG(ls.v[i].value));
+		buf_printf(out, "%s" STR_FMT "=\"" STR_FMT "\"", i ? ", " : "", STR_ARG(ls.v[i].name),
+			STR_ARG(ls.v[i].value));
 	buf_add_char(out, '}');
 }
 
@@ -145,8 +144,8 @@ TEST(series_of_a_profile)
 			CHECK_INT(v[k].profile->time_nanos, 77);
 		}
 		if (!str_eq(buf_str(&got), str_of(rows[i].want)))
-			CHECK_FAIL("%s:\n" STR_FMT "want\n%s", rows[i].name, STR_ARG(buf_str(&got)),
-				rows[i].want);
+			CHECK_FAIL(
+				"%s:\n" STR_FMT "want\n%s", rows[i].name, STR_ARG(buf_str(&got)), rows[i].want);
 		arena_release(&a);
 	}
 	buf_release(&got);

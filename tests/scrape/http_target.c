@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/gzip/gzip.h"
 #include "base/thread.h"
 #include "proto/pprof.h"
 
@@ -70,8 +71,8 @@ void http_target_profile(struct buf *out, unsigned samples, bool cpu)
 		function.name = function.system_name = pprof_builder_string(b, str_of(name));
 		f = pprof_builder_function(b, &function);
 		line.function = f;
-		l = pprof_builder_location(b, (struct pprof_location){ .address = i + 1,
-			.mapping = PPROF_NONE }, &line, 1);
+		l = pprof_builder_location(
+			b, (struct pprof_location){ .address = i + 1, .mapping = PPROF_NONE }, &line, 1);
 		pprof_builder_sample(b, &l, 1, NULL, 0, values);
 	}
 	must(!pprof_builder_finish(b, &p, NULL) && !pprof_encode(p, out, NULL), "profile");
@@ -93,8 +94,8 @@ static void handed_profile(struct buf *out)
 	label.key = pprof_builder_string(b, STR("pod"));
 	for (int64_t i = 0; i < 3; i++) {
 		label.str = pprof_builder_string(b, i ? STR("b") : STR("a"));
-		l = pprof_builder_location(b, (struct pprof_location){ .address = (uint64_t)i + 1,
-			.mapping = PPROF_NONE }, NULL, 0);
+		l = pprof_builder_location(b,
+			(struct pprof_location){ .address = (uint64_t)i + 1, .mapping = PPROF_NONE }, NULL, 0);
 		pprof_builder_sample(b, &l, 1, &label, i < 2, &(int64_t){ i + 1 });
 	}
 	must(!pprof_builder_finish(b, &p, NULL) && !pprof_encode(p, out, NULL), "profile");
@@ -201,20 +202,20 @@ static bool serve(struct http_target *t, int fd, struct str path, struct str hea
 		return ok;
 	}
 	if (str_is(path, "/encoded") || str_is(path, "/double")) {
-		ok = !gzip_compress(buf_str(str_is(path, "/double") ? &t->good : &t->wire), 1, &twice,
-			NULL) &&
+		ok = !gzip_compress(
+				 buf_str(str_is(path, "/double") ? &t->good : &t->wire), 1, &twice, NULL) &&
 			answer(fd, "200 OK", "Content-Encoding: gzip\r\n", buf_str(&twice));
 		buf_release(&twice);
 		return ok;
 	}
 	if (str_is(path, "/html"))
-		return answer(fd, "200 OK", "Content-Type: text/html; charset=utf-8\r\n",
-			STR("<html>hi</html>"));
+		return answer(
+			fd, "200 OK", "Content-Type: text/html; charset=utf-8\r\n", STR("<html>hi</html>"));
 	if (str_is(path, "/json"))
 		return answer(fd, "200 OK", "Content-Type: application/json\r\n", STR("{\"a\":\n1}"));
 	if (str_is(path, "/legacy"))
-		return answer(fd, "200 OK", "Content-Type: text/plain\r\n",
-			STR("heap profile: 1: 2 [3: 4] @ heap"));
+		return answer(
+			fd, "200 OK", "Content-Type: text/plain\r\n", STR("heap profile: 1: 2 [3: 4] @ heap"));
 	if (str_is(path, "/empty"))
 		return answer_profile(fd, STR(""));
 	if (str_is(path, "/503"))
@@ -308,9 +309,9 @@ struct http_target *http_target_open(void)
 	must(!gzip_compress((struct str){ zeros, BOMB_BYTES }, 1, &t->bomb, NULL), "gzip");
 	free(zeros);
 	t->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	must(t->fd >= 0 && bind(t->fd, (struct sockaddr *)&at, sizeof(at)) == 0 && listen(t->fd,
-		128) == 0 &&
-		getsockname(t->fd, (struct sockaddr *)&at, &n) == 0, "listen");
+	must(t->fd >= 0 && bind(t->fd, (struct sockaddr *)&at, sizeof(at)) == 0 &&
+			listen(t->fd, 128) == 0 && getsockname(t->fd, (struct sockaddr *)&at, &n) == 0,
+		"listen");
 	t->port = ntohs(at.sin_port);
 	must(!thread_start(&t->acceptor, "acceptor", acceptor_main, t, NULL), "thread");
 	return t;

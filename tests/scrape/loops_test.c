@@ -10,7 +10,8 @@
 static void add_targets(struct fixture *f, struct buf *out, const char *more, int first, int last)
 {
 	buf_clear(out);
-	buf_add_cstr(out, "- job_name: j\n  profiling_config: {pprof_config: {" OFF
+	buf_add_cstr(out,
+		"- job_name: j\n  profiling_config: {pprof_config: {" OFF
 		", heap: {path: /good}, late: {path: /slow, interval: 1s, timeout: 1s}}}\n");
 	buf_add_cstr(out, more);
 	buf_add_cstr(out, "  static_configs: [{targets: [");
@@ -82,7 +83,8 @@ TEST(a_reload_over_several_loops)
 /* A CPU profile of minutes must not keep all targets of each set that came meanwhile in memory. */
 TEST(a_held_request_keeps_no_old_set)
 {
-	static const char *const job = "- job_name: j\n  scrape_interval: 1s\n%s"
+	static const char *const job =
+		"- job_name: j\n  scrape_interval: 1s\n%s"
 		"  static_configs: [{targets: [PORT], labels: {__param_seconds: '60'}}]\n"
 		"  profiling_config: {pprof_config: {" OFF ", heap: {path: /silent}}}\n";
 	int64_t deadline = clock_monotonic_ns() + 20 * NS_PER_S;

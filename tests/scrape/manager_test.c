@@ -15,14 +15,18 @@ TEST(a_profile_reaches_the_sink_with_its_labels_and_kinds)
 	struct err err;
 
 	fixture_init(&f);
-	REQUIRE_OK(fixture_apply(&f, "- job_name: j\n"
-			     "  profiling_config: {pprof_config: {" OFF ", heap: {path: /good}, "
-			     "coded: {path: /encoded}, double: {path: /double}, cpu: {path: /profile}}}\n"
-			     "  static_configs: [{targets: [PORT], labels: {env: prod}}]\n", &err), &err);
+	REQUIRE_OK(fixture_apply(&f,
+				   "- job_name: j\n"
+				   "  profiling_config: {pprof_config: {" OFF ", heap: {path: /good}, "
+				   "coded: {path: /encoded}, double: {path: /double}, cpu: {path: /profile}}}\n"
+				   "  static_configs: [{targets: [PORT], labels: {env: prod}}]\n",
+				   &err),
+		&err);
 	t = fixture_wait_scraped(&f, "heap", 0);
 	buf_printf(&text,
 		"heap{env=\"prod\", instance=\"127.0.0.1:%d\", job=\"j\"} every 250ms, 3 samples: "
-		"alloc_space=cumulative inuse_space=gauge", http_target_port(f.target));
+		"alloc_space=cumulative inuse_space=gauge",
+		http_target_port(f.target));
 	buf_add_char(&text, '\0');
 	CHECK(fake_sink_wait(&f.sink, text.ptr, 1));
 	CHECK(fake_sink_wait(&f.sink, "coded{", 1));
@@ -71,11 +75,11 @@ TEST(hostile_targets_are_told_apart_and_harm_nobody)
 			"profile" },
 		{ "json", "/json", "target answers \"application/json\", not a profile: {\"a\": 1}" },
 		{ "legacy", "/legacy",
-		  "a legacy heap profile (text) is not read yet: only pprof's protobuf is" },
+			"a legacy heap profile (text) is not read yet: only pprof's protobuf is" },
 		{ "empty", "/empty",
-		"not a profile (Content-Type \"application/octet-stream\"): profile is empty" },
+			"not a profile (Content-Type \"application/octet-stream\"): profile is empty" },
 		{ "unavailable", "/503",
-		  "server returned HTTP status 503 Service Unavailable: profiling is \xc3\xa4ngstlich" },
+			"server returned HTTP status 503 Service Unavailable: profiling is \xc3\xa4ngstlich" },
 		{ "notfound", "/404page", "server returned HTTP status 404 Not Found" },
 		{ "endless", "/endless", "body size limit exceeded" },
 		{ "huge", "/huge", "body size limit exceeded" },
@@ -93,13 +97,14 @@ TEST(hostile_targets_are_told_apart_and_harm_nobody)
 	fixture_init(&f);
 	buf_add_cstr(&jobs,
 		"- job_name: j\n  scrape_interval: 2s\n  scrape_timeout: 2s\n  body_size_limit: 8MB\n"
-			    "  static_configs: [{targets: [PORT]}]\n"
-			    "  profiling_config: {pprof_config: {" OFF ", "
-			    "honest: {path: /good, interval: 250ms}");
+		"  static_configs: [{targets: [PORT]}]\n"
+		"  profiling_config: {pprof_config: {" OFF ", "
+		"honest: {path: /good, interval: 250ms}");
 	for (size_t i = 0; i < N; i++)
 		buf_printf(&jobs, ", %s: {path: %s}", rows[i].name, rows[i].path);
-	buf_add_cstr(&jobs, "}}\n- job_name: gone\n  static_configs: [{targets: ['127.0.0.1:1']}]\n"
-			    "  profiling_config: {pprof_config: {" OFF ", refused: {path: /x}}}\n");
+	buf_add_cstr(&jobs,
+		"}}\n- job_name: gone\n  static_configs: [{targets: ['127.0.0.1:1']}]\n"
+		"  profiling_config: {pprof_config: {" OFF ", refused: {path: /x}}}\n");
 	buf_add_char(&jobs, '\0');
 	REQUIRE_OK(fixture_apply(&f, jobs.ptr, &err), &err);
 	buf_release(&jobs);
@@ -115,8 +120,8 @@ TEST(hostile_targets_are_told_apart_and_harm_nobody)
 	t = fixture_see(&f, "reset");
 	CHECK(t.last_error.len > 0);
 	t = fixture_wait_scraped(&f, "refused", 0);
-	CHECK(str_find(t.last_error, STR("127.0.0.1:1")) >= 0 && str_find(t.last_error,
-		STR("efused")) >= 0);
+	CHECK(str_find(t.last_error, STR("127.0.0.1:1")) >= 0 &&
+		str_find(t.last_error, STR("efused")) >= 0);
 	t = fixture_see(&f, "honest");
 	CHECK_INT(t.health, TARGET_UP);
 	CHECK_INT(t.failures, 0);
@@ -134,9 +139,11 @@ TEST(nothing_is_shown_before_the_store_has_it)
 
 	fixture_init(&f);
 	fake_sink_set(&f.sink, FAKE_HOLD);
-	REQUIRE_OK(fixture_apply(&f, "- job_name: j\n  static_configs: [{targets: [PORT]}]\n"
-			     "  profiling_config: {pprof_config: {" OFF ", heap: {path: /good}}}\n", &err),
-				&err);
+	REQUIRE_OK(fixture_apply(&f,
+				   "- job_name: j\n  static_configs: [{targets: [PORT]}]\n"
+				   "  profiling_config: {pprof_config: {" OFF ", heap: {path: /good}}}\n",
+				   &err),
+		&err);
 	CHECK(fake_sink_wait(&f.sink, "heap{", 1));
 	while (!(t = fixture_see(&f, "heap")).skipped && clock_monotonic_ns() < deadline)
 		usleep(20000);
@@ -173,13 +180,13 @@ TEST(limits_of_the_job)
 	static const char *const rows[][2] = {
 		{ "sample_limit: 2", "sample limit exceeded (number of samples: 3, limit: 2)" },
 		{ "label_limit: 2",
-		"label_limit exceeded (metric: \"heap\", number of labels: 3, limit: 2)" },
+			"label_limit exceeded (metric: \"heap\", number of labels: 3, limit: 2)" },
 		{ "label_name_length_limit: 7",
-		  "label_name_length_limit exceeded (metric: \"heap\", label name: \"__name__\", length: "
-		  "8, limit: 7)" },
+			"label_name_length_limit exceeded (metric: \"heap\", label name: \"__name__\", length: "
+			"8, limit: 7)" },
 		{ "label_value_length_limit: 10",
-		  "label_value_length_limit exceeded (metric: \"heap\", label name: \"instance\", value: "
-		  "\"long-instance\", length: 13, limit: 10)" },
+			"label_value_length_limit exceeded (metric: \"heap\", label name: \"instance\", value: "
+			"\"long-instance\", length: 13, limit: 10)" },
 		{ "target_limit: 1", "target_limit exceeded (number of targets: 2, limit: 1)" },
 	};
 	struct buf job = { 0 };
@@ -190,12 +197,13 @@ TEST(limits_of_the_job)
 	fixture_init(&f);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		buf_clear(&job);
-		buf_printf(&job, "- job_name: j%zu\n  static_configs: [{targets: [PORT, '127.0.0.1:1']}]\n"
+		buf_printf(&job,
+			"- job_name: j%zu\n  static_configs: [{targets: [PORT, '127.0.0.1:1']}]\n"
 			"  profiling_config: {pprof_config: {" OFF ", heap: {path: /good}}}\n  %s\n"
 			"  relabel_configs: [{source_labels: [__address__], regex: '.*:1', target_label: "
 			"__name__, "
-			"replacement: other}, {target_label: instance, replacement: long-instance}]\n", i,
-			rows[i][0]);
+			"replacement: other}, {target_label: instance, replacement: long-instance}]\n",
+			i, rows[i][0]);
 		buf_add_char(&job, '\0');
 		CHECK_OK(fixture_apply(&f, job.ptr, &err), &err);
 		t = fixture_wait_scraped(&f, "heap", 0);
@@ -214,10 +222,13 @@ TEST(intervals_of_centuries)
 	struct err err;
 
 	fixture_init(&f);
-	REQUIRE_OK(fixture_apply(&f, "- job_name: j\n  static_configs:\n"
-		"  - targets: ['127.0.0.1:1', '127.0.0.1:2', '127.0.0.1:3', '127.0.0.1:4']\n"
-		"    labels: {__scrape_interval__: 292y}\n"
-		"  profiling_config: {pprof_config: {" OFF ", heap: {path: /good}}}\n", &err), &err);
+	REQUIRE_OK(fixture_apply(&f,
+				   "- job_name: j\n  static_configs:\n"
+				   "  - targets: ['127.0.0.1:1', '127.0.0.1:2', '127.0.0.1:3', '127.0.0.1:4']\n"
+				   "    labels: {__scrape_interval__: 292y}\n"
+				   "  profiling_config: {pprof_config: {" OFF ", heap: {path: /good}}}\n",
+				   &err),
+		&err);
 	fixture_look(&f);
 	REQUIRE(f.shown.active_n == 4);
 	CHECK_INT(f.shown.active[0].interval_ns, INT64_C(292) * 365 * 86400 * NS_PER_S);
@@ -232,11 +243,13 @@ TEST(a_late_scrape_lets_its_turn_go)
 	struct err err;
 
 	fixture_init(&f);
-	REQUIRE_OK(fixture_apply(&f,
-		"- job_name: j\n  static_configs: [{targets: [PORT], labels: {__param_seconds: '1'}}]\n"
-			     "  profiling_config: {pprof_config: {" OFF ", heap: {path: /slow, interval: "
-			     "200ms}}}\n",
-			   &err), &err);
+	REQUIRE_OK(
+		fixture_apply(&f,
+			"- job_name: j\n  static_configs: [{targets: [PORT], labels: {__param_seconds: '1'}}]\n"
+			"  profiling_config: {pprof_config: {" OFF ", heap: {path: /slow, interval: "
+			"200ms}}}\n",
+			&err),
+		&err);
 	t = fixture_wait_scraped(&f, "heap", 2);
 	CHECK_INT(t.health, TARGET_UP);
 	CHECK(t.skipped >= 2);
@@ -251,13 +264,15 @@ TEST(one_cpu_profile_at_a_time)
 	struct err err;
 
 	fixture_init(&f);
-	REQUIRE_OK(fixture_apply(&f,
-		"- job_name: a\n  scrape_interval: 500ms\n  static_configs: [{targets: [PORT]}]\n"
-			     "  profiling_config: {pprof_config: {" NO_CPU ", process_cpu: {path: /profile}}}\n"
-			     "- job_name: b\n  scrape_interval: 500ms\n  static_configs: [{targets: [PORT]}]\n"
-			     "  profiling_config: {pprof_config: {" NO_CPU ", process_cpu: {path: "
-			     "/profile}}}\n",
-			   &err), &err);
+	REQUIRE_OK(
+		fixture_apply(&f,
+			"- job_name: a\n  scrape_interval: 500ms\n  static_configs: [{targets: [PORT]}]\n"
+			"  profiling_config: {pprof_config: {" NO_CPU ", process_cpu: {path: /profile}}}\n"
+			"- job_name: b\n  scrape_interval: 500ms\n  static_configs: [{targets: [PORT]}]\n"
+			"  profiling_config: {pprof_config: {" NO_CPU ", process_cpu: {path: "
+			"/profile}}}\n",
+			&err),
+		&err);
 	CHECK(fake_sink_wait(&f.sink, "job=\"a\"} every 500ms, 2 samples: samples=delta cpu=delta", 2));
 	CHECK(fake_sink_wait(&f.sink, "job=\"b\"} every 500ms, 2 samples: samples=delta cpu=delta", 2));
 	CHECK_INT(http_target_counts(f.target).busy_max, 1);
@@ -267,9 +282,11 @@ TEST(one_cpu_profile_at_a_time)
 TEST(a_reload_keeps_what_did_not_change)
 {
 	static const char *const one = "- job_name: j\n  static_configs: [{targets: [PORT, "
-		"'127.0.0.1:1']}]\n"
-		"  profiling_config: {pprof_config: {" OFF ", heap: {path: /good}}}\n";
-	static const char *const two = "- job_name: a\n  static_configs: [{targets: [PORT]}]\n"
+								   "'127.0.0.1:1']}]\n"
+								   "  profiling_config: {pprof_config: {" OFF
+								   ", heap: {path: /good}}}\n";
+	static const char *const two =
+		"- job_name: a\n  static_configs: [{targets: [PORT]}]\n"
 		"  profiling_config: {pprof_config: {" OFF ", fresh: {path: /good}}}\n"
 		"- job_name: j\n  static_configs: [{targets: [PORT]}]\n  sample_limit: 1000\n"
 		"  profiling_config: {pprof_config: {" OFF ", heap: {path: /good}}}\n";
@@ -319,10 +336,11 @@ TEST(a_changed_file_reaches_the_targets)
 	REQUIRE(fd >= 0);
 	close(fd);
 	fixture_init(&f);
-	buf_printf(&job, "- job_name: j\n  file_sd_configs: [{files: ['%s']}]\n"
+	buf_printf(&job,
+		"- job_name: j\n  file_sd_configs: [{files: ['%s']}]\n"
 		"  profiling_config: {pprof_config: {" OFF ", heap: {path: /good}}}\n"
 		"  relabel_configs: [{source_labels: [__address__], regex: 'drop:.*', action: drop}]\n",
-			path);
+		path);
 	buf_add_char(&job, '\0');
 	REQUIRE_OK(fixture_apply(&f, job.ptr, &err), &err);
 	fixture_look(&f);
@@ -358,10 +376,12 @@ TEST(closing_in_the_middle)
 	fixture_init(&f);
 	fake_sink_set(&f.sink, FAKE_HOLD);
 	REQUIRE_OK(fixture_apply(&f,
-		"- job_name: j\n  scrape_timeout: 250ms\n  static_configs: [{targets: [PORT]}]\n"
-			     "  profiling_config: {pprof_config: {" OFF ", heap: {path: /good}, s: {path: "
-			     "/silent}, "
-			     "d: {path: /drip}}}\n", &err), &err);
+				   "- job_name: j\n  scrape_timeout: 250ms\n  static_configs: [{targets: [PORT]}]\n"
+				   "  profiling_config: {pprof_config: {" OFF ", heap: {path: /good}, s: {path: "
+				   "/silent}, "
+				   "d: {path: /drip}}}\n",
+				   &err),
+		&err);
 	CHECK(fake_sink_wait(&f.sink, "heap{", 1));
 	REQUIRE_OK(thread_start(&acker, "acker", ack_later, &f.sink, &err), &err);
 	scrape_manager_close(f.manager);

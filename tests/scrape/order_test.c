@@ -22,8 +22,8 @@ static void order(void *ctx)
 	struct matcher m = { .op = MATCH_EQ, .name = STR("__name__"), .value = str_of(o->name) };
 	struct profile_order wanted = { .matchers = &m, .matchers_n = 1, .wants_profile = true };
 
-	o->rc = scrape_manager_profile(o->f->manager, &wanted, &o->canceled, &o->arena, &o->got,
-		&o->err);
+	o->rc = scrape_manager_profile(
+		o->f->manager, &wanted, &o->canceled, &o->arena, &o->got, &o->err);
 }
 
 /* Until so many requests came to the target. */
@@ -37,8 +37,8 @@ static void wait_requests(struct fixture *f, unsigned n)
 }
 
 /*
- * Out of turn, but in line: one CPU profile at a time, and what the target shows stays. The turns are a century apart,
- * so none falls into the test.
+ * Out of turn, but in line: one CPU profile at a time, and what the target shows stays. The turns
+ * are a century apart, so none falls into the test.
  */
 TEST(a_profile_now)
 {
@@ -51,10 +51,14 @@ TEST(a_profile_now)
 	fixture_init(&f);
 	o.f = &f;
 	arena_init(&o.arena, 0);
-	REQUIRE_OK(fixture_apply(&f, "- job_name: a\n  scrape_interval: 100y\n  scrape_timeout: 10s\n"
-		"  static_configs: [{targets: [PORT]}]\n"
-		"  profiling_config: {pprof_config: {" NO_CPU ", process_cpu: {path: /profile, seconds: 10}, "
-		"heap: {path: /good}, gone: {path: /503}, silent: {path: /silent}}}\n", &err), &err);
+	REQUIRE_OK(fixture_apply(&f,
+				   "- job_name: a\n  scrape_interval: 100y\n  scrape_timeout: 10s\n"
+				   "  static_configs: [{targets: [PORT]}]\n"
+				   "  profiling_config: {pprof_config: {" NO_CPU
+				   ", process_cpu: {path: /profile, seconds: 10}, "
+				   "heap: {path: /good}, gone: {path: /503}, silent: {path: /silent}}}\n",
+				   &err),
+		&err);
 	order(&o);
 	REQUIRE_OK(o.rc, &o.err);
 	CHECK_INT(o.got.samples, 2);
@@ -130,8 +134,10 @@ TEST(honored_labels_make_series)
 	REQUIRE_OK(fixture_apply(&f, jobs, &err), &err);
 	for (size_t i = 0; i < 3; i++) {
 		buf_clear(&want);
-		buf_printf(&want, "m{instance=\"127.0.0.1:%d\", job=\"h\", pod=\"%s\"} every 250ms, "
-			"1 samples: inuse_space=gauge", http_target_port(f.target), pods[i]);
+		buf_printf(&want,
+			"m{instance=\"127.0.0.1:%d\", job=\"h\", pod=\"%s\"} every 250ms, "
+			"1 samples: inuse_space=gauge",
+			http_target_port(f.target), pods[i]);
 		buf_add_char(&want, '\0');
 		CHECK(fake_sink_wait(&f.sink, want.ptr, 1));
 	}
@@ -163,10 +169,13 @@ TEST(canceled_and_closed)
 	fixture_init(&f);
 	o.f = &f;
 	arena_init(&o.arena, 0);
-	REQUIRE_OK(fixture_apply(&f, "- job_name: a\n  scrape_interval: 100y\n"
-		"  static_configs: [{targets: [PORT]}]\n"
-		"  profiling_config: {pprof_config: {" NO_CPU ", process_cpu: {path: /silent, seconds: 10}}}\n",
-		&err), &err);
+	REQUIRE_OK(fixture_apply(&f,
+				   "- job_name: a\n  scrape_interval: 100y\n"
+				   "  static_configs: [{targets: [PORT]}]\n"
+				   "  profiling_config: {pprof_config: {" NO_CPU
+				   ", process_cpu: {path: /silent, seconds: 10}}}\n",
+				   &err),
+		&err);
 	REQUIRE_OK(thread_start(&t, "order", order, &o, &err), &err);
 	wait_requests(&f, 1);
 	atomic_store(&o.canceled, true);

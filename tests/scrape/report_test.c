@@ -5,13 +5,14 @@
 
 #include "base/clock.h"
 #include "base/metrics.h"
-#include "discovery/loop.h"
+#include "discovery/sources/loop.h"
 #include "scrape/manager.h"
 #include "tests/check.h"
 #include "tests/scrape/fake_sink.h"
 #include "tests/scrape/http_target.h"
 
-#define ONLY(profiles) "  profiling_config: {pprof_config: {process_cpu: {enabled: false}, " \
+#define ONLY(profiles) \
+	"  profiling_config: {pprof_config: {process_cpu: {enabled: false}, " \
 	"memory: {enabled: false}, block: {enabled: false}, mutex: {enabled: false}, " \
 	"goroutine: {enabled: false}, " profiles "}}\n"
 
@@ -31,8 +32,10 @@ static void make_set(struct fixture *f, const char *labels)
 	struct config *c = NULL;
 	struct err err;
 
-	buf_printf(&text, "scrape_configs:\n- job_name: j\n" ONLY("m: {path: /m}")
-		"  static_configs: [{targets: ['a:1'], labels: {%s}}]\n", labels);
+	buf_printf(&text,
+		"scrape_configs:\n- job_name: j\n" ONLY(
+			"m: {path: /m}") "  static_configs: [{targets: ['a:1'], labels: {%s}}]\n",
+		labels);
 	CHECK_OK(config_load_text("c.yml", STR("."), buf_str(&text), &c, &err), &err);
 	g->v = c->scrape[0].sd.statics;
 	g->n = c->scrape[0].sd.statics_n;
@@ -74,9 +77,12 @@ static void scrape(void *ctx)
 	struct fixture *f = ctx;
 
 	for (size_t i = 0; i < f->scrapes; i++)
-		report_scrape(f->report, f->set, f->set->v, &(struct report_scrape){
-			.start_ns = 1234567890 + (int64_t)i * NS_PER_S,
-			.duration_ns = 250 * NS_PER_MS, .samples = 7, .bytes = 99, .up = true });
+		report_scrape(f->report, f->set, f->set->v,
+			&(struct report_scrape){ .start_ns = 1234567890 + (int64_t)i * NS_PER_S,
+				.duration_ns = 250 * NS_PER_MS,
+				.samples = 7,
+				.bytes = 99,
+				.up = true });
 }
 
 static void scrape_and_go(void *ctx)
@@ -148,7 +154,8 @@ TEST(what_the_sink_refuses)
 		fixture_release(&f);
 	}
 	metrics_print(&text);
-	CHECK(str_find(buf_str(&text), STR("epimetheus_scrape_report_values_total{result=\"failed\"} "
+	CHECK(str_find(buf_str(&text),
+		STR("epimetheus_scrape_report_values_total{result=\"failed\"} "
 		"27\n")) >= 0);
 	buf_release(&text);
 }
@@ -161,7 +168,8 @@ static void apply(struct scrape_manager *m, const char *jobs, int port)
 	struct config *c = NULL;
 	struct err err;
 
-	buf_printf(&text, "global: {scrape_interval: 250ms, scrape_timeout: 200ms}\n"
+	buf_printf(&text,
+		"global: {scrape_interval: 250ms, scrape_timeout: 200ms}\n"
 		"scrape_configs:\n");
 	buf_printf(&text, jobs, port);
 	CHECK_OK(config_load_text("c.yml", STR("/tmp"), buf_str(&text), &c, &err), &err);
@@ -173,9 +181,10 @@ static void apply(struct scrape_manager *m, const char *jobs, int port)
 
 TEST(targets_come_fail_and_go)
 {
-	static const char *const jobs = "- job_name: j\n"
-		"  static_configs: [{targets: ['127.0.0.1:%d', '127.0.0.1:1']}]\n"
-		ONLY("heap: {path: /good}");
+	static const char *const jobs =
+		"- job_name: j\n"
+		"  static_configs: [{targets: ['127.0.0.1:%d', '127.0.0.1:1']}]\n" ONLY(
+			"heap: {path: /good}");
 	struct http_target *target = http_target_open();
 	struct scrape_manager_options o = { .workers = 2 };
 	struct scrape_manager *m;
@@ -192,18 +201,26 @@ TEST(targets_come_fail_and_go)
 	buf_add_char(&want, '\0');
 	CHECK(fake_sink_wait_numbers(&sink, want.ptr, 2));
 	buf_clear(&want);
-	buf_printf(&want, "scrape_samples_scraped{instance=\"127.0.0.1:%d\", job=\"j\", "
-		"profile=\"heap\"} 3 @", http_target_port(target));
+	buf_printf(&want,
+		"scrape_samples_scraped{instance=\"127.0.0.1:%d\", job=\"j\", "
+		"profile=\"heap\"} 3 @",
+		http_target_port(target));
 	buf_add_char(&want, '\0');
 	CHECK(fake_sink_wait_numbers(&sink, want.ptr, 2));
-	CHECK(fake_sink_wait_numbers(&sink, "up{instance=\"127.0.0.1:1\", job=\"j\", "
-		"profile=\"heap\"} 0 @", 2));
+	CHECK(fake_sink_wait_numbers(&sink,
+		"up{instance=\"127.0.0.1:1\", job=\"j\", "
+		"profile=\"heap\"} 0 @",
+		2));
 	CHECK_INT(fake_sink_numbers(&sink, "stale"), 0);
 
-	apply(m, "- job_name: j\n  static_configs: [{targets: ['127.0.0.1:%d']}]\n"
-		ONLY("heap: {path: /good}"), http_target_port(target));
-	CHECK(fake_sink_wait_numbers(&sink, "up{instance=\"127.0.0.1:1\", job=\"j\", "
-		"profile=\"heap\"} stale\n", 1));
+	apply(m,
+		"- job_name: j\n  static_configs: [{targets: ['127.0.0.1:%d']}]\n" ONLY(
+			"heap: {path: /good}"),
+		http_target_port(target));
+	CHECK(fake_sink_wait_numbers(&sink,
+		"up{instance=\"127.0.0.1:1\", job=\"j\", "
+		"profile=\"heap\"} stale\n",
+		1));
 	CHECK_INT(fake_sink_numbers(&sink, "stale"), 4);
 	scrape_manager_close(m); /* the end of the server ends no series */
 	CHECK_INT(fake_sink_numbers(&sink, "stale"), 4);

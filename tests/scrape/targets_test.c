@@ -46,13 +46,16 @@ static struct target_set *expand(const char *job, struct err *err)
 	return s;
 }
 
-#define NONE "process_cpu: {enabled: false}, memory: {enabled: false}, block: {enabled: false}, " \
+#define NONE \
+	"process_cpu: {enabled: false}, memory: {enabled: false}, block: {enabled: false}, " \
 	"mutex: {enabled: false}, goroutine: {enabled: false}"
 #define ONLY(profile) "profiling_config: {pprof_config: {" NONE ", " profile "}}, "
 #define MEM ONLY("m: {path: /m}")
-#define CPU "profiling_config: {pprof_config: {memory: {enabled: false}, " \
+#define CPU \
+	"profiling_config: {pprof_config: {memory: {enabled: false}, " \
 	"block: {enabled: false}, mutex: {enabled: false}, goroutine: {enabled: false}}}, "
 
+/* clang-format off */
 static const struct row expansion_rows[] = {
 	{ "every profile that is on, with its own times", "static_configs: [{targets: ['a:1']}]",
 	  "block{instance=\"a:1\", job=\"j\"} http://a:1/debug/pprof/block 10s/5s\n"
@@ -175,6 +178,7 @@ static const struct row expansion_rows[] = {
 	  "static_configs: [{targets: ['a:1']}]",
 	  "error instance 0 in group 0: no profile name\n" },
 };
+/* clang-format on */
 
 TEST(expansion)
 {
@@ -198,8 +202,10 @@ TEST(expansion)
 TEST(what_a_cpu_endpoint_shares)
 {
 	struct err err;
-	struct target_set *s = expand(ONLY("x: {path: /debug/pprof/profile}, h: {path: /heap}")
-		"static_configs: [{targets: ['a:1']}]", &err);
+	struct target_set *s = expand(
+		ONLY("x: {path: /debug/pprof/profile}, h: {path: /heap}") "static_configs: [{targets: "
+																  "['a:1']}]",
+		&err);
 
 	REQUIRE(s && s->n == 2);
 	CHECK_STR(s->v[0].name, "h");
@@ -212,7 +218,8 @@ TEST(what_a_cpu_endpoint_shares)
 
 TEST(global_urls)
 {
-	static const char *const rows[][4] = { /* url, listen address, external url, want */
+	static const char *const rows[][4] = {
+		/* url, listen address, external url, want */
 		{ "http://a:1/x", "0.0.0.0:7272", "https://ext/y", "http://a:1/x" },
 		{ "http://localhost:1/x?y", "0.0.0.0:7272", "https://ext:9/y", "http://ext:1/x?y" },
 		{ "http://127.0.0.1:7272/x", "0.0.0.0:7272", "https://ext:9/y", "https://ext:9/x" },
@@ -232,6 +239,7 @@ TEST(global_urls)
 
 TEST(urls_with_another_parameter)
 {
+	/* clang-format off */
 	static const char *const rows[][2] = {
 		{ "http://a:1/x", "http://a:1/x?seconds=a+%26" },
 		{ "http://a:1/x?seconds=9", "http://a:1/x?seconds=a+%26" },
@@ -239,6 +247,7 @@ TEST(urls_with_another_parameter)
 		{ "http://a:1/x?secondsx=9&s=seconds=1",
 			"http://a:1/x?secondsx=9&s=seconds=1&seconds=a+%26" },
 	};
+	/* clang-format on */
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct buf out = { 0 };

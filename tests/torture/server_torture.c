@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/fs.h"
+#include "base/gzip/gzip.h"
 #include "base/log.h"
 #include "cmd/epimetheus/server.h"
 #include "proto/pprof.h"
@@ -49,14 +50,13 @@ static bool profile(struct buf *gz, int64_t value)
 		struct pprof_function fn = { .start_line = 1 + i,
 			.name = pprof_builder_string(b, str_of(names[i])),
 			.filename = pprof_builder_string(b, STR("main.go")) };
-		struct pprof_line line = { .function = pprof_builder_function(b, &fn),
-			.line = i + 1 };
+		struct pprof_line line = { .function = pprof_builder_function(b, &fn), .line = i + 1 };
 		struct pprof_location l = { .address = 4096u + (unsigned)i, .mapping = PPROF_NONE };
 
 		locations[i] = pprof_builder_location(b, l, &line, 1);
 	}
-	label = (struct pprof_label){ .key = pprof_builder_string(b, STR("handler")),
-		.str = pprof_builder_string(b, STR("/a")) };
+	label = (struct pprof_label){
+		.key = pprof_builder_string(b, STR("handler")), .str = pprof_builder_string(b, STR("/a")) };
 	for (int i = 0; i < 3; i++) {
 		int64_t values[2] = { value + i, (value + i) * 10000000 };
 
@@ -183,10 +183,10 @@ static bool world_open(void)
 static enum err_code as_error(int status, struct buf *out, struct err *err)
 {
 	enum err_code rc = status == 0 || status == 500 ? ERR_IO :
-		status == 503				? ERR_UNAVAILABLE :
-		status == 422				? ERR_LIMIT :
-		status == 404				? ERR_NOT_FOUND :
-							  ERR_INVALID;
+		status == 503                               ? ERR_UNAVAILABLE :
+		status == 422                               ? ERR_LIMIT :
+		status == 404                               ? ERR_NOT_FOUND :
+													  ERR_INVALID;
 
 	if (!status)
 		buf_add_cstr(out, "the connection ended");
@@ -210,7 +210,10 @@ static enum err_code ask_any(const struct torture_path *p, struct buf *out, stru
 	return rc;
 }
 
-#define GET(text) { text, ask, "GET " text }
+#define GET(text) \
+	{ \
+		text, ask, "GET " text \
+	}
 /* What is asked of the data: the same of a head and of blocks. */
 static const struct torture_path questions[] = {
 	GET("/api/v1/query?query=cpu&" SPAN),
@@ -224,7 +227,7 @@ static const struct torture_path questions[] = {
 	GET("/api/v1/query?query=cpu[1m]-cpu[1m]offset+30s&" AT),
 	GET("/api/v1/query?query=flat+by+(function)(cpu[1m])&" AT),
 	GET("/api/v1/query?query=cum_share(merge+by+(handler)(cpu[1m]),"
-	    "{function=\"main.slow\"})>0.1&" AT),
+		"{function=\"main.slow\"})>0.1&" AT),
 	GET("/api/v1/query?query=callers(focus(cpu[1m],\"slow\"),\"handle\")&" AT),
 	GET("/api/v1/query?query=changed(cpu{pod=\"q\"}[1m],cpu{pod=\"p\"}[1m])&" AT),
 	GET("/api/v1/query?query=rate(cpu{pod=~\"p|q.*\"}[1m])&" AT),
@@ -281,7 +284,6 @@ TEST(every_other_request_survives)
 	torture_all(others, sizeof(others) / sizeof(others[0]));
 }
 
-
 /* ---- what changes the data ---- */
 
 /*
@@ -313,15 +315,17 @@ static enum err_code ingest(const struct torture_path *p, struct buf *out, struc
 		usleep(10000);
 	}
 	if (status != 200)
-		rc = err_set(err, ERR_CORRUPT, "the second try: %d " STR_FMT, status,
-			STR_ARG(buf_str(&answer)));
+		rc = err_set(
+			err, ERR_CORRUPT, "the second try: %d " STR_FMT, status, STR_ARG(buf_str(&answer)));
 	snprintf(text, sizeof(text),
 		"GET /api/v1/query?format=folded&time=%lld&query=cpu:samples{job=\"ingest\"}[1s]",
 		(long long)at);
 	buf_clear(out);
 	status = client_ask(world.port, text, STR(""), out);
-	if (status != 200 || !str_is(buf_str(out), "main.main 7\nmain.main;main.handle 6\n"
-						   "main.main;main.handle;main.slow 5\n"))
+	if (status != 200 ||
+		!str_is(buf_str(out),
+			"main.main 7\nmain.main;main.handle 6\n"
+			"main.main;main.handle;main.slow 5\n"))
 		rc = err_set(err, ERR_CORRUPT, "stored: %d " STR_FMT, status, STR_ARG(buf_str(out)));
 	buf_release(&gz);
 	buf_release(&answer);

@@ -18,8 +18,8 @@ static uint64_t sweep_points(void)
 }
 
 /* Says what is wrong; the failure's site goes with it. */
-static void sweep_wrong(const struct torture_path *p, const char *how, uint64_t nth,
-	const char *what, struct str text)
+static void sweep_wrong(
+	const struct torture_path *p, const char *how, uint64_t nth, const char *what, struct str text)
 {
 	CHECK_FAIL("%s: %s, number %" PRIu64 ": %s: " STR_FMT, p->name, how, nth, what,
 		(int)(text.len > 300 ? 300 : text.len), text.ptr ? text.ptr : "");
@@ -83,15 +83,14 @@ static void sweep_all(struct sweep *s)
 
 	torture_arm(s->what, s->how, 0);
 	if (!sweep_run(s, &rc, &err))
-		CHECK_FAIL("%s: not the same twice: %s " STR_FMT, s->p->name, err.msg,
-			STR_ARG(buf_str(&s->got)));
+		CHECK_FAIL(
+			"%s: not the same twice: %s " STR_FMT, s->p->name, err.msg, STR_ARG(buf_str(&s->got)));
 	n = torture_disarm();
 	step = points && n > points ? n / points : 1;
 	for (uint64_t nth = 1; nth <= n && check_failures < before + 3; nth += step)
 		sweep_point(s, nth);
 	if (getenv("EPI_TORTURE_VERBOSE"))
-		printf("  %s: %s: %" PRIu64 " points, every %" PRIu64 "\n", s->p->name, s->name, n,
-			step);
+		printf("  %s: %s: %" PRIu64 " points, every %" PRIu64 "\n", s->p->name, s->name, n, step);
 }
 
 void torture_path(const struct torture_path *p)

@@ -113,10 +113,10 @@ MEMORY(void *, reallocarray, (void *p, size_t n, size_t size), (p, n, size))
 MEMORY(void *, aligned_alloc, (size_t align, size_t n), (align, n))
 MEMORY(char *, strdup, (const char *s), (s))
 MEMORY(char *, strndup, (const char *s, size_t n), (s, n))
-MEMORY(void *, arena_alloc, (struct arena *a, size_t n), (a, n))
-MEMORY(void *, arena_calloc, (struct arena *a, size_t n, size_t size), (a, n, size))
-MEMORY(void *, arena_alloc_raw, (struct arena *a, size_t n, size_t size), (a, n, size))
-MEMORY(char *, arena_strndup, (struct arena *a, const char *s, size_t n), (a, s, n))
+MEMORY(void *, arena_alloc, (struct arena * a, size_t n), (a, n))
+MEMORY(void *, arena_calloc, (struct arena * a, size_t n, size_t size), (a, n, size))
+MEMORY(void *, arena_alloc_raw, (struct arena * a, size_t n, size_t size), (a, n, size))
+MEMORY(char *, arena_strndup, (struct arena * a, const char *s, size_t n), (a, s, n))
 
 int __wrap_asprintf(char **out, const char *fmt, ...) PRINTF_LIKE(2, 3);
 int __wrap_asprintf(char **out, const char *fmt, ...)
@@ -232,8 +232,8 @@ CALL(void *, fopen, (const char *path, const char *mode), (path, mode), EMFILE, 
 CALL(int, socket, (int domain, int type, int protocol), (domain, type, protocol), EMFILE, -1)
 CALL(int, connect, (int fd, const struct sockaddr *a, socklen_t n), (fd, a, n), ENETUNREACH, -1)
 CALL(int, inotify_init1, (int flags), (flags), EMFILE, -1)
-CALL(int, inotify_add_watch, (int fd, const char *path, uint32_t mask), (fd, path, mask), ENOSPC,
-	-1)
+CALL(
+	int, inotify_add_watch, (int fd, const char *path, uint32_t mask), (fd, path, mask), ENOSPC, -1)
 CALL(ssize_t, getrandom, (void *p, size_t n, unsigned flags), (p, n, flags), EIO, -1)
 CALL(void *, mmap, (void *p, size_t n, int prot, int flags, int fd, off_t at),
 	(p, n, prot, flags, fd, at), ENOMEM, MAP_FAILED)

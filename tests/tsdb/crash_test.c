@@ -81,8 +81,8 @@ TEST(nothing_acknowledged_is_lost_to_kill_9)
 		CHECK_INT(m.warnings, 0);
 		model_close(&m);
 	}
-	printf("  %zu rows acknowledged, %zu refused; %zu deletions\n", m.acked, m.refused,
-		m.deleted_n);
+	printf(
+		"  %zu rows acknowledged, %zu refused; %zu deletions\n", m.acked, m.refused, m.deleted_n);
 	CHECK(m.deleted_n > 0);
 	CHECK(m.acked > n);
 	CHECK(m.level >= 2);

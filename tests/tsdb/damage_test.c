@@ -44,8 +44,7 @@ static void keep(struct damage *t, const char *below)
 	size_t n;
 
 	arena_init(&a, 0);
-	REQUIRE_OK(fs_list(arena_printf(&a, "%s%s", t->m.f.dir, below), &a, &names, &n, &err),
-		&err);
+	REQUIRE_OK(fs_list(arena_printf(&a, "%s%s", t->m.f.dir, below), &a, &names, &n, &err), &err);
 	for (size_t i = 0; i < n; i++) {
 		struct file *f = &t->files[t->n];
 		char *path = arena_printf(&a, "%s%s/" STR_FMT, t->m.f.dir, below, STR_ARG(names[i]));
@@ -77,8 +76,7 @@ static void put_back(struct damage *t)
 			continue;
 		}
 		fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0644);
-		CHECK(fd >= 0 &&
-			write(fd, f->bytes.ptr, f->bytes.len) == (ssize_t)f->bytes.len);
+		CHECK(fd >= 0 && write(fd, f->bytes.ptr, f->bytes.len) == (ssize_t)f->bytes.len);
 		close(fd);
 	}
 }
@@ -151,7 +149,7 @@ static void goes_on(struct damage *t)
 
 		arena_init(&a, 0);
 		CHECK_OK(append_wait(m->f.db, m->labels[i], (m->now_s + 1 + ahead_s[i]) * SEC, SEC,
-				 profile_random(&a, 7 + i), NULL, false, NULL, &m->f.err),
+					 profile_random(&a, 7 + i), NULL, false, NULL, &m->f.err),
 			&m->f.err);
 		arena_release(&a);
 	}
@@ -167,8 +165,7 @@ static void goes_on(struct damage *t)
 		buf_clear(&want);
 		buf_printf(&want, "@%lld\n", (long long)at_s);
 		profile_samples_text(profile_random(&a, 7 + i), &want);
-		CHECK(rows_text(m->f.db, m->labels[i], (at_s - 1) * SEC, at_s * SEC, &got,
-			&m->f.err));
+		CHECK(rows_text(m->f.db, m->labels[i], (at_s - 1) * SEC, at_s * SEC, &got, &m->f.err));
 		if (!str_has_prefix(buf_str(&got), buf_str(&want)))
 			CHECK_FAIL("%s: later row: got\n" STR_FMT "want\n" STR_FMT, t->what,
 				STR_ARG(buf_str(&got)), STR_ARG(buf_str(&want)));
@@ -257,7 +254,7 @@ TEST(every_file_is_damaged)
 	for (size_t i = 0; i < t.n && check_failures < 20; i += CHECK_STEP) {
 		const struct file *f = &t.files[i];
 		const char *second = strchr(f->path + 1, '/'),
-			   *third = second ? strchr(second + 1, '/') : NULL;
+				   *third = second ? strchr(second + 1, '/') : NULL;
 		size_t unit_n = third ? (size_t)(third - f->path) : 0;
 
 		if (f->is_dir)

@@ -11,8 +11,8 @@ static void check_rows(
 {
 	struct buf got = { 0 };
 
-	CHECK_OK(rows_text(f->db, l, min_s * SEC, max_s * SEC, &got, &f->err) ? ERR_OK : ERR_IO,
-		&f->err);
+	CHECK_OK(
+		rows_text(f->db, l, min_s * SEC, max_s * SEC, &got, &f->err) ? ERR_OK : ERR_IO, &f->err);
 	CHECK_STR(buf_str(&got), want);
 	buf_release(&got);
 }
@@ -27,11 +27,9 @@ TEST(what_is_appended_reads_back)
 	REQUIRE(fixture_open(&f));
 	l = labels_of(&f.arena, "process_cpu", "api", "a:1");
 	p = profile_of(&f.arena, two_types,
-		(const char *const[]){ "main;work 2 20000000", "main;work;leaf 1 10000000",
-			"main;idle 0 0", "main;work handler=/x 3 30000000", "main;work 1 10000000",
-			NULL });
-	REQUIRE_OK(
-		append_wait(f.db, l, 1000 * SEC, 10 * SEC, p, NULL, true, &stats, &f.err), &f.err);
+		(const char *const[]){ "main;work 2 20000000", "main;work;leaf 1 10000000", "main;idle 0 0",
+			"main;work handler=/x 3 30000000", "main;work 1 10000000", NULL });
+	REQUIRE_OK(append_wait(f.db, l, 1000 * SEC, 10 * SEC, p, NULL, true, &stats, &f.err), &f.err);
 	CHECK_INT(stats.samples, 4);
 	CHECK_INT(stats.first, 0);
 	check_rows(&f, l, 0, 2000,
@@ -70,20 +68,16 @@ TEST(real_profiles_read_back_exactly)
 			REQUIRE_OK(testdata_inflated(&f.arena, testdata[i], &raw, &f.err), &f.err);
 			REQUIRE((p = profile_read(&f.arena, body, &f.err)));
 			if (round == 0)
-				REQUIRE_OK(append_wait(f.db, l, 1000 * SEC, 10 * SEC, p, NULL,
-						   false, NULL, &f.err),
+				REQUIRE_OK(append_wait(f.db, l, 1000 * SEC, 10 * SEC, p, NULL, false, NULL, &f.err),
 					&f.err);
 			REQUIRE_OK(db_querier_open(f.db, 0, 5000 * SEC, NULL, &q, &f.err), &f.err);
-			REQUIRE_OK(matcher_init(
-				&m, MATCH_EQ, STR("instance"), str_of(testdata[i]), &f.err),
-				&f.err);
+			REQUIRE_OK(
+				matcher_init(&m, MATCH_EQ, STR("instance"), str_of(testdata[i]), &f.err), &f.err);
 			REQUIRE_OK(db_select(q, &m, 1, &f.arena, &series, &n, &f.err), &f.err);
 			CHECK_INT(n, 1);
-			REQUIRE_OK(
-				db_rows_open(q, &series[0], 0, 5000 * SEC, &rows, &f.err), &f.err);
+			REQUIRE_OK(db_rows_open(q, &series[0], 0, 5000 * SEC, &rows, &f.err), &f.err);
 			REQUIRE_OK(db_rows_next(rows, &row, &f.err), &f.err);
-			REQUIRE_OK(
-				db_row_profile(&series[0], row, &f.arena, &back, &f.err), &f.err);
+			REQUIRE_OK(db_row_profile(&series[0], row, &f.arena, &back, &f.err), &f.err);
 			REQUIRE_OK(pprof_encode(back, &encoded, &f.err), &f.err);
 			if (!profile_equal(raw, buf_str(&encoded), &why))
 				CHECK_FAIL("%s: " STR_FMT, testdata[i], STR_ARG(buf_str(&why)));
@@ -114,12 +108,11 @@ TEST(sums_are_exact)
 	REQUIRE(fixture_open(&f));
 	for (int i = 1; i <= 300; i++) {
 		struct labels l = labels_of(&f.arena, "process_cpu", "api", i % 2 ? "a:1" : "b:1");
-		struct pprof *p = profile_of(&f.arena, two_types,
-			(const char *const[]){ "main;work 2 20", "main;idle 1 7", NULL });
+		struct pprof *p = profile_of(
+			&f.arena, two_types, (const char *const[]){ "main;work 2 20", "main;idle 1 7", NULL });
 
 		REQUIRE_OK(
-			append_wait(f.db, l, i * 60 * SEC, 10 * SEC, p, NULL, true, NULL, &f.err),
-			&f.err);
+			append_wait(f.db, l, i * 60 * SEC, 10 * SEC, p, NULL, true, NULL, &f.err), &f.err);
 	}
 	REQUIRE_OK(db_querier_open(f.db, 60 * SEC, 250 * 60 * SEC, NULL, &q, &f.err), &f.err);
 	REQUIRE_OK(db_select(q, NULL, 0, &f.arena, &series, &n, &f.err), &f.err);
@@ -127,7 +120,7 @@ TEST(sums_are_exact)
 	REQUIRE_OK(accum_open(series[0].partition, 0, &acc, &f.err), &f.err);
 	for (size_t i = 0; i < n; i++)
 		CHECK_OK(db_sum(q, &(const struct db_series *){ &series[i] }, 1, &type, 60 * SEC,
-				 250 * 60 * SEC, SUM_WINDOW, acc, &f.arena, &stats, &f.err),
+					 250 * 60 * SEC, SUM_WINDOW, acc, &f.arena, &stats, &f.err),
 			&f.err);
 	CHECK_INT(stats.rows, 249);
 	CHECK_INT(stats.total, 249 * 27);
@@ -142,7 +135,7 @@ TEST(sums_are_exact)
 	accum_close(acc);
 	stats = (struct sum_stats){ 0 };
 	CHECK_OK(db_sum(q, &(const struct db_series *){ &series[1] }, 1, &type, 0, 250 * 60 * SEC,
-			 SUM_LAST, NULL, &f.arena, &stats, &f.err),
+				 SUM_LAST, NULL, &f.arena, &stats, &f.err),
 		&f.err);
 	CHECK_INT(stats.rows, 1);
 	CHECK_INT(stats.end_ns, 250 * 60 * SEC);
@@ -157,8 +150,8 @@ TEST(a_directory_is_opened_once)
 	char want[200];
 
 	REQUIRE(fixture_open(&f));
-	snprintf(want, sizeof(want),
-		"open database %s: data directory %s is locked by another process", f.dir, f.dir);
+	snprintf(want, sizeof(want), "open database %s: data directory %s is locked by another process",
+		f.dir, f.dir);
 	CHECK_ERR(db_open(&f.o, &second, &f.err), &f.err, ERR_UNAVAILABLE, want);
 	fixture_close(&f);
 }

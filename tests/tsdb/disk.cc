@@ -197,14 +197,14 @@ static Status status_of(const std::string &path, int e)
 {
 	if (!e)
 		return Status::OK();
-	return e == ENOENT ? Status::NotFound(path, strerror(e)) :
-			     Status::IOError(path, strerror(e));
+	return e == ENOENT ? Status::NotFound(path, strerror(e)) : Status::IOError(path, strerror(e));
 }
 
-class disk_file : public leveldb::WritableFile {
-    public:
+class disk_file : public leveldb::WritableFile
+{
+  public:
 	disk_file(disk *d, disk_node *node, const std::string &path, leveldb::WritableFile *real)
-	    : disk_(d), node_(node), path_(path), real_(real)
+		: disk_(d), node_(node), path_(path), real_(real)
 	{
 		size_t slash = path.rfind('/') + 1;
 
@@ -236,20 +236,22 @@ class disk_file : public leveldb::WritableFile {
 		return s.ok() ? status_of(path_, e) : s;
 	}
 
-    private:
+  private:
 	disk *disk_;
 	disk_node *node_;
 	std::string path_, manifest_dir_;
 	std::unique_ptr<leveldb::WritableFile> real_;
 };
 
-class no_logger : public leveldb::Logger {
-    public:
+class no_logger : public leveldb::Logger
+{
+  public:
 	void Logv(const char *format, va_list ap) override {}
 };
 
-class disk_env : public leveldb::EnvWrapper {
-    public:
+class disk_env : public leveldb::EnvWrapper
+{
+  public:
 	explicit disk_env(disk *d) : EnvWrapper(leveldb::Env::Default()), disk_(d) {}
 
 	Status NewWritableFile(const std::string &path, leveldb::WritableFile **out) override
@@ -304,7 +306,7 @@ class disk_env : public leveldb::EnvWrapper {
 		return Status::OK();
 	}
 
-    private:
+  private:
 	Status open_file(const std::string &path, bool anew, leveldb::WritableFile **out)
 	{
 		std::lock_guard<std::mutex> hold(disk_->lock);
@@ -317,7 +319,7 @@ class disk_env : public leveldb::EnvWrapper {
 		if (e && !part)
 			return status_of(path, e);
 		Status s = anew ? target()->NewWritableFile(path, &real) :
-				  target()->NewAppendableFile(path, &real);
+						  target()->NewAppendableFile(path, &real);
 		if (!s.ok())
 			return s;
 		if (!(node = disk_->tree.find(path)))
@@ -437,8 +439,7 @@ static enum err_code fs_sync_dir(struct fs *fs, const char *path, struct err *er
 	return e ? err_errno(err, e, "sync directory %s", path) : ERR_OK;
 }
 
-static enum err_code fs_free_bytes(
-	struct fs *fs, const char *path, uint64_t *out, struct err *err)
+static enum err_code fs_free_bytes(struct fs *fs, const char *path, uint64_t *out, struct err *err)
 {
 	struct disk *d = of(fs);
 	std::lock_guard<std::mutex> hold(d->lock);

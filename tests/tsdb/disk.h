@@ -32,7 +32,7 @@
 #define TESTS_TSDB_DISK_H
 
 #include "base/fs.h"
-#include "tsdb/store.h"
+#include "tsdb/store/store.h"
 
 #ifdef __cplusplus
 extern "C" {

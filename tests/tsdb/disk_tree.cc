@@ -147,8 +147,7 @@ void disk_tree::look_again(disk_node *dir)
 		}
 		if (at->second->is_dir)
 			look_again(at->second);
-		else if (lstat(child_path.c_str(), &st) == 0 &&
-			(uint64_t)st.st_size != at->second->size)
+		else if (lstat(child_path.c_str(), &st) == 0 && (uint64_t)st.st_size != at->second->size)
 			adopt(dir, name);
 		before.erase(at);
 	}
@@ -226,15 +225,14 @@ void disk_tree::rename(const std::string &from, const std::string &to)
 {
 	std::string from_name, to_name;
 	disk_node *from_dir = parent_of(from, &from_name), *child = find(from),
-		  *to_dir = parent_of(to, &to_name);
+			  *to_dir = parent_of(to, &to_name);
 
 	if (!child || !to_dir)
 		return;
 	from_dir->now.erase(from_name);
 	to_dir->now[to_name] = child;
 	child->parent = to_dir;
-	to_dir->steps.push_back(
-		{ disk_step::RENAME, ++steps_, to_name, child, from_dir, from_name });
+	to_dir->steps.push_back({ disk_step::RENAME, ++steps_, to_name, child, from_dir, from_name });
 }
 
 void disk_tree::write(disk_node *file, uint64_t at, const char *p, size_t n)

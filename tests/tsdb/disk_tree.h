@@ -41,17 +41,19 @@ struct disk_node {
 	std::vector<disk_step> steps;
 };
 
-class disk_random {
-    public:
+class disk_random
+{
+  public:
 	explicit disk_random(uint64_t seed) : state_(seed) {}
 	uint64_t below(uint64_t n); // [0, n)
 
-    private:
+  private:
 	uint64_t state_;
 };
 
-class disk_tree {
-    public:
+class disk_tree
+{
+  public:
 	explicit disk_tree(const char *dir);
 	disk_node *find(const std::string &path); // nullptr: not there
 	disk_node *parent_of(const std::string &path, std::string *name); // nullptr: not there
@@ -70,7 +72,7 @@ class disk_tree {
 	uint64_t bytes() const;
 	std::string path_of(const disk_node *node) const;
 
-    private:
+  private:
 	disk_node *make(bool is_dir, disk_node *parent);
 	void adopt(disk_node *dir, const std::string &name);
 	static void apply(disk_node *dir, const disk_step &s);

@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "base/thread.h"
-#include "tsdb/db_internal.h"
+#include "tsdb/catalog/db_internal.h"
 
 bool fixture_reopen(struct fixture *f)
 {
@@ -89,8 +89,7 @@ static uint32_t location_of(struct pprof_builder *b, struct str name)
 
 	f.system_name = f.name;
 	line.function = pprof_builder_function(b, &f);
-	return pprof_builder_location(
-		b, (struct pprof_location){ .mapping = PPROF_NONE }, &line, 1);
+	return pprof_builder_location(b, (struct pprof_location){ .mapping = PPROF_NONE }, &line, 1);
 }
 
 static void sample_of(struct pprof_builder *b, struct str line)
@@ -174,7 +173,7 @@ struct pprof *profile_random(struct arena *a, uint64_t seed)
 			buf_printf(&line, " new=n%d", (int)(draw(&state) % 100000));
 		buf_printf(&line, " %d %lld", (int)(draw(&state) % 4),
 			(long long)(kind == 3 ? -(int64_t)(draw(&state) % 1000) :
-						(int64_t)(draw(&state) % 3) * 10000000));
+									(int64_t)(draw(&state) % 3) * 10000000));
 		sample_of(b, buf_str(&line));
 	}
 	if (buf_failed(&line) || pprof_builder_finish(b, &out, &err))

@@ -44,8 +44,7 @@ static void print_sorted(struct str *lines, size_t n, struct buf *out)
 static void profile_stack_text(const struct pprof *p, const struct pprof_sample *s, struct buf *out)
 {
 	for (uint32_t k = s->location_n; k-- > 0;) {
-		const struct pprof_location *l =
-			&p->locations[p->location_ids[s->location_first + k]];
+		const struct pprof_location *l = &p->locations[p->location_ids[s->location_first + k]];
 
 		buf_add_str(out, p->strings[p->functions[p->lines[l->line_first].function].name]);
 		if (k)

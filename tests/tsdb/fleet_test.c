@@ -41,8 +41,8 @@ static uint64_t hash_of(struct world *w, uint32_t service, uint32_t pod, uint64_
 	CHECK(n > 0);
 	for (uint32_t i = 1; i < n; i++)
 		CHECK(items[i - 1] < items[i]);
-	return hash_bytes(items, n * sizeof(*items),
-		hash_bytes(values, (size_t)n * columns * sizeof(*values), n));
+	return hash_bytes(
+		items, n * sizeof(*items), hash_bytes(values, (size_t)n * columns * sizeof(*values), n));
 }
 
 TEST(a_scrape_is_a_function_of_its_numbers)
@@ -131,11 +131,9 @@ static void check_stored(struct world *w, struct partition *p, const struct flee
 		struct pprof *f;
 
 		REQUIRE_OK(
-			fleet_profile(w->f, w->s, service, pod, i, start_ns, &w->arena, &f, &x.err),
-			&x.err);
+			fleet_profile(w->f, w->s, service, pod, i, start_ns, &w->arena, &f, &x.err), &x.err);
 		t.ts_ns = f->time_nanos;
-		CHECK_OK(append_wait(x.db, labels, f->time_nanos, interval, f, kinds, true, &stats,
-				 &x.err),
+		CHECK_OK(append_wait(x.db, labels, f->time_nanos, interval, f, kinds, true, &stats, &x.err),
 			&x.err);
 	}
 	fleet_row(w->f, symbols, w->s, service, pod, k, start_ns, &row);
@@ -169,16 +167,15 @@ static void check_both_ways(const struct fleet_params *params)
 		struct row row;
 
 		fleet_row(w.f, &symbols, w.s, service, pod, 0, 1000, &row);
-		REQUIRE_OK(fleet_profile(w.f, w.s, service, pod, 0, 1000, &w.arena, &f, &w.err),
-			&w.err);
+		REQUIRE_OK(fleet_profile(w.f, w.s, service, pod, 0, 1000, &w.arena, &f, &w.err), &w.err);
 		fleet_row(w.f, &symbols, w.s, service, pod, 0, 1000, &row);
 		check_same(&w, p, f, &row);
 		if (pod < 2)
 			check_stored(&w, p, &symbols, service, pod, 3 * 8640 + 1000 + pod);
 	}
 	CHECK_INT(sym_nodes_n(p), nodes); /* fleet_symbols had put all there */
-	CHECK_ERR(fleet_symbols(w.f, service, 4, p, &w.arena, &symbols, &w.err), &w.err,
-		ERR_INVALID, "the partition of a fleet's symbols is not empty");
+	CHECK_ERR(fleet_symbols(w.f, service, 4, p, &w.arena, &symbols, &w.err), &w.err, ERR_INVALID,
+		"the partition of a fleet's symbols is not empty");
 	partition_close(p);
 	world_close(&w);
 }
@@ -202,8 +199,7 @@ TEST(counters_fall_only_when_a_process_restarts)
 		for (uint64_t k = 17300; k < 17500 && kinds[0] == KIND_CUMULATIVE; k++) {
 			const uint32_t *items;
 			const int64_t *values;
-			uint32_t n = fleet_items(w.f, w.s, 0, 1, k, true, &items, &values),
-				 fell = 0;
+			uint32_t n = fleet_items(w.f, w.s, 0, 1, k, true, &items, &values), fell = 0;
 
 			for (uint32_t c = 0; c < columns; c++)
 				for (uint32_t j = 0; j < n && kinds[c] == KIND_CUMULATIVE; j++)
@@ -248,8 +244,7 @@ TEST(sets_are_like_what_was_recorded)
 		NEAR(ones);
 		NEAR(heaps);
 		if (fabs(fit.samples / cases[i].samples - 1) > 0.15)
-			CHECK_FAIL("%s: %.1f samples, want %.1f", cases[i].set, fit.samples,
-				cases[i].samples);
+			CHECK_FAIL("%s: %.1f samples, want %.1f", cases[i].set, fit.samples, cases[i].samples);
 		recording_release(&r);
 		world_close(&w);
 	}

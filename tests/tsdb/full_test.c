@@ -82,8 +82,7 @@ TEST(below_the_reserve_rows_are_refused_and_queries_go_on)
 	disk_full(f.d, 9999);
 	fixture_maintain(&f.m.f);
 	CHECK_INT(db_state(f.m.f.db, &err), DB_FULL);
-	snprintf(want, sizeof(want), "disk is full: 9999 bytes free in %s, reserve 10000",
-		f.m.f.dir);
+	snprintf(want, sizeof(want), "disk is full: 9999 bytes free in %s, reserve 10000", f.m.f.dir);
 	CHECK_STR(str_of(err.msg), want);
 	refused = f.m.refused;
 	for (int i = 0; i < 10; i++)

@@ -98,8 +98,8 @@ void kept_release(struct kept *k)
 	free(k->dir);
 }
 
-void kept_damage(const struct kept *k, const struct kept_file *f, enum kept_damage kind,
-	uint64_t at, uint64_t n)
+void kept_damage(
+	const struct kept *k, const struct kept_file *f, enum kept_damage kind, uint64_t at, uint64_t n)
 {
 	char *path = path_of(k, f->path), byte;
 	int fd = -1;

@@ -30,7 +30,6 @@ extern const char *const kept_damage_names[KEPT_DAMAGES];
 void kept_damage(const struct kept *k, const struct kept_file *f, enum kept_damage kind,
 	uint64_t at, uint64_t n);
 /* The two change places. */
-void kept_exchange(
-	const struct kept *k, const struct kept_file *a, const struct kept_file *b);
+void kept_exchange(const struct kept *k, const struct kept_file *a, const struct kept_file *b);
 
 #endif

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/map.h"
-#include "tsdb/number_chunk.h"
+#include "tsdb/columns/number_chunk.h"
 
 static uint64_t from_environment(const char *name, uint64_t otherwise)
 {
@@ -53,8 +53,7 @@ bool model_init(struct model *m, uint64_t seed)
 
 		job[4] = (char)('0' + i % 3);
 		instance[2] = (char)('a' + i);
-		m->labels[i] = labels_of(
-			&m->f.arena, i < MODEL_PROFILES ? "p" : "up", job, instance);
+		m->labels[i] = labels_of(&m->f.arena, i < MODEL_PROFILES ? "p" : "up", job, instance);
 	}
 	return true;
 }
@@ -410,8 +409,8 @@ static void delete_some(struct model *m)
 	r.max_ns = m->now_s * SEC - (int64_t)model_draw(m, MODEL_RETENTION_S * SEC);
 	r.min_ns = r.max_ns - (int64_t)model_draw(m, MODEL_WINDOW_S * SEC);
 	model_wait(m);
-	if (matcher_init(&matcher, MATCH_EQ, STR("instance"),
-		    labels_get(m->labels[r.series], STR("instance")), &err))
+	if (matcher_init(&matcher, MATCH_EQ,
+			STR("instance"), labels_get(m->labels[r.series], STR("instance")), &err))
 		abort();
 	mutex_lock(&m->lock);
 	begin_deleting(m, r);

@@ -45,8 +45,7 @@ static void say_row(struct model *m, const char *what, struct labels labels, int
 		return;
 	buf_printf(&m->wrong, "%s: ", what);
 	labels_print(&m->wrong, labels);
-	buf_printf(
-		&m->wrong, " @%lld.%09lld\n", (long long)(ts_ns / SEC), (long long)(ts_ns % SEC));
+	buf_printf(&m->wrong, " @%lld.%09lld\n", (long long)(ts_ns / SEC), (long long)(ts_ns % SEC));
 }
 
 static void take(struct model *m, struct labels labels, int64_t ts_ns, uint64_t hash)
@@ -169,9 +168,8 @@ static void want_sum(
 	for (size_t i = 0; i < m->n; i++) {
 		const struct model_row *r = &m->rows[i];
 
-		if (!model_is_numeric(r->series) && (r->there || m->damage_allowed) &&
-			r->ts_ns > min_ns && r->ts_ns <= max_ns &&
-			(!of || labels_eq(m->labels[r->series], *of)))
+		if (!model_is_numeric(r->series) && (r->there || m->damage_allowed) && r->ts_ns > min_ns &&
+			r->ts_ns <= max_ns && (!of || labels_eq(m->labels[r->series], *of)))
 			sums_add_profile(&sums, profile_random(&a, r->seed));
 	}
 	sums_print(&sums, out);
@@ -187,10 +185,9 @@ static bool was_said(const struct model *m)
 static void check_sum(struct model *m)
 {
 	int64_t from_s = kept_from_ns(m) / SEC, span = m->newest_ns / SEC - from_s + 2,
-		min_ns = (from_s + 1 + (int64_t)model_draw(m, (uint64_t)span)) * SEC,
-		max_ns = min_ns + (int64_t)model_draw(m, (uint64_t)span) * SEC;
-	const struct labels *of = model_draw(m, 2) ? &m->labels[model_draw(m, MODEL_PROFILES)] :
-						     NULL;
+			min_ns = (from_s + 1 + (int64_t)model_draw(m, (uint64_t)span)) * SEC,
+			max_ns = min_ns + (int64_t)model_draw(m, (uint64_t)span) * SEC;
+	const struct labels *of = model_draw(m, 2) ? &m->labels[model_draw(m, MODEL_PROFILES)] : NULL;
 	struct buf want = { 0 }, got = { 0 };
 	bool ok;
 

@@ -68,8 +68,8 @@ static void append_some(struct model *m, size_t count)
 			continue;
 		want = expected(m, s, ts_s, seed);
 		arena_init(&a, 0);
-		CHECK_INT(append_wait(m->f.db, m->labels[s], ts_s * SEC, 10 * SEC,
-				  profile_random(&a, seed), NULL, false, NULL, &m->f.err),
+		CHECK_INT(append_wait(m->f.db, m->labels[s], ts_s * SEC, 10 * SEC, profile_random(&a, seed),
+					  NULL, false, NULL, &m->f.err),
 			want);
 		arena_release(&a);
 		if (want)
@@ -95,8 +95,7 @@ static void check_series(struct model *m, size_t s, int64_t min_s, int64_t max_s
 	CHECK(rows_text(m->f.db, m->labels[s], min_s * SEC, max_s * SEC, &got, &m->f.err));
 	if (!str_eq(buf_str(&want), buf_str(&got)))
 		CHECK_FAIL("series %zu in (%lld, %lld]: got\n" STR_FMT "want\n" STR_FMT, s,
-			(long long)min_s, (long long)max_s, STR_ARG(buf_str(&got)),
-			STR_ARG(buf_str(&want)));
+			(long long)min_s, (long long)max_s, STR_ARG(buf_str(&got)), STR_ARG(buf_str(&want)));
 	buf_release(&want);
 	buf_release(&got);
 	arena_release(&a);
@@ -163,8 +162,7 @@ static void check_all(struct model *m)
 
 	for (size_t s = 0; s < SERIES; s++) {
 		check_series(m, s, 0, m->newest_s);
-		check_series(m, s, (int64_t)draw((uint64_t)m->newest_s),
-			m->newest_s - (int64_t)draw(100));
+		check_series(m, s, (int64_t)draw((uint64_t)m->newest_s), m->newest_s - (int64_t)draw(100));
 		expected += m->n[s] > 0;
 	}
 	REQUIRE_OK(db_querier_open(m->f.db, 0, m->newest_s * SEC, NULL, &q, &m->f.err), &m->f.err);
@@ -175,8 +173,7 @@ static void check_all(struct model *m)
 		int64_t min_s = (int64_t)draw((uint64_t)m->newest_s);
 
 		if (i)
-			CHECK(labels_cmp(series[i - 1].labels, series[i].labels) <
-				(m->f.o.symbols_bytes == 1));
+			CHECK(labels_cmp(series[i - 1].labels, series[i].labels) < (m->f.o.symbols_bytes == 1));
 		check_sum(m, q, &series[i], min_s * SEC, (min_s + (int64_t)draw(300)) * SEC, 0);
 		check_sum(m, q, &series[i], 0, m->newest_s * SEC, ACCUM_BY_LABELS);
 	}
@@ -207,8 +204,7 @@ static void run(uint64_t seed, int64_t window_ns, uint64_t symbols_bytes, int ro
 		fixture_maintain(&m.f);
 		if (draw(2)) {
 			/* Windows of another length stand beside those that are there. */
-			m.f.o.window_ns = draw(4) ? m.f.o.window_ns :
-						    (int64_t)(10 + draw(100)) * SEC;
+			m.f.o.window_ns = draw(4) ? m.f.o.window_ns : (int64_t)(10 + draw(100)) * SEC;
 			REQUIRE(fixture_reopen(&m.f));
 			check_all(&m);
 		}

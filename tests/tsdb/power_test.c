@@ -8,8 +8,8 @@
 #include "tests/check.h"
 #include "tests/tsdb/disk.h"
 #include "tests/tsdb/model.h"
-#include "tsdb/db_internal.h"
-#include "tsdb/losses.h"
+#include "tsdb/catalog/db_internal.h"
+#include "tsdb/catalog/losses.h"
 
 #define ROUNDS 600
 
@@ -101,8 +101,8 @@ TEST(nothing_acknowledged_is_lost_to_power_cuts)
 		if (check_failures)
 			break;
 	}
-	printf("  %zu rows acknowledged, %zu refused; %zu deletions\n", m.acked, m.refused,
-		m.deleted_n);
+	printf(
+		"  %zu rows acknowledged, %zu refused; %zu deletions\n", m.acked, m.refused, m.deleted_n);
 	CHECK(m.deleted_n > 0);
 	CHECK(m.acked > n);
 	CHECK(m.level >= 2);

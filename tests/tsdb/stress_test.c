@@ -17,8 +17,8 @@
 #include "tests/check.h"
 #include "tests/tsdb/disk.h"
 #include "tests/tsdb/model.h"
-#include "tsdb/db_internal.h"
-#include "tsdb/losses.h"
+#include "tsdb/catalog/db_internal.h"
+#include "tsdb/catalog/losses.h"
 
 #define ROUNDS 120
 #define READY_MS 10000
@@ -64,8 +64,8 @@ static void break_something(struct stress *s)
 		disk_full(s->d, model_draw(m, 100000));
 		log_info("stress", "disk becomes full");
 	} else {
-		disk_fail(s->d, 1 + model_draw(m, kind == DISK_WRITE ? 300 : 60), kind,
-			hows[model_draw(m, 4)]);
+		disk_fail(
+			s->d, 1 + model_draw(m, kind == DISK_WRITE ? 300 : 60), kind, hows[model_draw(m, 4)]);
 		log_info("stress", "disk fails", LOG_S("operation", disk_kind_names[kind]));
 	}
 }
@@ -90,8 +90,7 @@ static bool no_power(void *ctx)
 
 static bool work(struct stress *s, uint64_t appends)
 {
-	return model_work(&s->m, appends, no_power, s->d) ||
-		wrong("at work", s->m.wrong.ptr);
+	return model_work(&s->m, appends, no_power, s->d) || wrong("at work", s->m.wrong.ptr);
 }
 
 /* A faulty disk may refuse it, a mended one may not. */
@@ -104,8 +103,7 @@ static bool open_again(struct stress *s)
 	if (!s->m.faults)
 		return wrong("open", err.msg);
 	mend(s);
-	return !model_open(&s->m, &err) || disk_is_cut(s->d) ||
-		wrong("open a mended disk", err.msg);
+	return !model_open(&s->m, &err) || disk_is_cut(s->d) || wrong("open a mended disk", err.msg);
 }
 
 /* Opened, at work, broken, at work, mended, at work. */
@@ -181,8 +179,9 @@ static bool until_killed(struct stress *s)
 		child(s, fds[1]);
 	}
 	close(fds[1]);
-	ok = pid > 0 && model_follow(&s->m, fds[0], pid, 1 + (int)model_draw(&s->m, 150),
-		model_draw(&s->m, 5) == 0);
+	ok = pid > 0 &&
+		model_follow(
+			&s->m, fds[0], pid, 1 + (int)model_draw(&s->m, 150), model_draw(&s->m, 5) == 0);
 	close(fds[0]);
 	if (pid > 0)
 		waitpid(pid, &status, 0);
@@ -220,8 +219,8 @@ static bool until_closed(struct stress *s)
 
 static bool ends(struct stress *s)
 {
-	static bool (*const fns[ENDINGS])(struct stress *s) = { until_killed, until_cut,
-		until_closed };
+	static bool (*const fns[ENDINGS])(
+		struct stress * s) = { until_killed, until_cut, until_closed };
 	enum ending how = (enum ending)model_draw(&s->m, ENDINGS);
 
 #ifdef __SANITIZE_THREAD__

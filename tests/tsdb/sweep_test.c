@@ -113,8 +113,7 @@ static void one(enum disk_kind kind, unsigned how, const char *what, uint64_t nt
 		CHECK_FAIL("%s %d, mended, blocks: %s", what, (int)nth, err.msg);
 	check(&s, "going on", false);
 	if (!failed && (s.m.refused > 10 || s.open_failed))
-		CHECK_FAIL("%s %d: %zu appends refused without a fault", what, (int)nth,
-			s.m.refused);
+		CHECK_FAIL("%s %d: %zu appends refused without a fault", what, (int)nth, s.m.refused);
 	/* What it said is durable is so, whether it can close or not. */
 	if (nth % 2)
 		disk_power_cut(s.d);

@@ -109,8 +109,8 @@ void town_append(struct town *w, struct labels labels, int64_t ts_s)
 	struct arena a;
 
 	arena_init(&a, 0);
-	if (append_wait(w->f.db, labels, ts_s * SEC, SEC, profile_random(&a, seed), NULL, false,
-		    NULL, &w->f.err))
+	if (append_wait(w->f.db, labels, ts_s * SEC, SEC, profile_random(&a, seed), NULL, false, NULL,
+			&w->f.err))
 		town_failed("append at %lld: %s", (long long)ts_s, w->f.err.msg);
 	arena_release(&a);
 	if (w->n == w->cap) {
@@ -146,8 +146,7 @@ void town_delete(
 
 	if (matcher_init(&m[0], MATCH_EQ, STR("job"), str_of(job), &w->f.err))
 		abort();
-	if (instance &&
-		matcher_init(&m[n++], MATCH_EQ, STR("instance"), str_of(instance), &w->f.err))
+	if (instance && matcher_init(&m[n++], MATCH_EQ, STR("instance"), str_of(instance), &w->f.err))
 		abort();
 	if (db_delete_series(w->f.db, m, n, from_s * SEC, to_s * SEC, &w->f.err))
 		town_failed("delete: %s", w->f.err.msg);
@@ -156,8 +155,7 @@ void town_delete(
 
 		r->deleted |= r->ts_s > from_s && r->ts_s <= to_s &&
 			str_is(labels_get(r->labels, STR("job")), job) &&
-				(!instance ||
-					str_is(labels_get(r->labels, STR("instance")), instance));
+				(!instance || str_is(labels_get(r->labels, STR("instance")), instance));
 	}
 }
 
@@ -214,12 +212,11 @@ static void tell_difference(
 	for (size_t i = 0; i < got.len && i < want.len && got.ptr[i] == want.ptr[i]; i++)
 		if (got.ptr[i] == '\n')
 			from = i + 1;
-	town_failed("line %d, %s: rows of " STR_FMT "/" STR_FMT " differ at %zu: %.*s, want %.*s",
-		line, what,
+	town_failed("line %d, %s: rows of " STR_FMT "/" STR_FMT " differ at %zu: %.*s, want %.*s", line,
+		what,
 		STR_ARG(labels_get(labels, STR("job"))),
 			STR_ARG(labels_get(labels, STR("instance"))), from,
-				(int)(got.len - from < 60 ? got.len - from : 60),
-				got.ptr ? got.ptr + from : "",
+				(int)(got.len - from < 60 ? got.len - from : 60), got.ptr ? got.ptr + from : "",
 				(int)(want.len - from < 60 ? want.len - from : 60),
 				want.ptr ? want.ptr + from : "");
 }

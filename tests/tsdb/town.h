@@ -7,7 +7,7 @@
 
 #include "tests/tsdb/disk.h"
 #include "tests/tsdb/fixture.h"
-#include "tsdb/blocks.h"
+#include "tsdb/catalog/blocks.h"
 
 #define T0 1080000 /* seconds: whole hours, and a multiple of the lengths that tests use */
 #define TOWN_WINDOW_S 10

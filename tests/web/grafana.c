@@ -5,9 +5,10 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/gzip/gzip.h"
 #include "base/json.h"
 #include "tsdb/db.h"
-#include "web/pyroscope_json.h"
+#include "web/pyroscope/json.h"
 
 struct grafana grafana;
 
@@ -109,8 +110,7 @@ static void profile(struct buf *gz, bool cpu, int64_t slow, int64_t own, const c
 		pprof_builder_type(b, STR("cpu"), STR("nanoseconds"));
 	for (int i = 0; i < 3; i++) {
 		struct pprof_function fn = { .name = pprof_builder_string(b, str_of(names[i])) };
-		struct pprof_line line = { .function = pprof_builder_function(b, &fn),
-			.line = i + 1 };
+		struct pprof_line line = { .function = pprof_builder_function(b, &fn), .line = i + 1 };
 		struct pprof_location l = { .address = 4096u + (unsigned)i, .mapping = PPROF_NONE };
 
 		locations[i] = pprof_builder_location(b, l, &line, 1);
@@ -151,8 +151,7 @@ void grafana_fill(void)
 	for (int64_t i = 0; i < 3; i++) {
 		grafana_ingest("job=demo&version=v1", T0 + 10 * i, true, 1, 5, "main.slow");
 		grafana_ingest("job=demo&version=v2", T0 + 10 * i, true, 3, 5, "main.slow");
-		grafana_ingest(
-			"job=demo&version=v1", T0 + 10 * i, false, 3 * (i + 1), i + 1, "main.wait");
+		grafana_ingest("job=demo&version=v1", T0 + 10 * i, false, 3 * (i + 1), i + 1, "main.wait");
 	}
 }
 
@@ -192,8 +191,7 @@ void grafana_pack(const char *method, const char *json, struct buf *out)
 	arena_init(&a, 0);
 	for (size_t i = 0; i < pyroscope_methods_n; i++)
 		if (!strcmp(pyroscope_methods[i].name, method))
-			must(pyroscope_json_read(
-				     &a, pyroscope_methods[i].request, str_of(json), &m, &err),
+			must(pyroscope_json_read(&a, pyroscope_methods[i].request, str_of(json), &m, &err),
 				&err);
 	if (m && buf_reserve(out, protobuf_c_message_get_packed_size(m) + 1))
 		out->len += protobuf_c_message_pack(m, (uint8_t *)out->ptr);
@@ -213,8 +211,8 @@ static bool is_status(const char *method, int status, const char *type)
 	if (grafana.r.status == status && str_is(response_header(&grafana.r, "Content-Type"), type))
 		return true;
 	printf("  %s: %d " STR_FMT " \"" STR_FMT "\", want %d %s\n", method, grafana.r.status,
-		STR_ARG(response_header(&grafana.r, "Content-Type")),
-		STR_ARG(buf_str(&grafana.r.body)), status, type);
+		STR_ARG(response_header(&grafana.r, "Content-Type")), STR_ARG(buf_str(&grafana.r.body)),
+		status, type);
 	return false;
 }
 
@@ -230,8 +228,7 @@ static bool says_proto(const char *method, const char *json, const char *want)
 	ok = is_status(method, 200, "application/proto");
 	for (size_t i = 0; i < sizeof(responses) / sizeof(responses[0]); i++)
 		if (!strcmp(responses[i].method, method))
-			m = protobuf_c_message_unpack(responses[i].response, NULL,
-				grafana.r.body.len,
+			m = protobuf_c_message_unpack(responses[i].response, NULL, grafana.r.body.len,
 				(const uint8_t *)(grafana.r.body.ptr ? grafana.r.body.ptr : ""));
 	if (m) {
 		json_init(&j, &text);

@@ -8,8 +8,9 @@
 #define TESTS_WEB_GRAFANA_H
 
 #include "proto/pprof.h"
-#include "tests/web/http_peer.h"
-#include "web/pyroscope.h"
+#include "tests/web/http/http_peer.h"
+#include "web/pyroscope/pyroscope.h"
+#include "web/web.h"
 
 #define T0 INT64_C(1700000000) /* seconds; profiles stand at T0, T0 + 10, T0 + 20 */
 #define SPAN "\"start\":\"1699999990000\",\"end\":\"1700000030000\""
@@ -32,8 +33,8 @@ extern struct grafana grafana;
 void grafana_start(void);
 void grafana_stop(void); /* closes rules as well */
 /* main;handle;leaf costs `slow`, main;handle `own`: CPU samples of 10 ms each, or goroutines. */
-void grafana_ingest(const char *labels, int64_t at_s, bool cpu, int64_t slow, int64_t own,
-	const char *leaf);
+void grafana_ingest(
+	const char *labels, int64_t at_s, bool cpu, int64_t slow, int64_t own, const char *leaf);
 /* Two versions, three profiles each, v2 is slow; and goroutines of v1, 4 then 8 then 12. */
 void grafana_fill(void);
 

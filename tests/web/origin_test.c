@@ -1,9 +1,10 @@
 /* Requests of other sites' pages, names that are not ours: the rules, and the server by them. */
-#include "web/origin.h"
+#include "web/http/origin.h"
 
 #include "tests/check.h"
-#include "tests/web/http_peer.h"
-#include "web/router.h"
+#include "tests/web/http/http_peer.h"
+#include "web/routes.h"
+#include "web/web.h"
 
 TEST(which_requests_come_from_a_foreign_page)
 {
@@ -51,8 +52,8 @@ TEST(which_requests_come_from_a_foreign_page)
 			.host = str_of(rows[i].host) };
 
 		if (origin_is_foreign(&in, str_of(rows[i].own)) != rows[i].foreign)
-			CHECK_FAIL("origin %s, site %s, host %s, own %s: want %d", rows[i].origin,
-				rows[i].site, rows[i].host, rows[i].own, rows[i].foreign);
+			CHECK_FAIL("origin %s, site %s, host %s, own %s: want %d", rows[i].origin, rows[i].site,
+				rows[i].host, rows[i].own, rows[i].foreign);
 	}
 }
 
@@ -103,8 +104,7 @@ TEST(names_that_are_none)
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		const struct flag_list names = { { "fine", wrong[i] }, 2 };
 
-		snprintf(want, sizeof(want), "allowed host \"%s\": neither HOST nor HOST:PORT",
-			wrong[i]);
+		snprintf(want, sizeof(want), "allowed host \"%s\": neither HOST nor HOST:PORT", wrong[i]);
 		CHECK_ERR(origin_check_names(&names, &err), &err, ERR_INVALID, want);
 	}
 }
@@ -154,9 +154,8 @@ static int ask(struct web *w, const char *request, const char *headers, struct r
 
 TEST(a_foreign_page_cannot_change_anything)
 {
-	static const char *const api[] = { "POST /api/v1/ingest?name=x",
-		"POST /api/v1/targets/profile", "POST /api/v1/admin/tsdb/snapshot",
-		"PUT /api/v1/admin/tsdb/delete_series" };
+	static const char *const api[] = { "POST /api/v1/ingest?name=x", "POST /api/v1/targets/profile",
+		"POST /api/v1/admin/tsdb/snapshot", "PUT /api/v1/admin/tsdb/delete_series" };
 	static const char evil[] = "Origin: https://evil.example\r\n";
 	int quits = 0;
 	struct web_options o = { .enable_lifecycle = true,
@@ -247,8 +246,8 @@ TEST(no_other_site_reads_the_api_unless_configured)
 		struct web_options o = { .cors_origin = rows[i].pattern };
 		struct web *w = open_web(&o);
 
-		snprintf(header, sizeof(header), rows[i].origin[0] ? "Origin: %s\r\n" : "%s",
-			rows[i].origin);
+		snprintf(
+			header, sizeof(header), rows[i].origin[0] ? "Origin: %s\r\n" : "%s", rows[i].origin);
 		ask(w, "GET /api/v1/format_query?query=1", header, &r);
 		CHECK_INT(r.status, 200);
 		CHECK_STR(response_header(&r, "Access-Control-Allow-Origin"), rows[i].allowed);

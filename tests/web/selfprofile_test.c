@@ -55,12 +55,10 @@ static void work_in_openssl(void *ctx)
 static bool has_name(const struct pprof *p, const struct pprof_sample *s, const char *name)
 {
 	for (uint32_t i = 0; i < s->location_n; i++) {
-		const struct pprof_location *l =
-			&p->locations[p->location_ids[s->location_first + i]];
+		const struct pprof_location *l = &p->locations[p->location_ids[s->location_first + i]];
 
 		if (l->line_n &&
-			str_is(p->strings[p->functions[p->lines[l->line_first].function].name],
-				name))
+			str_is(p->strings[p->functions[p->lines[l->line_first].function].name], name))
 			return true;
 	}
 	return false;
@@ -112,10 +110,9 @@ TEST(stacks_of_own_threads_are_named_through_libraries_without_frame_pointers)
 			break;
 		c += cost_of(p, "burn_in_c", "work_in_c");
 		ssl += cost_of(p, "hash_once", "work_in_openssl");
-		CHECK_INT(cost_of(p, "burn_in_c", "outer_of_c"),
-			cost_of(p, "burn_in_c", "work_in_c"));
-		CHECK_INT(cost_of(p, "hash_once", "thread_main"),
-			cost_of(p, "hash_once", "work_in_openssl"));
+		CHECK_INT(cost_of(p, "burn_in_c", "outer_of_c"), cost_of(p, "burn_in_c", "work_in_c"));
+		CHECK_INT(
+			cost_of(p, "hash_once", "thread_main"), cost_of(p, "hash_once", "work_in_openssl"));
 	}
 	atomic_store(&stop_work, true);
 	thread_join(&in_c);

@@ -1,5 +1,5 @@
 /* The web configuration behind a real server: TLS, client certificates, users, changes of files. */
-#include "web/web_config.h"
+#include "web/http/web_config.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -10,9 +10,9 @@
 #include "base/log.h"
 #include "base/thread.h"
 #include "tests/check.h"
-#include "tests/web/bcrypt.h"
-#include "tests/web/certs.h"
-#include "tests/web/http_peer.h"
+#include "tests/web/http/bcrypt.h"
+#include "tests/web/http/certs.h"
+#include "tests/web/http/http_peer.h"
 #include "web/web.h"
 
 /* What lies in one directory: authorities, certificates, the file itself. */
@@ -56,8 +56,7 @@ static void place_init(struct place *p)
 	authority_sign(&p->ca, "first", CERT_SERVER, at(p, "server.pem"), at(p, "server.key"));
 	authority_sign(&p->ca, "alice", CERT_CLIENT, at(p, "alice.pem"), at(p, "alice.key"));
 	authority_sign(&p->ca, "late", CERT_CLIENT_EXPIRED, at(p, "late.pem"), at(p, "late.key"));
-	authority_sign(
-		&p->other, "mallory", CERT_CLIENT, at(p, "mallory.pem"), at(p, "mallory.key"));
+	authority_sign(&p->other, "mallory", CERT_CLIENT, at(p, "mallory.pem"), at(p, "mallory.key"));
 }
 
 static void admit(void *ctx, struct http_in *in, struct http_out *out)
@@ -142,8 +141,8 @@ TEST(tls_is_spoken_in_the_versions_allowed)
 
 	place_init(&p);
 	REQUIRE(serve(&p, TLS_FILES "}\n"));
-	CHECK_STR(str_of(web_config_priorities(p.config)),
-		"NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2");
+	CHECK_STR(
+		str_of(web_config_priorities(p.config)), "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2");
 	CHECK_INT(ask_tls(&p, NULL, NULL, &r), 200);
 	CHECK_STR(buf_str(&r.body), "welcome\n");
 	CHECK_INT(ask_tls(&p, NULL, "NORMAL:-VERS-ALL:+VERS-TLS1.2", &r), 200);
@@ -202,8 +201,8 @@ TEST(client_certificates_are_what_the_auth_type_asks_for)
 		for (int k = 0; k < 10; k++)
 			if (ask_tls(&p, clients[k / 2], versions[k % 2], &r) != rows[i].want[k / 2])
 				CHECK_FAIL("%s, %s, %s: %d, want %d", rows[i].auth,
-					clients[k / 2] ? clients[k / 2] : "none", versions[k % 2],
-					r.status, rows[i].want[k / 2]);
+					clients[k / 2] ? clients[k / 2] : "none", versions[k % 2], r.status,
+					rows[i].want[k / 2]);
 		stop(&p);
 	}
 	response_release(&r);
@@ -218,7 +217,7 @@ TEST(a_refused_client_is_told_why)
 	place_init(&p);
 	REQUIRE(serve(&p,
 		TLS_FILES ", client_ca_file: ca.pem, "
-			  "client_auth_type: RequireAndVerifyClientCert}\n"));
+				  "client_auth_type: RequireAndVerifyClientCert}\n"));
 	ask_tls(&p, NULL, NULL, &r);
 	CHECK_STR(buf_str(&r.body), "Forbidden: a client certificate is required\n");
 	ask_tls(&p, "mallory", NULL, &r);
@@ -306,7 +305,7 @@ TEST(a_changed_authority_of_clients_counts_at_once_for_old_connections_too)
 	place_init(&p);
 	REQUIRE(serve(&p,
 		TLS_FILES ", client_ca_file: ca.pem, "
-			  "client_auth_type: RequireAndVerifyClientCert}\n"));
+				  "client_auth_type: RequireAndVerifyClientCert}\n"));
 	snprintf(cert, sizeof(cert), "%s/alice.pem", p.dir);
 	snprintf(key, sizeof(key), "%s/alice.key", p.dir);
 	tls.cert_file = cert;
@@ -337,8 +336,8 @@ static int ask_as(struct place *p, const char *credentials, struct response *r)
 
 	if (credentials) {
 		gnutls_base64_encode2(&plain, &coded);
-		snprintf(header, sizeof(header), "Authorization: Basic %.*s\r\n", (int)coded.size,
-			coded.data);
+		snprintf(
+			header, sizeof(header), "Authorization: Basic %.*s\r\n", (int)coded.size, coded.data);
 		gnutls_free(coded.data);
 	}
 	peer_ask(p->port, r, "GET /x", header, (struct str){ 0 });
@@ -379,8 +378,7 @@ TEST(users_sign_in_with_what_bcrypt_says)
 	CHECK_INT(ask_as(&p, "alice:new", &r), 200);
 	CHECK_INT(ask_as(&p, "alice:se:cret", &r), 401);
 	CHECK_INT(ask_as(&p, "bob:pass", &r), 401);
-	write_text(
-		&p, "web.yml", "basic_auth_users: {alice: plain}\n"); /* wrong: nothing changes */
+	write_text(&p, "web.yml", "basic_auth_users: {alice: plain}\n"); /* wrong: nothing changes */
 	usleep(1200000);
 	CHECK_INT(ask_as(&p, "alice:new", &r), 200);
 	response_release(&r);
@@ -411,6 +409,7 @@ TEST(headers_of_the_file_are_on_every_answer)
 
 /* ---- the check ---- */
 
+/* clang-format off */
 static const struct {
 	const char *text;
 	enum err_code rc;
@@ -474,6 +473,7 @@ static const struct {
 	{ "basic_auth_users:\n  \"a:b\": x\n", ERR_INVALID,
 		":2:3: a user's name is not empty and holds no colon" },
 };
+/* clang-format on */
 
 TEST(what_is_wrong_in_a_file_is_said_with_its_place)
 {

@@ -8,7 +8,7 @@
 #include "base/thread.h"
 #include "proto/pprof.h"
 #include "tests/check.h"
-#include "tests/web/http_peer.h"
+#include "tests/web/http/http_peer.h"
 #include "web/selfprofile.h"
 #include "web/ui_assets.h"
 
@@ -35,9 +35,7 @@ static void quit(void *ctx)
 
 static struct web_options options(void)
 {
-	return (struct web_options){
-		.listen_address = "127.0.0.1:0", .reload = reload, .quit = quit
-	};
+	return (struct web_options){ .listen_address = "127.0.0.1:0", .reload = reload, .quit = quit };
 }
 
 static struct web *open_web(const struct web_options *o)
@@ -179,9 +177,9 @@ TEST(metrics_in_the_text_format)
 
 TEST(the_page_and_its_files)
 {
-	static const char *const pages[] = { "GET /", "GET /explore", "GET /services",
-		"GET /compare", "GET /alerts", "GET /rules", "GET /targets", "GET /service-discovery",
-		"GET /status", "GET /tsdb-status", "GET /config", "GET /flags" };
+	static const char *const pages[] = { "GET /", "GET /explore", "GET /services", "GET /compare",
+		"GET /alerts", "GET /rules", "GET /targets", "GET /service-discovery", "GET /status",
+		"GET /tsdb-status", "GET /config", "GET /flags" };
 	struct web_options o = options();
 	struct web *w = open_web(&o);
 	struct response r = { 0 };
@@ -285,6 +283,7 @@ TEST(prefixes)
 
 TEST(options_that_make_no_sense)
 {
+	/* clang-format off */
 	static const struct {
 		const char *external_url, *route_prefix, *cors, *msg;
 	} rows[] = {
@@ -300,6 +299,7 @@ TEST(options_that_make_no_sense)
 			"route prefix \"a b\": letters, digits and / - . _ ~ may stand in it" },
 		{ NULL, NULL, "(", "CORS origin: error parsing regexp: missing ): (" },
 	};
+	/* clang-format on */
 	struct web *w = NULL;
 	struct err err;
 
@@ -411,12 +411,14 @@ static void capture(void *ctx)
 
 TEST(a_profile_of_the_server_itself)
 {
+	/* clang-format off */
 	static const struct row wrong[] = {
 		{ "GET /debug/pprof/profile?seconds=0", 400,
 			"seconds is a number from 1 to 600\n" },
 		{ "GET /debug/pprof/profile?seconds=601", 400, NULL },
 		{ "GET /debug/pprof/profile?seconds=x", 400, NULL },
 	};
+	/* clang-format on */
 	struct web_options o = options();
 	struct web *w;
 	struct response r = { 0 };
@@ -428,8 +430,7 @@ TEST(a_profile_of_the_server_itself)
 	arena_init(&a, 0);
 	w = open_web(&o);
 	ASK_ALL(w, wrong);
-	CHECK_INT(
-		get(w, "GET /debug/pprof/profile?seconds=1", "Accept-Encoding: gzip\r\n", &r), 200);
+	CHECK_INT(get(w, "GET /debug/pprof/profile?seconds=1", "Accept-Encoding: gzip\r\n", &r), 200);
 	CHECK_STR(response_header(&r, "Content-Type"), "application/octet-stream");
 	CHECK_STR(response_header(&r, "Content-Encoding"), "");
 	CHECK_STR(response_header(&r, "Content-Disposition"), "attachment; filename=\"profile\"");
@@ -457,8 +458,7 @@ TEST(one_capture_at_a_time_and_none_outlives_the_server)
 		get(w, "GET /debug/pprof/profile?seconds=1", "", &r);
 	}
 	CHECK_INT(r.status, 500);
-	CHECK_STR(
-		buf_str(&r.body), "Could not enable CPU profiling: cpu profiling already in use\n");
+	CHECK_STR(buf_str(&r.body), "Could not enable CPU profiling: cpu profiling already in use\n");
 	CHECK_STR(response_header(&r, "X-Go-Pprof"), "1");
 	CHECK_STR(response_header(&r, "Content-Type"), "text/plain; charset=utf-8");
 	began = clock_monotonic_ns();

@@ -12,7 +12,7 @@
 #include <time.h>
 
 #include "tests/fleet/fleet.h"
-#include "tsdb/chunk.h"
+#include "tsdb/columns/chunk.h"
 
 #define CHUNKS 6u
 #define FIRST_SCRAPE 2000u
@@ -134,9 +134,7 @@ static void add_floor(const struct data *d, double *places, double *values)
 				uint64_t set = d->rows[r].label_sets ? d->rows[r].label_sets[i] : 0;
 
 				if (v)
-					cells[n++] = (struct cell){
-						(uint64_t)d->rows[r].stacks[i] << 32 | set, r, v
-					};
+					cells[n++] = (struct cell){ (uint64_t)d->rows[r].stacks[i] << 32 | set, r, v };
 			}
 		qsort(cells, n, sizeof(*cells), cell_cmp);
 		for (size_t i = 0, j; i < n; i = j) {
@@ -237,13 +235,12 @@ static void print(const char *name, uint32_t rows, const struct figures *f)
 	double n = (double)f->sizes.samples, m = n / 1e6;
 
 	printf("%-17s %4u %5.0f %5.2f | %5.2f %5.3f = %.3f %.3f %.3f %.3f %.3f | %.3f %.3f | "
-	       "%4.0f %5.0f | %4.0f %4.0f %5.0f %4.0f %5.0f\n",
+		   "%4.0f %5.0f | %4.0f %4.0f %5.0f %4.0f %5.0f\n",
 		name, rows, n / rows / CHUNKS, n / (double)f->sizes.entries, f->row_bytes / n,
 		(double)f->sizes.total / n, (double)f->sizes.heads / n, (double)f->sizes.ids / n,
-		(double)f->sizes.positions / n, (double)f->sizes.values / n,
-		(double)f->sizes.sums / n, f->floor_places / n, f->floor_values / n,
-		m / f->row_encode, m / f->row_add, m / f->encode, m / f->part, m / f->whole,
-		m / f->unpack, f->parse * 1e6 / CHUNKS);
+		(double)f->sizes.positions / n, (double)f->sizes.values / n, (double)f->sizes.sums / n,
+		f->floor_places / n, f->floor_values / n, m / f->row_encode, m / f->row_add, m / f->encode,
+		m / f->part, m / f->whole, m / f->unpack, f->parse * 1e6 / CHUNKS);
 }
 
 static void run(const struct fleet_params *params, uint32_t rows)
@@ -291,10 +288,10 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	printf("%-17s %4s %5s %5s | %5s %5s = %5s %5s %5s %5s %5s | %5s %5s | %4s %5s | %4s %4s "
-	       "%5s "
-	       "%4s %5s\n",
-		"set", "rows", "n", "/key", "row", "chunk", "heads", "ids", "place", "value",
-		"sums", "floor", "value", "rowE", "rowA", "enc", "part", "whole", "unp", "parse");
+		   "%5s "
+		   "%4s %5s\n",
+		"set", "rows", "n", "/key", "row", "chunk", "heads", "ids", "place", "value", "sums",
+		"floor", "value", "rowE", "rowA", "enc", "part", "whole", "unp", "parse");
 	for (size_t i = 0; i < fleet_sets_n; i++)
 		if (argc < 2 || !*argv[1] || !strcmp(argv[1], fleet_sets[i].name))
 			run(&fleet_sets[i], rows);

@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "tests/fleet/fleet.h"
-#include "tsdb/rollup_internal.h"
+#include "tsdb/rollup/rollup_internal.h"
 
 #define PODS_MAX 64u
 #define HOURS_MAX 24u
@@ -86,8 +86,7 @@ static void add_hour(struct bench *b, uint32_t pod, uint32_t hour)
 			fleet_row(b->fleet, &b->symbols, b->scratch, 0, pod, scrape, 0, r);
 			ts[i] = (int64_t)scrape * r->interval_ns;
 			ids = arena_alloc_raw(&arena, (size_t)r->n * 2 + 1, sizeof(*ids));
-			values = arena_alloc_raw(
-				&arena, (size_t)r->n * r->columns_n + 1, sizeof(*values));
+			values = arena_alloc_raw(&arena, (size_t)r->n * r->columns_n + 1, sizeof(*values));
 			memcpy(ids, r->stacks, r->n * sizeof(*ids));
 			memset(ids + r->n, 0, r->n * sizeof(*ids));
 			if (r->label_sets)
@@ -203,11 +202,10 @@ static void print(struct bench *b)
 	for (int i = 0; i < PARTS; i++) {
 		double cells = (double)(b->cells[i] ? b->cells[i] : 1);
 
-		printf("%-14s %8" PRIu64 " %12" PRIu64 " %7.2f%% %8" PRIu64 " %8.2f %8.2f\n",
-			part_names[i], b->records[i], b->bytes[i],
-			100.0 * (double)b->bytes[i] / (double)b->bytes[RAW],
-			b->cells[i] / (b->records[i] ? b->records[i] : 1),
-			(double)b->bytes[i] / cells, (double)b->plain[i] / cells);
+		printf("%-14s %8" PRIu64 " %12" PRIu64 " %7.2f%% %8" PRIu64 " %8.2f %8.2f\n", part_names[i],
+			b->records[i], b->bytes[i], 100.0 * (double)b->bytes[i] / (double)b->bytes[RAW],
+			b->cells[i] / (b->records[i] ? b->records[i] : 1), (double)b->bytes[i] / cells,
+			(double)b->plain[i] / cells);
 		if (i != RAW)
 			rollups += b->bytes[i];
 	}
@@ -215,16 +213,15 @@ static void print(struct bench *b)
 		100.0 * (double)rollups / (double)b->bytes[RAW],
 		(double)b->bytes[RAW] / (double)b->samples);
 	for (int i = SERIES_1H; i <= GROUP_1D; i++)
-		printf("%-14s decode and add, M cells/s: %.0f compressed, %.0f not\n",
-			part_names[i], speed(b, (enum part)i, true), speed(b, (enum part)i, false));
+		printf("%-14s decode and add, M cells/s: %.0f compressed, %.0f not\n", part_names[i],
+			speed(b, (enum part)i, true), speed(b, (enum part)i, false));
 	printf("add chunks %.1f M samples/s; encode %.2f ms, join %.2f ms, functions %.2f ms "
-	       "each\n",
+		   "each\n",
 		(double)b->samples * 1e3 / (double)b->add_chunk_ns,
 		(double)b->encode_ns / 1e6 /
-			(double)(b->records[SERIES_1H] + b->records[SERIES_1D] +
-				b->records[GROUP_1H] + b->records[GROUP_1D]),
-		(double)b->join_ns / 1e6 /
-			(double)(b->records[SERIES_1H] * 2 + b->records[GROUP_1H]),
+			(double)(b->records[SERIES_1H] + b->records[SERIES_1D] + b->records[GROUP_1H] +
+				b->records[GROUP_1D]),
+		(double)b->join_ns / 1e6 / (double)(b->records[SERIES_1H] * 2 + b->records[GROUP_1H]),
 		(double)b->functions_ns / 1e6 /
 			(double)(b->records[FUNCTIONS_1H] + b->records[FUNCTIONS_1D]));
 }

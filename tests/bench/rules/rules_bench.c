@@ -31,7 +31,7 @@ struct benching {
 
 struct way {
 	const char *name;
-	bool alike;      /* one selector and window for all rules of a service */
+	bool alike; /* one selector and window for all rules of a service */
 	bool by_service; /* a group has the rules of a service */
 	unsigned each;
 };
@@ -123,8 +123,7 @@ static enum err_code make_rules(
 			uint32_t service = (uint32_t)(w->by_service ? i : k);
 			unsigned rule = (unsigned)(w->by_service ? k : i);
 
-			add_rule(&text, w, fleet_service_name(service, job), rule,
-				b->functions[service][rule]);
+			add_rule(&text, w, fleet_service_name(service, job), rule, b->functions[service][rule]);
 		}
 	}
 	if (buf_failed(&text))
@@ -150,8 +149,7 @@ static enum err_code check_rules(struct rule_manager *m, size_t *rules, struct e
 		for (size_t i = 0; i < s.groups_n && !rc; i++)
 			for (size_t k = 0; k < s.groups[i].rules_n && !rc; k++, ++*rules)
 				if (s.groups[i].rules[k].health != RULE_OK)
-					rc = err_set(err, ERR_INVALID,
-						STR_FMT ": \"" STR_FMT "\"",
+					rc = err_set(err, ERR_INVALID, STR_FMT ": \"" STR_FMT "\"",
 						STR_ARG(s.groups[i].rules[k].rule->expr),
 						STR_ARG(s.groups[i].rules[k].last_error));
 		rules_snapshot_release(&s);
@@ -162,10 +160,9 @@ static enum err_code check_rules(struct rule_manager *m, size_t *rules, struct e
 
 static enum err_code measure(struct benching *b, const struct way *w, struct err *err)
 {
-	const struct rule_manager_options o = { .engine = b->engine,
-		.db = b->db,
-		.manual = true,
-		.resend_delay_ns = NS_PER_MIN };
+	const struct rule_manager_options o = {
+		.engine = b->engine, .db = b->db, .manual = true, .resend_delay_ns = NS_PER_MIN
+	};
 	struct rule_manager *m = NULL;
 	struct rule_set *set = NULL;
 	double cpu[ROUNDS_MAX], wall[ROUNDS_MAX];
@@ -187,8 +184,8 @@ static enum err_code measure(struct benching *b, const struct way *w, struct err
 	}
 	if ((rc = check_rules(m, &rules, err)))
 		goto done;
-	printf("{\"name\":\"%s\",\"rules\":%zu,\"groups\":%zu,\"cpu_s\":[", w->name, rules,
-		set->groups_n);
+	printf(
+		"{\"name\":\"%s\",\"rules\":%zu,\"groups\":%zu,\"cpu_s\":[", w->name, rules, set->groups_n);
 	for (uint64_t i = 0; i < b->rounds; i++)
 		printf("%s%.4f", i ? "," : "", cpu[i]);
 	printf("],\"wall_s\":[");
@@ -242,8 +239,9 @@ int main(int argc, char **argv)
 	rc = command_flags(flags, sizeof(flags) / sizeof(flags[0]),
 		"Processor time of a round of all rules.", argc, argv, NULL, 0, &args_n, &err);
 	b.at_ns = (int64_t)at_s * NS_PER_S;
-	if (!rc && (!b.db_options.dir || !at_s || !b.services || b.services > 1000 || !b.rounds ||
-			   b.rounds > ROUNDS_MAX))
+	if (!rc &&
+		(!b.db_options.dir || !at_s || !b.services || b.services > 1000 || !b.rounds ||
+			b.rounds > ROUNDS_MAX))
 		rc = err_set(&err, ERR_INVALID, "--data, --at, services and rounds are needed");
 	if (!rc)
 		rc = run(&b, &err);

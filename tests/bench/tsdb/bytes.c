@@ -42,7 +42,7 @@ static enum err_code append(
 
 	arena_reset(&t->arena);
 	if ((rc = fleet_profile(t->fleet, t->scratch, service, pod, FIRST_SCRAPE + scrape, start,
-		     &t->arena, &profile, err)))
+			 &t->arena, &profile, err)))
 		return rc;
 	snprintf(instance, sizeof(instance), "pod%02" PRIu32, pod);
 	v[0] = (struct label){ STR(LABEL_NAME), str_of(fleet_profile_name(t->fleet)) };
@@ -103,8 +103,8 @@ enum err_code bench_bytes(int argc, char **argv, struct err *err)
 	db_options_default(&o);
 	o.dir = NULL;
 	if ((rc = command_flags(flags, sizeof(flags) / sizeof(flags[0]),
-		     "Bytes per sample of a block that a database cut.", argc, argv, NULL, 0,
-		     &args_n, err)))
+			 "Bytes per sample of a block that a database cut.", argc, argv, NULL, 0, &args_n,
+			 err)))
 		return rc;
 	if (t.window_minutes && 120 % t.window_minutes == 0)
 		o.window_ns = (int64_t)t.window_minutes * NS_PER_MIN;

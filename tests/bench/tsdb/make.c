@@ -6,7 +6,7 @@
 
 #include "base/fs.h"
 #include "tests/bench/tsdb/tsdb_bench.h"
-#include "tsdb/ladder.h"
+#include "tsdb/rollup/cascade.h"
 
 /*
  * Many days of a fleet's CPU profiles as blocks of a data directory, without a database in between:
@@ -107,8 +107,8 @@ static void sort(struct records *r)
 		qsort(r->v, r->n, sizeof(*r->v), record_cmp);
 }
 
-static enum err_code emit_series(void *ctx, bool functions, uint32_t level, int64_t step_ns,
-	struct str bytes, struct err *err)
+static enum err_code emit_series(
+	void *ctx, bool functions, uint32_t level, int64_t step_ns, struct str bytes, struct err *err)
 {
 	struct making *m = ctx;
 	const struct record head = { .level = level, .step_ns = step_ns };
@@ -120,8 +120,8 @@ static enum err_code emit_series(void *ctx, bool functions, uint32_t level, int6
 	return rc ? rc : keep(&m->series_fine, &head, bytes, err);
 }
 
-static enum err_code emit_group(void *ctx, bool functions, uint32_t level, int64_t step_ns,
-	struct str bytes, struct err *err)
+static enum err_code emit_group(
+	void *ctx, bool functions, uint32_t level, int64_t step_ns, struct str bytes, struct err *err)
 {
 	struct making *m = ctx;
 	const struct record head = { functions, m->group, level, step_ns, 0, 0 };
@@ -187,8 +187,7 @@ static enum err_code make_step(struct making *m, const struct fleet_symbols *sym
 			continue;
 		if (at > step_ns + NS_PER_HOUR)
 			break;
-		fleet_row(m->fleet, symbols, m->scratch, service, pod, (uint64_t)k, m->start_ns,
-			&rows[n]);
+		fleet_row(m->fleet, symbols, m->scratch, service, pod, (uint64_t)k, m->start_ns, &rows[n]);
 		ts[n] = at;
 		rc = hold(m, &rows[n++], err);
 	}
@@ -212,7 +211,7 @@ static enum err_code make_series(struct making *m, const struct fleet_symbols *s
 	v[1] = (struct label){ STR("instance"), str_of(instance) };
 	v[2] = group[1] = (struct label){ STR("job"), str_of(fleet_service_name(service, name)) };
 	if ((rc = block_writer_series(m->writer, slot, (struct labels){ v, 3 },
-		     (struct labels){ group, 2 }, &id, &m->group, err)))
+			 (struct labels){ group, 2 }, &id, &m->group, err)))
 		return rc;
 	for (int64_t at = block_ns; at < block_ns + m->block_ns && !rc; at += NS_PER_HOUR)
 		rc = make_step(m, symbols, service, pod, at, err);
@@ -247,8 +246,8 @@ static enum err_code make_service(struct making *m, struct partition *p,
 		rc = make_series(m, symbols, slot, service, pod, block_ns, err);
 	sort(&m->series_fine);
 	for (size_t i = 0; i < m->series_fine.n && !rc; i++)
-		rc = ladder_record(m->of_group, m->series_fine.v[i].step_ns,
-			kept(&m->series_fine, i), (struct str){ 0 }, err);
+		rc = ladder_record(m->of_group, m->series_fine.v[i].step_ns, kept(&m->series_fine, i),
+			(struct str){ 0 }, err);
 	forget(&m->series_fine);
 	if (!rc)
 		rc = ladder_end(m->of_group, err);
@@ -268,18 +267,16 @@ static enum err_code make_services(struct making *m, struct partition **partitio
 	char name[32];
 
 	for (uint32_t i = 0; i < m->services && !rc; i++)
-		if (!(rc = partition_open(str_of(fleet_service_name(i, name)), i, i, &limits,
-			      &partitions[i], err)) &&
-			!(rc = fleet_symbols(
-				  m->fleet, i, (uint32_t)m->pods, partitions[i], a, &symbols, err)))
+		if (!(rc = partition_open(
+				  str_of(fleet_service_name(i, name)), i, i, &limits, &partitions[i], err)) &&
+			!(rc = fleet_symbols(m->fleet, i, (uint32_t)m->pods, partitions[i], a, &symbols, err)))
 			rc = make_service(m, partitions[i], &symbols, i, block_ns, err);
 	sort(&m->groups);
 	for (size_t i = 0; i < m->groups.n && !rc; i++) {
 		const struct record *r = &m->groups.v[i];
 
-		rc = block_writer_group_rollup(m->writer,
-			r->functions ? ROLLUP_FUNCTIONS : ROLLUP_GROUP, r->group, r->level,
-			r->step_ns, kept(&m->groups, i), err);
+		rc = block_writer_group_rollup(m->writer, r->functions ? ROLLUP_FUNCTIONS : ROLLUP_GROUP,
+			r->group, r->level, r->step_ns, kept(&m->groups, i), err);
 	}
 	forget(&m->groups);
 	return rc;
@@ -347,8 +344,8 @@ static enum err_code in_processes(struct making *m, uint64_t blocks, struct err 
 
 			if (rc)
 				fprintf(stderr, "tsdb_bench make: %s\n", why.msg);
-			printf("{\"name\":\"made\",\"rows\":%" PRIu64 ",\"samples\":%" PRIu64 "}\n",
-				m->rows, m->samples);
+			printf("{\"name\":\"made\",\"rows\":%" PRIu64 ",\"samples\":%" PRIu64 "}\n", m->rows,
+				m->samples);
 			fflush(stdout);
 			_exit(rc != ERR_OK);
 		}
@@ -367,6 +364,7 @@ enum err_code bench_make(int argc, char **argv, struct err *err)
 	struct making m = { 0 };
 	const char *set;
 	uint64_t days;
+	/* clang-format off */
 	struct flag flags[] = {
 		{ "data", FLAG_STRING, &m.data, NULL, "The data directory; made where missing." },
 		{ "set", FLAG_STRING, &set, "fleet-cpu", "The set of the profiles; a CPU one." },
@@ -375,14 +373,15 @@ enum err_code bench_make(int argc, char **argv, struct err *err)
 		{ "days", FLAG_UINT, &days, "30",
 			"Days, up to the last midnight that begins a block." },
 	};
+	/* clang-format on */
 	enum err_code rc;
 	size_t args_n = 0;
 	struct arena a;
 	char *blocks_dir, *head_dir;
 
 	if ((rc = command_flags(flags, sizeof(flags) / sizeof(flags[0]),
-		     "Days of profiles as blocks of 3 days, or of 1 where 3 do not fit.", argc,
-		     argv, NULL, 0, &args_n, err)))
+			 "Days of profiles as blocks of 3 days, or of 1 where 3 do not fit.", argc, argv, NULL,
+			 0, &args_n, err)))
 		return rc;
 	if (!m.data || !fleet_set(set) || !m.services || !m.pods || m.pods > 100 || !days)
 		return err_set(err, ERR_INVALID, "--data, --set and sizes are needed");

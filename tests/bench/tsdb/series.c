@@ -96,8 +96,8 @@ static void print(struct making *t, const char *step, double seconds, uint64_t f
 
 	db_status(t->db, &s);
 	printf("{\"name\":\"series\",\"step\":\"%s\",\"series\":%" PRIu64 ",\"seconds\":%.3f,"
-	       "\"found\":%" PRIu64 ",\"index_bytes_per_series\":%.1f,"
-	       "\"resident_bytes_per_series\":%.1f}\n",
+		   "\"found\":%" PRIu64 ",\"index_bytes_per_series\":%.1f,"
+		   "\"resident_bytes_per_series\":%.1f}\n",
 		step, s.series, seconds, found, (double)s.index_bytes / (double)s.series,
 		(double)resident_bytes() / (double)s.series);
 	fflush(stdout);
@@ -117,9 +117,9 @@ static enum err_code select_some(struct making *t, struct err *err)
 
 	arena_init(&a, 0);
 	if ((rc = matcher_init(&m[0], MATCH_RE, STR("job"), STR("job-\\d*7"), err)) ||
-		(rc = matcher_init(&m[1], MATCH_RE, STR("instance"),
-			 STR("host-\\d*42\\.example\\.org:6060"), err)) ||
-		(rc = db_querier_open(t->db, 0, INT64_MAX, NULL, &q, err)))
+			 (rc = matcher_init(&m[1], MATCH_RE,
+				  STR("instance"), STR("host-\\d*42\\.example\\.org:6060"), err)) ||
+				  (rc = db_querier_open(t->db, 0, INT64_MAX, NULL, &q, err)))
 		goto out;
 	if ((rc = db_select(q, m, 2, &a, &v, &n, err)))
 		goto out;
@@ -211,11 +211,10 @@ enum err_code bench_series(int argc, char **argv, struct err *err)
 	db_options_default(&t.o);
 	t.o.dir = NULL;
 	if ((rc = command_flags(flags, sizeof(flags) / sizeof(flags[0]),
-		     "Memory and times of very many series.", argc, argv, NULL, 0, &args_n, err)))
+			 "Memory and times of very many series.", argc, argv, NULL, 0, &args_n, err)))
 		return rc;
 	if (!t.o.dir || t.series < INSTANCES)
-		return err_set(err, ERR_INVALID, "--data and at least %u series are needed",
-			INSTANCES);
+		return err_set(err, ERR_INVALID, "--data and at least %u series are needed", INSTANCES);
 	t.o.series_max = t.series;
 	t.ts_ns = clock_now_ns();
 	arena_init(&t.arena, 0);

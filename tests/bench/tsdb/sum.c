@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "tests/bench/tsdb/tsdb_bench.h"
-#include "tsdb/store.h"
+#include "tsdb/store/store.h"
 
 /*
  * Sums of one service over long and short windows that begin and end in the middle of everything,
@@ -64,8 +64,8 @@ static enum err_code sum_once(struct summing *s, const struct window *w, struct 
 		(rc = db_select(s->querier, &s->matcher, 1, &s->arena, &series, &n, err)))
 		return rc;
 	if (!n)
-		return err_set(err, ERR_NOT_FOUND,
-			"0 series found in the blocks: db_select does not read them");
+		return err_set(
+			err, ERR_NOT_FOUND, "0 series found in the blocks: db_select does not read them");
 	if (!(list = arena_alloc_raw(&s->arena, n, sizeof(*list))))
 		return err_set(err, ERR_NOMEM, "sum: out of memory");
 	for (size_t i = 0; i < n; i++) {
@@ -80,8 +80,8 @@ static enum err_code sum_once(struct summing *s, const struct window *w, struct 
 	if (at == types_n)
 		return err_set(err, ERR_NOT_FOUND, "the series have no type cpu/nanoseconds");
 	if ((rc = accum_open(series[0].partition, 0, &s->acc, err)) ||
-		(rc = db_sum(s->querier, list, n, &types[at], w->min_ns, w->max_ns, SUM_WINDOW,
-			 s->acc, &s->arena, &s->stats, err)))
+		(rc = db_sum(s->querier, list, n, &types[at], w->min_ns, w->max_ns, SUM_WINDOW, s->acc,
+			 &s->arena, &s->stats, err)))
 		return rc;
 	return accum_seal(s->acc, err);
 }
@@ -106,12 +106,11 @@ static enum err_code sum_rounds(struct summing *s, const struct window *w, struc
 	if (rc)
 		return rc;
 	qsort(took, s->rounds, sizeof(*took), double_cmp);
-	printf("{\"name\":\"sum\",\"window\":\"%s\",\"profiles\":%" PRIu64
-	       ",\"cells_read\":%" PRIu64
-	       ",\"total\":%.0f,\"cells\":%zu,\"first_s\":%.6f,\"min_s\":%.6f,\"median_s\":%.6f,"
-	       "\"max_s\":%.6f}\n",
-		w->name, s->stats.rows, s->stats.read, (double)s->stats.total,
-		accum_cells_n(s->acc), first, took[0], took[s->rounds / 2], took[s->rounds - 1]);
+	printf("{\"name\":\"sum\",\"window\":\"%s\",\"profiles\":%" PRIu64 ",\"cells_read\":%" PRIu64
+		   ",\"total\":%.0f,\"cells\":%zu,\"first_s\":%.6f,\"min_s\":%.6f,\"median_s\":%.6f,"
+		   "\"max_s\":%.6f}\n",
+		w->name, s->stats.rows, s->stats.read, (double)s->stats.total, accum_cells_n(s->acc), first,
+		took[0], took[s->rounds / 2], took[s->rounds - 1]);
 	return ERR_OK;
 }
 
@@ -152,7 +151,7 @@ static enum err_code add_block(struct block *b, int64_t min_ns, int64_t max_ns, 
 	struct chunk *c = chunk_open();
 	struct block_chunks *it = NULL;
 	enum err_code rc = c ? block_chunks_open(b, true, &it, err) :
-			       err_set(err, ERR_NOMEM, "raw rows: out of memory");
+						   err_set(err, ERR_NOMEM, "raw rows: out of memory");
 	double began = bench_seconds();
 	int64_t first;
 	struct str bytes;
@@ -194,8 +193,7 @@ static enum err_code load_symbols(
 	for (size_t i = 0; i < b->n && !rc; i++)
 		for (int stage = BLOCK_NAMES; stage <= BLOCK_STACKS && !rc; stage++) {
 			mutex_lock(&(*out)->lock);
-			rc = block_load_symbols(
-				b->v[i], 0, *out, (enum block_stage)stage, &lost, err);
+			rc = block_load_symbols(b->v[i], 0, *out, (enum block_stage)stage, &lost, err);
 			mutex_unlock(&(*out)->lock);
 		}
 	if (!rc && lost)
@@ -224,7 +222,7 @@ static enum err_code compare(
 			return err_set(err, ERR_CORRUPT, "cell %zu of db_sum differs", i);
 	}
 	return more == other ? ERR_OK :
-			       err_set(err, ERR_CORRUPT, "db_sum and raw rows differ in cells");
+						   err_set(err, ERR_CORRUPT, "db_sum and raw rows differ in cells");
 }
 
 /* compared: s has the sum of this window. */
@@ -247,11 +245,10 @@ static enum err_code raw_rounds(struct summing *s, const struct bench_blocks *b,
 	}
 	if (!rc) {
 		qsort(took, s->raw_rounds, sizeof(*took), double_cmp);
-		printf("{\"name\":\"raw\",\"window\":\"%s\",\"profiles\":%" PRIu64
-		       ",\"chunks\":%" PRIu64
-		       ",\"total\":%.0f,\"min_s\":%.6f,\"median_s\":%.6f,\"max_s\":%.6f}\n",
-			w->name, raw.rows, raw.chunks, (double)raw.total, took[0],
-			took[s->raw_rounds / 2], took[s->raw_rounds - 1]);
+		printf("{\"name\":\"raw\",\"window\":\"%s\",\"profiles\":%" PRIu64 ",\"chunks\":%" PRIu64
+			   ",\"total\":%.0f,\"min_s\":%.6f,\"median_s\":%.6f,\"max_s\":%.6f}\n",
+			w->name, raw.rows, raw.chunks, (double)raw.total, took[0], took[s->raw_rounds / 2],
+			took[s->raw_rounds - 1]);
 	}
 	if (!rc && !(rc = accum_seal(acc, err)) && compared)
 		rc = compare(s, acc, &raw, err);
@@ -299,18 +296,17 @@ enum err_code bench_sum(int argc, char **argv, struct err *err)
 	size_t args_n = 0;
 
 	if ((rc = command_flags(flags, sizeof(flags) / sizeof(flags[0]),
-		     "Sums over windows of a directory, against its raw rows.", argc, argv, NULL, 0,
-		     &args_n, err)))
+			 "Sums over windows of a directory, against its raw rows.", argc, argv, NULL, 0,
+			 &args_n, err)))
 		return rc;
-	if (!data || !s.rounds || s.rounds > ROUNDS_MAX || !s.raw_rounds ||
-		s.raw_rounds > ROUNDS_MAX)
+	if (!data || !s.rounds || s.rounds > ROUNDS_MAX || !s.raw_rounds || s.raw_rounds > ROUNDS_MAX)
 		return err_set(err, ERR_INVALID, "--data and rounds are needed");
 	arena_init(&s.arena, 0);
 	db_options_default(&o);
 	o.dir = data;
 	o.read_only = true;
 	if ((rc = matcher_init(&s.matcher, MATCH_EQ, STR("job"), STR("svc000"), err)) ||
-		     (rc = bench_blocks_open(data, &blocks, err)) || (rc = db_open(&o, &s.db, err)))
+			 (rc = bench_blocks_open(data, &blocks, err)) || (rc = db_open(&o, &s.db, err)))
 		goto done;
 	rc = run(&s, &blocks, err);
 done:

@@ -6,7 +6,7 @@
 #include "base/fs.h"
 #include "base/log.h"
 #include "tests/bench/tsdb/tsdb_bench.h"
-#include "tsdb/store.h"
+#include "tsdb/store/store.h"
 
 #define CACHE_BYTES (16u << 20)
 
@@ -30,7 +30,7 @@ double bench_seconds(void)
 static int block_cmp(const void *a, const void *b)
 {
 	int64_t x = block_meta(*(struct block *const *)a)->min_ns,
-		y = block_meta(*(struct block *const *)b)->min_ns;
+			y = block_meta(*(struct block *const *)b)->min_ns;
 
 	return x < y ? -1 : x > y;
 }
@@ -95,9 +95,9 @@ enum err_code bench_measure(struct block *b, const char *name, const char *set, 
 		symbols += s.symbols[i];
 	samples = (double)(s.chunks.samples ? s.chunks.samples : 1);
 	printf("{\"name\":\"%s\",\"set\":\"%s\",\"rows\":%" PRIu64 ",\"samples\":%" PRIu64
-	       ",\"nodes\":%" PRIu64 ",\"raw_bytes\":%" PRIu64 ",\"rollup_bytes\":%" PRIu64
-	       ",\"symbol_bytes\":%" PRIu64 ",\"other_bytes\":%" PRIu64
-	       ",\"raw_per_sample\":%.4f,\"rollups_of_raw\":%.4f,\"symbols_per_sample\":%.4f}\n",
+		   ",\"nodes\":%" PRIu64 ",\"raw_bytes\":%" PRIu64 ",\"rollup_bytes\":%" PRIu64
+		   ",\"symbol_bytes\":%" PRIu64 ",\"other_bytes\":%" PRIu64
+		   ",\"raw_per_sample\":%.4f,\"rollups_of_raw\":%.4f,\"symbols_per_sample\":%.4f}\n",
 		name, set, s.chunks.rows, s.chunks.samples, m->nodes, s.rows, rollups, symbols,
 		s.series + s.postings + s.meta + s.overhead, (double)s.rows / samples,
 		(double)rollups / (double)(s.rows ? s.rows : 1), (double)symbols / samples);

@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "tests/fleet/command.h"
 #include "tests/fleet/fleet.h"
-#include "tsdb/block.h"
+#include "tsdb/block/block.h"
 #include "tsdb/db.h"
 
 /* Profiles through db_append into one window, cut and measured. */

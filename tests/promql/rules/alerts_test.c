@@ -1,7 +1,7 @@
 #include "base/clock.h"
 #include "promql/rules/alerts.h"
 #include "promql/rules/rules.h"
-#include "promql/rules/template.h"
+#include "promql/rules/template/template.h"
 #include "tests/check.h"
 
 /* A rule, and what its expression has at times: "a=1 b=2" are elements {x="a"} 1, {x="b"} 2. */
@@ -65,7 +65,7 @@ static void print(struct scene *s, struct buf *out)
 	for (size_t i = 0; (a = alert_state_at(s->state, i)); i++) {
 		buf_printf(out, "%s" STR_FMT "%c%lld", i ? " " : "",
 			STR_ARG(labels_get(a->labels, STR("x"))), phases[a->phase],
-			(long long)(a->active_at_ns / NS_PER_MIN));
+				(long long)(a->active_at_ns / NS_PER_MIN));
 		if (a->fired_at_ns)
 			buf_printf(out, ",%lld", (long long)(a->fired_at_ns / NS_PER_MIN));
 		if (a->resolved_at_ns)
@@ -95,8 +95,8 @@ static void play(const char *group, const char *rule, const struct moment *m, si
 			print(&s, &text);
 		}
 		if (!str_is(buf_str(&text), m[i].want))
-			CHECK_FAIL("%s%s at %d: is \"" STR_FMT "\", want \"%s\"", group, rule,
-				(int)m[i].minute, STR_ARG(buf_str(&text)), m[i].want);
+			CHECK_FAIL("%s%s at %d: is \"" STR_FMT "\", want \"%s\"", group, rule, (int)m[i].minute,
+				STR_ARG(buf_str(&text)), m[i].want);
 	}
 	close_scene(&s);
 	buf_release(&text);
@@ -115,8 +115,8 @@ TEST(without_for_it_fires_at_once)
 
 TEST(pending_before_firing)
 {
-	PLAY("", ", for: 2m", { 1, "a=1", "aP1=1" }, { 2, "a=1", "aP1=1" },
-		{ 3, "a=1", "aF1,3=1" }, { 4, "", "a-1,3/4=1" });
+	PLAY("", ", for: 2m", { 1, "a=1", "aP1=1" }, { 2, "a=1", "aP1=1" }, { 3, "a=1", "aF1,3=1" },
+		{ 4, "", "a-1,3/4=1" });
 	PLAY("", ", for: 2m", { 1, "a=1", "aP1=1" }, { 2, "", "" }, { 3, "a=1", "aP3=1" },
 		{ 5, "a=1", "aF3,5=1" });
 	PLAY("", ", for: 2m", { 1, "a=1 b=5", "aP1=1 bP1=5" }, { 2, "b=5", "bP1=5" },
@@ -132,8 +132,8 @@ TEST(resolved_ones_are_kept_for_15_minutes)
 TEST(it_fires_again)
 {
 	PLAY("", "", { 1, "a=1", "aF1,1=1" }, { 2, "", "a-1,1/2=1" }, { 3, "a=4", "aF3,3=4" });
-	PLAY("", ", for: 1m", { 1, "a=1", "aP1=1" }, { 2, "a=1", "aF1,2=1" },
-		{ 3, "", "a-1,2/3=1" }, { 4, "a=4", "aP4=4" }, { 5, "", "" });
+	PLAY("", ", for: 1m", { 1, "a=1", "aP1=1" }, { 2, "a=1", "aF1,2=1" }, { 3, "", "a-1,2/3=1" },
+		{ 4, "a=4", "aP4=4" }, { 5, "", "" });
 }
 
 TEST(keep_firing_for)
@@ -225,8 +225,7 @@ TEST(a_canceled_query_of_a_template_changes_nothing)
 	REQUIRE(open_scene(&s, "", ", labels: {x: '{{ len (query \"up\") }}'}"));
 	CHECK_OK(alert_state_take(s.state, &x.lock, &v, 1, NS_PER_MIN, &data, &err), &err);
 	x.rc = ERR_CANCELED;
-	CHECK_INT(alert_state_take(s.state, &x.lock, &v, 1, 2 * NS_PER_MIN, &data, &err),
-		ERR_CANCELED);
+	CHECK_INT(alert_state_take(s.state, &x.lock, &v, 1, 2 * NS_PER_MIN, &data, &err), ERR_CANCELED);
 	CHECK_STR(str_of(err.msg), "query was canceled in query queue");
 	print(&s, &text);
 	CHECK_STR(buf_str(&text), "0F1,1=1");
@@ -267,8 +266,8 @@ TEST(when_it_is_sent)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		REQUIRE_OK(take(&s, rows[i].minute, rows[i].elements, &err), &err);
 		a = alert_state_at(s.state, 0);
-		CHECK_INT(alert_due(a, rows[i].minute * NS_PER_MIN, 3 * NS_PER_MIN, NS_PER_MIN),
-			rows[i].due);
+		CHECK_INT(
+			alert_due(a, rows[i].minute * NS_PER_MIN, 3 * NS_PER_MIN, NS_PER_MIN), rows[i].due);
 		CHECK_INT(a->valid_until_ns / NS_PER_MIN, rows[i].valid_until);
 	}
 	close_scene(&s);
@@ -282,8 +281,8 @@ TEST(restored)
 
 	REQUIRE(open_scene(&s, "", ", for: 10m"));
 	CHECK_OK(take(&s, 20, "a=1 b=1", &err), &err);
-	alert_state_restore(s.state, alert_state_at(s.state, 0)->labels, 12 * NS_PER_MIN,
-		20 * NS_PER_MIN);
+	alert_state_restore(
+		s.state, alert_state_at(s.state, 0)->labels, 12 * NS_PER_MIN, 20 * NS_PER_MIN);
 	CHECK_INT(alert_state_phase(s.state), ALERT_PENDING);
 	CHECK_OK(take(&s, 22, "a=1 b=1", &err), &err);
 	print(&s, &text);

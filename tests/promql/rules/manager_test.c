@@ -5,7 +5,7 @@
 #include <math.h>
 
 #include "promql/rules/manager_internal.h"
-#include "promql/rules/notifier.h"
+#include "promql/rules/notify/notifier.h"
 #include "tests/promql/world.h"
 
 struct notifier {
@@ -17,9 +17,8 @@ void notifier_send(struct notifier *n, const struct notification *v, size_t coun
 	for (size_t i = 0; i < count; i++) {
 		labels_print(&n->text, v[i].labels);
 		labels_print(&n->text, v[i].annotations);
-		buf_printf(&n->text, " %lld..%lld " STR_FMT "\n",
-			(long long)(v[i].starts_ns / NS_PER_S), (long long)(v[i].ends_ns / NS_PER_S),
-			STR_ARG(v[i].generator_url));
+		buf_printf(&n->text, " %lld..%lld " STR_FMT "\n", (long long)(v[i].starts_ns / NS_PER_S),
+			(long long)(v[i].ends_ns / NS_PER_S), STR_ARG(v[i].generator_url));
 	}
 }
 
@@ -67,9 +66,7 @@ static void apply(struct stage *s, const char *text)
 	struct err err;
 
 	REQUIRE_OK(rule_set_load_text("f.yml", str_of(text), &l, &set, &err), &err);
-	CHECK_OK(rule_manager_apply(
-			 s->m, set, labels_of(&s->w.arena, "region=eu"), &err),
-		&err);
+	CHECK_OK(rule_manager_apply(s->m, set, labels_of(&s->w.arena, "region=eu"), &err), &err);
 	rule_set_unref(set);
 	mutex_lock(&s->m->lock);
 	while (s->m->running) /* it may just have been its turn */
@@ -133,11 +130,12 @@ TEST(recorded_costs)
 
 	REQUIRE(open_stage(&s));
 	fill(&s.w);
-	apply(&s, "groups:\n- name: g\n  interval: 1h\n  labels: {from: rules}\n  rules:\n"
-		  "  - {record: 'job:share', expr: 'cum_share(merge by (job) (cpu[1m]), "
-		  "{function=\"f\"})', labels: {kind: x}}\n"
-		  "  - {record: 'all:share', expr: 'sum(job:share)'}\n"
-		  "  - {record: one, expr: '1'}\n");
+	apply(&s,
+		"groups:\n- name: g\n  interval: 1h\n  labels: {from: rules}\n  rules:\n"
+		"  - {record: 'job:share', expr: 'cum_share(merge by (job) (cpu[1m]), "
+		"{function=\"f\"})', labels: {kind: x}}\n"
+		"  - {record: 'all:share', expr: 'sum(job:share)'}\n"
+		"  - {record: one, expr: '1'}\n");
 	turn(&s, 30);
 	at(&s.w, 30, "job:share",
 		"job:share{from=\"rules\", function=\"f\", job=\"a\", kind=\"x\"} 0.8604651162790697\n"
@@ -160,12 +158,13 @@ TEST(recorded_profiles)
 	REQUIRE(open_stage(&s));
 	fill(&s.w);
 	store(&s.w, "__name__=goroutine,job=a", 20, 10, "main;f 30");
-	apply(&s, "groups:\n- name: g\n  interval: 1h\n  rules:\n"
-		  "  - {record: 'job:cpu:merged', expr: 'merge by (job) (cpu[1m])', "
-		  "labels: {x: y}}\n"
-		  "  - {record: 'go:merged', expr: 'goroutine[1m]'}\n"
-		  "  - {record: 'shares', expr: 'total(job:cpu:merged)'}\n"
-		  "  - {record: 'd', expr: 'diff(cpu[1m], cpu[1m] offset 10s)'}\n");
+	apply(&s,
+		"groups:\n- name: g\n  interval: 1h\n  rules:\n"
+		"  - {record: 'job:cpu:merged', expr: 'merge by (job) (cpu[1m])', "
+		"labels: {x: y}}\n"
+		"  - {record: 'go:merged', expr: 'goroutine[1m]'}\n"
+		"  - {record: 'shares', expr: 'total(job:cpu:merged)'}\n"
+		"  - {record: 'd', expr: 'diff(cpu[1m], cpu[1m] offset 10s)'}\n");
 	turn(&s, 30);
 	at(&s.w, 30, "job:cpu:merged",
 		"job:cpu:merged{job=\"a\", x=\"y\"} nanoseconds 430000000 of 1: "
@@ -203,9 +202,10 @@ TEST(rates_of_recorded_profiles)
 			store(&s.w, "__name__=process_cpu,job=a,pod=q", at_s, 10, "main;g 36");
 	}
 	store(&s.w, "__name__=goroutine,job=a", 120, 10, "main;f 30");
-	apply(&s, "groups:\n- name: g\n  interval: 1m\n  rules:\n"
-		  "  - {record: 'job:cpu:merged', expr: 'merge by (job) (cpu[1m])'}\n"
-		  "  - {record: 'go:merged', expr: 'merge by (job) (goroutine[10s])'}\n");
+	apply(&s,
+		"groups:\n- name: g\n  interval: 1m\n  rules:\n"
+		"  - {record: 'job:cpu:merged', expr: 'merge by (job) (cpu[1m])'}\n"
+		"  - {record: 'go:merged', expr: 'merge by (job) (goroutine[10s])'}\n");
 	turn(&s, 60);
 	turn(&s, 120);
 	CHECK_ANSWERS(&s.w, rows);
@@ -219,10 +219,11 @@ TEST(alerts_over_time)
 
 	REQUIRE(open_stage(&s));
 	put(&s, "__name__=level,job=a", 0, 5);
-	apply(&s, "groups:\n- name: g\n  interval: 1h\n  rules:\n"
-		  "  - {alert: High, expr: 'level > 3', for: 20s, labels: {sev: page},"
-		  " annotations: {s: '{{ $labels.job }} {{ $value }} "
-		  "{{ $externalLabels.region }} {{ query \"level\" | first | value }}'}}\n");
+	apply(&s,
+		"groups:\n- name: g\n  interval: 1h\n  rules:\n"
+		"  - {alert: High, expr: 'level > 3', for: 20s, labels: {sev: page},"
+		" annotations: {s: '{{ $labels.job }} {{ $value }} "
+		"{{ $externalLabels.region }} {{ query \"level\" | first | value }}'}}\n");
 	turn(&s, 10);
 	at(&s.w, 10, "ALERTS",
 		"ALERTS{alertname=\"High\", alertstate=\"pending\", job=\"a\", "
@@ -232,14 +233,12 @@ TEST(alerts_over_time)
 	at(&s.w, 30, "ALERTS",
 		"ALERTS{alertname=\"High\", alertstate=\"firing\", job=\"a\", "
 		"sev=\"page\"} 1");
-	at(&s.w, 30, "ALERTS_FOR_STATE - time()",
-		"{alertname=\"High\", job=\"a\", sev=\"page\"} -20");
+	at(&s.w, 30, "ALERTS_FOR_STATE - time()", "{alertname=\"High\", job=\"a\", sev=\"page\"} -20");
 	snprintf(want, sizeof(want),
 		"{alertname=\"High\", job=\"a\", sev=\"page\"}{s=\"a 5 eu 5\"} %lld..%lld "
 		"http://epi:7272/explore?query=level+%%3E+3&at=%lld.000"
 		"&match=%%7Bjob%%3D%%22a%%22%%7D\n",
-		(long long)(s.w.t0 / NS_PER_S + 30),
-		(long long)(s.w.t0 / NS_PER_S + 30 + 4 * 3600),
+		(long long)(s.w.t0 / NS_PER_S + 30), (long long)(s.w.t0 / NS_PER_S + 30 + 4 * 3600),
 		(long long)(s.w.t0 / NS_PER_S + 30));
 	CHECK_STR(buf_str(&s.notifier.text), want);
 	buf_clear(&s.notifier.text);
@@ -307,13 +306,13 @@ TEST(a_reload_keeps_what_it_can)
 	apply(&s, one_alert);
 	turn(&s, 10);
 	/* the alert has another annotation and goes on; the record is gone and its series ends */
-	apply(&s, "groups:\n- name: g\n  interval: 1h\n  rules:\n"
-		  "  - {alert: High, expr: 'level > 3', for: 2m, annotations: {a: b}}\n");
+	apply(&s,
+		"groups:\n- name: g\n  interval: 1h\n  rules:\n"
+		"  - {alert: High, expr: 'level > 3', for: 2m, annotations: {a: b}}\n");
 	at(&s.w, 20, "r", "r{job=\"a\"} 5");
 	ask(&s.w, (struct query_options){ .t_ns = clock_now_ns() }, "r", "");
 	turn(&s, 130);
-	at(&s.w, 130, "ALERTS",
-		"ALERTS{alertname=\"High\", alertstate=\"firing\", job=\"a\"} 1");
+	at(&s.w, 130, "ALERTS", "ALERTS{alertname=\"High\", alertstate=\"firing\", job=\"a\"} 1");
 	close_stage(&s);
 }
 
@@ -355,8 +354,9 @@ TEST(query_offset)
 	REQUIRE(open_stage(&s));
 	put(&s, "__name__=level,job=a", 0, 5);
 	put(&s, "__name__=level,job=a", 25, 6);
-	apply(&s, "groups:\n- name: g\n  interval: 1h\n  query_offset: 10s\n  rules:\n"
-		  "  - {record: r, expr: level}\n");
+	apply(&s,
+		"groups:\n- name: g\n  interval: 1h\n  query_offset: 10s\n  rules:\n"
+		"  - {record: r, expr: level}\n");
 	turn(&s, 30);
 	at(&s.w, 20, "r", "r{job=\"a\"} 5");
 	at(&s.w, 19, "r", "");
@@ -388,19 +388,19 @@ TEST(threads_take_turns)
 
 	REQUIRE(open_stage(&s));
 	arena_init(&a, 0);
-	REQUIRE_OK(rule_set_load_text("f", STR("groups:\n- {name: a, rules: [{record: ra, expr: "
+	REQUIRE_OK(rule_set_load_text("f",
+		STR("groups:\n- {name: a, rules: [{record: ra, expr: "
 					       "'1'}]}\n- {name: b, rules: [{record: rb, expr: "
 					       "'2'}]}\n"),
-			   &l, &set, &err),
+			&l, &set, &err),
 		&err);
 	REQUIRE_OK(rule_manager_apply(s.m, set, (struct labels){ 0 }, &err), &err);
 	for (int i = 0; i < 100 && turns < 3; i++) {
 		usleep(50000);
 		arena_reset(&a);
 		REQUIRE_OK(rule_manager_snapshot(s.m, &a, &snap, &err), &err);
-		turns = snap.groups[0].iterations < snap.groups[1].iterations ?
-			snap.groups[0].iterations :
-			snap.groups[1].iterations;
+		turns = snap.groups[0].iterations < snap.groups[1].iterations ? snap.groups[0].iterations :
+																		snap.groups[1].iterations;
 		rules_snapshot_release(&snap);
 	}
 	CHECK(turns >= 3);

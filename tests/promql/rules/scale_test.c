@@ -5,7 +5,7 @@
 #include <time.h>
 
 #include "promql/rules/manager_internal.h"
-#include "promql/rules/notifier.h"
+#include "promql/rules/notify/notifier.h"
 #include "tests/promql/world.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -18,9 +18,7 @@
 #define INTERVAL_S 60
 #define STACKS 400
 
-void notifier_send(struct notifier *n, const struct notification *v, size_t count)
-{
-}
+void notifier_send(struct notifier *n, const struct notification *v, size_t count) {}
 
 static void fill_service(struct world *w, int service, const char *stacks)
 {
@@ -35,8 +33,8 @@ static void fill_service(struct world *w, int service, const char *stacks)
 static void make_stacks(struct buf *out)
 {
 	for (int i = 0; i < STACKS; i++)
-		buf_printf(out, "%smain;serve;a%d;b%d;c%d;d%d %d", i ? "|" : "", i % 7, i % 19,
-			i % 53, i % 120, 1 + i % 10);
+		buf_printf(out, "%smain;serve;a%d;b%d;c%d;d%d %d", i ? "|" : "", i % 7, i % 19, i % 53,
+			i % 120, 1 + i % 10);
 	buf_add_char(out, '\0');
 }
 
@@ -68,7 +66,8 @@ TEST(a_thousand_rules)
 		for (int k = 0; k < RULES_EACH; k++)
 			buf_printf(&text,
 				"  - {alert: Share, expr: 'cum_share(merge by (job) "
-				"(cpu{job=\"svc%d\"}[5m]), {function=\"a%d\"}) > 0.1'}\n", i, k);
+				"(cpu{job=\"svc%d\"}[5m]), {function=\"a%d\"}) > 0.1'}\n",
+				i, k);
 	}
 	o.engine = w.engine;
 	o.db = w.db;
@@ -80,8 +79,7 @@ TEST(a_thousand_rules)
 		group_evaluate(&m->groups[0], w.t0 + (SCRAPES * INTERVAL_S + i) * NS_PER_S);
 		cpu = cpu_seconds() - cpu;
 		printf("  %d rules over %d services: %.2f s of processor time, %.2f s\n",
-			SERVICES * RULES_EACH, SERVICES, cpu,
-			(double)m->groups[0].evaluation_ns / 1e9);
+			SERVICES * RULES_EACH, SERVICES, cpu, (double)m->groups[0].evaluation_ns / 1e9);
 		CHECK(cpu < 30);
 	}
 	snprintf(want, sizeof(want), "{} %d", SERVICES * RULES_EACH);

@@ -1,0 +1,190 @@
+/*
+ * gzip (RFC 1952) around libdeflate's inflate. The members' headers and trailers are read here,
+ * because what is refused must be what Go's compress/gzip refuses: it checks a header's own
+ * checksum, which libdeflate does not, and ignores reserved flags, which libdeflate does not.
+ *
+ * libdeflate wants the whole output at once. A trailer says how large that was, modulo 2^32; it is
+ * believed as far as deflate could have reached it from the bytes given, and no further than the
+ * limit. Where it was wrong (several members), the room doubles and the member starts again: at
+ * most twice the work.
+ */
+#include <libdeflate.h>
+#include <stdio.h>
+
+#include "base/gzip/gzip.h"
+
+#define HEADER_BYTES 10
+#define TRAILER_BYTES 8
+#define TEXT_BYTES_MAX 512 /* of a file name or comment with its NUL, as in Go */
+#define DEFLATE_RATIO_MAX 1032 /* a match of 258 bytes in two bits */
+#define ROOM_MIN 4096
+
+enum { FLAG_HEADER_CRC = 2, FLAG_EXTRA = 4, FLAG_NAME = 8, FLAG_COMMENT = 16 };
+
+static uint32_t u32le(const unsigned char *p)
+{
+	return p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
+
+bool gzip_is(struct str s)
+{
+	return s.len >= 2 && (unsigned char)s.ptr[0] == 0x1f && (unsigned char)s.ptr[1] == 0x8b;
+}
+
+static const unsigned char *skip_text(const unsigned char *at, const unsigned char *end)
+{
+	size_t left = (size_t)(end - at);
+	const unsigned char *nul = memchr(at, 0, left < TEXT_BYTES_MAX ? left : TEXT_BYTES_MAX);
+
+	return nul ? nul + 1 : NULL;
+}
+
+/* The position behind a member's header, or NULL. */
+static const unsigned char *skip_header(const unsigned char *at, const unsigned char *end)
+{
+	const unsigned char *begin = at;
+	unsigned flags, crc;
+
+	if (end - at < HEADER_BYTES || at[0] != 0x1f || at[1] != 0x8b || at[2] != 8)
+		return NULL;
+	flags = at[3];
+	at += HEADER_BYTES;
+	if (flags & FLAG_EXTRA) {
+		if (end - at < 2 || end - at - 2 < (at[0] | at[1] << 8))
+			return NULL;
+		at += 2 + (at[0] | at[1] << 8);
+	}
+	if ((flags & FLAG_NAME) && !(at = skip_text(at, end)))
+		return NULL;
+	if ((flags & FLAG_COMMENT) && !(at = skip_text(at, end)))
+		return NULL;
+	if (flags & FLAG_HEADER_CRC) {
+		if (end - at < 2)
+			return NULL;
+		crc = libdeflate_crc32(0, begin, (size_t)(at - begin));
+		if ((crc & 0xffff) != (at[0] | (unsigned)at[1] << 8))
+			return NULL;
+		at += 2;
+	}
+	return at;
+}
+
+struct inflater {
+	struct libdeflate_decompressor *z;
+	struct arena *a;
+	size_t raw_max;
+	const char *what; /* is inflated: for errors */
+	char *out;
+	size_t used, room;
+	struct err *err;
+};
+
+/* More room, keeping what is there. */
+static enum err_code grow(struct inflater *f, size_t want)
+{
+	size_t room = want < ROOM_MIN ? ROOM_MIN : want;
+	char *wide, name[64];
+
+	if (f->room >= f->raw_max && f->out)
+		return err_set(f->err, ERR_LIMIT, "%s is more than %zu bytes inflated, the limit", f->what,
+			f->raw_max);
+	if (room > f->raw_max)
+		room = f->raw_max;
+	if (!(wide = arena_alloc_raw(f->a, room ? room : 1, 1))) {
+		snprintf(name, sizeof(name), "inflated %s", f->what);
+		return arena_fail(f->a, name, f->err);
+	}
+	if (f->used)
+		memcpy(wide, f->out, f->used);
+	f->out = wide;
+	f->room = room;
+	return ERR_OK;
+}
+
+/* One member's deflate stream and trailer; *at moves behind it. */
+static enum err_code inflate_member(
+	struct inflater *f, const unsigned char **at, const unsigned char *end)
+{
+	enum libdeflate_result result;
+	size_t in_used, out_used;
+	enum err_code rc;
+
+	for (;;) {
+		result = libdeflate_deflate_decompress_ex(f->z, *at, (size_t)(end - *at), f->out + f->used,
+			f->room - f->used, &in_used, &out_used);
+		if (result != LIBDEFLATE_INSUFFICIENT_SPACE)
+			break;
+		if ((rc = grow(f, f->room * 2)))
+			return rc;
+	}
+	if (result != LIBDEFLATE_SUCCESS)
+		return err_set(f->err, ERR_INVALID, "gzip: bad or truncated deflate data");
+	*at += in_used;
+	if (end - *at < TRAILER_BYTES)
+		return err_set(f->err, ERR_INVALID, "gzip: truncated trailer");
+	if (u32le(*at) != libdeflate_crc32(0, f->out + f->used, out_used))
+		return err_set(f->err, ERR_INVALID, "gzip: wrong checksum");
+	if (u32le(*at + 4) != (uint32_t)out_used)
+		return err_set(f->err, ERR_INVALID, "gzip: wrong size in the trailer");
+	*at += TRAILER_BYTES;
+	f->used += out_used;
+	return ERR_OK;
+}
+
+static enum err_code inflate_members(struct inflater *f, struct str body)
+{
+	const unsigned char *begin = (const unsigned char *)body.ptr, *at = begin, *end = at + body.len;
+	size_t hint = body.len > TRAILER_BYTES ? u32le(end - 4) : 0;
+	enum err_code rc;
+
+	if (hint / DEFLATE_RATIO_MAX > body.len)
+		hint = body.len * 4;
+	if ((rc = grow(f, hint)))
+		return rc;
+	while (at < end) {
+		const unsigned char *member = at;
+
+		if (!(at = skip_header(at, end))) {
+			if (member == begin)
+				return err_set(f->err, ERR_INVALID, "gzip: bad header");
+			return err_set(f->err, ERR_INVALID,
+				"gzip: %zu bytes after the last member are not gzip", (size_t)(end - member));
+		}
+		if ((rc = inflate_member(f, &at, end)))
+			return rc;
+	}
+	return ERR_OK;
+}
+
+enum err_code gzip_inflate(struct arena *a, struct str body, const char *what, size_t raw_max,
+	struct str *out, struct err *err)
+{
+	struct inflater f = { .a = a, .what = what, .raw_max = raw_max, .err = err };
+	enum err_code rc;
+
+	if (!(f.z = libdeflate_alloc_decompressor()))
+		return err_set(err, ERR_NOMEM, "gzip: out of memory");
+	rc = inflate_members(&f, body);
+	libdeflate_free_decompressor(f.z);
+	if (rc)
+		return rc;
+	*out = (struct str){ f.out, f.used };
+	return ERR_OK;
+}
+
+enum err_code gzip_compress(struct str raw, int level, struct buf *out, struct err *err)
+{
+	struct libdeflate_compressor *z = libdeflate_alloc_compressor(level);
+	size_t n;
+
+	if (!z)
+		return err_set(err, ERR_NOMEM, "gzip: out of memory");
+	n = libdeflate_gzip_compress_bound(z, raw.len);
+	if (!buf_reserve(out, n)) {
+		libdeflate_free_compressor(z);
+		return err_set(err, ERR_NOMEM, "gzip: out of memory");
+	}
+	out->len += libdeflate_gzip_compress(z, raw.ptr, raw.len, out->ptr + out->len, n);
+	libdeflate_free_compressor(z);
+	return ERR_OK;
+}

@@ -1,0 +1,114 @@
+/*
+ * HTTP client: HTTP/1.1 requests on an event loop, with the limits a scraper of strangers needs.
+ *
+ * One struct http_client serves many requests to many hosts from its event loop; connections are
+ * kept alive per (scheme, host, port, TLS settings). Names are resolved by c-ares (a static glibc
+ * cannot), "localhost" and /etc/hosts included. Each request has an absolute deadline (drips do not
+ * extend it), a cap on header bytes and on body bytes; redirects are followed where asked, at most
+ * HTTP_REDIRECTS_MAX, and credentials never cross to another host, port or scheme.
+ *
+ * An answer that has no end, or that is too large to hold, comes in pieces: see `data`.
+ *
+ * Units:     nanoseconds, bytes.
+ * Errors:    in the response: ERR_TIMEOUT "context deadline exceeded" or "nothing received for
+ *            30s", ERR_LIMIT "body size limit exceeded", ERR_UNAVAILABLE (connect, resolve, TLS,
+ *            reset; the message says which and where), ERR_INVALID (not HTTP). A status other than
+ *            200 is no error here.
+ * Ownership: a request copies what it is given. The response is valid during the callback only.
+ * Threads:   all calls for a client happen on the thread that runs its event base; callbacks too.
+ * Source:    RFC 9110, RFC 9112; the field names of Prometheus's HTTPClientConfig.
+ */
+#ifndef BASE_NET_HTTP_CLIENT_H
+#define BASE_NET_HTTP_CLIENT_H
+
+#include "base/labels.h"
+#include "base/yaml/yaml.h"
+
+#define HTTP_REDIRECTS_MAX 10
+#define HTTP_HEADER_BYTES_MAX (64u << 10)
+#define HTTP_BODY_BYTES_DEFAULT (64u << 20) /* where a request names no limit */
+
+struct event_base;
+struct http_client;
+struct http_request;
+
+/* What a configuration says about reaching a target; decoded by base/net/http_config.h. */
+struct http_config {
+	struct str username, username_file, password, password_file; /* basic_auth */
+	bool has_basic_auth;
+	struct str auth_type, credentials, credentials_file; /* authorization, bearer_token(_file) */
+	bool has_authorization;
+	struct str tls_ca, tls_ca_file, tls_cert, tls_cert_file, tls_key, tls_key_file, tls_server_name;
+	struct str tls_min_version, tls_max_version; /* TLS10..TLS13, "" */
+	bool tls_insecure_skip_verify;
+	bool follow_redirects; /* default true */
+	struct labels headers; /* http_headers */
+	struct labels header_files; /* http_headers with files: name -> path, read per request */
+};
+
+struct http_response {
+	enum err_code rc; /* ERR_OK: status, headers and body are valid */
+	struct err err;
+	int status; /* 200 also where the body went to `data` and broke off */
+	struct str reason; /* "Service Unavailable" as the server said it */
+	struct str head; /* status line and header lines as they came */
+	struct str content_type, content_encoding, location;
+	struct str body;
+	const char *final_url;
+	int64_t elapsed_ns;
+};
+
+/* A header's value, the first if there are several; "" where there is none. */
+struct str http_response_header(const struct http_response *res, const char *name);
+
+typedef void (*http_done_fn)(void *ctx, const struct http_response *res);
+/* Some bytes of the body, as they came; cut anywhere. May cancel its request. */
+typedef void (*http_data_fn)(void *ctx, struct str piece);
+
+struct http_request_options {
+	const char *method; /* NULL: "GET" */
+	struct str url; /* http:// or https:// */
+	const struct http_config *config; /* lives as long as the request; NULL: none, no redirects */
+	struct labels headers; /* added after config's; User-Agent and Authorization replace ours */
+	struct str body;
+	int64_t timeout_ns; /* absolute from the call on */
+	int64_t idle_timeout_ns; /* without a byte from the server, from the call on; 0: none */
+	size_t body_size_max; /* of the bytes as sent; 0: HTTP_BODY_BYTES_DEFAULT */
+	/*
+	 * The body of an answer 200 goes there (with the ctx of `done`) as it comes, without a limit to
+	 * its sum, and the response's is empty. The bodies of others are gathered. NULL: all are.
+	 */
+	http_data_fn data;
+};
+
+struct http_client_options {
+	struct event_base *base;
+	size_t connections_max; /* open at once; more wait in line within their deadline; 0: 1024 */
+	const char *user_agent; /* NULL: "Epimetheus/VERSION" */
+	const char *dns_servers; /* "10.0.0.1,10.0.0.2:5353"; NULL: those of /etc/resolv.conf */
+};
+
+MUST_CHECK enum err_code http_client_open(
+	const struct http_client_options *o, struct http_client **out, struct err *err);
+/* Ends what is under way with ERR_CANCELED. Not to be called from a callback. NULL is fine. */
+void http_client_close(struct http_client *c);
+
+/*
+ * done is called exactly once, never from inside http_client_send, which itself fails for what is
+ * wrong before anything is sent: the URL, a header, a credentials file that cannot be read (done is
+ * not called then). `out` may be NULL where no cancel is wanted; *out is gone once done was called.
+ */
+MUST_CHECK enum err_code http_client_send(struct http_client *c,
+	const struct http_request_options *o, http_done_fn done, void *ctx, struct http_request **out,
+	struct err *err);
+/* Nothing is called any more; NULL is fine. */
+void http_request_cancel(struct http_request *r);
+
+struct http_client_stats {
+	size_t connections; /* open now, idle ones included */
+	uint64_t connects; /* established since the client was opened */
+	uint64_t reuses; /* requests served by a kept-alive connection */
+};
+struct http_client_stats http_client_stats(const struct http_client *c);
+
+#endif

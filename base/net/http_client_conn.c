@@ -1,0 +1,585 @@
+/*
+ * One connection: resolve, connect to each address in turn, shake hands, then request out and
+ * answer in, then back to the pool. Each function that may end the connection does so as its last
+ * act, since the struct is gone then.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <event2/event.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <openssl/err.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/map.h"
+#include "base/net/http_client_internal.h"
+
+#define CONNECT_NS_MIN (2 * NS_PER_S) /* an address gets at least so much of the time left */
+#define READS_PER_EVENT 16 /* so that a quick sender does not starve the others */
+#define KEY_BYTES 256 /* host and server name: a connection is kept for minutes */
+
+enum io_status { IO_DONE, IO_WANT_READ, IO_WANT_WRITE, IO_EOF, IO_FAILED };
+
+static void on_io(evutil_socket_t fd, short what, void *ctx);
+static void on_timer(evutil_socket_t fd, short what, void *ctx);
+static void connect_next(struct conn *c);
+
+/* -------------------------------------------------------------------------------------------- */
+/* Pool */
+
+static struct conn_bucket *bucket_of(struct http_client *cl, const struct conn_key *k)
+{
+	uint64_t h = hash_bytes(k->host.ptr, k->host.len, (uint64_t)k->port << 32 ^ k->tls_id);
+
+	return &cl->pool[h & (HTTP_POOL_BUCKETS - 1)];
+}
+
+static bool key_eq(const struct conn_key *a, const struct conn_key *b)
+{
+	return a->tls == b->tls && a->port == b->port && a->tls_id == b->tls_id &&
+		str_eq(a->host, b->host) && str_eq(a->server_name, b->server_name);
+}
+
+/* Nothing is due on an idle connection: bytes or an end make it useless. */
+static bool is_alive(struct conn *c)
+{
+	char byte;
+	int rc;
+
+	if (c->ssl) { /* a session ticket may come late; it is no byte of an answer */
+		ERR_clear_error();
+		rc = SSL_peek(c->ssl, &byte, 1);
+		return rc <= 0 && SSL_get_error(c->ssl, rc) == SSL_ERROR_WANT_READ;
+	}
+	rc = (int)recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+	return rc < 0 && (errno == EAGAIN || errno == EINTR);
+}
+
+static void unpark(struct conn *c)
+{
+	TAILQ_REMOVE(&c->client->idle, c, idle_link);
+	LIST_REMOVE(c, pool_link);
+	c->state = CONN_ACTIVE;
+	evtimer_del(c->timer);
+}
+
+struct conn *conn_take(struct http_client *cl, const struct conn_key *key)
+{
+	struct conn *c, *next;
+
+	for (c = LIST_FIRST(bucket_of(cl, key)); c; c = next) {
+		next = LIST_NEXT(c, pool_link);
+		if (!key_eq(&c->key, key))
+			continue;
+		if (is_alive(c)) {
+			unpark(c);
+			c->reused = true;
+			cl->reuses++;
+			return c;
+		}
+		conn_close(c);
+	}
+	return NULL;
+}
+
+static bool watch(struct conn *c, short what)
+{
+	if (c->watching == what)
+		return true;
+	event_del(c->io);
+	c->watching = 0;
+	if (what &&
+		(event_assign(c->io, c->client->base, c->fd, (short)(what | EV_PERSIST), on_io, c) ||
+			event_add(c->io, NULL)))
+		return false;
+	c->watching = what;
+	return true;
+}
+
+static void timer_set(struct conn *c, int64_t ns)
+{
+	struct timeval tv = { ns / NS_PER_S, ns % NS_PER_S / 1000 };
+
+	evtimer_add(c->timer, &tv);
+}
+
+void conn_park(struct conn *c)
+{
+	c->req = NULL;
+	c->state = CONN_IDLE;
+	TAILQ_INSERT_TAIL(&c->client->idle, c, idle_link);
+	LIST_INSERT_HEAD(bucket_of(c->client, &c->key), c, pool_link);
+	timer_set(c, HTTP_IDLE_NS);
+	if (!watch(c, EV_READ))
+		conn_close(c);
+}
+
+/*
+ * Ends with nothing sent: a TLS peer that gets no close_notify does not mind at the end of an
+ * exchange.
+ */
+void conn_close(struct conn *c)
+{
+	if (c->state == CONN_IDLE)
+		unpark(c);
+	if (c->req)
+		c->req->conn = NULL;
+	lookup_cancel(&c->waiter);
+	if (c->io)
+		event_free(c->io);
+	if (c->timer)
+		event_free(c->timer);
+	SSL_free(c->ssl);
+	if (c->fd >= 0)
+		close(c->fd);
+	TAILQ_REMOVE(&c->client->conns, c, link);
+	c->client->connections_n--;
+	if (!TAILQ_EMPTY(&c->client->line)) /* its place is free */
+		event_active(c->client->kick, EV_TIMEOUT, 0);
+	arena_release(&c->arena);
+	free(c);
+}
+
+/* -------------------------------------------------------------------------------------------- */
+/* Failing */
+
+/* Closes the connection and tells its request. msg comes behind "PHASE ADDRESS: ". */
+static void fail(struct conn *c, enum err_code rc, const struct err *err)
+{
+	bool stale = c->reused && c->state == CONN_ACTIVE && !c->req->parser.any;
+	struct http_request *r = c->req;
+	struct err copy = *err;
+
+	conn_close(c);
+	request_failed(r, rc, &copy, stale);
+}
+
+static void fail_io(struct conn *c, const char *phase, const char *why)
+{
+	struct err err;
+
+	err_set(&err, ERR_UNAVAILABLE, "%s %s: %s", phase, c->address, why);
+	fail(c, ERR_UNAVAILABLE, &err);
+}
+
+/* -------------------------------------------------------------------------------------------- */
+/* Bytes */
+
+/*
+ * errno_value is that of the call that gave rc; *broken is set where the system, not TLS, failed.
+ */
+static enum io_status ssl_status(
+	struct conn *c, int rc, int errno_value, struct buf *why, bool *broken)
+{
+	int e = SSL_get_error(c->ssl, rc);
+
+	*broken = e == SSL_ERROR_SYSCALL;
+	switch (e) {
+	case SSL_ERROR_WANT_READ:
+		return IO_WANT_READ;
+	case SSL_ERROR_WANT_WRITE:
+		return IO_WANT_WRITE;
+	case SSL_ERROR_ZERO_RETURN:
+		return IO_EOF;
+	default:
+		tls_describe(c->ssl, e, errno_value, c->key.server_name.ptr, why);
+		return IO_FAILED;
+	}
+}
+
+static enum io_status io_read(struct conn *c, void *p, size_t n, size_t *done, struct buf *why)
+{
+	ssize_t got;
+	bool broken;
+	int rc;
+
+	if (c->ssl) {
+		ERR_clear_error();
+		errno = 0;
+		rc = SSL_read(c->ssl, p, (int)n);
+		*done = rc > 0 ? (size_t)rc : 0;
+		return rc > 0 ? IO_DONE : ssl_status(c, rc, errno, why, &broken);
+	}
+	got = recv(c->fd, p, n, 0);
+	*done = got > 0 ? (size_t)got : 0;
+	if (got > 0)
+		return IO_DONE;
+	if (got == 0)
+		return IO_EOF;
+	if (errno == EAGAIN || errno == EINTR)
+		return IO_WANT_READ;
+	buf_add_cstr(why, strerror(errno));
+	return IO_FAILED;
+}
+
+/* *broken: the socket failed; TLS over it may still have something to read. */
+static enum io_status io_write(
+	struct conn *c, struct str out, size_t *done, struct buf *why, bool *broken)
+{
+	ssize_t sent;
+	int rc;
+
+	*done = 0;
+	*broken = false;
+	if (c->ssl) {
+		ERR_clear_error();
+		errno = 0;
+		rc = SSL_write(c->ssl, out.ptr, out.len > (1u << 20) ? 1 << 20 : (int)out.len);
+		*done = rc > 0 ? (size_t)rc : 0;
+		return rc > 0 ? IO_DONE : ssl_status(c, rc, errno, why, broken);
+	}
+	sent = send(c->fd, out.ptr, out.len, MSG_NOSIGNAL);
+	if (sent >= 0) {
+		*done = (size_t)sent;
+		return IO_DONE;
+	}
+	if (errno == EAGAIN || errno == EINTR)
+		return IO_WANT_WRITE;
+	buf_add_cstr(why, strerror(errno));
+	*broken = true;
+	return IO_FAILED;
+}
+
+/* -------------------------------------------------------------------------------------------- */
+/* The exchange */
+
+/*
+ * Sends what the socket takes. Gives the events to wait for, or -1: the connection is gone. A
+ * broken socket is not the end: a server that refuses early has answered, or said in a TLS alert
+ * why, before it closed. So reading goes on.
+ */
+static int send_out(struct conn *c)
+{
+	struct str out = buf_str(&c->req->out);
+	struct buf why = { 0 };
+	enum io_status s;
+	bool broken;
+	size_t done;
+
+	while (c->out_at < out.len && !c->write_error[0]) { /* each turn sends at least a byte */
+		struct str rest = { out.ptr + c->out_at, out.len - c->out_at };
+
+		s = io_write(c, rest, &done, &why, &broken);
+		if (s == IO_WANT_READ || s == IO_WANT_WRITE)
+			return s == IO_WANT_WRITE ? EV_READ | EV_WRITE : EV_READ;
+		c->out_at += done;
+		if (s == IO_DONE)
+			continue;
+		snprintf(c->write_error, sizeof(c->write_error), STR_FMT,
+			STR_ARG(why.len ? buf_str(&why) : STR("connection closed")));
+		buf_release(&why);
+		if (!broken) {
+			fail_io(c, "tls", c->write_error);
+			return -1;
+		}
+	}
+	return EV_READ;
+}
+
+/* The answer is complete, or will never be. */
+static void end_exchange(struct conn *c, bool leftover)
+{
+	struct http_request *r = c->req;
+	bool reusable = r->parser.keep_alive && !leftover && c->out_at == r->out.len &&
+		!c->write_error[0];
+
+	r->conn = NULL;
+	c->req = NULL;
+	if (reusable)
+		conn_park(c);
+	else
+		conn_close(c);
+	request_answered(r);
+}
+
+static void on_eof(struct conn *c)
+{
+	struct err err;
+	enum err_code rc = http_parser_eof(&c->req->parser, &err);
+
+	if (!rc) {
+		end_exchange(c, true);
+		return;
+	}
+	if (c->write_error[0] && !c->req->parser.any) /* the write was told why, so the read was not */
+		fail_io(c, "write", c->write_error);
+	else
+		fail_io(c, "read", err.msg);
+}
+
+/* Gives the events to wait for, or -1: the connection is gone or parked. */
+static int read_in(struct conn *c)
+{
+	struct http_client *cl = c->client;
+	struct buf why = { 0 };
+	enum io_status s;
+	struct err err;
+	enum err_code rc;
+	struct str in;
+	size_t n;
+
+	for (int i = 0; i < READS_PER_EVENT; i++) {
+		s = io_read(c, cl->scratch, sizeof(cl->scratch), &n, &why);
+		if (s == IO_WANT_READ || s == IO_WANT_WRITE)
+			return s == IO_WANT_WRITE ? EV_READ | EV_WRITE : EV_READ;
+		if (s == IO_EOF) {
+			on_eof(c);
+			return -1;
+		}
+		if (s == IO_FAILED) {
+			buf_add_char(&why, '\0');
+			fail_io(c, c->ssl ? "tls" : "read", buf_failed(&why) ? "read failed" : why.ptr);
+			buf_release(&why);
+			return -1;
+		}
+		in = (struct str){ (const char *)cl->scratch, n };
+		rc = http_parser_feed(&c->req->parser, &in, &err);
+		if (rc) {
+			fail(c, rc, &err);
+			return -1;
+		}
+		if (c->req->parser.state == PARSE_DONE) {
+			end_exchange(c, in.len > 0);
+			return -1;
+		}
+		request_received(c->req);
+	}
+	event_active(c->io, EV_READ, 0); /* TLS may hold bytes that the socket will not announce */
+	return EV_READ;
+}
+
+static void exchange_step(struct conn *c)
+{
+	int out = send_out(c), in;
+
+	if (out < 0 || (in = read_in(c)) < 0)
+		return;
+	if (!watch(c, (short)(out | in)))
+		fail_io(c, "read", "cannot watch the socket");
+}
+
+void conn_exchange(struct conn *c, struct http_request *r)
+{
+	c->req = r;
+	r->conn = c;
+	c->state = CONN_ACTIVE;
+	c->out_at = 0;
+	c->write_error[0] = '\0';
+	evtimer_del(c->timer);
+	exchange_step(c);
+}
+
+/* -------------------------------------------------------------------------------------------- */
+/* Getting connected */
+
+static void shake_hands(struct conn *c)
+{
+	struct buf why = { 0 };
+	enum io_status s;
+	bool broken;
+	int rc;
+
+	ERR_clear_error();
+	errno = 0;
+	rc = SSL_do_handshake(c->ssl);
+	if (rc == 1) {
+		conn_exchange(c, c->req);
+		return;
+	}
+	s = ssl_status(c, rc, errno, &why, &broken);
+	if ((s == IO_WANT_READ && watch(c, EV_READ)) || (s == IO_WANT_WRITE && watch(c, EV_WRITE)))
+		return;
+	buf_add_char(&why, '\0');
+	fail_io(c, "tls", buf_failed(&why) || !why.ptr[0] ? "connection closed" : why.ptr);
+	buf_release(&why);
+}
+
+static void on_connected(struct conn *c)
+{
+	struct http_request *r = c->req;
+	struct tls_context context;
+	enum err_code rc;
+	struct err err;
+	int one = 1;
+
+	evtimer_del(c->timer);
+	setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	c->client->connects++;
+	if (!c->key.tls) {
+		conn_exchange(c, r);
+		return;
+	}
+	rc = tls_cache_get(c->client->tls, r->config, !r->foreign, &context, &err);
+	if (!rc && context.id != c->key.tls_id) /* the files changed while we connected */
+		c->key.tls_id = context.id;
+	if (!rc)
+		rc = tls_session(&context, c->fd, c->key.server_name.ptr, &c->ssl, &err);
+	if (rc) {
+		err_wrap(&err, rc, "tls %s", c->address);
+		fail(c, rc, &err);
+		return;
+	}
+	c->state = CONN_HANDSHAKE;
+	shake_hands(c);
+}
+
+static void address_text(struct conn *c)
+{
+	struct http_address *a = &c->addresses[c->address_i];
+	char ip[INET6_ADDRSTRLEN] = "";
+
+	if (a->sa.any.sa_family == AF_INET6) {
+		inet_ntop(AF_INET6, &a->sa.in6.sin6_addr, ip, sizeof(ip));
+		snprintf(c->address, sizeof(c->address), "[%s]:%u", ip, c->key.port);
+		a->sa.in6.sin6_port = htons(c->key.port);
+	} else {
+		inet_ntop(AF_INET, &a->sa.in.sin_addr, ip, sizeof(ip));
+		snprintf(c->address, sizeof(c->address), "%s:%u", ip, c->key.port);
+		a->sa.in.sin_port = htons(c->key.port);
+	}
+}
+
+/* This address did not work: remember the first one's reason, drop the socket, try the next. */
+static void address_failed(struct conn *c, const char *why)
+{
+	if (c->address_i == 0)
+		err_set(&c->first_err, ERR_UNAVAILABLE, "connect %s: %s", c->address, why);
+	watch(c, 0);
+	evtimer_del(c->timer);
+	if (c->fd >= 0)
+		close(c->fd);
+	c->fd = -1;
+	c->address_i++;
+	connect_next(c);
+}
+
+static int start_connect(struct conn *c)
+{
+	struct http_address *a = &c->addresses[c->address_i];
+
+	c->fd = socket(a->sa.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (c->fd < 0)
+		return errno;
+	if (connect(c->fd, &a->sa.any, a->len) == 0 || errno == EINPROGRESS)
+		return watch(c, EV_WRITE) ? 0 : ENOMEM;
+	return errno;
+}
+
+/* Recursion through address_failed is at most HTTP_ADDRESSES_MAX deep. */
+static void connect_next(struct conn *c)
+{
+	int64_t now = clock_monotonic_ns(), left = c->req->deadline_ns - now, share;
+	int64_t idle = c->req->received_ns + c->req->idle_timeout_ns - now;
+	int e;
+
+	if (c->address_i == c->addresses_n) {
+		fail(c, ERR_UNAVAILABLE, &c->first_err);
+		return;
+	}
+	c->state = CONN_CONNECTING;
+	address_text(c);
+	e = start_connect(c);
+	if (e) {
+		address_failed(c, strerror(e));
+		return;
+	}
+	if (c->req->idle && idle < left)
+		left = idle;
+	share = left / (int64_t)(c->addresses_n - c->address_i);
+	if (c->address_i + 1 <
+		c->addresses_n) /* the last one has all that is left: the request's deadline */
+		timer_set(c, share > CONNECT_NS_MIN ? share : CONNECT_NS_MIN);
+}
+
+static void on_resolved(
+	struct resolve_waiter *w, const struct http_address *v, size_t n, const char *problem)
+{
+	struct conn *c = (struct conn *)(void *)((char *)w - offsetof(struct conn, waiter));
+	struct err err;
+
+	if (!n) {
+		err_set(&err, ERR_UNAVAILABLE, "lookup %s: %s", c->key.host.ptr, problem);
+		fail(c, ERR_UNAVAILABLE, &err);
+		return;
+	}
+	memcpy(c->addresses, v, n * sizeof(*v));
+	c->addresses_n = n;
+	c->address_i = 0;
+	connect_next(c);
+}
+
+static void on_io(evutil_socket_t fd, short what, void *ctx)
+{
+	struct conn *c = ctx;
+	socklen_t len = sizeof(int);
+	int e = 0;
+
+	switch (c->state) {
+	case CONN_CONNECTING:
+		if (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &e, &len))
+			e = errno;
+		if (e)
+			address_failed(c, strerror(e));
+		else
+			on_connected(c);
+		return;
+	case CONN_HANDSHAKE:
+		shake_hands(c);
+		return;
+	case CONN_ACTIVE:
+		exchange_step(c);
+		return;
+	case CONN_IDLE:
+		if (!is_alive(c))
+			conn_close(c);
+		return;
+	case CONN_RESOLVING:
+		return;
+	}
+}
+
+static void on_timer(evutil_socket_t fd, short what, void *ctx)
+{
+	struct conn *c = ctx;
+
+	if (c->state == CONN_CONNECTING)
+		address_failed(c, "timed out");
+	else if (c->state == CONN_IDLE)
+		conn_close(c);
+}
+
+void conn_open(struct http_request *r, const struct conn_key *key)
+{
+	struct http_client *cl = r->client;
+	struct conn *c = calloc(1, sizeof(*c));
+	struct err err;
+
+	if (!c) {
+		err_set(&err, ERR_NOMEM, "connection: out of memory");
+		request_failed(r, ERR_NOMEM, &err, false);
+		return;
+	}
+	c->client = cl;
+	c->fd = -1;
+	c->req = r;
+	c->state = CONN_RESOLVING;
+	r->conn = c;
+	TAILQ_INSERT_TAIL(&cl->conns, c, link);
+	cl->connections_n++;
+	arena_init(&c->arena, 0);
+	c->arena.block_max = KEY_BYTES;
+	c->key = *key;
+	c->key.host = str_dup(&c->arena, key->host);
+	c->key.server_name = str_dup(&c->arena, key->server_name);
+	c->io = event_new(cl->base, -1, 0, on_io, c);
+	c->timer = evtimer_new(cl->base, on_timer, c);
+	if (!c->key.host.ptr || !c->key.server_name.ptr || !c->io || !c->timer) {
+		err_set(&err, ERR_NOMEM, "connection: out of memory");
+		fail(c, ERR_NOMEM, &err);
+		return;
+	}
+	lookup_start(cl->lookups, c->key.host.ptr, &c->waiter, on_resolved);
+}

@@ -1,0 +1,279 @@
+/*
+ * The parts of the HTTP client, as they see each other; everybody else includes
+ *base/net/http_client.h.
+ *
+ *	http_client.c          requests: the line, deadlines, redirects, delivery
+ *	http_client_send.c     what is sent: headers, credentials, body
+ *	http_client_conn.c     connections: addresses in turn, handshake, bytes, the pool
+ *	http_client_parse.c    bytes of a response to status, headers, body; touches no socket
+ *	http_client_resolve.c  names to addresses, each asked once at a time
+ *	http_client_tls.c      TLS contexts, kept per settings and made anew when their files change
+ *	http_client_url.c      URLs: parsing, and references of redirects
+ *
+ * Threads: all of it on the event loop's thread. Nothing here calls the user's function except
+ * http_client.c's kick, so no other function has to fear being re-entered.
+ */
+#ifndef BASE_NET_HTTP_CLIENT_INTERNAL_H
+#define BASE_NET_HTTP_CLIENT_INTERNAL_H
+
+#include <netinet/in.h>
+#include <openssl/ssl.h>
+#include <sys/queue.h>
+#include <sys/socket.h>
+
+#include "base/net/http_client.h"
+
+struct event;
+
+/* -------------------------------------------------------------------------------------------- */
+/* URL */
+
+#define HTTP_URL_BYTES_MAX 8192
+
+struct http_url {
+	bool tls;
+	struct str host; /* lower case; an IPv6 address without brackets */
+	uint16_t port;
+	struct str authority; /* for Host: as written, lower case */
+	struct str target; /* path and query, percent-encoded where needed, begins with "/" */
+	const char *text; /* the whole URL without fragment */
+};
+
+MUST_CHECK enum err_code http_url_parse(
+	struct arena *a, struct str text, struct http_url *out, struct err *err);
+/* A reference as it stands in a Location header. */
+MUST_CHECK enum err_code http_url_resolve(struct arena *a, const struct http_url *from,
+	struct str ref, struct http_url *out, struct err *err);
+bool http_url_same_origin(const struct http_url *a, const struct http_url *b);
+
+/* -------------------------------------------------------------------------------------------- */
+/* Parser */
+
+enum http_parse_state {
+	PARSE_HEAD,
+	PARSE_LENGTH,
+	PARSE_CLOSE,
+	PARSE_CHUNK_SIZE,
+	PARSE_CHUNK_EXT,
+	PARSE_CHUNK_DATA,
+	PARSE_CHUNK_END,
+	PARSE_TRAILER,
+	PARSE_DONE,
+};
+
+struct http_parser {
+	enum http_parse_state state;
+	bool is_head; /* the request was HEAD: no body follows */
+	bool keep_alive; /* the connection may serve again after PARSE_DONE */
+	bool any; /* a byte was seen */
+	bool stream_200; /* the body of an answer 200 is taken out of `body` as it comes */
+	bool stream; /* and this is one: body_max does not count */
+	int status;
+	size_t body_max;
+	size_t head_used; /* head bytes so far, of 1xx answers and trailers too */
+	size_t line_at; /* where the head's unfinished line begins; in trailers: its length */
+	unsigned digits; /* of the chunk size */
+	uint64_t left; /* of the body or of the chunk */
+	uint64_t body_bytes; /* so far, those taken out included */
+	uint64_t overhead; /* chunk framing */
+	struct buf head, body;
+	struct str reason;
+};
+
+/* stream_200 is the caller's to set afterwards. */
+void http_parser_init(struct http_parser *p, bool is_head, size_t body_max);
+void http_parser_release(struct http_parser *p);
+/*
+ * Takes bytes off the front of *in; what is left in it after PARSE_DONE was not part of the answer.
+ */
+MUST_CHECK enum err_code http_parser_feed(struct http_parser *p, struct str *in, struct err *err);
+/* The peer closed: the end of a body that ends so, else an error. */
+MUST_CHECK enum err_code http_parser_eof(struct http_parser *p, struct err *err);
+/* Value of the first header of that name; false: none. */
+bool http_head_get(struct str head, const char *name, struct str *out);
+bool http_token_valid(struct str s); /* a header's name, a method */
+bool http_header_value_valid(struct str s); /* no control characters, so no second header inside */
+
+/* -------------------------------------------------------------------------------------------- */
+/* Names */
+
+#define HTTP_ADDRESSES_MAX 16
+
+struct http_address {
+	union { /* no sockaddr_storage: thousands of connections have sixteen each */
+		struct sockaddr any;
+		struct sockaddr_in in;
+		struct sockaddr_in6 in6;
+	} sa;
+	socklen_t len;
+};
+
+struct lookups;
+struct lookup;
+struct resolve_waiter;
+
+/*
+ * n > 0, or 0 with the error's text ("Domain name not found"). The waiter is off its list already.
+ */
+typedef void (*resolve_fn)(
+	struct resolve_waiter *w, const struct http_address *v, size_t n, const char *problem);
+
+struct resolve_waiter {
+	LIST_ENTRY(resolve_waiter) link;
+	struct lookup *lookup; /* NULL: waits for nothing */
+	resolve_fn fn;
+};
+
+MUST_CHECK enum err_code lookups_open(
+	struct event_base *base, const char *servers, struct lookups **out, struct err *err);
+void lookups_close(struct lookups *ls); /* waiters are told, with 0 addresses */
+/* fn may be called before this returns. Addresses come without a port. */
+void lookup_start(struct lookups *ls, const char *host, struct resolve_waiter *w, resolve_fn fn);
+void lookup_cancel(struct resolve_waiter *w); /* fn is not called any more */
+
+/* -------------------------------------------------------------------------------------------- */
+/* TLS */
+
+struct tls_cache;
+
+struct tls_context {
+	SSL_CTX *ctx;
+	uint64_t
+		id; /* another one each time it is made: connections of older ones are not used again */
+	bool skip_verify;
+};
+
+MUST_CHECK enum err_code tls_cache_open(struct tls_cache **out, struct err *err);
+void tls_cache_close(struct tls_cache *c);
+/*
+ * The context for a configuration (NULL: system CAs and nothing else), valid until the next call.
+ * Files that changed are read again. client_cert false: without the client's certificate.
+ */
+MUST_CHECK enum err_code tls_cache_get(struct tls_cache *c, const struct http_config *config,
+	bool client_cert, struct tls_context *out, struct err *err);
+/* A session on fd that checks the peer against name. */
+MUST_CHECK enum err_code tls_session(
+	const struct tls_context *t, int fd, const char *name, SSL **out, struct err *err);
+/*
+ * What SSL_get_error(ssl, ret) and the error queue say of a failed call; errno is from that call.
+ */
+void tls_describe(SSL *ssl, int ssl_error, int errno_value, const char *name, struct buf *out);
+
+/* -------------------------------------------------------------------------------------------- */
+/* What is sent */
+
+struct http_request;
+
+/* Sets r->authorization; files are read each time, since secrets rotate. */
+MUST_CHECK enum err_code request_authorize(struct http_request *r, struct err *err);
+/* Framing is ours: a header of the caller's that changed it would desynchronise the connection. */
+MUST_CHECK enum err_code request_check_headers(struct labels headers, struct err *err);
+MUST_CHECK enum err_code request_compose(struct http_request *r, struct err *err); /* into r->out */
+
+/* -------------------------------------------------------------------------------------------- */
+/* Connections */
+
+#define HTTP_IDLE_NS (INT64_C(300) * 1000000000)
+#define HTTP_POOL_BUCKETS 1024 /* a power of two */
+
+struct conn_key { /* connections with equal keys serve each other's requests */
+	bool tls;
+	struct str host;
+	uint16_t port;
+	uint64_t tls_id;
+	struct str server_name;
+};
+
+enum conn_state { CONN_RESOLVING, CONN_CONNECTING, CONN_HANDSHAKE, CONN_ACTIVE, CONN_IDLE };
+
+struct conn {
+	struct http_client *client;
+	TAILQ_ENTRY(conn) link; /* of client->conns */
+	TAILQ_ENTRY(conn) idle_link; /* of client->idle, oldest first */
+	LIST_ENTRY(conn) pool_link; /* of its bucket while idle */
+	struct arena arena; /* key */
+	struct conn_key key;
+	enum conn_state state;
+	struct http_request *req; /* NULL while idle */
+	struct resolve_waiter waiter;
+	struct http_address addresses[HTTP_ADDRESSES_MAX];
+	size_t addresses_n, address_i;
+	char address[64]; /* the one in use, as text with port */
+	struct err first_err; /* of the first address that failed */
+	int fd;
+	SSL *ssl;
+	struct event *io, *timer;
+	short watching; /* EV_READ, EV_WRITE */
+	bool reused;
+	char write_error[128]; /* of a write that failed; "": none */
+	size_t out_at; /* of req->out */
+};
+TAILQ_HEAD(conn_list, conn);
+LIST_HEAD(conn_bucket, conn);
+
+struct http_request {
+	struct http_client *client;
+	TAILQ_ENTRY(http_request) link; /* of client->line, ->active or ->finished */
+	TAILQ_ENTRY(http_request) pieces_link; /* of client->pieces, while has_pieces */
+	struct arena arena;
+	http_done_fn done;
+	http_data_fn data; /* NULL: the body is gathered */
+	void *ctx;
+	const struct http_config *config;
+	const char *method;
+	struct str body, authorization;
+	struct labels headers;
+	size_t body_size_max;
+	int64_t start_ns, deadline_ns;
+	int64_t idle_timeout_ns, received_ns; /* when the last byte came */
+	struct event *deadline, *idle; /* idle is NULL where there is no such timeout */
+	struct http_url url;
+	unsigned redirects;
+	bool foreign; /* a redirect left the first origin: nothing secret is sent any more */
+	bool has_pieces;
+	bool in_data; /* the user's function has the body's bytes now */
+	bool canceled; /* by that function: who called it frees the request */
+	bool retried; /* on a new connection, after a kept-alive one was found dead */
+	struct conn *conn;
+	struct buf out;
+	struct http_parser parser;
+	enum { REQUEST_IN_LINE, REQUEST_ACTIVE, REQUEST_FINISHED } state;
+	enum err_code rc;
+	struct err err;
+};
+TAILQ_HEAD(request_list, http_request);
+
+#define HTTP_SCRATCH_BYTES (64u << 10)
+
+struct http_client {
+	struct event_base *base;
+	char *user_agent;
+	size_t connections_max, connections_n;
+	/* pieces are handed over, finished requests delivered, those in line started */
+	struct event *kick;
+	struct request_list line, active, finished;
+	TAILQ_HEAD(, http_request) pieces; /* active ones whose body's bytes wait to be handed over */
+	struct conn_list conns, idle;
+	struct conn_bucket pool[HTTP_POOL_BUCKETS];
+	struct lookups *lookups;
+	struct tls_cache *tls;
+	unsigned char scratch[HTTP_SCRATCH_BYTES]; /* for reading; one event at a time */
+	uint64_t connects, reuses;
+};
+
+/* A kept-alive connection for the key, proven alive, or NULL. */
+struct conn *conn_take(struct http_client *c, const struct conn_key *key);
+/* Starts connecting; ends in request_answered or request_failed, perhaps before this returns. */
+void conn_open(struct http_request *r, const struct conn_key *key);
+void conn_exchange(struct conn *c, struct http_request *r); /* sends r->out and reads the answer */
+void conn_park(struct conn *c); /* into the pool */
+void conn_close(struct conn *c);
+
+/* What connections tell requests. Bytes came, perhaps some of the body. */
+void request_received(struct http_request *r);
+/* The request's connection is gone or parked after these. */
+void request_answered(struct http_request *r);
+/* stale: it was a kept-alive connection that ended before a byte of the answer. */
+void request_failed(struct http_request *r, enum err_code rc, const struct err *err, bool stale);
+
+#endif

@@ -1,0 +1,196 @@
+/*
+ * What is sent: the request's head, with credentials and headers as the configuration and the
+ * caller want them, and its body.
+ */
+#include <openssl/evp.h>
+
+#include "base/fs.h"
+#include "base/net/http_client_internal.h"
+
+#define CREDENTIAL_BYTES_MAX (64u << 10)
+
+static bool eq_fold(struct str a, const char *b)
+{
+	return a.len == strlen(b) && strncasecmp(a.ptr, b, a.len) == 0;
+}
+
+static bool in_list(struct str name, const char *const *list)
+{
+	for (; *list; list++)
+		if (eq_fold(name, *list))
+			return true;
+	return false;
+}
+
+/*
+ * A value, or the file that holds it, read each time: secrets rotate. White space around it goes.
+ */
+static enum err_code read_secret(struct arena *a, struct str value, struct str file,
+	const char *what, struct str *out, struct err *err)
+{
+	struct buf b = { 0 };
+	enum err_code rc = ERR_OK;
+
+	*out = value;
+	if (file.len) {
+		char *path = arena_strndup(a, file.ptr, file.len);
+
+		if (!path)
+			return arena_fail(a, "request", err);
+		if ((rc = fs_read_file(path, CREDENTIAL_BYTES_MAX, &b, err))) {
+			buf_release(&b);
+			return err_wrap(err, rc, "unable to read %s", what);
+		}
+		*out = str_dup(a, str_trim(buf_str(&b)));
+		buf_release(&b);
+		if (!out->ptr)
+			return arena_fail(a, "request", err);
+	}
+	if (!http_header_value_valid(*out))
+		return err_set(err, ERR_INVALID, "%s holds control characters", what);
+	return rc;
+}
+
+static enum err_code basic_auth(struct http_request *r, struct str *out, struct err *err)
+{
+	const struct http_config *c = r->config;
+	struct str user, password;
+	enum err_code rc;
+	char *pair, *text;
+	size_t n;
+
+	rc = read_secret(
+		&r->arena, c->username, c->username_file, "basic auth username file", &user, err);
+	if (rc)
+		return rc;
+	rc = read_secret(
+		&r->arena, c->password, c->password_file, "basic auth password file", &password, err);
+	if (rc)
+		return rc;
+	n = user.len + 1 + password.len;
+	pair = arena_printf(&r->arena, STR_FMT ":" STR_FMT, STR_ARG(user), STR_ARG(password));
+	text = arena_alloc_raw(&r->arena, 6 + (n + 2) / 3 * 4 + 1, 1);
+	if (!pair || !text)
+		return arena_fail(&r->arena, "request", err);
+	memcpy(text, "Basic ", 6);
+	n = (size_t)EVP_EncodeBlock((unsigned char *)text + 6, (const unsigned char *)pair, (int)n);
+	*out = (struct str){ text, 6 + n };
+	return ERR_OK;
+}
+
+enum err_code request_authorize(struct http_request *r, struct err *err)
+{
+	const struct http_config *c = r->config;
+	struct str credentials;
+	enum err_code rc;
+	char *text;
+
+	if (!c)
+		return ERR_OK;
+	if (c->has_basic_auth)
+		return basic_auth(r, &r->authorization, err);
+	if (!c->has_authorization)
+		return ERR_OK;
+	rc = read_secret(&r->arena, c->credentials, c->credentials_file,
+		"authorization credentials file", &credentials, err);
+	if (rc)
+		return rc;
+	if (!http_header_value_valid(c->auth_type))
+		return err_set(err, ERR_INVALID, "authorization type holds control characters");
+	text = arena_printf(&r->arena, STR_FMT " " STR_FMT,
+		STR_ARG(c->auth_type.len ? c->auth_type : STR("Bearer")), STR_ARG(credentials));
+	if (!text)
+		return arena_fail(&r->arena, "request", err);
+	r->authorization = str_of(text);
+	return ERR_OK;
+}
+
+enum err_code request_check_headers(struct labels headers, struct err *err)
+{
+	static const char *const ours[] = { "host", "content-length", "transfer-encoding", "connection",
+		"upgrade", "expect", "te", "trailer", NULL };
+
+	for (size_t i = 0; i < headers.n; i++) {
+		struct str name = headers.v[i].name;
+
+		if (!http_token_valid(name) || in_list(name, ours))
+			return err_set(err, ERR_INVALID, "header \"%.*s\" may not be set",
+				(int)(name.len < 64 ? name.len : 64), name.ptr);
+		if (!http_header_value_valid(headers.v[i].value))
+			return err_set(err, ERR_INVALID,
+				"value of header \"" STR_FMT "\" holds control characters", STR_ARG(name));
+	}
+	return ERR_OK;
+}
+
+static bool has_header(struct labels headers, const char *name)
+{
+	for (size_t i = 0; i < headers.n; i++)
+		if (eq_fold(headers.v[i].name, name))
+			return true;
+	return false;
+}
+
+static void add_header(struct buf *b, struct str name, struct str value)
+{
+	buf_add_str(b, name);
+	buf_add(b, ": ", 2);
+	buf_add_str(b, value);
+	buf_add(b, "\r\n", 2);
+}
+
+/*
+ * Beyond the origin that was asked for, only what describes the body and the answer wanted goes
+ * along.
+ */
+static void add_headers(struct buf *b, struct labels headers, bool foreign)
+{
+	static const char *const harmless[] = { "accept", "accept-encoding", "accept-language",
+		"content-type", "content-encoding", "user-agent", NULL };
+
+	for (size_t i = 0; i < headers.n; i++)
+		if (!foreign || in_list(headers.v[i].name, harmless))
+			add_header(b, headers.v[i].name, headers.v[i].value);
+}
+
+static enum err_code add_file_headers(struct http_request *r, struct err *err)
+{
+	struct labels files = r->config ? r->config->header_files : (struct labels){ 0 };
+	struct str value;
+	enum err_code rc;
+
+	for (size_t i = 0; i < files.n && !r->foreign; i++) {
+		rc = read_secret(&r->arena, STR(""), files.v[i].value, "http header file", &value, err);
+		if (rc)
+			return rc;
+		add_header(&r->out, files.v[i].name, value);
+	}
+	return ERR_OK;
+}
+
+enum err_code request_compose(struct http_request *r, struct err *err)
+{
+	bool body = r->body.len || strcmp(r->method, "POST") == 0 || strcmp(r->method, "PUT") == 0;
+	struct buf *b = &r->out;
+	enum err_code rc;
+
+	buf_clear(b);
+	buf_printf(b, "%s %s HTTP/1.1\r\n", r->method, r->url.target.ptr);
+	add_header(b, STR("Host"), r->url.authority);
+	if (!has_header(r->headers, "user-agent"))
+		add_header(b, STR("User-Agent"), str_of(r->client->user_agent));
+	if (r->authorization.len && !r->foreign && !has_header(r->headers, "authorization"))
+		add_header(b, STR("Authorization"), r->authorization);
+	if (body)
+		buf_printf(b, "Content-Length: %zu\r\n", r->body.len);
+	if (r->config && !r->foreign)
+		add_headers(b, r->config->headers, false);
+	if ((rc = add_file_headers(r, err)))
+		return rc;
+	add_headers(b, r->headers, r->foreign);
+	buf_add(b, "\r\n", 2);
+	buf_add_str(b, r->body);
+	if (buf_failed(b))
+		return err_set(err, ERR_NOMEM, "request: out of memory");
+	return ERR_OK;
+}

@@ -1,0 +1,62 @@
+/*
+ * HTTP client configuration as Prometheus writes it: basic_auth, authorization,
+ * bearer_token(_file), tls_config, follow_redirects, http_headers; named errors for oauth2 and
+ * proxies, which are not supported. The fields stand inline in a scrape config, so they come as a
+ * decoder over the mapping.
+ */
+#ifndef BASE_NET_HTTP_CONFIG_H
+#define BASE_NET_HTTP_CONFIG_H
+
+#include "base/net/http_client.h"
+
+/*
+ * One yaml_field row per inline name, for a schema whose struct holds `struct http_config` at
+ * offset `at`.
+ */
+#define HTTP_CONFIG_CUSTOM(name, at, decode, help) \
+	{ \
+		name, YAML_CUSTOM, (at), NULL, decode, help, 0 \
+	}
+#define HTTP_CONFIG_FIELDS(at) \
+	HTTP_CONFIG_CUSTOM("basic_auth", at, http_config_basic_auth, "user name and password"), \
+		HTTP_CONFIG_CUSTOM( \
+			"authorization", at, http_config_authorization, "Authorization header"), \
+		HTTP_CONFIG_CUSTOM("bearer_token", at, http_config_bearer_token, "bearer token"), \
+		HTTP_CONFIG_CUSTOM( \
+			"bearer_token_file", at, http_config_bearer_token_file, "file with one"), \
+		HTTP_CONFIG_CUSTOM("oauth2", at, http_config_oauth2, "not supported"), \
+		HTTP_CONFIG_CUSTOM("tls_config", at, http_config_tls, "TLS settings"), \
+		{ "follow_redirects", YAML_BOOL, (at) + offsetof(struct http_config, follow_redirects), \
+			NULL, NULL, "follow HTTP redirects", 0 }, \
+		HTTP_CONFIG_CUSTOM("enable_http2", at, http_config_http2, "accepted; HTTP/1.1 is spoken"), \
+		HTTP_CONFIG_CUSTOM("proxy_url", at, http_config_proxy, "not supported"), \
+		HTTP_CONFIG_CUSTOM("no_proxy", at, http_config_proxy, "not supported"), \
+		HTTP_CONFIG_CUSTOM("proxy_from_environment", at, http_config_proxy, "not supported"), \
+		HTTP_CONFIG_CUSTOM("http_headers", at, http_config_headers, "headers to send")
+
+void http_config_defaults(struct http_config *c);
+/* After decoding: the exclusions Prometheus has, and file paths made relative to ctx->dir. */
+MUST_CHECK enum err_code http_config_check(
+	struct yaml_ctx *ctx, const struct yaml_node *n, struct http_config *c, struct err *err);
+/* A deep copy in the arena. */
+MUST_CHECK enum err_code http_config_dup(
+	struct arena *a, const struct http_config *c, struct http_config *out, struct err *err);
+/* That the files named exist and can be read; for `check config`. */
+MUST_CHECK enum err_code http_config_check_files(const struct http_config *c, struct err *err);
+
+enum err_code http_config_basic_auth(
+	struct yaml_ctx *, const struct yaml_node *, void *, struct err *);
+enum err_code http_config_authorization(
+	struct yaml_ctx *, const struct yaml_node *, void *, struct err *);
+enum err_code http_config_bearer_token(
+	struct yaml_ctx *, const struct yaml_node *, void *, struct err *);
+enum err_code http_config_bearer_token_file(
+	struct yaml_ctx *, const struct yaml_node *, void *, struct err *);
+enum err_code http_config_oauth2(struct yaml_ctx *, const struct yaml_node *, void *, struct err *);
+enum err_code http_config_tls(struct yaml_ctx *, const struct yaml_node *, void *, struct err *);
+enum err_code http_config_http2(struct yaml_ctx *, const struct yaml_node *, void *, struct err *);
+enum err_code http_config_proxy(struct yaml_ctx *, const struct yaml_node *, void *, struct err *);
+enum err_code http_config_headers(
+	struct yaml_ctx *, const struct yaml_node *, void *, struct err *);
+
+#endif

@@ -1,0 +1,19 @@
+/*
+ * Machine memory: how much this process may use, by the machine and by the cgroups it is in.
+ *
+ * The least of what the system says it has, and of the limits of its control group and of all
+ * groups around it (version 2: memory.max; version 1: memory.limit_in_bytes). Where /proc and /sys
+ * are not there, as in an empty directory tree, the system's word alone counts.
+ *
+ * Source: cgroups(7), sysinfo(2).
+ */
+#ifndef BASE_SELF_MACHINE_MEMORY_H
+#define BASE_SELF_MACHINE_MEMORY_H
+
+#include <stdint.h>
+
+uint64_t machine_memory_bytes(void); /* 0: not known */
+/* The least limit of the cgroups by the files below `root`; UINT64_MAX: none. For tests. */
+uint64_t machine_memory_cgroup_limit(const char *root);
+
+#endif

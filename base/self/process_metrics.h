@@ -1,0 +1,13 @@
+/*
+ * The process's own numbers, named as in Prometheus: process_cpu_seconds_total and so on.
+ *
+ * What the system does not tell (no /proc in an empty root) is left out.
+ */
+#ifndef BASE_SELF_PROCESS_METRICS_H
+#define BASE_SELF_PROCESS_METRICS_H
+
+#include "base/str.h"
+
+void process_metrics_print(struct buf *out);
+
+#endif

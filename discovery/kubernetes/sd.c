@@ -1,0 +1,526 @@
+/*
+ * The source. What it knows stands in `entries`, one per object of its role, by key. An entry has
+ * its group and what was asked for while it was made (kube_deps). A change of an object of the role
+ * marks its entry; a change of any other object is remembered by its hash, and the next rebuild
+ * looks for entries that asked for one of those. So there is no index in the other direction to
+ * keep right: going through 10,000 entries costs less than a millisecond.
+ */
+#include "discovery/kubernetes/sd_config.h"
+
+#include <event2/event.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/net/http_config.h"
+#include "discovery/sources/loop.h"
+
+#define SD_TEXT "Kubernetes discovery"
+
+struct entry {
+	char *key;
+	size_t key_len;
+	uint32_t ns; /* index of its namespace among those watched */
+	bool dirty;
+	struct groups *set; /* one group; NULL: none could be made yet */
+	uint64_t *deps;
+	size_t deps_n;
+};
+
+struct sd_watch {
+	struct kube_watch *watch;
+	struct kube_listener listener;
+	struct kubernetes_sd *sd;
+	enum kube_resource resource;
+	uint32_t ns;
+	bool failing;
+};
+
+struct kubernetes_sd {
+	struct source *host;
+	struct kube_clusters *clusters;
+	struct event *timer;
+	enum kube_role role;
+	struct kube_join join;
+	struct arena arena; /* access, namespaces, watches */
+	struct str *namespaces; /* "": all; only while it is opened */
+	size_t namespaces_n;
+	struct sd_watch *watches;
+	size_t watches_n;
+	struct sd_watch **find; /* [ns * KUBE_RESOURCES + resource] */
+
+	struct entry **entries; /* ascending by key */
+	size_t entries_n, entries_cap;
+	uint64_t *changed; /* kube_dep of other objects that changed since the last rebuild */
+	size_t changed_n, changed_cap;
+	bool synced; /* all watches */
+	bool reload; /* entries are to be gone through as if all had changed */
+	uint32_t ns; /* of the entry that is built */
+	int64_t published_ns;
+	struct arena scratch;
+};
+
+/* ---- entries ---- */
+
+static void entry_free(struct entry *e)
+{
+	groups_unref(e->set);
+	free(e->deps);
+	free(e->key);
+	free(e);
+}
+
+static size_t entry_place(const struct kubernetes_sd *sd, struct str key)
+{
+	size_t lo = 0, hi = sd->entries_n, mid;
+
+	while (lo < hi) {
+		mid = lo + (hi - lo) / 2;
+		if (str_cmp((struct str){ sd->entries[mid]->key, sd->entries[mid]->key_len }, key) < 0)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+static struct entry *entry_new(struct str key, uint32_t ns)
+{
+	struct entry *e = calloc(1, sizeof(*e));
+
+	if (e && !(e->key = malloc(key.len + 1))) {
+		free(e);
+		return NULL;
+	}
+	if (e) {
+		memcpy(e->key, key.ptr, key.len);
+		e->key_len = key.len;
+		e->ns = ns;
+	}
+	return e;
+}
+
+/* The entry of this key, made if there is none, is to be built. */
+static bool entry_mark(struct kubernetes_sd *sd, struct str key, uint32_t ns)
+{
+	size_t cap = sd->entries_cap ? sd->entries_cap * 2 : 64, i = entry_place(sd, key);
+	struct entry **v, *e = i < sd->entries_n ? sd->entries[i] : NULL;
+
+	if (e && str_eq((struct str){ e->key, e->key_len }, key)) {
+		e->dirty = true;
+		return true;
+	}
+	if (sd->entries_n == sd->entries_cap) {
+		v = reallocarray(sd->entries, cap, sizeof(*v));
+		if (!v)
+			return false;
+		sd->entries = v;
+		sd->entries_cap = cap;
+	}
+	e = entry_new(key, ns);
+	if (!e)
+		return false;
+	e->dirty = true;
+	memmove(sd->entries + i + 1, sd->entries + i, (sd->entries_n - i) * sizeof(*sd->entries));
+	sd->entries[i] = e;
+	sd->entries_n++;
+	return true;
+}
+
+/* ---- building ---- */
+
+static const json_t *join_get(void *ctx, enum kube_resource resource, struct str key)
+{
+	const struct kubernetes_sd *sd = ctx;
+	const struct sd_watch *w = sd->find[sd->ns * KUBE_RESOURCES + resource];
+
+	return w ? kube_watch_get(w->watch, key) : NULL;
+}
+
+static enum err_code entry_build(
+	struct kubernetes_sd *sd, struct entry *e, const json_t *object, struct err *err)
+{
+	struct groups *set = NULL;
+	struct target_group group;
+	struct kube_deps deps;
+	uint64_t *kept = NULL;
+	enum err_code rc;
+
+	arena_reset(&sd->scratch);
+	sd->ns = e->ns;
+	if ((rc = kube_role_build(sd->role, &sd->join, (struct str){ e->key, e->key_len }, object,
+			 &sd->scratch, &group, &deps, err)) ||
+		(rc = groups_pack(&group, 1, &set, err)))
+		goto fail;
+	if (deps.n && !(kept = malloc(deps.n * sizeof(*kept)))) {
+		rc = err_set(err, ERR_NOMEM, "out of memory for " SD_TEXT);
+		goto fail;
+	}
+	if (deps.n)
+		memcpy(kept, deps.v, deps.n * sizeof(*kept));
+	free(e->deps);
+	e->deps = kept;
+	e->deps_n = deps.n;
+	if (e->set && groups_eq(e->set, set)) { /* one memory for both sets: comparing them is quick */
+		groups_unref(set);
+		return ERR_OK;
+	}
+	groups_unref(e->set);
+	e->set = set;
+	return ERR_OK;
+fail:
+	groups_unref(set);
+	return err_wrap(err, rc, "%s%s", kube_roles[sd->role].source, e->key);
+}
+
+static int hash_cmp(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static bool asked_for_changed(const struct kubernetes_sd *sd, const struct entry *e)
+{
+	for (size_t i = 0; i < e->deps_n; i++)
+		if (bsearch(&e->deps[i], sd->changed, sd->changed_n, sizeof(*sd->changed), hash_cmp))
+			return true;
+	return false;
+}
+
+static bool load_entry(void *ctx, struct str key, const json_t *object)
+{
+	const struct sd_watch *w = ctx;
+
+	return entry_mark(w->sd, key, w->ns);
+}
+
+/* Entries for all objects, all to be built; those without an object go when they are. */
+static bool load_all(struct kubernetes_sd *sd)
+{
+	enum kube_resource r = kube_roles[sd->role].resource;
+	struct sd_watch *w;
+	size_t want = 0;
+
+	for (size_t i = 0; i < sd->entries_n; i++)
+		sd->entries[i]->dirty = true;
+	for (size_t i = 0; i < sd->namespaces_n; i++) {
+		w = sd->find[i * KUBE_RESOURCES + r];
+		want += kube_watch_size(w->watch);
+		kube_watch_each(w->watch, load_entry, w);
+	}
+	return sd->entries_n >= want;
+}
+
+static void publish(struct kubernetes_sd *sd)
+{
+	struct groups **sets, *all;
+	size_t n = 0;
+	struct err err;
+
+	arena_reset(&sd->scratch);
+	sets = arena_alloc_raw(&sd->scratch, sd->entries_n, sizeof(*sets));
+	if (!sets) {
+		arena_fail(&sd->scratch, SD_TEXT, &err);
+		source_failed(sd->host, &err);
+		return;
+	}
+	for (size_t i = 0; i < sd->entries_n; i++)
+		if (sd->entries[i]->set)
+			sets[n++] = sd->entries[i]->set;
+	if (groups_join(sets, n, &all, &err))
+		source_failed(sd->host, &err);
+	else
+		source_publish(sd->host, all);
+}
+
+/* Builds what changed and publishes; what cannot be built keeps what it was. */
+static void rebuild(struct kubernetes_sd *sd)
+{
+	enum kube_resource r = kube_roles[sd->role].resource;
+	struct err why = { .code = ERR_OK }, err;
+	const json_t *object;
+	struct entry *e;
+	size_t kept = 0;
+
+	if (sd->reload)
+		sd->reload = !load_all(sd);
+	if (sd->changed_n > 1)
+		qsort(sd->changed, sd->changed_n, sizeof(*sd->changed), hash_cmp);
+	for (size_t i = 0; i < sd->entries_n; i++) {
+		e = sd->entries[i];
+		if (e->dirty || (sd->changed_n && asked_for_changed(sd, e))) {
+			object = kube_watch_get(
+				sd->find[e->ns * KUBE_RESOURCES + r]->watch, (struct str){ e->key, e->key_len });
+			if (!object) {
+				entry_free(e);
+				continue;
+			}
+			e->dirty = false;
+			if (entry_build(sd, e, object, &err))
+				why = err;
+		}
+		sd->entries[kept++] = e;
+	}
+	sd->entries_n = kept;
+	sd->changed_n = 0;
+	sd->published_ns = clock_monotonic_ns();
+	publish(sd);
+	if (why.code)
+		source_failed(sd->host, &why);
+}
+
+/* ---- what the watches tell ---- */
+
+static void schedule(struct kubernetes_sd *sd)
+{
+	int64_t wait = sd->published_ns + KUBE_PUBLISH_NS - clock_monotonic_ns();
+
+	if (!event_pending(sd->timer, EV_TIMEOUT, NULL))
+		timer_after(sd->timer, wait < KUBE_GATHER_NS ? KUBE_GATHER_NS : wait);
+}
+
+static void on_timer(evutil_socket_t fd, short what, void *ctx)
+{
+	rebuild(ctx);
+}
+
+static void on_changed(void *ctx, const struct kube_watch *w, struct str key, const json_t *object)
+{
+	struct sd_watch *at = ctx;
+	struct kubernetes_sd *sd = at->sd;
+	size_t cap = sd->changed_cap ? sd->changed_cap * 2 : 64;
+	uint64_t *v;
+
+	if (!sd->synced)
+		return; /* all are gone through then */
+	schedule(sd);
+	if (sd->reload)
+		return;
+	if (at->resource == kube_roles[sd->role].resource) {
+		sd->reload = !entry_mark(sd, key, at->ns);
+		return;
+	}
+	if (sd->changed_n == sd->changed_cap) {
+		v = reallocarray(sd->changed, cap, sizeof(*v));
+		if (!v) {
+			sd->reload = true;
+			return;
+		}
+		sd->changed = v;
+		sd->changed_cap = cap;
+	}
+	sd->changed[sd->changed_n++] = kube_dep(at->resource, key);
+}
+
+static bool all_synced(const struct kubernetes_sd *sd)
+{
+	for (size_t i = 0; i < sd->watches_n; i++)
+		if (!kube_watch_synced(sd->watches[i].watch))
+			return false;
+	return true;
+}
+
+static void on_synced(void *ctx, const struct kube_watch *w)
+{
+	struct kubernetes_sd *sd = ((struct sd_watch *)ctx)->sd;
+
+	if (sd->synced || !all_synced(sd))
+		return;
+	sd->synced = sd->reload = true;
+	rebuild(sd);
+}
+
+static void on_failed(void *ctx, const struct kube_watch *w, const struct err *why)
+{
+	struct sd_watch *at = ctx;
+
+	at->failing = true;
+	source_failed(at->sd->host, why);
+}
+
+static void on_works(void *ctx, const struct kube_watch *w)
+{
+	struct sd_watch *at = ctx;
+	struct kubernetes_sd *sd = at->sd;
+
+	at->failing = false;
+	for (size_t i = 0; i < sd->watches_n; i++)
+		if (sd->watches[i].failing)
+			return;
+	if (sd->synced)
+		schedule(sd); /* publishing says that it works again */
+}
+
+/* ---- opening ---- */
+
+static enum err_code list_namespaces(struct kubernetes_sd *sd, const struct kubernetes_sd_config *c,
+	const struct kube_access *access, struct err *err)
+{
+	const struct str *names = c->namespaces.v;
+	struct str ns;
+	size_t k;
+
+	sd->namespaces = arena_array(&sd->arena, struct str, c->namespaces.n + 1);
+	if (!sd->namespaces)
+		return arena_fail(&sd->arena, SD_TEXT, err);
+	if (c->own_namespace && !access->own_namespace.len)
+		return err_set(err, ERR_INVALID, "could not determine the pod's namespace");
+	for (size_t i = 0; i < c->namespaces.n + c->own_namespace; i++) {
+		ns = i < c->namespaces.n ? names[i] : access->own_namespace;
+		for (k = 0; k < sd->namespaces_n && !str_eq(sd->namespaces[k], ns); k++)
+			;
+		if (k == sd->namespaces_n)
+			sd->namespaces[sd->namespaces_n++] = ns;
+	}
+	sd->namespaces_n += !sd->namespaces_n; /* one, "": all */
+	return ERR_OK;
+}
+
+static void select_objects(const struct kubernetes_sd_config *c, struct kube_watch_key *key)
+{
+	const struct kube_selector *s = c->selectors.v;
+
+	for (size_t i = 0; i < c->selectors.n; i++)
+		if (kube_roles[s[i].role].resource == key->resource) {
+			key->label_selector = s[i].label;
+			key->field_selector = s[i].field;
+		}
+}
+
+static enum err_code watch(struct kubernetes_sd *sd, const struct kubernetes_sd_config *c,
+	const struct kube_access *access, enum kube_resource r, uint32_t ns, struct err *err)
+{
+	struct sd_watch *w = &sd->watches[sd->watches_n];
+	struct kube_watch_key key = { .resource = r };
+	enum err_code rc;
+
+	if (r != KUBE_NODES && r != KUBE_NAMESPACES)
+		key.namespace = sd->namespaces[ns];
+	select_objects(c, &key);
+	*w = (struct sd_watch){
+		.listener = { .changed = on_changed,
+			.synced = on_synced,
+			.failed = on_failed,
+			.works = on_works,
+			.ctx = w },
+		.sd = sd,
+		.resource = r,
+		.ns = ns,
+	};
+	if ((rc = kube_watch_acquire(sd->clusters, access, &key, &w->listener, &w->watch, err)))
+		return rc;
+	sd->watches_n++;
+	for (uint32_t i = 0; i < sd->namespaces_n; i++)
+		if (i == ns || r == KUBE_NODES || r == KUBE_NAMESPACES)
+			sd->find[i * KUBE_RESOURCES + r] = w;
+	return ERR_OK;
+}
+
+static enum err_code watch_all(struct kubernetes_sd *sd, const struct kubernetes_sd_config *c,
+	const struct kube_access *access, struct err *err)
+{
+	const struct kube_role_info *role = &kube_roles[sd->role];
+	unsigned resources = role->joins | 1u << role->resource;
+	enum err_code rc;
+
+	if (sd->role == KUBE_ROLE_NODE) /* nodes stand in no namespace, whatever is asked for */
+		sd->namespaces_n = 1;
+	if (sd->join.node)
+		resources |= 1u << KUBE_NODES;
+	if (sd->join.namespace)
+		resources |= 1u << KUBE_NAMESPACES;
+	sd->watches = arena_array(&sd->arena, struct sd_watch, sd->namespaces_n * KUBE_RESOURCES);
+	sd->find = arena_array(&sd->arena, struct sd_watch *, sd->namespaces_n * KUBE_RESOURCES);
+	if (!sd->watches || !sd->find)
+		return arena_fail(&sd->arena, SD_TEXT, err);
+	for (uint32_t ns = 0; ns < sd->namespaces_n; ns++)
+		for (int r = 0; r < KUBE_RESOURCES; r++) {
+			if (!(resources >> r & 1) || sd->find[ns * KUBE_RESOURCES + r])
+				continue;
+			if ((rc = watch(sd, c, access, (enum kube_resource)r, ns, err)))
+				return rc;
+		}
+	return ERR_OK;
+}
+
+static void sd_close(void *provider)
+{
+	struct kubernetes_sd *sd = provider;
+
+	if (!sd)
+		return;
+	for (size_t i = 0; i < sd->watches_n; i++)
+		kube_watch_release(sd->watches[i].watch, &sd->watches[i].listener);
+	for (size_t i = 0; i < sd->entries_n; i++)
+		entry_free(sd->entries[i]);
+	if (sd->timer)
+		event_free(sd->timer);
+	free(sd->entries);
+	free(sd->changed);
+	arena_release(&sd->scratch);
+	arena_release(&sd->arena);
+	free(sd);
+}
+
+static enum err_code sd_open(const struct source_env *env, const void *config, struct source *host,
+	void **out, struct err *err)
+{
+	const struct kubernetes_sd_config *c = config;
+	const struct kube_role_info *role = &kube_roles[c->role];
+	struct kubernetes_sd *sd = calloc(1, sizeof(*sd));
+	struct kube_access access;
+	enum err_code rc;
+
+	if (!sd)
+		return err_set(err, ERR_NOMEM, "out of memory for " SD_TEXT);
+	arena_init(&sd->scratch, KUBE_GROUP_BYTES_MAX);
+	sd->host = host;
+	sd->clusters = env->clusters;
+	sd->role = c->role;
+	sd->join = (struct kube_join){ .get = join_get,
+		.ctx = sd,
+		.node = c->attach_node && role->node,
+		.namespace = c->attach_namespace && role->namespace };
+	sd->published_ns = INT64_MIN / 2;
+	sd->timer = event_new(env->base, -1, 0, on_timer, sd);
+	if (!sd->timer) {
+		rc = err_set(err, ERR_NOMEM, "out of memory for " SD_TEXT);
+		goto fail;
+	}
+	if ((rc = kube_access_make(&c->cluster, NULL, &sd->arena, &access, err)) ||
+		(rc = list_namespaces(sd, c, &access, err)) || (rc = watch_all(sd, c, &access, err)))
+		goto fail;
+	if (all_synced(sd)) {
+		sd->synced = sd->reload = true;
+		rebuild(sd);
+	}
+	*out = sd;
+	return ERR_OK;
+fail:
+	sd_close(sd);
+	return rc;
+}
+
+static enum err_code sd_check(const void *config, struct err *err)
+{
+	const struct kubernetes_sd_config *c = config;
+	struct kube_access access;
+	struct arena a;
+	enum err_code rc;
+
+	if (!c->cluster.kubeconfig_file.len)
+		return http_config_check_files(&c->cluster.http, err);
+	arena_init(&a, 0);
+	rc = kube_access_make(&c->cluster, NULL, &a, &access, err);
+	if (!rc)
+		rc = http_config_check_files(&access.http, err);
+	arena_release(&a);
+	return rc;
+}
+
+const struct source_ops kubernetes_sd_ops = {
+	.kind = "kubernetes",
+	.open = sd_open,
+	.close = sd_close,
+	.check = sd_check,
+};

@@ -1,0 +1,163 @@
+/*
+ * Selectors are the API server's to evaluate; here they are only read as its own parsers would, so
+ * that a configuration with a wrong one is refused before it is used.
+ */
+#include <ctype.h>
+
+#include "discovery/kubernetes/sd_config.h"
+
+#define SHOWN(s) (int)((s).len < 200 ? (s).len : 200), ((s).len ? (s).ptr : "")
+
+/* ---- fields: terms with =, == or != between commas; a backslash takes a comma's meaning ---- */
+
+static bool term_has_operator(struct str term)
+{
+	for (size_t i = 0; i < term.len; i++) {
+		if (term.ptr[i] == '\\')
+			i++;
+		else if (term.ptr[i] == '=' ||
+			(term.ptr[i] == '!' && i + 1 < term.len && term.ptr[i + 1] == '='))
+			return true;
+	}
+	return false;
+}
+
+enum err_code kube_field_selector_check(struct str s, struct err *err)
+{
+	size_t begin = 0;
+	struct str term;
+
+	for (size_t i = 0; s.len && i <= s.len; i++) {
+		if (i < s.len && s.ptr[i] == '\\') {
+			i++;
+			continue;
+		}
+		if (i < s.len && s.ptr[i] != ',')
+			continue;
+		term = (struct str){ s.ptr + begin, i - begin };
+		if (term.len && !term_has_operator(term))
+			return err_set(err, ERR_INVALID, "invalid selector: '%.*s'; can't understand '%.*s'",
+				SHOWN(s), SHOWN(term));
+		begin = i + 1;
+	}
+	return ERR_OK;
+}
+
+/* ---- labels ---- */
+
+enum token { END, WORD, COMMA, NOT, OPEN, CLOSE, OPERATOR };
+
+struct lexer {
+	struct str s;
+	size_t at;
+	enum token token;
+	struct str text;
+};
+
+static bool is_special(char c)
+{
+	return c && strchr("=!(),<>", c);
+}
+
+static void next(struct lexer *x)
+{
+	size_t begin;
+	char c;
+
+	while (x->at < x->s.len && isspace((unsigned char)x->s.ptr[x->at]))
+		x->at++;
+	begin = x->at;
+	if (begin == x->s.len) {
+		x->token = END;
+		x->text = STR("");
+		return;
+	}
+	c = x->s.ptr[x->at++];
+	if (is_special(c)) {
+		x->token = c == ',' ? COMMA : c == '(' ? OPEN : c == ')' ? CLOSE : OPERATOR;
+		if ((c == '=' || c == '!') && x->at < x->s.len && x->s.ptr[x->at] == '=')
+			x->at++;
+		else if (c == '!')
+			x->token = NOT;
+	} else {
+		while (x->at < x->s.len && !is_special(x->s.ptr[x->at]) &&
+			!isspace((unsigned char)x->s.ptr[x->at]))
+			x->at++;
+		x->token = WORD;
+	}
+	x->text = (struct str){ x->s.ptr + begin, x->at - begin };
+	if (str_is(x->text, "in") || str_is(x->text, "notin"))
+		x->token = OPERATOR;
+}
+
+static enum err_code expected(const struct lexer *x, const char *what, struct err *err)
+{
+	return err_set(err, ERR_INVALID, "unable to parse requirement: found '%.*s', expected: %s",
+		SHOWN(x->text), what);
+}
+
+/* (a, b, c); words that are operators elsewhere are values here. */
+static enum err_code values(struct lexer *x, struct err *err)
+{
+	if (x->token != OPEN)
+		return err_set(err, ERR_INVALID, "unable to parse requirement: found '%.*s' expected: '('",
+			SHOWN(x->text));
+	for (;;) {
+		next(x);
+		if (x->token == WORD || x->token == OPERATOR)
+			next(x);
+		if (x->token == CLOSE)
+			break;
+		if (x->token != COMMA)
+			return expected(x, "',' or ')'", err);
+	}
+	next(x);
+	return ERR_OK;
+}
+
+static enum err_code requirement(struct lexer *x, struct err *err)
+{
+	bool absent = x->token == NOT, list;
+
+	if (absent)
+		next(x);
+	if (x->token != WORD)
+		return expected(x, "identifier", err);
+	next(x);
+	if (x->token == END || x->token == COMMA)
+		return ERR_OK;
+	if (x->token != OPERATOR || absent)
+		return expected(x, absent ? "',' or 'end of string'" : "in, notin, =, ==, !=, gt, lt", err);
+	list = isalpha((unsigned char)x->text.ptr[0]);
+	next(x);
+	if (list)
+		return values(x, err);
+	if (x->token == WORD || x->token == OPERATOR)
+		next(x); /* none is the empty value */
+	return ERR_OK;
+}
+
+enum err_code kube_label_selector_check(struct str s, struct err *err)
+{
+	struct lexer x = { .s = s };
+	enum err_code rc;
+
+	next(&x);
+	while (x.token != END) {
+		if (x.token != WORD && x.token != NOT)
+			return err_set(err, ERR_INVALID,
+				"unable to parse requirement: found '%.*s', expected: !, identifier, or 'end of "
+				"string'",
+				SHOWN(x.text));
+		if ((rc = requirement(&x, err)))
+			return rc;
+		if (x.token == END)
+			break;
+		if (x.token != COMMA)
+			return expected(&x, "',' or 'end of string'", err);
+		next(&x);
+		if (x.token != WORD && x.token != NOT)
+			return expected(&x, "identifier after ','", err);
+	}
+	return ERR_OK;
+}

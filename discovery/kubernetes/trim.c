@@ -1,0 +1,176 @@
+/*
+ * What is kept of an object: the members that labels and addresses of targets are made of, as a
+ * tree per resource. A pod as it is sent has some 10 kB, most of it volumes, probes, environments
+ * and the bookkeeping of managedFields; what stays is a tenth.
+ */
+#include <jansson.h>
+
+#include "discovery/kubernetes/values.h"
+#include "discovery/kubernetes/watch.h"
+
+/* A list's items are trimmed by the same table as an object in its place would be. */
+struct keep {
+	const char *name; /* NULL: the end */
+	const struct keep *inside; /* NULL: whatever is in it */
+	bool shared; /* many objects have the same: one copy of it serves all */
+};
+
+/* clang-format off */
+static const struct keep owner[] = {
+	{ "apiVersion", NULL }, { "kind", NULL }, { "name", NULL }, { "controller", NULL },
+	{ NULL },
+};
+static const struct keep metadata[] = {
+	{ "name", NULL }, { "namespace", NULL, true }, { "uid", NULL }, { "resourceVersion", NULL },
+	{ "labels", NULL, true }, { "annotations", NULL, true }, { "ownerReferences", owner, true },
+	{ NULL },
+};
+static const struct keep type_status[] = { { "type", NULL }, { "status", NULL }, { NULL } };
+static const struct keep target_ref[] = {
+	{ "kind", NULL }, { "name", NULL }, { "namespace", NULL, true }, { NULL },
+};
+static const struct keep ports[] = {
+	{ "name", NULL }, { "port", NULL }, { "protocol", NULL }, { "appProtocol", NULL },
+	{ NULL },
+};
+
+static const struct keep node_address[] = { { "type", NULL }, { "address", NULL }, { NULL } };
+static const struct keep node_spec[] = { { "providerID", NULL }, { NULL } };
+static const struct keep node_status[] = {
+	{ "addresses", node_address }, { "conditions", type_status, true }, { "daemonEndpoints", NULL },
+	{ NULL },
+};
+static const struct keep node[] = {
+	{ "metadata", metadata }, { "spec", node_spec }, { "status", node_status }, { NULL },
+};
+
+static const struct keep namespace[] = { { "metadata", metadata }, { NULL } };
+
+static const struct keep container_port[] = {
+	{ "name", NULL }, { "containerPort", NULL }, { "protocol", NULL }, { NULL },
+};
+static const struct keep container[] = {
+	{ "name", NULL }, { "image", NULL }, { "ports", container_port }, { "restartPolicy", NULL },
+	{ NULL },
+};
+static const struct keep container_status[] = {
+	{ "name", NULL }, { "containerID", NULL }, { NULL },
+};
+static const struct keep pod_spec[] = {
+	{ "nodeName", NULL, true }, { "hostNetwork", NULL }, { "containers", container, true },
+	{ "initContainers", container, true }, { NULL },
+};
+static const struct keep pod_status[] = {
+	{ "podIP", NULL }, { "hostIP", NULL, true }, { "phase", NULL, true },
+	{ "conditions", type_status, true },
+	{ "containerStatuses", container_status }, { "initContainerStatuses", container_status },
+	{ NULL },
+};
+static const struct keep pod[] = {
+	{ "metadata", metadata }, { "spec", pod_spec }, { "status", pod_status }, { NULL },
+};
+
+static const struct keep service_spec[] = {
+	{ "type", NULL }, { "clusterIP", NULL }, { "externalName", NULL }, { "loadBalancerIP", NULL },
+	{ "ports", ports, true }, { NULL },
+};
+static const struct keep service[] = {
+	{ "metadata", metadata }, { "spec", service_spec }, { NULL },
+};
+
+static const struct keep address[] = {
+	{ "ip", NULL }, { "hostname", NULL }, { "nodeName", NULL, true }, { "targetRef", target_ref },
+	{ NULL },
+};
+static const struct keep subset[] = {
+	{ "addresses", address }, { "notReadyAddresses", address }, { "ports", ports, true },
+	{ NULL },
+};
+static const struct keep endpoints[] = {
+	{ "metadata", metadata }, { "subsets", subset }, { NULL },
+};
+
+static const struct keep endpoint[] = {
+	{ "addresses", NULL }, { "conditions", NULL, true }, { "hostname", NULL },
+	{ "nodeName", NULL, true }, { "zone", NULL, true }, { "deprecatedTopology", NULL },
+	{ "topology", NULL }, { "targetRef", target_ref }, { NULL },
+};
+static const struct keep endpointslice[] = {
+	{ "metadata", metadata }, { "addressType", NULL, true }, { "endpoints", endpoint },
+	{ "ports", ports, true }, { NULL },
+};
+
+static const struct keep tls[] = { { "hosts", NULL }, { NULL } };
+static const struct keep http_path[] = { { "path", NULL }, { NULL } };
+static const struct keep http[] = { { "paths", http_path }, { NULL } };
+static const struct keep rule[] = { { "host", NULL }, { "http", http }, { NULL } };
+static const struct keep ingress_spec[] = {
+	{ "ingressClassName", NULL }, { "tls", tls }, { "rules", rule }, { NULL },
+};
+static const struct keep ingress[] = {
+	{ "metadata", metadata }, { "spec", ingress_spec }, { NULL },
+};
+
+static const struct keep *const tables[KUBE_RESOURCES] = {
+	[KUBE_NODES] = node, [KUBE_NAMESPACES] = namespace, [KUBE_PODS] = pod,
+	[KUBE_SERVICES] = service, [KUBE_ENDPOINTS] = endpoints,
+	[KUBE_ENDPOINTSLICES] = endpointslice, [KUBE_INGRESSES] = ingress,
+};
+/* clang-format on */
+
+static const struct keep *find(const struct keep *k, const char *name)
+{
+	for (; k->name; k++)
+		if (strcmp(k->name, name) == 0)
+			return k;
+	return NULL;
+}
+
+/* As deep as the tables are. */
+static void trim(const struct keep *table, json_t *v)
+{
+	const struct keep *k;
+	const char *name;
+	json_t *inner;
+	size_t i;
+	void *next;
+
+	json_array_foreach(v, i, inner) if (json_is_object(inner)) trim(table, inner);
+	json_object_foreach_safe(v, next, name, inner)
+	{
+		k = find(table, name);
+		if (!k)
+			json_object_del(v, name);
+		else if (k->inside)
+			trim(k->inside, inner);
+	}
+}
+
+static void share(const struct keep *table, json_t *v, struct kube_values *values)
+{
+	const struct keep *k;
+	const char *name;
+	json_t *inner;
+	size_t i;
+	void *next;
+
+	json_array_foreach(v, i, inner) if (json_is_object(inner)) share(table, inner, values);
+	json_object_foreach_safe(v, next, name, inner)
+	{
+		k = find(table, name);
+		if (k && k->shared)
+			json_object_set_new_nocheck(v, name, kube_values_share(values, json_incref(inner)));
+		else if (k && k->inside)
+			share(k->inside, inner, values);
+	}
+}
+
+void kube_object_share(struct kube_values *values, enum kube_resource r, json_t *object)
+{
+	share(tables[r], object, values);
+}
+
+void kube_object_trim(enum kube_resource r, json_t *object)
+{
+	trim(tables[r], object);
+}

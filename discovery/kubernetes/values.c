@@ -1,0 +1,108 @@
+#include "discovery/kubernetes/values.h"
+
+#include <stdlib.h>
+
+#define SWEEP_MIN 1024
+#define DEPTH_MAX 16 /* what is deeper does not count in the hash: equality is asked for anyway */
+
+/* Equal values have equal hashes: the order of an object's members does not count. */
+static uint64_t hash_of(const json_t *v, unsigned depth)
+{
+	uint64_t h = hash_u64((uint64_t)json_typeof(v) + 1), member;
+	const json_t *inner;
+	const char *name;
+	json_t *member_value;
+	size_t i;
+
+	if (depth == DEPTH_MAX)
+		return h;
+	switch (json_typeof(v)) {
+	case JSON_STRING:
+		return hash_bytes(json_string_value(v), json_string_length(v), h);
+	case JSON_INTEGER:
+		return hash_u64(h ^ (uint64_t)json_integer_value(v));
+	case JSON_ARRAY:
+		json_array_foreach(v, i, inner) h = hash_u64(h ^ hash_of(inner, depth + 1));
+		return h;
+	case JSON_OBJECT:
+		json_object_foreach((json_t *)(uintptr_t)v, name, member_value)
+		{
+			member = hash_bytes(name, strlen(name), depth);
+			h += hash_u64(member ^ hash_of(member_value, depth + 1)) | 1;
+		}
+		return h;
+	default:
+		return h;
+	}
+}
+
+static bool eq(const void *ctx, const void *key, uint32_t id)
+{
+	const struct kube_values *t = ctx;
+
+	return json_equal(t->v[id].v, key);
+}
+
+void kube_values_init(struct kube_values *t)
+{
+	*t = (struct kube_values){ .sweep_at = SWEEP_MIN };
+	map_init(&t->map);
+}
+
+void kube_values_release(struct kube_values *t)
+{
+	for (size_t i = 0; i < t->n; i++)
+		json_decref(t->v[i].v);
+	map_release(&t->map);
+	free(t->v);
+	kube_values_init(t);
+}
+
+/* Those that only the table has go. A value that cannot be indexed again goes as well. */
+static void sweep(struct kube_values *t)
+{
+	size_t n = 0;
+
+	map_release(&t->map);
+	map_init(&t->map);
+	for (size_t i = 0; i < t->n; i++) {
+		if (t->v[i].v->refcount > 1 && map_add(&t->map, t->v[i].hash, (uint32_t)n))
+			t->v[n++] = t->v[i];
+		else
+			json_decref(t->v[i].v);
+	}
+	t->n = n;
+	t->sweep_at = 2 * n > SWEEP_MIN ? 2 * n : SWEEP_MIN;
+}
+
+static bool grow(struct kube_values *t)
+{
+	size_t cap = t->cap ? 2 * t->cap : 256;
+	struct kube_value *v;
+
+	if (t->n < t->cap)
+		return true;
+	if (cap >= MAP_NONE || !(v = reallocarray(t->v, cap, sizeof(*v))))
+		return false;
+	t->v = v;
+	t->cap = cap;
+	return true;
+}
+
+json_t *kube_values_share(struct kube_values *t, json_t *v)
+{
+	uint64_t hash = hash_of(v, 0);
+	uint32_t id = map_find(&t->map, hash, eq, t, v);
+
+	if (id != MAP_NONE) {
+		json_t *same = json_incref(t->v[id].v);
+
+		json_decref(v);
+		return same;
+	}
+	if (t->n >= t->sweep_at)
+		sweep(t);
+	if (grow(t) && map_add(&t->map, hash, (uint32_t)t->n))
+		t->v[t->n++] = (struct kube_value){ hash, json_incref(v) };
+	return v;
+}

@@ -1,0 +1,461 @@
+/*
+ * Watches. One is always in one of three states: a request is under way (a page of a list, or the
+ * stream of changes), or its timer runs (begin, retry), or it lingers besides. Everything that ends
+ * a request comes to `again` or to `fail`, and those set the timer; so there is one place where
+ * requests begin.
+ *
+ * A list is gathered apart (`fresh`) and takes the place of the objects when it is complete: a list
+ * that breaks off has changed nothing, and listeners hear of differences only.
+ */
+#include "discovery/kubernetes/watch.h"
+
+#include <event2/event.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "discovery/kubernetes/watch_internal.h"
+#include "discovery/sources/loop.h"
+
+#define STATUS_BYTES_MAX (64u << 10)
+#define RETRY_AFTER_NS_MAX (120 * NS_PER_S)
+#define QUIET_STREAM_NS NS_PER_S /* one that ends sooner, with nothing in it, has failed */
+
+const struct kube_timing kube_timing_default = {
+	.backoff_min_ns = 800 * NS_PER_MS,
+	.backoff_max_ns = 30 * NS_PER_S,
+	.linger_ns = KUBE_LINGER_NS,
+	.watch_min_ns = 300 * NS_PER_S,
+	.list_ns = 300 * NS_PER_S,
+	.list_idle_ns = 60 * NS_PER_S,
+	/* bookmarks come once a minute */
+	.watch_idle_ns = 150 * NS_PER_S,
+};
+
+/* -------------------------------------------------------------------------------------------- */
+/* Telling */
+
+/* A listener may release itself, or others, while it is told: see kube_watch_release. */
+#define TELL(w, fn, ...) \
+	do { \
+		for (struct kube_listener *l_ = (w)->listeners; l_; l_ = (w)->next_told) { \
+			(w)->next_told = l_->next; \
+			if (l_->fn) \
+				l_->fn(l_->ctx, (w), ##__VA_ARGS__); \
+		} \
+		(w)->next_told = NULL; \
+	} while (0)
+
+/* -------------------------------------------------------------------------------------------- */
+/* Time */
+
+static uint64_t next_random(struct kube_clusters *c)
+{
+	c->random ^= c->random << 13;
+	c->random ^= c->random >> 7;
+	c->random ^= c->random << 17;
+	return c->random;
+}
+
+/* d to 1.5 d: those that failed together do not come back together. */
+static int64_t jittered(struct kube_clusters *c, int64_t d)
+{
+	return d + (int64_t)(next_random(c) % (uint64_t)(d / 2 + 1));
+}
+
+/* The request is gone; goes on at once. */
+static void again(struct kube_watch *w)
+{
+	w->request = NULL;
+	timer_after(w->timer, 0);
+}
+
+/* The request is gone; goes on after the next delay. */
+static void back_off(struct kube_watch *w, int64_t at_least_ns)
+{
+	const struct kube_timing *t = &w->clusters->timing;
+	int64_t delay = w->backoff_ns ? w->backoff_ns : t->backoff_min_ns;
+
+	w->backoff_ns = 2 * delay < t->backoff_max_ns ? 2 * delay : t->backoff_max_ns;
+	delay = jittered(w->clusters, delay);
+	w->request = NULL;
+	timer_after(w->timer, delay > at_least_ns ? delay : at_least_ns);
+}
+
+/* `doing` is "list" or "watch". */
+static void fail(
+	struct kube_watch *w, const char *doing, const struct err *why, int64_t at_least_ns)
+{
+	struct err err = *why;
+
+	err_wrap(&err, why->code, "%s %s", doing, w->what);
+	back_off(w, at_least_ns);
+	w->failing = true;
+	TELL(w, failed, &err);
+}
+
+static void succeed(struct kube_watch *w)
+{
+	w->backoff_ns = 0;
+	if (!w->failing)
+		return;
+	w->failing = false;
+	TELL(w, works);
+}
+
+/* A status that is not what was hoped for, with what the server says to it. */
+static void fail_status(struct kube_watch *w, const char *doing, const struct http_response *res)
+{
+	char message[512];
+	struct err err;
+	uint64_t seconds;
+	int64_t wait = 0;
+
+	kube_status_message(res->body, message, sizeof(message));
+	err_set(&err, ERR_UNAVAILABLE, "server returned HTTP status %d " STR_FMT "%s%s", res->status,
+		STR_ARG(res->reason), message[0] ? ": " : "", message);
+	if (str_to_u64(http_response_header(res, "retry-after"), &seconds))
+		wait = seconds > RETRY_AFTER_NS_MAX / NS_PER_S ? RETRY_AFTER_NS_MAX :
+														 (int64_t)seconds * NS_PER_S;
+	fail(w, doing, &err, wait);
+}
+
+/* -------------------------------------------------------------------------------------------- */
+/* Requests */
+
+static void add_escaped(struct buf *b, struct str s)
+{
+	static const char hex[] = "0123456789ABCDEF";
+
+	for (size_t i = 0; i < s.len; i++) {
+		unsigned char c = (unsigned char)s.ptr[i];
+
+		if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+			(c && strchr("-._~", c))) {
+			buf_add_char(b, (char)c);
+		} else {
+			buf_add_char(b, '%');
+			buf_add_char(b, hex[c >> 4]);
+			buf_add_char(b, hex[c & 15]);
+		}
+	}
+}
+
+static enum err_code send_request(struct kube_watch *w, struct buf *url, int64_t timeout_ns,
+	int64_t idle_ns, http_data_fn data, http_done_fn done, struct err *err)
+{
+	static const struct label accept[] = { { { "Accept", 6 }, { "application/json", 16 } } };
+	struct http_request_options o = { .url = buf_str(url),
+		.config = &w->access.http,
+		.headers = { accept, 1 },
+		.timeout_ns = timeout_ns,
+		.idle_timeout_ns = idle_ns,
+		.body_size_max = STATUS_BYTES_MAX,
+		.data = data };
+	enum err_code rc;
+
+	if (w->key.label_selector.len) {
+		buf_add_cstr(url, "&labelSelector=");
+		add_escaped(url, w->key.label_selector);
+	}
+	if (w->key.field_selector.len) {
+		buf_add_cstr(url, "&fieldSelector=");
+		add_escaped(url, w->key.field_selector);
+	}
+	o.url = buf_str(url);
+	rc = buf_failed(url) ? err_set(err, ERR_NOMEM, "request: out of memory") :
+						   http_client_send(w->clusters->client, &o, done, w, &w->request, err);
+	buf_release(url);
+	return rc;
+}
+
+/* -------------------------------------------------------------------------------------------- */
+/* Lists */
+
+static void drop_list(struct kube_watch *w)
+{
+	json_decref(w->fresh);
+	w->fresh = NULL;
+	free(w->next_page);
+	w->next_page = NULL;
+	kube_list_release(&w->list);
+}
+
+static void fail_list(struct kube_watch *w, const struct err *why)
+{
+	drop_list(w);
+	fail(w, "list", why, 0);
+}
+
+static bool same_object(const json_t *old, const struct kube_item *item)
+{
+	const json_t *m = json_object_get(old, "metadata");
+	const char *version = json_string_value(json_object_get(m, "resourceVersion"));
+	const char *uid = json_string_value(json_object_get(m, "uid"));
+
+	return item->version.len && version && str_is(item->version, version) &&
+		str_is(item->uid, uid ? uid : "");
+}
+
+/* One more object, which is `old` again where that is the same. */
+static enum err_code put(
+	struct kube_watch *w, json_t *map, const struct kube_item *item, json_t *old, struct err *err)
+{
+	json_t *v = old && same_object(old, item) ? old : item->object;
+
+	if (json_object_size(map) >= KUBE_OBJECTS_MAX && !json_object_get(map, item->key))
+		return err_set(err, ERR_LIMIT, "more than %u objects", KUBE_OBJECTS_MAX);
+	if (v != old)
+		kube_object_share(&w->clusters->values, w->key.resource, v);
+	if (json_object_set_nocheck(map, item->key, v))
+		return err_set(err, ERR_NOMEM, "objects: out of memory");
+	return ERR_OK;
+}
+
+static enum err_code on_item(void *ctx, const struct kube_item *item, struct err *err)
+{
+	struct kube_watch *w = ctx;
+
+	return put(w, w->fresh, item, json_object_get(w->objects, item->key), err);
+}
+
+static void on_list_data(void *ctx, struct str piece)
+{
+	struct kube_watch *w = ctx;
+	struct err err;
+
+	if (!kube_list_feed(&w->list, piece, on_item, w, &err))
+		return;
+	http_request_cancel(w->request);
+	fail_list(w, &err);
+}
+
+static void forget_order(struct kube_watch *w)
+{
+	free(w->order);
+	w->order = NULL;
+}
+
+/* The list is complete. */
+static void take_list(struct kube_watch *w)
+{
+	json_t *old = w->objects, *fresh = json_incref(w->fresh), *v;
+	bool first = !w->synced;
+	const char *key;
+
+	drop_list(w);
+	forget_order(w);
+	w->objects = fresh;
+	w->synced = true;
+	w->full_list = false;
+	json_object_foreach(fresh, key, v) if (json_object_get(old, key) != v)
+		TELL(w, changed, str_of(key), v);
+	json_object_foreach(old, key, v) if (!json_object_get(fresh, key))
+		TELL(w, changed, str_of(key), NULL);
+	json_decref(old);
+	if (first)
+		TELL(w, synced);
+	if (!w->gone) /* else only a stream shows that all is well */
+		succeed(w);
+	w->gone = false;
+	again(w);
+}
+
+static void on_list_done(void *ctx, const struct http_response *res)
+{
+	struct kube_watch *w = ctx;
+	bool paged = w->next_page != NULL;
+	enum err_code rc = res->rc;
+	struct err err = res->err;
+	char *next = NULL;
+
+	if (!rc && res->status == 410 && paged) { /* too slow for its pages: all in one */
+		drop_list(w);
+		if (w->full_list)
+			back_off(w, 0);
+		else
+			again(w);
+		w->full_list = true;
+		return;
+	}
+	if (!rc && res->status != 200) {
+		drop_list(w);
+		fail_status(w, "list", res);
+		return;
+	}
+	if (!rc)
+		rc = kube_list_end(&w->list, w->version, &next, &err);
+	if (rc) {
+		w->version[0] = '\0';
+		fail_list(w, &err);
+		return;
+	}
+	free(w->next_page);
+	w->next_page = next;
+	if (next) {
+		w->version[0] = '\0'; /* of a list that is complete only */
+		again(w);
+	} else {
+		take_list(w);
+	}
+}
+
+static enum err_code begin_list(struct kube_watch *w, struct err *err)
+{
+	const struct kube_timing *t = &w->clusters->timing;
+	struct buf url = { 0 };
+
+	if (!w->fresh && !(w->fresh = json_object()))
+		return err_set(err, ERR_NOMEM, "objects: out of memory");
+	kube_list_init(&w->list, w->key.resource);
+	buf_add_cstr(&url, w->path);
+	if (w->next_page) {
+		buf_printf(&url, "?limit=%d&continue=", KUBE_PAGE_ITEMS);
+		add_escaped(&url, str_of(w->next_page));
+	} else {
+		/*
+		 * From the server's cache, which may be older than what we had: where our version is gone
+		 * the newest is asked for, so that no object goes back in time.
+		 */
+		buf_add_cstr(&url, w->full_list ? "?" : "?limit=500");
+		if (!w->gone)
+			buf_add_cstr(&url, w->full_list ? "resourceVersion=0" : "&resourceVersion=0");
+	}
+	return send_request(w, &url, t->list_ns, t->list_idle_ns, on_list_data, on_list_done, err);
+}
+
+/* -------------------------------------------------------------------------------------------- */
+/* Streams */
+
+/* What we have is too old to go on from. At once the first time, then with a failure's delays. */
+static void list_anew(struct kube_watch *w)
+{
+	w->version[0] = '\0';
+	w->gone = true;
+	if (w->backoff_ns) {
+		back_off(w, 0);
+		return;
+	}
+	w->backoff_ns = w->clusters->timing.backoff_min_ns;
+	again(w);
+}
+
+static enum err_code changed(struct kube_watch *w, const struct kube_event *event, struct err *err)
+{
+	const struct kube_item *item = &event->item;
+	json_t *old = json_incref(json_object_get(w->objects, item->key));
+	enum err_code rc = ERR_OK;
+	bool tell = true;
+
+	if (event->type == KUBE_DELETED) {
+		json_object_del(w->objects, item->key);
+		tell = old != NULL;
+	} else {
+		tell = !old || !same_object(old, item);
+		rc = put(w, w->objects, item, old, err);
+	}
+	if (!old != (event->type == KUBE_DELETED))
+		forget_order(w);
+	if (tell && !rc)
+		TELL(w, changed, str_of(item->key), json_object_get(w->objects, item->key));
+	json_decref(old);
+	return rc;
+}
+
+static enum err_code on_event(void *ctx, const struct kube_event *event, struct err *err)
+{
+	struct kube_watch *w = ctx;
+	enum err_code rc;
+
+	if (event->type == KUBE_ERROR && event->code == 410)
+		return ERR_NOT_FOUND;
+	if (event->type == KUBE_ERROR)
+		return err_set(err, ERR_UNAVAILABLE, "server ended the stream: %d %.512s", event->code,
+			event->message);
+	if (event->type != KUBE_BOOKMARK && (rc = changed(w, event, err)))
+		return rc;
+	if (event->item.version.len)
+		snprintf(w->version, sizeof(w->version), STR_FMT, STR_ARG(event->item.version));
+	w->progressed = true;
+	succeed(w);
+	return ERR_OK;
+}
+
+static void on_stream_data(void *ctx, struct str piece)
+{
+	struct kube_watch *w = ctx;
+	struct err err;
+	enum err_code rc = kube_events_feed(&w->events, piece, on_event, w, &err);
+
+	if (!rc)
+		return;
+	http_request_cancel(w->request);
+	if (rc == ERR_NOT_FOUND) {
+		list_anew(w);
+		return;
+	}
+	if (rc != ERR_UNAVAILABLE) /* what was in it is lost */
+		w->version[0] = '\0';
+	fail(w, "watch", &err, 0);
+}
+
+static void on_stream_done(void *ctx, const struct http_response *res)
+{
+	struct kube_watch *w = ctx;
+	bool lived = res->status == 200 && (w->progressed || res->elapsed_ns >= QUIET_STREAM_NS);
+	struct err err = res->err;
+
+	if (lived)
+		succeed(w);
+	if (!res->rc && res->status == 410)
+		list_anew(w);
+	else if (!res->rc && res->status != 200)
+		fail_status(w, "watch", res);
+	else if (lived && res->rc) /* cut, or silent for long */
+		back_off(w, 0);
+	else if (lived)
+		again(w);
+	else {
+		if (!res->rc)
+			err_set(&err, ERR_UNAVAILABLE, "server closed the stream at once");
+		fail(w, "watch", &err, 0);
+	}
+}
+
+static enum err_code begin_stream(struct kube_watch *w, struct err *err)
+{
+	const struct kube_timing *t = &w->clusters->timing;
+	int64_t ns = t->watch_min_ns;
+	struct buf url = { 0 };
+
+	ns += (int64_t)(next_random(w->clusters) % (uint64_t)(ns + 1)); /* not all at once */
+	kube_events_init(&w->events, w->key.resource);
+	w->progressed = false;
+	buf_printf(&url, "%s?watch=1&allowWatchBookmarks=true&resourceVersion=", w->path);
+	add_escaped(&url, str_of(w->version));
+	buf_printf(&url, "&timeoutSeconds=%d", (int)(ns < NS_PER_S ? 1 : ns / NS_PER_S));
+	return send_request(
+		w, &url, ns + KUBE_WATCH_MARGIN_NS, t->watch_idle_ns, on_stream_data, on_stream_done, err);
+}
+
+/* The only place where requests begin. */
+void kube_watch_begin(evutil_socket_t fd, short what, void *ctx)
+{
+	struct kube_watch *w = ctx;
+	struct err err;
+
+	if (w->version[0]) {
+		if (begin_stream(w, &err))
+			fail(w, "watch", &err, 0);
+	} else if (begin_list(w, &err)) {
+		fail_list(w, &err);
+	}
+}
+
+void kube_watch_stop(struct kube_watch *w)
+{
+	http_request_cancel(w->request);
+	w->request = NULL;
+	drop_list(w);
+	forget_order(w);
+	kube_events_release(&w->events);
+}

@@ -1,0 +1,426 @@
+#include "discovery/sources/dns_sd.h"
+
+#include <ares.h>
+#include <arpa/nameser.h>
+#include <event2/event.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <sys/queue.h>
+
+#include "base/clock.h"
+#include "base/metrics.h"
+#include "base/net/resolver.h"
+#include "base/quote.h"
+#include "discovery/sources/dns_records.h"
+#include "discovery/sources/loop.h"
+
+#define ANSWER_BYTES_MAX (32u << 20) /* of targets: one answer has 64 KiB */
+/* Names asked for at a time: more would overflow the socket of a server on the same host. */
+#define ASKED_MAX 64u
+/*
+ * How long answers wait for those of the other names, to be published together; the first ones wait
+ * longer, so that a new configuration does not lose targets that the one before had.
+ */
+#define SETTLE_NS (500 * NS_PER_MS)
+#define SETTLE_FIRST_NS (5 * NS_PER_S)
+
+METRIC_COUNTER(lookups, "epimetheus_discovery_dns_lookups_total",
+	"Names looked up, along all their search domains.", NULL);
+METRIC_COUNTER(lookup_failures, "epimetheus_discovery_dns_lookup_failures_total",
+	"Names about which no server had an answer of use.", NULL);
+
+/* ---- configuration ---- */
+
+/* clang-format off */
+static const struct yaml_field dns_fields[] = {
+	{ "names", YAML_LIST, offsetof(struct dns_sd_config, names), NULL, NULL,
+		"names to look up; without a dot at the end, along resolv.conf's search domains", 0 },
+	{ "type", YAML_STRING, offsetof(struct dns_sd_config, type), NULL, NULL,
+		"SRV, A, AAAA, MX or NS", 0 },
+	{ "port", YAML_INT, offsetof(struct dns_sd_config, port), NULL, NULL,
+		"of the targets, where the record names none", 0 },
+	{ "refresh_interval", YAML_DURATION, offsetof(struct dns_sd_config, refresh_interval_ns),
+		NULL, NULL, "how often to ask", 0 },
+};
+/* clang-format on */
+
+static void dns_defaults(struct yaml_ctx *ctx, void *out)
+{
+	*(struct dns_sd_config *)out = (struct dns_sd_config){
+		.type = STR("SRV"), .refresh_interval_ns = DNS_SD_REFRESH_DEFAULT_NS,
+		};
+}
+
+static enum err_code dns_check(
+	struct yaml_ctx *ctx, const struct yaml_node *n, void *out, struct err *err)
+{
+	const struct dns_sd_config *c = out;
+	const struct dns_type *type = dns_type_of(c->type);
+
+	if (c->names.n == 0)
+		return yaml_err(
+			n, err, ERR_INVALID, "DNS-SD config must contain at least one SRV record name");
+	if (c->names.n > DNS_SD_NAMES_MAX)
+		return yaml_err(n, err, ERR_LIMIT, "more than %u names", DNS_SD_NAMES_MAX);
+	if (!type)
+		return yaml_err(
+			n, err, ERR_INVALID, "invalid DNS-SD records type " STR_FMT, STR_ARG(c->type));
+	if (type->type != ns_t_srv && c->port == 0)
+		return yaml_err(n, err, ERR_INVALID,
+			"a port is required in DNS-SD configs for all record types except SRV");
+	if (type->type != ns_t_srv && (c->port < 0 || c->port > UINT16_MAX))
+		return yaml_err(
+			n, err, ERR_INVALID, "port %" PRId64 " is not from 1 to %d", c->port, UINT16_MAX);
+	if (c->refresh_interval_ns < NS_PER_S)
+		return yaml_err(n, err, ERR_INVALID, "refresh_interval of DNS discovery is under 1s");
+	return ERR_OK;
+}
+
+static const struct yaml_schema dns_schema = {
+	.name = "dns_sd_config",
+	.size = sizeof(struct dns_sd_config),
+	.fields = dns_fields,
+	.fields_n = sizeof(dns_fields) / sizeof(dns_fields[0]),
+	.defaults = dns_defaults,
+	.check = dns_check,
+};
+
+/* ---- the provider ---- */
+
+struct name {
+	TAILQ_ENTRY(name) link; /* while in line */
+	struct dns_sd *sd;
+	struct str text;
+	bool busy; /* in line or asked for: a refresh passes it by */
+	size_t candidate; /* the one asked for */
+	int status; /* of a candidate that no server had an answer of use about */
+	size_t status_of;
+	int failed; /* the same of the last round; ARES_SUCCESS: all was well */
+	size_t failed_of;
+	bool told; /* of this failure */
+	struct groups *last; /* one group; NULL: never answered */
+};
+
+struct dns_sd {
+	struct source *host;
+	struct resolver *resolver;
+	struct arena arena; /* names */
+	const struct dns_type *type;
+	unsigned port;
+	int64_t refresh_interval_ns;
+	struct event *refresh, *settle;
+	struct name *names;
+	size_t n;
+	TAILQ_HEAD(, name) line;
+	size_t asked;
+	bool asking; /* names are being taken off the line */
+	bool changed; /* since the last publish */
+	bool published;
+	bool closing;
+};
+
+static void tell_failure(struct name *q)
+{
+	char asked[RESOLVER_NAME_BYTES];
+	struct err why;
+
+	if (!resolver_candidate(q->sd->resolver, q->text, q->failed_of, asked))
+		asked[0] = '\0'; /* resolv.conf has changed meanwhile */
+	/* c-ares says "could not contact" of a SERVFAIL, too: with neither it had an answer */
+	err_set(&why, ERR_UNAVAILABLE,
+		"could not resolve %s: all servers responded with errors to at least one search domain:"
+		" %s: %s",
+		QUOTED(q->text), asked,
+		q->failed == ARES_ECONNREFUSED ? "servers unreachable or failing" :
+										 ares_strerror(q->failed));
+	q->told = true;
+	source_failed(q->sd->host, &why);
+}
+
+static struct name *find_failed(const struct dns_sd *sd)
+{
+	for (size_t i = 0; i < sd->n; i++)
+		if (sd->names[i].failed != ARES_SUCCESS)
+			return &sd->names[i];
+	return NULL;
+}
+
+static enum err_code make_set(const struct dns_sd *sd, struct groups **out, struct err *err)
+{
+	struct groups **sets = calloc(sd->n, sizeof(struct groups *));
+	enum err_code rc;
+
+	if (!sets)
+		return err_set(err, ERR_NOMEM, "out of memory for targets");
+	for (size_t i = 0; i < sd->n; i++)
+		sets[i] = sd->names[i].last;
+	rc = groups_join(sets, sd->n, out, err);
+	free(sets);
+	return rc;
+}
+
+/*
+ * Failures are told after what was learnt in the same round: to the host, a set that is published
+ * means that all is well, which it is not while a name fails.
+ */
+static void publish(struct dns_sd *sd)
+{
+	struct name *failed = find_failed(sd);
+	struct groups *set;
+	struct err err;
+	bool told = false;
+
+	evtimer_del(sd->settle);
+	sd->changed = false;
+	if (make_set(sd, &set, &err)) {
+		sd->changed = true;
+		source_failed(sd->host, &err);
+		return;
+	}
+	sd->published = true;
+	source_publish(sd->host, set);
+	for (size_t i = 0; i < sd->n; i++)
+		if (sd->names[i].failed != ARES_SUCCESS && !sd->names[i].told) {
+			tell_failure(&sd->names[i]);
+			told = true;
+		}
+	if (failed && !told)
+		tell_failure(failed);
+}
+
+static void on_settle(evutil_socket_t fd, short what, void *ctx)
+{
+	publish(ctx);
+}
+
+/* Takes over the reference. */
+static void name_learnt(struct name *q, struct groups *now)
+{
+	struct dns_sd *sd = q->sd;
+
+	q->failed = ARES_SUCCESS;
+	if (q->last && groups_eq(q->last, now)) {
+		groups_unref(now);
+		return;
+	}
+	groups_unref(q->last);
+	q->last = now;
+	sd->changed = true;
+	if (!evtimer_pending(sd->settle, NULL))
+		timer_after(sd->settle, sd->published ? SETTLE_NS : SETTLE_FIRST_NS);
+}
+
+/* The records of an answer as q's group; an answer without bytes gives an empty one. */
+static int name_read(struct name *q, struct str bytes)
+{
+	struct dns_answer a = { .bytes = (const unsigned char *)bytes.ptr,
+		.len = (int)bytes.len,
+		.name = q->text,
+		.port = q->sd->port };
+	struct target_group g = { .source = q->text };
+	struct groups *now;
+	struct arena arena;
+	int rc = ARES_SUCCESS;
+
+	arena_init(&arena, ANSWER_BYTES_MAX);
+	a.arena = &arena;
+	if (bytes.len)
+		rc = dns_answer_read(&a, q->sd->type);
+	g.targets = a.v;
+	g.targets_n = a.n;
+	if (rc == ARES_SUCCESS && groups_pack(&g, 1, &now, NULL))
+		rc = ARES_ENOMEM;
+	arena_release(&arena);
+	if (rc == ARES_SUCCESS)
+		name_learnt(q, now);
+	return rc;
+}
+
+static void name_failed(struct name *q)
+{
+	metric_add(&lookup_failures, NULL, 1);
+	q->failed = q->status;
+	q->failed_of = q->status_of;
+	q->told = false;
+	if (!q->sd->changed)
+		tell_failure(q);
+}
+
+static void ask_next(struct dns_sd *sd);
+
+static void name_done(struct name *q)
+{
+	struct dns_sd *sd = q->sd;
+
+	q->busy = false;
+	sd->asked--;
+	ask_next(sd);
+}
+
+static void on_answer(void *ctx, int status, struct str answer);
+
+/* Asks for the candidate whose turn it is. When there is none left, the last round was in vain. */
+static void name_ask(struct name *q)
+{
+	char text[RESOLVER_NAME_BYTES];
+
+	if (resolver_candidate(q->sd->resolver, q->text, q->candidate, text)) {
+		resolver_query(q->sd->resolver, text, q->sd->type->type, on_answer, q);
+		return;
+	}
+	if (q->status == ARES_SUCCESS) /* all say that there is no such name */
+		q->status = name_read(q, (struct str){ 0 });
+	if (q->status != ARES_SUCCESS)
+		name_failed(q);
+	name_done(q);
+}
+
+/*
+ * The first candidate that exists decides, even without records of our type, as in Prometheus. One
+ * that no server knows anything about leaves open whether the name is gone: later candidates may
+ * tell.
+ */
+static void on_answer(void *ctx, int status, struct str answer)
+{
+	struct name *q = ctx;
+
+	if (q->sd->closing)
+		return;
+	if (status == ARES_SUCCESS || status == ARES_ENODATA) {
+		status = name_read(q, status == ARES_SUCCESS ? answer : (struct str){ 0 });
+		if (status == ARES_SUCCESS) {
+			name_done(q);
+			return;
+		}
+	}
+	if (status != ARES_ENOTFOUND && q->status == ARES_SUCCESS) {
+		q->status = status;
+		q->status_of = q->candidate;
+	}
+	q->candidate++;
+	name_ask(q);
+}
+
+/*
+ * Names leave the line as others end. When all have ended, what is new is published, and that all
+ * is well where it is.
+ */
+static void ask_next(struct dns_sd *sd)
+{
+	struct name *q;
+
+	if (sd->asking)
+		return; /* a name ended at once: the loop below goes on */
+	sd->asking = true;
+	while (sd->asked < ASKED_MAX && (q = TAILQ_FIRST(&sd->line))) {
+		TAILQ_REMOVE(&sd->line, q, link);
+		sd->asked++;
+		q->candidate = 0;
+		q->status = ARES_SUCCESS;
+		metric_add(&lookups, NULL, 1);
+		name_ask(q);
+	}
+	sd->asking = false;
+	if (sd->asked == 0 && (sd->changed || !find_failed(sd)))
+		publish(sd);
+}
+
+static void on_refresh(evutil_socket_t fd, short what, void *ctx)
+{
+	struct dns_sd *sd = ctx;
+
+	timer_after(sd->refresh, sd->refresh_interval_ns);
+	for (size_t i = 0; i < sd->n; i++) {
+		if (sd->names[i].busy)
+			continue;
+		sd->names[i].busy = true;
+		TAILQ_INSERT_TAIL(&sd->line, &sd->names[i], link);
+	}
+	ask_next(sd);
+}
+
+static void dns_sd_close(void *provider)
+{
+	struct dns_sd *sd = provider;
+
+	if (!sd)
+		return;
+	sd->closing = true;
+	resolver_close(sd->resolver);
+	if (sd->refresh)
+		event_free(sd->refresh);
+	if (sd->settle)
+		event_free(sd->settle);
+	for (size_t i = 0; i < sd->n; i++)
+		groups_unref(sd->names[i].last);
+	arena_release(&sd->arena);
+	free(sd);
+}
+
+/* A name given twice is one source of groups. */
+static enum err_code add_names(struct dns_sd *sd, const struct yaml_list *names, struct err *err)
+{
+	const struct str *from = names->v;
+	struct name *q;
+	size_t k;
+
+	sd->names = arena_array(&sd->arena, struct name, names->n);
+	if (!sd->names)
+		return arena_fail(&sd->arena, "DNS discovery", err);
+	for (size_t i = 0; i < names->n; i++) {
+		for (k = 0; k < sd->n && !str_eq(sd->names[k].text, from[i]); k++)
+			;
+		if (k < sd->n)
+			continue;
+		q = &sd->names[sd->n];
+		*q = (struct name){ .sd = sd, .text = str_dup(&sd->arena, from[i]) };
+		if (!q->text.ptr)
+			return arena_fail(&sd->arena, "DNS discovery", err);
+		sd->n++;
+	}
+	return ERR_OK;
+}
+
+static enum err_code dns_sd_open(const struct source_env *env, const void *config,
+	struct source *host, void **out, struct err *err)
+{
+	const struct dns_sd_config *c = config;
+	struct dns_sd *sd = calloc(1, sizeof(*sd));
+	enum err_code rc;
+
+	if (!sd)
+		return err_set(err, ERR_NOMEM, "out of memory for DNS discovery");
+	arena_init(&sd->arena, 0);
+	TAILQ_INIT(&sd->line);
+	sd->host = host;
+	sd->type = dns_type_of(c->type);
+	sd->port = (unsigned)c->port;
+	sd->refresh_interval_ns = c->refresh_interval_ns;
+	if ((rc = add_names(sd, &c->names, err)) ||
+		(rc = resolver_open(env->base, env->dns_servers, &sd->resolver, err)))
+		goto fail;
+	sd->refresh = evtimer_new(env->base, on_refresh, sd);
+	sd->settle = evtimer_new(env->base, on_settle, sd);
+	if (!sd->refresh || !sd->settle) {
+		rc = err_set(err, ERR_NOMEM, "out of memory for DNS discovery");
+		goto fail;
+	}
+	timer_after(sd->refresh, 0);
+	*out = sd;
+	return ERR_OK;
+fail:
+	dns_sd_close(sd);
+	return rc;
+}
+
+const struct source_ops dns_sd_ops = {
+	.kind = "dns",
+	.open = dns_sd_open,
+	.close = dns_sd_close,
+};
+
+enum err_code dns_sd_decode(
+	struct yaml_ctx *ctx, const struct yaml_node *n, void *sources, struct err *err)
+{
+	return source_configs_decode(ctx, n, "dns_sd_configs", &dns_sd_ops, &dns_schema, sources, err);
+}

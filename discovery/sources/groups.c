@@ -1,0 +1,445 @@
+#include "discovery/sources/groups.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+
+#include "base/quote.h"
+
+#define GROUPS_TEXT "target groups"
+
+struct groups *groups_new(size_t budget_bytes)
+{
+	struct groups *g = calloc(1, sizeof(*g));
+
+	if (!g)
+		return NULL;
+	atomic_init(&g->refs, 1);
+	arena_init(&g->arena, budget_bytes);
+	return g;
+}
+
+struct groups *groups_ref(struct groups *g)
+{
+	atomic_fetch_add(&g->refs, 1);
+	return g;
+}
+
+void groups_unref(struct groups *g)
+{
+	if (!g || atomic_fetch_sub(&g->refs, 1) != 1)
+		return;
+	for (size_t i = 0; i < g->parts_n; i++)
+		groups_unref(g->parts[i]);
+	arena_release(&g->arena);
+	free(g);
+}
+
+static bool group_eq(const struct target_group *a, const struct target_group *b)
+{
+	if (a->source.ptr == b->source.ptr && a->source.len == b->source.len &&
+		a->targets == b->targets && a->targets_n == b->targets_n && a->labels.v == b->labels.v)
+		return true; /* one group in two sets */
+	if (!str_eq(a->source, b->source) || !labels_eq(a->labels, b->labels) ||
+		a->targets_n != b->targets_n)
+		return false;
+	for (size_t i = 0; i < a->targets_n; i++)
+		if (!labels_eq(a->targets[i], b->targets[i]))
+			return false;
+	return true;
+}
+
+bool groups_eq(const struct groups *a, const struct groups *b)
+{
+	if (a == b)
+		return true;
+	if (a->n != b->n)
+		return false;
+	for (size_t i = 0; i < a->n; i++)
+		if (!group_eq(&a->v[i], &b->v[i]))
+			return false;
+	return true;
+}
+
+enum err_code groups_join(
+	struct groups *const *sets, size_t n, struct groups **out, struct err *err)
+{
+	struct groups *g = groups_new(0);
+	size_t groups_n = 0;
+
+	if (!g)
+		return err_set(err, ERR_NOMEM, "out of memory for " GROUPS_TEXT);
+	g->arena.block_max = 1; /* two arrays, each in a block of its size */
+	for (size_t i = 0; i < n; i++)
+		groups_n += sets[i] ? sets[i]->n : 0;
+	g->v = arena_alloc_raw(&g->arena, groups_n, sizeof(*g->v));
+	g->parts = arena_alloc_raw(&g->arena, n, sizeof(struct groups *));
+	if (!g->v || !g->parts) {
+		groups_unref(g);
+		return err_set(err, ERR_NOMEM, "out of memory for " GROUPS_TEXT);
+	}
+	for (size_t i = 0; i < n; i++) {
+		if (!sets[i])
+			continue;
+		if (sets[i]->n)
+			memcpy(g->v + g->n, sets[i]->v, sets[i]->n * sizeof(*g->v));
+		g->n += sets[i]->n;
+		g->parts[g->parts_n++] = groups_ref(sets[i]);
+	}
+	*out = g;
+	return ERR_OK;
+}
+
+/* ---- packing: all arrays, then all bytes, in one block ---- */
+
+struct packed {
+	struct label *labels;
+	char *bytes;
+};
+
+static size_t labels_bytes(struct labels ls)
+{
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < ls.n; i++)
+		bytes += ls.v[i].name.len + ls.v[i].value.len;
+	return bytes;
+}
+
+static struct str pack_str(struct packed *p, struct str s)
+{
+	struct str out = { p->bytes, s.len };
+
+	if (s.len)
+		memcpy(p->bytes, s.ptr, s.len);
+	p->bytes += s.len;
+	return out;
+}
+
+static struct labels pack_labels(struct packed *p, struct labels ls)
+{
+	struct label *v = p->labels;
+
+	for (size_t i = 0; i < ls.n; i++) {
+		v[i].name = pack_str(p, ls.v[i].name);
+		v[i].value = pack_str(p, ls.v[i].value);
+	}
+	p->labels += ls.n;
+	return (struct labels){ v, ls.n };
+}
+
+enum err_code groups_pack(
+	const struct target_group *v, size_t n, struct groups **out, struct err *err)
+{
+	size_t targets_n = 0, labels_n = 0, bytes = 0;
+	struct groups *g = groups_new(0);
+	struct labels *targets;
+	struct packed p;
+
+	for (size_t i = 0; i < n; i++) {
+		bytes += v[i].source.len + labels_bytes(v[i].labels);
+		labels_n += v[i].labels.n;
+		targets_n += v[i].targets_n;
+		for (size_t k = 0; k < v[i].targets_n; k++) {
+			bytes += labels_bytes(v[i].targets[k]);
+			labels_n += v[i].targets[k].n;
+		}
+	}
+	if (g)
+		g->arena.block_max = 1;
+	bytes += n * sizeof(*v) + targets_n * sizeof(*targets) + labels_n * sizeof(*p.labels);
+	if (!g || !(g->v = arena_alloc_raw(&g->arena, bytes, 1))) {
+		groups_unref(g);
+		return err_set(err, ERR_NOMEM, "out of memory for " GROUPS_TEXT);
+	}
+	targets = (struct labels *)(void *)(g->v + n);
+	p.labels = (struct label *)(void *)(targets + targets_n);
+	p.bytes = (char *)(p.labels + labels_n);
+	for (size_t i = 0; i < n; i++) {
+		g->v[i] = (struct target_group){ pack_str(&p, v[i].source), pack_labels(&p, v[i].labels),
+			targets, v[i].targets_n };
+		for (size_t k = 0; k < v[i].targets_n; k++)
+			*targets++ = pack_labels(&p, v[i].targets[k]);
+	}
+	g->n = n;
+	*out = g;
+	return ERR_OK;
+}
+
+size_t groups_targets(const struct groups *g)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < g->n; i++)
+		n += g->v[i].targets_n;
+	return n;
+}
+
+enum err_code target_groups_label(struct arena *a, struct target_group *v, size_t n,
+	struct str name, struct str value, struct err *err)
+{
+	struct labels_builder b;
+	enum err_code rc;
+
+	for (size_t i = 0; i < n; i++) {
+		labels_builder_init(&b, a, v[i].labels);
+		labels_builder_set(&b, name, value);
+		if ((rc = labels_builder_build(&b, &v[i].labels, err)))
+			return rc;
+	}
+	return ERR_OK;
+}
+
+/* {__address__="..."} */
+static enum err_code address_labels(
+	struct arena *a, struct str address, struct labels *out, struct err *err)
+{
+	struct label *l = arena_new(a, struct label);
+
+	if (!l)
+		return arena_fail(a, GROUPS_TEXT, err);
+	*l = (struct label){ STR("__address__"), address };
+	*out = (struct labels){ l, address.len ? 1 : 0 };
+	return ERR_OK;
+}
+
+/* ---- YAML ---- */
+
+static enum err_code decode_targets(
+	struct yaml_ctx *ctx, const struct yaml_node *n, void *field, struct err *err)
+{
+	struct target_group *g = field;
+	const struct yaml_node *c;
+	struct labels *v;
+	enum err_code rc;
+	size_t i = 0;
+
+	if (n->kind != YAML_SEQUENCE)
+		return yaml_err(n, err, ERR_INVALID, "expected a list of addresses");
+	v = arena_array(ctx->arena, struct labels, n->n);
+	if (!v)
+		return arena_fail(ctx->arena, GROUPS_TEXT, err);
+	for (c = n->child; c; c = c->next, i++) {
+		if (c->kind != YAML_SCALAR || yaml_is_null(c))
+			return yaml_err(c, err, ERR_INVALID, "expected an address");
+		if ((rc = address_labels(ctx->arena, c->text, &v[i], err)))
+			return rc;
+	}
+	g->targets = v;
+	g->targets_n = i;
+	return ERR_OK;
+}
+
+static enum err_code decode_labels(
+	struct yaml_ctx *ctx, const struct yaml_node *n, void *field, struct err *err)
+{
+	struct labels *out = field;
+	struct labels_builder b;
+	const struct yaml_node *c;
+
+	if (n->kind != YAML_MAPPING)
+		return yaml_err(n, err, ERR_INVALID, "expected a map of label names to values");
+	labels_builder_init(&b, ctx->arena, (struct labels){ 0 });
+	for (c = n->child; c; c = c->next) {
+		if (!label_name_valid(c->key->text))
+			return yaml_err(
+				c->key, err, ERR_INVALID, "%s is not a valid label name", QUOTED(c->key->text));
+		if (c->kind != YAML_SCALAR)
+			return yaml_err(
+				c, err, ERR_INVALID, "expected the value of label %s", QUOTED(c->key->text));
+		labels_builder_set(&b, c->key->text, c->text);
+	}
+	return labels_builder_build(&b, out, err);
+}
+
+/* clang-format off */
+static const struct yaml_field group_fields[] = {
+	{ "targets", YAML_CUSTOM, 0, NULL, decode_targets, "addresses, host:port", 0 },
+	{ "labels", YAML_CUSTOM, offsetof(struct target_group, labels), NULL, decode_labels,
+		"labels of all of them", 0 },
+};
+/* clang-format on */
+
+static const struct yaml_schema group_schema = {
+	.name = "target group",
+	.size = sizeof(struct target_group),
+	.fields = group_fields,
+	.fields_n = sizeof(group_fields) / sizeof(group_fields[0]),
+};
+
+enum err_code target_groups_decode(struct yaml_ctx *ctx, const struct yaml_node *n,
+	const char *source_prefix, struct target_group **out, size_t *out_n, struct err *err)
+{
+	const struct yaml_node *c;
+	struct target_group *v;
+	enum err_code rc;
+	size_t i = 0;
+
+	*out = NULL;
+	*out_n = 0;
+	if (yaml_is_null(n))
+		return ERR_OK;
+	if (n->kind != YAML_SEQUENCE)
+		return yaml_err(n, err, ERR_INVALID, "expected a list of target groups");
+	v = arena_array(ctx->arena, struct target_group, n->n);
+	if (!v)
+		return arena_fail(ctx->arena, GROUPS_TEXT, err);
+	for (c = n->child; c; c = c->next, i++) {
+		if (yaml_is_null(c))
+			return yaml_err(c, err, ERR_INVALID, "empty or null target group");
+		if ((rc = yaml_decode(ctx, &group_schema, c, &v[i], err)))
+			return rc;
+		v[i].source = str_of(arena_printf(ctx->arena, "%s%zu", source_prefix, i));
+		if (!v[i].source.ptr)
+			return arena_fail(ctx->arena, GROUPS_TEXT, err);
+	}
+	*out = v;
+	*out_n = i;
+	return ERR_OK;
+}
+
+enum err_code target_groups_from_yaml(struct arena *a, const char *path, struct str text,
+	struct target_group **out, size_t *n, struct err *err)
+{
+	struct yaml_ctx ctx = { .arena = a };
+	struct yaml_node *root;
+	const char *prefix;
+	enum err_code rc;
+
+	if ((rc = yaml_parse(a, path, text, &root, err)))
+		return rc;
+	prefix = arena_printf(a, "%s:", path);
+	if (!prefix)
+		return arena_fail(a, GROUPS_TEXT, err);
+	return target_groups_decode(&ctx, root, prefix, out, n, err);
+}
+
+/* ---- JSON ---- */
+
+struct json_place { /* for messages */
+	struct arena *arena;
+	const char *path;
+	size_t group;
+};
+
+static struct str json_text(const json_t *v)
+{
+	return (struct str){ json_string_value(v), json_string_length(v) };
+}
+
+static enum err_code json_targets(
+	const struct json_place *at, const json_t *v, struct target_group *g, struct err *err)
+{
+	size_t n = json_array_size(v);
+	struct labels *targets;
+	struct str address;
+	enum err_code rc;
+
+	if (!json_is_array(v))
+		return err_set(
+			err, ERR_INVALID, "%s: group %zu: targets is not an array", at->path, at->group);
+	targets = arena_array(at->arena, struct labels, n);
+	if (!targets)
+		return arena_fail(at->arena, GROUPS_TEXT, err);
+	for (size_t i = 0; i < n; i++) {
+		if (!json_is_string(json_array_get(v, i)))
+			return err_set(err, ERR_INVALID, "%s: group %zu: target %zu is not a string", at->path,
+				at->group, i);
+		address = str_dup(at->arena, json_text(json_array_get(v, i)));
+		if (!address.ptr)
+			return arena_fail(at->arena, GROUPS_TEXT, err);
+		if ((rc = address_labels(at->arena, address, &targets[i], err)))
+			return rc;
+	}
+	g->targets = targets;
+	g->targets_n = n;
+	return ERR_OK;
+}
+
+static enum err_code json_labels(
+	const struct json_place *at, json_t *v, struct target_group *g, struct err *err)
+{
+	struct labels_builder b;
+	struct str name, value;
+	const char *key;
+	json_t *member;
+
+	if (!json_is_object(v))
+		return err_set(
+			err, ERR_INVALID, "%s: group %zu: labels is not an object", at->path, at->group);
+	labels_builder_init(&b, at->arena, (struct labels){ 0 });
+	json_object_foreach(v, key, member)
+	{
+		name = str_dup(at->arena, str_of(key));
+		if (!label_name_valid(name))
+			return err_set(err, ERR_INVALID, "%s: group %zu: %s is not a valid label name",
+				at->path, at->group, QUOTED(str_of(key)));
+		if (!json_is_string(member))
+			return err_set(err, ERR_INVALID, "%s: group %zu: label %s is not a string", at->path,
+				at->group, key);
+		value = str_dup(at->arena, json_text(member));
+		if (!name.ptr || !value.ptr)
+			return arena_fail(at->arena, GROUPS_TEXT, err);
+		labels_builder_set(&b, name, value);
+	}
+	return labels_builder_build(&b, &g->labels, err);
+}
+
+static enum err_code json_group(
+	const struct json_place *at, json_t *v, struct target_group *g, struct err *err)
+{
+	const char *key;
+	json_t *member;
+	enum err_code rc = ERR_OK;
+
+	if (!json_is_object(v))
+		return err_set(err, ERR_INVALID, "%s: group %zu is not an object", at->path, at->group);
+	json_object_foreach(v, key, member)
+	{
+		if (json_is_null(member))
+			continue;
+		if (strcmp(key, "targets") == 0)
+			rc = json_targets(at, member, g, err);
+		else if (strcmp(key, "labels") == 0)
+			rc = json_labels(at, member, g, err);
+		else
+			rc = err_set(err, ERR_INVALID, "%s: group %zu: unknown field %s", at->path, at->group,
+				QUOTED(str_of(key)));
+		if (rc)
+			return rc;
+	}
+	g->source = str_of(arena_printf(at->arena, "%s:%zu", at->path, at->group));
+	return g->source.ptr ? ERR_OK : arena_fail(at->arena, GROUPS_TEXT, err);
+}
+
+enum err_code target_groups_from_json(struct arena *a, const char *path, struct str text,
+	struct target_group **out, size_t *out_n, struct err *err)
+{
+	struct json_place at = { .arena = a, .path = path };
+	json_error_t why;
+	enum err_code rc = ERR_OK;
+	struct target_group *v;
+	json_t *root;
+	size_t n;
+
+	*out = NULL;
+	*out_n = 0;
+	if (str_is(str_trim(text), "null")) /* what Go's servers make of an empty list */
+		return ERR_OK;
+	root = json_loadb(text.ptr ? text.ptr : "", text.len, JSON_REJECT_DUPLICATES, &why);
+	if (!root)
+		return err_set(err, ERR_INVALID, "%s:%d:%d: %s", path, why.line, why.column, why.text);
+	n = json_array_size(root);
+	v = arena_array(a, struct target_group, n);
+	if (!json_is_array(root))
+		rc = err_set(err, ERR_INVALID, "%s: not an array of target groups", path);
+	else if (!v)
+		rc = arena_fail(a, GROUPS_TEXT, err);
+	for (; !rc && at.group < n; at.group++)
+		rc = json_group(&at, json_array_get(root, at.group), &v[at.group], err);
+	json_decref(root);
+	if (rc)
+		return rc;
+	*out = v;
+	*out_n = n;
+	return ERR_OK;
+}

@@ -1,0 +1,292 @@
+#include "discovery/sources/http_sd.h"
+
+#include <event2/event.h>
+#include <stdlib.h>
+#include <strings.h>
+
+#include "base/clock.h"
+#include "base/hidden.h"
+#include "base/map.h"
+#include "base/net/http_config.h"
+#include "base/quote.h"
+#include "discovery/sources/loop.h"
+
+#define GROUPS_BYTES_MAX (512u << 20) /* of an answer's groups while it is read */
+
+/* ---- configuration ---- */
+
+struct http_sd_config {
+	struct str url;
+	int64_t refresh_interval_ns;
+	struct http_config http;
+};
+
+#define AT(member) offsetof(struct http_sd_config, member)
+/* clang-format off */
+static const struct yaml_field http_sd_fields[] = {
+	{ "url", YAML_STRING, AT(url), NULL, NULL, "where the document is", 0 },
+	{ "refresh_interval", YAML_DURATION, AT(refresh_interval_ns), NULL, NULL,
+		"how often to ask", 0 },
+	HTTP_CONFIG_FIELDS(AT(http)),
+};
+/* clang-format on */
+#undef AT
+
+static void defaults(struct yaml_ctx *ctx, void *out)
+{
+	struct http_sd_config *c = out;
+
+	*c = (struct http_sd_config){ .refresh_interval_ns = HTTP_SD_REFRESH_DEFAULT_NS };
+	http_config_defaults(&c->http);
+}
+
+/* Prometheus's words; a client would refuse user information at each refresh. */
+static const char *url_problem(struct str url)
+{
+	ptrdiff_t colon = str_find(url, STR(":"));
+	struct str scheme = { url.ptr, colon > 0 ? (size_t)colon : 0 }, host = { 0 };
+	size_t n = 0;
+
+	if (!url.len)
+		return "URL is missing";
+	if (!(scheme.len == 4 && strncasecmp(scheme.ptr, "http", 4) == 0) &&
+		!(scheme.len == 5 && strncasecmp(scheme.ptr, "https", 5) == 0))
+		return "URL scheme must be 'http' or 'https'";
+	if (str_has_prefix((struct str){ url.ptr + colon, url.len - scheme.len }, STR("://")))
+		host = (struct str){ url.ptr + colon + 3, url.len - scheme.len - 3 };
+	while (n < host.len && !(host.ptr[n] && strchr("/?#", host.ptr[n])))
+		n++;
+	host.len = n;
+	if (!host.len || host.ptr[0] == ':')
+		return "host is missing in URL";
+	if (memchr(host.ptr, '@', host.len))
+		return "user information in a URL is not supported, use basic_auth";
+	return NULL;
+}
+
+static enum err_code check(
+	struct yaml_ctx *ctx, const struct yaml_node *n, void *out, struct err *err)
+{
+	struct http_sd_config *c = out;
+	const char *problem = url_problem(c->url);
+
+	if (problem)
+		return yaml_err(c->url.len ? yaml_get(n, "url") : n, err, ERR_INVALID, "%s", problem);
+	if (c->refresh_interval_ns < HTTP_SD_REFRESH_MIN_NS)
+		return yaml_err(yaml_get(n, "refresh_interval"), err, ERR_INVALID,
+			"refresh_interval of HTTP discovery is under 100ms");
+	return http_config_check(ctx, n, &c->http, err);
+}
+
+static const struct yaml_schema http_sd_schema = {
+	.name = "http_sd_config",
+	.size = sizeof(struct http_sd_config),
+	.fields = http_sd_fields,
+	.fields_n = sizeof(http_sd_fields) / sizeof(http_sd_fields[0]),
+	.defaults = defaults,
+	.check = check,
+};
+
+static enum err_code check_files(const void *config, struct err *err)
+{
+	const struct http_sd_config *c = config;
+
+	return http_config_check_files(&c->http, err);
+}
+
+/* ---- the source ---- */
+
+struct http_sd {
+	struct http_client *client;
+	struct source *host;
+	struct arena arena;
+	struct str url, shown_url;
+	struct http_config config;
+	struct str refresh_seconds;
+	int64_t refresh_interval_ns;
+	struct event *timer;
+	struct http_request *request; /* NULL: none under way */
+	int64_t due_ns; /* when the next one goes out */
+};
+
+/* application/json; charset=utf-8, the charset in quotes or not, or without one. */
+static bool is_json(struct str type)
+{
+	static const char media[] = "application/json";
+	size_t n = sizeof(media) - 1;
+
+	if (type.len < n || strncasecmp(type.ptr, media, n) != 0)
+		return false;
+	type = (struct str){ type.ptr + n, type.len - n };
+	if (!type.len)
+		return true;
+	if (type.ptr[0] != ';')
+		return false;
+	while (type.len > 1 && (type.ptr[1] == ' ' || type.ptr[1] == '\t'))
+		type = (struct str){ type.ptr + 1, type.len - 1 };
+	type = (struct str){ type.ptr + 1, type.len - 1 };
+	return (type.len == 13 && strncasecmp(type.ptr, "charset=utf-8", 13) == 0) ||
+		(type.len == 15 && strncasecmp(type.ptr, "charset=\"utf-8\"", 15) == 0);
+}
+
+static enum err_code read_answer(
+	const struct http_sd *h, const struct http_response *res, struct groups **out, struct err *err)
+{
+	struct str encoding = res->content_encoding;
+	struct target_group *v;
+	struct arena scratch;
+	enum err_code rc;
+	size_t n;
+
+	if (res->status != 200)
+		return err_set(err, ERR_UNAVAILABLE, "server returned HTTP status %d%s" STR_FMT,
+			res->status, res->reason.len ? " " : "", STR_ARG(res->reason));
+	if (!is_json(str_trim(res->content_type)))
+		return err_set(err, ERR_INVALID, "unsupported content type %s", QUOTED(res->content_type));
+	if (encoding.len && !str_is(encoding, "identity"))
+		return err_set(err, ERR_INVALID, "unsupported content encoding %s", QUOTED(encoding));
+	arena_init(&scratch, GROUPS_BYTES_MAX);
+	if (!(rc = target_groups_from_json(&scratch, h->shown_url.ptr, res->body, &v, &n, err)) &&
+		!(rc = target_groups_label(&scratch, v, n, STR("__meta_url"), h->url, err)))
+		rc = groups_pack(v, n, out, err);
+	arena_release(&scratch);
+	return rc;
+}
+
+static void tell_failure(struct http_sd *h, struct err *err)
+{
+	if (str_find(str_of(err->msg), h->shown_url) < 0)
+		err_wrap(err, err->code, "%s", h->shown_url.ptr);
+	source_failed(h->host, err);
+}
+
+static void wait_for_next(struct http_sd *h)
+{
+	timer_after(h->timer, h->due_ns - clock_monotonic_ns());
+}
+
+static void on_done(void *ctx, const struct http_response *res)
+{
+	struct http_sd *h = ctx;
+	struct groups *set;
+	struct err err;
+	enum err_code rc;
+
+	h->request = NULL;
+	err = res->err;
+	rc = res->rc ? res->rc : read_answer(h, res, &set, &err);
+	if (rc)
+		tell_failure(h, &err);
+	else
+		source_publish(h->host, set);
+	wait_for_next(h);
+}
+
+static void ask(struct http_sd *h)
+{
+	/* clang-format off */
+	const struct label headers[] = {
+		{ STR("Accept"), STR("application/json") },
+		{ STR("X-Prometheus-Refresh-Interval-Seconds"), h->refresh_seconds },
+	};
+	/* clang-format on */
+	const struct http_request_options o = {
+		.url = h->url,
+		.config = &h->config,
+		.headers = { headers, sizeof(headers) / sizeof(headers[0]) },
+		.timeout_ns = h->refresh_interval_ns,
+		.body_size_max = HTTP_SD_BODY_BYTES_MAX,
+	};
+	struct err err;
+
+	h->due_ns = clock_monotonic_ns() + h->refresh_interval_ns;
+	if (http_client_send(h->client, &o, on_done, h, &h->request, &err)) {
+		tell_failure(h, &err);
+		wait_for_next(h);
+	}
+}
+
+static void on_timer(evutil_socket_t fd, short what, void *ctx)
+{
+	ask(ctx);
+}
+
+static void http_sd_close(void *provider)
+{
+	struct http_sd *h = provider;
+
+	if (!h)
+		return;
+	http_request_cancel(h->request);
+	if (h->timer)
+		event_free(h->timer);
+	arena_release(&h->arena);
+	free(h);
+}
+
+/* "60", "0.5": as Go prints a float without exponent. */
+static const char *seconds_text(struct arena *a, int64_t ns)
+{
+	char *text = arena_printf(
+		a, "%lld.%09lld", (long long)(ns / NS_PER_S), (long long)(ns % NS_PER_S));
+	size_t n = text ? strlen(text) : 0;
+
+	while (n && text[n - 1] == '0')
+		text[--n] = '\0';
+	if (n && text[n - 1] == '.')
+		text[--n] = '\0';
+	return text;
+}
+
+static enum err_code init(struct http_sd *h, const struct source_env *env,
+	const struct http_sd_config *c, struct err *err)
+{
+	enum err_code rc;
+
+	h->client = env->client;
+	h->refresh_interval_ns = c->refresh_interval_ns;
+	h->refresh_seconds = str_of(seconds_text(&h->arena, c->refresh_interval_ns));
+	h->url = str_dup(&h->arena, c->url);
+	h->shown_url = str_dup(&h->arena, hidden_url(&h->arena, c->url));
+	h->timer = evtimer_new(env->base, on_timer, h);
+	if (!h->refresh_seconds.ptr || !h->url.ptr || !h->shown_url.ptr || !h->timer)
+		return err_set(err, ERR_NOMEM, "out of memory for HTTP discovery");
+	if ((rc = http_config_dup(&h->arena, &c->http, &h->config, err)))
+		return rc;
+	ask(h);
+	/* Sources that are opened together ask together once, and are spread over the interval then. */
+	h->due_ns -= (int64_t)(hash_bytes(h->url.ptr, h->url.len, (uint64_t)h->due_ns) %
+		(uint64_t)(h->refresh_interval_ns / 2));
+	return ERR_OK;
+}
+
+static enum err_code http_sd_open(const struct source_env *env, const void *config,
+	struct source *host, void **out, struct err *err)
+{
+	struct http_sd *h = calloc(1, sizeof(*h));
+	enum err_code rc;
+
+	if (!h)
+		return err_set(err, ERR_NOMEM, "out of memory for HTTP discovery");
+	h->host = host;
+	if ((rc = init(h, env, config, err))) {
+		http_sd_close(h);
+		return rc;
+	}
+	*out = h;
+	return ERR_OK;
+}
+
+static const struct source_ops http_sd_ops = {
+	.kind = "http",
+	.open = http_sd_open,
+	.close = http_sd_close,
+	.check = check_files,
+};
+
+enum err_code http_sd_decode(
+	struct yaml_ctx *ctx, const struct yaml_node *n, void *sources, struct err *err)
+{
+	return source_configs_decode(
+		ctx, n, "http_sd_configs", &http_sd_ops, &http_sd_schema, sources, err);
+}

@@ -1,0 +1,60 @@
+#include "discovery/sources/source.h"
+
+#define TEXT "configuration"
+
+/* Doubled in the arena, which keeps the old arrays until it dies; there are few entries. */
+static enum err_code grow(struct arena *a, struct source_configs *c, struct err *err)
+{
+	size_t cap = c->cap ? c->cap * 2 : 4;
+	struct source_config *v;
+
+	if (c->n < c->cap)
+		return ERR_OK;
+	v = arena_array(a, struct source_config, cap);
+	if (!v)
+		return arena_fail(a, TEXT, err);
+	if (c->n)
+		memcpy(v, c->v, c->n * sizeof(*v));
+	c->v = v;
+	c->cap = cap;
+	return ERR_OK;
+}
+
+/* Without secrets hidden: another password is another source. It is never shown. */
+static enum err_code make_identity(
+	struct yaml_ctx *ctx, const struct yaml_node *n, struct str *out, struct err *err)
+{
+	struct buf b = { 0 };
+
+	buf_add_lenstr(&b, ctx->dir);
+	yaml_print(&b, n, NULL);
+	*out = buf_failed(&b) ? (struct str){ 0 } : str_dup(ctx->arena, buf_str(&b));
+	buf_release(&b);
+	return out->ptr ? ERR_OK : arena_fail(ctx->arena, TEXT, err);
+}
+
+enum err_code source_configs_decode(struct yaml_ctx *ctx, const struct yaml_node *n,
+	const char *list, const struct source_ops *ops, const struct yaml_schema *schema,
+	struct source_configs *out, struct err *err)
+{
+	const struct yaml_node *c;
+	struct source_config entry = { .ops = ops };
+	enum err_code rc;
+	void *config;
+
+	if (n->kind != YAML_SEQUENCE)
+		return yaml_err(n, err, ERR_INVALID, "expected a list of %s", schema->name);
+	for (c = n->child; c; c = c->next) {
+		if (yaml_is_null(c))
+			return yaml_err(c, err, ERR_INVALID, "empty or null section in %s", list);
+		config = arena_alloc(ctx->arena, schema->size);
+		if (!config)
+			return arena_fail(ctx->arena, TEXT, err);
+		if ((rc = yaml_decode(ctx, schema, c, config, err)) ||
+			(rc = make_identity(ctx, c, &entry.identity, err)) || (rc = grow(ctx->arena, out, err)))
+			return rc;
+		entry.config = config;
+		out->v[out->n++] = entry;
+	}
+	return ERR_OK;
+}

@@ -1,0 +1,77 @@
+#include "promql/changed/student.h"
+
+#include <math.h>
+
+#define STEPS_MAX 10000
+#define PRECISION 1e-15
+#define TINY 1e-300
+
+static double away_from_zero(double v)
+{
+	return fabs(v) < TINY ? TINY : v;
+}
+
+/* The fraction converges fast where x < (a + 1) / (a + b + 2). */
+static double fraction(double a, double b, double x)
+{
+	double c = 1, d = 1 / away_from_zero(1 - (a + b) * x / (a + 1)), value = d;
+
+	for (int m = 1; m < STEPS_MAX; m++) {
+		double even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m));
+		double odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1));
+		double step;
+
+		d = 1 / away_from_zero(1 + even * d);
+		c = away_from_zero(1 + even / c);
+		value *= d * c;
+		d = 1 / away_from_zero(1 + odd * d);
+		c = away_from_zero(1 + odd / c);
+		step = d * c;
+		value *= step;
+		if (fabs(step - 1) < PRECISION)
+			break;
+	}
+	return value;
+}
+
+/* lgamma() leaves a sign in a global that other threads write, too. */
+static double log_gamma(double v)
+{
+	int sign;
+
+	return lgamma_r(v, &sign);
+}
+
+double beta_regularized(double a, double b, double x)
+{
+	double front;
+
+	if (!(a > 0) || !(b > 0))
+		return 1;
+	if (!(x > 0))
+		return 0;
+	if (x >= 1)
+		return 1;
+	front = exp(log_gamma(a + b) - log_gamma(a) - log_gamma(b) + a * log(x) + b * log1p(-x));
+	if (x < (a + 1) / (a + b + 2))
+		return front * fraction(a, b, x) / a;
+	return 1 - front * fraction(b, a, 1 - x) / b;
+}
+
+double student_two_sided(double t, double freedom)
+{
+	if (!(freedom > 0) || isnan(t))
+		return 1;
+	if (isinf(t))
+		return 0;
+	return beta_regularized(freedom / 2, 0.5, freedom / (freedom + t * t));
+}
+
+double binomial_at_least(double k, double n, double p)
+{
+	if (!(k > 0) || !(n > 0) || isnan(p))
+		return 1;
+	if (k > n)
+		return 0;
+	return beta_regularized(k, n - k + 1, p);
+}

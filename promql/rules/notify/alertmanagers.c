@@ -1,0 +1,384 @@
+/* Who discovery has found, and what waits for each. */
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/hidden.h"
+#include "base/log.h"
+#include "base/metrics.h"
+#include "promql/rules/notify/notifier_internal.h"
+
+#define SCHEME "__scheme__"
+#define ADDRESS "__address__"
+#define PATH "__alerts_path__"
+#define API "/api/v2/alerts"
+#define SCRATCH_BYTES_MAX (64u << 20)
+
+METRIC_COUNTER(sent_total, "epimetheus_notifications_sent_total",
+	"Alerts that an Alertmanager took.", "alertmanager");
+METRIC_COUNTER(errors_total, "epimetheus_notifications_errors_total",
+	"Alerts in requests that an Alertmanager did not take.", "alertmanager");
+METRIC_COUNTER(dropped_total, "epimetheus_notifications_dropped_total",
+	"Alerts that were not delivered: refused, over the queue's limit, or to nobody.",
+	"alertmanager");
+METRIC_GAUGE(queue_length, "epimetheus_notifications_queue_length",
+	"Alerts that wait for an Alertmanager.", "alertmanager");
+METRIC_HISTOGRAM(latency, "epimetheus_notifications_latency_seconds",
+	"Time a request to an Alertmanager takes.", "alertmanager");
+
+void notifications_dropped(const char *url, size_t n)
+{
+	if (n)
+		metric_add(&dropped_total, url, (double)n);
+}
+
+/* ---- queues ---- */
+
+static void show_length(const struct alertmanager *m)
+{
+	metric_set(&queue_length, m->shown_url, (double)m->waiting_n);
+}
+
+static void drop_oldest(struct alertmanager *m)
+{
+	struct queued *q = STAILQ_FIRST(&m->waiting);
+
+	STAILQ_REMOVE_HEAD(&m->waiting, next);
+	m->waiting_n--;
+	m->waiting_bytes -= q->text->len;
+	alert_text_unref(q->text);
+	free(q);
+	notifications_dropped(m->shown_url, 1);
+}
+
+bool alertmanager_queue(struct alertmanager *m, struct alert_text *text, size_t queue_max)
+{
+	struct queued *q = malloc(sizeof(*q));
+
+	if (!q) {
+		notifications_dropped(m->shown_url, 1);
+		return false;
+	}
+	q->text = text;
+	text->refs++;
+	STAILQ_INSERT_TAIL(&m->waiting, q, next);
+	m->waiting_n++;
+	m->waiting_bytes += text->len;
+	while (m->waiting_n > 1 &&
+		(m->waiting_n > queue_max || m->waiting_bytes > NOTIFIER_QUEUE_BYTES_MAX))
+		drop_oldest(m);
+	show_length(m);
+	return true;
+}
+
+void alertmanager_take_batch(struct alertmanager *m, struct buf *body)
+{
+	struct queued *q;
+
+	buf_add_char(body, '[');
+	while (m->batch_n < NOTIFIER_BATCH && (q = STAILQ_FIRST(&m->waiting))) {
+		STAILQ_REMOVE_HEAD(&m->waiting, next);
+		m->waiting_n--;
+		m->waiting_bytes -= q->text->len;
+		if (m->batch_n++)
+			buf_add_char(body, ',');
+		buf_add(body, q->text->bytes, q->text->len);
+		STAILQ_INSERT_TAIL(&m->batch, q, next);
+	}
+	buf_add_char(body, ']');
+	m->began_ns = clock_monotonic_ns();
+	show_length(m);
+}
+
+static void free_batch(struct alertmanager *m)
+{
+	struct queued *q;
+
+	while ((q = STAILQ_FIRST(&m->batch))) {
+		STAILQ_REMOVE_HEAD(&m->batch, next);
+		alert_text_unref(q->text);
+		free(q);
+	}
+	m->batch_n = 0;
+}
+
+void alertmanager_end_batch(struct alertmanager *m, const struct err *why)
+{
+	metric_observe(&latency, m->shown_url, (double)(clock_monotonic_ns() - m->began_ns) / 1e9);
+	if (why) {
+		if (m->last.code == ERR_OK || strcmp(m->last.msg, why->msg) != 0)
+			log_warn("notifier", "alerts were not taken", LOG_S("alertmanager", m->shown_url),
+				LOG_I("alerts", m->batch_n), LOG_E(why));
+		m->last = *why;
+		m->failed += m->batch_n;
+		metric_add(&errors_total, m->shown_url, (double)m->batch_n);
+		notifications_dropped(m->shown_url, m->batch_n);
+	} else {
+		if (m->last.code != ERR_OK)
+			log_info("notifier", "alerts are taken again", LOG_S("alertmanager", m->shown_url));
+		m->last = (struct err){ 0 };
+		m->sent += m->batch_n;
+		metric_add(&sent_total, m->shown_url, (double)m->batch_n);
+	}
+	free_batch(m);
+}
+
+void alertmanager_requeue(struct alertmanager *m)
+{
+	struct queued *q;
+
+	STAILQ_FOREACH(q, &m->batch, next)
+	m->waiting_bytes += q->text->len;
+	m->waiting_n += m->batch_n;
+	m->batch_n = 0;
+	STAILQ_CONCAT(&m->batch, &m->waiting);
+	STAILQ_CONCAT(&m->waiting, &m->batch);
+	show_length(m);
+}
+
+static struct alertmanager *alertmanager_new(struct str url)
+{
+	struct alertmanager *m = calloc(1, sizeof(*m));
+	struct buf shown = { 0 };
+
+	if (!m)
+		return NULL;
+	m->url = strndup(url.ptr, url.len);
+	hidden_print_url(&shown, url);
+	buf_add_char(&shown, '\0');
+	if (!m->url || buf_failed(&shown)) {
+		buf_release(&shown);
+		free(m->url);
+		free(m);
+		return NULL;
+	}
+	m->shown_url = shown.ptr;
+	STAILQ_INIT(&m->waiting);
+	STAILQ_INIT(&m->batch);
+	return m;
+}
+
+void alertmanager_free(struct alertmanager *m)
+{
+	notifications_dropped(m->shown_url, m->batch_n);
+	free_batch(m);
+	while (!STAILQ_EMPTY(&m->waiting))
+		drop_oldest(m);
+	show_length(m);
+	free(m->url);
+	free(m->shown_url);
+	free(m);
+}
+
+/* ---- from groups to URLs ---- */
+
+/* {scheme}://{address}{path} */
+static struct str url_of(struct arena *a, const struct labels_builder *b)
+{
+	struct str path = labels_builder_get(b, STR(PATH));
+
+	return str_of(arena_printf(a, STR_FMT "://" STR_FMT "%s" STR_FMT,
+		STR_ARG(labels_builder_get(b, STR(SCHEME))),
+			STR_ARG(labels_builder_get(b, STR(ADDRESS))),
+				str_has_prefix(path, STR("/")) ? "" : "/", STR_ARG(path)));
+}
+
+/* Slashes around the prefix do not matter. */
+static struct str path_of(struct arena *a, struct str prefix)
+{
+	while (prefix.len && prefix.ptr[0] == '/')
+		prefix.ptr++, prefix.len--;
+	while (prefix.len && prefix.ptr[prefix.len - 1] == '/')
+		prefix.len--;
+	if (!prefix.len)
+		return STR(API);
+	return str_of(arena_printf(a, "/" STR_FMT API, STR_ARG(prefix)));
+}
+
+static struct alertmanager *find(struct alertmanagers *list, struct str url)
+{
+	struct alertmanager *m;
+
+	LIST_FOREACH(m, list, link)
+	if (str_is(url, m->url))
+		return m;
+	return NULL;
+}
+
+/* In the set's former list or the former configuration's; it is in no list afterwards. */
+static struct alertmanager *take_known(
+	struct alertmanagers *was, struct generation *old, struct str url)
+{
+	struct alertmanager *m = find(was, url);
+
+	for (size_t i = 0; !m && old && i < old->sets_n; i++)
+		m = find(&old->sets[i].active, url);
+	if (m)
+		LIST_REMOVE(m, link);
+	return m;
+}
+
+struct rebuild {
+	struct alertmanager_set *set;
+	struct generation *old;
+	struct alertmanagers was;
+	struct arena arena; /* scratch */
+	struct str path;
+	struct alertmanager *last; /* of the new list */
+	size_t n;
+};
+
+static enum err_code drop(struct rebuild *r, struct str url, struct err *err)
+{
+	struct alertmanager_set *set = r->set;
+
+	if (set->dropped_n == NOTIFIER_ALERTMANAGERS_MAX)
+		return ERR_OK;
+	url = str_dup(&set->arena, url);
+	if (!url.ptr)
+		return arena_fail(&set->arena, "alertmanagers", err);
+	set->dropped[set->dropped_n++] = url;
+	return ERR_OK;
+}
+
+static enum err_code add(struct rebuild *r, struct str url, struct err *err)
+{
+	struct alertmanager *m;
+
+	if (!url.ptr)
+		return arena_fail(&r->arena, "alertmanagers", err);
+	if (find(&r->set->active, url))
+		return ERR_OK;
+	if (r->n == NOTIFIER_ALERTMANAGERS_MAX)
+		return err_set(
+			err, ERR_LIMIT, "more than %u alertmanagers of one entry", NOTIFIER_ALERTMANAGERS_MAX);
+	if (!(m = take_known(&r->was, r->old, url)) && !(m = alertmanager_new(url)))
+		return err_set(err, ERR_NOMEM, "out of memory for alertmanagers");
+	m->set = r->set;
+	if (r->last)
+		LIST_INSERT_AFTER(r->last, m, link);
+	else
+		LIST_INSERT_HEAD(&r->set->active, m, link);
+	r->last = m;
+	r->n++;
+	return ERR_OK;
+}
+
+static enum err_code add_target(
+	struct rebuild *r, const struct target_group *g, struct labels target, struct err *err)
+{
+	const struct alertmanager_config *c = r->set->config;
+	struct labels_builder b;
+	struct str before, address;
+	enum err_code rc;
+	bool keep;
+
+	labels_builder_init(&b, &r->arena, g->labels);
+	labels_builder_set(&b, STR(SCHEME), c->scheme);
+	labels_builder_set(&b, STR(PATH), r->path);
+	for (size_t i = 0; i < target.n; i++)
+		labels_builder_set(&b, target.v[i].name, target.v[i].value);
+	before = url_of(&r->arena, &b);
+	if ((rc = relabel_apply(&c->relabel, &b, &keep, NULL, err)))
+		return rc;
+	if (!before.ptr)
+		return arena_fail(&r->arena, "alertmanagers", err);
+	if (!keep)
+		return drop(r, before, err);
+	address = labels_builder_get(&b, STR(ADDRESS));
+	if (!address.len || memchr(address.ptr, '/', address.len)) {
+		log_warn("notifier", "an address is no host and port", LOG_STR("source", g->source),
+			LOG_STR("address", address));
+		return ERR_OK;
+	}
+	return add(r, url_of(&r->arena, &b), err);
+}
+
+static enum err_code add_all(struct rebuild *r, struct err *err)
+{
+	const struct groups *groups = r->set->groups;
+	enum err_code rc = ERR_OK;
+
+	r->path = path_of(&r->arena, r->set->config->path_prefix);
+	r->set->dropped = arena_array(&r->set->arena, struct str, NOTIFIER_ALERTMANAGERS_MAX);
+	if (!r->path.ptr || !r->set->dropped)
+		return err_set(err, ERR_NOMEM, "out of memory for alertmanagers");
+	for (size_t i = 0; groups && i < groups->n; i++)
+		for (size_t k = 0; k < groups->v[i].targets_n && !rc; k++)
+			rc = add_target(r, &groups->v[i], groups->v[i].targets[k], err);
+	return rc;
+}
+
+void set_rebuild(struct alertmanager_set *set, struct generation *old, struct alertmanagers *gone)
+{
+	struct rebuild r = { .set = set, .old = old };
+	struct alertmanager *m;
+	struct err err;
+
+	set->changed = false;
+	LIST_INIT(&r.was);
+	while ((m = LIST_FIRST(&set->active))) {
+		LIST_REMOVE(m, link);
+		LIST_INSERT_HEAD(&r.was, m, link);
+	}
+	arena_reset(&set->arena);
+	set->dropped_n = 0;
+	arena_init(&r.arena, SCRATCH_BYTES_MAX);
+	if (add_all(&r, &err))
+		log_error("notifier", "not all Alertmanagers are served", LOG_E(&err));
+	arena_release(&r.arena);
+	while ((m = LIST_FIRST(&r.was))) {
+		LIST_REMOVE(m, link);
+		LIST_INSERT_HEAD(gone, m, link);
+	}
+}
+
+/* ---- configurations at work ---- */
+
+struct generation *generation_new(
+	struct notifier *n, const struct alerting_config *c, struct labels external, struct err *err)
+{
+	struct generation *g = calloc(1, sizeof(*g));
+
+	if (!g)
+		goto nomem;
+	arena_init(&g->arena, 0);
+	g->notifier = n;
+	g->config = c;
+	g->sets = calloc(c->alertmanagers_n + 1, sizeof(*g->sets));
+	g->external = labels_dup(&g->arena, external);
+	if (!g->sets || (external.n && !g->external.v)) {
+		generation_free(g);
+		goto nomem;
+	}
+	for (size_t i = 0; i < c->alertmanagers_n; i++) {
+		g->sets[i] = (struct alertmanager_set){
+			.generation = g, .config = &c->alertmanagers[i], .changed = true
+		};
+		LIST_INIT(&g->sets[i].active);
+		arena_init(&g->sets[i].arena, 0);
+		g->sets_n++;
+	}
+	return g;
+nomem:
+	err_set(err, ERR_NOMEM, "out of memory for alertmanagers");
+	return NULL;
+}
+
+void generation_free(struct generation *g)
+{
+	struct alertmanager *m;
+
+	if (!g)
+		return;
+	for (size_t i = 0; i < g->sets_n; i++) {
+		while ((m = LIST_FIRST(&g->sets[i].active))) {
+			LIST_REMOVE(m, link);
+			alertmanager_free(m);
+		}
+		groups_unref(g->sets[i].groups);
+		arena_release(&g->sets[i].arena);
+	}
+	free(g->sets);
+	arena_release(&g->arena);
+	free(g);
+}

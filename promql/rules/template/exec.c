@@ -1,0 +1,472 @@
+/*
+ * Templates, rendered: a walk over the tree, bounded by steps, bytes made and memory.
+ */
+#include "promql/rules/template/internal.h"
+
+#include <stdio.h>
+
+#include "base/quote.h"
+
+#define MEMORY_MAX ((size_t)32 << 20)
+
+struct variable {
+	struct str name;
+	struct tv value;
+	struct variable *next;
+};
+
+#define fault(r, at, ...) template_fault((r)->t->text, (at), (r)->err, ERR_INVALID, __VA_ARGS__)
+
+static enum err_code nomem(struct rendering *r)
+{
+	return arena_fail(&r->arena, "template", r->err);
+}
+
+static enum err_code step(struct rendering *r, uint32_t at)
+{
+	if (++r->steps > TEMPLATE_STEPS_MAX)
+		return template_fault(
+			r->t->text, at, r->err, ERR_LIMIT, "more than %u steps", TEMPLATE_STEPS_MAX);
+	if (r->out->len - r->out_start > TEMPLATE_BYTES_MAX)
+		return template_fault(
+			r->t->text, at, r->err, ERR_LIMIT, "more than %u bytes", TEMPLATE_BYTES_MAX);
+	return buf_failed(r->out) ? err_set(r->err, ERR_NOMEM, "template: out of memory") : ERR_OK;
+}
+
+/* ---- variables ---- */
+
+static enum err_code push(struct rendering *r, struct str name, struct tv value)
+{
+	struct variable *v = arena_new(&r->arena, struct variable);
+
+	if (!v)
+		return nomem(r);
+	*v = (struct variable){ name, value, r->variables };
+	r->variables = v;
+	return ERR_OK;
+}
+
+static struct tv *find(struct rendering *r, struct str name)
+{
+	struct variable *v = r->variables;
+
+	while (v && !str_eq(v->name, name))
+		v = v->next;
+	return v ? &v->value : NULL;
+}
+
+/* ---- fields ---- */
+
+static enum err_code no_field(struct rendering *r, uint32_t at, struct str name, const char *type)
+{
+	return fault(r, at, "can't evaluate field " STR_FMT " in type %s", STR_ARG(name), type);
+}
+
+static enum err_code field(
+	struct rendering *r, uint32_t at, struct tv v, struct str name, struct tv *out)
+{
+	const struct template_data *d = r->data;
+
+	switch (v.kind) {
+	case TV_LABELS: /* what is missing is empty */
+		*out = (struct tv){ TV_STRING, .s = labels_get(v.labels, name) };
+		return ERR_OK;
+	case TV_ARGS:
+		*out = tv_arg(&v, name);
+		return ERR_OK;
+	case TV_SAMPLE:
+		if (str_is(name, "Labels"))
+			*out = (struct tv){ TV_LABELS, .labels = v.sample->labels };
+		else if (str_is(name, "Value"))
+			*out = (struct tv){ TV_FLOAT, .f = v.sample->value };
+		else
+			break;
+		return ERR_OK;
+	case TV_DATA:
+		if (str_is(name, "Labels"))
+			*out = (struct tv){ TV_LABELS, .labels = d->labels };
+		else if (str_is(name, "ExternalLabels"))
+			*out = (struct tv){ TV_LABELS, .labels = d->external_labels };
+		else if (str_is(name, "ExternalURL"))
+			*out = (struct tv){ TV_STRING, .s = d->external_url };
+		else if (str_is(name, "Value"))
+			*out = (struct tv){ TV_FLOAT, .f = d->value };
+		else
+			break;
+		return ERR_OK;
+	case TV_NIL:
+		return fault(r, at, "nil pointer evaluating interface {}." STR_FMT, STR_ARG(name));
+	default:
+		break;
+	}
+	return no_field(r, at, name, tv_type_name(&v));
+}
+
+/* ---- operands ---- */
+
+static enum err_code eval_pipe(
+	struct rendering *r, const struct pipe *p, const struct tv *dot, struct tv *out);
+static enum err_code call(struct rendering *r, const struct operand *o, const struct operand *args,
+	size_t args_n, const struct tv *dot, const struct tv *final, struct tv *out);
+
+static enum err_code eval_operand(
+	struct rendering *r, const struct operand *o, const struct tv *dot, struct tv *out)
+{
+	enum err_code rc = step(r, o->at);
+	struct tv *known;
+
+	if (rc)
+		return rc;
+	switch (o->kind) {
+	case OPERAND_FUNCTION:
+		rc = call(r, o, NULL, 0, dot, NULL, out);
+		break;
+	case OPERAND_DOT:
+		*out = *dot;
+		break;
+	case OPERAND_VARIABLE:
+		if (!(known = find(r, o->text)))
+			return fault(r, o->at, "undefined variable: " STR_FMT, STR_ARG(o->text));
+		*out = *known;
+		break;
+	case OPERAND_STRING:
+		*out = (struct tv){ TV_STRING, .s = o->text };
+		break;
+	case OPERAND_INT:
+		*out = (struct tv){ TV_INT, .i = o->i };
+		break;
+	case OPERAND_FLOAT:
+		*out = (struct tv){ TV_FLOAT, .f = o->f };
+		break;
+	case OPERAND_BOOL:
+		*out = (struct tv){ TV_BOOL, .b = o->i != 0 };
+		break;
+	case OPERAND_NIL:
+		*out = (struct tv){ TV_NIL };
+		break;
+	case OPERAND_PIPE:
+		rc = eval_pipe(r, o->pipe, dot, out);
+		break;
+	}
+	for (size_t i = 0; i < o->fields_n && !rc; i++)
+		rc = field(r, o->at, *out, o->fields[i], out);
+	return rc;
+}
+
+/* ---- calls ---- */
+
+static enum err_code check_param(
+	struct rendering *r, const struct operand *o, enum param want, const struct tv *v)
+{
+	static const char *const names[] = { "interface {}", "string", "template.queryResult",
+		"*template.sample" };
+	static const enum tv_kind kinds[] = { TV_NIL, TV_STRING, TV_SAMPLES, TV_SAMPLE };
+	bool constant = o->kind == OPERAND_INT || o->kind == OPERAND_FLOAT || o->kind == OPERAND_BOOL;
+
+	if (want == PARAM_ANY || v->kind == kinds[want])
+		return ERR_OK;
+	if (constant && want == PARAM_STRING)
+		return fault(r, o->at, "expected string; found " STR_FMT, STR_ARG(o->text));
+	if (v->kind == TV_NIL)
+		return fault(r, o->at, "invalid value; expected %s", names[want]);
+	return fault(
+		r, o->at, "wrong type for value; expected %s; got %s", names[want], tv_type_name(v));
+}
+
+static enum err_code check_count(struct rendering *r, const struct operand *o, size_t n)
+{
+	const struct template_function *fn = o->fn;
+
+	if (n < fn->min && fn->min != fn->max)
+		return fault(r, o->at, "wrong number of args for %s: want at least %u got %zu", fn->name,
+			fn->min, n);
+	if (n < fn->min || n > fn->max)
+		return fault(
+			r, o->at, "wrong number of args for %s: want %u got %zu", fn->name, fn->max, n);
+	return ERR_OK;
+}
+
+/* and, or: the first argument that decides, or the last. */
+static enum err_code call_lazy(struct rendering *r, const struct operand *o,
+	const struct operand *args, const struct tv *dot, const struct tv *final, struct tv *out)
+{
+	enum err_code rc;
+
+	for (; args; args = args->next)
+		if ((rc = eval_operand(r, args, dot, out)) || tv_truth(out) == o->fn->variant)
+			return rc;
+	if (final)
+		*out = *final;
+	return ERR_OK;
+}
+
+static enum err_code call(struct rendering *r, const struct operand *o, const struct operand *args,
+	size_t args_n, const struct tv *dot, const struct tv *final, struct tv *out)
+{
+	const struct template_function *fn = o->fn;
+	size_t n = args_n + (final != NULL), last = sizeof(fn->params) / sizeof(fn->params[0]) - 1;
+	struct tv *v;
+	struct err why;
+	enum err_code rc;
+
+	if ((rc = check_count(r, o, n)))
+		return rc;
+	if (!fn->call)
+		return call_lazy(r, o, args, dot, final, out);
+	if (!(v = arena_array(&r->arena, struct tv, n + 1)))
+		return nomem(r);
+	for (size_t i = 0; i < n; i++, args = args ? args->next : NULL) {
+		if (args)
+			rc = eval_operand(r, args, dot, &v[i]);
+		else
+			v[i] = *final;
+		if (rc || (rc = check_param(r, args ? args : o, fn->params[i < last ? i : last], &v[i])))
+			return rc;
+	}
+	rc = fn->call(r, fn, v, n, out, &why);
+	if (rc == ERR_INVALID || rc == ERR_LIMIT)
+		return template_fault(
+			r->t->text, o->at, r->err, rc, "error calling %s: %s", fn->name, why.msg);
+	return rc ? err_set(r->err, rc, "%s", why.msg) : ERR_OK;
+}
+
+/* ---- pipelines ---- */
+
+static enum err_code eval_command(struct rendering *r, const struct command *c,
+	const struct tv *dot, const struct tv *final, struct tv *out)
+{
+	const struct operand *o = c->first;
+	enum err_code rc = step(r, o->at);
+
+	if (rc)
+		return rc;
+	if (o->kind == OPERAND_FUNCTION && !o->fields_n)
+		return call(r, o, o->next, c->n - 1, dot, final, out);
+	if (c->n > 1 || final)
+		return fault(r, o->at, "can't give argument to non-function");
+	if (o->kind == OPERAND_NIL)
+		return fault(r, o->at, "nil is not a command");
+	return eval_operand(r, o, dot, out);
+}
+
+static enum err_code eval_pipe(
+	struct rendering *r, const struct pipe *p, const struct tv *dot, struct tv *out)
+{
+	const struct tv *final = NULL;
+	struct tv before, *known;
+	enum err_code rc;
+
+	for (const struct command *c = p->first; c; c = c->next) {
+		if ((rc = eval_command(r, c, dot, final, out)))
+			return rc;
+		before = *out;
+		final = &before;
+	}
+	for (size_t i = 0; i < p->variables_n; i++) {
+		if (!p->assigns) {
+			if ((rc = push(r, p->variables[i], *out)))
+				return rc;
+		} else if ((known = find(r, p->variables[i]))) {
+			*known = *out;
+		}
+	}
+	return ERR_OK;
+}
+
+/* ---- nodes ---- */
+
+static enum err_code walk(struct rendering *r, const struct node *n, const struct tv *dot);
+
+struct ranging {
+	const struct node *n;
+	const struct tv *dot; /* outside */
+	struct variable *outer;
+};
+
+/* One pass through a body. *more: there may be another. */
+static enum err_code range_once(
+	struct rendering *r, const struct ranging *x, struct tv key, struct tv element, bool *more)
+{
+	const struct pipe *p = x->n->pipe;
+	struct tv *known;
+	enum err_code rc = step(r, p->at);
+
+	for (size_t i = 0; i < p->variables_n && !rc; i++) {
+		struct tv v = i + 1 < p->variables_n ? key : element;
+
+		if (!p->assigns) {
+			if ((rc = push(r, p->variables[i], v)))
+				return rc;
+		} else if ((known = find(r, p->variables[i]))) {
+			*known = v;
+		}
+	}
+	if (!rc)
+		rc = walk(r, x->n->body, &element);
+	r->variables = x->outer;
+	*more = !r->breaks;
+	r->breaks = r->continues = false;
+	return rc;
+}
+
+/* Names of args in the order of Go's maps: arg10 comes before arg2. */
+static enum err_code range_args(struct rendering *r, const struct ranging *x, const struct tv *v)
+{
+	struct label *names = arena_array(&r->arena, struct label, v->n);
+	struct labels_builder b;
+	struct labels sorted;
+	bool more = true;
+	struct tv element;
+	enum err_code rc;
+
+	if (!names)
+		return nomem(r);
+	labels_builder_init(&b, &r->arena, (struct labels){ 0 });
+	for (size_t i = 0; i < v->n; i++) {
+		char *name = arena_printf(&r->arena, "arg%zu", i);
+
+		if (!name)
+			return nomem(r);
+		labels_builder_set(&b, str_of(name), STR("-"));
+	}
+	if ((rc = labels_builder_build(&b, &sorted, r->err)))
+		return rc;
+	for (size_t i = 0; i < sorted.n && more && !rc; i++) {
+		element = tv_arg(v, sorted.v[i].name);
+		rc = range_once(r, x, (struct tv){ TV_STRING, .s = sorted.v[i].name }, element, &more);
+	}
+	return rc;
+}
+
+static enum err_code range_over(struct rendering *r, const struct ranging *x, const struct tv *v)
+{
+	enum err_code rc = ERR_OK;
+	bool more = true;
+
+	switch (v->kind) {
+	case TV_LABELS:
+		for (size_t i = 0; i < v->labels.n && more && !rc; i++)
+			rc = range_once(r, x, (struct tv){ TV_STRING, .s = v->labels.v[i].name },
+				(struct tv){ TV_STRING, .s = v->labels.v[i].value }, &more);
+		return rc;
+	case TV_SAMPLES:
+		for (size_t i = 0; i < v->n && more && !rc; i++)
+			rc = range_once(r, x, (struct tv){ TV_INT, .i = (int64_t)i },
+				(struct tv){ TV_SAMPLE, .sample = &v->samples[i] }, &more);
+		return rc;
+	case TV_INT:
+		for (int64_t i = 0; i < v->i && more && !rc; i++)
+			rc = range_once(
+				r, x, (struct tv){ TV_INT, .i = i }, (struct tv){ TV_INT, .i = i }, &more);
+		return rc;
+	default:
+		return range_args(r, x, v);
+	}
+}
+
+static enum err_code walk_range(struct rendering *r, const struct node *n, const struct tv *dot)
+{
+	struct ranging x = { .n = n, .dot = dot, .outer = r->variables };
+	struct pipe plain = *n->pipe;
+	struct buf shown = { 0 };
+	bool empty;
+	struct tv v;
+	enum err_code rc;
+
+	plain.variables_n = 0;
+	if ((rc = eval_pipe(r, &plain, dot, &v)))
+		return rc;
+	switch (v.kind) {
+	case TV_NIL:
+		empty = true;
+		break;
+	case TV_LABELS:
+		empty = !v.labels.n;
+		break;
+	case TV_INT:
+		empty = v.i <= 0;
+		break;
+	case TV_SAMPLES:
+	case TV_ARGS:
+		empty = !v.n;
+		break;
+	default:
+		tv_print(&shown, &v);
+		rc = fault(r, n->pipe->at, "range can't iterate over " STR_FMT, STR_ARG(buf_str(&shown)));
+		buf_release(&shown);
+		return rc;
+	}
+	return empty ? walk(r, n->otherwise, dot) : range_over(r, &x, &v);
+}
+
+static enum err_code walk_one(struct rendering *r, const struct node *n, const struct tv *dot)
+{
+	struct variable *outer = r->variables;
+	struct tv v;
+	enum err_code rc;
+
+	switch (n->kind) {
+	case NODE_TEXT:
+		buf_add_str(r->out, n->text);
+		return ERR_OK;
+	case NODE_ACTION:
+		if (!(rc = eval_pipe(r, n->pipe, dot, &v)) && !n->pipe->variables_n) {
+			if (v.kind == TV_NIL)
+				buf_add_cstr(r->out, "<no value>");
+			else
+				tv_print(r->out, &v);
+		}
+		return rc;
+	case NODE_BREAK:
+		r->breaks = true;
+		return ERR_OK;
+	case NODE_CONTINUE:
+		r->continues = true;
+		return ERR_OK;
+	case NODE_RANGE:
+		rc = walk_range(r, n, dot);
+		break;
+	default:
+		if ((rc = eval_pipe(r, n->pipe, dot, &v)))
+			return rc;
+		rc = tv_truth(&v) ? walk(r, n->body, n->kind == NODE_WITH ? &v : dot) :
+							walk(r, n->otherwise, dot);
+		break;
+	}
+	r->variables = outer;
+	return rc;
+}
+
+static enum err_code walk(struct rendering *r, const struct node *n, const struct tv *dot)
+{
+	enum err_code rc = ERR_OK;
+
+	for (; n && !rc && !r->breaks && !r->continues; n = n->next)
+		if (!(rc = step(r, n->at)))
+			rc = walk_one(r, n, dot);
+	return rc;
+}
+
+enum err_code template_render(
+	const struct template *t, const struct template_data *d, struct buf *out, struct err *err)
+{
+	struct rendering r = { .t = t, .data = d, .out = out, .out_start = out->len, .err = err };
+	struct tv dot = { TV_DATA };
+	enum err_code rc;
+
+	arena_init(&r.arena, MEMORY_MAX);
+	if (!(rc = push(&r, STR("$"), dot)) &&
+			!(rc = push(&r, STR("$labels"), (struct tv){ TV_LABELS, .labels = d->labels })) &&
+				!(rc = push(&r,
+						   STR("$externalLabels"),
+							   (struct tv){ TV_LABELS, .labels = d->external_labels })) &&
+					!(rc = push(&r,
+							   STR("$externalURL"),
+								   (struct tv){ TV_STRING, .s = d->external_url })) &&
+						!(rc = push(&r, STR("$value"), (struct tv){ TV_FLOAT, .f = d->value })))
+		rc = walk(&r, t->first, &dot);
+	if (!rc)
+		rc = step(&r, (uint32_t)t->text.len);
+	arena_release(&r.arena);
+	return rc;
+}

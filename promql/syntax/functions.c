@@ -1,0 +1,239 @@
+#include "promql/syntax/functions.h"
+
+#include <strings.h>
+
+#define PROFILES \
+	{ \
+		VALUE_PROFILES \
+	}
+#define COSTS \
+	{ \
+		VALUE_COSTS \
+	}
+#define NUMBERS \
+	{ \
+		VALUE_COSTS | ARG_WINDOW \
+	}
+#define SERIES \
+	{ \
+		VALUE_COSTS | VALUE_PROFILES | ARG_WINDOW \
+	}
+#define EITHER (VALUE_COSTS | VALUE_PROFILES)
+#define AGGREGATION (FUNCTION_AGGREGATION | FUNCTION_BY | FUNCTION_WITHOUT)
+#define BY_LABEL (FUNCTION_BY | FUNCTION_WITHOUT)
+#define BY_FRAME (FUNCTION_BY | FUNCTION_FRAMES_BY)
+#define ARGS_ANY 1000 /* more than a query has room for */
+#define LABEL (VALUE_STRING | ARG_LABEL)
+#define FILTER_OF(what) \
+	FUNCTION_FILTER, 2, 2, \
+	{ \
+		VALUE_PROFILES, VALUE_STRING | (what) \
+	}
+#define FILTER FILTER_OF(ARG_FUNCTIONS)
+#define TAG_FILTER FILTER_OF(ARG_TAGS)
+
+/* clang-format off */
+const struct function functions[FUNCTIONS] = {
+	{ "merge", FN_MERGE, BY_LABEL, 1, 1, PROFILES, VALUE_PROFILES,
+	  "merge [by|without (label, ...)] (profiles)",
+	  "the sum of profiles, per set of labels; sample labels can be grouped by as well" },
+	{ "diff", FN_DIFF, FUNCTION_ON, 2, 2, { VALUE_PROFILES, VALUE_PROFILES }, VALUE_PROFILES,
+	  "diff [on|ignoring (label, ...)] (new, base)",
+	  "the signed difference of profiles with equal labels" },
+	{ "diff_normalized", FN_DIFF_NORMALIZED, FUNCTION_ON, 2, 2,
+	  { VALUE_PROFILES, VALUE_PROFILES }, VALUE_PROFILES,
+	  "diff_normalized [on|ignoring (label, ...)] (new, base)",
+	  "the difference after scaling the new profile to the total of the base" },
+	{ "top", FN_TOP, 0, 2, 2, { VALUE_SCALAR, VALUE_PROFILES }, VALUE_TABLE,
+	  "top(k, profiles)",
+	  "a table of the k functions with the greatest flat cost, as go tool pprof -top shows it" },
+	{ "flat", FN_FLAT, BY_FRAME, 1, 2, { VALUE_PROFILES, VALUE_FRAMES }, VALUE_COSTS,
+	  "flat [by (field, ...)] (profiles[, {frame matchers}])",
+	  "cost in the function itself" },
+	{ "cum", FN_CUM, BY_FRAME, 1, 2, { VALUE_PROFILES, VALUE_FRAMES }, VALUE_COSTS,
+	  "cum [by (field, ...)] (profiles[, {frame matchers}])",
+	  "cost in the function and all it calls, once per stack" },
+	{ "flat_share", FN_FLAT_SHARE, BY_FRAME, 1, 2, { VALUE_PROFILES, VALUE_FRAMES }, VALUE_COSTS,
+	  "flat_share [by (field, ...)] (profiles[, {frame matchers}])",
+	  "flat cost over the total, 0 to 1" },
+	{ "cum_share", FN_CUM_SHARE, BY_FRAME, 1, 2, { VALUE_PROFILES, VALUE_FRAMES }, VALUE_COSTS,
+	  "cum_share [by (field, ...)] (profiles[, {frame matchers}])",
+	  "cumulative cost over the total, 0 to 1" },
+	{ "total", FN_TOTAL, 0, 1, 1, PROFILES, VALUE_COSTS,
+	  "total(profiles)", "the whole cost of each profile" },
+	{ "rate", FN_RATE, 0, 1, 1, { VALUE_PROFILES | ARG_WINDOW }, VALUE_PROFILES,
+	  "rate(profiles[window])",
+	  "cost per second, as if all of the time had been profiled" },
+
+	{ "focus", FN_FOCUS, FILTER, VALUE_PROFILES,
+	  "focus(profiles, \"re\")", "the stacks with a frame whose function or file matches" },
+	{ "ignore", FN_IGNORE, FILTER, VALUE_PROFILES,
+	  "ignore(profiles, \"re\")", "the stacks without a frame whose function or file matches" },
+	{ "hide", FN_HIDE, FILTER, VALUE_PROFILES,
+	  "hide(profiles, \"re\")", "stacks without the frames whose function or file matches" },
+	{ "show", FN_SHOW, FILTER, VALUE_PROFILES,
+	  "show(profiles, \"re\")", "stacks of only the frames whose function or file matches" },
+	{ "show_from", FN_SHOW_FROM, FILTER, VALUE_PROFILES,
+	  "show_from(profiles, \"re\")",
+	  "stacks without what is above the outermost frame whose function or file matches" },
+	{ "prune_from", FN_PRUNE_FROM, FILTER, VALUE_PROFILES,
+	  "prune_from(profiles, \"re\")",
+	  "stacks without what is below the innermost frame whose function matches" },
+	{ "tagfocus", FN_TAGFOCUS, TAG_FILTER, VALUE_PROFILES,
+	  "tagfocus(profiles, \"[key=]re,... or [key=]min:max\")",
+	  "the samples with a label that matches, or a number in the range" },
+	{ "tagignore", FN_TAGIGNORE, TAG_FILTER, VALUE_PROFILES,
+	  "tagignore(profiles, \"[key=]re,... or [key=]min:max\")",
+	  "the samples without a label that matches, or a number in the range" },
+	{ "callers", FN_CALLERS, FILTER, VALUE_PROFILES,
+	  "callers(profiles, \"re\")",
+	  "stacks down to the outermost frame whose function or file matches" },
+	{ "callees", FN_CALLEES, FILTER, VALUE_PROFILES,
+	  "callees(profiles, \"re\")",
+	  "stacks from the outermost frame whose function or file matches" },
+
+	{ "topk", FN_TOPK, AGGREGATION, 2, 2, { VALUE_SCALAR, VALUE_COSTS }, VALUE_COSTS,
+	  "topk [by|without (label, ...)] (k, costs)", "the k greatest costs" },
+	{ "bottomk", FN_BOTTOMK, AGGREGATION, 2, 2, { VALUE_SCALAR, VALUE_COSTS }, VALUE_COSTS,
+	  "bottomk [by|without (label, ...)] (k, costs)", "the k smallest costs" },
+	{ "sum", FN_SUM, AGGREGATION, 1, 1, COSTS, VALUE_COSTS,
+	  "sum [by|without (label, ...)] (costs)", "the sum of costs" },
+	{ "avg", FN_AVG, AGGREGATION, 1, 1, COSTS, VALUE_COSTS,
+	  "avg [by|without (label, ...)] (costs)", "the mean of costs" },
+	{ "min", FN_MIN, AGGREGATION, 1, 1, COSTS, VALUE_COSTS,
+	  "min [by|without (label, ...)] (costs)", "the smallest cost" },
+	{ "max", FN_MAX, AGGREGATION, 1, 1, COSTS, VALUE_COSTS,
+	  "max [by|without (label, ...)] (costs)", "the greatest cost" },
+	{ "count", FN_COUNT, AGGREGATION, 1, 1, COSTS, VALUE_COSTS,
+	  "count [by|without (label, ...)] (costs)", "how many costs there are" },
+	{ "group", FN_GROUP, AGGREGATION, 1, 1, COSTS, VALUE_COSTS,
+	  "group [by|without (label, ...)] (costs)", "1 for each set of labels there is" },
+	{ "stddev", FN_STDDEV, AGGREGATION, 1, 1, COSTS, VALUE_COSTS,
+	  "stddev [by|without (label, ...)] (costs)", "the standard deviation of costs" },
+	{ "stdvar", FN_STDVAR, AGGREGATION, 1, 1, COSTS, VALUE_COSTS,
+	  "stdvar [by|without (label, ...)] (costs)", "the variance of costs" },
+	{ "quantile", FN_QUANTILE, AGGREGATION, 2, 2, { VALUE_SCALAR, VALUE_COSTS }, VALUE_COSTS,
+	  "quantile [by|without (label, ...)] (q, costs)", "the q-quantile of costs, 0 to 1" },
+	{ "count_values", FN_COUNT_VALUES, AGGREGATION, 2, 2, { LABEL, VALUE_COSTS },
+	  VALUE_COSTS, "count_values [by|without (label, ...)] (\"label\", costs)",
+	  "how many costs have the same value, which becomes a label" },
+
+	{ "scalar", FN_SCALAR, 0, 1, 1, COSTS, VALUE_SCALAR,
+	  "scalar(costs)", "the value of the only element, NaN where there is not exactly one" },
+	{ "vector", FN_VECTOR, 0, 1, 1, { VALUE_SCALAR }, VALUE_COSTS,
+	  "vector(scalar)", "the number as costs with one element without labels" },
+	{ "time", FN_TIME, 0, 0, 0, { 0 }, VALUE_SCALAR,
+	  "time()", "the time of evaluation in seconds since 1970" },
+	{ "abs", FN_ABS, 0, 1, 1, COSTS, VALUE_COSTS,
+	  "abs(costs)", "each cost without its sign" },
+	{ "ceil", FN_CEIL, 0, 1, 1, COSTS, VALUE_COSTS,
+	  "ceil(costs)", "each cost rounded up to a whole number" },
+	{ "floor", FN_FLOOR, 0, 1, 1, COSTS, VALUE_COSTS,
+	  "floor(costs)", "each cost rounded down to a whole number" },
+	{ "sgn", FN_SGN, 0, 1, 1, COSTS, VALUE_COSTS,
+	  "sgn(costs)", "1, 0 or -1: the sign of each cost" },
+	{ "sqrt", FN_SQRT, 0, 1, 1, COSTS, VALUE_COSTS, "sqrt(costs)", "the square root" },
+	{ "exp", FN_EXP, 0, 1, 1, COSTS, VALUE_COSTS, "exp(costs)", "e to the power of each cost" },
+	{ "ln", FN_LN, 0, 1, 1, COSTS, VALUE_COSTS, "ln(costs)", "the natural logarithm" },
+	{ "log2", FN_LOG2, 0, 1, 1, COSTS, VALUE_COSTS, "log2(costs)", "the logarithm to base 2" },
+	{ "log10", FN_LOG10, 0, 1, 1, COSTS, VALUE_COSTS, "log10(costs)", "the logarithm to base 10" },
+	{ "round", FN_ROUND, 0, 1, 2, { VALUE_COSTS, VALUE_SCALAR }, VALUE_COSTS,
+	  "round(costs[, to_nearest])", "each cost rounded to a multiple of to_nearest, else of 1" },
+	{ "clamp", FN_CLAMP, 0, 3, 3, { VALUE_COSTS, VALUE_SCALAR, VALUE_SCALAR }, VALUE_COSTS,
+	  "clamp(costs, min, max)", "each cost, at least min and at most max" },
+	{ "clamp_min", FN_CLAMP_MIN, 0, 2, 2, { VALUE_COSTS, VALUE_SCALAR }, VALUE_COSTS,
+	  "clamp_min(costs, min)", "each cost, at least min" },
+	{ "clamp_max", FN_CLAMP_MAX, 0, 2, 2, { VALUE_COSTS, VALUE_SCALAR }, VALUE_COSTS,
+	  "clamp_max(costs, max)", "each cost, at most max" },
+	{ "sort", FN_SORT, 0, 1, 1, COSTS, VALUE_COSTS, "sort(costs)", "the smallest cost first" },
+	{ "sort_desc", FN_SORT_DESC, 0, 1, 1, COSTS, VALUE_COSTS,
+	  "sort_desc(costs)", "the greatest cost first" },
+	{ "label_replace", FN_LABEL_REPLACE, 0, 5, 5,
+	  { VALUE_COSTS, LABEL, VALUE_STRING, LABEL, VALUE_STRING }, VALUE_COSTS,
+	  "label_replace(costs, \"destination\", \"replacement\", \"source\", \"re\")",
+	  "where the source label matches as a whole, the destination label is set; $1 is a group" },
+	{ "label_join", FN_LABEL_JOIN, 0, 3, ARGS_ANY,
+	  { VALUE_COSTS, LABEL, VALUE_STRING, LABEL, LABEL, LABEL, LABEL, LABEL }, VALUE_COSTS,
+	  "label_join(costs, \"destination\", \"separator\", \"source\", ...)",
+	  "the destination label is set to the source labels' values, joined" },
+	{ "absent", FN_ABSENT, 0, 1, 1, { VALUE_COSTS | VALUE_PROFILES }, VALUE_COSTS,
+	  "absent(costs or profiles)", "1 where there is no element" },
+
+	{ "sum_over_time", FN_SUM_OVER_TIME, 0, 1, 1, SERIES, EITHER,
+	  "sum_over_time(series[window])", "the sum of the values, or of the profiles" },
+	{ "avg_over_time", FN_AVG_OVER_TIME, 0, 1, 1, SERIES, EITHER,
+	  "avg_over_time(series[window])", "the mean of the values, or of the profiles" },
+	{ "min_over_time", FN_MIN_OVER_TIME, 0, 1, 1, SERIES, EITHER,
+	  "min_over_time(series[window])",
+	  "the smallest value, or the profile with the smallest total" },
+	{ "max_over_time", FN_MAX_OVER_TIME, 0, 1, 1, SERIES, EITHER,
+	  "max_over_time(series[window])",
+	  "the greatest value, or the profile with the greatest total" },
+	{ "last_over_time", FN_LAST_OVER_TIME, 0, 1, 1, SERIES, EITHER,
+	  "last_over_time(series[window])", "the last value, or profile" },
+	{ "count_over_time", FN_COUNT_OVER_TIME, 0, 1, 1, SERIES, VALUE_COSTS,
+	  "count_over_time(series[window])", "how many values or profiles there are" },
+	{ "stddev_over_time", FN_STDDEV_OVER_TIME, 0, 1, 1, NUMBERS, VALUE_COSTS,
+	  "stddev_over_time(numbers[window])", "the standard deviation of the values" },
+	{ "stdvar_over_time", FN_STDVAR_OVER_TIME, 0, 1, 1, NUMBERS, VALUE_COSTS,
+	  "stdvar_over_time(numbers[window])", "the variance of the values" },
+	{ "quantile_over_time", FN_QUANTILE_OVER_TIME, 0, 2, 2,
+	  { VALUE_SCALAR, VALUE_COSTS | ARG_WINDOW }, VALUE_COSTS,
+	  "quantile_over_time(q, numbers[window])", "the q-quantile of the values, 0 to 1" },
+	{ "present_over_time", FN_PRESENT_OVER_TIME, 0, 1, 1, SERIES, VALUE_COSTS,
+	  "present_over_time(series[window])", "1 for each series that has values or profiles" },
+	{ "absent_over_time", FN_ABSENT_OVER_TIME, 0, 1, 1, SERIES, VALUE_COSTS,
+	  "absent_over_time(series[window])", "1 where no series has values or profiles" },
+	{ "changes", FN_CHANGES, 0, 1, 1, NUMBERS, VALUE_COSTS,
+	  "changes(numbers[window])", "how often the value changed" },
+
+	{ "changed", FN_CHANGED, 0, 2, 3,
+	  { VALUE_PROFILES | ARG_SELECTOR | ARG_WINDOW, VALUE_PROFILES | ARG_SELECTOR | ARG_WINDOW,
+	    VALUE_SCALAR }, VALUE_COSTS,
+	  "changed(new[window], base[window][, p])",
+	  "new minus base flat share of the functions for which it moved; p: chance of any by chance" },
+	{ "changed_interval", FN_CHANGED_INTERVAL, 0, 2, 3,
+	  { VALUE_PROFILES | ARG_SELECTOR | ARG_WINDOW, VALUE_PROFILES | ARG_SELECTOR | ARG_WINDOW,
+	    VALUE_SCALAR }, VALUE_COSTS,
+	  "changed_interval(new[window], base[window][, p])",
+	  "by how much each function's flat share moved at least (bound=low) and at most (high)" },
+};
+/* clang-format on */
+
+const struct function *function_find(struct str name)
+{
+	for (size_t i = 0; i < FUNCTIONS; i++) {
+		const struct function *f = &functions[i];
+
+		if (strlen(f->name) != name.len)
+			continue;
+		if (memcmp(f->name, name.ptr, name.len) == 0)
+			return f;
+		if ((f->flags & FUNCTION_AGGREGATION) && strncasecmp(f->name, name.ptr, name.len) == 0)
+			return f;
+	}
+	return NULL;
+}
+
+static const char *const frame_fields[FRAME_FIELDS] = {
+	[FRAME_FUNCTION] = "function",
+	[FRAME_SYSTEM_NAME] = "system_name",
+	[FRAME_FILENAME] = "filename",
+	[FRAME_LINE] = "line",
+	[FRAME_ADDRESS] = "address",
+	[FRAME_MAPPING] = "mapping",
+};
+
+const char *frame_field_name(enum frame_field f)
+{
+	return frame_fields[f];
+}
+
+enum frame_field frame_field_find(struct str name)
+{
+	unsigned f = 0;
+
+	while (f < FRAME_FIELDS && !str_is(name, frame_fields[f]))
+		f++;
+	return (enum frame_field)f;
+}

@@ -1,0 +1,214 @@
+#include <math.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/quote.h"
+#include "promql/syntax/ast.h"
+
+#define COLUMNS 100 /* an expression that would pass them is broken over lines */
+
+static void print_names(struct buf *out, const char *word, struct name_list l)
+{
+	buf_printf(out, "%s (", word);
+	for (size_t i = 0; i < l.n; i++) {
+		if (i)
+			buf_add_cstr(out, ", ");
+		buf_add_str(out, l.v[i]);
+	}
+	buf_add_char(out, ')');
+}
+
+static const char *grouping_word(enum grouping g)
+{
+	/* clang-format off */
+	static const char *const words[] = {
+		[GROUPING_NONE] = "", [GROUPING_BY] = "by", [GROUPING_WITHOUT] = "without",
+		[GROUPING_ON] = "on", [GROUPING_IGNORING] = "ignoring",
+	};
+	/* clang-format on */
+
+	return words[g];
+}
+
+static void print_selector(struct buf *out, const struct selector *s)
+{
+	buf_add_str(out, s->name);
+	if (s->matchers_n || s->name.len == 0) {
+		buf_add_char(out, '{');
+		for (size_t i = 0; i < s->matchers_n; i++) {
+			if (i)
+				buf_add_char(out, ',');
+			matcher_print(out, &s->matchers[i]);
+		}
+		buf_add_char(out, '}');
+	}
+	if (s->window_ns) {
+		buf_add_char(out, '[');
+		duration_print(out, s->window_ns);
+		buf_add_char(out, ']');
+	}
+	if (s->at == AT_TIME) {
+		uint64_t ms = (uint64_t)(s->at_ns < 0 ? -s->at_ns : s->at_ns) / NS_PER_MS;
+
+		buf_printf(out, " @ %s%llu.%03u", s->at_ns < 0 ? "-" : "", (unsigned long long)(ms / 1000),
+			(unsigned)(ms % 1000));
+	} else if (s->at != AT_NONE) {
+		buf_add_cstr(out, s->at == AT_START ? " @ start()" : " @ end()");
+	}
+	if (s->offset_ns) {
+		buf_add_cstr(out, " offset ");
+		duration_print(out, s->offset_ns);
+	}
+}
+
+/* The operator with its modifiers: "* on (job) group_left (pod)". */
+static void print_operator(struct buf *out, const struct binary *b)
+{
+	buf_add_cstr(out, binary_op_name(b->op));
+	if (b->returns_bool)
+		buf_add_cstr(out, " bool");
+	if (b->matching == GROUPING_NONE)
+		return;
+	buf_add_char(out, ' ');
+	print_names(out, grouping_word(b->matching), b->labels);
+	if (b->card == CARD_ONE_TO_ONE)
+		return;
+	/* An empty list is printed too: a bracket that follows would be taken for it. */
+	buf_add_char(out, ' ');
+	print_names(out, b->card == CARD_GROUP_LEFT ? "group_left" : "group_right", b->include);
+}
+
+/* "sum by (job) " */
+static void print_callee(struct buf *out, const struct call *c)
+{
+	buf_add_str(out, c->name);
+	if (c->grouping == GROUPING_NONE)
+		return;
+	buf_add_char(out, ' ');
+	print_names(out, grouping_word(c->grouping), c->labels);
+	buf_add_char(out, ' ');
+}
+
+void expr_print(struct buf *out, const struct expr *e)
+{
+	switch (e->kind) {
+	case EXPR_NUMBER: /* a plus would read as an operator, which binds less than ^ */
+		if (isinf(e->number) && e->number > 0)
+			buf_add_cstr(out, "Inf");
+		else
+			buf_add_double(out, e->number);
+		break;
+	case EXPR_STRING:
+		buf_add_quoted(out, e->string);
+		break;
+	case EXPR_SELECTOR:
+		print_selector(out, &e->selector);
+		break;
+	case EXPR_UNARY:
+		buf_add_char(out, e->unary.negative ? '-' : '+');
+		expr_print(out, e->unary.arg);
+		break;
+	case EXPR_BINARY:
+		expr_print(out, e->binary.lhs);
+		buf_add_char(out, ' ');
+		print_operator(out, &e->binary);
+		buf_add_char(out, ' ');
+		expr_print(out, e->binary.rhs);
+		break;
+	case EXPR_CALL:
+		print_callee(out, &e->call);
+		buf_add_char(out, '(');
+		for (size_t i = 0; i < e->call.args_n; i++) {
+			if (i)
+				buf_add_cstr(out, ", ");
+			expr_print(out, e->call.args[i]);
+		}
+		buf_add_char(out, ')');
+		break;
+	case EXPR_PAREN:
+		buf_add_char(out, '(');
+		expr_print(out, e->paren);
+		buf_add_char(out, ')');
+		break;
+	}
+}
+
+static bool fits(const struct expr *e, unsigned level)
+{
+	struct buf line = { 0 };
+	bool fit;
+
+	expr_print(&line, e);
+	fit = !buf_failed(&line) && line.len + level * 2 <= COLUMNS;
+	buf_release(&line);
+	return fit;
+}
+
+static void indent(struct buf *out, unsigned level)
+{
+	buf_printf(out, "%*s", (int)level * 2, "");
+}
+
+static void pretty(struct buf *out, const struct expr *e, unsigned level);
+
+static void pretty_call(struct buf *out, const struct call *c, unsigned level)
+{
+	print_callee(out, c);
+	buf_add_cstr(out, "(\n");
+	for (size_t i = 0; i < c->args_n; i++) {
+		indent(out, level + 1);
+		pretty(out, c->args[i], level + 1);
+		buf_add_cstr(out, i + 1 < c->args_n ? ",\n" : "\n");
+	}
+	indent(out, level);
+	buf_add_char(out, ')');
+}
+
+static void pretty_binary(struct buf *out, const struct binary *b, unsigned level)
+{
+	/* The caller has indented for `level`; the operands stand one deeper, the operator does not. */
+	buf_add_cstr(out, "  ");
+	pretty(out, b->lhs, level + 1);
+	buf_add_char(out, '\n');
+	indent(out, level);
+	print_operator(out, b);
+	buf_add_char(out, '\n');
+	indent(out, level + 1);
+	pretty(out, b->rhs, level + 1);
+}
+
+/* From where the cursor is, which is level * 2 blanks from the left. */
+static void pretty(struct buf *out, const struct expr *e, unsigned level)
+{
+	if (fits(e, level)) {
+		expr_print(out, e);
+		return;
+	}
+	switch (e->kind) {
+	case EXPR_UNARY:
+		buf_add_char(out, e->unary.negative ? '-' : '+');
+		pretty(out, e->unary.arg, level);
+		break;
+	case EXPR_BINARY:
+		pretty_binary(out, &e->binary, level);
+		break;
+	case EXPR_CALL:
+		pretty_call(out, &e->call, level);
+		break;
+	case EXPR_PAREN:
+		buf_add_cstr(out, "(\n");
+		indent(out, level + 1);
+		pretty(out, e->paren, level + 1);
+		buf_add_char(out, '\n');
+		indent(out, level);
+		buf_add_char(out, ')');
+		break;
+	default:
+		expr_print(out, e);
+	}
+}
+
+void expr_print_pretty(struct buf *out, const struct expr *e)
+{
+	pretty(out, e, 0);
+}

@@ -1,0 +1,528 @@
+#include "scrape/config/config.h"
+
+#include <fnmatch.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/hidden.h"
+#include "base/net/http_config.h"
+#include "base/quote.h"
+#include "scrape/config/job_config.h"
+
+#define TEXT "configuration"
+
+/* Keys whose values nobody is shown, and those of URLs and addresses. */
+/* clang-format off */
+static const char *const secrets[] = {
+	"password", "credentials", "bearer_token", "key", "secrets", NULL,
+};
+/* clang-format on */
+static const char *const urls[] = { "url", "proxy_url", "api_server", "targets", NULL };
+
+/* ---- global ---- */
+
+static void add_variable(struct buf *out, struct str name)
+{
+	char key[256];
+	const char *v;
+
+	if (name.len == 0 || name.len >= sizeof(key))
+		return;
+	memcpy(key, name.ptr, name.len);
+	key[name.len] = '\0';
+	v = getenv(key);
+	if (v)
+		buf_add_cstr(out, v);
+}
+
+static bool is_word(char c)
+{
+	return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+/* $name and ${name} from the environment, $$ a dollar sign; what is unset is empty. */
+static void expand(struct buf *out, struct str s)
+{
+	const char *close;
+	size_t n;
+
+	for (size_t i = 0; i < s.len; i++) {
+		if (s.ptr[i] != '$' || i + 1 == s.len) {
+			buf_add_char(out, s.ptr[i]);
+		} else if (s.ptr[i + 1] == '$') {
+			buf_add_char(out, '$');
+			i++;
+		} else if (s.ptr[i + 1] == '{' && (close = memchr(s.ptr + i, '}', s.len - i))) {
+			add_variable(out, (struct str){ s.ptr + i + 2, (size_t)(close - s.ptr) - i - 2 });
+			i = (size_t)(close - s.ptr);
+		} else {
+			for (n = 0; i + 1 + n < s.len && is_word(s.ptr[i + 1 + n]); n++)
+				;
+			if (n == 0)
+				buf_add_char(out, '$');
+			add_variable(out, (struct str){ s.ptr + i + 1, n });
+			i += n;
+		}
+	}
+}
+
+static enum err_code decode_external(
+	struct yaml_ctx *ctx, const struct yaml_node *n, void *field, struct err *err)
+{
+	struct labels_builder b;
+	struct buf expanded = { 0 };
+	const struct yaml_node *c;
+	struct str value;
+
+	if (n->kind != YAML_MAPPING)
+		return yaml_err(n, err, ERR_INVALID, "expected a map of label names to values");
+	labels_builder_init(&b, ctx->arena, (struct labels){ 0 });
+	for (c = n->child; c; c = c->next) {
+		if (!label_name_valid(c->key->text))
+			return yaml_err(
+				c->key, err, ERR_INVALID, "%s is not a valid label name", QUOTED(c->key->text));
+		if (c->kind != YAML_SCALAR)
+			return yaml_err(
+				c, err, ERR_INVALID, "expected the value of label %s", QUOTED(c->key->text));
+		expand(&expanded, c->text);
+		value = str_dup(ctx->arena, buf_str(&expanded));
+		if (buf_failed(&expanded) || !value.ptr) {
+			buf_release(&expanded);
+			return arena_fail(ctx->arena, TEXT, err);
+		}
+		buf_release(&expanded);
+		if (!label_value_valid(value))
+			return yaml_err(c, err, ERR_INVALID, "%s is not a valid value for an external label",
+				QUOTED(value));
+		labels_builder_set(&b, c->key->text, value);
+	}
+	return labels_builder_build(&b, field, err);
+}
+
+#define AT(member) offsetof(struct global_config, member)
+/* clang-format off */
+static const struct yaml_field global_table[] = {
+	{ "scrape_interval", YAML_DURATION, AT(scrape_interval_ns), NULL, NULL, "default of jobs", 0 },
+	{ "scrape_timeout", YAML_DURATION, AT(scrape_timeout_ns), NULL, NULL, "default of jobs", 0 },
+	{ "evaluation_interval", YAML_DURATION, AT(evaluation_interval_ns), NULL, NULL,
+		"default of groups of rules", 0 },
+	{ "rule_query_offset", YAML_DURATION, AT(rule_query_offset_ns), NULL, NULL,
+		"default of groups of rules", 0 },
+	{ "body_size_limit", YAML_BYTES, AT(body_size_limit), NULL, NULL, "default of jobs", 0 },
+	{ "sample_limit", YAML_UINT, AT(sample_limit), NULL, NULL, "default of jobs", 0 },
+	{ "target_limit", YAML_UINT, AT(target_limit), NULL, NULL, "default of jobs", 0 },
+	{ "label_limit", YAML_UINT, AT(label_limit), NULL, NULL, "default of jobs", 0 },
+	{ "label_name_length_limit", YAML_UINT, AT(label_name_length_limit), NULL, NULL,
+		"default of jobs", 0 },
+	{ "label_value_length_limit", YAML_UINT, AT(label_value_length_limit), NULL, NULL,
+		"default of jobs", 0 },
+	{ "keep_dropped_targets", YAML_UINT, AT(keep_dropped_targets), NULL, NULL,
+		"default of jobs", 0 },
+	{ "external_labels", YAML_CUSTOM, AT(external_labels), NULL, decode_external,
+		"of whatever leaves this server", 0 },
+};
+/* clang-format on */
+#undef AT
+
+static enum err_code global_check(
+	struct yaml_ctx *ctx, const struct yaml_node *n, void *out, struct err *err)
+{
+	const struct global_config *g = out;
+	int64_t interval = g->scrape_interval_ns ? g->scrape_interval_ns : CONFIG_INTERVAL_DEFAULT_NS;
+
+	if (g->scrape_timeout_ns > interval)
+		return yaml_err(n, err, ERR_INVALID, "global scrape timeout greater than scrape interval");
+	return ERR_OK;
+}
+
+static const struct yaml_schema global_schema = {
+	.name = "global_config",
+	.size = sizeof(struct global_config),
+	.fields = global_table,
+	.fields_n = sizeof(global_table) / sizeof(global_table[0]),
+	.check = global_check,
+};
+
+static void global_fill(struct global_config *g)
+{
+	if (!g->scrape_interval_ns)
+		g->scrape_interval_ns = CONFIG_INTERVAL_DEFAULT_NS;
+	if (!g->scrape_timeout_ns)
+		g->scrape_timeout_ns = g->scrape_interval_ns < CONFIG_TIMEOUT_DEFAULT_NS ?
+			g->scrape_interval_ns :
+			CONFIG_TIMEOUT_DEFAULT_NS;
+	if (!g->evaluation_interval_ns)
+		g->evaluation_interval_ns = CONFIG_INTERVAL_DEFAULT_NS;
+}
+
+/* ---- the file ---- */
+
+struct file_fields { /* jobs are decoded once the global part is known, wherever it stands */
+	struct global_config global;
+	const struct yaml_node *jobs, *files, *rules, *alerting;
+};
+
+static enum err_code keep_node(
+	struct yaml_ctx *ctx, const struct yaml_node *n, void *field, struct err *err)
+{
+	if (n->kind != YAML_SEQUENCE)
+		return yaml_err(n, err, ERR_INVALID, "expected a list");
+	*(const struct yaml_node **)field = n;
+	return ERR_OK;
+}
+
+static enum err_code keep_any(
+	struct yaml_ctx *ctx, const struct yaml_node *n, void *field, struct err *err)
+{
+	*(const struct yaml_node **)field = n;
+	return ERR_OK;
+}
+
+/* clang-format off */
+static const struct yaml_field file_table[] = {
+	{ "global", YAML_STRUCT, offsetof(struct file_fields, global), &global_schema, NULL,
+		"defaults", 0 },
+	{ "scrape_configs", YAML_CUSTOM, offsetof(struct file_fields, jobs), NULL, keep_node,
+		"jobs", 0 },
+	{ "scrape_config_files", YAML_CUSTOM, offsetof(struct file_fields, files), NULL, keep_node,
+		"files with more jobs", 0 },
+	{ "rule_files", YAML_CUSTOM, offsetof(struct file_fields, rules), NULL, keep_node,
+		"files with rules", 0 },
+	{ "alerting", YAML_CUSTOM, offsetof(struct file_fields, alerting), NULL, keep_any,
+		"where alerts go", 0 },
+};
+static const struct yaml_field jobs_file_table[] = {
+	{ "scrape_configs", YAML_CUSTOM, offsetof(struct file_fields, jobs), NULL, keep_node,
+		"jobs", 0 },
+};
+/* clang-format on */
+
+static const struct yaml_schema file_schema = {
+	.name = "config",
+	.size = sizeof(struct file_fields),
+	.fields = file_table,
+	.fields_n = sizeof(file_table) / sizeof(file_table[0]),
+};
+
+static const struct yaml_schema jobs_file_schema = {
+	.name = "scrape_config_file",
+	.size = sizeof(struct file_fields),
+	.fields = jobs_file_table,
+	.fields_n = sizeof(jobs_file_table) / sizeof(jobs_file_table[0]),
+};
+
+static enum err_code jobs_grow(
+	struct config *c, size_t more, const struct yaml_node *n, struct err *err)
+{
+	struct scrape_config *v;
+
+	if (more > CONFIG_JOBS_MAX || c->scrape_n + more > CONFIG_JOBS_MAX)
+		return yaml_err(n, err, ERR_LIMIT, "more than %u scrape configs", CONFIG_JOBS_MAX);
+	v = arena_array(&c->arena, struct scrape_config, c->scrape_n + more);
+	if (!v)
+		return arena_fail(&c->arena, TEXT, err);
+	if (c->scrape_n)
+		memcpy(v, c->scrape, c->scrape_n * sizeof(*v));
+	c->scrape = v;
+	return ERR_OK;
+}
+
+static enum err_code decode_jobs(
+	struct config *c, struct yaml_ctx *ctx, const struct yaml_node *n, struct err *err)
+{
+	const struct yaml_node *at;
+	struct scrape_config *job;
+	enum err_code rc;
+
+	if (!n)
+		return ERR_OK;
+	if ((rc = jobs_grow(c, n->n, n, err)))
+		return rc;
+	for (at = n->child; at; at = at->next) {
+		if (yaml_is_null(at))
+			return yaml_err(at, err, ERR_INVALID, "empty or null scrape config section");
+		job = &c->scrape[c->scrape_n++]; /* counted first: what was compiled is freed with it */
+		if ((rc = job_config_decode(ctx, at, &c->global, job, err)))
+			return rc;
+		for (const struct scrape_config *other = c->scrape; other < job; other++)
+			if (str_eq(other->job_name, job->job_name))
+				return yaml_err(at, err, ERR_INVALID,
+					"found multiple scrape configs with job name %s", QUOTED(job->job_name));
+	}
+	return ERR_OK;
+}
+
+static enum err_code read_text(struct config *c, const char *path, struct str *out, struct err *err)
+{
+	struct buf b = { 0 };
+	enum err_code rc;
+
+	rc = fs_read_file(path, YAML_FILE_BYTES_MAX, &b, err);
+	if (!rc) {
+		*out = str_dup(&c->arena, buf_str(&b));
+		if (!out->ptr)
+			rc = arena_fail(&c->arena, TEXT, err);
+	}
+	buf_release(&b);
+	return rc;
+}
+
+static enum err_code load_jobs_file(struct config *c, const char *path, struct err *err)
+{
+	struct yaml_ctx ctx = { .arena = &c->arena, .dir = path_dir(str_of(path)) };
+	struct file_fields f;
+	struct yaml_node *root;
+	struct str text;
+	enum err_code rc;
+
+	if ((rc = read_text(c, path, &text, err)) ||
+		(rc = yaml_parse(&c->arena, path, text, &root, err)) ||
+		(rc = yaml_decode(&ctx, &jobs_file_schema, root, &f, err)))
+		return rc;
+	return decode_jobs(c, &ctx, f.jobs, err);
+}
+
+/* One '*' at most, in the last segment. */
+static bool pattern_is_valid(const struct yaml_node *n)
+{
+	const char *star = n->text.len ? memchr(n->text.ptr, '*', n->text.len) : NULL;
+	size_t rest = star ? n->text.len - (size_t)(star - n->text.ptr) : 0;
+
+	return n->kind == YAML_SCALAR && n->text.len && !(star && memchr(star, '/', rest));
+}
+
+static enum err_code decode_rule_files(
+	struct config *c, const struct yaml_ctx *ctx, const struct yaml_node *n, struct err *err)
+{
+	const struct yaml_node *at;
+	const char *path;
+
+	if (n->n > CONFIG_FILES_MAX)
+		return yaml_err(n, err, ERR_LIMIT, "more than %u rule files", CONFIG_FILES_MAX);
+	c->rule_files = arena_array(&c->arena, struct str, n->n);
+	if (!c->rule_files)
+		return arena_fail(&c->arena, TEXT, err);
+	for (at = n->child; at; at = at->next) {
+		if (!pattern_is_valid(at))
+			return yaml_err(at, err, ERR_INVALID, "invalid rule file path %s", QUOTED(at->text));
+		if (!(path = path_join(&c->arena, ctx->dir, at->text)))
+			return arena_fail(&c->arena, TEXT, err);
+		c->rule_files[c->rule_files_n++] = str_of(path);
+	}
+	return ERR_OK;
+}
+
+static enum err_code load_pattern(
+	struct config *c, struct yaml_ctx *ctx, const struct yaml_node *n, struct err *err)
+{
+	const char *path;
+	struct str dir, last, *names;
+	size_t names_n, loaded = 0;
+	enum err_code rc = ERR_OK;
+
+	if (!pattern_is_valid(n))
+		return yaml_err(n, err, ERR_INVALID, "invalid scrape config file path %s", QUOTED(n->text));
+	path = path_join(&c->arena, ctx->dir, n->text);
+	if (!path)
+		return arena_fail(&c->arena, TEXT, err);
+	if (!strpbrk(path, "*?["))
+		return load_jobs_file(c, path, err);
+	dir = str_dup(&c->arena, path_dir(str_of(path)));
+	last = str_of(strrchr(path, '/') ? strrchr(path, '/') + 1 : path);
+	if (!dir.ptr || fs_list(dir.ptr, &c->arena, &names, &names_n, NULL))
+		return ERR_OK; /* a pattern may match nothing */
+	for (size_t i = 0; i < names_n && !rc; i++) {
+		if (fnmatch(last.ptr, names[i].ptr, 0) != 0)
+			continue;
+		if (++loaded > CONFIG_FILES_MAX)
+			return yaml_err(n, err, ERR_LIMIT, "more than %u files", CONFIG_FILES_MAX);
+		path = path_join(&c->arena, dir, names[i]);
+		rc = path ? load_jobs_file(c, path, err) : arena_fail(&c->arena, TEXT, err);
+	}
+	return rc;
+}
+
+static enum err_code config_decode(
+	struct config *c, const char *name, struct str dir, struct err *err)
+{
+	struct yaml_ctx ctx = { .arena = &c->arena, .dir = dir };
+	struct file_fields f;
+	const struct yaml_node *n;
+	enum err_code rc;
+
+	if ((rc = yaml_parse(&c->arena, name, c->text, &c->root, err)) ||
+		(rc = yaml_decode(&ctx, &file_schema, c->root, &f, err)))
+		return rc;
+	c->global = f.global;
+	global_fill(&c->global);
+	if (f.rules && (rc = decode_rule_files(c, &ctx, f.rules, err)))
+		return rc;
+	if (f.alerting && (rc = alerting_config_decode(&ctx, f.alerting, &c->alerting, err)))
+		return rc;
+	if ((rc = decode_jobs(c, &ctx, f.jobs, err)))
+		return rc;
+	if (f.files && f.files->n > CONFIG_FILES_MAX)
+		return yaml_err(f.files, err, ERR_LIMIT, "more than %u files", CONFIG_FILES_MAX);
+	for (n = f.files ? f.files->child : NULL; n; n = n->next)
+		if ((rc = load_pattern(c, &ctx, n, err)))
+			return rc;
+	return ERR_OK;
+}
+
+static struct config *config_new(void)
+{
+	struct config *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	atomic_init(&c->refs, 1);
+	arena_init(&c->arena, CONFIG_ARENA_BYTES_MAX);
+	return c;
+}
+
+static enum err_code finish(struct config *c, enum err_code rc, struct config **out)
+{
+	if (rc) {
+		config_unref(c);
+		return rc;
+	}
+	*out = c;
+	return ERR_OK;
+}
+
+enum err_code config_load_file(const char *path, struct config **out, struct err *err)
+{
+	struct config *c = config_new();
+	enum err_code rc;
+
+	if (!c)
+		return err_set(err, ERR_NOMEM, "out of memory for the configuration");
+	c->path = str_dup(&c->arena, str_of(path));
+	if (!c->path.ptr)
+		rc = arena_fail(&c->arena, TEXT, err);
+	else if (!(rc = read_text(c, path, &c->text, err)))
+		rc = config_decode(c, path, path_dir(c->path), err);
+	return finish(c, rc, out);
+}
+
+enum err_code config_load_text(
+	const char *name, struct str dir, struct str text, struct config **out, struct err *err)
+{
+	struct config *c = config_new();
+	enum err_code rc;
+
+	if (!c)
+		return err_set(err, ERR_NOMEM, "out of memory for the configuration");
+	c->path = STR("");
+	c->text = str_dup(&c->arena, text);
+	dir = str_dup(&c->arena, dir);
+	if (!c->text.ptr || !dir.ptr)
+		rc = arena_fail(&c->arena, TEXT, err);
+	else
+		rc = config_decode(c, name, dir, err);
+	return finish(c, rc, out);
+}
+
+struct config *config_ref(struct config *c)
+{
+	atomic_fetch_add(&c->refs, 1);
+	return c;
+}
+
+void config_unref(struct config *c)
+{
+	if (!c || atomic_fetch_sub(&c->refs, 1) != 1)
+		return;
+	for (size_t i = 0; i < c->scrape_n; i++)
+		job_config_release(&c->scrape[i]);
+	alerting_config_release(&c->alerting);
+	arena_release(&c->arena);
+	free(c);
+}
+
+static bool is_one_of(struct str name, const char *const *names)
+{
+	while (*names && !str_is(name, *names))
+		names++;
+	return *names != NULL;
+}
+
+static bool is_param_label(struct str name)
+{
+	struct str prefix = STR("__param_");
+
+	return str_has_prefix(name, prefix) &&
+		hidden_param((struct str){ name.ptr + prefix.len, name.len - prefix.len });
+}
+
+/* A rule that gives a parameter a value of its own, and not a part of a label. */
+static bool sets_param(const struct yaml_node *rule, const struct yaml_node *value)
+{
+	const struct yaml_node *target = yaml_get(rule, "target_label");
+
+	return str_is(value->key->text, "replacement") && target && is_param_label(target->text) &&
+		str_find(value->text, STR("$")) < 0;
+}
+
+static enum yaml_shown shown(const struct yaml_node *mapping, const struct yaml_node *value)
+{
+	struct str name = value->key->text;
+	struct str outer = mapping->key ? mapping->key->text : STR("");
+
+	if (is_one_of(name, secrets) || (str_is(outer, "params") && hidden_param(name)) ||
+		(str_is(outer, "labels") && is_param_label(name)) || sets_param(mapping, value))
+		return YAML_HIDDEN;
+	return is_one_of(name, urls) ? YAML_URL : YAML_SHOWN;
+}
+
+void config_print(struct buf *out, const struct config *c)
+{
+	yaml_print(out, c->root, shown);
+}
+
+/* Only the CPU: the server's own profiler has nothing else to offer. */
+void config_builtin_text(
+	struct buf *out, const char *scheme, const char *address, const char *path_prefix)
+{
+	buf_add_cstr(out,
+		"# Built in: no configuration file was given, so the server scrapes itself.\n"
+		"global:\n"
+		"  scrape_interval: 10s\n"
+		"scrape_configs:\n"
+		"  - job_name: epimetheus\n"
+		"    scheme: ");
+	buf_add_cstr(out, scheme);
+	buf_add_cstr(out,
+		"\n"
+		"    profiling_config:\n"
+		"      path_prefix: ");
+	buf_add_quoted(out, str_of(path_prefix));
+	buf_add_cstr(out,
+		"\n"
+		"      pprof_config:\n"
+		"        memory: {enabled: false}\n"
+		"        block: {enabled: false}\n"
+		"        mutex: {enabled: false}\n"
+		"        goroutine: {enabled: false}\n");
+	if (strcmp(scheme, "https") == 0)
+		buf_add_cstr(out,
+			"    tls_config:\n"
+			"      insecure_skip_verify: true # its own certificate, over its own loopback\n");
+	buf_add_cstr(out,
+		"    static_configs:\n"
+		"      - targets: [");
+	buf_add_quoted(out, str_of(address));
+	buf_add_cstr(out, "]\n");
+}
+
+enum err_code config_check_files(const struct config *c, struct err *err)
+{
+	enum err_code rc;
+
+	for (size_t i = 0; i < c->scrape_n; i++)
+		if ((rc = http_config_check_files(&c->scrape[i].http, err)) ||
+			(rc = sd_check_files(&c->scrape[i].sd, err)))
+			return err_wrap(err, rc, "job %s", QUOTED(c->scrape[i].job_name));
+	return alerting_config_check_files(&c->alerting, err);
+}

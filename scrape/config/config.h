@@ -1,0 +1,123 @@
+/*
+ * Configuration: the file of the server, decoded. Prometheus's shape plus Parca's profiling_config
+ * per job.
+ *
+ * A configuration is immutable once loaded and is shared by reference: whoever needs a part of it
+ * for longer than a call takes a reference of its own, so that a reload frees the old one when its
+ * last scrape ended.
+ *
+ * Units:     nanoseconds, bytes.
+ * Errors:    ERR_INVALID "FILE:LINE:COLUMN: message" in Prometheus's words where it has words for
+ *            it, ERR_NOT_FOUND and ERR_IO for files, ERR_LIMIT.
+ * Ownership: config_load_* hands one reference to the caller; config_ref and config_unref pair.
+ * Threads:   immutable; the count is atomic.
+ * Source:    Prometheus's configuration reference; Parca's profiling_config.
+ */
+#ifndef SCRAPE_CONFIG_CONFIG_H
+#define SCRAPE_CONFIG_CONFIG_H
+
+#include "base/net/http_client.h"
+#include "discovery/alerting.h"
+#include "discovery/discovery.h"
+#include "discovery/relabel.h"
+#include "proto/kinds.h"
+
+#define CONFIG_INTERVAL_DEFAULT_NS (60 * INT64_C(1000000000))
+#define CONFIG_TIMEOUT_DEFAULT_NS (10 * INT64_C(1000000000))
+#define CONFIG_BODY_SIZE_DEFAULT (UINT64_C(16) << 20)
+#define CONFIG_FILES_MAX 1000u /* of scrape_config_files; patterns of rule_files */
+#define CONFIG_PROFILES_MAX 64u /* of one job */
+#define CONFIG_JOBS_MAX 100000u
+#define CONFIG_ARENA_BYTES_MAX (256u << 20)
+
+struct global_config {
+	int64_t scrape_interval_ns, scrape_timeout_ns;
+	int64_t evaluation_interval_ns, rule_query_offset_ns; /* of rules; the offset's default is 0 */
+	/* 0: none (body: CONFIG_BODY_SIZE_DEFAULT) */
+	uint64_t body_size_limit, sample_limit, target_limit;
+	uint64_t label_limit, label_name_length_limit, label_value_length_limit, keep_dropped_targets;
+	struct labels external_labels; /* $v, ${v} expanded from the environment */
+};
+
+struct param_config { /* one name of `params`, with its values in order */
+	struct str name;
+	struct str *values;
+	size_t values_n;
+};
+
+struct params_config {
+	struct param_config *v; /* sorted by name */
+	size_t n;
+};
+
+/* One profile of a job: defaults and the file merged field by field. */
+struct profile_config {
+	struct str name; /* becomes __name__ */
+	bool enabled;
+	struct str path; /* becomes __profile_path__, after path_prefix */
+	bool delta; /* the endpoint measures over `seconds` */
+	int64_t seconds; /* 0: interval - 1 s */
+	int64_t interval_ns, timeout_ns; /* 0: the job's */
+	struct params_config params; /* take the place of the job's of the same name */
+	struct kind_override *kinds;
+	size_t kinds_n;
+	const struct yaml_node *at; /* in the file, for messages; NULL: not in it */
+};
+
+struct scrape_config {
+	struct str job_name;
+	int64_t scrape_interval_ns, scrape_timeout_ns; /* the global ones filled in */
+	struct str scheme;
+	struct params_config params;
+	bool honor_labels;
+	uint64_t body_size_limit, sample_limit, target_limit;
+	uint64_t label_limit, label_name_length_limit, label_value_length_limit, keep_dropped_targets;
+	struct str path_prefix;
+	struct profile_config *profiles; /* sorted by name; disabled ones too */
+	size_t profiles_n;
+	struct str *instance_labels; /* what tells one replica from another: rollups sum over them */
+	size_t instance_labels_n;
+	struct http_config http;
+	struct sd_configs sd;
+	struct relabel_rules relabel;
+};
+
+struct config {
+	atomic_uint refs;
+	struct arena arena;
+	struct str path; /* of the file; "" for the built-in one */
+	struct str text; /* as read */
+	struct yaml_node *root;
+	struct global_config global;
+	struct scrape_config *scrape; /* with those of scrape_config_files behind */
+	size_t scrape_n;
+	struct str *rule_files; /* patterns, with the directory of the file in front */
+	size_t rule_files_n;
+	struct alerting_config alerting;
+};
+
+MUST_CHECK enum err_code config_load_file(const char *path, struct config **out, struct err *err);
+/* name stands for the file in messages; relative paths are relative to dir. */
+MUST_CHECK enum err_code config_load_text(
+	const char *name, struct str dir, struct str text, struct config **out, struct err *err);
+struct config *config_ref(struct config *c);
+void config_unref(struct config *c); /* NULL is fine */
+
+/* As YAML for people to read, secrets as <secret>. */
+void config_print(struct buf *out, const struct config *c);
+
+/*
+ * The configuration for a start without a file: scrapes the server itself. scheme "http" or
+ * "https", address its own host:port as a client reaches it, path_prefix its route prefix ("" for
+ * none).
+ */
+void config_builtin_text(
+	struct buf *out, const char *scheme, const char *address, const char *path_prefix);
+
+/*
+ * That every file named in it (credentials, certificates, targets) is there and can be read; for
+ * `check config`. Rule files are for who knows rules.
+ */
+MUST_CHECK enum err_code config_check_files(const struct config *c, struct err *err);
+
+#endif

@@ -1,0 +1,213 @@
+#include "scrape/config/job_config.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/net/http_config.h"
+#include "base/quote.h"
+
+#define PARAMS_MAX 1000u
+#define INSTANCE_LABELS_MAX 32u
+
+/* ---- params ---- */
+
+static int param_cmp(const void *a, const void *b)
+{
+	return str_cmp(((const struct param_config *)a)->name, ((const struct param_config *)b)->name);
+}
+
+static enum err_code decode_strings(struct yaml_ctx *ctx, const struct yaml_node *n, size_t max,
+	struct str **out, size_t *out_n, struct err *err)
+{
+	const struct yaml_node *c;
+	struct str *v;
+	size_t i = 0;
+
+	if (yaml_is_null(n)) {
+		*out_n = 0;
+		return ERR_OK;
+	}
+	if (n->kind != YAML_SEQUENCE)
+		return yaml_err(n, err, ERR_INVALID, "expected a list of strings");
+	if (n->n > max)
+		return yaml_err(n, err, ERR_LIMIT, "more than %zu entries", max);
+	v = arena_array(ctx->arena, struct str, n->n);
+	if (!v)
+		return arena_fail(ctx->arena, "configuration", err);
+	for (c = n->child; c; c = c->next) {
+		if (c->kind != YAML_SCALAR)
+			return yaml_err(c, err, ERR_INVALID, "expected a string");
+		v[i++] = c->text;
+	}
+	*out = v;
+	*out_n = i;
+	return ERR_OK;
+}
+
+enum err_code params_decode(
+	struct yaml_ctx *ctx, const struct yaml_node *n, void *field, struct err *err)
+{
+	struct params_config *out = field;
+	const struct yaml_node *c;
+	struct param_config *p;
+	enum err_code rc;
+
+	if (n->kind != YAML_MAPPING)
+		return yaml_err(n, err, ERR_INVALID, "expected a map of names to lists of values");
+	if (n->n > PARAMS_MAX)
+		return yaml_err(n, err, ERR_LIMIT, "more than %u params", PARAMS_MAX);
+	out->v = arena_array(ctx->arena, struct param_config, n->n);
+	if (!out->v)
+		return arena_fail(ctx->arena, "configuration", err);
+	out->n = 0;
+	for (c = n->child; c; c = c->next) {
+		p = &out->v[out->n++];
+		p->name = c->key->text;
+		rc = decode_strings(ctx, c, PARAMS_MAX, &p->values, &p->values_n, err);
+		if (rc)
+			return rc;
+	}
+	qsort(out->v, out->n, sizeof(*out->v), param_cmp);
+	return ERR_OK;
+}
+
+/* ---- the job ---- */
+
+static enum err_code decode_instance_labels(
+	struct yaml_ctx *ctx, const struct yaml_node *n, void *field, struct err *err)
+{
+	struct scrape_config *c = field;
+	enum err_code rc;
+
+	rc = decode_strings(
+		ctx, n, INSTANCE_LABELS_MAX, &c->instance_labels, &c->instance_labels_n, err);
+	for (size_t i = 0; !rc && i < c->instance_labels_n; i++)
+		if (!label_name_valid(c->instance_labels[i]))
+			rc = yaml_err(
+				n, err, ERR_INVALID, "%s is not a valid label name", QUOTED(c->instance_labels[i]));
+	return rc;
+}
+
+static enum err_code decode_relabel(
+	struct yaml_ctx *ctx, const struct yaml_node *n, void *field, struct err *err)
+{
+	const struct yaml_node *c;
+
+	if (n->kind == YAML_SEQUENCE)
+		for (c = n->child; c; c = c->next)
+			if (yaml_is_null(c))
+				return yaml_err(
+					c, err, ERR_INVALID, "empty or null target relabeling rule in scrape config");
+	return relabel_rules_decode(ctx, n, field, err);
+}
+
+#define AT(member) offsetof(struct scrape_config, member)
+/* clang-format off */
+static const struct yaml_field job_table[] = {
+	{ "job_name", YAML_STRING, AT(job_name), NULL, NULL, "becomes the label job", 0 },
+	{ "scrape_interval", YAML_DURATION, AT(scrape_interval_ns), NULL, NULL, "between scrapes", 0 },
+	{ "scrape_timeout", YAML_DURATION, AT(scrape_timeout_ns), NULL, NULL, "of one scrape", 0 },
+	{ "scheme", YAML_STRING, AT(scheme), NULL, NULL, "http or https", 0 },
+	{ "params", YAML_CUSTOM, AT(params), NULL, params_decode, "of the URL", 0 },
+	{ "honor_labels", YAML_BOOL, AT(honor_labels), NULL, NULL,
+		"labels of samples win over the target's", 0 },
+	{ "body_size_limit", YAML_BYTES, AT(body_size_limit), NULL, NULL, "of a profile as sent", 0 },
+	{ "sample_limit", YAML_UINT, AT(sample_limit), NULL, NULL, "samples of a profile", 0 },
+	{ "target_limit", YAML_UINT, AT(target_limit), NULL, NULL, "targets of the job", 0 },
+	{ "label_limit", YAML_UINT, AT(label_limit), NULL, NULL, "labels of a series or sample", 0 },
+	{ "label_name_length_limit", YAML_UINT, AT(label_name_length_limit), NULL, NULL, "bytes", 0 },
+	{ "label_value_length_limit", YAML_UINT, AT(label_value_length_limit), NULL, NULL, "bytes", 0 },
+	{ "keep_dropped_targets", YAML_UINT, AT(keep_dropped_targets), NULL, NULL, "to show", 0 },
+	{ "profiling_config", YAML_CUSTOM, 0, NULL, profiling_config_decode, "which profiles", 0 },
+	{ "instance_labels", YAML_CUSTOM, 0, NULL, decode_instance_labels,
+		"what tells replicas apart", 0 },
+	{ "relabel_configs", YAML_CUSTOM, AT(relabel), NULL, decode_relabel, "of targets", 0 },
+	SD_CONFIG_FIELDS(offsetof(struct scrape_config, sd)),
+	HTTP_CONFIG_FIELDS(offsetof(struct scrape_config, http)),
+};
+/* clang-format on */
+#undef AT
+
+static void job_defaults(struct yaml_ctx *ctx, void *out)
+{
+	struct scrape_config *c = out;
+
+	*c = (struct scrape_config){ .scheme = STR("http") };
+	http_config_defaults(&c->http);
+}
+
+static const struct yaml_schema job_schema = {
+	.name = "scrape_config",
+	.size = sizeof(struct scrape_config),
+	.fields = job_table,
+	.fields_n = sizeof(job_table) / sizeof(job_table[0]),
+	.defaults = job_defaults,
+};
+
+static uint64_t or_global(uint64_t own, uint64_t global)
+{
+	return own ? own : global;
+}
+
+static void fill_from_global(struct scrape_config *c, const struct global_config *g)
+{
+	if (!c->scrape_interval_ns)
+		c->scrape_interval_ns = g->scrape_interval_ns;
+	if (!c->scrape_timeout_ns)
+		c->scrape_timeout_ns = g->scrape_timeout_ns < c->scrape_interval_ns ? g->scrape_timeout_ns :
+																			  c->scrape_interval_ns;
+	c->body_size_limit = or_global(c->body_size_limit, g->body_size_limit);
+	if (!c->body_size_limit)
+		c->body_size_limit = CONFIG_BODY_SIZE_DEFAULT;
+	c->sample_limit = or_global(c->sample_limit, g->sample_limit);
+	c->target_limit = or_global(c->target_limit, g->target_limit);
+	c->label_limit = or_global(c->label_limit, g->label_limit);
+	c->label_name_length_limit = or_global(c->label_name_length_limit, g->label_name_length_limit);
+	c->label_value_length_limit = or_global(
+		c->label_value_length_limit, g->label_value_length_limit);
+	c->keep_dropped_targets = or_global(c->keep_dropped_targets, g->keep_dropped_targets);
+}
+
+static enum err_code job_check(
+	struct yaml_ctx *ctx, const struct yaml_node *n, struct scrape_config *c, struct err *err)
+{
+	static const struct str instance_labels[] = { { "instance", 8 }, { "pod", 3 } };
+	enum err_code rc;
+
+	if (!c->job_name.len)
+		return yaml_err(n, err, ERR_INVALID, "job_name is empty");
+	if (c->scrape_timeout_ns > c->scrape_interval_ns)
+		return yaml_err(n, err, ERR_INVALID,
+			"scrape timeout greater than scrape interval for scrape config with job name %s",
+			QUOTED(c->job_name));
+	if (!str_is(c->scheme, "http") && !str_is(c->scheme, "https"))
+		return yaml_err(yaml_get(n, "scheme"), err, ERR_INVALID, "scheme %s is not http or https",
+			QUOTED(c->scheme));
+	if (!yaml_get(n, "instance_labels")) {
+		c->instance_labels_n = sizeof(instance_labels) / sizeof(instance_labels[0]);
+		c->instance_labels = arena_array(ctx->arena, struct str, c->instance_labels_n);
+		if (!c->instance_labels)
+			return arena_fail(ctx->arena, "configuration", err);
+		memcpy(c->instance_labels, instance_labels, sizeof(instance_labels));
+	}
+	if ((rc = http_config_check(ctx, n, &c->http, err)) ||
+		(rc = profiling_config_default(ctx, c, err)))
+		return rc;
+	return profiling_config_check(c, err);
+}
+
+enum err_code job_config_decode(struct yaml_ctx *ctx, const struct yaml_node *n,
+	const struct global_config *global, struct scrape_config *out, struct err *err)
+{
+	enum err_code rc;
+
+	if ((rc = yaml_decode(ctx, &job_schema, n, out, err)))
+		return rc;
+	fill_from_global(out, global);
+	return job_check(ctx, n, out, err);
+}
+
+void job_config_release(struct scrape_config *c)
+{
+	relabel_rules_release(&c->relabel);
+}

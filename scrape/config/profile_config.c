@@ -1,0 +1,235 @@
+/*
+ * profiling_config: Parca's map of profiles. What the file says is laid over the defaults field by
+ * field, so that a changed path does not switch `delta` off.
+ */
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/quote.h"
+#include "scrape/config/job_config.h"
+
+struct profile_default {
+	const char *name, *path;
+	bool enabled, delta;
+};
+
+/* clang-format off */
+static const struct profile_default profile_defaults[] = { /* sorted by name */
+	{ "block",       "/debug/pprof/block",        true,  false },
+	{ "fgprof",      "/debug/fgprof",             false, true },
+	{ "goroutine",   "/debug/pprof/goroutine",    true,  false },
+	{ "memory",      "/debug/pprof/allocs",       true,  false },
+	{ "mutex",       "/debug/pprof/mutex",        true,  false },
+	{ "process_cpu", "/debug/pprof/profile",      true,  true },
+	{ "threadcreate", "/debug/pprof/threadcreate", false, false },
+	{ "wall",        "/debug/pprof/wall",         false, true },
+};
+/* clang-format on */
+#define DEFAULTS_N (sizeof(profile_defaults) / sizeof(profile_defaults[0]))
+
+struct profile_fields { /* a profile, and which of its fields the file sets */
+	struct profile_config profile;
+	bool enabled_set, path_set;
+};
+
+static enum err_code decode_kind(
+	struct yaml_ctx *ctx, const struct yaml_node *n, void *field, struct err *err)
+{
+	struct profile_config *p = field;
+	const struct yaml_node *c;
+	struct kind_override *k;
+
+	if (n->kind != YAML_MAPPING)
+		return yaml_err(n, err, ERR_INVALID, "expected a map of sample types to kinds");
+	p->kinds = arena_array(ctx->arena, struct kind_override, n->n);
+	if (!p->kinds)
+		return arena_fail(ctx->arena, "configuration", err);
+	for (c = n->child; c; c = c->next) {
+		k = &p->kinds[p->kinds_n++];
+		k->sample_type = c->key->text;
+		if (c->kind != YAML_SCALAR || !value_kind_parse(c->text, &k->kind))
+			return yaml_err(c, err, ERR_INVALID,
+				"kind of sample type %s is not gauge, delta or cumulative", QUOTED(k->sample_type));
+	}
+	return ERR_OK;
+}
+
+#define AT(member) offsetof(struct profile_fields, profile.member)
+/* clang-format off */
+static const struct yaml_field profile_table[] = {
+	{ "enabled", YAML_BOOL, AT(enabled), NULL, NULL, "scrape it",
+		offsetof(struct profile_fields, enabled_set) + 1 },
+	{ "path", YAML_STRING, AT(path), NULL, NULL, "of the endpoint, behind path_prefix",
+		offsetof(struct profile_fields, path_set) + 1 },
+	{ "delta", YAML_BOOL, AT(delta), NULL, NULL, "the endpoint measures over `seconds`", 0 },
+	{ "seconds", YAML_INT, AT(seconds), NULL, NULL, "how long; default the interval - 1s", 0 },
+	{ "interval", YAML_DURATION, AT(interval_ns), NULL, NULL, "default scrape_interval", 0 },
+	{ "timeout", YAML_DURATION, AT(timeout_ns), NULL, NULL, "default scrape_timeout", 0 },
+	{ "params", YAML_CUSTOM, AT(params), NULL, params_decode,
+		"instead of the job's of that name", 0 },
+	{ "kind", YAML_CUSTOM, offsetof(struct profile_fields, profile), NULL, decode_kind,
+		"gauge, delta or cumulative, per sample type", 0 },
+};
+/* clang-format on */
+#undef AT
+
+static void fields_from(
+	const struct profile_default *d, struct str name, struct profile_fields *out)
+{
+	*out = (struct profile_fields){ .profile.name = name };
+	if (d) {
+		out->profile.enabled = d->enabled;
+		out->profile.delta = d->delta;
+		out->profile.path = str_of(d->path);
+	}
+}
+
+static const struct profile_default *find_default(struct str name)
+{
+	for (size_t i = 0; i < DEFAULTS_N; i++)
+		if (str_is(name, profile_defaults[i].name))
+			return &profile_defaults[i];
+	return NULL;
+}
+
+static void set_defaults(struct yaml_ctx *ctx, void *out)
+{
+	const struct str *name = ctx->user;
+
+	fields_from(find_default(*name), *name, out);
+}
+
+static const struct yaml_schema profile_schema = {
+	.name = "pprof_config",
+	.size = sizeof(struct profile_fields),
+	.fields = profile_table,
+	.fields_n = sizeof(profile_table) / sizeof(profile_table[0]),
+	.defaults = set_defaults,
+};
+
+static enum err_code decode_profile(
+	struct yaml_ctx *ctx, const struct yaml_node *n, struct profile_config *out, struct err *err)
+{
+	struct str name = n->key->text;
+	struct profile_fields f;
+	struct yaml_ctx own = *ctx;
+	enum err_code rc;
+
+	if (!label_name_valid(name))
+		return yaml_err(n->key, err, ERR_INVALID, "%s is not a valid profile name", QUOTED(name));
+	own.user = &name;
+	fields_from(find_default(name), name, &f);
+	if (!yaml_is_null(n) && (rc = yaml_decode(&own, &profile_schema, n, &f, err)))
+		return rc;
+	if (f.path_set && !f.enabled_set)
+		f.profile.enabled = true; /* who gives a path wants the profile */
+	if (f.profile.enabled && !f.profile.path.len)
+		return yaml_err(n->key, err, ERR_INVALID, "profile %s has no path", QUOTED(name));
+	if (f.profile.seconds < 0)
+		return yaml_err(yaml_get(n, "seconds"), err, ERR_INVALID, "seconds is negative");
+	if (f.profile.seconds && !f.profile.delta)
+		return yaml_err(yaml_get(n, "seconds"), err, ERR_INVALID,
+			"profile %s has seconds but is not delta", QUOTED(name));
+	*out = f.profile;
+	out->at = n->key;
+	return ERR_OK;
+}
+
+static int profile_cmp(const void *a, const void *b)
+{
+	return str_cmp(
+		((const struct profile_config *)a)->name, ((const struct profile_config *)b)->name);
+}
+
+/* Defaults that the file does not name, then those that it does. */
+static enum err_code decode_profiles(
+	struct yaml_ctx *ctx, const struct yaml_node *n, void *field, struct err *err)
+{
+	struct scrape_config *job = field;
+	struct profile_fields f;
+	const struct yaml_node *c;
+	enum err_code rc;
+
+	if (n && n->kind != YAML_MAPPING)
+		return yaml_err(n, err, ERR_INVALID, "expected a map of profile names to settings");
+	if (n && n->n > CONFIG_PROFILES_MAX)
+		return yaml_err(n, err, ERR_LIMIT, "more than %u profiles", CONFIG_PROFILES_MAX);
+	job->profiles_n = 0;
+	job->profiles = arena_array(ctx->arena, struct profile_config, DEFAULTS_N + (n ? n->n : 0));
+	if (!job->profiles)
+		return arena_fail(ctx->arena, "configuration", err);
+	for (size_t i = 0; i < DEFAULTS_N; i++) {
+		if (n && yaml_get(n, profile_defaults[i].name))
+			continue;
+		fields_from(&profile_defaults[i], str_of(profile_defaults[i].name), &f);
+		job->profiles[job->profiles_n++] = f.profile;
+	}
+	for (c = n ? n->child : NULL; c; c = c->next)
+		if ((rc = decode_profile(ctx, c, &job->profiles[job->profiles_n++], err)))
+			return rc;
+	qsort(job->profiles, job->profiles_n, sizeof(*job->profiles), profile_cmp);
+	return ERR_OK;
+}
+
+/* clang-format off */
+static const struct yaml_field profiling_table[] = {
+	{ "path_prefix", YAML_STRING, offsetof(struct scrape_config, path_prefix), NULL, NULL,
+		"in front of every profile's path", 0 },
+	{ "pprof_config", YAML_CUSTOM, 0, NULL, decode_profiles, "profiles by name", 0 },
+};
+/* clang-format on */
+
+/* Decodes into a scratch job: yaml_decode zeroes what it decodes into. */
+static const struct yaml_schema profiling_schema = {
+	.name = "profiling_config",
+	.size = sizeof(struct scrape_config),
+	.fields = profiling_table,
+	.fields_n = sizeof(profiling_table) / sizeof(profiling_table[0]),
+};
+
+enum err_code profiling_config_decode(
+	struct yaml_ctx *ctx, const struct yaml_node *n, void *job, struct err *err)
+{
+	struct scrape_config *out = job, part;
+	enum err_code rc;
+
+	if ((rc = yaml_decode(ctx, &profiling_schema, n, &part, err)))
+		return rc;
+	out->path_prefix = part.path_prefix;
+	out->profiles = part.profiles;
+	out->profiles_n = part.profiles_n;
+	return ERR_OK;
+}
+
+enum err_code profiling_config_default(
+	struct yaml_ctx *ctx, struct scrape_config *job, struct err *err)
+{
+	return job->profiles ? ERR_OK : decode_profiles(ctx, NULL, job, err);
+}
+
+enum err_code profiling_config_check(const struct scrape_config *job, struct err *err)
+{
+	const struct profile_config *p;
+	struct quoted name;
+	int64_t interval, timeout;
+
+	for (size_t i = 0; i < job->profiles_n; i++) {
+		p = &job->profiles[i];
+		if (!p->at)
+			continue;
+		name = quoted_of(p->name);
+		interval = p->interval_ns ? p->interval_ns : job->scrape_interval_ns;
+		timeout = p->timeout_ns ? p->timeout_ns : 0; /* the job's is cut to the interval */
+		if (timeout > interval)
+			return yaml_err(p->at, err, ERR_INVALID,
+				"scrape timeout greater than scrape interval for profile %s of scrape "
+				"config with job name %s",
+				name.text, QUOTED(job->job_name));
+		if (p->seconds > interval / NS_PER_S && p->seconds > 1)
+			return yaml_err(p->at, err, ERR_INVALID,
+				"seconds greater than scrape interval for profile %s of scrape config "
+				"with job name %s",
+				name.text, QUOTED(job->job_name));
+	}
+	return ERR_OK;
+}

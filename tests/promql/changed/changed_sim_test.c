@@ -1,0 +1,184 @@
+/*
+ * changed() on services that are made up (changed_service.h): how often it reports anything where
+ * nothing changed, and how often it finds a planted regression.
+ *
+ * `make unit-promql` runs a few evaluations of each setting, as a test. The tables of
+ * promql/CHANGED.md are made by
+ *
+ *	EPI_CHANGED_RUNS=2000 build/tests/promql/changed_sim_test size
+ *	EPI_CHANGED_RUNS=400 build/tests/promql/changed_sim_test power
+ *
+ * EPI_CHANGED_ONLY=N runs setting N of the table alone, EPI_CHANGED_SEED another sequence.
+ */
+#include "promql/changed/student.h"
+#include "tests/promql/changed/changed_service.h"
+
+/* The bound of Clopper and Pearson: where P(K >= k) or P(K <= k) is 2.5 %. */
+static double bound(double k, double n, bool upper)
+{
+	double low = 0, high = 1;
+
+	for (int i = 0; i < 60; i++) {
+		double mid = (low + high) / 2;
+		bool above = upper ? 1 - binomial_at_least(k + 1, n, mid) < 0.025 :
+							 binomial_at_least(k, n, mid) > 0.025;
+
+		if (above)
+			high = mid;
+		else
+			low = mid;
+	}
+	return low;
+}
+
+static unsigned runs_of(unsigned otherwise)
+{
+	const char *text = getenv("EPI_CHANGED_RUNS");
+
+	return text ? (unsigned)strtoul(text, NULL, 10) : otherwise;
+}
+
+static bool is_table(void)
+{
+	return getenv("EPI_CHANGED_RUNS") != NULL;
+}
+
+/* Runs in which the planted function (or, where nothing is planted, any) is reported. */
+static unsigned run(size_t at, const struct setting *o, unsigned runs)
+{
+	const char *seed = getenv("EPI_CHANGED_SEED");
+	unsigned found = 0, others = 0;
+	double tested = 0;
+
+	state = (seed ? strtoull(seed, NULL, 10) : 1) + at * 1000003;
+	for (unsigned i = 0; i < runs; i++) {
+		struct change_input in;
+		struct change_output out;
+		struct arena a;
+		struct err err;
+		bool hit = false;
+
+		arena_init(&a, 0);
+		make_evaluation(o, &a, &in);
+		in.changed_only = true;
+		CHECK_OK(changed_judge(&a, &in, &out, &err), &err);
+		for (size_t k = 0; k < out.changed_n; k++)
+			hit |= out.v[k].function == s.planted;
+		others += o->planted > 0 && out.changed_n > hit;
+		found += o->planted > 0 ? hit : out.changed_n > 0;
+		tested += out.tested_n;
+		arena_release(&a);
+	}
+	if (is_table()) {
+		printf("| %zu %s | %u | %u/%u of %us | %.2f | %s |", at, kinds[o->kind].name, o->pods,
+			o->new_slices, o->base_slices, o->slice_s, o->phi, o->replaced ? "others" : "the same");
+		if (o->planted > 0)
+			printf(" %.1f to %.1f %% |", 100 * o->share, 100 * (o->share + o->planted));
+		printf(" %u of %u | %.2f to %.2f %% |", found, runs, 100 * bound(found, runs, false),
+			100 * bound(found, runs, true));
+		if (o->planted > 0)
+			printf(" others %u |", others);
+		printf(" %.0f |\n", tested / runs);
+	}
+	return found;
+}
+
+static bool is_asked_for(size_t i)
+{
+	const char *only = getenv("EPI_CHANGED_ONLY");
+
+	return !only || strtoul(only, NULL, 10) == i;
+}
+
+/* clang-format off */
+static const struct setting steady[] = {
+	/* kind, pods, slices of new and base, seconds, phi, others */
+	{ LARGE, 1, 10, 10, 60, 0.0, false, 0, 0 },    { LARGE, 1, 10, 10, 60, 0.8, false, 0, 0 },
+	{ LARGE, 1, 10, 60, 60, 0.0, false, 0, 0 },    { LARGE, 1, 10, 60, 60, 0.5, false, 0, 0 },
+	{ LARGE, 1, 10, 60, 60, 0.8, false, 0, 0 },    { LARGE, 3, 10, 10, 60, 0.8, false, 0, 0 },
+	{ LARGE, 3, 10, 60, 60, 0.8, false, 0, 0 },    { LARGE, 3, 10, 10, 60, 0.5, true, 0, 0 },
+	{ LARGE, 10, 10, 60, 60, 0.5, false, 0, 0 },   { LARGE, 10, 10, 60, 60, 0.8, false, 0, 0 },
+	{ LARGE, 10, 10, 60, 60, 0.0, true, 0, 0 },    { LARGE, 50, 10, 10, 60, 0.5, true, 0, 0 },
+	{ SMALL, 1, 10, 10, 30, 0.0, false, 0, 0 },    { SMALL, 1, 10, 10, 30, 0.5, false, 0, 0 },
+	{ SMALL, 1, 10, 10, 30, 0.8, false, 0, 0 },    { SMALL, 1, 15, 15, 60, 0.5, false, 0, 0 },
+	{ SMALL, 1, 10, 60, 60, 0.0, false, 0, 0 },    { SMALL, 1, 10, 60, 60, 0.5, false, 0, 0 },
+	{ SMALL, 1, 10, 60, 60, 0.8, false, 0, 0 },    { SMALL, 3, 10, 10, 30, 0.5, false, 0, 0 },
+	{ SMALL, 3, 10, 10, 30, 0.5, true, 0, 0 },     { SMALL, 10, 10, 60, 60, 0.5, true, 0, 0 },
+	{ SPARSE, 1, 10, 10, 30, 0.5, false, 0, 0 },   { SPARSE, 1, 10, 60, 60, 0.5, false, 0, 0 },
+	{ BURSTY, 1, 10, 10, 30, 0.0, false, 0, 0 },   { BURSTY, 1, 10, 10, 60, 0.5, false, 0, 0 },
+	{ BURSTY, 1, 15, 15, 60, 0.8, false, 0, 0 },   { BURSTY, 1, 10, 60, 60, 0.5, false, 0, 0 },
+	{ BURSTY, 1, 10, 60, 60, 0.8, false, 0, 0 },   { BURSTY, 3, 10, 10, 60, 0.5, true, 0, 0 },
+	{ DAILY, 1, 10, 10, 60, 0.5, false, 0, 0 },    { DAILY, 3, 15, 15, 60, 0.5, false, 0, 0 },
+	{ UNEVEN, 3, 10, 10, 60, 0.5, false, 0, 0 },   { UNEVEN, 10, 10, 60, 60, 0.5, false, 0, 0 },
+	{ UNEVEN, 10, 10, 10, 60, 0.5, true, 0, 0 },
+	{ RESTART, 1, 10, 10, 60, 0.5, false, 0, 0 },  { RESTART, 1, 15, 15, 60, 0.5, false, 0, 0 },
+	{ BATCH, 1, 10, 10, 60, 0.5, false, 0, 0 },    { BATCH, 1, 10, 60, 60, 0.5, false, 0, 0 },
+	/* beyond what is promised */
+	{ LARGE, 1, 10, 10, 60, 0.95, false, 0, 0 },   { LARGE, 1, 10, 60, 60, 0.95, false, 0, 0 },
+	{ SMALL, 1, 10, 60, 60, 0.95, false, 0, 0 },   { DAILY, 10, 10, 60, 60, 0.5, false, 0, 0 },
+	{ RESTART, 1, 10, 60, 60, 0.5, false, 0, 0 },  { SMALL, 1, 10, 10, 60, 0.5, true, 0, 0 },
+};
+#define BEYOND 6
+static const struct setting planted[] = {
+	{ LARGE, 10, 10, 60, 60, 0.0, false, 0.01, 0.005 },
+	{ LARGE, 10, 10, 60, 60, 0.5, false, 0.01, 0.005 },
+	/* one pod each side, from five minutes on */
+	{ DEMO, 1, 10, 10, 30, 0.0, true, 0.05, 0.23 },
+	{ DEMO, 1, 10, 10, 30, 0.5, true, 0.05, 0.23 },
+	{ DEMO, 1, 10, 10, 60, 0.0, true, 0.05, 0.23 },
+	{ DEMO, 1, 10, 10, 60, 0.5, true, 0.05, 0.23 },
+	{ DEMO, 1, 15, 15, 60, 0.0, true, 0.05, 0.23 },
+	{ DEMO, 1, 15, 15, 60, 0.5, true, 0.05, 0.23 },
+	{ DEMO, 1, 10, 10, 30, 0.5, false, 0.05, 0.23 },
+	{ DEMO, 1, 15, 15, 60, 0.5, false, 0.05, 0.23 },
+	/* not promised */
+	{ DEMO, 1, 10, 10, 30, 0.8, true, 0.05, 0.23 },
+	{ DEMO, 1, 15, 15, 60, 0.8, true, 0.05, 0.23 },
+	{ SMALL, 1, 10, 10, 30, 0.0, true, 0.05, 0.23 },
+	{ SMALL, 1, 10, 10, 30, 0.5, true, 0.05, 0.23 },
+	{ SMALL, 1, 15, 15, 60, 0.5, true, 0.05, 0.23 },
+	{ LARGE, 10, 10, 60, 60, 0.8, false, 0.01, 0.005 },
+	{ LARGE, 10, 10, 10, 60, 0.5, false, 0.01, 0.005 },
+	{ LARGE, 10, 10, 60, 60, 0.5, true, 0.01, 0.005 },
+	{ LARGE, 1, 10, 60, 60, 0.5, false, 0.01, 0.02 },
+	{ LARGE, 3, 10, 60, 60, 0.5, false, 0.01, 0.01 },
+	{ SMALL, 1, 10, 10, 60, 0.5, false, 0.05, 0.10 },
+	{ SMALL, 1, 10, 60, 60, 0.5, false, 0.05, 0.10 },
+	{ BURSTY, 1, 10, 60, 60, 0.5, false, 0.05, 0.23 },
+};
+#define PROMISED_POWER 10
+/* clang-format on */
+
+TEST(size)
+{
+	const size_t promised = sizeof(steady) / sizeof(steady[0]) - BEYOND;
+	unsigned runs = runs_of(20);
+
+	for (size_t i = 0; i < sizeof(steady) / sizeof(steady[0]); i++) {
+		unsigned found, few = runs;
+
+		if (!is_asked_for(i) || (i >= promised && !is_table()))
+			continue;
+		if (steady[i].kind == LARGE && steady[i].pods > 3)
+			few = is_table() ? runs / steady[i].pods : 2;
+		found = run(i, &steady[i], few);
+		if (i < promised && bound(found, few, false) > 0.01)
+			CHECK_FAIL("setting %zu: %u of %u evaluations report something", i, found, few);
+	}
+}
+
+TEST(power)
+{
+	for (size_t i = 0; i < sizeof(planted) / sizeof(planted[0]); i++) {
+		bool is_large = planted[i].kind == LARGE;
+		double want = is_large ? 0.99 : 0.95;
+		unsigned runs = runs_of(is_large ? 2 : 40), found;
+
+		if (!is_asked_for(i) || (i >= PROMISED_POWER && !is_table()))
+			continue;
+		runs = is_table() && is_large ? runs / planted[i].pods : runs;
+		found = run(i, &planted[i], runs);
+		if (i < PROMISED_POWER && bound(found, runs, true) < want)
+			CHECK_FAIL("setting %zu: found in %u of %u", i, found, runs);
+	}
+}

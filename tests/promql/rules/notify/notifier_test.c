@@ -1,0 +1,589 @@
+/* The notifier against real HTTP servers on the loopback that stand for Alertmanagers. */
+#include "promql/rules/notify/notifier.h"
+
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/metrics.h"
+#include "tests/base/net/http_server.h"
+#include "tests/base/net/identity.h"
+#include "tests/check.h"
+
+#define OK "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
+#define ACCEPTED "HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n"
+#define BROKEN "HTTP/1.1 500 Internal Server Error\r\nContent-Length: 0\r\n\r\n"
+
+/* An Alertmanager: what it was sent, and what it answers. */
+struct receiver {
+	struct http_server server;
+	struct mutex lock;
+	struct buf bodies; /* guarded by lock: a line for each request */
+	const char *answer; /* guarded by lock; NULL: silence */
+	unsigned requests; /* guarded by lock */
+	char url[64];
+};
+
+static void receive(struct peer *p, void *ctx)
+{
+	struct receiver *r = ctx;
+	const char *answer = OK;
+	ptrdiff_t at;
+
+	while (answer && peer_read_request(p)) {
+		at = str_find(buf_str(&p->request), STR("\r\n\r\n"));
+		mutex_lock(&r->lock);
+		buf_add(&r->bodies, p->request.ptr + at + 4, p->request.len - (size_t)at - 4);
+		buf_add_char(&r->bodies, '\n');
+		r->requests++;
+		answer = r->answer;
+		mutex_unlock(&r->lock);
+		if (answer && !peer_print(p, answer))
+			return;
+	}
+	peer_read_request(p); /* silent until the client goes */
+}
+
+static void receiver_start(struct receiver *r, SSL_CTX *tls)
+{
+	memset(r, 0, sizeof(*r));
+	r->answer = OK;
+	mutex_init(&r->lock);
+	if (!http_server_start(&r->server, receive, r, tls))
+		CHECK_FAIL("no server");
+	snprintf(r->url, sizeof(r->url), "%s://127.0.0.1:%u/api/v2/alerts", tls ? "https" : "http",
+		r->server.port);
+}
+
+static void receiver_stop(struct receiver *r)
+{
+	http_server_stop(&r->server);
+	buf_release(&r->bodies);
+	mutex_destroy(&r->lock);
+}
+
+static void answer(struct receiver *r, const char *text)
+{
+	mutex_lock(&r->lock);
+	r->answer = text;
+	mutex_unlock(&r->lock);
+}
+
+static bool wait_requests(struct receiver *r, unsigned want)
+{
+	unsigned n = 0;
+
+	for (int i = 0; i < 2000 && n < want; i++) {
+		mutex_lock(&r->lock);
+		n = r->requests;
+		mutex_unlock(&r->lock);
+		if (n < want)
+			sleep_ms(5);
+	}
+	return n >= want;
+}
+
+static void check_received(struct receiver *r, const char *want)
+{
+	mutex_lock(&r->lock);
+	CHECK_STR(buf_str(&r->bodies), want);
+	mutex_unlock(&r->lock);
+}
+
+static size_t received(struct receiver *r, const char *what)
+{
+	struct str rest;
+	size_t n = 0;
+	ptrdiff_t at;
+
+	mutex_lock(&r->lock);
+	rest = buf_str(&r->bodies);
+	while (rest.len && (at = str_find(rest, str_of(what))) >= 0) {
+		n++;
+		rest.ptr += (size_t)at + strlen(what);
+		rest.len -= (size_t)at + strlen(what);
+	}
+	mutex_unlock(&r->lock);
+	return n;
+}
+
+struct fixture {
+	struct notifier *n;
+	struct arena arena;
+	struct alerting_config configs[8];
+	size_t configs_n;
+	struct labels external;
+};
+
+static void fixture_open(struct fixture *f, size_t queue_max)
+{
+	struct notifier_options o = { .queue_max = queue_max };
+	struct err err;
+
+	memset(f, 0, sizeof(*f));
+	arena_init(&f->arena, 0);
+	if (notifier_open(&o, &f->n, &err))
+		CHECK_FAIL("notifier: %s", err.msg);
+}
+
+/* The section `alerting` as YAML; want NULL: it is applied. */
+static void apply(struct fixture *f, const char *text, const char *want)
+{
+	struct yaml_ctx ctx = { .arena = &f->arena, .dir = STR("/nonesuch") };
+	struct alerting_config *c = &f->configs[f->configs_n++];
+	struct yaml_node *root;
+	struct err err;
+	enum err_code rc;
+
+	if (yaml_parse(&f->arena, "c", str_of(text), &root, &err) ||
+		alerting_config_decode(&ctx, root, c, &err)) {
+		CHECK_FAIL("%s", err.msg);
+		return;
+	}
+	rc = notifier_apply(f->n, c, f->external, &err);
+	if (want ? !rc || strcmp(err.msg, want) : rc)
+		CHECK_FAIL("apply: \"%s\", want \"%s\"", rc ? err.msg : "", want ? want : "");
+}
+
+static const char *one(struct fixture *f, const struct receiver *r, const char *more)
+{
+	return arena_printf(&f->arena,
+		"alertmanagers: [{static_configs: [{targets: ['127.0.0.1:%u']}]%s}]", r->server.port, more);
+}
+
+static void fixture_close(struct fixture *f)
+{
+	notifier_close(f->n);
+	for (size_t i = 0; i < f->configs_n; i++)
+		alerting_config_release(&f->configs[i]);
+	arena_release(&f->arena);
+}
+
+static struct labels labels(struct fixture *f, const char *const *pairs)
+{
+	struct labels_builder b;
+	struct labels out = { 0 };
+
+	labels_builder_init(&b, &f->arena, out);
+	for (; pairs[0]; pairs += 2)
+		labels_builder_set(&b, str_of(pairs[0]), str_of(pairs[1]));
+	if (labels_builder_build(&b, &out, NULL))
+		CHECK_FAIL("labels");
+	return out;
+}
+#define LABELS(f, ...) labels(f, (const char *const[]){ __VA_ARGS__, NULL })
+
+static void send(struct fixture *f, const char *name)
+{
+	const struct notification v = {
+		.labels = LABELS(f, "alertname", name),
+		.starts_ns = NS_PER_S,
+		.ends_ns = 2 * NS_PER_S,
+	};
+
+	notifier_send(f->n, &v, 1);
+}
+
+static double metric_shown(const char *line)
+{
+	struct buf text = { 0 };
+	double v = -1;
+	ptrdiff_t at;
+
+	metrics_print(&text);
+	buf_add_char(&text, '\0');
+	at = str_find(buf_str(&text), str_of(line));
+	if (at >= 0)
+		v = strtod(text.ptr + at + strlen(line), NULL);
+	buf_release(&text);
+	return v;
+}
+
+static double metric_of(const char *name, const struct receiver *r)
+{
+	char line[200];
+
+	snprintf(
+		line, sizeof(line), "\nepimetheus_notifications_%s{alertmanager=\"%s\"} ", name, r->url);
+	return metric_shown(line);
+}
+
+/* ---- what is sent ---- */
+
+TEST(alert)
+{
+	struct fixture f;
+	struct receiver r;
+	struct notification v;
+
+	receiver_start(&r, NULL);
+	answer(&r, ACCEPTED);
+	fixture_open(&f, 0);
+	f.external = LABELS(&f, "cluster", "eu", "job", "never");
+	apply(&f,
+		arena_printf(&f.arena,
+			"alert_relabel_configs: [{regex: secret, action: labeldrop}]\n"
+			"alertmanagers: [{path_prefix: /am/, bearer_token: t0ken,"
+			" static_configs: [{targets: ['127.0.0.1:%u']}]}]",
+			r.server.port),
+		NULL);
+	v = (struct notification){
+		.labels = LABELS(&f, "alertname", "High\"Cost", "job", "api", "secret", "x"),
+		.annotations = LABELS(&f, "summary", "a\nb"),
+		.starts_ns = INT64_C(1795219120907123456),
+		.ends_ns = INT64_C(1795219360000000000),
+		.generator_url = STR("http://x/explore?q=1"),
+		};
+	notifier_send(f.n, &v, 1);
+	CHECK(wait_requests(&r, 1));
+	check_received(&r,
+		"[{\"annotations\":{\"summary\":\"a\\nb\"},\"endsAt\":\"2026-11-21T00:02:40.000Z\","
+		"\"startsAt\":\"2026-11-20T23:58:40.907Z\",\"generatorURL\":\"http://x/"
+		"explore?q=1\","
+		"\"labels\":{\"alertname\":\"High\\\"Cost\",\"cluster\":\"eu\",\"job\":\"api\"}}]"
+		"\n");
+	CHECK(http_server_saw(&r.server, "POST /am/api/v2/alerts HTTP/1.1\r\n"));
+	CHECK(http_server_saw(&r.server, "Content-Type: application/json\r\n"));
+	CHECK(http_server_saw(&r.server, "Authorization: Bearer t0ken\r\n"));
+	CHECK(http_server_saw(&r.server, "User-Agent: Epimetheus/"));
+	fixture_close(&f);
+	receiver_stop(&r);
+}
+
+TEST(rules_per_alertmanager)
+{
+	struct fixture f;
+	struct receiver a, b;
+
+	receiver_start(&a, NULL);
+	receiver_start(&b, NULL);
+	fixture_open(&f, 0);
+	apply(&f,
+		arena_printf(&f.arena,
+			"alert_relabel_configs: [{source_labels: [alertname], regex: never, "
+			"action: "
+			"drop}, {target_label: by, replacement: all}]\n"
+			"alertmanagers:\n"
+			"- {static_configs: [{targets: ['127.0.0.1:%u']}], alert_relabel_configs:"
+			" [{source_labels: [alertname], regex: only_b, action: drop}]}\n"
+			"- {static_configs: [{targets: ['127.0.0.1:%u']}], alert_relabel_configs:"
+			" [{source_labels: [by], target_label: by, replacement: '$1-b'}]}\n",
+			a.server.port, b.server.port),
+		NULL);
+	send(&f, "never");
+	send(&f, "only_b");
+	CHECK(wait_requests(&b, 1));
+	send(&f, "both");
+	CHECK(wait_requests(&a, 1) && wait_requests(&b, 2));
+	check_received(&a,
+		"[{\"annotations\":{},\"endsAt\":\"1970-01-01T00:00:02.000Z\",\"startsAt\":"
+		"\"1970-01-01T00:00:01.000Z\",\"labels\":{\"alertname\":\"both\",\"by\":\"all\"}}]"
+		"\n");
+	CHECK_INT(received(&b, "\"by\":\"all-b\""), 2);
+	CHECK_INT(received(&b, "never"), 0);
+	fixture_close(&f);
+	receiver_stop(&a);
+	receiver_stop(&b);
+}
+
+/* ---- who gets it ---- */
+
+TEST(relabelled_addresses)
+{
+	const char *text = "alertmanagers:\n"
+					   "- path_prefix: x\n"
+					   "  static_configs: [{targets: [a, b, c], labels: {zone: z}}, {targets: [d]},"
+					   " {targets: [a]}]\n"
+					   "  relabel_configs:\n"
+					   "  - {source_labels: [__address__], regex: b, action: drop}\n"
+					   "  - {source_labels: [__address__], regex: c, target_label: __scheme__,"
+					   " replacement: https}\n"
+					   "  - {source_labels: [zone], regex: z, target_label: __alerts_path__,"
+					   " replacement: /z}\n"
+					   "  - {source_labels: [__address__], regex: d, target_label: __address__,"
+					   " replacement: d/e}\n"
+					   "- static_configs: [{targets: [a]}]\n";
+	static const char *const want[] = { "http://a/z", "https://c/z", "http://a/x/api/v2/alerts",
+		"-http://b/x/api/v2/alerts", "http://a/api/v2/alerts" };
+	struct alertmanager_info *v;
+	struct fixture f;
+	struct err err;
+	size_t n;
+
+	fixture_open(&f, 0);
+	apply(&f, text, NULL);
+	REQUIRE_OK(notifier_alertmanagers(f.n, &f.arena, &v, &n, &err), &err);
+	CHECK_INT(n, sizeof(want) / sizeof(want[0]));
+	for (size_t i = 0; i < n && i < sizeof(want) / sizeof(want[0]); i++) {
+		CHECK_STR(v[i].url, want[i] + (want[i][0] == '-'));
+		CHECK(v[i].dropped == (want[i][0] == '-'));
+	}
+	CHECK(metric_shown("\nepimetheus_notifications_alertmanagers_discovered ") == 4);
+	fixture_close(&f);
+}
+
+TEST(discovered_later)
+{
+	char dir[] = "/tmp/epimetheus-notifier-XXXXXX", path[64];
+	struct fixture f;
+	struct receiver a, b;
+	struct err err;
+
+	REQUIRE(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/am.yml", dir);
+	receiver_start(&a, NULL);
+	receiver_start(&b, NULL);
+	fixture_open(&f, 0);
+	REQUIRE_OK(
+		fs_write_file(&fs_posix, path,
+			str_of(arena_printf(&f.arena, "[{targets: ['127.0.0.1:%u']}]", a.server.port)), &err),
+		&err);
+	apply(&f, arena_printf(&f.arena, "alertmanagers: [{file_sd_configs: [{files: ['%s']}]}]", path),
+		NULL);
+	send(&f, "first");
+	CHECK(wait_requests(&a, 1));
+	REQUIRE_OK(
+		fs_write_file(&fs_posix, path,
+			str_of(arena_printf(&f.arena, "[{targets: ['127.0.0.1:%u']}]", b.server.port)), &err),
+		&err);
+	for (int i = 0; i < 500 && !received(&b, "alertname"); i++) {
+		send(&f, "second");
+		sleep_ms(20);
+	}
+	CHECK(received(&b, "second") > 0);
+	fixture_close(&f);
+	receiver_stop(&a);
+	receiver_stop(&b);
+	unlink(path);
+	rmdir(dir);
+}
+
+TEST(configuration)
+{
+	struct fixture f;
+	struct receiver a, b;
+
+	receiver_start(&a, NULL);
+	receiver_start(&b, NULL);
+	fixture_open(&f, 0);
+	send(&f, "before"); /* nobody is configured: nothing happens */
+	apply(&f, one(&f, &a, ""), NULL);
+	send(&f, "1");
+	CHECK(wait_requests(&a, 1));
+	apply(&f, one(&f, &b, ""), NULL);
+	apply(&f,
+		"alertmanagers: [{kubernetes_sd_configs: [{role: pod, kubeconfig_file: "
+		"/nonesuch}]}]",
+		"alerting: open /nonesuch: No such file or directory");
+	send(&f, "2");
+	CHECK(wait_requests(&b, 1));
+	apply(&f, "{}", NULL);
+	send(&f, "3");
+	apply(&f, one(&f, &a, ""), NULL);
+	send(&f, "4");
+	CHECK(wait_requests(&a, 2));
+	CHECK_INT(received(&a, "alertname"), 2);
+	CHECK_INT(received(&b, "alertname"), 1);
+	fixture_close(&f);
+	receiver_stop(&a);
+	receiver_stop(&b);
+}
+
+/* What waits and what is under way goes over to the new configuration. */
+TEST(configuration_while_sending)
+{
+	struct fixture f;
+	struct receiver r;
+
+	receiver_start(&r, NULL);
+	fixture_open(&f, 0);
+	answer(&r, NULL);
+	apply(&f, one(&f, &r, ""), NULL);
+	send(&f, "under-way");
+	CHECK(wait_requests(&r, 1));
+	send(&f, "waits");
+	answer(&r, OK);
+	apply(&f, one(&f, &r, ", timeout: 5s"), NULL);
+	CHECK(wait_requests(&r, 2));
+	CHECK_INT(received(&r, "under-way"), 2);
+	CHECK_INT(received(&r, "waits"), 1);
+	fixture_close(&f);
+	receiver_stop(&r);
+}
+
+/* ---- trouble ---- */
+
+TEST(failures_are_told)
+{
+	struct alertmanager_info *v;
+	double dropped, errors, sent;
+	struct fixture f;
+	struct receiver r;
+	struct err err;
+	size_t n;
+
+	receiver_start(&r, NULL);
+	fixture_open(&f, 0);
+	answer(&r, BROKEN);
+	apply(&f, one(&f, &r, ""), NULL);
+	send(&f, "a");
+	CHECK(wait_requests(&r, 1));
+	sleep_ms(50);
+	answer(&r, OK);
+	REQUIRE_OK(notifier_alertmanagers(f.n, &f.arena, &v, &n, &err), &err);
+	REQUIRE(n == 1);
+	CHECK_STR(v[0].last_error, "bad response status 500 Internal Server Error");
+	CHECK_INT(v[0].failed, 1);
+	errors = metric_of("errors_total", &r);
+	dropped = metric_of("dropped_total", &r);
+	send(&f, "b");
+	CHECK(wait_requests(&r, 2));
+	sleep_ms(50);
+	REQUIRE_OK(notifier_alertmanagers(f.n, &f.arena, &v, &n, &err), &err);
+	CHECK_STR(v[0].last_error, "");
+	CHECK_INT(v[0].sent, 1);
+	sent = metric_of("sent_total", &r);
+	CHECK(errors == 1 && dropped == 1 && sent == 1);
+	CHECK_INT(received(&r, "\"a\""), 1); /* it is not tried again */
+	fixture_close(&f);
+	receiver_stop(&r);
+}
+
+TEST(one_hangs_another_goes_on)
+{
+	struct fixture f;
+	struct receiver hangs, works;
+	int64_t began;
+
+	receiver_start(&hangs, NULL);
+	receiver_start(&works, NULL);
+	answer(&hangs, NULL);
+	fixture_open(&f, 0);
+	apply(&f,
+		arena_printf(&f.arena,
+			"alertmanagers: [{timeout: 300ms, static_configs:"
+			" [{targets: ['127.0.0.1:%u', '127.0.0.1:%u']}]}]",
+			hangs.server.port, works.server.port),
+		NULL);
+	began = clock_monotonic_ns();
+	for (unsigned i = 0; i < 10; i++) {
+		send(&f, "x");
+		CHECK(wait_requests(&works, i + 1));
+	}
+	CHECK(clock_monotonic_ns() - began < 10 * 300 * NS_PER_MS);
+	for (int i = 0; i < 500 && metric_of("errors_total", &hangs) < 1; i++)
+		sleep_ms(10);
+	CHECK(metric_of("errors_total", &hangs) >= 1);
+	CHECK(metric_of("sent_total", &works) == 10);
+	fixture_close(&f);
+	receiver_stop(&hangs);
+	receiver_stop(&works);
+}
+
+TEST(queue_is_bounded)
+{
+	struct notification v[700];
+	struct fixture f;
+	struct receiver r;
+
+	receiver_start(&r, NULL);
+	fixture_open(&f, 300);
+	answer(&r, NULL);
+	apply(&f, one(&f, &r, ", timeout: 500ms"), NULL);
+	send(&f, "under-way");
+	CHECK(wait_requests(&r, 1));
+	for (size_t i = 0; i < 700; i++)
+		v[i] = (struct notification){ .labels = LABELS(
+										  &f, "alertname", arena_printf(&f.arena, "n%zu", i)) };
+	notifier_send(f.n, v, 700);
+	CHECK(metric_of("queue_length", &r) == 300);
+	CHECK(metric_of("dropped_total", &r) == 400);
+	CHECK(metric_shown("\nepimetheus_notifications_queue_capacity ") == 300);
+	answer(&r, OK);
+	CHECK(wait_requests(&r, 3));
+	CHECK_INT(received(&r, "\"n399\""), 0);
+	CHECK_INT(received(&r, "\"n400\""), 1);
+	CHECK_INT(received(&r, "\"n699\""), 1);
+	CHECK_INT(received(&r, "alertname"), 301);
+	mutex_lock(&r.lock);
+	CHECK_INT(r.requests, 3); /* 1, 256 and 44 */
+	mutex_unlock(&r.lock);
+	fixture_close(&f);
+	receiver_stop(&r);
+}
+
+TEST(close_sends_what_waits)
+{
+	struct fixture f;
+	struct receiver r;
+	int64_t began;
+
+	receiver_start(&r, NULL);
+	fixture_open(&f, 0);
+	apply(&f, one(&f, &r, ""), NULL);
+	for (int i = 0; i < 1000; i++)
+		send(&f, "x");
+	fixture_close(&f);
+	CHECK_INT(received(&r, "alertname"), 1000);
+	receiver_stop(&r);
+
+	receiver_start(&r, NULL);
+	answer(&r, NULL);
+	fixture_open(&f, 0);
+	apply(&f, one(&f, &r, ""), NULL);
+	send(&f, "x");
+	began = clock_monotonic_ns();
+	fixture_close(&f); /* its timeout is 10 s */
+	CHECK(clock_monotonic_ns() - began < 8 * NS_PER_S);
+	receiver_stop(&r);
+}
+
+TEST(tls)
+{
+	struct identity ca, leaf;
+	struct alertmanager_info *v;
+	struct fixture f;
+	struct receiver r;
+	SSL_CTX *tls;
+	struct err err;
+	struct str pem;
+	char dir[] = "/tmp/epimetheus-notifier-XXXXXX", path[64];
+	size_t n;
+
+	fixture_open(&f, 0);
+	REQUIRE(mkdtemp(dir) && identity_make(&ca, "test CA", NULL, NULL) &&
+		identity_make(&leaf, "server", &ca, "IP:127.0.0.1") &&
+		(tls = identity_server(&leaf, NULL)));
+	pem = identity_pem(&f.arena, &ca, false);
+	snprintf(path, sizeof(path), "%s/ca.pem", dir);
+	REQUIRE_OK(fs_write_file(&fs_posix, path, pem, &err), &err);
+	receiver_start(&r, tls);
+	apply(&f, one(&f, &r, ", scheme: https"), NULL);
+	send(&f, "a");
+	for (int i = 0; i < 500; i++) {
+		REQUIRE_OK(notifier_alertmanagers(f.n, &f.arena, &v, &n, &err), &err);
+		if (v[0].failed)
+			break;
+		sleep_ms(10);
+	}
+	CHECK_INT(v[0].failed, 1);
+	CHECK(str_find(v[0].last_error, STR("certificate")) >= 0);
+	apply(&f,
+		one(&f, &r,
+			arena_printf(&f.arena,
+				", scheme: https, basic_auth: {username: u, "
+				"password: p}, tls_config: {ca_file: '%s'}",
+				path)),
+		NULL);
+	send(&f, "b");
+	CHECK(wait_requests(&r, 1));
+	CHECK(http_server_saw(&r.server, "Authorization: Basic dTpw\r\n"));
+	CHECK_INT(received(&r, "\"b\""), 1);
+	fixture_close(&f);
+	receiver_stop(&r);
+	SSL_CTX_free(tls);
+	identity_release(&ca);
+	identity_release(&leaf);
+	unlink(path);
+	rmdir(dir);
+}

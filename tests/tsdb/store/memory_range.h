@@ -1,0 +1,40 @@
+/* A range reader over bytes in memory that counts what is read and fails when it is told to. */
+#ifndef TESTS_TSDB_MEMORY_RANGE_H
+#define TESTS_TSDB_MEMORY_RANGE_H
+
+#include "tsdb/store/range.h"
+
+struct memory {
+	struct range_reader r;
+	const char *bytes;
+	int reads, fail_from; /* the read from which on all fail; 0: none */
+	int closed;
+};
+
+static inline enum err_code memory_read(
+	struct range_reader *r, uint64_t offset, size_t n, void *into, struct err *err)
+{
+	struct memory *m = (struct memory *)r;
+
+	if (m->fail_from && m->reads + 1 >= m->fail_from)
+		return err_set(err, ERR_IO, "%s: no reading today", r->name);
+	m->reads++;
+	if (offset > r->bytes || n > r->bytes - offset)
+		return err_set(err, ERR_CORRUPT, "%s: ends too early", r->name);
+	memcpy(into, m->bytes + offset, n);
+	return ERR_OK;
+}
+
+static inline void memory_close(struct range_reader *r)
+{
+	((struct memory *)r)->closed++;
+}
+
+static const struct range_ops memory_ops = { memory_read, memory_close };
+
+static inline struct memory memory_of(const char *bytes, size_t n)
+{
+	return (struct memory){ .r = { &memory_ops, n, "t.ldb" }, .bytes = bytes };
+}
+
+#endif

@@ -1,0 +1,249 @@
+/* Requests of Grafana's that are refused, bodies, headers, selectors. */
+#include "base/gzip/gzip.h"
+#include "tests/check.h"
+#include "tests/web/grafana.h"
+
+/* ---- what is refused ---- */
+
+/* clang-format off */
+static const struct {
+	const char *method, *request;
+	int status;
+	const char *code, *message;
+} refused[] = {
+	{ "SelectSeries", "{" OF_CPU SPAN "}", 400, "invalid_argument",
+		"step is to be seconds, 0.001 at least" },
+	{ "SelectSeries", "{" OF_CPU SPAN ",\"step\":0.001}", 400, "invalid_argument",
+		"more than 11000 points: the step is too short" },
+	{ "SelectSeries", "{" SPAN ",\"step\":15}", 400, "invalid_argument",
+		"profile_typeID is missing" },
+	{ "SelectSeries", "{\"profileTypeID\":\"cpu\"," SPAN ",\"step\":15}", 400,
+		"invalid_argument",
+		"selector \"\": profile type \"cpu\" is not <name>:<sample type>:<sample "
+		"unit>:<period type>:<period unit>" },
+	{ "SelectSeries", "{" OF_CPU SPAN ",\"step\":15,\"groupBy\":[\"a) (x)\"]}", 400,
+		"invalid_argument", "group_by: \"a) (x)\" is no name of a label" },
+	{ "SelectSeries", "{" OF_CPU SPAN ",\"step\":15,\"aggregation\":7}", 501, "unimplemented",
+		"aggregation 7 is not supported" },
+	{ "SelectSeries", "{" OF_CPU SPAN ",\"step\":15,\"limit\":-1}", 400, "invalid_argument",
+		"limit is negative" },
+	{ "SelectSeries",
+		"{" OF_CPU SPAN ",\"step\":15,\"stackTraceSelector\":{\"callSite\":[{}]}}", 501,
+		"unimplemented",
+		"stack_trace_selector.call_site is supported for profiles alone" },
+	{ "SelectMergeStacktraces", "{" OF_CPU SPAN ",\"format\":3}", 501, "unimplemented",
+		"format PROFILE_FORMAT_DOT is not supported" },
+	{ "SelectMergeStacktraces", "{" OF_CPU SPAN ",\"format\":5}", 501, "unimplemented",
+		"format 5 is not supported" },
+	{ "SelectMergeStacktraces", "{" OF_CPU SPAN ",\"stackTraceSelector\":{\"goPgo\":{}}}", 501,
+		"unimplemented", "stack_trace_selector.go_pgo is not supported" },
+	{ "SelectMergeStacktraces", "{" OF_CPU SPAN ",\"spanSelector\":[\"9a517183f26a089d\"]}", 501,
+		"unimplemented", "span_selector is not supported" },
+	{ "SelectMergeProfile", "{" OF_CPU SPAN ",\"traceIdSelector\":[\"x\"]}", 501,
+		"unimplemented", "trace_id_selector is not supported" },
+	{ "SelectMergeStacktraces", "{" OF_CPU SPAN ",\"profileIdSelector\":[\"x\"]}", 501,
+		"unimplemented", "profile_id_selector is not supported" },
+	{ "SelectMergeStacktraces", "{" OF_CPU "\"start\":2,\"end\":1}", 400, "invalid_argument",
+		"end is before start" },
+	{ "SelectMergeStacktraces", "{" OF_CPU "\"start\":-2,\"end\":1}", 400, "invalid_argument",
+		"start and end are milliseconds since 1970" },
+	{ "SelectMergeStacktraces", "{" OF_CPU "\"end\":\"9223372036854775807\"}", 400,
+		"invalid_argument", "start and end are milliseconds since 1970" },
+	{ "SelectMergeStacktraces", "{" OF_CPU "\"labelSelector\":\"{job=}\"," SPAN "}", 400,
+		"invalid_argument", "selector \"{job=}\": 1:6: unexpected \"}\", expected string" },
+	{ "SelectMergeStacktraces", "{" OF_CPU "\"labelSelector\":\"{} or {}\"," SPAN "}", 400,
+		"invalid_argument", "selector \"{} or {}\": expected {label=\"value\", ...}" },
+	{ "SelectMergeStacktraces",
+		"{\"labelSelector\":\"{__profile_type__!=\\\"a:b:c:d:e\\\"}\"," SPAN "}", 400,
+		"invalid_argument",
+		"selector \"{__profile_type__!=\\\"a:b:c:d:e\\\"}\": __profile_type__ can be "
+		"matched by = alone, not by !=" },
+	{ "SelectMergeProfile", "{" SPAN "}", 400, "invalid_argument",
+		"profile_typeID is missing" },
+	{ "Diff", "{}", 400, "invalid_argument", "left is missing" },
+	{ "Diff", "{\"left\":{" OF_CPU SPAN "}}", 400, "invalid_argument", "right is missing" },
+	{ "Diff", "{\"left\":{" OF_CPU SPAN "},\"right\":{\"profileTypeID\":\"" CPU "\"}}", 400,
+		"invalid_argument", "a side of the difference ends where it starts" },
+	{ "LabelValues", "{\"name\":\"a b\"}", 400, "invalid_argument",
+		"name is to be that of a label" },
+	{ "LabelNames", "{\"matchers\":[\"x\"]}", 400, "invalid_argument",
+		"selector \"x\": profile type \"x\" is not <name>:<sample type>:<sample "
+		"unit>:<period type>:<period unit>" },
+};
+/* clang-format on */
+
+TEST(errors_are_connects)
+{
+	grafana_start();
+	grafana_fill();
+	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
+		CHECK(grafana_refuses(refused[i].method, refused[i].request, refused[i].status,
+			refused[i].code, refused[i].message));
+	grafana_stop();
+}
+
+#define CONNECT_ERROR(code, msg) "{\"code\":\"" code "\",\"message\":\"" msg "\"}"
+
+TEST(bodies_and_headers)
+{
+	/* clang-format off */
+	static const struct {
+		const char *headers, *body;
+		int status;
+		const char *want;
+	} rows[] = {
+		{ "Content-Type: text/plain\r\n", "{}", 415,
+			"Content-Type is to be application/proto or application/json\n" },
+		{ "Content-Type: application/x-www-form-urlencoded\r\n", "a=b", 415,
+			"Content-Type is to be application/proto or application/json\n" },
+		{ "", "", 415, "Content-Type is to be application/proto or application/json\n" },
+		{ "Content-Type: application/grpc\r\n", "", 415,
+			"Content-Type is to be application/proto or application/json\n" },
+		{ "Content-Type: application/json; charset=utf-8\r\n", "{\"unknown\":[{}]}", 200,
+			"{}" },
+		{ AS_JSON, "", 400,
+			CONNECT_ERROR("invalid_argument",
+				"the body is not JSON: line 1, column 0: '[' or '{' expected near "
+				"end of file") },
+		{ AS_JSON, "[]", 400,
+			CONNECT_ERROR(
+				"invalid_argument", "ProfileTypesRequest: expected an object") },
+		{ AS_JSON, "{\"start\":\"x\"}", 400,
+			CONNECT_ERROR("invalid_argument", "field start: expected a whole number") },
+		{ AS_JSON, "{\"start\":1.5}", 400,
+			CONNECT_ERROR("invalid_argument", "field start: expected a whole number") },
+		{ AS_JSON, "{\"start\":99999999999999999999}", 400,
+			CONNECT_ERROR("invalid_argument", "field start: expected a whole number") },
+		{ AS_JSON, "{\"start\":1e3,\"end\":null}", 400,
+			CONNECT_ERROR("invalid_argument", "end is before start") },
+		{ AS_PROTO, "\x08", 400,
+			CONNECT_ERROR("invalid_argument",
+				"the body is no ProfileTypesRequest in protobuf") },
+		{ AS_PROTO, "\x7a\x01x\xf8\x07\x05", 200, "" }, /* fields 15 and 127 */
+		{ "Content-Type: application/json\r\nConnect-Protocol-Version: 2\r\n", "{}", 400,
+			CONNECT_ERROR("invalid_argument",
+				"Connect-Protocol-Version is to be \\\"1\\\", not \\\"2\\\"") },
+		{ "Content-Type: application/json\r\nConnect-Timeout-Ms: x\r\n", "{}", 400,
+			CONNECT_ERROR("invalid_argument",
+				"Connect-Timeout-Ms is to be a number of "
+				"at most 10 digits, not \\\"x\\\"") },
+		{ "Content-Type: application/json\r\nConnect-Timeout-Ms: 0\r\n", "{}", 504,
+			CONNECT_ERROR("deadline_exceeded", "Connect-Timeout-Ms is 0") },
+		{ "Content-Type: application/json\r\nConnect-Timeout-Ms: 5000\r\n", "{}", 200,
+			"{}" },
+		{ "Content-Type: application/json\r\nContent-Encoding: br\r\n", "{}", 501,
+			CONNECT_ERROR("unimplemented",
+				"Content-Encoding \\\"br\\\" is not known; "
+				"gzip and identity are") },
+		{ "Content-Type: application/json\r\nContent-Encoding: gzip\r\n", "{}", 400,
+			CONNECT_ERROR(
+				"invalid_argument", "Content-Encoding gzip: incorrect header check") },
+	};
+	/* clang-format on */
+	grafana_start();
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		grafana_call("ProfileTypes", rows[i].headers, str_of(rows[i].body));
+		CHECK_INT(grafana.r.status, rows[i].status);
+		CHECK_STR(buf_str(&grafana.r.body), rows[i].want);
+	}
+	grafana_stop();
+}
+
+#define AS_GZIP AS_JSON "Content-Encoding: gzip\r\n"
+
+TEST(compressed_and_long_bodies)
+{
+	struct buf big = { 0 }, gz = { 0 };
+	struct err err;
+
+	grafana_start();
+	CHECK_OK(gzip_compress(STR("{\"start\":2,\"end\":1}"), 6, &gz, &err), &err);
+	grafana_call("ProfileTypes", AS_GZIP, buf_str(&gz));
+	CHECK_STR(buf_str(&grafana.r.body), CONNECT_ERROR("invalid_argument", "end is before start"));
+	for (size_t i = 0; i <= PYROSCOPE_REQUEST_BYTES_MAX; i++)
+		buf_add_char(&big, ' ');
+	grafana_call("ProfileTypes", AS_JSON, buf_str(&big));
+	CHECK_INT(grafana.r.status, 429);
+	CHECK_STR(buf_str(&grafana.r.body),
+		CONNECT_ERROR("resource_exhausted", "the request is 262145 bytes, limit 262144"));
+	buf_clear(&gz);
+	CHECK_OK(gzip_compress(buf_str(&big), 6, &gz, &err), &err);
+	grafana_call("ProfileTypes", AS_GZIP, buf_str(&gz));
+	CHECK_INT(grafana.r.status, 429);
+	CHECK_STR(buf_str(&grafana.r.body),
+		CONNECT_ERROR("resource_exhausted", "the request inflates to more than 262144 bytes"));
+	grafana_call("ProfileTypes", AS_GZIP, (struct str){ gz.ptr, gz.len - 4 });
+	CHECK_INT(grafana.r.status, 429);
+	buf_clear(&gz);
+	/* Two members, "{" and "}"; then the second cut short; then an empty message. */
+	CHECK_OK(gzip_compress(STR("{"), 6, &gz, &err), &err);
+	CHECK_OK(gzip_compress(STR("}"), 6, &gz, &err), &err);
+	grafana_call("ProfileTypes", AS_GZIP, buf_str(&gz));
+	CHECK_INT(grafana.r.status, 200);
+	grafana_call("ProfileTypes", AS_GZIP, (struct str){ gz.ptr, gz.len - 1 });
+	CHECK_STR(buf_str(&grafana.r.body),
+		CONNECT_ERROR("invalid_argument", "Content-Encoding gzip: the body is cut short"));
+	buf_clear(&gz);
+	CHECK_OK(gzip_compress(STR(""), 6, &gz, &err), &err);
+	grafana_call("GetProfileStats", AS_PROTO "Content-Encoding: gzip\r\n", buf_str(&gz));
+	CHECK_INT(grafana.r.status, 200);
+	buf_release(&big);
+	buf_release(&gz);
+	grafana_stop();
+}
+
+TEST(methods_of_http_and_other_origins)
+{
+	grafana_start();
+	grafana_call("SelectMergeSpanProfile", AS_JSON, STR("{}"));
+	CHECK_INT(grafana.r.status, 404);
+	peer_ask(web_port(grafana.web), &grafana.r, "GET /querier.v1.QuerierService/ProfileTypes", "",
+		(struct str){ 0 });
+	CHECK_INT(grafana.r.status, 405);
+	peer_ask(web_port(grafana.web), &grafana.r, "OPTIONS /querier.v1.QuerierService/ProfileTypes",
+		"Origin: http://grafana.example\r\n", (struct str){ 0 });
+	CHECK_INT(grafana.r.status, 204);
+	CHECK_STR(response_header(&grafana.r, "Access-Control-Allow-Headers"),
+		"Accept, Authorization, Connect-Protocol-Version, Connect-Timeout-Ms, "
+		"Content-Type, Origin");
+	grafana_stop();
+}
+
+/* ---- selectors ---- */
+
+TEST(selectors_in_our_language)
+{
+	static const struct {
+		const char *type, *text, *want;
+	} rows[] = {
+		{ "", "", "{}" },
+		{ "", "{}", "{}" },
+		{ "", "{a=\"\"}", "{a=\"\"}" },
+		{ CPU, "{}", "{__name__=\"process_cpu\",__type__=~\"" CPU "(:delta)?\"}" },
+		{ "cpu:cpu:nanoseconds:cpu:nanoseconds", "{}",
+			"{__name__=\"process_cpu\",__type__=~\"" CPU "(:delta)?\"}" },
+		{ CPU ":delta", " {a!=\"b\"} ",
+			"{__name__=\"process_cpu\",__type__=~\"" CPU ":delta\",a!=\"b\"}" },
+		{ "", "{__profile_type__=\"w:x y:z.\\\"::\",k=~\"v|w\"}",
+			"{__name__=\"w\",__type__=~\"w:x\\\\ "
+			"y:z\\\\.\\\\\\\"::(:delta)?\",k=~\"v|w\"}" },
+		{ "", "a.b:c:d:e:f{k=\"}\\\"\"}",
+			"{__name__=\"a.b\",__type__=~\"a\\\\.b:c:d:e:f(:delta)?\",k=\"}\\\"\"}" },
+	};
+	struct pyroscope_selector s;
+	struct buf text = { 0 };
+	struct arena a;
+	struct err err;
+
+	arena_init(&a, 0);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		CHECK_OK(pyroscope_selector_read(&a, str_of(rows[i].type), str_of(rows[i].text), &s, &err),
+			&err);
+		buf_clear(&text);
+		pyroscope_selector_print(&text, &s);
+		CHECK_STR(buf_str(&text), rows[i].want);
+		pyroscope_selector_release(&s);
+	}
+	buf_release(&text);
+	arena_release(&a);
+}

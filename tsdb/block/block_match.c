@@ -1,0 +1,222 @@
+#include "tsdb/block/block_internal.h"
+
+/* Selecting series by postings, and names and values of labels. */
+
+struct match {
+	struct block *b;
+	const struct matcher *m;
+	block_has_key_fn has_key;
+	void *ctx;
+	struct bits has, yes; /* series with the label; those whose value matches */
+	struct buf key, value;
+	struct err *err;
+};
+
+static void set_run(struct bits *b, uint32_t first, uint32_t n)
+{
+	for (uint32_t end = first + n; first < end;) {
+		uint32_t bit = first & 63, here = 64 - bit < end - first ? 64 - bit : end - first;
+		uint64_t ones = here == 64 ? UINT64_MAX : (UINT64_C(1) << here) - 1;
+
+		b->w[first >> 6] |= ones << bit;
+		first += here;
+	}
+}
+
+static enum err_code set_posting(struct match *t, struct bits *into, struct str bytes)
+{
+	struct posting_reader r;
+	uint32_t first, n, total = 0;
+	enum err_code rc;
+
+	if ((rc = posting_open(&r, bytes, (uint32_t)t->b->meta.series, t->err)))
+		return rc;
+	for (; posting_next(&r, &first, &n); total += n)
+		set_run(into, first, n);
+	if (r.in.bad || total != r.series_n)
+		return err_set(t->err, ERR_CORRUPT, "a posting is wrong");
+	return ERR_OK;
+}
+
+/* The posting under t->key; none is fine. */
+static enum err_code add_posting(struct match *t, struct bits *into)
+{
+	enum err_code rc;
+
+	buf_clear(&t->value);
+	if (buf_failed(&t->key))
+		return err_set(t->err, ERR_NOMEM, "select: out of memory");
+	rc = index_get(t->b, buf_str(&t->key), &t->value, t->err);
+	if (rc == ERR_NOT_FOUND)
+		return ERR_OK;
+	return rc ? rc : set_posting(t, into, buf_str(&t->value));
+}
+
+static enum err_code add_name(struct match *t, struct str name, struct bits *into)
+{
+	buf_clear(&t->key);
+	block_key_name(&t->key, name);
+	return add_posting(t, into);
+}
+
+static enum err_code add_value(struct match *t, struct bits *into)
+{
+	buf_clear(&t->key);
+	block_key_value(&t->key, t->m->name, t->m->value);
+	return add_posting(t, into);
+}
+
+/* Every value of the name is tested once. */
+static enum err_code add_matching(struct match *t)
+{
+	struct str key, value;
+	struct index_iter it;
+	enum err_code rc;
+	size_t prefix;
+
+	buf_clear(&t->key);
+	block_key_value(&t->key, t->m->name, STR(""));
+	if (buf_failed(&t->key))
+		return err_set(t->err, ERR_NOMEM, "select: out of memory");
+	prefix = t->key.len;
+	if ((rc = index_iter_open(&it, t->b, buf_str(&t->key), t->err)))
+		return rc;
+	while (!(rc = index_iter_next(&it, &key, &value, t->err))) {
+		key.ptr += prefix;
+		key.len -= prefix;
+		if (matcher_test(t->m, key) && (rc = set_posting(t, &t->yes, value)))
+			break;
+	}
+	index_iter_close(&it);
+	return rc == ERR_NOT_FOUND ? ERR_OK : rc;
+}
+
+/*
+ * A sample's label is matched by its own name, or as sample_<name> where the series has a label of
+ * that name: then it is the samples that the matcher is about.
+ */
+static enum err_code about_samples(struct match *t, const struct bits *among)
+{
+	struct str name = t->m->name, inner = { name.ptr + 7, name.len - 7 };
+	bool inner_too = str_has_prefix(name, STR("sample_"));
+	struct bits clash = { 0 };
+	enum err_code rc = ERR_OK;
+
+	if (!t->has_key)
+		return ERR_OK;
+	if (inner_too) {
+		if (!bits_reserve(&clash, (uint32_t)(among->words * 64 - 1)))
+			return err_set(t->err, ERR_NOMEM, "select: out of memory");
+		rc = add_name(t, inner, &clash);
+	}
+	for (uint32_t slot = 0; slot < t->b->meta.partitions && !rc; slot++) {
+		const struct block_slot *s = &t->b->slots[slot];
+		bool all = t->has_key(t->ctx, slot, name);
+
+		if (!all && (!inner_too || !t->has_key(t->ctx, slot, inner)))
+			continue;
+		for (uint32_t id = s->first; id < s->first + s->n; id++)
+			if (!bits_get(&t->has, id) && (all || bits_get(&clash, id)))
+				bits_set(&t->yes, id);
+	}
+	bits_release(&clash);
+	return rc;
+}
+
+static enum err_code match_one(struct match *t, struct bits *out)
+{
+	const struct matcher *m = t->m;
+	bool empty = matcher_test(m, STR(""));
+	enum err_code rc;
+
+	if (!bits_reserve(&t->has, (uint32_t)(out->words * 64 - 1)) ||
+		!bits_reserve(&t->yes, (uint32_t)(out->words * 64 - 1)))
+		return err_set(t->err, ERR_NOMEM, "select: out of memory");
+	if ((rc = add_name(t, m->name, &t->has)))
+		return rc;
+	if (m->op == MATCH_EQ) {
+		rc = add_value(t, &t->yes);
+	} else if (m->op == MATCH_NE) {
+		if (!(rc = add_value(t, &t->yes)))
+			for (size_t w = 0; w < out->words; w++)
+				t->yes.w[w] = t->has.w[w] & ~t->yes.w[w];
+	} else {
+		rc = add_matching(t);
+	}
+	if (!rc && !empty)
+		rc = about_samples(t, out);
+	for (size_t w = 0; w < out->words && !rc; w++)
+		out->w[w] &= t->yes.w[w] | (empty ? ~t->has.w[w] : 0);
+	return rc;
+}
+
+enum err_code block_match(struct block *b, const struct matcher *m, size_t n,
+	block_has_key_fn has_key, void *ctx, struct bits *out, struct err *err)
+{
+	uint32_t series = (uint32_t)b->meta.series;
+	enum err_code rc = ERR_OK;
+
+	if (series && !bits_reserve(out, series - 1))
+		return err_set(err, ERR_NOMEM, "select: out of memory");
+	if (out->words)
+		memset(out->w, 0, out->words * sizeof(*out->w));
+	if (!series)
+		return ERR_OK;
+	set_run(out, 0, series);
+	for (size_t i = 0; !rc && i < n; i++) {
+		struct match t = { .b = b, .m = &m[i], .has_key = has_key, .ctx = ctx, .err = err };
+
+		rc = match_one(&t, out);
+		bits_release(&t.has);
+		bits_release(&t.yes);
+		buf_release(&t.key);
+		buf_release(&t.value);
+	}
+	return rc ? err_wrap(err, rc, "block %s", b->dir) : ERR_OK;
+}
+
+/* ---- names and values ---- */
+
+static enum err_code walk_names(
+	struct block *b, struct str prefix, block_name_fn fn, void *ctx, struct err *err)
+{
+	struct posting_reader r;
+	struct str key, value;
+	struct index_iter it;
+	enum err_code rc;
+
+	if ((rc = index_iter_open(&it, b, prefix, err)))
+		return rc;
+	while (!(rc = index_iter_next(&it, &key, &value, err))) {
+		if ((rc = posting_open(&r, value, (uint32_t)b->meta.series, err)))
+			break;
+		key.ptr += prefix.len;
+		key.len -= prefix.len;
+		if (!fn(ctx, key, r.series_n))
+			break;
+	}
+	index_iter_close(&it);
+	if (rc == ERR_NOT_FOUND)
+		rc = ERR_OK;
+	return rc ? err_wrap(err, rc, "block %s", b->dir) : ERR_OK;
+}
+
+enum err_code block_label_names(struct block *b, block_name_fn fn, void *ctx, struct err *err)
+{
+	const char letter = KEY_NAME;
+
+	return walk_names(b, (struct str){ &letter, 1 }, fn, ctx, err);
+}
+
+enum err_code block_label_values(
+	struct block *b, struct str name, block_name_fn fn, void *ctx, struct err *err)
+{
+	struct buf prefix = { 0 };
+	enum err_code rc;
+
+	block_key_value(&prefix, name, STR(""));
+	rc = buf_failed(&prefix) ? err_set(err, ERR_NOMEM, "block: out of memory") :
+							   walk_names(b, buf_str(&prefix), fn, ctx, err);
+	buf_release(&prefix);
+	return rc;
+}

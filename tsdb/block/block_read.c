@@ -1,0 +1,428 @@
+#include "tsdb/block/block_internal.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+/* Opening a block, and what is asked of it by number: partitions, series, groups. */
+
+static enum err_code open_table(struct block *b, const char *name, struct str end,
+	struct table **out, uint64_t *bytes, struct err *damaged, struct err *err)
+{
+	char *path = block_path(&b->arena, b->dir, name);
+	struct range_reader *r;
+	enum err_code rc;
+
+	if (!path)
+		return arena_fail(&b->arena, "path", err);
+	if ((rc = range_open_file(path, &r, err)))
+		return rc;
+	*bytes = r->bytes;
+	return table_open(r, end, b->cache, out, damaged, err);
+}
+
+/* ---- whose files they are ---- */
+
+static enum err_code check_ulid(
+	const struct block *b, const char *name, const struct ulid *of, struct err *err)
+{
+	const struct ulid *want = b->meta.ulid.text[0] ? &b->meta.ulid : &b->named;
+
+	if (!want->text[0] || strcmp(of->text, want->text) == 0)
+		return ERR_OK;
+	return err_set(err, ERR_CORRUPT, "%s/%s is a file of block %s", b->dir, name, of->text);
+}
+
+/* One of another block is as good as none. */
+static enum err_code open_spare(struct block *b, struct err *err)
+{
+	struct table *t = NULL;
+	struct ulid of;
+	uint64_t bytes;
+	enum err_code rc;
+
+	if ((rc = open_table(b, "spare", STR(""), &t, &bytes, NULL, err)))
+		return rc;
+	if ((rc = block_identity_get(t, "spare", &of, err)) || (rc = check_ulid(b, "spare", &of, err)))
+		table_close(t);
+	else
+		b->spare = t;
+	return rc;
+}
+
+struct table *block_spare(struct block *b, struct err *err)
+{
+	struct table *t;
+
+	mutex_lock(&b->lock);
+	if (!b->spare_tried) {
+		b->spare_tried = true;
+		b->spare_rc = open_spare(b, &b->spare_why);
+	}
+	if (b->spare_rc && err)
+		*err = b->spare_why;
+	t = b->spare;
+	mutex_unlock(&b->lock);
+	return t;
+}
+
+/* The first thing that was wrong is what is told. */
+static void note(struct err *damaged, const struct err *why)
+{
+	if (damaged && !damaged->code)
+		*damaged = *why;
+}
+
+/* ---- meta ---- */
+
+static enum err_code parse_meta(
+	struct block *b, struct str text, const char *where, struct err *err)
+{
+	struct block_meta meta;
+	enum err_code rc = block_meta_parse(text, &b->arena, &meta, err);
+
+	if (rc)
+		return err_wrap(err, rc, "%s/%s", b->dir, where);
+	if (!(rc = check_ulid(b, where, &meta.ulid, err)))
+		b->meta = meta;
+	return rc;
+}
+
+static enum err_code meta_from_table(
+	struct block *b, struct table *t, const char *where, struct err *err)
+{
+	struct block_key key = { .at = { KEY_META }, .len = 1 };
+	struct buf text = { 0 };
+	enum err_code rc;
+
+	if (!(rc = table_get(t, block_key_str(&key), &text, err)))
+		rc = parse_meta(b, buf_str(&text), where, err);
+	buf_release(&text);
+	return rc;
+}
+
+static enum err_code meta_from_rollups(struct block *b, struct err *err)
+{
+	struct table *t = NULL;
+	uint64_t bytes;
+	enum err_code rc;
+
+	if ((rc = open_table(b, "rollups.ldb", STR(""), &t, &bytes, NULL, err)))
+		return rc;
+	rc = meta_from_table(b, t, "rollups.ldb", err);
+	table_close(t);
+	return rc;
+}
+
+static enum err_code load_meta(struct block *b, struct err *damaged, struct err *err)
+{
+	char *path = block_path(&b->arena, b->dir, "meta.json");
+	struct buf text = { 0 };
+	struct table *spare;
+	enum err_code rc;
+	struct err why;
+
+	if (!path)
+		return arena_fail(&b->arena, "path", err);
+	if (!(rc = fs_read_file(path, BLOCK_META_BYTES_MAX, &text, &why)))
+		rc = parse_meta(b, buf_str(&text), "meta.json", &why);
+	b->meta_bytes = text.len;
+	buf_release(&text);
+	if (rc == ERR_OK)
+		return ERR_OK;
+	if (rc == ERR_NOMEM || rc == ERR_UNSUPPORTED)
+		goto fail;
+	if ((spare = block_spare(b, NULL)) && meta_from_table(b, spare, "spare", NULL) == ERR_OK)
+		goto made_up;
+	if (meta_from_rollups(b, NULL) == ERR_OK)
+		goto made_up;
+fail:
+	if (err)
+		*err = why;
+	return rc;
+made_up:
+	b->meta.spare_file = (struct block_file){ 0 };
+	note(damaged, &why);
+	return ERR_OK;
+}
+
+/* ---- opening ---- */
+
+/* The end of a table, kept in `spare`. */
+static enum err_code spare_end(struct block *b, const char *name, struct buf *out, struct err *err)
+{
+	struct table *spare = block_spare(b, err);
+	struct buf key = { 0 };
+	enum err_code rc = ERR_CORRUPT;
+
+	buf_add_char(&key, KEY_END);
+	buf_add_cstr(&key, name);
+	if (spare && !buf_failed(&key))
+		rc = table_get(spare, buf_str(&key), out, err);
+	buf_release(&key);
+	return rc;
+}
+
+/* With the end that `spare` has, where the table's own (*t is NULL then) or the page that says
+ * whose it is cannot be read: the other of the two must fit. */
+static enum err_code open_by_spare(struct block *b, const char *name, struct str end,
+	struct table **t, uint64_t *bytes, struct err *err)
+{
+	struct err differ = { 0 };
+	bool has_end = *t != NULL;
+	struct ulid of;
+	enum err_code rc;
+
+	table_close(*t);
+	*t = NULL;
+	if ((rc = open_table(b, name, end, t, bytes, &differ, err)))
+		return rc;
+	if (!has_end && !(rc = block_identity_get(*t, name, &of, err)))
+		return check_ulid(b, name, &of, err);
+	return rc ? rc : differ.code;
+}
+
+static enum err_code open_checked(struct block *b, const char *name, struct table **out,
+	uint64_t *bytes, struct err *damaged, struct err *err)
+{
+	struct buf end = { 0 };
+	struct table *t = NULL;
+	struct err why = { 0 };
+	struct ulid of;
+	enum err_code rc;
+
+	if (!(rc = open_table(b, name, STR(""), &t, bytes, NULL, &why)))
+		rc = block_identity_get(t, name, &of, &why);
+	if (!rc) {
+		rc = check_ulid(b, name, &of, &why);
+	} else if (rc == ERR_CORRUPT && spare_end(b, name, &end, NULL) == ERR_OK &&
+		!(rc = open_by_spare(b, name, buf_str(&end), &t, bytes, NULL))) {
+		note(damaged, &why);
+	}
+	buf_release(&end);
+	if (!rc) {
+		*out = t;
+		return ERR_OK;
+	}
+	table_close(t);
+	if (err)
+		*err = why;
+	return rc == ERR_NOT_FOUND ? ERR_CORRUPT : rc;
+}
+
+static void check_size(struct block *b, const char *name, uint64_t bytes,
+	const struct block_file *want, struct err *damaged)
+{
+	struct err why;
+
+	if (!want->bytes || want->bytes == bytes)
+		return;
+	err_set(&why, ERR_CORRUPT, "%s/%s has %" PRIu64 " bytes, not %" PRIu64, b->dir, name, bytes,
+		want->bytes);
+	note(damaged, &why);
+}
+
+static enum err_code open_rows(struct block *b, struct err *damaged, struct err *err)
+{
+	struct err why;
+	uint64_t bytes = 0;
+	enum err_code rc;
+
+	if (!b->meta.raw)
+		return ERR_OK;
+	rc = open_checked(b, "rows.ldb", &b->rows, &bytes, damaged, &why);
+	if (rc == ERR_NOMEM) {
+		if (err)
+			*err = why;
+		return rc;
+	}
+	if (rc)
+		note(damaged, &why);
+	else
+		check_size(b, "rows.ldb", bytes, &b->meta.rows_file, damaged);
+	return ERR_OK;
+}
+
+static enum err_code load_partitions(struct block *b, struct err *err)
+{
+	struct block_key from = { .at = { KEY_PARTITION }, .len = 1 };
+	struct str key, value;
+	struct index_iter it;
+	uint64_t slot = 0, first = b->meta.number_series;
+	enum err_code rc;
+
+	if (b->meta.partitions > BLOCK_PARTITIONS_MAX)
+		return err_set(err, ERR_LIMIT, "%s: %" PRIu64 " partitions, limit %u", b->dir,
+			b->meta.partitions, BLOCK_PARTITIONS_MAX);
+	if (!(b->slots = arena_array(&b->arena, struct block_slot, b->meta.partitions + 1)))
+		return arena_fail(&b->arena, "partitions", err);
+	if ((rc = index_iter_open(&it, b, block_key_str(&from), err)))
+		return rc;
+	while (!(rc = index_iter_next(&it, &key, &value, err))) {
+		struct block_key want = block_key_id(KEY_PARTITION, (uint32_t)slot);
+		struct block_slot *s = &b->slots[slot];
+
+		if (slot == b->meta.partitions || !str_eq(key, block_key_str(&want)))
+			break;
+		if ((rc = block_slot_decode(value, &b->arena, s, err)))
+			break;
+		if (s->first != first || s->n > b->meta.series - first)
+			break;
+		first += s->n;
+		slot++;
+	}
+	index_iter_close(&it);
+	if (rc && rc != ERR_NOT_FOUND)
+		return rc;
+	if (rc == ERR_OK || slot != b->meta.partitions || first != b->meta.series)
+		return err_set(err, ERR_CORRUPT, "%s: its partitions are not those it should have", b->dir);
+	return ERR_OK;
+}
+
+static struct str base_name(struct str path)
+{
+	size_t at = path.len;
+
+	while (at > 0 && path.ptr[at - 1] != '/')
+		at--;
+	return (struct str){ path.ptr + at, path.len - at };
+}
+
+enum err_code block_open(const char *dir, struct store_cache *cache, struct block **out,
+	struct err *damaged, struct err *err)
+{
+	struct block *b = calloc(1, sizeof(*b));
+	uint64_t bytes = 0;
+	enum err_code rc;
+
+	if (damaged)
+		*damaged = (struct err){ 0 };
+	if (!b)
+		return err_set(err, ERR_NOMEM, "open block %s: out of memory", dir);
+	arena_init(&b->arena, 0);
+	mutex_init(&b->lock);
+	b->cache = cache;
+	if (!(b->dir = arena_strndup(&b->arena, dir, strlen(dir)))) {
+		rc = arena_fail(&b->arena, "block", err);
+		goto fail;
+	}
+	if (!ulid_parse(base_name(str_of(dir)), &b->named))
+		b->named.text[0] = '\0';
+	if ((rc = load_meta(b, damaged, err)) ||
+		(rc = open_checked(b, "rollups.ldb", &b->rollups, &bytes, damaged, err)))
+		goto fail;
+	check_size(b, "rollups.ldb", bytes, &b->meta.rollups_file, damaged);
+	if ((rc = load_partitions(b, err)) || (rc = open_rows(b, damaged, err)))
+		goto fail;
+	*out = b;
+	return ERR_OK;
+fail:
+	block_close(b);
+	return err_wrap(err, rc, "open block");
+}
+
+void block_close(struct block *b)
+{
+	if (!b)
+		return;
+	table_close(b->rows);
+	table_close(b->rollups);
+	table_close(b->spare);
+	mutex_destroy(&b->lock);
+	arena_release(&b->arena);
+	free(b);
+}
+
+/* ---- what it says of itself ---- */
+
+const struct block_meta *block_meta(const struct block *b)
+{
+	return &b->meta;
+}
+
+const char *block_dir(const struct block *b)
+{
+	return b->dir;
+}
+
+uint64_t block_disk_bytes(const struct block *b)
+{
+	return b->meta_bytes + (b->meta.raw ? b->meta.rows_file.bytes : 0) +
+		b->meta.rollups_file.bytes + b->meta.spare_file.bytes;
+}
+
+bool block_has_raw(const struct block *b)
+{
+	return b->rows != NULL;
+}
+
+unsigned block_levels(const struct block *b)
+{
+	return b->meta.levels;
+}
+
+uint32_t block_partitions_n(const struct block *b)
+{
+	return (uint32_t)b->meta.partitions;
+}
+
+const struct block_partition *block_partition(const struct block *b, uint32_t slot)
+{
+	return &b->slots[slot].p;
+}
+
+enum err_code block_sample_keys(
+	struct block *b, uint32_t slot, const struct str **out, size_t *n, struct err *err)
+{
+	if (slot >= b->meta.partitions)
+		return err_set(err, ERR_NOT_FOUND, "block %s has no partition %" PRIu32, b->dir, slot);
+	*out = b->slots[slot].keys;
+	*n = b->slots[slot].keys_n;
+	return ERR_OK;
+}
+
+/* ---- series and groups ---- */
+
+enum err_code block_series(
+	struct block *b, uint32_t id, struct arena *a, struct block_series *out, struct err *err)
+{
+	struct block_key key = block_key_id(KEY_SERIES, id);
+	struct buf bytes = { 0 };
+	enum err_code rc;
+
+	if (id >= b->meta.series)
+		return err_set(err, ERR_NOT_FOUND, "block %s has no series %" PRIu32, b->dir, id);
+	if (!(rc = index_get(b, block_key_str(&key), &bytes, err)))
+		rc = block_series_decode(buf_str(&bytes), a, out, err);
+	buf_release(&bytes);
+	if (!rc &&
+		(id < b->meta.number_series ?
+				out->slot != BLOCK_NUMERIC || out->group != BLOCK_NUMERIC :
+				out->slot >= b->meta.partitions || out->group >= b->meta.groups))
+		rc = err_set(err, ERR_CORRUPT, "a series' record is wrong");
+	if (rc == ERR_NOT_FOUND)
+		rc = err_set(err, ERR_CORRUPT, "its record is missing");
+	return rc ? err_wrap(err, rc, "block %s: series %" PRIu32, b->dir, id) : ERR_OK;
+}
+
+enum err_code block_group(
+	struct block *b, uint32_t group, uint32_t *first, uint32_t *n, struct err *err)
+{
+	struct block_key key = block_key_id(KEY_GROUP, group);
+	struct buf bytes = { 0 };
+	struct cursor in;
+	enum err_code rc;
+
+	if (group >= b->meta.groups)
+		return err_set(err, ERR_NOT_FOUND, "block %s has no group %" PRIu32, b->dir, group);
+	if (!(rc = index_get(b, block_key_str(&key), &bytes, err))) {
+		in = cursor_of(buf_str(&bytes));
+		*first = cursor_u32(&in);
+		*n = cursor_u32(&in);
+		if (in.bad || !*n || *first >= b->meta.series || *n > b->meta.series - *first)
+			rc = err_set(err, ERR_CORRUPT, "a group's record is wrong");
+	}
+	buf_release(&bytes);
+	if (rc == ERR_NOT_FOUND)
+		rc = err_set(err, ERR_CORRUPT, "its record is missing");
+	return rc ? err_wrap(err, rc, "block %s: group %" PRIu32, b->dir, group) : ERR_OK;
+}

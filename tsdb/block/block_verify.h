@@ -1,0 +1,47 @@
+/*
+ * The inside of block_verify: what is checked by records, and what by rows.
+ *
+ * Errors:  ERR_NOMEM, ERR_IO end it; all else is told as a finding.
+ * Threads: one.
+ * Source:  tsdb/FORMAT.md, "Blocks".
+ */
+#ifndef TSDB_BLOCK_BLOCK_VERIFY_H
+#define TSDB_BLOCK_BLOCK_VERIFY_H
+
+#include "tsdb/block/block_internal.h"
+
+struct verify {
+	struct block *b;
+	block_finding_fn fn;
+	void *ctx;
+	uint64_t findings;
+	char text[1100];
+	struct arena arena;
+	struct postings *postings; /* of the series that were read */
+	struct block_meta counted;
+	/* of the partition that is looked at */
+	uint32_t slot;
+	struct partition *partition;
+	struct rollup_builder *builder;
+	struct chunk *chunk;
+	struct rollup_view *view;
+	struct block_chunks *chunks, *numbers;
+	struct block_rollups *rollups, *parts;
+	struct buf made;
+	/* Rows by their columns, [series][level], of rollups: they add up whatever types rows have. */
+	uint64_t (*columns)[ROLLUP_LEVELS];
+};
+
+void verify_find(struct verify *v, const char *fmt, ...) PRINTF_LIKE(2, 3);
+MUST_CHECK enum err_code verify_error(
+	struct verify *v, enum err_code rc, const struct err *why, struct err *err);
+
+MUST_CHECK enum err_code verify_rows_open(struct verify *v, struct err *err);
+void verify_rows_close(struct verify *v);
+/* A series' chunks against its record, its rollups against the chunks, or against finer ones. */
+MUST_CHECK enum err_code verify_series_rows(
+	struct verify *v, uint32_t id, const struct block_series *s, struct err *err);
+/* Groups' rollups against their series'. */
+MUST_CHECK enum err_code verify_groups(struct verify *v, struct err *err);
+
+#endif

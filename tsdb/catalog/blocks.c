@@ -1,0 +1,342 @@
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/metrics.h"
+#include "tsdb/catalog/blocks.h"
+
+/* The list of blocks: pinned by readers, swapped by who works on them. */
+
+METRIC_COUNTER(damaged_blocks, "epimetheus_tsdb_damaged_blocks_total",
+	"Blocks found damaged, in part or as a whole.", NULL);
+
+void blocks_damage(struct db *db, struct db_block *b, const char *what, const struct err *why)
+{
+	bool first;
+
+	mutex_lock(&db->lock);
+	first = !b->damaged;
+	b->damaged = true;
+	mutex_unlock(&db->lock);
+	if (first)
+		metric_add(&damaged_blocks, NULL, 1);
+	db_count_damage();
+	log_error("tsdb", "damaged block", LOG_S("block", block_dir(b->block)), LOG_S("what", what),
+		LOG_E(why));
+}
+
+/* ---- one block ---- */
+
+static void lose_deleted(struct db *db, struct db_block *b, const struct err *why)
+{
+	const struct block_meta *m = block_meta(b->block);
+	char where[64];
+
+	snprintf(where, sizeof(where), "blocks/%s/deleted", m->ulid.text);
+	blocks_damage(db, b, "deleted ranges cannot be read: deleted rows are seen", why);
+	(void)!db_lost(db, LOSS_DELETED, where, m->min_ns, m->max_ns, 0, why);
+}
+
+static enum err_code load_deleted(struct db *db, struct db_block *b, struct err *err)
+{
+	char *path = block_deleted_path(block_dir(b->block));
+	struct deleted d = { 0 };
+	enum err_code rc;
+	struct err why;
+
+	if (!path)
+		return err_set(err, ERR_NOMEM, "block: out of memory");
+	rc = deleted_load(db, path, str_of(block_meta(b->block)->ulid.text), &d, &why);
+	free(path);
+	if (rc == ERR_NOMEM)
+		return err_set(err, ERR_NOMEM, "block: out of memory");
+	if (rc)
+		lose_deleted(db, b, &why);
+	b->deleted = d.v;
+	b->deleted_n = d.n;
+	return ERR_OK;
+}
+
+enum err_code blocks_open(struct db *db, const char *dir, struct db_block **out, struct err *err)
+{
+	struct db_block *b = calloc(1, sizeof(*b));
+	struct err damaged = { 0 };
+	enum err_code rc;
+
+	if (!b)
+		return err_set(err, ERR_NOMEM, "block: out of memory");
+	if ((rc = block_open(dir, db->cache, &b->block, &damaged, err)))
+		goto fail;
+	b->why = damaged;
+	if (damaged.code)
+		blocks_damage(db, b, "made up for", &damaged);
+	if ((rc = load_deleted(db, b, err)))
+		goto fail;
+	mutex_lock(&db->lock);
+	b->number = ++db->source_number;
+	mutex_unlock(&db->lock);
+	*out = b;
+	return ERR_OK;
+fail:
+	blocks_free(b);
+	return rc;
+}
+
+void blocks_free(struct db_block *b)
+{
+	if (!b)
+		return;
+	deleted_release(b->deleted);
+	block_close(b->block);
+	free(b);
+}
+
+/* No partition is to remember that it has the symbols of this block. */
+static void forget_symbols(struct db *db, uint32_t number)
+{
+	struct partition *p;
+	uint32_t at = 0;
+
+	while ((p = partition_next(db, &at))) {
+		mutex_lock(&p->lock);
+		partition_forget_source(p, number);
+		mutex_unlock(&p->lock);
+		partition_unpin(db, p);
+	}
+}
+
+/* Its last pin is gone, and nobody can take another: it is in no list. */
+static void dispose(struct db *db, struct db_block *b)
+{
+	char *gone = NULL;
+	struct err err;
+
+	if (!b->keep && asprintf(&gone, "%s" BLOCK_GONE, block_dir(b->block)) >= 0) {
+		if (!b->stays && fs_exists(gone) && fs_remove_tree(db->o.fs, gone, &err))
+			log_warn("tsdb", "block not removed", LOG_S("block", gone), LOG_E(&err));
+		free(gone);
+	}
+	if (!b->keep)
+		forget_symbols(db, b->number);
+	blocks_free(b);
+}
+
+void blocks_unpin(struct db *db, struct db_block *b)
+{
+	bool last;
+
+	mutex_lock(&db->lock);
+	last = --b->pins == 0 && b->gone;
+	cond_broadcast(&db->changed);
+	mutex_unlock(&db->lock);
+	if (last)
+		dispose(db, b);
+}
+
+/* False: the next start reads it again, or may do so. One that was hidden before stays so. */
+static bool hide(struct db *db, const char *dir)
+{
+	struct fs *fs = db->o.fs;
+	char *gone = NULL;
+	struct err err;
+	bool ok;
+
+	if (!fs_exists(dir))
+		return true;
+	if (asprintf(&gone, "%s" BLOCK_GONE, dir) < 0)
+		return false;
+	ok = !fs->ops->rename(fs, dir, gone, &err);
+	if (ok && fs->ops->sync_dir(fs, db->work->blocks_dir, &err)) {
+		ok = false;
+		(void)!fs->ops->rename(fs, gone, dir, NULL);
+	}
+	if (!ok)
+		log_warn("tsdb", "block not removed", LOG_S("block", dir), LOG_E(&err));
+	free(gone);
+	return ok;
+}
+
+bool blocks_hide(struct db *db, const struct db_block *b)
+{
+	const struct block_meta *m = block_meta(b->block);
+	char *dir = NULL;
+	bool ok = true;
+
+	for (uint32_t i = 0; i < m->heads_n && ok; i++)
+		ok = head_remove_leftover(db, m->heads[i]);
+	for (uint32_t i = 0; i < m->sources_n && ok; i++) {
+		if (asprintf(&dir, "%s/%s", db->work->blocks_dir, m->sources[i].text) < 0)
+			return false;
+		ok = hide(db, dir);
+		free(dir);
+	}
+	return ok && hide(db, block_dir(b->block));
+}
+
+void blocks_retire(struct db *db, struct db_block *b, bool keep)
+{
+	bool last, stays;
+
+	/* At once, though readers may go on for a while: it must not come back when what took its
+	 * place has gone. Open files follow the directory. It is durable before any file goes: or
+	 * a block might come back without its deletions. */
+	stays = !keep && !hide(db, block_dir(b->block));
+	mutex_lock(&db->lock);
+	b->keep = keep;
+	b->stays = stays;
+	b->gone = true;
+	last = b->pins == 0;
+	mutex_unlock(&db->lock);
+	if (last)
+		dispose(db, b);
+}
+
+/* ---- the list ---- */
+
+bool blocks_reserve_locked(struct db *db)
+{
+	size_t cap = db->blocks_cap ? db->blocks_cap * 2 : 16;
+	struct db_block **v;
+
+	if (db->blocks_n < db->blocks_cap)
+		return true;
+	if (!(v = realloc(db->blocks, cap * sizeof(struct db_block *))))
+		return false;
+	db->blocks = v;
+	db->blocks_cap = cap;
+	return true;
+}
+
+static void insert(struct db *db, struct db_block *b)
+{
+	int64_t min = block_meta(b->block)->min_ns;
+	size_t i = db->blocks_n++;
+
+	for (; i && block_meta(db->blocks[i - 1]->block)->min_ns > min; i--)
+		db->blocks[i] = db->blocks[i - 1];
+	db->blocks[i] = b;
+}
+
+static void take_out(struct db *db, const struct db_block *b)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < db->blocks_n; i++)
+		if (db->blocks[i] != b)
+			db->blocks[kept++] = db->blocks[i];
+	db->blocks_n = kept;
+}
+
+void blocks_swap_locked(
+	struct db *db, struct db_block *const *olds, size_t n, struct window *w, struct db_block *by)
+{
+	for (size_t i = 0; i < n; i++)
+		take_out(db, olds[i]);
+	if (w)
+		head_take_locked(db, w);
+	if (by)
+		insert(db, by);
+}
+
+enum err_code blocks_pin_all(struct db *db, struct db_block ***out, size_t *n, struct err *err)
+{
+	struct db_block **v;
+
+	mutex_lock(&db->lock);
+	if ((v = malloc((db->blocks_n + 1) * sizeof(struct db_block *)))) {
+		for (size_t i = 0; i < db->blocks_n; i++)
+			(v[i] = db->blocks[i])->pins++;
+		*n = db->blocks_n;
+	}
+	mutex_unlock(&db->lock);
+	*out = v;
+	return v ? ERR_OK : err_set(err, ERR_NOMEM, "blocks: out of memory");
+}
+
+void blocks_unpin_all(struct db *db, struct db_block **v, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		blocks_unpin(db, v[i]);
+	free(v);
+}
+
+bool blocks_have_window(const struct db *db, int64_t start_ns)
+{
+	for (size_t i = 0; i < db->blocks_n; i++) {
+		const struct block_meta *m = block_meta(db->blocks[i]->block);
+
+		for (uint32_t k = 0; k < m->heads_n; k++)
+			if (m->heads[k] == start_ns)
+				return true;
+	}
+	return false;
+}
+
+bool blocks_unreadable_locked(const struct db *db, int64_t min_ns, int64_t max_ns)
+{
+	const struct work *k = db->work;
+
+	for (size_t i = 0; i < k->unreadable_n; i++)
+		if (k->unreadable[i].min_ns < max_ns && k->unreadable[i].max_ns > min_ns)
+			return true;
+	return false;
+}
+
+static bool clip(int64_t ts_ns, int64_t min_ns, int64_t max_ns, int64_t *start_ns, int64_t *end_ns)
+{
+	if (max_ns < ts_ns)
+		*start_ns = max_ns > *start_ns ? max_ns : *start_ns;
+	else if (min_ns >= ts_ns)
+		*end_ns = min_ns < *end_ns ? min_ns : *end_ns;
+	else
+		return false;
+	return true;
+}
+
+bool blocks_clip_locked(const struct db *db, int64_t ts_ns, int64_t *start_ns, int64_t *end_ns)
+{
+	for (size_t i = 0; i < db->blocks_n; i++) {
+		const struct block_meta *m = block_meta(db->blocks[i]->block);
+
+		if (!clip(ts_ns, m->min_ns, m->max_ns, start_ns, end_ns))
+			return false;
+	}
+	for (size_t i = 0; i < db->work->unreadable_n; i++) {
+		const struct unreadable *u = &db->work->unreadable[i];
+
+		if (u->max_ns && !clip(ts_ns, u->min_ns, u->max_ns, start_ns, end_ns))
+			return false;
+	}
+	return true;
+}
+
+enum err_code blocks_visit_epoch(
+	struct db *db, uint32_t job_id, uint32_t epoch, block_visit_fn fn, void *ctx, struct err *err)
+{
+	struct db_block **v;
+	size_t n;
+	enum err_code rc;
+
+	if ((rc = blocks_pin_all(db, &v, &n, err)))
+		return rc;
+	for (size_t i = 0; i < n && !rc; i++)
+		for (uint32_t s = 0; s < block_partitions_n(v[i]->block) && !rc; s++) {
+			const struct block_partition *p = block_partition(v[i]->block, s);
+
+			if (p->id == job_id && p->epoch == epoch)
+				rc = fn(ctx, v[i], s, err);
+		}
+	blocks_unpin_all(db, v, n);
+	return rc;
+}
+
+void blocks_close_all(struct db *db)
+{
+	for (size_t i = 0; i < db->blocks_n; i++)
+		blocks_free(db->blocks[i]);
+	free(db->blocks);
+	db->blocks = NULL;
+	db->blocks_n = db->blocks_cap = 0;
+}

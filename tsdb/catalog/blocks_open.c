@@ -1,0 +1,324 @@
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "tsdb/block/block_internal.h"
+#include "tsdb/catalog/blocks.h"
+
+/* The blocks of a data directory at start, and what a crash may have left there (blocks.h). */
+
+#define DROPPED ".dropped"
+
+struct opening {
+	struct db *db;
+	struct arena a;
+	struct db_block **v;
+	size_t n;
+	bool synced; /* the directory of blocks, as it was found */
+};
+
+static void remove_tree(struct db *db, const char *path)
+{
+	struct err err;
+
+	if (fs_remove_tree(db->o.fs, path, &err))
+		log_warn("tsdb", "leftover not removed", LOG_S("path", path), LOG_E(&err));
+	else
+		log_info("tsdb", "leftover removed", LOG_S("path", path));
+}
+
+/* Half of a directory must never be found under its name, after a power cut neither. */
+static void remove_block(struct db *db, struct db_block *b)
+{
+	char *dir = strdup(block_dir(b->block)), *gone = NULL;
+	struct err err;
+
+	blocks_free(b);
+	if (!dir || asprintf(&gone, "%s" BLOCK_GONE, dir) < 0)
+		gone = NULL;
+	if (gone && !db->o.read_only) {
+		if (db->o.fs->ops->rename(db->o.fs, dir, gone, &err) ||
+			db->o.fs->ops->sync_dir(db->o.fs, db->work->blocks_dir, &err))
+			log_warn("tsdb", "leftover not removed", LOG_S("path", dir), LOG_E(&err));
+		else
+			remove_tree(db, gone);
+	}
+	free(gone);
+	free(dir);
+}
+
+/* Of a block that does not open: as the inventory says, else its meta.json, whosever that is. Stays
+ * 0 where neither does. */
+static void known_range(
+	struct db *db, const char *dir, struct str name, int64_t *min_ns, int64_t *max_ns)
+{
+	struct inventory_entry e = { 0 };
+	struct block_meta meta;
+	struct buf text = { 0 };
+	struct arena a;
+	char *path;
+
+	if (ulid_parse(name, &e.ulid) && inventory_find(db->inventory, &e, &e)) {
+		*min_ns = e.min_ns;
+		*max_ns = e.max_ns;
+		return;
+	}
+	arena_init(&a, 0);
+	path = path_join(&a, str_of(dir), STR("meta.json"));
+	if (path && !fs_read_file(path, BLOCK_META_BYTES_MAX, &text, NULL) &&
+		!block_meta_parse(buf_str(&text), &a, &meta, NULL)) {
+		*min_ns = meta.min_ns;
+		*max_ns = meta.max_ns;
+	}
+	buf_release(&text);
+	arena_release(&a);
+}
+
+static enum err_code note_unreadable(
+	struct db *db, const char *dir, const struct err *why, struct err *err)
+{
+	const char *name = strrchr(dir, '/') + 1;
+	char where[sizeof("blocks/") + ULID_LEN];
+	struct unreadable *u;
+	struct work *k = db->work;
+	struct unreadable *v = realloc(k->unreadable, (k->unreadable_n + 1) * sizeof(*v));
+	char *copy = strdup(dir);
+
+	if (v)
+		k->unreadable = v;
+	if (!v || !copy) {
+		free(copy);
+		return err_set(err, ERR_NOMEM, "blocks: out of memory");
+	}
+	u = &k->unreadable[k->unreadable_n++];
+	*u = (struct unreadable){ .dir = copy };
+	known_range(db, dir, str_of(name), &u->min_ns, &u->max_ns);
+	snprintf(where, sizeof(where), "blocks/%s", name);
+	(void)!db_lost(db, LOSS_BLOCK, where, u->min_ns, u->max_ns ? u->max_ns : LOSS_END, 0, why);
+	return ERR_OK;
+}
+
+static enum err_code open_one(struct opening *o, struct str name, struct err *err)
+{
+	char *dir = path_join(&o->a, str_of(o->db->work->blocks_dir), name);
+	enum err_code rc;
+	struct err why;
+
+	if (!dir)
+		return arena_fail(&o->a, "blocks", err);
+	if (!(rc = blocks_open(o->db, dir, &o->v[o->n], &why))) {
+		/* The end of what retention began. */
+		if (!block_meta(o->v[o->n]->block)->raw && !o->db->o.read_only &&
+			retention_unlink_rows(o->db, dir, &why))
+			log_warn("tsdb", "leftover not removed", LOG_E(&why));
+		o->n++;
+		return ERR_OK;
+	}
+	/* What another version wrote is whole, and nothing may be put beside it. */
+	return rc == ERR_NOMEM || rc == ERR_UNSUPPORTED ? err_set(err, rc, "%s", why.msg) :
+													  note_unreadable(o->db, dir, &why, err);
+}
+
+/* What was renamed to be removed was perhaps not synced yet: half of it must not come back. */
+static void remove_renamed(struct opening *o, const char *path)
+{
+	struct fs *fs = o->db->o.fs;
+	struct err err;
+
+	if (!o->synced && fs->ops->sync_dir(fs, o->db->work->blocks_dir, &err)) {
+		log_warn("tsdb", "leftover not removed", LOG_S("path", path), LOG_E(&err));
+		return;
+	}
+	o->synced = true;
+	remove_tree(o->db, path);
+}
+
+static enum err_code open_each(struct opening *o, struct err *err)
+{
+	struct db *db = o->db;
+	enum err_code rc;
+	struct str *names;
+	struct ulid ulid;
+	size_t n;
+
+	if ((rc = fs_list(db->work->blocks_dir, &o->a, &names, &n, err)))
+		return rc == ERR_NOT_FOUND ? ERR_OK : rc;
+	if (!(o->v = calloc(n + 1, sizeof(struct db_block *))))
+		return err_set(err, ERR_NOMEM, "blocks: out of memory");
+	for (size_t i = 0; i < n && !rc; i++) {
+		if (ulid_parse(names[i], &ulid)) {
+			rc = open_one(o, names[i], err);
+		} else if (!db->o.read_only &&
+			(str_has_suffix(names[i], STR(BLOCK_TMP)) ||
+				str_has_suffix(names[i], STR(BLOCK_GONE)))) {
+			char *path = path_join(&o->a, str_of(db->work->blocks_dir), names[i]);
+
+			if (path)
+				remove_renamed(o, path);
+		}
+	}
+	return rc;
+}
+
+/* ---- what others stand for ---- */
+
+bool block_names_source(const struct block_meta *m, const struct ulid *u)
+{
+	for (uint32_t i = 0; i < m->sources_n; i++)
+		if (strcmp(m->sources[i].text, u->text) == 0)
+			return true;
+	return false;
+}
+
+static void remove_superseded(struct opening *o)
+{
+	bool *superseded = calloc(o->n + 1, sizeof(bool));
+	size_t kept = 0;
+
+	for (size_t i = 0; i < o->n && superseded; i++)
+		for (size_t k = 0; k < o->n && !superseded[i]; k++)
+			superseded[i] = k != i &&
+				block_names_source(block_meta(o->v[k]->block), &block_meta(o->v[i]->block)->ulid);
+	for (size_t i = 0; i < o->n && superseded; i++) {
+		if (superseded[i])
+			remove_block(o->db, o->v[i]);
+		else
+			o->v[kept++] = o->v[i];
+	}
+	if (superseded)
+		o->n = kept;
+	free(superseded);
+}
+
+static int block_cmp(const void *a, const void *b)
+{
+	const struct block_meta *x = block_meta((*(struct db_block *const *)a)->block),
+							*y = block_meta((*(struct db_block *const *)b)->block);
+
+	if (x->min_ns != y->min_ns)
+		return x->min_ns < y->min_ns ? -1 : 1;
+	return x->level < y->level ? 1 : x->level > y->level ? -1 : strcmp(x->ulid.text, y->ulid.text);
+}
+
+/*
+ * Blocks that overlap would count rows twice. It cannot come from a crash: a source that could not
+ * be renamed away, whose successor was joined further and restarted after. The higher level stands
+ * for the other.
+ */
+static enum err_code hide_overlapping(struct opening *o, struct err *err)
+{
+	size_t kept = 0;
+	enum err_code rc = ERR_OK;
+	struct err why;
+
+	if (o->n)
+		qsort(o->v, o->n, sizeof(struct db_block *), block_cmp);
+	for (size_t i = 0; i < o->n && !rc; i++) {
+		struct db_block *last = kept ? o->v[kept - 1] : NULL, *b = o->v[i], *hidden = b;
+
+		if (!last || block_meta(last->block)->max_ns <= block_meta(b->block)->min_ns) {
+			o->v[i] = NULL;
+			o->v[kept++] = b;
+			continue;
+		}
+		o->v[i] = NULL;
+		if (block_meta(b->block)->level > block_meta(last->block)->level) {
+			hidden = last;
+			o->v[kept - 1] = b;
+		}
+		err_set(&why, ERR_CORRUPT, "its time overlaps that of block %s",
+			block_meta(o->v[kept - 1]->block)->ulid.text);
+		rc = note_unreadable(o->db, block_dir(hidden->block), &why, err);
+		blocks_free(hidden);
+	}
+	o->n = rc ? o->n : kept;
+	return rc;
+}
+
+/* Windows that are in a block. */
+static void remove_windows(struct opening *o)
+{
+	struct db *db = o->db;
+
+	for (size_t i = 0; i < o->n; i++) {
+		const struct block_meta *m = block_meta(o->v[i]->block);
+
+		for (uint32_t k = 0; k < m->heads_n; k++)
+			(void)!head_remove_leftover(db, m->heads[k]);
+	}
+}
+
+/* Deletions whose window went. */
+static void remove_orphans(struct opening *o)
+{
+	struct db *db = o->db;
+	struct str *names;
+	size_t n;
+
+	if (db->o.read_only || fs_list(db->head_dir, &o->a, &names, &n, NULL))
+		return;
+	for (size_t i = 0; i < n; i++) {
+		struct str stem = names[i];
+		char *path, *dir;
+
+		if (str_has_suffix(stem, STR(DELETED_COPY)))
+			stem.len -= strlen(DELETED_COPY);
+		if (!str_has_suffix(stem, STR(".deleted")))
+			continue;
+		stem.len -= strlen(".deleted");
+		path = path_join(&o->a, str_of(db->head_dir), names[i]);
+		dir = path_join(&o->a, str_of(db->head_dir), str_dup(&o->a, stem));
+		if (path && dir && !fs_exists(dir))
+			(void)!db->o.fs->ops->unlink(db->o.fs, path, NULL);
+	}
+}
+
+/* Snapshots that were not finished. */
+static void remove_snapshots(struct opening *o)
+{
+	struct db *db = o->db;
+	struct str *names;
+	size_t n;
+
+	if (db->o.read_only || fs_list(db->work->snapshots_dir, &o->a, &names, &n, NULL))
+		return;
+	for (size_t i = 0; i < n; i++) {
+		char *path = path_join(&o->a, str_of(db->work->snapshots_dir), names[i]);
+
+		if (path && str_has_suffix(names[i], STR(BLOCK_TMP)))
+			remove_tree(db, path);
+	}
+}
+
+enum err_code blocks_open_all(struct db *db, struct err *err)
+{
+	struct opening o = { .db = db };
+	enum err_code rc;
+
+	arena_init(&o.a, 0);
+	if (!db->o.read_only && (rc = fs_mkdir_all(db->o.fs, db->work->blocks_dir, err)))
+		goto out;
+	if ((rc = open_each(&o, err)))
+		goto out;
+	remove_superseded(&o);
+	if ((rc = hide_overlapping(&o, err)))
+		goto out;
+	remove_windows(&o);
+	remove_orphans(&o);
+	remove_snapshots(&o);
+	db->blocks = o.v;
+	db->blocks_n = db->blocks_cap = o.n;
+	for (size_t i = 0; i < o.n; i++)
+		if (block_meta(o.v[i]->block)->last_ns > atomic_load(&db->max_ts_ns))
+			atomic_store(&db->max_ts_ns, block_meta(o.v[i]->block)->last_ns);
+	o.v = NULL;
+out:
+	for (size_t i = 0; i < o.n && o.v; i++)
+		blocks_free(o.v[i]);
+	free(o.v);
+	arena_release(&o.a);
+	return rc;
+}

@@ -1,0 +1,450 @@
+#include "tsdb/catalog/inventory.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/map.h"
+#include "base/thread.h"
+
+/*
+ * A file: version (byte), length of what follows (be32), generation (be64), number of entries
+ * (varint), entries, XXH3 of all before (be64); then zeros, room for more. Both files have the
+ * number of the change: after a crash between the two the higher one counts.
+ */
+#define VERSION 1
+#define HEAD_BYTES 5u
+#define FILE_BYTES_MAX (64u << 20)
+#define STEP_BYTES 4096u
+#define COPIES 2u
+
+enum { ENTRY_BLOCK = 1, ENTRY_RAW = 2, ENTRY_DELETED = 4 };
+
+static const char *const names[COPIES] = { "inventory", "inventory.copy" };
+
+struct inventory {
+	struct fs *fs;
+	bool read_only;
+	char *paths[COPIES];
+	struct mutex lock; /* guards the rest, and is held while the files are written */
+	struct inventory_entry *v; /* in order */
+	size_t n, cap;
+	uint64_t generation;
+	uint64_t room[COPIES]; /* bytes of the files; 0: to be made anew */
+	bool dirty; /* the files do not say the same */
+	size_t first; /* to be written: what is in the other one is whole */
+};
+
+static enum err_code nomem(struct err *err)
+{
+	return err_set(err, ERR_NOMEM, "inventory: out of memory");
+}
+
+/* ---- entries ---- */
+
+static int entry_cmp(const struct inventory_entry *a, const struct inventory_entry *b)
+{
+	int c = strcmp(a->ulid.text, b->ulid.text);
+
+	if (c || a->ulid.text[0])
+		return c;
+	return a->min_ns < b->min_ns ? -1 : a->min_ns > b->min_ns;
+}
+
+/* Where it is, or would be. */
+static size_t place_of(const struct inventory *v, const struct inventory_entry *e, bool *there)
+{
+	size_t from = 0, to = v->n;
+
+	while (from < to) {
+		size_t mid = from + (to - from) / 2;
+
+		if (entry_cmp(&v->v[mid], e) < 0)
+			from = mid + 1;
+		else
+			to = mid;
+	}
+	*there = from < v->n && entry_cmp(&v->v[from], e) == 0;
+	return from;
+}
+
+static void take_out(struct inventory *v, const struct inventory_entry *e)
+{
+	bool there;
+	size_t at = place_of(v, e, &there);
+
+	if (!there)
+		return;
+	v->n--;
+	memmove(v->v + at, v->v + at + 1, (v->n - at) * sizeof(*v->v));
+	v->dirty = true;
+}
+
+/* There is room. */
+static void put_in(struct inventory *v, const struct inventory_entry *e)
+{
+	bool there;
+	size_t at = place_of(v, e, &there);
+
+	if (!there) {
+		memmove(v->v + at + 1, v->v + at, (v->n - at) * sizeof(*v->v));
+		v->n++;
+	}
+	v->v[at] = *e;
+	v->dirty = true;
+}
+
+static bool reserve(struct inventory *v, size_t more)
+{
+	size_t cap = v->cap ? v->cap : 64;
+	struct inventory_entry *wide;
+
+	while (cap < v->n + more)
+		cap *= 2;
+	if (cap == v->cap)
+		return true;
+	if (!(wide = realloc(v->v, cap * sizeof(*wide))))
+		return false;
+	v->v = wide;
+	v->cap = cap;
+	return true;
+}
+
+struct inventory_entry inventory_of_block(const struct block_meta *m, bool deleted)
+{
+	return (struct inventory_entry){ m->ulid, m->min_ns, m->max_ns, m->raw, deleted };
+}
+
+/* ---- bytes ---- */
+
+void inventory_encode(
+	uint64_t generation, const struct inventory_entry *entries, size_t n, struct buf *out)
+{
+	struct buf body = { 0 };
+
+	buf_add_u64be(&body, generation);
+	buf_add_varint(&body, n);
+	for (size_t i = 0; i < n; i++) {
+		const struct inventory_entry *e = &entries[i];
+		bool block = e->ulid.text[0] != '\0';
+
+		buf_add_char(&body,
+			(char)((block ? ENTRY_BLOCK : 0) | (e->raw ? ENTRY_RAW : 0) |
+				(e->deleted ? ENTRY_DELETED : 0)));
+		buf_add_cstr(&body, e->ulid.text);
+		buf_add_varint(&body, zigzag(e->min_ns));
+		buf_add_varint(&body, (uint64_t)e->max_ns - (uint64_t)e->min_ns);
+	}
+	buf_clear(out);
+	buf_add_char(out, VERSION);
+	buf_add_u32be(out, (uint32_t)body.len);
+	buf_add_str(out, buf_str(&body));
+	buf_add_u64be(out, hash_bytes(out->ptr, out->len, 0));
+	out->failed |= body.failed;
+	buf_release(&body);
+}
+
+static bool read_entry(struct cursor *in, struct inventory_entry *e)
+{
+	struct str flags = cursor_bytes(in, 1);
+	unsigned f = flags.len ? (unsigned char)flags.ptr[0] : 0xff;
+	uint64_t length;
+
+	*e = (struct inventory_entry){ .raw = f & ENTRY_RAW, .deleted = f & ENTRY_DELETED };
+	if (f & ~(unsigned)(ENTRY_BLOCK | ENTRY_RAW | ENTRY_DELETED))
+		return false;
+	if (f & ENTRY_BLOCK && !ulid_parse(cursor_bytes(in, ULID_LEN), &e->ulid))
+		return false;
+	e->min_ns = unzigzag(cursor_varint(in));
+	length = cursor_varint(in);
+	if (in->bad || length > (uint64_t)INT64_MAX - (uint64_t)e->min_ns)
+		return false;
+	e->max_ns = e->min_ns + (int64_t)length;
+	return e->min_ns >= 0;
+}
+
+static enum err_code bad(const char *path, const char *what, struct err *err)
+{
+	return err_set(err, ERR_CORRUPT, "%s: %s", path, what);
+}
+
+enum err_code inventory_decode(struct str bytes, const char *path, struct arena *a,
+	uint64_t *generation, struct inventory_entry **entries, size_t *n, struct err *err)
+{
+	struct cursor in = cursor_of(bytes), sum;
+	struct str version = cursor_bytes(&in, 1);
+	uint32_t length = cursor_u32be(&in);
+	struct inventory_entry *v;
+	uint64_t count;
+
+	if (in.bad || length > cursor_left(&in) || cursor_left(&in) - length < 8)
+		return bad(path, "it is cut short", err);
+	sum = cursor_of((struct str){ bytes.ptr + HEAD_BYTES + length, 8 });
+	if (cursor_u64be(&sum) != hash_bytes(bytes.ptr, HEAD_BYTES + length, 0))
+		return bad(path, "its checksum is wrong", err);
+	if (version.ptr[0] != VERSION)
+		return err_set(err, ERR_UNSUPPORTED, "%s: version %d was written by a newer program", path,
+			version.ptr[0]);
+	in = cursor_of((struct str){ bytes.ptr + HEAD_BYTES, length });
+	*generation = cursor_u64be(&in);
+	count = cursor_varint(&in);
+	if (in.bad || count > INVENTORY_MAX || count > cursor_left(&in) / 3)
+		return bad(path, "it cannot have so many entries", err);
+	if (!(v = arena_array(a, struct inventory_entry, count + 1)))
+		return arena_fail(a, "inventory", err);
+	for (uint64_t i = 0; i < count; i++)
+		if (!read_entry(&in, &v[i]) || (i && entry_cmp(&v[i - 1], &v[i]) >= 0))
+			return bad(path, "an entry is wrong", err);
+	if (cursor_left(&in))
+		return bad(path, "bytes are left over", err);
+	*entries = v;
+	*n = (size_t)count;
+	return ERR_OK;
+}
+
+/* ---- files ---- */
+
+/* Over what is there: it has the room, so no disk is too full for it. */
+static enum err_code overwrite(struct fs *fs, const char *path, struct str content, struct err *err)
+{
+	enum err_code rc;
+	int fd;
+
+	if ((rc = fs->ops->open(fs, path, O_WRONLY, 0, &fd, err)))
+		return rc;
+	if (!(rc = fs->ops->write(fs, fd, content.ptr, content.len, err)))
+		rc = fs->ops->sync(fs, fd, err);
+	close(fd);
+	return rc;
+}
+
+static bool pad(struct buf *b, uint64_t to)
+{
+	while (b->len < to && !buf_failed(b))
+		buf_add_char(b, '\0');
+	return !buf_failed(b);
+}
+
+/* The first failure ends it, and the next time begins with the file that failed: never are both
+ * without a whole inventory. */
+static enum err_code save(struct inventory *v, struct err *err)
+{
+	struct buf b = { 0 };
+	enum err_code rc = ERR_OK;
+	uint64_t want;
+
+	if (v->read_only || !v->dirty)
+		return ERR_OK;
+	v->generation++;
+	inventory_encode(v->generation, v->v, v->n, &b);
+	want = (b.len * 2 + STEP_BYTES - 1) / STEP_BYTES * STEP_BYTES;
+	if (buf_failed(&b) || v->n > INVENTORY_MAX)
+		rc = nomem(err);
+	for (size_t k = 0, i = v->first; k < COPIES && !rc; k++, i = (i + 1) % COPIES) {
+		v->first = i;
+		if (b.len <= v->room[i]) {
+			rc = overwrite(v->fs, v->paths[i], buf_str(&b), err);
+			continue;
+		}
+		if (!pad(&b, want))
+			rc = nomem(err);
+		else if (!(rc = fs_write_file(v->fs, v->paths[i], buf_str(&b), err)))
+			v->room[i] = want;
+	}
+	buf_release(&b);
+	v->dirty = rc != ERR_OK;
+	return rc ? err_wrap(err, rc, "write the inventory") : ERR_OK;
+}
+
+enum err_code inventory_save(struct inventory *v, struct err *err)
+{
+	enum err_code rc;
+
+	mutex_lock(&v->lock);
+	rc = save(v, err);
+	mutex_unlock(&v->lock);
+	return rc;
+}
+
+enum err_code inventory_change(
+	struct inventory *v, const struct inventory_change *c, struct err *err)
+{
+	enum err_code rc;
+
+	mutex_lock(&v->lock);
+	if (reserve(v, c->in_n)) {
+		for (size_t i = 0; i < c->out_n; i++)
+			take_out(v, &c->out[i]);
+		for (size_t i = 0; i < c->in_n; i++)
+			put_in(v, &c->in[i]);
+		rc = save(v, err);
+	} else {
+		rc = nomem(err);
+	}
+	mutex_unlock(&v->lock);
+	return rc;
+}
+
+/* ---- opening ---- */
+
+struct copy {
+	struct inventory_entry *v;
+	size_t n;
+	uint64_t generation;
+	bool there, read;
+};
+
+static enum err_code read_copy(
+	struct inventory *v, size_t i, struct arena *a, struct copy *out, struct err *err)
+{
+	struct buf b = { 0 };
+	struct err why;
+	enum err_code rc;
+
+	rc = fs_read_file(v->paths[i], FILE_BYTES_MAX, &b, &why);
+	out->there = rc != ERR_NOT_FOUND;
+	if (!rc)
+		rc = inventory_decode(
+			buf_str(&b), v->paths[i], a, &out->generation, &out->v, &out->n, &why);
+	out->read = rc == ERR_OK;
+	if (out->read)
+		v->room[i] = b.len;
+	buf_release(&b);
+	if (rc == ERR_NOMEM || rc == ERR_UNSUPPORTED) {
+		if (err)
+			*err = why;
+		return rc;
+	}
+	if (rc && out->there)
+		log_error("tsdb", "a copy of the inventory cannot be read", LOG_E(&why));
+	return ERR_OK;
+}
+
+static enum err_code load(struct inventory *v, enum inventory_found *found, struct err *err)
+{
+	struct copy copies[COPIES] = { 0 };
+	const struct copy *best = NULL;
+	enum err_code rc = ERR_OK;
+	struct arena a;
+
+	arena_init(&a, 0);
+	for (size_t i = 0; i < COPIES && !rc; i++) {
+		if ((rc = read_copy(v, i, &a, &copies[i], err)))
+			break;
+		if (copies[i].read && (!best || copies[i].generation > best->generation))
+			best = &copies[i];
+	}
+	*found = best                          ? INVENTORY_READ :
+		copies[0].there || copies[1].there ? INVENTORY_LOST :
+											 INVENTORY_NONE;
+	v->dirty = !copies[0].read || !copies[1].read || copies[0].generation != copies[1].generation;
+	v->first = best == &copies[0];
+	if (!rc && best) {
+		v->generation = best->generation;
+		if (!reserve(v, best->n))
+			rc = nomem(err);
+		else if (best->n)
+			memcpy(v->v, best->v, best->n * sizeof(*v->v));
+		v->n = rc ? 0 : best->n;
+	}
+	arena_release(&a);
+	return rc;
+}
+
+static struct inventory *make(struct fs *fs, const char *dir, bool read_only)
+{
+	struct inventory *v = calloc(1, sizeof(*v));
+
+	if (!v)
+		return NULL;
+	mutex_init(&v->lock);
+	v->fs = fs;
+	v->read_only = read_only;
+	v->dirty = true;
+	for (size_t i = 0; i < COPIES; i++)
+		if (asprintf(&v->paths[i], "%s/%s", dir, names[i]) < 0) {
+			v->paths[i] = NULL;
+			inventory_close(v);
+			return NULL;
+		}
+	return v;
+}
+
+enum err_code inventory_open(struct fs *fs, const char *dir, bool read_only, struct inventory **out,
+	enum inventory_found *found, struct err *err)
+{
+	struct inventory *v = make(fs, dir, read_only);
+	enum err_code rc;
+
+	if (!v)
+		return nomem(err);
+	if ((rc = load(v, found, err)))
+		inventory_close(v);
+	else
+		*out = v;
+	return rc;
+}
+
+void inventory_close(struct inventory *v)
+{
+	if (!v)
+		return;
+	for (size_t i = 0; i < COPIES; i++)
+		free(v->paths[i]);
+	free(v->v);
+	mutex_destroy(&v->lock);
+	free(v);
+}
+
+enum err_code inventory_write(struct fs *fs, const char *dir, const struct inventory_entry *entries,
+	size_t n, struct err *err)
+{
+	struct inventory *v = make(fs, dir, false);
+	enum err_code rc;
+
+	if (!v)
+		return nomem(err);
+	rc = inventory_change(v, &(struct inventory_change){ .in = entries, .in_n = n }, err);
+	inventory_close(v);
+	return rc;
+}
+
+/* ---- what it says ---- */
+
+enum err_code inventory_list(
+	struct inventory *v, struct arena *a, struct inventory_entry **out, size_t *n, struct err *err)
+{
+	mutex_lock(&v->lock);
+	if ((*out = arena_array(a, struct inventory_entry, v->n + 1)) && v->n)
+		memcpy(*out, v->v, v->n * sizeof(**out));
+	*n = v->n;
+	mutex_unlock(&v->lock);
+	return *out ? ERR_OK : arena_fail(a, "inventory", err);
+}
+
+bool inventory_find(
+	struct inventory *v, const struct inventory_entry *e, struct inventory_entry *out)
+{
+	bool there;
+	size_t at;
+
+	mutex_lock(&v->lock);
+	at = place_of(v, e, &there);
+	if (there)
+		*out = v->v[at];
+	mutex_unlock(&v->lock);
+	return there;
+}
+
+uint64_t inventory_generation(struct inventory *v)
+{
+	uint64_t generation;
+
+	mutex_lock(&v->lock);
+	generation = v->generation;
+	mutex_unlock(&v->lock);
+	return generation;
+}

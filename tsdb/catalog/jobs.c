@@ -1,0 +1,173 @@
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "tsdb/catalog/db_internal.h"
+
+/* Jobs, in memory: by name for new rows, by id for what is on disk. They are few, and never go. */
+
+struct str job_name_of(struct labels labels)
+{
+	struct str name = labels_get(labels, STR("job"));
+
+	return name.len ? name : labels_get(labels, STR("service_name"));
+}
+
+static bool name_same(const void *ctx, const void *key, uint32_t i)
+{
+	const struct job *job = ((const struct db *)ctx)->jobs[i];
+
+	return !job->superseded && str_eq(job->name, *(const struct str *)key);
+}
+
+static bool id_same(const void *ctx, const void *key, uint32_t i)
+{
+	return ((const struct db *)ctx)->jobs[i]->id == *(const uint32_t *)key;
+}
+
+static struct job *find_name(const struct db *db, struct str name)
+{
+	uint32_t i = map_find(
+		&db->jobs_by_name, hash_bytes(name.ptr, name.len, 0), name_same, db, &name);
+
+	return i == MAP_NONE ? NULL : db->jobs[i];
+}
+
+static struct job *find_id(const struct db *db, uint32_t id)
+{
+	uint32_t i = map_find(&db->jobs_by_id, hash_u64(id), id_same, db, &id);
+
+	return i == MAP_NONE ? NULL : db->jobs[i];
+}
+
+static struct job *job_new(struct str name, uint32_t id, uint32_t index)
+{
+	struct job *job = calloc(1, sizeof(*job) + name.len + 1);
+
+	if (!job)
+		return NULL;
+	job->name = (struct str){ memcpy(job + 1, name.ptr, name.len), name.len };
+	job->id = id;
+	job->index = index;
+	job->live_epoch = SYM_NONE;
+	job->epochs_saved = 1; /* the first epoch's number is free wherever the job's id is */
+	mutex_init(&job->lock);
+	return job;
+}
+
+static void job_free(struct job *job)
+{
+	translation_close(job->carry);
+	free(job->known);
+	mutex_destroy(&job->lock);
+	free(job);
+}
+
+static enum err_code add(
+	struct db *db, struct str name, uint32_t id, struct job **out, struct err *err)
+{
+	uint32_t cap = db->jobs_cap ? db->jobs_cap * 2 : 16;
+	struct job **v, *job, *same = find_name(db, name);
+
+	if (db->jobs_n >= DB_JOBS_MAX)
+		return err_set(err, ERR_LIMIT, "%" PRIu32 " jobs, limit %u", db->jobs_n, DB_JOBS_MAX);
+	if (db->jobs_n == db->jobs_cap) {
+		if (!(v = realloc(db->jobs, cap * sizeof(struct job *))))
+			return err_set(err, ERR_NOMEM, "job: out of memory");
+		db->jobs = v;
+		db->jobs_cap = cap;
+	}
+	if (id == SYM_NONE)
+		id = db->next_job_id;
+	if (!(job = job_new(name, id, db->jobs_n)))
+		return err_set(err, ERR_NOMEM, "job: out of memory");
+	db->jobs[db->jobs_n] = job;
+	if (!map_add(&db->jobs_by_name, hash_bytes(name.ptr, name.len, 0), db->jobs_n) ||
+		!map_add(&db->jobs_by_id, hash_u64(id), db->jobs_n)) {
+		job_free(job);
+		return err_set(err, ERR_NOMEM, "job: out of memory");
+	}
+	db->jobs_n++;
+	/* A job that was forgotten and came back has two ids: rows go under the later one. */
+	if (same)
+		*(same->id < id ? &same->superseded : &job->superseded) = true;
+	if (db->next_job_id <= id)
+		db->next_job_id = id + 1;
+	*out = job;
+	return ERR_OK;
+}
+
+enum err_code db_job(
+	struct db *db, struct str name, uint32_t id, uint32_t epoch, struct job **out, struct err *err)
+{
+	enum err_code rc = ERR_OK;
+	struct job *job;
+
+	mutex_lock(&db->lock);
+	job = id == SYM_NONE ? find_name(db, name) : find_id(db, id);
+	if (!job)
+		rc = add(db, name, id, &job, err);
+	else if (!str_eq(job->name, name))
+		rc = err_set(err, ERR_EXISTS, "job %" PRIu32 " has two names", id);
+	if (!rc && epoch != SYM_NONE && job->next_epoch <= epoch) {
+		job->next_epoch = epoch + 1;
+		if (job->epochs_saved < job->next_epoch)
+			job->epochs_saved = job->next_epoch;
+	}
+	mutex_unlock(&db->lock);
+	*out = job;
+	return rc;
+}
+
+struct job *db_job_by_id(struct db *db, uint32_t id)
+{
+	struct job *job;
+
+	mutex_lock(&db->lock);
+	job = find_id(db, id);
+	mutex_unlock(&db->lock);
+	return job;
+}
+
+struct job *db_job_at(struct db *db, uint32_t i)
+{
+	struct job *job;
+
+	mutex_lock(&db->lock);
+	job = i < db->jobs_n ? db->jobs[i] : NULL;
+	mutex_unlock(&db->lock);
+	return job;
+}
+
+void job_know_ids(struct job *job, uint32_t epoch, const uint32_t *next)
+{
+	struct known_ids *v = job->known;
+	uint32_t i = 0, oldest = 0;
+
+	while (i < job->known_n && v[i].epoch != epoch)
+		i++;
+	if (i == job->known_n && i < JOB_EPOCHS_KNOWN_MAX) {
+		/* Without memory it is not told; loading what is there gives nearly the same. */
+		if (!(v = realloc(job->known, (i + 1) * sizeof(*v))))
+			return;
+		job->known = v;
+		v[job->known_n++] = (struct known_ids){ .epoch = epoch };
+	} else if (i == job->known_n) {
+		for (i = 1; i < job->known_n; i++)
+			if (v[i].epoch < v[oldest].epoch)
+				oldest = i;
+		i = oldest;
+		v[i] = (struct known_ids){ .epoch = epoch };
+	}
+	for (int k = 1; k < SYM_KINDS; k++)
+		if (v[i].next[k] < next[k])
+			v[i].next[k] = next[k];
+}
+
+void jobs_release(struct db *db)
+{
+	for (uint32_t i = 0; i < db->jobs_n; i++)
+		job_free(db->jobs[i]);
+	free(db->jobs);
+	map_release(&db->jobs_by_name);
+	map_release(&db->jobs_by_id);
+}

@@ -1,0 +1,133 @@
+#include <inttypes.h>
+
+#include "base/log.h"
+#include "tsdb/catalog/db_internal.h"
+
+/* The list of losses (losses.h) as a database uses it. */
+
+#define WARNINGS_MAX 10 /* of one querier: further ones are counted */
+
+bool db_lost(struct db *db, enum loss_what what, const char *where, int64_t min_ns, int64_t max_ns,
+	uint64_t count, const struct err *why)
+{
+	struct loss l = { .what = what,
+		.where = str_of(where),
+		.text = str_of(why->msg),
+		.min_ns = min_ns,
+		.max_ns = max_ns,
+		.count = count };
+	bool fresh = false;
+	enum err_code rc;
+	struct err err;
+
+	db_count_damage();
+	if ((rc = losses_add(db->losses, &l, &fresh, &err)))
+		log_error("tsdb", "list of losses not written", LOG_E(&err));
+	if (fresh)
+		log_error("tsdb", "lost", LOG_S("what", loss_name(what)), LOG_S("where", where),
+			LOG_I("count", (int64_t)count), LOG_E(why));
+	return !rc;
+}
+
+static bool log_one(void *ctx, const struct loss *l)
+{
+	struct buf text = { 0 };
+
+	if (l->accepted)
+		return true;
+	loss_print(l, &text);
+	buf_add_char(&text, '\0');
+	if (!buf_failed(&text))
+		log_error("tsdb", "a loss that nobody has accepted", LOG_S("loss", text.ptr));
+	buf_release(&text);
+	return true;
+}
+
+void db_log_losses(struct db *db)
+{
+	losses_each(db->losses, 0, LOSS_END, log_one, NULL);
+}
+
+/* ---- queries ---- */
+
+struct telling {
+	struct db_querier *q;
+	size_t n;
+};
+
+static bool tell_one(void *ctx, const struct loss *l)
+{
+	struct telling *t = ctx;
+	struct buf text = { 0 };
+
+	if (l->accepted || ++t->n > WARNINGS_MAX)
+		return true;
+	loss_print(l, &text);
+	querier_warn_text(t->q, arena_printf(&t->q->arena, STR_FMT, STR_ARG(buf_str(&text))));
+	buf_release(&text);
+	return true;
+}
+
+void querier_tell_losses(struct db_querier *q)
+{
+	struct telling t = { q, 0 };
+
+	losses_each(q->db->losses, q->min_ns, q->max_ns, tell_one, &t);
+	if (t.n > WARNINGS_MAX)
+		querier_warn_text(q, arena_printf(&q->arena, "and %zu more losses", t.n - WARNINGS_MAX));
+}
+
+/* ---- for people ---- */
+
+struct listing {
+	struct arena *a;
+	struct loss *v;
+	size_t n, cap;
+	bool failed;
+};
+
+static bool list_one(void *ctx, const struct loss *l)
+{
+	struct listing *t = ctx;
+	struct loss *v;
+
+	if (t->n == t->cap) {
+		t->cap = t->cap ? t->cap * 2 : 16;
+		if (!(v = arena_array(t->a, struct loss, t->cap))) {
+			t->failed = true;
+			return false;
+		}
+		if (t->n)
+			memcpy(v, t->v, t->n * sizeof(*v));
+		t->v = v;
+	}
+	v = &t->v[t->n++];
+	*v = *l;
+	v->where.ptr = arena_strndup(t->a, l->where.ptr, l->where.len);
+	v->text.ptr = arena_strndup(t->a, l->text.ptr, l->text.len);
+	t->failed = !v->where.ptr || !v->text.ptr;
+	return !t->failed;
+}
+
+enum err_code db_losses(
+	struct db *db, struct arena *a, struct loss **out, size_t *n, struct err *err)
+{
+	struct listing t = { .a = a };
+
+	losses_each(db->losses, 0, LOSS_END, list_one, &t);
+	if (t.failed)
+		return arena_fail(a, "losses", err);
+	*out = t.v;
+	*n = t.n;
+	return ERR_OK;
+}
+
+enum err_code db_accept_losses(
+	struct db *db, const uint64_t *numbers, size_t n, size_t *accepted, struct err *err)
+{
+	enum err_code rc = losses_accept(db->losses, numbers, n, accepted, err);
+
+	if (!rc)
+		log_info("tsdb", "losses accepted", LOG_I("n", (int64_t)*accepted));
+	return rc;
+}

@@ -1,0 +1,342 @@
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "tsdb/catalog/blocks.h"
+
+/*
+ * The inventory (inventory.h) as a database uses it: changed with what comes and goes, and compared
+ * with what is there at the start. What is missing goes onto the list of losses, and once it is
+ * durable there it is no longer looked for.
+ */
+
+/* ---- what comes and goes ---- */
+
+static struct inventory_entry of_window(const struct window *w)
+{
+	return (struct inventory_entry){
+		.min_ns = w->start_ns, .max_ns = w->end_ns, .deleted = w->deleted_n > 0
+	};
+}
+
+static struct inventory_entry of_block(const struct db_block *b)
+{
+	return inventory_of_block(block_meta(b->block), b->deleted_n > 0);
+}
+
+static enum err_code put(struct db *db, struct inventory_entry e, struct err *err)
+{
+	return inventory_change(db->inventory, &(struct inventory_change){ .in = &e, .in_n = 1 }, err);
+}
+
+static enum err_code drop(struct db *db, struct inventory_entry e, struct err *err)
+{
+	return inventory_change(
+		db->inventory, &(struct inventory_change){ .out = &e, .out_n = 1 }, err);
+}
+
+enum err_code stock_add_window(struct db *db, const struct window *w, struct err *err)
+{
+	return put(db, of_window(w), err);
+}
+
+enum err_code stock_drop_window(struct db *db, int64_t start_ns, struct err *err)
+{
+	return drop(db, (struct inventory_entry){ .min_ns = start_ns }, err);
+}
+
+enum err_code stock_drop_block(struct db *db, const struct ulid *ulid, struct err *err)
+{
+	return drop(db, (struct inventory_entry){ .ulid = *ulid }, err);
+}
+
+enum err_code stock_drop_raw(struct db *db, const struct db_block *b, struct err *err)
+{
+	struct inventory_entry e = of_block(b);
+
+	e.raw = false;
+	return put(db, e, err);
+}
+
+void stock_note_deleted(struct db *db, const struct db_block *b, const struct window *w)
+{
+	struct inventory_entry e = b ? of_block(b) : of_window(w), is;
+	struct err err;
+
+	/* Rows of a block that were to go, and are still there, do not count again. */
+	if (inventory_find(db->inventory, &e, &is))
+		e.raw &= is.raw;
+	if (put(db, e, &err))
+		log_warn("tsdb", "inventory not written", LOG_E(&err));
+}
+
+enum err_code stock_swap(struct db *db, struct db_block *const *olds, size_t n,
+	const struct window *w, const struct db_block *by, struct err *err)
+{
+	struct inventory_entry *out = calloc(n + 1, sizeof(*out)), in;
+	struct inventory_change c = { .out = out, .out_n = n, .in = &in };
+	enum err_code rc;
+
+	if (!out)
+		return err_set(err, ERR_NOMEM, "inventory: out of memory");
+	for (size_t i = 0; i < n; i++)
+		out[i] = of_block(olds[i]);
+	if (w)
+		out[c.out_n++] = of_window(w);
+	if (by) {
+		in = of_block(by);
+		c.in_n = 1;
+	}
+	rc = inventory_change(db->inventory, &c, err);
+	free(out);
+	if (!rc || !by)
+		return rc;
+	log_warn("tsdb", "inventory not written", LOG_E(err));
+	return ERR_OK; /* until it is, the block says itself what it stands for */
+}
+
+/* ---- at the start ---- */
+
+struct taking {
+	struct db *db;
+	struct arena a;
+	struct inventory_entry *out, *in; /* what is to change */
+	size_t out_n, in_n;
+	struct inventory *later; /* read only: what it says now */
+};
+
+enum err_code stock_open(struct db *db, struct err *err)
+{
+	return inventory_open(
+		db->o.fs, db->dir, db->o.read_only, &db->inventory, &db->inventory_found, err);
+}
+
+static bool in_sources(const struct db *db, const struct ulid *u)
+{
+	for (size_t i = 0; i < db->blocks_n; i++)
+		if (block_names_source(block_meta(db->blocks[i]->block), u))
+			return true;
+	return false;
+}
+
+static const struct window *find_window(const struct db *db, int64_t start_ns)
+{
+	for (size_t i = 0; i < db->windows_n; i++)
+		if (db->windows[i]->start_ns == start_ns)
+			return db->windows[i];
+	return NULL;
+}
+
+static struct db_block *find_block(const struct db *db, const struct ulid *u)
+{
+	for (size_t i = 0; i < db->blocks_n; i++)
+		if (strcmp(block_meta(db->blocks[i]->block)->ulid.text, u->text) == 0)
+			return db->blocks[i];
+	return NULL;
+}
+
+static bool is_unreadable(const struct db *db, const struct ulid *u)
+{
+	for (size_t i = 0; i < db->work->unreadable_n; i++)
+		if (str_has_suffix(str_of(db->work->unreadable[i].dir), str_of(u->text)))
+			return true;
+	return false;
+}
+
+static char *place(struct taking *t, const struct inventory_entry *e)
+{
+	return e->ulid.text[0] ? arena_printf(&t->a, "blocks/%s", e->ulid.text) :
+							 arena_printf(&t->a, "head/%" PRId64, e->min_ns / NS_PER_S);
+}
+
+/* Of a directory that a server works on: it may have come or gone while we looked. */
+static bool changed_meanwhile(struct taking *t, const struct inventory_entry *e, const char *where)
+{
+	struct inventory_entry now;
+
+	if (!t->db->o.read_only)
+		return false;
+	return !inventory_find(t->later, e, &now) ||
+		fs_exists(arena_printf(&t->a, "%s/%s", t->db->dir, where));
+}
+
+struct looking {
+	struct str where;
+	bool found;
+};
+
+static bool look_for(void *ctx, const struct loss *l)
+{
+	struct looking *t = ctx;
+
+	t->found = l->what == LOSS_WINDOW && !l->accepted && str_eq(l->where, t->where);
+	return !t->found;
+}
+
+/* What opened windows has told it already, by what stands beside their directories. */
+static bool is_told(struct taking *t, const char *where)
+{
+	struct looking l = { str_of(where), false };
+
+	losses_each(t->db->losses, 0, LOSS_END, look_for, &l);
+	return l.found;
+}
+
+/* It is not there, and nothing stands for it. */
+static void missing(struct taking *t, const struct inventory_entry *e, const char *where)
+{
+	enum loss_what what = e->ulid.text[0] ? LOSS_BLOCK : LOSS_WINDOW;
+	/* It may be there again one day, and be lost again. */
+	char *once = arena_printf(
+		&t->a, "%s of inventory %" PRIu64, where, inventory_generation(t->db->inventory));
+	struct err why;
+
+	if (!once || changed_meanwhile(t, e, where))
+		return;
+	err_set(&why, ERR_NOT_FOUND, "its directory is missing or empty");
+	if (is_told(t, where) || db_lost(t->db, what, once, e->min_ns, e->max_ns, 0, &why))
+		t->out[t->out_n++] = *e;
+}
+
+/* What is deleted must stay so. */
+static void check_deleted(
+	struct taking *t, const struct inventory_entry *e, const char *where, const char *suffix)
+{
+	char *path = arena_printf(&t->a, "%s%s", where, suffix), *full, *copy;
+	struct err why;
+
+	full = path ? arena_printf(&t->a, "%s/%s", t->db->dir, path) : NULL;
+	copy = full ? arena_printf(&t->a, "%s.copy", full) : NULL;
+	if (!e->deleted || !copy || fs_exists(full) || fs_exists(copy) || changed_meanwhile(t, e, path))
+		return;
+	err_set(&why, ERR_NOT_FOUND, "the file is missing: deleted rows are seen");
+	(void)!db_lost(t->db, LOSS_DELETED, path, e->min_ns, e->max_ns, 0, &why);
+}
+
+static void check_raw(struct taking *t, const struct inventory_entry *e, const struct db_block *b)
+{
+	const struct block_meta *m = block_meta(b->block);
+	char *path = arena_printf(&t->a, "blocks/%s/rows.ldb", m->ulid.text);
+	struct err why;
+
+	if (!path || block_has_raw(b->block) || (!m->raw && !(e && e->raw)))
+		return;
+	if (b->why.code)
+		why = b->why;
+	else
+		err_set(&why, ERR_NOT_FOUND, "meta.json says that it is gone");
+	(void)!db_lost(t->db, LOSS_PROFILES, path, m->min_ns, m->max_ns, m->rows, &why);
+}
+
+static void look_at(struct taking *t, const struct inventory_entry *e)
+{
+	const char *where = place(t, e);
+	struct db_block *b;
+
+	if (!where)
+		return;
+	if (!e->ulid.text[0]) {
+		if (find_window(t->db, e->min_ns))
+			check_deleted(t, e, where, ".deleted");
+		else if (blocks_have_window(t->db, e->min_ns))
+			t->out[t->out_n++] = *e;
+		else
+			missing(t, e, where);
+		return;
+	}
+	if ((b = find_block(t->db, &e->ulid))) {
+		check_deleted(t, e, where, "/deleted");
+		check_raw(t, e, b);
+		/* An older directory put back; rows that were deleted since may be in it. */
+		if (!e->raw && block_has_raw(b->block) && !t->db->o.read_only)
+			retention_drop_raw(t->db, b);
+	} else if (in_sources(t->db, &e->ulid)) {
+		t->out[t->out_n++] = *e;
+	} else if (!is_unreadable(t->db, &e->ulid)) { /* it would be told already */
+		missing(t, e, where);
+	}
+}
+
+/* A list that says the same stays as it is. */
+static void take_in(struct taking *t, struct inventory_entry e)
+{
+	struct inventory_entry was;
+
+	if (!inventory_find(t->db->inventory, &e, &was) || was.max_ns != e.max_ns || was.raw != e.raw ||
+		(e.deleted && !was.deleted))
+		t->in[t->in_n++] = e;
+}
+
+static void take_all_in(struct taking *t)
+{
+	struct db *db = t->db;
+
+	for (size_t i = 0; i < db->windows_n; i++)
+		take_in(t, of_window(db->windows[i]));
+	for (size_t i = 0; i < db->blocks_n; i++) {
+		struct inventory_entry was, e = of_block(db->blocks[i]);
+
+		if (!inventory_find(db->inventory, &e, &was))
+			check_raw(t, NULL, db->blocks[i]);
+		take_in(t, e);
+	}
+}
+
+/* Nothing tells what should be there. */
+static void not_known(struct taking *t)
+{
+	const struct db *db = t->db;
+	struct err why;
+
+	if (db->inventory_found == INVENTORY_READ ||
+		(db->inventory_found == INVENTORY_NONE && !db->windows_n && !db->blocks_n &&
+			!db->work->unreadable_n))
+		return;
+	err_set(&why, ERR_CORRUPT, "inventory and inventory.copy %s",
+		db->inventory_found == INVENTORY_NONE ? "are missing" : "cannot be read");
+	(void)!db_lost(t->db, LOSS_LEDGER, "inventory", 0, LOSS_END, 0, &why);
+}
+
+static enum err_code compare(struct taking *t, struct err *err)
+{
+	struct db *db = t->db;
+	enum inventory_found found;
+	struct inventory_entry *v;
+	enum err_code rc;
+	size_t n;
+
+	if (db->o.read_only && (rc = inventory_open(db->o.fs, db->dir, true, &t->later, &found, err)))
+		return rc;
+	if ((rc = inventory_list(db->inventory, &t->a, &v, &n, err)))
+		return rc;
+	t->out = arena_array(&t->a, struct inventory_entry, n + 1);
+	t->in = arena_array(&t->a, struct inventory_entry, db->windows_n + db->blocks_n + 1);
+	if (!t->out || !t->in)
+		return arena_fail(&t->a, "inventory", err);
+	not_known(t);
+	for (size_t i = 0; i < n; i++)
+		look_at(t, &v[i]);
+	take_all_in(t);
+	return ERR_OK;
+}
+
+enum err_code stock_take(struct db *db, struct err *err)
+{
+	struct taking t = { .db = db };
+	struct inventory_change c;
+	enum err_code rc;
+	struct err why;
+
+	arena_init(&t.a, 0);
+	if (!(rc = compare(&t, err))) {
+		c = (struct inventory_change){ t.out, t.in, t.out_n, t.in_n };
+		/* A disk that is full must not keep us from starting. */
+		if (inventory_change(db->inventory, &c, &why))
+			log_warn("tsdb", "inventory not written", LOG_E(&why));
+	}
+	inventory_close(t.later);
+	arena_release(&t.a);
+	return rc;
+}

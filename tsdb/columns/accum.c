@@ -1,0 +1,341 @@
+#include "tsdb/columns/accum.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "tsdb/symbols/partition.h"
+
+/*
+ * Cells of label set 0 are an array by node id in chunks that are made when a row touches them: a
+ * query over one service among many pays for the stacks it meets. Rows ascend, so a chunk is looked
+ * up once per row and chunk. Cells of other label sets are an open-addressing table. Sealing puts
+ * all in order.
+ */
+#define CHUNK_LOG2 11
+#define CHUNK_CELLS (1u << CHUNK_LOG2)
+
+struct slot {
+	uint64_t key; /* stack << 32 | label set */
+	__int128 value;
+	bool taken;
+};
+
+struct accum {
+	struct partition *p;
+	unsigned flags;
+	size_t cell_bytes;
+	void **chunks; /* int64_t[CHUNK_CELLS], __int128[CHUNK_CELLS] when weighted */
+	size_t chunks_n, bytes;
+	struct slot *slots;
+	size_t slots_n, slots_used;
+	struct accum_cell *cells; /* sealed, with label sets */
+	size_t cells_n;
+	int64_t signs; /* of all values that were added, or-ed: below 0 where one was */
+	bool overflow;
+};
+
+enum err_code accum_open(struct partition *p, unsigned flags, struct accum **out, struct err *err)
+{
+	struct accum *a = calloc(1, sizeof(*a));
+
+	if (!a)
+		return err_set(err, ERR_NOMEM, "sum: out of memory");
+	a->p = p;
+	a->flags = flags;
+	a->cell_bytes = flags & ACCUM_WEIGHTED ? sizeof(__int128) : sizeof(int64_t);
+	a->bytes = sizeof(*a);
+	*out = a;
+	return ERR_OK;
+}
+
+void accum_close(struct accum *a)
+{
+	if (!a)
+		return;
+	for (size_t i = 0; i < a->chunks_n; i++)
+		free(a->chunks[i]);
+	free(a->chunks);
+	free(a->slots);
+	free(a->cells);
+	free(a);
+}
+
+size_t accum_bytes(const struct accum *a)
+{
+	return a->bytes;
+}
+
+static enum err_code nomem(struct err *err)
+{
+	return err_set(err, ERR_NOMEM, "sum: out of memory");
+}
+
+static void *chunk_make(struct accum *a, uint32_t stack)
+{
+	size_t at = stack >> CHUNK_LOG2, n = a->chunks_n ? a->chunks_n : 16;
+	void **v;
+
+	if (at >= a->chunks_n) {
+		while (n <= at)
+			n *= 2;
+		if (!(v = realloc(a->chunks, n * sizeof(*v))))
+			return NULL;
+		memset(v + a->chunks_n, 0, (n - a->chunks_n) * sizeof(*v));
+		a->bytes += (n - a->chunks_n) * sizeof(*v);
+		a->chunks = v;
+		a->chunks_n = n;
+	}
+	if (!a->chunks[at]) {
+		if (!(a->chunks[at] = calloc(CHUNK_CELLS, a->cell_bytes)))
+			return NULL;
+		a->bytes += CHUNK_CELLS * a->cell_bytes;
+	}
+	return a->chunks[at];
+}
+
+static inline void *chunk_of(struct accum *a, uint32_t stack)
+{
+	size_t at = stack >> CHUNK_LOG2;
+
+	return at < a->chunks_n && a->chunks[at] ? a->chunks[at] : chunk_make(a, stack);
+}
+
+/* Cells stacks[0..n) += values: the hot loop of every query. Returns how many could be added. */
+static size_t add_plain(struct accum *a, const uint32_t *stacks, const int64_t *values, size_t n)
+{
+	bool overflow = false;
+	int64_t signs = 0;
+	size_t i = 0;
+
+	while (i < n) {
+		uint32_t high = stacks[i] >> CHUNK_LOG2;
+		int64_t *cells = chunk_of(a, stacks[i]);
+
+		if (!cells)
+			break;
+		do {
+			int64_t *c = &cells[stacks[i] & (CHUNK_CELLS - 1)];
+
+			overflow |= __builtin_add_overflow(*c, values[i], c);
+			signs |= values[i];
+		} while (++i < n && stacks[i] >> CHUNK_LOG2 == high);
+	}
+	a->overflow |= overflow;
+	a->signs |= signs;
+	return i;
+}
+
+static size_t add_weighted(
+	struct accum *a, const uint32_t *stacks, const int64_t *values, size_t n, int64_t weight)
+{
+	bool overflow = false;
+	int64_t signs = 0;
+	size_t i = 0;
+
+	while (i < n) {
+		uint32_t high = stacks[i] >> CHUNK_LOG2;
+		__int128 *cells = chunk_of(a, stacks[i]);
+
+		if (!cells)
+			break;
+		do {
+			__int128 *c = &cells[stacks[i] & (CHUNK_CELLS - 1)];
+
+			overflow |= __builtin_add_overflow(*c, (__int128)values[i] * weight, c);
+			signs |= values[i];
+		} while (++i < n && stacks[i] >> CHUNK_LOG2 == high);
+	}
+	a->overflow |= overflow;
+	a->signs |= signs;
+	return i;
+}
+
+static struct slot *slot_of(struct slot *slots, size_t n, uint64_t key)
+{
+	size_t i = hash_u64(key) & (n - 1);
+
+	while (slots[i].taken && slots[i].key != key)
+		i = (i + 1) & (n - 1);
+	return &slots[i];
+}
+
+static bool slots_grow(struct accum *a)
+{
+	size_t n = a->slots_n ? a->slots_n * 2 : 256;
+	struct slot *v = calloc(n, sizeof(*v));
+
+	if (!v)
+		return false;
+	for (size_t i = 0; i < a->slots_n; i++)
+		if (a->slots[i].taken)
+			*slot_of(v, n, a->slots[i].key) = a->slots[i];
+	free(a->slots);
+	a->bytes += (n - a->slots_n) * sizeof(*v);
+	a->slots = v;
+	a->slots_n = n;
+	return true;
+}
+
+static bool add_slot(struct accum *a, uint32_t stack, uint32_t set, __int128 value)
+{
+	struct slot *s;
+
+	if ((a->slots_used + 1) * 4 > a->slots_n * 3 && !slots_grow(a))
+		return false;
+	s = slot_of(a->slots, a->slots_n, (uint64_t)stack << 32 | set);
+	if (!s->taken) {
+		s->taken = true;
+		s->key = (uint64_t)stack << 32 | set;
+		a->slots_used++;
+	}
+	a->overflow |= __builtin_add_overflow(s->value, value, &s->value);
+	if (!(a->flags & ACCUM_WEIGHTED) && s->value != (int64_t)s->value)
+		a->overflow = true;
+	return true;
+}
+
+static size_t add_array(
+	struct accum *a, const uint32_t *stacks, const int64_t *values, size_t n, int64_t weight)
+{
+	if (a->flags & ACCUM_WEIGHTED)
+		return add_weighted(a, stacks, values, n, weight);
+	return add_plain(a, stacks, values, n);
+}
+
+enum err_code accum_add(struct accum *a, const uint32_t *stacks, const uint32_t *label_sets,
+	const int64_t *values, size_t n, int64_t weight, struct err *err)
+{
+	size_t i = 0, run;
+
+	if (!label_sets || !(a->flags & ACCUM_BY_LABELS)) {
+		if (add_array(a, stacks, values, n, weight) < n)
+			return nomem(err);
+	} else {
+		while (i < n) {
+			for (run = i; run < n && label_sets[run] == 0; run++)
+				;
+			if (add_array(a, stacks + i, values + i, run - i, weight) < run - i)
+				return nomem(err);
+			for (i = run; i < n && label_sets[i] != 0; i++)
+				if (values[i] &&
+					!add_slot(a, stacks[i], label_sets[i],
+						(__int128)values[i] * (a->flags & ACCUM_WEIGHTED ? weight : 1)))
+					return nomem(err);
+		}
+	}
+	if (a->overflow)
+		return err_set(err, ERR_LIMIT, "sum exceeds %d bits", a->flags & ACCUM_WEIGHTED ? 128 : 64);
+	return ERR_OK;
+}
+
+bool accum_has_negative(const struct accum *a)
+{
+	return a->signs < 0;
+}
+
+static __int128 cell_at(const struct accum *a, const void *chunk, size_t i)
+{
+	return a->flags & ACCUM_WEIGHTED ? ((const __int128 *)chunk)[i] : ((const int64_t *)chunk)[i];
+}
+
+enum err_code accum_merge(struct accum *into, const struct accum *from, struct err *err)
+{
+	for (size_t c = 0; c < from->chunks_n; c++) {
+		void *to;
+
+		if (!from->chunks[c])
+			continue;
+		if (!(to = chunk_of(into, (uint32_t)(c << CHUNK_LOG2))))
+			return nomem(err);
+		for (size_t i = 0; i < CHUNK_CELLS; i++) {
+			if (into->flags & ACCUM_WEIGHTED)
+				into->overflow |= __builtin_add_overflow(
+					((__int128 *)to)[i], cell_at(from, from->chunks[c], i), &((__int128 *)to)[i]);
+			else
+				into->overflow |= __builtin_add_overflow(
+					((int64_t *)to)[i], cell_at(from, from->chunks[c], i), &((int64_t *)to)[i]);
+		}
+	}
+	for (size_t i = 0; i < from->slots_n; i++)
+		if (from->slots[i].taken &&
+			!add_slot(into, (uint32_t)(from->slots[i].key >> 32), (uint32_t)from->slots[i].key,
+				from->slots[i].value))
+			return nomem(err);
+	into->signs |= from->signs;
+	if (into->overflow)
+		return err_set(
+			err, ERR_LIMIT, "sum exceeds %d bits", into->flags & ACCUM_WEIGHTED ? 128 : 64);
+	return ERR_OK;
+}
+
+/* ---- sealing ---- */
+
+static bool next_plain(const struct accum *a, size_t *at, struct accum_cell *out)
+{
+	size_t c = *at >> CHUNK_LOG2, i = *at & (CHUNK_CELLS - 1);
+
+	for (; c < a->chunks_n; c++, i = 0) {
+		if (!a->chunks[c])
+			continue;
+		for (; i < CHUNK_CELLS; i++) {
+			__int128 v = cell_at(a, a->chunks[c], i);
+
+			if (!v)
+				continue;
+			*out = (struct accum_cell){ (uint32_t)(c << CHUNK_LOG2 | i), 0, v };
+			*at = (c << CHUNK_LOG2 | i) + 1;
+			return true;
+		}
+	}
+	*at = c << CHUNK_LOG2;
+	return false;
+}
+
+static int cell_cmp(const void *x, const void *y)
+{
+	const struct accum_cell *a = x, *b = y;
+
+	if (a->stack != b->stack)
+		return a->stack < b->stack ? -1 : 1;
+	return (a->label_set > b->label_set) - (a->label_set < b->label_set);
+}
+
+enum err_code accum_seal(struct accum *a, struct err *err)
+{
+	struct accum_cell cell;
+	size_t at = 0, n = 0;
+
+	while (next_plain(a, &at, &cell))
+		n++;
+	a->cells_n = n;
+	if (!(a->flags & ACCUM_BY_LABELS))
+		return ERR_OK;
+	free(a->cells);
+	if (!(a->cells = malloc((n + a->slots_used + 1) * sizeof(*a->cells))))
+		return nomem(err);
+	a->bytes += (n + a->slots_used + 1) * sizeof(*a->cells);
+	for (at = 0, n = 0; next_plain(a, &at, &cell);)
+		a->cells[n++] = cell;
+	for (size_t i = 0; i < a->slots_n; i++)
+		if (a->slots[i].taken && a->slots[i].value)
+			a->cells[n++] = (struct accum_cell){ (uint32_t)(a->slots[i].key >> 32),
+				(uint32_t)a->slots[i].key, a->slots[i].value };
+	qsort(a->cells, n, sizeof(*a->cells), cell_cmp);
+	a->cells_n = n;
+	return ERR_OK;
+}
+
+bool accum_next(const struct accum *a, size_t *at, struct accum_cell *out)
+{
+	if (!(a->flags & ACCUM_BY_LABELS))
+		return next_plain(a, at, out);
+	if (*at >= a->cells_n)
+		return false;
+	*out = a->cells[(*at)++];
+	return true;
+}
+
+size_t accum_cells_n(const struct accum *a)
+{
+	return a->cells_n;
+}

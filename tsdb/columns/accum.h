@@ -1,0 +1,52 @@
+/*
+ * Accumulator: exact sums of one column over many rows of one partition, a cell per stack, or per
+ * stack and sample label set.
+ *
+ * Without label sets it is an array indexed by node id, so adding a row is an array add. Sums are
+ * exact: 64 bit with overflow detected, 128 bit for weighted sums (a gauge's value x interval).
+ *
+ * Errors:    ERR_NOMEM, ERR_LIMIT ("sum exceeds 64 bits").
+ * Ownership: accum_open hands *out to the caller; accum_close ends it.
+ * Threads:   one at a time; two accumulators over the same partition can be filled in parallel and
+ * merged.
+ */
+#ifndef TSDB_COLUMNS_ACCUM_H
+#define TSDB_COLUMNS_ACCUM_H
+
+#include "tsdb/symbols/symbols.h"
+
+struct accum;
+
+enum accum_flags {
+	ACCUM_BY_LABELS = 1, /* cells per (stack, label set) */
+	ACCUM_WEIGHTED = 2, /* rows are multiplied by a weight; 128-bit sums */
+};
+
+MUST_CHECK enum err_code accum_open(
+	struct partition *p, unsigned flags, struct accum **out, struct err *err);
+void accum_close(struct accum *a); /* NULL is fine */
+
+/* n cells at once: stacks[i], label_sets[i] (NULL: all 0), values[i] x weight. */
+MUST_CHECK enum err_code accum_add(struct accum *a, const uint32_t *stacks,
+	const uint32_t *label_sets, const int64_t *values, size_t n, int64_t weight, struct err *err);
+MUST_CHECK enum err_code accum_merge(struct accum *into, const struct accum *from, struct err *err);
+
+/*
+ * A value below 0 was added: where cells are not by label set, some may have cancelled out. Of
+ * those by label set only what has none counts.
+ */
+bool accum_has_negative(const struct accum *a);
+
+struct accum_cell {
+	uint32_t stack, label_set;
+	__int128 value;
+};
+
+/* Cells that are not zero, ascending by (stack, label_set): accum_seal once, then next until false.
+ */
+MUST_CHECK enum err_code accum_seal(struct accum *a, struct err *err);
+bool accum_next(const struct accum *a, size_t *at, struct accum_cell *out);
+size_t accum_cells_n(const struct accum *a); /* upper bound for arrays, after accum_seal */
+size_t accum_bytes(const struct accum *a);
+
+#endif

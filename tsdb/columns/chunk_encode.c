@@ -1,0 +1,540 @@
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/integer.h"
+#include "tsdb/columns/chunk_internal.h"
+
+/*
+ * Layout. (Numbers are varints, z zigzag; a section is its length, its length as stored, which is
+ * smaller where it is compressed by zstd, and the stored bytes; an empty one is a 0.)
+ *
+ *   version (byte), flags (byte; 1: label sets), interval, rows, columns, keys,
+ *   largest stack id, largest label set id,
+ *   section heads, section stacks, section label sets (with its flag only),
+ *   each column, and as one more the entries all of whose values are 0, with value 1.
+ *
+ * A key is a (stack, label set) of any row; they ascend. Stacks are gaps; label sets gaps to the
+ * one before on the same stack, else absolute. Equal entries of a row stay apart: the key is
+ * listed as often as it is in any row, and the k-th of a row goes to the k-th listing.
+ *
+ * Heads are arrays of all rows, one after the other: z of ts minus (the ts before + interval), the
+ * first absolute; z ts - time_nanos; z difference to the row before of duration, of period, of
+ * header, of the number of entries; then of each column that has cells of its own, in the order
+ * in which columns stand, z difference of the total over the factor.
+ *
+ * A column: its number, coding (byte, chunk_internal.h); unless zero, factor; the number of the
+ * column it refers to, if its coding refers to one, which stands before it; its sections.
+ * chunk_encode_column.c has the codings. Of two columns the larger stands first where that helps.
+ *
+ * Why. What a scrape says is which stacks were seen and how often. Turned by 90 degrees a stack
+ * is named once per chunk, and what is left are few bits per sample: its rows, by its own
+ * frequency, and its values, by its own mean. Numbers and sums of a key stand in front as bytes,
+ * so that zstd's Huffman code finds their distribution and so that they are read fast: a chunk
+ * that is wholly inside a window is added by them alone. FORMAT.md has what else was tried.
+ */
+
+struct cell {
+	uint64_t id; /* stack << 32 | label set */
+	uint32_t row, at; /* at: its number among all rows' entries */
+};
+
+#define NO_COLUMN UINT32_MAX
+
+struct encoding {
+	const int64_t *ts_ns;
+	const struct row *rows;
+	uint32_t rows_n, columns_n, keys_n;
+	size_t cells_n;
+	bool labels;
+	struct cell *cells, *spare;
+	uint32_t *places; /* of entries, in the order of rows: where the cell of each is */
+	size_t *starts; /* of keys, one more than these */
+	uint64_t *ids; /* of keys */
+	uint16_t *cell_rows;
+	int64_t *values; /* of cells, of one column, divided by its factor */
+	int64_t *others; /* the same of the last column before it that has cells of its own */
+	int64_t *numbers, *others_numbers; /* by which the cells are coded, of both */
+	uint32_t *slots; /* of keys: first of their label set */
+	uint32_t others_of;
+	struct column_done done[ROW_COLUMNS_MAX + 1];
+	struct buf heads, columns;
+};
+
+/* ---- keys ---- */
+
+#define RADIX_BITS 11u
+
+/* Locals, here and below: else every store could change the pointers it goes through. */
+static void sort_by(struct encoding *e, unsigned shift)
+{
+	uint32_t at[1u << RADIX_BITS] = { 0 }, sum = 0, n;
+	const uint64_t mask = (1u << RADIX_BITS) - 1;
+	struct cell *from = e->cells, *to = e->spare;
+	const struct cell *end = from + e->cells_n;
+
+	for (const struct cell *c = from; c < end; c++)
+		at[c->id >> shift & mask]++;
+	for (size_t d = 0; d <= mask; d++) {
+		n = at[d];
+		at[d] = sum;
+		sum += n;
+	}
+	for (const struct cell *c = from; c < end; c++)
+		to[at[c->id >> shift & mask]++] = *c;
+	e->cells = to;
+	e->spare = from;
+}
+
+/* By id, and of one id by row, and of one row as they were: the sort is stable. */
+static void sort_cells(struct encoding *e)
+{
+	uint64_t any = 0;
+	size_t n = 0;
+
+	for (uint32_t r = 0; r < e->rows_n; r++) {
+		const struct row *row = &e->rows[r];
+
+		for (uint32_t i = 0; i < row->n; i++) {
+			uint64_t id = (uint64_t)row->stacks[i] << 32 |
+				(row->label_sets ? row->label_sets[i] : 0);
+
+			any |= id;
+			e->cells[n] = (struct cell){ id, r, (uint32_t)n };
+			n++;
+		}
+	}
+	e->labels = (uint32_t)any;
+	for (unsigned shift = 0; shift < 64; shift += RADIX_BITS)
+		if (any >> shift & ((1u << RADIX_BITS) - 1))
+			sort_by(e, shift);
+}
+
+/* Cells [from, to) are of one id; those that follow each other in one row go to listings of it. */
+static void list_id(struct encoding *e, size_t from, size_t to)
+{
+	const struct cell *cells = e->cells;
+	struct cell *out = e->spare + from, *end = e->spare + to;
+	uint32_t nth = 0, listing;
+
+	for (listing = 0; out < end; listing++) {
+		e->ids[e->keys_n] = cells[from].id;
+		e->starts[e->keys_n++] = (size_t)(out - e->spare);
+		for (size_t i = from; i < to; i++) {
+			nth = i > from && cells[i].row == cells[i - 1].row ? nth + 1 : 0;
+			if (nth == listing)
+				*out++ = cells[i];
+		}
+	}
+}
+
+static void list_keys(struct encoding *e)
+{
+	const struct cell *cells = e->cells;
+	size_t n = e->cells_n, from, to;
+	struct cell *swap;
+	uint16_t *rows = e->cell_rows;
+	uint32_t *places = e->places;
+
+	for (from = 0; from < n; from = to) {
+		const uint64_t id = cells[from].id;
+
+		for (to = from + 1; to < n && cells[to].id == id;)
+			to++;
+		list_id(e, from, to);
+	}
+	e->starts[e->keys_n] = n;
+	swap = e->cells;
+	e->cells = e->spare;
+	e->spare = swap;
+	cells = e->cells;
+	for (size_t i = 0; i < n; i++) {
+		rows[i] = (uint16_t)cells[i].row;
+		places[cells[i].at] = (uint32_t)i;
+	}
+}
+
+static bool list_slots(struct encoding *e)
+{
+	uint32_t n = e->keys_n, *sets = malloc(((size_t)n + 1) * sizeof(*sets));
+	uint32_t *by_set = malloc(slots_cap(n) * sizeof(*by_set));
+	bool ok;
+
+	e->slots = malloc(((size_t)n + 1) * sizeof(*e->slots));
+	ok = e->slots && sets && by_set;
+	for (uint32_t k = 0; ok && k < n; k++)
+		sets[k] = (uint32_t)e->ids[k];
+	if (ok)
+		find_slots(e->labels ? sets : NULL, n, by_set, e->slots);
+	free(sets);
+	free(by_set);
+	return ok;
+}
+
+static void put_ids(const struct encoding *e, struct buf *stacks, struct buf *sets)
+{
+	uint32_t before = 0, set = 0;
+
+	for (uint32_t k = 0; k < e->keys_n; k++) {
+		uint32_t stack = (uint32_t)(e->ids[k] >> 32), label_set = (uint32_t)e->ids[k];
+
+		if (k == 0 || stack != before)
+			set = 0;
+		buf_add_varint(stacks, stack - before);
+		if (e->labels)
+			buf_add_varint(sets, label_set - set);
+		before = stack;
+		set = label_set;
+	}
+}
+
+/* ---- columns ---- */
+
+/* Values of a column's cells, as they are. */
+static void gather(const struct encoding *e, uint32_t column, int64_t *out)
+{
+	const uint32_t *place = e->places;
+
+	for (uint32_t r = 0; r < e->rows_n; r++) {
+		const struct row *row = &e->rows[r];
+		const uint32_t n = row->n;
+		const int64_t *v = row->values + (size_t)column * n;
+
+		for (uint32_t i = 0; i < n; i++)
+			out[place[i]] = v[i];
+		place += n;
+	}
+}
+
+/* 1 where all columns are 0. False: nowhere. */
+static bool gather_zeros(const struct encoding *e, int64_t *out)
+{
+	const uint32_t *place = e->places;
+	bool any = false;
+
+	for (uint32_t r = 0; r < e->rows_n; r++) {
+		const struct row *row = &e->rows[r];
+
+		for (uint32_t i = 0; i < row->n; i++) {
+			uint32_t c = 0;
+
+			while (c < row->columns_n && row->values[(size_t)c * row->n + i] == 0)
+				c++;
+			any |= c == row->columns_n;
+			out[*place++] = c == row->columns_n;
+		}
+	}
+	return any;
+}
+
+static uint64_t factor_of(const int64_t *v, size_t n)
+{
+	uint64_t factor = 0;
+
+	for (size_t i = 0; i < n && factor != 1; i++)
+		if (factor == 0 || magnitude64(v[i]) % factor)
+			factor = gcd64(magnitude64(v[i]), factor);
+	return factor;
+}
+
+static int64_t divided(int64_t v, uint64_t factor)
+{
+	return v < 0 ? (int64_t) - (magnitude64(v) / factor) : (int64_t)((uint64_t)v / factor);
+}
+
+static void divide(int64_t *v, size_t n, uint64_t factor)
+{
+	if (factor > 1 && factor <= UINT32_MAX) {
+		/* Most are: a division of 32 bits where the value allows it costs half. */
+		for (size_t i = 0; i < n; i++)
+			v[i] = v[i] >= 0 && v[i] <= UINT32_MAX ? (int64_t)((uint32_t)v[i] / (uint32_t)factor) :
+													 divided(v[i], factor);
+	} else if (factor > 1) {
+		for (size_t i = 0; i < n; i++)
+			v[i] = divided(v[i], factor);
+	}
+}
+
+/* The factor by which the values are those of the column before, or 0. */
+static uint64_t factor_to_others(const struct encoding *e)
+{
+	const int64_t *a = e->others, *b = e->values;
+	uint64_t factor = 0;
+	size_t i = 0;
+	int64_t product;
+
+	while (i < e->cells_n && a[i] == 0 && b[i] == 0)
+		i++;
+	/* Of columns whose values are all of one sign; others seldom are multiples. */
+	if (i < e->cells_n && a[i] > 0 && b[i] > 0 && b[i] % a[i] == 0)
+		factor = (uint64_t)(b[i] / a[i]);
+	for (; factor && i < e->cells_n; i++)
+		if (__builtin_mul_overflow(a[i], (int64_t)factor, &product) || product != b[i])
+			factor = 0;
+	return factor;
+}
+
+/* False: a row's total does not fit. own: they are to be written, over the factor. */
+static bool put_totals(struct encoding *e, uint32_t column, uint64_t factor, bool own)
+{
+	int64_t before = 0, total;
+
+	for (uint32_t r = 0; r < e->rows_n; r++) {
+		const struct row *row = &e->rows[r];
+		const int64_t *v = row->values + (size_t)column * row->n;
+		__int128 sum = 0;
+
+		for (uint32_t i = 0; i < row->n; i++)
+			sum += v[i];
+		if (sum != (int64_t)sum)
+			return false;
+		if (!own || factor == 0)
+			continue;
+		total = divided((int64_t)sum, factor);
+		buf_add_varint(&e->heads, zigzag((int64_t)((uint64_t)total - (uint64_t)before)));
+		before = total;
+	}
+	return true;
+}
+
+static enum err_code put_column(struct encoding *e, struct column_encoder *encoder, uint32_t column,
+	const enum value_kind *kinds, bool compress, struct err *err)
+{
+	struct column_in in = { .rows_n = e->rows_n,
+		.keys_n = e->keys_n,
+		.starts = e->starts,
+		.rows = e->cell_rows,
+		.others = e->others_of != NO_COLUMN ? e->others_numbers : NULL,
+		.others_of = e->others_of,
+		.slots = e->slots,
+		.numbers = e->numbers,
+		.levels_too = column == e->columns_n || kinds[column] == KIND_GAUGE };
+	uint64_t factor = 0, multiple = 0;
+	int64_t *swap;
+
+	buf_add_varint(&e->columns, column);
+	if (column < e->columns_n)
+		gather(e, column, e->values);
+	else if (!gather_zeros(e, e->values))
+		goto zero;
+	if (e->others_of != NO_COLUMN && column < e->columns_n)
+		multiple = factor_to_others(e);
+	if (!multiple)
+		factor = factor_of(e->values, e->cells_n);
+	if (column < e->columns_n && !put_totals(e, column, factor, !multiple))
+		return err_set(err, ERR_LIMIT, "total of column %" PRIu32 " exceeds 64 bits", column);
+	if (multiple) {
+		buf_add_char(&e->columns, COLUMN_MULTIPLE);
+		buf_add_varint(&e->columns, multiple);
+		buf_add_varint(&e->columns, e->others_of);
+		return ERR_OK;
+	}
+	if (factor == 0)
+		goto zero;
+	divide(e->values, e->cells_n, factor);
+	in.values = e->values;
+	if (!column_encode(encoder, &in, compress, column, factor, e->done, &e->columns))
+		return chunk_nomem(err);
+	swap = e->others;
+	e->others = e->values;
+	e->values = swap;
+	swap = e->others_numbers;
+	e->others_numbers = e->numbers;
+	e->numbers = swap;
+	e->others_of = column;
+	return ERR_OK;
+zero:
+	buf_add_char(&e->columns, COLUMN_ZERO);
+	return ERR_OK;
+}
+
+/* Looks a column larger than another? A multiple does not: it will cost nothing behind. */
+static bool is_larger(const struct encoding *e, uint32_t column, uint32_t than)
+{
+	double sum = 0, than_sum = 0, x = 0, y = 0;
+	bool multiple = true;
+
+	for (uint32_t r = 0; r < e->rows_n; r++) {
+		const int64_t *a = e->rows[r].values + (size_t)column * e->rows[r].n;
+		const int64_t *b = e->rows[r].values + (size_t)than * e->rows[r].n;
+
+		for (uint32_t i = 0; i < e->rows[r].n; i += 1 + e->rows[r].n / 16) {
+			sum += (double)a[i];
+			than_sum += (double)b[i];
+			if (x == 0 && y == 0) {
+				x = (double)a[i];
+				y = (double)b[i];
+			}
+			multiple &= (double)a[i] * y == (double)b[i] * x;
+		}
+	}
+	return sum > than_sum && !multiple;
+}
+
+/* Of each two columns the larger one first: bytes tell the number of objects, objects not so well
+ * that of bytes. */
+static void order_columns(const struct encoding *e, uint32_t *order)
+{
+	for (uint32_t c = 0; c <= e->columns_n; c++)
+		order[c] = c;
+	for (uint32_t c = 0; c + 1 < e->columns_n; c += 2)
+		if (is_larger(e, c + 1, c)) {
+			order[c] = c + 1;
+			order[c + 1] = c;
+		}
+}
+
+/* ---- all ---- */
+
+static void put_heads(struct encoding *e)
+{
+	uint64_t interval = e->rows_n ? (uint64_t)e->rows[0].interval_ns : 0, before = -interval;
+
+#define DIFFERENCES(type, field) \
+	for (uint32_t r = 0; r < e->rows_n; r++) { \
+		type was = r ? e->rows[r - 1].field : 0; \
+		buf_add_varint(&e->heads, zigzag((int64_t)((uint64_t)e->rows[r].field - (uint64_t)was))); \
+	}
+	for (uint32_t r = 0; r < e->rows_n; r++) {
+		uint64_t ts = (uint64_t)e->ts_ns[r];
+
+		buf_add_varint(&e->heads, zigzag((int64_t)(ts - (before + interval))));
+		before = ts;
+	}
+	for (uint32_t r = 0; r < e->rows_n; r++)
+		buf_add_varint(
+			&e->heads, zigzag((int64_t)((uint64_t)e->ts_ns[r] - (uint64_t)e->rows[r].time_nanos)));
+	DIFFERENCES(int64_t, duration_nanos)
+	DIFFERENCES(int64_t, period)
+	DIFFERENCES(uint32_t, header)
+	DIFFERENCES(uint32_t, n)
+#undef DIFFERENCES
+}
+
+static enum err_code encode(struct encoding *e, const enum value_kind *kinds, bool compress,
+	struct buf *out, struct err *err)
+{
+	struct column_encoder *encoder = column_encoder_open(e->rows_n, e->keys_n);
+	struct buf stacks = { 0 }, sets = { 0 };
+	ZSTD_CCtx *zstd = ZSTD_createCCtx();
+	uint32_t set_max = 0, order[ROW_COLUMNS_MAX + 1];
+	enum err_code rc = encoder && zstd ? ERR_OK : chunk_nomem(err);
+
+	buf_clear(&e->heads);
+	buf_clear(&e->columns);
+	e->others_of = NO_COLUMN;
+	put_heads(e);
+	order_columns(e, order);
+	for (uint32_t i = 0; !rc && i <= e->columns_n; i++)
+		rc = put_column(e, encoder, order[i], kinds, compress, err);
+	if (rc)
+		goto done;
+	for (uint32_t k = 0; k < e->keys_n; k++)
+		set_max = (uint32_t)e->ids[k] > set_max ? (uint32_t)e->ids[k] : set_max;
+	put_ids(e, &stacks, &sets);
+	buf_add_char(out, CHUNK_VERSION);
+	buf_add_char(out, e->labels ? CHUNK_LABELS : 0);
+	buf_add_varint(out, e->rows_n ? (uint64_t)e->rows[0].interval_ns : 0);
+	buf_add_varint(out, e->rows_n);
+	buf_add_varint(out, e->columns_n);
+	buf_add_varint(out, e->keys_n);
+	buf_add_varint(out, e->keys_n ? e->ids[e->keys_n - 1] >> 32 : 0);
+	buf_add_varint(out, set_max);
+	section_put(zstd, &e->heads, compress, out);
+	section_put(zstd, &stacks, compress, out);
+	if (e->labels)
+		section_put(zstd, &sets, compress, out);
+	buf_add_str(out, buf_str(&e->columns));
+	if (stacks.failed || sets.failed || e->heads.failed || e->columns.failed || out->failed)
+		rc = chunk_nomem(err);
+done:
+	for (uint32_t c = 0; c <= e->columns_n; c++) {
+		free(e->done[c].counts);
+		free(e->done[c].starts);
+		buf_release(&e->done[c].places);
+		e->done[c] = (struct column_done){ 0 };
+	}
+	buf_release(&stacks);
+	buf_release(&sets);
+	column_encoder_close(encoder);
+	ZSTD_freeCCtx(zstd);
+	return rc;
+}
+
+static bool reserve(struct encoding *e)
+{
+	size_t n = e->cells_n + 1;
+
+	e->cells = malloc(n * sizeof(*e->cells));
+	e->spare = malloc(n * sizeof(*e->spare));
+	e->places = malloc(n * sizeof(*e->places));
+	e->starts = malloc(n * sizeof(*e->starts));
+	e->ids = malloc(n * sizeof(*e->ids));
+	e->cell_rows = malloc(n * sizeof(*e->cell_rows));
+	e->values = malloc(n * sizeof(*e->values));
+	e->others = malloc(n * sizeof(*e->others));
+	e->numbers = malloc(n * sizeof(*e->numbers));
+	e->others_numbers = malloc(n * sizeof(*e->others_numbers));
+	return e->numbers && e->others_numbers && e->cells && e->spare && e->places && e->starts &&
+		e->ids && e->cell_rows && e->values && e->others;
+}
+
+enum err_code chunk_encode(const int64_t *ts_ns, const struct row *rows, uint32_t rows_n,
+	const enum value_kind *kinds, struct buf *out, struct err *err)
+{
+	struct encoding *e = calloc(1, sizeof(*e));
+	size_t start = out->len;
+	enum err_code rc = ERR_OK;
+
+	if (!e)
+		return chunk_nomem(err);
+	assert(rows_n <= CHUNK_ROWS_MAX);
+	e->ts_ns = ts_ns;
+	e->rows = rows;
+	e->rows_n = rows_n;
+	e->columns_n = rows_n ? rows[0].columns_n : 0;
+	assert(e->columns_n <= ROW_COLUMNS_MAX);
+	for (uint32_t r = 0; r < rows_n; r++) {
+		assert(rows[r].columns_n == e->columns_n && rows[r].interval_ns == rows[0].interval_ns);
+		e->cells_n += rows[r].n;
+	}
+	if (e->cells_n > CHUNK_SAMPLES_MAX || e->cells_n * e->columns_n > CHUNK_VALUES_MAX) {
+		rc = err_set(err, ERR_LIMIT, "chunk of %zu samples of %" PRIu32 " types is too large",
+			e->cells_n, e->columns_n);
+		goto done;
+	}
+	if (!reserve(e)) {
+		rc = chunk_nomem(err);
+		goto done;
+	}
+	sort_cells(e);
+	list_keys(e);
+	if (!list_slots(e)) {
+		rc = chunk_nomem(err);
+		goto done;
+	}
+	rc = encode(e, kinds, true, out, err);
+	/* So few bytes that a reader would not believe them: uncompressed there is one per key. */
+	if (!rc && e->cells_n > (out->len - start) * CHUNK_SAMPLES_PER_BYTE) {
+		out->len = start;
+		rc = encode(e, kinds, false, out, err);
+	}
+done:
+	if (rc)
+		out->len = start;
+	free(e->cells);
+	free(e->spare);
+	free(e->places);
+	free(e->starts);
+	free(e->ids);
+	free(e->cell_rows);
+	free(e->values);
+	free(e->others);
+	free(e->numbers);
+	free(e->others_numbers);
+	free(e->slots);
+	buf_release(&e->heads);
+	buf_release(&e->columns);
+	free(e);
+	return rc;
+}

@@ -1,0 +1,280 @@
+/*
+ * Chunk, inside: what its bytes are, shared by writing and reading. chunk_encode.c says why.
+ *
+ * Threads: as in chunk.h.
+ * Source:  tsdb/FORMAT.md, "Chunks".
+ */
+#ifndef TSDB_COLUMNS_CHUNK_INTERNAL_H
+#define TSDB_COLUMNS_CHUNK_INTERNAL_H
+
+#include <zstd.h>
+
+#include "tsdb/columns/chunk.h"
+#include "tsdb/columns/chunk_bits.h"
+
+#define CHUNK_VERSION 1
+#define CHUNK_LABELS 1u
+
+/* Samples of all rows, at most, per byte of the chunk: what a reader may believe. */
+#define CHUNK_SAMPLES_PER_BYTE 2048u
+/* zstd makes at most this of a byte. */
+#define CHUNK_INFLATION_MAX 32768u
+
+/* A column's coding: one of these, with flags. */
+enum column_coding {
+	COLUMN_ZERO, /* no cell */
+	COLUMN_MULTIPLE, /* the cells of an earlier column, times another factor */
+	COLUMN_COUNTED, /* none negative: number and sum per key, then how it falls into values */
+	COLUMN_PLAIN, /* varints */
+	COLUMN_LIKE, /* numbers are those of an earlier column, units its own */
+	COLUMN_CODINGS
+};
+#define COLUMN_CODING 0x07u
+#define COLUMN_SCALED 0x08u /* cells are numbers, each key's times its unit, cut */
+#define COLUMN_LEVELS 0x10u /* cells are differences to the row before; plain */
+#define COLUMN_SHARED 0x20u /* the places are those of an earlier column */
+#define COLUMN_SUMS 0x40u /* plain: sums of the keys stand in front */
+#define COLUMN_SIGNED 0x80u /* plain: zigzag */
+
+/* Sections of a column, in this order; those that its coding has no use for are left out. */
+enum column_section {
+	SECTION_TOKENS, /* a byte per key: class of the number, class of the rest of the sum */
+	SECTION_EXTRA, /* bits that the classes leave open */
+	SECTION_PLACES, /* bits: the rows of each key */
+	SECTION_VALUES, /* bits (counted) or varints (plain) */
+	SECTION_SUMS, /* plain: varints of each key that has cells: sum, zigzag if signed */
+	SECTION_UNITS, /* scaled: varints of each key that has cells */
+	SECTION_PHASES, /* scaled: bits of each that has a unit */
+	COLUMN_SECTIONS
+};
+
+static inline bool column_has(unsigned coding, enum column_section s)
+{
+	unsigned kind = coding & COLUMN_CODING;
+
+	if (s == SECTION_UNITS || s == SECTION_PHASES)
+		return coding & COLUMN_SCALED;
+	if (kind == COLUMN_LIKE)
+		return s == SECTION_VALUES;
+	if (kind != COLUMN_COUNTED && kind != COLUMN_PLAIN)
+		return false;
+	switch (s) {
+	case SECTION_TOKENS:
+	case SECTION_EXTRA:
+		return !(coding & COLUMN_SHARED) || kind == COLUMN_COUNTED;
+	case SECTION_PLACES:
+		return !(coding & COLUMN_SHARED);
+	case SECTION_VALUES:
+		return true;
+	case SECTION_SUMS:
+		return coding & COLUMN_SUMS;
+	default:
+		break;
+	}
+	return false;
+}
+
+/* Classes of numbers: exact up to 7, then ranges of doubling width. The last: bits, then as many.
+ */
+#define TOKEN_CLASSES 16u
+#define TOKEN_OPEN 15u
+#define TOKEN_OPEN_BITS 6u
+extern const uint16_t token_base[TOKEN_CLASSES];
+extern const uint8_t token_bits[TOKEN_CLASSES];
+
+struct section {
+	const unsigned char *at; /* as stored */
+	size_t stored, raw; /* bytes; equal: not compressed */
+};
+
+struct chunk_column {
+	unsigned coding;
+	uint32_t base; /* whose cells these are: itself, or the column it is a multiple of */
+	uint32_t places; /* whose places these are: itself, or an earlier one */
+	uint32_t like; /* whose numbers these are: itself, or an earlier one */
+	uint64_t factor;
+	struct section sections[COLUMN_SECTIONS];
+	int64_t *totals;
+	bool known;
+};
+
+/* Memory that is kept between chunks. */
+struct room {
+	void *at;
+	size_t cap;
+};
+
+enum chunk_room {
+	ROOM_HEADS,
+	ROOM_IDS,
+	ROOM_SECTIONS, /* one per section */
+	ROOM_REF = ROOM_SECTIONS + COLUMN_SECTIONS, /* tokens and extra of whose places are shared */
+	ROOM_REF_VALUES = ROOM_REF + 2, /* numbers of whom it is like */
+	ROOM_ROWS,
+	ROOM_TOTALS,
+	ROOM_STACKS,
+	ROOM_SETS,
+	ROOM_COUNTS,
+	ROOM_REST,
+	ROOM_UNITS,
+	ROOM_UNITS_LAST,
+	ROOM_SLOTS,
+	ROOM_SLOTS_BY_SET,
+	ROOM_PRESENT,
+	ROOM_UNPACKED,
+	ROOM_UNPACKED_IDS,
+	ROOM_UNPACKED_VALUES,
+	ROOM_TAIL_STACKS,
+	ROOM_TAIL_SETS,
+	ROOM_TAIL_VALUES,
+	CHUNK_ROOMS
+};
+
+struct chunk {
+	struct str bytes;
+	unsigned flags;
+	int64_t interval_ns;
+	uint32_t rows_n, columns_n, keys_n, stack_max, set_max;
+	uint64_t samples_n;
+	struct section heads, stacks, sets;
+	struct chunk_column columns[ROW_COLUMNS_MAX + 1]; /* the last: entries that are all 0 */
+	uint32_t order[ROW_COLUMNS_MAX + 1]; /* of columns, as they stand */
+	struct chunk_row *rows;
+	uint8_t parameters[CHUNK_ROWS_MAX / 2 + 1]; /* by number, for as many rows as parameters_of */
+	uint32_t parameters_of;
+	bool ids_known, slots_known;
+	const uint32_t *key_stacks, *key_sets; /* sets NULL: all 0 */
+	struct room rooms[CHUNK_ROOMS];
+	ZSTD_DCtx *zstd;
+};
+
+enum err_code chunk_corrupt(struct err *err, const char *what);
+enum err_code chunk_nomem(struct err *err);
+/* bytes of memory, what was in it is lost; NULL: out of memory */
+void *chunk_room(struct chunk *c, unsigned room, size_t bytes);
+/* A section's bytes, BITS_PAD more behind them. */
+MUST_CHECK enum err_code chunk_section(struct chunk *c, const struct section *s, unsigned room,
+	const unsigned char **out, struct err *err);
+MUST_CHECK enum err_code chunk_ids(struct chunk *c, struct err *err);
+
+/* Places of a column's cells, and numbers and rests of sums, for all keys. */
+struct column_counts {
+	const uint16_t *counts;
+	const uint64_t *rests; /* counted: sum - number; levels: 1 if there in the first row */
+};
+
+MUST_CHECK enum err_code chunk_counts(
+	struct chunk *c, uint32_t column, struct column_counts *out, struct err *err);
+
+/*
+ * Scaled: with the running sum s of a key's numbers (of levels: the number that the level is),
+ * that of its cells is (phase + s x unit) >> UNIT_BITS. So do programs that count every so many
+ * events scale what they counted: Go's heap profile has events times the mean size of what one
+ * stands for, cut to integers, and a total of many scrapes cuts only once.
+ */
+#define UNIT_BITS 32u
+#define UNIT_MAX (UINT64_C(1) << 62)
+enum unit_code { UNIT_AS_BEFORE, UNIT_NONE, UNIT_SHIFTED }; /* and so many bits */
+
+struct key_unit {
+	uint64_t unit; /* 0: cells stand as they are */
+	uint64_t phase; /* below 2^UNIT_BITS */
+};
+
+static inline uint64_t unit_times(const struct key_unit *u, uint64_t sum)
+{
+	return (uint64_t)((u->phase + (unsigned __int128)sum * u->unit) >> UNIT_BITS);
+}
+
+/* Keys share a unit by label set: the first key with the same set. NULL sets: each has its own.
+ * by_set: room for slots_cap(n). */
+size_t slots_cap(uint32_t n);
+void find_slots(const uint32_t *sets, uint32_t n, uint32_t *by_set, uint32_t *slots);
+/* Of the keys that have cells by n; what others have is undefined. */
+MUST_CHECK enum err_code chunk_units(struct chunk *c, uint32_t column,
+	const struct column_counts *n, const struct key_unit **out, struct err *err);
+
+/* Reads the cells of a column, key by key. */
+struct column_reader {
+	unsigned coding; /* of the column whose numbers they are */
+	bool like;
+	const struct key_unit *units; /* NULL: not scaled */
+	uint32_t rows_n; /* that places are among: of levels, one fewer */
+	const uint8_t *parameters; /* of subsets, by their number */
+	struct column_counts n;
+	struct bit_in places, bits;
+	struct cursor values;
+	struct cursor raw; /* like another, of keys without a unit */
+};
+
+MUST_CHECK enum err_code column_reader_open(
+	struct chunk *c, uint32_t column, struct column_reader *out, struct err *err);
+/* m places of the next key, ascending; false: corrupt */
+bool column_reader_places(struct column_reader *r, uint32_t m, uint16_t *out);
+/*
+ * The cells of a key, its column's factor apart: n places and values; of levels the differences,
+ * whose first has no place where n.rests says that the key is in the first row. False: corrupt.
+ */
+bool column_reader_cells(struct column_reader *r, uint32_t key, uint16_t *places, int64_t *values);
+#define CHUNK_BATCH 1024u /* keys at a time */
+/* Counted, not scaled: sums in the rows [from, to) of the next n keys, of a batch at most. False:
+ * corrupt. */
+bool column_reader_sums(
+	struct column_reader *r, uint32_t key, uint32_t n, uint32_t from, uint32_t to, uint64_t *out);
+/* Whether all was read, and was there. */
+bool column_reader_done(const struct column_reader *r);
+
+/* Plain columns. */
+static inline int64_t column_reader_value(struct column_reader *r)
+{
+	uint64_t v = cursor_varint(&r->values);
+
+	return r->coding & COLUMN_SIGNED ? unzigzag(v) : (int64_t)v;
+}
+
+/* One column of one chunk, before it is bytes (chunk_encode.c to chunk_encode_column.c). */
+struct column_in {
+	uint32_t rows_n, keys_n;
+	const size_t *starts; /* of key k: cells starts[k] to starts[k + 1] */
+	const uint16_t *rows; /* per cell, ascending within its key */
+	const int64_t *values; /* per cell, divided by the factor; 0 is no cell */
+	const int64_t *others; /* numbers of the column others_of, already written; or NULL */
+	uint32_t others_of;
+	bool levels_too; /* differences may be tried */
+	const uint32_t *slots; /* of keys */
+	int64_t *numbers; /* out, per cell: what a later column may be like */
+};
+
+/* What later columns may refer to. */
+struct column_done {
+	uint16_t *counts;
+	uint8_t *starts;
+	struct buf places;
+	unsigned coding;
+};
+
+/* Finds units (chunk_scale.c); one slot per key. False: there are none worth it. */
+struct scale {
+	struct key_unit *units;
+	uint64_t *low, *high, *guess; /* by slot */
+	struct buf codes;
+	struct bit_out phases;
+	int64_t sums[CHUNK_ROWS_MAX], numbers[CHUNK_ROWS_MAX]; /* of a key: points on its line */
+	uint32_t n;
+};
+
+bool scale_open(struct scale *s, uint32_t keys_n);
+void scale_close(struct scale *s);
+/* Numbers of cells go to in->numbers, where a key has no unit the values. */
+bool scale_own(struct scale *s, const struct column_in *in, bool levels);
+/* As multiples of in->others. */
+bool scale_like(struct scale *s, const struct column_in *in, bool levels);
+
+struct column_encoder;
+struct column_encoder *column_encoder_open(uint32_t rows_n, uint32_t keys_n);
+void column_encoder_close(struct column_encoder *e);
+bool column_encode(struct column_encoder *e, const struct column_in *in, bool compress,
+	uint32_t column, uint64_t factor, struct column_done *done, struct buf *out);
+void section_put(ZSTD_CCtx *zstd, const struct buf *raw, bool compress, struct buf *out);
+
+#endif

@@ -1,0 +1,314 @@
+#include <endian.h>
+
+#include "tsdb/columns/chunk_internal.h"
+
+/*
+ * A counted column's cells in a range of rows. Bits of a key begin where those of the key before
+ * end, so all must be walked through; what is outside is only counted. Most keys have few cells,
+ * in no order, so what costs is what the processor cannot foretell: a place in the bits is a number
+ * from which 57 of them are loaded at once, without asking whether they are there (behind a section
+ * are BITS_PAD bytes of 0, which no gap is made of), and some gaps are taken of each load. A key
+ * that has longer gaps, or larger numbers, is read again by the readers of chunk_bits.h.
+ */
+#define LOADED 57u /* bits of a load that are there wherever it begins */
+#define GAPS 4u /* of a load; more bits than it has are seldom */
+#define TAKEN_UP (UINT64_C(1) << 63) /* as where nothing is left: more than LOADED then */
+#define QUICK_PARAMETER 20u
+#define QUICK_BELOW 17u /* bits */
+#define QUICK_REST (1u << 16)
+
+#define INLINE static inline __attribute__((always_inline))
+
+/* Rows, cells of a key, or sums of them: what is before a range, and before its end. */
+struct bounds {
+	uint32_t first, end;
+};
+
+INLINE uint64_t load(const unsigned char *base, size_t at)
+{
+	uint64_t w;
+
+	memcpy(&w, base + at / 8, sizeof(w));
+	return le64toh(w) >> (at & 7);
+}
+
+/* A Rice code from w; one that is not whole in w makes *taken more than LOADED. */
+INLINE uint64_t take_gap(uint64_t *w, unsigned *taken, unsigned k)
+{
+	unsigned quotient = (unsigned)__builtin_ctzll(*w | TAKEN_UP), n = quotient + k + 1;
+	uint64_t low = *w >> quotient >> 1 & ((UINT64_C(1) << k) - 1);
+
+	*w >>= n & 63;
+	*taken += n;
+	return (uint64_t)quotient << k | low;
+}
+
+/* Below range, which is 1 to QUICK_REST. */
+INLINE uint64_t take_below(uint64_t w, unsigned *taken, uint64_t range)
+{
+	unsigned n = bit_length(range) - 1;
+	uint64_t few = (UINT64_C(2) << n) - range, v = w & ((UINT64_C(1) << n) - 1);
+	uint64_t more = v >= few;
+
+	*taken += n + (unsigned)more;
+	return more ? v + v + (w >> n & 1) - few : v;
+}
+
+/*
+ * A subset's places, the coded ones, ascending: how many are before each bound. step: 1, or 0 where
+ * places may be equal. False: not a quick one, or corrupt; *at may have moved.
+ */
+INLINE bool count_coded(const struct bit_in *in, uint32_t n, uint32_t coded, unsigned k,
+	unsigned step, struct bounds of, bool two, size_t *at, struct bounds *out)
+{
+	uint64_t place = 0, w = load(in->base, *at);
+	uint32_t left = coded, first = 0, end = 0;
+	unsigned taken = 0;
+
+	for (; left > GAPS; left -= GAPS) {
+		for (unsigned i = 0; i < GAPS; i++) {
+			place += take_gap(&w, &taken, k);
+			first += place < of.first;
+			end += two && place < of.end;
+			place += step;
+		}
+		if (__builtin_expect(taken > LOADED, 0))
+			return false;
+		*at += taken;
+		taken = 0;
+		w = load(in->base, *at);
+	}
+	for (; left > 1; left--) {
+		place += take_gap(&w, &taken, k);
+		first += place < of.first;
+		end += two && place < of.end;
+		place += step;
+	}
+	if (__builtin_expect(place >= n || taken > LOADED - QUICK_BELOW, 0))
+		return false;
+	place += take_below(w, &taken, n - place);
+	*at += taken;
+	out->first = first + (place < of.first);
+	out->end = end + (two && place < of.end);
+	return *at <= in->end;
+}
+
+/* How many of m places among n rows are before each bound. */
+INLINE bool count_places(const struct bit_in *in, const uint8_t *parameters, uint32_t n, uint32_t m,
+	struct bounds rows, bool two, size_t *at, struct bounds *out)
+{
+	bool others = m > n / 2;
+	uint32_t coded = others ? n - m : m;
+
+	*out = (struct bounds){ 0, 0 };
+	if (coded && !count_coded(in, n, coded, parameters[coded], 1, rows, two, at, out))
+		return false;
+	out->first = others ? rows.first - out->first : out->first;
+	out->end = others ? rows.end - out->end : out->end;
+	return true;
+}
+
+/* n > 1, rest > 0: what the cells before each bound are above 1 for each. */
+INLINE bool sum_rests(const struct bit_in *in, uint32_t n, uint32_t rest, struct bounds cells,
+	bool two, size_t *at, struct bounds *out)
+{
+	uint32_t places = n + rest - 1, i = 0, first = 0, end = 0;
+	bool stars = rest <= places / 2;
+	unsigned k = subset_parameter(places, stars ? rest : n - 1), taken = 0;
+	uint64_t place = 0, gap, w;
+
+	if (__builtin_expect(k > QUICK_PARAMETER, 0))
+		return false;
+	if (stars)
+		return count_coded(in, n, rest, k, 0, cells, two, at, out);
+	for (w = load(in->base, *at); i + 2 < n; i++) {
+		gap = take_gap(&w, &taken, k);
+		place += gap;
+		first += i < cells.first ? (uint32_t)gap : 0;
+		end += two && i < cells.end ? (uint32_t)gap : 0;
+		if (i % GAPS != GAPS - 1)
+			continue;
+		if (__builtin_expect(taken > LOADED, 0))
+			return false;
+		*at += taken;
+		taken = 0;
+		w = load(in->base, *at);
+	}
+	if (__builtin_expect(taken > LOADED - QUICK_BELOW, 0))
+		return false;
+	if (__builtin_expect(place > rest, 0))
+		return false;
+	gap = take_below(w, &taken, rest - place + 1);
+	first += i < cells.first ? (uint32_t)gap : 0;
+	end += two && i < cells.end ? (uint32_t)gap : 0;
+	out->first = cells.first >= n ? rest : first;
+	out->end = two && cells.end >= n ? rest : end;
+	*at += taken;
+	return *at <= in->end;
+}
+
+/* ---- any key ---- */
+
+static struct bit_in reader_at(const struct bit_in *in, size_t at)
+{
+	return (struct bit_in){ .base = in->base, .next = at, .end = in->end };
+}
+
+static bool count_any_places(const struct bit_in *base, const uint8_t *parameters, uint32_t n,
+	uint32_t m, struct bounds rows, size_t *at, struct bounds *out)
+{
+	struct bit_in in = reader_at(base, *at);
+	bool others = m > n / 2;
+	uint32_t coded = others ? n - m : m;
+	unsigned k = parameters[coded];
+	struct bounds before = { 0, 0 };
+	uint64_t place = 0;
+
+	for (uint32_t i = 1; i <= coded; i++, place++) {
+		if (place >= n)
+			return false;
+		place += i < coded ? bits_take_gap(&in, k) : bits_take_below(&in, n - place);
+		before.first += place < rows.first;
+		before.end += place < rows.end;
+	}
+	out->first = others ? rows.first - before.first : before.first;
+	out->end = others ? rows.end - before.end : before.end;
+	*at = bits_at(&in);
+	return bits_sound(&in);
+}
+
+static bool sum_any_rests(const struct bit_in *base, uint32_t n, uint64_t rest, struct bounds cells,
+	size_t *at, uint64_t *inside)
+{
+	struct bit_in in = reader_at(base, *at);
+	uint64_t places = n + rest - 1, place = 0, gap;
+	bool stars = rest <= places / 2;
+	uint64_t m = stars ? rest : n - 1;
+	unsigned k = subset_parameter(places, m);
+
+	*inside = 0;
+	for (uint64_t i = 0; i < m; i++) {
+		uint64_t left = (stars ? n - 1 : rest) - place;
+
+		gap = i + 1 < m ? bits_take_gap(&in, k) : bits_take_below(&in, left + 1);
+		if (gap > left)
+			return false;
+		place += gap;
+		if (stars)
+			*inside += place >= cells.first && place < cells.end;
+		else
+			*inside += i >= cells.first && i < cells.end ? gap : 0;
+	}
+	if (!stars)
+		*inside += n - 1 >= cells.first && n - 1 < cells.end ? rest - place : 0;
+	*at = bits_at(&in);
+	return bits_sound(&in);
+}
+
+/* ---- all keys ---- */
+
+/* Of a range that begins with the first row, or ends with the last, one bound is known. */
+enum range { RANGE_HEAD, RANGE_TAIL, RANGE_INSIDE };
+
+INLINE bool find_cells(struct column_reader *r, uint32_t key, uint32_t n, struct bounds rows,
+	enum range range, struct bounds *out)
+{
+	const struct bit_in in = r->places;
+	const uint16_t *counts = r->n.counts + key;
+	const uint8_t *parameters = r->parameters;
+	struct bounds asked = { range == RANGE_HEAD ? rows.end : rows.first, rows.end }, cells;
+	uint32_t rows_n = r->rows_n;
+	size_t at = bits_at(&in), was;
+
+	for (uint32_t i = 0; i < n; i++) {
+		was = at;
+		if (__builtin_expect(count_places(&in, parameters, rows_n, counts[i], asked,
+								 range == RANGE_INSIDE, &at, &cells),
+				1)) {
+			out[i].first = range == RANGE_HEAD ? 0 : cells.first;
+			out[i].end = range == RANGE_HEAD ? cells.first :
+				range == RANGE_TAIL          ? counts[i] :
+											   cells.end;
+			continue;
+		}
+		at = was;
+		if (!count_any_places(&in, parameters, rows_n, counts[i], rows, &at, &out[i]))
+			return false;
+	}
+	r->places = reader_at(&in, at);
+	return true;
+}
+
+INLINE bool sum_cells(struct column_reader *r, uint32_t key, uint32_t n, const struct bounds *cells,
+	enum range range, uint64_t *out)
+{
+	const struct bit_in in = r->bits;
+	const uint16_t *counts = r->n.counts + key;
+	const uint64_t *rests = r->n.rests + key;
+	size_t at = bits_at(&in), was;
+	struct bounds asked, more;
+
+	for (uint32_t i = 0; i < n; i++) {
+		uint64_t rest = rests[i];
+
+		out[i] = (cells[i].end - cells[i].first) * (rest + 1);
+		if (rest == 0 || counts[i] <= 1)
+			continue;
+		out[i] = cells[i].end - cells[i].first;
+		was = at;
+		asked = cells[i];
+		if (range == RANGE_HEAD)
+			asked.first = asked.end;
+		if (__builtin_expect(rest < QUICK_REST &&
+					sum_rests(
+						&in, counts[i], (uint32_t)rest, asked, range == RANGE_INSIDE, &at, &more),
+				1)) {
+			out[i] += range == RANGE_HEAD ? more.first :
+				range == RANGE_TAIL       ? (uint32_t)rest - more.first :
+											more.end - more.first;
+			continue;
+		}
+		at = was;
+		if (!sum_any_rests(&in, counts[i], rest, cells[i], &at, &rest))
+			return false;
+		out[i] += rest;
+	}
+	r->bits = reader_at(&in, at);
+	return true;
+}
+
+INLINE bool sums(
+	struct column_reader *r, uint32_t key, uint32_t n, struct bounds rows, uint64_t *out)
+{
+	struct bounds cells[CHUNK_BATCH];
+
+	if (rows.first == 0)
+		return find_cells(r, key, n, rows, RANGE_HEAD, cells) &&
+			sum_cells(r, key, n, cells, RANGE_HEAD, out);
+	if (rows.end == r->rows_n)
+		return find_cells(r, key, n, rows, RANGE_TAIL, cells) &&
+			sum_cells(r, key, n, cells, RANGE_TAIL, out);
+	return find_cells(r, key, n, rows, RANGE_INSIDE, cells) &&
+		sum_cells(r, key, n, cells, RANGE_INSIDE, out);
+}
+
+#ifdef __x86_64__
+/* Shifts by what is in any register. */
+__attribute__((target("bmi,bmi2"))) static bool sums_bmi2(
+	struct column_reader *r, uint32_t key, uint32_t n, struct bounds rows, uint64_t *out)
+{
+	return sums(r, key, n, rows, out);
+}
+#endif
+
+bool column_reader_sums(
+	struct column_reader *r, uint32_t key, uint32_t n, uint32_t from, uint32_t to, uint64_t *out)
+{
+	const struct bounds rows = { from, to };
+
+#ifdef __x86_64__
+	if (__builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2"))
+		return sums_bmi2(r, key, n, rows, out);
+#endif
+	return sums(r, key, n, rows, out);
+}

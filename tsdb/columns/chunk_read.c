@@ -1,0 +1,427 @@
+#include "tsdb/columns/chunk_internal.h"
+#include "tsdb/symbols/segvec.h"
+
+/*
+ * Cells of a chunk one by one: rows as they went in, and the check of all that a chunk says.
+ */
+
+static void know_parameters(struct chunk *c, uint32_t n)
+{
+	if (c->parameters_of == n)
+		return;
+	for (uint32_t m = 1; m <= n / 2; m++)
+		c->parameters[m] = (uint8_t)subset_parameter(n, m);
+	c->parameters_of = n;
+}
+
+static enum err_code open_varints(
+	struct chunk *c, const struct section *s, unsigned room, struct cursor *out, struct err *err)
+{
+	const unsigned char *bytes;
+	enum err_code rc = chunk_section(c, s, room, &bytes, err);
+
+	if (!rc)
+		*out = cursor_of((struct str){ (const char *)bytes, s->raw });
+	return rc;
+}
+
+enum err_code column_reader_open(
+	struct chunk *c, uint32_t column, struct column_reader *out, struct err *err)
+{
+	const struct chunk_column *own = &c->columns[column], *col = own;
+	const struct section *places = &c->columns[own->places].sections[SECTION_PLACES];
+	const unsigned char *bytes;
+	enum err_code rc;
+
+	out->like = own->like != column;
+	if (out->like) {
+		column = own->like;
+		col = &c->columns[column];
+		if ((rc = open_varints(c, &own->sections[SECTION_VALUES], ROOM_SECTIONS + SECTION_VALUES,
+				 &out->raw, err)))
+			return rc;
+	}
+	out->coding = col->coding;
+	out->rows_n = c->rows_n - !!(col->coding & COLUMN_LEVELS);
+	know_parameters(c, out->rows_n);
+	out->parameters = c->parameters;
+	if ((rc = chunk_counts(c, column, &out->n, err)) ||
+		(rc = chunk_section(c, places, ROOM_SECTIONS + SECTION_PLACES, &bytes, err)))
+		return rc;
+	out->places = bits_open(bytes, places->raw);
+	out->units = NULL;
+	if (own->coding & COLUMN_SCALED &&
+		(rc = chunk_units(c, (uint32_t)(own - c->columns), &out->n, &out->units, err)))
+		return rc;
+	if ((rc = open_varints(c, &col->sections[SECTION_VALUES],
+			 out->like ? ROOM_REF_VALUES : ROOM_SECTIONS + SECTION_VALUES, &out->values, err)))
+		return rc;
+	out->bits = bits_open(out->values.at, col->sections[SECTION_VALUES].raw);
+	return ERR_OK;
+}
+
+bool column_reader_places(struct column_reader *r, uint32_t m, uint16_t *out)
+{
+	uint32_t n = r->rows_n, coded = m > n / 2 ? n - m : m, i = 0, next = 0;
+	unsigned k = r->parameters[coded];
+	uint64_t at = 0;
+
+	for (uint32_t j = 1; j <= coded; j++, at++) {
+		if (at >= n)
+			return false;
+		at += j < coded ? bits_take_gap(&r->places, k) : bits_take_below(&r->places, n - at);
+		if (at >= n)
+			return false;
+		if (coded == m) {
+			out[i++] = (uint16_t)at;
+		} else {
+			while (next < at)
+				out[i++] = (uint16_t)next++;
+			next++;
+		}
+	}
+	while (coded != m && next < n)
+		out[i++] = (uint16_t)next++;
+	return true;
+}
+
+bool column_reader_done(const struct column_reader *r)
+{
+	if (!bits_at_end(&r->places))
+		return false;
+	if (r->like && (r->raw.bad || r->raw.at != r->raw.end))
+		return false;
+	if ((r->coding & COLUMN_CODING) == COLUMN_COUNTED)
+		return bits_at_end(&r->bits);
+	return !r->values.bad && r->values.at == r->values.end;
+}
+
+/* n values that are at least 1, with this rest. */
+static bool take_counted(struct bit_in *in, uint32_t n, uint64_t rest, int64_t *out)
+{
+	uint64_t places = n + rest - 1, at = 0, gap;
+	bool stars = rest <= places / 2;
+	uint64_t m = stars ? rest : n - 1;
+	unsigned k;
+
+	for (uint32_t i = 0; i < n; i++)
+		out[i] = 1;
+	if (n == 1)
+		out[0] += (int64_t)rest;
+	if (rest == 0 || n <= 1)
+		return true;
+	k = subset_parameter(places, m);
+	for (uint64_t i = 0; i < m; i++) {
+		/* at counts the other kind: cells passed, or stars given away. */
+		uint64_t left = (stars ? n - 1 : rest) - at;
+
+		gap = i + 1 < m ? bits_take_gap(in, k) : bits_take_below(in, left + 1);
+		if (gap > left)
+			return false;
+		at += gap;
+		out[stars ? at : i] += (int64_t)(stars ? 1 : gap);
+	}
+	if (!stars)
+		out[n - 1] += (int64_t)(rest - at);
+	return true;
+}
+
+bool column_reader_cells(struct column_reader *r, uint32_t key, uint16_t *places, int64_t *values)
+{
+	uint32_t n = r->n.counts[key];
+	const struct key_unit *u;
+	uint64_t sum = 0, was = 0, is;
+
+	if (!column_reader_places(r, n, places))
+		return false;
+	if ((r->coding & COLUMN_CODING) == COLUMN_COUNTED) {
+		if (!take_counted(&r->bits, n, r->n.rests[key], values))
+			return false;
+	} else {
+		if (r->coding & COLUMN_LEVELS)
+			n += r->n.rests[key] != 0;
+		for (uint32_t i = 0; i < n; i++)
+			values[i] = column_reader_value(r);
+	}
+	if (!r->units || n == 0)
+		return true;
+	u = &r->units[key];
+	for (uint32_t i = 0; i < n && r->like && !u->unit; i++)
+		values[i] = unzigzag(cursor_varint(&r->raw));
+	for (uint32_t i = 0; i < n && u->unit; i++) {
+		sum += (uint64_t)values[i];
+		is = unit_times(u, sum);
+		values[i] = (int64_t)(is - was);
+		was = is;
+	}
+	return true;
+}
+
+/* ---- rows ---- */
+
+struct unpacking {
+	struct chunk *c;
+	uint64_t *present; /* per key a bit per row */
+	size_t words; /* per key */
+	uint32_t at[CHUNK_ROWS_MAX]; /* entries of each row so far */
+	/* Of the key in hand: rows with values that are not 0, ascending, and by row the values. */
+	uint16_t places[CHUNK_ROWS_MAX];
+	uint32_t n;
+	int64_t values[CHUNK_ROWS_MAX];
+	/* As read. Not on the stack: the compiler would clear them for each key. */
+	uint16_t cell_places[CHUNK_ROWS_MAX];
+	int64_t cells[CHUNK_ROWS_MAX];
+	uint64_t totals[CHUNK_ROWS_MAX];
+	struct cursor sums;
+	struct row *rows;
+};
+
+/* The cells of the next key into places and values; those of levels in each row until the next. */
+static bool take_key(struct unpacking *u, struct column_reader *r, uint32_t key, uint64_t factor)
+{
+	const uint16_t *places = u->cell_places;
+	const int64_t *cells = u->cells, *cell = cells;
+	uint32_t n = r->n.counts[key], at = 0, until;
+	uint64_t level = 0;
+
+	if (!column_reader_cells(r, key, u->cell_places, u->cells))
+		return false;
+	u->n = 0;
+	if (!(r->coding & COLUMN_LEVELS)) {
+		for (uint32_t i = 0; i < n; i++) {
+			u->places[u->n] = places[i];
+			u->values[places[i]] = (int64_t)((uint64_t)cells[i] * factor);
+			u->n += cells[i] != 0; /* of one like another it may be */
+		}
+		return true;
+	}
+	if (r->n.rests[key])
+		level = (uint64_t)*cell++;
+	for (uint32_t i = 0; i <= n; i++) {
+		until = i < n ? places[i] + 1u : u->c->rows_n;
+		for (; at < until; at++) {
+			u->places[u->n] = (uint16_t)at;
+			u->values[at] = (int64_t)(level * factor);
+			u->n += u->values[at] != 0;
+		}
+		level += i < n ? (uint64_t)cell[i] : 0;
+	}
+	return true;
+}
+
+/* Reads a column of its own cells; each(key) is told of the values, which are then 0 again. */
+static enum err_code each_key(struct unpacking *u, uint32_t column,
+	bool (*each)(struct unpacking *u, uint32_t column, uint32_t key), struct err *err)
+{
+	struct chunk *c = u->c;
+	uint32_t base = c->columns[column].base;
+	struct column_reader r;
+	enum err_code rc;
+
+	if (c->columns[base].coding == COLUMN_ZERO)
+		return ERR_OK;
+	if ((rc = column_reader_open(c, base, &r, err)))
+		return rc;
+	for (uint32_t k = 0; k < c->keys_n; k++) {
+		if (!take_key(u, &r, k, c->columns[column].factor) || !each(u, column, k))
+			return chunk_corrupt(err, "bad cells");
+		for (uint32_t i = 0; i < u->n; i++)
+			u->values[u->places[i]] = 0;
+	}
+	return column_reader_done(&r) ? ERR_OK : chunk_corrupt(err, "bad cells");
+}
+
+static bool mark_present(struct unpacking *u, uint32_t column, uint32_t key)
+{
+	uint64_t *present = u->present + key * u->words;
+
+	for (uint32_t i = 0; i < u->n; i++) {
+		uint64_t bit = UINT64_C(1) << (u->places[i] & 63);
+
+		/* Entries that are all 0 are listed where nothing else is. */
+		if (column == u->c->columns_n && present[u->places[i] / 64] & bit)
+			return false;
+		present[u->places[i] / 64] |= bit;
+	}
+	return true;
+}
+
+/* Which keys each row has, and as many as its head says; every key in one row at least. */
+static enum err_code find_present(struct unpacking *u, struct err *err)
+{
+	struct chunk *c = u->c;
+	enum err_code rc = ERR_OK;
+
+	u->words = (c->rows_n + 63) / 64;
+	u->present = chunk_room(c, ROOM_PRESENT, (c->keys_n * u->words + 1) * sizeof(*u->present));
+	if (!u->present)
+		return chunk_nomem(err);
+	memset(u->present, 0, c->keys_n * u->words * sizeof(*u->present));
+	for (uint32_t k = 0; !rc && k <= c->columns_n; k++)
+		if (c->columns[k].base == k)
+			rc = each_key(u, k, mark_present, err);
+	if (rc)
+		return rc;
+	memset(u->at, 0, sizeof(u->at));
+	for (uint32_t k = 0; k < c->keys_n; k++) {
+		uint64_t any = 0;
+
+		for (size_t w = 0; w < u->words; w++) {
+			uint64_t set = u->present[k * u->words + w];
+
+			any |= set;
+			for (; set; set &= set - 1)
+				u->at[w * 64 + (unsigned)__builtin_ctzll(set)]++;
+		}
+		if (!any)
+			return chunk_corrupt(err, "an entry of no row");
+	}
+	for (uint32_t r = 0; r < c->rows_n; r++)
+		if (u->at[r] != c->rows[r].n)
+			return chunk_corrupt(err, "wrong number of entries");
+	return ERR_OK;
+}
+
+/* Rows with room for their arrays. */
+static enum err_code lay_out(struct unpacking *u, struct err *err)
+{
+	struct chunk *c = u->c;
+	size_t n = (size_t)c->samples_n, at = 0;
+	bool labels = c->key_sets;
+	uint32_t *ids;
+	int64_t *values;
+
+	u->rows = chunk_room(c, ROOM_UNPACKED, ((size_t)c->rows_n + 1) * sizeof(*u->rows));
+	ids = chunk_room(c, ROOM_UNPACKED_IDS, (n + 1) * (labels ? 2 : 1) * sizeof(*ids));
+	values = chunk_room(c, ROOM_UNPACKED_VALUES, (n * c->columns_n + 1) * sizeof(*values));
+	if (!u->rows || !ids || !values)
+		return chunk_nomem(err);
+	memset(values, 0, n * c->columns_n * sizeof(*values));
+	for (uint32_t r = 0; r < c->rows_n; at += c->rows[r++].n)
+		u->rows[r] = (struct row){ .header = c->rows[r].header,
+			.interval_ns = c->interval_ns,
+			.time_nanos = c->rows[r].time_nanos,
+			.duration_nanos = c->rows[r].duration_nanos,
+			.period = c->rows[r].period,
+			.n = c->rows[r].n,
+			.columns_n = c->columns_n,
+			.stacks = ids + at,
+			.label_sets = labels ? ids + n + at : NULL,
+			.values = values + at * c->columns_n };
+	memset(u->at, 0, sizeof(u->at));
+	for (uint32_t k = 0; k < c->keys_n; k++)
+		for (size_t w = 0; w < u->words; w++)
+			for (uint64_t set = u->present[k * u->words + w]; set; set &= set - 1) {
+				uint32_t r = (uint32_t)(w * 64 + (unsigned)__builtin_ctzll(set));
+				size_t i = (size_t)(u->rows[r].stacks - ids) + u->at[r]++;
+
+				ids[i] = c->key_stacks[k];
+				if (labels)
+					ids[n + i] = c->key_sets[k];
+			}
+	return ERR_OK;
+}
+
+static bool put_values(struct unpacking *u, uint32_t column, uint32_t key)
+{
+	int64_t *all = u->c->rooms[ROOM_UNPACKED_VALUES].at;
+
+	for (size_t w = 0; w < u->words; w++)
+		for (uint64_t set = u->present[key * u->words + w]; set; set &= set - 1) {
+			uint32_t r = (uint32_t)(w * 64 + (unsigned)__builtin_ctzll(set));
+			const struct row *row = &u->rows[r];
+
+			all[row->values - all + (ptrdiff_t)((size_t)column * row->n + u->at[r]++)] =
+				u->values[r];
+		}
+	return true;
+}
+
+enum err_code chunk_unpack(struct chunk *c, const struct row **rows, struct err *err)
+{
+	struct unpacking u = { .c = c };
+	enum err_code rc;
+
+	if ((rc = chunk_ids(c, err)) || (rc = find_present(&u, err)) || (rc = lay_out(&u, err)))
+		return rc;
+	for (uint32_t k = 0; !rc && k < c->columns_n; k++) {
+		memset(u.at, 0, sizeof(u.at));
+		rc = each_key(&u, k, put_values, err);
+	}
+	if (!rc)
+		*rows = u.rows;
+	return rc;
+}
+
+/* ---- checks and marks ---- */
+
+static bool check_key(struct unpacking *u, uint32_t column, uint32_t key)
+{
+	const struct chunk_column *col = &u->c->columns[column];
+	__int128 sum = 0, said;
+	uint64_t v;
+
+	for (uint32_t i = 0; i < u->n; i++) {
+		u->totals[u->places[i]] += (uint64_t)u->values[u->places[i]];
+		sum += u->values[u->places[i]];
+	}
+	if (!(col->coding & COLUMN_SUMS) || !u->n)
+		return true;
+	v = cursor_varint(&u->sums);
+	said = col->coding & COLUMN_SIGNED ? unzigzag(v) : (int64_t)v;
+	return said * (__int128)col->factor == sum;
+}
+
+static enum err_code check_column(struct unpacking *u, uint32_t column, struct err *err)
+{
+	struct chunk *c = u->c;
+	const struct chunk_column *col = &c->columns[column];
+	const struct section *s = &col->sections[SECTION_SUMS];
+	const unsigned char *bytes;
+	enum err_code rc;
+
+	u->sums = (struct cursor){ 0 };
+	if (col->coding & COLUMN_SUMS) {
+		if ((rc = chunk_section(c, s, ROOM_SECTIONS + SECTION_SUMS, &bytes, err)))
+			return rc;
+		u->sums = cursor_of((struct str){ (const char *)bytes, s->raw });
+	}
+	memset(u->totals, 0, sizeof(u->totals));
+	if ((rc = each_key(u, column, check_key, err)))
+		return rc;
+	if (u->sums.bad || u->sums.at != u->sums.end)
+		return chunk_corrupt(err, "bad sums");
+	for (uint32_t r = 0; r < c->rows_n; r++)
+		if (u->totals[r] != (uint64_t)col->totals[r])
+			return chunk_corrupt(err, "wrong total");
+	return ERR_OK;
+}
+
+enum err_code chunk_check(struct chunk *c, struct err *err)
+{
+	struct unpacking u = { .c = c };
+	enum err_code rc;
+
+	if ((rc = chunk_ids(c, err)) || (rc = find_present(&u, err)))
+		return rc;
+	for (uint32_t k = 0; !rc && k < c->columns_n; k++)
+		rc = check_column(&u, k, err);
+	return rc;
+}
+
+enum err_code chunk_mark_ids(
+	struct chunk *c, struct bits *stacks, struct bits *label_sets, struct err *err)
+{
+	enum err_code rc = chunk_ids(c, err);
+
+	if (rc || c->keys_n == 0)
+		return rc;
+	if ((stacks && !bits_reserve(stacks, c->stack_max)) ||
+		(label_sets && !bits_reserve(label_sets, c->set_max)))
+		return chunk_nomem(err);
+	for (uint32_t k = 0; stacks && k < c->keys_n; k++)
+		bits_set(stacks, c->key_stacks[k]);
+	for (uint32_t k = 0; label_sets && k < c->keys_n; k++)
+		bits_set(label_sets, c->key_sets ? c->key_sets[k] : 0);
+	return ERR_OK;
+}

@@ -1,0 +1,357 @@
+#include <stdlib.h>
+
+#include "tsdb/columns/chunk_internal.h"
+
+/*
+ * Finds the units of scaled columns (chunk_internal.h). A key's sums over its cells (of levels: its
+ * levels), each above the number of events till there, lie on a line that was cut to integers:
+ * sum <= phase + number x unit < sum + 1. The units that allow a phase are a range, as constraints
+ * are linear; a slot's unit is the one of fewest bits in all ranges of its keys. Keys that do not
+ * fit have a unit of their own, or none.
+ */
+
+#define UNIT_ONE (UINT64_C(1) << UNIT_BITS)
+#define SUM_MAX (INT64_C(1) << 60)
+#define GUESS_MIN 8 /* smaller units cannot be told from values by rounding */
+
+bool scale_open(struct scale *s, uint32_t keys_n)
+{
+	size_t n = (size_t)keys_n + 1;
+
+	s->units = malloc(n * sizeof(*s->units));
+	s->low = malloc(n * sizeof(*s->low));
+	s->high = malloc(n * sizeof(*s->high));
+	s->guess = malloc(n * sizeof(*s->guess));
+	return s->units && s->low && s->high && s->guess;
+}
+
+void scale_close(struct scale *s)
+{
+	free(s->units);
+	free(s->low);
+	free(s->high);
+	free(s->guess);
+	buf_release(&s->codes);
+	buf_release(&s->phases.bytes);
+}
+
+/* ---- lines ---- */
+
+/* Phases that a unit allows. Else which way the unit has to go: 1, -1; 0: no unit will do. */
+static bool fits(const struct scale *s, uint64_t unit, uint64_t *low, uint64_t *high, int *way)
+{
+	__int128 from = 0, to = (__int128)UNIT_ONE - 1;
+	int64_t from_n = 0, to_n = 0;
+
+	for (uint32_t i = 0; i < s->n; i++) {
+		__int128 over = ((__int128)s->sums[i] << UNIT_BITS) -
+			(__int128)s->numbers[i] * (__int128)unit;
+
+		if (over > from) {
+			from = over;
+			from_n = s->numbers[i];
+		}
+		over += (__int128)UNIT_ONE - 1;
+		if (over < to) {
+			to = over;
+			to_n = s->numbers[i];
+		}
+	}
+	*way = from_n > to_n ? 1 : from_n < to_n ? -1 : 0;
+	*low = (uint64_t)from;
+	*high = (uint64_t)to;
+	return from <= to;
+}
+
+/* The range [*low, *high] to the units in it that fit. */
+static bool narrow(const struct scale *s, uint64_t *low, uint64_t *high)
+{
+	uint64_t from, to, a, b, x = 0, y, most = 0, p, q;
+	__int128 least, last;
+	bool found = false;
+	int way;
+
+	if (fits(s, *low, &p, &q, &way) && fits(s, *high, &p, &q, &way))
+		return true;
+	for (uint32_t i = 1; i < s->n; i++)
+		most = s->numbers[i] > s->numbers[most] ? i : most;
+	least = ((__int128)s->sums[most] - 1) * UNIT_ONE / s->numbers[most];
+	last = ((__int128)s->sums[most] + 1) * UNIT_ONE / s->numbers[most];
+	from = least < (__int128)*low ? *low : (uint64_t)least;
+	to = last > (__int128)*high ? *high : (uint64_t)last;
+	for (a = from, b = to; !found && a <= b;) {
+		x = a + (b - a) / 2;
+		found = fits(s, x, &p, &q, &way);
+		if (found || way == 0)
+			break;
+		if (way > 0)
+			a = x + 1;
+		else if (x == 0)
+			return false;
+		else
+			b = x - 1;
+	}
+	if (!found)
+		return false;
+	for (a = from, b = x; a < b;) {
+		y = a + (b - a) / 2;
+		if (fits(s, y, &p, &q, &way))
+			b = y;
+		else
+			a = y + 1;
+	}
+	*low = a;
+	for (a = x, b = to; a < b;) {
+		y = b - (b - a) / 2;
+		if (fits(s, y, &p, &q, &way))
+			a = y;
+		else
+			b = y - 1;
+	}
+	*high = a;
+	return true;
+}
+
+/* Of [low, high] the number with the most zeros at its end. */
+static uint64_t simplest(uint64_t low, uint64_t high)
+{
+	unsigned bits;
+
+	if (low == 0 || low >= high)
+		return low;
+	/* Below the highest bit in which low - 1 and high differ, all can be 0. */
+	bits = bit_length((low - 1) ^ high) - 1;
+	return high >> bits << bits;
+}
+
+/* ---- points ---- */
+
+/* Those of a key's cells; false: they are not such that a unit could be found. */
+static bool take_points(
+	struct scale *s, const struct column_in *in, const int64_t *numbers, uint32_t key, bool levels)
+{
+	int64_t sum = 0, number = 0;
+
+	s->n = 0;
+	for (size_t i = in->starts[key]; i < in->starts[key + 1]; i++) {
+		int64_t v = in->values[i], n = numbers[i];
+
+		if (n == 0)
+			continue;
+		if (v < 0 || n < 0 || v > SUM_MAX || n > SUM_MAX)
+			return false;
+		sum = levels ? v : sum + v;
+		number = levels ? n : number + n;
+		if (sum > SUM_MAX || number > SUM_MAX)
+			return false;
+		if (s->n && levels && sum == s->sums[s->n - 1] && number == s->numbers[s->n - 1])
+			continue;
+		s->sums[s->n] = sum;
+		s->numbers[s->n++] = number;
+	}
+	return s->n != 0;
+}
+
+static uint64_t rounded(uint64_t v, uint64_t by)
+{
+	return (v + by / 2) / by;
+}
+
+/* The smallest cell, and of levels the smallest difference too, as 1 is the smallest number. */
+static uint64_t smallest(const struct column_in *in, uint32_t key, bool levels)
+{
+	uint64_t least = UINT64_MAX, was = 0, v, by;
+
+	for (size_t i = in->starts[key]; i < in->starts[key + 1]; i++) {
+		if (in->values[i] == 0)
+			continue;
+		if (in->values[i] < 0)
+			return 0;
+		v = (uint64_t)in->values[i];
+		least = v < least ? v : least;
+		by = v > was ? v - was : was - v;
+		if (levels && was && by && by < least)
+			least = by;
+		was = v;
+	}
+	return least;
+}
+
+static void number_cells(const struct column_in *in, uint32_t key, uint64_t guess)
+{
+	for (size_t i = in->starts[key]; i < in->starts[key + 1]; i++)
+		in->numbers[i] = guess == 0 || in->values[i] <= 0 || in->values[i] > SUM_MAX ?
+			in->values[i] :
+			(int64_t)rounded((uint64_t)in->values[i], guess);
+}
+
+/* Numbers of all cells. Small ones are sure, and tell the unit well enough for the larger. */
+static bool guess_numbers(struct scale *s, const struct column_in *in, bool levels)
+{
+	uint64_t *numbers = s->low, *sums = s->high, v;
+	bool any = false;
+
+	for (uint32_t k = 0; k < in->keys_n; k++) {
+		s->guess[k] = UINT64_MAX;
+		numbers[k] = sums[k] = 0;
+	}
+	for (uint32_t k = 0; k < in->keys_n; k++) {
+		v = smallest(in, k, levels);
+		if (v < s->guess[in->slots[k]])
+			s->guess[in->slots[k]] = v;
+	}
+	for (uint32_t k = 0; k < in->keys_n; k++) {
+		uint32_t slot = in->slots[k];
+		uint64_t guess = s->guess[slot];
+
+		if (guess < GUESS_MIN || guess == UINT64_MAX)
+			continue;
+		for (size_t i = in->starts[k]; i < in->starts[k + 1]; i++) {
+			v = rounded((uint64_t)in->values[i], guess);
+			if (v <= guess / 8 && sums[slot] < (uint64_t)SUM_MAX) {
+				numbers[slot] += v;
+				sums[slot] += (uint64_t)in->values[i];
+			}
+		}
+	}
+	for (uint32_t k = 0; k < in->keys_n; k++) {
+		uint32_t slot = in->slots[k];
+
+		v = numbers[slot] ? rounded(sums[slot], numbers[slot]) : 0;
+		s->guess[k] = slot == k ? v : s->guess[slot];
+		number_cells(in, k, s->guess[k]);
+		any |= v > 1;
+	}
+	return any;
+}
+
+/* ---- units ---- */
+
+static bool set_unit(struct scale *s, uint32_t key, uint64_t unit)
+{
+	uint64_t low, high;
+	int way;
+
+	if (unit == 0 || unit > UNIT_MAX || !fits(s, unit, &low, &high, &way))
+		return false;
+	s->units[key] = (struct key_unit){ unit, simplest(low, high) };
+	return true;
+}
+
+/* A key that its slot's unit does not fit. */
+static bool set_own(struct scale *s, const struct column_in *in, uint32_t key, bool levels)
+{
+	uint64_t low = 1, high = UNIT_MAX;
+	const int64_t *numbers = in->others;
+
+	if (!numbers) {
+		uint64_t guess = smallest(in, key, levels);
+
+		if (guess < GUESS_MIN || guess == UINT64_MAX)
+			return false;
+		number_cells(in, key, guess);
+		numbers = in->numbers;
+	}
+	return take_points(s, in, numbers, key, levels) && narrow(s, &low, &high) &&
+		set_unit(s, key, simplest(low, high));
+}
+
+/* The ranges of the slots by all of their keys. */
+static void find_ranges(
+	struct scale *s, const struct column_in *in, const int64_t *numbers, bool levels)
+{
+	for (uint32_t k = 0; k < in->keys_n; k++) {
+		s->low[k] = 1;
+		s->high[k] = UNIT_MAX;
+	}
+	for (uint32_t k = 0; k < in->keys_n; k++)
+		if (take_points(s, in, numbers, k, levels))
+			(void)narrow(s, &s->low[in->slots[k]], &s->high[in->slots[k]]);
+}
+
+static void put_phase(struct bit_out *o, uint64_t phase)
+{
+	unsigned bits = phase ? UNIT_BITS - (unsigned)__builtin_ctzll(phase) : 0;
+
+	bits_put(o, UINT64_C(1) << bits, bits + 1);
+	if (bits)
+		bits_put(o, phase >> (UNIT_BITS - bits) >> 1, bits - 1);
+}
+
+/* Units of keys as bytes; last by slot is s->low. */
+static void put_units(struct scale *s, const struct column_in *in, const int64_t *numbers)
+{
+	buf_clear(&s->codes);
+	bits_clear_out(&s->phases);
+	memset(s->low, 0, in->keys_n * sizeof(*s->low));
+	for (uint32_t k = 0; k < in->keys_n; k++) {
+		uint64_t unit = s->units[k].unit, *last = &s->low[in->slots[k]];
+		bool any = false;
+		unsigned shift;
+
+		for (size_t i = in->starts[k]; i < in->starts[k + 1] && !any; i++)
+			any = numbers[i] != 0;
+		if (!any)
+			continue;
+		if (unit == 0) {
+			buf_add_varint(&s->codes, UNIT_NONE);
+			continue;
+		}
+		if (unit == *last) {
+			buf_add_varint(&s->codes, UNIT_AS_BEFORE);
+		} else {
+			shift = (unsigned)__builtin_ctzll(unit);
+			buf_add_varint(&s->codes, UNIT_SHIFTED + shift);
+			buf_add_varint(&s->codes, unit >> shift);
+			*last = unit;
+		}
+		put_phase(&s->phases, s->units[k].phase);
+	}
+	bits_finish(&s->phases);
+}
+
+bool scale_own(struct scale *s, const struct column_in *in, bool levels)
+{
+	uint32_t scaled = 0;
+	struct column_in own = *in;
+
+	own.others = NULL;
+	if (!guess_numbers(s, in, levels))
+		return false;
+	find_ranges(s, in, in->numbers, levels);
+	for (uint32_t k = 0; k < in->keys_n; k++) {
+		uint64_t unit = simplest(s->low[in->slots[k]], s->high[in->slots[k]]);
+
+		s->units[k] = (struct key_unit){ 0 };
+		if (!(take_points(s, in, in->numbers, k, levels) && set_unit(s, k, unit)) &&
+			!set_own(s, &own, k, levels))
+			number_cells(in, k, 0);
+		/* Every cell has a number other than 0, or the key has none. */
+		for (size_t i = in->starts[k]; i < in->starts[k + 1]; i++)
+			if (in->values[i] && !in->numbers[i]) {
+				s->units[k].unit = 0;
+				number_cells(in, k, 0);
+				break;
+			}
+		scaled += s->units[k].unit != 0;
+	}
+	put_units(s, in, in->numbers);
+	return scaled > in->keys_n / 4;
+}
+
+bool scale_like(struct scale *s, const struct column_in *in, bool levels)
+{
+	for (size_t i = 0; i < in->starts[in->keys_n]; i++)
+		if (in->values[i] && !in->others[i])
+			return false;
+	find_ranges(s, in, in->others, levels);
+	for (uint32_t k = 0; k < in->keys_n; k++) {
+		uint64_t unit = simplest(s->low[in->slots[k]], s->high[in->slots[k]]);
+
+		s->units[k] = (struct key_unit){ 0 };
+		if (!(take_points(s, in, in->others, k, levels) && set_unit(s, k, unit)))
+			(void)set_own(s, in, k, levels);
+	}
+	put_units(s, in, in->others);
+	return true;
+}

@@ -1,0 +1,60 @@
+/*
+ * Row: one profile of one series in bytes: stacks and label sets as ids, a column of values per
+ * sample type.
+ *
+ * A row is parsed first (its fields and where its columns are), then what is wanted of it is
+ * decoded: totals cost nothing, one column costs that column and the ids.
+ *
+ * Errors:  ERR_CORRUPT from any bytes that row_encode did not make (nothing is read outside them);
+ *          ERR_LIMIT "total of column N exceeds 64 bits"; ERR_NOMEM.
+ * Threads: values; no sharing.
+ * Source:  tsdb/FORMAT.md, "Rows".
+ */
+#ifndef TSDB_COLUMNS_ROW_H
+#define TSDB_COLUMNS_ROW_H
+
+#include "base/err.h"
+#include "base/str.h"
+
+#define ROW_COLUMNS_MAX 64u
+
+/* As it goes in. Ids ascend by (stack, label set); equal ones may follow each other. */
+struct row {
+	uint32_t header;
+	int64_t interval_ns, time_nanos, duration_nanos, period;
+	uint32_t n, columns_n;
+	const uint32_t *stacks;
+	const uint32_t *label_sets; /* NULL: all 0 */
+	const int64_t *values; /* column c of entry i: values[c * n + i] */
+	uint32_t epoch; /* that the ids are of; 0 where nobody asks */
+};
+
+struct row_column {
+	uint64_t factor;
+	int64_t total;
+	uint8_t coding;
+	const unsigned char *at, *end;
+};
+
+struct row_view {
+	uint32_t epoch, header;
+	int64_t interval_ns, time_nanos, duration_nanos, period;
+	uint32_t n, columns_n;
+	struct str stacks, label_sets; /* label_sets empty: all 0 */
+	struct row_column columns[ROW_COLUMNS_MAX];
+};
+
+/* ts_ns is the row's own time, which the key has; times in the row are relative to it. */
+MUST_CHECK enum err_code row_encode(
+	const struct row *r, int64_t ts_ns, struct buf *out, struct err *err);
+MUST_CHECK enum err_code row_parse(
+	struct str bytes, int64_t ts_ns, struct row_view *out, struct err *err);
+/* The epoch alone; false: the bytes are no row. */
+bool row_epoch(struct str bytes, uint32_t *epoch);
+/* Arrays of n; label_sets may be NULL when not wanted. */
+MUST_CHECK enum err_code row_ids(
+	const struct row_view *v, uint32_t *stacks, uint32_t *label_sets, struct err *err);
+MUST_CHECK enum err_code row_values(
+	const struct row_view *v, uint32_t column, int64_t *values, struct err *err);
+
+#endif

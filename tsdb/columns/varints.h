@@ -1,0 +1,30 @@
+/*
+ * Varints in batches, and what is made of them in the same loop: for rows and rollups.
+ *
+ * Threads: any.
+ */
+#ifndef TSDB_COLUMNS_VARINTS_H
+#define TSDB_COLUMNS_VARINTS_H
+
+#include <endian.h>
+
+#include "base/str.h"
+
+#define VARINTS_HIGH_BITS UINT64_C(0x8080808080808080)
+
+/* Eight bytes, the first lowest. */
+static inline uint64_t varints_load8(const unsigned char *p)
+{
+	uint64_t w;
+
+	memcpy(&w, p, sizeof(w));
+	return le64toh(w);
+}
+
+/* Running sums of n gaps, from *from, which is the last one then. False: cut short, or beyond 32
+ * bits. */
+bool varints_sums(struct cursor *in, uint32_t n, uint32_t *out, uint64_t *from);
+/* n values times the factor, which wrap; negative: they are zigzag. False: cut short. */
+bool varints_values(struct cursor *in, uint32_t n, uint64_t factor, bool negative, int64_t *out);
+
+#endif

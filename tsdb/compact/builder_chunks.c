@@ -1,0 +1,215 @@
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/map.h"
+#include "tsdb/compact/builder_internal.h"
+
+/* Rows into chunks. */
+
+static bool is_first_of_type(const struct sym_header *h, uint32_t column)
+{
+	const struct sym_type *t = &h->types[column];
+
+	for (uint32_t i = 0; i < column; i++)
+		if (h->types[i].type == t->type && h->types[i].unit == t->unit &&
+			(h->types[i].kind == KIND_DELTA) == (t->kind == KIND_DELTA))
+			return false;
+	return true;
+}
+
+static uint64_t mix(uint64_t h, uint64_t v)
+{
+	return hash_u64(h ^ v) + UINT64_C(0x9e3779b97f4a7c15);
+}
+
+void check_row(struct series_check *c, const struct partition *p, int64_t ts_ns,
+	const struct row *row, const int64_t *totals)
+{
+	const struct sym_header *h = sym_header(p, row->header);
+	uint64_t sum = mix(1, (uint64_t)ts_ns);
+
+	sum = mix(sum, (uint64_t)row->interval_ns);
+	sum = mix(sum, (uint64_t)row->time_nanos);
+	sum = mix(sum, (uint64_t)row->duration_nanos);
+	sum = mix(sum, (uint64_t)row->period);
+	sum = mix(sum, row->n);
+	for (uint32_t i = 0; i < row->columns_n; i++) {
+		sum = mix(sum, (uint64_t)totals[i]);
+		/* Of a type that a profile has twice the first counts, as everywhere. */
+		if (i < h->types_n && is_first_of_type(h, i))
+			c->total += (unsigned __int128)(__int128)totals[i] *
+				(unsigned __int128)(__int128)(h->types[i].kind == KIND_DELTA ? 1 :
+																			   row->interval_ns);
+	}
+	c->rows++;
+	c->hash += sum;
+}
+
+void check_chunk(struct series_check *c, const struct partition *p, const struct chunk *chunk)
+{
+	const struct chunk_row *rows = chunk_rows(chunk);
+	int64_t totals[ROW_COLUMNS_MAX];
+
+	for (uint32_t i = 0; i < chunk_rows_n(chunk); i++) {
+		struct row row = { .header = rows[i].header,
+			.interval_ns = chunk_interval_ns(chunk),
+			.time_nanos = rows[i].time_nanos,
+			.duration_nanos = rows[i].duration_nanos,
+			.period = rows[i].period,
+			.n = rows[i].n,
+			.columns_n = chunk_columns_n(chunk) };
+
+		for (uint32_t k = 0; k < row.columns_n; k++)
+			totals[k] = chunk_totals(chunk, k)[i];
+		check_row(c, p, rows[i].ts_ns, &row, totals);
+	}
+}
+
+/* ---- holding rows ---- */
+
+static bool reserve_rows(struct maker *m)
+{
+	uint32_t cap = m->rows_cap ? m->rows_cap * 2 : 512;
+	int64_t *ts;
+	struct row *rows;
+
+	if (m->rows_held < m->rows_cap)
+		return true;
+	if (!(ts = realloc(m->ts, cap * sizeof(*ts))))
+		return false;
+	m->ts = ts;
+	if (!(rows = realloc(m->rows, cap * sizeof(*rows))))
+		return false;
+	m->rows = rows;
+	m->rows_cap = cap;
+	return true;
+}
+
+static const void *copy(struct arena *a, const void *from, size_t n, size_t size)
+{
+	void *to = arena_alloc_raw(a, n + 1, size);
+
+	if (to && n)
+		memcpy(to, from, n * size);
+	return to;
+}
+
+static enum err_code hold(struct maker *m, int64_t ts_ns, const struct row *row, struct err *err)
+{
+	struct arena *a = &m->rows_arena;
+	struct row own = *row;
+	size_t cells = (size_t)row->n * row->columns_n;
+
+	own.stacks = copy(a, row->stacks, row->n, sizeof(*row->stacks));
+	own.values = copy(a, row->values, cells, sizeof(*row->values));
+	if (row->label_sets)
+		own.label_sets = copy(a, row->label_sets, row->n, sizeof(*row->label_sets));
+	if (!own.stacks || !own.values || (row->label_sets && !own.label_sets) || !reserve_rows(m))
+		return err_set(err, ERR_NOMEM, "chunks: out of memory");
+	m->ts[m->rows_held] = ts_ns;
+	m->rows[m->rows_held++] = own;
+	m->cells_held += cells + row->n;
+	return ERR_OK;
+}
+
+enum err_code maker_row(
+	struct maker *m, int64_t ts_ns, const struct row *row, bool fresh, struct err *err)
+{
+	int64_t step = step_of(0, ts_ns), totals[ROW_COLUMNS_MAX];
+	enum err_code rc = ERR_OK;
+
+	if (row->columns_n > ROW_COLUMNS_MAX)
+		return err_set(err, ERR_LIMIT, "row with %" PRIu32 " columns", row->columns_n);
+	if (m->rows_held &&
+		(step != m->step_ns || fresh != m->fresh || m->cells_held >= MAKER_CELLS_MAX))
+		rc = maker_flush(m, err);
+	m->step_ns = step;
+	m->fresh = fresh;
+	for (uint32_t c = 0; c < row->columns_n; c++) {
+		uint64_t sum = 0;
+
+		for (uint32_t i = 0; i < row->n; i++)
+			sum += (uint64_t)row->values[(size_t)c * row->n + i];
+		totals[c] = (int64_t)sum;
+	}
+	if (rc || (rc = hold(m, ts_ns, row, err)))
+		return rc;
+	check_row(&m->checks[m->id], m->p, ts_ns, row, totals);
+	m->rows_n++;
+	return ERR_OK;
+}
+
+/* ---- writing ---- */
+
+static enum err_code write_chunk(
+	struct maker *m, uint32_t from, uint32_t to, const enum value_kind *kinds, struct err *err)
+{
+	enum err_code rc;
+
+	buf_clear(&m->bytes);
+	if ((rc = chunk_encode(m->ts + from, m->rows + from, to - from, kinds, &m->bytes, err)) ||
+		(rc = block_writer_chunk(m->writer, buf_str(&m->bytes), err)) || !m->fresh ||
+		(rc = chunk_parse(m->chunk, buf_str(&m->bytes), err)))
+		return rc;
+	return ladder_chunk(m->of_series, m->step_ns, m->chunk, err);
+}
+
+/* Rows [from, to) have one shape: evenly into as many chunks as they want. Rows that had to go
+ * before their step was over are not made small for it. */
+static enum err_code write_run(struct maker *m, uint32_t from, uint32_t to, struct err *err)
+{
+	const struct sym_header *h = sym_header(m->p, m->rows[from].header);
+	uint32_t columns_n = m->rows[from].columns_n, aimed;
+	enum value_kind kinds[ROW_COLUMNS_MAX];
+	uint64_t n = to - from, chunks;
+	enum err_code rc = ERR_OK;
+
+	for (uint32_t i = 0; i < columns_n; i++)
+		kinds[i] = h->types[i].kind;
+	aimed = chunk_rows_aimed(kinds, columns_n);
+	chunks = (n + aimed - 1) / aimed;
+	if (m->cells_held >= MAKER_CELLS_MAX && chunks > 1)
+		chunks = n / aimed;
+	for (uint64_t i = 0; i < chunks && !rc; i++)
+		rc = write_chunk(m, from + (uint32_t)(n * i / chunks),
+			from + (uint32_t)(n * (i + 1) / chunks), kinds, err);
+	return rc;
+}
+
+static bool same_shape(const struct maker *m, const struct row *a, const struct row *b)
+{
+	return a->interval_ns == b->interval_ns && a->columns_n == b->columns_n &&
+		sym_header_typeset(m->p, a->header) == sym_header_typeset(m->p, b->header);
+}
+
+enum err_code maker_flush(struct maker *m, struct err *err)
+{
+	enum err_code rc = ERR_OK;
+	uint32_t n = m->rows_held, from = 0;
+
+	for (uint32_t i = 1; i <= n && !rc; i++)
+		if (i == n || !same_shape(m, &m->rows[from], &m->rows[i])) {
+			rc = write_run(m, from, i, err);
+			from = i;
+		}
+	m->rows_held = 0;
+	m->cells_held = 0;
+	arena_reset(&m->rows_arena);
+	return rc;
+}
+
+enum err_code maker_chunk(struct maker *m, struct str bytes, bool fresh, struct err *err)
+{
+	enum err_code rc;
+
+	if (m->rows_held && (rc = maker_flush(m, err)))
+		return rc;
+	if ((rc = chunk_parse(m->chunk, bytes, err)) ||
+		(rc = block_writer_chunk(m->writer, bytes, err)))
+		return rc;
+	check_chunk(&m->checks[m->id], m->p, m->chunk);
+	m->rows_n += chunk_rows_n(m->chunk);
+	if (!fresh || !chunk_rows_n(m->chunk))
+		return ERR_OK;
+	return ladder_chunk(m->of_series, step_of(0, chunk_rows(m->chunk)[0].ts_ns), m->chunk, err);
+}

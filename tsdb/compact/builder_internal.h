@@ -1,0 +1,104 @@
+/*
+ * Maker, the inside of maker.h.
+ *
+ * Threads: one.
+ */
+#ifndef TSDB_COMPACT_BUILDER_INTERNAL_H
+#define TSDB_COMPACT_BUILDER_INTERNAL_H
+
+#include "tsdb/compact/builder.h"
+#include "tsdb/rollup/spill.h"
+
+/* What went into a series, in a form that does not depend on the order or on ids. */
+struct series_check {
+	uint64_t rows, hash;
+	unsigned __int128 total; /* sums of all types, gauges weighted, modulo 2^128 */
+};
+
+/* A rollup of the group's series, in the spill. */
+struct step_record {
+	int64_t step_ns;
+	uint64_t at;
+	uint32_t len;
+};
+
+struct maker {
+	struct db *db;
+	struct maker_options o;
+	struct arena paths;
+	struct ulid ulid;
+	char *tmp, *dir;
+	struct block_writer *writer;
+	unsigned levels;
+	bool published;
+
+	uint32_t partitions_n;
+	struct partition *p; /* of the series last begun; pinned until the next one begins */
+	struct ladder *of_series, *of_group;
+
+	uint32_t id; /* of the series last begun */
+	bool series_open;
+	struct buf later; /* its coarse rollups: they stand behind the fine ones */
+	struct series_check *checks; /* by series */
+	uint64_t checks_n, checks_cap, rows_n, numbers_n;
+	struct number_chunk *numbers; /* of the numeric series last begun */
+	uint64_t number_series;
+
+	uint32_t group, group_series_n;
+	bool group_open, given;
+	struct arena group_arena;
+	struct labels now_group; /* the open group's */
+	struct partition *now_p;
+	struct spill records_spill; /* rollups of the group's series */
+	struct step_record *records;
+	size_t records_n, records_cap;
+	struct buf later_group, later_functions;
+	struct spill group_spill, functions_spill; /* they stand behind all series */
+
+	struct arena rows_arena; /* rows of the open step */
+	int64_t *ts;
+	struct row *rows;
+	uint32_t rows_held, rows_cap;
+	uint64_t cells_held;
+	int64_t step_ns;
+	bool fresh;
+
+	struct chunk *chunk;
+	struct arena scratch;
+	struct buf bytes, record;
+};
+
+/* ---- maker_chunks.c ---- */
+
+void check_row(struct series_check *c, const struct partition *p, int64_t ts_ns,
+	const struct row *row, const int64_t *totals);
+/* All rows of a parsed chunk. */
+void check_chunk(struct series_check *c, const struct partition *p, const struct chunk *chunk);
+/* The rows held are cut into chunks and written. */
+MUST_CHECK enum err_code maker_flush(struct maker *m, struct err *err);
+
+/* ---- maker_numbers.c ---- */
+
+MUST_CHECK enum err_code maker_reserve_check(struct maker *m, struct err *err); /* maker.c */
+void check_number(struct series_check *c, int64_t ts_ns, double value);
+/* Values that are held are written. */
+MUST_CHECK enum err_code maker_flush_numbers(struct maker *m, struct err *err);
+/* What the block gives of a numeric series. */
+MUST_CHECK enum err_code maker_read_numbers(struct maker *m, struct block_chunks *it, uint32_t id,
+	struct series_check *got, struct err *err);
+
+/* ---- maker_groups.c ---- */
+
+MUST_CHECK enum err_code maker_emit_series(
+	void *ctx, bool functions, uint32_t level, int64_t step_ns, struct str bytes, struct err *err);
+MUST_CHECK enum err_code maker_emit_group(
+	void *ctx, bool functions, uint32_t level, int64_t step_ns, struct str bytes, struct err *err);
+MUST_CHECK enum err_code maker_end_series(struct maker *m, struct err *err);
+MUST_CHECK enum err_code maker_end_group(struct maker *m, struct err *err);
+MUST_CHECK enum err_code maker_write_groups(struct maker *m, struct err *err);
+
+/* ---- maker_verify.c ---- */
+
+MUST_CHECK enum err_code maker_verify(struct maker *m, struct err *err);
+
+#endif

@@ -1,0 +1,79 @@
+#include <stdlib.h>
+
+#include "base/map.h"
+#include "tsdb/compact/builder_internal.h"
+
+/* Numbers into chunks. All but a series' last chunk have NUMBERS_A_CHUNK values. */
+#define NUMBERS_A_CHUNK 1000u
+
+/* Order counts: values of a series stand in one order only. */
+void check_number(struct series_check *c, int64_t ts_ns, double value)
+{
+	c->hash = hash_u64(c->hash ^ hash_u64((uint64_t)ts_ns) ^ number_bits(value)) +
+		UINT64_C(0x9e3779b97f4a7c15);
+	c->rows++;
+}
+
+enum err_code maker_flush_numbers(struct maker *m, struct err *err)
+{
+	enum err_code rc;
+
+	if (!m->numbers || !m->numbers->n)
+		return ERR_OK;
+	rc = block_writer_numbers(m->writer, m->numbers, err);
+	m->numbers->n = 0;
+	return rc;
+}
+
+enum err_code maker_number_series(
+	struct maker *m, struct labels labels, uint32_t *id, struct err *err)
+{
+	enum err_code rc;
+
+	if (!m->numbers && !(m->numbers = calloc(1, sizeof(*m->numbers))))
+		return err_set(err, ERR_NOMEM, "make block: out of memory");
+	if ((rc = work_pause(m->db, err)) || (rc = maker_flush_numbers(m, err)) ||
+		(rc = maker_reserve_check(m, err)) ||
+		(rc = block_writer_number_series(m->writer, labels, id, err)))
+		return rc;
+	m->number_series++;
+	m->checks_n++;
+	return ERR_OK;
+}
+
+enum err_code maker_number(struct maker *m, int64_t ts_ns, double value, struct err *err)
+{
+	struct number_chunk *c = m->numbers;
+	enum err_code rc;
+
+	if (c->n == NUMBERS_A_CHUNK && (rc = maker_flush_numbers(m, err)))
+		return rc;
+	c->ts[c->n] = ts_ns;
+	c->values[c->n++] = value;
+	check_number(&m->checks[m->checks_n - 1], ts_ns, value);
+	m->numbers_n++;
+	return ERR_OK;
+}
+
+enum err_code maker_read_numbers(struct maker *m, struct block_chunks *it, uint32_t id,
+	struct series_check *got, struct err *err)
+{
+	struct number_chunk *c = m->numbers;
+	struct str bytes;
+	int64_t first;
+	enum err_code rc;
+
+	block_chunks_seek(it, id, m->o.min_ns, m->o.max_ns);
+	while (!(rc = block_chunks_next(it, &bytes, &first, err))) {
+		if ((rc = number_chunk_decode(bytes, c, err)))
+			return rc;
+		for (uint32_t i = 0; i < c->n; i++)
+			check_number(got, c->ts[i], c->values[i]);
+	}
+	return rc == ERR_NOT_FOUND ? ERR_OK : rc;
+}
+
+uint64_t maker_numbers(const struct maker *m)
+{
+	return m->numbers_n;
+}

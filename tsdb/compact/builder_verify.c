@@ -1,0 +1,183 @@
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "tsdb/compact/builder_internal.h"
+
+/*
+ * Reading back: what a block gives is compared, series by series, with what went into it. Only then
+ * its sources may go.
+ */
+struct verifying {
+	struct maker *m;
+	struct block *b;
+	struct block_chunks *chunks, *numbers;
+	struct block_rollups *rollups;
+	struct rollup_view *view;
+	struct partition *partition; /* of the slot, as the block itself has it */
+	uint32_t slot;
+	struct arena a;
+	uint32_t group;
+	unsigned __int128 group_total;
+	bool group_open;
+};
+
+static enum err_code differs(struct verifying *v, const char *what, uint32_t id, struct err *err)
+{
+	return err_set(err, ERR_CORRUPT,
+		"%s, read back: %s of series %" PRIu32 " are not what was written", v->m->tmp, what, id);
+}
+
+static enum err_code enter_slot(struct verifying *v, uint32_t slot, struct err *err)
+{
+	static const struct symbol_limits all = { UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT64_MAX };
+	const struct block_partition *of = block_partition(v->b, slot);
+	uint64_t lost = 0;
+	enum err_code rc;
+
+	if (v->partition && v->slot == slot)
+		return ERR_OK;
+	partition_close(v->partition);
+	v->partition = NULL;
+	if ((rc = partition_open(of->name, of->id, 0, &all, &v->partition, err)))
+		return rc;
+	v->slot = slot;
+	v->partition->lookup = false;
+	mutex_lock(&v->partition->lock);
+	for (int stage = BLOCK_NAMES; stage <= BLOCK_STACKS && !rc && !lost; stage++)
+		rc = block_load_symbols(v->b, slot, v->partition, (enum block_stage)stage, &lost, err);
+	mutex_unlock(&v->partition->lock);
+	return !rc && lost ? ERR_CORRUPT : rc;
+}
+
+static enum err_code read_rows(struct verifying *v, uint32_t id, struct partition *p,
+	struct series_check *got, struct err *err)
+{
+	struct str bytes;
+	int64_t first;
+	enum err_code rc;
+
+	block_chunks_seek(v->chunks, id, v->m->o.min_ns, v->m->o.max_ns);
+	while (!(rc = block_chunks_next(v->chunks, &bytes, &first, err))) {
+		if ((rc = chunk_parse(v->m->chunk, bytes, err)) || (rc = chunk_check(v->m->chunk, err)))
+			return rc;
+		check_chunk(got, p, v->m->chunk);
+	}
+	return rc == ERR_NOT_FOUND ? ERR_OK : rc;
+}
+
+/* Sums of all types over the steps of the finest level. */
+static enum err_code read_rollups(struct verifying *v, enum rollup_kind kind, uint32_t id,
+	unsigned __int128 *total, struct err *err)
+{
+	int64_t step;
+	struct str bytes;
+	enum err_code rc;
+
+	block_rollups_seek(v->rollups, kind, id, 0, 0, INT64_MAX);
+	while (!(rc = block_rollups_next(v->rollups, &bytes, &step, err))) {
+		if ((rc = rollup_parse(v->view, bytes, err)))
+			return rc;
+		for (uint32_t i = 0; i < rollup_columns_n(v->view); i++)
+			*total += (unsigned __int128)rollup_column(v->view, i)->total;
+	}
+	return rc == ERR_NOT_FOUND ? ERR_OK : rc;
+}
+
+static enum err_code end_group(struct verifying *v, struct err *err)
+{
+	unsigned __int128 total = 0;
+	enum err_code rc;
+
+	if (!v->group_open)
+		return ERR_OK;
+	if ((rc = read_rollups(v, ROLLUP_GROUP, v->group, &total, err)))
+		return rc;
+	if (total != v->group_total)
+		return err_set(err, ERR_CORRUPT,
+			"%s, read back: rollups of group %" PRIu32 " are not the sum of its series'", v->m->tmp,
+			v->group);
+	v->group_total = 0;
+	return ERR_OK;
+}
+
+static enum err_code verify_series(struct verifying *v, uint32_t id, struct err *err)
+{
+	const struct series_check *want = &v->m->checks[id];
+	struct series_check got = { 0 };
+	struct block_series s;
+	unsigned __int128 total = 0;
+	enum err_code rc;
+
+	arena_reset(&v->a);
+	if ((rc = work_pause(v->m->db, err)) || (rc = block_series(v->b, id, &v->a, &s, err)))
+		return rc;
+	if (id < v->m->number_series) {
+		if ((rc = maker_read_numbers(v->m, v->numbers, id, &got, err)))
+			return rc;
+		return got.rows == want->rows && got.hash == want->hash && s.rows == want->rows ?
+			ERR_OK :
+			differs(v, "numbers", id, err);
+	}
+	if (s.slot >= v->m->partitions_n)
+		return differs(v, "labels", id, err);
+	if (v->m->o.raw) {
+		if ((rc = enter_slot(v, s.slot, err)) || (rc = read_rows(v, id, v->partition, &got, err)))
+			return rc;
+		if (got.rows != want->rows || got.hash != want->hash || s.rows != want->rows)
+			return differs(v, "rows", id, err);
+	}
+	if ((rc = read_rollups(v, ROLLUP_SERIES, id, &total, err)))
+		return rc;
+	if (v->m->o.raw && total != want->total)
+		return differs(v, "rollups", id, err);
+	if (s.group != v->group && (rc = end_group(v, err)))
+		return rc;
+	v->group = s.group;
+	v->group_open = true;
+	v->group_total += total;
+	return ERR_OK;
+}
+
+enum err_code maker_verify(struct maker *m, struct err *err)
+{
+	struct verifying v = { .m = m };
+	struct err damaged = { 0 };
+	enum err_code rc;
+
+	arena_init(&v.a, 0);
+	if ((rc = block_open(m->tmp, m->db->cache, &v.b, &damaged, err)))
+		goto out;
+	if (damaged.code) {
+		if (err)
+			*err = damaged;
+		rc = damaged.code;
+		goto out;
+	}
+	if (!(v.view = rollup_view_open())) {
+		rc = err_set(err, ERR_NOMEM, "make block: out of memory");
+		goto out;
+	}
+	if ((m->o.raw && (rc = block_chunks_open(v.b, true, &v.chunks, err))) ||
+		(rc = block_numbers_open(v.b, true, &v.numbers, err)) ||
+		(rc = block_rollups_open(v.b, true, &v.rollups, err)))
+		goto out;
+	if (block_meta(v.b)->series != m->checks_n ||
+		block_meta(v.b)->number_series != m->number_series ||
+		(m->o.raw && block_meta(v.b)->rows != m->rows_n))
+		rc = err_set(err, ERR_CORRUPT,
+			"%s, read back: %" PRIu64 " series and %" PRIu64 " rows, not %" PRIu64 " and %" PRIu64,
+			m->tmp, block_meta(v.b)->series, block_meta(v.b)->rows, m->checks_n, m->rows_n);
+	for (uint64_t i = 0; i < m->checks_n && !rc; i++)
+		rc = verify_series(&v, (uint32_t)i, err);
+	if (!rc)
+		rc = end_group(&v, err);
+out:
+	block_chunks_close(v.chunks);
+	block_chunks_close(v.numbers);
+	block_rollups_close(v.rollups);
+	rollup_view_close(v.view);
+	partition_close(v.partition);
+	block_close(v.b);
+	arena_release(&v.a);
+	return rc;
+}

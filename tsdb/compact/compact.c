@@ -1,0 +1,595 @@
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/metrics.h"
+#include "tsdb/compact/compact_internal.h"
+#include "tsdb/numbers.h"
+
+/*
+ * Joining blocks into a longer one: job by job, group by group, series by series, in the order in
+ * which the new block numbers them. Nothing of it is seen before it is whole (blocks.h); until then
+ * the sources are read by whoever wants them.
+ *
+ * Where a job has one epoch in all sources its ids stay. Else all of it is translated into an epoch
+ * of its own, in which content has one id again.
+ */
+METRIC_HISTOGRAM(join_seconds, "epimetheus_tsdb_compaction_duration_seconds",
+	"Time that joining blocks takes, by the new block's level.", "level");
+METRIC_COUNTER(joined_total, "epimetheus_tsdb_compactions_total",
+	"Times that blocks were joined, by the new block's level.", "level");
+METRIC_COUNTER(dropped_records, "epimetheus_tsdb_dropped_rollups_total",
+	"Rollups dropped because a part of what they sum was deleted and raw rows are gone.", NULL);
+
+static enum err_code nomem(struct err *err)
+{
+	return err_set(err, ERR_NOMEM, "join blocks: out of memory");
+}
+
+/* ---- sources ---- */
+
+static enum err_code open_source(
+	struct joining *t, struct source *s, struct db_block *b, struct err *err)
+{
+	uint64_t n = block_meta(b->block)->series;
+	enum err_code rc;
+
+	s->b = b;
+	mutex_lock(&t->db->lock);
+	s->deleted = (struct deleted){ b->deleted, b->deleted_n };
+	mutex_unlock(&t->db->lock);
+	if (!(s->ids = malloc((n + 1) * sizeof(*s->ids))))
+		return nomem(err);
+	for (uint64_t i = 0; i < n; i++)
+		s->ids[i] = UINT32_MAX;
+	if (t->raw && (rc = block_chunks_open(b->block, true, &s->chunks, err)))
+		return rc;
+	if ((rc = block_rollups_open(b->block, true, &s->rollups, err)))
+		return rc;
+	return block_rollups_open(b->block, true, &s->functions, err);
+}
+
+static void end_job(struct joining *t)
+{
+	for (size_t i = 0; i < t->n; i++) {
+		struct source *s = &t->sources[i];
+
+		if (s->has_job) {
+			s->slot++;
+			s->first += s->series_n;
+		}
+		translation_close(s->translation);
+		if (s->from)
+			partition_unpin(t->db, s->from);
+		s->translation = NULL;
+		s->from = NULL;
+		s->has_job = false;
+		s->series_n = 0;
+	}
+	if (t->p && !t->given)
+		partition_unpin(t->db, t->p);
+	t->p = NULL;
+	t->given = false;
+	t->parts_n = 0;
+	arena_reset(&t->job_arena);
+}
+
+/* ---- symbols of a job ---- */
+
+static enum err_code need_symbols(struct joining *t, struct source *s, struct err *err)
+{
+	const struct block_partition *bp = block_partition(s->b->block, s->slot);
+	enum err_code rc;
+
+	if ((rc = partition_pin(t->db, bp->name, bp->id, bp->epoch, &s->from, err))) {
+		s->from = NULL;
+		return rc;
+	}
+	return partition_need_block(t->db, s->from, s->b, s->slot, BLOCK_STACKS, err);
+}
+
+/* One epoch for all that is joined. */
+static enum err_code choose_partition(struct joining *t, struct err *err)
+{
+	struct source *newest = NULL;
+	bool differ = false;
+	enum err_code rc;
+
+	for (size_t i = 0; i < t->n; i++) {
+		struct source *s = &t->sources[i];
+
+		if (!s->has_job)
+			continue;
+		if ((rc = need_symbols(t, s, err)))
+			return rc;
+		differ |= newest && newest->from != s->from;
+		newest = s;
+	}
+	if (!differ) {
+		const struct block_partition *bp = block_partition(newest->b->block, newest->slot);
+
+		return partition_pin(t->db, bp->name, bp->id, bp->epoch, &t->p, err);
+	}
+	if ((rc = partition_new_epoch(t->db, newest->from, &t->p, err)))
+		return rc;
+	for (size_t i = 0; i < t->n && !rc; i++)
+		if (t->sources[i].has_job)
+			rc = translation_open(t->sources[i].from, t->p, &t->sources[i].translation, err);
+	return rc;
+}
+
+/* ---- series of a job ---- */
+
+static enum err_code add_part(struct joining *t, struct part part, struct err *err)
+{
+	size_t cap = t->parts_cap ? t->parts_cap * 2 : 256;
+	struct part *v;
+
+	if (t->parts_n == t->parts_cap) {
+		if (!(v = realloc(t->parts, cap * sizeof(*v))))
+			return nomem(err);
+		t->parts = v;
+		t->parts_cap = cap;
+	}
+	t->parts[t->parts_n++] = part;
+	return ERR_OK;
+}
+
+static enum err_code collect_source(struct joining *t, uint32_t at, struct err *err)
+{
+	struct source *s = &t->sources[at];
+	uint64_t n = block_meta(s->b->block)->series;
+	struct block_series series;
+	struct arena a;
+	enum err_code rc = ERR_OK;
+
+	arena_init(&a, 0);
+	for (uint64_t id = s->first; id < n && !rc; id++) {
+		struct part part = { .source = at, .id = (uint32_t)id };
+
+		arena_reset(&a);
+		if ((rc = block_series(s->b->block, (uint32_t)id, &a, &series, err)) ||
+			series.slot != s->slot)
+			break;
+		part.group = series.group;
+		part.labels = labels_dup(&t->job_arena, series.labels);
+		if (series.labels.n && !part.labels.v)
+			rc = nomem(err);
+		else
+			rc = add_part(t, part, err);
+		s->series_n++;
+	}
+	arena_release(&a);
+	return rc;
+}
+
+static int part_cmp(const void *a, const void *b, void *ctx)
+{
+	const struct part *x = a, *y = b;
+	const struct joining *t = ctx;
+	int c = group_cmp(&t->rules, job_name_of(x->labels), x->labels, y->labels);
+
+	return c ? c : x->source < y->source ? -1 : x->source > y->source;
+}
+
+/* ---- groups ---- */
+
+/*
+ * Rollups of the group can be taken from the sources: in each it was one whole group, no row of it
+ * was deleted, and ids stay.
+ */
+static enum err_code group_is_given(
+	struct joining *t, size_t from, size_t to, bool *given, struct err *err)
+{
+	uint32_t first, n;
+	enum err_code rc;
+
+	*given = true;
+	for (size_t i = 0; i < t->n; i++) {
+		t->sources[i].group = UINT32_MAX;
+		t->sources[i].group_seen = 0;
+	}
+	for (size_t i = from; i < to; i++) {
+		const struct part *part = &t->parts[i];
+		struct source *s = &t->sources[part->source];
+		const struct deleted_range *v;
+
+		if (s->translation || deleted_of(s->deleted, part->id, &v) ||
+			(s->group != UINT32_MAX && s->group != part->group))
+			*given = false;
+		s->group = part->group;
+		s->group_seen++;
+	}
+	for (size_t i = 0; i < t->n && *given; i++) {
+		struct source *s = &t->sources[i];
+
+		if (s->group == UINT32_MAX)
+			continue;
+		if ((rc = block_group(s->b->block, s->group, &first, &n, err)))
+			return rc;
+		*given = n == s->group_seen;
+	}
+	return ERR_OK;
+}
+
+static enum err_code next_step(
+	struct block_rollups *it, struct str *bytes, int64_t *step_ns, struct err *err)
+{
+	enum err_code rc = block_rollups_next(it, bytes, step_ns, err);
+
+	if (rc != ERR_NOT_FOUND)
+		return rc;
+	*step_ns = INT64_MAX;
+	return ERR_OK;
+}
+
+static enum err_code give_group(struct joining *t, struct source *s, struct err *err)
+{
+	struct str record, functions;
+	int64_t step, functions_step;
+	enum err_code rc;
+
+	block_rollups_seek(s->rollups, ROLLUP_GROUP, s->group, 0, 0, INT64_MAX);
+	block_rollups_seek(s->functions, ROLLUP_FUNCTIONS, s->group, 0, 0, INT64_MAX);
+	if ((rc = next_step(s->rollups, &record, &step, err)) ||
+		(rc = next_step(s->functions, &functions, &functions_step, err)))
+		return rc;
+	while (step != INT64_MAX) {
+		while (functions_step < step)
+			if ((rc = next_step(s->functions, &functions, &functions_step, err)))
+				return rc;
+		if ((rc = maker_group_rollup(t->m, step, record,
+				 functions_step == step ? functions : (struct str){ 0 }, err)) ||
+			(rc = next_step(s->rollups, &record, &step, err)))
+			return rc;
+	}
+	return ERR_OK;
+}
+
+/* ---- joining ---- */
+
+static enum err_code join_series(struct joining *t, size_t from, size_t to, struct err *err)
+{
+	enum err_code rc = ERR_OK;
+
+	t->begun = false;
+	t->labels = t->parts[from].labels;
+	if ((rc = work_pause(t->db, err)))
+		return rc;
+	for (size_t i = from; i < to && !rc; i++)
+		rc = join_part(t, &t->parts[i], err);
+	if (rc || (rc = join_flush(t, err)))
+		return rc;
+	for (size_t i = from; i < to && t->begun; i++)
+		t->sources[t->parts[i].source].ids[t->parts[i].id] = t->id;
+	return ERR_OK;
+}
+
+static enum err_code join_group(struct joining *t, size_t from, size_t to, struct err *err)
+{
+	enum err_code rc = group_is_given(t, from, to, &t->group_given, err);
+	size_t next;
+
+	for (size_t i = from; i < to && !rc; i = next) {
+		for (next = i + 1; next < to && labels_eq(t->parts[i].labels, t->parts[next].labels);)
+			next++;
+		rc = join_series(t, i, next, err);
+	}
+	for (size_t i = 0; i < t->n && !rc && t->group_given; i++)
+		if (t->sources[i].group != UINT32_MAX)
+			rc = give_group(t, &t->sources[i], err);
+	return rc;
+}
+
+/* The job with the smallest id of those that are left. */
+static enum err_code join_job(struct joining *t, bool *any, struct err *err)
+{
+	uint32_t job = UINT32_MAX;
+	struct str name;
+	enum err_code rc = ERR_OK;
+	size_t next;
+
+	for (size_t i = 0; i < t->n; i++) {
+		struct source *s = &t->sources[i];
+
+		if (s->slot < block_partitions_n(s->b->block) &&
+			block_partition(s->b->block, s->slot)->id < job)
+			job = block_partition(s->b->block, s->slot)->id;
+	}
+	*any = job != UINT32_MAX;
+	for (size_t i = 0; i < t->n && !rc && *any; i++) {
+		struct source *s = &t->sources[i];
+
+		s->has_job = s->slot < block_partitions_n(s->b->block) &&
+			block_partition(s->b->block, s->slot)->id == job;
+		if (s->has_job)
+			rc = collect_source(t, (uint32_t)i, err);
+	}
+	if (!*any || rc || (rc = choose_partition(t, err)))
+		return rc;
+	qsort_r(t->parts, t->parts_n, sizeof(*t->parts), part_cmp, t);
+	name = t->parts_n ? job_name_of(t->parts[0].labels) : (struct str){ 0 };
+	for (size_t i = 0; i < t->parts_n && !rc; i = next) {
+		for (next = i + 1; next < t->parts_n &&
+			 group_same(&t->rules, name, t->parts[i].labels, t->parts[next].labels);)
+			next++;
+		rc = join_group(t, i, next, err);
+	}
+	return rc;
+}
+
+/* Before the jobs: numeric series come first in a block. */
+static enum err_code join_numbers(struct joining *t, struct err *err)
+{
+	struct number_source *v = calloc(t->n, sizeof(*v));
+	uint64_t want = 0;
+	bool deleted = false;
+	enum err_code rc;
+
+	if (!v)
+		return nomem(err);
+	for (size_t i = 0; i < t->n; i++) {
+		struct source *s = &t->sources[i];
+
+		v[i] = (struct number_source){ s->b->block, s->deleted, s->ids };
+		s->first = (uint32_t)block_meta(s->b->block)->number_series;
+		want += block_meta(s->b->block)->numbers;
+		deleted |= s->deleted.n > 0;
+	}
+	rc = numbers_join(t->db, v, t->n, t->m, err);
+	free(v);
+	if (!rc && !deleted && want != maker_numbers(t->m))
+		rc = err_set(err, ERR_CORRUPT, "%" PRIu64 " numbers were read, the blocks say %" PRIu64,
+			maker_numbers(t->m), want);
+	return rc;
+}
+
+static enum err_code join_all(struct joining *t, const struct plan *plan, struct err *err)
+{
+	const struct block_meta *first = block_meta(plan->v[0]->block),
+							*last = block_meta(plan->v[plan->n - 1]->block);
+	struct maker_options o = { first->min_ns, last->max_ns, first->raw, { 0 } };
+	uint64_t bytes = 0;
+	enum err_code rc;
+	bool any = true;
+
+	t->raw = first->raw;
+	for (size_t i = 0; i < plan->n; i++)
+		bytes += block_disk_bytes(plan->v[i]->block);
+	t->sources = calloc(plan->n, sizeof(*t->sources));
+	t->chunk = chunk_open();
+	t->view = rollup_view_open();
+	if (!t->sources || !t->chunk || !t->view)
+		return nomem(err);
+	t->n = plan->n;
+	if ((rc = work_room(t->db, bytes, err)) ||
+		(rc = group_rules_copy(t->db, &t->a, &t->rules, err)))
+		return rc;
+	o.rules = t->rules;
+	for (size_t i = 0; i < plan->n && !rc; i++)
+		rc = open_source(t, &t->sources[i], plan->v[i], err);
+	if (rc || (rc = maker_open(t->db, &o, &t->m, err)))
+		return rc;
+	if ((rc = join_numbers(t, err)))
+		return rc;
+	while (any && !rc) { /* a job per turn */
+		rc = join_job(t, &any, err);
+		end_job(t);
+	}
+	return rc;
+}
+
+/* ---- the new block's record of itself ---- */
+
+static int head_cmp(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Sources of the sources too: one of them that could not be renamed away must not come back. */
+static enum err_code describe(
+	const struct plan *plan, struct arena *a, struct block_meta *out, struct err *err)
+{
+	size_t sources = plan->n, heads = 0;
+
+	*out = (struct block_meta){ 0 };
+	for (size_t i = 0; i < plan->n; i++) {
+		const struct block_meta *m = block_meta(plan->v[i]->block);
+
+		sources += m->sources_n;
+		heads += m->heads_n;
+		out->level = m->level >= out->level ? m->level + 1 : out->level;
+	}
+	out->sources = arena_array(a, struct ulid, sources + 1);
+	out->heads = arena_array(a, int64_t, heads + 1);
+	if (!out->sources || !out->heads)
+		return arena_fail(a, "join blocks", err);
+	for (size_t i = 0; i < plan->n; i++)
+		out->sources[out->sources_n++] = block_meta(plan->v[i]->block)->ulid;
+	for (size_t i = 0; i < plan->n; i++) {
+		const struct block_meta *m = block_meta(plan->v[i]->block);
+
+		for (uint32_t k = 0; k < m->sources_n && out->sources_n < BLOCK_SOURCES_MAX; k++)
+			out->sources[out->sources_n++] = m->sources[k];
+		for (uint32_t k = 0; k < m->heads_n; k++)
+			out->heads[out->heads_n++] = m->heads[k];
+	}
+	if (heads)
+		qsort(out->heads, heads, sizeof(*out->heads), head_cmp);
+	return ERR_OK;
+}
+
+/* ---- the swap ---- */
+
+/* Deletions that came while the block was made. work->files is held. */
+static enum err_code carry_deleted(struct joining *t, struct err *err)
+{
+	struct deleted_range *out;
+	size_t n = 0, kept = 0;
+	bool changed = false;
+	enum err_code rc;
+
+	for (size_t i = 0; i < t->n; i++) {
+		changed |= t->sources[i].b->deleted != t->sources[i].deleted.v;
+		n += t->sources[i].b->deleted_n;
+	}
+	if (!changed)
+		return ERR_OK;
+	if (!(out = malloc((n + 1) * sizeof(*out))))
+		return nomem(err);
+	for (size_t i = 0; i < t->n; i++) {
+		const struct source *s = &t->sources[i];
+
+		for (size_t k = 0; k < s->b->deleted_n; k++) {
+			out[kept] = s->b->deleted[k];
+			if (out[kept].series >= block_meta(s->b->block)->series)
+				continue;
+			out[kept].series = s->ids[out[kept].series];
+			kept += out[kept].series != UINT32_MAX;
+		}
+	}
+	rc = maker_set_deleted(t->m, out, kept, err);
+	free(out);
+	return rc;
+}
+
+/* by NULL: nothing of the sources is left. */
+static void replace(struct joining *t, const struct plan *plan, struct db_block *by)
+{
+	struct db *db = t->db;
+
+	mutex_lock(&db->lock);
+	blocks_swap_locked(db, plan->v, plan->n, NULL, by);
+	mutex_unlock(&db->lock);
+	for (size_t i = 0; i < plan->n; i++)
+		blocks_retire(db, plan->v[i], false);
+}
+
+static enum err_code swap(struct joining *t, const struct plan *plan, struct err *err)
+{
+	struct db *db = t->db;
+	struct db_block *b = NULL;
+	enum err_code rc = ERR_OK;
+
+	mutex_lock(&db->work->files);
+	mutex_lock(&db->lock);
+	if (!blocks_reserve_locked(db))
+		rc = nomem(err);
+	mutex_unlock(&db->lock);
+	if (!rc && maker_series_n(t->m) && !(rc = carry_deleted(t, err)))
+		rc = maker_publish(t->m, &b, err);
+	if (!rc && !(rc = stock_swap(db, plan->v, plan->n, NULL, b, err)))
+		replace(t, plan, b);
+	mutex_unlock(&db->work->files);
+	return rc;
+}
+
+static enum err_code join(struct joining *t, const struct plan *plan, struct err *err)
+{
+	uint64_t rows = 0;
+	bool all = t->raw;
+	struct block_meta meta;
+	enum err_code rc;
+
+	if ((rc = join_all(t, plan, err)))
+		return rc;
+	for (size_t i = 0; i < t->n; i++) {
+		rows += block_meta(plan->v[i]->block)->rows;
+		all &= !t->sources[i].deleted.n;
+	}
+	all &= t->raw;
+	if (all && rows != maker_rows(t->m))
+		return err_set(err, ERR_CORRUPT, "%" PRIu64 " rows were read, the blocks say %" PRIu64,
+			maker_rows(t->m), rows);
+	if (maker_series_n(t->m) &&
+		((rc = ids_save(t->db, err)) || (rc = describe(plan, &t->a, &meta, err)) ||
+			(rc = maker_finish(t->m, &meta, err))))
+		return rc;
+	return swap(t, plan, err);
+}
+
+static void release(struct joining *t)
+{
+	end_job(t);
+	for (size_t i = 0; i < t->n; i++) {
+		block_chunks_close(t->sources[i].chunks);
+		block_rollups_close(t->sources[i].rollups);
+		block_rollups_close(t->sources[i].functions);
+		free(t->sources[i].ids);
+	}
+	free(t->sources);
+	free(t->parts);
+	maker_close(t->m);
+	join_release(t);
+	arena_release(&t->job_arena);
+	arena_release(&t->a);
+}
+
+static void report(const struct joining *t, const struct plan *plan, int64_t took_ns)
+{
+	uint32_t level = 0;
+	char text[12];
+
+	for (size_t i = 0; i < plan->n; i++)
+		if (block_meta(plan->v[i]->block)->level >= level)
+			level = block_meta(plan->v[i]->block)->level + 1;
+	snprintf(text, sizeof(text), "%" PRIu32, level);
+	metric_add(&joined_total, text, 1);
+	metric_observe(&join_seconds, text, (double)took_ns / 1e9);
+	metric_add(&dropped_records, NULL, (double)t->dropped_records);
+	log_info("tsdb", "blocks joined", LOG_I("blocks", plan->n), LOG_I("level", level),
+		LOG_I("series", maker_series_n(t->m)), LOG_I("rows", maker_rows(t->m)),
+		LOG_D("elapsed", took_ns));
+}
+
+/* Which source was it? The one whose check finds something: it is left alone from then on. */
+static void pass_over(void *ctx, const char *what) {}
+
+static void note_damage(struct joining *t, const struct plan *plan, const struct err *why)
+{
+	for (size_t i = 0; i < plan->n; i++) {
+		struct err found;
+
+		if (block_verify(plan->v[i]->block, pass_over, NULL, &found))
+			blocks_damage(t->db, plan->v[i], "not joined", why);
+	}
+}
+
+/* Their symbols are too many for one epoch: fewer of them are tried next. */
+static void set_apart(const struct plan *plan, const struct err *why)
+{
+	plan->v[plan->n / 2]->apart = true;
+	log_warn("tsdb", "blocks are not joined", LOG_I("blocks", plan->n), LOG_E(why));
+}
+
+enum err_code compact_some(struct db *db, bool *did, struct err *err)
+{
+	int64_t start = clock_monotonic_ns();
+	struct joining t = { .db = db };
+	struct plan plan;
+	enum err_code rc;
+
+	plan_join(db, &plan);
+	*did = plan.n > 0;
+	if (!*did)
+		return ERR_OK;
+	arena_init(&t.a, 0);
+	arena_init(&t.job_arena, 0);
+	rc = join(&t, &plan, err);
+	if (!rc)
+		report(&t, &plan, clock_monotonic_ns() - start);
+	else if (rc == ERR_CORRUPT)
+		note_damage(&t, &plan, err);
+	if (rc == ERR_LIMIT) {
+		set_apart(&plan, err);
+		rc = ERR_OK;
+	}
+	release(&t);
+	for (size_t i = 0; i < plan.n; i++)
+		blocks_unpin(db, plan.v[i]);
+	return rc ? err_wrap(err, rc, "join %zu blocks", plan.n) : ERR_OK;
+}

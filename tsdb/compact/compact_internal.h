@@ -1,0 +1,102 @@
+/*
+ * Joining blocks, what its files share.
+ *
+ * Threads: one.
+ */
+#ifndef TSDB_COMPACT_COMPACT_INTERNAL_H
+#define TSDB_COMPACT_COMPACT_INTERNAL_H
+
+#include "tsdb/compact/builder.h"
+
+#define JOIN_MAX 64u /* blocks at once */
+#define PENDING_ROWS_MAX (4 * CHUNK_ROWS_LEVELS)
+
+/* ---- compact_plan.c ---- */
+
+struct plan {
+	struct db_block *v[JOIN_MAX]; /* ascending, pinned */
+	size_t n;
+	int64_t range_ns;
+};
+/* The blocks that are most due; n 0: none are. */
+void plan_join(struct db *db, struct plan *out);
+
+/* ---- compact.c ---- */
+
+struct source {
+	struct db_block *b;
+	struct deleted deleted; /* applied */
+	uint32_t slot, first, series_n; /* of the job that is joined */
+	bool has_job;
+	uint32_t *ids; /* number in the new block, by number in this one; UINT32_MAX: none */
+	struct block_chunks *chunks;
+	struct block_rollups *rollups, *functions;
+	struct partition *from; /* pinned; its epoch's */
+	struct translation *translation; /* NULL: ids stay */
+	uint32_t group; /* of the group that is joined; UINT32_MAX: none yet */
+	uint32_t group_seen;
+};
+
+/* A series of a source. */
+struct part {
+	struct labels labels;
+	uint32_t source, id, group;
+};
+
+/* A chunk that may be joined with its neighbours of the same step. */
+struct pending {
+	size_t at, len; /* in pending_bytes */
+	const struct part *part;
+	int64_t interval_ns;
+	uint32_t rows_n, rows_aimed, typeset;
+	uint64_t cells; /* as the maker counts them */
+	bool decode; /* rows are filtered or translated */
+};
+
+struct joining {
+	struct db *db;
+	struct source *sources;
+	size_t n;
+	bool raw;
+	struct group_rules rules;
+	struct arena a; /* rules */
+	struct maker *m;
+	struct partition *p; /* of the job: what the new block has */
+	bool given; /* the maker took its pin over */
+
+	struct arena job_arena;
+	struct part *parts; /* of the job */
+	size_t parts_n, parts_cap;
+
+	/* the series that is joined */
+	bool begun, group_given;
+	uint32_t id;
+	struct labels labels;
+
+	struct pending *pending;
+	size_t pending_n, pending_cap;
+	struct buf pending_bytes;
+	uint32_t pending_rows;
+	int64_t pending_step_ns;
+	bool pending_fresh;
+
+	struct chunk *chunk;
+	struct rollup_view *view;
+	uint64_t *keys, *keys_tmp; /* a row's ids, translated */
+	uint32_t *order, *order_tmp, *stacks, *sets;
+	int64_t *values;
+	size_t cells_cap, values_cap;
+	uint64_t dropped_records;
+};
+
+/* ---- compact_series.c ---- */
+
+/* All of a source's rows and rollups of a series, behind those of the sources before. */
+MUST_CHECK enum err_code join_part(struct joining *t, const struct part *part, struct err *err);
+/* What is pending of the series goes out. */
+MUST_CHECK enum err_code join_flush(struct joining *t, struct err *err);
+/* The series has something: it is begun in the new block if it is not yet. */
+MUST_CHECK enum err_code join_begin(struct joining *t, struct err *err);
+void join_release(struct joining *t);
+
+#endif

@@ -1,0 +1,131 @@
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "tsdb/compact/compact_internal.h"
+
+/*
+ * Which blocks are joined. Lengths grow from a window by four, then by threes: with windows of 2h
+ * that is 8h, 1d, 3d, 9d, 27d; up to block_max_ns. Ranges of a length are aligned to multiples of
+ * it. The blocks inside of one range are joined once nothing can be cut into it any more, however
+ * many there are: gaps leave fewer, windows that were shorter leave more.
+ *
+ * Blocks with raw rows and without are not joined, nor damaged ones: the damage would be copied and
+ * no longer be known. Nor are those whose epochs together pass a limit of symbols, as a join that
+ * was tried has shown: it is halved until what fits is joined. Without rows, blocks in which a job
+ * has different epochs are not joined: ids in rollups are not translated.
+ */
+#define BLOCK_MAX_DEFAULT_NS (31 * NS_PER_DAY)
+
+static int64_t longest(const struct db *db)
+{
+	int64_t max = db->o.retention_ns / 10;
+
+	if (db->o.block_max_ns)
+		return db->o.block_max_ns;
+	return max && max < BLOCK_MAX_DEFAULT_NS ? max : BLOCK_MAX_DEFAULT_NS;
+}
+
+/* Before this nothing is cut any more. db->lock is held. */
+static int64_t settled_until(const struct db *db)
+{
+	int64_t newest = atomic_load(&db->max_ts_ns), until;
+
+	if (!newest)
+		return 0;
+	until = (newest - 1) / db->o.window_ns * db->o.window_ns - db->o.too_old_ns;
+	for (size_t i = 0; i < db->windows_n; i++)
+		if (db->windows[i]->start_ns < until)
+			until = db->windows[i]->start_ns;
+	return until;
+}
+
+static bool epochs_agree(const struct block *a, const struct block *b)
+{
+	uint32_t k = 0;
+
+	for (uint32_t i = 0; i < block_partitions_n(a); i++) {
+		const struct block_partition *p = block_partition(a, i);
+
+		while (k < block_partitions_n(b) && block_partition(b, k)->id < p->id)
+			k++;
+		if (k < block_partitions_n(b) && block_partition(b, k)->id == p->id &&
+			block_partition(b, k)->epoch != p->epoch)
+			return false;
+	}
+	return true;
+}
+
+/* May b stand in one block with those chosen so far? */
+static bool fits(const struct db *db, const struct plan *p, const struct db_block *b)
+{
+	if (b->damaged || (p->n && b->apart))
+		return false;
+	/* The new block would lie over one that cannot be opened today. */
+	if (p->n &&
+		blocks_unreadable_locked(
+			db, block_meta(p->v[p->n - 1]->block)->max_ns, block_meta(b->block)->min_ns))
+		return false;
+	for (size_t i = 0; i < p->n; i++) {
+		const struct db_block *o = p->v[i];
+
+		if (block_meta(o->block)->raw != block_meta(b->block)->raw ||
+			(!block_meta(b->block)->raw && !epochs_agree(o->block, b->block)))
+			return false;
+	}
+	return true;
+}
+
+/* The first run of two and more in [from, to) that may be joined. */
+static bool choose(const struct db *db, size_t from, size_t to, struct plan *out)
+{
+	out->n = 0;
+	for (size_t i = from; i < to && out->n < JOIN_MAX; i++) {
+		struct db_block *b = db->blocks[i];
+
+		if (!fits(db, out, b)) {
+			if (out->n >= 2)
+				break;
+			out->n = 0;
+			if (!fits(db, out, b))
+				continue;
+		}
+		out->v[out->n++] = b;
+	}
+	return out->n >= 2;
+}
+
+static bool plan_range(const struct db *db, int64_t range_ns, int64_t until, struct plan *out)
+{
+	for (size_t i = 0, next; i < db->blocks_n; i = next) {
+		int64_t start = block_meta(db->blocks[i]->block)->min_ns / range_ns * range_ns,
+				end = start + range_ns;
+
+		next = i;
+		while (next < db->blocks_n && block_meta(db->blocks[next]->block)->min_ns < end &&
+			block_meta(db->blocks[next]->block)->max_ns <= end)
+			next++;
+		if (end <= until && next - i >= 2 && choose(db, i, next, out))
+			return true;
+		next = next > i ? next : i + 1;
+	}
+	return false;
+}
+
+void plan_join(struct db *db, struct plan *out)
+{
+	int64_t until, max, range;
+	bool found = false;
+
+	mutex_lock(&db->lock);
+	until = settled_until(db);
+	max = longest(db);
+	for (range = 4 * db->o.window_ns; range <= max && !found; range *= 3) {
+		out->range_ns = range;
+		found = plan_range(db, range, until, out);
+	}
+	if (!found)
+		out->n = 0;
+	for (size_t i = 0; i < out->n; i++)
+		out->v[i]->pins++;
+	mutex_unlock(&db->lock);
+}

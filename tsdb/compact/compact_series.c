@@ -1,0 +1,355 @@
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "tsdb/compact/compact_internal.h"
+
+/*
+ * One series of one source into the new block, step by step of the finest rollup.
+ *
+ * Chunks are copied as they are, unless rows of theirs are deleted or their ids change, or unless
+ * the chunks of a step could be fewer: then rows are taken out and cut anew. A step's record is
+ * taken as it is, unless rows of the step were deleted or ids change: then it is made of the rows.
+ */
+
+static enum err_code nomem(struct err *err)
+{
+	return err_set(err, ERR_NOMEM, "join blocks: out of memory");
+}
+
+enum err_code join_begin(struct joining *t, struct err *err)
+{
+	enum err_code rc;
+
+	if (t->begun)
+		return ERR_OK;
+	t->begun = true;
+	if (!t->given) {
+		t->given = true;
+		if ((rc = maker_partition(t->m, t->p, err)))
+			return rc;
+	}
+	return maker_series(t->m, t->labels, t->group_given, &t->id, err);
+}
+
+/* ---- rows, decoded ---- */
+
+static bool reserve(struct joining *t, size_t n, size_t values)
+{
+	if (n > t->cells_cap) {
+		size_t cap = n * 2;
+
+		free(t->keys);
+		free(t->keys_tmp);
+		free(t->order);
+		free(t->order_tmp);
+		free(t->stacks);
+		free(t->sets);
+		t->keys = malloc(cap * sizeof(*t->keys));
+		t->keys_tmp = malloc(cap * sizeof(*t->keys_tmp));
+		t->order = malloc(cap * sizeof(*t->order));
+		t->order_tmp = malloc(cap * sizeof(*t->order_tmp));
+		t->stacks = malloc(cap * sizeof(*t->stacks));
+		t->sets = malloc(cap * sizeof(*t->sets));
+		t->cells_cap = t->keys && t->keys_tmp && t->order && t->order_tmp && t->stacks && t->sets ?
+			cap :
+			0;
+	}
+	if (values > t->values_cap) {
+		free(t->values);
+		t->values = malloc(values * 2 * sizeof(*t->values));
+		t->values_cap = t->values ? values * 2 : 0;
+	}
+	return t->cells_cap >= n && t->values_cap >= values;
+}
+
+static enum err_code translate_ids(
+	struct joining *t, struct translation *tr, const struct row *row, struct err *err)
+{
+	enum err_code rc = ERR_OK;
+	uint32_t stack, set = 0;
+
+	for (uint32_t i = 0; i < row->n && !rc; i++) {
+		if ((rc = translate_stack(tr, row->stacks[i], &stack, err)))
+			break;
+		if (row->label_sets)
+			rc = translate_label_set(tr, row->label_sets[i], &set, err);
+		t->keys[i] = (uint64_t)stack << 32 | set;
+		t->order[i] = i;
+	}
+	return rc;
+}
+
+/* The row in the ids of the new epoch, its entries in their order. */
+static enum err_code translate_row(struct joining *t, struct translation *tr, const struct row *row,
+	struct row *out, struct err *err)
+{
+	size_t n = row->n;
+	enum err_code rc;
+
+	if (!reserve(t, n + 1, n * row->columns_n + 1))
+		return nomem(err);
+	*out = *row;
+	if ((rc = translate_header(tr, row->header, &out->header, err)) ||
+		(rc = translate_ids(t, tr, row, err)))
+		return rc;
+	sort_keys(t->keys, t->order, row->n, t->keys_tmp, t->order_tmp);
+	for (size_t i = 0; i < n; i++) {
+		t->stacks[i] = (uint32_t)(t->keys[i] >> 32);
+		t->sets[i] = (uint32_t)t->keys[i];
+		for (uint32_t c = 0; c < row->columns_n; c++)
+			t->values[c * n + i] = row->values[c * n + t->order[i]];
+	}
+	out->stacks = t->stacks;
+	out->label_sets = row->label_sets ? t->sets : NULL;
+	out->values = t->values;
+	return ERR_OK;
+}
+
+static enum err_code unpack_pending(
+	struct joining *t, const struct pending *c, bool fresh, struct err *err)
+{
+	const struct source *s = &t->sources[c->part->source];
+	const struct deleted_range *deleted;
+	size_t deleted_n = deleted_of(s->deleted, c->part->id, &deleted);
+	const struct row *rows;
+	struct row own;
+	enum err_code rc;
+
+	if ((rc = chunk_parse(t->chunk, (struct str){ t->pending_bytes.ptr + c->at, c->len }, err)) ||
+		(rc = chunk_unpack(t->chunk, &rows, err)))
+		return rc;
+	for (uint32_t i = 0; i < chunk_rows_n(t->chunk) && !rc; i++) {
+		int64_t ts = chunk_rows(t->chunk)[i].ts_ns;
+
+		if (deleted_has(deleted, deleted_n, ts))
+			continue;
+		if ((rc = join_begin(t, err)))
+			return rc;
+		own = rows[i];
+		if (s->translation)
+			rc = translate_row(t, s->translation, &rows[i], &own, err);
+		if (!rc)
+			rc = maker_row(t->m, ts, &own, fresh, err);
+	}
+	return rc;
+}
+
+/* ---- chunks that wait for the rest of their step ---- */
+
+/* Would they be fewer if they were cut anew, or have rows to be looked at? */
+static bool cut_anew(const struct joining *t)
+{
+	size_t wanted = 0;
+	uint64_t rows = 0, cells = 0, least;
+
+	for (size_t i = 0; i < t->pending_n; i++) {
+		const struct pending *c = &t->pending[i], *next = c + 1;
+
+		if (c->decode)
+			return true;
+		rows += c->rows_n;
+		cells += c->cells;
+		if (i + 1 == t->pending_n || next->interval_ns != c->interval_ns ||
+			next->typeset != c->typeset) {
+			/* What the maker would have to cut early stays as it is. */
+			least = (cells + MAKER_CELLS_MAX - 1) / MAKER_CELLS_MAX;
+			rows = (rows + c->rows_aimed - 1) / c->rows_aimed;
+			wanted += rows > least ? rows : least;
+			rows = cells = 0;
+		}
+	}
+	return wanted < t->pending_n;
+}
+
+enum err_code join_flush(struct joining *t, struct err *err)
+{
+	bool anew = cut_anew(t);
+	enum err_code rc = ERR_OK;
+
+	for (size_t i = 0; i < t->pending_n && !rc; i++) {
+		const struct pending *c = &t->pending[i];
+
+		if (anew)
+			rc = unpack_pending(t, c, t->pending_fresh, err);
+		else if (!(rc = join_begin(t, err)))
+			rc = maker_chunk(
+				t->m, (struct str){ t->pending_bytes.ptr + c->at, c->len }, t->pending_fresh, err);
+	}
+	t->pending_n = 0;
+	t->pending_rows = 0;
+	buf_clear(&t->pending_bytes);
+	return rc;
+}
+
+struct walking {
+	const struct part *part;
+	struct source *s;
+	const struct deleted_range *deleted;
+	size_t deleted_n;
+	struct str chunk, record;
+	int64_t chunk_step_ns, record_step_ns; /* INT64_MAX: no more */
+	int64_t first_ns, last_ns; /* rows of the chunk */
+	struct pending facts; /* of the chunk */
+};
+
+static enum err_code add_pending(
+	struct joining *t, const struct walking *w, bool fresh, struct err *err)
+{
+	size_t cap = t->pending_cap ? t->pending_cap * 2 : 16;
+	struct pending *v;
+	enum err_code rc;
+
+	if (t->pending_n &&
+		(t->pending_step_ns != w->chunk_step_ns || t->pending_fresh != fresh ||
+			t->pending_rows >= PENDING_ROWS_MAX) &&
+		(rc = join_flush(t, err)))
+		return rc;
+	if (t->pending_n == t->pending_cap) {
+		if (!(v = realloc(t->pending, cap * sizeof(*v))))
+			return nomem(err);
+		t->pending = v;
+		t->pending_cap = cap;
+	}
+	v = &t->pending[t->pending_n++];
+	*v = w->facts;
+	v->at = t->pending_bytes.len;
+	v->len = w->chunk.len;
+	v->part = w->part;
+	v->decode = w->s->translation ||
+		deleted_touches(w->deleted, w->deleted_n, w->first_ns - 1, w->last_ns);
+	buf_add_str(&t->pending_bytes, w->chunk);
+	t->pending_rows += v->rows_n;
+	t->pending_step_ns = w->chunk_step_ns;
+	t->pending_fresh = fresh;
+	return buf_failed(&t->pending_bytes) ? nomem(err) : ERR_OK;
+}
+
+/* ---- step by step ---- */
+
+static struct pending facts_of(const struct sym_header *h, const struct chunk *chunk)
+{
+	struct pending out = { .interval_ns = chunk_interval_ns(chunk), .rows_n = chunk_rows_n(chunk) };
+	enum value_kind kinds[ROW_COLUMNS_MAX];
+	uint32_t columns_n = chunk_columns_n(chunk);
+
+	for (uint32_t i = 0; i < columns_n; i++)
+		kinds[i] = i < h->types_n ? h->types[i].kind : KIND_DELTA;
+	out.rows_aimed = chunk_rows_aimed(kinds, columns_n);
+	for (uint32_t i = 0; i < out.rows_n; i++)
+		out.cells += (uint64_t)chunk_rows(chunk)[i].n * (columns_n + 1);
+	return out;
+}
+
+static enum err_code next_chunk(struct joining *t, struct walking *w, struct err *err)
+{
+	enum err_code rc = ERR_NOT_FOUND;
+	const struct chunk_row *rows;
+	uint32_t n;
+
+	w->chunk_step_ns = INT64_MAX;
+	if (t->raw)
+		rc = block_chunks_next(w->s->chunks, &w->chunk, &w->first_ns, err);
+	if (rc == ERR_NOT_FOUND)
+		return ERR_OK;
+	if (rc || (rc = chunk_parse(t->chunk, w->chunk, err)))
+		return rc;
+	n = chunk_rows_n(t->chunk);
+	rows = chunk_rows(t->chunk);
+	if (!n || !sym_exists(w->s->from, SYM_HEADER, rows[0].header))
+		return err_set(
+			err, ERR_CORRUPT, "%s: a chunk without rows or header", block_dir(w->s->b->block));
+	w->last_ns = rows[n - 1].ts_ns;
+	w->facts = facts_of(sym_header(w->s->from, rows[0].header), t->chunk);
+	w->facts.typeset = sym_header_typeset(w->s->from, rows[0].header);
+	w->chunk_step_ns = step_of(0, w->first_ns);
+	return ERR_OK;
+}
+
+static enum err_code next_record(struct walking *w, struct err *err)
+{
+	enum err_code rc = block_rollups_next(w->s->rollups, &w->record, &w->record_step_ns, err);
+
+	if (rc == ERR_NOT_FOUND) {
+		w->record_step_ns = INT64_MAX;
+		rc = ERR_OK;
+	}
+	return rc;
+}
+
+/* Without raw rows a record of which a part was deleted cannot be made right. */
+static enum err_code keep_record(
+	struct joining *t, const struct walking *w, bool *keep, struct err *err)
+{
+	enum deleted_part part;
+	enum err_code rc;
+
+	*keep = true;
+	if (!w->deleted_n)
+		return ERR_OK;
+	if ((rc = rollup_parse(t->view, w->record, err)))
+		return rc;
+	part = deleted_of_record(w->deleted, w->deleted_n, t->view);
+	*keep = part == DELETED_NONE;
+	t->dropped_records += part == DELETED_SOME;
+	return ERR_OK;
+}
+
+static enum err_code join_step(
+	struct joining *t, struct walking *w, int64_t step_ns, struct err *err)
+{
+	bool fresh = t->raw &&
+		(w->s->translation ||
+			deleted_touches(w->deleted, w->deleted_n, step_ns, step_ns + rollup_step_ns[0])),
+		 keep = !fresh;
+	enum err_code rc = ERR_OK;
+
+	if (t->pending_n && t->pending_step_ns != step_ns && (rc = join_flush(t, err)))
+		return rc;
+	while (w->chunk_step_ns == step_ns)
+		if ((rc = add_pending(t, w, fresh, err)) || (rc = next_chunk(t, w, err)))
+			return rc;
+	if (w->record_step_ns != step_ns)
+		return ERR_OK;
+	if (!t->raw && (rc = keep_record(t, w, &keep, err)))
+		return rc;
+	if (keep && ((rc = join_begin(t, err)) || (rc = maker_rollup(t->m, step_ns, w->record, err))))
+		return rc;
+	return next_record(w, err);
+}
+
+enum err_code join_part(struct joining *t, const struct part *part, struct err *err)
+{
+	struct walking w = { .part = part, .s = &t->sources[part->source] };
+	const struct block_meta *m = block_meta(w.s->b->block);
+	enum err_code rc;
+
+	w.deleted_n = deleted_of(w.s->deleted, part->id, &w.deleted);
+	if (t->raw)
+		block_chunks_seek(w.s->chunks, part->id, m->min_ns, m->max_ns);
+	block_rollups_seek(w.s->rollups, ROLLUP_SERIES, part->id, 0, 0, INT64_MAX);
+	if ((rc = next_chunk(t, &w, err)) || (rc = next_record(&w, err)))
+		return rc;
+	for (;;) { /* a step per turn */
+		int64_t step = w.chunk_step_ns < w.record_step_ns ? w.chunk_step_ns : w.record_step_ns;
+
+		if (step == INT64_MAX)
+			return ERR_OK;
+		if ((rc = join_step(t, &w, step, err)))
+			return rc;
+	}
+}
+
+void join_release(struct joining *t)
+{
+	free(t->pending);
+	buf_release(&t->pending_bytes);
+	chunk_close(t->chunk);
+	rollup_view_close(t->view);
+	free(t->keys);
+	free(t->keys_tmp);
+	free(t->order);
+	free(t->order_tmp);
+	free(t->stacks);
+	free(t->sets);
+	free(t->values);
+}

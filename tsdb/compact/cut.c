@@ -1,0 +1,518 @@
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/metrics.h"
+#include "tsdb/columns/row.h"
+#include "tsdb/compact/builder.h"
+#include "tsdb/numbers.h"
+
+/*
+ * Cutting: a head window that takes no more rows becomes a block.
+ *
+ * The window is sealed: appends refuse its times from then on, and once those under way are
+ * committed its rows are final. They are read in the block's order, a series at a time. Rows that
+ * cannot be read, or whose symbols are gone, stay behind and are counted: they were not served
+ * before either. The window leaves db->windows in the step in which the block enters db->blocks;
+ * its files go when no query reads them any more, and at the next start if they are still there
+ * (blocks.h).
+ */
+METRIC_COUNTER(
+	rows_cut, "epimetheus_tsdb_rows_cut_total", "Rows written from the head to blocks.", NULL);
+METRIC_COUNTER(rows_left, "epimetheus_tsdb_rows_left_out_total",
+	"Damaged rows that were not written to a block.", NULL);
+METRIC_HISTOGRAM(cut_seconds, "epimetheus_tsdb_cut_duration_seconds",
+	"Time that a head window takes to become a block.", NULL);
+
+struct cut_series {
+	struct series *s;
+	uint32_t job_id;
+};
+
+/* A series that the block has: once for each epoch with rows of it. */
+struct cut_id {
+	uint32_t series; /* in the window */
+	uint32_t id; /* in the block */
+};
+
+struct cutting {
+	struct db *db;
+	struct window *w;
+	struct deleted deleted; /* applied to rows */
+	struct group_rules rules;
+	struct arena a;
+	struct maker *m;
+	struct partition *p; /* of the epoch that is cut; NULL: it has nothing readable */
+	int64_t min_ns, max_ns; /* its rows */
+	uint32_t epoch_at; /* which of the job's it is */
+	bool given; /* the maker has taken its pin over */
+	struct store_snapshot *snap;
+	struct store_iter *it;
+	struct cut_series *series;
+	size_t n;
+	struct cut_id *ids;
+	size_t ids_n, ids_cap;
+	uint32_t *stacks, *sets;
+	int64_t *values;
+	size_t cap, values_cap;
+	struct row_view view;
+	struct number_cut numbers;
+	uint64_t left_out;
+	struct err first_left;
+};
+
+static int64_t oldest_accepted_start(const struct db *db)
+{
+	int64_t newest = atomic_load(&db->max_ts_ns);
+
+	return newest ? (newest - 1) / db->o.window_ns * db->o.window_ns - db->o.too_old_ns : 0;
+}
+
+/* The oldest window, sealed and pinned, if it takes no more rows; NULL: there is none. */
+static struct window *take_due(struct db *db)
+{
+	int64_t start = oldest_accepted_start(db);
+	struct window *w = NULL;
+
+	mutex_lock(&db->lock);
+	if (db->windows_n && !db->closing && db->windows[0]->end_ns <= start && db->windows[0]->store &&
+		!db->windows[0]->draining) {
+		w = db->windows[0];
+		w->sealed = true;
+		w->pins++;
+		while (w->writers && !w->draining && !db->closing)
+			cond_wait(&db->changed, &db->lock);
+		if (db->closing || w->draining || !w->store) {
+			w->pins--;
+			cond_broadcast(&db->changed);
+			w = NULL;
+		}
+	}
+	mutex_unlock(&db->lock);
+	return w;
+}
+
+/* ---- series of the window, in order ---- */
+
+static int cut_cmp(const void *a, const void *b, void *ctx)
+{
+	const struct cut_series *x = a, *y = b;
+	const struct cutting *t = ctx;
+
+	if (x->job_id != y->job_id)
+		return x->job_id < y->job_id ? -1 : 1;
+	return group_cmp(&t->rules, job_name_of(x->s->labels), x->s->labels, y->s->labels);
+}
+
+static enum err_code collect_series(struct cutting *t, struct err *err)
+{
+	struct series_index *x = t->db->series;
+	const struct bits *ids = &t->w->series;
+	size_t count = 0;
+
+	series_lock_read(x);
+	for (size_t i = 0; i < ids->words; i++)
+		count += (size_t)__builtin_popcountll(ids->w[i]);
+	t->series = malloc((count + 1) * sizeof(*t->series));
+	for (size_t i = 0; i < ids->words && t->series; i++)
+		for (uint64_t rest = ids->w[i]; rest; rest &= rest - 1) {
+			struct series *s = series_by_id_locked(
+				x, (uint32_t)(i * 64 + (size_t)__builtin_ctzll(rest)));
+
+			/* They stay in the index as long as the window is in the list. */
+			if (s && s->job) /* numeric ones are taken by themselves */
+				t->series[t->n++] = (struct cut_series){ s, s->job->id };
+		}
+	series_unlock(x);
+	if (!t->series)
+		return err_set(err, ERR_NOMEM, "cut: out of memory");
+	qsort_r(t->series, t->n, sizeof(*t->series), cut_cmp, t);
+	return ERR_OK;
+}
+
+/* ---- rows ---- */
+
+static bool reserve(struct cutting *t)
+{
+	size_t n = (size_t)t->view.n + 1, values = n * (t->view.columns_n + 1);
+
+	if (n > t->cap) {
+		free(t->stacks);
+		free(t->sets);
+		t->stacks = malloc(n * 2 * sizeof(*t->stacks));
+		t->sets = malloc(n * 2 * sizeof(*t->sets));
+		t->cap = t->stacks && t->sets ? n * 2 : 0;
+	}
+	if (values > t->values_cap) {
+		free(t->values);
+		t->values = malloc(values * 2 * sizeof(*t->values));
+		t->values_cap = t->values ? values * 2 : 0;
+	}
+	return t->cap && t->values_cap;
+}
+
+/* ERR_CORRUPT: it is damaged. */
+static enum err_code decode(
+	struct cutting *t, struct str bytes, int64_t ts_ns, struct row *out, struct err *err)
+{
+	struct row_view *v = &t->view;
+	enum err_code rc;
+
+	if ((rc = row_parse(bytes, ts_ns, v, err)))
+		return rc;
+	if (!reserve(t))
+		return err_set(err, ERR_NOMEM, "cut: out of memory");
+	if ((rc = row_ids(v, t->stacks, t->sets, err)))
+		return rc;
+	for (uint32_t c = 0; c < v->columns_n; c++)
+		if ((rc = row_values(v, c, t->values + (size_t)c * v->n, err)))
+			return rc;
+	if ((rc = querier_check_ids(t->p, v, t->stacks, t->sets, err)))
+		return rc;
+	*out = (struct row){ v->header, v->interval_ns, v->time_nanos, v->duration_nanos, v->period,
+		v->n, v->columns_n, t->stacks, v->label_sets.len ? t->sets : NULL, t->values };
+	return ERR_OK;
+}
+
+static void leave_out(struct cutting *t, const struct err *why)
+{
+	if (!t->left_out++)
+		t->first_left = *why;
+}
+
+static enum err_code note_id(struct cutting *t, uint32_t series, uint32_t id, struct err *err)
+{
+	size_t cap = t->ids_cap ? t->ids_cap * 2 : 256;
+	struct cut_id *v;
+
+	if (t->ids_n == t->ids_cap) {
+		if (!(v = realloc(t->ids, cap * sizeof(*v))))
+			return err_set(err, ERR_NOMEM, "cut: out of memory");
+		t->ids = v;
+		t->ids_cap = cap;
+	}
+	t->ids[t->ids_n++] = (struct cut_id){ series, id };
+	return ERR_OK;
+}
+
+static enum err_code begin_series(struct cutting *t, size_t i, bool *begun, struct err *err)
+{
+	enum err_code rc;
+	uint32_t id;
+
+	if (*begun)
+		return ERR_OK;
+	*begun = true;
+	if (!t->given) {
+		t->given = true;
+		if ((rc = maker_partition(t->m, t->p, err)))
+			return rc;
+	}
+	if ((rc = maker_series(t->m, t->series[i].s->labels, false, &id, err)))
+		return rc;
+	return note_id(t, t->series[i].s->id, id, err);
+}
+
+/* A row that cannot be told to be of an epoch is met in each that has its time: the first counts.
+ */
+static void leave_out_once(
+	struct cutting *t, const struct job *job, int64_t ts_ns, const struct err *why)
+{
+	struct window_span span;
+
+	for (uint32_t i = 0; i < t->epoch_at && window_epoch_at(t->db, t->w, job, i, &span); i++)
+		if (ts_ns > span.min_ns && ts_ns <= span.max_ns)
+			return;
+	leave_out(t, why);
+}
+
+/* The row is of another epoch; one that the window says nothing of is damage. */
+static bool is_others(struct cutting *t, const struct job *job, int64_t ts_ns, struct str bytes)
+{
+	uint32_t epoch;
+	struct err why;
+	bool known;
+
+	if (!row_epoch(bytes, &epoch) || epoch == t->p->epoch)
+		return false;
+	mutex_lock(&t->db->lock);
+	known = window_epoch_locked(t->w, job, epoch) != NULL;
+	mutex_unlock(&t->db->lock);
+	if (!known) {
+		err_set(&why, ERR_CORRUPT, "a row of job \"" STR_FMT "\" uses symbols that are missing",
+			STR_ARG(job->name));
+		leave_out_once(t, job, ts_ns, &why);
+	}
+	return true;
+}
+
+static enum err_code cut_rows(struct cutting *t, size_t i, struct err *err)
+{
+	uint32_t series = t->series[i].s->id, id;
+	struct key key = key_row(series, t->min_ns + 1);
+	const struct deleted_range *deleted;
+	size_t deleted_n = deleted_of(t->deleted, series, &deleted);
+	enum err_code rc = ERR_OK;
+	bool begun = false;
+	struct str bytes;
+	struct row row;
+	struct err why;
+	int64_t ts;
+
+	for (store_iter_seek(t->it, key_str(&key)); store_iter_valid(t->it); store_iter_next(t->it)) {
+		if (!key_parse_row(store_iter_key(t->it), &id, &ts) || id != series || ts > t->max_ns)
+			break;
+		if (deleted_has(deleted, deleted_n, ts))
+			continue;
+		if (!(rc = store_iter_value(t->it, &bytes, &why))) {
+			if (is_others(t, t->series[i].s->job, ts, bytes))
+				continue;
+			rc = decode(t, bytes, ts, &row, &why);
+		}
+		if (rc == ERR_CORRUPT) {
+			leave_out_once(t, t->series[i].s->job, ts, &why);
+			rc = ERR_OK;
+			continue;
+		}
+		if (rc) {
+			if (err)
+				*err = why;
+			return rc;
+		}
+		if ((rc = begin_series(t, i, &begun, err)) || (rc = maker_row(t->m, ts, &row, true, err)))
+			return rc;
+	}
+	return ERR_OK;
+}
+
+static void end_epoch(struct cutting *t)
+{
+	if (t->p && !t->given)
+		partition_unpin(t->db, t->p);
+	t->p = NULL;
+	t->given = false;
+}
+
+static enum err_code begin_epoch(
+	struct cutting *t, struct job *job, const struct window_span *span, struct err *err)
+{
+	enum err_code rc;
+	struct err why;
+
+	end_epoch(t);
+	t->min_ns = span->min_ns;
+	t->max_ns = span->max_ns;
+	if ((rc = partition_pin(t->db, job->name, job->id, span->epoch, &t->p, err))) {
+		t->p = NULL;
+		return rc;
+	}
+	rc = partition_need_window(t->db, t->p, t->w, &why);
+	if (rc == ERR_CORRUPT) /* each row is looked at for what it needs */
+		return ERR_OK;
+	if (rc == ERR_EXISTS) { /* its ids mean something else: none of its rows can be read */
+		leave_out(t, &why);
+		end_epoch(t);
+		return ERR_OK;
+	}
+	if (rc && err)
+		*err = why;
+	return rc;
+}
+
+/* Epoch by epoch: a table at a time. */
+static enum err_code cut_job(struct cutting *t, size_t from, size_t to, struct err *err)
+{
+	struct job *job = t->series[from].s->job;
+	struct window_span span;
+	enum err_code rc = ERR_OK;
+
+	for (uint32_t k = 0; window_epoch_at(t->db, t->w, job, k, &span) && !rc; k++) {
+		t->epoch_at = k;
+		rc = begin_epoch(t, job, &span, err);
+		for (size_t i = from; i < to && !rc && t->p; i++)
+			rc = cut_rows(t, i, err);
+		end_epoch(t);
+	}
+	return rc;
+}
+
+static enum err_code cut_all(struct cutting *t, struct err *err)
+{
+	enum err_code rc = ERR_OK;
+
+	for (size_t i = 0, next; i < t->n && !rc; i = next) {
+		for (next = i + 1; next < t->n && t->series[next].job_id == t->series[i].job_id;)
+			next++;
+		rc = cut_job(t, i, next, err);
+	}
+	if (!rc && (rc = store_iter_status(t->it, err)) == ERR_CORRUPT) {
+		leave_out(t, err);
+		rc = ERR_OK;
+	}
+	return rc;
+}
+
+/* ---- the swap ---- */
+
+/* Deletions that came while the block was made. work->files is held. */
+static enum err_code carry_deleted(struct cutting *t, struct err *err)
+{
+	struct deleted now = { t->w->deleted, t->w->deleted_n };
+	const struct deleted_range *v;
+	struct deleted_range *out;
+	size_t n = 0;
+	enum err_code rc;
+
+	if (now.v == t->deleted.v)
+		return ERR_OK;
+	for (size_t i = 0; i < t->ids_n; i++)
+		n += deleted_of(now, t->ids[i].series, &v);
+	if (!(out = malloc((now.n + n + 1) * sizeof(*out))))
+		return err_set(err, ERR_NOMEM, "cut: out of memory");
+	n = 0;
+	for (size_t i = 0; i < t->numbers.n; i++)
+		for (size_t k = deleted_of(now, t->numbers.series[i]->id, &v);
+			 k && t->numbers.ids[i] != UINT32_MAX; k--, v++)
+			out[n++] = (struct deleted_range){ t->numbers.ids[i], v->min_ns, v->max_ns };
+	for (size_t i = 0; i < t->ids_n; i++)
+		for (size_t k = deleted_of(now, t->ids[i].series, &v); k; k--, v++)
+			out[n++] = (struct deleted_range){ t->ids[i].id, v->min_ns, v->max_ns };
+	rc = maker_set_deleted(t->m, out, n, err);
+	free(out);
+	return rc;
+}
+
+static enum err_code swap(struct cutting *t, struct err *err)
+{
+	struct db *db = t->db;
+	struct db_block *b = NULL;
+	enum err_code rc = ERR_OK;
+
+	mutex_lock(&db->work->files);
+	mutex_lock(&db->lock);
+	if (!blocks_reserve_locked(db))
+		rc = err_set(err, ERR_NOMEM, "cut: out of memory");
+	mutex_unlock(&db->lock);
+	if (!rc && !(rc = carry_deleted(t, err)) && !(rc = maker_publish(t->m, &b, err)) &&
+		!(rc = stock_swap(db, NULL, 0, t->w, b, err))) {
+		mutex_lock(&db->lock);
+		blocks_swap_locked(db, NULL, 0, t->w, b);
+		mutex_unlock(&db->lock);
+	}
+	mutex_unlock(&db->work->files);
+	return rc;
+}
+
+static enum err_code finish(struct cutting *t, struct err *err)
+{
+	struct block_meta meta = { .level = 1, .heads = &t->w->start_ns, .heads_n = 1 };
+	enum err_code rc;
+
+	if (!maker_series_n(t->m)) { /* nothing to keep */
+		if ((rc = stock_drop_window(t->db, t->w->start_ns, err)))
+			return rc;
+		mutex_lock(&t->db->work->files);
+		mutex_lock(&t->db->lock);
+		blocks_swap_locked(t->db, NULL, 0, t->w, NULL);
+		mutex_unlock(&t->db->lock);
+		mutex_unlock(&t->db->work->files);
+		return ERR_OK;
+	}
+	/* Ids that will be in the block only are known as given before the window goes. */
+	if ((rc = ids_save(t->db, err)) || (rc = maker_finish(t->m, &meta, err)))
+		return rc;
+	return swap(t, err);
+}
+
+static enum err_code cut(struct cutting *t, struct err *err)
+{
+	struct maker_options o = { t->w->start_ns, t->w->end_ns, true, { 0 } };
+	enum err_code rc;
+
+	if ((rc = work_room(t->db, head_disk_bytes(t->db, t->w), err)) ||
+		(rc = group_rules_copy(t->db, &t->a, &t->rules, err)) || (rc = collect_series(t, err)))
+		return rc;
+	o.rules = t->rules;
+	if (!(t->snap = store_snapshot_open(t->w->store)) ||
+		!(t->it = store_iter_open(t->w->store, t->snap)))
+		return err_set(err, ERR_NOMEM, "cut: out of memory");
+	if ((rc = maker_open(t->db, &o, &t->m, err)) ||
+		(rc = numbers_cut(t->db, t->w, t->it, t->deleted, t->m, &t->numbers, err)) ||
+		(rc = cut_all(t, err)))
+		return rc;
+	if (t->numbers.left_out && !t->left_out)
+		t->first_left = t->numbers.first_left;
+	t->left_out += t->numbers.left_out;
+	return finish(t, err);
+}
+
+static void release(struct cutting *t)
+{
+	store_iter_close(t->it);
+	if (t->snap)
+		store_snapshot_close(t->w->store, t->snap);
+	maker_close(t->m);
+	number_cut_release(&t->numbers);
+	free(t->series);
+	free(t->ids);
+	free(t->stacks);
+	free(t->sets);
+	free(t->values);
+	arena_release(&t->a);
+}
+
+static void lose_left_out(struct cutting *t)
+{
+	char *where = head_where(t->w, "%s", " left out of its block");
+
+	if (where)
+		(void)!db_lost(
+			t->db, LOSS_PROFILES, where, t->w->start_ns, t->w->end_ns, t->left_out, &t->first_left);
+	free(where);
+}
+
+static void report(struct cutting *t, int64_t took_ns, uint64_t rows)
+{
+	metric_add(&rows_cut, NULL, (double)rows);
+	metric_observe(&cut_seconds, NULL, (double)took_ns / 1e9);
+	log_info("tsdb", "window became a block", LOG_S("store", t->w->dir), LOG_I("rows", rows),
+		LOG_I("numbers", maker_numbers(t->m)), LOG_I("series", maker_series_n(t->m)),
+		LOG_D("elapsed", took_ns));
+	if (!t->left_out)
+		return;
+	metric_add(&rows_left, NULL, (double)t->left_out);
+	lose_left_out(t);
+	db_damage(t->db, t->w, "rows left out of the block", &t->first_left);
+	log_error("tsdb", "damaged rows left out", LOG_I("rows", t->left_out), LOG_E(&t->first_left));
+}
+
+enum err_code cut_oldest(struct db *db, bool *did, struct err *err)
+{
+	struct cutting t = { .db = db };
+	int64_t start = clock_monotonic_ns(), start_ns;
+	enum err_code rc;
+
+	*did = false;
+	if (!(t.w = take_due(db)))
+		return ERR_OK;
+	arena_init(&t.a, 0);
+	mutex_lock(&db->lock);
+	t.deleted = (struct deleted){ t.w->deleted, t.w->deleted_n };
+	mutex_unlock(&db->lock);
+	rc = cut(&t, err);
+	if (!rc)
+		report(&t, clock_monotonic_ns() - start, maker_rows(t.m));
+	release(&t);
+	if (rc) {
+		err_wrap(err, rc, "cut window %s", t.w->dir);
+		head_unpin(db, t.w);
+		return rc;
+	}
+	*did = true;
+	start_ns = t.w->start_ns;
+	head_unpin(db, t.w);
+	head_remove(db, t.w, "cut");
+	window_deleted_remove(db, start_ns);
+	return ERR_OK;
+}

@@ -1,0 +1,162 @@
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/metrics.h"
+#include "tsdb/catalog/blocks.h"
+
+/*
+ * Who works on blocks, when, and what happens when it fails: the work is given up as a whole, what
+ * was there before stays in use, and it is tried again later and later. Ingest never waits for it.
+ */
+#define RETRY_FIRST_NS NS_PER_S
+#define RETRY_MAX_NS (600 * NS_PER_S)
+
+METRIC_COUNTER(work_failures, "epimetheus_tsdb_compaction_failures_total",
+	"Times that cutting a window or joining blocks failed.", "what");
+METRIC_COUNTER(work_postponed, "epimetheus_tsdb_compactions_postponed_total",
+	"Times that cutting or joining had to wait because the disk had no room for it.", NULL);
+
+enum err_code work_open(struct db *db, struct err *err)
+{
+	struct work *k = calloc(1, sizeof(*k));
+
+	if (!k)
+		return err_set(err, ERR_NOMEM, "database: out of memory");
+	mutex_init(&k->files);
+	db->work = k;
+	if (asprintf(&k->blocks_dir, "%s/blocks", db->dir) < 0)
+		k->blocks_dir = NULL;
+	if (asprintf(&k->snapshots_dir, "%s/snapshots", db->dir) < 0)
+		k->snapshots_dir = NULL;
+	return k->blocks_dir && k->snapshots_dir ? ERR_OK :
+											   err_set(err, ERR_NOMEM, "database: out of memory");
+}
+
+void work_close(struct db *db)
+{
+	struct work *k = db->work;
+
+	if (!k)
+		return;
+	for (size_t i = 0; i < k->unreadable_n; i++)
+		free(k->unreadable[i].dir);
+	free(k->unreadable);
+	free(k->blocks_dir);
+	free(k->snapshots_dir);
+	mutex_destroy(&k->files);
+	free(k);
+	db->work = NULL;
+}
+
+bool work_begin(struct db *db, bool wait)
+{
+	bool begun = false;
+
+	mutex_lock(&db->lock);
+	while (wait && db->work->busy && !db->closing)
+		cond_wait(&db->changed, &db->lock);
+	if (!db->work->busy && !db->closing)
+		begun = db->work->busy = true;
+	mutex_unlock(&db->lock);
+	return begun;
+}
+
+void work_end(struct db *db)
+{
+	mutex_lock(&db->lock);
+	db->work->busy = false;
+	cond_broadcast(&db->changed);
+	mutex_unlock(&db->lock);
+}
+
+enum err_code work_pause(struct db *db, struct err *err)
+{
+	int64_t now = clock_monotonic_ns();
+	bool closing;
+
+	mutex_lock(&db->lock);
+	closing = db->closing;
+	mutex_unlock(&db->lock);
+	if (closing)
+		return err_set(err, ERR_CANCELED, "the database is closing");
+	if (now - db->work->room_at_ns < NS_PER_S)
+		return ERR_OK;
+	db->work->room_at_ns = now;
+	db_check_room(db);
+	return work_room(db, 0, err);
+}
+
+enum err_code work_room(struct db *db, uint64_t bytes, struct err *err)
+{
+	uint64_t room;
+
+	if (db->o.fs->ops->free_bytes(db->o.fs, db->dir, &room, NULL) ||
+		(room >= db->o.free_bytes_reserve && room - db->o.free_bytes_reserve >= bytes))
+		return ERR_OK;
+	metric_add(&work_postponed, NULL, 1);
+	return err_set(err, ERR_UNAVAILABLE,
+		"%" PRIu64 " bytes free in %s, %" PRIu64 " wanted above the reserve of %" PRIu64, room,
+		db->dir, bytes, db->o.free_bytes_reserve);
+}
+
+typedef enum err_code (*step_fn)(struct db *db, bool *did, struct err *err);
+
+static enum err_code to_the_end(struct db *db, step_fn fn, const char *what, struct err *err)
+{
+	enum err_code rc;
+	bool did;
+
+	do /* each turn leaves a window or a block less, or a place where blocks stay apart */
+		rc = fn(db, &did, err);
+	while (!rc && did);
+	if (rc && rc != ERR_CANCELED) {
+		metric_add(&work_failures, what, 1);
+		log_error("tsdb", "work on blocks failed", LOG_S("what", what), LOG_E(err));
+	}
+	return rc;
+}
+
+/* Joining goes on where cutting fails: they need not have the same reason. */
+static enum err_code do_all(struct db *db, struct err *err)
+{
+	struct err second;
+	enum err_code cut = to_the_end(db, cut_oldest, "cut", err),
+				  join = to_the_end(db, compact_some, "join", cut ? &second : err);
+
+	return cut ? cut : join;
+}
+
+void work_round(struct db *db)
+{
+	struct work *k = db->work;
+	enum err_code rc;
+	struct err err;
+	int64_t pause;
+
+	if (clock_monotonic_ns() < k->retry_at_ns || !work_begin(db, false))
+		return;
+	rc = do_all(db, &err);
+	k->failures = rc ? k->failures + 1 : 0;
+	pause = k->failures > 10 ? RETRY_MAX_NS : RETRY_FIRST_NS << k->failures;
+	k->retry_at_ns = rc ? clock_monotonic_ns() + (pause < RETRY_MAX_NS ? pause : RETRY_MAX_NS) : 0;
+	work_end(db);
+}
+
+enum err_code db_compact(struct db *db, struct err *err)
+{
+	enum err_code rc;
+	struct err here;
+
+	err = err ? err : &here;
+	if (db->o.read_only)
+		return err_set(err, ERR_UNAVAILABLE, "the database is open for reading only");
+	if (!work_begin(db, true))
+		return err_set(err, ERR_UNAVAILABLE, "the database is closing");
+	rc = do_all(db, err);
+	retention_apply(db);
+	work_end(db);
+	return rc;
+}

@@ -1,0 +1,121 @@
+#include "tsdb/numbers.h"
+
+#include <stdlib.h>
+
+/*
+ * Joining: blocks have their numeric series ascending by labels, so the series of several are
+ * merged as lists are. Values are put into chunks anew: those of short blocks are not full.
+ */
+struct side {
+	const struct number_source *from;
+	struct block_chunks *chunks;
+	uint32_t at, n;
+	struct arena a; /* the series it is at */
+	struct block_series series;
+};
+
+static enum err_code read_series(struct side *s, struct err *err)
+{
+	arena_reset(&s->a);
+	return s->at < s->n ? block_series(s->from->block, s->at, &s->a, &s->series, err) : ERR_OK;
+}
+
+static enum err_code open_sides(
+	const struct number_source *sources, size_t n, struct side *v, struct err *err)
+{
+	enum err_code rc = ERR_OK;
+
+	for (size_t i = 0; i < n; i++)
+		arena_init(&v[i].a, 0);
+	for (size_t i = 0; i < n && !rc; i++) {
+		v[i].from = &sources[i];
+		v[i].n = (uint32_t)block_meta(sources[i].block)->number_series;
+		if (!(rc = block_numbers_open(sources[i].block, true, &v[i].chunks, err)))
+			rc = read_series(&v[i], err);
+	}
+	return rc;
+}
+
+/* All its values that were not deleted; the series is begun with the first. */
+static enum err_code join_values(struct side *s, struct labels labels, struct number_chunk *c,
+	struct maker *m, uint32_t *id, struct err *err)
+{
+	const struct deleted_range *gone;
+	size_t gone_n = deleted_of(s->from->deleted, s->at, &gone);
+	struct str bytes;
+	int64_t first;
+	enum err_code rc;
+
+	block_chunks_seek(s->chunks, s->at, 0, INT64_MAX);
+	while (!(rc = block_chunks_next(s->chunks, &bytes, &first, err))) {
+		if ((rc = number_chunk_decode(bytes, c, err)))
+			return rc;
+		for (uint32_t i = 0; i < c->n; i++) {
+			if (deleted_has(gone, gone_n, c->ts[i]))
+				continue;
+			if (*id == UINT32_MAX && (rc = maker_number_series(m, labels, id, err)))
+				return rc;
+			if ((rc = maker_number(m, c->ts[i], c->values[i], err)))
+				return rc;
+		}
+	}
+	return rc == ERR_NOT_FOUND ? ERR_OK : rc;
+}
+
+/* The series with the smallest labels, from all sides that have it. *any: there was one. */
+static enum err_code join_next(
+	struct side *v, size_t n, struct number_chunk *c, struct maker *m, bool *any, struct err *err)
+{
+	struct side *least = NULL;
+	uint32_t id = UINT32_MAX;
+	struct labels labels;
+	struct arena a;
+	enum err_code rc = ERR_OK;
+
+	for (size_t i = 0; i < n; i++)
+		if (v[i].at < v[i].n &&
+			(!least || labels_cmp(v[i].series.labels, least->series.labels) < 0))
+			least = &v[i];
+	if (!(*any = least != NULL))
+		return ERR_OK;
+	arena_init(&a, 0);
+	labels = labels_dup(&a, least->series.labels);
+	if (labels.n && !labels.v)
+		rc = arena_fail(&a, "join blocks", err);
+	for (size_t i = 0; i < n && !rc; i++) {
+		struct side *s = &v[i];
+
+		if (s->at >= s->n || !labels_eq(s->series.labels, labels))
+			continue;
+		if ((rc = join_values(s, labels, c, m, &id, err)))
+			break;
+		s->from->ids[s->at++] = id;
+		rc = read_series(s, err);
+	}
+	arena_release(&a);
+	return rc;
+}
+
+enum err_code numbers_join(
+	struct db *db, const struct number_source *sources, size_t n, struct maker *m, struct err *err)
+{
+	struct number_chunk *c = malloc(sizeof(*c));
+	struct side *v = calloc(n, sizeof(*v));
+	bool any = true;
+	enum err_code rc;
+
+	if (!c || !v)
+		rc = err_set(err, ERR_NOMEM, "join blocks: out of memory");
+	else
+		rc = open_sides(sources, n, v, err);
+	while (any && !rc)
+		if (!(rc = work_pause(db, err)))
+			rc = join_next(v, n, c, m, &any, err);
+	for (size_t i = 0; i < n && v; i++) {
+		block_chunks_close(v[i].chunks);
+		arena_release(&v[i].a);
+	}
+	free(v);
+	free(c);
+	return rc;
+}

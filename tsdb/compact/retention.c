@@ -1,0 +1,289 @@
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "base/metrics.h"
+#include "tsdb/catalog/blocks.h"
+
+/*
+ * Retention: whole blocks and windows, the oldest first, never the newest. Raw rows may go earlier
+ * than what was summed of them: meta.json says so first, then rows.ldb is unlinked; readers that
+ * have it open go on with it, and a start in between finishes the job.
+ */
+METRIC_COUNTER(dropped_blocks, "epimetheus_tsdb_dropped_blocks_total",
+	"Blocks dropped by retention.", "reason");
+METRIC_COUNTER(dropped_raw, "epimetheus_tsdb_dropped_raw_total",
+	"Blocks whose raw rows were dropped by retention.", NULL);
+
+void db_set_retention(
+	struct db *db, int64_t retention_ns, uint64_t retention_bytes, int64_t raw_retention_ns)
+{
+	mutex_lock(&db->lock);
+	db->o.retention_ns = retention_ns;
+	db->o.retention_bytes = retention_bytes;
+	db->o.raw_retention_ns = raw_retention_ns;
+	db->retention_due = true;
+	mutex_unlock(&db->lock);
+}
+
+/* Of head windows: their files are looked at outside of the lock. */
+static uint64_t head_bytes(struct db *db)
+{
+	uint64_t bytes = 0;
+	struct window *w;
+
+	for (size_t i = 0;; i++) {
+		mutex_lock(&db->lock);
+		if ((w = i < db->windows_n ? db->windows[i] : NULL))
+			w->pins++;
+		mutex_unlock(&db->lock);
+		if (!w)
+			return bytes;
+		bytes += head_disk_bytes(db, w);
+		head_unpin(db, w);
+	}
+}
+
+struct oldest {
+	struct db_block *block; /* NULL: the oldest is a window */
+	const char *why; /* NULL: nothing has to go */
+};
+
+/* What is oldest, and whether it has to go. */
+static struct oldest look(struct db *db, uint64_t in_head)
+{
+	struct oldest o = { 0 };
+	uint64_t bytes = in_head;
+	int64_t end;
+
+	mutex_lock(&db->lock);
+	if (db->blocks_n + db->windows_n <= 1 || db->closing)
+		goto out;
+	if (db->blocks_n &&
+		(!db->windows_n || block_meta(db->blocks[0]->block)->min_ns < db->windows[0]->start_ns))
+		o.block = db->blocks[0];
+	end = o.block ? block_meta(o.block->block)->max_ns : db->windows[0]->end_ns;
+	for (size_t i = 0; i < db->blocks_n; i++)
+		bytes += block_disk_bytes(db->blocks[i]->block);
+	if (db->o.retention_ns && end <= atomic_load(&db->max_ts_ns) - db->o.retention_ns)
+		o.why = "time";
+	else if (db->o.retention_bytes && bytes > db->o.retention_bytes)
+		o.why = "size";
+out:
+	mutex_unlock(&db->lock);
+	return o;
+}
+
+/* False: it cannot go now. What the inventory names must not go before it is off it. */
+static bool off_inventory(enum err_code rc, const char *what, const struct err *why)
+{
+	if (rc)
+		log_error("tsdb", "retention failed", LOG_S("what", what), LOG_E(why));
+	return !rc;
+}
+
+static bool drop_block(struct db *db, struct db_block *b, const char *why)
+{
+	char name[ULID_LEN + 1];
+	struct err err;
+
+	memcpy(name, block_meta(b->block)->ulid.text, sizeof(name));
+	if (!off_inventory(stock_drop_block(db, &block_meta(b->block)->ulid, &err), name, &err))
+		return false;
+	mutex_lock(&db->work->files);
+	if (!blocks_hide(db, b)) {
+		mutex_unlock(&db->work->files);
+		return false;
+	}
+	mutex_lock(&db->lock);
+	blocks_swap_locked(db, &b, 1, NULL, NULL);
+	mutex_unlock(&db->lock);
+	blocks_retire(db, b, false);
+	mutex_unlock(&db->work->files);
+	metric_add(&dropped_blocks, why, 1);
+	log_info("tsdb", "block dropped", LOG_S("block", name), LOG_S("reason", why));
+	return true;
+}
+
+static bool drop_window(struct db *db, const char *why)
+{
+	int64_t start_ns;
+	struct err err;
+
+	mutex_lock(&db->lock);
+	start_ns = db->windows[0]->start_ns;
+	mutex_unlock(&db->lock);
+	if (!off_inventory(stock_drop_window(db, start_ns, &err), "window", &err))
+		return false;
+	head_drop_oldest(db, why);
+	window_deleted_remove(db, start_ns);
+	return true;
+}
+
+/* ---- raw rows ---- */
+
+/* Takes a pin; NULL: none has to lose them. */
+static struct db_block *raw_due(struct db *db)
+{
+	struct db_block *b = NULL;
+
+	mutex_lock(&db->lock);
+	for (size_t i = 0; i < db->blocks_n && db->o.raw_retention_ns && !b && !db->closing; i++) {
+		const struct block_meta *m = block_meta(db->blocks[i]->block);
+
+		if (m->raw && !db->blocks[i]->raw_failed &&
+			m->max_ns <= atomic_load(&db->max_ts_ns) - db->o.raw_retention_ns)
+			(b = db->blocks[i])->pins++;
+	}
+	mutex_unlock(&db->lock);
+	return b;
+}
+
+enum err_code retention_unlink_rows(struct db *db, const char *dir, struct err *err)
+{
+	char *path = NULL;
+	enum err_code rc = ERR_OK;
+
+	if (asprintf(&path, "%s/rows.ldb", dir) < 0)
+		return err_set(err, ERR_NOMEM, "retention: out of memory");
+	if (fs_exists(path))
+		rc = db->o.fs->ops->unlink(db->o.fs, path, err);
+	free(path);
+	return rc;
+}
+
+static enum err_code drop_raw(struct db *db, struct db_block *b, struct err *err)
+{
+	struct block_meta meta = *block_meta(b->block);
+	const char *dir = block_dir(b->block);
+	struct db_block *by = NULL;
+	enum err_code rc = ERR_OK;
+
+	meta.raw = false;
+	meta.rows_file = (struct block_file){ 0 };
+	mutex_lock(&db->lock);
+	if (!blocks_reserve_locked(db))
+		rc = err_set(err, ERR_NOMEM, "retention: out of memory");
+	mutex_unlock(&db->lock);
+	if (rc || (rc = stock_drop_raw(db, b, err)) ||
+		(rc = block_write_meta(db->o.fs, dir, &meta, err)) ||
+		(rc = retention_unlink_rows(db, dir, err)) || (rc = blocks_open(db, dir, &by, err)))
+		return rc;
+	mutex_lock(&db->lock);
+	by->number = b->number; /* its symbols are the same */
+	blocks_swap_locked(db, &b, 1, NULL, by);
+	mutex_unlock(&db->lock);
+	blocks_retire(db, b, true);
+	return ERR_OK;
+}
+
+/* The caller's pin goes. */
+static void drop_raw_of(struct db *db, struct db_block *b)
+{
+	enum err_code rc;
+	struct err err;
+
+	mutex_lock(&db->work->files);
+	rc = drop_raw(db, b, &err);
+	mutex_unlock(&db->work->files);
+	if (rc) {
+		log_error("tsdb", "raw rows not dropped", LOG_S("block", block_dir(b->block)), LOG_E(&err));
+		mutex_lock(&db->lock);
+		b->raw_failed = true;
+		mutex_unlock(&db->lock);
+	} else {
+		metric_add(&dropped_raw, NULL, 1);
+		log_info("tsdb", "raw rows dropped", LOG_S("block", block_dir(b->block)));
+	}
+	blocks_unpin(db, b);
+}
+
+void retention_drop_raw(struct db *db, struct db_block *b)
+{
+	mutex_lock(&db->lock);
+	b->pins++;
+	mutex_unlock(&db->lock);
+	drop_raw_of(db, b);
+}
+
+static void drop_all_raw(struct db *db)
+{
+	struct db_block *b;
+
+	mutex_lock(&db->lock);
+	for (size_t i = 0; i < db->blocks_n; i++)
+		db->blocks[i]->raw_failed = false; /* another try */
+	mutex_unlock(&db->lock);
+	while ((b = raw_due(db))) /* each turn has one less, or one that failed */
+		drop_raw_of(db, b);
+}
+
+/* ---- blocks that cannot be opened ---- */
+
+/* The first one that is over; false: none is. */
+static bool take_unreadable(struct db *db, struct unreadable *out)
+{
+	struct work *k = db->work;
+	bool found = false;
+	size_t kept = 0;
+
+	mutex_lock(&db->lock);
+	for (size_t i = 0; i < k->unreadable_n; i++) {
+		const struct unreadable *u = &k->unreadable[i];
+
+		if (!found && u->max_ns && db->o.retention_ns &&
+			u->max_ns <= atomic_load(&db->max_ts_ns) - db->o.retention_ns) {
+			found = true;
+			*out = *u;
+		} else {
+			k->unreadable[kept++] = *u;
+		}
+	}
+	k->unreadable_n = kept;
+	mutex_unlock(&db->lock);
+	return found;
+}
+
+static void drop_unreadable(struct db *db)
+{
+	struct unreadable u;
+	struct ulid ulid;
+	struct err err;
+
+	while (take_unreadable(db, &u)) { /* each turn has one less */
+		if (ulid_parse(str_of(strrchr(u.dir, '/') + 1), &ulid) && stock_drop_block(db, &ulid, &err))
+			log_warn("tsdb", "block not removed", LOG_S("block", u.dir), LOG_E(&err));
+		else if (fs_remove_tree(db->o.fs, u.dir, &err))
+			log_warn("tsdb", "block not removed", LOG_S("block", u.dir), LOG_E(&err));
+		else
+			log_info("tsdb", "block dropped", LOG_S("block", u.dir), LOG_S("reason", "time"));
+		metric_add(&dropped_blocks, "time", 1);
+		free(u.dir);
+	}
+}
+
+/* Of a time that nothing is kept of. */
+static void forget_losses(struct db *db)
+{
+	int64_t newest = atomic_load(&db->max_ts_ns);
+	struct err err;
+
+	if (db->o.retention_ns && newest > db->o.retention_ns &&
+		losses_forget(db->losses, newest - db->o.retention_ns, &err))
+		log_warn("tsdb", "list of losses not written", LOG_E(&err));
+}
+
+void retention_apply(struct db *db)
+{
+	struct oldest o;
+
+	while ((o = look(db, db->o.retention_bytes ? head_bytes(db) : 0)).why) {
+		/* each turn takes a block or a window */
+		if (!(o.block ? drop_block(db, o.block, o.why) : drop_window(db, o.why)))
+			break; /* until the next round */
+	}
+	drop_all_raw(db);
+	drop_unreadable(db);
+	forget_losses(db);
+}

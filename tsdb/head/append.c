@@ -1,0 +1,573 @@
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/metrics.h"
+#include "proto/pprof.h"
+#include "tsdb/catalog/db_internal.h"
+#include "tsdb/numbers.h"
+
+/*
+ * An append: series and window found; under the job's lock the partition that the window has of the
+ * job, and the delta base brought into its ids; then under the partition's lock symbols, deltas,
+ * the row and the records of what the window does not have yet, all in one batch that is queued
+ * before the lock is let go. So a row never stands in an earlier commit than the symbols it relies
+ * on.
+ */
+METRIC_COUNTER(appends_failed, "epimetheus_tsdb_append_failures_total",
+	"Profiles that could not be stored.", "reason");
+METRIC_COUNTER(
+	samples_total, "epimetheus_tsdb_samples_appended_total", "Samples of profiles appended.", NULL);
+METRIC_COUNTER(folded_total, "epimetheus_tsdb_overflow_profiles_total",
+	"Profiles whose sample labels were folded into __overflow__.", NULL);
+
+struct appending {
+	struct db *db;
+	const struct db_append *a;
+	struct db_append own; /* *a where its interval is found here */
+	struct db_append_stats *stats;
+	uint64_t generation;
+	struct window *window;
+	struct series *series;
+	struct job *job;
+	struct partition *partition;
+	struct scratch *scratch;
+	enum value_kind kinds[SYM_TYPES_MAX];
+	struct interned in;
+	int64_t *values; /* column after column */
+	uint64_t types; /* of the profile, whatever ids they have */
+	struct delta_base next; /* for the next scrape; empty: not cumulative */
+	bool stored; /* there is a row of this series and time: it is in scratch->there */
+	bool same; /* and it is this one */
+};
+
+static enum err_code check(const struct db_append *a, struct err *err)
+{
+	enum err_code rc = append_check_labels(a->labels, "profile", err);
+
+	if (rc)
+		return rc;
+	if (a->ts_ns <= 0 || a->interval_ns <= 0)
+		return err_set(err, ERR_INVALID, "a profile needs a time after 1970 and an interval");
+	if (a->profile->types_n == 0)
+		return err_set(err, ERR_INVALID, "profile has no sample type");
+	if (a->profile->types_n > SYM_TYPES_MAX)
+		return err_set(err, ERR_LIMIT, "profile has %" PRIu32 " sample types, limit %u",
+			a->profile->types_n, SYM_TYPES_MAX);
+	return ERR_OK;
+}
+
+static enum err_code find_series(struct appending *t, struct err *err)
+{
+	struct db *db = t->db;
+	enum err_code rc;
+
+	if (!(t->series = series_find(db->series, t->a->labels))) {
+		if ((rc = numbers_check_name(db, t->a->labels, false, err)) ||
+			(rc = db_job(db, job_name_of(t->a->labels), SYM_NONE, SYM_NONE, &t->job, err)))
+			return rc;
+		if ((rc = series_add(db->series, t->a->labels, SYM_NONE, t->job, &t->series, err))) {
+			t->series = NULL;
+			return rc;
+		}
+	}
+	if (!(t->job = t->series->job)) /* numeric: the name is told with it */
+		return numbers_check_name(db, t->a->labels, false, err);
+	return ERR_OK;
+}
+
+/* ---- scratch ---- */
+
+static struct scratch *scratch_take(struct db *db)
+{
+	struct scratch *s;
+
+	mutex_lock(&db->lock);
+	if ((s = db->scratch))
+		db->scratch = s->next;
+	mutex_unlock(&db->lock);
+	if (!s && (s = calloc(1, sizeof(*s))))
+		arena_init(&s->arena, DB_SCRATCH_BYTES_MAX);
+	return s;
+}
+
+static void scratch_put(struct db *db, struct scratch *s)
+{
+	arena_reset(&s->arena);
+	buf_clear(&s->row);
+	buf_clear(&s->there);
+	buf_clear(&s->record);
+	mutex_lock(&db->lock);
+	s->next = db->scratch;
+	db->scratch = s;
+	mutex_unlock(&db->lock);
+}
+
+/* ---- delta bases ---- */
+
+static void base_account(struct db *db, const struct delta_base *base, bool more)
+{
+	uint64_t bytes = base->bytes.cap;
+
+	if (!base->partition)
+		return;
+	if (more) {
+		atomic_fetch_add(&base->partition->bases, 1);
+		atomic_fetch_add(&db->delta_bytes, bytes);
+	} else {
+		atomic_fetch_sub(&base->partition->bases, 1);
+		atomic_fetch_sub(&db->delta_bytes, bytes);
+	}
+}
+
+void base_release(struct db *db, struct delta_base *base)
+{
+	base_account(db, base, false);
+	delta_base_release(base);
+}
+
+static enum err_code renumber(void *ctx, uint32_t *stack, uint32_t *set, struct err *err)
+{
+	enum err_code rc = translate_stack(ctx, *stack, stack, err);
+
+	return rc ? rc : translate_label_set(ctx, *set, set, err);
+}
+
+/*
+ * The window's epoch may be another than the base's, at an epoch's first scrape or where a late row
+ * came in between: the base goes on under the new ids. Series of a job do so one after the other
+ * and share what was looked up.
+ */
+static enum err_code carry_base(struct appending *t, struct err *err)
+{
+	struct delta_base *base = &t->series->base, was = { 0 };
+	struct job *job = t->job;
+	enum err_code rc;
+
+	if (base->partition == t->partition || base->types != t->types ||
+		!delta_base_young(base, t->a->ts_ns, t->a->interval_ns))
+		return ERR_OK;
+	if (!translation_is(job->carry, base->partition, t->partition)) {
+		translation_close(job->carry);
+		job->carry = NULL;
+		if ((rc = translation_open(base->partition, t->partition, &job->carry, err)))
+			return rc;
+	}
+	/* What it counts for goes last: a partition without bases may leave memory at any time. */
+	was.partition = base->partition;
+	was.bytes.cap = base->bytes.cap;
+	/* No room for its stacks, then none for the profile's. */
+	if ((rc = delta_base_renumber(base, renumber, job->carry, &t->scratch->arena, err)))
+		return rc;
+	base->partition = t->partition;
+	base_account(t->db, base, true);
+	if (atomic_load(&was.partition->bases) == 1) { /* the last one that is carried over */
+		translation_close(job->carry);
+		job->carry = NULL;
+	}
+	base_account(t->db, &was, false);
+	return ERR_OK;
+}
+
+/* No scrape will be compared with this base any more: its epoch's symbols may leave memory. */
+static void drop_stale_base(struct appending *t)
+{
+	struct series *s = t->series;
+
+	if (!s->base.bytes.len || s->base.types == t->types ||
+		delta_base_young(&s->base, t->a->ts_ns, t->a->interval_ns) ||
+		t->a->ts_ns <= atomic_load(&s->base_until_ns))
+		return;
+	base_release(t->db, &s->base);
+	series_note_base(s);
+}
+
+/* What the columns are, in words: ids differ between epochs. */
+static uint64_t hash_types(const struct pprof *f, const enum value_kind *kinds)
+{
+	struct str unit = f->strings[f->period_type.unit], type = f->strings[f->period_type.type];
+	uint64_t h = hash_bytes(unit.ptr, unit.len, hash_bytes(type.ptr, type.len, f->types_n));
+
+	for (uint32_t c = 0; c < f->types_n; c++) {
+		type = f->strings[f->types[c].type];
+		unit = f->strings[f->types[c].unit];
+		h = hash_bytes(type.ptr, type.len, h + (uint64_t)kinds[c]);
+		h = hash_bytes(unit.ptr, unit.len, h);
+	}
+	return h;
+}
+
+/* ---- values ---- */
+
+static enum err_code take_values(struct appending *t, struct err *err)
+{
+	const struct pprof *f = t->a->profile;
+	uint32_t n = t->in.n, columns = f->types_n;
+	int64_t *v = arena_alloc_raw(&t->scratch->arena, (size_t)n * columns + 1, sizeof(*v));
+
+	if (!v)
+		return arena_fail(&t->scratch->arena, "storing a profile", err);
+	for (uint32_t i = 0; i < n; i++) {
+		const int64_t *from = f->values + (size_t)t->in.samples[i] * columns;
+
+		for (uint32_t c = 0; c < columns; c++)
+			v[(size_t)c * n + i] = from[c];
+	}
+	t->values = v;
+	return ERR_OK;
+}
+
+/* Entries that became 0 in all columns go. */
+static void drop_zeros(struct appending *t)
+{
+	uint32_t n = t->in.n, columns = t->a->profile->types_n, kept = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		int64_t any = 0;
+
+		for (uint32_t c = 0; c < columns; c++)
+			any |= t->values[(size_t)c * n + i];
+		if (!any)
+			continue;
+		t->in.keys[kept] = t->in.keys[i];
+		/* samples has done its work: it holds what is kept now. */
+		t->in.samples[kept++] = i;
+	}
+	if (kept == n)
+		return;
+	for (uint32_t c = 0; c < columns; c++)
+		for (uint32_t i = 0; i < kept; i++)
+			t->values[(size_t)c * kept + i] = t->values[(size_t)c * n + t->in.samples[i]];
+	t->in.n = kept;
+}
+
+static enum err_code encode(struct appending *t, struct err *err)
+{
+	const struct pprof *f = t->a->profile;
+	struct arena *a = &t->scratch->arena;
+	uint32_t *stacks = arena_alloc_raw(a, (size_t)t->in.n + 1, sizeof(*stacks));
+	uint32_t *sets = arena_alloc_raw(a, (size_t)t->in.n + 1, sizeof(*sets));
+
+	if (!stacks || !sets)
+		return arena_fail(a, "storing a profile", err);
+	for (uint32_t i = 0; i < t->in.n; i++) {
+		stacks[i] = (uint32_t)(t->in.keys[i] >> 32);
+		sets[i] = (uint32_t)t->in.keys[i];
+	}
+	return row_encode(&(struct row){ .header = t->in.header,
+						  .interval_ns = t->a->interval_ns,
+						  .time_nanos = f->time_nanos,
+						  .duration_nanos = f->duration_nanos,
+						  .period = f->period,
+						  .n = t->in.n,
+						  .columns_n = f->types_n,
+						  .stacks = stacks,
+						  .label_sets = sets,
+						  .values = t->values,
+						  .epoch = t->partition->epoch },
+		t->a->ts_ns, &t->scratch->row, err);
+}
+
+/* ---- the batch ---- */
+
+static void put_series(struct appending *t, struct store_batch *b)
+{
+	struct buf *v = &t->scratch->record;
+	struct key key = key_u32('s', t->series->id);
+
+	buf_clear(v);
+	buf_add_varint(v, t->partition->id);
+	labels_encode(v, t->series->labels);
+	buf_add_varint(v, t->partition->epoch);
+	store_batch_put_twice(b, key_str(&key), v);
+	key = key_u32_u32_u32('t', t->series->id, t->partition->epoch, t->in.header);
+	buf_clear(v);
+	store_batch_put_twice(b, key_str(&key), v);
+}
+
+static void put_records(
+	struct appending *t, struct marks *m, bool new_series, struct store_batch *b)
+{
+	struct buf *v = &t->scratch->record;
+	struct key key = key_u32_u32('p', t->partition->id, t->partition->epoch);
+
+	if (!m->partition_stored) {
+		buf_clear(v);
+		buf_add_lenstr(v, t->partition->name);
+		store_batch_put_twice(b, key_str(&key), v);
+	}
+	if (marked_any(&t->scratch->marked)) {
+		buf_clear(v);
+		symbols_encode(t->partition, &t->scratch->marked, v);
+		key = key_u32_u32_u32('y', t->partition->id, t->partition->epoch, m->seq);
+		store_batch_put(b, key_str(&key), v);
+	}
+	if (new_series)
+		put_series(t, b);
+	key = key_row(t->series->id, t->a->ts_ns);
+	store_batch_put(b, key_str(&key), &t->scratch->row);
+}
+
+/* Marks of another generation may speak of records that never came to the disk. */
+static enum err_code get_marks(struct appending *t, struct marks **out, struct err *err)
+{
+	struct partition *p = t->partition;
+	struct marks *m = marks_find(p, t->window->start_ns);
+	enum err_code rc;
+
+	if (m && m->generation != t->generation) {
+		marks_drop(p, t->window->start_ns);
+		m = NULL;
+	}
+	if (!m) {
+		if ((rc = marks_open(p, t->window->start_ns, &m, err)))
+			return rc;
+		if ((rc = head_next_symbol_record(t->window->store, p->id, p->epoch, &m->seq, err))) {
+			marks_drop(p, t->window->start_ns);
+			return rc;
+		}
+		m->generation = t->generation;
+	}
+	*out = m;
+	return ERR_OK;
+}
+
+/* What a reader needs to find the row stands before the row does. */
+static enum err_code announce(struct appending *t, uint32_t header, struct err *err)
+{
+	struct window *w = t->window;
+	struct series *s = t->series;
+	struct partition *p = t->partition;
+	uint32_t known = window_types(t->db, w, t->job, p->epoch, s->id),
+			 of_types = sym_typeset_header(p, header);
+	bool there, ok = true;
+
+	series_lock_read(t->db->series);
+	there = bits_get(&w->series, s->id);
+	series_unlock(t->db->series);
+	/* A header that was read with the window: its symbols are here by now. */
+	if (known < SERIES_TYPES_MANY && known != of_types && sym_exists(p, SYM_HEADER, known))
+		known = sym_typeset_header(p, known);
+	if (known != of_types && known != SERIES_TYPES_MANY)
+		ok = window_set_types(
+			t->db, w, t->job, p->epoch, s->id, known == SYM_NONE ? of_types : SERIES_TYPES_MANY);
+	if (!there && ok) {
+		series_lock_write(t->db->series);
+		if ((ok = bits_reserve(&w->series, s->id)))
+			bits_set(&w->series, s->id);
+		series_unlock(t->db->series);
+	}
+	return ok ? ERR_OK : err_set(err, ERR_NOMEM, "storing a profile: out of memory");
+}
+
+/* The base before stands with the row until it is stored. */
+static enum err_code enqueue(struct appending *t, struct commit_row *row, struct err *err)
+{
+	struct series *s = t->series;
+	enum err_code rc;
+
+	if (t->next.bytes.len) {
+		row->has_before = true;
+		row->before = s->base;
+		s->base = t->next;
+		series_note_base(s);
+		t->next = (struct delta_base){ 0 };
+	}
+	row->bytes = store_batch_bytes(row->batch) + sizeof(*row) + row->before.bytes.cap;
+	if (!(rc = commit_enqueue(t->db, row, t->generation, err)) || !row->has_before)
+		return rc;
+	t->next = s->base;
+	s->base = row->before;
+	series_note_base(s);
+	row->has_before = false;
+	row->before = (struct delta_base){ 0 };
+	return rc;
+}
+
+static enum err_code queue(struct appending *t, struct commit_row *row, struct err *err)
+{
+	uint32_t typeset = sym_header_typeset(t->partition, t->in.header);
+	int64_t window_ns = t->window->start_ns; /* once queued, its pin is the commit thread's */
+	struct series *s = t->series;
+	struct marks *m;
+	enum err_code rc;
+	bool new_series, new_symbols;
+
+	if ((rc = get_marks(t, &m, err)))
+		return rc;
+	if ((rc = marks_add(
+			 t->partition, m, t->in.header, t->in.keys, t->in.n, &t->scratch->marked, err)))
+		return rc;
+	row->symbols = new_symbols = marked_any(&t->scratch->marked);
+	new_series = s->stored_window_ns != window_ns || s->stored_generation != t->generation ||
+		s->stored_typeset != typeset || s->stored_epoch != t->partition->epoch;
+	put_records(t, m, new_series, row->batch);
+	if (buf_failed(&t->scratch->record) || buf_failed(&t->scratch->row))
+		rc = err_set(err, ERR_NOMEM, "storing a profile: out of memory");
+	if (rc || (rc = announce(t, t->in.header, err)) || (rc = enqueue(t, row, err))) {
+		marks_rollback(m, &t->scratch->marked);
+		return rc;
+	}
+	m->partition_stored = true;
+	m->seq += new_symbols;
+	s->stored_window_ns = window_ns;
+	s->stored_generation = t->generation;
+	s->stored_typeset = typeset;
+	s->stored_epoch = t->partition->epoch;
+	return ERR_OK;
+}
+
+/* Under the partition's lock. */
+static enum err_code append_symbols(struct appending *t, struct commit_row *row, struct err *err)
+{
+	const struct db_append *a = t->a;
+	struct delta_input d;
+	enum err_code rc;
+
+	if ((rc = sym_intern_profile(
+			 t->partition, a->profile, t->kinds, &t->scratch->arena, &t->in, err)) ||
+		(rc = take_values(t, err)))
+		return rc;
+	d = (struct delta_input){ .ts_ns = a->ts_ns,
+		.interval_ns = a->interval_ns,
+		.kinds = t->kinds,
+		.types = t->types,
+		.n = t->in.n,
+		.columns_n = a->profile->types_n,
+		.keys = t->in.keys,
+		.values = t->values };
+	partition_note_row(t->partition, a->ts_ns, a->interval_ns);
+	if ((rc = delta_apply(
+			 &t->series->base, &d, &t->scratch->arena, &t->next, &t->stats->first, err)))
+		return rc;
+	if (t->next.bytes.len) {
+		t->next.partition = t->partition;
+		base_account(t->db, &t->next, true);
+	}
+	drop_zeros(t);
+	if ((rc = encode(t, err)))
+		return rc;
+	if (t->stored) {
+		t->same = str_eq(buf_str(&t->scratch->row), buf_str(&t->scratch->there));
+		if (!t->same)
+			return again_refuse("profile", a->labels, a->ts_ns, err);
+	}
+	t->stats->samples = t->in.n;
+	t->stats->overflow = t->in.overflow;
+	row->samples = t->in.n;
+	return t->same ? ERR_OK : queue(t, row, err);
+}
+
+/* A scrape is never the same again: what it counted since the one before it is another's. */
+static enum err_code find_again(struct appending *t, struct err *err)
+{
+	const struct db_append *a = t->a;
+	const struct again_place at = { t->window, t->series, a->ts_ns,
+		key_row(t->series->id, a->ts_ns), t->generation };
+	enum err_code rc;
+
+	if ((rc = again_check_deleted(t->db, t->window, t->series, a->ts_ns, "profile", err)) ||
+		!again_possible(t->db, t->series, a->ts_ns))
+		return rc;
+	rc = again_find(t->db, &at, &t->scratch->there, err);
+	t->stored = rc == ERR_OK;
+	if (t->stored && a->convert)
+		return again_refuse("profile", a->labels, a->ts_ns, err);
+	return rc == ERR_NOT_FOUND ? ERR_OK : rc;
+}
+
+/* Under the job's lock. */
+static enum err_code append_locked(struct appending *t, struct commit_row *row, struct err *err)
+{
+	const struct db_append *a = t->a;
+	enum err_code rc;
+
+	for (uint32_t c = 0; c < a->profile->types_n; c++)
+		t->kinds[c] = a->kinds[c] == KIND_CUMULATIVE && !a->convert ? KIND_DELTA : a->kinds[c];
+	t->types = hash_types(a->profile, t->kinds);
+	if ((rc = find_again(t, err)))
+		return rc;
+	drop_stale_base(t);
+	if ((rc = window_partition_take(t->db, t->window, t->job, a->ts_ns, &t->partition, err)) ||
+		(rc = carry_base(t, err)))
+		return rc;
+	mutex_lock(&t->partition->lock);
+	rc = append_symbols(t, row, err);
+	mutex_unlock(&t->partition->lock);
+	base_release(t->db, &t->next); /* not taken over */
+	return rc;
+}
+
+static enum err_code append(struct appending *t, db_acked_fn acked, void *ctx, struct err *err)
+{
+	struct commit_row *row = NULL;
+	enum err_code rc;
+
+	if (t->db->o.read_only)
+		return err_set(err, ERR_UNAVAILABLE, "the database is open for reading only");
+	if ((rc = check(t->a, err)))
+		return rc;
+	/* Before the state is looked at: a failure in between is seen when the row is queued. */
+	t->generation = commit_generation(t->db);
+	if ((rc = append_check_state(t->db, err)) ||
+		(rc = append_check_time(t->db, t->a->ts_ns, "profile", err)) ||
+		(rc = head_pin(t->db, t->a->ts_ns, &t->window, err)) || (rc = find_series(t, err)) ||
+		(rc = append_gap(t->window, t->series, &t->own, &t->a, err)))
+		return rc;
+	row = calloc(1, sizeof(*row));
+	t->scratch = scratch_take(t->db);
+	if (!row || !t->scratch || !(row->batch = store_batch_open())) {
+		free(row);
+		return err_set(err, ERR_NOMEM, "storing a profile: out of memory");
+	}
+	row->window = t->window;
+	store_batch_set_identity(row->batch, t->window->identity);
+	row->series = t->series;
+	atomic_fetch_add(&t->series->uses, 1);
+	row->ts_ns = t->a->ts_ns;
+	row->acked = acked;
+	row->ctx = ctx;
+	mutex_lock(&t->job->lock);
+	if (!(rc = append_locked(t, row, err)) && !t->same)
+		again_note(t->series, t->a->ts_ns);
+	mutex_unlock(&t->job->lock);
+	if (rc || t->same) {
+		series_release(t->series);
+		store_batch_close(row->batch);
+		free(row);
+	} else {
+		t->window = NULL;
+	}
+	return rc;
+}
+
+enum err_code db_append(struct db *db, const struct db_append *a, struct db_append_stats *stats,
+	db_acked_fn acked, void *ctx, struct err *err)
+{
+	struct db_append_stats none;
+	struct appending t = { .db = db, .a = a, .stats = stats ? stats : &none };
+	struct err here;
+	enum err_code rc;
+
+	*t.stats = (struct db_append_stats){ 0 };
+	rc = append(&t, acked, ctx, err ? err : &here);
+	if (t.scratch)
+		scratch_put(db, t.scratch);
+	if (t.series)
+		series_release(t.series);
+	if (t.window)
+		head_unpin_writer(db, t.window);
+	if (rc) {
+		metric_add(&appends_failed, err_code_name(rc), 1);
+		return rc;
+	}
+	if (t.same) {
+		acked(ctx, ERR_OK, NULL);
+		return ERR_OK;
+	}
+	metric_add(&samples_total, NULL, t.stats->samples);
+	if (t.stats->overflow)
+		metric_add(&folded_total, NULL, 1);
+	return ERR_OK;
+}

@@ -1,0 +1,47 @@
+/*
+ * Intervals of pushed profiles. A level counts for as long as it stood, and one who pushes levels
+ * does not say how often: it is the time since the series' row before.
+ *
+ * The index knows the time of the latest row it saw stored; for a late row, and after a start, the
+ * window's own rows tell. A row of the window before is not looked for: the first row after a
+ * start then weighs as a series' first one.
+ */
+#include "tsdb/catalog/db_internal.h"
+
+static enum err_code row_before(
+	struct window *w, uint32_t series, int64_t ts_ns, int64_t *out_ns, struct err *err)
+{
+	struct key key = key_row(series, ts_ns);
+	struct store_iter *it = store_iter_open(w->store, NULL);
+	enum err_code rc;
+	int64_t found_ns;
+	uint32_t found;
+
+	*out_ns = 0;
+	if (!it)
+		return err_set(err, ERR_NOMEM, "storing a profile: out of memory");
+	store_iter_seek_before(it, key_str(&key));
+	if (!(rc = store_iter_status(it, err)) && store_iter_valid(it) &&
+		key_parse_row(store_iter_key(it), &found, &found_ns) && found == series)
+		*out_ns = found_ns;
+	store_iter_close(it);
+	return rc;
+}
+
+enum err_code append_gap(struct window *w, struct series *s, struct db_append *copy,
+	const struct db_append **a, struct err *err)
+{
+	int64_t ts_ns = (*a)->ts_ns, gap_max_ns = (*a)->gap_max_ns;
+	int64_t last_ns = atomic_load(&s->last_ts_ns);
+	enum err_code rc;
+
+	if (gap_max_ns == 0)
+		return ERR_OK;
+	if ((last_ns == 0 || last_ns >= ts_ns) && (rc = row_before(w, s->id, ts_ns, &last_ns, err)))
+		return rc;
+	*copy = **a;
+	if (last_ns > 0)
+		copy->interval_ns = ts_ns - last_ns < gap_max_ns ? ts_ns - last_ns : gap_max_ns;
+	*a = copy;
+	return ERR_OK;
+}

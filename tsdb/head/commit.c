@@ -1,0 +1,484 @@
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/map.h"
+#include "base/metrics.h"
+#include "tsdb/head/head_internal.h"
+#include "tsdb/numbers.h"
+
+/*
+ * Group commit. One thread takes all that is queued, writes one synced batch per window, then
+ * acknowledges.
+ *
+ * After a put that failed LevelDB may say OK to later ones and lose them (seen after a full disk),
+ * so from then on nothing is acknowledged: everything queued gets the error, the state is
+ * DB_FAILED, and once nobody uses the store it is closed, opened and compared with what was
+ * acknowledged. Only then appends are taken again. While the disk has no room the store stays open
+ * for readers.
+ */
+#define QUEUED_SLOTS 4096u
+
+struct commit {
+	struct mutex lock;
+	struct cond filled, emptied;
+	struct commit_row *first, **last;
+	size_t bytes; /* queued, and being written */
+	uint64_t rows; /* ever queued */
+	/* How many rows and values wait for their sync, by series and time; different ones may share
+	 * a place. */
+	_Atomic uint32_t queued[QUEUED_SLOTS];
+	_Atomic uint64_t generation;
+	bool closing;
+	struct thread thread;
+	struct store_batch *batch;
+	struct buf value;
+};
+
+METRIC_HISTOGRAM(commit_seconds, "epimetheus_tsdb_commit_duration_seconds",
+	"Time a synced group commit takes.", NULL);
+METRIC_COUNTER(
+	commit_rows, "epimetheus_tsdb_rows_committed_total", "Rows stored and acknowledged.", NULL);
+METRIC_COUNTER(
+	commit_failures, "epimetheus_tsdb_commit_failures_total", "Group commits that failed.", NULL);
+METRIC_COUNTER(
+	reopened, "epimetheus_tsdb_reopened_total", "Stores reopened after a failed commit.", "result");
+METRIC_GAUGE(
+	queue_bytes, "epimetheus_tsdb_queue_bytes", "Bytes of rows that wait for their sync.", NULL);
+
+static _Atomic uint32_t *queued_slot(struct commit *c, const struct series *s, int64_t ts_ns)
+{
+	return &c->queued[hash_u64((uint64_t)ts_ns * 31 + s->id) % QUEUED_SLOTS];
+}
+
+/* Of a row that comes into the queue, or is out of it. */
+static void count_queued(struct commit *c, const struct commit_row *r, int more)
+{
+	const struct series *s = r->series;
+	int64_t ts_ns = r->ts_ns;
+
+	if (!r->numbers)
+		atomic_fetch_add(queued_slot(c, s, ts_ns), (uint32_t)more);
+	for (size_t i = 0; r->numbers && number_batch_at(r->numbers, i, &s, &ts_ns); i++)
+		atomic_fetch_add(queued_slot(c, s, ts_ns), (uint32_t)more);
+}
+
+static void row_done(struct db *db, struct commit_row *r, enum err_code rc, const struct err *err)
+{
+	struct commit *c = db->commit;
+
+	r->acked(r->ctx, rc, err);
+	count_queued(c, r, -1);
+	if (r->numbers)
+		number_batch_close(r->numbers);
+	else
+		series_release(r->series);
+	head_unpin_writer(db, r->window);
+	mutex_lock(&c->lock);
+	c->bytes -= r->bytes;
+	metric_set(&queue_bytes, NULL, (double)c->bytes);
+	cond_broadcast(&c->emptied);
+	mutex_unlock(&c->lock);
+	base_release(db, &r->before);
+	store_batch_close(r->batch);
+	free(r);
+}
+
+/*
+ * A row that was not stored leaves the delta base as it was before it: what its target counted
+ * meanwhile is in the delta of the scrape that comes next. Of several rows of a series the first
+ * one's base is the right one, and none where a later row was stored after all.
+ */
+struct given {
+	struct given *next;
+	struct series *series; /* in use */
+	int64_t ts_ns;
+	uint64_t number; /* of the row */
+	struct delta_base before;
+};
+
+/* No append waits for room with the lock: the generation was raised before. */
+static void give_back(struct db *db, struct given *g)
+{
+	struct series *s = g->series;
+	uint64_t generation = commit_generation(db);
+	struct delta_base was;
+
+	mutex_lock(&s->job->lock);
+	if (s->stored_row < g->number &&
+		(s->given_back != generation || g->number < s->given_back_row)) {
+		was = s->base;
+		s->base = g->before;
+		g->before = was;
+		series_note_base(s);
+		s->given_back = generation;
+		s->given_back_row = g->number;
+	}
+	mutex_unlock(&s->job->lock);
+}
+
+static void given_end(struct db *db, struct given *g)
+{
+	base_release(db, &g->before);
+	series_release(g->series);
+	free(g);
+}
+
+/* A row's base onto the list; without memory its interval is lost, as the row is. */
+static void keep_before(struct commit_row *r, struct given **list)
+{
+	struct given *g = r->has_before ? calloc(1, sizeof(*g)) : NULL;
+
+	if (!g)
+		return;
+	*g = (struct given){ *list, r->series, r->ts_ns, r->number, r->before };
+	r->before = (struct delta_base){ 0 };
+	r->has_before = false;
+	atomic_fetch_add(&r->series->uses, 1);
+	*list = g;
+}
+
+/* A put that failed may have come to the disk after all: what is there counts as stored. w NULL:
+ * nothing of them can be there. */
+static void give_back_all(struct db *db, struct window *w, struct given *list)
+{
+	for (struct given *g = list, *next; g; g = next) {
+		struct key key = key_row(g->series->id, g->ts_ns);
+		struct buf value = { 0 };
+		struct err err;
+
+		next = g->next;
+		if (!w || store_get(w->store, key_str(&key), &value, &err) == ERR_NOT_FOUND)
+			give_back(db, g);
+		buf_release(&value);
+		given_end(db, g);
+	}
+}
+
+/* stored_row is the commit thread's. */
+static void note_stored(struct commit_row *r)
+{
+	if (r->has_before && r->series->stored_row < r->number)
+		r->series->stored_row = r->number;
+}
+
+uint64_t commit_generation(struct db *db)
+{
+	return atomic_load(&db->commit->generation);
+}
+
+static void raise(_Atomic int64_t *to, int64_t v)
+{
+	int64_t is = atomic_load(to);
+
+	while (is < v && !atomic_compare_exchange_weak(to, &is, v))
+		;
+}
+
+enum err_code commit_enqueue(
+	struct db *db, struct commit_row *row, uint64_t generation, struct err *err)
+{
+	struct commit *c = db->commit;
+	enum err_code rc = ERR_OK;
+
+	row->next = NULL;
+	mutex_lock(&c->lock);
+	/* A row larger than the whole queue goes alone. */
+	while (!c->closing && atomic_load(&c->generation) == generation && c->bytes &&
+		c->bytes + row->bytes > DB_QUEUE_BYTES_MAX)
+		cond_wait(&c->emptied, &c->lock);
+	if (c->closing) {
+		rc = err_set(err, ERR_UNAVAILABLE, "the database is closing");
+	} else if (atomic_load(&c->generation) != generation) {
+		rc = err_set(err, ERR_UNAVAILABLE, "a commit failed; the store is being reopened");
+	} else {
+		row->number = ++c->rows;
+		raise(&db->queued_max_ns, row->ts_ns);
+		count_queued(c, row, 1);
+		*c->last = row;
+		c->last = &row->next;
+		c->bytes += row->bytes;
+		cond_signal(&c->filled);
+	}
+	mutex_unlock(&c->lock);
+	return rc;
+}
+
+enum err_code commit_wait(
+	struct db *db, const struct series *s, int64_t ts_ns, uint64_t generation, struct err *err)
+{
+	struct commit *c = db->commit;
+	bool ok;
+
+	mutex_lock(&c->lock);
+	while (!c->closing && atomic_load(&c->generation) == generation &&
+		atomic_load(queued_slot(c, s, ts_ns)))
+		cond_wait(&c->emptied, &c->lock);
+	ok = !c->closing && atomic_load(&c->generation) == generation;
+	mutex_unlock(&c->lock);
+	return ok ? ERR_OK :
+				err_set(err, ERR_UNAVAILABLE, "a commit failed, or the database is closing");
+}
+
+/* ---- writing ---- */
+
+static void count_row(struct window_count *c, const struct commit_row *r)
+{
+	if (r->numbers) {
+		number_batch_count(r->numbers, c);
+		return;
+	}
+	if (window_is_empty(c) || r->ts_ns < c->min_ns)
+		c->min_ns = r->ts_ns;
+	if (window_is_empty(c) || r->ts_ns > c->max_ns)
+		c->max_ns = r->ts_ns;
+	c->rows++;
+	c->samples += r->samples;
+	c->symbols += r->symbols;
+}
+
+static void stored(
+	struct db *db, struct window *w, const struct window_count *count, struct commit_row *rows)
+{
+	head_write_mark(db, w, count);
+	mutex_lock(&db->lock);
+	w->count = *count;
+	mutex_unlock(&db->lock);
+	for (struct commit_row *r = rows, *next; r; r = next) {
+		next = r->next;
+		raise(&db->max_ts_ns, r->ts_ns);
+		if (r->numbers) {
+			number_batch_stored(db, r->numbers);
+			row_done(db, r, ERR_OK, NULL);
+			continue;
+		}
+		raise(&r->series->last_ts_ns, r->ts_ns);
+		atomic_fetch_add(&db->rows, 1);
+		atomic_fetch_add(&db->samples, r->samples);
+		metric_add(&commit_rows, NULL, 1);
+		note_stored(r);
+		row_done(db, r, ERR_OK, NULL);
+	}
+}
+
+static enum err_code write_window(
+	struct db *db, struct window *w, struct commit_row *rows, struct err *err)
+{
+	struct commit *c = db->commit;
+	int64_t start = clock_monotonic_ns();
+	struct window_count count = w->count; /* this thread alone writes it */
+	struct key key = key_of('c');
+	enum err_code rc;
+
+	store_batch_clear(c->batch);
+	store_batch_set_identity(c->batch, w->identity);
+	for (struct commit_row *r = rows; r; r = r->next) {
+		store_batch_append(c->batch, r->batch);
+		count_row(&count, r);
+	}
+	count.seq++;
+	buf_clear(&c->value);
+	head_encode_count(&count, &c->value);
+	store_batch_put(c->batch, key_str(&key), &c->value);
+	if (buf_failed(&c->value))
+		return err_set(err, ERR_NOMEM, "commit: out of memory");
+	if ((rc = store_write(w->store, c->batch, err)))
+		return rc;
+	metric_observe(&commit_seconds, NULL, (double)(clock_monotonic_ns() - start) / 1e9);
+	head_names_append(db, w, store_batch_copies(c->batch));
+	stored(db, w, &count, rows);
+	return ERR_OK;
+}
+
+/* ---- failing ---- */
+
+static struct commit_row *take_all(struct commit *c)
+{
+	struct commit_row *rows = c->first;
+
+	c->first = NULL;
+	c->last = &c->first;
+	return rows;
+}
+
+/* Bases of the failed window's rows go to *doubtful, the others' are given back. */
+static void refuse(struct db *db, const struct window *w, struct commit_row *rows, enum err_code rc,
+	const struct err *err, struct given **doubtful)
+{
+	struct given *others = NULL;
+
+	for (struct commit_row *r = rows; r; r = r->next)
+		keep_before(r, r->window == w ? doubtful : &others);
+	give_back_all(db, NULL, others);
+	for (struct commit_row *r = rows, *next; r; r = next) {
+		next = r->next;
+		row_done(db, r, rc, err);
+	}
+}
+
+static bool is_closing(struct commit *c)
+{
+	bool closing;
+
+	mutex_lock(&c->lock);
+	closing = c->closing;
+	mutex_unlock(&c->lock);
+	return closing;
+}
+
+static bool has_room(struct db *db)
+{
+	uint64_t room;
+
+	return db->o.fs->ops->free_bytes(db->o.fs, db->dir, &room, NULL) ||
+		room >= db->o.free_bytes_reserve;
+}
+
+static void wait_a_little(struct commit *c, int64_t ns)
+{
+	int64_t until = clock_monotonic_ns() + ns;
+
+	mutex_lock(&c->lock);
+	while (!c->closing && cond_wait_until(&c->filled, &c->lock, until))
+		;
+	mutex_unlock(&c->lock);
+}
+
+static void fail(struct db *db, struct window *w, struct commit_row *rows, enum err_code rc,
+	const struct err *why)
+{
+	struct commit *c = db->commit;
+	struct given *doubtful = NULL;
+	enum err_code failed = rc;
+	struct commit_row *queued;
+	struct err err;
+	int64_t pause = NS_PER_S / 50;
+
+	metric_add(&commit_failures, NULL, 1);
+	log_error("tsdb", "commit failed", LOG_S("store", w->dir), LOG_E(why));
+	db_set_state(db, DB_FAILED, why);
+	mutex_lock(&c->lock);
+	atomic_fetch_add(&c->generation, 1);
+	queued = take_all(c);
+	cond_broadcast(&c->emptied);
+	mutex_unlock(&c->lock);
+	refuse(db, w, rows, rc, why, &doubtful);
+	refuse(db, NULL, queued, rc, why, NULL);
+	/* Until it is open again or the database closes; one try per second at most. */
+	while (!is_closing(c)) {
+		if (has_room(db)) {
+			if (!(rc = head_reopen(db, w, failed, &err))) {
+				metric_add(&reopened, "ok", 1);
+				log_info("tsdb", "store reopened", LOG_S("store", w->dir));
+				give_back_all(db, w, doubtful);
+				db_set_state(db, DB_READY, NULL);
+				return;
+			}
+			metric_add(&reopened, "failed", 1);
+			log_error("tsdb", "reopening failed", LOG_S("store", w->dir), LOG_E(&err));
+			db_set_state(db, DB_FAILED, &err);
+		}
+		wait_a_little(c, pause);
+		pause = pause * 2 < NS_PER_S ? pause * 2 : NS_PER_S;
+	}
+	give_back_all(db, NULL, doubtful);
+}
+
+/* Rows of the list's first window into *rows, in order; the others stay in *rest. */
+static struct window *split(struct commit_row **rest, struct commit_row **rows)
+{
+	struct window *w = (*rest)->window;
+	struct commit_row **last = rows, **at = rest, *r;
+
+	while ((r = *at)) {
+		if (r->window != w) {
+			at = &r->next;
+			continue;
+		}
+		*at = r->next;
+		r->next = NULL;
+		*last = r;
+		last = &r->next;
+	}
+	return w;
+}
+
+static void commit_all(struct db *db, struct commit_row *rest)
+{
+	while (rest) {
+		struct commit_row *rows = NULL, *end;
+		struct window *w = split(&rest, &rows);
+		enum err_code rc;
+		struct err err;
+
+		if (!(rc = write_window(db, w, rows, &err)))
+			continue;
+		for (end = rows; end->next; end = end->next)
+			;
+		end->next = rest;
+		/* One pin outlives the rows: the window is needed for reopening. */
+		mutex_lock(&db->lock);
+		w->pins++;
+		w->writers++;
+		mutex_unlock(&db->lock);
+		fail(db, w, rows, rc, &err);
+		head_unpin_writer(db, w);
+		return;
+	}
+}
+
+static void run(void *ctx)
+{
+	struct db *db = ctx;
+	struct commit *c = db->commit;
+	struct commit_row *rows;
+
+	for (;;) { /* until closed and empty */
+		mutex_lock(&c->lock);
+		while (!c->first && !c->closing)
+			cond_wait(&c->filled, &c->lock);
+		rows = take_all(c);
+		metric_set(&queue_bytes, NULL, (double)c->bytes);
+		mutex_unlock(&c->lock);
+		if (!rows)
+			return;
+		commit_all(db, rows);
+	}
+}
+
+enum err_code commit_open(struct db *db, struct err *err)
+{
+	struct commit *c = calloc(1, sizeof(*c));
+
+	if (!c || !(c->batch = store_batch_open())) {
+		free(c);
+		return err_set(err, ERR_NOMEM, "commit: out of memory");
+	}
+	mutex_init(&c->lock);
+	cond_init(&c->filled);
+	cond_init(&c->emptied);
+	c->last = &c->first;
+	db->commit = c;
+	return thread_start(&c->thread, "tsdb-commit", run, db, err);
+}
+
+void commit_close(struct db *db)
+{
+	struct commit *c = db->commit;
+
+	if (!c)
+		return;
+	mutex_lock(&c->lock);
+	c->closing = true;
+	cond_broadcast(&c->filled);
+	cond_broadcast(&c->emptied);
+	mutex_unlock(&c->lock);
+	thread_join(&c->thread);
+	store_batch_close(c->batch);
+	buf_release(&c->value);
+	cond_destroy(&c->filled);
+	cond_destroy(&c->emptied);
+	mutex_destroy(&c->lock);
+	free(c);
+	db->commit = NULL;
+}

@@ -1,0 +1,221 @@
+#include "base/metrics.h"
+#include "tsdb/catalog/db_internal.h"
+
+/*
+ * Letting go of symbols, once all of them are larger than the budget: first partitions that no
+ * query and no delta base needs and that take no rows; they come back from blocks and windows
+ * (partitions.c).
+ *
+ * Where that is not enough live epochs end, those first that grew most since each of their targets
+ * had come about twice: what came later are mostly stacks that never come again. The job's next row
+ * begins an epoch, which takes up what is still in use; the ended one stays until the delta bases
+ * in its ids went over to the new one, a scrape later, and its window's store has it from then on.
+ *
+ * An epoch's beginning costs its live symbols once more, on disk and of time. So a table must have
+ * grown by a third first (or by the whole budget), which bounds that to four times what there is to
+ * write anyway, and only a part of the budget may be waiting for its bases at once: tables end one
+ * after the other, and the sum stays flat.
+ */
+#define GROWN 3u /* by such a part of what lives */
+#define WAITING 8u /* such a part of the budget */
+#define ENDS_MAX 64u /* in one round */
+#define WORTH_PART 2048u /* less of the budget is not worth it */
+
+METRIC_COUNTER(evicted, "epimetheus_tsdb_partitions_evicted_total",
+	"Tables of symbols that were let go from memory.", NULL);
+
+struct partition *partition_next(struct db *db, uint32_t *at)
+{
+	struct partition *p = NULL;
+
+	mutex_lock(&db->lock);
+	while (*at < db->partitions_n && !p)
+		p = db->partitions[(*at)++];
+	if (p)
+		p->pins++;
+	mutex_unlock(&db->lock);
+	return p;
+}
+
+METRIC_COUNTER(ended, "epimetheus_tsdb_epochs_ended_total",
+	"Times a job's table of symbols ended for want of memory.", NULL);
+METRIC_GAUGE(in_use, "epimetheus_tsdb_symbol_used_bytes",
+	"Symbols that cannot leave memory now: rows are added to them, or queries or delta bases "
+	"need "
+	"them.",
+	NULL);
+
+static bool in_head(const struct db *db, const struct partition *p)
+{
+	for (size_t i = 0; i < db->windows_n; i++)
+		if (window_epoch_locked(db->windows[i], p->job, p->epoch))
+			return true;
+	return false;
+}
+
+/* The longest unused of those that nobody needs; a live one that no window has any more counts as
+ * unused since ever: its job's next row begins an epoch. db->lock is held. */
+static struct partition *idle(struct db *db)
+{
+	struct partition *oldest = NULL;
+
+	for (uint32_t i = 0; i < db->partitions_n; i++) {
+		struct partition *p = db->partitions[i];
+
+		if (!p || atomic_load(&p->bases))
+			continue;
+		if (p->pins == 1 && p->job->live == p && !in_head(db, p)) {
+			p->job->live = NULL;
+			p->job->live_epoch = SYM_NONE;
+			p->pins = 0;
+			return p;
+		}
+		if (!p->pins && (!oldest || p->used_at < oldest->used_at))
+			oldest = p;
+	}
+	return oldest;
+}
+
+static void forget(struct db *db, struct partition *p)
+{
+	struct partition **at = &p->job->partitions;
+
+	while (*at != p)
+		at = &(*at)->next_of_job;
+	*at = p->next_of_job;
+	db->partitions[p->index] = NULL;
+	job_know_ids(p->job, p->epoch, p->next);
+}
+
+static bool is_used(const struct partition *p)
+{
+	return p->pins || atomic_load(&p->bases);
+}
+
+void partitions_evict(struct db *db)
+{
+	struct partition *gone = NULL, *p;
+	uint64_t bytes = 0, used = 0;
+
+	mutex_lock(&db->lock);
+	for (uint32_t i = 0; i < db->partitions_n; i++) {
+		if (!(p = db->partitions[i]))
+			continue;
+		bytes += atomic_load(&p->bytes);
+		used += is_used(p) ? atomic_load(&p->bytes) : 0;
+	}
+	metric_set(&in_use, NULL, (double)used);
+	while (bytes > db->o.symbols_bytes && (p = idle(db))) {
+		forget(db, p);
+		bytes -= atomic_load(&p->bytes);
+		p->next_of_job = gone;
+		gone = p;
+	}
+	atomic_store(&db->symbol_bytes, bytes);
+	mutex_unlock(&db->lock);
+	while ((p = gone)) {
+		gone = p->next_of_job;
+		partition_close(p);
+		metric_add(&evicted, NULL, 1);
+	}
+}
+
+/* ---- ending epochs ---- */
+
+/* Nothing new will be made in it: what only finds content goes. */
+static void freeze(struct partition *p)
+{
+	size_t bytes = nodemap_bytes(&p->nodes) + leafcache_bytes(&p->leaves);
+
+	for (int k = 1; k < SYM_KINDS; k++) {
+		bytes += map_bytes(&p->map[k]);
+		map_release(&p->map[k]);
+	}
+	nodemap_release(&p->nodes);
+	leafcache_release(&p->leaves);
+	marks_release_all(p);
+	p->lookup = false;
+	atomic_fetch_sub(&p->bytes, bytes);
+}
+
+void epoch_end(struct db *db, struct job *job)
+{
+	struct partition *p;
+
+	mutex_lock(&db->lock);
+	p = job->live;
+	job->live = NULL;
+	job->live_epoch = SYM_NONE;
+	mutex_unlock(&db->lock);
+	if (!p)
+		return;
+	mutex_lock(&p->lock);
+	freeze(p);
+	mutex_unlock(&p->lock);
+	partition_unpin(db, p);
+}
+
+void partition_note_row(struct partition *p, int64_t ts_ns, int64_t interval_ns)
+{
+	if (!p->first_ns)
+		p->first_ns = ts_ns;
+	if (!p->settled_bytes && (ts_ns - p->first_ns) / 2 >= interval_ns)
+		atomic_store(&p->settled_bytes, atomic_load(&p->bytes));
+}
+
+/* What would go with an end of its epoch, if that is worth it; else 0. */
+static size_t worth(const struct db *db, const struct partition *p)
+{
+	size_t settled = atomic_load(&p->settled_bytes), bytes = atomic_load(&p->bytes),
+		   grown = bytes > settled ? bytes - settled : 0;
+
+	if (!settled)
+		return 0;
+	if (db->o.symbols_bytes < sizeof(*p)) /* no table fits at all */
+		return bytes;
+	return (grown > settled / GROWN || grown > db->o.symbols_bytes) &&
+			grown > db->o.symbols_bytes / WORTH_PART ?
+		grown :
+		0;
+}
+
+static struct job *worth_most(struct db *db)
+{
+	const struct partition *best = NULL, *p;
+	uint64_t live = 0, waiting = 0;
+	size_t most = 0, this;
+
+	mutex_lock(&db->lock);
+	/* What queries hold goes with them, and is no reason. */
+	for (uint32_t i = 0; i < db->partitions_n; i++) {
+		if (!(p = db->partitions[i]))
+			continue;
+		if (p->job->live != p) {
+			waiting += atomic_load(&p->bases) ? atomic_load(&p->bytes) : 0;
+			continue;
+		}
+		live += atomic_load(&p->bytes);
+		if ((this = worth(db, p)) > most) {
+			most = this;
+			best = p;
+		}
+	}
+	if (live <= db->o.symbols_bytes || waiting > db->o.symbols_bytes / WAITING)
+		best = NULL;
+	mutex_unlock(&db->lock);
+	return best ? best->job : NULL;
+}
+
+void partitions_bound(struct db *db)
+{
+	struct job *job;
+
+	partitions_evict(db);
+	for (unsigned n = 0; n < ENDS_MAX && (job = worth_most(db)); n++) {
+		mutex_lock(&job->lock);
+		epoch_end(db, job);
+		mutex_unlock(&job->lock);
+		metric_add(&ended, NULL, 1);
+	}
+	partitions_evict(db);
+}

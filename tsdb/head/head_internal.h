@@ -1,0 +1,111 @@
+/*
+ * Windows of the head, the inside: what opens a window's store and finds out whether all of it is
+ * there. A window is a LevelDB and, beside it, two files that say what must be in it:
+ *
+ *     <start>.acked  how much was acknowledged (head_mark.c)
+ *     <start>.names  its small records once more (head_names.c)
+ *
+ * Errors:  what is damaged or missing is no error of these functions: it is made up for, or told
+ *          (db_lost), and the rest is served.
+ * Threads: a window that is opened is nobody else's; else as each says.
+ * Source:  tsdb/FORMAT.md, "Records", "Other files".
+ */
+#ifndef TSDB_HEAD_HEAD_INTERNAL_H
+#define TSDB_HEAD_HEAD_INTERNAL_H
+
+#include "tsdb/catalog/db_internal.h"
+
+/* ---- head_mark.c: what was acknowledged ---- */
+
+struct mark {
+	bool there;
+	bool whole; /* it can be read; the rest is 0 else */
+	bool rows_only; /* a version before this one wrote it: batches and rows are known */
+	uint64_t identity;
+	struct window_count count;
+};
+void head_write_mark(struct db *db, struct window *w, const struct window_count *c);
+void head_read_mark(const struct window *w, struct mark *out);
+/* Of the file's bytes; false: they are damaged. */
+bool head_parse_mark(int64_t start_ns, struct str bytes, struct mark *out);
+
+/* ---- head_names.c: small records, a second time ---- */
+
+struct name {
+	struct str key, record; /* the record has its checksum */
+	size_t order;
+};
+struct names_file {
+	struct buf bytes; /* the file */
+	struct name *v; /* ascending by key, each key once: its last record */
+	size_t n;
+	bool there;
+	bool whole; /* read to its end */
+	uint64_t identity; /* of the window; 0 also where the file's head cannot be read */
+};
+/* What is not there or damaged is not an error. */
+MUST_CHECK enum err_code head_names_read(
+	const struct window *w, struct names_file *out, struct err *err);
+/* The same of the file's bytes, which live as long as *out, zeroed by the caller. */
+MUST_CHECK enum err_code head_names_parse(
+	int64_t start_ns, struct str bytes, struct names_file *out, struct err *err);
+void head_names_release(struct names_file *n);
+/* NULL: it has none. */
+const struct name *head_names_find(const struct names_file *n, struct str key);
+/* Records that the store has from now on, as store_batch_copies gives them. The commit thread's,
+ * or while nobody else has the window. */
+void head_names_append(struct db *db, struct window *w, struct str copies);
+/*
+ * Store and file are compared. What the store lacks, or cannot read, is put back; where the file
+ * lacks something it is made anew of the store. *put: records that were put back. *why: what is
+ * wrong with the store (ERR_OK: nothing).
+ */
+MUST_CHECK enum err_code head_names_heal(struct db *db, struct window *w,
+	const struct names_file *n, uint64_t *put, struct err *why, struct err *err);
+
+/* ---- head_open.c: stores that are opened ---- */
+
+/* Closes and opens the store of a window whose put failed with `failed`, and compares it with what
+ * was acknowledged. */
+MUST_CHECK enum err_code head_reopen(
+	struct db *db, struct window *w, enum err_code failed, struct err *err);
+/* ---- head_check.c: what is there, against what was acknowledged ---- */
+
+struct window_found {
+	struct window_count count; /* whole records */
+	uint64_t bad; /* records and pages that cannot be read */
+	uint64_t homeless; /* of the rows and values: those whose series is not known */
+	struct err first; /* why the first of the bad ones cannot be read */
+};
+/* Reads every row, value and record of symbols. */
+MUST_CHECK enum err_code head_recount(
+	struct db *db, struct window *w, struct window_found *out, struct err *err);
+/* Fewer than `acked` were found: each kind is a loss, and logged. rows_only: nothing else is known.
+ * False: nothing is lost. */
+bool head_tell_lost(struct db *db, struct window *w, const struct window_count *acked,
+	bool rows_only, const struct window_found *found, const struct err *why);
+
+/* ---- head_load.c ---- */
+
+/* What is known of a window that is opened. */
+struct window_opening {
+	struct mark mark;
+	struct names_file names;
+	bool damaged; /* its store was repaired, or something in it cannot be read */
+	struct err why; /* the first such thing */
+};
+void head_suspect(struct window_opening *o, const struct err *why);
+MUST_CHECK enum err_code head_load(
+	struct db *db, struct window *w, struct window_opening *o, struct err *err);
+MUST_CHECK enum err_code head_read_count(
+	struct window *w, struct window_count *out, struct err *err);
+struct window_meta {
+	int64_t start_ns, end_ns;
+	uint64_t identity;
+};
+MUST_CHECK enum err_code head_read_meta(struct store *s, struct window_meta *out, struct err *err);
+MUST_CHECK enum err_code head_parse_meta(
+	struct str value, const char *dir, struct window_meta *out, struct err *err);
+MUST_CHECK enum err_code head_write_meta(struct db *db, struct window *w, struct err *err);
+
+#endif

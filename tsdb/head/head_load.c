@@ -1,0 +1,587 @@
+#include <inttypes.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "tsdb/columns/row.h"
+#include "tsdb/head/head_internal.h"
+#include "tsdb/numbers.h"
+
+/*
+ * What a window's store holds, into memory: at the start jobs with their epochs, series and their
+ * types; symbols once somebody wants them. Rows stay where they are, unless the store is damaged:
+ * then they are counted.
+ */
+#define META_VERSION 3
+#define META_VERSION_BEFORE 2 /* records have no identity */
+
+struct key key_of(char kind)
+{
+	return (struct key){ { kind }, 1 };
+}
+
+static void put_be32(char *to, uint32_t v)
+{
+	for (unsigned i = 0; i < 4; i++)
+		to[i] = (char)(v >> (24 - 8 * i));
+}
+
+struct key key_u32(char kind, uint32_t id)
+{
+	struct key k = { { kind }, 5 };
+
+	put_be32(k.bytes + 1, id);
+	return k;
+}
+
+struct key key_u32_u32(char kind, uint32_t a, uint32_t b)
+{
+	struct key k = { { kind }, 9 };
+
+	put_be32(k.bytes + 1, a);
+	put_be32(k.bytes + 5, b);
+	return k;
+}
+
+struct key key_u32_u32_u32(char kind, uint32_t a, uint32_t b, uint32_t c)
+{
+	struct key k = { { kind }, 13 };
+
+	put_be32(k.bytes + 1, a);
+	put_be32(k.bytes + 5, b);
+	put_be32(k.bytes + 9, c);
+	return k;
+}
+
+struct key key_row(uint32_t series, int64_t ts_ns)
+{
+	struct key k = { { 'r' }, 13 };
+
+	put_be32(k.bytes + 1, series);
+	put_be32(k.bytes + 5, (uint32_t)((uint64_t)ts_ns >> 32));
+	put_be32(k.bytes + 9, (uint32_t)ts_ns);
+	return k;
+}
+
+bool key_parse_row(struct str key, uint32_t *series, int64_t *ts_ns)
+{
+	struct cursor in = { (const unsigned char *)key.ptr + 1,
+		(const unsigned char *)key.ptr + key.len, false };
+
+	if (key.len != 13 || key.ptr[0] != 'r')
+		return false;
+	*series = cursor_u32be(&in);
+	*ts_ns = (int64_t)cursor_u64be(&in);
+	return true;
+}
+
+/* ---- single records ---- */
+
+enum err_code head_write_meta(struct db *db, struct window *w, struct err *err)
+{
+	struct store_batch *b = store_batch_open();
+	struct key key = key_of('m');
+	struct buf value = { 0 };
+	enum err_code rc;
+
+	if (!b)
+		return err_set(err, ERR_NOMEM, "window: out of memory");
+	buf_add_char(&value, w->identity ? META_VERSION : META_VERSION_BEFORE);
+	buf_add_u64be(&value, (uint64_t)w->start_ns);
+	buf_add_u64be(&value, (uint64_t)w->end_ns);
+	if (w->identity)
+		buf_add_u64be(&value, w->identity);
+	store_batch_put_twice(b, key_str(&key), &value); /* under identity 0: it is read first */
+	rc = buf_failed(&value) ? err_set(err, ERR_NOMEM, "window: out of memory") :
+							  store_write(w->store, b, err);
+	if (!rc)
+		head_names_append(db, w, store_batch_copies(b));
+	store_batch_close(b);
+	buf_release(&value);
+	return rc;
+}
+
+enum err_code head_parse_meta(
+	struct str value, const char *dir, struct window_meta *out, struct err *err)
+{
+	struct cursor in = cursor_of((struct str){ value.ptr + 1, value.len - 1 });
+
+	if (value.len == 0 || (value.ptr[0] != META_VERSION && value.ptr[0] != META_VERSION_BEFORE))
+		return err_set(
+			err, ERR_UNSUPPORTED, "store %s has another format than this version's", dir);
+	out->start_ns = (int64_t)cursor_u64be(&in);
+	out->end_ns = (int64_t)cursor_u64be(&in);
+	out->identity = value.ptr[0] == META_VERSION ? cursor_u64be(&in) : 0;
+	if (in.bad || out->start_ns < 0 || out->end_ns <= out->start_ns)
+		return err_set(err, ERR_CORRUPT, "store %s: bad window", dir);
+	return ERR_OK;
+}
+
+enum err_code head_read_meta(struct store *s, struct window_meta *out, struct err *err)
+{
+	struct key key = key_of('m');
+	struct buf value = { 0 };
+	enum err_code rc = store_get(s, key_str(&key), &value, err);
+
+	if (!rc)
+		rc = head_parse_meta(buf_str(&value), store_dir(s), out, err);
+	buf_release(&value);
+	return rc;
+}
+
+enum err_code head_read_count(struct window *w, struct window_count *out, struct err *err)
+{
+	struct key key = key_of('c');
+	struct buf value = { 0 };
+	struct cursor in;
+	enum err_code rc;
+
+	*out = (struct window_count){ 0 };
+	rc = store_get(w->store, key_str(&key), &value, err);
+	if (!rc) {
+		in = cursor_of(buf_str(&value));
+		out->seq = cursor_varint(&in);
+		out->rows = cursor_varint(&in);
+		out->samples = cursor_varint(&in);
+		out->min_ns = (int64_t)cursor_u64be(&in);
+		out->max_ns = (int64_t)cursor_u64be(&in);
+		if (cursor_left(&in))
+			out->numbers = cursor_varint(&in);
+		if (cursor_left(&in))
+			out->symbols = cursor_varint(&in);
+		if (in.bad)
+			rc = err_set(err, ERR_CORRUPT, "store %s: bad count", w->dir);
+	} else if (rc == ERR_NOT_FOUND) {
+		rc = ERR_OK; /* no batch yet */
+	}
+	buf_release(&value);
+	return rc;
+}
+
+enum err_code head_next_symbol_record(
+	struct store *s, uint32_t job, uint32_t epoch, uint32_t *out, struct err *err)
+{
+	struct key end = key_u32_u32_u32('y', job, epoch, UINT32_MAX);
+	struct store_iter *it = store_iter_open(s, NULL);
+	enum err_code rc;
+	struct cursor in;
+	struct str key;
+
+	if (!it)
+		return err_set(err, ERR_NOMEM, "symbols: out of memory");
+	*out = 0;
+	store_iter_seek_before(it, key_str(&end));
+	if (!(rc = store_iter_status(it, err)) && store_iter_valid(it)) {
+		key = store_iter_key(it);
+		if (key.len == end.len && memcmp(key.ptr, end.bytes, 9) == 0) {
+			in = cursor_of((struct str){ key.ptr + 9, 4 });
+			*out = cursor_u32be(&in) + 1;
+		}
+	}
+	store_iter_close(it);
+	return rc;
+}
+
+/* ---- loading ---- */
+
+struct loading {
+	struct db *db;
+	struct window *w;
+	struct arena scratch;
+	uint64_t bad_records;
+	bool lost_series; /* or jobs */
+	struct err first; /* why the first of them was lost */
+};
+
+static void lost(struct loading *l, const struct err *why)
+{
+	if (!l->bad_records++)
+		l->first = *why;
+}
+
+static enum err_code load_job(struct loading *l, struct str key, struct str value, struct err *err)
+{
+	struct cursor k = cursor_of((struct str){ key.ptr + 1, key.len - 1 }), in = cursor_of(value);
+	uint32_t id = cursor_u32be(&k), epoch = cursor_u32be(&k);
+	struct str name = cursor_lenstr(&in);
+	struct job *job;
+	enum err_code rc;
+
+	if (k.bad || in.bad || epoch == SYM_NONE)
+		return err_set(err, ERR_CORRUPT, "store %s: bad job", l->w->dir);
+	if ((rc = db_job(l->db, name, id, epoch, &job, err)))
+		return rc;
+	return window_epoch_found(l->db, l->w, job, epoch, err);
+}
+
+/* The job of a series; its own record says the same and more, where it is readable. */
+static enum err_code job_of(struct loading *l, uint32_t id, uint32_t epoch, struct labels labels,
+	struct job **out, struct err *err)
+{
+	enum err_code rc;
+
+	*out = db_job_by_id(l->db, id);
+	if (!*out && (rc = db_job(l->db, job_name_of(labels), id, epoch, out, err)))
+		return rc;
+	return window_epoch_found(l->db, l->w, *out, epoch, err);
+}
+
+static enum err_code add_series(
+	struct loading *l, uint32_t id, struct labels labels, struct job *job, struct err *err)
+{
+	struct series *s;
+	enum err_code rc;
+
+	series_lock_read(l->db->series);
+	s = series_by_id_locked(l->db->series, id);
+	series_unlock(l->db->series);
+	if (s && (!labels_eq(s->labels, labels) || !s->job != !job))
+		return err_set(
+			err, ERR_EXISTS, "store %s: series %" PRIu32 " has two meanings", l->w->dir, id);
+	if (!s) {
+		if ((rc = series_add(l->db->series, labels, id, job, &s, err)))
+			return rc;
+		series_release(s);
+		if (s->id != id)
+			return err_set(err, ERR_EXISTS, "store %s: series %" PRIu32 " has another id, %" PRIu32,
+				l->w->dir, s->id, id);
+	}
+	if (!bits_reserve(&l->w->series, id))
+		return err_set(err, ERR_NOMEM, "window: out of memory");
+	bits_set(&l->w->series, id);
+	return ERR_OK;
+}
+
+static enum err_code load_series(
+	struct loading *l, struct str key, struct str value, struct err *err)
+{
+	struct cursor k = cursor_of((struct str){ key.ptr + 1, key.len - 1 }), in = cursor_of(value);
+	uint32_t id = cursor_u32be(&k), job_id = cursor_u32(&in), epoch;
+	struct labels labels;
+	struct job *job;
+	enum err_code rc;
+
+	arena_reset(&l->scratch);
+	if (k.bad || in.bad || labels_decode(&l->scratch, &in, &labels, NULL))
+		return err_set(err, ERR_CORRUPT, "store %s: bad series", l->w->dir);
+	epoch = cursor_u32(&in);
+	if (in.bad || epoch == SYM_NONE)
+		return err_set(err, ERR_CORRUPT, "store %s: bad series", l->w->dir);
+	if ((rc = job_of(l, job_id, epoch, labels, &job, err)))
+		return rc;
+	return add_series(l, id, labels, job, err);
+}
+
+static enum err_code load_number_series(
+	struct loading *l, struct str key, struct str value, struct err *err)
+{
+	struct cursor k = cursor_of((struct str){ key.ptr + 1, key.len - 1 }), in = cursor_of(value);
+	uint32_t id = cursor_u32be(&k);
+	struct labels labels;
+
+	arena_reset(&l->scratch);
+	if (k.bad || labels_decode(&l->scratch, &in, &labels, NULL) || in.bad)
+		return err_set(err, ERR_CORRUPT, "store %s: bad series", l->w->dir);
+	return add_series(l, id, labels, NULL, err);
+}
+
+static enum err_code load_types(
+	struct loading *l, struct str key, struct str value, struct err *err)
+{
+	struct cursor k = cursor_of((struct str){ key.ptr + 1, key.len - 1 });
+	uint32_t id = cursor_u32be(&k), epoch = cursor_u32be(&k), header = cursor_u32be(&k), known;
+	struct series *s;
+
+	if (k.bad || header >= SERIES_TYPES_MANY)
+		return err_set(err, ERR_CORRUPT, "store %s: bad types", l->w->dir);
+	series_lock_read(l->db->series);
+	s = series_by_id_locked(l->db->series, id);
+	series_unlock(l->db->series);
+	if (!s || !s->job) /* lost, and told */
+		return ERR_OK;
+	/* Symbols are not here yet: two headers may or may not have the same types. */
+	known = window_types(l->db, l->w, s->job, epoch, id);
+	if (known != SYM_NONE && known != header)
+		header = SERIES_TYPES_MANY;
+	if (known != header && !window_set_types(l->db, l->w, s->job, epoch, id, header))
+		return err_set(err, ERR_NOMEM, "window: out of memory");
+	return ERR_OK;
+}
+
+typedef enum err_code (*load_fn)(
+	struct loading *l, struct str key, struct str value, struct err *err);
+
+/* All records of one kind. What is damaged is counted and passed over; other errors end the
+ * loading. */
+static enum err_code load_kind(struct loading *l, char kind, load_fn fn, struct err *err)
+{
+	struct store_iter *it = store_iter_open(l->w->store, NULL);
+	struct key from = key_of(kind);
+	enum err_code rc = ERR_OK;
+	struct str key, value;
+
+	if (!it)
+		return err_set(err, ERR_NOMEM, "window: out of memory");
+	for (store_iter_seek(it, key_str(&from)); store_iter_valid(it); store_iter_next(it)) {
+		key = store_iter_key(it);
+		if (key.len == 0 || key.ptr[0] != kind)
+			break;
+		if (!(rc = store_iter_value(it, &value, err)))
+			rc = fn(l, key, value, err);
+		if (rc == ERR_CORRUPT)
+			lost(l, err);
+		else if (rc)
+			break;
+		rc = ERR_OK;
+	}
+	if (!rc && (rc = store_iter_status(it, err)) == ERR_CORRUPT) {
+		lost(l, err);
+		rc = ERR_OK;
+	}
+	store_iter_close(it);
+	return rc;
+}
+
+/*
+ * Where jobs or series were lost it is not known what the rows mean: the window ends behind its
+ * last row, and takes no more.
+ */
+static enum err_code end_early(struct loading *l, struct err *err)
+{
+	struct window *w = l->w;
+	int64_t end = !window_is_empty(&w->count) ?
+		(w->count.max_ns + NS_PER_S - 1) / NS_PER_S * NS_PER_S :
+		w->start_ns + NS_PER_S;
+
+	w->sealed = true;
+	if (l->db->o.read_only || end >= w->end_ns)
+		return ERR_OK;
+	w->end_ns = end;
+	return head_write_meta(l->db, w, err);
+}
+
+/* Something cannot be read, or was repaired: what is there is counted, and what is missing told. */
+static enum err_code look_closer(
+	struct loading *l, struct window_opening *o, const struct window_count *acked, struct err *err)
+{
+	bool rows_only = o->mark.rows_only && o->mark.count.seq > l->w->count.seq;
+	struct window_found found;
+	enum err_code rc;
+
+	if ((rc = head_recount(l->db, l->w, &found, err)))
+		return rc;
+	found.count.seq = acked->seq;
+	found.count.samples = acked->samples ? acked->samples : l->w->count.samples;
+	l->w->count = found.count;
+	if (!head_tell_lost(l->db, l->w, acked, rows_only, &found, &o->why))
+		db_damage(l->db, l->w, "damaged, and nothing is lost", &o->why);
+	return l->lost_series ? end_early(l, err) : ERR_OK;
+}
+
+/* What was acknowledged, as far as mark and store say. */
+static void tell_cut(struct loading *l, struct window_opening *o)
+{
+	const struct window_count *acked = &o->mark.count;
+	struct window_found found = { .count = l->w->count };
+	struct err why;
+
+	if (acked->seq <= found.count.seq)
+		return;
+	found.count.symbols = acked->symbols; /* those of the rows that are gone */
+	err_set(&why, ERR_CORRUPT,
+		"batches %" PRIu64 " to %" PRIu64 " are missing, as when a log is"
+		" cut short or removed",
+		found.count.seq + 1, acked->seq);
+	(void)!head_tell_lost(l->db, l->w, acked, o->mark.rows_only, &found, &why);
+}
+
+/* Small records: what the second copy has is there again. */
+static enum err_code load_small(struct loading *l, struct window_opening *o, struct err *err)
+{
+	enum err_code rc;
+	uint64_t before;
+
+	if ((rc = load_kind(l, 'p', load_job, err)) || (rc = load_kind(l, 's', load_series, err)) ||
+		(rc = load_kind(l, KEY_NUMBER_SERIES, load_number_series, err)))
+		return rc;
+	/* A store that had to be repaired may lack records without a trace. */
+	l->lost_series = (l->bad_records > 0 || o->damaged) && !o->names.whole;
+	before = l->bad_records;
+	if ((rc = load_kind(l, 't', load_types, err)))
+		return rc;
+	l->w->types_lost = (l->bad_records > before || o->damaged) && !o->names.whole;
+	if (l->bad_records)
+		head_suspect(o, &l->first);
+	return ERR_OK;
+}
+
+enum err_code head_load(struct db *db, struct window *w, struct window_opening *o, struct err *err)
+{
+	struct loading l = { .db = db, .w = w };
+	const struct window_count *acked = &w->count;
+	enum err_code rc;
+	struct err why;
+
+	arena_init(&l.scratch, 0);
+	if ((rc = head_read_count(w, &w->count, &why)) == ERR_CORRUPT) {
+		head_suspect(o, &why);
+		rc = ERR_OK;
+	}
+	if (!rc && !(rc = load_small(&l, o, &why))) {
+		if (o->mark.whole && o->mark.count.seq > w->count.seq)
+			acked = &o->mark.count;
+		if (o->damaged) {
+			struct window_count copy = *acked;
+
+			rc = look_closer(&l, o, &copy, &why);
+		} else {
+			tell_cut(&l, o);
+		}
+	}
+	if (rc && err)
+		*err = why;
+	arena_release(&l.scratch);
+	return rc;
+}
+
+/* ---- symbols, later ---- */
+
+struct symbols_loading {
+	struct marks *marks;
+	struct arena scratch;
+	uint64_t lost;
+	struct err first;
+};
+
+static void lost_symbols(struct symbols_loading *l, uint64_t n, const struct err *why)
+{
+	if (!l->lost)
+		l->first = *why;
+	l->lost += n;
+}
+
+static enum err_code load_record(struct symbols_loading *l, struct partition *p,
+	struct store_iter *it, uint32_t number, struct err *err)
+{
+	uint64_t gone = 0;
+	struct str value;
+	enum err_code rc;
+
+	if (l->marks) {
+		l->marks->partition_stored = true;
+		if (l->marks->seq <= number)
+			l->marks->seq = number + 1;
+	}
+	if (!(rc = store_iter_value(it, &value, err)))
+		rc = symbols_load_record(p, l->marks, value, &l->scratch, &gone, err);
+	if (gone || rc == ERR_CORRUPT) {
+		lost_symbols(l, gone + (rc == ERR_CORRUPT), err);
+		rc = ERR_OK;
+	}
+	return rc;
+}
+
+static enum err_code load_records(
+	struct symbols_loading *l, struct store *store, struct partition *p, struct err *err)
+{
+	struct store_iter *it = store_iter_open(store, NULL);
+	struct key from = key_u32_u32_u32('y', p->id, p->epoch, 0);
+	enum err_code rc = ERR_OK;
+	struct cursor in;
+	struct str key;
+
+	if (!it)
+		return err_set(err, ERR_NOMEM, "symbols: out of memory");
+	for (store_iter_seek(it, key_str(&from)); store_iter_valid(it) && !rc; store_iter_next(it)) {
+		key = store_iter_key(it);
+		if (key.len != from.len || memcmp(key.ptr, from.bytes, 9) != 0)
+			break;
+		in = cursor_of((struct str){ key.ptr + 9, 4 });
+		rc = load_record(l, p, it, cursor_u32be(&in), err);
+	}
+	if (!rc && (rc = store_iter_status(it, err)) == ERR_CORRUPT) {
+		lost_symbols(l, 1, err);
+		rc = ERR_OK;
+	}
+	store_iter_close(it);
+	return rc;
+}
+
+enum err_code head_load_symbols(
+	struct db *db, struct window *w, struct partition *p, struct err *err)
+{
+	struct symbols_loading l = { 0 };
+	enum err_code rc = ERR_OK;
+
+	/* Only a window that takes rows needs to know what it has. */
+	if (p->lookup && !w->sealed && !db->o.read_only)
+		rc = marks_open(p, w->start_ns, &l.marks, err);
+	if (rc)
+		return rc;
+	if (l.marks)
+		l.marks->generation = commit_generation(db);
+	arena_init(&l.scratch, 0);
+	rc = load_records(&l, w->store, p, err);
+	arena_release(&l.scratch);
+	if (rc || !l.lost)
+		return rc;
+	*err = l.first;
+	return err_wrap(
+		err, ERR_CORRUPT, "store %s: %" PRIu64 " symbols are lost, the first", w->dir, l.lost);
+}
+
+/* Rows that cannot be read are believed by nobody. */
+static enum err_code reserve_row(
+	struct partition *p, const struct store_iter *it, struct arena *scratch, struct err *err)
+{
+	struct row_view *v = arena_new(scratch, struct row_view);
+	uint32_t *stacks, *sets;
+	struct str value;
+	enum err_code rc;
+
+	if (!v)
+		return arena_fail(scratch, "symbols", err);
+	if (store_iter_value(it, &value, NULL) || row_parse(value, 0, v, NULL) || v->epoch != p->epoch)
+		return ERR_OK;
+	stacks = arena_alloc_raw(scratch, (size_t)v->n + 1, sizeof(*stacks));
+	sets = arena_alloc_raw(scratch, (size_t)v->n + 1, sizeof(*sets));
+	if (!stacks || !sets)
+		return arena_fail(scratch, "symbols", err);
+	if ((rc = row_ids(v, stacks, sets, err)))
+		return rc == ERR_CORRUPT ? ERR_OK : rc;
+	sym_reserve(p, SYM_HEADER, v->header);
+	if (v->n)
+		sym_reserve(p, SYM_NODE, stacks[v->n - 1]);
+	for (uint32_t i = 0; i < v->n; i++)
+		sym_reserve(p, SYM_LABEL_SET, sets[i]);
+	return ERR_OK;
+}
+
+enum err_code head_reserve_ids(
+	struct db *db, struct window *w, struct partition *p, struct err *err)
+{
+	struct store_iter *it = store_iter_open(w->store, NULL);
+	struct key from = key_of('r');
+	enum err_code rc = ERR_OK;
+	struct arena scratch;
+	struct series *s;
+	uint32_t id;
+	int64_t ts;
+	bool ours;
+
+	if (!it)
+		return err_set(err, ERR_NOMEM, "symbols: out of memory");
+	arena_init(&scratch, 0);
+	for (store_iter_seek(it, key_str(&from)); store_iter_valid(it) && !rc; store_iter_next(it)) {
+		if (!key_parse_row(store_iter_key(it), &id, &ts))
+			break;
+		series_lock_read(db->series);
+		ours = (s = series_by_id_locked(db->series, id)) && s->job == p->job;
+		series_unlock(db->series);
+		arena_reset(&scratch);
+		if (ours)
+			rc = reserve_row(p, it, &scratch, err);
+	}
+	store_iter_close(it);
+	arena_release(&scratch);
+	return rc;
+}

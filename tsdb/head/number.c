@@ -1,0 +1,540 @@
+#include "tsdb/numbers.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/metrics.h"
+
+/*
+ * Appending numbers: series found or made, values sorted by window, one batch per window queued.
+ * Nothing is queued before all values are known to be acceptable; from then on errors come with the
+ * acknowledgement, which is given when the last window's commit has been.
+ */
+METRIC_COUNTER(numbers_total, "epimetheus_tsdb_numbers_appended_total",
+	"Values of numeric series stored.", NULL);
+METRIC_COUNTER(numbers_failed, "epimetheus_tsdb_numbers_append_failures_total",
+	"Batches of values of numeric series that could not be stored.", "reason");
+
+struct number_ack {
+	struct mutex lock; /* guards the rest */
+	size_t waiting; /* windows, and the append itself until all are queued */
+	enum err_code rc;
+	struct err err;
+	db_acked_fn acked;
+	void *ctx;
+};
+
+struct number_batch {
+	struct series **series; /* in use */
+	int64_t *ts_ns;
+	size_t n, values;
+	int64_t min_ns, max_ns;
+};
+
+struct numbers_append {
+	struct db *db;
+	const struct db_number *v;
+	size_t n;
+	uint64_t generation;
+	struct series **series; /* of each value, in use */
+	struct window **windows; /* of each value; NULL: it is there already */
+	struct window **pinned; /* each once */
+	size_t pinned_n;
+	struct number_ack *ack;
+};
+
+static enum err_code nomem(struct err *err)
+{
+	return err_set(err, ERR_NOMEM, "storing numbers: out of memory");
+}
+
+struct key key_number(uint32_t series, int64_t ts_ns)
+{
+	struct key k = key_row(series, ts_ns);
+
+	k.bytes[0] = KEY_NUMBER;
+	return k;
+}
+
+bool key_parse_number(struct str key, uint32_t *series, int64_t *ts_ns)
+{
+	struct cursor in = { (const unsigned char *)key.ptr + 1,
+		(const unsigned char *)key.ptr + key.len, false };
+
+	if (key.len != 13 || key.ptr[0] != KEY_NUMBER)
+		return false;
+	*series = cursor_u32be(&in);
+	*ts_ns = (int64_t)cursor_u64be(&in);
+	return true;
+}
+
+/* ---- names are of one kind ---- */
+
+/* What cannot be read does not say no. */
+static enum series_kind kind_in_block(struct block *b, struct str name)
+{
+	struct matcher m = { .op = MATCH_EQ, .name = STR(LABEL_NAME), .value = name };
+	enum series_kind kind = SERIES_NONE;
+	struct bits ids = { 0 };
+
+	if (!block_match(b, &m, 1, NULL, NULL, &ids, NULL))
+		for (size_t w = 0; w < ids.words && kind == SERIES_NONE; w++)
+			if (ids.w[w])
+				kind = w * 64 + (size_t)__builtin_ctzll(ids.w[w]) < block_meta(b)->number_series ?
+					SERIES_NUMBERS :
+					SERIES_PROFILES;
+	bits_release(&ids);
+	return kind;
+}
+
+static enum err_code kind_in_blocks(
+	struct db *db, struct str name, enum series_kind *out, struct err *err)
+{
+	struct db_block **blocks = NULL;
+	size_t n = 0;
+	enum err_code rc;
+
+	if ((rc = blocks_pin_all(db, &blocks, &n, err)))
+		return rc;
+	*out = SERIES_NONE;
+	for (size_t i = n; i-- > 0 && *out == SERIES_NONE;)
+		*out = kind_in_block(blocks[i]->block, name);
+	blocks_unpin_all(db, blocks, n);
+	return ERR_OK;
+}
+
+enum err_code numbers_check_name(struct db *db, struct labels labels, bool numeric, struct err *err)
+{
+	struct str name = labels_get(labels, STR(LABEL_NAME));
+	enum series_kind kind = series_name_kind(db->series, name);
+	enum err_code rc;
+
+	if (kind == SERIES_NONE && (rc = kind_in_blocks(db, name, &kind, err)))
+		return rc;
+	if (kind == SERIES_NONE || kind == (numeric ? SERIES_NUMBERS : SERIES_PROFILES))
+		return ERR_OK;
+	return err_set(err, ERR_INVALID, "\"" STR_FMT "\" is a name of %s, and of nothing else",
+		STR_ARG(name), numeric ? "profiles" : "numbers");
+}
+
+/* ---- acknowledging ---- */
+
+static void ack_one(struct number_ack *a, enum err_code rc, const struct err *err)
+{
+	bool last;
+
+	mutex_lock(&a->lock);
+	if (rc && !a->rc) {
+		a->rc = rc;
+		a->err = *err;
+	}
+	last = --a->waiting == 0;
+	mutex_unlock(&a->lock);
+	if (!last)
+		return;
+	if (a->rc)
+		metric_add(&numbers_failed, err_code_name(a->rc), 1);
+	a->acked(a->ctx, a->rc, a->rc ? &a->err : NULL);
+	mutex_destroy(&a->lock);
+	free(a);
+}
+
+static void batch_acked(void *ctx, enum err_code rc, const struct err *err)
+{
+	ack_one(ctx, rc, err);
+}
+
+void number_batch_close(struct number_batch *b)
+{
+	if (!b)
+		return;
+	for (size_t i = 0; i < b->n; i++)
+		series_release(b->series[i]);
+	free(b->series);
+	free(b->ts_ns);
+	free(b);
+}
+
+void number_batch_count(const struct number_batch *b, struct window_count *c)
+{
+	if (window_is_empty(c) || b->min_ns < c->min_ns)
+		c->min_ns = b->min_ns;
+	if (window_is_empty(c) || b->max_ns > c->max_ns)
+		c->max_ns = b->max_ns;
+	c->numbers += b->values;
+}
+
+bool number_batch_at(
+	const struct number_batch *b, size_t i, const struct series **series, int64_t *ts_ns)
+{
+	if (i >= b->n)
+		return false;
+	*series = b->series[i];
+	*ts_ns = b->ts_ns[i];
+	return true;
+}
+
+void number_batch_stored(struct db *db, const struct number_batch *b)
+{
+	atomic_fetch_add(&db->numbers, b->values);
+	metric_add(&numbers_total, NULL, (double)b->values);
+}
+
+/* ---- what is appended, and where ---- */
+
+static enum err_code check(struct numbers_append *t, struct err *err)
+{
+	enum err_code rc = ERR_OK;
+
+	if (t->db->o.read_only)
+		return err_set(err, ERR_UNAVAILABLE, "the database is open for reading only");
+	if (t->n > NUMBERS_BATCH_MAX)
+		return err_set(
+			err, ERR_LIMIT, "%zu values in one batch, limit %u", t->n, NUMBERS_BATCH_MAX);
+	for (size_t i = 0; i < t->n && !rc; i++) {
+		if (t->v[i].ts_ns <= 0)
+			return err_set(err, ERR_INVALID, "a value needs a time after 1970");
+		if (!(rc = append_check_labels(t->v[i].labels, "value", err)))
+			rc = append_check_time(t->db, t->v[i].ts_ns, "value", err);
+	}
+	return rc;
+}
+
+static enum err_code find_series(struct numbers_append *t, size_t i, struct err *err)
+{
+	struct labels labels = t->v[i].labels;
+	struct series *s = series_find(t->db->series, labels);
+	enum err_code rc;
+
+	if (!s) {
+		if ((rc = numbers_check_name(t->db, labels, true, err)) ||
+			(rc = series_add(t->db->series, labels, SYM_NONE, NULL, &s, err)))
+			return rc;
+	}
+	t->series[i] = s;
+	return s->job ? numbers_check_name(t->db, labels, true, err) : ERR_OK;
+}
+
+static enum err_code find_window(struct numbers_append *t, size_t i, struct err *err)
+{
+	int64_t ts = t->v[i].ts_ns;
+	struct window **more, *w;
+	enum err_code rc;
+
+	for (size_t k = t->pinned_n; k-- > 0;)
+		if (ts > t->pinned[k]->start_ns && ts <= t->pinned[k]->end_ns) {
+			t->windows[i] = t->pinned[k];
+			return ERR_OK;
+		}
+	if (!(more = realloc(t->pinned, (t->pinned_n + 1) * sizeof(struct window *))))
+		return nomem(err);
+	t->pinned = more;
+	if ((rc = head_pin(t->db, ts, &w, err)))
+		return rc;
+	t->pinned[t->pinned_n++] = t->windows[i] = w;
+	return ERR_OK;
+}
+
+/* ---- one window's batch ---- */
+
+/* What a reader needs to find a value stands before the value does. */
+static bool announce(struct db *db, struct window *w, const struct series *s)
+{
+	bool there, ok = true;
+
+	series_lock_read(db->series);
+	there = bits_get(&w->series, s->id);
+	series_unlock(db->series);
+	if (there)
+		return true;
+	series_lock_write(db->series);
+	if ((ok = bits_reserve(&w->series, s->id)))
+		bits_set(&w->series, s->id);
+	series_unlock(db->series);
+	return ok;
+}
+
+static bool put_value(struct numbers_append *t, size_t i, struct commit_row *row)
+{
+	struct series *s = t->series[i];
+	struct number_batch *b = row->numbers;
+	int64_t ts = t->v[i].ts_ns;
+	struct buf value = { 0 };
+	struct key key;
+	bool ok;
+
+	if (s->stored_typeset == SYM_NONE || s->stored_window_ns != row->window->start_ns ||
+		s->stored_generation != t->generation) {
+		key = key_u32(KEY_NUMBER_SERIES, s->id);
+		labels_encode(&value, s->labels);
+		store_batch_put_twice(row->batch, key_str(&key), &value);
+		buf_clear(&value);
+	}
+	key = key_number(s->id, ts);
+	buf_add_u64be(&value, number_bits(t->v[i].value));
+	store_batch_put(row->batch, key_str(&key), &value);
+	ok = !buf_failed(&value) && announce(t->db, row->window, s);
+	buf_release(&value);
+	if (!b->values || ts < b->min_ns)
+		b->min_ns = ts;
+	if (!b->values || ts > b->max_ns)
+		b->max_ns = ts;
+	b->values++;
+	atomic_fetch_add(&s->uses, 1);
+	b->ts_ns[b->n] = ts;
+	b->series[b->n++] = s;
+	return ok;
+}
+
+static void row_close(struct commit_row *row)
+{
+	if (!row)
+		return;
+	number_batch_close(row->numbers);
+	store_batch_close(row->batch);
+	free(row);
+}
+
+static enum err_code make_row(
+	struct numbers_append *t, struct window *w, struct commit_row **out, struct err *err)
+{
+	struct commit_row *row = calloc(1, sizeof(*row));
+	size_t n = 0;
+	bool ok = true;
+
+	for (size_t i = 0; i < t->n; i++)
+		n += t->windows[i] == w;
+	if (!row || !(row->numbers = calloc(1, sizeof(*row->numbers))) ||
+		!(row->numbers->series = calloc(n, sizeof(struct series *))) ||
+		!(row->numbers->ts_ns = calloc(n, sizeof(int64_t))) || !(row->batch = store_batch_open())) {
+		row_close(row);
+		return nomem(err);
+	}
+	row->window = w;
+	store_batch_set_identity(row->batch, w->identity);
+	for (size_t i = 0; i < t->n && ok; i++)
+		if (t->windows[i] == w)
+			ok = put_value(t, i, row);
+	if (!ok) {
+		row_close(row);
+		return nomem(err);
+	}
+	row->ts_ns = row->numbers->max_ns;
+	row->bytes = store_batch_bytes(row->batch) + sizeof(*row) +
+		n * (sizeof(struct series *) + sizeof(int64_t));
+	row->acked = batch_acked;
+	row->ctx = t->ack;
+	*out = row;
+	return ERR_OK;
+}
+
+/* The window's pin is the queue's afterwards. */
+static enum err_code queue_window(struct numbers_append *t, struct window *w, struct err *err)
+{
+	int64_t window_ns = w->start_ns;
+	struct commit_row *row;
+	enum err_code rc;
+
+	if ((rc = make_row(t, w, &row, err)))
+		return rc;
+	mutex_lock(&t->ack->lock);
+	t->ack->waiting++;
+	mutex_unlock(&t->ack->lock);
+	if ((rc = commit_enqueue(t->db, row, t->generation, err))) {
+		row_close(row);
+		mutex_lock(&t->ack->lock);
+		t->ack->waiting--;
+		mutex_unlock(&t->ack->lock);
+		return rc;
+	}
+	for (size_t i = 0; i < t->n; i++)
+		if (t->windows[i] == w) {
+			t->series[i]->stored_window_ns = window_ns;
+			t->series[i]->stored_generation = t->generation;
+			t->series[i]->stored_typeset = 0; /* it was, somewhere */
+		}
+	return ERR_OK;
+}
+
+/* ---- all of it ---- */
+
+/*
+ * The same series and time again, in this batch or before: nothing is to do where the value is the
+ * same, else all is refused. Values that are newer than all others of their series are not looked
+ * for.
+ */
+struct late_value {
+	const struct numbers_append *t;
+	size_t at;
+};
+
+static int late_cmp(const void *x, const void *y)
+{
+	const struct late_value *a = x, *b = y;
+	uint32_t p = a->t->series[a->at]->id, q = b->t->series[b->at]->id;
+	int64_t s = a->t->v[a->at].ts_ns, u = b->t->v[b->at].ts_ns;
+
+	if (p != q)
+		return p < q ? -1 : 1;
+	if (s != u)
+		return s < u ? -1 : 1;
+	return a->at < b->at ? -1 : a->at > b->at;
+}
+
+static enum err_code refuse(const struct numbers_append *t, size_t i, struct err *err)
+{
+	return again_refuse("value", t->v[i].labels, t->v[i].ts_ns, err);
+}
+
+static enum err_code find_in_batch(struct numbers_append *t, struct err *err)
+{
+	struct late_value *v = malloc(t->n * sizeof(*v));
+	enum err_code rc = ERR_OK;
+
+	if (!v)
+		return nomem(err);
+	for (size_t i = 0; i < t->n; i++)
+		v[i] = (struct late_value){ t, i };
+	qsort(v, t->n, sizeof(*v), late_cmp);
+	for (size_t i = 1; i < t->n && !rc; i++) {
+		size_t a = v[i - 1].at, b = v[i].at;
+
+		if (t->series[a] != t->series[b] || t->v[a].ts_ns != t->v[b].ts_ns)
+			continue;
+		if (number_bits(t->v[a].value) != number_bits(t->v[b].value))
+			rc = refuse(t, b, err);
+		else
+			t->windows[b] = NULL;
+	}
+	free(v);
+	return rc;
+}
+
+static enum err_code find_stored(struct numbers_append *t, size_t i, struct err *err)
+{
+	const struct again_place at = { t->windows[i], t->series[i], t->v[i].ts_ns,
+		key_number(t->series[i]->id, t->v[i].ts_ns), t->generation };
+	struct buf value = { 0 };
+	enum err_code rc;
+	double was;
+
+	rc = again_find(t->db, &at, &value, err);
+	if (!rc && !(rc = number_decode(buf_str(&value), &was, err))) {
+		if (number_bits(was) != number_bits(t->v[i].value))
+			rc = refuse(t, i, err);
+		else
+			t->windows[i] = NULL;
+	}
+	buf_release(&value);
+	return rc == ERR_NOT_FOUND ? ERR_OK : rc;
+}
+
+static enum err_code find_again(struct numbers_append *t, struct err *err)
+{
+	enum err_code rc = ERR_OK;
+	bool *late = calloc(t->n, sizeof(*late)), any = false;
+
+	if (!late)
+		return nomem(err);
+	for (size_t i = 0; i < t->n && !rc; i++) {
+		late[i] = again_possible(t->db, t->series[i], t->v[i].ts_ns);
+		any |= late[i];
+		again_note(t->series[i], t->v[i].ts_ns);
+		rc = again_check_deleted(t->db, t->windows[i], t->series[i], t->v[i].ts_ns, "value", err);
+	}
+	if (!rc && any)
+		rc = find_in_batch(t, err);
+	for (size_t i = 0; i < t->n && !rc; i++)
+		if (late[i] && t->windows[i])
+			rc = find_stored(t, i, err);
+	free(late);
+	return rc;
+}
+
+static enum err_code prepare(struct numbers_append *t, struct err *err)
+{
+	enum err_code rc = check(t, err);
+
+	if (rc)
+		return rc;
+	/* Before the state is looked at: a failure in between is then seen when they are queued. */
+	t->generation = commit_generation(t->db);
+	if ((rc = append_check_state(t->db, err)))
+		return rc;
+	t->series = calloc(t->n, sizeof(struct series *));
+	t->windows = calloc(t->n, sizeof(struct window *));
+	t->ack = calloc(1, sizeof(*t->ack));
+	if (!t->series || !t->windows || !t->ack)
+		return nomem(err);
+	for (size_t i = 0; i < t->n && !rc; i++)
+		if (!(rc = find_window(t, i, err)))
+			rc = find_series(t, i, err);
+	return rc ? rc : find_again(t, err);
+}
+
+static bool has_values(const struct numbers_append *t, const struct window *w)
+{
+	for (size_t i = 0; i < t->n; i++)
+		if (t->windows[i] == w)
+			return true;
+	return false;
+}
+
+/* ERR_OK: the acknowledgement is on its way, for better or worse. */
+static enum err_code queue_all(
+	struct numbers_append *t, db_acked_fn acked, void *ctx, struct err *err)
+{
+	struct number_ack *ack = t->ack;
+	enum err_code rc = ERR_OK;
+	size_t queued = 0;
+
+	mutex_init(&ack->lock);
+	ack->acked = acked;
+	ack->ctx = ctx;
+	ack->waiting = 1;
+	for (size_t i = 0; i < t->pinned_n; i++) {
+		if (!rc && has_values(t, t->pinned[i]) && !(rc = queue_window(t, t->pinned[i], err)))
+			queued++;
+		else
+			head_unpin_writer(t->db, t->pinned[i]);
+	}
+	t->pinned_n = 0;
+	if (rc && !queued) {
+		mutex_destroy(&ack->lock);
+		return rc;
+	}
+	t->ack = NULL; /* its last user frees it */
+	ack_one(ack, rc, err);
+	return ERR_OK;
+}
+
+enum err_code db_append_numbers(struct db *db, const struct db_number *v, size_t n,
+	db_acked_fn acked, void *ctx, struct err *err)
+{
+	struct numbers_append t = { .db = db, .v = v, .n = n };
+	struct err here;
+	enum err_code rc;
+
+	if (!err)
+		err = &here;
+	if (!n) {
+		acked(ctx, ERR_OK, NULL);
+		return ERR_OK;
+	}
+	mutex_lock(&db->numbers_lock);
+	if (!(rc = prepare(&t, err)))
+		rc = queue_all(&t, acked, ctx, err);
+	mutex_unlock(&db->numbers_lock);
+	for (size_t i = 0; i < t.pinned_n; i++)
+		head_unpin_writer(db, t.pinned[i]);
+	for (size_t i = 0; i < n && t.series; i++)
+		if (t.series[i])
+			series_release(t.series[i]);
+	free(t.series);
+	free(t.windows);
+	free(t.pinned);
+	free(t.ack);
+	if (rc)
+		metric_add(&numbers_failed, err_code_name(rc), 1);
+	return rc;
+}

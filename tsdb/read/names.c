@@ -1,0 +1,358 @@
+#include <stdlib.h>
+
+#include "tsdb/catalog/blocks.h"
+
+/*
+ * Names and values of labels: of the selected series, and of their samples. Without matchers, and
+ * where nothing is deleted, the indexes of windows and blocks say them: no series is looked at, and
+ * symbols are loaded only for values that samples have.
+ */
+
+static int str_cmp_qsort(const void *a, const void *b)
+{
+	return str_cmp(*(const struct str *)a, *(const struct str *)b);
+}
+
+/* Names that are there already are found by hash: however often one comes, it is kept once. */
+struct names {
+	struct str name; /* empty: label names are wanted, else this label's values */
+	struct arena *arena; /* of the answer, and without a limit of all that is found */
+	struct arena texts; /* with a limit: what is found; some of it is out again */
+	uint64_t limit; /* 0: none */
+	struct str *v;
+	size_t n, cap;
+	struct str last; /* names from here on are over the limit, and one such is known */
+	struct map map;
+	bool *seen; /* partitions by index: each is looked at once */
+	uint32_t seen_n;
+};
+
+#define NAMES_MIN 1024u /* are kept in between, and twice the limit */
+
+static enum err_code names_nomem(struct err *err)
+{
+	return err_set(err, ERR_NOMEM, "label names: out of memory");
+}
+
+static void names_init(struct names *x, struct str name, uint64_t limit, struct arena *a)
+{
+	/* One that cannot be reached is none. */
+	*x = (struct names){ .name = name, .arena = a, .limit = limit < UINT32_MAX ? limit : 0 };
+	map_init(&x->map);
+	arena_init(&x->texts, a->budget_bytes);
+	x->texts.shared = a->shared;
+}
+
+static void names_release(struct names *x)
+{
+	map_release(&x->map);
+	arena_release(&x->texts);
+	free(x->v);
+	free(x->seen);
+}
+
+static bool name_same(const void *ctx, const void *key, uint32_t id)
+{
+	return str_eq(*(const struct str *)key, ((const struct names *)ctx)->v[id]);
+}
+
+static uint64_t name_hash(struct str s)
+{
+	return hash_bytes(s.ptr, s.len, 0);
+}
+
+/* Sorts, and leaves one more than the limit: it says that there were more. */
+static enum err_code names_cut(struct names *x, struct err *err)
+{
+	struct arena dropped = x->texts;
+
+	if (x->n)
+		qsort(x->v, x->n, sizeof(*x->v), str_cmp_qsort);
+	if (!x->limit || x->n <= x->limit)
+		return ERR_OK;
+	arena_init(&x->texts, dropped.budget_bytes);
+	x->texts.shared = dropped.shared;
+	x->n = x->limit + 1;
+	map_release(&x->map);
+	map_init(&x->map);
+	for (uint32_t i = 0; i < x->n; i++) {
+		x->v[i] = str_dup(&x->texts, x->v[i]);
+		if (!x->v[i].ptr || !map_add(&x->map, name_hash(x->v[i]), i)) {
+			arena_release(&dropped);
+			return arena_fail(&x->texts, "a list of names", err);
+		}
+	}
+	arena_release(&dropped);
+	x->last = x->v[x->limit];
+	return ERR_OK;
+}
+
+/* s is copied. */
+static enum err_code names_add(struct names *x, struct str s, struct err *err)
+{
+	struct arena *texts = x->limit ? &x->texts : x->arena;
+	size_t cap = x->cap ? x->cap * 2 : 256;
+	uint64_t hash = name_hash(s);
+	struct str *grown;
+	enum err_code rc;
+
+	if (!s.len || (x->last.ptr && str_cmp(s, x->last) >= 0) ||
+		map_find(&x->map, hash, name_same, x, &s) != MAP_NONE)
+		return ERR_OK;
+	if (x->limit && x->n >= 2 * x->limit + NAMES_MIN && (rc = names_cut(x, err)))
+		return rc;
+	if (x->n == x->cap) {
+		if (!(grown = realloc(x->v, cap * sizeof(*grown))))
+			return names_nomem(err);
+		x->v = grown;
+		x->cap = cap;
+	}
+	if (!(s = str_dup(texts, s)).ptr)
+		return arena_fail(texts, "a list of names", err);
+	if (!map_add(&x->map, hash, (uint32_t)x->n))
+		return names_nomem(err);
+	x->v[x->n++] = s;
+	return ERR_OK;
+}
+
+static enum err_code add_series_names(struct names *x, const struct db_series *s, struct err *err)
+{
+	enum err_code rc = ERR_OK;
+
+	if (x->name.len)
+		return names_add(x, labels_get(s->labels, x->name), err);
+	for (size_t k = 0; k < s->labels.n && !rc; k++)
+		rc = names_add(x, s->labels.v[k].name, err);
+	return rc;
+}
+
+static enum err_code add_value(
+	struct names *x, const struct partition *p, uint32_t set, struct err *err)
+{
+	struct buf text = { 0 };
+	enum err_code rc;
+
+	sym_label_value(p, set, x->name, &text);
+	rc = buf_failed(&text) ? names_nomem(err) : names_add(x, buf_str(&text), err);
+	buf_release(&text);
+	return rc;
+}
+
+/* Those of a partition's samples, whichever of its series have them; names of ours are left out. */
+static enum err_code add_sample_names(struct names *x, const struct partition *p, struct err *err)
+{
+	uint32_t sets = sym_label_sets_n(p);
+	enum err_code rc = ERR_OK;
+
+	if (x->name.len && !sym_has_label_key(p, x->name))
+		return ERR_OK;
+	for (uint32_t i = 1; i < sets && !rc; i++) {
+		struct sym_label_set set = sym_label_set(p, i);
+
+		if (x->name.len) {
+			rc = add_value(x, p, i, err);
+			continue;
+		}
+		for (uint32_t k = 0; k < set.n && !rc; k++) {
+			struct str key = sym_string(p, set.v[k].key);
+
+			if (!str_has_prefix(key, STR("__")))
+				rc = names_add(x, key, err);
+		}
+	}
+	return rc;
+}
+
+static enum err_code add_partition(struct names *x, const struct partition *p, struct err *err)
+{
+	uint32_t at = partition_index(p), n = at * 2 + 16;
+	bool *grown;
+
+	if (at >= x->seen_n) {
+		if (!(grown = realloc(x->seen, n * sizeof(*grown))))
+			return names_nomem(err);
+		memset(grown + x->seen_n, 0, (n - x->seen_n) * sizeof(*grown));
+		x->seen = grown;
+		x->seen_n = n;
+	}
+	if (x->seen[at])
+		return ERR_OK;
+	x->seen[at] = true;
+	return add_sample_names(x, p, err);
+}
+
+/* ---- by series ---- */
+
+static bool wants_series(void *ctx, struct labels labels)
+{
+	const struct names *x = ctx;
+	struct str value = labels_get(labels, x->name);
+
+	return !x->last.ptr || !x->name.len || !value.len || str_cmp(value, x->last) < 0;
+}
+
+static enum err_code take_series(void *ctx, const struct db_series *s, struct err *err)
+{
+	enum err_code rc = add_series_names(ctx, s, err);
+
+	return rc || s->numeric ? rc : add_partition(ctx, s->partition, err);
+}
+
+static enum err_code of_series(
+	struct names *x, struct db_querier *q, const struct matcher *m, size_t n, struct err *err)
+{
+	const struct db_visitor visitor = { wants_series, x->name, take_series, x };
+
+	return db_visit_series(q, DB_PROFILES | DB_NUMBERS, m, n, &visitor, err);
+}
+
+/* ---- by indexes ---- */
+
+struct indexed {
+	struct names *x;
+	enum err_code rc;
+	struct err err;
+};
+
+static bool add_indexed(void *ctx, struct str name)
+{
+	struct indexed *t = ctx;
+
+	t->rc = names_add(t->x, name, &t->err);
+	return !t->rc;
+}
+
+static bool add_of_block(void *ctx, struct str name, uint32_t series_n)
+{
+	return !series_n || add_indexed(ctx, name);
+}
+
+static enum err_code of_window(
+	struct names *x, struct db_querier *q, struct querier_source *s, struct err *err)
+{
+	struct indexed t = { .x = x };
+	struct window_span span;
+	struct partition *p;
+	struct job *job;
+
+	series_lock_read(q->db->series);
+	series_names_locked(q->db->series, x->name, &s->w->series, add_indexed, &t);
+	series_unlock(q->db->series);
+	for (uint32_t i = 0; !t.rc && (job = db_job_at(q->db, i)); i++)
+		for (uint32_t k = 0; !t.rc && window_epoch_at(q->db, s->w, job, k, &span); k++)
+			if (span.min_ns < q->max_ns && span.max_ns > q->min_ns &&
+				!(t.rc = querier_window_partition(q, s, job, span.epoch, &p, &t.err)) && p)
+				t.rc = add_partition(x, p, &t.err);
+	if (t.rc && err)
+		*err = t.err;
+	return t.rc;
+}
+
+/* Its samples' labels: their names stand in the block's index. */
+static enum err_code of_slot(
+	struct names *x, struct db_querier *q, struct querier_source *s, uint32_t slot, struct err *err)
+{
+	struct partition *p;
+	const struct str *keys;
+	enum err_code rc;
+	bool has = false;
+	size_t n;
+
+	if ((rc = block_sample_keys(s->b->block, slot, &keys, &n, err)))
+		return rc;
+	for (size_t i = 0; i < n && !rc; i++) {
+		has |= str_eq(keys[i], x->name);
+		if (!x->name.len && !str_has_prefix(keys[i], STR("__")))
+			rc = names_add(x, keys[i], err);
+	}
+	if (rc || !has)
+		return rc;
+	rc = querier_partition(q, s, slot, false, &p, err);
+	if (rc == ERR_EXISTS) /* told */
+		return ERR_OK;
+	return rc ? rc : add_partition(x, p, err);
+}
+
+static enum err_code of_block(
+	struct names *x, struct db_querier *q, struct querier_source *s, struct err *err)
+{
+	struct indexed t = { .x = x };
+	struct block *b = s->b->block;
+	enum err_code rc;
+	struct err why;
+
+	rc = x->name.len ? block_label_values(b, x->name, add_of_block, &t, &why) :
+					   block_label_names(b, add_of_block, &t, &why);
+	if (rc == ERR_CORRUPT) {
+		querier_warn(q, s, &why);
+		rc = ERR_OK;
+	}
+	if (!rc && (rc = t.rc))
+		why = t.err;
+	if (rc && err)
+		*err = why;
+	for (uint32_t slot = 0; slot < block_partitions_n(b) && !rc; slot++)
+		rc = of_slot(x, q, s, slot, err);
+	return rc;
+}
+
+/* Indexes know nothing of what was deleted. */
+static bool by_indexes(const struct db_querier *q)
+{
+	for (size_t i = 0; i < q->sources_n; i++)
+		if (q->sources[i].deleted_n)
+			return false;
+	return true;
+}
+
+static enum err_code of_sources(struct names *x, struct db_querier *q, struct err *err)
+{
+	enum err_code rc = ERR_OK;
+
+	for (size_t i = 0; i < q->sources_n && !rc; i++) {
+		struct querier_source *s = &q->sources[i];
+
+		if (querier_canceled(q))
+			rc = err_set(err, ERR_CANCELED, "query canceled");
+		else if (s->b)
+			rc = of_block(x, q, s, err);
+		else if (s->snap)
+			rc = of_window(x, q, s, err);
+	}
+	return rc;
+}
+
+/* Label names (name empty) or one label's values, of the selected series and of their samples. */
+static enum err_code names(struct db_querier *q, struct str name, const struct matcher *m, size_t n,
+	uint64_t limit, struct arena *a, struct str **out, size_t *out_n, struct err *err)
+{
+	struct names x;
+	enum err_code rc;
+
+	names_init(&x, name, limit, a);
+	rc = !n && by_indexes(q) ? of_sources(&x, q, err) : of_series(&x, q, m, n, err);
+	if (!rc)
+		rc = names_cut(&x, err);
+	if (!rc && !(*out = arena_array(a, struct str, x.n + 1)))
+		rc = arena_fail(a, "a list of names", err);
+	for (size_t i = 0; i < x.n && !rc; i++) {
+		(*out)[i] = x.limit ? str_dup(a, x.v[i]) : x.v[i];
+		if (!(*out)[i].ptr)
+			rc = arena_fail(a, "a list of names", err);
+	}
+	*out_n = x.n;
+	names_release(&x);
+	return rc;
+}
+
+enum err_code db_label_names(struct db_querier *q, const struct matcher *m, size_t n,
+	uint64_t limit, struct arena *a, struct str **out, size_t *out_n, struct err *err)
+{
+	return names(q, (struct str){ 0 }, m, n, limit, a, out, out_n, err);
+}
+
+enum err_code db_label_values(struct db_querier *q, struct str name, const struct matcher *m,
+	size_t n, uint64_t limit, struct arena *a, struct str **out, size_t *out_n, struct err *err)
+{
+	return names(q, name, m, n, limit, a, out, out_n, err);
+}

@@ -1,0 +1,412 @@
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/metrics.h"
+#include "tsdb/catalog/blocks.h"
+#include "tsdb/catalog/db_internal.h"
+
+/*
+ * A querier pins what it may read in one step: head windows with a snapshot of each, and blocks.
+ * Rows that come later, windows that are cut or dropped and blocks that are joined meanwhile do not
+ * change what it sees.
+ *
+ * Damage. An iterator passes over a page it cannot read, so after each scan its status is looked
+ * at; records and pages have checksums, so what it did show is right. What was passed over becomes
+ * a warning of the querier, one per source.
+ */
+METRIC_COUNTER(read_damage, "epimetheus_tsdb_read_damage_total",
+	"Damaged pages and rows met by queries.", NULL);
+
+/* ---- what it reads ---- */
+
+static bool touches(const struct db_querier *q, int64_t min_ns, int64_t max_ns)
+{
+	return min_ns < q->max_ns && max_ns > q->min_ns;
+}
+
+static void add_source(struct db_querier *q, struct querier_source s)
+{
+	size_t i = q->sources_n++;
+
+	for (; i && q->sources[i - 1].min_ns > s.min_ns; i--)
+		q->sources[i] = q->sources[i - 1];
+	q->sources[i] = s;
+}
+
+static void pin_blocks(struct db_querier *q)
+{
+	for (size_t i = 0; i < q->db->blocks_n; i++) {
+		struct db_block *b = q->db->blocks[i];
+		const struct block_meta *m = block_meta(b->block);
+
+		if (!touches(q, m->min_ns, m->max_ns))
+			continue;
+		b->pins++;
+		add_source(q,
+			(struct querier_source){ .min_ns = m->min_ns,
+				.max_ns = m->max_ns,
+				.b = b,
+				.deleted = b->deleted,
+				.deleted_n = b->deleted_n });
+	}
+}
+
+static void pin_windows(struct db_querier *q)
+{
+	for (size_t i = 0; i < q->db->windows_n; i++) {
+		struct window *w = q->db->windows[i];
+
+		if (!touches(q, w->start_ns, w->end_ns))
+			continue;
+		w->pins++; /* also while it drains: it is not dropped, and reopening goes on at one
+				  pin */
+		add_source(q,
+			(struct querier_source){ .min_ns = w->start_ns,
+				.max_ns = w->end_ns,
+				.w = w,
+				.deleted = w->deleted,
+				.deleted_n = w->deleted_n });
+	}
+}
+
+/*
+ * Reopening waits for pins, so those of a draining window are given back meanwhile. False: out of
+ * memory.
+ */
+static bool take_snapshots(struct db_querier *q)
+{
+	struct db *db = q->db;
+	int64_t deadline = clock_monotonic_ns() + DB_REOPEN_WAIT_NS;
+
+	for (size_t i = 0; i < q->sources_n; i++) {
+		struct window *w = q->sources[i].w;
+
+		if (!w)
+			continue;
+		if (w->draining) {
+			w->pins--;
+			w->waiting++;
+			cond_broadcast(&db->changed);
+			while (w->draining && cond_wait_until(&db->changed, &db->lock, deadline))
+				;
+			w->waiting--;
+			w->pins++;
+		}
+		if (w->draining)
+			continue;
+		q->sources[i].store = w->store;
+		if (!(q->sources[i].snap = store_snapshot_open(w->store)))
+			return false;
+	}
+	return true;
+}
+
+static void add_text(struct db_querier *q, struct str **list, size_t *n, const char *text)
+{
+	static struct str no_memory = { "something may be missing: out of memory to say what", 51 };
+	struct str *v = text ? arena_array(&q->arena, struct str, *n + 1) : NULL;
+
+	if (!v) { /* never without a word */
+		*list = &no_memory;
+		*n = 1;
+		return;
+	}
+	if (*n)
+		memcpy(v, *list, *n * sizeof(*v));
+	v[(*n)++] = str_of(text);
+	*list = v;
+}
+
+void querier_warn_text(struct db_querier *q, const char *text)
+{
+	add_text(q, &q->warnings, &q->warnings_n, text);
+}
+
+static void tell_missing(struct db_querier *q)
+{
+	struct err why;
+
+	for (size_t i = 0; i < q->sources_n; i++)
+		if (q->sources[i].w && !q->sources[i].snap) {
+			err_set(&why, ERR_UNAVAILABLE, "it is being reopened after an error");
+			querier_warn(q, &q->sources[i], &why);
+		}
+}
+
+enum err_code db_querier_open(struct db *db, int64_t min_ns, int64_t max_ns,
+	const atomic_bool *cancel, struct db_querier **out, struct err *err)
+{
+	struct db_querier *q = calloc(1, sizeof(*q));
+	bool whole;
+
+	if (!q)
+		return err_set(err, ERR_NOMEM, "query: out of memory");
+	q->db = db;
+	q->min_ns = min_ns < 0 ? 0 : min_ns;
+	q->max_ns = max_ns < 0 ? 0 : max_ns;
+	q->cancel = cancel;
+	arena_init(&q->arena, 0);
+	mutex_lock(&db->lock);
+	if (!(q->sources = calloc(db->windows_n + db->blocks_n + 1, sizeof(*q->sources)))) {
+		mutex_unlock(&db->lock);
+		free(q);
+		return err_set(err, ERR_NOMEM, "query: out of memory");
+	}
+	q->number = ++db->queriers_opened;
+	q->older = db->queriers;
+	if (q->older)
+		q->older->newer = q;
+	db->queriers = q;
+	pin_blocks(q);
+	pin_windows(q);
+	whole = take_snapshots(q);
+	mutex_unlock(&db->lock);
+	if (!whole) {
+		db_querier_close(q);
+		return err_set(err, ERR_NOMEM, "query: out of memory");
+	}
+	tell_missing(q);
+	querier_tell_losses(q);
+	*out = q;
+	return ERR_OK;
+}
+
+enum err_code db_querier_fork(struct db_querier *q, struct db_querier **out, struct err *err)
+{
+	struct db_querier *f = calloc(1, sizeof(*f));
+
+	if (!f || !(f->sources = calloc(q->sources_n + 1, sizeof(*f->sources)))) {
+		free(f);
+		return err_set(err, ERR_NOMEM, "query: out of memory");
+	}
+	f->db = q->db;
+	f->number = q->number;
+	f->min_ns = q->min_ns;
+	f->max_ns = q->max_ns;
+	f->cancel = q->cancel;
+	f->fork = true;
+	f->edges = q->edges;
+	arena_init(&f->arena, 0);
+	for (; f->sources_n < q->sources_n; f->sources_n++) {
+		const struct querier_source *s = &q->sources[f->sources_n];
+
+		f->sources[f->sources_n] = (struct querier_source){ .min_ns = s->min_ns,
+			.max_ns = s->max_ns,
+			.w = s->w,
+			.store = s->store,
+			.snap = s->snap,
+			.b = s->b,
+			.deleted = s->deleted,
+			.deleted_n = s->deleted_n,
+			.warned = s->warned };
+	}
+	*out = f;
+	return ERR_OK;
+}
+
+void db_querier_in_steps(struct db_querier *q)
+{
+	q->edges = true;
+}
+
+void db_querier_join(struct db_querier *q, const struct db_querier *fork)
+{
+	for (size_t i = 0; i < fork->infos_n; i++)
+		querier_info(q, STR_FMT, STR_ARG(fork->infos[i]));
+}
+
+size_t db_querier_cuts(
+	const struct db_querier *q, int64_t min_ns, int64_t max_ns, int64_t *out, size_t n)
+{
+	size_t k = 0;
+
+	for (size_t i = 0; i < q->sources_n && k < n; i++) {
+		int64_t end = q->sources[i].max_ns;
+
+		if (end > min_ns && end < max_ns && (!k || end > out[k - 1]))
+			out[k++] = end;
+	}
+	return k;
+}
+
+static void close_source(struct db_querier *q, struct querier_source *s)
+{
+	uint32_t slots = s->b ? block_partitions_n(s->b->block) : 0;
+
+	store_iter_close(s->it);
+	block_chunks_close(s->chunks);
+	block_chunks_close(s->numbers);
+	block_rollups_close(s->rollups);
+	for (uint32_t i = 0; i < slots && s->need; i++)
+		if (s->need[i])
+			partition_unpin(q->db, s->need[i]);
+	free(s->need);
+	free(s->stacks);
+	if (q->fork) /* pins and snapshots are those of the querier it is of */
+		return;
+	if (s->w) {
+		store_snapshot_close(s->store, s->snap);
+		head_unpin(q->db, s->w);
+	} else {
+		blocks_unpin(q->db, s->b);
+	}
+}
+
+static void leave_list(struct db_querier *q)
+{
+	mutex_lock(&q->db->lock);
+	if (q->newer)
+		q->newer->older = q->older;
+	else
+		q->db->queriers = q->older;
+	if (q->older)
+		q->older->newer = q->newer;
+	mutex_unlock(&q->db->lock);
+	partitions_evict(q->db);
+}
+
+void db_querier_close(struct db_querier *q)
+{
+	if (!q)
+		return;
+	for (size_t i = 0; i < q->sources_n; i++)
+		close_source(q, &q->sources[i]);
+	for (size_t i = 0; i < q->pinned_n; i++)
+		partition_unpin(q->db, q->pinned[i]);
+	if (!q->fork)
+		leave_list(q);
+	sum_scratch_close(q->scratch);
+	arena_release(&q->arena);
+	free(q->pinned);
+	free(q->sources);
+	free(q->stacks);
+	free(q->sets);
+	free(q->values);
+	free(q);
+}
+
+bool querier_canceled(const struct db_querier *q)
+{
+	return q->cancel && atomic_load_explicit(q->cancel, memory_order_relaxed);
+}
+
+/* ---- what is said about it ---- */
+
+void querier_warn(struct db_querier *q, struct querier_source *s, const struct err *why)
+{
+	metric_add(&read_damage, NULL, 1);
+	if (s->warned) /* one per source says enough */
+		return;
+	s->warned = true;
+	add_text(q, &q->warnings, &q->warnings_n,
+		arena_printf(&q->arena, "rows of the %s that starts at %" PRId64 " may be missing: %s",
+			s->b ? "block" : "window", s->min_ns / NS_PER_S, why->msg));
+}
+
+void querier_info(struct db_querier *q, const char *fmt, ...)
+{
+	char text[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	for (size_t i = 0; i < q->infos_n; i++)
+		if (str_is(q->infos[i], text))
+			return;
+	add_text(q, &q->infos, &q->infos_n, arena_printf(&q->arena, "%s", text));
+}
+
+const struct str *db_querier_warnings(const struct db_querier *q, size_t *n)
+{
+	*n = q->warnings_n;
+	return q->warnings;
+}
+
+const struct str *db_querier_infos(const struct db_querier *q, size_t *n)
+{
+	*n = q->infos_n;
+	return q->infos;
+}
+
+void querier_check(struct db_querier *q, struct querier_source *s, const struct store_iter *it)
+{
+	struct err why;
+
+	if (store_iter_status(it, &why))
+		querier_warn(q, s, &why);
+}
+
+/* ---- iterators and symbols of a source ---- */
+
+struct store_iter *querier_iter(struct querier_source *s)
+{
+	if (!s->it && s->snap)
+		s->it = store_iter_open(s->store, s->snap);
+	return s->it;
+}
+
+struct block_chunks *querier_chunks(struct querier_source *s, struct err *err)
+{
+	if (!s->chunks && block_chunks_open(s->b->block, false, &s->chunks, err))
+		s->chunks = NULL;
+	return s->chunks;
+}
+
+struct block_rollups *querier_rollups(struct querier_source *s, struct err *err)
+{
+	if (!s->rollups && block_rollups_open(s->b->block, false, &s->rollups, err))
+		s->rollups = NULL;
+	return s->rollups;
+}
+
+/* Lost symbols are a warning; rows that use them are refused one by one. */
+static enum err_code need(struct db_querier *q, struct querier_source *s, struct partition *p,
+	uint32_t slot, enum block_stage stage, struct err *err)
+{
+	struct err why;
+	enum err_code rc = partition_need_block(q->db, p, s->b, slot, stage, &why);
+
+	if (rc == ERR_CORRUPT || rc == ERR_EXISTS)
+		querier_warn(q, s, &why);
+	if (rc == ERR_CORRUPT)
+		return ERR_OK;
+	if (rc && err)
+		*err = why;
+	return rc;
+}
+
+enum err_code querier_partition(struct db_querier *q, struct querier_source *s, uint32_t slot,
+	bool stacks, struct partition **out, struct err *err)
+{
+	const struct block_partition *of = block_partition(s->b->block, slot);
+	uint32_t n = block_partitions_n(s->b->block);
+	struct partition *p;
+	enum err_code rc;
+
+	if (!s->need) {
+		s->need = calloc(n, sizeof(struct partition *));
+		s->stacks = calloc(n, sizeof(*s->stacks));
+		if (!s->need || !s->stacks)
+			return err_set(err, ERR_NOMEM, "select: out of memory");
+	}
+	if (!s->need[slot]) {
+		if ((rc = partition_pin(q->db, of->name, of->id, of->epoch, &p, err)))
+			return rc;
+		if ((rc = need(q, s, p, slot, BLOCK_NAMES, err))) {
+			partition_unpin(q->db, p);
+			return rc;
+		}
+		s->need[slot] = p;
+	}
+	if (stacks && !s->stacks[slot]) {
+		if ((rc = need(q, s, s->need[slot], slot, BLOCK_STACKS, err)))
+			return rc;
+		s->stacks[slot] = true;
+	}
+	*out = s->need[slot];
+	return ERR_OK;
+}

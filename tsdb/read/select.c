@@ -1,0 +1,510 @@
+#include <stdlib.h>
+
+#include "tsdb/read/select_internal.h"
+
+/*
+ * Selecting: series of each source that the matchers accept and that have rows in the window,
+ * united by labels and partition. A head window is asked through the index in memory, a block
+ * through its own postings.
+ */
+
+#define SAMPLED 1024u /* of series that may be too many */
+
+static enum err_code refuse(struct selecting *x, size_t about, struct err *err)
+{
+	x->about = about;
+	return err_set(err, ERR_LIMIT, "select: %zu series, limit %zu", about, x->series_max);
+}
+
+static enum err_code hand_over(struct selecting *x, const struct found *f, struct err *err)
+{
+	struct db_series s = { .labels = f->labels,
+		.partition = f->partition,
+		.numeric = !f->partition,
+		.places = &f->place,
+		.places_n = 1 };
+
+	return x->visitor->take(x->visitor->ctx, &s, err);
+}
+
+enum err_code select_add(struct selecting *x, struct found f, struct err *err)
+{
+	size_t cap = x->cap ? x->cap * 2 : 64;
+	struct found *v;
+
+	if (x->visitor)
+		return hand_over(x, &f, err);
+	if (x->found == x->cap) {
+		if (!(v = realloc(x->v, cap * sizeof(*v))))
+			return select_nomem(err);
+		x->v = v;
+		x->cap = cap;
+	}
+	x->v[x->found++] = f;
+	return ERR_OK;
+}
+
+/* ---- too many ---- */
+
+static size_t bits_count(const struct bits *b)
+{
+	size_t n = 0;
+
+	for (size_t w = 0; w < b->words; w++)
+		n += (size_t)__builtin_popcountll(b->w[w]);
+	return n;
+}
+
+/* One of each stretch, which is as if by chance: what repeats among them is met as often as not. */
+static enum err_code sample(const struct bits *ids, size_t n, struct bits *out, struct err *err)
+{
+	size_t stretch = n / SAMPLED, at = 0;
+
+	if (!bits_reserve(out, (uint32_t)(ids->words * 64 - 1)))
+		return select_nomem(err);
+	for (size_t w = 0; w < ids->words; w++)
+		for (uint64_t rest = ids->w[w]; rest; rest &= rest - 1, at++)
+			if (at % stretch == hash_u64(at / stretch) % stretch)
+				bits_set(out, (uint32_t)(w * 64 + (size_t)__builtin_ctzll(rest)));
+	return ERR_OK;
+}
+
+/*
+ * That a source's matchers accept very many says little: of their series only those with rows in
+ * the querier's time count. So it is looked for rows of some. What is found may be out by a few
+ * percent, which are left to the count of what is found in truth.
+ */
+static enum err_code check_some(struct selecting *x, uint32_t source, const struct bits *ids,
+	size_t n, select_look_fn look, struct err *err)
+{
+	size_t before = x->found, about;
+	struct bits some = { 0 };
+	enum err_code rc;
+
+	if (!(rc = sample(ids, n, &some, err)) && !(rc = look(x, source, &some, err))) {
+		about = (size_t)((double)(x->found - before) * (double)n / (double)bits_count(&some));
+		if (about < n - n / SAMPLED)
+			about -= about / 16;
+		if (about > x->series_max)
+			rc = refuse(x, about, err);
+	}
+	x->found = before;
+	bits_release(&some);
+	return rc;
+}
+
+enum err_code select_ids(struct selecting *x, uint32_t source, const struct bits *ids,
+	select_look_fn look, struct err *err)
+{
+	size_t before = x->found, n = bits_count(ids);
+	enum err_code rc;
+
+	if (x->series_max && n > x->series_max && n >= 2 * SAMPLED &&
+		(rc = check_some(x, source, ids, n, look, err)))
+		return rc;
+	if ((rc = look(x, source, ids, err)))
+		return rc;
+	return x->series_max && x->found - before > x->series_max ? refuse(x, x->found - before, err) :
+																ERR_OK;
+}
+
+/* ---- labels that a series lacks and its samples may have ---- */
+
+static bool key_same(const void *ctx, const void *key, uint32_t id)
+{
+	const struct known_key *known = &((const struct selecting *)ctx)->keys[id], *k = key;
+
+	return str_eq(known->job, k->job) && str_eq(known->key, k->key);
+}
+
+static bool slot_has_key(struct block *b, uint32_t slot, struct str key)
+{
+	const struct str *v;
+	size_t n = 0;
+
+	if (block_sample_keys(b, slot, &v, &n, NULL))
+		return false;
+	for (size_t i = 0; i < n; i++)
+		if (str_eq(v[i], key))
+			return true;
+	return false;
+}
+
+/* In whichever epoch and source of the querier. */
+static enum err_code look_for_key(
+	struct selecting *x, struct str job, struct str key, bool *has, struct err *err)
+{
+	enum err_code rc = ERR_OK;
+
+	*has = false;
+	for (uint32_t i = 0; i < x->q->sources_n && !rc && !*has; i++) {
+		const struct querier_source *s = &x->q->sources[i];
+
+		if (x->jobs[i].n)
+			rc = select_window_has_key(x, i, job, key, has, err);
+		for (uint32_t k = 0; s->b && k < block_partitions_n(s->b->block) && !*has; k++)
+			*has = str_eq(block_partition(s->b->block, k)->name, job) &&
+				slot_has_key(s->b->block, k, key);
+	}
+	return rc;
+}
+
+/* Samples of the job have the label. Answered once per job and key, so that it does not depend on
+ * which epochs of a job have it. */
+static enum err_code job_has_key(
+	struct selecting *x, struct str job, struct str key, bool *out, struct err *err)
+{
+	struct known_key k = { job, key, false }, *v;
+	uint64_t hash = hash_bytes(key.ptr, key.len, hash_bytes(job.ptr, job.len, 0));
+	uint32_t at = map_find(&x->keys_map, hash, key_same, x, &k);
+	uint32_t cap = x->keys_cap ? x->keys_cap * 2 : 16;
+	enum err_code rc;
+
+	if (at == MAP_NONE) {
+		if ((rc = look_for_key(x, job, key, &k.has, err)))
+			return rc;
+		at = x->keys_n;
+		if (at == x->keys_cap) {
+			if (!(v = realloc(x->keys, cap * sizeof(*v))))
+				return select_nomem(err);
+			x->keys = v;
+			x->keys_cap = cap;
+		}
+		if (!map_add(&x->keys_map, hash, at))
+			return select_nomem(err);
+		x->keys[x->keys_n++] = k;
+	}
+	*out = x->keys[at].has;
+	return ERR_OK;
+}
+
+enum err_code select_wants(
+	struct selecting *x, struct labels labels, struct str job, bool *out, struct err *err)
+{
+	const struct db_visitor *v = x->visitor;
+
+	*out = !v || !v->wanted || v->wanted(v->ctx, labels);
+	if (*out || !v->sample_label.len || !job.len)
+		return ERR_OK;
+	return job_has_key(x, job, v->sample_label, out, err);
+}
+
+enum err_code select_samples_may_match(
+	struct selecting *x, const struct found *f, bool *out, struct err *err)
+{
+	struct str job = f->job_name;
+	enum err_code rc = ERR_OK;
+
+	*out = true;
+	for (size_t i = 0; i < x->n && *out && !rc; i++) {
+		struct str name = x->m[i].name, inner = { name.ptr + 7, name.len - 7 };
+
+		if (labels_has(f->labels, name) || matcher_test(&x->m[i], STR("")))
+			continue;
+		rc = job_has_key(x, job, name, out, err);
+		if (!rc && !*out && str_has_prefix(name, STR("sample_")) && labels_has(f->labels, inner))
+			rc = job_has_key(x, job, inner, out, err);
+	}
+	return rc;
+}
+
+/* ---- blocks ---- */
+
+struct block_keys {
+	struct selecting *x;
+	struct block *block;
+	enum err_code rc; /* what kept a key from being looked for */
+	struct err err;
+};
+
+static bool block_has_key(void *ctx, uint32_t slot, struct str key)
+{
+	struct block_keys *k = ctx;
+	bool has = false;
+
+	if (!k->rc)
+		k->rc = job_has_key(k->x, block_partition(k->block, slot)->name, key, &has, &k->err);
+	return has;
+}
+
+/* By its rows, where what is known of the series does not tell. */
+static enum err_code look_for_rows(struct selecting *x, struct querier_source *s, uint32_t series,
+	const struct deleted_range *gone, size_t gone_n, bool *has, struct err *err)
+{
+	struct block_chunks *it = querier_chunks(s, err);
+	int64_t min = x->q->min_ns, max = x->q->max_ns, first;
+	struct str bytes;
+	struct err why;
+	enum err_code rc;
+
+	if (!it || (!x->chunk && !(x->chunk = chunk_open())))
+		return select_nomem(err);
+	*has = false;
+	block_chunks_seek(it, series, min, max);
+	while (!*has && (rc = block_chunks_next(it, &bytes, &first, &why)) != ERR_NOT_FOUND) {
+		if (!rc)
+			rc = chunk_parse(x->chunk, bytes, &why);
+		if (rc == ERR_CORRUPT) {
+			querier_warn(x->q, s, &why);
+			continue;
+		}
+		if (rc) {
+			if (err)
+				*err = why;
+			return rc;
+		}
+		for (uint32_t i = 0; i < chunk_rows_n(x->chunk) && !*has; i++) {
+			int64_t ts = chunk_rows(x->chunk)[i].ts_ns;
+
+			*has = ts > min && ts <= max && !deleted_has(gone, gone_n, ts);
+		}
+	}
+	return ERR_OK;
+}
+
+static enum err_code block_has_rows(struct selecting *x, struct querier_source *s, uint32_t id,
+	const struct block_series *of, bool *has, struct err *err)
+{
+	struct deleted d = { s->deleted, s->deleted_n };
+	const struct deleted_range *gone;
+	size_t gone_n = deleted_of(d, id, &gone);
+	int64_t min = x->q->min_ns, max = x->q->max_ns;
+
+	*has = of->last_ns > min && of->first_ns <= max;
+	if (!*has)
+		return ERR_OK;
+	if (!deleted_touches(gone, gone_n, of->first_ns - 1, of->last_ns) &&
+		(of->first_ns > min || of->last_ns <= max))
+		return ERR_OK;
+	if (!block_has_raw(s->b->block))
+		return ERR_OK;
+	return look_for_rows(x, s, id, gone, gone_n, has, err);
+}
+
+static enum err_code add_block_series(
+	struct selecting *x, uint32_t source, uint32_t id, struct err *err)
+{
+	struct querier_source *s = &x->q->sources[source];
+	struct block_series of;
+	struct partition *p;
+	struct str job = { 0 };
+	struct err why;
+	enum err_code rc;
+	bool has = false, wanted = true;
+
+	if (!(x->kinds & (id < block_meta(s->b->block)->number_series ? DB_NUMBERS : DB_PROFILES)))
+		return ERR_OK;
+	if ((rc = block_series(s->b->block, id, x->a, &of, &why)) == ERR_CORRUPT) {
+		querier_warn(x->q, s, &why);
+		return ERR_OK;
+	}
+	if (rc) {
+		if (err)
+			*err = why;
+		return rc;
+	}
+	if (of.slot != BLOCK_NUMERIC)
+		job = block_partition(s->b->block, of.slot)->name;
+	if ((rc = select_wants(x, of.labels, job, &wanted, err)) || !wanted)
+		return rc;
+	if (of.slot == BLOCK_NUMERIC) {
+		rc = numbers_in_block(x->q, s, id, &of, &has, err);
+		return rc || !has ?
+			rc :
+			select_add(x, (struct found){ .labels = of.labels, .place = { source, id } }, err);
+	}
+	if ((rc = block_has_rows(x, s, id, &of, &has, err)) || !has)
+		return rc;
+	rc = querier_partition(x->q, s, of.slot, false, &p, err);
+	if (rc == ERR_EXISTS) /* its ids mean something else: told already */
+		return ERR_OK;
+	if (rc)
+		return rc;
+	return select_add(
+		x, (struct found){ of.labels, p, NULL, partition_name(p), { source, id } }, err);
+}
+
+static enum err_code look_in_block(
+	struct selecting *x, uint32_t source, const struct bits *ids, struct err *err)
+{
+	enum err_code rc = ERR_OK;
+	size_t done = 0;
+
+	for (size_t w = 0; w < ids->words && !rc; w++)
+		for (uint64_t rest = ids->w[w]; rest && !rc; rest &= rest - 1) {
+			if (done++ % 64 == 0 && querier_canceled(x->q))
+				return select_canceled(err);
+			rc = add_block_series(
+				x, source, (uint32_t)(w * 64 + (size_t)__builtin_ctzll(rest)), err);
+			if (x->visitor && done % 64 == 0)
+				arena_reset(x->a);
+		}
+	return rc;
+}
+
+static enum err_code select_block(struct selecting *x, uint32_t source, struct err *err)
+{
+	struct querier_source *s = &x->q->sources[source];
+	struct block_keys keys = { .x = x, .block = s->b->block };
+	struct bits ids = { 0 };
+	enum err_code rc;
+	struct err why;
+
+	rc = block_match(s->b->block, x->m, x->n, block_has_key, &keys, &ids, &why);
+	if (rc == ERR_CORRUPT) { /* what could be matched is in ids */
+		querier_warn(x->q, s, &why);
+		rc = ERR_OK;
+	}
+	if (!rc && (rc = keys.rc))
+		why = keys.err;
+	if (rc && err)
+		*err = why;
+	if (!rc)
+		rc = select_ids(x, source, &ids, look_in_block, err);
+	bits_release(&ids);
+	return rc;
+}
+
+/* ---- uniting ---- */
+
+static int found_cmp(const void *a, const void *b)
+{
+	const struct found *x = a, *y = b;
+	int c = labels_cmp(x->labels, y->labels);
+
+	if (c)
+		return c;
+	if (x->partition != y->partition) /* numbers first */
+		return !x->partition || (y->partition && x->partition->index < y->partition->index) ? -1 :
+																							  1;
+	return (x->place.source > y->place.source) - (x->place.source < y->place.source);
+}
+
+/* Newest first: by where their last rows are, and by when they began. */
+static int age_cmp(const void *a, const void *b)
+{
+	const struct db_series *x = a, *y = b;
+	uint32_t i = x->places[x->places_n - 1].source, k = y->places[y->places_n - 1].source;
+
+	if (i != k || !x->partition || !y->partition)
+		return (i < k) - (i > k);
+	return (x->partition->epoch < y->partition->epoch) -
+		(x->partition->epoch > y->partition->epoch);
+}
+
+static void link_epochs(struct db_series *v, size_t n)
+{
+	for (size_t i = 0, k; i < n; i = k) {
+		for (k = i + 1; k < n && labels_eq(v[i].labels, v[k].labels); k++)
+			;
+		if (k - i > 1)
+			qsort(v + i, k - i, sizeof(*v), age_cmp);
+		for (size_t at = i; at < k && k - i > 1; at++)
+			v[at].other = at == i ? &v[k - 1] : &v[at - 1];
+	}
+}
+
+static enum err_code unite(
+	struct selecting *x, struct db_series **out, size_t *out_n, struct err *err)
+{
+	struct series_place *places = arena_array(x->a, struct series_place, x->found + 1);
+	struct db_series *v = arena_array(x->a, struct db_series, x->found + 1);
+	size_t n = 0;
+
+	_Static_assert(sizeof(*v) + sizeof(*places) == DB_SERIES_BYTES, "as db.h says");
+	if (!places || !v)
+		return arena_fail(x->a, "select", err);
+	if (x->found)
+		qsort(x->v, x->found, sizeof(*x->v), found_cmp);
+	for (size_t i = 0; i < x->found; i++) {
+		const struct found *f = &x->v[i];
+
+		places[i] = f->place;
+		if (n && v[n - 1].partition == f->partition && labels_eq(v[n - 1].labels, f->labels)) {
+			v[n - 1].places_n++;
+			continue;
+		}
+		v[n] = (struct db_series){ .labels = f->labels,
+			.partition = f->partition,
+			.numeric = !f->partition,
+			.places = &places[i],
+			.places_n = 1 };
+		n++;
+	}
+	link_epochs(v, n);
+	*out = v;
+	*out_n = n;
+	return ERR_OK;
+}
+
+enum err_code db_select(struct db_querier *q, const struct matcher *m, size_t n, struct arena *a,
+	struct db_series **out, size_t *out_n, struct err *err)
+{
+	return db_select_kinds(q, DB_PROFILES | DB_NUMBERS, m, n, a, out, out_n, err);
+}
+
+enum err_code db_select_kinds(struct db_querier *q, unsigned kinds, const struct matcher *m,
+	size_t n, struct arena *a, struct db_series **out, size_t *out_n, struct err *err)
+{
+	return db_select_within(q, kinds, m, n, 0, NULL, a, out, out_n, err);
+}
+
+/* In all sources. */
+static enum err_code find(struct selecting *x, struct err *err)
+{
+	struct db_querier *q = x->q;
+	enum err_code rc = ERR_OK;
+
+	map_init(&x->keys_map);
+	if (!(x->jobs = calloc(q->sources_n + 1, sizeof(*x->jobs))))
+		rc = select_nomem(err);
+	for (size_t i = 0; i < q->sources_n && !rc; i++)
+		if (q->sources[i].snap && (x->kinds & DB_PROFILES))
+			rc = select_list_jobs(x, &x->jobs[i], err);
+	for (uint32_t i = 0; i < q->sources_n && !rc; i++)
+		rc = q->sources[i].w ? select_window(x, i, err) : select_block(x, i, err);
+	return rc;
+}
+
+static void end(struct selecting *x)
+{
+	for (size_t i = 0; x->jobs && i < x->q->sources_n; i++)
+		select_release_jobs(&x->jobs[i]);
+	free(x->jobs);
+	free(x->keys);
+	map_release(&x->keys_map);
+	chunk_close(x->chunk);
+	free(x->v);
+}
+
+enum err_code db_select_within(struct db_querier *q, unsigned kinds, const struct matcher *m,
+	size_t n, size_t series_max, size_t *about, struct arena *a, struct db_series **out,
+	size_t *out_n, struct err *err)
+{
+	struct selecting x = {
+		.q = q, .series_max = series_max, .m = m, .n = n, .kinds = kinds, .a = a
+	};
+	enum err_code rc = find(&x, err);
+
+	if (!rc)
+		rc = unite(&x, out, out_n, err);
+	if (about)
+		*about = x.about;
+	end(&x);
+	return rc;
+}
+
+enum err_code db_visit_series(struct db_querier *q, unsigned kinds, const struct matcher *m,
+	size_t n, const struct db_visitor *v, struct err *err)
+{
+	struct selecting x = { .q = q, .visitor = v, .m = m, .n = n, .kinds = kinds };
+	struct arena scratch;
+	enum err_code rc;
+
+	arena_init(&scratch, 0);
+	x.a = &scratch;
+	rc = find(&x, err);
+	end(&x);
+	arena_release(&scratch);
+	return rc;
+}

@@ -1,0 +1,101 @@
+/*
+ * Selecting, what its files share: select.c (labels of samples, blocks, uniting) and
+ * select_window.c (head windows).
+ *
+ * Threads: the querier's.
+ */
+#ifndef TSDB_READ_SELECT_INTERNAL_H
+#define TSDB_READ_SELECT_INTERNAL_H
+
+#include "tsdb/catalog/blocks.h"
+#include "tsdb/numbers.h"
+
+/* Partitions of a job in a head window, pinned by the querier, with symbols. */
+struct window_parts {
+	struct partition **v; /* NULL: cannot be used */
+	uint32_t *epochs, n;
+};
+
+struct window_jobs {
+	struct window_parts *v; /* by job->index */
+	uint32_t n;
+};
+
+/* Whether samples of a job have a label, as far as it was asked. */
+struct known_key {
+	struct str job, key;
+	bool has;
+};
+
+/* One series of one source. */
+struct found {
+	struct labels labels;
+	struct partition *partition;
+	struct job *job; /* a window's */
+	struct str job_name; /* of profiles */
+	struct series_place place;
+};
+
+struct selecting {
+	struct db_querier *q;
+	const struct db_visitor *visitor; /* takes what is found; NULL: it is kept, in v */
+	size_t series_max; /* ERR_LIMIT where more are found in a source, or may be; 0: no limit */
+	size_t about; /* how many there are then */
+	const struct matcher *m;
+	size_t n;
+	unsigned kinds; /* of enum db_kinds */
+	struct arena *a; /* of what stays; with a visitor, as long as that is called */
+	struct found *v;
+	size_t found, cap;
+	struct chunk *chunk; /* made when first wanted */
+	struct window_jobs *jobs; /* by source; of windows */
+	struct known_key *keys;
+	uint32_t keys_n, keys_cap;
+	struct map keys_map;
+};
+
+static inline enum err_code select_canceled(struct err *err)
+{
+	return err_set(err, ERR_CANCELED, "query canceled");
+}
+
+static inline enum err_code select_nomem(struct err *err)
+{
+	return err_set(err, ERR_NOMEM, "select: out of memory");
+}
+
+/* ---- select.c ---- */
+
+MUST_CHECK enum err_code select_add(struct selecting *x, struct found f, struct err *err);
+/* Whether the visitor wants it, before it is looked for rows. job: empty for numbers. */
+MUST_CHECK enum err_code select_wants(
+	struct selecting *x, struct labels labels, struct str job, bool *out, struct err *err);
+
+/*
+ * Series of a source by their ids, those that have rows. look: finds them. Where they may be more
+ * than series_max, some of them are looked at first.
+ */
+typedef enum err_code (*select_look_fn)(
+	struct selecting *x, uint32_t source, const struct bits *ids, struct err *err);
+MUST_CHECK enum err_code select_ids(struct selecting *x, uint32_t source, const struct bits *ids,
+	select_look_fn look, struct err *err);
+/*
+ * Samples of the series may pass the matchers about labels that it lacks: those that do not accept
+ * "" need samples with the label, by its own name or as sample_<name> where the series has a label
+ * of that name.
+ */
+MUST_CHECK enum err_code select_samples_may_match(
+	struct selecting *x, const struct found *f, bool *out, struct err *err);
+
+/* ---- select_window.c ---- */
+
+/* Which jobs there are, for x->jobs of a window. */
+MUST_CHECK enum err_code select_list_jobs(
+	struct selecting *x, struct window_jobs *j, struct err *err);
+void select_release_jobs(struct window_jobs *j);
+MUST_CHECK enum err_code select_window(struct selecting *x, uint32_t source, struct err *err);
+/* Samples of the job in this window have the label: all its symbols are loaded for that. */
+MUST_CHECK enum err_code select_window_has_key(struct selecting *x, uint32_t source,
+	struct str name, struct str key, bool *has, struct err *err);
+
+#endif

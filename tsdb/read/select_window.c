@@ -1,0 +1,254 @@
+#include <stdlib.h>
+
+#include "tsdb/columns/row.h"
+#include "tsdb/read/select_internal.h"
+
+#define LISTED_WORDS 4u /* of ids */
+
+/*
+ * Selecting in head windows: through the index in memory. A series is there once for each epoch in
+ * whose ids it has rows; symbols are loaded of those epochs only.
+ */
+/* In the ids of this epoch. */
+static bool window_has_rows(
+	struct db_querier *q, struct querier_source *s, uint32_t series, struct window_span span)
+{
+	struct deleted d = { s->deleted, s->deleted_n };
+	const struct deleted_range *gone;
+	size_t gone_n = deleted_of(d, series, &gone);
+	int64_t from = q->min_ns > span.min_ns ? q->min_ns : span.min_ns,
+			to = q->max_ns < span.max_ns ? q->max_ns : span.max_ns, ts;
+	struct key key = key_row(series, from + 1);
+	struct store_iter *it = querier_iter(s);
+	bool has = false;
+	uint32_t id, epoch;
+	struct str bytes;
+
+	if (from >= to)
+		return false;
+	if (!it)
+		return s->snap != NULL; /* no memory: whoever reads it tells */
+	for (store_iter_seek(it, key_str(&key)); !has && store_iter_valid(it); store_iter_next(it)) {
+		if (!key_parse_row(store_iter_key(it), &id, &ts) || id != series || ts > to)
+			break;
+		/* One that cannot be read may be of any epoch: whoever reads it tells. */
+		has = !deleted_has(gone, gone_n, ts) &&
+			(store_iter_value(it, &bytes, NULL) || !row_epoch(bytes, &epoch) ||
+				epoch == span.epoch);
+	}
+	querier_check(q, s, it);
+	return has;
+}
+
+/* Pinned until the querier closes, each once. */
+static enum err_code keep_pinned(struct db_querier *q, struct partition *p, struct err *err)
+{
+	size_t cap = q->pinned_cap ? q->pinned_cap * 2 : 16;
+	struct partition **v;
+
+	for (size_t i = 0; i < q->pinned_n; i++)
+		if (q->pinned[i] == p) {
+			partition_unpin(q->db, p);
+			return ERR_OK;
+		}
+	if (q->pinned_n == q->pinned_cap) {
+		if (!(v = realloc(q->pinned, cap * sizeof(struct partition *)))) {
+			partition_unpin(q->db, p);
+			return select_nomem(err);
+		}
+		q->pinned = v;
+		q->pinned_cap = cap;
+	}
+	q->pinned[q->pinned_n++] = p;
+	return ERR_OK;
+}
+
+enum err_code querier_window_partition(struct db_querier *q, struct querier_source *s,
+	struct job *job, uint32_t epoch, struct partition **out, struct err *err)
+{
+	struct partition *p;
+	enum err_code rc;
+	struct err why;
+
+	*out = NULL;
+	if ((rc = partition_pin(q->db, job->name, job->id, epoch, &p, err)) ||
+		(rc = keep_pinned(q, p, err)))
+		return rc;
+	if ((rc = partition_need_window(q->db, p, s->w, &why)))
+		querier_warn(q, s, &why);
+	if (rc && rc != ERR_CORRUPT && rc != ERR_EXISTS && rc != ERR_UNAVAILABLE) {
+		if (err)
+			*err = why;
+		return rc;
+	}
+	if (rc != ERR_EXISTS)
+		*out = p;
+	return ERR_OK;
+}
+
+enum err_code select_list_jobs(struct selecting *x, struct window_jobs *j, struct err *err)
+{
+	while (db_job_at(x->q->db, j->n))
+		j->n++;
+	return (j->v = calloc(j->n + 1, sizeof(*j->v))) ? ERR_OK : select_nomem(err);
+}
+
+void select_release_jobs(struct window_jobs *j)
+{
+	for (uint32_t i = 0; i < j->n && j->v; i++) {
+		free(j->v[i].v);
+		free(j->v[i].epochs);
+	}
+	free(j->v);
+}
+
+/* The partition of an epoch; NULL: it cannot be used. It is asked for once. */
+static enum err_code part_of(struct selecting *x, uint32_t source, struct job *job, uint32_t epoch,
+	struct partition **out, struct err *err)
+{
+	struct window_parts *j = &x->jobs[source].v[job->index];
+	struct partition **v;
+	uint32_t *epochs;
+	enum err_code rc;
+
+	for (uint32_t i = 0; i < j->n; i++)
+		if (j->epochs[i] == epoch) {
+			*out = j->v[i];
+			return ERR_OK;
+		}
+	if ((v = realloc(j->v, (j->n + 1) * sizeof(*v))))
+		j->v = v;
+	if ((epochs = realloc(j->epochs, (j->n + 1) * sizeof(*epochs))))
+		j->epochs = epochs;
+	if (!v || !epochs)
+		return select_nomem(err);
+	if ((rc = querier_window_partition(x->q, &x->q->sources[source], job, epoch, out, err)))
+		return rc;
+	v[j->n] = *out;
+	epochs[j->n++] = epoch;
+	return ERR_OK;
+}
+
+enum err_code select_window_has_key(struct selecting *x, uint32_t source, struct str name,
+	struct str key, bool *has, struct err *err)
+{
+	const struct querier_source *s = &x->q->sources[source];
+	struct window_span span;
+	struct partition *p;
+	struct job *job;
+	enum err_code rc = ERR_OK;
+
+	for (uint32_t i = 0; i < x->jobs[source].n && !rc && !*has; i++) {
+		job = db_job_at(x->q->db, i);
+		if (!str_eq(job->name, name))
+			continue;
+		for (uint32_t k = 0; window_epoch_at(x->q->db, s->w, job, k, &span); k++) {
+			if (span.min_ns >= x->q->max_ns || span.max_ns <= x->q->min_ns)
+				continue;
+			rc = part_of(x, source, job, span.epoch, &p, err);
+			if (rc || (*has = p && sym_has_label_key(p, key)))
+				break;
+		}
+	}
+	return rc;
+}
+
+/* Numbers have no samples: a label that is not there is "". */
+static bool numbers_match(const struct selecting *x, const struct found *f)
+{
+	bool all = true;
+
+	for (size_t i = 0; i < x->n && all; i++)
+		all = matcher_test_labels(&x->m[i], f->labels);
+	return all;
+}
+
+/* Series of the window by their ids: those of some words. */
+struct listed {
+	struct found v[LISTED_WORDS * 64];
+	size_t n;
+};
+
+static void list_window_series(const struct selecting *x, uint32_t source, const struct bits *ids,
+	size_t from, struct listed *out)
+{
+	struct series_index *index = x->q->db->series;
+
+	out->n = 0;
+	series_lock_read(index);
+	for (size_t w = from; w < ids->words && w < from + LISTED_WORDS; w++)
+		for (uint64_t rest = ids->w[w]; rest; rest &= rest - 1) {
+			uint32_t id = (uint32_t)(w * 64 + (size_t)__builtin_ctzll(rest));
+			struct series *of = series_by_id_locked(index, id);
+
+			/* One that is out of the index has rows no more; its memory is the
+			 * querier's as long as it lives. */
+			if (!of || (of->job ? of->job->index >= x->jobs[source].n : !(x->kinds & DB_NUMBERS)))
+				continue;
+			out->v[out->n++] = (struct found){ of->labels, NULL, of->job,
+				of->job ? of->job->name : (struct str){ 0 }, { source, id } };
+		}
+	series_unlock(index);
+}
+
+/* One entry per epoch that has rows of it. */
+static enum err_code add_epochs(
+	struct selecting *x, uint32_t source, struct found f, struct err *err)
+{
+	struct querier_source *s = &x->q->sources[source];
+	struct window_span span;
+	enum err_code rc = ERR_OK;
+
+	for (uint32_t i = 0; window_epoch_at(x->q->db, s->w, f.job, i, &span) && !rc; i++) {
+		if (!window_has_rows(x->q, s, f.place.id, span))
+			continue;
+		rc = part_of(x, source, f.job, span.epoch, &f.partition, err);
+		if (!rc && f.partition)
+			rc = select_add(x, f, err);
+	}
+	return rc;
+}
+
+static enum err_code look_in_window(
+	struct selecting *x, uint32_t source, const struct bits *ids, struct err *err)
+{
+	struct querier_source *s = &x->q->sources[source];
+	enum err_code rc = ERR_OK;
+	struct listed listed;
+	bool may = false, wanted = true;
+
+	for (size_t from = 0; from < ids->words && !rc; from += LISTED_WORDS) {
+		if (querier_canceled(x->q))
+			return select_canceled(err);
+		list_window_series(x, source, ids, from, &listed);
+		for (size_t i = 0; i < listed.n && !rc; i++) {
+			const struct found *f = &listed.v[i];
+
+			rc = select_wants(x, f->labels, f->job_name, &wanted, err);
+			if (rc || !wanted)
+				continue;
+			if (!f->job && numbers_match(x, f) && numbers_in_window(x->q, s, f->place.id))
+				rc = select_add(x, *f, err);
+			else if (f->job && !(rc = select_samples_may_match(x, f, &may, err)) && may)
+				rc = add_epochs(x, source, *f, err);
+		}
+	}
+	return rc;
+}
+
+enum err_code select_window(struct selecting *x, uint32_t source, struct err *err)
+{
+	struct querier_source *s = &x->q->sources[source];
+	struct bits ids = { 0 };
+	enum err_code rc;
+
+	if (!s->snap)
+		return ERR_OK;
+	series_lock_read(x->q->db->series);
+	rc = series_match_locked(x->q->db->series, x->m, x->n, &s->w->series, NULL, NULL, &ids, err);
+	series_unlock(x->q->db->series);
+	if (!rc)
+		rc = select_ids(x, source, &ids, look_in_window, err);
+	bits_release(&ids);
+	return rc;
+}

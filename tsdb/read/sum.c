@@ -1,0 +1,559 @@
+#include <stdlib.h>
+
+#include "tsdb/read/sum_internal.h"
+
+/*
+ * Sums straight into an accumulator, source by source; rows of head windows one by one. What is
+ * damaged is a warning of the querier, and the rest is added.
+ */
+
+enum err_code querier_check_ids(const struct partition *p, const struct row_view *v,
+	const uint32_t *stacks, const uint32_t *sets, struct err *err)
+{
+	uint32_t set = 0;
+	bool ok = sym_exists(p, SYM_HEADER, v->header) &&
+		sym_header(p, v->header)->types_n == v->columns_n;
+
+	if (ok && v->n && stacks) {
+		for (uint32_t i = 0; i < v->n; i++)
+			set = sets[i] > set ? sets[i] : set;
+		ok = stacks[v->n - 1] < sym_nodes_n(p) && set < sym_label_sets_n(p);
+	}
+	/* Only where symbols were lost each is looked for: a row without its names would be a wrong
+	 * answer. */
+	if (ok && stacks && atomic_load_explicit(&p->damaged, memory_order_relaxed))
+		for (uint32_t i = 0; i < v->n && ok; i++)
+			ok = sym_exists(p, SYM_NODE, stacks[i]) && sym_exists(p, SYM_LABEL_SET, sets[i]);
+	if (ok)
+		return ERR_OK;
+	return err_set(err, ERR_CORRUPT, "a row of job \"" STR_FMT "\" uses symbols that are missing",
+		STR_ARG(p->name));
+}
+
+/* ---- memory ---- */
+
+static enum err_code nomem(struct err *err)
+{
+	return err_set(err, ERR_NOMEM, "sum: out of memory");
+}
+
+void sum_scratch_close(struct sum_scratch *x)
+{
+	if (!x)
+		return;
+	chunk_close(x->chunk);
+	rollup_view_close(x->rollup);
+	sum_edges_close(x->edges);
+	arena_release(&x->arena);
+	bits_release(&x->headers);
+	bits_release(&x->stacks);
+	bits_release(&x->sets);
+	free(x->ids);
+	free(x->at);
+	free(x->zeros);
+	for (size_t i = 0; i < x->places_n; i++)
+		free(x->places[i]);
+	free(x->places);
+	free(x);
+}
+
+enum err_code sum_scratch_of(struct db_querier *q, struct sum_scratch **out, struct err *err)
+{
+	struct sum_scratch *x = q->scratch;
+
+	if (!x) {
+		if (!(x = calloc(1, sizeof(*x))))
+			return nomem(err);
+		arena_init(&x->arena, 0);
+		if (!(x->places = calloc(q->sources_n + 1, sizeof(struct sum_place *)))) {
+			sum_scratch_close(x);
+			return nomem(err);
+		}
+		x->places_n = q->sources_n;
+		q->scratch = x;
+	}
+	*out = x;
+	return ERR_OK;
+}
+
+const uint32_t *sum_zeros(struct sum_scratch *x, size_t n)
+{
+	if (n >= x->zeros_cap) {
+		free(x->zeros);
+		x->zeros_cap = n * 2 + 1024;
+		if (!(x->zeros = calloc(x->zeros_cap, sizeof(*x->zeros))))
+			x->zeros_cap = 0;
+	}
+	return x->zeros;
+}
+
+static bool reserve_ids(struct sum_scratch *x, size_t n)
+{
+	uint32_t *ids;
+
+	if (n <= x->ids_cap)
+		return true;
+	if (!(ids = realloc(x->ids, n * 2 * sizeof(*ids))))
+		return false;
+	x->ids = ids;
+	x->ids_cap = n * 2;
+	return true;
+}
+
+/* For decoding a row of n entries. */
+static bool reserve(struct db_querier *q, size_t n)
+{
+	size_t cap = q->decode_cap ? q->decode_cap : 1024;
+
+	if (n <= q->decode_cap)
+		return true;
+	while (cap < n)
+		cap *= 2;
+	free(q->stacks);
+	free(q->sets);
+	free(q->values);
+	q->stacks = malloc(cap * sizeof(*q->stacks));
+	q->sets = malloc(cap * sizeof(*q->sets));
+	q->values = malloc(cap * sizeof(*q->values));
+	q->decode_cap = q->stacks && q->sets && q->values ? cap : 0;
+	return q->decode_cap != 0;
+}
+
+/* ---- what is told of rows ---- */
+
+enum err_code sum_canceled(const struct summing *t, struct err *err)
+{
+	return querier_canceled(t->q) ? err_set(err, ERR_CANCELED, "query canceled") : ERR_OK;
+}
+
+enum err_code sum_note_header(struct summing *t, uint32_t header, struct err *err)
+{
+	struct sum_stats *st = t->stats;
+	uint32_t n = st->headers_n, *v;
+
+	if (bits_get(&t->x->headers, header))
+		return ERR_OK;
+	if ((n & (n - 1)) == 0) { /* full at each power of two */
+		if (!(v = arena_alloc_raw(t->a, n ? (size_t)n * 2 : 1, sizeof(*v))))
+			return arena_fail(t->a, "sum", err);
+		if (n)
+			memcpy(v, st->headers, n * sizeof(*v));
+		st->headers = v;
+	}
+	if (!bits_reserve(&t->x->headers, header))
+		return nomem(err);
+	bits_set(&t->x->headers, header);
+	st->headers[st->headers_n++] = header;
+	return ERR_OK;
+}
+
+enum err_code sum_header(struct summing *t, uint32_t header, uint32_t columns_n, struct err *err)
+{
+	t->x->view.header = header;
+	t->x->view.columns_n = columns_n;
+	if (header != t->header) {
+		enum err_code rc = querier_check_ids(t->p, &t->x->view, NULL, NULL, err);
+
+		if (rc)
+			return rc;
+		t->header = header;
+		t->column = header_column(t->p, header, t->type);
+	}
+	if (t->column >= 0 && (uint32_t)t->column >= columns_n)
+		return err_set(
+			err, ERR_CORRUPT, "a row of job \"" STR_FMT "\" lacks columns", STR_ARG(t->p->name));
+	return ERR_OK;
+}
+
+/* Before the rows of them are counted. */
+void sum_note_totals(struct sum_stats *st, struct row_total min, struct row_total max)
+{
+	if (!st->rows || min.total < st->min.total ||
+		(min.total == st->min.total && min.ts_ns < st->min.ts_ns))
+		st->min = min;
+	if (!st->rows || max.total > st->max.total ||
+		(max.total == st->max.total && max.ts_ns < st->max.ts_ns))
+		st->max = max;
+}
+
+void sum_note_row(struct summing *t, const struct sum_row *row, int64_t weight)
+{
+	struct sum_stats *st = t->stats;
+
+	st->total += (__int128)row->total * weight;
+	sum_note_totals(st, (struct row_total){ row->total, row->ts_ns },
+		(struct row_total){ row->total, row->ts_ns });
+	st->samples += row->n;
+	if (!st->rows || row->ts_ns - row->interval_ns < st->start_ns)
+		st->start_ns = row->ts_ns - row->interval_ns;
+	if (!st->rows || row->ts_ns > st->end_ns)
+		st->end_ns = row->ts_ns;
+	st->rows++;
+	if (row->time_nanos && (!st->time_nanos || row->time_nanos < st->time_nanos))
+		st->time_nanos = row->time_nanos;
+	if (__builtin_add_overflow(st->duration_ns, row->duration_nanos, &st->duration_ns))
+		st->duration_ns = row->duration_nanos > 0 ? INT64_MAX : INT64_MIN;
+	if (row->period > st->period)
+		st->period = row->period;
+	st->elapsed_ns += row->interval_ns;
+	st->profiled_ns += row->duration_nanos > 0 ? row->duration_nanos : row->interval_ns;
+}
+
+enum err_code sum_stats_merge(
+	struct sum_stats *into, const struct sum_stats *from, struct arena *a, struct err *err)
+{
+	uint32_t *all = arena_alloc_raw(a, into->headers_n + from->headers_n + 1, sizeof(*all)), k;
+
+	if (!all)
+		return arena_fail(a, "sum", err);
+	if (into->headers_n)
+		memcpy(all, into->headers, into->headers_n * sizeof(*all));
+	into->headers = all;
+	for (uint32_t i = 0; i < from->headers_n; i++) {
+		for (k = 0; k < into->headers_n && all[k] != from->headers[i]; k++)
+			;
+		if (k == into->headers_n)
+			all[into->headers_n++] = from->headers[i];
+	}
+	if (from->rows && (!into->rows || from->start_ns < into->start_ns))
+		into->start_ns = from->start_ns;
+	if (from->rows && (!into->rows || from->end_ns > into->end_ns))
+		into->end_ns = from->end_ns;
+	if (from->rows)
+		sum_note_totals(into, from->min, from->max);
+	into->rows += from->rows;
+	into->samples += from->samples;
+	into->read += from->read;
+	into->elapsed_ns += from->elapsed_ns;
+	into->profiled_ns += from->profiled_ns;
+	into->total += from->total;
+	if (from->time_nanos && (!into->time_nanos || from->time_nanos < into->time_nanos))
+		into->time_nanos = from->time_nanos;
+	if (__builtin_add_overflow(into->duration_ns, from->duration_ns, &into->duration_ns))
+		into->duration_ns = from->duration_ns > 0 ? INT64_MAX : INT64_MIN;
+	if (from->period > into->period)
+		into->period = from->period;
+	return ERR_OK;
+}
+
+/* ---- rows of windows ---- */
+
+static enum err_code add_samples(struct summing *t, int64_t weight, struct err *err)
+{
+	const struct row_view *v = &t->x->view;
+	struct db_querier *q = t->q;
+	enum err_code rc;
+
+	if (!reserve(q, v->n))
+		return nomem(err);
+	if ((rc = row_ids(v, q->stacks, q->sets, err)) ||
+		(rc = row_values(v, (uint32_t)t->column, q->values, err)) ||
+		(rc = querier_check_ids(t->p, v, q->stacks, q->sets, err)))
+		return rc;
+	t->stats->read += v->n;
+	return accum_add(
+		t->acc, q->stacks, v->label_sets.len ? q->sets : NULL, q->values, v->n, weight, err);
+}
+
+/* ERR_NOT_FOUND: the row lacks the type. ERR_CORRUPT: nothing of it was added. */
+static enum err_code add_row(struct summing *t, struct str bytes, int64_t ts_ns, struct err *err)
+{
+	struct row_view *v = &t->x->view;
+	int64_t weight;
+	enum err_code rc;
+
+	if ((rc = row_parse(bytes, ts_ns, v, err)))
+		return rc;
+	if (v->epoch != t->p->epoch) /* it is another db_series's */
+		return ERR_NOT_FOUND;
+	if ((rc = sum_header(t, v->header, v->columns_n, err)))
+		return rc;
+	if (t->column < 0)
+		return ERR_NOT_FOUND;
+	weight = sum_weight(t, v->interval_ns);
+	if (t->acc && (rc = add_samples(t, weight, err)))
+		return rc;
+	if ((rc = sum_note_header(t, v->header, err)))
+		return rc;
+	sum_note_row(t,
+		&(struct sum_row){ ts_ns, v->interval_ns, v->time_nanos, v->duration_nanos, v->period, v->n,
+			v->columns[t->column].total },
+		weight);
+	return ERR_OK;
+}
+
+/* The record the iterator stands on. ERR_OK also where it is damaged: then that is a warning. */
+static enum err_code add_at(struct summing *t, struct querier_source *s, struct store_iter *it,
+	int64_t ts_ns, bool *added, struct err *err)
+{
+	struct str bytes;
+	struct err why;
+	enum err_code rc;
+
+	*added = false;
+	if (!(rc = store_iter_value(it, &bytes, &why)))
+		rc = add_row(t, bytes, ts_ns, &why);
+	*added = rc == ERR_OK;
+	if (rc == ERR_NOT_FOUND)
+		return ERR_OK;
+	if (rc == ERR_CORRUPT) {
+		querier_warn(t->q, s, &why);
+		return ERR_OK;
+	}
+	if (rc && err)
+		*err = why;
+	return rc;
+}
+
+static enum err_code sum_window(struct summing *t, struct querier_source *s, uint32_t id,
+	int64_t min_ns, int64_t max_ns, struct err *err)
+{
+	struct store_iter *it = querier_iter(s);
+	const struct deleted_range *del;
+	size_t del_n = deleted_of((struct deleted){ s->deleted, s->deleted_n }, id, &del);
+	enum err_code rc = ERR_OK;
+	uint32_t at, rows = 0;
+	struct key key;
+	int64_t ts;
+	bool added;
+
+	if (!it)
+		return s->snap ? nomem(err) : ERR_OK;
+	if (!window_clip(t->q->db, s->w, t->p, &min_ns, &max_ns))
+		return ERR_OK;
+	key = key_row(id, min_ns + 1);
+	for (store_iter_seek(it, key_str(&key)); store_iter_valid(it) && !rc; store_iter_next(it)) {
+		if (!key_parse_row(store_iter_key(it), &at, &ts) || at != id || ts > max_ns)
+			break;
+		if (deleted_has(del, del_n, ts))
+			continue;
+		if (rows++ % 64 != 63 || !(rc = sum_canceled(t, err)))
+			rc = add_at(t, s, it, ts, &added, err);
+	}
+	querier_check(t->q, s, it);
+	return rc;
+}
+
+/* The latest row that has the type; *found when there was one. */
+static enum err_code last_in_window(struct summing *t, struct querier_source *s, uint32_t id,
+	int64_t min_ns, int64_t max_ns, bool *found, struct err *err)
+{
+	struct store_iter *it = querier_iter(s);
+	const struct deleted_range *del;
+	size_t del_n = deleted_of((struct deleted){ s->deleted, s->deleted_n }, id, &del);
+	enum err_code rc = ERR_OK;
+	int64_t before, ts;
+	uint32_t at;
+
+	if (!it)
+		return s->snap ? nomem(err) : ERR_OK;
+	if (!window_clip(t->q->db, s->w, t->p, &min_ns, &max_ns))
+		return ERR_OK;
+	before = max_ns < INT64_MAX ? max_ns + 1 : max_ns;
+	while (!*found && !rc) { /* each turn goes back a row */
+		struct key key = key_row(id, before);
+
+		store_iter_seek_before(it, key_str(&key));
+		querier_check(t->q, s, it);
+		if (!store_iter_valid(it) || !key_parse_row(store_iter_key(it), &at, &ts) || at != id ||
+			ts <= min_ns)
+			break;
+		before = ts;
+		if (!(rc = sum_canceled(t, err)) && !deleted_has(del, del_n, ts))
+			rc = add_at(t, s, it, ts, found, err);
+	}
+	return rc;
+}
+
+/* ---- the latest of each series ---- */
+
+static enum err_code last_of(struct summing *t, const struct db_series *s, int64_t min_ns,
+	int64_t max_ns, bool *found, struct err *err)
+{
+	enum err_code rc = ERR_OK;
+
+	t->p = s->partition;
+	t->header = SYM_NONE;
+	for (size_t i = s->places_n; i-- > 0 && !rc && !*found;) {
+		struct querier_source *src = &t->q->sources[s->places[i].source];
+		uint32_t id = s->places[i].id;
+
+		if (src->min_ns >= max_ns || src->max_ns <= min_ns)
+			continue;
+		rc = src->b ? sum_block_last(t, src, id, min_ns, max_ns, found, err) :
+					  last_in_window(t, src, id, min_ns, max_ns, found, err);
+	}
+	return rc;
+}
+
+/* Another epoch has a later row of the type: of epochs that a window both has, late rows may stand
+ * in the newer one. */
+static enum err_code other_has(const struct summing *t, const struct db_series *s, int64_t min_ns,
+	int64_t max_ns, bool *found, struct err *err)
+{
+	enum err_code rc = ERR_OK;
+	int64_t last_ns = min_ns;
+
+	*found = false;
+	for (const struct db_series *of = s; of && !rc && !*found;
+		 of = of->other == s ? NULL : of->other) {
+		struct sum_stats stats = { 0 };
+		struct summing look = *t;
+		bool any = false;
+
+		look.stats = &stats;
+		look.acc = NULL;
+		rc = last_of(&look, of, of == s ? min_ns : last_ns, max_ns, &any, err);
+		for (uint32_t i = 0; i < stats.headers_n; i++) /* they are not t's */
+			bits_clear(&t->x->headers, stats.headers[i]);
+		if (of != s)
+			*found = any;
+		else if (any)
+			last_ns = stats.end_ns;
+		else
+			break; /* it has none itself */
+	}
+	return rc;
+}
+
+static enum err_code sum_last(struct summing *t, const struct db_series *const *series, size_t n,
+	int64_t min_ns, int64_t max_ns, struct err *err)
+{
+	enum err_code rc = ERR_OK;
+
+	for (size_t i = 0; i < n && !rc; i++) {
+		bool found = false;
+
+		if ((rc = sum_canceled(t, err)))
+			break;
+		if (series[i]->other)
+			rc = other_has(t, series[i], min_ns, max_ns, &found, err);
+		if (!rc && !found)
+			rc = last_of(t, series[i], min_ns, max_ns, &found, err);
+	}
+	return rc;
+}
+
+/* ---- all rows ---- */
+
+static int id_cmp(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+enum err_code sum_places(struct sum_scratch *x, const struct db_series *const *series, size_t n,
+	uint32_t source, size_t *out_n, struct err *err)
+{
+	bool sorted = true;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct db_series *s = series[i];
+		size_t at = x->at[i];
+
+		for (; at < s->places_n && s->places[at].source <= source; at++) {
+			if (s->places[at].source < source)
+				continue;
+			if (!reserve_ids(x, kept + 1))
+				return nomem(err);
+			sorted &= kept == 0 || x->ids[kept - 1] < s->places[at].id;
+			x->ids[kept++] = s->places[at].id;
+		}
+		x->at[i] = at;
+	}
+	if (!sorted)
+		qsort(x->ids, kept, sizeof(*x->ids), id_cmp);
+	*out_n = kept;
+	return ERR_OK;
+}
+
+enum err_code sum_places_begin(struct sum_scratch *x, size_t n, struct err *err)
+{
+	if (n > x->at_cap) {
+		free(x->at);
+		x->at_cap = 0;
+		if (!(x->at = malloc(n * sizeof(*x->at))))
+			return nomem(err);
+		x->at_cap = n;
+	}
+	memset(x->at, 0, n * sizeof(*x->at));
+	return ERR_OK;
+}
+
+static enum err_code sum_sources(struct summing *t, const struct db_series *const *series, size_t n,
+	int64_t min_ns, int64_t max_ns, struct err *err)
+{
+	struct sum_scratch *x = t->x;
+	enum err_code rc = sum_places_begin(x, n, err);
+
+	for (uint32_t k = 0; k < t->q->sources_n && !rc; k++) {
+		struct querier_source *s = &t->q->sources[k];
+		size_t ids_n = 0;
+
+		if (s->min_ns >= max_ns || s->max_ns <= min_ns)
+			continue;
+		if ((rc = sum_canceled(t, err)) || (rc = sum_places(x, series, n, k, &ids_n, err)))
+			break;
+		t->header = SYM_NONE;
+		if (s->b && ids_n)
+			rc = sum_block(t, s, x->ids, ids_n, min_ns, max_ns, err);
+		for (size_t i = 0; !s->b && i < ids_n && !rc; i++)
+			rc = sum_window(t, s, x->ids[i], min_ns, max_ns, err);
+	}
+	return rc;
+}
+
+static enum err_code sum(struct summing *of, const struct db_series *const *series, size_t n,
+	int64_t min_ns, int64_t max_ns, struct err *err)
+{
+	struct summing t = *of;
+	struct sum_stats *stats = t.stats;
+	struct db_querier *q = t.q;
+	enum err_code rc;
+
+	t.header = SYM_NONE;
+	t.column = -1;
+	t.window_ns = min_ns;
+	if (min_ns < q->min_ns)
+		min_ns = q->min_ns;
+	if (max_ns > q->max_ns)
+		max_ns = q->max_ns;
+	if (!n || min_ns >= max_ns)
+		return ERR_OK;
+	t.p = series[0]->partition;
+	if ((rc = sum_scratch_of(q, &t.x, err)))
+		return rc;
+	for (uint32_t i = 0; i < stats->headers_n; i++)
+		if (!bits_reserve(&t.x->headers, stats->headers[i]))
+			return nomem(err);
+	for (uint32_t i = 0; i < stats->headers_n; i++)
+		bits_set(&t.x->headers, stats->headers[i]);
+	rc = t.pick == SUM_LAST ? sum_last(&t, series, n, min_ns, max_ns, err) :
+							  sum_sources(&t, series, n, min_ns, max_ns, err);
+	for (uint32_t i = 0; i < stats->headers_n; i++)
+		bits_clear(&t.x->headers, stats->headers[i]);
+	return rc;
+}
+
+enum err_code db_sum(struct db_querier *q, const struct db_series *const *series, size_t n,
+	const struct profile_type *type, int64_t min_ns, int64_t max_ns, enum sum_pick pick,
+	struct accum *acc, struct arena *a, struct sum_stats *stats, struct err *err)
+{
+	struct summing t = { .q = q, .type = type, .acc = acc, .a = a, .stats = stats, .pick = pick };
+
+	return sum(&t, series, n, min_ns, max_ns, err);
+}
+
+enum err_code db_sum_functions(struct db_querier *q, const struct db_series *const *series,
+	size_t n, const struct profile_type *type, int64_t min_ns, int64_t max_ns,
+	struct function_sums *f, struct accum *acc, struct arena *a, struct sum_stats *stats,
+	struct err *err)
+{
+	struct summing t = {
+		.q = q, .type = type, .acc = acc, .functions = f, .a = a, .stats = stats, .pick = SUM_WINDOW
+	};
+
+	return sum(&t, series, n, min_ns, max_ns, err);
+}

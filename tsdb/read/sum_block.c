@@ -1,0 +1,534 @@
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "tsdb/read/sum_internal.h"
+#include "tsdb/rollup/cascade.h"
+
+/*
+ * Sums over a block: whole steps by rollups, coarsest first, what is left at both edges by the next
+ * finer level, at last by chunks; whole groups by the group's records, where nothing of them was
+ * deleted in the step. A record that cannot be read is made up for by what is finer.
+ *
+ * Where costs of functions are enough, totals of functions stand for records of whole groups. Only
+ * what is left then needs symbols of stacks, which are loaded when the first such cell is met.
+ */
+
+/* Series that are summed together: all of a group, or one. */
+struct unit {
+	uint32_t first, n, group;
+	bool whole; /* all of the group */
+};
+
+struct summed {
+	struct summing *t;
+	struct querier_source *s;
+	int64_t min_ns, max_ns; /* what the block covers */
+	unsigned levels;
+	bool raw;
+	uint32_t slot; /* of the partition */
+	bool no_stacks; /* what the block has of them cannot be used */
+};
+
+/* The part of the steps [from, to) that lies in the block begins, or ends, here. */
+static int64_t covered(const struct summed *b, int64_t step_ns)
+{
+	return step_ns < b->min_ns ? b->min_ns : step_ns > b->max_ns ? b->max_ns : step_ns;
+}
+
+/* ---- what the block says of its series ---- */
+
+static enum err_code read_place(struct summing *t, struct querier_source *s, uint32_t id,
+	struct sum_place *places, struct err *err)
+{
+	uint64_t series = block_meta(s->b->block)->series;
+	struct block_series rec = { 0 };
+	uint32_t first = id, n = 1;
+	enum err_code rc;
+
+	arena_reset(&t->x->arena);
+	if ((rc = block_series(s->b->block, id, &t->x->arena, &rec, err)) ||
+		(rc = block_group(s->b->block, rec.group, &first, &n, err)))
+		return rc;
+	if (id < first || id - first >= n || (uint64_t)first + n > series)
+		return err_set(err, ERR_CORRUPT, "block %s: series %" PRIu32 " is not in its group",
+			block_dir(s->b->block), id);
+	for (uint32_t i = 0; i < n; i++)
+		places[first + i] = (struct sum_place){ rec.slot, rec.group, first, n };
+	return ERR_OK;
+}
+
+/* Where the series stands; NULL: that cannot be read. */
+static enum err_code place_of(struct summing *t, struct querier_source *s, uint32_t id,
+	const struct sum_place **out, struct err *err)
+{
+	struct sum_place **places = &t->x->places[s - t->q->sources];
+	uint64_t series = block_meta(s->b->block)->series;
+	enum err_code rc = ERR_OK;
+	struct err why;
+
+	*out = NULL;
+	if (id >= series)
+		return ERR_OK;
+	if (!*places && !(*places = calloc(series, sizeof(**places))))
+		return err_set(err, ERR_NOMEM, "sum: out of memory");
+	if (!(*places)[id].group_n && (rc = read_place(t, s, id, *places, &why))) {
+		if (rc == ERR_CORRUPT) {
+			querier_warn(t->q, s, &why);
+			return ERR_OK;
+		}
+		if (err)
+			*err = why;
+		return rc;
+	}
+	*out = &(*places)[id];
+	return ERR_OK;
+}
+
+/* Cells are about to be added: their stacks must be there. False: they cannot be had. */
+static enum err_code need_stacks(struct summed *b, bool *usable, struct err *err)
+{
+	struct partition *p;
+	enum err_code rc;
+
+	*usable = !b->no_stacks;
+	if (b->no_stacks || !b->t->acc)
+		return ERR_OK;
+	rc = querier_partition(b->t->q, b->s, b->slot, true, &p, err);
+	if (rc != ERR_CORRUPT && rc != ERR_EXISTS)
+		return rc;
+	*usable = false; /* and told */
+	b->no_stacks = true;
+	return ERR_OK;
+}
+
+/* ---- chunks ---- */
+
+static enum err_code add_series(
+	struct summed *b, uint32_t id, int64_t min_ns, int64_t max_ns, struct err *err)
+{
+	struct summing *t = b->t;
+	struct block_chunks *it;
+	struct str bytes;
+	int64_t first;
+	enum err_code rc;
+	struct err why;
+
+	if (!(it = querier_chunks(b->s, err)))
+		return err_set(err, ERR_NOMEM, "sum: out of memory");
+	block_chunks_seek(it, id, min_ns, max_ns);
+	while ((rc = block_chunks_next(it, &bytes, &first, &why)) != ERR_NOT_FOUND) {
+		if (!rc && !(rc = sum_canceled(t, &why)))
+			rc = sum_chunk(t, b->s, id, bytes, min_ns, max_ns, &why);
+		if (rc == ERR_CORRUPT)
+			querier_warn(t->q, b->s, &why);
+		else if (rc)
+			break;
+	}
+	if (rc == ERR_NOT_FOUND)
+		return ERR_OK;
+	if (err)
+		*err = why;
+	return rc;
+}
+
+static enum err_code add_raw(
+	struct summed *b, const struct unit *u, int64_t min_ns, int64_t max_ns, struct err *err)
+{
+	bool usable = true;
+	enum err_code rc = b->raw ? need_stacks(b, &usable, err) : ERR_OK;
+
+	for (uint32_t i = 0; i < u->n && b->raw && usable && !rc; i++)
+		rc = add_series(b, u->first + i, min_ns, max_ns, err);
+	return rc;
+}
+
+/* ---- records ---- */
+
+static enum err_code add_range(struct summed *b, const struct unit *u, int level, int64_t min_ns,
+	int64_t max_ns, struct err *err);
+
+static enum err_code add_finer(struct summed *b, const struct unit *u, int level, int64_t from_ns,
+	int64_t to_ns, struct err *err)
+{
+	return add_range(b, u, level - 1, covered(b, from_ns), covered(b, to_ns), err);
+}
+
+static void seek(
+	const struct unit *u, struct block_rollups *it, int level, int64_t from_ns, int64_t to_ns)
+{
+	bool group = u->n > 1;
+
+	block_rollups_seek(it, group ? ROLLUP_GROUP : ROLLUP_SERIES, group ? u->group : u->first,
+		(uint32_t)level, from_ns, to_ns);
+}
+
+/* Steps that start in [from, to), of which nothing is deleted. */
+static enum err_code add_records(struct summed *b, const struct unit *u, int level, int64_t from_ns,
+	int64_t to_ns, struct err *err)
+{
+	int64_t len = rollup_step_ns[level], step;
+	struct summing *t = b->t;
+	struct block_rollups *it;
+	enum err_code rc = ERR_OK;
+	bool lost = false, bad, usable;
+	struct str bytes;
+	struct err why;
+
+	if (from_ns >= to_ns)
+		return ERR_OK;
+	if ((rc = need_stacks(b, &usable, err)) || !usable)
+		return rc;
+	if (!(it = querier_rollups(b->s, err)))
+		return err_set(err, ERR_NOMEM, "sum: out of memory");
+	for (seek(u, it, level, from_ns, to_ns);;) {
+		if ((rc = block_rollups_next(it, &bytes, &step, &why)) == ERR_NOT_FOUND)
+			break;
+		if (rc == ERR_CORRUPT) { /* some of the steps up to the next one that is shown */
+			querier_warn(t->q, b->s, &why);
+			lost = true;
+			continue;
+		}
+		if (!rc && !(rc = sum_canceled(t, &why)))
+			rc = sum_record(t, bytes, &why);
+		bad = rc == ERR_CORRUPT;
+		if (rc && !bad) {
+			if (err)
+				*err = why;
+			return rc;
+		}
+		if (bad)
+			querier_warn(t->q, b->s, &why);
+		if (lost || bad) {
+			if ((rc = add_finer(b, u, level, lost ? from_ns : step, bad ? step + len : step, err)))
+				return rc;
+			seek(u, it, level, step + len, to_ns);
+			lost = false;
+		}
+		from_ns = step + len;
+	}
+	return lost ? add_finer(b, u, level, from_ns, to_ns, err) : ERR_OK;
+}
+
+/* The same by totals of functions; steps that have none by their cells. */
+static enum err_code add_functions(struct summed *b, const struct unit *u, int level,
+	int64_t from_ns, int64_t to_ns, struct err *err)
+{
+	int64_t len = rollup_step_ns[level], step, end;
+	struct summing *t = b->t;
+	struct block_rollups *it;
+	struct str bytes;
+	enum err_code rc;
+	struct err why;
+
+	if (from_ns >= to_ns)
+		return ERR_OK;
+	if (!(it = querier_rollups(b->s, err)))
+		return err_set(err, ERR_NOMEM, "sum: out of memory");
+	block_rollups_seek(it, ROLLUP_FUNCTIONS, u->group, (uint32_t)level, from_ns, to_ns);
+	while ((rc = block_rollups_next(it, &bytes, &step, &why)) != ERR_NOT_FOUND) {
+		if (rc == ERR_CORRUPT) { /* as if they were not there */
+			querier_warn(t->q, b->s, &why);
+			continue;
+		}
+		if (!rc && !(rc = sum_canceled(t, &why)))
+			rc = sum_function_record(t, bytes, &why);
+		if (rc && rc != ERR_CORRUPT) {
+			if (err)
+				*err = why;
+			return rc;
+		}
+		if (rc)
+			querier_warn(t->q, b->s, &why);
+		end = rc ? step + len : step;
+		if (from_ns < end) {
+			if ((rc = add_records(b, u, level, from_ns, end, err)))
+				return rc;
+			block_rollups_seek(it, ROLLUP_FUNCTIONS, u->group, (uint32_t)level, step + len, to_ns);
+		}
+		from_ns = step + len;
+	}
+	return add_records(b, u, level, from_ns, to_ns, err);
+}
+
+static enum err_code add_whole(struct summed *b, const struct unit *u, int level, int64_t from_ns,
+	int64_t to_ns, struct err *err)
+{
+	return b->t->functions && u->whole ? add_functions(b, u, level, from_ns, to_ns, err) :
+										 add_records(b, u, level, from_ns, to_ns, err);
+}
+
+static bool touched(const struct summed *b, const struct unit *u, int64_t from_ns, int64_t to_ns)
+{
+	const struct deleted d = { b->s->deleted, b->s->deleted_n };
+	const struct deleted_range *v;
+
+	for (uint32_t i = 0; i < u->n && d.n; i++) {
+		size_t n = deleted_of(d, u->first + i, &v);
+
+		if (n && deleted_touches(v, n, covered(b, from_ns), covered(b, to_ns)))
+			return true;
+	}
+	return false;
+}
+
+/* Nothing finer than the level is kept. */
+static bool is_finest(const struct summed *b, int level)
+{
+	return !b->raw && !(b->levels & ((1u << level) - 1));
+}
+
+/* Which of the rows that one series' record sums are deleted; none where it cannot be read. */
+static enum err_code look_at_record(struct summed *b, const struct unit *u, int level,
+	int64_t step_ns, enum deleted_part *out, struct err *err)
+{
+	struct sum_scratch *x = b->t->x;
+	const struct deleted_range *v;
+	struct block_rollups *it;
+	enum err_code rc;
+	struct str bytes;
+	struct err why;
+	int64_t at;
+	size_t n = deleted_of((struct deleted){ b->s->deleted, b->s->deleted_n }, u->first, &v);
+
+	*out = DELETED_NONE;
+	if (!(it = querier_rollups(b->s, err)) || (!x->rollup && !(x->rollup = rollup_view_open())))
+		return err_set(err, ERR_NOMEM, "sum: out of memory");
+	seek(u, it, level, step_ns, step_ns + rollup_step_ns[level]);
+	if (!(rc = block_rollups_next(it, &bytes, &at, &why)) &&
+		!(rc = rollup_parse(x->rollup, bytes, &why)))
+		*out = deleted_of_record(v, n, x->rollup);
+	if (!rc || rc == ERR_NOT_FOUND || rc == ERR_CORRUPT) /* it will be told */
+		return ERR_OK;
+	if (err)
+		*err = why;
+	return rc;
+}
+
+/* A step of one series of which something is deleted. Where only its sum is kept it counts if no
+ * row of its own is: as when blocks are joined. */
+static enum err_code add_touched(
+	struct summed *b, const struct unit *u, int level, int64_t step_ns, struct err *err)
+{
+	int64_t end_ns = step_ns + rollup_step_ns[level];
+	enum deleted_part part;
+	struct buf step = { 0 };
+	enum err_code rc;
+
+	if (!is_finest(b, level))
+		return add_finer(b, u, level, step_ns, end_ns, err);
+	if ((rc = look_at_record(b, u, level, step_ns, &part, err)))
+		return rc;
+	if (part == DELETED_NONE)
+		return add_records(b, u, level, step_ns, end_ns, err);
+	if (part == DELETED_ALL)
+		return ERR_OK;
+	duration_print(&step, rollup_step_ns[level]);
+	querier_info(b->t->q,
+		"of profiles that are kept as sums of " STR_FMT
+		" steps some were deleted: the steps they were in are left out",
+		STR_ARG(buf_str(&step)));
+	buf_release(&step);
+	return ERR_OK;
+}
+
+/* Steps that start in [from, to): those that are deleted in part go by series, then by what is
+ * finer. */
+static enum err_code add_steps(struct summed *b, const struct unit *u, int level, int64_t from_ns,
+	int64_t to_ns, struct err *err)
+{
+	int64_t len = rollup_step_ns[level], whole = from_ns;
+	enum err_code rc = ERR_OK;
+
+	if (!touched(b, u, from_ns, to_ns))
+		return add_whole(b, u, level, from_ns, to_ns, err);
+	for (int64_t step = from_ns; step < to_ns && !rc; step += len) {
+		if (!touched(b, u, step, step + len))
+			continue;
+		rc = add_whole(b, u, level, whole, step, err);
+		whole = step + len;
+		if (!rc && u->n == 1)
+			rc = add_touched(b, u, level, step, err);
+		for (uint32_t i = 0; i < u->n && u->n > 1 && !rc; i++)
+			rc = add_steps(
+				b, &(struct unit){ u->first + i, 1, u->group, false }, level, step, whole, err);
+	}
+	return rc ? rc : add_whole(b, u, level, whole, to_ns, err);
+}
+
+/* ---- ranges ---- */
+
+static void tell_whole_steps(struct summed *b, int level)
+{
+	struct db_querier *q = b->t->q;
+	struct buf until = { 0 }, step = { 0 };
+	int64_t max_ns = b->max_ns;
+
+	for (size_t i = 0; i < q->sources_n; i++)
+		if (q->sources[i].b && !block_has_raw(q->sources[i].b->block) &&
+			q->sources[i].max_ns > max_ns)
+			max_ns = q->sources[i].max_ns;
+	time_print_rfc3339(&until, max_ns);
+	duration_print(&step, rollup_step_ns[level]);
+	querier_info(q,
+		"profiles before " STR_FMT " are kept as sums of " STR_FMT
+		" steps: the window was taken in whole steps",
+		STR_ARG(buf_str(&until)), STR_ARG(buf_str(&step)));
+	buf_release(&until);
+	buf_release(&step);
+}
+
+static enum err_code add_range(struct summed *b, const struct unit *u, int level, int64_t min_ns,
+	int64_t max_ns, struct err *err)
+{
+	int64_t len, from, to;
+	enum err_code rc;
+	bool last;
+
+	while (level >= 0 && !(b->levels >> level & 1))
+		level--;
+	if (min_ns >= max_ns)
+		return ERR_OK;
+	if (level < 0)
+		return add_raw(b, u, min_ns, max_ns, err);
+	len = rollup_step_ns[level];
+	/* Where nothing finer is kept, steps belong to a window as their ends do. */
+	last = is_finest(b, level);
+	from = step_of((unsigned)level, min_ns + 1);
+	to = step_of((unsigned)level, max_ns);
+	if (last && covered(b, from) < min_ns)
+		tell_whole_steps(b, level);
+	else if (covered(b, from) < min_ns)
+		from += len;
+	if (covered(b, to + len) <= max_ns)
+		to += len;
+	else if (last)
+		tell_whole_steps(b, level);
+	if (last)
+		return add_steps(b, u, level, from, to, err);
+	if (from >= to)
+		return add_range(b, u, level - 1, min_ns, max_ns, err);
+	if ((rc = add_range(b, u, level - 1, min_ns, covered(b, from), err)) ||
+		(rc = add_steps(b, u, level, from, to, err)))
+		return rc;
+	return add_range(b, u, level - 1, covered(b, to), max_ns, err);
+}
+
+/* ---- blocks ---- */
+
+/* The series' partition, loaded. *found false: what the block has of it cannot be used. */
+static enum err_code open_block(struct summed *b, struct summing *t, struct querier_source *s,
+	const uint32_t *ids, size_t n, bool *found, struct err *err)
+{
+	const struct sum_place *place = NULL;
+	enum err_code rc;
+
+	*found = false;
+	*b = (struct summed){ t, s, s->min_ns, s->max_ns, block_levels(s->b->block),
+		block_has_raw(s->b->block), 0, false };
+	for (size_t i = 0; i < n && !place; i++)
+		if ((rc = place_of(t, s, ids[i], &place, err)))
+			return rc;
+	if (!place)
+		return ERR_OK;
+	b->slot = place->slot;
+	rc = querier_partition(t->q, s, place->slot, t->acc != NULL && !t->functions, &t->p, err);
+	*found = rc == ERR_OK;
+	return rc == ERR_CORRUPT || rc == ERR_EXISTS ? ERR_OK : rc;
+}
+
+enum err_code sum_block(struct summing *t, struct querier_source *s, const uint32_t *ids, size_t n,
+	int64_t min_ns, int64_t max_ns, struct err *err)
+{
+	const struct sum_place *place;
+	struct summed b;
+	enum err_code rc;
+	bool found;
+
+	if ((rc = open_block(&b, t, s, ids, n, &found, err)) || !found)
+		return rc;
+	min_ns = covered(&b, min_ns);
+	max_ns = covered(&b, max_ns);
+	for (size_t i = 0; i < n && !rc;) {
+		struct unit u = { ids[i], 1, 0, false };
+
+		if ((rc = place_of(t, s, ids[i], &place, err)))
+			return rc;
+		/* Ids ascend and each is there once: the group's last is where it must be. */
+		if (place && place->group_first == ids[i] && place->group_n <= n - i &&
+			ids[i + place->group_n - 1] == ids[i] + place->group_n - 1)
+			u = (struct unit){ ids[i], place->group_n, place->group, true };
+		rc = add_range(&b, &u, ROLLUP_LEVELS - 1, min_ns, max_ns, err);
+		i += u.n;
+	}
+	return rc;
+}
+
+/* ---- the latest row ---- */
+
+/* Chunks with rows in (min, max], from the last one on. */
+static enum err_code last_in_range(
+	struct summed *b, uint32_t id, int64_t min_ns, int64_t max_ns, bool *found, struct err *err)
+{
+	struct block_chunks *it = querier_chunks(b->s, err);
+	struct summing *t = b->t;
+	size_t n = SIZE_MAX, at;
+	enum err_code rc = ERR_OK;
+	struct str bytes;
+	int64_t first;
+	struct err why;
+
+	if (!it)
+		return err_set(err, ERR_NOMEM, "sum: out of memory");
+	while (n && !rc && !*found) {
+		block_chunks_seek(it, id, min_ns, max_ns);
+		for (at = 0; at < n; at++) {
+			while ((rc = block_chunks_next(it, &bytes, &first, &why)) == ERR_CORRUPT)
+				querier_warn(t->q, b->s, &why);
+			if (rc)
+				break;
+		}
+		if (rc == ERR_NOT_FOUND) { /* counted: now the last of them */
+			n = at;
+			rc = ERR_OK;
+			continue;
+		}
+		if (!rc && !(rc = sum_canceled(t, &why)))
+			rc = sum_chunk_last(t, b->s, id, bytes, min_ns, max_ns, found, &why);
+		if (rc == ERR_CORRUPT) {
+			querier_warn(t->q, b->s, &why);
+			rc = ERR_OK;
+		}
+		n--;
+	}
+	if (rc && err)
+		*err = why;
+	return rc;
+}
+
+enum err_code sum_block_last(struct summing *t, struct querier_source *s, uint32_t id,
+	int64_t min_ns, int64_t max_ns, bool *found, struct err *err)
+{
+	int64_t span = NS_PER_HOUR, from;
+	struct summed b;
+	enum err_code rc;
+	bool there;
+
+	if ((rc = open_block(&b, t, s, &id, 1, &there, err)) || !there)
+		return rc;
+	if (!b.raw) {
+		querier_info(t->q, "of profiles that are kept as sums the latest is not known");
+		return ERR_OK;
+	}
+	t->header = SYM_NONE;
+	min_ns = covered(&b, min_ns);
+	max_ns = covered(&b, max_ns);
+	/* Chunks are found from the front only: a short range first. */
+	for (; max_ns > min_ns && !*found && !rc; max_ns = from, span *= 4) {
+		from = max_ns - min_ns > span ? max_ns - span : min_ns;
+		rc = last_in_range(&b, id, from, max_ns, found, err);
+		if (span > NS_PER_DAY * 365)
+			span = NS_PER_DAY * 365;
+	}
+	return rc;
+}

@@ -1,0 +1,417 @@
+#include "tsdb/read/sum_internal.h"
+#include "tsdb/rollup/rollup_internal.h"
+
+/*
+ * Chunks and rollup records of a block into a sum. What a row of a window is refused for, one of a
+ * chunk is refused for too: where all ids of a chunk are there its columns are added as they are,
+ * else its rows one by one.
+ */
+
+/* Takes back what a failing addition left in acc: what it adds to one of its own is the same. */
+typedef enum err_code (*again_fn)(void *ctx, struct accum *acc);
+
+static enum err_code take_back(struct summing *t, again_fn again, void *ctx, struct err *err)
+{
+	const __int128 half = (__int128)1 << 62;
+	struct accum_cell cell;
+	struct accum *part;
+	enum err_code rc;
+	size_t at = 0;
+
+	if ((rc = accum_open(t->p, ACCUM_BY_LABELS | ACCUM_WEIGHTED, &part, err)))
+		return rc;
+	rc = again(ctx, part);
+	rc = rc == ERR_CORRUPT ? accum_seal(part, err) :
+							 err_set(err, rc ? rc : ERR_CORRUPT, "sum: damaged bytes");
+	while (!rc && accum_next(part, &at, &cell)) {
+		__int128 left = cell.value / half;
+		int64_t v = -(int64_t)(cell.value % half);
+
+		rc = accum_add(t->acc, &cell.stack, &cell.label_set, &v, 1, 1, err);
+		for (; !rc && left; left += v) {
+			v = left > INT64_MAX ? -INT64_MAX : left < -INT64_MAX ? INT64_MAX : -(int64_t)left;
+			rc = accum_add(t->acc, &cell.stack, &cell.label_set, &v, 1, (int64_t)half, err);
+		}
+	}
+	accum_close(part);
+	return rc;
+}
+
+static enum err_code missing(const struct summing *t, const char *what, struct err *err)
+{
+	return err_set(err, ERR_CORRUPT, "%s of job \"" STR_FMT "\" uses symbols that are missing",
+		what, STR_ARG(t->p->name));
+}
+
+static bool all_exist(const struct partition *p, enum sym_kind kind, const struct bits *ids)
+{
+	for (size_t w = 0; w < ids->words; w++)
+		for (uint64_t rest = ids->w[w]; rest; rest &= rest - 1)
+			if (!sym_exists(p, kind, (uint32_t)(w * 64) + (uint32_t)__builtin_ctzll(rest)))
+				return false;
+	return true;
+}
+
+static void clear(struct bits *b)
+{
+	if (b->words)
+		memset(b->w, 0, b->words * sizeof(*b->w));
+}
+
+static bool is_damaged(const struct summing *t)
+{
+	return atomic_load_explicit(&t->p->damaged, memory_order_relaxed);
+}
+
+/* ---- chunks ---- */
+
+struct part {
+	struct summing *t;
+	struct chunk *c;
+	const struct chunk_row *rows;
+	const struct deleted_range *del;
+	size_t del_n;
+	int64_t min_ns, max_ns;
+	const struct row *unpacked; /* rows one by one; NULL: columns */
+	uint64_t entries, samples;
+	uint32_t source, series;
+	bool bad; /* something was left out: why */
+	struct err why;
+};
+
+/* In the order of chunk_add. */
+struct adding {
+	struct chunk *c;
+	uint32_t column, from, to;
+	int64_t weight;
+};
+
+/* The end of a chunk whose other part was read before. */
+static bool find_edge(const struct part *p, const struct adding *a, struct chunk_tail *out)
+{
+	struct sum_edge_key key = { p->source, p->series, a->column, a->from, p->rows[0].ts_ns };
+
+	return p->t->q->edges && a->from > 0 && a->to == chunk_rows_n(p->c) &&
+		sum_edges_find(p->t->x->edges, &key, out);
+}
+
+static enum err_code add_rows(const struct part *p, const struct adding *a, struct err *err)
+{
+	struct sum_edge_key key = { p->source, p->series, a->column, a->to, p->rows[0].ts_ns };
+	struct accum *acc = p->t->acc;
+	struct chunk_tail tail;
+	enum err_code rc;
+
+	if (find_edge(p, a, &tail))
+		return accum_add(acc, tail.stacks, tail.label_sets, tail.values, tail.n, a->weight, err);
+	if (!p->t->q->edges || a->from > 0 || a->to == chunk_rows_n(p->c) ||
+		!sum_edges_want(&p->t->x->edges, &key))
+		return chunk_add(p->c, a->column, a->from, a->to, a->weight, acc, err);
+	if (!(rc = chunk_add_head(p->c, a->column, a->to, a->weight, acc, &tail, err)))
+		sum_edges_keep(p->t->x->edges, &key, p->rows[a->to].ts_ns, p->t->window_ns, &tail);
+	return rc;
+}
+
+static enum err_code add_again(void *ctx, struct accum *acc)
+{
+	struct adding *a = ctx;
+
+	return chunk_add(a->c, a->column, a->from, a->to, a->weight, acc, NULL);
+}
+
+static void note_rows(struct part *p, uint32_t column, uint32_t from, uint32_t to)
+{
+	int64_t interval = chunk_interval_ns(p->c), weight = sum_weight(p->t, interval);
+	const int64_t *totals = chunk_totals(p->c, column);
+
+	for (uint32_t i = from; i < to; i++) {
+		const struct chunk_row *r = &p->rows[i];
+
+		sum_note_row(p->t,
+			&(struct sum_row){
+				r->ts_ns, interval, r->time_nanos, r->duration_nanos, r->period, r->n, totals[i] },
+			weight);
+	}
+}
+
+/* ERR_CORRUPT: nothing was added. */
+static enum err_code add_columns(
+	struct part *p, uint32_t column, uint32_t from, uint32_t to, struct err *err)
+{
+	struct adding a = { p->c, column, from, to, sum_weight(p->t, chunk_interval_ns(p->c)) };
+	enum err_code rc = add_rows(p, &a, err), back;
+
+	p->t->stats->read += from == 0 && to == chunk_rows_n(p->c) ? p->entries : p->samples;
+	if (rc == ERR_CORRUPT && (back = take_back(p->t, add_again, &a, err)))
+		return back == ERR_CORRUPT ? ERR_LIMIT : back; /* acc is spoilt */
+	return rc;
+}
+
+static enum err_code add_unpacked(struct part *p, uint32_t column, uint32_t i, struct err *err)
+{
+	const struct row *r = &p->unpacked[i];
+	struct row_view *v = &p->t->x->view;
+	const uint32_t *sets = r->label_sets ? r->label_sets : sum_zeros(p->t->x, r->n);
+	enum err_code rc;
+
+	if (!sets)
+		return err_set(err, ERR_NOMEM, "sum: out of memory");
+	v->header = r->header;
+	v->columns_n = r->columns_n;
+	v->n = r->n;
+	if ((rc = querier_check_ids(p->t->p, v, r->stacks, sets, err)))
+		return rc;
+	p->t->stats->read += r->n;
+	return accum_add(p->t->acc, r->stacks, r->label_sets ? sets : NULL,
+		r->values + (size_t)column * r->n, r->n, sum_weight(p->t, r->interval_ns), err);
+}
+
+/* Rows [from, to), which have the type in this column. *any: some were added. */
+static enum err_code add_run(
+	struct part *p, uint32_t column, uint32_t from, uint32_t to, bool *any, struct err *err)
+{
+	struct summing *t = p->t;
+	enum err_code rc = ERR_OK;
+
+	for (uint32_t i = from, end; i < to; i = end) {
+		end = p->unpacked ? i + 1 : to;
+		if (t->acc)
+			rc = p->unpacked ? add_unpacked(p, column, i, &p->why) :
+							   add_columns(p, column, i, end, &p->why);
+		if (rc == ERR_CORRUPT) {
+			p->bad = true;
+			continue;
+		}
+		if (rc) {
+			if (err)
+				*err = p->why;
+			return rc;
+		}
+		for (uint32_t k = i; k < end; k++)
+			if ((k == i || p->rows[k].header != p->rows[k - 1].header) &&
+				(rc = sum_note_header(t, p->rows[k].header, err)))
+				return rc;
+		note_rows(p, column, i, end);
+		*any = true;
+	}
+	return ERR_OK;
+}
+
+/* The column of the type in this row, -1: it has none, or does not count. */
+static int column_of(struct part *p, uint32_t i)
+{
+	const struct chunk_row *r = &p->rows[i];
+
+	if (r->ts_ns <= p->min_ns || r->ts_ns > p->max_ns || deleted_has(p->del, p->del_n, r->ts_ns))
+		return -1;
+	if (sum_header(p->t, r->header, chunk_columns_n(p->c), &p->why)) {
+		p->bad = true;
+		return -1;
+	}
+	return p->t->column;
+}
+
+static enum err_code ids_exist(struct part *p, bool *all, struct err *err)
+{
+	struct sum_scratch *x = p->t->x;
+	const struct partition *sym = p->t->p;
+	enum err_code rc;
+
+	*all = (!chunk_stack_max(p->c) || chunk_stack_max(p->c) < sym_nodes_n(sym)) &&
+		(!chunk_label_set_max(p->c) || chunk_label_set_max(p->c) < sym_label_sets_n(sym));
+	if (!*all || !is_damaged(p->t))
+		return ERR_OK;
+	clear(&x->stacks);
+	clear(&x->sets);
+	if ((rc = chunk_mark_ids(p->c, &x->stacks, &x->sets, err)))
+		return rc;
+	*all = all_exist(sym, SYM_NODE, &x->stacks) && all_exist(sym, SYM_LABEL_SET, &x->sets);
+	return ERR_OK;
+}
+
+static enum err_code open_part(struct part *p, struct summing *t, struct querier_source *s,
+	uint32_t id, struct str bytes, struct err *err)
+{
+	struct chunk_sizes sizes;
+	enum err_code rc;
+	bool all = true;
+
+	if (!t->x->chunk && !(t->x->chunk = chunk_open()))
+		return err_set(err, ERR_NOMEM, "sum: out of memory");
+	p->t = t;
+	p->c = t->x->chunk;
+	p->unpacked = NULL;
+	p->bad = false;
+	p->source = (uint32_t)(s - t->q->sources);
+	p->series = id;
+	p->del_n = deleted_of((struct deleted){ s->deleted, s->deleted_n }, id, &p->del);
+	if ((rc = chunk_parse(p->c, bytes, err)))
+		return rc;
+	p->rows = chunk_rows(p->c);
+	if (!t->acc)
+		return ERR_OK;
+	if ((rc = chunk_measure(p->c, &sizes, err)) || (rc = ids_exist(p, &all, err)))
+		return rc;
+	p->entries = sizes.entries;
+	p->samples = sizes.samples;
+	return all ? ERR_OK : chunk_unpack(p->c, &p->unpacked, err);
+}
+
+static enum err_code close_part(const struct part *p, struct err *err)
+{
+	if (p->bad && err)
+		*err = p->why;
+	return p->bad ? ERR_CORRUPT : ERR_OK;
+}
+
+enum err_code sum_chunk(struct summing *t, struct querier_source *s, uint32_t id, struct str bytes,
+	int64_t min_ns, int64_t max_ns, struct err *err)
+{
+	struct part p;
+	uint32_t i = 0, end;
+	enum err_code rc;
+	int column, next;
+	bool any;
+
+	if ((rc = open_part(&p, t, s, id, bytes, err)))
+		return rc;
+	p.min_ns = min_ns;
+	p.max_ns = max_ns;
+	for (next = chunk_rows_n(p.c) ? column_of(&p, 0) : -1; i < chunk_rows_n(p.c); i = end) {
+		column = next;
+		for (end = i + 1; end < chunk_rows_n(p.c); end++)
+			if ((next = column_of(&p, end)) != column)
+				break;
+		if (column >= 0 && (rc = add_run(&p, (uint32_t)column, i, end, &any, err)))
+			return rc;
+	}
+	return close_part(&p, err);
+}
+
+enum err_code sum_chunk_last(struct summing *t, struct querier_source *s, uint32_t id,
+	struct str bytes, int64_t min_ns, int64_t max_ns, bool *found, struct err *err)
+{
+	struct part p;
+	enum err_code rc;
+	int column;
+
+	if ((rc = open_part(&p, t, s, id, bytes, err)))
+		return rc;
+	p.min_ns = min_ns;
+	p.max_ns = max_ns;
+	for (uint32_t i = chunk_rows_n(p.c); i-- > 0 && !*found;)
+		if ((column = column_of(&p, i)) >= 0 &&
+			(rc = add_run(&p, (uint32_t)column, i, i + 1, found, err)))
+			return rc;
+	return close_part(&p, err);
+}
+
+/* ---- records ---- */
+
+enum err_code sum_find_column(struct summing *t, const struct rollup_view *v,
+	const struct rollup_column **out, uint32_t *at, struct err *err)
+{
+	*out = NULL;
+	for (uint32_t i = 0; i < rollup_columns_n(v) && !*out; i++) {
+		const struct rollup_column *c = rollup_column(v, i);
+
+		if (!sym_exists(t->p, SYM_HEADER, c->header))
+			return missing(t, "a sum", err);
+		if (header_column(t->p, c->header, t->type) == (int)c->column) {
+			*out = c;
+			*at = i;
+		}
+	}
+	for (uint32_t i = 0; *out && i < (*out)->headers_n; i++)
+		if (!sym_exists(t->p, SYM_HEADER, (*out)->headers[i]))
+			return missing(t, "a sum", err);
+	return ERR_OK;
+}
+
+static enum err_code check_record(struct summing *t, struct rollup_view *v, struct err *err)
+{
+	struct sum_scratch *x = t->x;
+	uint32_t max = rollup_stack_max(v, err);
+	enum err_code rc;
+
+	if (max == UINT32_MAX)
+		return ERR_CORRUPT;
+	if (max && max >= sym_nodes_n(t->p))
+		return missing(t, "a sum", err);
+	if (!is_damaged(t))
+		return ERR_OK;
+	clear(&x->stacks);
+	clear(&x->sets);
+	if ((rc = rollup_mark_ids(v, &x->stacks, &x->sets, err)))
+		return rc;
+	if (!all_exist(t->p, SYM_NODE, &x->stacks) || !all_exist(t->p, SYM_LABEL_SET, &x->sets))
+		return missing(t, "a sum", err);
+	return ERR_OK;
+}
+
+struct adding_record {
+	struct rollup_view *v;
+	uint32_t column;
+};
+
+static enum err_code add_record_again(void *ctx, struct accum *acc)
+{
+	struct adding_record *a = ctx;
+
+	return rollup_add(a->v, a->column, acc, NULL);
+}
+
+enum err_code sum_note_record(struct summing *t, const struct rollup_column *c, struct err *err)
+{
+	struct sum_stats *st = t->stats;
+	enum err_code rc;
+
+	for (uint32_t i = 0; i < c->headers_n; i++)
+		if ((rc = sum_note_header(t, c->headers[i], err)))
+			return rc;
+	if (!st->rows || c->start_ns < st->start_ns)
+		st->start_ns = c->start_ns;
+	if (!st->rows || c->end_ns > st->end_ns)
+		st->end_ns = c->end_ns;
+	sum_note_totals(st, (struct row_total){ c->min.total, c->min.ts_ns },
+		(struct row_total){ c->max.total, c->max.ts_ns });
+	st->elapsed_ns += c->elapsed_ns;
+	st->profiled_ns += c->profiled_ns;
+	st->rows += c->rows;
+	st->samples += c->samples;
+	if (c->time_nanos && (!st->time_nanos || c->time_nanos < st->time_nanos))
+		st->time_nanos = c->time_nanos;
+	if (__builtin_add_overflow(st->duration_ns, c->duration_ns, &st->duration_ns))
+		st->duration_ns = c->duration_ns > 0 ? INT64_MAX : INT64_MIN;
+	if (c->period > st->period)
+		st->period = c->period;
+	st->total += c->total;
+	return ERR_OK;
+}
+
+enum err_code sum_record(struct summing *t, struct str bytes, struct err *err)
+{
+	const struct rollup_column *c;
+	struct adding_record a = { 0 };
+	struct rollup_view *v;
+	enum err_code rc, back;
+
+	if (!t->x->rollup && !(t->x->rollup = rollup_view_open()))
+		return err_set(err, ERR_NOMEM, "sum: out of memory");
+	a.v = v = t->x->rollup;
+	if ((rc = rollup_parse(v, bytes, err)) || (rc = sum_find_column(t, v, &c, &a.column, err)))
+		return rc;
+	if (!c || !c->rows)
+		return ERR_OK;
+	if (t->acc) {
+		if ((rc = check_record(t, v, err)))
+			return rc;
+		t->stats->read += v->cells.n;
+		rc = rollup_add(v, a.column, t->acc, err);
+		if (rc == ERR_CORRUPT && (back = take_back(t, add_record_again, &a, err)))
+			return back == ERR_CORRUPT ? ERR_LIMIT : back; /* acc is spoilt */
+		if (rc)
+			return rc;
+	}
+	return sum_note_record(t, c, err);
+}

@@ -1,0 +1,133 @@
+/*
+ * Sums, the inside: what adding rows of windows (sum.c), chunks and rollup records (sum_chunk.c),
+ * choosing between the two (sum_block.c) and keeping parts of chunks for later (sum_edges.c)
+ * share.
+ *
+ * Errors:  those of db_sum; damage becomes a warning of the querier where the rest can be had.
+ * Threads: as the querier.
+ */
+#ifndef TSDB_READ_SUM_INTERNAL_H
+#define TSDB_READ_SUM_INTERNAL_H
+
+#include "tsdb/catalog/blocks.h"
+#include "tsdb/columns/row.h"
+
+/* What a series' record in a block says; group_n 0: not read yet. */
+struct sum_place {
+	uint32_t slot, group, group_first, group_n;
+};
+
+/* Memory that is kept between sums of a querier. */
+struct sum_scratch {
+	struct row_view view;
+	struct chunk *chunk; /* made when first wanted, as the next */
+	struct rollup_view *rollup;
+	struct arena arena; /* series records, reset with each */
+	struct bits headers; /* of stats->headers, while db_sum runs */
+	struct bits stacks, sets; /* ids of what is about to be added */
+	uint32_t *ids, *zeros;
+	size_t *at; /* per series: its next place */
+	size_t ids_cap, at_cap, zeros_cap;
+	struct sum_edges *edges; /* made when first wanted */
+	struct sum_place **places; /* by source: per series of a block, or NULL */
+	size_t places_n;
+};
+
+struct summing {
+	struct db_querier *q;
+	struct sum_scratch *x;
+	struct partition *p;
+	const struct profile_type *type;
+	struct accum *acc; /* NULL: totals only */
+	struct function_sums *functions; /* what has totals of functions goes there; NULL: to acc */
+	struct arena *a;
+	struct sum_stats *stats;
+	enum sum_pick pick;
+	int64_t window_ns; /* where the window begins */
+	uint32_t header; /* of the row before */
+	int column; /* of the type in it; -1: none */
+};
+
+/* A row as a whole. */
+struct sum_row {
+	int64_t ts_ns, interval_ns, time_nanos, duration_nanos, period;
+	uint32_t n;
+	int64_t total;
+};
+
+/* ---- sum.c ---- */
+
+/* The querier's, made when first wanted. */
+MUST_CHECK enum err_code sum_scratch_of(
+	struct db_querier *q, struct sum_scratch **out, struct err *err);
+/*
+ * The numbers that series have in one source after the other, ascending: x->ids[0, *out_n). Begun
+ * once, then asked source by source, ascending.
+ */
+MUST_CHECK enum err_code sum_places_begin(struct sum_scratch *x, size_t n, struct err *err);
+MUST_CHECK enum err_code sum_places(struct sum_scratch *x, const struct db_series *const *series,
+	size_t n, uint32_t source, size_t *out_n, struct err *err);
+/* Label sets of rows that have none. NULL: out of memory. */
+const uint32_t *sum_zeros(struct sum_scratch *x, size_t n);
+/* The header of a row with so many columns: sets t->header and t->column. ERR_CORRUPT: no such. */
+MUST_CHECK enum err_code sum_header(
+	struct summing *t, uint32_t header, uint32_t columns_n, struct err *err);
+MUST_CHECK enum err_code sum_note_header(struct summing *t, uint32_t header, struct err *err);
+void sum_note_totals(struct sum_stats *st, struct row_total min, struct row_total max);
+void sum_note_row(struct summing *t, const struct sum_row *row, int64_t weight);
+static inline int64_t sum_weight(const struct summing *t, int64_t interval_ns)
+{
+	return t->type->delta || t->pick == SUM_LAST ? 1 : interval_ns;
+}
+MUST_CHECK enum err_code sum_canceled(const struct summing *t, struct err *err);
+
+/* ---- sum_edges.c: for windows that begin where others ended ---- */
+
+/* The rows [from, ...) of a column of the chunk that begins with the row at first_ns. */
+struct sum_edge_key {
+	uint32_t source, series, column, from;
+	int64_t first_ns;
+};
+struct sum_edges;
+void sum_edges_close(struct sum_edges *e); /* NULL is fine */
+/* Whether keeping it is of use: it is not there yet. Makes *edges; false also without memory. */
+bool sum_edges_want(struct sum_edges **edges, const struct sum_edge_key *key);
+/* Keeps a copy, or not. cut_ns: time of the first row; window_ns: where the window that is being
+ * read began, before which nothing is wanted any more. */
+void sum_edges_keep(struct sum_edges *e, const struct sum_edge_key *key, int64_t cut_ns,
+	int64_t window_ns, const struct chunk_tail *tail);
+/* *out points into what is kept. */
+bool sum_edges_find(struct sum_edges *e, const struct sum_edge_key *key, struct chunk_tail *out);
+
+/* ---- sum_chunk.c ---- */
+
+/* Rows of a chunk of a block in (min, max] that are not deleted. ERR_CORRUPT: nothing of some rows
+ * was added, the others were. */
+MUST_CHECK enum err_code sum_chunk(struct summing *t, struct querier_source *s, uint32_t id,
+	struct str bytes, int64_t min_ns, int64_t max_ns, struct err *err);
+/* The latest such row that has the type; *found: there was one. */
+MUST_CHECK enum err_code sum_chunk_last(struct summing *t, struct querier_source *s, uint32_t id,
+	struct str bytes, int64_t min_ns, int64_t max_ns, bool *found, struct err *err);
+/* The record's column of the type, and its number; NULL: none. ERR_CORRUPT: symbols are missing. */
+MUST_CHECK enum err_code sum_find_column(struct summing *t, const struct rollup_view *v,
+	const struct rollup_column **out, uint32_t *at, struct err *err);
+/* What such a column tells of its rows, into the stats. */
+MUST_CHECK enum err_code sum_note_record(
+	struct summing *t, const struct rollup_column *c, struct err *err);
+/* ERR_CORRUPT: nothing was added. */
+MUST_CHECK enum err_code sum_record(struct summing *t, struct str bytes, struct err *err);
+
+/* ---- sum_functions.c ---- */
+
+/* A record of function totals. ERR_CORRUPT: nothing was added. */
+MUST_CHECK enum err_code sum_function_record(struct summing *t, struct str bytes, struct err *err);
+
+/* ---- sum_block.c ---- */
+
+/* Series ids[0..n) (ascending) of a block, over the part of (min, max] that it covers. */
+MUST_CHECK enum err_code sum_block(struct summing *t, struct querier_source *s, const uint32_t *ids,
+	size_t n, int64_t min_ns, int64_t max_ns, struct err *err);
+MUST_CHECK enum err_code sum_block_last(struct summing *t, struct querier_source *s, uint32_t id,
+	int64_t min_ns, int64_t max_ns, bool *found, struct err *err);
+
+#endif

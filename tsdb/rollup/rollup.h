@@ -1,0 +1,110 @@
+/*
+ * Rollup: the sum of many rows of one series, or of all series of one group, over one step (an
+ * hour, a day), exact.
+ *
+ * A rollup answers like the rows it was made of: cells (stack, label set) -> sum per profile type,
+ * and all that struct sum_stats wants of them. Gauges are weighted by their intervals, as db_sum
+ * adds them. Rollups of one step made from disjoint rows add up to the rollup of all those rows, in
+ * any order, which is how blocks are joined.
+ *
+ * *Function totals* of a rollup: per type that is a delta and function name, flat and cum, as
+ * flat() and cum() say without filters. Of frames without a name, what is counted is their
+ * mapping's file.
+ *
+ * Units:     nanoseconds; a window is (start, end].
+ * Errors:    ERR_CORRUPT from any bytes that were not made here; ERR_LIMIT (a sum exceeds 128
+ *            bits); ERR_NOMEM.
+ * Ownership: a view points into the bytes it was parsed from and into its own scratch.
+ * Threads:   one at a time.
+ * Source:    tsdb/FORMAT.md, "Rollups", with what each level costs and saves.
+ */
+#ifndef TSDB_ROLLUP_ROLLUP_H
+#define TSDB_ROLLUP_ROLLUP_H
+
+#include "proto/kinds.h"
+#include "tsdb/columns/accum.h"
+#include "tsdb/columns/chunk.h"
+
+/* The steps, finest first; each is a multiple of the one before. */
+#define ROLLUP_LEVELS 2u
+extern const int64_t rollup_step_ns[ROLLUP_LEVELS]; /* 1h, 1d */
+
+#define ROLLUP_COLUMNS_MAX 256u
+
+struct rollup_point {
+	int64_t total, ts_ns; /* a row's total and its time */
+};
+
+/* One profile type of the rows. */
+struct rollup_column {
+	uint32_t header, column; /* a header that has the type, and where in it */
+	bool gauge;
+	uint64_t rows, samples;
+	int64_t start_ns, end_ns; /* smallest ts - interval, largest ts */
+	int64_t time_nanos; /* smallest, 0 ones left out */
+	int64_t duration_ns; /* sum, saturating */
+	__int128 elapsed_ns; /* sum of intervals */
+	__int128 profiled_ns; /* sum of durations; of a row that says none, its interval */
+	int64_t period; /* largest */
+	__int128 total; /* of value (delta) or value x interval (gauge) */
+	struct rollup_point min, max, last; /* of the rows' plain totals; earliest of equal ones */
+	const uint32_t *headers; /* distinct ones of these rows, ascending */
+	uint32_t headers_n;
+};
+
+/* ---- making ---- */
+
+struct rollup_builder;
+
+/* All ids are of partition p, whose symbols of the rows are loaded. */
+MUST_CHECK enum err_code rollup_builder_open(
+	struct partition *p, struct rollup_builder **out, struct err *err);
+void rollup_builder_close(struct rollup_builder *b); /* NULL is fine */
+void rollup_builder_clear(struct rollup_builder *b); /* to make another one */
+bool rollup_builder_empty(const struct rollup_builder *b);
+/* Rows [from, to) of a chunk. */
+MUST_CHECK enum err_code rollup_builder_add_chunk(
+	struct rollup_builder *b, struct chunk *c, uint32_t from, uint32_t to, struct err *err);
+struct rollup_view;
+/* Another rollup of the same partition. */
+MUST_CHECK enum err_code rollup_builder_add(
+	struct rollup_builder *b, struct rollup_view *v, struct err *err);
+MUST_CHECK enum err_code rollup_builder_encode(
+	struct rollup_builder *b, struct buf *out, struct err *err);
+/*
+ * Function totals of what was added, of types that are deltas. *any false: there are none, or none
+ * to be had exactly (drop_frames, two mappings that would show as one name, a cell below 0), and
+ * nothing is written.
+ */
+MUST_CHECK enum err_code rollup_builder_encode_functions(
+	struct rollup_builder *b, struct buf *out, bool *any, struct err *err);
+
+/* ---- reading ---- */
+
+struct rollup_view *rollup_view_open(void); /* NULL: out of memory */
+void rollup_view_close(struct rollup_view *v); /* NULL is fine */
+/* Columns are read, cells stay coded. */
+MUST_CHECK enum err_code rollup_parse(struct rollup_view *v, struct str bytes, struct err *err);
+uint32_t rollup_columns_n(const struct rollup_view *v);
+const struct rollup_column *rollup_column(const struct rollup_view *v, uint32_t i);
+/* Adds the cells of a column; gauges need an accumulator that is ACCUM_WEIGHTED. */
+MUST_CHECK enum err_code rollup_add(
+	struct rollup_view *v, uint32_t column, struct accum *acc, struct err *err);
+MUST_CHECK enum err_code rollup_mark_ids(
+	struct rollup_view *v, struct bits *stacks, struct bits *label_sets, struct err *err);
+uint32_t rollup_stack_max(struct rollup_view *v, struct err *err);
+
+/* Function totals, parsed; columns in the order of the rollup's own. */
+struct rollup_function {
+	uint32_t name; /* string: a function's name, or a mapping's file where unnamed */
+	bool unnamed;
+	__int128 flat, cum;
+};
+MUST_CHECK enum err_code rollup_functions_parse(
+	struct rollup_view *v, struct str bytes, struct err *err);
+/* Ascending by (unnamed, name); in the view until its next use. columns are found by their header
+ * and column as of rollup_column. */
+MUST_CHECK enum err_code rollup_functions(struct rollup_view *v, uint32_t column,
+	const struct rollup_function **out, size_t *n, struct err *err);
+
+#endif

@@ -1,0 +1,423 @@
+#include <stdlib.h>
+
+#include "tsdb/rollup/rollup_internal.h"
+
+/*
+ * Function totals. The nodes that the cells' stacks pass through are found by walking up from each
+ * until a node that was met before; a bitmap with counts per word numbers them in ascending order,
+ * so parents stand before their children. For each node the names are found that it adds its
+ * subtree to: those of its frames that stand nowhere above it. Then each column is one backward
+ * pass: a node's sum goes to its parent and to these names.
+ *
+ * Whether a name stands above is known beforehand where the symbols did not mark the node as
+ * recursive, and each of its frames has a name that one function only has among those met;
+ * otherwise the ancestors are asked.
+ */
+struct location_frames {
+	uint32_t first, n; /* in totals.frames, innermost first */
+};
+
+struct totals {
+	struct rollup_builder *b;
+	struct rollup_table locations; /* the place of each one met */
+	struct location_frames *at; /* by place */
+	uint32_t at_cap;
+	struct rollup_table names; /* (string, unnamed) -> flat and cum of each column */
+	uint32_t *function; /* per name: the function that has it, or many */
+	uint32_t function_cap;
+	uint32_t *frames; /* names */
+	uint32_t frames_n, frames_cap;
+	uint64_t *met; /* bit per node */
+	uint32_t *before; /* per word: nodes met below it */
+	size_t words;
+	uint32_t nodes_n;
+	uint32_t *node, *parent; /* by place; parent of place 0 is none */
+	uint32_t *location; /* by place: the place of its location */
+	uint32_t *adds_first; /* by place: names its subtree is added to; nodes_n + 1 */
+	uint32_t *adds;
+	uint32_t adds_n, adds_cap;
+};
+
+#define FUNCTION_MANY UINT32_MAX
+#define FUNCTION_NONE (UINT32_MAX - 1) /* unnamed */
+
+static enum err_code nomem(struct err *err)
+{
+	return err_set(err, ERR_NOMEM, "rollup: out of memory");
+}
+
+static void totals_release(struct totals *t)
+{
+	rollup_table_release(&t->locations);
+	rollup_table_release(&t->names);
+	free(t->at);
+	free(t->function);
+	free(t->frames);
+	free(t->met);
+	free(t->before);
+	free(t->node);
+	free(t->parent);
+	free(t->location);
+	free(t->adds_first);
+	free(t->adds);
+}
+
+/* Room for one more of *v, which has n. */
+static bool room(uint32_t **v, uint32_t n, uint32_t *cap)
+{
+	uint32_t *grown;
+
+	if (n < *cap)
+		return true;
+	if (*cap > UINT32_MAX / 4 || !(grown = realloc(*v, ((size_t)*cap * 2 + 64) * sizeof(**v))))
+		return false;
+	*v = grown;
+	*cap = *cap * 2 + 64;
+	return true;
+}
+
+/* ---- names ---- */
+
+static bool add_frame(struct totals *t, const struct sym_location *l, const struct sym_line *line)
+{
+	const struct partition *p = t->b->p;
+	uint32_t name = line ? sym_function(p, line->function)->name : 0, unnamed = name == 0, at;
+	uint32_t function = unnamed ? FUNCTION_NONE : line->function, n = t->names.n;
+
+	if (unnamed && l->mapping != SYM_NONE)
+		name = sym_mapping(p, l->mapping)->filename;
+	if (!rollup_table_find(&t->names, &name, &unnamed, 1, &at) ||
+		!room(&t->function, at, &t->function_cap) || !room(&t->frames, t->frames_n, &t->frames_cap))
+		return false;
+	if (at == n)
+		t->function[at] = function;
+	else if (t->function[at] != function)
+		t->function[at] = FUNCTION_MANY;
+	t->frames[t->frames_n++] = at;
+	return true;
+}
+
+/* The place of a location, whose frames are named when it is met first. */
+static bool find_location(struct totals *t, uint32_t id, uint32_t *place)
+{
+	const struct sym_location *l = sym_location(t->b->p, id);
+	uint32_t n = t->locations.n;
+	struct location_frames *v;
+
+	if (!rollup_table_find(&t->locations, &id, NULL, 1, place))
+		return false;
+	if (*place < n)
+		return true;
+	if (*place == t->at_cap) {
+		if (!(v = realloc(t->at, ((size_t)t->at_cap * 2 + 64) * sizeof(*v))))
+			return false;
+		t->at = v;
+		t->at_cap = t->at_cap * 2 + 64;
+	}
+	t->at[*place] = (struct location_frames){ t->frames_n, l->lines_n ? l->lines_n : 1 };
+	if (!l->lines_n)
+		return add_frame(t, l, NULL);
+	for (uint32_t i = 0; i < l->lines_n; i++)
+		if (!add_frame(t, l, &l->lines[i]))
+			return false;
+	return true;
+}
+
+/* ---- nodes ---- */
+
+static uint32_t place_of(const struct totals *t, uint32_t node)
+{
+	uint64_t below = t->met[node >> 6] & ((UINT64_C(1) << (node & 63)) - 1);
+
+	return t->before[node >> 6] + (uint32_t)__builtin_popcountll(below);
+}
+
+static enum err_code mark_nodes(struct totals *t, struct err *err)
+{
+	const struct rollup_table *cells = &t->b->table;
+	uint32_t most = 0;
+
+	for (uint32_t i = 0; i < cells->n; i++)
+		if (!rollup_table_is_zero(cells, i) && cells->keys[i] >> 32 > most)
+			most = (uint32_t)(cells->keys[i] >> 32);
+	t->words = (size_t)(most >> 6) + 1;
+	t->met = calloc(t->words, sizeof(*t->met));
+	t->before = malloc(t->words * sizeof(*t->before));
+	if (!t->met || !t->before)
+		return nomem(err);
+	for (uint32_t i = 0; i < cells->n; i++) {
+		uint32_t node = (uint32_t)(cells->keys[i] >> 32), parent;
+
+		if (rollup_table_is_zero(cells, i)) /* it will not be in the rollup */
+			continue;
+		while (node && !(t->met[node >> 6] >> (node & 63) & 1)) {
+			t->met[node >> 6] |= UINT64_C(1) << (node & 63);
+			parent = sym_node(t->b->p, node).parent;
+			if (parent >= node)
+				return err_set(err, ERR_CORRUPT, "rollup: a stack without end");
+			node = parent;
+		}
+	}
+	for (size_t w = 0; w < t->words; w++) {
+		t->before[w] = t->nodes_n;
+		t->nodes_n += (uint32_t)__builtin_popcountll(t->met[w]);
+	}
+	return ERR_OK;
+}
+
+#define ROOT UINT32_MAX
+
+static enum err_code list_nodes(struct totals *t, struct err *err)
+{
+	size_t bytes = ((size_t)t->nodes_n + 1) * sizeof(uint32_t);
+	uint32_t n = 0;
+
+	t->node = malloc(bytes);
+	t->parent = malloc(bytes);
+	t->location = malloc(bytes);
+	t->adds_first = malloc(bytes);
+	if (!t->node || !t->parent || !t->location || !t->adds_first)
+		return nomem(err);
+	for (size_t w = 0; w < t->words; w++)
+		for (uint64_t rest = t->met[w]; rest; rest &= rest - 1, n++) {
+			uint32_t id = (uint32_t)(w << 6) + (uint32_t)__builtin_ctzll(rest);
+			struct sym_node node = sym_node(t->b->p, id);
+
+			if (node.location == SYM_NONE)
+				return err_set(err, ERR_CORRUPT, "rollup: a stack is missing");
+			t->node[n] = id;
+			t->parent[n] = node.parent ? place_of(t, node.parent) : ROOT;
+			if (!find_location(t, node.location, &t->location[n]))
+				return nomem(err);
+		}
+	return ERR_OK;
+}
+
+static bool has(const uint32_t *names, uint32_t n, uint32_t name)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (names[i] == name)
+			return true;
+	return false;
+}
+
+static bool above(const struct totals *t, uint32_t place, uint32_t name)
+{
+	while ((place = t->parent[place]) != ROOT) {
+		const struct location_frames *f = &t->at[t->location[place]];
+
+		if (has(t->frames + f->first, f->n, name))
+			return true;
+	}
+	return false;
+}
+
+/* After all nodes are listed: only then it is known which names several functions have. */
+static enum err_code find_adds(struct totals *t, struct err *err)
+{
+	for (uint32_t i = 0; i < t->nodes_n; i++) {
+		const struct location_frames *f = &t->at[t->location[i]];
+		const uint32_t *names = t->frames + f->first;
+		bool recursive = sym_node_recursive(t->b->p, t->node[i]);
+
+		t->adds_first[i] = t->adds_n;
+		for (uint32_t k = 0; k < f->n; k++) {
+			uint32_t function = t->function[names[k]];
+
+			if (has(names, k, names[k]))
+				continue;
+			if ((recursive || function == FUNCTION_MANY || function == FUNCTION_NONE) &&
+				above(t, i, names[k]))
+				continue;
+			if (!room(&t->adds, t->adds_n, &t->adds_cap))
+				return nomem(err);
+			t->adds[t->adds_n++] = names[k];
+		}
+	}
+	t->adds_first[t->nodes_n] = t->adds_n;
+	return ERR_OK;
+}
+
+/* ---- sums ---- */
+
+static enum err_code sum_column(
+	struct totals *t, const int128 *cells, int128 *flat, int128 *cum, struct err *err)
+{
+	const struct rollup_table *from = &t->b->table;
+	int128 *sums = calloc((size_t)t->nodes_n + 1, sizeof(*sums));
+	bool bad = false;
+
+	if (!sums)
+		return nomem(err);
+	for (uint32_t i = 0; i < from->n; i++) {
+		uint32_t stack = (uint32_t)(from->keys[i] >> 32), place, name;
+
+		if (stack == 0 || !cells[i]) /* an empty stack is nobody's */
+			continue;
+		place = place_of(t, stack);
+		name = t->frames[t->at[t->location[place]].first];
+		bad |= __builtin_add_overflow(flat[name], cells[i], &flat[name]);
+		bad |= __builtin_add_overflow(sums[place], cells[i], &sums[place]);
+	}
+	for (uint32_t i = t->nodes_n; i-- > 0;) {
+		if (t->parent[i] != ROOT)
+			bad |= __builtin_add_overflow(sums[t->parent[i]], sums[i], &sums[t->parent[i]]);
+		for (uint32_t k = t->adds_first[i]; k < t->adds_first[i + 1]; k++)
+			bad |= __builtin_add_overflow(cum[t->adds[k]], sums[i], &cum[t->adds[k]]);
+	}
+	free(sums);
+	return bad ? err_set(err, ERR_LIMIT, "sum exceeds 128 bits") : ERR_OK;
+}
+
+/* ---- exactness ---- */
+
+/* As Go's filepath.Base, which reports show. */
+static struct str path_base(struct str path)
+{
+	size_t start;
+
+	while (path.len > 1 && path.ptr[path.len - 1] == '/')
+		path.len--;
+	for (start = path.len; start > 0 && path.ptr[start - 1] != '/'; start--)
+		;
+	return start == path.len ? STR("/") : (struct str){ path.ptr + start, path.len - start };
+}
+
+static int base_cmp(const void *x, const void *y)
+{
+	return str_cmp(*(const struct str *)x, *(const struct str *)y);
+}
+
+/* A function's name reads like what is shown where there is none. */
+static bool looks_unnamed(struct str name, const struct str *bases, size_t n, bool unknown)
+{
+	if (unknown && str_is(name, "<unknown>"))
+		return true;
+	if (name.len < 2 || name.ptr[0] != '[' || name.ptr[name.len - 1] != ']')
+		return false;
+	name = (struct str){ name.ptr + 1, name.len - 2 };
+	return n && bsearch(&name, bases, n, sizeof(*bases), base_cmp);
+}
+
+/* Each name that is shown is one name here. */
+static enum err_code are_distinct(const struct totals *t, bool *out, struct err *err)
+{
+	struct str *bases = malloc(((size_t)t->names.n + 1) * sizeof(*bases));
+	bool unknown = false;
+	size_t n = 0;
+
+	if (!bases)
+		return nomem(err);
+	for (uint32_t i = 0; i < t->names.n; i++) {
+		uint32_t name = (uint32_t)(t->names.keys[i] >> 32);
+
+		if (!(uint32_t)t->names.keys[i])
+			continue;
+		if (name)
+			bases[n++] = path_base(sym_string(t->b->p, name));
+		else
+			unknown = true;
+	}
+	*out = true;
+	qsort(bases, n, sizeof(*bases), base_cmp);
+	for (size_t i = 1; i < n; i++)
+		*out &= !str_eq(bases[i], bases[i - 1]);
+	for (uint32_t i = 0; i < t->names.n && *out; i++)
+		if (!(uint32_t)t->names.keys[i])
+			*out = !looks_unnamed(
+				sym_string(t->b->p, (uint32_t)(t->names.keys[i] >> 32)), bases, n, unknown);
+	free(bases);
+	return ERR_OK;
+}
+
+static bool drops_frames(const struct rollup_builder *b)
+{
+	for (uint32_t i = 0; i < b->lists_n; i++)
+		for (uint32_t k = 0; k < b->lists[i].l.headers_n; k++)
+			if (sym_header(b->p, b->lists[i].l.headers[k])->drop_frames)
+				return true;
+	return false;
+}
+
+/*
+ * Costs by name are asked of amounts only: levels are rounded by stack. And where no cell is
+ * negative, as then their sum is that of their magnitudes, which percentages refer to.
+ */
+static bool has_amounts(const struct rollup_builder *b)
+{
+	bool any = false;
+
+	for (uint32_t c = 0; c < b->columns_n; c++) {
+		if (b->columns[c].sums.gauge)
+			continue;
+		any = true;
+		for (uint32_t i = 0; i < b->table.n; i++)
+			if (b->table.columns[c][i] < 0)
+				return false;
+	}
+	return any;
+}
+
+/* ---- the record ---- */
+
+static enum err_code write_totals(struct totals *t, struct buf *out, struct err *err)
+{
+	struct rollup_builder *b = t->b;
+	uint16_t order[ROLLUP_COLUMNS_MAX];
+	uint64_t *keys = NULL;
+	uint32_t *places = NULL, n;
+	int128 *column = NULL;
+	enum err_code rc;
+
+	if ((rc = rollup_builder_head(b, ROLLUP_RECORD_FUNCTIONS, out, order, err)))
+		return rc;
+	if (!rollup_table_sort(&t->names, &keys, &places, &n) ||
+		!(column = malloc(((size_t)n + 1) * sizeof(*column)))) {
+		rc = nomem(err);
+		goto out;
+	}
+	cells_begin(&b->encoder, keys, n);
+	for (uint32_t c = 0; c < b->columns_n * 2; c++) {
+		const int128 *from = t->names.columns[order[c / 2] * 2u + c % 2];
+
+		for (uint32_t i = 0; i < n; i++)
+			column[i] = from[places[i]];
+		cells_column(&b->encoder, column, false);
+	}
+	rc = cells_end(&b->encoder, out, err);
+out:
+	free(keys);
+	free(places);
+	free(column);
+	return rc;
+}
+
+enum err_code rollup_builder_encode_functions(
+	struct rollup_builder *b, struct buf *out, bool *any, struct err *err)
+{
+	struct totals t = { .b = b };
+	enum err_code rc;
+
+	*any = false;
+	if ((rc = rollup_builder_settle(b, err)) || drops_frames(b) || !has_amounts(b))
+		return rc;
+	if ((rc = mark_nodes(&t, err)) || (rc = list_nodes(&t, err)) ||
+		(rc = are_distinct(&t, any, err)) || !*any)
+		goto out;
+	if ((rc = find_adds(&t, err)))
+		goto out;
+	for (uint32_t c = 0; c < b->columns_n * 2; c++)
+		if (!rollup_table_column(&t.names)) {
+			rc = nomem(err);
+			goto out;
+		}
+	for (uint32_t c = 0; c < b->columns_n && !rc; c++)
+		if (!b->columns[c].sums.gauge)
+			rc = sum_column(
+				&t, b->table.columns[c], t.names.columns[c * 2u], t.names.columns[c * 2u + 1], err);
+	if (!rc)
+		rc = write_totals(&t, out, err);
+out:
+	totals_release(&t);
+	return rc;
+}

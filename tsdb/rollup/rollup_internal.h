@@ -1,0 +1,141 @@
+/*
+ * Rollup, the inside of rollup.h: what stands before the cells, and the builder.
+ *
+ * Threads: one at a time.
+ */
+#ifndef TSDB_ROLLUP_ROLLUP_INTERNAL_H
+#define TSDB_ROLLUP_ROLLUP_INTERNAL_H
+
+#include "tsdb/rollup/rollup.h"
+#include "tsdb/rollup/rollup_cells.h"
+#include "tsdb/symbols/partition.h"
+
+#define ROLLUP_COLUMN_NONE UINT16_MAX
+
+enum rollup_record {
+	ROLLUP_RECORD_CELLS = 1,
+	ROLLUP_RECORD_FUNCTIONS, /* two columns of cells, flat and cum, for each of the rollup's */
+};
+
+/* Of the rows of one list of types: what does not differ between its columns. */
+struct rollup_list {
+	uint64_t rows, samples;
+	int64_t start_ns, end_ns, time_nanos, period;
+	int128 duration; /* not saturated: saturating is not associative */
+	int128 elapsed, profiled; /* as in struct rollup_column */
+	uint32_t *headers;
+	uint32_t headers_n;
+	uint32_t columns_n; /* of a header */
+	uint16_t column[ROW_COLUMNS_MAX]; /* the rollup's for each of a header's, or none */
+};
+
+/* Of the rows of one type, beside what its lists say. */
+struct rollup_sums {
+	uint32_t column; /* in its first header */
+	bool gauge;
+	int128 total;
+	struct rollup_point min, max;
+	int64_t last;
+};
+
+/* Adds what another list's rows say; not the headers. */
+void rollup_list_join(struct rollup_list *into, const struct rollup_list *from);
+void rollup_sums_join(struct rollup_sums *into, const struct rollup_sums *from, int64_t into_end_ns,
+	int64_t from_end_ns);
+
+/* lists: ascending by first header; sums: in the order of (first list, column in it). */
+void rollup_head_encode(struct buf *out, enum rollup_record record, const struct rollup_list *lists,
+	uint32_t lists_n, const struct rollup_sums *sums, uint32_t columns_n);
+
+/* A head as read. */
+struct rollup_head {
+	struct rollup_list *lists;
+	struct rollup_sums *sums;
+	struct rollup_column *columns;
+	uint32_t lists_n, columns_n;
+	struct arena arena;
+};
+MUST_CHECK enum err_code rollup_head_parse(
+	struct rollup_head *h, struct cursor *in, enum rollup_record record, struct err *err);
+
+struct rollup_view {
+	struct rollup_head head;
+	struct cells_view cells;
+	bool functions; /* parsed as function totals */
+	uint32_t stacks[CELLS_BATCH], sets[CELLS_BATCH];
+	int64_t values[CELLS_BATCH];
+	int128 wide[CELLS_BATCH];
+	struct rollup_function *out;
+	size_t out_cap;
+};
+
+/* ---- the builder ---- */
+
+/* Cells by key, in the order they came; a column of sums each for any number of columns. */
+struct rollup_table {
+	uint64_t *keys; /* stack << 32 | label set */
+	uint32_t n, cap;
+	uint32_t *slots; /* index + 1 */
+	size_t slots_n;
+	int128 **columns; /* of cap each */
+	uint32_t columns_n, columns_cap;
+};
+void rollup_table_release(struct rollup_table *t);
+void rollup_table_clear(struct rollup_table *t);
+bool rollup_table_column(struct rollup_table *t); /* one more, all 0; false: out of memory */
+/* Where these keys' cells are, made where they are missing. sets NULL: all 0. */
+MUST_CHECK bool rollup_table_find(
+	struct rollup_table *t, const uint32_t *stacks, const uint32_t *sets, uint32_t n, uint32_t *at);
+bool rollup_table_is_zero(const struct rollup_table *t, uint32_t i); /* in all columns */
+/* Cells that are not 0 in all columns, ascending by key. *order: their places in the table; both
+ * arrays are malloc'ed. */
+MUST_CHECK bool rollup_table_sort(
+	const struct rollup_table *t, uint64_t **keys, uint32_t **order, uint32_t *n);
+
+struct builder_list {
+	struct rollup_list l;
+	uint32_t typeset, headers_cap;
+};
+
+struct builder_column {
+	struct sym_type type;
+	uint32_t period_type, period_unit;
+	struct rollup_sums sums;
+	int64_t end_ns; /* of the row that sums.last is of */
+	uint64_t rows; /* 0: sums hold nothing yet */
+	struct accum *pending; /* cells that are not in the table yet; rollup_builder_settle */
+};
+
+struct rollup_builder {
+	struct partition *p;
+	struct builder_list *lists;
+	uint32_t lists_n, lists_cap;
+	struct builder_column *columns;
+	uint32_t columns_n, columns_cap;
+	struct bits headers; /* in some list */
+	struct rollup_table table;
+	struct cells_encoder encoder;
+	bool pending, pending_labels;
+	struct rollup_view *scratch; /* batches */
+	uint32_t at[CELLS_BATCH];
+};
+
+/* A row as a whole, without its cells; *list is where it went. */
+struct rollup_row {
+	int64_t ts_ns, interval_ns, time_nanos, duration_nanos, period;
+	uint32_t header, n;
+};
+MUST_CHECK enum err_code rollup_builder_note(
+	struct rollup_builder *b, const struct rollup_row *row, uint32_t *list, struct err *err);
+/* Its total in a column of the builder. */
+void rollup_builder_total(
+	struct rollup_builder *b, uint32_t column, const struct rollup_row *row, int64_t total);
+/* Cells into the table whose symbols are there: ERR_CORRUPT otherwise. */
+MUST_CHECK enum err_code rollup_builder_find(struct rollup_builder *b, const uint32_t *stacks,
+	const uint32_t *sets, uint32_t n, struct err *err);
+MUST_CHECK enum err_code rollup_builder_settle(struct rollup_builder *b, struct err *err);
+/* The head, columns in their order: order[i] is the builder's column that comes i-th. */
+MUST_CHECK enum err_code rollup_builder_head(struct rollup_builder *b, enum rollup_record record,
+	struct buf *out, uint16_t order[ROLLUP_COLUMNS_MAX], struct err *err);
+
+#endif

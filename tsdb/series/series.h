@@ -1,0 +1,108 @@
+/*
+ * Series index: label sets to ids, and postings by label for selecting.
+ *
+ * Which window has rows of which series stands with the windows (struct series_set); a series
+ * leaves the index when the head has no window with it and its delta base is of no use any more.
+ * Regular expressions are tested over a name's
+ * values, not over series.
+ *
+ * Errors:  ERR_LIMIT (series_max), ERR_NOMEM.
+ * Threads: the index has a read-write lock of its own (series_lock_*); find and add take it, the
+ * functions named _locked want it held for reading. A struct series lives until series_remove,
+ * which its users prevent by `uses` (counted under the lock), and its memory until series_free:
+ * queriers have pointers to labels.
+ */
+#ifndef TSDB_SERIES_SERIES_H
+#define TSDB_SERIES_SERIES_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base/labels.h"
+#include "tsdb/columns/delta.h"
+#include "tsdb/symbols/partition.h"
+
+#define SERIES_LABELS_MAX 128u
+#define SERIES_LABEL_BYTES_MAX (64u << 10) /* all names and values of one series */
+
+struct series {
+	uint32_t id;
+	struct labels labels; /* behind the struct, in one piece of memory with it */
+	struct job *job; /* NULL: numeric */
+	uint32_t bytes; /* of that piece */
+	_Atomic uint32_t uses; /* appends under way */
+	_Atomic int64_t last_ts_ns; /* of its latest stored row, as far as this process saw it
+					   stored; 0: not known */
+	_Atomic int64_t base_until_ns; /* a scrape before this time may be compared with it */
+	struct delta_base base; /* under job->lock (numeric: numbers_lock), as the rest */
+	int64_t appended_ns; /* the latest time that was queued by this process */
+	uint64_t given_back; /* generation of the failure in which a base was given back to it */
+	uint64_t given_back_row; /* the first row that gave one back then */
+	uint64_t stored_row; /* the last one with a base that was stored */
+	int64_t stored_window_ns; /* where its own record was last stored, and with which types */
+	uint64_t stored_generation;
+	uint32_t stored_typeset, stored_epoch;
+	struct series *next_retired;
+	uint64_t retired_at;
+};
+
+/* After each change of the base. */
+static inline void series_note_base(struct series *s)
+{
+	atomic_store(&s->base_until_ns,
+		s->base.bytes.len ? s->base.ts_ns + DELTA_BASE_INTERVALS_MAX * s->base.interval_ns : 0);
+}
+
+#define SERIES_TYPES_MANY (UINT32_MAX - 1)
+
+struct job;
+struct series_index;
+
+MUST_CHECK enum err_code series_index_open(
+	uint64_t series_max, struct series_index **out, struct err *err);
+void series_index_close(struct series_index *x);
+
+void series_lock_read(struct series_index *x);
+void series_lock_write(struct series_index *x);
+void series_unlock(struct series_index *x);
+
+/* NULL: not there. Else its uses are counted up. */
+struct series *series_find(struct series_index *x, struct labels labels);
+/* Whether series of this name are there, and of which kind those are. */
+enum series_kind {
+	SERIES_NONE,
+	SERIES_PROFILES,
+	SERIES_NUMBERS,
+};
+enum series_kind series_name_kind(struct series_index *x, struct str name);
+/* Adds it (uses 1) where it is still missing. id SYM_NONE: the next; then a name that has series of
+ * the other kind is ERR_INVALID. job NULL: numeric. */
+MUST_CHECK enum err_code series_add(struct series_index *x, struct labels labels, uint32_t id,
+	struct job *job, struct series **out, struct err *err);
+void series_release(struct series *s); /* counts uses down */
+
+struct series *series_by_id_locked(const struct series_index *x, uint32_t id);
+uint32_t series_next_id(const struct series_index *x);
+void series_reserve_ids(struct series_index *x, uint32_t next);
+uint64_t series_n(struct series_index *x);
+/* Out of the index; the memory stays until series_free. Wants the write lock. */
+void series_remove_locked(struct series_index *x, struct series *s);
+void series_free(struct series *s);
+
+/*
+ * Ids within `among` that all matchers accept, into `out`. A matcher about a label that a series
+ * lacks is tested with ""; where that fails it is passed if has_key says that the series' samples
+ * have the label (NULL: they may all have it, and the caller looks).
+ */
+typedef bool (*series_has_key_fn)(void *ctx, const struct series *s, struct str key);
+MUST_CHECK enum err_code series_match_locked(const struct series_index *x, const struct matcher *m,
+	size_t n, const struct bits *among, series_has_key_fn has_key, void *ctx, struct bits *out,
+	struct err *err);
+/* Each name of a label that a series within `among` has; with a name, each of its values. Goes by
+ * postings: of a value as far as its first series that is meant. False of fn ends it. */
+typedef bool (*series_name_fn)(void *ctx, struct str name);
+void series_names_locked(const struct series_index *x, struct str name, const struct bits *among,
+	series_name_fn fn, void *ctx);
+uint64_t series_index_bytes(struct series_index *x);
+
+#endif

@@ -1,0 +1,20 @@
+/*
+ * Mirror: a copy of the head's stores to read from, where nothing may be written. LevelDB cannot
+ * open a directory without writing to it, so tables, which never change, become symbolic links in a
+ * temporary directory, and the rest, which is small, is copied. It works beside a running server
+ * too, and then shows a moment of it.
+ *
+ * Errors:  ERR_IO, ERR_NOMEM, ERR_NOT_FOUND (no such directory).
+ * Threads: a value; no sharing.
+ */
+#ifndef TSDB_STORE_MIRROR_H
+#define TSDB_STORE_MIRROR_H
+
+#include "base/err.h"
+
+/* *head_dir (malloc) is replaced by the mirror's path, also malloc. On an error it stays as it was.
+ */
+MUST_CHECK enum err_code mirror_open(char **head_dir, struct err *err);
+void mirror_close(const char *head_dir); /* removes it; a path that is no mirror's is left alone */
+
+#endif

@@ -1,0 +1,88 @@
+#include "tsdb/store/range.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct range_file {
+	struct range_reader r;
+	int fd;
+	char path[];
+};
+
+/*
+ * pread and not a mapping: a file that is cut off below us, or a disk that gives up, is then an
+ * error of one read and no signal to the process.
+ */
+static enum err_code file_read(
+	struct range_reader *r, uint64_t offset, size_t n, void *into, struct err *err)
+{
+	struct range_file *f = (struct range_file *)r;
+	size_t done = 0;
+	ssize_t got;
+
+	if (offset > r->bytes || n > r->bytes - offset)
+		goto ends;
+	while (done < n) {
+		got = pread(f->fd, (char *)into + done, n - done, (off_t)(offset + done));
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return err_errno(err, errno, "%s: read %zu bytes at %" PRIu64, r->name, n, offset);
+		if (got == 0)
+			goto ends;
+		done += (size_t)got;
+	}
+	return ERR_OK;
+ends:
+	return err_set(
+		err, ERR_CORRUPT, "%s: ends before the %zu bytes at %" PRIu64, r->name, n, offset);
+}
+
+static void file_close(struct range_reader *r)
+{
+	struct range_file *f = (struct range_file *)r;
+
+	close(f->fd);
+	free(f);
+}
+
+static const struct range_ops file_ops = { file_read, file_close };
+
+enum err_code range_open_file(const char *path, struct range_reader **out, struct err *err)
+{
+	size_t len = strlen(path) + 1;
+	struct range_file *f = malloc(sizeof(*f) + len);
+	enum err_code rc;
+	struct stat st;
+
+	if (!f)
+		return err_set(err, ERR_NOMEM, "%s: out of memory", path);
+	memcpy(f->path, path, len);
+	f->fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (f->fd < 0) {
+		rc = err_errno(err, errno, "%s", path);
+		free(f);
+		return rc;
+	}
+	if (fstat(f->fd, &st)) {
+		rc = err_errno(err, errno, "%s", path);
+	} else if (!S_ISREG(st.st_mode)) {
+		rc = err_set(err, ERR_IO, "%s: not a regular file", path);
+	} else {
+		f->r = (struct range_reader){ &file_ops, (uint64_t)st.st_size, f->path };
+		*out = &f->r;
+		return ERR_OK;
+	}
+	file_close(&f->r);
+	return rc;
+}
+
+void range_close(struct range_reader *r)
+{
+	if (r)
+		r->ops->close(r);
+}

@@ -1,0 +1,79 @@
+/*
+ * Table: an immutable sorted file of keys and values in LevelDB's table format, written once and
+ * read through a range reader.
+ *
+ * Opening costs two reads: the footer and the index page. Each page has a checksum that is verified
+ * when it is read; pages are cached within the budget of the store cache. A page that is damaged
+ * makes a LevelDB iterator pass over it silently, so the status stands beside every answer here.
+ *
+ * What follows the last data page (index, footer) exists twice: the *spare* is a copy that the
+ * writer hands out and that the caller keeps in another file. With it a table is readable where its
+ * end is damaged or cut off: all pages that are whole.
+ *
+ * Units:     sizes in bytes.
+ * Errors:    ERR_CORRUPT (a checksum, an order), ERR_IO, ERR_NOMEM. Messages of reading begin with
+ *            the range reader's name.
+ * Ownership: the table takes its range reader over, also when opening fails. Iterators end before
+ *            their table; what they show lives until their next step.
+ * Threads:   a table by any number; iterators and writers by one at a time.
+ * Source:    LevelDB, doc/table_format.md; tsdb/FORMAT.md, "Tables".
+ */
+#ifndef TSDB_STORE_TABLE_H
+#define TSDB_STORE_TABLE_H
+
+#include "base/fs.h"
+#include "tsdb/store/range.h"
+#include "tsdb/store/store.h"
+
+struct table;
+struct table_iter;
+struct table_writer;
+
+#define TABLE_PAGE_BYTES (16u << 10) /* a value that is larger has a page of its own */
+
+/*
+ * spare: as table_writer_finish gave it; empty: none. The end of the table is believed first, the
+ * spare where that cannot be used; *damaged then says why (ERR_OK: all is well). It also says when
+ * the end is whole and the spare is damaged or another's: nothing is lost yet.
+ */
+MUST_CHECK enum err_code table_open(struct range_reader *r, struct str spare,
+	struct store_cache *cache, struct table **out, struct err *damaged, struct err *err);
+void table_close(struct table *t); /* NULL is fine */
+
+/* NULL: out of memory. scan: pages are read once and not kept in the cache. */
+struct table_iter *table_iter_open(struct table *t, bool scan);
+void table_iter_close(struct table_iter *it); /* NULL is fine */
+/* The first at or after it; "": the first of all. */
+void table_iter_seek(struct table_iter *it, struct str key);
+void table_iter_next(struct table_iter *it);
+bool table_iter_valid(const struct table_iter *it);
+struct str table_iter_key(const struct table_iter *it);
+struct str table_iter_value(const struct table_iter *it);
+/* ERR_OK, or ERR_CORRUPT for what was passed over since it was opened. */
+MUST_CHECK enum err_code table_iter_status(const struct table_iter *it, struct err *err);
+/* One value, appended to *out; ERR_NOT_FOUND (only where the table is whole there). */
+MUST_CHECK enum err_code table_get(
+	struct table *t, struct str key, struct buf *out, struct err *err);
+/* Where a key would stand, for estimates: bytes before it. */
+uint64_t table_offset(const struct table *t, struct str key);
+
+/* ---- writing ---- */
+
+struct table_written {
+	uint64_t bytes; /* of the file */
+	uint64_t hash; /* XXH3 of the file */
+};
+
+MUST_CHECK enum err_code table_writer_open(
+	struct fs *fs, const char *path, struct table_writer **out, struct err *err);
+/* Keys ascend strictly: ERR_INVALID otherwise; over 1 GiB: ERR_LIMIT. The writer can go on then. */
+MUST_CHECK enum err_code table_writer_put(
+	struct table_writer *w, struct str key, struct str value, struct err *err);
+/* What is put next begins a page. */
+void table_writer_end_page(struct table_writer *w);
+/* Written out and synced; spare gets the bytes of index and footer. The writer is to be closed. */
+MUST_CHECK enum err_code table_writer_finish(
+	struct table_writer *w, struct table_written *out, struct buf *spare, struct err *err);
+void table_writer_close(struct table_writer *w); /* NULL is fine; unfinished: the file stays */
+
+#endif

@@ -1,0 +1,138 @@
+#include "tsdb/symbols/derive.h"
+
+#include <assert.h>
+
+#include "tsdb/symbols/partition.h"
+
+struct derived {
+	const struct partition *base;
+	struct partition partition;
+	struct derive_room room;
+	uint32_t nodes_n, locations_n, headers_n;
+	struct sym_node *nodes;
+	unsigned char *recursive;
+	struct sym_location *locations;
+	struct sym_header *headers;
+	uint32_t *slots; /* scratch: node ids by (parent, location); 0: free */
+	uint32_t mask;
+};
+
+enum err_code derive_open(struct arena *a, struct arena *scratch, const struct partition *base,
+	struct derive_room room, struct derived **out, struct err *err)
+{
+	struct derived *d = arena_new(a, struct derived);
+	size_t slots = 16;
+
+	while (slots < 2 * (size_t)room.nodes)
+		slots *= 2;
+	if (!d || slots > UINT32_MAX)
+		return arena_fail(a, "filtered stacks", err);
+	d->base = base->derived ? base->derived->base : base;
+	d->room = room;
+	d->room.nodes++;
+	d->mask = (uint32_t)slots - 1;
+	d->nodes = arena_array(a, struct sym_node, d->room.nodes);
+	d->recursive = arena_array(a, unsigned char, d->room.nodes);
+	d->locations = arena_alloc_raw(a, room.locations + 1, sizeof(*d->locations));
+	d->headers = arena_alloc_raw(a, room.headers + 1, sizeof(*d->headers));
+	if (!d->nodes || !d->recursive || !d->locations || !d->headers)
+		return arena_fail(a, "filtered stacks", err);
+	if (!(d->slots = arena_array(scratch, uint32_t, slots)))
+		return arena_fail(scratch, "filtered stacks", err);
+	d->nodes[0].location = SYM_NONE;
+	d->nodes_n = 1;
+	d->partition.index = d->base->index;
+	d->partition.id = d->base->id;
+	d->partition.epoch = d->base->epoch;
+	d->partition.name = d->base->name;
+	d->partition.derived = d;
+	*out = d;
+	return ERR_OK;
+}
+
+uint32_t derive_location(struct derived *d, const struct sym_location *l)
+{
+	assert(d->locations_n < d->room.locations);
+	d->locations[d->locations_n] = *l;
+	return d->locations_n++;
+}
+
+uint32_t derive_header(struct derived *d, const struct sym_header *h)
+{
+	assert(d->headers_n < d->room.headers);
+	d->headers[d->headers_n] = *h;
+	return d->headers_n++;
+}
+
+static bool has_function(const struct sym_location *l, uint32_t from, uint32_t function)
+{
+	for (uint32_t i = from; i < l->lines_n; i++)
+		if (l->lines[i].function == function)
+			return true;
+	return false;
+}
+
+static bool is_recursive(const struct derived *d, uint32_t parent, const struct sym_location *l)
+{
+	for (uint32_t i = 0; i < l->lines_n; i++) {
+		uint32_t function = l->lines[i].function;
+
+		if (has_function(l, i + 1, function))
+			return true;
+		for (uint32_t at = parent; at; at = d->nodes[at].parent)
+			if (has_function(&d->locations[d->nodes[at].location], 0, function))
+				return true;
+	}
+	return false;
+}
+
+uint32_t derive_node(struct derived *d, uint32_t parent, uint32_t location, bool may_recur)
+{
+	uint32_t at = (uint32_t)hash_u64((uint64_t)parent << 32 | location) & d->mask, id;
+
+	for (; (id = d->slots[at]); at = (at + 1) & d->mask)
+		if (d->nodes[id].parent == parent && d->nodes[id].location == location)
+			return id;
+	assert(d->nodes_n < d->room.nodes);
+	id = d->slots[at] = d->nodes_n++;
+	d->nodes[id] = (struct sym_node){ parent, location };
+	d->recursive[id] = may_recur && is_recursive(d, parent, &d->locations[location]);
+	return id;
+}
+
+struct partition *derive_partition(struct derived *d)
+{
+	return &d->partition;
+}
+
+/* ---- readers ---- */
+
+const struct partition *derived_base(const struct derived *d)
+{
+	return d->base;
+}
+
+uint32_t derived_n(const struct derived *d, enum sym_kind kind)
+{
+	return kind == SYM_NODE ? d->nodes_n : kind == SYM_LOCATION ? d->locations_n : d->headers_n;
+}
+
+const struct sym_location *derived_location(const struct derived *d, uint32_t id)
+{
+	return &d->locations[id];
+}
+
+const struct sym_header *derived_header(const struct derived *d, uint32_t id)
+{
+	return &d->headers[id];
+}
+
+struct sym_node derived_node(const struct derived *d, uint32_t id)
+{
+	return d->nodes[id];
+}
+
+bool derived_node_recursive(const struct derived *d, uint32_t id)
+{
+	return d->recursive[id];
+}

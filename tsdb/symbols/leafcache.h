@@ -1,0 +1,66 @@
+/*
+ * Leaf cache: where stacks of a partition ended lately, by a hash of their locations.
+ *
+ * A lookup of a whole stack is one cache line, and its place is known before any node is, so
+ * lookups of many stacks wait for memory together; the node map asks once per frame, each question
+ * made of the answer before. What is found is a guess: the caller compares the nodes on the way up
+ * with the stack. Buckets of four; the oldest goes. Nothing is lost when it is empty.
+ *
+ * Threads: the partition's writer.
+ */
+#ifndef TSDB_SYMBOLS_LEAFCACHE_H
+#define TSDB_SYMBOLS_LEAFCACHE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define LEAFCACHE_WAYS 4u
+
+struct leafcache {
+	uint64_t *slots; /* hash's low half << 32 | node; 0: free */
+	unsigned shift; /* 64 - log2(buckets) */
+};
+
+/* Of a stack, from its root to its leaf. */
+static inline uint64_t leafcache_hash(uint64_t above, uint32_t location)
+{
+	uint64_t h = (above + location + 1) * UINT64_C(0x9e3779b97f4a7c15);
+
+	return h ^ h >> 32;
+}
+
+static inline uint64_t *leafcache_bucket(const struct leafcache *c, uint64_t hash)
+{
+	return c->slots + (hash * UINT64_C(0xd6e8feb86659fd93) >> c->shift) * LEAFCACHE_WAYS;
+}
+
+/* A node that may be the stack's, or 0. The cache has room. */
+static inline uint32_t leafcache_find(const struct leafcache *c, uint64_t hash)
+{
+	const uint64_t *b = leafcache_bucket(c, hash);
+
+	for (unsigned i = 0; i < LEAFCACHE_WAYS; i++)
+		if (b[i] >> 32 == (uint32_t)hash)
+			return (uint32_t)b[i];
+	return 0;
+}
+
+static inline void leafcache_add(struct leafcache *c, uint64_t hash, uint32_t node)
+{
+	uint64_t *b = leafcache_bucket(c, hash);
+
+	for (unsigned i = LEAFCACHE_WAYS - 1; i > 0; i--)
+		b[i] = b[i - 1];
+	b[0] = hash << 32 | node;
+}
+
+/* Room for several profiles of so many stacks; it never shrinks. False: there is none at all. */
+bool leafcache_reserve(struct leafcache *c, uint32_t stacks);
+void leafcache_release(struct leafcache *c);
+static inline size_t leafcache_bytes(const struct leafcache *c)
+{
+	return c->slots ? (LEAFCACHE_WAYS * sizeof(*c->slots)) << (64 - c->shift) : 0;
+}
+
+#endif

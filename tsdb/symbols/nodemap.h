@@ -1,0 +1,86 @@
+/*
+ * Node map: (parent, location) to node id, for the writer. Interning a stack of 30 frames asks it
+ * 30 times, each asking with the answer before, so what counts is latency: the location's half of
+ * the hash is ready before the parent is known, and a slot has the id and a piece of the hash in
+ * one word.
+ *
+ * A new stack's nodes have ids that follow each other, so most nodes (three of four) stand directly
+ * behind their parent. Those are found by looking there, the table has the others only, and only
+ * the others have their parent written down: 7 bytes a node and 4 of the table, where each having
+ * its parent and a slot took 25.
+ *
+ * Threads: the partition's writer.
+ */
+#ifndef TSDB_SYMBOLS_NODEMAP_H
+#define TSDB_SYMBOLS_NODEMAP_H
+
+#include "tsdb/symbols/segvec.h"
+
+#define NODE_LOCATIONS_MAX (UINT32_MAX / 4 - 1) /* ids of locations are below */
+
+/* tag is (location + 1) * 2 + recursive, 0 for the root and for what is not there. */
+struct stack_node {
+	uint32_t parent, tag;
+};
+
+/* items are tag * 2 for a node directly behind its parent, else 1 + 2 * its place in heads. */
+struct stack_nodes {
+	const struct segvec *items, *heads;
+};
+
+static inline struct stack_node stack_node_at(struct stack_nodes v, uint32_t id)
+{
+	uint32_t item = *(const uint32_t *)segvec_at(v.items, id);
+
+	if (item & 1)
+		return *(const struct stack_node *)segvec_at(v.heads, item >> 1);
+	return (struct stack_node){ item ? id - 1 : 0, item >> 1 };
+}
+
+struct nodemap {
+	uint64_t *slots; /* hash's low half << 32 | id; 0: free */
+	unsigned shift; /* 64 - log2(slots) */
+	size_t used;
+};
+
+static inline uint64_t nodemap_hash(uint32_t parent, uint32_t location)
+{
+	return parent * UINT64_C(0x9e3779b97f4a7c15) + (location + 1) * UINT64_C(0xd6e8feb86659fd93);
+}
+
+/* The id, or 0. */
+static inline uint32_t nodemap_find(
+	const struct nodemap *m, struct stack_nodes nodes, uint32_t parent, uint32_t location)
+{
+	uint64_t hash = nodemap_hash(parent, location), slot;
+	uint32_t behind = *(const uint32_t *)segvec_at(nodes.items, parent + 1);
+	size_t mask, i;
+
+	/* A hole is 0, which no location gives. */
+	if ((behind & ~2u) == (location + 1) << 2)
+		return parent + 1;
+	if (__builtin_expect(!m->slots, 0))
+		return 0;
+	mask = ((size_t)1 << (64 - m->shift)) - 1;
+	for (i = hash >> m->shift; (slot = m->slots[i]); i = (i + 1) & mask) {
+		struct stack_node n;
+
+		if (slot >> 32 != (uint32_t)hash)
+			continue;
+		n = stack_node_at(nodes, (uint32_t)slot);
+		if (n.parent == parent && n.tag >> 1 == location + 1)
+			return (uint32_t)slot;
+	}
+	return 0;
+}
+
+/* Adds what was not found; the node is in `nodes` already. False: out of memory, nothing changed.
+ */
+bool nodemap_add(struct nodemap *m, struct stack_nodes nodes, uint32_t id);
+void nodemap_release(struct nodemap *m);
+static inline size_t nodemap_bytes(const struct nodemap *m)
+{
+	return m->slots ? sizeof(*m->slots) << (64 - m->shift) : 0;
+}
+
+#endif

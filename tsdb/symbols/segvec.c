@@ -1,0 +1,68 @@
+#include "tsdb/symbols/segvec.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+const unsigned char segvec_zero[SEGVEC_ITEM_MAX];
+
+void segvec_init(struct segvec *v, size_t item_bytes)
+{
+	assert(item_bytes <= SEGVEC_ITEM_MAX);
+	memset(v, 0, sizeof(*v));
+	v->item_bytes = (uint32_t)item_bytes;
+}
+
+void segvec_release(struct segvec *v)
+{
+	for (size_t k = 0; k < SEGVEC_CHUNKS; k++)
+		free(atomic_load_explicit(&v->chunk[k], memory_order_relaxed));
+	segvec_init(v, v->item_bytes);
+}
+
+bool segvec_put(struct segvec *v, uint32_t id, const void *item)
+{
+	struct segvec_place p = segvec_place(id);
+	size_t n = (size_t)1 << p.shift, bytes = n * v->item_bytes + n / 8;
+	unsigned char *c = atomic_load_explicit(&v->chunk[p.chunk], memory_order_relaxed);
+	_Atomic uint64_t *there;
+
+	if (!c) {
+		if (!(c = calloc(1, bytes)))
+			return false;
+		atomic_store_explicit(&v->chunk[p.chunk], c, memory_order_release);
+		v->bytes += bytes;
+	}
+	memcpy(c + p.at * v->item_bytes, item, v->item_bytes);
+	there = (_Atomic uint64_t *)(void *)(c + n * v->item_bytes) + (p.at >> 6);
+	atomic_store_explicit(there,
+		atomic_load_explicit(there, memory_order_relaxed) | UINT64_C(1) << (p.at & 63),
+		memory_order_release);
+	v->used++;
+	if (id >= atomic_load_explicit(&v->n, memory_order_relaxed))
+		atomic_store_explicit(&v->n, id + 1, memory_order_release);
+	return true;
+}
+
+void bits_release(struct bits *b)
+{
+	free(b->w);
+	*b = (struct bits){ 0 };
+}
+
+bool bits_reserve(struct bits *b, uint32_t id)
+{
+	size_t words = b->words ? b->words : 16;
+	uint64_t *w;
+
+	if ((id >> 6) < b->words)
+		return true;
+	while (words <= (id >> 6))
+		words *= 2;
+	if (!(w = realloc(b->w, words * sizeof(*w))))
+		return false;
+	memset(w + b->words, 0, (words - b->words) * sizeof(*w));
+	b->w = w;
+	b->words = words;
+	return true;
+}

@@ -1,0 +1,188 @@
+#include "tsdb/symbols/derive.h"
+#include "tsdb/symbols/partition.h"
+
+/* What readers ask of a partition. No lock is taken: what is published does not change. */
+
+/* Who has the symbols that a derived partition shares. */
+static inline const struct partition *shared(const struct partition *p)
+{
+	return __builtin_expect(p->derived != NULL, 0) ? derived_base(p->derived) : p;
+}
+
+struct str partition_name(const struct partition *p)
+{
+	return p->name;
+}
+
+uint32_t partition_index(const struct partition *p)
+{
+	return p->index;
+}
+
+uint32_t sym_nodes_n(const struct partition *p)
+{
+	return p->derived ? derived_n(p->derived, SYM_NODE) : segvec_n(&p->vec[SYM_NODE]);
+}
+
+uint32_t sym_functions_n(const struct partition *p)
+{
+	return segvec_n(&shared(p)->vec[SYM_FUNCTION]);
+}
+
+uint32_t sym_locations_n(const struct partition *p)
+{
+	return p->derived ? derived_n(p->derived, SYM_LOCATION) : segvec_n(&p->vec[SYM_LOCATION]);
+}
+
+uint32_t sym_label_sets_n(const struct partition *p)
+{
+	return segvec_n(&shared(p)->vec[SYM_LABEL_SET]);
+}
+
+uint32_t sym_strings_n(const struct partition *p)
+{
+	return segvec_n(&shared(p)->vec[SYM_STRING]);
+}
+
+/* As text_dup wrote it. */
+static struct str text_at(const void *text)
+{
+	const unsigned char *at = text;
+	size_t n = 0;
+
+	for (unsigned shift = 0;; shift += 7) {
+		n |= (size_t)(*at & 127) << shift;
+		if (*at++ < 128)
+			return (struct str){ (const char *)at, n };
+	}
+}
+
+struct str sym_string(const struct partition *p, uint32_t id)
+{
+	const void *at = *(const void *const *)segvec_at(&shared(p)->vec[SYM_STRING], id);
+
+	return at ? text_at(at) : STR("");
+}
+
+struct str sym_function_name(const struct partition *p, const struct sym_function *f)
+{
+	return __builtin_expect(f->shown != NULL, 0) ? text_at(f->shown) : sym_string(p, f->name);
+}
+
+bool sym_has_shown(const struct partition *p)
+{
+	return atomic_load_explicit(&shared(p)->has_shown, memory_order_relaxed);
+}
+
+const struct sym_function *sym_function(const struct partition *p, uint32_t id)
+{
+	return segvec_at(&shared(p)->vec[SYM_FUNCTION], id);
+}
+
+const struct sym_mapping *sym_mapping(const struct partition *p, uint32_t id)
+{
+	return segvec_at(&shared(p)->vec[SYM_MAPPING], id);
+}
+
+const struct sym_location *sym_location(const struct partition *p, uint32_t id)
+{
+	if (__builtin_expect(p->derived != NULL, 0))
+		return derived_location(p->derived, id);
+	return segvec_at(&p->vec[SYM_LOCATION], id);
+}
+
+struct sym_node sym_node(const struct partition *p, uint32_t id)
+{
+	struct stack_node n;
+
+	if (__builtin_expect(p->derived != NULL, 0))
+		return derived_node(p->derived, id);
+	n = stack_node_at(partition_nodes(p), id);
+	return (struct sym_node){ n.parent, n.tag ? (n.tag >> 1) - 1 : SYM_NONE };
+}
+
+bool sym_node_recursive(const struct partition *p, uint32_t id)
+{
+	if (__builtin_expect(p->derived != NULL, 0))
+		return derived_node_recursive(p->derived, id);
+	return stack_node_at(partition_nodes(p), id).tag & 1;
+}
+
+struct sym_node sym_node_marked(const struct partition *p, uint32_t id, bool *recursive)
+{
+	struct stack_node n;
+
+	if (__builtin_expect(p->derived != NULL, 0)) {
+		*recursive = derived_node_recursive(p->derived, id);
+		return derived_node(p->derived, id);
+	}
+	n = stack_node_at(partition_nodes(p), id);
+	*recursive = n.tag & 1;
+	return (struct sym_node){ n.parent, n.tag ? (n.tag >> 1) - 1 : SYM_NONE };
+}
+
+struct sym_label_set sym_label_set(const struct partition *p, uint32_t id)
+{
+	return *(const struct sym_label_set *)segvec_at(&shared(p)->vec[SYM_LABEL_SET], id);
+}
+
+const struct sym_header *sym_header(const struct partition *p, uint32_t id)
+{
+	if (__builtin_expect(p->derived != NULL, 0))
+		return derived_header(p->derived, id);
+	return &((const struct header_item *)segvec_at(&p->vec[SYM_HEADER], id))->h;
+}
+
+uint32_t sym_header_typeset(const struct partition *p, uint32_t header)
+{
+	return ((const struct header_item *)segvec_at(&p->vec[SYM_HEADER], header))->typeset;
+}
+
+uint32_t sym_typeset_header(const struct partition *p, uint32_t header)
+{
+	struct partition *w = (struct partition *)(uintptr_t)p; /* its lock only */
+	uint32_t found;
+
+	mutex_lock(&w->types_lock);
+	found = p->typeset_header[sym_header_typeset(p, header)];
+	mutex_unlock(&w->types_lock);
+	return found;
+}
+
+bool sym_exists(const struct partition *p, enum sym_kind kind, uint32_t id)
+{
+	if (p->derived && (kind == SYM_NODE || kind == SYM_LOCATION || kind == SYM_HEADER))
+		return id < derived_n(p->derived, kind);
+	return segvec_has(&shared(p)->vec[kind], id);
+}
+
+bool sym_key_eq(const void *ctx, const void *key, uint32_t id)
+{
+	return str_eq(sym_string(ctx, id), *(const struct str *)key);
+}
+
+bool sym_has_label_key(const struct partition *p, struct str key)
+{
+	struct partition *w = (struct partition *)(uintptr_t)shared(p); /* its lock only */
+	bool found;
+
+	mutex_lock(&w->keys_lock);
+	found = map_find(&w->keys, hash_bytes(key.ptr, key.len, 0), sym_key_eq, w, &key) != MAP_NONE;
+	mutex_unlock(&w->keys_lock);
+	return found;
+}
+
+void sym_label_value(const struct partition *p, uint32_t label_set, struct str key, struct buf *out)
+{
+	struct sym_label_set set = sym_label_set(p, label_set);
+
+	for (uint32_t i = 0; i < set.n; i++) {
+		if (!str_eq(sym_string(p, set.v[i].key), key))
+			continue;
+		if (set.v[i].str)
+			buf_add_str(out, sym_string(p, set.v[i].str));
+		else if (set.v[i].num || set.v[i].num_unit)
+			buf_add_i64(out, set.v[i].num);
+		return;
+	}
+}

@@ -1,0 +1,100 @@
+#include "web/api/first_series.h"
+
+#include <stdlib.h>
+
+#define KEPT_MIN 1024u /* in between, beside twice the limit */
+
+void first_series_init(struct first_series *f, uint64_t limit, size_t bytes_max)
+{
+	/* One that cannot be reached is none. */
+	*f = (struct first_series){ .limit = limit < UINT32_MAX ? limit : 0 };
+	map_init(&f->map);
+	arena_init(&f->texts, bytes_max);
+}
+
+void first_series_release(struct first_series *f)
+{
+	map_release(&f->map);
+	arena_release(&f->texts);
+	free(f->v);
+}
+
+bool first_series_wants(const struct first_series *f, struct labels labels)
+{
+	return !f->is_over || labels_cmp(labels, f->last) < 0;
+}
+
+static bool is_same(const void *ctx, const void *key, uint32_t id)
+{
+	return labels_eq(*(const struct labels *)key, ((const struct first_series *)ctx)->v[id]);
+}
+
+static int cmp_labels(const void *a, const void *b)
+{
+	return labels_cmp(*(const struct labels *)a, *(const struct labels *)b);
+}
+
+static enum err_code keep(
+	struct first_series *f, uint32_t at, struct labels labels, uint64_t hash, struct err *err)
+{
+	struct labels copy = labels_dup(&f->texts, labels);
+
+	if (labels.n && !copy.v)
+		return arena_fail(&f->texts, "a list of series", err);
+	if (!map_add(&f->map, hash, at))
+		return err_set(err, ERR_NOMEM, "series: out of memory");
+	f->v[at] = copy;
+	return ERR_OK;
+}
+
+/* Sorts. One more than the limit stays: it says that there were more. */
+static enum err_code cut(struct first_series *f, struct err *err)
+{
+	struct arena before = f->texts;
+	enum err_code rc = ERR_OK;
+
+	if (f->n)
+		qsort(f->v, f->n, sizeof(*f->v), cmp_labels);
+	if (!f->limit || f->n <= f->limit)
+		return ERR_OK;
+	arena_init(&f->texts, before.budget_bytes);
+	map_release(&f->map);
+	map_init(&f->map);
+	f->n = f->limit + 1;
+	for (uint32_t i = 0; i < f->n && !rc; i++)
+		rc = keep(f, i, f->v[i], labels_hash(f->v[i]), err);
+	arena_release(&before);
+	if (rc)
+		return rc;
+	f->last = f->v[f->limit];
+	f->is_over = true;
+	return ERR_OK;
+}
+
+enum err_code first_series_add(struct first_series *f, struct labels labels, struct err *err)
+{
+	uint64_t hash = labels_hash(labels);
+	size_t cap = f->cap ? f->cap * 2 : 64;
+	struct labels *grown;
+	enum err_code rc;
+
+	if (!first_series_wants(f, labels) || map_find(&f->map, hash, is_same, f, &labels) != MAP_NONE)
+		return ERR_OK;
+	if (f->limit && f->n >= 2 * f->limit + KEPT_MIN && (rc = cut(f, err)))
+		return rc;
+	if (f->n == f->cap) {
+		if (!(grown = realloc(f->v, cap * sizeof(*grown))))
+			return err_set(err, ERR_NOMEM, "series: out of memory");
+		f->v = grown;
+		f->cap = cap;
+	}
+	if ((rc = keep(f, (uint32_t)f->n, labels, hash, err)))
+		return rc;
+	f->n++;
+	return ERR_OK;
+}
+
+enum err_code first_series_end(struct first_series *f, struct err *err)
+{
+	return cut(f, err);
+}

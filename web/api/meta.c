@@ -1,0 +1,288 @@
+/*
+ * Names: series, labels, their values, profile types; for completion and for Prometheus's clients.
+ */
+#include "web/api/first_series.h"
+#include "web/api/label_counts.h"
+#include "web/api/view.h"
+#include "web/router/handlers.h"
+
+/* name NULL: names of labels, else the values of this one. m has n matchers. */
+static enum err_code ask(struct view *v, const struct str *name, const struct matcher *m, size_t n,
+	struct strings *to, struct err *err)
+{
+	struct arena *a = &v->in->arena;
+	struct str *found;
+	size_t found_n = 0;
+	enum err_code rc;
+
+	if (name)
+		rc = db_label_values(v->q, *name, m, n, v->limit, a, &found, &found_n, err);
+	else
+		rc = db_label_names(v->q, m, n, v->limit, a, &found, &found_n, err);
+	if (rc || to->n)
+		return rc ? rc : strings_add(to, a, found, found_n, err);
+	*to = (struct strings){ found, found_n, found_n }; /* the first list as it is */
+	return ERR_OK;
+}
+
+static enum err_code collect(
+	struct view *v, const struct str *name, struct strings *to, struct err *err)
+{
+	struct type_pattern pattern;
+	struct matcher *m;
+	size_t n;
+	enum err_code rc;
+
+	if (!v->matches_n)
+		return ask(v, name, NULL, 0, to, err);
+	for (size_t i = 0; i < v->matches_n; i++) {
+		if ((rc = view_resolve(v, &v->matches[i]->root->selector, &m, &n, &pattern, err)))
+			return rc;
+		if ((rc = ask(v, name, m, n, to, err)))
+			return rc;
+	}
+	strings_unique(to);
+	return ERR_OK;
+}
+
+/* ctx: as name of collect. */
+static enum err_code write_strings(struct view *v, struct http_out *out, void *ctx, struct err *err)
+{
+	struct strings s = { 0 };
+	enum err_code rc = collect(v, ctx, &s, err);
+
+	if (!rc)
+		view_strings_write(out, v, &s);
+	return rc;
+}
+
+void api_label_names(struct web *w, struct http_in *in, struct http_out *out)
+{
+	view_answer(w, in, out, NULL, write_strings);
+}
+
+void api_label_values(struct web *w, struct http_in *in, struct http_out *out)
+{
+	struct str prefix = STR("/api/v1/label/"), suffix = STR("/values");
+	struct str name = { in->path.ptr + prefix.len, in->path.len - prefix.len - suffix.len };
+
+	if (label_name_valid(name))
+		view_answer(w, in, out, &name, write_strings);
+	else
+		api_error(out, 400, "bad_data", "invalid label name: \"" STR_FMT "\"", STR_ARG(name));
+}
+
+/* ---- series ---- */
+
+struct finding {
+	struct view *view;
+	struct first_series first;
+	struct type_pattern pattern; /* of the match[] at hand */
+	struct arena scratch; /* types of one */
+};
+
+static bool wants_series(void *ctx, struct labels labels)
+{
+	return first_series_wants(&((struct finding *)ctx)->first, labels);
+}
+
+static enum err_code take_series(void *ctx, const struct db_series *s, struct err *err)
+{
+	struct finding *f = ctx;
+	bool has;
+	enum err_code rc = view_has_type(f->view, s, &f->pattern, &f->scratch, &has, err);
+
+	arena_reset(&f->scratch);
+	return rc || !has ? rc : first_series_add(&f->first, s->labels, err);
+}
+
+static enum err_code find_series(struct finding *f, const struct selector *s, struct err *err)
+{
+	const struct db_visitor visitor = { .wanted = wants_series, .take = take_series, .ctx = f };
+	struct matcher *m;
+	size_t n;
+	enum err_code rc;
+
+	if ((rc = view_resolve(f->view, s, &m, &n, &f->pattern, err)))
+		return rc;
+	return db_visit_series(f->view->q, DB_PROFILES | DB_NUMBERS, m, n, &visitor, err);
+}
+
+static void print_series(struct http_out *out, const struct view *v, const struct first_series *f)
+{
+	struct json j;
+
+	api_begin(out, &j);
+	json_array(&j);
+	for (size_t i = 0; i < f->n && (!v->limit || i < v->limit); i++)
+		api_labels(&j, f->v[i]);
+	json_array_end(&j);
+	view_end(&j, v, f->n);
+}
+
+static enum err_code write_series(struct view *v, struct http_out *out, void *ctx, struct err *err)
+{
+	struct finding f = { .view = v };
+	enum err_code rc = ERR_OK;
+
+	(void)ctx;
+	if (!v->matches_n)
+		return err_set(err, ERR_INVALID, "no match[] parameter provided");
+	first_series_init(&f.first, v->limit, v->in->arena.budget_bytes);
+	arena_init(&f.scratch, v->in->arena.budget_bytes);
+	for (size_t i = 0; !rc && i < v->matches_n; i++)
+		rc = find_series(&f, &v->matches[i]->root->selector, err);
+	if (!rc && !(rc = first_series_end(&f.first, err)))
+		print_series(out, v, &f.first);
+	first_series_release(&f.first);
+	arena_release(&f.scratch);
+	return rc;
+}
+
+void api_series(struct web *w, struct http_in *in, struct http_out *out)
+{
+	view_answer(w, in, out, NULL, write_series);
+}
+
+/* ---- counts of labels ---- */
+
+struct counting {
+	struct view *view;
+	struct label_counts counts;
+	struct type_pattern pattern; /* of the match[] at hand */
+	struct arena scratch; /* types of one */
+};
+
+static bool is_not_counted(void *ctx, struct labels labels)
+{
+	return !label_counts_has(&((struct counting *)ctx)->counts, labels);
+}
+
+static enum err_code count_one(void *ctx, const struct db_series *s, struct err *err)
+{
+	struct counting *c = ctx;
+	bool has;
+	enum err_code rc = view_has_type(c->view, s, &c->pattern, &c->scratch, &has, err);
+
+	arena_reset(&c->scratch);
+	return rc || !has ? rc : label_counts_add(&c->counts, s->labels, err);
+}
+
+static enum err_code count_series(struct counting *c, const struct selector *s, struct err *err)
+{
+	const struct db_visitor visitor = { .wanted = is_not_counted, .take = count_one, .ctx = c };
+	struct matcher *m;
+	size_t n;
+	enum err_code rc;
+
+	if ((rc = view_resolve(c->view, s, &m, &n, &c->pattern, err)))
+		return rc;
+	return db_visit_series(c->view->q, DB_PROFILES | DB_NUMBERS, m, n, &visitor, err);
+}
+
+static void print_counts(struct http_out *out, const struct view *v, const struct label_counts *c)
+{
+	struct json j;
+
+	api_begin(out, &j);
+	json_array(&j);
+	for (size_t i = 0; i < c->n && (!v->limit || i < v->limit); i++) {
+		json_object(&j);
+		json_key(&j, c->label.len ? "value" : "name");
+		json_str(&j, c->v[i].text);
+		if (!c->label.len) {
+			json_key(&j, "values");
+			json_u64(&j, c->v[i].values);
+		}
+		json_key(&j, "series");
+		json_u64(&j, c->v[i].series);
+		json_object_end(&j);
+	}
+	json_array_end(&j);
+	view_end(&j, v, c->n);
+}
+
+static enum err_code write_counts(struct view *v, struct http_out *out, void *ctx, struct err *err)
+{
+	const struct selector all = { 0 };
+	struct counting c = { .view = v };
+	enum err_code rc = ERR_OK;
+
+	label_counts_init(&c.counts, *(const struct str *)ctx, v->in->arena.budget_bytes);
+	arena_init(&c.scratch, v->in->arena.budget_bytes);
+	if (!v->matches_n)
+		rc = count_series(&c, &all, err);
+	for (size_t i = 0; !rc && i < v->matches_n; i++)
+		rc = count_series(&c, &v->matches[i]->root->selector, err);
+	if (!rc) {
+		label_counts_end(&c.counts);
+		print_counts(out, v, &c.counts);
+	}
+	label_counts_release(&c.counts);
+	arena_release(&c.scratch);
+	return rc;
+}
+
+void api_label_counts(struct web *w, struct http_in *in, struct http_out *out)
+{
+	struct str label = http_param(in, "label");
+
+	if (!label.len || label_name_valid(label))
+		view_answer(w, in, out, &label, write_counts);
+	else
+		api_error(out, 400, "bad_data", "invalid label name: \"" STR_FMT "\"", STR_ARG(label));
+}
+
+/* ---- profile types ---- */
+
+static void write_type(struct json *j, const struct profile_type *t)
+{
+	const struct {
+		const char *key;
+		struct str value;
+	} fields[] = {
+		{ "name", t->name },
+		{ "sample_type", t->sample_type },
+		{ "sample_unit", t->sample_unit },
+		{ "period_type", t->period_type },
+		{ "period_unit", t->period_unit },
+	};
+	struct buf text = { 0 };
+
+	profile_type_print(&text, t);
+	json_object(j);
+	json_key(j, "type");
+	json_str(j, buf_str(&text));
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+		json_key(j, fields[i].key);
+		json_str(j, fields[i].value);
+	}
+	json_key(j, "delta");
+	json_bool(j, t->delta);
+	json_object_end(j);
+	buf_release(&text);
+}
+
+static enum err_code write_types(struct view *v, struct http_out *out, void *ctx, struct err *err)
+{
+	struct profile_type *types;
+	struct json j;
+	size_t n;
+	enum err_code rc = db_profile_types(v->q, &v->in->arena, &types, &n, err);
+
+	(void)ctx;
+	if (rc)
+		return rc;
+	api_begin(out, &j);
+	json_array(&j);
+	for (size_t i = 0; i < n && (!v->limit || i < v->limit); i++)
+		write_type(&j, &types[i]);
+	json_array_end(&j);
+	view_end(&j, v, n);
+	return ERR_OK;
+}
+
+void api_profile_types(struct web *w, struct http_in *in, struct http_out *out)
+{
+	view_answer(w, in, out, NULL, write_types);
+}

@@ -1,0 +1,261 @@
+/*
+ * Names that editors complete: functions of the stored code, and what each name is of.
+ *
+ * Functions are read from the symbols of the jobs that match; no stacks are loaded and no rows are
+ * read, so an answer may name functions of a job's other series, as values of sample labels do.
+ */
+#include <stdlib.h>
+#include <strings.h>
+
+#include "web/api/view.h"
+#include "web/router/handlers.h"
+
+#define LIST_MIN 1024u
+
+/* ---- functions ---- */
+
+/* With a limit never more than some twice of it are kept in between: those that sort first. */
+struct completion {
+	struct view *view;
+	struct str prefix, substring;
+	struct strings found;
+	struct str last; /* names behind it are over the limit, and one such is known */
+	bool *seen; /* partitions by index: each is looked at once */
+	uint32_t seen_n;
+};
+
+/* ASCII case does not count: nobody remembers whether it is ServeHTTP or ServeHttp. */
+static bool contains(struct str s, struct str what)
+{
+	/* In ASCII a letter's case is one bit; most places fail at it. */
+	for (size_t i = 0; i + what.len <= s.len; i++)
+		if (!((s.ptr[i] ^ what.ptr[0]) & ~0x20) && !strncasecmp(s.ptr + i, what.ptr, what.len))
+			return true;
+	return false;
+}
+
+static bool is_asked_for(const struct completion *c, struct str name)
+{
+	return name.len > 0 && str_has_prefix(name, c->prefix) &&
+		(!c->substring.len || contains(name, c->substring));
+}
+
+/* One more than the limit stays: it says that there were more. */
+static void cut(struct completion *c)
+{
+	uint64_t limit = c->view->limit;
+
+	strings_unique(&c->found);
+	if (limit && c->found.n > 0 && c->found.n - 1 > limit)
+		c->found.n = limit + 1;
+	if (limit && c->found.n > 0 && c->found.n - 1 == limit)
+		c->last = c->found.v[limit];
+}
+
+static enum err_code add_function(struct completion *c, struct str name, struct err *err)
+{
+	uint64_t limit = c->view->limit;
+	size_t room = limit && limit < SIZE_MAX / 4 ? 2 * limit + LIST_MIN : SIZE_MAX;
+
+	if (c->last.ptr && str_cmp(name, c->last) >= 0)
+		return ERR_OK;
+	if (c->found.n == room)
+		cut(c);
+	return strings_add(&c->found, &c->view->in->arena, &name, 1, err);
+}
+
+/* Many functions share a name (one per file and line); each name is looked at once. */
+static enum err_code add_functions(struct completion *c, const struct partition *p, struct err *err)
+{
+	uint32_t n = sym_functions_n(p), strings = sym_strings_n(p);
+	const struct sym_function *f;
+	enum err_code rc = ERR_OK;
+	bool *seen = calloc((size_t)strings + 1, sizeof(*seen));
+
+	if (!seen)
+		return err_set(err, ERR_NOMEM, "functions: out of memory");
+	for (uint32_t i = 0; i < n && !rc; i++) {
+		if (!sym_exists(p, SYM_FUNCTION, i))
+			continue;
+		f = sym_function(p, i);
+		if (!f->shown && f->name < strings) {
+			if (seen[f->name])
+				continue;
+			seen[f->name] = true;
+		}
+		if (is_asked_for(c, sym_function_name(p, f)))
+			rc = add_function(c, sym_function_name(p, f), err);
+	}
+	free(seen);
+	return rc;
+}
+
+static enum err_code note_partition(
+	struct completion *c, const struct partition *p, bool *is_new, struct err *err)
+{
+	uint32_t at = partition_index(p);
+	bool *grown;
+
+	if (at >= c->seen_n) {
+		if (!(grown = arena_array(&c->view->in->arena, bool, (size_t)at * 2 + 64)))
+			return arena_fail(&c->view->in->arena, "functions", err);
+		if (c->seen_n)
+			memcpy(grown, c->seen, c->seen_n * sizeof(*grown));
+		c->seen = grown;
+		c->seen_n = at * 2 + 64;
+	}
+	*is_new = !c->seen[at];
+	return ERR_OK;
+}
+
+static enum err_code complete_match(struct completion *c, const struct selector *s, struct err *err)
+{
+	struct type_pattern pattern;
+	struct db_series *series;
+	struct matcher *m;
+	size_t m_n, n;
+	bool is_new = false, has = false;
+	enum err_code rc;
+
+	if ((rc = view_resolve(c->view, s, &m, &m_n, &pattern, err)) ||
+		(rc = db_select_kinds(
+			 c->view->q, DB_PROFILES, m, m_n, &c->view->in->arena, &series, &n, err)))
+		return rc;
+	for (size_t i = 0; i < n && !rc; i++) {
+		if ((rc = note_partition(c, series[i].partition, &is_new, err)) || !is_new ||
+			(rc = view_has_type(c->view, &series[i], &pattern, &c->view->in->arena, &has, err)) ||
+			!has)
+			continue;
+		c->seen[partition_index(series[i].partition)] = true;
+		rc = add_functions(c, series[i].partition, err);
+	}
+	return rc;
+}
+
+static enum err_code write_functions(
+	struct view *v, struct http_out *out, void *ctx, struct err *err)
+{
+	const struct selector all = { 0 };
+	struct completion c = { .view = v,
+		.prefix = http_param(v->in, "prefix"),
+		.substring = http_param(v->in, "substring") };
+	enum err_code rc = v->matches_n ? ERR_OK : complete_match(&c, &all, err);
+
+	(void)ctx;
+	for (size_t i = 0; i < v->matches_n && !rc; i++)
+		rc = complete_match(&c, &v->matches[i]->root->selector, err);
+	if (rc)
+		return rc;
+	cut(&c);
+	view_strings_write(out, v, &c.found);
+	return ERR_OK;
+}
+
+void api_functions(struct web *w, struct http_in *in, struct http_out *out)
+{
+	view_answer(w, in, out, NULL, write_functions);
+}
+
+/* ---- metadata ---- */
+
+static int by_name(const void *a, const void *b)
+{
+	return str_cmp(((const struct profile_type *)a)->name, ((const struct profile_type *)b)->name);
+}
+
+/* Prometheus's three fields, and which of the profile's types it is. */
+static void write_entry(struct json *j, const struct profile_type *t)
+{
+	struct buf text = { 0 };
+
+	json_object(j);
+	json_key(j, "type");
+	json_cstr(j, t->delta ? "counter" : "gauge");
+	json_key(j, "unit");
+	json_str(j, t->sample_unit);
+	buf_printf(&text, STR_FMT " of " STR_FMT " profiles, %s", STR_ARG(t->sample_type),
+		STR_ARG(t->name), t->delta ? "counted over each scrape" : "the level at each scrape");
+	json_key(j, "help");
+	json_str(j, buf_str(&text));
+	buf_clear(&text);
+	profile_type_print(&text, t);
+	json_key(j, "profile_type");
+	json_str(j, buf_str(&text));
+	json_object_end(j);
+	buf_release(&text);
+}
+
+/* Types of one name, what the name alone means first: a client that looks at one looks at that. */
+static void write_metric(struct json *j, struct str key, const struct profile_type *types, size_t n,
+	const struct type_pattern *p, uint64_t limit)
+{
+	size_t first = type_default_known(types, n) ? type_default(types, n, STR("")) : 0;
+	uint64_t written = 0;
+
+	json_key_str(j, key);
+	json_array(j);
+	for (size_t i = 0; i <= n; i++) {
+		size_t at = i ? i - 1 : first;
+
+		if ((i && at == first) || (limit && written == limit) ||
+			(p->parts > 1 && !type_pattern_match(p, &types[at])))
+			continue;
+		write_entry(j, &types[at]);
+		written++;
+	}
+	json_array_end(j);
+}
+
+struct metadata {
+	uint64_t limit, limit_per_metric;
+	struct str metric; /* empty: all */
+	struct type_pattern pattern; /* of metric */
+};
+
+static void write_metrics(
+	struct json *j, const struct metadata *m, struct profile_type *types, size_t n)
+{
+	uint64_t written = 0;
+	size_t end;
+
+	if (n)
+		qsort(types, n, sizeof(*types), by_name);
+	json_object(j);
+	for (size_t i = 0; i < n && (!m->limit || written < m->limit); i = end) {
+		for (end = i + 1; end < n && str_eq(types[end].name, types[i].name); end++)
+			;
+		if (m->metric.len && !str_eq(types[i].name, m->metric) &&
+			!(m->pattern.parts && str_eq(types[i].name, m->pattern.name)))
+			continue;
+		write_metric(j, m->metric.len ? m->metric : types[i].name, types + i, end - i, &m->pattern,
+			m->limit_per_metric);
+		written++;
+	}
+	json_object_end(j);
+}
+
+static enum err_code write_metadata(
+	struct view *v, struct http_out *out, void *ctx, struct err *err)
+{
+	struct metadata m = { .limit = v->limit, .metric = http_param(v->in, "metric") };
+	struct profile_type *types;
+	struct json j;
+	size_t n;
+	enum err_code rc;
+
+	(void)ctx;
+	if (m.metric.len && !type_pattern_parse(m.metric, &m.pattern))
+		m.pattern = (struct type_pattern){ 0 };
+	if ((rc = api_uint(v->in, "limit_per_metric", &m.limit_per_metric, err)) ||
+		(rc = db_profile_types(v->q, &v->in->arena, &types, &n, err)))
+		return rc;
+	api_begin(out, &j);
+	write_metrics(&j, &m, types, n);
+	view_end(&j, v, 0);
+	return ERR_OK;
+}
+
+void api_metadata(struct web *w, struct http_in *in, struct http_out *out)
+{
+	view_answer(w, in, out, NULL, write_metadata);
+}

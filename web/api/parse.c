@@ -1,0 +1,335 @@
+/*
+ * Queries as text and as trees. parse_query answers in the shape of Prometheus's: the same node
+ * types and fields. What the language has beyond PromQL is told by further fields (position,
+ * valueTypes, and of calls modifier and labels) and one further node, frameMatchers.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "promql/syntax/check.h"
+#include "promql/syntax/functions.h"
+#include "web/http/envelope.h"
+#include "web/router/handlers.h"
+
+static void write_node(struct json *j, const struct expr *e);
+
+static void write_names(struct json *j, const char *key, struct name_list l)
+{
+	json_key(j, key);
+	json_array(j);
+	for (size_t i = 0; i < l.n; i++)
+		json_str(j, l.v[i]);
+	json_array_end(j);
+}
+
+/* As Go's FormatFloat(v, 'f', -1, 64): the shortest that reads back, without an exponent. */
+static void write_number(struct json *j, double v)
+{
+	char text[512];
+	int digits = 0;
+
+	if (isnan(v) || isinf(v)) {
+		json_cstr(j, isnan(v) ? "NaN" : v > 0 ? "+Inf" : "-Inf");
+		return;
+	}
+	do
+		snprintf(text, sizeof(text), "%.*f", digits, v);
+	while (strtod(text, NULL) != v && digits++ < 400);
+	json_cstr(j, text);
+}
+
+static void write_matchers(struct json *j, const struct selector *s)
+{
+	static const char *const ops[] = {
+		[MATCH_EQ] = "=", [MATCH_NE] = "!=", [MATCH_RE] = "=~", [MATCH_NRE] = "!~"
+	};
+
+	json_key(j, "matchers");
+	json_array(j);
+	for (size_t i = 0; i <= s->matchers_n; i++) {
+		bool is_name = i == s->matchers_n;
+		const struct matcher *m = is_name ? NULL : &s->matchers[i];
+
+		if (is_name && !s->name.len)
+			break;
+		json_object(j);
+		json_key(j, "name");
+		json_str(j, is_name ? STR(LABEL_NAME) : m->name);
+		json_key(j, "value");
+		json_str(j, is_name ? s->name : m->value);
+		json_key(j, "type");
+		json_cstr(j, is_name ? "=" : ops[m->op]);
+		json_object_end(j);
+	}
+	json_array_end(j);
+}
+
+static void write_selector(struct json *j, const struct selector *s)
+{
+	json_key(j, "name");
+	json_str(j, s->name);
+	if (s->window_ns) {
+		json_key(j, "range");
+		json_i64(j, s->window_ns / NS_PER_MS);
+	}
+	json_key(j, "offset");
+	json_i64(j, s->offset_ns / NS_PER_MS);
+	write_matchers(j, s);
+	json_key(j, "timestamp");
+	if (s->at == AT_TIME)
+		json_i64(j, s->at_ns / NS_PER_MS);
+	else
+		json_null(j);
+	json_key(j, "startOrEnd");
+	if (s->at == AT_START || s->at == AT_END)
+		json_cstr(j, s->at == AT_START ? "start" : "end");
+	else
+		json_null(j);
+}
+
+/* ---- calls ---- */
+
+/* Prometheus's names of types; several that are accepted stand with a bar between. */
+static void write_types(struct json *j, unsigned types, bool is_window)
+{
+	static const struct {
+		unsigned type;
+		const char *name;
+	} names[] = {
+		{ VALUE_SCALAR, "scalar" },
+		{ VALUE_STRING, "string" },
+		{ VALUE_COSTS, "vector" },
+		{ VALUE_PROFILES, "profiles" },
+		{ VALUE_TABLE, "table" },
+		{ VALUE_FRAMES, "frames" },
+	};
+	struct buf text = { 0 };
+
+	if (is_window) {
+		json_cstr(j, "matrix");
+		return;
+	}
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (types & names[i].type)
+			buf_printf(&text, "%s%s", text.len ? "|" : "", names[i].name);
+	json_str(j, buf_str(&text));
+	buf_release(&text);
+}
+
+static void write_function(struct json *j, const struct function *f)
+{
+	unsigned slots = f->args_max < FUNCTION_ARGS ? f->args_max : FUNCTION_ARGS;
+
+	json_key(j, "func");
+	json_object(j);
+	json_key(j, "name");
+	json_cstr(j, f->name);
+	json_key(j, "argTypes");
+	json_array(j);
+	for (unsigned i = 0; i < slots && f->args[i]; i++)
+		write_types(j, f->args[i], f->args[i] & ARG_WINDOW);
+	json_array_end(j);
+	/* How many arguments may be left out; -1: any number may follow. */
+	json_key(j, "variadic");
+	json_i64(j, f->args_max > FUNCTION_ARGS ? -1 : (int64_t)(f->args_max - f->args_min));
+	json_key(j, "returnType");
+	write_types(j, f->result, false);
+	json_object_end(j);
+}
+
+static void write_aggregation(struct json *j, const struct call *c)
+{
+	json_key(j, "op");
+	json_str(j, c->name);
+	json_key(j, "expr");
+	write_node(j, c->args[c->args_n - 1]);
+	json_key(j, "param");
+	if (c->args_n > 1)
+		write_node(j, c->args[0]);
+	else
+		json_null(j);
+	write_names(j, "grouping", c->labels);
+	json_key(j, "without");
+	json_bool(j, c->grouping == GROUPING_WITHOUT);
+}
+
+static void write_call(struct json *j, const struct call *c)
+{
+	static const char *const modifiers[] = { [GROUPING_BY] = "by",
+		[GROUPING_WITHOUT] = "without",
+		[GROUPING_ON] = "on",
+		[GROUPING_IGNORING] = "ignoring" };
+
+	write_function(j, c->fn);
+	json_key(j, "args");
+	json_array(j);
+	for (size_t i = 0; i < c->args_n; i++)
+		write_node(j, c->args[i]);
+	json_array_end(j);
+	if (c->grouping == GROUPING_NONE)
+		return;
+	json_key(j, "modifier");
+	json_cstr(j, modifiers[c->grouping]);
+	write_names(j, "labels", c->labels);
+}
+
+/* ---- operators ---- */
+
+static void write_binary(struct json *j, const struct binary *b)
+{
+	static const char *const cards[] = { [CARD_ONE_TO_ONE] = "one-to-one",
+		[CARD_GROUP_LEFT] = "many-to-one",
+		[CARD_GROUP_RIGHT] = "one-to-many" };
+
+	json_key(j, "op");
+	json_cstr(j, binary_op_name(b->op));
+	json_key(j, "lhs");
+	write_node(j, b->lhs);
+	json_key(j, "rhs");
+	write_node(j, b->rhs);
+	json_key(j, "matching");
+	if (b->lhs->types == VALUE_SCALAR || b->rhs->types == VALUE_SCALAR) {
+		json_null(j);
+	} else {
+		json_object(j);
+		json_key(j, "card");
+		json_cstr(j, binary_op_is_set(b->op) ? "many-to-many" : cards[b->card]);
+		write_names(j, "labels", b->labels);
+		json_key(j, "on");
+		json_bool(j, b->matching == GROUPING_ON);
+		write_names(j, "include", b->include);
+		json_object_end(j);
+	}
+	json_key(j, "bool");
+	json_bool(j, b->returns_bool);
+}
+
+/* ---- nodes ---- */
+
+static const char *node_type(const struct expr *e)
+{
+	switch (e->kind) {
+	case EXPR_NUMBER:
+		return "numberLiteral";
+	case EXPR_STRING:
+		return "stringLiteral";
+	case EXPR_SELECTOR:
+		return e->types == VALUE_FRAMES ? "frameMatchers" :
+			e->selector.window_ns != 0  ? "matrixSelector" :
+										  "vectorSelector";
+	case EXPR_UNARY:
+		return "unaryExpr";
+	case EXPR_BINARY:
+		return "binaryExpr";
+	case EXPR_CALL:
+		/* merge() groups as an aggregation does, and has no other form in Prometheus. */
+		return e->call.fn->flags & FUNCTION_AGGREGATION || e->call.fn->id == FN_MERGE ?
+			"aggregation" :
+			"call";
+	case EXPR_PAREN:
+		return "parenExpr";
+	}
+	return "";
+}
+
+static void write_fields(struct json *j, const struct expr *e)
+{
+	switch (e->kind) {
+	case EXPR_NUMBER:
+		json_key(j, "val");
+		write_number(j, e->number);
+		break;
+	case EXPR_STRING:
+		json_key(j, "val");
+		json_str(j, e->string);
+		break;
+	case EXPR_SELECTOR:
+		if (e->types == VALUE_FRAMES)
+			write_matchers(j, &e->selector);
+		else
+			write_selector(j, &e->selector);
+		break;
+	case EXPR_UNARY:
+		json_key(j, "op");
+		json_cstr(j, e->unary.negative ? "-" : "+");
+		json_key(j, "expr");
+		write_node(j, e->unary.arg);
+		break;
+	case EXPR_BINARY:
+		write_binary(j, &e->binary);
+		break;
+	case EXPR_CALL:
+		if (!strcmp(node_type(e), "aggregation"))
+			write_aggregation(j, &e->call);
+		else
+			write_call(j, &e->call);
+		break;
+	case EXPR_PAREN:
+		json_key(j, "expr");
+		write_node(j, e->paren);
+		break;
+	}
+}
+
+static void write_node(struct json *j, const struct expr *e)
+{
+	json_object(j);
+	json_key(j, "type");
+	json_cstr(j, node_type(e));
+	write_fields(j, e);
+	json_key(j, "valueTypes");
+	write_types(j, e->types, false);
+	json_key(j, "position");
+	json_object(j);
+	json_key(j, "start");
+	json_u64(j, e->at.start);
+	json_key(j, "end");
+	json_u64(j, e->at.end);
+	json_object_end(j);
+	json_object_end(j);
+}
+
+/* ---- handlers ---- */
+
+static void answer(struct http_in *in, struct http_out *out,
+	void (*write)(struct json *j, const struct expr *root))
+{
+	struct parsed *parsed = NULL;
+	struct json j;
+	struct err err;
+	enum err_code rc = parse_query(&in->arena, http_param(in, "query"), &parsed, NULL, &err);
+
+	if (!rc)
+		rc = check_query(parsed, NULL, &err);
+	if (rc) {
+		api_fail(out, rc, &err);
+	} else {
+		api_begin(out, &j);
+		write(&j, parsed->root);
+		api_end(&j, NULL, 0, NULL, 0);
+	}
+	parsed_release(parsed);
+}
+
+void api_parse_query(struct web *w, struct http_in *in, struct http_out *out)
+{
+	(void)w;
+	answer(in, out, write_node);
+}
+
+static void write_text(struct json *j, const struct expr *root)
+{
+	struct buf text = { 0 };
+
+	expr_print_pretty(&text, root);
+	json_str(j, buf_str(&text));
+	buf_release(&text);
+}
+
+void api_format_query(struct web *w, struct http_in *in, struct http_out *out)
+{
+	(void)w;
+	answer(in, out, write_text);
+}

@@ -1,0 +1,159 @@
+/*
+ * Profile a target now. The request waits until the profile is stored and says what query shows it,
+ * or is answered with the profile itself.
+ *
+ * Behind --web.enable-admin-api: it costs the target what a CPU profile costs, and stores data.
+ */
+#include <inttypes.h>
+
+#include "base/clock.h"
+#include "promql/syntax/names.h"
+#include "promql/syntax/parse.h"
+#include "scrape/manager.h"
+#include "web/http/envelope.h"
+#include "web/router/handlers.h"
+
+#define ORDERS_MAX 16u /* at once: each holds a worker for as long as it takes */
+
+static bool enter(struct web *w)
+{
+	bool entered;
+
+	mutex_lock(&w->lock);
+	entered = w->orders < ORDERS_MAX && !w->closing;
+	w->orders += entered;
+	mutex_unlock(&w->lock);
+	return entered;
+}
+
+static void leave(struct web *w)
+{
+	mutex_lock(&w->lock);
+	w->orders--;
+	mutex_unlock(&w->lock);
+}
+
+/* A selector's name is that of a profile, or `cpu` and `heap` as in queries. */
+static enum err_code read_matchers(
+	struct arena *a, const struct selector *s, struct profile_order *o, struct err *err)
+{
+	struct matcher *m = arena_array(a, struct matcher, s->matchers_n + 1);
+	struct type_pattern pattern;
+	struct str name = s->name;
+
+	if (!m)
+		return arena_fail(a, "matchers", err);
+	for (size_t i = 0; i < s->matchers_n; i++)
+		m[o->matchers_n++] = s->matchers[i];
+	if (name.len && type_pattern_parse(name, &pattern))
+		name = pattern.name;
+	if (name.len)
+		m[o->matchers_n++] = (struct matcher){ .op = MATCH_EQ,
+			.name = STR(LABEL_NAME), .value = name };
+	o->matchers = m;
+	return ERR_OK;
+}
+
+static enum err_code read_order(
+	struct http_in *in, struct profile_order *o, struct parsed **match, struct err *err)
+{
+	struct str seconds = http_param(in, "seconds"), text = http_param(in, "match[]");
+	enum err_code rc;
+
+	*o = (struct profile_order){
+		.pool = http_param(in, "scrapePool"),
+		.url = http_param(in, "scrapeUrl"),
+		.wants_profile = str_is(http_param(in, "format"), "pprof"),
+	};
+	if (!o->wants_profile && http_param(in, "format").len &&
+		!str_is(http_param(in, "format"), "json"))
+		return err_set(err, ERR_INVALID, "invalid parameter \"format\": json or pprof");
+	if (seconds.len && (!str_to_i64(seconds, &o->seconds) || o->seconds < 1))
+		return err_set(err, ERR_INVALID, "invalid parameter \"seconds\": a number from 1 to %d",
+			PROFILE_ORDER_SECONDS_MAX);
+	if (!text.len)
+		return ERR_OK;
+	if ((rc = parse_selector(&in->arena, text, match, NULL, err)))
+		return err_wrap(err, rc, "invalid parameter \"match[]\"");
+	return read_matchers(&in->arena, &(*match)->root->selector, o, err);
+}
+
+/* ---- the answer ---- */
+
+/* The end of the profile in whole milliseconds, not before it: a query there sees it. */
+static int64_t shown_ms(const struct ordered_profile *p)
+{
+	return (p->ts_ns + NS_PER_MS - 1) / NS_PER_MS;
+}
+
+static void write_query(struct json *j, const struct ordered_profile *p)
+{
+	struct buf text = { 0 };
+
+	labels_print(&text, p->labels);
+	buf_printf(&text, " @ %" PRId64 ".%03d", shown_ms(p) / 1000, (int)(shown_ms(p) % 1000));
+	json_str(j, buf_str(&text));
+	if (buf_failed(&text))
+		j->out->failed = true;
+	buf_release(&text);
+}
+
+static void write_profile(struct http_out *out, const struct ordered_profile *p)
+{
+	struct json j;
+
+	api_begin(out, &j);
+	json_object(&j);
+	json_key(&j, "labels");
+	api_labels(&j, p->labels);
+	json_key(&j, "scrapeUrl");
+	json_str(&j, p->url);
+	json_key(&j, "time");
+	json_double(&j, (double)shown_ms(p) / 1000);
+	json_key(&j, "samples");
+	json_u64(&j, p->samples);
+	json_key(&j, "bytes");
+	json_u64(&j, p->bytes);
+	json_key(&j, "query");
+	write_query(&j, p);
+	json_object_end(&j);
+	api_end(&j, NULL, 0, NULL, 0);
+}
+
+static void send_profile(struct http_out *out, const struct ordered_profile *p)
+{
+	buf_add_str(&out->body, p->profile);
+	out->content_type = "application/octet-stream";
+	out->encoded = true;
+	http_add_header(out, "Content-Disposition", STR("attachment; filename=\"profile.pb.gz\""));
+}
+
+static void answer(struct web *w, struct http_in *in, struct http_out *out)
+{
+	struct parsed *match = NULL;
+	struct ordered_profile p;
+	struct profile_order o;
+	struct err err;
+	enum err_code rc = read_order(in, &o, &match, &err);
+
+	if (!rc)
+		rc = scrape_manager_profile(w->o.manager, &o, &in->canceled, &in->arena, &p, &err);
+	if (rc)
+		api_fail(out, rc, &err);
+	else if (o.wants_profile)
+		send_profile(out, &p);
+	else
+		write_profile(out, &p);
+	parsed_release(match);
+}
+
+void api_targets_profile(struct web *w, struct http_in *in, struct http_out *out)
+{
+	if (!enter(w)) {
+		api_error(out, 503, "unavailable",
+			"%u targets are profiled for others now: try again later", ORDERS_MAX);
+		return;
+	}
+	answer(w, in, out);
+	leave(w);
+}

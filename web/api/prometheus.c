@@ -1,0 +1,289 @@
+/*
+ * What Prometheus's clients ask of every Prometheus: exemplars, which profiles have none, and the
+ * numeric series for another Prometheus to scrape.
+ */
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/quote.h"
+#include "promql/syntax/check.h"
+#include "scrape/config/config.h"
+#include "tsdb/columns/number_chunk.h"
+#include "web/api/view.h"
+#include "web/render/notices.h"
+#include "web/router/handlers.h"
+
+/* ---- exemplars ---- */
+
+/*
+ * The query is looked at, so that whoever sends a wrong one knows. Times are not: Grafana asks with
+ * milliseconds, to see whether there is such an endpoint.
+ */
+void api_query_exemplars(struct web *w, struct http_in *in, struct http_out *out)
+{
+	struct parsed *parsed = NULL;
+	struct json j;
+	struct err err;
+	enum err_code rc = parse_query(&in->arena, http_param(in, "query"), &parsed, NULL, &err);
+
+	(void)w;
+	if (!rc)
+		rc = check_query(parsed, NULL, &err);
+	parsed_release(parsed);
+	if (rc) {
+		api_fail(out, rc, &err);
+		return;
+	}
+	api_begin(out, &j);
+	json_array(&j);
+	json_array_end(&j);
+	api_end(&j, NULL, 0, NULL, 0);
+}
+
+/* ---- federation ---- */
+
+struct federated {
+	struct labels labels;
+	int64_t ts_ns;
+	double value;
+};
+
+struct federation {
+	struct view view;
+	struct labels external; /* added where a series has none of that name */
+	struct federated *v;
+	size_t n, cap;
+	int64_t min_ns, max_ns;
+	bool timeless; /* without times: what is gone is then stale at the next scrape */
+};
+
+static enum err_code add_latest(struct federation *f, const struct db_series *s, struct err *err)
+{
+	struct arena *a = &f->view.in->arena;
+	struct federated *grown;
+	int64_t *ts_ns;
+	double *values;
+	enum err_code rc;
+	size_t n;
+
+	if ((rc = db_numbers(f->view.q, s, f->min_ns, f->max_ns, a, &ts_ns, &values, &n, err)))
+		return rc;
+	if (n == 0 || number_is_stale(values[n - 1]))
+		return ERR_OK;
+	if (f->n == f->cap) {
+		f->cap = f->cap ? f->cap * 2 : 64;
+		if (!(grown = arena_array(a, struct federated, f->cap)))
+			return arena_fail(a, "federation", err);
+		if (f->n)
+			memcpy(grown, f->v, f->n * sizeof(*grown));
+		f->v = grown;
+	}
+	f->v[f->n++] = (struct federated){ s->labels, ts_ns[n - 1], values[n - 1] };
+	return ERR_OK;
+}
+
+static enum err_code select_numbers(struct federation *f, const struct selector *s, struct err *err)
+{
+	struct type_pattern pattern;
+	struct db_series *series;
+	struct matcher *m;
+	size_t m_n, n;
+	enum err_code rc;
+
+	if ((rc = view_resolve(&f->view, s, &m, &m_n, &pattern, err)) ||
+		(rc = db_select_kinds(f->view.q, DB_NUMBERS, m, m_n, &f->view.in->arena, &series, &n, err)))
+		return rc;
+	for (size_t i = 0; i < n && !rc; i++)
+		rc = add_latest(f, &series[i], err);
+	return rc;
+}
+
+static int by_name_then_labels(const void *a, const void *b)
+{
+	const struct federated *l = a, *r = b;
+	int order = str_cmp(
+		labels_get(l->labels, STR(LABEL_NAME)), labels_get(r->labels, STR(LABEL_NAME)));
+
+	return order ? order : labels_cmp(l->labels, r->labels);
+}
+
+/* The text format escapes these three and nothing else. */
+static void add_label(struct buf *out, struct str name, struct str value, bool first)
+{
+	buf_add_char(out, first ? '{' : ',');
+	buf_add_str(out, name);
+	buf_add_cstr(out, "=\"");
+	for (size_t i = 0; i < value.len; i++) {
+		char c = value.ptr[i];
+
+		if (c == '\\' || c == '"')
+			buf_add_char(out, '\\');
+		if (c == '\n')
+			buf_add_cstr(out, "\\n");
+		else
+			buf_add_char(out, c);
+	}
+	buf_add_char(out, '"');
+}
+
+static bool has_label(struct labels ls, struct str name)
+{
+	for (size_t i = 0; i < ls.n; i++)
+		if (str_eq(ls.v[i].name, name))
+			return true;
+	return false;
+}
+
+static void add_line(struct buf *out, const struct federation *f, const struct federated *s)
+{
+	bool first = true;
+
+	buf_add_str(out, labels_get(s->labels, STR(LABEL_NAME)));
+	for (size_t i = 0; i < s->labels.n; i++) {
+		if (str_is(s->labels.v[i].name, LABEL_NAME))
+			continue;
+		add_label(out, s->labels.v[i].name, s->labels.v[i].value, first);
+		first = false;
+	}
+	for (size_t i = 0; i < f->external.n; i++) {
+		if (has_label(s->labels, f->external.v[i].name))
+			continue;
+		add_label(out, f->external.v[i].name, f->external.v[i].value, first);
+		first = false;
+	}
+	/* Empty, so that honor_labels keeps whoever scrapes this from putting its own instead. */
+	if (!has_label(s->labels, STR("instance")) && !has_label(f->external, STR("instance"))) {
+		add_label(out, STR("instance"), STR(""), first);
+		first = false;
+	}
+	buf_add_cstr(out, first ? " " : "} ");
+	buf_add_double(out, s->value);
+	if (!f->timeless) {
+		buf_add_char(out, ' ');
+		buf_add_i64(out, s->ts_ns / NS_PER_MS);
+	}
+	buf_add_char(out, '\n');
+}
+
+static void print(struct buf *out, struct federation *f)
+{
+	struct str name = STR(""), last = STR("");
+
+	if (f->n)
+		qsort(f->v, f->n, sizeof(*f->v), by_name_then_labels);
+	for (size_t i = 0; i < f->n; i++) {
+		if (i && labels_eq(f->v[i - 1].labels, f->v[i].labels))
+			continue; /* by two match[] */
+		name = labels_get(f->v[i].labels, STR(LABEL_NAME));
+		if (!name.len)
+			continue;
+		if (!str_eq(name, last))
+			buf_printf(out, "# TYPE " STR_FMT " untyped\n", STR_ARG(name));
+		last = name;
+		add_line(out, f, &f->v[i]);
+	}
+}
+
+static enum err_code select_named(struct federation *f, struct str name, struct err *err)
+{
+	struct db_series *series;
+	struct matcher m;
+	enum err_code rc;
+	size_t n = 0;
+
+	if ((rc = matcher_init(&m, MATCH_EQ, STR(LABEL_NAME), name, err)))
+		return rc;
+	rc = db_select_kinds(f->view.q, DB_NUMBERS, &m, 1, &f->view.in->arena, &series, &n, err);
+	for (size_t i = 0; !rc && i < n; i++)
+		rc = add_latest(f, &series[i], err);
+	matcher_release(&m);
+	return rc;
+}
+
+/* What rules record as numbers, by name. A rule that has its turn once an hour is no older then. */
+static enum err_code select_recorded(
+	struct federation *f, const struct rule_set *set, int64_t lookback_ns, struct err *err)
+{
+	enum err_code rc = ERR_OK;
+
+	for (size_t i = 0; i < set->groups_n; i++) {
+		f->min_ns = f->max_ns - lookback_ns - set->groups[i].interval_ns;
+		for (size_t k = 0; k < set->groups[i].rules_n && !rc; k++)
+			if (set->groups[i].rules[k].kind == RULE_RECORD_COSTS)
+				rc = select_named(f, set->groups[i].rules[k].name, err);
+	}
+	return rc;
+}
+
+static enum err_code select_matched(struct federation *f, struct err *err)
+{
+	enum err_code rc = ERR_OK;
+
+	for (size_t i = 0; i < f->view.matches_n && !rc; i++)
+		rc = select_numbers(f, &f->view.matches[i]->root->selector, err);
+	return rc;
+}
+
+/* Without rules nothing is recorded. */
+static enum err_code answer_recorded(
+	struct federation *f, struct web *w, struct http_in *in, struct err *err)
+{
+	struct rule_manager *rules = w->o.rules ? w->o.rules(w->o.ctx) : NULL;
+	struct rules_snapshot s;
+	enum err_code rc;
+
+	if (!rules)
+		return ERR_OK;
+	if ((rc = rule_manager_snapshot(rules, &in->arena, &s, err)))
+		return rc;
+	if (!s.set)
+		return ERR_OK;
+	for (size_t i = 0; i < s.set->groups_n; i++)
+		if (f->min_ns > f->max_ns - w->o.lookback_ns - s.set->groups[i].interval_ns)
+			f->min_ns = f->max_ns - w->o.lookback_ns - s.set->groups[i].interval_ns;
+	rc = view_open_at(&f->view, w, in, f->min_ns, f->max_ns, err);
+	if (!rc)
+		rc = select_recorded(f, s.set, w->o.lookback_ns, err);
+	rules_snapshot_release(&s);
+	return rc;
+}
+
+static void answer_numbers(struct web *w, struct http_in *in, struct http_out *out, bool recorded)
+{
+	struct federation f = { .max_ns = clock_now_ns(), .timeless = recorded };
+	struct config *config = w->o.config ? w->o.config(w->o.ctx) : NULL;
+	struct notices notices;
+	struct err err;
+	enum err_code rc;
+
+	f.min_ns = f.max_ns - w->o.lookback_ns;
+	if (config)
+		f.external = config->global.external_labels;
+	if (recorded)
+		rc = answer_recorded(&f, w, in, &err);
+	else if (!(rc = view_open_at(&f.view, w, in, f.min_ns, f.max_ns, &err)))
+		rc = select_matched(&f, &err);
+	if (!rc && f.view.q) {
+		notices = notices_of_querier(f.view.q);
+		if (!(rc = notices_add_header(&notices, &in->arena, out, &err)))
+			rc = notices_print(&notices, "# ", &in->arena, &out->body, &err);
+	}
+	if (rc) {
+		http_text(out, api_status(rc, NULL), "%s", err.msg);
+	} else {
+		out->content_type = "text/plain; version=0.0.4; charset=utf-8";
+		print(&out->body, &f);
+	}
+	view_close(&f.view);
+	config_unref(config);
+}
+
+void handle_federate(struct web *w, struct http_in *in, struct http_out *out)
+{
+	answer_numbers(w, in, out, false);
+}
+
+void handle_recorded(struct web *w, struct http_in *in, struct http_out *out)
+{
+	answer_numbers(w, in, out, true);
+}

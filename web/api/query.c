@@ -1,0 +1,356 @@
+/*
+ * Queries. What is asked is read from the parameters, evaluated, and written in the format wished.
+ *
+ * `go tool pprof URL` shows the text of an error only where it comes as text/plain with X-Go-Pprof;
+ * so every format but JSON answers its errors that way.
+ */
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/gzip/gzip.h"
+#include "base/quote.h"
+#include "web/api/times.h"
+#include "web/http/envelope.h"
+#include "web/render/notices.h"
+#include "web/render/render.h"
+#include "web/router/handlers.h"
+
+#define GZIP_LEVEL 6
+
+static enum err_code write_json(
+	struct http_out *out, const struct result *r, const struct render_options *o, struct err *err)
+{
+	struct json j;
+	enum err_code rc;
+
+	api_begin(out, &j);
+	rc = render_json(&j, r, o, err);
+	if (!rc)
+		api_end(&j, r->warnings, r->warnings_n, r->infos, r->infos_n);
+	return rc;
+}
+
+static enum err_code write_pprof(
+	struct http_out *out, const struct result *r, const struct render_options *o, struct err *err)
+{
+	const struct notices notices = notices_of(r);
+	struct buf raw = { 0 };
+	struct pprof scrape;
+	enum err_code rc;
+
+	if (r->type != RESULT_SCRAPE)
+		return render_pprof_gz(r, o, &out->body, err);
+	scrape = *r->scrape;
+	if (!(rc = notices_add_comments(&notices, o->arena, &scrape, err)) &&
+		!(rc = pprof_encode(&scrape, &raw, err)))
+		rc = gzip_compress(buf_str(&raw), GZIP_LEVEL, &out->body, err);
+	buf_release(&raw);
+	return rc;
+}
+
+static enum err_code write_pgo(
+	struct http_out *out, const struct result *r, const struct render_options *o, struct err *err)
+{
+	return render_pgo_gz(r, o, &out->body, err);
+}
+
+static enum err_code write_speedscope(
+	struct http_out *out, const struct result *r, const struct render_options *o, struct err *err)
+{
+	return render_speedscope(r, o, &out->body, err);
+}
+
+static enum err_code write_folded(
+	struct http_out *out, const struct result *r, const struct render_options *o, struct err *err)
+{
+	return render_folded(r, o, &out->body, err);
+}
+
+static enum err_code write_text(
+	struct http_out *out, const struct result *r, const struct render_options *o, struct err *err)
+{
+	return render_text(r, o, &out->body, err);
+}
+
+struct format {
+	const char *name, *content_type;
+	const char *disposition; /* NULL: to be looked at, not saved */
+	bool encoded, sample_labels;
+	enum err_code (*write)(struct http_out *out, const struct result *r,
+		const struct render_options *o, struct err *err);
+};
+
+/* clang-format off */
+static const struct format formats[] = {
+	{ "json", "application/json", NULL, false, false, write_json },
+	{ "pprof", "application/octet-stream", "attachment; filename=\"profile.pb.gz\"", true, true,
+		write_pprof },
+	{ "pgo", "application/octet-stream", "attachment; filename=\"default.pgo\"", true, false,
+		write_pgo },
+	{ "folded", "text/plain; charset=utf-8", NULL, false, false, write_folded },
+	{ "speedscope", "application/json", "attachment; filename=\"profile.speedscope.json\"",
+		false, false, write_speedscope },
+	{ "text", "text/plain; charset=utf-8", NULL, false, true, write_text },
+};
+/* clang-format on */
+#define FORMATS_N (sizeof(formats) / sizeof(formats[0]))
+
+static const struct format *find_format(const struct http_in *in, struct err *err)
+{
+	struct str name = http_param(in, "format");
+	struct buf known = { 0 };
+
+	if (!name.len)
+		return &formats[0];
+	for (size_t i = 0; i < FORMATS_N; i++)
+		if (str_is(name, formats[i].name))
+			return &formats[i];
+	for (size_t i = 0; i < FORMATS_N; i++)
+		buf_printf(&known, "%s%s", i ? ", " : "", formats[i].name);
+	err_set(err, ERR_INVALID, "unknown format %s; known are " STR_FMT, QUOTED(name),
+		STR_ARG(buf_str(&known)));
+	buf_release(&known);
+	return NULL;
+}
+
+static void fail(
+	struct http_out *out, const struct format *f, enum err_code rc, const struct err *err)
+{
+	struct buf text = { 0 };
+
+	if (http_is_streaming(out)) {
+		out->failed = true;
+		return;
+	}
+	if (!f || f == &formats[0]) {
+		api_fail(out, rc, err);
+		return;
+	}
+	buf_add_printable(&text, str_of(err->msg)); /* it may name a type or a unit of others */
+	http_text(out, api_status(rc, NULL), STR_FMT, STR_ARG(buf_str(&text)));
+	http_add_header(out, "X-Go-Pprof", STR("1"));
+	buf_release(&text);
+}
+
+/* ---- what is asked ---- */
+
+enum err_code api_read_query(const struct http_in *in, struct query_options *q, struct err *err)
+{
+	q->text = http_param(in, "query");
+	if (!q->text.len)
+		return err_set(err, ERR_INVALID, "invalid parameter \"query\": it is missing");
+	return api_duration(in, "timeout", &q->timeout_ns, NULL, err);
+}
+
+static enum err_code read_files(const struct http_in *in, struct render_options *r, struct err *err)
+{
+	struct str files = http_param(in, "files");
+
+	if (files.len && !str_is(files, "true") && !str_is(files, "false"))
+		return err_set(
+			err, ERR_INVALID, "invalid parameter \"files\": it is \"true\", \"false\" or left out");
+	r->files = str_is(files, "true");
+	return ERR_OK;
+}
+
+static enum err_code read_common(
+	const struct http_in *in, struct query_options *q, struct render_options *r, struct err *err)
+{
+	uint64_t limit = 0, nodes = 0;
+	enum err_code rc = api_read_query(in, q, err);
+
+	if (rc || (rc = api_uint(in, "limit", &limit, err)) ||
+		(rc = api_uint(in, "max_nodes", &nodes, err)))
+		return rc;
+	q->limit = limit;
+	r->max_nodes = nodes;
+	r->rows_max = limit;
+	return read_files(in, r, err);
+}
+
+static enum err_code check_order(int64_t start_ns, int64_t end_ns, struct err *err)
+{
+	if (end_ns < start_ns)
+		return err_set(err, ERR_INVALID,
+			"invalid parameter \"end\": end timestamp must not be before start time");
+	return ERR_OK;
+}
+
+enum err_code api_read_instant(const struct http_in *in, struct query_options *q, struct err *err)
+{
+	bool has_time, has_start, has_end;
+	enum err_code rc;
+
+	q->t_ns = clock_now_ns();
+	if ((rc = api_time(in, "time", &q->t_ns, &has_time, err)))
+		return rc;
+	if ((rc = api_time(in, "start", &q->start_ns, &has_start, err)))
+		return rc;
+	if ((rc = api_time(in, "end", &q->end_ns, &has_end, err)))
+		return rc;
+	if (!has_start && !has_end)
+		return ERR_OK;
+	if (!has_start || !has_end)
+		return err_set(err, ERR_INVALID, "start and end are given together or not at all");
+	if (has_time)
+		return err_set(err, ERR_INVALID, "either time, or start and end");
+	q->has_span = true;
+	q->t_ns = q->end_ns;
+	return check_order(q->start_ns, q->end_ns, err);
+}
+
+enum err_code api_read_range(const struct http_in *in, struct query_options *q, struct err *err)
+{
+	static const char *const names[] = { "start", "end", "step" };
+	enum err_code rc;
+
+	for (size_t i = 0; i < 3; i++)
+		if (!http_param(in, names[i]).len)
+			return err_set(err, ERR_INVALID, "invalid parameter \"%s\": it is missing", names[i]);
+	if ((rc = api_time(in, "start", &q->start_ns, NULL, err)))
+		return rc;
+	if ((rc = api_time(in, "end", &q->end_ns, NULL, err)))
+		return rc;
+	if ((rc = check_order(q->start_ns, q->end_ns, err)))
+		return rc;
+	if ((rc = api_duration(in, "step", &q->step_ns, NULL, err)))
+		return rc;
+	if (q->step_ns <= 0)
+		return err_set(err, ERR_INVALID,
+			"invalid parameter \"step\": zero or negative query "
+			"resolution step widths are not accepted. Try a positive integer");
+	if ((q->end_ns - q->start_ns) / q->step_ns > ENGINE_POINTS_MAX)
+		return err_set(err, ERR_INVALID,
+			"exceeded maximum resolution of 11,000 points per "
+			"timeseries. Try decreasing the query resolution (?step=XX)");
+	q->t_ns = q->end_ns;
+	return ERR_OK;
+}
+
+/* types=all: a scrape with all its sample types, which only pprof can hold. */
+static enum err_code read_types(
+	const struct http_in *in, const struct format *f, struct query_options *q, struct err *err)
+{
+	struct str types = http_param(in, "types");
+
+	if (!types.len)
+		return ERR_OK;
+	if (!str_is(types, "all"))
+		return err_set(err, ERR_INVALID, "invalid parameter \"types\": it is \"all\" or left out");
+	if (f->write != write_pprof || q->step_ns || q->has_span)
+		return err_set(err, ERR_INVALID, "types=all is for format=pprof of a query at one time");
+	q->whole_scrape = true;
+	return ERR_OK;
+}
+
+/*
+ * profiles=totals: numbers in the place of profiles and tables, for a client that knows nothing
+ * else, as Grafana's Prometheus data source does: a result type that is not Prometheus's would make
+ * its panel show an error. It says who it is, so it need not ask.
+ */
+static enum err_code read_profiles(const struct http_in *in, const struct format *f,
+	struct query_options *q, struct render_options *r, struct err *err)
+{
+	struct str profiles = http_param(in, "profiles");
+	bool totals = !profiles.len && str_has_prefix(in->user_agent, STR("Grafana/"));
+
+	if (profiles.len && !str_is(profiles, "totals") && !str_is(profiles, "flame"))
+		return err_set(err, ERR_INVALID,
+			"invalid parameter \"profiles\": it is \"totals\", \"flame\" or left out");
+	if (f->write != write_json)
+		return ERR_OK;
+	q->totals = r->numbers_only = totals || str_is(profiles, "totals");
+	return ERR_OK;
+}
+
+/* ---- answers ---- */
+
+struct answering {
+	struct http_in *in;
+	struct http_out *out;
+};
+
+/* The body is what is being written, in every format. */
+static enum err_code flush(void *ctx, struct buf *body, struct err *err)
+{
+	struct answering *x = ctx;
+
+	(void)body;
+	return http_flush(x->in, x->out, err);
+}
+
+static void answer(struct web *w, struct http_in *in, struct http_out *out, const struct format *f,
+	struct query_options *qo, struct render_options *ro)
+{
+	struct answering x = { in, out };
+	struct query *q = NULL;
+	struct notices notices;
+	size_t headers_n;
+	struct err err;
+	enum err_code rc;
+
+	qo->keep_sample_labels = f->sample_labels;
+	qo->rows_only = f->write == write_json;
+	rc = query_run_cancelable(w->o.engine, qo, &in->canceled, &q, &err);
+	if (rc) {
+		fail(out, f, rc, &err);
+		return;
+	}
+	/* Reading ends before the first piece is sent, so all there is to say is known by now. */
+	notices = notices_of(query_result(q));
+	rc = notices_add_header(&notices, &in->arena, out, &err);
+	headers_n = out->headers_n;
+	if (rc)
+		goto out;
+	ro->arena = query_arena(q);
+	ro->flush = flush;
+	ro->flush_ctx = &x;
+	ro->canceled = query_stop_flag(q);
+	out->content_type = f->content_type;
+	out->encoded = f->encoded;
+	if (f->disposition)
+		http_add_header(out, "Content-Disposition", str_of(f->disposition));
+	rc = f->write(out, query_result(q), ro, &err);
+	if (rc == ERR_CANCELED)
+		rc = query_stopped(q, "rendering", &err);
+out:
+	query_close(q);
+	if (!rc)
+		return;
+	if (!http_is_streaming(out))
+		out->headers_n = headers_n;
+	fail(out, f, rc, &err);
+}
+
+static void handle(struct web *w, struct http_in *in, struct http_out *out,
+	enum err_code (*read_times)(const struct http_in *in, struct query_options *q, struct err *err))
+{
+	struct query_options q = { 0 };
+	struct render_options r = { 0 };
+	struct err err = { 0 };
+	const struct format *f = find_format(in, &err);
+	enum err_code rc = f ? ERR_OK : ERR_INVALID;
+
+	if (!rc)
+		rc = read_common(in, &q, &r, &err);
+	if (!rc)
+		rc = read_times(in, &q, &err);
+	if (!rc)
+		rc = read_types(in, f, &q, &err);
+	if (!rc)
+		rc = read_profiles(in, f, &q, &r, &err);
+	if (rc)
+		fail(out, f, rc, &err);
+	else
+		answer(w, in, out, f, &q, &r);
+}
+
+void api_query(struct web *w, struct http_in *in, struct http_out *out)
+{
+	handle(w, in, out, api_read_instant);
+}
+
+void api_query_range(struct web *w, struct http_in *in, struct http_out *out)
+{
+	handle(w, in, out, api_read_range);
+}

@@ -1,0 +1,463 @@
+/* Rules, alerts and where they go, as Prometheus answers them. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/map.h"
+#include "base/quote.h"
+#include "web/api/view.h"
+#include "web/router/handlers.h"
+
+/* ---- values ---- */
+
+/* Go's %e with as few digits as read back the same. */
+static void add_value(struct json *j, double v)
+{
+	char text[64];
+	int digits = 0;
+
+	json_key(j, "value");
+	if (!isfinite(v)) {
+		json_cstr(j, isnan(v) ? "NaN" : v > 0 ? "+Inf" : "-Inf");
+		return;
+	}
+	do
+		snprintf(text, sizeof(text), "%.*e", digits, v);
+	while (strtod(text, NULL) != v && ++digits < 17);
+	json_cstr(j, text);
+}
+
+/* 0: never, which is Go's zero time. */
+static void add_time(struct json *j, const char *key, int64_t ns)
+{
+	struct buf text = { 0 };
+
+	if (ns)
+		time_print_rfc3339(&text, ns);
+	else
+		buf_add_cstr(&text, "0001-01-01T00:00:00Z");
+	json_key(j, key);
+	json_str(j, buf_str(&text));
+	if (buf_failed(&text))
+		j->out->failed = true;
+	buf_release(&text);
+}
+
+static void add_seconds(struct json *j, const char *key, int64_t ns)
+{
+	json_key(j, key);
+	json_double(j, (double)ns / 1e9);
+}
+
+static void add_text(struct json *j, const char *key, struct str v)
+{
+	json_key(j, key);
+	json_str(j, v);
+}
+
+static void add_texts(struct json *j, const char *key, const struct rule_text *v, size_t n)
+{
+	json_key(j, key);
+	json_object(j);
+	for (size_t i = 0; i < n; i++) {
+		json_key_str(j, v[i].name);
+		json_str(j, v[i].text);
+	}
+	json_object_end(j);
+}
+
+static const char *phase_name(enum alert_phase p)
+{
+	return p == ALERT_FIRING ? "firing" : p == ALERT_PENDING ? "pending" : "inactive";
+}
+
+static void add_alert(struct json *j, const struct alert_info *a)
+{
+	json_object(j);
+	json_key(j, "labels");
+	api_labels(j, a->labels);
+	json_key(j, "annotations");
+	api_labels(j, a->annotations);
+	add_text(j, "state", str_of(phase_name(a->phase)));
+	if (a->active_at_ns)
+		add_time(j, "activeAt", a->active_at_ns);
+	if (a->keep_firing_since_ns)
+		add_time(j, "keepFiringSince", a->keep_firing_since_ns);
+	add_value(j, a->value);
+	json_object_end(j);
+}
+
+/* ---- rules ---- */
+
+struct asked {
+	const struct http_in *in;
+	bool alerts, records; /* kinds of rules */
+	bool without_alerts;
+	struct view matches; /* match[] alone */
+	uint64_t group_limit; /* 0: none */
+	struct str from; /* the token of the first group; empty: the first that there is */
+};
+
+/* Where there are values of the parameter, one of them must be it. */
+static bool wanted(const struct http_in *in, const char *name, struct str value)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < in->params_n; i++) {
+		if (!str_is(in->params[i].name, name))
+			continue;
+		if (str_eq(in->params[i].value, value))
+			return true;
+		any = true;
+	}
+	return !any;
+}
+
+/* As they stand in the file, templates not expanded; a rule has no __name__. */
+static struct str label_of(const struct rule *r, struct str name)
+{
+	for (size_t i = 0; i < r->labels_n; i++)
+		if (str_eq(r->labels[i].name, name))
+			return r->labels[i].text;
+	return STR("");
+}
+
+static bool labels_match(const struct selector *s, const struct rule *r)
+{
+	bool all = s->name.len == 0;
+
+	for (size_t i = 0; i < s->matchers_n && all; i++)
+		all = matcher_test(&s->matchers[i], label_of(r, s->matchers[i].name));
+	return all;
+}
+
+static bool matched(const struct view *v, const struct rule *r)
+{
+	bool any = v->matches_n == 0;
+
+	for (size_t i = 0; i < v->matches_n && !any; i++)
+		any = labels_match(&v->matches[i]->root->selector, r);
+	return any;
+}
+
+static bool rule_wanted(const struct asked *a, const struct rule *r)
+{
+	return (r->kind == RULE_ALERT ? a->alerts : a->records) &&
+		wanted(a->in, "rule_name[]", r->name) && matched(&a->matches, r);
+}
+
+static void add_health(struct json *j, const struct rule_info *r)
+{
+	static const char *const names[] = {
+		[RULE_UNKNOWN] = "unknown", [RULE_OK] = "ok", [RULE_ERR] = "err"
+	};
+
+	add_text(j, "health", str_of(names[r->health]));
+	if (r->last_error.len)
+		add_text(j, "lastError", r->last_error);
+	add_seconds(j, "evaluationTime", r->evaluation_ns);
+	add_time(j, "lastEvaluation", r->last_evaluation_ns);
+}
+
+static void add_rule(struct json *j, const struct rule_info *info, const struct asked *a)
+{
+	const struct rule *r = info->rule;
+
+	json_object(j);
+	if (r->kind == RULE_ALERT)
+		add_text(j, "state", str_of(phase_name(info->phase)));
+	add_text(j, "name", r->name);
+	add_text(j, "query", r->expr_pretty);
+	if (r->kind == RULE_ALERT) {
+		add_seconds(j, "duration", r->for_ns);
+		add_seconds(j, "keepFiringFor", r->keep_firing_for_ns);
+	}
+	if (r->kind == RULE_ALERT || r->labels_n)
+		add_texts(j, "labels", r->labels, r->labels_n);
+	if (r->kind == RULE_ALERT) {
+		add_texts(j, "annotations", r->annotations, r->annotations_n);
+		json_key(j, "alerts");
+		json_array(j);
+		for (size_t i = 0; i < info->alerts_n && !a->without_alerts; i++)
+			add_alert(j, &info->alerts[i]);
+		json_array_end(j);
+	} else { /* ours: what is recorded */
+		add_text(j, "records", r->kind == RULE_RECORD_PROFILES ? STR("profiles") : STR("costs"));
+	}
+	add_health(j, info);
+	add_text(j, "type", r->kind == RULE_ALERT ? STR("alerting") : STR("recording"));
+	json_object_end(j);
+}
+
+static void add_group(struct json *j, const struct group_info *info, const struct asked *a)
+{
+	const struct rule_group *g = info->group;
+
+	json_object(j);
+	add_text(j, "name", g->name);
+	add_text(j, "file", g->file);
+	json_key(j, "rules");
+	json_array(j);
+	for (size_t i = 0; i < info->rules_n; i++)
+		if (rule_wanted(a, info->rules[i].rule))
+			add_rule(j, &info->rules[i], a);
+	json_array_end(j);
+	add_seconds(j, "interval", g->interval_ns);
+	add_seconds(j, "queryOffset", g->query_offset_ns);
+	json_key(j, "limit");
+	json_u64(j, g->limit);
+	add_seconds(j, "evaluationTime", info->evaluation_ns);
+	add_time(j, "lastEvaluation", info->last_evaluation_ns);
+	json_key(j, "iterations");
+	json_u64(j, info->iterations);
+	json_key(j, "missedIterations");
+	json_u64(j, info->missed);
+	json_object_end(j);
+}
+
+static bool group_wanted(const struct asked *a, const struct group_info *g)
+{
+	if (!wanted(a->in, "file[]", g->group->file) || !wanted(a->in, "rule_group[]", g->group->name))
+		return false;
+	for (size_t i = 0; i < g->rules_n; i++)
+		if (rule_wanted(a, g->rules[i].rule))
+			return true;
+	return false;
+}
+
+static int by_file_then_name(const void *a, const void *b)
+{
+	const struct rule_group *l = ((const struct group_info *)a)->group,
+							*r = ((const struct group_info *)b)->group;
+	int order = str_cmp(l->file, r->file);
+
+	return order ? order : str_cmp(l->name, r->name);
+}
+
+/* False: the answer is an error. */
+static bool read_page(const struct http_in *in, struct http_out *out, struct asked *a)
+{
+	struct str limit = http_param(in, "group_limit");
+	const char *why = NULL;
+
+	a->from = http_param(in, "group_next_token");
+	if (a->from.len && !limit.len)
+		api_error(out, 400, "bad_data",
+			"invalid parameter \"group_next_token\": group_limit needs to be present in "
+			"order to paginate over the groups");
+	else if (limit.len && !str_to_u64(limit, &a->group_limit))
+		why = "a valid number";
+	else if (limit.len && !a->group_limit)
+		why = "greater than 0";
+	if (why)
+		api_error(out, 400, "bad_data",
+			"invalid parameter \"group_limit\": group_limit needs to be %s", why);
+	return !why && (limit.len || !a->from.len);
+}
+
+/* False: the answer is an error. */
+static bool read_asked(const struct http_in *in, struct http_out *out, struct asked *a)
+{
+	struct str type = http_param(in, "type"), without = http_param(in, "exclude_alerts");
+	static const char *const yes[] = { "1", "t", "T", "TRUE", "true", "True" },
+							 *const no[] = { "0", "f", "F", "FALSE", "false", "False" };
+	bool known = !without.len;
+
+	*a = (struct asked){ .in = in,
+		.alerts = !type.len || str_is(type, "alert"),
+		.records = !type.len || str_is(type, "record") };
+	if (!a->alerts && !a->records) {
+		api_error(out, 400, "bad_data", "invalid parameter \"type\": not supported value %s",
+			QUOTED(type));
+		return false;
+	}
+	for (size_t i = 0; i < sizeof(yes) / sizeof(yes[0]); i++) {
+		a->without_alerts |= str_is(without, yes[i]);
+		known |= str_is(without, yes[i]) || str_is(without, no[i]);
+	}
+	if (!known)
+		api_error(out, 400, "bad_data",
+			"invalid parameter \"exclude_alerts\": %s is not true or false", QUOTED(without));
+	return known;
+}
+
+/* False: the answer is an error. Without rules it is empty. */
+static bool take_snapshot(
+	struct web *w, struct http_in *in, struct http_out *out, struct rules_snapshot *s)
+{
+	struct rule_manager *m = w->o.rules ? w->o.rules(w->o.ctx) : NULL;
+	struct err err;
+	enum err_code rc;
+
+	*s = (struct rules_snapshot){ 0 };
+	if (m && (rc = rule_manager_snapshot(m, &in->arena, s, &err))) {
+		api_fail(out, rc, &err);
+		return false;
+	}
+	if (s->groups_n)
+		qsort(s->groups, s->groups_n, sizeof(*s->groups), by_file_then_name);
+	return true;
+}
+
+static void release_snapshot(struct rules_snapshot *s)
+{
+	if (s->set)
+		rules_snapshot_release(s);
+}
+
+/* What a group is called between pages, whatever comes and goes before it. */
+static void add_token(struct buf *out, const struct rule_group *g)
+{
+	uint64_t file = hash_bytes(g->file.ptr, g->file.len, 0);
+
+	buf_printf(out, "%016" PRIx64, hash_bytes(g->name.ptr, g->name.len, file));
+}
+
+/* The first group of the page; groups_n: there is none such. */
+static size_t page_begin(const struct asked *a, const struct rules_snapshot *s)
+{
+	struct buf token = { 0 };
+	size_t i = 0;
+
+	for (; i < s->groups_n && a->from.len; i++) {
+		buf_clear(&token);
+		add_token(&token, s->groups[i].group);
+		if (str_eq(buf_str(&token), a->from))
+			break;
+	}
+	buf_release(&token);
+	return i;
+}
+
+static void add_page(
+	struct json *j, const struct rules_snapshot *s, size_t i, const struct asked *a)
+{
+	struct buf token = { 0 };
+	uint64_t n = 0;
+
+	json_key(j, "groups");
+	json_array(j);
+	for (; i < s->groups_n; i++) {
+		if (!group_wanted(a, &s->groups[i]))
+			continue;
+		if (a->group_limit && n++ == a->group_limit) {
+			add_token(&token, s->groups[i].group);
+			break;
+		}
+		add_group(j, &s->groups[i], a);
+	}
+	json_array_end(j);
+	if (token.len)
+		add_text(j, "groupNextToken", buf_str(&token));
+	buf_release(&token);
+}
+
+static void answer_rules(struct web *w, struct http_in *in, struct http_out *out, struct asked *a)
+{
+	struct rules_snapshot s;
+	struct json j;
+	size_t first;
+
+	if (!take_snapshot(w, in, out, &s))
+		return;
+	first = page_begin(a, &s);
+	if (a->from.len && first == s.groups_n) {
+		api_error(out, 400, "bad_data",
+			"invalid parameter \"group_next_token\": invalid group_next_token %s. were "
+			"rule groups changed?",
+			QUOTED(a->from));
+		goto out;
+	}
+	api_begin(out, &j);
+	json_object(&j);
+	add_page(&j, &s, first, a);
+	json_object_end(&j);
+	api_end(&j, NULL, 0, NULL, 0);
+out:
+	release_snapshot(&s);
+}
+
+void api_rules(struct web *w, struct http_in *in, struct http_out *out)
+{
+	struct asked a;
+	struct err err;
+	enum err_code rc;
+
+	if (!read_asked(in, out, &a) || !read_page(in, out, &a))
+		return;
+	a.matches.in = in;
+	if ((rc = view_read_matches(&a.matches, &err)))
+		api_fail(out, rc, &err);
+	else
+		answer_rules(w, in, out, &a);
+	view_close(&a.matches);
+}
+
+void api_alerts(struct web *w, struct http_in *in, struct http_out *out)
+{
+	struct rules_snapshot s;
+	struct json j;
+
+	if (!take_snapshot(w, in, out, &s))
+		return;
+	api_begin(out, &j);
+	json_object(&j);
+	json_key(&j, "alerts");
+	json_array(&j);
+	for (size_t i = 0; i < s.groups_n; i++)
+		for (size_t k = 0; k < s.groups[i].rules_n; k++)
+			for (size_t n = 0; n < s.groups[i].rules[k].alerts_n; n++)
+				add_alert(&j, &s.groups[i].rules[k].alerts[n]);
+	json_array_end(&j);
+	json_object_end(&j);
+	api_end(&j, NULL, 0, NULL, 0);
+	release_snapshot(&s);
+}
+
+/* ---- Alertmanagers ---- */
+
+static void add_alertmanagers(
+	struct json *j, const struct alertmanager_info *v, size_t n, bool dropped)
+{
+	json_key(j, dropped ? "droppedAlertmanagers" : "activeAlertmanagers");
+	json_array(j);
+	for (size_t i = 0; i < n; i++) {
+		if (v[i].dropped != dropped)
+			continue;
+		json_object(j);
+		json_key(j, "url");
+		json_str(j, v[i].url);
+		if (!dropped) { /* ours: how it goes */
+			json_key(j, "lastError");
+			json_str(j, v[i].last_error);
+			json_key(j, "sent");
+			json_u64(j, v[i].sent);
+			json_key(j, "failed");
+			json_u64(j, v[i].failed);
+		}
+		json_object_end(j);
+	}
+	json_array_end(j);
+}
+
+void api_alertmanagers(struct web *w, struct http_in *in, struct http_out *out)
+{
+	struct alertmanager_info *v = NULL;
+	struct json j;
+	struct err err;
+	enum err_code rc;
+	size_t n = 0;
+
+	if (w->o.notifier && (rc = notifier_alertmanagers(w->o.notifier, &in->arena, &v, &n, &err))) {
+		api_fail(out, rc, &err);
+		return;
+	}
+	api_begin(out, &j);
+	json_object(&j);
+	add_alertmanagers(&j, v, n, false);
+	add_alertmanagers(&j, v, n, true);
+	json_object_end(&j);
+	api_end(&j, NULL, 0, NULL, 0);
+}

@@ -1,0 +1,240 @@
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/thread.h"
+#include "scrape/config/config.h"
+#include "tsdb/db.h"
+#include "web/http/envelope.h"
+#include "web/router/handlers.h"
+
+#define PATH_BYTES_MAX 4096
+
+static void write_text(struct json *j, const char *key, const char *value)
+{
+	json_key(j, key);
+	json_cstr(j, value);
+}
+
+static void write_count(struct json *j, const char *key, uint64_t value)
+{
+	json_key(j, key);
+	json_u64(j, value);
+}
+
+static void write_time(struct json *j, const char *key, int64_t ns)
+{
+	struct buf text = { 0 };
+
+	time_print_rfc3339(&text, ns);
+	json_key(j, key);
+	json_str(j, buf_str(&text));
+	buf_release(&text);
+}
+
+static void begin(struct http_out *out, struct json *j)
+{
+	api_begin(out, j);
+	json_object(j);
+}
+
+static void end(struct json *j)
+{
+	json_object_end(j);
+	api_end(j, NULL, 0, NULL, 0);
+}
+
+/* The fields are Prometheus's, since its clients read them; this is no Go program built by a user.
+ */
+void api_buildinfo(struct web *w, struct http_in *in, struct http_out *out)
+{
+	struct json j;
+
+	(void)w;
+	(void)in;
+	begin(out, &j);
+	write_text(&j, "version", EPI_VERSION);
+	write_text(&j, "revision", EPI_REVISION);
+	write_text(&j, "branch", "");
+	write_text(&j, "buildUser", "");
+	write_text(&j, "buildDate", "");
+	write_text(&j, "goVersion", "");
+	end(&j);
+}
+
+static void write_flag(struct json *j, const char *key, const struct web *w, const char *name)
+{
+	struct buf text = { 0 };
+
+	for (size_t i = 0; i < w->o.flags_n; i++)
+		if (str_is(str_of(w->o.flags[i].name), name))
+			flag_print_value(&text, &w->o.flags[i]);
+	json_key(j, key);
+	json_str(j, buf_str(&text));
+	buf_release(&text);
+}
+
+void api_runtimeinfo(struct web *w, struct http_in *in, struct http_out *out)
+{
+	char text[PATH_BYTES_MAX];
+	size_t used = 0, max = 0;
+	int64_t at_ns = 0;
+	bool ok = false;
+	struct json j;
+
+	(void)in;
+	w->o.reload_state(w->o.ctx, &ok, &at_ns);
+	begin(out, &j);
+	write_time(&j, "startTime", w->started_ns);
+	write_text(&j, "CWD", getcwd(text, sizeof(text)) ? text : "");
+	write_text(&j, "hostname", gethostname(text, 256) ? "" : text);
+	write_time(&j, "serverTime", clock_now_ns());
+	json_key(&j, "reloadConfigSuccess");
+	json_bool(&j, ok);
+	write_time(&j, "lastConfigTime", at_ns);
+	write_text(&j, "externalURL", w->external_url);
+	write_count(&j, "cores", cpu_count());
+	write_flag(&j, "storageRetention", w, "storage.tsdb.retention.time");
+	if (w->o.engine)
+		engine_memory(w->o.engine, &used, &max);
+	write_count(&j, "queryMemoryBytes", used);
+	write_count(&j, "queryMemoryLimitBytes", max);
+	end(&j);
+}
+
+void api_config(struct web *w, struct http_in *in, struct http_out *out)
+{
+	struct config *c = w->o.config(w->o.ctx);
+	struct buf text = { 0 };
+	struct json j;
+
+	(void)in;
+	if (c)
+		config_print(&text, c);
+	config_unref(c);
+	begin(out, &j);
+	json_key(&j, "yaml");
+	json_str(&j, buf_str(&text));
+	end(&j);
+	buf_release(&text);
+}
+
+void api_flags(struct web *w, struct http_in *in, struct http_out *out)
+{
+	struct json j;
+
+	(void)in;
+	begin(out, &j);
+	for (size_t i = 0; i < w->o.flags_n; i++)
+		write_flag(&j, w->o.flags[i].name, w, w->o.flags[i].name);
+	end(&j);
+}
+
+static const char *state_name(enum db_state s)
+{
+	return s == DB_READY ? "ready" : s == DB_FULL ? "disk full" : "reopening after an error";
+}
+
+static void write_block(struct json *j, const struct db_block_status *b)
+{
+	json_object(j);
+	write_text(j, "ulid", b->ulid);
+	write_count(j, "level", b->level);
+	json_key(j, "minTime");
+	json_i64(j, b->min_ns / NS_PER_MS);
+	json_key(j, "maxTime");
+	json_i64(j, b->max_ns / NS_PER_MS);
+	write_count(j, "numSeries", b->series);
+	write_count(j, "numRows", b->rows);
+	write_count(j, "numSamples", b->samples);
+	write_count(j, "bytes", b->bytes);
+	json_key(j, "raw");
+	json_bool(j, b->raw);
+	json_key(j, "damaged");
+	json_bool(j, b->damaged);
+	json_object_end(j);
+}
+
+static void write_loss(struct json *j, const struct loss *l)
+{
+	struct buf text = { 0 };
+
+	loss_print(l, &text);
+	json_object(j);
+	write_count(j, "number", l->number);
+	write_text(j, "what", loss_name(l->what));
+	json_key(j, "where");
+	json_str(j, l->where);
+	json_key(j, "minTime");
+	json_i64(j, l->min_ns / NS_PER_MS);
+	json_key(j, "maxTime");
+	json_i64(j, l->max_ns / NS_PER_MS);
+	json_key(j, "found");
+	json_i64(j, l->found_ns / NS_PER_MS);
+	write_count(j, "count", l->count);
+	json_key(j, "text");
+	json_str(j, buf_str(&text));
+	json_key(j, "accepted");
+	json_bool(j, l->accepted);
+	json_object_end(j);
+	buf_release(&text);
+}
+
+static void write_losses(struct json *j, const struct loss *v, size_t n)
+{
+	json_key(j, "losses");
+	json_array(j);
+	for (size_t i = 0; i < n; i++)
+		write_loss(j, &v[i]);
+	json_array_end(j);
+}
+
+void api_tsdb(struct web *w, struct http_in *in, struct http_out *out)
+{
+	struct db_block_status *blocks;
+	struct loss *losses;
+	struct db_status s = { 0 };
+	struct err why = { 0 };
+	struct json j;
+	enum db_state state = db_state(w->o.db, &why);
+	enum err_code rc;
+	struct err err;
+	size_t n = 0, losses_n = 0;
+
+	if ((rc = db_list(w->o.db, &in->arena, &blocks, &n, &err)) ||
+		(rc = db_losses(w->o.db, &in->arena, &losses, &losses_n, &err))) {
+		api_fail(out, rc, &err);
+		return;
+	}
+	db_status(w->o.db, &s);
+	begin(out, &j);
+	write_text(&j, "state", state_name(state));
+	if (state != DB_READY)
+		write_text(&j, "reason", why.msg);
+	json_key(&j, "headStats");
+	json_object(&j);
+	write_count(&j, "numSeries", s.series);
+	json_key(&j, "minTime");
+	json_i64(&j, s.min_ns / NS_PER_MS);
+	json_key(&j, "maxTime");
+	json_i64(&j, s.max_ns / NS_PER_MS);
+	json_object_end(&j);
+	write_count(&j, "windows", s.windows);
+	write_count(&j, "numBlocks", s.blocks);
+	write_count(&j, "diskBytes", s.disk_bytes);
+	write_count(&j, "partitions", s.partitions);
+	write_count(&j, "stackNodes", s.nodes);
+	write_count(&j, "strings", s.strings);
+	write_count(&j, "symbolBytes", s.symbol_bytes);
+	write_count(&j, "deltaBytes", s.delta_bytes);
+	write_count(&j, "indexBytes", s.index_bytes);
+	write_count(&j, "rowsAppended", s.rows);
+	write_count(&j, "samplesAppended", s.samples);
+	write_count(&j, "openLosses", s.losses);
+	json_key(&j, "blocks");
+	json_array(&j);
+	for (size_t i = 0; i < n; i++)
+		write_block(&j, &blocks[i]);
+	json_array_end(&j);
+	write_losses(&j, losses, losses_n);
+	end(&j);
+}

@@ -1,0 +1,172 @@
+#include "web/api/view.h"
+
+#include "base/clock.h"
+
+#define DAMAGE_SHOWN 16u
+#define TRUNCATED "results truncated due to limit"
+
+enum err_code view_read_matches(struct view *v, struct err *err)
+{
+	for (size_t i = 0; i < v->in->params_n; i++) {
+		const struct http_param *p = &v->in->params[i];
+		enum err_code rc;
+
+		if (!str_is(p->name, "match[]"))
+			continue;
+		if (v->matches_n == VIEW_MATCHES_MAX)
+			return err_set(err, ERR_INVALID, "more than %u match[] parameters", VIEW_MATCHES_MAX);
+		rc = parse_selector(&v->in->arena, p->value, &v->matches[v->matches_n], NULL, err);
+		if (rc)
+			return err_wrap(err, rc, "invalid parameter \"match[]\"");
+		v->matches_n++;
+	}
+	return ERR_OK;
+}
+
+enum err_code view_open_at(struct view *v, struct web *w, struct http_in *in, int64_t min_ns,
+	int64_t max_ns, struct err *err)
+{
+	enum err_code rc;
+
+	*v = (struct view){ .in = in };
+	if ((rc = api_uint(in, "limit", &v->limit, err)))
+		return rc;
+	if ((rc = view_read_matches(v, err)))
+		return rc;
+	return db_querier_open(w->o.db, min_ns, max_ns, &in->canceled, &v->q, err);
+}
+
+enum err_code view_open(struct view *v, struct web *w, struct http_in *in, struct err *err)
+{
+	int64_t start_ns = -TIME_MAX_NS, end_ns = TIME_MAX_NS;
+	enum err_code rc;
+
+	*v = (struct view){ .in = in };
+	if ((rc = api_time(in, "start", &start_ns, NULL, err)))
+		return rc;
+	if ((rc = api_time(in, "end", &end_ns, NULL, err)))
+		return rc;
+	if (end_ns < start_ns)
+		return err_set(err, ERR_INVALID,
+			"invalid parameter \"end\": end timestamp must not be before start time");
+	return view_open_at(v, w, in, start_ns - 1, end_ns, err);
+}
+
+void view_close(struct view *v)
+{
+	if (v->q)
+		db_querier_close(v->q);
+	for (size_t i = 0; i < v->matches_n; i++)
+		parsed_release(v->matches[i]);
+}
+
+static enum err_code say_how_to_ask_for_less(struct err *err)
+{
+	struct err why = *err;
+
+	return err_set(err, ERR_LIMIT, "%s: ask for less by `limit` or `match[]`", why.msg);
+}
+
+void view_answer(struct web *w, struct http_in *in, struct http_out *out, void *ctx,
+	enum err_code (*write)(struct view *v, struct http_out *out, void *ctx, struct err *err))
+{
+	struct view v;
+	struct err err;
+	enum err_code rc = view_open(&v, w, in, &err);
+
+	if (!rc && (rc = write(&v, out, ctx, &err)) == ERR_LIMIT)
+		rc = say_how_to_ask_for_less(&err);
+	if (rc)
+		api_fail(out, rc, &err);
+	view_close(&v);
+}
+
+/* The matchers of a selector and one on the name; `name` empty: theirs alone. */
+static enum err_code name_matchers(struct view *v, const struct selector *s, struct str name,
+	struct matcher **out, size_t *n, struct err *err)
+{
+	struct matcher *m = arena_array(&v->in->arena, struct matcher, s->matchers_n + 1);
+	size_t k = 0;
+
+	if (!m)
+		return arena_fail(&v->in->arena, "matchers", err);
+	if (name.len)
+		m[k++] = (struct matcher){ .op = MATCH_EQ, .name = STR(LABEL_NAME), .value = name };
+	for (size_t i = 0; i < s->matchers_n; i++)
+		m[k++] = s->matchers[i];
+	*out = m;
+	*n = k;
+	return ERR_OK;
+}
+
+/* The first ends the visit. */
+static enum err_code is_there(void *ctx, const struct db_series *s, struct err *err)
+{
+	(void)ctx;
+	return err_set(
+		err, ERR_EXISTS, STR_FMT " is there", STR_ARG(labels_get(s->labels, STR(LABEL_NAME))));
+}
+
+enum err_code view_resolve(struct view *v, const struct selector *s, struct matcher **m, size_t *n,
+	struct type_pattern *pattern, struct err *err)
+{
+	const struct selector alone = { 0 };
+	const struct db_visitor any = { .take = is_there };
+	enum err_code rc;
+
+	*pattern = (struct type_pattern){ 0 };
+	if (!s->name.len || !type_pattern_parse(s->name, pattern) || str_eq(pattern->name, s->name))
+		return name_matchers(v, s, s->name, m, n, err);
+	if ((rc = name_matchers(v, &alone, s->name, m, n, err)))
+		return rc;
+	rc = db_visit_series(v->q, DB_PROFILES | DB_NUMBERS, *m, *n, &any, err);
+	if (!rc)
+		return name_matchers(v, s, pattern->name, m, n, err);
+	if (rc != ERR_EXISTS)
+		return rc;
+	*pattern = (struct type_pattern){ 0 };
+	return name_matchers(v, s, s->name, m, n, err);
+}
+
+enum err_code view_has_type(struct view *v, const struct db_series *s, const struct type_pattern *p,
+	struct arena *scratch, bool *has, struct err *err)
+{
+	struct profile_type *types;
+	size_t n = 0;
+	enum err_code rc = ERR_OK;
+
+	*has = p->parts <= 1;
+	if (*has || (rc = db_series_types(v->q, s, scratch, &types, &n, err)))
+		return rc;
+	for (size_t i = 0; i < n && !*has; i++)
+		*has = type_pattern_match(p, &types[i]);
+	return ERR_OK;
+}
+
+void view_end(struct json *j, const struct view *v, size_t n)
+{
+	struct str warnings[DAMAGE_SHOWN + 1];
+	size_t total, infos_n, k = 0;
+	const struct str *damage = db_querier_warnings(v->q, &total);
+	const struct str *infos = db_querier_infos(v->q, &infos_n);
+
+	while (k < total && k < DAMAGE_SHOWN) {
+		warnings[k] = damage[k];
+		k++;
+	}
+	if (v->limit && n > v->limit)
+		warnings[k++] = STR(TRUNCATED);
+	api_end(j, warnings, k, infos, infos_n);
+}
+
+void view_strings_write(struct http_out *out, const struct view *v, const struct strings *s)
+{
+	struct json j;
+
+	api_begin(out, &j);
+	json_array(&j);
+	for (size_t i = 0; i < s->n && (!v->limit || i < v->limit); i++)
+		json_str(&j, s->v[i]);
+	json_array_end(&j);
+	view_end(&j, v, s->n);
+}

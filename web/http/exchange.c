@@ -1,0 +1,179 @@
+#include "web/http/exchange.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+/* ---- answers that are sent while they are written ---- */
+
+static void wake_connection(void *ctx)
+{
+	MHD_resume_connection(((struct exchange *)ctx)->connection);
+}
+
+static void sleep_connection(void *ctx)
+{
+	MHD_suspend_connection(((struct exchange *)ctx)->connection);
+}
+
+ssize_t exchange_read_stream(void *ctx, uint64_t at, char *to, size_t max)
+{
+	struct exchange *x = ctx;
+	ssize_t n = stream_read(&x->stream, to, max, sleep_connection);
+
+	(void)at;
+	return n == STREAM_END ? MHD_CONTENT_READER_END_OF_STREAM :
+		n == STREAM_FAILED ? MHD_CONTENT_READER_END_WITH_ERROR :
+							 n;
+}
+
+void exchange_end_stream(struct exchange *x)
+{
+	bool failed = x->out.failed;
+
+	if (!failed)
+		failed = http_flush(&x->in, &x->out, NULL) != ERR_OK;
+	stream_end(&x->stream, failed);
+}
+
+/* ---- the head of a request ---- */
+
+static enum http_method method_of(const char *method)
+{
+	static const struct {
+		const char *name;
+		enum http_method method;
+	} names[] = {
+		{ "GET", HTTP_GET },
+		{ "HEAD", HTTP_HEAD },
+		{ "POST", HTTP_POST },
+		{ "PUT", HTTP_PUT },
+		{ "DELETE", HTTP_DELETE },
+		{ "OPTIONS", HTTP_OPTIONS },
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(method, names[i].name))
+			return names[i].method;
+	return HTTP_OTHER;
+}
+
+static struct str keep(struct http_in *in, struct str s)
+{
+	struct str copy = str_dup(&in->arena, s);
+
+	in->no_memory |= !copy.ptr;
+	return copy;
+}
+
+static struct str header_of(struct exchange *x, const char *name)
+{
+	const char *v = MHD_lookup_connection_value(x->connection, MHD_HEADER_KIND, name);
+
+	return v ? keep(&x->in, str_of(v)) : STR("");
+}
+
+/* On a socket that listens for both kinds, IPv4 clients come as ::ffff:a.b.c.d. */
+static void set_client_v6(struct http_client *c, const struct in6_addr *a)
+{
+	bool mapped = IN6_IS_ADDR_V4MAPPED(a);
+
+	memcpy(c->bytes, a->s6_addr + (mapped ? 12 : 0), mapped ? 4 : 8);
+	c->bytes[8] = mapped ? 4 : 6;
+}
+
+static void remote_of(struct exchange *x)
+{
+	const union MHD_ConnectionInfo *info = MHD_get_connection_info(
+		x->connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+	char host[INET6_ADDRSTRLEN] = "";
+	char *text;
+
+	if (!info || !info->client_addr)
+		return;
+	if (info->client_addr->sa_family == AF_INET) {
+		const struct sockaddr_in *v4 = (const struct sockaddr_in *)info->client_addr;
+
+		memcpy(x->in.client.bytes, &v4->sin_addr, sizeof(v4->sin_addr));
+		x->in.client.bytes[8] = 4;
+		inet_ntop(AF_INET, &v4->sin_addr, host, sizeof(host));
+		text = arena_printf(&x->in.arena, "%s:%u", host, ntohs(v4->sin_port));
+	} else {
+		const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)info->client_addr;
+
+		set_client_v6(&x->in.client, &v6->sin6_addr);
+		inet_ntop(AF_INET6, &v6->sin6_addr, host, sizeof(host));
+		text = arena_printf(&x->in.arena, "[%s]:%u", host, ntohs(v6->sin6_port));
+	}
+	x->in.remote = str_of(text);
+	x->in.no_memory |= !text;
+}
+
+static enum MHD_Result add_argument(void *ctx, enum MHD_ValueKind kind, const char *key,
+	size_t key_len, const char *value, size_t value_len)
+{
+	struct http_in *in = ctx;
+	struct http_param *p;
+
+	(void)kind;
+	if (!in->params &&
+		!(in->params = arena_array(&in->arena, struct http_param, HTTP_PARAMS_MAX))) {
+		in->no_memory = true;
+		return MHD_NO;
+	}
+	if (in->params_n == HTTP_PARAMS_MAX) {
+		in->params_over = true;
+		return MHD_NO;
+	}
+	p = &in->params[in->params_n++];
+	p->name = keep(in, (struct str){ key, key_len });
+	p->value = keep(in, (struct str){ value ? value : "", value_len });
+	return MHD_YES;
+}
+
+struct exchange *exchange_open(
+	struct http_server *s, struct MHD_Connection *connection, const char *url, const char *method)
+{
+	struct exchange *x = calloc(1, sizeof(*x));
+	const union MHD_ConnectionInfo *info;
+
+	if (!x)
+		return NULL;
+	x->server = s;
+	x->connection = connection;
+	x->admission = HTTP_ADMIT_LATER;
+	x->in.body_bytes_max = s->o.body_bytes_max;
+	arena_init(&x->in.arena, HTTP_REQUEST_ARENA_BYTES);
+	stream_init(&x->stream, wake_connection, x);
+	x->out.stream = &x->stream;
+	info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+	x->conn = info ? info->socket_context : NULL;
+	info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+	x->in.tls_session = info ? info->tls_session : NULL;
+	x->in.method = method_of(method);
+	x->in.path = keep(&x->in, str_of(url));
+	x->in.accept_encoding = header_of(x, "Accept-Encoding");
+	x->in.authorization = header_of(x, "Authorization");
+	x->in.content_type = header_of(x, "Content-Type");
+	x->in.content_encoding = header_of(x, "Content-Encoding");
+	x->in.if_none_match = header_of(x, "If-None-Match");
+	x->in.origin = header_of(x, "Origin");
+	x->in.fetch_site = header_of(x, "Sec-Fetch-Site");
+	x->in.host = header_of(x, "Host");
+	x->in.user_agent = header_of(x, "User-Agent");
+	x->in.connect_version = header_of(x, "Connect-Protocol-Version");
+	x->in.connect_timeout_ms = header_of(x, "Connect-Timeout-Ms");
+	remote_of(x);
+	MHD_get_connection_values_n(connection, MHD_GET_ARGUMENT_KIND, add_argument, &x->in);
+	return x;
+}
+
+void exchange_close(struct exchange *x)
+{
+	stream_release(&x->stream);
+	arena_release(&x->in.arena);
+	buf_release(&x->body.data);
+	buf_release(&x->out.body);
+	free(x);
+}

@@ -1,0 +1,66 @@
+/*
+ * Exchange: one request and its answer, as the HTTP server passes them between the receiving thread
+ * and a worker. Private to server.c and exchange.c.
+ */
+#ifndef WEB_HTTP_EXCHANGE_H
+#define WEB_HTTP_EXCHANGE_H
+
+#include <microhttpd.h>
+
+#include "base/thread.h"
+#include "web/http/bodies.h"
+#include "web/http/http.h"
+#include "web/http/stream.h"
+
+enum conn_state { CONN_RECEIVING, CONN_BODY, CONN_REFUSED_BODY, CONN_WORKING, CONN_SENDING };
+
+struct conn {
+	struct conn *prev, *next;
+	int fd;
+	enum conn_state state;
+	int64_t since_ns;
+	struct exchange *exchange; /* WORKING */
+};
+
+struct exchange {
+	struct http_server *server;
+	struct MHD_Connection *connection;
+	struct conn *conn;
+	struct http_in in;
+	struct http_out out;
+	struct body body; /* receiving thread; between pool_submit and the answer nobody changes it */
+	size_t discarded;
+	enum http_admission admission; /* until it is known: HTTP_ADMIT_LATER */
+	bool admitting; /* suspended for its admission: the next call tells that it is known */
+	bool submitted;
+	struct stream stream;
+	bool working; /* server.lock: a worker has it */
+	bool orphaned; /* server.lock: the connection is gone, the worker frees it */
+};
+
+struct http_server {
+	struct http_server_options o;
+	struct MHD_Daemon *daemon;
+	struct pool *pool;
+	int fd;
+	unsigned port;
+	struct thread watcher;
+	struct mutex lock; /* guards conns, conns_n, working, closing, and each conn */
+	struct cond changed; /* working went down, or closing */
+	struct conn conns; /* head of the ring */
+	unsigned conns_n, working;
+	bool closing;
+	struct bodies bodies; /* receiving thread only */
+};
+
+/* What the head of a request says; NULL: out of memory. */
+struct exchange *exchange_open(
+	struct http_server *s, struct MHD_Connection *connection, const char *url, const char *method);
+void exchange_close(struct exchange *x);
+
+/* MHD's reader of an answer that is sent while it is written. */
+ssize_t exchange_read_stream(void *ctx, uint64_t at, char *to, size_t max);
+/* The rest of what a handler has sent pieces of. */
+void exchange_end_stream(struct exchange *x);
+
+#endif

@@ -1,0 +1,110 @@
+#include "web/http/http.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <strings.h>
+
+#include "web/http/stream.h"
+
+bool http_same_client(struct http_client a, struct http_client b)
+{
+	return !memcmp(a.bytes, b.bytes, sizeof(a.bytes));
+}
+
+struct str http_param(const struct http_in *in, const char *name)
+{
+	for (size_t i = 0; i < in->params_n; i++)
+		if (str_is(in->params[i].name, name))
+			return in->params[i].value;
+	return (struct str){ NULL, 0 };
+}
+
+bool http_has_param(const struct http_in *in, const char *name)
+{
+	return http_param(in, name).ptr != NULL;
+}
+
+void http_add_header(struct http_out *out, const char *name, struct str value)
+{
+	if (out->headers_n < HTTP_HEADERS_MAX)
+		out->headers[out->headers_n++] = (struct http_header){ name, value };
+}
+
+void http_default_header(struct http_out *out, const char *name, struct str value)
+{
+	for (size_t i = 0; i < out->headers_n; i++)
+		if (!strcasecmp(out->headers[i].name, name))
+			return;
+	http_add_header(out, name, value);
+}
+
+/* A weight of zero ("gzip;q=0", "gzip; q=0.00") refuses. */
+static bool weight_is_zero(struct str params)
+{
+	ptrdiff_t at = str_find(params, STR("q="));
+	size_t i = (size_t)at + 2;
+
+	if (at < 0 || i == params.len || params.ptr[i] != '0')
+		return false;
+	while (++i < params.len && (params.ptr[i] == '.' || params.ptr[i] == '0'))
+		;
+	return i == params.len || params.ptr[i] < '1' || params.ptr[i] > '9';
+}
+
+bool http_takes_gzip(const struct http_in *in)
+{
+	struct str rest = in->accept_encoding;
+
+	while (rest.len) {
+		const char *comma = memchr(rest.ptr, ',', rest.len);
+		struct str item = { rest.ptr, comma ? (size_t)(comma - rest.ptr) : rest.len };
+		const char *semicolon = memchr(item.ptr, ';', item.len);
+		struct str name = { item.ptr, semicolon ? (size_t)(semicolon - item.ptr) : item.len };
+		size_t taken = item.len + (comma != NULL);
+
+		if (str_is(str_trim(name), "gzip"))
+			return !weight_is_zero((struct str){ item.ptr + name.len, item.len - name.len });
+		rest = (struct str){ rest.ptr + taken, rest.len - taken };
+	}
+	return false;
+}
+
+void http_text(struct http_out *out, int status, const char *fmt, ...)
+{
+	char text[2048];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	buf_clear(&out->body);
+	out->fixed_body = NULL;
+	out->encoded = false;
+	out->status = status;
+	out->content_type = "text/plain; charset=utf-8";
+	buf_add_cstr(&out->body, text);
+	buf_add_char(&out->body, '\n');
+}
+
+bool http_is_streaming(const struct http_out *out)
+{
+	return out->stream && stream_started(out->stream);
+}
+
+enum err_code http_flush(struct http_in *in, struct http_out *out, struct err *err)
+{
+	bool gzip = !out->encoded && http_takes_gzip(in);
+	enum err_code rc;
+
+	if (!out->stream)
+		return ERR_OK;
+	if (buf_failed(&out->body))
+		return err_set(err, ERR_NOMEM, "answer: out of memory");
+	if (!stream_started(out->stream) && gzip) {
+		http_add_header(out, "Content-Encoding", STR("gzip"));
+		http_add_header(out, "Vary", STR("Accept-Encoding"));
+	}
+	rc = stream_write(out->stream, buf_str(&out->body), gzip, &in->canceled, err);
+	buf_clear(&out->body);
+	return rc;
+}

@@ -1,0 +1,159 @@
+/*
+ * HTTP: requests and responses as handlers see them, and the server that carries them.
+ *
+ * libmicrohttpd receives on one thread; whether a body is taken is decided on the head; a whole
+ * request is handed to a worker while its connection is suspended, and the answer is sent when the
+ * worker is done. A watcher thread ends connections
+ * that do not deliver a request in time (libmicrohttpd's own timeout sees only idle ones, so a byte
+ * a second would hold on for ever), and tells a handler that its client is gone.
+ *
+ * Units:     nanoseconds, bytes.
+ * Errors:    handlers answer; http_server_open: ERR_INVALID for an address that is none,
+ *            ERR_UNAVAILABLE "listen on ADDRESS: Address already in use".
+ * Ownership: a request lives for one call of its handler and until its answer is sent; its arena
+ *            too. The response's body is its own; header values live as long as the request.
+ * Threads:   a handler runs on a worker; any number at once.
+ */
+#ifndef WEB_HTTP_HTTP_H
+#define WEB_HTTP_HTTP_H
+
+#include <stdatomic.h>
+
+#include "base/str.h"
+
+#define HTTP_HEADERS_MAX 24
+#define HTTP_PARAMS_MAX 1024u
+#define HTTP_FORM_BYTES_MAX (1u << 20)
+#define HTTP_REQUEST_ARENA_BYTES (64u << 20)
+
+enum http_method {
+	HTTP_GET = 1,
+	HTTP_HEAD = 2,
+	HTTP_POST = 4,
+	HTTP_PUT = 8,
+	HTTP_DELETE = 16,
+	HTTP_OPTIONS = 32,
+	HTTP_OTHER = 64,
+};
+
+struct http_param {
+	struct str name, value;
+};
+
+/* Whom limits per address are counted for: an IPv4 address, or the /64 of an IPv6 address. */
+struct http_client {
+	unsigned char bytes[8 + 1]; /* the last byte: which of both */
+};
+bool http_same_client(struct http_client a, struct http_client b);
+
+/* What is decided on the head of a request, before its body is taken. */
+enum http_admission {
+	HTTP_ADMITTED,
+	HTTP_ANSWERED, /* refused: *out is the answer */
+	HTTP_ADMIT_LATER, /* it takes long: to be asked again where waiting is allowed */
+};
+
+struct route;
+
+struct http_in {
+	enum http_method method;
+	struct str path; /* decoded */
+	struct http_param *params; /* of the query string; http_form_parse adds those of a form */
+	size_t params_n;
+	bool params_over; /* there were more than HTTP_PARAMS_MAX */
+	bool no_memory; /* part of what is here could not be kept: it is answered 503 */
+	struct str body;
+	/*
+	 * Where the body was not kept, the status that says why: 413 longer than the limit, 429 too
+	 * much at once from this address, 503 from all. Else 0.
+	 */
+	int body_refused;
+	size_t body_bytes_max; /* the server's; admission may lower it */
+	const struct route *route; /* the router's, once the request is admitted */
+	struct str accept_encoding, authorization, content_type, content_encoding, if_none_match;
+	struct str origin, host, fetch_site; /* the latter: Sec-Fetch-Site */
+	struct str user_agent;
+	struct str connect_version, connect_timeout_ms; /* Connect-Protocol-Version, ... */
+	struct str remote; /* address:port of the client */
+	struct http_client client;
+	void *tls_session; /* gnutls_session_t, or NULL */
+	struct arena arena;
+	atomic_bool canceled; /* the client is gone, or the server closes */
+};
+
+struct http_header {
+	const char *name;
+	struct str value; /* NUL-terminated */
+};
+
+struct http_out {
+	int status;
+	const char *content_type; /* NULL: no body expected */
+	struct buf body;
+	const void *fixed_body; /* instead of body: bytes that outlive the server */
+	size_t fixed_len;
+	bool encoded; /* body is encoded already: leave it */
+	struct stream *stream; /* the server's: for http_flush */
+	bool failed; /* after http_flush: what was sent is not the whole answer */
+	struct http_header headers[HTTP_HEADERS_MAX];
+	size_t headers_n;
+};
+
+/* The first value of a parameter; the empty string (ptr NULL) when missing. */
+struct str http_param(const struct http_in *in, const char *name);
+bool http_has_param(const struct http_in *in, const char *name);
+/* Whether a body of the client's choice may be gzip, by its Accept-Encoding. */
+bool http_takes_gzip(const struct http_in *in);
+
+void http_add_header(struct http_out *out, const char *name, struct str value);
+/* Adds it unless there is one of that name, in any case. */
+void http_default_header(struct http_out *out, const char *name, struct str value);
+/* Replaces what the response holds, headers excepted: text/plain, a newline behind. */
+void http_text(struct http_out *out, int status, const char *fmt, ...) PRINTF_LIKE(3, 4);
+
+/*
+ * Sends what the body holds so far and empties it. At the first call status and headers go with it,
+ * gzip's too, and may not change afterwards; what the handler leaves in the body is the last piece.
+ * ERR_CANCELED, ERR_TIMEOUT where the client does not take it. After an error, set out->failed.
+ */
+MUST_CHECK enum err_code http_flush(struct http_in *in, struct http_out *out, struct err *err);
+/* Pieces of this answer are on their way. */
+bool http_is_streaming(const struct http_out *out);
+
+typedef void (*http_handler_fn)(void *ctx, struct http_in *in, struct http_out *out);
+/*
+ * Asked before a body is taken: first on the receiving thread, where it must not wait, and after
+ * HTTP_ADMIT_LATER once more on a worker. The body of a request that is refused is read and
+ * dropped. A request without a body goes to the handler at once, which admits it itself.
+ */
+typedef enum http_admission (*http_admit_fn)(
+	void *ctx, struct http_in *in, struct http_out *out, bool may_wait);
+
+struct http_server_options {
+	const char *listen_address; /* "host:port", "[v6]:port", ":port"; an address or localhost */
+	unsigned workers;
+	unsigned connections_max;
+	int64_t read_timeout_ns; /* to deliver a whole head; and for an idle connection */
+	int64_t body_timeout_ns; /* to deliver a whole body; 0: read_timeout_ns */
+	size_t body_bytes_max;
+	size_t bodies_bytes_max, address_bodies_bytes_max; /* of all; of an address; 0: no limit */
+	http_admit_fn admit; /* NULL: every request */
+	http_handler_fn handler;
+	void *ctx;
+	/* TLS where not NULL: a gnutls_certificate_retrieve_function2 and a priority string. */
+	void *tls_certificate_fn;
+	const char *tls_priorities;
+};
+
+struct http_server;
+MUST_CHECK enum err_code http_server_open(
+	const struct http_server_options *o, struct http_server **out, struct err *err);
+unsigned http_server_port(const struct http_server *s);
+unsigned http_server_connections(struct http_server *s);
+/*
+ * No new requests; running ones get grace_ns, then in->canceled; ends when all have answered.
+ * NULL is fine.
+ */
+void http_server_close(struct http_server *s, int64_t grace_ns);
+
+#endif

@@ -1,0 +1,61 @@
+/*
+ * Stream: the way of a long answer from the worker that writes it to the thread that sends it.
+ *
+ * The worker writes pieces, which are gzipped as they come where the client takes that. Up to
+ * STREAM_READY_BYTES_MAX may wait to be sent; then the worker waits for the client, and gives up
+ * where nothing is taken for STREAM_PATIENCE_NS. So the memory of an answer is bounded whatever its
+ * length, and most answers fit into the room, so that a slow client does not hold their worker.
+ *
+ * Errors:    ERR_CANCELED: the client is gone, or the server closes; ERR_TIMEOUT; ERR_NOMEM.
+ * Ownership: the caller's memory; stream_release.
+ * Threads:   one writes, one reads. wake is called under the lock, by the writer, at the first
+ *            piece and when the reader was told to sleep.
+ */
+#ifndef WEB_HTTP_STREAM_H
+#define WEB_HTTP_STREAM_H
+
+#include <stdatomic.h>
+#include <sys/types.h>
+
+#include "base/str.h"
+#include "base/thread.h"
+
+#define STREAM_READY_BYTES_MAX (4u << 20)
+#define STREAM_PATIENCE_NS (30 * INT64_C(1000000000))
+
+struct stream {
+	struct mutex lock; /* guards what is below, z excepted, which is the writer's */
+	struct cond changed;
+	struct buf ready;
+	size_t taken; /* of it */
+	bool started, ended, failed, gone;
+	bool asleep; /* the reader waits for wake */
+	struct z_stream_s *z; /* NULL: as it is */
+	void (*wake)(void *ctx);
+	void *ctx;
+};
+
+void stream_init(struct stream *s, void (*wake)(void *ctx), void *ctx);
+void stream_release(struct stream *s);
+
+/* ---- the writer ---- */
+
+bool stream_started(struct stream *s);
+/* gzip counts at the first piece. */
+MUST_CHECK enum err_code stream_write(
+	struct stream *s, struct str piece, bool gzip, const atomic_bool *canceled, struct err *err);
+/* The last piece has been written, or no more will come: then the client is told by a break. */
+void stream_end(struct stream *s, bool failed);
+
+/* ---- the reader ---- */
+
+enum { STREAM_SLEEP = 0, STREAM_END = -1, STREAM_FAILED = -2 };
+/*
+ * At most max bytes, or one of the above. For STREAM_SLEEP sleep(ctx) has been called, under the
+ * lock, so that a wake cannot come before it.
+ */
+ssize_t stream_read(struct stream *s, char *to, size_t max, void (*sleep)(void *ctx));
+/* Nobody reads any more; wake is not called again. */
+void stream_leave(struct stream *s);
+
+#endif

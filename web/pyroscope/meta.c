@@ -1,0 +1,473 @@
+/*
+ * Names: profile types, labels, their values, series, and since when there is anything.
+ *
+ * Labels are answered as they are stored. The one exception is __profile_type__, which is no label
+ * of ours: it is answered where it is asked for by name.
+ */
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "tsdb/db.h"
+#include "web/http/strings.h"
+#include "web/pyroscope/pyroscope.h"
+#include "web/render/notices.h"
+
+#define MATCHERS_MAX 64u
+#define LABEL_NAMES_MAX 64u
+
+typedef Epimetheus__Pyroscope__LabelPair pair_message;
+typedef Epimetheus__Pyroscope__Labels labels_message;
+typedef Epimetheus__Pyroscope__ProfileType type_message;
+
+struct view {
+	struct arena *arena;
+	struct db_querier *q;
+	struct pyroscope_selector *selectors; /* at least one: {} where none was given */
+	size_t selectors_n;
+};
+
+/* From the start of time where neither is said: then Pyroscope asks what it has at hand. */
+static enum err_code open_querier(
+	struct view *v, struct pyroscope_call *c, int64_t start_ms, int64_t end_ms, struct err *err)
+{
+	int64_t start_ns = 0, end_ns = TIME_MAX_NS;
+	enum err_code rc;
+
+	v->arena = &c->in->arena;
+	if ((start_ms || end_ms) && (rc = pyroscope_times(start_ms, end_ms, &start_ns, &end_ns, err)))
+		return rc;
+	return db_querier_open(c->w->o.db, start_ns, end_ns, &c->in->canceled, &v->q, err);
+}
+
+static enum err_code read_selectors(
+	struct view *v, char *const *matchers, size_t n, struct err *err)
+{
+	enum err_code rc;
+
+	if (n > MATCHERS_MAX)
+		return err_set(err, ERR_LIMIT, "%zu matchers, limit %u", n, MATCHERS_MAX);
+	v->selectors = arena_array(v->arena, struct pyroscope_selector, n + 1);
+	if (!v->selectors)
+		return arena_fail(v->arena, "selectors", err);
+	for (size_t i = 0; i < n; i++) {
+		rc = pyroscope_selector_read(
+			v->arena, (struct str){ 0 }, str_of(matchers[i]), &v->selectors[i], err);
+		if (rc)
+			return rc;
+		v->selectors_n++;
+	}
+	v->selectors_n += n == 0;
+	return ERR_OK;
+}
+
+static enum err_code view_open(struct view *v, struct pyroscope_call *c, char *const *matchers,
+	size_t n, int64_t start_ms, int64_t end_ms, struct err *err)
+{
+	enum err_code rc = open_querier(v, c, start_ms, end_ms, err);
+
+	return rc ? rc : read_selectors(v, matchers, n, err);
+}
+
+/* Says in a header what was met while reading. */
+static enum err_code view_end(
+	struct view *v, struct pyroscope_call *c, enum err_code rc, struct err *err)
+{
+	struct notices notices;
+
+	if (!rc) {
+		notices = notices_of_querier(v->q);
+		rc = notices_add_header(&notices, v->arena, c->out, err);
+	}
+	if (v->q)
+		db_querier_close(v->q);
+	for (size_t i = 0; i < v->selectors_n; i++)
+		pyroscope_selector_release(&v->selectors[i]);
+	return rc;
+}
+
+/* What the database tests: the matchers, and the profile's name of each type. */
+static enum err_code matchers_of(struct view *v, const struct pyroscope_selector *s,
+	struct matcher **out, size_t *n, struct err *err)
+{
+	struct matcher *m = arena_array(v->arena, struct matcher, s->matchers_n + s->types_n + 1);
+	size_t k = 0;
+
+	if (!m)
+		return arena_fail(v->arena, "matchers", err);
+	for (size_t i = 0; i < s->types_n; i++)
+		m[k++] = (struct matcher){ .op = MATCH_EQ,
+			.name = STR(LABEL_NAME), .value = s->types[i].name };
+	for (size_t i = 0; i < s->matchers_n; i++)
+		m[k++] = s->matchers[i];
+	*out = m;
+	*n = k;
+	return ERR_OK;
+}
+
+/* Sorted, each once, as a message has them. */
+static enum err_code strings_text(struct strings *s, struct arena *a, char ***out, struct err *err)
+{
+	char **text = arena_array(a, char *, s->n + 1);
+
+	strings_unique(s);
+	for (size_t i = 0; i < s->n && text; i++)
+		if (!(text[i] = pyroscope_text(a, s->v[i])))
+			text = NULL;
+	*out = text;
+	return text ? ERR_OK : arena_fail(a, "names", err);
+}
+
+/* ---- types ---- */
+
+static int cmp_type(const void *a, const void *b)
+{
+	const struct profile_type *l = a, *r = b;
+	const struct str x[] = { l->name, l->sample_type, l->sample_unit, l->period_type,
+		l->period_unit };
+	const struct str y[] = { r->name, r->sample_type, r->sample_unit, r->period_type,
+		r->period_unit };
+	int rc = 0;
+
+	for (size_t i = 0; i < 5 && !rc; i++)
+		rc = str_cmp(x[i], y[i]);
+	return rc;
+}
+
+static enum err_code type_id(
+	struct arena *a, const struct profile_type *t, struct str *out, struct err *err)
+{
+	struct buf text = { 0 };
+
+	pyroscope_type_print(&text, t);
+	*out = str_dup(a, buf_str(&text));
+	buf_release(&text);
+	return out->ptr ? ERR_OK : arena_fail(a, "profile types", err);
+}
+
+static enum err_code fill_type(
+	struct arena *a, const struct profile_type *t, type_message *to, struct err *err)
+{
+	struct str id;
+	enum err_code rc = type_id(a, t, &id, err);
+
+	if (rc)
+		return rc;
+	epimetheus__pyroscope__profile_type__init(to);
+	to->id = pyroscope_text(a, id);
+	to->name = pyroscope_text(a, t->name);
+	to->sample_type = pyroscope_text(a, t->sample_type);
+	to->sample_unit = pyroscope_text(a, t->sample_unit);
+	to->period_type = pyroscope_text(a, t->period_type);
+	to->period_unit = pyroscope_text(a, t->period_unit);
+	if (!to->id || !to->name || !to->sample_type || !to->sample_unit || !to->period_type ||
+		!to->period_unit)
+		return arena_fail(a, "profile types", err);
+	return ERR_OK;
+}
+
+static enum err_code answer_types(
+	struct pyroscope_call *c, struct profile_type *types, size_t n, struct err *err)
+{
+	struct arena *a = &c->in->arena;
+	type_message *items = arena_array(a, type_message, n + 1);
+	type_message **list = arena_array(a, type_message *, n + 1);
+	Epimetheus__Pyroscope__ProfileTypesResponse m;
+	enum err_code rc;
+
+	if (!items || !list)
+		return arena_fail(a, "profile types", err);
+	epimetheus__pyroscope__profile_types_response__init(&m);
+	m.profile_types = list;
+	if (n)
+		qsort(types, n, sizeof(*types), cmp_type);
+	for (size_t i = 0; i < n; i++) {
+		/* One of ours of six parts and one of five have one id. */
+		if (i && !cmp_type(&types[i - 1], &types[i]))
+			continue;
+		list[m.n_profile_types] = &items[i];
+		if ((rc = fill_type(a, &types[i], &items[i], err)))
+			return rc;
+		m.n_profile_types++;
+	}
+	return pyroscope_answer(c, &m.base, err);
+}
+
+enum err_code pyroscope_profile_types(
+	struct pyroscope_call *c, const ProtobufCMessage *request, struct err *err)
+{
+	const Epimetheus__Pyroscope__ProfileTypesRequest *r = (const void *)request;
+	struct profile_type *types = NULL;
+	struct view v = { 0 };
+	size_t n = 0;
+	enum err_code rc = open_querier(&v, c, r->start, r->end, err);
+
+	if (!rc)
+		rc = db_profile_types(v.q, v.arena, &types, &n, err);
+	if (!rc)
+		rc = answer_types(c, types, n, err);
+	return view_end(&v, c, rc, err);
+}
+
+/* Types of a series that a selector means. */
+static enum err_code types_of(struct view *v, const struct pyroscope_selector *s,
+	const struct db_series *series, struct profile_type **out, size_t *n, struct err *err)
+{
+	size_t all = 0, kept = 0;
+	enum err_code rc = db_series_types(v->q, series, v->arena, out, &all, err);
+
+	for (size_t i = 0; i < all && !rc; i++)
+		if (pyroscope_selector_fits(s, &(*out)[i]))
+			(*out)[kept++] = (*out)[i];
+	*n = kept;
+	return rc;
+}
+
+/* ---- labels ---- */
+
+static enum err_code add_ids(struct view *v, const struct pyroscope_selector *s,
+	const struct profile_type *types, size_t n, struct strings *to, struct err *err)
+{
+	struct str id;
+	enum err_code rc = ERR_OK;
+
+	for (size_t i = 0; i < n && !rc; i++)
+		if (pyroscope_selector_fits(s, &types[i]) && !(rc = type_id(v->arena, &types[i], &id, err)))
+			rc = strings_add(to, v->arena, &id, 1, err);
+	return rc;
+}
+
+static enum err_code type_ids(
+	struct view *v, const struct pyroscope_selector *s, struct strings *to, struct err *err)
+{
+	struct profile_type *types = NULL;
+	struct db_series *series;
+	struct matcher *m;
+	size_t m_n, n = 0, types_n = 0;
+	enum err_code rc;
+
+	if (s->matchers_n == 0) { /* no series has to be looked at */
+		rc = db_profile_types(v->q, v->arena, &types, &types_n, err);
+		return rc ? rc : add_ids(v, s, types, types_n, to, err);
+	}
+	if ((rc = matchers_of(v, s, &m, &m_n, err)) ||
+		(rc = db_select_kinds(v->q, DB_PROFILES, m, m_n, v->arena, &series, &n, err)))
+		return rc;
+	for (size_t i = 0; i < n && !rc; i++)
+		if (!(rc = types_of(v, s, &series[i], &types, &types_n, err)))
+			rc = add_ids(v, s, types, types_n, to, err);
+	return rc;
+}
+
+/* name NULL: names of labels, else the values of this one. */
+static enum err_code collect(
+	struct view *v, const struct str *name, struct strings *to, struct err *err)
+{
+	struct matcher *m;
+	struct str *found;
+	size_t m_n, n = 0;
+	enum err_code rc = ERR_OK;
+
+	for (size_t i = 0; i < v->selectors_n && !rc; i++) {
+		if (name && str_is(*name, PYROSCOPE_TYPE_LABEL)) {
+			rc = type_ids(v, &v->selectors[i], to, err);
+			continue;
+		}
+		if ((rc = matchers_of(v, &v->selectors[i], &m, &m_n, err)))
+			return rc;
+		if (name)
+			rc = db_label_values(v->q, *name, m, m_n, 0, v->arena, &found, &n, err);
+		else
+			rc = db_label_names(v->q, m, m_n, 0, v->arena, &found, &n, err);
+		if (!rc)
+			rc = strings_add(to, v->arena, found, n, err);
+	}
+	return rc;
+}
+
+enum err_code pyroscope_label_names(
+	struct pyroscope_call *c, const ProtobufCMessage *request, struct err *err)
+{
+	const Epimetheus__Pyroscope__LabelNamesRequest *r = (const void *)request;
+	Epimetheus__Pyroscope__LabelNamesResponse m;
+	struct strings names = { 0 };
+	struct view v = { 0 };
+	enum err_code rc = view_open(&v, c, r->matchers, r->n_matchers, r->start, r->end, err);
+
+	epimetheus__pyroscope__label_names_response__init(&m);
+	if (!rc && !(rc = collect(&v, NULL, &names, err)) &&
+		!(rc = strings_text(&names, v.arena, &m.names, err))) {
+		m.n_names = names.n;
+		rc = pyroscope_answer(c, &m.base, err);
+	}
+	return view_end(&v, c, rc, err);
+}
+
+enum err_code pyroscope_label_values(
+	struct pyroscope_call *c, const ProtobufCMessage *request, struct err *err)
+{
+	const Epimetheus__Pyroscope__LabelValuesRequest *r = (const void *)request;
+	Epimetheus__Pyroscope__LabelValuesResponse m;
+	struct str name = str_of(r->name);
+	struct strings values = { 0 };
+	struct view v = { 0 };
+	enum err_code rc;
+
+	if (!label_name_valid(name))
+		return err_set(err, ERR_INVALID, "name is to be that of a label");
+	rc = view_open(&v, c, r->matchers, r->n_matchers, r->start, r->end, err);
+	epimetheus__pyroscope__label_values_response__init(&m);
+	if (!rc && !(rc = collect(&v, &name, &values, err)) &&
+		!(rc = strings_text(&values, v.arena, &m.names, err))) {
+		m.n_names = values.n;
+		rc = pyroscope_answer(c, &m.base, err);
+	}
+	return view_end(&v, c, rc, err);
+}
+
+/* ---- series ---- */
+
+struct found {
+	struct labels *v;
+	size_t n, cap;
+	char *const *names; /* which labels are asked for; none: all */
+	size_t names_n;
+	bool with_type; /* __profile_type__ is among them */
+};
+
+static enum err_code found_add(
+	struct found *f, struct arena *a, struct labels all, struct str id, struct err *err)
+{
+	struct labels_builder b;
+	struct labels *grown;
+
+	labels_builder_init(&b, a, f->names_n ? (struct labels){ 0 } : all);
+	for (size_t i = 0; i < f->names_n; i++)
+		labels_builder_set(&b, str_of(f->names[i]), labels_get(all, str_of(f->names[i])));
+	if (f->with_type)
+		labels_builder_set(&b, STR(PYROSCOPE_TYPE_LABEL), id);
+	if (f->n == f->cap) {
+		f->cap = f->cap ? f->cap * 2 : 64;
+		if (!(grown = arena_array(a, struct labels, f->cap)))
+			return arena_fail(a, "series", err);
+		if (f->n)
+			memcpy(grown, f->v, f->n * sizeof(*grown));
+		f->v = grown;
+	}
+	return labels_builder_build(&b, &f->v[f->n++], err);
+}
+
+static enum err_code find_series(
+	struct view *v, const struct pyroscope_selector *s, struct found *to, struct err *err)
+{
+	bool by_type = s->types_n || to->with_type;
+	struct profile_type *types = NULL;
+	struct db_series *series;
+	struct matcher *m;
+	struct str id = { 0 };
+	size_t m_n, n, types_n;
+	enum err_code rc;
+
+	if ((rc = matchers_of(v, s, &m, &m_n, err)) ||
+		(rc = db_select_kinds(v->q, DB_PROFILES, m, m_n, v->arena, &series, &n, err)))
+		return rc;
+	for (size_t i = 0; i < n; i++) {
+		types_n = 1;
+		if (by_type && (rc = types_of(v, s, &series[i], &types, &types_n, err)))
+			return rc;
+		if (!to->with_type && types_n > 1)
+			types_n = 1;
+		for (size_t t = 0; t < types_n; t++)
+			if ((to->with_type && (rc = type_id(v->arena, &types[t], &id, err))) ||
+				(rc = found_add(to, v->arena, series[i].labels, id, err)))
+				return rc;
+	}
+	return ERR_OK;
+}
+
+static int cmp_labels(const void *a, const void *b)
+{
+	return labels_cmp(*(const struct labels *)a, *(const struct labels *)b);
+}
+
+enum err_code pyroscope_pairs(
+	struct arena *a, struct labels ls, pair_message ***out, struct err *err)
+{
+	pair_message *items = arena_array(a, pair_message, ls.n + 1);
+	pair_message **list = arena_array(a, pair_message *, ls.n + 1);
+
+	if (!items || !list)
+		return arena_fail(a, "labels", err);
+	for (size_t i = 0; i < ls.n; i++) {
+		epimetheus__pyroscope__label_pair__init(&items[i]);
+		items[i].name = pyroscope_text(a, ls.v[i].name);
+		items[i].value = pyroscope_text(a, ls.v[i].value);
+		if (!items[i].name || !items[i].value)
+			return arena_fail(a, "labels", err);
+		list[i] = &items[i];
+	}
+	*out = list;
+	return ERR_OK;
+}
+
+static enum err_code answer_series(struct pyroscope_call *c, struct found *f, struct err *err)
+{
+	struct arena *a = &c->in->arena;
+	labels_message *items = arena_array(a, labels_message, f->n + 1);
+	labels_message **list = arena_array(a, labels_message *, f->n + 1);
+	Epimetheus__Pyroscope__SeriesResponse m;
+	enum err_code rc;
+
+	if (!items || !list)
+		return arena_fail(a, "series", err);
+	epimetheus__pyroscope__series_response__init(&m);
+	m.labels_set = list;
+	if (f->n)
+		qsort(f->v, f->n, sizeof(*f->v), cmp_labels);
+	for (size_t i = 0; i < f->n; i++) {
+		if (i && labels_eq(f->v[i - 1], f->v[i]))
+			continue;
+		epimetheus__pyroscope__labels__init(&items[i]);
+		if ((rc = pyroscope_pairs(a, f->v[i], &items[i].labels, err)))
+			return rc;
+		items[i].n_labels = f->v[i].n;
+		list[m.n_labels_set++] = &items[i];
+	}
+	return pyroscope_answer(c, &m.base, err);
+}
+
+enum err_code pyroscope_series(
+	struct pyroscope_call *c, const ProtobufCMessage *request, struct err *err)
+{
+	const Epimetheus__Pyroscope__SeriesRequest *r = (const void *)request;
+	struct found f = { .names = r->label_names, .names_n = r->n_label_names };
+	struct view v = { 0 };
+	enum err_code rc;
+
+	if (f.names_n > LABEL_NAMES_MAX)
+		return err_set(err, ERR_LIMIT, "%zu label names, limit %u", f.names_n, LABEL_NAMES_MAX);
+	for (size_t i = 0; i < f.names_n; i++)
+		f.with_type |= !strcmp(f.names[i], PYROSCOPE_TYPE_LABEL);
+	rc = view_open(&v, c, r->matchers, r->n_matchers, r->start, r->end, err);
+	for (size_t i = 0; i < v.selectors_n && !rc; i++)
+		rc = find_series(&v, &v.selectors[i], &f, err);
+	if (!rc)
+		rc = answer_series(c, &f, err);
+	return view_end(&v, c, rc, err);
+}
+
+/* ---- what there is at all ---- */
+
+enum err_code pyroscope_stats(
+	struct pyroscope_call *c, const ProtobufCMessage *request, struct err *err)
+{
+	Epimetheus__Pyroscope__GetProfileStatsResponse m;
+	struct db_status status;
+
+	(void)request;
+	db_status(c->w->o.db, &status);
+	epimetheus__pyroscope__get_profile_stats_response__init(&m);
+	m.data_ingested = status.max_ns != 0;
+	m.oldest_profile_time = status.min_ns / NS_PER_MS;
+	m.newest_profile_time = status.max_ns / NS_PER_MS;
+	return pyroscope_answer(c, &m.base, err);
+}

@@ -1,0 +1,83 @@
+/*
+ * Pyroscope's query service as Grafana's data source calls it: connect's unary calls, protobuf or
+ * JSON, over our own query engine and database.
+ *
+ * Units:     times of messages are milliseconds since 1970; windows are (start, end].
+ * Errors:    a method's enum err_code becomes connect's code and status: invalid_argument 400
+ *            (ERR_INVALID), unimplemented 501 (ERR_UNSUPPORTED), resource_exhausted 429
+ *            (ERR_LIMIT), deadline_exceeded 504, canceled 499, unavailable 503, not_found 404,
+ *            internal 500 (all others).
+ * Ownership: requests live in the arena of the HTTP request; a method answers while what its
+ *            answer points to is open.
+ * Threads:   workers; a call belongs to one.
+ * Source:    proto/pyroscope.proto; https://connectrpc.com/docs/protocol, unary.
+ */
+#ifndef WEB_PYROSCOPE_PYROSCOPE_H
+#define WEB_PYROSCOPE_PYROSCOPE_H
+
+#include "promql/engine.h"
+#include "proto/pyroscope.pb-c.h"
+#include "web/pyroscope/selector.h"
+#include "web/router/router.h"
+
+#define PYROSCOPE_REQUEST_BYTES_MAX (256u << 10) /* inflated */
+
+struct pyroscope_call {
+	struct web *w;
+	struct http_in *in;
+	struct http_out *out;
+	bool json;
+	int64_t timeout_ns; /* Connect-Timeout-Ms; 0: none said */
+};
+
+struct pyroscope_method {
+	const char *name;
+	const ProtobufCMessageDescriptor *request;
+	enum err_code (*fn)(struct pyroscope_call *c, const ProtobufCMessage *request, struct err *err);
+};
+
+extern const struct pyroscope_method pyroscope_methods[];
+extern const size_t pyroscope_methods_n;
+
+/* ---- pyroscope_rpc.c ---- */
+
+/* A request's message from the bytes of a body. */
+MUST_CHECK enum err_code pyroscope_decode(struct arena *a, const ProtobufCMessageDescriptor *d,
+	bool json, struct str body, ProtobufCMessage **out, struct err *err);
+/* Writes the answer. */
+MUST_CHECK enum err_code pyroscope_answer(
+	struct pyroscope_call *c, const ProtobufCMessage *m, struct err *err);
+/* Protobuf that is encoded already. */
+void pyroscope_answer_wire(struct pyroscope_call *c, struct str wire);
+/* NUL-terminated UTF-8 for a message: what is none, and NULs, become U+FFFD. NULL: no memory. */
+char *pyroscope_text(struct arena *a, struct str s);
+/* (start, end] in nanoseconds. ERR_INVALID where they are out of order or of reach. */
+MUST_CHECK enum err_code pyroscope_times(
+	int64_t start_ms, int64_t end_ms, int64_t *start_ns, int64_t *end_ns, struct err *err);
+
+/* ---- pyroscope_meta.c ---- */
+
+typedef enum err_code pyroscope_fn(
+	struct pyroscope_call *c, const ProtobufCMessage *request, struct err *err);
+
+pyroscope_fn pyroscope_profile_types, pyroscope_label_names, pyroscope_label_values,
+	pyroscope_series, pyroscope_stats;
+
+MUST_CHECK enum err_code pyroscope_pairs(
+	struct arena *a, struct labels ls, Epimetheus__Pyroscope__LabelPair ***out, struct err *err);
+
+/* ---- pyroscope_select.c, pyroscope_merge.c ---- */
+
+pyroscope_fn pyroscope_select_series, pyroscope_stacktraces, pyroscope_profile, pyroscope_diff;
+
+/*
+ * A query's text evaluated for a call; its cancel flag and timeout are the call's. What the result
+ * warns of goes into the answer's header.
+ */
+MUST_CHECK enum err_code pyroscope_run(struct pyroscope_call *c, const struct buf *text,
+	struct query_options *o, struct query **out, struct err *err);
+/* Refuses what we do not have: stacks as a profile for the compiler names them. */
+MUST_CHECK enum err_code pyroscope_no_pgo(
+	const Epimetheus__Pyroscope__StackTraceSelector *s, struct err *err);
+
+#endif

@@ -1,0 +1,241 @@
+/*
+ * SelectSeries: total(merge by (group_by) (selector)) at steps.
+ *
+ * A point is what stands in (t - step, t]: amounts summed, gauges as their mean over the step. As
+ * an average it is the mean of the profiles in there, of whatever series of the group.
+ * Steps in which nothing was scraped have no point.
+ */
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/quote.h"
+#include "web/pyroscope/pyroscope.h"
+#include "web/render/notices.h"
+
+#define GROUP_BY_MAX 64u
+#define STEP_SECONDS_MAX 1e9
+#define AGGREGATION(name) \
+	EPIMETHEUS__PYROSCOPE__TIME_SERIES_AGGREGATION_TYPE__TIME_SERIES_AGGREGATION_TYPE_##name
+
+typedef Epimetheus__Pyroscope__Series series_message;
+typedef Epimetheus__Pyroscope__Point point_message;
+
+enum err_code pyroscope_run(struct pyroscope_call *c, const struct buf *text,
+	struct query_options *o, struct query **out, struct err *err)
+{
+	struct notices notices;
+	enum err_code rc;
+
+	if (buf_failed(text))
+		return err_set(err, ERR_NOMEM, "out of memory for a query");
+	o->text = buf_str(text);
+	o->timeout_ns = c->timeout_ns;
+	rc = query_run_cancelable(c->w->o.engine, o, &c->in->canceled, out, err);
+	if (rc)
+		return rc;
+	notices = notices_of(query_result(*out));
+	if ((rc = notices_add_header(&notices, &c->in->arena, c->out, err))) {
+		query_close(*out);
+		*out = NULL;
+	}
+	return rc;
+}
+
+enum err_code pyroscope_no_pgo(const Epimetheus__Pyroscope__StackTraceSelector *s, struct err *err)
+{
+	if (s && s->go_pgo)
+		return err_set(err, ERR_UNSUPPORTED, "stack_trace_selector.go_pgo is not supported");
+	return ERR_OK;
+}
+
+/* ---- what is asked ---- */
+
+static enum err_code read_options(
+	const Epimetheus__Pyroscope__SelectSeriesRequest *r, struct query_options *o, struct err *err)
+{
+	enum err_code rc = pyroscope_times(r->start, r->end, &o->start_ns, &o->end_ns, err);
+
+	if (rc)
+		return rc;
+	if (!(r->step >= 0.001 && r->step <= STEP_SECONDS_MAX))
+		return err_set(err, ERR_INVALID, "step is to be seconds, 0.001 at least");
+	if (r->limit < 0)
+		return err_set(err, ERR_INVALID, "limit is negative");
+	o->step_ns = llround(r->step * 1000) * NS_PER_MS;
+	o->t_ns = o->end_ns;
+	if ((o->end_ns - o->start_ns) / o->step_ns > ENGINE_POINTS_MAX)
+		return err_set(
+			err, ERR_INVALID, "more than %u points: the step is too short", ENGINE_POINTS_MAX);
+	return ERR_OK;
+}
+
+static enum err_code add_grouping(struct buf *text, char *const *names, size_t n, struct err *err)
+{
+	if (n > GROUP_BY_MAX)
+		return err_set(err, ERR_LIMIT, "%zu labels in group_by, limit %u", n, GROUP_BY_MAX);
+	for (size_t i = 0; i < n; i++) {
+		if (!label_name_valid(str_of(names[i])))
+			return err_set(
+				err, ERR_INVALID, "group_by: %s is no name of a label", QUOTED(str_of(names[i])));
+		buf_printf(text, "%s%s", i ? "," : " by (", names[i]);
+	}
+	buf_add_cstr(text, n ? ") (" : "(");
+	return ERR_OK;
+}
+
+static void add_window(struct buf *text, const struct pyroscope_selector *s, int64_t step_ns)
+{
+	pyroscope_selector_print(text, s);
+	buf_add_char(text, '[');
+	duration_print(text, step_ns);
+	buf_add_char(text, ']');
+}
+
+static enum err_code add_sum(const Epimetheus__Pyroscope__SelectSeriesRequest *r,
+	const struct pyroscope_selector *s, struct buf *text, struct err *err)
+{
+	enum err_code rc;
+
+	buf_add_cstr(text, "total(merge");
+	if ((rc = add_grouping(text, r->group_by, r->n_group_by, err)))
+		return rc;
+	pyroscope_selector_print(text, s);
+	buf_add_cstr(text, "))");
+	return ERR_OK;
+}
+
+/* All there is over the number of profiles it is of. */
+static enum err_code add_average(const Epimetheus__Pyroscope__SelectSeriesRequest *r,
+	const struct pyroscope_selector *s, int64_t step_ns, struct buf *text, struct err *err)
+{
+	enum err_code rc;
+
+	buf_add_cstr(text, "sum");
+	if ((rc = add_grouping(text, r->group_by, r->n_group_by, err)))
+		return rc;
+	buf_add_cstr(text, "total(sum_over_time(");
+	add_window(text, s, step_ns);
+	buf_add_cstr(text, "))) / sum");
+	if ((rc = add_grouping(text, r->group_by, r->n_group_by, err)))
+		return rc;
+	buf_add_cstr(text, "count_over_time(");
+	add_window(text, s, step_ns);
+	buf_add_cstr(text, "))");
+	return ERR_OK;
+}
+
+static enum err_code write_query(struct pyroscope_call *c,
+	const Epimetheus__Pyroscope__SelectSeriesRequest *r, const struct query_options *o,
+	struct buf *text, struct err *err)
+{
+	struct pyroscope_selector s;
+	enum err_code rc;
+
+	if (r->aggregation != AGGREGATION(SUM) && r->aggregation != AGGREGATION(AVERAGE))
+		return err_set(
+			err, ERR_UNSUPPORTED, "aggregation %d is not supported", (int)r->aggregation);
+	rc = pyroscope_selector_read(
+		&c->in->arena, str_of(r->profile_typeid), str_of(r->label_selector), &s, err);
+	if (rc)
+		return rc;
+	if (!s.types_n)
+		rc = err_set(err, ERR_INVALID, "profile_typeID is missing");
+	else if (r->aggregation == AGGREGATION(SUM))
+		rc = add_sum(r, &s, text, err);
+	else
+		rc = add_average(r, &s, o->step_ns, text, err);
+	pyroscope_selector_release(&s);
+	return rc;
+}
+
+/* ---- the answer ---- */
+
+struct ranked {
+	const struct cost_series *series;
+	double sum;
+	size_t at;
+};
+
+/* The greatest first; equal ones as they came. */
+static int by_sum(const void *a, const void *b)
+{
+	const struct ranked *l = a, *r = b;
+
+	if (l->sum != r->sum)
+		return l->sum > r->sum ? -1 : 1;
+	return l->at < r->at ? -1 : l->at > r->at;
+}
+
+static enum err_code fill_series(
+	struct arena *a, const struct cost_series *from, series_message *to, struct err *err)
+{
+	point_message *items = arena_alloc_raw(a, from->n + 1, sizeof(*items));
+	point_message **list = arena_array(a, point_message *, from->n + 1);
+
+	epimetheus__pyroscope__series__init(to);
+	if (!items || !list)
+		return arena_fail(a, "series", err);
+	for (size_t i = 0; i < from->n; i++) {
+		epimetheus__pyroscope__point__init(&items[i]);
+		items[i].value = from->points[i].value;
+		items[i].timestamp = from->points[i].t_ns / NS_PER_MS;
+		list[i] = &items[i];
+	}
+	to->points = list;
+	to->n_points = from->n;
+	to->n_labels = from->metric.n;
+	return pyroscope_pairs(a, from->metric, &to->labels, err);
+}
+
+static enum err_code answer(struct pyroscope_call *c, const struct result *r, size_t limit,
+	struct arena *a, struct err *err)
+{
+	struct ranked *ranked = arena_array(a, struct ranked, r->n + 1);
+	series_message *items = arena_array(a, series_message, r->n + 1);
+	series_message **list = arena_array(a, series_message *, r->n + 1);
+	Epimetheus__Pyroscope__SelectSeriesResponse m;
+	size_t n = limit && limit < r->n ? limit : r->n;
+	enum err_code rc;
+
+	if (!ranked || !items || !list)
+		return arena_fail(a, "series", err);
+	for (size_t i = 0; i < r->n; i++) {
+		ranked[i] = (struct ranked){ .series = &r->matrix[i], .at = i };
+		for (size_t k = 0; k < r->matrix[i].n; k++)
+			ranked[i].sum += r->matrix[i].points[k].value;
+	}
+	if (n < r->n)
+		qsort(ranked, r->n, sizeof(*ranked), by_sum);
+	epimetheus__pyroscope__select_series_response__init(&m);
+	m.series = list;
+	for (; m.n_series < n; m.n_series++) {
+		list[m.n_series] = &items[m.n_series];
+		rc = fill_series(a, ranked[m.n_series].series, &items[m.n_series], err);
+		if (rc)
+			return rc;
+	}
+	return pyroscope_answer(c, &m.base, err);
+}
+
+enum err_code pyroscope_select_series(
+	struct pyroscope_call *c, const ProtobufCMessage *request, struct err *err)
+{
+	const Epimetheus__Pyroscope__SelectSeriesRequest *r = (const void *)request;
+	struct query_options o = { 0 };
+	struct query *q = NULL;
+	struct buf text = { 0 };
+	enum err_code rc = pyroscope_no_pgo(r->stack_trace_selector, err);
+
+	if (!rc && r->stack_trace_selector && r->stack_trace_selector->n_call_site)
+		rc = err_set(
+			err, ERR_UNSUPPORTED, "stack_trace_selector.call_site is supported for profiles alone");
+	if (!rc && !(rc = read_options(r, &o, err)) && !(rc = write_query(c, r, &o, &text, err)))
+		rc = pyroscope_run(c, &text, &o, &q, err);
+	if (!rc) {
+		rc = answer(c, query_result(q), (size_t)r->limit, query_arena(q), err);
+		query_close(q);
+	}
+	buf_release(&text);
+	return rc;
+}

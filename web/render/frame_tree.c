@@ -1,0 +1,274 @@
+#include "web/render/frame_tree.h"
+
+#include "promql/frame.h"
+#include "web/render/render.h"
+
+#define UNCHECKED 4096u /* nodes, cells, between looks at whether the tree is wanted */
+
+enum err_code frame_tree_init(struct frame_tree *t, struct arena *a, struct err *err)
+{
+	*t = (struct frame_tree){ .arena = a, .cap = 1024, .names_cap = 256 };
+	map_init(&t->node_map);
+	map_init(&t->name_map);
+	t->nodes = arena_array(a, struct tree_node, t->cap);
+	t->names = arena_array(a, struct str, t->names_cap);
+	if (!t->nodes || !t->names)
+		return arena_fail(a, "frame tree", err);
+	t->n = 1;
+	return ERR_OK;
+}
+
+void frame_tree_release(struct frame_tree *t)
+{
+	map_release(&t->node_map);
+	map_release(&t->name_map);
+}
+
+static bool name_eq(const void *ctx, const void *key, uint32_t id)
+{
+	return str_eq(*(const struct str *)key, ((const struct frame_tree *)ctx)->names[id]);
+}
+
+static enum err_code intern_name(
+	struct frame_tree *t, struct str name, uint32_t *out, struct err *err)
+{
+	uint64_t hash = hash_bytes(name.ptr, name.len, 0);
+	struct str *grown;
+
+	*out = map_find(&t->name_map, hash, name_eq, t, &name);
+	if (*out != MAP_NONE)
+		return ERR_OK;
+	if (t->names_n == t->names_cap) {
+		t->names_cap *= 2;
+		if (!(grown = arena_array(t->arena, struct str, t->names_cap)))
+			return arena_fail(t->arena, "frame tree", err);
+		memcpy(grown, t->names, t->names_n * sizeof(*grown));
+		t->names = grown;
+	}
+	*out = t->names_n;
+	if (!map_add(&t->name_map, hash, *out))
+		return err_set(err, ERR_NOMEM, "frame tree: out of memory");
+	t->names[t->names_n++] = name;
+	return ERR_OK;
+}
+
+uint32_t frame_tree_name(const struct frame_tree *t, struct str name)
+{
+	return map_find(&t->name_map, hash_bytes(name.ptr, name.len, 0), name_eq, t, &name);
+}
+
+static bool child_eq(const void *ctx, const void *key, uint32_t id)
+{
+	const struct tree_node *a = key, *b = &((const struct frame_tree *)ctx)->nodes[id];
+
+	return a->parent == b->parent && a->name == b->name;
+}
+
+static enum err_code find_child(
+	struct frame_tree *t, uint32_t parent, uint32_t name, uint32_t *out, struct err *err)
+{
+	struct tree_node key = { .parent = parent, .name = name }, *grown;
+	uint64_t hash = hash_u64((uint64_t)parent << 32 | name);
+
+	*out = map_find(&t->node_map, hash, child_eq, t, &key);
+	if (*out != MAP_NONE)
+		return ERR_OK;
+	if (t->n == t->cap) {
+		t->cap *= 2;
+		if (!(grown = arena_array(t->arena, struct tree_node, t->cap)))
+			return arena_fail(t->arena, "frame tree", err);
+		memcpy(grown, t->nodes, t->n * sizeof(*grown));
+		t->nodes = grown;
+	}
+	*out = t->n;
+	if (!map_add(&t->node_map, hash, *out))
+		return err_set(err, ERR_NOMEM, "frame tree: out of memory");
+	t->nodes[t->n++] = key;
+	return ERR_OK;
+}
+
+enum err_code frame_tree_child(
+	struct frame_tree *t, uint32_t parent, struct str name, uint32_t *out, struct err *err)
+{
+	enum err_code rc = intern_name(t, name, out, err);
+
+	return rc ? rc : find_child(t, parent, *out, out, err);
+}
+
+/* What a partition's nodes and locations became. */
+struct adding {
+	struct frame_tree *t;
+	const struct partition *p;
+	struct pruned pruned;
+	char *is_used; /* per stack node */
+	uint32_t *tree_of; /* per stack node: where its leaf frame is in the tree */
+	uint32_t *first_name; /* per location: index into names + 1; 0: not looked up */
+	uint32_t *names; /* ids, innermost first */
+	size_t names_n, names_cap;
+};
+
+static enum err_code names_of(
+	struct adding *x, uint32_t location, const uint32_t **out, uint32_t *n, struct err *err)
+{
+	const struct sym_location *l = sym_location(x->p, location);
+	struct arena *a = x->t->arena;
+	uint32_t *grown, skip;
+	struct str name;
+	enum err_code rc;
+
+	*n = l->lines_n ? l->lines_n : 1;
+	if (!x->first_name[location]) {
+		if (x->names_n + *n > x->names_cap) {
+			x->names_cap = (x->names_cap + *n) * 2 + 256;
+			if (!(grown = arena_alloc_raw(a, x->names_cap, sizeof(*grown))))
+				return arena_fail(a, "frame tree", err);
+			if (x->names_n)
+				memcpy(grown, x->names, x->names_n * sizeof(*grown));
+			x->names = grown;
+		}
+		for (uint32_t i = 0; i < *n; i++) {
+			name = (x->t->addresses ? frame_address_name : frame_name)(
+				a, x->p, l, l->lines_n ? &l->lines[i] : NULL);
+			if (!name.ptr)
+				return arena_fail(a, "frame tree", err);
+			if ((rc = intern_name(x->t, name, &x->names[x->names_n + i], err)))
+				return rc;
+		}
+		x->first_name[location] = (uint32_t)x->names_n + 1;
+		x->names_n += *n;
+	}
+	skip = pruned_line(&x->pruned, location);
+	*out = x->names + x->first_name[location] - 1 + skip;
+	*n -= skip;
+	return ERR_OK;
+}
+
+static enum err_code add_stack_node(struct adding *x, uint32_t id, struct err *err)
+{
+	struct sym_node node = sym_node(x->p, id);
+	uint32_t at = x->tree_of[node.parent], n;
+	const uint32_t *names;
+	enum err_code rc;
+
+	if ((rc = names_of(x, node.location, &names, &n, err)))
+		return rc;
+	while (n-- > 0)
+		if ((rc = find_child(x->t, at, names[n], &at, err)))
+			return rc;
+	x->tree_of[id] = at;
+	return ERR_OK;
+}
+
+enum { BOTH_SIDES = -1 };
+
+static void add_cell(struct tree_node *node, const struct cell *c, int side)
+{
+	int64_t v = side ? c->base : c->value;
+
+	if (side == BOTH_SIDES) {
+		node->self[0] += c->value;
+		node->self[1] += c->base;
+	} else {
+		node->self[v < 0] += v < 0 ? -v : v; /* profile_totals: none is INT64_MIN */
+	}
+}
+
+static enum err_code add_part(struct frame_tree *t, uint32_t below, const struct profile_value *p,
+	const struct part *part, int side, struct err *err)
+{
+	struct adding x = { .t = t, .p = part->partition };
+	uint32_t nodes, at, stack;
+	enum err_code rc;
+
+	if (part->n == 0)
+		return ERR_OK;
+	nodes = part->cells[part->n - 1].stack + 1;
+	if ((rc = pruned_init(&x.pruned, p, part, t->arena, err)))
+		return rc;
+	x.is_used = arena_array(t->arena, char, nodes);
+	x.tree_of = arena_array(t->arena, uint32_t, nodes);
+	x.first_name = arena_array(t->arena, uint32_t, sym_locations_n(x.p) + 1);
+	if (!x.is_used || !x.tree_of || !x.first_name)
+		return arena_fail(t->arena, "frame tree", err);
+	for (size_t i = 0; i < part->n; i++)
+		x.is_used[pruned_stack(&x.pruned, part->cells[i].stack)] = 1;
+	for (uint32_t i = nodes; i-- > 1;)
+		if (x.is_used[i])
+			x.is_used[sym_node(x.p, i).parent] = 1;
+	x.tree_of[0] = below;
+	for (uint32_t i = 1; i < nodes; i++)
+		if ((i % UNCHECKED == 0 && (rc = render_wanted(t->canceled, err))) ||
+			(x.is_used[i] && (rc = add_stack_node(&x, i, err))))
+			return rc;
+	for (size_t i = 0; i < part->n; i++) {
+		const struct cell *c = &part->cells[i];
+
+		if (i % UNCHECKED == 0 && (rc = render_wanted(t->canceled, err)))
+			return rc;
+		stack = pruned_stack(&x.pruned, c->stack);
+		at = x.tree_of[stack];
+		if (stack == 0 && (rc = frame_tree_child(t, below, NO_STACK, &at, err)))
+			return rc;
+		add_cell(&t->nodes[at], c, side);
+	}
+	return ERR_OK;
+}
+
+static enum err_code add_parts(
+	struct frame_tree *t, uint32_t below, const struct profile_value *p, int side, struct err *err)
+{
+	enum err_code rc = ERR_OK;
+
+	for (size_t i = 0; i < p->parts_n && !rc; i++)
+		rc = add_part(t, below, p, &p->parts[i], side, err);
+	return rc;
+}
+
+enum err_code frame_tree_add(
+	struct frame_tree *t, uint32_t below, const struct profile_value *p, struct err *err)
+{
+	return add_parts(t, below, p, BOTH_SIDES, err);
+}
+
+enum err_code frame_tree_add_signed(
+	struct frame_tree *t, uint32_t below, const struct profile_value *p, int side, struct err *err)
+{
+	return add_parts(t, below, p, side, err);
+}
+
+enum err_code frame_tree_keep(
+	struct frame_tree *t, const struct str *path, size_t n, struct err *err)
+{
+	uint32_t *depth = arena_array(t->arena, uint32_t, t->n); /* of the path, up to this node */
+
+	if (!depth)
+		return arena_fail(t->arena, "frame tree", err);
+	for (uint32_t i = 0; i < t->n; i++) {
+		struct tree_node *node = &t->nodes[i];
+		uint32_t above = i ? depth[node->parent] : 0;
+
+		/* UINT32_MAX: off the path; n: on it to its end, or below that. */
+		if (i == 0)
+			depth[i] = 0;
+		else if (above == UINT32_MAX || above == n)
+			depth[i] = above;
+		else
+			depth[i] = str_eq(t->names[node->name], path[above]) ? above + 1 : UINT32_MAX;
+		if (depth[i] != n)
+			node->self[0] = node->self[1] = 0;
+	}
+	return ERR_OK;
+}
+
+void frame_tree_total(struct frame_tree *t)
+{
+	for (uint32_t i = 0; i < t->n; i++)
+		for (int side = 0; side < 2; side++) {
+			if (t->nodes[i].self[side] < 0)
+				t->nodes[i].self[side] = 0;
+			t->nodes[i].total[side] = t->nodes[i].self[side];
+		}
+	for (uint32_t i = t->n; i-- > 1;)
+		for (int side = 0; side < 2; side++)
+			t->nodes[t->nodes[i].parent].total[side] += t->nodes[i].total[side];
+}

@@ -1,0 +1,217 @@
+#include "base/clock.h"
+#include "web/render/flame.h"
+#include "web/render/render.h"
+
+/* Seconds with as many digits as they need, at most to the millisecond, as Prometheus prints times.
+ */
+static void add_time(struct json *j, int64_t t_ns)
+{
+	json_double(j, (double)(t_ns / NS_PER_MS) / 1e3);
+}
+
+static void add_metric(struct json *j, struct labels metric)
+{
+	json_key(j, "metric");
+	json_object(j);
+	for (size_t i = 0; i < metric.n; i++) {
+		json_key_str(j, metric.v[i].name);
+		json_str(j, metric.v[i].value);
+	}
+	json_object_end(j);
+}
+
+static void add_point(struct json *j, int64_t t_ns, double value)
+{
+	json_array(j);
+	add_time(j, t_ns);
+	json_sample_value(j, value);
+	json_array_end(j);
+}
+
+static void add_type(struct json *j, const struct profile_type *t)
+{
+	struct buf text = { 0 };
+
+	if (t->name.len > 0)
+		profile_type_print(&text, t);
+	json_key(j, "type");
+	json_str(j, buf_str(&text));
+	json_key(j, "unit");
+	json_str(j, t->sample_unit);
+	buf_release(&text);
+}
+
+static enum err_code add_profile(
+	struct json *j, const struct profile_value *p, const struct render_options *o, struct err *err)
+{
+	enum err_code rc;
+
+	json_object(j);
+	add_metric(j, p->metric);
+	add_type(j, &p->type);
+	json_key(j, "total");
+	json_i64(j, p->total);
+	json_key(j, "cost");
+	json_i64(j, p->value_total - p->base_total);
+	if (p->is_diff) {
+		json_key(j, "left_total");
+		json_i64(j, p->base_total);
+		json_key(j, "right_total");
+		json_i64(j, p->value_total);
+	}
+	json_key(j, "profiles");
+	json_u64(j, p->profiles);
+	json_key(j, "flamebearer");
+	if ((rc = render_flame(j, p, o, err)))
+		return rc;
+	json_object_end(j);
+	return ERR_OK;
+}
+
+static void add_top(struct json *j, const struct top_table *t)
+{
+	json_object(j);
+	add_metric(j, t->metric);
+	add_type(j, &t->type);
+	json_key(j, "total");
+	json_i64(j, t->total);
+	json_key(j, "profiles");
+	json_u64(j, t->profiles);
+	json_key(j, "functions");
+	json_u64(j, t->functions_n);
+	json_key(j, "rows");
+	json_array(j);
+	for (size_t i = 0; i < t->n; i++) {
+		json_object(j);
+		json_key(j, "function");
+		json_str(j, t->rows[i].function);
+		json_key(j, "flat");
+		json_i64(j, t->rows[i].flat);
+		json_key(j, "flat_percent");
+		json_double(j, t->rows[i].flat_percent);
+		json_key(j, "sum_percent");
+		json_double(j, t->rows[i].sum_percent);
+		json_key(j, "cum");
+		json_i64(j, t->rows[i].cum);
+		json_key(j, "cum_percent");
+		json_double(j, t->rows[i].cum_percent);
+		json_object_end(j);
+	}
+	json_array_end(j);
+	json_object_end(j);
+}
+
+static void add_cost(struct json *j, const struct cost *c)
+{
+	json_object(j);
+	add_metric(j, c->metric);
+	json_key(j, "value");
+	add_point(j, c->t_ns, c->value);
+	json_object_end(j);
+}
+
+static enum err_code add_series(
+	struct json *j, const struct cost_series *s, const struct render_options *o, struct err *err)
+{
+	enum err_code rc;
+
+	json_object(j);
+	add_metric(j, s->metric);
+	json_key(j, "values");
+	json_array(j);
+	for (size_t i = 0; i < s->n; i++) {
+		add_point(j, s->points[i].t_ns, s->points[i].value);
+		if ((rc = render_flush(o, j->out, err)))
+			return rc;
+	}
+	json_array_end(j);
+	json_object_end(j);
+	return ERR_OK;
+}
+
+/* A table for whoever knows vectors only: a row's function is a label, its flat cost the value. */
+static void add_rows(struct json *j, const struct top_table *t, int64_t t_ns)
+{
+	for (size_t i = 0; i < t->n; i++) {
+		json_object(j);
+		json_key(j, "metric");
+		json_object(j);
+		for (size_t k = 0; k < t->metric.n; k++) {
+			if (str_is(t->metric.v[k].name, "function"))
+				continue;
+			json_key_str(j, t->metric.v[k].name);
+			json_str(j, t->metric.v[k].value);
+		}
+		json_key(j, "function");
+		json_str(j, t->rows[i].function);
+		json_object_end(j);
+		json_key(j, "value");
+		add_point(j, t_ns, (double)t->rows[i].flat);
+		json_object_end(j);
+	}
+}
+
+static const char *const type_names[] = {
+	[RESULT_PROFILES] = "profiles",
+	[RESULT_TOP] = "top",
+	[RESULT_VECTOR] = "vector",
+	[RESULT_MATRIX] = "matrix",
+	[RESULT_SCALAR] = "scalar",
+	[RESULT_STRING] = "string",
+};
+
+static enum err_code add_elements(
+	struct json *j, const struct result *r, const struct render_options *o, struct err *err)
+{
+	enum err_code rc = ERR_OK;
+
+	json_array(j);
+	for (size_t i = 0; i < r->n && !rc; i++) {
+		if (r->type == RESULT_PROFILES)
+			rc = add_profile(j, &r->profiles[i], o, err);
+		else if (r->type == RESULT_TOP && o->numbers_only)
+			add_rows(j, &r->tops[i], r->t_ns);
+		else if (r->type == RESULT_TOP)
+			add_top(j, &r->tops[i]);
+		else if (r->type == RESULT_VECTOR)
+			add_cost(j, &r->vector[i]);
+		else
+			rc = add_series(j, &r->matrix[i], o, err);
+		if (!rc)
+			rc = render_flush(o, j->out, err);
+	}
+	if (!rc)
+		json_array_end(j);
+	return rc;
+}
+
+enum err_code render_json(
+	struct json *j, const struct result *r, const struct render_options *o, struct err *err)
+{
+	enum err_code rc = ERR_OK;
+
+	json_object(j);
+	json_key(j, "resultType");
+	json_cstr(j, type_names[r->type == RESULT_TOP && o->numbers_only ? RESULT_VECTOR : r->type]);
+	if (r->unit.len > 0) {
+		json_key(j, "unit");
+		json_str(j, r->unit);
+	}
+	json_key(j, "result");
+	if (r->type == RESULT_SCALAR) {
+		add_point(j, r->t_ns, r->scalar);
+	} else if (r->type == RESULT_STRING) {
+		json_array(j);
+		add_time(j, r->t_ns);
+		json_str(j, r->string);
+		json_array_end(j);
+	} else {
+		rc = add_elements(j, r, o, err);
+	}
+	if (rc)
+		return rc;
+	json_object_end(j);
+	if (buf_failed(j->out))
+		return err_set(err, ERR_NOMEM, "answer: out of memory");
+	return ERR_OK;
+}

@@ -1,0 +1,293 @@
+/*
+ * A CPU profile as `go build -pgo` reads it.
+ *
+ * The compiler weighs call edges: caller, callee, and the line of the call counted from the
+ * caller's first line. It takes them from the two innermost locations of a stack, with all lines
+ * that were inlined there: a location is what a return address stands for, and only a call between
+ * the last two of them is known to have been made while the sample was taken. So locations stay as
+ * they are, whole, and of each stack the innermost RENDER_PGO_LOCATIONS. What no edge depends on
+ * goes: mappings, labels, columns, and the line of a leaf, from which nothing is called.
+ *
+ * Frames are one and the same to the compiler if function, line and address are, and then there is
+ * no edge between them, nor twice the same one in a stack. An address itself says nothing, so what
+ * is kept is which locations of a stack share one: a location's address is its place in the stack,
+ * or that of the first with the same address. A leaf whose function stands in its stack once more
+ * keeps its line. A location without a function stays, too: edges over it have a weight.
+ *
+ * Source: Go's cmd/internal/pgo, internal/profile/graph.go.
+ */
+#include "base/map.h"
+#include "web/render/notices.h"
+#include "web/render/profile.h"
+#include "web/render/render.h"
+
+struct pgo_stack {
+	uint32_t locations[RENDER_PGO_LOCATIONS]; /* of the output, leaf first */
+	uint32_t n;
+	int64_t value;
+};
+
+struct pgo {
+	struct arena *arena;
+	const struct pprof *in;
+	struct pprof_builder *b;
+	uint32_t *functions; /* per function of the input: its index in the output + 1 */
+	struct pprof_line *lines; /* of the location at hand */
+	uint32_t lines_cap;
+	struct pgo_stack *stacks;
+	uint32_t stacks_n, stacks_cap;
+	struct map location_map, stack_map;
+};
+
+static enum err_code check_type(const struct profile_value *const *v, size_t n, struct err *err)
+{
+	for (size_t i = 0; i < n; i++) {
+		const struct profile_type *t = &v[i]->type;
+		bool samples = str_is(t->sample_type, "samples") && str_is(t->sample_unit, "count");
+		bool cpu = str_is(t->sample_type, "cpu") && str_is(t->sample_unit, "nanoseconds");
+
+		if (v[i]->is_diff)
+			return err_set(
+				err, ERR_INVALID, "format=pgo wants a profile, the query gives a difference");
+		if (!samples && !cpu)
+			return err_set(err, ERR_INVALID,
+				"format=pgo wants a CPU profile (samples/count or "
+				"cpu/nanoseconds), "
+				"the query gives " STR_FMT "/" STR_FMT,
+				STR_ARG(t->sample_type), STR_ARG(t->sample_unit));
+	}
+	return ERR_OK;
+}
+
+/* ---- locations ---- */
+
+static uint32_t function_of(struct pgo *x, uint32_t function)
+{
+	const struct pprof_function *f = &x->in->functions[function];
+	struct str *strings = x->in->strings;
+	/* A compiler knows functions by their symbols, not by what is shown of them. */
+	uint32_t name = f->system_name ? f->system_name : f->name;
+
+	if (!x->functions[function])
+		x->functions[function] = 1 +
+			pprof_builder_function(x->b,
+				&(struct pprof_function){ .name = pprof_builder_string(x->b, strings[name]),
+					.system_name = pprof_builder_string(x->b, strings[f->system_name]),
+					.filename = pprof_builder_string(x->b, strings[f->filename]),
+					.start_line = f->start_line });
+	return x->functions[function] - 1;
+}
+
+struct location_key {
+	struct pprof_location l;
+	const struct pprof_line *lines;
+};
+
+static bool location_eq(const void *ctx, const void *key, uint32_t id)
+{
+	const struct location_key *k = key;
+	const struct pprof *p = ctx;
+	const struct pprof_location *l = &p->locations[id];
+
+	if (l->address != k->l.address || l->line_n != k->l.line_n)
+		return false;
+	for (uint32_t i = 0; i < l->line_n; i++) {
+		const struct pprof_line *a = &k->lines[i], *b = &p->lines[l->line_first + i];
+
+		if (a->function != b->function || a->line != b->line)
+			return false;
+	}
+	return true;
+}
+
+static enum err_code find_location(
+	struct pgo *x, const struct location_key *key, uint32_t *out, struct err *err)
+{
+	const struct pprof *p = pprof_builder_profile(x->b);
+	uint64_t hash = hash_u64(key->l.address << 32 | key->l.line_n);
+
+	for (uint32_t i = 0; i < key->l.line_n; i++)
+		hash = hash_u64(
+			hash ^ (uint64_t)key->lines[i].function << 32 ^ (uint64_t)key->lines[i].line);
+	*out = map_find(&x->location_map, hash, location_eq, p, key);
+	if (*out != MAP_NONE)
+		return ERR_OK;
+	*out = pprof_builder_location(x->b, key->l, key->lines, key->l.line_n);
+	if (*out >= p->locations_n)
+		return arena_fail(x->arena, "answer", err);
+	return map_add(&x->location_map, hash, *out) ? ERR_OK :
+												   err_set(err, ERR_NOMEM, "answer: out of memory");
+}
+
+/* ---- stacks ---- */
+
+static bool stack_eq(const void *ctx, const void *key, uint32_t id)
+{
+	const struct pgo_stack *a = key, *b = &((const struct pgo *)ctx)->stacks[id];
+
+	return a->n == b->n && !memcmp(a->locations, b->locations, a->n * sizeof(*a->locations));
+}
+
+static enum err_code add_stack(struct pgo *x, const struct pgo_stack *s, struct err *err)
+{
+	uint64_t hash = hash_bytes(s->locations, s->n * sizeof(*s->locations), 0);
+	uint32_t id = map_find(&x->stack_map, hash, stack_eq, x, s);
+	struct pgo_stack *grown;
+
+	if (id != MAP_NONE) {
+		x->stacks[id].value = duration_sum(x->stacks[id].value, s->value);
+		return ERR_OK;
+	}
+	if (x->stacks_n == x->stacks_cap) {
+		x->stacks_cap = x->stacks_cap ? x->stacks_cap * 2 : 256;
+		if (!(grown = arena_alloc_raw(x->arena, x->stacks_cap, sizeof(*grown))))
+			return arena_fail(x->arena, "answer", err);
+		if (x->stacks_n)
+			memcpy(grown, x->stacks, x->stacks_n * sizeof(*grown));
+		x->stacks = grown;
+	}
+	if (!map_add(&x->stack_map, hash, x->stacks_n))
+		return err_set(err, ERR_NOMEM, "answer: out of memory");
+	x->stacks[x->stacks_n++] = *s;
+	return ERR_OK;
+}
+
+static bool same_function(const struct pgo *x, uint32_t a, uint32_t b)
+{
+	const struct pprof_function *f = &x->in->functions[a], *g = &x->in->functions[b];
+
+	return a == b || (f->name == g->name && f->start_line == g->start_line);
+}
+
+/* Whether the function of the first line stands in the stack once more. */
+static bool leaf_recurs(const struct pgo *x, const uint32_t *ids, uint32_t n)
+{
+	const struct pprof_location *leaf = &x->in->locations[ids[0]], *l;
+
+	for (uint32_t k = 0; k < n; k++) {
+		l = &x->in->locations[ids[k]];
+		for (uint32_t i = k ? 0 : 1; i < l->line_n; i++)
+			if (same_function(x, x->in->lines[leaf->line_first].function,
+					x->in->lines[l->line_first + i].function))
+				return true;
+	}
+	return false;
+}
+
+static enum err_code add_location(
+	struct pgo *x, const uint32_t *ids, uint32_t n, uint32_t at, uint32_t *out, struct err *err)
+{
+	const struct pprof_location *l = &x->in->locations[ids[at]];
+	struct location_key key = { .l = { .mapping = PPROF_NONE, .line_n = l->line_n } };
+
+	while (x->in->locations[ids[key.l.address]].address != l->address)
+		key.l.address++;
+	if (l->line_n > x->lines_cap) {
+		x->lines_cap = l->line_n * 2;
+		x->lines = arena_array(x->arena, struct pprof_line, x->lines_cap);
+		if (!x->lines)
+			return arena_fail(x->arena, "answer", err);
+	}
+	for (uint32_t i = 0; i < l->line_n; i++) {
+		const struct pprof_line *line = &x->in->lines[l->line_first + i];
+
+		x->lines[i] = (struct pprof_line){ .line = line->line,
+			.function = function_of(x, line->function) };
+	}
+	if (at == 0 && l->line_n && !leaf_recurs(x, ids, n))
+		x->lines[0].line = x->in->functions[x->in->lines[l->line_first].function].start_line;
+	key.lines = x->lines;
+	return find_location(x, &key, out, err);
+}
+
+static enum err_code add_sample(struct pgo *x, uint32_t i, struct err *err)
+{
+	const struct pprof_sample *sample = &x->in->samples[i];
+	struct pgo_stack s = { .value = x->in->values[i], .n = sample->location_n };
+	enum err_code rc;
+
+	if (s.value <= 0 || s.n == 0)
+		return ERR_OK;
+	if (s.n > RENDER_PGO_LOCATIONS)
+		s.n = RENDER_PGO_LOCATIONS;
+	for (uint32_t k = 0; k < s.n; k++)
+		if ((rc = add_location(
+				 x, x->in->location_ids + sample->location_first, s.n, k, &s.locations[k], err)))
+			return rc;
+	return add_stack(x, &s, err);
+}
+
+/* ---- all of it ---- */
+
+static void copy_header(const struct pgo *x)
+{
+	struct pprof *p = pprof_builder_profile(x->b);
+	const struct pprof *in = x->in;
+
+	p->period_type.type = pprof_builder_string(x->b, in->strings[in->period_type.type]);
+	p->period_type.unit = pprof_builder_string(x->b, in->strings[in->period_type.unit]);
+	p->period = in->period;
+	p->time_nanos = in->time_nanos;
+	p->duration_nanos = in->duration_nanos;
+}
+
+static enum err_code build(struct pgo *x, struct pprof **out, struct err *err)
+{
+	const struct pprof *in = x->in;
+	bool any_start = in->functions_n == 0;
+	enum err_code rc;
+
+	for (uint32_t i = 0; i < in->functions_n && !any_start; i++)
+		any_start = in->functions[i].start_line != 0;
+	if (!any_start)
+		return err_set(err, ERR_INVALID,
+			"format=pgo wants functions that say on which line they start: programs "
+			"built with Go 1.20 or later say so");
+	if ((rc = pprof_builder_open(x->arena, &x->b, err)))
+		return rc;
+	if (!(x->functions = arena_array(x->arena, uint32_t, (size_t)in->functions_n + 1)))
+		return arena_fail(x->arena, "answer", err);
+	pprof_builder_type(x->b, in->strings[in->types[0].type], in->strings[in->types[0].unit]);
+	copy_header(x);
+	for (uint32_t i = 0; i < in->samples_n; i++)
+		if ((rc = add_sample(x, i, err)))
+			return rc;
+	for (uint32_t i = 0; i < x->stacks_n; i++) {
+		const struct pgo_stack *s = &x->stacks[i];
+
+		pprof_builder_sample(x->b, s->locations, s->n, NULL, 0, &s->value);
+	}
+	return pprof_builder_finish(x->b, out, err);
+}
+
+enum err_code render_pgo(
+	const struct result *r, const struct render_options *o, struct pprof **out, struct err *err)
+{
+	const struct notices notices = notices_of(r);
+	struct pgo x = { .arena = o->arena };
+	const struct profile_value **v;
+	struct pprof *in;
+	enum err_code rc;
+	size_t n;
+
+	if ((rc = render_profiles_of(r, o->arena, "pgo", &v, &n, err)) ||
+		(rc = check_type(v, n, err)) || (rc = render_pprof(r, o, &in, err)))
+		return rc;
+	x.in = in;
+	map_init(&x.location_map);
+	map_init(&x.stack_map);
+	if (!(rc = build(&x, out, err)))
+		rc = notices_add_comments(&notices, o->arena, *out, err);
+	map_release(&x.location_map);
+	map_release(&x.stack_map);
+	return rc;
+}
+
+enum err_code render_pgo_gz(
+	const struct result *r, const struct render_options *o, struct buf *out, struct err *err)
+{
+	struct pprof *p;
+	enum err_code rc = render_pgo(r, o, &p, err);
+
+	return rc ? rc : render_encode_gz(p, out, err);
+}

@@ -1,0 +1,285 @@
+/*
+ * speedscope.app's file format: frames by name, and per profile a list of stacks and their weights.
+ * The stacks are those of the flame graph: pruned, inlined frames included, of one name merged.
+ *
+ * Source: https://www.speedscope.app/file-format-schema.json
+ */
+#include "web/render/frame_tree.h"
+#include "web/render/profile.h"
+#include "web/render/render.h"
+
+#define SCHEMA "https://www.speedscope.app/file-format-schema.json"
+
+/*
+ * One profile of the file: an element, of a diff one of its sides. Weights cannot be below 0, so
+ * where there are costs that are, they are a profile of their own, and the two add up to what
+ * percentages refer to.
+ */
+struct sheet {
+	const struct profile_value *p;
+	struct str name;
+	uint32_t root; /* its node in the tree */
+	int sign; /* 0: costs above 0; 1: those below */
+};
+
+struct speedscope {
+	const struct render_options *o;
+	struct json j;
+	struct frame_tree tree; /* elements side by side below its root, as sheets name them */
+	struct sheet *sheets;
+	size_t sheets_n;
+	uint32_t *root_of; /* per node: that of its element */
+	uint32_t *frame_of; /* per name: its place among the frames + 1; 0: only an element's root */
+	uint32_t *path;
+};
+
+/* The units the format knows; others are plain numbers. */
+static const char *unit_of(struct str unit)
+{
+	static const char *const known[] = { "nanoseconds", "microseconds", "milliseconds", "seconds",
+		"bytes" };
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (str_is(unit, known[i]))
+			return known[i];
+	return "none";
+}
+
+/* Costs of one side that are below 0. */
+static bool has_negative(const struct profile_value *p, int side)
+{
+	for (size_t i = 0; i < p->parts_n; i++)
+		for (size_t k = 0; k < p->parts[i].n; k++) {
+			const struct cell *c = &p->parts[i].cells[k];
+
+			if ((side ? c->base : c->value) < 0)
+				return true;
+		}
+	return false;
+}
+
+static enum err_code add_side(struct speedscope *x, const struct profile_value *p, int side,
+	struct str title, struct err *err)
+{
+	struct arena *a = x->o->arena;
+	char *root = arena_printf(a, "%zu", x->sheets_n);
+	int signs = 1 + has_negative(p, side);
+	uint32_t node;
+	enum err_code rc;
+
+	if (!root)
+		return arena_fail(a, "answer", err);
+	if ((rc = frame_tree_child(&x->tree, 0, str_of(root), &node, err)) ||
+		(rc = frame_tree_add_signed(&x->tree, node, p, side, err)))
+		return rc;
+	for (int sign = 0; sign < signs; sign++) {
+		char *name = arena_printf(a, STR_FMT "%s%s", STR_ARG(title),
+			!p->is_diff ? "" :
+				side    ? " (base)" :
+						  " (new)",
+			sign ? " (negative)" : "");
+
+		if (!name)
+			return arena_fail(a, "answer", err);
+		x->sheets[x->sheets_n++] = (struct sheet){
+			.p = p, .name = str_of(name), .root = node, .sign = sign
+		};
+	}
+	return ERR_OK;
+}
+
+static enum err_code add_sheets(
+	struct speedscope *x, const struct profile_value *p, struct str labels, struct err *err)
+{
+	struct buf title = { 0 };
+	enum err_code rc = ERR_OK;
+
+	profile_type_print(&title, &p->type);
+	if (labels.len)
+		buf_printf(&title, " " STR_FMT, STR_ARG(labels));
+	if (buf_failed(&title))
+		rc = err_set(err, ERR_NOMEM, "answer: out of memory");
+	for (int side = p->is_diff ? 1 : 0; side >= 0 && !rc; side--)
+		rc = add_side(x, p, side, buf_str(&title), err);
+	buf_release(&title);
+	return rc;
+}
+
+/* Parents come before children. */
+static enum err_code find_roots(struct speedscope *x, struct err *err)
+{
+	const struct frame_tree *t = &x->tree;
+	uint32_t frames = 0;
+
+	x->root_of = arena_array(x->o->arena, uint32_t, t->n);
+	x->path = arena_array(x->o->arena, uint32_t, t->n);
+	x->frame_of = arena_array(x->o->arena, uint32_t, (size_t)t->names_n + 1);
+	if (!x->root_of || !x->path || !x->frame_of)
+		return arena_fail(x->o->arena, "answer", err);
+	for (uint32_t i = 1; i < t->n; i++) {
+		x->root_of[i] = t->nodes[i].parent ? x->root_of[t->nodes[i].parent] : i;
+		if (t->nodes[i].parent)
+			x->frame_of[t->nodes[i].name] = 1;
+	}
+	for (uint32_t i = 0; i < t->names_n; i++)
+		if (x->frame_of[i])
+			x->frame_of[i] = ++frames;
+	return ERR_OK;
+}
+
+static enum err_code write_frames(struct speedscope *x, struct err *err)
+{
+	enum err_code rc = ERR_OK;
+
+	json_key(&x->j, "shared");
+	json_object(&x->j);
+	json_key(&x->j, "frames");
+	json_array(&x->j);
+	for (uint32_t i = 0; i < x->tree.names_n && !rc; i++) {
+		if (!x->frame_of[i])
+			continue;
+		json_object(&x->j);
+		json_key(&x->j, "name");
+		json_str(&x->j, x->tree.names[i]);
+		json_object_end(&x->j);
+		rc = render_flush(x->o, x->j.out, err);
+	}
+	if (rc)
+		return rc;
+	json_array_end(&x->j);
+	json_object_end(&x->j);
+	return ERR_OK;
+}
+
+static bool has_stack(const struct speedscope *x, const struct sheet *s, uint32_t node)
+{
+	return node != s->root && x->root_of[node] == s->root && x->tree.nodes[node].self[s->sign] > 0;
+}
+
+static void write_stack(struct speedscope *x, const struct sheet *s, uint32_t node)
+{
+	uint32_t depth = 0;
+
+	for (uint32_t at = node; at != s->root; at = x->tree.nodes[at].parent)
+		x->path[depth++] = x->tree.nodes[at].name;
+	json_array(&x->j);
+	while (depth > 0)
+		json_u64(&x->j, x->frame_of[x->path[--depth]] - 1);
+	json_array_end(&x->j);
+}
+
+static enum err_code write_sheet(struct speedscope *x, const struct sheet *s, struct err *err)
+{
+	struct json *j = &x->j;
+	enum err_code rc;
+	int64_t total = 0;
+
+	json_object(j);
+	json_key(j, "type");
+	json_cstr(j, "sampled");
+	json_key(j, "name");
+	json_str(j, s->name);
+	json_key(j, "unit");
+	json_cstr(j, unit_of(s->p->type.sample_unit));
+	json_key(j, "samples");
+	json_array(j);
+	for (uint32_t i = 1; i < x->tree.n; i++)
+		if (has_stack(x, s, i)) {
+			write_stack(x, s, i);
+			if ((rc = render_flush(x->o, j->out, err)))
+				return rc;
+		}
+	json_array_end(j);
+	json_key(j, "weights");
+	json_array(j);
+	for (uint32_t i = 1; i < x->tree.n; i++)
+		if (has_stack(x, s, i)) {
+			json_i64(j, x->tree.nodes[i].self[s->sign]);
+			total += x->tree.nodes[i].self[s->sign];
+			if ((rc = render_flush(x->o, j->out, err)))
+				return rc;
+		}
+	json_array_end(j);
+	json_key(j, "startValue");
+	json_i64(j, 0);
+	json_key(j, "endValue");
+	json_i64(j, total);
+	json_object_end(j);
+	return ERR_OK;
+}
+
+/* The format has no comments, but what is shown above the picture. */
+static enum err_code write_name(struct speedscope *x, const struct result *r, struct err *err)
+{
+	struct str name = x->sheets[0].name;
+
+	if (r->warnings_n)
+		name = str_of(arena_printf(x->o->arena, STR_FMT " - Warning: " STR_FMT "%s", STR_ARG(name),
+			STR_ARG(r->warnings[0]), r->warnings_n > 1 ? "; ..." : ""));
+	if (!name.ptr)
+		return arena_fail(x->o->arena, "answer", err);
+	json_key(&x->j, "name");
+	json_str(&x->j, name);
+	return ERR_OK;
+}
+
+static enum err_code write_file(struct speedscope *x, const struct result *r, struct err *err)
+{
+	enum err_code rc;
+
+	json_object(&x->j);
+	json_key(&x->j, "$schema");
+	json_cstr(&x->j, SCHEMA);
+	json_key(&x->j, "exporter");
+	json_cstr(&x->j, "epimetheus@" EPI_VERSION);
+	if ((rc = write_name(x, r, err)))
+		return rc;
+	json_key(&x->j, "activeProfileIndex");
+	json_i64(&x->j, 0);
+	if ((rc = write_frames(x, err)))
+		return rc;
+	json_key(&x->j, "profiles");
+	json_array(&x->j);
+	for (size_t i = 0; i < x->sheets_n; i++)
+		if ((rc = write_sheet(x, &x->sheets[i], err)))
+			return rc;
+	json_array_end(&x->j);
+	json_object_end(&x->j);
+	buf_add_char(x->j.out, '\n');
+	return buf_failed(x->j.out) ? err_set(err, ERR_NOMEM, "answer: out of memory") : ERR_OK;
+}
+
+enum err_code render_speedscope(
+	const struct result *r, const struct render_options *o, struct buf *out, struct err *err)
+{
+	struct speedscope x = { .o = o };
+	const struct profile_value **v;
+	struct str *labels, name = STR("");
+	size_t n, labels_n;
+	enum err_code rc;
+
+	if ((rc = render_profiles_of(r, o->arena, "speedscope", &v, &n, err)) ||
+		(rc = render_differing_labels(v, n, o->arena, &labels, &labels_n, err)))
+		return rc;
+	rc = frame_tree_init(&x.tree, o->arena, err);
+	x.tree.canceled = o->canceled;
+	if (rc)
+		goto out;
+	if (!(x.sheets = arena_array(o->arena, struct sheet, 4 * n))) {
+		rc = arena_fail(o->arena, "answer", err);
+		goto out;
+	}
+	for (size_t i = 0; i < n && !rc; i++) {
+		if (n > 1)
+			rc = render_element_name(v[i], labels, labels_n, o->arena, &name, err);
+		if (!rc)
+			rc = add_sheets(&x, v[i], name, err);
+	}
+	if (rc || (rc = find_roots(&x, err)))
+		goto out;
+	json_init(&x.j, out);
+	rc = write_file(&x, r, err);
+out:
+	frame_tree_release(&x.tree);
+	return rc;
+}

@@ -1,0 +1,167 @@
+#include "base/quote.h"
+#include "web/render/notices.h"
+#include "web/render/pprof_top.h"
+#include "web/render/profile.h"
+#include "web/render/render.h"
+
+static void add_cost(struct buf *out, struct labels metric, double value)
+{
+	labels_print(out, metric);
+	buf_add_char(out, ' ');
+	buf_add_double(out, value);
+}
+
+static enum err_code print_matrix(
+	const struct result *r, const struct render_options *o, struct buf *out, struct err *err)
+{
+	enum err_code rc = ERR_OK;
+
+	for (size_t i = 0; i < r->n && !rc; i++) {
+		const struct cost_series *s = &r->matrix[i];
+
+		labels_print(out, s->metric);
+		buf_add_char(out, '\n');
+		rc = render_flush(o, out, err);
+		for (size_t k = 0; k < s->n && !rc; k++) {
+			buf_add_double(out, s->points[k].value);
+			buf_add_cstr(out, " @");
+			buf_add_double(out, (double)(s->points[k].t_ns / 1000000) / 1e3);
+			buf_add_char(out, '\n');
+			rc = render_flush(o, out, err);
+		}
+	}
+	return rc;
+}
+
+static enum err_code print_numbers(
+	const struct result *r, const struct render_options *o, struct buf *out, struct err *err)
+{
+	enum err_code rc = ERR_OK;
+
+	switch (r->type) {
+	case RESULT_SCALAR:
+		buf_add_double(out, r->scalar);
+		buf_add_char(out, '\n');
+		break;
+	case RESULT_STRING:
+		buf_add_printable(out, r->string);
+		buf_add_char(out, '\n');
+		break;
+	case RESULT_VECTOR:
+		for (size_t i = 0; i < r->n && !rc; i++) {
+			add_cost(out, r->vector[i].metric, r->vector[i].value);
+			buf_add_char(out, '\n');
+			rc = render_flush(o, out, err);
+		}
+		break;
+	case RESULT_MATRIX:
+		rc = print_matrix(r, o, out, err);
+		break;
+	case RESULT_PROFILES:
+	case RESULT_TOP:
+	case RESULT_SCRAPE: /* answered as pprof only */
+		break;
+	}
+	return rc;
+}
+
+/* ---- tables ---- */
+
+/* The filters of a profile, first ones first, that are not in the list yet. */
+static size_t add_filters(const struct active_filter *f, struct pprof_top_filter *v, size_t n)
+{
+	if (!f)
+		return n;
+	n = add_filters(f->before, v, n);
+	/* The tool does not name it either. */
+	if (!strcmp(f->name, "prune_from"))
+		return n;
+	for (size_t i = 0; i < n; i++)
+		if (!strcmp(v[i].name, f->name) && str_eq(v[i].text, f->text))
+			return n;
+	v[n] = (struct pprof_top_filter){ f->name, f->text };
+	return n + 1;
+}
+
+/* What was done to the profiles before they were put together, as the tool says it of one. */
+static enum err_code note_filters(const struct profile_value *const *v, size_t n, struct arena *a,
+	struct pprof_top_options *top, struct err *err)
+{
+	int64_t value_size = 0, base_size = 0;
+	struct pprof_top_filter *filters;
+	size_t filters_max = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		top->filtered |= v[i]->filtered;
+		value_size = duration_sum(value_size, v[i]->value_size);
+		base_size = duration_sum(base_size, v[i]->base_size);
+		for (const struct active_filter *f = v[i]->filters; f; f = f->before)
+			filters_max++;
+	}
+	top->total = base_size > 0 ? base_size : value_size;
+	if (!(filters = arena_array(a, struct pprof_top_filter, filters_max + 1)))
+		return arena_fail(a, "answer", err);
+	for (size_t i = 0; i < n; i++)
+		top->filters_n = add_filters(v[i]->filters, filters, top->filters_n);
+	top->filters = filters;
+	return ERR_OK;
+}
+
+static enum err_code print_table(const struct result *r, const struct render_options *o,
+	size_t rows_max, struct buf *out, struct err *err)
+{
+	struct pprof_top_options top = { .rows_max = rows_max, .canceled = o->canceled };
+	const struct profile_value **v;
+	struct pprof *p;
+	enum err_code rc;
+	size_t n;
+
+	if ((rc = render_profiles_of(r, o->arena, "text", &v, &n, err)) ||
+		(rc = note_filters(v, n, o->arena, &top, err)) || (rc = render_pprof(r, o, &p, err)))
+		return rc;
+	return pprof_top_print(p, &top, o->arena, out, err);
+}
+
+/* A table per element, its labels above where there are several. */
+static enum err_code print_tables(
+	const struct result *r, const struct render_options *o, struct buf *out, struct err *err)
+{
+	enum err_code rc;
+
+	for (size_t i = 0; i < r->n; i++) {
+		const struct top_table *t = &r->tops[i];
+		struct result one = *r;
+
+		one.tops = &r->tops[i];
+		one.n = 1;
+		if (i > 0) {
+			buf_add_char(out, '\n');
+			one.warnings_n = one.infos_n = 0; /* the first one's header has them */
+		}
+		if (r->n > 1) {
+			labels_print(out, t->metric);
+			buf_add_char(out, '\n');
+		}
+		if (t->k == 0) /* to the printer 0 means all */
+			continue;
+		if ((rc = print_table(&one, o, t->k, out, err)))
+			return rc;
+	}
+	return ERR_OK;
+}
+
+enum err_code render_text(
+	const struct result *r, const struct render_options *o, struct buf *out, struct err *err)
+{
+	const struct notices notices = notices_of(r);
+	enum err_code rc;
+
+	if (r->type == RESULT_TOP && r->n > 0)
+		return print_tables(r, o, out, err);
+	if (r->type == RESULT_TOP || r->type == RESULT_PROFILES)
+		return print_table(r, o, o->rows_max, out, err);
+	if ((rc = notices_print(&notices, "# ", o->arena, out, err)) ||
+		(rc = print_numbers(r, o, out, err)))
+		return rc;
+	return buf_failed(out) ? err_set(err, ERR_NOMEM, "answer: out of memory") : ERR_OK;
+}

@@ -1,0 +1,334 @@
+#include "web/router/router.h"
+
+#include "base/clock.h"
+#include "base/gzip/gzip.h"
+#include "base/log.h"
+#include "base/metrics.h"
+#include "base/quote.h"
+#include "base/regex.h"
+#include "proto/pprof.h"
+#include "web/http/envelope.h"
+#include "web/http/http_form.h"
+#include "web/http/origin.h"
+
+METRIC_COUNTER(requests, "epimetheus_http_requests_total", "Requests answered, by status.", "code");
+METRIC_HISTOGRAM(request_seconds, "epimetheus_http_request_duration_seconds",
+	"Time from a whole request to its answer, by route.", "handler");
+
+#define GZIP_BODY_MIN 1024
+#define GZIP_LEVEL \
+	1 /* libdeflate's quickest: JSON of a flame graph shrinks to a seventh all the same */
+
+/* One segment after the other; "*" takes any one that is not empty. */
+static bool matches(const char *pattern, struct str path)
+{
+	size_t i = 0;
+
+	for (; *pattern; pattern++) {
+		if (*pattern == '*') {
+			size_t from = i;
+
+			while (i < path.len && path.ptr[i] != '/')
+				i++;
+			if (i == from)
+				return false;
+		} else if (i == path.len || path.ptr[i++] != *pattern) {
+			return false;
+		}
+	}
+	return i == path.len || (i > 1 && pattern[-1] == '/');
+}
+
+/* What can be got has a head too. */
+static bool takes(const struct route *r, enum http_method method)
+{
+	return r->methods & (unsigned)(method == HTTP_HEAD ? HTTP_GET | HTTP_HEAD : method);
+}
+
+static const struct route *find_route(
+	const struct web *w, struct str path, enum http_method method, bool *other_method)
+{
+	*other_method = false;
+	for (size_t i = 0; i < w->routes_n; i++) {
+		if (!matches(w->routes[i].path, path))
+			continue;
+		if (takes(&w->routes[i], method))
+			return &w->routes[i];
+		if (!(w->routes[i].flags & ROUTE_FILES))
+			*other_method = true;
+	}
+	return NULL;
+}
+
+/* The path below the prefix; false when it lies outside. */
+static bool strip_prefix(const struct web *w, struct str *path)
+{
+	struct str prefix = str_of(w->prefix);
+
+	if (!str_has_prefix(*path, prefix) || (path->len > prefix.len && path->ptr[prefix.len] != '/'))
+		return false;
+	*path = (struct str){ path->ptr + prefix.len, path->len - prefix.len };
+	return true;
+}
+
+static void allow_origin(const struct web *w, const struct http_in *in, struct http_out *out)
+{
+	if (!w->cors_origin)
+		return;
+	http_add_header(out, "Vary", STR("Origin"));
+	/* "null" is what any page can make its origin. */
+	if (!in->origin.len || str_is(in->origin, "null") || !regex_match(w->cors_origin, in->origin))
+		return;
+	http_add_header(out, "Access-Control-Allow-Headers",
+		STR("Accept, Authorization, Connect-Protocol-Version, Connect-Timeout-Ms, "
+		    "Content-Type, Origin"));
+	http_add_header(out, "Access-Control-Allow-Methods", STR("GET, POST, OPTIONS"));
+	http_add_header(out, "Access-Control-Allow-Origin", in->origin);
+	http_add_header(out, "Access-Control-Expose-Headers", STR("Date"));
+}
+
+static bool has_our_name(
+	const struct web *w, const struct route *r, const struct http_in *in, struct http_out *out)
+{
+	if ((r && (r->flags & ROUTE_ANY_HOST)) ||
+		origin_host_allowed(in->host, w->o.allowed_hosts, str_of(w->own_origin)))
+		return true;
+	http_text(out, 421, "host %s is none of this server's names: --web.allowed-host adds one",
+		QUOTED(in->host));
+	return false;
+}
+
+static void refuse_foreign(const struct route *r, const struct http_in *in, struct http_out *out)
+{
+	static const char fmt[] = "sent by a page of another site (%s%s): requests that change "
+							  "something are taken from this server's own pages and from "
+							  "programs; --web.external-url names the URL of those pages";
+	const char *what = in->origin.len ? "origin " : "Sec-Fetch-Site: ";
+	const char *from = in->origin.len ? QUOTED(in->origin) : in->fetch_site.ptr;
+
+	if (r->flags & ROUTE_API)
+		api_error(out, 403, "forbidden", fmt, what, from);
+	else
+		http_text(out, 403, fmt, what, from);
+}
+
+static bool enabled(const struct web *w, const struct route *r, struct http_out *out)
+{
+	if ((r->flags & ROUTE_LIFECYCLE) && !w->o.enable_lifecycle)
+		http_text(out, 403, "Lifecycle API is not enabled: start with --web.enable-lifecycle.");
+	else if ((r->flags & ROUTE_ADMIN) && !w->o.enable_admin_api)
+		api_error(
+			out, 403, "unavailable", "admin APIs disabled: start with --web.enable-admin-api");
+	else if ((r->flags & ROUTE_INGEST) && !w->o.enable_ingest)
+		api_error(out, 403, "unavailable", "ingest is disabled: start with --web.enable-ingest");
+	else if ((r->flags & ROUTE_READY) && !atomic_load(&w->ready))
+		http_text(out, 503, "Service Unavailable");
+	else
+		return true;
+	return false;
+}
+
+static void not_routed(enum http_method method, const struct web *w, const struct http_in *in,
+	struct str path, bool other_method, struct http_out *out)
+{
+	if (method == HTTP_OPTIONS &&
+		(str_has_prefix(path, STR("/api/")) || str_has_prefix(path, STR("/querier.v1.")))) {
+		allow_origin(w, in, out);
+		out->status = 204;
+	} else if (other_method) {
+		http_text(out, 405, "Method Not Allowed");
+	} else {
+		http_text(out, 404, "404 page not found");
+	}
+}
+
+static void redirect_to_prefix(const struct web *w, struct http_in *in, struct http_out *out)
+{
+	char *to = arena_printf(&in->arena, "%s/", w->base);
+
+	http_text(out, 302, "Found");
+	if (to)
+		http_add_header(out, "Location", str_of(to));
+}
+
+static void compress(const struct http_in *in, struct http_out *out)
+{
+	struct buf gz = { 0 };
+
+	if (out->encoded || out->fixed_body || http_is_streaming(out) ||
+		out->body.len < GZIP_BODY_MIN || !http_takes_gzip(in))
+		return;
+	if (gzip_compress(buf_str(&out->body), GZIP_LEVEL, &gz, NULL)) {
+		buf_release(&gz);
+		return;
+	}
+	buf_release(&out->body);
+	out->body = gz;
+	http_add_header(out, "Content-Encoding", STR("gzip"));
+	http_add_header(out, "Vary", STR("Accept-Encoding"));
+}
+
+static void note(
+	const struct http_in *in, const struct http_out *out, const char *handler, int64_t began_ns)
+{
+	int64_t took_ns = clock_monotonic_ns() - began_ns;
+	char code[16];
+	struct buf digits = { 0 };
+
+	buf_add_i64(&digits, out->status);
+	memcpy(code, digits.ptr ? digits.ptr : "", digits.len < 15 ? digits.len : 15);
+	code[digits.len < 15 ? digits.len : 15] = '\0';
+	buf_release(&digits);
+	metric_add(&requests, code, 1);
+	metric_observe(&request_seconds, handler, (double)took_ns / 1e9);
+	log_debug("web", "request", LOG_STR("path", in->path), LOG_STR("remote", in->remote),
+		LOG_I("status", out->status), LOG_D("elapsed", took_ns));
+}
+
+static bool has_form(const struct route *r, const struct http_in *in)
+{
+	return !(r->flags & ROUTE_BODY) &&
+		str_has_prefix(in->content_type, STR("application/x-www-form-urlencoded"));
+}
+
+static void refuse_body(
+	const struct web *w, const struct route *r, const struct http_in *in, struct http_out *out)
+{
+	if (in->body_refused == 413 && has_form(r, in)) {
+		http_text(out, 413, "the form is longer than %u bytes", HTTP_FORM_BYTES_MAX);
+	} else if (in->body_refused == 413) {
+		http_text(out, 413, "the body is longer than this server takes");
+	} else {
+		http_text(out, in->body_refused,
+			"too many bodies are being received%s: try again later (%s is %llu bytes)",
+			in->body_refused == 429 ? " from this address" : "",
+			in->body_refused == 429 ? "--web.max-body-memory-per-address" : "--web.max-body-memory",
+			(unsigned long long)(in->body_refused == 429 ? w->o.address_bodies_bytes_max :
+														   w->o.bodies_bytes_max));
+		http_add_header(out, "Retry-After", STR("5"));
+	}
+}
+
+/* Parameters of a form join those of the address; a body that could not be kept ends the request.
+ */
+static bool take_body(
+	const struct web *w, const struct route *r, struct http_in *in, struct http_out *out)
+{
+	if (in->body_refused) {
+		refuse_body(w, r, in, out);
+		return false;
+	}
+	if (!has_form(r, in) || http_form_parse(in, in->body))
+		return true;
+	if (in->body.len <= HTTP_FORM_BYTES_MAX) {
+		http_text(out, 503, "form: out of memory");
+		return false;
+	}
+	http_text(out, 413, "the form is longer than %u bytes", HTTP_FORM_BYTES_MAX);
+	return false;
+}
+
+/* Health, metrics and the page are answered however many queries wait in line. */
+static bool enter_slow(struct web *w, struct http_out *out)
+{
+	bool entered;
+
+	mutex_lock(&w->lock);
+	entered = w->slow < WEB_WORKERS_SLOW;
+	w->slow += entered;
+	mutex_unlock(&w->lock);
+	if (!entered) {
+		api_error(out, 503, "unavailable", "too many requests at once: try again later");
+		http_add_header(out, "Retry-After", STR("1"));
+	}
+	return entered;
+}
+
+static void call(struct web *w, const struct route *r, struct http_in *in, struct http_out *out)
+{
+	if (!(r->flags & ROUTE_SLOW)) {
+		r->fn(w, in, out);
+	} else if (enter_slow(w, out)) {
+		r->fn(w, in, out);
+		mutex_lock(&w->lock);
+		w->slow--;
+		mutex_unlock(&w->lock);
+	}
+}
+
+static void answer(struct web *w, const struct route *r, struct http_in *in, struct http_out *out)
+{
+	if (!take_body(w, r, in, out))
+		return;
+	if (in->params_over) {
+		http_text(out, 413, "more than %u parameters", HTTP_PARAMS_MAX);
+		return;
+	}
+	call(w, r, in, out);
+	compress(in, out);
+}
+
+/* The route of a request, if it may be called; else *out says why not. */
+static const struct route *route_of(struct web *w, struct http_in *in, struct http_out *out)
+{
+	const struct route *r = NULL;
+	struct str path = in->path;
+	bool other_method = false;
+	bool inside = strip_prefix(w, &path);
+
+	if (inside)
+		r = find_route(w, path, in->method, &other_method);
+	if (!has_our_name(w, r, in, out))
+		return NULL;
+	if (w->prefix[0] && (str_is(in->path, "/") || str_is(in->path, w->prefix))) {
+		redirect_to_prefix(w, in, out);
+		return NULL;
+	}
+	if (!r) {
+		not_routed(in->method, w, in, inside ? path : STR(""), other_method, out);
+		return NULL;
+	}
+	if ((r->flags & ROUTE_CHANGES) && origin_is_foreign(in, str_of(w->own_origin))) {
+		refuse_foreign(r, in, out);
+		return NULL;
+	}
+	if (!enabled(w, r, out))
+		return NULL;
+	in->path = path;
+	if (r->flags & ROUTE_API)
+		allow_origin(w, in, out);
+	if (!(r->flags & ROUTE_BODY) && in->body_bytes_max > HTTP_FORM_BYTES_MAX)
+		in->body_bytes_max = HTTP_FORM_BYTES_MAX;
+	return r;
+}
+
+enum http_admission router_admit(void *ctx, struct http_in *in, struct http_out *out, bool may_wait)
+{
+	struct web *w = ctx;
+	int64_t began_ns = clock_monotonic_ns();
+	enum http_admission admission;
+
+	out->status = 200;
+	out->headers_n = 0; /* asked again, it says the same again */
+	admission = web_config_admit(w->config, in, out, may_wait);
+	if (admission == HTTP_ANSWERED)
+		note(in, out, "refused", began_ns);
+	if (admission != HTTP_ADMITTED)
+		return admission;
+	http_default_header(out, "X-Content-Type-Options", STR("nosniff"));
+	in->route = route_of(w, in, out);
+	if (in->route)
+		return HTTP_ADMITTED;
+	note(in, out, "none", began_ns);
+	return HTTP_ANSWERED;
+}
+
+void router_handle(void *ctx, struct http_in *in, struct http_out *out)
+{
+	int64_t began_ns = clock_monotonic_ns();
+
+	if (!in->route && router_admit(ctx, in, out, true) != HTTP_ADMITTED)
+		return;
+	answer(ctx, in->route, in, out);
+	note(in, out, in->route->path, began_ns);
+}

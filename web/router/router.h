@@ -1,0 +1,79 @@
+/*
+ * Routes: the table of what the server answers, and what is common to all: prefix, admission,
+ * methods, CORS, compression, metrics.
+ *
+ * Threads: struct web is written by web_open and web_close; handlers run on any number of workers.
+ * Source:  README.md, "API".
+ */
+#ifndef WEB_ROUTER_ROUTER_H
+#define WEB_ROUTER_ROUTER_H
+
+#include "base/thread.h"
+#include "web/http/http.h"
+#include "web/http/web_config.h"
+#include "web/router/options.h"
+
+struct route;
+
+struct web {
+	struct web_options o;
+	const struct route *routes; /* web/routes.c */
+	size_t routes_n;
+	struct http_server *server;
+	struct web_config *config;
+	struct regex *cors_origin; /* NULL: no other site may read */
+	char *own_origin; /* scheme://host[:port] of the external URL that was given, or NULL */
+	char *prefix; /* of the paths that are answered: "" or "/x" */
+	char *external_url; /* without a slash at its end */
+	char *base; /* what a browser has before our paths: "" or "/x" */
+	struct buf index; /* the page with its base filled in */
+	char index_etag[24];
+	int64_t started_ns;
+	atomic_bool ready;
+	struct mutex lock; /* guards the fields below */
+	struct cond changed;
+	bool closing;
+	struct http_in *capture; /* the request that profiles this process, or NULL */
+	unsigned ingests, ingests_waiting;
+	unsigned orders; /* profiles that are taken now for somebody */
+	unsigned slow; /* requests of ROUTE_SLOW that run */
+};
+
+enum route_flags {
+	ROUTE_API = 1, /* CORS, JSON errors */
+	ROUTE_LIFECYCLE = 2, /* 403 without --web.enable-lifecycle */
+	ROUTE_ADMIN = 4,
+	ROUTE_INGEST = 8,
+	ROUTE_READY = 16, /* 503 until the server is ready */
+	ROUTE_BODY = 32, /* the body is the handler's, also where its type says it is a form */
+	ROUTE_FILES = 64, /* a name of any kind: says nothing about which methods there are */
+	ROUTE_SLOW = 128, /* may take or wait long: some workers are kept free of them */
+	ROUTE_CHANGES = 256, /* changes something: 403 for pages of other sites */
+	ROUTE_ANY_HOST = 512, /* answers under any name, also with --web.allowed-host */
+};
+
+struct route {
+	unsigned methods; /* enum http_method */
+	const char *path; /* a segment "*" is any one; a "/" at the end is all below */
+	void (*fn)(struct web *w, struct http_in *in, struct http_out *out);
+	unsigned flags;
+	const char *help;
+};
+
+/*
+ * Workers, and how many of them may be in handlers of ROUTE_SLOW at once. Requests that wait
+ * (queries in line, a profile of ours, a commit) hold a worker each, so there are more of them than
+ * cores by far: a stack that is not used costs nothing.
+ */
+#define WEB_WORKERS 80u
+#define WEB_WORKERS_SLOW 48u
+
+/*
+ * The http_admit_fn and http_handler_fn of the server; ctx is the struct web. Admission is all that
+ * can be said without the body: user, route, method, flags.
+ */
+enum http_admission router_admit(
+	void *ctx, struct http_in *in, struct http_out *out, bool may_wait);
+void router_handle(void *ctx, struct http_in *in, struct http_out *out);
+
+#endif
