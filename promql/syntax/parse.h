@@ -59,8 +59,8 @@ const char *query_keyword(size_t i);
 
 enum query_keyword_kind {
 	KEYWORD_OPERATOR, /* and, atan2 */
-	KEYWORD_LABELS,   /* a list of labels in parentheses may follow: by, group_left */
-	KEYWORD_NUMBER,   /* inf, nan */
+	KEYWORD_LABELS, /* a list of labels in parentheses may follow: by, group_left */
+	KEYWORD_NUMBER, /* inf, nan */
 	KEYWORD_OTHER,
 };
 

@@ -36,9 +36,15 @@ static void write_flags(struct json *j, unsigned flags)
 		unsigned flag;
 		const char *name;
 	} names[] = {
-		{ VALUE_PROFILES, "profiles" }, { VALUE_COSTS, "costs" }, { VALUE_SCALAR, "scalar" },
-		{ VALUE_STRING, "string" }, { VALUE_FRAMES, "frames" }, { ARG_SELECTOR, "selector" },
-		{ ARG_WINDOW, "window" }, { ARG_LABEL, "label" }, { ARG_FUNCTIONS, "functions" },
+		{ VALUE_PROFILES, "profiles" },
+		{ VALUE_COSTS, "costs" },
+		{ VALUE_SCALAR, "scalar" },
+		{ VALUE_STRING, "string" },
+		{ VALUE_FRAMES, "frames" },
+		{ ARG_SELECTOR, "selector" },
+		{ ARG_WINDOW, "window" },
+		{ ARG_LABEL, "label" },
+		{ ARG_FUNCTIONS, "functions" },
 		{ ARG_TAGS, "tags" },
 	};
 
@@ -109,9 +115,22 @@ static void write_functions(struct json *j, const char *key, bool aggregations)
 static void write_operators(struct json *j)
 {
 	static const int binds[] = {
-		[OP_OR] = 1, [OP_AND] = 2, [OP_UNLESS] = 2, [OP_EQ] = 3, [OP_NE] = 3, [OP_LT] = 3,
-		[OP_LE] = 3, [OP_GT] = 3, [OP_GE] = 3, [OP_ADD] = 4, [OP_SUB] = 4, [OP_MUL] = 5,
-		[OP_DIV] = 5, [OP_MOD] = 5, [OP_ATAN2] = 5, [OP_POW] = 6,
+		[OP_OR] = 1,
+		[OP_AND] = 2,
+		[OP_UNLESS] = 2,
+		[OP_EQ] = 3,
+		[OP_NE] = 3,
+		[OP_LT] = 3,
+		[OP_LE] = 3,
+		[OP_GT] = 3,
+		[OP_GE] = 3,
+		[OP_ADD] = 4,
+		[OP_SUB] = 4,
+		[OP_MUL] = 5,
+		[OP_DIV] = 5,
+		[OP_MOD] = 5,
+		[OP_ATAN2] = 5,
+		[OP_POW] = 6,
 	};
 
 	json_key(j, "operators");
@@ -123,9 +142,10 @@ static void write_operators(struct json *j)
 		json_key(j, "name");
 		json_cstr(j, binary_op_name(op));
 		json_key(j, "kind");
-		json_cstr(j, binary_op_is_set(op)    ? "set" :
+		json_cstr(j,
+			binary_op_is_set(op)            ? "set" :
 				binary_op_is_comparison(op) ? "comparison" :
-							      "arithmetic");
+											  "arithmetic");
 		json_key(j, "binds");
 		json_i64(j, binds[i]);
 		json_key(j, "right");

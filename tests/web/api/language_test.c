@@ -129,8 +129,7 @@ TEST(operators_bind_as_the_parser_has_it)
 		bool left = binds(first) > binds(second) ||
 			(binds(first) == binds(second) && first != OP_POW);
 
-		snprintf(text, sizeof(text), "x %s y %s z", binary_op_name(first),
-			binary_op_name(second));
+		snprintf(text, sizeof(text), "x %s y %s z", binary_op_name(first), binary_op_name(second));
 		arena_init(&a, 0);
 		CHECK_OK(parse_query(&a, str_of(text), &q, NULL, &err), &err);
 		CHECK_INT(q->root->binary.op, left ? second : first);
