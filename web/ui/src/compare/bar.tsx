@@ -110,7 +110,7 @@ function Presets({ sides, params, next, picking, onPicking, changed }: CompareBa
 			</button>
 			{picking && (
 				<span class="faint" role="status">
-					Click the point on a chart below. Escape ends this.
+					Click the point on a chart below. Escape cancels.
 				</span>
 			)}
 		</div>

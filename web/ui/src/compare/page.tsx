@@ -60,7 +60,7 @@ function Expression({ params, patch }: { params: URLSearchParams; patch: Patched
 	if (!behind.known || behind.found) return null;
 	return (
 		<div class="notice">
-			This expression looks at no stored profiles, so there is nothing to compare.{" "}
+			This expression selects no stored profiles, so there is nothing to compare.{" "}
 			<a href={store.href("explore", expressionParams("query", expr, at, match))}>
 				Open it in Explore
 			</a>

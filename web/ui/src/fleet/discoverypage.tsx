@@ -145,7 +145,7 @@ export function DiscoveryPage() {
 						{!answer
 							? "Loading…"
 							: found.length
-								? "No target is as you ask: clear the filter, or show all."
+								? "No target matches: clear the filter, or show all."
 								: "Nothing is discovered: the configuration has no scrape_configs."}
 					</div>
 				</section>

@@ -36,7 +36,7 @@ export function ProfileNow({ target: t }: { target: Target }) {
 				<button
 					type="button"
 					class="quiet small"
-					title="Take one profile out of turn"
+					title="Take one profile now"
 					onClick={begin}
 				>
 					profile now

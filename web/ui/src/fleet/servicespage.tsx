@@ -114,7 +114,7 @@ function topColumn({ cpu, links }: Shown): Column<ServiceRow> {
 	return {
 		key: "top",
 		title: "Top function",
-		hint: "The function with the largest CPU cost of its own, and its share",
+		hint: "The function with the largest flat CPU cost, and its share",
 		width: "minmax(220px, 1.6fr)",
 		sort: (r) => r.top?.function ?? "",
 		cell: (r) =>
@@ -154,7 +154,7 @@ function stateColumns({ links }: Shown): Column<ServiceRow>[] {
 		{
 			key: "up",
 			title: "Up",
-			hint: "Profiles of targets whose last scrape went well, of all",
+			hint: "Profiles of targets whose last scrape succeeded, of all",
 			numeric: true,
 			width: "86px",
 			sort: (r) => (r.targets ? (r.up ?? 0) / r.targets : 2),

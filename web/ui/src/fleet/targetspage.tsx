@@ -48,7 +48,7 @@ function Row({ target: t, now, orders }: RowProps & { target: Target }) {
 				<td>
 					<Chips labels={t.labels} />
 					<WhyButton
-						hint="Discovered labels, and what relabelling made of them"
+						hint="Discovered labels, and how relabelling changed them"
 						open={open}
 						onOpen={setOpen}
 					/>
@@ -133,8 +133,8 @@ function DroppedRow({ target: t }: { target: Dropped }) {
 
 const HEALTHS: [Health, string, string][] = [
 	["all", "All", "All targets"],
-	["up", "Up", "Whose last scrape went well"],
-	["down", "Not up", "Whose last scrape failed, or which were not scraped yet"],
+	["up", "Up", "The last scrape succeeded"],
+	["down", "Not up", "The last scrape failed, or there was none yet"],
 ];
 
 const STATES = HEALTHS.map(([v]) => v);
@@ -219,7 +219,7 @@ export function TargetsPage() {
 				<section class="panel">
 					<div class="empty">
 						{answer.data.activeTargets?.length
-							? "No target is as you ask: clear the filter, or show all."
+							? "No target matches: clear the filter, or show all."
 							: "Nothing is scraped: no targets are configured, or none were found."}
 					</div>
 				</section>

@@ -107,7 +107,7 @@ function Names(props: LabelsProps) {
 		<Filtered
 			rows={rows}
 			label="Filter labels"
-			empty={ready ? "No label is called so." : "Loading…"}
+			empty={ready ? "No label has this name." : "Loading…"}
 			row={(r) => (
 				<button
 					type="button"

@@ -80,8 +80,8 @@ export function FilterChips({ queries, edit }: { queries: string[]; edit: Edit }
 const FILTER_ACTIONS: [Filter, string, string][] = [
 	["focus", "Focus on stacks through it", "Keeps the stacks with this function"],
 	["ignore", "Hide stacks through it (ignore)", "Leaves out the stacks with this function"],
-	["hide", "Hide the function", "Its frames go, what it calls moves up to its callers"],
-	["show_from", "Start stacks here (show_from)", "What is above the function goes"],
+	["hide", "Hide the function", "Removes its frames; what it calls moves up to its callers"],
+	["show_from", "Start stacks here (show_from)", "Removes the callers above the function"],
 ];
 
 /** The menu entries of a function that edit the query; `isFunction` excludes other nodes. */

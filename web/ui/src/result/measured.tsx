@@ -68,7 +68,7 @@ function span(w: Window): string {
 function NothingMeasured() {
 	return (
 		<div class="notice">
-			This expression looks at no stored profiles, so there is no flame graph of it.
+			This expression selects no stored profiles, so there is no flame graph of it.
 		</div>
 	);
 }

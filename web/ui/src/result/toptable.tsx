@@ -149,9 +149,9 @@ function significance(changes: Map<string, Change>): Column<TopRow> {
 		key: "changed",
 		title: "Significance",
 		hint:
-			"How far its share of the flat cost moved, where that is more than chance; else by " +
-			"how much it did not, or that it cannot be told yet. Of comparisons in which nothing " +
-			"changed at most 1 % mark anything",
+			"How far its share of the flat cost moved, if that is more than chance; else the most " +
+			"that it can have moved, or that it cannot be told yet. If nothing changed, at most " +
+			"1 % of comparisons mark anything",
 		numeric: true,
 		width: "180px",
 		sort: (r) => rankOf(changes.get(r.function)),

@@ -221,7 +221,7 @@ export function AlertsPage() {
 			{answer && groups.length === 0 && <NoRules kind="alerting rules" />}
 			{groups.length > 0 && shown.length === 0 && (
 				<section class="panel">
-					<div class="empty">No alert is as you ask: clear the filter, or show all.</div>
+					<div class="empty">No alert matches: clear the filter, or show all.</div>
 				</section>
 			)}
 		</main>
