@@ -199,6 +199,7 @@ $(UI_DIR)/.installed: web/ui/package.json web/ui/package-lock.json web/ui/.npmrc
 	@touch $@
 $(GEN_web): $(UI_SOURCES) $(UI_DIR)/.installed
 	@mkdir -p $(@D)
+	@rm -rf $(UI_DIR)/src
 	@cp -r web/ui/. $(UI_DIR)/
 	@echo "  UI    web/ui"
 	@cd $(UI_DIR) && node build.mjs "$(abspath $(@D))"

@@ -153,8 +153,8 @@ $(NODE_DIR)/.installed: tests/browser/package.json tests/browser/package-lock.js
 	@touch $@
 
 .PHONY: test-ui test-e2e test-browser test-tools test-repro test-demo
-test-ui: $(GEN_web)
-	@tests/node.sh node $(UI_DIR)/test.mjs $(BUILD)/ui-test
+test-ui: all
+	@EPI_BUILD="$(abspath $(BUILD))" tests/node.sh node $(UI_DIR)/test.mjs $(BUILD)/ui-test
 test-e2e: all $(LOAD) $(BUILD)/tests/e2e/refuse_limits
 	@EPI_BUILD="$(abspath $(BUILD))" tests/node.sh tests/e2e/run.sh
 test-browser: all $(NODE_DIR)/.installed
