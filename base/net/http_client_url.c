@@ -2,6 +2,7 @@
 
 #include "base/hidden.h"
 #include "base/net/http_client_internal.h"
+#include "base/net/percent.h"
 
 #define HOST_BYTES_MAX 254 /* a name of 253, and the dot of the root */
 
@@ -58,31 +59,17 @@ static struct str lower_dup(struct arena *a, struct str s)
 	return (struct str){ p, s.len };
 }
 
-/*
- * Whatever could end the request line or leave ASCII is percent-encoded; the rest stays as written.
- */
 static struct str encode_target(struct arena *a, struct str s)
 {
-	static const char hex[] = "0123456789ABCDEF";
 	bool slash = s.len && s.ptr[0] == '/';
 	char *p = arena_alloc_raw(a, s.len * 3 + 2, 1);
-	size_t n = 0, i;
+	size_t n = 0;
 
 	if (!p)
 		return (struct str){ NULL, 0 };
 	if (!slash)
 		p[n++] = '/';
-	for (i = 0; i < s.len; i++) {
-		unsigned char c = (unsigned char)s.ptr[i];
-
-		if (c <= ' ' || c >= 0x7f || c == '"' || c == '<' || c == '>') {
-			p[n++] = '%';
-			p[n++] = hex[c >> 4];
-			p[n++] = hex[c & 15];
-		} else {
-			p[n++] = (char)c;
-		}
-	}
+	n += percent_encode_to(p + n, s, PERCENT_TARGET);
 	p[n] = '\0';
 	return (struct str){ p, n };
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/net/percent.h"
 #include "base/quote.h"
 #include "cmd/epitool/local.h"
 #include "cmd/epitool/progress.h"
@@ -85,7 +86,7 @@ static enum err_code ask_server(const struct question *q, const char *text, stru
 	enum err_code rc;
 
 	buf_add_cstr(&form, "query=");
-	add_escaped(&form, str_of(text));
+	percent_encode(&form, str_of(text), PERCENT_VALUE);
 	if (q->has_time)
 		add_time(&form, "time", q->time_ns);
 	if (q->has_span) {

@@ -61,19 +61,6 @@ static enum err_code read_config(
 	return yaml_decode(&ctx, &file_schema, root, out, err);
 }
 
-void add_escaped(struct buf *out, struct str s)
-{
-	for (size_t i = 0; i < s.len; i++) {
-		unsigned char c = (unsigned char)s.ptr[i];
-
-		if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-			(c && strchr("-._~", c)))
-			buf_add_char(out, (char)c);
-		else
-			buf_printf(out, "%%%02X", c);
-	}
-}
-
 /* What the server says of an error, on one line: the envelope's "error", or the text itself. */
 static void error_text(struct str body, struct buf *out)
 {

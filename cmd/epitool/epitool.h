@@ -64,7 +64,4 @@ MUST_CHECK enum err_code put_output(const char *path, struct str content, struct
 int read_flags(struct flag *flags, size_t n, int argc, char **argv, const char *usage,
 	const char *about, const char **args, size_t min, size_t max, size_t *args_n);
 
-/* Appends with everything but unreserved characters percent-encoded. */
-void add_escaped(struct buf *out, struct str s);
-
 #endif

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/labels.h"
+#include "base/net/percent.h"
 #include "base/quote.h"
 
 #define FILES_MAX 1024
@@ -59,14 +60,14 @@ static enum err_code add_params(
 	enum err_code rc;
 
 	buf_add_cstr(path, "/api/v1/ingest?name=");
-	add_escaped(path, str_of(name));
+	percent_encode(path, str_of(name), PERCENT_VALUE);
 	for (size_t i = 0; i < f->labels.n; i++) {
 		const char *text = f->labels.v[i], *equals = strchr(text, '=');
 
 		buf_add_char(path, '&');
 		buf_add(path, text, (size_t)(equals - text));
 		buf_add_char(path, '=');
-		add_escaped(path, str_of(equals + 1));
+		percent_encode(path, str_of(equals + 1), PERCENT_VALUE);
 	}
 	if (f->time[0]) {
 		if ((rc = time_arg_parse(str_of(f->time), clock_now_ns(), &t, err)))
