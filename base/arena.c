@@ -239,5 +239,5 @@ enum err_code arena_fail(const struct arena *a, const char *what, struct err *er
 	if (a->budget_bytes)
 		return err_set(err, ERR_LIMIT, "%s needs more memory than its limit of %zu bytes", what,
 			a->budget_bytes);
-	return err_set(err, ERR_NOMEM, "%s: out of memory", what);
+	return err_nomem(err, what);
 }

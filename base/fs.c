@@ -10,6 +10,8 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "base/array.h"
+
 #define TREE_DEPTH_MAX 32 /* directories below each other in fs_remove_tree */
 #define LIST_MAX (1u << 20) /* names in one directory */
 #define READ_STEP (64u << 10) /* bytes read at once where the size is not known */
@@ -276,7 +278,7 @@ static int by_name(const void *a, const void *b)
 static enum err_code list_into(
 	DIR *d, const char *path, struct arena *a, struct str **names, size_t *n, struct err *err)
 {
-	struct str *v = NULL, *wide;
+	struct str *v = NULL;
 	size_t count = 0, cap = 0;
 	struct dirent *e;
 
@@ -285,15 +287,8 @@ static enum err_code list_into(
 			continue;
 		if (count == LIST_MAX)
 			return err_set(err, ERR_LIMIT, "list %s: more than %u names", path, LIST_MAX);
-		if (count == cap) {
-			cap = cap ? cap * 2 : 32;
-			wide = arena_alloc_raw(a, cap, sizeof(*wide));
-			if (!wide)
-				return arena_fail(a, "list", err);
-			if (count)
-				memcpy(wide, v, count * sizeof(*v));
-			v = wide;
-		}
+		if (!arena_array_room(a, &v, count, 1, &cap))
+			return arena_fail(a, "list", err);
 		v[count] = str_dup(a, str_of(e->d_name));
 		if (!v[count++].ptr)
 			return arena_fail(a, "list", err);

@@ -1,5 +1,6 @@
 #include "base/labels.h"
 
+#include "base/array.h"
 #include "base/map.h"
 #include "base/quote.h"
 
@@ -211,21 +212,6 @@ void labels_builder_init(struct labels_builder *b, struct arena *a, struct label
 	b->n = base.n;
 }
 
-static bool builder_grow(struct labels_builder *b)
-{
-	size_t cap = b->cap * 2;
-	struct label *v = b->failed ? NULL : arena_alloc_raw(b->arena, cap, sizeof(*v));
-
-	if (!v) {
-		b->failed = true;
-		return false;
-	}
-	memcpy(v, b->v, b->n * sizeof(*v));
-	b->v = v;
-	b->cap = cap;
-	return true;
-}
-
 void labels_builder_set(struct labels_builder *b, struct str name, struct str value)
 {
 	size_t i;
@@ -239,8 +225,10 @@ void labels_builder_set(struct labels_builder *b, struct str name, struct str va
 		b->v[i].value = value;
 		return;
 	}
-	if (b->n == b->cap && !builder_grow(b))
+	if (b->failed || !arena_array_room(b->arena, &b->v, b->n, 1, &b->cap)) {
+		b->failed = true;
 		return;
+	}
 	memmove(b->v + i + 1, b->v + i, (b->n - i) * sizeof(*b->v));
 	b->v[i] = (struct label){ name, value };
 	b->n++;

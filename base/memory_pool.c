@@ -33,7 +33,7 @@ enum err_code memory_pool_open(
 	struct memory_pool *p = calloc(1, sizeof(*p));
 
 	if (!p)
-		return err_set(err, ERR_NOMEM, "memory pool: out of memory");
+		return err_nomem(err, "memory pool");
 	p->max_bytes = max_bytes;
 	p->chunk = max_bytes / CHUNKS_MIN < CHUNK_MAX ? max_bytes / CHUNKS_MIN + 1 : CHUNK_MAX;
 	p->flag = flag;

@@ -102,7 +102,7 @@ extern "C" enum err_code regex_compile(
 	re = new (std::nothrow)
 		regex(re2::StringPiece(pattern.len ? pattern.ptr : "", pattern.len), options);
 	if (!re)
-		return err_set(err, ERR_NOMEM, "regular expression: out of memory");
+		return err_nomem(err, "regular expression");
 	if (!re->re.ok()) {
 		enum err_code rc = re->re.error_code() == re2::RE2::ErrorPatternTooLarge ? ERR_LIMIT :
 																				   ERR_INVALID;

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
+
 struct node *reading_fail(struct reading *r)
 {
 	r->failed = true;
@@ -27,22 +29,9 @@ struct node *node_new(struct reading *r, enum node_kind kind, struct node *a, st
 
 void node_add(struct reading *r, struct node *list, struct node *item)
 {
-	struct node **grown;
-
-	if (r->failed || !item) {
+	if (r->failed || !item || !arena_array_room(r->arena, &list->list, list->n, 1, &list->cap)) {
 		r->failed = true;
 		return;
-	}
-	if (list->n == list->cap) {
-		list->cap = list->cap ? list->cap * 2 : 4;
-		grown = arena_array(r->arena, struct node *, list->cap);
-		if (!grown) {
-			r->failed = true;
-			return;
-		}
-		if (list->n)
-			memcpy(grown, list->list, list->n * sizeof(struct node *));
-		list->list = grown;
 	}
 	list->list[list->n++] = item;
 }

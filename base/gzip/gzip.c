@@ -163,7 +163,7 @@ enum err_code gzip_inflate(struct arena *a, struct str body, const char *what, s
 	enum err_code rc;
 
 	if (!(f.z = libdeflate_alloc_decompressor()))
-		return err_set(err, ERR_NOMEM, "gzip: out of memory");
+		return err_nomem(err, "gzip");
 	rc = inflate_members(&f, body);
 	libdeflate_free_decompressor(f.z);
 	if (rc)
@@ -178,11 +178,11 @@ enum err_code gzip_compress(struct str raw, int level, struct buf *out, struct e
 	size_t n;
 
 	if (!z)
-		return err_set(err, ERR_NOMEM, "gzip: out of memory");
+		return err_nomem(err, "gzip");
 	n = libdeflate_gzip_compress_bound(z, raw.len);
 	if (!buf_reserve(out, n)) {
 		libdeflate_free_compressor(z);
-		return err_set(err, ERR_NOMEM, "gzip: out of memory");
+		return err_nomem(err, "gzip");
 	}
 	out->len += libdeflate_gzip_compress(z, raw.ptr, raw.len, out->ptr + out->len, n);
 	libdeflate_free_compressor(z);

@@ -347,7 +347,7 @@ enum err_code http_client_send(struct http_client *c, const struct http_request_
 	enum err_code rc;
 
 	if (!r)
-		return err_set(err, ERR_NOMEM, "request: out of memory");
+		return err_nomem(err, "request");
 	r->client = c;
 	r->config = o->config;
 	r->done = done;
@@ -362,7 +362,7 @@ enum err_code http_client_send(struct http_client *c, const struct http_request_
 		r->idle = evtimer_new(c->base, on_idle, r);
 	if (!r->deadline || evtimer_add(r->deadline, &tv) ||
 		(o->idle_timeout_ns > 0 && (!r->idle || evtimer_add(r->idle, &idle)))) {
-		rc = err_set(err, ERR_NOMEM, "request: out of memory");
+		rc = err_nomem(err, "request");
 		goto fail;
 	}
 	r->state = REQUEST_IN_LINE;
@@ -396,7 +396,7 @@ enum err_code http_client_open(
 	enum err_code rc;
 
 	if (!c)
-		return err_set(err, ERR_NOMEM, "HTTP client: out of memory");
+		return err_nomem(err, "HTTP client");
 	c->base = o->base;
 	c->connections_max = o->connections_max ? o->connections_max : CONNECTIONS_DEFAULT;
 	TAILQ_INIT(&c->line);
@@ -408,7 +408,7 @@ enum err_code http_client_open(
 	c->user_agent = strdup(o->user_agent ? o->user_agent : "Epimetheus/" EPI_VERSION);
 	c->kick = event_new(o->base, -1, 0, on_kick, c);
 	if (!c->user_agent || !c->kick)
-		rc = err_set(err, ERR_NOMEM, "HTTP client: out of memory");
+		rc = err_nomem(err, "HTTP client");
 	else if (!http_header_value_valid(str_of(c->user_agent)))
 		rc = err_set(err, ERR_INVALID, "user agent holds control characters");
 	else if (!(rc = tls_cache_open(&c->tls, err)))

@@ -558,7 +558,7 @@ void conn_open(struct http_request *r, const struct conn_key *key)
 	struct err err;
 
 	if (!c) {
-		err_set(&err, ERR_NOMEM, "connection: out of memory");
+		err_nomem(&err, "connection");
 		request_failed(r, ERR_NOMEM, &err, false);
 		return;
 	}
@@ -577,7 +577,7 @@ void conn_open(struct http_request *r, const struct conn_key *key)
 	c->io = event_new(cl->base, -1, 0, on_io, c);
 	c->timer = evtimer_new(cl->base, on_timer, c);
 	if (!c->key.host.ptr || !c->key.server_name.ptr || !c->io || !c->timer) {
-		err_set(&err, ERR_NOMEM, "connection: out of memory");
+		err_nomem(&err, "connection");
 		fail(c, ERR_NOMEM, &err);
 		return;
 	}

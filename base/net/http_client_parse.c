@@ -55,11 +55,6 @@ bool http_header_value_valid(struct str s)
 	return true;
 }
 
-static bool eq_fold(struct str a, const char *b)
-{
-	return a.len == strlen(b) && strncasecmp(a.ptr, b, a.len) == 0;
-}
-
 /* Takes a line off the front, without its end. False: none left. */
 static bool next_line(struct str *text, struct str *line)
 {
@@ -90,7 +85,7 @@ bool http_head_get(struct str head, const char *name, struct str *out)
 	struct str line, n, v;
 
 	while (next_line(&head, &line)) {
-		if (split_header(line, &n, &v) && eq_fold(n, name)) {
+		if (split_header(line, &n, &v) && str_eq_nocase(n, str_of(name))) {
 			*out = v;
 			return true;
 		}
@@ -105,7 +100,7 @@ static bool list_has(struct str list, const char *word)
 		const char *comma = memchr(list.ptr, ',', list.len);
 		size_t n = comma ? (size_t)(comma - list.ptr) : list.len;
 
-		if (eq_fold(str_trim((struct str){ list.ptr, n }), word))
+		if (str_eq_nocase(str_trim((struct str){ list.ptr, n }), str_of(word)))
 			return true;
 		n += comma != NULL;
 		list.ptr += n;
@@ -154,17 +149,17 @@ static enum err_code parse_header(
 	if (!split_header(line, &name, &value) || !http_token_valid(name) ||
 		!http_header_value_valid(value))
 		return malformed(line, err);
-	if (eq_fold(name, "content-length")) {
+	if (str_eq_nocase(name, STR("content-length"))) {
 		if (!str_to_u64(value, &length) || (f->has_length && f->length != length))
 			return malformed(line, err);
 		f->has_length = true;
 		f->length = length;
-	} else if (eq_fold(name, "transfer-encoding")) {
-		if (f->chunked || !eq_fold(value, "chunked"))
+	} else if (str_eq_nocase(name, STR("transfer-encoding"))) {
+		if (f->chunked || !str_eq_nocase(value, STR("chunked")))
 			return err_set(err, ERR_INVALID, "transfer encoding \"%.*s\" is not supported",
 				(int)(value.len < 64 ? value.len : 64), value.ptr);
 		f->chunked = true;
-	} else if (eq_fold(name, "connection")) {
+	} else if (str_eq_nocase(name, STR("connection"))) {
 		if (list_has(value, "close"))
 			p->keep_alive = false;
 		else if (list_has(value, "keep-alive"))
@@ -246,7 +241,7 @@ static enum err_code feed_head(struct http_parser *p, struct str *in, struct err
 		return rc;
 	buf_add_str(&p->head, part);
 	if (buf_failed(&p->head))
-		return err_set(err, ERR_NOMEM, "response header: out of memory");
+		return err_nomem(err, "response header");
 	/* what is not HTTP at all is told by its first bytes, not by a deadline */
 	n = p->head.len < 7 ? p->head.len : 7;
 	if (memcmp(p->head.ptr, "HTTP/1.", n) != 0)
@@ -267,7 +262,7 @@ static enum err_code feed_body(struct http_parser *p, struct str *in, size_t n, 
 	p->body_bytes += n;
 	buf_add(&p->body, in->ptr, n);
 	if (buf_failed(&p->body))
-		return err_set(err, ERR_NOMEM, "response body: out of memory");
+		return err_nomem(err, "response body");
 	in->ptr += n;
 	in->len -= n;
 	return ERR_OK;

@@ -9,15 +9,10 @@
 
 #define CREDENTIAL_BYTES_MAX (64u << 10)
 
-static bool eq_fold(struct str a, const char *b)
-{
-	return a.len == strlen(b) && strncasecmp(a.ptr, b, a.len) == 0;
-}
-
 static bool in_list(struct str name, const char *const *list)
 {
 	for (; *list; list++)
-		if (eq_fold(name, *list))
+		if (str_eq_nocase(name, str_of(*list)))
 			return true;
 	return false;
 }
@@ -126,7 +121,7 @@ enum err_code request_check_headers(struct labels headers, struct err *err)
 static bool has_header(struct labels headers, const char *name)
 {
 	for (size_t i = 0; i < headers.n; i++)
-		if (eq_fold(headers.v[i].name, name))
+		if (str_eq_nocase(headers.v[i].name, str_of(name)))
 			return true;
 	return false;
 }
@@ -191,6 +186,6 @@ enum err_code request_compose(struct http_request *r, struct err *err)
 	buf_add(b, "\r\n", 2);
 	buf_add_str(b, r->body);
 	if (buf_failed(b))
-		return err_set(err, ERR_NOMEM, "request: out of memory");
+		return err_nomem(err, "request");
 	return ERR_OK;
 }

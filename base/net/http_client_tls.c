@@ -359,7 +359,7 @@ enum err_code tls_cache_open(struct tls_cache **out, struct err *err)
 	pthread_once(&once, make_bio_method);
 	if (!c || !bio_method) {
 		free(c);
-		return err_set(err, ERR_NOMEM, "tls: out of memory");
+		return err_nomem(err, "tls");
 	}
 	TAILQ_INIT(&c->entries);
 	*out = c;
@@ -428,7 +428,7 @@ enum err_code tls_cache_get(struct tls_cache *c, const struct http_config *confi
 	if (settings_eq(&e->settings, &s))
 		break;
 	if (!e && !(e = entry_new(c, &s)))
-		return err_set(err, ERR_NOMEM, "tls: out of memory");
+		return err_nomem(err, "tls");
 	TAILQ_REMOVE(&c->entries, e, link);
 	TAILQ_INSERT_HEAD(&c->entries, e, link);
 	s = e->settings; /* NUL-terminated copies */

@@ -23,16 +23,6 @@ static char lower(char c)
 	return c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
 }
 
-static bool prefix_fold(struct str s, const char *prefix)
-{
-	size_t i;
-
-	for (i = 0; prefix[i]; i++)
-		if (i >= s.len || lower(s.ptr[i]) != prefix[i])
-			return false;
-	return true;
-}
-
 static struct str cut(struct str s, size_t from, size_t to)
 {
 	return (struct str){ s.ptr + from, to - from };
@@ -135,8 +125,8 @@ enum err_code http_url_parse(
 
 	if (text.len > HTTP_URL_BYTES_MAX)
 		return err_set(err, ERR_LIMIT, "URL is %zu bytes, limit %d", text.len, HTTP_URL_BYTES_MAX);
-	u.tls = prefix_fold(text, "https://");
-	if (!u.tls && !prefix_fold(text, "http://"))
+	u.tls = str_has_prefix_nocase(text, STR("https://"));
+	if (!u.tls && !str_has_prefix_nocase(text, STR("http://")))
 		return bad_url(text, err, "unsupported protocol scheme");
 	rest = cut(text, u.tls ? 8 : 7, text.len);
 	n = span_to(rest, "/?#");
@@ -227,8 +217,7 @@ enum err_code http_url_resolve(struct arena *a, const struct http_url *from, str
 		}
 		buf_add_str(&b, ref);
 	}
-	rc = buf_failed(&b) ? err_set(err, ERR_NOMEM, "redirect: out of memory") :
-						  http_url_parse(a, buf_str(&b), out, err);
+	rc = buf_failed(&b) ? err_nomem(err, "redirect") : http_url_parse(a, buf_str(&b), out, err);
 	buf_release(&b);
 	if (rc)
 		return err_wrap(err, rc, "redirect");

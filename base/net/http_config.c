@@ -76,7 +76,7 @@ enum err_code http_config_authorization(
 		return yaml_err(n, err, ERR_INVALID,
 			"at most one of authorization credentials & credentials_file must be configured");
 	in.auth_type = str_trim(in.auth_type);
-	if (in.auth_type.len == 5 && strncasecmp(in.auth_type.ptr, "basic", 5) == 0)
+	if (str_eq_nocase(in.auth_type, STR("basic")))
 		return yaml_err(yaml_get(n, "type"), err, ERR_INVALID,
 			"authorization type cannot be set to \"basic\", use \"basic_auth\" instead");
 	c->auth_type = in.auth_type.len ? in.auth_type : STR("Bearer");
@@ -272,7 +272,7 @@ static bool is_reserved(struct str name)
 		"Upgrade", "User-Agent", "Www-Authenticate", "X-Prometheus-Scrape-Timeout-Seconds" };
 
 	for (size_t i = 0; i < COUNT(reserved); i++)
-		if (name.len == strlen(reserved[i]) && strncasecmp(name.ptr, reserved[i], name.len) == 0)
+		if (str_eq_nocase(name, str_of(reserved[i])))
 			return true;
 	return false;
 }

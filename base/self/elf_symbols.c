@@ -62,7 +62,7 @@ static enum err_code read_table(struct elf_symbols *s, const Elf64_Shdr *table,
 		return err_set(err, ERR_INVALID, "symbol table lies beyond the end of the file");
 	s->symbols = calloc(n ? n : 1, sizeof(*s->symbols));
 	if (!s->symbols)
-		return err_set(err, ERR_NOMEM, "symbols: out of memory");
+		return err_nomem(err, "symbols");
 	for (size_t i = 0; i < n; i++) {
 		unsigned type = ELF64_ST_TYPE(sym[i].st_info);
 
@@ -137,7 +137,7 @@ enum err_code elf_symbols_open(const char *path, struct elf_symbols **out, struc
 	s = calloc(1, sizeof(*s));
 	if (!s) {
 		munmap(map, (size_t)st.st_size);
-		return err_set(err, ERR_NOMEM, "symbols: out of memory");
+		return err_nomem(err, "symbols");
 	}
 	s->map = map;
 	s->len = (size_t)st.st_size;

@@ -275,7 +275,7 @@ enum err_code sampler_run(int64_t duration_ns, int64_t period_ns, const atomic_b
 	r = calloc(1, sizeof(*r));
 	slots = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (!r || slots == MAP_FAILED) {
-		rc = err_set(err, ERR_NOMEM, "cpu profile: out of memory");
+		rc = err_nomem(err, "cpu profile");
 		goto done;
 	}
 	*r = (struct run){ .tables = tables,

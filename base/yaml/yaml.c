@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <yaml.h>
 
+#include "base/array.h"
 #include "base/map.h"
 
 #define DIRECTIVES_MAX 16
@@ -119,7 +120,7 @@ static enum err_code parser_error(const struct reader *r, struct str text, struc
 
 	switch (p->error) {
 	case YAML_MEMORY_ERROR:
-		return err_set(err, ERR_NOMEM, "%s: out of memory", r->file);
+		return err_nomem(err, r->file);
 	case YAML_READER_ERROR:
 		for (i = 0; i < p->problem_offset && i < text.len; i++) {
 			column = text.ptr[i] == '\n' ? 1 : column + 1;
@@ -160,23 +161,14 @@ static enum err_code anchor_add(
 	uint32_t id = anchor_find(r, s);
 
 	if (id == MAP_NONE) {
-		if (r->anchors_n == r->anchors_cap) {
-			uint32_t cap = r->anchors_cap ? r->anchors_cap * 2 : 16;
-			struct anchor *v = arena_array(r->arena, struct anchor, cap);
-
-			if (!v)
-				return arena_fail(r->arena, r->file, err);
-			if (r->anchors_n)
-				memcpy(v, r->anchors, r->anchors_n * sizeof(*v));
-			r->anchors = v;
-			r->anchors_cap = cap;
-		}
+		if (!arena_array_room(r->arena, &r->anchors, r->anchors_n, 1, &r->anchors_cap))
+			return arena_fail(r->arena, r->file, err);
 		id = r->anchors_n;
 		r->anchors[id].name = str_dup(r->arena, s);
 		if (!r->anchors[id].name.ptr)
 			return arena_fail(r->arena, r->file, err);
 		if (!map_add(&r->anchor_ids, hash_bytes(s.ptr, s.len, 0), id))
-			return err_set(err, ERR_NOMEM, "%s: out of memory", r->file);
+			return err_nomem(err, r->file);
 		r->anchors_n++;
 	}
 	r->anchors[id].node = n;
@@ -368,7 +360,7 @@ static enum err_code check_keys(struct reader *r, const struct yaml_node *mappin
 		if (id != MAP_NONE)
 			rc = key_twice(members[id], c, err);
 		else if (!map_add(&seen, hash, n++))
-			rc = err_set(err, ERR_NOMEM, "%s: out of memory", r->file);
+			rc = err_nomem(err, r->file);
 	}
 	map_release(&seen);
 	return rc;
@@ -449,7 +441,7 @@ enum err_code yaml_parse(
 	if (!r.file)
 		return arena_fail(a, file, err);
 	if (!yaml_parser_initialize(&r.parser))
-		return err_set(err, ERR_NOMEM, "%s: out of memory", file);
+		return err_nomem(err, file);
 	map_init(&r.anchor_ids);
 	yaml_parser_set_input_string(
 		&r.parser, (const unsigned char *)(text.len ? text.ptr : ""), text.len);

@@ -64,7 +64,7 @@ static enum err_code load_builtin(const struct server *s, struct config **out, s
 	if (!buf_failed(&address))
 		config_builtin_text(&text, web_scheme(s->web), address.ptr, web_prefix(s->web));
 	if (buf_failed(&address) || buf_failed(&text))
-		rc = err_set(err, ERR_NOMEM, "built-in configuration: out of memory");
+		rc = err_nomem(err, "built-in configuration");
 	else
 		rc = config_load_text("built-in configuration", STR("."), buf_str(&text), out, err);
 	buf_release(&text);
@@ -86,7 +86,7 @@ static enum err_code tell_instance_labels(struct server *s, const struct config 
 	enum err_code rc;
 
 	if (!v)
-		return err_set(err, ERR_NOMEM, "configuration: out of memory");
+		return err_nomem(err, "configuration");
 	for (size_t i = 0; i < c->scrape_n; i++)
 		v[i] = (struct db_job_labels){ c->scrape[i].job_name, c->scrape[i].instance_labels,
 			c->scrape[i].instance_labels_n };
@@ -332,7 +332,7 @@ static enum err_code open_rules(struct server *s, struct err *err)
 
 	/* a copy: the web server is closed first */
 	if (!(s->external_url = strdup(web_external_url(s->web))))
-		return err_set(err, ERR_NOMEM, "rules: out of memory");
+		return err_nomem(err, "rules");
 	r.external_url = s->external_url;
 	return rule_manager_open(&r, &s->rules, err);
 }
@@ -366,7 +366,7 @@ enum err_code server_open(const struct options *o, struct server **out, struct e
 	enum err_code rc;
 
 	if (!s)
-		return err_set(err, ERR_NOMEM, "server: out of memory");
+		return err_nomem(err, "server");
 	s->o = *o;
 	mutex_init(&s->lock);
 	mutex_init(&s->reload_lock);

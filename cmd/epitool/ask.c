@@ -107,8 +107,7 @@ static enum err_code ask_server(const struct question *q, const char *text, stru
 		q->step_ns      ? "/api/v1/query_range" :
 						  "/api/v1/query";
 	r.body = buf_str(&form);
-	rc = buf_failed(&form) ? err_set(err, ERR_NOMEM, "query: out of memory") :
-							 client_send(&q->client, &r, answer, err);
+	rc = buf_failed(&form) ? err_nomem(err, "query") : client_send(&q->client, &r, answer, err);
 	add_header(said, buf_str(&warning));
 	buf_release(&warning);
 	buf_release(&form);
@@ -126,7 +125,7 @@ enum err_code ask(const struct question *q, const char *text, struct buf *answer
 	progress_end();
 	fprintf(stderr, STR_FMT, STR_ARG(buf_str(&said)));
 	if (!rc && buf_failed(&said))
-		rc = err_set(err, ERR_NOMEM, "warnings: out of memory");
+		rc = err_nomem(err, "warnings");
 	buf_release(&said);
 	return rc;
 }

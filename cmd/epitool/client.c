@@ -89,14 +89,12 @@ static void done(void *ctx, const struct http_response *res)
 	struct buf text = { 0 };
 
 	x->done = true;
-	x->rc = res->rc;
+	x->rc = res->rc ? err_copy(x->err, &res->err) : ERR_OK;
 	if (!res->rc && x->warning)
 		buf_add_str(x->warning, http_response_header(res, "Warning"));
-	if (res->rc) {
-		*x->err = res->err;
-	} else if (res->status == 200) {
+	if (!res->rc && res->status == 200) {
 		buf_add_str(x->out, res->body);
-	} else {
+	} else if (!res->rc) {
 		error_text(res->body, &text);
 		x->rc = err_set(x->err, ERR_INVALID, "%s", text.ptr ? text.ptr : "no answer");
 		buf_release(&text);
@@ -172,7 +170,7 @@ enum err_code client_send(const struct client_options *o, const struct client_re
 
 	x.base = event_base_new();
 	if (!x.base)
-		return err_set(err, ERR_NOMEM, "event loop: out of memory");
+		return err_nomem(err, "event loop");
 	arena_init(&a, 64u << 20);
 	rc = exchange(&x, &a, o, r, err);
 	arena_release(&a);

@@ -157,7 +157,7 @@ static enum err_code read_side(struct diff *x, struct side *s, struct err *err)
 		else
 			buf_add_cstr(&s->query, s->text);
 		buf_add_char(&s->query, '\0');
-		rc = buf_failed(&s->query) ? err_set(err, ERR_NOMEM, "diff: out of memory") :
+		rc = buf_failed(&s->query) ? err_nomem(err, "diff") :
 									 ask(&x->f->q, s->query.ptr, &s->bytes, err);
 	}
 	if (rc) /* a query's fault says where it is, for a caret below */

@@ -80,7 +80,7 @@ static enum err_code add_params(
 		duration_print(path, f->interval_ns);
 	}
 	buf_add_char(path, '\0');
-	return buf_failed(path) ? err_set(err, ERR_NOMEM, "push: out of memory") : ERR_OK;
+	return buf_failed(path) ? err_nomem(err, "push") : ERR_OK;
 }
 
 static void tell(const char *file, const char *name, struct str answer)

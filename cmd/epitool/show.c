@@ -318,5 +318,5 @@ enum err_code show_answer(struct str answer, size_t width, struct buf *out, stru
 	arena_release(&x.arena);
 	buf_release(&x.cell);
 	json_decref(root);
-	return buf_failed(out) ? err_set(err, ERR_NOMEM, "table: out of memory") : ERR_OK;
+	return buf_failed(out) ? err_nomem(err, "table") : ERR_OK;
 }

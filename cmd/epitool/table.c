@@ -5,6 +5,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/integer.h"
 #include "base/quote.h"
 #include "proto/report/pprof_unit.h"
@@ -37,16 +38,10 @@ void table_column(struct table *t, const char *title, bool right)
 
 void table_cell(struct table *t, struct str s)
 {
-	struct str *grown, copy = copy_of(t, s);
+	struct str copy = copy_of(t, s);
 
-	if (t->cells_n == t->cells_cap) {
-		t->cells_cap = t->cells_cap ? t->cells_cap * 2 : 256;
-		grown = arena_array(t->arena, struct str, t->cells_cap);
-		if (grown && t->cells_n)
-			memcpy(grown, t->cells, t->cells_n * sizeof(*grown));
-		t->cells = grown;
-	}
-	t->failed = t->failed || !t->cells;
+	if (!arena_array_room(t->arena, &t->cells, t->cells_n, 1, &t->cells_cap))
+		t->failed = true;
 	if (!t->failed)
 		t->cells[t->cells_n++] = copy;
 }

@@ -44,10 +44,10 @@ enum err_code test_eval_open(const struct test_file *f, const struct test_group 
 	enum err_code rc;
 
 	if (!e)
-		return err_set(err, ERR_NOMEM, "test: out of memory");
+		return err_nomem(err, "test");
 	e->set = set;
 	if (!(e->order = calloc(set->groups_n + 1, sizeof(*e->order)))) {
-		rc = err_set(err, ERR_NOMEM, "test: out of memory");
+		rc = err_nomem(err, "test");
 		goto fail;
 	}
 	sort_groups(e, f);

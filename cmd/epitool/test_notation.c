@@ -1,7 +1,6 @@
 /* Values, metrics and stacks as the files of `epitool test rules` write them. */
 #include <math.h>
 #include <stdlib.h>
-#include <strings.h>
 
 #include "base/quote.h"
 #include "cmd/epitool/test_file.h"
@@ -37,14 +36,14 @@ static size_t digits_of(struct str s, size_t i)
 static bool take_unsigned(struct str *s, double *out)
 {
 	static const struct {
-		const char *name;
+		struct str name;
 		double value;
-	} words[] = { { "inf", INFINITY }, { "nan", NAN } };
+	} words[] = { { STR("inf"), INFINITY }, { STR("nan"), NAN } };
 	char text[NUMBER_TEXT_MAX];
 	size_t i, end;
 
 	for (i = 0; i < 2; i++)
-		if (s->len >= 3 && !strncasecmp(s->ptr, words[i].name, 3)) {
+		if (str_has_prefix_nocase(*s, words[i].name)) {
 			*out = words[i].value;
 			*s = (struct str){ s->ptr + 3, s->len - 3 };
 			return true;

@@ -218,7 +218,7 @@ static enum err_code find_rule_files(
 		if (!pattern)
 			rc = arena_fail(a, "test", err);
 		else if (glob(pattern, i ? GLOB_APPEND : 0, NULL, &found) == GLOB_NOSPACE)
-			rc = err_set(err, ERR_NOMEM, "%s: out of memory", pattern);
+			rc = err_nomem(err, pattern);
 		else if (found.gl_pathc == before)
 			fprintf(stderr, "  WARNING: no file match pattern %s\n", pattern);
 	}

@@ -186,7 +186,7 @@ enum err_code test_world_open(
 	enum err_code rc;
 
 	if (!w)
-		return err_set(err, ERR_NOMEM, "test: out of memory");
+		return err_nomem(err, "test");
 	w->arena = a;
 	w->test = g;
 	mutex_init(&w->lock);
@@ -361,9 +361,7 @@ static enum err_code wait_all(struct test_world *w, struct err *err)
 	while (w->waited)
 		cond_wait(&w->acked, &w->lock);
 	mutex_unlock(&w->lock);
-	if (w->fault.code && err)
-		*err = w->fault;
-	return w->fault.code;
+	return w->fault.code ? err_copy(err, &w->fault) : ERR_OK;
 }
 
 enum err_code test_world_store(struct test_world *w, int64_t t_ns, struct err *err)
@@ -373,7 +371,7 @@ enum err_code test_world_store(struct test_world *w, int64_t t_ns, struct err *e
 	size_t n = 0;
 
 	if (!numbers)
-		return err_set(err, ERR_NOMEM, "test: out of memory");
+		return err_nomem(err, "test");
 	t_ns = test_world_time(t_ns);
 	for (; w->stored < w->inputs_n && w->inputs[w->stored].t_ns <= t_ns && !rc; w->stored++) {
 		const struct input *p = &w->inputs[w->stored];
