@@ -203,16 +203,17 @@ $(GEN_web): $(UI_SOURCES) $(UI_DIR)/.installed
 
 # Programs: fully static in release (the linker's warnings that getaddrinfo and others want shared libraries stay in
 # a log: nothing calls them, names are resolved by c-ares); with the sanitizers' runtime, which is shared, in the other modes.
+program_sources = $(wildcard cmd/$(1)/*.c cmd/$(1)/*/*.c)
 define program_rules
-$(BUILD)/$(1): $$(call objects,$$(wildcard cmd/$(1)/*.c)) $$(call room_libs,cmd)
+$(BUILD)/$(1): $$(call objects,$$(call program_sources,$(1))) $$(call room_libs,cmd)
 	@echo "  LINK  $$@"
 ifeq ($(MODE),release)
-	@$(CC) $(OPT) $(STATIC_LDFLAGS) -o $$@.debug $$(call objects,$$(wildcard cmd/$(1)/*.c)) \
+	@$(CC) $(OPT) $(STATIC_LDFLAGS) -o $$@.debug $$(call objects,$$(call program_sources,$(1))) \
 		-Wl,--start-group $$(call room_libs,cmd) $(SYSLIBS) -Wl,--end-group 2>$$@.log || \
 		{ cat $$@.log >&2; exit 1; }
 	@objcopy --strip-debug $$@.debug $$@
 else
-	@$(CC) $(OPT) -pthread -o $$@ $$(call objects,$$(wildcard cmd/$(1)/*.c)) \
+	@$(CC) $(OPT) -pthread -o $$@ $$(call objects,$$(call program_sources,$(1))) \
 		-Wl,--start-group $$(call room_libs,cmd) -Wl,--end-group $(SYSLIBS)
 endif
 endef

@@ -1,4 +1,4 @@
-#include "cmd/epitool/test_print.h"
+#include "cmd/epitool/test_rules/print.h"
 
 #include <math.h>
 #include <stdio.h>

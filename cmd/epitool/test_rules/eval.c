@@ -1,10 +1,10 @@
-#include "cmd/epitool/test_eval.h"
+#include "cmd/epitool/test_rules/eval.h"
 
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "cmd/epitool/test_print.h"
-#include "cmd/epitool/test_world.h"
+#include "cmd/epitool/test_rules/print.h"
+#include "cmd/epitool/test_rules/world.h"
 #include "promql/rules/manager.h"
 
 struct test_eval {

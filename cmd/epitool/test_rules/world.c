@@ -1,4 +1,4 @@
-#include "cmd/epitool/test_world.h"
+#include "cmd/epitool/test_rules/world.h"
 
 #include <errno.h>
 #include <math.h>

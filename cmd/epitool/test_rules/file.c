@@ -1,5 +1,5 @@
 /* Decoding: tables of fields, and what is made of their texts once a whole section is read. */
-#include "cmd/epitool/test_file.h"
+#include "cmd/epitool/test_rules/file.h"
 
 #include <stdlib.h>
 

@@ -12,9 +12,9 @@
 #include "base/quote.h"
 #include "cmd/epitool/epitool.h"
 #include "cmd/epitool/progress.h"
-#include "cmd/epitool/test_eval.h"
-#include "cmd/epitool/test_print.h"
-#include "cmd/epitool/test_world.h"
+#include "cmd/epitool/test_rules/eval.h"
+#include "cmd/epitool/test_rules/print.h"
+#include "cmd/epitool/test_rules/world.h"
 
 #define FILES_MAX 256
 #define MEMORY_MAX ((size_t)1 << 30) /* of a file's input */

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "base/quote.h"
-#include "cmd/epitool/test_file.h"
+#include "cmd/epitool/test_rules/file.h"
 #include "promql/syntax/parse.h"
 #include "tsdb/columns/number_chunk.h"
 

@@ -6,10 +6,10 @@
  * Ownership: the test and the arena outlive the world. The directory goes with it.
  * Threads:   one.
  */
-#ifndef CMD_EPITOOL_TEST_WORLD_H
-#define CMD_EPITOOL_TEST_WORLD_H
+#ifndef CMD_EPITOOL_TEST_RULES_WORLD_H
+#define CMD_EPITOOL_TEST_RULES_WORLD_H
 
-#include "cmd/epitool/test_file.h"
+#include "cmd/epitool/test_rules/file.h"
 #include "promql/engine.h"
 
 struct test_world;

@@ -7,10 +7,10 @@
  * Ownership: set, world and file outlive it.
  * Threads:   one.
  */
-#ifndef CMD_EPITOOL_TEST_EVAL_H
-#define CMD_EPITOOL_TEST_EVAL_H
+#ifndef CMD_EPITOOL_TEST_RULES_EVAL_H
+#define CMD_EPITOOL_TEST_RULES_EVAL_H
 
-#include "cmd/epitool/test_file.h"
+#include "cmd/epitool/test_rules/file.h"
 #include "promql/rules/rules.h"
 
 struct test_eval;
