@@ -1,5 +1,6 @@
 #include "base/self/sampler.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -269,8 +270,9 @@ enum err_code sampler_run(int64_t duration_ns, int64_t period_ns, const atomic_b
 	enum err_code rc = ERR_OK;
 	struct run *r;
 
+	assert(duration_ns >= 0 && period_ns > 0);
 	*stats = (struct sampler_stats){ 0 };
-	if (pthread_mutex_trylock(&in_use.m))
+	if (!mutex_try_lock(&in_use))
 		return err_set(err, ERR_UNAVAILABLE, "cpu profiling already in use");
 	r = calloc(1, sizeof(*r));
 	slots = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
