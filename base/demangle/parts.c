@@ -126,7 +126,7 @@ struct node *read_source_name(struct reading *r)
 		return reading_fail(r);
 	id = (struct str){ r->at, (size_t)n };
 	r->at += n;
-	/* gcc's name of what has none */
+	/* gcc's name of unnamed things */
 	if (id.len > global.len + 2 && str_has_prefix(id, global) &&
 		strchr("._$", id.ptr[global.len]) && id.ptr[global.len + 1] == 'N')
 		id = STR("(anonymous namespace)");
@@ -370,7 +370,7 @@ static struct node *standard_name(struct reading *r, char c, bool in_full)
 	}
 }
 
-/* Parameters of templates in what is meant again are those of the template that is read now. */
+/* Template parameters in a substituted name are those of the template that is read now. */
 static struct node *rescoped(struct reading *r, struct node *n)
 {
 	struct node *out = node_new(r, NODE_RESCOPED, n, STR(""));

@@ -1,11 +1,10 @@
 /*
- * An HTTP/1.x response, byte by byte as it comes: a state machine that holds the head and the body
- * and nothing else, and that refuses what passes a limit before it is stored.
+ * An HTTP/1.x response, byte by byte as it comes: a state machine that holds only the head and the
+ * body, and that checks each limit before it stores a byte.
  *
- * Framing errors end the connection: where a body ends is a matter of security between a client and
- * a connection it will use again. So: one length, or chunked, or until the peer closes; lengths
- * that differ are refused; with both given chunked counts and the connection is not used again (RFC
- * 9112, 6.3).
+ * Framing errors end the connection: client and server must agree where a body ends, or a reused
+ * connection is unsafe. So: one length, or chunked, or until the peer closes; lengths that differ
+ * are refused; with both given chunked counts and the connection is not used again (RFC 9112, 6.3).
  */
 #include "base/net/http_client_internal.h"
 
@@ -242,7 +241,7 @@ static enum err_code feed_head(struct http_parser *p, struct str *in, struct err
 	buf_add_str(&p->head, part);
 	if (buf_failed(&p->head))
 		return err_nomem(err, "response header");
-	/* what is not HTTP at all is told by its first bytes, not by a deadline */
+	/* the first bytes show that it is not HTTP; do not wait for the deadline */
 	n = p->head.len < 7 ? p->head.len : 7;
 	if (memcmp(p->head.ptr, "HTTP/1.", n) != 0)
 		return malformed(buf_str(&p->head), err);
@@ -288,7 +287,7 @@ static enum err_code feed_chunk_frame(struct http_parser *p, struct str *in, str
 	int digit = hex_digit(c);
 
 	in->len--;
-	/* framing that dwarfs what it frames only serves to keep us busy */
+	/* framing far larger than its data only keeps us busy */
 	if (++p->overhead > HTTP_HEADER_BYTES_MAX + 16 * p->body_bytes)
 		return err_set(err, ERR_LIMIT, "chunked encoding with too little data in it");
 	if (p->state == PARSE_CHUNK_END) {

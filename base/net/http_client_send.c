@@ -1,6 +1,6 @@
 /*
- * What is sent: the request's head, with credentials and headers as the configuration and the
- * caller want them, and its body.
+ * The bytes to send: the request's head, with credentials and headers from the configuration and
+ * the caller, and its body.
  */
 #include <openssl/evp.h>
 
@@ -18,7 +18,7 @@ static bool in_list(struct str name, const char *const *list)
 }
 
 /*
- * A value, or the file that holds it, read each time: secrets rotate. White space around it goes.
+ * A value, or its file's content, read each time since secrets rotate. White space around it goes.
  */
 static enum err_code read_secret(struct arena *a, struct str value, struct str file,
 	const char *what, struct str *out, struct err *err)
@@ -134,10 +134,7 @@ static void add_header(struct buf *b, struct str name, struct str value)
 	buf_add(b, "\r\n", 2);
 }
 
-/*
- * Beyond the origin that was asked for, only what describes the body and the answer wanted goes
- * along.
- */
+/* Another origin gets only the headers that describe the body and the answer wanted. */
 static void add_headers(struct buf *b, struct labels headers, bool foreign)
 {
 	static const char *const harmless[] = { "accept", "accept-encoding", "accept-language",

@@ -131,7 +131,7 @@ enum err_code http_url_parse(
 	rest = cut(text, u.tls ? 8 : 7, text.len);
 	n = span_to(rest, "/?#");
 	auth = cut(rest, 0, n);
-	if (span_to(auth, "@") != auth.len) /* not repeated in the message: it holds a password */
+	if (span_to(auth, "@") != auth.len) /* the message does not repeat it: it holds a password */
 		return err_set(err, ERR_INVALID,
 			"invalid URL: user information in a URL is not supported, "
 			"use basic_auth");
@@ -155,7 +155,7 @@ bool http_url_same_origin(const struct http_url *a, const struct http_url *b)
 	return a->tls == b->tls && a->port == b->port && str_eq(a->host, b->host);
 }
 
-/* RFC 3986, 5.2.4, in place: each "." goes, each ".." takes the segment before it along. */
+/* RFC 3986, 5.2.4, in place: removes each ".", and each ".." with the segment before it. */
 static size_t remove_dots(char *path, size_t n)
 {
 	size_t in = 0, out = 0, end;

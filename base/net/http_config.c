@@ -1,7 +1,6 @@
 /*
- * The fields stand inline in other structs, so each comes as a decoder of its own. A decoder reads
- * into a struct http_config of its own and copies what it read: yaml_decode begins by setting
- * defaults.
+ * The fields are inline in other structs, so each has its own decoder. A decoder reads into a
+ * separate struct http_config and copies its field, since yaml_decode begins by setting defaults.
  */
 #include "base/net/http_config.h"
 
@@ -105,7 +104,7 @@ static enum err_code bearer(struct yaml_ctx *ctx, const struct yaml_node *n, str
 
 	if (rc || !to->len)
 		return rc;
-	if (!c->auth_type.len) /* where authorization is given too, http_config_check refuses */
+	if (!c->auth_type.len) /* http_config_check refuses it together with authorization */
 		c->auth_type = STR("Bearer");
 	c->has_authorization = true;
 	return ERR_OK;
@@ -219,7 +218,7 @@ enum err_code http_config_tls(
 }
 
 /* -------------------------------------------------------------------------------------------- */
-/* What is not supported */
+/* Not supported */
 
 enum err_code http_config_oauth2(
 	struct yaml_ctx *ctx, const struct yaml_node *n, void *out, struct err *err)
@@ -290,7 +289,7 @@ static bool header_name_valid(struct str s)
 	return s.len > 0;
 }
 
-/* Several values of one header are one with commas between (RFC 9110, 5.3). */
+/* Several values of one header become one with commas between (RFC 9110, 5.3). */
 static void join(struct buf *b, const struct yaml_list *l)
 {
 	const struct str *v = l->v;

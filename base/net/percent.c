@@ -1,5 +1,7 @@
 #include "base/net/percent.h"
 
+#include <assert.h>
+
 /* Which parts keep a byte: bit 1 << part. */
 #define VALUE (1 << PERCENT_VALUE)
 #define FORM (1 << PERCENT_FORM)
@@ -44,6 +46,7 @@ size_t percent_encode_to(char *out, struct str s, enum percent_part part)
 	static const char digits[] = "0123456789ABCDEF";
 	size_t n = 0;
 
+	assert(part <= PERCENT_TARGET);
 	for (size_t i = 0; i < s.len; i++) {
 		unsigned char c = (unsigned char)s.ptr[i];
 

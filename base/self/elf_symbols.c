@@ -38,8 +38,10 @@ static int by_start(const void *a, const void *b)
 	return (x->size < y->size) - (x->size > y->size); /* the one that has a size first */
 }
 
-/* Hand-written assembly often gives no size: then to the section's end, or to the next symbol
- * before it. */
+/*
+ * Hand-written assembly often gives no size: the symbol then ends at the next one, or at the
+ * section's end.
+ */
 static uint64_t size_of(const Elf64_Sym *sym, const Elf64_Shdr *sections, unsigned sections_n)
 {
 	const Elf64_Shdr *in = sym->st_shndx < sections_n ? &sections[sym->st_shndx] : NULL;

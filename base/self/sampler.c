@@ -31,8 +31,8 @@ struct slot {
 };
 
 /*
- * What the handler sees. `slots` is set before `active` and goes away only when `active` is false
- * and no handler is inside.
+ * The handler's state. `slots` is set before `active`, and unmapped only when `active` is false and
+ * no handler is inside.
  */
 static struct slot *slots;
 static atomic_bool active;
@@ -42,7 +42,7 @@ static atomic_uint next_slot;
 
 static struct mutex in_use = MUTEX_INIT;
 
-/* Threads that told their names: guarded by `named_lock`. */
+/* Threads with their names, from sampler_thread_enter. Guarded by `named_lock`. */
 static struct mutex named_lock = MUTEX_INIT;
 static struct named {
 	int tid;
@@ -144,8 +144,7 @@ static void time_thread(struct run *r, int tid)
 			r->timed[i].seen = true;
 			return;
 		}
-	/* The thread that drains is not part of what is looked at: it works because of the profile.
-	 */
+	/* The draining thread is left out: it works only because of the profile. */
 	if (tid == r->self || r->timed_n == SAMPLER_THREADS_MAX)
 		return;
 	t = &r->timed[r->timed_n];
@@ -248,7 +247,7 @@ static enum err_code sample_until(
 	return ERR_OK;
 }
 
-/* Timers off, then no handler inside: only then may the slots go. */
+/* Slots may go only when the timers are off and no handler is inside. */
 static void stop(struct run *r)
 {
 	const struct timespec nap = { .tv_nsec = NS_PER_MS };

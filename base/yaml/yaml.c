@@ -1,15 +1,15 @@
 /*
  * libyaml's events become nodes in the caller's arena.
  *
- * What is bounded, and why that is enough:
- * - Bytes: before libyaml is called.
- * - Nesting: as events arrive. libyaml's cost per token grows with the flow depth (100,000 "[" take
- *   37 s), but it never looks further ahead than a simple key may reach, 1,024 characters; so the
- *   parse stops within that distance behind the first node that stands too deep.
+ * The limits, and why they are enough:
+ * - Bytes: checked before libyaml is called.
+ * - Nesting: checked as events arrive. libyaml's cost per token grows with the flow depth (100,000
+ *   "[" take 37 s), but it looks no further ahead than a simple key may reach, 1,024 characters; so
+ *   the parse stops within that distance behind the first node that is too deep.
  * - Directives: libyaml compares each %TAG with all before it (1 MiB of them take 11 s) and does so
  *   before the first event, so lines that begin with % are counted before it starts.
- * - Nodes, with those an alias stands for counted each time it is used: an alias shares the
- *   children of its anchor, so memory stays small, but whoever walks the tree walks them again.
+ * - Nodes: an alias counts as many as its anchor each time it is used. It shares the children of
+ * its anchor, so memory stays small, but whoever walks the tree walks them again.
  */
 #include "base/yaml/yaml.h"
 
@@ -20,7 +20,7 @@
 #include "base/map.h"
 
 #define DIRECTIVES_MAX 16
-#define KEYS_COMPARED_PAIRWISE 8 /* mappings up to here need no table to find a key set twice */
+#define KEYS_COMPARED_PAIRWISE 8 /* larger mappings need a table to find duplicate keys */
 
 struct anchor {
 	struct str name;
@@ -111,7 +111,7 @@ static enum err_code check_size(const char *file, struct str text, struct err *e
 	return ERR_OK;
 }
 
-/* libyaml's own complaint, in our form. A reader error has an offset in bytes and no mark. */
+/* libyaml's own error, in our form. A reader error has an offset in bytes and no mark. */
 static enum err_code parser_error(const struct reader *r, struct str text, struct err *err)
 {
 	const yaml_parser_t *p = &r->parser;
@@ -153,7 +153,7 @@ static uint32_t anchor_find(const struct reader *r, struct str name)
 	return map_find(&r->anchor_ids, hash_bytes(name.ptr, name.len, 0), anchor_eq, r, &name);
 }
 
-/* A name that is used again stands for the newer node from here on. */
+/* A name that is used again means the newer node from here on. */
 static enum err_code anchor_add(
 	struct reader *r, const char *name, struct yaml_node *n, uint32_t *out, struct err *err)
 {
@@ -399,7 +399,7 @@ static enum err_code on_alias(struct reader *r, const yaml_event_t *e, struct er
 	n = arena_new(r->arena, struct yaml_node);
 	if (!n)
 		return arena_fail(r->arena, r->file, err);
-	*n = *a->node; /* shares children and place: an error in them is where they are written */
+	*n = *a->node; /* shares children and their places: errors show the place of the anchor */
 	n->key = n->next = NULL;
 	return place(r, n, a->height, e->start_mark, err);
 }
@@ -445,7 +445,7 @@ enum err_code yaml_parse(
 	map_init(&r.anchor_ids);
 	yaml_parser_set_input_string(
 		&r.parser, (const unsigned char *)(text.len ? text.ptr : ""), text.len);
-	while (!rc && !end) { /* each event takes input or closes what input opened */
+	while (!rc && !end) { /* each event takes input or closes a collection */
 		if (!yaml_parser_parse(&r.parser, &e)) {
 			rc = parser_error(&r, text, err);
 			break;
