@@ -130,7 +130,7 @@ enum err_code ask(const struct question *q, const char *text, struct buf *answer
 	return rc;
 }
 
-/* "3:14: message": where it is, and the message. */
+/* Splits "3:14: message" into its place and the message. */
 static bool split_position(const char *msg, unsigned long *line, unsigned long *column)
 {
 	char *end;

@@ -9,7 +9,7 @@
 
 #define ANSWER_BYTES_MAX (UINT64_C(1) << 30)
 
-/* The file of --http.config.file: what a scrape config has inline. */
+/* The file of --http.config.file: the inline fields of a scrape config. */
 struct client_file {
 	struct http_config http;
 };
@@ -61,7 +61,7 @@ static enum err_code read_config(
 	return yaml_decode(&ctx, &file_schema, root, out, err);
 }
 
-/* What the server says of an error, on one line: the envelope's "error", or the text itself. */
+/* The server's error on one line: the envelope's "error", or the text itself. */
 static void error_text(struct str body, struct buf *out)
 {
 	json_t *root = json_loadb(body.ptr, body.len, 0, NULL);
@@ -102,7 +102,7 @@ static void done(void *ctx, const struct http_response *res)
 	event_base_loopbreak(x->base);
 }
 
-/* Ctrl-C is looked for a few times a second. */
+/* Checks for Ctrl-C a few times a second. */
 static void look(evutil_socket_t fd, short what, void *ctx)
 {
 	struct exchange *x = ctx;

@@ -57,7 +57,7 @@ static enum err_code find_row(struct costs *c, struct str name, uint32_t *out, s
 	return ERR_OK;
 }
 
-/* What a frame is counted under; line PPROF_NONE: a location of which nothing is known. */
+/* The name under which a frame is counted. line PPROF_NONE: a location without lines. */
 static struct str row_name(
 	struct costs *c, const struct pprof *p, const struct pprof_location *l, uint32_t line)
 {

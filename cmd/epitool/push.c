@@ -52,7 +52,10 @@ static enum err_code check_flags(const struct push_flags *f, struct err *err)
 	return ERR_OK;
 }
 
-/* A time by the clock is that of each file's turn: files of one type do not replace each other. */
+/*
+ * A time such as "now" is taken when a file is sent, so files of one type do not replace each
+ * other.
+ */
 static enum err_code add_params(
 	const struct push_flags *f, const char *name, struct buf *path, struct err *err)
 {

@@ -1,5 +1,6 @@
 #include "cmd/epitool/table.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
@@ -18,7 +19,7 @@ void table_init(struct table *t, struct arena *a)
 	*t = (struct table){ .arena = a };
 }
 
-/* As it prints; ptr is NULL without memory. */
+/* A copy that prints; ptr NULL: out of memory. */
 static struct str copy_of(struct table *t, struct str s)
 {
 	struct str shown = str_printable(t->arena, s);
@@ -123,6 +124,7 @@ void table_print(const struct table *t, size_t width, struct buf *out)
 {
 	size_t widths[TABLE_COLUMNS_MAX], n;
 
+	assert(t->columns_n > 0 || !t->cells_n);
 	if (t->failed) {
 		out->failed = true;
 		return;

@@ -1,8 +1,8 @@
 /*
- * The rules of one test, evaluated at times that the test says.
+ * The rules of one test, evaluated at the times of the test.
  *
  * Units:     nanoseconds since the test's beginning, which is 1970.
- * Errors:    of opening: what rule_set_load says. Of an evaluation: ERR_INVALID once rules failed,
+ * Errors:    of opening: those of rule_set_load. Of an evaluation: ERR_INVALID when rules failed,
  *            each with a line in `faults`.
  * Ownership: set, world and file outlive it.
  * Threads:   one.

@@ -7,7 +7,7 @@
 #include "promql/syntax/parse.h"
 #include "tsdb/columns/number_chunk.h"
 
-#define GAP_BITS UINT64_C(0x7ff0000000000e91) /* a NaN that no text stands for */
+#define GAP_BITS UINT64_C(0x7ff0000000000e91) /* a NaN that no text means */
 #define NUMBER_TEXT_MAX 64
 
 bool test_is_gap(double v)
@@ -32,7 +32,7 @@ static size_t digits_of(struct str s, size_t i)
 	return i;
 }
 
-/* 1, 1.5, .5, 1e3, Inf, NaN, without a sign; hexadecimal is none here: 0x4 is four zeros more. */
+/* 1, 1.5, .5, 1e3, Inf, NaN, without a sign. Not hexadecimal: 0x4 is 0 and four more zeros. */
 static bool take_unsigned(struct str *s, double *out)
 {
 	static const struct {
@@ -188,7 +188,7 @@ enum err_code test_metric_parse(
 
 /* ---- stacks ---- */
 
-/* From the end, as long as words are values: a function's name may have blanks. */
+/* Reads from the end while words are values: a function's name may have blanks. */
 static struct str cut_values(struct str *line)
 {
 	size_t at = line->len, end = line->len;
@@ -211,7 +211,7 @@ static struct str cut_values(struct str *line)
 	return values;
 }
 
-/* {handler="/x"} at the end, if it reads as labels: else it is of the function's name. */
+/* {handler="/x"} at the end, if it parses as labels; else it belongs to the function's name. */
 static void cut_labels(struct arena *a, struct str *frames, struct labels *out)
 {
 	struct labels found;

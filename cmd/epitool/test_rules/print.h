@@ -1,4 +1,4 @@
-/* What `epitool test rules` prints of alerts, samples, times: promtool's words, to the letter. */
+/* How `epitool test rules` prints alerts, samples, times: exactly as promtool. */
 #ifndef CMD_EPITOOL_TEST_RULES_PRINT_H
 #define CMD_EPITOOL_TEST_RULES_PRINT_H
 
