@@ -214,7 +214,7 @@ static void break_tie(struct memory_pool *p)
 		refuse(p, youngest);
 }
 
-/* The lock is let go while it waits. */
+/* Releases the lock while it waits. */
 static bool wait_for_room(struct memory_pool *p, struct budget *b)
 {
 	bool ok = false, waited = false;

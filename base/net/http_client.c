@@ -143,7 +143,7 @@ static void on_idle(evutil_socket_t fd, short what, void *ctx)
 	struct buf text = { 0 };
 	struct err err;
 
-	/* the timer is set anew when it fires, not with each byte */
+	/* the timer is set again when it fires, not with each byte */
 	if (left > 0 && !evtimer_add(r->idle, &tv))
 		return;
 	duration_print(&text, r->idle_timeout_ns);

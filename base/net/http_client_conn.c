@@ -303,7 +303,7 @@ static void on_eof(struct conn *c)
 		end_exchange(c, true);
 		return;
 	}
-	if (c->write_error[0] && !c->req->parser.any) /* the write was told why, so the read was not */
+	if (c->write_error[0] && !c->req->parser.any) /* the write got the reason, not the read */
 		fail_io(c, "write", c->write_error);
 	else
 		fail_io(c, "read", err.msg);

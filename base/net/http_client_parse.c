@@ -8,6 +8,8 @@
  */
 #include "base/net/http_client_internal.h"
 
+#include <assert.h>
+
 #define CHUNK_LINE_BYTES_MAX 4096u
 #define CHUNK_DIGITS_MAX 15u /* below 2^60, so that sums do not overflow */
 
@@ -256,6 +258,7 @@ static enum err_code feed_head(struct http_parser *p, struct str *in, struct err
 
 static enum err_code feed_body(struct http_parser *p, struct str *in, size_t n, struct err *err)
 {
+	assert(p->stream || p->body.len <= p->body_max);
 	if (!p->stream && n > p->body_max - p->body.len)
 		return err_set(err, ERR_LIMIT, "body size limit exceeded");
 	p->body_bytes += n;
@@ -359,6 +362,7 @@ enum err_code http_parser_feed(struct http_parser *p, struct str *in, struct err
 			break;
 		case PARSE_LENGTH:
 		case PARSE_CHUNK_DATA:
+			assert(p->left > 0);
 			n = at_most(p->left, in->len);
 			rc = feed_body(p, in, n, err);
 			p->left -= n;

@@ -13,6 +13,7 @@
  */
 #include "base/yaml/yaml.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <yaml.h>
 
@@ -368,9 +369,12 @@ static enum err_code check_keys(struct reader *r, const struct yaml_node *mappin
 
 static enum err_code on_end(struct reader *r, struct err *err)
 {
-	struct frame f = r->frames[--r->depth];
-	struct frame *parent = r->depth ? &r->frames[r->depth - 1] : NULL;
+	struct frame f, *parent;
 
+	assert(r->depth > 0); /* libyaml pairs its events */
+	f = r->frames[--r->depth];
+	parent = r->depth ? &r->frames[r->depth - 1] : NULL;
+	assert(f.node->kind != YAML_SCALAR && !f.key && f.weight_before <= r->weight);
 	if (parent && parent->height < f.height + 1)
 		parent->height = f.height + 1;
 	/* The name may have passed to a newer node inside this one. */
@@ -458,6 +462,7 @@ enum err_code yaml_parse(
 		r.root->plain = true; /* an empty file is null */
 	yaml_parser_delete(&r.parser);
 	map_release(&r.anchor_ids);
+	assert(rc || (r.root && !r.depth && r.weight <= YAML_NODES_MAX));
 	if (!rc)
 		*out = r.root;
 	return rc;

@@ -1,5 +1,6 @@
 #include "cmd/epitool/costs.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -146,6 +147,7 @@ enum err_code costs_add(
 	struct row_ids ids;
 	enum err_code rc;
 
+	assert(side <= COSTS_NEW && type < p->types_n);
 	if ((rc = pruning_init(&pruning, p, c->arena, err)) || (rc = name_frames(c, p, &ids, err)))
 		return rc;
 	for (uint32_t i = 0; i < p->samples_n; i++) {
