@@ -1,5 +1,5 @@
-/* Decoding: tables of fields, and what is made of their texts once a whole section is read. */
-#include "cmd/epitool/test_file.h"
+/* Decoding: tables of fields; texts are parsed once a whole section is read. */
+#include "cmd/epitool/test_rules/file.h"
 
 #include <stdlib.h>
 
@@ -9,7 +9,7 @@
 
 #define TIMES_MAX 1000000u /* of one series of profiles */
 
-/* What yaml_decode fills in; struct test_profiles is made of it. */
+/* yaml_decode fills it in; struct test_profiles is made of it. */
 struct profiles_fields {
 	struct test_profiles made;
 	struct str series, type, folded, file;
@@ -239,13 +239,13 @@ static enum err_code listed_times(struct yaml_ctx *ctx, struct profiles_fields *
 	return ERR_OK;
 }
 
-/* When the test's own fields are known: times that nothing is said of are each interval of it. */
+/* Runs when the test's own fields are known: the default times are each interval of the test. */
 static enum err_code fill_profiles(
 	struct yaml_ctx *ctx, struct profiles_fields *f, const struct test_group *g, struct err *err)
 {
 	struct test_profiles *p = &f->made;
 	int64_t every = f->has_every ? f->every_ns : g->interval_ns;
-	/* a profile stands at the end of its scrape */
+	/* a profile's time is the end of its scrape */
 	int64_t from = f->has_from ? f->from_ns : every, to = f->has_to ? f->to_ns : g->end_ns;
 	uint64_t n;
 
@@ -277,7 +277,7 @@ static const struct yaml_field alert_table[] = {
 static const struct yaml_schema alert_schema = { "alert", sizeof(struct test_alert), alert_table, 2,
 	NULL, NULL };
 
-/* The name of the alert is a label of what is expected, which nobody writes. */
+/* The alert's name is an expected label, which files leave out. */
 static enum err_code check_alerts(
 	struct yaml_ctx *ctx, const struct yaml_node *n, void *out, struct err *err)
 {

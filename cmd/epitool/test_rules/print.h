@@ -1,8 +1,8 @@
-/* What `epitool test rules` prints of alerts, samples, times: promtool's words, to the letter. */
-#ifndef CMD_EPITOOL_TEST_PRINT_H
-#define CMD_EPITOOL_TEST_PRINT_H
+/* How `epitool test rules` prints alerts, samples, times: exactly as promtool. */
+#ifndef CMD_EPITOOL_TEST_RULES_PRINT_H
+#define CMD_EPITOOL_TEST_RULES_PRINT_H
 
-#include "cmd/epitool/test_file.h"
+#include "cmd/epitool/test_rules/file.h"
 
 /* {a="b", c="d"} in the order of names, __name__ among them. */
 void test_print_labels(struct buf *out, struct labels ls);

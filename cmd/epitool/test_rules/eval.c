@@ -1,10 +1,10 @@
-#include "cmd/epitool/test_eval.h"
+#include "cmd/epitool/test_rules/eval.h"
 
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "cmd/epitool/test_print.h"
-#include "cmd/epitool/test_world.h"
+#include "cmd/epitool/test_rules/print.h"
+#include "cmd/epitool/test_rules/world.h"
 #include "promql/rules/manager.h"
 
 struct test_eval {
@@ -44,10 +44,10 @@ enum err_code test_eval_open(const struct test_file *f, const struct test_group 
 	enum err_code rc;
 
 	if (!e)
-		return err_set(err, ERR_NOMEM, "test: out of memory");
+		return err_nomem(err, "test");
 	e->set = set;
 	if (!(e->order = calloc(set->groups_n + 1, sizeof(*e->order)))) {
-		rc = err_set(err, ERR_NOMEM, "test: out of memory");
+		rc = err_nomem(err, "test");
 		goto fail;
 	}
 	sort_groups(e, f);

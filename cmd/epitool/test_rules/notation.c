@@ -1,14 +1,13 @@
 /* Values, metrics and stacks as the files of `epitool test rules` write them. */
 #include <math.h>
 #include <stdlib.h>
-#include <strings.h>
 
 #include "base/quote.h"
-#include "cmd/epitool/test_file.h"
+#include "cmd/epitool/test_rules/file.h"
 #include "promql/syntax/parse.h"
 #include "tsdb/columns/number_chunk.h"
 
-#define GAP_BITS UINT64_C(0x7ff0000000000e91) /* a NaN that no text stands for */
+#define GAP_BITS UINT64_C(0x7ff0000000000e91) /* a NaN that no text means */
 #define NUMBER_TEXT_MAX 64
 
 bool test_is_gap(double v)
@@ -33,18 +32,18 @@ static size_t digits_of(struct str s, size_t i)
 	return i;
 }
 
-/* 1, 1.5, .5, 1e3, Inf, NaN, without a sign; hexadecimal is none here: 0x4 is four zeros more. */
+/* 1, 1.5, .5, 1e3, Inf, NaN, without a sign. Not hexadecimal: 0x4 is 0 and four more zeros. */
 static bool take_unsigned(struct str *s, double *out)
 {
 	static const struct {
-		const char *name;
+		struct str name;
 		double value;
-	} words[] = { { "inf", INFINITY }, { "nan", NAN } };
+	} words[] = { { STR("inf"), INFINITY }, { STR("nan"), NAN } };
 	char text[NUMBER_TEXT_MAX];
 	size_t i, end;
 
 	for (i = 0; i < 2; i++)
-		if (s->len >= 3 && !strncasecmp(s->ptr, words[i].name, 3)) {
+		if (str_has_prefix_nocase(*s, words[i].name)) {
 			*out = words[i].value;
 			*s = (struct str){ s->ptr + 3, s->len - 3 };
 			return true;
@@ -189,7 +188,7 @@ enum err_code test_metric_parse(
 
 /* ---- stacks ---- */
 
-/* From the end, as long as words are values: a function's name may have blanks. */
+/* Reads from the end while words are values: a function's name may have blanks. */
 static struct str cut_values(struct str *line)
 {
 	size_t at = line->len, end = line->len;
@@ -212,7 +211,7 @@ static struct str cut_values(struct str *line)
 	return values;
 }
 
-/* {handler="/x"} at the end, if it reads as labels: else it is of the function's name. */
+/* {handler="/x"} at the end, if it parses as labels; else it belongs to the function's name. */
 static void cut_labels(struct arena *a, struct str *frames, struct labels *out)
 {
 	struct labels found;

@@ -10,8 +10,8 @@
  * Threads:   values.
  * Source:    Prometheus's cmd/promtool/unittest.go.
  */
-#ifndef CMD_EPITOOL_TEST_FILE_H
-#define CMD_EPITOOL_TEST_FILE_H
+#ifndef CMD_EPITOOL_TEST_RULES_FILE_H
+#define CMD_EPITOOL_TEST_RULES_FILE_H
 
 #include "base/labels.h"
 #include "base/yaml/yaml.h"

@@ -1,16 +1,16 @@
 /*
- * The rules of one test, evaluated at times that the test says.
+ * The rules of one test, evaluated at the times of the test.
  *
  * Units:     nanoseconds since the test's beginning, which is 1970.
- * Errors:    of opening: what rule_set_load says. Of an evaluation: ERR_INVALID once rules failed,
+ * Errors:    of opening: those of rule_set_load. Of an evaluation: ERR_INVALID when rules failed,
  *            each with a line in `faults`.
  * Ownership: set, world and file outlive it.
  * Threads:   one.
  */
-#ifndef CMD_EPITOOL_TEST_EVAL_H
-#define CMD_EPITOOL_TEST_EVAL_H
+#ifndef CMD_EPITOOL_TEST_RULES_EVAL_H
+#define CMD_EPITOOL_TEST_RULES_EVAL_H
 
-#include "cmd/epitool/test_file.h"
+#include "cmd/epitool/test_rules/file.h"
 #include "promql/rules/rules.h"
 
 struct test_eval;

@@ -1,6 +1,6 @@
 /*
- * `epitool test rules`: rules against numbers and profiles that a file says, in no time. Each test
- * has a database of its own; the rules are evaluated by what the server evaluates them with.
+ * `epitool test rules`: rules against numbers and profiles of a file, without waiting. Each test
+ * has its own database; the server's own code evaluates the rules.
  */
 #include <glob.h>
 #include <stdio.h>
@@ -12,15 +12,15 @@
 #include "base/quote.h"
 #include "cmd/epitool/epitool.h"
 #include "cmd/epitool/progress.h"
-#include "cmd/epitool/test_eval.h"
-#include "cmd/epitool/test_print.h"
-#include "cmd/epitool/test_world.h"
+#include "cmd/epitool/test_rules/eval.h"
+#include "cmd/epitool/test_rules/print.h"
+#include "cmd/epitool/test_rules/world.h"
 
 #define FILES_MAX 256
 #define MEMORY_MAX ((size_t)1 << 30) /* of a file's input */
 #define FAULTS_MAX 100u /* of a file, that are shown */
 
-/* What went wrong in a file; each fault is shown as a paragraph. */
+/* The faults of a file; each is shown as a paragraph. */
 struct faults {
 	struct arena arena;
 	struct str v[FAULTS_MAX];
@@ -80,7 +80,7 @@ static void check_alerts(struct running *x, const struct test_alert_case *c)
 	buf_release(&text);
 }
 
-/* Those asked for before the next evaluation are those of this one. */
+/* Cases before the next evaluation look at this one. */
 static void check_alerts_at(struct running *x, int64_t from_ns, int64_t to_ns)
 {
 	for (size_t i = 0; i < x->test->alerts_n; i++)
@@ -138,7 +138,7 @@ static enum err_code samples_of(
 	size_t room = r->type == RESULT_VECTOR ? r->n : 1;
 
 	*n = 0;
-	/* of a name that nothing has it is not known what it stands for */
+	/* nothing has the name, so its kind is unknown */
 	if (r->type != RESULT_VECTOR && r->type != RESULT_SCALAR && r->n)
 		return err_set(err, ERR_INVALID,
 			"the result is no costs and no scalar; total(), flat() and cum() make costs of "
@@ -204,7 +204,7 @@ static void run_test(struct running *x)
 	x->world = NULL;
 }
 
-/* Patterns become the files they stand for; one that stands for none is a warning. */
+/* Patterns become their files; one without any is a warning. */
 static enum err_code find_rule_files(
 	struct arena *a, const struct test_file *f, struct str **out, size_t *n, struct err *err)
 {
@@ -218,7 +218,7 @@ static enum err_code find_rule_files(
 		if (!pattern)
 			rc = arena_fail(a, "test", err);
 		else if (glob(pattern, i ? GLOB_APPEND : 0, NULL, &found) == GLOB_NOSPACE)
-			rc = err_set(err, ERR_NOMEM, "%s: out of memory", pattern);
+			rc = err_nomem(err, pattern);
 		else if (found.gl_pathc == before)
 			fprintf(stderr, "  WARNING: no file match pattern %s\n", pattern);
 	}
@@ -259,7 +259,7 @@ static void run_tests(struct arena *a, const struct test_file *f, struct faults 
 	}
 }
 
-/* True: all is as the file says. */
+/* True: all tests passed. */
 static bool test_one(const char *path)
 {
 	struct faults faults = { 0 };
@@ -313,7 +313,7 @@ int test_rules(int argc, char **argv)
 	if (rc >= 0)
 		return rc;
 	interrupt_catch();
-	log_set(LOG_ERROR, LOG_LOGFMT); /* what rules fail with is told below their test */
+	log_set(LOG_ERROR, LOG_LOGFMT); /* errors of rules are shown below their test */
 	rc = 0;
 	for (size_t i = 0; i < n && !atomic_load(&interrupted); i++)
 		if (!test_one(files[i]))

@@ -1,4 +1,4 @@
-#include "cmd/epitool/test_print.h"
+#include "cmd/epitool/test_rules/print.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@ void test_print_labels(struct buf *out, struct labels ls)
 	buf_add_char(out, '}');
 }
 
-/* promtool indents a block line by line, twice: of the list by 12, of its items by 2 more. */
+/* promtool indents a block line by line, twice: the list by 12, its items by 2 more. */
 #define LIST_INDENT "            "
 #define ITEM_INDENT LIST_INDENT "  "
 

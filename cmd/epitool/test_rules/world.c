@@ -1,5 +1,6 @@
-#include "cmd/epitool/test_world.h"
+#include "cmd/epitool/test_rules/world.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -16,7 +17,7 @@
 #define SPAN_NS (10 * 366 * NS_PER_DAY) /* all times of a test lie in two windows, around 0 */
 #define NUMBERS_AT_ONCE 4096u
 
-/* A value or a profile that is to come. */
+/* A value or a profile that is to be stored. */
 struct input {
 	int64_t t_ns;
 	uint32_t source; /* series, then profiles */
@@ -56,7 +57,7 @@ struct engine *test_world_engine(struct test_world *w)
 	return w->engine;
 }
 
-/* ---- what is to come ---- */
+/* ---- the input ---- */
 
 static int input_cmp(const void *a, const void *b)
 {
@@ -90,7 +91,7 @@ static bool profile_is_there(const struct test_profiles *p, size_t at)
 	return any;
 }
 
-/* A test begins at 0, and what is stored stands after it. */
+/* A test begins at 0, and stored times come after 0. */
 int64_t test_world_time(int64_t t_ns)
 {
 	return t_ns < 1 ? 1 : t_ns;
@@ -186,7 +187,7 @@ enum err_code test_world_open(
 	enum err_code rc;
 
 	if (!w)
-		return err_set(err, ERR_NOMEM, "test: out of memory");
+		return err_nomem(err, "test");
 	w->arena = a;
 	w->test = g;
 	mutex_init(&w->lock);
@@ -237,6 +238,7 @@ static void on_acked(void *ctx, enum err_code rc, const struct err *err)
 	mutex_lock(&w->lock);
 	if (rc && !w->fault.code)
 		w->fault = *err;
+	assert(w->waited > 0);
 	w->waited--;
 	cond_signal(&w->acked);
 	mutex_unlock(&w->lock);
@@ -245,6 +247,7 @@ static void on_acked(void *ctx, enum err_code rc, const struct err *err)
 static void expect_one(struct test_world *w, int more)
 {
 	mutex_lock(&w->lock);
+	assert(more > 0 || w->waited > 0);
 	w->waited += (size_t)more;
 	mutex_unlock(&w->lock);
 }
@@ -308,7 +311,7 @@ static enum err_code make_profile(struct arena *a, const struct test_profiles *p
 
 		f.system_name = f.name;
 		line.function = pprof_builder_function(b, &f);
-		/* like code, which stands at the same place in each profile */
+		/* like code, which is at the same place in each profile */
 		locations[i] = pprof_builder_location(b,
 			(struct pprof_location){ .address = 0x1000 + 16 * (uint64_t)i, .mapping = PPROF_NONE },
 			&line, 1);
@@ -361,9 +364,7 @@ static enum err_code wait_all(struct test_world *w, struct err *err)
 	while (w->waited)
 		cond_wait(&w->acked, &w->lock);
 	mutex_unlock(&w->lock);
-	if (w->fault.code && err)
-		*err = w->fault;
-	return w->fault.code;
+	return w->fault.code ? err_copy(err, &w->fault) : ERR_OK;
 }
 
 enum err_code test_world_store(struct test_world *w, int64_t t_ns, struct err *err)
@@ -373,7 +374,7 @@ enum err_code test_world_store(struct test_world *w, int64_t t_ns, struct err *e
 	size_t n = 0;
 
 	if (!numbers)
-		return err_set(err, ERR_NOMEM, "test: out of memory");
+		return err_nomem(err, "test");
 	t_ns = test_world_time(t_ns);
 	for (; w->stored < w->inputs_n && w->inputs[w->stored].t_ns <= t_ns && !rc; w->stored++) {
 		const struct input *p = &w->inputs[w->stored];
