@@ -204,13 +204,13 @@ enum err_code task_store(struct scrape_task *t, const struct http_response *res)
 			"profiles of %zu bytes wait for a worker, limit %zu: this server is overloaded", queued,
 			SCRAPE_QUEUED_BYTES_MAX);
 	}
-	buf_add_str(&t->body, res->body);
 	buf_add_str(&t->content_type, res->content_type);
 	buf_add_str(&t->content_encoding, res->content_encoding);
-	if (buf_failed(&t->body) || buf_failed(&t->content_type) || buf_failed(&t->content_encoding)) {
+	if (buf_failed(&t->content_type) || buf_failed(&t->content_encoding)) {
 		atomic_fetch_sub(&env->queued_bytes, res->body.len);
 		return err_set(&t->err, ERR_NOMEM, "out of memory for a profile");
 	}
+	http_response_take_body(res, &t->body);
 	count_storing(env, 1);
 	t->waiting = 1;
 	return pool_submit(env->workers, work, t) ? ERR_OK : overloaded(t, res);
