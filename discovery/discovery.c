@@ -224,7 +224,7 @@ static enum err_code job_init(
 	j->parts = arena_array(&g->arena, struct groups *, sources->n + 1);
 	if (!j->name.ptr || !j->timer || !j->uses || !j->parts ||
 		!map_add(&g->by_name, hash_bytes(j->name.ptr, j->name.len, 0), (uint32_t)(j - g->jobs)))
-		return err_set(err, ERR_NOMEM, "out of memory for discovery");
+		return err_nomem(err, "discovery");
 	if ((rc = groups_pack(from->sd->statics, from->sd->statics_n, &j->statics, err)))
 		return rc;
 	for (size_t i = 0; i < sources->n; i++) {
@@ -254,7 +254,7 @@ static enum err_code generation_init(struct generation *g, const struct sd_job *
 	map_init(&g->by_name);
 	g->jobs = arena_array(&g->arena, struct job, n);
 	if (!g->jobs)
-		return err_set(err, ERR_NOMEM, "out of memory for discovery");
+		return err_nomem(err, "discovery");
 	for (size_t i = 0; i < n; i++)
 		if ((rc = job_init(&g->jobs[g->n++], g, &jobs[i], err)))
 			return rc;
@@ -280,7 +280,7 @@ static void apply(void *ctx)
 	struct job *j;
 
 	if (!g) {
-		a->rc = err_set(a->err, ERR_NOMEM, "out of memory for discovery");
+		a->rc = err_nomem(a->err, "discovery");
 		return;
 	}
 	g->discovery = d;
@@ -350,7 +350,7 @@ enum err_code discovery_open(
 	enum err_code rc;
 
 	if (!d)
-		return err_set(err, ERR_NOMEM, "out of memory for discovery");
+		return err_nomem(err, "discovery");
 	d->update = o->update;
 	d->ctx = o->ctx;
 	d->env.dns_servers = o->dns_servers;

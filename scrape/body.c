@@ -143,7 +143,7 @@ static enum err_code gunzip(struct str in, size_t max, struct inflated *out, str
 		return err_set(err, ERR_LIMIT, "profile is %zu bytes, limit %u", in.len, UINT32_MAX);
 	memcpy(&z.next_in, &at, sizeof(at)); /* zlib reads through a pointer it does not call const */
 	if (inflateInit2(&z, 15 + 16) != Z_OK)
-		return err_set(err, ERR_NOMEM, "out of memory for a profile");
+		return err_nomem(err, "profile");
 	rc = inflate_all(&z, (hint < max ? hint : max) + 1, max, out, err);
 	inflateEnd(&z);
 	return rc;

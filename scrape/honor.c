@@ -147,7 +147,7 @@ static enum err_code find_group(struct split *s, uint32_t *out, struct err *err)
 	memcpy(copy, s->values, s->labels.n * sizeof(*copy));
 	s->groups[s->n].values = copy;
 	if (!map_add(&s->by_values, hash, s->n))
-		return err_set(err, ERR_NOMEM, "out of memory for honor_labels");
+		return err_nomem(err, "honor_labels");
 	*out = s->n++;
 	return ERR_OK;
 }

@@ -88,13 +88,12 @@ enum err_code lane_open(
 	enum err_code rc;
 
 	if (!l)
-		return err_set(err, ERR_NOMEM, "out of memory for a loop of scrapes");
+		return err_nomem(err, "loop of scrapes");
 	l->env = env;
 	l->last = &l->first;
 	mutex_init(&l->lock);
 	l->exclusive = exclusive_open();
-	rc = l->exclusive ? loop_open(o->name, &l->loop, err) :
-						err_set(err, ERR_NOMEM, "out of memory for a loop of scrapes");
+	rc = l->exclusive ? loop_open(o->name, &l->loop, err) : err_nomem(err, "loop of scrapes");
 	if (!rc) {
 		loop_call(l->loop, open_parts, &opening);
 		rc = opening.rc;

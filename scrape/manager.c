@@ -224,14 +224,14 @@ static enum err_code pools_make(
 	for (size_t i = 0; s->pools && i < c->scrape_n; i++) {
 		p = s->pools[i] = calloc(1, sizeof(*p));
 		if (!p)
-			return err_set(err, ERR_NOMEM, "out of memory for jobs");
+			return err_nomem(err, "jobs");
 		s->n++;
 		p->manager = m;
 		p->config = config_ref(c);
 		p->job = &c->scrape[i];
 	}
 	if (!s->pools)
-		return err_set(err, ERR_NOMEM, "out of memory for jobs");
+		return err_nomem(err, "jobs");
 	qsort(s->pools, s->n, sizeof(*s->pools), by_name);
 	return ERR_OK;
 }
@@ -242,7 +242,7 @@ enum err_code scrape_manager_apply(struct scrape_manager *m, struct config *c, s
 	struct sd_job *jobs = calloc(c->scrape_n ? c->scrape_n : 1, sizeof(*jobs));
 	enum err_code rc;
 
-	rc = jobs ? pools_make(m, c, &s, err) : err_set(err, ERR_NOMEM, "out of memory for jobs");
+	rc = jobs ? pools_make(m, c, &s, err) : err_nomem(err, "jobs");
 	for (size_t i = 0; !rc && i < s.n; i++)
 		jobs[i] = (struct sd_job){ s.pools[i]->job->job_name, &s.pools[i]->job->sd, s.pools[i] };
 	if (!rc)
@@ -332,7 +332,7 @@ static enum err_code manager_init(
 	m->listen_address = strdup(o->listen_address ? o->listen_address : "");
 	m->external_url = strdup(o->external_url ? o->external_url : "");
 	if (!m->listen_address || !m->external_url)
-		return err_set(err, ERR_NOMEM, "out of memory for the scrape manager");
+		return err_nomem(err, "scrape manager");
 	if ((rc = pool_open("scrape-worker", o->workers ? o->workers : cpu_count(), SCRAPE_QUEUED_MAX,
 			 &m->env.workers, err)) ||
 		(rc = open_lanes(m, o, err)))
@@ -347,7 +347,7 @@ enum err_code scrape_manager_open(
 	enum err_code rc;
 
 	if (!m)
-		return err_set(err, ERR_NOMEM, "out of memory for the scrape manager");
+		return err_nomem(err, "scrape manager");
 	mutex_init(&m->lock);
 	mutex_init(&m->env.lock);
 	cond_init(&m->env.idle);

@@ -120,7 +120,7 @@ static void begin(void *ctx)
 	}
 	mutex_lock(&o->lock);
 	o->done = true;
-	o->rc = err_set(&o->err, ERR_NOMEM, "out of memory for a scrape");
+	o->rc = err_nomem(&o->err, "scrape");
 	mutex_unlock(&o->lock);
 }
 
@@ -156,7 +156,7 @@ static enum err_code set_seconds(struct order *o, int64_t seconds, struct err *e
 	buf_release(&url);
 	t->shown_url = t->url.ptr ? hidden_url(&o->set->arena, t->url) : t->url;
 	if (!t->shown_url.ptr)
-		return err_set(err, ERR_NOMEM, "out of memory for a scrape");
+		return err_nomem(err, "scrape");
 	t->timeout_ns += (seconds - t->seconds) * NS_PER_S;
 	t->seconds = seconds;
 	return ERR_OK;
@@ -224,9 +224,8 @@ enum err_code scrape_manager_profile(struct scrape_manager *m, const struct prof
 	cond_init(&o.changed);
 	if (!(rc = start(m, wanted, &o, err))) {
 		wait_for(&o, canceled);
-		rc = o.rc;
-		if (rc)
-			*err = o.err;
+		if ((rc = o.rc))
+			err_copy(err, &o.err);
 		else
 			*out = o.out;
 	}

@@ -244,7 +244,7 @@ static struct entry *next_entry(
 	if (!r->batch) {
 		r->batch = malloc(sizeof(*r->batch));
 		if (!r->batch) {
-			err_set(&err, ERR_NOMEM, "out of memory");
+			err_nomem(&err, "values of scrapes");
 			lost(r, VALUES, &err);
 			return NULL;
 		}
@@ -305,7 +305,7 @@ enum err_code report_open(struct event_base *base, struct pool *workers, struct 
 		r->timer = evtimer_new(base, on_timer, r);
 	if (!r || !r->timer) {
 		free(r);
-		return err_set(err, ERR_NOMEM, "out of memory for the scrape manager");
+		return err_nomem(err, "scrape manager");
 	}
 	r->workers = workers;
 	r->sink = sink;

@@ -231,7 +231,7 @@ static void fetch(struct scraper *s)
 	if (!t) {
 		exclusive_leave(s->lane->exclusive, &s->user);
 		s->state = SCRAPER_IDLE;
-		err_set(&err, ERR_NOMEM, "out of memory for a scrape");
+		err_nomem(&err, "scrape");
 		fail(s, "overload", &err);
 		return;
 	}
@@ -297,7 +297,7 @@ static void begin(struct scraper *s)
 		tell_of_sharing(s);
 		break;
 	case EXCLUSIVE_NOMEM:
-		err_set(&err, ERR_NOMEM, "out of memory for a scrape");
+		err_nomem(&err, "scrape");
 		fail(s, "overload", &err);
 		break;
 	}

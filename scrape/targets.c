@@ -2,14 +2,17 @@
 
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "scrape/target_make.h"
 
 #define SET_BYTES_MAX ((size_t)1 << 30)
+#define TARGETS_MAX (SET_BYTES_MAX / sizeof(struct target))
 
 struct expansion {
 	struct target_set *set;
 	struct target_make make;
 	size_t cap; /* of set->v */
+	size_t dropped_cap; /* of set->dropped */
 	size_t errors, targets; /* targets: of the groups, with at least one profile kept */
 };
 
@@ -18,16 +21,9 @@ struct expansion {
 static enum err_code set_add(struct expansion *x, const struct target *t, struct err *err)
 {
 	struct target_set *s = x->set;
-	size_t cap = x->cap ? x->cap * 2 : 64;
-	struct target *v;
 
-	if (s->n == x->cap) {
-		v = cap <= SET_BYTES_MAX / sizeof(*v) ? realloc(s->v, cap * sizeof(*v)) : NULL;
-		if (!v)
-			return err_set(err, ERR_NOMEM, "out of memory for targets");
-		s->v = v;
-		x->cap = cap;
-	}
+	if (s->n >= TARGETS_MAX || !array_room(&s->v, s->n, 1, &x->cap))
+		return err_nomem(err, "targets");
 	s->v[s->n++] = *t;
 	return ERR_OK;
 }
@@ -35,22 +31,13 @@ static enum err_code set_add(struct expansion *x, const struct target *t, struct
 static enum err_code set_drop(struct expansion *x, struct labels discovered, struct err *err)
 {
 	struct target_set *s = x->set;
-	size_t limit = s->job->keep_dropped_targets, cap = 64;
-	struct labels *v;
+	size_t limit = s->job->keep_dropped_targets;
 
 	s->dropped_total++;
 	if (limit && s->dropped_n >= limit)
 		return ERR_OK;
-	while (cap < s->dropped_n)
-		cap *= 2;
-	if (s->dropped_n == 0 || s->dropped_n == cap) {
-		v = arena_alloc_raw(&s->arena, s->dropped_n ? cap * 2 : cap, sizeof(*v));
-		if (!v)
-			return arena_fail(&s->arena, "targets", err);
-		if (s->dropped_n)
-			memcpy(v, s->dropped, s->dropped_n * sizeof(*v));
-		s->dropped = v;
-	}
+	if (!arena_array_room(&s->arena, &s->dropped, s->dropped_n, 1, &x->dropped_cap))
+		return arena_fail(&s->arena, "targets", err);
 	s->dropped[s->dropped_n++] = discovered;
 	return ERR_OK;
 }
@@ -202,7 +189,7 @@ enum err_code targets_expand(struct config *config, const struct scrape_config *
 	enum err_code rc;
 
 	if (!s)
-		return err_set(err, ERR_NOMEM, "out of memory for targets");
+		return err_nomem(err, "targets");
 	atomic_init(&s->refs, 1);
 	arena_init(&s->arena, SET_BYTES_MAX);
 	s->config = config_ref(config);
@@ -231,7 +218,7 @@ enum err_code target_set_of(
 	if (!s || !own) {
 		free(s);
 		free(own);
-		return err_set(err, ERR_NOMEM, "out of memory for targets");
+		return err_nomem(err, "targets");
 	}
 	*own = *t;
 	atomic_init(&s->refs, 1);
@@ -249,7 +236,7 @@ enum err_code target_set_of(
 	own->exclusive = str_dup(&s->arena, t->exclusive);
 	if (!own->labels.v || !own->url.ptr || !own->shown_url.ptr || !own->exclusive.ptr) {
 		target_set_unref(s);
-		return err_set(err, ERR_NOMEM, "out of memory for targets");
+		return err_nomem(err, "targets");
 	}
 	*out = s;
 	return ERR_OK;

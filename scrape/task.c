@@ -208,7 +208,7 @@ enum err_code task_store(struct scrape_task *t, const struct http_response *res)
 	buf_add_str(&t->content_encoding, res->content_encoding);
 	if (buf_failed(&t->content_type) || buf_failed(&t->content_encoding)) {
 		atomic_fetch_sub(&env->queued_bytes, res->body.len);
-		return err_set(&t->err, ERR_NOMEM, "out of memory for a profile");
+		return err_nomem(&t->err, "profile");
 	}
 	http_response_take_body(res, &t->body);
 	count_storing(env, 1);

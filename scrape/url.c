@@ -1,5 +1,7 @@
 #include "scrape/url.h"
 
+#include "base/array.h"
+
 #define HEX "0123456789ABCDEF"
 
 static bool is_alnum(unsigned char c)
@@ -40,19 +42,9 @@ static size_t find(const struct url_query *q, struct str name, bool *found)
 
 static struct url_param *insert(struct url_query *q, size_t at, struct str name)
 {
-	size_t cap = q->cap ? q->cap * 2 : 8;
-	struct url_param *v;
-
-	if (q->n == q->cap) {
-		v = arena_array(q->arena, struct url_param, cap);
-		if (!v) {
-			q->failed = true;
-			return NULL;
-		}
-		if (q->n)
-			memcpy(v, q->v, q->n * sizeof(*v));
-		q->v = v;
-		q->cap = cap;
+	if (!arena_array_room(q->arena, &q->v, q->n, 1, &q->cap)) {
+		q->failed = true;
+		return NULL;
 	}
 	memmove(q->v + at + 1, q->v + at, (q->n - at) * sizeof(*q->v));
 	q->n++;
@@ -111,7 +103,7 @@ enum err_code url_print(struct buf *out, struct str scheme, struct str address, 
 			escape(out, q->v[i].values[k], "", true);
 		}
 	if (q->failed || buf_failed(out))
-		return err_set(err, ERR_NOMEM, "out of memory for the URL of a target");
+		return err_nomem(err, "URL of a target");
 	return ERR_OK;
 }
 

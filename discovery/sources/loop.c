@@ -87,7 +87,7 @@ enum err_code loop_open(const char *name, struct loop **out, struct err *err)
 	enum err_code rc = ERR_OK;
 
 	if (!l)
-		return err_set(err, ERR_NOMEM, "out of memory for loop %s", name);
+		return err_nomem(err, name);
 	mutex_init(&l->lock);
 	cond_init(&l->called);
 	l->last = &l->first;
@@ -103,7 +103,7 @@ enum err_code loop_open(const char *name, struct loop **out, struct err *err)
 	if (!rc && l->base)
 		l->wake = event_new(l->base, l->fd, EV_READ | EV_PERSIST, on_wake, l);
 	if (!rc && (!l->wake || event_add(l->wake, NULL)))
-		rc = err_set(err, ERR_NOMEM, "out of memory for loop %s", name);
+		rc = err_nomem(err, name);
 	if (!rc)
 		rc = thread_start(&l->thread, name, loop_main, l, err);
 	if (rc) {

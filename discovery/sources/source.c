@@ -47,7 +47,7 @@ enum err_code sources_open(const struct source_env *env, struct sources **out, s
 	struct sources *s = calloc(1, sizeof(*s));
 
 	if (!s)
-		return err_set(err, ERR_NOMEM, "out of memory for discovery");
+		return err_nomem(err, "discovery");
 	s->env = *env;
 	*out = s;
 	return ERR_OK;
@@ -131,7 +131,7 @@ static enum err_code source_open(struct sources *all, const struct source_config
 	enum err_code rc;
 
 	if (!s)
-		return err_set(err, ERR_NOMEM, "out of memory for discovery");
+		return err_nomem(err, "discovery");
 	s->ops = c->ops;
 	s->hash = hash;
 	s->identity = str_dup(&s->arena, c->identity);

@@ -3,6 +3,7 @@
 #include <fnmatch.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/hidden.h"
@@ -215,16 +216,10 @@ static const struct yaml_schema jobs_file_schema = {
 static enum err_code jobs_grow(
 	struct config *c, size_t more, const struct yaml_node *n, struct err *err)
 {
-	struct scrape_config *v;
-
 	if (more > CONFIG_JOBS_MAX || c->scrape_n + more > CONFIG_JOBS_MAX)
 		return yaml_err(n, err, ERR_LIMIT, "more than %u scrape configs", CONFIG_JOBS_MAX);
-	v = arena_array(&c->arena, struct scrape_config, c->scrape_n + more);
-	if (!v)
+	if (!arena_array_room(&c->arena, &c->scrape, c->scrape_n, more, &c->scrape_cap))
 		return arena_fail(&c->arena, TEXT, err);
-	if (c->scrape_n)
-		memcpy(v, c->scrape, c->scrape_n * sizeof(*v));
-	c->scrape = v;
 	return ERR_OK;
 }
 
@@ -243,6 +238,7 @@ static enum err_code decode_jobs(
 		if (yaml_is_null(at))
 			return yaml_err(at, err, ERR_INVALID, "empty or null scrape config section");
 		job = &c->scrape[c->scrape_n++]; /* counted first: what was compiled is freed with it */
+		*job = (struct scrape_config){ 0 };
 		if ((rc = job_config_decode(ctx, at, &c->global, job, err)))
 			return rc;
 		for (const struct scrape_config *other = c->scrape; other < job; other++)
@@ -397,7 +393,7 @@ enum err_code config_load_file(const char *path, struct config **out, struct err
 	enum err_code rc;
 
 	if (!c)
-		return err_set(err, ERR_NOMEM, "out of memory for the configuration");
+		return err_nomem(err, "configuration");
 	c->path = str_dup(&c->arena, str_of(path));
 	if (!c->path.ptr)
 		rc = arena_fail(&c->arena, TEXT, err);
@@ -413,7 +409,7 @@ enum err_code config_load_text(
 	enum err_code rc;
 
 	if (!c)
-		return err_set(err, ERR_NOMEM, "out of memory for the configuration");
+		return err_nomem(err, "configuration");
 	c->path = STR("");
 	c->text = str_dup(&c->arena, text);
 	dir = str_dup(&c->arena, dir);

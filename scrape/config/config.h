@@ -90,7 +90,7 @@ struct config {
 	struct yaml_node *root;
 	struct global_config global;
 	struct scrape_config *scrape; /* with those of scrape_config_files behind */
-	size_t scrape_n;
+	size_t scrape_n, scrape_cap;
 	struct str *rule_files; /* patterns, with the directory of the file in front */
 	size_t rule_files_n;
 	struct alerting_config alerting;
