@@ -88,18 +88,18 @@ struct scrape_snapshot {
 	size_t sets_n;
 };
 
-/* One profile out of turn. Of url and matchers at least one is given. */
-struct profile_order {
+/* A profile that somebody wants now. url, matchers or both name the target. */
+struct profile_now {
 	struct str pool; /* "": any */
 	struct str url; /* scrapeUrl; "": any */
 	const struct matcher *matchers; /* on labels with __name__ */
 	size_t matchers_n;
-	int64_t seconds; /* 0: as the target is scraped; else PROFILE_ORDER_SECONDS_MAX at most */
+	int64_t seconds; /* 0: as the target is scraped; else PROFILE_NOW_SECONDS_MAX at most */
 	bool wants_profile;
 };
-#define PROFILE_ORDER_SECONDS_MAX 600
+#define PROFILE_NOW_SECONDS_MAX 600
 
-struct ordered_profile {
+struct profile_now_result {
 	struct labels labels; /* as stored, with __name__ */
 	struct str url;
 	int64_t ts_ns; /* where it is stored */
@@ -108,15 +108,14 @@ struct ordered_profile {
 };
 
 /*
- * Profiles the one target that is named now: stands in line for its endpoint, stores the profile,
- * and returns when it is durable, with all strings in the arena. *canceled ends it early, which it
- * must before the manager is closed.
- * Errors: ERR_NOT_FOUND, ERR_INVALID (several targets, or none can be meant), ERR_CANCELED, and
- * those of a scrape.
+ * Profiles the named target out of turn: waits for its endpoint, scrapes it, stores the profile,
+ * and returns when it is durable. All strings of *out are in the arena. Ends early once *canceled
+ * is set; the caller sets it before it closes the manager. Errors: ERR_NOT_FOUND, ERR_INVALID (no
+ * target is named, or several match), ERR_CANCELED, and those of a scrape.
  */
-MUST_CHECK enum err_code scrape_manager_profile(struct scrape_manager *m,
-	const struct profile_order *o, const atomic_bool *canceled, struct arena *a,
-	struct ordered_profile *out, struct err *err);
+MUST_CHECK enum err_code scrape_manager_profile_now(struct scrape_manager *m,
+	const struct profile_now *o, const atomic_bool *canceled, struct arena *a,
+	struct profile_now_result *out, struct err *err);
 
 /* pool: only this one; NULL: all. What it gave is released before its arena. */
 MUST_CHECK enum err_code scrape_manager_snapshot(struct scrape_manager *m, const char *pool,

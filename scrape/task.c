@@ -4,7 +4,7 @@
 
 #include "base/gzip/gzip.h"
 #include "scrape/body.h"
-#include "scrape/honor.h"
+#include "scrape/honor_labels.h"
 
 #define GZIP_LEVEL 6
 

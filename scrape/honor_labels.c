@@ -1,4 +1,4 @@
-#include "scrape/honor.h"
+#include "scrape/honor_labels.h"
 
 #include <stdlib.h>
 

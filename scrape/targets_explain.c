@@ -1,4 +1,4 @@
-#include "scrape/explain.h"
+#include "scrape/targets_explain.h"
 
 #include "base/clock.h"
 #include "scrape/target_make.h"

@@ -7,8 +7,8 @@
  * Ownership: everything in the arena, or of the labels and the configuration.
  * Threads:   any.
  */
-#ifndef SCRAPE_EXPLAIN_H
-#define SCRAPE_EXPLAIN_H
+#ifndef SCRAPE_TARGETS_EXPLAIN_H
+#define SCRAPE_TARGETS_EXPLAIN_H
 
 #include "scrape/config/config.h"
 

@@ -12,8 +12,8 @@
  * Ownership: the arena's; the profiles made share the given one's symbols and stacks.
  * Threads:   any.
  */
-#ifndef SCRAPE_HONOR_H
-#define SCRAPE_HONOR_H
+#ifndef SCRAPE_HONOR_LABELS_H
+#define SCRAPE_HONOR_LABELS_H
 
 #include "base/labels.h"
 #include "proto/pprof.h"
