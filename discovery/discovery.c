@@ -14,10 +14,8 @@
 #include "base/metrics.h"
 #include "base/net/http_client.h"
 #include "base/quote.h"
-#include "discovery/kubernetes/watch.h"
 #include "discovery/sources/loop.h"
 #include "discovery/sources/sources.h"
-#include "discovery/sources/target_files.h"
 
 /* What changes at once is delivered at once... */
 #define GATHER_NS (50 * NS_PER_MS)
@@ -323,11 +321,8 @@ static void start(void *ctx)
 		.dns_servers = env->dns_servers };
 
 	env->base = client.base;
-	if ((s->rc = http_client_open(&client, &env->client, s->err)) ||
-		(s->rc = target_files_open(env->base, &env->files, s->err)) ||
-		(s->rc = kube_clusters_open(env->base, env->client, &env->clusters, s->err)))
-		return;
-	s->rc = sources_open(env, &s->discovery->sources, s->err);
+	if (!(s->rc = http_client_open(&client, &env->client, s->err)))
+		s->rc = sources_open(env, &s->discovery->sources, s->err);
 }
 
 static void stop(void *ctx)
@@ -337,8 +332,6 @@ static void stop(void *ctx)
 	generation_free(d->now);
 	d->now = NULL;
 	sources_close(d->sources);
-	kube_clusters_close(d->env.clusters);
-	target_files_close(d->env.files);
 	http_client_close(d->env.client);
 }
 

@@ -464,7 +464,7 @@ static enum err_code sd_open(const struct source_env *env, const void *config, s
 		return err_nomem(err, SD_TEXT);
 	arena_init(&sd->scratch, KUBE_GROUP_BYTES_MAX);
 	sd->host = host;
-	sd->clusters = env->clusters;
+	sd->clusters = env->shared;
 	sd->role = c->role;
 	sd->join = (struct kube_join){ .get = join_get,
 		.ctx = sd,
@@ -507,9 +507,26 @@ static enum err_code sd_check(const void *config, struct err *err)
 	return rc;
 }
 
+static enum err_code sd_open_shared(const struct source_env *env, void **out, struct err *err)
+{
+	struct kube_clusters *clusters;
+	enum err_code rc = kube_clusters_open(env->base, env->client, &clusters, err);
+
+	if (!rc)
+		*out = clusters;
+	return rc;
+}
+
+static void sd_close_shared(void *shared)
+{
+	kube_clusters_close(shared);
+}
+
 const struct source_ops kubernetes_sd_ops = {
 	.kind = "kubernetes",
 	.open = sd_open,
 	.close = sd_close,
 	.check = sd_check,
+	.open_shared = sd_open_shared,
+	.close_shared = sd_close_shared,
 };

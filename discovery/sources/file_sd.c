@@ -357,7 +357,7 @@ static enum err_code file_sd_open(const struct source_env *env, const void *conf
 
 	if (!f)
 		return err_nomem(err, "file discovery");
-	f->shared = env->files;
+	f->shared = env->shared;
 	f->host = host;
 	if ((rc = init(f, config, env->base, err))) {
 		file_sd_close(f);
@@ -368,11 +368,28 @@ static enum err_code file_sd_open(const struct source_env *env, const void *conf
 	return ERR_OK;
 }
 
+static enum err_code open_shared(const struct source_env *env, void **out, struct err *err)
+{
+	struct target_files *files;
+	enum err_code rc = target_files_open(env->base, &files, err);
+
+	if (!rc)
+		*out = files;
+	return rc;
+}
+
+static void close_shared(void *shared)
+{
+	target_files_close(shared);
+}
+
 static const struct source_ops file_sd_ops = {
 	.kind = "file",
 	.open = file_sd_open,
 	.close = file_sd_close,
 	.check = check_files,
+	.open_shared = open_shared,
+	.close_shared = close_shared,
 };
 
 enum err_code file_sd_decode(
