@@ -1,13 +1,14 @@
 #include "scrape/lane.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/net/http_client.h"
 #include "scrape/scraper.h"
 
 /*
- * Changes taken before events have their turn. Starting one costs about 1 us, ending one that
- * fetches a close() of 20 us: a slice is over in milliseconds.
+ * How many changes are taken before events run again. Starting a scraper costs about 1 us, ending
+ * one that fetches 20 us (a close()), so a slice takes milliseconds.
  */
 #define SLICE 256
 
@@ -53,6 +54,8 @@ static void take_slice(void *ctx)
 
 void lane_put(struct lane *l, struct scraper *s)
 {
+	mutex_assert_held(&l->lock);
+	assert(s->lane == l);
 	if (!s->change.in_line) {
 		s->change.in_line = true;
 		s->change.next = NULL;
@@ -112,6 +115,7 @@ static void end(void *ctx)
 	struct scraper_change change;
 	struct scraper *s;
 
+	assert(loop_is_current(l->loop));
 	while ((s = take_first(l, &change)))
 		scraper_take(s, &change);
 	scraper_leave_all(l);
@@ -129,6 +133,7 @@ void lane_close(struct lane *l)
 {
 	if (!l)
 		return;
+	assert(!l->first && !l->leaving);
 	report_close(l->report);
 	loop_close(l->loop);
 	exclusive_close(l->exclusive);
