@@ -1,5 +1,6 @@
 #include "scrape/body.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <zlib.h>
 
@@ -13,7 +14,7 @@ struct status_name {
 };
 
 /* clang-format off */
-static const struct status_name status_names[] = { /* those that a profile's endpoint may meet */
+static const struct status_name status_names[] = { /* that endpoints of profiles may answer */
 	{ 201, "Created" }, { 202, "Accepted" }, { 204, "No Content" }, { 206, "Partial Content" },
 	{ 301, "Moved Permanently" }, { 302, "Found" }, { 303, "See Other" }, { 304, "Not Modified" },
 	{ 307, "Temporary Redirect" }, { 308, "Permanent Redirect" },
@@ -48,7 +49,7 @@ static bool type_is(struct str content_type, const char *type)
 	return str_eq_nocase(content_type, str_of(type));
 }
 
-/* The first bytes of a text on one line, without control characters; cut where a character ends. */
+/* The first bytes of a text on one line, without control characters, cut between characters. */
 static void add_text(char *out, size_t size, struct str text)
 {
 	uint32_t code;
@@ -60,7 +61,7 @@ static void add_text(char *out, size_t size, struct str text)
 	while (text.len && n + 4 < size) {
 		len = utf8_decode(text, &code);
 		if (len == 0 && text.len < 4 && (unsigned char)text.ptr[0] >= 0xc0)
-			break; /* a character the cut went through */
+			break; /* a character that was cut in two */
 		if (len == 0 || code < ' ' || code == 0x7f) {
 			out[n++] = len == 0 ? '?' : ' ';
 			len = len ? len : 1;
@@ -80,6 +81,7 @@ enum err_code body_status_error(
 	char text[BODY_TEXT_SHOWN + 8] = "";
 	const char *name = status_name(status);
 
+	assert(status != 200);
 	if (type_is(content_type, "text/plain"))
 		add_text(text, sizeof(text), body);
 	return err_set(err, ERR_UNAVAILABLE, "server returned HTTP status %d%s%s%s%s", status,
@@ -95,10 +97,7 @@ struct inflated {
 	size_t n, cap;
 };
 
-/*
- * room: for all that is expected, and one byte more, which shows that there is no more. Where the
- * hint was right nothing is copied.
- */
+/* room: the first allocation. If it has a byte to spare at the end, nothing was copied. */
 static enum err_code inflate_all(
 	z_stream *z, size_t room, size_t max, struct inflated *out, struct err *err)
 {
@@ -167,7 +166,7 @@ static enum err_code undo_transport(struct arena *a, struct str encoding,
 	return ERR_OK;
 }
 
-/* ---- what it is, where it is no profile ---- */
+/* ---- bodies that are no profile ---- */
 
 static bool is_html(struct str s, struct str content_type)
 {
@@ -182,7 +181,7 @@ static bool is_textual(struct str content_type)
 		type_is(content_type, "application/json") || type_is(content_type, "application/xml");
 }
 
-/* Replaces the decoder's message where the kind of body says more. */
+/* Replaces the decoder's message if the kind of body says more. */
 static enum err_code explain(
 	struct str body, struct str content_type, enum err_code rc, struct err *err)
 {

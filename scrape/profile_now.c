@@ -5,6 +5,7 @@
  * The interval of its row is the time that it covers: the seconds that it measured or, for a
  * profile without seconds, the time since the target's last scrape.
  */
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -66,6 +67,7 @@ static void find_in_pool(
 static enum err_code find_target(const struct scrape_manager *m, const struct profile_now *wanted,
 	struct found_target *f, struct err *err)
 {
+	mutex_assert_held(&m->lock);
 	*f = (struct found_target){ 0 };
 	for (size_t i = 0; i < m->n; i++)
 		if (!wanted->pool.len || str_eq(m->pools[i]->job->job_name, wanted->pool))
@@ -85,6 +87,7 @@ static void on_ended(void *ctx, const struct scraper_outcome *outcome)
 {
 	struct profiling *p = ctx;
 
+	assert(!p->done);
 	mutex_lock(&p->lock);
 	p->scraper = NULL;
 	p->done = true;
@@ -110,6 +113,7 @@ static void begin(void *ctx)
 	struct target *t = p->set->v;
 	int64_t last = p->regular ? p->regular->last_scrape_ns : 0, now = clock_now_ns();
 
+	assert(loop_is_current(p->lane->loop) && p->set->n == 1);
 	if (t->seconds)
 		t->interval_ns = t->seconds * NS_PER_S;
 	else if (last && now - last < t->interval_ns)
@@ -226,6 +230,7 @@ enum err_code scrape_manager_profile_now(struct scrape_manager *m, const struct 
 	cond_init(&p.changed);
 	if (!(rc = start(m, wanted, &p, err))) {
 		wait_for(&p, canceled);
+		assert(p.done && !p.scraper);
 		if ((rc = p.rc))
 			err_copy(err, &p.err);
 		else

@@ -1,5 +1,6 @@
 #include "scrape/targets.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/array.h"
@@ -13,7 +14,7 @@ struct expansion {
 	struct target_make make;
 	size_t cap; /* of set->v */
 	size_t dropped_cap; /* of set->dropped */
-	size_t errors, targets; /* targets: of the groups, with at least one profile kept */
+	size_t errors, targets; /* targets: those with at least one profile that is kept */
 };
 
 /* ---- the set ---- */
@@ -22,6 +23,7 @@ static enum err_code set_add(struct expansion *x, const struct target *t, struct
 {
 	struct target_set *s = x->set;
 
+	assert(t->profile && t->name.len && t->url.len && t->interval_ns > 0 && t->timeout_ns > 0);
 	if (s->n >= TARGETS_MAX || !array_room(&s->v, s->n, 1, &x->cap))
 		return err_nomem(err, "targets");
 	s->v[s->n++] = *t;
@@ -42,7 +44,7 @@ static enum err_code set_drop(struct expansion *x, struct labels discovered, str
 	return ERR_OK;
 }
 
-/* The first error is told, the others counted. */
+/* Keeps the first error and counts the others. */
 static void set_error(struct expansion *x, const char *text)
 {
 	if (x->errors++ == 0) {
@@ -84,7 +86,7 @@ static enum err_code expand_one(struct expansion *x, const struct target_group *
 	return set_add(x, &t, err);
 }
 
-/* A target is dropped where all of its profiles are. */
+/* A target is dropped if all of its profiles are. */
 static enum err_code expand_target(
 	struct expansion *x, const struct target_group *g, size_t i, struct err *err)
 {
@@ -132,8 +134,8 @@ static int cmp(const void *a, const void *b)
 }
 
 /*
- * Two targets of one label set would write one series: the first by URL is scraped, others are
- * told.
+ * Two targets with the same labels would write one series: the first by URL is scraped, and the
+ * others are an error.
  */
 static void deduplicate(struct expansion *x)
 {
@@ -168,7 +170,7 @@ static void finish_set(struct expansion *x)
 	const char *text;
 
 	if (v)
-		s->v = v; /* without the room to grow */
+		s->v = v; /* without spare room */
 	if (s->job->target_limit && x->targets > s->job->target_limit) {
 		s->limit_exceeded = true;
 		text = arena_printf(&s->arena, "target_limit exceeded (number of targets: %zu, limit: %zu)",
@@ -188,6 +190,7 @@ enum err_code targets_expand(struct config *config, const struct scrape_config *
 	struct expansion x = { .set = s };
 	enum err_code rc;
 
+	assert(job >= config->scrape && job < config->scrape + config->scrape_n);
 	if (!s)
 		return err_nomem(err, "targets");
 	atomic_init(&s->refs, 1);
@@ -244,7 +247,9 @@ enum err_code target_set_of(
 
 struct target_set *target_set_ref(struct target_set *s)
 {
-	atomic_fetch_add(&s->refs, 1);
+	unsigned before = atomic_fetch_add(&s->refs, 1);
+
+	assert(before > 0);
 	return s;
 }
 

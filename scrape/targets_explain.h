@@ -1,10 +1,10 @@
 /*
- * Explain: what relabelling makes of a target's discovered labels, rule by rule, and what becomes
- * of each profile of its job: scraped where, dropped by which rule, or refused why. By the same
- * functions that make the targets.
+ * Explains relabelling: the labels of a target after each rule, and for each profile of its job the
+ * URL that is scraped, the rule that dropped it, or the error. Uses the functions that make
+ * targets.
  *
- * Errors:    ERR_NOMEM, ERR_LIMIT. What is wrong with the target is told of each profile.
- * Ownership: everything in the arena, or of the labels and the configuration.
+ * Errors:    ERR_NOMEM, ERR_LIMIT. An error of the target is in each profile.
+ * Ownership: everything is in the arena, or points into the labels and the configuration.
  * Threads:   any.
  */
 #ifndef SCRAPE_TARGETS_EXPLAIN_H
@@ -14,14 +14,14 @@
 
 struct explained_step {
 	const struct relabel_rule *rule;
-	struct labels output; /* none where it is dropped, by this rule or one before */
+	struct labels output; /* none if this rule, or one before, dropped the target */
 	bool keep;
 };
 
 enum explained_end { EXPLAINED_SCRAPED, EXPLAINED_DROPPED, EXPLAINED_REFUSED };
 
 struct explained_profile {
-	struct str profile; /* of the job; the labels may name it otherwise */
+	struct str profile; /* as the job names it; labels may rename it */
 	enum explained_end end;
 	size_t dropped_by; /* rule, from 0 */
 	struct labels labels; /* scraped: as stored, with __name__ */
@@ -30,11 +30,11 @@ struct explained_profile {
 };
 
 struct explanation {
-	struct explained_step *steps; /* one per rule, of the labels as given */
+	struct explained_step *steps; /* one per rule, for the labels as given */
 	size_t steps_n;
 	/*
-	 * Of the one that __name__ names, else all that are enabled. Labels of the profile that are
-	 * missing are filled in.
+	 * Only the one that __name__ names, or all that are enabled. Missing labels of the profile are
+	 * filled in.
 	 */
 	struct explained_profile *profiles;
 	size_t profiles_n;

@@ -1,5 +1,7 @@
 #include "scrape/url.h"
 
+#include <assert.h>
+
 #include "base/array.h"
 
 #define HEX "0123456789ABCDEF"
@@ -9,7 +11,7 @@ static bool is_alnum(unsigned char c)
 	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/* also: what stands beside letters, digits and -_.~ without an escape. */
+/* also: characters that are not escaped, beside letters, digits and -_.~ */
 static void escape(struct buf *out, struct str s, const char *also, bool plus_for_space)
 {
 	unsigned char c;
@@ -28,7 +30,7 @@ static void escape(struct buf *out, struct str s, const char *also, bool plus_fo
 	}
 }
 
-/* Where `name` is, or belongs. */
+/* The index of `name`, or where it is to be inserted. */
 static size_t find(const struct url_query *q, struct str name, bool *found)
 {
 	size_t i = 0;
@@ -46,6 +48,7 @@ static struct url_param *insert(struct url_query *q, size_t at, struct str name)
 		q->failed = true;
 		return NULL;
 	}
+	assert(at <= q->n);
 	memmove(q->v + at + 1, q->v + at, (q->n - at) * sizeof(*q->v));
 	q->n++;
 	q->v[at] = (struct url_param){ .name = name };
@@ -198,7 +201,7 @@ void url_print_global(
 		return;
 	}
 	split_host(listen_address, &listen_host, &listen_port);
-	/* another process here: only the host's name is known better */
+	/* another process on this machine: only the host is replaced */
 	if (!str_eq(own.port, listen_port)) {
 		external.scheme = own.scheme;
 		external.port = own.port;

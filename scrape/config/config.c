@@ -1,5 +1,6 @@
 #include "scrape/config/config.h"
 
+#include <assert.h>
 #include <fnmatch.h>
 #include <stdlib.h>
 
@@ -13,7 +14,7 @@
 
 #define TEXT "configuration"
 
-/* Keys whose values nobody is shown, and those of URLs and addresses. */
+/* Keys whose values are never shown, and keys of URLs, whose secrets are hidden. */
 /* clang-format off */
 static const char *const secrets[] = {
 	"password", "credentials", "bearer_token", "key", "secrets", NULL,
@@ -42,7 +43,7 @@ static bool is_word(char c)
 	return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/* $name and ${name} from the environment, $$ a dollar sign; what is unset is empty. */
+/* Expands $name and ${name} from the environment ("" if unset), and $$ to a dollar sign. */
 static void expand(struct buf *out, struct str s)
 {
 	const char *close;
@@ -159,7 +160,7 @@ static void global_fill(struct global_config *g)
 
 /* ---- the file ---- */
 
-struct file_fields { /* jobs are decoded once the global part is known, wherever it stands */
+struct file_fields { /* jobs are decoded after `global`, wherever that is in the file */
 	struct global_config global;
 	const struct yaml_node *jobs, *files, *rules, *alerting;
 };
@@ -237,7 +238,7 @@ static enum err_code decode_jobs(
 	for (at = n->child; at; at = at->next) {
 		if (yaml_is_null(at))
 			return yaml_err(at, err, ERR_INVALID, "empty or null scrape config section");
-		job = &c->scrape[c->scrape_n++]; /* counted first: what was compiled is freed with it */
+		job = &c->scrape[c->scrape_n++]; /* counted first, so that its compiled rules are freed */
 		*job = (struct scrape_config){ 0 };
 		if ((rc = job_config_decode(ctx, at, &c->global, job, err)))
 			return rc;
@@ -422,7 +423,9 @@ enum err_code config_load_text(
 
 struct config *config_ref(struct config *c)
 {
-	atomic_fetch_add(&c->refs, 1);
+	unsigned before = atomic_fetch_add(&c->refs, 1);
+
+	assert(before > 0);
 	return c;
 }
 
@@ -452,7 +455,7 @@ static bool is_param_label(struct str name)
 		hidden_param((struct str){ name.ptr + prefix.len, name.len - prefix.len });
 }
 
-/* A rule that gives a parameter a value of its own, and not a part of a label. */
+/* A rule that sets a parameter to a fixed value, not to a part of a label. */
 static bool sets_param(const struct yaml_node *rule, const struct yaml_node *value)
 {
 	const struct yaml_node *target = yaml_get(rule, "target_label");
