@@ -1,5 +1,6 @@
-#include "scrape/honor.h"
+#include "scrape/honor_labels.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/map.h"
@@ -9,7 +10,7 @@
 #define UNSEEN 0xfffeu
 #define LABELS_MAX 0x8000u /* of the target: as many as a slot can name */
 
-/* A combination: per label of the target the value that takes its place, or one without bytes. */
+/* A combination: for each label of the target the value that replaces it, or an empty one. */
 struct group {
 	const struct str *values;
 	uint32_t samples_n, labels_n;
@@ -38,7 +39,7 @@ static uint16_t find_slot(const struct split *s, struct str name)
 	return NO_LABEL;
 }
 
-/* The target's label that this one of a sample stands for. */
+/* The target's label that this label of a sample replaces, or NO_LABEL. */
 static uint16_t slot_of(struct split *s, const struct pprof_label *l)
 {
 	uint16_t *slot = &s->slot_of[l->key];
@@ -61,8 +62,8 @@ static bool clashes(struct split *s)
 /* ---- which samples belong together ---- */
 
 /*
- * Whether the label is taken from the sample. A value equal to the target's own is taken as well,
- * but gives no combination of its own: two rows of one series at one time would replace each other.
+ * Whether the label is taken from the sample. A value that equals the target's is taken too, but
+ * makes no new combination: two rows of one series at one time would replace each other.
  */
 static bool take_label(struct split *s, bool *taken, const struct pprof_label *l, uint16_t *slot)
 {
@@ -147,7 +148,7 @@ static enum err_code find_group(struct split *s, uint32_t *out, struct err *err)
 	memcpy(copy, s->values, s->labels.n * sizeof(*copy));
 	s->groups[s->n].values = copy;
 	if (!map_add(&s->by_values, hash, s->n))
-		return err_set(err, ERR_NOMEM, "out of memory for honor_labels");
+		return err_nomem(err, "honor_labels");
 	*out = s->n++;
 	return ERR_OK;
 }
@@ -168,7 +169,7 @@ static enum err_code group_samples(struct split *s, bool *taken, struct err *err
 	return ERR_OK;
 }
 
-/* ---- a profile for each ---- */
+/* ---- a profile for each combination ---- */
 
 static enum err_code make_profile(struct split *s, struct group *g, struct err *err)
 {
@@ -234,6 +235,9 @@ static enum err_code make_all(struct split *s, bool *taken, struct honored **out
 	}
 	for (uint32_t i = 0; i < s->p->samples_n; i++)
 		add_sample(s, i, taken);
+	for (uint32_t g = 0; g < s->n; g++)
+		assert(v[g].profile->samples_n == s->groups[g].samples_n &&
+			v[g].profile->labels_n == s->groups[g].labels_n);
 	*out = v;
 	return ERR_OK;
 }

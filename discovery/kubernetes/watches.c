@@ -89,7 +89,7 @@ static enum err_code fill(struct kube_watch *w, const struct kube_access *access
 	w->timer = evtimer_new(w->clusters->base, kube_watch_begin, w);
 	w->linger = evtimer_new(w->clusters->base, on_linger, w);
 	if (!w->objects || !w->timer || !w->linger || evtimer_add(w->timer, &(struct timeval){ 0 }))
-		return err_set(err, ERR_NOMEM, "watch: out of memory");
+		return err_nomem(err, "watch");
 	return ERR_OK;
 }
 
@@ -99,7 +99,7 @@ enum err_code kube_clusters_open(struct event_base *base, struct http_client *cl
 	struct kube_clusters *c = calloc(1, sizeof(*c));
 
 	if (!c)
-		return err_set(err, ERR_NOMEM, "clusters: out of memory");
+		return err_nomem(err, "clusters");
 	c->base = base;
 	c->client = client;
 	kube_values_init(&c->values);
@@ -146,7 +146,7 @@ enum err_code kube_watch_acquire(struct kube_clusters *c, const struct kube_acce
 	if (!w) {
 		w = calloc(1, sizeof(*w));
 		if (!w)
-			return err_set(err, ERR_NOMEM, "watch: out of memory");
+			return err_nomem(err, "watch");
 		w->clusters = c;
 		arena_init(&w->arena, 0);
 		LIST_INSERT_HEAD(&c->watches, w, link);

@@ -1,6 +1,7 @@
 #include <ctype.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "discovery/kubernetes/roles.h"
 
 #define GROUP_TEXT "target group"
@@ -66,21 +67,12 @@ bool kube_number(const json_t *o, const char *path, int64_t *out)
 const json_t *kube_ask(struct kube_group *g, enum kube_resource resource, struct str key)
 {
 	uint64_t dep = kube_dep(resource, key);
-	size_t cap = g->deps_cap ? g->deps_cap * 2 : 16;
-	uint64_t *v;
 
 	if (g->deps_n && g->deps[g->deps_n - 1] == dep)
 		return g->join->get(g->join->ctx, resource, key);
-	if (g->deps_n == g->deps_cap) {
-		v = arena_alloc_raw(g->arena, cap, sizeof(*v));
-		if (!v) {
-			g->failed = true;
-			return NULL;
-		}
-		if (g->deps_n)
-			memcpy(v, g->deps, g->deps_n * sizeof(*v));
-		g->deps = v;
-		g->deps_cap = cap;
+	if (!arena_array_room(g->arena, &g->deps, g->deps_n, 1, &g->deps_cap)) {
+		g->failed = true;
+		return NULL;
 	}
 	g->deps[g->deps_n++] = dep;
 	return g->join->get(g->join->ctx, resource, key);
@@ -165,21 +157,8 @@ void kube_label_begin(struct kube_group *g, struct labels_builder *b)
 
 void kube_target(struct kube_group *g, struct labels_builder *b)
 {
-	size_t cap = g->targets_cap ? g->targets_cap * 2 : 8;
-	struct labels *v;
-
-	if (g->targets_n == g->targets_cap) {
-		v = g->failed ? NULL : arena_alloc_raw(g->arena, cap, sizeof(*v));
-		if (!v) {
-			g->failed = true;
-			return;
-		}
-		if (g->targets_n)
-			memcpy(v, g->targets, g->targets_n * sizeof(*v));
-		g->targets = v;
-		g->targets_cap = cap;
-	}
-	if (labels_builder_build(b, &g->targets[g->targets_n], NULL))
+	if (g->failed || !arena_array_room(g->arena, &g->targets, g->targets_n, 1, &g->targets_cap) ||
+		labels_builder_build(b, &g->targets[g->targets_n], NULL))
 		g->failed = true;
 	else
 		g->targets_n++;

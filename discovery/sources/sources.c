@@ -1,5 +1,6 @@
 #include "discovery/sources/source.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -37,9 +38,17 @@ struct source {
 	size_t told_n;
 };
 
+struct shared_by_kind {
+	LIST_ENTRY(shared_by_kind) link;
+	const struct source_ops *ops;
+	void *shared;
+};
+
 struct sources {
 	struct source_env env;
 	LIST_HEAD(, source) v[BUCKETS]; /* by hash of kind and identity */
+	LIST_HEAD(, shared_by_kind)
+	shared; /* of the kinds that were opened and have ops->open_shared */
 };
 
 enum err_code sources_open(const struct source_env *env, struct sources **out, struct err *err)
@@ -47,7 +56,7 @@ enum err_code sources_open(const struct source_env *env, struct sources **out, s
 	struct sources *s = calloc(1, sizeof(*s));
 
 	if (!s)
-		return err_set(err, ERR_NOMEM, "out of memory for discovery");
+		return err_nomem(err, "discovery");
 	s->env = *env;
 	*out = s;
 	return ERR_OK;
@@ -55,6 +64,17 @@ enum err_code sources_open(const struct source_env *env, struct sources **out, s
 
 void sources_close(struct sources *s)
 {
+	struct shared_by_kind *k;
+
+	if (!s)
+		return;
+	for (size_t i = 0; i < BUCKETS; i++)
+		assert(LIST_EMPTY(&s->v[i]));
+	while ((k = LIST_FIRST(&s->shared))) {
+		LIST_REMOVE(k, link);
+		k->ops->close_shared(k->shared);
+		free(k);
+	}
 	free(s);
 }
 
@@ -63,7 +83,7 @@ struct groups *source_groups(const struct source *s)
 	return s->set;
 }
 
-/* ---- what providers say ---- */
+/* ---- for providers ---- */
 
 static void set_failing(struct source *s, bool failing)
 {
@@ -114,7 +134,33 @@ void source_failed(struct source *s, const struct err *why)
 	log_warn("discovery", "source of targets failed", LOG_S("provider", s->ops->kind), LOG_E(why));
 }
 
-/* ---- who has them ---- */
+/* ---- for jobs ---- */
+
+static enum err_code find_shared(
+	struct sources *all, const struct source_ops *ops, void **out, struct err *err)
+{
+	struct shared_by_kind *k;
+	enum err_code rc;
+
+	*out = NULL;
+	if (!ops->open_shared)
+		return ERR_OK;
+	LIST_FOREACH(k, &all->shared, link)
+	if (k->ops == ops) {
+		*out = k->shared;
+		return ERR_OK;
+	}
+	if (!(k = calloc(1, sizeof(*k))))
+		return err_nomem(err, "discovery");
+	if ((rc = ops->open_shared(&all->env, &k->shared, err))) {
+		free(k);
+		return rc;
+	}
+	k->ops = ops;
+	LIST_INSERT_HEAD(&all->shared, k, link);
+	*out = k->shared;
+	return ERR_OK;
+}
 
 static void source_free(struct source *s)
 {
@@ -128,17 +174,18 @@ static enum err_code source_open(struct sources *all, const struct source_config
 	struct source **out, struct err *err)
 {
 	struct source *s = calloc(1, sizeof(*s));
+	struct source_env env = all->env;
 	enum err_code rc;
 
 	if (!s)
-		return err_set(err, ERR_NOMEM, "out of memory for discovery");
+		return err_nomem(err, "discovery");
 	s->ops = c->ops;
 	s->hash = hash;
 	s->identity = str_dup(&s->arena, c->identity);
 	if (!s->identity.ptr)
 		rc = arena_fail(&s->arena, "discovery", err);
-	else
-		rc = c->ops->open(&all->env, c->config, s, &s->provider, err);
+	else if (!(rc = find_shared(all, c->ops, &env.shared, err)))
+		rc = c->ops->open(&env, c->config, s, &s->provider, err);
 	if (rc) {
 		source_free(s);
 		return rc;

@@ -1,5 +1,5 @@
 /* Relabelling step by step: what each rule made, and what becomes of each profile. */
-#include "scrape/explain.h"
+#include "scrape/targets_explain.h"
 
 #include "tests/check.h"
 

@@ -1,4 +1,4 @@
-#include "scrape/explain.h"
+#include "scrape/targets_explain.h"
 
 #include "base/clock.h"
 #include "scrape/target_make.h"
@@ -43,8 +43,8 @@ static enum err_code explain_steps(const struct scrape_config *job, struct label
 }
 
 /*
- * Discovered labels of a target that is scraped hold the `seconds` that were chosen for it. They
- * are chosen again, so that they follow a rule that changes the interval.
+ * The discovered labels of a target hold its default `seconds`. They are computed again, so that
+ * they follow a rule that changes the interval.
  */
 static bool is_auto_seconds(const struct scrape_config *job, const struct profile_config *p,
 	struct labels discovered, const struct label *l)

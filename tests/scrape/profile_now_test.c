@@ -4,23 +4,23 @@
 #include "tests/scrape/fixture.h"
 #include "tests/wait.h"
 
-struct ordering {
+struct profiling {
 	struct fixture *f;
 	const char *name; /* of the profile */
 	atomic_bool canceled;
 	enum err_code rc;
 	struct err err;
-	struct ordered_profile got;
+	struct profile_now_result got;
 	struct arena arena;
 };
 
-static void order(void *ctx)
+static void profile_now(void *ctx)
 {
-	struct ordering *o = ctx;
+	struct profiling *o = ctx;
 	struct matcher m = { .op = MATCH_EQ, .name = STR("__name__"), .value = str_of(o->name) };
-	struct profile_order wanted = { .matchers = &m, .matchers_n = 1, .wants_profile = true };
+	struct profile_now wanted = { .matchers = &m, .matchers_n = 1, .wants_profile = true };
 
-	o->rc = scrape_manager_profile(
+	o->rc = scrape_manager_profile_now(
 		o->f->manager, &wanted, &o->canceled, &o->arena, &o->got, &o->err);
 }
 
@@ -36,7 +36,7 @@ static void wait_requests(struct fixture *f, unsigned n)
  */
 TEST(a_profile_now)
 {
-	struct ordering o = { .name = "process_cpu" };
+	struct profiling o = { .name = "process_cpu" };
 	struct thread t = { 0 };
 	struct fixture f;
 	struct err err;
@@ -53,7 +53,7 @@ TEST(a_profile_now)
 				   "heap: {path: /good}, gone: {path: /503}, silent: {path: /silent}}}\n",
 				   &err),
 		&err);
-	order(&o);
+	profile_now(&o);
 	REQUIRE_OK(o.rc, &o.err);
 	CHECK_INT(o.got.samples, 2);
 	CHECK(o.got.profile.len > 20 && (unsigned char)o.got.profile.ptr[0] == 0x1f);
@@ -61,14 +61,14 @@ TEST(a_profile_now)
 	CHECK_INT(f.sink.v[0].ts_ns, o.got.ts_ns);
 	CHECK_STR(labels_get(o.got.labels, STR("job")), "a");
 	o.name = "heap";
-	order(&o);
+	profile_now(&o);
 	CHECK_OK(o.rc, &o.err);
 	o.name = "gone";
-	order(&o);
+	profile_now(&o);
 	CHECK_ERR(o.rc, &o.err, ERR_UNAVAILABLE,
 		"server returned HTTP status 503 Service Unavailable: profiling is \xc3\xa4ngstlich");
 	o.name = "nobody";
-	order(&o);
+	profile_now(&o);
 	CHECK_ERR(o.rc, &o.err, ERR_NOT_FOUND, "no target is named so");
 	fixture_look(&f);
 	for (size_t i = 0; i < f.shown.active_n; i++)
@@ -77,7 +77,7 @@ TEST(a_profile_now)
 	/* canceled while it is fetched, and while the store has it */
 	o.name = "silent";
 	asked = http_target_counts(f.target).requests;
-	REQUIRE_OK(thread_start(&t, "order", order, &o, &err), &err);
+	REQUIRE_OK(thread_start(&t, "profile", profile_now, &o, &err), &err);
 	wait_requests(&f, asked + 1);
 	atomic_store(&o.canceled, true);
 	thread_join(&t);
@@ -85,19 +85,19 @@ TEST(a_profile_now)
 	o.name = "process_cpu";
 	atomic_store(&o.canceled, false);
 	t = (struct thread){ 0 };
-	REQUIRE_OK(thread_start(&t, "order", order, &o, &err), &err);
+	REQUIRE_OK(thread_start(&t, "profile", profile_now, &o, &err), &err);
 	wait_requests(&f, asked + 2);
 	atomic_store(&o.canceled, true);
 	thread_join(&t);
 	CHECK_ERR(o.rc, &o.err, ERR_CANCELED, "canceled");
 	atomic_store(&o.canceled, false);
-	order(&o); /* once the target had time to see that nobody waits */
+	profile_now(&o); /* once the target had time to see that nobody waits */
 	CHECK_OK(o.rc, &o.err);
 	fake_sink_set(&f.sink, FAKE_HOLD);
 	o.name = "heap";
 	atomic_store(&o.canceled, false);
 	t = (struct thread){ 0 };
-	REQUIRE_OK(thread_start(&t, "order", order, &o, &err), &err);
+	REQUIRE_OK(thread_start(&t, "profile", profile_now, &o, &err), &err);
 	CHECK(fake_sink_wait(&f.sink, "heap{", 2));
 	atomic_store(&o.canceled, true);
 	thread_join(&t);
@@ -154,7 +154,7 @@ TEST(honored_labels_make_series)
 /* The manager ends while a canceled one still keeps its endpoint. */
 TEST(canceled_and_closed)
 {
-	struct ordering o = { .name = "process_cpu" };
+	struct profiling o = { .name = "process_cpu" };
 	struct thread t = { 0 };
 	struct fixture f;
 	struct err err;
@@ -169,7 +169,7 @@ TEST(canceled_and_closed)
 				   "process_cpu: {path: /silent, seconds: 10}}}\n",
 				   &err),
 		&err);
-	REQUIRE_OK(thread_start(&t, "order", order, &o, &err), &err);
+	REQUIRE_OK(thread_start(&t, "profile", profile_now, &o, &err), &err);
 	wait_requests(&f, 1);
 	atomic_store(&o.canceled, true);
 	thread_join(&t);

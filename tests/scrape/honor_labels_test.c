@@ -1,5 +1,5 @@
 /* Whole profiles through honor_labels: which series come out, with which samples. */
-#include "scrape/honor.h"
+#include "scrape/honor_labels.h"
 
 #include "tests/check.h"
 

@@ -5,6 +5,7 @@
  * the pod's labels as well, and those ports of the pod's containers that no address covers become
  * targets too.
  */
+#include "base/array.h"
 #include "discovery/kubernetes/roles.h"
 
 /* ---- pod ---- */
@@ -168,19 +169,13 @@ static uint64_t pod_hash(const json_t *pod)
 static struct seen_pod *backing_pod(struct kube_group *g, struct backing *b, const json_t *pod)
 {
 	uint32_t id = map_find(&b->by_pod, pod_hash(pod), is_pod, b, pod);
-	size_t cap = b->cap ? b->cap * 2 : 16;
-	struct seen_pod *s, **all = b->all;
+	struct seen_pod *s;
 
 	if (id != MAP_NONE)
 		return b->all[id];
 	s = arena_new(g->arena, struct seen_pod);
-	if (s && b->n == b->cap && (all = arena_alloc_raw(g->arena, cap, sizeof(struct seen_pod *)))) {
-		if (b->n)
-			memcpy(all, b->all, b->n * sizeof(struct seen_pod *));
-		b->all = all;
-		b->cap = cap;
-	}
-	if (!s || !all || !map_add(&b->by_pod, pod_hash(pod), (uint32_t)b->n)) {
+	if (!s || !arena_array_room(g->arena, &b->all, b->n, 1, &b->cap) ||
+		!map_add(&b->by_pod, pod_hash(pod), (uint32_t)b->n)) {
 		g->failed = true;
 		return NULL;
 	}

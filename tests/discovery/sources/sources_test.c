@@ -42,8 +42,8 @@ static void fake_close(void *provider)
 	fake.closed++;
 }
 
-static const struct source_ops one = { "one", fake_open, fake_close, NULL };
-static const struct source_ops two = { "two", fake_open, fake_close, NULL };
+static const struct source_ops one = { .kind = "one", .open = fake_open, .close = fake_close };
+static const struct source_ops two = { .kind = "two", .open = fake_open, .close = fake_close };
 
 static void count(void *ctx)
 {
@@ -123,6 +123,66 @@ TEST(what_open_publishes_is_there_and_a_failed_open_leaves_nothing)
 	CHECK_STR(address(use.source), "early");
 	sources_release(&use);
 	sources_close(s);
+}
+
+static struct {
+	int made, freed;
+	bool fail;
+	void *seen; /* by the last open */
+} common;
+
+static enum err_code open_shared(const struct source_env *env, void **out, struct err *err)
+{
+	if (common.fail)
+		return err_set(err, ERR_IO, "no share");
+	common.made++;
+	*out = &common;
+	return ERR_OK;
+}
+
+static void close_shared(void *shared)
+{
+	CHECK(shared == &common);
+	common.freed++;
+}
+
+static enum err_code sharing_open(const struct source_env *env, const void *config,
+	struct source *host, void **out, struct err *err)
+{
+	common.seen = env->shared;
+	return fake_open(env, config, host, out, err);
+}
+
+TEST(sources_of_one_kind_share_what_it_makes)
+{
+	static const struct source_ops sharing = { .kind = "sharing",
+		.open = sharing_open,
+		.close = fake_close,
+		.open_shared = open_shared,
+		.close_shared = close_shared };
+	const struct source_env env = { 0 };
+	const struct source_config a = { &sharing, NULL, STR("a") }, b = { &sharing, NULL, STR("b") };
+	struct source_use use[2] = { { .changed = count }, { .changed = count } };
+	struct sources *s;
+	struct err err;
+
+	memset(&fake, 0, sizeof(fake));
+	REQUIRE_OK(sources_open(&env, &s, &err), &err);
+	common.fail = true;
+	CHECK_ERR(sources_acquire(s, &a, &use[0], &err), &err, ERR_IO, "no share");
+	CHECK(!use[0].source);
+	common.fail = false;
+	REQUIRE_OK(sources_acquire(s, &a, &use[0], &err), &err);
+	CHECK(common.seen == &common);
+	common.seen = NULL;
+	REQUIRE_OK(sources_acquire(s, &b, &use[1], &err), &err);
+	CHECK(common.seen == &common);
+	CHECK_INT(common.made, 1);
+	sources_release(&use[0]);
+	sources_release(&use[1]);
+	CHECK_INT(common.freed, 0); /* a reload may bring the kind back */
+	sources_close(s);
+	CHECK_INT(common.freed, 1);
 }
 
 struct entry {
