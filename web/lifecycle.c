@@ -1,7 +1,7 @@
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "base/self/process_metrics.h"
-#include "web/router/handlers.h"
+#include "web/handlers.h"
 #include "web/selfprofile.h"
 
 #define PROFILE_HZ 100

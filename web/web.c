@@ -10,8 +10,8 @@
 #include "base/quote.h"
 #include "base/regex.h"
 #include "proto/pprof.h"
-#include "web/http/origin.h"
-#include "web/router/handlers.h"
+#include "web/handlers.h"
+#include "web/router/origin.h"
 #include "web/routes.h"
 
 METRIC_GAUGE(connections, "epimetheus_http_connections", "Connections that are open.", NULL);

@@ -10,8 +10,8 @@
 #include "promql/syntax/names.h"
 #include "scrape/body.h"
 #include "tsdb/db.h"
-#include "web/http/envelope.h"
-#include "web/router/handlers.h"
+#include "web/api/handlers.h"
+#include "web/router/envelope.h"
 
 METRIC_COUNTER(
 	ingested, "epimetheus_ingested_profiles_total", "Profiles that were pushed.", "result");

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <strings.h>
 
+#include "web/api/handlers.h"
 #include "web/api/view.h"
-#include "web/router/handlers.h"
 
 #define LIST_MIN 1024u
 

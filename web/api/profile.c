@@ -10,8 +10,8 @@
 #include "promql/syntax/names.h"
 #include "promql/syntax/parse.h"
 #include "scrape/manager.h"
-#include "web/http/envelope.h"
-#include "web/router/handlers.h"
+#include "web/api/handlers.h"
+#include "web/router/envelope.h"
 
 #define ORDERS_MAX 16u /* at once: each holds a worker for as long as it takes */
 

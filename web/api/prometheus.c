@@ -6,12 +6,13 @@
 
 #include "base/clock.h"
 #include "base/quote.h"
+#include "promql/rules/manager.h"
 #include "promql/syntax/check.h"
 #include "scrape/config/config.h"
 #include "tsdb/columns/number_chunk.h"
+#include "web/api/handlers.h"
 #include "web/api/view.h"
 #include "web/render/notices.h"
-#include "web/router/handlers.h"
 
 /* ---- exemplars ---- */
 
@@ -278,12 +279,12 @@ static void answer_numbers(struct web *w, struct http_in *in, struct http_out *o
 	config_unref(config);
 }
 
-void handle_federate(struct web *w, struct http_in *in, struct http_out *out)
+void api_federate(struct web *w, struct http_in *in, struct http_out *out)
 {
 	answer_numbers(w, in, out, false);
 }
 
-void handle_recorded(struct web *w, struct http_in *in, struct http_out *out)
+void api_recorded(struct web *w, struct http_in *in, struct http_out *out)
 {
 	answer_numbers(w, in, out, true);
 }

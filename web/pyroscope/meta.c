@@ -8,9 +8,9 @@
 
 #include "base/clock.h"
 #include "tsdb/db.h"
-#include "web/http/strings.h"
 #include "web/pyroscope/pyroscope.h"
 #include "web/render/notices.h"
+#include "web/router/strings.h"
 
 #define MATCHERS_MAX 64u
 #define LABEL_NAMES_MAX 64u

@@ -12,7 +12,6 @@
 #include "base/quote.h"
 #include "web/pyroscope/json.h"
 #include "web/pyroscope/pyroscope.h"
-#include "web/router/handlers.h"
 
 #define PREFIX STR("/querier.v1.QuerierService/")
 #define JSON_TYPE "application/json"

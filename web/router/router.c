@@ -6,10 +6,9 @@
 #include "base/metrics.h"
 #include "base/quote.h"
 #include "base/regex.h"
-#include "proto/pprof.h"
-#include "web/http/envelope.h"
-#include "web/http/http_form.h"
-#include "web/http/origin.h"
+#include "web/http/form.h"
+#include "web/router/envelope.h"
+#include "web/router/origin.h"
 
 METRIC_COUNTER(requests, "epimetheus_http_requests_total", "Requests answered, by status.", "code");
 METRIC_HISTOGRAM(request_seconds, "epimetheus_http_request_duration_seconds",

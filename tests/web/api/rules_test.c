@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "promql/rules/manager.h"
 #include "tests/check.h"
 #include "tests/web/grafana.h"
 #include "tsdb/db.h"

@@ -1,4 +1,4 @@
-#include "web/http/origin.h"
+#include "web/router/origin.h"
 
 #include <arpa/inet.h>
 #include <strings.h>

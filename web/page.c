@@ -6,7 +6,7 @@
 
 #include "base/gzip/gzip.h"
 #include "base/map.h"
-#include "web/router/handlers.h"
+#include "web/handlers.h"
 #include "web/ui_assets.h"
 
 #define BASE_MARK "%BASE%"

@@ -4,7 +4,7 @@
  * its place. GnuTLS goes on using chain and key of a generation until the handshake ends, without a
  * count that could say so: replaced generations are kept for RETIRED_NS, which no handshake lasts.
  */
-#include "web/http/web_config.h"
+#include "web/http/config.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -15,8 +15,8 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "base/thread.h"
-#include "web/http/web_file.h"
-#include "web/http/web_users.h"
+#include "web/http/config_file.h"
+#include "web/http/users.h"
 
 METRIC_COUNTER(refused, "epimetheus_web_refused_total",
 	"Requests refused for their certificate or their user.", "reason");

@@ -1,4 +1,4 @@
-#include "web/http/strings.h"
+#include "web/router/strings.h"
 
 #include <stdlib.h>
 

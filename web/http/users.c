@@ -1,4 +1,4 @@
-#include "web/http/web_users.h"
+#include "web/http/users.h"
 
 #include <crypt.h>
 #include <errno.h>
