@@ -50,12 +50,12 @@ static enum err_code group_init(
 	buf_printf(&s->label, STR_FMT ";" STR_FMT "%c", STR_ARG(g->file), STR_ARG(g->name), '\0');
 	s->rules = calloc(g->rules_n + 1, sizeof(*s->rules));
 	if (!s->rules || buf_failed(&s->label))
-		return err_set(err, ERR_NOMEM, "rules: out of memory");
+		return err_nomem(err, "rules");
 	for (size_t i = 0; i < g->rules_n; i++, s->rules_n++) {
 		s->rules[i].rule = &g->rules[i];
 		if (g->rules[i].kind == RULE_ALERT &&
 			!(s->rules[i].alerts = alert_state_open(&g->rules[i], g)))
-			return err_set(err, ERR_NOMEM, "rules: out of memory");
+			return err_nomem(err, "rules");
 	}
 	return ERR_OK;
 }
@@ -68,7 +68,7 @@ static enum err_code groups_new(
 	size_t n = 0;
 
 	if (!v)
-		return err_set(err, ERR_NOMEM, "rules: out of memory");
+		return err_nomem(err, "rules");
 	while (n < set->groups_n && !rc) {
 		rc = group_init(&v[n], m, &set->groups[n], err);
 		n++;
@@ -296,7 +296,7 @@ enum err_code rule_manager_open(
 	enum err_code rc = ERR_OK;
 
 	if (!m)
-		return err_set(err, ERR_NOMEM, "rules: out of memory");
+		return err_nomem(err, "rules");
 	m->o = *o;
 	if (m->o.manual)
 		m->o.workers = 0;
@@ -309,7 +309,7 @@ enum err_code rule_manager_open(
 	m->external_url = str_dup(&m->own, str_of(o->external_url ? o->external_url : ""));
 	m->workers = arena_array(&m->own, struct thread, m->o.workers + 1);
 	if (!m->external_url.ptr || !m->workers)
-		rc = err_set(err, ERR_NOMEM, "rules: out of memory");
+		rc = err_nomem(err, "rules");
 	while (!rc && str_has_suffix(m->external_url, STR("/")))
 		m->external_url.len--;
 	for (unsigned i = 0; i < m->o.workers && !rc; i++)

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "promql/pprof_profiles.h"
 #include "promql/rules/manager_internal.h"
@@ -15,8 +16,7 @@ struct ack {
 	struct mutex lock; /* guards all below */
 	struct cond done;
 	size_t waiting;
-	enum err_code rc;
-	struct err err;
+	struct err err; /* the first; code ERR_OK: none */
 };
 
 static void acked(void *ctx, enum err_code rc, const struct err *err)
@@ -24,13 +24,10 @@ static void acked(void *ctx, enum err_code rc, const struct err *err)
 	struct ack *a = ctx;
 
 	mutex_lock(&a->lock);
-	if (rc && !a->rc) {
-		a->rc = rc;
-		if (err)
-			a->err = *err;
-		else
-			err_set(&a->err, rc, "%s", err_code_name(rc));
-	}
+	if (rc && !a->err.code && err)
+		a->err = *err;
+	else if (rc && !a->err.code)
+		err_set(&a->err, rc, "%s", err_code_name(rc));
 	a->waiting--;
 	cond_signal(&a->done);
 	mutex_unlock(&a->lock);
@@ -57,15 +54,15 @@ static void ack_refused(struct ack *a)
 	mutex_unlock(&a->lock);
 }
 
-/* The error of any; every acknowledgement has come then. */
+/* Waits for all acknowledgements; the first error is returned. */
 static enum err_code ack_wait(struct ack *a, enum err_code rc, struct err *err)
 {
 	mutex_lock(&a->lock);
 	while (a->waiting)
 		cond_wait(&a->done, &a->lock);
 	mutex_unlock(&a->lock);
-	if (!rc && a->rc)
-		rc = err_set(err, a->rc, "%s", a->err.msg);
+	if (!rc && a->err.code)
+		rc = err_copy(err, &a->err);
 	cond_destroy(&a->done);
 	mutex_destroy(&a->lock);
 	return rc;
@@ -100,15 +97,8 @@ void writing_release(struct writing *w)
 
 static enum err_code add(struct writing *w, struct db_number number, struct err *err)
 {
-	struct db_number *grown;
-	size_t cap = w->cap ? w->cap * 2 : 16;
-
-	if (w->n == w->cap) {
-		if (!(grown = realloc(w->v, cap * sizeof(*grown))))
-			return err_set(err, ERR_NOMEM, "rules: out of memory");
-		w->v = grown;
-		w->cap = cap;
-	}
+	if (!array_room(&w->v, w->n, 1, &w->cap))
+		return err_nomem(err, "rules");
 	w->v[w->n++] = number;
 	return ERR_OK;
 }

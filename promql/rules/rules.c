@@ -6,6 +6,7 @@
 #include <glob.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/quote.h"
@@ -128,7 +129,7 @@ static enum err_code in_rule(const struct yaml_node *n, const struct rule_group 
 struct loading {
 	const struct rules_load *l;
 	struct rule_set *set;
-	size_t cap;
+	size_t cap; /* of set->groups */
 };
 
 static enum err_code decode_rules(struct loading *x, struct yaml_ctx *ctx,
@@ -162,16 +163,9 @@ static enum err_code decode_rules(struct loading *x, struct yaml_ctx *ctx,
 static enum err_code new_group(struct loading *x, struct rule_group **out, struct err *err)
 {
 	struct rule_set *s = x->set;
-	struct rule_group *grown;
 
-	if (s->groups_n == x->cap) {
-		x->cap = x->cap * 2 + 8;
-		if (!(grown = arena_array(&s->arena, struct rule_group, x->cap)))
-			return arena_fail(&s->arena, "rules", err);
-		if (s->groups_n)
-			memcpy(grown, s->groups, s->groups_n * sizeof(*grown));
-		s->groups = grown;
-	}
+	if (!arena_array_room(&s->arena, &s->groups, s->groups_n, 1, &x->cap))
+		return arena_fail(&s->arena, "rules", err);
 	*out = &s->groups[s->groups_n];
 	**out = (struct rule_group){ 0 };
 	return ERR_OK;
@@ -248,7 +242,7 @@ static enum err_code begin(struct loading *x, const struct rules_load *l, struct
 
 	*x = (struct loading){ .l = l, .set = s };
 	if (!s)
-		return err_set(err, ERR_NOMEM, "rules: out of memory");
+		return err_nomem(err, "rules");
 	atomic_init(&s->refs, 1);
 	arena_init(&s->arena, ARENA_BYTES_MAX);
 	s->files = arena_array(&s->arena, struct str, RULES_FILES_MAX);

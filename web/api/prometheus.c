@@ -4,6 +4,7 @@
  */
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/quote.h"
 #include "promql/rules/manager.h"
@@ -61,7 +62,6 @@ struct federation {
 static enum err_code add_latest(struct federation *f, const struct db_series *s, struct err *err)
 {
 	struct arena *a = &f->view.in->arena;
-	struct federated *grown;
 	int64_t *ts_ns;
 	double *values;
 	enum err_code rc;
@@ -71,14 +71,8 @@ static enum err_code add_latest(struct federation *f, const struct db_series *s,
 		return rc;
 	if (n == 0 || number_is_stale(values[n - 1]))
 		return ERR_OK;
-	if (f->n == f->cap) {
-		f->cap = f->cap ? f->cap * 2 : 64;
-		if (!(grown = arena_array(a, struct federated, f->cap)))
-			return arena_fail(a, "federation", err);
-		if (f->n)
-			memcpy(grown, f->v, f->n * sizeof(*grown));
-		f->v = grown;
-	}
+	if (!arena_array_room(a, &f->v, f->n, 1, &f->cap))
+		return arena_fail(a, "federation", err);
 	f->v[f->n++] = (struct federated){ s->labels, ts_ns[n - 1], values[n - 1] };
 	return ERR_OK;
 }

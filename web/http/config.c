@@ -123,7 +123,7 @@ static enum err_code generation_read(struct web_config *c, struct generation **o
 	enum err_code rc;
 
 	if (!g)
-		return err_set(err, ERR_NOMEM, "web configuration: out of memory");
+		return err_nomem(err, "web configuration");
 	atomic_init(&g->refs, 1);
 	arena_init(&g->arena, ARENA_BYTES_MAX);
 	if (c->path) {
@@ -149,10 +149,10 @@ static enum err_code config_open(
 	enum err_code rc;
 
 	if (!c)
-		return err_set(err, ERR_NOMEM, "web configuration: out of memory");
+		return err_nomem(err, "web configuration");
 	mutex_init(&c->lock);
 	if (path && path[0] && !(c->path = strdup(path))) {
-		rc = err_set(err, ERR_NOMEM, "web configuration: out of memory");
+		rc = err_nomem(err, "web configuration");
 		goto fail;
 	}
 	if ((rc = users_open(checks_per_address, &c->users, err)))
@@ -163,7 +163,7 @@ static enum err_code config_open(
 	if (c->current->keys)
 		tls_priorities(&c->priorities, c->current->file.tls.min, c->current->file.tls.max);
 	if (buf_failed(&c->priorities)) {
-		rc = err_set(err, ERR_NOMEM, "web configuration: out of memory");
+		rc = err_nomem(err, "web configuration");
 		goto fail;
 	}
 	*out = c;

@@ -479,7 +479,7 @@ enum err_code http_server_open(
 	enum err_code rc;
 
 	if (!s)
-		return err_set(err, ERR_NOMEM, "web: out of memory");
+		return err_nomem(err, "web");
 	s->o = *o;
 	s->fd = -1;
 	if (!s->o.body_timeout_ns)

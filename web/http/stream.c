@@ -47,7 +47,7 @@ static enum err_code start_gzip(struct stream *s, struct err *err)
 		return ERR_OK;
 	free(s->z);
 	s->z = NULL;
-	return err_set(err, ERR_NOMEM, "answer: out of memory");
+	return err_nomem(err, "answer");
 }
 
 static void deflate_piece(struct stream *s, struct str piece, int flush, struct buf *out)
@@ -124,7 +124,7 @@ enum err_code stream_write(
 	if (!rc) {
 		append(s, s->z ? buf_str(&packed) : piece);
 		if (buf_failed(&s->ready) || buf_failed(&packed))
-			rc = err_set(err, ERR_NOMEM, "answer: out of memory");
+			rc = err_nomem(err, "answer");
 		else
 			wake(s);
 	}

@@ -5,7 +5,6 @@
 #include <gnutls/crypto.h>
 #include <gnutls/gnutls.h>
 #include <stdlib.h>
-#include <strings.h>
 #include <sys/random.h>
 
 #include "base/map.h"
@@ -76,7 +75,7 @@ enum err_code users_open(unsigned per_address, struct users **out, struct err *e
 	struct users *u = calloc(1, sizeof(*u));
 
 	if (!u)
-		return err_set(err, ERR_NOMEM, "users: out of memory");
+		return err_nomem(err, "users");
 	u->per_address = per_address ? per_address : USERS_PER_ADDRESS_DEFAULT;
 	mutex_init(&u->lock);
 	cond_init(&u->changed);
@@ -107,8 +106,7 @@ static bool parse(struct arena *a, struct str header, struct str *name, struct s
 	const char *colon;
 	int rc;
 
-	if (header.len < 6 || header.len > CREDENTIALS_BYTES_MAX ||
-		strncasecmp(header.ptr, "Basic ", 6))
+	if (header.len > CREDENTIALS_BYTES_MAX || !str_has_prefix_nocase(header, STR("Basic ")))
 		return false;
 	header = str_trim((struct str){ header.ptr + 6, header.len - 6 });
 	coded = (gnutls_datum_t){ (unsigned char *)(uintptr_t)header.ptr, (unsigned)header.len };

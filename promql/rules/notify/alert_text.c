@@ -87,7 +87,7 @@ enum err_code alert_text_make(const struct notification *v, struct labels extern
 	if (!buf_failed(&json))
 		t = malloc(sizeof(*t) + json.len);
 	if (!t) {
-		rc = err_set(err, ERR_NOMEM, "out of memory for an alert");
+		rc = err_nomem(err, "alert");
 		goto end;
 	}
 	t->refs = 1;

@@ -252,7 +252,7 @@ static enum err_code add(struct rebuild *r, struct str url, struct err *err)
 		return err_set(
 			err, ERR_LIMIT, "more than %u alertmanagers of one entry", NOTIFIER_ALERTMANAGERS_MAX);
 	if (!(m = take_known(&r->was, r->old, url)) && !(m = alertmanager_new(url)))
-		return err_set(err, ERR_NOMEM, "out of memory for alertmanagers");
+		return err_nomem(err, "alertmanagers");
 	m->set = r->set;
 	if (r->last)
 		LIST_INSERT_AFTER(r->last, m, link);
@@ -301,7 +301,7 @@ static enum err_code add_all(struct rebuild *r, struct err *err)
 	r->path = path_of(&r->arena, r->set->config->path_prefix);
 	r->set->dropped = arena_array(&r->set->arena, struct str, NOTIFIER_ALERTMANAGERS_MAX);
 	if (!r->path.ptr || !r->set->dropped)
-		return err_set(err, ERR_NOMEM, "out of memory for alertmanagers");
+		return err_nomem(err, "alertmanagers");
 	for (size_t i = 0; groups && i < groups->n; i++)
 		for (size_t k = 0; k < groups->v[i].targets_n && !rc; k++)
 			rc = add_target(r, &groups->v[i], groups->v[i].targets[k], err);
@@ -360,7 +360,7 @@ struct generation *generation_new(
 	}
 	return g;
 nomem:
-	err_set(err, ERR_NOMEM, "out of memory for alertmanagers");
+	err_nomem(err, "alertmanagers");
 	return NULL;
 }
 

@@ -90,7 +90,7 @@ static void send_next(struct notifier *n, struct alertmanager *m)
 		alertmanager_take_batch(m, &body);
 		o.body = buf_str(&body);
 		if (buf_failed(&body))
-			rc = err_set(&err, ERR_NOMEM, "out of memory for alerts");
+			rc = err_nomem(&err, "alerts");
 		else
 			rc = http_client_send(n->client, &o, on_answer, m, &m->request, &err);
 		if (rc)
@@ -250,7 +250,7 @@ enum err_code notifier_open(
 	enum err_code rc;
 
 	if (!n)
-		return err_set(err, ERR_NOMEM, "out of memory for the notifier");
+		return err_nomem(err, "notifier");
 	n->queue_max = o->queue_max ? o->queue_max : NOTIFIER_QUEUE_DEFAULT;
 	mutex_init(&n->lock);
 	cond_init(&n->idle);
@@ -277,7 +277,7 @@ enum err_code notifier_apply(struct notifier *n, const struct alerting_config *c
 	enum err_code rc;
 
 	if (!jobs)
-		return err_set(err, ERR_NOMEM, "out of memory for alertmanagers");
+		return err_nomem(err, "alertmanagers");
 	if (!(t.fresh = generation_new(n, c, external_labels, err))) {
 		rc = ERR_NOMEM;
 		goto end;
@@ -290,7 +290,7 @@ enum err_code notifier_apply(struct notifier *n, const struct alerting_config *c
 			.user = &t.fresh->sets[i],
 		};
 		if (!jobs[i].name.ptr)
-			rc = err_set(err, ERR_NOMEM, "out of memory for alertmanagers");
+			rc = err_nomem(err, "alertmanagers");
 	}
 	if (!rc)
 		rc = discovery_apply(n->discovery, jobs, t.fresh->sets_n, err);
