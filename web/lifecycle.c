@@ -1,3 +1,5 @@
+#include <assert.h>
+
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "base/self/process_metrics.h"
@@ -90,6 +92,7 @@ static const char *enter_capture(struct web *w, struct http_in *in)
 static void leave_capture(struct web *w)
 {
 	mutex_lock(&w->lock);
+	assert(w->capture);
 	w->capture = NULL;
 	mutex_unlock(&w->lock);
 }

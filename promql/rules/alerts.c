@@ -3,6 +3,7 @@
  */
 #include "promql/rules/alerts.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "promql/rules/rules.h"
@@ -81,6 +82,7 @@ struct alert_state *alert_state_open(const struct rule *r, const struct rule_gro
 
 void alert_state_set_rule(struct alert_state *s, const struct rule *r, const struct rule_group *g)
 {
+	assert(r->kind == RULE_ALERT);
 	s->rule = r;
 	s->group = g;
 }
@@ -241,6 +243,8 @@ static void join(struct taking *x, struct entry **all)
 			all[n++] = x->v[k++];
 		}
 	}
+	for (size_t j = 1; j < n; j++)
+		assert(by_labels(&all[j - 1], &all[j]) < 0);
 	free(s->v);
 	s->v = all;
 	s->n = n;

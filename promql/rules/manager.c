@@ -6,6 +6,7 @@
  */
 #include "promql/rules/manager_internal.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -144,6 +145,7 @@ static void end_series(struct rule_manager *m, struct group_state *v, size_t n)
 	int64_t now = clock_now_ns() / NS_PER_MS * NS_PER_MS;
 	struct err err;
 
+	mutex_assert_held(&m->lock);
 	for (size_t i = 0; i < n; i++)
 		for (size_t k = 0; k < v[i].rules_n; k++)
 			if (v[i].rules[k].seen.n && seen_end(m, &v[i].rules[k].seen, now, &err))
@@ -171,6 +173,7 @@ enum err_code rule_manager_apply(
 	size_t old_n;
 	enum err_code rc;
 
+	assert(set);
 	arena_init(&arena, 0);
 	labels = labels_dup(&arena, external_labels);
 	if (external_labels.n && !labels.v)
@@ -216,6 +219,7 @@ static struct group_state *first_due(struct rule_manager *m)
 {
 	struct group_state *first = NULL;
 
+	mutex_assert_held(&m->lock);
 	for (size_t i = 0; i < m->groups_n; i++)
 		if (!m->groups[i].running && (!first || m->groups[i].due_ns < first->due_ns))
 			first = &m->groups[i];
@@ -227,6 +231,8 @@ static int64_t take_turn(struct group_state *g, int64_t now)
 {
 	int64_t interval = g->group->interval_ns, late = (now - g->due_ns) / interval;
 
+	mutex_assert_held(&g->manager->lock);
+	assert(!g->running && g->due_ns <= now);
 	if (late > 0) {
 		g->due_ns += late * interval;
 		mutex_lock(&g->lock);
@@ -267,6 +273,7 @@ static void work(void *ctx)
 		mutex_lock(&m->lock);
 		g->due_ns = turn + g->group->interval_ns;
 		g->running = false;
+		assert(m->running);
 		m->running--;
 		cond_broadcast(&m->changed);
 	}
@@ -280,6 +287,7 @@ void rule_manager_turn(struct rule_manager *m, size_t group, int64_t t_ns)
 	const struct rule_group *saved = g->group;
 	struct rule_group shifted = *saved;
 
+	assert(m->o.manual && group < m->groups_n);
 	if (t_ns - shifted.query_offset_ns < 1)
 		shifted.query_offset_ns = t_ns - 1;
 	g->group = &shifted;
@@ -295,6 +303,7 @@ enum err_code rule_manager_open(
 	struct rule_manager *m = calloc(1, sizeof(*m));
 	enum err_code rc = ERR_OK;
 
+	assert(o->engine && o->db);
 	if (!m)
 		return err_nomem(err, "rules");
 	m->o = *o;
@@ -425,6 +434,7 @@ enum err_code rule_manager_snapshot(
 	for (; s.groups_n < m->groups_n && !rc; s.groups_n++)
 		rc = copy_group(&m->groups[s.groups_n], a, &s.groups[s.groups_n], err);
 	mutex_lock(&m->lock);
+	assert(m->readers);
 	m->readers--;
 	cond_broadcast(&m->changed);
 	mutex_unlock(&m->lock);

@@ -1,6 +1,7 @@
 /*
  * What rules write: numbers with stale marks where series end, and profiles.
  */
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -24,10 +25,14 @@ static void acked(void *ctx, enum err_code rc, const struct err *err)
 	struct ack *a = ctx;
 
 	mutex_lock(&a->lock);
-	if (rc && !a->err.code && err)
-		a->err = *err;
-	else if (rc && !a->err.code)
-		err_set(&a->err, rc, "%s", err_code_name(rc));
+	if (rc && !a->err.code) {
+		if (err)
+			a->err = *err;
+		else
+			err_set(&a->err, rc, "%s", err_code_name(rc));
+		a->err.code = rc;
+	}
+	assert(a->waiting);
 	a->waiting--;
 	cond_signal(&a->done);
 	mutex_unlock(&a->lock);
@@ -50,6 +55,7 @@ static void ack_expect(struct ack *a)
 static void ack_refused(struct ack *a)
 {
 	mutex_lock(&a->lock);
+	assert(a->waiting);
 	a->waiting--;
 	mutex_unlock(&a->lock);
 }
@@ -178,6 +184,7 @@ enum err_code writing_commit(
 	if ((rc = see(&now, w->v, written, err)))
 		goto fail;
 	for (size_t k = 0; k < seen->n && !rc; k++) {
+		assert(!k || labels_cmp(seen->v[k - 1], seen->v[k]) < 0);
 		while (i < written && labels_cmp(w->v[i].labels, seen->v[k]) < 0)
 			i++;
 		if (i == written || !labels_eq(w->v[i].labels, seen->v[k]))
@@ -346,6 +353,7 @@ enum err_code record_result(struct rule_manager *m, struct rule_state *r, struct
 	struct arena *a = query_arena(q);
 	size_t limit = rule->group->limit;
 
+	assert(rule->kind != RULE_ALERT);
 	*n = 0;
 	x.name = arena_strndup(a, rule->name.ptr, rule->name.len);
 	x.extra = arena_array(a, struct label, rule->labels_n + 1);

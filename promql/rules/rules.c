@@ -3,6 +3,7 @@
  */
 #include "promql/rules/rules.h"
 
+#include <assert.h>
 #include <glob.h>
 #include <stdlib.h>
 
@@ -225,6 +226,7 @@ static enum err_code load_text(
 	struct yaml_node *root;
 	enum err_code rc;
 
+	assert(s->files_n < RULES_FILES_MAX);
 	if (!file.ptr)
 		return arena_fail(&s->arena, "rules", err);
 	if ((rc = yaml_parse(&s->arena, name, text, &root, err)) ||
@@ -331,7 +333,10 @@ enum err_code rule_set_load(const struct rules_load *l, struct rule_set **out, s
 
 struct rule_set *rule_set_ref(struct rule_set *s)
 {
-	atomic_fetch_add(&s->refs, 1);
+	unsigned before = atomic_fetch_add(&s->refs, 1);
+
+	assert(before); /* who hands it on has a reference */
+	(void)before;
 	return s;
 }
 

@@ -4,6 +4,8 @@
  * Decoding may take much memory for a small body, so few bodies are decoded at once; others wait
  * in line, and a line that is too long is refused. That is the back pressure a client sees.
  */
+#include <assert.h>
+
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "base/quote.h"
@@ -47,6 +49,7 @@ static bool enter(struct web *w)
 static void leave(struct web *w)
 {
 	mutex_lock(&w->lock);
+	assert(w->ingests);
 	w->ingests--;
 	cond_signal(&w->changed);
 	mutex_unlock(&w->lock);

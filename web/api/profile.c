@@ -4,6 +4,7 @@
  *
  * Behind --web.enable-admin-api: it costs the target what a CPU profile costs, and stores data.
  */
+#include <assert.h>
 #include <inttypes.h>
 
 #include "base/clock.h"
@@ -29,6 +30,7 @@ static bool enter(struct web *w)
 static void leave(struct web *w)
 {
 	mutex_lock(&w->lock);
+	assert(w->orders);
 	w->orders--;
 	mutex_unlock(&w->lock);
 }

@@ -233,12 +233,12 @@ const char *web_config_priorities(const struct web_config *c)
 
 /* ---- looking again ---- */
 
-/* With the lock held. */
 static void retire(struct web_config *c, struct generation *fresh)
 {
 	int64_t now = clock_monotonic_ns();
 	struct generation **at = &c->retired;
 
+	mutex_assert_held(&c->lock);
 	c->current->retired_ns = now;
 	c->current->older = c->retired;
 	c->retired = c->current;
@@ -269,13 +269,13 @@ static enum err_code read_again(struct web_config *c, struct err *err)
 	return ERR_OK;
 }
 
-/* With the lock held. */
 static void look(struct web_config *c)
 {
 	int64_t now = clock_monotonic_ns();
 	bool differs = false;
 	struct err err;
 
+	mutex_assert_held(&c->lock);
 	if (!c->path || now - c->looked_ns < LOOK_NS)
 		return;
 	c->looked_ns = now;

@@ -1,5 +1,6 @@
 #include "web/http/users.h"
 
+#include <assert.h>
 #include <crypt.h>
 #include <errno.h>
 #include <gnutls/crypto.h>
@@ -157,6 +158,7 @@ static bool recall(struct users *u, const unsigned char *key, bool *good)
 {
 	struct verdict *v = find(u->good, key);
 
+	mutex_assert_held(&u->lock);
 	*good = v != NULL;
 	if (!v)
 		v = find(u->bad, key);
@@ -171,6 +173,7 @@ static void remember(struct users *u, const unsigned char *key, bool good)
 	struct verdict *v = &table[key[0] % (VERDICTS_MAX / VERDICT_WAYS) * VERDICT_WAYS];
 	struct verdict *oldest = v;
 
+	mutex_assert_held(&u->lock);
 	for (unsigned i = 1; i < VERDICT_WAYS; i++)
 		if (v[i].used < oldest->used)
 			oldest = &v[i];
@@ -184,6 +187,7 @@ static unsigned count(const struct users *u, struct http_client client, bool run
 {
 	unsigned n = 0;
 
+	mutex_assert_held(&u->lock);
 	for (const struct check *c = u->checks; c; c = c->next)
 		n += (c->running || (!running_only && !c->ousted)) && http_same_client(c->client, client);
 	return n;
@@ -192,6 +196,7 @@ static unsigned count(const struct users *u, struct http_client client, bool run
 /* The first that came whose address has nothing running. */
 static const struct check *next_to_run(const struct users *u)
 {
+	mutex_assert_held(&u->lock);
 	for (const struct check *c = u->checks; c; c = c->next)
 		if (!c->running && !c->ousted && !count(u, c->client, true))
 			return c;
@@ -218,6 +223,7 @@ static bool join(struct users *u, struct check *c)
 	struct check **at = &u->checks, *worst;
 	unsigned mine = count(u, c->client, false);
 
+	mutex_assert_held(&u->lock);
 	if (mine >= u->per_address)
 		return false;
 	if (u->waiting == WAITING_MAX) {
@@ -238,6 +244,7 @@ static void part(struct users *u, const struct check *c)
 {
 	struct check **at = &u->checks;
 
+	mutex_assert_held(&u->lock);
 	while (*at != c)
 		at = &(*at)->next;
 	*at = c->next;
@@ -255,6 +262,7 @@ static bool take_turn(struct users *u, struct check *c)
 		cond_wait(&u->changed, &u->lock);
 	if (c->ousted)
 		return false;
+	assert(u->waiting && u->running < RUNNING_MAX);
 	c->running = true;
 	u->waiting--;
 	u->running++;
@@ -285,6 +293,7 @@ static bool compute(struct str password, struct str hash, bool *good)
 
 static bool is_checked(const struct users *u, const unsigned char *key)
 {
+	mutex_assert_held(&u->lock);
 	for (const struct check *c = u->checks; c; c = c->next)
 		if (!c->ousted && !memcmp(c->key, key, KEY_BYTES))
 			return true;
@@ -307,7 +316,7 @@ static enum users_verdict follow(struct users *u, const unsigned char *key)
 	return good ? USERS_OK : USERS_REFUSED;
 }
 
-/* With the lock held on entry and return, while c is in the queue. */
+/* c is in the queue. The lock is free while the hash is computed. */
 static enum users_verdict verify_in_turn(
 	struct users *u, struct check *c, struct str password, struct str hash)
 {
@@ -325,7 +334,6 @@ static enum users_verdict verify_in_turn(
 	return good ? USERS_OK : USERS_REFUSED;
 }
 
-/* With the lock held on entry and return. */
 static enum users_verdict verify(struct users *u, const struct users_request *r,
 	const unsigned char *key, struct str password, struct str hash)
 {
@@ -354,6 +362,7 @@ enum users_verdict users_verify(
 	enum users_verdict verdict;
 	bool is_known;
 
+	assert(known.n);
 	if (!parse(scratch, r->authorization, &name, &password))
 		return USERS_REFUSED;
 	hash = labels_get(known, name);

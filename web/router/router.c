@@ -1,5 +1,7 @@
 #include "web/router/router.h"
 
+#include <assert.h>
+
 #include "base/clock.h"
 #include "base/gzip/gzip.h"
 #include "base/log.h"
@@ -250,6 +252,7 @@ static void call(struct web *w, const struct route *r, struct http_in *in, struc
 	} else if (enter_slow(w, out)) {
 		r->fn(w, in, out);
 		mutex_lock(&w->lock);
+		assert(w->slow);
 		w->slow--;
 		mutex_unlock(&w->lock);
 	}

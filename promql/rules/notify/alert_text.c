@@ -1,5 +1,6 @@
 /* An alert as Alertmanager's API takes it: {annotations, endsAt, startsAt, generatorURL, labels}.
  */
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -102,6 +103,7 @@ end:
 
 void alert_text_unref(struct alert_text *t)
 {
+	assert(!t || t->refs);
 	if (t && --t->refs == 0)
 		free(t);
 }

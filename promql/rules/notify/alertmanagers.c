@@ -1,4 +1,5 @@
 /* Who discovery has found, and what waits for each. */
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -42,6 +43,7 @@ static void drop_oldest(struct alertmanager *m)
 {
 	struct queued *q = STAILQ_FIRST(&m->waiting);
 
+	assert(q && m->waiting_n && m->waiting_bytes >= q->text->len);
 	STAILQ_REMOVE_HEAD(&m->waiting, next);
 	m->waiting_n--;
 	m->waiting_bytes -= q->text->len;
@@ -74,6 +76,7 @@ void alertmanager_take_batch(struct alertmanager *m, struct buf *body)
 {
 	struct queued *q;
 
+	assert(STAILQ_EMPTY(&m->batch) && m->waiting_n);
 	buf_add_char(body, '[');
 	while (m->batch_n < NOTIFIER_BATCH && (q = STAILQ_FIRST(&m->waiting))) {
 		STAILQ_REMOVE_HEAD(&m->waiting, next);
@@ -126,6 +129,7 @@ void alertmanager_requeue(struct alertmanager *m)
 {
 	struct queued *q;
 
+	assert(!m->request);
 	STAILQ_FOREACH(q, &m->batch, next)
 	m->waiting_bytes += q->text->len;
 	m->waiting_n += m->batch_n;
@@ -159,6 +163,7 @@ static struct alertmanager *alertmanager_new(struct str url)
 
 void alertmanager_free(struct alertmanager *m)
 {
+	assert(!m->request);
 	notifications_dropped(m->shown_url, m->batch_n);
 	free_batch(m);
 	while (!STAILQ_EMPTY(&m->waiting))

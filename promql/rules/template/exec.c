@@ -446,19 +446,23 @@ enum err_code template_render(
 	const struct template *t, const struct template_data *d, struct buf *out, struct err *err)
 {
 	struct rendering r = { .t = t, .data = d, .out = out, .out_start = out->len, .err = err };
-	struct tv dot = { TV_DATA };
-	enum err_code rc;
+	const struct tv dot = { TV_DATA };
+	const struct {
+		const char *name;
+		struct tv value;
+	} known[] = {
+		{ "$", dot },
+		{ "$labels", { TV_LABELS, .labels = d->labels } },
+		{ "$externalLabels", { TV_LABELS, .labels = d->external_labels } },
+		{ "$externalURL", { TV_STRING, .s = d->external_url } },
+		{ "$value", { TV_FLOAT, .f = d->value } },
+	};
+	enum err_code rc = ERR_OK;
 
 	arena_init(&r.arena, MEMORY_MAX);
-	if (!(rc = push(&r, STR("$"), dot)) &&
-			!(rc = push(&r, STR("$labels"), (struct tv){ TV_LABELS, .labels = d->labels })) &&
-				!(rc = push(&r,
-						   STR("$externalLabels"),
-							   (struct tv){ TV_LABELS, .labels = d->external_labels })) &&
-					!(rc = push(&r,
-							   STR("$externalURL"),
-								   (struct tv){ TV_STRING, .s = d->external_url })) &&
-						!(rc = push(&r, STR("$value"), (struct tv){ TV_FLOAT, .f = d->value })))
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]) && !rc; i++)
+		rc = push(&r, str_of(known[i].name), known[i].value);
+	if (!rc)
 		rc = walk(&r, t->first, &dot);
 	if (!rc)
 		rc = step(&r, (uint32_t)t->text.len);

@@ -4,6 +4,7 @@
  */
 #include "promql/rules/template/lex.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 
@@ -392,6 +393,7 @@ static enum err_code parse_block(struct parser *p, struct node *n)
 	}
 	if (end == END_TEXT)
 		return fault(p, (uint32_t)p->text.len, "unexpected EOF: missing {{end}}");
+	assert(p->names_n >= outer && p->depth);
 	p->names_n = outer;
 	p->depth--;
 	return ERR_OK;
@@ -541,6 +543,7 @@ enum err_code template_parse(
 		return rc;
 	if (end != END_TEXT)
 		return fault(&p, p.token.at, "unexpected {{%s}}", end == END_END ? "end" : "else");
+	assert(!p.depth && !p.loops && p.pos == text.len);
 	*t = (struct template){ .text = text, .first = first };
 	*out = t;
 	return ERR_OK;
