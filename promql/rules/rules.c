@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/quote.h"
-#include "promql/rules/rules_internal.h"
+#include "promql/rules/check.h"
 
 #define ARENA_BYTES_MAX ((size_t)1 << 30)
 #define INTERVAL_DEFAULT_NS NS_PER_MIN /* where nobody says one */

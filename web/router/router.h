@@ -3,7 +3,7 @@
  * methods, CORS, compression, metrics.
  *
  * Threads: struct web is written by web_open and web_close; handlers run on any number of workers.
- * Source:  README.md, "API".
+ * Source:  web/api/README.md, "Routes".
  */
 #ifndef WEB_ROUTER_ROUTER_H
 #define WEB_ROUTER_ROUTER_H
