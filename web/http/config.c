@@ -4,7 +4,7 @@
  * its place. GnuTLS goes on using chain and key of a generation until the handshake ends, without a
  * count that could say so: replaced generations are kept for RETIRED_NS, which no handshake lasts.
  */
-#include "web/http/web_config.h"
+#include "web/http/config.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -15,8 +15,8 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "base/thread.h"
-#include "web/http/web_file.h"
-#include "web/http/web_users.h"
+#include "web/http/config_file.h"
+#include "web/http/users.h"
 
 METRIC_COUNTER(refused, "epimetheus_web_refused_total",
 	"Requests refused for their certificate or their user.", "reason");
@@ -123,7 +123,7 @@ static enum err_code generation_read(struct web_config *c, struct generation **o
 	enum err_code rc;
 
 	if (!g)
-		return err_set(err, ERR_NOMEM, "web configuration: out of memory");
+		return err_nomem(err, "web configuration");
 	atomic_init(&g->refs, 1);
 	arena_init(&g->arena, ARENA_BYTES_MAX);
 	if (c->path) {
@@ -149,10 +149,10 @@ static enum err_code config_open(
 	enum err_code rc;
 
 	if (!c)
-		return err_set(err, ERR_NOMEM, "web configuration: out of memory");
+		return err_nomem(err, "web configuration");
 	mutex_init(&c->lock);
 	if (path && path[0] && !(c->path = strdup(path))) {
-		rc = err_set(err, ERR_NOMEM, "web configuration: out of memory");
+		rc = err_nomem(err, "web configuration");
 		goto fail;
 	}
 	if ((rc = users_open(checks_per_address, &c->users, err)))
@@ -163,7 +163,7 @@ static enum err_code config_open(
 	if (c->current->keys)
 		tls_priorities(&c->priorities, c->current->file.tls.min, c->current->file.tls.max);
 	if (buf_failed(&c->priorities)) {
-		rc = err_set(err, ERR_NOMEM, "web configuration: out of memory");
+		rc = err_nomem(err, "web configuration");
 		goto fail;
 	}
 	*out = c;
@@ -233,12 +233,12 @@ const char *web_config_priorities(const struct web_config *c)
 
 /* ---- looking again ---- */
 
-/* With the lock held. */
 static void retire(struct web_config *c, struct generation *fresh)
 {
 	int64_t now = clock_monotonic_ns();
 	struct generation **at = &c->retired;
 
+	mutex_assert_held(&c->lock);
 	c->current->retired_ns = now;
 	c->current->older = c->retired;
 	c->retired = c->current;
@@ -269,13 +269,13 @@ static enum err_code read_again(struct web_config *c, struct err *err)
 	return ERR_OK;
 }
 
-/* With the lock held. */
 static void look(struct web_config *c)
 {
 	int64_t now = clock_monotonic_ns();
 	bool differs = false;
 	struct err err;
 
+	mutex_assert_held(&c->lock);
 	if (!c->path || now - c->looked_ns < LOOK_NS)
 		return;
 	c->looked_ns = now;

@@ -14,14 +14,14 @@
  *            callback has no context.
  * Source:    Prometheus, "HTTPS and authentication".
  */
-#ifndef WEB_HTTP_WEB_CONFIG_H
-#define WEB_HTTP_WEB_CONFIG_H
+#ifndef WEB_HTTP_CONFIG_H
+#define WEB_HTTP_CONFIG_H
 
 #include "web/http/http.h"
 
 struct web_config;
 
-/* path NULL or "": no TLS, no users. checks_per_address as in web/http/web_users.h. */
+/* path NULL or "": no TLS, no users. checks_per_address as in web/http/users.h. */
 MUST_CHECK enum err_code web_config_open(
 	const char *path, unsigned checks_per_address, struct web_config **out, struct err *err);
 void web_config_close(struct web_config *c); /* NULL is fine */

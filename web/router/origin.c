@@ -1,16 +1,10 @@
-#include "web/http/origin.h"
+#include "web/router/origin.h"
 
 #include <arpa/inet.h>
-#include <strings.h>
 
 #include "base/quote.h"
 
 #define HOST_BYTES_MAX 255u
-
-static bool same(struct str a, struct str b)
-{
-	return a.len == b.len && (!a.len || !strncasecmp(a.ptr, b.ptr, a.len));
-}
 
 /* What is left of "host:port" without its port, brackets of an IPv6 address included. */
 static struct str without_port(struct str host)
@@ -37,7 +31,7 @@ static bool split(struct str origin, struct str *host, struct str *port)
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
 		size_t n = known[i].scheme.len;
 
-		if (origin.len > n && same((struct str){ origin.ptr, n }, known[i].scheme)) {
+		if (origin.len > n && str_eq_nocase((struct str){ origin.ptr, n }, known[i].scheme)) {
 			*host = (struct str){ origin.ptr + n, origin.len - n };
 			*port = known[i].port;
 			return true;
@@ -52,7 +46,7 @@ static struct str drop_port(struct str host, struct str port)
 	struct str bare = without_port(host);
 	struct str rest = { host.ptr + bare.len, host.len - bare.len };
 
-	return same(rest, port) ? bare : host;
+	return str_eq_nocase(rest, port) ? bare : host;
 }
 
 static bool is_own(struct str origin, struct str own)
@@ -60,7 +54,8 @@ static bool is_own(struct str origin, struct str own)
 	struct str host, port, own_host, own_port;
 
 	return split(origin, &host, &port) && split(own, &own_host, &own_port) &&
-		same(port, own_port) && same(drop_port(host, port), drop_port(own_host, port));
+		str_eq_nocase(port, own_port) &&
+		str_eq_nocase(drop_port(host, port), drop_port(own_host, port));
 }
 
 /* The page was loaded from the very host that this request is sent to. */
@@ -69,7 +64,7 @@ static bool is_here(struct str origin, struct str here)
 	struct str host, port;
 
 	return here.len && split(origin, &host, &port) &&
-		same(drop_port(host, port), drop_port(here, port));
+		str_eq_nocase(drop_port(host, port), drop_port(here, port));
 }
 
 bool origin_is_foreign(const struct http_in *in, struct str own)
@@ -102,12 +97,12 @@ bool origin_host_allowed(struct str host, const struct flag_list *names, struct 
 
 	if (!names || !names->n || !host.len)
 		return true;
-	if (is_address(bare) || same(bare, STR("localhost")))
+	if (is_address(bare) || str_eq_nocase(bare, STR("localhost")))
 		return true;
-	if (split(own, &own_host, &own_port) && same(bare, without_port(own_host)))
+	if (split(own, &own_host, &own_port) && str_eq_nocase(bare, without_port(own_host)))
 		return true;
 	for (size_t i = 0; i < names->n; i++)
-		if (same(host, str_of(names->v[i])) || same(bare, str_of(names->v[i])))
+		if (str_eq_nocase(host, str_of(names->v[i])) || str_eq_nocase(bare, str_of(names->v[i])))
 			return true;
 	return false;
 }

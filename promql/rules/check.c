@@ -1,7 +1,7 @@
 /*
  * What must hold of a rule, in the words of Prometheus's rulefmt where it has some.
  */
-#include "promql/rules/rules_internal.h"
+#include "promql/rules/check.h"
 
 #include "base/quote.h"
 #include "promql/rules/template/template.h"

@@ -13,8 +13,8 @@
  * Threads:   any, after open.
  * Source:    RFC 7617; crypt(5), "bcrypt".
  */
-#ifndef WEB_HTTP_WEB_USERS_H
-#define WEB_HTTP_WEB_USERS_H
+#ifndef WEB_HTTP_USERS_H
+#define WEB_HTTP_USERS_H
 
 #include "base/labels.h"
 #include "web/http/http.h"

@@ -3,8 +3,8 @@
  *
  * Source: WHATWG URL, "application/x-www-form-urlencoded parsing".
  */
-#ifndef WEB_HTTP_HTTP_FORM_H
-#define WEB_HTTP_HTTP_FORM_H
+#ifndef WEB_HTTP_FORM_H
+#define WEB_HTTP_FORM_H
 
 #include "web/http/http.h"
 

@@ -6,7 +6,7 @@
 
 #include "base/gzip/gzip.h"
 #include "base/map.h"
-#include "web/router/handlers.h"
+#include "web/handlers.h"
 #include "web/ui_assets.h"
 
 #define BASE_MARK "%BASE%"
@@ -133,7 +133,7 @@ enum err_code page_prepare(struct web *w, struct err *err)
 	at += (ptrdiff_t)strlen(BASE_MARK);
 	buf_add(&w->index, text.ptr + at, text.len - (size_t)at);
 	if (buf_failed(&w->index))
-		return err_set(err, ERR_NOMEM, "page: out of memory");
+		return err_nomem(err, "page");
 	snprintf(w->index_etag, sizeof(w->index_etag), "\"%016llx\"",
 		(unsigned long long)hash_bytes(w->index.ptr, w->index.len, 0));
 	return ERR_OK;

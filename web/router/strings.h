@@ -5,8 +5,8 @@
  * Ownership: the list is in the arena, what it names is the caller's; it begins as { 0 }.
  * Threads:   one request, one thread.
  */
-#ifndef WEB_HTTP_STRINGS_H
-#define WEB_HTTP_STRINGS_H
+#ifndef WEB_ROUTER_STRINGS_H
+#define WEB_ROUTER_STRINGS_H
 
 #include "base/arena.h"
 #include "base/str.h"

@@ -8,8 +8,8 @@
  *
  * Source: https://fetch.spec.whatwg.org, "Origin header"; Fetch Metadata Request Headers (W3C).
  */
-#ifndef WEB_HTTP_ORIGIN_H
-#define WEB_HTTP_ORIGIN_H
+#ifndef WEB_ROUTER_ORIGIN_H
+#define WEB_ROUTER_ORIGIN_H
 
 #include "base/self/flags.h"
 #include "web/http/http.h"

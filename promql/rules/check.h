@@ -6,8 +6,8 @@
  * Ownership: the set's arena.
  * Threads:   none of its own.
  */
-#ifndef PROMQL_RULES_RULES_INTERNAL_H
-#define PROMQL_RULES_RULES_INTERNAL_H
+#ifndef PROMQL_RULES_CHECK_H
+#define PROMQL_RULES_CHECK_H
 
 #include "promql/rules/rules.h"
 

@@ -1,4 +1,4 @@
-#include "web/http/http_form.h"
+#include "web/http/form.h"
 
 #include "base/net/percent.h"
 

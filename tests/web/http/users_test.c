@@ -1,5 +1,5 @@
 /* Passwords: verdicts, and whose turn it is when many are to be verified. */
-#include "web/http/web_users.h"
+#include "web/http/users.h"
 
 #include <gnutls/gnutls.h>
 #include <stdatomic.h>

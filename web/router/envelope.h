@@ -5,8 +5,8 @@
  *         ERR_UNSUPPORTED), execution 422 (ERR_LIMIT), timeout 503, canceled 499, unavailable 503,
  *         not_found 404, internal 500 (all others).
  */
-#ifndef WEB_HTTP_ENVELOPE_H
-#define WEB_HTTP_ENVELOPE_H
+#ifndef WEB_ROUTER_ENVELOPE_H
+#define WEB_ROUTER_ENVELOPE_H
 
 #include "base/json.h"
 #include "web/http/http.h"

@@ -8,8 +8,8 @@
  * Threads:   immutable once open.
  * Source:    GnuTLS's manual; Go's crypto/tls for what the client_auth_types mean.
  */
-#ifndef WEB_HTTP_WEB_TLS_H
-#define WEB_HTTP_WEB_TLS_H
+#ifndef WEB_HTTP_TLS_H
+#define WEB_HTTP_TLS_H
 
 #include <gnutls/abstract.h>
 #include <gnutls/gnutls.h>

@@ -55,7 +55,7 @@ static enum err_code note(struct recordings *r, struct str name, unsigned types,
 	}
 	r->v[r->n] = (struct recorded){ name, types };
 	if (!map_add(&r->by_name, hash_bytes(name.ptr, name.len, 0), (uint32_t)r->n))
-		return err_set(err, ERR_NOMEM, "rules: out of memory");
+		return err_nomem(err, "rules");
 	r->n++;
 	return ERR_OK;
 }

@@ -1,11 +1,11 @@
-#include "web/http/web_users.h"
+#include "web/http/users.h"
 
+#include <assert.h>
 #include <crypt.h>
 #include <errno.h>
 #include <gnutls/crypto.h>
 #include <gnutls/gnutls.h>
 #include <stdlib.h>
-#include <strings.h>
 #include <sys/random.h>
 
 #include "base/map.h"
@@ -76,7 +76,7 @@ enum err_code users_open(unsigned per_address, struct users **out, struct err *e
 	struct users *u = calloc(1, sizeof(*u));
 
 	if (!u)
-		return err_set(err, ERR_NOMEM, "users: out of memory");
+		return err_nomem(err, "users");
 	u->per_address = per_address ? per_address : USERS_PER_ADDRESS_DEFAULT;
 	mutex_init(&u->lock);
 	cond_init(&u->changed);
@@ -107,8 +107,7 @@ static bool parse(struct arena *a, struct str header, struct str *name, struct s
 	const char *colon;
 	int rc;
 
-	if (header.len < 6 || header.len > CREDENTIALS_BYTES_MAX ||
-		strncasecmp(header.ptr, "Basic ", 6))
+	if (header.len > CREDENTIALS_BYTES_MAX || !str_has_prefix_nocase(header, STR("Basic ")))
 		return false;
 	header = str_trim((struct str){ header.ptr + 6, header.len - 6 });
 	coded = (gnutls_datum_t){ (unsigned char *)(uintptr_t)header.ptr, (unsigned)header.len };
@@ -159,6 +158,7 @@ static bool recall(struct users *u, const unsigned char *key, bool *good)
 {
 	struct verdict *v = find(u->good, key);
 
+	mutex_assert_held(&u->lock);
 	*good = v != NULL;
 	if (!v)
 		v = find(u->bad, key);
@@ -173,6 +173,7 @@ static void remember(struct users *u, const unsigned char *key, bool good)
 	struct verdict *v = &table[key[0] % (VERDICTS_MAX / VERDICT_WAYS) * VERDICT_WAYS];
 	struct verdict *oldest = v;
 
+	mutex_assert_held(&u->lock);
 	for (unsigned i = 1; i < VERDICT_WAYS; i++)
 		if (v[i].used < oldest->used)
 			oldest = &v[i];
@@ -186,6 +187,7 @@ static unsigned count(const struct users *u, struct http_client client, bool run
 {
 	unsigned n = 0;
 
+	mutex_assert_held(&u->lock);
 	for (const struct check *c = u->checks; c; c = c->next)
 		n += (c->running || (!running_only && !c->ousted)) && http_same_client(c->client, client);
 	return n;
@@ -194,6 +196,7 @@ static unsigned count(const struct users *u, struct http_client client, bool run
 /* The first that came whose address has nothing running. */
 static const struct check *next_to_run(const struct users *u)
 {
+	mutex_assert_held(&u->lock);
 	for (const struct check *c = u->checks; c; c = c->next)
 		if (!c->running && !c->ousted && !count(u, c->client, true))
 			return c;
@@ -220,6 +223,7 @@ static bool join(struct users *u, struct check *c)
 	struct check **at = &u->checks, *worst;
 	unsigned mine = count(u, c->client, false);
 
+	mutex_assert_held(&u->lock);
 	if (mine >= u->per_address)
 		return false;
 	if (u->waiting == WAITING_MAX) {
@@ -240,6 +244,7 @@ static void part(struct users *u, const struct check *c)
 {
 	struct check **at = &u->checks;
 
+	mutex_assert_held(&u->lock);
 	while (*at != c)
 		at = &(*at)->next;
 	*at = c->next;
@@ -257,6 +262,7 @@ static bool take_turn(struct users *u, struct check *c)
 		cond_wait(&u->changed, &u->lock);
 	if (c->ousted)
 		return false;
+	assert(u->waiting && u->running < RUNNING_MAX);
 	c->running = true;
 	u->waiting--;
 	u->running++;
@@ -287,6 +293,7 @@ static bool compute(struct str password, struct str hash, bool *good)
 
 static bool is_checked(const struct users *u, const unsigned char *key)
 {
+	mutex_assert_held(&u->lock);
 	for (const struct check *c = u->checks; c; c = c->next)
 		if (!c->ousted && !memcmp(c->key, key, KEY_BYTES))
 			return true;
@@ -309,7 +316,7 @@ static enum users_verdict follow(struct users *u, const unsigned char *key)
 	return good ? USERS_OK : USERS_REFUSED;
 }
 
-/* With the lock held on entry and return, while c is in the queue. */
+/* c is in the queue. The lock is free while the hash is computed. */
 static enum users_verdict verify_in_turn(
 	struct users *u, struct check *c, struct str password, struct str hash)
 {
@@ -327,7 +334,6 @@ static enum users_verdict verify_in_turn(
 	return good ? USERS_OK : USERS_REFUSED;
 }
 
-/* With the lock held on entry and return. */
 static enum users_verdict verify(struct users *u, const struct users_request *r,
 	const unsigned char *key, struct str password, struct str hash)
 {
@@ -356,6 +362,7 @@ enum users_verdict users_verify(
 	enum users_verdict verdict;
 	bool is_known;
 
+	assert(known.n);
 	if (!parse(scratch, r->authorization, &name, &password))
 		return USERS_REFUSED;
 	hash = labels_get(known, name);

@@ -1,9 +1,9 @@
-#include "web/http/web_file.h"
+#include "web/http/config_file.h"
 
 #include "base/fs.h"
 #include "base/quote.h"
 #include "base/yaml/yaml.h"
-#include "web/http/web_users.h"
+#include "web/http/users.h"
 
 #define TLS_VERSION_DEFAULT 2
 

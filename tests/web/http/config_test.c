@@ -1,5 +1,5 @@
 /* The web configuration behind a real server: TLS, client certificates, users, changes of files. */
-#include "web/http/web_config.h"
+#include "web/http/config.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>

@@ -7,11 +7,11 @@
  * Threads:   values.
  * Source:    Prometheus's exporter-toolkit, "web configuration".
  */
-#ifndef WEB_HTTP_WEB_FILE_H
-#define WEB_HTTP_WEB_FILE_H
+#ifndef WEB_HTTP_CONFIG_FILE_H
+#define WEB_HTTP_CONFIG_FILE_H
 
 #include "base/labels.h"
-#include "web/http/web_tls.h"
+#include "web/http/tls.h"
 
 struct tls_settings {
 	struct str cert_file, key_file, client_ca_file, client_auth_type, min_version, max_version;

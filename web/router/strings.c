@@ -1,21 +1,14 @@
-#include "web/http/strings.h"
+#include "web/router/strings.h"
 
 #include <stdlib.h>
+
+#include "base/array.h"
 
 enum err_code strings_add(
 	struct strings *s, struct arena *a, const struct str *v, size_t n, struct err *err)
 {
-	struct str *grown;
-
-	if (s->n + n > s->cap) {
-		s->cap = (s->n + n) * 2;
-		grown = arena_array(a, struct str, s->cap);
-		if (!grown)
-			return arena_fail(a, "names", err);
-		if (s->n)
-			memcpy(grown, s->v, s->n * sizeof(*grown));
-		s->v = grown;
-	}
+	if (!arena_array_room(a, &s->v, s->n, n, &s->cap))
+		return arena_fail(a, "names", err);
 	if (n)
 		memcpy(s->v + s->n, v, n * sizeof(*v));
 	s->n += n;

@@ -1,4 +1,4 @@
-#include "web/http/web_tls.h"
+#include "web/http/tls.h"
 
 #include <gnutls/x509.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "web/http/envelope.h"
+#include "web/router/envelope.h"
 
 #include <math.h>
 #include <stdio.h>
