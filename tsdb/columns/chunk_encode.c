@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "base/integer.h"
-#include "tsdb/columns/chunk_internal.h"
+#include "tsdb/columns/coding.h"
 
 /*
  * Layout. (Numbers are varints, z zigzag; a section is its length, its length as stored, which is
@@ -23,9 +23,9 @@
  * header, of the number of entries; then of each column that has cells of its own, in the order
  * in which columns stand, z difference of the total over the factor.
  *
- * A column: its number, coding (byte, chunk_internal.h); unless zero, factor; the number of the
+ * A column: its number, coding (byte, coding.h); unless zero, factor; the number of the
  * column it refers to, if its coding refers to one, which stands before it; its sections.
- * chunk_encode_column.c has the codings. Of two columns the larger stands first where that helps.
+ * Of two columns the larger stands first where that helps.
  *
  * Why. What a scrape says is which stacks were seen and how often. Turned by 90 degrees a stack
  * is named once per chunk, and what is left are few bits per sample: its rows, by its own
@@ -324,7 +324,7 @@ static enum err_code put_column(struct encoding *e, struct column_encoder *encod
 	if (column < e->columns_n && !put_totals(e, column, factor, !multiple))
 		return err_set(err, ERR_LIMIT, "total of column %" PRIu32 " exceeds 64 bits", column);
 	if (multiple) {
-		buf_add_char(&e->columns, COLUMN_MULTIPLE);
+		buf_add_char(&e->columns, (char)coding_multiple.byte);
 		buf_add_varint(&e->columns, multiple);
 		buf_add_varint(&e->columns, e->others_of);
 		return ERR_OK;
@@ -344,7 +344,7 @@ static enum err_code put_column(struct encoding *e, struct column_encoder *encod
 	e->others_of = column;
 	return ERR_OK;
 zero:
-	buf_add_char(&e->columns, COLUMN_ZERO);
+	buf_add_char(&e->columns, (char)coding_zero.byte);
 	return ERR_OK;
 }
 

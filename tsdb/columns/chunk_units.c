@@ -1,4 +1,4 @@
-#include "tsdb/columns/chunk_internal.h"
+#include "tsdb/columns/coding.h"
 
 /*
  * Units of the keys of scaled columns. What one event stands for follows from its size, and where
@@ -83,7 +83,7 @@ enum err_code chunk_units(struct chunk *c, uint32_t column, const struct column_
 {
 	const struct chunk_column *col = &c->columns[column];
 	const struct section *s = col->sections;
-	bool levels = c->columns[col->like].coding & COLUMN_LEVELS;
+	bool levels = c->columns[col->like].coding->levels;
 	const unsigned char *codes, *bits;
 	const uint32_t *slots;
 	struct key_unit *units;
