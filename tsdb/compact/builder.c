@@ -86,8 +86,8 @@ void maker_close(struct maker *m)
 	block_writer_close(m->writer);
 	if (!m->published && m->tmp && fs_exists(m->tmp) && fs_remove_tree(m->db->o.fs, m->tmp, &err))
 		log_warn("tsdb", "unfinished block not removed", LOG_S("path", m->tmp), LOG_E(&err));
-	ladder_close(m->of_series);
-	ladder_close(m->of_group);
+	cascade_close(m->of_series);
+	cascade_close(m->of_group);
 	if (m->p)
 		partition_unpin(m->db, m->p);
 	spill_release(&m->records_spill);
@@ -125,8 +125,8 @@ enum err_code maker_partition(struct maker *m, struct partition *p, struct err *
 
 	if (!(rc = maker_flush_numbers(m, err)))
 		rc = end_open(m, err);
-	ladder_close(m->of_series);
-	ladder_close(m->of_group);
+	cascade_close(m->of_series);
+	cascade_close(m->of_group);
 	m->of_series = m->of_group = NULL;
 	/* The writer takes what it needs of the one before. */
 	if (!rc)
@@ -135,9 +135,9 @@ enum err_code maker_partition(struct maker *m, struct partition *p, struct err *
 		partition_unpin(m->db, m->p);
 	m->p = p;
 	m->partitions_n++;
-	if (rc || (rc = ladder_open(p, m->levels, false, maker_emit_series, m, &m->of_series, err)))
+	if (rc || (rc = cascade_open(p, m->levels, false, maker_emit_series, m, &m->of_series, err)))
 		return rc;
-	return ladder_open(p, m->levels, true, maker_emit_group, m, &m->of_group, err);
+	return cascade_open(p, m->levels, true, maker_emit_group, m, &m->of_group, err);
 }
 
 enum err_code maker_reserve_check(struct maker *m, struct err *err)
@@ -197,7 +197,7 @@ enum err_code maker_rollup(struct maker *m, int64_t step_ns, struct str bytes, s
 {
 	enum err_code rc = maker_flush(m, err);
 
-	return rc ? rc : ladder_record(m->of_series, step_ns, bytes, (struct str){ 0 }, err);
+	return rc ? rc : cascade_record(m->of_series, step_ns, bytes, (struct str){ 0 }, err);
 }
 
 enum err_code maker_finish(struct maker *m, struct block_meta *meta, struct err *err)

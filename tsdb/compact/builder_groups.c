@@ -93,7 +93,7 @@ enum err_code maker_end_series(struct maker *m, struct err *err)
 	if (!m->series_open)
 		return ERR_OK;
 	m->series_open = false;
-	if ((rc = maker_flush(m, err)) || (rc = ladder_end(m->of_series, err)))
+	if ((rc = maker_flush(m, err)) || (rc = cascade_end(m->of_series, err)))
 		return rc;
 	return each_waiting(m, &m->later, put_later, err);
 }
@@ -145,7 +145,7 @@ static enum err_code add_records(struct maker *m, struct err *err)
 		const struct step_record *r = &m->records[i];
 
 		if (!(rc = spill_read(&m->records_spill, r->at, r->len, &bytes, err)))
-			rc = ladder_record(m->of_group, r->step_ns, buf_str(&bytes), (struct str){ 0 }, err);
+			rc = cascade_record(m->of_group, r->step_ns, buf_str(&bytes), (struct str){ 0 }, err);
 	}
 	buf_release(&bytes);
 	return rc;
@@ -170,7 +170,7 @@ enum err_code maker_end_group(struct maker *m, struct err *err)
 	if (!m->group_open)
 		return ERR_OK;
 	m->group_open = false;
-	if ((rc = add_records(m, err)) || (rc = ladder_end(m->of_group, err)) ||
+	if ((rc = add_records(m, err)) || (rc = cascade_end(m->of_group, err)) ||
 		(rc = each_waiting(m, &m->later_group, put_later_group, err)) ||
 		(rc = each_waiting(m, &m->later_functions, put_later_functions, err)))
 		return rc;
@@ -183,7 +183,7 @@ enum err_code maker_group_rollup(
 {
 	enum err_code rc = maker_end_series(m, err);
 
-	return rc ? rc : ladder_record(m->of_group, step_ns, bytes, functions, err);
+	return rc ? rc : cascade_record(m->of_group, step_ns, bytes, functions, err);
 }
 
 static enum err_code write_spill(
