@@ -6,7 +6,7 @@
  *   job->lock        one append per job at a time; delta bases
  *   numbers_lock     one append of numbers at a time
  *   ids_lock         the file of ids
- *   partition->lock  symbols being made or loaded, marks
+ *   partition->lock  symbols being made or loaded, stored symbols
  *   commit queue     rows that wait for their sync
  *   series index     label sets, postings, and which window has which series (window->series)
  *   db->lock         windows, blocks, their pins and counts, partitions in memory, queriers, state
@@ -123,7 +123,7 @@ struct scratch {
 	struct scratch *next;
 	struct arena arena;
 	struct buf row, record, there;
-	struct marked marked;
+	struct new_symbols new_symbols;
 };
 
 struct commit;
@@ -362,7 +362,7 @@ void base_release(struct db *db, struct delta_base *base);
 
 MUST_CHECK enum err_code commit_open(struct db *db, struct err *err);
 void commit_close(struct db *db); /* after all that is queued */
-/* Changes with every failure: marks made under another number do not hold. */
+/* Changes with every failure: stored symbols noted under another number do not hold. */
 uint64_t commit_generation(struct db *db);
 /* Takes the row over on ERR_OK only. ERR_UNAVAILABLE: there was a failure since `generation`. */
 MUST_CHECK enum err_code commit_enqueue(

@@ -37,7 +37,7 @@ struct header_item {
 				 mostly */
 };
 
-struct marks;
+struct stored_symbols;
 struct job;
 struct derived;
 
@@ -86,7 +86,7 @@ struct partition {
 	uint32_t typesets_n, typesets_cap;
 	struct mutex keys_lock; /* guards keys: sample label keys in use */
 	struct map keys;
-	struct marks *marks; /* list, one per window that takes rows */
+	struct stored_symbols *stored; /* list, one per window that takes rows */
 };
 
 static inline struct stack_nodes partition_nodes(const struct partition *p)

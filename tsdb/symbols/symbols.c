@@ -77,7 +77,7 @@ void partition_close(struct partition *p)
 {
 	if (!p)
 		return;
-	marks_release_all(p);
+	stored_release_all(p);
 	for (uint32_t i = 0; i < p->sources_n; i++)
 		free(p->sources[i].why);
 	free(p->sources);
