@@ -14,11 +14,6 @@ enum err_code chunk_corrupt(struct err *err, const char *what)
 	return err_set(err, ERR_CORRUPT, "chunk: %s", what);
 }
 
-enum err_code chunk_nomem(struct err *err)
-{
-	return err_set(err, ERR_NOMEM, "chunk: out of memory");
-}
-
 struct chunk *chunk_open(void)
 {
 	struct chunk *c = calloc(1, sizeof(*c));
@@ -59,7 +54,7 @@ enum err_code chunk_section(struct chunk *c, const struct section *s, unsigned r
 	unsigned char *to = chunk_room(c, room, s->raw + BITS_PAD);
 
 	if (!to)
-		return chunk_nomem(err);
+		return err_nomem(err, "chunk");
 	if (s->stored == s->raw) {
 		if (s->raw)
 			memcpy(to, s->at, s->raw);
@@ -235,7 +230,7 @@ static enum err_code parse_heads(struct chunk *c, struct err *err)
 	c->rows = chunk_room(c, ROOM_ROWS, ((size_t)c->rows_n + 1) * sizeof(*c->rows));
 	totals = chunk_room(c, ROOM_TOTALS, ((size_t)c->rows_n * c->columns_n + 1) * sizeof(*totals));
 	if (!c->rows || !totals)
-		return chunk_nomem(err);
+		return err_nomem(err, "chunk");
 	in = cursor_of((struct str){ (const char *)bytes, c->heads.raw });
 	if (!take_rows(c, &in) || !take_totals(c, totals, &in))
 		return chunk_corrupt(err, "bad heads");
@@ -337,7 +332,7 @@ enum err_code chunk_ids(struct chunk *c, struct err *err)
 	if ((rc = chunk_section(c, &c->stacks, ROOM_IDS, &bytes, err)))
 		return rc;
 	if (!(stacks = chunk_room(c, ROOM_STACKS, ((size_t)c->keys_n + 1) * sizeof(*stacks))))
-		return chunk_nomem(err);
+		return err_nomem(err, "chunk");
 	in = cursor_of((struct str){ (const char *)bytes, c->stacks.raw });
 	if (!take_sums(&in, c->keys_n, stacks) ||
 		c->stack_max != (c->keys_n ? stacks[c->keys_n - 1] : 0))
@@ -346,7 +341,7 @@ enum err_code chunk_ids(struct chunk *c, struct err *err)
 		if ((rc = chunk_section(c, &c->sets, ROOM_IDS, &bytes, err)))
 			return rc;
 		if (!(sets = chunk_room(c, ROOM_SETS, ((size_t)c->keys_n + 1) * sizeof(*sets))))
-			return chunk_nomem(err);
+			return err_nomem(err, "chunk");
 		in = cursor_of((struct str){ (const char *)bytes, c->sets.raw });
 		if (!take_sets(&in, c->keys_n, stacks, c->set_max, sets))
 			return chunk_corrupt(err, "bad label sets");

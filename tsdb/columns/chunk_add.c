@@ -68,7 +68,7 @@ enum err_code chunk_counts(
 	enum err_code rc;
 
 	if (!counts || !rests)
-		return chunk_nomem(err);
+		return err_nomem(err, "chunk");
 	if (shared && (rc = take_tokens(c, col->places, ROOM_REF, counts, own ? NULL : rests, err)))
 		return rc;
 	if (own && (rc = take_tokens(c, column, ROOM_SECTIONS, shared ? NULL : counts, rests, err)))
@@ -187,7 +187,7 @@ enum err_code chunk_add_head(struct chunk *c, uint32_t column, uint32_t to, int6
 	if (c->key_sets)
 		tail->label_sets = chunk_room(c, ROOM_TAIL_SETS, bytes);
 	if (!tail->stacks || !tail->values || (c->key_sets && !tail->label_sets))
-		return chunk_nomem(err);
+		return err_nomem(err, "chunk");
 	a.c = c;
 	a.acc = acc;
 	a.weight = weight;

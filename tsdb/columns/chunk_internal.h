@@ -132,7 +132,6 @@ struct chunk {
 };
 
 enum err_code chunk_corrupt(struct err *err, const char *what);
-enum err_code chunk_nomem(struct err *err);
 /* The number of a column that stands earlier and has cells of its own; false: there is none. */
 bool chunk_take_reference(const struct chunk *c, struct cursor *in, uint32_t *out);
 /* bytes of memory, what was in it is lost; NULL: out of memory */

@@ -217,7 +217,7 @@ static enum err_code find_present(struct unpacking *u, struct err *err)
 	u->words = (c->rows_n + 63) / 64;
 	u->present = chunk_room(c, ROOM_PRESENT, (c->keys_n * u->words + 1) * sizeof(*u->present));
 	if (!u->present)
-		return chunk_nomem(err);
+		return err_nomem(err, "chunk");
 	memset(u->present, 0, c->keys_n * u->words * sizeof(*u->present));
 	for (uint32_t k = 0; !rc && k <= c->columns_n; k++)
 		if (c->columns[k].base == k)
@@ -257,7 +257,7 @@ static enum err_code lay_out(struct unpacking *u, struct err *err)
 	ids = chunk_room(c, ROOM_UNPACKED_IDS, (n + 1) * (labels ? 2 : 1) * sizeof(*ids));
 	values = chunk_room(c, ROOM_UNPACKED_VALUES, (n * c->columns_n + 1) * sizeof(*values));
 	if (!u->rows || !ids || !values)
-		return chunk_nomem(err);
+		return err_nomem(err, "chunk");
 	memset(values, 0, n * c->columns_n * sizeof(*values));
 	for (uint32_t r = 0; r < c->rows_n; at += c->rows[r++].n)
 		u->rows[r] = (struct row){ .header = c->rows[r].header,
@@ -380,7 +380,7 @@ enum err_code chunk_mark_ids(
 		return rc;
 	if ((stacks && !bits_reserve(stacks, c->stack_max)) ||
 		(label_sets && !bits_reserve(label_sets, c->set_max)))
-		return chunk_nomem(err);
+		return err_nomem(err, "chunk");
 	for (uint32_t k = 0; stacks && k < c->keys_n; k++)
 		bits_set(stacks, c->key_stacks[k]);
 	for (uint32_t k = 0; label_sets && k < c->keys_n; k++)

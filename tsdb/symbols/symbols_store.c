@@ -321,7 +321,7 @@ static enum err_code load_one(struct partition *p, struct stored_symbols *stored
 	if (rc || !stored)
 		return rc;
 	if (!bits_reserve(&stored->bits[kind], id))
-		return err_set(err, ERR_NOMEM, "symbols: out of memory");
+		return err_nomem(err, "symbols");
 	stored->nodes += kind == SYM_NODE && !bits_get(&stored->bits[kind], id);
 	bits_set(&stored->bits[kind], id);
 	return ERR_OK;
