@@ -231,7 +231,7 @@ static enum err_code open_dirs(struct db *db, struct err *err)
 		asprintf(&db->blocks_dir, "%s/blocks", db->dir) < 0 ||
 		asprintf(&db->snapshots_dir, "%s/snapshots", db->dir) < 0 ||
 		asprintf(&lock, "%s/lock", db->dir) < 0)
-		return err_set(err, ERR_NOMEM, "database: out of memory");
+		return err_nomem(err, "database");
 	if (db->o.read_only) {
 		free(lock);
 		return mirror_open(&db->head_dir, err);
@@ -295,7 +295,7 @@ enum err_code db_open(const struct db_options *o, struct db **out, struct err *e
 	enum err_code rc;
 
 	if (!db)
-		return err_set(err, ERR_NOMEM, "database: out of memory");
+		return err_nomem(err, "database");
 	mutex_init(&db->lock);
 	mutex_init(&db->ids_lock);
 	mutex_init(&db->numbers_lock);
@@ -312,7 +312,7 @@ enum err_code db_open(const struct db_options *o, struct db **out, struct err *e
 	db->dir = strdup(o->dir);
 	db->cache = store_cache_open(db->o.cache_bytes ? db->o.cache_bytes : DB_CACHE_BYTES);
 	if (!db->dir || !db->cache) {
-		rc = err_set(err, ERR_NOMEM, "database: out of memory");
+		rc = err_nomem(err, "database");
 		goto fail;
 	}
 	while (strlen(db->dir) > 1 && db->dir[strlen(db->dir) - 1] == '/')

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/metrics.h"
@@ -50,11 +51,11 @@ static enum err_code load_deleted(struct db *db, struct db_block *b, struct err 
 	struct err why;
 
 	if (!path)
-		return err_set(err, ERR_NOMEM, "block: out of memory");
+		return err_nomem(err, "block");
 	rc = deleted_load(db, path, str_of(block_meta(b->block)->ulid.text), &d, &why);
 	free(path);
 	if (rc == ERR_NOMEM)
-		return err_set(err, ERR_NOMEM, "block: out of memory");
+		return err_nomem(err, "block");
 	if (rc)
 		lose_deleted(db, b, &why);
 	b->deleted = d.v;
@@ -69,7 +70,7 @@ enum err_code blocks_open(struct db *db, const char *dir, struct db_block **out,
 	enum err_code rc;
 
 	if (!b)
-		return err_set(err, ERR_NOMEM, "block: out of memory");
+		return err_nomem(err, "block");
 	if ((rc = block_open(dir, db->cache, &b->block, &damaged, err)))
 		goto fail;
 	b->why = damaged;
@@ -202,17 +203,8 @@ void blocks_retire(struct db *db, struct db_block *b, bool keep)
 
 bool blocks_reserve_locked(struct db *db)
 {
-	size_t cap = db->blocks_cap ? db->blocks_cap * 2 : 16;
-	struct db_block **v;
-
 	mutex_assert_held(&db->lock);
-	if (db->blocks_n < db->blocks_cap)
-		return true;
-	if (!(v = realloc(db->blocks, cap * sizeof(struct db_block *))))
-		return false;
-	db->blocks = v;
-	db->blocks_cap = cap;
-	return true;
+	return array_room(&db->blocks, db->blocks_n, 1, &db->blocks_cap);
 }
 
 static void insert(struct db *db, struct db_block *b)
@@ -261,7 +253,7 @@ enum err_code blocks_pin_all(struct db *db, struct db_block ***out, size_t *n, s
 	}
 	mutex_unlock(&db->lock);
 	*out = v;
-	return v ? ERR_OK : err_set(err, ERR_NOMEM, "blocks: out of memory");
+	return v ? ERR_OK : err_nomem(err, "blocks");
 }
 
 void blocks_unpin_all(struct db *db, struct db_block **v, size_t n)

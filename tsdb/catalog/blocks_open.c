@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "tsdb/block/block_internal.h"
@@ -85,14 +86,11 @@ static enum err_code note_unreadable(
 	const char *name = strrchr(dir, '/') + 1;
 	char where[sizeof("blocks/") + ULID_LEN];
 	struct unreadable *u;
-	struct unreadable *v = realloc(db->unreadable, (db->unreadable_n + 1) * sizeof(*v));
 	char *copy = strdup(dir);
 
-	if (v)
-		db->unreadable = v;
-	if (!v || !copy) {
+	if (!copy || !array_room(&db->unreadable, db->unreadable_n, 1, &db->unreadable_cap)) {
 		free(copy);
-		return err_set(err, ERR_NOMEM, "blocks: out of memory");
+		return err_nomem(err, "blocks");
 	}
 	u = &db->unreadable[db->unreadable_n++];
 	*u = (struct unreadable){ .dir = copy };
@@ -148,7 +146,7 @@ static enum err_code open_each(struct opening *o, struct err *err)
 	if ((rc = fs_list(db->blocks_dir, &o->a, &names, &n, err)))
 		return rc == ERR_NOT_FOUND ? ERR_OK : rc;
 	if (!(o->v = calloc(n + 1, sizeof(struct db_block *))))
-		return err_set(err, ERR_NOMEM, "blocks: out of memory");
+		return err_nomem(err, "blocks");
 	for (size_t i = 0; i < n && !rc; i++) {
 		if (ulid_parse(names[i], &ulid)) {
 			rc = open_one(o, names[i], err);

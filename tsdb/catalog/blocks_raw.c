@@ -19,7 +19,7 @@ enum err_code blocks_unlink_raw(struct db *db, const char *dir, struct err *err)
 	enum err_code rc = ERR_OK;
 
 	if (asprintf(&path, "%s/rows.ldb", dir) < 0)
-		return err_set(err, ERR_NOMEM, "retention: out of memory");
+		return err_nomem(err, "retention");
 	if (fs_exists(path))
 		rc = db->o.fs->ops->unlink(db->o.fs, path, err);
 	free(path);
@@ -38,7 +38,7 @@ static enum err_code drop_raw(struct db *db, struct db_block *b, struct err *err
 	meta.rows_file = (struct block_file){ 0 };
 	mutex_lock(&db->lock);
 	if (!blocks_reserve_locked(db))
-		rc = err_set(err, ERR_NOMEM, "retention: out of memory");
+		rc = err_nomem(err, "retention");
 	mutex_unlock(&db->lock);
 	if (rc || (rc = stock_drop_raw(db, b, err)) ||
 		(rc = block_write_meta(db->o.fs, dir, &meta, err)) ||

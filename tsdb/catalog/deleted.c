@@ -68,7 +68,7 @@ enum err_code deleted_make(
 	if (n > DELETED_RANGES_MAX)
 		return err_set(err, ERR_LIMIT, "%zu deleted ranges, limit %u", n, DELETED_RANGES_MAX);
 	if (!(array = malloc(sizeof(*array) + n * sizeof(*v))))
-		return err_set(err, ERR_NOMEM, "deleted ranges: out of memory");
+		return err_nomem(err, "deleted ranges");
 	array->older = old.v;
 	if (n)
 		memcpy(array->v, v, n * sizeof(*v));
@@ -265,7 +265,7 @@ static enum err_code join(struct deleted *to, struct deleted more, struct err *e
 	enum err_code rc;
 
 	if (!v)
-		return err_set(err, ERR_NOMEM, "deleted ranges: out of memory");
+		return err_nomem(err, "deleted ranges");
 	if (to->n)
 		memcpy(v, to->v, to->n * sizeof(*v));
 	if (more.n)
@@ -299,7 +299,7 @@ enum err_code deleted_load(
 
 	*out = (struct deleted){ 0 };
 	if (!copy)
-		return err_set(err, ERR_NOMEM, "deleted ranges: out of memory");
+		return err_nomem(err, "deleted ranges");
 	rc = read_copy(path, of, &first, out, err);
 	other = read_copy(copy, of, &second, &spare, &why);
 	if (rc == ERR_NOT_FOUND && other == ERR_NOT_FOUND) {
@@ -316,8 +316,7 @@ enum err_code deleted_load(
 		rc = ERR_OK;
 	} else if (rc == ERR_NOT_FOUND) {
 		rc = other;
-		if (err)
-			*err = why;
+		err_copy(err, &why);
 	}
 	deleted_release(spare.v);
 	buf_release(&first);
@@ -344,7 +343,7 @@ enum err_code deleted_save(
 	}
 	buf_add_u64be(&b, hash_bytes(b.ptr, b.len, seed_of(of)));
 	if (buf_failed(&b) || !copy)
-		rc = err_set(err, ERR_NOMEM, "deleted ranges: out of memory");
+		rc = err_nomem(err, "deleted ranges");
 	else if (!(rc = fs_write_file(db->o.fs, path, buf_str(&b), err)))
 		rc = fs_write_file(db->o.fs, copy, buf_str(&b), err);
 	buf_release(&b);

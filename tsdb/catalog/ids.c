@@ -73,7 +73,7 @@ static enum err_code save(struct db *db, uint32_t **saved, uint32_t *n, struct e
 		}
 	mutex_unlock(&db->lock);
 	buf_add_u64be(&b, hash_bytes(b.ptr, b.len, 0));
-	rc = buf_failed(&b) || !*saved ? err_set(err, ERR_NOMEM, "ids: out of memory") :
+	rc = buf_failed(&b) || !*saved ? err_nomem(err, "ids") :
 									 fs_write_file(db->o.fs, db->ids_path, buf_str(&b), err);
 	buf_release(&b);
 	return rc;
@@ -229,11 +229,8 @@ enum err_code ids_load(struct db *db, struct err *err)
 	enum err_code rc = load(db, &why);
 	char *aside = NULL;
 
-	if (rc != ERR_CORRUPT) {
-		if (rc && err)
-			*err = why;
-		return rc;
-	}
+	if (rc != ERR_CORRUPT)
+		return rc ? err_copy(err, &why) : ERR_OK;
 	pass_over_unknown(db);
 	db_count_damage();
 	log_error("tsdb", "damaged file of ids, set aside", LOG_E(&why));

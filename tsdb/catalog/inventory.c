@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/log.h"
 #include "base/map.h"
 #include "base/thread.h"
@@ -37,11 +38,6 @@ struct inventory {
 	bool dirty; /* the files do not say the same */
 	size_t first; /* to be written: what is in the other one is whole */
 };
-
-static enum err_code nomem(struct err *err)
-{
-	return err_set(err, ERR_NOMEM, "inventory: out of memory");
-}
 
 /* ---- entries ---- */
 
@@ -99,18 +95,7 @@ static void put_in(struct inventory *v, const struct inventory_entry *e)
 
 static bool reserve(struct inventory *v, size_t more)
 {
-	size_t cap = v->cap ? v->cap : 64;
-	struct inventory_entry *wide;
-
-	while (cap < v->n + more)
-		cap *= 2;
-	if (cap == v->cap)
-		return true;
-	if (!(wide = realloc(v->v, cap * sizeof(*wide))))
-		return false;
-	v->v = wide;
-	v->cap = cap;
-	return true;
+	return array_room(&v->v, v->n, more, &v->cap);
 }
 
 struct inventory_entry inventory_of_block(const struct block_meta *m, bool deleted)
@@ -242,7 +227,7 @@ static enum err_code save(struct inventory *v, struct err *err)
 	inventory_encode(v->generation, v->v, v->n, &b);
 	want = (b.len * 2 + STEP_BYTES - 1) / STEP_BYTES * STEP_BYTES;
 	if (buf_failed(&b) || v->n > INVENTORY_MAX)
-		rc = nomem(err);
+		rc = err_nomem(err, "inventory");
 	for (size_t k = 0, i = v->first; k < COPIES && !rc; k++, i = (i + 1) % COPIES) {
 		v->first = i;
 		if (b.len <= v->room[i]) {
@@ -250,7 +235,7 @@ static enum err_code save(struct inventory *v, struct err *err)
 			continue;
 		}
 		if (!pad(&b, want))
-			rc = nomem(err);
+			rc = err_nomem(err, "inventory");
 		else if (!(rc = fs_write_file(v->fs, v->paths[i], buf_str(&b), err)))
 			v->room[i] = want;
 	}
@@ -282,7 +267,7 @@ enum err_code inventory_change(
 			put_in(v, &c->in[i]);
 		rc = save(v, err);
 	} else {
-		rc = nomem(err);
+		rc = err_nomem(err, "inventory");
 	}
 	mutex_unlock(&v->lock);
 	return rc;
@@ -313,11 +298,8 @@ static enum err_code read_copy(
 	if (out->read)
 		v->room[i] = b.len;
 	buf_release(&b);
-	if (rc == ERR_NOMEM || rc == ERR_UNSUPPORTED) {
-		if (err)
-			*err = why;
-		return rc;
-	}
+	if (rc == ERR_NOMEM || rc == ERR_UNSUPPORTED)
+		return err_copy(err, &why);
 	if (rc && out->there)
 		log_error("tsdb", "a copy of the inventory cannot be read", LOG_E(&why));
 	return ERR_OK;
@@ -345,7 +327,7 @@ static enum err_code load(struct inventory *v, enum inventory_found *found, stru
 	if (!rc && best) {
 		v->generation = best->generation;
 		if (!reserve(v, best->n))
-			rc = nomem(err);
+			rc = err_nomem(err, "inventory");
 		else if (best->n)
 			memcpy(v->v, best->v, best->n * sizeof(*v->v));
 		v->n = rc ? 0 : best->n;
@@ -380,7 +362,7 @@ enum err_code inventory_open(struct fs *fs, const char *dir, bool read_only, str
 	enum err_code rc;
 
 	if (!v)
-		return nomem(err);
+		return err_nomem(err, "inventory");
 	if ((rc = load(v, found, err)))
 		inventory_close(v);
 	else
@@ -406,7 +388,7 @@ enum err_code inventory_write(struct fs *fs, const char *dir, const struct inven
 	enum err_code rc;
 
 	if (!v)
-		return nomem(err);
+		return err_nomem(err, "inventory");
 	rc = inventory_change(v, &(struct inventory_change){ .in = entries, .in_n = n }, err);
 	inventory_close(v);
 	return rc;

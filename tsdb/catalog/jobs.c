@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "tsdb/catalog/state.h"
 #include "tsdb/columns/chunk_bits.h"
 #include "tsdb/columns/varints.h"
@@ -64,27 +65,22 @@ static void job_free(struct job *job)
 static enum err_code add(
 	struct db *db, struct str name, uint32_t id, struct job **out, struct err *err)
 {
-	uint32_t cap = db->jobs_cap ? db->jobs_cap * 2 : 16;
-	struct job **v, *job, *same = find_name(db, name);
+	struct job *job, *same = find_name(db, name);
 
 	mutex_assert_held(&db->lock);
 	if (db->jobs_n >= DB_JOBS_MAX)
 		return err_set(err, ERR_LIMIT, "%" PRIu32 " jobs, limit %u", db->jobs_n, DB_JOBS_MAX);
-	if (db->jobs_n == db->jobs_cap) {
-		if (!(v = realloc(db->jobs, cap * sizeof(struct job *))))
-			return err_set(err, ERR_NOMEM, "job: out of memory");
-		db->jobs = v;
-		db->jobs_cap = cap;
-	}
+	if (!array_room(&db->jobs, db->jobs_n, 1, &db->jobs_cap))
+		return err_nomem(err, "job");
 	if (id == SYM_NONE)
 		id = db->next_job_id;
 	if (!(job = job_new(name, id, db->jobs_n)))
-		return err_set(err, ERR_NOMEM, "job: out of memory");
+		return err_nomem(err, "job");
 	db->jobs[db->jobs_n] = job;
 	if (!map_add(&db->jobs_by_name, hash_bytes(name.ptr, name.len, 0), db->jobs_n) ||
 		!map_add(&db->jobs_by_id, hash_u64(id), db->jobs_n)) {
 		job_free(job);
-		return err_set(err, ERR_NOMEM, "job: out of memory");
+		return err_nomem(err, "job");
 	}
 	db->jobs_n++;
 	/* A job that was forgotten and came back has two ids: rows go under the later one. */

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/map.h"
@@ -77,11 +78,6 @@ void loss_print(const struct loss *l, struct buf *out)
 
 /* ---- the list ---- */
 
-static enum err_code nomem(struct err *err)
-{
-	return err_set(err, ERR_NOMEM, "losses: out of memory");
-}
-
 static struct str cut(struct str s, size_t max)
 {
 	return (struct str){ s.ptr, s.len < max ? s.len : max };
@@ -119,15 +115,10 @@ static bool set_text(struct entry *e, struct str where, struct str text)
 
 static struct entry *append(struct losses *l, const struct loss *from)
 {
-	size_t cap = l->cap ? l->cap * 2 : 16;
-	struct entry *v = l->v, *e;
+	struct entry *e;
 
-	if (l->n == l->cap) {
-		if (!(v = realloc(l->v, cap * sizeof(*v))))
-			return NULL;
-		l->v = v;
-		l->cap = cap;
-	}
+	if (!array_room(&l->v, l->n, 1, &l->cap))
+		return NULL;
 	e = &l->v[l->n];
 	*e = (struct entry){ .loss = *from };
 	if (!set_text(e, from->where, from->text))
@@ -237,7 +228,7 @@ static enum err_code save(struct losses *l, struct err *err)
 	}
 	mutex_unlock(&l->lock);
 	if (buf_failed(&b))
-		rc = nomem(err);
+		rc = err_nomem(err, "losses");
 	for (size_t i = 0; i < 2 && dirty && !rc; i++)
 		rc = fs_write_file(l->fs, l->paths[i], buf_str(&b), err);
 	if (rc) {
@@ -272,7 +263,7 @@ static enum err_code take_over(struct losses *l, const struct copy *c, struct er
 	l->next_number = c->next_number;
 	for (size_t i = 0; i < c->n; i++)
 		if (!append(l, &c->v[i]))
-			return nomem(err);
+			return err_nomem(err, "losses");
 	return ERR_OK;
 }
 
@@ -286,7 +277,7 @@ static enum err_code start_anew(struct losses *l, const struct err *why, struct 
 
 	l->dirty = true;
 	log_error("tsdb", "damaged list of losses", LOG_E(why));
-	return append(l, &loss) ? ERR_OK : nomem(err);
+	return append(l, &loss) ? ERR_OK : err_nomem(err, "losses");
 }
 
 /* One that is not there is ERR_NOT_FOUND in c->rc. */
@@ -313,10 +304,10 @@ static enum err_code read_both(struct losses *l, struct err *err)
 			best = &c[i];
 		else if (c[i].rc == ERR_UNSUPPORTED || c[i].rc == ERR_NOMEM || c[i].rc == ERR_IO)
 			rc = c[i].rc;
-		if (rc && err)
-			*err = c[i].why;
-		if (rc)
+		if (rc) {
+			err_copy(err, &c[i].why);
 			goto out;
+		}
 	}
 	if (best) {
 		rc = take_over(l, best, err);
@@ -343,7 +334,7 @@ enum err_code losses_open(
 	struct err why;
 
 	if (!l)
-		return nomem(err);
+		return err_nomem(err, "losses");
 	l->fs = fs;
 	l->read_only = read_only;
 	l->next_number = 1;
@@ -355,7 +346,7 @@ enum err_code losses_open(
 		l->paths[1] = NULL;
 	if (!l->paths[0] || !l->paths[1]) {
 		losses_close(l);
-		return nomem(err);
+		return err_nomem(err, "losses");
 	}
 	if ((rc = read_both(l, err))) {
 		losses_close(l);
@@ -419,7 +410,7 @@ static enum err_code add(struct losses *l, const struct loss *found, bool *fresh
 		loss.found_ns = clock_now_ns();
 		loss.accepted = false;
 		if (!append(l, &loss))
-			return nomem(err);
+			return err_nomem(err, "losses");
 		l->next_number++;
 		*fresh = true;
 	}

@@ -18,19 +18,12 @@ static struct partition *find(const struct job *job, uint32_t epoch)
 
 static bool free_index(struct db *db, uint32_t *out)
 {
-	uint32_t cap = db->partitions_cap ? db->partitions_cap * 2 : 16;
-	struct partition **v;
-
 	mutex_assert_held(&db->lock);
 	for (*out = 0; *out < db->partitions_n; (*out)++)
 		if (!db->partitions[*out])
 			return true;
-	if (db->partitions_n == db->partitions_cap) {
-		if (!(v = realloc(db->partitions, cap * sizeof(struct partition *))))
-			return false;
-		db->partitions = v;
-		db->partitions_cap = cap;
-	}
+	if (!array_room(&db->partitions, db->partitions_n, 1, &db->partitions_cap))
+		return false;
 	db->partitions[db->partitions_n++] = NULL;
 	return true;
 }
@@ -74,7 +67,7 @@ enum err_code partition_pin_locked(struct db *db, struct job *job, uint32_t epoc
 	mutex_assert_held(&db->lock);
 	if (!p) {
 		if (!free_index(db, &index))
-			return err_set(err, ERR_NOMEM, "partition: out of memory");
+			return err_nomem(err, "partition");
 		if ((rc = resident_open(job, index, &limits, &p, err)))
 			return rc;
 		resident_of(p)->job = job;
@@ -143,20 +136,13 @@ struct partition_source *partition_source_of(struct partition *p, uint32_t numbe
 
 struct partition_source *partition_source_add(struct partition *p, uint32_t number)
 {
-	uint32_t cap = resident_of(p)->sources_cap ? resident_of(p)->sources_cap * 2 : 4;
-	struct partition_source *v;
+	struct resident *r = resident_of(p);
 
 	mutex_assert_held(&p->lock);
-	if (resident_of(p)->sources_n == resident_of(p)->sources_cap) {
-		if (!(v = realloc(resident_of(p)->sources, cap * sizeof(*v))))
-			return NULL;
-		resident_of(p)->sources = v;
-		resident_of(p)->sources_cap = cap;
-	}
-	resident_of(p)->sources[resident_of(p)->sources_n] = (struct partition_source){
-		.number = number
-	};
-	return &resident_of(p)->sources[resident_of(p)->sources_n++];
+	if (!array_room(&r->sources, r->sources_n, 1, &r->sources_cap))
+		return NULL;
+	r->sources[r->sources_n] = (struct partition_source){ .number = number };
+	return &r->sources[r->sources_n++];
 }
 
 void partition_forget_source(struct partition *p, uint32_t number)

@@ -65,7 +65,7 @@ struct db {
 	struct mutex blocks_files; /* tsdb/catalog/blocks.h */
 	char *blocks_dir, *snapshots_dir;
 	struct unreadable *unreadable; /* db->lock: blocks that cannot be opened */
-	size_t unreadable_n;
+	size_t unreadable_n, unreadable_cap;
 	struct compaction *compaction; /* who works on blocks (tsdb/compact/loop.c) */
 	uint32_t source_number; /* db->lock: the last one given to a block or window */
 	struct db_job_labels *job_labels; /* db->lock; of db_set_instance_labels */

@@ -84,7 +84,7 @@ enum err_code stock_swap(struct db *db, struct db_block *const *olds, size_t n,
 	enum err_code rc;
 
 	if (!out)
-		return err_set(err, ERR_NOMEM, "inventory: out of memory");
+		return err_nomem(err, "inventory");
 	for (size_t i = 0; i < n; i++)
 		out[i] = of_block(olds[i]);
 	if (w)

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "tsdb/catalog/state.h"
 
 /*
@@ -36,37 +37,25 @@ struct window_epoch *window_epoch_locked(
 
 static bool reserve_jobs(struct window *w, uint32_t index)
 {
-	uint32_t n = w->jobs_n ? w->jobs_n : 8;
-	struct window_job *v;
+	uint32_t had = w->jobs_n;
 
-	while (n <= index)
-		n *= 2;
-	if (n <= w->jobs_n)
+	if (index < had)
 		return true;
-	if (!(v = realloc(w->jobs, n * sizeof(*v))))
+	if (!array_room(&w->jobs, had, index - had + 1, &w->jobs_n))
 		return false;
-	memset(v + w->jobs_n, 0, (n - w->jobs_n) * sizeof(*v));
-	w->jobs = v;
-	w->jobs_n = n;
+	memset(w->jobs + had, 0, (w->jobs_n - had) * sizeof(*w->jobs));
 	return true;
 }
 
 static struct window_epoch *add(struct window *w, const struct job *job, struct window_epoch e)
 {
 	struct window_job *j;
-	struct window_epoch *v;
-	uint32_t cap;
 
 	if (!reserve_jobs(w, job->index))
 		return NULL;
 	j = &w->jobs[job->index];
-	if (j->n == j->cap) {
-		cap = j->cap ? j->cap * 2 : 1;
-		if (!(v = realloc(j->v, cap * sizeof(*v))))
-			return NULL;
-		j->v = v;
-		j->cap = cap;
-	}
+	if (!array_room(&j->v, j->n, 1, &j->cap))
+		return NULL;
 	j->v[j->n] = e;
 	return &j->v[j->n++];
 }
@@ -96,7 +85,7 @@ enum err_code window_epoch_found(
 		job->live_epoch = epoch;
 	if (!window_epoch_locked(w, job, epoch) &&
 		!add(w, job, (struct window_epoch){ epoch, w->start_ns, w->end_ns, NULL, 0, 0 }))
-		rc = err_set(err, ERR_NOMEM, "window: out of memory");
+		rc = err_nomem(err, "window");
 	mutex_unlock(&db->lock);
 	return rc;
 }
@@ -177,19 +166,14 @@ uint32_t window_types(
 
 static bool set_types(struct window_epoch *e, uint32_t series, uint32_t header)
 {
-	uint32_t at = place_of(e, series), cap = e->types_cap ? e->types_cap * 2 : 4;
-	struct series_header *v;
+	uint32_t at = place_of(e, series);
 
 	if (at < e->types_n && e->types[at].series == series) {
 		e->types[at].header = header;
 		return true;
 	}
-	if (e->types_n == e->types_cap) {
-		if (!(v = realloc(e->types, cap * sizeof(*v))))
-			return false;
-		e->types = v;
-		e->types_cap = cap;
-	}
+	if (!array_room(&e->types, e->types_n, 1, &e->types_cap))
+		return false;
 	memmove(e->types + at + 1, e->types + at, (e->types_n - at) * sizeof(*e->types));
 	e->types[at] = (struct series_header){ series, header };
 	e->types_n++;

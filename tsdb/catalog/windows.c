@@ -90,17 +90,8 @@ void windows_insert_locked(struct db *db, struct window *w)
 
 bool windows_reserve_locked(struct db *db)
 {
-	size_t cap = db->windows_cap ? db->windows_cap * 2 : 16;
-	struct window **v;
-
 	mutex_assert_held(&db->lock);
-	if (db->windows_n < db->windows_cap)
-		return true;
-	if (!(v = realloc(db->windows, cap * sizeof(struct window *))))
-		return false;
-	db->windows = v;
-	db->windows_cap = cap;
-	return true;
+	return array_room(&db->windows, db->windows_n, 1, &db->windows_cap);
 }
 
 void windows_take_locked(struct db *db, struct window *w)

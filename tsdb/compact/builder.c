@@ -4,15 +4,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "tsdb/compact/builder_internal.h"
 #include "tsdb/compact/compaction.h"
-
-static enum err_code nomem(struct err *err)
-{
-	return err_set(err, ERR_NOMEM, "make block: out of memory");
-}
 
 /* The finest always, others where the block is as long as their step. */
 static unsigned levels_of(int64_t range_ns)
@@ -39,7 +35,7 @@ static enum err_code open_writer(struct block_builder *m, struct err *err)
 		spill[i] = arena_printf(&m->paths, "%s/%s.%d" BLOCK_TMP, blocks, m->ulid.text, i);
 	m->chunk = chunk_open();
 	if (!m->dir || !m->tmp || !spill[0] || !spill[1] || !spill[2] || !m->chunk)
-		return nomem(err);
+		return err_nomem(err, "make block");
 	spill_init(&m->records_spill, fs, spill[0]);
 	spill_init(&m->group_spill, fs, spill[1]);
 	spill_init(&m->functions_spill, fs, spill[2]);
@@ -60,7 +56,7 @@ enum err_code block_builder_open(struct db *db, const struct block_builder_optio
 	enum err_code rc;
 
 	if (!m)
-		return nomem(err);
+		return err_nomem(err, "make block");
 	m->db = db;
 	m->o = *o;
 	m->levels = levels_of(o->max_ns - o->min_ns);
@@ -144,15 +140,8 @@ enum err_code block_builder_partition(struct block_builder *m, struct partition 
 
 enum err_code block_builder_reserve_check(struct block_builder *m, struct err *err)
 {
-	uint64_t cap = m->checks_cap ? m->checks_cap * 2 : 256;
-	struct series_check *v;
-
-	if (m->checks_n == m->checks_cap) {
-		if (!(v = realloc(m->checks, cap * sizeof(*v))))
-			return nomem(err);
-		m->checks = v;
-		m->checks_cap = cap;
-	}
+	if (!array_room(&m->checks, m->checks_n, 1, &m->checks_cap))
+		return err_nomem(err, "make block");
 	m->checks[m->checks_n] = (struct series_check){ 0 };
 	return ERR_OK;
 }
@@ -186,7 +175,7 @@ enum err_code block_builder_series(
 		arena_reset(&m->group_arena);
 		m->now_group = labels_dup(&m->group_arena, of_group);
 		if (of_group.n && !m->now_group.v)
-			return nomem(err);
+			return err_nomem(err, "make block");
 	}
 	m->group_series_n++;
 	m->checks_n++;
@@ -226,7 +215,7 @@ enum err_code block_builder_set_deleted(
 	enum err_code rc;
 
 	if (!path)
-		return nomem(err);
+		return err_nomem(err, "make block");
 	if (!(rc = deleted_make(v, n, (struct deleted){ 0 }, &d, err)))
 		rc = deleted_save(m->db, path, str_of(m->ulid.text), d, err);
 	deleted_release(d.v);

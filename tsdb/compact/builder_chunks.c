@@ -1,6 +1,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/map.h"
 #include "tsdb/compact/builder_internal.h"
 
@@ -69,20 +70,10 @@ void check_chunk(struct series_check *c, const struct partition *p, const struct
 
 static bool reserve_rows(struct block_builder *m)
 {
-	uint32_t cap = m->rows_cap ? m->rows_cap * 2 : 512;
-	int64_t *ts;
-	struct row *rows;
+	uint32_t cap = m->rows_cap;
 
-	if (m->rows_held < m->rows_cap)
-		return true;
-	if (!(ts = realloc(m->ts, cap * sizeof(*ts))))
-		return false;
-	m->ts = ts;
-	if (!(rows = realloc(m->rows, cap * sizeof(*rows))))
-		return false;
-	m->rows = rows;
-	m->rows_cap = cap;
-	return true;
+	return array_room(&m->ts, m->rows_held, 1, &cap) &&
+		array_room(&m->rows, m->rows_held, 1, &m->rows_cap);
 }
 
 static const void *copy(struct arena *a, const void *from, size_t n, size_t size)
@@ -106,7 +97,7 @@ static enum err_code hold(
 	if (row->label_sets)
 		own.label_sets = copy(a, row->label_sets, row->n, sizeof(*row->label_sets));
 	if (!own.stacks || !own.values || (row->label_sets && !own.label_sets) || !reserve_rows(m))
-		return err_set(err, ERR_NOMEM, "chunks: out of memory");
+		return err_nomem(err, "chunks");
 	m->ts[m->rows_held] = ts_ns;
 	m->rows[m->rows_held++] = own;
 	m->cells_held += cells + row->n;

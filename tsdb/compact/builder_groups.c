@@ -1,5 +1,7 @@
 #include <stdlib.h>
 
+#include "base/array.h"
+
 #include "tsdb/compact/builder_internal.h"
 
 /*
@@ -14,11 +16,6 @@ struct waiting {
 	uint64_t len;
 };
 
-static enum err_code nomem(struct err *err)
-{
-	return err_set(err, ERR_NOMEM, "rollups: out of memory");
-}
-
 static enum err_code wait_in(struct buf *b, uint32_t group, uint32_t level, int64_t step_ns,
 	struct str bytes, struct err *err)
 {
@@ -26,7 +23,7 @@ static enum err_code wait_in(struct buf *b, uint32_t group, uint32_t level, int6
 
 	buf_add(b, &head, sizeof(head));
 	buf_add_str(b, bytes);
-	return buf_failed(b) ? nomem(err) : ERR_OK;
+	return buf_failed(b) ? err_nomem(err, "rollups") : ERR_OK;
 }
 
 /* ---- of series ---- */
@@ -34,15 +31,8 @@ static enum err_code wait_in(struct buf *b, uint32_t group, uint32_t level, int6
 static enum err_code note_record(
 	struct block_builder *m, int64_t step_ns, struct str bytes, struct err *err)
 {
-	size_t cap = m->records_cap ? m->records_cap * 2 : 64;
-	struct step_record *v;
-
-	if (m->records_n == m->records_cap) {
-		if (!(v = realloc(m->records, cap * sizeof(*v))))
-			return nomem(err);
-		m->records = v;
-		m->records_cap = cap;
-	}
+	if (!array_room(&m->records, m->records_n, 1, &m->records_cap))
+		return err_nomem(err, "rollups");
 	m->records[m->records_n++] = (struct step_record){ step_ns, spill_bytes(&m->records_spill),
 		(uint32_t)bytes.len };
 	return spill_add(&m->records_spill, bytes, err);

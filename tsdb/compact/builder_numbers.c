@@ -32,7 +32,7 @@ enum err_code block_builder_number_series(
 	enum err_code rc;
 
 	if (!m->numbers && !(m->numbers = calloc(1, sizeof(*m->numbers))))
-		return err_set(err, ERR_NOMEM, "make block: out of memory");
+		return err_nomem(err, "make block");
 	if ((rc = compaction_pause(m->db, err)) || (rc = block_builder_flush_numbers(m, err)) ||
 		(rc = block_builder_reserve_check(m, err)) ||
 		(rc = block_writer_number_series(m->writer, labels, id, err)))

@@ -149,13 +149,12 @@ enum err_code block_builder_verify(struct block_builder *m, struct err *err)
 	if ((rc = block_open(m->tmp, m->db->cache, &v.b, &damaged, err)))
 		goto out;
 	if (damaged.code) {
-		if (err)
-			*err = damaged;
+		err_copy(err, &damaged);
 		rc = damaged.code;
 		goto out;
 	}
 	if (!(v.view = rollup_view_open())) {
-		rc = err_set(err, ERR_NOMEM, "make block: out of memory");
+		rc = err_nomem(err, "make block");
 		goto out;
 	}
 	if ((m->o.raw && (rc = block_chunks_open(v.b, true, &v.chunks, err))) ||

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/metrics.h"
@@ -29,11 +30,6 @@ METRIC_COUNTER(joined_total, "epimetheus_tsdb_compactions_total",
 METRIC_COUNTER(dropped_records, "epimetheus_tsdb_dropped_rollups_total",
 	"Rollups dropped because a part of what they sum was deleted and raw rows are gone.", NULL);
 
-static enum err_code nomem(struct err *err)
-{
-	return err_set(err, ERR_NOMEM, "join blocks: out of memory");
-}
-
 /* ---- sources ---- */
 
 static enum err_code open_source(
@@ -47,7 +43,7 @@ static enum err_code open_source(
 	s->deleted = (struct deleted){ b->deleted, b->deleted_n };
 	mutex_unlock(&t->db->lock);
 	if (!(s->ids = malloc((n + 1) * sizeof(*s->ids))))
-		return nomem(err);
+		return err_nomem(err, "join blocks");
 	for (uint64_t i = 0; i < n; i++)
 		s->ids[i] = UINT32_MAX;
 	if (t->raw && (rc = block_chunks_open(b->block, true, &s->chunks, err)))
@@ -130,15 +126,8 @@ static enum err_code choose_partition(struct joining *t, struct err *err)
 
 static enum err_code add_part(struct joining *t, struct part part, struct err *err)
 {
-	size_t cap = t->parts_cap ? t->parts_cap * 2 : 256;
-	struct part *v;
-
-	if (t->parts_n == t->parts_cap) {
-		if (!(v = realloc(t->parts, cap * sizeof(*v))))
-			return nomem(err);
-		t->parts = v;
-		t->parts_cap = cap;
-	}
+	if (!array_room(&t->parts, t->parts_n, 1, &t->parts_cap))
+		return err_nomem(err, "join blocks");
 	t->parts[t->parts_n++] = part;
 	return ERR_OK;
 }
@@ -162,7 +151,7 @@ static enum err_code collect_source(struct joining *t, uint32_t at, struct err *
 		part.group = series.group;
 		part.labels = labels_dup(&t->job_arena, series.labels);
 		if (series.labels.n && !part.labels.v)
-			rc = nomem(err);
+			rc = err_nomem(err, "join blocks");
 		else
 			rc = add_part(t, part, err);
 		s->series_n++;
@@ -335,7 +324,7 @@ static enum err_code join_numbers(struct joining *t, struct err *err)
 	enum err_code rc;
 
 	if (!v)
-		return nomem(err);
+		return err_nomem(err, "join blocks");
 	for (size_t i = 0; i < t->n; i++) {
 		struct source *s = &t->sources[i];
 
@@ -368,7 +357,7 @@ static enum err_code join_all(struct joining *t, const struct plan *plan, struct
 	t->chunk = chunk_open();
 	t->view = rollup_view_open();
 	if (!t->sources || !t->chunk || !t->view)
-		return nomem(err);
+		return err_nomem(err, "join blocks");
 	t->n = plan->n;
 	if ((rc = compaction_room(t->db, bytes, err)) ||
 		(rc = group_rules_copy(t->db, &t->a, &t->rules, err)))
@@ -446,7 +435,7 @@ static enum err_code carry_deleted(struct joining *t, struct err *err)
 	if (!changed)
 		return ERR_OK;
 	if (!(out = malloc((n + 1) * sizeof(*out))))
-		return nomem(err);
+		return err_nomem(err, "join blocks");
 	for (size_t i = 0; i < t->n; i++) {
 		const struct source *s = &t->sources[i];
 
@@ -484,7 +473,7 @@ static enum err_code swap(struct joining *t, const struct plan *plan, struct err
 	mutex_lock(&db->blocks_files);
 	mutex_lock(&db->lock);
 	if (!blocks_reserve_locked(db))
-		rc = nomem(err);
+		rc = err_nomem(err, "join blocks");
 	mutex_unlock(&db->lock);
 	if (!rc && block_builder_series_n(t->m) && !(rc = carry_deleted(t, err)))
 		rc = block_builder_publish(t->m, &b, err);

@@ -1,6 +1,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/array.h"
+
 #include "tsdb/compact/compact_internal.h"
 
 /*
@@ -10,11 +12,6 @@
  * the chunks of a step could be fewer: then rows are taken out and cut anew. A step's record is
  * taken as it is, unless rows of the step were deleted or ids change: then it is made of the rows.
  */
-
-static enum err_code nomem(struct err *err)
-{
-	return err_set(err, ERR_NOMEM, "join blocks: out of memory");
-}
 
 enum err_code join_begin(struct joining *t, struct err *err)
 {
@@ -87,7 +84,7 @@ static enum err_code translate_row(struct joining *t, struct translation *tr, co
 	enum err_code rc;
 
 	if (!reserve(t, n + 1, n * row->columns_n + 1))
-		return nomem(err);
+		return err_nomem(err, "join blocks");
 	*out = *row;
 	if ((rc = translate_header(tr, row->header, &out->header, err)) ||
 		(rc = translate_ids(t, tr, row, err)))
@@ -195,7 +192,6 @@ struct walking {
 static enum err_code add_pending(
 	struct joining *t, const struct walking *w, bool fresh, struct err *err)
 {
-	size_t cap = t->pending_cap ? t->pending_cap * 2 : 16;
 	struct pending *v;
 	enum err_code rc;
 
@@ -204,12 +200,8 @@ static enum err_code add_pending(
 			t->pending_rows >= PENDING_ROWS_MAX) &&
 		(rc = join_flush(t, err)))
 		return rc;
-	if (t->pending_n == t->pending_cap) {
-		if (!(v = realloc(t->pending, cap * sizeof(*v))))
-			return nomem(err);
-		t->pending = v;
-		t->pending_cap = cap;
-	}
+	if (!array_room(&t->pending, t->pending_n, 1, &t->pending_cap))
+		return err_nomem(err, "join blocks");
 	v = &t->pending[t->pending_n++];
 	*v = w->facts;
 	v->at = t->pending_bytes.len;
@@ -221,7 +213,7 @@ static enum err_code add_pending(
 	t->pending_rows += v->rows_n;
 	t->pending_step_ns = w->chunk_step_ns;
 	t->pending_fresh = fresh;
-	return buf_failed(&t->pending_bytes) ? nomem(err) : ERR_OK;
+	return buf_failed(&t->pending_bytes) ? err_nomem(err, "join blocks") : ERR_OK;
 }
 
 /* ---- step by step ---- */

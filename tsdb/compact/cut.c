@@ -1,6 +1,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/metrics.h"
@@ -133,7 +134,7 @@ static enum err_code collect_series(struct cutting *t, struct err *err)
 		}
 	series_unlock(x);
 	if (!t->series)
-		return err_set(err, ERR_NOMEM, "cut: out of memory");
+		return err_nomem(err, "cut");
 	qsort_r(t->series, t->n, sizeof(*t->series), cut_cmp, t);
 	return ERR_OK;
 }
@@ -169,7 +170,7 @@ static enum err_code decode(
 	if ((rc = row_parse(bytes, ts_ns, v, err)))
 		return rc;
 	if (!reserve(t))
-		return err_set(err, ERR_NOMEM, "cut: out of memory");
+		return err_nomem(err, "cut");
 	if ((rc = row_ids(v, t->stacks, t->sets, err)))
 		return rc;
 	for (uint32_t c = 0; c < v->columns_n; c++)
@@ -190,15 +191,8 @@ static void leave_out(struct cutting *t, const struct err *why)
 
 static enum err_code note_id(struct cutting *t, uint32_t series, uint32_t id, struct err *err)
 {
-	size_t cap = t->ids_cap ? t->ids_cap * 2 : 256;
-	struct cut_id *v;
-
-	if (t->ids_n == t->ids_cap) {
-		if (!(v = realloc(t->ids, cap * sizeof(*v))))
-			return err_set(err, ERR_NOMEM, "cut: out of memory");
-		t->ids = v;
-		t->ids_cap = cap;
-	}
+	if (!array_room(&t->ids, t->ids_n, 1, &t->ids_cap))
+		return err_nomem(err, "cut");
 	t->ids[t->ids_n++] = (struct cut_id){ series, id };
 	return ERR_OK;
 }
@@ -282,11 +276,8 @@ static enum err_code cut_rows(struct cutting *t, size_t i, struct err *err)
 			rc = ERR_OK;
 			continue;
 		}
-		if (rc) {
-			if (err)
-				*err = why;
-			return rc;
-		}
+		if (rc)
+			return err_copy(err, &why);
 		if ((rc = begin_series(t, i, &begun, err)) ||
 			(rc = block_builder_row(t->m, ts, &row, true, err)))
 			return rc;
@@ -323,9 +314,7 @@ static enum err_code begin_epoch(
 		end_epoch(t);
 		return ERR_OK;
 	}
-	if (rc && err)
-		*err = why;
-	return rc;
+	return rc ? err_copy(err, &why) : ERR_OK;
 }
 
 /* Epoch by epoch: a table at a time. */
@@ -377,7 +366,7 @@ static enum err_code carry_deleted(struct cutting *t, struct err *err)
 	for (size_t i = 0; i < t->ids_n; i++)
 		n += deleted_of(now, t->ids[i].series, &v);
 	if (!(out = malloc((now.n + n + 1) * sizeof(*out))))
-		return err_set(err, ERR_NOMEM, "cut: out of memory");
+		return err_nomem(err, "cut");
 	n = 0;
 	for (size_t i = 0; i < t->numbers.n; i++)
 		for (size_t k = deleted_of(now, t->numbers.series[i]->id, &v);
@@ -400,7 +389,7 @@ static enum err_code swap(struct cutting *t, struct err *err)
 	mutex_lock(&db->blocks_files);
 	mutex_lock(&db->lock);
 	if (!blocks_reserve_locked(db))
-		rc = err_set(err, ERR_NOMEM, "cut: out of memory");
+		rc = err_nomem(err, "cut");
 	mutex_unlock(&db->lock);
 	if (!rc && !(rc = carry_deleted(t, err)) && !(rc = block_builder_publish(t->m, &b, err)) &&
 		!(rc = stock_swap(db, NULL, 0, t->w, b, err))) {
@@ -444,7 +433,7 @@ static enum err_code cut(struct cutting *t, struct err *err)
 	o.rules = t->rules;
 	if (!(t->snap = store_snapshot_open(t->w->store)) ||
 		!(t->it = store_iter_open(t->w->store, t->snap)))
-		return err_set(err, ERR_NOMEM, "cut: out of memory");
+		return err_nomem(err, "cut");
 	if ((rc = block_builder_open(t->db, &o, &t->m, err)) ||
 		(rc = numbers_cut(t->db, t->w, t->it, t->deleted, t->m, &t->numbers, err)) ||
 		(rc = cut_all(t, err)))

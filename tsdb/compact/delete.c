@@ -38,11 +38,11 @@ enum err_code deleted_load_windows(struct db *db, struct err *err)
 		struct window *w = db->windows[i];
 
 		if (!(path = window_deleted_path(db, w->start_ns)))
-			return err_set(err, ERR_NOMEM, "deleted ranges: out of memory");
+			return err_nomem(err, "deleted ranges");
 		rc = deleted_load(db, path, window_deleted_of(w->start_ns, of), &d, &why);
 		free(path);
 		if (rc == ERR_NOMEM)
-			return err_set(err, ERR_NOMEM, "deleted ranges: out of memory");
+			return err_nomem(err, "deleted ranges");
 		if (rc)
 			lose_deleted(db, w, &why);
 		w->deleted = d.v;
@@ -76,7 +76,7 @@ static enum err_code add_ranges(struct deleting *t, const struct bits *ids, stru
 	if (n == old.n)
 		return ERR_OK;
 	if (!path || !(v = malloc(n * sizeof(*v))))
-		return err_set(err, ERR_NOMEM, "delete: out of memory");
+		return err_nomem(err, "delete");
 	if (old.n)
 		memcpy(v, old.v, old.n * sizeof(*v));
 	t->series += n - old.n;

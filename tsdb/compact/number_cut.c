@@ -8,11 +8,6 @@
 
 /* Cutting: numbers of a head window, series by series, into chunks of a block. */
 
-static enum err_code nomem(struct err *err)
-{
-	return err_set(err, ERR_NOMEM, "cut: out of memory");
-}
-
 static int series_cmp(const void *a, const void *b)
 {
 	return labels_cmp((*(struct series *const *)a)->labels, (*(struct series *const *)b)->labels);
@@ -46,7 +41,7 @@ static enum err_code collect(struct db *db, struct window *w, struct number_cut 
 	}
 	series_unlock(db->series);
 	if (!c->series || !c->ids)
-		return nomem(err);
+		return err_nomem(err, "cut");
 	if (c->n)
 		qsort(c->series, c->n, sizeof(*c->series), series_cmp);
 	return ERR_OK;
@@ -73,11 +68,8 @@ static enum err_code cut_series(struct window *w, struct store_iter *it, struct 
 			continue;
 		if ((rc = store_iter_value(it, &bytes, &why)) ||
 			(rc = number_decode(bytes, &value, &why))) {
-			if (rc != ERR_CORRUPT) {
-				if (err)
-					*err = why;
-				return rc;
-			}
+			if (rc != ERR_CORRUPT)
+				return err_copy(err, &why);
 			if (!c->left_out++)
 				c->first_left = why;
 			continue;

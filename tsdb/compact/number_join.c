@@ -108,7 +108,7 @@ enum err_code numbers_join(struct db *db, const struct number_source *sources, s
 	enum err_code rc;
 
 	if (!c || !v)
-		rc = err_set(err, ERR_NOMEM, "join blocks: out of memory");
+		rc = err_nomem(err, "join blocks");
 	else
 		rc = open_sides(sources, n, v, err);
 	while (any && !rc)

@@ -44,11 +44,6 @@ struct shot {
 	size_t taken_n, taken_cap;
 };
 
-static enum err_code nomem(struct err *err)
-{
-	return err_set(err, ERR_NOMEM, "snapshot: out of memory");
-}
-
 static enum err_code link_file(const char *from, const char *to, struct err *err)
 {
 	if (link(from, to) == 0)
@@ -76,7 +71,7 @@ static enum err_code note_taken(struct shot *s, struct inventory_entry e, struct
 	if (s->taken_n == s->taken_cap) {
 		s->taken_cap = s->taken_cap ? s->taken_cap * 2 : 64;
 		if (!(v = arena_array(&s->a, struct inventory_entry, s->taken_cap)))
-			return nomem(err);
+			return err_nomem(err, "snapshot");
 		if (s->taken_n)
 			memcpy(v, s->taken, s->taken_n * sizeof(*v));
 		s->taken = v;
@@ -115,12 +110,12 @@ static enum err_code fingerprint(struct shot *s, const char *from, struct buf *o
 		if (!is_copied(names[i]))
 			continue;
 		if (!(path = path_join(&s->a, str_of(from), names[i])))
-			return nomem(err);
+			return err_nomem(err, "snapshot");
 		rc = fs_read_file(path, COPY_BYTES_MAX, out, err);
 		if (rc && rc != ERR_NOT_FOUND)
 			return rc;
 	}
-	return buf_failed(out) ? nomem(err) : ERR_OK;
+	return buf_failed(out) ? err_nomem(err, "snapshot") : ERR_OK;
 }
 
 /* Of one kind: first what is copied and small, then tables, then logs. */
@@ -141,7 +136,7 @@ static enum err_code take_files(
 			 *target = path_join(&s->a, str_of(to), names[i]);
 
 		if (!source || !target)
-			rc = nomem(err);
+			rc = err_nomem(err, "snapshot");
 		else if (kind == turn && kind == 1)
 			rc = link_file(source, target, err);
 		else if (kind == turn)
@@ -192,7 +187,7 @@ static enum err_code take_window(struct shot *s, struct window *w, struct err *e
 	enum err_code rc;
 
 	if (!to || !mark || !names || !deleted || !from_deleted)
-		rc = nomem(err);
+		rc = err_nomem(err, "snapshot");
 	else if (!(rc = copy_file(s, w->mark_path, mark, &content, err)) &&
 		!(rc = copy_file(s, w->names_path, names, &content, err)) &&
 		!(rc = copy_file(s, from_deleted, deleted, &content, err)) &&
@@ -249,7 +244,7 @@ static enum err_code take_block(struct shot *s, const struct db_block *b, struct
 	size_t n;
 
 	if (!to)
-		return nomem(err);
+		return err_nomem(err, "snapshot");
 	if ((rc = s->fs->ops->mkdir(s->fs, to, err)) || (rc = fs_list(from, &s->a, &names, &n, err)))
 		return rc;
 	for (size_t i = 0; i < n && !rc; i++) {
@@ -257,7 +252,7 @@ static enum err_code take_block(struct shot *s, const struct db_block *b, struct
 			 *target = path_join(&s->a, str_of(to), names[i]);
 
 		if (!source || !target)
-			return nomem(err);
+			return err_nomem(err, "snapshot");
 		/* Small files are replaced, never written into: a link keeps what it was. */
 		if (!str_has_suffix(names[i], STR(".tmp")))
 			rc = link_file(source, target, err);
@@ -294,7 +289,7 @@ static enum err_code take_all(struct shot *s, struct err *err)
 	enum err_code rc;
 
 	if (!blocks || !head || !ids || !losses || !from_losses)
-		return nomem(err);
+		return err_nomem(err, "snapshot");
 	if ((rc = ids_save(s->db, err)) || (rc = fs_mkdir_all(s->fs, blocks, err)) ||
 		(rc = fs_mkdir_all(s->fs, head, err)) || (rc = take_blocks(s, err)) ||
 		(rc = take_windows(s, err)) || (rc = copy_file(s, s->db->ids_path, ids, &content, err)) ||
@@ -336,7 +331,7 @@ enum err_code db_snapshot(struct db *db, struct arena *a, struct str *name, stru
 	to = arena_printf(&s.a, "%s/%s", db->snapshots_dir, own);
 	s.dir = arena_printf(&s.a, "%s" BLOCK_TMP, to ? to : "");
 	if (!to || !s.dir) {
-		rc = nomem(err);
+		rc = err_nomem(err, "snapshot");
 		goto out;
 	}
 	mutex_lock(&db->blocks_files);

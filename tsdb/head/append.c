@@ -359,7 +359,7 @@ static enum err_code announce(struct appending *t, uint32_t header, struct err *
 			bits_set(&w->series, s->id);
 		series_unlock(t->db->series);
 	}
-	return ok ? ERR_OK : err_set(err, ERR_NOMEM, "storing a profile: out of memory");
+	return ok ? ERR_OK : err_nomem(err, "storing a profile");
 }
 
 /* The base before stands with the row until it is stored. */
@@ -405,7 +405,7 @@ static enum err_code queue(struct appending *t, struct commit_row *row, struct e
 		s->stored_typeset != typeset || s->stored_epoch != t->partition->epoch;
 	put_records(t, stored, new_series, row->batch);
 	if (buf_failed(&t->scratch->record) || buf_failed(&t->scratch->row))
-		rc = err_set(err, ERR_NOMEM, "storing a profile: out of memory");
+		rc = err_nomem(err, "storing a profile");
 	if (rc || (rc = announce(t, t->in.header, err)) || (rc = enqueue(t, row, err))) {
 		stored_rollback(stored, &t->scratch->new_symbols);
 		return rc;
@@ -520,7 +520,7 @@ static enum err_code append(struct appending *t, db_acked_fn acked, void *ctx, s
 	t->scratch = scratch_take(t->db);
 	if (!row || !t->scratch || !(row->batch = store_batch_open())) {
 		free(row);
-		return err_set(err, ERR_NOMEM, "storing a profile: out of memory");
+		return err_nomem(err, "storing a profile");
 	}
 	row->window = t->window;
 	store_batch_set_identity(row->batch, t->window->identity);

@@ -20,7 +20,7 @@ static enum err_code row_before(
 
 	*out_ns = 0;
 	if (!it)
-		return err_set(err, ERR_NOMEM, "storing a profile: out of memory");
+		return err_nomem(err, "storing a profile");
 	store_iter_seek_before(it, key_str(&key));
 	if (!(rc = store_iter_status(it, err)) && store_iter_valid(it) &&
 		key_parse_row(store_iter_key(it), &found, &found_ns) && found == series)

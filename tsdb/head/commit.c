@@ -283,7 +283,7 @@ static enum err_code write_window(
 	head_encode_count(&count, &c->value);
 	store_batch_put(c->batch, key_str(&key), &c->value);
 	if (buf_failed(&c->value))
-		return err_set(err, ERR_NOMEM, "commit: out of memory");
+		return err_nomem(err, "commit");
 	if ((rc = store_write(w->store, c->batch, err)))
 		return rc;
 	metric_observe(&commit_seconds, NULL, (double)(clock_monotonic_ns() - start) / 1e9);
@@ -454,7 +454,7 @@ enum err_code commit_open(struct db *db, struct err *err)
 
 	if (!c || !(c->batch = store_batch_open())) {
 		free(c);
-		return err_set(err, ERR_NOMEM, "commit: out of memory");
+		return err_nomem(err, "commit");
 	}
 	mutex_init(&c->lock);
 	cond_init(&c->filled);

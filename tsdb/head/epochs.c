@@ -29,9 +29,7 @@ static enum err_code answer(const struct partition_source *s, struct err *err)
 {
 	if (!s->why)
 		return ERR_OK;
-	if (err)
-		*err = *s->why;
-	return s->why->code;
+	return err_copy(err, s->why);
 }
 
 /* What was lost is told each time it is asked for. */
@@ -39,9 +37,7 @@ static enum err_code remember(struct partition_source *s, const struct err *why,
 {
 	if (!s->why && (s->why = malloc(sizeof(*s->why))))
 		*s->why = *why;
-	if (err)
-		*err = *why;
-	return why->code;
+	return err_copy(err, why);
 }
 
 static struct store *store_of(struct db *db, const struct window *w, bool *damaged)
@@ -69,11 +65,8 @@ static enum err_code need_window(
 	if (!store_of(db, w, &damaged))
 		return err_set(err, ERR_UNAVAILABLE, "store %s is being reopened", w->dir);
 	rc = head_load_symbols(db, w, p, &why);
-	if (rc && rc != ERR_CORRUPT && rc != ERR_EXISTS) {
-		if (err)
-			*err = why;
-		return rc;
-	}
+	if (rc && rc != ERR_CORRUPT && rc != ERR_EXISTS)
+		return err_copy(err, &why);
 	if (rc)
 		db_damage(db, w, "lost symbols", &why);
 	/* A store that had to be repaired may lack records without a trace. */
@@ -83,7 +76,7 @@ static enum err_code need_window(
 			log_warn("tsdb", "ids of a damaged store are not known", LOG_E(&failed));
 	}
 	if (!(s = partition_source_add(p, w->number)))
-		return err_set(err, ERR_NOMEM, "symbols: out of memory");
+		return err_nomem(err, "symbols");
 	s->stage = BLOCK_STACKS;
 	return rc ? remember(s, &why, err) : ERR_OK;
 }
@@ -150,7 +143,7 @@ static enum err_code need_block(
 	struct partition_source *s = partition_source_of(p, b->number);
 	uint32_t from = s ? s->stage + 1 : BLOCK_NAMES;
 	enum err_code rc = ERR_OK, one;
-	struct err why;
+	struct err why, now;
 
 	mutex_assert_held(&p->lock);
 	if (s && s->stage >= (uint32_t)stage)
@@ -158,16 +151,15 @@ static enum err_code need_block(
 	if (!s && resident_of(p)->complete) /* the block was made of what is in memory */
 		return ERR_OK;
 	for (uint32_t at = from; at <= (uint32_t)stage; at++) {
-		one = load_stage(b, slot, p, (enum block_stage)at, rc ? NULL : &why);
-		if (one && one != ERR_CORRUPT && one != ERR_EXISTS) {
-			if (err)
-				*err = why;
-			return one;
-		}
+		one = load_stage(b, slot, p, (enum block_stage)at, &now);
+		if (one && one != ERR_CORRUPT && one != ERR_EXISTS)
+			return err_copy(err, &now);
+		if (one && !rc)
+			why = now;
 		rc = rc == ERR_EXISTS || !one ? rc : one;
 	}
 	if (!s && !(s = partition_source_add(p, b->number)))
-		return err_set(err, ERR_NOMEM, "symbols: out of memory");
+		return err_nomem(err, "symbols");
 	s->stage = stage;
 	if (rc) {
 		atomic_store(&p->damaged, true);
@@ -220,7 +212,7 @@ static enum err_code complete(struct db *db, struct partition *p, struct err *er
 	if (done)
 		return ERR_OK;
 	if (!(windows = windows_of(db, p, &n)))
-		return err_set(err, ERR_NOMEM, "symbols: out of memory");
+		return err_nomem(err, "symbols");
 	for (size_t i = 0; i < n; i++) {
 		/* Damage was told and counted; what is there is what later content can meet. */
 		if (!rc && (rc = partition_need_window(db, p, windows[i], err)) &&
@@ -406,7 +398,7 @@ static enum err_code note_fresh(struct partition *p, const struct window *w, str
 		if ((s = partition_source_add(p, w->number)))
 			s->stage = BLOCK_STACKS;
 		else
-			rc = err_set(err, ERR_NOMEM, "symbols: out of memory");
+			rc = err_nomem(err, "symbols");
 	}
 	mutex_unlock(&p->lock);
 	return rc;
@@ -432,7 +424,7 @@ enum err_code window_partition_take(struct db *db, struct window *w, struct job 
 	partition_unpin_locked(db, p);
 	mutex_unlock(&db->lock);
 	if (!e)
-		return err_set(err, ERR_NOMEM, "window: out of memory");
+		return err_nomem(err, "window");
 	*out = p;
 	if (fresh && (rc = note_fresh(p, w, err)))
 		return rc;

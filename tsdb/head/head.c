@@ -46,7 +46,7 @@ static enum err_code window_for(struct db *db, int64_t ts_ns, struct window **ou
 			end = db->windows[i]->start_ns;
 	}
 	if (!(*out = window_new(db, start, end)))
-		return err_set(err, ERR_NOMEM, "window: out of memory");
+		return err_nomem(err, "window");
 	return ERR_OK;
 }
 
@@ -99,7 +99,7 @@ static enum err_code create_window(
 	}
 	mutex_lock(&db->lock);
 	if (w && !windows_reserve_locked(db)) {
-		rc = err_set(err, ERR_NOMEM, "window: out of memory");
+		rc = err_nomem(err, "window");
 		mutex_unlock(&db->lock);
 		window_free(db, w); /* its store is empty, and opened or removed by whoever comes */
 		mutex_lock(&db->lock);

@@ -73,7 +73,7 @@ static enum err_code count_kind(struct counting *c, char kind, struct err *err)
 	struct err why;
 
 	if (!it)
-		return err_set(err, ERR_NOMEM, "window: out of memory");
+		return err_nomem(err, "window");
 	for (store_iter_seek(it, (struct str){ &kind, 1 }); store_iter_valid(it); store_iter_next(it)) {
 		key = store_iter_key(it);
 		if (!key.len || key.ptr[0] != kind)

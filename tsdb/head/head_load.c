@@ -87,15 +87,14 @@ enum err_code head_write_meta(struct db *db, struct window *w, struct err *err)
 	enum err_code rc;
 
 	if (!b)
-		return err_set(err, ERR_NOMEM, "window: out of memory");
+		return err_nomem(err, "window");
 	buf_add_char(&value, w->identity ? META_VERSION : META_VERSION_BEFORE);
 	buf_add_u64be(&value, (uint64_t)w->start_ns);
 	buf_add_u64be(&value, (uint64_t)w->end_ns);
 	if (w->identity)
 		buf_add_u64be(&value, w->identity);
 	store_batch_put_twice(b, key_str(&key), &value); /* under identity 0: it is read first */
-	rc = buf_failed(&value) ? err_set(err, ERR_NOMEM, "window: out of memory") :
-							  store_write(w->store, b, err);
+	rc = buf_failed(&value) ? err_nomem(err, "window") : store_write(w->store, b, err);
 	if (!rc)
 		head_names_append(db, w, store_batch_copies(b));
 	store_batch_close(b);
@@ -170,7 +169,7 @@ enum err_code head_next_symbol_record(
 	struct str key;
 
 	if (!it)
-		return err_set(err, ERR_NOMEM, "symbols: out of memory");
+		return err_nomem(err, "symbols");
 	*out = 0;
 	store_iter_seek_before(it, key_str(&end));
 	if (!(rc = store_iter_status(it, err)) && store_iter_valid(it)) {
@@ -249,7 +248,7 @@ static enum err_code add_series(
 				l->w->dir, s->id, id);
 	}
 	if (!bits_reserve(&l->w->series, id))
-		return err_set(err, ERR_NOMEM, "window: out of memory");
+		return err_nomem(err, "window");
 	bits_set(&l->w->series, id);
 	return ERR_OK;
 }
@@ -306,7 +305,7 @@ static enum err_code load_types(
 	if (known != SYM_NONE && known != header)
 		header = SERIES_TYPES_MANY;
 	if (known != header && !window_set_types(l->db, l->w, s->job, epoch, id, header))
-		return err_set(err, ERR_NOMEM, "window: out of memory");
+		return err_nomem(err, "window");
 	return ERR_OK;
 }
 
@@ -323,7 +322,7 @@ static enum err_code load_kind(struct loading *l, char kind, load_fn fn, struct 
 	struct str key, value;
 
 	if (!it)
-		return err_set(err, ERR_NOMEM, "window: out of memory");
+		return err_nomem(err, "window");
 	for (store_iter_seek(it, key_str(&from)); store_iter_valid(it); store_iter_next(it)) {
 		key = store_iter_key(it);
 		if (key.len == 0 || key.ptr[0] != kind)
@@ -440,8 +439,8 @@ enum err_code head_load(struct db *db, struct window *w, struct window_opening *
 			tell_cut(&l, o);
 		}
 	}
-	if (rc && err)
-		*err = why;
+	if (rc)
+		err_copy(err, &why);
 	arena_release(&l.scratch);
 	return rc;
 }
@@ -493,7 +492,7 @@ static enum err_code load_records(
 	struct str key;
 
 	if (!it)
-		return err_set(err, ERR_NOMEM, "symbols: out of memory");
+		return err_nomem(err, "symbols");
 	for (store_iter_seek(it, key_str(&from)); store_iter_valid(it) && !rc; store_iter_next(it)) {
 		key = store_iter_key(it);
 		if (key.len != from.len || memcmp(key.ptr, from.bytes, 9) != 0)
@@ -528,7 +527,7 @@ enum err_code head_load_symbols(
 	arena_release(&l.scratch);
 	if (rc || !l.lost)
 		return rc;
-	*err = l.first;
+	err_copy(err, &l.first);
 	return err_wrap(
 		err, ERR_CORRUPT, "store %s: %" PRIu64 " symbols are lost, the first", w->dir, l.lost);
 }
@@ -574,7 +573,7 @@ enum err_code head_reserve_ids(
 
 	mutex_assert_held(&p->lock);
 	if (!it)
-		return err_set(err, ERR_NOMEM, "symbols: out of memory");
+		return err_nomem(err, "symbols");
 	arena_init(&scratch, 0);
 	for (store_iter_seek(it, key_str(&from)); store_iter_valid(it) && !rc; store_iter_next(it)) {
 		if (!key_parse_row(store_iter_key(it), &id, &ts))

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/log.h"
 #include "tsdb/head/head_internal.h"
 #include "tsdb/head/numbers.h"
@@ -59,7 +60,6 @@ static enum err_code read_records(struct str bytes, struct names_file *out, stru
 {
 	struct cursor in = cursor_of(bytes);
 	size_t cap = 0;
-	struct name *v;
 	struct str value;
 
 	while (in.at < in.end) {
@@ -73,12 +73,8 @@ static enum err_code read_records(struct str bytes, struct names_file *out, stru
 			out->whole = false;
 			break;
 		}
-		if (out->n == cap) {
-			cap = cap ? cap * 2 : 256;
-			if (!(v = realloc(out->v, cap * sizeof(*v))))
-				return err_set(err, ERR_NOMEM, "window: out of memory");
-			out->v = v;
-		}
+		if (!array_room(&out->v, out->n, 1, &cap))
+			return err_nomem(err, "window");
 		out->v[out->n++] = one;
 	}
 	return ERR_OK;
@@ -196,7 +192,7 @@ static enum err_code make_anew(struct db *db, struct window *w, struct err *err)
 	enum err_code rc;
 
 	if (!it)
-		return err_set(err, ERR_NOMEM, "window: out of memory");
+		return err_nomem(err, "window");
 	add_head(w, &b);
 	for (size_t i = 0; i < sizeof(kinds); i++)
 		for (store_iter_seek(it, (struct str){ &kinds[i], 1 }); store_iter_valid(it);
@@ -211,7 +207,7 @@ static enum err_code make_anew(struct db *db, struct window *w, struct err *err)
 			buf_add_lenstr(&b, record);
 		}
 	store_iter_close(it);
-	rc = buf_failed(&b) ? err_set(err, ERR_NOMEM, "window: out of memory") :
+	rc = buf_failed(&b) ? err_nomem(err, "window") :
 						  fs_write_file(db->o.fs, w->names_path, buf_str(&b), err);
 	buf_release(&b);
 	return rc;
@@ -244,7 +240,7 @@ static enum err_code compare(struct healing *h, char kind, struct err *err)
 	size_t i = 0;
 
 	if (!it)
-		return err_set(err, ERR_NOMEM, "window: out of memory");
+		return err_nomem(err, "window");
 	while (i < n->n && n->v[i].key.ptr[0] < kind)
 		i++;
 	for (store_iter_seek(it, (struct str){ &kind, 1 }); store_iter_valid(it); store_iter_next(it)) {
@@ -280,7 +276,7 @@ enum err_code head_names_heal(struct db *db, struct window *w, const struct name
 	*why = (struct err){ 0 };
 	*put = 0;
 	if (!(h.batch = store_batch_open()))
-		return err_set(err, ERR_NOMEM, "window: out of memory");
+		return err_nomem(err, "window");
 	for (size_t i = 0; i < sizeof(kinds) && !rc; i++)
 		rc = compare(&h, kinds[i], err);
 	if (!rc && h.put)

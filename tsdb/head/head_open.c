@@ -93,7 +93,7 @@ static enum err_code open_or_repair(
 		db_damage(db, w, "cannot be used as it is; repairing", why);
 		rc = repair(db, w, err);
 	} else if (rc) {
-		*err = *why;
+		err_copy(err, why);
 	} else {
 		*why = (struct err){ 0 };
 	}
@@ -148,7 +148,7 @@ static enum err_code look_again(struct db *db, struct window *w, const struct er
 		rc = ERR_OK;
 	}
 	if (rc) {
-		*err = why;
+		err_copy(err, &why);
 		goto out;
 	}
 	if (o.damaged) {
@@ -401,7 +401,7 @@ static enum err_code open_window(struct db *db, int64_t start_s, struct err *err
 	room = windows_reserve_locked(db);
 	mutex_unlock(&db->lock);
 	if (!room || !(w = window_new(db, start_s * NS_PER_S, 0)))
-		return err_set(err, ERR_NOMEM, "window: out of memory");
+		return err_nomem(err, "window");
 	rc = open_parts(db, w, &o, err);
 	head_names_release(&o.names);
 	if (rc == ERR_NOT_FOUND) {
@@ -453,7 +453,7 @@ static enum err_code missing_window(struct db *db, int64_t start_s, struct err *
 
 	if (!w || asprintf(&dropped, "%s%s", w->dir, DROPPED) < 0) {
 		window_free(db, w);
-		return err_set(err, ERR_NOMEM, "window: out of memory");
+		return err_nomem(err, "window");
 	}
 	if (fs_exists(w->dir) || fs_exists(dropped))
 		goto out;

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/metrics.h"
 #include "tsdb/columns/chunk_bits.h"
 #include "tsdb/head/append_internal.h"
@@ -42,14 +43,9 @@ struct numbers_append {
 	struct series **series; /* of each value, in use */
 	struct window **windows; /* of each value; NULL: it is there already */
 	struct window **pinned; /* each once */
-	size_t pinned_n;
+	size_t pinned_n, pinned_cap;
 	struct number_ack *ack;
 };
-
-static enum err_code nomem(struct err *err)
-{
-	return err_set(err, ERR_NOMEM, "storing numbers: out of memory");
-}
 
 struct key key_number(uint32_t series, int64_t ts_ns)
 {
@@ -231,7 +227,7 @@ static enum err_code find_series(struct numbers_append *t, size_t i, struct err 
 static enum err_code find_window(struct numbers_append *t, size_t i, struct err *err)
 {
 	int64_t ts = t->v[i].ts_ns;
-	struct window **more, *w;
+	struct window *w;
 	enum err_code rc;
 
 	for (size_t k = t->pinned_n; k-- > 0;)
@@ -239,9 +235,8 @@ static enum err_code find_window(struct numbers_append *t, size_t i, struct err 
 			t->windows[i] = t->pinned[k];
 			return ERR_OK;
 		}
-	if (!(more = realloc(t->pinned, (t->pinned_n + 1) * sizeof(struct window *))))
-		return nomem(err);
-	t->pinned = more;
+	if (!array_room(&t->pinned, t->pinned_n, 1, &t->pinned_cap))
+		return err_nomem(err, "storing numbers");
 	if ((rc = head_pin(t->db, ts, &w, err)))
 		return rc;
 	t->pinned[t->pinned_n++] = t->windows[i] = w;
@@ -321,7 +316,7 @@ static enum err_code make_row(
 		!(row->numbers->series = calloc(n, sizeof(struct series *))) ||
 		!(row->numbers->ts_ns = calloc(n, sizeof(int64_t))) || !(row->batch = store_batch_open())) {
 		row_close(row);
-		return nomem(err);
+		return err_nomem(err, "storing numbers");
 	}
 	row->window = w;
 	store_batch_set_identity(row->batch, w->identity);
@@ -330,7 +325,7 @@ static enum err_code make_row(
 			ok = put_value(t, i, row);
 	if (!ok) {
 		row_close(row);
-		return nomem(err);
+		return err_nomem(err, "storing numbers");
 	}
 	row->ts_ns = row->numbers->max_ns;
 	row->bytes = store_batch_bytes(row->batch) + sizeof(*row) +
@@ -405,7 +400,7 @@ static enum err_code find_in_batch(struct numbers_append *t, struct err *err)
 	enum err_code rc = ERR_OK;
 
 	if (!v)
-		return nomem(err);
+		return err_nomem(err, "storing numbers");
 	for (size_t i = 0; i < t->n; i++)
 		v[i] = (struct late_value){ t, i };
 	qsort(v, t->n, sizeof(*v), late_cmp);
@@ -448,7 +443,7 @@ static enum err_code find_again(struct numbers_append *t, struct err *err)
 	bool *late = calloc(t->n, sizeof(*late)), any = false;
 
 	if (!late)
-		return nomem(err);
+		return err_nomem(err, "storing numbers");
 	for (size_t i = 0; i < t->n && !rc; i++) {
 		late[i] = again_possible(t->db, t->series[i], t->v[i].ts_ns);
 		any |= late[i];
@@ -478,7 +473,7 @@ static enum err_code prepare(struct numbers_append *t, struct err *err)
 	t->windows = calloc(t->n, sizeof(struct window *));
 	t->ack = calloc(1, sizeof(*t->ack));
 	if (!t->series || !t->windows || !t->ack)
-		return nomem(err);
+		return err_nomem(err, "storing numbers");
 	for (size_t i = 0; i < t->n && !rc; i++)
 		if (!(rc = find_window(t, i, err)))
 			rc = find_series(t, i, err);

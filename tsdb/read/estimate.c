@@ -298,9 +298,7 @@ static enum err_code count_block(const struct estimating *e, struct querier_sour
 		if (!rc)
 			count_unit(&part, b, &u, &r, min_ns, max_ns, 1);
 		else if (rc != ERR_CORRUPT && rc != ERR_NOT_FOUND) { /* the sum will tell of those */
-			if (err)
-				*err = why;
-			return rc;
+			return err_copy(err, &why);
 		}
 		done += u.n;
 		next = (looked + 1) * n / UNITS_LOOKED_AT;

@@ -1,5 +1,6 @@
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "tsdb/catalog/window_epochs.h"
 #include "tsdb/head/keys.h"
 #include "tsdb/read/querier_internal.h"
@@ -32,11 +33,6 @@ struct names {
 };
 
 #define NAMES_MIN 1024u /* are kept in between, and twice the limit */
-
-static enum err_code names_nomem(struct err *err)
-{
-	return err_set(err, ERR_NOMEM, "label names: out of memory");
-}
 
 static void names_init(struct names *x, struct str name, uint64_t limit, struct arena *a)
 {
@@ -95,9 +91,7 @@ static enum err_code names_cut(struct names *x, struct err *err)
 static enum err_code names_add(struct names *x, struct str s, struct err *err)
 {
 	struct arena *texts = x->limit ? &x->texts : x->arena;
-	size_t cap = x->cap ? x->cap * 2 : 256;
 	uint64_t hash = name_hash(s);
-	struct str *grown;
 	enum err_code rc;
 
 	if (!s.len || (x->last.ptr && str_cmp(s, x->last) >= 0) ||
@@ -105,16 +99,12 @@ static enum err_code names_add(struct names *x, struct str s, struct err *err)
 		return ERR_OK;
 	if (x->limit && x->n >= 2 * x->limit + NAMES_MIN && (rc = names_cut(x, err)))
 		return rc;
-	if (x->n == x->cap) {
-		if (!(grown = realloc(x->v, cap * sizeof(*grown))))
-			return names_nomem(err);
-		x->v = grown;
-		x->cap = cap;
-	}
+	if (!array_room(&x->v, x->n, 1, &x->cap))
+		return err_nomem(err, "label names");
 	if (!(s = str_dup(texts, s)).ptr)
 		return arena_fail(texts, "a list of names", err);
 	if (!map_add(&x->map, hash, (uint32_t)x->n))
-		return names_nomem(err);
+		return err_nomem(err, "label names");
 	x->v[x->n++] = s;
 	return ERR_OK;
 }
@@ -137,7 +127,7 @@ static enum err_code add_value(
 	enum err_code rc;
 
 	sym_label_value(p, set, x->name, &text);
-	rc = buf_failed(&text) ? names_nomem(err) : names_add(x, buf_str(&text), err);
+	rc = buf_failed(&text) ? err_nomem(err, "label names") : names_add(x, buf_str(&text), err);
 	buf_release(&text);
 	return rc;
 }
@@ -169,15 +159,12 @@ static enum err_code add_sample_names(struct names *x, const struct partition *p
 
 static enum err_code add_partition(struct names *x, const struct partition *p, struct err *err)
 {
-	uint32_t at = partition_index(p), n = at * 2 + 16;
-	bool *grown;
+	uint32_t at = partition_index(p), had = x->seen_n;
 
-	if (at >= x->seen_n) {
-		if (!(grown = realloc(x->seen, n * sizeof(*grown))))
-			return names_nomem(err);
-		memset(grown + x->seen_n, 0, (n - x->seen_n) * sizeof(*grown));
-		x->seen = grown;
-		x->seen_n = n;
+	if (at >= had) {
+		if (!array_room(&x->seen, had, at - had + 1, &x->seen_n))
+			return err_nomem(err, "label names");
+		memset(x->seen + had, 0, (x->seen_n - had) * sizeof(*x->seen));
 	}
 	if (x->seen[at])
 		return ERR_OK;
@@ -247,9 +234,7 @@ static enum err_code of_window(
 			if (span.min_ns < q->max_ns && span.max_ns > q->min_ns &&
 				!(t.rc = querier_window_partition(q, s, job, span.epoch, &p, &t.err)) && p)
 				t.rc = add_partition(x, p, &t.err);
-	if (t.rc && err)
-		*err = t.err;
-	return t.rc;
+	return t.rc ? err_copy(err, &t.err) : ERR_OK;
 }
 
 /* Its samples' labels: their names stand in the block's index. */
@@ -293,8 +278,8 @@ static enum err_code of_block(
 	}
 	if (!rc && (rc = t.rc))
 		why = t.err;
-	if (rc && err)
-		*err = why;
+	if (rc)
+		err_copy(err, &why);
 	for (uint32_t slot = 0; slot < block_partitions_n(b) && !rc; slot++)
 		rc = of_slot(x, q, s, slot, err);
 	return rc;

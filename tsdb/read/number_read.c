@@ -73,7 +73,7 @@ static enum err_code read_window(
 	uint32_t id;
 
 	if (!it)
-		return s->snap ? err_set(err, ERR_NOMEM, "numbers: out of memory") : ERR_OK;
+		return s->snap ? err_nomem(err, "numbers") : ERR_OK;
 	for (store_iter_seek(it, key_str(&key)); store_iter_valid(it) && !rc && !done(r);
 		 store_iter_next(it)) {
 		if (!key_parse_number(store_iter_key(it), &id, &ts) || id != series || ts > r->max_ns)
@@ -114,7 +114,7 @@ static enum err_code read_block(
 	int64_t first;
 
 	if (!r->chunk && !(r->chunk = malloc(sizeof(*r->chunk))))
-		return err_set(err, ERR_NOMEM, "numbers: out of memory");
+		return err_nomem(err, "numbers");
 	if (!s->numbers && (rc = block_numbers_open(s->b->block, false, &s->numbers, err))) {
 		s->numbers = NULL;
 		return rc;
@@ -129,11 +129,8 @@ static enum err_code read_block(
 			rc = ERR_OK;
 			continue;
 		}
-		if (rc) {
-			if (err)
-				*err = why;
-			return rc;
-		}
+		if (rc)
+			return err_copy(err, &why);
 		rc = add_chunk(r, gone, gone_n, err);
 	}
 	return rc == ERR_NOT_FOUND ? ERR_OK : rc;

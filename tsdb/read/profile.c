@@ -172,7 +172,7 @@ enum err_code db_row_profile(const struct db_series *s, const struct db_row *row
 	r.locations = calloc((size_t)r.locations_n + 1, sizeof(*r.locations));
 	r.stack = arena_alloc_raw(a, r.stack_cap, sizeof(*r.stack));
 	if (!r.mappings || !r.functions || !r.locations || !r.stack) {
-		rc = err_set(err, ERR_NOMEM, "profile: out of memory");
+		rc = err_nomem(err, "profile");
 		goto out;
 	}
 	add_header(&r);

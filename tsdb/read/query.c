@@ -180,7 +180,7 @@ enum err_code db_querier_open(struct db *db, int64_t min_ns, int64_t max_ns,
 	bool whole;
 
 	if (!q)
-		return err_set(err, ERR_NOMEM, "query: out of memory");
+		return err_nomem(err, "query");
 	q->db = db;
 	q->min_ns = min_ns < 0 ? 0 : min_ns;
 	q->max_ns = max_ns < 0 ? 0 : max_ns;
@@ -190,7 +190,7 @@ enum err_code db_querier_open(struct db *db, int64_t min_ns, int64_t max_ns,
 	if (!(q->sources = calloc(db->windows_n + db->blocks_n + 1, sizeof(*q->sources)))) {
 		mutex_unlock(&db->lock);
 		free(q);
-		return err_set(err, ERR_NOMEM, "query: out of memory");
+		return err_nomem(err, "query");
 	}
 	q->turn.number = ++db->queriers_opened;
 	q->turn.older = db->queriers;
@@ -203,7 +203,7 @@ enum err_code db_querier_open(struct db *db, int64_t min_ns, int64_t max_ns,
 	mutex_unlock(&db->lock);
 	if (!whole) {
 		db_querier_close(q);
-		return err_set(err, ERR_NOMEM, "query: out of memory");
+		return err_nomem(err, "query");
 	}
 	tell_missing(q);
 	tell_losses(q);
@@ -217,7 +217,7 @@ enum err_code db_querier_fork(struct db_querier *q, struct db_querier **out, str
 
 	if (!f || !(f->sources = calloc(q->sources_n + 1, sizeof(*f->sources)))) {
 		free(f);
-		return err_set(err, ERR_NOMEM, "query: out of memory");
+		return err_nomem(err, "query");
 	}
 	f->db = q->db;
 	f->turn.number = q->turn.number;
@@ -411,9 +411,7 @@ static enum err_code need(struct db_querier *q, struct querier_source *s, struct
 		querier_warn(q, s, &why);
 	if (rc == ERR_CORRUPT)
 		return ERR_OK;
-	if (rc && err)
-		*err = why;
-	return rc;
+	return rc ? err_copy(err, &why) : ERR_OK;
 }
 
 enum err_code querier_partition(struct db_querier *q, struct querier_source *s, uint32_t slot,
@@ -428,7 +426,7 @@ enum err_code querier_partition(struct db_querier *q, struct querier_source *s, 
 		s->need = calloc(n, sizeof(struct partition *));
 		s->stacks = calloc(n, sizeof(*s->stacks));
 		if (!s->need || !s->stacks)
-			return err_set(err, ERR_NOMEM, "select: out of memory");
+			return err_nomem(err, "select");
 	}
 	if (!s->need[slot]) {
 		if ((rc = partition_pin(q->db, of->name, of->id, of->epoch, &p, err)))

@@ -33,18 +33,13 @@ struct db_rows {
 	size_t cap, values_cap;
 };
 
-static enum err_code nomem(struct err *err)
-{
-	return err_set(err, ERR_NOMEM, "rows: out of memory");
-}
-
 enum err_code db_rows_open(struct db_querier *q, const struct db_series *s, int64_t min_ns,
 	int64_t max_ns, struct db_rows **out, struct err *err)
 {
 	struct db_rows *r = calloc(1, sizeof(*r));
 
 	if (!r)
-		return nomem(err);
+		return err_nomem(err, "rows");
 	r->q = q;
 	r->s = *s;
 	r->min_ns = min_ns > q->min_ns ? min_ns : q->min_ns;
@@ -109,7 +104,7 @@ static enum err_code decode_row(struct db_rows *r, struct str bytes, int64_t ts_
 	if ((rc = row_parse(bytes, ts_ns, v, err)))
 		return rc;
 	if (!reserve_row(r, v->n, v->columns_n))
-		return nomem(err);
+		return err_nomem(err, "rows");
 	if ((rc = row_ids(v, r->stacks, r->sets, err)))
 		return rc;
 	for (uint32_t c = 0; c < v->columns_n; c++) {
@@ -134,7 +129,7 @@ static enum err_code begin_window(struct db_rows *r, uint32_t id, struct err *er
 		return ERR_NOT_FOUND;
 	key = key_row(id, min_ns + 1);
 	if (!(r->it = store_iter_open(r->source->store, r->source->snap)))
-		return nomem(err);
+		return err_nomem(err, "rows");
 	store_iter_seek(r->it, key_str(&key));
 	return ERR_OK;
 }
@@ -187,7 +182,7 @@ static enum err_code begin_block(struct db_rows *r, uint32_t id, struct err *err
 	if (rc == ERR_CORRUPT || rc == ERR_EXISTS)
 		return ERR_NOT_FOUND;
 	if (!rc && !r->chunk && !(r->chunk = chunk_open()))
-		rc = nomem(err);
+		rc = err_nomem(err, "rows");
 	if (rc || (rc = block_chunks_open(b, false, &r->chunks, err)))
 		return rc;
 	block_chunks_seek(r->chunks, id, r->min_ns, r->max_ns);
@@ -201,7 +196,7 @@ static enum err_code take_unpacked(struct db_rows *r, uint32_t i, struct err *er
 	enum err_code rc;
 
 	if (!reserve_row(r, row->n, 0))
-		return nomem(err);
+		return err_nomem(err, "rows");
 	if (row->label_sets)
 		memcpy(r->sets, row->label_sets, row->n * sizeof(*r->sets));
 	else
@@ -277,9 +272,7 @@ enum err_code db_rows_next(struct db_rows *r, const struct db_row **out, struct 
 			end_source(r);
 			r->at++;
 		} else if (rc && rc != ERR_CORRUPT) {
-			if (err)
-				*err = why;
-			return rc;
+			return err_copy(err, &why);
 		} else if (!rc) {
 			*out = &r->row;
 			return ERR_OK;

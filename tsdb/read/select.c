@@ -1,5 +1,7 @@
 #include <stdlib.h>
 
+#include "base/array.h"
+
 #include "tsdb/read/select_internal.h"
 
 /*
@@ -29,17 +31,10 @@ static enum err_code hand_over(struct selecting *x, const struct found *f, struc
 
 enum err_code select_add(struct selecting *x, struct found f, struct err *err)
 {
-	size_t cap = x->cap ? x->cap * 2 : 64;
-	struct found *v;
-
 	if (x->visitor)
 		return hand_over(x, &f, err);
-	if (x->found == x->cap) {
-		if (!(v = realloc(x->v, cap * sizeof(*v))))
-			return select_nomem(err);
-		x->v = v;
-		x->cap = cap;
-	}
+	if (!array_room(&x->v, x->found, 1, &x->cap))
+		return err_nomem(err, "select");
 	x->v[x->found++] = f;
 	return ERR_OK;
 }
@@ -61,7 +56,7 @@ static enum err_code sample(const struct bits *ids, size_t n, struct bits *out, 
 	size_t stretch = n / SAMPLED, at = 0;
 
 	if (!bits_reserve(out, (uint32_t)(ids->words * 64 - 1)))
-		return select_nomem(err);
+		return err_nomem(err, "select");
 	for (size_t w = 0; w < ids->words; w++)
 		for (uint64_t rest = ids->w[w]; rest; rest &= rest - 1, at++)
 			if (at % stretch == hash_u64(at / stretch) % stretch)
@@ -154,24 +149,17 @@ static enum err_code look_for_key(
 static enum err_code job_has_key(
 	struct selecting *x, struct str job, struct str key, bool *out, struct err *err)
 {
-	struct known_key k = { job, key, false }, *v;
+	struct known_key k = { job, key, false };
 	uint64_t hash = hash_bytes(key.ptr, key.len, hash_bytes(job.ptr, job.len, 0));
 	uint32_t at = map_find(&x->keys_map, hash, key_same, x, &k);
-	uint32_t cap = x->keys_cap ? x->keys_cap * 2 : 16;
 	enum err_code rc;
 
 	if (at == MAP_NONE) {
 		if ((rc = look_for_key(x, job, key, &k.has, err)))
 			return rc;
 		at = x->keys_n;
-		if (at == x->keys_cap) {
-			if (!(v = realloc(x->keys, cap * sizeof(*v))))
-				return select_nomem(err);
-			x->keys = v;
-			x->keys_cap = cap;
-		}
-		if (!map_add(&x->keys_map, hash, at))
-			return select_nomem(err);
+		if (!array_room(&x->keys, x->keys_n, 1, &x->keys_cap) || !map_add(&x->keys_map, hash, at))
+			return err_nomem(err, "select");
 		x->keys[x->keys_n++] = k;
 	}
 	*out = x->keys[at].has;
@@ -238,7 +226,7 @@ static enum err_code look_for_rows(struct selecting *x, struct querier_source *s
 	enum err_code rc;
 
 	if (!it || (!x->chunk && !(x->chunk = chunk_open())))
-		return select_nomem(err);
+		return err_nomem(err, "select");
 	*has = false;
 	block_chunks_seek(it, series, min, max);
 	while (!*has && (rc = block_chunks_next(it, &bytes, &first, &why)) != ERR_NOT_FOUND) {
@@ -248,11 +236,8 @@ static enum err_code look_for_rows(struct selecting *x, struct querier_source *s
 			querier_warn(x->q, s, &why);
 			continue;
 		}
-		if (rc) {
-			if (err)
-				*err = why;
-			return rc;
-		}
+		if (rc)
+			return err_copy(err, &why);
 		for (uint32_t i = 0; i < chunk_rows_n(x->chunk) && !*has; i++) {
 			int64_t ts = chunk_rows(x->chunk)[i].ts_ns;
 
@@ -298,11 +283,8 @@ static enum err_code add_block_series(
 		querier_warn(x->q, s, &why);
 		return ERR_OK;
 	}
-	if (rc) {
-		if (err)
-			*err = why;
-		return rc;
-	}
+	if (rc)
+		return err_copy(err, &why);
 	if (of.slot != BLOCK_NUMERIC)
 		job = block_partition(s->b->block, of.slot)->name;
 	if ((rc = select_wants(x, of.labels, job, &wanted, err)) || !wanted)
@@ -357,8 +339,8 @@ static enum err_code select_block(struct selecting *x, uint32_t source, struct e
 	}
 	if (!rc && (rc = keys.rc))
 		why = keys.err;
-	if (rc && err)
-		*err = why;
+	if (rc)
+		err_copy(err, &why);
 	if (!rc)
 		rc = select_ids(x, source, &ids, look_in_block, err);
 	bits_release(&ids);
@@ -457,7 +439,7 @@ static enum err_code find(struct selecting *x, struct err *err)
 
 	map_init(&x->keys_map);
 	if (!(x->jobs = calloc(q->sources_n + 1, sizeof(*x->jobs))))
-		rc = select_nomem(err);
+		rc = err_nomem(err, "select");
 	for (size_t i = 0; i < q->sources_n && !rc; i++)
 		if (q->sources[i].snap && (x->kinds & DB_PROFILES))
 			rc = select_list_jobs(x, &x->jobs[i], err);

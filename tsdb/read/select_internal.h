@@ -12,7 +12,7 @@
 /* Partitions of a job in a head window, pinned by the querier, with symbols. */
 struct window_parts {
 	struct partition **v; /* NULL: cannot be used */
-	uint32_t *epochs, n;
+	uint32_t *epochs, n, cap;
 };
 
 struct window_jobs {
@@ -56,11 +56,6 @@ struct selecting {
 static inline enum err_code select_canceled(struct err *err)
 {
 	return err_set(err, ERR_CANCELED, "query canceled");
-}
-
-static inline enum err_code select_nomem(struct err *err)
-{
-	return err_set(err, ERR_NOMEM, "select: out of memory");
 }
 
 /* ---- select.c ---- */

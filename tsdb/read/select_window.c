@@ -1,5 +1,6 @@
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "tsdb/catalog/window_epochs.h"
 #include "tsdb/columns/row.h"
 #include "tsdb/head/epochs.h"
@@ -46,21 +47,14 @@ static bool window_has_rows(
 /* Pinned until the querier closes, each once. */
 static enum err_code keep_pinned(struct db_querier *q, struct partition *p, struct err *err)
 {
-	size_t cap = q->pinned_cap ? q->pinned_cap * 2 : 16;
-	struct partition **v;
-
 	for (size_t i = 0; i < q->pinned_n; i++)
 		if (q->pinned[i] == p) {
 			partition_unpin(q->db, p);
 			return ERR_OK;
 		}
-	if (q->pinned_n == q->pinned_cap) {
-		if (!(v = realloc(q->pinned, cap * sizeof(struct partition *)))) {
-			partition_unpin(q->db, p);
-			return select_nomem(err);
-		}
-		q->pinned = v;
-		q->pinned_cap = cap;
+	if (!array_room(&q->pinned, q->pinned_n, 1, &q->pinned_cap)) {
+		partition_unpin(q->db, p);
+		return err_nomem(err, "select");
 	}
 	q->pinned[q->pinned_n++] = p;
 	return ERR_OK;
@@ -79,11 +73,8 @@ enum err_code querier_window_partition(struct db_querier *q, struct querier_sour
 		return rc;
 	if ((rc = partition_need_window(q->db, p, s->w, &why)))
 		querier_warn(q, s, &why);
-	if (rc && rc != ERR_CORRUPT && rc != ERR_EXISTS && rc != ERR_UNAVAILABLE) {
-		if (err)
-			*err = why;
-		return rc;
-	}
+	if (rc && rc != ERR_CORRUPT && rc != ERR_EXISTS && rc != ERR_UNAVAILABLE)
+		return err_copy(err, &why);
 	if (rc != ERR_EXISTS)
 		*out = p;
 	return ERR_OK;
@@ -93,7 +84,7 @@ enum err_code select_list_jobs(struct selecting *x, struct window_jobs *j, struc
 {
 	while (db_job_at(x->q->db, j->n))
 		j->n++;
-	return (j->v = calloc(j->n + 1, sizeof(*j->v))) ? ERR_OK : select_nomem(err);
+	return (j->v = calloc(j->n + 1, sizeof(*j->v))) ? ERR_OK : err_nomem(err, "select");
 }
 
 void select_release_jobs(struct window_jobs *j)
@@ -110,8 +101,7 @@ static enum err_code part_of(struct selecting *x, uint32_t source, struct job *j
 	struct partition **out, struct err *err)
 {
 	struct window_parts *j = &x->jobs[source].v[job->index];
-	struct partition **v;
-	uint32_t *epochs;
+	uint32_t cap = j->cap;
 	enum err_code rc;
 
 	for (uint32_t i = 0; i < j->n; i++)
@@ -119,16 +109,12 @@ static enum err_code part_of(struct selecting *x, uint32_t source, struct job *j
 			*out = j->v[i];
 			return ERR_OK;
 		}
-	if ((v = realloc(j->v, (j->n + 1) * sizeof(*v))))
-		j->v = v;
-	if ((epochs = realloc(j->epochs, (j->n + 1) * sizeof(*epochs))))
-		j->epochs = epochs;
-	if (!v || !epochs)
-		return select_nomem(err);
+	if (!array_room(&j->v, j->n, 1, &cap) || !array_room(&j->epochs, j->n, 1, &j->cap))
+		return err_nomem(err, "select");
 	if ((rc = querier_window_partition(x->q, &x->q->sources[source], job, epoch, out, err)))
 		return rc;
-	v[j->n] = *out;
-	epochs[j->n++] = epoch;
+	j->v[j->n] = *out;
+	j->epochs[j->n++] = epoch;
 	return ERR_OK;
 }
 

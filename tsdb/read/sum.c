@@ -1,5 +1,6 @@
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "tsdb/catalog/window_epochs.h"
 #include "tsdb/head/keys.h"
 #include "tsdb/read/sum_internal.h"
@@ -10,11 +11,6 @@
  */
 
 /* ---- memory ---- */
-
-static enum err_code nomem(struct err *err)
-{
-	return err_set(err, ERR_NOMEM, "sum: out of memory");
-}
 
 void sum_scratch_close(struct sum_scratch *x)
 {
@@ -42,11 +38,11 @@ enum err_code sum_scratch_of(struct db_querier *q, struct sum_scratch **out, str
 
 	if (!x) {
 		if (!(x = calloc(1, sizeof(*x))))
-			return nomem(err);
+			return err_nomem(err, "sum");
 		arena_init(&x->arena, 0);
 		if (!(x->places = calloc(q->sources_n + 1, sizeof(struct sum_place *)))) {
 			sum_scratch_close(x);
-			return nomem(err);
+			return err_nomem(err, "sum");
 		}
 		x->places_n = q->sources_n;
 		q->scratch = x;
@@ -68,15 +64,7 @@ const uint32_t *sum_zeros(struct sum_scratch *x, size_t n)
 
 static bool reserve_ids(struct sum_scratch *x, size_t n)
 {
-	uint32_t *ids;
-
-	if (n <= x->ids_cap)
-		return true;
-	if (!(ids = realloc(x->ids, n * 2 * sizeof(*ids))))
-		return false;
-	x->ids = ids;
-	x->ids_cap = n * 2;
-	return true;
+	return array_room(&x->ids, 0, n, &x->ids_cap);
 }
 
 /* For decoding a row of n entries. */
@@ -120,7 +108,7 @@ enum err_code sum_note_header(struct summing *t, uint32_t header, struct err *er
 		st->headers = v;
 	}
 	if (!bits_reserve(&t->x->headers, header))
-		return nomem(err);
+		return err_nomem(err, "sum");
 	bits_set(&t->x->headers, header);
 	st->headers[st->headers_n++] = header;
 	return ERR_OK;
@@ -224,7 +212,7 @@ static enum err_code add_samples(struct summing *t, int64_t weight, struct err *
 	enum err_code rc;
 
 	if (!reserve(q, v->n))
-		return nomem(err);
+		return err_nomem(err, "sum");
 	if ((rc = row_ids(v, q->stacks, q->sets, err)) ||
 		(rc = row_values(v, (uint32_t)t->column, q->values, err)) ||
 		(rc = row_check_ids(t->p, v, q->stacks, q->sets, err)))
@@ -279,9 +267,7 @@ static enum err_code add_at(struct summing *t, struct querier_source *s, struct 
 		querier_warn(t->q, s, &why);
 		return ERR_OK;
 	}
-	if (rc && err)
-		*err = why;
-	return rc;
+	return rc ? err_copy(err, &why) : ERR_OK;
 }
 
 static enum err_code sum_window(struct summing *t, struct querier_source *s, uint32_t id,
@@ -297,7 +283,7 @@ static enum err_code sum_window(struct summing *t, struct querier_source *s, uin
 	bool added;
 
 	if (!it)
-		return s->snap ? nomem(err) : ERR_OK;
+		return s->snap ? err_nomem(err, "sum") : ERR_OK;
 	if (!window_clip(t->q->db, s->w, t->p, &min_ns, &max_ns))
 		return ERR_OK;
 	key = key_row(id, min_ns + 1);
@@ -325,7 +311,7 @@ static enum err_code last_in_window(struct summing *t, struct querier_source *s,
 	uint32_t at;
 
 	if (!it)
-		return s->snap ? nomem(err) : ERR_OK;
+		return s->snap ? err_nomem(err, "sum") : ERR_OK;
 	if (!window_clip(t->q->db, s->w, t->p, &min_ns, &max_ns))
 		return ERR_OK;
 	before = max_ns < INT64_MAX ? max_ns + 1 : max_ns;
@@ -436,7 +422,7 @@ enum err_code sum_places(struct sum_scratch *x, const struct db_series *const *s
 			if (s->places[at].source < source)
 				continue;
 			if (!reserve_ids(x, kept + 1))
-				return nomem(err);
+				return err_nomem(err, "sum");
 			sorted &= kept == 0 || x->ids[kept - 1] < s->places[at].id;
 			x->ids[kept++] = s->places[at].id;
 		}
@@ -454,7 +440,7 @@ enum err_code sum_places_begin(struct sum_scratch *x, size_t n, struct err *err)
 		free(x->at);
 		x->at_cap = 0;
 		if (!(x->at = malloc(n * sizeof(*x->at))))
-			return nomem(err);
+			return err_nomem(err, "sum");
 		x->at_cap = n;
 	}
 	memset(x->at, 0, n * sizeof(*x->at));
@@ -506,7 +492,7 @@ static enum err_code sum(struct summing *of, const struct db_series *const *seri
 		return rc;
 	for (uint32_t i = 0; i < stats->headers_n; i++)
 		if (!bits_reserve(&t.x->headers, stats->headers[i]))
-			return nomem(err);
+			return err_nomem(err, "sum");
 	for (uint32_t i = 0; i < stats->headers_n; i++)
 		bits_set(&t.x->headers, stats->headers[i]);
 	rc = t.pick == SUM_LAST ? sum_last(&t, series, n, min_ns, max_ns, err) :

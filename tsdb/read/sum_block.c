@@ -71,15 +71,13 @@ static enum err_code place_of(struct summing *t, struct querier_source *s, uint3
 	if (id >= series)
 		return ERR_OK;
 	if (!*places && !(*places = calloc(series, sizeof(**places))))
-		return err_set(err, ERR_NOMEM, "sum: out of memory");
+		return err_nomem(err, "sum");
 	if (!(*places)[id].group_n && (rc = read_place(t, s, id, *places, &why))) {
 		if (rc == ERR_CORRUPT) {
 			querier_warn(t->q, s, &why);
 			return ERR_OK;
 		}
-		if (err)
-			*err = why;
-		return rc;
+		return err_copy(err, &why);
 	}
 	*out = &(*places)[id];
 	return ERR_OK;
@@ -115,7 +113,7 @@ static enum err_code add_series(
 	struct err why;
 
 	if (!(it = querier_chunks(b->s, err)))
-		return err_set(err, ERR_NOMEM, "sum: out of memory");
+		return err_nomem(err, "sum");
 	block_chunks_seek(it, id, min_ns, max_ns);
 	while ((rc = block_chunks_next(it, &bytes, &first, &why)) != ERR_NOT_FOUND) {
 		if (!rc && !(rc = sum_canceled(t, &why)))
@@ -127,9 +125,7 @@ static enum err_code add_series(
 	}
 	if (rc == ERR_NOT_FOUND)
 		return ERR_OK;
-	if (err)
-		*err = why;
-	return rc;
+	return err_copy(err, &why);
 }
 
 static enum err_code add_raw(
@@ -180,7 +176,7 @@ static enum err_code add_records(struct summed *b, const struct unit *u, int lev
 	if ((rc = need_stacks(b, &usable, err)) || !usable)
 		return rc;
 	if (!(it = querier_rollups(b->s, err)))
-		return err_set(err, ERR_NOMEM, "sum: out of memory");
+		return err_nomem(err, "sum");
 	for (seek(u, it, level, from_ns, to_ns);;) {
 		if ((rc = block_rollups_next(it, &bytes, &step, &why)) == ERR_NOT_FOUND)
 			break;
@@ -192,11 +188,8 @@ static enum err_code add_records(struct summed *b, const struct unit *u, int lev
 		if (!rc && !(rc = sum_canceled(t, &why)))
 			rc = sum_record(t, bytes, &why);
 		bad = rc == ERR_CORRUPT;
-		if (rc && !bad) {
-			if (err)
-				*err = why;
-			return rc;
-		}
+		if (rc && !bad)
+			return err_copy(err, &why);
 		if (bad)
 			querier_warn(t->q, b->s, &why);
 		if (lost || bad) {
@@ -224,7 +217,7 @@ static enum err_code add_functions(struct summed *b, const struct unit *u, int l
 	if (from_ns >= to_ns)
 		return ERR_OK;
 	if (!(it = querier_rollups(b->s, err)))
-		return err_set(err, ERR_NOMEM, "sum: out of memory");
+		return err_nomem(err, "sum");
 	block_rollups_seek(it, ROLLUP_FUNCTIONS, u->group, (uint32_t)level, from_ns, to_ns);
 	while ((rc = block_rollups_next(it, &bytes, &step, &why)) != ERR_NOT_FOUND) {
 		if (rc == ERR_CORRUPT) { /* as if they were not there */
@@ -233,11 +226,8 @@ static enum err_code add_functions(struct summed *b, const struct unit *u, int l
 		}
 		if (!rc && !(rc = sum_canceled(t, &why)))
 			rc = sum_function_record(t, bytes, &why);
-		if (rc && rc != ERR_CORRUPT) {
-			if (err)
-				*err = why;
-			return rc;
-		}
+		if (rc && rc != ERR_CORRUPT)
+			return err_copy(err, &why);
 		if (rc)
 			querier_warn(t->q, b->s, &why);
 		end = rc ? step + len : step;
@@ -293,16 +283,14 @@ static enum err_code look_at_record(struct summed *b, const struct unit *u, int 
 
 	*out = DELETED_NONE;
 	if (!(it = querier_rollups(b->s, err)) || (!x->rollup && !(x->rollup = rollup_view_open())))
-		return err_set(err, ERR_NOMEM, "sum: out of memory");
+		return err_nomem(err, "sum");
 	seek(u, it, level, step_ns, step_ns + rollup_step_ns[level]);
 	if (!(rc = block_rollups_next(it, &bytes, &at, &why)) &&
 		!(rc = rollup_parse(x->rollup, bytes, &why)))
 		*out = deleted_of_record(v, n, x->rollup);
 	if (!rc || rc == ERR_NOT_FOUND || rc == ERR_CORRUPT) /* it will be told */
 		return ERR_OK;
-	if (err)
-		*err = why;
-	return rc;
+	return err_copy(err, &why);
 }
 
 /* A step of one series of which something is deleted. Where only its sum is kept it counts if no
@@ -479,7 +467,7 @@ static enum err_code last_in_range(
 	struct err why;
 
 	if (!it)
-		return err_set(err, ERR_NOMEM, "sum: out of memory");
+		return err_nomem(err, "sum");
 	while (n && !rc && !*found) {
 		block_chunks_seek(it, id, min_ns, max_ns);
 		for (at = 0; at < n; at++) {
@@ -501,9 +489,7 @@ static enum err_code last_in_range(
 		}
 		n--;
 	}
-	if (rc && err)
-		*err = why;
-	return rc;
+	return rc ? err_copy(err, &why) : ERR_OK;
 }
 
 enum err_code sum_block_last(struct summing *t, struct querier_source *s, uint32_t id,

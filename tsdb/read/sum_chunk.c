@@ -155,7 +155,7 @@ static enum err_code add_unpacked(struct part *p, uint32_t column, uint32_t i, s
 	enum err_code rc;
 
 	if (!sets)
-		return err_set(err, ERR_NOMEM, "sum: out of memory");
+		return err_nomem(err, "sum");
 	v->header = r->header;
 	v->columns_n = r->columns_n;
 	v->n = r->n;
@@ -182,11 +182,8 @@ static enum err_code add_run(
 			p->bad = true;
 			continue;
 		}
-		if (rc) {
-			if (err)
-				*err = p->why;
-			return rc;
-		}
+		if (rc)
+			return err_copy(err, &p->why);
 		for (uint32_t k = i; k < end; k++)
 			if ((k == i || p->rows[k].header != p->rows[k - 1].header) &&
 				(rc = sum_note_header(t, p->rows[k].header, err)))
@@ -237,7 +234,7 @@ static enum err_code open_part(struct part *p, struct summing *t, struct querier
 	bool all = true;
 
 	if (!t->x->chunk && !(t->x->chunk = chunk_open()))
-		return err_set(err, ERR_NOMEM, "sum: out of memory");
+		return err_nomem(err, "sum");
 	p->t = t;
 	p->c = t->x->chunk;
 	p->unpacked = NULL;
@@ -259,9 +256,10 @@ static enum err_code open_part(struct part *p, struct summing *t, struct querier
 
 static enum err_code close_part(const struct part *p, struct err *err)
 {
-	if (p->bad && err)
-		*err = p->why;
-	return p->bad ? ERR_CORRUPT : ERR_OK;
+	if (!p->bad)
+		return ERR_OK;
+	err_copy(err, &p->why);
+	return ERR_CORRUPT;
 }
 
 enum err_code sum_chunk(struct summing *t, struct querier_source *s, uint32_t id, struct str bytes,
@@ -397,7 +395,7 @@ enum err_code sum_record(struct summing *t, struct str bytes, struct err *err)
 	enum err_code rc, back;
 
 	if (!t->x->rollup && !(t->x->rollup = rollup_view_open()))
-		return err_set(err, ERR_NOMEM, "sum: out of memory");
+		return err_nomem(err, "sum");
 	a.v = v = t->x->rollup;
 	if ((rc = rollup_parse(v, bytes, err)) || (rc = sum_find_column(t, v, &c, &a.column, err)))
 		return rc;

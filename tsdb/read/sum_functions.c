@@ -12,18 +12,13 @@ struct function_sums {
 	int128 total;
 };
 
-static enum err_code nomem(struct err *err)
-{
-	return err_set(err, ERR_NOMEM, "sum: out of memory");
-}
-
 enum err_code function_sums_open(struct function_sums **out, struct err *err)
 {
 	struct function_sums *f = calloc(1, sizeof(*f));
 
 	if (!f || !rollup_table_column(&f->table) || !rollup_table_column(&f->table)) {
 		function_sums_close(f);
-		return nomem(err);
+		return err_nomem(err, "sum");
 	}
 	*out = f;
 	return ERR_OK;
@@ -54,7 +49,7 @@ enum err_code function_sums_merge(
 		uint32_t name = (uint32_t)(t->keys[i] >> 32), unnamed = (uint32_t)t->keys[i];
 
 		if (!rollup_table_find(&into->table, &name, &unnamed, 1, &at))
-			return nomem(err);
+			return err_nomem(err, "sum");
 		for (int c = 0; c < 2; c++)
 			bad |= __builtin_add_overflow(
 				into->table.columns[c][at], t->columns[c][i], &into->table.columns[c][at]);
@@ -74,7 +69,7 @@ static enum err_code add(
 
 	for (size_t i = 0; i < n; i++) {
 		if (!rollup_table_find(&f->table, &v[i].name, &(uint32_t){ v[i].unnamed }, 1, &at))
-			return nomem(err);
+			return err_nomem(err, "sum");
 		flat = &f->table.columns[0][at];
 		cum = &f->table.columns[1][at];
 		bad |= __builtin_add_overflow(*flat, v[i].flat, flat);
@@ -92,7 +87,7 @@ enum err_code sum_function_record(struct summing *t, struct str bytes, struct er
 	size_t n = 0;
 
 	if (!t->x->rollup && !(t->x->rollup = rollup_view_open()))
-		return nomem(err);
+		return err_nomem(err, "sum");
 	if ((rc = rollup_functions_parse(t->x->rollup, bytes, err)) ||
 		(rc = sum_find_column(t, t->x->rollup, &c, &column, err)))
 		return rc;
@@ -123,7 +118,7 @@ enum err_code function_sums_list(struct function_sums *f, struct arena *a,
 	enum err_code rc = ERR_OK;
 
 	if (!rollup_table_sort(&f->table, &keys, &order, &kept)) {
-		rc = nomem(err);
+		rc = err_nomem(err, "sum");
 		goto out;
 	}
 	if (!(v = arena_alloc_raw(a, (size_t)kept + 1, sizeof(*v)))) {

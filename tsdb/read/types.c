@@ -1,5 +1,6 @@
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "tsdb/catalog/window_epochs.h"
 #include "tsdb/columns/chunk_bits.h"
 #include "tsdb/columns/varints.h"
@@ -55,15 +56,8 @@ static bool add_types(
 			i++;
 		if (i < l->n)
 			continue;
-		if (l->n == l->cap) {
-			size_t cap = l->cap ? l->cap * 2 : 8;
-			struct profile_type *v = realloc(l->v, cap * sizeof(*v));
-
-			if (!v)
-				return false;
-			l->v = v;
-			l->cap = cap;
-		}
+		if (!array_room(&l->v, l->n, 1, &l->cap))
+			return false;
 		l->v[l->n++] = t;
 	}
 	return true;
@@ -84,7 +78,7 @@ static enum err_code add_from_rows(
 			continue;
 		seen = row->header;
 		if (!add_types(l, s->partition, seen, labels_get(s->labels, STR(LABEL_NAME)))) {
-			rc = err_set(err, ERR_NOMEM, "types: out of memory");
+			rc = err_nomem(err, "types");
 			break;
 		}
 	}
@@ -98,7 +92,7 @@ static enum err_code add_header(
 	if (!sym_exists(s->partition, SYM_HEADER, header)) /* lost, and told */
 		return ERR_OK;
 	if (!add_types(l, s->partition, header, labels_get(s->labels, STR(LABEL_NAME))))
-		return err_set(err, ERR_NOMEM, "types: out of memory");
+		return err_nomem(err, "types");
 	return ERR_OK;
 }
 
@@ -117,8 +111,8 @@ static enum err_code add_of_block(struct db_querier *q, const struct db_series *
 		querier_warn(q, from, &why);
 		rc = ERR_OK;
 		of.headers_n = 0;
-	} else if (rc && err) {
-		*err = why;
+	} else if (rc) {
+		err_copy(err, &why);
 	}
 	for (uint32_t i = 0; i < of.headers_n && !rc; i++)
 		rc = add_header(s, of.headers[i], l, err);

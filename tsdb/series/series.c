@@ -3,13 +3,15 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/array.h"
+
 enum err_code series_index_open(uint64_t series_max, struct series_index **out, struct err *err)
 {
 	struct series_index *x = calloc(1, sizeof(*x));
 	pthread_rwlockattr_t attr;
 
 	if (!x)
-		return err_set(err, ERR_NOMEM, "series index: out of memory");
+		return err_nomem(err, "series index");
 	/* Queries come without end; a new series must not wait for a moment without any. */
 	pthread_rwlockattr_init(&attr);
 	pthread_rwlockattr_setkind_np(&attr, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
@@ -158,28 +160,15 @@ struct posting *index_value_find(const struct index_name *in, struct str value)
 	return i == MAP_NONE ? NULL : &in->values[i];
 }
 
-static void *grown(void *v, uint32_t *cap, size_t size)
-{
-	uint32_t n = *cap ? *cap * 2 : 4;
-	void *wide = realloc(v, n * size);
-
-	if (wide)
-		*cap = n;
-	return wide;
-}
-
 static struct index_name *name_get(struct series_index *x, struct str name)
 {
-	struct index_name *in = index_name_find(x, name), *v;
+	struct index_name *in = index_name_find(x, name);
 	struct str copy;
 
 	if (in)
 		return in;
-	if (x->names_n == x->names_cap) {
-		if (!(v = grown(x->names, &x->names_cap, sizeof(*v))))
-			return NULL;
-		x->names = v;
-	}
+	if (!array_room(&x->names, x->names_n, 1, &x->names_cap))
+		return NULL;
 	copy = str_dup(&x->arena, name);
 	if (!copy.ptr || !map_add(&x->by_name, hash_bytes(name.ptr, name.len, 0), x->names_n))
 		return NULL;
@@ -193,16 +182,12 @@ static struct posting *value_get(struct series_index *x, struct index_name *in, 
 {
 	uint64_t hash = hash_bytes(value.ptr, value.len, 0);
 	uint32_t i = map_find(&in->by_value, hash, value_same, in, &value);
-	struct posting *v;
 	struct str copy;
 
 	if (i != MAP_NONE)
 		return &in->values[i];
-	if (in->n == in->cap) {
-		if (!(v = grown(in->values, &in->cap, sizeof(*v))))
-			return NULL;
-		in->values = v;
-	}
+	if (!array_room(&in->values, in->n, 1, &in->cap))
+		return NULL;
 	copy = str_dup(&x->arena, value);
 	if (!copy.ptr || !map_add(&in->by_value, hash, in->n))
 		return NULL;
@@ -215,12 +200,14 @@ static struct posting *value_get(struct series_index *x, struct index_name *in, 
 /* Ids ascend, save while windows are loaded. */
 static bool posting_add(struct posting *p, uint32_t id)
 {
-	uint32_t at = p->n, *v;
+	uint32_t at = p->n, cap = p->cap ? p->cap * 2 : 4, *v;
 
+	/* Not array_room: most values have one series, and its least capacity would cost them. */
 	if (p->n == p->cap) {
-		if (!(v = grown(p->ids, &p->cap, sizeof(*v))))
+		if (!(v = realloc(p->ids, cap * sizeof(*v))))
 			return false;
 		p->ids = v;
+		p->cap = cap;
 	}
 	for (; at && p->ids[at - 1] > id; at--)
 		p->ids[at] = p->ids[at - 1];
@@ -314,18 +301,13 @@ static enum err_code check_kind_locked(
 
 static bool reserve_id(struct series_index *x, uint32_t id)
 {
-	uint32_t cap = x->by_id_cap ? x->by_id_cap : 64;
-	struct series **v;
+	uint32_t had = x->by_id_cap;
 
-	if (id < x->by_id_cap)
+	if (id < had)
 		return true;
-	while (cap <= id)
-		cap = cap > UINT32_MAX / 2 ? UINT32_MAX : cap * 2;
-	if (!(v = realloc(x->by_id, (size_t)cap * sizeof(*v))))
+	if (!array_room(&x->by_id, had, (size_t)id - had + 1, &x->by_id_cap))
 		return false;
-	memset(v + x->by_id_cap, 0, (size_t)(cap - x->by_id_cap) * sizeof(*v));
-	x->by_id = v;
-	x->by_id_cap = cap;
+	memset(x->by_id + had, 0, (size_t)(x->by_id_cap - had) * sizeof(struct series *));
 	return true;
 }
 
@@ -380,11 +362,11 @@ static enum err_code add_locked(struct series_index *x, struct labels labels, ui
 	if (id >= SERIES_TYPES_MANY)
 		return err_set(err, ERR_LIMIT, "all series ids are used up");
 	if (!reserve_id(x, id) || !(s = series_make(labels, id, job)))
-		return err_set(err, ERR_NOMEM, "series index: out of memory");
+		return err_nomem(err, "series index");
 	if (!index_labels(x, s) || !map_add(&x->by_labels, labels_hash(labels), id)) {
 		unindex_labels(x, s);
 		series_free(s);
-		return err_set(err, ERR_NOMEM, "series index: out of memory");
+		return err_nomem(err, "series index");
 	}
 	x->by_id[id] = s;
 	x->n++;

@@ -89,7 +89,7 @@ enum err_code series_match_locked(const struct series_index *x, const struct mat
 		bits_release(&t.has);
 		bits_release(&t.yes);
 	}
-	return ok ? ERR_OK : err_set(err, ERR_NOMEM, "select: out of memory");
+	return ok ? ERR_OK : err_nomem(err, "select");
 }
 
 /* ---- names and values ---- */
