@@ -6,11 +6,11 @@
 #include "base/map.h"
 #include "base/quote.h"
 
-/* Whether the labels are a set: ascending, distinct, none empty. labels_decode checks the same. */
-static bool is_set(const struct label *v, size_t n)
+/* labels_decode checks the same. */
+bool labels_are_set(struct labels ls)
 {
-	for (size_t i = 0; i < n; i++)
-		if (!v[i].value.len || (i && str_cmp(v[i - 1].name, v[i].name) >= 0))
+	for (size_t i = 0; i < ls.n; i++)
+		if (!ls.v[i].value.len || (i && str_cmp(ls.v[i - 1].name, ls.v[i].name) >= 0))
 			return false;
 	return true;
 }
@@ -162,7 +162,7 @@ void labels_encode(struct buf *out, struct labels ls)
 {
 	size_t i;
 
-	assert(is_set(ls.v, ls.n));
+	assert(labels_are_set(ls));
 	buf_add_varint(out, ls.n);
 	for (i = 0; i < ls.n; i++) {
 		buf_add_lenstr(out, ls.v[i].name);

@@ -31,6 +31,7 @@ bool labels_has(struct labels ls, struct str name);
 /* by name, value, pair after pair; shorter first */
 int labels_cmp(struct labels a, struct labels b);
 bool labels_eq(struct labels a, struct labels b);
+bool labels_are_set(struct labels ls); /* as struct labels says; for assertions */
 uint64_t labels_hash(struct labels ls); /* stable across runs and machines */
 /* {a="b", c="d"} with __name__ in front when present; values quoted as in the query language. */
 void labels_print(struct buf *out, struct labels ls);

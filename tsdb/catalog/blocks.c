@@ -1,5 +1,6 @@
 #include "tsdb/catalog/blocks.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -190,6 +191,7 @@ void blocks_retire(struct db *db, struct db_block *b, bool keep)
 	 * a block might come back without its deletions. */
 	stays = !keep && !hide(db, block_dir(b->block));
 	mutex_lock(&db->lock);
+	assert(!b->gone);
 	b->keep = keep;
 	b->stays = stays;
 	b->gone = true;
@@ -213,6 +215,7 @@ static void insert(struct db *db, struct db_block *b)
 	size_t i = db->blocks_n++;
 
 	mutex_assert_held(&db->lock);
+	assert(i < db->blocks_cap && !b->gone);
 	for (; i && block_meta(db->blocks[i - 1]->block)->min_ns > min; i--)
 		db->blocks[i] = db->blocks[i - 1];
 	db->blocks[i] = b;
@@ -226,6 +229,7 @@ static void take_out(struct db *db, const struct db_block *b)
 	for (size_t i = 0; i < db->blocks_n; i++)
 		if (db->blocks[i] != b)
 			db->blocks[kept++] = db->blocks[i];
+	assert(kept + 1 == db->blocks_n); /* it was in the list, once */
 	db->blocks_n = kept;
 }
 
@@ -233,6 +237,8 @@ void blocks_swap_locked(
 	struct db *db, struct db_block *const *olds, size_t n, struct window *w, struct db_block *by)
 {
 	mutex_assert_held(&db->lock);
+	mutex_assert_held(&db->blocks_files);
+	assert(n || w);
 	for (size_t i = 0; i < n; i++)
 		take_out(db, olds[i]);
 	if (w)

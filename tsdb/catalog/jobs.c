@@ -1,5 +1,6 @@
 #include "tsdb/catalog/jobs.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -68,6 +69,7 @@ static enum err_code add(
 	struct job *job, *same = find_name(db, name);
 
 	mutex_assert_held(&db->lock);
+	assert(!same || id != SYM_NONE);
 	if (db->jobs_n >= DB_JOBS_MAX)
 		return err_set(err, ERR_LIMIT, "%" PRIu32 " jobs, limit %u", db->jobs_n, DB_JOBS_MAX);
 	if (!array_room(&db->jobs, db->jobs_n, 1, &db->jobs_cap))

@@ -1,5 +1,6 @@
 #include "tsdb/catalog/residents.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/array.h"
@@ -65,6 +66,7 @@ enum err_code partition_pin_locked(struct db *db, struct job *job, uint32_t epoc
 	uint32_t index;
 
 	mutex_assert_held(&db->lock);
+	assert(epoch != SYM_NONE);
 	if (!p) {
 		if (!free_index(db, &index))
 			return err_nomem(err, "partition");
@@ -85,6 +87,7 @@ enum err_code partition_pin_locked(struct db *db, struct job *job, uint32_t epoc
 void partition_unpin_locked(struct db *db, struct partition *p)
 {
 	mutex_assert_held(&db->lock);
+	assert(!p || resident_of(p)->pins > 0);
 	if (p && --resident_of(p)->pins == 0)
 		resident_of(p)->used_at = ++db->unpins;
 }
@@ -139,6 +142,7 @@ struct partition_source *partition_source_add(struct partition *p, uint32_t numb
 	struct resident *r = resident_of(p);
 
 	mutex_assert_held(&p->lock);
+	assert(!partition_source_of(p, number));
 	if (!array_room(&r->sources, r->sources_n, 1, &r->sources_cap))
 		return NULL;
 	r->sources[r->sources_n] = (struct partition_source){ .number = number };

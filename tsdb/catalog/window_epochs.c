@@ -1,5 +1,6 @@
 #include "tsdb/catalog/window_epochs.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -175,6 +176,7 @@ static bool set_types(struct window_epoch *e, uint32_t series, uint32_t header)
 	if (!array_room(&e->types, e->types_n, 1, &e->types_cap))
 		return false;
 	memmove(e->types + at + 1, e->types + at, (e->types_n - at) * sizeof(*e->types));
+	assert(at == e->types_n || e->types[at].series > series);
 	e->types[at] = (struct series_header){ series, header };
 	e->types_n++;
 	return true;

@@ -1,5 +1,6 @@
 #include "tsdb/catalog/windows.h"
 
+#include <assert.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -82,6 +83,7 @@ void windows_insert_locked(struct db *db, struct window *w)
 	size_t i = db->windows_n++;
 
 	mutex_assert_held(&db->lock);
+	assert(i < db->windows_cap);
 	w->number = ++db->source_number;
 	for (; i && db->windows[i - 1]->start_ns > w->start_ns; i--)
 		db->windows[i] = db->windows[i - 1];
@@ -99,8 +101,9 @@ void windows_take_locked(struct db *db, struct window *w)
 	size_t i = 0;
 
 	mutex_assert_held(&db->lock);
-	while (db->windows[i] != w)
+	while (i < db->windows_n && db->windows[i] != w)
 		i++;
+	assert(i < db->windows_n);
 	db->windows_n--;
 	memmove(db->windows + i, db->windows + i + 1, (db->windows_n - i) * sizeof(struct window *));
 	w->next_dropping = db->dropping;
@@ -128,7 +131,7 @@ void window_remove_beside(struct db *db, const struct window *w)
 			log_warn("tsdb", "not removed", LOG_S("path", paths[i]), LOG_E(&err));
 }
 
-/* False: it would be a window at the next start. What was renamed for good is none any more. */
+/* Once the rename is durable no start reads the window, even if its files stay. */
 bool window_remove_files(struct db *db, struct window *w)
 {
 	struct fs *fs = db->o.fs;

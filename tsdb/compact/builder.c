@@ -1,5 +1,6 @@
 #include "tsdb/compact/builder.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -153,6 +154,7 @@ enum err_code block_builder_series(
 	enum err_code rc;
 	uint32_t group;
 
+	assert(m->partitions_n); /* its partition has begun */
 	if ((rc = compaction_pause(m->db, err)) || (rc = block_builder_end_series(m, err)))
 		return rc;
 	arena_reset(&m->scratch);
@@ -178,6 +180,7 @@ enum err_code block_builder_series(
 			return err_nomem(err, "make block");
 	}
 	m->group_series_n++;
+	assert(m->id == m->checks_n); /* a check has its series' number */
 	m->checks_n++;
 	m->series_open = true;
 	*id = m->id;
@@ -187,8 +190,10 @@ enum err_code block_builder_series(
 enum err_code block_builder_rollup(
 	struct block_builder *m, int64_t step_ns, struct str bytes, struct err *err)
 {
-	enum err_code rc = block_builder_flush(m, err);
+	enum err_code rc;
 
+	assert(m->series_open);
+	rc = block_builder_flush(m, err);
 	return rc ? rc : cascade_record(m->of_series, step_ns, bytes, (struct str){ 0 }, err);
 }
 
@@ -228,6 +233,8 @@ enum err_code block_builder_publish(struct block_builder *m, struct db_block **o
 	struct fs *fs = m->db->o.fs;
 	enum err_code rc;
 
+	mutex_assert_held(&m->db->blocks_files);
+	assert(!m->published && !m->writer); /* finished, and not yet in place */
 	if ((rc = fs->ops->rename(fs, m->tmp, m->dir, err)))
 		return rc;
 	if (!(rc = fs->ops->sync_dir(fs, m->db->blocks_dir, err)) &&

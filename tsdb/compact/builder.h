@@ -25,7 +25,7 @@
 #include "tsdb/rollup/cascade.h"
 #include "tsdb/series/groups.h"
 
-#define MAKER_CELLS_MAX (2u << 20) /* held of a step; more is cut into chunks early */
+#define BUILDER_CELLS_MAX (2u << 20) /* held of a step; more is cut into chunks early */
 
 struct block_builder;
 
@@ -75,7 +75,7 @@ MUST_CHECK enum err_code block_builder_finish(
 /* Deleted ranges that the block gets before it is published. */
 MUST_CHECK enum err_code block_builder_set_deleted(
 	struct block_builder *m, struct deleted_range *v, size_t n, struct err *err);
-/* Under its name, open. work->files is held. */
+/* Under its name, open. db->blocks_files is held. */
 MUST_CHECK enum err_code block_builder_publish(
 	struct block_builder *m, struct db_block **out, struct err *err);
 uint64_t block_builder_rows(const struct block_builder *m);

@@ -1,3 +1,4 @@
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -113,7 +114,7 @@ enum err_code block_builder_row(
 	if (row->columns_n > ROW_COLUMNS_MAX)
 		return err_set(err, ERR_LIMIT, "row with %" PRIu32 " columns", row->columns_n);
 	if (m->rows_held &&
-		(step != m->step_ns || fresh != m->fresh || m->cells_held >= MAKER_CELLS_MAX))
+		(step != m->step_ns || fresh != m->fresh || m->cells_held >= BUILDER_CELLS_MAX))
 		rc = block_builder_flush(m, err);
 	m->step_ns = step;
 	m->fresh = fresh;
@@ -160,7 +161,7 @@ static enum err_code write_run(struct block_builder *m, uint32_t from, uint32_t 
 		kinds[i] = h->types[i].kind;
 	aimed = chunk_rows_aimed(kinds, columns_n);
 	chunks = (n + aimed - 1) / aimed;
-	if (m->cells_held >= MAKER_CELLS_MAX && chunks > 1)
+	if (m->cells_held >= BUILDER_CELLS_MAX && chunks > 1)
 		chunks = n / aimed;
 	for (uint64_t i = 0; i < chunks && !rc; i++)
 		rc = write_chunk(m, from + (uint32_t)(n * i / chunks),
@@ -195,6 +196,7 @@ enum err_code block_builder_chunk(
 {
 	enum err_code rc;
 
+	assert(m->series_open && m->id < m->checks_n);
 	if (m->rows_held && (rc = block_builder_flush(m, err)))
 		return rc;
 	if ((rc = chunk_parse(m->chunk, bytes, err)) ||

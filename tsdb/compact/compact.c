@@ -420,7 +420,7 @@ static enum err_code describe(
 
 /* ---- the swap ---- */
 
-/* Deletions that came while the block was made. work->files is held. */
+/* Deletions that came while the block was made. db->blocks_files is held. */
 static enum err_code carry_deleted(struct joining *t, struct err *err)
 {
 	struct deleted_range *out;
@@ -428,6 +428,7 @@ static enum err_code carry_deleted(struct joining *t, struct err *err)
 	bool changed = false;
 	enum err_code rc;
 
+	mutex_assert_held(&t->db->blocks_files);
 	for (size_t i = 0; i < t->n; i++) {
 		changed |= t->sources[i].b->deleted != t->sources[i].deleted.v;
 		n += t->sources[i].b->deleted_n;

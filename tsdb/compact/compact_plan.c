@@ -1,3 +1,4 @@
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -30,6 +31,7 @@ static int64_t settled_until(const struct db *db)
 {
 	int64_t newest = atomic_load(&db->max_ts_ns), until;
 
+	mutex_assert_held(&db->lock);
 	if (!newest)
 		return 0;
 	until = (newest - 1) / db->o.window_ns * db->o.window_ns - db->o.too_old_ns;
@@ -125,6 +127,7 @@ void plan_join(struct db *db, struct plan *out)
 	}
 	if (!found)
 		out->n = 0;
+	assert(!out->n || (out->n >= 2 && out->n <= JOIN_MAX));
 	for (size_t i = 0; i < out->n; i++)
 		out->v[i]->pins++;
 	mutex_unlock(&db->lock);

@@ -352,7 +352,7 @@ static enum err_code cut_all(struct cutting *t, struct err *err)
 
 /* ---- the swap ---- */
 
-/* Deletions that came while the block was made. work->files is held. */
+/* Deletions that came while the block was made. db->blocks_files is held. */
 static enum err_code carry_deleted(struct cutting *t, struct err *err)
 {
 	struct deleted now = { t->w->deleted, t->w->deleted_n };
@@ -361,6 +361,7 @@ static enum err_code carry_deleted(struct cutting *t, struct err *err)
 	size_t n = 0;
 	enum err_code rc;
 
+	mutex_assert_held(&t->db->blocks_files);
 	if (now.v == t->deleted.v)
 		return ERR_OK;
 	for (size_t i = 0; i < t->ids_n; i++)

@@ -1,3 +1,4 @@
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -197,7 +198,7 @@ static enum err_code delete_in_window(
 
 /*
  * Windows on their way out too: one whose files the disk does not let go is read again at the next
- * start. work->files is held: no window leaves the list, nor comes to those on their way out.
+ * start. db->blocks_files is held: no window leaves the list, nor comes to those on their way out.
  */
 static enum err_code delete_in_windows(struct deleting *t, struct err *err)
 {
@@ -205,6 +206,7 @@ static enum err_code delete_in_windows(struct deleting *t, struct err *err)
 	enum err_code rc = ERR_OK;
 	struct window *w;
 
+	mutex_assert_held(&db->blocks_files);
 	mutex_lock(&db->lock);
 	for (size_t i = 0; i < db->windows_n && !rc; i++) {
 		w = db->windows[i];
@@ -223,6 +225,7 @@ static enum err_code delete_in_windows(struct deleting *t, struct err *err)
 		rc = delete_in_window(t, w, true, err);
 		mutex_lock(&db->lock);
 		w = w->next_dropping;
+		assert(pinned->pins > 0);
 		pinned->pins--;
 		cond_broadcast(&db->changed);
 	}

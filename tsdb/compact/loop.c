@@ -1,3 +1,4 @@
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,6 +50,7 @@ bool compaction_begin(struct db *db, bool wait)
 void compaction_end(struct db *db)
 {
 	mutex_lock(&db->lock);
+	assert(db->compaction->busy);
 	db->compaction->busy = false;
 	cond_broadcast(&db->changed);
 	mutex_unlock(&db->lock);

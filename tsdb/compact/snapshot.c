@@ -19,8 +19,8 @@
 /*
  * A snapshot: another data directory with the same content, made while rows keep coming.
  *
- * Files that never change are hard links. work->files is held meanwhile, so no block comes or goes
- * and no small file is replaced. A head window is a LevelDB in use: its tables are linked, and
+ * Files that never change are hard links. db->blocks_files is held meanwhile, so no block comes or
+ * goes and no small file is replaced. A head window is a LevelDB in use: its tables are linked, and
  * MANIFEST, CURRENT and the logs copied. What makes that consistent:
  *
  *     MANIFEST says which tables and logs count. It is copied first; when it and the list of files

@@ -17,6 +17,8 @@ bool again_possible(const struct db *db, const struct series *s, int64_t ts_ns)
 
 void again_note(struct series *s, int64_t ts_ns)
 {
+	if (s->job)
+		mutex_assert_held(&s->job->lock);
 	if (ts_ns > s->appended_ns)
 		s->appended_ns = ts_ns;
 }

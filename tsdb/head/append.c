@@ -1,5 +1,6 @@
 #include "tsdb/head/append.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -552,6 +553,7 @@ enum err_code db_append(struct db *db, const struct db_append *a, struct db_appe
 	enum err_code rc;
 
 	*t.stats = (struct db_append_stats){ 0 };
+	assert(acked);
 	rc = append(&t, acked, ctx, err ? err : &here);
 	if (t.scratch)
 		scratch_put(db, t.scratch);

@@ -1,3 +1,5 @@
+#include <assert.h>
+
 #include "base/clock.h"
 #include "tsdb/head/append_internal.h"
 #include "tsdb/head/head_internal.h"
@@ -8,6 +10,7 @@ enum err_code append_check_labels(struct labels labels, const char *what, struct
 {
 	size_t bytes = 0;
 
+	assert(labels_are_set(labels));
 	if (!labels_has(labels, STR(LABEL_NAME)))
 		return err_set(err, ERR_INVALID, "a %s needs the label " LABEL_NAME, what);
 	if (labels.n > SERIES_LABELS_MAX)

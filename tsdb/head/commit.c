@@ -1,5 +1,6 @@
 #include "tsdb/head/commit.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -77,6 +78,7 @@ static void row_done(struct db *db, struct commit_row *r, enum err_code rc, cons
 		series_release(r->series);
 	head_unpin_writer(db, r->window);
 	mutex_lock(&c->lock);
+	assert(c->bytes >= r->bytes);
 	c->bytes -= r->bytes;
 	metric_set(&queue_bytes, NULL, (double)c->bytes);
 	cond_broadcast(&c->emptied);
@@ -183,6 +185,8 @@ enum err_code commit_enqueue(
 	struct commit *c = db->commit;
 	enum err_code rc = ERR_OK;
 
+	assert(row->acked && row->batch && row->window);
+	assert(!row->series == !!row->numbers); /* one of the two */
 	row->next = NULL;
 	mutex_lock(&c->lock);
 	/* A row larger than the whole queue goes alone. */

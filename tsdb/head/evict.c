@@ -4,19 +4,18 @@
 #include "tsdb/symbols/stored.h"
 
 /*
- * Letting go of symbols, once all of them are larger than the budget: first partitions that no
- * query and no delta base needs and that take no rows; they come back from blocks and windows
- * (partitions.c).
+ * Eviction of symbols when all of them exceed the budget. First go partitions that take no rows and
+ * that no query and no delta base needs; epochs.c loads them again from blocks and windows.
  *
- * Where that is not enough live epochs end, those first that grew most since each of their targets
- * had come about twice: what came later are mostly stacks that never come again. The job's next row
- * begins an epoch, which takes up what is still in use; the ended one stays until the delta bases
- * in its ids went over to the new one, a scrape later, and its window's store has it from then on.
+ * If that is not enough live epochs end, first those that grew most since each of their targets was
+ * scraped about twice: later growth is mostly stacks that never come again. The job's next row
+ * begins an epoch, which gets only the symbols still in use. The ended one stays in memory until
+ * its delta bases were carried over, a scrape later; then only its window's store has it.
  *
- * An epoch's beginning costs its live symbols once more, on disk and of time. So a table must have
- * grown by a third first (or by the whole budget), which bounds that to four times what there is to
- * write anyway, and only a part of the budget may be waiting for its bases at once: tables end one
- * after the other, and the sum stays flat.
+ * A new epoch writes its live symbols again. So a table must first have grown by a third (or by the
+ * whole budget), which bounds the extra work to four times what is written anyway. Only a part of
+ * the budget may wait for its bases at once: tables end one after the other, and the sum stays
+ * flat.
  */
 #define GROWN 3u /* by such a part of what lives */
 #define WAITING 8u /* such a part of the budget */

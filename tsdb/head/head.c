@@ -1,5 +1,6 @@
 #include "tsdb/head/head.h"
 
+#include <assert.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -89,8 +90,10 @@ static enum err_code create_window(
 	enum err_code rc;
 
 	mutex_assert_held(&db->lock);
+	assert(!db->creating);
 	if ((rc = window_for(db, ts_ns, &w, err)))
 		return rc;
+	assert(w->start_ns < ts_ns && ts_ns <= w->end_ns);
 	db->creating = true;
 	mutex_unlock(&db->lock);
 	if ((rc = make_store(db, w, err))) {
@@ -173,6 +176,7 @@ enum err_code head_pin(struct db *db, int64_t ts_ns, struct window **out, struct
 void head_unpin(struct db *db, struct window *w)
 {
 	mutex_lock(&db->lock);
+	assert(w->pins > w->writers);
 	if (--w->pins <= 1)
 		cond_broadcast(&db->changed);
 	mutex_unlock(&db->lock);
@@ -181,6 +185,7 @@ void head_unpin(struct db *db, struct window *w)
 void head_unpin_writer(struct db *db, struct window *w)
 {
 	mutex_lock(&db->lock);
+	assert(w->writers && w->pins >= w->writers);
 	w->writers--;
 	w->pins--;
 	cond_broadcast(&db->changed);
@@ -197,8 +202,9 @@ static void forget_dropping(struct db *db, const struct window *w)
 	mutex_lock(&db->lock);
 	while (w->pins)
 		cond_wait(&db->changed, &db->lock);
-	while (*at != w)
+	while (*at && *at != w)
 		at = &(*at)->next_dropping;
+	assert(*at);
 	*at = w->next_dropping;
 	mutex_unlock(&db->lock);
 }
@@ -279,6 +285,7 @@ void head_drop_oldest(struct db *db, const char *why)
 
 	mutex_lock(&db->blocks_files);
 	mutex_lock(&db->lock);
+	assert(db->windows_n);
 	w = db->windows[0];
 	windows_take_locked(db, w);
 	mutex_unlock(&db->lock);

@@ -1,4 +1,5 @@
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -523,6 +524,7 @@ enum err_code db_append_numbers(struct db *db, const struct db_number *v, size_t
 	struct err here;
 	enum err_code rc;
 
+	assert(acked);
 	if (!err)
 		err = &here;
 	if (!n) {

@@ -1,3 +1,4 @@
+#include <assert.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -35,6 +36,7 @@ static void add_source(struct db_querier *q, struct querier_source s)
 {
 	size_t i = q->sources_n++;
 
+	assert(s.min_ns < s.max_ns && !s.w != !s.b);
 	for (; i && q->sources[i - 1].min_ns > s.min_ns; i--)
 		q->sources[i] = q->sources[i - 1];
 	q->sources[i] = s;
@@ -94,6 +96,7 @@ static bool take_snapshots(struct db_querier *q)
 		if (!w)
 			continue;
 		if (w->draining) {
+			assert(w->pins);
 			w->pins--;
 			w->waiting++;
 			cond_broadcast(&db->changed);
@@ -219,6 +222,7 @@ enum err_code db_querier_fork(struct db_querier *q, struct db_querier **out, str
 		free(f);
 		return err_nomem(err, "query");
 	}
+	assert(!q->fork);
 	f->db = q->db;
 	f->turn.number = q->turn.number;
 	f->min_ns = q->min_ns;
@@ -422,6 +426,7 @@ enum err_code querier_partition(struct db_querier *q, struct querier_source *s, 
 	struct partition *p;
 	enum err_code rc;
 
+	assert(s->b && slot < n);
 	if (!s->need) {
 		s->need = calloc(n, sizeof(struct partition *));
 		s->stacks = calloc(n, sizeof(*s->stacks));

@@ -1,3 +1,4 @@
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/array.h"
@@ -478,6 +479,7 @@ static enum err_code sum(struct summing *of, const struct db_series *const *seri
 	struct db_querier *q = t.q;
 	enum err_code rc;
 
+	assert(stats && t.a);
 	t.header = SYM_NONE;
 	t.column = -1;
 	t.window_ns = min_ns;
@@ -488,6 +490,7 @@ static enum err_code sum(struct summing *of, const struct db_series *const *seri
 	if (!n || min_ns >= max_ns)
 		return ERR_OK;
 	t.p = series[0]->partition;
+	assert(t.p && !series[0]->numeric);
 	if ((rc = sum_scratch_of(q, &t.x, err)))
 		return rc;
 	for (uint32_t i = 0; i < stats->headers_n; i++)

@@ -1,5 +1,6 @@
 #include "tsdb/series/series_internal.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -368,6 +369,7 @@ static enum err_code add_locked(struct series_index *x, struct labels labels, ui
 		series_free(s);
 		return err_nomem(err, "series index");
 	}
+	assert(!x->by_id[id]);
 	x->by_id[id] = s;
 	x->n++;
 	x->series_bytes += s->bytes;
@@ -435,6 +437,7 @@ static void forget_values(struct series_index *x)
 
 void series_remove_locked(struct series_index *x, struct series *s)
 {
+	assert(x->by_id[s->id] == s && !atomic_load(&s->uses));
 	unindex_labels(x, s);
 	x->by_id[s->id] = NULL;
 	x->n--;
