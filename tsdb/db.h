@@ -7,9 +7,10 @@
  *
  * Units:     nanoseconds since 1970; windows are half-open (min, max].
  * Errors:    ERR_LIMIT (names the limit), ERR_INVALID (out of the accepted times), ERR_UNAVAILABLE
- * (disk full, a failed store being reopened, closing), ERR_IO, ERR_CORRUPT. Threads:   any number
- * of appenders and queriers; a querier and what came from it belong to one thread at a time.
- * Acknowledgements are called from the commit thread and must not block. Source:    tsdb/FORMAT.md.
+ *            (disk full, a failed store being reopened, closing), ERR_IO, ERR_CORRUPT.
+ * Threads:   any number of appenders and queriers; a querier and what came from it belong to one
+ *            thread at a time. The commit thread calls acknowledgements; they must not block.
+ * Source:    tsdb/FORMAT.md.
  */
 #ifndef TSDB_DB_H
 #define TSDB_DB_H
@@ -29,7 +30,7 @@ MUST_CHECK enum err_code db_open(const struct db_options *o, struct db **out, st
 void db_close(struct db *db);
 enum db_state db_state(struct db *db, struct err *why);
 
-/* One round of the maintenance thread: free space, blocks, retention, memory of what is gone. */
+/* One round of the maintenance thread: free space, blocks, retention, unused series and symbols. */
 void db_maintain(struct db *db, bool retention);
 
 /* ---- status ---- */

@@ -1,30 +1,28 @@
 /*
- * Blocks of a database, the inside: who makes them, swaps them, and takes them away.
+ * The blocks of a database: how they are made, swapped and removed.
  *
- * One at a time works on blocks (compaction_begin, compaction_end): cutting a window, joining
- * blocks, retention. What it made is put in the place of what it stands for in one step, under two
+ * One worker at a time changes blocks (compaction_begin, compaction_end): it cuts a window, joins
+ * blocks or applies retention. The new block takes the place of the old ones in one step, under two
  * locks:
  *
- *     work->files   guards names in blocks/ and the small files that change there and beside
- *                   windows (meta.json, deleted): taken before db->lock, held while such a file is
- *                   written. Whoever deletes rows or links files of a snapshot holds it too, so
- *                   that a deletion is never written to a block whose successor is already in its
- *                   place.
- *     db->lock      db->blocks and db->windows as queriers find them.
+ *     db->blocks_files  guards names in blocks/ and the small files that change there and beside
+ *                       windows (meta.json, deleted). It is taken before db->lock and held while
+ *                       such a file is written. A deletion and a snapshot hold it too, so that a
+ *                       deletion is never written to a block that was already replaced.
+ *     db->lock          guards db->blocks and db->windows, as queriers find them.
  *
- * Crashes. A block is written as <ULID>.tmp and renamed when all of it is synced and was read back;
- * a block on its way out is renamed to <ULID>.gone before its files go. meta.json names the blocks
- * (sources) and the head windows (heads) that a block stands for, so at start:
+ * Crashes. A block is written as <ULID>.tmp, synced, read back, and then renamed. A block that is
+ * dropped is renamed to <ULID>.gone before its files are removed. meta.json names the blocks
+ * (sources) and the head windows (heads) that the block replaces, so at start:
  *
- *     *.tmp, *.gone           are removed: the first was never in use, the second no longer is;
+ *     *.tmp, *.gone           are removed: the first was never used, the second was dropped;
  *     a block in sources      is removed: its successor was renamed, so it is whole and synced;
  *     a window in heads       is removed likewise.
  *
- * Between any two steps the rows are there once: before the rename in the sources, from then on in
- * the successor.
- * A renamed directory is synced before any file in it goes, also by a later start. What the
- * disk does not let go comes back at a start without its successor; so a block is dropped after all
- * that it stands for, and a deletion is written to windows on their way out, too.
+ * So at any time the rows exist once: before the rename in the sources, after it in the successor.
+ * A renamed directory is synced before any of its files is removed, also by a later start. If the
+ * disk fails to remove something, the next start reads it again. So a block is dropped after
+ * everything that it replaced, and a deletion is also written to windows that are being dropped.
  */
 #ifndef TSDB_CATALOG_BLOCKS_H
 #define TSDB_CATALOG_BLOCKS_H
@@ -36,7 +34,8 @@
 #define BLOCK_TMP ".tmp"
 #define BLOCK_GONE ".gone"
 
-/* A block that cannot be opened, on the list of losses: left where it is until retention. */
+/* A block that cannot be opened. It is on the list of losses, and stays until retention drops it.
+ */
 struct unreadable {
 	char *dir;
 	int64_t min_ns, max_ns; /* 0, 0: not known */
@@ -47,9 +46,10 @@ struct db_block {
 	uint32_t number; /* of this process: names the block to partitions' caches */
 	unsigned pins; /* db->lock: queriers, compactions */
 	bool gone; /* db->lock: out of the list; freed, and its files removed, with the last pin */
-	bool keep; /* db->lock: gone, but its files are another's now */
-	bool stays; /* db->lock: gone, but its files are there until the next start */
-	bool apart; /* work: not joined with what is before it, that has too many other symbols */
+	bool keep; /* db->lock: gone, but another block has its files now */
+	bool stays; /* db->lock: gone, but its files stay until the next start */
+	bool apart; /* the worker's: not joined with blocks before it, which have too many other symbols
+				 */
 	bool raw_failed; /* db->lock: its raw rows could not be dropped in this round */
 	bool damaged; /* db->lock */
 	struct err why; /* what was found wrong when it was opened */
@@ -58,52 +58,54 @@ struct db_block {
 	size_t deleted_n;
 };
 
-/* db->blocks are ascending by time, and overlap neither each other nor a window in db->windows: a
+/* db->blocks is ascending by time. Blocks overlap neither each other nor a window in db->windows: a
  * window leaves that list in the same step in which its block enters this one. */
 MUST_CHECK enum err_code blocks_open_all(struct db *db, struct err *err);
 void blocks_unpin(struct db *db, struct db_block *b);
 void blocks_close_all(struct db *db);
-/* Some block or window has this epoch of this job: calls fn for each block that does. */
+/* Calls fn for each block that has this epoch of this job. */
 typedef enum err_code (*block_visit_fn)(
 	void *ctx, struct db_block *b, uint32_t slot, struct err *err);
 MUST_CHECK enum err_code blocks_visit_epoch(
 	struct db *db, uint32_t job_id, uint32_t epoch, block_visit_fn fn, void *ctx, struct err *err);
 
-/* Opened, not in the list. */
+/* Opens a block; it is not in the list yet. */
 MUST_CHECK enum err_code blocks_open(
 	struct db *db, const char *dir, struct db_block **out, struct err *err);
 void blocks_free(struct db_block *b); /* NULL is fine; not in the list, not pinned */
-/* `by` takes the place of the n blocks and of the window (NULL: of none); by NULL: they just go.
- * db->lock and work->files are held. Afterwards, without db->lock: blocks_retire for each. */
+/* `by` replaces the n blocks and the window (NULL: no window); by NULL: nothing replaces them.
+ * db->lock and db->blocks_files are held. Then call blocks_retire for each, without db->lock. */
 void blocks_swap_locked(
 	struct db *db, struct db_block *const *olds, size_t n, struct window *w, struct db_block *by);
 bool blocks_reserve_locked(struct db *db); /* room for one more */
-/* One that was swapped out: its files go with its last pin, or stay (keep). work->files is held. */
+/* After blocks_swap_locked: removes the block's files with its last pin, or keeps them (keep).
+ * db->blocks_files is held. */
 void blocks_retire(struct db *db, struct db_block *b, bool keep);
-/* Before one is dropped: it and all that it stands for is nothing that a start reads, durably. What
- * would come back without it would have none of its deletions. False: the disk keeps something, and
- * it has to stay. work->files is held. */
+/* Before a block is dropped: makes sure that no later start reads it or what it replaced, as those
+ * would come back without its deletions. False: the disk failed, and the block has to stay.
+ * db->blocks_files is held. */
 bool blocks_hide(struct db *db, const struct db_block *b);
-/* Blocks now in the list, pinned; malloc'ed. */
+/* Pins all blocks of the list; *out is malloc'ed. */
 MUST_CHECK enum err_code blocks_pin_all(
 	struct db *db, struct db_block ***out, size_t *n, struct err *err);
 void blocks_unpin_all(struct db *db, struct db_block **v, size_t n); /* frees v */
-/* A window for ts must not reach into a block: false when ts lies in one. db->lock is held. */
+/* Cuts (*start, *end] so that a new window for ts does not reach into a block; false: ts is inside
+ * one. db->lock is held. */
 bool blocks_clip_locked(const struct db *db, int64_t ts_ns, int64_t *start_ns, int64_t *end_ns);
-/* A block that cannot be opened has rows in (min, max], as far as is known. db->lock is held. */
+/* True if an unreadable block of known times touches (min, max]. db->lock is held. */
 bool blocks_unreadable_locked(const struct db *db, int64_t min_ns, int64_t max_ns);
-/* A head window was cut into one that stands for it. db->lock is held, or it is the start. */
+/* True if some block replaced this head window. db->lock is held, or it is the start. */
 bool blocks_have_window(const struct db *db, int64_t start_ns);
 bool block_names_source(const struct block_meta *m, const struct ulid *u);
-/* Something of it cannot be read. */
+/* Logs and counts damage of a block. */
 void blocks_damage(struct db *db, struct db_block *b, const char *what, const struct err *why);
 
 /* ---- blocks_raw.c: raw rows that go before the rest ---- */
 
 MUST_CHECK enum err_code blocks_unlink_raw(struct db *db, const char *dir, struct err *err);
-/* The raw rows of one that the caller pinned are dropped; the pin goes. What fails is logged. */
+/* Drops the raw rows of a pinned block, and the pin. Failures are logged. */
 void blocks_drop_raw_of(struct db *db, struct db_block *b);
-/* At the start: raw rows that had gone are there again. */
+/* At the start: drops raw rows again that were dropped before. */
 void blocks_drop_raw(struct db *db, struct db_block *b);
 
 #endif

@@ -3,8 +3,9 @@
  *
  * Errors:    ERR_CORRUPT: neither copy of the file can be read.
  * Ownership: arrays are replaced, not changed; an array that replaces another is linked to it, and
- * deleted_release frees both. Threads:   arrays are immutable. Files are written under
- * db->blocks_files. Source:    tsdb/FORMAT.md, "Deleted ranges".
+ *            deleted_release frees both.
+ * Threads:   arrays are immutable. Files are written under db->blocks_files.
+ * Source:    tsdb/FORMAT.md, "Deleted ranges".
  */
 #ifndef TSDB_CATALOG_DELETED_H
 #define TSDB_CATALOG_DELETED_H
@@ -24,9 +25,10 @@ struct deleted {
 	size_t n;
 };
 /*
- * Ranges of a file, of which there are two copies; what is not there is empty. Where one copy
- * cannot be read it is made anew of the other; ERR_CORRUPT: neither can. `of` is the block's ULID
- * or the window's start: another one's file is not believed. Memory by deleted_release.
+ * Loads the ranges of a file, which has two copies; without a file there are none. If one copy
+ * cannot be read it is made anew from the other; ERR_CORRUPT: neither can be read. `of` is the
+ * block's ULID or the window's start; a file with another one is refused. Free it with
+ * deleted_release.
  */
 MUST_CHECK enum err_code deleted_load(
 	struct db *db, const char *path, struct str of, struct deleted *out, struct err *err);
@@ -34,13 +36,13 @@ MUST_CHECK enum err_code deleted_decode(
 	struct str bytes, const char *path, struct str of, struct deleted *out, struct err *err);
 MUST_CHECK enum err_code deleted_save(
 	struct db *db, const char *path, struct str of, struct deleted d, struct err *err);
-/* v sorted and joined where they touch; *out is linked to `old`, which lives as long. */
+/* Sorts v and joins ranges that touch; *out is linked to `old`, which lives as long. */
 MUST_CHECK enum err_code deleted_make(
 	struct deleted_range *v, size_t n, struct deleted old, struct deleted *out, struct err *err);
-/* One that deleted_make made and nobody was shown; what it is linked to stays. */
+/* Frees an array of deleted_make that was never published; the array it is linked to stays. */
 void deleted_give_up(struct deleted d);
 void deleted_release(const struct deleted_range *v); /* with all it is linked to; NULL is fine */
-/* Those of one series: [*first, first + returned). */
+/* The ranges of one series: [*first, *first + returned). */
 size_t deleted_of(struct deleted d, uint32_t series, const struct deleted_range **first);
 bool deleted_has(const struct deleted_range *v, size_t n, int64_t ts_ns);
 /* Some part of (min, max] is deleted. */

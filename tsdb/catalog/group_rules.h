@@ -1,5 +1,5 @@
 /*
- * The labels that tell instances apart, as db_set_instance_labels last said.
+ * The labels that tell instances apart, as last set by db_set_instance_labels.
  *
  * Threads: any (db->lock).
  */

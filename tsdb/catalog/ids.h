@@ -1,5 +1,5 @@
 /*
- * The file of ids: numbers that are never given again.
+ * The file of ids: it keeps numbers from being used twice.
  *
  * Errors:  ERR_IO. Threads: any (db->ids_lock).
  * Source:  tsdb/FORMAT.md, "ids".

@@ -1,20 +1,20 @@
 /*
- * Inventory: which windows and blocks a data directory must have, kept in it twice. What it names
- * and is not there at a start is lost: without it a directory that somebody removed would leave
- * answers that are smaller and say nothing.
+ * Inventory: the list of windows and blocks that a data directory must have, kept in two files. An
+ * entry without its directory is a loss. Without this list nobody would notice that a directory was
+ * removed: answers would only be smaller.
  *
- * It is changed so that no crash makes it name what is rightly gone:
+ * Changes are ordered so that after a crash it never lists something that was rightly removed:
  *
- *     a window is made      the directory first, synced; then here; then it takes rows;
- *     a block takes the     the block is renamed into place and synced; then here. Until then it
- *     place of others       says itself, in `heads` and `sources`, what it stands for;
- *     something goes        here first; then its files.
+ *     a window is made       its directory is synced; then it is listed; then it takes rows;
+ *     a block replaces       the block is renamed into place and synced; then it is listed. Until
+ *     others                 then its `heads` and `sources` say what it replaces;
+ *     something is dropped   it leaves the list; then its files are removed.
  *
- * So what is here and not there is lost, unless a block says that it stands for it; and what is
- * there and not here is taken in.
+ * So an entry without a directory is a loss, unless a block replaces it; a directory without an
+ * entry is added.
  *
- * The files are written in place, one after the other, each synced, with room for more behind what
- * counts: so something can go where the disk has no room. A write that is torn leaves the other.
+ * The files are overwritten in place, one after the other, each synced, and have spare bytes at the
+ * end: an entry can be removed when the disk is full. A torn write leaves the other file.
  *
  * Units:     nanoseconds since 1970, (min, max].
  * Errors:    ERR_IO, ERR_NOMEM: the change holds in memory, and the next call that writes writes
@@ -34,7 +34,7 @@ struct inventory_entry {
 	struct ulid ulid; /* empty: a window */
 	int64_t min_ns, max_ns; /* a window is named by min_ns */
 	bool raw; /* a block has rows.ldb */
-	bool deleted; /* ranges of it are deleted: there is a file that says which */
+	bool deleted; /* ranges of it are deleted: it has a file of them */
 };
 
 enum inventory_found {
@@ -52,24 +52,24 @@ void inventory_close(struct inventory *v); /* NULL is fine */
 /* Windows, then blocks, each ascending; a copy in the arena. */
 MUST_CHECK enum err_code inventory_list(
 	struct inventory *v, struct arena *a, struct inventory_entry **out, size_t *n, struct err *err);
-/* *out: what it says of the block or window that `e` names; false: nothing. */
+/* Copies the entry of the block or window that `e` names; false: there is none. */
 bool inventory_find(
 	struct inventory *v, const struct inventory_entry *e, struct inventory_entry *out);
-uint64_t inventory_generation(struct inventory *v); /* counts the times it was written */
+uint64_t inventory_generation(struct inventory *v); /* counts writes */
 
-/* In one step: `out` go, `in` come or take the place of what was named so. Durable on ERR_OK. */
+/* Removes `out` and adds or replaces `in`, in one step. Durable on ERR_OK. */
 struct inventory_change {
 	const struct inventory_entry *out, *in;
 	size_t out_n, in_n;
 };
 MUST_CHECK enum err_code inventory_change(
 	struct inventory *v, const struct inventory_change *c, struct err *err);
-/* Writes what could not be written before, or is not the same in both files. */
+/* Writes the files again if a write failed before or the two differ. */
 MUST_CHECK enum err_code inventory_save(struct inventory *v, struct err *err);
 
 struct inventory_entry inventory_of_block(const struct block_meta *m, bool deleted);
 
-/* A fresh one in `dir`. */
+/* Writes a new inventory in `dir`. */
 MUST_CHECK enum err_code inventory_write(struct fs *fs, const char *dir,
 	const struct inventory_entry *entries, size_t n, struct err *err);
 /* ERR_CORRUPT, ERR_UNSUPPORTED; *entries in the arena. */

@@ -1,5 +1,5 @@
 /*
- * Jobs of a database: by name for new rows, by id for what is on disk. They are few, and never go.
+ * Jobs of a database: by name for new rows, by id for stored ones. They are few and never removed.
  *
  * Errors:  ERR_LIMIT (DB_JOBS_MAX), ERR_EXISTS (one id, two names).
  * Threads: job->lock is the first of all locks; the rest is db->lock's.
@@ -14,7 +14,7 @@ struct db;
 
 #define DB_JOBS_MAX 16384u
 
-/* What the file of ids says of an epoch that is not in memory. */
+/* The ids that an epoch used, for epochs that are not in memory. */
 struct known_ids {
 	uint32_t epoch, next[SYM_KINDS];
 };
@@ -22,7 +22,7 @@ struct known_ids {
 #define JOB_EPOCHS_KNOWN_MAX 64u /* the newest ones */
 
 struct job {
-	uint32_t index; /* among jobs: jobs never go */
+	uint32_t index; /* in db->jobs; never changes */
 	uint32_t id; /* on disk */
 	struct str name;
 	struct mutex lock; /* first of all locks */
@@ -37,13 +37,13 @@ struct job {
 	uint32_t known_n;
 };
 
-/* By name, id SYM_NONE: made where it is missing. Else by id; the epoch (SYM_NONE: none) is not
- * given to anything new. */
+/* id SYM_NONE: finds the job by name, or makes it. Else finds it by id, or makes it with that id.
+ * The epoch (SYM_NONE: none) is marked as used. */
 MUST_CHECK enum err_code db_job(
 	struct db *db, struct str name, uint32_t id, uint32_t epoch, struct job **out, struct err *err);
 struct job *db_job_by_id(struct db *db, uint32_t id);
 struct job *db_job_at(struct db *db, uint32_t i); /* the i-th; NULL behind the last */
-/* The epoch has had ids below next[kind]; db->lock is held. */
+/* Notes that the epoch has used ids below next[kind]. db->lock is held. */
 void job_know_ids(struct job *job, uint32_t epoch, const uint32_t *next);
 void jobs_release(struct db *db);
 

@@ -2,15 +2,15 @@
  * Losses: the list of what a data directory has lost, kept in it until a person accepts each entry.
  *
  * A loss names a time: every query that touches it says so in its warnings, after every restart.
- * Damage is often seen once only, when it is found: LevelDB repairs a store, a mark is written
- * anew, and the next start finds nothing wrong. So whoever finds that something is missing adds it
- * here, and changes what told him afterwards.
+ * Damage is often visible only once: LevelDB repairs a store, a mark is written anew, and the next
+ * start finds nothing wrong. So the code that finds a loss adds it here before it changes the files
+ * that showed it.
  *
  * An entry is one (what, where): the same loss found again, at the next start or by the next
  * query, is that entry. `where` is the path below the data directory of what is damaged, and more
- * where one path can be damaged twice: "head/1700000000 after batch 98". An entry that was accepted
- * is kept, so that damage that stays on the disk is not told again; it is open again when it is
- * found with a longer time or a higher count. An entry goes when its whole time is older than the
+ * where one path can be damaged twice: "head/1700000000 after batch 98". An accepted entry is kept,
+ * so that damage that stays on the disk is not reported again; it opens again when it is found with
+ * a longer time or a higher count. An entry is removed when its whole time is older than the
  * retention.
  *
  * Units:     nanoseconds since 1970, (min, max]; 0 to LOSS_END is all time.
@@ -44,7 +44,7 @@ enum loss_what {
 };
 
 struct loss {
-	uint64_t number; /* from 1, never given again: what people name it by */
+	uint64_t number; /* from 1, never used again: people accept a loss by it */
 	enum loss_what what;
 	struct str where; /* at most 255 bytes count */
 	struct str text; /* how it was found; one line */
@@ -60,22 +60,22 @@ void loss_print(const struct loss *l, struct buf *out);
 struct losses;
 
 /*
- * The list in `dir`. Two copies of it are kept; where only one can be read the other is made anew.
- * Where neither can, that is the first entry, over all time. read_only: nothing is ever written.
+ * Opens the list in `dir`. It has two copies; if one cannot be read it is made anew from the other.
+ * If neither can be read, that is the first entry, over all time. read_only: nothing is written.
  */
 MUST_CHECK enum err_code losses_open(
 	struct fs *fs, const char *dir, bool read_only, struct losses **out, struct err *err);
 void losses_close(struct losses *l); /* NULL is fine */
 
-/* Found: durable on ERR_OK. number, found_ns and accepted are not looked at. *fresh (may be NULL):
- * it is new, or larger than it was known to be. */
+/* Adds a loss; durable on ERR_OK. number, found_ns and accepted are ignored. *fresh (may be NULL):
+ * it is new, or larger than before. */
 MUST_CHECK enum err_code losses_add(
 	struct losses *l, const struct loss *found, bool *fresh, struct err *err);
-/* Writes what could not be written before. */
+/* Writes the list again if a write failed before. */
 MUST_CHECK enum err_code losses_save(struct losses *l, struct err *err);
 
-/* Entries whose time touches (min, max], in the order of their numbers, accepted ones too; false
- * from fn ends it. fn must not call back. */
+/* Calls fn with each entry whose time touches (min, max], by number, accepted ones too. fn returns
+ * false to stop, and must not call this file. */
 typedef bool (*loss_fn)(void *ctx, const struct loss *l);
 void losses_each(struct losses *l, int64_t min_ns, int64_t max_ns, loss_fn fn, void *ctx);
 size_t losses_open_n(struct losses *l); /* entries that nobody has accepted */
@@ -83,11 +83,11 @@ size_t losses_open_n(struct losses *l); /* entries that nobody has accepted */
  * slash. */
 bool losses_has(struct losses *l, struct str path);
 
-/* By number; n 0: all. *accepted: how many were open. ERR_NOT_FOUND names a number that is not
- * there, and nothing is accepted then. */
+/* Accepts entries by number; n 0: all. *accepted: how many of them were open. ERR_NOT_FOUND names
+ * an unknown number; nothing is accepted then. */
 MUST_CHECK enum err_code losses_accept(
 	struct losses *l, const uint64_t *numbers, size_t n, size_t *accepted, struct err *err);
-/* Entries that end at or before this time go. */
+/* Removes entries that end at or before this time. */
 MUST_CHECK enum err_code losses_forget(struct losses *l, int64_t before_ns, struct err *err);
 
 /* ---- the file, for tests ---- */

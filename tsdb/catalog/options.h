@@ -25,8 +25,8 @@ struct db_options {
 	uint32_t label_sets_max; /* per partition; default 65536: further ones fold into
 					__overflow__ */
 	uint64_t partition_bytes_max; /* symbol memory of one; default 512 MiB */
-	uint64_t symbols_bytes; /* budget of all symbols in memory; default 128 MiB: beyond it what
-				   nobody uses is let go, and wasteful partitions begin an epoch */
+	uint64_t symbols_bytes; /* budget of all symbols in memory; default 128 MiB. Above it
+				   unused symbols are freed, then wasteful partitions begin an epoch */
 	uint64_t cache_bytes; /* pages of all stores and tables; default 16 MiB */
 	bool no_compaction; /* closed windows stay in the head: for tests */
 	bool read_only; /* no lock, no writes: for epitool */

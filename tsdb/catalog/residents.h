@@ -1,9 +1,9 @@
 /*
  * Residents: the epochs whose symbols are in memory, and what keeps each there.
  *
- * A pin keeps one; so does a delta base in its ids. The live epoch of a job has a pin of its own.
- * Others go when symbols exceed their budget (tsdb/head/evict.c), and come back from blocks and
- * windows.
+ * A pin keeps one; so does a delta base in its ids. The live epoch of a job is pinned by the job.
+ * Others are freed when symbols exceed their budget (tsdb/head/evict.c), and loaded again from
+ * blocks and windows.
  *
  * Threads: as each field says; functions named _locked want db->lock.
  */
@@ -13,7 +13,7 @@
 #include "tsdb/catalog/jobs.h"
 #include "tsdb/symbols/partition.h"
 
-/* A block or window whose symbols were loaded, up to a stage; why: some of them were lost. */
+/* A block or window whose symbols were loaded, up to a stage; why: not NULL if some were lost. */
 struct partition_source {
 	uint32_t number, stage;
 	struct err *why;
@@ -38,11 +38,11 @@ static inline struct resident *resident_of(const struct partition *p)
 	return (struct resident *)((uintptr_t)p - offsetof(struct resident, table));
 }
 
-/* The partition of an epoch, made where it is missing, pinned; its symbols are not loaded yet. */
+/* Pins the partition of an epoch, or makes it; its symbols are not loaded yet. */
 MUST_CHECK enum err_code partition_pin(struct db *db, struct str job, uint32_t job_id,
 	uint32_t epoch, struct partition **out, struct err *err);
 void partition_unpin(struct db *db, struct partition *p);
-/* The same of a job that is known; lookup: content will be made in it. */
+/* The same for a known job; lookup: new content will be added to it. */
 MUST_CHECK enum err_code partition_pin_locked(struct db *db, struct job *job, uint32_t epoch,
 	bool lookup, struct partition **out, struct err *err);
 void partition_unpin_locked(struct db *db, struct partition *p); /* NULL is fine */
@@ -50,12 +50,12 @@ void partition_unpin_locked(struct db *db, struct partition *p); /* NULL is fine
 struct partition *partition_next(struct db *db, uint32_t *at);
 void resident_close(struct partition *p);
 
-/* ---- what was loaded; p->lock is held ---- */
+/* ---- sources whose symbols were loaded; p->lock is held ---- */
 
 struct partition_source *partition_source_of(struct partition *p, uint32_t number); /* or NULL */
 struct partition_source *partition_source_add(
 	struct partition *p, uint32_t number); /* NULL: no memory */
-/* A block or window is gone. */
+/* A block or window was dropped. */
 void partition_forget_source(struct partition *p, uint32_t number);
 
 #endif

@@ -11,7 +11,7 @@
  *   series index     label sets, postings, and which window has which series (window->series)
  *   db->lock         windows, blocks, their pins and counts, partitions in memory, queriers, state
  *   losses           the list of losses; nothing is taken while it is held
- *   inventory        what must be there; nothing is taken while it is held
+ *   inventory        the list of windows and blocks; nothing is taken while it is held
  */
 #ifndef TSDB_CATALOG_STATE_H
 #define TSDB_CATALOG_STATE_H
@@ -81,7 +81,7 @@ struct db {
 	_Atomic uint64_t delta_bytes; /* of all delta bases */
 	struct mutex ids_lock;
 	struct mutex numbers_lock;
-	bool creating; /* db->lock: somebody makes a window, outside of the lock */
+	bool creating; /* db->lock: a window is being made, outside of the lock */
 	enum db_state state;
 	struct err why;
 	struct querier_turn *queriers; /* db->lock: newest first */
@@ -100,8 +100,7 @@ enum db_state db_state(struct db *db, struct err *why);
 void db_check_room(struct db *db); /* free space: DB_READY to DB_FULL and back */
 void db_count_damage(void); /* the metric alone */
 
-/* Series that nothing has any more leave the index, and memory with the last querier that saw them.
- */
+/* Removes unused series from the index, and frees them when no querier can have seen them. */
 void db_retire_series(struct db *db);
 /* Counts a delta base in its partition and in db->delta_bytes. */
 void base_account(struct db *db, const struct delta_base *base, bool more);

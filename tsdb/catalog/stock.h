@@ -1,5 +1,5 @@
 /*
- * What must be there: the inventory (inventory.h) kept up, and compared with what a start finds.
+ * Stock: keeps the inventory (inventory.h) current, and compares it with the directory at a start.
  *
  * Errors:  ERR_IO: the inventory cannot be written.
  * Threads: any, but for the two of the start.
@@ -10,18 +10,18 @@
 #include "tsdb/catalog/blocks.h"
 
 MUST_CHECK enum err_code stock_open(struct db *db, struct err *err);
-/* At the start, when all that is there was opened: what is missing becomes a loss. */
+/* At the start, after all windows and blocks were opened: missing ones become losses. */
 MUST_CHECK enum err_code stock_take(struct db *db, struct err *err);
-/* What has come, once it is durable; what is to go, before any of its files does. */
+/* Call add once the thing is durable, and drop before any of its files is removed. */
 MUST_CHECK enum err_code stock_add_window(struct db *db, const struct window *w, struct err *err);
 MUST_CHECK enum err_code stock_drop_window(struct db *db, int64_t start_ns, struct err *err);
 MUST_CHECK enum err_code stock_drop_block(struct db *db, const struct ulid *ulid, struct err *err);
 MUST_CHECK enum err_code stock_drop_raw(struct db *db, const struct db_block *b, struct err *err);
-/* `by` takes the place of n blocks and a window (NULL: of none). It names them itself, so nothing
- * is lost where this cannot be written; by NULL: nothing takes it, and that is an error then. */
+/* `by` replaces n blocks and a window (NULL: none). Its meta.json names them, so a failed write
+ * here is no error; by NULL: nothing replaces them, and a failed write is an error. */
 MUST_CHECK enum err_code stock_swap(struct db *db, struct db_block *const *olds, size_t n,
 	const struct window *w, const struct db_block *by, struct err *err);
-/* Ranges of a block (NULL: of the window) were deleted, and the file that says so is durable. */
+/* Ranges of a block (NULL: of the window) were deleted, and their file is durable. */
 void stock_note_deleted(struct db *db, const struct db_block *b, const struct window *w);
 
 #endif

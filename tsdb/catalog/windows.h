@@ -1,8 +1,8 @@
 /*
- * Windows: the list of the head's windows, and what each holds.
+ * Windows: the list of the head's windows, and their fields.
  *
- * A window is pinned by whoever uses its store: a querier, an append, a queued row. Dropping or
- * reopening waits until nobody does. Windows are (start, end] and never overlap.
+ * Users of a window's store pin it: queriers, appends, queued rows. Dropping and reopening wait
+ * until nobody has a pin. Windows are (start, end] and never overlap.
  *
  * Threads: as each field says; functions named _locked want db->lock.
  */
@@ -16,7 +16,7 @@
 struct db;
 struct job;
 
-/* What a window's store says it holds: the record "c", renewed by each batch. */
+/* Counts of a window's store: the record "c", written with each batch. */
 struct window_count {
 	uint64_t seq; /* batches */
 	uint64_t rows, samples;
@@ -38,7 +38,7 @@ struct window {
 	const struct deleted_range *deleted; /* db->lock, as db_block's */
 	size_t deleted_n;
 	char *dir; /* the store's; a temporary copy when read-only */
-	char *mark_path; /* beside it: what was acknowledged */
+	char *mark_path; /* beside it: how much was acknowledged */
 	char *names_path; /* likewise: a second copy of small records */
 	struct store *store; /* db->lock; NULL while it is reopened */
 	unsigned pins; /* db->lock */
@@ -51,14 +51,14 @@ struct window {
 	struct window_count count; /* db->lock; the commit thread writes it */
 	int mark_fd; /* the commit thread's; -1: none */
 	int names_fd; /* likewise; -1: not open */
-	bool names_failed; /* likewise: nothing is appended any more, the next start makes it anew */
+	bool names_failed; /* likewise: no more is appended; the next start makes the file anew */
 	struct bits series; /* the series index's lock */
-	bool types_lost; /* some series have types that are not known */
+	bool types_lost; /* the types of some series are not known */
 	struct window_job *jobs; /* db->lock: by job->index; window_epochs.c */
 	uint32_t jobs_n;
 };
 
-/* Header whose types a series' rows of an epoch have. */
+/* A header with the types of a series' rows in an epoch. */
 struct series_header {
 	uint32_t series, header;
 };
@@ -81,16 +81,15 @@ void window_free(struct db *db, struct window *w);
 /* Makes room for one more in the list. */
 bool windows_reserve_locked(struct db *db);
 void windows_insert_locked(struct db *db, struct window *w);
-/* Out of db->windows; queriers that have it pinned go on. */
+/* Takes the window out of db->windows; queriers that pin it go on. */
 void windows_take_locked(struct db *db, struct window *w);
-/* Some window was opened over a full disk. */
+/* True if some window was opened over a full disk. */
 bool windows_have_shadow_locked(const struct db *db);
-/* Files beside a window's directory that say that it has to be there. */
+/* Removes the files beside a window's directory. */
 void window_remove_beside(struct db *db, const struct window *w);
-/* False: it would be a window at the next start. What was renamed for good is none any more. */
+/* False: the disk failed, and the next start will read the window again. */
 bool window_remove_files(struct db *db, struct window *w);
-/* Removes what a crash or the disk left of a window that is in a block. False: it is still there.
- */
+/* Removes remains of a window that is in a block. False: they are still there. */
 bool window_remove_leftover(struct db *db, int64_t start_ns);
 
 #endif

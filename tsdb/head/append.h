@@ -2,8 +2,8 @@
  * Appending to a database: profiles and numbers.
  *
  * Errors:  ERR_LIMIT (names the limit), ERR_INVALID (out of the accepted times), ERR_EXISTS,
- * ERR_UNAVAILABLE (disk full, a failed store being reopened, closing), ERR_IO. Threads: any number
- * of appenders; acknowledgements are called from the commit thread and must not block.
+ *          ERR_UNAVAILABLE (disk full, a failed store being reopened, closing), ERR_IO.
+ * Threads: any number of appenders; the commit thread calls acknowledgements; they must not block.
  */
 #ifndef TSDB_HEAD_APPEND_H
 #define TSDB_HEAD_APPEND_H
@@ -23,8 +23,8 @@ struct db_append {
 	const enum value_kind *kinds; /* one per type */
 	bool convert; /* cumulative columns to deltas (scrapes); else they are kept as KIND_DELTA
 			 (ingest) */
-	int64_t gap_max_ns; /* 0: the interval is known. Else it is the time since the series' row
-				   before, at most this; interval_ns where there is none */
+	int64_t gap_max_ns; /* 0: the interval is known. Else it is the time since the series'
+				   previous row, at most this; interval_ns if there is none */
 };
 
 struct db_append_stats {
@@ -37,10 +37,9 @@ typedef void (*db_acked_fn)(void *ctx, enum err_code rc, const struct err *err);
 
 /*
  * Returns once the row is encoded and queued; acked is then called exactly once, after its group's
- * sync. Where an error is returned acked is not called. Nothing of *a is used after the return.
- * Blocks while the queue is full. The same series and time again is ERR_EXISTS, which names both;
- * unless it is the same row, byte for byte, and not to be converted: then it is acknowledged at
- * once. A time of which rows of the series were deleted is ERR_INVALID.
+ * sync. On an error acked is not called. *a is not used after the return. Blocks while the queue is
+ * full. A second row of one series and time is ERR_EXISTS; if it is the same row, byte for byte,
+ * and not to be converted, it is acknowledged at once. A deleted time of the series is ERR_INVALID.
  */
 MUST_CHECK enum err_code db_append(struct db *db, const struct db_append *a,
 	struct db_append_stats *stats, db_acked_fn acked, void *ctx, struct err *err);
@@ -51,23 +50,22 @@ MUST_CHECK enum err_code db_append(struct db *db, const struct db_append *a,
  */
 struct db_number {
 	struct labels labels; /* with __name__; sorted */
-	int64_t ts_ns; /* cut to milliseconds it costs least */
+	int64_t ts_ns; /* whole milliseconds take the least space */
 	double value;
 };
 
 /*
- * All of them or none, under one acknowledgement, as db_append; the same series and time again is
- * ERR_EXISTS where the value is another. A name is of profiles or of numbers, and series of one
- * kind refuse the other: ERR_INVALID names it. Values of a batch may fall into several windows;
- * should one window's commit fail the whole batch is answered with the error, and may be appended
- * again. n 0: acknowledged at once.
+ * Appends all of them or none, under one acknowledgement, as db_append. Another value for a stored
+ * series and time is ERR_EXISTS. A name is either of profiles or of numbers; the other kind is
+ * ERR_INVALID. Values of a batch may fall into several windows; if one window's commit fails the
+ * whole batch is answered with the error, and may be appended again. n 0: acknowledged at once.
  */
 MUST_CHECK enum err_code db_append_numbers(struct db *db, const struct db_number *v, size_t n,
 	db_acked_fn acked, void *ctx, struct err *err);
 
 /*
- * Reads every record of the head's windows and compares their number with what was acknowledged:
- * what is missing is added to the losses. For tools, on a database that is open for reading only.
+ * Reads every record of the head's windows and compares their number with the acknowledged one;
+ * missing records become losses. For tools, on a database that is open for reading only.
  */
 MUST_CHECK enum err_code db_verify_head(struct db *db, struct err *err);
 

@@ -1,5 +1,5 @@
 /*
- * Appending, the inside: what rows and numbers have in common.
+ * Appending, the inside: code that rows and numbers share.
  *
  * Threads: job->lock or numbers_lock is held, but for the checks.
  */
@@ -29,22 +29,23 @@ MUST_CHECK enum err_code append_check_state(struct db *db, struct err *err);
 
 /* ---- append_gap.c ---- */
 
-/* Of a row that has gap_max_ns *a becomes a copy with its interval. w: pinned. */
+/* If *a has gap_max_ns, replaces it by a copy with its interval. w: pinned. */
 MUST_CHECK enum err_code append_gap(struct window *w, struct series *s, struct db_append *copy,
 	const struct db_append **a, struct err *err);
 
 /* ---- again.c ---- */
 
-/* False: nothing of the series has this time. */
+/* False: the series surely has no row at this time. */
 bool again_possible(const struct db *db, const struct series *s, int64_t ts_ns);
-void again_note(struct series *s, int64_t ts_ns); /* something of it was queued */
-/* What is stored of the series and time, once nothing of them is queued; key: theirs, by kind.
- * ERR_NOT_FOUND: nothing. */
+/* A row of the series was queued; its job's lock (numeric: numbers_lock) is held. */
+void again_note(struct series *s, int64_t ts_ns);
+/* Waits until no row of the series and time is queued, then reads the stored record. ERR_NOT_FOUND:
+ * there is none. */
 struct again_place {
 	struct window *window; /* pinned */
 	const struct series *series;
 	int64_t ts_ns;
-	struct key key;
+	struct key key; /* of a row or of a number */
 	uint64_t generation;
 };
 MUST_CHECK enum err_code again_find(
@@ -52,7 +53,7 @@ MUST_CHECK enum err_code again_find(
 /* ERR_EXISTS; what: "profile". */
 MUST_CHECK enum err_code again_refuse(
 	const char *what, struct labels labels, int64_t ts_ns, struct err *err);
-/* ERR_INVALID: it would not be seen. */
+/* ERR_INVALID: the time was deleted, so the row would not be seen. */
 MUST_CHECK enum err_code again_check_deleted(struct db *db, const struct window *w,
 	const struct series *s, int64_t ts_ns, const char *what, struct err *err);
 

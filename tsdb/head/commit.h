@@ -11,7 +11,7 @@
 #include "tsdb/catalog/state.h"
 #include "tsdb/head/append.h"
 
-struct number_batch; /* tsdb/numbers.h */
+struct number_batch; /* tsdb/head/numbers.h */
 
 struct commit_row {
 	struct commit_row *next;
@@ -31,15 +31,15 @@ struct commit_row {
 };
 
 MUST_CHECK enum err_code commit_open(struct db *db, struct err *err);
-void commit_close(struct db *db); /* after all that is queued */
-/* Changes with every failure: stored symbols noted under another number do not hold. */
+void commit_close(struct db *db); /* commits the queue first */
+/* Changes with every failed commit: stored symbols noted under another number are not valid. */
 uint64_t commit_generation(struct db *db);
 /* Takes the row over on ERR_OK only. ERR_UNAVAILABLE: there was a failure since `generation`. */
 MUST_CHECK enum err_code commit_enqueue(
 	struct db *db, struct commit_row *row, uint64_t generation, struct err *err);
 
-/* Until nothing of the series and this time waits for its sync. ERR_UNAVAILABLE: there was a
- * failure since `generation`. The job's lock may be held: after a failure nobody is waited for. */
+/* Waits until no row of the series and time waits for its sync. ERR_UNAVAILABLE: there was a
+ * failure since `generation`. The job's lock may be held: a failure ends the wait. */
 MUST_CHECK enum err_code commit_wait(
 	struct db *db, const struct series *s, int64_t ts_ns, uint64_t generation, struct err *err);
 

@@ -9,27 +9,27 @@
 
 #include "tsdb/catalog/state.h"
 
-/* The window that ts falls into, made where it is missing, pinned. ERR_INVALID: it is too old. */
+/* Pins the window that ts falls into, or makes it. ERR_INVALID: it is too old. */
 MUST_CHECK enum err_code head_pin(
 	struct db *db, int64_t ts_ns, struct window **out, struct err *err);
 void head_unpin(struct db *db, struct window *w);
-void head_unpin_writer(struct db *db, struct window *w); /* what head_pin pinned */
-/* Removes a window that was taken out of the list, for good, once nobody uses it; `why` for the log
- * and metric. When the database closes meanwhile its files stay. */
+void head_unpin_writer(struct db *db, struct window *w); /* a pin of head_pin */
+/* Removes a window that was taken out of the list, once nobody uses it; `why` for the log and
+ * metric. Its files stay if the database closes meanwhile. */
 void head_remove(struct db *db, struct window *w, const char *why);
 /* Takes and removes the oldest window. */
 void head_drop_oldest(struct db *db, const char *why);
-/* Frees what appends keep for the next; when the database closes. */
+/* Frees the memory that appends reuse; when the database closes. */
 void scratch_free_all(struct db *db);
 void head_encode_count(const struct window_count *c, struct buf *out);
 uint64_t head_disk_bytes(struct db *db, const struct window *w);
-/* Windows that were opened over a full disk are opened as they should be; where that fails they
- * stay as they are. No window is pinned by the caller. */
+/* Opens windows again that were opened over a full disk; if that fails they stay as they are. The
+ * caller has no window pinned. */
 void head_leave_shadows(struct db *db);
 void db_damage(struct db *db, struct window *w, const char *what, const struct err *why);
 
 MUST_CHECK enum err_code head_open_all(struct db *db, struct err *err);
-/* "head/<start>" and what follows; malloc'ed, NULL: out of memory. */
+/* "head/<start>" and the formatted text; malloc'ed, NULL: out of memory. */
 char *head_where(const struct window *w, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 #endif

@@ -1,13 +1,13 @@
 /*
- * Windows of the head, the inside: what opens a window's store and finds out whether all of it is
- * there. A window is a LevelDB and, beside it, two files that say what must be in it:
+ * Windows of the head, the inside: opening a window's store, and finding out whether anything is
+ * missing. A window is a LevelDB with two files beside it that say what must be in it:
  *
  *     <start>.acked  how much was acknowledged (head_mark.c)
- *     <start>.names  its small records once more (head_names.c)
+ *     <start>.names  its small records a second time (head_names.c)
  *
- * Errors:  what is damaged or missing is no error of these functions: it is made up for, or told
- *          (db_lost), and the rest is served.
- * Threads: a window that is opened is nobody else's; else as each says.
+ * Errors:  damage is no error of these functions: it is repaired or noted as a loss (db_lost), and
+ *          the rest is served.
+ * Threads: a window that is being opened belongs to one thread; else as each says.
  * Source:  tsdb/FORMAT.md, "Records", "Other files".
  */
 #ifndef TSDB_HEAD_HEAD_INTERNAL_H
@@ -45,7 +45,7 @@ struct names_file {
 	bool whole; /* read to its end */
 	uint64_t identity; /* of the window; 0 also where the file's head cannot be read */
 };
-/* What is not there or damaged is not an error. */
+/* A missing or damaged file is not an error. */
 MUST_CHECK enum err_code head_names_read(
 	const struct window *w, struct names_file *out, struct err *err);
 /* The same of the file's bytes, which live as long as *out, zeroed by the caller. */

@@ -1,12 +1,12 @@
 /*
- * Numeric series, the inside of db.h's: where they are in windows, blocks, cutting and joining.
+ * Numeric series in windows: their values, and batches of them in the commit queue.
  *
- * In a window a value is a record of its own ('v'), its series another ('n'); in a block they stand
- * in chunks in rollups.ldb, so that they stay when raw rows go, and their series come before those
- * of profiles, ascending by labels, without partition or group. Deleted ranges, postings and names
- * are those of all series.
+ * In a window each value is a record ('v'), and so is its series ('n'). In a block values are in
+ * chunks in rollups.ldb, so that they stay when raw rows are dropped; numeric series come before
+ * those of profiles, ascending by labels, without partition or group. Deleted ranges, postings and
+ * names work as for other series.
  *
- * Errors:  as db.h.
+ * Errors:  as append.h.
  * Threads: number_batch_* are the commit thread's; the rest as its caller.
  * Source:  tsdb/FORMAT.md, "Numbers".
  */

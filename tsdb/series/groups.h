@@ -12,7 +12,7 @@
 #include "base/labels.h"
 
 /*
- * Labels that tell instances of one job apart; a job that is not named has "instance" and "pod".
+ * Labels that tell instances of one job apart. Jobs without an entry use "instance" and "pod".
  */
 struct db_job_labels {
 	struct str job;
@@ -29,7 +29,7 @@ struct group_rules {
 struct str job_name_of(struct labels labels);
 MUST_CHECK enum err_code group_rules_dup(struct arena *a, const struct db_job_labels *from,
 	size_t n, struct db_job_labels **out, struct err *err);
-/* By labels of the group, then labels: the order of series of one partition in a block. */
+/* Compares the group's labels, then all labels: the order of a partition's series in a block. */
 int group_cmp(const struct group_rules *r, struct str job, struct labels a, struct labels b);
 bool group_same(const struct group_rules *r, struct str job, struct labels a, struct labels b);
 MUST_CHECK enum err_code group_labels(const struct group_rules *r, struct labels labels,

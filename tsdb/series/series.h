@@ -1,16 +1,14 @@
 /*
  * Series index: label sets to ids, and postings by label for selecting.
  *
- * Which window has rows of which series stands with the windows (struct series_set); a series
- * leaves the index when the head has no window with it and its delta base is of no use any more.
- * Regular expressions are tested over a name's
- * values, not over series.
+ * Each window knows its own series (struct window). A series leaves the index when no window has it
+ * and its delta base is too old to be used. A regular expression is tested on the values of a
+ * label, not on each series.
  *
  * Errors:  ERR_LIMIT (series_max), ERR_NOMEM.
- * Threads: the index has a read-write lock of its own (series_lock_*); find and add take it, the
- * functions named _locked want it held for reading. A struct series lives until series_remove,
- * which its users prevent by `uses` (counted under the lock), and its memory until series_free:
- * queriers have pointers to labels.
+ * Threads: the index has a read-write lock (series_lock_*). Functions named _locked want it held
+ * for reading; the others take it. A series with `uses` is not removed; `uses` is counted up under
+ * the lock. The memory lives until series_free: queriers have pointers to labels.
  */
 #ifndef TSDB_SERIES_SERIES_H
 #define TSDB_SERIES_SERIES_H
@@ -29,7 +27,7 @@ struct series {
 	uint32_t id;
 	struct labels labels; /* behind the struct, in one piece of memory with it */
 	struct job *job; /* NULL: numeric */
-	uint32_t bytes; /* of that piece */
+	uint32_t bytes; /* size of that piece */
 	_Atomic uint32_t uses; /* appends under way */
 	_Atomic int64_t last_ts_ns; /* of its latest stored row, as far as this process saw it
 					   stored; 0: not known */
@@ -66,17 +64,17 @@ void series_lock_read(struct series_index *x);
 void series_lock_write(struct series_index *x);
 void series_unlock(struct series_index *x);
 
-/* NULL: not there. Else its uses are counted up. */
+/* Counts its uses up. NULL: there is no such series. */
 struct series *series_find(struct series_index *x, struct labels labels);
-/* Whether series of this name are there, and of which kind those are. */
+/* The kind of the series with this name. */
 enum series_kind {
 	SERIES_NONE,
 	SERIES_PROFILES,
 	SERIES_NUMBERS,
 };
 enum series_kind series_name_kind(struct series_index *x, struct str name);
-/* Adds it (uses 1) where it is still missing. id SYM_NONE: the next; then a name that has series of
- * the other kind is ERR_INVALID. job NULL: numeric. */
+/* Finds the series or adds it, and counts its uses up. id SYM_NONE: the next free one; a name that
+ * has series of the other kind is then ERR_INVALID. job NULL: numeric. */
 MUST_CHECK enum err_code series_add(struct series_index *x, struct labels labels, uint32_t id,
 	struct job *job, struct series **out, struct err *err);
 void series_release(struct series *s); /* counts uses down */
@@ -85,21 +83,22 @@ struct series *series_by_id_locked(const struct series_index *x, uint32_t id);
 uint32_t series_next_id(const struct series_index *x);
 void series_reserve_ids(struct series_index *x, uint32_t next);
 uint64_t series_n(struct series_index *x);
-/* Out of the index; the memory stays until series_free. Wants the write lock. */
+/* Takes an unused series out of the index; its memory stays until series_free. Wants the write
+ * lock. */
 void series_remove_locked(struct series_index *x, struct series *s);
 void series_free(struct series *s);
 
 /*
- * Ids within `among` that all matchers accept, into `out`. A matcher about a label that a series
- * lacks is tested with ""; where that fails it is passed if has_key says that the series' samples
- * have the label (NULL: they may all have it, and the caller looks).
+ * Puts the ids within `among` that all matchers accept into `out`. If a series lacks the label, the
+ * matcher is tested with "". If it does not accept "", the series still passes when has_key says
+ * that its samples have the label (has_key NULL: it passes, and the caller looks at the samples).
  */
 typedef bool (*series_has_key_fn)(void *ctx, const struct series *s, struct str key);
 MUST_CHECK enum err_code series_match_locked(const struct series_index *x, const struct matcher *m,
 	size_t n, const struct bits *among, series_has_key_fn has_key, void *ctx, struct bits *out,
 	struct err *err);
-/* Each name of a label that a series within `among` has; with a name, each of its values. Goes by
- * postings: of a value as far as its first series that is meant. False of fn ends it. */
+/* Calls fn with each label name of the series within `among`; with a name, with each of its values.
+ * Reads a value's postings up to the first series within `among`. fn returns false to stop. */
 typedef bool (*series_name_fn)(void *ctx, struct str name);
 void series_names_locked(const struct series_index *x, struct str name, const struct bits *among,
 	series_name_fn fn, void *ctx);

@@ -8,7 +8,7 @@
 
 #include "tsdb/series/series.h"
 
-/* A label value's series, ascending by id; in name order of arrival. */
+/* The series of one label value, ascending by id. */
 struct posting {
 	struct str value;
 	uint32_t *ids;
