@@ -162,7 +162,7 @@ static enum err_code open_each(struct opening *o, struct err *err)
 	return rc;
 }
 
-/* ---- what others stand for ---- */
+/* ---- windows and blocks that a block replaced ---- */
 
 bool block_names_source(const struct block_meta *m, const struct ulid *u)
 {

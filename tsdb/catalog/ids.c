@@ -222,7 +222,7 @@ static void pass_over_unknown(struct db *db)
 	mutex_unlock(&db->lock);
 }
 
-/* A damaged one is told and set aside. */
+/* A damaged file is logged and set aside. */
 enum err_code ids_load(struct db *db, struct err *err)
 {
 	struct err why = { 0 }, failed;

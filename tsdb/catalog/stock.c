@@ -98,7 +98,7 @@ enum err_code stock_swap(struct db *db, struct db_block *const *olds, size_t n,
 	if (!rc || !by)
 		return rc;
 	log_warn("tsdb", "inventory not written", LOG_E(err));
-	return ERR_OK; /* until it is, the block says itself what it stands for */
+	return ERR_OK; /* until it is, the block's meta.json says what it replaced */
 }
 
 /* ---- at the start ---- */
@@ -179,7 +179,7 @@ static bool look_for(void *ctx, const struct loss *l)
 	return !t->found;
 }
 
-/* What opened windows has told it already, by what stands beside their directories. */
+/* True if opening the windows noted this loss already, from files beside their directories. */
 static bool is_told(struct taking *t, const char *where)
 {
 	struct looking l = { str_of(where), false };
@@ -188,7 +188,7 @@ static bool is_told(struct taking *t, const char *where)
 	return l.found;
 }
 
-/* It is not there, and nothing stands for it. */
+/* Its directory is missing, and no block replaced it. */
 static void missing(struct taking *t, const struct inventory_entry *e, const char *where)
 {
 	enum loss_what what = e->ulid.text[0] ? LOSS_BLOCK : LOSS_WINDOW;
@@ -258,7 +258,7 @@ static void look_at(struct taking *t, const struct inventory_entry *e)
 			blocks_drop_raw(t->db, b);
 	} else if (in_sources(t->db, &e->ulid)) {
 		t->out[t->out_n++] = *e;
-	} else if (!is_unreadable(t->db, &e->ulid)) { /* it would be told already */
+	} else if (!is_unreadable(t->db, &e->ulid)) { /* else it is a loss already */
 		missing(t, e, where);
 	}
 }

@@ -242,7 +242,7 @@ enum err_code block_builder_publish(struct block_builder *m, struct db_block **o
 		m->published = true;
 		return ERR_OK;
 	}
-	/* Back: what it stands for stays in use, and must not be found superseded at a start. */
+	/* Rename it back: its sources stay in use, and a start must not remove them. */
 	if (fs->ops->rename(fs, m->dir, m->tmp, NULL)) {
 		m->published = true;
 		log_error("tsdb", "block was made, cannot be used, and cannot be taken back",

@@ -1,5 +1,5 @@
 /*
- * Maker: one block being made, series by series and step by step, from rows of a window or from
+ * Block builder: makes one block, series by series and step by step, from rows of a window or from
  * chunks and rollups of other blocks.
  *
  * Rows are cut into chunks of about chunk_rows_aimed, never across a step of the finest rollup, and
@@ -9,12 +9,13 @@
  * Memory: the rows of one step of one series, the symbols of one partition, 32 bytes per
  * series and 24 per step of a group's series; the rest goes to files.
  *
- * Trust: what went in is counted per series; block_builder_finish reads the block back and
+ * Trust: rows are counted and hashed per series; block_builder_finish reads the block back and
  * compares.
  *
  * Errors:    those of the writer; ERR_CORRUPT from chunks and rollups that were given.
  * Ownership: block_builder_open hands *out to the caller; block_builder_close ends it, and removes
- * what was not published. Threads:   one.
+ *            a block that was not published.
+ * Threads:   one.
  */
 #ifndef TSDB_COMPACT_BUILDER_H
 #define TSDB_COMPACT_BUILDER_H
@@ -38,44 +39,44 @@ struct block_builder_options {
 MUST_CHECK enum err_code block_builder_open(struct db *db, const struct block_builder_options *o,
 	struct block_builder **out, struct err *err);
 void block_builder_close(struct block_builder *m); /* NULL is fine */
-/* Numeric series: before all partitions, ascending by labels; values of the one last begun,
- * ascending by time. They go into full chunks. */
+/* Begins a numeric series: before all partitions, ascending by labels. */
 MUST_CHECK enum err_code block_builder_number_series(
 	struct block_builder *m, struct labels labels, uint32_t *id, struct err *err);
+/* Adds a value of the numeric series last begun, ascending by time. */
 MUST_CHECK enum err_code block_builder_number(
 	struct block_builder *m, int64_t ts_ns, double value, struct err *err);
-/* In ascending order of ids; p is pinned, its symbols loaded. The builder takes the pin over, also
- * when it fails. */
+/* Begins a partition, in ascending order of ids; p is pinned, its symbols loaded. The builder takes
+ * the pin over, also when it fails. */
 MUST_CHECK enum err_code block_builder_partition(
 	struct block_builder *m, struct partition *p, struct err *err);
 
-/* In the order of group_cmp. given: rollups of this series' group come by
- * block_builder_group_rollup; else they are made of those of its series. Not to be mixed in a
- * group. */
+/* Begins a series, in the order of group_cmp. given: the caller adds its group's rollups by
+ * block_builder_group_rollup; else they are made from those of its series. All series of a group
+ * have the same `given`. */
 MUST_CHECK enum err_code block_builder_series(
 	struct block_builder *m, struct labels labels, bool given, uint32_t *id, struct err *err);
-/* Of the series last begun, steps ascending; within a step in any order. */
-/* Copied; ids ascend. fresh: the rollup of its step comes from it. */
+/* Rows, chunks and rollups belong to the series last begun; steps ascend, and a step is in any
+ * order. The row is copied; its ids ascend. fresh: the rollup of its step is made from it. */
 MUST_CHECK enum err_code block_builder_row(
 	struct block_builder *m, int64_t ts_ns, const struct row *row, bool fresh, struct err *err);
-/* Rows of one step as they are. */
+/* Adds rows of one step, already encoded. */
 MUST_CHECK enum err_code block_builder_chunk(
 	struct block_builder *m, struct str bytes, bool fresh, struct err *err);
-/* A rollup of the finest level. */
+/* Adds a rollup of the finest level. */
 MUST_CHECK enum err_code block_builder_rollup(
 	struct block_builder *m, int64_t step_ns, struct str bytes, struct err *err);
-/* Of the group of the series last begun, after its last series, steps ascending; functions: its
- * function totals, empty: none. */
+/* Adds a rollup of the group of the series last begun: after its last series, steps ascending.
+ * functions: its function totals; empty: none. */
 MUST_CHECK enum err_code block_builder_group_rollup(struct block_builder *m, int64_t step_ns,
 	struct str bytes, struct str functions, struct err *err);
 
-/* Written, synced, read back and compared. meta: level, sources and heads. */
+/* Writes and syncs the block, reads it back and compares. meta: level, sources and heads. */
 MUST_CHECK enum err_code block_builder_finish(
 	struct block_builder *m, struct block_meta *meta, struct err *err);
-/* Deleted ranges that the block gets before it is published. */
+/* Gives the block its deleted ranges, before it is published. */
 MUST_CHECK enum err_code block_builder_set_deleted(
 	struct block_builder *m, struct deleted_range *v, size_t n, struct err *err);
-/* Under its name, open. db->blocks_files is held. */
+/* Renames the finished block into place and opens it. db->blocks_files is held. */
 MUST_CHECK enum err_code block_builder_publish(
 	struct block_builder *m, struct db_block **out, struct err *err);
 uint64_t block_builder_rows(const struct block_builder *m);

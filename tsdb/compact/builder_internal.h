@@ -1,5 +1,5 @@
 /*
- * Maker, the inside of builder.h.
+ * Block builder, the inside.
  *
  * Threads: one.
  */
@@ -9,7 +9,7 @@
 #include "tsdb/compact/builder.h"
 #include "tsdb/rollup/spill.h"
 
-/* What went into a series, in a form that does not depend on the order or on ids. */
+/* A checksum of a series' rows that depends neither on their order nor on ids. */
 struct series_check {
 	uint64_t rows, hash;
 	unsigned __int128 total; /* sums of all types, gauges weighted, modulo 2^128 */
@@ -38,7 +38,7 @@ struct block_builder {
 
 	uint32_t id; /* of the series last begun */
 	bool series_open;
-	struct buf later; /* its coarse rollups: they stand behind the fine ones */
+	struct buf later; /* its coarse rollups: written behind the fine ones */
 	struct series_check *checks; /* by series */
 	uint64_t checks_n, checks_cap, rows_n, numbers_n;
 	struct number_chunk *numbers; /* of the numeric series last begun */
@@ -53,7 +53,7 @@ struct block_builder {
 	struct step_record *records;
 	size_t records_n, records_cap;
 	struct buf later_group, later_functions;
-	struct spill group_spill, functions_spill; /* they stand behind all series */
+	struct spill group_spill, functions_spill; /* written behind all series */
 
 	struct arena rows_arena; /* rows of the open step */
 	int64_t *ts;
@@ -68,27 +68,27 @@ struct block_builder {
 	struct buf bytes, record;
 };
 
-/* ---- block_builder_chunks.c ---- */
+/* ---- builder_chunks.c ---- */
 
 void check_row(struct series_check *c, const struct partition *p, int64_t ts_ns,
 	const struct row *row, const int64_t *totals);
 /* All rows of a parsed chunk. */
 void check_chunk(struct series_check *c, const struct partition *p, const struct chunk *chunk);
-/* The rows held are cut into chunks and written. */
+/* Cuts the rows held into chunks and writes them. */
 MUST_CHECK enum err_code block_builder_flush(struct block_builder *m, struct err *err);
 
-/* ---- block_builder_numbers.c ---- */
+/* ---- builder_numbers.c ---- */
 
 MUST_CHECK enum err_code block_builder_reserve_check(
 	struct block_builder *m, struct err *err); /* builder.c */
 void check_number(struct series_check *c, int64_t ts_ns, double value);
-/* Values that are held are written. */
+/* Writes the values held. */
 MUST_CHECK enum err_code block_builder_flush_numbers(struct block_builder *m, struct err *err);
-/* What the block gives of a numeric series. */
+/* Reads a numeric series back from the block. */
 MUST_CHECK enum err_code block_builder_read_numbers(struct block_builder *m,
 	struct block_chunks *it, uint32_t id, struct series_check *got, struct err *err);
 
-/* ---- block_builder_groups.c ---- */
+/* ---- builder_groups.c ---- */
 
 MUST_CHECK enum err_code block_builder_emit_series(
 	void *ctx, bool functions, uint32_t level, int64_t step_ns, struct str bytes, struct err *err);
@@ -98,7 +98,7 @@ MUST_CHECK enum err_code block_builder_end_series(struct block_builder *m, struc
 MUST_CHECK enum err_code block_builder_end_group(struct block_builder *m, struct err *err);
 MUST_CHECK enum err_code block_builder_write_groups(struct block_builder *m, struct err *err);
 
-/* ---- block_builder_verify.c ---- */
+/* ---- builder_verify.c ---- */
 
 MUST_CHECK enum err_code block_builder_verify(struct block_builder *m, struct err *err);
 

@@ -7,7 +7,7 @@
 /* Numbers into chunks. All but a series' last chunk have NUMBERS_A_CHUNK values. */
 #define NUMBERS_A_CHUNK 1000u
 
-/* Order counts: values of a series stand in one order only. */
+/* The hash depends on order: values of a series have one order only. */
 void check_number(struct series_check *c, int64_t ts_ns, double value)
 {
 	c->hash = hash_u64(c->hash ^ hash_u64((uint64_t)ts_ns) ^ number_bits(value)) +

@@ -1,5 +1,5 @@
 /*
- * Joining blocks, what its files share.
+ * Joining blocks, the inside.
  *
  * Threads: one.
  */
@@ -18,7 +18,7 @@ struct plan {
 	size_t n;
 	int64_t range_ns;
 };
-/* The blocks that are most due; n 0: none are. */
+/* Chooses the blocks to join next, and pins them; n 0: none. */
 void plan_join(struct db *db, struct plan *out);
 
 /* ---- compact.c ---- */
@@ -61,7 +61,7 @@ struct joining {
 	struct group_rules rules;
 	struct arena a; /* rules */
 	struct block_builder *m;
-	struct partition *p; /* of the job: what the new block has */
+	struct partition *p; /* of the job, in the new block */
 	bool given; /* the builder took its pin over */
 
 	struct arena job_arena;
@@ -91,11 +91,11 @@ struct joining {
 
 /* ---- compact_series.c ---- */
 
-/* All of a source's rows and rollups of a series, behind those of the sources before. */
+/* Adds all rows and rollups that a source has of a series, behind those of earlier sources. */
 MUST_CHECK enum err_code join_part(struct joining *t, const struct part *part, struct err *err);
-/* What is pending of the series goes out. */
+/* Writes the pending chunks of the series. */
 MUST_CHECK enum err_code join_flush(struct joining *t, struct err *err);
-/* The series has something: it is begun in the new block if it is not yet. */
+/* Begins the series in the new block, unless it has begun. */
 MUST_CHECK enum err_code join_begin(struct joining *t, struct err *err);
 void join_release(struct joining *t);
 

@@ -26,7 +26,7 @@ static int64_t longest(const struct db *db)
 	return max && max < BLOCK_MAX_DEFAULT_NS ? max : BLOCK_MAX_DEFAULT_NS;
 }
 
-/* Before this nothing is cut any more. db->lock is held. */
+/* No new block will begin before this time. db->lock is held. */
 static int64_t settled_until(const struct db *db)
 {
 	int64_t newest = atomic_load(&db->max_ts_ns), until;
@@ -57,7 +57,7 @@ static bool epochs_agree(const struct block *a, const struct block *b)
 	return true;
 }
 
-/* May b stand in one block with those chosen so far? */
+/* True if b may be joined with the blocks chosen so far. */
 static bool fits(const struct db *db, const struct plan *p, const struct db_block *b)
 {
 	if (b->damaged || (p->n && b->apart))

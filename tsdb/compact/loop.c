@@ -11,8 +11,8 @@
 #include "tsdb/compact/compaction.h"
 
 /*
- * Who works on blocks, when, and what happens when it fails: the work is given up as a whole, what
- * was there before stays in use, and it is tried again later and later. Ingest never waits for it.
+ * One worker at a time. Failed work is given up as a whole, the old blocks and windows stay in use,
+ * and it is tried again after a growing pause. Ingest never waits for it.
  */
 #define RETRY_FIRST_NS NS_PER_S
 #define RETRY_MAX_NS (600 * NS_PER_S)

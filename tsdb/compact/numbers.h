@@ -1,7 +1,7 @@
 /*
  * Numeric series of a window, or of several blocks, into the block that is built.
  *
- * Threads: who works on blocks.
+ * Threads: the worker's (compaction_begin).
  */
 #ifndef TSDB_COMPACT_NUMBERS_H
 #define TSDB_COMPACT_NUMBERS_H
@@ -18,7 +18,7 @@ struct number_cut {
 	uint64_t left_out; /* damaged values */
 	struct err first_left;
 };
-/* All numbers of a window, read by it, into the builder, before anything else. */
+/* Adds all numbers of a window, read through it, to the builder, before anything else. */
 MUST_CHECK enum err_code numbers_cut(struct db *db, struct window *w, struct store_iter *it,
 	struct deleted deleted, struct block_builder *m, struct number_cut *out, struct err *err);
 void number_cut_release(struct number_cut *c);
@@ -30,7 +30,7 @@ struct number_source {
 	struct deleted deleted;
 	uint32_t *ids; /* number in the new block, by number in this one */
 };
-/* All numbers of the blocks, ascending by time, into the builder, before anything else. */
+/* Adds all numbers of the blocks, which ascend by time, to the builder, before anything else. */
 MUST_CHECK enum err_code numbers_join(struct db *db, const struct number_source *sources, size_t n,
 	struct block_builder *m, struct err *err);
 

@@ -335,7 +335,7 @@ static enum err_code get_stored(struct appending *t, struct stored_symbols **out
 	return ERR_OK;
 }
 
-/* What a reader needs to find the row stands before the row does. */
+/* Makes the row findable in the window, before it is queued: its series and types. */
 static enum err_code announce(struct appending *t, uint32_t header, struct err *err)
 {
 	struct window *w = t->window;
@@ -363,7 +363,7 @@ static enum err_code announce(struct appending *t, uint32_t header, struct err *
 	return ok ? ERR_OK : err_nomem(err, "storing a profile");
 }
 
-/* The base before stands with the row until it is stored. */
+/* The row keeps the previous delta base until it is stored. */
 static enum err_code enqueue(struct appending *t, struct commit_row *row, struct err *err)
 {
 	struct series *s = t->series;

@@ -32,7 +32,7 @@ static enum err_code answer(const struct partition_source *s, struct err *err)
 	return err_copy(err, s->why);
 }
 
-/* What was lost is told each time it is asked for. */
+/* Keeps the error: it is returned each time. */
 static enum err_code remember(struct partition_source *s, const struct err *why, struct err *err)
 {
 	if (!s->why && (s->why = malloc(sizeof(*s->why))))

@@ -138,7 +138,7 @@ static enum err_code find_window(struct db *db, int64_t ts_ns, struct window **o
 	for (size_t i = db->windows_n; i-- > 0 && !*out;)
 		if (db->windows[i]->start_ns < ts_ns && ts_ns <= db->windows[i]->end_ns)
 			*out = db->windows[i];
-	/* Its directory is still read: another one cannot stand in its place. */
+	/* Its directory is still in use, so no other window can be made there. */
 	for (const struct window *d = db->dropping; d && !*out; d = d->next_dropping)
 		if (d->start_ns < ts_ns && ts_ns <= d->end_ns)
 			return too_old(ts_ns, err);

@@ -298,7 +298,7 @@ static enum err_code load_types(
 	series_lock_read(l->db->series);
 	s = series_by_id_locked(l->db->series, id);
 	series_unlock(l->db->series);
-	if (!s || !s->job) /* lost, and told */
+	if (!s || !s->job) /* a loss already */
 		return ERR_OK;
 	/* Symbols are not here yet: two headers may or may not have the same types. */
 	known = window_types(l->db, l->w, s->job, epoch, id);

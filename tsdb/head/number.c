@@ -246,7 +246,7 @@ static enum err_code find_window(struct numbers_append *t, size_t i, struct err 
 
 /* ---- one window's batch ---- */
 
-/* What a reader needs to find a value stands before the value does. */
+/* Makes the series findable in the window, before its value is queued. */
 static bool announce(struct db *db, struct window *w, const struct series *s)
 {
 	bool there, ok = true;

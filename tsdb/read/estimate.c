@@ -297,7 +297,7 @@ static enum err_code count_block(const struct estimating *e, struct querier_sour
 		rc = look_at(e, s, &ids[i], n - i, &u, &why);
 		if (!rc)
 			count_unit(&part, b, &u, &r, min_ns, max_ns, 1);
-		else if (rc != ERR_CORRUPT && rc != ERR_NOT_FOUND) { /* the sum will tell of those */
+		else if (rc != ERR_CORRUPT && rc != ERR_NOT_FOUND) { /* the sum will warn */
 			return err_copy(err, &why);
 		}
 		done += u.n;

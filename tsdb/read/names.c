@@ -237,7 +237,7 @@ static enum err_code of_window(
 	return t.rc ? err_copy(err, &t.err) : ERR_OK;
 }
 
-/* Its samples' labels: their names stand in the block's index. */
+/* Its samples' labels: their names are in the block's index. */
 static enum err_code of_slot(
 	struct names *x, struct db_querier *q, struct querier_source *s, uint32_t slot, struct err *err)
 {

@@ -2,9 +2,9 @@
  * Queriers: reading a database. A querier pins what it needs and sees one consistent state.
  *
  * Units:   nanoseconds since 1970; windows are half-open (min, max].
- * Errors:  ERR_CANCELED, ERR_LIMIT, ERR_NOMEM. What is damaged or missing is no error: it is a
- * warning of the querier. Threads: any number of queriers; a querier and what came from it belong
- * to one thread at a time.
+ * Errors:  ERR_CANCELED, ERR_LIMIT, ERR_NOMEM. Damaged or missing data is a warning of the querier,
+ *          not an error.
+ * Threads: any number of queriers; a querier and its results belong to one thread at a time.
  */
 #ifndef TSDB_READ_QUERIER_H
 #define TSDB_READ_QUERIER_H
@@ -21,9 +21,9 @@ struct db;
 struct db_querier;
 
 /*
- * A series as far as its stacks have ids of one partition. A series whose window spans an epoch's
- * change is there once per epoch, with equal labels, neighbours in the list, the newest first (by
- * when epochs began: a row that came late is in the epoch of its coming).
+ * The rows of one series whose stacks have ids of one partition. If the querier's time spans
+ * several epochs the series is listed once per epoch, with equal labels, next to each other, the
+ * newest epoch first (a late row is in the epoch in which it was appended).
  */
 struct db_series {
 	struct labels labels; /* with __name__; they live as long as querier and arena both do */
@@ -31,9 +31,9 @@ struct db_series {
 	bool numeric; /* for db_numbers; else for db_sum and db_rows */
 	const struct series_place *places; /* where its rows are */
 	size_t places_n;
-	const struct db_series *other; /* the same labels in another epoch, round about; or NULL */
+	const struct db_series *other; /* the same labels in another epoch, in a ring; or NULL */
 };
-/* What one that is selected takes of the arena at least; labels of a block's are beside it. */
+/* The least arena memory of a selected series; labels of a block's series come on top. */
 #define DB_SERIES_BYTES (sizeof(struct db_series) + 2 * sizeof(uint32_t))
 
 /* (min, max] bounds what select may return. cancel: checked in long loops, gives ERR_CANCELED; may
@@ -43,19 +43,20 @@ MUST_CHECK enum err_code db_querier_open(struct db *db, int64_t min_ns, int64_t 
 void db_querier_close(struct db_querier *q);
 
 /*
- * Another reader of the same state, for another thread: what the querier selected can be summed
- * through it. It ends, by db_querier_close, before the querier; its warnings and infos are its own.
+ * Another reader of the same state, for another thread: it can sum series that the querier
+ * selected. Close it with db_querier_close before the querier. It has separate warnings and infos.
+ * A fork cannot be forked.
  */
 MUST_CHECK enum err_code db_querier_fork(
 	struct db_querier *q, struct db_querier **out, struct err *err);
 /*
- * Windows will be asked for one after the other, and where one ends another begins: what is read of
- * chunks there serves both, 4 MiB of it. Also of forks that are made afterwards.
+ * The caller will ask for windows one after the other, each beginning where another ended: up to
+ * 4 MiB of decoded chunk parts are kept for the next window. Later forks do the same.
  */
 void db_querier_in_steps(struct db_querier *q);
-/* The infos of a fork become the querier's. */
+/* Copies a fork's infos to the querier. */
 void db_querier_join(struct db_querier *q, const struct db_querier *fork);
-/* Times inside (min, max] at which what is read falls apart, ascending: at most n. */
+/* Ends of windows and blocks inside (min, max), ascending: at most n. */
 size_t db_querier_cuts(
 	const struct db_querier *q, int64_t min_ns, int64_t max_ns, int64_t *out, size_t n);
 
@@ -82,24 +83,23 @@ MUST_CHECK enum err_code db_select_kinds(struct db_querier *q, unsigned kinds,
 	const struct matcher *m, size_t n, struct arena *a, struct db_series **out, size_t *out_n,
 	struct err *err);
 /*
- * ERR_LIMIT where they are more than series_max: *about so many then, else 0. That is known soon,
- * from indexes and from some of the series. Those of several epochs count one by one, and each
- * window and block is counted by itself. series_max 0: no limit.
+ * ERR_LIMIT if there are more than series_max; *about is then an estimate of their number, else 0.
+ * The check is fast: it reads indexes and some of the series. Each epoch of a series counts, and
+ * each window and block is counted by itself. series_max 0: no limit.
  */
 MUST_CHECK enum err_code db_select_within(struct db_querier *q, unsigned kinds,
 	const struct matcher *m, size_t n, size_t series_max, size_t *about, struct arena *a,
 	struct db_series **out, size_t *out_n, struct err *err);
 
 /*
- * The same series one by one, in no order, and nothing of them is kept: one comes again for each
- * epoch, window and block that it is in, and with its rows in that alone.
+ * Visits the same series one by one, in no order, and keeps nothing. A series comes once for each
+ * epoch, window and block that it is in, with only its rows there.
  */
 struct db_visitor {
-	/* NULL: all are. Else those that are not are passed over before it is looked for their
-	 * rows. */
+	/* False: the series is passed over before its rows are searched. NULL: all are wanted. */
 	bool (*wanted)(void *ctx, struct labels labels);
-	struct str sample_label; /* not empty: where samples of its job have it, it is wanted */
-	/* *s and its labels are gone after the return. What is not ERR_OK ends the visit. */
+	struct str sample_label; /* not empty: a series is wanted if samples of its job have it */
+	/* *s and its labels are valid until the return. An error ends the visit. */
 	enum err_code (*take)(void *ctx, const struct db_series *s, struct err *err);
 	void *ctx;
 };
@@ -131,7 +131,7 @@ struct sum_stats {
 	struct row_total min, max; /* of rows' plain totals; the earliest of equal ones */
 	uint32_t *headers; /* distinct header ids seen, in the arena */
 	uint32_t headers_n;
-	uint64_t read; /* cells decoded: what the query cost, whatever it stood for */
+	uint64_t read; /* cells decoded: the cost of the query */
 };
 
 /* Of two sums over windows that follow each other; headers are in the arena. */
@@ -183,12 +183,12 @@ MUST_CHECK enum err_code db_sum_functions(struct db_querier *q,
 	struct sum_stats *stats, struct err *err);
 
 /*
- * What a sum would read, about: from counts and indexes, nothing is decoded. A head window knows
- * how many rows it has, not whose: each of its series counts as their mean.
+ * Estimates what a sum would read from counts and indexes; nothing is decoded. A head window knows
+ * only its total of rows, so each of its series counts as the mean.
  */
 #define DB_STEPS 2u /* of sums that are kept: 1h, 1d */
 struct sum_estimate {
-	uint64_t rows; /* profiles, or values of numeric series, that it stands for */
+	uint64_t rows; /* profiles, or values of numeric series, in the result */
 	uint64_t samples; /* to be decoded, as sum_stats.read */
 	uint64_t bytes; /* of what is read */
 	uint64_t head_rows, chunks; /* one by one */
@@ -223,22 +223,21 @@ MUST_CHECK enum err_code db_rows_next(
 	struct db_rows *r, const struct db_row **out, struct err *err);
 void db_rows_close(struct db_rows *r);
 
-/* A row as the profile that was scraped (cumulative columns as deltas). */
+/* Makes a profile from a row, as it was scraped (cumulative columns as deltas). */
 MUST_CHECK enum err_code db_row_profile(const struct db_series *s, const struct db_row *row,
 	struct arena *a, struct pprof **out, struct err *err);
 
-/* Messages about damage met while reading, for the answer's warnings; and about what an answer
- * stands on (raw rows gone by retention, so that a window was taken in whole steps), for its infos.
- */
+/* Messages for the answer's warnings: damage met while reading; and for its infos: for example that
+ * a window was taken in whole steps, as retention dropped the raw rows. */
 const struct str *db_querier_warnings(const struct db_querier *q, size_t *n);
 const struct str *db_querier_infos(const struct db_querier *q, size_t *n);
 
 /*
  * ---- names, for completion and the API; all sorted, in the arena ----
  *
- * Without matchers they are those of whole windows and blocks that the querier's time touches: no
- * series is visited. With matchers they are of what db_select gives. With a limit they are those
- * that sort first, and one more than it if there are more; what is kept meanwhile is bounded by it.
+ * Without matchers they are those of all windows and blocks that the querier's time touches; no
+ * series is visited. With matchers they are those of the series that db_select gives. With a limit
+ * they are the first ones, and one more if there are more; memory is bounded by the limit.
  */
 
 MUST_CHECK enum err_code db_label_names(struct db_querier *q, const struct matcher *m, size_t n,

@@ -1,5 +1,5 @@
 /*
- * Queriers, the inside: where a querier reads, and what its parts share.
+ * Queriers, the inside: the sources of a querier, and functions that its files share.
  *
  * Threads: the querier's.
  */
@@ -14,7 +14,7 @@ struct series_place {
 	uint32_t source, id;
 };
 
-/* What a querier reads: a head window by a snapshot of its store, or a block. */
+/* A source of a querier: a head window by a snapshot of its store, or a block. */
 struct querier_source {
 	int64_t min_ns, max_ns; /* what it covers: (min, max] */
 	struct window *w; /* pinned; NULL: a block */
@@ -36,8 +36,8 @@ struct db_querier {
 	struct querier_turn turn;
 	int64_t min_ns, max_ns;
 	const atomic_bool *cancel;
-	bool fork; /* reads what another pinned, and is in no list */
-	bool edges; /* windows begin where others ended: what is read there is kept */
+	bool fork; /* uses another querier's pins, and is in no list */
+	bool edges; /* db_querier_in_steps: decoded parts of chunks are kept */
 	struct arena arena; /* warnings, infos */
 	struct str *warnings, *infos;
 	size_t warnings_n, infos_n;
@@ -55,7 +55,7 @@ void querier_warn(struct db_querier *q, struct querier_source *s, const struct e
 void querier_warn_text(struct db_querier *q, const char *text); /* in its arena; NULL is fine */
 void querier_info(struct db_querier *q, const char *fmt, ...)
 	PRINTF_LIKE(2, 3); /* each text once */
-/* Looks whether the iterator passed over something. */
+/* Adds a warning if the iterator skipped damage. */
 void querier_check(struct db_querier *q, struct querier_source *s, const struct store_iter *it);
 bool querier_canceled(const struct db_querier *q);
 /* The source's own iterators; NULL: out of memory, or (a window's) nothing to read. */
@@ -63,11 +63,11 @@ struct store_iter *querier_iter(struct querier_source *s);
 struct block_chunks *querier_chunks(struct querier_source *s, struct err *err);
 struct block_rollups *querier_rollups(struct querier_source *s, struct err *err);
 /* The partition of an epoch that a window, not being reopened, has of a job, with its symbols;
- * pinned until the querier closes. NULL: it cannot be used, which is told. */
+ * pinned until the querier closes. NULL: it cannot be used; there is a warning. */
 MUST_CHECK enum err_code querier_window_partition(struct db_querier *q, struct querier_source *s,
 	struct job *job, uint32_t epoch, struct partition **out, struct err *err);
-/* A block's slot as a partition with names, or with stacks too. ERR_CORRUPT, ERR_EXISTS: what the
- * block has of it may not be believed, warned already; the caller goes without. */
+/* A block's slot as a partition with names, or with stacks too. ERR_CORRUPT, ERR_EXISTS: the
+ * block's symbols cannot be used; there is a warning, and the caller goes on without them. */
 MUST_CHECK enum err_code querier_partition(struct db_querier *q, struct querier_source *s,
 	uint32_t slot, bool stacks, struct partition **out, struct err *err);
 /* Column of the type in the header's rows, -1: none. */
@@ -77,7 +77,7 @@ void sum_scratch_close(struct sum_scratch *x);
 
 /* ---- number_read.c ---- */
 
-/* Some value of the series in (q->min_ns, q->max_ns] is there. */
+/* True if the window has a value of the series in (q->min_ns, q->max_ns]. */
 bool numbers_in_window(struct db_querier *q, struct querier_source *s, uint32_t series);
 MUST_CHECK enum err_code numbers_in_block(struct db_querier *q, struct querier_source *s,
 	uint32_t series, const struct block_series *of, bool *has, struct err *err);

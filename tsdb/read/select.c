@@ -298,7 +298,7 @@ static enum err_code add_block_series(
 	if ((rc = block_has_rows(x, s, id, &of, &has, err)) || !has)
 		return rc;
 	rc = querier_partition(x->q, s, of.slot, false, &p, err);
-	if (rc == ERR_EXISTS) /* its ids mean something else: told already */
+	if (rc == ERR_EXISTS) /* its ids mean something else; there is a warning */
 		return ERR_OK;
 	if (rc)
 		return rc;

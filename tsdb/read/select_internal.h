@@ -1,6 +1,6 @@
 /*
- * Selecting, what its files share: select.c (labels of samples, blocks, uniting) and
- * select_window.c (head windows).
+ * Selecting, the inside: select.c (labels of samples, blocks, uniting) and select_window.c (head
+ * windows).
  *
  * Threads: the querier's.
  */
@@ -20,7 +20,7 @@ struct window_jobs {
 	uint32_t n;
 };
 
-/* Whether samples of a job have a label, as far as it was asked. */
+/* Whether samples of a job have a label; filled on demand. */
 struct known_key {
 	struct str job, key;
 	bool has;
@@ -37,13 +37,13 @@ struct found {
 
 struct selecting {
 	struct db_querier *q;
-	const struct db_visitor *visitor; /* takes what is found; NULL: it is kept, in v */
+	const struct db_visitor *visitor; /* gets each series; NULL: they are kept in v */
 	size_t series_max; /* ERR_LIMIT where more are found in a source, or may be; 0: no limit */
-	size_t about; /* how many there are then */
+	size_t about; /* then: an estimate of their number */
 	const struct matcher *m;
 	size_t n;
 	unsigned kinds; /* of enum db_kinds */
-	struct arena *a; /* of what stays; with a visitor, as long as that is called */
+	struct arena *a; /* for results; with a visitor, valid during its call */
 	struct found *v;
 	size_t found, cap;
 	struct chunk *chunk; /* made when first wanted */
@@ -61,13 +61,13 @@ static inline enum err_code select_canceled(struct err *err)
 /* ---- select.c ---- */
 
 MUST_CHECK enum err_code select_add(struct selecting *x, struct found f, struct err *err);
-/* Whether the visitor wants it, before it is looked for rows. job: empty for numbers. */
+/* Asks the visitor, before rows are searched. job: empty for numbers. */
 MUST_CHECK enum err_code select_wants(
 	struct selecting *x, struct labels labels, struct str job, bool *out, struct err *err);
 
 /*
- * Series of a source by their ids, those that have rows. look: finds them. Where they may be more
- * than series_max, some of them are looked at first.
+ * Calls look with the ids of a source. If they may be more than series_max, looks at some of them
+ * first.
  */
 typedef enum err_code (*select_look_fn)(
 	struct selecting *x, uint32_t source, const struct bits *ids, struct err *err);
@@ -83,12 +83,12 @@ MUST_CHECK enum err_code select_samples_may_match(
 
 /* ---- select_window.c ---- */
 
-/* Which jobs there are, for x->jobs of a window. */
+/* Prepares x->jobs of a window for all jobs. */
 MUST_CHECK enum err_code select_list_jobs(
 	struct selecting *x, struct window_jobs *j, struct err *err);
 void select_release_jobs(struct window_jobs *j);
 MUST_CHECK enum err_code select_window(struct selecting *x, uint32_t source, struct err *err);
-/* Samples of the job in this window have the label: all its symbols are loaded for that. */
+/* *has: samples of the job in this window have the label. Loads all its symbols. */
 MUST_CHECK enum err_code select_window_has_key(struct selecting *x, uint32_t source,
 	struct str name, struct str key, bool *has, struct err *err);
 

@@ -87,7 +87,7 @@ static bool reserve(struct db_querier *q, size_t n)
 	return q->decode_cap != 0;
 }
 
-/* ---- what is told of rows ---- */
+/* ---- facts about rows ---- */
 
 enum err_code sum_canceled(const struct summing *t, struct err *err)
 {
@@ -250,7 +250,7 @@ static enum err_code add_row(struct summing *t, struct str bytes, int64_t ts_ns,
 	return ERR_OK;
 }
 
-/* The record the iterator stands on. ERR_OK also where it is damaged: then that is a warning. */
+/* Adds the record at the iterator. A damaged one is a warning, not an error. */
 static enum err_code add_at(struct summing *t, struct querier_source *s, struct store_iter *it,
 	int64_t ts_ns, bool *added, struct err *err)
 {

@@ -95,7 +95,7 @@ static enum err_code need_stacks(struct summed *b, bool *usable, struct err *err
 	rc = querier_partition(b->t->q, b->s, b->slot, true, &p, err);
 	if (rc != ERR_CORRUPT && rc != ERR_EXISTS)
 		return rc;
-	*usable = false; /* and told */
+	*usable = false; /* there is a warning */
 	b->no_stacks = true;
 	return ERR_OK;
 }
@@ -288,7 +288,7 @@ static enum err_code look_at_record(struct summed *b, const struct unit *u, int 
 	if (!(rc = block_rollups_next(it, &bytes, &at, &why)) &&
 		!(rc = rollup_parse(x->rollup, bytes, &why)))
 		*out = deleted_of_record(v, n, x->rollup);
-	if (!rc || rc == ERR_NOT_FOUND || rc == ERR_CORRUPT) /* it will be told */
+	if (!rc || rc == ERR_NOT_FOUND || rc == ERR_CORRUPT) /* the sum will warn */
 		return ERR_OK;
 	return err_copy(err, &why);
 }

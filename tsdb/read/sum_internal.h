@@ -1,9 +1,8 @@
 /*
- * Sums, the inside: what adding rows of windows (sum.c), chunks and rollup records (sum_chunk.c),
- * choosing between the two (sum_block.c) and keeping parts of chunks for later (sum_edges.c)
- * share.
+ * Sums, the inside: rows of windows (sum.c), chunks and rollup records (sum_chunk.c), choosing
+ * between the two (sum_block.c), parts of chunks kept for the next window (sum_edges.c).
  *
- * Errors:  those of db_sum; damage becomes a warning of the querier where the rest can be had.
+ * Errors:  those of db_sum; damage is a warning of the querier if the rest can be read.
  * Threads: as the querier.
  */
 #ifndef TSDB_READ_SUM_INTERNAL_H
@@ -11,7 +10,7 @@
 
 #include "tsdb/read/select_internal.h"
 
-/* What a series' record in a block says; group_n 0: not read yet. */
+/* Fields of a series' record in a block; group_n 0: not read yet. */
 struct sum_place {
 	uint32_t slot, group, group_first, group_n;
 };
@@ -23,7 +22,7 @@ struct sum_scratch {
 	struct rollup_view *rollup;
 	struct arena arena; /* series records, reset with each */
 	struct bits headers; /* of stats->headers, while db_sum runs */
-	struct bits stacks, sets; /* ids of what is about to be added */
+	struct bits stacks, sets; /* ids that are about to be added */
 	uint32_t *ids, *zeros;
 	size_t *at; /* per series: its next place */
 	size_t ids_cap, at_cap, zeros_cap;
@@ -38,7 +37,7 @@ struct summing {
 	struct partition *p;
 	const struct profile_type *type;
 	struct accum *acc; /* NULL: totals only */
-	struct function_sums *functions; /* what has totals of functions goes there; NULL: to acc */
+	struct function_sums *functions; /* gets totals of functions; NULL: all goes to acc */
 	struct arena *a;
 	struct sum_stats *stats;
 	enum sum_pick pick;
@@ -89,13 +88,13 @@ struct sum_edge_key {
 };
 struct sum_edges;
 void sum_edges_close(struct sum_edges *e); /* NULL is fine */
-/* Whether keeping it is of use: it is not there yet. Makes *edges; false also without memory. */
+/* True if the part is not kept yet. Makes *edges; false also without memory. */
 bool sum_edges_want(struct sum_edges **edges, const struct sum_edge_key *key);
-/* Keeps a copy, or not. cut_ns: time of the first row; window_ns: where the window that is being
- * read began, before which nothing is wanted any more. */
+/* Keeps a copy if there is room. cut_ns: time of the first row; window_ns: the begin of the current
+ * window; older parts are not needed any more. */
 void sum_edges_keep(struct sum_edges *e, const struct sum_edge_key *key, int64_t cut_ns,
 	int64_t window_ns, const struct chunk_tail *tail);
-/* *out points into what is kept. */
+/* *out points into the kept copy. */
 bool sum_edges_find(struct sum_edges *e, const struct sum_edge_key *key, struct chunk_tail *out);
 
 /* ---- sum_chunk.c ---- */
@@ -110,7 +109,7 @@ MUST_CHECK enum err_code sum_chunk_last(struct summing *t, struct querier_source
 /* The record's column of the type, and its number; NULL: none. ERR_CORRUPT: symbols are missing. */
 MUST_CHECK enum err_code sum_find_column(struct summing *t, const struct rollup_view *v,
 	const struct rollup_column **out, uint32_t *at, struct err *err);
-/* What such a column tells of its rows, into the stats. */
+/* Adds the column's facts about its rows to the stats. */
 MUST_CHECK enum err_code sum_note_record(
 	struct summing *t, const struct rollup_column *c, struct err *err);
 /* ERR_CORRUPT: nothing was added. */
