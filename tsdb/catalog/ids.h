@@ -1,7 +1,8 @@
 /*
  * The file of ids: it keeps numbers from being used twice.
  *
- * Errors:  ERR_IO. Threads: any (db->ids_lock).
+ * Errors:  ERR_IO.
+ * Threads: any (db->ids_lock).
  * Source:  tsdb/FORMAT.md, "ids".
  */
 #ifndef TSDB_CATALOG_IDS_H

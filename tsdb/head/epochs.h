@@ -10,7 +10,7 @@
  * Content has one id in an epoch: all symbols that blocks and windows have of a live epoch are
  * loaded before new content gets an id.
  *
- * Errors:  as each says. Threads: as each says.
+ * Errors, threads: as each says.
  */
 #ifndef TSDB_HEAD_EPOCHS_H
 #define TSDB_HEAD_EPOCHS_H

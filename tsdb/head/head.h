@@ -2,7 +2,8 @@
  * The head: windows that take rows, each a store of its own.
  *
  * Errors:  ERR_INVALID: the time is too old; ERR_UNAVAILABLE: the store is being reopened, or the
- * disk is full. Threads: any.
+ *          disk is full.
+ * Threads: any.
  */
 #ifndef TSDB_HEAD_HEAD_H
 #define TSDB_HEAD_HEAD_H
