@@ -3,32 +3,7 @@
 #include <assert.h>
 
 #include "base/array.h"
-
-#define HEX "0123456789ABCDEF"
-
-static bool is_alnum(unsigned char c)
-{
-	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
-/* also: characters that are not escaped, beside letters, digits and -_.~ */
-static void escape(struct buf *out, struct str s, const char *also, bool plus_for_space)
-{
-	unsigned char c;
-
-	for (size_t i = 0; i < s.len; i++) {
-		c = (unsigned char)s.ptr[i];
-		if (is_alnum(c) || (c && (strchr("-_.~", c) || strchr(also, c)))) {
-			buf_add_char(out, (char)c);
-		} else if (c == ' ' && plus_for_space) {
-			buf_add_char(out, '+');
-		} else {
-			buf_add_char(out, '%');
-			buf_add_char(out, HEX[c >> 4]);
-			buf_add_char(out, HEX[c & 15]);
-		}
-	}
-}
+#include "base/net/percent.h"
 
 /* The index of `name`, or where it is to be inserted. */
 static size_t find(const struct url_query *q, struct str name, bool *found)
@@ -96,14 +71,14 @@ enum err_code url_print(struct buf *out, struct str scheme, struct str address, 
 	buf_add_str(out, address);
 	if (path.len == 0 || path.ptr[0] != '/')
 		buf_add_char(out, '/');
-	escape(out, path, "$&+,/:;=@", false);
+	percent_encode(out, path, PERCENT_PATH);
 	for (size_t i = 0; i < q->n; i++)
 		for (size_t k = 0; k < q->v[i].n; k++) {
 			buf_add_char(out, join);
 			join = '&';
-			escape(out, q->v[i].name, "", true);
+			percent_encode(out, q->v[i].name, PERCENT_FORM);
 			buf_add_char(out, '=');
-			escape(out, q->v[i].values[k], "", true);
+			percent_encode(out, q->v[i].values[k], PERCENT_FORM);
 		}
 	if (q->failed || buf_failed(out))
 		return err_nomem(err, "URL of a target");
@@ -117,7 +92,7 @@ void url_print_with(struct buf *out, struct str url, struct str name, struct str
 	struct buf prefix = { 0 };
 	char join = '?';
 
-	escape(&prefix, name, "", true);
+	percent_encode(&prefix, name, PERCENT_FORM);
 	buf_add_char(&prefix, '=');
 	if (mark >= 0) {
 		rest = (struct str){ url.ptr + mark + 1, url.len - (size_t)mark - 1 };
@@ -137,7 +112,7 @@ void url_print_with(struct buf *out, struct str url, struct str name, struct str
 	}
 	buf_add_char(out, join);
 	buf_add_str(out, buf_str(&prefix));
-	escape(out, value, "", true);
+	percent_encode(out, value, PERCENT_FORM);
 	out->failed |= buf_failed(&prefix);
 	buf_release(&prefix);
 }

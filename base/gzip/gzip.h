@@ -2,8 +2,10 @@
  * gzip: whole messages, inflated and compressed.
  *
  * Errors:    ERR_INVALID: Go's compress/gzip refuses it too; ERR_LIMIT: it inflates to more than
- * the caller allows; ERR_NOMEM. Ownership: inflated bytes are the arena's; compressed ones are
- * appended to the buffer. Threads:   pure functions. Source:    RFC 1952.
+ *            the caller allows; ERR_NOMEM.
+ * Ownership: inflated bytes are the arena's; compressed ones are appended to the buffer.
+ * Threads:   pure functions.
+ * Source:    RFC 1952.
  */
 #ifndef BASE_GZIP_GZIP_H
 #define BASE_GZIP_GZIP_H
