@@ -71,7 +71,7 @@ $(FLEET_LIB): $(call objects,$(filter-out tests/fleet/main.c,$(wildcard tests/fl
 $(FLEET): $(call objects,tests/fleet/main.c) $(FLEET_LIB) $(call room_libs,tsdb base/self)
 	@echo "  LINK  $@"
 	@$(CC) $(OPT) -pthread -o $@ $(call objects,tests/fleet/main.c) \
-		-Wl,--start-group $(FLEET_LIB) $(call room_libs,tsdb) -Wl,--end-group $(SYSLIBS)
+		-Wl,--start-group $(FLEET_LIB) $(call room_libs,tsdb base/self) -Wl,--end-group $(SYSLIBS)
 # Thousands of targets in one program, for what measures scraping (tests/load/README.md).
 LOAD := $(BUILD)/tests/load/load
 LOAD_OBJECTS := $(call objects,$(wildcard tests/load/*.c))

@@ -18,8 +18,9 @@
 #include "tests/tsdb/disk.h"
 #include "tests/tsdb/model.h"
 #include "tests/wait.h"
-#include "tsdb/catalog/db_internal.h"
 #include "tsdb/catalog/losses.h"
+#include "tsdb/catalog/state.h"
+#include "tsdb/db.h"
 
 #define ROUNDS 120
 

@@ -3,6 +3,8 @@
 #include "tests/check.h"
 #include "tests/tsdb/town.h"
 #include "tests/wait.h"
+#include "tsdb/catalog/state.h"
+#include "tsdb/compact/compaction.h"
 
 TEST(windows_that_take_no_more_rows_become_blocks)
 {
@@ -114,7 +116,7 @@ TEST(it_goes_by_itself)
 	town_fill(&w, 1, 2, T0, T0 + 75, 1);
 	CHECK(WAIT_FOR(blocks_of(w.f.db) == 2));
 	mutex_lock(&w.f.db->lock);
-	while (w.f.db->work->busy)
+	while (w.f.db->compaction->busy)
 		cond_wait(&w.f.db->changed, &w.f.db->lock);
 	mutex_unlock(&w.f.db->lock);
 	CHECK_LAYOUT(&w, "2 1 head head head");

@@ -10,7 +10,9 @@
 #include "tests/check.h"
 #include "tests/tsdb/fixture.h"
 #include "tests/wait.h"
-#include "tsdb/catalog/db_internal.h"
+#include "tsdb/catalog/state.h"
+#include "tsdb/db.h"
+#include "tsdb/read/querier_internal.h"
 #include "tsdb/store/store.h"
 
 /* ---- a store that fails on purpose ---- */

@@ -15,7 +15,9 @@
 #include "tests/tsdb/fixture.h"
 #include "tests/tsdb/kept.h"
 #include "tests/wait.h"
-#include "tsdb/catalog/db_internal.h"
+#include "tsdb/catalog/state.h"
+#include "tsdb/db.h"
+#include "tsdb/head/head_internal.h"
 
 #define WINDOW_S 1000
 #define WINDOWS 2

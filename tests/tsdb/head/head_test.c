@@ -7,7 +7,10 @@
 #include "tests/check.h"
 #include "tests/tsdb/fixture.h"
 #include "tests/wait.h"
-#include "tsdb/catalog/db_internal.h"
+#include "tsdb/catalog/state.h"
+#include "tsdb/db.h"
+#include "tsdb/head/head_internal.h"
+#include "tsdb/read/querier_internal.h"
 
 static const char *const types[] = { "samples/count", NULL };
 
