@@ -60,16 +60,16 @@ uses_tsdb := base proto tsdb/store tsdb/symbols tsdb/columns tsdb/series tsdb/bl
 uses_promql/syntax := base tsdb promql
 uses_promql/changed := base
 uses_promql := base base/self proto/report tsdb tsdb/symbols tsdb/columns promql/syntax promql/changed
-uses_promql/rules/template := base
+uses_promql/rules/template := base base/net
 uses_promql/rules/notify := base discovery discovery/sources
-uses_promql/rules := base base/yaml tsdb/columns promql/syntax promql promql/rules/template promql/rules/notify
-uses_web/http := base base/yaml base/self
-uses_web/router := base base/self base/gzip proto scrape promql promql/rules promql/rules/notify web/http
+uses_promql/rules := base base/yaml base/net tsdb/columns promql/syntax promql promql/rules/template promql/rules/notify
+uses_web/http := base base/yaml base/net
+uses_web/router := base base/self base/gzip base/net web/http
 uses_web/render := base base/gzip proto proto/report promql web/http
 uses_web/pyroscope := base proto tsdb promql/syntax promql web/http web/router web/render
-uses_web/api := base base/gzip scrape/config scrape tsdb tsdb/columns promql/syntax promql web/http web/router web/render
-uses_web := base base/self base/gzip proto scrape promql promql/rules promql/rules/notify web/http web/router web/api \
-	web/pyroscope
+uses_web/api := base base/gzip scrape/config scrape tsdb tsdb/columns promql/syntax promql promql/rules \
+	promql/rules/notify web/http web/router web/render
+uses_web := base base/self base/gzip proto web/http web/router web/api web/pyroscope
 uses_cmd := $(ROOMS)
 uses_e2e := $(uses_cmd)
 # What is linked with a room: itself, what it uses, and what those use.
@@ -200,22 +200,24 @@ $(UI_DIR)/.installed: web/ui/package.json web/ui/package-lock.json web/ui/.npmrc
 	@touch $@
 $(GEN_web): $(UI_SOURCES) $(UI_DIR)/.installed
 	@mkdir -p $(@D)
+	@rm -rf $(UI_DIR)/src
 	@cp -r web/ui/. $(UI_DIR)/
 	@echo "  UI    web/ui"
 	@cd $(UI_DIR) && node build.mjs "$(abspath $(@D))"
 
 # Programs: fully static in release (the linker's warnings that getaddrinfo and others want shared libraries stay in
 # a log: nothing calls them, names are resolved by c-ares); with the sanitizers' runtime, which is shared, in the other modes.
+program_sources = $(wildcard cmd/$(1)/*.c cmd/$(1)/*/*.c)
 define program_rules
-$(BUILD)/$(1): $$(call objects,$$(wildcard cmd/$(1)/*.c)) $$(call room_libs,cmd)
+$(BUILD)/$(1): $$(call objects,$$(call program_sources,$(1))) $$(call room_libs,cmd)
 	@echo "  LINK  $$@"
 ifeq ($(MODE),release)
-	@$(CC) $(OPT) $(STATIC_LDFLAGS) -o $$@.debug $$(call objects,$$(wildcard cmd/$(1)/*.c)) \
+	@$(CC) $(OPT) $(STATIC_LDFLAGS) -o $$@.debug $$(call objects,$$(call program_sources,$(1))) \
 		-Wl,--start-group $$(call room_libs,cmd) $(SYSLIBS) -Wl,--end-group 2>$$@.log || \
 		{ cat $$@.log >&2; exit 1; }
 	@objcopy --strip-debug $$@.debug $$@
 else
-	@$(CC) $(OPT) -pthread -o $$@ $$(call objects,$$(wildcard cmd/$(1)/*.c)) \
+	@$(CC) $(OPT) -pthread -o $$@ $$(call objects,$$(call program_sources,$(1))) \
 		-Wl,--start-group $$(call room_libs,cmd) -Wl,--end-group $(SYSLIBS)
 endif
 endef

@@ -15,7 +15,7 @@ UNIT_WITH_web/pyroscope := web/http web
 UNIT_WITH_web/api := web/http web
 UNIT_WITH_web := web/http
 UNIT_PARTS_tsdb := $(filter-out tests/fleet/main.c,$(wildcard tests/fleet/*.c))
-UNIT_PARTS_cmd := $(addprefix cmd/epitool/,table.c times.c costs.c show.c test_file.c test_notation.c test_print.c) \
+UNIT_PARTS_cmd := $(addprefix cmd/epitool/,table.c times.c costs.c show.c $(addprefix test_rules/,file.c notation.c print.c)) \
 	cmd/epimetheus/limits.c
 UNIT_SOURCES := $(filter-out $(UNIT_LEAVES),$(wildcard $(foreach r,$(UNIT_ROOMS),tests/$(r)/*_test.c)))
 # Those that take longest begin first, so that none of them is alone at the end.
@@ -92,7 +92,7 @@ $(BUILD)/tests/e2e/refuse_limits: $(call objects,tests/e2e/refuse_limits.c)
 # Damaged data directories (tests/damage/README.md): with the server's handlers and epitool's commands.
 DAMAGE := $(BUILD)/tests/damage/damage
 DAMAGE_OBJECTS := $(call objects,$(wildcard tests/damage/*.c) tests/tsdb/fixture.c tests/tsdb/fixture_read.c \
-	$(filter-out cmd/epitool/main.c,$(wildcard cmd/epitool/*.c)))
+	$(filter-out cmd/epitool/main.c,$(call program_sources,epitool)))
 $(DAMAGE): $(DAMAGE_OBJECTS) $(FLEET_LIB) $(call room_libs,cmd)
 	@mkdir -p $(@D)
 	@echo "  LINK  $@"
@@ -156,8 +156,8 @@ $(NODE_DIR)/.installed: tests/browser/package.json tests/browser/package-lock.js
 	@touch $@
 
 .PHONY: test-ui test-e2e test-browser test-tools test-repro test-demo
-test-ui: $(GEN_web)
-	@tests/node.sh node $(UI_DIR)/test.mjs $(BUILD)/ui-test
+test-ui: all
+	@EPI_BUILD="$(abspath $(BUILD))" tests/node.sh node $(UI_DIR)/test.mjs $(BUILD)/ui-test
 test-e2e: all $(LOAD) $(BUILD)/tests/e2e/refuse_limits
 	@EPI_BUILD="$(abspath $(BUILD))" tests/node.sh tests/e2e/run.sh
 test-browser: all $(NODE_DIR)/.installed

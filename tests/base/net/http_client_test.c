@@ -65,6 +65,42 @@ TEST(a_request_and_its_answer)
 	stop();
 }
 
+static void take_body(void *ctx, const struct http_response *r)
+{
+	struct result *out = ctx;
+
+	out->rc = r->rc;
+	if (!r->rc)
+		http_response_take_body(r, &out->body);
+	event_base_loopbreak(out->base);
+}
+
+TEST(a_body_is_taken_out_of_the_response)
+{
+	static const struct {
+		const char *answer, *want;
+	} rows[] = {
+		{ OK, "ok" },
+		{ OK_HEAD "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n", "abcde" },
+		{ OK_HEAD "Content-Length: 0\r\n\r\n", "" },
+	};
+	struct err err;
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		REQUIRE(start(script_answers, rows[i].answer));
+		res = (struct result){ .base = client.base };
+		REQUIRE_OK(http_client_send(client.http,
+					   &(struct http_request_options){ .url = str_of(url), .timeout_ns = NS_PER_S },
+					   take_body, &res, NULL, &err),
+			&err);
+		event_base_dispatch(client.base);
+		CHECK_INT(res.rc, ERR_OK);
+		CHECK_STR(buf_str(&res.body), rows[i].want); /* the request is gone, the body is not */
+		CHECK_INT(res.body.cap, res.body.len);
+		stop();
+	}
+}
+
 TEST(answers_in_all_framings)
 {
 	static const struct {

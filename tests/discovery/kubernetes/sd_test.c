@@ -111,6 +111,15 @@ bool kube_watch_synced(const struct kube_watch *w)
 	return w->synced;
 }
 
+/* Never called: the tests hand their own clusters to the sources. */
+enum err_code kube_clusters_open(struct event_base *base, struct http_client *client,
+	struct kube_clusters **out, struct err *err)
+{
+	return err_set(err, ERR_UNSUPPORTED, "not in this test");
+}
+
+void kube_clusters_close(struct kube_clusters *c) {}
+
 const json_t *kube_watch_get(const struct kube_watch *w, struct str key)
 {
 	return json_object_getn(w->objects, key.ptr, key.len);
@@ -199,7 +208,7 @@ static void world_release(struct world *w)
 
 static void *open_source(struct world *w, const struct kubernetes_sd_config *c, struct source *host)
 {
-	struct source_env env = { .base = w->base, .clusters = &w->clusters };
+	struct source_env env = { .base = w->base, .shared = &w->clusters };
 	void *p = NULL;
 	struct err err;
 
@@ -450,7 +459,7 @@ TEST(trouble_is_told)
 	void *p;
 
 	world_init(&world);
-	env = (struct source_env){ .base = world.base, .clusters = &world.clusters };
+	env = (struct source_env){ .base = world.base, .shared = &world.clusters };
 	CHECK_ERR(kubernetes_sd_ops.open(&env, &c, &host, &p, &err), &err, ERR_INVALID,
 		"could not determine the pod's namespace");
 	c.own_namespace = false;
