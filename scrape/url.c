@@ -1,8 +1,11 @@
 #include "scrape/url.h"
 
+#include <assert.h>
+
+#include "base/array.h"
 #include "base/net/percent.h"
 
-/* Where `name` is, or belongs. */
+/* The index of `name`, or where it is to be inserted. */
 static size_t find(const struct url_query *q, struct str name, bool *found)
 {
 	size_t i = 0;
@@ -16,20 +19,11 @@ static size_t find(const struct url_query *q, struct str name, bool *found)
 
 static struct url_param *insert(struct url_query *q, size_t at, struct str name)
 {
-	size_t cap = q->cap ? q->cap * 2 : 8;
-	struct url_param *v;
-
-	if (q->n == q->cap) {
-		v = arena_array(q->arena, struct url_param, cap);
-		if (!v) {
-			q->failed = true;
-			return NULL;
-		}
-		if (q->n)
-			memcpy(v, q->v, q->n * sizeof(*v));
-		q->v = v;
-		q->cap = cap;
+	if (!arena_array_room(q->arena, &q->v, q->n, 1, &q->cap)) {
+		q->failed = true;
+		return NULL;
 	}
+	assert(at <= q->n);
 	memmove(q->v + at + 1, q->v + at, (q->n - at) * sizeof(*q->v));
 	q->n++;
 	q->v[at] = (struct url_param){ .name = name };
@@ -87,7 +81,7 @@ enum err_code url_print(struct buf *out, struct str scheme, struct str address, 
 			percent_encode(out, q->v[i].values[k], PERCENT_FORM);
 		}
 	if (q->failed || buf_failed(out))
-		return err_set(err, ERR_NOMEM, "out of memory for the URL of a target");
+		return err_nomem(err, "URL of a target");
 	return ERR_OK;
 }
 
@@ -182,7 +176,7 @@ void url_print_global(
 		return;
 	}
 	split_host(listen_address, &listen_host, &listen_port);
-	/* another process here: only the host's name is known better */
+	/* another process on this machine: only the host is replaced */
 	if (!str_eq(own.port, listen_port)) {
 		external.scheme = own.scheme;
 		external.port = own.port;

@@ -131,15 +131,20 @@ static enum err_code inflate_member(
 	return ERR_OK;
 }
 
+size_t gzip_raw_hint(struct str body)
+{
+	size_t hint = body.len > TRAILER_BYTES ? u32le((const unsigned char *)body.ptr + body.len - 4) :
+											 0;
+
+	return hint / DEFLATE_RATIO_MAX > body.len ? body.len * 4 : hint;
+}
+
 static enum err_code inflate_members(struct inflater *f, struct str body)
 {
 	const unsigned char *begin = (const unsigned char *)body.ptr, *at = begin, *end = at + body.len;
-	size_t hint = body.len > TRAILER_BYTES ? u32le(end - 4) : 0;
 	enum err_code rc;
 
-	if (hint / DEFLATE_RATIO_MAX > body.len)
-		hint = body.len * 4;
-	if ((rc = grow(f, hint)))
+	if ((rc = grow(f, gzip_raw_hint(body))))
 		return rc;
 	while (at < end) {
 		const unsigned char *member = at;

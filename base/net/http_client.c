@@ -272,6 +272,7 @@ static void deliver(struct http_request *r)
 		res.status = r->parser.status;
 		res.reason = r->parser.reason;
 		res.body = buf_str(&r->parser.body);
+		res.body_buf = &r->parser.body;
 		res.content_type = http_response_header(&res, "content-type");
 		res.content_encoding = http_response_header(&res, "content-encoding");
 		res.location = http_response_header(&res, "location");
@@ -308,6 +309,21 @@ struct str http_response_header(const struct http_response *res, const char *nam
 	struct str v = STR("");
 
 	return http_head_get(res->head, name, &v) ? v : STR("");
+}
+
+/* Shrinking in place; where that fails the buffer keeps its spare room. */
+void http_response_take_body(const struct http_response *res, struct buf *out)
+{
+	struct buf *from = res->body_buf;
+	char *tight;
+
+	assert(from && from->ptr == res->body.ptr && from->len == res->body.len);
+	*out = *from;
+	*from = (struct buf){ 0 };
+	if (out->len && out->len < out->cap && (tight = realloc(out->ptr, out->len))) {
+		out->ptr = tight;
+		out->cap = out->len;
+	}
 }
 
 static enum err_code copy_headers(struct http_request *r, struct labels headers, struct err *err)

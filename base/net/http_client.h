@@ -15,7 +15,8 @@
  *            30s", ERR_LIMIT "body size limit exceeded", ERR_UNAVAILABLE (connect, resolve, TLS,
  *            reset; the message says which and where), ERR_INVALID (not HTTP). A status other than
  *            200 is no error here.
- * Ownership: a request copies its options. The response is valid during the callback only.
+ * Ownership: a request copies what it is given. The response is valid during the callback only, but
+ *            for a body that was taken out of it.
  * Threads:   all calls for a client happen on the thread that runs its event base; callbacks too.
  * Source:    RFC 9110, RFC 9112; the field names of Prometheus's HTTPClientConfig.
  */
@@ -57,10 +58,16 @@ struct http_response {
 	struct str body;
 	const char *final_url;
 	int64_t elapsed_ns;
+	struct buf *body_buf; /* the client's, of `body`: for http_response_take_body */
 };
 
 /* A header's value, the first if there are several, "" if there is none. */
 struct str http_response_header(const struct http_response *res, const char *name);
+/*
+ * Within the callback, once: moves the body to *out, which is the caller's from then on. It takes
+ * no more memory than it has bytes. The response's `body` points nowhere then; its length stays.
+ */
+void http_response_take_body(const struct http_response *res, struct buf *out);
 
 typedef void (*http_done_fn)(void *ctx, const struct http_response *res);
 /* Some bytes of the body as they came, cut anywhere. May cancel its request. */

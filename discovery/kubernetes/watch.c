@@ -145,7 +145,7 @@ static enum err_code send_request(struct kube_watch *w, struct buf *url, int64_t
 		percent_encode(url, w->key.field_selector, PERCENT_VALUE);
 	}
 	o.url = buf_str(url);
-	rc = buf_failed(url) ? err_set(err, ERR_NOMEM, "request: out of memory") :
+	rc = buf_failed(url) ? err_nomem(err, "request") :
 						   http_client_send(w->clusters->client, &o, done, w, &w->request, err);
 	buf_release(url);
 	return rc;
@@ -190,7 +190,7 @@ static enum err_code put(
 	if (v != old)
 		kube_object_share(&w->clusters->values, w->key.resource, v);
 	if (json_object_set_nocheck(map, item->key, v))
-		return err_set(err, ERR_NOMEM, "objects: out of memory");
+		return err_nomem(err, "objects");
 	return ERR_OK;
 }
 
@@ -288,7 +288,7 @@ static enum err_code begin_list(struct kube_watch *w, struct err *err)
 	struct buf url = { 0 };
 
 	if (!w->fresh && !(w->fresh = json_object()))
-		return err_set(err, ERR_NOMEM, "objects: out of memory");
+		return err_nomem(err, "objects");
 	kube_list_init(&w->list, w->key.resource);
 	buf_add_cstr(&url, w->path);
 	if (w->next_page) {
