@@ -63,13 +63,13 @@ uses_promql := base base/self proto/report tsdb tsdb/symbols tsdb/columns promql
 uses_promql/rules/template := base base/net
 uses_promql/rules/notify := base discovery discovery/sources
 uses_promql/rules := base base/yaml base/net tsdb/columns promql/syntax promql promql/rules/template promql/rules/notify
-uses_web/http := base base/yaml base/net base/self
-uses_web/router := base base/self base/gzip proto scrape promql promql/rules promql/rules/notify web/http
+uses_web/http := base base/yaml base/net
+uses_web/router := base base/self base/gzip base/net web/http
 uses_web/render := base base/gzip proto proto/report promql web/http
 uses_web/pyroscope := base proto tsdb promql/syntax promql web/http web/router web/render
-uses_web/api := base base/gzip scrape/config scrape tsdb tsdb/columns promql/syntax promql web/http web/router web/render
-uses_web := base base/self base/gzip proto scrape promql promql/rules promql/rules/notify web/http web/router web/api \
-	web/pyroscope
+uses_web/api := base base/gzip scrape/config scrape tsdb tsdb/columns promql/syntax promql promql/rules \
+	promql/rules/notify web/http web/router web/render
+uses_web := base base/self base/gzip proto web/http web/router web/api web/pyroscope
 uses_cmd := $(ROOMS)
 uses_e2e := $(uses_cmd)
 # What is linked with a room: itself, what it uses, and what those use.

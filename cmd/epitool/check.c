@@ -7,7 +7,7 @@
 #include "cmd/epitool/epitool.h"
 #include "promql/rules/rules.h"
 #include "scrape/config/config.h"
-#include "web/http/web_config.h"
+#include "web/http/config.h"
 
 #define FILES_MAX 256
 

@@ -4,8 +4,8 @@
 #include "cmd/epitool/progress.h"
 #include "promql/engine.h"
 #include "tsdb/db.h"
-#include "web/http/envelope.h"
 #include "web/render/render.h"
+#include "web/router/envelope.h"
 
 static enum err_code write_json(
 	struct buf *out, const struct query *q, const struct render_options *o, struct err *err)

@@ -87,8 +87,8 @@ void block_builder_close(struct block_builder *m)
 	block_writer_close(m->writer);
 	if (!m->published && m->tmp && fs_exists(m->tmp) && fs_remove_tree(m->db->o.fs, m->tmp, &err))
 		log_warn("tsdb", "unfinished block not removed", LOG_S("path", m->tmp), LOG_E(&err));
-	ladder_close(m->of_series);
-	ladder_close(m->of_group);
+	cascade_close(m->of_series);
+	cascade_close(m->of_group);
 	if (m->p)
 		partition_unpin(m->db, m->p);
 	spill_release(&m->records_spill);
@@ -126,8 +126,8 @@ enum err_code block_builder_partition(struct block_builder *m, struct partition 
 
 	if (!(rc = block_builder_flush_numbers(m, err)))
 		rc = end_open(m, err);
-	ladder_close(m->of_series);
-	ladder_close(m->of_group);
+	cascade_close(m->of_series);
+	cascade_close(m->of_group);
 	m->of_series = m->of_group = NULL;
 	/* The writer takes what it needs of the one before. */
 	if (!rc)
@@ -137,9 +137,9 @@ enum err_code block_builder_partition(struct block_builder *m, struct partition 
 	m->p = p;
 	m->partitions_n++;
 	if (rc ||
-		(rc = ladder_open(p, m->levels, false, block_builder_emit_series, m, &m->of_series, err)))
+		(rc = cascade_open(p, m->levels, false, block_builder_emit_series, m, &m->of_series, err)))
 		return rc;
-	return ladder_open(p, m->levels, true, block_builder_emit_group, m, &m->of_group, err);
+	return cascade_open(p, m->levels, true, block_builder_emit_group, m, &m->of_group, err);
 }
 
 enum err_code block_builder_reserve_check(struct block_builder *m, struct err *err)
@@ -200,7 +200,7 @@ enum err_code block_builder_rollup(
 {
 	enum err_code rc = block_builder_flush(m, err);
 
-	return rc ? rc : ladder_record(m->of_series, step_ns, bytes, (struct str){ 0 }, err);
+	return rc ? rc : cascade_record(m->of_series, step_ns, bytes, (struct str){ 0 }, err);
 }
 
 enum err_code block_builder_finish(

@@ -152,7 +152,7 @@ static enum err_code write_chunk(struct block_builder *m, uint32_t from, uint32_
 		(rc = block_writer_chunk(m->writer, buf_str(&m->bytes), err)) || !m->fresh ||
 		(rc = chunk_parse(m->chunk, buf_str(&m->bytes), err)))
 		return rc;
-	return ladder_chunk(m->of_series, m->step_ns, m->chunk, err);
+	return cascade_chunk(m->of_series, m->step_ns, m->chunk, err);
 }
 
 /* Rows [from, to) have one shape: evenly into as many chunks as they want. Rows that had to go
@@ -213,5 +213,5 @@ enum err_code block_builder_chunk(
 	m->rows_n += chunk_rows_n(m->chunk);
 	if (!fresh || !chunk_rows_n(m->chunk))
 		return ERR_OK;
-	return ladder_chunk(m->of_series, step_of(0, chunk_rows(m->chunk)[0].ts_ns), m->chunk, err);
+	return cascade_chunk(m->of_series, step_of(0, chunk_rows(m->chunk)[0].ts_ns), m->chunk, err);
 }

@@ -94,7 +94,7 @@ enum err_code block_builder_end_series(struct block_builder *m, struct err *err)
 	if (!m->series_open)
 		return ERR_OK;
 	m->series_open = false;
-	if ((rc = block_builder_flush(m, err)) || (rc = ladder_end(m->of_series, err)))
+	if ((rc = block_builder_flush(m, err)) || (rc = cascade_end(m->of_series, err)))
 		return rc;
 	return each_waiting(m, &m->later, put_later, err);
 }
@@ -146,7 +146,7 @@ static enum err_code add_records(struct block_builder *m, struct err *err)
 		const struct step_record *r = &m->records[i];
 
 		if (!(rc = spill_read(&m->records_spill, r->at, r->len, &bytes, err)))
-			rc = ladder_record(m->of_group, r->step_ns, buf_str(&bytes), (struct str){ 0 }, err);
+			rc = cascade_record(m->of_group, r->step_ns, buf_str(&bytes), (struct str){ 0 }, err);
 	}
 	buf_release(&bytes);
 	return rc;
@@ -171,7 +171,7 @@ enum err_code block_builder_end_group(struct block_builder *m, struct err *err)
 	if (!m->group_open)
 		return ERR_OK;
 	m->group_open = false;
-	if ((rc = add_records(m, err)) || (rc = ladder_end(m->of_group, err)) ||
+	if ((rc = add_records(m, err)) || (rc = cascade_end(m->of_group, err)) ||
 		(rc = each_waiting(m, &m->later_group, put_later_group, err)) ||
 		(rc = each_waiting(m, &m->later_functions, put_later_functions, err)))
 		return rc;
@@ -184,7 +184,7 @@ enum err_code block_builder_group_rollup(struct block_builder *m, int64_t step_n
 {
 	enum err_code rc = block_builder_end_series(m, err);
 
-	return rc ? rc : ladder_record(m->of_group, step_ns, bytes, functions, err);
+	return rc ? rc : cascade_record(m->of_group, step_ns, bytes, functions, err);
 }
 
 static enum err_code write_spill(

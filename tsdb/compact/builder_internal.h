@@ -34,7 +34,7 @@ struct block_builder {
 
 	uint32_t partitions_n;
 	struct partition *p; /* of the series last begun; pinned until the next one begins */
-	struct ladder *of_series, *of_group;
+	struct cascade *of_series, *of_group;
 
 	uint32_t id; /* of the series last begun */
 	bool series_open;

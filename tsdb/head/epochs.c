@@ -278,12 +278,12 @@ enum err_code partition_new_epoch(
 static const char *why_new(struct db *db, struct partition *p, const struct window *before)
 {
 	const char *why = NULL;
-	const struct marks *m;
+	const struct stored_symbols *m;
 	uint64_t nodes, used;
 
 	mutex_lock(&p->lock);
 	nodes = p->vec[SYM_NODE].used;
-	m = before ? marks_find(p, before->start_ns) : NULL;
+	m = before ? stored_find(p, before->start_ns) : NULL;
 	used = m ? m->nodes : nodes;
 	if (sym_near_limit(p))
 		why = "limit";

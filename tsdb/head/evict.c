@@ -127,7 +127,7 @@ static void freeze(struct partition *p)
 	}
 	nodemap_release(&p->nodes);
 	leafcache_release(&p->leaves);
-	marks_release_all(p);
+	stored_release_all(p);
 	p->lookup = false;
 	atomic_fetch_sub(&p->bytes, bytes);
 }

@@ -242,7 +242,7 @@ static void forget_symbols(struct db *db, struct window *w)
 		log_warn("tsdb", "ids not saved", LOG_E(&err));
 	while ((p = partition_next(db, &at))) {
 		mutex_lock(&p->lock);
-		marks_drop(p, w->start_ns);
+		stored_drop(p, w->start_ns);
 		partition_forget_source(p, w->number);
 		mutex_unlock(&p->lock);
 		partition_unpin(db, p);

@@ -4,8 +4,8 @@
  */
 #include "promql/syntax/functions.h"
 #include "promql/syntax/parse.h"
-#include "web/http/envelope.h"
-#include "web/router/handlers.h"
+#include "web/api/handlers.h"
+#include "web/router/envelope.h"
 
 /* "diff [on|ignoring (label, ...)] (new, base)": what stands in the last brackets. */
 static struct str arguments_of(const struct function *f)

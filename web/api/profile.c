@@ -4,14 +4,15 @@
  *
  * Behind --web.enable-admin-api: it costs the target what a CPU profile costs, and stores data.
  */
+#include <assert.h>
 #include <inttypes.h>
 
 #include "base/clock.h"
 #include "promql/syntax/names.h"
 #include "promql/syntax/parse.h"
 #include "scrape/manager.h"
-#include "web/http/envelope.h"
-#include "web/router/handlers.h"
+#include "web/api/handlers.h"
+#include "web/router/envelope.h"
 
 #define ORDERS_MAX 16u /* at once: each holds a worker for as long as it takes */
 
@@ -29,6 +30,7 @@ static bool enter(struct web *w)
 static void leave(struct web *w)
 {
 	mutex_lock(&w->lock);
+	assert(w->orders);
 	w->orders--;
 	mutex_unlock(&w->lock);
 }

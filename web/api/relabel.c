@@ -7,8 +7,8 @@
 #include "base/hidden.h"
 #include "base/quote.h"
 #include "scrape/targets_explain.h"
-#include "web/http/envelope.h"
-#include "web/router/handlers.h"
+#include "web/api/handlers.h"
+#include "web/router/envelope.h"
 
 #define LABELS_MAX 10000u
 

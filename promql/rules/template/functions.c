@@ -16,7 +16,7 @@ enum err_code tv_of_buf(struct rendering *r, struct buf *b, struct tv *out, stru
 	if (b->len > TEMPLATE_BYTES_MAX)
 		rc = err_set(err, ERR_LIMIT, "more than %u bytes", TEMPLATE_BYTES_MAX);
 	else if (buf_failed(b))
-		rc = err_set(err, ERR_NOMEM, "template: out of memory");
+		rc = err_nomem(err, "template");
 	else if (b->len && !(out->s = str_dup(&r->arena, buf_str(b))).ptr)
 		rc = arena_fail(&r->arena, "template", err);
 	buf_release(b);

@@ -1,6 +1,7 @@
 /* Rules and alerts over HTTP: whole answers, with what changes from run to run blotted out. */
 
 #include "base/clock.h"
+#include "promql/rules/manager.h"
 #include "tests/check.h"
 #include "tests/wait.h"
 #include "tests/web/grafana.h"
