@@ -77,7 +77,7 @@ enum err_code rule_manager_snapshot(
 	enum err_code rc = ERR_OK;
 
 	mutex_lock(&m->lock);
-	while (m->paused) /* a reload is under way, which waits for those that read */
+	while (m->paused) /* a reload waits for readers, so no new ones begin */
 		cond_wait(&m->changed, &m->lock);
 	m->readers++;
 	s.set = m->set ? rule_set_ref(m->set) : NULL;

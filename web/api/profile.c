@@ -1,8 +1,8 @@
 /*
- * Profile a target now. The request waits until the profile is stored and says what query shows it,
- * or is answered with the profile itself.
+ * Profiles a target now. The request waits until the profile is stored; the answer is a query that
+ * shows it, or the profile itself.
  *
- * Behind --web.enable-admin-api: it costs the target what a CPU profile costs, and stores data.
+ * Needs --web.enable-admin-api, since it costs the target a CPU profile and stores data.
  */
 #include <assert.h>
 #include <inttypes.h>
@@ -14,7 +14,7 @@
 #include "web/api/handlers.h"
 #include "web/router/envelope.h"
 
-#define ORDERS_MAX 16u /* at once: each holds a worker for as long as it takes */
+#define ORDERS_MAX 16u /* at once: each holds a worker until it is done */
 
 static bool enter(struct web *w)
 {
@@ -35,7 +35,7 @@ static void leave(struct web *w)
 	mutex_unlock(&w->lock);
 }
 
-/* A selector's name is that of a profile, or `cpu` and `heap` as in queries. */
+/* The selector's name is a profile's, or an alias such as `cpu` and `heap`. */
 static enum err_code read_matchers(
 	struct arena *a, const struct selector *s, struct profile_order *o, struct err *err)
 {
@@ -82,7 +82,7 @@ static enum err_code read_order(
 
 /* ---- the answer ---- */
 
-/* The end of the profile in whole milliseconds, not before it: a query there sees it. */
+/* The end of the profile, rounded up to milliseconds, so that a query at this time sees it. */
 static int64_t shown_ms(const struct ordered_profile *p)
 {
 	return (p->ts_ns + NS_PER_MS - 1) / NS_PER_MS;
@@ -152,8 +152,8 @@ static void answer(struct web *w, struct http_in *in, struct http_out *out)
 void api_targets_profile(struct web *w, struct http_in *in, struct http_out *out)
 {
 	if (!enter(w)) {
-		api_error(out, 503, "unavailable",
-			"%u targets are profiled for others now: try again later", ORDERS_MAX);
+		api_error(
+			out, 503, "unavailable", "%u targets are being profiled: try again later", ORDERS_MAX);
 		return;
 	}
 	answer(w, in, out);
