@@ -96,7 +96,7 @@ static enum err_code evaluate(const struct question *q, struct engine *e, const 
 	else
 		rc = write_json(answer, query, NULL, err);
 	if (!rc && buf_failed(answer))
-		rc = err_set(err, ERR_NOMEM, "answer: out of memory");
+		rc = err_nomem(err, "answer");
 	query_close(query);
 	return rc;
 }

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "base/metrics.h"
+#include "base/net/percent.h"
 #include "promql/rules/manager_internal.h"
 #include "promql/rules/notify/notifier.h"
 #include "promql/rules/template/internal.h"
@@ -79,7 +80,7 @@ void rule_link_print(struct buf *out, struct str external_url, const struct rule
 	print_element(&match, r, labels);
 	if (match.len) {
 		buf_add_cstr(out, "&match=");
-		url_escape(out, buf_str(&match));
+		percent_encode(out, buf_str(&match), PERCENT_FORM);
 	}
 	buf_release(&match);
 }

@@ -37,7 +37,7 @@ static void leave(struct web *w)
 
 /* The selector's name is a profile's, or an alias such as `cpu` and `heap`. */
 static enum err_code read_matchers(
-	struct arena *a, const struct selector *s, struct profile_order *o, struct err *err)
+	struct arena *a, const struct selector *s, struct profile_now *o, struct err *err)
 {
 	struct matcher *m = arena_array(a, struct matcher, s->matchers_n + 1);
 	struct type_pattern pattern;
@@ -57,12 +57,12 @@ static enum err_code read_matchers(
 }
 
 static enum err_code read_order(
-	struct http_in *in, struct profile_order *o, struct parsed **match, struct err *err)
+	struct http_in *in, struct profile_now *o, struct parsed **match, struct err *err)
 {
 	struct str seconds = http_param(in, "seconds"), text = http_param(in, "match[]");
 	enum err_code rc;
 
-	*o = (struct profile_order){
+	*o = (struct profile_now){
 		.pool = http_param(in, "scrapePool"),
 		.url = http_param(in, "scrapeUrl"),
 		.wants_profile = str_is(http_param(in, "format"), "pprof"),
@@ -72,7 +72,7 @@ static enum err_code read_order(
 		return err_set(err, ERR_INVALID, "invalid parameter \"format\": json or pprof");
 	if (seconds.len && (!str_to_i64(seconds, &o->seconds) || o->seconds < 1))
 		return err_set(err, ERR_INVALID, "invalid parameter \"seconds\": a number from 1 to %d",
-			PROFILE_ORDER_SECONDS_MAX);
+			PROFILE_NOW_SECONDS_MAX);
 	if (!text.len)
 		return ERR_OK;
 	if ((rc = parse_selector(&in->arena, text, match, NULL, err)))
@@ -83,12 +83,12 @@ static enum err_code read_order(
 /* ---- the answer ---- */
 
 /* The end of the profile, rounded up to milliseconds, so that a query at this time sees it. */
-static int64_t shown_ms(const struct ordered_profile *p)
+static int64_t shown_ms(const struct profile_now_result *p)
 {
 	return (p->ts_ns + NS_PER_MS - 1) / NS_PER_MS;
 }
 
-static void write_query(struct json *j, const struct ordered_profile *p)
+static void write_query(struct json *j, const struct profile_now_result *p)
 {
 	struct buf text = { 0 };
 
@@ -100,7 +100,7 @@ static void write_query(struct json *j, const struct ordered_profile *p)
 	buf_release(&text);
 }
 
-static void write_profile(struct http_out *out, const struct ordered_profile *p)
+static void write_profile(struct http_out *out, const struct profile_now_result *p)
 {
 	struct json j;
 
@@ -122,7 +122,7 @@ static void write_profile(struct http_out *out, const struct ordered_profile *p)
 	api_end(&j, NULL, 0, NULL, 0);
 }
 
-static void send_profile(struct http_out *out, const struct ordered_profile *p)
+static void send_profile(struct http_out *out, const struct profile_now_result *p)
 {
 	buf_add_str(&out->body, p->profile);
 	out->content_type = "application/octet-stream";
@@ -133,13 +133,13 @@ static void send_profile(struct http_out *out, const struct ordered_profile *p)
 static void answer(struct web *w, struct http_in *in, struct http_out *out)
 {
 	struct parsed *match = NULL;
-	struct ordered_profile p;
-	struct profile_order o;
+	struct profile_now_result p;
+	struct profile_now o;
 	struct err err;
 	enum err_code rc = read_order(in, &o, &match, &err);
 
 	if (!rc)
-		rc = scrape_manager_profile(w->o.manager, &o, &in->canceled, &in->arena, &p, &err);
+		rc = scrape_manager_profile_now(w->o.manager, &o, &in->canceled, &in->arena, &p, &err);
 	if (rc)
 		api_fail(out, rc, &err);
 	else if (o.wants_profile)

@@ -6,7 +6,7 @@
 
 #include "base/hidden.h"
 #include "base/quote.h"
-#include "scrape/explain.h"
+#include "scrape/targets_explain.h"
 #include "web/api/handlers.h"
 #include "web/router/envelope.h"
 

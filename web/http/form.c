@@ -1,35 +1,15 @@
 #include "web/http/form.h"
 
-static int hex(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	if (c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
-	return -1;
-}
+#include "base/net/percent.h"
 
-/* "+" is a space; a "%" that two hex digits do not follow stands for itself. */
 static bool decode(struct arena *a, struct str s, struct str *out)
 {
 	char *p = arena_alloc_raw(a, s.len + 1, 1);
-	size_t n = 0;
+	size_t n;
 
 	if (!p)
 		return false;
-	for (size_t i = 0; i < s.len; i++) {
-		int hi = s.ptr[i] == '%' && i + 2 < s.len ? hex(s.ptr[i + 1]) : -1;
-		int lo = hi >= 0 ? hex(s.ptr[i + 2]) : -1;
-
-		if (lo >= 0) {
-			p[n++] = (char)(hi * 16 + lo);
-			i += 2;
-		} else {
-			p[n++] = s.ptr[i] == '+' ? ' ' : s.ptr[i];
-		}
-	}
+	n = percent_decode_form(p, s);
 	p[n] = '\0';
 	*out = (struct str){ p, n };
 	return true;

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/thread.h"
 #include "tests/check.h"
+#include "tests/wait.h"
 #include "tests/web/http/bcrypt.h"
 #include "tests/web/http/certs.h"
 #include "tests/web/http/http_peer.h"
@@ -247,17 +248,12 @@ static void server_name(struct place *p, struct buf *out)
 	peer_close(&peer);
 }
 
-/* Until the new name is served, at most 10 s. */
+/* Until the new name is served. */
 static void wait_for_name(struct place *p, const char *want)
 {
 	struct buf name = { 0 };
 
-	for (int i = 0; i < 100; i++) {
-		server_name(p, &name);
-		if (str_is(buf_str(&name), want))
-			break;
-		usleep(100000);
-	}
+	(void)!WAIT_FOR((server_name(p, &name), str_is(buf_str(&name), want)));
 	CHECK_STR(buf_str(&name), want);
 	buf_release(&name);
 }
@@ -314,10 +310,7 @@ TEST(a_changed_authority_of_clients_counts_at_once_for_old_connections_too)
 	peer_ask_on(&alice, &r, "GET /x", "", (struct str){ 0 });
 	CHECK_INT(r.status, 200);
 	authority_write(&p.other, at(&p, "ca.pem"));
-	for (int i = 0; i < 100 && r.status == 200; i++) {
-		usleep(100000);
-		peer_ask_on(&alice, &r, "GET /x", "", (struct str){ 0 });
-	}
+	(void)!WAIT_FOR((peer_ask_on(&alice, &r, "GET /x", "", (struct str){ 0 }), r.status != 200));
 	CHECK_INT(r.status, 403);
 	peer_close(&alice);
 	CHECK_INT(ask_tls(&p, "mallory", NULL, &r), 200);
@@ -374,8 +367,7 @@ TEST(users_sign_in_with_what_bcrypt_says)
 	/* A changed file counts within a second or so. */
 	snprintf(text, sizeof(text), "basic_auth_users: {alice: '%s'}\n", hash_of("new", SALT));
 	write_text(&p, "web.yml", text);
-	usleep(1200000);
-	CHECK_INT(ask_as(&p, "alice:new", &r), 200);
+	CHECK(WAIT_FOR(ask_as(&p, "alice:new", &r) == 200));
 	CHECK_INT(ask_as(&p, "alice:se:cret", &r), 401);
 	CHECK_INT(ask_as(&p, "bob:pass", &r), 401);
 	write_text(&p, "web.yml", "basic_auth_users: {alice: plain}\n"); /* wrong: nothing changes */
