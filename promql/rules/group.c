@@ -12,7 +12,6 @@
 #include "base/net/percent.h"
 #include "promql/rules/manager_internal.h"
 #include "promql/rules/notify/notifier.h"
-#include "promql/rules/template/internal.h"
 #include "promql/rules/template/template.h"
 
 METRIC_COUNTER(

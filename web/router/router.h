@@ -35,7 +35,7 @@ struct web {
 	bool closing;
 	struct http_in *capture; /* the request that profiles this process, or NULL */
 	unsigned ingests, ingests_waiting;
-	unsigned orders; /* targets that are profiled for somebody now */
+	unsigned profiling; /* requests that profile a target now */
 	unsigned slow; /* requests of ROUTE_SLOW that run */
 };
 

@@ -166,7 +166,4 @@ extern const size_t template_functions_go_n, template_functions_prometheus_n;
 MUST_CHECK enum err_code tv_of_buf(
 	struct rendering *r, struct buf *b, struct tv *out, struct err *err);
 
-/* The path of the page that shows an expression: "/explore?query=..." */
-void template_link_print(struct buf *out, struct str expr);
-
 #endif

@@ -49,4 +49,7 @@ MUST_CHECK enum err_code template_parse(
 MUST_CHECK enum err_code template_render(
 	const struct template *t, const struct template_data *d, struct buf *out, struct err *err);
 
+/* The path of the page that shows an expression: "/explore?query=..." */
+void template_link_print(struct buf *out, struct str expr);
+
 #endif
