@@ -1,5 +1,6 @@
 /*
- * The states of one rule's alerts.
+ * The alerts of one rule: finds them among the elements of an evaluation and moves them from state
+ * to state.
  */
 #include "promql/rules/alerts.h"
 

@@ -10,8 +10,7 @@
  * Errors:    of an evaluation: on the rule (last_error), in metrics and in the log.
  * Ownership: the manager takes its own reference of a set. Engine, database and notifier outlive
  *            it. A snapshot lives in the caller's arena.
- * Threads:   one scheduler and `workers` of its own; open, apply, close from one thread; snapshot
- *            from any.
+ * Threads:   `workers` of its own; open, apply, close from one thread; snapshot from any.
  * Source:    Prometheus's rules/manager.go, group.go.
  */
 #ifndef PROMQL_RULES_MANAGER_H

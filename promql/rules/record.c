@@ -1,5 +1,5 @@
 /*
- * What rules write: numbers, stale marks for series that end, profiles.
+ * Writes the results of rules: numbers, stale marks for series that end, profiles.
  */
 #include <assert.h>
 #include <math.h>

@@ -1,6 +1,6 @@
 /*
- * What others see of the rules: a copy of groups, rules and alerts. The groups stay in place while
- * they are copied, since a reload waits for its readers.
+ * Copies groups, rules and alerts for the API. A reload waits for readers, so the groups stay in
+ * place meanwhile.
  */
 #include <assert.h>
 

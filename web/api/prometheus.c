@@ -195,7 +195,10 @@ static enum err_code select_named(struct federation *f, struct str name, struct 
 	return rc;
 }
 
-/* What rules record as numbers, by name. A rule that has its turn once an hour is no older then. */
+/*
+ * The numbers that rules record. The lookback is longer by the group's interval, so that a rule
+ * evaluated once an hour has a value.
+ */
 static enum err_code select_recorded(
 	struct federation *f, const struct rule_set *set, int64_t lookback_ns, struct err *err)
 {
