@@ -1,8 +1,8 @@
 /*
- * Queries. What is asked is read from the parameters, evaluated, and written in the format wished.
+ * Queries: reads the parameters, evaluates, writes the result in the format that was asked for.
  *
- * `go tool pprof URL` shows the text of an error only where it comes as text/plain with X-Go-Pprof;
- * so every format but JSON answers its errors that way.
+ * `go tool pprof URL` shows the text of an error only if it is text/plain with X-Go-Pprof, so all
+ * formats but JSON send errors that way.
  */
 #include <stdio.h>
 
@@ -245,9 +245,9 @@ static enum err_code read_types(
 }
 
 /*
- * profiles=totals: numbers in the place of profiles and tables, for a client that knows nothing
- * else, as Grafana's Prometheus data source does: a result type that is not Prometheus's would make
- * its panel show an error. It says who it is, so it need not ask.
+ * profiles=totals: numbers instead of profiles and tables, for clients that know only Prometheus's
+ * result types. Grafana's Prometheus data source is one; its user agent says so, so it need not
+ * ask.
  */
 static enum err_code read_profiles(const struct http_in *in, const struct format *f,
 	struct query_options *q, struct render_options *r, struct err *err)
@@ -271,7 +271,7 @@ struct answering {
 	struct http_out *out;
 };
 
-/* The body is what is being written, in every format. */
+/* In every format the body is being written. */
 static enum err_code flush(void *ctx, struct buf *body, struct err *err)
 {
 	struct answering *x = ctx;
@@ -297,7 +297,7 @@ static void answer(struct web *w, struct http_in *in, struct http_out *out, cons
 		fail(out, f, rc, &err);
 		return;
 	}
-	/* Reading ends before the first piece is sent, so all there is to say is known by now. */
+	/* All reading is done before the first piece is sent, so all warnings are known now. */
 	notices = notices_of(query_result(q));
 	rc = notices_add_header(&notices, &in->arena, out, &err);
 	headers_n = out->headers_n;
