@@ -9,11 +9,8 @@
 #define PROMQL_FRAME_H
 
 #include "promql/value.h"
+#include "proto/report/frame_text.h"
 
-/* The last element of a path, as Go's filepath.Base; "." of an empty one. */
-struct str frame_path_base(struct str path);
-/* "[base]" of a binary, "<unknown>" of none; ptr is NULL when the arena fails. */
-struct str frame_binary_name(struct arena *a, struct str objfile);
 /* The function's name; where there is none, or no line (NULL), the binary's. */
 struct str frame_name(struct arena *a, const struct partition *p, const struct sym_location *l,
 	const struct sym_line *line);
@@ -34,28 +31,10 @@ struct str frame_symbol(const struct partition *p, const struct sym_function *f)
 bool frame_symbol_matches(const struct matcher *m, const struct partition *p,
 	const struct sym_function *f, bool name_matches);
 
-/* Without a leading dot and the argument list; "(anonymous namespace)" and "operator()" stay. */
-struct str frame_simplified(struct str name);
+/* drop_frames and keep_frames of a profile: those of its first header that has any. */
+void profile_drop_frames(const struct profile_value *p, struct str *drop, struct str *keep);
 
-/*
- * drop_frames and keep_frames, compiled. An expression that does not compile drops nothing, as in
- * pprof. Free with frame_filter_release.
- */
-struct frame_filter {
-	struct regex *drop, *keep;
-};
-void frame_filter_init(struct frame_filter *f, struct str drop, struct str keep);
-void frame_filter_release(struct frame_filter *f);
-bool frame_filter_drops(const struct frame_filter *f, struct str name);
-
-/* Of a profile: those of its first header that has any. */
-void frame_filter_of_profile(const struct profile_value *p, struct str *drop, struct str *keep);
-
-/*
- * The stacks of a partition without what was dropped. A frame whose name is dropped goes with all
- * that it calls, if a frame that stays stands above it; inlined frames below a dropped one go
- * everywhere.
- */
+/* The stacks of a partition without what was dropped (proto/report/prune.h). */
 struct pruned {
 	bool active; /* false: everything stays, the arrays are NULL */
 	uint32_t *stack; /* per node: the node that its stack ends at now */

@@ -1,7 +1,8 @@
 #include "proto/report/pprof_unit.h"
 
-#include <math.h>
 #include <stdio.h>
+
+#include "proto/report/top_rows.h"
 
 #define UNIT_NAME_MAX 32
 
@@ -128,7 +129,7 @@ void pprof_unit_print(struct buf *out, int64_t value, struct str from, struct st
 
 void pprof_percent_print(struct buf *out, int64_t value, int64_t total)
 {
-	double ratio = total == 0 ? 0 : fabs((double)value / (double)total) * 100;
+	double ratio = top_percent(value, total);
 
 	if (ratio >= 99.95 && ratio <= 100.05)
 		buf_add_cstr(out, "  100%");

@@ -1,6 +1,6 @@
 #include "base/quote.h"
+#include "proto/report/pprof_top.h"
 #include "web/render/notices.h"
-#include "web/render/pprof_top.h"
 #include "web/render/profile.h"
 #include "web/render/render.h"
 

@@ -4,19 +4,16 @@
  * rows to show are chosen. The second pass adds edges between the chosen nodes, for one thing
  * only: the mark "(inline)", which depends on who is shown as the caller.
  */
-#include "web/render/pprof_top.h"
-
-#include <stdlib.h>
+#include "proto/report/pprof_top.h"
 
 #include "base/clock.h"
 #include "base/integer.h"
 #include "base/map.h"
 #include "base/quote.h"
-#include "promql/frame.h"
+#include "proto/report/frame_text.h"
 #include "proto/report/pprof_unit.h"
-#include "proto/report/top_order.h"
-#include "web/render/pprof_prune.h"
-#include "web/render/render.h"
+#include "proto/report/prune_pprof.h"
+#include "proto/report/top_rows.h"
 
 #define EDGE_FRACTION 0.001 /* of the total: lighter edges give no mark */
 #define FILTER_BYTES_MAX 80u /* of what is printed of one */
@@ -46,7 +43,7 @@ struct report {
 	const struct pprof_top_options *o;
 	uint32_t type;
 	struct arena *arena;
-	struct pruning pruning;
+	struct prune prune;
 	uint32_t *line_node; /* node of each line of the profile */
 	uint32_t *bare_node; /* of each location without lines */
 	struct node *nodes;
@@ -137,12 +134,19 @@ struct walk {
 typedef enum err_code (*visit_fn)(
 	struct report *r, struct walk *w, uint32_t node, bool is_inline, struct err *err);
 
+static enum err_code check_wanted(const struct pprof_top_options *o, struct err *err)
+{
+	return o->canceled && atomic_load_explicit(o->canceled, memory_order_relaxed) ?
+		err_set(err, ERR_CANCELED, "the client is gone") :
+		ERR_OK;
+}
+
 /* Calls visit for every frame of a sample, root first. */
 static enum err_code walk_sample(struct report *r, struct walk *w, visit_fn visit, struct err *err)
 {
 	const struct pprof *p = r->p;
 	const struct pprof_sample *s = &p->samples[w->sample];
-	uint32_t first = pruning_first(&r->pruning, p, s), id, skip;
+	uint32_t first = prune_pprof_first(&r->prune, p, s), id, skip;
 	const struct pprof_location *l;
 	enum err_code rc;
 
@@ -154,7 +158,7 @@ static enum err_code walk_sample(struct report *r, struct walk *w, visit_fn visi
 				return rc;
 			continue;
 		}
-		skip = r->pruning.active ? r->pruning.line_skip[id] : 0;
+		skip = prune_pprof_skip(&r->prune, id);
 		for (uint32_t k = l->line_n; k-- > skip;)
 			if ((rc = visit(r, w, r->line_node[l->line_first + k], k + 1 != l->line_n, err)))
 				return rc;
@@ -238,7 +242,7 @@ static enum err_code walk_all(struct report *r, visit_fn visit, bool add_flat, s
 		w = (struct walk){ .sample = i,
 			.parent = NO_NODE,
 			.value = r->p->values[(size_t)i * r->p->types_n + r->type] };
-		if (i % UNCHECKED == 0 && (rc = render_wanted(r->o->canceled, err)))
+		if (i % UNCHECKED == 0 && (rc = check_wanted(r->o, err)))
 			return rc;
 		if (w.value == 0)
 			continue;
@@ -252,18 +256,11 @@ static enum err_code walk_all(struct report *r, visit_fn visit, bool add_flat, s
 
 /* ---- choosing rows ---- */
 
-static struct top_key key_of(const struct node *n)
+static struct top_key key_of(const void *nodes, uint32_t id)
 {
+	const struct node *n = (const struct node *)nodes + id;
+
 	return (struct top_key){ n->flat, n->cum, n->text, n->objfile, n->start_line };
-}
-
-static int by_flat_then_name(const void *a, const void *b, void *ctx)
-{
-	const struct node *nodes = ctx;
-	struct top_key l = key_of(&nodes[*(const uint32_t *)a]);
-	struct top_key r = key_of(&nodes[*(const uint32_t *)b]);
-
-	return top_order(&l, &r);
 }
 
 static enum err_code choose_rows(struct report *r, size_t rows_max, struct err *err)
@@ -274,10 +271,8 @@ static enum err_code choose_rows(struct report *r, size_t rows_max, struct err *
 	if (!r->rows)
 		return arena_fail(r->arena, "report", err);
 	for (uint32_t i = 0; i < r->nodes_n; i++)
-		if (r->nodes[i].flat != 0 || r->nodes[i].cum != 0)
-			r->rows[r->rows_n++] = i;
-	if (r->rows_n > 0)
-		qsort_r(r->rows, r->rows_n, sizeof(*r->rows), by_flat_then_name, r->nodes);
+		r->rows[i] = i;
+	r->rows_n = (uint32_t)top_rows(r->rows, r->nodes_n, key_of, r->nodes);
 	r->shown_n = r->rows_n;
 	if (rows_max > 0 && rows_max < r->rows_n)
 		r->shown_n = (uint32_t)rows_max;
@@ -514,7 +509,7 @@ enum err_code pprof_top_print(const struct pprof *p, const struct pprof_top_opti
 		goto out;
 	}
 	r.total = o->filtered ? o->total : report_total(p, o->type);
-	if ((rc = pruning_init(&r.pruning, p, a, err)))
+	if ((rc = prune_pprof_init(&r.prune, p, a, err)))
 		goto out;
 	if ((rc = make_nodes(&r, err)))
 		goto out;
@@ -532,6 +527,7 @@ enum err_code pprof_top_print(const struct pprof *p, const struct pprof_top_opti
 	if (buf_failed(out))
 		rc = err_set(err, ERR_NOMEM, "report: out of memory");
 out:
+	prune_release(&r.prune);
 	map_release(&r.node_map);
 	map_release(&r.edge_map);
 	return rc;

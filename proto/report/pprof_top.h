@@ -9,8 +9,8 @@
  * Threads:   any.
  * Source:    google/pprof, internal/graph and internal/report; tests compare with the tool.
  */
-#ifndef WEB_RENDER_PPROF_TOP_H
-#define WEB_RENDER_PPROF_TOP_H
+#ifndef PROTO_REPORT_PPROF_TOP_H
+#define PROTO_REPORT_PPROF_TOP_H
 
 #include <stdatomic.h>
 
