@@ -7,7 +7,7 @@
 #define CAP_MIN 8u
 
 bool array_grow(struct arena *a, void **v, size_t n, size_t more, size_t *cap, size_t cap_max,
-	size_t item_bytes, size_t align)
+	size_t item_bytes)
 {
 	size_t need, wide, bytes;
 	void *p;
@@ -24,7 +24,7 @@ bool array_grow(struct arena *a, void **v, size_t n, size_t more, size_t *cap, s
 	if (__builtin_mul_overflow(wide, item_bytes, &bytes))
 		return false;
 	if (a) {
-		p = arena_alloc_raw(a, bytes, align);
+		p = arena_alloc_raw(a, 1, bytes);
 		if (p && n)
 			memcpy(p, *v, n * item_bytes);
 	} else {

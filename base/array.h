@@ -27,7 +27,7 @@
 		void *array_v_ = *(v); \
 		bool array_ok_ = array_cap_ - array_n_ >= (size_t)(more) || \
 			array_grow((a), &array_v_, array_n_, (more), &array_cap_, (__typeof__(*(cap)))-1, \
-				sizeof(**(v)), __alignof__(**(v))); \
+				sizeof(**(v))); \
 		*(v) = array_v_; \
 		*(cap) = (__typeof__(*(cap)))array_cap_; \
 		array_ok_; \
@@ -35,6 +35,6 @@
 
 /* What the macros call when there is no room. a: NULL for malloc's. */
 MUST_CHECK bool array_grow(struct arena *a, void **v, size_t n, size_t more, size_t *cap,
-	size_t cap_max, size_t item_bytes, size_t align);
+	size_t cap_max, size_t item_bytes);
 
 #endif
