@@ -204,7 +204,7 @@ enum err_code pprof_encode(const struct pprof *p, struct buf *out, struct err *e
 	}
 	n = epimetheus__pprof__profile__get_packed_size(&m);
 	if (!buf_reserve(out, n)) {
-		rc = err_set(err, ERR_NOMEM, "encoded profile: out of memory");
+		rc = err_nomem(err, "encoded profile");
 		goto done;
 	}
 	out->len += epimetheus__pprof__profile__pack(&m, (uint8_t *)out->ptr + out->len);

@@ -6,6 +6,7 @@
  */
 #include "proto/report/pprof_top.h"
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/integer.h"
 #include "base/map.h"
@@ -77,7 +78,7 @@ static enum err_code add_node(struct report *r, struct node key, uint32_t *out, 
 	if (id == MAP_NONE) {
 		id = r->nodes_n;
 		if (!map_add(&r->node_map, hash, id))
-			return err_set(err, ERR_NOMEM, "report: out of memory");
+			return err_nomem(err, "report");
 		key.text = key.name.len ? key.name : frame_binary_name(r->arena, key.objfile);
 		if (!key.text.ptr)
 			return arena_fail(r->arena, "report", err);
@@ -189,23 +190,16 @@ static bool edge_eq(const void *ctx, const void *key, uint32_t id)
 static enum err_code find_edge(
 	struct report *r, uint32_t from, uint32_t to, struct edge **out, struct err *err)
 {
-	struct edge key = { .from = from, .to = to, .is_inline = true }, *grown;
+	struct edge key = { .from = from, .to = to, .is_inline = true };
 	uint64_t hash = hash_u64((uint64_t)from << 32 | to);
 	uint32_t id = map_find(&r->edge_map, hash, edge_eq, r, &key);
 
 	if (id == MAP_NONE) {
-		if (r->edges_n == r->edges_cap) {
-			r->edges_cap = r->edges_cap ? r->edges_cap * 2 : 1024;
-			grown = arena_alloc_raw(r->arena, r->edges_cap, sizeof(*grown));
-			if (!grown)
-				return arena_fail(r->arena, "report", err);
-			if (r->edges_n)
-				memcpy(grown, r->edges, r->edges_n * sizeof(*grown));
-			r->edges = grown;
-		}
+		if (!arena_array_room(r->arena, &r->edges, r->edges_n, 1, &r->edges_cap))
+			return arena_fail(r->arena, "report", err);
 		id = (uint32_t)r->edges_n;
 		if (!map_add(&r->edge_map, hash, id))
-			return err_set(err, ERR_NOMEM, "report: out of memory");
+			return err_nomem(err, "report");
 		r->edges[r->edges_n++] = key;
 	}
 	*out = &r->edges[id];
@@ -525,7 +519,7 @@ enum err_code pprof_top_print(const struct pprof *p, const struct pprof_top_opti
 	print_shown(&r, out);
 	print_rows(&r, out);
 	if (buf_failed(out))
-		rc = err_set(err, ERR_NOMEM, "report: out of memory");
+		rc = err_nomem(err, "report");
 out:
 	prune_release(&r.prune);
 	map_release(&r.node_map);

@@ -4,8 +4,6 @@
 
 #include "proto/report/top_rows.h"
 
-#define UNIT_NAME_MAX 32
-
 struct unit {
 	const char *name;
 	const char *aliases[4];
@@ -59,18 +57,11 @@ static const struct unit_family families[] = {
 /* Case does not count, nor does a plural s of names longer than two letters. */
 static const struct unit *find(const struct unit_family *f, struct str name)
 {
-	char low[UNIT_NAME_MAX];
-	size_t n = name.len;
-
-	if (n == 0 || n >= sizeof(low))
-		return NULL;
-	for (size_t i = 0; i < n; i++)
-		low[i] = name.ptr[i] >= 'A' && name.ptr[i] <= 'Z' ? (char)(name.ptr[i] + 32) : name.ptr[i];
-	if (n > 2 && low[n - 1] == 's')
-		n--;
+	if (name.len > 2 && (name.ptr[name.len - 1] == 's' || name.ptr[name.len - 1] == 'S'))
+		name.len--;
 	for (size_t i = 0; i < f->n; i++)
 		for (size_t k = 0; k < 4 && f->units[i].aliases[k]; k++)
-			if (str_is((struct str){ low, n }, f->units[i].aliases[k]))
+			if (str_eq_nocase(name, str_of(f->units[i].aliases[k])))
 				return &f->units[i];
 	return NULL;
 }

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "web/render/frame_origin.h"
 
 #define NO_NODE UINT32_MAX
@@ -202,17 +203,10 @@ static size_t boxes_max(const struct flame *f)
 static enum err_code add_row(
 	struct flame *f, struct flame_picture *out, size_t *cap, size_t boxes, struct err *err)
 {
-	struct flame_row *grown, row = { .n = 0 };
+	struct flame_row row = { .n = 0 };
 
-	if (out->rows_n == *cap) {
-		*cap = *cap ? *cap * 2 : 64;
-		if (!(grown = arena_array(f->arena, struct flame_row, *cap)))
-			return arena_fail(f->arena, "flame graph", err);
-		if (out->rows_n)
-			memcpy(grown, out->rows, out->rows_n * sizeof(*grown));
-		out->rows = grown;
-	}
-	if (!(row.v = arena_alloc_raw(f->arena, boxes * (f->is_diff ? 7 : 4), sizeof(*row.v))))
+	if (!arena_array_room(f->arena, &out->rows, out->rows_n, 1, cap) ||
+		!(row.v = arena_alloc_raw(f->arena, boxes * (f->is_diff ? 7 : 4), sizeof(*row.v))))
 		return arena_fail(f->arena, "flame graph", err);
 	out->rows[out->rows_n++] = row;
 	return ERR_OK;
@@ -300,7 +294,7 @@ static enum err_code add_files(struct flame *f, struct flame_picture *out, struc
 		out->name_lines[i + 1] = o->line;
 	}
 	map_release(&known);
-	return ok ? ERR_OK : err_set(err, ERR_NOMEM, "flame graph: out of memory");
+	return ok ? ERR_OK : err_nomem(err, "flame graph");
 }
 
 static enum err_code flame_init(struct flame *f, const struct profile_value *p,
@@ -378,7 +372,7 @@ enum err_code flame_tree(const struct profile_value *p, const struct flame_optio
 	}
 	frame_tree_release(&f.tree);
 	if (!rc && buf_failed(out))
-		rc = err_set(err, ERR_NOMEM, "flame graph: out of memory");
+		rc = err_nomem(err, "flame graph");
 	return rc;
 }
 

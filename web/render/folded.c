@@ -56,7 +56,7 @@ static enum err_code print_tree(const struct frame_tree *t, bool is_diff,
 		if ((rc = render_flush(o, out, err)))
 			return rc;
 	}
-	return buf_failed(out) ? err_set(err, ERR_NOMEM, "answer: out of memory") : ERR_OK;
+	return buf_failed(out) ? err_nomem(err, "answer") : ERR_OK;
 }
 
 enum err_code render_folded(

@@ -212,6 +212,6 @@ enum err_code render_json(
 		return rc;
 	json_object_end(j);
 	if (buf_failed(j->out))
-		return err_set(err, ERR_NOMEM, "answer: out of memory");
+		return err_nomem(err, "answer");
 	return ERR_OK;
 }

@@ -16,6 +16,7 @@
  *
  * Source: Go's cmd/internal/pgo, internal/profile/graph.go.
  */
+#include "base/array.h"
 #include "base/map.h"
 #include "web/render/notices.h"
 #include "web/render/profile.h"
@@ -115,8 +116,7 @@ static enum err_code find_location(
 	*out = pprof_builder_location(x->b, key->l, key->lines, key->l.line_n);
 	if (*out >= p->locations_n)
 		return arena_fail(x->arena, "answer", err);
-	return map_add(&x->location_map, hash, *out) ? ERR_OK :
-												   err_set(err, ERR_NOMEM, "answer: out of memory");
+	return map_add(&x->location_map, hash, *out) ? ERR_OK : err_nomem(err, "answer");
 }
 
 /* ---- stacks ---- */
@@ -132,22 +132,15 @@ static enum err_code add_stack(struct pgo *x, const struct pgo_stack *s, struct 
 {
 	uint64_t hash = hash_bytes(s->locations, s->n * sizeof(*s->locations), 0);
 	uint32_t id = map_find(&x->stack_map, hash, stack_eq, x, s);
-	struct pgo_stack *grown;
 
 	if (id != MAP_NONE) {
 		x->stacks[id].value = duration_sum(x->stacks[id].value, s->value);
 		return ERR_OK;
 	}
-	if (x->stacks_n == x->stacks_cap) {
-		x->stacks_cap = x->stacks_cap ? x->stacks_cap * 2 : 256;
-		if (!(grown = arena_alloc_raw(x->arena, x->stacks_cap, sizeof(*grown))))
-			return arena_fail(x->arena, "answer", err);
-		if (x->stacks_n)
-			memcpy(grown, x->stacks, x->stacks_n * sizeof(*grown));
-		x->stacks = grown;
-	}
+	if (!arena_array_room(x->arena, &x->stacks, x->stacks_n, 1, &x->stacks_cap))
+		return arena_fail(x->arena, "answer", err);
 	if (!map_add(&x->stack_map, hash, x->stacks_n))
-		return err_set(err, ERR_NOMEM, "answer: out of memory");
+		return err_nomem(err, "answer");
 	x->stacks[x->stacks_n++] = *s;
 	return ERR_OK;
 }
@@ -182,12 +175,8 @@ static enum err_code add_location(
 
 	while (x->in->locations[ids[key.l.address]].address != l->address)
 		key.l.address++;
-	if (l->line_n > x->lines_cap) {
-		x->lines_cap = l->line_n * 2;
-		x->lines = arena_array(x->arena, struct pprof_line, x->lines_cap);
-		if (!x->lines)
-			return arena_fail(x->arena, "answer", err);
-	}
+	if (!arena_array_room(x->arena, &x->lines, 0, l->line_n, &x->lines_cap))
+		return arena_fail(x->arena, "answer", err);
 	for (uint32_t i = 0; i < l->line_n; i++) {
 		const struct pprof_line *line = &x->in->lines[l->line_first + i];
 

@@ -98,7 +98,7 @@ static enum err_code add_sheets(
 	if (labels.len)
 		buf_printf(&title, " " STR_FMT, STR_ARG(labels));
 	if (buf_failed(&title))
-		rc = err_set(err, ERR_NOMEM, "answer: out of memory");
+		rc = err_nomem(err, "answer");
 	for (int side = p->is_diff ? 1 : 0; side >= 0 && !rc; side--)
 		rc = add_side(x, p, side, buf_str(&title), err);
 	buf_release(&title);
@@ -246,7 +246,7 @@ static enum err_code write_file(struct speedscope *x, const struct result *r, st
 	json_array_end(&x->j);
 	json_object_end(&x->j);
 	buf_add_char(x->j.out, '\n');
-	return buf_failed(x->j.out) ? err_set(err, ERR_NOMEM, "answer: out of memory") : ERR_OK;
+	return buf_failed(x->j.out) ? err_nomem(err, "answer") : ERR_OK;
 }
 
 enum err_code render_speedscope(

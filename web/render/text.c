@@ -163,5 +163,5 @@ enum err_code render_text(
 	if ((rc = notices_print(&notices, "# ", o->arena, out, err)) ||
 		(rc = print_numbers(r, o, out, err)))
 		return rc;
-	return buf_failed(out) ? err_set(err, ERR_NOMEM, "answer: out of memory") : ERR_OK;
+	return buf_failed(out) ? err_nomem(err, "answer") : ERR_OK;
 }
