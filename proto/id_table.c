@@ -1,5 +1,6 @@
 #include "proto/id_table.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <sys/random.h>
 
@@ -61,6 +62,7 @@ static enum err_code init_hashed(
 				return used_twice(kind, i, t->ids[i], err);
 		t->slots[at] = i + 1;
 	}
+	assert(t->n < slots); /* a look-up ends at a free slot */
 	return ERR_OK;
 }
 
@@ -70,6 +72,7 @@ enum err_code id_table_init(struct id_table *t, struct arena *a, const char *kin
 	uint64_t max = 0, disorder = 0;
 	uint32_t i;
 
+	assert(n < PPROF_NONE && (ids || !n));
 	*t = (struct id_table){ .ids = ids, .n = n };
 	for (i = 0; i < n; i++) {
 		disorder |= ids[i] ^ ((uint64_t)i + 1);

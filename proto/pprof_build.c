@@ -123,6 +123,7 @@ uint32_t pprof_builder_location(struct pprof_builder *b, struct pprof_location l
 {
 	uint32_t i;
 
+	assert(lines || !n);
 	ROOM(b, b->p.locations, b->p.locations_n, 1, b->locations_cap);
 	ROOM(b, b->p.lines, b->p.lines_n, n, b->lines_cap);
 	if (b->failed)
@@ -144,6 +145,7 @@ void pprof_builder_sample(struct pprof_builder *b, const uint32_t *locations, ui
 	struct pprof *p = &b->p;
 	uint32_t i;
 
+	assert((locations || !locations_n) && (labels || !labels_n) && (values || !p->types_n));
 	ROOM(b, p->samples, p->samples_n, 1, b->samples_cap);
 	ROOM(b, p->location_ids, p->location_ids_n, locations_n, b->location_ids_cap);
 	ROOM(b, p->labels, p->labels_n, labels_n, b->labels_cap);
@@ -179,10 +181,23 @@ void pprof_builder_comment(struct pprof_builder *b, struct str s)
 		b->p.comments[b->p.comments_n++] = i;
 }
 
+/* The fields that callers set by themselves, and what holds of all samples. */
+static void check_fields(const struct pprof_builder *b)
+{
+	const struct pprof *p = &b->p;
+
+	assert(p->strings_n > 0 && p->strings[0].len == 0);
+	assert(p->drop_frames < p->strings_n && p->keep_frames < p->strings_n);
+	assert(p->default_sample_type < p->strings_n && p->doc_url < p->strings_n);
+	assert(p->period_type.type < p->strings_n && p->period_type.unit < p->strings_n);
+	assert(b->values_n == (size_t)p->samples_n * p->types_n);
+}
+
 enum err_code pprof_builder_finish(struct pprof_builder *b, struct pprof **out, struct err *err)
 {
 	if (b->failed)
 		return arena_fail(b->a, "profile", err);
+	check_fields(b);
 	*out = &b->p;
 	return ERR_OK;
 }

@@ -12,6 +12,7 @@
  * Memory: an array is sized once its kind is counted, or grows; each step is held against its limit
  * first.
  */
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -55,6 +56,7 @@ void *decoder_grow(struct decoder *d, const void *old, uint32_t n, struct growth
 	uint64_t cap = g->cap ? (uint64_t)g->cap * 2 : g->first;
 	void *wide;
 
+	assert(n <= g->cap && g->size > 0);
 	if (cap > g->max)
 		cap = g->max;
 	if (cap <= g->cap) {

@@ -2,6 +2,8 @@
  * Encoding: columns into protobuf-c's messages, which protobuf-c packs. All of them live in one
  * arena that ends with the call; strings are pointed to, not copied.
  */
+#include <assert.h>
+
 #include "proto/pprof.h"
 #include "proto/profile.pb-c.h"
 
@@ -116,6 +118,7 @@ static bool encode_locations(struct arena *a, const struct pprof *p, profile_mes
 	for (i = 0; i < p->locations_n; i++) {
 		const struct pprof_location *from = &p->locations[i];
 
+		assert(from->line_n <= p->lines_n && from->line_first <= p->lines_n - from->line_n);
 		m->location[i] = &items[i];
 		epimetheus__pprof__location__init(&items[i]);
 		items[i].id = (uint64_t)i + 1;
@@ -193,6 +196,8 @@ enum err_code pprof_encode(const struct pprof *p, struct buf *out, struct err *e
 	struct arena a;
 	size_t n;
 
+	assert(p->strings_n > 0 && p->strings[0].len == 0);
+	assert(p->types_n > 0 || p->samples_n == 0);
 	arena_init(&a, 0);
 	m.time_nanos = p->time_nanos;
 	m.duration_nanos = p->duration_nanos;

@@ -4,6 +4,7 @@
  */
 #include "proto/wire.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 #define PATH_MAX_BYTES 96
@@ -135,6 +136,7 @@ static enum err_code message_walk(
 	size_t path_len = strlen(w->path);
 	enum err_code rc;
 
+	assert(m->fields_n <= FIELDS_MAX);
 	while (at < end) {
 		const struct field *f = NULL;
 		const char *dot = path_len ? "." : "";

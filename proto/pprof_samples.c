@@ -1,6 +1,7 @@
 /*
  * Decoding samples: location ids, values and labels, one sample after the other.
  */
+#include <assert.h>
 #include <inttypes.h>
 
 #include "proto/decoder.h"
@@ -155,6 +156,7 @@ enum err_code decoder_samples(struct decoder *d)
 	enum err_code rc;
 	uint32_t i;
 
+	assert(p->strings_n > 0 && p->types_n == d->spans_n[F_SAMPLE_TYPE]); /* the tables are there */
 	p->samples_n = d->spans_n[F_SAMPLE];
 	if (p->samples_n && !p->types_n)
 		return err_set(d->err, ERR_INVALID, "sample_type is missing");
@@ -172,5 +174,6 @@ enum err_code decoder_samples(struct decoder *d)
 	for (i = 0; i < p->samples_n; i++)
 		if ((rc = decode_sample(d, d->spans[F_SAMPLE][i], i)))
 			return rc;
+	assert(p->location_ids_n <= d->location_ids.cap && p->labels_n <= d->labels.cap);
 	return ERR_OK;
 }

@@ -6,6 +6,8 @@
  */
 #include "proto/report/pprof_top.h"
 
+#include <assert.h>
+
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/integer.h"
@@ -495,6 +497,7 @@ enum err_code pprof_top_print(const struct pprof *p, const struct pprof_top_opti
 	struct report r = { .p = p, .o = o, .type = o->type, .arena = a };
 	enum err_code rc;
 
+	assert(o->type < p->types_n && (o->filters || !o->filters_n));
 	map_init(&r.node_map);
 	map_init(&r.edge_map);
 	r.unit = str_printable(a, p->strings[p->types[o->type].unit]);
@@ -513,6 +516,7 @@ enum err_code pprof_top_print(const struct pprof *p, const struct pprof_top_opti
 		goto out;
 	if ((rc = walk_all(&r, visit_edge, false, err)))
 		goto out;
+	assert(r.shown_n <= r.rows_n && r.rows_n <= r.nodes_n);
 	mark_inlined(&r);
 	choose_unit(&r);
 	print_header(&r, out);

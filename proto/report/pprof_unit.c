@@ -1,5 +1,6 @@
 #include "proto/report/pprof_unit.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 #include "proto/report/top_rows.h"
@@ -83,6 +84,7 @@ double pprof_unit_scale(int64_t value, struct str from, struct str to, struct st
 	const struct unit *source, *target;
 	double v;
 
+	assert(unit);
 	if (value < 0 && value != INT64_MIN)
 		return -pprof_unit_scale(-value, from, to, unit);
 	for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++) {

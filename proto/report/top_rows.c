@@ -1,5 +1,6 @@
 #include "proto/report/top_rows.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -47,6 +48,7 @@ size_t top_rows(uint32_t *ids, size_t n, top_key_fn key, const void *ctx)
 	struct keys keys = { key, ctx };
 	size_t kept = 0;
 
+	assert(key && (ids || !n));
 	for (size_t i = 0; i < n; i++) {
 		struct top_key k = key(ctx, ids[i]);
 

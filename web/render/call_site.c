@@ -1,5 +1,7 @@
 #include "web/render/call_site.h"
 
+#include <assert.h>
+
 #include "promql/frame.h"
 #include "web/render/frame_tree.h"
 
@@ -100,6 +102,7 @@ enum err_code call_site_keep(const struct profile_value *p, const struct str *pa
 	struct part *parts = arena_array(a, struct part, p->parts_n + 1);
 	enum err_code rc = ERR_OK;
 
+	assert((path || !path_n) && path_n < OFF);
 	if (!parts)
 		return arena_fail(a, "call_site", err);
 	*out = *p;

@@ -1,5 +1,6 @@
 #include "web/render/flame.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/array.h"
@@ -232,6 +233,7 @@ static enum err_code add_levels(struct flame *f, struct flame_picture *out, stru
 			add_numbers(f, &row[i], end, &out->rows[out->rows_n - 1]);
 			next_n += add_children(f, &row[i], next + next_n);
 		}
+		assert(next_n <= max);
 		swap = row;
 		row = next;
 		next = swap;
@@ -302,6 +304,7 @@ static enum err_code flame_init(struct flame *f, const struct profile_value *p,
 {
 	enum err_code rc;
 
+	assert(o->max_nodes > 0 && (o->call_site || !o->call_site_n));
 	*f = (struct flame){ .arena = a, .is_diff = p->is_diff };
 	if ((rc = frame_tree_init(&f->tree, a, err)))
 		return rc;

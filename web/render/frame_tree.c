@@ -1,5 +1,7 @@
 #include "web/render/frame_tree.h"
 
+#include <assert.h>
+
 #include "base/array.h"
 #include "promql/frame.h"
 #include "web/render/render.h"
@@ -78,8 +80,10 @@ static enum err_code find_child(
 enum err_code frame_tree_child(
 	struct frame_tree *t, uint32_t parent, struct str name, uint32_t *out, struct err *err)
 {
-	enum err_code rc = intern_name(t, name, out, err);
+	enum err_code rc;
 
+	assert(parent < t->n && name.ptr);
+	rc = intern_name(t, name, out, err);
 	return rc ? rc : find_child(t, parent, *out, out, err);
 }
 
@@ -164,6 +168,7 @@ static enum err_code add_part(struct frame_tree *t, uint32_t below, const struct
 
 	if (part->n == 0)
 		return ERR_OK;
+	assert(part->cells[0].stack <= part->cells[part->n - 1].stack); /* cells are in order */
 	nodes = part->cells[part->n - 1].stack + 1;
 	if ((rc = pruned_init(&x.pruned, p, part, t->arena, err)))
 		return rc;
@@ -201,6 +206,7 @@ static enum err_code add_parts(
 {
 	enum err_code rc = ERR_OK;
 
+	assert(below < t->n);
 	for (size_t i = 0; i < p->parts_n && !rc; i++)
 		rc = add_part(t, below, p, &p->parts[i], side, err);
 	return rc;
@@ -215,6 +221,7 @@ enum err_code frame_tree_add(
 enum err_code frame_tree_add_signed(
 	struct frame_tree *t, uint32_t below, const struct profile_value *p, int side, struct err *err)
 {
+	assert(side == 0 || side == 1);
 	return add_parts(t, below, p, side, err);
 }
 
@@ -223,6 +230,7 @@ enum err_code frame_tree_keep(
 {
 	uint32_t *depth = arena_array(t->arena, uint32_t, t->n); /* of the path, up to this node */
 
+	assert(path && n > 0 && n < UINT32_MAX);
 	if (!depth)
 		return arena_fail(t->arena, "frame tree", err);
 	for (uint32_t i = 0; i < t->n; i++) {

@@ -1,3 +1,5 @@
+#include <assert.h>
+
 #include "base/clock.h"
 #include "web/render/flame.h"
 #include "web/render/render.h"
@@ -190,6 +192,7 @@ enum err_code render_json(
 {
 	enum err_code rc = ERR_OK;
 
+	assert(r->type != RESULT_SCRAPE); /* only pprof holds one */
 	json_object(j);
 	json_key(j, "resultType");
 	json_cstr(j, type_names[r->type == RESULT_TOP && o->numbers_only ? RESULT_VECTOR : r->type]);

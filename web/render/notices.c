@@ -1,5 +1,7 @@
 #include "web/render/notices.h"
 
+#include <assert.h>
+
 #include "base/quote.h"
 #include "proto/pprof.h"
 
@@ -46,8 +48,12 @@ static enum err_code list(
 	enum err_code rc;
 
 	out->n = 0;
+	assert((n->warnings || !n->warnings_n) && (n->infos || !n->infos_n));
 	rc = add_kind(out, false, n->warnings, n->warnings_n, a, err);
-	return rc ? rc : add_kind(out, true, n->infos, n->infos_n, a, err);
+	if (!rc)
+		rc = add_kind(out, true, n->infos, n->infos_n, a, err);
+	assert(out->n <= NOTICES_MAX + 2);
+	return rc;
 }
 
 /* ---- the header ---- */

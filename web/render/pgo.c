@@ -16,6 +16,8 @@
  *
  * Source: Go's cmd/internal/pgo, internal/profile/graph.go.
  */
+#include <assert.h>
+
 #include "base/array.h"
 #include "base/map.h"
 #include "web/render/notices.h"
@@ -173,6 +175,7 @@ static enum err_code add_location(
 	const struct pprof_location *l = &x->in->locations[ids[at]];
 	struct location_key key = { .l = { .mapping = PPROF_NONE, .line_n = l->line_n } };
 
+	assert(at < n && n <= RENDER_PGO_LOCATIONS);
 	while (x->in->locations[ids[key.l.address]].address != l->address)
 		key.l.address++;
 	if (!arena_array_room(x->arena, &x->lines, 0, l->line_n, &x->lines_cap))
@@ -262,6 +265,7 @@ enum err_code render_pgo(
 	if ((rc = render_profiles_of(r, o->arena, "pgo", &v, &n, err)) ||
 		(rc = check_type(v, n, err)) || (rc = render_pprof(r, o, &in, err)))
 		return rc;
+	assert(in->types_n == 1); /* values are one per sample */
 	x.in = in;
 	map_init(&x.location_map);
 	map_init(&x.stack_map);

@@ -70,6 +70,26 @@ static inline enum err_code render_flush(
 	return o->flush(o->flush_ctx, out, err);
 }
 
+/*
+ * The formats: what web/api and epitool offer. A new one is a file here with its write function,
+ * and a row of the table in formats.c.
+ */
+struct render_format {
+	const char *name; /* as in format=name */
+	const char *content_type;
+	const char *disposition; /* NULL: to be looked at, not saved */
+	bool encoded; /* gzipped already */
+	bool sample_labels; /* wants query_options.keep_sample_labels */
+	bool whole_scrapes; /* holds RESULT_SCRAPE */
+	/* NULL of JSON: render_json writes a value, which belongs into the caller's envelope. */
+	enum err_code (*write)(
+		const struct result *r, const struct render_options *o, struct buf *out, struct err *err);
+};
+extern const struct render_format render_formats[];
+extern const size_t render_formats_n;
+#define RENDER_JSON (&render_formats[0])
+const struct render_format *render_format_find(struct str name); /* NULL: there is none */
+
 /* The value of "data": {"resultType":"profiles","result":[...]} and so on. */
 MUST_CHECK enum err_code render_json(
 	struct json *j, const struct result *r, const struct render_options *o, struct err *err);
@@ -77,7 +97,7 @@ MUST_CHECK enum err_code render_json(
 /* All elements merged to one profile, one sample type. */
 MUST_CHECK enum err_code render_pprof(
 	const struct result *r, const struct render_options *o, struct pprof **out, struct err *err);
-/* The same encoded and gzipped, as `go tool pprof URL` takes it. */
+/* The same encoded and gzipped, as `go tool pprof URL` takes it; a scrape as it was scraped. */
 MUST_CHECK enum err_code render_pprof_gz(
 	const struct result *r, const struct render_options *o, struct buf *out, struct err *err);
 

@@ -4,6 +4,8 @@
  *
  * Source: https://www.speedscope.app/file-format-schema.json
  */
+#include <assert.h>
+
 #include "web/render/frame_tree.h"
 #include "web/render/profile.h"
 #include "web/render/render.h"
@@ -213,6 +215,7 @@ static enum err_code write_name(struct speedscope *x, const struct result *r, st
 {
 	struct str name = x->sheets[0].name;
 
+	assert(x->sheets_n > 0);
 	if (r->warnings_n)
 		name = str_of(arena_printf(x->o->arena, STR_FMT " - Warning: " STR_FMT "%s", STR_ARG(name),
 			STR_ARG(r->warnings[0]), r->warnings_n > 1 ? "; ..." : ""));
@@ -275,6 +278,7 @@ enum err_code render_speedscope(
 		if (!rc)
 			rc = add_sheets(&x, v[i], name, err);
 	}
+	assert(x.sheets_n <= 4 * n);
 	if (rc || (rc = find_roots(&x, err)))
 		goto out;
 	json_init(&x.j, out);
