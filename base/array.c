@@ -15,7 +15,7 @@ bool array_grow(struct arena *a, void **v, size_t n, size_t more, size_t *cap, s
 	assert(n <= *cap);
 	if (__builtin_add_overflow(n, more, &need) || need > cap_max)
 		return false;
-	if (__builtin_add_overflow(*cap, *cap / 2, &wide) || wide > cap_max)
+	if (__builtin_add_overflow(*cap, a ? *cap : *cap / 2, &wide) || wide > cap_max)
 		wide = cap_max;
 	if (wide < CAP_MIN)
 		wide = CAP_MIN < cap_max ? CAP_MIN : cap_max;

@@ -5,8 +5,8 @@
  *		return err_nomem(err, "list");
  *	list->v[list->n++] = item;
  *
- * The capacity grows by half, so that n items cost O(n). It may be of any unsigned type, and never
- * passes what that type holds.
+ * The capacity grows by half, so that n items cost O(n); in an arena it doubles, since the smaller
+ * arrays stay there. It may be of any unsigned type, and never passes what that type holds.
  *
  * Errors:    false: out of memory, or the capacity's type is too small. Nothing changed then.
  * Ownership: malloc's; the caller frees. In an arena the old items stay until its end.
