@@ -93,7 +93,7 @@ static struct str function_name(const void *ctx, uint32_t function)
 	return sym_function_name(ctx, sym_function(ctx, function));
 }
 
-/* The part's nodes and those above them; the ids of others may refer to nothing. */
+/* Marks the part's nodes and those above them. Other nodes may refer to ids that do not exist. */
 static void mark_used(const struct part *part, char *used, uint32_t nodes_n)
 {
 	for (size_t i = 0; i < part->n; i++)
@@ -103,7 +103,7 @@ static void mark_used(const struct part *part, char *used, uint32_t nodes_n)
 			used[sym_node(part->partition, i).parent] = 1;
 }
 
-/* states: in, whether a node is used; out, its enum prune_state. */
+/* states: on entry whether a node is used, on return its enum prune_state. */
 static void prune_nodes(
 	struct prune *prune, const struct partition *p, char *states, uint32_t nodes_n, uint32_t *stack)
 {

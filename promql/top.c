@@ -1,6 +1,6 @@
 /*
- * top(): the rows of `go tool pprof -top -nodecount=k -nodefraction=0`. Fractions are summed per
- * function, ordered and divided as they are, and rounded in the row.
+ * top(): the rows of `go tool pprof -top -nodecount=k -nodefraction=0`. Fractions are summed and
+ * ordered exactly, and rounded in the row.
  */
 #include "promql/frames.h"
 
@@ -20,7 +20,7 @@ static struct top_key key_of(const void *ctx, uint32_t group)
 		g->objfile, g->start_line };
 }
 
-/* total: not rounded, as the sums. */
+/* total is not rounded, nor are the sums. */
 static enum err_code make_rows(struct eval *ev, const struct ranking *r, uint32_t *order, size_t n,
 	int64_t total, struct top_table *out, struct err *err)
 {
@@ -74,7 +74,7 @@ static enum err_code rank(struct eval *ev, struct frames *f, const struct profil
 	return make_rows(ev, &r, order, n, p->total, out, err);
 }
 
-/* Whoever shows the stacks of a table shows whole numbers. */
+/* The stacks of a table are shown as whole numbers. */
 static enum err_code whole_source(
 	struct eval *ev, const struct profile_value *p, struct top_table *out, struct err *err)
 {

@@ -55,7 +55,7 @@ static enum err_code init_hashed(
 		return arena_fail(a, "profile", err);
 	t->mask = slots - 1;
 	if (getrandom(&t->seed, sizeof(t->seed), GRND_NONBLOCK) != (ssize_t)sizeof(t->seed))
-		t->seed = hash_u64((uint64_t)(uintptr_t)t->slots); /* early in boot: the address must do */
+		t->seed = hash_u64((uint64_t)(uintptr_t)t->slots); /* early in boot: use the address */
 	for (i = 0; i < t->n; i++) {
 		for (at = slot_of(t, t->ids[i]); t->slots[at]; at = (at + 1) & t->mask)
 			if (t->ids[t->slots[at] - 1] == t->ids[i])

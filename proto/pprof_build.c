@@ -23,7 +23,10 @@ struct pprof_builder {
 	bool failed;
 };
 
-/* Room in an array of the builder, as arena_array_room; none once the builder has failed. */
+/*
+ * Makes room in an array of the builder, as arena_array_room; does nothing once the builder has
+ * failed.
+ */
 #define ROOM(b, items, n, more, cap) \
 	((b)->failed = (b)->failed || !arena_array_room((b)->a, &(items), (n), (more), &(cap)))
 
@@ -181,7 +184,7 @@ void pprof_builder_comment(struct pprof_builder *b, struct str s)
 		b->p.comments[b->p.comments_n++] = i;
 }
 
-/* The fields that callers set by themselves, and what holds of all samples. */
+/* Checks the fields that callers set themselves, and the count of values. */
 static void check_fields(const struct pprof_builder *b)
 {
 	const struct pprof *p = &b->p;

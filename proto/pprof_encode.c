@@ -1,6 +1,6 @@
 /*
- * Encoding: columns into protobuf-c's messages, which protobuf-c packs. All of them live in one
- * arena that ends with the call; strings are pointed to, not copied.
+ * Encoding: columns into protobuf-c's messages, which protobuf-c packs. The messages live in one
+ * arena for the time of the call; they point to the strings.
  */
 #include <assert.h>
 
@@ -16,7 +16,10 @@ typedef Epimetheus__Pprof__Location location_message;
 typedef Epimetheus__Pprof__Line line_message;
 typedef Epimetheus__Pprof__Function function_message;
 
-/* n messages of a kind and the pointers to them that protobuf-c wants. False: the arena failed. */
+/*
+ * Makes n messages of a kind and the pointers to them that protobuf-c needs. False if the arena
+ * fails.
+ */
 #define NEW_MESSAGES(a, type, n, list, items) \
 	(((items) = arena_alloc_raw((a), (n), sizeof(type))) && \
 		((list) = arena_array((a), type *, (n))))
@@ -92,7 +95,7 @@ static bool encode_functions(struct arena *a, const struct pprof *p, profile_mes
 	return true;
 }
 
-/* 0 is none, so that PPROF_NONE becomes 0. */
+/* PPROF_NONE becomes 0, which means none. */
 static uint64_t id_of(uint32_t index)
 {
 	return index == PPROF_NONE ? 0 : (uint64_t)index + 1;

@@ -1,8 +1,8 @@
 /*
- * A report is two passes over the samples. The first adds flat and cum per node; a node is a
- * function name, whatever file or binary it is in, or a binary where there is no name. Then the
- * rows to show are chosen. The second pass adds edges between the chosen nodes, for one thing
- * only: the mark "(inline)", which depends on who is shown as the caller.
+ * A report takes two passes over the samples. The first adds flat and cum per node: a node is a
+ * function name, of any file or binary, or a binary for frames without a name. Then the rows to
+ * show are chosen. The second pass adds edges between the chosen nodes. They are needed only for
+ * the mark "(inline)", which depends on the callers that are shown.
  */
 #include "proto/report/pprof_top.h"
 
@@ -21,11 +21,11 @@
 #define EDGE_FRACTION 0.001 /* of the total: lighter edges give no mark */
 #define FILTER_BYTES_MAX 80u /* of what is printed of one */
 #define NO_NODE UINT32_MAX
-#define UNCHECKED 4096u /* samples, between looks at whether the report is wanted */
+#define UNCHECKED 4096u /* samples between checks for cancellation */
 
 struct node {
-	struct str name; /* empty: the binary stands for it */
-	struct str objfile; /* of nodes without name */
+	struct str name; /* empty: the binary is shown */
+	struct str objfile; /* only of nodes without a name */
 	int64_t start_line; /* the same */
 	struct str text; /* as printed */
 	int64_t flat, cum;
@@ -272,7 +272,10 @@ static enum err_code choose_rows(struct report *r, size_t rows_max, struct err *
 	r->shown_n = r->rows_n;
 	if (rows_max > 0 && rows_max < r->rows_n)
 		r->shown_n = (uint32_t)rows_max;
-	/* Where nothing is left out the graph is not built again, and hidden nodes are callers. */
+	/*
+	 * If no row is left out, the tool does not build the graph again, and hidden nodes count as
+	 * callers.
+	 */
 	all = r->shown_n == r->rows_n;
 	for (uint32_t i = 0; i < r->nodes_n; i++)
 		r->nodes[i].kept = all;
@@ -301,7 +304,7 @@ static void mark_inlined(struct report *r)
 	}
 }
 
-/* As the tool: v and base values by their size, the base's alone where it has any. */
+/* As the tool: the sum of magnitudes; of a diff that of the base, if it has any. */
 static int64_t report_total(const struct pprof *p, uint32_t type)
 {
 	uint64_t all = 0, base = 0, v;
@@ -379,7 +382,7 @@ static void print_duration(const struct report *r, struct buf *out)
 	buf_add_char(out, '\n');
 }
 
-/* An expression that is too long is cut, in front of a character of UTF-8. */
+/* Long expressions are cut before a character of UTF-8. */
 static void print_filters(const struct pprof_top_options *o, struct buf *out)
 {
 	struct buf line = { 0 };
@@ -401,7 +404,7 @@ static void print_filters(const struct pprof_top_options *o, struct buf *out)
 	buf_release(&line);
 }
 
-/* What is not of this program may hold any byte. */
+/* Prints a text from outside, which may hold any byte. */
 static void add_line(struct buf *out, const char *what, struct str text)
 {
 	buf_add_cstr(out, what);

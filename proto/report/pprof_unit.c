@@ -55,7 +55,7 @@ static const struct unit_family families[] = {
 };
 /* clang-format on */
 
-/* Case does not count, nor does a plural s of names longer than two letters. */
+/* Ignores case, and a plural s of names longer than two letters. */
 static const struct unit *find(const struct unit_family *f, struct str name)
 {
 	if (name.len > 2 && (name.ptr[name.len - 1] == 's' || name.ptr[name.len - 1] == 'S'))

@@ -1,13 +1,13 @@
 /*
- * Pruning: the frames that a profile's drop_frames and keep_frames take away.
+ * Pruning: removes the frames that a profile's drop_frames and keep_frames name.
  *
- * A frame whose name matches drop_frames (and not keep_frames) goes, and all that it calls goes
- * with it, if a frame that stays is above it. If a line of a location goes, the lines inlined below
- * it go in every stack.
+ * A frame whose name matches drop_frames (and not keep_frames) goes, with all that it calls, if a
+ * frame that stays is above it. If a line of a location goes, the lines inlined below it go in
+ * every stack.
  *
- * The rule is here once. It sees frames through struct prune_source, so it serves profiles and
- * whatever else has locations and functions by number. The caller walks its stacks from the root
- * and asks prune_next for each location.
+ * The rule sees frames through struct prune_source, so it serves everything that has locations
+ * and functions by number. The caller walks its stacks from the root and calls prune_next for
+ * each location.
  *
  * Ownership: arrays are in the arena; prune_release frees the expressions.
  * Threads:   one at a time.
@@ -18,7 +18,9 @@
 
 #include "base/str.h"
 
-/* Frames by number. Only numbers that prune_next is asked about, and their lines', are looked at.
+/*
+ * Frames by number. Only locations given to prune_next, and the functions of their lines, are
+ * read.
  */
 struct prune_source {
 	const void *ctx;
@@ -31,7 +33,7 @@ struct prune_source {
 
 struct prune {
 	bool active; /* false: all frames stay, line_skip is NULL */
-	/* Per location that prune_next was asked about: lines gone from the innermost end. */
+	/* Per location that was given to prune_next: how many of its innermost lines go. */
 	uint32_t *line_skip;
 	/* private */
 	struct prune_source source;
@@ -39,7 +41,7 @@ struct prune {
 	char *functions, *locations; /* what is known of each */
 };
 
-/* How far a stack goes, after its frames from the root to some location. */
+/* How far a stack goes, seen from its root at some location. */
 enum prune_state {
 	PRUNE_AT_ROOT, /* nothing that stays is above, so nothing is cut yet */
 	PRUNE_GOES_ON,
@@ -47,12 +49,12 @@ enum prune_state {
 	PRUNE_ENDED, /* the location goes, and all below it */
 };
 
-/* An empty `drop` prunes nothing; nor does an expression that does not compile, as in pprof. */
+/* An empty `drop` prunes nothing, and so does an expression that does not compile, as in pprof. */
 MUST_CHECK enum err_code prune_init(struct prune *p, const struct prune_source *source,
 	struct str drop, struct str keep, struct arena *a, struct err *err);
 void prune_release(struct prune *p); /* line_skip stays */
 
-/* The state behind a location, from the state of what calls it. p is active. */
+/* The state at a location, from the state at its caller. p is active. */
 enum prune_state prune_next(struct prune *p, enum prune_state above, uint32_t location);
 
 #endif

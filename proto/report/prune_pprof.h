@@ -16,10 +16,13 @@
 MUST_CHECK enum err_code prune_pprof_init(
 	struct prune *r, const struct pprof *p, struct arena *a, struct err *err);
 
-/* The index in s's locations of the first that stays (0: all stay); location_n where none does. */
+/* The index in s's locations of the first one that stays; location_n if none does. */
 uint32_t prune_pprof_first(struct prune *r, const struct pprof *p, const struct pprof_sample *s);
 
-/* How many of the innermost lines of a location are gone, of one that a sample was asked about. */
+/*
+ * How many of the innermost lines of a location go; the location is of a sample given to
+ * prune_pprof_first.
+ */
 static inline uint32_t prune_pprof_skip(const struct prune *r, uint32_t location)
 {
 	return r->active ? r->line_skip[location] : 0;

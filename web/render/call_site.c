@@ -13,10 +13,11 @@ struct site {
 	struct arena *arena;
 	const struct partition *p;
 	struct pruned pruned;
-	uint32_t *depth; /* per stack node: frames of the path it has, n: all; OFF: others */
+	/* Per stack node: how many frames of the path it has so far, n: all; OFF: it left the path. */
+	uint32_t *depth;
 };
 
-/* Names are made only where a stack is on the path so far: of few locations. */
+/* Names are made only for locations of stacks that are still on the path, which are few. */
 static enum err_code walk_location(struct site *s, uint32_t id, uint32_t *depth, struct err *err)
 {
 	const struct sym_location *l = sym_location(s->p, id);
@@ -78,7 +79,7 @@ static enum err_code keep_cells(
 	return ERR_OK;
 }
 
-/* A sum of some of the cells: with values of both signs it may be beyond that of all. */
+/* The sum of some cells may overflow where that of all does not, if there are both signs. */
 static enum err_code sum_cells(struct profile_value *p, size_t *n, struct err *err)
 {
 	bool over = false;

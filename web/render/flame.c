@@ -8,7 +8,7 @@
 
 #define NO_NODE UINT32_MAX
 
-/* A box of the picture: a node, or what was left out below one. */
+/* A box of the picture: a node, or the sum of the children that were left out of one. */
 struct box {
 	uint32_t node; /* NO_NODE: an "other" leaf */
 	int64_t total[2]; /* the same sides as in the tree */
@@ -19,7 +19,7 @@ struct box {
 struct flame {
 	struct arena *arena;
 	struct frame_tree tree;
-	const struct frame_origin *origins; /* per name of the tree; NULL: not asked for */
+	const struct frame_origin *origins; /* per name of the tree; NULL: not requested */
 	bool is_diff;
 	char *kept; /* per node */
 	int64_t (*other)[2]; /* per node: totals of the children left out */
@@ -47,8 +47,8 @@ static int descending(const void *a, const void *b)
 }
 
 /*
- * The max_nodes heaviest. A parent is as heavy as its child at least and comes before it, so with a
- * node its parent is kept too.
+ * Keeps the max_nodes heaviest. A parent is at least as heavy as its child and comes before it,
+ * so the parent of a kept node is kept too.
  */
 static enum err_code choose_nodes(struct flame *f, size_t max_nodes, struct err *err)
 {
@@ -123,7 +123,7 @@ static enum err_code order_children(struct flame *f, struct err *err)
 
 /* ---- rows ---- */
 
-/* "total" is 0 and "other", where there is one, stands behind all names of the tree. */
+/* "total" is 0. "other" comes behind all names of the tree. */
 static uint32_t name_number(struct flame *f, const struct box *b)
 {
 	uint32_t name;
@@ -195,7 +195,7 @@ static struct box root_box(const struct flame *f)
 		.self = { root->self[0], root->self[1] } };
 }
 
-/* Every kept node and at most one "other" below each. */
+/* Each kept node, and at most one "other" below each. */
 static size_t boxes_max(const struct flame *f)
 {
 	return 2 * ((size_t)f->children_n + 1);
@@ -358,7 +358,7 @@ enum err_code flame_tree(const struct profile_value *p, const struct flame_optio
 
 	if (!rc && !(stack = arena_array(a, struct box, boxes_max(&f))))
 		rc = arena_fail(a, "flame graph", err);
-	/* A tree without boxes has no bytes at all. */
+	/* A tree without boxes is empty. */
 	if (!rc && f.tree.nodes[0].total[0] > 0)
 		stack[n++] = root_box(&f);
 	while (!rc && n > 0) {

@@ -4,9 +4,9 @@
 #include "web/render/render.h"
 
 /*
- * Readers of the format split a line at each ';' and know no escape: inside a name it is ':', as
- * the collapsers of perf's output write it. What does not print is escaped. A name stands in many
- * lines, so this is done once, before.
+ * Readers of the format split a line at each ';' and know no escape, so in a name it becomes ':',
+ * as in the collapsers of perf's output. Other bytes that do not print are escaped. This is done
+ * once per name, since a name is in many lines.
  */
 static enum err_code make_names(struct frame_tree *t, struct arena *a, struct err *err)
 {

@@ -6,7 +6,7 @@
 #include "promql/frame.h"
 #include "web/render/render.h"
 
-#define UNCHECKED 4096u /* nodes, cells, between looks at whether the tree is wanted */
+#define UNCHECKED 4096u /* nodes or cells between checks for cancellation */
 
 enum err_code frame_tree_init(struct frame_tree *t, struct arena *a, struct err *err)
 {
@@ -87,7 +87,7 @@ enum err_code frame_tree_child(
 	return rc ? rc : find_child(t, parent, *out, out, err);
 }
 
-/* What a partition's nodes and locations became. */
+/* Adds a part: maps its nodes and locations to nodes and names of the tree. */
 struct adding {
 	struct frame_tree *t;
 	const struct partition *p;
@@ -155,7 +155,7 @@ static void add_cell(struct tree_node *node, const struct cell *c, int side)
 		node->self[0] += c->value;
 		node->self[1] += c->base;
 	} else {
-		node->self[v < 0] += v < 0 ? -v : v; /* profile_totals: none is INT64_MIN */
+		node->self[v < 0] += v < 0 ? -v : v; /* not INT64_MIN: see profile_totals */
 	}
 }
 
@@ -228,7 +228,8 @@ enum err_code frame_tree_add_signed(
 enum err_code frame_tree_keep(
 	struct frame_tree *t, const struct str *path, size_t n, struct err *err)
 {
-	uint32_t *depth = arena_array(t->arena, uint32_t, t->n); /* of the path, up to this node */
+	/* How many frames of the path a node has so far. */
+	uint32_t *depth = arena_array(t->arena, uint32_t, t->n);
 
 	assert(path && n > 0 && n < UINT32_MAX);
 	if (!depth)
@@ -237,7 +238,7 @@ enum err_code frame_tree_keep(
 		struct tree_node *node = &t->nodes[i];
 		uint32_t above = i ? depth[node->parent] : 0;
 
-		/* UINT32_MAX: off the path; n: on it to its end, or below that. */
+		/* n: it has all of the path; UINT32_MAX: it left the path. */
 		if (i == 0)
 			depth[i] = 0;
 		else if (above == UINT32_MAX || above == n)

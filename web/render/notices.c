@@ -58,7 +58,10 @@ static enum err_code list(
 
 /* ---- the header ---- */
 
-/* A code point as ASCII within quotes; its length in s, which is not empty and prints. */
+/*
+ * Appends a code point as ASCII for a quoted string. Returns its length in s, which is printable
+ * and not empty.
+ */
 static size_t add_ascii(struct buf *out, struct str s)
 {
 	uint32_t code;
@@ -124,7 +127,7 @@ static bool take(struct str *s, char c)
 	return true;
 }
 
-/* Up to the next blank, which goes too. */
+/* Takes a word and the blank behind it. */
 static bool take_word(struct str *s, struct str *word)
 {
 	const char *blank = s->len ? memchr(s->ptr, ' ', s->len) : NULL;

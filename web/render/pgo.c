@@ -3,16 +3,17 @@
  *
  * The compiler weighs call edges: caller, callee, and the line of the call counted from the
  * caller's first line. It takes them from the two innermost locations of a stack, with all lines
- * that were inlined there: a location is what a return address stands for, and only a call between
- * the last two of them is known to have been made while the sample was taken. So locations stay as
- * they are, whole, and of each stack the innermost RENDER_PGO_LOCATIONS. What no edge depends on
- * goes: mappings, labels, columns, and the line of a leaf, from which nothing is called.
+ * that were inlined there: a location is a return address, and only a call between the last two
+ * is known to have been made while the sample was taken. So locations are kept whole, and of each
+ * stack the innermost RENDER_PGO_LOCATIONS. Mappings, labels, columns and the line of a leaf are
+ * dropped, since no edge depends on them.
  *
- * Frames are one and the same to the compiler if function, line and address are, and then there is
- * no edge between them, nor twice the same one in a stack. An address itself says nothing, so what
- * is kept is which locations of a stack share one: a location's address is its place in the stack,
- * or that of the first with the same address. A leaf whose function stands in its stack once more
- * keeps its line. A location without a function stays, too: edges over it have a weight.
+ * To the compiler two frames are the same if function, line and address are. It makes no edge
+ * between such frames, and the same edge only once per stack. The address itself does not matter,
+ * only which locations of a stack share one: so a location gets as its address its place in the
+ * stack, or the place of the first location with the same address. A leaf whose function is in
+ * its stack again keeps its line. A location without a function is kept, since edges over it have
+ * a weight.
  *
  * Source: Go's cmd/internal/pgo, internal/profile/graph.go.
  */
@@ -35,7 +36,7 @@ struct pgo {
 	const struct pprof *in;
 	struct pprof_builder *b;
 	uint32_t *functions; /* per function of the input: its index in the output + 1 */
-	struct pprof_line *lines; /* of the location at hand */
+	struct pprof_line *lines; /* of the current location */
 	uint32_t lines_cap;
 	struct pgo_stack *stacks;
 	uint32_t stacks_n, stacks_cap;
@@ -68,7 +69,7 @@ static uint32_t function_of(struct pgo *x, uint32_t function)
 {
 	const struct pprof_function *f = &x->in->functions[function];
 	struct str *strings = x->in->strings;
-	/* A compiler knows functions by their symbols, not by what is shown of them. */
+	/* The compiler knows functions by their symbols, not by the names that are shown. */
 	uint32_t name = f->system_name ? f->system_name : f->name;
 
 	if (!x->functions[function])
@@ -154,7 +155,7 @@ static bool same_function(const struct pgo *x, uint32_t a, uint32_t b)
 	return a == b || (f->name == g->name && f->start_line == g->start_line);
 }
 
-/* Whether the function of the first line stands in the stack once more. */
+/* Whether the function of the leaf's innermost line is in the stack again. */
 static bool leaf_recurs(const struct pgo *x, const uint32_t *ids, uint32_t n)
 {
 	const struct pprof_location *leaf = &x->in->locations[ids[0]], *l;

@@ -1,5 +1,5 @@
 /*
- * A result as one pprof profile: all elements merged, the labels in which they differ as sample
+ * A result as one pprof profile: all elements merged. Labels in which they differ become sample
  * labels.
  */
 #include <assert.h>

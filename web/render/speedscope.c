@@ -1,6 +1,6 @@
 /*
- * speedscope.app's file format: frames by name, and per profile a list of stacks and their weights.
- * The stacks are those of the flame graph: pruned, inlined frames included, of one name merged.
+ * speedscope.app's file format: frames by name, and per profile a list of stacks and their
+ * weights. Stacks are those of the flame graph: pruned, with inlined frames, merged by name.
  *
  * Source: https://www.speedscope.app/file-format-schema.json
  */
@@ -13,9 +13,8 @@
 #define SCHEMA "https://www.speedscope.app/file-format-schema.json"
 
 /*
- * One profile of the file: an element, of a diff one of its sides. Weights cannot be below 0, so
- * where there are costs that are, they are a profile of their own, and the two add up to what
- * percentages refer to.
+ * A profile of the file: an element, or one side of a diff. Weights cannot be negative, so
+ * negative costs are a second profile. The two add up to what percentages refer to.
  */
 struct sheet {
 	const struct profile_value *p;
@@ -27,15 +26,15 @@ struct sheet {
 struct speedscope {
 	const struct render_options *o;
 	struct json j;
-	struct frame_tree tree; /* elements side by side below its root, as sheets name them */
+	struct frame_tree tree; /* elements side by side below its root */
 	struct sheet *sheets;
 	size_t sheets_n;
-	uint32_t *root_of; /* per node: that of its element */
-	uint32_t *frame_of; /* per name: its place among the frames + 1; 0: only an element's root */
+	uint32_t *root_of; /* per node: the root of its element */
+	uint32_t *frame_of; /* per name: its index among the frames + 1; 0: only an element's root */
 	uint32_t *path;
 };
 
-/* The units the format knows; others are plain numbers. */
+/* The units that the format knows; others are plain numbers. */
 static const char *unit_of(struct str unit)
 {
 	static const char *const known[] = { "nanoseconds", "microseconds", "milliseconds", "seconds",
@@ -47,7 +46,7 @@ static const char *unit_of(struct str unit)
 	return "none";
 }
 
-/* Costs of one side that are below 0. */
+/* Whether a side has negative costs. */
 static bool has_negative(const struct profile_value *p, int side)
 {
 	for (size_t i = 0; i < p->parts_n; i++)
@@ -210,7 +209,10 @@ static enum err_code write_sheet(struct speedscope *x, const struct sheet *s, st
 	return ERR_OK;
 }
 
-/* The format has no comments, but what is shown above the picture. */
+/*
+ * The format has no comments, so the first warning is in the name, which is shown above the
+ * picture.
+ */
 static enum err_code write_name(struct speedscope *x, const struct result *r, struct err *err)
 {
 	struct str name = x->sheets[0].name;
