@@ -8,7 +8,7 @@ UNIT_WITH_discovery/sources := base/net discovery
 UNIT_WITH_discovery/kubernetes := base/net
 UNIT_WITH_discovery := discovery/sources base/net
 $(foreach r,symbols columns rollup series block catalog head compact read,$(eval UNIT_WITH_tsdb/$(r) := tsdb proto))
-UNIT_WITH_tsdb := proto
+UNIT_WITH_tsdb := proto base/self
 UNIT_WITH_promql/rules/notify := base/net
 UNIT_WITH_web/http := base/gzip
 UNIT_WITH_web/pyroscope := web/http web
@@ -57,7 +57,7 @@ $(FLEET_LIB): $(call objects,$(filter-out tests/fleet/main.c,$(wildcard tests/fl
 $(FLEET): $(call objects,tests/fleet/main.c) $(FLEET_LIB) $(call room_libs,tsdb base/self)
 	@echo "  LINK  $@"
 	@$(CC) $(OPT) -pthread -o $@ $(call objects,tests/fleet/main.c) \
-		-Wl,--start-group $(FLEET_LIB) $(call room_libs,tsdb) -Wl,--end-group $(SYSLIBS)
+		-Wl,--start-group $(FLEET_LIB) $(call room_libs,tsdb base/self) -Wl,--end-group $(SYSLIBS)
 # Thousands of targets in one program, for what measures scraping (tests/load/README.md).
 LOAD := $(BUILD)/tests/load/load
 LOAD_OBJECTS := $(call objects,$(wildcard tests/load/*.c))

@@ -17,8 +17,8 @@
 #include "tests/check.h"
 #include "tests/tsdb/disk.h"
 #include "tests/tsdb/model.h"
-#include "tsdb/catalog/db_internal.h"
-#include "tsdb/catalog/losses.h"
+#include "tsdb/catalog/state.h"
+#include "tsdb/db.h"
 
 #define ROUNDS 120
 #define READY_MS 10000

@@ -1,3 +1,5 @@
+#include "tsdb/catalog/blocks.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -5,7 +7,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/metrics.h"
-#include "tsdb/catalog/blocks.h"
+#include "tsdb/catalog/lost.h"
+#include "tsdb/catalog/state.h"
 
 /* The list of blocks: pinned by readers, swapped by who works on them. */
 
@@ -148,7 +151,7 @@ static bool hide(struct db *db, const char *dir)
 	if (asprintf(&gone, "%s" BLOCK_GONE, dir) < 0)
 		return false;
 	ok = !fs->ops->rename(fs, dir, gone, &err);
-	if (ok && fs->ops->sync_dir(fs, db->work->blocks_dir, &err)) {
+	if (ok && fs->ops->sync_dir(fs, db->blocks_dir, &err)) {
 		ok = false;
 		(void)!fs->ops->rename(fs, gone, dir, NULL);
 	}
@@ -165,9 +168,9 @@ bool blocks_hide(struct db *db, const struct db_block *b)
 	bool ok = true;
 
 	for (uint32_t i = 0; i < m->heads_n && ok; i++)
-		ok = head_remove_leftover(db, m->heads[i]);
+		ok = window_remove_leftover(db, m->heads[i]);
 	for (uint32_t i = 0; i < m->sources_n && ok; i++) {
-		if (asprintf(&dir, "%s/%s", db->work->blocks_dir, m->sources[i].text) < 0)
+		if (asprintf(&dir, "%s/%s", db->blocks_dir, m->sources[i].text) < 0)
 			return false;
 		ok = hide(db, dir);
 		free(dir);
@@ -235,7 +238,7 @@ void blocks_swap_locked(
 	for (size_t i = 0; i < n; i++)
 		take_out(db, olds[i]);
 	if (w)
-		head_take_locked(db, w);
+		windows_take_locked(db, w);
 	if (by)
 		insert(db, by);
 }
@@ -276,10 +279,8 @@ bool blocks_have_window(const struct db *db, int64_t start_ns)
 
 bool blocks_unreadable_locked(const struct db *db, int64_t min_ns, int64_t max_ns)
 {
-	const struct work *k = db->work;
-
-	for (size_t i = 0; i < k->unreadable_n; i++)
-		if (k->unreadable[i].min_ns < max_ns && k->unreadable[i].max_ns > min_ns)
+	for (size_t i = 0; i < db->unreadable_n; i++)
+		if (db->unreadable[i].min_ns < max_ns && db->unreadable[i].max_ns > min_ns)
 			return true;
 	return false;
 }
@@ -303,8 +304,8 @@ bool blocks_clip_locked(const struct db *db, int64_t ts_ns, int64_t *start_ns, i
 		if (!clip(ts_ns, m->min_ns, m->max_ns, start_ns, end_ns))
 			return false;
 	}
-	for (size_t i = 0; i < db->work->unreadable_n; i++) {
-		const struct unreadable *u = &db->work->unreadable[i];
+	for (size_t i = 0; i < db->unreadable_n; i++) {
+		const struct unreadable *u = &db->unreadable[i];
 
 		if (u->max_ns && !clip(ts_ns, u->min_ns, u->max_ns, start_ns, end_ns))
 			return false;
@@ -337,6 +338,9 @@ void blocks_close_all(struct db *db)
 	for (size_t i = 0; i < db->blocks_n; i++)
 		blocks_free(db->blocks[i]);
 	free(db->blocks);
+	for (size_t i = 0; i < db->unreadable_n; i++)
+		free(db->unreadable[i].dir);
+	free(db->unreadable);
 	db->blocks = NULL;
 	db->blocks_n = db->blocks_cap = 0;
 }

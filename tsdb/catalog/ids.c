@@ -1,9 +1,13 @@
+#include "tsdb/catalog/ids.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/log.h"
-#include "tsdb/catalog/db_internal.h"
+#include "tsdb/catalog/state.h"
+#include "tsdb/columns/chunk_bits.h"
+#include "tsdb/columns/varints.h"
 
 /*
  * The file `ids`: the first free id of each kind, per epoch of a job, and the first free epoch. It
@@ -28,7 +32,7 @@ static void learn(struct db *db)
 		memcpy(next, p->next, sizeof(next));
 		mutex_unlock(&p->lock);
 		mutex_lock(&db->lock);
-		job_know_ids(p->job, p->epoch, next);
+		job_know_ids(resident_of(p)->job, p->epoch, next);
 		mutex_unlock(&db->lock);
 		partition_unpin(db, p);
 	}

@@ -1,16 +1,13 @@
+#include "tsdb/catalog/jobs.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "tsdb/catalog/db_internal.h"
+#include "tsdb/catalog/state.h"
+#include "tsdb/columns/chunk_bits.h"
+#include "tsdb/columns/varints.h"
 
 /* Jobs, in memory: by name for new rows, by id for what is on disk. They are few, and never go. */
-
-struct str job_name_of(struct labels labels)
-{
-	struct str name = labels_get(labels, STR("job"));
-
-	return name.len ? name : labels_get(labels, STR("service_name"));
-}
 
 static bool name_same(const void *ctx, const void *key, uint32_t i)
 {

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "tsdb/compact/builder_internal.h"
+#include "tsdb/compact/compaction.h"
 
 static enum err_code nomem(struct err *err)
 {
@@ -27,7 +28,7 @@ static unsigned levels_of(int64_t range_ns)
 static enum err_code open_writer(struct maker *m, struct err *err)
 {
 	struct fs *fs = m->db->o.fs;
-	const char *blocks = m->db->work->blocks_dir;
+	const char *blocks = m->db->blocks_dir;
 	struct block_write_options w;
 	char *spill[3];
 
@@ -162,7 +163,7 @@ enum err_code maker_series(
 	enum err_code rc;
 	uint32_t group;
 
-	if ((rc = work_pause(m->db, err)) || (rc = maker_end_series(m, err)))
+	if ((rc = compaction_pause(m->db, err)) || (rc = maker_end_series(m, err)))
 		return rc;
 	arena_reset(&m->scratch);
 	if ((rc = group_labels(&m->o.rules, labels, &m->scratch, &of_group, err)) ||
@@ -236,7 +237,7 @@ enum err_code maker_publish(struct maker *m, struct db_block **out, struct err *
 
 	if ((rc = fs->ops->rename(fs, m->tmp, m->dir, err)))
 		return rc;
-	if (!(rc = fs->ops->sync_dir(fs, m->db->work->blocks_dir, err)) &&
+	if (!(rc = fs->ops->sync_dir(fs, m->db->blocks_dir, err)) &&
 		!(rc = blocks_open(m->db, m->dir, out, err))) {
 		m->published = true;
 		return ERR_OK;

@@ -19,8 +19,11 @@
 #ifndef TSDB_COMPACT_BUILDER_H
 #define TSDB_COMPACT_BUILDER_H
 
-#include "tsdb/catalog/blocks.h"
+#include "tsdb/block/block.h"
+#include "tsdb/catalog/state.h"
+#include "tsdb/columns/chunk.h"
 #include "tsdb/rollup/cascade.h"
+#include "tsdb/series/groups.h"
 
 #define MAKER_CELLS_MAX (2u << 20) /* held of a step; more is cut into chunks early */
 

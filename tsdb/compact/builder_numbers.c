@@ -2,6 +2,7 @@
 
 #include "base/map.h"
 #include "tsdb/compact/builder_internal.h"
+#include "tsdb/compact/compaction.h"
 
 /* Numbers into chunks. All but a series' last chunk have NUMBERS_A_CHUNK values. */
 #define NUMBERS_A_CHUNK 1000u
@@ -32,7 +33,7 @@ enum err_code maker_number_series(
 
 	if (!m->numbers && !(m->numbers = calloc(1, sizeof(*m->numbers))))
 		return err_set(err, ERR_NOMEM, "make block: out of memory");
-	if ((rc = work_pause(m->db, err)) || (rc = maker_flush_numbers(m, err)) ||
+	if ((rc = compaction_pause(m->db, err)) || (rc = maker_flush_numbers(m, err)) ||
 		(rc = maker_reserve_check(m, err)) ||
 		(rc = block_writer_number_series(m->writer, labels, id, err)))
 		return rc;

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "tsdb/compact/builder_internal.h"
+#include "tsdb/compact/compaction.h"
 
 /*
  * Reading back: what a block gives is compared, series by series, with what went into it. Only then
@@ -109,7 +110,7 @@ static enum err_code verify_series(struct verifying *v, uint32_t id, struct err 
 	enum err_code rc;
 
 	arena_reset(&v->a);
-	if ((rc = work_pause(v->m->db, err)) || (rc = block_series(v->b, id, &v->a, &s, err)))
+	if ((rc = compaction_pause(v->m->db, err)) || (rc = block_series(v->b, id, &v->a, &s, err)))
 		return rc;
 	if (id < v->m->number_series) {
 		if ((rc = maker_read_numbers(v->m, v->numbers, id, &got, err)))

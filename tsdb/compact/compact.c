@@ -5,8 +5,14 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/metrics.h"
+#include "tsdb/catalog/group_rules.h"
+#include "tsdb/catalog/ids.h"
+#include "tsdb/catalog/stock.h"
 #include "tsdb/compact/compact_internal.h"
-#include "tsdb/numbers.h"
+#include "tsdb/compact/compaction.h"
+#include "tsdb/compact/numbers.h"
+#include "tsdb/head/epochs.h"
+#include "tsdb/symbols/intern.h"
 
 /*
  * Joining blocks into a longer one: job by job, group by group, series by series, in the order in
@@ -256,7 +262,7 @@ static enum err_code join_series(struct joining *t, size_t from, size_t to, stru
 
 	t->begun = false;
 	t->labels = t->parts[from].labels;
-	if ((rc = work_pause(t->db, err)))
+	if ((rc = compaction_pause(t->db, err)))
 		return rc;
 	for (size_t i = from; i < to && !rc; i++)
 		rc = join_part(t, &t->parts[i], err);
@@ -364,7 +370,7 @@ static enum err_code join_all(struct joining *t, const struct plan *plan, struct
 	if (!t->sources || !t->chunk || !t->view)
 		return nomem(err);
 	t->n = plan->n;
-	if ((rc = work_room(t->db, bytes, err)) ||
+	if ((rc = compaction_room(t->db, bytes, err)) ||
 		(rc = group_rules_copy(t->db, &t->a, &t->rules, err)))
 		return rc;
 	o.rules = t->rules;
@@ -475,7 +481,7 @@ static enum err_code swap(struct joining *t, const struct plan *plan, struct err
 	struct db_block *b = NULL;
 	enum err_code rc = ERR_OK;
 
-	mutex_lock(&db->work->files);
+	mutex_lock(&db->blocks_files);
 	mutex_lock(&db->lock);
 	if (!blocks_reserve_locked(db))
 		rc = nomem(err);
@@ -484,7 +490,7 @@ static enum err_code swap(struct joining *t, const struct plan *plan, struct err
 		rc = maker_publish(t->m, &b, err);
 	if (!rc && !(rc = stock_swap(db, plan->v, plan->n, NULL, b, err)))
 		replace(t, plan, b);
-	mutex_unlock(&db->work->files);
+	mutex_unlock(&db->blocks_files);
 	return rc;
 }
 

@@ -4,9 +4,16 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/metrics.h"
-#include "tsdb/columns/row.h"
-#include "tsdb/compact/builder.h"
-#include "tsdb/numbers.h"
+#include "tsdb/catalog/group_rules.h"
+#include "tsdb/catalog/ids.h"
+#include "tsdb/catalog/lost.h"
+#include "tsdb/catalog/stock.h"
+#include "tsdb/columns/chunk_bits.h"
+#include "tsdb/compact/compaction.h"
+#include "tsdb/compact/numbers.h"
+#include "tsdb/head/epochs.h"
+#include "tsdb/head/head.h"
+#include "tsdb/head/keys.h"
 
 /*
  * Cutting: a head window that takes no more rows becomes a block.
@@ -168,7 +175,7 @@ static enum err_code decode(
 	for (uint32_t c = 0; c < v->columns_n; c++)
 		if ((rc = row_values(v, c, t->values + (size_t)c * v->n, err)))
 			return rc;
-	if ((rc = querier_check_ids(t->p, v, t->stacks, t->sets, err)))
+	if ((rc = row_check_ids(t->p, v, t->stacks, t->sets, err)))
 		return rc;
 	*out = (struct row){ v->header, v->interval_ns, v->time_nanos, v->duration_nanos, v->period,
 		v->n, v->columns_n, t->stacks, v->label_sets.len ? t->sets : NULL, t->values };
@@ -389,7 +396,7 @@ static enum err_code swap(struct cutting *t, struct err *err)
 	struct db_block *b = NULL;
 	enum err_code rc = ERR_OK;
 
-	mutex_lock(&db->work->files);
+	mutex_lock(&db->blocks_files);
 	mutex_lock(&db->lock);
 	if (!blocks_reserve_locked(db))
 		rc = err_set(err, ERR_NOMEM, "cut: out of memory");
@@ -400,7 +407,7 @@ static enum err_code swap(struct cutting *t, struct err *err)
 		blocks_swap_locked(db, NULL, 0, t->w, b);
 		mutex_unlock(&db->lock);
 	}
-	mutex_unlock(&db->work->files);
+	mutex_unlock(&db->blocks_files);
 	return rc;
 }
 
@@ -412,11 +419,11 @@ static enum err_code finish(struct cutting *t, struct err *err)
 	if (!maker_series_n(t->m)) { /* nothing to keep */
 		if ((rc = stock_drop_window(t->db, t->w->start_ns, err)))
 			return rc;
-		mutex_lock(&t->db->work->files);
+		mutex_lock(&t->db->blocks_files);
 		mutex_lock(&t->db->lock);
 		blocks_swap_locked(t->db, NULL, 0, t->w, NULL);
 		mutex_unlock(&t->db->lock);
-		mutex_unlock(&t->db->work->files);
+		mutex_unlock(&t->db->blocks_files);
 		return ERR_OK;
 	}
 	/* Ids that will be in the block only are known as given before the window goes. */
@@ -430,7 +437,7 @@ static enum err_code cut(struct cutting *t, struct err *err)
 	struct maker_options o = { t->w->start_ns, t->w->end_ns, true, { 0 } };
 	enum err_code rc;
 
-	if ((rc = work_room(t->db, head_disk_bytes(t->db, t->w), err)) ||
+	if ((rc = compaction_room(t->db, head_disk_bytes(t->db, t->w), err)) ||
 		(rc = group_rules_copy(t->db, &t->a, &t->rules, err)) || (rc = collect_series(t, err)))
 		return rc;
 	o.rules = t->rules;

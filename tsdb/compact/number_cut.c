@@ -1,7 +1,10 @@
-#include "tsdb/numbers.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
+
+#include "tsdb/columns/chunk_bits.h"
+#include "tsdb/compact/numbers.h"
+#include "tsdb/head/numbers.h"
 
 /* Cutting: numbers of a head window, series by series, into chunks of a block. */
 

@@ -1,6 +1,9 @@
-#include "tsdb/numbers.h"
 
 #include <stdlib.h>
+
+#include "tsdb/compact/compaction.h"
+#include "tsdb/compact/numbers.h"
+#include "tsdb/symbols/intern.h"
 
 /*
  * Joining: blocks have their numeric series ascending by labels, so the series of several are
@@ -109,7 +112,7 @@ enum err_code numbers_join(
 	else
 		rc = open_sides(sources, n, v, err);
 	while (any && !rc)
-		if (!(rc = work_pause(db, err)))
+		if (!(rc = compaction_pause(db, err)))
 			rc = join_next(v, n, c, m, &any, err);
 	for (size_t i = 0; i < n && v; i++) {
 		block_chunks_close(v[i].chunks);

@@ -1,3 +1,5 @@
+#include "tsdb/head/append.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -5,8 +7,12 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "proto/pprof.h"
-#include "tsdb/catalog/db_internal.h"
-#include "tsdb/numbers.h"
+#include "tsdb/head/append_internal.h"
+#include "tsdb/head/head_internal.h"
+#include "tsdb/head/numbers.h"
+#include "tsdb/series/groups.h"
+#include "tsdb/symbols/intern.h"
+#include "tsdb/symbols/stored.h"
 
 /*
  * An append: series and window found; under the job's lock the partition that the window has of the
@@ -104,28 +110,22 @@ static void scratch_put(struct db *db, struct scratch *s)
 	mutex_unlock(&db->lock);
 }
 
-/* ---- delta bases ---- */
-
-static void base_account(struct db *db, const struct delta_base *base, bool more)
+void scratch_free_all(struct db *db)
 {
-	uint64_t bytes = base->bytes.cap;
+	struct scratch *s;
 
-	if (!base->partition)
-		return;
-	if (more) {
-		atomic_fetch_add(&base->partition->bases, 1);
-		atomic_fetch_add(&db->delta_bytes, bytes);
-	} else {
-		atomic_fetch_sub(&base->partition->bases, 1);
-		atomic_fetch_sub(&db->delta_bytes, bytes);
+	while ((s = db->scratch)) {
+		db->scratch = s->next;
+		arena_release(&s->arena);
+		buf_release(&s->row);
+		buf_release(&s->there);
+		buf_release(&s->record);
+		marked_release(&s->marked);
+		free(s);
 	}
 }
 
-void base_release(struct db *db, struct delta_base *base)
-{
-	base_account(db, base, false);
-	delta_base_release(base);
-}
+/* ---- delta bases ---- */
 
 static enum err_code renumber(void *ctx, uint32_t *stack, uint32_t *set, struct err *err)
 {
@@ -162,7 +162,8 @@ static enum err_code carry_base(struct appending *t, struct err *err)
 		return rc;
 	base->partition = t->partition;
 	base_account(t->db, base, true);
-	if (atomic_load(&was.partition->bases) == 1) { /* the last one that is carried over */
+	if (atomic_load(&resident_of(was.partition)->bases) ==
+		1) { /* the last one that is carried over */
 		translation_close(job->carry);
 		job->carry = NULL;
 	}

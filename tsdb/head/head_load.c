@@ -2,9 +2,12 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "tsdb/columns/row.h"
+#include "tsdb/head/append_internal.h"
 #include "tsdb/head/head_internal.h"
-#include "tsdb/numbers.h"
+#include "tsdb/head/numbers.h"
+#include "tsdb/series/groups.h"
+#include "tsdb/symbols/intern.h"
+#include "tsdb/symbols/stored.h"
 
 /*
  * What a window's store holds, into memory: at the start jobs with their epochs, series and their
@@ -575,7 +578,7 @@ enum err_code head_reserve_ids(
 		if (!key_parse_row(store_iter_key(it), &id, &ts))
 			break;
 		series_lock_read(db->series);
-		ours = (s = series_by_id_locked(db->series, id)) && s->job == p->job;
+		ours = (s = series_by_id_locked(db->series, id)) && s->job == resident_of(p)->job;
 		series_unlock(db->series);
 		arena_reset(&scratch);
 		if (ours)

@@ -32,17 +32,14 @@ static const struct sym_line no_lines[1];
 
 /* ---- open, close ---- */
 
-enum err_code partition_open(struct str name, uint32_t id, uint32_t index,
-	const struct symbol_limits *limits, struct partition **out, struct err *err)
+enum err_code partition_init(struct partition *p, struct str name, uint32_t id, uint32_t index,
+	const struct symbol_limits *limits, struct err *err)
 {
-	struct partition *p = calloc(1, sizeof(*p));
 	const struct sym_label_set empty_set = { no_labels, 0 };
 	const uint32_t root = 0;
 	const char *const empty = "";
 	int k;
 
-	if (!p)
-		return err_set(err, ERR_NOMEM, "partition: out of memory");
 	p->index = index;
 	p->id = id;
 	p->limits = *limits;
@@ -65,22 +62,16 @@ enum err_code partition_open(struct str name, uint32_t id, uint32_t index,
 	if (!p->name.ptr || !segvec_put(&p->vec[SYM_STRING], 0, &empty) ||
 		!segvec_put(&p->vec[SYM_NODE], 0, &root) ||
 		!segvec_put(&p->vec[SYM_LABEL_SET], 0, &empty_set)) {
-		partition_close(p);
+		partition_release(p);
 		return err_set(err, ERR_NOMEM, "partition: out of memory");
 	}
 	atomic_store(&p->bytes, sizeof(*p) + name.len);
-	*out = p;
 	return ERR_OK;
 }
 
-void partition_close(struct partition *p)
+void partition_release(struct partition *p)
 {
-	if (!p)
-		return;
 	marks_release_all(p);
-	for (uint32_t i = 0; i < p->sources_n; i++)
-		free(p->sources[i].why);
-	free(p->sources);
 	for (int k = 1; k < SYM_KINDS; k++) {
 		segvec_release(&p->vec[k]);
 		map_release(&p->map[k]);
@@ -95,6 +86,29 @@ void partition_close(struct partition *p)
 	mutex_destroy(&p->lock);
 	mutex_destroy(&p->keys_lock);
 	mutex_destroy(&p->types_lock);
+}
+
+enum err_code partition_open(struct str name, uint32_t id, uint32_t index,
+	const struct symbol_limits *limits, struct partition **out, struct err *err)
+{
+	struct partition *p = calloc(1, sizeof(*p));
+	enum err_code rc;
+
+	if (!p)
+		return err_nomem(err, "partition");
+	if ((rc = partition_init(p, name, id, index, limits, err))) {
+		free(p);
+		return rc;
+	}
+	*out = p;
+	return ERR_OK;
+}
+
+void partition_close(struct partition *p)
+{
+	if (!p)
+		return;
+	partition_release(p);
 	free(p);
 }
 

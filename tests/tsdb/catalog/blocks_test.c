@@ -3,6 +3,7 @@
 
 #include "tests/check.h"
 #include "tests/tsdb/town.h"
+#include "tsdb/compact/compaction.h"
 
 TEST(windows_that_take_no_more_rows_become_blocks)
 {
@@ -108,7 +109,7 @@ TEST(it_goes_by_itself)
 		usleep(10000);
 		mutex_lock(&w.f.db->lock);
 	}
-	while (w.f.db->work->busy)
+	while (w.f.db->compaction->busy)
 		cond_wait(&w.f.db->changed, &w.f.db->lock);
 	mutex_unlock(&w.f.db->lock);
 	CHECK_LAYOUT(&w, "2 1 head head head");

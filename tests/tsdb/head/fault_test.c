@@ -9,8 +9,10 @@
 #include "base/metrics.h"
 #include "tests/check.h"
 #include "tests/tsdb/fixture.h"
-#include "tsdb/catalog/db_internal.h"
-#include "tsdb/store/store.h"
+#include "tsdb/columns/chunk_internal.h"
+#include "tsdb/db.h"
+#include "tsdb/read/querier_internal.h"
+#include "tsdb/read/select_internal.h"
 
 /* ---- a store that fails on purpose ---- */
 

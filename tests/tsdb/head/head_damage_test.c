@@ -14,7 +14,9 @@
 #include "tests/check.h"
 #include "tests/tsdb/fixture.h"
 #include "tests/tsdb/kept.h"
-#include "tsdb/catalog/db_internal.h"
+#include "tsdb/db.h"
+#include "tsdb/head/head_internal.h"
+#include "tsdb/read/select_internal.h"
 
 #define WINDOW_S 1000
 #define WINDOWS 2

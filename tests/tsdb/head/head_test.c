@@ -6,7 +6,10 @@
 #include "base/metrics.h"
 #include "tests/check.h"
 #include "tests/tsdb/fixture.h"
-#include "tsdb/catalog/db_internal.h"
+#include "tsdb/db.h"
+#include "tsdb/head/head_internal.h"
+#include "tsdb/read/querier_internal.h"
+#include "tsdb/read/select_internal.h"
 
 static const char *const types[] = { "samples/count", NULL };
 

@@ -1,7 +1,9 @@
+#include "tsdb/catalog/window_epochs.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "tsdb/catalog/db_internal.h"
+#include "tsdb/catalog/state.h"
 
 /*
  * Under which epochs a window has rows of a job. Nearly always that is one; more where a job's
@@ -119,7 +121,7 @@ bool window_clip(struct db *db, const struct window *w, const struct partition *
 	const struct window_epoch *e;
 
 	mutex_lock(&db->lock);
-	if ((e = window_epoch_locked(w, p->job, p->epoch))) {
+	if ((e = window_epoch_locked(w, resident_of(p)->job, p->epoch))) {
 		*min_ns = e->min_ns > *min_ns ? e->min_ns : *min_ns;
 		*max_ns = e->max_ns < *max_ns ? e->max_ns : *max_ns;
 	}

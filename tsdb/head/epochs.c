@@ -1,9 +1,13 @@
+#include "tsdb/head/epochs.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 
 #include "base/log.h"
 #include "base/metrics.h"
-#include "tsdb/catalog/db_internal.h"
+#include "tsdb/catalog/ids.h"
+#include "tsdb/head/head_internal.h"
+#include "tsdb/symbols/stored.h"
 
 /*
  * The epochs of jobs, and which of their symbols are in memory.
@@ -19,122 +23,7 @@
 METRIC_COUNTER(epochs_begun, "epimetheus_tsdb_epochs_begun_total",
 	"Times a job began a new table of symbols.", "reason");
 
-/* ---- the list of those in memory; db->lock is held ---- */
-
-static struct partition *find(const struct job *job, uint32_t epoch)
-{
-	struct partition *p = job->partitions;
-
-	while (p && p->epoch != epoch)
-		p = p->next_of_job;
-	return p;
-}
-
-static bool free_index(struct db *db, uint32_t *out)
-{
-	uint32_t cap = db->partitions_cap ? db->partitions_cap * 2 : 16;
-	struct partition **v;
-
-	for (*out = 0; *out < db->partitions_n; (*out)++)
-		if (!db->partitions[*out])
-			return true;
-	if (db->partitions_n == db->partitions_cap) {
-		if (!(v = realloc(db->partitions, cap * sizeof(struct partition *))))
-			return false;
-		db->partitions = v;
-		db->partitions_cap = cap;
-	}
-	db->partitions[db->partitions_n++] = NULL;
-	return true;
-}
-
-static enum err_code pin_locked(struct db *db, struct job *job, uint32_t epoch, bool lookup,
-	struct partition **out, struct err *err)
-{
-	const struct symbol_limits limits = { db->o.nodes_max, db->o.strings_max, db->o.label_sets_max,
-		db->o.partition_bytes_max };
-	struct partition *p = find(job, epoch);
-	enum err_code rc;
-	uint32_t index;
-
-	if (!p) {
-		if (!free_index(db, &index))
-			return err_set(err, ERR_NOMEM, "partition: out of memory");
-		if ((rc = partition_open(job->name, job->id, index, &limits, &p, err)))
-			return rc;
-		p->job = job;
-		p->epoch = epoch;
-		p->lookup = lookup || epoch == job->live_epoch;
-		p->next_of_job = job->partitions;
-		job->partitions = p;
-		db->partitions[index] = p;
-	}
-	p->pins++;
-	*out = p;
-	return ERR_OK;
-}
-
-static void unpin_locked(struct db *db, struct partition *p)
-{
-	if (p && --p->pins == 0)
-		p->used_at = ++db->unpins;
-}
-
-enum err_code partition_pin(struct db *db, struct str name, uint32_t job_id, uint32_t epoch,
-	struct partition **out, struct err *err)
-{
-	struct job *job;
-	enum err_code rc;
-
-	if ((rc = db_job(db, name, job_id, epoch, &job, err)))
-		return rc;
-	mutex_lock(&db->lock);
-	rc = pin_locked(db, job, epoch, false, out, err);
-	mutex_unlock(&db->lock);
-	return rc;
-}
-
-void partition_unpin(struct db *db, struct partition *p)
-{
-	mutex_lock(&db->lock);
-	unpin_locked(db, p);
-	mutex_unlock(&db->lock);
-}
-
 /* ---- loading; p->lock is held ---- */
-
-static struct partition_source *source_of(struct partition *p, uint32_t number)
-{
-	for (uint32_t i = p->sources_n; i-- > 0;)
-		if (p->sources[i].number == number)
-			return &p->sources[i];
-	return NULL;
-}
-
-static struct partition_source *source_add(struct partition *p, uint32_t number)
-{
-	uint32_t cap = p->sources_cap ? p->sources_cap * 2 : 4;
-	struct partition_source *v;
-
-	if (p->sources_n == p->sources_cap) {
-		if (!(v = realloc(p->sources, cap * sizeof(*v))))
-			return NULL;
-		p->sources = v;
-		p->sources_cap = cap;
-	}
-	p->sources[p->sources_n] = (struct partition_source){ .number = number };
-	return &p->sources[p->sources_n++];
-}
-
-void partition_forget_source(struct partition *p, uint32_t number)
-{
-	struct partition_source *s = source_of(p, number);
-
-	if (!s)
-		return;
-	free(s->why);
-	*s = p->sources[--p->sources_n];
-}
 
 static enum err_code answer(const struct partition_source *s, struct err *err)
 {
@@ -169,7 +58,7 @@ static struct store *store_of(struct db *db, const struct window *w, bool *damag
 static enum err_code need_window(
 	struct db *db, struct partition *p, struct window *w, struct err *err)
 {
-	struct partition_source *s = source_of(p, w->number);
+	struct partition_source *s = partition_source_of(p, w->number);
 	enum err_code rc;
 	struct err why, failed;
 	bool damaged;
@@ -192,7 +81,7 @@ static enum err_code need_window(
 		if (p->lookup && head_reserve_ids(db, w, p, &failed))
 			log_warn("tsdb", "ids of a damaged store are not known", LOG_E(&failed));
 	}
-	if (!(s = source_add(p, w->number)))
+	if (!(s = partition_source_add(p, w->number)))
 		return err_set(err, ERR_NOMEM, "symbols: out of memory");
 	s->stage = BLOCK_STACKS;
 	return rc ? remember(s, &why, err) : ERR_OK;
@@ -218,7 +107,7 @@ static struct window **windows_of(struct db *db, const struct partition *p, size
 	mutex_lock(&db->lock);
 	if ((v = malloc((db->windows_n + 1) * sizeof(struct window *))))
 		for (size_t i = 0; i < db->windows_n; i++)
-			if (window_epoch_locked(db->windows[i], p->job, p->epoch)) {
+			if (window_epoch_locked(db->windows[i], resident_of(p)->job, p->epoch)) {
 				db->windows[i]->pins++;
 				v[(*n)++] = db->windows[i];
 			}
@@ -229,8 +118,8 @@ static struct window **windows_of(struct db *db, const struct partition *p, size
 static void reserve_known(struct db *db, struct partition *p)
 {
 	mutex_lock(&db->lock);
-	for (uint32_t i = 0; i < p->job->known_n; i++) {
-		const struct known_ids *known = &p->job->known[i];
+	for (uint32_t i = 0; i < resident_of(p)->job->known_n; i++) {
+		const struct known_ids *known = &resident_of(p)->job->known[i];
 
 		for (int k = 1; k < SYM_KINDS && known->epoch == p->epoch; k++)
 			if (known->next[k])
@@ -256,14 +145,14 @@ static enum err_code load_stage(
 static enum err_code need_block(
 	struct partition *p, struct db_block *b, uint32_t slot, enum block_stage stage, struct err *err)
 {
-	struct partition_source *s = source_of(p, b->number);
+	struct partition_source *s = partition_source_of(p, b->number);
 	uint32_t from = s ? s->stage + 1 : BLOCK_NAMES;
 	enum err_code rc = ERR_OK, one;
 	struct err why;
 
 	if (s && s->stage >= (uint32_t)stage)
 		return answer(s, err);
-	if (!s && p->complete) /* the block was made of what is in memory */
+	if (!s && resident_of(p)->complete) /* the block was made of what is in memory */
 		return ERR_OK;
 	for (uint32_t at = from; at <= (uint32_t)stage; at++) {
 		one = load_stage(b, slot, p, (enum block_stage)at, rc ? NULL : &why);
@@ -274,7 +163,7 @@ static enum err_code need_block(
 		}
 		rc = rc == ERR_EXISTS || !one ? rc : one;
 	}
-	if (!s && !(s = source_add(p, b->number)))
+	if (!s && !(s = partition_source_add(p, b->number)))
 		return err_set(err, ERR_NOMEM, "symbols: out of memory");
 	s->stage = stage;
 	if (rc) {
@@ -322,7 +211,7 @@ static enum err_code complete(struct db *db, struct partition *p, struct err *er
 	size_t n;
 
 	mutex_lock(&p->lock);
-	done = p->complete;
+	done = resident_of(p)->complete;
 	mutex_unlock(&p->lock);
 	if (done)
 		return ERR_OK;
@@ -340,7 +229,7 @@ static enum err_code complete(struct db *db, struct partition *p, struct err *er
 		return rc;
 	mutex_lock(&p->lock);
 	reserve_known(db, p);
-	p->complete = true;
+	resident_of(p)->complete = true;
 	mutex_unlock(&p->lock);
 	return ERR_OK;
 }
@@ -359,9 +248,9 @@ static enum err_code new_epoch(
 	if (!saved && (rc = ids_save(db, err)))
 		return rc;
 	mutex_lock(&db->lock);
-	if (!(rc = pin_locked(db, job, job->next_epoch, true, out, err))) {
+	if (!(rc = partition_pin_locked(db, job, job->next_epoch, true, out, err))) {
 		job->next_epoch++;
-		(*out)->complete = true;
+		resident_of(*out)->complete = true;
 	}
 	mutex_unlock(&db->lock);
 	return rc;
@@ -370,7 +259,7 @@ static enum err_code new_epoch(
 enum err_code partition_new_epoch(
 	struct db *db, const struct partition *like, struct partition **out, struct err *err)
 {
-	struct job *job = like->job;
+	struct job *job = resident_of(like)->job;
 	enum err_code rc;
 
 	mutex_lock(&job->lock);
@@ -413,15 +302,15 @@ static enum err_code live_of(
 
 	mutex_lock(&db->lock);
 	if (!job->live && job->live_epoch != SYM_NONE)
-		rc = pin_locked(db, job, job->live_epoch, true, &job->live, err);
+		rc = partition_pin_locked(db, job, job->live_epoch, true, &job->live, err);
 	if ((p = job->live))
-		p->pins++;
+		resident_of(p)->pins++;
 	mutex_unlock(&db->lock);
 	if (!p && !rc && !(rc = new_epoch(db, job, &p, err))) {
 		mutex_lock(&db->lock);
 		job->live = p;
 		job->live_epoch = p->epoch;
-		p->pins++;
+		resident_of(p)->pins++;
 		mutex_unlock(&db->lock);
 	}
 	*out = p;
@@ -489,8 +378,8 @@ static enum err_code choose(struct db *db, struct window *w, struct job *job, bo
 	mutex_lock(&db->lock);
 	job->live = next;
 	job->live_epoch = next->epoch;
-	next->pins++;
-	unpin_locked(db, p);
+	resident_of(next)->pins++;
+	partition_unpin_locked(db, p);
 	mutex_unlock(&db->lock);
 	metric_add(&epochs_begun, why, 1);
 	log_info("tsdb", "epoch begun", LOG_STR("job", job->name), LOG_I("epoch", next->epoch),
@@ -506,8 +395,8 @@ static enum err_code note_fresh(struct partition *p, const struct window *w, str
 	enum err_code rc = ERR_OK;
 
 	mutex_lock(&p->lock);
-	if (!source_of(p, w->number)) {
-		if ((s = source_add(p, w->number)))
+	if (!partition_source_of(p, w->number)) {
+		if ((s = partition_source_add(p, w->number)))
 			s->stage = BLOCK_STACKS;
 		else
 			rc = err_set(err, ERR_NOMEM, "symbols: out of memory");
@@ -532,7 +421,7 @@ enum err_code window_partition_take(struct db *db, struct window *w, struct job 
 	/* The live one has a pin of its own, and the window keeps it from being given up. */
 	mutex_lock(&db->lock);
 	e = window_epoch_take_locked(w, job, p->epoch, ts_ns, &fresh);
-	unpin_locked(db, p);
+	partition_unpin_locked(db, p);
 	mutex_unlock(&db->lock);
 	if (!e)
 		return err_set(err, ERR_NOMEM, "window: out of memory");

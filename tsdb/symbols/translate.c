@@ -1,7 +1,7 @@
+#include "tsdb/symbols/translate.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
-
-#include "tsdb/catalog/db_internal.h"
 
 /*
  * Ids of one partition in another, each looked up once: an array per kind holds what is known. A
