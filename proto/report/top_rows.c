@@ -9,7 +9,7 @@
 #include "base/integer.h"
 
 struct keys {
-	top_key_fn of;
+	struct top_key (*of)(const void *ctx, uint32_t id);
 	const void *ctx;
 };
 
@@ -43,7 +43,8 @@ static int by_rank(const void *left, const void *right, void *ctx)
 	return str_cmp(a.objfile, b.objfile);
 }
 
-size_t top_rows(uint32_t *ids, size_t n, top_key_fn key, const void *ctx)
+size_t top_rows(
+	uint32_t *ids, size_t n, struct top_key (*key)(const void *ctx, uint32_t id), const void *ctx)
 {
 	struct keys keys = { key, ctx };
 	size_t kept = 0;

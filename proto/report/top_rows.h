@@ -18,10 +18,9 @@ struct top_key {
 	int64_t start_line;
 };
 
-typedef struct top_key (*top_key_fn)(const void *ctx, uint32_t id);
-
 /* Leaves out ids whose flat and cum are 0 and orders the others; returns how many there are. */
-size_t top_rows(uint32_t *ids, size_t n, top_key_fn key, const void *ctx);
+size_t top_rows(
+	uint32_t *ids, size_t n, struct top_key (*key)(const void *ctx, uint32_t id), const void *ctx);
 
 /* |v / total| in percent; 0 of a total of 0. */
 double top_percent(int64_t v, int64_t total);
