@@ -72,8 +72,8 @@ static void leave_shadows(struct db *db)
 
 /* ---- retention ---- */
 
-/* Windows that take no more rows need no marks. */
-static void drop_marks(struct db *db)
+/* Windows that take no more rows need not know which symbols they have. */
+static void drop_stored(struct db *db)
 {
 	int64_t newest = atomic_load(&db->max_ts_ns);
 	int64_t start = newest ? (newest - 1) / db->o.window_ns * db->o.window_ns : 0;
@@ -82,13 +82,13 @@ static void drop_marks(struct db *db)
 
 	while ((p = partition_next(db, &at))) {
 		mutex_lock(&p->lock);
-		for (struct marks *m = p->marks, *next; m; m = next) {
-			next = m->next;
-			/* A window of another length may reach further; its marks are then made
+		for (struct stored_symbols *s = p->stored, *next; s; s = next) {
+			next = s->next;
+			/* A window of another length may reach further; its stored symbols are then found
 			 * again. */
-			if (m->window_ns + db->o.window_ns < start &&
-				start - m->window_ns - db->o.window_ns > db->o.too_old_ns)
-				marks_drop(p, m->window_ns);
+			if (s->window_ns + db->o.window_ns < start &&
+				start - s->window_ns - db->o.window_ns > db->o.too_old_ns)
+				stored_drop(p, s->window_ns);
 		}
 		mutex_unlock(&p->lock);
 		partition_unpin(db, p);
@@ -110,7 +110,7 @@ void db_maintain(struct db *db, bool retention)
 		retention_apply(db);
 		compaction_end(db);
 	}
-	drop_marks(db);
+	drop_stored(db);
 	db_retire_series(db);
 	partitions_evict(db);
 	if (losses_save(db->losses, &err))
@@ -281,7 +281,7 @@ static enum err_code open_rest(struct db *db, struct err *err)
 	db->found_max_ns = atomic_load(&db->max_ts_ns);
 	if (db->o.read_only)
 		return ERR_OK;
-	drop_marks(db);
+	drop_stored(db);
 	db_check_room(db);
 	if ((rc = commit_open(db, err)))
 		return rc;

@@ -6,7 +6,7 @@
  *   job->lock        one append per job at a time; delta bases
  *   numbers_lock     one append of numbers at a time
  *   ids_lock         the file of ids
- *   partition->lock  symbols being made or loaded, marks
+ *   partition->lock  symbols being made or loaded, stored symbols
  *   commit queue     rows that wait for their sync
  *   series index     label sets, postings, and which window has which series (window->series)
  *   db->lock         windows, blocks, their pins and counts, partitions in memory, queriers, state

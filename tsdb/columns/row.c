@@ -212,7 +212,7 @@ enum err_code row_encode(const struct row *r, int64_t ts_ns, struct buf *out, st
 	buf_add_str(out, buf_str(&columns));
 	if (!rc &&
 		(buf_failed(out) || buf_failed(&stacks) || buf_failed(&sets) || buf_failed(&columns)))
-		rc = err_set(err, ERR_NOMEM, "row: out of memory");
+		rc = err_nomem(err, "row");
 	buf_release(&stacks);
 	buf_release(&sets);
 	buf_release(&columns);

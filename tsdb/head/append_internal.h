@@ -16,7 +16,7 @@ struct scratch {
 	struct scratch *next;
 	struct arena arena;
 	struct buf row, record, there;
-	struct marked marked;
+	struct new_symbols new_symbols;
 };
 
 /* ---- append_check.c ---- */

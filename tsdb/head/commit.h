@@ -32,7 +32,7 @@ struct commit_row {
 
 MUST_CHECK enum err_code commit_open(struct db *db, struct err *err);
 void commit_close(struct db *db); /* after all that is queued */
-/* Changes with every failure: marks made under another number do not hold. */
+/* Changes with every failure: stored symbols noted under another number do not hold. */
 uint64_t commit_generation(struct db *db);
 /* Takes the row over on ERR_OK only. ERR_UNAVAILABLE: there was a failure since `generation`. */
 MUST_CHECK enum err_code commit_enqueue(

@@ -37,7 +37,7 @@ struct header_item {
 				 mostly */
 };
 
-struct marks;
+struct stored_symbols;
 struct derived;
 
 struct partition {
@@ -69,7 +69,7 @@ struct partition {
 	uint32_t typesets_n, typesets_cap;
 	struct mutex keys_lock; /* guards keys: sample label keys in use */
 	struct map keys;
-	struct marks *marks; /* list, one per window that takes rows */
+	struct stored_symbols *stored; /* list, one per window that takes rows */
 };
 
 static inline struct stack_nodes partition_nodes(const struct partition *p)

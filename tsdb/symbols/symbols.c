@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/metrics.h"
 #include "tsdb/symbols/stored.h"
 
@@ -63,7 +64,7 @@ enum err_code partition_init(struct partition *p, struct str name, uint32_t id, 
 		!segvec_put(&p->vec[SYM_NODE], 0, &root) ||
 		!segvec_put(&p->vec[SYM_LABEL_SET], 0, &empty_set)) {
 		partition_release(p);
-		return err_set(err, ERR_NOMEM, "partition: out of memory");
+		return err_nomem(err, "partition");
 	}
 	atomic_store(&p->bytes, sizeof(*p) + name.len);
 	return ERR_OK;
@@ -71,7 +72,7 @@ enum err_code partition_init(struct partition *p, struct str name, uint32_t id, 
 
 void partition_release(struct partition *p)
 {
-	marks_release_all(p);
+	stored_release_all(p);
 	for (int k = 1; k < SYM_KINDS; k++) {
 		segvec_release(&p->vec[k]);
 		map_release(&p->map[k]);
@@ -172,17 +173,12 @@ static bool typeset_eq(const void *ctx, const void *key, uint32_t id)
 
 static bool typesets_reserve(struct partition *p)
 {
-	uint32_t cap = p->typesets_cap ? p->typesets_cap * 2 : 8, *v;
+	bool ok;
 
-	if (p->typesets_n < p->typesets_cap)
-		return true;
 	mutex_lock(&p->types_lock);
-	if ((v = realloc(p->typeset_header, cap * sizeof(*v)))) {
-		p->typeset_header = v;
-		p->typesets_cap = cap;
-	}
+	ok = array_room(&p->typeset_header, p->typesets_n, 1, &p->typesets_cap);
 	mutex_unlock(&p->types_lock);
-	return v != NULL;
+	return ok;
 }
 
 static bool typeset_of(
@@ -357,7 +353,7 @@ static enum err_code put(struct partition *p, enum sym_kind kind, uint64_t hash,
 	if (p->lookup && kind == SYM_LOCATION && sym_hint(p, &c->location) == MAP_NONE)
 		hash = sym_hint_hash(&c->location);
 	if (!put_item(p, kind, id, c, recursive))
-		return err_set(err, ERR_NOMEM, "symbols: out of memory");
+		return err_nomem(err, "symbols");
 	/* Should this fail the content gets another id when it is met again: more memory, nothing
 	 * wrong. */
 	if (p->lookup) {
@@ -367,7 +363,7 @@ static enum err_code put(struct partition *p, enum sym_kind kind, uint64_t hash,
 			found = map_add(&p->map[kind], hash, id);
 	}
 	count_bytes(p, kind_bytes(p, kind) - before);
-	return found ? ERR_OK : err_set(err, ERR_NOMEM, "symbols: out of memory");
+	return found ? ERR_OK : err_nomem(err, "symbols");
 }
 
 /* ---- interning ---- */

@@ -8,11 +8,12 @@
 
 #include "base/clock.h"
 #include "base/quote.h"
+#include "promql/engine.h"
+#include "web/api/handlers.h"
 #include "web/api/times.h"
-#include "web/http/envelope.h"
 #include "web/render/notices.h"
 #include "web/render/render.h"
-#include "web/router/handlers.h"
+#include "web/router/envelope.h"
 
 static enum err_code write_json(
 	struct http_out *out, const struct result *r, const struct render_options *o, struct err *err)
