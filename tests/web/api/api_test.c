@@ -311,7 +311,7 @@ TEST(ingest_refuses_what_it_cannot_store)
 	CHECK_INT(f.r.status, 400);
 	CHECK_STR(post("/api/v1/ingest?name=cpu", "", (struct str){ gperftools, sizeof(gperftools) }),
 		ERROR_BODY("bad_data",
-			"a legacy CPU profile of gperftools (binary) is not read yet: only "
+			"a legacy CPU profile of gperftools (binary) is not supported: only "
 			"pprof's protobuf is"));
 	gz.ptr[gz.len - 5] ^= 1;
 	post("/api/v1/ingest?name=cpu", "", buf_str(&gz));
