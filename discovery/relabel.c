@@ -1,5 +1,6 @@
 #include "discovery/relabel.h"
 
+#include <assert.h>
 #include <nettle/md5.h>
 #include <unicase.h>
 
@@ -11,7 +12,7 @@
 #define SEPARATOR_DEFAULT STR(";")
 #define REGEX_DEFAULT STR("(.*)")
 #define REPLACEMENT_DEFAULT STR("$1")
-/* What a template for a label's name may look like: name characters and references to groups. */
+/* A template of a label's name: characters of names, and references to groups. */
 #define NAME_TEMPLATE STR("(?:(?:[a-zA-Z_]|\\$(?:\\{\\w+\\}|\\w+))+\\w*)+")
 
 static const char *const action_names[RELABEL_ACTIONS] = {
@@ -30,6 +31,7 @@ static const char *const action_names[RELABEL_ACTIONS] = {
 
 const char *relabel_action_name(enum relabel_action a)
 {
+	assert(a < RELABEL_ACTIONS);
 	return action_names[a];
 }
 
@@ -46,8 +48,7 @@ static enum err_code decode_action(
 	enum relabel_action *out = field;
 
 	for (size_t i = 0; n->kind == YAML_SCALAR && i < RELABEL_ACTIONS; i++)
-		if (strlen(action_names[i]) == n->text.len &&
-			strncasecmp(action_names[i], n->text.ptr, n->text.len) == 0) {
+		if (str_eq_nocase(n->text, str_of(action_names[i]))) {
 			*out = (enum relabel_action)i;
 			return ERR_OK;
 		}
@@ -279,7 +280,7 @@ static uint64_t hash_of(struct str s)
 	return h;
 }
 
-/* Code point by code point, as Go's strings.ToLower: one to one, a broken byte becomes U+FFFD. */
+/* One code point at a time, as Go's strings.ToLower. A broken byte becomes U+FFFD. */
 static void buf_add_cased(struct buf *b, struct str s, bool upper)
 {
 	uint32_t c;
@@ -297,14 +298,14 @@ static void buf_add_cased(struct buf *b, struct str s, bool upper)
 	}
 }
 
-/* Label := what scratch holds. The strings live with the builder's arena. */
+/* Sets the label to the bytes of scratch. The strings are in the builder's arena. */
 static enum err_code set_from(
 	struct labels_builder *b, struct str name, const struct buf *scratch, struct err *err)
 {
 	struct str n, v;
 
 	if (buf_failed(scratch))
-		return err_set(err, ERR_NOMEM, "out of memory in relabelling");
+		return err_nomem(err, "relabelling");
 	n = str_dup(b->arena, name);
 	v = str_dup(b->arena, buf_str(scratch));
 	if (!n.ptr || !v.ptr)
@@ -325,7 +326,7 @@ static enum err_code apply_replace(
 	regex_expand(r->regex, r->target_label, group, &name);
 	regex_expand(r->regex, r->replacement, group, &value);
 	if (buf_failed(&name))
-		rc = err_set(err, ERR_NOMEM, "out of memory in relabelling");
+		rc = err_nomem(err, "relabelling");
 	else if (label_name_valid(buf_str(&name)))
 		rc = set_from(b, buf_str(&name), &value, err);
 	buf_release(&name);
@@ -333,7 +334,7 @@ static enum err_code apply_replace(
 	return rc;
 }
 
-/* Over a snapshot: what one name becomes is not looked at again. */
+/* Works on a copy of the labels, so that new ones are not mapped again. */
 static enum err_code apply_labelmap(
 	const struct relabel_rule *r, struct labels_builder *b, struct err *err)
 {
@@ -365,7 +366,7 @@ static enum err_code apply_labelmap(
 	return ERR_OK;
 }
 
-/* Deletes the labels whose name matches (or does not). From the end, so that indexes stay true. */
+/* Deletes labels by name, from the end, so that indexes stay valid. */
 static void apply_names(const struct relabel_rule *r, struct labels_builder *b, bool drop_matching)
 {
 	for (size_t i = b->n; i-- > 0;)
@@ -395,6 +396,7 @@ static enum err_code apply(const struct relabel_rule *r, struct labels_builder *
 	case RELABEL_REPLACE:
 		return apply_replace(r, b, joined, err);
 	case RELABEL_HASHMOD:
+		assert(r->modulus > 0);
 		buf_add_u64(&out, hash_of(joined) % r->modulus);
 		rc = set_from(b, r->target_label, &out, err);
 		break;
@@ -429,7 +431,7 @@ enum err_code relabel_apply_rule(
 		buf_add_str(&joined, labels_builder_get(b, r->source_labels[i]));
 	}
 	if (buf_failed(&joined))
-		rc = err_set(err, ERR_NOMEM, "out of memory in relabelling");
+		rc = err_nomem(err, "relabelling");
 	else
 		rc = apply(r, b, buf_str(&joined), keep, err);
 	buf_release(&joined);

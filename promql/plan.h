@@ -155,7 +155,7 @@ MUST_CHECK enum err_code estimate_selection(
 /* ---- explain.c ---- */
 
 struct json;
-/* One object: the tree of expressions, with what selectors read; see web/README.md. */
+/* One object: the tree of expressions, with what selectors read; see web/api/README.md. */
 void plan_json(struct json *j, const struct parsed *q, const struct plan *p);
 /* The same as lines of text. */
 void plan_print(struct buf *out, const struct parsed *q, const struct plan *p);

@@ -1,7 +1,9 @@
+#include <assert.h>
+
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "base/self/process_metrics.h"
-#include "web/router/handlers.h"
+#include "web/handlers.h"
 #include "web/selfprofile.h"
 
 #define PROFILE_HZ 100
@@ -64,14 +66,14 @@ void handle_pprof_index(struct web *w, struct http_in *in, struct http_out *out)
 		http_text(out, 404, "Unknown profile");
 }
 
-/* Errors as Go's handlers give them: `go tool pprof` shows their text then. */
+/* Errors as Go's handlers send them, so that `go tool pprof` shows their text. */
 static void pprof_error(struct http_out *out, int status, const char *msg)
 {
 	http_text(out, status, "%s", msg);
 	http_add_header(out, "X-Go-Pprof", STR("1"));
 }
 
-/* One capture at a time; it is known while it runs, so that closing the server can end it. */
+/* One capture at a time. web_close cancels it through w->capture. */
 static const char *enter_capture(struct web *w, struct http_in *in)
 {
 	const char *why = NULL;
@@ -90,6 +92,7 @@ static const char *enter_capture(struct web *w, struct http_in *in)
 static void leave_capture(struct web *w)
 {
 	mutex_lock(&w->lock);
+	assert(w->capture);
 	w->capture = NULL;
 	mutex_unlock(&w->lock);
 }

@@ -1,12 +1,13 @@
 /*
- * Samples become pprof in two steps: while sampling, equal stacks are counted by their addresses;
- * afterwards each distinct address is named once. So a long capture costs memory by its distinct
- * stacks only.
+ * Samples become pprof in two steps. While sampling, equal stacks are counted by their addresses;
+ * afterwards each distinct address is named once. So memory grows with distinct stacks, not with
+ * time.
  */
 #include "web/selfprofile.h"
 
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/gzip/gzip.h"
 #include "base/map.h"
@@ -46,8 +47,10 @@ void selfprofile_init(void)
 	thread_set_hooks(&hooks);
 }
 
-/* The workers of a pool share a name, and so a label: "web-3" and "web-4" are told apart by nothing
- * else. */
+/*
+ * The workers of a pool share a name and so a label: nothing but the number tells "web-3" from
+ * "web-4".
+ */
 static uint32_t thread_of(struct capture *c, int tid)
 {
 	uint32_t i;
@@ -74,18 +77,10 @@ static bool same_stack(const void *ctx, const void *key, uint32_t id)
 static bool add_stack(struct capture *c, const struct stack *key, uint64_t hash)
 {
 	uint64_t *copy = arena_alloc_raw(&c->arena, key->n, sizeof(*copy));
-	uint32_t cap = c->stacks_cap ? c->stacks_cap * 2 : 256;
-	struct stack *grown;
 
-	if (!copy || c->stacks_n == STACKS_MAX)
+	if (!copy || c->stacks_n == STACKS_MAX ||
+		!array_room(&c->stacks, c->stacks_n, 1, &c->stacks_cap))
 		return false;
-	if (c->stacks_n == c->stacks_cap) {
-		grown = realloc(c->stacks, cap * sizeof(*grown));
-		if (!grown)
-			return false;
-		c->stacks = grown;
-		c->stacks_cap = cap;
-	}
 	if (!map_add(&c->by_stack, hash, c->stacks_n))
 		return false;
 	memcpy(copy, key->pcs, key->n * sizeof(*copy));
@@ -113,7 +108,7 @@ static void on_sample(void *ctx, int tid, const uint64_t *pcs, size_t n)
 struct naming {
 	struct pprof_builder *b;
 	const struct capture *c;
-	struct elf_symbols *symbols[UNWIND_OBJECTS_MAX]; /* NULL: none to be had */
+	struct elf_symbols *symbols[UNWIND_OBJECTS_MAX]; /* NULL: the object has none */
 	uint32_t mapping[UNWIND_OBJECTS_MAX];
 	struct map by_address, by_function;
 	uint64_t *addresses; /* of locations made, by place in by_address */
@@ -193,7 +188,7 @@ static void open_objects(struct naming *n)
 		if (elf_symbols_open(path, &n->symbols[i], NULL))
 			n->symbols[i] = NULL;
 		m.filename = pprof_builder_string(n->b, o->path[0] ? str_of(o->path) : STR("epimetheus"));
-		m.has_functions = true; /* what has no name here has none elsewhere */
+		m.has_functions = true; /* an address without a name here has none elsewhere */
 		if (n->symbols[i])
 			m.build_id = pprof_builder_string(n->b, elf_symbols_build_id(n->symbols[i]));
 		n->mapping[i] = pprof_builder_mapping(n->b, &m);
@@ -218,8 +213,7 @@ static void add_samples(struct naming *n, int64_t period_ns)
 	}
 }
 
-/* Room for one entry per distinct address, of which there are at most as many as addresses sampled.
- */
+/* Room for one entry per distinct address: there are at most as many as sampled addresses. */
 static bool naming_open(struct naming *n)
 {
 	size_t cap = 1;
@@ -256,7 +250,7 @@ static enum err_code write_profile(struct capture *c, int64_t began_ns, int64_t 
 	if ((rc = pprof_builder_open(&c->arena, &n.b, err)))
 		return rc;
 	if (!naming_open(&n)) {
-		rc = err_set(err, ERR_NOMEM, "cpu profile: out of memory");
+		rc = err_nomem(err, "cpu profile");
 		goto done;
 	}
 	pprof_builder_type(n.b, STR("samples"), STR("count"));
@@ -288,7 +282,7 @@ enum err_code selfprofile_capture(
 	enum err_code rc;
 
 	if (!c)
-		return err_set(err, ERR_NOMEM, "cpu profile: out of memory");
+		return err_nomem(err, "cpu profile");
 	arena_init(&c->arena, ARENA_BYTES_MAX);
 	unwind_tables_load(&c->tables);
 	rc = sampler_run(duration_ns, period_ns, cancel, &c->tables, on_sample, c, &stats, err);

@@ -10,8 +10,8 @@
 #include "base/quote.h"
 #include "base/regex.h"
 #include "proto/pprof.h"
-#include "web/http/origin.h"
-#include "web/router/handlers.h"
+#include "web/handlers.h"
+#include "web/router/origin.h"
 #include "web/routes.h"
 
 METRIC_GAUGE(connections, "epimetheus_http_connections", "Connections that are open.", NULL);
@@ -29,7 +29,7 @@ METRIC_GAUGE(connections, "epimetheus_http_connections", "Connections that are o
 
 /* ---- where the server is found ---- */
 
-/* "/a/b" of "a/b/", "" of "/": what both prefixes are kept as. */
+/* The form in which both prefixes are kept: "a/b/" becomes "/a/b", "/" becomes "". */
 static enum err_code normalize(struct str path, const char *what, char **out, struct err *err)
 {
 	while (path.len && path.ptr[path.len - 1] == '/')
@@ -43,12 +43,12 @@ static enum err_code normalize(struct str path, const char *what, char **out, st
 
 		if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
 				(c && strchr("/-._~", c))))
-			return err_set(err, ERR_INVALID, "%s %s: letters, digits and / - . _ ~ may stand in it",
-				what, QUOTED(path));
+			return err_set(err, ERR_INVALID,
+				"%s %s: only letters, digits and / - . _ ~ are allowed", what, QUOTED(path));
 	}
 	if (asprintf(out, "%s" STR_FMT, path.len ? "/" : "", STR_ARG(path)) < 0) {
 		*out = NULL;
-		return err_set(err, ERR_NOMEM, "web: out of memory");
+		return err_nomem(err, "web");
 	}
 	return ERR_OK;
 }
@@ -74,8 +74,8 @@ static enum err_code split_url(
 }
 
 /*
- * The external URL says where a browser finds us, the route prefix what arrives here: they differ
- * behind a proxy that takes its own path away. Each is the other's default.
+ * The external URL is what a browser sees, the route prefix is what arrives here. They differ
+ * behind a proxy that removes its own path. Each is the other's default.
  */
 static enum err_code set_paths(struct web *w, const struct web_options *o, struct err *err)
 {
@@ -92,15 +92,15 @@ static enum err_code set_paths(struct web *w, const struct web_options *o, struc
 	if ((rc = normalize(path, "route prefix", &w->prefix, err)))
 		return rc;
 	if (url.len && !(w->own_origin = strndup(origin.ptr, origin.len)))
-		return err_set(err, ERR_NOMEM, "web: out of memory");
+		return err_nomem(err, "web");
 	if (url.len && asprintf(&w->external_url, STR_FMT "%s", STR_ARG(origin), w->base) < 0) {
 		w->external_url = NULL;
-		return err_set(err, ERR_NOMEM, "web: out of memory");
+		return err_nomem(err, "web");
 	}
 	return ERR_OK;
 }
 
-/* Where none was given, once the port is known. */
+/* Called once the port is known; does nothing if a URL was given. */
 static enum err_code derive_external_url(struct web *w, struct err *err)
 {
 	char host[256] = "localhost";
@@ -111,7 +111,7 @@ static enum err_code derive_external_url(struct web *w, struct err *err)
 		snprintf(host, sizeof(host), "localhost");
 	if (asprintf(&w->external_url, "%s://%s:%u%s", web_scheme(w), host, web_port(w), w->base) < 0) {
 		w->external_url = NULL;
-		return err_set(err, ERR_NOMEM, "web: out of memory");
+		return err_nomem(err, "web");
 	}
 	return ERR_OK;
 }
@@ -210,7 +210,7 @@ enum err_code web_open(const struct web_options *o, struct web **out, struct err
 	enum err_code rc;
 
 	if (!w)
-		return err_set(err, ERR_NOMEM, "web: out of memory");
+		return err_nomem(err, "web");
 	w->o = *o;
 	w->routes = web_routes;
 	w->routes_n = web_routes_n;
@@ -258,7 +258,7 @@ void web_close(struct web *w)
 		return;
 	mutex_lock(&w->lock);
 	w->closing = true;
-	if (w->capture) /* takes as long as it was told to, so there is no point in waiting */
+	if (w->capture) /* it may run for minutes: do not wait for it */
 		atomic_store(&w->capture->canceled, true);
 	mutex_unlock(&w->lock);
 	if (w->external_url && w->server)

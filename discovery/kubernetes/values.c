@@ -2,10 +2,12 @@
 
 #include <stdlib.h>
 
-#define SWEEP_MIN 1024
-#define DEPTH_MAX 16 /* what is deeper does not count in the hash: equality is asked for anyway */
+#include "base/array.h"
 
-/* Equal values have equal hashes: the order of an object's members does not count. */
+#define SWEEP_MIN 1024
+#define DEPTH_MAX 16 /* deeper values are not hashed; they are compared anyway */
+
+/* Equal values have equal hashes, whatever the order of an object's members. */
 static uint64_t hash_of(const json_t *v, unsigned depth)
 {
 	uint64_t h = hash_u64((uint64_t)json_typeof(v) + 1), member;
@@ -58,7 +60,7 @@ void kube_values_release(struct kube_values *t)
 	kube_values_init(t);
 }
 
-/* Those that only the table has go. A value that cannot be indexed again goes as well. */
+/* Frees values that only the table holds, and those for which the new index has no memory. */
 static void sweep(struct kube_values *t)
 {
 	size_t n = 0;
@@ -75,20 +77,6 @@ static void sweep(struct kube_values *t)
 	t->sweep_at = 2 * n > SWEEP_MIN ? 2 * n : SWEEP_MIN;
 }
 
-static bool grow(struct kube_values *t)
-{
-	size_t cap = t->cap ? 2 * t->cap : 256;
-	struct kube_value *v;
-
-	if (t->n < t->cap)
-		return true;
-	if (cap >= MAP_NONE || !(v = reallocarray(t->v, cap, sizeof(*v))))
-		return false;
-	t->v = v;
-	t->cap = cap;
-	return true;
-}
-
 json_t *kube_values_share(struct kube_values *t, json_t *v)
 {
 	uint64_t hash = hash_of(v, 0);
@@ -102,7 +90,8 @@ json_t *kube_values_share(struct kube_values *t, json_t *v)
 	}
 	if (t->n >= t->sweep_at)
 		sweep(t);
-	if (grow(t) && map_add(&t->map, hash, (uint32_t)t->n))
+	if (t->n < MAP_NONE && array_room(&t->v, t->n, 1, &t->cap) &&
+		map_add(&t->map, hash, (uint32_t)t->n))
 		t->v[t->n++] = (struct kube_value){ hash, json_incref(v) };
 	return v;
 }

@@ -1,5 +1,6 @@
 #include "discovery/sources/groups.h"
 
+#include <assert.h>
 #include <jansson.h>
 #include <stdlib.h>
 
@@ -20,7 +21,9 @@ struct groups *groups_new(size_t budget_bytes)
 
 struct groups *groups_ref(struct groups *g)
 {
-	atomic_fetch_add(&g->refs, 1);
+	unsigned before = atomic_fetch_add(&g->refs, 1);
+
+	assert(before > 0);
 	return g;
 }
 
@@ -38,7 +41,7 @@ static bool group_eq(const struct target_group *a, const struct target_group *b)
 {
 	if (a->source.ptr == b->source.ptr && a->source.len == b->source.len &&
 		a->targets == b->targets && a->targets_n == b->targets_n && a->labels.v == b->labels.v)
-		return true; /* one group in two sets */
+		return true; /* the same group in two sets */
 	if (!str_eq(a->source, b->source) || !labels_eq(a->labels, b->labels) ||
 		a->targets_n != b->targets_n)
 		return false;
@@ -67,7 +70,7 @@ enum err_code groups_join(
 	size_t groups_n = 0;
 
 	if (!g)
-		return err_set(err, ERR_NOMEM, "out of memory for " GROUPS_TEXT);
+		return err_nomem(err, GROUPS_TEXT);
 	g->arena.block_max = 1; /* two arrays, each in a block of its size */
 	for (size_t i = 0; i < n; i++)
 		groups_n += sets[i] ? sets[i]->n : 0;
@@ -75,7 +78,7 @@ enum err_code groups_join(
 	g->parts = arena_alloc_raw(&g->arena, n, sizeof(struct groups *));
 	if (!g->v || !g->parts) {
 		groups_unref(g);
-		return err_set(err, ERR_NOMEM, "out of memory for " GROUPS_TEXT);
+		return err_nomem(err, GROUPS_TEXT);
 	}
 	for (size_t i = 0; i < n; i++) {
 		if (!sets[i])
@@ -85,6 +88,7 @@ enum err_code groups_join(
 		g->n += sets[i]->n;
 		g->parts[g->parts_n++] = groups_ref(sets[i]);
 	}
+	assert(g->n == groups_n && g->parts_n <= n);
 	*out = g;
 	return ERR_OK;
 }
@@ -149,7 +153,7 @@ enum err_code groups_pack(
 	bytes += n * sizeof(*v) + targets_n * sizeof(*targets) + labels_n * sizeof(*p.labels);
 	if (!g || !(g->v = arena_alloc_raw(&g->arena, bytes, 1))) {
 		groups_unref(g);
-		return err_set(err, ERR_NOMEM, "out of memory for " GROUPS_TEXT);
+		return err_nomem(err, GROUPS_TEXT);
 	}
 	targets = (struct labels *)(void *)(g->v + n);
 	p.labels = (struct label *)(void *)(targets + targets_n);
@@ -160,6 +164,7 @@ enum err_code groups_pack(
 		for (size_t k = 0; k < v[i].targets_n; k++)
 			*targets++ = pack_labels(&p, v[i].targets[k]);
 	}
+	assert(p.bytes == (char *)g->v + bytes); /* both passes counted the same */
 	g->n = n;
 	*out = g;
 	return ERR_OK;
@@ -423,7 +428,7 @@ enum err_code target_groups_from_json(struct arena *a, const char *path, struct 
 
 	*out = NULL;
 	*out_n = 0;
-	if (str_is(str_trim(text), "null")) /* what Go's servers make of an empty list */
+	if (str_is(str_trim(text), "null")) /* Go's encoding of an empty list */
 		return ERR_OK;
 	root = json_loadb(text.ptr ? text.ptr : "", text.len, JSON_REJECT_DUPLICATES, &why);
 	if (!root)

@@ -1,8 +1,8 @@
 #include "discovery/sources/http_sd.h"
 
+#include <assert.h>
 #include <event2/event.h>
 #include <stdlib.h>
-#include <strings.h>
 
 #include "base/clock.h"
 #include "base/hidden.h"
@@ -40,7 +40,7 @@ static void defaults(struct yaml_ctx *ctx, void *out)
 	http_config_defaults(&c->http);
 }
 
-/* Prometheus's words; a client would refuse user information at each refresh. */
+/* Prometheus's messages. User information would fail at each refresh, so it is refused here. */
 static const char *url_problem(struct str url)
 {
 	ptrdiff_t colon = str_find(url, STR(":"));
@@ -49,8 +49,7 @@ static const char *url_problem(struct str url)
 
 	if (!url.len)
 		return "URL is missing";
-	if (!(scheme.len == 4 && strncasecmp(scheme.ptr, "http", 4) == 0) &&
-		!(scheme.len == 5 && strncasecmp(scheme.ptr, "https", 5) == 0))
+	if (!str_eq_nocase(scheme, STR("http")) && !str_eq_nocase(scheme, STR("https")))
 		return "URL scheme must be 'http' or 'https'";
 	if (str_has_prefix((struct str){ url.ptr + colon, url.len - scheme.len }, STR("://")))
 		host = (struct str){ url.ptr + colon + 3, url.len - scheme.len - 3 };
@@ -105,19 +104,18 @@ struct http_sd {
 	struct str refresh_seconds;
 	int64_t refresh_interval_ns;
 	struct event *timer;
-	struct http_request *request; /* NULL: none under way */
-	int64_t due_ns; /* when the next one goes out */
+	struct http_request *request; /* under way, or NULL */
+	int64_t due_ns; /* of the next request */
 };
 
-/* application/json; charset=utf-8, the charset in quotes or not, or without one. */
+/* application/json, with or without charset=utf-8, quoted or not. */
 static bool is_json(struct str type)
 {
-	static const char media[] = "application/json";
-	size_t n = sizeof(media) - 1;
+	const struct str media = STR("application/json");
 
-	if (type.len < n || strncasecmp(type.ptr, media, n) != 0)
+	if (!str_has_prefix_nocase(type, media))
 		return false;
-	type = (struct str){ type.ptr + n, type.len - n };
+	type = (struct str){ type.ptr + media.len, type.len - media.len };
 	if (!type.len)
 		return true;
 	if (type.ptr[0] != ';')
@@ -125,8 +123,8 @@ static bool is_json(struct str type)
 	while (type.len > 1 && (type.ptr[1] == ' ' || type.ptr[1] == '\t'))
 		type = (struct str){ type.ptr + 1, type.len - 1 };
 	type = (struct str){ type.ptr + 1, type.len - 1 };
-	return (type.len == 13 && strncasecmp(type.ptr, "charset=utf-8", 13) == 0) ||
-		(type.len == 15 && strncasecmp(type.ptr, "charset=\"utf-8\"", 15) == 0);
+	return str_eq_nocase(type, STR("charset=utf-8")) ||
+		str_eq_nocase(type, STR("charset=\"utf-8\""));
 }
 
 static enum err_code read_answer(
@@ -153,7 +151,7 @@ static enum err_code read_answer(
 	return rc;
 }
 
-static void tell_failure(struct http_sd *h, struct err *err)
+static void report_failure(struct http_sd *h, struct err *err)
 {
 	if (str_find(str_of(err->msg), h->shown_url) < 0)
 		err_wrap(err, err->code, "%s", h->shown_url.ptr);
@@ -176,7 +174,7 @@ static void on_done(void *ctx, const struct http_response *res)
 	err = res->err;
 	rc = res->rc ? res->rc : read_answer(h, res, &set, &err);
 	if (rc)
-		tell_failure(h, &err);
+		report_failure(h, &err);
 	else
 		source_publish(h->host, set);
 	wait_for_next(h);
@@ -199,9 +197,10 @@ static void ask(struct http_sd *h)
 	};
 	struct err err;
 
+	assert(!h->request);
 	h->due_ns = clock_monotonic_ns() + h->refresh_interval_ns;
 	if (http_client_send(h->client, &o, on_done, h, &h->request, &err)) {
-		tell_failure(h, &err);
+		report_failure(h, &err);
 		wait_for_next(h);
 	}
 }
@@ -250,11 +249,11 @@ static enum err_code init(struct http_sd *h, const struct source_env *env,
 	h->shown_url = str_dup(&h->arena, hidden_url(&h->arena, c->url));
 	h->timer = evtimer_new(env->base, on_timer, h);
 	if (!h->refresh_seconds.ptr || !h->url.ptr || !h->shown_url.ptr || !h->timer)
-		return err_set(err, ERR_NOMEM, "out of memory for HTTP discovery");
+		return err_nomem(err, "HTTP discovery");
 	if ((rc = http_config_dup(&h->arena, &c->http, &h->config, err)))
 		return rc;
 	ask(h);
-	/* Sources that are opened together ask together once, and are spread over the interval then. */
+	/* Sources that open together send their first requests together; later ones are spread. */
 	h->due_ns -= (int64_t)(hash_bytes(h->url.ptr, h->url.len, (uint64_t)h->due_ns) %
 		(uint64_t)(h->refresh_interval_ns / 2));
 	return ERR_OK;
@@ -267,7 +266,7 @@ static enum err_code http_sd_open(const struct source_env *env, const void *conf
 	enum err_code rc;
 
 	if (!h)
-		return err_set(err, ERR_NOMEM, "out of memory for HTTP discovery");
+		return err_nomem(err, "HTTP discovery");
 	h->host = host;
 	if ((rc = init(h, env, config, err))) {
 		http_sd_close(h);

@@ -1,8 +1,10 @@
 /*
- * The states of one rule's alerts.
+ * The alerts of one rule: finds them among the elements of an evaluation and moves them from state
+ * to state.
  */
 #include "promql/rules/alerts.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "promql/rules/rules.h"
@@ -11,7 +13,7 @@
 #define ALERT_NAME "alertname"
 #define SCRATCH_MAX ((size_t)256 << 20)
 
-/* An alert; the bytes of its labels and annotations stand in one piece of memory each. */
+/* An alert; its labels are one piece of memory, its annotations another. */
 struct entry {
 	struct alert alert;
 	void *labels_memory, *annotations_memory;
@@ -27,7 +29,7 @@ struct alert_state {
 
 /* ---- memory ---- */
 
-/* A copy in one piece of malloc's memory, which *memory is. */
+/* Copies ls into one piece of malloc's memory, *memory. */
 static bool labels_pack(struct labels ls, struct labels *out, void **memory)
 {
 	size_t bytes = ls.n * sizeof(struct label) + 1;
@@ -81,6 +83,7 @@ struct alert_state *alert_state_open(const struct rule *r, const struct rule_gro
 
 void alert_state_set_rule(struct alert_state *s, const struct rule *r, const struct rule_group *g)
 {
+	assert(r->kind == RULE_ALERT);
 	s->rule = r;
 	s->group = g;
 }
@@ -114,7 +117,9 @@ struct taking {
 	size_t n;
 };
 
-/* A text, or what its template makes; a failure shows in what it makes. */
+/*
+ * The text of a label or annotation, its template expanded. A template's failure becomes its text.
+ */
 static enum err_code expand(struct taking *x, const struct rule_text *t, struct str *out)
 {
 	struct buf b = { 0 };
@@ -126,9 +131,9 @@ static enum err_code expand(struct taking *x, const struct rule_text *t, struct 
 		return ERR_OK;
 	}
 	rc = template_render(t->template, &x->data, &b, &why);
-	if (rc == ERR_CANCELED) { /* it would be another alert, and this one resolved */
+	if (rc == ERR_CANCELED) { /* an error text would make another alert and resolve this one */
 		buf_release(&b);
-		return err_set(x->err, rc, "%s", why.msg);
+		return err_copy(x->err, &why);
 	}
 	if (rc && rc != ERR_NOMEM) {
 		buf_clear(&b);
@@ -137,7 +142,7 @@ static enum err_code expand(struct taking *x, const struct rule_text *t, struct 
 	}
 	*out = b.len ? str_dup(&x->arena, buf_str(&b)) : STR("");
 	if (rc || buf_failed(&b))
-		rc = err_set(x->err, ERR_NOMEM, "alerts: out of memory");
+		rc = err_nomem(x->err, "alerts");
 	else if (!out->ptr)
 		rc = arena_fail(&x->arena, "alerts", x->err);
 	buf_release(&b);
@@ -178,7 +183,7 @@ static enum err_code find(struct taking *x, const struct alert_element *from)
 		(rc = labels_builder_build(&notes, &a, x->err)))
 		return rc;
 	if (!(e = entry_new(l, a)))
-		return err_set(x->err, ERR_NOMEM, "alerts: out of memory");
+		return err_nomem(x->err, "alerts");
 	e->alert.phase = ALERT_PENDING;
 	e->alert.value = from->value;
 	e->alert.active_at_ns = x->t_ns;
@@ -208,7 +213,7 @@ static enum err_code check_distinct(struct taking *x)
 
 /* ---- what becomes of alerts ---- */
 
-/* An alert that goes on, with the value and annotations of now. */
+/* The old alert goes on with the value and annotations of the new one. */
 static void carry_on(struct entry *old, struct entry *found)
 {
 	free(old->annotations_memory);
@@ -220,7 +225,7 @@ static void carry_on(struct entry *old, struct entry *found)
 	entry_free(found);
 }
 
-/* Both lists are in order; the larger one has room for all. */
+/* Merges what was found into the alerts. Both are in order; `all` has room for both. */
 static void join(struct taking *x, struct entry **all)
 {
 	struct alert_state *s = x->s;
@@ -241,13 +246,15 @@ static void join(struct taking *x, struct entry **all)
 			all[n++] = x->v[k++];
 		}
 	}
+	for (size_t j = 1; j < n; j++)
+		assert(by_labels(&all[j - 1], &all[j]) < 0);
 	free(s->v);
 	s->v = all;
 	s->n = n;
 	x->n = 0;
 }
 
-/* One that was not found. True while it counts as firing. */
+/* An alert that was not found. True while keep_firing_for keeps it firing. */
 static bool lapse(struct alert *a, const struct rule *r, int64_t t_ns, bool *gone)
 {
 	bool keep = false;
@@ -308,7 +315,7 @@ enum err_code alert_state_take(struct alert_state *s, struct mutex *lock,
 	x.v = calloc(n + 1, sizeof(*x.v));
 	all = calloc(n + s->n + 1, sizeof(*all));
 	if (!x.v || !all)
-		rc = err_set(err, ERR_NOMEM, "alerts: out of memory");
+		rc = err_nomem(err, "alerts");
 	for (size_t i = 0; i < n && !rc; i++)
 		rc = find(&x, &v[i]);
 	if (rc || (rc = check_distinct(&x))) {
@@ -353,7 +360,7 @@ bool alert_due(struct alert *a, int64_t t_ns, int64_t resend_ns, int64_t interva
 {
 	if (a->phase == ALERT_PENDING)
 		return false;
-	/* A time before the last one: the clock was set back, and nobody waits until it is there. */
+	/* An earlier time than the last one: the clock was set back. Send at once. */
 	if (a->last_sent_ns && a->resolved_at_ns <= a->last_sent_ns && t_ns >= a->last_sent_ns &&
 		t_ns - a->last_sent_ns < resend_ns)
 		return false;

@@ -18,9 +18,12 @@ export function sleep(ms) {
   return new Promise((done) => setTimeout(done, ms));
 }
 
-/** Calls fn until it gives something true; the last error or value is told when time is up. */
+/**
+ * Calls fn until it gives something true; the last error or value is told when time is up. On an idle machine that takes
+ * at most so many seconds; a busy one has four times as many.
+ */
 export async function until(what, seconds, fn) {
-  const end = Date.now() + seconds * 1000;
+  const end = Date.now() + 4 * seconds * 1000;
   let last;
   for (;;) {
     try {
@@ -29,27 +32,39 @@ export async function until(what, seconds, fn) {
     } catch (e) {
       last = e;
     }
-    if (Date.now() > end) throw new Error(`${what}: not within ${seconds} s; last: ${last?.stack || JSON.stringify(last)}`);
-    await sleep(200);
+    if (Date.now() > end) throw new Error(`${what}: not within ${4 * seconds} s; last: ${last?.stack || JSON.stringify(last)}`);
+    await sleep(100);
   }
 }
 
-/** A directory that the test's end removes. */
+const running = new Set();
+
+/** A directory that the test's end removes, once the programs that were started with it have ended: hooks run in order. */
 export function scratch(t) {
   const dir = mkdtempSync(join(tmpdir(), 'epi-e2e-'));
-  t.after(() => rmSync(dir, { recursive: true, force: true }));
+  t.after(async () => {
+    await Promise.all([...running].filter((run) => run.command.includes(dir)).map((run) => run.stop('SIGKILL')));
+    rmSync(dir, { recursive: true, force: true, maxRetries: 10 });
+  });
   return dir;
 }
 
 /** A child process whose output is kept; ended with the test. */
 export function start(t, program, args, options = {}) {
   const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'], ...options });
-  const run = { child, out: '', err: '', code: undefined, signal: undefined };
+  const run = { child, out: '', err: '', code: undefined, signal: undefined, command: [program, ...args, options.cwd].join(' ') };
+  running.add(run);
   child.stdout.on('data', (d) => (run.out += d));
   child.stderr.on('data', (d) => (run.err += d));
   run.ended = new Promise((done) => {
-    child.on('error', (e) => { run.err += e.stack; run.code = -1; done(run); });
-    child.on('close', (code, signal) => { run.code = code; run.signal = signal; done(run); });
+    const ended = (code, signal) => {
+      running.delete(run);
+      run.code = code;
+      run.signal = signal;
+      done(run);
+    };
+    child.on('error', (e) => { run.err += e.stack; ended(-1); });
+    child.on('close', ended);
   });
   run.stop = async (signal = 'SIGTERM') => {
     if (run.code === undefined) child.kill(signal);

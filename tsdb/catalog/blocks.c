@@ -167,6 +167,7 @@ bool blocks_hide(struct db *db, const struct db_block *b)
 	char *dir = NULL;
 	bool ok = true;
 
+	mutex_assert_held(&db->blocks_files);
 	for (uint32_t i = 0; i < m->heads_n && ok; i++)
 		ok = window_remove_leftover(db, m->heads[i]);
 	for (uint32_t i = 0; i < m->sources_n && ok; i++) {
@@ -182,6 +183,7 @@ void blocks_retire(struct db *db, struct db_block *b, bool keep)
 {
 	bool last, stays;
 
+	mutex_assert_held(&db->blocks_files);
 	/* At once, though readers may go on for a while: it must not come back when what took its
 	 * place has gone. Open files follow the directory. It is durable before any file goes: or
 	 * a block might come back without its deletions. */
@@ -203,6 +205,7 @@ bool blocks_reserve_locked(struct db *db)
 	size_t cap = db->blocks_cap ? db->blocks_cap * 2 : 16;
 	struct db_block **v;
 
+	mutex_assert_held(&db->lock);
 	if (db->blocks_n < db->blocks_cap)
 		return true;
 	if (!(v = realloc(db->blocks, cap * sizeof(struct db_block *))))
@@ -217,6 +220,7 @@ static void insert(struct db *db, struct db_block *b)
 	int64_t min = block_meta(b->block)->min_ns;
 	size_t i = db->blocks_n++;
 
+	mutex_assert_held(&db->lock);
 	for (; i && block_meta(db->blocks[i - 1]->block)->min_ns > min; i--)
 		db->blocks[i] = db->blocks[i - 1];
 	db->blocks[i] = b;
@@ -226,6 +230,7 @@ static void take_out(struct db *db, const struct db_block *b)
 {
 	size_t kept = 0;
 
+	mutex_assert_held(&db->lock);
 	for (size_t i = 0; i < db->blocks_n; i++)
 		if (db->blocks[i] != b)
 			db->blocks[kept++] = db->blocks[i];
@@ -235,6 +240,7 @@ static void take_out(struct db *db, const struct db_block *b)
 void blocks_swap_locked(
 	struct db *db, struct db_block *const *olds, size_t n, struct window *w, struct db_block *by)
 {
+	mutex_assert_held(&db->lock);
 	for (size_t i = 0; i < n; i++)
 		take_out(db, olds[i]);
 	if (w)
@@ -279,6 +285,7 @@ bool blocks_have_window(const struct db *db, int64_t start_ns)
 
 bool blocks_unreadable_locked(const struct db *db, int64_t min_ns, int64_t max_ns)
 {
+	mutex_assert_held(&db->lock);
 	for (size_t i = 0; i < db->unreadable_n; i++)
 		if (db->unreadable[i].min_ns < max_ns && db->unreadable[i].max_ns > min_ns)
 			return true;
@@ -298,6 +305,7 @@ static bool clip(int64_t ts_ns, int64_t min_ns, int64_t max_ns, int64_t *start_n
 
 bool blocks_clip_locked(const struct db *db, int64_t ts_ns, int64_t *start_ns, int64_t *end_ns)
 {
+	mutex_assert_held(&db->lock);
 	for (size_t i = 0; i < db->blocks_n; i++) {
 		const struct block_meta *m = block_meta(db->blocks[i]->block);
 

@@ -33,6 +33,7 @@ static enum err_code drop_raw(struct db *db, struct db_block *b, struct err *err
 	struct db_block *by = NULL;
 	enum err_code rc = ERR_OK;
 
+	mutex_assert_held(&db->blocks_files);
 	meta.raw = false;
 	meta.rows_file = (struct block_file){ 0 };
 	mutex_lock(&db->lock);

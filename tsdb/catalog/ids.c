@@ -51,12 +51,13 @@ static void add_job(const struct job *job, struct buf *b)
 	}
 }
 
-/* ids_lock is held. *saved: per job, the epochs that the file speaks for. */
+/* *saved: per job, the epochs that the file speaks for. */
 static enum err_code save(struct db *db, uint32_t **saved, uint32_t *n, struct err *err)
 {
 	struct buf b = { 0 };
 	enum err_code rc;
 
+	mutex_assert_held(&db->ids_lock);
 	learn(db);
 	buf_add_char(&b, IDS_VERSION);
 	series_lock_read(db->series);

@@ -21,6 +21,7 @@ static bool free_index(struct db *db, uint32_t *out)
 	uint32_t cap = db->partitions_cap ? db->partitions_cap * 2 : 16;
 	struct partition **v;
 
+	mutex_assert_held(&db->lock);
 	for (*out = 0; *out < db->partitions_n; (*out)++)
 		if (!db->partitions[*out])
 			return true;
@@ -70,6 +71,7 @@ enum err_code partition_pin_locked(struct db *db, struct job *job, uint32_t epoc
 	enum err_code rc;
 	uint32_t index;
 
+	mutex_assert_held(&db->lock);
 	if (!p) {
 		if (!free_index(db, &index))
 			return err_set(err, ERR_NOMEM, "partition: out of memory");
@@ -89,6 +91,7 @@ enum err_code partition_pin_locked(struct db *db, struct job *job, uint32_t epoc
 
 void partition_unpin_locked(struct db *db, struct partition *p)
 {
+	mutex_assert_held(&db->lock);
 	if (p && --resident_of(p)->pins == 0)
 		resident_of(p)->used_at = ++db->unpins;
 }
@@ -131,6 +134,7 @@ struct partition *partition_next(struct db *db, uint32_t *at)
 
 struct partition_source *partition_source_of(struct partition *p, uint32_t number)
 {
+	mutex_assert_held(&p->lock);
 	for (uint32_t i = resident_of(p)->sources_n; i-- > 0;)
 		if (resident_of(p)->sources[i].number == number)
 			return &resident_of(p)->sources[i];
@@ -142,6 +146,7 @@ struct partition_source *partition_source_add(struct partition *p, uint32_t numb
 	uint32_t cap = resident_of(p)->sources_cap ? resident_of(p)->sources_cap * 2 : 4;
 	struct partition_source *v;
 
+	mutex_assert_held(&p->lock);
 	if (resident_of(p)->sources_n == resident_of(p)->sources_cap) {
 		if (!(v = realloc(resident_of(p)->sources, cap * sizeof(*v))))
 			return NULL;
@@ -158,6 +163,7 @@ void partition_forget_source(struct partition *p, uint32_t number)
 {
 	struct partition_source *s = partition_source_of(p, number);
 
+	mutex_assert_held(&p->lock);
 	if (!s)
 		return;
 	free(s->why);

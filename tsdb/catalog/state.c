@@ -98,6 +98,7 @@ void base_release(struct db *db, struct delta_base *base)
 /* Those on their way out too: after a crash they are back, with the ids that they have. */
 static bool in_some_window(struct db *db, uint32_t series)
 {
+	mutex_assert_held(&db->lock);
 	for (size_t i = 0; i < db->windows_n; i++)
 		if (bits_get(&db->windows[i]->series, series))
 			return true;

@@ -81,6 +81,7 @@ void windows_insert_locked(struct db *db, struct window *w)
 {
 	size_t i = db->windows_n++;
 
+	mutex_assert_held(&db->lock);
 	w->number = ++db->source_number;
 	for (; i && db->windows[i - 1]->start_ns > w->start_ns; i--)
 		db->windows[i] = db->windows[i - 1];
@@ -92,6 +93,7 @@ bool windows_reserve_locked(struct db *db)
 	size_t cap = db->windows_cap ? db->windows_cap * 2 : 16;
 	struct window **v;
 
+	mutex_assert_held(&db->lock);
 	if (db->windows_n < db->windows_cap)
 		return true;
 	if (!(v = realloc(db->windows, cap * sizeof(struct window *))))
@@ -105,6 +107,7 @@ void windows_take_locked(struct db *db, struct window *w)
 {
 	size_t i = 0;
 
+	mutex_assert_held(&db->lock);
 	while (db->windows[i] != w)
 		i++;
 	db->windows_n--;
@@ -115,6 +118,7 @@ void windows_take_locked(struct db *db, struct window *w)
 
 bool windows_have_shadow_locked(const struct db *db)
 {
+	mutex_assert_held(&db->lock);
 	for (size_t i = 0; i < db->windows_n; i++)
 		if (db->windows[i]->shadow)
 			return true;

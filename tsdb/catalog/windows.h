@@ -78,12 +78,12 @@ struct window_job {
 
 struct window *window_new(struct db *db, int64_t start_ns, int64_t end_ns); /* NULL: no memory */
 void window_free(struct db *db, struct window *w);
-/* Room for one more in the list; db->lock is held, or nobody else is there, as for the next two. */
+/* Makes room for one more in the list. */
 bool windows_reserve_locked(struct db *db);
 void windows_insert_locked(struct db *db, struct window *w);
 /* Out of db->windows; queriers that have it pinned go on. */
 void windows_take_locked(struct db *db, struct window *w);
-/* Some window was opened over a full disk; db->lock is held. */
+/* Some window was opened over a full disk. */
 bool windows_have_shadow_locked(const struct db *db);
 /* Files beside a window's directory that say that it has to be there. */
 void window_remove_beside(struct db *db, const struct window *w);

@@ -18,9 +18,9 @@ struct number_cut {
 	uint64_t left_out; /* damaged values */
 	struct err first_left;
 };
-/* All numbers of a window, read by it, into the maker, before anything else. */
+/* All numbers of a window, read by it, into the builder, before anything else. */
 MUST_CHECK enum err_code numbers_cut(struct db *db, struct window *w, struct store_iter *it,
-	struct deleted deleted, struct maker *m, struct number_cut *out, struct err *err);
+	struct deleted deleted, struct block_builder *m, struct number_cut *out, struct err *err);
 void number_cut_release(struct number_cut *c);
 
 /* ---- number_join.c ---- */
@@ -30,8 +30,8 @@ struct number_source {
 	struct deleted deleted;
 	uint32_t *ids; /* number in the new block, by number in this one */
 };
-/* All numbers of the blocks, ascending by time, into the maker, before anything else. */
-MUST_CHECK enum err_code numbers_join(
-	struct db *db, const struct number_source *sources, size_t n, struct maker *m, struct err *err);
+/* All numbers of the blocks, ascending by time, into the builder, before anything else. */
+MUST_CHECK enum err_code numbers_join(struct db *db, const struct number_source *sources, size_t n,
+	struct block_builder *m, struct err *err);
 
 #endif

@@ -63,6 +63,7 @@ static enum err_code need_window(
 	struct err why, failed;
 	bool damaged;
 
+	mutex_assert_held(&p->lock);
 	if (s)
 		return answer(s, err);
 	if (!store_of(db, w, &damaged))
@@ -117,6 +118,7 @@ static struct window **windows_of(struct db *db, const struct partition *p, size
 
 static void reserve_known(struct db *db, struct partition *p)
 {
+	mutex_assert_held(&p->lock);
 	mutex_lock(&db->lock);
 	for (uint32_t i = 0; i < resident_of(p)->job->known_n; i++) {
 		const struct known_ids *known = &resident_of(p)->job->known[i];
@@ -150,6 +152,7 @@ static enum err_code need_block(
 	enum err_code rc = ERR_OK, one;
 	struct err why;
 
+	mutex_assert_held(&p->lock);
 	if (s && s->stage >= (uint32_t)stage)
 		return answer(s, err);
 	if (!s && resident_of(p)->complete) /* the block was made of what is in memory */
@@ -210,6 +213,7 @@ static enum err_code complete(struct db *db, struct partition *p, struct err *er
 	bool done;
 	size_t n;
 
+	mutex_assert_held(&resident_of(p)->job->lock);
 	mutex_lock(&p->lock);
 	done = resident_of(p)->complete;
 	mutex_unlock(&p->lock);
@@ -242,6 +246,7 @@ static enum err_code new_epoch(
 	enum err_code rc = ERR_OK;
 	bool saved;
 
+	mutex_assert_held(&job->lock);
 	mutex_lock(&db->lock);
 	saved = job->next_epoch < job->epochs_saved;
 	mutex_unlock(&db->lock);
@@ -300,6 +305,7 @@ static enum err_code live_of(
 	struct partition *p = NULL;
 	enum err_code rc = ERR_OK;
 
+	mutex_assert_held(&job->lock);
 	mutex_lock(&db->lock);
 	if (!job->live && job->live_epoch != SYM_NONE)
 		rc = partition_pin_locked(db, job, job->live_epoch, true, &job->live, err);
@@ -352,6 +358,7 @@ static enum err_code choose(struct db *db, struct window *w, struct job *job, bo
 	struct err failed;
 	bool newest;
 
+	mutex_assert_held(&job->lock);
 	if ((rc = live_of(db, job, &p, err)))
 		return rc;
 	*out = p;
@@ -413,6 +420,7 @@ enum err_code window_partition_take(struct db *db, struct window *w, struct job 
 	struct partition *p;
 	struct window_epoch *e;
 
+	mutex_assert_held(&job->lock);
 	mutex_lock(&db->lock);
 	first = !window_has_job_locked(w, job);
 	mutex_unlock(&db->lock);

@@ -36,6 +36,7 @@ METRIC_GAUGE(in_use, "epimetheus_tsdb_symbol_used_bytes",
 
 static bool in_head(const struct db *db, const struct partition *p)
 {
+	mutex_assert_held(&db->lock);
 	for (size_t i = 0; i < db->windows_n; i++)
 		if (window_epoch_locked(db->windows[i], resident_of(p)->job, p->epoch))
 			return true;
@@ -48,6 +49,7 @@ static struct partition *idle(struct db *db)
 {
 	struct partition *oldest = NULL;
 
+	mutex_assert_held(&db->lock);
 	for (uint32_t i = 0; i < db->partitions_n; i++) {
 		struct partition *p = db->partitions[i];
 
@@ -70,6 +72,7 @@ static void forget(struct db *db, struct partition *p)
 {
 	struct partition **at = &resident_of(p)->job->partitions;
 
+	mutex_assert_held(&db->lock);
 	while (*at != p)
 		at = &resident_of(*at)->next_of_job;
 	*at = resident_of(p)->next_of_job;
@@ -117,6 +120,7 @@ static void freeze(struct partition *p)
 {
 	size_t bytes = nodemap_bytes(&p->nodes) + leafcache_bytes(&p->leaves);
 
+	mutex_assert_held(&p->lock);
 	for (int k = 1; k < SYM_KINDS; k++) {
 		bytes += map_bytes(&p->map[k]);
 		map_release(&p->map[k]);
@@ -132,6 +136,7 @@ void epoch_end(struct db *db, struct job *job)
 {
 	struct partition *p;
 
+	mutex_assert_held(&job->lock);
 	mutex_lock(&db->lock);
 	p = job->live;
 	job->live = NULL;
@@ -147,6 +152,7 @@ void epoch_end(struct db *db, struct job *job)
 
 void partition_note_row(struct partition *p, int64_t ts_ns, int64_t interval_ns)
 {
+	mutex_assert_held(&p->lock);
 	if (!resident_of(p)->first_ns)
 		resident_of(p)->first_ns = ts_ns;
 	if (!resident_of(p)->settled_bytes && (ts_ns - resident_of(p)->first_ns) / 2 >= interval_ns)

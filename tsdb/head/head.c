@@ -36,6 +36,7 @@ static enum err_code window_for(struct db *db, int64_t ts_ns, struct window **ou
 {
 	int64_t start = (ts_ns - 1) / db->o.window_ns * db->o.window_ns, end = start + db->o.window_ns;
 
+	mutex_assert_held(&db->lock);
 	if (!blocks_clip_locked(db, ts_ns, &start, &end))
 		return err_set(err, ERR_INVALID, "the window of this time takes no more rows");
 	for (size_t i = 0; i < db->windows_n; i++) {
@@ -87,6 +88,7 @@ static enum err_code create_window(
 	struct window *w;
 	enum err_code rc;
 
+	mutex_assert_held(&db->lock);
 	if ((rc = window_for(db, ts_ns, &w, err)))
 		return rc;
 	db->creating = true;
@@ -128,6 +130,7 @@ static enum err_code too_old(int64_t ts_ns, struct err *err)
 /* *out NULL: there is none yet. */
 static enum err_code find_window(struct db *db, int64_t ts_ns, struct window **out, struct err *err)
 {
+	mutex_assert_held(&db->lock);
 	*out = NULL;
 	for (size_t i = db->windows_n; i-- > 0 && !*out;)
 		if (db->windows[i]->start_ns < ts_ns && ts_ns <= db->windows[i]->end_ns)

@@ -515,6 +515,7 @@ enum err_code head_load_symbols(
 	struct symbols_loading l = { 0 };
 	enum err_code rc = ERR_OK;
 
+	mutex_assert_held(&p->lock);
 	/* Only a window that takes rows needs to know what it has. */
 	if (p->lookup && !w->sealed && !db->o.read_only)
 		rc = stored_open(p, w->start_ns, &l.stored, err);
@@ -571,6 +572,7 @@ enum err_code head_reserve_ids(
 	int64_t ts;
 	bool ours;
 
+	mutex_assert_held(&p->lock);
 	if (!it)
 		return err_set(err, ERR_NOMEM, "symbols: out of memory");
 	arena_init(&scratch, 0);

@@ -391,12 +391,16 @@ static enum err_code open_parts(
 
 static enum err_code open_window(struct db *db, int64_t start_s, struct err *err)
 {
-	struct window *w = windows_reserve_locked(db) ? window_new(db, start_s * NS_PER_S, 0) : NULL;
+	struct window *w;
 	struct window_opening o = { 0 };
 	enum err_code rc;
 	char *where;
+	bool room;
 
-	if (!w)
+	mutex_lock(&db->lock);
+	room = windows_reserve_locked(db);
+	mutex_unlock(&db->lock);
+	if (!room || !(w = window_new(db, start_s * NS_PER_S, 0)))
 		return err_set(err, ERR_NOMEM, "window: out of memory");
 	rc = open_parts(db, w, &o, err);
 	head_names_release(&o.names);
@@ -419,7 +423,9 @@ static enum err_code open_window(struct db *db, int64_t start_s, struct err *err
 	if ((where = head_where(w, "%s", "")) && losses_has(db->losses, str_of(where)))
 		w->damaged = true;
 	free(where);
+	mutex_lock(&db->lock);
 	windows_insert_locked(db, w);
+	mutex_unlock(&db->lock);
 	if (w->count.max_ns > atomic_load(&db->max_ts_ns))
 		atomic_store(&db->max_ts_ns, w->count.max_ns);
 	return ERR_OK;

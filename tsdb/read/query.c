@@ -42,6 +42,7 @@ static void add_source(struct db_querier *q, struct querier_source s)
 
 static void pin_blocks(struct db_querier *q)
 {
+	mutex_assert_held(&q->db->lock);
 	for (size_t i = 0; i < q->db->blocks_n; i++) {
 		struct db_block *b = q->db->blocks[i];
 		const struct block_meta *m = block_meta(b->block);
@@ -60,6 +61,7 @@ static void pin_blocks(struct db_querier *q)
 
 static void pin_windows(struct db_querier *q)
 {
+	mutex_assert_held(&q->db->lock);
 	for (size_t i = 0; i < q->db->windows_n; i++) {
 		struct window *w = q->db->windows[i];
 
@@ -85,6 +87,7 @@ static bool take_snapshots(struct db_querier *q)
 	struct db *db = q->db;
 	int64_t deadline = clock_monotonic_ns() + DB_REOPEN_WAIT_NS;
 
+	mutex_assert_held(&q->db->lock);
 	for (size_t i = 0; i < q->sources_n; i++) {
 		struct window *w = q->sources[i].w;
 

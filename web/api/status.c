@@ -2,10 +2,11 @@
 
 #include "base/clock.h"
 #include "base/thread.h"
+#include "promql/engine.h"
 #include "scrape/config/config.h"
 #include "tsdb/db.h"
-#include "web/http/envelope.h"
-#include "web/router/handlers.h"
+#include "web/api/handlers.h"
+#include "web/router/envelope.h"
 
 #define PATH_BYTES_MAX 4096
 
@@ -43,7 +44,9 @@ static void end(struct json *j)
 	api_end(j, NULL, 0, NULL, 0);
 }
 
-/* The fields are Prometheus's, since its clients read them; this is no Go program built by a user.
+/*
+ * The fields are Prometheus's, since its clients read them; those about Go and the builder are
+ * empty.
  */
 void api_buildinfo(struct web *w, struct http_in *in, struct http_out *out)
 {

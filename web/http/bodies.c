@@ -8,7 +8,7 @@
 
 METRIC_GAUGE(held, "epimetheus_http_body_bytes", "Bytes of request bodies in memory.", NULL);
 METRIC_COUNTER(refused, "epimetheus_http_bodies_refused_total",
-	"Request bodies that were not kept: too_long, address (its share), all (all together).",
+	"Request bodies dropped, by limit: too_long, address (its share), all (of all addresses).",
 	"limit");
 
 /* An address that has bodies in memory. */
@@ -58,6 +58,7 @@ void body_leave(struct bodies *all, struct body *b)
 
 	if (!source)
 		return;
+	assert(all->bytes >= b->counted && source->bytes >= b->counted && source->bodies_n);
 	all->bytes -= b->counted;
 	source->bytes -= b->counted;
 	metric_set(&held, NULL, (double)all->bytes);
@@ -86,7 +87,10 @@ static void refuse(struct bodies *all, struct body *b, int status, const char *l
 	metric_add(&refused, limit, 1);
 }
 
-/* The longest body of the address that holds most, and more than `fair`; NULL: there is none. */
+/*
+ * The longest unfinished body of the address that holds most. NULL: no address holds more than
+ * `fair`.
+ */
 static struct body *greediest(const struct bodies *all, size_t fair)
 {
 	struct body *worst = NULL;
@@ -116,6 +120,7 @@ static bool make_room(struct bodies *all, size_t n, size_t fair)
 void body_add(struct bodies *all, struct body *b, struct http_client client, const void *data,
 	size_t n, size_t body_max)
 {
+	assert(!b->whole && (b->refused || b->data.len <= body_max));
 	if (b->refused)
 		return;
 	if (n > body_max - b->data.len) {

@@ -16,9 +16,10 @@
  *
  * Invariants: a conn is in the list from libmicrohttpd's STARTED to its CLOSED notification, so its
  * socket is open while the lock is held and it is in the list. An exchange belongs to the receiving
- * thread, but between pool_submit and MHD_resume_connection to its worker; nobody frees it in
- * between. Of one that is sent while it is written, status and headers are nobody's to change.
+ * thread, except from pool_submit to MHD_resume_connection, when it belongs to its worker; nobody
+ * frees it meanwhile. Once a streamed answer has begun, nobody changes its status and headers.
  */
+#include <assert.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -32,22 +33,24 @@
 
 #define SEND_TIMEOUT_NS (10 * NS_PER_MIN)
 #define FLUSH_NS NS_PER_S
-/* Where three quarters of the connections are taken, whoever delivers nothing is given less time.
- */
+/* When three quarters of the connections are taken, slow senders get less time. */
 #define CROWDED_TIMEOUT_NS (5 * NS_PER_S)
-/* Whoever is refused already has no claim to be waited for. */
+/* A refused request gets less time for its body. */
 #define REFUSED_BODY_TIMEOUT_NS (10 * NS_PER_S)
 #define WATCH_NS (200 * NS_PER_MS)
 #define QUEUE_MAX 4096
 #define SEND_BLOCK_BYTES (32u << 10)
 #define CONNECTION_MEMORY_BYTES (64u << 10) /* request line and headers */
-/* A body over its limit is read on and dropped that far, so that its sender reads the answer. */
+/* So much of a refused body is read and dropped, so that its sender reads the answer. */
 #define DISCARD_BYTES_MAX (64u << 20)
 
 /* ---- connections ---- */
 
-static void conn_set(struct conn *c, enum conn_state state, struct exchange *x)
+static void conn_set(
+	const struct http_server *s, struct conn *c, enum conn_state state, struct exchange *x)
 {
+	mutex_assert_held(&s->lock);
+	assert(!x == (state != CONN_WORKING));
 	c->state = state;
 	c->since_ns = clock_monotonic_ns();
 	c->exchange = x;
@@ -65,10 +68,10 @@ static void on_connection(void *ctx, struct MHD_Connection *connection, void **s
 		c = calloc(1, sizeof(*c));
 		*socket_context = c;
 		if (!c || !info)
-			return; /* without it the handler refuses its requests */
+			return; /* on_request refuses its requests then */
 		c->fd = info->connect_fd;
-		conn_set(c, CONN_RECEIVING, NULL);
 		mutex_lock(&s->lock);
+		conn_set(s, c, CONN_RECEIVING, NULL);
 		c->prev = &s->conns;
 		c->next = s->conns.next;
 		c->next->prev = c;
@@ -80,6 +83,7 @@ static void on_connection(void *ctx, struct MHD_Connection *connection, void **s
 		if (c->next) {
 			c->prev->next = c->next;
 			c->next->prev = c->prev;
+			assert(s->conns_n);
 			s->conns_n--;
 		}
 		mutex_unlock(&s->lock);
@@ -100,6 +104,7 @@ static int64_t patience_ns(const struct http_server *s, const struct conn *c)
 	bool crowded = s->conns_n >= s->o.connections_max - s->o.connections_max / 4;
 	int64_t most = s->o.read_timeout_ns;
 
+	mutex_assert_held(&s->lock);
 	if (c->state == CONN_SENDING)
 		return SEND_TIMEOUT_NS;
 	if (c->state == CONN_BODY)
@@ -136,7 +141,7 @@ static void watch(void *ctx)
 
 /* ---- requests ---- */
 
-/* False: so much over the limit that its end is not waited for. */
+/* False: it passed DISCARD_BYTES_MAX; the connection ends. */
 static bool take_body(struct exchange *x, const char *data, size_t n)
 {
 	struct http_server *s = x->server;
@@ -149,7 +154,7 @@ static bool take_body(struct exchange *x, const char *data, size_t n)
 	return x->discarded <= DISCARD_BYTES_MAX;
 }
 
-/* A body announced so long that it would not be read to its end: answered before it comes. */
+/* Whether Content-Length is more than would be read to its end: answered before the body comes. */
 static bool announces_too_much(struct exchange *x)
 {
 	const char *text = MHD_lookup_connection_value(
@@ -186,7 +191,7 @@ static enum MHD_Result send_response(struct exchange *x)
 	for (size_t i = 0; i < out->headers_n; i++)
 		MHD_add_response_header(r, out->headers[i].name, out->headers[i].value.ptr);
 	if (!stream_started(&x->stream))
-		body_drop(&x->server->bodies, &x->body); /* however long the answer takes */
+		body_drop(&x->server->bodies, &x->body); /* the answer may take long to send */
 	rc = MHD_queue_response(x->connection, (unsigned)out->status, r);
 	MHD_destroy_response(r);
 	return rc;
@@ -208,7 +213,7 @@ static enum handed to_worker(struct exchange *x, void (*fn)(void *ctx))
 	mutex_lock(&s->lock);
 	closing = s->closing;
 	if (!closing) {
-		conn_set(x->conn, CONN_WORKING, x);
+		conn_set(s, x->conn, CONN_WORKING, x);
 		x->working = true;
 		s->working++;
 	}
@@ -219,8 +224,9 @@ static enum handed to_worker(struct exchange *x, void (*fn)(void *ctx))
 	if (pool_submit(s->pool, fn, x))
 		return HANDED;
 	mutex_lock(&s->lock);
-	conn_set(x->conn, CONN_SENDING, NULL);
+	conn_set(s, x->conn, CONN_SENDING, NULL);
 	x->working = false;
+	assert(s->working);
 	s->working--;
 	mutex_unlock(&s->lock);
 	MHD_resume_connection(x->connection);
@@ -230,12 +236,12 @@ static enum handed to_worker(struct exchange *x, void (*fn)(void *ctx))
 static void refuse(struct exchange *x, enum handed handed)
 {
 	http_text(&x->out, 503,
-		handed == HANDED_NOT ? "the server is ending" : "too many requests wait already");
+		handed == HANDED_NOT ? "the server is ending" : "too many requests are waiting");
 }
 
 /* ---- admission, before the body ---- */
 
-/* Whatever the answer was to be: headers that describe it go too. */
+/* Replaces the answer, with the headers that describe it. */
 static void say_no_memory(struct http_out *out)
 {
 	buf_release(&out->body);
@@ -256,11 +262,11 @@ static bool has_body(struct exchange *x)
 	return has_header(x, "Transfer-Encoding") || (length && strcmp(length, "0") != 0);
 }
 
-/* With the lock held. */
 static void set_admission(struct exchange *x, enum http_admission admission)
 {
+	mutex_assert_held(&x->server->lock);
 	x->admission = admission;
-	conn_set(x->conn, admission == HTTP_ADMITTED ? CONN_BODY : CONN_REFUSED_BODY, NULL);
+	conn_set(x->server, x->conn, admission == HTTP_ADMITTED ? CONN_BODY : CONN_REFUSED_BODY, NULL);
 }
 
 /* On a worker, where a password may be verified; no byte of the body is read meanwhile. */
@@ -273,6 +279,7 @@ static void admit_later(void *ctx)
 	mutex_lock(&s->lock);
 	set_admission(x, admission);
 	x->working = false;
+	assert(s->working);
 	s->working--;
 	cond_broadcast(&s->changed);
 	mutex_unlock(&s->lock);
@@ -280,8 +287,8 @@ static void admit_later(void *ctx)
 }
 
 /*
- * Admission is known, and no byte of the body was read. Who asks before he sends is told before he
- * sends; others would not read it yet.
+ * The admission is known and no byte of the body was read. A sender that waits for "100 Continue"
+ * gets a refusal now; others would not read it before they have sent their body.
  */
 static enum MHD_Result admitted(struct exchange *x)
 {
@@ -291,8 +298,8 @@ static enum MHD_Result admitted(struct exchange *x)
 }
 
 /*
- * On the head alone: whether the body that follows is taken. libmicrohttpd calls again for the head
- * when a connection resumes that was suspended in its first call.
+ * Decides on the head whether the body is taken. libmicrohttpd calls again for the head when a
+ * connection resumes that was suspended in its first call.
  */
 static enum MHD_Result admit(struct exchange *x)
 {
@@ -300,7 +307,7 @@ static enum MHD_Result admit(struct exchange *x)
 	enum http_admission admission = HTTP_ADMITTED;
 	enum handed handed;
 
-	if (x->in.no_memory) { /* a head that lacks something proves nothing */
+	if (x->in.no_memory) { /* a head that is not complete cannot be judged */
 		say_no_memory(&x->out);
 		admission = HTTP_ANSWERED;
 	} else if (s->o.admit) {
@@ -322,7 +329,7 @@ static enum MHD_Result admit(struct exchange *x)
 
 /* ---- whole requests ---- */
 
-/* An answer is put together from many texts: one that is missing makes it a wrong one. */
+/* An answer is made of many buffers. If one of them failed, the answer is wrong and is replaced. */
 static void handle(struct http_server *s, struct exchange *x)
 {
 	uint64_t failures = buf_failures();
@@ -355,7 +362,8 @@ static void work(void *ctx)
 	x->working = false;
 	orphaned = x->orphaned;
 	if (!orphaned)
-		conn_set(x->conn, CONN_SENDING, NULL);
+		conn_set(s, x->conn, CONN_SENDING, NULL);
+	assert(s->working);
 	s->working--;
 	cond_broadcast(&s->changed);
 	/* From here on a streamed exchange may be freed by the other thread. */
@@ -366,7 +374,7 @@ static void work(void *ctx)
 		MHD_resume_connection(x->connection);
 }
 
-/* The request is whole: to a worker, or, when there is no room for it, away with an answer. */
+/* The request is whole: it goes to a worker, or is refused when the queue is full. */
 static enum MHD_Result submit(struct exchange *x)
 {
 	enum handed handed;
@@ -409,9 +417,10 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, 
 	return x->submitted || x->admission == HTTP_ANSWERED ? send_response(x) : submit(x);
 }
 
-/* The worker is told that nobody takes what it writes; it waits for no lock of ours then. */
+/* Tells the worker that nobody reads its answer any more. */
 static void leave(struct exchange *x)
 {
+	mutex_assert_held(&x->server->lock);
 	atomic_store(&x->in.canceled, true);
 	stream_leave(&x->stream);
 }
@@ -431,7 +440,7 @@ static void on_completed(
 	body_leave(&s->bodies, &x->body); /* a worker may still read it */
 	mutex_lock(&s->lock);
 	if (x->conn)
-		conn_set(x->conn, CONN_RECEIVING, NULL);
+		conn_set(s, x->conn, CONN_RECEIVING, NULL);
 	orphaned = x->orphaned = x->working;
 	if (orphaned)
 		leave(x);
@@ -478,8 +487,9 @@ enum err_code http_server_open(
 	struct http_server *s = calloc(1, sizeof(*s));
 	enum err_code rc;
 
+	assert(o->handler && o->workers && o->connections_max);
 	if (!s)
-		return err_set(err, ERR_NOMEM, "web: out of memory");
+		return err_nomem(err, "web");
 	s->o = *o;
 	s->fd = -1;
 	if (!s->o.body_timeout_ns)
@@ -521,13 +531,14 @@ unsigned http_server_connections(struct http_server *s)
 
 static bool any_sending(const struct http_server *s)
 {
+	mutex_assert_held(&s->lock);
 	for (const struct conn *c = s->conns.next; c != &s->conns; c = c->next)
 		if (c->state == CONN_SENDING)
 			return true;
 	return false;
 }
 
-/* Requests that are being answered get grace_ns, then they are canceled and waited for. */
+/* Running requests get grace_ns, then they are canceled; waits for all. */
 static void end_requests(struct http_server *s, int64_t grace_ns)
 {
 	int64_t deadline = clock_monotonic_ns() + grace_ns;

@@ -1,5 +1,5 @@
 /*
- * Options of the server: what web_open is given, and every handler sees.
+ * Options of the server: web_open takes them, every handler sees them.
  *
  * Ownership: what the options point to outlives the server.
  * Threads:   constant; the callbacks are called from workers.
@@ -7,11 +7,15 @@
 #ifndef WEB_ROUTER_OPTIONS_H
 #define WEB_ROUTER_OPTIONS_H
 
+#include "base/err.h"
 #include "base/self/flags.h"
-#include "promql/engine.h"
-#include "promql/rules/manager.h"
-#include "promql/rules/notify/notifier.h"
-#include "scrape/manager.h"
+
+struct config;
+struct db;
+struct engine;
+struct notifier;
+struct rule_manager;
+struct scrape_manager;
 
 struct web_options {
 	const char *listen_address; /* "0.0.0.0:7272", "[::1]:7272", ":7272" */
@@ -42,7 +46,10 @@ struct web_options {
 	void (*quit)(void *ctx);
 	/* The configuration in force, referenced for the caller (config_unref). */
 	struct config *(*config)(void *ctx);
-	/* Asked once the server is ready: who is opened last knows the page's URL. NULL: no rules. */
+	/*
+	 * Called when the server is ready: the rule manager is opened after it, as it needs the page's
+	 * URL. NULL: there are no rules.
+	 */
 	struct rule_manager *(*rules)(void *ctx);
 	/* Last reload: ok and when, for metrics and runtimeinfo. */
 	void (*reload_state)(void *ctx, bool *ok, int64_t *at_ns);

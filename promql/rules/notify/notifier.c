@@ -1,10 +1,11 @@
 /*
- * Alerts go from notifier_send into the queues; the loop takes them from there, one request at a
- * time for each Alertmanager. Nothing is tried twice: an alert that still fires is sent again by
- * whoever evaluates it, with a later end.
+ * notifier_send puts alerts into the queues. The loop sends them, one request at a time for each
+ * Alertmanager. There are no retries: the rule sends an alert that still fires again, with a later
+ * end.
  */
 #include "promql/rules/notify/notifier.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -27,12 +28,12 @@ struct notifier {
 	struct loop *loop;
 	struct http_client *client; /* the loop's thread */
 	struct discovery *discovery;
-	struct mutex lock; /* guards all below, and what hangs on them */
+	struct mutex lock; /* guards all below and what they point to */
 	struct cond idle; /* nothing waits and nothing is under way */
 	struct generation *now; /* changed on the loop's thread */
 	struct loop_work work;
-	bool posted; /* work is the loop's */
-	bool closing; /* nothing is sent any more */
+	bool posted; /* work is queued on the loop */
+	bool closing; /* no more requests */
 };
 
 /* ---- the loop's thread ---- */
@@ -41,6 +42,7 @@ static bool is_idle(const struct notifier *n)
 {
 	const struct alertmanager *m;
 
+	mutex_assert_held(&n->lock);
 	for (size_t i = 0; n->now && i < n->now->sets_n; i++)
 		LIST_FOREACH(m, &n->now->sets[i].active, link)
 	if (m->waiting_n || m->batch_n)
@@ -61,6 +63,7 @@ static void on_answer(void *ctx, const struct http_response *res)
 		rc = err_set(&err, ERR_UNAVAILABLE, "bad response status %d " STR_FMT, res->status,
 			STR_ARG(res->reason));
 	mutex_lock(&n->lock);
+	assert(m->request && m->batch_n);
 	m->request = NULL;
 	alertmanager_end_batch(m, rc ? &err : NULL);
 	send_next(n, m);
@@ -69,7 +72,7 @@ static void on_answer(void *ctx, const struct http_response *res)
 	mutex_unlock(&n->lock);
 }
 
-/* What cannot be sent at all fails here, batch after batch. */
+/* Sends the next batch. Batches that cannot be sent at all fail here, one after the other. */
 static void send_next(struct notifier *n, struct alertmanager *m)
 {
 	static const struct label json[] = { { { "Content-Type", 12 }, { "application/json", 16 } } };
@@ -85,12 +88,13 @@ static void send_next(struct notifier *n, struct alertmanager *m)
 	struct err err;
 	enum err_code rc;
 
+	mutex_assert_held(&n->lock);
 	while (!n->closing && !m->request && m->waiting_n) {
 		buf_clear(&body);
 		alertmanager_take_batch(m, &body);
 		o.body = buf_str(&body);
 		if (buf_failed(&body))
-			rc = err_set(&err, ERR_NOMEM, "out of memory for alerts");
+			rc = err_nomem(&err, "alerts");
 		else
 			rc = http_client_send(n->client, &o, on_answer, m, &m->request, &err);
 		if (rc)
@@ -124,6 +128,7 @@ static void show_discovered(const struct notifier *n)
 	const struct alertmanager *m;
 	double count = 0;
 
+	mutex_assert_held(&n->lock);
 	for (size_t i = 0; i < n->now->sets_n; i++)
 		LIST_FOREACH(m, &n->now->sets[i].active, link)
 	count++;
@@ -159,8 +164,8 @@ struct taking {
 };
 
 /*
- * Requests under way read the old configuration: they are called back, and sent again. What an
- * Alertmanager hears twice it takes once.
+ * Requests under way use the old configuration: they are canceled and sent again. An Alertmanager
+ * that gets an alert twice merges it.
  */
 static void take_generation(void *ctx)
 {
@@ -218,9 +223,9 @@ static void close_client(void *ctx)
 
 /* ---- any thread ---- */
 
-/* Under the lock. */
 static void wake(struct notifier *n)
 {
+	mutex_assert_held(&n->lock);
 	if (n->posted)
 		return;
 	n->posted = true;
@@ -250,7 +255,7 @@ enum err_code notifier_open(
 	enum err_code rc;
 
 	if (!n)
-		return err_set(err, ERR_NOMEM, "out of memory for the notifier");
+		return err_nomem(err, "notifier");
 	n->queue_max = o->queue_max ? o->queue_max : NOTIFIER_QUEUE_DEFAULT;
 	mutex_init(&n->lock);
 	cond_init(&n->idle);
@@ -277,7 +282,7 @@ enum err_code notifier_apply(struct notifier *n, const struct alerting_config *c
 	enum err_code rc;
 
 	if (!jobs)
-		return err_set(err, ERR_NOMEM, "out of memory for alertmanagers");
+		return err_nomem(err, "alertmanagers");
 	if (!(t.fresh = generation_new(n, c, external_labels, err))) {
 		rc = ERR_NOMEM;
 		goto end;
@@ -290,7 +295,7 @@ enum err_code notifier_apply(struct notifier *n, const struct alerting_config *c
 			.user = &t.fresh->sets[i],
 		};
 		if (!jobs[i].name.ptr)
-			rc = err_set(err, ERR_NOMEM, "out of memory for alertmanagers");
+			rc = err_nomem(err, "alertmanagers");
 	}
 	if (!rc)
 		rc = discovery_apply(n->discovery, jobs, t.fresh->sets_n, err);
@@ -305,7 +310,10 @@ end:
 	return rc;
 }
 
-/* To one entry's Alertmanagers; *shared is the text for all entries without rules of their own. */
+/*
+ * Queues an alert for the Alertmanagers of one entry. *shared: its text for entries without
+ * alert_relabel_configs.
+ */
 static void queue_one(struct notifier *n, struct alertmanager_set *set,
 	const struct notification *v, struct alert_text **shared)
 {
@@ -315,6 +323,7 @@ static void queue_one(struct notifier *n, struct alertmanager_set *set,
 	struct err err;
 	enum err_code rc = ERR_OK;
 
+	mutex_assert_held(&n->lock);
 	if (LIST_EMPTY(&set->active))
 		return;
 	if (own->n)
@@ -350,7 +359,7 @@ void notifier_send(struct notifier *n, const struct notification *v, size_t coun
 	mutex_lock(&n->lock);
 	g = n->now;
 	if (g && g->sets_n && !has_alertmanager(g))
-		notifications_dropped("", count); /* some are configured, none is found */
+		notifications_dropped("", count); /* configured, but none found */
 	for (size_t i = 0; g && has_alertmanager(g) && i < count; i++) {
 		if (alert_text_make(&v[i], g->external, &g->config->alert_relabel, NULL, &shared, &err)) {
 			log_error("notifier", "an alert is dropped", LOG_E(&err));

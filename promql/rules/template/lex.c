@@ -30,11 +30,6 @@ enum err_code template_fault(
 
 #define fault(p, at, ...) template_fault((p)->text, (at), (p)->err, ERR_INVALID, __VA_ARGS__)
 
-static enum err_code nomem(struct parser *p)
-{
-	return arena_fail(p->arena, "template", p->err);
-}
-
 /* ---- tokens ---- */
 
 bool lex_is_space(char c)
@@ -69,7 +64,7 @@ static void take_word(struct parser *p)
 	p->token.text = (struct str){ p->text.ptr + start, p->pos - start };
 }
 
-/* n digits of a base behind an escape; false: there are fewer. */
+/* Reads n digits of an escape; false: there are fewer. */
 static bool take_digits(struct parser *p, unsigned n, unsigned base, uint32_t *out)
 {
 	*out = 0;
@@ -86,7 +81,7 @@ static bool take_digits(struct parser *p, unsigned n, unsigned base, uint32_t *o
 	return true;
 }
 
-/* Behind the backslash. */
+/* Called after the backslash. */
 static bool take_escape(struct parser *p, char quote, struct buf *b)
 {
 	static const char from[] = "abfnrtv\\", to[] = "\a\b\f\n\r\t\v\\";
@@ -148,7 +143,7 @@ static enum err_code take_quoted(struct parser *p)
 		p->token.kind = quote == '\'' ? TOKEN_CHAR : TOKEN_STRING;
 		p->token.text = b.len ? str_dup(p->arena, buf_str(&b)) : STR("");
 		if (buf_failed(&b) || !p->token.text.ptr)
-			rc = nomem(p);
+			rc = arena_fail(p->arena, "template", p->err);
 	}
 	buf_release(&b);
 	return rc;
@@ -210,11 +205,11 @@ enum err_code lex_advance(struct parser *p)
 	if (p->pos >= p->text.len)
 		return fault(p, p->token.at, "unclosed action");
 	if (lex_is_next(p, "}}"))
-		return ERR_OK; /* TOKEN_CLOSE; whoever ends the action steps over it */
+		return ERR_OK; /* TOKEN_CLOSE; close_action steps over it */
 	if (lex_is_space(c)) {
 		while (lex_is_space(lex_peek_at(p, 0)))
 			p->pos++;
-		if (lex_is_next(p, "-}}")) /* the marker goes with the action's end */
+		if (lex_is_next(p, "-}}")) /* the marker belongs to the end of the action */
 			return ERR_OK;
 		p->token.kind = TOKEN_SPACE;
 		return ERR_OK;

@@ -1,20 +1,17 @@
 /*
- * Templates, parsed: text and {{actions}} to a tree. What is accepted is what Go's text/template
- * accepts, but for define, template and block, which have no use in a single text.
+ * Parses templates: text and {{actions}} to a tree. Accepts what Go's text/template accepts, except
+ * define, template and block, which have no use in a single text.
  */
 #include "promql/rules/template/lex.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/quote.h"
 
 #define fault(p, at, ...) template_fault((p)->text, (at), (p)->err, ERR_INVALID, __VA_ARGS__)
-
-static enum err_code nomem(struct parser *p)
-{
-	return arena_fail(p->arena, "template", p->err);
-}
 
 static enum err_code skip_space(struct parser *p)
 {
@@ -34,16 +31,8 @@ static enum err_code unexpected(struct parser *p, const char *where)
 
 static enum err_code declare(struct parser *p, struct str name)
 {
-	struct str *grown;
-
-	if (p->names_n == p->names_cap) {
-		p->names_cap = p->names_cap * 2 + 16;
-		if (!(grown = arena_array(p->arena, struct str, p->names_cap)))
-			return nomem(p);
-		if (p->names_n)
-			memcpy(grown, p->names, p->names_n * sizeof(*grown));
-		p->names = grown;
-	}
+	if (!arena_array_room(p->arena, &p->names, p->names_n, 1, &p->names_cap))
+		return arena_fail(p->arena, "template", p->err);
 	p->names[p->names_n++] = name;
 	return ERR_OK;
 }
@@ -65,7 +54,7 @@ static enum err_code number_fault(struct parser *p, struct str text)
 	return fault(p, p->token.at, "bad number syntax: %s", QUOTED(text));
 }
 
-/* An integer where it is written as one; with ".", "e" or "p" a float. */
+/* A number: with ".", "e" or "p" a float, else an integer. */
 static enum err_code read_number(struct parser *p, struct operand *o)
 {
 	struct str text = p->token.text;
@@ -143,7 +132,6 @@ static enum err_code read_word(struct parser *p, struct operand *o)
 
 static enum err_code read_fields(struct parser *p, struct operand *o)
 {
-	struct str *grown;
 	size_t cap = 0;
 	enum err_code rc = ERR_OK;
 
@@ -152,20 +140,14 @@ static enum err_code read_fields(struct parser *p, struct operand *o)
 			o->kind != OPERAND_FUNCTION)
 			return fault(
 				p, p->token.at, "unexpected ." STR_FMT " after a constant", STR_ARG(p->token.text));
-		if (o->fields_n == cap) {
-			cap = cap * 2 + 4;
-			if (!(grown = arena_array(p->arena, struct str, cap)))
-				return nomem(p);
-			if (o->fields_n)
-				memcpy(grown, o->fields, o->fields_n * sizeof(*grown));
-			o->fields = grown;
-		}
+		if (!arena_array_room(p->arena, &o->fields, o->fields_n, 1, &cap))
+			return arena_fail(p->arena, "template", p->err);
 		o->fields[o->fields_n++] = p->token.text;
 	}
 	return rc;
 }
 
-/* NULL where no operand begins here. The token behind it is looked at afterwards. */
+/* *out NULL: no operand begins here. Afterwards the current token is the one after it. */
 static enum err_code parse_operand(struct parser *p, struct operand **out)
 {
 	struct operand *o = arena_new(p->arena, struct operand);
@@ -173,7 +155,7 @@ static enum err_code parse_operand(struct parser *p, struct operand **out)
 	enum err_code rc = ERR_OK;
 
 	if (!o)
-		return nomem(p);
+		return arena_fail(p->arena, "template", p->err);
 	*out = NULL;
 	o->at = p->token.at;
 	switch (p->token.kind) {
@@ -232,7 +214,7 @@ static enum err_code parse_command(struct parser *p, bool in_parens, struct comm
 	enum err_code rc;
 
 	if (!c)
-		return nomem(p);
+		return arena_fail(p->arena, "template", p->err);
 	last = &c->first;
 	for (;;) {
 		if ((rc = skip_space(p)))
@@ -257,7 +239,7 @@ static enum err_code parse_command(struct parser *p, bool in_parens, struct comm
 	return ERR_OK;
 }
 
-/* $x := , $x = , $i, $x := in front of a pipeline; nothing is taken where there is none. */
+/* $x := , $x = , $i, $x := in front of a pipeline. Without a declaration nothing changes. */
 static enum err_code parse_declaration(struct parser *p, bool is_range, struct pipe *pipe)
 {
 	struct parser before = *p;
@@ -297,7 +279,9 @@ static bool is_executable(const struct command *c)
 		(k == OPERAND_DOT && c->first->fields_n);
 }
 
-/* To the closing parenthesis or the end of the action, which stays the token looked at. */
+/*
+ * Parses up to the closing parenthesis or the end of the action, which is the current token then.
+ */
 static enum err_code parse_pipe(struct parser *p, bool in_parens, bool is_range, struct pipe **out)
 {
 	struct pipe *pipe = arena_new(p->arena, struct pipe);
@@ -305,7 +289,7 @@ static enum err_code parse_pipe(struct parser *p, bool in_parens, bool is_range,
 	enum err_code rc;
 
 	if (!pipe)
-		return nomem(p);
+		return arena_fail(p->arena, "template", p->err);
 	if (++p->depth > TEMPLATE_DEPTH_MAX)
 		return template_fault(
 			p->text, p->token.at, p->err, ERR_LIMIT, "nested deeper than %u", TEMPLATE_DEPTH_MAX);
@@ -340,7 +324,7 @@ enum block_end { END_TEXT, END_END, END_ELSE };
 
 static enum err_code parse_list(struct parser *p, struct node **out, enum block_end *end);
 
-/* Steps over }} and, behind " -}}", over white space. */
+/* Steps over }} and, after " -}}", over white space. */
 static enum err_code close_action(struct parser *p)
 {
 	enum err_code rc = skip_space(p);
@@ -364,7 +348,7 @@ static bool is_keyword(const struct parser *p, const char *word)
 	return p->token.kind == TOKEN_WORD && str_is(p->token.text, word);
 }
 
-/* Behind "if", "range" or "with". */
+/* Called at "if", "range" or "with". */
 static enum err_code parse_block(struct parser *p, struct node *n)
 {
 	bool is_range = n->kind == NODE_RANGE;
@@ -390,9 +374,9 @@ static enum err_code parse_block(struct parser *p, struct node *n)
 			return rc;
 		if ((is_keyword(p, "if") && n->kind == NODE_IF) ||
 			(is_keyword(p, "with") && n->kind == NODE_WITH)) {
-			/* the inner one takes the end of both */
+			/* one {{end}} closes both */
 			if (!(n->otherwise = arena_new(p->arena, struct node)))
-				return nomem(p);
+				return arena_fail(p->arena, "template", p->err);
 			n->otherwise->kind = n->kind;
 			n->otherwise->at = p->token.at;
 			if ((rc = parse_block(p, n->otherwise)))
@@ -411,6 +395,7 @@ static enum err_code parse_block(struct parser *p, struct node *n)
 	}
 	if (end == END_TEXT)
 		return fault(p, (uint32_t)p->text.len, "unexpected EOF: missing {{end}}");
+	assert(p->names_n >= outer && p->depth);
 	p->names_n = outer;
 	p->depth--;
 	return ERR_OK;
@@ -452,7 +437,7 @@ static enum err_code parse_action(struct parser *p, struct node *n, enum block_e
 	return ERR_OK;
 }
 
-/* At a comment: to the end of its action. */
+/* Skips a comment to the end of its action. */
 static enum err_code skip_comment(struct parser *p)
 {
 	struct str rest = { p->text.ptr + p->pos, p->text.len - p->pos };
@@ -471,7 +456,7 @@ static enum err_code skip_comment(struct parser *p)
 	return close_action(p);
 }
 
-/* Text up to the next action; the position is behind its {{ or {{- afterwards. */
+/* Takes the text up to the next action and steps over {{ or {{-. */
 static struct str take_text(struct parser *p, bool *more)
 {
 	struct str rest = { p->text.ptr + p->pos, p->text.len - p->pos };
@@ -497,14 +482,17 @@ static enum err_code add_node(struct parser *p, struct node ***last, struct node
 	struct node *made = arena_new(p->arena, struct node);
 
 	if (!made)
-		return nomem(p);
+		return arena_fail(p->arena, "template", p->err);
 	*made = n;
 	**last = made;
 	*last = &made->next;
 	return ERR_OK;
 }
 
-/* To the end of the text, or to {{end}} or {{else}}, whose word is the token looked at. */
+/*
+ * Parses up to the end of the text, or to {{end}} or {{else}}, whose word is the current token
+ * then.
+ */
 static enum err_code parse_list(struct parser *p, struct node **out, enum block_end *end)
 {
 	struct node **last = out, n;
@@ -560,6 +548,7 @@ enum err_code template_parse(
 		return rc;
 	if (end != END_TEXT)
 		return fault(&p, p.token.at, "unexpected {{%s}}", end == END_END ? "end" : "else");
+	assert(!p.depth && !p.loops && p.pos == text.len);
 	*t = (struct template){ .text = text, .first = first };
 	*out = t;
 	return ERR_OK;

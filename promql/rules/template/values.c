@@ -1,8 +1,9 @@
 /*
- * Values of templates as text: what Go's fmt prints of them.
+ * Values as text, as Go's fmt prints them.
  */
 #include "promql/rules/template/internal.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,6 +50,7 @@ struct tv tv_arg(const struct tv *v, struct str name)
 	struct str digits;
 	uint64_t i;
 
+	assert(v->kind == TV_ARGS);
 	if (!str_has_prefix(name, prefix))
 		return (struct tv){ TV_NIL };
 	digits = (struct str){ name.ptr + prefix.len, name.len - prefix.len };
@@ -529,7 +531,7 @@ static void take_flags(struct formatting *x, struct verb *v)
 		}
 }
 
-/* Behind a per cent sign. */
+/* Called after a per cent sign. */
 static void take_verb(struct formatting *x)
 {
 	struct verb v = { 0 };

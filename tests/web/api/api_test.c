@@ -4,8 +4,11 @@
 #include "base/clock.h"
 #include "base/gzip/gzip.h"
 #include "base/self/flags.h"
+#include "promql/engine.h"
 #include "proto/pprof.h"
+#include "scrape/manager.h"
 #include "tests/check.h"
+#include "tests/wait.h"
 #include "tests/web/http/http_peer.h"
 #include "tsdb/db.h"
 #include "web/web.h"
@@ -288,7 +291,7 @@ TEST(ingest_refuses_what_it_cannot_store)
 			"invalid parameter \\\"time\\\": cannot parse \\\"x\\\" to a valid "
 			"timestamp" },
 		{ "name=cpu&interval=0",
-			"invalid parameter \\\"interval\\\": it is more than 0 and at most a day" },
+			"invalid parameter \\\"interval\\\": must be more than 0 and at most a day" },
 	};
 	static const char gperftools[40] = { [8] = 3, [24] = 0x10, [25] = 0x27 };
 	struct buf gz = { 0 };
@@ -303,12 +306,12 @@ TEST(ingest_refuses_what_it_cannot_store)
 		CHECK_INT(f.r.status, 400);
 	}
 	CHECK_STR(post("/api/v1/ingest?name=cpu", "", STR("")),
-		ERROR_BODY("bad_data", "the body is empty; it is to be a profile"));
+		ERROR_BODY("bad_data", "the body is empty; send a profile"));
 	post("/api/v1/ingest?name=cpu", "", STR("<html>no</html>"));
 	CHECK_INT(f.r.status, 400);
 	CHECK_STR(post("/api/v1/ingest?name=cpu", "", (struct str){ gperftools, sizeof(gperftools) }),
 		ERROR_BODY("bad_data",
-			"a legacy CPU profile of gperftools (binary) is not read yet: only "
+			"a legacy CPU profile of gperftools (binary) is not supported: only "
 			"pprof's protobuf is"));
 	gz.ptr[gz.len - 5] ^= 1;
 	post("/api/v1/ingest?name=cpu", "", buf_str(&gz));
@@ -518,12 +521,9 @@ TEST(targets_as_prometheus_shows_them)
 	const char *active, *dropped;
 
 	start();
-	for (int i = 0; i < 100; i++) { /* discovery is another thread's */
-		get("/api/v1/targets");
-		if (str_find(buf_str(&f.r.body), STR("\"scrapeUrl\"")) >= 0)
-			break;
-		usleep(50000);
-	}
+	/* Discovery is another thread's. */
+	CHECK(WAIT_FOR(
+		(get("/api/v1/targets"), str_find(buf_str(&f.r.body), STR("\"scrapeUrl\"")) >= 0)));
 	active = "\"scrapeUrl\":\"http://127.0.0.1:1/debug/pprof/profile?seconds=3599\"";
 	dropped = "\"droppedTargets\":[{\"discoveredLabels\":{\"__address__\":\"drop:1\"";
 	CHECK(str_find(buf_str(&f.r.body), str_of(active)) > 0);
