@@ -1,8 +1,8 @@
 #include "promql/syntax/check.h"
 
 #include "base/quote.h"
-#include "promql/filter.h"
-#include "promql/syntax/functions.h"
+#include "base/regex.h"
+#include "promql/syntax/filter_text.h"
 
 #define VALUE_SERIES (VALUE_COSTS | VALUE_PROFILES) /* what a name may stand for */
 
