@@ -10,7 +10,7 @@
 #include "base/map.h"
 #include "promql/changed_words.h"
 #include "promql/frames.h"
-#include "promql/number.h"
+#include "promql/numeric.h"
 #include "promql/plan.h"
 
 #define SLICE_MIN_NS (5 * NS_PER_S)
@@ -24,7 +24,7 @@ static const struct merging each_series = { .each = true, .in_slices = true };
 struct observations {
 	struct change_observation *v;
 	size_t n, cap;
-	struct window window;
+	struct time_window window;
 	uint32_t slices_n;
 };
 
@@ -172,7 +172,7 @@ static enum err_code read_slices(
 		if (s.window.min_ns < o->window.min_ns)
 			s.window.min_ns = o->window.min_ns;
 		v = (struct value){ .type = VALUE_PROFILES };
-		if ((rc = eval_check(&g->slice, err)) || (rc = sum_selection(&g->slice, &s, &v, err)) ||
+		if ((rc = eval_check(&g->slice, err)) || (rc = gather_selection(&g->slice, &s, &v, err)) ||
 			(rc = profiles_round(&g->slice, &v, err)))
 			break;
 		for (size_t k = 0; k < v.n && !rc; k++)
@@ -194,7 +194,7 @@ static enum err_code read_side(
 	if ((rc = plan_find_read(g->ev, arg, &each_series, &read, err)))
 		return rc;
 	if (read->series_n == 0)
-		return number_refuse_window(g->ev, arg, err);
+		return numeric_refuse_window(g->ev, arg, err);
 	if (read->set->n > 0)
 		rc = read_slices(g, read, o, err);
 	read->reads++;
@@ -322,7 +322,7 @@ static enum err_code plan_call(
 	enum err_code rc = ERR_OK;
 
 	for (size_t k = 0; k < e->call.args_n && !rc; k++)
-		rc = k < 2 ? select_profiles(ev, expr_strip(e->call.args[k]), &each_series, out, err) :
+		rc = k < 2 ? choose_profiles(ev, expr_strip(e->call.args[k]), &each_series, out, err) :
 					 eval_expr(ev, e->call.args[k], out, err);
 	*out = (struct value){ .type = VALUE_COSTS };
 	return rc;

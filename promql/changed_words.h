@@ -8,7 +8,7 @@
 #ifndef PROMQL_CHANGED_WORDS_H
 #define PROMQL_CHANGED_WORDS_H
 
-#include "promql/changed/changed_statistic.h"
+#include "promql/changed/statistic.h"
 #include "promql/eval.h"
 
 struct changed_slices { /* of a side */

@@ -20,7 +20,7 @@ struct query {
 	struct arena arena;
 	struct parsed *parsed;
 	struct db_querier *querier;
-	struct plan plan;
+	struct query_plan plan;
 	struct result result;
 	int64_t deadline_ns; /* monotonic */
 	const atomic_bool *cancel;

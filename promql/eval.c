@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "promql/changed.h"
 #include "promql/filter.h"
-#include "promql/number.h"
+#include "promql/numeric.h"
 #include "promql/plan.h"
 #include "promql/syntax/check.h"
 #include "promql/unit.h"
@@ -147,7 +147,7 @@ enum want { WANT_CELLS, WANT_TOTALS, WANT_NAMES };
 static enum err_code select_noted(struct eval *ev, const struct expr *e, const struct merging *m,
 	struct value *out, struct err *err)
 {
-	enum err_code rc = select_profiles(ev, e, m, out, err);
+	enum err_code rc = choose_profiles(ev, e, m, out, err);
 
 	return rc ? rc : unit_note(ev, e, out, err);
 }

@@ -48,14 +48,14 @@ struct eval {
 	struct arena *arena;
 	struct arena *whole; /* of the query: what stays from step to step */
 	struct unit_note *units; /* promql/unit.h */
-	struct number_cache *numbers; /* promql/number.h */
+	struct numeric_cache *numbers; /* promql/numeric.h */
 	enum eval_mode mode;
 	int64_t t_ns; /* of this evaluation */
 	int64_t start_ns, end_ns, step_ns; /* of the query */
 	int64_t lookback_ns;
 	uint64_t samples_max, samples; /* read so far, over all steps */
 	struct budget *budget; /* of all memory of the query; may be NULL */
-	struct plan *plan; /* promql/plan.h */
+	struct query_plan *plan; /* promql/plan.h */
 	struct workers *workers; /* promql/workers.h; NULL: none */
 	struct eval_fork *forks; /* one per thread; NULL: nothing is done side by side */
 	int64_t rate_groups_ns; /* promql/engine.h */
@@ -103,7 +103,7 @@ MUST_CHECK enum err_code eval_check(struct eval *ev, struct err *err);
 MUST_CHECK enum err_code evaluate_steps(
 	struct eval *ev, struct cost_series **out, size_t *n, struct err *err);
 
-/* ---- select.c, sum.c ---- */
+/* ---- choose.c, gather.c ---- */
 
 /* Functions over windows of profiles. */
 enum over_time {
@@ -128,14 +128,14 @@ struct merging {
 };
 
 /* Where a selector looks. */
-struct window {
+struct time_window {
 	int64_t min_ns, max_ns; /* (min, max] */
 	bool latest; /* only each series' last profile */
 };
 
-struct window selector_window(const struct eval *ev, const struct selector *s, int64_t t_ns);
+struct time_window selector_window(const struct eval *ev, const struct selector *s, int64_t t_ns);
 /* Profiles of e, a selector; gauges are not rounded yet. */
-MUST_CHECK enum err_code select_profiles(struct eval *ev, const struct expr *e,
+MUST_CHECK enum err_code choose_profiles(struct eval *ev, const struct expr *e,
 	const struct merging *m, struct value *out, struct err *err);
 
 /*
@@ -160,7 +160,7 @@ struct chosen {
 struct selection {
 	const struct selector *selector;
 	const struct expr *expr;
-	struct window window;
+	struct time_window window;
 	struct chosen *v; /* ascending by group */
 	size_t n;
 	uint32_t groups_n;
@@ -170,11 +170,11 @@ struct selection {
 };
 
 /* The series a selector's name and matchers select, sample labels not looked at; once per epoch. */
-MUST_CHECK enum err_code select_series(
+MUST_CHECK enum err_code choose_series(
 	struct eval *ev, const struct expr *e, struct db_series **out, size_t *n, struct err *err);
 
 /* Reads and adds up a selection: one element per group. */
-MUST_CHECK enum err_code sum_selection(
+MUST_CHECK enum err_code gather_selection(
 	struct eval *ev, const struct selection *s, struct value *out, struct err *err);
 
 /* ---- over_time.c ---- */
@@ -194,7 +194,7 @@ MUST_CHECK enum err_code over_choose(struct eval *ev, struct selection *s, struc
 /* OVER_RATE: where the window of each series begins (struct chosen), in a copy. */
 MUST_CHECK enum err_code rate_windows(struct eval *ev, struct selection *s, struct err *err);
 /* Widens what a query looks at by what rate_windows looks at beyond the first and last window. */
-void rate_span(const struct selector *s, struct window *first, struct window *last);
+void rate_span(const struct selector *s, struct time_window *first, struct time_window *last);
 
 /* ---- fraction.c ---- */
 

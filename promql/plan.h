@@ -47,7 +47,7 @@ struct plan_read {
 	unsigned places;
 	bool pinned; /* the window is the same in all steps */
 	uint64_t steps; /* how often it is read */
-	struct window first, last;
+	struct time_window first, last;
 	struct sum_estimate estimate; /* of all steps */
 	uint64_t elements; /* of a step */
 	/* What was read: */
@@ -67,7 +67,7 @@ struct plan_node {
 	int64_t took_ns;
 };
 
-struct plan {
+struct query_plan {
 	struct plan_read *reads;
 	struct chosen_set *sets;
 	struct plan_node *nodes;
@@ -89,7 +89,7 @@ struct plan {
 /* Fills ev->plan; ev is set up for the first step. */
 MUST_CHECK enum err_code plan_query(struct eval *ev, struct err *err);
 /* ERR_LIMIT: more than the query may read. */
-MUST_CHECK enum err_code plan_check(const struct plan *p, struct err *err);
+MUST_CHECK enum err_code plan_check(const struct query_plan *p, struct err *err);
 /* The read of e, a selector, asked for like this; series are selected where they are not yet. */
 MUST_CHECK enum err_code plan_find_read(struct eval *ev, const struct expr *e,
 	const struct merging *m, struct plan_read **out, struct err *err);
@@ -117,13 +117,14 @@ void plan_count_numbers(struct eval *ev, const struct expr *e, uint64_t values, 
  * A plan for another thread of the same query, once a step was evaluated: series and what was read
  * for all steps are shared, what is counted is its own. In the arena.
  */
-MUST_CHECK enum err_code plan_fork(const struct plan *p, struct arena *a, struct plan *out);
+MUST_CHECK enum err_code plan_fork(
+	const struct query_plan *p, struct arena *a, struct query_plan *out);
 /* What was counted there is counted here, and there no more. */
-void plan_add_counts(struct eval *ev, struct plan *from);
+void plan_add_counts(struct eval *ev, struct query_plan *from);
 /* Of an expression that was evaluated. */
 void plan_note_time(struct eval *ev, const struct expr *e, int64_t took_ns);
 
-/* ---- select.c, select_fit.c, select_cost.c, sum.c ---- */
+/* ---- choose.c, choose_fit.c, choose_cost.c, gather.c ---- */
 
 /* What is asked of the database for a selector. */
 struct asked_series {
@@ -138,15 +139,15 @@ struct asked_series {
  * The series, in ev->arena. ERR_LIMIT where they are more than the query has memory or samples for:
  * that is told before they are held, and from some of them.
  */
-MUST_CHECK enum err_code select_held(struct eval *ev, const struct asked_series *asked,
+MUST_CHECK enum err_code choose_held(struct eval *ev, const struct asked_series *asked,
 	struct db_series **out, size_t *n, struct err *err);
 
 /* ERR_INVALID: columns that were chosen cannot be put together. */
-MUST_CHECK enum err_code select_check_types(
+MUST_CHECK enum err_code choose_check_types(
 	struct eval *ev, const struct expr *e, const struct chosen *v, size_t n, struct err *err);
 
 /* In ev->whole. */
-MUST_CHECK enum err_code select_set(struct eval *ev, const struct expr *e, const struct merging *m,
+MUST_CHECK enum err_code choose_set(struct eval *ev, const struct expr *e, const struct merging *m,
 	struct chosen_set *out, struct err *err);
 /* Adds what reading the selection once costs. */
 MUST_CHECK enum err_code estimate_selection(
@@ -156,8 +157,8 @@ MUST_CHECK enum err_code estimate_selection(
 
 struct json;
 /* One object: the tree of expressions, with what selectors read; see web/README.md. */
-void plan_json(struct json *j, const struct parsed *q, const struct plan *p);
+void plan_json(struct json *j, const struct parsed *q, const struct query_plan *p);
 /* The same as lines of text. */
-void plan_print(struct buf *out, const struct parsed *q, const struct plan *p);
+void plan_print(struct buf *out, const struct parsed *q, const struct query_plan *p);
 
 #endif

@@ -46,7 +46,7 @@ static enum err_code read_stats(struct eval *ev, const struct chosen *c, size_t 
 	return rc;
 }
 
-static enum err_code read_pace(struct eval *ev, const struct window *w, const struct chosen *c,
+static enum err_code read_pace(struct eval *ev, const struct time_window *w, const struct chosen *c,
 	size_t n, struct pace *out, struct err *err)
 {
 	int64_t back_ns = w->max_ns - w->min_ns;
@@ -65,7 +65,7 @@ static enum err_code read_pace(struct eval *ev, const struct window *w, const st
 }
 
 /* The scrape that should have come by the end of the window did so a little later, or still may. */
-static enum err_code is_late(struct eval *ev, const struct window *w, const struct chosen *c,
+static enum err_code is_late(struct eval *ev, const struct time_window *w, const struct chosen *c,
 	size_t n, int64_t near_ns, bool *out, struct err *err)
 {
 	int64_t ahead_ns = 2 * near_ns < LOOK_AHEAD_NS ? 2 * near_ns : LOOK_AHEAD_NS;
@@ -77,7 +77,7 @@ static enum err_code is_late(struct eval *ev, const struct window *w, const stru
 	return rc;
 }
 
-static enum err_code place(struct eval *ev, const struct window *w, struct chosen *c, size_t n,
+static enum err_code place(struct eval *ev, const struct time_window *w, struct chosen *c, size_t n,
 	const struct pace *p, struct err *err)
 {
 	int64_t window_ns = w->max_ns - w->min_ns, near_ns = p->interval_ns / NEAR_PARTS;
@@ -104,7 +104,7 @@ static enum err_code place(struct eval *ev, const struct window *w, struct chose
 	return rc;
 }
 
-void rate_span(const struct selector *s, struct window *first, struct window *last)
+void rate_span(const struct selector *s, struct time_window *first, struct time_window *last)
 {
 	if (!s->rated || s->window_ns >= LONG_NS)
 		return;

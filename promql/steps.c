@@ -15,8 +15,8 @@
 
 #include "base/map.h"
 #include "promql/engine_internal.h"
-#include "promql/number.h"
-#include "promql/sum.h"
+#include "promql/gather.h"
+#include "promql/numeric.h"
 #include "promql/unit.h"
 #include "promql/workers.h"
 
@@ -188,7 +188,7 @@ struct piece {
 struct step_thread {
 	struct eval ev;
 	struct arena step, whole;
-	struct plan plan;
+	struct query_plan plan;
 	bool is_open;
 };
 
@@ -269,7 +269,7 @@ static void do_any_piece(void *ctx, unsigned thread, size_t i)
 
 static void close_thread(struct wave *w, struct step_thread *t)
 {
-	number_release_until(&t->ev, w->x->ev->numbers);
+	numeric_release_until(&t->ev, w->x->ev->numbers);
 	arena_release(&t->step);
 	arena_release(&t->whole);
 	t->is_open = false;
@@ -366,10 +366,10 @@ static enum err_code do_waves(struct stepping *x, struct err *err)
 static bool is_worth_it(const struct stepping *x)
 {
 	const struct eval *ev = x->ev;
-	uint64_t worth = ev->parallel_samples ? ev->parallel_samples : SUM_WORTH_DEFAULT;
+	uint64_t worth = ev->parallel_samples ? ev->parallel_samples : GATHER_WORTH_DEFAULT;
 
 	return ev->forks && workers_threads(ev->workers) > 1 && x->n - x->at >= STEPS_MIN &&
-		!ev->plan->partial && !number_any(ev) &&
+		!ev->plan->partial && !numeric_any(ev) &&
 		(ev->plan->all.samples >= worth || ev->plan->visits >= worth);
 }
 

@@ -23,7 +23,7 @@ struct unit_note {
 	struct unit_note *next;
 };
 
-/* What select_profiles gave for e. */
+/* What choose_profiles gave for e. */
 MUST_CHECK enum err_code unit_note(
 	struct eval *ev, const struct expr *e, const struct value *v, struct err *err);
 /* What was noted by another thread of the same query. */

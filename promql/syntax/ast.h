@@ -63,10 +63,10 @@ enum at_kind {
 
 /*
  * name{matchers}[window] offset d @ t. `name` is what was written ("cpu:samples", a full profile
- * type, "up"); promql/syntax/names.h reads it as a pattern for profile types. The name is not among
- * the matchers; a matcher on __name__ is possible only where `name` is empty. In the place of frame
- * matchers (types == VALUE_FRAMES) there are a bare name-less set of matchers on frame fields and
- * nothing else.
+ * type, "up"); promql/syntax/type_names.h reads it as a pattern for profile types. The name is not
+ * among the matchers; a matcher on __name__ is possible only where `name` is empty. In the place of
+ * frame matchers (types == VALUE_FRAMES) there are a bare name-less set of matchers on frame fields
+ * and nothing else.
  */
 struct selector {
 	struct str name; /* empty: only matchers */

@@ -1,12 +1,12 @@
 /*
  * The grammar: Prometheus's, with aggregations read as calls, calls that take by, without, on and
  * ignoring, and a second spelling of a selector's braces (the lexer finds it). What each rule does
- * is in builder.c.
+ * is in ast_builder.c.
  */
 %include {
 #include <assert.h>
 
-#include "promql/syntax/builder.h"
+#include "promql/syntax/ast_builder.h"
 #include "promql/syntax/grammar.h"
 
 /* A token of the list without its value. */
@@ -19,7 +19,7 @@ static struct item item_of(struct token name)
 %name promql_parser
 %token_prefix TOKEN_
 %token_type { struct token }
-%extra_argument { struct builder *b }
+%extra_argument { struct ast_builder *b }
 
 /* Entries, not levels: one takes up to five (a call's name, modifier, bracket, arguments, comma). */
 %stack_size 640

@@ -4,13 +4,13 @@
 #include <stdlib.h>
 
 #include "base/quote.h"
-#include "promql/syntax/builder.h"
+#include "promql/syntax/ast_builder.h"
 #include "promql/syntax/check.h"
 
 /* Written by lemon, which declares them nowhere. */
 void *promql_parserAlloc(void *(*alloc)(size_t));
 void promql_parserFree(void *parser, void (*release)(void *));
-void promql_parser(void *parser, int id, struct token token, struct builder *b);
+void promql_parser(void *parser, int id, struct token token, struct ast_builder *b);
 
 static size_t characters(struct str s)
 {
@@ -112,7 +112,7 @@ const char *query_keyword(size_t i)
 	return lexer_keyword(i);
 }
 
-static void feed(struct builder *b, void *parser)
+static void feed(struct ast_builder *b, void *parser)
 {
 	struct lexer l;
 
@@ -130,7 +130,7 @@ static void feed(struct builder *b, void *parser)
 enum err_code parse_query(struct arena *a, struct str text, struct parsed **out,
 	struct query_error *where, struct err *err)
 {
-	struct builder b = { .arena = a, .where = where, .err = err };
+	struct ast_builder b = { .arena = a, .where = where, .err = err };
 	void *parser;
 
 	if (where)

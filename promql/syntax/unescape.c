@@ -1,5 +1,5 @@
 #include "base/quote.h"
-#include "promql/syntax/builder.h"
+#include "promql/syntax/ast_builder.h"
 
 /* Escapes are Go's: \a \b \f \n \r \t \v \\, the quote itself, \123, \x12, \u1234, \U00012345. */
 

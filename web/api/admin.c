@@ -4,8 +4,8 @@
  */
 #include "base/clock.h"
 #include "base/quote.h"
-#include "promql/syntax/names.h"
 #include "promql/syntax/parse.h"
+#include "promql/syntax/type_names.h"
 #include "tsdb/db.h"
 #include "web/http/envelope.h"
 #include "web/router/handlers.h"

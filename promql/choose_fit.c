@@ -26,7 +26,7 @@ static enum err_code unit_fault(
 	return rc;
 }
 
-enum err_code select_check_types(
+enum err_code choose_check_types(
 	struct eval *ev, const struct expr *e, const struct chosen *v, size_t n, struct err *err)
 {
 	struct str units[UNITS_SHOWN];

@@ -1,6 +1,6 @@
 #include <stdlib.h>
 
-#include "promql/changed/changed_internal.h"
+#include "promql/changed/internal.h"
 
 static enum err_code side_init(
 	struct judge *j, struct side *s, const struct change_side *in, struct err *err)

@@ -21,7 +21,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "promql/changed/changed_internal.h"
+#include "promql/changed/internal.h"
 
 #define PHIS 7
 #define WAVES_MAX 64 /* looked at, of a side */

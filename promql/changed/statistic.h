@@ -1,6 +1,6 @@
 /*
  * The statistic of changed(): which functions' flat shares moved, and by how much. Arithmetic on
- * observations, without engine or database; changed_statistic.c begins with how it judges.
+ * observations, without engine or database; statistic.c begins with how it judges.
  *
  * An observation is one series in one slice of time (a minute, as a rule): its total cost, and the
  * flat costs of the functions it met. Slices of a side are numbered from 0, in order of time; a
@@ -11,8 +11,8 @@
  * Ownership: everything lives in the caller's arena.
  * Threads:   pure. The same input gives the same answer: nothing is drawn at random.
  */
-#ifndef PROMQL_CHANGED_CHANGED_STATISTIC_H
-#define PROMQL_CHANGED_CHANGED_STATISTIC_H
+#ifndef PROMQL_CHANGED_STATISTIC_H
+#define PROMQL_CHANGED_STATISTIC_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -5,9 +5,9 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "promql/gather.h"
 #include "promql/plan.h"
-#include "promql/sum.h"
-#include "promql/syntax/names.h"
+#include "promql/syntax/type_names.h"
 
 /*
  * What an element that one series is takes at least. As many as fit into what is left of the memory
@@ -17,11 +17,12 @@ static uint64_t element_bytes(
 	const struct eval *ev, const struct expr *e, const struct merging *m, uint64_t before)
 {
 	bool cells = !m->totals_only && !m->by_name;
-	struct series_cost most = { .bytes = before + sum_group_bytes(ev, UINT64_MAX, cells) };
+	struct series_cost most = { .bytes = before + gather_group_bytes(ev, UINT64_MAX, cells) };
 
 	if (m->in_slices)
 		return sizeof(struct profile_value) + sizeof(struct part);
-	return sum_group_bytes(ev, (uint64_t)plan_series_max(ev, e, most) * PLAN_PIECE_SAMPLES, cells);
+	return gather_group_bytes(
+		ev, (uint64_t)plan_series_max(ev, e, most) * PLAN_PIECE_SAMPLES, cells);
 }
 
 /* What each series costs at least; certain: none is left out when it is looked at. */
@@ -133,7 +134,7 @@ static enum err_code refuse_typed(struct eval *ev, const struct asked_series *as
 	return plan_refuse_series(ev, asked->expr, each, (uint64_t)hits * ONE_OF, err);
 }
 
-enum err_code select_held(struct eval *ev, const struct asked_series *asked, struct db_series **out,
+enum err_code choose_held(struct eval *ev, const struct asked_series *asked, struct db_series **out,
 	size_t *n, struct err *err)
 {
 	struct series_cost each = cost_of(ev, asked, true);
