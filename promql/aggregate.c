@@ -4,7 +4,7 @@
  *
  * Source: Prometheus's engine, for what NaN does and which labels stay.
  */
-#include "promql/eval.h"
+#include "promql/costs.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -10,6 +10,7 @@
 #include "base/map.h"
 #include "promql/changed_words.h"
 #include "promql/frames.h"
+#include "promql/gather.h"
 #include "promql/numeric.h"
 #include "promql/plan.h"
 
@@ -28,7 +29,7 @@ struct observations {
 	uint32_t slices_n;
 };
 
-struct gathering {
+struct comparison {
 	struct eval *ev;
 	const struct expr *call;
 	struct eval slice; /* reads one slice in an arena of its own */
@@ -46,7 +47,7 @@ struct gathering {
 
 /* ---- slices ---- */
 
-static void find_slices(struct gathering *g, const struct expr *e)
+static void find_slices(struct comparison *g, const struct expr *e)
 {
 	int64_t shortest = INT64_MAX, longest = 0;
 
@@ -72,11 +73,11 @@ static void find_slices(struct gathering *g, const struct expr *e)
 
 static bool series_eq(const void *ctx, const void *key, uint32_t id)
 {
-	return labels_eq(*(const struct labels *)key, ((const struct gathering *)ctx)->series[id]);
+	return labels_eq(*(const struct labels *)key, ((const struct comparison *)ctx)->series[id]);
 }
 
 static enum err_code find_series(
-	struct gathering *g, struct labels metric, uint32_t *out, struct err *err)
+	struct comparison *g, struct labels metric, uint32_t *out, struct err *err)
 {
 	uint64_t hash = labels_hash(metric);
 	struct labels *grown, *at;
@@ -102,7 +103,7 @@ static enum err_code find_series(
 }
 
 /* What one sample stands for, where types and periods say it. */
-static void add_period(struct gathering *g, const struct profile_value *p)
+static void add_period(struct comparison *g, const struct profile_value *p)
 {
 	const struct profile_type *t = &p->type;
 	int64_t period = 0;
@@ -116,7 +117,7 @@ static void add_period(struct gathering *g, const struct profile_value *p)
 		g->period = period;
 }
 
-static enum err_code add_observation(struct gathering *g, struct observations *o, uint32_t slice,
+static enum err_code add_observation(struct comparison *g, struct observations *o, uint32_t slice,
 	const struct profile_value *p, struct err *err)
 {
 	struct change_observation *grown, *at;
@@ -156,7 +157,7 @@ static enum err_code add_observation(struct gathering *g, struct observations *o
 }
 
 static enum err_code read_slices(
-	struct gathering *g, const struct plan_read *read, struct observations *o, struct err *err)
+	struct comparison *g, const struct plan_read *read, struct observations *o, struct err *err)
 {
 	struct selection s = { .selector = &read->expr->selector,
 		.expr = read->expr,
@@ -183,7 +184,7 @@ static enum err_code read_slices(
 }
 
 static enum err_code read_side(
-	struct gathering *g, const struct expr *arg, struct observations *o, struct err *err)
+	struct comparison *g, const struct expr *arg, struct observations *o, struct err *err)
 {
 	int64_t start = clock_monotonic_ns();
 	uint64_t samples = g->slice.samples;
@@ -205,13 +206,13 @@ static enum err_code read_side(
 
 /* ---- the call ---- */
 
-static struct str function_name(const struct gathering *g, const struct change *c)
+static struct str function_name(const struct comparison *g, const struct change *c)
 {
 	return frames_group(g->frames, c->function)->v[FRAME_FUNCTION];
 }
 
-static enum err_code add_cost(
-	struct gathering *g, struct labels_builder *b, double value, struct value *out, struct err *err)
+static enum err_code add_cost(struct comparison *g, struct labels_builder *b, double value,
+	struct value *out, struct err *err)
 {
 	struct cost *c = &out->costs[out->n++];
 
@@ -221,7 +222,7 @@ static enum err_code add_cost(
 }
 
 static enum err_code report_changed(
-	struct gathering *g, const struct change_output *found, struct value *out, struct err *err)
+	struct comparison *g, const struct change_output *found, struct value *out, struct err *err)
 {
 	struct labels_builder b;
 	enum err_code rc = ERR_OK;
@@ -238,7 +239,7 @@ static enum err_code report_changed(
 }
 
 static enum err_code report_bound(
-	struct gathering *g, const struct change *c, bool is_high, struct value *out, struct err *err)
+	struct comparison *g, const struct change *c, bool is_high, struct value *out, struct err *err)
 {
 	struct labels_builder b;
 
@@ -252,7 +253,7 @@ static enum err_code report_bound(
 
 /* Both bounds of each function; where nothing can be said of any one, those of all. */
 static enum err_code report_intervals(
-	struct gathering *g, const struct change_output *found, struct value *out, struct err *err)
+	struct comparison *g, const struct change_output *found, struct value *out, struct err *err)
 {
 	static const struct change anything = { UINT32_MAX, CHANGE_UNKNOWN, 0, -1, 1 };
 	const struct change *v = found->verdict == CHANGE_JUDGED ? found->v : &anything;
@@ -281,7 +282,7 @@ static struct changed_slices count_slices(const struct observations *o)
 }
 
 static enum err_code explain(
-	struct gathering *g, const struct change_output *found, struct err *err)
+	struct comparison *g, const struct change_output *found, struct err *err)
 {
 	struct changed_words w = {
 		.ev = g->ev, .name = g->call->call.fn->name, .slice_ns = g->slice_ns, .found = found
@@ -294,7 +295,7 @@ static enum err_code explain(
 	return changed_explain(&w, err);
 }
 
-static enum err_code judge(struct gathering *g, double p, struct value *out, struct err *err)
+static enum err_code judge(struct comparison *g, double p, struct value *out, struct err *err)
 {
 	struct change_input in = { .functions_n = g->functions_n,
 		.series_n = g->series_n,
@@ -316,7 +317,7 @@ static enum err_code judge(struct gathering *g, double p, struct value *out, str
 }
 
 /* Both windows are read, once. */
-static enum err_code plan_call(
+enum err_code changed_plan(
 	struct eval *ev, const struct expr *e, struct value *out, struct err *err)
 {
 	enum err_code rc = ERR_OK;
@@ -328,16 +329,14 @@ static enum err_code plan_call(
 	return rc;
 }
 
-enum err_code call_changed(
+enum err_code changed_eval(
 	struct eval *ev, const struct expr *e, struct value *out, struct err *err)
 {
 	const struct frames_options by_function = { .fields = FRAME_BIT(FRAME_FUNCTION) };
-	struct gathering g = { .ev = ev, .call = e, .slice = *ev, .has_period = true };
+	struct comparison g = { .ev = ev, .call = e, .slice = *ev, .has_period = true };
 	struct value p = { .scalar = DEFAULT_P };
 	enum err_code rc;
 
-	if (ev->plan->planning)
-		return plan_call(ev, e, out, err);
 	if (e->call.args_n > 2 && (rc = eval_expr(ev, e->call.args[2], &p, err)))
 		return rc;
 	if (!(p.scalar > 0 && p.scalar < 1))

@@ -6,11 +6,13 @@
  * what is about labels of samples is noted per series here and tested when cells are read
  * (gather.c).
  */
-#include "promql/eval.h"
+#include "promql/choose.h"
 
 #include "base/map.h"
+#include "promql/costs.h"
 #include "promql/numeric.h"
 #include "promql/plan.h"
+#include "promql/reader.h"
 #include "promql/syntax/type_names.h"
 
 #define TYPE_LABEL "__type__"
@@ -558,7 +560,7 @@ enum err_code choose_profiles(struct eval *ev, const struct expr *e, const struc
 	if (s->name.len && !windowed && ((rc = numeric_latest(ev, e, out, &numeric, err)) || numeric))
 		return rc;
 	*out = (struct value){ .type = e->types };
-	if ((rc = plan_find_read(ev, e, m, &read, err)))
+	if ((rc = ev->reader->find(ev, e, m, &read, err)))
 		return rc;
 	if (read->series_n == 0 && windowed)
 		return numeric_refuse_window(ev, e, err);
@@ -566,5 +568,5 @@ enum err_code choose_profiles(struct eval *ev, const struct expr *e, const struc
 		return s->name.len ? ERR_OK : numeric_latest(ev, e, out, &numeric, err);
 	if (read->set->n == 0)
 		return ERR_OK;
-	return ev->plan->planning ? plan_estimate(ev, read, err) : plan_read_values(ev, read, out, err);
+	return ev->reader->profiles(ev, read, out, err);
 }

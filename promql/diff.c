@@ -3,11 +3,12 @@
  * is shown can be the change, or the two side by side. Where a side is a fraction, all are brought
  * to one exponent.
  */
-#include "promql/eval.h"
+#include "promql/profiles.h"
 
 #include <math.h>
 
 #include "base/map.h"
+#include "promql/costs.h"
 
 struct pair {
 	struct labels metric;

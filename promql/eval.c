@@ -4,10 +4,15 @@
 #include <stdio.h>
 
 #include "base/clock.h"
-#include "promql/changed.h"
+#include "promql/choose.h"
+#include "promql/costs.h"
 #include "promql/filter.h"
+#include "promql/flat.h"
 #include "promql/numeric.h"
+#include "promql/over_time.h"
 #include "promql/plan.h"
+#include "promql/profiles.h"
+#include "promql/reader.h"
 #include "promql/syntax/check.h"
 #include "promql/unit.h"
 
@@ -338,11 +343,8 @@ static enum err_code call_scalar(
 	struct value v;
 	enum err_code rc = eval_arg(ev, e, 0, VALUE_COSTS, &v, err);
 
-	*out = (struct value){ .type = VALUE_SCALAR, .scalar = NAN };
-	if (!rc && v.n == 1)
-		out->scalar = v.costs[0].value;
-	if (ev->plan && ev->plan->planning) /* what would be NaN may be refused where it goes */
-		out->scalar = 1;
+	if (!rc)
+		*out = (struct value){ .type = VALUE_SCALAR, .scalar = ev->reader->scalar(&v) };
 	return rc;
 }
 
@@ -411,6 +413,12 @@ static enum err_code call_absent(
 	*out->costs = (struct cost){ .metric = metric, .value = 1, .t_ns = ev->t_ns };
 	out->n = v.n == 0;
 	return ERR_OK;
+}
+
+static enum err_code call_changed(
+	struct eval *ev, const struct expr *e, struct value *out, struct err *err)
+{
+	return ev->reader->changed(ev, e, out, err);
 }
 
 typedef enum err_code (*call_fn)(
@@ -567,15 +575,14 @@ static enum err_code eval_kind(
 
 enum err_code eval_exact(struct eval *ev, const struct expr *e, struct value *out, struct err *err)
 {
-	bool timed = ev->plan && ev->plan->analyze && !ev->plan->planning;
-	int64_t start = timed ? clock_monotonic_ns() : 0;
+	int64_t start = ev->timed ? clock_monotonic_ns() : 0;
 	enum err_code rc;
 
 	if ((rc = eval_check(ev, err)))
 		return rc;
 	e = expr_strip(e);
 	rc = eval_kind(ev, e, out, err);
-	if (timed)
+	if (ev->timed)
 		plan_note_time(ev, e, clock_monotonic_ns() - start);
 	return rc;
 }

@@ -1,4 +1,5 @@
 #include "promql/filter.h"
+#include "promql/profiles.h"
 
 static enum err_code filter_parts(struct eval *ev, struct arena *scratch, const struct filter *f,
 	struct profile_value *p, struct err *err)

@@ -8,6 +8,7 @@
 #include "base/regex.h"
 #include "promql/filter.h"
 #include "promql/frame.h"
+#include "promql/profiles.h"
 #include "tsdb/symbols/derive.h"
 
 /* ---- sets of ids ---- */

@@ -3,8 +3,11 @@
  */
 #include <math.h>
 
+#include "promql/costs.h"
 #include "promql/filter.h"
+#include "promql/flat.h"
 #include "promql/frames.h"
+#include "promql/profiles.h"
 
 struct flat {
 	struct eval *ev;

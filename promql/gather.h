@@ -51,11 +51,20 @@ struct gathering {
 	bool cancels; /* samples that differ in their labels alone may have cancelled out */
 };
 
+/* ---- gather.c ---- */
+
+/* Reads and adds up a selection: one element per group. */
+MUST_CHECK enum err_code gather_selection(
+	struct eval *ev, const struct selection *s, struct value *out, struct err *err);
+
 /* ---- gather_slots.c ---- */
 
-#define GATHER_WORTH_DEFAULT \
-	200000u /* samples from which on help is worth asking for: half a ms \
-			 */
+/* Adds what reading the selection once costs. */
+MUST_CHECK enum err_code estimate_selection(
+	struct eval *ev, const struct selection *s, struct sum_estimate *out, struct err *err);
+
+/* Samples from which on help is worth asking for: half a millisecond. */
+#define GATHER_WORTH_DEFAULT 200000u
 
 /* Threads that helped have ended; failed: what they read through, and were warned of, goes. */
 void forks_end(struct eval *ev, bool failed);

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "promql/plan.h"
+#include "promql/reader.h"
 #include "tsdb/columns/number_chunk.h"
 
 #define SLICE_NS NS_PER_HOUR /* read at once, beside what a step wants */
@@ -167,8 +168,8 @@ static size_t count_until(const struct numeric_values *v, int64_t t)
 }
 
 /* Each series with nothing in its window. */
-static enum err_code numeric_plan(struct eval *ev, const struct expr *e,
-	const struct numeric_cache *c, struct numeric_ranges *out, struct err *err)
+enum err_code numeric_note(struct eval *ev, const struct expr *e, struct numeric_cache *c,
+	struct numeric_ranges *out, struct err *err)
 {
 	if (!(out->v = arena_array(ev->arena, struct numeric_range, c->n)))
 		return eval_nomem(ev, err);
@@ -177,18 +178,12 @@ static enum err_code numeric_plan(struct eval *ev, const struct expr *e,
 	return plan_numbers(ev, e, c->series, c->n, err);
 }
 
-enum err_code numeric_select(
-	struct eval *ev, const struct expr *e, struct numeric_ranges *out, struct err *err)
+enum err_code numeric_read(struct eval *ev, const struct expr *e, struct numeric_cache *c,
+	struct numeric_ranges *out, struct err *err)
 {
 	struct time_window w = numeric_window(ev, &e->selector, ev->t_ns);
-	struct numeric_cache *c;
 	enum err_code rc;
 
-	*out = (struct numeric_ranges){ 0 };
-	if ((rc = find_cache(ev, e, &c, err)) || c->n == 0)
-		return rc;
-	if (ev->plan && ev->plan->planning)
-		return numeric_plan(ev, e, c, out, err);
 	if ((!c->values || w.min_ns < c->min_ns || w.max_ns > c->max_ns) &&
 		(rc = read_slice(ev, c, &w, err)))
 		return rc;
@@ -205,6 +200,18 @@ enum err_code numeric_select(
 			.n = to - from };
 	}
 	return ERR_OK;
+}
+
+enum err_code numeric_select(
+	struct eval *ev, const struct expr *e, struct numeric_ranges *out, struct err *err)
+{
+	struct numeric_cache *c;
+	enum err_code rc;
+
+	*out = (struct numeric_ranges){ 0 };
+	if ((rc = find_cache(ev, e, &c, err)) || c->n == 0)
+		return rc;
+	return ev->reader->numbers(ev, e, c, out, err);
 }
 
 enum err_code numeric_latest(

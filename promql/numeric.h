@@ -16,7 +16,7 @@
 #ifndef PROMQL_NUMERIC_H
 #define PROMQL_NUMERIC_H
 
-#include "promql/eval.h"
+#include "promql/choose.h"
 
 /* (min, max] that a selector wants of numbers. */
 struct time_window numeric_window(const struct eval *ev, const struct selector *s, int64_t t_ns);
@@ -35,6 +35,12 @@ struct numeric_ranges {
 /* Numbers of e, a selector. Stale marks are in it still. n 0: no series. */
 MUST_CHECK enum err_code numeric_select(
 	struct eval *ev, const struct expr *e, struct numeric_ranges *out, struct err *err);
+/* What the two readers give for it (promql/reader.h). */
+struct numeric_cache;
+MUST_CHECK enum err_code numeric_read(struct eval *ev, const struct expr *e,
+	struct numeric_cache *c, struct numeric_ranges *out, struct err *err);
+MUST_CHECK enum err_code numeric_note(struct eval *ev, const struct expr *e,
+	struct numeric_cache *c, struct numeric_ranges *out, struct err *err);
 /* The value of a bare selector, as costs. *found: it selects numeric series. */
 MUST_CHECK enum err_code numeric_latest(
 	struct eval *ev, const struct expr *e, struct value *out, bool *found, struct err *err);
@@ -46,19 +52,12 @@ bool numeric_any(const struct eval *ev);
 /* Memory of what was read. */
 void numeric_release(struct eval *ev);
 /* The same of a thread's evaluation that began with these. */
-struct numeric_cache;
 void numeric_release_until(struct eval *ev, struct numeric_cache *began);
 
 /* ---- numeric_over_time.c ---- */
 
 /* avg_over_time() and the others. */
 MUST_CHECK enum err_code call_over_time(
-	struct eval *ev, const struct expr *e, struct value *out, struct err *err);
-
-/* ---- over_time.c ---- */
-
-/* count_over_time(), present_over_time(), absent_over_time(), of numbers or profiles. */
-MUST_CHECK enum err_code call_count_over(
 	struct eval *ev, const struct expr *e, struct value *out, struct err *err);
 
 #endif

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "promql/costs.h"
 #include "promql/numeric.h"
 #include "tsdb/columns/number_chunk.h"
 

@@ -6,7 +6,10 @@
  * rollups have too; then it is read as the only one. Where only some samples are asked for, each
  * scrape is read.
  */
+#include "promql/over_time.h"
 #include "base/clock.h"
+#include "promql/costs.h"
+#include "promql/gather.h"
 #include "promql/numeric.h"
 #include "promql/unit.h"
 

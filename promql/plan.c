@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "promql/gather.h"
 #include "promql/numeric.h"
+#include "promql/over_time.h"
 
 #define STEPS_LOOKED_AT 4u /* of a range: the others are taken to be like them */
 
@@ -128,9 +129,18 @@ enum err_code plan_find_read(struct eval *ev, const struct expr *e, const struct
 		r->series_n = set->series_n;
 		r->elements = set->groups_n;
 	}
-	r->places += ev->plan->planning;
 	*out = r;
 	return ERR_OK;
+}
+
+enum err_code plan_note_read(struct eval *ev, const struct expr *e, const struct merging *m,
+	struct plan_read **out, struct err *err)
+{
+	enum err_code rc = plan_find_read(ev, e, m, out, err);
+
+	if (!rc)
+		(*out)->places++;
+	return rc;
 }
 
 /* ---- estimates ---- */
@@ -211,7 +221,8 @@ static void visit(struct query_plan *p, uint64_t n, uint64_t each)
 		p->visits = UINT64_MAX;
 }
 
-enum err_code plan_estimate(struct eval *ev, struct plan_read *r, struct err *err)
+enum err_code plan_note_values(
+	struct eval *ev, struct plan_read *r, struct value *out, struct err *err)
 {
 	uint64_t n = r->steps < STEPS_LOOKED_AT ? r->steps : STEPS_LOOKED_AT;
 	struct query_plan *p = ev->plan;
@@ -526,10 +537,10 @@ enum err_code plan_query(struct eval *ev, struct err *err)
 
 	arena_init_shared(&scratch, ev->budget);
 	over_nothing.arena = &scratch;
-	p->planning = true;
+	over_nothing.reader = &reader_notes;
+	over_nothing.timed = false;
 	rc = ev->mode == EVAL_RANGE ? eval_totals(&over_nothing, ev->query->root, &v, &why) :
 								  eval_expr(&over_nothing, ev->query->root, &v, &why);
-	p->planning = false;
 	ev->numbers = over_nothing.numbers;
 	arena_release(&scratch);
 	if (ev->budget)

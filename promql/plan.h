@@ -18,24 +18,14 @@
 #ifndef PROMQL_PLAN_H
 #define PROMQL_PLAN_H
 
-#include "promql/eval.h"
+#include "promql/choose.h"
+#include "promql/reader.h"
 
 /* A series looked at in a step costs as much as so many samples; a numeric one as so many. */
 #define PLAN_SERIES_SAMPLES 100u
 #define PLAN_NUMBERS_SAMPLES 5u
 /* A record, chunk or row that is opened, beside what is in it. */
 #define PLAN_PIECE_SAMPLES 50u
-
-/* Series that a selector's name and matchers chose, their columns and groups. */
-struct chosen_set {
-	struct chosen_set *next;
-	const struct selector *selector; /* the first that asked; windows do not count */
-	const struct merging *merging; /* likewise; what is read of the values does not count */
-	struct chosen *v; /* ascending by group */
-	size_t n, series_n; /* series_n 0: no series at all */
-	uint32_t groups_n;
-	bool by_labels; /* some are split by labels of samples */
-};
 
 /* What places of the query that ask for the same read. */
 struct plan_read {
@@ -71,7 +61,6 @@ struct query_plan {
 	struct plan_read *reads;
 	struct chosen_set *sets;
 	struct plan_node *nodes;
-	bool planning; /* evaluating over nothing */
 	bool analyze; /* expressions are timed */
 	bool checked; /* it is evaluated where it keeps the limits; else only explained */
 	bool partial; /* planning ended early: the evaluation will say why */
@@ -93,8 +82,12 @@ MUST_CHECK enum err_code plan_check(const struct query_plan *p, struct err *err)
 /* The read of e, a selector, asked for like this; series are selected where they are not yet. */
 MUST_CHECK enum err_code plan_find_read(struct eval *ev, const struct expr *e,
 	const struct merging *m, struct plan_read **out, struct err *err);
-/* While planning: what the read costs. */
-MUST_CHECK enum err_code plan_estimate(struct eval *ev, struct plan_read *r, struct err *err);
+/* The same while planning: one place more asks for it. */
+MUST_CHECK enum err_code plan_note_read(struct eval *ev, const struct expr *e,
+	const struct merging *m, struct plan_read **out, struct err *err);
+/* While planning: notes once what the read costs; *out stays as it is. */
+MUST_CHECK enum err_code plan_note_values(
+	struct eval *ev, struct plan_read *r, struct value *out, struct err *err);
 /* Its values in this step. */
 MUST_CHECK enum err_code plan_read_values(
 	struct eval *ev, struct plan_read *r, struct value *out, struct err *err);
@@ -123,35 +116,6 @@ MUST_CHECK enum err_code plan_fork(
 void plan_add_counts(struct eval *ev, struct query_plan *from);
 /* Of an expression that was evaluated. */
 void plan_note_time(struct eval *ev, const struct expr *e, int64_t took_ns);
-
-/* ---- choose.c, choose_fit.c, choose_cost.c, gather.c ---- */
-
-/* What is asked of the database for a selector. */
-struct asked_series {
-	const struct expr *expr;
-	const struct merging *m; /* NULL: series alone are asked for */
-	const struct type_pattern *pattern; /* those without such a type are left out; NULL: none is */
-	const struct matcher *sent;
-	size_t sent_n;
-	bool withheld; /* there are matchers that may leave out others */
-};
-/*
- * The series, in ev->arena. ERR_LIMIT where they are more than the query has memory or samples for:
- * that is told before they are held, and from some of them.
- */
-MUST_CHECK enum err_code choose_held(struct eval *ev, const struct asked_series *asked,
-	struct db_series **out, size_t *n, struct err *err);
-
-/* ERR_INVALID: columns that were chosen cannot be put together. */
-MUST_CHECK enum err_code choose_check_types(
-	struct eval *ev, const struct expr *e, const struct chosen *v, size_t n, struct err *err);
-
-/* In ev->whole. */
-MUST_CHECK enum err_code choose_set(struct eval *ev, const struct expr *e, const struct merging *m,
-	struct chosen_set *out, struct err *err);
-/* Adds what reading the selection once costs. */
-MUST_CHECK enum err_code estimate_selection(
-	struct eval *ev, const struct selection *s, struct sum_estimate *out, struct err *err);
 
 /* ---- explain.c ---- */
 

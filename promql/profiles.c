@@ -4,11 +4,13 @@
  * Merging groups elements by labels. A label that samples carry splits an element: each of its
  * cells goes where its label set says.
  */
-#include "promql/eval.h"
+#include "promql/profiles.h"
 
 #include <math.h>
 
 #include "base/map.h"
+#include "promql/choose.h"
+#include "promql/costs.h"
 #include "tsdb/symbols/partition.h" /* sort_keys */
 
 /* ---- cells ---- */

@@ -12,7 +12,7 @@
  * In a window of a hundred intervals one scrape counts a hundredth; and sums of many series over
  * whole hours can be read as one only where all have one window. So these are left as they are.
  */
-#include "promql/eval.h"
+#include "promql/over_time.h"
 
 #include "base/clock.h"
 

@@ -4,8 +4,10 @@
 #include <stdlib.h>
 
 #include "base/metrics.h"
+#include "promql/costs.h"
 #include "promql/engine_internal.h"
 #include "promql/numeric.h"
+#include "promql/over_time.h"
 #include "promql/unit.h"
 
 METRIC_COUNTER(samples_total, "epimetheus_query_samples_total", "Samples read by queries.", NULL);
@@ -221,6 +223,8 @@ enum err_code query_evaluate(struct query *q, struct err *err)
 		.rate_groups_ns = limits->rate_groups_ns,
 		.budget = &q->memory,
 		.plan = &q->plan,
+		.reader = &reader_reads,
+		.timed = o->analyze,
 		.stop = &q->stop,
 		.all_sample_labels = o->keep_sample_labels,
 		.rows_only = o->rows_only,

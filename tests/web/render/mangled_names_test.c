@@ -3,6 +3,7 @@
  * same file, filters match it, and what was written for mangled names still finds them.
  */
 #include "promql/filter.h"
+#include "promql/flat.h"
 #include "promql/frames.h"
 #include "promql/syntax/check.h"
 #include "tests/draw.h"

@@ -3,7 +3,7 @@
  *
  * Source: Prometheus 2.42, promql/functions.go, for what NaN and Inf do.
  */
-#include "promql/eval.h"
+#include "promql/costs.h"
 
 #include <math.h>
 #include <stdlib.h>
