@@ -6,6 +6,7 @@
  */
 #include "promql/costs.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,10 +2,11 @@
  * changed() and changed_interval(): read both windows slice by slice, each series by itself, and
  * hand the flat costs of its functions to the statistic. A slice is read as a selector with a
  * window of its own would be, so matchers, limits and rounding are those of every other query;
- * series are selected once. changed_words.c says in the infos what the answer stands on.
+ * series are selected once. changed_words.c adds the infos: which data the answer is based on.
  */
 #include "promql/changed.h"
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/map.h"
 #include "promql/changed_words.h"
@@ -80,20 +81,13 @@ static enum err_code find_series(
 	struct comparison *g, struct labels metric, uint32_t *out, struct err *err)
 {
 	uint64_t hash = labels_hash(metric);
-	struct labels *grown, *at;
+	struct labels *at;
 
 	*out = map_find(&g->map, hash, series_eq, g, &metric);
 	if (*out != MAP_NONE)
 		return ERR_OK;
-	if (g->series_n == g->series_cap) {
-		g->series_cap = g->series_cap ? g->series_cap * 2 : 64;
-		grown = arena_array(g->ev->arena, struct labels, g->series_cap);
-		if (!grown)
-			return eval_nomem(g->ev, err);
-		if (g->series_n)
-			memcpy(grown, g->series, g->series_n * sizeof(*grown));
-		g->series = grown;
-	}
+	if (!arena_array_room(g->ev->arena, &g->series, g->series_n, 1, &g->series_cap))
+		return eval_nomem(g->ev, err);
 	at = &g->series[g->series_n];
 	*at = labels_dup(g->ev->arena, metric); /* the slice's arena goes */
 	if ((metric.n > 0 && !at->v) || !map_add(&g->map, hash, g->series_n))
@@ -102,7 +96,7 @@ static enum err_code find_series(
 	return ERR_OK;
 }
 
-/* What one sample stands for, where types and periods say it. */
+/* The cost of one sample, if types and periods say it. */
 static void add_period(struct comparison *g, const struct profile_value *p)
 {
 	const struct profile_type *t = &p->type;
@@ -120,21 +114,15 @@ static void add_period(struct comparison *g, const struct profile_value *p)
 static enum err_code add_observation(struct comparison *g, struct observations *o, uint32_t slice,
 	const struct profile_value *p, struct err *err)
 {
-	struct change_observation *grown, *at;
+	struct change_observation *at;
 	struct change_cell *cells;
 	struct frame_sums sums;
 	enum err_code rc;
 
 	if (p->total <= 0)
 		return ERR_OK;
-	if (o->n == o->cap) {
-		o->cap = o->cap ? o->cap * 2 : 256;
-		if (!(grown = arena_array(g->ev->arena, struct change_observation, o->cap)))
-			return eval_nomem(g->ev, err);
-		if (o->n)
-			memcpy(grown, o->v, o->n * sizeof(*grown));
-		o->v = grown;
-	}
+	if (!arena_array_room(g->ev->arena, &o->v, o->n, 1, &o->cap))
+		return eval_nomem(g->ev, err);
 	at = &o->v[o->n];
 	*at = (struct change_observation){ .slice = slice, .total = (double)p->total };
 	if ((rc = find_series(g, p->metric, &at->series, err)) ||

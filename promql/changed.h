@@ -1,7 +1,7 @@
 /*
  * changed(new, base[, p]): functions whose flat share moved; changed_interval(new, base[, p]): by
- * how much that of each function moved at least and at most. promql/CHANGED.md says what that
- * means, promql/changed/statistic.h how it is judged.
+ * how much that of each function moved at least and at most. promql/changed/CHANGED.md says what
+ * that means, promql/changed/statistic.h how it is judged.
  *
  * Threads: one query, one thread.
  */

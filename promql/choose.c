@@ -1,13 +1,16 @@
 /*
  * From a selector to series and columns.
  *
- * A name is looked up as it stands first: a series that is named exactly so wins over a reading as
+ * A name is looked up as written first: a series that is named exactly so wins over a reading as
  * a short profile type. Matchers are the database's to test where they are about labels of series;
  * what is about labels of samples is noted per series here and tested when cells are read
  * (gather.c).
  */
 #include "promql/choose.h"
 
+#include <assert.h>
+
+#include "base/array.h"
 #include "base/map.h"
 #include "promql/costs.h"
 #include "promql/numeric.h"
@@ -210,7 +213,7 @@ static bool test_type(const struct matcher *m, const struct profile_type *t)
 	return hit != negative;
 }
 
-/* What a profile we do not know says itself; its rows share it, so any is asked. */
+/* The default of a profile that we do not know. Its rows share it, so any row will do. */
 static enum err_code default_sample_type(
 	struct choosing *x, const struct epochs *e, struct str *out, struct err *err)
 {
@@ -323,19 +326,11 @@ static enum err_code find_group(
 {
 	uint64_t hash = labels_hash(metric);
 	uint32_t id = map_find(&x->groups, hash, group_eq, x, &metric);
-	struct labels *grown;
 	struct label *v;
 
 	if (id == MAP_NONE) {
-		if (x->groups_n == x->groups_cap) {
-			x->groups_cap = x->groups_cap ? x->groups_cap * 2 : 16;
-			grown = arena_array(x->ev->arena, struct labels, x->groups_cap);
-			if (!grown)
-				return eval_nomem(x->ev, err);
-			if (x->groups_n)
-				memcpy(grown, x->group_metrics, x->groups_n * sizeof(*grown));
-			x->group_metrics = grown;
-		}
+		if (!arena_array_room(x->ev->arena, &x->group_metrics, x->groups_n, 1, &x->groups_cap))
+			return eval_nomem(x->ev, err);
 		if (!x->m->each && metric.n) {
 			if (!(v = arena_alloc_raw(x->ev->arena, metric.n, sizeof(*v))))
 				return eval_nomem(x->ev, err);
@@ -352,21 +347,13 @@ static enum err_code find_group(
 
 static enum err_code add_chosen(struct choosing *x, struct chosen c, struct err *err)
 {
-	struct chosen *grown;
 	enum err_code rc;
 
 	if ((rc = find_group(x, c.metric, &c.group, err)))
 		return rc;
 	c.metric = x->group_metrics[c.group];
-	if (x->n == x->cap) {
-		x->cap = x->cap ? x->cap * 2 : 16;
-		grown = arena_array(x->ev->arena, struct chosen, x->cap);
-		if (!grown)
-			return eval_nomem(x->ev, err);
-		if (x->n)
-			memcpy(grown, x->chosen, x->n * sizeof(*grown));
-		x->chosen = grown;
-	}
+	if (!arena_array_room(x->ev->arena, &x->chosen, x->n, 1, &x->cap))
+		return eval_nomem(x->ev, err);
 	x->chosen[x->n++] = c;
 	return ERR_OK;
 }
@@ -406,7 +393,7 @@ static enum err_code find_epochs(struct choosing *x, const struct db_series *ser
 	return ERR_OK;
 }
 
-/* What one series is in the answer: equal labels for all its epochs. */
+/* Adds a series to the answer; all its epochs have equal labels. */
 static enum err_code choose(
 	struct choosing *x, const struct db_series *series, size_t n, struct err *err)
 {
@@ -440,7 +427,7 @@ static enum err_code choose(
 	return ERR_OK;
 }
 
-/* Behind the last epoch of the series that stands at i: they are neighbours. */
+/* The end of the epochs of the series at i, which are neighbours. */
 static size_t end_of_epochs(const struct db_series *series, size_t n, size_t i)
 {
 	size_t end = i + 1;
@@ -557,6 +544,7 @@ enum err_code choose_profiles(struct eval *ev, const struct expr *e, const struc
 	struct plan_read *read;
 	enum err_code rc;
 
+	assert(e->kind == EXPR_SELECTOR && e->types);
 	if (s->name.len && !windowed && ((rc = numeric_latest(ev, e, out, &numeric, err)) || numeric))
 		return rc;
 	*out = (struct value){ .type = e->types };

@@ -19,10 +19,10 @@ struct merging {
 	struct name_list labels;
 	bool totals_only; /* values are totals, cells are not read */
 	bool in_slices; /* changed(): elements live a slice of the window at a time */
-	bool by_name; /* costs by the names of functions are enough: part.names may stand for cells */
+	bool by_name; /* costs by function names are enough: part.names may replace cells */
 };
 
-/* Where a selector looks. */
+/* The window of a selector. */
 struct time_window {
 	int64_t min_ns, max_ns; /* (min, max] */
 	bool latest; /* only each series' last profile */
@@ -86,7 +86,7 @@ struct chosen_set {
 	bool by_labels; /* some are split by labels of samples */
 };
 
-/* What is asked of the database for a selector. */
+/* The database's part of a selector. */
 struct asked_series {
 	const struct expr *expr;
 	const struct merging *m; /* NULL: series alone are asked for */
@@ -117,7 +117,7 @@ enum label_source {
 	LABEL_OF_SAMPLES, /* *key is its name there */
 };
 
-/* Whose label `name` is: the series', else the samples'; sample_<name> is always the samples'. */
+/* The owner of label `name`: the series, else the samples. sample_<name> is always the samples'. */
 enum label_source label_source(
 	struct labels metric, const struct partition *p, struct str name, struct str *key);
 

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "promql/gather.h"
 #include "promql/plan.h"
 #include "promql/syntax/type_names.h"
@@ -25,7 +26,7 @@ static uint64_t element_bytes(
 		ev, (uint64_t)plan_series_max(ev, e, most) * PLAN_PIECE_SAMPLES, cells);
 }
 
-/* What each series costs at least; certain: none is left out when it is looked at. */
+/* The least cost of each series; certain: none is left out later. */
 static struct series_cost cost_of(
 	const struct eval *ev, const struct asked_series *asked, bool certain)
 {
@@ -63,15 +64,8 @@ static bool is_looked_at(void *ctx, struct labels labels)
 
 static enum err_code add_hit(struct looking *l, uint64_t hash, struct err *err)
 {
-	size_t cap = l->cap ? l->cap * 2 : 1024;
-	uint64_t *grown;
-
-	if (l->n == l->cap) {
-		if (!(grown = realloc(l->hits, cap * sizeof(*grown))))
-			return err_set(err, ERR_NOMEM, "query: out of memory");
-		l->hits = grown;
-		l->cap = cap;
-	}
+	if (!array_room(&l->hits, l->n, 1, &l->cap))
+		return err_nomem(err, "query");
 	l->hits[l->n++] = hash;
 	return ERR_OK;
 }

@@ -2,7 +2,7 @@
 
 #define UNITS_SHOWN 8 /* in an error */
 
-/* What a selector chose must fit together: columns of one unit, and all of them levels or none. */
+/* Columns of a selector must fit together: one unit, and all of them levels or none. */
 
 static enum err_code unit_fault(
 	struct eval *ev, const struct expr *e, const struct str *units, size_t n, struct err *err)

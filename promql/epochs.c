@@ -33,7 +33,7 @@ static bool is_known(const struct digest *d)
 	return d->v[0] || d->v[1];
 }
 
-/* ---- what ids of one part stand for ---- */
+/* ---- the meaning of a part's ids ---- */
 
 struct reading {
 	const struct partition *p;

@@ -1,5 +1,6 @@
 #include "promql/eval.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 
@@ -136,6 +137,7 @@ enum err_code eval_prepare(struct eval *ev, struct err *err)
 {
 	size_t n = add_names(ev, ev->query->root); /* counts first */
 
+	assert(ev->query->root->types); /* checked */
 	if (n == 0)
 		return ERR_OK;
 	if (!(ev->label_names = arena_array(ev->arena, struct str, n)))
@@ -146,7 +148,7 @@ enum err_code eval_prepare(struct eval *ev, struct err *err)
 
 /* ---- profiles ---- */
 
-/* What of profiles is asked for. */
+/* The part of profiles that is wanted. */
 enum want { WANT_CELLS, WANT_TOTALS, WANT_NAMES };
 
 static enum err_code select_noted(struct eval *ev, const struct expr *e, const struct merging *m,
@@ -246,7 +248,7 @@ static enum err_code call_merging(
 	return filters_apply(ev, e, out, err);
 }
 
-/* Of merges, filters, and functions over windows that give profiles. */
+/* Merges, filters, and functions over windows that give profiles. */
 static enum err_code call_merge(
 	struct eval *ev, const struct expr *e, struct value *out, struct err *err)
 {
@@ -512,7 +514,7 @@ static enum err_code eval_unary(
 	return e->unary.negative ? costs_negated(ev, out, out, err) : ERR_OK;
 }
 
-/* What the check let pass because a name could have stood for something else. */
+/* The check let this pass because the name could have meant something else. */
 static enum err_code no_operator(
 	struct eval *ev, const struct binary *b, unsigned lhs, unsigned rhs, struct err *err)
 {
@@ -578,6 +580,7 @@ enum err_code eval_exact(struct eval *ev, const struct expr *e, struct value *ou
 	int64_t start = ev->timed ? clock_monotonic_ns() : 0;
 	enum err_code rc;
 
+	assert(e->types && e->types != VALUE_FRAMES);
 	if ((rc = eval_check(ev, err)))
 		return rc;
 	e = expr_strip(e);

@@ -20,7 +20,7 @@
 #include "promql/value.h"
 
 struct value {
-	unsigned type; /* one of VALUE_*; an empty selector has all that its name could stand for */
+	unsigned type; /* one of VALUE_*; an empty selector has all that its name could mean */
 	double scalar;
 	struct str string;
 	struct cost *costs;
@@ -36,7 +36,7 @@ enum eval_mode {
 	EVAL_RANGE, /* all in (t - step, t] */
 };
 
-/* What a thread that helps reads by; only while it does. */
+/* The querier and memory of a helping thread. */
 struct eval_fork {
 	struct db_querier *querier; /* NULL: not wanted yet */
 	struct arena arena; /* what it read: goes to that of the evaluation */
@@ -67,7 +67,7 @@ struct eval {
 	bool rows_only; /* of tables nothing but their rows is looked at */
 	struct str *label_names; /* that some `by` names: kept where samples have them */
 	size_t label_names_n;
-	struct str *infos; /* what the answer stands on: eval_info */
+	struct str *infos; /* notes on the answer: eval_info */
 	size_t infos_n;
 };
 
@@ -75,7 +75,7 @@ struct eval {
 
 /* ---- eval.c ---- */
 
-/* What `by` lists name, into eval.label_names. */
+/* Collects the names of `by` lists in eval.label_names. */
 MUST_CHECK enum err_code eval_prepare(struct eval *ev, struct err *err);
 MUST_CHECK enum err_code eval_expr(
 	struct eval *ev, const struct expr *e, struct value *out, struct err *err);
@@ -91,7 +91,7 @@ MUST_CHECK enum err_code eval_totals(
 enum err_code eval_fault(struct eval *ev, const struct expr *e, struct err *err, enum err_code code,
 	const char *fmt, ...) PRINTF_LIKE(5, 6);
 enum err_code eval_nomem(struct eval *ev, struct err *err);
-/* A line for the answer's infos, once however often it is said. */
+/* Adds a line to the answer's infos, unless it is there. */
 enum err_code eval_info(struct eval *ev, struct err *err, const char *fmt, ...) PRINTF_LIKE(3, 4);
 /* ERR_CANCELED where someone asked for it. */
 MUST_CHECK enum err_code eval_check(struct eval *ev, struct err *err);

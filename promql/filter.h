@@ -19,8 +19,8 @@
  * unit that their key has anywhere in the profile, else bytes ("alignment", "request"), else the
  * key.
  *
- * Filters see what a profile costs when it is shown: gauges are rounded. Merging does not care
- * whether a filter stands below or above it, so below it they wait until it is done (filters_wait):
+ * Filters see what a profile costs when it is shown: gauges are rounded. Merging gives
+ * the same below and above a filter, so filters below it wait until it is done (filters_wait):
  * rounding happens once. Profiles keep as total what it was before the first filter.
  *
  * Errors:    ERR_INVALID, ERR_LIMIT of an expression, without a place; the arena's ERR_LIMIT.
@@ -42,7 +42,7 @@ MUST_CHECK enum err_code filters_apply(
 
 /* ---- filter_stacks.c ---- */
 
-/* What the filter, not one of tags, leaves of a part of profile p. */
+/* Filters one part of p by its stacks; not for filters of tags. */
 MUST_CHECK enum err_code filter_stacks(struct eval *ev, struct arena *scratch,
 	const struct filter *f, const struct profile_value *p, const struct part *part,
 	struct part *out, struct err *err);

@@ -253,7 +253,7 @@ static enum err_code judge_place(struct stacks *s, struct place *at, struct err 
 			at->whole.n = id == FN_HIDE ? 0 : at->l.lines_n;
 		else if ((rc = choose_lines(s, at, id == FN_SHOW, &at->whole, err)))
 			return rc;
-		/* What has no lines is hidden by its mapping only, but never shown. */
+		/* A location without lines can be hidden by its mapping, and is never shown. */
 		at->matches = at->whole.n == 0 && (id == FN_SHOW || at->l.lines_n > 0 || by_mapping);
 		return ERR_OK;
 	}

@@ -5,6 +5,8 @@
  */
 #include "promql/gather.h"
 
+#include <assert.h>
+
 /* ---- reading out ---- */
 
 struct verdicts {
@@ -34,7 +36,7 @@ static bool keeps(
 	return keep;
 }
 
-/* What a sum is in a value that is not rounded yet. */
+/* A sum as part of a value that is not rounded yet. */
 static bool widen(const struct gathering *x, const struct slot *slot, __int128 v, __int128 *out)
 {
 	*out = v;
@@ -220,7 +222,7 @@ static bool is_left_out(const struct gathering *x, const struct profile_value *p
 	return samples || !empty;
 }
 
-/* One that was summed. */
+/* Reads out a group that was summed. */
 static enum err_code finish_group(
 	struct gathering *x, const struct chosen *c, size_t n, struct value *out, struct err *err)
 {
@@ -405,6 +407,8 @@ enum err_code gather_selection(
 	bool cancels;
 	enum err_code rc = sum_groups(ev, &again, &cancels, out, err);
 
+	assert(s->n > 0 && s->groups_n > 0);
+	assert(s->window.min_ns <= s->window.max_ns);
 	if (!rc && again.by_name && (cancels || !names_hold(out))) {
 		ev->samples = samples;
 		again.by_name = false;

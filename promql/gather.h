@@ -5,7 +5,7 @@
  * Slots of several groups are summed side by side where there is enough to read, and a slot of a
  * long window in pieces of time. What comes out is what one after the other gives: sums are exact,
  * pieces are put together in their order, and where a piece fails or warns of damage all of it is
- * done again, one by one, so that the same is said each time.
+ * done again by one thread, so that errors and warnings are the same each time.
  *
  * Errors, Threads: as eval.h.
  */
@@ -14,7 +14,7 @@
 
 #include "promql/plan.h"
 
-/* What the database adds to. */
+/* The database adds to these. */
 struct sums {
 	struct accum *acc; /* NULL for totals */
 	struct function_sums *functions; /* NULL: cells only */
@@ -79,7 +79,7 @@ MUST_CHECK enum err_code slots_add(
 	struct gathering *x, const struct chosen *c, const struct factor *f, struct err *err);
 /* Asked the same, of the same partition and type. */
 bool slots_fit(const struct slot *a, const struct slot *b);
-/* What `from` summed is part of `to`, which has summed, too. */
+/* Adds the sums of `from` to those of `to`. */
 MUST_CHECK enum err_code slots_merge(
 	struct gathering *x, struct slot *to, struct slot *from, struct err *err);
 /* How many are worth being summed together. */
@@ -100,7 +100,7 @@ bool factors_come_first(const struct gathering *x, const struct chosen *c, size_
 /* Reads totals, and adds slots by factor; none where there is no use in it. */
 MUST_CHECK enum err_code factors_add(
 	struct gathering *x, const struct chosen *c, size_t n, struct err *err);
-/* Of slots that were summed: their factors; those that are equal become one. */
+/* Finds the factors of summed slots; slots with equal factors become one. */
 MUST_CHECK enum err_code factors_join(struct gathering *x, struct err *err);
 
 #endif

@@ -3,8 +3,8 @@
  *
  * A group's costs are, factor by factor, the sum of whole numbers over all series that have it,
  * multiplied once. So it does not count whether they were read one by one or as sums over many
- * series. The latter is much less to read, but wants to be known before: totals of a series say its
- * factor, and cost the heads of its records alone.
+ * series. The latter is much less to read, but factors must be known before: totals of a series say
+ * its factor, and cost the heads of its records alone.
  */
 #include "promql/gather.h"
 

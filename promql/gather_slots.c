@@ -3,6 +3,8 @@
  */
 #include "promql/gather.h"
 
+#include <assert.h>
+
 #include "promql/workers.h"
 
 #define SLOT_SERIES_MIN 4u
@@ -87,6 +89,7 @@ enum err_code slots_add(
 	struct slot *slot = NULL;
 	enum err_code rc;
 
+	assert(x->from <= x->slots_n);
 	if ((rc = find_slot(x, c, f, &slot, err)))
 		return rc;
 	if (slot->series_n == slot->series_cap &&
@@ -136,7 +139,7 @@ static void window_of(
 	*max_ns = slot->at_ns ? slot->at_ns : x->s->window.max_ns;
 }
 
-/* What sums take counts as memory of the query. */
+/* Memory of sums counts as the query's. */
 static enum err_code charge(struct gathering *x, struct sums *s, struct err *err)
 {
 	struct budget *b = x->ev->budget;
@@ -309,13 +312,14 @@ void forks_end(struct eval *ev, bool failed)
 	for (unsigned i = 0; i < workers_threads(ev->workers); i++) {
 		struct eval_fork *f = &ev->forks[i];
 
+		assert(ev->forks);
 		if (!failed)
 			arena_adopt(ev->arena, &f->arena);
 		arena_release(&f->arena);
 		if (!failed || !f->querier)
 			continue;
 		db_querier_join(ev->querier, f->querier);
-		db_querier_close(f->querier); /* with what it warned of: that is said again */
+		db_querier_close(f->querier); /* its warnings go too: the second attempt repeats them */
 		f->querier = NULL;
 	}
 }
@@ -327,6 +331,7 @@ static enum err_code sum_side_by_side(struct gathering *x, bool *done, struct er
 	enum err_code rc;
 	size_t each;
 
+	assert(x->slots_n > 0 && x->ev->forks);
 	*done = false;
 	atomic_init(&r.failed, false);
 	if ((rc = cut_pieces(x, &r, err)))

@@ -1,5 +1,6 @@
 #include "promql/numeric.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -40,7 +41,7 @@ struct time_window numeric_window(const struct eval *ev, const struct selector *
 
 /* ---- which series ---- */
 
-/* What each costs at least: found and planned; where it is evaluated, its value too. */
+/* The least cost of each: found and planned; with its value if it is evaluated. */
 static struct series_cost cost_of(const struct eval *ev)
 {
 	struct series_cost each = { .bytes = DB_SERIES_BYTES + sizeof(struct numeric_range),
@@ -171,6 +172,7 @@ static size_t count_until(const struct numeric_values *v, int64_t t)
 enum err_code numeric_note(struct eval *ev, const struct expr *e, struct numeric_cache *c,
 	struct numeric_ranges *out, struct err *err)
 {
+	assert(c->n > 0);
 	if (!(out->v = arena_array(ev->arena, struct numeric_range, c->n)))
 		return eval_nomem(ev, err);
 	for (size_t i = 0; i < c->n; i++)
@@ -184,6 +186,7 @@ enum err_code numeric_read(struct eval *ev, const struct expr *e, struct numeric
 	struct time_window w = numeric_window(ev, &e->selector, ev->t_ns);
 	enum err_code rc;
 
+	assert(c->n > 0);
 	if ((!c->values || w.min_ns < c->min_ns || w.max_ns > c->max_ns) &&
 		(rc = read_slice(ev, c, &w, err)))
 		return rc;

@@ -4,7 +4,7 @@
  * A selector with a name means numbers where series of the name are numeric. One without a name
  * means profiles where it selects some, and numbers else.
  *
- * Windows are Prometheus's (2.42): sel[5m] has what stands in [t-5m, t]; a bare selector has, in
+ * Windows are Prometheus's (2.42): sel[5m] has the values in [t-5m, t]; a bare selector has, in
  * all modes, the latest value in [t-lookback, t]. A stale mark ends a series for bare selectors,
  * and windows pass it over.
  *
@@ -21,7 +21,7 @@
 /* (min, max] that a selector wants of numbers. */
 struct time_window numeric_window(const struct eval *ev, const struct selector *s, int64_t t_ns);
 
-/* What a selector selected: one per series, with what stands in its window now. */
+/* One series of a selector, with the values in its window. */
 struct numeric_range {
 	struct labels metric; /* with name */
 	const int64_t *ts;
@@ -35,7 +35,7 @@ struct numeric_ranges {
 /* Numbers of e, a selector. Stale marks are in it still. n 0: no series. */
 MUST_CHECK enum err_code numeric_select(
 	struct eval *ev, const struct expr *e, struct numeric_ranges *out, struct err *err);
-/* What the two readers give for it (promql/reader.h). */
+/* The same, by the two readers (promql/reader.h). */
 struct numeric_cache;
 MUST_CHECK enum err_code numeric_read(struct eval *ev, const struct expr *e,
 	struct numeric_cache *c, struct numeric_ranges *out, struct err *err);
@@ -44,7 +44,7 @@ MUST_CHECK enum err_code numeric_note(struct eval *ev, const struct expr *e,
 /* The value of a bare selector, as costs. *found: it selects numeric series. */
 MUST_CHECK enum err_code numeric_latest(
 	struct eval *ev, const struct expr *e, struct value *out, bool *found, struct err *err);
-/* What choose.c reads is profiles: a window of numbers has no value of its own. */
+/* Refuses a bare window of numbers: only profiles have a value there. */
 MUST_CHECK enum err_code numeric_refuse_window(
 	struct eval *ev, const struct expr *e, struct err *err);
 /* Some selector of the query, as far as it was evaluated, has numeric series. */

@@ -13,7 +13,7 @@ bool over_is(const struct expr *e); /* a call of a function that gives profiles 
 /* Such a call; of numbers its costs. Fractions are not rounded yet. */
 MUST_CHECK enum err_code eval_over(struct eval *ev, const struct expr *e, const struct merging *m,
 	struct value *out, struct err *err);
-/* What rate() says of profiles that do not add up in time. */
+/* The error of rate() for profiles that do not add up in time. */
 enum err_code over_refuse_levels(
 	struct eval *ev, const struct expr *e, const struct profile_type *type, struct err *err);
 /* OVER_MIN, OVER_MAX: leaves the epoch and the time of each series that has it, in a copy. */

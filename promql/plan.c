@@ -1,5 +1,6 @@
 #include "promql/plan.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 #include "base/clock.h"
@@ -90,6 +91,7 @@ static bool is_pinned(const struct eval *ev, const struct expr *e)
 
 static uint64_t steps_of(const struct eval *ev, const struct expr *e)
 {
+	assert(ev->mode != EVAL_RANGE || (ev->step_ns > 0 && ev->start_ns <= ev->end_ns));
 	return is_pinned(ev, e) ? 1 : (uint64_t)((ev->end_ns - ev->start_ns) / ev->step_ns) + 1;
 }
 
@@ -117,6 +119,7 @@ enum err_code plan_find_read(struct eval *ev, const struct expr *e, const struct
 	struct plan_read *r = look_up(ev->plan, e, m, false);
 	enum err_code rc;
 
+	assert(e->kind == EXPR_SELECTOR);
 	if (!r) {
 		if ((rc = find_set(ev, e, m, &set, err)))
 			return rc;
@@ -169,7 +172,7 @@ static void add(struct sum_estimate *to, const struct sum_estimate *from)
 		a[i] += b[i];
 }
 
-/* What one step of a read costs, in samples. */
+/* The cost of one step of a read, in samples. */
 static uint64_t cost_of(const struct plan_read *r)
 {
 	const struct sum_estimate *e = &r->estimate;
@@ -230,6 +233,7 @@ enum err_code plan_note_values(
 	struct time_window w;
 	enum err_code rc = ERR_OK;
 
+	assert(r->set && r->places > 0);
 	if (r->places > 1)
 		return ERR_OK;
 	r->first = selector_window(ev, &r->expr->selector, time_of_step(ev, r, 0));
@@ -351,6 +355,7 @@ enum err_code plan_read_values(
 	struct eval in = *ev;
 	enum err_code rc;
 
+	assert(r->set && r->set->n > 0);
 	if (r->places < 2 && !stays)
 		return read_now(ev, r, out, err);
 	if (!r->has_kept || (!stays && r->kept_ns != ev->t_ns)) {
@@ -498,6 +503,7 @@ size_t plan_series_max(const struct eval *ev, const struct expr *e, struct serie
 {
 	uint64_t max = ev->budget ? left_of(ev->budget) / each.bytes : UINT64_MAX, looked;
 
+	assert(each.bytes > 0);
 	if (ev->plan && ev->plan->checked && each.samples) {
 		looked = ev->plan->samples_max / (each.samples * steps_of(ev, e));
 		max = looked < max ? looked : max;
@@ -550,7 +556,7 @@ enum err_code plan_query(struct eval *ev, struct err *err)
 		p->partial = true;
 		rc = ERR_OK;
 	}
-	if (rc && err)
-		*err = why;
+	if (rc)
+		err_copy(err, &why);
 	return rc;
 }

@@ -27,7 +27,7 @@
 /* A record, chunk or row that is opened, beside what is in it. */
 #define PLAN_PIECE_SAMPLES 50u
 
-/* What places of the query that ask for the same read. */
+/* A read that one or more places of the query ask for. */
 struct plan_read {
 	struct plan_read *next; /* in the order they are met */
 	const struct expr *expr; /* a selector: the first such place */
@@ -40,7 +40,7 @@ struct plan_read {
 	struct time_window first, last;
 	struct sum_estimate estimate; /* of all steps */
 	uint64_t elements; /* of a step */
-	/* What was read: */
+	/* Counted while reading: */
 	uint64_t reads, samples, profiles;
 	int64_t took_ns;
 	/* Kept for the other places: of the step at kept_ns, or of all where it is pinned. */
@@ -97,7 +97,7 @@ MUST_CHECK enum err_code plan_numbers(struct eval *ev, const struct expr *e,
 /*
  * Before series of a selector are held: how many there may be. More of them, of so many bytes each
  * at least, would not fit into the query's memory, or be looked at too often, each counting as so
- * many samples. 0: no limit. plan_refuse_series: what the query is told where there are more.
+ * many samples. 0: no limit. plan_refuse_series: the error if there are more.
  */
 struct series_cost {
 	uint64_t bytes, samples;
@@ -112,9 +112,9 @@ void plan_count_numbers(struct eval *ev, const struct expr *e, uint64_t values, 
  */
 MUST_CHECK enum err_code plan_fork(
 	const struct query_plan *p, struct arena *a, struct query_plan *out);
-/* What was counted there is counted here, and there no more. */
+/* Moves the counts of `from` to ev's plan. */
 void plan_add_counts(struct eval *ev, struct query_plan *from);
-/* Of an expression that was evaluated. */
+/* Adds the time of an expression that was evaluated. */
 void plan_note_time(struct eval *ev, const struct expr *e, int64_t took_ns);
 
 /* ---- explain.c ---- */

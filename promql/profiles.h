@@ -60,7 +60,7 @@ enum over_time {
 
 #define FRACTION_ONE (INT64_C(1) << 62) /* the divisor of all fractions */
 
-/* What costs of one series are multiplied by. */
+/* The factor of one series' costs. */
 struct factor {
 	long double multiplier, divisor;
 };

@@ -14,6 +14,8 @@
  */
 #include "promql/over_time.h"
 
+#include <assert.h>
+
 #include "base/clock.h"
 
 #define NEAR_PARTS 10 /* of an interval: how early or late a scrape may come */
@@ -28,7 +30,7 @@ struct pace {
 	int64_t last_ns;
 };
 
-/* Of all epochs of a series. */
+/* Reads the statistics of all epochs of a series. */
 static enum err_code read_stats(struct eval *ev, const struct chosen *c, size_t n, int64_t min_ns,
 	int64_t max_ns, struct sum_stats *out, struct err *err)
 {
@@ -85,6 +87,7 @@ static enum err_code place(struct eval *ev, const struct time_window *w, struct 
 	enum err_code rc = ERR_OK;
 	bool late = false;
 
+	assert(n > 0 && p->interval_ns > 0);
 	if (window_ns / p->interval_ns >= LONG_INTERVALS)
 		return ERR_OK;
 	if (window_ns < p->interval_ns) {

@@ -117,7 +117,7 @@ static int by_text(const void *a, const void *b)
 	return str_cmp(*(const struct str *)a, *(const struct str *)b);
 }
 
-/* Behind our own the database's warnings about damage, and what it says the answer stands on. */
+/* Adds the database's warnings about damage and its infos to ours. */
 static enum err_code add_notices(struct query *q, const struct eval *ev, struct err *err)
 {
 	struct result *r = &q->result;

@@ -4,6 +4,7 @@
  */
 #include "promql/profiles.h"
 
+#include <assert.h>
 #include <math.h>
 
 struct scale {
@@ -68,6 +69,8 @@ enum err_code profiles_scale(struct eval *ev, const struct expr *e, const struct
 	struct scale s = { factor, divide, false };
 	enum err_code rc;
 
+	assert(e->kind == EXPR_BINARY);
+	assert(!in->n || in->type & VALUE_PROFILES);
 	*out = *in;
 	if (!isfinite(factor) || (divide && factor == 0))
 		return eval_fault(ev, e, err, ERR_INVALID, "profiles cannot be %s by %g",

@@ -34,7 +34,7 @@ struct track { /* of a function */
 	double least; /* the smallest p that any split could give */
 };
 
-/* What a function's difference may vary by: variances, each with its weight; these add up to 1. */
+/* Possible variances of a function's difference; their weights add up to 1. */
 #define MIXTURE_MAX 32
 #define MIXTURE_RATIO 1.3
 
@@ -74,14 +74,14 @@ MUST_CHECK enum err_code changed_read(struct judge *j, struct err *err);
 
 /* ---- shocks.c ---- */
 
-/* What the functions that are tested have in common. */
+/* Shared by all functions that are tested. */
 MUST_CHECK enum err_code changed_find_shocks(struct judge *j, struct err *err);
 /* Variances of a function's difference in time, sampling and shocks together. */
 void changed_mix(const struct judge *j, uint32_t function, struct mixture *m);
 
 /* ---- reach.c ---- */
 
-/* Where a difference of such variances is beyond x by chance with probability p; x > 0. */
+/* The x > 0 that a difference of such variances passes by chance with probability p. */
 double mixture_reach(const struct mixture *m, double p);
 /* How many deviations a normal value is away from its mean, or more, with probability p. */
 double normal_reach(double p);

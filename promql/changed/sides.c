@@ -114,7 +114,7 @@ static void read_observations(struct judge *j, unsigned k, uint32_t series)
 	}
 }
 
-/* From the paths goes what the series' own mean explains. */
+/* Subtracts from the paths what the series' mean explains. */
 static void read_means(struct judge *j, unsigned k, uint32_t series)
 {
 	struct side *s = &j->side[k];

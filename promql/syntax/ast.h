@@ -53,7 +53,7 @@ enum expr_kind {
 	EXPR_PAREN, /* (x): kept for printing, means x */
 };
 
-/* What a selector's time is moved to before the offset is taken from it. */
+/* A selector's time, before its offset is subtracted. */
 enum at_kind {
 	AT_NONE,
 	AT_TIME, /* @ 1609746000: at_ns */

@@ -375,7 +375,7 @@ struct expr *build_window(
 	if (e->selector.window_ns)
 		build_fail(b, duration.at, ERR_INVALID, "a selector has only one window");
 	else if (e->selector.offset_ns || e->selector.at != AT_NONE)
-		build_fail(b, duration.at, ERR_INVALID, "a window stands before offset and @");
+		build_fail(b, duration.at, ERR_INVALID, "a window must come before offset and @");
 	e->selector.window_ns = duration_of(b, duration);
 	e->at.end = last.at.end;
 	return e;

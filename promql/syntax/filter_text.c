@@ -1,6 +1,7 @@
 /* Filters' texts: regexes of frames, ranges and lists of labels. */
 #include "promql/syntax/filter_text.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/regex.h"
@@ -151,6 +152,7 @@ static void tag_match_free(struct tag_match *m)
 enum err_code filter_compile(
 	struct filter *f, enum function_id id, struct str text, struct err *err)
 {
+	assert(functions[id].flags & FUNCTION_FILTER);
 	*f = (struct filter){ .id = id, .text = text, .is_empty = text.len == 0 };
 	if (f->is_empty)
 		return ERR_OK;

@@ -18,7 +18,7 @@
 
 struct regex;
 
-/* What tagfocus and tagignore say of label sets. */
+/* The text of tagfocus and tagignore. */
 struct tag_match {
 	struct str key; /* len 0: any */
 	bool is_range, has_min, has_max;

@@ -127,7 +127,7 @@ label_list(A) ::= label_list(L) COMMA label(T). {
 label(A) ::= NAME|AND|OR|UNLESS|ATAN2|BOOL|BY|ON|IGNORING|GROUP_LEFT|GROUP_RIGHT(T). { A = T; }
 label(A) ::= OFFSET|START|END(T). { A = T; }
 
-/* Calls; what may stand where is the function table's business, and the checker's. */
+/* Calls; the function table and the check decide which arguments are valid. */
 expr(A) ::= NAME(N) args(X). {
 	A = build_call(b, N, (struct modifier){ 0 }, X, (struct modifier){ 0 });
 }

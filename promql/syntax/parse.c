@@ -148,7 +148,7 @@ enum err_code parse_query(struct arena *a, struct str text, struct parsed **out,
 	b.parsed->arena = a;
 	parser = promql_parserAlloc(malloc);
 	if (!parser)
-		return err_set(err, ERR_NOMEM, "query: out of memory");
+		return err_nomem(err, "query");
 	feed(&b, parser);
 	promql_parserFree(parser, free);
 	if (b.rc) {

@@ -1,11 +1,13 @@
 #include "promql/syntax/type_names.h"
 
+#include <assert.h>
+
 #include "tsdb/db.h"
 
 #define PARTS_MAX 6
 
 /* clang-format off */
-/* What people call a profile, and what it is stored as. */
+/* Common names of profiles, and the names that they are stored under. */
 static const struct {
 	struct str alias, name;
 } aliases[] = {
@@ -129,6 +131,7 @@ static size_t find_known(const struct profile_type *types, size_t n)
 
 bool type_default_known(const struct profile_type *types, size_t n)
 {
+	assert(n > 0);
 	return find_known(types, n) < n;
 }
 
@@ -136,6 +139,7 @@ size_t type_default(const struct profile_type *types, size_t n, struct str defau
 {
 	size_t found = find_known(types, n);
 
+	assert(n > 0);
 	if (found == n && default_sample_type.len)
 		found = find_type(types, n, default_sample_type, (struct str){ 0 });
 	return found < n ? found : n - 1;
