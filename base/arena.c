@@ -1,5 +1,6 @@
 #include "base/arena.h"
 
+#include <assert.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +27,7 @@ void arena_init_shared(struct arena *a, struct budget *b)
 	*a = (struct arena){ .shared = b };
 }
 
-/* Of the two limits that may have been passed, the last one is told. */
+/* The error names the limit that was passed last. */
 static void own_limit(struct budget *b)
 {
 	enum budget_refusal never = BUDGET_NEVER;
@@ -59,7 +60,9 @@ bool budget_take(struct budget *b, size_t bytes)
 
 void budget_give(struct budget *b, size_t bytes)
 {
-	__atomic_fetch_sub(&b->used_bytes, bytes, __ATOMIC_SEQ_CST);
+	size_t used = __atomic_fetch_sub(&b->used_bytes, bytes, __ATOMIC_SEQ_CST);
+
+	assert(used >= bytes);
 	if (b->pool)
 		memory_pool_uncover(b);
 }
@@ -113,7 +116,7 @@ void arena_reset(struct arena *a)
 	a->head = keep->next;
 	keep->next = NULL;
 	arena_release(a);
-	if (keep->size > BLOCK_MAX) { /* an outlier: do not hold on to it */
+	if (keep->size > BLOCK_MAX) { /* an outlier: give it back */
 		free_block(a, keep);
 		return;
 	}
@@ -122,11 +125,12 @@ void arena_reset(struct arena *a)
 	a->end = keep->data + keep->size;
 }
 
-/* Behind the block in use: the walk is over what comes, which is little, and not over what is. */
+/* The adopted blocks go behind the block in use, so the walk is over them, which are few. */
 void arena_adopt(struct arena *a, struct arena *from)
 {
 	struct arena_block *last = from->head;
 
+	assert(a != from && a->shared == from->shared);
 	if (!last)
 		return;
 	if (a->head) {
@@ -239,5 +243,5 @@ enum err_code arena_fail(const struct arena *a, const char *what, struct err *er
 	if (a->budget_bytes)
 		return err_set(err, ERR_LIMIT, "%s needs more memory than its limit of %zu bytes", what,
 			a->budget_bytes);
-	return err_set(err, ERR_NOMEM, "%s: out of memory", what);
+	return err_nomem(err, what);
 }

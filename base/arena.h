@@ -5,8 +5,9 @@
  * ERR_LIMIT (arena_fail says which limit); the process goes on.
  *
  * Units:     bytes.
- * Ownership: all that was allocated dies with arena_release, or with arena_reset, which keeps one
- * block for the next use. Threads:   an arena belongs to one thread at a time.
+ * Ownership: everything allocated dies with arena_release, or with arena_reset, which keeps one
+ *            block for the next use.
+ * Threads:   an arena belongs to one thread at a time.
  */
 #ifndef BASE_ARENA_H
 #define BASE_ARENA_H
@@ -23,7 +24,7 @@ struct memory_pool;
 
 enum budget_refusal { BUDGET_NOT_REFUSED, BUDGET_SHORT, BUDGET_NEVER };
 
-/* A budget's place in its pool: base/memory_pool.h. Under the pool's lock. */
+/* A budget's place in its pool (base/memory_pool.h). The pool's lock guards it. */
 struct budget_place {
 	struct budget *next;
 	uint64_t age; /* the higher, the younger */
@@ -35,8 +36,8 @@ struct budget_place {
 };
 
 /*
- * A budget that several arenas, and memory that is in none, share: those of one query, whichever of
- * its threads they belong to. Arenas count whole blocks against it. Any thread.
+ * A budget that several arenas share, and memory outside of arenas: all of one query, on all its
+ * threads. Arenas count whole blocks against it. Threads: any.
  */
 struct budget {
 	size_t max_bytes;
@@ -49,7 +50,7 @@ struct budget {
 	size_t held_bytes; /* of the pool's; changed under its lock, read likewise */
 	struct budget_place place;
 };
-/* False: over it, or its pool has no more; nothing was taken. May wait for its pool. */
+/* False: over the budget, or the pool is empty; nothing was taken. May wait for the pool. */
 bool budget_take(struct budget *b, size_t bytes);
 void budget_give(struct budget *b, size_t bytes);
 enum err_code budget_fail(const struct budget *b, const char *what, struct err *err);
@@ -70,14 +71,14 @@ void arena_init_shared(struct arena *a, struct budget *b); /* b NULL: no limit *
 void arena_release(struct arena *a);
 void arena_reset(struct arena *a); /* everything allocated so far is gone; the budget stays */
 
-/* What `from` has lives as long as `a` from now on; `from` is empty then. Both share one budget. */
+/* Moves all memory of `from` to `a`; `from` is empty then. Both share one budget. */
 void arena_adopt(struct arena *a, struct arena *from);
 
 /* Zeroed memory, aligned to 16 bytes, or NULL: out of memory or over budget. */
 void *arena_alloc(struct arena *a, size_t size);
 /* Zeroed memory for n items of size bytes; overflow gives NULL. */
 void *arena_calloc(struct arena *a, size_t n, size_t size);
-/* The same, not zeroed: for arrays that are filled at once. */
+/* The same, not zeroed, for arrays that are filled at once. */
 void *arena_alloc_raw(struct arena *a, size_t n, size_t size);
 
 char *arena_strndup(struct arena *a, const char *s, size_t n); /* NUL-terminated copy */

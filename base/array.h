@@ -1,12 +1,12 @@
 /*
- * Arrays that grow: a pointer, a count and a capacity, as fields or variables of the caller's.
+ * Arrays that grow: a pointer, a count and a capacity, each a field or a variable of the caller.
  *
  *	if (!array_room(&list->v, list->n, 1, &list->cap))
  *		return err_nomem(err, "list");
  *	list->v[list->n++] = item;
  *
  * The capacity grows by half, so that n items cost O(n). It may be of any unsigned type, and never
- * passes what that type holds.
+ * passes the largest value of that type.
  *
  * Errors:    false: out of memory, or the capacity's type is too small. Nothing changed then.
  * Ownership: malloc's; the caller frees. In an arena the old items stay until its end.
@@ -16,7 +16,9 @@
 
 #include "base/arena.h"
 
-/* Room for `more` items behind the first n. v: address of the pointer; cap: of the capacity. */
+/*
+ * Makes room for `more` items behind the first n. v: address of the pointer; cap: of the capacity.
+ */
 #define array_room(v, n, more, cap) array_room_(NULL, v, n, more, cap)
 /* The same in an arena. */
 #define arena_array_room(a, v, n, more, cap) array_room_(a, v, n, more, cap)
@@ -33,7 +35,7 @@
 		array_ok_; \
 	})
 
-/* What the macros call when there is no room. a: NULL for malloc's. */
+/* The macros call it when there is no room. a: NULL for malloc's memory. */
 MUST_CHECK bool array_grow(struct arena *a, void **v, size_t n, size_t more, size_t *cap,
 	size_t cap_max, size_t item_bytes, size_t align);
 

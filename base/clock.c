@@ -166,7 +166,7 @@ static bool take_number(struct str *s, size_t n, char after, int *out)
 	return true;
 }
 
-/* The digits of a fraction as nanoseconds; what is below a nanosecond is dropped. */
+/* The digits of a fraction as nanoseconds; those below a nanosecond are dropped. */
 static int64_t fraction_ns(const char *p, size_t n)
 {
 	int64_t ns = 0;
@@ -222,7 +222,7 @@ static bool parse_decimal(struct str s, int64_t *sec, int64_t *ns)
 	whole = digits(s);
 	*ns = 0;
 	if (whole && (!str_to_u64((struct str){ s.ptr, whole }, &v) || v > INT64_MAX))
-		v = INT64_MAX; /* out of range whatever follows */
+		v = INT64_MAX; /* out of range already */
 	s = skip(s, whole);
 	if (s.len && s.ptr[0] == '.') {
 		s = skip(s, 1);
@@ -237,7 +237,7 @@ static bool parse_decimal(struct str s, int64_t *sec, int64_t *ns)
 	return true;
 }
 
-/* "1.7e9", "0x1p30": what else strconv.ParseFloat takes; "inf" and "nan" are no times. */
+/* "1.7e9", "0x1p30": the other forms of strconv.ParseFloat; "inf" and "nan" are no times. */
 static bool parse_float(struct str s, int64_t *sec, int64_t *ns)
 {
 	char text[64], *end;

@@ -2,8 +2,8 @@
  * Errors: a code for programs, a message for people.
  *
  * A function that can fail returns enum err_code and takes struct err * last; NULL is allowed there
- * and only drops the message. The message is said once, where the thing happened, and gets context
- * in front of it where more is known: "open block 01AB: meta.json:3: bad ulid".
+ * and only drops the message. The function that fails writes the message; its callers put context
+ * in front of it: "open block 01AB: meta.json:3: bad ulid".
  *
  * Threads: an err belongs to one thread at a time.
  */
@@ -18,13 +18,13 @@
 
 enum err_code {
 	ERR_OK = 0,
-	ERR_NOMEM, /* memory could not be had */
+	ERR_NOMEM, /* out of memory */
 	ERR_IO, /* a system call on a file or socket failed */
 	ERR_CORRUPT, /* stored bytes are not what was written */
 	ERR_INVALID, /* input from outside does not follow its format */
 	ERR_LIMIT, /* a named limit was passed */
 	ERR_NOT_FOUND, /* the thing asked for does not exist */
-	ERR_EXISTS, /* the thing to create is there already */
+	ERR_EXISTS, /* the thing to create exists already */
 	ERR_TIMEOUT, /* a deadline passed */
 	ERR_CANCELED, /* the caller or its client gave up */
 	ERR_UNAVAILABLE, /* cannot be done now, may be later */
@@ -43,14 +43,13 @@ enum err_code err_set(struct err *err, enum err_code code, const char *fmt, ...)
 /* Puts context in front of the message: "<context>: <message>". Returns code unchanged. */
 enum err_code err_wrap(struct err *err, enum err_code code, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
-/* err_set(ERR_IO or a closer code) with the text of errno_value behind: "<context>: No such file".
- */
+/* err_set with ERR_IO or a closer code, and the text of errno_value: "<context>: No such file". */
 enum err_code err_errno(struct err *err, int errno_value, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
 /* "<what>: out of memory", ERR_NOMEM. */
 enum err_code err_nomem(struct err *err, const char *what);
 
-/* Hands an error of another thread or attempt on: *err becomes *from, whose code is returned. */
+/* Copies an error of another thread or attempt into *err, and returns its code. */
 enum err_code err_copy(struct err *err, const struct err *from);
 
 /* "not found", "i/o error", ... for logs and metrics. */

@@ -10,6 +10,8 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "base/array.h"
+
 #define TREE_DEPTH_MAX 32 /* directories below each other in fs_remove_tree */
 #define LIST_MAX (1u << 20) /* names in one directory */
 #define READ_STEP (64u << 10) /* bytes read at once where the size is not known */
@@ -125,7 +127,7 @@ static enum err_code too_large(const char *path, uint64_t size, size_t max, stru
 		size > max ? "" : "over ", (unsigned long long)size, max);
 }
 
-/* Files of /proc and pipes say they hold 0 bytes, so the end is where read finds it. */
+/* Files of /proc and pipes claim to hold 0 bytes, so only read finds their end. */
 static enum err_code read_all(
 	int fd, const char *path, size_t max, struct buf *out, struct err *err)
 {
@@ -198,7 +200,7 @@ enum err_code fs_write_file(struct fs *fs, const char *path, struct str content,
 	if (!rc)
 		rc = fs->ops->rename(fs, tmp, path, err);
 	if (rc) {
-		/* left behind it does no harm: the next write replaces it */
+		/* a file left behind does no harm: the next write replaces it */
 		(void)!fs->ops->unlink(fs, tmp, NULL);
 		goto out;
 	}
@@ -218,7 +220,7 @@ static enum err_code remove_tree(struct fs *fs, const char *path, unsigned depth
 
 	if (lstat(path, &st))
 		return errno == ENOENT ? ERR_OK : err_errno(err, errno, "remove %s", path);
-	if (!S_ISDIR(st.st_mode)) /* a link too: what it points to is not ours */
+	if (!S_ISDIR(st.st_mode)) /* a link too: its target is not ours */
 		return fs->ops->unlink(fs, path, err);
 	if (depth == 0)
 		return err_set(
@@ -239,7 +241,7 @@ enum err_code fs_remove_tree(struct fs *fs, const char *path, struct err *err)
 	return remove_tree(fs, path, TREE_DEPTH_MAX, err);
 }
 
-/* What is made is synced into its parent, or what is later written in it could vanish with it. */
+/* A new directory is synced into its parent, or later files could vanish with it. */
 enum err_code fs_mkdir_all(struct fs *fs, const char *path, struct err *err)
 {
 	struct arena a;
@@ -260,7 +262,7 @@ enum err_code fs_mkdir_all(struct fs *fs, const char *path, struct err *err)
 		else if (fs_exists(dir) && i < whole.len)
 			continue;
 		else if (fs_exists(dir))
-			rc = fs->ops->mkdir(fs, dir, err); /* says so when it is no directory */
+			rc = fs->ops->mkdir(fs, dir, err); /* fails when it is no directory */
 		else if (!(rc = fs->ops->mkdir(fs, dir, err)))
 			rc = fs->ops->sync_dir(fs, parent, err);
 	}
@@ -276,7 +278,7 @@ static int by_name(const void *a, const void *b)
 static enum err_code list_into(
 	DIR *d, const char *path, struct arena *a, struct str **names, size_t *n, struct err *err)
 {
-	struct str *v = NULL, *wide;
+	struct str *v = NULL;
 	size_t count = 0, cap = 0;
 	struct dirent *e;
 
@@ -285,15 +287,8 @@ static enum err_code list_into(
 			continue;
 		if (count == LIST_MAX)
 			return err_set(err, ERR_LIMIT, "list %s: more than %u names", path, LIST_MAX);
-		if (count == cap) {
-			cap = cap ? cap * 2 : 32;
-			wide = arena_alloc_raw(a, cap, sizeof(*wide));
-			if (!wide)
-				return arena_fail(a, "list", err);
-			if (count)
-				memcpy(wide, v, count * sizeof(*v));
-			v = wide;
-		}
+		if (!arena_array_room(a, &v, count, 1, &cap))
+			return arena_fail(a, "list", err);
 		v[count] = str_dup(a, str_of(e->d_name));
 		if (!v[count++].ptr)
 			return arena_fail(a, "list", err);
@@ -345,7 +340,7 @@ enum err_code fs_lock(const char *path, int *fd, struct err *err)
 	return err_errno(err, e, "lock %s", path);
 }
 
-/* The file stays: removing it would let two processes each lock a file of that name. */
+/* The file stays: if it were removed, two processes could each lock a file of that name. */
 void fs_unlock(int fd)
 {
 	if (fd >= 0)

@@ -35,12 +35,12 @@ extern struct fs fs_posix;
 /* The whole file into a buffer; more than max bytes is ERR_LIMIT before anything is read. */
 MUST_CHECK enum err_code fs_read_file(
 	const char *path, size_t max, struct buf *out, struct err *err);
-/* Written beside it, synced, renamed over it, directory synced: old or new, never half. */
+/* Writes beside the file, syncs, renames over it, syncs the directory: old or new, never half. */
 MUST_CHECK enum err_code fs_write_file(
 	struct fs *fs, const char *path, struct str content, struct err *err);
-/* Links are not followed; what is not there is fine; deeper than 32 directories is ERR_LIMIT. */
+/* Does not follow links; a missing path is fine; more than 32 directories deep is ERR_LIMIT. */
 MUST_CHECK enum err_code fs_remove_tree(struct fs *fs, const char *path, struct err *err);
-/* Each directory it makes is synced into its parent; existing ones are fine. */
+/* Syncs each new directory into its parent; existing ones are fine. */
 MUST_CHECK enum err_code fs_mkdir_all(struct fs *fs, const char *path, struct err *err);
 /* Names in a directory without "." and "..", sorted; in the arena. */
 MUST_CHECK enum err_code fs_list(

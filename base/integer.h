@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-/* |v|, of the smallest too, which has no positive of its own type. */
+/* |v|, also of INT64_MIN, whose magnitude does not fit its own type. */
 static inline uint64_t magnitude64(int64_t v)
 {
 	return v < 0 ? -(uint64_t)v : (uint64_t)v;
@@ -40,7 +40,7 @@ static inline unsigned __int128 gcd128(unsigned __int128 a, unsigned __int128 b)
 		a = b;
 		b = rest;
 	}
-	/* 64 bits divide several times as fast. */
+	/* Dividing 64 bits is several times as fast. */
 	return b ? gcd64((uint64_t)a, (uint64_t)b) : a;
 }
 

@@ -5,7 +5,7 @@
 
 #include "base/quote.h"
 
-#define LAST_CONTROL 0x9f /* JSON may have those from 0x7f on, but a terminal may obey them */
+#define LAST_CONTROL 0x9f /* JSON allows those from 0x7f on, but a terminal may obey them */
 
 void json_init(struct json *j, struct buf *out)
 {
@@ -13,7 +13,7 @@ void json_init(struct json *j, struct buf *out)
 	j->first[0] = true;
 }
 
-/* Before each value: the comma, unless a key or an opening bracket stands in front. */
+/* Adds the comma before a value, unless a key or an opening bracket is in front of it. */
 static void before_value(struct json *j)
 {
 	if (j->after_key)
@@ -24,24 +24,25 @@ static void before_value(struct json *j)
 		buf_add_char(j->out, ',');
 }
 
-static void open_bracket(struct json *j, char c)
+static void open_bracket(struct json *j, char c, char closing)
 {
 	before_value(j);
 	buf_add_char(j->out, c);
 	assert(j->depth + 1 < JSON_DEPTH_MAX);
 	j->first[++j->depth] = true;
+	j->closing[j->depth] = closing;
 }
 
 static void close_bracket(struct json *j, char c)
 {
-	assert(j->depth > 0 && !j->after_key);
+	assert(j->depth > 0 && !j->after_key && j->closing[j->depth] == c);
 	j->depth--;
 	buf_add_char(j->out, c);
 }
 
 void json_object(struct json *j)
 {
-	open_bracket(j, '{');
+	open_bracket(j, '{', '}');
 }
 
 void json_object_end(struct json *j)
@@ -51,7 +52,7 @@ void json_object_end(struct json *j)
 
 void json_array(struct json *j)
 {
-	open_bracket(j, '[');
+	open_bracket(j, '[', ']');
 }
 
 void json_array_end(struct json *j)
@@ -114,7 +115,7 @@ static void add_text(struct buf *b, struct str s)
 
 void json_key_str(struct json *j, struct str key)
 {
-	assert(j->depth > 0 && !j->after_key);
+	assert(j->closing[j->depth] == '}' && !j->after_key);
 	before_value(j);
 	add_text(j->out, key);
 	buf_add_char(j->out, ':');

@@ -4,7 +4,7 @@
  *
  * Bytes of a string that are not UTF-8 become U+FFFD, so that the output is always valid JSON;
  * control characters are escaped, all of them.
- * Nesting is asserted, at most JSON_DEPTH_MAX deep.
+ * Asserted: nesting of at most JSON_DEPTH_MAX, brackets in pairs, keys in objects only.
  *
  * json_object, json_array and json_null are macros: jansson, linked into the same program, has
  * functions of these names. A file that needs both headers includes jansson.h first.
@@ -20,6 +20,7 @@ struct json {
 	struct buf *out;
 	unsigned depth;
 	bool first[JSON_DEPTH_MAX];
+	char closing[JSON_DEPTH_MAX]; /* '}' or ']' of each level */
 	bool after_key;
 };
 

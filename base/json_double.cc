@@ -1,6 +1,6 @@
 /*
  * The shortest decimal that reads back as the same double. C has no such conversion (a loop over
- * %.15g .. %.17g misses some at powers of two), the C++ library has; that is why this file is C++.
+ * %.15g .. %.17g misses some at powers of two). The C++ library has one, so this file is C++.
  */
 #include <charconv>
 #include <cmath>
@@ -11,8 +11,8 @@ extern "C" {
 }
 
 /*
- * Laid out as Prometheus lays out a sample's value: digits without exponent from 1e-6 up to 1e21,
- * and d.ddde+XX with two exponent digits at least outside of it.
+ * The layout is that of Prometheus's samples: digits without an exponent from 1e-6 up to 1e21, else
+ * d.ddde+XX with at least two digits of exponent.
  */
 extern "C" void buf_add_double(struct buf *b, double v)
 {

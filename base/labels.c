@@ -1,7 +1,19 @@
 #include "base/labels.h"
 
+#include <assert.h>
+
+#include "base/array.h"
 #include "base/map.h"
 #include "base/quote.h"
+
+/* Whether the labels are a set: ascending, distinct, none empty. labels_decode checks the same. */
+static bool is_set(const struct label *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!v[i].value.len || (i && str_cmp(v[i - 1].name, v[i].name) >= 0))
+			return false;
+	return true;
+}
 
 /* Index of the first label whose name is not below `name`. */
 static size_t lower_bound(const struct label *v, size_t n, struct str name)
@@ -60,7 +72,7 @@ bool labels_eq(struct labels a, struct labels b)
 	return true;
 }
 
-/* Each string's hash is the seed of the next, so where one ends and the next begins counts. */
+/* Each string's hash is the seed of the next, so the borders between strings count. */
 uint64_t labels_hash(struct labels ls)
 {
 	uint64_t h = ls.n;
@@ -73,7 +85,7 @@ uint64_t labels_hash(struct labels ls)
 	return h;
 }
 
-/* What may stand bare in front of the braces. */
+/* Whether the name can be written without quotes in front of the braces. */
 static bool is_bare_name(struct str s)
 {
 	size_t i;
@@ -150,6 +162,7 @@ void labels_encode(struct buf *out, struct labels ls)
 {
 	size_t i;
 
+	assert(is_set(ls.v, ls.n));
 	buf_add_varint(out, ls.n);
 	for (i = 0; i < ls.n; i++) {
 		buf_add_lenstr(out, ls.v[i].name);
@@ -157,7 +170,7 @@ void labels_encode(struct buf *out, struct labels ls)
 	}
 }
 
-/* A set as the type promises, or an error: the bytes may come from a damaged disk. */
+/* Checks that it is a set: the bytes may come from a damaged disk. */
 enum err_code labels_decode(struct arena *a, struct cursor *in, struct labels *out, struct err *err)
 {
 	uint64_t n = cursor_varint(in), i;
@@ -211,21 +224,6 @@ void labels_builder_init(struct labels_builder *b, struct arena *a, struct label
 	b->n = base.n;
 }
 
-static bool builder_grow(struct labels_builder *b)
-{
-	size_t cap = b->cap * 2;
-	struct label *v = b->failed ? NULL : arena_alloc_raw(b->arena, cap, sizeof(*v));
-
-	if (!v) {
-		b->failed = true;
-		return false;
-	}
-	memcpy(v, b->v, b->n * sizeof(*v));
-	b->v = v;
-	b->cap = cap;
-	return true;
-}
-
 void labels_builder_set(struct labels_builder *b, struct str name, struct str value)
 {
 	size_t i;
@@ -239,8 +237,10 @@ void labels_builder_set(struct labels_builder *b, struct str name, struct str va
 		b->v[i].value = value;
 		return;
 	}
-	if (b->n == b->cap && !builder_grow(b))
+	if (b->failed || !arena_array_room(b->arena, &b->v, b->n, 1, &b->cap)) {
+		b->failed = true;
 		return;
+	}
 	memmove(b->v + i + 1, b->v + i, (b->n - i) * sizeof(*b->v));
 	b->v[i] = (struct label){ name, value };
 	b->n++;

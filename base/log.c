@@ -8,7 +8,7 @@
 #include "base/json.h"
 #include "base/quote.h"
 
-#define VALUE_MAX 4096u /* bytes of one value; what is longer is cut with "..." */
+#define VALUE_MAX 4096u /* bytes of one value; longer ones are cut with "..." */
 
 static const char *const level_names[] = { "debug", "info", "warn", "error" };
 static const char *const format_names[] = { "logfmt", "json" };
@@ -213,7 +213,7 @@ static void print_json(struct buf *b, const struct event *e)
 	buf_release(&text);
 }
 
-/* Whether standard error takes the line or not, the program goes on. */
+/* The program goes on even when standard error does not take the line. */
 static void write_line(struct str line)
 {
 	ssize_t n;
@@ -237,7 +237,7 @@ void log_write(enum log_level level, const char *component, const char *msg,
 	};
 	struct buf line = { 0 }, time = { 0 };
 	int64_t now = clock_now_ns();
-	int saved = errno; /* an event between a call and the look at its errno changes nothing */
+	int saved = errno; /* a caller may log before it looks at errno */
 
 	if (!log_enabled(level))
 		return;

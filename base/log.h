@@ -1,5 +1,5 @@
 /*
- * Log: events on standard error, logfmt or JSON. The message is constant, what varies is a field.
+ * Log: events on standard error, as logfmt or JSON. The message is constant, variables are fields.
  *
  *	log_warn("scrape", "target failed", LOG_S("target", url), LOG_D("elapsed", took_ns),
  *		LOG_E(&err));

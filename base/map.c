@@ -1,5 +1,6 @@
 #include "base/map.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #define XXH_INLINE_ALL
@@ -89,6 +90,7 @@ bool map_add(struct map *m, uint64_t hash, uint32_t id)
 	uint32_t tag = tag_of(hash);
 	size_t i;
 
+	assert(id != MAP_NONE);
 	if ((!m->slots || (m->used + 1) * 4 > (m->mask + 1) * 3) && !grow(m))
 		return false;
 	for (i = tag & m->mask; m->slots[i]; i = (i + 1) & m->mask)

@@ -1,4 +1,7 @@
 #include "base/labels.h"
+
+#include <assert.h>
+
 #include "base/quote.h"
 
 const char *match_op_name(enum match_op op)
@@ -13,6 +16,7 @@ const char *match_op_name(enum match_op op)
 enum err_code matcher_init(
 	struct matcher *m, enum match_op op, struct str name, struct str value, struct err *err)
 {
+	assert(op <= MATCH_NRE);
 	*m = (struct matcher){ .op = op, .name = name, .value = value };
 	if (op != MATCH_RE && op != MATCH_NRE)
 		return ERR_OK;

@@ -1,6 +1,6 @@
 /*
- * What a budget holds of the pool covers what it uses: held_bytes >= used_bytes whenever a take has
- * returned true. Takes and gives within what is held touch no lock. A give that lowers held_bytes
+ * A budget holds at least as much of the pool as it uses: held_bytes >= used_bytes whenever a take
+ * has returned true. Takes and gives within held_bytes touch no lock. A give that lowers held_bytes
  * looks at used_bytes again afterwards, since a take may have relied on the old value meanwhile.
  */
 #include "base/memory_pool.h"
@@ -13,12 +13,12 @@
 
 #define CHUNK_MAX ((size_t)1 << 20)
 #define CHUNKS_MIN 256u /* of a small pool: its chunks are smaller */
-#define LOOK_NS (5 * NS_PER_MS) /* how late giving up may be seen */
+#define LOOK_NS (5 * NS_PER_MS) /* how late a waiter may see that it has to give up */
 
 struct memory_pool {
 	size_t max_bytes, chunk;
 	const char *flag;
-	struct mutex lock; /* guards what follows, and budget.place of all that have joined */
+	struct mutex lock; /* guards the fields below, and budget.place of all members */
 	struct cond changed;
 	struct budget *members;
 	struct budget *elder;
@@ -33,7 +33,7 @@ enum err_code memory_pool_open(
 	struct memory_pool *p = calloc(1, sizeof(*p));
 
 	if (!p)
-		return err_set(err, ERR_NOMEM, "memory pool: out of memory");
+		return err_nomem(err, "memory pool");
 	p->max_bytes = max_bytes;
 	p->chunk = max_bytes / CHUNKS_MIN < CHUNK_MAX ? max_bytes / CHUNKS_MIN + 1 : CHUNK_MAX;
 	p->flag = flag;
@@ -56,7 +56,7 @@ void memory_pool_close(struct memory_pool *p)
 void memory_pool_join(
 	struct memory_pool *p, struct budget *b, memory_give_up_fn give_up, const void *ctx)
 {
-	assert(!b->pool && !b->used_bytes);
+	assert(!b->pool && !b->used_bytes && give_up);
 	b->pool = p;
 	b->pool_flag = p->flag;
 	b->pool_max_bytes = p->max_bytes;
@@ -78,8 +78,9 @@ void memory_pool_leave(struct budget *b)
 	assert(!b->used_bytes);
 	mutex_lock(&p->lock);
 	for (at = &p->members; *at != b; at = &(*at)->place.next)
-		;
+		assert(*at);
 	*at = b->place.next;
+	assert(p->used_bytes >= b->held_bytes && !b->place.waiting);
 	p->used_bytes -= b->held_bytes;
 	b->held_bytes = 0;
 	if (p->elder == b)
@@ -105,6 +106,7 @@ bool memory_pool_was_short(const struct budget *b)
 
 static bool is_next_elder(const struct memory_pool *p, const struct budget *b)
 {
+	mutex_assert_held(&p->lock);
 	for (const struct budget *o = p->members; o; o = o->place.next)
 		if (o->place.wants_elder && o->place.age < b->place.age)
 			return false;
@@ -116,6 +118,7 @@ bool memory_pool_become_elder(struct budget *b)
 	struct memory_pool *p = b->pool;
 	bool patient = true;
 
+	assert(p);
 	mutex_lock(&p->lock);
 	b->place.wants_elder = true;
 	while (!is_next_elder(p, b) && (patient = !b->place.give_up(b->place.give_up_ctx)))
@@ -152,6 +155,8 @@ static size_t used_of(const struct budget *b)
 
 static void set_held(struct memory_pool *p, struct budget *b, size_t bytes)
 {
+	mutex_assert_held(&p->lock);
+	assert(p->used_bytes >= b->held_bytes);
 	p->used_bytes = p->used_bytes - b->held_bytes + bytes;
 	__atomic_store_n(&b->held_bytes, bytes, __ATOMIC_SEQ_CST);
 }
@@ -163,26 +168,28 @@ static void set_refusal(struct budget *b, enum budget_refusal why)
 
 static void refuse(struct memory_pool *p, struct budget *b)
 {
+	mutex_assert_held(&p->lock);
 	if (b->place.refusal != BUDGET_SHORT)
 		p->refused++;
 	set_refusal(b, BUDGET_SHORT);
 	cond_broadcast(&p->changed);
 }
 
-/* What it uses, in whole chunks as far as there are. False: the pool has not that much left. */
+/* Covers the used bytes, in whole chunks if the pool has them. False: the pool has less left. */
 static bool hold(struct memory_pool *p, struct budget *b, size_t used)
 {
 	size_t left = p->max_bytes > p->used_bytes ? p->max_bytes - p->used_bytes : 0;
 	size_t whole = (used + p->chunk - 1) / p->chunk * p->chunk;
 	size_t most = b->held_bytes + left;
 
+	mutex_assert_held(&p->lock);
 	if (used > most)
 		return false;
 	set_held(p, b, whole < most ? whole : most);
 	return true;
 }
 
-/* Whether it may give back what it holds without getting more. */
+/* Whether it may give memory back without getting more first. */
 static bool may_give(const struct budget *b)
 {
 	if (!b->held_bytes || b->place.idle)
@@ -190,11 +197,12 @@ static bool may_give(const struct budget *b)
 	return !b->place.waiting || b->place.refusal == BUDGET_SHORT;
 }
 
-/* Where everybody waits, the youngest is refused, but not the elder. */
+/* When everybody waits, the youngest is refused, but never the elder. */
 static void break_tie(struct memory_pool *p)
 {
 	struct budget *youngest = NULL;
 
+	mutex_assert_held(&p->lock);
 	for (struct budget *b = p->members; b; b = b->place.next) {
 		if (may_give(b))
 			return;
@@ -206,12 +214,13 @@ static void break_tie(struct memory_pool *p)
 		refuse(p, youngest);
 }
 
-/* With the lock held, which is let go while it waits. */
+/* Releases the lock while it waits. */
 static bool wait_for_room(struct memory_pool *p, struct budget *b)
 {
 	bool ok = false, waited = false;
 	size_t used;
 
+	mutex_assert_held(&p->lock);
 	b->place.waiting++;
 	for (;;) {
 		used = used_of(b);
@@ -244,7 +253,10 @@ bool memory_pool_cover(struct budget *b, size_t bytes)
 	if (used_of(b) <= __atomic_load_n(&b->held_bytes, __ATOMIC_SEQ_CST))
 		return true;
 	mutex_lock(&p->lock);
-	/* One that was short gets nothing more: it is to end. One that asked too much may ask less. */
+	/*
+	 * A budget that was short gets nothing more: it has to end. One that asked too much may ask
+	 * less.
+	 */
 	ok = b->place.refusal != BUDGET_SHORT && wait_for_room(p, b);
 	if (!ok)
 		__atomic_fetch_sub(&b->used_bytes, bytes, __ATOMIC_SEQ_CST);
@@ -259,7 +271,7 @@ void memory_pool_uncover(struct budget *b)
 	struct memory_pool *p = b->pool;
 	size_t used, keep;
 
-	/* A chunk more than is used stays: what goes up and down by little costs no lock. */
+	/* A spare chunk stays, so that small ups and downs cost no lock. */
 	if (__atomic_load_n(&b->held_bytes, __ATOMIC_SEQ_CST) < used_of(b) + 2 * p->chunk)
 		return;
 	mutex_lock(&p->lock);

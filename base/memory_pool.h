@@ -1,15 +1,15 @@
 /*
- * Memory pool: what many budgets hold together, those of all queries say.
+ * Memory pool: one limit for many budgets together, such as those of all queries.
  *
- * A budget that has joined takes what it uses from the pool, in chunks. Where the pool has no more,
- * the taker waits until others give back. If every budget that holds something waits, none would
- * ever give: then the youngest of them is refused, and ends. One that was refused may begin again
- * as the elder: one budget of the pool at a time, which the others are refused for. So whatever
- * fits into the pool alone gets done in the end, and nobody waits for ever.
+ * A budget that has joined takes its memory from the pool, in chunks. When the pool has no more,
+ * the taker waits until others give back. If every budget that holds memory waits, none would ever
+ * give any back: then the youngest of them is refused, and ends. A refused budget may begin again
+ * as the elder: one budget of the pool at a time, in favour of which the others are refused. So
+ * everything that fits into the pool alone gets done in the end, and nobody waits for ever.
  *
  * Units:     bytes.
- * Errors:    budget_take gives false; budget_fail says which limit it was: ERR_LIMIT where the pool
- *            would not do if nobody else held anything, else ERR_UNAVAILABLE.
+ * Errors:    budget_take gives false; budget_fail says which limit it was: ERR_LIMIT if the pool
+ *            would be too small even for this budget alone, else ERR_UNAVAILABLE.
  * Ownership: memory_pool_open hands *out to the caller; budgets leave before it is closed.
  * Threads:   any.
  */
@@ -28,13 +28,15 @@ void memory_pool_close(struct memory_pool *p); /* NULL is fine */
 /* Asked every few milliseconds while a budget waits: true ends the wait, and the take fails. */
 typedef bool (*memory_give_up_fn)(const void *ctx);
 
-/* b holds nothing yet. It leaves when all it used was given back; without having joined is fine. */
+/*
+ * b holds nothing yet. It gives everything back before it leaves; one that never joined may leave.
+ */
 void memory_pool_join(
 	struct memory_pool *p, struct budget *b, memory_give_up_fn give_up, const void *ctx);
 void memory_pool_leave(struct budget *b);
-/* While b waits for something that others who wait for memory may keep from it. */
+/* b is idle while it waits for something that may depend on others who wait for memory. */
 void memory_pool_idle(struct budget *b, bool idle);
-/* Whether b was refused what it could have later: it is worth while to begin again as the elder. */
+/* Whether b was refused memory that it could get later: it may begin again as the elder. */
 bool memory_pool_was_short(const struct budget *b);
 /* Waits until no other is the elder; b is it until it leaves. False: it gave up. */
 bool memory_pool_become_elder(struct budget *b);
@@ -45,7 +47,7 @@ struct memory_pool_state {
 };
 struct memory_pool_state memory_pool_look(struct memory_pool *p);
 
-/* For budget_take and budget_give: the pool's part. */
+/* The pool's part of budget_take and budget_give. */
 bool memory_pool_cover(struct budget *b, size_t bytes);
 void memory_pool_uncover(struct budget *b);
 

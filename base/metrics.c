@@ -20,8 +20,7 @@ static const double bounds[METRIC_BUCKETS] = {
 
 /*
  * One value of the label. Cells are pushed at the front of their metric's list and stay for ever,
- * so a reader walks the list without a lock; a push that loses the race looks again for what won
- * it.
+ * so readers walk the list without a lock. A push that loses the race looks for its value again.
  */
 struct metric_cell {
 	struct metric_cell *next;
@@ -44,6 +43,7 @@ void metric_register(struct metric *m)
 {
 	struct metric *other;
 
+	assert(m->name && m->help);
 	mutex_lock(&lock);
 	for (other = registry; other; other = other->next)
 		assert(strcmp(other->name, m->name));
@@ -75,7 +75,7 @@ static struct metric_cell *cell_new(const struct metric *m, uint64_t hash, const
 	return c;
 }
 
-/* The cell of a label value, made when it is the first use. NULL: no memory; that count is lost. */
+/* The cell of a label value; the first use makes it. NULL: out of memory, the count is lost. */
 static struct metric_cell *cell_of(struct metric *m, const char *value)
 {
 	struct metric_cell *first, *found, *fresh = NULL;
@@ -134,7 +134,7 @@ void metric_add(struct metric *m, const char *label_value, double v)
 {
 	struct metric_cell *c = cell_of(m, label_value);
 
-	assert(m->kind != METRIC_KIND_HISTOGRAM);
+	assert(m->kind == METRIC_KIND_GAUGE || (m->kind == METRIC_KIND_COUNTER && v >= 0));
 	if (c)
 		number_add(c, v);
 }
@@ -173,6 +173,7 @@ double metric_get(struct metric *m, const char *label_value)
 
 void metric_collector_add(metric_collect_fn fn, void *ctx)
 {
+	assert(fn);
 	mutex_lock(&lock);
 	assert(collectors_n < COLLECTORS_MAX);
 	collectors[collectors_n++] = (struct collector){ fn, ctx };
@@ -194,7 +195,7 @@ void metric_collector_remove(metric_collect_fn fn, void *ctx)
 	mutex_unlock(&lock);
 }
 
-/* Help escapes backslash and newline; a label's value the double quote too, and is valid UTF-8. */
+/* Escapes backslash and newline, and in a label's value the double quote; the output is UTF-8. */
 static void add_escaped(struct buf *out, const char *text, bool quote)
 {
 	struct str s = str_of(text);
@@ -261,7 +262,7 @@ static void print_cell(struct buf *out, const struct metric *m, const struct met
 	add_series(out, m, "_sum", value, 0);
 	buf_add_double(out, number);
 	buf_add_char(out, '\n');
-	add_series(out, m, "_count", value, 0); /* of the buckets above, whatever was added meanwhile */
+	add_series(out, m, "_count", value, 0); /* the sum of the buckets above */
 	buf_add_u64(out, count);
 	buf_add_char(out, '\n');
 }
@@ -278,9 +279,12 @@ static void print_metric(struct buf *out, struct metric *m)
 	struct metric_cell *sorted[METRIC_VALUES_MAX + 1], *c;
 	size_t n = 0, i;
 
-	for (c = atomic_load_explicit(&m->cells, memory_order_acquire); c; c = c->next)
+	mutex_assert_held(&lock);
+	for (c = atomic_load_explicit(&m->cells, memory_order_acquire); c; c = c->next) {
+		assert(n <= METRIC_VALUES_MAX);
 		sorted[n++] = c;
-	if (!n && m->label) /* no value known yet: nothing to say */
+	}
+	if (!n && m->label) /* no value was used yet */
 		return;
 	buf_printf(out, "# HELP %s ", m->name);
 	add_escaped(out, m->help, false);

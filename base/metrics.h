@@ -41,12 +41,12 @@ void metric_register(struct metric *m);
 void metric_add(struct metric *m, const char *label_value, double v);
 void metric_set(struct metric *m, const char *label_value, double v);
 void metric_observe(struct metric *m, const char *label_value, double v);
-/* sum for a histogram; for tests and status pages */
+/* a histogram's sum; for tests and status pages */
 double metric_get(struct metric *m, const char *label_value);
 
 /*
- * Called at each exposition before the registry is printed: to set gauges that are read off
- * something. It must not add or remove collectors; after metric_collector_remove it runs no more.
+ * Called before the registry is printed, to set gauges that are read off something. It must not add
+ * or remove collectors; after metric_collector_remove it runs no more.
  */
 typedef void (*metric_collect_fn)(void *ctx);
 void metric_collector_add(metric_collect_fn fn, void *ctx);

@@ -18,8 +18,8 @@ size_t utf8_decode(struct str s, uint32_t *code)
 }
 
 /*
- * What has no glyph of its own: other spaces than ' ', controls, format characters (among them
- * those that turn the direction of a line), private use and noncharacters.
+ * Code points without a glyph: spaces other than ' ', controls, format characters (some of them
+ * turn the direction of a line), private use and noncharacters.
  */
 /* clang-format off */
 static const struct {

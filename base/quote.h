@@ -19,12 +19,12 @@ void buf_add_utf8(struct buf *b, uint32_t code);
 void buf_add_quoted(struct buf *b, struct str s);
 
 /*
- * Text of others within a line that people read, on a terminal too: as it is, but what would end
- * the line, move the cursor or not show is escaped as above. Backslashes and quotes stay single, so
- * it cannot be read back.
+ * Foreign text within a line that people read, perhaps on a terminal: bytes that would end the
+ * line, move the cursor or not show are escaped as above. Backslashes and quotes stay single, so it
+ * cannot be read back.
  */
 void buf_add_printable(struct buf *b, struct str s);
-/* The same: s itself where all of it prints, else a copy. ptr is NULL when the arena fails. */
+/* The same: gives s itself when all of it prints, else a copy. ptr NULL: the arena failed. */
 struct str str_printable(struct arena *a, struct str s);
 
 /* Quoted on the stack, for error messages: QUOTED(s).text; cut with "..." where longer. */

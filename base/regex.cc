@@ -32,8 +32,8 @@ static bool is_meta(char c)
 }
 
 /*
- * Splits a pattern of literal alternatives, "a|b\\.c" or the same in one pair of parentheses. False
- * when there is anything else in it. The pattern is one that RE2 has accepted.
+ * Splits a pattern of literal alternatives, "a|b\\.c" or the same in one pair of parentheses.
+ * False: it has anything else. RE2 has accepted the pattern.
  */
 static bool split_literals(struct str p, std::vector<std::string> *out)
 {
@@ -64,8 +64,8 @@ static bool split_literals(struct str p, std::vector<std::string> *out)
 }
 
 /*
- * \C, a byte whatever it is part of, is RE2's alone: Go's syntax, which is ours, has it not.
- * Between \Q and \E it is text.
+ * \C, any single byte, exists in RE2 only: our syntax is Go's, which does not have it. Between \Q
+ * and \E it is text.
  */
 static bool has_byte_class(struct str p)
 {
@@ -97,12 +97,12 @@ extern "C" enum err_code regex_compile(
 		return err_set(
 			err, ERR_LIMIT, "regular expression is %zu bytes, limit %zu", pattern.len, max);
 	options.set_max_mem(PROGRAM_MAX);
-	/* Anchoring is asked of the match, not written around the pattern: "a)(b" stays an error. */
+	/* The match is anchored by an option, not by text around the pattern: "a)(b" stays an error. */
 	options.set_dot_nl(flags & REGEX_ANCHORED);
 	re = new (std::nothrow)
 		regex(re2::StringPiece(pattern.len ? pattern.ptr : "", pattern.len), options);
 	if (!re)
-		return err_set(err, ERR_NOMEM, "regular expression: out of memory");
+		return err_nomem(err, "regular expression");
 	if (!re->re.ok()) {
 		enum err_code rc = re->re.error_code() == re2::RE2::ErrorPatternTooLarge ? ERR_LIMIT :
 																				   ERR_INVALID;
@@ -182,7 +182,7 @@ static bool is_word(char c)
 		(unsigned char)c >= 0x80; /* letters of other alphabets belong to the name */
 }
 
-/* The group a reference names, or -1. "1" and "12" are numbers, "01" and "1x" are names. */
+/* The group that a reference names, or -1. "1" and "12" are numbers, "01" and "1x" are names. */
 static int reference_index(const struct regex *re, struct str name)
 {
 	uint64_t v;
@@ -215,7 +215,7 @@ extern "C" void regex_expand(const struct regex *re, struct str replacement,
 			;
 		name = (struct str){ r.ptr + i + brace, end - i - brace };
 		if (name.len == 0 || (brace && (end == r.len || r.ptr[end] != '}'))) {
-			buf_add_char(out, '$'); /* not a reference: stands for itself */
+			buf_add_char(out, '$'); /* not a reference: a plain "$" */
 			continue;
 		}
 		i = end + brace;

@@ -41,8 +41,8 @@ int regex_group_count(const struct regex *re);
 int regex_group_index(const struct regex *re, struct str name);
 
 /*
- * Appends `replacement` with $1, ${1}, $name, ${name} and $$ expanded from `group`, by the rules of
- * Go's Regexp.Expand: $name takes the longest run of word characters, an unknown group is empty.
+ * Appends `replacement` with $1, ${1}, $name, ${name} and $$ expanded from `group`, as Go's
+ * Regexp.Expand: $name takes the longest run of word characters, an unknown group is empty.
  */
 void regex_expand(const struct regex *re, struct str replacement,
 	const struct str group[REGEX_GROUPS_MAX], struct buf *out);

@@ -64,8 +64,7 @@ struct str str_dup(struct arena *a, struct str s)
 	return (struct str){ copy, copy ? s.len : 0 };
 }
 
-/* Length of the well-formed sequence at p, or 0. The bounds per first byte are those of RFC 3629.
- */
+/* Length of the well-formed sequence at p, or 0. RFC 3629 has the bounds per first byte. */
 static size_t utf8_sequence(const unsigned char *p, size_t n)
 {
 	unsigned lo = 0x80, hi = 0xbf;

@@ -43,7 +43,7 @@ static inline bool str_is(struct str a, const char *b)
 
 int str_cmp(struct str a, struct str b); /* byte order, shorter first */
 bool str_has_prefix(struct str s, struct str prefix);
-/* The same where case does not count, ASCII only. */
+/* The same without regard to case, ASCII only. */
 bool str_eq_nocase(struct str a, struct str b);
 bool str_has_prefix_nocase(struct str s, struct str prefix);
 bool str_has_suffix(struct str s, struct str suffix);
@@ -70,8 +70,8 @@ static inline bool buf_failed(const struct buf *b)
 	return b->failed;
 }
 /*
- * How many buffers of this thread have failed. Who answers by what many small texts add up to (a
- * request) compares it before and after, so that none of them is missing unseen.
+ * How many buffers of this thread have failed. A request that prints many small texts compares it
+ * before and after, and so notices when one of them is missing.
  */
 uint64_t buf_failures(void);
 static inline struct str buf_str(const struct buf *b)

@@ -15,7 +15,7 @@
 
 #define NAME_SIZE 16 /* Linux: 15 bytes and NUL */
 
-/* A lock call fails only when it is misused, and then nothing after it can be believed. */
+/* A lock call fails only when it is misused; then the program cannot go on. */
 static void must(int rc)
 {
 	if (rc)
@@ -23,6 +23,16 @@ static void must(int rc)
 }
 
 #ifdef EPI_CHECK_LOCKS
+static bool is_held(const struct mutex *m)
+{
+	return __atomic_load_n(&m->owner, __ATOMIC_RELAXED) == (uintptr_t)pthread_self();
+}
+
+static void assert_not_held(const struct mutex *m) /* else it would wait for itself for ever */
+{
+	assert(!is_held(m));
+}
+
 static void own(struct mutex *m)
 {
 	__atomic_store_n(&m->owner, (uintptr_t)pthread_self(), __ATOMIC_RELAXED);
@@ -36,9 +46,14 @@ static void disown(struct mutex *m)
 
 void mutex_assert_held(const struct mutex *m)
 {
-	assert(__atomic_load_n(&m->owner, __ATOMIC_RELAXED) == (uintptr_t)pthread_self());
+	assert(is_held(m));
 }
 #else
+static void assert_not_held(const struct mutex *m)
+{
+	(void)m;
+}
+
 static void own(struct mutex *m)
 {
 	(void)m;
@@ -63,8 +78,17 @@ void mutex_destroy(struct mutex *m)
 
 void mutex_lock(struct mutex *m)
 {
+	assert_not_held(m);
 	must(pthread_mutex_lock(&m->m));
 	own(m);
+}
+
+bool mutex_try_lock(struct mutex *m)
+{
+	if (pthread_mutex_trylock(&m->m))
+		return false;
+	own(m);
+	return true;
 }
 
 void mutex_unlock(struct mutex *m)
@@ -148,8 +172,8 @@ static void *thread_main(void *arg)
 }
 
 /*
- * All signals but those that a fault raises in the thread itself, which would kill the process
- * unheard, and SIGPROF, with which the profiler interrupts the thread it samples.
+ * All signals except those that a fault raises in the thread itself (blocked, they would kill the
+ * process without a handler) and SIGPROF (the profiler samples a thread with it).
  */
 static void signals_to_block(sigset_t *set)
 {
@@ -169,6 +193,7 @@ enum err_code thread_start(
 	sigset_t block, before;
 	int rc;
 
+	assert(fn);
 	t->started = false;
 	if (!s)
 		return err_set(err, ERR_NOMEM, "start thread %s: out of memory", name);
@@ -176,7 +201,7 @@ enum err_code thread_start(
 	s->fn = fn;
 	s->ctx = ctx;
 	signals_to_block(&block);
-	pthread_sigmask(SIG_BLOCK, &block, &before); /* inherited, so there is no moment without it */
+	pthread_sigmask(SIG_BLOCK, &block, &before); /* the new thread inherits it */
 	rc = pthread_create(&t->id, NULL, thread_main, s);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (rc) {
@@ -267,6 +292,7 @@ bool pool_submit(struct pool *p, thread_fn fn, void *ctx)
 {
 	bool taken = false;
 
+	assert(fn);
 	mutex_lock(&p->lock);
 	if (!p->closing && p->queued < p->queue_max) {
 		p->queue[(p->first + p->queued) % p->queue_max] = (struct task){ fn, ctx };
@@ -300,13 +326,14 @@ void pool_close(struct pool *p)
 	mutex_unlock(&p->lock);
 	for (i = 0; i < p->workers_n; i++)
 		thread_join(&p->workers[i]);
+	assert(!p->queued || !p->workers_n); /* every queued task has run */
 	cond_destroy(&p->work);
 	mutex_destroy(&p->lock);
 	free(p->queue);
 	free(p);
 }
 
-/* A container's share, which the affinity mask does not show; 0: no limit known. */
+/* A container's share of the CPUs, which the affinity mask does not show; 0: no limit known. */
 static unsigned cgroup_cpus(void)
 {
 	char text[64];

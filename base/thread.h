@@ -1,11 +1,11 @@
 /*
  * Threads: named threads, a bounded pool of workers, and locks that cannot fail.
  *
- * Every thread of ours is started here, so that the self-profiler knows it and its name shows in
+ * All our threads are started here, so that the self-profiler knows them and their names show in
  * /proc and in stacks. Signals are blocked in all of them; the main thread waits for them.
  *
- * Errors: ERR_UNAVAILABLE when the system has no thread left; a full pool refuses: pool_submit
- *         gives false.
+ * Errors: ERR_UNAVAILABLE when the system has no thread left; pool_submit gives false when the
+ *         queue is full.
  */
 #ifndef BASE_THREAD_H
 #define BASE_THREAD_H
@@ -18,7 +18,7 @@
 struct mutex {
 	pthread_mutex_t m;
 #ifdef EPI_CHECK_LOCKS
-	uintptr_t owner; /* atomic: the thread that has it; 0: nobody */
+	uintptr_t owner; /* atomic: the thread that holds it; 0: none */
 #endif
 };
 #define MUTEX_INIT \
@@ -28,10 +28,11 @@ struct mutex {
 void mutex_init(struct mutex *m);
 void mutex_destroy(struct mutex *m);
 void mutex_lock(struct mutex *m);
+MUST_CHECK bool mutex_try_lock(struct mutex *m); /* false: another thread holds it */
 void mutex_unlock(struct mutex *m);
 /*
- * The first line of a function whose caller holds the lock: ends the program where this thread does
- * not have it. Nothing in release builds.
+ * The first line of a function whose caller holds the lock. Aborts when this thread does not hold
+ * it; does nothing in release builds.
  */
 #ifdef EPI_CHECK_LOCKS
 void mutex_assert_held(const struct mutex *m);
@@ -64,8 +65,8 @@ MUST_CHECK enum err_code thread_start(
 void thread_join(struct thread *t); /* a thread that was never started is fine */
 
 /*
- * Called in each new thread of ours before its function, and after it: the self-profiler's hook.
- * Set once at program start, before any thread.
+ * Called in each new thread before its function, and after it: the self-profiler's hooks. Set once
+ * at program start, before any thread.
  */
 struct thread_hooks {
 	void (*enter)(const char *name);

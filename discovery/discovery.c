@@ -14,10 +14,8 @@
 #include "base/metrics.h"
 #include "base/net/http_client.h"
 #include "base/quote.h"
-#include "discovery/kubernetes/watch.h"
 #include "discovery/sources/loop.h"
 #include "discovery/sources/sources.h"
-#include "discovery/sources/target_files.h"
 
 /* What changes at once is delivered at once... */
 #define GATHER_NS (50 * NS_PER_MS)
@@ -224,7 +222,7 @@ static enum err_code job_init(
 	j->parts = arena_array(&g->arena, struct groups *, sources->n + 1);
 	if (!j->name.ptr || !j->timer || !j->uses || !j->parts ||
 		!map_add(&g->by_name, hash_bytes(j->name.ptr, j->name.len, 0), (uint32_t)(j - g->jobs)))
-		return err_set(err, ERR_NOMEM, "out of memory for discovery");
+		return err_nomem(err, "discovery");
 	if ((rc = groups_pack(from->sd->statics, from->sd->statics_n, &j->statics, err)))
 		return rc;
 	for (size_t i = 0; i < sources->n; i++) {
@@ -254,7 +252,7 @@ static enum err_code generation_init(struct generation *g, const struct sd_job *
 	map_init(&g->by_name);
 	g->jobs = arena_array(&g->arena, struct job, n);
 	if (!g->jobs)
-		return err_set(err, ERR_NOMEM, "out of memory for discovery");
+		return err_nomem(err, "discovery");
 	for (size_t i = 0; i < n; i++)
 		if ((rc = job_init(&g->jobs[g->n++], g, &jobs[i], err)))
 			return rc;
@@ -280,7 +278,7 @@ static void apply(void *ctx)
 	struct job *j;
 
 	if (!g) {
-		a->rc = err_set(a->err, ERR_NOMEM, "out of memory for discovery");
+		a->rc = err_nomem(a->err, "discovery");
 		return;
 	}
 	g->discovery = d;
@@ -323,11 +321,8 @@ static void start(void *ctx)
 		.dns_servers = env->dns_servers };
 
 	env->base = client.base;
-	if ((s->rc = http_client_open(&client, &env->client, s->err)) ||
-		(s->rc = target_files_open(env->base, &env->files, s->err)) ||
-		(s->rc = kube_clusters_open(env->base, env->client, &env->clusters, s->err)))
-		return;
-	s->rc = sources_open(env, &s->discovery->sources, s->err);
+	if (!(s->rc = http_client_open(&client, &env->client, s->err)))
+		s->rc = sources_open(env, &s->discovery->sources, s->err);
 }
 
 static void stop(void *ctx)
@@ -337,8 +332,6 @@ static void stop(void *ctx)
 	generation_free(d->now);
 	d->now = NULL;
 	sources_close(d->sources);
-	kube_clusters_close(d->env.clusters);
-	target_files_close(d->env.files);
 	http_client_close(d->env.client);
 }
 
@@ -350,7 +343,7 @@ enum err_code discovery_open(
 	enum err_code rc;
 
 	if (!d)
-		return err_set(err, ERR_NOMEM, "out of memory for discovery");
+		return err_nomem(err, "discovery");
 	d->update = o->update;
 	d->ctx = o->ctx;
 	d->env.dns_servers = o->dns_servers;

@@ -1,19 +1,19 @@
 /*
- * Discovery: keeps the target groups of every job up to date and hands over what changed.
+ * Discovery: keeps the target groups of every job up to date and delivers them when they change.
  *
- * A job's targets are static ones (the configuration itself) and those of its sources
- * (discovery/sources/source.h), which jobs with equal entries share, and which a new configuration
- * that holds the same entry takes over as they are. A source that fails keeps its last groups.
+ * A job has static targets, written in the configuration, and targets of its sources
+ * (discovery/sources/source.h). Jobs with equal entries share a source, and a reload keeps it. A
+ * source that fails keeps its last groups.
  *
- * Changes are gathered: the first after a quiet second is delivered within 50 ms, a stream of them
- * at most once a second per job.
+ * Changes are batched: the first one after a quiet second is delivered within 50 ms, later ones at
+ * most once a second per job.
  *
  * Units:     nanoseconds.
- * Errors:    of the configuration: ERR_INVALID at its place in the file.
+ * Errors:    ERR_INVALID at its place in the configuration file.
  * Ownership: discovery_apply copies what it needs of the jobs; `user` must stay valid until the
  *            next successful discovery_apply, or discovery_close.
- * Threads:   one thread of its own; `update` is called on it. open, apply and close from one other
- *            thread.
+ * Threads:   starts one, named "discovery", and calls `update` on it. open, apply and close are
+ *            called from one other thread.
  */
 #ifndef DISCOVERY_DISCOVERY_H
 #define DISCOVERY_DISCOVERY_H
@@ -24,10 +24,10 @@
 #include "discovery/sources/http_sd.h"
 #include "discovery/sources/source.h"
 
-/* How long a job of the former configuration waits for answers of new sources by default. */
+/* How long a job keeps its last set while new sources have not answered, by default. */
 #define DISCOVERY_ANSWER_NS (10 * INT64_C(1000000000))
 
-/* What a job says about where its targets come from. */
+/* Where the targets of a job come from. */
 struct sd_configs {
 	struct target_group *statics; /* static_configs */
 	size_t statics_n;
@@ -38,7 +38,10 @@ struct sd_configs {
 	{ \
 		name, YAML_CUSTOM, (at) + offsetof(struct sd_configs, sources), NULL, decode, help, 0 \
 	}
-/* Rows of a yaml_field table for a schema that holds a struct sd_configs at offset `at`. */
+/*
+ * The list of all mechanisms: a new one is a row here, below the #include of its header.
+ * Rows of a yaml_field table for a schema that holds a struct sd_configs at offset `at`.
+ */
 #define SD_CONFIG_FIELDS(at) \
 	{ "static_configs", YAML_CUSTOM, (at), NULL, sd_static_decode, "targets written here", 0 }, \
 		SD_SOURCE_FIELD("file_sd_configs", at, file_sd_decode, "targets from files"), \
@@ -48,7 +51,7 @@ struct sd_configs {
 
 enum err_code sd_static_decode(
 	struct yaml_ctx *ctx, const struct yaml_node *n, void *field, struct err *err);
-/* That the files which sources name are there and can be read; for `check config`. */
+/* For `check config`: every file that a source names can be read. */
 MUST_CHECK enum err_code sd_check_files(const struct sd_configs *c, struct err *err);
 
 struct sd_job {
@@ -57,7 +60,7 @@ struct sd_job {
 	void *user; /* handed to update */
 };
 
-/* A job's whole set: at each apply, and whenever it changed. The callee takes its own reference. */
+/* A job's whole set, at each apply and after each change. The callee takes its own reference. */
 typedef void (*discovery_update_fn)(void *ctx, void *user, struct groups *groups);
 
 struct discovery;
@@ -72,11 +75,11 @@ struct discovery_options {
 MUST_CHECK enum err_code discovery_open(
 	const struct discovery_options *o, struct discovery **out, struct err *err);
 /*
- * From now on these jobs. Each is delivered once before this returns, with what its sources know by
- * then: files were read, the network is not waited for. Where a new source has not answered, a job
- * that goes on (by its name) keeps the set it had until all have, at most answer_ns.
- * A file that is broken now, but was read before, gives what it gave. Any error leaves the jobs as
- * they were, and nothing was delivered.
+ * Replaces all jobs. Each is delivered once before this returns: files were read by then, but the
+ * network is not waited for. A job that also was in the former configuration (by name) keeps its
+ * last set until all its new sources have answered, for at most answer_ns.
+ * A file that was read before and is broken now keeps its last groups. An error leaves the jobs as
+ * they were and delivers nothing.
  */
 MUST_CHECK enum err_code discovery_apply(
 	struct discovery *d, const struct sd_job *jobs, size_t n, struct err *err);

@@ -46,8 +46,7 @@ static enum err_code decode_action(
 	enum relabel_action *out = field;
 
 	for (size_t i = 0; n->kind == YAML_SCALAR && i < RELABEL_ACTIONS; i++)
-		if (strlen(action_names[i]) == n->text.len &&
-			strncasecmp(action_names[i], n->text.ptr, n->text.len) == 0) {
+		if (str_eq_nocase(n->text, str_of(action_names[i]))) {
 			*out = (enum relabel_action)i;
 			return ERR_OK;
 		}
@@ -304,7 +303,7 @@ static enum err_code set_from(
 	struct str n, v;
 
 	if (buf_failed(scratch))
-		return err_set(err, ERR_NOMEM, "out of memory in relabelling");
+		return err_nomem(err, "relabelling");
 	n = str_dup(b->arena, name);
 	v = str_dup(b->arena, buf_str(scratch));
 	if (!n.ptr || !v.ptr)
@@ -325,7 +324,7 @@ static enum err_code apply_replace(
 	regex_expand(r->regex, r->target_label, group, &name);
 	regex_expand(r->regex, r->replacement, group, &value);
 	if (buf_failed(&name))
-		rc = err_set(err, ERR_NOMEM, "out of memory in relabelling");
+		rc = err_nomem(err, "relabelling");
 	else if (label_name_valid(buf_str(&name)))
 		rc = set_from(b, buf_str(&name), &value, err);
 	buf_release(&name);
@@ -429,7 +428,7 @@ enum err_code relabel_apply_rule(
 		buf_add_str(&joined, labels_builder_get(b, r->source_labels[i]));
 	}
 	if (buf_failed(&joined))
-		rc = err_set(err, ERR_NOMEM, "out of memory in relabelling");
+		rc = err_nomem(err, "relabelling");
 	else
 		rc = apply(r, b, buf_str(&joined), keep, err);
 	buf_release(&joined);

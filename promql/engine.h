@@ -74,7 +74,7 @@ MUST_CHECK enum err_code query_run(
 	struct engine *e, const struct query_options *o, struct query **out, struct err *err);
 const struct result *query_result(const struct query *q);
 struct arena *query_arena(struct query *q); /* for rendering */
-/* How the query is, or would be, evaluated: a tree of JSON objects (web/README.md), or text. */
+/* How the query is, or would be, evaluated: a tree of JSON objects (web/api/README.md), or text. */
 struct json;
 void query_explain_json(const struct query *q, struct json *j);
 void query_explain_print(const struct query *q, struct buf *out);

@@ -120,7 +120,7 @@ void plan_note_time(struct eval *ev, const struct expr *e, int64_t took_ns);
 /* ---- explain.c ---- */
 
 struct json;
-/* One object: the tree of expressions, with what selectors read; see web/README.md. */
+/* One object: the tree of expressions, with what selectors read; see web/api/README.md. */
 void plan_json(struct json *j, const struct parsed *q, const struct query_plan *p);
 /* The same as lines of text. */
 void plan_print(struct buf *out, const struct parsed *q, const struct query_plan *p);

@@ -1,9 +1,11 @@
 #include "scrape/body.h"
 
+#include <assert.h>
 #include <inttypes.h>
-#include <strings.h>
 #include <zlib.h>
 
+#include "base/array.h"
+#include "base/gzip/gzip.h"
 #include "base/quote.h"
 
 struct status_name {
@@ -12,7 +14,7 @@ struct status_name {
 };
 
 /* clang-format off */
-static const struct status_name status_names[] = { /* those that a profile's endpoint may meet */
+static const struct status_name status_names[] = { /* that endpoints of profiles may answer */
 	{ 201, "Created" }, { 202, "Accepted" }, { 204, "No Content" }, { 206, "Partial Content" },
 	{ 301, "Moved Permanently" }, { 302, "Found" }, { 303, "See Other" }, { 304, "Not Modified" },
 	{ 307, "Temporary Redirect" }, { 308, "Permanent Redirect" },
@@ -44,11 +46,10 @@ static bool type_is(struct str content_type, const char *type)
 	if (semicolon >= 0)
 		content_type.len = (size_t)semicolon;
 	content_type = str_trim(content_type);
-	return content_type.len == strlen(type) &&
-		strncasecmp(content_type.ptr, type, content_type.len) == 0;
+	return str_eq_nocase(content_type, str_of(type));
 }
 
-/* The first bytes of a text on one line, without control characters; cut where a character ends. */
+/* The first bytes of a text on one line, without control characters, cut between characters. */
 static void add_text(char *out, size_t size, struct str text)
 {
 	uint32_t code;
@@ -60,7 +61,7 @@ static void add_text(char *out, size_t size, struct str text)
 	while (text.len && n + 4 < size) {
 		len = utf8_decode(text, &code);
 		if (len == 0 && text.len < 4 && (unsigned char)text.ptr[0] >= 0xc0)
-			break; /* a character the cut went through */
+			break; /* a character that was cut in two */
 		if (len == 0 || code < ' ' || code == 0x7f) {
 			out[n++] = len == 0 ? '?' : ' ';
 			len = len ? len : 1;
@@ -80,6 +81,7 @@ enum err_code body_status_error(
 	char text[BODY_TEXT_SHOWN + 8] = "";
 	const char *name = status_name(status);
 
+	assert(status != 200);
 	if (type_is(content_type, "text/plain"))
 		add_text(text, sizeof(text), body);
 	return err_set(err, ERR_UNAVAILABLE, "server returned HTTP status %d%s%s%s%s", status,
@@ -88,22 +90,30 @@ enum err_code body_status_error(
 
 /* ---- the transport's compression ---- */
 
-static enum err_code inflate_all(z_stream *z, size_t max, struct buf *out, struct err *err)
+/* Inflated bytes in an arena. */
+struct inflated {
+	struct arena *arena;
+	char *v;
+	size_t n, cap;
+};
+
+/* room: the first allocation. If it has a byte to spare at the end, nothing was copied. */
+static enum err_code inflate_all(
+	z_stream *z, size_t room, size_t max, struct inflated *out, struct err *err)
 {
-	size_t room;
 	int rc;
 
 	for (;;) {
-		room = out->len ? out->len : 65536;
-		if (room > max + 1 - out->len)
-			room = max + 1 - out->len; /* one byte more than allowed shows that there is more */
-		if (!buf_reserve(out, room))
-			return err_set(err, ERR_NOMEM, "out of memory for a profile");
-		z->next_out = (unsigned char *)out->ptr + out->len;
+		if (!arena_array_room(out->arena, &out->v, out->n, out->n ? 1 : room, &out->cap))
+			return arena_fail(out->arena, "profile", err);
+		room = out->cap - out->n;
+		if (room > max + 1 - out->n)
+			room = max + 1 - out->n; /* one byte more than allowed shows that there is more */
+		z->next_out = (unsigned char *)out->v + out->n;
 		z->avail_out = (unsigned)room;
 		rc = inflate(z, Z_NO_FLUSH);
-		out->len += room - z->avail_out;
-		if (out->len > max)
+		out->n += room - z->avail_out;
+		if (out->n > max)
 			return err_set(
 				err, ERR_LIMIT, "profile inflates to more than its limit of %zu bytes", max);
 		if (rc == Z_STREAM_END && z->avail_in == 0)
@@ -121,18 +131,19 @@ static enum err_code inflate_all(z_stream *z, size_t max, struct buf *out, struc
 	}
 }
 
-static enum err_code gunzip(struct str in, size_t max, struct buf *out, struct err *err)
+static enum err_code gunzip(struct str in, size_t max, struct inflated *out, struct err *err)
 {
 	z_stream z = { .avail_in = (unsigned)in.len };
 	const unsigned char *at = (const unsigned char *)in.ptr;
+	size_t hint = gzip_raw_hint(in);
 	enum err_code rc;
 
 	if (in.len > UINT32_MAX || max > UINT32_MAX - 1)
 		return err_set(err, ERR_LIMIT, "profile is %zu bytes, limit %u", in.len, UINT32_MAX);
 	memcpy(&z.next_in, &at, sizeof(at)); /* zlib reads through a pointer it does not call const */
 	if (inflateInit2(&z, 15 + 16) != Z_OK)
-		return err_set(err, ERR_NOMEM, "out of memory for a profile");
-	rc = inflate_all(&z, max, out, err);
+		return err_nomem(err, "profile");
+	rc = inflate_all(&z, (hint < max ? hint : max) + 1, max, out, err);
 	inflateEnd(&z);
 	return rc;
 }
@@ -140,7 +151,7 @@ static enum err_code gunzip(struct str in, size_t max, struct buf *out, struct e
 static enum err_code undo_transport(struct arena *a, struct str encoding,
 	const struct pprof_limits *limits, struct str *body, struct err *err)
 {
-	struct buf out = { 0 };
+	struct inflated out = { .arena = a };
 	enum err_code rc;
 
 	encoding = str_trim(encoding);
@@ -149,33 +160,28 @@ static enum err_code undo_transport(struct arena *a, struct str encoding,
 	if (!type_is(encoding, "gzip") && !type_is(encoding, "x-gzip"))
 		return err_set(
 			err, ERR_UNSUPPORTED, "Content-Encoding %s is not supported", QUOTED(encoding));
-	rc = gunzip(*body, limits->raw_bytes_max, &out, err);
-	if (!rc) {
-		*body = str_dup(a, buf_str(&out));
-		if (!body->ptr)
-			rc = arena_fail(a, "profile", err);
-	}
-	buf_release(&out);
-	return rc;
+	if ((rc = gunzip(*body, limits->raw_bytes_max, &out, err)))
+		return rc;
+	*body = (struct str){ out.v, out.n };
+	return ERR_OK;
 }
 
-/* ---- what it is, where it is no profile ---- */
+/* ---- bodies that are no profile ---- */
 
 static bool is_html(struct str s, struct str content_type)
 {
 	s = str_trim(s);
 	return type_is(content_type, "text/html") ||
-		(s.len >= 5 && strncasecmp(s.ptr, "<html", 5) == 0) ||
-		(s.len >= 9 && strncasecmp(s.ptr, "<!doctype", 9) == 0);
+		str_has_prefix_nocase(s, STR("<html")) || str_has_prefix_nocase(s, STR("<!doctype"));
 }
 
 static bool is_textual(struct str content_type)
 {
-	return (content_type.len >= 5 && strncasecmp(content_type.ptr, "text/", 5) == 0) ||
+	return str_has_prefix_nocase(content_type, STR("text/")) ||
 		type_is(content_type, "application/json") || type_is(content_type, "application/xml");
 }
 
-/* Replaces the decoder's message where the kind of body says more. */
+/* Replaces the decoder's message if the kind of body says more. */
 static enum err_code explain(
 	struct str body, struct str content_type, enum err_code rc, struct err *err)
 {

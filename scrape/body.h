@@ -1,11 +1,11 @@
 /*
- * Body: from an HTTP answer to a profile, or to an error that a person can act on.
+ * Body: decodes an HTTP answer to a profile, or to an error that a person can act on.
  *
- * A body may be gzip twice: by the transport (Content-Encoding) and by pprof itself.
+ * A body may be gzipped twice: by the transport (Content-Encoding) and by pprof itself.
  *
- * Errors:    ERR_INVALID (not a profile: says what it looks like), ERR_LIMIT (names the limit),
- *            ERR_UNSUPPORTED (a legacy format, another Content-Encoding), ERR_UNAVAILABLE (the
- *            status).
+ * Errors:    ERR_INVALID (not a profile; says what it looks like), ERR_LIMIT (names the limit),
+ *            ERR_UNSUPPORTED (a legacy format, another Content-Encoding), ERR_UNAVAILABLE (a status
+ *            other than 200).
  * Ownership: the profile lives in the arena and points into it or into the body.
  * Threads:   any.
  */
@@ -16,7 +16,7 @@
 #include "proto/pprof.h"
 #include "scrape/config/config.h"
 
-#define BODY_TEXT_SHOWN 200u /* bytes of an error's text that are told on */
+#define BODY_TEXT_SHOWN 200u /* bytes of a server's error text that are shown */
 
 /* For an answer that is not 200: "server returned HTTP status 503 Service Unavailable". */
 enum err_code body_status_error(
@@ -26,7 +26,7 @@ MUST_CHECK enum err_code body_decode(struct arena *a, struct str body, struct st
 	struct str content_encoding, const struct pprof_limits *limits, struct pprof **out,
 	struct err *err);
 
-/* sample_limit and the label limits of the job; labels are the series'. */
+/* Checks sample_limit and the label limits of the job. labels: the series'. */
 MUST_CHECK enum err_code body_check_limits(
 	const struct pprof *p, struct labels labels, const struct scrape_config *job, struct err *err);
 

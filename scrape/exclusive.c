@@ -42,7 +42,7 @@ enum exclusive_entry exclusive_enter(struct exclusive *e, struct str key, struct
 	struct exclusive_user *holder = exclusive_holder(e, key), **at;
 	char *copy = malloc(key.len + 1);
 
-	assert(!u->inside);
+	assert(!u->inside && u->turn && key.len);
 	if (!copy)
 		return EXCLUSIVE_NOMEM;
 	memcpy(copy, key.ptr, key.len);
@@ -90,6 +90,7 @@ void exclusive_leave(struct exclusive *e, struct exclusive_user *u)
 			*chain = heir;
 		}
 	}
+	assert(!heir || (heir->inside && heir->holds));
 	u->inside = u->holds = false;
 	u->next = u->waiters = NULL;
 	free(key);

@@ -1,13 +1,14 @@
 #include "scrape/lane.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/net/http_client.h"
 #include "scrape/scraper.h"
 
 /*
- * Changes taken before events have their turn. Starting one costs about 1 us, ending one that
- * fetches a close() of 20 us: a slice is over in milliseconds.
+ * How many changes are taken before events run again. Starting a scraper costs about 1 us, ending
+ * one that fetches 20 us (a close()), so a slice takes milliseconds.
  */
 #define SLICE 256
 
@@ -53,6 +54,8 @@ static void take_slice(void *ctx)
 
 void lane_put(struct lane *l, struct scraper *s)
 {
+	mutex_assert_held(&l->lock);
+	assert(s->lane == l);
 	if (!s->change.in_line) {
 		s->change.in_line = true;
 		s->change.next = NULL;
@@ -88,13 +91,12 @@ enum err_code lane_open(
 	enum err_code rc;
 
 	if (!l)
-		return err_set(err, ERR_NOMEM, "out of memory for a loop of scrapes");
+		return err_nomem(err, "loop of scrapes");
 	l->env = env;
 	l->last = &l->first;
 	mutex_init(&l->lock);
 	l->exclusive = exclusive_open();
-	rc = l->exclusive ? loop_open(o->name, &l->loop, err) :
-						err_set(err, ERR_NOMEM, "out of memory for a loop of scrapes");
+	rc = l->exclusive ? loop_open(o->name, &l->loop, err) : err_nomem(err, "loop of scrapes");
 	if (!rc) {
 		loop_call(l->loop, open_parts, &opening);
 		rc = opening.rc;
@@ -113,6 +115,7 @@ static void end(void *ctx)
 	struct scraper_change change;
 	struct scraper *s;
 
+	assert(loop_is_current(l->loop));
 	while ((s = take_first(l, &change)))
 		scraper_take(s, &change);
 	scraper_leave_all(l);
@@ -130,6 +133,7 @@ void lane_close(struct lane *l)
 {
 	if (!l)
 		return;
+	assert(!l->first && !l->leaving);
 	report_close(l->report);
 	loop_close(l->loop);
 	exclusive_close(l->exclusive);

@@ -1,17 +1,17 @@
 /*
- * Lane: one event loop and what the targets on it share: HTTP connections, who may take a CPU
- * profile of whom now, and what is reported of scrapes.
+ * Lane: one event loop, and what the targets on it share: HTTP connections, the holders of CPU
+ * profilers, and the report of scrapes.
  *
- * A manager has a lane per core. All scrapers of one address are on one lane, so that they share
- * its connections and stand in one line for its CPU profiler.
+ * A manager has a lane per core. All scrapers of one address are on one lane, so they share its
+ * connections and queue for its CPU profiler.
  *
- * Other threads start, change and end scrapers through the lane's line of changes: links are inside
- * of the scrapers, so that putting one in line cannot fail, and the loop takes a slice of the line
- * at a time, so that a reload of thousands keeps no timer and no answer waiting.
+ * Other threads start, change and end scrapers through the lane's queue of changes. Its links are
+ * members of the scrapers, so queueing cannot fail. The loop takes a slice of the queue at a time,
+ * so a reload of thousands of targets delays no timer and no answer.
  *
- * Ownership: lane_close ends what lane_open gave.
- * Threads:   lane_put from any; lane_end and lane_close from the one that opened it. client and
- *            exclusive are the loop's, as are report and leaving.
+ * Ownership: lane_close frees what lane_open gave.
+ * Threads:   lane_put from any; lane_end and lane_close from the one that opened it. Only the
+ * loop's thread uses client, exclusive, report and leaving.
  */
 #ifndef SCRAPE_LANE_H
 #define SCRAPE_LANE_H
@@ -32,11 +32,11 @@ struct lane {
 	struct http_client *client;
 	struct exclusive *exclusive;
 	struct report *report;
-	struct scraper *leaving; /* canceled, but still in line for their endpoint */
+	struct scraper *leaving; /* canceled, but still holding their endpoint */
 	struct loop_work work;
-	struct mutex lock; /* of the line, and of every scraper's `change` */
+	struct mutex lock; /* guards the queue (first, last, posted) and every scraper's `change` */
 	struct scraper *first, **last;
-	bool posted; /* the loop was told of the line */
+	bool posted; /* take_slice is posted to the loop */
 };
 
 struct lane_options {
@@ -47,11 +47,11 @@ struct lane_options {
 
 MUST_CHECK enum err_code lane_open(
 	struct scrape_env *env, const struct lane_options *o, struct lane **out, struct err *err);
-/* Takes the whole line and ends what the client has under way; nothing may come after it. */
+/* Takes the whole queue and ends all requests. The last call but lane_close. */
 void lane_end(struct lane *l);
-/* Ends the thread, after what others posted to it. NULL is fine. */
+/* Ends the thread once it has run what was posted. NULL is fine. */
 void lane_close(struct lane *l);
-/* The scraper's change is to be taken; lane->lock is held. */
+/* Queues the scraper's change. lane->lock is held. */
 void lane_put(struct lane *l, struct scraper *s);
 
 #endif

@@ -1,15 +1,16 @@
 /*
- * Pools: one per job. Discovery expands a job's groups into a target set on its own thread, and
- * there compares it, under the manager's lock, with the set before it, both in the order of
- * target_cmp; what is to begin, change or end goes to the lane of its address. So no loop compares
- * anything, and the lock is never taken on one.
+ * Pools: one per job. Discovery's thread expands a job's groups into a target set and compares it,
+ * under the manager's lock, with the set before it; both are sorted by target_cmp. Scrapers that
+ * start, change or end are queued in the lane of their address. So the loops compare nothing and
+ * never take the lock.
  *
- * A new configuration makes new pools, which discovery fills while the old ones go on; then apply
- * swaps them, and scrapers move over to the pool of their name. A set for a pool that is not
- * swapped in yet is kept for the swap. Discovery hands nothing to a pool that was swapped out.
+ * A new configuration makes new pools. Discovery fills them while the old ones are scraped; then
+ * apply swaps them, and scrapers move to the pool of the same name. A set for a pool that is not
+ * swapped in yet waits for the swap. Discovery delivers nothing to a pool that was swapped out.
  */
 #include "scrape/manager.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -44,20 +45,20 @@ static void pool_free(struct job_pool *p)
 	free(p);
 }
 
-/* Once per text: targets that come and go must not repeat it. */
-static void tell_trouble(struct job_pool *p)
+/* Logs each message once, however often targets come and go. */
+static void log_trouble(struct job_pool *p)
 {
 	uint64_t hash = hash_bytes(p->set->error.ptr, p->set->error.len, 0);
 
-	if (p->set->error.len && hash != p->told)
+	if (p->set->error.len && hash != p->logged)
 		log_warn("scrape", "some targets are not scraped", LOG_STR("job", p->job->job_name),
 			LOG_STR("err", p->set->error));
-	p->told = hash;
+	p->logged = hash;
 	if (p->set->limit_exceeded)
 		metric_add(&limit_exceeded, NULL, 1);
 }
 
-/* By difference: jobs beyond METRIC_VALUES_MAX share a cell. */
+/* Adds the difference, because jobs beyond METRIC_VALUES_MAX share a cell. */
 static void count_targets(struct job_pool *p, size_t n)
 {
 	char name[256];
@@ -76,8 +77,8 @@ static void end_scraper(struct scraper *s)
 }
 
 /*
- * The scrapers of `old` become those of the pool's set. One for which there is no memory is left
- * out, and the pool says so.
+ * Makes the scrapers of the pool's set out of those of `old`. Where memory is missing a target is
+ * left out, and the pool's `trouble` says so.
  */
 static void pool_sync(struct job_pool *p, const struct target_set *old, struct scraper **scrapers)
 {
@@ -86,6 +87,8 @@ static void pool_sync(struct job_pool *p, const struct target_set *old, struct s
 	const struct target *t;
 	int c;
 
+	mutex_assert_held(&m->lock);
+	assert(p->live && m->lanes_n > 0);
 	p->scrapers = calloc(p->set->n ? p->set->n : 1, sizeof(struct scraper *));
 	p->trouble = p->scrapers ? NULL : "out of memory for targets";
 	for (size_t k = 0; p->scrapers && k < p->set->n; k++) {
@@ -106,7 +109,7 @@ static void pool_sync(struct job_pool *p, const struct target_set *old, struct s
 		end_scraper(scrapers[i++]);
 	metric_add(&syncs, NULL, 1);
 	count_targets(p, p->set->n);
-	tell_trouble(p);
+	log_trouble(p);
 }
 
 static void pool_take(struct job_pool *p, struct target_set *set)
@@ -114,6 +117,7 @@ static void pool_take(struct job_pool *p, struct target_set *set)
 	struct scraper **scrapers = p->scrapers;
 	struct target_set *old = p->set;
 
+	mutex_assert_held(&p->manager->lock);
 	p->set = set;
 	if (p->live) {
 		pool_sync(p, old, scrapers);
@@ -122,7 +126,7 @@ static void pool_take(struct job_pool *p, struct target_set *set)
 	target_set_unref(old);
 }
 
-/* Discovery's thread: relabelling of thousands of targets keeps no scrape waiting. */
+/* On discovery's thread: relabelling thousands of targets delays no scrape. */
 static void on_groups(void *ctx, void *user, struct groups *groups)
 {
 	struct scrape_manager *m = ctx;
@@ -145,7 +149,7 @@ static void on_groups(void *ctx, void *user, struct groups *groups)
 /* ---- a new configuration ---- */
 
 struct swap {
-	struct job_pool **pools; /* in: new, out: old */
+	struct job_pool **pools; /* in: the new ones, out: the old ones */
 	size_t n;
 };
 
@@ -165,19 +169,19 @@ static void pool_end(struct job_pool *p)
 	count_targets(p, 0);
 }
 
-/* What a pool's predecessor has becomes the pool's. */
+/* Takes the scrapers over from the pool of the same name. */
 static void pool_inherit(struct job_pool *p, struct job_pool *old)
 {
-	p->told = old->told;
+	p->logged = old->logged;
 	p->counted = old->counted;
 	old->counted = 0;
 	if (p->set) {
 		pool_sync(p, old->set, old->scrapers);
 		free(old->scrapers);
-	} else { /* its set could not be made: what runs goes on */
+	} else { /* its set could not be made: the old targets stay */
 		p->set = old->set;
 		p->scrapers = old->scrapers;
-		p->trouble = "no memory for its new targets: the old ones go on";
+		p->trouble = "out of memory for its new targets: the old ones are scraped";
 		old->set = NULL;
 	}
 	old->scrapers = NULL;
@@ -189,6 +193,7 @@ static void swap_pools(struct scrape_manager *m, struct swap *s)
 	struct job_pool **old = m->pools, *p;
 	size_t old_n = m->n, i = 0;
 
+	mutex_assert_held(&m->lock);
 	for (size_t k = 0; k < s->n; k++) {
 		p = s->pools[k];
 		p->live = true;
@@ -224,14 +229,14 @@ static enum err_code pools_make(
 	for (size_t i = 0; s->pools && i < c->scrape_n; i++) {
 		p = s->pools[i] = calloc(1, sizeof(*p));
 		if (!p)
-			return err_set(err, ERR_NOMEM, "out of memory for jobs");
+			return err_nomem(err, "jobs");
 		s->n++;
 		p->manager = m;
 		p->config = config_ref(c);
 		p->job = &c->scrape[i];
 	}
 	if (!s->pools)
-		return err_set(err, ERR_NOMEM, "out of memory for jobs");
+		return err_nomem(err, "jobs");
 	qsort(s->pools, s->n, sizeof(*s->pools), by_name);
 	return ERR_OK;
 }
@@ -242,7 +247,7 @@ enum err_code scrape_manager_apply(struct scrape_manager *m, struct config *c, s
 	struct sd_job *jobs = calloc(c->scrape_n ? c->scrape_n : 1, sizeof(*jobs));
 	enum err_code rc;
 
-	rc = jobs ? pools_make(m, c, &s, err) : err_set(err, ERR_NOMEM, "out of memory for jobs");
+	rc = jobs ? pools_make(m, c, &s, err) : err_nomem(err, "jobs");
 	for (size_t i = 0; !rc && i < s.n; i++)
 		jobs[i] = (struct sd_job){ s.pools[i]->job->job_name, &s.pools[i]->job->sd, s.pools[i] };
 	if (!rc)
@@ -259,7 +264,7 @@ enum err_code scrape_manager_apply(struct scrape_manager *m, struct config *c, s
 
 /* ---- opening and closing ---- */
 
-/* A part of the descriptors is left for the database, the web server and files. */
+/* Leaves some descriptors for the database, the web server and files. */
 static size_t connections_max(const struct scrape_manager_options *o)
 {
 	size_t n = o->connections_max ? o->connections_max : CONNECTIONS_DEFAULT;
@@ -306,7 +311,7 @@ void scrape_manager_close(struct scrape_manager *m)
 		pool_end(m->pools[i]);
 	for (size_t i = 0; i < m->lanes_n; i++)
 		lane_end(m->lanes[i]);
-	pool_close(env->workers); /* bodies that were fetched are decoded and appended */
+	pool_close(env->workers); /* decodes and appends the bodies that were fetched */
 	mutex_lock(&env->lock);
 	while (env->storing)
 		cond_wait(&env->idle, &env->lock);
@@ -328,11 +333,12 @@ static enum err_code manager_init(
 	const struct discovery_options discovery = { .update = on_groups, .ctx = m };
 	enum err_code rc;
 
+	assert(o->sink);
 	m->env.sink = o->sink;
 	m->listen_address = strdup(o->listen_address ? o->listen_address : "");
 	m->external_url = strdup(o->external_url ? o->external_url : "");
 	if (!m->listen_address || !m->external_url)
-		return err_set(err, ERR_NOMEM, "out of memory for the scrape manager");
+		return err_nomem(err, "scrape manager");
 	if ((rc = pool_open("scrape-worker", o->workers ? o->workers : cpu_count(), SCRAPE_QUEUED_MAX,
 			 &m->env.workers, err)) ||
 		(rc = open_lanes(m, o, err)))
@@ -347,7 +353,7 @@ enum err_code scrape_manager_open(
 	enum err_code rc;
 
 	if (!m)
-		return err_set(err, ERR_NOMEM, "out of memory for the scrape manager");
+		return err_nomem(err, "scrape manager");
 	mutex_init(&m->lock);
 	mutex_init(&m->env.lock);
 	cond_init(&m->env.idle);

@@ -1,19 +1,18 @@
 /*
  * Scrape manager: from a configuration to profiles in a sink.
  *
- * Each target x enabled profile is one loop: at its phase of the interval it fetches, a worker
- * inflates, decodes and appends, and only when the sink says durable do lastScrape and health
- * change. A loop that is still busy when its next turn comes skips that turn. One CPU profile at a
- * time per address.
+ * Each pair of a target and an enabled profile is scraped once per interval, at an offset of its
+ * own. A worker inflates, decodes and appends; health and last scrape change once the sink says
+ * that the profile is durable. A turn that comes while a scrape is under way is skipped. An address
+ * has one CPU profile under way at most.
  *
  * Units:     nanoseconds.
- * Errors:    of a scrape: on the target (last_error), in metrics and in the log at debug; never
- *            here.
- * Ownership: a manager takes its own reference of the configuration applied. A snapshot lives in
- *            the caller's arena and, until it is released, in the target sets it holds: most of
- *            fifty thousand targets is not copied.
- * Threads:   `loops` loop threads, one discovery thread and `workers` workers of its own. open,
- *            apply, close from one thread; profile and snapshot from any other than these.
+ * Errors:    a scrape's error is in the target's last_error, in metrics, and in the log at debug.
+ * Ownership: the manager takes a reference to the configuration. A snapshot lives in the caller's
+ *            arena and in target sets, which it holds until it is released, so that most of fifty
+ *            thousand targets is not copied.
+ * Threads:   starts `loops` loops, `workers` workers and one thread of discovery. open, apply and
+ *            close are called from one thread; profile_now and snapshot from any but the manager's.
  */
 #ifndef SCRAPE_MANAGER_H
 #define SCRAPE_MANAGER_H
@@ -38,14 +37,14 @@ MUST_CHECK enum err_code scrape_manager_open(
 	const struct scrape_manager_options *o, struct scrape_manager **out, struct err *err);
 
 /*
- * Scrapes by this configuration from now on. Any error leaves the old one at work, whole. A loop
- * whose target has the labels and the URL it had goes on with its schedule, connection, health and
- * delta base; other settings of its job are taken over with its next request or answer.
+ * Scrapes by this configuration from now on. An error leaves the old one in place. A target with
+ * the same labels and URL keeps its schedule, connection, health and delta base; other settings of
+ * its job take effect with its next request or answer.
  */
 MUST_CHECK enum err_code scrape_manager_apply(
 	struct scrape_manager *m, struct config *c, struct err *err);
 
-/* Ends scrapes under way, waits for the sink's answers, stops the threads. NULL is fine. */
+/* Ends scrapes under way, waits for the sink, stops the threads. NULL is fine. */
 void scrape_manager_close(struct scrape_manager *m);
 
 enum target_health { TARGET_UNKNOWN, TARGET_UP, TARGET_DOWN };
@@ -66,15 +65,15 @@ struct target_info {
 	uint64_t last_samples, last_bytes; /* of the last scrape that went well */
 };
 
-struct dropped_target { /* none of its profiles is left */
-	struct labels discovered; /* what all profiles share */
+struct dropped_target { /* relabelling dropped all of its profiles */
+	struct labels discovered; /* common to all profiles */
 	struct str pool;
 };
 
 struct pool_info {
 	struct str name;
-	size_t active, dropped; /* counts of all, whatever keep_dropped_targets says */
-	struct str error; /* why the pool as a whole does not scrape (target_limit), or "" */
+	size_t active, dropped; /* all of them, not only keep_dropped_targets */
+	struct str error; /* why targets of the pool are not scraped, or "" */
 };
 
 struct scrape_snapshot {
@@ -88,37 +87,36 @@ struct scrape_snapshot {
 	size_t sets_n;
 };
 
-/* One profile out of turn. Of url and matchers at least one is given. */
-struct profile_order {
+/* A profile that somebody wants now. url, matchers or both name the target. */
+struct profile_now {
 	struct str pool; /* "": any */
 	struct str url; /* scrapeUrl; "": any */
 	const struct matcher *matchers; /* on labels with __name__ */
 	size_t matchers_n;
-	int64_t seconds; /* 0: as the target is scraped; else PROFILE_ORDER_SECONDS_MAX at most */
+	int64_t seconds; /* 0: the target's; else 1 to PROFILE_NOW_SECONDS_MAX */
 	bool wants_profile;
 };
-#define PROFILE_ORDER_SECONDS_MAX 600
+#define PROFILE_NOW_SECONDS_MAX 600
 
-struct ordered_profile {
+struct profile_now_result {
 	struct labels labels; /* as stored, with __name__ */
 	struct str url;
-	int64_t ts_ns; /* where it is stored */
+	int64_t ts_ns; /* of the stored profile */
 	uint64_t samples, bytes;
-	struct str profile; /* as pprof, gzip, where it was wanted */
+	struct str profile; /* gzipped pprof, if wants_profile */
 };
 
 /*
- * Profiles the one target that is named now: stands in line for its endpoint, stores the profile,
- * and returns when it is durable, with all strings in the arena. *canceled ends it early, which it
- * must before the manager is closed.
- * Errors: ERR_NOT_FOUND, ERR_INVALID (several targets, or none can be meant), ERR_CANCELED, and
- * those of a scrape.
+ * Profiles the named target out of turn: waits for its endpoint, scrapes it, stores the profile,
+ * and returns when it is durable. All strings of *out are in the arena. Ends early once *canceled
+ * is set; the caller sets it before it closes the manager. Errors: ERR_NOT_FOUND, ERR_INVALID (no
+ * target is named, or several match), ERR_CANCELED, and those of a scrape.
  */
-MUST_CHECK enum err_code scrape_manager_profile(struct scrape_manager *m,
-	const struct profile_order *o, const atomic_bool *canceled, struct arena *a,
-	struct ordered_profile *out, struct err *err);
+MUST_CHECK enum err_code scrape_manager_profile_now(struct scrape_manager *m,
+	const struct profile_now *o, const atomic_bool *canceled, struct arena *a,
+	struct profile_now_result *out, struct err *err);
 
-/* pool: only this one; NULL: all. What it gave is released before its arena. */
+/* pool: only this one; NULL: all. Release the snapshot before its arena. */
 MUST_CHECK enum err_code scrape_manager_snapshot(struct scrape_manager *m, const char *pool,
 	struct arena *a, struct scrape_snapshot *out, struct err *err);
 void scrape_snapshot_release(struct scrape_snapshot *s);

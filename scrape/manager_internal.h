@@ -1,4 +1,4 @@
-/* What manager.c and manager_show.c share: pools, and who may look at them. */
+/* Pools, and what manager.c, manager_show.c and profile_now.c share of the manager. */
 #ifndef SCRAPE_MANAGER_INTERNAL_H
 #define SCRAPE_MANAGER_INTERNAL_H
 
@@ -10,11 +10,11 @@ struct job_pool {
 	struct config *config; /* held */
 	const struct scrape_config *job;
 	/* guarded by manager->lock */
-	bool live; /* swapped in: its set has scrapers */
+	bool live; /* swapped in: its set is scraped */
 	struct target_set *set; /* the latest; NULL: none came yet */
-	struct scraper **scrapers; /* of set->v; NULL: no memory for that one, or no memory at all */
-	const char *trouble; /* what kept targets from being scraped, or NULL */
-	uint64_t told; /* hash of the set's error in the log */
+	struct scraper **scrapers; /* of set->v; NULL, or an entry that is NULL: out of memory */
+	const char *trouble; /* why some targets are not scraped, or NULL */
+	uint64_t logged; /* hash of the set's error that was logged last */
 	size_t counted; /* targets in the gauge */
 };
 
@@ -24,7 +24,7 @@ struct scrape_manager {
 	char *listen_address, *external_url;
 	struct lane *lanes[LANES_MAX];
 	size_t lanes_n;
-	struct mutex lock; /* of what is wanted: of pools and their scrapers, never their state */
+	struct mutex lock; /* guards pools and which scrapers they have; not the state of scrapers */
 	struct job_pool **pools; /* sorted by name */
 	size_t n;
 };

@@ -1,7 +1,9 @@
 /*
- * What is shown of targets. What they are stands in the pools' sets, which a snapshot holds; only
- * how their last scrapes went is asked of the loops, one after the other.
+ * The snapshot of targets. Their labels and URLs are in the pools' sets, which the snapshot holds.
+ * Only the outcome of their last scrapes is copied, by their loops, one loop after the other.
  */
+#include <assert.h>
+
 #include "base/hidden.h"
 #include "base/str.h"
 #include "scrape/manager_internal.h"
@@ -12,9 +14,9 @@ struct snapshot {
 	const char *pool;
 	struct arena *arena;
 	struct scrape_snapshot *out;
-	struct str pool_name; /* of the pool that is shown now */
+	struct str pool_name; /* of the pool that is copied now */
 	struct scraper **scrapers; /* of out->active */
-	struct lane *lane; /* whose loop is asked now */
+	struct lane *lane; /* whose loop copies now */
 	bool failed;
 };
 
@@ -49,7 +51,7 @@ static struct labels without_secrets(struct snapshot *s, struct labels ls)
 	return shown;
 }
 
-/* What a loop says of a scraper: all that other threads may not read themselves. */
+/* On the loop's thread: what other threads may not read. */
 static void show_state(struct snapshot *s, const struct scraper *from, struct target_info *to)
 {
 	to->last_error = dup(s, str_of(from->last_error ? from->last_error : ""));
@@ -67,6 +69,7 @@ static void show_lane(void *ctx)
 {
 	struct snapshot *s = ctx;
 
+	assert(loop_is_current(s->lane->loop));
 	for (size_t i = 0; i < s->out->active_n; i++)
 		if (s->scrapers[i] && s->scrapers[i]->lane == s->lane)
 			show_state(s, s->scrapers[i], &s->out->active[i]);
@@ -125,12 +128,13 @@ static void show_pool(struct snapshot *s, const struct job_pool *p)
 		};
 }
 
-/* The lock is held: no scraper that is in a pool ends meanwhile. */
+/* The lock is held, so no scraper of a pool ends meanwhile. */
 static void take_snapshot(struct snapshot *s)
 {
 	const struct scrape_manager *m = s->manager;
 	size_t pools = 0, active = 0, dropped = 0;
 
+	mutex_assert_held(&m->lock);
 	for (size_t i = 0; i < m->n; i++) {
 		if (!wanted(s, m->pools[i]))
 			continue;
@@ -150,6 +154,7 @@ static void take_snapshot(struct snapshot *s)
 	for (size_t i = 0; i < m->n && !s->failed; i++)
 		if (wanted(s, m->pools[i]))
 			show_pool(s, m->pools[i]);
+	assert(s->failed || (s->out->active_n == active && s->out->dropped_n == dropped));
 	for (size_t i = 0; i < m->lanes_n && !s->failed; i++) {
 		s->lane = m->lanes[i];
 		loop_call(s->lane->loop, show_lane, s);

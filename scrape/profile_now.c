@@ -1,10 +1,11 @@
 /*
- * A profile that somebody wants now: a scrape out of turn of a copy of its target, so that a reload
- * meanwhile changes nothing of it.
+ * A profile that somebody wants now: one scrape out of turn, of a copy of its target, which a
+ * reload does not touch.
  *
- * Its row stands for the time it covers: the seconds it was measured, or, of a profile that has
- * none, the time since the target's last scrape.
+ * The interval of its row is the time that it covers: the seconds that it measured or, for a
+ * profile without seconds, the time since the target's last scrape.
  */
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -14,31 +15,32 @@
 #include "scrape/manager_internal.h"
 #include "scrape/url.h"
 
-#define LOOK_NS (100 * NS_PER_MS) /* at who may have canceled it */
+#define CANCEL_POLL_NS (100 * NS_PER_MS)
 
-struct order {
+struct profiling { /* one that is under way */
 	struct lane *lane;
-	const struct scraper *regular; /* the target's loop, while the manager's lock is held */
-	struct target_set *set; /* of the copy; held */
+	const struct scraper *regular; /* the target's own loop; valid under the manager's lock only */
+	struct target_set *set; /* of the copy alone; held */
 	struct arena *arena;
 	bool wants_profile;
-	struct scraper *scraper; /* the loop's; NULL: it has ended */
+	struct scraper *scraper; /* read and written on the loop's thread; NULL: it has ended */
 	struct mutex lock;
 	struct cond changed;
-	bool done; /* guarded by lock, as is what follows */
+	/* guarded by lock */
+	bool done;
 	enum err_code rc;
 	struct err err;
-	struct ordered_profile out;
+	struct profile_now_result out;
 };
 
 /* ---- which target ---- */
 
-static bool is_meant(const struct profile_order *o, const struct target *t)
+static bool is_meant(const struct profile_now *wanted, const struct target *t)
 {
-	if (o->url.len && !str_eq(o->url, t->url) && !str_eq(o->url, t->shown_url))
+	if (wanted->url.len && !str_eq(wanted->url, t->url) && !str_eq(wanted->url, t->shown_url))
 		return false;
-	for (size_t i = 0; i < o->matchers_n; i++)
-		if (!matcher_test_labels(&o->matchers[i], t->labels))
+	for (size_t i = 0; i < wanted->matchers_n; i++)
+		if (!matcher_test_labels(&wanted->matchers[i], t->labels))
 			return false;
 	return true;
 }
@@ -50,10 +52,10 @@ struct found_target {
 };
 
 static void find_in_pool(
-	const struct job_pool *p, const struct profile_order *o, struct found_target *f)
+	const struct job_pool *p, const struct profile_now *wanted, struct found_target *f)
 {
 	for (size_t i = 0; p->set && i < p->set->n; i++) {
-		if (!is_meant(o, &p->set->v[i]))
+		if (!is_meant(wanted, &p->set->v[i]))
 			continue;
 		if (f->n++ == 0) {
 			f->pool = p;
@@ -62,13 +64,14 @@ static void find_in_pool(
 	}
 }
 
-static enum err_code find_target(const struct scrape_manager *m, const struct profile_order *o,
+static enum err_code find_target(const struct scrape_manager *m, const struct profile_now *wanted,
 	struct found_target *f, struct err *err)
 {
+	mutex_assert_held(&m->lock);
 	*f = (struct found_target){ 0 };
 	for (size_t i = 0; i < m->n; i++)
-		if (!o->pool.len || str_eq(m->pools[i]->job->job_name, o->pool))
-			find_in_pool(m->pools[i], o, f);
+		if (!wanted->pool.len || str_eq(m->pools[i]->job->job_name, wanted->pool))
+			find_in_pool(m->pools[i], wanted, f);
 	if (f->n == 0)
 		return err_set(err, ERR_NOT_FOUND, "no target is named so");
 	if (f->n > 1)
@@ -82,66 +85,69 @@ static enum err_code find_target(const struct scrape_manager *m, const struct pr
 
 static void on_ended(void *ctx, const struct scraper_outcome *outcome)
 {
-	struct order *o = ctx;
+	struct profiling *p = ctx;
 
-	mutex_lock(&o->lock);
-	o->scraper = NULL;
-	o->done = true;
-	o->rc = outcome->rc;
+	assert(!p->done);
+	mutex_lock(&p->lock);
+	p->scraper = NULL;
+	p->done = true;
+	p->rc = outcome->rc;
 	if (outcome->rc) {
-		o->err = *outcome->err;
+		p->err = *outcome->err;
 	} else {
-		o->out.ts_ns = outcome->end_ns;
-		o->out.samples = outcome->samples;
-		o->out.bytes = outcome->bytes;
-		o->out.profile = str_dup(o->arena, outcome->profile);
-		if (!o->out.profile.ptr)
-			o->rc = arena_fail(o->arena, "profile", &o->err);
+		p->out.ts_ns = outcome->end_ns;
+		p->out.samples = outcome->samples;
+		p->out.bytes = outcome->bytes;
+		p->out.profile = str_dup(p->arena, outcome->profile);
+		if (!p->out.profile.ptr)
+			p->rc = arena_fail(p->arena, "profile", &p->err);
 	}
-	cond_signal(&o->changed); /* under the lock: the waiter's memory is gone once it is released */
-	mutex_unlock(&o->lock);
+	/* Under the lock: the waiter frees p as soon as it gets the lock. */
+	cond_signal(&p->changed);
+	mutex_unlock(&p->lock);
 }
 
 static void begin(void *ctx)
 {
-	struct order *o = ctx;
-	struct target *t = o->set->v;
-	int64_t last = o->regular ? o->regular->last_scrape_ns : 0, now = clock_now_ns();
+	struct profiling *p = ctx;
+	struct target *t = p->set->v;
+	int64_t last = p->regular ? p->regular->last_scrape_ns : 0, now = clock_now_ns();
 
+	assert(loop_is_current(p->lane->loop) && p->set->n == 1);
 	if (t->seconds)
 		t->interval_ns = t->seconds * NS_PER_S;
 	else if (last && now - last < t->interval_ns)
 		t->interval_ns = now - last > NS_PER_S ? now - last : NS_PER_S;
-	o->scraper = scraper_once(o->lane, o->set, t, on_ended, o);
-	if (o->scraper) {
-		o->scraper->wants_profile = o->wants_profile;
-		scraper_begin(o->scraper);
+	p->scraper = scraper_once(p->lane, p->set, t, on_ended, p);
+	if (p->scraper) {
+		p->scraper->wants_profile = p->wants_profile;
+		scraper_begin(p->scraper);
 		return;
 	}
-	mutex_lock(&o->lock);
-	o->done = true;
-	o->rc = err_set(&o->err, ERR_NOMEM, "out of memory for a scrape");
-	mutex_unlock(&o->lock);
+	mutex_lock(&p->lock);
+	p->done = true;
+	p->rc = err_nomem(&p->err, "scrape");
+	mutex_unlock(&p->lock);
 }
 
-/* Without the lock: the only one who waits does so for this function. */
+/* Takes no lock: the one thread that could look at p waits in loop_call. */
 static void cancel(void *ctx)
 {
-	struct order *o = ctx;
+	struct profiling *p = ctx;
 
-	if (!o->scraper)
+	if (!p->scraper)
 		return;
-	scraper_cancel(o->scraper);
-	o->scraper = NULL;
-	o->done = true;
-	o->rc = err_set(&o->err, ERR_CANCELED, "canceled");
+	scraper_cancel(p->scraper);
+	p->scraper = NULL;
+	p->done = true;
+	p->rc = err_set(&p->err, ERR_CANCELED, "canceled");
 }
 
-/* ---- on the caller's ---- */
+/* ---- on the caller's thread ---- */
 
-static enum err_code set_seconds(struct order *o, int64_t seconds, struct err *err)
+static enum err_code set_seconds(struct profiling *p, int64_t seconds, struct err *err)
 {
-	struct target *t = o->set->v;
+	struct target *t = p->set->v;
 	struct buf url = { 0 };
 	char text[24];
 
@@ -152,29 +158,29 @@ static enum err_code set_seconds(struct order *o, int64_t seconds, struct err *e
 			err, ERR_INVALID, "a profile of %s is not measured over seconds", QUOTED(t->name));
 	snprintf(text, sizeof(text), "%" PRId64, seconds);
 	url_print_with(&url, t->url, STR("seconds"), str_of(text));
-	t->url = buf_failed(&url) ? (struct str){ NULL, 0 } : str_dup(&o->set->arena, buf_str(&url));
+	t->url = buf_failed(&url) ? (struct str){ NULL, 0 } : str_dup(&p->set->arena, buf_str(&url));
 	buf_release(&url);
-	t->shown_url = t->url.ptr ? hidden_url(&o->set->arena, t->url) : t->url;
+	t->shown_url = t->url.ptr ? hidden_url(&p->set->arena, t->url) : t->url;
 	if (!t->shown_url.ptr)
-		return err_set(err, ERR_NOMEM, "out of memory for a scrape");
+		return err_nomem(err, "scrape");
 	t->timeout_ns += (seconds - t->seconds) * NS_PER_S;
 	t->seconds = seconds;
 	return ERR_OK;
 }
 
-/* What is told of it outlives the copy. */
-static enum err_code describe(struct order *o, struct err *err)
+/* Into the caller's arena: the copy of the target is freed before the caller reads them. */
+static enum err_code describe(struct profiling *p, struct err *err)
 {
-	o->out.labels = labels_dup(o->arena, o->set->v->labels);
-	o->out.url = str_dup(o->arena, o->set->v->shown_url);
-	if (!o->out.labels.v || !o->out.url.ptr)
-		return arena_fail(o->arena, "profile", err);
+	p->out.labels = labels_dup(p->arena, p->set->v->labels);
+	p->out.url = str_dup(p->arena, p->set->v->shown_url);
+	if (!p->out.labels.v || !p->out.url.ptr)
+		return arena_fail(p->arena, "profile", err);
 	return ERR_OK;
 }
 
-/* The lock keeps the target's loop alive until ours has begun. */
-static enum err_code start(
-	struct scrape_manager *m, const struct profile_order *wanted, struct order *o, struct err *err)
+/* Holds the manager's lock, so that the target's own loop lives until this scrape has begun. */
+static enum err_code start(struct scrape_manager *m, const struct profile_now *wanted,
+	struct profiling *p, struct err *err)
 {
 	struct found_target f;
 	const struct target *t;
@@ -183,55 +189,55 @@ static enum err_code start(
 	mutex_lock(&m->lock);
 	if (!(rc = find_target(m, wanted, &f, err))) {
 		t = &f.pool->set->v[f.at];
-		o->regular = f.pool->scrapers ? f.pool->scrapers[f.at] : NULL;
-		o->lane = m->lanes[t->home % m->lanes_n];
-		rc = target_set_of(f.pool->set, t, &o->set, err);
+		p->regular = f.pool->scrapers ? f.pool->scrapers[f.at] : NULL;
+		p->lane = m->lanes[t->home % m->lanes_n];
+		rc = target_set_of(f.pool->set, t, &p->set, err);
 	}
-	if (!rc && !(rc = set_seconds(o, wanted->seconds, err)) && !(rc = describe(o, err)))
-		loop_call(o->lane->loop, begin, o);
+	if (!rc && !(rc = set_seconds(p, wanted->seconds, err)) && !(rc = describe(p, err)))
+		loop_call(p->lane->loop, begin, p);
 	mutex_unlock(&m->lock);
 	return rc;
 }
 
-static void wait_for(struct order *o, const atomic_bool *canceled)
+static void wait_for(struct profiling *p, const atomic_bool *canceled)
 {
 	bool done = false, stop = false;
 
 	while (!done && !stop) {
-		mutex_lock(&o->lock);
-		if (!o->done)
-			cond_wait_until(&o->changed, &o->lock, clock_monotonic_ns() + LOOK_NS);
-		done = o->done;
-		mutex_unlock(&o->lock);
+		mutex_lock(&p->lock);
+		if (!p->done)
+			cond_wait_until(&p->changed, &p->lock, clock_monotonic_ns() + CANCEL_POLL_NS);
+		done = p->done;
+		mutex_unlock(&p->lock);
 		stop = !done && atomic_load(canceled);
 	}
 	if (stop)
-		loop_call(o->lane->loop, cancel, o);
+		loop_call(p->lane->loop, cancel, p);
 }
 
-enum err_code scrape_manager_profile(struct scrape_manager *m, const struct profile_order *wanted,
-	const atomic_bool *canceled, struct arena *a, struct ordered_profile *out, struct err *err)
+enum err_code scrape_manager_profile_now(struct scrape_manager *m, const struct profile_now *wanted,
+	const atomic_bool *canceled, struct arena *a, struct profile_now_result *out, struct err *err)
 {
-	struct order o = { .arena = a, .wants_profile = wanted->wants_profile };
+	struct profiling p = { .arena = a, .wants_profile = wanted->wants_profile };
 	enum err_code rc;
 
 	if (!wanted->url.len && !wanted->matchers_n)
 		return err_set(err, ERR_INVALID, "no target is named");
-	if (wanted->seconds < 0 || wanted->seconds > PROFILE_ORDER_SECONDS_MAX)
+	if (wanted->seconds < 0 || wanted->seconds > PROFILE_NOW_SECONDS_MAX)
 		return err_set(
-			err, ERR_INVALID, "seconds is a number from 1 to %d", PROFILE_ORDER_SECONDS_MAX);
-	mutex_init(&o.lock);
-	cond_init(&o.changed);
-	if (!(rc = start(m, wanted, &o, err))) {
-		wait_for(&o, canceled);
-		rc = o.rc;
-		if (rc)
-			*err = o.err;
+			err, ERR_INVALID, "seconds is a number from 1 to %d", PROFILE_NOW_SECONDS_MAX);
+	mutex_init(&p.lock);
+	cond_init(&p.changed);
+	if (!(rc = start(m, wanted, &p, err))) {
+		wait_for(&p, canceled);
+		assert(p.done && !p.scraper);
+		if ((rc = p.rc))
+			err_copy(err, &p.err);
 		else
-			*out = o.out;
+			*out = p.out;
 	}
-	target_set_unref(o.set);
-	mutex_destroy(&o.lock);
-	cond_destroy(&o.changed);
+	target_set_unref(p.set);
+	mutex_destroy(&p.lock);
+	cond_destroy(&p.changed);
 	return rc;
 }

@@ -1,10 +1,11 @@
 /*
- * One batch is all or nothing for the sink, which saves most of the cost of a value. Where a batch
- * is refused for what is in it (a name that is of profiles, one series too many, a time that is too
- * long ago) its values are appended one by one, so that one target's trouble is its own.
+ * The sink takes a batch whole or not at all, which saves most of the cost of a value. If it
+ * refuses a batch for a value in it (a name that profiles have, one series too many, a time that is
+ * too old), the values are appended one by one, so that only the bad ones are lost.
  */
 #include "scrape/report.h"
 
+#include <assert.h>
 #include <event2/event.h>
 #include <stdlib.h>
 
@@ -45,8 +46,8 @@ struct report {
 	struct sink *sink;
 	struct event *timer;
 	bool stopped;
-	struct batch *batch; /* that is being filled; NULL: nothing waits */
-	atomic_bool told;
+	struct batch *batch; /* the one that is filled now; NULL: no value waits */
+	atomic_bool failure_logged;
 	struct mutex lock;
 	struct cond idle;
 	size_t out; /* batches with workers and the sink; guarded by lock */
@@ -73,7 +74,7 @@ static void batch_free(struct batch *b)
 static void lost(struct report *r, size_t values, const struct err *why)
 {
 	metric_add(&values_total, "failed", (double)values);
-	if (!atomic_exchange(&r->told, true))
+	if (!atomic_exchange(&r->failure_logged, true))
 		log_warn("scrape", "values of scrapes (up and others) are lost", LOG_E(why));
 }
 
@@ -85,11 +86,13 @@ static void batch_done(struct batch *b)
 	if (atomic_fetch_sub(&b->waiting, 1) != 1)
 		return;
 	failed = atomic_load(&b->failed);
+	assert(failed <= b->n * VALUES);
 	metric_add(&values_total, "ok", (double)(b->n * VALUES - failed));
 	if (!failed)
-		atomic_store(&r->told, false);
+		atomic_store(&r->failure_logged, false);
 	batch_free(b);
 	mutex_lock(&r->lock);
+	assert(r->out > 0);
 	if (--r->out == 0)
 		cond_broadcast(&r->idle);
 	mutex_unlock(&r->lock);
@@ -119,7 +122,7 @@ static void on_one(void *ctx, enum err_code rc, const struct err *err)
 	batch_done(b);
 }
 
-/* ---- a worker's part ---- */
+/* ---- on a worker ---- */
 
 static enum err_code add_numbers(
 	struct arena *a, const struct entry *e, struct sink_number *out, struct err *err)
@@ -198,7 +201,7 @@ static void append_batch(void *ctx)
 	batch_done(b);
 }
 
-/* ---- the loop's part ---- */
+/* ---- on the loop's thread ---- */
 
 static void flush(struct report *r)
 {
@@ -231,7 +234,7 @@ static void on_timer(evutil_socket_t fd, short what, void *ctx)
 	flush(ctx);
 }
 
-/* Room for one more; NULL: stopped, or no memory. */
+/* NULL: it was stopped, or there is no memory. */
 static struct entry *next_entry(
 	struct report *r, struct target_set *set, const struct target *t, int64_t ts_ns)
 {
@@ -244,7 +247,7 @@ static struct entry *next_entry(
 	if (!r->batch) {
 		r->batch = malloc(sizeof(*r->batch));
 		if (!r->batch) {
-			err_set(&err, ERR_NOMEM, "out of memory");
+			err_nomem(&err, "values of scrapes");
 			lost(r, VALUES, &err);
 			return NULL;
 		}
@@ -254,6 +257,7 @@ static struct entry *next_entry(
 		atomic_init(&r->batch->failed, 0);
 		event_add(r->timer, &second);
 	}
+	assert(r->batch->n < REPORT_BATCH_MAX);
 	e = &r->batch->v[r->batch->n++];
 	e->set = target_set_ref(set);
 	e->target = t;
@@ -301,11 +305,12 @@ enum err_code report_open(struct event_base *base, struct pool *workers, struct 
 {
 	struct report *r = calloc(1, sizeof(*r));
 
+	assert(base && workers && sink);
 	if (r)
 		r->timer = evtimer_new(base, on_timer, r);
 	if (!r || !r->timer) {
 		free(r);
-		return err_set(err, ERR_NOMEM, "out of memory for the scrape manager");
+		return err_nomem(err, "scrape manager");
 	}
 	r->workers = workers;
 	r->sink = sink;

@@ -1,5 +1,6 @@
 #include "scrape/scraper.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -38,6 +39,7 @@ const char *target_health_name(enum target_health h)
 	};
 	/* clang-format on */
 
+	assert(h <= TARGET_DOWN);
 	return names[h];
 }
 
@@ -69,7 +71,7 @@ static void report(struct scraper *s, uint64_t samples, uint64_t bytes)
 	report_scrape(s->lane->report, s->set, s->target, &r);
 }
 
-/* samples and bytes: as far as it came. */
+/* samples and bytes: of what was received before it failed. */
 static void failed(struct scraper *s, int64_t start_ns, int64_t duration_ns, const char *result,
 	uint64_t samples, uint64_t bytes, const struct err *why)
 {
@@ -102,7 +104,7 @@ static void end_once(struct scraper *s, const struct scraper_outcome *o, const c
 	scraper_free(s);
 }
 
-/* Before anything was fetched. A scrape out of turn is gone afterwards. */
+/* Before anything was fetched. Frees a profile now. */
 static void fail(struct scraper *s, const char *result, const struct err *why)
 {
 	if (s->ended)
@@ -128,12 +130,14 @@ static void finish_once(struct scraper *s, struct scrape_task *t)
 	task_free(t);
 }
 
-/* Ends the task: the target shows its outcome from now on. */
+/* Ends the task and shows its outcome. */
 static void finish(struct scrape_task *t)
 {
 	struct scraper *s = t->scraper;
 	int64_t duration = (t->answered_ns ? t->answered_ns : clock_monotonic_ns()) - t->began_ns;
 
+	assert(loop_is_current(s->lane->loop));
+	assert(s->task == t && (s->state == SCRAPER_FETCHING || s->state == SCRAPER_STORING));
 	s->task = NULL;
 	s->state = SCRAPER_IDLE;
 	if (s->stopped) {
@@ -173,6 +177,7 @@ static void on_answer(void *ctx, const struct http_response *res)
 	struct scraper *s = t->scraper;
 	enum err_code rc;
 
+	assert(s->task == t && s->state == SCRAPER_FETCHING);
 	s->request = NULL;
 	t->answered_ns = clock_monotonic_ns();
 	t->end_ns = clock_now_ns();
@@ -228,10 +233,12 @@ static void fetch(struct scraper *s)
 	struct err err;
 	enum err_code rc;
 
+	assert(s->state == SCRAPER_IDLE || s->state == SCRAPER_WAITING);
+	assert(!s->stopped && !s->task);
 	if (!t) {
 		exclusive_leave(s->lane->exclusive, &s->user);
 		s->state = SCRAPER_IDLE;
-		err_set(&err, ERR_NOMEM, "out of memory for a scrape");
+		err_nomem(&err, "scrape");
 		fail(s, "overload", &err);
 		return;
 	}
@@ -260,16 +267,16 @@ static void on_turn(void *ctx)
 	fetch(ctx);
 }
 
-/* Whether two jobs are configured to want one endpoint is for the operator to know, once. */
-static void tell_of_sharing(struct scraper *s)
+/* Logs once that two jobs want one endpoint. */
+static void log_sharing(struct scraper *s)
 {
 	const struct exclusive_user *holder = exclusive_holder(
 		s->lane->exclusive, s->target->exclusive);
 	const struct scraper *other = holder->ctx;
 
-	if (s->told_of_sharing || other == s || other->ended || s->ended)
+	if (s->sharing_logged || other == s || other->ended || s->ended)
 		return;
-	s->told_of_sharing = true;
+	s->sharing_logged = true;
 	log_warn("scrape", "two jobs take CPU profiles of one target: they take turns",
 		LOG_STR("job", s->set->job->job_name), LOG_STR("target", s->target->shown_url),
 		LOG_STR("other_job", other->set->job->job_name));
@@ -279,6 +286,7 @@ static void begin(struct scraper *s)
 {
 	struct err err;
 
+	assert(s->state == SCRAPER_IDLE && !s->task);
 	if (s->set->limit_exceeded) {
 		err_set(&err, ERR_LIMIT, STR_FMT, STR_ARG(s->set->error));
 		fail(s, "limit", &err);
@@ -294,25 +302,23 @@ static void begin(struct scraper *s)
 		break;
 	case EXCLUSIVE_WAITS:
 		s->state = SCRAPER_WAITING;
-		tell_of_sharing(s);
+		log_sharing(s);
 		break;
 	case EXCLUSIVE_NOMEM:
-		err_set(&err, ERR_NOMEM, "out of memory for a scrape");
+		err_nomem(&err, "scrape");
 		fail(s, "overload", &err);
 		break;
 	}
 }
 
-/*
- * A whole interval in line: another job takes all of the endpoint's time. Still in line, but told.
- */
-static void waited_in_vain(struct scraper *s)
+/* It waited a whole interval for another job. It goes on waiting, but this turn has failed. */
+static void fail_waiting(struct scraper *s)
 {
 	const struct exclusive_user *holder = exclusive_holder(s->lane->exclusive, s->user.key);
 	const struct scraper *other = holder->ctx;
 	struct err err;
 
-	if (other->ended) { /* somebody wanted a profile now: that is no trouble of the target's */
+	if (other->ended) { /* a profile now: the target itself is fine */
 		s->skipped++;
 		metric_add(&skipped_total, NULL, 1);
 		return;
@@ -337,13 +343,13 @@ static void on_timer(evutil_socket_t fd, short what, void *ctx)
 	uint64_t missed = 0;
 
 	s->next_ns += interval;
-	if (s->next_ns <= now) { /* this process stood still: turns that are past are gone */
+	if (s->next_ns <= now) { /* this process was stopped: it skips the turns that it missed */
 		missed = (uint64_t)((now - s->next_ns) / interval) + 1;
 		s->next_ns += (int64_t)missed * interval;
 	}
 	timer_set(s);
 	if (s->state == SCRAPER_WAITING) {
-		waited_in_vain(s);
+		fail_waiting(s);
 	} else if (s->state != SCRAPER_IDLE) {
 		missed++;
 	} else {
@@ -355,13 +361,14 @@ static void on_timer(evutil_socket_t fd, short what, void *ctx)
 		metric_add(&skipped_total, NULL, (double)missed);
 }
 
-/* The first turn: where the target's hash stands in the interval, counted from 1970. */
+/* The first turn: the target's hash gives its offset in the interval, counted from 1970. */
 static void schedule(struct scraper *s)
 {
 	int64_t interval = s->target->interval_ns, now = clock_now_ns() % interval;
 	int64_t turn = (int64_t)(s->target->hash % (uint64_t)interval);
 	int64_t wait = turn > now ? turn - now : interval - (now - turn);
 
+	assert(wait > 0 && wait <= interval);
 	s->next_ns = clock_monotonic_ns() + wait;
 	timer_set(s);
 }
@@ -376,8 +383,8 @@ static void start(struct scraper *s, struct target_set *set, const struct target
 }
 
 /*
- * A scrape that is fetched moves to the new set with its target: a request may be held for minutes,
- * and would keep all of the old set's targets in memory.
+ * A scrape under way moves to the new set too: a request may last minutes, and would keep all
+ * targets of the old set in memory.
  */
 static void update(struct scraper *s, struct target_set *set, const struct target *target)
 {
@@ -414,6 +421,11 @@ static void stop(struct scraper *s)
 	scraper_free(s);
 }
 
+static void assert_of_set(const struct target_set *set, const struct target *target)
+{
+	assert(target >= set->v && target < set->v + set->n);
+}
+
 static struct scraper *scraper_alloc(struct lane *lane)
 {
 	struct scraper *s = calloc(1, sizeof(*s));
@@ -434,6 +446,8 @@ struct scraper *scraper_once(struct lane *lane, struct target_set *set, const st
 
 	if (!s)
 		return NULL;
+	assert(ended && loop_is_current(lane->loop));
+	assert_of_set(set, target);
 	s->ended = ended;
 	s->ended_ctx = ctx;
 	s->set = target_set_ref(set);
@@ -444,6 +458,7 @@ struct scraper *scraper_once(struct lane *lane, struct target_set *set, const st
 
 void scraper_begin(struct scraper *s)
 {
+	assert(s->ended && loop_is_current(s->lane->loop));
 	s->turn_ns = clock_monotonic_ns();
 	begin(s);
 }
@@ -464,11 +479,12 @@ static void on_left(evutil_socket_t fd, short what, void *ctx)
 }
 
 /*
- * A Go process needs some time until it sees that nobody waits for the profile it takes, and
- * answers the next request for one with an error until then. So the endpoint is kept a little.
+ * A Go process notices late that its client has gone, and refuses other CPU profiles until then. So
+ * the endpoint is held a little longer.
  */
 void scraper_cancel(struct scraper *s)
 {
+	assert(s->ended && loop_is_current(s->lane->loop));
 	if (s->state != SCRAPER_FETCHING || !s->target->exclusive.len) {
 		stop(s);
 		return;
@@ -491,6 +507,8 @@ void scraper_leave_all(struct lane *lane)
 
 void scraper_take(struct scraper *s, const struct scraper_change *c)
 {
+	assert(loop_is_current(s->lane->loop) && !s->stopped);
+	assert(c->end || c->set);
 	if (c->end) {
 		target_set_unref(c->set);
 		if (s->set)
@@ -504,14 +522,18 @@ void scraper_take(struct scraper *s, const struct scraper_change *c)
 	}
 }
 
-/* ---- what other threads want ---- */
+/* ---- changes from other threads ---- */
 
-static void want(struct scraper *s, struct target_set *set, const struct target *target, bool end)
+static void queue_change(
+	struct scraper *s, struct target_set *set, const struct target *target, bool end)
 {
 	struct target_set *before;
 
+	if (!end)
+		assert_of_set(set, target);
 	mutex_lock(&s->lane->lock);
-	before = s->change.set; /* of a change that was not taken: the later one wins */
+	assert(!s->change.end); /* nothing follows scraper_end */
+	before = s->change.set; /* of a change that was not taken yet: the later one wins */
 	s->change.set = set ? target_set_ref(set) : NULL;
 	s->change.target = target;
 	s->change.end = end;
@@ -525,16 +547,16 @@ struct scraper *scraper_new(struct lane *lane, struct target_set *set, const str
 	struct scraper *s = scraper_alloc(lane);
 
 	if (s)
-		want(s, set, target, false);
+		queue_change(s, set, target, false);
 	return s;
 }
 
 void scraper_change(struct scraper *s, struct target_set *set, const struct target *target)
 {
-	want(s, set, target, false);
+	queue_change(s, set, target, false);
 }
 
 void scraper_end(struct scraper *s)
 {
-	want(s, NULL, NULL, true);
+	queue_change(s, NULL, NULL, true);
 }

@@ -1,19 +1,18 @@
 /*
- * Scraper: one target's loop. Waits for its turn, fetches, hands the body to a worker, and learns
- * how it went.
+ * Scraper: one target's loop. Waits for its turn, fetches, hands the body to a worker, and records
+ * the outcome.
  *
- *	idle -> (in line for the endpoint ->) fetching -> storing -> idle
+ *	idle -> (waiting for the endpoint ->) fetching -> storing -> idle
  *
- * Fetching ends with the answer; storing is a worker's decoding and the sink's acknowledgement.
- * What is shown of the target changes only at the end of it.
+ * Fetching ends with the answer. Storing is a worker's decoding and the sink's acknowledgement; the
+ * target's health and last scrape change only after it.
  *
  * Units:     nanoseconds.
- * Ownership: scraper_end ends a scraper; its memory goes once nothing is under way. A scraper
- *            holds the target set its target is of; a scrape under way holds its own.
- * Threads:   its lane's loop, on which all fields but `change` are read and written; the work
- *            between is done by the workers on a task of their own. scraper_new, scraper_change and
- *            scraper_end may be called on any one thread at a time: they only put what is wanted in
- *            the lane's line.
+ * Ownership: scraper_end ends a scraper; it is freed once nothing is under way. A scraper holds the
+ *            set of its target; a scrape under way holds its own.
+ * Threads:   its lane's loop reads and writes all fields but `change`. Workers see only the task.
+ *            scraper_new, scraper_change and scraper_end may be called on any one thread at a time:
+ *            they only queue a change in the lane.
  */
 #ifndef SCRAPE_SCRAPER_H
 #define SCRAPE_SCRAPER_H
@@ -36,29 +35,29 @@ struct scrape_task;
 struct scrape_env {
 	struct pool *workers;
 	struct sink *sink;
-	atomic_bool closing; /* series of targets go on where the next server begins */
+	atomic_bool closing; /* no stale marks: the next server continues the series */
 	atomic_size_t queued_bytes;
 	struct mutex lock;
 	struct cond idle;
 	size_t storing; /* tasks with workers or the sink; guarded by lock */
 };
 
-/* What is wanted of a scraper and was not taken over yet; guarded by its lane's lock. */
+/* A change of a scraper that its loop has not taken yet; guarded by the lane's lock. */
 struct scraper_change {
-	struct scraper *next; /* in the lane's line */
+	struct scraper *next; /* in the lane's queue */
 	bool in_line;
 	bool end;
-	struct target_set *set; /* held; NULL: stays as it is */
+	struct target_set *set; /* held; NULL: it ends */
 	const struct target *target;
 };
 
-/* How a scrape out of turn ended: err says so where rc is not ERR_OK. */
+/* The end of a profile now. err is set if rc is not ERR_OK. */
 struct scraper_outcome {
 	enum err_code rc;
 	const struct err *err;
-	int64_t end_ns; /* time of day: where its profile stands */
+	int64_t end_ns; /* the profile's time, time of day */
 	uint64_t samples, bytes;
-	struct str profile; /* as pprof, gzip; "" where it is not wanted */
+	struct str profile; /* gzipped pprof; "" if it is not wanted */
 };
 
 typedef void (*scraper_ended_fn)(void *ctx, const struct scraper_outcome *o);
@@ -73,15 +72,15 @@ struct scraper {
 	const struct target *target;
 	struct event timer;
 	enum scraper_state state;
-	bool stopped; /* freed when what is under way has ended */
-	bool told_of_sharing; /* the log said that two jobs want one endpoint */
+	bool stopped; /* freed when the scrape under way ends */
+	bool sharing_logged; /* that two jobs want one endpoint */
 	int64_t next_ns; /* monotonic: the next turn */
 	int64_t turn_ns; /* the turn that is under way, or was last */
 	struct exclusive_user user;
-	scraper_ended_fn ended; /* of one scrape out of turn; NULL: a target's loop */
+	scraper_ended_fn ended; /* of a profile now; NULL: a target's loop */
 	void *ended_ctx;
-	struct scraper *leaving_next; /* in the lane's list */
-	bool wants_profile; /* in the outcome of `ended` */
+	struct scraper *leaving_next; /* in the lane's list `leaving` */
+	bool wants_profile; /* `ended` gets the profile */
 	struct http_request *request; /* SCRAPER_FETCHING */
 	struct scrape_task *task;
 	enum target_health health;
@@ -90,26 +89,26 @@ struct scraper {
 	uint64_t scrapes, failures, skipped, last_samples, last_bytes;
 };
 
-/* Starts with its phase of the interval. NULL: out of memory. */
+/* Scrapes first at its offset in the interval. NULL: out of memory. */
 struct scraper *scraper_new(struct lane *lane, struct target_set *set, const struct target *target);
-/* The same target out of another set; a changed interval gives a new schedule, all else goes on. */
+/* The same target in another set. A changed interval gives a new schedule; all else goes on. */
 void scraper_change(struct scraper *s, struct target_set *set, const struct target *target);
 void scraper_end(struct scraper *s);
 
 /*
- * One scrape out of turn, in line with others for its endpoint; what is shown of its target stays
- * as it is. On the loop's thread, all of it: scraper_once makes it (NULL: out of memory),
- * scraper_begin starts it, then `ended` is called once, and it is gone; or scraper_cancel ends it
- * before that.
+ * One scrape out of turn. It waits for its endpoint like others, and changes nothing that is shown
+ * of its target. All calls are on the loop's thread: scraper_once makes it (NULL: out of memory),
+ * scraper_begin starts it, `ended` is called once and the scraper is freed. scraper_cancel ends it
+ * earlier, without a call of `ended`.
  */
 struct scraper *scraper_once(struct lane *lane, struct target_set *set, const struct target *target,
 	scraper_ended_fn ended, void *ctx);
 void scraper_begin(struct scraper *s);
 void scraper_cancel(struct scraper *s);
-/* The lane ends: what was canceled waits no more. */
+/* When the lane ends: frees the canceled scrapers at once. */
 void scraper_leave_all(struct lane *lane);
 
-/* The lane's: what was wanted happens, on the loop's thread. */
+/* For the lane: makes the change. On the loop's thread. */
 void scraper_take(struct scraper *s, const struct scraper_change *c);
 
 #endif

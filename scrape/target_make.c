@@ -40,7 +40,7 @@ static void set_default(struct target_make *m, struct str name, struct str value
 		labels_builder_set(&m->b, name, value);
 }
 
-/* What is in scratch, kept in the set. */
+/* A copy of scratch in the arena of the set. */
 static struct str keep_scratch(struct target_make *m)
 {
 	struct str s = { NULL, 0 };
@@ -53,7 +53,7 @@ static struct str keep_scratch(struct target_make *m)
 	return s;
 }
 
-/* The same for what many targets say. */
+/* The same, with one copy for many targets. */
 static struct str share_scratch(struct target_make *m)
 {
 	struct str *kept = &m->kept[hash_bytes(m->scratch.ptr, m->scratch.len, 0) % TARGET_KEPT];
@@ -85,7 +85,7 @@ static void set_params(struct target_make *m, const struct params_config *params
 			set_default(m, param_label(m, params->v[i].name), params->v[i].values[0]);
 }
 
-/* One second is left for the answer to travel before the next begins. */
+/* A second remains for the answer to arrive before the next scrape begins. */
 int64_t target_auto_seconds(int64_t interval_ns)
 {
 	int64_t s = interval_ns / NS_PER_S - 1;
@@ -138,7 +138,7 @@ void target_populate(struct target_make *m, struct labels group, struct labels t
 	int64_t timeout = p && p->timeout_ns ? p->timeout_ns : job->scrape_timeout_ns;
 
 	m->b.n = 0;
-	m->b.failed = !m->b.v; /* without its first memory it never grows */
+	m->b.failed = !m->b.v; /* its first allocation failed */
 	m->auto_seconds = STR("");
 	for (size_t i = 0; i < target.n; i++)
 		labels_builder_set(&m->b, target.v[i].name, target.v[i].value);
@@ -178,7 +178,7 @@ static enum err_code read_times(struct target_make *m, struct target *t, struct 
 		return err_set(err, ERR_INVALID,
 			"scrape timeout cannot be greater than scrape interval (%s > %s)", QUOTED(timeout),
 			QUOTED(interval));
-	/* A rule may have changed the interval: seconds that we chose follow it. */
+	/* A rule may have changed the interval: default seconds follow it. */
 	seconds = labels_builder_get(&m->b, PARAM_SECONDS);
 	if (m->auto_seconds.len && str_eq(seconds, m->auto_seconds))
 		labels_builder_set(
@@ -191,7 +191,7 @@ static enum err_code read_times(struct target_make *m, struct target *t, struct 
 	return ERR_OK;
 }
 
-/* The job's params with the profile's over them, and every __param_ label over both. */
+/* Profile's params win over the job's, and __param_ labels over both. */
 static enum err_code make_url(struct target_make *m, struct target *t, struct err *err)
 {
 	const struct params_config *layers[] = { &m->job->params, &t->profile->params };
@@ -220,7 +220,7 @@ static enum err_code make_url(struct target_make *m, struct target *t, struct er
 	return t->shown_url.ptr ? ERR_OK : arena_fail(m->arena, "targets", err);
 }
 
-/* A Go process has one CPU profiler; through a proxy one address may lead to several processes. */
+/* A Go process has one CPU profiler. The path counts: a proxy may serve several processes. */
 static void make_exclusive(struct target_make *m, struct target *t)
 {
 	struct str path = labels_builder_get(&m->b, PATH);
@@ -235,7 +235,7 @@ static void make_exclusive(struct target_make *m, struct target *t)
 	t->exclusive = keep_scratch(m);
 }
 
-/* __meta_ and the other reserved labels go; instance is the address where nobody set it. */
+/* Drops __meta_ and other reserved labels. The default of `instance` is the address. */
 static enum err_code make_labels(struct target_make *m, struct target *t, struct err *err)
 {
 	struct str address = labels_builder_get(&m->b, ADDRESS);

@@ -1,16 +1,20 @@
 #include "scrape/targets.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "scrape/target_make.h"
 
 #define SET_BYTES_MAX ((size_t)1 << 30)
+#define TARGETS_MAX (SET_BYTES_MAX / sizeof(struct target))
 
 struct expansion {
 	struct target_set *set;
 	struct target_make make;
 	size_t cap; /* of set->v */
-	size_t errors, targets; /* targets: of the groups, with at least one profile kept */
+	size_t dropped_cap; /* of set->dropped */
+	size_t errors, targets; /* targets: those with at least one profile that is kept */
 };
 
 /* ---- the set ---- */
@@ -18,16 +22,10 @@ struct expansion {
 static enum err_code set_add(struct expansion *x, const struct target *t, struct err *err)
 {
 	struct target_set *s = x->set;
-	size_t cap = x->cap ? x->cap * 2 : 64;
-	struct target *v;
 
-	if (s->n == x->cap) {
-		v = cap <= SET_BYTES_MAX / sizeof(*v) ? realloc(s->v, cap * sizeof(*v)) : NULL;
-		if (!v)
-			return err_set(err, ERR_NOMEM, "out of memory for targets");
-		s->v = v;
-		x->cap = cap;
-	}
+	assert(t->profile && t->name.len && t->url.len && t->interval_ns > 0 && t->timeout_ns > 0);
+	if (s->n >= TARGETS_MAX || !array_room(&s->v, s->n, 1, &x->cap))
+		return err_nomem(err, "targets");
 	s->v[s->n++] = *t;
 	return ERR_OK;
 }
@@ -35,27 +33,18 @@ static enum err_code set_add(struct expansion *x, const struct target *t, struct
 static enum err_code set_drop(struct expansion *x, struct labels discovered, struct err *err)
 {
 	struct target_set *s = x->set;
-	size_t limit = s->job->keep_dropped_targets, cap = 64;
-	struct labels *v;
+	size_t limit = s->job->keep_dropped_targets;
 
 	s->dropped_total++;
 	if (limit && s->dropped_n >= limit)
 		return ERR_OK;
-	while (cap < s->dropped_n)
-		cap *= 2;
-	if (s->dropped_n == 0 || s->dropped_n == cap) {
-		v = arena_alloc_raw(&s->arena, s->dropped_n ? cap * 2 : cap, sizeof(*v));
-		if (!v)
-			return arena_fail(&s->arena, "targets", err);
-		if (s->dropped_n)
-			memcpy(v, s->dropped, s->dropped_n * sizeof(*v));
-		s->dropped = v;
-	}
+	if (!arena_array_room(&s->arena, &s->dropped, s->dropped_n, 1, &x->dropped_cap))
+		return arena_fail(&s->arena, "targets", err);
 	s->dropped[s->dropped_n++] = discovered;
 	return ERR_OK;
 }
 
-/* The first error is told, the others counted. */
+/* Keeps the first error and counts the others. */
 static void set_error(struct expansion *x, const char *text)
 {
 	if (x->errors++ == 0) {
@@ -97,7 +86,7 @@ static enum err_code expand_one(struct expansion *x, const struct target_group *
 	return set_add(x, &t, err);
 }
 
-/* A target is dropped where all of its profiles are. */
+/* A target is dropped if all of its profiles are. */
 static enum err_code expand_target(
 	struct expansion *x, const struct target_group *g, size_t i, struct err *err)
 {
@@ -145,8 +134,8 @@ static int cmp(const void *a, const void *b)
 }
 
 /*
- * Two targets of one label set would write one series: the first by URL is scraped, others are
- * told.
+ * Two targets with the same labels would write one series: the first by URL is scraped, and the
+ * others are an error.
  */
 static void deduplicate(struct expansion *x)
 {
@@ -181,7 +170,7 @@ static void finish_set(struct expansion *x)
 	const char *text;
 
 	if (v)
-		s->v = v; /* without the room to grow */
+		s->v = v; /* without spare room */
 	if (s->job->target_limit && x->targets > s->job->target_limit) {
 		s->limit_exceeded = true;
 		text = arena_printf(&s->arena, "target_limit exceeded (number of targets: %zu, limit: %zu)",
@@ -201,8 +190,9 @@ enum err_code targets_expand(struct config *config, const struct scrape_config *
 	struct expansion x = { .set = s };
 	enum err_code rc;
 
+	assert(job >= config->scrape && job < config->scrape + config->scrape_n);
 	if (!s)
-		return err_set(err, ERR_NOMEM, "out of memory for targets");
+		return err_nomem(err, "targets");
 	atomic_init(&s->refs, 1);
 	arena_init(&s->arena, SET_BYTES_MAX);
 	s->config = config_ref(config);
@@ -231,7 +221,7 @@ enum err_code target_set_of(
 	if (!s || !own) {
 		free(s);
 		free(own);
-		return err_set(err, ERR_NOMEM, "out of memory for targets");
+		return err_nomem(err, "targets");
 	}
 	*own = *t;
 	atomic_init(&s->refs, 1);
@@ -249,7 +239,7 @@ enum err_code target_set_of(
 	own->exclusive = str_dup(&s->arena, t->exclusive);
 	if (!own->labels.v || !own->url.ptr || !own->shown_url.ptr || !own->exclusive.ptr) {
 		target_set_unref(s);
-		return err_set(err, ERR_NOMEM, "out of memory for targets");
+		return err_nomem(err, "targets");
 	}
 	*out = s;
 	return ERR_OK;
@@ -257,7 +247,9 @@ enum err_code target_set_of(
 
 struct target_set *target_set_ref(struct target_set *s)
 {
-	atomic_fetch_add(&s->refs, 1);
+	unsigned before = atomic_fetch_add(&s->refs, 1);
+
+	assert(before > 0);
 	return s;
 }
 

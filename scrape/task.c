@@ -1,10 +1,11 @@
 #include "scrape/task.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/gzip/gzip.h"
 #include "scrape/body.h"
-#include "scrape/honor.h"
+#include "scrape/honor_labels.h"
 
 #define GZIP_LEVEL 6
 
@@ -47,27 +48,30 @@ static void on_stored(void *ctx)
 	struct scrape_task *t = ctx;
 	struct scrape_env *env = t->env;
 
+	assert(t->waiting == 0);
 	t->ended(t);
 	mutex_lock(&env->lock);
+	assert(env->storing > 0);
 	if (--env->storing == 0)
 		cond_broadcast(&env->idle);
 	mutex_unlock(&env->lock);
 }
 
-/* The task may be gone once this returns. */
+/* The task may be freed before this returns. */
 static void part_done(struct scrape_task *t)
 {
 	struct scrape_env *env = t->env;
 	bool last;
 
 	mutex_lock(&env->lock);
+	assert(t->waiting > 0);
 	last = --t->waiting == 0;
 	mutex_unlock(&env->lock);
 	if (last)
 		loop_post(t->lane->loop, &t->work, on_stored, t);
 }
 
-/* Of several errors the first is told. */
+/* The first of several errors counts. */
 static void store_failed(struct scrape_task *t, enum err_code rc, const struct err *err)
 {
 	mutex_lock(&t->env->lock);
@@ -87,13 +91,14 @@ static void on_acked(void *ctx, enum err_code rc, const struct err *err)
 	part_done(t);
 }
 
-/* ---- a worker's part ---- */
+/* ---- on a worker ---- */
 
 static enum err_code append_one(struct scrape_task *t, const struct sink_profile *p)
 {
 	struct err err;
 	enum err_code rc;
 
+	assert(p->interval_ns > 0 && labels_has(p->labels, STR(LABEL_NAME)));
 	mutex_lock(&t->env->lock);
 	t->waiting++;
 	mutex_unlock(&t->env->lock);
@@ -128,7 +133,7 @@ static enum err_code append(
 					.profile = parts[i].profile,
 					.kinds = kinds,
 				}))
-			break; /* it is told in the task */
+			break; /* the task has the error */
 	return ERR_OK;
 }
 
@@ -152,9 +157,11 @@ static void work(void *ctx)
 	struct arena a;
 	struct err err;
 	enum err_code rc;
+	size_t queued;
 
 	t->body = (struct buf){ 0 };
-	atomic_fetch_sub(&t->env->queued_bytes, body.len);
+	queued = atomic_fetch_sub(&t->env->queued_bytes, body.len);
+	assert(queued >= body.len);
 	limits.body_bytes_max = t->set->job->body_size_limit;
 	arena_init(&a, limits.arena_bytes_max);
 	rc = body_decode(&a, buf_str(&body), buf_str(&t->content_type), buf_str(&t->content_encoding),
@@ -198,19 +205,20 @@ enum err_code task_store(struct scrape_task *t, const struct http_response *res)
 	struct scrape_env *env = t->env;
 	size_t queued = atomic_fetch_add(&env->queued_bytes, res->body.len);
 
+	assert(!res->rc && res->status == 200 && !t->waiting && t->ended);
 	if (queued > SCRAPE_QUEUED_BYTES_MAX) {
 		atomic_fetch_sub(&env->queued_bytes, res->body.len);
 		return err_set(&t->err, ERR_LIMIT,
 			"profiles of %zu bytes wait for a worker, limit %zu: this server is overloaded", queued,
 			SCRAPE_QUEUED_BYTES_MAX);
 	}
-	buf_add_str(&t->body, res->body);
 	buf_add_str(&t->content_type, res->content_type);
 	buf_add_str(&t->content_encoding, res->content_encoding);
-	if (buf_failed(&t->body) || buf_failed(&t->content_type) || buf_failed(&t->content_encoding)) {
+	if (buf_failed(&t->content_type) || buf_failed(&t->content_encoding)) {
 		atomic_fetch_sub(&env->queued_bytes, res->body.len);
-		return err_set(&t->err, ERR_NOMEM, "out of memory for a profile");
+		return err_nomem(&t->err, "profile");
 	}
+	http_response_take_body(res, &t->body);
 	count_storing(env, 1);
 	t->waiting = 1;
 	return pool_submit(env->workers, work, t) ? ERR_OK : overloaded(t, res);

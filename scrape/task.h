@@ -1,12 +1,12 @@
 /*
- * Task: one scrape. The loop's thread makes it; with the answer it passes to a worker, which
- * inflates, decodes, checks and appends, then to the sink's thread, and comes back to the loop by a
- * post.
+ * Task: one scrape. The loop's thread makes it. With the answer it goes to a worker, which
+ * inflates, decodes, checks and appends; then to the sink's thread; and a post brings it back to
+ * the loop.
  *
- * Errors:    in the task (rc, result, err): ended is called whatever happened.
- * Ownership: a task holds the target set its target is of, and the configuration its request was
- *            made from.
- * Threads:   one at a time, as above. `scraper` is touched on the loop's thread only.
+ * Errors:    in the task (rc, result, err). `ended` is called whatever happened.
+ * Ownership: a task holds the set of its target, and the configuration of its request. It owns the
+ *            body, which it takes over from the HTTP client without a copy.
+ * Threads:   one at a time, as above. Only the loop's thread touches `scraper`.
  */
 #ifndef SCRAPE_TASK_H
 #define SCRAPE_TASK_H
@@ -19,8 +19,8 @@ struct scrape_task {
 	struct scraper *scraper;
 	struct scrape_env *env;
 	struct lane *lane;
-	struct target_set *set; /* held; a later one with the same target while it is fetched */
-	struct config *config; /* held: of the request */
+	struct target_set *set; /* held; a reload replaces it while the request is under way */
+	struct config *config; /* held: the one the request was made from */
 	const struct target *target;
 	void (*ended)(struct scrape_task *t); /* on the loop's thread, after task_store */
 	int64_t start_ns, end_ns; /* time of day */
@@ -28,10 +28,10 @@ struct scrape_task {
 	struct buf body;
 	struct buf content_type, content_encoding;
 	bool wants_profile;
-	struct buf profile; /* as pprof, gzip, where it is wanted */
+	struct buf profile; /* gzipped pprof, if wants_profile */
 	size_t bytes;
 	uint32_t samples;
-	unsigned waiting; /* for acknowledgements, and the worker's own part; env->lock */
+	unsigned waiting; /* acknowledgements missing, plus 1 for the worker; env->lock */
 	enum err_code rc;
 	const char *result; /* for the metric */
 	struct err err;
@@ -39,7 +39,7 @@ struct scrape_task {
 
 void task_failed(struct scrape_task *t, enum err_code rc, const char *result);
 const char *task_result_of(enum err_code rc); /* of fetching and decoding */
-/* Gives the answer to a worker. Where an error is returned, ended is not called. */
+/* Gives the answer, whose body it takes, to a worker. On an error `ended` is not called. */
 MUST_CHECK enum err_code task_store(struct scrape_task *t, const struct http_response *res);
 void task_free(struct scrape_task *t);
 

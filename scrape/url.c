@@ -1,32 +1,11 @@
 #include "scrape/url.h"
 
-#define HEX "0123456789ABCDEF"
+#include <assert.h>
 
-static bool is_alnum(unsigned char c)
-{
-	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
+#include "base/array.h"
+#include "base/net/percent.h"
 
-/* also: what stands beside letters, digits and -_.~ without an escape. */
-static void escape(struct buf *out, struct str s, const char *also, bool plus_for_space)
-{
-	unsigned char c;
-
-	for (size_t i = 0; i < s.len; i++) {
-		c = (unsigned char)s.ptr[i];
-		if (is_alnum(c) || (c && (strchr("-_.~", c) || strchr(also, c)))) {
-			buf_add_char(out, (char)c);
-		} else if (c == ' ' && plus_for_space) {
-			buf_add_char(out, '+');
-		} else {
-			buf_add_char(out, '%');
-			buf_add_char(out, HEX[c >> 4]);
-			buf_add_char(out, HEX[c & 15]);
-		}
-	}
-}
-
-/* Where `name` is, or belongs. */
+/* The index of `name`, or where it is to be inserted. */
 static size_t find(const struct url_query *q, struct str name, bool *found)
 {
 	size_t i = 0;
@@ -40,20 +19,11 @@ static size_t find(const struct url_query *q, struct str name, bool *found)
 
 static struct url_param *insert(struct url_query *q, size_t at, struct str name)
 {
-	size_t cap = q->cap ? q->cap * 2 : 8;
-	struct url_param *v;
-
-	if (q->n == q->cap) {
-		v = arena_array(q->arena, struct url_param, cap);
-		if (!v) {
-			q->failed = true;
-			return NULL;
-		}
-		if (q->n)
-			memcpy(v, q->v, q->n * sizeof(*v));
-		q->v = v;
-		q->cap = cap;
+	if (!arena_array_room(q->arena, &q->v, q->n, 1, &q->cap)) {
+		q->failed = true;
+		return NULL;
 	}
+	assert(at <= q->n);
 	memmove(q->v + at + 1, q->v + at, (q->n - at) * sizeof(*q->v));
 	q->n++;
 	q->v[at] = (struct url_param){ .name = name };
@@ -101,17 +71,17 @@ enum err_code url_print(struct buf *out, struct str scheme, struct str address, 
 	buf_add_str(out, address);
 	if (path.len == 0 || path.ptr[0] != '/')
 		buf_add_char(out, '/');
-	escape(out, path, "$&+,/:;=@", false);
+	percent_encode(out, path, PERCENT_PATH);
 	for (size_t i = 0; i < q->n; i++)
 		for (size_t k = 0; k < q->v[i].n; k++) {
 			buf_add_char(out, join);
 			join = '&';
-			escape(out, q->v[i].name, "", true);
+			percent_encode(out, q->v[i].name, PERCENT_FORM);
 			buf_add_char(out, '=');
-			escape(out, q->v[i].values[k], "", true);
+			percent_encode(out, q->v[i].values[k], PERCENT_FORM);
 		}
 	if (q->failed || buf_failed(out))
-		return err_set(err, ERR_NOMEM, "out of memory for the URL of a target");
+		return err_nomem(err, "URL of a target");
 	return ERR_OK;
 }
 
@@ -122,7 +92,7 @@ void url_print_with(struct buf *out, struct str url, struct str name, struct str
 	struct buf prefix = { 0 };
 	char join = '?';
 
-	escape(&prefix, name, "", true);
+	percent_encode(&prefix, name, PERCENT_FORM);
 	buf_add_char(&prefix, '=');
 	if (mark >= 0) {
 		rest = (struct str){ url.ptr + mark + 1, url.len - (size_t)mark - 1 };
@@ -142,7 +112,7 @@ void url_print_with(struct buf *out, struct str url, struct str name, struct str
 	}
 	buf_add_char(out, join);
 	buf_add_str(out, buf_str(&prefix));
-	escape(out, value, "", true);
+	percent_encode(out, value, PERCENT_FORM);
 	out->failed |= buf_failed(&prefix);
 	buf_release(&prefix);
 }
@@ -206,7 +176,7 @@ void url_print_global(
 		return;
 	}
 	split_host(listen_address, &listen_host, &listen_port);
-	/* another process here: only the host's name is known better */
+	/* another process on this machine: only the host is replaced */
 	if (!str_eq(own.port, listen_port)) {
 		external.scheme = own.scheme;
 		external.port = own.port;

@@ -24,25 +24,25 @@ struct url_query {
 	bool failed;
 };
 
-/* The values of `name` are these; no values: the name goes. */
+/* Sets the values of `name`; n 0 removes it. */
 void url_query_set(struct url_query *q, struct str name, const struct str *values, size_t n);
-/* The first value of `name` is this one; further ones stay. */
+/* Sets the first value of `name`; further ones stay. */
 void url_query_set_first(struct url_query *q, struct str name, struct str value);
 
 /* scheme://address/path?query */
 MUST_CHECK enum err_code url_print(struct buf *out, struct str scheme, struct str address,
 	struct str path, const struct url_query *q, struct err *err);
 
-/* `url` with this value of the parameter, and no other, behind all others. */
+/* `url` with the parameter set to this value alone, as the last one. */
 void url_print_with(struct buf *out, struct str url, struct str name, struct str value);
 
-/* host, host:port, [v6]:port: nothing in it that would end the host part of a URL. */
+/* host, host:port or [v6]:port, without characters that end the host part of a URL. */
 bool url_address_valid(struct str address);
 
 /*
- * The URL under which others reach a target that calls itself localhost: its host, or, where it is
- * this very server (listen_address has its port), scheme and all, taken from external_url.
- * Otherwise url as it is.
+ * The URL by which other machines reach a target on localhost: the host is that of external_url. If
+ * the target is this server (listen_address has its port), scheme and port are too. Any other url
+ * is copied as it is.
  */
 void url_print_global(
 	struct buf *out, struct str url, struct str listen_address, struct str external_url);

@@ -8,7 +8,7 @@ passed=0 failed=0 skipped=0 failures=()
 unset MAKEFLAGS MFLAGS MAKELEVEL # each stage is a make of its own, with its own jobs
 mkdir -p build/logs
 for stage in "$@"; do
-	log=build/logs/$stage.log
+	log=build/logs/${stage//\//-}.log
 	begin=$SECONDS
 	timeout "${STAGE_TIMEOUT:-1500}" make --no-print-directory "$stage" >"$log" 2>&1
 	rc=$?

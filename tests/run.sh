@@ -1,7 +1,7 @@
 #!/bin/bash
-# Runs test programs, as many at a time as there are processors, and adds up their closing lines. A program that
-# ends without one, by a signal or a sanitizer's report, counts as a failure of its own. What failed is told in full
-# and then once more by its name alone, at the end.
+# Runs test programs, two at a time for each processor, as many of them wait, and adds up their closing lines. A
+# program that ends without one, by a signal or a sanitizer's report, counts as a failure of its own. What failed is
+# told in full and then once more by its name alone, at the end.
 set -u
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -18,7 +18,7 @@ stopped() {
 trap 'stopped "$@"' TERM
 n=0
 for program in "$@"; do
-	while [ "$(jobs -pr | wc -l)" -ge "${TEST_JOBS:-$(nproc)}" ]; do
+	while [ "$(jobs -pr | wc -l)" -ge "${TEST_JOBS:-$((2 * $(nproc)))}" ]; do
 		wait -n
 	done
 	{ timeout "${TEST_TIMEOUT:-600}" "$program" >"$work/$n.out" 2>&1; echo $? >"$work/$n.rc"; } &

@@ -8,16 +8,22 @@ UNIT_WITH_discovery/sources := base/net discovery
 UNIT_WITH_discovery/kubernetes := base/net
 UNIT_WITH_discovery := discovery/sources base/net
 $(foreach r,symbols columns rollup series block catalog head compact read,$(eval UNIT_WITH_tsdb/$(r) := tsdb proto))
-UNIT_WITH_tsdb := proto
+UNIT_WITH_tsdb := proto base/self
 UNIT_WITH_promql/rules/notify := base/net
 UNIT_WITH_web/http := base/gzip
 UNIT_WITH_web/pyroscope := web/http web
 UNIT_WITH_web/api := web/http web
 UNIT_WITH_web := web/http
 UNIT_PARTS_tsdb := $(filter-out tests/fleet/main.c,$(wildcard tests/fleet/*.c))
-UNIT_PARTS_cmd := $(addprefix cmd/epitool/,table.c times.c costs.c show.c test_file.c test_notation.c test_print.c) \
+UNIT_PARTS_cmd := $(addprefix cmd/epitool/,table.c times.c costs.c show.c $(addprefix test_rules/,file.c notation.c print.c)) \
 	cmd/epimetheus/limits.c
 UNIT_SOURCES := $(filter-out $(UNIT_LEAVES),$(wildcard $(foreach r,$(UNIT_ROOMS),tests/$(r)/*_test.c)))
+# Those that take longest begin first, so that none of them is alone at the end.
+UNIT_LONGEST := tsdb/catalog/blocks promql/parallel promql/by_name tsdb/head/head_damage tsdb/power tsdb/stress tsdb/sweep \
+	tsdb/compact/sweep_blocks promql/filter_oracle tsdb/crash tsdb/full scrape/manager discovery/sources/dns_sd \
+	discovery/sources/http_sd promql/rates promql/flat promql/script promql/series_memory promql/rules/notify/notifier
+UNIT_SOURCES := $(filter $(UNIT_LONGEST:%=tests/%_test.c),$(UNIT_SOURCES)) \
+	$(filter-out $(UNIT_LONGEST:%=tests/%_test.c),$(UNIT_SOURCES))
 UNIT_TESTS := $(UNIT_SOURCES:%.c=$(BUILD)/%)
 unit_helpers = $(foreach r,$(1) $(UNIT_WITH_$(1)),$(filter-out %_test.c,$(wildcard tests/$(r)/*.c tests/$(r)/*.cc))) \
 	$(UNIT_PARTS_$(1))
@@ -45,6 +51,11 @@ unit-programs: $(UNIT_TESTS)
 unit: $(UNIT_TESTS)
 	@tests/run.sh $^
 
+# The unit tests beside a heavy load, and right before midnights and the like (tests/unsteady.sh).
+.PHONY: test-load
+test-load: $(UNIT_TESTS)
+	@tests/unsteady.sh $(UNIT_TESTS)
+
 # Programs for benches: the generator of fleet-like profiles, a library and a command (tests/fleet/README.md).
 FLEET := $(BUILD)/tests/fleet/fleet
 FLEET_LIB := $(BUILD)/tests/fleet/fleet.a
@@ -57,7 +68,7 @@ $(FLEET_LIB): $(call objects,$(filter-out tests/fleet/main.c,$(wildcard tests/fl
 $(FLEET): $(call objects,tests/fleet/main.c) $(FLEET_LIB) $(call room_libs,tsdb base/self)
 	@echo "  LINK  $@"
 	@$(CC) $(OPT) -pthread -o $@ $(call objects,tests/fleet/main.c) \
-		-Wl,--start-group $(FLEET_LIB) $(call room_libs,tsdb) -Wl,--end-group $(SYSLIBS)
+		-Wl,--start-group $(FLEET_LIB) $(call room_libs,tsdb base/self) -Wl,--end-group $(SYSLIBS)
 # Thousands of targets in one program, for what measures scraping (tests/load/README.md).
 LOAD := $(BUILD)/tests/load/load
 LOAD_OBJECTS := $(call objects,$(wildcard tests/load/*.c))
@@ -78,7 +89,7 @@ $(BUILD)/tests/e2e/refuse_limits: $(call objects,tests/e2e/refuse_limits.c)
 # Damaged data directories (tests/damage/README.md): with the server's handlers and epitool's commands.
 DAMAGE := $(BUILD)/tests/damage/damage
 DAMAGE_OBJECTS := $(call objects,$(wildcard tests/damage/*.c) tests/tsdb/fixture.c tests/tsdb/fixture_read.c \
-	$(filter-out cmd/epitool/main.c,$(wildcard cmd/epitool/*.c)))
+	$(filter-out cmd/epitool/main.c,$(call program_sources,epitool)))
 $(DAMAGE): $(DAMAGE_OBJECTS) $(FLEET_LIB) $(call room_libs,cmd)
 	@mkdir -p $(@D)
 	@echo "  LINK  $@"
@@ -142,8 +153,8 @@ $(NODE_DIR)/.installed: tests/browser/package.json tests/browser/package-lock.js
 	@touch $@
 
 .PHONY: test-ui test-e2e test-browser test-tools test-repro test-demo
-test-ui: $(GEN_web)
-	@tests/node.sh node $(UI_DIR)/test.mjs $(BUILD)/ui-test
+test-ui: all
+	@EPI_BUILD="$(abspath $(BUILD))" tests/node.sh node $(UI_DIR)/test.mjs $(BUILD)/ui-test
 test-e2e: all $(LOAD) $(BUILD)/tests/e2e/refuse_limits
 	@EPI_BUILD="$(abspath $(BUILD))" tests/node.sh tests/e2e/run.sh
 test-browser: all $(NODE_DIR)/.installed
@@ -201,9 +212,19 @@ torture: deps-test
 
 STAGES := unit test-tools test-ui test-demo test-repro test-e2e test-browser test-asan test-torture test-damage \
 	test-tsan test-fuzz
+# `make test STAGE=e2e` runs one of them, `make test ROOM=tsdb/head` the unit tests of a room, under ASan as well.
+STAGE ?=
+ROOM ?=
+$(foreach r,$(ROOMS) cmd,$(eval .PHONY: asan-unit-$(r))$(eval asan-unit-$(r): ; \
+	@$$(MAKE) --no-print-directory MODE=asan BUILD=$(BUILD)/asan unit-$(r)))
+test_stages := $(if $(STAGE)$(ROOM),,$(STAGES))
+test_stages += $(foreach s,$(STAGE),$(or $(filter $(s) test-$(s),$(STAGES)),$(error \
+	STAGE is $(s); it may be $(STAGES:test-%=%))))
+test_stages += $(foreach r,$(ROOM),$(if $(filter $(r),$(ROOMS) cmd),unit-$(r) asan-unit-$(r),$(error \
+	ROOM is $(r); it may be $(ROOMS) cmd)))
 .PHONY: test
-test: deps-test all
-	@tests/all.sh $(STAGES)
+test: deps-test $(if $(ROOM),,all)
+	@tests/all.sh $(test_stages)
 
 # Ratios to google/pprof in one run on the same profiles; tests/bench says what is measured.
 # `make bench BENCH=bytes` measures a part of it.

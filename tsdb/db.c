@@ -1,3 +1,5 @@
+#include "tsdb/db.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,15 +9,19 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/metrics.h"
-#include "tsdb/catalog/blocks.h"
+#include "tsdb/catalog/ids.h"
+#include "tsdb/catalog/stock.h"
+#include "tsdb/compact/compaction.h"
+#include "tsdb/head/commit.h"
+#include "tsdb/head/epochs.h"
+#include "tsdb/head/head.h"
 #include "tsdb/store/mirror.h"
+#include "tsdb/symbols/stored.h"
 
 #define MAINTAIN_EVERY_NS NS_PER_S /* free space */
 #define MAINTAIN_NICE 10
 #define RETENTION_EVERY_NS (60 * NS_PER_S)
 
-METRIC_GAUGE(state_gauge, "epimetheus_tsdb_state",
-	"0 takes profiles, 1 disk full, 2 reopening after an error.", NULL);
 METRIC_GAUGE(series_gauge, "epimetheus_tsdb_series", "Series in the index.", NULL);
 METRIC_GAUGE(windows_gauge, "epimetheus_tsdb_windows", "Windows on disk.", NULL);
 METRIC_GAUGE(blocks_gauge, "epimetheus_tsdb_blocks", "Blocks on disk.", NULL);
@@ -51,68 +57,13 @@ void db_options_default(struct db_options *o)
 
 /* ---- state ---- */
 
-void db_set_state(struct db *db, enum db_state state, const struct err *why)
-{
-	mutex_lock(&db->lock);
-	db->state = state;
-	db->why = why ? *why : (struct err){ 0 };
-	metric_set(&state_gauge, NULL, state);
-	mutex_unlock(&db->lock);
-}
-
-enum db_state db_state(struct db *db, struct err *why)
-{
-	enum db_state state;
-
-	mutex_lock(&db->lock);
-	state = db->state;
-	if (why)
-		*why = db->why;
-	mutex_unlock(&db->lock);
-	return state;
-}
-
-/* Only READY and FULL are this one's to change: FAILED is the commit thread's. */
-void db_check_room(struct db *db)
-{
-	uint64_t room;
-	struct err err;
-	enum db_state was;
-	bool full;
-
-	if (db->o.fs->ops->free_bytes(db->o.fs, db->dir, &room, &err)) {
-		log_warn("tsdb", "free space is not known", LOG_E(&err));
-		return;
-	}
-	err_set(&err, ERR_UNAVAILABLE, "disk is full: %" PRIu64 " bytes free in %s, reserve %" PRIu64,
-		room, db->dir, db->o.free_bytes_reserve);
-	mutex_lock(&db->lock);
-	was = db->state;
-	full = room < db->o.free_bytes_reserve || head_has_shadow_locked(db);
-	if (was == DB_READY && full) {
-		db->state = DB_FULL;
-		db->why = err;
-	} else if (was == DB_FULL && !full) {
-		db->state = DB_READY;
-		db->why = (struct err){ 0 };
-	} else if (was == DB_FULL) {
-		db->why = err;
-	}
-	metric_set(&state_gauge, NULL, db->state);
-	if (was != db->state && db->state == DB_FULL)
-		log_error("tsdb", "disk full, profiles are refused", LOG_E(&err));
-	else if (was != db->state)
-		log_info("tsdb", "disk has room again, profiles are taken", LOG_I("free_bytes", room));
-	mutex_unlock(&db->lock);
-}
-
 static void leave_shadows(struct db *db)
 {
 	uint64_t room;
 	bool any;
 
 	mutex_lock(&db->lock);
-	any = head_has_shadow_locked(db);
+	any = windows_have_shadow_locked(db);
 	mutex_unlock(&db->lock);
 	if (any && !db->o.fs->ops->free_bytes(db->o.fs, db->dir, &room, NULL) &&
 		room >= db->o.free_bytes_reserve && room >= DB_REOPEN_BYTES)
@@ -121,55 +72,8 @@ static void leave_shadows(struct db *db)
 
 /* ---- retention ---- */
 
-/* Those on their way out too: after a crash they are back, with the ids that they have. */
-static bool in_some_window(struct db *db, uint32_t series)
-{
-	for (size_t i = 0; i < db->windows_n; i++)
-		if (bits_get(&db->windows[i]->series, series))
-			return true;
-	for (const struct window *w = db->dropping; w; w = w->next_dropping)
-		if (bits_get(&w->series, series))
-			return true;
-	return false;
-}
-
-/* Series that no window has any more, and whose delta base is too old for a scrape to come, leave
- * the index, and memory once no querier can have seen them. */
-void db_retire_series(struct db *db)
-{
-	int64_t newest = atomic_load(&db->max_ts_ns);
-	uint64_t oldest;
-	struct series *s;
-
-	series_lock_write(db->series);
-	mutex_lock(&db->lock);
-	for (uint32_t id = 0; id < series_next_id(db->series); id++) {
-		if (!(s = series_by_id_locked(db->series, id)) || atomic_load(&s->uses) ||
-			in_some_window(db, id) || atomic_load(&s->base_until_ns) > newest)
-			continue;
-		series_remove_locked(db->series, s);
-		s->retired_at = db->queriers_opened;
-		s->next_retired = db->retired;
-		db->retired = s;
-	}
-	oldest = db->queriers_opened + 1;
-	for (const struct db_querier *q = db->queriers; q; q = q->older)
-		oldest = q->number;
-	for (struct series **at = &db->retired; (s = *at);) {
-		if (s->retired_at >= oldest) {
-			at = &s->next_retired;
-			continue;
-		}
-		*at = s->next_retired;
-		base_release(db, &s->base);
-		series_free(s);
-	}
-	mutex_unlock(&db->lock);
-	series_unlock(db->series);
-}
-
-/* Windows that take no more rows need no marks. */
-static void drop_marks(struct db *db)
+/* Windows that take no more rows need not know which symbols they have. */
+static void drop_stored(struct db *db)
 {
 	int64_t newest = atomic_load(&db->max_ts_ns);
 	int64_t start = newest ? (newest - 1) / db->o.window_ns * db->o.window_ns : 0;
@@ -178,13 +82,13 @@ static void drop_marks(struct db *db)
 
 	while ((p = partition_next(db, &at))) {
 		mutex_lock(&p->lock);
-		for (struct marks *m = p->marks, *next; m; m = next) {
-			next = m->next;
-			/* A window of another length may reach further; its marks are then made
+		for (struct stored_symbols *s = p->stored, *next; s; s = next) {
+			next = s->next;
+			/* A window of another length may reach further; its stored symbols are then found
 			 * again. */
-			if (m->window_ns + db->o.window_ns < start &&
-				start - m->window_ns - db->o.window_ns > db->o.too_old_ns)
-				marks_drop(p, m->window_ns);
+			if (s->window_ns + db->o.window_ns < start &&
+				start - s->window_ns - db->o.window_ns > db->o.too_old_ns)
+				stored_drop(p, s->window_ns);
 		}
 		mutex_unlock(&p->lock);
 		partition_unpin(db, p);
@@ -199,14 +103,14 @@ void db_maintain(struct db *db, bool retention)
 	db_check_room(db);
 	partitions_bound(db);
 	if (!db->o.no_compaction)
-		work_round(db);
+		compaction_round(db);
 	if (!retention)
 		return;
-	if (work_begin(db, false)) {
+	if (compaction_begin(db, false)) {
 		retention_apply(db);
-		work_end(db);
+		compaction_end(db);
 	}
-	drop_marks(db);
+	drop_stored(db);
 	db_retire_series(db);
 	partitions_evict(db);
 	if (losses_save(db->losses, &err))
@@ -323,7 +227,10 @@ static enum err_code open_dirs(struct db *db, struct err *err)
 	char *lock = NULL;
 
 	if (asprintf(&db->head_dir, "%s/head", db->dir) < 0 ||
-		asprintf(&db->ids_path, "%s/ids", db->dir) < 0 || asprintf(&lock, "%s/lock", db->dir) < 0)
+		asprintf(&db->ids_path, "%s/ids", db->dir) < 0 ||
+		asprintf(&db->blocks_dir, "%s/blocks", db->dir) < 0 ||
+		asprintf(&db->snapshots_dir, "%s/snapshots", db->dir) < 0 ||
+		asprintf(&lock, "%s/lock", db->dir) < 0)
 		return err_set(err, ERR_NOMEM, "database: out of memory");
 	if (db->o.read_only) {
 		free(lock);
@@ -365,15 +272,16 @@ static enum err_code open_rest(struct db *db, struct err *err)
 	if ((rc = check_options(&db->o, err)) || (rc = open_dirs(db, err)) ||
 		(rc = losses_open(db->o.fs, db->dir, db->o.read_only, &db->losses, err)) ||
 		(rc = stock_open(db, err)) ||
-		(rc = series_index_open(db->o.series_max, &db->series, err)) || (rc = work_open(db, err)) ||
-		(rc = blocks_open_all(db, err)) || (rc = head_open_all(db, err)) ||
-		(rc = deleted_load_windows(db, err)) || (rc = stock_take(db, err)) ||
-		(rc = know_jobs_of_blocks(db, err)) || (rc = ids_load(db, err)))
+		(rc = series_index_open(db->o.series_max, &db->series, err)) ||
+		(rc = compaction_open(db, err)) || (rc = blocks_open_all(db, err)) ||
+		(rc = head_open_all(db, err)) || (rc = deleted_load_windows(db, err)) ||
+		(rc = stock_take(db, err)) || (rc = know_jobs_of_blocks(db, err)) ||
+		(rc = ids_load(db, err)))
 		return rc;
 	db->found_max_ns = atomic_load(&db->max_ts_ns);
 	if (db->o.read_only)
 		return ERR_OK;
-	drop_marks(db);
+	drop_stored(db);
 	db_check_room(db);
 	if ((rc = commit_open(db, err)))
 		return rc;
@@ -391,6 +299,7 @@ enum err_code db_open(const struct db_options *o, struct db **out, struct err *e
 	mutex_init(&db->lock);
 	mutex_init(&db->ids_lock);
 	mutex_init(&db->numbers_lock);
+	mutex_init(&db->blocks_files);
 	map_init(&db->jobs_by_name);
 	map_init(&db->jobs_by_id);
 	arena_init(&db->job_labels_arena, 0);
@@ -424,31 +333,24 @@ fail:
 static void free_memory(struct db *db)
 {
 	struct series *s;
-	struct scratch *c;
 
 	while ((s = db->retired)) {
 		db->retired = s->next_retired;
 		base_release(db, &s->base);
 		series_free(s);
 	}
-	while ((c = db->scratch)) {
-		db->scratch = c->next;
-		arena_release(&c->arena);
-		buf_release(&c->row);
-		buf_release(&c->there);
-		buf_release(&c->record);
-		marked_release(&c->marked);
-		free(c);
-	}
+	scratch_free_all(db);
 	jobs_release(db); /* with their translations, before what those translate between */
 	for (uint32_t i = 0; i < db->partitions_n; i++)
 		if (db->partitions[i])
-			partition_close(db->partitions[i]);
+			resident_close(db->partitions[i]);
 	free(db->partitions);
 	arena_release(&db->job_labels_arena);
 	free(db->windows);
 	free(db->head_dir);
 	free(db->ids_path);
+	free(db->blocks_dir);
+	free(db->snapshots_dir);
 	free(db->dir);
 }
 
@@ -465,13 +367,13 @@ void db_close(struct db *db)
 	mutex_unlock(&db->lock);
 	thread_join(&db->maintenance);
 	for (size_t i = 0; i < db->windows_n; i++)
-		head_free(db, db->windows[i]);
+		window_free(db, db->windows[i]);
 	for (struct window *w = db->dropping, *next; w; w = next) {
 		next = w->next_dropping;
-		head_free(db, w);
+		window_free(db, w);
 	}
 	blocks_close_all(db);
-	work_close(db);
+	compaction_close(db);
 	if (db->o.read_only && db->head_dir)
 		mirror_close(db->head_dir);
 	series_index_close(db->series);
@@ -484,6 +386,7 @@ void db_close(struct db *db)
 	cond_destroy(&db->changed);
 	cond_destroy(&db->wake);
 	mutex_destroy(&db->numbers_lock);
+	mutex_destroy(&db->blocks_files);
 	mutex_destroy(&db->ids_lock);
 	mutex_destroy(&db->lock);
 	free(db);

@@ -1,4 +1,8 @@
-#include "tsdb/catalog/blocks.h"
+#include "tsdb/columns/chunk_bits.h"
+#include "tsdb/columns/varints.h"
+#include "tsdb/db.h"
+#include "tsdb/head/head.h"
+#include "tsdb/symbols/intern.h"
 
 /* What the database consists of, for people. */
 

@@ -1,7 +1,9 @@
+#include <assert.h>
+
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "base/self/process_metrics.h"
-#include "web/router/handlers.h"
+#include "web/handlers.h"
 #include "web/selfprofile.h"
 
 #define PROFILE_HZ 100
@@ -90,6 +92,7 @@ static const char *enter_capture(struct web *w, struct http_in *in)
 static void leave_capture(struct web *w)
 {
 	mutex_lock(&w->lock);
+	assert(w->capture);
 	w->capture = NULL;
 	mutex_unlock(&w->lock);
 }

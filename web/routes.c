@@ -1,5 +1,7 @@
 #include "web/routes.h"
-#include "web/router/handlers.h"
+#include "web/api/handlers.h"
+#include "web/handlers.h"
+#include "web/pyroscope/pyroscope.h"
 
 #define READ (HTTP_GET | HTTP_HEAD)
 #define ASK (HTTP_GET | HTTP_POST)
@@ -80,9 +82,9 @@ const struct route web_routes[] = {
 		"read the files again" },
 	{ DO, "/-/quit", handle_quit, LIFECYCLE, "end the server" },
 	{ READ, "/metrics", handle_metrics, 0, "the server's own numbers" },
-	{ HTTP_GET, "/federate", handle_federate, ROUTE_READY | ROUTE_SLOW,
+	{ HTTP_GET, "/federate", api_federate, ROUTE_READY | ROUTE_SLOW,
 		"latest numbers by match[], for another Prometheus" },
-	{ HTTP_GET, "/metrics/recorded", handle_recorded, ROUTE_READY | ROUTE_SLOW,
+	{ HTTP_GET, "/metrics/recorded", api_recorded, ROUTE_READY | ROUTE_SLOW,
 		"latest numbers of recording rules, for a Prometheus" },
 	{ HTTP_GET, "/debug/pprof/profile", handle_pprof_profile, 0, "CPU profile of the server" },
 	{ READ, "/debug/pprof/", handle_pprof_index, 0, "which profiles there are" },

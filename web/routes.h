@@ -1,7 +1,7 @@
 /*
  * The table of routes: what the server answers, row by row.
  *
- * Source: README.md, "API".
+ * Source: web/api/README.md, "Routes".
  */
 #ifndef WEB_ROUTES_H
 #define WEB_ROUTES_H

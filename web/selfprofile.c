@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/gzip/gzip.h"
 #include "base/map.h"
@@ -74,18 +75,10 @@ static bool same_stack(const void *ctx, const void *key, uint32_t id)
 static bool add_stack(struct capture *c, const struct stack *key, uint64_t hash)
 {
 	uint64_t *copy = arena_alloc_raw(&c->arena, key->n, sizeof(*copy));
-	uint32_t cap = c->stacks_cap ? c->stacks_cap * 2 : 256;
-	struct stack *grown;
 
-	if (!copy || c->stacks_n == STACKS_MAX)
+	if (!copy || c->stacks_n == STACKS_MAX ||
+		!array_room(&c->stacks, c->stacks_n, 1, &c->stacks_cap))
 		return false;
-	if (c->stacks_n == c->stacks_cap) {
-		grown = realloc(c->stacks, cap * sizeof(*grown));
-		if (!grown)
-			return false;
-		c->stacks = grown;
-		c->stacks_cap = cap;
-	}
 	if (!map_add(&c->by_stack, hash, c->stacks_n))
 		return false;
 	memcpy(copy, key->pcs, key->n * sizeof(*copy));
@@ -256,7 +249,7 @@ static enum err_code write_profile(struct capture *c, int64_t began_ns, int64_t 
 	if ((rc = pprof_builder_open(&c->arena, &n.b, err)))
 		return rc;
 	if (!naming_open(&n)) {
-		rc = err_set(err, ERR_NOMEM, "cpu profile: out of memory");
+		rc = err_nomem(err, "cpu profile");
 		goto done;
 	}
 	pprof_builder_type(n.b, STR("samples"), STR("count"));
@@ -288,7 +281,7 @@ enum err_code selfprofile_capture(
 	enum err_code rc;
 
 	if (!c)
-		return err_set(err, ERR_NOMEM, "cpu profile: out of memory");
+		return err_nomem(err, "cpu profile");
 	arena_init(&c->arena, ARENA_BYTES_MAX);
 	unwind_tables_load(&c->tables);
 	rc = sampler_run(duration_ns, period_ns, cancel, &c->tables, on_sample, c, &stats, err);

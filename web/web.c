@@ -10,8 +10,8 @@
 #include "base/quote.h"
 #include "base/regex.h"
 #include "proto/pprof.h"
-#include "web/http/origin.h"
-#include "web/router/handlers.h"
+#include "web/handlers.h"
+#include "web/router/origin.h"
 #include "web/routes.h"
 
 METRIC_GAUGE(connections, "epimetheus_http_connections", "Connections that are open.", NULL);
@@ -48,7 +48,7 @@ static enum err_code normalize(struct str path, const char *what, char **out, st
 	}
 	if (asprintf(out, "%s" STR_FMT, path.len ? "/" : "", STR_ARG(path)) < 0) {
 		*out = NULL;
-		return err_set(err, ERR_NOMEM, "web: out of memory");
+		return err_nomem(err, "web");
 	}
 	return ERR_OK;
 }
@@ -92,10 +92,10 @@ static enum err_code set_paths(struct web *w, const struct web_options *o, struc
 	if ((rc = normalize(path, "route prefix", &w->prefix, err)))
 		return rc;
 	if (url.len && !(w->own_origin = strndup(origin.ptr, origin.len)))
-		return err_set(err, ERR_NOMEM, "web: out of memory");
+		return err_nomem(err, "web");
 	if (url.len && asprintf(&w->external_url, STR_FMT "%s", STR_ARG(origin), w->base) < 0) {
 		w->external_url = NULL;
-		return err_set(err, ERR_NOMEM, "web: out of memory");
+		return err_nomem(err, "web");
 	}
 	return ERR_OK;
 }
@@ -111,7 +111,7 @@ static enum err_code derive_external_url(struct web *w, struct err *err)
 		snprintf(host, sizeof(host), "localhost");
 	if (asprintf(&w->external_url, "%s://%s:%u%s", web_scheme(w), host, web_port(w), w->base) < 0) {
 		w->external_url = NULL;
-		return err_set(err, ERR_NOMEM, "web: out of memory");
+		return err_nomem(err, "web");
 	}
 	return ERR_OK;
 }
@@ -210,7 +210,7 @@ enum err_code web_open(const struct web_options *o, struct web **out, struct err
 	enum err_code rc;
 
 	if (!w)
-		return err_set(err, ERR_NOMEM, "web: out of memory");
+		return err_nomem(err, "web");
 	w->o = *o;
 	w->routes = web_routes;
 	w->routes_n = web_routes_n;

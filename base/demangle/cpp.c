@@ -1,6 +1,6 @@
 /*
- * Reading of C++ names. Where a name may be meant again later ("S1_") it is a candidate: they are
- * counted in the order in which they were read, so types are read too where they are not written.
+ * Reads C++ names. A name that "S1_" may refer to later is a candidate. Candidates are counted in
+ * the order in which they are read, so types are read even if they are not written.
  */
 #include <string.h>
 
@@ -34,7 +34,7 @@ struct node *read_with_arguments(struct reading *r, struct node *name)
 	return n;
 }
 
-/* What a cast is to may be parameters of the template that it turns out to be. */
+/* The type of a cast may name parameters of the template that the cast turns out to be. */
 static void set_scope(struct node *n, struct node *scope, unsigned depth)
 {
 	if (!n || depth > DEMANGLE_DEPTH_MAX || n->kind == NODE_LAMBDA)
@@ -42,7 +42,7 @@ static void set_scope(struct node *n, struct node *scope, unsigned depth)
 	if (n->kind == NODE_PARAMETER && !n->scope)
 		n->scope = scope;
 	if (n->kind == NODE_TEMPLATE || n->kind == NODE_RESCOPED)
-		return; /* what stands in arguments is not written */
+		return; /* arguments are not written */
 	set_scope(n->a, scope, depth + 1);
 	set_scope(n->b, scope, depth + 1);
 }
@@ -82,7 +82,7 @@ static struct node *read_bare_arguments(struct reading *r, struct node *name)
 	return n;
 }
 
-/* What is next of a prefix; NULL without failure: nothing that is a part of it. */
+/* The next part of a prefix; NULL without failure: the prefix ends. */
 static struct node *read_component(
 	struct reading *r, struct node *a, struct node *last, struct node **cast)
 {
@@ -358,7 +358,7 @@ static struct node *template_of(struct node *n)
 	return NULL;
 }
 
-/* Functions from templates say what they return, but for constructors and conversions. */
+/* Functions from templates have a return type, except constructors and conversions. */
 static bool says_return(struct node *n)
 {
 	n = template_of(n);
@@ -408,7 +408,7 @@ struct node *read_encoding(struct reading *r, bool local)
 
 /* ---- whole symbols ---- */
 
-/* What stands behind the name, parameters among it, is not looked at. */
+/* Skips everything behind the name, such as parameters. */
 static struct node *read_symbol(struct reading *r)
 {
 	char c = reading_peek(r, 0);

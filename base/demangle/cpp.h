@@ -1,9 +1,9 @@
 /*
- * C++ names: what is read (demangle_cpp.c, demangle_types.c) and how it is written
- * (demangle_print.c). Private to base/demangle_*.c.
+ * C++ names: reading (cpp.c, types.c, expressions.c, parts.c) and writing (print.c). Private to
+ * base/demangle.
  *
  * A name is read into nodes that refer to each other as substitutions do, so it takes memory in
- * proportion to its length. Written, it may be far longer: writing has a bound.
+ * proportion to its length. The written name may be far longer, so writing has a limit.
  */
 #ifndef BASE_DEMANGLE_CPP_H
 #define BASE_DEMANGLE_CPP_H
@@ -22,9 +22,9 @@ enum node_kind {
 	NODE_LAMBDA, /* {lambda<declared>(list)#num}; declared: b's list */
 	NODE_UNNAMED, /* {unnamed type#num} */
 	NODE_DEFAULT, /* {default arg#num}::a */
-	NODE_METHOD, /* a with what stands behind a method, text */
+	NODE_METHOD, /* a with the text behind a method */
 	NODE_FUNCTION, /* the encoding of function a with parameters `list`; num: it returns b */
-	NODE_LOCAL, /* a function around what is named in it */
+	NODE_LOCAL, /* a function around a name inside of it */
 	NODE_PREFIXED, /* text, then a */
 	NODE_POINTER, /* a, then text: "*", "&", "&&" */
 	NODE_CV, /* a, then text: " const" */
@@ -57,7 +57,7 @@ struct reading {
 	const char *at, *end;
 	bool failed;
 	unsigned depth;
-	unsigned steps; /* what is read twice, to see what it is, may be so again and again within it */
+	unsigned steps; /* a part is read twice to see what it is, and so are parts of it */
 	struct node subs; /* list: candidates for substitution */
 	struct node *scopes[DEMANGLE_SCOPES_MAX]; /* templates whose parameters may be meant; NULL: of a
 							 cast, known later */
@@ -66,7 +66,7 @@ struct reading {
 	int declared[3]; /* type, value and template parameters of lambdas */
 };
 
-/* ---- demangle_parts.c ---- */
+/* ---- parts.c ---- */
 
 struct node *node_new(struct reading *r, enum node_kind kind, struct node *a, struct str text);
 void node_add(struct reading *r, struct node *list, struct node *item);
@@ -105,22 +105,22 @@ void read_discriminator(struct reading *r);
 struct node *read_lambda(struct reading *r);
 struct node *read_unnamed(struct reading *r);
 
-/* ---- demangle_cpp.c: names ---- */
+/* ---- cpp.c: names ---- */
 
 struct node *read_name(struct reading *r);
 struct node *read_with_arguments(struct reading *r, struct node *name);
-/* local: of a function around what is named in it */
+/* local: of a function around a name inside of it */
 struct node *read_encoding(struct reading *r, bool local);
 
-/* ---- demangle_types.c ---- */
+/* ---- types.c ---- */
 
 struct node *read_type(struct reading *r, bool is_cast);
-/* Types up to what ends them, added to `list`; one `void` is none. */
+/* Adds types to `list` up to their end; one `void` counts as none. */
 void read_types(struct reading *r, struct node *list);
 struct str read_qualifiers(struct reading *r); /* of types and methods; as they are written */
 struct node *read_parameter(struct reading *r);
 
-/* ---- demangle_expressions.c ---- */
+/* ---- expressions.c ---- */
 
 struct node *read_arguments(struct reading *r); /* NODE_PACK */
 struct node *read_argument(struct reading *r, struct node *before);
@@ -135,9 +135,9 @@ bool demangle_cpp(struct str name, struct buf *out);
 bool demangle_rust(struct str name, struct buf *out); /* _R... */
 bool demangle_old_rust(struct str name, struct buf *out); /* _ZN...17h0123456789abcdefE */
 
-/* ---- demangle_print.c ---- */
+/* ---- print.c ---- */
 
-/* False: it is too long, or refers to what is not there. */
+/* False: it is too long, or refers to something missing. */
 bool node_print(const struct node *node, struct buf *out);
 
 static inline bool is_digit(char c)
@@ -150,7 +150,7 @@ static inline bool reading_next_is(const struct reading *r, const char *code)
 	return reading_peek(r, 0) == code[0] && reading_peek(r, 1) == code[1];
 }
 
-/* Before each thing that may hold others: false, and failed, where it is too deep or too long. */
+/* Called before each node that may hold others. False, and failed: too deep or too long. */
 static inline bool reading_enter(struct reading *r)
 {
 	if (r->failed || r->depth >= DEMANGLE_DEPTH_MAX || ++r->steps > DEMANGLE_STEPS_MAX) {

@@ -1,13 +1,13 @@
 /*
- * Demangling: names of functions as C++ and Rust compilers mangle them, read as people write them,
- * in the form of reports: without parameters and template arguments.
+ * Demangling: names of functions as C++ and Rust compilers mangle them, printed as reports show
+ * them: without parameters and template arguments.
  *
  *	_ZNSt6vectorIiSaIiEE9push_backERKi                std::vector::push_back
  *	_ZZ4mainENKUliE_clEi                              main::{lambda(int)#1}::operator()
  *	_RNvNtCs1234_7mycrate3foo3bar                     mycrate::foo::bar
  *	_ZN4core3ptr13drop_in_place17h0123456789abcdefE   core::ptr::drop_in_place
  *
- * What is neither, or is too deep or too long to be one that a compiler made, is not demangled.
+ * Other names, and those too deep or too long for a compiler to have made, are not demangled.
  *
  * Ownership: appended to out; scratch is gone on return.
  * Threads:   pure functions.

@@ -1,6 +1,6 @@
 /*
- * Reading of template arguments and expressions. Expressions are only read to find their end, and
- * for the candidates of substitution in them.
+ * Reads template arguments and expressions. Expressions are only read to find their end, and the
+ * candidates for substitution in them.
  */
 #include <string.h>
 
@@ -81,7 +81,7 @@ struct node *read_argument(struct reading *r, struct node *before)
 	} else if (c == 'I' || c == 'J') {
 		n = read_arguments(r);
 	} else if (c == 'T' && c2 && strchr("yntpk", c2)) {
-		/* What is declared may be about the arguments before it. */
+		/* The declared type may refer to the arguments before it. */
 		scope = node_new(r, NODE_TEMPLATE, NULL, STR(""));
 		if (scope && before) {
 			scope->list = before->list;
@@ -165,7 +165,7 @@ struct node *read_declaration(struct reading *r, struct node **value)
 
 /* ---- expressions ---- */
 
-/* What is read to find its end is written as this. */
+/* Expressions are written as this. */
 static struct node *some(struct reading *r)
 {
 	return text_node(r, "");

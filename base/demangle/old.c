@@ -1,6 +1,4 @@
-/*
- * Rust's older names, which look like C++'s with a hash; and which form a name has.
- */
+/* Rust's older names, which look like C++'s with a hash; and the choice of the form of a name. */
 #include <string.h>
 
 #include "base/demangle/cpp.h"
@@ -29,7 +27,7 @@ static bool is_hash(const char *digits)
 	return __builtin_popcount(seen) >= 5;
 }
 
-/* What "$LT$" stands for, and how long it is; 0: it is no such thing. */
+/* The character that "$LT$" means, and the length of the escape; 0: it is none. */
 static size_t escape(struct str s, char *out)
 {
 	static const struct {

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
+
 struct node *reading_fail(struct reading *r)
 {
 	r->failed = true;
@@ -27,22 +29,9 @@ struct node *node_new(struct reading *r, enum node_kind kind, struct node *a, st
 
 void node_add(struct reading *r, struct node *list, struct node *item)
 {
-	struct node **grown;
-
-	if (r->failed || !item) {
+	if (r->failed || !item || !arena_array_room(r->arena, &list->list, list->n, 1, &list->cap)) {
 		r->failed = true;
 		return;
-	}
-	if (list->n == list->cap) {
-		list->cap = list->cap ? list->cap * 2 : 4;
-		grown = arena_array(r->arena, struct node *, list->cap);
-		if (!grown) {
-			r->failed = true;
-			return;
-		}
-		if (list->n)
-			memcpy(grown, list->list, list->n * sizeof(struct node *));
-		list->list = grown;
 	}
 	list->list[list->n++] = item;
 }
@@ -137,7 +126,7 @@ struct node *read_source_name(struct reading *r)
 		return reading_fail(r);
 	id = (struct str){ r->at, (size_t)n };
 	r->at += n;
-	/* gcc's name of what has none */
+	/* gcc's name of unnamed things */
 	if (id.len > global.len + 2 && str_has_prefix(id, global) &&
 		strchr("._$", id.ptr[global.len]) && id.ptr[global.len + 1] == 'N')
 		id = STR("(anonymous namespace)");
@@ -381,7 +370,7 @@ static struct node *standard_name(struct reading *r, char c, bool in_full)
 	}
 }
 
-/* Parameters of templates in what is meant again are those of the template that is read now. */
+/* Template parameters in a substituted name are those of the template that is read now. */
 static struct node *rescoped(struct reading *r, struct node *n)
 {
 	struct node *out = node_new(r, NODE_RESCOPED, n, STR(""));

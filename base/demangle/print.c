@@ -1,6 +1,4 @@
-/*
- * Types are written around what they are types of: "void (*" left of it, ")(int)" right of it.
- */
+/* Writes nodes. A type is written around its name: "void (*" left of it, ")(int)" right of it. */
 #include <stdio.h>
 
 #include "base/demangle/cpp.h"
@@ -12,7 +10,7 @@ struct printing {
 	size_t from; /* of out */
 	unsigned steps, depth;
 	bool failed;
-	struct node *scope; /* the template whose parameters are meant in place of all others */
+	struct node *scope; /* parameters are of this template, whatever they say */
 	bool autos; /* parameters are those of a lambda: "auto:1" */
 	bool in_pack;
 	uint32_t element; /* of the pack that is expanded */
@@ -37,7 +35,7 @@ static bool enter(struct printing *p)
 	return !p->failed;
 }
 
-/* What a parameter stands for; NULL: it is not known. */
+/* The argument of a parameter; NULL: unknown. */
 static const struct node *argument(const struct printing *p, const struct node *n)
 {
 	const struct node *scope = p->scope ? p->scope : n->scope;
@@ -110,7 +108,7 @@ static void print_parameter(struct printing *p, const struct node *n)
 	}
 	if (arg->kind == NODE_PACK && p->in_pack && p->element < arg->n)
 		arg = arg->list[p->element];
-	p->scope = NULL; /* its own parameters are of where it was given */
+	p->scope = NULL; /* its own parameters belong to the place where it was given */
 	p->in_pack = false;
 	both(p, arg);
 	p->scope = outer.scope;
@@ -170,7 +168,7 @@ static void print_function(struct printing *p, const struct node *n, bool is_loc
 {
 	const struct node *f = n->a;
 	struct str behind = STR("");
-	struct node inner; /* what is named in another function */
+	struct node inner; /* a name inside of another function */
 
 	if (f->kind == NODE_METHOD) {
 		behind = f->text;

@@ -1,8 +1,8 @@
 /*
- * Names of Rust: those since 2021 ("v0", _R), and the older ones that look like C++'s with a hash.
+ * Rust's names since 2021 ("v0", _R).
  *
- * A path may refer back to one that was written before; then it is read again there. So a short
- * name may be very long to read: the text and the steps have a bound.
+ * A path may refer back to an earlier one; then that one is read again there. So a short name may
+ * take very long to read: text and steps have limits.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -210,7 +210,7 @@ void rust_identifier(struct rust *r)
 
 /* ---- what refers back ---- */
 
-/* What stands there is read as if it stood here. */
+/* Reads the text there as if it were here. */
 void rust_back(struct rust *r, void (*again)(struct rust *r, bool flag), bool flag)
 {
 	size_t from = r->at, at, end;
@@ -238,7 +238,7 @@ void rust_back(struct rust *r, void (*again)(struct rust *r, bool flag), bool fl
 static void read_impl(struct rust *r, char c)
 {
 	r->at++;
-	if (c != 'Y') { /* where the impl stands: not written */
+	if (c != 'Y') { /* the place of the impl: not written */
 		r->quiet++;
 		rust_disambiguator(r);
 		rust_path(r, false);
@@ -289,7 +289,7 @@ static void read_nested_path(struct rust *r, bool in_value)
 	rust_write_text(r, "}");
 }
 
-/* in_value: "::" stands in front of "<". */
+/* in_value: writes "::" in front of "<". */
 void rust_path(struct rust *r, bool in_value)
 {
 	char c = rust_peek(r);

@@ -1,6 +1,6 @@
 /*
- * Rust's names ("v0"): what demangle_rust.c and demangle_rust_types.c share. A failure is kept in
- * the state; after it nothing is read or written.
+ * Rust's names ("v0"): shared by rust.c and rust_types.c. A failure is kept in the state; after it
+ * nothing is read or written.
  */
 #ifndef BASE_DEMANGLE_RUST_H
 #define BASE_DEMANGLE_RUST_H
@@ -30,9 +30,9 @@ void rust_write_u64(struct rust *r, uint64_t v);
 uint64_t rust_base62(struct rust *r); /* "_" is 0, "0_" 1 */
 struct str rust_bytes(struct rust *r, bool *punycode);
 void rust_identifier(struct rust *r);
-/* What is referred to is read as if it stood here. */
+/* Reads the text that is referred to as if it were here. */
 void rust_back(struct rust *r, void (*again)(struct rust *r, bool flag), bool flag);
-void rust_path(struct rust *r, bool in_value); /* in_value: "::" stands in front of "<" */
+void rust_path(struct rust *r, bool in_value); /* in_value: writes "::" in front of "<" */
 void rust_type(struct rust *r);
 void rust_arguments(struct rust *r); /* none of them is written */
 

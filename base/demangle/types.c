@@ -1,6 +1,4 @@
-/*
- * Reading of C++ types.
- */
+/* Reads C++ types. */
 #include <string.h>
 
 #include "base/demangle/cpp.h"
@@ -195,8 +193,8 @@ struct node *read_parameter(struct reading *r)
 }
 
 /*
- * Behind a parameter that a cast is to, arguments are the parameter's only if others follow; else
- * they are of the cast.
+ * Behind a parameter as the type of a cast, arguments belong to the parameter only if others
+ * follow; else they belong to the cast.
  */
 static struct node *cast_arguments(struct reading *r, struct node *parameter, bool add)
 {

@@ -1,13 +1,13 @@
 /*
- * gzip (RFC 1952) around libdeflate's inflate. The members' headers and trailers are read here,
- * because what is refused must be what Go's compress/gzip refuses: it checks a header's own
- * checksum, which libdeflate does not, and ignores reserved flags, which libdeflate does not.
+ * gzip (RFC 1952) around libdeflate's inflate. The members' headers and trailers are read here, so
+ * that we refuse what Go's compress/gzip refuses: Go checks a header's own checksum and ignores
+ * reserved flags, libdeflate does neither.
  *
- * libdeflate wants the whole output at once. A trailer says how large that was, modulo 2^32; it is
- * believed as far as deflate could have reached it from the bytes given, and no further than the
- * limit. Where it was wrong (several members), the room doubles and the member starts again: at
- * most twice the work.
+ * libdeflate wants the whole output at once. A trailer gives its size, modulo 2^32. We believe it
+ * as far as deflate could have reached it from the bytes given, and up to the limit. If it was
+ * wrong (several members), the room doubles and the member starts again: at most twice the work.
  */
+#include <assert.h>
 #include <libdeflate.h>
 #include <stdio.h>
 
@@ -73,13 +73,13 @@ struct inflater {
 	struct libdeflate_decompressor *z;
 	struct arena *a;
 	size_t raw_max;
-	const char *what; /* is inflated: for errors */
+	const char *what; /* is inflated; for errors */
 	char *out;
 	size_t used, room;
 	struct err *err;
 };
 
-/* More room, keeping what is there. */
+/* Gives more room and keeps the bytes so far. */
 static enum err_code grow(struct inflater *f, size_t want)
 {
 	size_t room = want < ROOM_MIN ? ROOM_MIN : want;
@@ -131,15 +131,20 @@ static enum err_code inflate_member(
 	return ERR_OK;
 }
 
+size_t gzip_raw_hint(struct str body)
+{
+	size_t hint = body.len > TRAILER_BYTES ? u32le((const unsigned char *)body.ptr + body.len - 4) :
+											 0;
+
+	return hint / DEFLATE_RATIO_MAX > body.len ? body.len * 4 : hint;
+}
+
 static enum err_code inflate_members(struct inflater *f, struct str body)
 {
 	const unsigned char *begin = (const unsigned char *)body.ptr, *at = begin, *end = at + body.len;
-	size_t hint = body.len > TRAILER_BYTES ? u32le(end - 4) : 0;
 	enum err_code rc;
 
-	if (hint / DEFLATE_RATIO_MAX > body.len)
-		hint = body.len * 4;
-	if ((rc = grow(f, hint)))
+	if ((rc = grow(f, gzip_raw_hint(body))))
 		return rc;
 	while (at < end) {
 		const unsigned char *member = at;
@@ -163,7 +168,7 @@ enum err_code gzip_inflate(struct arena *a, struct str body, const char *what, s
 	enum err_code rc;
 
 	if (!(f.z = libdeflate_alloc_decompressor()))
-		return err_set(err, ERR_NOMEM, "gzip: out of memory");
+		return err_nomem(err, "gzip");
 	rc = inflate_members(&f, body);
 	libdeflate_free_decompressor(f.z);
 	if (rc)
@@ -177,12 +182,13 @@ enum err_code gzip_compress(struct str raw, int level, struct buf *out, struct e
 	struct libdeflate_compressor *z = libdeflate_alloc_compressor(level);
 	size_t n;
 
+	assert(level >= 1 && level <= 9);
 	if (!z)
-		return err_set(err, ERR_NOMEM, "gzip: out of memory");
+		return err_nomem(err, "gzip");
 	n = libdeflate_gzip_compress_bound(z, raw.len);
 	if (!buf_reserve(out, n)) {
 		libdeflate_free_compressor(z);
-		return err_set(err, ERR_NOMEM, "gzip: out of memory");
+		return err_nomem(err, "gzip");
 	}
 	out->len += libdeflate_gzip_compress(z, raw.ptr, raw.len, out->ptr + out->len, n);
 	libdeflate_free_compressor(z);

@@ -1,10 +1,11 @@
 /*
- * Requests. A request waits in line, is active on a connection, is finished, is delivered. Lists
- * hold those of each kind; everything that moves one on, except the delivery, is done in whatever
- * event made it possible. Delivery, which calls the user, happens in one place only: the kick.
+ * Requests. A request waits in line, is active on a connection, is finished, is delivered; there is
+ * a list for each of the first three. Any event may move a request on, but only the kick delivers,
+ * which calls the user.
  */
 #include "base/net/http_client.h"
 
+#include <assert.h>
 #include <event2/event.h>
 #include <stdlib.h>
 
@@ -38,18 +39,19 @@ static void finish(struct http_request *r, enum err_code rc, const struct err *e
 		TAILQ_REMOVE(&c->pieces, r, pieces_link);
 	r->has_pieces = false;
 	if (r->conn)
-		conn_close(r->conn); /* an answer under way: nobody would read it */
+		conn_close(r->conn); /* nobody would read the rest of its answer */
 	r->rc = rc;
 	if (err)
 		r->err = *err;
 	kick(c);
 }
 
-/* Back into the line, in front: it has waited already. */
+/* Puts it back into the line, in front: it has waited already. */
 static void again(struct http_request *r)
 {
 	struct http_client *c = r->client;
 
+	assert(r->state == REQUEST_ACTIVE && !r->conn);
 	TAILQ_REMOVE(&c->active, r, link);
 	r->state = REQUEST_IN_LINE;
 	TAILQ_INSERT_HEAD(&c->line, r, link);
@@ -77,7 +79,7 @@ static enum err_code redirect(struct http_request *r, struct str location, struc
 		return rc;
 	r->redirects++;
 	if (!http_url_same_origin(&r->url, &to))
-		r->foreign = true; /* for good: a way back must not carry more than the way there */
+		r->foreign = true; /* for good: a redirect back gets no more than the redirect away */
 	if (strcmp(r->method, "HEAD") != 0 &&
 		(s == 303 || (s < 303 && strcmp(r->method, "POST") == 0))) {
 		r->method = "GET";
@@ -94,6 +96,7 @@ void request_answered(struct http_request *r)
 	enum err_code rc;
 	struct err err;
 
+	assert(r->state == REQUEST_ACTIVE && !r->conn && r->parser.state == PARSE_DONE);
 	if (!is_redirect(r, &location))
 		finish(r, ERR_OK, NULL);
 	else if ((rc = redirect(r, location, &err)))
@@ -107,6 +110,7 @@ void request_failed(struct http_request *r, enum err_code rc, const struct err *
 	bool repeatable = strcmp(r->method, "GET") == 0 || strcmp(r->method, "HEAD") == 0 ||
 		strcmp(r->method, "PUT") == 0 || strcmp(r->method, "DELETE") == 0;
 
+	assert(rc && !r->conn);
 	if (stale && repeatable && !r->retried) {
 		r->retried = true;
 		again(r);
@@ -139,7 +143,7 @@ static void on_idle(evutil_socket_t fd, short what, void *ctx)
 	struct buf text = { 0 };
 	struct err err;
 
-	/* the timer is set anew when it fires, not with each byte */
+	/* the timer is set again when it fires, not with each byte */
 	if (left > 0 && !evtimer_add(r->idle, &tv))
 		return;
 	duration_print(&text, r->idle_timeout_ns);
@@ -163,7 +167,7 @@ static void on_deadline(evutil_socket_t fd, short what, void *ctx)
 	finish(r, ERR_TIMEOUT, &err);
 }
 
-/* Which connection a request needs; fails where its TLS settings cannot be loaded. */
+/* The kind of connection that a request needs. Fails when its TLS settings cannot be loaded. */
 static enum err_code key_of(struct http_request *r, struct conn_key *key, struct err *err)
 {
 	struct tls_context context;
@@ -193,6 +197,7 @@ static bool start(struct http_request *r)
 	enum err_code rc;
 	struct err err;
 
+	assert(r->state == REQUEST_IN_LINE);
 	if ((rc = key_of(r, &key, &err))) {
 		finish(r, rc, &err);
 		return true;
@@ -233,6 +238,7 @@ static bool hand_over(struct http_request *r)
 {
 	struct buf piece = r->parser.body;
 
+	assert(r->data && !r->in_data);
 	r->parser.body = (struct buf){ 0 };
 	r->in_data = true;
 	r->data(r->ctx, buf_str(&piece));
@@ -257,6 +263,7 @@ static void deliver(struct http_request *r)
 
 	if (r->parser.stream && r->parser.body.len && r->rc != ERR_CANCELED && !hand_over(r))
 		return;
+	assert(r->state == REQUEST_FINISHED && !r->conn);
 	TAILQ_REMOVE(&r->client->finished, r, link);
 	if (r->parser.stream)
 		res.status = r->parser.status;
@@ -265,6 +272,7 @@ static void deliver(struct http_request *r)
 		res.status = r->parser.status;
 		res.reason = r->parser.reason;
 		res.body = buf_str(&r->parser.body);
+		res.body_buf = &r->parser.body;
 		res.content_type = http_response_header(&res, "content-type");
 		res.content_encoding = http_response_header(&res, "content-encoding");
 		res.location = http_response_header(&res, "location");
@@ -279,8 +287,8 @@ static void on_kick(evutil_socket_t fd, short what, void *ctx)
 	struct http_request *r;
 
 	/*
-	 * Each turn ends one request or one attempt of it; what callbacks add is delivered by a kick of
-	 * its own.
+	 * Each turn ends one request or one attempt of it. Requests that callbacks add get their own
+	 * kick.
 	 */
 	while ((r = TAILQ_FIRST(&c->pieces))) {
 		TAILQ_REMOVE(&c->pieces, r, pieces_link);
@@ -294,13 +302,28 @@ static void on_kick(evutil_socket_t fd, short what, void *ctx)
 }
 
 /* -------------------------------------------------------------------------------------------- */
-/* What callers see */
+/* For callers */
 
 struct str http_response_header(const struct http_response *res, const char *name)
 {
 	struct str v = STR("");
 
 	return http_head_get(res->head, name, &v) ? v : STR("");
+}
+
+/* Shrinking in place; where that fails the buffer keeps its spare room. */
+void http_response_take_body(const struct http_response *res, struct buf *out)
+{
+	struct buf *from = res->body_buf;
+	char *tight;
+
+	assert(from && from->ptr == res->body.ptr && from->len == res->body.len);
+	*out = *from;
+	*from = (struct buf){ 0 };
+	if (out->len && out->len < out->cap && (tight = realloc(out->ptr, out->len))) {
+		out->ptr = tight;
+		out->cap = out->len;
+	}
 }
 
 static enum err_code copy_headers(struct http_request *r, struct labels headers, struct err *err)
@@ -346,8 +369,9 @@ enum err_code http_client_send(struct http_client *c, const struct http_request_
 	struct timeval tv = timeval_of(o->timeout_ns), idle = timeval_of(o->idle_timeout_ns);
 	enum err_code rc;
 
+	assert(done);
 	if (!r)
-		return err_set(err, ERR_NOMEM, "request: out of memory");
+		return err_nomem(err, "request");
 	r->client = c;
 	r->config = o->config;
 	r->done = done;
@@ -362,7 +386,7 @@ enum err_code http_client_send(struct http_client *c, const struct http_request_
 		r->idle = evtimer_new(c->base, on_idle, r);
 	if (!r->deadline || evtimer_add(r->deadline, &tv) ||
 		(o->idle_timeout_ns > 0 && (!r->idle || evtimer_add(r->idle, &idle)))) {
-		rc = err_set(err, ERR_NOMEM, "request: out of memory");
+		rc = err_nomem(err, "request");
 		goto fail;
 	}
 	r->state = REQUEST_IN_LINE;
@@ -395,8 +419,9 @@ enum err_code http_client_open(
 	struct http_client *c = calloc(1, sizeof(*c));
 	enum err_code rc;
 
+	assert(o->base);
 	if (!c)
-		return err_set(err, ERR_NOMEM, "HTTP client: out of memory");
+		return err_nomem(err, "HTTP client");
 	c->base = o->base;
 	c->connections_max = o->connections_max ? o->connections_max : CONNECTIONS_DEFAULT;
 	TAILQ_INIT(&c->line);
@@ -408,7 +433,7 @@ enum err_code http_client_open(
 	c->user_agent = strdup(o->user_agent ? o->user_agent : "Epimetheus/" EPI_VERSION);
 	c->kick = event_new(o->base, -1, 0, on_kick, c);
 	if (!c->user_agent || !c->kick)
-		rc = err_set(err, ERR_NOMEM, "HTTP client: out of memory");
+		rc = err_nomem(err, "HTTP client");
 	else if (!http_header_value_valid(str_of(c->user_agent)))
 		rc = err_set(err, ERR_INVALID, "user agent holds control characters");
 	else if (!(rc = tls_cache_open(&c->tls, err)))

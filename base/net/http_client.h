@@ -1,11 +1,12 @@
 /*
- * HTTP client: HTTP/1.1 requests on an event loop, with the limits a scraper of strangers needs.
+ * HTTP client: HTTP/1.1 requests on an event loop, with the limits that scraping strangers needs.
  *
  * One struct http_client serves many requests to many hosts from its event loop; connections are
- * kept alive per (scheme, host, port, TLS settings). Names are resolved by c-ares (a static glibc
- * cannot), "localhost" and /etc/hosts included. Each request has an absolute deadline (drips do not
- * extend it), a cap on header bytes and on body bytes; redirects are followed where asked, at most
- * HTTP_REDIRECTS_MAX, and credentials never cross to another host, port or scheme.
+ * kept alive per (scheme, host, port, TLS settings). c-ares resolves names (a static glibc cannot),
+ * "localhost" and /etc/hosts included. Each request has an absolute deadline (a trickle of bytes
+ * does not extend it) and limits of header bytes and body bytes. Redirects are followed if the
+ * configuration wants it, at most HTTP_REDIRECTS_MAX; credentials never go to another host, port or
+ * scheme.
  *
  * An answer that has no end, or that is too large to hold, comes in pieces: see `data`.
  *
@@ -14,7 +15,8 @@
  *            30s", ERR_LIMIT "body size limit exceeded", ERR_UNAVAILABLE (connect, resolve, TLS,
  *            reset; the message says which and where), ERR_INVALID (not HTTP). A status other than
  *            200 is no error here.
- * Ownership: a request copies what it is given. The response is valid during the callback only.
+ * Ownership: a request copies what it is given. The response is valid during the callback only, but
+ *            for a body that was taken out of it.
  * Threads:   all calls for a client happen on the thread that runs its event base; callbacks too.
  * Source:    RFC 9110, RFC 9112; the field names of Prometheus's HTTPClientConfig.
  */
@@ -26,13 +28,13 @@
 
 #define HTTP_REDIRECTS_MAX 10
 #define HTTP_HEADER_BYTES_MAX (64u << 10)
-#define HTTP_BODY_BYTES_DEFAULT (64u << 20) /* where a request names no limit */
+#define HTTP_BODY_BYTES_DEFAULT (64u << 20) /* if a request names no limit */
 
 struct event_base;
 struct http_client;
 struct http_request;
 
-/* What a configuration says about reaching a target; decoded by base/net/http_config.h. */
+/* How to reach a target, as configured; base/net/http_config.h decodes it. */
 struct http_config {
 	struct str username, username_file, password, password_file; /* basic_auth */
 	bool has_basic_auth;
@@ -49,20 +51,26 @@ struct http_config {
 struct http_response {
 	enum err_code rc; /* ERR_OK: status, headers and body are valid */
 	struct err err;
-	int status; /* 200 also where the body went to `data` and broke off */
-	struct str reason; /* "Service Unavailable" as the server said it */
+	int status; /* 200 also if the body went to `data` and broke off */
+	struct str reason; /* "Service Unavailable" as the server wrote it */
 	struct str head; /* status line and header lines as they came */
 	struct str content_type, content_encoding, location;
 	struct str body;
 	const char *final_url;
 	int64_t elapsed_ns;
+	struct buf *body_buf; /* the client's, of `body`: for http_response_take_body */
 };
 
-/* A header's value, the first if there are several; "" where there is none. */
+/* A header's value, the first if there are several, "" if there is none. */
 struct str http_response_header(const struct http_response *res, const char *name);
+/*
+ * Within the callback, once: moves the body to *out, which is the caller's from then on. It takes
+ * no more memory than it has bytes. The response's `body` points nowhere then; its length stays.
+ */
+void http_response_take_body(const struct http_response *res, struct buf *out);
 
 typedef void (*http_done_fn)(void *ctx, const struct http_response *res);
-/* Some bytes of the body, as they came; cut anywhere. May cancel its request. */
+/* Some bytes of the body as they came, cut anywhere. May cancel its request. */
 typedef void (*http_data_fn)(void *ctx, struct str piece);
 
 struct http_request_options {
@@ -75,8 +83,8 @@ struct http_request_options {
 	int64_t idle_timeout_ns; /* without a byte from the server, from the call on; 0: none */
 	size_t body_size_max; /* of the bytes as sent; 0: HTTP_BODY_BYTES_DEFAULT */
 	/*
-	 * The body of an answer 200 goes there (with the ctx of `done`) as it comes, without a limit to
-	 * its sum, and the response's is empty. The bodies of others are gathered. NULL: all are.
+	 * Gets the body of an answer 200 (with the ctx of `done`) as it comes, without a limit to its
+	 * sum; the response's body is empty then. Other bodies are gathered. NULL: all are gathered.
 	 */
 	http_data_fn data;
 };
@@ -90,18 +98,18 @@ struct http_client_options {
 
 MUST_CHECK enum err_code http_client_open(
 	const struct http_client_options *o, struct http_client **out, struct err *err);
-/* Ends what is under way with ERR_CANCELED. Not to be called from a callback. NULL is fine. */
+/* Ends all requests with ERR_CANCELED. Not to be called from a callback. NULL is fine. */
 void http_client_close(struct http_client *c);
 
 /*
- * done is called exactly once, never from inside http_client_send, which itself fails for what is
- * wrong before anything is sent: the URL, a header, a credentials file that cannot be read (done is
- * not called then). `out` may be NULL where no cancel is wanted; *out is gone once done was called.
+ * Calls done exactly once, later. Fails itself, without calling done, when something is wrong
+ * before anything is sent: the URL, a header, a credentials file that cannot be read. `out` may be
+ * NULL; *out is gone once done was called.
  */
 MUST_CHECK enum err_code http_client_send(struct http_client *c,
 	const struct http_request_options *o, http_done_fn done, void *ctx, struct http_request **out,
 	struct err *err);
-/* Nothing is called any more; NULL is fine. */
+/* Calls nothing any more; NULL is fine. */
 void http_request_cancel(struct http_request *r);
 
 struct http_client_stats {

@@ -1,9 +1,10 @@
 /*
- * One connection: resolve, connect to each address in turn, shake hands, then request out and
- * answer in, then back to the pool. Each function that may end the connection does so as its last
- * act, since the struct is gone then.
+ * One connection: resolve, connect to each address in turn, shake hands, send the request, read the
+ * answer, go back to the pool. A function that may end the connection does so as its last act,
+ * since the struct is gone then.
  */
 #include <arpa/inet.h>
+#include <assert.h>
 #include <errno.h>
 #include <event2/event.h>
 #include <fcntl.h>
@@ -43,13 +44,13 @@ static bool key_eq(const struct conn_key *a, const struct conn_key *b)
 		str_eq(a->host, b->host) && str_eq(a->server_name, b->server_name);
 }
 
-/* Nothing is due on an idle connection: bytes or an end make it useless. */
+/* An idle connection has nothing to read: bytes or an end make it useless. */
 static bool is_alive(struct conn *c)
 {
 	char byte;
 	int rc;
 
-	if (c->ssl) { /* a session ticket may come late; it is no byte of an answer */
+	if (c->ssl) { /* a late session ticket is no byte of an answer */
 		ERR_clear_error();
 		rc = SSL_peek(c->ssl, &byte, 1);
 		return rc <= 0 && SSL_get_error(c->ssl, rc) == SSL_ERROR_WANT_READ;
@@ -60,6 +61,7 @@ static bool is_alive(struct conn *c)
 
 static void unpark(struct conn *c)
 {
+	assert(c->state == CONN_IDLE && !c->req);
 	TAILQ_REMOVE(&c->client->idle, c, idle_link);
 	LIST_REMOVE(c, pool_link);
 	c->state = CONN_ACTIVE;
@@ -108,7 +110,7 @@ static void timer_set(struct conn *c, int64_t ns)
 
 void conn_park(struct conn *c)
 {
-	c->req = NULL;
+	assert(c->state == CONN_ACTIVE && !c->req);
 	c->state = CONN_IDLE;
 	TAILQ_INSERT_TAIL(&c->client->idle, c, idle_link);
 	LIST_INSERT_HEAD(bucket_of(c->client, &c->key), c, pool_link);
@@ -117,10 +119,7 @@ void conn_park(struct conn *c)
 		conn_close(c);
 }
 
-/*
- * Ends with nothing sent: a TLS peer that gets no close_notify does not mind at the end of an
- * exchange.
- */
+/* Sends no close_notify: at the end of an exchange a TLS peer does not need it. */
 void conn_close(struct conn *c)
 {
 	if (c->state == CONN_IDLE)
@@ -136,6 +135,7 @@ void conn_close(struct conn *c)
 	if (c->fd >= 0)
 		close(c->fd);
 	TAILQ_REMOVE(&c->client->conns, c, link);
+	assert(c->client->connections_n > 0);
 	c->client->connections_n--;
 	if (!TAILQ_EMPTY(&c->client->line)) /* its place is free */
 		event_active(c->client->kick, EV_TIMEOUT, 0);
@@ -146,13 +146,14 @@ void conn_close(struct conn *c)
 /* -------------------------------------------------------------------------------------------- */
 /* Failing */
 
-/* Closes the connection and tells its request. msg comes behind "PHASE ADDRESS: ". */
+/* Closes the connection, and its request fails. */
 static void fail(struct conn *c, enum err_code rc, const struct err *err)
 {
 	bool stale = c->reused && c->state == CONN_ACTIVE && !c->req->parser.any;
 	struct http_request *r = c->req;
 	struct err copy = *err;
 
+	assert(r && rc);
 	conn_close(c);
 	request_failed(r, rc, &copy, stale);
 }
@@ -168,9 +169,7 @@ static void fail_io(struct conn *c, const char *phase, const char *why)
 /* -------------------------------------------------------------------------------------------- */
 /* Bytes */
 
-/*
- * errno_value is that of the call that gave rc; *broken is set where the system, not TLS, failed.
- */
+/* errno_value is that of the call that gave rc. *broken: the system failed, not TLS. */
 static enum io_status ssl_status(
 	struct conn *c, int rc, int errno_value, struct buf *why, bool *broken)
 {
@@ -215,7 +214,7 @@ static enum io_status io_read(struct conn *c, void *p, size_t n, size_t *done, s
 	return IO_FAILED;
 }
 
-/* *broken: the socket failed; TLS over it may still have something to read. */
+/* *broken: the socket failed; TLS may still have something to read. */
 static enum io_status io_write(
 	struct conn *c, struct str out, size_t *done, struct buf *why, bool *broken)
 {
@@ -247,9 +246,9 @@ static enum io_status io_write(
 /* The exchange */
 
 /*
- * Sends what the socket takes. Gives the events to wait for, or -1: the connection is gone. A
- * broken socket is not the end: a server that refuses early has answered, or said in a TLS alert
- * why, before it closed. So reading goes on.
+ * Sends as much as the socket takes. Gives the events to wait for, or -1: the connection is gone. A
+ * broken socket is not the end: a server that refuses early has sent an answer or a TLS alert
+ * before it closed, so reading goes on.
  */
 static int send_out(struct conn *c)
 {
@@ -304,7 +303,7 @@ static void on_eof(struct conn *c)
 		end_exchange(c, true);
 		return;
 	}
-	if (c->write_error[0] && !c->req->parser.any) /* the write was told why, so the read was not */
+	if (c->write_error[0] && !c->req->parser.any) /* the write got the reason, not the read */
 		fail_io(c, "write", c->write_error);
 	else
 		fail_io(c, "read", err.msg);
@@ -363,6 +362,7 @@ static void exchange_step(struct conn *c)
 
 void conn_exchange(struct conn *c, struct http_request *r)
 {
+	assert(c->state != CONN_IDLE && (!c->req || c->req == r));
 	c->req = r;
 	r->conn = c;
 	c->state = CONN_ACTIVE;
@@ -442,7 +442,7 @@ static void address_text(struct conn *c)
 	}
 }
 
-/* This address did not work: remember the first one's reason, drop the socket, try the next. */
+/* This address failed: keep the first one's reason, drop the socket, try the next. */
 static void address_failed(struct conn *c, const char *why)
 {
 	if (c->address_i == 0)
@@ -489,8 +489,7 @@ static void connect_next(struct conn *c)
 	if (c->req->idle && idle < left)
 		left = idle;
 	share = left / (int64_t)(c->addresses_n - c->address_i);
-	if (c->address_i + 1 <
-		c->addresses_n) /* the last one has all that is left: the request's deadline */
+	if (c->address_i + 1 < c->addresses_n) /* the last address has all the time that is left */
 		timer_set(c, share > CONNECT_NS_MIN ? share : CONNECT_NS_MIN);
 }
 
@@ -505,6 +504,7 @@ static void on_resolved(
 		fail(c, ERR_UNAVAILABLE, &err);
 		return;
 	}
+	assert(c->state == CONN_RESOLVING && n <= HTTP_ADDRESSES_MAX);
 	memcpy(c->addresses, v, n * sizeof(*v));
 	c->addresses_n = n;
 	c->address_i = 0;
@@ -558,7 +558,7 @@ void conn_open(struct http_request *r, const struct conn_key *key)
 	struct err err;
 
 	if (!c) {
-		err_set(&err, ERR_NOMEM, "connection: out of memory");
+		err_nomem(&err, "connection");
 		request_failed(r, ERR_NOMEM, &err, false);
 		return;
 	}
@@ -577,7 +577,7 @@ void conn_open(struct http_request *r, const struct conn_key *key)
 	c->io = event_new(cl->base, -1, 0, on_io, c);
 	c->timer = evtimer_new(cl->base, on_timer, c);
 	if (!c->key.host.ptr || !c->key.server_name.ptr || !c->io || !c->timer) {
-		err_set(&err, ERR_NOMEM, "connection: out of memory");
+		err_nomem(&err, "connection");
 		fail(c, ERR_NOMEM, &err);
 		return;
 	}

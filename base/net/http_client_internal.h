@@ -1,17 +1,16 @@
 /*
- * The parts of the HTTP client, as they see each other; everybody else includes
- *base/net/http_client.h.
+ * The parts of the HTTP client, as they see each other. Others include base/net/http_client.h.
  *
  *	http_client.c          requests: the line, deadlines, redirects, delivery
- *	http_client_send.c     what is sent: headers, credentials, body
+ *	http_client_send.c     the bytes to send: headers, credentials, body
  *	http_client_conn.c     connections: addresses in turn, handshake, bytes, the pool
  *	http_client_parse.c    bytes of a response to status, headers, body; touches no socket
  *	http_client_resolve.c  names to addresses, each asked once at a time
- *	http_client_tls.c      TLS contexts, kept per settings and made anew when their files change
+ *	http_client_tls.c      TLS contexts, kept per settings, made again when their files change
  *	http_client_url.c      URLs: parsing, and references of redirects
  *
- * Threads: all of it on the event loop's thread. Nothing here calls the user's function except
- * http_client.c's kick, so no other function has to fear being re-entered.
+ * Threads: the event loop's only. Only the kick in http_client.c calls the user's function, so no
+ * other function can be re-entered.
  */
 #ifndef BASE_NET_HTTP_CLIENT_INTERNAL_H
 #define BASE_NET_HTTP_CLIENT_INTERNAL_H
@@ -41,7 +40,7 @@ struct http_url {
 
 MUST_CHECK enum err_code http_url_parse(
 	struct arena *a, struct str text, struct http_url *out, struct err *err);
-/* A reference as it stands in a Location header. */
+/* A reference as in a Location header. */
 MUST_CHECK enum err_code http_url_resolve(struct arena *a, const struct http_url *from,
 	struct str ref, struct http_url *out, struct err *err);
 bool http_url_same_origin(const struct http_url *a, const struct http_url *b);
@@ -67,11 +66,11 @@ struct http_parser {
 	bool keep_alive; /* the connection may serve again after PARSE_DONE */
 	bool any; /* a byte was seen */
 	bool stream_200; /* the body of an answer 200 is taken out of `body` as it comes */
-	bool stream; /* and this is one: body_max does not count */
+	bool stream; /* this is such an answer: no body_max */
 	int status;
 	size_t body_max;
 	size_t head_used; /* head bytes so far, of 1xx answers and trailers too */
-	size_t line_at; /* where the head's unfinished line begins; in trailers: its length */
+	size_t line_at; /* start of the head's unfinished line; in trailers: its length */
 	unsigned digits; /* of the chunk size */
 	uint64_t left; /* of the body or of the chunk */
 	uint64_t body_bytes; /* so far, those taken out included */
@@ -80,14 +79,12 @@ struct http_parser {
 	struct str reason;
 };
 
-/* stream_200 is the caller's to set afterwards. */
+/* The caller sets stream_200 afterwards. */
 void http_parser_init(struct http_parser *p, bool is_head, size_t body_max);
 void http_parser_release(struct http_parser *p);
-/*
- * Takes bytes off the front of *in; what is left in it after PARSE_DONE was not part of the answer.
- */
+/* Takes bytes off the front of *in. Bytes left after PARSE_DONE are no part of the answer. */
 MUST_CHECK enum err_code http_parser_feed(struct http_parser *p, struct str *in, struct err *err);
-/* The peer closed: the end of a body that ends so, else an error. */
+/* The peer closed: ends a body that has no length, else an error. */
 MUST_CHECK enum err_code http_parser_eof(struct http_parser *p, struct err *err);
 /* Value of the first header of that name; false: none. */
 bool http_head_get(struct str head, const char *name, struct str *out);
@@ -126,7 +123,7 @@ struct resolve_waiter {
 
 MUST_CHECK enum err_code lookups_open(
 	struct event_base *base, const char *servers, struct lookups **out, struct err *err);
-void lookups_close(struct lookups *ls); /* waiters are told, with 0 addresses */
+void lookups_close(struct lookups *ls); /* waiters are called with 0 addresses */
 /* fn may be called before this returns. Addresses come without a port. */
 void lookup_start(struct lookups *ls, const char *host, struct resolve_waiter *w, resolve_fn fn);
 void lookup_cancel(struct resolve_waiter *w); /* fn is not called any more */
@@ -146,27 +143,25 @@ struct tls_context {
 MUST_CHECK enum err_code tls_cache_open(struct tls_cache **out, struct err *err);
 void tls_cache_close(struct tls_cache *c);
 /*
- * The context for a configuration (NULL: system CAs and nothing else), valid until the next call.
- * Files that changed are read again. client_cert false: without the client's certificate.
+ * The context for a configuration (NULL: system CAs only), valid until the next call. Reads changed
+ * files again. client_cert false: without the client's certificate.
  */
 MUST_CHECK enum err_code tls_cache_get(struct tls_cache *c, const struct http_config *config,
 	bool client_cert, struct tls_context *out, struct err *err);
 /* A session on fd that checks the peer against name. */
 MUST_CHECK enum err_code tls_session(
 	const struct tls_context *t, int fd, const char *name, SSL **out, struct err *err);
-/*
- * What SSL_get_error(ssl, ret) and the error queue say of a failed call; errno is from that call.
- */
+/* Prints SSL_get_error's and the error queue's reason of a failed call; errno is from that call. */
 void tls_describe(SSL *ssl, int ssl_error, int errno_value, const char *name, struct buf *out);
 
 /* -------------------------------------------------------------------------------------------- */
-/* What is sent */
+/* Sending */
 
 struct http_request;
 
 /* Sets r->authorization; files are read each time, since secrets rotate. */
 MUST_CHECK enum err_code request_authorize(struct http_request *r, struct err *err);
-/* Framing is ours: a header of the caller's that changed it would desynchronise the connection. */
+/* Refuses headers that change the framing: they would desynchronise the connection. */
 MUST_CHECK enum err_code request_check_headers(struct labels headers, struct err *err);
 MUST_CHECK enum err_code request_compose(struct http_request *r, struct err *err); /* into r->out */
 
@@ -232,7 +227,7 @@ struct http_request {
 	bool foreign; /* a redirect left the first origin: nothing secret is sent any more */
 	bool has_pieces;
 	bool in_data; /* the user's function has the body's bytes now */
-	bool canceled; /* by that function: who called it frees the request */
+	bool canceled; /* by that function; its caller frees the request */
 	bool retried; /* on a new connection, after a kept-alive one was found dead */
 	struct conn *conn;
 	struct buf out;
@@ -269,7 +264,7 @@ void conn_exchange(struct conn *c, struct http_request *r); /* sends r->out and 
 void conn_park(struct conn *c); /* into the pool */
 void conn_close(struct conn *c);
 
-/* What connections tell requests. Bytes came, perhaps some of the body. */
+/* Connections call these. Bytes came, perhaps some of the body. */
 void request_received(struct http_request *r);
 /* The request's connection is gone or parked after these. */
 void request_answered(struct http_request *r);

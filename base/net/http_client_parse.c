@@ -1,13 +1,14 @@
 /*
- * An HTTP/1.x response, byte by byte as it comes: a state machine that holds the head and the body
- * and nothing else, and that refuses what passes a limit before it is stored.
+ * An HTTP/1.x response, byte by byte as it comes: a state machine that holds only the head and the
+ * body, and that checks each limit before it stores a byte.
  *
- * Framing errors end the connection: where a body ends is a matter of security between a client and
- * a connection it will use again. So: one length, or chunked, or until the peer closes; lengths
- * that differ are refused; with both given chunked counts and the connection is not used again (RFC
- * 9112, 6.3).
+ * Framing errors end the connection: client and server must agree where a body ends, or a reused
+ * connection is unsafe. So: one length, or chunked, or until the peer closes; lengths that differ
+ * are refused; with both given chunked counts and the connection is not used again (RFC 9112, 6.3).
  */
 #include "base/net/http_client_internal.h"
+
+#include <assert.h>
 
 #define CHUNK_LINE_BYTES_MAX 4096u
 #define CHUNK_DIGITS_MAX 15u /* below 2^60, so that sums do not overflow */
@@ -55,11 +56,6 @@ bool http_header_value_valid(struct str s)
 	return true;
 }
 
-static bool eq_fold(struct str a, const char *b)
-{
-	return a.len == strlen(b) && strncasecmp(a.ptr, b, a.len) == 0;
-}
-
 /* Takes a line off the front, without its end. False: none left. */
 static bool next_line(struct str *text, struct str *line)
 {
@@ -90,7 +86,7 @@ bool http_head_get(struct str head, const char *name, struct str *out)
 	struct str line, n, v;
 
 	while (next_line(&head, &line)) {
-		if (split_header(line, &n, &v) && eq_fold(n, name)) {
+		if (split_header(line, &n, &v) && str_eq_nocase(n, str_of(name))) {
 			*out = v;
 			return true;
 		}
@@ -105,7 +101,7 @@ static bool list_has(struct str list, const char *word)
 		const char *comma = memchr(list.ptr, ',', list.len);
 		size_t n = comma ? (size_t)(comma - list.ptr) : list.len;
 
-		if (eq_fold(str_trim((struct str){ list.ptr, n }), word))
+		if (str_eq_nocase(str_trim((struct str){ list.ptr, n }), str_of(word)))
 			return true;
 		n += comma != NULL;
 		list.ptr += n;
@@ -154,17 +150,17 @@ static enum err_code parse_header(
 	if (!split_header(line, &name, &value) || !http_token_valid(name) ||
 		!http_header_value_valid(value))
 		return malformed(line, err);
-	if (eq_fold(name, "content-length")) {
+	if (str_eq_nocase(name, STR("content-length"))) {
 		if (!str_to_u64(value, &length) || (f->has_length && f->length != length))
 			return malformed(line, err);
 		f->has_length = true;
 		f->length = length;
-	} else if (eq_fold(name, "transfer-encoding")) {
-		if (f->chunked || !eq_fold(value, "chunked"))
+	} else if (str_eq_nocase(name, STR("transfer-encoding"))) {
+		if (f->chunked || !str_eq_nocase(value, STR("chunked")))
 			return err_set(err, ERR_INVALID, "transfer encoding \"%.*s\" is not supported",
 				(int)(value.len < 64 ? value.len : 64), value.ptr);
 		f->chunked = true;
-	} else if (eq_fold(name, "connection")) {
+	} else if (str_eq_nocase(name, STR("connection"))) {
 		if (list_has(value, "close"))
 			p->keep_alive = false;
 		else if (list_has(value, "keep-alive"))
@@ -246,8 +242,8 @@ static enum err_code feed_head(struct http_parser *p, struct str *in, struct err
 		return rc;
 	buf_add_str(&p->head, part);
 	if (buf_failed(&p->head))
-		return err_set(err, ERR_NOMEM, "response header: out of memory");
-	/* what is not HTTP at all is told by its first bytes, not by a deadline */
+		return err_nomem(err, "response header");
+	/* the first bytes show that it is not HTTP; do not wait for the deadline */
 	n = p->head.len < 7 ? p->head.len : 7;
 	if (memcmp(p->head.ptr, "HTTP/1.", n) != 0)
 		return malformed(buf_str(&p->head), err);
@@ -262,12 +258,13 @@ static enum err_code feed_head(struct http_parser *p, struct str *in, struct err
 
 static enum err_code feed_body(struct http_parser *p, struct str *in, size_t n, struct err *err)
 {
+	assert(p->stream || p->body.len <= p->body_max);
 	if (!p->stream && n > p->body_max - p->body.len)
 		return err_set(err, ERR_LIMIT, "body size limit exceeded");
 	p->body_bytes += n;
 	buf_add(&p->body, in->ptr, n);
 	if (buf_failed(&p->body))
-		return err_set(err, ERR_NOMEM, "response body: out of memory");
+		return err_nomem(err, "response body");
 	in->ptr += n;
 	in->len -= n;
 	return ERR_OK;
@@ -293,7 +290,7 @@ static enum err_code feed_chunk_frame(struct http_parser *p, struct str *in, str
 	int digit = hex_digit(c);
 
 	in->len--;
-	/* framing that dwarfs what it frames only serves to keep us busy */
+	/* framing far larger than its data only keeps us busy */
 	if (++p->overhead > HTTP_HEADER_BYTES_MAX + 16 * p->body_bytes)
 		return err_set(err, ERR_LIMIT, "chunked encoding with too little data in it");
 	if (p->state == PARSE_CHUNK_END) {
@@ -365,6 +362,7 @@ enum err_code http_parser_feed(struct http_parser *p, struct str *in, struct err
 			break;
 		case PARSE_LENGTH:
 		case PARSE_CHUNK_DATA:
+			assert(p->left > 0);
 			n = at_most(p->left, in->len);
 			rc = feed_body(p, in, n, err);
 			p->left -= n;

@@ -1,11 +1,12 @@
 /*
- * Names to addresses, by base/net/resolver.h; "localhost" is answered here, so that it works in an
- * empty root directory too (RFC 6761). Lookups of one name that are under way at the same time are
- * one: when DNS is down, what piles up is names, not requests. A question cannot be taken back, so
- * a lookup nobody waits for runs to its own end.
+ * Names to addresses, by base/net/resolver.h. "localhost" is answered here, so that it works in an
+ * empty root directory too (RFC 6761). Lookups of the same name at the same time are one, so that
+ * names pile up when DNS is down, not requests. A question cannot be taken back: a lookup without
+ * waiters runs to its own end.
  */
 #include <ares.h>
 #include <arpa/inet.h>
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/net/http_client_internal.h"
@@ -51,7 +52,9 @@ static void tell(struct lookup *l, const struct http_address *v, size_t n, const
 {
 	struct resolve_waiter *w;
 
+	assert(n <= HTTP_ADDRESSES_MAX && (n || problem));
 	while ((w = LIST_FIRST(&l->waiters))) {
+		assert(w->lookup == l);
 		LIST_REMOVE(w, link);
 		w->lookup = NULL;
 		w->fn(w, v, n, problem);

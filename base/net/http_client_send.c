@@ -1,6 +1,6 @@
 /*
- * What is sent: the request's head, with credentials and headers as the configuration and the
- * caller want them, and its body.
+ * The bytes to send: the request's head, with credentials and headers from the configuration and
+ * the caller, and its body.
  */
 #include <openssl/evp.h>
 
@@ -9,21 +9,16 @@
 
 #define CREDENTIAL_BYTES_MAX (64u << 10)
 
-static bool eq_fold(struct str a, const char *b)
-{
-	return a.len == strlen(b) && strncasecmp(a.ptr, b, a.len) == 0;
-}
-
 static bool in_list(struct str name, const char *const *list)
 {
 	for (; *list; list++)
-		if (eq_fold(name, *list))
+		if (str_eq_nocase(name, str_of(*list)))
 			return true;
 	return false;
 }
 
 /*
- * A value, or the file that holds it, read each time: secrets rotate. White space around it goes.
+ * A value, or its file's content, read each time since secrets rotate. White space around it goes.
  */
 static enum err_code read_secret(struct arena *a, struct str value, struct str file,
 	const char *what, struct str *out, struct err *err)
@@ -126,7 +121,7 @@ enum err_code request_check_headers(struct labels headers, struct err *err)
 static bool has_header(struct labels headers, const char *name)
 {
 	for (size_t i = 0; i < headers.n; i++)
-		if (eq_fold(headers.v[i].name, name))
+		if (str_eq_nocase(headers.v[i].name, str_of(name)))
 			return true;
 	return false;
 }
@@ -139,10 +134,7 @@ static void add_header(struct buf *b, struct str name, struct str value)
 	buf_add(b, "\r\n", 2);
 }
 
-/*
- * Beyond the origin that was asked for, only what describes the body and the answer wanted goes
- * along.
- */
+/* Another origin gets only the headers that describe the body and the answer wanted. */
 static void add_headers(struct buf *b, struct labels headers, bool foreign)
 {
 	static const char *const harmless[] = { "accept", "accept-encoding", "accept-language",
@@ -191,6 +183,6 @@ enum err_code request_compose(struct http_request *r, struct err *err)
 	buf_add(b, "\r\n", 2);
 	buf_add_str(b, r->body);
 	if (buf_failed(b))
-		return err_set(err, ERR_NOMEM, "request: out of memory");
+		return err_nomem(err, "request");
 	return ERR_OK;
 }

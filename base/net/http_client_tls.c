@@ -2,8 +2,8 @@
  * TLS contexts. Making one means parsing certificates (the system's bundle has some 140), so they
  * are kept per settings; each use compares the state of the files they came from.
  *
- * Sockets are written through an own BIO that sends with MSG_NOSIGNAL: OpenSSL's uses write(2),
- * which raises SIGPIPE where the peer has gone.
+ * We write to sockets through our own BIO, which sends with MSG_NOSIGNAL: OpenSSL's uses write(2),
+ * which raises SIGPIPE when the peer has gone.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -74,7 +74,7 @@ static int bio_read(BIO *b, char *p, int n)
 	return (int)done;
 }
 
-/* The end of file is not claimed, so OpenSSL reports it as a system error with errno 0. */
+/* We do not report the end of file, so OpenSSL reports a system error with errno 0. */
 static long bio_ctrl(BIO *b, int cmd, long n, void *p)
 {
 	return cmd == BIO_CTRL_FLUSH;
@@ -96,7 +96,7 @@ static void make_bio_method(void)
 /* -------------------------------------------------------------------------------------------- */
 /* Making a context */
 
-/* What OpenSSL complained of last, and forgets now. */
+/* Takes OpenSSL's last error off its queue, as text. */
 static const char *last_problem(void)
 {
 	unsigned long code = ERR_peek_last_error();
@@ -291,9 +291,7 @@ fail:
 /* -------------------------------------------------------------------------------------------- */
 /* Cache */
 
-/*
- * The system's bundle, where the distributions put it. "": there is none, and nothing will verify.
- */
+/* The system's bundle, in the usual places of distributions. "": none; nothing will verify. */
 static struct str system_ca(void)
 {
 	static const char *const paths[] = { "/etc/ssl/certs/ca-certificates.crt",
@@ -359,7 +357,7 @@ enum err_code tls_cache_open(struct tls_cache **out, struct err *err)
 	pthread_once(&once, make_bio_method);
 	if (!c || !bio_method) {
 		free(c);
-		return err_set(err, ERR_NOMEM, "tls: out of memory");
+		return err_nomem(err, "tls");
 	}
 	TAILQ_INIT(&c->entries);
 	*out = c;
@@ -428,7 +426,7 @@ enum err_code tls_cache_get(struct tls_cache *c, const struct http_config *confi
 	if (settings_eq(&e->settings, &s))
 		break;
 	if (!e && !(e = entry_new(c, &s)))
-		return err_set(err, ERR_NOMEM, "tls: out of memory");
+		return err_nomem(err, "tls");
 	TAILQ_REMOVE(&c->entries, e, link);
 	TAILQ_INSERT_HEAD(&c->entries, e, link);
 	s = e->settings; /* NUL-terminated copies */
@@ -484,7 +482,7 @@ enum err_code tls_session(
 	SSL_set_bio(ssl, bio, bio);
 	if (!expect_name(ssl, name)) {
 		SSL_free(ssl);
-		return err_set(err, ERR_INVALID, "server name \"%s\" is not one: %s", name, last_problem());
+		return err_set(err, ERR_INVALID, "invalid server name \"%s\": %s", name, last_problem());
 	}
 	SSL_set_connect_state(ssl);
 	*out = ssl;

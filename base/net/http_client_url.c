@@ -2,6 +2,7 @@
 
 #include "base/hidden.h"
 #include "base/net/http_client_internal.h"
+#include "base/net/percent.h"
 
 #define HOST_BYTES_MAX 254 /* a name of 253, and the dot of the root */
 
@@ -20,16 +21,6 @@ static enum err_code bad_url(struct str text, struct err *err, const char *why)
 static char lower(char c)
 {
 	return c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
-}
-
-static bool prefix_fold(struct str s, const char *prefix)
-{
-	size_t i;
-
-	for (i = 0; prefix[i]; i++)
-		if (i >= s.len || lower(s.ptr[i]) != prefix[i])
-			return false;
-	return true;
 }
 
 static struct str cut(struct str s, size_t from, size_t to)
@@ -58,31 +49,17 @@ static struct str lower_dup(struct arena *a, struct str s)
 	return (struct str){ p, s.len };
 }
 
-/*
- * Whatever could end the request line or leave ASCII is percent-encoded; the rest stays as written.
- */
 static struct str encode_target(struct arena *a, struct str s)
 {
-	static const char hex[] = "0123456789ABCDEF";
 	bool slash = s.len && s.ptr[0] == '/';
 	char *p = arena_alloc_raw(a, s.len * 3 + 2, 1);
-	size_t n = 0, i;
+	size_t n = 0;
 
 	if (!p)
 		return (struct str){ NULL, 0 };
 	if (!slash)
 		p[n++] = '/';
-	for (i = 0; i < s.len; i++) {
-		unsigned char c = (unsigned char)s.ptr[i];
-
-		if (c <= ' ' || c >= 0x7f || c == '"' || c == '<' || c == '>') {
-			p[n++] = '%';
-			p[n++] = hex[c >> 4];
-			p[n++] = hex[c & 15];
-		} else {
-			p[n++] = (char)c;
-		}
-	}
+	n += percent_encode_to(p + n, s, PERCENT_TARGET);
 	p[n] = '\0';
 	return (struct str){ p, n };
 }
@@ -148,13 +125,13 @@ enum err_code http_url_parse(
 
 	if (text.len > HTTP_URL_BYTES_MAX)
 		return err_set(err, ERR_LIMIT, "URL is %zu bytes, limit %d", text.len, HTTP_URL_BYTES_MAX);
-	u.tls = prefix_fold(text, "https://");
-	if (!u.tls && !prefix_fold(text, "http://"))
+	u.tls = str_has_prefix_nocase(text, STR("https://"));
+	if (!u.tls && !str_has_prefix_nocase(text, STR("http://")))
 		return bad_url(text, err, "unsupported protocol scheme");
 	rest = cut(text, u.tls ? 8 : 7, text.len);
 	n = span_to(rest, "/?#");
 	auth = cut(rest, 0, n);
-	if (span_to(auth, "@") != auth.len) /* not repeated in the message: it holds a password */
+	if (span_to(auth, "@") != auth.len) /* the message does not repeat it: it holds a password */
 		return err_set(err, ERR_INVALID,
 			"invalid URL: user information in a URL is not supported, "
 			"use basic_auth");
@@ -178,7 +155,7 @@ bool http_url_same_origin(const struct http_url *a, const struct http_url *b)
 	return a->tls == b->tls && a->port == b->port && str_eq(a->host, b->host);
 }
 
-/* RFC 3986, 5.2.4, in place: each "." goes, each ".." takes the segment before it along. */
+/* RFC 3986, 5.2.4, in place: removes each ".", and each ".." with the segment before it. */
 static size_t remove_dots(char *path, size_t n)
 {
 	size_t in = 0, out = 0, end;
@@ -240,8 +217,7 @@ enum err_code http_url_resolve(struct arena *a, const struct http_url *from, str
 		}
 		buf_add_str(&b, ref);
 	}
-	rc = buf_failed(&b) ? err_set(err, ERR_NOMEM, "redirect: out of memory") :
-						  http_url_parse(a, buf_str(&b), out, err);
+	rc = buf_failed(&b) ? err_nomem(err, "redirect") : http_url_parse(a, buf_str(&b), out, err);
 	buf_release(&b);
 	if (rc)
 		return err_wrap(err, rc, "redirect");

@@ -1,7 +1,6 @@
 /*
- * The fields stand inline in other structs, so each comes as a decoder of its own. A decoder reads
- * into a struct http_config of its own and copies what it read: yaml_decode begins by setting
- * defaults.
+ * The fields are inline in other structs, so each has its own decoder. A decoder reads into a
+ * separate struct http_config and copies its field, since yaml_decode begins by setting defaults.
  */
 #include "base/net/http_config.h"
 
@@ -76,7 +75,7 @@ enum err_code http_config_authorization(
 		return yaml_err(n, err, ERR_INVALID,
 			"at most one of authorization credentials & credentials_file must be configured");
 	in.auth_type = str_trim(in.auth_type);
-	if (in.auth_type.len == 5 && strncasecmp(in.auth_type.ptr, "basic", 5) == 0)
+	if (str_eq_nocase(in.auth_type, STR("basic")))
 		return yaml_err(yaml_get(n, "type"), err, ERR_INVALID,
 			"authorization type cannot be set to \"basic\", use \"basic_auth\" instead");
 	c->auth_type = in.auth_type.len ? in.auth_type : STR("Bearer");
@@ -105,7 +104,7 @@ static enum err_code bearer(struct yaml_ctx *ctx, const struct yaml_node *n, str
 
 	if (rc || !to->len)
 		return rc;
-	if (!c->auth_type.len) /* where authorization is given too, http_config_check refuses */
+	if (!c->auth_type.len) /* http_config_check refuses it together with authorization */
 		c->auth_type = STR("Bearer");
 	c->has_authorization = true;
 	return ERR_OK;
@@ -219,7 +218,7 @@ enum err_code http_config_tls(
 }
 
 /* -------------------------------------------------------------------------------------------- */
-/* What is not supported */
+/* Not supported */
 
 enum err_code http_config_oauth2(
 	struct yaml_ctx *ctx, const struct yaml_node *n, void *out, struct err *err)
@@ -272,7 +271,7 @@ static bool is_reserved(struct str name)
 		"Upgrade", "User-Agent", "Www-Authenticate", "X-Prometheus-Scrape-Timeout-Seconds" };
 
 	for (size_t i = 0; i < COUNT(reserved); i++)
-		if (name.len == strlen(reserved[i]) && strncasecmp(name.ptr, reserved[i], name.len) == 0)
+		if (str_eq_nocase(name, str_of(reserved[i])))
 			return true;
 	return false;
 }
@@ -290,7 +289,7 @@ static bool header_name_valid(struct str s)
 	return s.len > 0;
 }
 
-/* Several values of one header are one with commas between (RFC 9110, 5.3). */
+/* Several values of one header become one with commas between (RFC 9110, 5.3). */
 static void join(struct buf *b, const struct yaml_list *l)
 {
 	const struct str *v = l->v;

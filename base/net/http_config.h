@@ -1,8 +1,8 @@
 /*
  * HTTP client configuration as Prometheus writes it: basic_auth, authorization,
- * bearer_token(_file), tls_config, follow_redirects, http_headers; named errors for oauth2 and
- * proxies, which are not supported. The fields stand inline in a scrape config, so they come as a
- * decoder over the mapping.
+ * bearer_token(_file), tls_config, follow_redirects, http_headers; clear errors for oauth2 and
+ * proxies, which are not supported. The fields are inline in a scrape config, so this is a decoder
+ * over its mapping.
  */
 #ifndef BASE_NET_HTTP_CONFIG_H
 #define BASE_NET_HTTP_CONFIG_H
@@ -35,13 +35,13 @@
 		HTTP_CONFIG_CUSTOM("http_headers", at, http_config_headers, "headers to send")
 
 void http_config_defaults(struct http_config *c);
-/* After decoding: the exclusions Prometheus has, and file paths made relative to ctx->dir. */
+/* After decoding: checks Prometheus's exclusions, and makes file paths relative to ctx->dir. */
 MUST_CHECK enum err_code http_config_check(
 	struct yaml_ctx *ctx, const struct yaml_node *n, struct http_config *c, struct err *err);
 /* A deep copy in the arena. */
 MUST_CHECK enum err_code http_config_dup(
 	struct arena *a, const struct http_config *c, struct http_config *out, struct err *err);
-/* That the files named exist and can be read; for `check config`. */
+/* Checks that its files exist and can be read; for `check config`. */
 MUST_CHECK enum err_code http_config_check_files(const struct http_config *c, struct err *err);
 
 enum err_code http_config_basic_auth(

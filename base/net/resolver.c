@@ -1,13 +1,14 @@
 /*
- * c-ares reads resolv.conf when a channel is made and cannot be told to read it again while it is
- * asked something, which it always is when its servers are gone. So a new channel takes the place
- * of the old one, which ends with its last question. A channel cannot be destroyed from within its
- * own callbacks: its timer does it.
+ * c-ares reads resolv.conf when a channel is made, and cannot read it again while questions are
+ * under way, which they always are when its servers are gone. So a new channel replaces the old
+ * one, which ends with its last question. A channel cannot be destroyed from within its own
+ * callbacks: its timer does it.
  */
 #include "base/net/resolver.h"
 
 #include <ares.h>
 #include <arpa/nameser.h>
+#include <assert.h>
 #include <event2/event.h>
 #include <stdlib.h>
 #include <sys/queue.h>
@@ -23,7 +24,7 @@ struct watch { /* a socket of c-ares's */
 	struct event *ev;
 };
 
-struct conf { /* what tells one state of resolv.conf from another */
+struct conf { /* identifies a state of resolv.conf */
 	struct timespec mtime;
 	off_t size;
 	ino_t inode;
@@ -179,7 +180,7 @@ static int channel_open(struct resolver *r, struct channel **out)
 	c->has_ares = true;
 	if (r->servers && (rc = ares_set_servers_ports_csv(c->ares, r->servers)) != ARES_SUCCESS)
 		goto fail;
-	c->has_search = true; /* a failed save leaves what is to be destroyed */
+	c->has_search = true; /* a failed save leaves something to destroy */
 	if ((rc = ares_save_options(c->ares, &c->search, &mask)) != ARES_SUCCESS)
 		goto fail;
 	*out = c;
@@ -197,7 +198,7 @@ static struct channel *channel_now(struct resolver *r)
 	if (!c || r->servers || conf_eq(conf_now(), c->conf))
 		return c;
 	if (channel_open(r, &next) != ARES_SUCCESS)
-		return c; /* half a file, perhaps: tried again at the next question */
+		return c; /* half a file, perhaps: the next question tries again */
 	LIST_INSERT_HEAD(&r->channels, next, link);
 	c->retired = true;
 	arm_timer(c);
@@ -262,6 +263,7 @@ static void on_addresses(void *ctx, int status, int timeouts, struct ares_addrin
 	struct question q = *(struct question *)ctx;
 
 	free(ctx);
+	assert(q.channel->questions > 0 && q.addresses);
 	q.channel->questions--;
 	q.addresses(q.ctx, status, res);
 	if (res)
@@ -290,6 +292,7 @@ static void on_answer(void *ctx, int status, int timeouts, unsigned char *answer
 	struct question q = *(struct question *)ctx;
 
 	free(ctx);
+	assert(q.channel->questions > 0 && q.answer);
 	q.channel->questions--;
 	q.answer(q.ctx, status, (struct str){ (const char *)answer, answer ? (size_t)len : 0 });
 }

@@ -38,8 +38,10 @@ static int by_start(const void *a, const void *b)
 	return (x->size < y->size) - (x->size > y->size); /* the one that has a size first */
 }
 
-/* Hand-written assembly often gives no size: then to the section's end, or to the next symbol
- * before it. */
+/*
+ * Hand-written assembly often gives no size: the symbol then ends at the next one, or at the
+ * section's end.
+ */
 static uint64_t size_of(const Elf64_Sym *sym, const Elf64_Shdr *sections, unsigned sections_n)
 {
 	const Elf64_Shdr *in = sym->st_shndx < sections_n ? &sections[sym->st_shndx] : NULL;
@@ -62,7 +64,7 @@ static enum err_code read_table(struct elf_symbols *s, const Elf64_Shdr *table,
 		return err_set(err, ERR_INVALID, "symbol table lies beyond the end of the file");
 	s->symbols = calloc(n ? n : 1, sizeof(*s->symbols));
 	if (!s->symbols)
-		return err_set(err, ERR_NOMEM, "symbols: out of memory");
+		return err_nomem(err, "symbols");
 	for (size_t i = 0; i < n; i++) {
 		unsigned type = ELF64_ST_TYPE(sym[i].st_info);
 
@@ -137,7 +139,7 @@ enum err_code elf_symbols_open(const char *path, struct elf_symbols **out, struc
 	s = calloc(1, sizeof(*s));
 	if (!s) {
 		munmap(map, (size_t)st.st_size);
-		return err_set(err, ERR_NOMEM, "symbols: out of memory");
+		return err_nomem(err, "symbols");
 	}
 	s->map = map;
 	s->len = (size_t)st.st_size;

@@ -1,8 +1,8 @@
 /*
  * ELF symbols: which function an address of a program file belongs to.
  *
- * Reads .symtab (or .dynsym where that is all there is) of a file; names of C++ functions come
- * demangled, without their parameters.
+ * Reads .symtab of a file, or .dynsym if that is all. Names of C++ functions come demangled,
+ * without their parameters.
  *
  * Units:     addresses as in the file (before loading), sizes in bytes.
  * Errors:    ERR_NOT_FOUND, ERR_IO, ERR_INVALID (not a 64-bit ELF file, or a table beyond its end).
@@ -20,7 +20,7 @@ struct elf_symbols;
 MUST_CHECK enum err_code elf_symbols_open(
 	const char *path, struct elf_symbols **out, struct err *err);
 void elf_symbols_close(struct elf_symbols *s); /* NULL is fine */
-/* The name as it stands in the table, "" when no function covers the address. */
+/* The name as in the table, "" when no function covers the address. */
 struct str elf_symbols_find(const struct elf_symbols *s, uint64_t address);
 /* Hexadecimal, "" when the file has none. */
 struct str elf_symbols_build_id(const struct elf_symbols *s);

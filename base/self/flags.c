@@ -58,7 +58,7 @@ static enum err_code value_given(struct flag *f, const char *text, struct err *e
 	if (f->set && f->kind != FLAG_LIST)
 		return err_set(err, ERR_INVALID, "flag '%s' cannot be repeated", f->name);
 	if (!f->set && f->kind == FLAG_LIST)
-		((struct flag_list *)f->value)->n = 0; /* the default is not added to */
+		((struct flag_list *)f->value)->n = 0; /* replaces the default */
 	f->set = true;
 	rc = value_set(f, text, err);
 	return rc ? err_wrap(err, rc, "invalid value for flag '--%s'", f->name) : ERR_OK;
@@ -155,6 +155,7 @@ static enum err_code set_defaults(struct flag *flags, size_t n, struct err *err)
 	size_t i;
 
 	for (i = 0; i < n; i++) {
+		assert(flags[i].value && find_long(flags, n, str_of(flags[i].name)) == &flags[i]);
 		flags[i].set = false;
 		if (flags[i].default_text && (rc = value_set(&flags[i], flags[i].default_text, err)))
 			return err_wrap(err, rc, "default of flag '--%s'", flags[i].name);
@@ -198,7 +199,10 @@ enum err_code flags_parse(struct flag *flags, size_t n, int argc, char **argv, c
 	return ERR_OK;
 }
 
-/* Words of `text` from HELP_COLUMN on, in lines of HELP_WIDTH. The cursor stands at `column`. */
+/*
+ * Prints the words of `text` from HELP_COLUMN on, in lines of HELP_WIDTH. The cursor is at
+ * `column`.
+ */
 static void print_wrapped(struct buf *out, const char *text, size_t column)
 {
 	struct str rest = str_of(text);

@@ -27,7 +27,7 @@ struct flag_list {
 };
 
 struct flag {
-	const char *name; /* without "--"; one letter L as well where short_name is set */
+	const char *name; /* without "--" */
 	enum flag_kind kind;
 	void *value;
 	const char *default_text; /* shown and, when not NULL, parsed into value first */

@@ -3,9 +3,10 @@
 #include <malloc.h>
 
 /*
- * glibc raises its threshold for mappings to whatever was freed last, up to 32 MiB, so that buffers
- * of a compaction or a query are carved from an arena later on, and small pieces that stay hold all
- * of it. And it has eight arenas a core, each with holes of its own. Said once, both stay.
+ * glibc raises its threshold for mappings to the size of the last freed piece, up to 32 MiB. Then
+ * it takes buffers of a compaction or a query from an arena, and small pieces that stay keep all of
+ * it in use. And it has eight arenas per core, each with its own holes. Setting both values once
+ * fixes them.
  */
 #define ARENAS_MAX 2
 #define MAPPED_BYTES (1 << 20)

@@ -1,17 +1,21 @@
 /*
- * Heap: what malloc keeps.
+ * Heap: returns freed memory to the system.
  *
- * Threads: heap_tune is called once, before others are started.
+ * Threads: heap_tune is called once, before other threads are started.
  */
 #ifndef BASE_SELF_HEAP_H
 #define BASE_SELF_HEAP_H
 
-/* Large pieces go back to the system when they are freed, and threads share few arenas: else memory
- * that was needed once stays, in holes. */
+/*
+ * Makes malloc return large pieces when they are freed, and share few arenas between threads; else
+ * it keeps the memory of the highest need, in holes.
+ */
 void heap_tune(void);
 
-/* What is free goes back to the system, now: after something large. Any thread, any time; others
- * that allocate wait for it. */
+/*
+ * Returns all free memory now; called after large work. Any thread, any time; others that allocate
+ * wait for it.
+ */
 void heap_trim(void);
 
 #endif

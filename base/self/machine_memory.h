@@ -1,9 +1,9 @@
 /*
- * Machine memory: how much this process may use, by the machine and by the cgroups it is in.
+ * Machine memory: how much this process may use, by the machine and by its cgroups.
  *
- * The least of what the system says it has, and of the limits of its control group and of all
- * groups around it (version 2: memory.max; version 1: memory.limit_in_bytes). Where /proc and /sys
- * are not there, as in an empty directory tree, the system's word alone counts.
+ * The least of the system's memory and of the limits of its control group and of all groups around
+ * it (version 2: memory.max; version 1: memory.limit_in_bytes). Without /proc and /sys, as in an
+ * empty directory tree, only the system's memory counts.
  *
  * Source: cgroups(7), sysinfo(2).
  */
@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 uint64_t machine_memory_bytes(void); /* 0: not known */
-/* The least limit of the cgroups by the files below `root`; UINT64_MAX: none. For tests. */
+/* The least limit of the cgroups, by the files below `root`; UINT64_MAX: none. For tests. */
 uint64_t machine_memory_cgroup_limit(const char *root);
 
 #endif

@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 
-/* Taken before main: within milliseconds of what the kernel would say, and there without /proc. */
+/* Read before main: within milliseconds of the kernel's own value, and works without /proc. */
 static int64_t start_ns;
 
 __attribute__((constructor)) static void remember_start(void)
@@ -60,7 +60,7 @@ static bool open_fds(double *out)
 
 	if (!d)
 		return false;
-	*out = -1; /* the one that reads the directory */
+	*out = -1; /* without the one that reads the directory */
 	while ((e = readdir(d)))
 		*out += e->d_name[0] != '.';
 	closedir(d);
@@ -86,7 +86,7 @@ static bool start_seconds(double *out)
 /* clang-format off */
 static const struct {
 	const char *name, *kind, *help;
-	bool (*read)(double *out); /* false: not to be had here */
+	bool (*read)(double *out); /* false: not available */
 } numbers[] = {
 	{ "process_cpu_seconds_total", "counter", "Total user and system CPU time spent in seconds.",
 		cpu_seconds },

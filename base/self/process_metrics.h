@@ -1,7 +1,7 @@
 /*
  * The process's own numbers, named as in Prometheus: process_cpu_seconds_total and so on.
  *
- * What the system does not tell (no /proc in an empty root) is left out.
+ * Numbers that the system does not give (no /proc in an empty root) are left out.
  */
 #ifndef BASE_SELF_PROCESS_METRICS_H
 #define BASE_SELF_PROCESS_METRICS_H

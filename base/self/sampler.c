@@ -1,5 +1,6 @@
 #include "base/self/sampler.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -30,8 +31,8 @@ struct slot {
 };
 
 /*
- * What the handler sees. `slots` is set before `active` and goes away only when `active` is false
- * and no handler is inside.
+ * The handler's state. `slots` is set before `active`, and unmapped only when `active` is false and
+ * no handler is inside.
  */
 static struct slot *slots;
 static atomic_bool active;
@@ -41,7 +42,7 @@ static atomic_uint next_slot;
 
 static struct mutex in_use = MUTEX_INIT;
 
-/* Threads that told their names: guarded by `named_lock`. */
+/* Threads with their names, from sampler_thread_enter. Guarded by `named_lock`. */
 static struct mutex named_lock = MUTEX_INIT;
 static struct named {
 	int tid;
@@ -143,8 +144,7 @@ static void time_thread(struct run *r, int tid)
 			r->timed[i].seen = true;
 			return;
 		}
-	/* The thread that drains is not part of what is looked at: it works because of the profile.
-	 */
+	/* The draining thread is left out: it works only because of the profile. */
 	if (tid == r->self || r->timed_n == SAMPLER_THREADS_MAX)
 		return;
 	t = &r->timed[r->timed_n];
@@ -247,7 +247,7 @@ static enum err_code sample_until(
 	return ERR_OK;
 }
 
-/* Timers off, then no handler inside: only then may the slots go. */
+/* Slots may go only when the timers are off and no handler is inside. */
 static void stop(struct run *r)
 {
 	const struct timespec nap = { .tv_nsec = NS_PER_MS };
@@ -269,13 +269,14 @@ enum err_code sampler_run(int64_t duration_ns, int64_t period_ns, const atomic_b
 	enum err_code rc = ERR_OK;
 	struct run *r;
 
+	assert(duration_ns >= 0 && period_ns > 0);
 	*stats = (struct sampler_stats){ 0 };
-	if (pthread_mutex_trylock(&in_use.m))
+	if (!mutex_try_lock(&in_use))
 		return err_set(err, ERR_UNAVAILABLE, "cpu profiling already in use");
 	r = calloc(1, sizeof(*r));
 	slots = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (!r || slots == MAP_FAILED) {
-		rc = err_set(err, ERR_NOMEM, "cpu profile: out of memory");
+		rc = err_nomem(err, "cpu profile");
 		goto done;
 	}
 	*r = (struct run){ .tables = tables,

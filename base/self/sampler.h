@@ -1,14 +1,14 @@
 /*
- * Sampler: interrupts the threads of this process in step with the CPU time each uses, and hands
- * over the stack of each interruption.
+ * Sampler: interrupts each thread of this process after every period of its CPU time, and hands
+ * over the stack.
  *
  * A POSIX timer per thread counts that thread's CPU clock and sends it SIGPROF. The handler copies
- * registers and at most SAMPLER_STACK_BYTES of stack into a slot, by a system call that stops at
- * the first page that is not there; nothing in it allocates, locks or unwinds. sampler_run drains
- * the slots, unwinds and calls back. Where no slot is free a sample is counted as lost.
+ * the registers and at most SAMPLER_STACK_BYTES of stack into a slot, by a system call that stops
+ * at the first unmapped page; it does not allocate, lock or unwind. sampler_run drains the slots,
+ * unwinds and calls back. If no slot is free, the sample is counted as lost.
  *
  * Threads are found in /proc/self/task, again every SAMPLER_SCAN_NS so that new ones join in;
- * without /proc those that told their names through sampler_thread_enter are known.
+ * without /proc only those that called sampler_thread_enter are known.
  *
  * Units:   nanoseconds of CPU time between two samples of a thread.
  * Errors:  ERR_UNAVAILABLE "cpu profiling already in use", ERR_CANCELED, ERR_NOMEM.

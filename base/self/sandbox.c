@@ -1,12 +1,12 @@
 /*
- * The filter of system calls is a program for the kernel's packet filter. libseccomp would write it
- * too, for 129 KB more; this needs six instructions of that language. Rows are tried one after the
+ * The filter of system calls is a program for the kernel's packet filter. libseccomp could write
+ * it, for 129 KB more; this needs six instructions of that language. Rows are tried one after the
  * other; Linux 5.11 and later keep a bitmap of the calls that are always allowed.
  *
  * A refused call raises SIGSYS in the thread that made it. The handler may have interrupted malloc,
- * so it only counts, returns the error to the caller, and wakes whoever calls sandbox_report. Where
- * SIGSYS is blocked the kernel ends the process instead. No thread of ours blocks it; glibc does
- * while it starts a thread, and a profile allows all calls that this takes.
+ * so it only counts, returns the error to the caller, and wakes the thread that calls
+ * sandbox_report. If SIGSYS is blocked, the kernel ends the process. None of our threads blocks it;
+ * glibc does while it starts a thread, and a profile allows all calls of that code.
  */
 #include "base/self/sandbox.h"
 
@@ -94,7 +94,7 @@ const struct sandbox_call sandbox_hostile[] = {
 /* clang-format on */
 const size_t sandbox_hostile_n = sizeof(sandbox_hostile) / sizeof(sandbox_hostile[0]);
 
-/* ---- what was refused ---- */
+/* ---- refused calls ---- */
 
 #ifndef SYS_SECCOMP
 #define SYS_SECCOMP 1 /* asm-generic/siginfo.h, which glibc's headers do not go with */
@@ -115,7 +115,7 @@ static void on_sigsys(int sig, siginfo_t *info, void *context)
 
 	(void)sig;
 	if (info->si_code != SYS_SECCOMP)
-		return; /* sent by somebody: nothing was refused */
+		return; /* another process sent it: nothing was refused */
 	uc->uc_mcontext.gregs[REG_RAX] = -(long long)info->si_errno;
 	atomic_fetch_add(&refused[nr < NUMBERS_MAX ? nr : NUMBERS_MAX - 1], 1);
 	if (signal_to_tell)
@@ -180,7 +180,7 @@ static void load(struct code *c, size_t offset)
 	emit(c, BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset, 0, 0);
 }
 
-/* Goes on behind the next `skip` instructions unless what is loaded, masked, is the value. */
+/* Skips the next `skip` instructions unless the loaded value, masked, is `value`. */
 static void want(struct code *c, uint32_t mask, uint32_t value, unsigned skip)
 {
 	if (mask != UINT32_MAX)
@@ -188,7 +188,7 @@ static void want(struct code *c, uint32_t mask, uint32_t value, unsigned skip)
 	emit(c, BPF_JMP | BPF_JEQ | BPF_K, value, 0, skip);
 }
 
-/* What is left of a row when its number fits; the halves of an argument are compared one by one. */
+/* The rest of a row when its number fits. Compares the halves of an argument one by one. */
 static void emit_row(struct code *c, const struct sandbox_call *call)
 {
 	uint64_t mask = call->when == SANDBOX_OWN ? UINT32_MAX : call->mask;
@@ -196,6 +196,7 @@ static void emit_row(struct code *c, const struct sandbox_call *call)
 	size_t offset = offsetof(struct seccomp_data, args) + 8 * call->arg;
 	uint32_t high = (uint32_t)(mask >> 32);
 
+	assert(call->arg < 6);
 	if (call->when == SANDBOX_ALWAYS) {
 		answer(c, SECCOMP_RET_ALLOW);
 		return;
@@ -213,7 +214,7 @@ static void emit_row(struct code *c, const struct sandbox_call *call)
 	answer(c, SECCOMP_RET_ALLOW);
 }
 
-/* All rows of one call behind one comparison of its number; gives how many they were. */
+/* All rows of one call, behind one comparison of its number; gives the number of rows. */
 static size_t emit_call(struct code *c, const struct sandbox_call *calls, size_t n)
 {
 	unsigned short jump = c->n, rows;
@@ -248,14 +249,14 @@ static void emit_filter(struct code *c, const struct sandbox_profile *p)
 	answer(c, SECCOMP_RET_TRAP | ENOSYS);
 }
 
-/* Shown from the start, so that 0 says that it is off. */
+/* Shows 0, "off", from the start. */
 __attribute__((constructor)) static void show_off(void)
 {
 	metric_set(&in_force, "files", 0);
 	metric_set(&in_force, "system_calls", 0);
 }
 
-/* No program that is executed gains rights by its file's mode; without it the rest wants root. */
+/* An executed program gains no rights by its file's mode; without this the rest needs root. */
 static enum err_code no_new_privs(struct err *err)
 {
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
@@ -271,6 +272,7 @@ enum err_code sandbox_limit_calls(const struct sandbox_profile *p, int tell_sign
 	enum err_code rc;
 	long got;
 
+	assert(p->calls_n > 0);
 	if ((rc = no_new_privs(err)))
 		return rc;
 	emit_filter(&c, p);

@@ -1,7 +1,7 @@
 /*
- * Sandbox: rights that this process gives up for good. What parses bytes from outside may have a
- * flaw; whoever gets in by it then finds no program to start, no file to write but its own, and
- * only the system calls that the program needs.
+ * Sandbox: rights that this process gives up for good. A parser of foreign bytes may have a flaw.
+ * An intruder then finds no program to start, no file to write but the server's own, and only the
+ * system calls that the server needs.
  *
  * A profile is a table of system calls. A call that is not in it gives ENOSYS, as on a kernel that
  * does not know it, so that libraries fall back. A call whose argument no row allows gives EPERM.
@@ -9,10 +9,10 @@
  * calls that no server makes (sandbox_hostile: execve, ptrace, mount ...) end the process, whatever
  * the profile.
  *
- * Errors:  ERR_UNAVAILABLE: the kernel, or what this process runs in, does not let it; nothing has
- *          changed then but no_new_privs.
+ * Errors:  ERR_UNAVAILABLE: the kernel or the container does not allow it; only no_new_privs may
+ *          have changed then.
  * Threads: sandbox_limit_files covers the calling thread and those that it starts, so it is called
- *          before the first; sandbox_limit_calls covers all that there are. Each is called once.
+ *          before the first thread; sandbox_limit_calls covers all threads. Each is called once.
  * Source:  seccomp(2), landlock(7), Documentation/userspace-api/{seccomp_filter,landlock}.rst
  */
 #ifndef BASE_SELF_SANDBOX_H
@@ -28,7 +28,7 @@ enum sandbox_when {
 	SANDBOX_ALWAYS,
 	SANDBOX_ARG, /* where (argument `arg` & mask) == value */
 	SANDBOX_OWN, /* where argument `arg` is the id of this process */
-	SANDBOX_ABSENT, /* never, and not worth a word: the library falls back by design */
+	SANDBOX_ABSENT, /* never, without a log line: the library falls back by design */
 };
 
 struct sandbox_call {
@@ -50,17 +50,14 @@ struct sandbox_profile {
 extern const struct sandbox_call sandbox_hostile[];
 extern const size_t sandbox_hostile_n;
 
-/* Files can be made, changed, moved and removed below `dir` alone, and none can be executed. */
+/* Files can be made, changed, moved and removed only below `dir`, and none can be executed. */
 MUST_CHECK enum err_code sandbox_limit_files(const char *dir, struct err *err);
 
 /* tell_signal: sent to this process when a call is refused; 0: none. */
 MUST_CHECK enum err_code sandbox_limit_calls(
 	const struct sandbox_profile *p, int tell_signal, struct err *err);
 
-/*
- * Counts the calls refused since the last time, and logs each that was not refused before. One
- * thread at a time.
- */
+/* Counts the calls refused since the last time, and logs each call once. One thread at a time. */
 void sandbox_report(void);
 
 #endif

@@ -1,8 +1,9 @@
 /*
- * The walk and the objects it walks through. Every read of a table is through a cursor that ends
- * with its segment; a read of the stack is through the copy. A broken table gives a short stack,
- * never a fault.
+ * The walk, and the loaded objects. Each read of a table goes through a cursor that ends with its
+ * segment; each read of the stack goes to the copy. A broken table gives a short stack, never a
+ * fault.
  */
+#include <assert.h>
 #include <link.h>
 #include <stdio.h>
 
@@ -14,6 +15,7 @@ size_t unwind_walk(
 	bool exact = true; /* pc is the instruction itself, not a return address */
 	size_t n = 0;
 
+	assert(max > 0);
 	for (;;) {
 		uint64_t pc = u->regs[UNWIND_RIP] - !exact, sp = u->regs[UNWIND_RSP];
 		const struct unwind_object *o = unwind_object_of(t, pc);

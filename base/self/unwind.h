@@ -1,16 +1,16 @@
 /*
  * Unwinder: from the registers of an interrupted thread and a copy of the top of its stack to the
- * addresses of its callers, by the call frame information that compilers leave in .eh_frame. No
- * frame pointers needed.
+ * addresses of its callers, by the call frame information that compilers leave in .eh_frame. It
+ * needs no frame pointers.
  *
  * It reads the program's own read-only tables and the copy, never the live stack, so it may run
- * later, on another thread. A frame that has no information, or whose caller lies beyond the copy,
- * ends the walk.
+ * later, on another thread. A frame without information, or with its caller beyond the copy, ends
+ * the walk.
  *
  * Units:   addresses; at most UNWIND_DEPTH_MAX frames.
  * Threads: unwind_tables_load once per capture; the walk only reads.
  * Source:  DWARF 5 section 6.4, Linux Standard Base core "Exception Frames"; System V ABI AMD64,
- * figure 3.36.
+ *          figure 3.36.
  */
 #ifndef BASE_SELF_UNWIND_H
 #define BASE_SELF_UNWIND_H

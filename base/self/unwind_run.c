@@ -1,9 +1,11 @@
 /*
- * Running a frame description: the CIE's program and then the FDE's, up to the address. What comes
- * out is, per register of the caller, where it is: at an offset from the canonical frame address
- * (CFA, the stack pointer before the call), unchanged, or given by an expression.
+ * Runs a frame description: the CIE's program and then the FDE's, up to the address. The result is
+ * the place of each register of the caller: at an offset from the canonical frame address (CFA, the
+ * stack pointer before the call), unchanged, or given by an expression.
  */
 #include "base/self/unwind_internal.h"
+
+#include <assert.h>
 
 #define STATES_MAX 8 /* nested remember_state; compilers use one or two */
 
@@ -214,7 +216,7 @@ static void run_state(struct machine *m, unsigned op)
 		m->bad = true;
 }
 
-/* A factored offset; a table that is broken may wrap, and gives a short stack then. */
+/* A factored offset. A broken table may wrap, and gives a short stack then. */
 static int64_t scaled(uint64_t factor, const struct cie *cie)
 {
 	return (int64_t)(factor * (uint64_t)cie->data_align);
@@ -355,12 +357,14 @@ bool unwind_step(const struct fde *fde, struct unwind_context *u, uint64_t pc)
 	struct machine m = { .location = fde->start };
 	uint64_t caller[UNWIND_REGS], cfa;
 
+	assert(fde->cie.return_reg < UNWIND_REGS);
 	run(&m, &fde->cie, fde->cie.program, UINT64_MAX);
 	m.initial = m.row;
 	m.location = fde->start;
 	run(&m, &fde->cie, fde->program, pc);
 	if (m.bad || m.row.regs[fde->cie.return_reg].kind == RULE_UNDEFINED)
 		return false;
+	assert(m.row.cfa_reg < UNWIND_REGS);
 	if (m.row.cfa_expr.len) {
 		if (!expr_eval(u, m.row.cfa_expr, false, 0, &cfa))
 			return false;

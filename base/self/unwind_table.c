@@ -1,6 +1,6 @@
 /*
  * From an address to its frame description entry: .eh_frame_hdr has a sorted array of (function
- * start, FDE); the FDE names its CIE, which holds what many functions share.
+ * start, FDE); the FDE names its CIE, the part that many functions share.
  */
 #include "base/self/unwind_internal.h"
 

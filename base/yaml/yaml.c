@@ -1,25 +1,27 @@
 /*
  * libyaml's events become nodes in the caller's arena.
  *
- * What is bounded, and why that is enough:
- * - Bytes: before libyaml is called.
- * - Nesting: as events arrive. libyaml's cost per token grows with the flow depth (100,000 "[" take
- *   37 s), but it never looks further ahead than a simple key may reach, 1,024 characters; so the
- *   parse stops within that distance behind the first node that stands too deep.
+ * The limits, and why they are enough:
+ * - Bytes: checked before libyaml is called.
+ * - Nesting: checked as events arrive. libyaml's cost per token grows with the flow depth (100,000
+ *   "[" take 37 s), but it looks no further ahead than a simple key may reach, 1,024 characters; so
+ *   the parse stops within that distance behind the first node that is too deep.
  * - Directives: libyaml compares each %TAG with all before it (1 MiB of them take 11 s) and does so
  *   before the first event, so lines that begin with % are counted before it starts.
- * - Nodes, with those an alias stands for counted each time it is used: an alias shares the
- *   children of its anchor, so memory stays small, but whoever walks the tree walks them again.
+ * - Nodes: an alias counts as many as its anchor each time it is used. It shares the children of
+ * its anchor, so memory stays small, but whoever walks the tree walks them again.
  */
 #include "base/yaml/yaml.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <yaml.h>
 
+#include "base/array.h"
 #include "base/map.h"
 
 #define DIRECTIVES_MAX 16
-#define KEYS_COMPARED_PAIRWISE 8 /* mappings up to here need no table to find a key set twice */
+#define KEYS_COMPARED_PAIRWISE 8 /* larger mappings need a table to find duplicate keys */
 
 struct anchor {
 	struct str name;
@@ -110,7 +112,7 @@ static enum err_code check_size(const char *file, struct str text, struct err *e
 	return ERR_OK;
 }
 
-/* libyaml's own complaint, in our form. A reader error has an offset in bytes and no mark. */
+/* libyaml's own error, in our form. A reader error has an offset in bytes and no mark. */
 static enum err_code parser_error(const struct reader *r, struct str text, struct err *err)
 {
 	const yaml_parser_t *p = &r->parser;
@@ -119,7 +121,7 @@ static enum err_code parser_error(const struct reader *r, struct str text, struc
 
 	switch (p->error) {
 	case YAML_MEMORY_ERROR:
-		return err_set(err, ERR_NOMEM, "%s: out of memory", r->file);
+		return err_nomem(err, r->file);
 	case YAML_READER_ERROR:
 		for (i = 0; i < p->problem_offset && i < text.len; i++) {
 			column = text.ptr[i] == '\n' ? 1 : column + 1;
@@ -152,7 +154,7 @@ static uint32_t anchor_find(const struct reader *r, struct str name)
 	return map_find(&r->anchor_ids, hash_bytes(name.ptr, name.len, 0), anchor_eq, r, &name);
 }
 
-/* A name that is used again stands for the newer node from here on. */
+/* A name that is used again means the newer node from here on. */
 static enum err_code anchor_add(
 	struct reader *r, const char *name, struct yaml_node *n, uint32_t *out, struct err *err)
 {
@@ -160,23 +162,14 @@ static enum err_code anchor_add(
 	uint32_t id = anchor_find(r, s);
 
 	if (id == MAP_NONE) {
-		if (r->anchors_n == r->anchors_cap) {
-			uint32_t cap = r->anchors_cap ? r->anchors_cap * 2 : 16;
-			struct anchor *v = arena_array(r->arena, struct anchor, cap);
-
-			if (!v)
-				return arena_fail(r->arena, r->file, err);
-			if (r->anchors_n)
-				memcpy(v, r->anchors, r->anchors_n * sizeof(*v));
-			r->anchors = v;
-			r->anchors_cap = cap;
-		}
+		if (!arena_array_room(r->arena, &r->anchors, r->anchors_n, 1, &r->anchors_cap))
+			return arena_fail(r->arena, r->file, err);
 		id = r->anchors_n;
 		r->anchors[id].name = str_dup(r->arena, s);
 		if (!r->anchors[id].name.ptr)
 			return arena_fail(r->arena, r->file, err);
 		if (!map_add(&r->anchor_ids, hash_bytes(s.ptr, s.len, 0), id))
-			return err_set(err, ERR_NOMEM, "%s: out of memory", r->file);
+			return err_nomem(err, r->file);
 		r->anchors_n++;
 	}
 	r->anchors[id].node = n;
@@ -368,7 +361,7 @@ static enum err_code check_keys(struct reader *r, const struct yaml_node *mappin
 		if (id != MAP_NONE)
 			rc = key_twice(members[id], c, err);
 		else if (!map_add(&seen, hash, n++))
-			rc = err_set(err, ERR_NOMEM, "%s: out of memory", r->file);
+			rc = err_nomem(err, r->file);
 	}
 	map_release(&seen);
 	return rc;
@@ -376,9 +369,12 @@ static enum err_code check_keys(struct reader *r, const struct yaml_node *mappin
 
 static enum err_code on_end(struct reader *r, struct err *err)
 {
-	struct frame f = r->frames[--r->depth];
-	struct frame *parent = r->depth ? &r->frames[r->depth - 1] : NULL;
+	struct frame f, *parent;
 
+	assert(r->depth > 0); /* libyaml pairs its events */
+	f = r->frames[--r->depth];
+	parent = r->depth ? &r->frames[r->depth - 1] : NULL;
+	assert(f.node->kind != YAML_SCALAR && !f.key && f.weight_before <= r->weight);
 	if (parent && parent->height < f.height + 1)
 		parent->height = f.height + 1;
 	/* The name may have passed to a newer node inside this one. */
@@ -407,7 +403,7 @@ static enum err_code on_alias(struct reader *r, const yaml_event_t *e, struct er
 	n = arena_new(r->arena, struct yaml_node);
 	if (!n)
 		return arena_fail(r->arena, r->file, err);
-	*n = *a->node; /* shares children and place: an error in them is where they are written */
+	*n = *a->node; /* shares children and their places: errors show the place of the anchor */
 	n->key = n->next = NULL;
 	return place(r, n, a->height, e->start_mark, err);
 }
@@ -449,11 +445,11 @@ enum err_code yaml_parse(
 	if (!r.file)
 		return arena_fail(a, file, err);
 	if (!yaml_parser_initialize(&r.parser))
-		return err_set(err, ERR_NOMEM, "%s: out of memory", file);
+		return err_nomem(err, file);
 	map_init(&r.anchor_ids);
 	yaml_parser_set_input_string(
 		&r.parser, (const unsigned char *)(text.len ? text.ptr : ""), text.len);
-	while (!rc && !end) { /* each event takes input or closes what input opened */
+	while (!rc && !end) { /* each event takes input or closes a collection */
 		if (!yaml_parser_parse(&r.parser, &e)) {
 			rc = parser_error(&r, text, err);
 			break;
@@ -466,6 +462,7 @@ enum err_code yaml_parse(
 		r.root->plain = true; /* an empty file is null */
 	yaml_parser_delete(&r.parser);
 	map_release(&r.anchor_ids);
+	assert(rc || (r.root && !r.depth && r.weight <= YAML_NODES_MAX));
 	if (!rc)
 		*out = r.root;
 	return rc;

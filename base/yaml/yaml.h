@@ -1,8 +1,7 @@
 /*
- * YAML: a document as a tree of nodes that know where they stand, and a table-driven decoder into
- * structs.
+ * YAML: a document as a tree of nodes with their places, and a table-driven decoder into structs.
  *
- * The tree is bounded: the file's size before libyaml sees a byte, nesting, number of nodes and
+ * The tree is bounded: the file's size before libyaml sees a byte; nesting, number of nodes and
  * alias expansion while it reads (an alias may form a cycle: refused). Duplicate keys are refused.
  *
  * Errors:    ERR_INVALID "FILE:LINE:COLUMN: message"; ERR_LIMIT the same with the limit's name.
@@ -35,19 +34,16 @@ struct yaml_node {
 /* An empty file gives a null node; more than one document is ERR_INVALID. `file` is copied. */
 MUST_CHECK enum err_code yaml_parse(
 	struct arena *a, const char *file, struct str text, struct yaml_node **out, struct err *err);
-/* NULL when missing, and where mapping is none. */
+/* NULL when missing, or when mapping is none. */
 struct yaml_node *yaml_get(const struct yaml_node *mapping, const char *key);
 bool yaml_is_null(const struct yaml_node *n); /* NULL, empty plain, ~, null */
-/* What the node is, for messages: "!!str" "!!int" "!!float" "!!bool" "!!null" "!!seq" "!!map". */
+/* The node's type, for messages: "!!str" "!!int" "!!float" "!!bool" "!!null" "!!seq" "!!map". */
 const char *yaml_tag(const struct yaml_node *n);
 /* err_set with "FILE:LINE:COLUMN: " in front. */
 enum err_code yaml_err(const struct yaml_node *n, struct err *err, enum err_code code,
 	const char *fmt, ...) PRINTF_LIKE(4, 5);
 
-/*
- * How one field of a struct is read. Fields that are missing in the file keep what the struct
- * holds.
- */
+/* How to read one field of a struct. Fields that are missing in the file keep their values. */
 enum yaml_type {
 	YAML_STRING, /* struct str */
 	YAML_SECRET, /* struct str, shown as <secret> */
@@ -101,17 +97,17 @@ struct yaml_schema {
 };
 
 /*
- * Strict: an unknown field is an error at its place. *out is set to its defaults first (zero where
- * the schema has none, its nested structs then to theirs). n may be NULL or null: the defaults
- * stay, and `check` is not called. A field whose value is null counts as missing. A nested struct
- * that is present starts from its own schema's `defaults`, or, without them, from what the outer
- * ones left in it. A null item in a list of structs is an error, "empty or null <schema name>
+ * Strict: an unknown field is an error at its place. *out first gets its defaults (zero if the
+ * schema has none, but its nested structs get theirs). n may be NULL or null: the defaults stay,
+ * and `check` is not called. A field whose value is null counts as missing. A nested struct that is
+ * present starts from its own schema's `defaults`, or, without them, from the values that the outer
+ * ones gave it. A null item in a list of structs is an error, "empty or null <schema name>
  * section"; in a list of strings it is "". Empty values of a string map are dropped.
  */
 MUST_CHECK enum err_code yaml_decode(struct yaml_ctx *ctx, const struct yaml_schema *schema,
 	const struct yaml_node *n, void *out, struct err *err);
 
-/* What is shown of a value in a mapping; its key is value->key, the mapping's own mapping->key. */
+/* How a value in a mapping is shown; its key is value->key, the mapping's own mapping->key. */
 enum yaml_shown {
 	YAML_SHOWN,
 	YAML_HIDDEN, /* as <secret>, a list as [<secret>] */

@@ -1,10 +1,11 @@
 /*
- * The decoder: schema tables against nodes. What a plain scalar means follows Go's yaml.v2, since
- * that is what Prometheus's configurations were written for: yes/on/y are true, 0x10 is 16, any
- * scalar is a string.
+ * The decoder: schema tables against nodes. Plain scalars mean the same as in Go's yaml.v2, since
+ * Prometheus's configurations were written for it: yes/on/y are true, 0x10 is 16, any scalar is a
+ * string.
  */
 #include "base/yaml/yaml.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +17,7 @@
 #define SHOWN_BYTES_MAX 40 /* of a value in a message */
 
 /* -------------------------------------------------------------------------------------------- */
-/* What a plain scalar is */
+/* Plain scalars */
 
 static bool bool_of(struct str s, bool *out)
 {
@@ -200,7 +201,7 @@ static enum err_code decode_float(const struct yaml_node *n, double *out, struct
 	return float_of(n->text, out) ? ERR_OK : mismatch(n, "float64", err);
 }
 
-/* Durations and sizes complain about their own syntax; here the place is added. */
+/* Durations and sizes have their own errors; here the place is added. */
 static enum err_code decode_duration(const struct yaml_node *n, int64_t *out, struct err *err)
 {
 	enum err_code rc;
@@ -333,6 +334,7 @@ static enum err_code decode_field(struct yaml_ctx *ctx, const struct yaml_field 
 	case YAML_BYTES:
 		return decode_bytes(n, at, err);
 	case YAML_STRUCT:
+		assert(f->schema);
 		if (f->schema->defaults)
 			set_defaults(ctx, f->schema, at);
 		return decode_fields(ctx, f->schema, n, at, err);
@@ -341,6 +343,7 @@ static enum err_code decode_field(struct yaml_ctx *ctx, const struct yaml_field 
 	case YAML_STRING_MAP:
 		return decode_string_map(ctx, n, at, err);
 	case YAML_CUSTOM:
+		assert(f->decode);
 		return f->decode(ctx, n, at, err);
 	}
 	return yaml_err(n, err, ERR_UNSUPPORTED, "field %s has an unknown type", f->name);
@@ -375,6 +378,7 @@ static enum err_code decode_fields(struct yaml_ctx *ctx, const struct yaml_schem
 				schema->name);
 		if (yaml_is_null(c))
 			continue;
+		assert(f->offset < schema->size && f->set_offset <= schema->size);
 		if ((rc = decode_field(ctx, f, c, (char *)out + f->offset, err)))
 			return rc;
 		if (f->set_offset)
@@ -386,6 +390,7 @@ static enum err_code decode_fields(struct yaml_ctx *ctx, const struct yaml_schem
 enum err_code yaml_decode(struct yaml_ctx *ctx, const struct yaml_schema *schema,
 	const struct yaml_node *n, void *out, struct err *err)
 {
+	assert(ctx->arena && schema->size);
 	set_defaults(ctx, schema, out);
 	return yaml_is_null(n) ? ERR_OK : decode_fields(ctx, schema, n, out, err);
 }

@@ -1,7 +1,4 @@
-/*
- * Nodes as text again: block style, so that what a page shows is laid out the same whatever was
- * written.
- */
+/* Prints nodes as text, in block style: the page shows the same layout for any way of writing. */
 #include "base/hidden.h"
 #include "base/yaml/yaml.h"
 
@@ -25,7 +22,7 @@ static bool plain_safe(struct str s)
 }
 
 /*
- * The UTF-8 sequence at p when it may not stand in YAML text as it is: C1 controls, the line
+ * Length of the UTF-8 sequence at p when YAML text may not hold it: C1 controls, the line
  * separators (NEL, LS, PS), the byte order mark and the noncharacters U+FFFE and U+FFFF. 0: it may.
  */
 static size_t special_sequence(const unsigned char *p, size_t n, unsigned *code)
@@ -67,7 +64,7 @@ static void print_quoted(struct buf *out, struct str s)
 	buf_add_char(out, '"');
 }
 
-/* Of a key only the text counts, so "", ~ and null stay three keys; as values they are all null. */
+/* Only the text of a key counts, so "", ~ and null are three keys; as values they are all null. */
 static void print_scalar(struct buf *out, const struct yaml_node *n, bool is_key)
 {
 	struct yaml_node as_plain = *n;
@@ -103,7 +100,7 @@ static void indent(struct buf *out, unsigned levels)
 }
 
 /*
- * The first line of a collection goes on where its "- " stands (inline_first), the others are
+ * The first line of a collection continues the line of its "- " (inline_first), the others are
  * indented. Recursion is at most YAML_DEPTH_MAX deep.
  */
 static void print_node(struct buf *out, const struct yaml_node *n, unsigned level,
@@ -137,7 +134,7 @@ static void print_node(struct buf *out, const struct yaml_node *n, unsigned leve
 		} else if (c->kind != YAML_SCALAR && c->child) {
 			if (n->kind == YAML_MAPPING)
 				buf_add_char(out, '\n');
-			/* a list under a key stands at the key's column, as Prometheus prints it */
+			/* a list under a key begins at the key's column, as Prometheus prints it */
 			print_node(out, c,
 				n->kind == YAML_MAPPING && c->kind == YAML_SEQUENCE ? level : level + 1,
 				n->kind == YAML_SEQUENCE, shown, how == YAML_URL);

@@ -1,6 +1,4 @@
-/*
- * The licences of everything that is linked into the programs or embedded in the page.
- */
+/* The licences of all code that is linked into the programs or embedded in the page. */
 #ifndef CMD_EPIMETHEUS_LICENSES_H
 #define CMD_EPIMETHEUS_LICENSES_H
 

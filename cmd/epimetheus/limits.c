@@ -27,7 +27,7 @@
 	{ \
 		__NR_##name, #name, why, SANDBOX_ABSENT \
 	}
-#define INT UINT32_MAX /* an int: the kernel looks at no more of it */
+#define INT UINT32_MAX /* an int: the kernel ignores the upper half */
 
 #define CLONE_SPACES \
 	(CLONE_NEWCGROUP | CLONE_NEWIPC | CLONE_NEWNET | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWUSER | \
@@ -131,7 +131,7 @@ void limits_files(const char *data_dir)
 {
 	struct err err;
 
-	/* One that cannot be made is the database's to tell. */
+	/* The database reports a directory that cannot be made. */
 	if (!data_dir[0] || fs_mkdir_all(&fs_posix, data_dir, &err))
 		return;
 	if (sandbox_limit_files(data_dir, &err))

@@ -1,6 +1,6 @@
 /*
  * Rights that the server gives up: writing outside the data directory, system calls it never makes.
- * What the kernel or a container does not allow is logged, and the server goes on without it.
+ * If the kernel or a container does not allow a limit, the server logs it and goes on without it.
  *
  * Threads: limits_files before the first thread is started; limits_calls when all parts are open.
  */

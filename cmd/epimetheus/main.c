@@ -1,10 +1,9 @@
 /*
- * The server: flags, configuration, database, engine, web, scraping, in the order in which each
- * needs the one before; then the main thread waits for signals. All threads but this one have
+ * The server: opens all parts, then the main thread waits for signals. All other threads have
  * signals blocked.
  *
  * Exit codes as Prometheus: 0 after an orderly end, 2 for a bad configuration or command line, 1
- * for what the system refused (port in use, data directory locked).
+ * when the system refused something (port in use, data directory locked).
  */
 #include <errno.h>
 #include <signal.h>
@@ -31,8 +30,7 @@ static void print(struct buf *text, FILE *to)
 	buf_release(text);
 }
 
-/* What ends before anything is opened: --help, --version, --licenses. True when it was one of them.
- */
+/* --help, --version, --licenses. True: one of them was given, and the program ends. */
 static bool answered(const struct options *o)
 {
 	struct buf text = { 0 };
@@ -75,7 +73,7 @@ static void block_signals(sigset_t *set)
 	signal(SIGPIPE, SIG_IGN);
 }
 
-/* Connections to targets and open stores take descriptors: as many as the system allows. */
+/* Connections to targets and open stores need descriptors: takes as many as the system allows. */
 static void raise_fd_limit(void)
 {
 	struct rlimit limit;

@@ -36,7 +36,7 @@ static struct flag table[] = {
 	{ "web.max-body-memory", FLAG_BYTES, &opt.bodies_bytes_max, "256MiB",
 		"Memory for bodies that are being received, of all requests together." },
 	{ "web.max-body-memory-per-address", FLAG_BYTES, &opt.address_bodies_bytes_max, "64MiB",
-		"The same for one client address; more where many senders stand behind one (NAT, a "
+		"The same for one client address; more if many senders share one (NAT, a "
 		"proxy)." },
 	{ "web.max-password-checks-per-address", FLAG_UINT, &opt.address_checks_max, "4",
 		"Passwords of one client address that may wait to be verified; likewise." },
@@ -56,7 +56,7 @@ static struct flag table[] = {
 	{ "storage.tsdb.free-reserve", FLAG_BYTES, &opt.free_bytes_reserve, "256MiB",
 		"Free disk space below which nothing more is taken in." },
 	{ "storage.tsdb.symbol-memory", FLAG_BYTES, &opt.symbols_bytes, "128MiB",
-		"Memory for symbols of all jobs; what is not in use is let go beyond it." },
+		"Memory for symbols of all jobs; beyond it unused ones are dropped." },
 	{ "storage.tsdb.page-cache", FLAG_BYTES, &opt.cache_bytes, "16MiB",
 		"Memory for pages of stores and blocks." },
 	{ "storage.tsdb.max-series", FLAG_UINT, &opt.series_max, "1000000", "Series in the head." },
@@ -95,7 +95,7 @@ static struct flag table[] = {
 		"Give up rights after start: writing outside the data directory, unused system calls." },
 	{ "log.level", FLAG_STRING, &opt.log_level, "info", "debug, info, warn or error." },
 	{ "log.format", FLAG_STRING, &opt.log_format, "logfmt", "logfmt or json." },
-	{ "licenses", FLAG_BOOL, &opt.licenses, NULL, "Show the licences of what is linked in." },
+	{ "licenses", FLAG_BOOL, &opt.licenses, NULL, "Show the licences of the libraries linked in." },
 };
 /* clang-format on */
 

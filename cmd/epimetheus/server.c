@@ -40,7 +40,7 @@ struct server {
 	int64_t config_at_ns;
 };
 
-/* How this server reaches itself: a wildcard address is one of its own. */
+/* The address by which the server reaches itself: localhost for a wildcard address. */
 static void own_address(const struct server *s, struct buf *out)
 {
 	struct str address = str_of(s->o.listen_address), host;
@@ -64,7 +64,7 @@ static enum err_code load_builtin(const struct server *s, struct config **out, s
 	if (!buf_failed(&address))
 		config_builtin_text(&text, web_scheme(s->web), address.ptr, web_prefix(s->web));
 	if (buf_failed(&address) || buf_failed(&text))
-		rc = err_set(err, ERR_NOMEM, "built-in configuration: out of memory");
+		rc = err_nomem(err, "built-in configuration");
 	else
 		rc = config_load_text("built-in configuration", STR("."), buf_str(&text), out, err);
 	buf_release(&text);
@@ -79,14 +79,14 @@ static enum err_code load(const struct server *s, struct config **out, struct er
 	return config_load_file(s->o.config_file, out, err);
 }
 
-/* The database sums over instances of a job: it wants to know what tells them apart. */
+/* The database sums over instances of a job, so it needs the labels that tell them apart. */
 static enum err_code tell_instance_labels(struct server *s, const struct config *c, struct err *err)
 {
 	struct db_job_labels *v = calloc(c->scrape_n + 1, sizeof(*v));
 	enum err_code rc;
 
 	if (!v)
-		return err_set(err, ERR_NOMEM, "configuration: out of memory");
+		return err_nomem(err, "configuration");
 	for (size_t i = 0; i < c->scrape_n; i++)
 		v[i] = (struct db_job_labels){ c->scrape[i].job_name, c->scrape[i].instance_labels,
 			c->scrape[i].instance_labels_n };
@@ -119,9 +119,9 @@ static enum err_code apply_alerting(struct server *s, struct config *c, struct e
 }
 
 /*
- * Each part takes the new configuration whole or not at all. Where one cannot, those before it get
- * the old one back: all or none. `old` is NULL at the start, which then ends. A part that does not
- * take the old one back goes on with the new one, which then is never let go.
+ * Each part takes the new configuration whole or not at all. When one fails, those before it get
+ * the old one back: all or none. `old` is NULL at the start, which then fails. A part that does not
+ * take the old one back goes on with the new one, which then is never freed.
  */
 static enum err_code apply(
 	struct server *s, struct config *fresh, struct config *old, struct err *err)
@@ -130,6 +130,7 @@ static enum err_code apply(
 	struct err again;
 	enum err_code rc;
 
+	mutex_assert_held(&s->reload_lock);
 	if ((rc = load_rules(fresh, &rules, err)))
 		return rc;
 	if ((rc = tell_instance_labels(s, fresh, err)))
@@ -143,13 +144,13 @@ static enum err_code apply(
 	goto end;
 scraping:
 	if (old && scrape_manager_apply(s->manager, old, &again))
-		log_error("main", "targets are not what they were", LOG_E(&again));
+		log_error("main", "old targets not restored", LOG_E(&again));
 notifier:
 	if (old && apply_alerting(s, old, &again))
-		log_error("main", "alerts do not go where they went", LOG_E(&again));
+		log_error("main", "old alertmanagers not restored", LOG_E(&again));
 labels:
 	if (old && tell_instance_labels(s, old, &again))
-		log_error("main", "sums over instances are not what they were", LOG_E(&again));
+		log_error("main", "old instance labels not restored", LOG_E(&again));
 end:
 	rule_set_unref(rules);
 	return rc;
@@ -166,7 +167,7 @@ static enum err_code load_and_apply(struct server *s, struct err *err)
 	mutex_lock(&s->lock);
 	s->config_ok = rc == ERR_OK;
 	old = s->config;
-	/* At the start also one that failed: parts may read it until they are closed. */
+	/* At the start even a failed one is kept: parts may read it until they are closed. */
 	if (!rc || !old) {
 		s->config = fresh;
 		fresh = old;
@@ -255,7 +256,7 @@ static enum err_code open_storage(struct server *s, struct err *err)
 	struct db_options d;
 	enum err_code rc;
 
-	if (!o->data_dir[0]) /* its files would stand in the root directory */
+	if (!o->data_dir[0]) /* its files would be in the root directory */
 		return err_set(err, ERR_INVALID, "--storage.tsdb.path is empty");
 	db_options_default(&d);
 	d.dir = o->data_dir;
@@ -332,12 +333,12 @@ static enum err_code open_rules(struct server *s, struct err *err)
 
 	/* a copy: the web server is closed first */
 	if (!(s->external_url = strdup(web_external_url(s->web))))
-		return err_set(err, ERR_NOMEM, "rules: out of memory");
+		return err_nomem(err, "rules");
 	r.external_url = s->external_url;
 	return rule_manager_open(&r, &s->rules, err);
 }
 
-/* A configuration that cannot be read is said before anything is opened. */
+/* Reports a bad configuration before anything is opened. */
 static enum err_code check_config(struct server *s, struct err *err)
 {
 	struct rule_set *rules = NULL;
@@ -354,7 +355,7 @@ static enum err_code check_config(struct server *s, struct err *err)
 		rc = load_rules(c, &rules, err);
 	rule_set_unref(rules);
 	config_unref(c);
-	/* One that cannot be opened at all, a directory say, is a bad configuration as well. */
+	/* A file that cannot be opened, such as a directory, is a bad configuration too. */
 	return rc == ERR_IO ? ERR_INVALID : rc;
 }
 
@@ -366,7 +367,7 @@ enum err_code server_open(const struct options *o, struct server **out, struct e
 	enum err_code rc;
 
 	if (!s)
-		return err_set(err, ERR_NOMEM, "server: out of memory");
+		return err_nomem(err, "server");
 	s->o = *o;
 	mutex_init(&s->lock);
 	mutex_init(&s->reload_lock);
@@ -401,9 +402,9 @@ fail:
 }
 
 /*
- * Who uses a part is closed before it: requests look at everything, rules ask the engine and tell
- * the notifier, which sends what waits; scraping writes to the database, which answers every
- * acknowledgement before it is gone.
+ * The user of a part is closed before it. Requests read everything; rules ask the engine and the
+ * notifier, which sends its queue; scraping writes to the database, which answers all
+ * acknowledgements before it is gone.
  */
 void server_close(struct server *s)
 {

@@ -1,6 +1,5 @@
 /*
- * The server's parts and how they are joined: configuration in force, database, engine, scraping,
- * web, rules, notifier.
+ * The server: configuration, database, engine, scraping, web, rules, notifier, wired together.
  *
  * Errors:    ERR_INVALID, ERR_LIMIT, ERR_NOT_FOUND: the configuration; others: the system.
  * Ownership: server_open hands *out to the caller; server_close ends everything in order.

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/net/percent.h"
 #include "base/quote.h"
 #include "cmd/epitool/local.h"
 #include "cmd/epitool/progress.h"
@@ -85,7 +86,7 @@ static enum err_code ask_server(const struct question *q, const char *text, stru
 	enum err_code rc;
 
 	buf_add_cstr(&form, "query=");
-	add_escaped(&form, str_of(text));
+	percent_encode(&form, str_of(text), PERCENT_VALUE);
 	if (q->has_time)
 		add_time(&form, "time", q->time_ns);
 	if (q->has_span) {
@@ -106,8 +107,7 @@ static enum err_code ask_server(const struct question *q, const char *text, stru
 		q->step_ns      ? "/api/v1/query_range" :
 						  "/api/v1/query";
 	r.body = buf_str(&form);
-	rc = buf_failed(&form) ? err_set(err, ERR_NOMEM, "query: out of memory") :
-							 client_send(&q->client, &r, answer, err);
+	rc = buf_failed(&form) ? err_nomem(err, "query") : client_send(&q->client, &r, answer, err);
 	add_header(said, buf_str(&warning));
 	buf_release(&warning);
 	buf_release(&form);
@@ -125,12 +125,12 @@ enum err_code ask(const struct question *q, const char *text, struct buf *answer
 	progress_end();
 	fprintf(stderr, STR_FMT, STR_ARG(buf_str(&said)));
 	if (!rc && buf_failed(&said))
-		rc = err_set(err, ERR_NOMEM, "warnings: out of memory");
+		rc = err_nomem(err, "warnings");
 	buf_release(&said);
 	return rc;
 }
 
-/* "3:14: message": where it is, and the message. */
+/* Splits "3:14: message" into its place and the message. */
 static bool split_position(const char *msg, unsigned long *line, unsigned long *column)
 {
 	char *end;

@@ -1,8 +1,8 @@
 /*
- * Questions: a query with its times, put to a server or, in this process, to a data directory,
- * which may be a running server's: nothing in it is written. Both give the same bytes.
+ * Questions: a query with its times, for a server, or in this process for a data directory, which
+ * may be a running server's: nothing in it is written. Both give the same bytes.
  *
- * Errors: what the server or the engine says; ERR_CANCELED after Ctrl-C (progress.h).
+ * Errors: those of the server or the engine; ERR_CANCELED after Ctrl-C (progress.h).
  */
 #ifndef CMD_EPITOOL_ASK_H
 #define CMD_EPITOOL_ASK_H
@@ -12,9 +12,9 @@
 
 struct question {
 	struct client_options client; /* its timeout counts for both */
-	const char *data; /* directory; "": the server is asked */
+	const char *data; /* directory; "": ask the server */
 	const char *time, *start, *end, *step; /* as given, or "" */
-	uint64_t limit, max_nodes; /* 0: none said */
+	uint64_t limit, max_nodes; /* 0: not given */
 	const char *format; /* of the API */
 	bool explain, analyze;
 	/* out, of ask_check */
@@ -22,7 +22,7 @@ struct question {
 	int64_t time_ns, start_ns, end_ns, step_ns;
 };
 
-/* Flags for a struct question q: what commands that ask have in common. */
+/* Flags for a struct question q, common to all commands that ask. */
 #define ASK_FLAGS(q) \
 	{ "server", FLAG_STRING, &(q).client.server, SERVER_DEFAULT, "Server to ask." }, \
 		{ "http.config.file", FLAG_STRING, &(q).client.http_config, "", \
@@ -33,9 +33,9 @@ struct question {
 		"timeout", FLAG_DURATION, &(q).client.timeout_ns, "2m", "Longest time to wait." \
 	}
 
-/* Reads times; ERR_INVALID for what does not go together. */
+/* Reads the times; ERR_INVALID for flags that do not go together. */
 MUST_CHECK enum err_code ask_check(struct question *q, struct err *err);
-/* What the answer warns of is printed to standard error, whatever its format. */
+/* Prints the answer's warnings to standard error, whatever its format. */
 MUST_CHECK enum err_code ask(
 	const struct question *q, const char *text, struct buf *answer, struct err *err);
 

@@ -7,7 +7,7 @@
 #include "cmd/epitool/epitool.h"
 #include "promql/rules/rules.h"
 #include "scrape/config/config.h"
-#include "web/http/web_config.h"
+#include "web/http/config.h"
 
 #define FILES_MAX 256
 
@@ -16,8 +16,7 @@ struct str_list {
 	size_t n;
 };
 
-/* Checks append what they found, line by line. An error is shown below, unless it has no message.
- */
+/* A check appends its results, line by line. An error is shown below, unless it has no message. */
 
 static enum err_code check_one_rules(const char *path, struct buf *summary, struct err *err)
 {
@@ -37,7 +36,7 @@ static enum err_code check_one_rules(const char *path, struct buf *summary, stru
 	return rc;
 }
 
-/* Each once, and as many as the server takes. */
+/* Each file once, and at most as many as the server takes. */
 static enum err_code add_rule_files(
 	const glob_t *found, struct arena *a, struct str_list *out, struct err *err)
 {
@@ -100,7 +99,7 @@ static enum err_code check_one_config(const char *path, struct buf *summary, str
 		buf_printf(summary, "  SUCCESS: %zu rule files found\n", rules.n);
 	buf_printf(summary, " SUCCESS: %s is valid: %zu scrape %s\n", path, c->scrape_n,
 		c->scrape_n == 1 ? "config" : "configs");
-	for (size_t i = 0; i < rules.n; i++) { /* each is told at its place */
+	for (size_t i = 0; i < rules.n; i++) { /* each error is shown with its file */
 		buf_printf(summary, "Checking %s\n", rules.v[i]);
 		if ((one = check_one_rules(rules.v[i], summary, err))) {
 			buf_printf(summary, "  FAILED: %s\n", err->msg);

@@ -9,7 +9,7 @@
 
 #define ANSWER_BYTES_MAX (UINT64_C(1) << 30)
 
-/* The file of --http.config.file: what a scrape config has inline. */
+/* The file of --http.config.file: the inline fields of a scrape config. */
 struct client_file {
 	struct http_config http;
 };
@@ -61,20 +61,7 @@ static enum err_code read_config(
 	return yaml_decode(&ctx, &file_schema, root, out, err);
 }
 
-void add_escaped(struct buf *out, struct str s)
-{
-	for (size_t i = 0; i < s.len; i++) {
-		unsigned char c = (unsigned char)s.ptr[i];
-
-		if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-			(c && strchr("-._~", c)))
-			buf_add_char(out, (char)c);
-		else
-			buf_printf(out, "%%%02X", c);
-	}
-}
-
-/* What the server says of an error, on one line: the envelope's "error", or the text itself. */
+/* The server's error on one line: the envelope's "error", or the text itself. */
 static void error_text(struct str body, struct buf *out)
 {
 	json_t *root = json_loadb(body.ptr, body.len, 0, NULL);
@@ -102,14 +89,12 @@ static void done(void *ctx, const struct http_response *res)
 	struct buf text = { 0 };
 
 	x->done = true;
-	x->rc = res->rc;
+	x->rc = res->rc ? err_copy(x->err, &res->err) : ERR_OK;
 	if (!res->rc && x->warning)
 		buf_add_str(x->warning, http_response_header(res, "Warning"));
-	if (res->rc) {
-		*x->err = res->err;
-	} else if (res->status == 200) {
+	if (!res->rc && res->status == 200) {
 		buf_add_str(x->out, res->body);
-	} else {
+	} else if (!res->rc) {
 		error_text(res->body, &text);
 		x->rc = err_set(x->err, ERR_INVALID, "%s", text.ptr ? text.ptr : "no answer");
 		buf_release(&text);
@@ -117,7 +102,7 @@ static void done(void *ctx, const struct http_response *res)
 	event_base_loopbreak(x->base);
 }
 
-/* Ctrl-C is looked for a few times a second. */
+/* Checks for Ctrl-C a few times a second. */
 static void look(evutil_socket_t fd, short what, void *ctx)
 {
 	struct exchange *x = ctx;
@@ -185,7 +170,7 @@ enum err_code client_send(const struct client_options *o, const struct client_re
 
 	x.base = event_base_new();
 	if (!x.base)
-		return err_set(err, ERR_NOMEM, "event loop: out of memory");
+		return err_nomem(err, "event loop");
 	arena_init(&a, 64u << 20);
 	rc = exchange(&x, &a, o, r, err);
 	arena_release(&a);

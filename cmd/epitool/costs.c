@@ -1,8 +1,10 @@
 #include "cmd/epitool/costs.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/integer.h"
 #include "promql/frame.h"
 #include "web/render/pprof_prune.h"
@@ -43,28 +45,20 @@ static enum err_code find_row(struct costs *c, struct str name, uint32_t *out, s
 {
 	uint64_t hash = hash_bytes(name.ptr, name.len, 0);
 	uint32_t id = map_find(&c->map, hash, row_eq, c, &name);
-	struct cost_row *grown;
 
 	*out = id;
 	if (id != MAP_NONE)
 		return ERR_OK;
-	if (c->n == c->cap) {
-		c->cap = c->cap ? c->cap * 2 : 1024;
-		grown = arena_array(c->arena, struct cost_row, c->cap);
-		if (!grown)
-			return arena_fail(c->arena, "diff", err);
-		if (c->n)
-			memcpy(grown, c->rows, c->n * sizeof(*grown));
-		c->rows = grown;
-	}
+	if (!arena_array_room(c->arena, &c->rows, c->n, 1, &c->cap))
+		return arena_fail(c->arena, "diff", err);
 	if (!map_add(&c->map, hash, (uint32_t)c->n))
-		return err_set(err, ERR_NOMEM, "diff: out of memory");
+		return err_nomem(err, "diff");
 	c->rows[c->n] = (struct cost_row){ .name = name };
 	*out = (uint32_t)c->n++;
 	return ERR_OK;
 }
 
-/* What a frame is counted under; line PPROF_NONE: a location of which nothing is known. */
+/* The name under which a frame is counted. line PPROF_NONE: a location without lines. */
 static struct str row_name(
 	struct costs *c, const struct pprof *p, const struct pprof_location *l, uint32_t line)
 {
@@ -153,6 +147,7 @@ enum err_code costs_add(
 	struct row_ids ids;
 	enum err_code rc;
 
+	assert(side <= COSTS_NEW && type < p->types_n);
 	if ((rc = pruning_init(&pruning, p, c->arena, err)) || (rc = name_frames(c, p, &ids, err)))
 		return rc;
 	for (uint32_t i = 0; i < p->samples_n; i++) {

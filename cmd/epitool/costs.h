@@ -1,5 +1,5 @@
 /*
- * Costs of two profiles side by side, by function or by what else frames say: for epitool diff.
+ * Costs of two profiles side by side, by function or by another field of frames: for epitool diff.
  *
  * Errors:    ERR_NOMEM, ERR_LIMIT from the arena.
  * Ownership: rows live in the arena; names point into the profiles.
@@ -18,7 +18,7 @@ struct cost_row {
 	struct str name;
 	int64_t flat[2], cum[2]; /* base, new */
 	uint64_t seen; /* sample + 1 that added to cum last */
-	int64_t change; /* of what is measured; out, of costs_compare */
+	int64_t change; /* of flat or cum; out, of costs_compare */
 	double percent; /* of the base's total */
 	bool exceeds;
 };
@@ -39,7 +39,7 @@ struct costs {
 struct compare_options {
 	bool normalize; /* new is scaled to the base's total */
 	bool cum; /* cum is measured, else flat */
-	bool both_ways; /* also what costs less exceeds */
+	bool both_ways; /* lower costs exceed too */
 	double threshold; /* percent of the base's total; < 0: none */
 };
 

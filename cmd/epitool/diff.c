@@ -87,7 +87,7 @@ static enum err_code check_flags(struct diff_flags *f, struct err *err)
 	return ask_check(&f->q, err);
 }
 
-/* "run=1,branch=main": names, "=", and values without what only queries have. */
+/* "run=1,branch=main": names, "=", and values, without the other syntax of queries. */
 static bool is_run(const char *text)
 {
 	const char *equals = strchr(text, '=');
@@ -157,10 +157,10 @@ static enum err_code read_side(struct diff *x, struct side *s, struct err *err)
 		else
 			buf_add_cstr(&s->query, s->text);
 		buf_add_char(&s->query, '\0');
-		rc = buf_failed(&s->query) ? err_set(err, ERR_NOMEM, "diff: out of memory") :
+		rc = buf_failed(&s->query) ? err_nomem(err, "diff") :
 									 ask(&x->f->q, s->query.ptr, &s->bytes, err);
 	}
-	if (rc) /* a query's fault says where it is, for a caret below */
+	if (rc) /* a query's error has a place, for a caret below */
 		return is_file || (err->msg[0] >= '0' && err->msg[0] <= '9') ?
 			rc :
 			err_wrap(err, rc, "%s", s->text);

@@ -1,10 +1,10 @@
 /*
- * epitool: the operator's tool. Each command is a function of the rest of the command line; it
- * prints to standard output what was asked for and to standard error what went wrong.
+ * epitool: the operator's tool. Each command is a function of the rest of its command line; it
+ * prints the answer to standard output and errors to standard error.
  *
  * Exit codes as promtool: 0 fine, 1 a check or query failed or a difference passed its threshold, 2
  * the command line is wrong (3 as promtool's lint is not used); 128 and the signal's number, so 130
- * after Ctrl-C, where it ended a query, a push or a difference.
+ * after Ctrl-C, if it ended a query, a push or a difference.
  */
 #ifndef CMD_EPITOOL_EPITOOL_H
 #define CMD_EPITOOL_EPITOOL_H
@@ -47,14 +47,14 @@ struct client_request {
 	struct buf *warning; /* out: the answer's header of that name, an error's too; NULL: no */
 };
 /*
- * One POST to the server; the answer's body is appended. ERR_INVALID with the server's own message
- * where it answered an error, ERR_CANCELED after Ctrl-C.
+ * One POST to the server; appends the answer's body. ERR_INVALID with the server's own message if
+ * it answered an error, ERR_CANCELED after Ctrl-C.
  */
 MUST_CHECK enum err_code client_send(const struct client_options *o, const struct client_request *r,
 	struct buf *out, struct err *err);
-/* A file is replaced whole or not at all; what is no file (/dev/stdout, a pipe) is written to. */
+/* Replaces a file whole or not at all; /dev/stdout, a pipe and the like are written to. */
 MUST_CHECK enum err_code save_file(const char *path, struct str content, struct err *err);
-/* To the file, or to standard output where there is none ("" or "-"). */
+/* To the file, or to standard output ("" or "-"). */
 MUST_CHECK enum err_code put_output(const char *path, struct str content, struct err *err);
 
 /*
@@ -63,8 +63,5 @@ MUST_CHECK enum err_code put_output(const char *path, struct str content, struct
  */
 int read_flags(struct flag *flags, size_t n, int argc, char **argv, const char *usage,
 	const char *about, const char **args, size_t min, size_t max, size_t *args_n);
-
-/* Appends with everything but unreserved characters percent-encoded. */
-void add_escaped(struct buf *out, struct str s);
 
 #endif

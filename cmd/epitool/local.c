@@ -4,8 +4,8 @@
 #include "cmd/epitool/progress.h"
 #include "promql/engine.h"
 #include "tsdb/db.h"
-#include "web/http/envelope.h"
 #include "web/render/render.h"
+#include "web/router/envelope.h"
 
 static enum err_code write_json(
 	struct buf *out, const struct query *q, const struct render_options *o, struct err *err)
@@ -96,7 +96,7 @@ static enum err_code evaluate(const struct question *q, struct engine *e, const 
 	else
 		rc = write_json(answer, query, NULL, err);
 	if (!rc && buf_failed(answer))
-		rc = err_set(err, ERR_NOMEM, "answer: out of memory");
+		rc = err_nomem(err, "answer");
 	query_close(query);
 	return rc;
 }

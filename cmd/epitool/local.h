@@ -4,7 +4,7 @@
 
 #include "cmd/epitool/ask.h"
 
-/* What the result warns of is appended to `said` (ask_add_notice). */
+/* Appends the result's warnings to `said` (ask_add_notice). */
 MUST_CHECK enum err_code local_ask(const struct question *q, const char *text, struct buf *answer,
 	struct buf *said, struct err *err);
 

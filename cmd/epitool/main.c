@@ -49,7 +49,7 @@ static void usage(FILE *to)
 
 int main(int argc, char **argv)
 {
-	log_set(LOG_WARN, LOG_LOGFMT); /* a database tells that it is open */
+	log_set(LOG_WARN, LOG_LOGFMT); /* no line when a database opens */
 	if (argc < 2) {
 		usage(stderr);
 		return EXIT_USAGE;

@@ -39,7 +39,7 @@ static void print_help(const struct flag *flags, size_t n, const char *usage, co
 	ptrdiff_t at;
 
 	flags_print_help(&text, "", "", flags, n);
-	at = str_find(buf_str(&text), STR("Flags:\n")); /* above it stands no argument */
+	at = str_find(buf_str(&text), STR("Flags:\n")); /* the arguments end there */
 	printf("usage: epitool %s\n\n%s\n\n%.*s", usage, about, (int)text.len - (int)at, text.ptr + at);
 	buf_release(&text);
 }

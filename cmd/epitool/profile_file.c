@@ -13,7 +13,7 @@ static enum err_code read_stdin(size_t max, struct buf *out, struct err *err)
 
 	do {
 		if (!buf_reserve(out, PIECE))
-			return err_set(err, ERR_NOMEM, "standard input: out of memory");
+			return err_nomem(err, "standard input");
 		n = fread(out->ptr + out->len, 1, PIECE, stdin);
 		out->len += n;
 		if (out->len > max)

@@ -1,7 +1,7 @@
 /*
  * Profiles in files: as go test and net/http/pprof write them, gzipped or not.
  *
- * Errors:    ERR_IO; what pprof_decode says, with the file's name in front.
+ * Errors:    ERR_IO; pprof_decode's, with the file's name in front.
  * Ownership: *bytes belongs to the caller and outlives the profile, which lives in the arena.
  */
 #ifndef CMD_EPITOOL_PROFILE_FILE_H
@@ -15,8 +15,8 @@ MUST_CHECK enum err_code profile_file_decode(
 	const char *path, struct str bytes, struct arena *a, struct pprof **out, struct err *err);
 /*
  * The name under which such a profile is scraped: process_cpu, memory, goroutine, ... Block and
- * mutex profiles look the same: their file's name tells them apart, if it says one of the words.
- * NULL: not known.
+ * mutex profiles look the same: the name of the file decides if it has one of these words. NULL:
+ * unknown.
  */
 const char *profile_name_guess(const struct pprof *p, const char *path);
 

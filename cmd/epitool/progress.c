@@ -1,5 +1,6 @@
 #include "cmd/epitool/progress.h"
 
+#include <assert.h>
 #include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -69,6 +70,7 @@ void progress_begin(const char *what)
 {
 	struct err err;
 
+	assert(!line.running);
 	if (!isatty(STDERR_FILENO))
 		return;
 	mutex_init(&line.lock);
@@ -76,7 +78,7 @@ void progress_begin(const char *what)
 	line.what = what;
 	line.running = true;
 	if (thread_start(&line.thread, "progress", show, NULL, &err)) {
-		line.running = false; /* it is but a line to look at */
+		line.running = false; /* the command works without the line */
 		mutex_destroy(&line.lock);
 		cond_destroy(&line.changed);
 	}

@@ -1,8 +1,8 @@
 /*
- * Waiting: a line with the elapsed time on a terminal's standard error, erased at the end, and what
- * Ctrl-C sets.
+ * Waiting: a line with the elapsed time on a terminal's standard error, erased at the end, and the
+ * flag that Ctrl-C sets.
  *
- * Threads: the line is written by a thread of its own; the calls belong to the main thread.
+ * Threads: a separate thread writes the line; the calls belong to the main thread.
  */
 #ifndef CMD_EPITOOL_PROGRESS_H
 #define CMD_EPITOOL_PROGRESS_H
@@ -11,10 +11,10 @@
 
 extern atomic_bool interrupted; /* SIGINT or SIGTERM came after interrupt_catch */
 void interrupt_catch(void); /* a second one ends the program */
-/* As a shell says it of a program that a signal ended, where one came and it failed; else as is. */
+/* 128 + the signal's number if a signal came and the command failed; else rc itself. */
 int interrupt_exit_code(int rc);
 
-/* Nothing is shown before a second has passed, and nothing where standard error is no terminal. */
+/* Shows nothing in the first second, and nothing if standard error is no terminal. */
 void progress_begin(const char *what);
 void progress_end(void);
 

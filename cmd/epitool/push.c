@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/labels.h"
+#include "base/net/percent.h"
 #include "base/quote.h"
 
 #define FILES_MAX 1024
@@ -51,7 +52,10 @@ static enum err_code check_flags(const struct push_flags *f, struct err *err)
 	return ERR_OK;
 }
 
-/* A time by the clock is that of each file's turn: files of one type do not replace each other. */
+/*
+ * A time such as "now" is taken when a file is sent, so files of one type do not replace each
+ * other.
+ */
 static enum err_code add_params(
 	const struct push_flags *f, const char *name, struct buf *path, struct err *err)
 {
@@ -59,14 +63,14 @@ static enum err_code add_params(
 	enum err_code rc;
 
 	buf_add_cstr(path, "/api/v1/ingest?name=");
-	add_escaped(path, str_of(name));
+	percent_encode(path, str_of(name), PERCENT_VALUE);
 	for (size_t i = 0; i < f->labels.n; i++) {
 		const char *text = f->labels.v[i], *equals = strchr(text, '=');
 
 		buf_add_char(path, '&');
 		buf_add(path, text, (size_t)(equals - text));
 		buf_add_char(path, '=');
-		add_escaped(path, str_of(equals + 1));
+		percent_encode(path, str_of(equals + 1), PERCENT_VALUE);
 	}
 	if (f->time[0]) {
 		if ((rc = time_arg_parse(str_of(f->time), clock_now_ns(), &t, err)))
@@ -79,7 +83,7 @@ static enum err_code add_params(
 		duration_print(path, f->interval_ns);
 	}
 	buf_add_char(path, '\0');
-	return buf_failed(path) ? err_set(err, ERR_NOMEM, "push: out of memory") : ERR_OK;
+	return buf_failed(path) ? err_nomem(err, "push") : ERR_OK;
 }
 
 static void tell(const char *file, const char *name, struct str answer)

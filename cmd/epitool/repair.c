@@ -1,6 +1,6 @@
 /*
- * epitool tsdb repair: what the start of a server would do to a data directory that no server has
- * open, and the list of what was lost. --accept: a person knows, and queries need not say it any
+ * epitool tsdb repair: does what the start of a server would do to a data directory that no server
+ * has open, and lists the losses. --accept: a person knows of them, and queries need not warn any
  * more.
  */
 #include <inttypes.h>
@@ -26,7 +26,7 @@ static enum err_code open_db(const char *dir, struct db **out, struct err *err)
 		return err_set(err, ERR_NOT_FOUND, "%s: no such directory", dir);
 	db_options_default(&o);
 	o.dir = dir;
-	o.retention_ns = 0; /* nothing goes that is not damaged */
+	o.retention_ns = 0; /* removes damaged data only */
 	o.no_compaction = true;
 	if ((rc = db_open(&o, out, err)) == ERR_UNAVAILABLE)
 		return err_set(err, rc,
@@ -36,7 +36,7 @@ static enum err_code open_db(const char *dir, struct db **out, struct err *err)
 	return rc;
 }
 
-/* Losses that are not accepted afterwards are a failure. */
+/* Losses that are still not accepted are a failure. */
 static int print(struct db *db)
 {
 	struct buf out = { 0 };
@@ -77,7 +77,7 @@ int tsdb_repair(int argc, char **argv)
 	/* clang-format off */
 	struct flag flags[] = {
 		{ "accept", FLAG_BOOL, &accept, NULL,
-			"Queries need not say any more what is lost now." },
+			"Queries stop warning of what is lost now." },
 		{ "loss", FLAG_LIST, &list, NULL,
 			"With --accept: this one, by its number; may be given more than once." },
 	};

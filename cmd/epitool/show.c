@@ -73,7 +73,7 @@ static void add_metric(struct buf *out, json_t *metric)
 struct label_columns {
 	const char *names[LABELS_MAX];
 	size_t n;
-	bool all; /* else there are more, and one column has them all */
+	bool all; /* if there are more, one column has them all */
 };
 
 static void find_labels(struct label_columns *c, json_t *result)
@@ -160,7 +160,7 @@ static void cell_time(struct shown *x, struct table *t, double s)
 	table_cell(t, buf_str(&x->cell));
 }
 
-/* A table per series: times down, for the eye to follow. */
+/* A table per series, with a row per time. */
 static void show_matrix(struct shown *x, json_t *result, struct str unit)
 {
 	json_t *element, *sample;
@@ -318,5 +318,5 @@ enum err_code show_answer(struct str answer, size_t width, struct buf *out, stru
 	arena_release(&x.arena);
 	buf_release(&x.cell);
 	json_decref(root);
-	return buf_failed(out) ? err_set(err, ERR_NOMEM, "table: out of memory") : ERR_OK;
+	return buf_failed(out) ? err_nomem(err, "table") : ERR_OK;
 }

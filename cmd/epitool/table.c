@@ -1,10 +1,12 @@
 #include "cmd/epitool/table.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/integer.h"
 #include "base/quote.h"
 #include "proto/report/pprof_unit.h"
@@ -17,7 +19,7 @@ void table_init(struct table *t, struct arena *a)
 	*t = (struct table){ .arena = a };
 }
 
-/* As it prints; ptr is NULL without memory. */
+/* A copy that prints; ptr NULL: out of memory. */
 static struct str copy_of(struct table *t, struct str s)
 {
 	struct str shown = str_printable(t->arena, s);
@@ -37,16 +39,10 @@ void table_column(struct table *t, const char *title, bool right)
 
 void table_cell(struct table *t, struct str s)
 {
-	struct str *grown, copy = copy_of(t, s);
+	struct str copy = copy_of(t, s);
 
-	if (t->cells_n == t->cells_cap) {
-		t->cells_cap = t->cells_cap ? t->cells_cap * 2 : 256;
-		grown = arena_array(t->arena, struct str, t->cells_cap);
-		if (grown && t->cells_n)
-			memcpy(grown, t->cells, t->cells_n * sizeof(*grown));
-		t->cells = grown;
-	}
-	t->failed = t->failed || !t->cells;
+	if (!arena_array_room(t->arena, &t->cells, t->cells_n, 1, &t->cells_cap))
+		t->failed = true;
 	if (!t->failed)
 		t->cells[t->cells_n++] = copy;
 }
@@ -128,6 +124,7 @@ void table_print(const struct table *t, size_t width, struct buf *out)
 {
 	size_t widths[TABLE_COLUMNS_MAX], n;
 
+	assert(t->columns_n > 0 || !t->cells_n);
 	if (t->failed) {
 		out->failed = true;
 		return;

@@ -1,9 +1,9 @@
 /*
- * Tables for people: columns as wide as what stands in them, cut to a terminal's width, and numbers
- * in units that can be read.
+ * Tables for people: columns as wide as their cells, cut to a terminal's width, and numbers in
+ * units that can be read.
  *
  * Units:     widths in characters; 0: no limit.
- * Errors:    what does not fit in memory shows in the output's buf_failed.
+ * Errors:    out of memory shows in the output's buf_failed.
  * Ownership: cells live in the arena.
  */
 #ifndef CMD_EPITOOL_TABLE_H
@@ -27,19 +27,19 @@ struct table {
 
 void table_init(struct table *t, struct arena *a);
 void table_column(struct table *t, const char *title, bool right); /* escaped likewise */
-/* The next cell; copied. What does not print is escaped (base/quote.h). */
+/* Adds a cell, copied. Characters that do not print are escaped (base/quote.h). */
 void table_cell(struct table *t, struct str s);
 void table_print(const struct table *t, size_t width, struct buf *out);
 
-/* Of the terminal that standard output is; 0: it is none. */
+/* Of the terminal on standard output; 0: it is none. */
 size_t terminal_width(void);
 
 /*
- * A cost in its unit, as pprof prints it: "1.50s", "12.34MB"; "ratio" as "12.50%"; counts and what
- * has no unit as numbers of six digits. Units that pprof does not know stand behind the number.
+ * A cost in its unit, as pprof prints it: "1.50s", "12.34MB"; "ratio" as "12.50%"; counts and costs
+ * without a unit as numbers of six digits. Units that pprof does not know follow the number.
  */
 void number_print(struct buf *out, double value, struct str unit);
-/* In which the smallest of several costs can still be read, as `go tool pprof -top` chooses. */
+/* The unit in which the smallest of several costs can still be read, as in `go tool pprof -top`. */
 struct str number_unit(int64_t smallest, int64_t total, struct str unit);
 
 #endif

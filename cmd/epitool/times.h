@@ -1,6 +1,6 @@
 /*
- * Times on the command line: those of the HTTP API (RFC 3339, unix seconds), and times by the
- * clock: "now", "now-1h", "now+5m", "-1h".
+ * Times on the command line: those of the HTTP API (RFC 3339, unix seconds), and relative times:
+ * "now", "now-1h", "now+5m", "-1h".
  *
  * Units:  nanoseconds since 1970.
  * Errors: ERR_INVALID "cannot parse ...".
@@ -12,7 +12,7 @@
 
 MUST_CHECK enum err_code time_arg_parse(
 	struct str s, int64_t now_ns, int64_t *out_ns, struct err *err);
-/* As a parameter of the API takes it: seconds with all their digits. */
+/* As a parameter of the API: seconds with all their digits. */
 void time_arg_print(struct buf *out, int64_t ns);
 
 #endif

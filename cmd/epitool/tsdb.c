@@ -1,6 +1,6 @@
 /*
- * epitool tsdb: what a data directory holds. The directory may be a running server's: nothing in it
- * is written (repair.c is another matter).
+ * epitool tsdb: the content of a data directory. The directory may be a running server's:
+ * nothing in it is written (repair.c does write).
  *
  *	list      windows and blocks
  *	analyze   where the bytes of blocks go
@@ -167,7 +167,7 @@ int tsdb_list(int argc, char **argv)
 
 typedef int (*block_fn)(void *ctx, struct block *b, const struct err *damaged);
 
-/* Opens each block; one that cannot be opened is told and counts as a failure. */
+/* Opens each block; one that cannot be opened is reported and counts as a failure. */
 static int each_block(const char *dir, block_fn fn, void *ctx)
 {
 	struct store_cache *cache = store_cache_open(CACHE_BYTES);
@@ -398,8 +398,10 @@ static bool is_lost(const struct loss *v, size_t n, const struct db_block_status
 	return false;
 }
 
-/* What was lost earlier, and not accepted, or is found to be lost now; and windows that are
- * damaged without having lost something. */
+/*
+ * Losses: earlier ones that nobody accepted, and those found now; and windows that are damaged
+ * without a loss.
+ */
 static enum err_code find_losses(
 	struct db *db, const char *dir, struct arena *a, struct verifying *x, struct err *err)
 {
@@ -428,7 +430,7 @@ static enum err_code find_losses(
 	return ERR_OK;
 }
 
-/* Nothing is written: what it finds is lost is found by the server's next start as well. */
+/* Writes nothing: the server's next start finds the same losses. */
 static int verify_head(const char *dir, struct verifying *x)
 {
 	uint64_t before = x->findings;

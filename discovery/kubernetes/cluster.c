@@ -55,7 +55,7 @@ enum err_code kube_access_identify(struct arena *a, struct kube_access *out, str
 	buf_release(&b);
 	text = ok ? arena_alloc(a, 2 * (size_t)digest_len + 1) : NULL;
 	if (!text)
-		return err_set(err, ERR_NOMEM, "access to a cluster: out of memory");
+		return err_nomem(err, "access to a cluster");
 	for (unsigned i = 0; i < digest_len; i++)
 		snprintf(text + 2 * i, 3, "%02x", digest[i]);
 	out->identity = str_of(text);

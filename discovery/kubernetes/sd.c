@@ -5,6 +5,7 @@
  * looks for entries that asked for one of those. So there is no index in the other direction to
  * keep right: going through 10,000 entries costs less than a millisecond.
  */
+#include "base/array.h"
 #include "discovery/kubernetes/sd_config.h"
 
 #include <event2/event.h>
@@ -102,20 +103,15 @@ static struct entry *entry_new(struct str key, uint32_t ns)
 /* The entry of this key, made if there is none, is to be built. */
 static bool entry_mark(struct kubernetes_sd *sd, struct str key, uint32_t ns)
 {
-	size_t cap = sd->entries_cap ? sd->entries_cap * 2 : 64, i = entry_place(sd, key);
-	struct entry **v, *e = i < sd->entries_n ? sd->entries[i] : NULL;
+	size_t i = entry_place(sd, key);
+	struct entry *e = i < sd->entries_n ? sd->entries[i] : NULL;
 
 	if (e && str_eq((struct str){ e->key, e->key_len }, key)) {
 		e->dirty = true;
 		return true;
 	}
-	if (sd->entries_n == sd->entries_cap) {
-		v = reallocarray(sd->entries, cap, sizeof(*v));
-		if (!v)
-			return false;
-		sd->entries = v;
-		sd->entries_cap = cap;
-	}
+	if (!array_room(&sd->entries, sd->entries_n, 1, &sd->entries_cap))
+		return false;
 	e = entry_new(key, ns);
 	if (!e)
 		return false;
@@ -152,7 +148,7 @@ static enum err_code entry_build(
 		(rc = groups_pack(&group, 1, &set, err)))
 		goto fail;
 	if (deps.n && !(kept = malloc(deps.n * sizeof(*kept)))) {
-		rc = err_set(err, ERR_NOMEM, "out of memory for " SD_TEXT);
+		rc = err_nomem(err, SD_TEXT);
 		goto fail;
 	}
 	if (deps.n)
@@ -288,8 +284,6 @@ static void on_changed(void *ctx, const struct kube_watch *w, struct str key, co
 {
 	struct sd_watch *at = ctx;
 	struct kubernetes_sd *sd = at->sd;
-	size_t cap = sd->changed_cap ? sd->changed_cap * 2 : 64;
-	uint64_t *v;
 
 	if (!sd->synced)
 		return; /* all are gone through then */
@@ -300,14 +294,9 @@ static void on_changed(void *ctx, const struct kube_watch *w, struct str key, co
 		sd->reload = !entry_mark(sd, key, at->ns);
 		return;
 	}
-	if (sd->changed_n == sd->changed_cap) {
-		v = reallocarray(sd->changed, cap, sizeof(*v));
-		if (!v) {
-			sd->reload = true;
-			return;
-		}
-		sd->changed = v;
-		sd->changed_cap = cap;
+	if (!array_room(&sd->changed, sd->changed_n, 1, &sd->changed_cap)) {
+		sd->reload = true;
+		return;
 	}
 	sd->changed[sd->changed_n++] = kube_dep(at->resource, key);
 }
@@ -472,10 +461,10 @@ static enum err_code sd_open(const struct source_env *env, const void *config, s
 	enum err_code rc;
 
 	if (!sd)
-		return err_set(err, ERR_NOMEM, "out of memory for " SD_TEXT);
+		return err_nomem(err, SD_TEXT);
 	arena_init(&sd->scratch, KUBE_GROUP_BYTES_MAX);
 	sd->host = host;
-	sd->clusters = env->clusters;
+	sd->clusters = env->shared;
 	sd->role = c->role;
 	sd->join = (struct kube_join){ .get = join_get,
 		.ctx = sd,
@@ -484,7 +473,7 @@ static enum err_code sd_open(const struct source_env *env, const void *config, s
 	sd->published_ns = INT64_MIN / 2;
 	sd->timer = event_new(env->base, -1, 0, on_timer, sd);
 	if (!sd->timer) {
-		rc = err_set(err, ERR_NOMEM, "out of memory for " SD_TEXT);
+		rc = err_nomem(err, SD_TEXT);
 		goto fail;
 	}
 	if ((rc = kube_access_make(&c->cluster, NULL, &sd->arena, &access, err)) ||
@@ -518,9 +507,26 @@ static enum err_code sd_check(const void *config, struct err *err)
 	return rc;
 }
 
+static enum err_code sd_open_shared(const struct source_env *env, void **out, struct err *err)
+{
+	struct kube_clusters *clusters;
+	enum err_code rc = kube_clusters_open(env->base, env->client, &clusters, err);
+
+	if (!rc)
+		*out = clusters;
+	return rc;
+}
+
+static void sd_close_shared(void *shared)
+{
+	kube_clusters_close(shared);
+}
+
 const struct source_ops kubernetes_sd_ops = {
 	.kind = "kubernetes",
 	.open = sd_open,
 	.close = sd_close,
 	.check = sd_check,
+	.open_shared = sd_open_shared,
+	.close_shared = sd_close_shared,
 };

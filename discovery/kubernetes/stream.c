@@ -115,7 +115,7 @@ static enum err_code take(struct kube_list *l, const char *from, const char *to,
 	if (n > max - b->len)
 		return err_set(err, ERR_LIMIT, "an object is larger than %zu bytes", max);
 	buf_add(b, from, n);
-	return buf_failed(b) ? err_set(err, ERR_NOMEM, "an object: out of memory") : ERR_OK;
+	return buf_failed(b) ? err_nomem(err, "object") : ERR_OK;
 }
 
 /* Whether the envelope ends with the key `"items":`. */
@@ -233,7 +233,7 @@ enum err_code kube_list_end(
 		snprintf(version, KUBE_VERSION_BYTES_MAX, STR_FMT, STR_ARG(at));
 		*next = more.len ? strndup(more.ptr, more.len) : NULL;
 		if (more.len && !*next)
-			rc = err_set(err, ERR_NOMEM, "a list: out of memory");
+			rc = err_nomem(err, "list");
 	}
 	json_decref(v);
 	return rc;
@@ -314,7 +314,7 @@ enum err_code kube_events_feed(
 		if (e->line.len || !nl) {
 			buf_add_str(&e->line, line);
 			if (buf_failed(&e->line))
-				return err_set(err, ERR_NOMEM, "an event: out of memory");
+				return err_nomem(err, "event");
 			line = buf_str(&e->line);
 		}
 		if (!nl)

@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "base/array.h"
+
 #define SWEEP_MIN 1024
 #define DEPTH_MAX 16 /* what is deeper does not count in the hash: equality is asked for anyway */
 
@@ -75,20 +77,6 @@ static void sweep(struct kube_values *t)
 	t->sweep_at = 2 * n > SWEEP_MIN ? 2 * n : SWEEP_MIN;
 }
 
-static bool grow(struct kube_values *t)
-{
-	size_t cap = t->cap ? 2 * t->cap : 256;
-	struct kube_value *v;
-
-	if (t->n < t->cap)
-		return true;
-	if (cap >= MAP_NONE || !(v = reallocarray(t->v, cap, sizeof(*v))))
-		return false;
-	t->v = v;
-	t->cap = cap;
-	return true;
-}
-
 json_t *kube_values_share(struct kube_values *t, json_t *v)
 {
 	uint64_t hash = hash_of(v, 0);
@@ -102,7 +90,8 @@ json_t *kube_values_share(struct kube_values *t, json_t *v)
 	}
 	if (t->n >= t->sweep_at)
 		sweep(t);
-	if (grow(t) && map_add(&t->map, hash, (uint32_t)t->n))
+	if (t->n < MAP_NONE && array_room(&t->v, t->n, 1, &t->cap) &&
+		map_add(&t->map, hash, (uint32_t)t->n))
 		t->v[t->n++] = (struct kube_value){ hash, json_incref(v) };
 	return v;
 }

@@ -33,7 +33,7 @@ void kube_values_release(struct kube_values *t);
 /* Takes v, gives it or an equal one. Without memory: v. */
 json_t *kube_values_share(struct kube_values *t, json_t *v);
 
-/* What in an object is shared is said by the table of what is kept (kubernetes_trim.c). */
+/* What in an object is shared is said by the table of what is kept (trim.c). */
 void kube_object_share(struct kube_values *t, enum kube_resource r, json_t *object);
 
 #endif

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/net/percent.h"
 #include "discovery/kubernetes/watch_internal.h"
 #include "discovery/sources/loop.h"
 
@@ -122,24 +123,6 @@ static void fail_status(struct kube_watch *w, const char *doing, const struct ht
 /* -------------------------------------------------------------------------------------------- */
 /* Requests */
 
-static void add_escaped(struct buf *b, struct str s)
-{
-	static const char hex[] = "0123456789ABCDEF";
-
-	for (size_t i = 0; i < s.len; i++) {
-		unsigned char c = (unsigned char)s.ptr[i];
-
-		if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-			(c && strchr("-._~", c))) {
-			buf_add_char(b, (char)c);
-		} else {
-			buf_add_char(b, '%');
-			buf_add_char(b, hex[c >> 4]);
-			buf_add_char(b, hex[c & 15]);
-		}
-	}
-}
-
 static enum err_code send_request(struct kube_watch *w, struct buf *url, int64_t timeout_ns,
 	int64_t idle_ns, http_data_fn data, http_done_fn done, struct err *err)
 {
@@ -155,14 +138,14 @@ static enum err_code send_request(struct kube_watch *w, struct buf *url, int64_t
 
 	if (w->key.label_selector.len) {
 		buf_add_cstr(url, "&labelSelector=");
-		add_escaped(url, w->key.label_selector);
+		percent_encode(url, w->key.label_selector, PERCENT_VALUE);
 	}
 	if (w->key.field_selector.len) {
 		buf_add_cstr(url, "&fieldSelector=");
-		add_escaped(url, w->key.field_selector);
+		percent_encode(url, w->key.field_selector, PERCENT_VALUE);
 	}
 	o.url = buf_str(url);
-	rc = buf_failed(url) ? err_set(err, ERR_NOMEM, "request: out of memory") :
+	rc = buf_failed(url) ? err_nomem(err, "request") :
 						   http_client_send(w->clusters->client, &o, done, w, &w->request, err);
 	buf_release(url);
 	return rc;
@@ -207,7 +190,7 @@ static enum err_code put(
 	if (v != old)
 		kube_object_share(&w->clusters->values, w->key.resource, v);
 	if (json_object_set_nocheck(map, item->key, v))
-		return err_set(err, ERR_NOMEM, "objects: out of memory");
+		return err_nomem(err, "objects");
 	return ERR_OK;
 }
 
@@ -305,12 +288,12 @@ static enum err_code begin_list(struct kube_watch *w, struct err *err)
 	struct buf url = { 0 };
 
 	if (!w->fresh && !(w->fresh = json_object()))
-		return err_set(err, ERR_NOMEM, "objects: out of memory");
+		return err_nomem(err, "objects");
 	kube_list_init(&w->list, w->key.resource);
 	buf_add_cstr(&url, w->path);
 	if (w->next_page) {
 		buf_printf(&url, "?limit=%d&continue=", KUBE_PAGE_ITEMS);
-		add_escaped(&url, str_of(w->next_page));
+		percent_encode(&url, str_of(w->next_page), PERCENT_VALUE);
 	} else {
 		/*
 		 * From the server's cache, which may be older than what we had: where our version is gone
@@ -431,7 +414,7 @@ static enum err_code begin_stream(struct kube_watch *w, struct err *err)
 	kube_events_init(&w->events, w->key.resource);
 	w->progressed = false;
 	buf_printf(&url, "%s?watch=1&allowWatchBookmarks=true&resourceVersion=", w->path);
-	add_escaped(&url, str_of(w->version));
+	percent_encode(&url, str_of(w->version), PERCENT_VALUE);
 	buf_printf(&url, "&timeoutSeconds=%d", (int)(ns < NS_PER_S ? 1 : ns / NS_PER_S));
 	return send_request(
 		w, &url, ns + KUBE_WATCH_MARGIN_NS, t->watch_idle_ns, on_stream_data, on_stream_done, err);

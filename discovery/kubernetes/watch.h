@@ -42,7 +42,7 @@ enum kube_resource {
 	KUBE_RESOURCES
 };
 
-/* How a cluster is reached: kubernetes_cluster.h makes it of what a configuration says. */
+/* How a cluster is reached: cluster.h makes it of what a configuration says. */
 struct kube_access {
 	struct str server; /* "https://10.0.0.1:6443", without a path's end slash */
 	struct str own_namespace; /* in a cluster, or the kubeconfig's; "": not known */
@@ -67,7 +67,7 @@ struct kube_listener {
 	void (*failed)(void *ctx, const struct kube_watch *w, const struct err *why);
 	void (*works)(void *ctx, const struct kube_watch *w); /* again, after it failed; may be NULL */
 	void *ctx;
-	struct kube_listener *next; /* of kubernetes_watch.c */
+	struct kube_listener *next; /* of watch.c */
 };
 
 /* client is used for the requests; it and the base outlive the clusters. */
@@ -93,7 +93,7 @@ size_t kube_watch_size(const struct kube_watch *w);
 const char *kube_resource_name(enum kube_resource r);
 /*
  * Removes what no role reads: managedFields, volumes, ... The table of what stays is
- * kubernetes_trim.c's. Of metadata stay name, namespace, uid, resourceVersion, labels, annotations
+ * trim.c's. Of metadata stay name, namespace, uid, resourceVersion, labels, annotations
  * and ownerReferences.
  */
 void kube_object_trim(enum kube_resource r, json_t *object);

@@ -2,8 +2,8 @@
  * The parts of watches, as they see each other and as tests see them; everybody else includes
  * discovery/kubernetes/watch.h.
  *
- *	kubernetes_watch.c     a watch's requests: lists, streams, what follows their ends
- *	kubernetes_shared.c    who holds which watch; reading its objects
+ *	watch.c    a watch's requests: lists, streams, what follows their ends
+ *	watches.c  who holds which watch; reading its objects
  */
 #ifndef DISCOVERY_KUBERNETES_WATCH_INTERNAL_H
 #define DISCOVERY_KUBERNETES_WATCH_INTERNAL_H

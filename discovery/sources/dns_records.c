@@ -5,24 +5,15 @@
 #include <arpa/nameser.h>
 #include <netdb.h>
 #include <stdlib.h>
-#include <strings.h>
+
+#include "base/array.h"
 
 static void add_target(struct dns_answer *a, struct labels ls)
 {
-	struct labels *v;
-
-	if (a->n == a->cap) {
-		v = arena_array(a->arena, struct labels, a->cap ? a->cap * 2 : 16);
-		if (!v) {
-			a->failed = true;
-			return;
-		}
-		if (a->n)
-			memcpy(v, a->v, a->n * sizeof(*v));
-		a->v = v;
-		a->cap = a->cap ? a->cap * 2 : 16;
-	}
-	a->v[a->n++] = ls;
+	if (arena_array_room(a->arena, &a->v, a->n, 1, &a->cap))
+		a->v[a->n++] = ls;
+	else
+		a->failed = true;
 }
 
 /* host:port, and the labels given, whose values may be NULL. */
@@ -144,8 +135,7 @@ const struct dns_type *dns_type_of(struct str name)
 	};
 
 	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
-		if (name.len == strlen(types[i].name) &&
-			strncasecmp(name.ptr, types[i].name, name.len) == 0)
+		if (str_eq_nocase(name, str_of(types[i].name)))
 			return &types[i];
 	return NULL;
 }

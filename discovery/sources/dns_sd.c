@@ -151,7 +151,7 @@ static enum err_code make_set(const struct dns_sd *sd, struct groups **out, stru
 	enum err_code rc;
 
 	if (!sets)
-		return err_set(err, ERR_NOMEM, "out of memory for targets");
+		return err_nomem(err, "targets");
 	for (size_t i = 0; i < sd->n; i++)
 		sets[i] = sd->names[i].last;
 	rc = groups_join(sets, sd->n, out, err);
@@ -389,7 +389,7 @@ static enum err_code dns_sd_open(const struct source_env *env, const void *confi
 	enum err_code rc;
 
 	if (!sd)
-		return err_set(err, ERR_NOMEM, "out of memory for DNS discovery");
+		return err_nomem(err, "DNS discovery");
 	arena_init(&sd->arena, 0);
 	TAILQ_INIT(&sd->line);
 	sd->host = host;
@@ -402,7 +402,7 @@ static enum err_code dns_sd_open(const struct source_env *env, const void *confi
 	sd->refresh = evtimer_new(env->base, on_refresh, sd);
 	sd->settle = evtimer_new(env->base, on_settle, sd);
 	if (!sd->refresh || !sd->settle) {
-		rc = err_set(err, ERR_NOMEM, "out of memory for DNS discovery");
+		rc = err_nomem(err, "DNS discovery");
 		goto fail;
 	}
 	timer_after(sd->refresh, 0);

@@ -205,7 +205,7 @@ static enum err_code take_documents(struct file_sd *f, const struct paths *paths
 	enum err_code rc;
 
 	if (!v)
-		return err_set(err, ERR_NOMEM, "out of memory for target files");
+		return err_nomem(err, "target files");
 	for (size_t i = 0; i < paths->n; i++)
 		if ((rc = target_file_acquire(f->shared, paths->v[i], &v[i], err))) {
 			release_documents(v, i);
@@ -334,14 +334,14 @@ static enum err_code init(
 	f->timer = evtimer_new(base, on_timer, f);
 	f->patterns = arena_array(&f->arena, struct pattern, c->files_n);
 	if (!f->timer || !f->patterns)
-		return err_set(err, ERR_NOMEM, "out of memory for file discovery");
+		return err_nomem(err, "file discovery");
 	for (size_t i = 0; i < c->files_n; i++) {
 		pat = &f->patterns[f->patterns_n++];
 		pat->path = str_dup(&f->arena, c->files[i]).ptr;
 		pat->watch = (struct dir_watch){ .changed = on_changed, .ctx = f, .wd = -1 };
 		pat->watch.dir = str_dup(&f->arena, path_dir(c->files[i])).ptr;
 		if (!pat->path || !pat->watch.dir)
-			return err_set(err, ERR_NOMEM, "out of memory for file discovery");
+			return err_nomem(err, "file discovery");
 		slash = strrchr(pat->path, '/');
 		pat->last = slash ? slash + 1 : pat->path;
 	}
@@ -356,8 +356,8 @@ static enum err_code file_sd_open(const struct source_env *env, const void *conf
 	enum err_code rc;
 
 	if (!f)
-		return err_set(err, ERR_NOMEM, "out of memory for file discovery");
-	f->shared = env->files;
+		return err_nomem(err, "file discovery");
+	f->shared = env->shared;
 	f->host = host;
 	if ((rc = init(f, config, env->base, err))) {
 		file_sd_close(f);
@@ -368,11 +368,28 @@ static enum err_code file_sd_open(const struct source_env *env, const void *conf
 	return ERR_OK;
 }
 
+static enum err_code open_shared(const struct source_env *env, void **out, struct err *err)
+{
+	struct target_files *files;
+	enum err_code rc = target_files_open(env->base, &files, err);
+
+	if (!rc)
+		*out = files;
+	return rc;
+}
+
+static void close_shared(void *shared)
+{
+	target_files_close(shared);
+}
+
 static const struct source_ops file_sd_ops = {
 	.kind = "file",
 	.open = file_sd_open,
 	.close = file_sd_close,
 	.check = check_files,
+	.open_shared = open_shared,
+	.close_shared = close_shared,
 };
 
 enum err_code file_sd_decode(

@@ -67,7 +67,7 @@ enum err_code groups_join(
 	size_t groups_n = 0;
 
 	if (!g)
-		return err_set(err, ERR_NOMEM, "out of memory for " GROUPS_TEXT);
+		return err_nomem(err, GROUPS_TEXT);
 	g->arena.block_max = 1; /* two arrays, each in a block of its size */
 	for (size_t i = 0; i < n; i++)
 		groups_n += sets[i] ? sets[i]->n : 0;
@@ -75,7 +75,7 @@ enum err_code groups_join(
 	g->parts = arena_alloc_raw(&g->arena, n, sizeof(struct groups *));
 	if (!g->v || !g->parts) {
 		groups_unref(g);
-		return err_set(err, ERR_NOMEM, "out of memory for " GROUPS_TEXT);
+		return err_nomem(err, GROUPS_TEXT);
 	}
 	for (size_t i = 0; i < n; i++) {
 		if (!sets[i])
@@ -149,7 +149,7 @@ enum err_code groups_pack(
 	bytes += n * sizeof(*v) + targets_n * sizeof(*targets) + labels_n * sizeof(*p.labels);
 	if (!g || !(g->v = arena_alloc_raw(&g->arena, bytes, 1))) {
 		groups_unref(g);
-		return err_set(err, ERR_NOMEM, "out of memory for " GROUPS_TEXT);
+		return err_nomem(err, GROUPS_TEXT);
 	}
 	targets = (struct labels *)(void *)(g->v + n);
 	p.labels = (struct label *)(void *)(targets + targets_n);

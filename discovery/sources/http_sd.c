@@ -2,7 +2,6 @@
 
 #include <event2/event.h>
 #include <stdlib.h>
-#include <strings.h>
 
 #include "base/clock.h"
 #include "base/hidden.h"
@@ -49,8 +48,7 @@ static const char *url_problem(struct str url)
 
 	if (!url.len)
 		return "URL is missing";
-	if (!(scheme.len == 4 && strncasecmp(scheme.ptr, "http", 4) == 0) &&
-		!(scheme.len == 5 && strncasecmp(scheme.ptr, "https", 5) == 0))
+	if (!str_eq_nocase(scheme, STR("http")) && !str_eq_nocase(scheme, STR("https")))
 		return "URL scheme must be 'http' or 'https'";
 	if (str_has_prefix((struct str){ url.ptr + colon, url.len - scheme.len }, STR("://")))
 		host = (struct str){ url.ptr + colon + 3, url.len - scheme.len - 3 };
@@ -112,12 +110,11 @@ struct http_sd {
 /* application/json; charset=utf-8, the charset in quotes or not, or without one. */
 static bool is_json(struct str type)
 {
-	static const char media[] = "application/json";
-	size_t n = sizeof(media) - 1;
+	const struct str media = STR("application/json");
 
-	if (type.len < n || strncasecmp(type.ptr, media, n) != 0)
+	if (!str_has_prefix_nocase(type, media))
 		return false;
-	type = (struct str){ type.ptr + n, type.len - n };
+	type = (struct str){ type.ptr + media.len, type.len - media.len };
 	if (!type.len)
 		return true;
 	if (type.ptr[0] != ';')
@@ -125,8 +122,8 @@ static bool is_json(struct str type)
 	while (type.len > 1 && (type.ptr[1] == ' ' || type.ptr[1] == '\t'))
 		type = (struct str){ type.ptr + 1, type.len - 1 };
 	type = (struct str){ type.ptr + 1, type.len - 1 };
-	return (type.len == 13 && strncasecmp(type.ptr, "charset=utf-8", 13) == 0) ||
-		(type.len == 15 && strncasecmp(type.ptr, "charset=\"utf-8\"", 15) == 0);
+	return str_eq_nocase(type, STR("charset=utf-8")) ||
+		str_eq_nocase(type, STR("charset=\"utf-8\""));
 }
 
 static enum err_code read_answer(
@@ -250,7 +247,7 @@ static enum err_code init(struct http_sd *h, const struct source_env *env,
 	h->shown_url = str_dup(&h->arena, hidden_url(&h->arena, c->url));
 	h->timer = evtimer_new(env->base, on_timer, h);
 	if (!h->refresh_seconds.ptr || !h->url.ptr || !h->shown_url.ptr || !h->timer)
-		return err_set(err, ERR_NOMEM, "out of memory for HTTP discovery");
+		return err_nomem(err, "HTTP discovery");
 	if ((rc = http_config_dup(&h->arena, &c->http, &h->config, err)))
 		return rc;
 	ask(h);
@@ -267,7 +264,7 @@ static enum err_code http_sd_open(const struct source_env *env, const void *conf
 	enum err_code rc;
 
 	if (!h)
-		return err_set(err, ERR_NOMEM, "out of memory for HTTP discovery");
+		return err_nomem(err, "HTTP discovery");
 	h->host = host;
 	if ((rc = init(h, env, config, err))) {
 		http_sd_close(h);

@@ -1,7 +1,9 @@
 #include "discovery/sources/loop.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <event2/event.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -13,6 +15,7 @@ struct loop {
 	struct event *wake;
 	int fd;
 	struct thread thread;
+	_Atomic(pthread_t) id; /* of the thread, once it runs */
 	struct mutex lock;
 	struct cond called; /* a loop_call ended */
 	/* guarded by lock */
@@ -20,7 +23,7 @@ struct loop {
 	bool stop;
 };
 
-/* Takes the whole line at once, so that work which posts more work does not keep events waiting. */
+/* Takes the whole queue at once: work that posts more work does not delay events. */
 static void run_posted(struct loop *l)
 {
 	struct loop_work *w, *next;
@@ -48,7 +51,7 @@ static void on_wake(evutil_socket_t fd, short what, void *ctx)
 	uint64_t n;
 
 	if (read(fd, &n, sizeof(n)) < 0)
-		return; /* an earlier read took the count, and its run the work */
+		return; /* an earlier call read the count and ran the work */
 	run_posted(ctx);
 }
 
@@ -64,6 +67,7 @@ static void loop_main(void *ctx)
 {
 	struct loop *l = ctx;
 
+	atomic_store(&l->id, pthread_self());
 	event_base_loop(l->base, EVLOOP_NO_EXIT_ON_EMPTY);
 }
 
@@ -87,7 +91,7 @@ enum err_code loop_open(const char *name, struct loop **out, struct err *err)
 	enum err_code rc = ERR_OK;
 
 	if (!l)
-		return err_set(err, ERR_NOMEM, "out of memory for loop %s", name);
+		return err_nomem(err, name);
 	mutex_init(&l->lock);
 	cond_init(&l->called);
 	l->last = &l->first;
@@ -103,7 +107,7 @@ enum err_code loop_open(const char *name, struct loop **out, struct err *err)
 	if (!rc && l->base)
 		l->wake = event_new(l->base, l->fd, EV_READ | EV_PERSIST, on_wake, l);
 	if (!rc && (!l->wake || event_add(l->wake, NULL)))
-		rc = err_set(err, ERR_NOMEM, "out of memory for loop %s", name);
+		rc = err_nomem(err, name);
 	if (!rc)
 		rc = thread_start(&l->thread, name, loop_main, l, err);
 	if (rc) {
@@ -119,10 +123,16 @@ struct event_base *loop_base(struct loop *l)
 	return l->base;
 }
 
+bool loop_is_current(const struct loop *l)
+{
+	return pthread_equal(atomic_load(&l->id), pthread_self());
+}
+
 void loop_post(struct loop *l, struct loop_work *w, thread_fn fn, void *ctx)
 {
 	bool was_empty;
 
+	assert(fn);
 	*w = (struct loop_work){ .fn = fn, .ctx = ctx };
 	mutex_lock(&l->lock);
 	was_empty = !l->first;
@@ -156,6 +166,7 @@ void loop_call(struct loop *l, thread_fn fn, void *ctx)
 	struct call c = { .loop = l, .fn = fn, .ctx = ctx };
 	struct loop_work w;
 
+	assert(!loop_is_current(l)); /* it would wait for itself */
 	loop_post(l, &w, run_call, &c);
 	mutex_lock(&l->lock);
 	while (!c.done)
@@ -167,6 +178,7 @@ void loop_close(struct loop *l)
 {
 	if (!l)
 		return;
+	assert(!loop_is_current(l));
 	mutex_lock(&l->lock);
 	l->stop = true;
 	mutex_unlock(&l->lock);

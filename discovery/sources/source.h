@@ -1,20 +1,18 @@
 /*
- * Source: one running provider of target groups (a file_sd_config, an http_sd_config, ...), shared
- * by all jobs that ask for the same.
+ * Source: one running provider of target groups (a file_sd_config, an http_sd_config, ...). All
+ * jobs with an equal entry share it.
  *
- * A provider works on discovery's thread and waits for nothing: what it learns from others it
- * learns by callbacks of its event base. Whenever what it knows has changed it publishes the whole
- * set of its groups; a set that is equal to the one before is dropped. When it fails it says so and
- * keeps silent otherwise: what it published last stays.
+ * A provider never blocks: it sets timers and sends requests on the event base that it is given. It
+ * publishes the whole set of its groups whenever that changed; publishing an equal set changes
+ * nothing. When it fails it calls source_failed, and its last set stays.
  *
- * Two entries of a configuration are the same source where kind and identity are equal. A source
- * that stands in the old configuration and in the new one goes on as it is.
+ * Two entries of a configuration are the same source if kind and identity are equal. A reload keeps
+ * the sources that are in both configurations.
  *
- * Errors:    of `open`: what makes the configuration impossible now (ERR_NOMEM, a file that holds
- *            no key); others' trouble is told by source_failed.
- * Ownership: `config` may be gone once open returned. close ends everything under way; the provider
- *            calls nothing of its host's afterwards.
- * Threads:   discovery's.
+ * Errors:    open fails if the configuration cannot work now (ERR_NOMEM, a file that holds no key).
+ *            Failures of others, such as a server that is down, go to source_failed.
+ * Ownership: `config` may be freed once open returned. close ends everything under way; the
+ * provider does not call its host afterwards. Threads:   discovery's.
  */
 #ifndef DISCOVERY_SOURCES_SOURCE_H
 #define DISCOVERY_SOURCES_SOURCE_H
@@ -23,17 +21,14 @@
 
 struct event_base;
 struct http_client;
-struct kube_clusters;
 struct source;
-struct target_files;
 
-/* What all sources of a discovery share. */
+/* What a provider works with. */
 struct source_env {
 	struct event_base *base;
 	struct http_client *client;
-	struct target_files *files; /* discovery/sources/target_files.h */
-	struct kube_clusters *clusters; /* discovery/kubernetes/watch.h */
 	const char *dns_servers; /* "10.0.0.1,10.0.0.2:53"; NULL: resolv.conf's */
+	void *shared; /* what open_shared made for this kind, or NULL */
 };
 
 struct source_ops {
@@ -41,15 +36,21 @@ struct source_ops {
 	MUST_CHECK enum err_code (*open)(const struct source_env *env, const void *config,
 		struct source *host, void **out, struct err *err);
 	void (*close)(void *provider);
-	/* That the files it names can be read, for `check config`; NULL: it names none. */
+	/* For `check config`: the files that the entry names can be read. NULL: it names none. */
 	enum err_code (*check)(const void *config, struct err *err);
+	/*
+	 * Makes what all sources of this kind share, before the first of them opens; close_shared frees
+	 * it after the last has closed, when discovery ends. NULL: they share nothing.
+	 */
+	enum err_code (*open_shared)(const struct source_env *env, void **out, struct err *err);
+	void (*close_shared)(void *shared);
 };
 
-/* One entry of *_sd_configs; lives as long as the configuration. */
+/* One entry of *_sd_configs. Lives as long as the configuration. */
 struct source_config {
 	const struct source_ops *ops;
 	const void *config;
-	struct str identity; /* the entry as YAML, with the directory paths are relative to */
+	struct str identity; /* the entry as YAML, and the directory that its paths are relative to */
 };
 
 struct source_configs {
@@ -58,21 +59,18 @@ struct source_configs {
 };
 
 /*
- * Decodes a list of one kind's entries, each by `schema`, and adds them to *out. list names the
- * field in messages: "empty or null section in http_sd_configs".
+ * Decodes a list of entries of one kind, each by `schema`, and appends them to *out. `list` is the
+ * field's name in messages: "empty or null section in http_sd_configs".
  */
 MUST_CHECK enum err_code source_configs_decode(struct yaml_ctx *ctx, const struct yaml_node *n,
 	const char *list, const struct source_ops *ops, const struct yaml_schema *schema,
 	struct source_configs *out, struct err *err);
 
-/* ---- what a provider calls ---- */
+/* ---- for providers ---- */
 
-/*
- * Takes the reference. May be called from within open. Publishing an equal set says that the
- * source works again.
- */
+/* Takes the reference. A provider may call it in open. An equal set says that it works again. */
 void source_publish(struct source *host, struct groups *set);
-/* Logged once per text until the next publish, and counted. */
+/* Counted, and logged once per message until the next publish. */
 void source_failed(struct source *host, const struct err *why);
 
 #endif

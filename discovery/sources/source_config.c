@@ -1,24 +1,7 @@
+#include "base/array.h"
 #include "discovery/sources/source.h"
 
 #define TEXT "configuration"
-
-/* Doubled in the arena, which keeps the old arrays until it dies; there are few entries. */
-static enum err_code grow(struct arena *a, struct source_configs *c, struct err *err)
-{
-	size_t cap = c->cap ? c->cap * 2 : 4;
-	struct source_config *v;
-
-	if (c->n < c->cap)
-		return ERR_OK;
-	v = arena_array(a, struct source_config, cap);
-	if (!v)
-		return arena_fail(a, TEXT, err);
-	if (c->n)
-		memcpy(v, c->v, c->n * sizeof(*v));
-	c->v = v;
-	c->cap = cap;
-	return ERR_OK;
-}
 
 /* Without secrets hidden: another password is another source. It is never shown. */
 static enum err_code make_identity(
@@ -51,8 +34,10 @@ enum err_code source_configs_decode(struct yaml_ctx *ctx, const struct yaml_node
 		if (!config)
 			return arena_fail(ctx->arena, TEXT, err);
 		if ((rc = yaml_decode(ctx, schema, c, config, err)) ||
-			(rc = make_identity(ctx, c, &entry.identity, err)) || (rc = grow(ctx->arena, out, err)))
+			(rc = make_identity(ctx, c, &entry.identity, err)))
 			return rc;
+		if (!arena_array_room(ctx->arena, &out->v, out->n, 1, &out->cap))
+			return arena_fail(ctx->arena, TEXT, err);
 		entry.config = config;
 		out->v[out->n++] = entry;
 	}

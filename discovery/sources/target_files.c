@@ -43,7 +43,7 @@ enum err_code target_file_acquire(
 		f = calloc(1, sizeof(*f));
 		if (!f || !(f->path = strdup(path))) {
 			free(f);
-			return err_set(err, ERR_NOMEM, "out of memory for target files");
+			return err_nomem(err, "target files");
 		}
 		f->hash = hash;
 		LIST_INSERT_HEAD(&t->files[hash % BUCKETS], f, link);
@@ -200,7 +200,7 @@ enum err_code target_files_open(struct event_base *base, struct target_files **o
 	struct target_files *t = calloc(1, sizeof(*t));
 
 	if (!t)
-		return err_set(err, ERR_NOMEM, "out of memory for target files");
+		return err_nomem(err, "target files");
 	t->inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 	if (t->inotify < 0)
 		log_warn("discovery", "no inotify: files are read at their refresh_interval only",
@@ -209,7 +209,7 @@ enum err_code target_files_open(struct event_base *base, struct target_files **o
 		t->notified = event_new(base, t->inotify, EV_READ | EV_PERSIST, on_notified, t);
 	if (t->inotify >= 0 && (!t->notified || event_add(t->notified, NULL))) {
 		target_files_close(t);
-		return err_set(err, ERR_NOMEM, "out of memory for target files");
+		return err_nomem(err, "target files");
 	}
 	*out = t;
 	return ERR_OK;

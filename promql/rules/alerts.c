@@ -3,6 +3,7 @@
  */
 #include "promql/rules/alerts.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "promql/rules/rules.h"
@@ -81,6 +82,7 @@ struct alert_state *alert_state_open(const struct rule *r, const struct rule_gro
 
 void alert_state_set_rule(struct alert_state *s, const struct rule *r, const struct rule_group *g)
 {
+	assert(r->kind == RULE_ALERT);
 	s->rule = r;
 	s->group = g;
 }
@@ -128,7 +130,7 @@ static enum err_code expand(struct taking *x, const struct rule_text *t, struct 
 	rc = template_render(t->template, &x->data, &b, &why);
 	if (rc == ERR_CANCELED) { /* it would be another alert, and this one resolved */
 		buf_release(&b);
-		return err_set(x->err, rc, "%s", why.msg);
+		return err_copy(x->err, &why);
 	}
 	if (rc && rc != ERR_NOMEM) {
 		buf_clear(&b);
@@ -137,7 +139,7 @@ static enum err_code expand(struct taking *x, const struct rule_text *t, struct 
 	}
 	*out = b.len ? str_dup(&x->arena, buf_str(&b)) : STR("");
 	if (rc || buf_failed(&b))
-		rc = err_set(x->err, ERR_NOMEM, "alerts: out of memory");
+		rc = err_nomem(x->err, "alerts");
 	else if (!out->ptr)
 		rc = arena_fail(&x->arena, "alerts", x->err);
 	buf_release(&b);
@@ -178,7 +180,7 @@ static enum err_code find(struct taking *x, const struct alert_element *from)
 		(rc = labels_builder_build(&notes, &a, x->err)))
 		return rc;
 	if (!(e = entry_new(l, a)))
-		return err_set(x->err, ERR_NOMEM, "alerts: out of memory");
+		return err_nomem(x->err, "alerts");
 	e->alert.phase = ALERT_PENDING;
 	e->alert.value = from->value;
 	e->alert.active_at_ns = x->t_ns;
@@ -241,6 +243,8 @@ static void join(struct taking *x, struct entry **all)
 			all[n++] = x->v[k++];
 		}
 	}
+	for (size_t j = 1; j < n; j++)
+		assert(by_labels(&all[j - 1], &all[j]) < 0);
 	free(s->v);
 	s->v = all;
 	s->n = n;
@@ -308,7 +312,7 @@ enum err_code alert_state_take(struct alert_state *s, struct mutex *lock,
 	x.v = calloc(n + 1, sizeof(*x.v));
 	all = calloc(n + s->n + 1, sizeof(*all));
 	if (!x.v || !all)
-		rc = err_set(err, ERR_NOMEM, "alerts: out of memory");
+		rc = err_nomem(err, "alerts");
 	for (size_t i = 0; i < n && !rc; i++)
 		rc = find(&x, &v[i]);
 	if (rc || (rc = check_distinct(&x))) {

@@ -1,6 +1,7 @@
 /*
  * One turn of a group: its rules in order, each seeing what those before it wrote.
  */
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -8,6 +9,7 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "base/metrics.h"
+#include "base/net/percent.h"
 #include "promql/rules/manager_internal.h"
 #include "promql/rules/notify/notifier.h"
 #include "promql/rules/template/internal.h"
@@ -37,6 +39,7 @@ int64_t group_next_turn(const struct rule_group *g, int64_t t_ns)
 	uint64_t hash = hash_bytes(g->name.ptr, g->name.len, hash_bytes(g->file.ptr, g->file.len, 0));
 	int64_t slots = g->interval_ns / NS_PER_MS, phase;
 
+	assert(g->interval_ns > 0);
 	phase = slots > 0 ? (int64_t)(hash % (uint64_t)slots) * NS_PER_MS : 0;
 	return t_ns - (t_ns - phase) % g->interval_ns + g->interval_ns;
 }
@@ -74,7 +77,7 @@ void rule_link_print(struct buf *out, struct str external_url, const struct rule
 	print_element(&match, r, labels);
 	if (match.len) {
 		buf_add_cstr(out, "&match=");
-		url_escape(out, buf_str(&match));
+		percent_encode(out, buf_str(&match), PERCENT_FORM);
 	}
 	buf_release(&match);
 }

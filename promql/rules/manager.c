@@ -6,6 +6,7 @@
  */
 #include "promql/rules/manager_internal.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -50,12 +51,12 @@ static enum err_code group_init(
 	buf_printf(&s->label, STR_FMT ";" STR_FMT "%c", STR_ARG(g->file), STR_ARG(g->name), '\0');
 	s->rules = calloc(g->rules_n + 1, sizeof(*s->rules));
 	if (!s->rules || buf_failed(&s->label))
-		return err_set(err, ERR_NOMEM, "rules: out of memory");
+		return err_nomem(err, "rules");
 	for (size_t i = 0; i < g->rules_n; i++, s->rules_n++) {
 		s->rules[i].rule = &g->rules[i];
 		if (g->rules[i].kind == RULE_ALERT &&
 			!(s->rules[i].alerts = alert_state_open(&g->rules[i], g)))
-			return err_set(err, ERR_NOMEM, "rules: out of memory");
+			return err_nomem(err, "rules");
 	}
 	return ERR_OK;
 }
@@ -68,7 +69,7 @@ static enum err_code groups_new(
 	size_t n = 0;
 
 	if (!v)
-		return err_set(err, ERR_NOMEM, "rules: out of memory");
+		return err_nomem(err, "rules");
 	while (n < set->groups_n && !rc) {
 		rc = group_init(&v[n], m, &set->groups[n], err);
 		n++;
@@ -144,6 +145,7 @@ static void end_series(struct rule_manager *m, struct group_state *v, size_t n)
 	int64_t now = clock_now_ns() / NS_PER_MS * NS_PER_MS;
 	struct err err;
 
+	mutex_assert_held(&m->lock);
 	for (size_t i = 0; i < n; i++)
 		for (size_t k = 0; k < v[i].rules_n; k++)
 			if (v[i].rules[k].seen.n && seen_end(m, &v[i].rules[k].seen, now, &err))
@@ -171,6 +173,7 @@ enum err_code rule_manager_apply(
 	size_t old_n;
 	enum err_code rc;
 
+	assert(set);
 	arena_init(&arena, 0);
 	labels = labels_dup(&arena, external_labels);
 	if (external_labels.n && !labels.v)
@@ -216,6 +219,7 @@ static struct group_state *first_due(struct rule_manager *m)
 {
 	struct group_state *first = NULL;
 
+	mutex_assert_held(&m->lock);
 	for (size_t i = 0; i < m->groups_n; i++)
 		if (!m->groups[i].running && (!first || m->groups[i].due_ns < first->due_ns))
 			first = &m->groups[i];
@@ -227,6 +231,8 @@ static int64_t take_turn(struct group_state *g, int64_t now)
 {
 	int64_t interval = g->group->interval_ns, late = (now - g->due_ns) / interval;
 
+	mutex_assert_held(&g->manager->lock);
+	assert(!g->running && g->due_ns <= now);
 	if (late > 0) {
 		g->due_ns += late * interval;
 		mutex_lock(&g->lock);
@@ -267,6 +273,7 @@ static void work(void *ctx)
 		mutex_lock(&m->lock);
 		g->due_ns = turn + g->group->interval_ns;
 		g->running = false;
+		assert(m->running);
 		m->running--;
 		cond_broadcast(&m->changed);
 	}
@@ -280,6 +287,7 @@ void rule_manager_turn(struct rule_manager *m, size_t group, int64_t t_ns)
 	const struct rule_group *saved = g->group;
 	struct rule_group shifted = *saved;
 
+	assert(m->o.manual && group < m->groups_n);
 	if (t_ns - shifted.query_offset_ns < 1)
 		shifted.query_offset_ns = t_ns - 1;
 	g->group = &shifted;
@@ -295,8 +303,9 @@ enum err_code rule_manager_open(
 	struct rule_manager *m = calloc(1, sizeof(*m));
 	enum err_code rc = ERR_OK;
 
+	assert(o->engine && o->db);
 	if (!m)
-		return err_set(err, ERR_NOMEM, "rules: out of memory");
+		return err_nomem(err, "rules");
 	m->o = *o;
 	if (m->o.manual)
 		m->o.workers = 0;
@@ -309,7 +318,7 @@ enum err_code rule_manager_open(
 	m->external_url = str_dup(&m->own, str_of(o->external_url ? o->external_url : ""));
 	m->workers = arena_array(&m->own, struct thread, m->o.workers + 1);
 	if (!m->external_url.ptr || !m->workers)
-		rc = err_set(err, ERR_NOMEM, "rules: out of memory");
+		rc = err_nomem(err, "rules");
 	while (!rc && str_has_suffix(m->external_url, STR("/")))
 		m->external_url.len--;
 	for (unsigned i = 0; i < m->o.workers && !rc; i++)
@@ -340,103 +349,4 @@ void rule_manager_close(struct rule_manager *m)
 	cond_destroy(&m->changed);
 	mutex_destroy(&m->lock);
 	free(m);
-}
-
-/* ---- what others see ---- */
-
-static enum err_code copy_alerts(
-	const struct rule_state *r, struct arena *a, struct rule_info *out, struct err *err)
-{
-	const struct alert *from;
-	struct alert_info *to;
-	size_t n = 0;
-
-	while (alert_state_at(r->alerts, n))
-		n++;
-	if (!(out->alerts = arena_array(a, struct alert_info, n + 1)))
-		return arena_fail(a, "rules", err);
-	for (size_t i = 0; i < n; i++) {
-		from = alert_state_at(r->alerts, i);
-		if (from->phase == ALERT_INACTIVE)
-			continue;
-		to = &out->alerts[out->alerts_n++];
-		*to = (struct alert_info){ .phase = from->phase,
-			.labels = labels_dup(a, from->labels),
-			.annotations = labels_dup(a, from->annotations),
-			.active_at_ns = from->active_at_ns,
-			.keep_firing_since_ns = from->keep_firing_since_ns,
-			.value = from->value };
-		if ((from->labels.n && !to->labels.v) || (from->annotations.n && !to->annotations.v))
-			return arena_fail(a, "rules", err);
-	}
-	return ERR_OK;
-}
-
-static enum err_code copy_rule(
-	const struct rule_state *r, struct arena *a, struct rule_info *out, struct err *err)
-{
-	*out = (struct rule_info){ .rule = r->rule,
-		.health = r->health,
-		.last_evaluation_ns = r->last_evaluation_ns,
-		.evaluation_ns = r->evaluation_ns };
-	if (r->last_error.len && !(out->last_error = str_dup(a, buf_str(&r->last_error))).ptr)
-		return arena_fail(a, "rules", err);
-	if (!r->alerts)
-		return ERR_OK;
-	out->phase = alert_state_phase(r->alerts);
-	return copy_alerts(r, a, out, err);
-}
-
-static enum err_code copy_group(
-	struct group_state *g, struct arena *a, struct group_info *out, struct err *err)
-{
-	enum err_code rc = ERR_OK;
-
-	*out = (struct group_info){ .group = g->group,
-		.rules = arena_array(a, struct rule_info, g->rules_n + 1),
-		.rules_n = g->rules_n };
-	if (!out->rules)
-		return arena_fail(a, "rules", err);
-	mutex_lock(&g->lock);
-	out->last_evaluation_ns = g->last_evaluation_ns;
-	out->evaluation_ns = g->evaluation_ns;
-	out->iterations = g->iterations;
-	out->missed = g->missed;
-	for (size_t i = 0; i < g->rules_n && !rc; i++)
-		rc = copy_rule(&g->rules[i], a, &out->rules[i], err);
-	mutex_unlock(&g->lock);
-	return rc;
-}
-
-enum err_code rule_manager_snapshot(
-	struct rule_manager *m, struct arena *a, struct rules_snapshot *out, struct err *err)
-{
-	struct rules_snapshot s = { .set = NULL };
-	enum err_code rc = ERR_OK;
-
-	mutex_lock(&m->lock);
-	while (m->paused) /* a reload is under way, which waits for those that read */
-		cond_wait(&m->changed, &m->lock);
-	m->readers++;
-	s.set = m->set ? rule_set_ref(m->set) : NULL;
-	mutex_unlock(&m->lock);
-	if (!(s.groups = arena_array(a, struct group_info, m->groups_n + 1)))
-		rc = arena_fail(a, "rules", err);
-	for (; s.groups_n < m->groups_n && !rc; s.groups_n++)
-		rc = copy_group(&m->groups[s.groups_n], a, &s.groups[s.groups_n], err);
-	mutex_lock(&m->lock);
-	m->readers--;
-	cond_broadcast(&m->changed);
-	mutex_unlock(&m->lock);
-	if (rc)
-		rules_snapshot_release(&s);
-	else
-		*out = s;
-	return rc;
-}
-
-void rules_snapshot_release(struct rules_snapshot *s)
-{
-	rule_set_unref(s->set);
-	s->set = NULL;
 }

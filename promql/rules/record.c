@@ -1,9 +1,11 @@
 /*
  * What rules write: numbers with stale marks where series end, and profiles.
  */
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "promql/pprof_profiles.h"
 #include "promql/rules/manager_internal.h"
@@ -15,8 +17,7 @@ struct ack {
 	struct mutex lock; /* guards all below */
 	struct cond done;
 	size_t waiting;
-	enum err_code rc;
-	struct err err;
+	struct err err; /* the first; code ERR_OK: none */
 };
 
 static void acked(void *ctx, enum err_code rc, const struct err *err)
@@ -24,13 +25,14 @@ static void acked(void *ctx, enum err_code rc, const struct err *err)
 	struct ack *a = ctx;
 
 	mutex_lock(&a->lock);
-	if (rc && !a->rc) {
-		a->rc = rc;
+	if (rc && !a->err.code) {
 		if (err)
 			a->err = *err;
 		else
 			err_set(&a->err, rc, "%s", err_code_name(rc));
+		a->err.code = rc;
 	}
+	assert(a->waiting);
 	a->waiting--;
 	cond_signal(&a->done);
 	mutex_unlock(&a->lock);
@@ -53,19 +55,20 @@ static void ack_expect(struct ack *a)
 static void ack_refused(struct ack *a)
 {
 	mutex_lock(&a->lock);
+	assert(a->waiting);
 	a->waiting--;
 	mutex_unlock(&a->lock);
 }
 
-/* The error of any; every acknowledgement has come then. */
+/* Waits for all acknowledgements; the first error is returned. */
 static enum err_code ack_wait(struct ack *a, enum err_code rc, struct err *err)
 {
 	mutex_lock(&a->lock);
 	while (a->waiting)
 		cond_wait(&a->done, &a->lock);
 	mutex_unlock(&a->lock);
-	if (!rc && a->rc)
-		rc = err_set(err, a->rc, "%s", a->err.msg);
+	if (!rc && a->err.code)
+		rc = err_copy(err, &a->err);
 	cond_destroy(&a->done);
 	mutex_destroy(&a->lock);
 	return rc;
@@ -100,15 +103,8 @@ void writing_release(struct writing *w)
 
 static enum err_code add(struct writing *w, struct db_number number, struct err *err)
 {
-	struct db_number *grown;
-	size_t cap = w->cap ? w->cap * 2 : 16;
-
-	if (w->n == w->cap) {
-		if (!(grown = realloc(w->v, cap * sizeof(*grown))))
-			return err_set(err, ERR_NOMEM, "rules: out of memory");
-		w->v = grown;
-		w->cap = cap;
-	}
+	if (!array_room(&w->v, w->n, 1, &w->cap))
+		return err_nomem(err, "rules");
 	w->v[w->n++] = number;
 	return ERR_OK;
 }
@@ -188,6 +184,7 @@ enum err_code writing_commit(
 	if ((rc = see(&now, w->v, written, err)))
 		goto fail;
 	for (size_t k = 0; k < seen->n && !rc; k++) {
+		assert(!k || labels_cmp(seen->v[k - 1], seen->v[k]) < 0);
 		while (i < written && labels_cmp(w->v[i].labels, seen->v[k]) < 0)
 			i++;
 		if (i == written || !labels_eq(w->v[i].labels, seen->v[k]))
@@ -356,6 +353,7 @@ enum err_code record_result(struct rule_manager *m, struct rule_state *r, struct
 	struct arena *a = query_arena(q);
 	size_t limit = rule->group->limit;
 
+	assert(rule->kind != RULE_ALERT);
 	*n = 0;
 	x.name = arena_strndup(a, rule->name.ptr, rule->name.len);
 	x.extra = arena_array(a, struct label, rule->labels_n + 1);

@@ -3,6 +3,8 @@
  * As Prometheus has it: time while the server was down does not count, and an alert that would fire
  * within the grace period waits it out. Rules with a shorter `for` than that begin anew.
  */
+#include <assert.h>
+
 #include "base/clock.h"
 #include "base/log.h"
 #include "promql/rules/manager_internal.h"
@@ -75,6 +77,7 @@ void rule_restore(struct group_state *g, struct rule_state *r, int64_t t_ns)
 	struct arena a;
 	struct err err;
 
+	assert(r->rule->kind == RULE_ALERT && !r->restored);
 	if (r->rule->for_ns == 0 || r->rule->for_ns < g->manager->o.grace_period_ns)
 		return;
 	arena_init(&a, EVALUATION_BYTES_MAX);

@@ -3,13 +3,15 @@
  */
 #include "promql/rules/rules.h"
 
+#include <assert.h>
 #include <glob.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/quote.h"
-#include "promql/rules/rules_internal.h"
+#include "promql/rules/check.h"
 
 #define ARENA_BYTES_MAX ((size_t)1 << 30)
 #define INTERVAL_DEFAULT_NS NS_PER_MIN /* where nobody says one */
@@ -128,7 +130,7 @@ static enum err_code in_rule(const struct yaml_node *n, const struct rule_group 
 struct loading {
 	const struct rules_load *l;
 	struct rule_set *set;
-	size_t cap;
+	size_t cap; /* of set->groups */
 };
 
 static enum err_code decode_rules(struct loading *x, struct yaml_ctx *ctx,
@@ -162,16 +164,9 @@ static enum err_code decode_rules(struct loading *x, struct yaml_ctx *ctx,
 static enum err_code new_group(struct loading *x, struct rule_group **out, struct err *err)
 {
 	struct rule_set *s = x->set;
-	struct rule_group *grown;
 
-	if (s->groups_n == x->cap) {
-		x->cap = x->cap * 2 + 8;
-		if (!(grown = arena_array(&s->arena, struct rule_group, x->cap)))
-			return arena_fail(&s->arena, "rules", err);
-		if (s->groups_n)
-			memcpy(grown, s->groups, s->groups_n * sizeof(*grown));
-		s->groups = grown;
-	}
+	if (!arena_array_room(&s->arena, &s->groups, s->groups_n, 1, &x->cap))
+		return arena_fail(&s->arena, "rules", err);
 	*out = &s->groups[s->groups_n];
 	**out = (struct rule_group){ 0 };
 	return ERR_OK;
@@ -231,6 +226,7 @@ static enum err_code load_text(
 	struct yaml_node *root;
 	enum err_code rc;
 
+	assert(s->files_n < RULES_FILES_MAX);
 	if (!file.ptr)
 		return arena_fail(&s->arena, "rules", err);
 	if ((rc = yaml_parse(&s->arena, name, text, &root, err)) ||
@@ -248,7 +244,7 @@ static enum err_code begin(struct loading *x, const struct rules_load *l, struct
 
 	*x = (struct loading){ .l = l, .set = s };
 	if (!s)
-		return err_set(err, ERR_NOMEM, "rules: out of memory");
+		return err_nomem(err, "rules");
 	atomic_init(&s->refs, 1);
 	arena_init(&s->arena, ARENA_BYTES_MAX);
 	s->files = arena_array(&s->arena, struct str, RULES_FILES_MAX);
@@ -337,7 +333,10 @@ enum err_code rule_set_load(const struct rules_load *l, struct rule_set **out, s
 
 struct rule_set *rule_set_ref(struct rule_set *s)
 {
-	atomic_fetch_add(&s->refs, 1);
+	unsigned before = atomic_fetch_add(&s->refs, 1);
+
+	assert(before); /* who hands it on has a reference */
+	(void)before;
 	return s;
 }
 

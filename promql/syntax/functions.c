@@ -23,11 +23,14 @@
 #define BY_LABEL (FUNCTION_BY | FUNCTION_WITHOUT)
 #define BY_FRAME (FUNCTION_BY | FUNCTION_FRAMES_BY)
 #define ARGS_ANY 1000 /* more than a query has room for */
-#define FILTER \
+#define LABEL (VALUE_STRING | ARG_LABEL)
+#define FILTER_OF(what) \
 	FUNCTION_FILTER, 2, 2, \
 	{ \
-		VALUE_PROFILES, VALUE_STRING \
+		VALUE_PROFILES, VALUE_STRING | (what) \
 	}
+#define FILTER FILTER_OF(ARG_FUNCTIONS)
+#define TAG_FILTER FILTER_OF(ARG_TAGS)
 
 /* clang-format off */
 const struct function functions[FUNCTIONS] = {
@@ -76,10 +79,10 @@ const struct function functions[FUNCTIONS] = {
 	{ "prune_from", FN_PRUNE_FROM, FILTER, VALUE_PROFILES,
 	  "prune_from(profiles, \"re\")",
 	  "stacks without what is below the innermost frame whose function matches" },
-	{ "tagfocus", FN_TAGFOCUS, FILTER, VALUE_PROFILES,
+	{ "tagfocus", FN_TAGFOCUS, TAG_FILTER, VALUE_PROFILES,
 	  "tagfocus(profiles, \"[key=]re,... or [key=]min:max\")",
 	  "the samples with a label that matches, or a number in the range" },
-	{ "tagignore", FN_TAGIGNORE, FILTER, VALUE_PROFILES,
+	{ "tagignore", FN_TAGIGNORE, TAG_FILTER, VALUE_PROFILES,
 	  "tagignore(profiles, \"[key=]re,... or [key=]min:max\")",
 	  "the samples without a label that matches, or a number in the range" },
 	{ "callers", FN_CALLERS, FILTER, VALUE_PROFILES,
@@ -111,7 +114,7 @@ const struct function functions[FUNCTIONS] = {
 	  "stdvar [by|without (label, ...)] (costs)", "the variance of costs" },
 	{ "quantile", FN_QUANTILE, AGGREGATION, 2, 2, { VALUE_SCALAR, VALUE_COSTS }, VALUE_COSTS,
 	  "quantile [by|without (label, ...)] (q, costs)", "the q-quantile of costs, 0 to 1" },
-	{ "count_values", FN_COUNT_VALUES, AGGREGATION, 2, 2, { VALUE_STRING, VALUE_COSTS },
+	{ "count_values", FN_COUNT_VALUES, AGGREGATION, 2, 2, { LABEL, VALUE_COSTS },
 	  VALUE_COSTS, "count_values [by|without (label, ...)] (\"label\", costs)",
 	  "how many costs have the same value, which becomes a label" },
 
@@ -146,12 +149,11 @@ const struct function functions[FUNCTIONS] = {
 	{ "sort_desc", FN_SORT_DESC, 0, 1, 1, COSTS, VALUE_COSTS,
 	  "sort_desc(costs)", "the greatest cost first" },
 	{ "label_replace", FN_LABEL_REPLACE, 0, 5, 5,
-	  { VALUE_COSTS, VALUE_STRING, VALUE_STRING, VALUE_STRING, VALUE_STRING }, VALUE_COSTS,
+	  { VALUE_COSTS, LABEL, VALUE_STRING, LABEL, VALUE_STRING }, VALUE_COSTS,
 	  "label_replace(costs, \"destination\", \"replacement\", \"source\", \"re\")",
 	  "where the source label matches as a whole, the destination label is set; $1 is a group" },
 	{ "label_join", FN_LABEL_JOIN, 0, 3, ARGS_ANY,
-	  { VALUE_COSTS, VALUE_STRING, VALUE_STRING, VALUE_STRING, VALUE_STRING, VALUE_STRING,
-	    VALUE_STRING, VALUE_STRING }, VALUE_COSTS,
+	  { VALUE_COSTS, LABEL, VALUE_STRING, LABEL, LABEL, LABEL, LABEL, LABEL }, VALUE_COSTS,
 	  "label_join(costs, \"destination\", \"separator\", \"source\", ...)",
 	  "the destination label is set to the source labels' values, joined" },
 	{ "absent", FN_ABSENT, 0, 1, 1, { VALUE_COSTS | VALUE_PROFILES }, VALUE_COSTS,

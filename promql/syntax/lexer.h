@@ -11,7 +11,7 @@
 #ifndef PROMQL_SYNTAX_LEXER_H
 #define PROMQL_SYNTAX_LEXER_H
 
-#include "promql/syntax/ast.h"
+#include "promql/syntax/parse.h"
 
 struct token {
 	int id; /* TOKEN_* of the generated grammar.h; 0: end of query */
@@ -29,5 +29,6 @@ struct lexer {
 void lexer_init(struct lexer *l, struct str text); /* text.ptr[text.len] is NUL */
 void lexer_next(struct lexer *l, struct token *out);
 const char *lexer_keyword(size_t i); /* NULL behind the last */
+enum query_keyword_kind lexer_keyword_kind(size_t i);
 
 #endif

@@ -61,6 +61,28 @@ const char *lexer_keyword(size_t i)
 	return i < sizeof(keywords) / sizeof(keywords[0]) ? keywords[i].word : NULL;
 }
 
+enum query_keyword_kind lexer_keyword_kind(size_t i)
+{
+	switch (keywords[i].id) {
+	case TOKEN_AND:
+	case TOKEN_OR:
+	case TOKEN_UNLESS:
+	case TOKEN_ATAN2:
+		return KEYWORD_OPERATOR;
+	case TOKEN_BY:
+	case TOKEN_WITHOUT:
+	case TOKEN_ON:
+	case TOKEN_IGNORING:
+	case TOKEN_GROUP_LEFT:
+	case TOKEN_GROUP_RIGHT:
+		return KEYWORD_LABELS;
+	case TOKEN_NUMBER:
+		return KEYWORD_NUMBER;
+	default:
+		return KEYWORD_OTHER;
+	}
+}
+
 static int word_id(const char *s, size_t n)
 {
 	for (size_t i = 0; i < sizeof(keywords) / sizeof(keywords[0]); i++)

@@ -112,6 +112,11 @@ const char *query_keyword(size_t i)
 	return lexer_keyword(i);
 }
 
+enum query_keyword_kind query_keyword_kind(size_t i)
+{
+	return lexer_keyword_kind(i);
+}
+
 static void feed(struct ast_builder *b, void *parser)
 {
 	struct lexer l;

@@ -57,6 +57,15 @@ void parsed_release(struct parsed *q); /* NULL is fine */
 /* The language's words beside the names of functions, found in any case; NULL behind the last. */
 const char *query_keyword(size_t i);
 
+enum query_keyword_kind {
+	KEYWORD_OPERATOR, /* and, atan2 */
+	KEYWORD_LABELS, /* a list of labels in parentheses may follow: by, group_left */
+	KEYWORD_NUMBER, /* inf, nan */
+	KEYWORD_OTHER,
+};
+
+enum query_keyword_kind query_keyword_kind(size_t i); /* of query_keyword(i), which is not NULL */
+
 /*
  * A fault at a place of the text, for the checker and the evaluator: "1:6: <message>" in *err, and
  * all of it in *where (may be NULL). Returns code.

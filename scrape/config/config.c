@@ -1,8 +1,10 @@
 #include "scrape/config/config.h"
 
+#include <assert.h>
 #include <fnmatch.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/hidden.h"
@@ -12,7 +14,7 @@
 
 #define TEXT "configuration"
 
-/* Keys whose values nobody is shown, and those of URLs and addresses. */
+/* Keys whose values are never shown, and keys of URLs, whose secrets are hidden. */
 /* clang-format off */
 static const char *const secrets[] = {
 	"password", "credentials", "bearer_token", "key", "secrets", NULL,
@@ -41,7 +43,7 @@ static bool is_word(char c)
 	return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/* $name and ${name} from the environment, $$ a dollar sign; what is unset is empty. */
+/* Expands $name and ${name} from the environment ("" if unset), and $$ to a dollar sign. */
 static void expand(struct buf *out, struct str s)
 {
 	const char *close;
@@ -158,7 +160,7 @@ static void global_fill(struct global_config *g)
 
 /* ---- the file ---- */
 
-struct file_fields { /* jobs are decoded once the global part is known, wherever it stands */
+struct file_fields { /* jobs are decoded after `global`, wherever that is in the file */
 	struct global_config global;
 	const struct yaml_node *jobs, *files, *rules, *alerting;
 };
@@ -215,16 +217,10 @@ static const struct yaml_schema jobs_file_schema = {
 static enum err_code jobs_grow(
 	struct config *c, size_t more, const struct yaml_node *n, struct err *err)
 {
-	struct scrape_config *v;
-
 	if (more > CONFIG_JOBS_MAX || c->scrape_n + more > CONFIG_JOBS_MAX)
 		return yaml_err(n, err, ERR_LIMIT, "more than %u scrape configs", CONFIG_JOBS_MAX);
-	v = arena_array(&c->arena, struct scrape_config, c->scrape_n + more);
-	if (!v)
+	if (!arena_array_room(&c->arena, &c->scrape, c->scrape_n, more, &c->scrape_cap))
 		return arena_fail(&c->arena, TEXT, err);
-	if (c->scrape_n)
-		memcpy(v, c->scrape, c->scrape_n * sizeof(*v));
-	c->scrape = v;
 	return ERR_OK;
 }
 
@@ -242,7 +238,8 @@ static enum err_code decode_jobs(
 	for (at = n->child; at; at = at->next) {
 		if (yaml_is_null(at))
 			return yaml_err(at, err, ERR_INVALID, "empty or null scrape config section");
-		job = &c->scrape[c->scrape_n++]; /* counted first: what was compiled is freed with it */
+		job = &c->scrape[c->scrape_n++]; /* counted first, so that its compiled rules are freed */
+		*job = (struct scrape_config){ 0 };
 		if ((rc = job_config_decode(ctx, at, &c->global, job, err)))
 			return rc;
 		for (const struct scrape_config *other = c->scrape; other < job; other++)
@@ -397,7 +394,7 @@ enum err_code config_load_file(const char *path, struct config **out, struct err
 	enum err_code rc;
 
 	if (!c)
-		return err_set(err, ERR_NOMEM, "out of memory for the configuration");
+		return err_nomem(err, "configuration");
 	c->path = str_dup(&c->arena, str_of(path));
 	if (!c->path.ptr)
 		rc = arena_fail(&c->arena, TEXT, err);
@@ -413,7 +410,7 @@ enum err_code config_load_text(
 	enum err_code rc;
 
 	if (!c)
-		return err_set(err, ERR_NOMEM, "out of memory for the configuration");
+		return err_nomem(err, "configuration");
 	c->path = STR("");
 	c->text = str_dup(&c->arena, text);
 	dir = str_dup(&c->arena, dir);
@@ -426,7 +423,9 @@ enum err_code config_load_text(
 
 struct config *config_ref(struct config *c)
 {
-	atomic_fetch_add(&c->refs, 1);
+	unsigned before = atomic_fetch_add(&c->refs, 1);
+
+	assert(before > 0);
 	return c;
 }
 
@@ -456,7 +455,7 @@ static bool is_param_label(struct str name)
 		hidden_param((struct str){ name.ptr + prefix.len, name.len - prefix.len });
 }
 
-/* A rule that gives a parameter a value of its own, and not a part of a label. */
+/* A rule that sets a parameter to a fixed value, not to a part of a label. */
 static bool sets_param(const struct yaml_node *rule, const struct yaml_node *value)
 {
 	const struct yaml_node *target = yaml_get(rule, "target_label");

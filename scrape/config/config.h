@@ -1,14 +1,13 @@
 /*
- * Configuration: the file of the server, decoded. Prometheus's shape plus Parca's profiling_config
- * per job.
+ * Configuration: the server's file, decoded. Prometheus's format plus Parca's profiling_config per
+ * job.
  *
- * A configuration is immutable once loaded and is shared by reference: whoever needs a part of it
- * for longer than a call takes a reference of its own, so that a reload frees the old one when its
- * last scrape ended.
+ * A configuration is immutable once loaded, and counted. Who needs a part of it for longer than a
+ * call takes a reference, so a reload frees the old one when its last scrape has ended.
  *
  * Units:     nanoseconds, bytes.
- * Errors:    ERR_INVALID "FILE:LINE:COLUMN: message" in Prometheus's words where it has words for
- *            it, ERR_NOT_FOUND and ERR_IO for files, ERR_LIMIT.
+ * Errors:    ERR_INVALID "FILE:LINE:COLUMN: message", in Prometheus's words if it has any;
+ *            ERR_NOT_FOUND and ERR_IO for files; ERR_LIMIT.
  * Ownership: config_load_* hands one reference to the caller; config_ref and config_unref pair.
  * Threads:   immutable; the count is atomic.
  * Source:    Prometheus's configuration reference; Parca's profiling_config.
@@ -58,7 +57,7 @@ struct profile_config {
 	bool delta; /* the endpoint measures over `seconds` */
 	int64_t seconds; /* 0: interval - 1 s */
 	int64_t interval_ns, timeout_ns; /* 0: the job's */
-	struct params_config params; /* take the place of the job's of the same name */
+	struct params_config params; /* replace the job's of the same name */
 	struct kind_override *kinds;
 	size_t kinds_n;
 	const struct yaml_node *at; /* in the file, for messages; NULL: not in it */
@@ -75,7 +74,7 @@ struct scrape_config {
 	struct str path_prefix;
 	struct profile_config *profiles; /* sorted by name; disabled ones too */
 	size_t profiles_n;
-	struct str *instance_labels; /* what tells one replica from another: rollups sum over them */
+	struct str *instance_labels; /* differ between replicas; rollups sum over them */
 	size_t instance_labels_n;
 	struct http_config http;
 	struct sd_configs sd;
@@ -89,34 +88,33 @@ struct config {
 	struct str text; /* as read */
 	struct yaml_node *root;
 	struct global_config global;
-	struct scrape_config *scrape; /* with those of scrape_config_files behind */
-	size_t scrape_n;
-	struct str *rule_files; /* patterns, with the directory of the file in front */
+	struct scrape_config *scrape; /* those of scrape_config_files last */
+	size_t scrape_n, scrape_cap;
+	struct str *rule_files; /* patterns, with the directory of the file */
 	size_t rule_files_n;
 	struct alerting_config alerting;
 };
 
 MUST_CHECK enum err_code config_load_file(const char *path, struct config **out, struct err *err);
-/* name stands for the file in messages; relative paths are relative to dir. */
+/* name: of the file in messages; dir: what paths are relative to. */
 MUST_CHECK enum err_code config_load_text(
 	const char *name, struct str dir, struct str text, struct config **out, struct err *err);
 struct config *config_ref(struct config *c);
 void config_unref(struct config *c); /* NULL is fine */
 
-/* As YAML for people to read, secrets as <secret>. */
+/* As YAML, with secrets as <secret>. */
 void config_print(struct buf *out, const struct config *c);
 
 /*
- * The configuration for a start without a file: scrapes the server itself. scheme "http" or
- * "https", address its own host:port as a client reaches it, path_prefix its route prefix ("" for
- * none).
+ * The configuration without a file: the server scrapes itself. scheme: "http" or "https"; address:
+ * its host:port as a client reaches it; path_prefix: its route prefix, or "".
  */
 void config_builtin_text(
 	struct buf *out, const char *scheme, const char *address, const char *path_prefix);
 
 /*
- * That every file named in it (credentials, certificates, targets) is there and can be read; for
- * `check config`. Rule files are for who knows rules.
+ * For `check config`: every file that it names (credentials, certificates, targets) can be read.
+ * Rule files are checked by promql/rules.
  */
 MUST_CHECK enum err_code config_check_files(const struct config *c, struct err *err);
 

@@ -1,5 +1,6 @@
 #include "scrape/config/job_config.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -204,6 +205,7 @@ enum err_code job_config_decode(struct yaml_ctx *ctx, const struct yaml_node *n,
 	if ((rc = yaml_decode(ctx, &job_schema, n, out, err)))
 		return rc;
 	fill_from_global(out, global);
+	assert(out->scrape_interval_ns > 0 && out->scrape_timeout_ns > 0 && out->body_size_limit > 0);
 	return job_check(ctx, n, out, err);
 }
 

@@ -1,7 +1,8 @@
 /*
- * profiling_config: Parca's map of profiles. What the file says is laid over the defaults field by
- * field, so that a changed path does not switch `delta` off.
+ * profiling_config: Parca's map of profiles. The file's fields replace the defaults one by one, so
+ * that a changed path keeps `delta`.
  */
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -122,7 +123,7 @@ static enum err_code decode_profile(
 	if (!yaml_is_null(n) && (rc = yaml_decode(&own, &profile_schema, n, &f, err)))
 		return rc;
 	if (f.path_set && !f.enabled_set)
-		f.profile.enabled = true; /* who gives a path wants the profile */
+		f.profile.enabled = true; /* a path enables the profile */
 	if (f.profile.enabled && !f.profile.path.len)
 		return yaml_err(n->key, err, ERR_INVALID, "profile %s has no path", QUOTED(name));
 	if (f.profile.seconds < 0)
@@ -141,7 +142,7 @@ static int profile_cmp(const void *a, const void *b)
 		((const struct profile_config *)a)->name, ((const struct profile_config *)b)->name);
 }
 
-/* Defaults that the file does not name, then those that it does. */
+/* The defaults that the file does not name, then the profiles that it names. */
 static enum err_code decode_profiles(
 	struct yaml_ctx *ctx, const struct yaml_node *n, void *field, struct err *err)
 {
@@ -167,6 +168,7 @@ static enum err_code decode_profiles(
 	for (c = n ? n->child : NULL; c; c = c->next)
 		if ((rc = decode_profile(ctx, c, &job->profiles[job->profiles_n++], err)))
 			return rc;
+	assert(job->profiles_n <= DEFAULTS_N + (n ? n->n : 0));
 	qsort(job->profiles, job->profiles_n, sizeof(*job->profiles), profile_cmp);
 	return ERR_OK;
 }
@@ -179,7 +181,7 @@ static const struct yaml_field profiling_table[] = {
 };
 /* clang-format on */
 
-/* Decodes into a scratch job: yaml_decode zeroes what it decodes into. */
+/* Decodes into a scratch job, because yaml_decode zeroes the struct. */
 static const struct yaml_schema profiling_schema = {
 	.name = "profiling_config",
 	.size = sizeof(struct scrape_config),

@@ -1,11 +1,10 @@
 /*
- * Sink: where scraped profiles go. The database implements it in the server, a recorder in the
- * tests.
+ * Sink: takes scraped profiles and numbers. The server's is the database, the tests' a recorder.
  *
- * Ownership: nothing of the profile, or of the numbers, is used after append returned.
- * Threads:   append and append_numbers are called from several worker threads at once and may block
- *            (that is the back pressure); done is called once per successful append, from any
- *            thread, and must not block.
+ * Ownership: the sink uses nothing of the profile or of the numbers after append has returned.
+ * Threads:   several workers call append and append_numbers at once; these may block, which is the
+ *            back pressure. The sink calls done once per successful append, from any thread; done
+ *            does not block.
  */
 #ifndef SCRAPE_CONFIG_SINK_H
 #define SCRAPE_CONFIG_SINK_H
@@ -21,7 +20,7 @@ struct sink_profile {
 	const enum value_kind *kinds; /* profile->types_n; cumulative columns are to become deltas */
 };
 
-/* This NaN says that a series of numbers ends, as in Prometheus. */
+/* The NaN that ends a series of numbers, as in Prometheus. */
 #define SINK_STALE_BITS UINT64_C(0x7ff0000000000002)
 
 struct sink_number { /* one value of a series of numbers, as `up` */
@@ -36,10 +35,10 @@ typedef void (*sink_done_fn)(void *ctx, enum err_code rc, const struct err *err)
 struct sink;
 
 struct sink_ops {
-	/* Where an error is returned, done is not called. */
+	/* On an error done is not called. */
 	enum err_code (*append)(struct sink *s, const struct sink_profile *p, sink_done_fn done,
 		void *ctx, struct err *err);
-	/* All of them or none. */
+	/* All of them or none. On an error done is not called. */
 	enum err_code (*append_numbers)(struct sink *s, const struct sink_number *v, size_t n,
 		sink_done_fn done, void *ctx, struct err *err);
 };

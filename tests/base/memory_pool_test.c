@@ -4,11 +4,10 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <unistd.h>
 
-#include "base/clock.h"
 #include "base/thread.h"
 #include "tests/check.h"
+#include "tests/wait.h"
 
 #define MAX ((size_t)1 << 20)
 #define KIB ((size_t)1024)
@@ -116,8 +115,7 @@ static void take(void *ctx)
 
 static void until_waits(struct memory_pool *p, uint64_t n)
 {
-	for (int i = 0; i < 20000 && memory_pool_look(p).waits < n; i++)
-		usleep(1000);
+	CHECK(WAIT_FOR(memory_pool_look(p).waits >= n));
 	CHECK_INT(memory_pool_look(p).waits, n);
 }
 

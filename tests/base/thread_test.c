@@ -141,7 +141,7 @@ TEST(cond_keeps_its_deadline)
 		;
 	took = clock_monotonic_ns() - start;
 	mutex_unlock(&m);
-	CHECK(took >= 20 * NS_PER_MS && took < 20 * NS_PER_S);
+	CHECK(took >= 20 * NS_PER_MS);
 	cond_destroy(&c);
 	mutex_destroy(&m);
 }

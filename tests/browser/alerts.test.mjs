@@ -178,7 +178,7 @@ test("alerts by state and text, with labels, annotations, value and time", async
 	await page.waitForURL(/filter=GOROUTINE/);
 	assert.deepEqual(await names(page), ["TooManyGoroutines"]);
 	await page.getByRole("textbox", { name: /^Filter/ }).fill("nothing at all");
-	await page.getByText("No alert is as you ask").waitFor();
+	await page.getByText("No alert matches").waitFor();
 	assert.deepEqual(problems, []);
 });
 
@@ -258,7 +258,7 @@ test("an alert's link opens its expression at its time, with the flame graph bel
 test("what looks at no profiles says so", async (t) => {
 	const { page } = await open(t, "alerts", groups());
 	await page.getByRole("button", { name: "Flame graph" }).nth(1).click();
-	await page.getByText("looks at no stored profiles").waitFor();
+	await page.getByText("selects no stored profiles").waitFor();
 	const expr = new URLSearchParams({ expr: "up == 0", at: String(at) });
 	await page.goto(`${base}compare?${expr}`);
 	await page.getByRole("link", { name: "Open it in Explore" }).waitFor();

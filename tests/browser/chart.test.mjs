@@ -38,7 +38,7 @@ async function chartReady(page, lines = 1) {
 async function at(page, t) {
 	const over = page.locator(".chart-panel .u-over");
 	let box = await over.boundingBox();
-	for (let i = 0; i < 40 && !box; i++) {
+	for (let i = 0; i < 1200 && !box; i++) {
 		await page.waitForTimeout(50); // it is being drawn anew
 		box = await over.boundingBox();
 	}

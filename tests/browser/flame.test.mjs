@@ -343,7 +343,7 @@ test("the menu opens, walks and closes by keyboard", async (t) => {
 	const want =
 		"main.main\nleveldb::DBImpl::Get\n" + // without parameters, as pprof shows it
 		"<demo::Set<T> as demo::Has>::has::h0123456789abcdef";
-	for (let i = 0; i < 20 && (await copied()) !== want; i++) await page.waitForTimeout(50);
+	for (let i = 0; i < 1200 && (await copied()) !== want; i++) await page.waitForTimeout(50);
 	assert.equal(await copied(), want);
 	await page.keyboard.press("Shift+F10");
 	await page.keyboard.press("Enter");

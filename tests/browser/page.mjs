@@ -16,7 +16,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { chromium } from "playwright-core";
 
-export const WAIT_MS = 20000;
+export const WAIT_MS = 60000;
 export const FLEET = (process.env.EPI_URL ?? "http://127.0.0.1:7272").replace(/\/*$/, "/");
 
 let browser;
@@ -117,7 +117,7 @@ export async function flameReady(page) {
 
 export async function settled(page) {
 	let last = "";
-	for (let i = 0; i < 40; i++) {
+	for (let i = 0; i < WAIT_MS / 120; i++) {
 		await page.waitForTimeout(120);
 		const now = JSON.stringify(await page.evaluate(() => window.__epi.flame()?.nodes));
 		if (now === last) return;

@@ -126,6 +126,21 @@ test("a query is written by keyboard, and its answer is the API's", async (t) =>
 	assert.deepEqual(real(problems), []);
 });
 
+test("the page works before the language is loaded, and loads it again", async (t) => {
+	let refused = 0;
+	const { page } = await open(t, explore({ query: QUERY, ...fixedWindow(60) }), {
+		before: (p) =>
+			p.route("**/api/v1/language", (r) => (refused++ ? r.continue() : r.abort())),
+	});
+	const loaded = page.waitForResponse("**/api/v1/language");
+	await flameReady(page);
+	await loaded;
+	assert.equal(refused, 2);
+	await field(page).focus();
+	await page.keyboard.press("Control+A");
+	await typeUntil(page, "cum_s", "cum_share");
+});
+
 test("functions and words of the language are offered with what they take", async (t) => {
 	const data = await api("language");
 	const { page } = await open(t, explore({ query: "cpu", ...fixedWindow(60) }));

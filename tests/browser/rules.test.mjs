@@ -95,7 +95,7 @@ test("what the server's rules found stands on the page", async (t) => {
 });
 
 test("the link an Alertmanager gets opens the expression and its flame graph", async (t) => {
-	for (let i = 0; i < 150 && !posted.has("Burns"); i++)
+	for (let i = 0; i < 600 && !posted.has("Burns"); i++)
 		await new Promise((done) => setTimeout(done, 200));
 	const link = posted.get("Burns").generatorURL;
 	const got = Object.fromEntries(new URL(link).searchParams);

@@ -51,12 +51,12 @@ if [ -z "${EPI_URL:-}" ]; then
 	EPI_LISTEN=127.0.0.1:$port EPI_DATA=$scratch/data examples/run.sh "${EPI_BUILD:-build}" \
 		>"$scratch/log" 2>&1 &
 	fleet=$!
-	for _ in $(seq 90); do
+	for _ in $(seq 300); do
 		has_data && break
 		kill -0 "$fleet" 2>/dev/null || fail "the server ended"
 		sleep 1
 	done
-	has_data || fail "no profiles of the demo fleet after 90 s"
+	has_data || fail "no profiles of the demo fleet after 300 s"
 	sleep 4 # the tests look at windows that ended three seconds ago
 fi
 

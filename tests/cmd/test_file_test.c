@@ -1,7 +1,7 @@
-#include "cmd/epitool/test_file.h"
+#include "cmd/epitool/test_rules/file.h"
 
 #include "base/clock.h"
-#include "cmd/epitool/test_print.h"
+#include "cmd/epitool/test_rules/print.h"
 #include "tests/check.h"
 #include "tsdb/columns/number_chunk.h"
 

@@ -15,8 +15,10 @@
 #include "tests/damage/damage.h"
 #include "tests/fleet/fleet.h"
 #include "tests/tsdb/fixture.h"
-#include "tsdb/catalog/db_internal.h"
-#include "tsdb/columns/number_chunk.h"
+#include "tsdb/db.h"
+#include "tsdb/head/append_internal.h"
+#include "tsdb/head/head_internal.h"
+#include "tsdb/read/select_internal.h"
 
 #define SCRAPE_MIN 40
 #define NUMBERS_MIN 20

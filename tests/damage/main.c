@@ -14,7 +14,10 @@
 #include "base/log.h"
 #include "base/self/flags.h"
 #include "tests/damage/damage.h"
-#include "tsdb/catalog/db_internal.h"
+#include "tsdb/compact/compaction.h"
+#include "tsdb/db.h"
+#include "tsdb/head/head_internal.h"
+#include "tsdb/read/select_internal.h"
 
 #define KINDS_MAX 200
 #define JOBS_MAX 64

@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "tests/damage/damage.h"
-#include "web/http/http_form.h"
+#include "web/http/form.h"
 #include "web/router/router.h"
 
 enum err_code site_open(const struct db_options *o, struct site *s, struct err *err)

@@ -15,7 +15,12 @@
 #include "base/map.h"
 #include "cmd/epitool/epitool.h"
 #include "tests/damage/damage.h"
-#include "tsdb/catalog/db_internal.h"
+#include "tsdb/block/block_verify.h"
+#include "tsdb/columns/chunk_internal.h"
+#include "tsdb/compact/compaction.h"
+#include "tsdb/db.h"
+#include "tsdb/head/head_internal.h"
+#include "tsdb/read/select_internal.h"
 
 const char *const verdict_names[VERDICTS] = { "equal", "warned", "refused", "silent", "crashed",
 	"hung" };

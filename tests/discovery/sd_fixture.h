@@ -11,8 +11,9 @@
 #include "base/thread.h"
 #include "discovery/discovery.h"
 #include "tests/check.h"
+#include "tests/wait.h"
 
-#define DEADLINE_NS (10 * NS_PER_S)
+#define ANSWER_NS (3 * NS_PER_S)
 
 struct fixture {
 	char dir[64];
@@ -50,7 +51,7 @@ static inline void on_update(void *ctx, void *user, struct groups *g)
 static inline void fixture_open(struct fixture *f, const char *dns_servers)
 {
 	struct discovery_options o = {
-		.update = on_update, .ctx = f, .answer_ns = NS_PER_S, .dns_servers = dns_servers
+		.update = on_update, .ctx = f, .answer_ns = ANSWER_NS, .dns_servers = dns_servers
 	};
 	struct err err;
 
@@ -130,7 +131,7 @@ static inline void apply(struct fixture *f, const char *first, const char *secon
 
 static inline void expect(struct fixture *f, size_t job, const char *want)
 {
-	int64_t deadline = clock_monotonic_ns() + DEADLINE_NS;
+	int64_t deadline = clock_monotonic_ns() + WAIT_NS;
 
 	mutex_lock(&f->lock);
 	while (!str_eq(buf_str(&f->last[job]), str_of(want)) &&

@@ -6,7 +6,7 @@ import { demoRegressions, query, request, scratch, sleep, startDemo, startServer
 const candidates = demoRegressions();
 const regression = candidates[Math.floor(Math.random() * candidates.length)];
 
-test(`${regression} becomes slower in a running program`, { timeout: 180000 }, async (t) => {
+test(`${regression} becomes slower in a running program`, { timeout: 300000 }, async (t) => {
   const demo = await startDemo(t, 'v1', 'none');
   const config = `
 global: {scrape_interval: 2s}

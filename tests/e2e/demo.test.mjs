@@ -32,7 +32,7 @@ function topRows(text) {
   return lines.slice(head + 1).filter((l) => l.trim() !== '').map((l) => l.trim().split(/\s+/).join(' '));
 }
 
-test(`two versions of the demo, ${regression} regresses`, { timeout: 240000 }, async (t) => {
+test(`two versions of the demo, ${regression} regresses`, { timeout: 300000 }, async (t) => {
   const dir = scratch(t);
   const v1 = await startDemo(t, 'v1', 'none');
   const v2 = await startDemo(t, 'v2', regression);
@@ -151,12 +151,12 @@ test(`two versions of the demo, ${regression} regresses`, { timeout: 240000 }, a
     const began = Date.now();
     const run = await server.stop();
     assert.equal(run.code, 0, run.err);
-    assert.ok(Date.now() - began < 8000, `${Date.now() - began} ms`);
+    assert.ok(Date.now() - began < 30000, `${Date.now() - began} ms`);
     assert.match(run.err, /msg=ended/);
   });
 });
 
-test('a scrape read back is what was scraped', { timeout: 90000 }, async (t) => {
+test('a scrape read back is what was scraped', { timeout: 300000 }, async (t) => {
   const dir = scratch(t);
   const demo = await startDemo(t, 'v1', 'none');
   // What the demo said once is said again and again, so that it is known what was scraped.
@@ -208,7 +208,7 @@ scrape_configs:
   assert.match(two.body.toString(), /more than one series is selected/);
 });
 
-test('a reload takes up a target, and a broken file changes nothing', { timeout: 60000 }, async (t) => {
+test('a reload takes up a target, and a broken file changes nothing', { timeout: 300000 }, async (t) => {
   const dir = scratch(t);
   const v1 = await startDemo(t, 'v1', 'none', 10);
   const server = await startServer(t, { dir, config: 'scrape_configs: []\n', args: ['--web.enable-lifecycle'] });

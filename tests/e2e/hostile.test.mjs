@@ -47,7 +47,7 @@ const kinds = {
   garbage: [/./, () => http.createServer((req, res) => res.end(Buffer.from('0a0b0c0d', 'hex')))],
 };
 
-test('hostile targets', { timeout: 120000 }, async (t) => {
+test('hostile targets', { timeout: 300000 }, async (t) => {
   const dir = scratch(t);
   const good = await startDemo(t, 'v1', 'none', 20);
   const unreachable = await serve(t, () => net.createServer());
@@ -76,12 +76,10 @@ ${jobs.map(([name, address]) => `  - job_name: ${name}
   await t.test('refused', () => assert.match(error.refused, /127\.0\.0\.1:1: Connection refused/));
   await t.test('nowhere', () => assert.match(error.nowhere, /no-such-host\.invalid/));
   await t.test('the good one is on time', async () => {
-    const began = Date.now() / 1000;
-    await until('three more profiles', 30, async () => {
+    await until('three more profiles', 20, async () => {
       const r = await query(server, 'merge(cpu{job="good"}[1h])');
       return r.result[0]?.profiles >= 4;
     });
-    assert.ok(Date.now() / 1000 - began < 20);
     assert.equal(server.code, undefined);
   });
 });

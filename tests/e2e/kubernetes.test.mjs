@@ -47,8 +47,8 @@ async function soon(server, pool, want, ...labels) {
     got = await shown(server, pool, ...labels);
     if (got === want) return (server.delays ??= []).push(Date.now() - began);
     await sleep(50);
-  } while (Date.now() - began < AT_LAST * 1000);
-  assert.equal(got, want, `${pool} after ${AT_LAST} s`);
+  } while (Date.now() - began < 4 * AT_LAST * 1000);
+  assert.equal(got, want, `${pool} after ${4 * AT_LAST} s`);
 }
 
 function assertSoon(server) {
@@ -61,7 +61,7 @@ async function streams(kube, want) {
   await until('streams', AT_LAST, () => isDeepStrictEqual(kube.open(), want)).catch(() => assert.deepEqual(kube.open(), want));
 }
 
-test('six roles follow their objects', { timeout: 180000 }, async (t) => {
+test('six roles follow their objects', { timeout: 300000 }, async (t) => {
   const kube = await new KubeApi().listen(t);
   kube.put('namespaces', namespace('shop', { team: 'red' }));
   kube.put('nodes', node('n1', '10.0.0.1', { zone: 'a' }));
@@ -106,7 +106,7 @@ test('six roles follow their objects', { timeout: 180000 }, async (t) => {
   assertSoon(server);
 });
 
-test('ten jobs share the watches of each namespace; a reload keeps them', { timeout: 120000 }, async (t) => {
+test('ten jobs share the watches of each namespace; a reload keeps them', { timeout: 300000 }, async (t) => {
   const dir = scratch(t);
   const kube = await new KubeApi().listen(t);
   for (const ns of ['a', 'b', 'c']) kube.put('pods', pod(ns, 'p', { ip: '10.1.0.1', labels: { app: ns } }));
@@ -128,7 +128,7 @@ test('ten jobs share the watches of each namespace; a reload keeps them', { time
   await soon(server, 'new', '10.1.0.2:6060 a', 'namespace');
 });
 
-test('a token that rotates, and one that is refused', { timeout: 120000 }, async (t) => {
+test('a token that rotates, and one that is refused', { timeout: 300000 }, async (t) => {
   const dir = scratch(t);
   const kube = await new KubeApi().listen(t);
   const file = join(dir, 'token');
@@ -245,7 +245,7 @@ function trouble(kube, pick) {
   }
 }
 
-test('churn and trouble end in what the cluster holds', { timeout: 240000 }, async (t) => {
+test('churn and trouble end in what the cluster holds', { timeout: 300000 }, async (t) => {
   const seed = Number(process.env.EPI_SEED || 1);
   const pick = random(seed);
   const kube = await new KubeApi().listen(t);

@@ -18,9 +18,12 @@ export function sleep(ms) {
   return new Promise((done) => setTimeout(done, ms));
 }
 
-/** Calls fn until it gives something true; the last error or value is told when time is up. */
+/**
+ * Calls fn until it gives something true; the last error or value is told when time is up. On an idle machine that takes
+ * at most so many seconds; a busy one has four times as many.
+ */
 export async function until(what, seconds, fn) {
-  const end = Date.now() + seconds * 1000;
+  const end = Date.now() + 4 * seconds * 1000;
   let last;
   for (;;) {
     try {
@@ -29,8 +32,8 @@ export async function until(what, seconds, fn) {
     } catch (e) {
       last = e;
     }
-    if (Date.now() > end) throw new Error(`${what}: not within ${seconds} s; last: ${last?.stack || JSON.stringify(last)}`);
-    await sleep(200);
+    if (Date.now() > end) throw new Error(`${what}: not within ${4 * seconds} s; last: ${last?.stack || JSON.stringify(last)}`);
+    await sleep(100);
   }
 }
 

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Runs the end-to-end tests, two files at a time.
+# Runs the end-to-end tests, four files at a time: they wait nine tenths of their time. The longest begin first.
 set -u
 cd "$(dirname "$0")/../.."
 # What several files use is made once before them.
@@ -8,4 +8,10 @@ mkdir -p build
 for package in prometheus prometheus-alertmanager; do
 	tests/debian.sh "$package" "build/$package" >/dev/null || exit 1
 done
-exec tests/tap.sh 2 tests/e2e/*.test.mjs
+longest=(grafana changed demo rules test_rules)
+others=()
+for file in tests/e2e/*.test.mjs; do
+	name=$(basename "$file" .test.mjs)
+	[[ " ${longest[*]} " == *" $name "* ]] || others+=("$file")
+done
+exec tests/tap.sh 4 $(printf 'tests/e2e/%s.test.mjs ' "${longest[@]}") "${others[@]}"

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 
 #include "base/map.h"
-#include "tsdb/catalog/blocks.h"
+#include "tsdb/catalog/deleted.h"
+#include "tsdb/series/series.h"
 
 static void require(bool ok)
 {

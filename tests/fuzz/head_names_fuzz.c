@@ -7,6 +7,8 @@
 #include <stdlib.h>
 
 #include "base/map.h"
+#include "tsdb/columns/chunk_bits.h"
+#include "tsdb/columns/varints.h"
 #include "tsdb/head/head_internal.h"
 
 #define START_NS INT64_C(7200000000000)

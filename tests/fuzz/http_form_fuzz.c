@@ -5,7 +5,7 @@
  */
 #include <assert.h>
 
-#include "web/http/http_form.h"
+#include "web/http/form.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -6,7 +6,7 @@
 #include <assert.h>
 #include <jansson.h>
 
-#include "web/router/handlers.h"
+#include "web/api/handlers.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -9,8 +9,8 @@
 #include "base/clock.h"
 #include "promql/syntax/parse.h"
 #include "web/api/times.h"
-#include "web/http/envelope.h"
-#include "web/http/http_form.h"
+#include "web/http/form.h"
+#include "web/router/envelope.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,9 +5,9 @@
  * is decoded can be read. Lines are tried as values, metrics and stacks too, which in a file only
  * well-formed YAML would reach.
  */
-#include "cmd/epitool/test_file.c"
-#include "cmd/epitool/test_notation.c"
-#include "cmd/epitool/test_print.c"
+#include "cmd/epitool/test_rules/file.c"
+#include "cmd/epitool/test_rules/notation.c"
+#include "cmd/epitool/test_rules/print.c"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,8 +5,8 @@
  */
 #include <assert.h>
 
-#include "web/http/web_file.h"
-#include "web/http/web_users.h"
+#include "web/http/config_file.h"
+#include "web/http/users.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -3,9 +3,9 @@
  * order of its times, as scrapes come.
  */
 #include "tests/promql/script.h"
+#include "tests/wait.h"
 
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "tsdb/columns/number_chunk.h"
 
@@ -540,9 +540,7 @@ static void append_all(struct load *l, int64_t *max_ns)
 		if (rows[i].ts_ns > *max_ns)
 			*max_ns = rows[i].ts_ns;
 	}
-	for (int i = 0; i < 60000 && atomic_load(&acks.n) < sent; i++)
-		usleep(1000);
-	if (atomic_load(&acks.n) < sent || atomic_load(&acks.failed))
+	if (!WAIT_FOR(atomic_load(&acks.n) == sent) || atomic_load(&acks.failed))
 		script_fault(l->s, l->n ? l->series[0].line : 0, "%d of %d stored, %d failed",
 			atomic_load(&acks.n), sent, atomic_load(&acks.failed));
 }

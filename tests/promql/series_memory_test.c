@@ -4,6 +4,7 @@
  */
 #include "promql/engine_internal.h"
 #include "tests/promql/world.h"
+#include "tests/wait.h"
 
 #define SERIES 20000u
 #define MEMORY ((size_t)4 << 30)
@@ -49,8 +50,7 @@ static void store_series(struct world *w)
 		a.labels = labels_of(&w->arena, text);
 		REQUIRE_OK(db_append(w->db, &a, &stats, on_acked, NULL, &err), &err);
 	}
-	for (int i = 0; i < 60000 && (unsigned)atomic_load(&acked) < SERIES; i++)
-		usleep(1000);
+	CHECK(WAIT_FOR((unsigned)atomic_load(&acked) >= SERIES));
 	CHECK_INT(atomic_load(&acked), SERIES);
 }
 

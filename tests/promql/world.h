@@ -11,14 +11,18 @@
 #include "base/json.h"
 #include "promql/engine.h"
 #include "tests/check.h"
+#include "tests/wait.h"
 
 /* ---- a database and an engine over it ---- */
+
+/* 2023-11-14, half an hour into a window of two hours: no test crosses a window's end by chance. */
+#define WORLD_T0_NS (INT64_C(1700001000) * NS_PER_S)
 
 struct world {
 	char dir[64];
 	struct db *db;
 	struct engine *engine;
-	int64_t t0; /* a whole minute, lately */
+	int64_t t0; /* WORLD_T0_NS, unless the test has its own */
 	int64_t duration_ns; /* of profiles stored; 0: 9 s, gauges none */
 	struct arena arena;
 	struct buf text; /* of the last answer */
@@ -53,7 +57,7 @@ static inline bool world_open_over(
 	*w = (struct world){ 0 };
 	arena_init(&w->arena, 0);
 	snprintf(w->dir, sizeof(w->dir), "/tmp/epi-eval-XXXXXX");
-	w->t0 = (clock_now_ns() / NS_PER_MIN - 20) * NS_PER_MIN;
+	w->t0 = WORLD_T0_NS;
 	return mkdtemp(w->dir) && world_start(w, o, limits);
 }
 
@@ -254,8 +258,7 @@ static inline void store(
 	a.kinds = kinds;
 	atomic_store(&acked, 0);
 	CHECK_OK(db_append(w->db, &a, &stats, on_acked, NULL, &err), &err);
-	for (int i = 0; i < 5000 && atomic_load(&acked) == 0; i++)
-		usleep(1000);
+	CHECK(WAIT_FOR(atomic_load(&acked)));
 	CHECK_INT(atomic_load(&acked), 1);
 }
 

@@ -3,9 +3,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
-#include "base/clock.h"
+#include "tests/wait.h"
 
 static enum err_code append(
 	struct sink *s, const struct sink_profile *p, sink_done_fn done, void *ctx, struct err *err)
@@ -92,11 +91,7 @@ size_t fake_sink_numbers(struct fake_sink *f, const char *text_part)
 
 bool fake_sink_wait_numbers(struct fake_sink *f, const char *text_part, size_t n)
 {
-	int64_t deadline = clock_monotonic_ns() + 20 * NS_PER_S;
-
-	while (fake_sink_numbers(f, text_part) < n && clock_monotonic_ns() < deadline)
-		usleep(5000);
-	return fake_sink_numbers(f, text_part) >= n;
+	return WAIT_FOR(fake_sink_numbers(f, text_part) >= n);
 }
 
 static const struct sink_ops ops = { .append = append, .append_numbers = append_numbers };
@@ -162,7 +157,7 @@ size_t fake_sink_count(struct fake_sink *f, const char *text_part)
 
 bool fake_sink_wait(struct fake_sink *f, const char *text_part, size_t n)
 {
-	int64_t deadline = clock_monotonic_ns() + 20 * NS_PER_S;
+	int64_t deadline = clock_monotonic_ns() + WAIT_NS;
 	bool enough;
 
 	mutex_lock(&f->lock);

@@ -2,9 +2,8 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
-#include "base/clock.h"
+#include "tests/wait.h"
 
 /* check.h belongs to a test's own file: what goes wrong here ends the program. */
 static void must(enum err_code rc, const char *what, const char *why)
@@ -84,14 +83,17 @@ struct target_info fixture_see(struct fixture *f, const char *profile)
 
 struct target_info fixture_wait_scraped(struct fixture *f, const char *profile, uint64_t scrapes)
 {
-	int64_t deadline = clock_monotonic_ns() + 20 * NS_PER_S;
-	struct target_info t = fixture_see(f, profile);
+	struct target_info t;
 
-	while (t.scrapes <= scrapes && clock_monotonic_ns() < deadline) {
-		usleep(5000);
-		t = fixture_see(f, profile);
-	}
-	if (t.scrapes <= scrapes)
+	if (!WAIT_FOR((t = fixture_see(f, profile)).scrapes > scrapes))
 		must(ERR_TIMEOUT, profile, "not scraped often enough");
 	return t;
+}
+
+void fixture_wait_error(struct fixture *f, const char *profile, const char *error)
+{
+	struct target_info t;
+
+	if (!WAIT_FOR(str_is((t = fixture_see(f, profile)).last_error, error)))
+		must(ERR_TIMEOUT, error, t.last_error.len ? t.last_error.ptr : "no error");
 }

@@ -15,6 +15,8 @@
 	"memory: {enabled: false}, block: {enabled: false}, mutex: {enabled: false}, " \
 	"goroutine: {enabled: false}"
 #define OFF "process_cpu: {enabled: false}, " NO_CPU
+/* Of a target's labels: requests time out a minute later, so a busy machine makes none fail. */
+#define PATIENT "__param_seconds: '60'"
 
 struct fixture {
 	struct http_target *target;
@@ -33,5 +35,7 @@ void fixture_look(struct fixture *f); /* a fresh snapshot */
 struct target_info fixture_see(struct fixture *f, const char *profile);
 /* Waits until the target has been scraped once more than `scrapes` times. */
 struct target_info fixture_wait_scraped(struct fixture *f, const char *profile, uint64_t scrapes);
+/* Waits until this is its last error. */
+void fixture_wait_error(struct fixture *f, const char *profile, const char *error);
 
 #endif

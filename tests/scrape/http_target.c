@@ -140,6 +140,15 @@ static bool drip(struct http_target *t, int fd, const char *bytes, size_t n, use
 	return false;
 }
 
+/* For 300 ms, or until the client has gone. */
+static void stay_busy(int fd)
+{
+	char c;
+
+	for (int i = 0; i < 300 && recv(fd, &c, 1, MSG_PEEK | MSG_DONTWAIT) != 0; i++)
+		usleep(1000);
+}
+
 static bool answer_busy(struct http_target *t, int fd, struct str body)
 {
 	bool ok;
@@ -148,7 +157,7 @@ static bool answer_busy(struct http_target *t, int fd, struct str body)
 	if (++t->busy > t->counts.busy_max)
 		t->counts.busy_max = t->busy;
 	mutex_unlock(&t->lock);
-	usleep(300000);
+	stay_busy(fd);
 	mutex_lock(&t->lock);
 	t->busy--; /* before the answer: the next may come at once */
 	mutex_unlock(&t->lock);

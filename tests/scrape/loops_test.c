@@ -1,10 +1,8 @@
 /* Targets over several loops: reloads, and ends, in the middle of their work. */
-#include <unistd.h>
-
-#include "base/clock.h"
 #include "scrape/targets.h"
 #include "tests/check.h"
 #include "tests/scrape/fixture.h"
+#include "tests/wait.h"
 
 /* targets 127.0.0.first..127.0.0.last, each one process with its own connection. */
 static void add_targets(struct fixture *f, struct buf *out, const char *more, int first, int last)
@@ -17,7 +15,7 @@ static void add_targets(struct fixture *f, struct buf *out, const char *more, in
 	buf_add_cstr(out, "  static_configs: [{targets: [");
 	for (int i = first; i <= last; i++)
 		buf_printf(out, "'127.0.0.%d:%d',", i, http_target_port(f->target));
-	buf_add_cstr(out, "]}]\n");
+	buf_add_cstr(out, "], labels: {" PATIENT "}}]\n");
 	buf_add_char(out, '\0');
 }
 
@@ -33,14 +31,7 @@ static uint64_t scrapes_least(const struct fixture *f, const char *profile)
 
 static void wait_all_scraped(struct fixture *f, const char *profile, uint64_t n)
 {
-	int64_t deadline = clock_monotonic_ns() + 20 * NS_PER_S;
-
-	fixture_look(f);
-	while (scrapes_least(f, profile) < n && clock_monotonic_ns() < deadline) {
-		usleep(20000);
-		fixture_look(f);
-	}
-	CHECK(scrapes_least(f, profile) >= n);
+	CHECK(WAIT_FOR((fixture_look(f), scrapes_least(f, profile) >= n)));
 }
 
 /* What a reload leaves as it was goes on, whichever loop it is on; the others come and go. */
@@ -87,7 +78,6 @@ TEST(a_held_request_keeps_no_old_set)
 		"- job_name: j\n  scrape_interval: 1s\n%s"
 		"  static_configs: [{targets: [PORT], labels: {__param_seconds: '60'}}]\n"
 		"  profiling_config: {pprof_config: {" OFF ", heap: {path: /silent}}}\n";
-	int64_t deadline = clock_monotonic_ns() + 20 * NS_PER_S;
 	struct buf text = { 0 };
 	struct fixture f;
 	struct err err;
@@ -96,17 +86,14 @@ TEST(a_held_request_keeps_no_old_set)
 	buf_printf(&text, job, "");
 	buf_add_char(&text, '\0');
 	REQUIRE_OK(fixture_apply(&f, text.ptr, &err), &err);
-	while (!http_target_counts(f.target).requests && clock_monotonic_ns() < deadline)
-		usleep(5000);
+	REQUIRE(WAIT_FOR(http_target_counts(f.target).requests == 1));
 	fixture_look(&f);
 	REQUIRE(f.shown.sets_n == 1);
 	buf_clear(&text);
 	buf_printf(&text, job, "  sample_limit: 1000\n");
 	buf_add_char(&text, '\0');
 	REQUIRE_OK(fixture_apply(&f, text.ptr, &err), &err);
-	while (atomic_load(&f.shown.sets[0]->refs) > 1 && clock_monotonic_ns() < deadline)
-		usleep(5000);
-	CHECK_INT(atomic_load(&f.shown.sets[0]->refs), 1); /* the snapshot's */
+	CHECK(WAIT_FOR(atomic_load(&f.shown.sets[0]->refs) == 1)); /* the snapshot's */
 	CHECK_INT(http_target_counts(f.target).requests, 1);
 	buf_release(&text);
 	fixture_release(&f);

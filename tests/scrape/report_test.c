@@ -1,15 +1,13 @@
 /* Series that say how scrapes went: by themselves, and as the manager makes them. */
 #include "scrape/report.h"
 
-#include <unistd.h>
-
-#include "base/clock.h"
 #include "base/metrics.h"
 #include "discovery/sources/loop.h"
 #include "scrape/manager.h"
 #include "tests/check.h"
 #include "tests/scrape/fake_sink.h"
 #include "tests/scrape/http_target.h"
+#include "tests/wait.h"
 
 #define ONLY(profiles) \
 	"  profiling_config: {pprof_config: {process_cpu: {enabled: false}, " \
@@ -116,15 +114,23 @@ TEST(values_of_one_scrape)
 	fixture_release(&f);
 }
 
+/* No timer of the loop fires before this has returned. */
+static void scrape_and_wait(void *ctx)
+{
+	struct fixture *f = ctx;
+
+	scrape(f);
+	CHECK(fake_sink_wait_numbers(&f->sink, "up{", f->scrapes - 1));
+	CHECK_INT(f->sink.number_batches, 2);
+}
+
 TEST(a_full_batch_waits_for_no_timer)
 {
 	struct fixture f;
 
 	fixture_init(&f, "");
 	f.scrapes = 2 * REPORT_BATCH_MAX + 1;
-	loop_call(f.loop, scrape, &f);
-	CHECK(fake_sink_wait_numbers(&f.sink, "up{", f.scrapes - 1));
-	CHECK_INT(f.sink.number_batches, 2);
+	loop_call(f.loop, scrape_and_wait, &f);
 	CHECK(fake_sink_wait_numbers(&f.sink, "up{", f.scrapes)); /* within a second */
 	CHECK_INT(f.sink.number_batches, 3);
 	fixture_release(&f);
@@ -221,7 +227,7 @@ TEST(targets_come_fail_and_go)
 		"up{instance=\"127.0.0.1:1\", job=\"j\", "
 		"profile=\"heap\"} stale\n",
 		1));
-	CHECK_INT(fake_sink_numbers(&sink, "stale"), 4);
+	CHECK(WAIT_FOR(fake_sink_numbers(&sink, "stale") == 4));
 	scrape_manager_close(m); /* the end of the server ends no series */
 	CHECK_INT(fake_sink_numbers(&sink, "stale"), 4);
 	fake_sink_release(&sink);

@@ -7,7 +7,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#define TIMEOUT_S 5
+#define TIMEOUT_S 30
 
 static int connect_to(unsigned port)
 {

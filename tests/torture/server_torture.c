@@ -13,6 +13,7 @@
 #include "proto/pprof.h"
 #include "tests/torture/client.h"
 #include "tests/torture/sweep.h"
+#include "tests/wait.h"
 
 #define T0 INT64_C(1700000000) /* seconds */
 #define AT "time=1700000060"
@@ -307,13 +308,9 @@ static enum err_code ingest(const struct torture_path *p, struct buf *out, struc
 	if (status != 200)
 		rc = as_error(status, &answer, err);
 	torture_disarm();
-	for (int i = 0; rc && i < 200; i++) { /* the store may be opened again meanwhile */
-		buf_clear(&answer);
-		status = client_ask(world.port, text, buf_str(&gz), &answer);
-		if (status != 503)
-			break;
-		usleep(10000);
-	}
+	if (rc) /* the store may be opened again meanwhile */
+		(void)!WAIT_FOR((buf_clear(&answer),
+			status = client_ask(world.port, text, buf_str(&gz), &answer), status != 503));
 	if (status != 200)
 		rc = err_set(
 			err, ERR_CORRUPT, "the second try: %d " STR_FMT, status, STR_ARG(buf_str(&answer)));
@@ -381,9 +378,7 @@ TEST(every_question_survives_on_blocks)
 	world.o.too_old_ns = NS_PER_HOUR;
 	REQUIRE_OK(server_open(&world.o, &world.s, &err), &err);
 	REQUIRE(push(T0 + 36000, "job=later", 1));
-	for (int i = 0; i < 600 && !has_become_blocks(); i++)
-		usleep(50000);
-	REQUIRE(has_become_blocks());
+	REQUIRE(WAIT_FOR(has_become_blocks()));
 	torture_all(questions, sizeof(questions) / sizeof(questions[0]));
 }
 

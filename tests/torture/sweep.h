@@ -6,6 +6,7 @@
 
 #include "tests/check.h"
 #include "tests/torture/torture.h"
+#include "tests/wait.h"
 
 #define POINTS_DEFAULT 12u /* per path, kind and way: some 15 seconds in all */
 
@@ -60,13 +61,9 @@ static bool sweep_point(struct sweep *s, uint64_t nth)
 		sweep_wrong(s->p, s->name, nth, "the blame is on the request", str_of(err.msg));
 	if (rc && !torture_struck())
 		sweep_wrong(s->p, s->name, nth, "fails by itself", str_of(err.msg));
-	for (int i = 0; i < 100; i++) { /* what is opened again in the background takes a while */
-		if (sweep_run(s, &rc, &err))
-			break;
-		if (rc != ERR_UNAVAILABLE && str_find(buf_str(&s->got), STR("being reopened")) < 0)
-			break;
-		usleep(20000);
-	}
+	/* What is opened again in the background takes a while. */
+	(void)!WAIT_FOR(sweep_run(s, &rc, &err) ||
+		(rc != ERR_UNAVAILABLE && str_find(buf_str(&s->got), STR("being reopened")) < 0));
 	if (rc)
 		sweep_wrong(s->p, s->name, nth, "fails afterwards", str_of(err.msg));
 	else if (!str_eq(buf_str(&s->got), buf_str(&s->want)))

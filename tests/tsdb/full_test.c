@@ -9,6 +9,7 @@
 #include "tests/check.h"
 #include "tests/tsdb/disk.h"
 #include "tests/tsdb/model.h"
+#include "tests/wait.h"
 
 #define OPENED 5 /* disks that are full when the database is opened */
 #define SIZES 24 /* of a disk, from no room at all to what the work needs */
@@ -36,11 +37,9 @@ static void end(struct full *f)
 	disk_close(f->d);
 }
 
-static bool ready_within(struct full *f, int ms)
+static bool wait_ready(struct full *f)
 {
-	for (int i = 0; i < ms && db_state(f->m.f.db, NULL) != DB_READY; i++)
-		usleep(1000);
-	return db_state(f->m.f.db, NULL) == DB_READY;
+	return WAIT_FOR(db_state(f->m.f.db, NULL) == DB_READY);
 }
 
 static void check(struct full *f, const char *when, int which, bool settled)
@@ -92,7 +91,7 @@ TEST(below_the_reserve_rows_are_refused_and_queries_go_on)
 	check(&f, "full", 0, false);
 	/* Nobody asks for it: the database looks by itself. */
 	disk_full(f.d, UINT64_MAX);
-	CHECK(ready_within(&f, 5000));
+	CHECK(wait_ready(&f));
 	goes_on(&f, 0);
 	end(&f);
 }
@@ -134,7 +133,7 @@ TEST(no_room_in_the_middle_of_a_put)
 		}
 		model_work(&f.m, 60, NULL, NULL);
 		disk_full(f.d, UINT64_MAX);
-		if (!ready_within(&f, 10000))
+		if (!wait_ready(&f))
 			CHECK_FAIL("size %d: not ready again", (int)i);
 		else
 			goes_on(&f, (int)i);
@@ -206,7 +205,7 @@ TEST(a_database_opens_on_a_full_disk)
 			}
 		}
 		disk_full(f.d, UINT64_MAX);
-		CHECK(ready_within(&f, 10000));
+		CHECK(wait_ready(&f));
 		check(&f, "with room", i, false);
 		goes_on(&f, i);
 		end(&f);

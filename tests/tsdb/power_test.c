@@ -8,8 +8,8 @@
 #include "tests/check.h"
 #include "tests/tsdb/disk.h"
 #include "tests/tsdb/model.h"
-#include "tsdb/catalog/db_internal.h"
-#include "tsdb/catalog/losses.h"
+#include "tsdb/catalog/state.h"
+#include "tsdb/compact/admin.h"
 
 #define ROUNDS 600
 

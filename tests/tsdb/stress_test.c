@@ -17,11 +17,12 @@
 #include "tests/check.h"
 #include "tests/tsdb/disk.h"
 #include "tests/tsdb/model.h"
-#include "tsdb/catalog/db_internal.h"
+#include "tests/wait.h"
 #include "tsdb/catalog/losses.h"
+#include "tsdb/catalog/state.h"
+#include "tsdb/db.h"
 
 #define ROUNDS 120
-#define READY_MS 10000
 
 enum ending { KILLED, CUT, CLOSED, ENDINGS };
 
@@ -75,12 +76,8 @@ static bool is_ready(struct stress *s)
 {
 	struct err why = { 0 };
 
-	for (int i = 0; i < READY_MS && db_state(s->m.f.db, &why) != DB_READY; i++) {
-		if (disk_is_cut(s->d))
-			return true;
-		usleep(1000);
-	}
-	return db_state(s->m.f.db, &why) == DB_READY || wrong("not ready again", why.msg);
+	return WAIT_FOR(db_state(s->m.f.db, &why) == DB_READY || disk_is_cut(s->d)) ||
+		wrong("not ready again", why.msg);
 }
 
 static bool no_power(void *ctx)

@@ -8,6 +8,7 @@
 #include "tests/check.h"
 #include "tests/tsdb/disk.h"
 #include "tests/tsdb/model.h"
+#include "tests/wait.h"
 
 #define TESTS_PER_KIND 12 /* of the operations of a kind so many are made to fail, one per run */
 
@@ -37,9 +38,7 @@ static void wait_ready(struct sweep *s)
 {
 	struct err why;
 
-	for (int i = 0; i < 5000 && db_state(s->m.f.db, NULL) != DB_READY; i++)
-		usleep(1000);
-	if (db_state(s->m.f.db, &why) != DB_READY)
+	if (!WAIT_FOR(db_state(s->m.f.db, &why) == DB_READY))
 		CHECK_FAIL("%s %d: is not ready again: %s", s->what, (int)s->nth, why.msg);
 }
 
@@ -52,19 +51,17 @@ static void check(struct sweep *s, const char *when, bool settled)
 /* It is ready, and takes a row within a while: a window may just be reopened or dropped. */
 static void takes_rows(struct sweep *s)
 {
+	int64_t until_ns = 0;
 	size_t acked;
-	int i;
 
 	wait_ready(s);
 	model_wait(&s->m);
 	acked = s->m.acked;
-	for (i = 0; i < 1000 && s->m.acked == acked; i++) {
+	do {
 		s->m.now_s++;
 		model_append(&s->m);
 		model_wait(&s->m);
-		if (s->m.acked == acked)
-			usleep(1000);
-	}
+	} while (s->m.acked == acked && wait_more(&until_ns));
 	if (s->m.acked == acked)
 		CHECK_FAIL("%s %d: takes no rows: %s", s->what, (int)s->nth, s->m.f.err.msg);
 }

@@ -7,7 +7,8 @@
 
 #include "tests/tsdb/disk.h"
 #include "tests/tsdb/fixture.h"
-#include "tsdb/catalog/blocks.h"
+#include "tsdb/block/block.h"
+#include "tsdb/catalog/state.h"
 
 #define T0 1080000 /* seconds: whole hours, and a multiple of the lengths that tests use */
 #define TOWN_WINDOW_S 10

@@ -1,8 +1,9 @@
 // The client of the API: what goes wrong on the way is an error that can be shown.
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { page } from "./page.mjs";
 
-const { api } = await import(process.env.EPI_UI_BUNDLE);
+const { api } = page;
 
 async function failure(t, answer) {
 	globalThis.document = { baseURI: "http://epi.test/" };

@@ -1,8 +1,9 @@
 // Rearranged flame graphs: order and recursion, against trees written by hand.
 import assert from "node:assert/strict";
 import test from "node:test";
+import { page } from "./page.mjs";
 
-const { arrange: { arrange }, layout, look, search } = await import(process.env.EPI_UI_BUNDLE);
+const { arrange: { arrange }, layout, look, search } = page;
 
 /** A flamebearer of `[name, self, ...children]`; a self of a difference is `[base, next]`. */
 function flamebearer(root) {

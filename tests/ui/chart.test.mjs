@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
+import { page } from "./page.mjs";
 
-const { costchart, query, series, timerange } = await import(process.env.EPI_UI_BUNDLE);
+const { costchart, query, series, timerange } = page;
 
 const unit = { label: "cores", factor: 1, format: (v) => String(v) };
 

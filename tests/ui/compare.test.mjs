@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
+import { page } from "./page.mjs";
 
-const { compare, urlstate } = await import(process.env.EPI_UI_BUNDLE);
+const { compare, urlstate } = page;
 
 const NOW = 1_800_000_000;
 const get = (p) => (k) => p.get(k);

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
+import { LANGUAGE, page } from "./page.mjs";
 
-const { candidates: cand, complete, syntax } = await import(process.env.EPI_UI_BUNDLE);
+const { candidates: cand, complete, syntax } = page;
 
 /** `|` is where the caret stands. */
 function at(marked) {
@@ -141,14 +142,11 @@ const known = {
 	})),
 	series: ["memory", "process_cpu", "up"],
 	language: {
-		functions: [
-			{ name: "merge", usage: "merge [by|without (label, ...)] (profiles)", help: "the sum" },
-			{ name: "flat", usage: "flat [by (field, ...)] (profiles[, {frame matchers}])" },
-			{ name: "diff", usage: "diff [on|ignoring (label, ...)] (new, base)" },
-			{ name: "time", usage: "time()" },
-			{ name: "focus", arguments: 'profiles, "re"' },
-		],
-		aggregations: [{ name: "sum", usage: "sum [by|without (label, ...)] (costs)" }],
+		...LANGUAGE,
+		functions: ["merge", "flat", "diff", "time", "focus"].map((name) =>
+			LANGUAGE.functions.find((f) => f.name === name),
+		),
+		aggregations: LANGUAGE.aggregations.filter((f) => f.name === "sum"),
 	},
 };
 

@@ -5,8 +5,9 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import test from "node:test";
 import { fileURLToPath } from "node:url";
+import { page } from "./page.mjs";
 
-const { color } = await import(process.env.EPI_UI_BUNDLE);
+const { color } = page;
 
 const LEAST = 4.5;
 const src = fileURLToPath(new URL("../../web/ui/src", import.meta.url));

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
+import { page } from "./page.mjs";
 
-const { edit } = await import(process.env.EPI_UI_BUNDLE);
+const { edit } = page;
 
 const NAME = "net/http.(*conn).serve";
 const EXACT = "`^\\Qnet/http.(*conn).serve\\E$`";

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
+import { page } from "./page.mjs";
 
-const { color, files, keys, layout, names, search } = await import(process.env.EPI_UI_BUNDLE);
+const { color, files, keys, layout, names, search } = page;
 
 // total 100: a 60 (self 10: b 30, a 20), c 40 (self 15: b 25)
 const single = {

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
+import { page } from "./page.mjs";
 
-const { fleet } = await import(process.env.EPI_UI_BUNDLE);
+const { fleet } = page;
 
 const type = (text) => {
 	const [name, sample_type, sample_unit, period_type, period_unit, delta] = text.split(":");

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
+import { page } from "./page.mjs";
 
-const { labels } = await import(process.env.EPI_UI_BUNDLE);
+const { labels } = page;
 
 test("the values a query asks of a label", () => {
 	for (const [query, want] of [

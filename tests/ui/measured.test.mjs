@@ -3,8 +3,9 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import test from "node:test";
+import { page } from "./page.mjs";
 
-const { measured: m, timerange, urlstate } = await import(process.env.EPI_UI_BUNDLE);
+const { measured: m, timerange, urlstate } = page;
 const trees = JSON.parse(readFileSync(new URL("trees.json", import.meta.url), "utf8"));
 
 const PROFILES = new Set(["cpu", "heap", "process_cpu"]);

@@ -1,8 +1,9 @@
 // Names as languages write them, and what is made of them: tidy, short, bare, package.
 import assert from "node:assert/strict";
 import test from "node:test";
+import { page } from "./page.mjs";
 
-const { names } = await import(process.env.EPI_UI_BUNDLE);
+const { names } = page;
 
 const same = (s) => [s, s, s, s];
 const TABLE = [

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
+import { page } from "./page.mjs";
 
-const { layout, outline } = await import(process.env.EPI_UI_BUNDLE);
+const { layout, outline } = page;
 
 // total 100: a 40 (self 15: b 25), c 60 (self 10: d 30, a 20)
 const flame = layout.buildFlame({

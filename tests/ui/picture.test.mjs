@@ -1,8 +1,9 @@
 // The flame graph as SVG: well-formed, with widths in the ratio of totals.
 import assert from "node:assert/strict";
 import test from "node:test";
+import { page } from "./page.mjs";
 
-const { color, layout, look, picture, search } = await import(process.env.EPI_UI_BUNDLE);
+const { color, layout, look, picture, search } = page;
 
 const FLAME = layout.buildFlame({
 	format: "single",

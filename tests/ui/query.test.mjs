@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
+import { page } from "./page.mjs";
 
-const { query } = await import(process.env.EPI_UI_BUNDLE);
+const { query, read, text, types } = page;
 
 const sel = (name, ...matchers) => ({
 	name,
@@ -25,7 +26,7 @@ test("a lone selector is read, in each spelling", () => {
 		['cpu{a="x\\"y\\\\"}', sel("cpu", ["a", "=", 'x"y\\'])],
 		["cpu{a=`b\\c`}", sel("cpu", ["a", "=", "b\\c"])],
 	])
-		assert.deepEqual(query.parseSelector(text), want, text);
+		assert.deepEqual(read.parseSelector(text), want, text);
 });
 
 test("what is more than a selector is not one", () => {
@@ -40,20 +41,20 @@ test("what is more than a selector is not one", () => {
 		"1",
 		"cpu < 5",
 	])
-		assert.equal(query.parseSelector(text), null, text);
+		assert.equal(read.parseSelector(text), null, text);
 });
 
 test("a selector prints back", () => {
-	assert.equal(query.formatSelector(sel("cpu")), "cpu");
+	assert.equal(text.formatSelector(sel("cpu")), "cpu");
 	assert.equal(
-		query.formatSelector(sel("cpu", ["a", "=~", 'x"\\.y'], ["b", "!=", ""])),
+		text.formatSelector(sel("cpu", ["a", "=~", 'x"\\.y'], ["b", "!=", ""])),
 		'cpu{a=~"x\\"\\\\.y",b!=""}',
 	);
-	assert.equal(query.formatSelector(sel("")), "{}");
+	assert.equal(text.formatSelector(sel("")), "{}");
 });
 
 test("selectors are found inside expressions, and only they", () => {
-	const names = (text) => query.findSelectors(text).map((s) => s.name + (s.range ?? ""));
+	const names = (text) => read.findSelectors(text).map((s) => s.name + (s.range ?? ""));
 	assert.deepEqual(names('diff(merge(cpu{version="v2"}[1m]), merge(cpu[5m] offset 1h))'), [
 		"cpu60",
 		"cpu300",
@@ -81,7 +82,7 @@ test("the kind is guessed from the outermost call", () => {
 		["merge(cpu) - merge(cpu offset 1h)", "unknown"],
 		["12", "unknown"],
 	])
-		assert.equal(query.guessKind(text), want, text);
+		assert.equal(types.guessKind(text), want, text);
 });
 
 test("what the views ask", () => {
@@ -100,10 +101,10 @@ test("what the views ask", () => {
 });
 
 test("the argument of a call that spans the whole query", () => {
-	assert.equal(query.callArgument("merge(cpu)", "merge"), "cpu");
-	assert.equal(query.callArgument('merge (cpu{a=")"})', "merge"), 'cpu{a=")"}');
-	assert.equal(query.callArgument("merge(cpu) - merge(cpu)", "merge"), null);
-	assert.equal(query.callArgument("merge by (a) (cpu)", "merge"), null);
+	assert.equal(read.callArgument("merge(cpu)", "merge"), "cpu");
+	assert.equal(read.callArgument('merge (cpu{a=")"})', "merge"), 'cpu{a=")"}');
+	assert.equal(read.callArgument("merge(cpu) - merge(cpu)", "merge"), null);
+	assert.equal(read.callArgument("merge by (a) (cpu)", "merge"), null);
 });
 
 test("a point covers the query's own range, else a step", () => {
@@ -176,4 +177,69 @@ test("filters are found by their calls", () => {
 	assert.equal(query.hasFilter('merge(focus(cpu, "x"))'), true);
 	assert.equal(query.hasFilter('cpu{job="focus("}'), false);
 	assert.equal(query.hasFilter("merge(cpu)"), false);
+});
+
+test("keywords and aggregations are read in any case", () => {
+	const names = (q) => read.findSelectors(q).map((s) => s.name);
+	assert.deepEqual(names("sum BY (job) (up)"), ["up"]);
+	assert.deepEqual(names("a AND b Unless ON (job) c"), ["a", "b", "c"]);
+	assert.deepEqual(names("a atan2 b"), ["a", "b"]);
+	assert.deepEqual(names("cpu OFFSET 1h + inf"), ["cpu"]);
+	assert.deepEqual(names("SUM(up) BY (job) / time()"), ["up"]);
+	assert.equal(query.withWindow("merge BY (job) (cpu)", 60, 0), "merge BY (job) (cpu[1m])");
+	// What is no profile has no window.
+	assert.equal(query.withWindow("sum BY (job) (up)", 60, 0), "sum BY (job) (up)");
+	assert.equal(query.withMatcher("a ATAN2 b", "x", "y"), 'a{x="y"} ATAN2 b{x="y"}');
+});
+
+test("what the server's table says that functions give", () => {
+	for (const [text, want] of [
+		["ceil(flat(cpu))", "costs"],
+		["stdvar by (job) (up)", "costs"],
+		["Count_Values(\"v\", up)", "costs"],
+		["quantile_over_time(0.5, up[5m])", "costs"],
+		["absent(cpu)", "costs"],
+		["flat(cpu) > 5", "costs"],
+		["total(cpu) AND total(heap)", "costs"],
+		["total(cpu) atan2 total(heap)", "costs"],
+		["callees(cpu, \"x\")", "profiles"],
+		["max_over_time(cpu[5m])", "profiles"],
+		["cpu * 2", "unknown"],
+		["nosuch(cpu)", "unknown"],
+	])
+		assert.equal(types.guessKind(text), want, text);
+});
+
+test("numbers, strings and comments are the server's", () => {
+	const at = (q) => read.findSelectors(q).map((s) => q.slice(s.start, s.end));
+	assert.deepEqual(at("a > 1e-5 + .5e+3 - b[1h30m] offset -5m @ end()"), [
+		"a",
+		"b[1h30m] offset -5m @ end()",
+	]);
+	assert.deepEqual(at('cpu<a="b">==0x1f'), ['cpu<a="b">']);
+	assert.deepEqual(at("by{a='}'} and offset"), ["by{a='}'}", "offset"]);
+	assert.equal(text.unquote('"\\u00e4\\xc3\\xa4\\303\\244\\U0001f600\\t\\"\\\\"'), 'äää😀\t"\\');
+	assert.equal(text.unquote("`\\n`"), "\\n");
+});
+
+test("a window is moved with all that is asked", () => {
+	for (const [text, want] of [
+		["cpu", "cpu[1m] offset 1h"],
+		["cpu[5m]", "cpu[5m] offset 1h"],
+		["cpu offset 30m", "cpu[1m] offset 1h30m"],
+		["cpu offset -2h", "cpu[1m] offset -1h"],
+		["cpu @ 100", "cpu[1m] @ 100"],
+		["cpu @ end()", "cpu[1m] offset 1h @ end()"],
+		["cpu * scalar(sum(up))", "cpu[1m] offset 1h * scalar(sum(up offset 1h))"],
+		['focus(cpu{a="b"}, "cpu")', 'focus(cpu{a="b"}[1m] offset 1h, "cpu")'],
+	])
+		assert.equal(query.withWindow(text, 60, 3600), want);
+});
+
+test("a comment hides nothing that is written behind it", () => {
+	const cpu = "cpu # all of it";
+	assert.equal(query.tableQuery(cpu, 5), "top(5, merge(cpu))");
+	assert.equal(query.chartQuery(`merge(${cpu}\n)`, "job", "profiles"), "total(merge by (job) (cpu))");
+	const side = { query: cpu, start: 0, end: 60 };
+	assert.equal(query.diffQuery(side, side).query, "diff(merge(cpu[1m]), merge(cpu[1m]))");
 });

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
+import { page } from "./page.mjs";
 
-const { relabel } = await import(process.env.EPI_UI_BUNDLE);
+const { relabel } = page;
 
 const plain = { separator: ";", regex: "(.*)", replacement: "$1", action: "replace" };
 

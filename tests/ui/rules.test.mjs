@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
+import { page } from "./page.mjs";
 
-const { rules } = await import(process.env.EPI_UI_BUNDLE);
+const { rules } = page;
 
 const alert = (state, labels, annotations = {}) => ({
 	state,

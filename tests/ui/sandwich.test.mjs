@@ -1,8 +1,9 @@
 // The trees of a sandwich, and elements of a group as one tree.
 import assert from "node:assert/strict";
 import test from "node:test";
+import { page } from "./page.mjs";
 
-const { group, invert, layout } = await import(process.env.EPI_UI_BUNDLE);
+const { group, invert, layout } = page;
 
 /** Nodes as `level name x total self`, a side after the other. */
 function nodes(fb) {

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
+import { page } from "./page.mjs";
 
-const { targets } = await import(process.env.EPI_UI_BUNDLE);
+const { targets } = page;
 
 const active = (pool, address, profile, health = "up", labels = {}) => ({
 	profile,

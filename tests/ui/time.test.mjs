@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
+import { page } from "./page.mjs";
 
-const { timerange, urlstate, api, series } = await import(process.env.EPI_UI_BUNDLE);
+const { timerange, urlstate, api, series } = page;
 
 test("durations both ways", () => {
 	for (const [text, seconds] of [

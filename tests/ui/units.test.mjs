@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
+import { page } from "./page.mjs";
 
-const { units } = await import(process.env.EPI_UI_BUNDLE);
+const { units } = page;
 
 test("values in their unit", () => {
 	for (const [value, unit, want] of [

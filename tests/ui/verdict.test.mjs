@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
+import { page } from "./page.mjs";
 
-const { verdict } = await import(process.env.EPI_UI_BUNDLE);
+const { verdict } = page;
 
 function pair(name, word, low, high) {
 	return [

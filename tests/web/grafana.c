@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/gzip/gzip.h"
 #include "base/json.h"
+#include "promql/rules/manager.h"
 #include "tsdb/db.h"
 #include "web/pyroscope/json.h"
 

@@ -24,7 +24,7 @@ static enum err_code sample_keys(const struct partition *p, const struct bits *s
 
 			for (uint32_t i = 0; i < set.n; i++) {
 				if (!bits_reserve(&keys, set.v[i].key)) {
-					rc = err_set(err, ERR_NOMEM, "write block: out of memory");
+					rc = err_nomem(err, "write block");
 					break;
 				}
 				n += !bits_get(&keys, set.v[i].key);
@@ -51,7 +51,7 @@ static enum err_code put_id(struct table_writer *t, enum block_key_kind kind, ui
 	struct block_key key = block_key_id(kind, id);
 
 	if (buf_failed(value))
-		return err_set(err, ERR_NOMEM, "write block: out of memory");
+		return err_nomem(err, "write block");
 	return table_writer_put(t, block_key_str(&key), buf_str(value), err);
 }
 
@@ -80,7 +80,7 @@ static enum err_code put_postings(
 	for (size_t i = 0; i < postings_n(w->postings) && !rc; i++) {
 		buf_clear(value);
 		key = postings_at(w->postings, i, value);
-		rc = buf_failed(value) ? err_set(err, ERR_NOMEM, "write block: out of memory") :
+		rc = buf_failed(value) ? err_nomem(err, "write block") :
 								 table_writer_put(t, key, buf_str(value), err);
 	}
 	return rc;
@@ -94,7 +94,7 @@ static enum err_code put_meta(
 	buf_clear(value);
 	block_meta_print(value, &w->meta, files);
 	if (buf_failed(value))
-		return err_set(err, ERR_NOMEM, "write block: out of memory");
+		return err_nomem(err, "write block");
 	return table_writer_put(t, (struct str){ &letter, 1 }, buf_str(value), err);
 }
 
@@ -212,7 +212,7 @@ static enum err_code put_end(
 	buf_add_char(&key, KEY_END);
 	buf_add_cstr(&key, name);
 	rc = buf_failed(&key) || buf_failed(end) ?
-		err_set(err, ERR_NOMEM, "write block: out of memory") :
+		err_nomem(err, "write block") :
 		table_writer_put(t, buf_str(&key), buf_str(end), err);
 	buf_release(&key);
 	return rc;

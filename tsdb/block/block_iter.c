@@ -9,7 +9,7 @@ enum err_code block_iter_open(struct block_iter *it, struct table *t, bool scan,
 {
 	*it = (struct block_iter){ .t = t, .scan = scan, .next = ITER_END };
 	if (!(it->it = table_iter_open(t, scan)))
-		return err_set(err, ERR_NOMEM, "block: out of memory");
+		return err_nomem(err, "block");
 	return ERR_OK;
 }
 
@@ -45,7 +45,7 @@ static enum err_code begin_anew(struct block_iter *it, struct err *err)
 	if (buf_failed(&at) || !(fresh = table_iter_open(it->t, it->scan))) {
 		buf_release(&at);
 		it->next = ITER_END;
-		return err_set(err, ERR_NOMEM, "block: out of memory");
+		return err_nomem(err, "block");
 	}
 	table_iter_close(it->it);
 	it->it = fresh;
@@ -65,7 +65,7 @@ enum err_code block_iter_next(
 	enum err_code rc = ERR_OK, again;
 
 	if (buf_failed(&it->key))
-		return err_set(err, ERR_NOMEM, "block: out of memory");
+		return err_nomem(err, "block");
 	if (it->next == ITER_END)
 		return ERR_NOT_FOUND;
 	if (it->next == ITER_SEEK)
@@ -108,7 +108,7 @@ enum err_code index_iter_open(
 	*it = (struct index_iter){ .b = b, .prefix = prefix.len };
 	buf_add_str(&it->from, prefix);
 	if (buf_failed(&it->from))
-		return err_set(err, ERR_NOMEM, "block: out of memory");
+		return err_nomem(err, "block");
 	if ((rc = block_iter_open(&it->it, b->rollups, false, err)))
 		index_iter_close(it);
 	else
@@ -142,7 +142,7 @@ enum err_code index_iter_next(
 	buf_clear(&it->from);
 	buf_add_str(&it->from, *key);
 	buf_add_char(&it->from, '\0');
-	return buf_failed(&it->from) ? err_set(err, ERR_NOMEM, "block: out of memory") : ERR_OK;
+	return buf_failed(&it->from) ? err_nomem(err, "block") : ERR_OK;
 }
 
 /* ---- chunks ---- */
@@ -160,7 +160,7 @@ static enum err_code chunks_open(struct table *t, enum block_key_kind kind, bool
 	enum err_code rc;
 
 	if (!it)
-		return err_set(err, ERR_NOMEM, "block: out of memory");
+		return err_nomem(err, "block");
 	it->kind = kind;
 	if ((rc = block_iter_open(&it->it, t, scan, err))) {
 		free(it);
@@ -239,7 +239,7 @@ enum err_code block_rollups_open(
 	enum err_code rc;
 
 	if (!it)
-		return err_set(err, ERR_NOMEM, "block: out of memory");
+		return err_nomem(err, "block");
 	it->b = b;
 	if ((rc = block_iter_open(&it->it, b->rollups, scan, err))) {
 		free(it);
@@ -290,8 +290,7 @@ enum err_code block_rollups_next(
 
 	it->rc = ERR_OK;
 	if (rc) {
-		if (err)
-			*err = it->why;
+		err_copy(err, &it->why);
 		return rc;
 	}
 	if ((rc = block_iter_next(&it->it, &key, bytes, err)))

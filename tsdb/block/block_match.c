@@ -45,7 +45,7 @@ static enum err_code add_posting(struct match *t, struct bits *into)
 
 	buf_clear(&t->value);
 	if (buf_failed(&t->key))
-		return err_set(t->err, ERR_NOMEM, "select: out of memory");
+		return err_nomem(t->err, "select");
 	rc = index_get(t->b, buf_str(&t->key), &t->value, t->err);
 	if (rc == ERR_NOT_FOUND)
 		return ERR_OK;
@@ -77,7 +77,7 @@ static enum err_code add_matching(struct match *t)
 	buf_clear(&t->key);
 	block_key_value(&t->key, t->m->name, STR(""));
 	if (buf_failed(&t->key))
-		return err_set(t->err, ERR_NOMEM, "select: out of memory");
+		return err_nomem(t->err, "select");
 	prefix = t->key.len;
 	if ((rc = index_iter_open(&it, t->b, buf_str(&t->key), t->err)))
 		return rc;
@@ -106,7 +106,7 @@ static enum err_code about_samples(struct match *t, const struct bits *among)
 		return ERR_OK;
 	if (inner_too) {
 		if (!bits_reserve(&clash, (uint32_t)(among->words * 64 - 1)))
-			return err_set(t->err, ERR_NOMEM, "select: out of memory");
+			return err_nomem(t->err, "select");
 		rc = add_name(t, inner, &clash);
 	}
 	for (uint32_t slot = 0; slot < t->b->meta.partitions && !rc; slot++) {
@@ -131,7 +131,7 @@ static enum err_code match_one(struct match *t, struct bits *out)
 
 	if (!bits_reserve(&t->has, (uint32_t)(out->words * 64 - 1)) ||
 		!bits_reserve(&t->yes, (uint32_t)(out->words * 64 - 1)))
-		return err_set(t->err, ERR_NOMEM, "select: out of memory");
+		return err_nomem(t->err, "select");
 	if ((rc = add_name(t, m->name, &t->has)))
 		return rc;
 	if (m->op == MATCH_EQ) {
@@ -157,7 +157,7 @@ enum err_code block_match(struct block *b, const struct matcher *m, size_t n,
 	enum err_code rc = ERR_OK;
 
 	if (series && !bits_reserve(out, series - 1))
-		return err_set(err, ERR_NOMEM, "select: out of memory");
+		return err_nomem(err, "select");
 	if (out->words)
 		memset(out->w, 0, out->words * sizeof(*out->w));
 	if (!series)
@@ -215,7 +215,7 @@ enum err_code block_label_values(
 	enum err_code rc;
 
 	block_key_value(&prefix, name, STR(""));
-	rc = buf_failed(&prefix) ? err_set(err, ERR_NOMEM, "block: out of memory") :
+	rc = buf_failed(&prefix) ? err_nomem(err, "block") :
 							   walk_names(b, buf_str(&prefix), fn, ctx, err);
 	buf_release(&prefix);
 	return rc;

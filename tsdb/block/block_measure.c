@@ -91,7 +91,7 @@ enum err_code block_measure(struct block *b, struct block_sizes *out, struct err
 	enum err_code rc;
 
 	if (!c)
-		return err_set(err, ERR_NOMEM, "block: out of memory");
+		return err_nomem(err, "block");
 	*out = (struct block_sizes){ 0 };
 	rc = b->rows ? measure_table(b->rows, c, out, err) : ERR_OK;
 	if (!rc)

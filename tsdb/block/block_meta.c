@@ -298,7 +298,7 @@ enum err_code block_write_meta(
 	path = block_path(&a, dir, "meta.json");
 	block_meta_print(&b, meta, true);
 	if (!path || buf_failed(&b))
-		rc = err_set(err, ERR_NOMEM, "meta.json: out of memory");
+		rc = err_nomem(err, "meta.json");
 	else
 		rc = fs_write_file(fs, path, buf_str(&b), err);
 	buf_release(&b);

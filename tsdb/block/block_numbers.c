@@ -22,7 +22,7 @@ enum err_code block_writer_number_series(
 	arena_reset(arena);
 	own = labels_dup(arena, labels);
 	if (labels.n && !own.v)
-		return err_set(err, ERR_NOMEM, "write block: out of memory");
+		return err_nomem(err, "write block");
 	swap = w->labels_arena[0];
 	w->labels_arena[0] = *arena;
 	*arena = swap;
@@ -73,7 +73,7 @@ enum err_code block_check_numbers(struct block *b, uint32_t id, const struct blo
 	enum err_code rc;
 
 	if (!c)
-		return err_set(err, ERR_NOMEM, "verify: out of memory");
+		return err_nomem(err, "verify");
 	block_chunks_seek(it, id, 0, INT64_MAX);
 	while (!(rc = block_chunks_next(it, &bytes, &key_first, err)) || rc == ERR_CORRUPT) {
 		if (rc == ERR_CORRUPT || (rc = number_chunk_decode(bytes, c, err))) {

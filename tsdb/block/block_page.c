@@ -37,7 +37,7 @@ enum err_code symbol_page_unpack(
 			return bad_page(err);
 		buf_clear(&page->raw);
 		if (!buf_reserve(&page->raw, size + 1))
-			return err_set(err, ERR_NOMEM, "symbols: out of memory");
+			return err_nomem(err, "symbols");
 		got = ZSTD_decompress(page->raw.ptr, size, in.at, cursor_left(&in));
 		if (ZSTD_isError(got) || got != size)
 			return bad_page(err);

@@ -58,8 +58,8 @@ struct table *block_spare(struct block *b, struct err *err)
 		b->spare_tried = true;
 		b->spare_rc = open_spare(b, &b->spare_why);
 	}
-	if (b->spare_rc && err)
-		*err = b->spare_why;
+	if (b->spare_rc)
+		err_copy(err, &b->spare_why);
 	t = b->spare;
 	mutex_unlock(&b->lock);
 	return t;
@@ -136,9 +136,7 @@ static enum err_code load_meta(struct block *b, struct err *damaged, struct err 
 	if (meta_from_rollups(b, NULL) == ERR_OK)
 		goto made_up;
 fail:
-	if (err)
-		*err = why;
-	return rc;
+	return err_copy(err, &why);
 made_up:
 	b->meta.spare_file = (struct block_file){ 0 };
 	note(damaged, &why);
@@ -204,8 +202,7 @@ static enum err_code open_checked(struct block *b, const char *name, struct tabl
 		return ERR_OK;
 	}
 	table_close(t);
-	if (err)
-		*err = why;
+	err_copy(err, &why);
 	return rc == ERR_NOT_FOUND ? ERR_CORRUPT : rc;
 }
 
@@ -230,11 +227,8 @@ static enum err_code open_rows(struct block *b, struct err *damaged, struct err 
 	if (!b->meta.raw)
 		return ERR_OK;
 	rc = open_checked(b, "rows.ldb", &b->rows, &bytes, damaged, &why);
-	if (rc == ERR_NOMEM) {
-		if (err)
-			*err = why;
-		return rc;
-	}
+	if (rc == ERR_NOMEM)
+		return err_copy(err, &why);
 	if (rc)
 		note(damaged, &why);
 	else

@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "base/array.h"
+
 /* Keys and small records: series, partitions, postings. */
 
 static void put_be(struct block_key *k, uint64_t v, unsigned bytes)
@@ -263,19 +265,6 @@ void postings_close(struct postings *p)
 	free(p);
 }
 
-static void *grown(void *v, uint32_t n, uint32_t *cap, size_t size)
-{
-	uint32_t wide = *cap ? *cap * 2 : 64;
-	void *more;
-
-	if (n < *cap)
-		return v;
-	if (wide <= *cap || !(more = realloc(v, wide * size)))
-		return NULL;
-	*cap = wide;
-	return more;
-}
-
 static bool key_eq(const void *ctx, const void *key, uint32_t id)
 {
 	return str_eq(((const struct postings *)ctx)->v[id].key, *(const struct str *)key);
@@ -283,11 +272,8 @@ static bool key_eq(const void *ctx, const void *key, uint32_t id)
 
 static bool add_run(struct postings *p, struct posting *at, uint32_t series)
 {
-	struct run *more = grown(p->runs, p->runs_n, &p->runs_cap, sizeof(*more));
-
-	if (!more)
+	if (!array_room(&p->runs, p->runs_n, 1, &p->runs_cap))
 		return false;
-	p->runs = more;
 	p->runs[p->runs_n] = (struct run){ series, 1, RUN_NONE };
 	if (at->head == RUN_NONE)
 		at->head = p->runs_n;
@@ -301,16 +287,15 @@ static bool add_key(struct postings *p, uint32_t series)
 {
 	struct str key = buf_str(&p->key);
 	uint64_t hash = hash_bytes(key.ptr, key.len, 0);
-	struct posting *more, *at;
+	struct posting *at;
 	struct run *run;
 	uint32_t id;
 
 	if (buf_failed(&p->key))
 		return false;
 	if ((id = map_find(&p->by_key, hash, key_eq, p, &key)) == MAP_NONE) {
-		if (!(more = grown(p->v, p->n, &p->cap, sizeof(*more))))
+		if (!array_room(&p->v, p->n, 1, &p->cap))
 			return false;
-		p->v = more;
 		key = str_dup(&p->arena, key);
 		if (!key.ptr || !map_add(&p->by_key, hash, p->n))
 			return false;

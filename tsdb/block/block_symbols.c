@@ -157,7 +157,7 @@ enum err_code block_symbols_close(const struct partition *p, struct bits bits[SY
 	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]) && !c.nomem; i++)
 		counts[order[i]] = close_kind(&c, order[i]);
 	if (c.nomem)
-		return err_set(err, ERR_NOMEM, "symbols: out of memory");
+		return err_nomem(err, "symbols");
 	if (c.missing && !tainted)
 		return err_set(err, ERR_CORRUPT,
 			"symbols of job \"" STR_FMT "\": %s %" PRIu32 " is used and missing", STR_ARG(p->name),
@@ -347,7 +347,7 @@ static enum err_code compress(struct packer *k, struct err *err)
 	buf_add_varint(&k->value, k->raw.len);
 	head = k->value.len;
 	if (!buf_reserve(&k->value, bound) || buf_failed(&k->raw))
-		return err_set(err, ERR_NOMEM, "symbols: out of memory");
+		return err_nomem(err, "symbols");
 	n = ZSTD_compressCCtx(k->zstd, k->value.ptr + head, bound, k->raw.ptr, k->raw.len, 1);
 	if (ZSTD_isError(n))
 		return err_set(err, ERR_NOMEM, "symbols: zstd: %s", ZSTD_getErrorName(n));
@@ -357,7 +357,7 @@ static enum err_code compress(struct packer *k, struct err *err)
 		buf_add_char(&k->value, 0);
 		buf_add_str(&k->value, buf_str(&k->raw));
 	}
-	return buf_failed(&k->value) ? err_set(err, ERR_NOMEM, "symbols: out of memory") : ERR_OK;
+	return buf_failed(&k->value) ? err_nomem(err, "symbols") : ERR_OK;
 }
 
 /* A page that waits in the spill, its bytes behind it. */
@@ -387,7 +387,7 @@ static enum err_code flush_page(struct packer *k, enum sym_kind kind, struct err
 		buf_clear(&k->columns[i]);
 	}
 	if (buf_failed(&k->raw))
-		return err_set(err, ERR_NOMEM, "symbols: out of memory");
+		return err_nomem(err, "symbols");
 	if ((rc = compress(k, err)))
 		return rc;
 	k->n = 0;
@@ -420,7 +420,7 @@ enum err_code block_symbols_pack(
 	enum err_code rc = ERR_OK;
 
 	if (!k.zstd)
-		rc = err_set(err, ERR_NOMEM, "symbols: out of memory");
+		rc = err_nomem(err, "symbols");
 	for (int kind = 1; kind < SYM_KINDS && !rc; kind++)
 		rc = write_kind(&k, kind, &bits[kind], err);
 	ZSTD_freeCCtx(k.zstd);

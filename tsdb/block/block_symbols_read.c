@@ -67,8 +67,7 @@ enum err_code block_load_symbols(struct block *b, uint32_t slot, struct partitio
 	if (*lost)
 		atomic_store(&p->damaged, true);
 	if (rc || *lost) {
-		if (err)
-			*err = why;
+		err_copy(err, &why);
 		return err_wrap(err, rc, "block %s: symbols of job \"" STR_FMT "\"", b->dir,
 			STR_ARG(b->slots[slot].p.name));
 	}

@@ -23,11 +23,8 @@ void verify_find(struct verify *v, const char *fmt, ...)
 enum err_code verify_error(
 	struct verify *v, enum err_code rc, const struct err *why, struct err *err)
 {
-	if (rc == ERR_NOMEM || rc == ERR_IO) {
-		if (err)
-			*err = *why;
-		return rc;
-	}
+	if (rc == ERR_NOMEM || rc == ERR_IO)
+		return err_copy(err, why);
 	if (rc)
 		verify_find(v, "%s", why->msg);
 	return ERR_OK;
@@ -62,7 +59,7 @@ static enum err_code check_file(
 	struct err why;
 
 	if (!path || !buffer || !state) {
-		rc = err_set(err, ERR_NOMEM, "verify: out of memory");
+		rc = err_nomem(err, "verify");
 		goto out;
 	}
 	if ((rc = range_open_file(path, &r, &why))) {
@@ -357,7 +354,7 @@ static enum err_code check_series(struct verify *v, struct err *err)
 			continue;
 		}
 		if (!postings_add(v->postings, id, s.labels))
-			rc = err_set(err, ERR_NOMEM, "verify: out of memory");
+			rc = err_nomem(err, "verify");
 		if (group == s.group && labels_cmp(before, s.labels) >= 0)
 			verify_find(v, "series %" PRIu32 " is out of order", id);
 		group = s.group;
@@ -380,7 +377,7 @@ enum err_code block_verify(struct block *b, block_finding_fn fn, void *ctx, stru
 	arena_init(&v.arena, 0);
 	v.postings = postings_open();
 	v.slot = SYM_NONE;
-	rc = v.postings ? ERR_OK : err_set(err, ERR_NOMEM, "verify: out of memory");
+	rc = v.postings ? ERR_OK : err_nomem(err, "verify");
 	if (b->meta.raw && !b->rows)
 		verify_find(&v, "rows.ldb cannot be read");
 	if (!rc && !(rc = check_files(&v, err)) && !(rc = check_copies(&v, err)) &&

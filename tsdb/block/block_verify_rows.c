@@ -16,7 +16,7 @@ enum err_code verify_rows_open(struct verify *v, struct err *err)
 	v->view = rollup_view_open();
 	v->columns = calloc(v->b->meta.series + 1, sizeof(*v->columns));
 	if (!v->chunk || !v->view || !v->columns)
-		return err_set(err, ERR_NOMEM, "verify: out of memory");
+		return err_nomem(err, "verify");
 	if (v->b->rows && (rc = block_chunks_open(v->b, true, &v->chunks, err)))
 		return rc;
 	if ((rc = block_rollups_open(v->b, true, &v->rollups, err)))

@@ -3,30 +3,14 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/array.h"
+
 /*
  * Writing a block: chunks and rollups go out as they come, the small records are kept until all is
  * known (a series' is about its labels' bytes) and stand behind them, then the symbols that were
  * used (those of a partition are packed when its series are through, and wait in a file), then
  * `spare`, then meta.json.
  */
-
-static enum err_code nomem(struct err *err)
-{
-	return err_set(err, ERR_NOMEM, "write block: out of memory");
-}
-
-static void *grown(void *v, uint32_t n, uint32_t *cap, size_t size)
-{
-	uint32_t wide = *cap ? *cap * 2 : 16;
-	void *more;
-
-	if (n < *cap)
-		return v;
-	if (!(more = realloc(v, wide * size)))
-		return NULL;
-	*cap = wide;
-	return more;
-}
 
 enum err_code block_writer_open(
 	const struct block_write_options *o, struct block_writer **out, struct err *err)
@@ -36,7 +20,7 @@ enum err_code block_writer_open(
 	enum err_code rc = ERR_OK;
 
 	if (!w)
-		return nomem(err);
+		return err_nomem(err, "write block");
 	w->o = *o;
 	spill_init(&w->symbols, NULL, NULL);
 	for (size_t i = 0; i < 2; i++)
@@ -50,7 +34,7 @@ enum err_code block_writer_open(
 	w->view = rollup_view_open();
 	w->postings = postings_open();
 	if (!w->dir || !rows || !rollups || !spill || !w->chunk || !w->view || !w->postings)
-		rc = nomem(err);
+		rc = err_nomem(err, "write block");
 	else
 		spill_init(&w->symbols, o->fs, spill);
 	while (w->stats_level + 1 < ROLLUP_LEVELS && !(o->levels >> w->stats_level & 1))
@@ -104,7 +88,7 @@ void block_writer_close(struct block_writer *w)
 enum err_code block_writer_partition(
 	struct block_writer *w, struct partition *p, uint32_t *slot, struct err *err)
 {
-	struct writer_slot *v, *last = w->slots_n ? &w->slots[w->slots_n - 1] : NULL;
+	struct writer_slot *last = w->slots_n ? &w->slots[w->slots_n - 1] : NULL;
 	enum err_code rc;
 
 	if (last && last->p == p) {
@@ -119,9 +103,8 @@ enum err_code block_writer_partition(
 			err, ERR_LIMIT, "write block: more than %u partitions", BLOCK_PARTITIONS_MAX);
 	if ((rc = block_writer_end_series(w, err)) || (rc = block_writer_seal(w, err)))
 		return rc;
-	if (!(v = grown(w->slots, w->slots_n, &w->slots_cap, sizeof(*v))))
-		return nomem(err);
-	w->slots = v;
+	if (!array_room(&w->slots, w->slots_n, 1, &w->slots_cap))
+		return err_nomem(err, "write block");
 	*slot = w->slots_n++;
 	w->slots[*slot] = (struct writer_slot){ .p = p, .id = p->id, .first = w->series_at.n };
 	return ERR_OK;
@@ -133,18 +116,16 @@ enum err_code block_writer_end_series(struct block_writer *w, struct err *err)
 {
 	struct block_series *s = &w->now;
 	struct block_meta *m = &w->meta;
-	size_t *at;
 
 	if (!w->open)
 		return ERR_OK;
 	s->headers = w->headers;
 	s->headers_n = w->headers_n;
-	if (!(at = grown(w->series_at.at, w->series_at.n, &w->series_at.cap, sizeof(*at))))
-		return nomem(err);
-	w->series_at.at = at;
+	if (!array_room(&w->series_at.at, w->series_at.n, 1, &w->series_at.cap))
+		return err_nomem(err, "write block");
 	block_series_encode(&w->series, s);
 	if (buf_failed(&w->series) || !postings_add(w->postings, w->series_at.n, s->labels))
-		return nomem(err);
+		return err_nomem(err, "write block");
 	w->series_at.at[w->series_at.n++] = w->series.len;
 	if (s->slot == BLOCK_NUMERIC) {
 		m->numbers += s->rows;
@@ -188,7 +169,6 @@ enum err_code block_writer_series(struct block_writer *w, uint32_t slot, struct 
 	struct labels own, own_group;
 	struct arena swap;
 	bool new_group = true;
-	uint32_t *v;
 	enum err_code rc;
 
 	if ((rc = check_order(w, slot, labels, group_labels, &new_group, err)) ||
@@ -200,11 +180,10 @@ enum err_code block_writer_series(struct block_writer *w, uint32_t slot, struct 
 	own = labels_dup(arena, labels);
 	own_group = labels_dup(arena, group_labels);
 	if ((labels.n && !own.v) || (group_labels.n && !own_group.v))
-		return nomem(err);
+		return err_nomem(err, "write block");
 	if (new_group) {
-		if (!(v = grown(w->groups, w->groups_n, &w->groups_cap, sizeof(*v))))
-			return nomem(err);
-		w->groups = v;
+		if (!array_room(&w->groups, w->groups_n, 1, &w->groups_cap))
+			return err_nomem(err, "write block");
 		w->groups[w->groups_n++] = w->series_at.n;
 	}
 	swap = w->labels_arena[0];
@@ -229,10 +208,9 @@ static enum err_code add_header(struct block_writer *w, uint32_t header, struct 
 		at--;
 	if (at && w->headers[at - 1] == header)
 		return ERR_OK;
-	if (!(v = grown(w->headers, w->headers_n, &w->headers_cap, sizeof(*v))) ||
-		!bits_reserve(bits, header))
-		return nomem(err);
-	w->headers = v;
+	if (!array_room(&w->headers, w->headers_n, 1, &w->headers_cap) || !bits_reserve(bits, header))
+		return err_nomem(err, "write block");
+	v = w->headers;
 	memmove(v + at + 1, v + at, (w->headers_n - at) * sizeof(*v));
 	v[at] = header;
 	w->headers_n++;

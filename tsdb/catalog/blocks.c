@@ -1,3 +1,5 @@
+#include "tsdb/catalog/blocks.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -5,7 +7,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/metrics.h"
-#include "tsdb/catalog/blocks.h"
+#include "tsdb/catalog/lost.h"
+#include "tsdb/catalog/state.h"
 
 /* The list of blocks: pinned by readers, swapped by who works on them. */
 
@@ -148,7 +151,7 @@ static bool hide(struct db *db, const char *dir)
 	if (asprintf(&gone, "%s" BLOCK_GONE, dir) < 0)
 		return false;
 	ok = !fs->ops->rename(fs, dir, gone, &err);
-	if (ok && fs->ops->sync_dir(fs, db->work->blocks_dir, &err)) {
+	if (ok && fs->ops->sync_dir(fs, db->blocks_dir, &err)) {
 		ok = false;
 		(void)!fs->ops->rename(fs, gone, dir, NULL);
 	}
@@ -164,10 +167,11 @@ bool blocks_hide(struct db *db, const struct db_block *b)
 	char *dir = NULL;
 	bool ok = true;
 
+	mutex_assert_held(&db->blocks_files);
 	for (uint32_t i = 0; i < m->heads_n && ok; i++)
-		ok = head_remove_leftover(db, m->heads[i]);
+		ok = window_remove_leftover(db, m->heads[i]);
 	for (uint32_t i = 0; i < m->sources_n && ok; i++) {
-		if (asprintf(&dir, "%s/%s", db->work->blocks_dir, m->sources[i].text) < 0)
+		if (asprintf(&dir, "%s/%s", db->blocks_dir, m->sources[i].text) < 0)
 			return false;
 		ok = hide(db, dir);
 		free(dir);
@@ -179,6 +183,7 @@ void blocks_retire(struct db *db, struct db_block *b, bool keep)
 {
 	bool last, stays;
 
+	mutex_assert_held(&db->blocks_files);
 	/* At once, though readers may go on for a while: it must not come back when what took its
 	 * place has gone. Open files follow the directory. It is durable before any file goes: or
 	 * a block might come back without its deletions. */
@@ -200,6 +205,7 @@ bool blocks_reserve_locked(struct db *db)
 	size_t cap = db->blocks_cap ? db->blocks_cap * 2 : 16;
 	struct db_block **v;
 
+	mutex_assert_held(&db->lock);
 	if (db->blocks_n < db->blocks_cap)
 		return true;
 	if (!(v = realloc(db->blocks, cap * sizeof(struct db_block *))))
@@ -214,6 +220,7 @@ static void insert(struct db *db, struct db_block *b)
 	int64_t min = block_meta(b->block)->min_ns;
 	size_t i = db->blocks_n++;
 
+	mutex_assert_held(&db->lock);
 	for (; i && block_meta(db->blocks[i - 1]->block)->min_ns > min; i--)
 		db->blocks[i] = db->blocks[i - 1];
 	db->blocks[i] = b;
@@ -223,6 +230,7 @@ static void take_out(struct db *db, const struct db_block *b)
 {
 	size_t kept = 0;
 
+	mutex_assert_held(&db->lock);
 	for (size_t i = 0; i < db->blocks_n; i++)
 		if (db->blocks[i] != b)
 			db->blocks[kept++] = db->blocks[i];
@@ -232,10 +240,11 @@ static void take_out(struct db *db, const struct db_block *b)
 void blocks_swap_locked(
 	struct db *db, struct db_block *const *olds, size_t n, struct window *w, struct db_block *by)
 {
+	mutex_assert_held(&db->lock);
 	for (size_t i = 0; i < n; i++)
 		take_out(db, olds[i]);
 	if (w)
-		head_take_locked(db, w);
+		windows_take_locked(db, w);
 	if (by)
 		insert(db, by);
 }
@@ -276,10 +285,9 @@ bool blocks_have_window(const struct db *db, int64_t start_ns)
 
 bool blocks_unreadable_locked(const struct db *db, int64_t min_ns, int64_t max_ns)
 {
-	const struct work *k = db->work;
-
-	for (size_t i = 0; i < k->unreadable_n; i++)
-		if (k->unreadable[i].min_ns < max_ns && k->unreadable[i].max_ns > min_ns)
+	mutex_assert_held(&db->lock);
+	for (size_t i = 0; i < db->unreadable_n; i++)
+		if (db->unreadable[i].min_ns < max_ns && db->unreadable[i].max_ns > min_ns)
 			return true;
 	return false;
 }
@@ -297,14 +305,15 @@ static bool clip(int64_t ts_ns, int64_t min_ns, int64_t max_ns, int64_t *start_n
 
 bool blocks_clip_locked(const struct db *db, int64_t ts_ns, int64_t *start_ns, int64_t *end_ns)
 {
+	mutex_assert_held(&db->lock);
 	for (size_t i = 0; i < db->blocks_n; i++) {
 		const struct block_meta *m = block_meta(db->blocks[i]->block);
 
 		if (!clip(ts_ns, m->min_ns, m->max_ns, start_ns, end_ns))
 			return false;
 	}
-	for (size_t i = 0; i < db->work->unreadable_n; i++) {
-		const struct unreadable *u = &db->work->unreadable[i];
+	for (size_t i = 0; i < db->unreadable_n; i++) {
+		const struct unreadable *u = &db->unreadable[i];
 
 		if (u->max_ns && !clip(ts_ns, u->min_ns, u->max_ns, start_ns, end_ns))
 			return false;
@@ -337,6 +346,9 @@ void blocks_close_all(struct db *db)
 	for (size_t i = 0; i < db->blocks_n; i++)
 		blocks_free(db->blocks[i]);
 	free(db->blocks);
+	for (size_t i = 0; i < db->unreadable_n; i++)
+		free(db->unreadable[i].dir);
+	free(db->unreadable);
 	db->blocks = NULL;
 	db->blocks_n = db->blocks_cap = 0;
 }

@@ -6,7 +6,9 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "tsdb/block/block_internal.h"
-#include "tsdb/catalog/blocks.h"
+#include "tsdb/catalog/lost.h"
+#include "tsdb/catalog/state.h"
+#include "tsdb/symbols/intern.h"
 
 /* The blocks of a data directory at start, and what a crash may have left there (blocks.h). */
 
@@ -41,7 +43,7 @@ static void remove_block(struct db *db, struct db_block *b)
 		gone = NULL;
 	if (gone && !db->o.read_only) {
 		if (db->o.fs->ops->rename(db->o.fs, dir, gone, &err) ||
-			db->o.fs->ops->sync_dir(db->o.fs, db->work->blocks_dir, &err))
+			db->o.fs->ops->sync_dir(db->o.fs, db->blocks_dir, &err))
 			log_warn("tsdb", "leftover not removed", LOG_S("path", dir), LOG_E(&err));
 		else
 			remove_tree(db, gone);
@@ -83,17 +85,16 @@ static enum err_code note_unreadable(
 	const char *name = strrchr(dir, '/') + 1;
 	char where[sizeof("blocks/") + ULID_LEN];
 	struct unreadable *u;
-	struct work *k = db->work;
-	struct unreadable *v = realloc(k->unreadable, (k->unreadable_n + 1) * sizeof(*v));
+	struct unreadable *v = realloc(db->unreadable, (db->unreadable_n + 1) * sizeof(*v));
 	char *copy = strdup(dir);
 
 	if (v)
-		k->unreadable = v;
+		db->unreadable = v;
 	if (!v || !copy) {
 		free(copy);
 		return err_set(err, ERR_NOMEM, "blocks: out of memory");
 	}
-	u = &k->unreadable[k->unreadable_n++];
+	u = &db->unreadable[db->unreadable_n++];
 	*u = (struct unreadable){ .dir = copy };
 	known_range(db, dir, str_of(name), &u->min_ns, &u->max_ns);
 	snprintf(where, sizeof(where), "blocks/%s", name);
@@ -103,7 +104,7 @@ static enum err_code note_unreadable(
 
 static enum err_code open_one(struct opening *o, struct str name, struct err *err)
 {
-	char *dir = path_join(&o->a, str_of(o->db->work->blocks_dir), name);
+	char *dir = path_join(&o->a, str_of(o->db->blocks_dir), name);
 	enum err_code rc;
 	struct err why;
 
@@ -112,7 +113,7 @@ static enum err_code open_one(struct opening *o, struct str name, struct err *er
 	if (!(rc = blocks_open(o->db, dir, &o->v[o->n], &why))) {
 		/* The end of what retention began. */
 		if (!block_meta(o->v[o->n]->block)->raw && !o->db->o.read_only &&
-			retention_unlink_rows(o->db, dir, &why))
+			blocks_unlink_raw(o->db, dir, &why))
 			log_warn("tsdb", "leftover not removed", LOG_E(&why));
 		o->n++;
 		return ERR_OK;
@@ -128,7 +129,7 @@ static void remove_renamed(struct opening *o, const char *path)
 	struct fs *fs = o->db->o.fs;
 	struct err err;
 
-	if (!o->synced && fs->ops->sync_dir(fs, o->db->work->blocks_dir, &err)) {
+	if (!o->synced && fs->ops->sync_dir(fs, o->db->blocks_dir, &err)) {
 		log_warn("tsdb", "leftover not removed", LOG_S("path", path), LOG_E(&err));
 		return;
 	}
@@ -144,7 +145,7 @@ static enum err_code open_each(struct opening *o, struct err *err)
 	struct ulid ulid;
 	size_t n;
 
-	if ((rc = fs_list(db->work->blocks_dir, &o->a, &names, &n, err)))
+	if ((rc = fs_list(db->blocks_dir, &o->a, &names, &n, err)))
 		return rc == ERR_NOT_FOUND ? ERR_OK : rc;
 	if (!(o->v = calloc(n + 1, sizeof(struct db_block *))))
 		return err_set(err, ERR_NOMEM, "blocks: out of memory");
@@ -154,7 +155,7 @@ static enum err_code open_each(struct opening *o, struct err *err)
 		} else if (!db->o.read_only &&
 			(str_has_suffix(names[i], STR(BLOCK_TMP)) ||
 				str_has_suffix(names[i], STR(BLOCK_GONE)))) {
-			char *path = path_join(&o->a, str_of(db->work->blocks_dir), names[i]);
+			char *path = path_join(&o->a, str_of(db->blocks_dir), names[i]);
 
 			if (path)
 				remove_renamed(o, path);
@@ -247,7 +248,7 @@ static void remove_windows(struct opening *o)
 		const struct block_meta *m = block_meta(o->v[i]->block);
 
 		for (uint32_t k = 0; k < m->heads_n; k++)
-			(void)!head_remove_leftover(db, m->heads[k]);
+			(void)!window_remove_leftover(db, m->heads[k]);
 	}
 }
 
@@ -283,10 +284,10 @@ static void remove_snapshots(struct opening *o)
 	struct str *names;
 	size_t n;
 
-	if (db->o.read_only || fs_list(db->work->snapshots_dir, &o->a, &names, &n, NULL))
+	if (db->o.read_only || fs_list(db->snapshots_dir, &o->a, &names, &n, NULL))
 		return;
 	for (size_t i = 0; i < n; i++) {
-		char *path = path_join(&o->a, str_of(db->work->snapshots_dir), names[i]);
+		char *path = path_join(&o->a, str_of(db->snapshots_dir), names[i]);
 
 		if (path && str_has_suffix(names[i], STR(BLOCK_TMP)))
 			remove_tree(db, path);
@@ -299,7 +300,7 @@ enum err_code blocks_open_all(struct db *db, struct err *err)
 	enum err_code rc;
 
 	arena_init(&o.a, 0);
-	if (!db->o.read_only && (rc = fs_mkdir_all(db->o.fs, db->work->blocks_dir, err)))
+	if (!db->o.read_only && (rc = fs_mkdir_all(db->o.fs, db->blocks_dir, err)))
 		goto out;
 	if ((rc = open_each(&o, err)))
 		goto out;

@@ -1,3 +1,5 @@
+#include "tsdb/catalog/deleted.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -5,8 +7,9 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/map.h"
-#include "tsdb/catalog/blocks.h"
-#include "tsdb/rollup/rollup.h"
+#include "tsdb/catalog/state.h"
+#include "tsdb/columns/chunk_bits.h"
+#include "tsdb/columns/varints.h"
 
 /*
  * Deleted ranges: what queriers no longer see, until joining blocks writes them without it.

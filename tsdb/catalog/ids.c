@@ -1,9 +1,13 @@
+#include "tsdb/catalog/ids.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/log.h"
-#include "tsdb/catalog/db_internal.h"
+#include "tsdb/catalog/state.h"
+#include "tsdb/columns/chunk_bits.h"
+#include "tsdb/columns/varints.h"
 
 /*
  * The file `ids`: the first free id of each kind, per epoch of a job, and the first free epoch. It
@@ -28,7 +32,7 @@ static void learn(struct db *db)
 		memcpy(next, p->next, sizeof(next));
 		mutex_unlock(&p->lock);
 		mutex_lock(&db->lock);
-		job_know_ids(p->job, p->epoch, next);
+		job_know_ids(resident_of(p)->job, p->epoch, next);
 		mutex_unlock(&db->lock);
 		partition_unpin(db, p);
 	}
@@ -47,12 +51,13 @@ static void add_job(const struct job *job, struct buf *b)
 	}
 }
 
-/* ids_lock is held. *saved: per job, the epochs that the file speaks for. */
+/* *saved: per job, the epochs that the file speaks for. */
 static enum err_code save(struct db *db, uint32_t **saved, uint32_t *n, struct err *err)
 {
 	struct buf b = { 0 };
 	enum err_code rc;
 
+	mutex_assert_held(&db->ids_lock);
 	learn(db);
 	buf_add_char(&b, IDS_VERSION);
 	series_lock_read(db->series);

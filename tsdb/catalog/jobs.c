@@ -1,16 +1,13 @@
+#include "tsdb/catalog/jobs.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "tsdb/catalog/db_internal.h"
+#include "tsdb/catalog/state.h"
+#include "tsdb/columns/chunk_bits.h"
+#include "tsdb/columns/varints.h"
 
 /* Jobs, in memory: by name for new rows, by id for what is on disk. They are few, and never go. */
-
-struct str job_name_of(struct labels labels)
-{
-	struct str name = labels_get(labels, STR("job"));
-
-	return name.len ? name : labels_get(labels, STR("service_name"));
-}
 
 static bool name_same(const void *ctx, const void *key, uint32_t i)
 {
@@ -29,6 +26,7 @@ static struct job *find_name(const struct db *db, struct str name)
 	uint32_t i = map_find(
 		&db->jobs_by_name, hash_bytes(name.ptr, name.len, 0), name_same, db, &name);
 
+	mutex_assert_held(&db->lock);
 	return i == MAP_NONE ? NULL : db->jobs[i];
 }
 
@@ -36,6 +34,7 @@ static struct job *find_id(const struct db *db, uint32_t id)
 {
 	uint32_t i = map_find(&db->jobs_by_id, hash_u64(id), id_same, db, &id);
 
+	mutex_assert_held(&db->lock);
 	return i == MAP_NONE ? NULL : db->jobs[i];
 }
 
@@ -68,6 +67,7 @@ static enum err_code add(
 	uint32_t cap = db->jobs_cap ? db->jobs_cap * 2 : 16;
 	struct job **v, *job, *same = find_name(db, name);
 
+	mutex_assert_held(&db->lock);
 	if (db->jobs_n >= DB_JOBS_MAX)
 		return err_set(err, ERR_LIMIT, "%" PRIu32 " jobs, limit %u", db->jobs_n, DB_JOBS_MAX);
 	if (db->jobs_n == db->jobs_cap) {

@@ -399,12 +399,12 @@ static bool widen(struct entry *e, const struct loss *found)
 	return true;
 }
 
-/* l->lock is held. */
 static enum err_code add(struct losses *l, const struct loss *found, bool *fresh, struct err *err)
 {
 	struct loss loss = *found;
 	struct entry *e = find(l, loss.what, loss.where);
 
+	mutex_assert_held(&l->lock);
 	if (!e && l->n >= LOSSES_MAX - 1) {
 		loss.what = LOSS_MORE;
 		loss.where = STR("losses");
@@ -448,10 +448,10 @@ static struct entry *by_number(struct losses *l, uint64_t number)
 	return NULL;
 }
 
-/* l->lock is held. */
 static enum err_code accept(
 	struct losses *l, const uint64_t *numbers, size_t n, size_t *accepted, struct err *err)
 {
+	mutex_assert_held(&l->lock);
 	*accepted = 0;
 	for (size_t i = 0; i < n; i++)
 		if (!by_number(l, numbers[i]))

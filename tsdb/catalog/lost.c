@@ -1,11 +1,14 @@
+#include "tsdb/catalog/lost.h"
+
 #include <inttypes.h>
 
 #include "base/log.h"
-#include "tsdb/catalog/db_internal.h"
+#include "tsdb/catalog/state.h"
+#include "tsdb/columns/chunk_bits.h"
+#include "tsdb/columns/varints.h"
+#include "tsdb/symbols/intern.h"
 
 /* The list of losses (losses.h) as a database uses it. */
-
-#define WARNINGS_MAX 10 /* of one querier: further ones are counted */
 
 bool db_lost(struct db *db, enum loss_what what, const char *where, int64_t min_ns, int64_t max_ns,
 	uint64_t count, const struct err *why)
@@ -46,35 +49,6 @@ static bool log_one(void *ctx, const struct loss *l)
 void db_log_losses(struct db *db)
 {
 	losses_each(db->losses, 0, LOSS_END, log_one, NULL);
-}
-
-/* ---- queries ---- */
-
-struct telling {
-	struct db_querier *q;
-	size_t n;
-};
-
-static bool tell_one(void *ctx, const struct loss *l)
-{
-	struct telling *t = ctx;
-	struct buf text = { 0 };
-
-	if (l->accepted || ++t->n > WARNINGS_MAX)
-		return true;
-	loss_print(l, &text);
-	querier_warn_text(t->q, arena_printf(&t->q->arena, STR_FMT, STR_ARG(buf_str(&text))));
-	buf_release(&text);
-	return true;
-}
-
-void querier_tell_losses(struct db_querier *q)
-{
-	struct telling t = { q, 0 };
-
-	losses_each(q->db->losses, q->min_ns, q->max_ns, tell_one, &t);
-	if (t.n > WARNINGS_MAX)
-		querier_warn_text(q, arena_printf(&q->arena, "and %zu more losses", t.n - WARNINGS_MAX));
 }
 
 /* ---- for people ---- */

@@ -1,10 +1,14 @@
+#include "tsdb/catalog/stock.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "tsdb/catalog/blocks.h"
+#include "tsdb/catalog/lost.h"
+#include "tsdb/catalog/state.h"
+#include "tsdb/symbols/intern.h"
 
 /*
  * The inventory (inventory.h) as a database uses it: changed with what comes and goes, and compared
@@ -139,8 +143,8 @@ static struct db_block *find_block(const struct db *db, const struct ulid *u)
 
 static bool is_unreadable(const struct db *db, const struct ulid *u)
 {
-	for (size_t i = 0; i < db->work->unreadable_n; i++)
-		if (str_has_suffix(str_of(db->work->unreadable[i].dir), str_of(u->text)))
+	for (size_t i = 0; i < db->unreadable_n; i++)
+		if (str_has_suffix(str_of(db->unreadable[i].dir), str_of(u->text)))
 			return true;
 	return false;
 }
@@ -251,7 +255,7 @@ static void look_at(struct taking *t, const struct inventory_entry *e)
 		check_raw(t, e, b);
 		/* An older directory put back; rows that were deleted since may be in it. */
 		if (!e->raw && block_has_raw(b->block) && !t->db->o.read_only)
-			retention_drop_raw(t->db, b);
+			blocks_drop_raw(t->db, b);
 	} else if (in_sources(t->db, &e->ulid)) {
 		t->out[t->out_n++] = *e;
 	} else if (!is_unreadable(t->db, &e->ulid)) { /* it would be told already */
@@ -292,7 +296,7 @@ static void not_known(struct taking *t)
 
 	if (db->inventory_found == INVENTORY_READ ||
 		(db->inventory_found == INVENTORY_NONE && !db->windows_n && !db->blocks_n &&
-			!db->work->unreadable_n))
+			!db->unreadable_n))
 		return;
 	err_set(&why, ERR_CORRUPT, "inventory and inventory.copy %s",
 		db->inventory_found == INVENTORY_NONE ? "are missing" : "cannot be read");

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "tsdb/symbols/partition.h"
 
 /*
@@ -39,7 +40,7 @@ enum err_code accum_open(struct partition *p, unsigned flags, struct accum **out
 	struct accum *a = calloc(1, sizeof(*a));
 
 	if (!a)
-		return err_set(err, ERR_NOMEM, "sum: out of memory");
+		return err_nomem(err, "sum");
 	a->p = p;
 	a->flags = flags;
 	a->cell_bytes = flags & ACCUM_WEIGHTED ? sizeof(__int128) : sizeof(int64_t);
@@ -65,25 +66,15 @@ size_t accum_bytes(const struct accum *a)
 	return a->bytes;
 }
 
-static enum err_code nomem(struct err *err)
-{
-	return err_set(err, ERR_NOMEM, "sum: out of memory");
-}
-
 static void *chunk_make(struct accum *a, uint32_t stack)
 {
-	size_t at = stack >> CHUNK_LOG2, n = a->chunks_n ? a->chunks_n : 16;
-	void **v;
+	size_t at = stack >> CHUNK_LOG2, was = a->chunks_n;
 
-	if (at >= a->chunks_n) {
-		while (n <= at)
-			n *= 2;
-		if (!(v = realloc(a->chunks, n * sizeof(*v))))
+	if (at >= was) {
+		if (!array_room(&a->chunks, was, at + 1 - was, &a->chunks_n))
 			return NULL;
-		memset(v + a->chunks_n, 0, (n - a->chunks_n) * sizeof(*v));
-		a->bytes += (n - a->chunks_n) * sizeof(*v);
-		a->chunks = v;
-		a->chunks_n = n;
+		memset(a->chunks + was, 0, (a->chunks_n - was) * sizeof(*a->chunks));
+		a->bytes += (a->chunks_n - was) * sizeof(*a->chunks);
 	}
 	if (!a->chunks[at]) {
 		if (!(a->chunks[at] = calloc(CHUNK_CELLS, a->cell_bytes)))
@@ -209,18 +200,18 @@ enum err_code accum_add(struct accum *a, const uint32_t *stacks, const uint32_t 
 
 	if (!label_sets || !(a->flags & ACCUM_BY_LABELS)) {
 		if (add_array(a, stacks, values, n, weight) < n)
-			return nomem(err);
+			return err_nomem(err, "sum");
 	} else {
 		while (i < n) {
 			for (run = i; run < n && label_sets[run] == 0; run++)
 				;
 			if (add_array(a, stacks + i, values + i, run - i, weight) < run - i)
-				return nomem(err);
+				return err_nomem(err, "sum");
 			for (i = run; i < n && label_sets[i] != 0; i++)
 				if (values[i] &&
 					!add_slot(a, stacks[i], label_sets[i],
 						(__int128)values[i] * (a->flags & ACCUM_WEIGHTED ? weight : 1)))
-					return nomem(err);
+					return err_nomem(err, "sum");
 		}
 	}
 	if (a->overflow)
@@ -246,7 +237,7 @@ enum err_code accum_merge(struct accum *into, const struct accum *from, struct e
 		if (!from->chunks[c])
 			continue;
 		if (!(to = chunk_of(into, (uint32_t)(c << CHUNK_LOG2))))
-			return nomem(err);
+			return err_nomem(err, "sum");
 		for (size_t i = 0; i < CHUNK_CELLS; i++) {
 			if (into->flags & ACCUM_WEIGHTED)
 				into->overflow |= __builtin_add_overflow(
@@ -260,7 +251,7 @@ enum err_code accum_merge(struct accum *into, const struct accum *from, struct e
 		if (from->slots[i].taken &&
 			!add_slot(into, (uint32_t)(from->slots[i].key >> 32), (uint32_t)from->slots[i].key,
 				from->slots[i].value))
-			return nomem(err);
+			return err_nomem(err, "sum");
 	into->signs |= from->signs;
 	if (into->overflow)
 		return err_set(
@@ -312,7 +303,7 @@ enum err_code accum_seal(struct accum *a, struct err *err)
 		return ERR_OK;
 	free(a->cells);
 	if (!(a->cells = malloc((n + a->slots_used + 1) * sizeof(*a->cells))))
-		return nomem(err);
+		return err_nomem(err, "sum");
 	a->bytes += (n + a->slots_used + 1) * sizeof(*a->cells);
 	for (at = 0, n = 0; next_plain(a, &at, &cell);)
 		a->cells[n++] = cell;

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "tsdb/columns/chunk_internal.h"
+#include "tsdb/columns/coding.h"
 
 /*
  * A chunk's frame and heads, and its sections into memory. What is claimed is compared with the
@@ -12,11 +12,6 @@
 enum err_code chunk_corrupt(struct err *err, const char *what)
 {
 	return err_set(err, ERR_CORRUPT, "chunk: %s", what);
-}
-
-enum err_code chunk_nomem(struct err *err)
-{
-	return err_set(err, ERR_NOMEM, "chunk: out of memory");
 }
 
 struct chunk *chunk_open(void)
@@ -59,7 +54,7 @@ enum err_code chunk_section(struct chunk *c, const struct section *s, unsigned r
 	unsigned char *to = chunk_room(c, room, s->raw + BITS_PAD);
 
 	if (!to)
-		return chunk_nomem(err);
+		return err_nomem(err, "chunk");
 	if (s->stored == s->raw) {
 		if (s->raw)
 			memcpy(to, s->at, s->raw);
@@ -86,83 +81,52 @@ static bool take_section(struct cursor *in, struct section *s)
 
 /* ---- columns ---- */
 
-static bool is_coding(unsigned coding)
-{
-	unsigned flags = coding & ~COLUMN_CODING;
-
-	switch (coding & COLUMN_CODING) {
-	case COLUMN_ZERO:
-	case COLUMN_MULTIPLE:
-		return flags == 0;
-	case COLUMN_COUNTED:
-		return (flags & ~(COLUMN_SHARED | COLUMN_SCALED)) == 0;
-	case COLUMN_PLAIN:
-		if (flags & COLUMN_SCALED && (flags & COLUMN_SUMS || !(flags & COLUMN_LEVELS)))
-			return false;
-		return !(flags & COLUMN_LEVELS) || flags & COLUMN_SIGNED;
-	case COLUMN_LIKE:
-		return flags == COLUMN_SCALED;
-	}
-	return false;
-}
-
-/* Of a column that stands earlier, with cells of its own. */
-static bool take_reference(const struct chunk *c, struct cursor *in, uint32_t *out)
+bool chunk_take_reference(const struct chunk *c, struct cursor *in, uint32_t *out)
 {
 	*out = cursor_u32(in);
 	return !in->bad && *out <= c->columns_n && c->columns[*out].known &&
-		c->columns[*out].base == *out && (c->columns[*out].coding & COLUMN_CODING) != COLUMN_ZERO;
+		c->columns[*out].base == *out && c->columns[*out].coding != &coding_zero;
 }
 
-/* The columns whose places and numbers it uses, after its own coding. */
-static bool take_references(struct chunk *c, struct chunk_column *to, struct cursor *in)
+/* The column whose places it has. */
+static bool take_places(const struct chunk *c, struct chunk_column *to, struct cursor *in)
 {
 	const struct chunk_column *ref;
 
-	if ((to->coding & COLUMN_CODING) == COLUMN_LIKE) {
-		if (!take_reference(c, in, &to->like))
-			return false;
-		ref = &c->columns[to->like];
-		to->places = ref->places;
-		return (ref->coding & COLUMN_CODING) != COLUMN_LIKE;
-	}
-	if (!(to->coding & COLUMN_SHARED))
-		return true;
-	if (!take_reference(c, in, &to->places))
+	if (!chunk_take_reference(c, in, &to->places))
 		return false;
 	ref = &c->columns[to->places];
-	return !(ref->coding & COLUMN_SHARED) && (ref->coding & COLUMN_CODING) != COLUMN_LIKE &&
-		(ref->coding & COLUMN_LEVELS) == (to->coding & COLUMN_LEVELS);
+	return !(ref->flags & COLUMN_SHARED) && ref->coding->sections & SECTION_BIT(SECTION_PLACES) &&
+		ref->coding->levels == to->coding->levels;
 }
 
 static bool take_column(struct chunk *c, uint32_t column, struct cursor *in)
 {
 	struct chunk_column *to = &c->columns[column];
-	struct str coding = cursor_bytes(in, 1);
+	struct str byte = cursor_bytes(in, 1);
+	unsigned sections;
 
-	if (!coding.len || to->known)
+	if (!byte.len || to->known)
 		return false;
-	to->coding = (unsigned char)coding.ptr[0];
+	to->flags = (unsigned char)byte.ptr[0];
+	to->coding = coding_of(to->flags);
 	to->base = to->places = to->like = column;
-	if (!is_coding(to->coding))
+	if (!to->coding)
 		return false;
-	if (to->coding == COLUMN_ZERO) {
+	if (to->coding == &coding_zero) {
 		to->known = true;
 		return true;
 	}
 	to->factor = cursor_varint(in);
-	if (to->coding == COLUMN_MULTIPLE) {
-		if (!to->factor || !take_reference(c, in, &to->base))
-			return false;
-		to->known = true;
-		return true;
-	}
-	if (!take_references(c, to, in))
+	if (to->coding->take_reference && !to->coding->take_reference(c, to, in))
 		return false;
+	if (to->flags & COLUMN_SHARED && !take_places(c, to, in))
+		return false;
+	sections = coding_sections(to->coding, to->flags);
 	for (unsigned s = 0; s < COLUMN_SECTIONS; s++)
-		if (column_has(to->coding, s) && !take_section(in, &to->sections[s]))
+		if (sections & SECTION_BIT(s) && !take_section(in, &to->sections[s]))
 			return false;
-	if (column_has(to->coding, SECTION_TOKENS) && to->sections[SECTION_TOKENS].raw != c->keys_n)
+	if (sections & SECTION_BIT(SECTION_TOKENS) && to->sections[SECTION_TOKENS].raw != c->keys_n)
 		return false;
 	to->known = true;
 	return to->factor != 0 && !in->bad;
@@ -236,7 +200,7 @@ static bool take_totals(struct chunk *c, int64_t *totals, struct cursor *in)
 		totals += c->rows_n;
 		base = c->columns[to->base].totals;
 		for (uint32_t r = 0; r < c->rows_n; r++) {
-			if (to->coding == COLUMN_ZERO) {
+			if (to->coding == &coding_zero) {
 				to->totals[r] = 0;
 			} else if (to->base == k) {
 				v += (uint64_t)unzigzag(cursor_varint(in));
@@ -266,7 +230,7 @@ static enum err_code parse_heads(struct chunk *c, struct err *err)
 	c->rows = chunk_room(c, ROOM_ROWS, ((size_t)c->rows_n + 1) * sizeof(*c->rows));
 	totals = chunk_room(c, ROOM_TOTALS, ((size_t)c->rows_n * c->columns_n + 1) * sizeof(*totals));
 	if (!c->rows || !totals)
-		return chunk_nomem(err);
+		return err_nomem(err, "chunk");
 	in = cursor_of((struct str){ (const char *)bytes, c->heads.raw });
 	if (!take_rows(c, &in) || !take_totals(c, totals, &in))
 		return chunk_corrupt(err, "bad heads");
@@ -368,7 +332,7 @@ enum err_code chunk_ids(struct chunk *c, struct err *err)
 	if ((rc = chunk_section(c, &c->stacks, ROOM_IDS, &bytes, err)))
 		return rc;
 	if (!(stacks = chunk_room(c, ROOM_STACKS, ((size_t)c->keys_n + 1) * sizeof(*stacks))))
-		return chunk_nomem(err);
+		return err_nomem(err, "chunk");
 	in = cursor_of((struct str){ (const char *)bytes, c->stacks.raw });
 	if (!take_sums(&in, c->keys_n, stacks) ||
 		c->stack_max != (c->keys_n ? stacks[c->keys_n - 1] : 0))
@@ -377,7 +341,7 @@ enum err_code chunk_ids(struct chunk *c, struct err *err)
 		if ((rc = chunk_section(c, &c->sets, ROOM_IDS, &bytes, err)))
 			return rc;
 		if (!(sets = chunk_room(c, ROOM_SETS, ((size_t)c->keys_n + 1) * sizeof(*sets))))
-			return chunk_nomem(err);
+			return err_nomem(err, "chunk");
 		in = cursor_of((struct str){ (const char *)bytes, c->sets.raw });
 		if (!take_sets(&in, c->keys_n, stacks, c->set_max, sets))
 			return chunk_corrupt(err, "bad label sets");

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "base/integer.h"
-#include "tsdb/columns/chunk_internal.h"
+#include "tsdb/columns/coding.h"
 
 /*
  * Layout. (Numbers are varints, z zigzag; a section is its length, its length as stored, which is
@@ -23,9 +23,9 @@
  * header, of the number of entries; then of each column that has cells of its own, in the order
  * in which columns stand, z difference of the total over the factor.
  *
- * A column: its number, coding (byte, chunk_internal.h); unless zero, factor; the number of the
+ * A column: its number, coding (byte, coding.h); unless zero, factor; the number of the
  * column it refers to, if its coding refers to one, which stands before it; its sections.
- * chunk_encode_column.c has the codings. Of two columns the larger stands first where that helps.
+ * Of two columns the larger stands first where that helps.
  *
  * Why. What a scrape says is which stacks were seen and how often. Turned by 90 degrees a stack
  * is named once per chunk, and what is left are few bits per sample: its rows, by its own
@@ -324,7 +324,7 @@ static enum err_code put_column(struct encoding *e, struct column_encoder *encod
 	if (column < e->columns_n && !put_totals(e, column, factor, !multiple))
 		return err_set(err, ERR_LIMIT, "total of column %" PRIu32 " exceeds 64 bits", column);
 	if (multiple) {
-		buf_add_char(&e->columns, COLUMN_MULTIPLE);
+		buf_add_char(&e->columns, (char)coding_multiple.byte);
 		buf_add_varint(&e->columns, multiple);
 		buf_add_varint(&e->columns, e->others_of);
 		return ERR_OK;
@@ -334,7 +334,7 @@ static enum err_code put_column(struct encoding *e, struct column_encoder *encod
 	divide(e->values, e->cells_n, factor);
 	in.values = e->values;
 	if (!column_encode(encoder, &in, compress, column, factor, e->done, &e->columns))
-		return chunk_nomem(err);
+		return err_nomem(err, "chunk");
 	swap = e->others;
 	e->others = e->values;
 	e->values = swap;
@@ -344,7 +344,7 @@ static enum err_code put_column(struct encoding *e, struct column_encoder *encod
 	e->others_of = column;
 	return ERR_OK;
 zero:
-	buf_add_char(&e->columns, COLUMN_ZERO);
+	buf_add_char(&e->columns, (char)coding_zero.byte);
 	return ERR_OK;
 }
 
@@ -418,7 +418,7 @@ static enum err_code encode(struct encoding *e, const enum value_kind *kinds, bo
 	struct buf stacks = { 0 }, sets = { 0 };
 	ZSTD_CCtx *zstd = ZSTD_createCCtx();
 	uint32_t set_max = 0, order[ROW_COLUMNS_MAX + 1];
-	enum err_code rc = encoder && zstd ? ERR_OK : chunk_nomem(err);
+	enum err_code rc = encoder && zstd ? ERR_OK : err_nomem(err, "chunk");
 
 	buf_clear(&e->heads);
 	buf_clear(&e->columns);
@@ -446,7 +446,7 @@ static enum err_code encode(struct encoding *e, const enum value_kind *kinds, bo
 		section_put(zstd, &sets, compress, out);
 	buf_add_str(out, buf_str(&e->columns));
 	if (stacks.failed || sets.failed || e->heads.failed || e->columns.failed || out->failed)
-		rc = chunk_nomem(err);
+		rc = err_nomem(err, "chunk");
 done:
 	for (uint32_t c = 0; c <= e->columns_n; c++) {
 		free(e->done[c].counts);
@@ -487,7 +487,7 @@ enum err_code chunk_encode(const int64_t *ts_ns, const struct row *rows, uint32_
 	enum err_code rc = ERR_OK;
 
 	if (!e)
-		return chunk_nomem(err);
+		return err_nomem(err, "chunk");
 	assert(rows_n <= CHUNK_ROWS_MAX);
 	e->ts_ns = ts_ns;
 	e->rows = rows;
@@ -504,13 +504,13 @@ enum err_code chunk_encode(const int64_t *ts_ns, const struct row *rows, uint32_
 		goto done;
 	}
 	if (!reserve(e)) {
-		rc = chunk_nomem(err);
+		rc = err_nomem(err, "chunk");
 		goto done;
 	}
 	sort_cells(e);
 	list_keys(e);
 	if (!list_slots(e)) {
-		rc = chunk_nomem(err);
+		rc = err_nomem(err, "chunk");
 		goto done;
 	}
 	rc = encode(e, kinds, true, out, err);

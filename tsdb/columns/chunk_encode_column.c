@@ -1,48 +1,15 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "tsdb/columns/chunk_internal.h"
+#include "tsdb/columns/coding.h"
 
 /*
- * One column of a chunk into bytes: each coding that could pay is made, the shortest is kept.
- *
- * Counted: of a key with n cells of sum s, n and s - n are a token, which rows is a subset of n of
- * all rows, and how the sum falls into values is a subset too: s - n stars between n - 1 bars. So a
- * key whose cells are all 1 costs no value at all, and one of a single cell neither.
- * Plain: values as varints, for zstd to look at: negative ones, and what repeats.
- * Levels: plain, of the differences to the row before: a gauge changes seldom. What the first row
- * has is told by the token, not by a place, so a level that stays costs one value.
- * Scaled: of counted and levels, the numbers of events that the cells stand for (chunk_scale.c).
- * Like: the same numbers as another column. Allocated bytes are events times what one stands for,
- * cut; so are objects.
+ * Writes one column of a chunk: each coding that could pay is made, the shortest is kept. The
+ * codings' files say how cells become bytes; here is what they share: numbers and places of keys.
  */
 
 /* Values of more bits than this each, counted, might be shorter as bytes that repeat. */
 #define COUNTED_BITS_GOOD 6u
-
-/* Sums of a plain column stand in front where this part of all entries has cells in it: where fewer
- * have, the cells are added as fast. */
-#define SUMS_WORTH 3u
-
-struct key_cells {
-	uint32_t n;
-	bool starts; /* levels: cell 0 is the first row's, which is not among the places */
-	uint64_t places[CHUNK_ROWS_MAX];
-	int64_t values[CHUNK_ROWS_MAX];
-};
-
-struct column_encoder {
-	uint32_t rows_n, keys_n;
-	ZSTD_CCtx *zstd;
-	uint16_t *counts;
-	uint8_t *starts;
-	uint64_t *rests;
-	struct buf tokens, values, sums, best, packed;
-	struct bit_out extra, places, bits;
-	uint64_t subset[CHUNK_ROWS_MAX];
-	struct key_cells cells, others;
-	struct scale scale;
-};
 
 void column_encoder_close(struct column_encoder *e)
 {
@@ -110,11 +77,15 @@ void section_put(ZSTD_CCtx *zstd, const struct buf *raw, bool compress, struct b
 
 /* ---- cells of a key ---- */
 
-static void take_cells(
-	const struct column_in *in, const int64_t *values, uint32_t key, struct key_cells *out)
+void key_cells_take(const struct column_in *in, const int64_t *values, uint32_t key, bool levels,
+	struct key_cells *out)
 {
 	uint32_t n = 0;
 
+	if (levels) {
+		levels_take(in, values, key, out);
+		return;
+	}
 	for (size_t i = in->starts[key]; i < in->starts[key + 1]; i++) {
 		out->places[n] = in->rows[i];
 		out->values[n] = values[i];
@@ -122,38 +93,6 @@ static void take_cells(
 	}
 	out->n = n;
 	out->starts = false;
-}
-
-/* The same as differences to the row before, wrapping; a row without the key is 0. */
-static void take_levels(
-	const struct column_in *in, const int64_t *values, uint32_t key, struct key_cells *out)
-{
-	uint64_t level = 0;
-	uint32_t n = 0, next = 0; /* the row that `level` would hold in */
-
-	for (size_t i = in->starts[key]; i < in->starts[key + 1]; i++) {
-		uint64_t v = (uint64_t)values[i];
-
-		if (v == 0)
-			continue;
-		if (level && in->rows[i] > next) {
-			out->places[n] = next;
-			out->values[n++] = (int64_t)-level;
-			level = 0;
-		}
-		if (v != level) {
-			out->places[n] = in->rows[i];
-			out->values[n++] = (int64_t)(v - level);
-			level = v;
-		}
-		next = in->rows[i] + 1u;
-	}
-	if (level && next < in->rows_n) {
-		out->places[n] = next;
-		out->values[n++] = (int64_t)-level;
-	}
-	out->n = n;
-	out->starts = n && out->places[0] == 0;
 }
 
 /* ---- subsets ---- */
@@ -178,25 +117,7 @@ static void put_subset(
 	bits_put_places(o, n, e->subset, others);
 }
 
-/* n values, each at least 1, with this rest: sum - n. */
-static void put_counted(struct column_encoder *e, const struct key_cells *c, uint64_t rest)
-{
-	uint64_t places = c->n + rest - 1, sum = 0, n = 0;
-
-	if (rest == 0 || c->n == 1)
-		return;
-	if (rest <= places / 2) {
-		for (uint32_t i = 0; i < c->n; i++)
-			for (int64_t k = 1; k < c->values[i]; k++, n++)
-				e->subset[n] = i + n;
-	} else {
-		for (uint32_t i = 0; i + 1 < c->n; i++) {
-			sum += (uint64_t)c->values[i] - 1;
-			e->subset[n++] = sum + i;
-		}
-	}
-	bits_put_places(&e->bits, places, e->subset, n);
-}
+/* ---- tokens ---- */
 
 static unsigned class_of(uint64_t v)
 {
@@ -219,14 +140,15 @@ static void put_extra(struct bit_out *o, unsigned class, uint64_t v)
 	bits_put(o, v, bit_length(v));
 }
 
-static void put_tokens(struct column_encoder *e, bool shared, bool rests)
+/* shared: the numbers are another column's. */
+static void put_tokens(struct column_encoder *e, bool shared)
 {
 	buf_clear(&e->tokens);
 	bits_clear_out(&e->extra);
 	if (!buf_reserve(&e->tokens, e->keys_n))
 		return;
 	for (uint32_t k = 0; k < e->keys_n; k++) {
-		uint64_t count = shared ? 0 : e->counts[k], rest = rests ? e->rests[k] : 0;
+		uint64_t count = shared ? 0 : e->counts[k], rest = e->rests[k];
 
 		e->tokens.ptr[k] = (char)(class_of(count) | class_of(rest) << 4);
 		put_extra(&e->extra, class_of(count), count);
@@ -238,16 +160,15 @@ static void put_tokens(struct column_encoder *e, bool shared, bool rests)
 
 /* ---- a column in one coding ---- */
 
-static void add_value(struct buf *out, unsigned coding, int64_t v)
+void column_put_value(struct buf *out, unsigned flags, int64_t v)
 {
-	buf_add_varint(out, coding & COLUMN_SIGNED ? zigzag(v) : (uint64_t)v);
+	buf_add_varint(out, flags & COLUMN_SIGNED ? zigzag(v) : (uint64_t)v);
 }
 
-/* False: this coding cannot say it. */
-static bool take_keys(struct column_encoder *e, const struct column_in *in, unsigned *coding)
+static bool put_keys(struct column_encoder *e, const struct coding *coding,
+	const struct column_in *in, unsigned *flags)
 {
-	bool counted = (*coding & COLUMN_CODING) == COLUMN_COUNTED;
-	bool levels = *coding & COLUMN_LEVELS;
+	bool levels = coding->levels;
 	struct key_cells *c = &e->cells;
 
 	bits_clear_out(&e->places);
@@ -255,87 +176,78 @@ static bool take_keys(struct column_encoder *e, const struct column_in *in, unsi
 	buf_clear(&e->values);
 	buf_clear(&e->sums);
 	for (uint32_t k = 0; k < in->keys_n; k++) {
-		__int128 sum = 0;
-
-		(levels ? take_levels : take_cells)(in, in->values, k, c);
-		for (uint32_t i = 0; i < c->n; i++) {
-			sum += c->values[i];
-			if (!counted)
-				add_value(&e->values, *coding, c->values[i]);
-		}
+		key_cells_take(in, in->values, k, levels, c);
+		if (!coding->put_key(e, c, flags, &e->rests[k]))
+			return false;
 		e->counts[k] = (uint16_t)(c->n - c->starts);
 		e->starts[k] = c->starts;
-		e->rests[k] = levels ? c->starts : counted ? (uint64_t)sum - c->n : 0;
-		if (sum != (int64_t)sum) {
-			if (counted)
-				return false;
-			*coding &= ~COLUMN_SUMS;
-		}
-		if (c->n && *coding & COLUMN_SUMS)
-			add_value(&e->sums, *coding, (int64_t)sum);
 		if (levels) {
 			for (uint32_t i = 0; i < e->counts[k]; i++)
 				e->subset[i] = c->places[c->starts + i] - 1;
 			memcpy(c->places, e->subset, e->counts[k] * sizeof(*c->places));
 		}
 		put_subset(e, &e->places, in->rows_n - levels, c->places, e->counts[k]);
-		if (counted)
-			put_counted(e, c, e->rests[k]);
 	}
 	bits_finish(&e->places);
 	bits_finish(&e->bits);
 	return true;
 }
 
-static uint32_t find_places(
-	const struct column_encoder *e, const struct column_done *done, uint32_t column, bool levels)
+/* An earlier column with the same places; else this one. */
+static uint32_t find_places(const struct column_try *t, bool levels)
 {
+	const struct column_encoder *e = t->e;
+	const struct column_done *done = t->done;
+
 	for (uint32_t i = 0; i <= ROW_COLUMNS_MAX; i++)
-		if (i != column && done[i].counts && levels == !!(done[i].coding & COLUMN_LEVELS) &&
+		if (i != t->column && done[i].counts && levels == done[i].coding->levels &&
 			str_eq(buf_str(&done[i].places), buf_str(&e->places.bytes)) &&
 			!memcmp(done[i].counts, e->counts, e->keys_n * sizeof(*e->counts)) &&
 			!memcmp(done[i].starts, e->starts, e->keys_n))
 			return i;
-	return column;
+	return t->column;
 }
 
-static bool try_coding(struct column_encoder *e, const struct column_in *in, bool compress,
-	uint32_t column, unsigned coding, uint64_t factor, const struct column_done *done,
-	unsigned *made, struct buf *out)
+bool column_encode_keys(
+	struct column_try *t, const struct coding *coding, const struct column_in *in, unsigned flags)
 {
+	struct column_encoder *e = t->e;
 	const struct buf *sections[COLUMN_SECTIONS] = { &e->tokens, &e->extra.bytes, &e->places.bytes,
-		NULL, &e->sums, &e->scale.codes, &e->scale.phases.bytes };
+		coding->values_are_bits ? &e->bits.bytes : &e->values, &e->sums, &e->scale.codes,
+		&e->scale.phases.bytes };
+	unsigned bits = SECTION_BIT(SECTION_EXTRA) | SECTION_BIT(SECTION_PHASES) |
+		(coding->values_are_bits ? SECTION_BIT(SECTION_VALUES) : 0);
+	unsigned has;
 	uint32_t places;
 
-	if (!take_keys(e, in, &coding))
+	flags |= coding->byte;
+	if (!put_keys(e, coding, in, &flags))
 		return false;
-	sections[SECTION_VALUES] = (coding & COLUMN_CODING) == COLUMN_COUNTED ? &e->bits.bytes :
-																			&e->values;
-	places = find_places(e, done, column, coding & COLUMN_LEVELS);
-	if (places != column)
-		coding |= COLUMN_SHARED;
-	put_tokens(e, coding & COLUMN_SHARED,
-		(coding & COLUMN_CODING) == COLUMN_COUNTED || coding & COLUMN_LEVELS);
-	buf_clear(out);
-	buf_add_char(out, (char)coding);
-	buf_add_varint(out, factor);
-	if (coding & COLUMN_SHARED)
-		buf_add_varint(out, places);
+	places = find_places(t, coding->levels);
+	if (places != t->column)
+		flags |= COLUMN_SHARED;
+	put_tokens(e, flags & COLUMN_SHARED);
+	buf_clear(&e->packed);
+	buf_add_char(&e->packed, (char)flags);
+	buf_add_varint(&e->packed, t->factor);
+	if (flags & COLUMN_SHARED)
+		buf_add_varint(&e->packed, places);
+	has = coding_sections(coding, flags);
 	for (unsigned s = 0; s < COLUMN_SECTIONS; s++)
-		if (column_has(coding, s))
-			section_put(e->zstd, sections[s],
-				compress && s != SECTION_EXTRA && s != SECTION_PHASES &&
-					sections[s] != &e->bits.bytes,
-				out);
-	*made = coding;
+		if (has & SECTION_BIT(s))
+			section_put(e->zstd, sections[s], t->compress && !(bits & SECTION_BIT(s)), &e->packed);
+	t->made = flags;
 	return true;
 }
 
+/* ---- the shortest ---- */
+
 /* What later columns may share: only places that stand here. */
-static void keep_places(const struct column_encoder *e, unsigned coding, struct column_done *done)
+static void keep_places(const struct column_encoder *e, const struct coding *coding, unsigned flags,
+	struct column_done *done)
 {
 	done->coding = coding;
-	if (coding & COLUMN_SHARED)
+	if (!(coding_sections(coding, flags) & SECTION_BIT(SECTION_PLACES)))
 		return;
 	done->counts = malloc(((size_t)e->keys_n + 1) * sizeof(*done->counts));
 	done->starts = malloc((size_t)e->keys_n + 1);
@@ -349,130 +261,68 @@ static void keep_places(const struct column_encoder *e, unsigned coding, struct 
 	buf_add_str(&done->places, buf_str(&e->places.bytes));
 }
 
-static void try_one(struct column_encoder *e, const struct column_in *in, bool compress,
-	uint32_t column, unsigned coding, uint64_t factor, struct column_done *done)
+/* Keeps it where it is the shortest so far; of equal ones the first stays. */
+static void try_one(struct column_try *t, const struct coding *coding, struct column_done *done)
 {
+	struct column_encoder *e = t->e;
 	struct column_done mine = { 0 };
-	unsigned made;
 
-	if (!try_coding(e, in, compress, column, coding, factor, done, &made, &e->packed) ||
-		(e->best.len && e->best.len <= e->packed.len))
+	if (!coding->encode(t) || (e->best.len && e->best.len <= e->packed.len))
 		return;
-	keep_places(e, made, &mine);
-	free(done[column].counts);
-	free(done[column].starts);
-	buf_release(&done[column].places);
-	done[column] = mine;
+	assert(coding_of(t->made) == coding);
+	keep_places(e, coding, t->made, &mine);
+	free(done->counts);
+	free(done->starts);
+	buf_release(&done->places);
+	*done = mine;
 	buf_clear(&e->best);
 	buf_add_str(&e->best, buf_str(&e->packed));
 }
 
-/* Cells of keys that have no unit, where the numbers are another column's. False: it has other
- * places. */
-static bool put_raw(struct column_encoder *e, const struct column_in *in, bool levels)
+/* Counts that cost few bits, as most columns are: nothing else would be shorter. */
+static bool try_small_counts(struct column_try *t, struct column_done *done)
 {
-	struct key_cells *c = &e->cells, *o = &e->others;
+	struct column_encoder *e = t->e;
 
-	buf_clear(&e->values);
-	for (uint32_t k = 0; k < in->keys_n; k++) {
-		__int128 sum = 0;
-
-		if (e->scale.units[k].unit)
-			continue;
-		(levels ? take_levels : take_cells)(in, in->values, k, c);
-		(levels ? take_levels : take_cells)(in, in->others, k, o);
-		if (c->n != o->n || memcmp(c->places, o->places, c->n * sizeof(*c->places)))
-			return false;
-		for (uint32_t i = 0; i < c->n; i++) {
-			buf_add_varint(&e->values, zigzag(c->values[i]));
-			sum += c->values[i];
-		}
-		if (sum != (int64_t)sum)
-			return false;
-	}
-	return true;
-}
-
-static void try_like(struct column_encoder *e, const struct column_in *in, bool compress,
-	uint32_t column, uint64_t factor, struct column_done *done)
-{
-	unsigned coding = done[in->others_of].coding;
-	bool levels = coding & COLUMN_LEVELS;
-
-	coding &= COLUMN_CODING;
-	if ((coding != COLUMN_COUNTED && coding != COLUMN_PLAIN) ||
-		!scale_like(&e->scale, in, levels) || !put_raw(e, in, levels))
-		return;
-	buf_clear(&e->packed);
-	buf_add_char(&e->packed, COLUMN_LIKE | COLUMN_SCALED);
-	buf_add_varint(&e->packed, factor);
-	buf_add_varint(&e->packed, in->others_of);
-	section_put(e->zstd, &e->values, compress, &e->packed);
-	section_put(e->zstd, &e->scale.codes, compress, &e->packed);
-	section_put(e->zstd, &e->scale.phases.bytes, false, &e->packed);
-	if (e->best.len && e->best.len <= e->packed.len)
-		return;
-	free(done[column].counts);
-	free(done[column].starts);
-	buf_release(&done[column].places);
-	done[column] = (struct column_done){ .coding = COLUMN_LIKE | COLUMN_SCALED };
-	buf_clear(&e->best);
-	buf_add_str(&e->best, buf_str(&e->packed));
-}
-
-/* Where it is like another or scaled, other codings would not be shorter. */
-static bool try_scaled(struct column_encoder *e, const struct column_in *in, bool compress,
-	uint32_t column, uint64_t factor, struct column_done *done)
-{
-	bool levels = in->levels_too && in->rows_n > 1;
-	struct column_in numbers = *in;
-
-	if (in->others)
-		try_like(e, in, compress, column, factor, done);
-	if (e->best.len)
-		return true;
-	if (!scale_own(&e->scale, in, levels))
+	if (t->negative || t->in->levels_too)
 		return false;
-	numbers.values = in->numbers;
-	try_one(e, &numbers, compress, column,
-		levels ? COLUMN_PLAIN | COLUMN_LEVELS | COLUMN_SIGNED | COLUMN_SCALED :
-				 COLUMN_COUNTED | COLUMN_SCALED,
-		factor, done);
-	return e->best.len;
+	try_one(t, &coding_counted, done);
+	if (e->best.len && e->bits.bytes.len <= t->cells * COUNTED_BITS_GOOD / 8)
+		return true;
+	buf_clear(&e->best);
+	return false;
 }
 
 bool column_encode(struct column_encoder *e, const struct column_in *in, bool compress,
 	uint32_t column, uint64_t factor, struct column_done *done, struct buf *out)
 {
-	size_t cells = 0, n = in->starts[in->keys_n];
-	bool negative = false, large;
-	unsigned sign;
+	struct column_try t = { .e = e,
+		.in = in,
+		.compress = compress,
+		.column = column,
+		.factor = factor,
+		.done = done,
+		.levels = in->levels_too && in->rows_n > 1 };
+	const struct coding *made;
+	size_t n = in->starts[in->keys_n];
 
+	assert(in->keys_n == e->keys_n && in->rows_n == e->rows_n && factor);
 	for (size_t i = 0; i < n; i++) {
-		cells += in->values[i] != 0;
-		negative |= in->values[i] < 0;
+		t.cells += in->values[i] != 0;
+		t.negative |= in->values[i] < 0;
 	}
 	buf_clear(&e->best);
-	sign = negative ? COLUMN_SIGNED : 0;
-	if (!negative && !in->levels_too)
-		try_one(e, in, compress, column, COLUMN_COUNTED, factor, done);
-	large = e->best.len == 0 || e->bits.bytes.len > cells * COUNTED_BITS_GOOD / 8;
-	if (large && !negative) {
-		buf_clear(&e->best);
-		if (try_scaled(e, in, compress, column, factor, done))
-			goto done;
-	}
-	if (!negative && (large || in->levels_too))
-		try_one(e, in, compress, column, COLUMN_COUNTED, factor, done);
-	if (large)
-		try_one(e, in, compress, column,
-			COLUMN_PLAIN | sign | (cells > n / SUMS_WORTH ? COLUMN_SUMS : 0), factor, done);
-	if (in->levels_too && in->rows_n > 1)
-		try_one(
-			e, in, compress, column, COLUMN_PLAIN | COLUMN_LEVELS | COLUMN_SIGNED, factor, done);
-done:
-	if (!(done[column].coding & COLUMN_SCALED) ||
-		(done[column].coding & COLUMN_CODING) == COLUMN_LIKE)
+	if (!try_small_counts(&t, &done[column]))
+		for (unsigned i = 0; i < CODINGS_N; i++) {
+			if (!codings[i]->encode)
+				continue;
+			try_one(&t, codings[i], &done[column]);
+			if (codings[i]->settles && e->best.len)
+				break;
+		}
+	made = done[column].coding;
+	/* A column like another has that one's numbers: a third may be like the values of this one. */
+	if (!made || made == &coding_like || !(made->byte & COLUMN_SCALED))
 		memcpy(in->numbers, in->values, n * sizeof(*in->numbers));
 	buf_add_str(out, buf_str(&e->best));
 	return !e->tokens.failed && !e->values.failed && !e->sums.failed && !e->best.failed &&

@@ -20,16 +20,8 @@
 /* zstd makes at most this of a byte. */
 #define CHUNK_INFLATION_MAX 32768u
 
-/* A column's coding: one of these, with flags. */
-enum column_coding {
-	COLUMN_ZERO, /* no cell */
-	COLUMN_MULTIPLE, /* the cells of an earlier column, times another factor */
-	COLUMN_COUNTED, /* none negative: number and sum per key, then how it falls into values */
-	COLUMN_PLAIN, /* varints */
-	COLUMN_LIKE, /* numbers are those of an earlier column, units its own */
-	COLUMN_CODINGS
-};
-#define COLUMN_CODING 0x07u
+/* A column's coding (coding.h) is a byte: one of these, with flags. */
+enum column_kind { COLUMN_ZERO, COLUMN_MULTIPLE, COLUMN_COUNTED, COLUMN_PLAIN, COLUMN_LIKE };
 #define COLUMN_SCALED 0x08u /* cells are numbers, each key's times its unit, cut */
 #define COLUMN_LEVELS 0x10u /* cells are differences to the row before; plain */
 #define COLUMN_SHARED 0x20u /* the places are those of an earlier column */
@@ -48,31 +40,7 @@ enum column_section {
 	COLUMN_SECTIONS
 };
 
-static inline bool column_has(unsigned coding, enum column_section s)
-{
-	unsigned kind = coding & COLUMN_CODING;
-
-	if (s == SECTION_UNITS || s == SECTION_PHASES)
-		return coding & COLUMN_SCALED;
-	if (kind == COLUMN_LIKE)
-		return s == SECTION_VALUES;
-	if (kind != COLUMN_COUNTED && kind != COLUMN_PLAIN)
-		return false;
-	switch (s) {
-	case SECTION_TOKENS:
-	case SECTION_EXTRA:
-		return !(coding & COLUMN_SHARED) || kind == COLUMN_COUNTED;
-	case SECTION_PLACES:
-		return !(coding & COLUMN_SHARED);
-	case SECTION_VALUES:
-		return true;
-	case SECTION_SUMS:
-		return coding & COLUMN_SUMS;
-	default:
-		break;
-	}
-	return false;
-}
+#define SECTION_BIT(s) (1u << (s))
 
 /* Classes of numbers: exact up to 7, then ranges of doubling width. The last: bits, then as many.
  */
@@ -81,14 +49,29 @@ static inline bool column_has(unsigned coding, enum column_section s)
 #define TOKEN_OPEN_BITS 6u
 extern const uint16_t token_base[TOKEN_CLASSES];
 extern const uint8_t token_bits[TOKEN_CLASSES];
+#define TOKENS_OPEN \
+	UINT64_C(0x8888888888888888) /* of eight tokens: classes that have bits elsewhere */
+
+/* The number of a class. */
+static inline uint64_t token_take(struct bit_in *extra, unsigned class)
+{
+	if (class < 8)
+		return class;
+	if (class < TOKEN_OPEN)
+		return token_base[class] + bits_take(extra, token_bits[class]);
+	return bits_take_long(extra, (unsigned)bits_take(extra, TOKEN_OPEN_BITS));
+}
 
 struct section {
 	const unsigned char *at; /* as stored */
 	size_t stored, raw; /* bytes; equal: not compressed */
 };
 
+struct coding;
+
 struct chunk_column {
-	unsigned coding;
+	const struct coding *coding;
+	unsigned flags; /* the coding's byte as stored */
 	uint32_t base; /* whose cells these are: itself, or the column it is a multiple of */
 	uint32_t places; /* whose places these are: itself, or an earlier one */
 	uint32_t like; /* whose numbers these are: itself, or an earlier one */
@@ -149,7 +132,8 @@ struct chunk {
 };
 
 enum err_code chunk_corrupt(struct err *err, const char *what);
-enum err_code chunk_nomem(struct err *err);
+/* The number of a column that stands earlier and has cells of its own; false: there is none. */
+bool chunk_take_reference(const struct chunk *c, struct cursor *in, uint32_t *out);
 /* bytes of memory, what was in it is lost; NULL: out of memory */
 void *chunk_room(struct chunk *c, unsigned room, size_t bytes);
 /* A section's bytes, BITS_PAD more behind them. */
@@ -196,7 +180,8 @@ MUST_CHECK enum err_code chunk_units(struct chunk *c, uint32_t column,
 
 /* Reads the cells of a column, key by key. */
 struct column_reader {
-	unsigned coding; /* of the column whose numbers they are */
+	const struct coding *coding; /* of the column whose numbers they are */
+	unsigned flags; /* of that one */
 	bool like;
 	const struct key_unit *units; /* NULL: not scaled */
 	uint32_t rows_n; /* that places are among: of levels, one fewer */
@@ -229,7 +214,7 @@ static inline int64_t column_reader_value(struct column_reader *r)
 {
 	uint64_t v = cursor_varint(&r->values);
 
-	return r->coding & COLUMN_SIGNED ? unzigzag(v) : (int64_t)v;
+	return r->flags & COLUMN_SIGNED ? unzigzag(v) : (int64_t)v;
 }
 
 /* One column of one chunk, before it is bytes (chunk_encode.c to chunk_encode_column.c). */
@@ -250,7 +235,7 @@ struct column_done {
 	uint16_t *counts;
 	uint8_t *starts;
 	struct buf places;
-	unsigned coding;
+	const struct coding *coding;
 };
 
 /* Finds units (chunk_scale.c); one slot per key. False: there are none worth it. */

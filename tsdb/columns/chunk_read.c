@@ -1,4 +1,4 @@
-#include "tsdb/columns/chunk_internal.h"
+#include "tsdb/columns/coding.h"
 #include "tsdb/symbols/segvec.h"
 
 /*
@@ -42,7 +42,8 @@ enum err_code column_reader_open(
 			return rc;
 	}
 	out->coding = col->coding;
-	out->rows_n = c->rows_n - !!(col->coding & COLUMN_LEVELS);
+	out->flags = col->flags;
+	out->rows_n = c->rows_n - col->coding->levels;
 	know_parameters(c, out->rows_n);
 	out->parameters = c->parameters;
 	if ((rc = chunk_counts(c, column, &out->n, err)) ||
@@ -50,7 +51,7 @@ enum err_code column_reader_open(
 		return rc;
 	out->places = bits_open(bytes, places->raw);
 	out->units = NULL;
-	if (own->coding & COLUMN_SCALED &&
+	if (own->flags & COLUMN_SCALED &&
 		(rc = chunk_units(c, (uint32_t)(own - c->columns), &out->n, &out->units, err)))
 		return rc;
 	if ((rc = open_varints(c, &col->sections[SECTION_VALUES],
@@ -91,39 +92,9 @@ bool column_reader_done(const struct column_reader *r)
 		return false;
 	if (r->like && (r->raw.bad || r->raw.at != r->raw.end))
 		return false;
-	if ((r->coding & COLUMN_CODING) == COLUMN_COUNTED)
+	if (r->coding->values_are_bits)
 		return bits_at_end(&r->bits);
 	return !r->values.bad && r->values.at == r->values.end;
-}
-
-/* n values that are at least 1, with this rest. */
-static bool take_counted(struct bit_in *in, uint32_t n, uint64_t rest, int64_t *out)
-{
-	uint64_t places = n + rest - 1, at = 0, gap;
-	bool stars = rest <= places / 2;
-	uint64_t m = stars ? rest : n - 1;
-	unsigned k;
-
-	for (uint32_t i = 0; i < n; i++)
-		out[i] = 1;
-	if (n == 1)
-		out[0] += (int64_t)rest;
-	if (rest == 0 || n <= 1)
-		return true;
-	k = subset_parameter(places, m);
-	for (uint64_t i = 0; i < m; i++) {
-		/* at counts the other kind: cells passed, or stars given away. */
-		uint64_t left = (stars ? n - 1 : rest) - at;
-
-		gap = i + 1 < m ? bits_take_gap(in, k) : bits_take_below(in, left + 1);
-		if (gap > left)
-			return false;
-		at += gap;
-		out[stars ? at : i] += (int64_t)(stars ? 1 : gap);
-	}
-	if (!stars)
-		out[n - 1] += (int64_t)(rest - at);
-	return true;
 }
 
 bool column_reader_cells(struct column_reader *r, uint32_t key, uint16_t *places, int64_t *values)
@@ -132,17 +103,8 @@ bool column_reader_cells(struct column_reader *r, uint32_t key, uint16_t *places
 	const struct key_unit *u;
 	uint64_t sum = 0, was = 0, is;
 
-	if (!column_reader_places(r, n, places))
+	if (!column_reader_places(r, n, places) || !r->coding->take_values(r, key, &n, values))
 		return false;
-	if ((r->coding & COLUMN_CODING) == COLUMN_COUNTED) {
-		if (!take_counted(&r->bits, n, r->n.rests[key], values))
-			return false;
-	} else {
-		if (r->coding & COLUMN_LEVELS)
-			n += r->n.rests[key] != 0;
-		for (uint32_t i = 0; i < n; i++)
-			values[i] = column_reader_value(r);
-	}
 	if (!r->units || n == 0)
 		return true;
 	u = &r->units[key];
@@ -187,7 +149,7 @@ static bool take_key(struct unpacking *u, struct column_reader *r, uint32_t key,
 	if (!column_reader_cells(r, key, u->cell_places, u->cells))
 		return false;
 	u->n = 0;
-	if (!(r->coding & COLUMN_LEVELS)) {
+	if (!r->coding->levels) {
 		for (uint32_t i = 0; i < n; i++) {
 			u->places[u->n] = places[i];
 			u->values[places[i]] = (int64_t)((uint64_t)cells[i] * factor);
@@ -218,7 +180,7 @@ static enum err_code each_key(struct unpacking *u, uint32_t column,
 	struct column_reader r;
 	enum err_code rc;
 
-	if (c->columns[base].coding == COLUMN_ZERO)
+	if (c->columns[base].coding == &coding_zero)
 		return ERR_OK;
 	if ((rc = column_reader_open(c, base, &r, err)))
 		return rc;
@@ -255,7 +217,7 @@ static enum err_code find_present(struct unpacking *u, struct err *err)
 	u->words = (c->rows_n + 63) / 64;
 	u->present = chunk_room(c, ROOM_PRESENT, (c->keys_n * u->words + 1) * sizeof(*u->present));
 	if (!u->present)
-		return chunk_nomem(err);
+		return err_nomem(err, "chunk");
 	memset(u->present, 0, c->keys_n * u->words * sizeof(*u->present));
 	for (uint32_t k = 0; !rc && k <= c->columns_n; k++)
 		if (c->columns[k].base == k)
@@ -295,7 +257,7 @@ static enum err_code lay_out(struct unpacking *u, struct err *err)
 	ids = chunk_room(c, ROOM_UNPACKED_IDS, (n + 1) * (labels ? 2 : 1) * sizeof(*ids));
 	values = chunk_room(c, ROOM_UNPACKED_VALUES, (n * c->columns_n + 1) * sizeof(*values));
 	if (!u->rows || !ids || !values)
-		return chunk_nomem(err);
+		return err_nomem(err, "chunk");
 	memset(values, 0, n * c->columns_n * sizeof(*values));
 	for (uint32_t r = 0; r < c->rows_n; at += c->rows[r++].n)
 		u->rows[r] = (struct row){ .header = c->rows[r].header,
@@ -365,10 +327,10 @@ static bool check_key(struct unpacking *u, uint32_t column, uint32_t key)
 		u->totals[u->places[i]] += (uint64_t)u->values[u->places[i]];
 		sum += u->values[u->places[i]];
 	}
-	if (!(col->coding & COLUMN_SUMS) || !u->n)
+	if (!(col->flags & COLUMN_SUMS) || !u->n)
 		return true;
 	v = cursor_varint(&u->sums);
-	said = col->coding & COLUMN_SIGNED ? unzigzag(v) : (int64_t)v;
+	said = col->flags & COLUMN_SIGNED ? unzigzag(v) : (int64_t)v;
 	return said * (__int128)col->factor == sum;
 }
 
@@ -381,7 +343,7 @@ static enum err_code check_column(struct unpacking *u, uint32_t column, struct e
 	enum err_code rc;
 
 	u->sums = (struct cursor){ 0 };
-	if (col->coding & COLUMN_SUMS) {
+	if (col->flags & COLUMN_SUMS) {
 		if ((rc = chunk_section(c, s, ROOM_SECTIONS + SECTION_SUMS, &bytes, err)))
 			return rc;
 		u->sums = cursor_of((struct str){ (const char *)bytes, s->raw });
@@ -418,7 +380,7 @@ enum err_code chunk_mark_ids(
 		return rc;
 	if ((stacks && !bits_reserve(stacks, c->stack_max)) ||
 		(label_sets && !bits_reserve(label_sets, c->set_max)))
-		return chunk_nomem(err);
+		return err_nomem(err, "chunk");
 	for (uint32_t k = 0; stacks && k < c->keys_n; k++)
 		bits_set(stacks, c->key_stacks[k]);
 	for (uint32_t k = 0; label_sets && k < c->keys_n; k++)

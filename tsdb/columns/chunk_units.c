@@ -1,4 +1,4 @@
-#include "tsdb/columns/chunk_internal.h"
+#include "tsdb/columns/coding.h"
 
 /*
  * Units of the keys of scaled columns. What one event stands for follows from its size, and where
@@ -41,7 +41,7 @@ static enum err_code know_slots(struct chunk *c, struct err *err)
 	slots = chunk_room(c, ROOM_SLOTS, ((size_t)c->keys_n + 1) * sizeof(*slots));
 	by_set = chunk_room(c, ROOM_SLOTS_BY_SET, slots_cap(c->keys_n) * sizeof(*by_set));
 	if (!slots || !by_set)
-		return chunk_nomem(err);
+		return err_nomem(err, "chunk");
 	find_slots(c->key_sets, c->keys_n, by_set, slots);
 	c->slots_known = true;
 	return ERR_OK;
@@ -83,7 +83,7 @@ enum err_code chunk_units(struct chunk *c, uint32_t column, const struct column_
 {
 	const struct chunk_column *col = &c->columns[column];
 	const struct section *s = col->sections;
-	bool levels = c->columns[col->like].coding & COLUMN_LEVELS;
+	bool levels = c->columns[col->like].coding->levels;
 	const unsigned char *codes, *bits;
 	const uint32_t *slots;
 	struct key_unit *units;
@@ -99,7 +99,7 @@ enum err_code chunk_units(struct chunk *c, uint32_t column, const struct column_
 	units = chunk_room(c, ROOM_UNITS, ((size_t)c->keys_n + 1) * sizeof(*units));
 	last = chunk_room(c, ROOM_UNITS_LAST, ((size_t)c->keys_n + 1) * sizeof(*last));
 	if (!units || !last)
-		return chunk_nomem(err);
+		return err_nomem(err, "chunk");
 	memset(last, 0, c->keys_n * sizeof(*last));
 	in = cursor_of((struct str){ (const char *)codes, s[SECTION_UNITS].raw });
 	phases = bits_open(bits, s[SECTION_PHASES].raw);

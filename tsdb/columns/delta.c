@@ -119,7 +119,7 @@ static enum err_code write_base(
 		return rc;
 	/* It stays for an interval at least, and what is encoded into has room for the worst case. */
 	if (!(exact = malloc(out->len)))
-		return err_set(err, ERR_NOMEM, "delta of a profile: out of memory");
+		return err_nomem(err, "delta of a profile");
 	memcpy(exact, out->ptr, out->len);
 	free(out->ptr);
 	out->ptr = exact;

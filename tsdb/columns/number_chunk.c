@@ -32,11 +32,6 @@ enum coding {
 
 static const double powers[DECIMALS_MAX + 1] = { 1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9 };
 
-static enum err_code nomem(struct err *err)
-{
-	return err_set(err, ERR_NOMEM, "numbers: out of memory");
-}
-
 /* ---- encoding ---- */
 
 static uint64_t unit_of(const struct number_chunk *c)
@@ -179,7 +174,7 @@ enum err_code number_chunk_encode(const struct number_chunk *c, struct buf *out,
 	add_column(buf_str(&raw), out);
 	failed = buf_failed(&raw) || buf_failed(out);
 	buf_release(&raw);
-	return failed ? nomem(err) : ERR_OK;
+	return failed ? err_nomem(err, "numbers") : ERR_OK;
 }
 
 /* ---- decoding ---- */

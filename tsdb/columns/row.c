@@ -6,6 +6,7 @@
 
 #include "base/integer.h"
 #include "tsdb/columns/varints.h"
+#include "tsdb/symbols/partition.h"
 
 /*
  * Layout: version, flags, then varints: epoch unless it is 0, header, interval, and in zigzag ts -
@@ -211,7 +212,7 @@ enum err_code row_encode(const struct row *r, int64_t ts_ns, struct buf *out, st
 	buf_add_str(out, buf_str(&columns));
 	if (!rc &&
 		(buf_failed(out) || buf_failed(&stacks) || buf_failed(&sets) || buf_failed(&columns)))
-		rc = err_set(err, ERR_NOMEM, "row: out of memory");
+		rc = err_nomem(err, "row");
 	buf_release(&stacks);
 	buf_release(&sets);
 	buf_release(&columns);
@@ -403,4 +404,27 @@ enum err_code row_values(
 		break;
 	}
 	return corrupt(err, "bad column");
+}
+
+enum err_code row_check_ids(const struct partition *p, const struct row_view *v,
+	const uint32_t *stacks, const uint32_t *sets, struct err *err)
+{
+	uint32_t set = 0;
+	bool ok = sym_exists(p, SYM_HEADER, v->header) &&
+		sym_header(p, v->header)->types_n == v->columns_n;
+
+	if (ok && v->n && stacks) {
+		for (uint32_t i = 0; i < v->n; i++)
+			set = sets[i] > set ? sets[i] : set;
+		ok = stacks[v->n - 1] < sym_nodes_n(p) && set < sym_label_sets_n(p);
+	}
+	/* Only where symbols were lost each is looked for: a row without its names would be a wrong
+	 * answer. */
+	if (ok && stacks && atomic_load_explicit(&p->damaged, memory_order_relaxed))
+		for (uint32_t i = 0; i < v->n && ok; i++)
+			ok = sym_exists(p, SYM_NODE, stacks[i]) && sym_exists(p, SYM_LABEL_SET, sets[i]);
+	if (ok)
+		return ERR_OK;
+	return err_set(err, ERR_CORRUPT, "a row of job \"" STR_FMT "\" uses symbols that are missing",
+		STR_ARG(p->name));
 }

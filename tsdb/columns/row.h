@@ -15,6 +15,7 @@
 
 #include "base/err.h"
 #include "base/str.h"
+#include "tsdb/symbols/symbols.h"
 
 #define ROW_COLUMNS_MAX 64u
 
@@ -56,5 +57,9 @@ MUST_CHECK enum err_code row_ids(
 	const struct row_view *v, uint32_t *stacks, uint32_t *label_sets, struct err *err);
 MUST_CHECK enum err_code row_values(
 	const struct row_view *v, uint32_t column, int64_t *values, struct err *err);
+
+/* Ids of a row are there: else it is damaged, ERR_CORRUPT. */
+MUST_CHECK enum err_code row_check_ids(const struct partition *p, const struct row_view *v,
+	const uint32_t *stacks, const uint32_t *sets, struct err *err);
 
 #endif

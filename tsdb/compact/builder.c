@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "tsdb/compact/builder_internal.h"
+#include "tsdb/compact/compaction.h"
 
 static enum err_code nomem(struct err *err)
 {
@@ -24,10 +25,10 @@ static unsigned levels_of(int64_t range_ns)
 	return levels;
 }
 
-static enum err_code open_writer(struct maker *m, struct err *err)
+static enum err_code open_writer(struct block_builder *m, struct err *err)
 {
 	struct fs *fs = m->db->o.fs;
-	const char *blocks = m->db->work->blocks_dir;
+	const char *blocks = m->db->blocks_dir;
 	struct block_write_options w;
 	char *spill[3];
 
@@ -52,10 +53,10 @@ static enum err_code open_writer(struct maker *m, struct err *err)
 	return block_writer_open(&w, &m->writer, err);
 }
 
-enum err_code maker_open(
-	struct db *db, const struct maker_options *o, struct maker **out, struct err *err)
+enum err_code block_builder_open(struct db *db, const struct block_builder_options *o,
+	struct block_builder **out, struct err *err)
 {
-	struct maker *m = calloc(1, sizeof(*m));
+	struct block_builder *m = calloc(1, sizeof(*m));
 	enum err_code rc;
 
 	if (!m)
@@ -71,13 +72,13 @@ enum err_code maker_open(
 	spill_init(&m->group_spill, NULL, NULL);
 	spill_init(&m->functions_spill, NULL, NULL);
 	if ((rc = open_writer(m, err)))
-		maker_close(m);
+		block_builder_close(m);
 	else
 		*out = m;
 	return rc;
 }
 
-void maker_close(struct maker *m)
+void block_builder_close(struct block_builder *m)
 {
 	struct err err;
 
@@ -86,8 +87,8 @@ void maker_close(struct maker *m)
 	block_writer_close(m->writer);
 	if (!m->published && m->tmp && fs_exists(m->tmp) && fs_remove_tree(m->db->o.fs, m->tmp, &err))
 		log_warn("tsdb", "unfinished block not removed", LOG_S("path", m->tmp), LOG_E(&err));
-	ladder_close(m->of_series);
-	ladder_close(m->of_group);
+	cascade_close(m->of_series);
+	cascade_close(m->of_group);
 	if (m->p)
 		partition_unpin(m->db, m->p);
 	spill_release(&m->records_spill);
@@ -111,22 +112,22 @@ void maker_close(struct maker *m)
 	free(m);
 }
 
-static enum err_code end_open(struct maker *m, struct err *err)
+static enum err_code end_open(struct block_builder *m, struct err *err)
 {
-	enum err_code rc = maker_end_series(m, err);
+	enum err_code rc = block_builder_end_series(m, err);
 
-	return rc ? rc : maker_end_group(m, err);
+	return rc ? rc : block_builder_end_group(m, err);
 }
 
-enum err_code maker_partition(struct maker *m, struct partition *p, struct err *err)
+enum err_code block_builder_partition(struct block_builder *m, struct partition *p, struct err *err)
 {
 	enum err_code rc;
 	uint32_t slot;
 
-	if (!(rc = maker_flush_numbers(m, err)))
+	if (!(rc = block_builder_flush_numbers(m, err)))
 		rc = end_open(m, err);
-	ladder_close(m->of_series);
-	ladder_close(m->of_group);
+	cascade_close(m->of_series);
+	cascade_close(m->of_group);
 	m->of_series = m->of_group = NULL;
 	/* The writer takes what it needs of the one before. */
 	if (!rc)
@@ -135,12 +136,13 @@ enum err_code maker_partition(struct maker *m, struct partition *p, struct err *
 		partition_unpin(m->db, m->p);
 	m->p = p;
 	m->partitions_n++;
-	if (rc || (rc = ladder_open(p, m->levels, false, maker_emit_series, m, &m->of_series, err)))
+	if (rc ||
+		(rc = cascade_open(p, m->levels, false, block_builder_emit_series, m, &m->of_series, err)))
 		return rc;
-	return ladder_open(p, m->levels, true, maker_emit_group, m, &m->of_group, err);
+	return cascade_open(p, m->levels, true, block_builder_emit_group, m, &m->of_group, err);
 }
 
-enum err_code maker_reserve_check(struct maker *m, struct err *err)
+enum err_code block_builder_reserve_check(struct block_builder *m, struct err *err)
 {
 	uint64_t cap = m->checks_cap ? m->checks_cap * 2 : 256;
 	struct series_check *v;
@@ -155,22 +157,22 @@ enum err_code maker_reserve_check(struct maker *m, struct err *err)
 	return ERR_OK;
 }
 
-enum err_code maker_series(
-	struct maker *m, struct labels labels, bool given, uint32_t *id, struct err *err)
+enum err_code block_builder_series(
+	struct block_builder *m, struct labels labels, bool given, uint32_t *id, struct err *err)
 {
 	struct labels of_group;
 	enum err_code rc;
 	uint32_t group;
 
-	if ((rc = work_pause(m->db, err)) || (rc = maker_end_series(m, err)))
+	if ((rc = compaction_pause(m->db, err)) || (rc = block_builder_end_series(m, err)))
 		return rc;
 	arena_reset(&m->scratch);
 	if ((rc = group_labels(&m->o.rules, labels, &m->scratch, &of_group, err)) ||
-		(rc = maker_reserve_check(m, err)))
+		(rc = block_builder_reserve_check(m, err)))
 		return rc;
 	/* The writer finds out whether a group begins; the one before must be complete by then. */
 	if (m->group_open && (labels_cmp(m->now_group, of_group) || m->now_p != m->p) &&
-		(rc = maker_end_group(m, err)))
+		(rc = block_builder_end_group(m, err)))
 		return rc;
 	if ((rc = block_writer_series(
 			 m->writer, m->partitions_n - 1, labels, of_group, &m->id, &group, err)))
@@ -193,28 +195,31 @@ enum err_code maker_series(
 	return ERR_OK;
 }
 
-enum err_code maker_rollup(struct maker *m, int64_t step_ns, struct str bytes, struct err *err)
+enum err_code block_builder_rollup(
+	struct block_builder *m, int64_t step_ns, struct str bytes, struct err *err)
 {
-	enum err_code rc = maker_flush(m, err);
+	enum err_code rc = block_builder_flush(m, err);
 
-	return rc ? rc : ladder_record(m->of_series, step_ns, bytes, (struct str){ 0 }, err);
+	return rc ? rc : cascade_record(m->of_series, step_ns, bytes, (struct str){ 0 }, err);
 }
 
-enum err_code maker_finish(struct maker *m, struct block_meta *meta, struct err *err)
+enum err_code block_builder_finish(
+	struct block_builder *m, struct block_meta *meta, struct err *err)
 {
 	enum err_code rc;
 
-	if ((rc = maker_flush_numbers(m, err)) || (rc = end_open(m, err)) ||
-		(rc = maker_write_groups(m, err)))
+	if ((rc = block_builder_flush_numbers(m, err)) || (rc = end_open(m, err)) ||
+		(rc = block_builder_write_groups(m, err)))
 		return rc;
 	if ((rc = block_writer_finish(m->writer, meta, err)))
 		return rc;
 	block_writer_close(m->writer);
 	m->writer = NULL;
-	return maker_verify(m, err);
+	return block_builder_verify(m, err);
 }
 
-enum err_code maker_set_deleted(struct maker *m, struct deleted_range *v, size_t n, struct err *err)
+enum err_code block_builder_set_deleted(
+	struct block_builder *m, struct deleted_range *v, size_t n, struct err *err)
 {
 	char *path = block_deleted_path(m->tmp);
 	struct deleted d = { 0 };
@@ -229,14 +234,14 @@ enum err_code maker_set_deleted(struct maker *m, struct deleted_range *v, size_t
 	return rc;
 }
 
-enum err_code maker_publish(struct maker *m, struct db_block **out, struct err *err)
+enum err_code block_builder_publish(struct block_builder *m, struct db_block **out, struct err *err)
 {
 	struct fs *fs = m->db->o.fs;
 	enum err_code rc;
 
 	if ((rc = fs->ops->rename(fs, m->tmp, m->dir, err)))
 		return rc;
-	if (!(rc = fs->ops->sync_dir(fs, m->db->work->blocks_dir, err)) &&
+	if (!(rc = fs->ops->sync_dir(fs, m->db->blocks_dir, err)) &&
 		!(rc = blocks_open(m->db, m->dir, out, err))) {
 		m->published = true;
 		return ERR_OK;
@@ -250,12 +255,12 @@ enum err_code maker_publish(struct maker *m, struct db_block **out, struct err *
 	return rc;
 }
 
-uint64_t maker_rows(const struct maker *m)
+uint64_t block_builder_rows(const struct block_builder *m)
 {
 	return m->rows_n;
 }
 
-uint64_t maker_series_n(const struct maker *m)
+uint64_t block_builder_series_n(const struct block_builder *m)
 {
 	return m->checks_n;
 }

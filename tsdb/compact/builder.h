@@ -9,70 +9,77 @@
  * Memory: the rows of one step of one series, the symbols of one partition, 32 bytes per
  * series and 24 per step of a group's series; the rest goes to files.
  *
- * Trust: what went in is counted per series; maker_finish reads the block back and compares.
+ * Trust: what went in is counted per series; block_builder_finish reads the block back and
+ * compares.
  *
  * Errors:    those of the writer; ERR_CORRUPT from chunks and rollups that were given.
- * Ownership: maker_open hands *out to the caller; maker_close ends it, and removes what was not
- *            published.
- * Threads:   one.
+ * Ownership: block_builder_open hands *out to the caller; block_builder_close ends it, and removes
+ * what was not published. Threads:   one.
  */
 #ifndef TSDB_COMPACT_BUILDER_H
 #define TSDB_COMPACT_BUILDER_H
 
-#include "tsdb/catalog/blocks.h"
+#include "tsdb/block/block.h"
+#include "tsdb/catalog/state.h"
+#include "tsdb/columns/chunk.h"
 #include "tsdb/rollup/cascade.h"
+#include "tsdb/series/groups.h"
 
 #define MAKER_CELLS_MAX (2u << 20) /* held of a step; more is cut into chunks early */
 
-struct maker;
+struct block_builder;
 
-struct maker_options {
+struct block_builder_options {
 	int64_t min_ns, max_ns;
 	bool raw;
 	struct group_rules rules;
 };
 
-MUST_CHECK enum err_code maker_open(
-	struct db *db, const struct maker_options *o, struct maker **out, struct err *err);
-void maker_close(struct maker *m); /* NULL is fine */
+MUST_CHECK enum err_code block_builder_open(struct db *db, const struct block_builder_options *o,
+	struct block_builder **out, struct err *err);
+void block_builder_close(struct block_builder *m); /* NULL is fine */
 /* Numeric series: before all partitions, ascending by labels; values of the one last begun,
  * ascending by time. They go into full chunks. */
-MUST_CHECK enum err_code maker_number_series(
-	struct maker *m, struct labels labels, uint32_t *id, struct err *err);
-MUST_CHECK enum err_code maker_number(
-	struct maker *m, int64_t ts_ns, double value, struct err *err);
-/* In ascending order of ids; p is pinned, its symbols loaded. The maker takes the pin over, also
+MUST_CHECK enum err_code block_builder_number_series(
+	struct block_builder *m, struct labels labels, uint32_t *id, struct err *err);
+MUST_CHECK enum err_code block_builder_number(
+	struct block_builder *m, int64_t ts_ns, double value, struct err *err);
+/* In ascending order of ids; p is pinned, its symbols loaded. The builder takes the pin over, also
  * when it fails. */
-MUST_CHECK enum err_code maker_partition(struct maker *m, struct partition *p, struct err *err);
+MUST_CHECK enum err_code block_builder_partition(
+	struct block_builder *m, struct partition *p, struct err *err);
 
-/* In the order of group_cmp. given: rollups of this series' group come by maker_group_rollup; else
- * they are made of those of its series. Not to be mixed in a group. */
-MUST_CHECK enum err_code maker_series(
-	struct maker *m, struct labels labels, bool given, uint32_t *id, struct err *err);
+/* In the order of group_cmp. given: rollups of this series' group come by
+ * block_builder_group_rollup; else they are made of those of its series. Not to be mixed in a
+ * group. */
+MUST_CHECK enum err_code block_builder_series(
+	struct block_builder *m, struct labels labels, bool given, uint32_t *id, struct err *err);
 /* Of the series last begun, steps ascending; within a step in any order. */
 /* Copied; ids ascend. fresh: the rollup of its step comes from it. */
-MUST_CHECK enum err_code maker_row(
-	struct maker *m, int64_t ts_ns, const struct row *row, bool fresh, struct err *err);
+MUST_CHECK enum err_code block_builder_row(
+	struct block_builder *m, int64_t ts_ns, const struct row *row, bool fresh, struct err *err);
 /* Rows of one step as they are. */
-MUST_CHECK enum err_code maker_chunk(
-	struct maker *m, struct str bytes, bool fresh, struct err *err);
+MUST_CHECK enum err_code block_builder_chunk(
+	struct block_builder *m, struct str bytes, bool fresh, struct err *err);
 /* A rollup of the finest level. */
-MUST_CHECK enum err_code maker_rollup(
-	struct maker *m, int64_t step_ns, struct str bytes, struct err *err);
+MUST_CHECK enum err_code block_builder_rollup(
+	struct block_builder *m, int64_t step_ns, struct str bytes, struct err *err);
 /* Of the group of the series last begun, after its last series, steps ascending; functions: its
  * function totals, empty: none. */
-MUST_CHECK enum err_code maker_group_rollup(
-	struct maker *m, int64_t step_ns, struct str bytes, struct str functions, struct err *err);
+MUST_CHECK enum err_code block_builder_group_rollup(struct block_builder *m, int64_t step_ns,
+	struct str bytes, struct str functions, struct err *err);
 
 /* Written, synced, read back and compared. meta: level, sources and heads. */
-MUST_CHECK enum err_code maker_finish(struct maker *m, struct block_meta *meta, struct err *err);
+MUST_CHECK enum err_code block_builder_finish(
+	struct block_builder *m, struct block_meta *meta, struct err *err);
 /* Deleted ranges that the block gets before it is published. */
-MUST_CHECK enum err_code maker_set_deleted(
-	struct maker *m, struct deleted_range *v, size_t n, struct err *err);
+MUST_CHECK enum err_code block_builder_set_deleted(
+	struct block_builder *m, struct deleted_range *v, size_t n, struct err *err);
 /* Under its name, open. work->files is held. */
-MUST_CHECK enum err_code maker_publish(struct maker *m, struct db_block **out, struct err *err);
-uint64_t maker_rows(const struct maker *m);
-uint64_t maker_numbers(const struct maker *m);
-uint64_t maker_series_n(const struct maker *m);
+MUST_CHECK enum err_code block_builder_publish(
+	struct block_builder *m, struct db_block **out, struct err *err);
+uint64_t block_builder_rows(const struct block_builder *m);
+uint64_t block_builder_numbers(const struct block_builder *m);
+uint64_t block_builder_series_n(const struct block_builder *m);
 
 #endif

@@ -67,7 +67,7 @@ void check_chunk(struct series_check *c, const struct partition *p, const struct
 
 /* ---- holding rows ---- */
 
-static bool reserve_rows(struct maker *m)
+static bool reserve_rows(struct block_builder *m)
 {
 	uint32_t cap = m->rows_cap ? m->rows_cap * 2 : 512;
 	int64_t *ts;
@@ -94,7 +94,8 @@ static const void *copy(struct arena *a, const void *from, size_t n, size_t size
 	return to;
 }
 
-static enum err_code hold(struct maker *m, int64_t ts_ns, const struct row *row, struct err *err)
+static enum err_code hold(
+	struct block_builder *m, int64_t ts_ns, const struct row *row, struct err *err)
 {
 	struct arena *a = &m->rows_arena;
 	struct row own = *row;
@@ -112,8 +113,8 @@ static enum err_code hold(struct maker *m, int64_t ts_ns, const struct row *row,
 	return ERR_OK;
 }
 
-enum err_code maker_row(
-	struct maker *m, int64_t ts_ns, const struct row *row, bool fresh, struct err *err)
+enum err_code block_builder_row(
+	struct block_builder *m, int64_t ts_ns, const struct row *row, bool fresh, struct err *err)
 {
 	int64_t step = step_of(0, ts_ns), totals[ROW_COLUMNS_MAX];
 	enum err_code rc = ERR_OK;
@@ -122,7 +123,7 @@ enum err_code maker_row(
 		return err_set(err, ERR_LIMIT, "row with %" PRIu32 " columns", row->columns_n);
 	if (m->rows_held &&
 		(step != m->step_ns || fresh != m->fresh || m->cells_held >= MAKER_CELLS_MAX))
-		rc = maker_flush(m, err);
+		rc = block_builder_flush(m, err);
 	m->step_ns = step;
 	m->fresh = fresh;
 	for (uint32_t c = 0; c < row->columns_n; c++) {
@@ -141,8 +142,8 @@ enum err_code maker_row(
 
 /* ---- writing ---- */
 
-static enum err_code write_chunk(
-	struct maker *m, uint32_t from, uint32_t to, const enum value_kind *kinds, struct err *err)
+static enum err_code write_chunk(struct block_builder *m, uint32_t from, uint32_t to,
+	const enum value_kind *kinds, struct err *err)
 {
 	enum err_code rc;
 
@@ -151,12 +152,12 @@ static enum err_code write_chunk(
 		(rc = block_writer_chunk(m->writer, buf_str(&m->bytes), err)) || !m->fresh ||
 		(rc = chunk_parse(m->chunk, buf_str(&m->bytes), err)))
 		return rc;
-	return ladder_chunk(m->of_series, m->step_ns, m->chunk, err);
+	return cascade_chunk(m->of_series, m->step_ns, m->chunk, err);
 }
 
 /* Rows [from, to) have one shape: evenly into as many chunks as they want. Rows that had to go
  * before their step was over are not made small for it. */
-static enum err_code write_run(struct maker *m, uint32_t from, uint32_t to, struct err *err)
+static enum err_code write_run(struct block_builder *m, uint32_t from, uint32_t to, struct err *err)
 {
 	const struct sym_header *h = sym_header(m->p, m->rows[from].header);
 	uint32_t columns_n = m->rows[from].columns_n, aimed;
@@ -176,13 +177,13 @@ static enum err_code write_run(struct maker *m, uint32_t from, uint32_t to, stru
 	return rc;
 }
 
-static bool same_shape(const struct maker *m, const struct row *a, const struct row *b)
+static bool same_shape(const struct block_builder *m, const struct row *a, const struct row *b)
 {
 	return a->interval_ns == b->interval_ns && a->columns_n == b->columns_n &&
 		sym_header_typeset(m->p, a->header) == sym_header_typeset(m->p, b->header);
 }
 
-enum err_code maker_flush(struct maker *m, struct err *err)
+enum err_code block_builder_flush(struct block_builder *m, struct err *err)
 {
 	enum err_code rc = ERR_OK;
 	uint32_t n = m->rows_held, from = 0;
@@ -198,11 +199,12 @@ enum err_code maker_flush(struct maker *m, struct err *err)
 	return rc;
 }
 
-enum err_code maker_chunk(struct maker *m, struct str bytes, bool fresh, struct err *err)
+enum err_code block_builder_chunk(
+	struct block_builder *m, struct str bytes, bool fresh, struct err *err)
 {
 	enum err_code rc;
 
-	if (m->rows_held && (rc = maker_flush(m, err)))
+	if (m->rows_held && (rc = block_builder_flush(m, err)))
 		return rc;
 	if ((rc = chunk_parse(m->chunk, bytes, err)) ||
 		(rc = block_writer_chunk(m->writer, bytes, err)))
@@ -211,5 +213,5 @@ enum err_code maker_chunk(struct maker *m, struct str bytes, bool fresh, struct 
 	m->rows_n += chunk_rows_n(m->chunk);
 	if (!fresh || !chunk_rows_n(m->chunk))
 		return ERR_OK;
-	return ladder_chunk(m->of_series, step_of(0, chunk_rows(m->chunk)[0].ts_ns), m->chunk, err);
+	return cascade_chunk(m->of_series, step_of(0, chunk_rows(m->chunk)[0].ts_ns), m->chunk, err);
 }

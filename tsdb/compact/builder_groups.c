@@ -32,7 +32,7 @@ static enum err_code wait_in(struct buf *b, uint32_t group, uint32_t level, int6
 /* ---- of series ---- */
 
 static enum err_code note_record(
-	struct maker *m, int64_t step_ns, struct str bytes, struct err *err)
+	struct block_builder *m, int64_t step_ns, struct str bytes, struct err *err)
 {
 	size_t cap = m->records_cap ? m->records_cap * 2 : 64;
 	struct step_record *v;
@@ -48,10 +48,10 @@ static enum err_code note_record(
 	return spill_add(&m->records_spill, bytes, err);
 }
 
-enum err_code maker_emit_series(
+enum err_code block_builder_emit_series(
 	void *ctx, bool functions, uint32_t level, int64_t step_ns, struct str bytes, struct err *err)
 {
-	struct maker *m = ctx;
+	struct block_builder *m = ctx;
 	enum err_code rc;
 
 	if (level)
@@ -63,9 +63,10 @@ enum err_code maker_emit_series(
 
 /* Each waiting record of b, level after level. */
 typedef enum err_code (*waiting_fn)(
-	struct maker *m, const struct waiting *head, struct str bytes, struct err *err);
+	struct block_builder *m, const struct waiting *head, struct str bytes, struct err *err);
 
-static enum err_code each_waiting(struct maker *m, struct buf *b, waiting_fn fn, struct err *err)
+static enum err_code each_waiting(
+	struct block_builder *m, struct buf *b, waiting_fn fn, struct err *err)
 {
 	enum err_code rc = ERR_OK;
 	struct waiting head;
@@ -81,26 +82,26 @@ static enum err_code each_waiting(struct maker *m, struct buf *b, waiting_fn fn,
 }
 
 static enum err_code put_later(
-	struct maker *m, const struct waiting *head, struct str bytes, struct err *err)
+	struct block_builder *m, const struct waiting *head, struct str bytes, struct err *err)
 {
 	return block_writer_rollup(m->writer, head->level, head->step_ns, bytes, err);
 }
 
-enum err_code maker_end_series(struct maker *m, struct err *err)
+enum err_code block_builder_end_series(struct block_builder *m, struct err *err)
 {
 	enum err_code rc;
 
 	if (!m->series_open)
 		return ERR_OK;
 	m->series_open = false;
-	if ((rc = maker_flush(m, err)) || (rc = ladder_end(m->of_series, err)))
+	if ((rc = block_builder_flush(m, err)) || (rc = cascade_end(m->of_series, err)))
 		return rc;
 	return each_waiting(m, &m->later, put_later, err);
 }
 
 /* ---- of groups ---- */
 
-static enum err_code spill_waiting(struct maker *m, struct spill *s, uint32_t level,
+static enum err_code spill_waiting(struct block_builder *m, struct spill *s, uint32_t level,
 	int64_t step_ns, struct str bytes, struct err *err)
 {
 	enum err_code rc;
@@ -110,10 +111,10 @@ static enum err_code spill_waiting(struct maker *m, struct spill *s, uint32_t le
 	return rc ? rc : spill_add(s, buf_str(&m->record), err);
 }
 
-enum err_code maker_emit_group(
+enum err_code block_builder_emit_group(
 	void *ctx, bool functions, uint32_t level, int64_t step_ns, struct str bytes, struct err *err)
 {
-	struct maker *m = ctx;
+	struct block_builder *m = ctx;
 
 	/* A group of one series shows that one's. */
 	if (!functions && m->group_series_n == 1)
@@ -134,7 +135,7 @@ static int record_cmp(const void *a, const void *b)
 	return x->at < y->at ? -1 : x->at > y->at;
 }
 
-static enum err_code add_records(struct maker *m, struct err *err)
+static enum err_code add_records(struct block_builder *m, struct err *err)
 {
 	struct buf bytes = { 0 };
 	enum err_code rc = ERR_OK;
@@ -145,32 +146,32 @@ static enum err_code add_records(struct maker *m, struct err *err)
 		const struct step_record *r = &m->records[i];
 
 		if (!(rc = spill_read(&m->records_spill, r->at, r->len, &bytes, err)))
-			rc = ladder_record(m->of_group, r->step_ns, buf_str(&bytes), (struct str){ 0 }, err);
+			rc = cascade_record(m->of_group, r->step_ns, buf_str(&bytes), (struct str){ 0 }, err);
 	}
 	buf_release(&bytes);
 	return rc;
 }
 
 static enum err_code put_later_group(
-	struct maker *m, const struct waiting *head, struct str bytes, struct err *err)
+	struct block_builder *m, const struct waiting *head, struct str bytes, struct err *err)
 {
 	return spill_waiting(m, &m->group_spill, head->level, head->step_ns, bytes, err);
 }
 
 static enum err_code put_later_functions(
-	struct maker *m, const struct waiting *head, struct str bytes, struct err *err)
+	struct block_builder *m, const struct waiting *head, struct str bytes, struct err *err)
 {
 	return spill_waiting(m, &m->functions_spill, head->level, head->step_ns, bytes, err);
 }
 
-enum err_code maker_end_group(struct maker *m, struct err *err)
+enum err_code block_builder_end_group(struct block_builder *m, struct err *err)
 {
 	enum err_code rc;
 
 	if (!m->group_open)
 		return ERR_OK;
 	m->group_open = false;
-	if ((rc = add_records(m, err)) || (rc = ladder_end(m->of_group, err)) ||
+	if ((rc = add_records(m, err)) || (rc = cascade_end(m->of_group, err)) ||
 		(rc = each_waiting(m, &m->later_group, put_later_group, err)) ||
 		(rc = each_waiting(m, &m->later_functions, put_later_functions, err)))
 		return rc;
@@ -178,16 +179,16 @@ enum err_code maker_end_group(struct maker *m, struct err *err)
 	return spill_clear(&m->records_spill, err);
 }
 
-enum err_code maker_group_rollup(
-	struct maker *m, int64_t step_ns, struct str bytes, struct str functions, struct err *err)
+enum err_code block_builder_group_rollup(struct block_builder *m, int64_t step_ns, struct str bytes,
+	struct str functions, struct err *err)
 {
-	enum err_code rc = maker_end_series(m, err);
+	enum err_code rc = block_builder_end_series(m, err);
 
-	return rc ? rc : ladder_record(m->of_group, step_ns, bytes, functions, err);
+	return rc ? rc : cascade_record(m->of_group, step_ns, bytes, functions, err);
 }
 
 static enum err_code write_spill(
-	struct maker *m, struct spill *s, enum rollup_kind kind, struct err *err)
+	struct block_builder *m, struct spill *s, enum rollup_kind kind, struct err *err)
 {
 	struct waiting head;
 	enum err_code rc = ERR_OK;
@@ -204,7 +205,7 @@ static enum err_code write_spill(
 	return rc;
 }
 
-enum err_code maker_write_groups(struct maker *m, struct err *err)
+enum err_code block_builder_write_groups(struct block_builder *m, struct err *err)
 {
 	enum err_code rc = write_spill(m, &m->group_spill, ROLLUP_GROUP, err);
 

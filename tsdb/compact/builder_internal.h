@@ -1,5 +1,5 @@
 /*
- * Maker, the inside of maker.h.
+ * Maker, the inside of builder.h.
  *
  * Threads: one.
  */
@@ -22,9 +22,9 @@ struct step_record {
 	uint32_t len;
 };
 
-struct maker {
+struct block_builder {
 	struct db *db;
-	struct maker_options o;
+	struct block_builder_options o;
 	struct arena paths;
 	struct ulid ulid;
 	char *tmp, *dir;
@@ -34,7 +34,7 @@ struct maker {
 
 	uint32_t partitions_n;
 	struct partition *p; /* of the series last begun; pinned until the next one begins */
-	struct ladder *of_series, *of_group;
+	struct cascade *of_series, *of_group;
 
 	uint32_t id; /* of the series last begun */
 	bool series_open;
@@ -68,37 +68,38 @@ struct maker {
 	struct buf bytes, record;
 };
 
-/* ---- maker_chunks.c ---- */
+/* ---- block_builder_chunks.c ---- */
 
 void check_row(struct series_check *c, const struct partition *p, int64_t ts_ns,
 	const struct row *row, const int64_t *totals);
 /* All rows of a parsed chunk. */
 void check_chunk(struct series_check *c, const struct partition *p, const struct chunk *chunk);
 /* The rows held are cut into chunks and written. */
-MUST_CHECK enum err_code maker_flush(struct maker *m, struct err *err);
+MUST_CHECK enum err_code block_builder_flush(struct block_builder *m, struct err *err);
 
-/* ---- maker_numbers.c ---- */
+/* ---- block_builder_numbers.c ---- */
 
-MUST_CHECK enum err_code maker_reserve_check(struct maker *m, struct err *err); /* maker.c */
+MUST_CHECK enum err_code block_builder_reserve_check(
+	struct block_builder *m, struct err *err); /* builder.c */
 void check_number(struct series_check *c, int64_t ts_ns, double value);
 /* Values that are held are written. */
-MUST_CHECK enum err_code maker_flush_numbers(struct maker *m, struct err *err);
+MUST_CHECK enum err_code block_builder_flush_numbers(struct block_builder *m, struct err *err);
 /* What the block gives of a numeric series. */
-MUST_CHECK enum err_code maker_read_numbers(struct maker *m, struct block_chunks *it, uint32_t id,
-	struct series_check *got, struct err *err);
+MUST_CHECK enum err_code block_builder_read_numbers(struct block_builder *m,
+	struct block_chunks *it, uint32_t id, struct series_check *got, struct err *err);
 
-/* ---- maker_groups.c ---- */
+/* ---- block_builder_groups.c ---- */
 
-MUST_CHECK enum err_code maker_emit_series(
+MUST_CHECK enum err_code block_builder_emit_series(
 	void *ctx, bool functions, uint32_t level, int64_t step_ns, struct str bytes, struct err *err);
-MUST_CHECK enum err_code maker_emit_group(
+MUST_CHECK enum err_code block_builder_emit_group(
 	void *ctx, bool functions, uint32_t level, int64_t step_ns, struct str bytes, struct err *err);
-MUST_CHECK enum err_code maker_end_series(struct maker *m, struct err *err);
-MUST_CHECK enum err_code maker_end_group(struct maker *m, struct err *err);
-MUST_CHECK enum err_code maker_write_groups(struct maker *m, struct err *err);
+MUST_CHECK enum err_code block_builder_end_series(struct block_builder *m, struct err *err);
+MUST_CHECK enum err_code block_builder_end_group(struct block_builder *m, struct err *err);
+MUST_CHECK enum err_code block_builder_write_groups(struct block_builder *m, struct err *err);
 
-/* ---- maker_verify.c ---- */
+/* ---- block_builder_verify.c ---- */
 
-MUST_CHECK enum err_code maker_verify(struct maker *m, struct err *err);
+MUST_CHECK enum err_code block_builder_verify(struct block_builder *m, struct err *err);
 
 #endif

@@ -2,6 +2,7 @@
 
 #include "base/map.h"
 #include "tsdb/compact/builder_internal.h"
+#include "tsdb/compact/compaction.h"
 
 /* Numbers into chunks. All but a series' last chunk have NUMBERS_A_CHUNK values. */
 #define NUMBERS_A_CHUNK 1000u
@@ -14,7 +15,7 @@ void check_number(struct series_check *c, int64_t ts_ns, double value)
 	c->rows++;
 }
 
-enum err_code maker_flush_numbers(struct maker *m, struct err *err)
+enum err_code block_builder_flush_numbers(struct block_builder *m, struct err *err)
 {
 	enum err_code rc;
 
@@ -25,15 +26,15 @@ enum err_code maker_flush_numbers(struct maker *m, struct err *err)
 	return rc;
 }
 
-enum err_code maker_number_series(
-	struct maker *m, struct labels labels, uint32_t *id, struct err *err)
+enum err_code block_builder_number_series(
+	struct block_builder *m, struct labels labels, uint32_t *id, struct err *err)
 {
 	enum err_code rc;
 
 	if (!m->numbers && !(m->numbers = calloc(1, sizeof(*m->numbers))))
 		return err_set(err, ERR_NOMEM, "make block: out of memory");
-	if ((rc = work_pause(m->db, err)) || (rc = maker_flush_numbers(m, err)) ||
-		(rc = maker_reserve_check(m, err)) ||
+	if ((rc = compaction_pause(m->db, err)) || (rc = block_builder_flush_numbers(m, err)) ||
+		(rc = block_builder_reserve_check(m, err)) ||
 		(rc = block_writer_number_series(m->writer, labels, id, err)))
 		return rc;
 	m->number_series++;
@@ -41,12 +42,13 @@ enum err_code maker_number_series(
 	return ERR_OK;
 }
 
-enum err_code maker_number(struct maker *m, int64_t ts_ns, double value, struct err *err)
+enum err_code block_builder_number(
+	struct block_builder *m, int64_t ts_ns, double value, struct err *err)
 {
 	struct number_chunk *c = m->numbers;
 	enum err_code rc;
 
-	if (c->n == NUMBERS_A_CHUNK && (rc = maker_flush_numbers(m, err)))
+	if (c->n == NUMBERS_A_CHUNK && (rc = block_builder_flush_numbers(m, err)))
 		return rc;
 	c->ts[c->n] = ts_ns;
 	c->values[c->n++] = value;
@@ -55,8 +57,8 @@ enum err_code maker_number(struct maker *m, int64_t ts_ns, double value, struct 
 	return ERR_OK;
 }
 
-enum err_code maker_read_numbers(struct maker *m, struct block_chunks *it, uint32_t id,
-	struct series_check *got, struct err *err)
+enum err_code block_builder_read_numbers(struct block_builder *m, struct block_chunks *it,
+	uint32_t id, struct series_check *got, struct err *err)
 {
 	struct number_chunk *c = m->numbers;
 	struct str bytes;
@@ -73,7 +75,7 @@ enum err_code maker_read_numbers(struct maker *m, struct block_chunks *it, uint3
 	return rc == ERR_NOT_FOUND ? ERR_OK : rc;
 }
 
-uint64_t maker_numbers(const struct maker *m)
+uint64_t block_builder_numbers(const struct block_builder *m)
 {
 	return m->numbers_n;
 }

@@ -2,13 +2,14 @@
 #include <stdlib.h>
 
 #include "tsdb/compact/builder_internal.h"
+#include "tsdb/compact/compaction.h"
 
 /*
  * Reading back: what a block gives is compared, series by series, with what went into it. Only then
  * its sources may go.
  */
 struct verifying {
-	struct maker *m;
+	struct block_builder *m;
 	struct block *b;
 	struct block_chunks *chunks, *numbers;
 	struct block_rollups *rollups;
@@ -109,10 +110,10 @@ static enum err_code verify_series(struct verifying *v, uint32_t id, struct err 
 	enum err_code rc;
 
 	arena_reset(&v->a);
-	if ((rc = work_pause(v->m->db, err)) || (rc = block_series(v->b, id, &v->a, &s, err)))
+	if ((rc = compaction_pause(v->m->db, err)) || (rc = block_series(v->b, id, &v->a, &s, err)))
 		return rc;
 	if (id < v->m->number_series) {
-		if ((rc = maker_read_numbers(v->m, v->numbers, id, &got, err)))
+		if ((rc = block_builder_read_numbers(v->m, v->numbers, id, &got, err)))
 			return rc;
 		return got.rows == want->rows && got.hash == want->hash && s.rows == want->rows ?
 			ERR_OK :
@@ -138,7 +139,7 @@ static enum err_code verify_series(struct verifying *v, uint32_t id, struct err 
 	return ERR_OK;
 }
 
-enum err_code maker_verify(struct maker *m, struct err *err)
+enum err_code block_builder_verify(struct block_builder *m, struct err *err)
 {
 	struct verifying v = { .m = m };
 	struct err damaged = { 0 };

@@ -5,8 +5,14 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/metrics.h"
+#include "tsdb/catalog/group_rules.h"
+#include "tsdb/catalog/ids.h"
+#include "tsdb/catalog/stock.h"
 #include "tsdb/compact/compact_internal.h"
-#include "tsdb/numbers.h"
+#include "tsdb/compact/compaction.h"
+#include "tsdb/compact/numbers.h"
+#include "tsdb/head/epochs.h"
+#include "tsdb/symbols/intern.h"
 
 /*
  * Joining blocks into a longer one: job by job, group by group, series by series, in the order in
@@ -240,7 +246,7 @@ static enum err_code give_group(struct joining *t, struct source *s, struct err 
 		while (functions_step < step)
 			if ((rc = next_step(s->functions, &functions, &functions_step, err)))
 				return rc;
-		if ((rc = maker_group_rollup(t->m, step, record,
+		if ((rc = block_builder_group_rollup(t->m, step, record,
 				 functions_step == step ? functions : (struct str){ 0 }, err)) ||
 			(rc = next_step(s->rollups, &record, &step, err)))
 			return rc;
@@ -256,7 +262,7 @@ static enum err_code join_series(struct joining *t, size_t from, size_t to, stru
 
 	t->begun = false;
 	t->labels = t->parts[from].labels;
-	if ((rc = work_pause(t->db, err)))
+	if ((rc = compaction_pause(t->db, err)))
 		return rc;
 	for (size_t i = from; i < to && !rc; i++)
 		rc = join_part(t, &t->parts[i], err);
@@ -340,9 +346,9 @@ static enum err_code join_numbers(struct joining *t, struct err *err)
 	}
 	rc = numbers_join(t->db, v, t->n, t->m, err);
 	free(v);
-	if (!rc && !deleted && want != maker_numbers(t->m))
+	if (!rc && !deleted && want != block_builder_numbers(t->m))
 		rc = err_set(err, ERR_CORRUPT, "%" PRIu64 " numbers were read, the blocks say %" PRIu64,
-			maker_numbers(t->m), want);
+			block_builder_numbers(t->m), want);
 	return rc;
 }
 
@@ -350,7 +356,7 @@ static enum err_code join_all(struct joining *t, const struct plan *plan, struct
 {
 	const struct block_meta *first = block_meta(plan->v[0]->block),
 							*last = block_meta(plan->v[plan->n - 1]->block);
-	struct maker_options o = { first->min_ns, last->max_ns, first->raw, { 0 } };
+	struct block_builder_options o = { first->min_ns, last->max_ns, first->raw, { 0 } };
 	uint64_t bytes = 0;
 	enum err_code rc;
 	bool any = true;
@@ -364,13 +370,13 @@ static enum err_code join_all(struct joining *t, const struct plan *plan, struct
 	if (!t->sources || !t->chunk || !t->view)
 		return nomem(err);
 	t->n = plan->n;
-	if ((rc = work_room(t->db, bytes, err)) ||
+	if ((rc = compaction_room(t->db, bytes, err)) ||
 		(rc = group_rules_copy(t->db, &t->a, &t->rules, err)))
 		return rc;
 	o.rules = t->rules;
 	for (size_t i = 0; i < plan->n && !rc; i++)
 		rc = open_source(t, &t->sources[i], plan->v[i], err);
-	if (rc || (rc = maker_open(t->db, &o, &t->m, err)))
+	if (rc || (rc = block_builder_open(t->db, &o, &t->m, err)))
 		return rc;
 	if ((rc = join_numbers(t, err)))
 		return rc;
@@ -452,7 +458,7 @@ static enum err_code carry_deleted(struct joining *t, struct err *err)
 			kept += out[kept].series != UINT32_MAX;
 		}
 	}
-	rc = maker_set_deleted(t->m, out, kept, err);
+	rc = block_builder_set_deleted(t->m, out, kept, err);
 	free(out);
 	return rc;
 }
@@ -475,16 +481,16 @@ static enum err_code swap(struct joining *t, const struct plan *plan, struct err
 	struct db_block *b = NULL;
 	enum err_code rc = ERR_OK;
 
-	mutex_lock(&db->work->files);
+	mutex_lock(&db->blocks_files);
 	mutex_lock(&db->lock);
 	if (!blocks_reserve_locked(db))
 		rc = nomem(err);
 	mutex_unlock(&db->lock);
-	if (!rc && maker_series_n(t->m) && !(rc = carry_deleted(t, err)))
-		rc = maker_publish(t->m, &b, err);
+	if (!rc && block_builder_series_n(t->m) && !(rc = carry_deleted(t, err)))
+		rc = block_builder_publish(t->m, &b, err);
 	if (!rc && !(rc = stock_swap(db, plan->v, plan->n, NULL, b, err)))
 		replace(t, plan, b);
-	mutex_unlock(&db->work->files);
+	mutex_unlock(&db->blocks_files);
 	return rc;
 }
 
@@ -502,12 +508,12 @@ static enum err_code join(struct joining *t, const struct plan *plan, struct err
 		all &= !t->sources[i].deleted.n;
 	}
 	all &= t->raw;
-	if (all && rows != maker_rows(t->m))
+	if (all && rows != block_builder_rows(t->m))
 		return err_set(err, ERR_CORRUPT, "%" PRIu64 " rows were read, the blocks say %" PRIu64,
-			maker_rows(t->m), rows);
-	if (maker_series_n(t->m) &&
+			block_builder_rows(t->m), rows);
+	if (block_builder_series_n(t->m) &&
 		((rc = ids_save(t->db, err)) || (rc = describe(plan, &t->a, &meta, err)) ||
-			(rc = maker_finish(t->m, &meta, err))))
+			(rc = block_builder_finish(t->m, &meta, err))))
 		return rc;
 	return swap(t, plan, err);
 }
@@ -523,7 +529,7 @@ static void release(struct joining *t)
 	}
 	free(t->sources);
 	free(t->parts);
-	maker_close(t->m);
+	block_builder_close(t->m);
 	join_release(t);
 	arena_release(&t->job_arena);
 	arena_release(&t->a);
@@ -542,7 +548,7 @@ static void report(const struct joining *t, const struct plan *plan, int64_t too
 	metric_observe(&join_seconds, text, (double)took_ns / 1e9);
 	metric_add(&dropped_records, NULL, (double)t->dropped_records);
 	log_info("tsdb", "blocks joined", LOG_I("blocks", plan->n), LOG_I("level", level),
-		LOG_I("series", maker_series_n(t->m)), LOG_I("rows", maker_rows(t->m)),
+		LOG_I("series", block_builder_series_n(t->m)), LOG_I("rows", block_builder_rows(t->m)),
 		LOG_D("elapsed", took_ns));
 }
 

@@ -49,7 +49,7 @@ struct pending {
 	const struct part *part;
 	int64_t interval_ns;
 	uint32_t rows_n, rows_aimed, typeset;
-	uint64_t cells; /* as the maker counts them */
+	uint64_t cells; /* as the builder counts them */
 	bool decode; /* rows are filtered or translated */
 };
 
@@ -60,9 +60,9 @@ struct joining {
 	bool raw;
 	struct group_rules rules;
 	struct arena a; /* rules */
-	struct maker *m;
+	struct block_builder *m;
 	struct partition *p; /* of the job: what the new block has */
-	bool given; /* the maker took its pin over */
+	bool given; /* the builder took its pin over */
 
 	struct arena job_arena;
 	struct part *parts; /* of the job */

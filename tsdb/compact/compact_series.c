@@ -25,10 +25,10 @@ enum err_code join_begin(struct joining *t, struct err *err)
 	t->begun = true;
 	if (!t->given) {
 		t->given = true;
-		if ((rc = maker_partition(t->m, t->p, err)))
+		if ((rc = block_builder_partition(t->m, t->p, err)))
 			return rc;
 	}
-	return maker_series(t->m, t->labels, t->group_given, &t->id, err);
+	return block_builder_series(t->m, t->labels, t->group_given, &t->id, err);
 }
 
 /* ---- rows, decoded ---- */
@@ -129,7 +129,7 @@ static enum err_code unpack_pending(
 		if (s->translation)
 			rc = translate_row(t, s->translation, &rows[i], &own, err);
 		if (!rc)
-			rc = maker_row(t->m, ts, &own, fresh, err);
+			rc = block_builder_row(t->m, ts, &own, fresh, err);
 	}
 	return rc;
 }
@@ -151,7 +151,7 @@ static bool cut_anew(const struct joining *t)
 		cells += c->cells;
 		if (i + 1 == t->pending_n || next->interval_ns != c->interval_ns ||
 			next->typeset != c->typeset) {
-			/* What the maker would have to cut early stays as it is. */
+			/* What the builder would have to cut early stays as it is. */
 			least = (cells + MAKER_CELLS_MAX - 1) / MAKER_CELLS_MAX;
 			rows = (rows + c->rows_aimed - 1) / c->rows_aimed;
 			wanted += rows > least ? rows : least;
@@ -172,7 +172,7 @@ enum err_code join_flush(struct joining *t, struct err *err)
 		if (anew)
 			rc = unpack_pending(t, c, t->pending_fresh, err);
 		else if (!(rc = join_begin(t, err)))
-			rc = maker_chunk(
+			rc = block_builder_chunk(
 				t->m, (struct str){ t->pending_bytes.ptr + c->at, c->len }, t->pending_fresh, err);
 	}
 	t->pending_n = 0;
@@ -312,7 +312,8 @@ static enum err_code join_step(
 		return ERR_OK;
 	if (!t->raw && (rc = keep_record(t, w, &keep, err)))
 		return rc;
-	if (keep && ((rc = join_begin(t, err)) || (rc = maker_rollup(t->m, step_ns, w->record, err))))
+	if (keep &&
+		((rc = join_begin(t, err)) || (rc = block_builder_rollup(t->m, step_ns, w->record, err))))
 		return rc;
 	return next_record(w, err);
 }

@@ -4,9 +4,16 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/metrics.h"
-#include "tsdb/columns/row.h"
-#include "tsdb/compact/builder.h"
-#include "tsdb/numbers.h"
+#include "tsdb/catalog/group_rules.h"
+#include "tsdb/catalog/ids.h"
+#include "tsdb/catalog/lost.h"
+#include "tsdb/catalog/stock.h"
+#include "tsdb/columns/chunk_bits.h"
+#include "tsdb/compact/compaction.h"
+#include "tsdb/compact/numbers.h"
+#include "tsdb/head/epochs.h"
+#include "tsdb/head/head.h"
+#include "tsdb/head/keys.h"
 
 /*
  * Cutting: a head window that takes no more rows becomes a block.
@@ -42,11 +49,11 @@ struct cutting {
 	struct deleted deleted; /* applied to rows */
 	struct group_rules rules;
 	struct arena a;
-	struct maker *m;
+	struct block_builder *m;
 	struct partition *p; /* of the epoch that is cut; NULL: it has nothing readable */
 	int64_t min_ns, max_ns; /* its rows */
 	uint32_t epoch_at; /* which of the job's it is */
-	bool given; /* the maker has taken its pin over */
+	bool given; /* the builder has taken its pin over */
 	struct store_snapshot *snap;
 	struct store_iter *it;
 	struct cut_series *series;
@@ -168,7 +175,7 @@ static enum err_code decode(
 	for (uint32_t c = 0; c < v->columns_n; c++)
 		if ((rc = row_values(v, c, t->values + (size_t)c * v->n, err)))
 			return rc;
-	if ((rc = querier_check_ids(t->p, v, t->stacks, t->sets, err)))
+	if ((rc = row_check_ids(t->p, v, t->stacks, t->sets, err)))
 		return rc;
 	*out = (struct row){ v->header, v->interval_ns, v->time_nanos, v->duration_nanos, v->period,
 		v->n, v->columns_n, t->stacks, v->label_sets.len ? t->sets : NULL, t->values };
@@ -206,10 +213,10 @@ static enum err_code begin_series(struct cutting *t, size_t i, bool *begun, stru
 	*begun = true;
 	if (!t->given) {
 		t->given = true;
-		if ((rc = maker_partition(t->m, t->p, err)))
+		if ((rc = block_builder_partition(t->m, t->p, err)))
 			return rc;
 	}
-	if ((rc = maker_series(t->m, t->series[i].s->labels, false, &id, err)))
+	if ((rc = block_builder_series(t->m, t->series[i].s->labels, false, &id, err)))
 		return rc;
 	return note_id(t, t->series[i].s->id, id, err);
 }
@@ -280,7 +287,8 @@ static enum err_code cut_rows(struct cutting *t, size_t i, struct err *err)
 				*err = why;
 			return rc;
 		}
-		if ((rc = begin_series(t, i, &begun, err)) || (rc = maker_row(t->m, ts, &row, true, err)))
+		if ((rc = begin_series(t, i, &begun, err)) ||
+			(rc = block_builder_row(t->m, ts, &row, true, err)))
 			return rc;
 	}
 	return ERR_OK;
@@ -378,7 +386,7 @@ static enum err_code carry_deleted(struct cutting *t, struct err *err)
 	for (size_t i = 0; i < t->ids_n; i++)
 		for (size_t k = deleted_of(now, t->ids[i].series, &v); k; k--, v++)
 			out[n++] = (struct deleted_range){ t->ids[i].id, v->min_ns, v->max_ns };
-	rc = maker_set_deleted(t->m, out, n, err);
+	rc = block_builder_set_deleted(t->m, out, n, err);
 	free(out);
 	return rc;
 }
@@ -389,18 +397,18 @@ static enum err_code swap(struct cutting *t, struct err *err)
 	struct db_block *b = NULL;
 	enum err_code rc = ERR_OK;
 
-	mutex_lock(&db->work->files);
+	mutex_lock(&db->blocks_files);
 	mutex_lock(&db->lock);
 	if (!blocks_reserve_locked(db))
 		rc = err_set(err, ERR_NOMEM, "cut: out of memory");
 	mutex_unlock(&db->lock);
-	if (!rc && !(rc = carry_deleted(t, err)) && !(rc = maker_publish(t->m, &b, err)) &&
+	if (!rc && !(rc = carry_deleted(t, err)) && !(rc = block_builder_publish(t->m, &b, err)) &&
 		!(rc = stock_swap(db, NULL, 0, t->w, b, err))) {
 		mutex_lock(&db->lock);
 		blocks_swap_locked(db, NULL, 0, t->w, b);
 		mutex_unlock(&db->lock);
 	}
-	mutex_unlock(&db->work->files);
+	mutex_unlock(&db->blocks_files);
 	return rc;
 }
 
@@ -409,35 +417,35 @@ static enum err_code finish(struct cutting *t, struct err *err)
 	struct block_meta meta = { .level = 1, .heads = &t->w->start_ns, .heads_n = 1 };
 	enum err_code rc;
 
-	if (!maker_series_n(t->m)) { /* nothing to keep */
+	if (!block_builder_series_n(t->m)) { /* nothing to keep */
 		if ((rc = stock_drop_window(t->db, t->w->start_ns, err)))
 			return rc;
-		mutex_lock(&t->db->work->files);
+		mutex_lock(&t->db->blocks_files);
 		mutex_lock(&t->db->lock);
 		blocks_swap_locked(t->db, NULL, 0, t->w, NULL);
 		mutex_unlock(&t->db->lock);
-		mutex_unlock(&t->db->work->files);
+		mutex_unlock(&t->db->blocks_files);
 		return ERR_OK;
 	}
 	/* Ids that will be in the block only are known as given before the window goes. */
-	if ((rc = ids_save(t->db, err)) || (rc = maker_finish(t->m, &meta, err)))
+	if ((rc = ids_save(t->db, err)) || (rc = block_builder_finish(t->m, &meta, err)))
 		return rc;
 	return swap(t, err);
 }
 
 static enum err_code cut(struct cutting *t, struct err *err)
 {
-	struct maker_options o = { t->w->start_ns, t->w->end_ns, true, { 0 } };
+	struct block_builder_options o = { t->w->start_ns, t->w->end_ns, true, { 0 } };
 	enum err_code rc;
 
-	if ((rc = work_room(t->db, head_disk_bytes(t->db, t->w), err)) ||
+	if ((rc = compaction_room(t->db, head_disk_bytes(t->db, t->w), err)) ||
 		(rc = group_rules_copy(t->db, &t->a, &t->rules, err)) || (rc = collect_series(t, err)))
 		return rc;
 	o.rules = t->rules;
 	if (!(t->snap = store_snapshot_open(t->w->store)) ||
 		!(t->it = store_iter_open(t->w->store, t->snap)))
 		return err_set(err, ERR_NOMEM, "cut: out of memory");
-	if ((rc = maker_open(t->db, &o, &t->m, err)) ||
+	if ((rc = block_builder_open(t->db, &o, &t->m, err)) ||
 		(rc = numbers_cut(t->db, t->w, t->it, t->deleted, t->m, &t->numbers, err)) ||
 		(rc = cut_all(t, err)))
 		return rc;
@@ -452,7 +460,7 @@ static void release(struct cutting *t)
 	store_iter_close(t->it);
 	if (t->snap)
 		store_snapshot_close(t->w->store, t->snap);
-	maker_close(t->m);
+	block_builder_close(t->m);
 	number_cut_release(&t->numbers);
 	free(t->series);
 	free(t->ids);
@@ -477,8 +485,8 @@ static void report(struct cutting *t, int64_t took_ns, uint64_t rows)
 	metric_add(&rows_cut, NULL, (double)rows);
 	metric_observe(&cut_seconds, NULL, (double)took_ns / 1e9);
 	log_info("tsdb", "window became a block", LOG_S("store", t->w->dir), LOG_I("rows", rows),
-		LOG_I("numbers", maker_numbers(t->m)), LOG_I("series", maker_series_n(t->m)),
-		LOG_D("elapsed", took_ns));
+		LOG_I("numbers", block_builder_numbers(t->m)),
+		LOG_I("series", block_builder_series_n(t->m)), LOG_D("elapsed", took_ns));
 	if (!t->left_out)
 		return;
 	metric_add(&rows_left, NULL, (double)t->left_out);
@@ -502,7 +510,7 @@ enum err_code cut_oldest(struct db *db, bool *did, struct err *err)
 	mutex_unlock(&db->lock);
 	rc = cut(&t, err);
 	if (!rc)
-		report(&t, clock_monotonic_ns() - start, maker_rows(t.m));
+		report(&t, clock_monotonic_ns() - start, block_builder_rows(t.m));
 	release(&t);
 	if (rc) {
 		err_wrap(err, rc, "cut window %s", t.w->dir);

@@ -3,7 +3,14 @@
 
 #include "base/log.h"
 #include "base/metrics.h"
-#include "tsdb/catalog/blocks.h"
+#include "tsdb/catalog/lost.h"
+#include "tsdb/catalog/stock.h"
+#include "tsdb/columns/chunk_bits.h"
+#include "tsdb/columns/varints.h"
+#include "tsdb/compact/admin.h"
+#include "tsdb/compact/compaction.h"
+#include "tsdb/head/head.h"
+#include "tsdb/head/keys.h"
 
 /* Deleting: matchers to ranges of each block and window (deleted.c). */
 
@@ -238,12 +245,12 @@ enum err_code db_delete_series(struct db *db, const struct matcher *m, size_t n,
 		return err_set(err, ERR_INVALID, "at least one matcher must not accept the empty string");
 	if (db->o.read_only)
 		return err_set(err, ERR_UNAVAILABLE, "the database is open for reading only");
-	mutex_lock(&db->work->files);
+	mutex_lock(&db->blocks_files);
 	if (!(rc = blocks_pin_all(db, &blocks, &blocks_n, err)))
 		rc = delete_in_windows(&t, err);
 	for (size_t i = 0; i < blocks_n && !rc; i++)
 		rc = delete_in_block(&t, blocks[i], err);
-	mutex_unlock(&db->work->files);
+	mutex_unlock(&db->blocks_files);
 	blocks_unpin_all(db, blocks, blocks_n);
 	metric_add(&deleted_total, NULL, (double)t.series);
 	if (!rc)

@@ -5,7 +5,9 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/metrics.h"
-#include "tsdb/catalog/blocks.h"
+#include "tsdb/compact/admin.h"
+#include "tsdb/compact/compact_internal.h"
+#include "tsdb/compact/compaction.h"
 
 /*
  * Who works on blocks, when, and what happens when it fails: the work is given up as a whole, what
@@ -19,60 +21,40 @@ METRIC_COUNTER(work_failures, "epimetheus_tsdb_compaction_failures_total",
 METRIC_COUNTER(work_postponed, "epimetheus_tsdb_compactions_postponed_total",
 	"Times that cutting or joining had to wait because the disk had no room for it.", NULL);
 
-enum err_code work_open(struct db *db, struct err *err)
+enum err_code compaction_open(struct db *db, struct err *err)
 {
-	struct work *k = calloc(1, sizeof(*k));
-
-	if (!k)
-		return err_set(err, ERR_NOMEM, "database: out of memory");
-	mutex_init(&k->files);
-	db->work = k;
-	if (asprintf(&k->blocks_dir, "%s/blocks", db->dir) < 0)
-		k->blocks_dir = NULL;
-	if (asprintf(&k->snapshots_dir, "%s/snapshots", db->dir) < 0)
-		k->snapshots_dir = NULL;
-	return k->blocks_dir && k->snapshots_dir ? ERR_OK :
-											   err_set(err, ERR_NOMEM, "database: out of memory");
+	db->compaction = calloc(1, sizeof(*db->compaction));
+	return db->compaction ? ERR_OK : err_nomem(err, "database");
 }
 
-void work_close(struct db *db)
+void compaction_close(struct db *db)
 {
-	struct work *k = db->work;
-
-	if (!k)
-		return;
-	for (size_t i = 0; i < k->unreadable_n; i++)
-		free(k->unreadable[i].dir);
-	free(k->unreadable);
-	free(k->blocks_dir);
-	free(k->snapshots_dir);
-	mutex_destroy(&k->files);
-	free(k);
-	db->work = NULL;
+	free(db->compaction);
+	db->compaction = NULL;
 }
 
-bool work_begin(struct db *db, bool wait)
+bool compaction_begin(struct db *db, bool wait)
 {
 	bool begun = false;
 
 	mutex_lock(&db->lock);
-	while (wait && db->work->busy && !db->closing)
+	while (wait && db->compaction->busy && !db->closing)
 		cond_wait(&db->changed, &db->lock);
-	if (!db->work->busy && !db->closing)
-		begun = db->work->busy = true;
+	if (!db->compaction->busy && !db->closing)
+		begun = db->compaction->busy = true;
 	mutex_unlock(&db->lock);
 	return begun;
 }
 
-void work_end(struct db *db)
+void compaction_end(struct db *db)
 {
 	mutex_lock(&db->lock);
-	db->work->busy = false;
+	db->compaction->busy = false;
 	cond_broadcast(&db->changed);
 	mutex_unlock(&db->lock);
 }
 
-enum err_code work_pause(struct db *db, struct err *err)
+enum err_code compaction_pause(struct db *db, struct err *err)
 {
 	int64_t now = clock_monotonic_ns();
 	bool closing;
@@ -82,14 +64,14 @@ enum err_code work_pause(struct db *db, struct err *err)
 	mutex_unlock(&db->lock);
 	if (closing)
 		return err_set(err, ERR_CANCELED, "the database is closing");
-	if (now - db->work->room_at_ns < NS_PER_S)
+	if (now - db->compaction->room_at_ns < NS_PER_S)
 		return ERR_OK;
-	db->work->room_at_ns = now;
+	db->compaction->room_at_ns = now;
 	db_check_room(db);
-	return work_room(db, 0, err);
+	return compaction_room(db, 0, err);
 }
 
-enum err_code work_room(struct db *db, uint64_t bytes, struct err *err)
+enum err_code compaction_room(struct db *db, uint64_t bytes, struct err *err)
 {
 	uint64_t room;
 
@@ -129,20 +111,20 @@ static enum err_code do_all(struct db *db, struct err *err)
 	return cut ? cut : join;
 }
 
-void work_round(struct db *db)
+void compaction_round(struct db *db)
 {
-	struct work *k = db->work;
+	struct compaction *k = db->compaction;
 	enum err_code rc;
 	struct err err;
 	int64_t pause;
 
-	if (clock_monotonic_ns() < k->retry_at_ns || !work_begin(db, false))
+	if (clock_monotonic_ns() < k->retry_at_ns || !compaction_begin(db, false))
 		return;
 	rc = do_all(db, &err);
 	k->failures = rc ? k->failures + 1 : 0;
 	pause = k->failures > 10 ? RETRY_MAX_NS : RETRY_FIRST_NS << k->failures;
 	k->retry_at_ns = rc ? clock_monotonic_ns() + (pause < RETRY_MAX_NS ? pause : RETRY_MAX_NS) : 0;
-	work_end(db);
+	compaction_end(db);
 }
 
 enum err_code db_compact(struct db *db, struct err *err)
@@ -153,10 +135,10 @@ enum err_code db_compact(struct db *db, struct err *err)
 	err = err ? err : &here;
 	if (db->o.read_only)
 		return err_set(err, ERR_UNAVAILABLE, "the database is open for reading only");
-	if (!work_begin(db, true))
+	if (!compaction_begin(db, true))
 		return err_set(err, ERR_UNAVAILABLE, "the database is closing");
 	rc = do_all(db, err);
 	retention_apply(db);
-	work_end(db);
+	compaction_end(db);
 	return rc;
 }

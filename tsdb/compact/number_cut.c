@@ -1,7 +1,10 @@
-#include "tsdb/numbers.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
+
+#include "tsdb/columns/chunk_bits.h"
+#include "tsdb/compact/numbers.h"
+#include "tsdb/head/numbers.h"
 
 /* Cutting: numbers of a head window, series by series, into chunks of a block. */
 
@@ -50,7 +53,7 @@ static enum err_code collect(struct db *db, struct window *w, struct number_cut 
 }
 
 static enum err_code cut_series(struct window *w, struct store_iter *it, struct deleted deleted,
-	struct maker *m, struct number_cut *c, size_t at, struct err *err)
+	struct block_builder *m, struct number_cut *c, size_t at, struct err *err)
 {
 	uint32_t series = c->series[at]->id, id;
 	struct key key = key_number(series, w->start_ns + 1);
@@ -80,16 +83,16 @@ static enum err_code cut_series(struct window *w, struct store_iter *it, struct 
 			continue;
 		}
 		if (c->ids[at] == UINT32_MAX &&
-			(rc = maker_number_series(m, c->series[at]->labels, &c->ids[at], err)))
+			(rc = block_builder_number_series(m, c->series[at]->labels, &c->ids[at], err)))
 			return rc;
-		if ((rc = maker_number(m, ts, value, err)))
+		if ((rc = block_builder_number(m, ts, value, err)))
 			return rc;
 	}
 	return ERR_OK;
 }
 
 enum err_code numbers_cut(struct db *db, struct window *w, struct store_iter *it,
-	struct deleted deleted, struct maker *m, struct number_cut *out, struct err *err)
+	struct deleted deleted, struct block_builder *m, struct number_cut *out, struct err *err)
 {
 	enum err_code rc = collect(db, w, out, err);
 

@@ -1,6 +1,9 @@
-#include "tsdb/numbers.h"
 
 #include <stdlib.h>
+
+#include "tsdb/compact/compaction.h"
+#include "tsdb/compact/numbers.h"
+#include "tsdb/symbols/intern.h"
 
 /*
  * Joining: blocks have their numeric series ascending by labels, so the series of several are
@@ -38,7 +41,7 @@ static enum err_code open_sides(
 
 /* All its values that were not deleted; the series is begun with the first. */
 static enum err_code join_values(struct side *s, struct labels labels, struct number_chunk *c,
-	struct maker *m, uint32_t *id, struct err *err)
+	struct block_builder *m, uint32_t *id, struct err *err)
 {
 	const struct deleted_range *gone;
 	size_t gone_n = deleted_of(s->from->deleted, s->at, &gone);
@@ -53,9 +56,9 @@ static enum err_code join_values(struct side *s, struct labels labels, struct nu
 		for (uint32_t i = 0; i < c->n; i++) {
 			if (deleted_has(gone, gone_n, c->ts[i]))
 				continue;
-			if (*id == UINT32_MAX && (rc = maker_number_series(m, labels, id, err)))
+			if (*id == UINT32_MAX && (rc = block_builder_number_series(m, labels, id, err)))
 				return rc;
-			if ((rc = maker_number(m, c->ts[i], c->values[i], err)))
+			if ((rc = block_builder_number(m, c->ts[i], c->values[i], err)))
 				return rc;
 		}
 	}
@@ -63,8 +66,8 @@ static enum err_code join_values(struct side *s, struct labels labels, struct nu
 }
 
 /* The series with the smallest labels, from all sides that have it. *any: there was one. */
-static enum err_code join_next(
-	struct side *v, size_t n, struct number_chunk *c, struct maker *m, bool *any, struct err *err)
+static enum err_code join_next(struct side *v, size_t n, struct number_chunk *c,
+	struct block_builder *m, bool *any, struct err *err)
 {
 	struct side *least = NULL;
 	uint32_t id = UINT32_MAX;
@@ -96,8 +99,8 @@ static enum err_code join_next(
 	return rc;
 }
 
-enum err_code numbers_join(
-	struct db *db, const struct number_source *sources, size_t n, struct maker *m, struct err *err)
+enum err_code numbers_join(struct db *db, const struct number_source *sources, size_t n,
+	struct block_builder *m, struct err *err)
 {
 	struct number_chunk *c = malloc(sizeof(*c));
 	struct side *v = calloc(n, sizeof(*v));
@@ -109,7 +112,7 @@ enum err_code numbers_join(
 	else
 		rc = open_sides(sources, n, v, err);
 	while (any && !rc)
-		if (!(rc = work_pause(db, err)))
+		if (!(rc = compaction_pause(db, err)))
 			rc = join_next(v, n, c, m, &any, err);
 	for (size_t i = 0; i < n && v; i++) {
 		block_chunks_close(v[i].chunks);

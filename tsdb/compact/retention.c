@@ -4,7 +4,12 @@
 
 #include "base/log.h"
 #include "base/metrics.h"
-#include "tsdb/catalog/blocks.h"
+#include "tsdb/catalog/stock.h"
+#include "tsdb/columns/chunk_bits.h"
+#include "tsdb/columns/varints.h"
+#include "tsdb/compact/admin.h"
+#include "tsdb/compact/compaction.h"
+#include "tsdb/head/head.h"
 
 /*
  * Retention: whole blocks and windows, the oldest first, never the newest. Raw rows may go earlier
@@ -13,8 +18,6 @@
  */
 METRIC_COUNTER(dropped_blocks, "epimetheus_tsdb_dropped_blocks_total",
 	"Blocks dropped by retention.", "reason");
-METRIC_COUNTER(dropped_raw, "epimetheus_tsdb_dropped_raw_total",
-	"Blocks whose raw rows were dropped by retention.", NULL);
 
 void db_set_retention(
 	struct db *db, int64_t retention_ns, uint64_t retention_bytes, int64_t raw_retention_ns)
@@ -91,16 +94,16 @@ static bool drop_block(struct db *db, struct db_block *b, const char *why)
 	memcpy(name, block_meta(b->block)->ulid.text, sizeof(name));
 	if (!off_inventory(stock_drop_block(db, &block_meta(b->block)->ulid, &err), name, &err))
 		return false;
-	mutex_lock(&db->work->files);
+	mutex_lock(&db->blocks_files);
 	if (!blocks_hide(db, b)) {
-		mutex_unlock(&db->work->files);
+		mutex_unlock(&db->blocks_files);
 		return false;
 	}
 	mutex_lock(&db->lock);
 	blocks_swap_locked(db, &b, 1, NULL, NULL);
 	mutex_unlock(&db->lock);
 	blocks_retire(db, b, false);
-	mutex_unlock(&db->work->files);
+	mutex_unlock(&db->blocks_files);
 	metric_add(&dropped_blocks, why, 1);
 	log_info("tsdb", "block dropped", LOG_S("block", name), LOG_S("reason", why));
 	return true;
@@ -140,73 +143,6 @@ static struct db_block *raw_due(struct db *db)
 	return b;
 }
 
-enum err_code retention_unlink_rows(struct db *db, const char *dir, struct err *err)
-{
-	char *path = NULL;
-	enum err_code rc = ERR_OK;
-
-	if (asprintf(&path, "%s/rows.ldb", dir) < 0)
-		return err_set(err, ERR_NOMEM, "retention: out of memory");
-	if (fs_exists(path))
-		rc = db->o.fs->ops->unlink(db->o.fs, path, err);
-	free(path);
-	return rc;
-}
-
-static enum err_code drop_raw(struct db *db, struct db_block *b, struct err *err)
-{
-	struct block_meta meta = *block_meta(b->block);
-	const char *dir = block_dir(b->block);
-	struct db_block *by = NULL;
-	enum err_code rc = ERR_OK;
-
-	meta.raw = false;
-	meta.rows_file = (struct block_file){ 0 };
-	mutex_lock(&db->lock);
-	if (!blocks_reserve_locked(db))
-		rc = err_set(err, ERR_NOMEM, "retention: out of memory");
-	mutex_unlock(&db->lock);
-	if (rc || (rc = stock_drop_raw(db, b, err)) ||
-		(rc = block_write_meta(db->o.fs, dir, &meta, err)) ||
-		(rc = retention_unlink_rows(db, dir, err)) || (rc = blocks_open(db, dir, &by, err)))
-		return rc;
-	mutex_lock(&db->lock);
-	by->number = b->number; /* its symbols are the same */
-	blocks_swap_locked(db, &b, 1, NULL, by);
-	mutex_unlock(&db->lock);
-	blocks_retire(db, b, true);
-	return ERR_OK;
-}
-
-/* The caller's pin goes. */
-static void drop_raw_of(struct db *db, struct db_block *b)
-{
-	enum err_code rc;
-	struct err err;
-
-	mutex_lock(&db->work->files);
-	rc = drop_raw(db, b, &err);
-	mutex_unlock(&db->work->files);
-	if (rc) {
-		log_error("tsdb", "raw rows not dropped", LOG_S("block", block_dir(b->block)), LOG_E(&err));
-		mutex_lock(&db->lock);
-		b->raw_failed = true;
-		mutex_unlock(&db->lock);
-	} else {
-		metric_add(&dropped_raw, NULL, 1);
-		log_info("tsdb", "raw rows dropped", LOG_S("block", block_dir(b->block)));
-	}
-	blocks_unpin(db, b);
-}
-
-void retention_drop_raw(struct db *db, struct db_block *b)
-{
-	mutex_lock(&db->lock);
-	b->pins++;
-	mutex_unlock(&db->lock);
-	drop_raw_of(db, b);
-}
-
 static void drop_all_raw(struct db *db)
 {
 	struct db_block *b;
@@ -216,7 +152,7 @@ static void drop_all_raw(struct db *db)
 		db->blocks[i]->raw_failed = false; /* another try */
 	mutex_unlock(&db->lock);
 	while ((b = raw_due(db))) /* each turn has one less, or one that failed */
-		drop_raw_of(db, b);
+		blocks_drop_raw_of(db, b);
 }
 
 /* ---- blocks that cannot be opened ---- */
@@ -224,23 +160,22 @@ static void drop_all_raw(struct db *db)
 /* The first one that is over; false: none is. */
 static bool take_unreadable(struct db *db, struct unreadable *out)
 {
-	struct work *k = db->work;
 	bool found = false;
 	size_t kept = 0;
 
 	mutex_lock(&db->lock);
-	for (size_t i = 0; i < k->unreadable_n; i++) {
-		const struct unreadable *u = &k->unreadable[i];
+	for (size_t i = 0; i < db->unreadable_n; i++) {
+		const struct unreadable *u = &db->unreadable[i];
 
 		if (!found && u->max_ns && db->o.retention_ns &&
 			u->max_ns <= atomic_load(&db->max_ts_ns) - db->o.retention_ns) {
 			found = true;
 			*out = *u;
 		} else {
-			k->unreadable[kept++] = *u;
+			db->unreadable[kept++] = *u;
 		}
 	}
-	k->unreadable_n = kept;
+	db->unreadable_n = kept;
 	mutex_unlock(&db->lock);
 	return found;
 }

@@ -8,7 +8,13 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/map.h"
-#include "tsdb/catalog/blocks.h"
+#include "tsdb/catalog/ids.h"
+#include "tsdb/columns/chunk_bits.h"
+#include "tsdb/columns/varints.h"
+#include "tsdb/compact/admin.h"
+#include "tsdb/compact/compact_internal.h"
+#include "tsdb/head/head.h"
+#include "tsdb/symbols/intern.h"
 
 /*
  * A snapshot: another data directory with the same content, made while rows keep coming.
@@ -327,19 +333,19 @@ enum err_code db_snapshot(struct db *db, struct arena *a, struct str *name, stru
 	if (db->o.read_only)
 		return err_set(err, ERR_UNAVAILABLE, "the database is open for reading only");
 	arena_init(&s.a, 0);
-	to = arena_printf(&s.a, "%s/%s", db->work->snapshots_dir, own);
+	to = arena_printf(&s.a, "%s/%s", db->snapshots_dir, own);
 	s.dir = arena_printf(&s.a, "%s" BLOCK_TMP, to ? to : "");
 	if (!to || !s.dir) {
 		rc = nomem(err);
 		goto out;
 	}
-	mutex_lock(&db->work->files);
+	mutex_lock(&db->blocks_files);
 	if (!(rc = fs_mkdir_all(s.fs, s.dir, err)) && !(rc = take_all(&s, err)) &&
 		!(rc = s.fs->ops->rename(s.fs, s.dir, to, err)))
-		rc = s.fs->ops->sync_dir(s.fs, db->work->snapshots_dir, err);
+		rc = s.fs->ops->sync_dir(s.fs, db->snapshots_dir, err);
 	if (rc && fs_exists(s.dir) && fs_remove_tree(s.fs, s.dir, NULL))
 		log_warn("tsdb", "unfinished snapshot not removed", LOG_S("path", s.dir));
-	mutex_unlock(&db->work->files);
+	mutex_unlock(&db->blocks_files);
 	if (!rc) {
 		*name = str_of(own);
 		log_info("tsdb", "snapshot taken", LOG_S("path", to));

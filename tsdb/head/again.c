@@ -1,5 +1,5 @@
 #include "base/clock.h"
-#include "tsdb/catalog/blocks.h"
+#include "tsdb/head/append_internal.h"
 
 /*
  * The same series and time again. A row is named by them, so a second one would take the place of

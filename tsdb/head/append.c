@@ -1,3 +1,5 @@
+#include "tsdb/head/append.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -5,8 +7,12 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "proto/pprof.h"
-#include "tsdb/catalog/db_internal.h"
-#include "tsdb/numbers.h"
+#include "tsdb/head/append_internal.h"
+#include "tsdb/head/head_internal.h"
+#include "tsdb/head/numbers.h"
+#include "tsdb/series/groups.h"
+#include "tsdb/symbols/intern.h"
+#include "tsdb/symbols/stored.h"
 
 /*
  * An append: series and window found; under the job's lock the partition that the window has of the
@@ -104,28 +110,22 @@ static void scratch_put(struct db *db, struct scratch *s)
 	mutex_unlock(&db->lock);
 }
 
-/* ---- delta bases ---- */
-
-static void base_account(struct db *db, const struct delta_base *base, bool more)
+void scratch_free_all(struct db *db)
 {
-	uint64_t bytes = base->bytes.cap;
+	struct scratch *s;
 
-	if (!base->partition)
-		return;
-	if (more) {
-		atomic_fetch_add(&base->partition->bases, 1);
-		atomic_fetch_add(&db->delta_bytes, bytes);
-	} else {
-		atomic_fetch_sub(&base->partition->bases, 1);
-		atomic_fetch_sub(&db->delta_bytes, bytes);
+	while ((s = db->scratch)) {
+		db->scratch = s->next;
+		arena_release(&s->arena);
+		buf_release(&s->row);
+		buf_release(&s->there);
+		buf_release(&s->record);
+		new_symbols_release(&s->new_symbols);
+		free(s);
 	}
 }
 
-void base_release(struct db *db, struct delta_base *base)
-{
-	base_account(db, base, false);
-	delta_base_release(base);
-}
+/* ---- delta bases ---- */
 
 static enum err_code renumber(void *ctx, uint32_t *stack, uint32_t *set, struct err *err)
 {
@@ -162,7 +162,8 @@ static enum err_code carry_base(struct appending *t, struct err *err)
 		return rc;
 	base->partition = t->partition;
 	base_account(t->db, base, true);
-	if (atomic_load(&was.partition->bases) == 1) { /* the last one that is carried over */
+	if (atomic_load(&resident_of(was.partition)->bases) ==
+		1) { /* the last one that is carried over */
 		translation_close(job->carry);
 		job->carry = NULL;
 	}
@@ -287,20 +288,20 @@ static void put_series(struct appending *t, struct store_batch *b)
 }
 
 static void put_records(
-	struct appending *t, struct marks *m, bool new_series, struct store_batch *b)
+	struct appending *t, struct stored_symbols *stored, bool new_series, struct store_batch *b)
 {
 	struct buf *v = &t->scratch->record;
 	struct key key = key_u32_u32('p', t->partition->id, t->partition->epoch);
 
-	if (!m->partition_stored) {
+	if (!stored->partition_stored) {
 		buf_clear(v);
 		buf_add_lenstr(v, t->partition->name);
 		store_batch_put_twice(b, key_str(&key), v);
 	}
-	if (marked_any(&t->scratch->marked)) {
+	if (new_symbols_any(&t->scratch->new_symbols)) {
 		buf_clear(v);
-		symbols_encode(t->partition, &t->scratch->marked, v);
-		key = key_u32_u32_u32('y', t->partition->id, t->partition->epoch, m->seq);
+		symbols_encode(t->partition, &t->scratch->new_symbols, v);
+		key = key_u32_u32_u32('y', t->partition->id, t->partition->epoch, stored->seq);
 		store_batch_put(b, key_str(&key), v);
 	}
 	if (new_series)
@@ -309,27 +310,27 @@ static void put_records(
 	store_batch_put(b, key_str(&key), &t->scratch->row);
 }
 
-/* Marks of another generation may speak of records that never came to the disk. */
-static enum err_code get_marks(struct appending *t, struct marks **out, struct err *err)
+/* Those of another generation may count records that never reached the disk. */
+static enum err_code get_stored(struct appending *t, struct stored_symbols **out, struct err *err)
 {
 	struct partition *p = t->partition;
-	struct marks *m = marks_find(p, t->window->start_ns);
+	struct stored_symbols *stored = stored_find(p, t->window->start_ns);
 	enum err_code rc;
 
-	if (m && m->generation != t->generation) {
-		marks_drop(p, t->window->start_ns);
-		m = NULL;
+	if (stored && stored->generation != t->generation) {
+		stored_drop(p, t->window->start_ns);
+		stored = NULL;
 	}
-	if (!m) {
-		if ((rc = marks_open(p, t->window->start_ns, &m, err)))
+	if (!stored) {
+		if ((rc = stored_open(p, t->window->start_ns, &stored, err)))
 			return rc;
-		if ((rc = head_next_symbol_record(t->window->store, p->id, p->epoch, &m->seq, err))) {
-			marks_drop(p, t->window->start_ns);
+		if ((rc = head_next_symbol_record(t->window->store, p->id, p->epoch, &stored->seq, err))) {
+			stored_drop(p, t->window->start_ns);
 			return rc;
 		}
-		m->generation = t->generation;
+		stored->generation = t->generation;
 	}
-	*out = m;
+	*out = stored;
 	return ERR_OK;
 }
 
@@ -390,27 +391,27 @@ static enum err_code queue(struct appending *t, struct commit_row *row, struct e
 	uint32_t typeset = sym_header_typeset(t->partition, t->in.header);
 	int64_t window_ns = t->window->start_ns; /* once queued, its pin is the commit thread's */
 	struct series *s = t->series;
-	struct marks *m;
+	struct stored_symbols *stored;
 	enum err_code rc;
 	bool new_series, new_symbols;
 
-	if ((rc = get_marks(t, &m, err)))
+	if ((rc = get_stored(t, &stored, err)))
 		return rc;
-	if ((rc = marks_add(
-			 t->partition, m, t->in.header, t->in.keys, t->in.n, &t->scratch->marked, err)))
+	if ((rc = stored_add(t->partition, stored, t->in.header, t->in.keys, t->in.n,
+			 &t->scratch->new_symbols, err)))
 		return rc;
-	row->symbols = new_symbols = marked_any(&t->scratch->marked);
+	row->symbols = new_symbols = new_symbols_any(&t->scratch->new_symbols);
 	new_series = s->stored_window_ns != window_ns || s->stored_generation != t->generation ||
 		s->stored_typeset != typeset || s->stored_epoch != t->partition->epoch;
-	put_records(t, m, new_series, row->batch);
+	put_records(t, stored, new_series, row->batch);
 	if (buf_failed(&t->scratch->record) || buf_failed(&t->scratch->row))
 		rc = err_set(err, ERR_NOMEM, "storing a profile: out of memory");
 	if (rc || (rc = announce(t, t->in.header, err)) || (rc = enqueue(t, row, err))) {
-		marks_rollback(m, &t->scratch->marked);
+		stored_rollback(stored, &t->scratch->new_symbols);
 		return rc;
 	}
-	m->partition_stored = true;
-	m->seq += new_symbols;
+	stored->partition_stored = true;
+	stored->seq += new_symbols;
 	s->stored_window_ns = window_ns;
 	s->stored_generation = t->generation;
 	s->stored_typeset = typeset;

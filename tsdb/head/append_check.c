@@ -1,5 +1,6 @@
 #include "base/clock.h"
-#include "tsdb/catalog/db_internal.h"
+#include "tsdb/head/append_internal.h"
+#include "tsdb/head/head_internal.h"
 
 /* What any append has to pass: labels, times, the database's state. */
 

@@ -1,3 +1,5 @@
+#include "tsdb/head/append_internal.h"
+
 /*
  * Intervals of pushed profiles. A level counts for as long as it stood, and one who pushes levels
  * does not say how often: it is the time since the series' row before.
@@ -6,7 +8,6 @@
  * window's own rows tell. A row of the window before is not looked for: the first row after a
  * start then weighs as a series' first one.
  */
-#include "tsdb/catalog/db_internal.h"
 
 static enum err_code row_before(
 	struct window *w, uint32_t series, int64_t ts_ns, int64_t *out_ns, struct err *err)

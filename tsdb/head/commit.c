@@ -1,3 +1,5 @@
+#include "tsdb/head/commit.h"
+
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -5,7 +7,7 @@
 #include "base/map.h"
 #include "base/metrics.h"
 #include "tsdb/head/head_internal.h"
-#include "tsdb/numbers.h"
+#include "tsdb/head/numbers.h"
 
 /*
  * Group commit. One thread takes all that is queued, writes one synced batch per window, then

@@ -1,5 +1,7 @@
 #include "base/metrics.h"
-#include "tsdb/catalog/db_internal.h"
+#include "tsdb/catalog/state.h"
+#include "tsdb/head/epochs.h"
+#include "tsdb/symbols/stored.h"
 
 /*
  * Letting go of symbols, once all of them are larger than the budget: first partitions that no
@@ -24,19 +26,6 @@
 METRIC_COUNTER(evicted, "epimetheus_tsdb_partitions_evicted_total",
 	"Tables of symbols that were let go from memory.", NULL);
 
-struct partition *partition_next(struct db *db, uint32_t *at)
-{
-	struct partition *p = NULL;
-
-	mutex_lock(&db->lock);
-	while (*at < db->partitions_n && !p)
-		p = db->partitions[(*at)++];
-	if (p)
-		p->pins++;
-	mutex_unlock(&db->lock);
-	return p;
-}
-
 METRIC_COUNTER(ended, "epimetheus_tsdb_epochs_ended_total",
 	"Times a job's table of symbols ended for want of memory.", NULL);
 METRIC_GAUGE(in_use, "epimetheus_tsdb_symbol_used_bytes",
@@ -47,8 +36,9 @@ METRIC_GAUGE(in_use, "epimetheus_tsdb_symbol_used_bytes",
 
 static bool in_head(const struct db *db, const struct partition *p)
 {
+	mutex_assert_held(&db->lock);
 	for (size_t i = 0; i < db->windows_n; i++)
-		if (window_epoch_locked(db->windows[i], p->job, p->epoch))
+		if (window_epoch_locked(db->windows[i], resident_of(p)->job, p->epoch))
 			return true;
 	return false;
 }
@@ -59,18 +49,20 @@ static struct partition *idle(struct db *db)
 {
 	struct partition *oldest = NULL;
 
+	mutex_assert_held(&db->lock);
 	for (uint32_t i = 0; i < db->partitions_n; i++) {
 		struct partition *p = db->partitions[i];
 
-		if (!p || atomic_load(&p->bases))
+		if (!p || atomic_load(&resident_of(p)->bases))
 			continue;
-		if (p->pins == 1 && p->job->live == p && !in_head(db, p)) {
-			p->job->live = NULL;
-			p->job->live_epoch = SYM_NONE;
-			p->pins = 0;
+		if (resident_of(p)->pins == 1 && resident_of(p)->job->live == p && !in_head(db, p)) {
+			resident_of(p)->job->live = NULL;
+			resident_of(p)->job->live_epoch = SYM_NONE;
+			resident_of(p)->pins = 0;
 			return p;
 		}
-		if (!p->pins && (!oldest || p->used_at < oldest->used_at))
+		if (!resident_of(p)->pins &&
+			(!oldest || resident_of(p)->used_at < resident_of(oldest)->used_at))
 			oldest = p;
 	}
 	return oldest;
@@ -78,18 +70,19 @@ static struct partition *idle(struct db *db)
 
 static void forget(struct db *db, struct partition *p)
 {
-	struct partition **at = &p->job->partitions;
+	struct partition **at = &resident_of(p)->job->partitions;
 
+	mutex_assert_held(&db->lock);
 	while (*at != p)
-		at = &(*at)->next_of_job;
-	*at = p->next_of_job;
+		at = &resident_of(*at)->next_of_job;
+	*at = resident_of(p)->next_of_job;
 	db->partitions[p->index] = NULL;
-	job_know_ids(p->job, p->epoch, p->next);
+	job_know_ids(resident_of(p)->job, p->epoch, p->next);
 }
 
 static bool is_used(const struct partition *p)
 {
-	return p->pins || atomic_load(&p->bases);
+	return resident_of(p)->pins || atomic_load(&resident_of(p)->bases);
 }
 
 void partitions_evict(struct db *db)
@@ -108,14 +101,14 @@ void partitions_evict(struct db *db)
 	while (bytes > db->o.symbols_bytes && (p = idle(db))) {
 		forget(db, p);
 		bytes -= atomic_load(&p->bytes);
-		p->next_of_job = gone;
+		resident_of(p)->next_of_job = gone;
 		gone = p;
 	}
 	atomic_store(&db->symbol_bytes, bytes);
 	mutex_unlock(&db->lock);
 	while ((p = gone)) {
-		gone = p->next_of_job;
-		partition_close(p);
+		gone = resident_of(p)->next_of_job;
+		resident_close(p);
 		metric_add(&evicted, NULL, 1);
 	}
 }
@@ -127,13 +120,14 @@ static void freeze(struct partition *p)
 {
 	size_t bytes = nodemap_bytes(&p->nodes) + leafcache_bytes(&p->leaves);
 
+	mutex_assert_held(&p->lock);
 	for (int k = 1; k < SYM_KINDS; k++) {
 		bytes += map_bytes(&p->map[k]);
 		map_release(&p->map[k]);
 	}
 	nodemap_release(&p->nodes);
 	leafcache_release(&p->leaves);
-	marks_release_all(p);
+	stored_release_all(p);
 	p->lookup = false;
 	atomic_fetch_sub(&p->bytes, bytes);
 }
@@ -142,6 +136,7 @@ void epoch_end(struct db *db, struct job *job)
 {
 	struct partition *p;
 
+	mutex_assert_held(&job->lock);
 	mutex_lock(&db->lock);
 	p = job->live;
 	job->live = NULL;
@@ -157,16 +152,17 @@ void epoch_end(struct db *db, struct job *job)
 
 void partition_note_row(struct partition *p, int64_t ts_ns, int64_t interval_ns)
 {
-	if (!p->first_ns)
-		p->first_ns = ts_ns;
-	if (!p->settled_bytes && (ts_ns - p->first_ns) / 2 >= interval_ns)
-		atomic_store(&p->settled_bytes, atomic_load(&p->bytes));
+	mutex_assert_held(&p->lock);
+	if (!resident_of(p)->first_ns)
+		resident_of(p)->first_ns = ts_ns;
+	if (!resident_of(p)->settled_bytes && (ts_ns - resident_of(p)->first_ns) / 2 >= interval_ns)
+		atomic_store(&resident_of(p)->settled_bytes, atomic_load(&p->bytes));
 }
 
 /* What would go with an end of its epoch, if that is worth it; else 0. */
 static size_t worth(const struct db *db, const struct partition *p)
 {
-	size_t settled = atomic_load(&p->settled_bytes), bytes = atomic_load(&p->bytes),
+	size_t settled = atomic_load(&resident_of(p)->settled_bytes), bytes = atomic_load(&p->bytes),
 		   grown = bytes > settled ? bytes - settled : 0;
 
 	if (!settled)
@@ -190,8 +186,8 @@ static struct job *worth_most(struct db *db)
 	for (uint32_t i = 0; i < db->partitions_n; i++) {
 		if (!(p = db->partitions[i]))
 			continue;
-		if (p->job->live != p) {
-			waiting += atomic_load(&p->bases) ? atomic_load(&p->bytes) : 0;
+		if (resident_of(p)->job->live != p) {
+			waiting += atomic_load(&resident_of(p)->bases) ? atomic_load(&p->bytes) : 0;
 			continue;
 		}
 		live += atomic_load(&p->bytes);
@@ -203,7 +199,7 @@ static struct job *worth_most(struct db *db)
 	if (live <= db->o.symbols_bytes || waiting > db->o.symbols_bytes / WAITING)
 		best = NULL;
 	mutex_unlock(&db->lock);
-	return best ? best->job : NULL;
+	return best ? resident_of(best)->job : NULL;
 }
 
 void partitions_bound(struct db *db)

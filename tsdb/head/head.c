@@ -1,3 +1,5 @@
+#include "tsdb/head/head.h"
+
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -9,28 +11,13 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/metrics.h"
-#include "tsdb/catalog/blocks.h"
+#include "tsdb/catalog/ids.h"
+#include "tsdb/catalog/stock.h"
 #include "tsdb/head/head_internal.h"
+#include "tsdb/symbols/stored.h"
 
-/*
- * Windows on disk: head/<start>/ is a LevelDB, head/<start>.acked how much was acknowledged,
- * head/<start>.names its small records once more.
- *
- * What stands beside a directory says that the directory has to be there. So that goes first when a
- * window goes; then the directory is renamed to <start>.dropped, so that no start ever finds half
- * of one.
- */
-#define DROPPED ".dropped"
-
-METRIC_COUNTER(damage_total, "epimetheus_tsdb_damage_total",
-	"Times that stored bytes were found damaged or missing.", NULL);
 METRIC_COUNTER(dropped_windows, "epimetheus_tsdb_dropped_windows_total",
 	"Windows that left the head.", "reason");
-
-void db_count_damage(void)
-{
-	metric_add(&damage_total, NULL, 1);
-}
 
 void db_damage(struct db *db, struct window *w, const char *what, const struct err *why)
 {
@@ -43,89 +30,13 @@ void db_damage(struct db *db, struct window *w, const char *what, const struct e
 
 /* ---- one window ---- */
 
-static char *text(const char *fmt, const char *a, int64_t b, const char *c)
-{
-	char *s = NULL;
-
-	return asprintf(&s, fmt, a, b, c) < 0 ? NULL : s;
-}
-
-struct window *window_new(struct db *db, int64_t start_ns, int64_t end_ns)
-{
-	struct window *w = calloc(1, sizeof(*w));
-
-	if (!w)
-		return NULL;
-	w->start_ns = start_ns;
-	w->end_ns = end_ns;
-	w->mark_fd = w->names_fd = -1;
-	w->dir = text("%s/%" PRId64 "%s", db->head_dir, start_ns / NS_PER_S, "");
-	w->mark_path = text("%s/%" PRId64 "%s", db->head_dir, start_ns / NS_PER_S, ".acked");
-	w->names_path = text("%s/%" PRId64 "%s", db->head_dir, start_ns / NS_PER_S, ".names");
-	if (!w->dir || !w->mark_path || !w->names_path) {
-		head_free(db, w);
-		return NULL;
-	}
-	return w;
-}
-
-static void close_synced(struct db *db, int fd, const char *path)
-{
-	struct err err;
-
-	if (fd < 0)
-		return;
-	if (db->o.fs->ops->sync(db->o.fs, fd, &err))
-		log_warn("tsdb", "not synced", LOG_S("path", path), LOG_E(&err));
-	close(fd);
-}
-
-void head_free(struct db *db, struct window *w)
-{
-	if (!w)
-		return;
-	window_epochs_release(w);
-	store_close(w->store);
-	close_synced(db, w->mark_fd, w->mark_path);
-	close_synced(db, w->names_fd, w->names_path);
-	bits_release(&w->series);
-	deleted_release(w->deleted);
-	free(w->dir);
-	free(w->mark_path);
-	free(w->names_path);
-	free(w);
-}
-
-void head_insert(struct db *db, struct window *w)
-{
-	size_t i = db->windows_n++;
-
-	w->number = ++db->source_number;
-	for (; i && db->windows[i - 1]->start_ns > w->start_ns; i--)
-		db->windows[i] = db->windows[i - 1];
-	db->windows[i] = w;
-}
-
-bool head_reserve(struct db *db)
-{
-	size_t cap = db->windows_cap ? db->windows_cap * 2 : 16;
-	struct window **v;
-
-	if (db->windows_n < db->windows_cap)
-		return true;
-	if (!(v = realloc(db->windows, cap * sizeof(struct window *))))
-		return false;
-	db->windows = v;
-	db->windows_cap = cap;
-	return true;
-}
-
 /* (start, end] for a new window that takes ts; db->lock is held. Windows of another length may
  * stand beside it, from before a change of the configuration. */
 static enum err_code window_for(struct db *db, int64_t ts_ns, struct window **out, struct err *err)
 {
 	int64_t start = (ts_ns - 1) / db->o.window_ns * db->o.window_ns, end = start + db->o.window_ns;
 
+	mutex_assert_held(&db->lock);
 	if (!blocks_clip_locked(db, ts_ns, &start, &end))
 		return err_set(err, ERR_INVALID, "the window of this time takes no more rows");
 	for (size_t i = 0; i < db->windows_n; i++) {
@@ -177,24 +88,25 @@ static enum err_code create_window(
 	struct window *w;
 	enum err_code rc;
 
+	mutex_assert_held(&db->lock);
 	if ((rc = window_for(db, ts_ns, &w, err)))
 		return rc;
 	db->creating = true;
 	mutex_unlock(&db->lock);
 	if ((rc = make_store(db, w, err))) {
-		head_free(db, w);
+		window_free(db, w);
 		w = NULL;
 	}
 	mutex_lock(&db->lock);
-	if (w && !head_reserve(db)) {
+	if (w && !windows_reserve_locked(db)) {
 		rc = err_set(err, ERR_NOMEM, "window: out of memory");
 		mutex_unlock(&db->lock);
-		head_free(db, w); /* its store is empty, and opened or removed by whoever comes */
+		window_free(db, w); /* its store is empty, and opened or removed by whoever comes */
 		mutex_lock(&db->lock);
 		w = NULL;
 	}
 	if (w) {
-		head_insert(db, w);
+		windows_insert_locked(db, w);
 		db->retention_due = true;
 	}
 	db->creating = false;
@@ -218,6 +130,7 @@ static enum err_code too_old(int64_t ts_ns, struct err *err)
 /* *out NULL: there is none yet. */
 static enum err_code find_window(struct db *db, int64_t ts_ns, struct window **out, struct err *err)
 {
+	mutex_assert_held(&db->lock);
 	*out = NULL;
 	for (size_t i = db->windows_n; i-- > 0 && !*out;)
 		if (db->windows[i]->start_ns < ts_ns && ts_ns <= db->windows[i]->end_ns)
@@ -276,33 +189,6 @@ void head_unpin_writer(struct db *db, struct window *w)
 
 /* ---- dropping ---- */
 
-void head_remove_beside(struct db *db, const struct window *w)
-{
-	const char *const paths[] = { w->mark_path, w->names_path };
-	struct err err;
-
-	for (size_t i = 0; i < 2; i++)
-		if (fs_exists(paths[i]) && db->o.fs->ops->unlink(db->o.fs, paths[i], &err))
-			log_warn("tsdb", "not removed", LOG_S("path", paths[i]), LOG_E(&err));
-}
-
-/* False: it would be a window at the next start. What was renamed for good is none any more. */
-static bool remove_files(struct db *db, struct window *w)
-{
-	struct fs *fs = db->o.fs;
-	char *dropped = text("%s/%" PRId64 "%s", db->head_dir, w->start_ns / NS_PER_S, DROPPED);
-	struct err err = { 0 };
-	bool gone;
-
-	head_remove_beside(db, w); /* first: without its directory they would tell of a loss */
-	gone = dropped && !fs->ops->rename(fs, w->dir, dropped, &err) &&
-		!fs->ops->sync_dir(fs, db->head_dir, &err);
-	if (!gone || fs_remove_tree(fs, dropped, &err))
-		log_warn("tsdb", "window not removed", LOG_S("store", w->dir), LOG_E(&err));
-	free(dropped);
-	return gone;
-}
-
 /* Off the list of those being dropped, once no deletion looks at it. */
 static void forget_dropping(struct db *db, const struct window *w)
 {
@@ -315,39 +201,6 @@ static void forget_dropping(struct db *db, const struct window *w)
 		at = &(*at)->next_dropping;
 	*at = w->next_dropping;
 	mutex_unlock(&db->lock);
-}
-
-void head_take_locked(struct db *db, struct window *w)
-{
-	size_t i = 0;
-
-	while (db->windows[i] != w)
-		i++;
-	db->windows_n--;
-	memmove(db->windows + i, db->windows + i + 1, (db->windows_n - i) * sizeof(struct window *));
-	w->next_dropping = db->dropping;
-	db->dropping = w;
-}
-
-bool head_remove_leftover(struct db *db, int64_t start_ns)
-{
-	struct window *w = window_new(db, start_ns, 0);
-	bool gone = w != NULL;
-	struct err err;
-
-	if (w && fs_exists(w->dir)) {
-		log_info("tsdb", "window is in a block already", LOG_S("store", w->dir));
-		if (!db->o.read_only) {
-			gone = remove_files(db, w);
-		} else if (fs_remove_tree(db->o.fs, w->dir, &err)) { /* a copy of it */
-			log_warn("tsdb", "window not removed", LOG_E(&err));
-			gone = false;
-		}
-	}
-	if (w)
-		head_remove_beside(db, w);
-	head_free(db, w);
-	return gone;
 }
 
 /* What nobody looked into since the start has ids that nobody knows of yet. Ended epochs give no
@@ -389,7 +242,7 @@ static void forget_symbols(struct db *db, struct window *w)
 		log_warn("tsdb", "ids not saved", LOG_E(&err));
 	while ((p = partition_next(db, &at))) {
 		mutex_lock(&p->lock);
-		marks_drop(p, w->start_ns);
+		stored_drop(p, w->start_ns);
 		partition_forget_source(p, w->number);
 		mutex_unlock(&p->lock);
 		partition_unpin(db, p);
@@ -411,12 +264,12 @@ void head_remove(struct db *db, struct window *w, const char *why)
 	w->store = NULL;
 	/* What the disk does not let go stays in the list, so that its series keep their ids: the
 	 * next start reads them again. */
-	if (!remove_files(db, w))
+	if (!window_remove_files(db, w))
 		return;
 	log_info("tsdb", "window dropped", LOG_S("store", w->dir), LOG_S("reason", why));
 	metric_add(&dropped_windows, why, 1);
 	forget_dropping(db, w);
-	head_free(db, w);
+	window_free(db, w);
 	db_retire_series(db);
 }
 
@@ -424,12 +277,12 @@ void head_drop_oldest(struct db *db, const char *why)
 {
 	struct window *w;
 
-	mutex_lock(&db->work->files);
+	mutex_lock(&db->blocks_files);
 	mutex_lock(&db->lock);
 	w = db->windows[0];
-	head_take_locked(db, w);
+	windows_take_locked(db, w);
 	mutex_unlock(&db->lock);
-	mutex_unlock(&db->work->files);
+	mutex_unlock(&db->blocks_files);
 	head_remove(db, w, why);
 }
 

@@ -4,8 +4,10 @@
 
 #include "base/log.h"
 #include "base/metrics.h"
+#include "tsdb/catalog/lost.h"
+#include "tsdb/head/append.h"
 #include "tsdb/head/head_internal.h"
-#include "tsdb/numbers.h"
+#include "tsdb/head/numbers.h"
 
 /*
  * What a window has, against what was acknowledged. It is counted only where something gives reason

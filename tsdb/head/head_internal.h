@@ -13,7 +13,9 @@
 #ifndef TSDB_HEAD_HEAD_INTERNAL_H
 #define TSDB_HEAD_HEAD_INTERNAL_H
 
-#include "tsdb/catalog/db_internal.h"
+#include "tsdb/head/epochs.h"
+#include "tsdb/head/head.h"
+#include "tsdb/head/keys.h"
 
 /* ---- head_mark.c: what was acknowledged ---- */
 
@@ -86,6 +88,17 @@ bool head_tell_lost(struct db *db, struct window *w, const struct window_count *
 	bool rows_only, const struct window_found *found, const struct err *why);
 
 /* ---- head_load.c ---- */
+
+/* The number of the next symbol record of a job's epoch in this store. */
+MUST_CHECK enum err_code head_next_symbol_record(
+	struct store *s, uint32_t job, uint32_t epoch, uint32_t *out, struct err *err);
+/* Symbol records of p's epoch into p, whose lock is held. ERR_CORRUPT, ERR_EXISTS: as
+ * partition_need_window. */
+MUST_CHECK enum err_code head_load_symbols(
+	struct db *db, struct window *w, struct partition *p, struct err *err);
+/* Ids that rows of the epoch use are not given again: for a window whose symbols were lost. */
+MUST_CHECK enum err_code head_reserve_ids(
+	struct db *db, struct window *w, struct partition *p, struct err *err);
 
 /* What is known of a window that is opened. */
 struct window_opening {

@@ -2,9 +2,12 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "tsdb/columns/row.h"
+#include "tsdb/head/append_internal.h"
 #include "tsdb/head/head_internal.h"
-#include "tsdb/numbers.h"
+#include "tsdb/head/numbers.h"
+#include "tsdb/series/groups.h"
+#include "tsdb/symbols/intern.h"
+#include "tsdb/symbols/stored.h"
 
 /*
  * What a window's store holds, into memory: at the start jobs with their epochs, series and their
@@ -446,7 +449,7 @@ enum err_code head_load(struct db *db, struct window *w, struct window_opening *
 /* ---- symbols, later ---- */
 
 struct symbols_loading {
-	struct marks *marks;
+	struct stored_symbols *stored;
 	struct arena scratch;
 	uint64_t lost;
 	struct err first;
@@ -466,13 +469,13 @@ static enum err_code load_record(struct symbols_loading *l, struct partition *p,
 	struct str value;
 	enum err_code rc;
 
-	if (l->marks) {
-		l->marks->partition_stored = true;
-		if (l->marks->seq <= number)
-			l->marks->seq = number + 1;
+	if (l->stored) {
+		l->stored->partition_stored = true;
+		if (l->stored->seq <= number)
+			l->stored->seq = number + 1;
 	}
 	if (!(rc = store_iter_value(it, &value, err)))
-		rc = symbols_load_record(p, l->marks, value, &l->scratch, &gone, err);
+		rc = symbols_load_record(p, l->stored, value, &l->scratch, &gone, err);
 	if (gone || rc == ERR_CORRUPT) {
 		lost_symbols(l, gone + (rc == ERR_CORRUPT), err);
 		rc = ERR_OK;
@@ -512,13 +515,14 @@ enum err_code head_load_symbols(
 	struct symbols_loading l = { 0 };
 	enum err_code rc = ERR_OK;
 
+	mutex_assert_held(&p->lock);
 	/* Only a window that takes rows needs to know what it has. */
 	if (p->lookup && !w->sealed && !db->o.read_only)
-		rc = marks_open(p, w->start_ns, &l.marks, err);
+		rc = stored_open(p, w->start_ns, &l.stored, err);
 	if (rc)
 		return rc;
-	if (l.marks)
-		l.marks->generation = commit_generation(db);
+	if (l.stored)
+		l.stored->generation = commit_generation(db);
 	arena_init(&l.scratch, 0);
 	rc = load_records(&l, w->store, p, err);
 	arena_release(&l.scratch);
@@ -568,6 +572,7 @@ enum err_code head_reserve_ids(
 	int64_t ts;
 	bool ours;
 
+	mutex_assert_held(&p->lock);
 	if (!it)
 		return err_set(err, ERR_NOMEM, "symbols: out of memory");
 	arena_init(&scratch, 0);
@@ -575,7 +580,7 @@ enum err_code head_reserve_ids(
 		if (!key_parse_row(store_iter_key(it), &id, &ts))
 			break;
 		series_lock_read(db->series);
-		ours = (s = series_by_id_locked(db->series, id)) && s->job == p->job;
+		ours = (s = series_by_id_locked(db->series, id)) && s->job == resident_of(p)->job;
 		series_unlock(db->series);
 		arena_reset(&scratch);
 		if (ours)

@@ -4,7 +4,7 @@
 
 #include "base/log.h"
 #include "tsdb/head/head_internal.h"
-#include "tsdb/numbers.h"
+#include "tsdb/head/numbers.h"
 
 /*
  * head/<start>.names: the small records of a window's store that say what its rows are, a second

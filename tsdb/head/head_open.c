@@ -6,9 +6,10 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "tsdb/catalog/blocks.h"
+#include "tsdb/catalog/lost.h"
 #include "tsdb/head/head_internal.h"
 #include "tsdb/store/store_log.h"
+#include "tsdb/symbols/intern.h"
 
 /*
  * Stores of windows, opened: at the start, and again after a put that failed.
@@ -339,14 +340,6 @@ static void shadow_again(struct db *db, struct window *w, const struct err *why)
 	mutex_unlock(&db->lock);
 }
 
-bool head_has_shadow_locked(const struct db *db)
-{
-	for (size_t i = 0; i < db->windows_n; i++)
-		if (db->windows[i]->shadow)
-			return true;
-	return false;
-}
-
 void head_leave_shadows(struct db *db)
 {
 	struct window *w = NULL;
@@ -398,12 +391,16 @@ static enum err_code open_parts(
 
 static enum err_code open_window(struct db *db, int64_t start_s, struct err *err)
 {
-	struct window *w = head_reserve(db) ? window_new(db, start_s * NS_PER_S, 0) : NULL;
+	struct window *w;
 	struct window_opening o = { 0 };
 	enum err_code rc;
 	char *where;
+	bool room;
 
-	if (!w)
+	mutex_lock(&db->lock);
+	room = windows_reserve_locked(db);
+	mutex_unlock(&db->lock);
+	if (!room || !(w = window_new(db, start_s * NS_PER_S, 0)))
 		return err_set(err, ERR_NOMEM, "window: out of memory");
 	rc = open_parts(db, w, &o, err);
 	head_names_release(&o.names);
@@ -411,7 +408,7 @@ static enum err_code open_window(struct db *db, int64_t start_s, struct err *err
 		store_close(w->store);
 		w->store = NULL;
 		rc = fs_remove_tree(db->o.fs, w->dir, err);
-		head_free(db, w);
+		window_free(db, w);
 		return rc;
 	}
 	if (rc) {
@@ -419,14 +416,16 @@ static enum err_code open_window(struct db *db, int64_t start_s, struct err *err
 			set_aside(db, w, o.mark.count.rows, err);
 			rc = ERR_OK;
 		}
-		head_free(db, w);
+		window_free(db, w);
 		return rc;
 	}
 	/* Symbols that were lost are found by who needs them, but not which of them there were. */
 	if ((where = head_where(w, "%s", "")) && losses_has(db->losses, str_of(where)))
 		w->damaged = true;
 	free(where);
-	head_insert(db, w);
+	mutex_lock(&db->lock);
+	windows_insert_locked(db, w);
+	mutex_unlock(&db->lock);
 	if (w->count.max_ns > atomic_load(&db->max_ts_ns))
 		atomic_store(&db->max_ts_ns, w->count.max_ns);
 	return ERR_OK;
@@ -453,14 +452,14 @@ static enum err_code missing_window(struct db *db, int64_t start_s, struct err *
 	struct err why;
 
 	if (!w || asprintf(&dropped, "%s%s", w->dir, DROPPED) < 0) {
-		head_free(db, w);
+		window_free(db, w);
 		return err_set(err, ERR_NOMEM, "window: out of memory");
 	}
 	if (fs_exists(w->dir) || fs_exists(dropped))
 		goto out;
 	if (went(db, w)) {
 		if (!db->o.read_only)
-			head_remove_beside(db, w);
+			window_remove_beside(db, w);
 		goto out;
 	}
 	if ((rc = head_names_read(w, &o.names, err)))
@@ -474,12 +473,12 @@ static enum err_code missing_window(struct db *db, int64_t start_s, struct err *
 	if (where && o.mark.there &&
 		db_lost(db, LOSS_WINDOW, where, w->start_ns, w->end_ns, o.mark.count.rows, &why) &&
 		!db->o.read_only)
-		head_remove_beside(db, w);
+		window_remove_beside(db, w);
 out:
 	head_names_release(&o.names);
 	free(where);
 	free(dropped);
-	head_free(db, w);
+	window_free(db, w);
 	return ERR_OK;
 }
 

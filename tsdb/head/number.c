@@ -1,9 +1,12 @@
-#include "tsdb/numbers.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 
 #include "base/metrics.h"
+#include "tsdb/columns/chunk_bits.h"
+#include "tsdb/head/append_internal.h"
+#include "tsdb/head/head_internal.h"
+#include "tsdb/head/numbers.h"
 
 /*
  * Appending numbers: series found or made, values sorted by window, one batch per window queued.
@@ -54,6 +57,16 @@ struct key key_number(uint32_t series, int64_t ts_ns)
 
 	k.bytes[0] = KEY_NUMBER;
 	return k;
+}
+
+enum err_code number_decode(struct str bytes, double *out, struct err *err)
+{
+	struct cursor in = cursor_of(bytes);
+
+	*out = number_of_bits(cursor_u64be(&in));
+	if (in.bad || cursor_left(&in))
+		return err_set(err, ERR_CORRUPT, "a value's record is wrong");
+	return ERR_OK;
 }
 
 bool key_parse_number(struct str key, uint32_t *series, int64_t *ts_ns)

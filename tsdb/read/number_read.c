@@ -1,18 +1,14 @@
-#include "tsdb/numbers.h"
 
 #include <stdlib.h>
 
+#include "tsdb/columns/chunk_bits.h"
+#include "tsdb/columns/varints.h"
+#include "tsdb/head/numbers.h"
+#include "tsdb/read/querier_internal.h"
+#include "tsdb/read/select_internal.h"
+#include "tsdb/symbols/intern.h"
+
 /* Reading numbers: record after record of a window, chunk after chunk of a block. */
-
-enum err_code number_decode(struct str bytes, double *out, struct err *err)
-{
-	struct cursor in = cursor_of(bytes);
-
-	*out = number_of_bits(cursor_u64be(&in));
-	if (in.bad || cursor_left(&in))
-		return err_set(err, ERR_CORRUPT, "a value's record is wrong");
-	return ERR_OK;
-}
 
 struct reading {
 	struct db_querier *q;

@@ -5,8 +5,12 @@
 
 #include "base/clock.h"
 #include "base/metrics.h"
-#include "tsdb/catalog/blocks.h"
-#include "tsdb/catalog/db_internal.h"
+#include "tsdb/columns/chunk_bits.h"
+#include "tsdb/columns/varints.h"
+#include "tsdb/head/epochs.h"
+#include "tsdb/head/head.h"
+#include "tsdb/read/querier_internal.h"
+#include "tsdb/read/select_internal.h"
 
 /*
  * A querier pins what it may read in one step: head windows with a snapshot of each, and blocks.
@@ -38,6 +42,7 @@ static void add_source(struct db_querier *q, struct querier_source s)
 
 static void pin_blocks(struct db_querier *q)
 {
+	mutex_assert_held(&q->db->lock);
 	for (size_t i = 0; i < q->db->blocks_n; i++) {
 		struct db_block *b = q->db->blocks[i];
 		const struct block_meta *m = block_meta(b->block);
@@ -56,6 +61,7 @@ static void pin_blocks(struct db_querier *q)
 
 static void pin_windows(struct db_querier *q)
 {
+	mutex_assert_held(&q->db->lock);
 	for (size_t i = 0; i < q->db->windows_n; i++) {
 		struct window *w = q->db->windows[i];
 
@@ -81,6 +87,7 @@ static bool take_snapshots(struct db_querier *q)
 	struct db *db = q->db;
 	int64_t deadline = clock_monotonic_ns() + DB_REOPEN_WAIT_NS;
 
+	mutex_assert_held(&q->db->lock);
 	for (size_t i = 0; i < q->sources_n; i++) {
 		struct window *w = q->sources[i].w;
 
@@ -136,6 +143,36 @@ static void tell_missing(struct db_querier *q)
 		}
 }
 
+#define LOSS_WARNINGS_MAX 10 /* of one querier: further ones are counted */
+
+struct telling {
+	struct db_querier *q;
+	size_t n;
+};
+
+static bool tell_one(void *ctx, const struct loss *l)
+{
+	struct telling *t = ctx;
+	struct buf text = { 0 };
+
+	if (l->accepted || ++t->n > LOSS_WARNINGS_MAX)
+		return true;
+	loss_print(l, &text);
+	querier_warn_text(t->q, arena_printf(&t->q->arena, STR_FMT, STR_ARG(buf_str(&text))));
+	buf_release(&text);
+	return true;
+}
+
+static void tell_losses(struct db_querier *q)
+{
+	struct telling t = { q, 0 };
+
+	losses_each(q->db->losses, q->min_ns, q->max_ns, tell_one, &t);
+	if (t.n > LOSS_WARNINGS_MAX)
+		querier_warn_text(
+			q, arena_printf(&q->arena, "and %zu more losses", t.n - LOSS_WARNINGS_MAX));
+}
+
 enum err_code db_querier_open(struct db *db, int64_t min_ns, int64_t max_ns,
 	const atomic_bool *cancel, struct db_querier **out, struct err *err)
 {
@@ -155,11 +192,11 @@ enum err_code db_querier_open(struct db *db, int64_t min_ns, int64_t max_ns,
 		free(q);
 		return err_set(err, ERR_NOMEM, "query: out of memory");
 	}
-	q->number = ++db->queriers_opened;
-	q->older = db->queriers;
-	if (q->older)
-		q->older->newer = q;
-	db->queriers = q;
+	q->turn.number = ++db->queriers_opened;
+	q->turn.older = db->queriers;
+	if (q->turn.older)
+		q->turn.older->newer = &q->turn;
+	db->queriers = &q->turn;
 	pin_blocks(q);
 	pin_windows(q);
 	whole = take_snapshots(q);
@@ -169,7 +206,7 @@ enum err_code db_querier_open(struct db *db, int64_t min_ns, int64_t max_ns,
 		return err_set(err, ERR_NOMEM, "query: out of memory");
 	}
 	tell_missing(q);
-	querier_tell_losses(q);
+	tell_losses(q);
 	*out = q;
 	return ERR_OK;
 }
@@ -183,7 +220,7 @@ enum err_code db_querier_fork(struct db_querier *q, struct db_querier **out, str
 		return err_set(err, ERR_NOMEM, "query: out of memory");
 	}
 	f->db = q->db;
-	f->number = q->number;
+	f->turn.number = q->turn.number;
 	f->min_ns = q->min_ns;
 	f->max_ns = q->max_ns;
 	f->cancel = q->cancel;
@@ -258,12 +295,12 @@ static void close_source(struct db_querier *q, struct querier_source *s)
 static void leave_list(struct db_querier *q)
 {
 	mutex_lock(&q->db->lock);
-	if (q->newer)
-		q->newer->older = q->older;
+	if (q->turn.newer)
+		q->turn.newer->older = q->turn.older;
 	else
-		q->db->queriers = q->older;
-	if (q->older)
-		q->older->newer = q->newer;
+		q->db->queriers = q->turn.older;
+	if (q->turn.older)
+		q->turn.older->newer = q->turn.newer;
 	mutex_unlock(&q->db->lock);
 	partitions_evict(q->db);
 }

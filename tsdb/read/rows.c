@@ -1,7 +1,11 @@
 #include <stdlib.h>
 
-#include "tsdb/catalog/blocks.h"
-#include "tsdb/columns/row.h"
+#include "tsdb/catalog/window_epochs.h"
+#include "tsdb/columns/chunk_bits.h"
+#include "tsdb/columns/varints.h"
+#include "tsdb/head/keys.h"
+#include "tsdb/read/querier_internal.h"
+#include "tsdb/read/select_internal.h"
 
 /* Rows one after the other, source by source: of windows record by record, of blocks chunk by
  * chunk. */
@@ -113,7 +117,7 @@ static enum err_code decode_row(struct db_rows *r, struct str bytes, int64_t ts_
 			return rc;
 		r->totals[c] = v->columns[c].total;
 	}
-	if ((rc = querier_check_ids(r->p, v, r->stacks, r->sets, err)))
+	if ((rc = row_check_ids(r->p, v, r->stacks, r->sets, err)))
 		return rc;
 	r->row = (struct db_row){ ts_ns, v->interval_ns, v->time_nanos, v->duration_nanos, v->period,
 		v->header, v->n, r->stacks, r->sets, r->values, r->totals };
@@ -205,7 +209,7 @@ static enum err_code take_unpacked(struct db_rows *r, uint32_t i, struct err *er
 	r->view.header = row->header;
 	r->view.n = row->n;
 	r->view.columns_n = row->columns_n;
-	if ((rc = querier_check_ids(r->p, &r->view, row->stacks, r->sets, err)))
+	if ((rc = row_check_ids(r->p, &r->view, row->stacks, r->sets, err)))
 		return rc;
 	for (uint32_t c = 0; c < row->columns_n; c++)
 		r->totals[c] = chunk_totals(r->chunk, c)[i];

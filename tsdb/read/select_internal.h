@@ -7,8 +7,7 @@
 #ifndef TSDB_READ_SELECT_INTERNAL_H
 #define TSDB_READ_SELECT_INTERNAL_H
 
-#include "tsdb/catalog/blocks.h"
-#include "tsdb/numbers.h"
+#include "tsdb/read/querier_internal.h"
 
 /* Partitions of a job in a head window, pinned by the querier, with symbols. */
 struct window_parts {

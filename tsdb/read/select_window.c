@@ -1,6 +1,9 @@
 #include <stdlib.h>
 
+#include "tsdb/catalog/window_epochs.h"
 #include "tsdb/columns/row.h"
+#include "tsdb/head/epochs.h"
+#include "tsdb/head/keys.h"
 #include "tsdb/read/select_internal.h"
 
 #define LISTED_WORDS 4u /* of ids */

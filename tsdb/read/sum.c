@@ -1,34 +1,13 @@
 #include <stdlib.h>
 
+#include "tsdb/catalog/window_epochs.h"
+#include "tsdb/head/keys.h"
 #include "tsdb/read/sum_internal.h"
 
 /*
  * Sums straight into an accumulator, source by source; rows of head windows one by one. What is
  * damaged is a warning of the querier, and the rest is added.
  */
-
-enum err_code querier_check_ids(const struct partition *p, const struct row_view *v,
-	const uint32_t *stacks, const uint32_t *sets, struct err *err)
-{
-	uint32_t set = 0;
-	bool ok = sym_exists(p, SYM_HEADER, v->header) &&
-		sym_header(p, v->header)->types_n == v->columns_n;
-
-	if (ok && v->n && stacks) {
-		for (uint32_t i = 0; i < v->n; i++)
-			set = sets[i] > set ? sets[i] : set;
-		ok = stacks[v->n - 1] < sym_nodes_n(p) && set < sym_label_sets_n(p);
-	}
-	/* Only where symbols were lost each is looked for: a row without its names would be a wrong
-	 * answer. */
-	if (ok && stacks && atomic_load_explicit(&p->damaged, memory_order_relaxed))
-		for (uint32_t i = 0; i < v->n && ok; i++)
-			ok = sym_exists(p, SYM_NODE, stacks[i]) && sym_exists(p, SYM_LABEL_SET, sets[i]);
-	if (ok)
-		return ERR_OK;
-	return err_set(err, ERR_CORRUPT, "a row of job \"" STR_FMT "\" uses symbols that are missing",
-		STR_ARG(p->name));
-}
 
 /* ---- memory ---- */
 
@@ -152,7 +131,7 @@ enum err_code sum_header(struct summing *t, uint32_t header, uint32_t columns_n,
 	t->x->view.header = header;
 	t->x->view.columns_n = columns_n;
 	if (header != t->header) {
-		enum err_code rc = querier_check_ids(t->p, &t->x->view, NULL, NULL, err);
+		enum err_code rc = row_check_ids(t->p, &t->x->view, NULL, NULL, err);
 
 		if (rc)
 			return rc;
@@ -248,7 +227,7 @@ static enum err_code add_samples(struct summing *t, int64_t weight, struct err *
 		return nomem(err);
 	if ((rc = row_ids(v, q->stacks, q->sets, err)) ||
 		(rc = row_values(v, (uint32_t)t->column, q->values, err)) ||
-		(rc = querier_check_ids(t->p, v, q->stacks, q->sets, err)))
+		(rc = row_check_ids(t->p, v, q->stacks, q->sets, err)))
 		return rc;
 	t->stats->read += v->n;
 	return accum_add(

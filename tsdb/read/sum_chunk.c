@@ -159,7 +159,7 @@ static enum err_code add_unpacked(struct part *p, uint32_t column, uint32_t i, s
 	v->header = r->header;
 	v->columns_n = r->columns_n;
 	v->n = r->n;
-	if ((rc = querier_check_ids(p->t->p, v, r->stacks, sets, err)))
+	if ((rc = row_check_ids(p->t->p, v, r->stacks, sets, err)))
 		return rc;
 	p->t->stats->read += r->n;
 	return accum_add(p->t->acc, r->stacks, r->label_sets ? sets : NULL,

@@ -9,8 +9,7 @@
 #ifndef TSDB_READ_SUM_INTERNAL_H
 #define TSDB_READ_SUM_INTERNAL_H
 
-#include "tsdb/catalog/blocks.h"
-#include "tsdb/columns/row.h"
+#include "tsdb/read/select_internal.h"
 
 /* What a series' record in a block says; group_n 0: not read yet. */
 struct sum_place {

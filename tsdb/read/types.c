@@ -1,26 +1,15 @@
 #include <stdlib.h>
 
-#include "tsdb/catalog/db_internal.h"
-#include "tsdb/columns/row.h"
+#include "tsdb/catalog/window_epochs.h"
+#include "tsdb/columns/chunk_bits.h"
+#include "tsdb/columns/varints.h"
+#include "tsdb/read/select_internal.h"
+#include "tsdb/symbols/intern.h"
 
 /*
  * Profile types of series. A series nearly always has one list of types in all its rows, which is
  * remembered; where it had several, its rows in the window are asked.
  */
-void profile_type_print(struct buf *out, const struct profile_type *t)
-{
-	const struct str part[] = { t->name, t->sample_type, t->sample_unit, t->period_type,
-		t->period_unit };
-
-	for (size_t i = 0; i < sizeof(part) / sizeof(part[0]); i++) {
-		if (i)
-			buf_add_char(out, ':');
-		buf_add_str(out, part[i]);
-	}
-	if (t->delta)
-		buf_add_cstr(out, ":delta");
-}
-
 int header_column(const struct partition *p, uint32_t header, const struct profile_type *t)
 {
 	const struct sym_header *h = sym_header(p, header);
@@ -151,8 +140,8 @@ static enum err_code add_series(
 			rc = add_of_block(q, s, at, l, err);
 			continue;
 		}
-		header = window_types(
-			q->db, q->sources[at->source].w, s->partition->job, s->partition->epoch, at->id);
+		header = window_types(q->db, q->sources[at->source].w, resident_of(s->partition)->job,
+			s->partition->epoch, at->id);
 		if (header == SERIES_TYPES_MANY)
 			ask_rows = true;
 		else if (header != SYM_NONE && header != before)

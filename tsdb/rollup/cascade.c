@@ -1,8 +1,10 @@
 #include "tsdb/rollup/cascade.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
-struct rung {
+/* One level: the step that is open there. */
+struct stage {
 	struct rollup_builder *builder;
 	bool open;
 	int64_t step_ns;
@@ -11,11 +13,11 @@ struct rung {
 	bool is_single;
 };
 
-struct ladder {
-	struct rung rung[ROLLUP_LEVELS];
+struct cascade {
+	struct stage stages[ROLLUP_LEVELS];
 	unsigned levels;
 	bool functions;
-	ladder_emit_fn emit;
+	cascade_emit_fn emit;
 	void *ctx;
 	struct rollup_view *view;
 	struct buf totals;
@@ -26,166 +28,168 @@ int64_t step_of(unsigned level, int64_t ts_ns)
 	return (ts_ns - 1) / rollup_step_ns[level] * rollup_step_ns[level];
 }
 
-enum err_code ladder_open(struct partition *p, unsigned levels, bool functions, ladder_emit_fn emit,
-	void *ctx, struct ladder **out, struct err *err)
+enum err_code cascade_open(struct partition *p, unsigned levels, bool functions,
+	cascade_emit_fn emit, void *ctx, struct cascade **out, struct err *err)
 {
-	struct ladder *l = calloc(1, sizeof(*l));
+	struct cascade *c = calloc(1, sizeof(*c));
 	enum err_code rc = ERR_OK;
 
-	if (!l || !(l->view = rollup_view_open())) {
-		free(l);
-		return err_set(err, ERR_NOMEM, "rollups: out of memory");
+	assert(levels & 1 && levels >> ROLLUP_LEVELS == 0);
+	if (!c || !(c->view = rollup_view_open())) {
+		free(c);
+		return err_nomem(err, "rollups");
 	}
-	l->levels = levels;
-	l->functions = functions;
-	l->emit = emit;
-	l->ctx = ctx;
+	c->levels = levels;
+	c->functions = functions;
+	c->emit = emit;
+	c->ctx = ctx;
 	for (unsigned i = 0; i < ROLLUP_LEVELS && !rc; i++)
 		if (levels >> i & 1)
-			rc = rollup_builder_open(p, &l->rung[i].builder, err);
+			rc = rollup_builder_open(p, &c->stages[i].builder, err);
 	if (rc)
-		ladder_close(l);
+		cascade_close(c);
 	else
-		*out = l;
+		*out = c;
 	return rc;
 }
 
-void ladder_close(struct ladder *l)
+void cascade_close(struct cascade *c)
 {
-	if (!l)
+	if (!c)
 		return;
 	for (unsigned i = 0; i < ROLLUP_LEVELS; i++) {
-		rollup_builder_close(l->rung[i].builder);
-		buf_release(&l->rung[i].single);
-		buf_release(&l->rung[i].functions);
-		buf_release(&l->rung[i].record);
+		rollup_builder_close(c->stages[i].builder);
+		buf_release(&c->stages[i].single);
+		buf_release(&c->stages[i].functions);
+		buf_release(&c->stages[i].record);
 	}
-	rollup_view_close(l->view);
-	buf_release(&l->totals);
-	free(l);
+	rollup_view_close(c->view);
+	buf_release(&c->totals);
+	free(c);
 }
 
-static enum err_code add_bytes(struct ladder *l, struct rung *r, struct str bytes, struct err *err)
+static enum err_code add_bytes(
+	struct cascade *c, struct stage *s, struct str bytes, struct err *err)
 {
-	enum err_code rc = rollup_parse(l->view, bytes, err);
+	enum err_code rc = rollup_parse(c->view, bytes, err);
 
-	return rc ? rc : rollup_builder_add(r->builder, l->view, err);
+	return rc ? rc : rollup_builder_add(s->builder, c->view, err);
 }
 
-/* What was alone so far gets company: into the builder with it. */
-static enum err_code add_single(struct ladder *l, struct rung *r, struct err *err)
+/* A second record of the step comes: the first goes into the builder too. */
+static enum err_code add_single(struct cascade *c, struct stage *s, struct err *err)
 {
-	if (!r->is_single)
+	if (!s->is_single)
 		return ERR_OK;
-	r->is_single = false;
-	return add_bytes(l, r, buf_str(&r->single), err);
+	s->is_single = false;
+	return add_bytes(c, s, buf_str(&s->single), err);
 }
 
 static enum err_code emit_functions(
-	struct ladder *l, unsigned level, struct rung *r, bool was_single, struct err *err)
+	struct cascade *c, unsigned level, struct stage *s, bool was_single, struct err *err)
 {
 	enum err_code rc;
 	bool any;
 
-	if (was_single && r->functions.len)
-		return l->emit(l->ctx, true, level, r->step_ns, buf_str(&r->functions), err);
-	if (was_single && (rc = add_bytes(l, r, buf_str(&r->single), err)))
+	if (was_single && s->functions.len)
+		return c->emit(c->ctx, true, level, s->step_ns, buf_str(&s->functions), err);
+	if (was_single && (rc = add_bytes(c, s, buf_str(&s->single), err)))
 		return rc;
-	buf_clear(&l->totals);
-	if ((rc = rollup_builder_encode_functions(r->builder, &l->totals, &any, err)))
+	buf_clear(&c->totals);
+	if ((rc = rollup_builder_encode_functions(s->builder, &c->totals, &any, err)))
 		return rc;
-	return any ? l->emit(l->ctx, true, level, r->step_ns, buf_str(&l->totals), err) : ERR_OK;
+	return any ? c->emit(c->ctx, true, level, s->step_ns, buf_str(&c->totals), err) : ERR_OK;
 }
 
-static enum err_code move(struct ladder *l, unsigned level, int64_t step_ns, struct err *err);
+static enum err_code open_step(struct cascade *c, unsigned level, int64_t step_ns, struct err *err);
 
-/* The open step is done: out with it, and into the next level. */
-static enum err_code close_rung(struct ladder *l, unsigned level, struct err *err)
+/* Emits the open step and adds it to the next level. */
+static enum err_code close_stage(struct cascade *c, unsigned level, struct err *err)
 {
-	struct rung *r = &l->rung[level];
-	bool single = r->is_single;
+	struct stage *s = &c->stages[level];
+	bool single = s->is_single;
 	struct str bytes;
 	unsigned up = level + 1;
 	enum err_code rc;
 
-	if (!r->open)
+	if (!s->open)
 		return ERR_OK;
-	r->open = false;
+	s->open = false;
 	if (single) {
-		bytes = buf_str(&r->single);
+		bytes = buf_str(&s->single);
 	} else {
-		buf_clear(&r->record);
-		if ((rc = rollup_builder_encode(r->builder, &r->record, err)))
+		buf_clear(&s->record);
+		if ((rc = rollup_builder_encode(s->builder, &s->record, err)))
 			return rc;
-		bytes = buf_str(&r->record);
+		bytes = buf_str(&s->record);
 	}
-	if ((rc = l->emit(l->ctx, false, level, r->step_ns, bytes, err)) ||
-		(l->functions && (rc = emit_functions(l, level, r, single, err))))
+	if ((rc = c->emit(c->ctx, false, level, s->step_ns, bytes, err)) ||
+		(c->functions && (rc = emit_functions(c, level, s, single, err))))
 		return rc;
-	while (up < ROLLUP_LEVELS && !(l->levels >> up & 1))
+	while (up < ROLLUP_LEVELS && !(c->levels >> up & 1))
 		up++;
 	if (up < ROLLUP_LEVELS) {
-		if ((rc = move(l, up, step_of(up, r->step_ns + 1), err)) ||
-			(rc = add_bytes(l, &l->rung[up], bytes, err)))
+		if ((rc = open_step(c, up, step_of(up, s->step_ns + 1), err)) ||
+			(rc = add_bytes(c, &c->stages[up], bytes, err)))
 			return rc;
 	}
-	rollup_builder_clear(r->builder);
-	r->is_single = false;
+	rollup_builder_clear(s->builder);
+	s->is_single = false;
 	return ERR_OK;
 }
 
-static enum err_code move(struct ladder *l, unsigned level, int64_t step_ns, struct err *err)
+static enum err_code open_step(struct cascade *c, unsigned level, int64_t step_ns, struct err *err)
 {
-	struct rung *r = &l->rung[level];
+	struct stage *s = &c->stages[level];
 	enum err_code rc;
 
-	if (r->open && r->step_ns == step_ns)
+	if (s->open && s->step_ns == step_ns)
 		return ERR_OK;
-	if ((rc = close_rung(l, level, err)))
+	if ((rc = close_stage(c, level, err)))
 		return rc;
-	r->open = true;
-	r->step_ns = step_ns;
+	s->open = true;
+	s->step_ns = step_ns;
 	return ERR_OK;
 }
 
-enum err_code ladder_chunk(struct ladder *l, int64_t step_ns, struct chunk *c, struct err *err)
+enum err_code cascade_chunk(
+	struct cascade *c, int64_t step_ns, struct chunk *chunk, struct err *err)
 {
-	struct rung *r = &l->rung[0];
+	struct stage *s = &c->stages[0];
 	enum err_code rc;
 
-	if ((rc = move(l, 0, step_ns, err)) || (rc = add_single(l, r, err)))
+	assert(step_ns == step_of(0, step_ns + 1));
+	if ((rc = open_step(c, 0, step_ns, err)) || (rc = add_single(c, s, err)))
 		return rc;
-	return rollup_builder_add_chunk(r->builder, c, 0, chunk_rows_n(c), err);
+	return rollup_builder_add_chunk(s->builder, chunk, 0, chunk_rows_n(chunk), err);
 }
 
-enum err_code ladder_record(
-	struct ladder *l, int64_t step_ns, struct str bytes, struct str functions, struct err *err)
+enum err_code cascade_record(
+	struct cascade *c, int64_t step_ns, struct str bytes, struct str functions, struct err *err)
 {
-	struct rung *r = &l->rung[0];
+	struct stage *s = &c->stages[0];
 	enum err_code rc;
 
-	if ((rc = move(l, 0, step_ns, err)))
+	if ((rc = open_step(c, 0, step_ns, err)))
 		return rc;
-	if (r->is_single || !rollup_builder_empty(r->builder)) {
-		rc = add_single(l, r, err);
-		return rc ? rc : add_bytes(l, r, bytes, err);
+	if (s->is_single || !rollup_builder_empty(s->builder)) {
+		rc = add_single(c, s, err);
+		return rc ? rc : add_bytes(c, s, bytes, err);
 	}
-	buf_clear(&r->single);
-	buf_clear(&r->functions);
-	buf_add_str(&r->single, bytes);
-	buf_add_str(&r->functions, functions);
-	r->is_single = true;
-	return buf_failed(&r->single) || buf_failed(&r->functions) ?
-		err_set(err, ERR_NOMEM, "rollups: out of memory") :
-		ERR_OK;
+	buf_clear(&s->single);
+	buf_clear(&s->functions);
+	buf_add_str(&s->single, bytes);
+	buf_add_str(&s->functions, functions);
+	s->is_single = true;
+	return buf_failed(&s->single) || buf_failed(&s->functions) ? err_nomem(err, "rollups") : ERR_OK;
 }
 
-enum err_code ladder_end(struct ladder *l, struct err *err)
+enum err_code cascade_end(struct cascade *c, struct err *err)
 {
 	enum err_code rc = ERR_OK;
 
 	for (unsigned i = 0; i < ROLLUP_LEVELS && !rc; i++)
-		if (l->levels >> i & 1)
-			rc = close_rung(l, i, err);
+		if (c->levels >> i & 1)
+			rc = close_stage(c, i, err);
 	return rc;
 }

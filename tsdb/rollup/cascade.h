@@ -1,5 +1,5 @@
 /*
- * Ladder: the rollups of one series or group, step after step, each level added up from the one
+ * Cascade: the rollups of one series or group, step after step, each level added up from the one
  * below it.
  *
  * A record that is alone in its step goes through as it is.
@@ -12,24 +12,25 @@
 
 #include "tsdb/rollup/rollup.h"
 
-struct ladder;
+struct cascade;
 
 /* functions: function totals of the record that was emitted just before. */
-typedef enum err_code (*ladder_emit_fn)(
+typedef enum err_code (*cascade_emit_fn)(
 	void *ctx, bool functions, uint32_t level, int64_t step_ns, struct str bytes, struct err *err);
 
 /* levels: bit per level, the finest among them; functions: function totals are wanted too. */
-MUST_CHECK enum err_code ladder_open(struct partition *p, unsigned levels, bool functions,
-	ladder_emit_fn emit, void *ctx, struct ladder **out, struct err *err);
-void ladder_close(struct ladder *l); /* NULL is fine */
-/* Steps (of the finest level) ascend; within one, any number of chunks and records. */
-MUST_CHECK enum err_code ladder_chunk(
-	struct ladder *l, int64_t step_ns, struct chunk *c, struct err *err);
+MUST_CHECK enum err_code cascade_open(struct partition *p, unsigned levels, bool functions,
+	cascade_emit_fn emit, void *ctx, struct cascade **out, struct err *err);
+void cascade_close(struct cascade *c); /* NULL is fine */
+/* step_ns: start of a step of the finest level, which ascend; a step may have any number of chunks
+ * and records. */
+MUST_CHECK enum err_code cascade_chunk(
+	struct cascade *c, int64_t step_ns, struct chunk *chunk, struct err *err);
 /* functions: the record's function totals where they are known, else empty. */
-MUST_CHECK enum err_code ladder_record(
-	struct ladder *l, int64_t step_ns, struct str bytes, struct str functions, struct err *err);
+MUST_CHECK enum err_code cascade_record(
+	struct cascade *c, int64_t step_ns, struct str bytes, struct str functions, struct err *err);
 /* All that is open is emitted; ready for the next series. */
-MUST_CHECK enum err_code ladder_end(struct ladder *l, struct err *err);
+MUST_CHECK enum err_code cascade_end(struct cascade *c, struct err *err);
 
 int64_t step_of(unsigned level, int64_t ts_ns); /* start of the step that has it */
 

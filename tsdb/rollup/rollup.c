@@ -184,7 +184,7 @@ enum err_code rollup_mark_ids(
 			return rc;
 		if ((stacks && !mark(stacks, v->stacks, n)) ||
 			(label_sets && v->cells.labels && !mark(label_sets, v->sets, n)))
-			return err_set(err, ERR_NOMEM, "rollup: out of memory");
+			return err_nomem(err, "rollup");
 	}
 	return ERR_OK;
 }
@@ -249,7 +249,7 @@ enum err_code rollup_functions(struct rollup_view *v, uint32_t column,
 		v->out = malloc(cells * 2 * sizeof(*v->out));
 		v->out_cap = v->out ? cells * 2 : 0;
 		if (!v->out)
-			return err_set(err, ERR_NOMEM, "rollup: out of memory");
+			return err_nomem(err, "rollup");
 	}
 	read = v->out + cells;
 	if ((rc = read_functions(v, column, read, err)))

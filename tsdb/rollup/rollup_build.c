@@ -1,6 +1,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/array.h"
+
 #include "tsdb/rollup/rollup_internal.h"
 
 /*
@@ -10,18 +12,13 @@
  *
  * After an error the builder holds a part of what was being added and is good for clearing only.
  */
-static enum err_code nomem(struct err *err)
-{
-	return err_set(err, ERR_NOMEM, "rollup: out of memory");
-}
-
 enum err_code rollup_builder_open(struct partition *p, struct rollup_builder **out, struct err *err)
 {
 	struct rollup_builder *b = calloc(1, sizeof(*b));
 
 	if (!b || !(b->scratch = rollup_view_open())) {
 		free(b);
-		return nomem(err);
+		return err_nomem(err, "rollup");
 	}
 	b->p = p;
 	*out = b;
@@ -67,7 +64,6 @@ static enum err_code column_of(struct rollup_builder *b, const struct sym_header
 	uint16_t *out, struct err *err)
 {
 	const struct sym_type *type = &h->types[k];
-	struct builder_column *v;
 	uint32_t i = 0;
 
 	for (; i < b->columns_n; i++)
@@ -81,14 +77,8 @@ static enum err_code column_of(struct rollup_builder *b, const struct sym_header
 		return ERR_OK;
 	if (i == ROLLUP_COLUMNS_MAX)
 		return err_set(err, ERR_LIMIT, "rollup: more than %u profile types", ROLLUP_COLUMNS_MAX);
-	if (i == b->columns_cap) {
-		if (!(v = realloc(b->columns, (b->columns_cap * 2 + 4) * sizeof(*v))))
-			return nomem(err);
-		b->columns = v;
-		b->columns_cap = b->columns_cap * 2 + 4;
-	}
-	if (!rollup_table_column(&b->table))
-		return nomem(err);
+	if (!array_room(&b->columns, i, 1, &b->columns_cap) || !rollup_table_column(&b->table))
+		return err_nomem(err, "rollup");
 	b->columns[b->columns_n++] = (struct builder_column){ .type = *type,
 		.period_type = h->period_type,
 		.period_unit = h->period_unit,
@@ -113,12 +103,8 @@ static enum err_code list_of(
 		return ERR_OK;
 	if (h->types_n > ROW_COLUMNS_MAX)
 		return err_set(err, ERR_CORRUPT, "rollup: a header with %" PRIu32 " types", h->types_n);
-	if (i == b->lists_cap) {
-		if (!(l = realloc(b->lists, (b->lists_cap * 2 + 2) * sizeof(*l))))
-			return nomem(err);
-		b->lists = l;
-		b->lists_cap = b->lists_cap * 2 + 2;
-	}
+	if (!array_room(&b->lists, i, 1, &b->lists_cap))
+		return err_nomem(err, "rollup");
 	l = &b->lists[i];
 	*l = (struct builder_list){ .typeset = typeset, .l.columns_n = h->types_n };
 	for (uint32_t k = 0; k < h->types_n; k++) {
@@ -139,7 +125,6 @@ static enum err_code add_header(
 {
 	struct builder_list *l;
 	enum err_code rc;
-	uint32_t *v;
 
 	if (!sym_exists(b->p, SYM_HEADER, header))
 		return err_set(err, ERR_CORRUPT, "rollup: header %" PRIu32 " is missing", header);
@@ -148,14 +133,9 @@ static enum err_code add_header(
 	if (bits_get(&b->headers, header))
 		return ERR_OK;
 	l = &b->lists[*list];
-	if (l->l.headers_n == l->headers_cap) {
-		if (!(v = realloc(l->l.headers, (l->headers_cap * 2 + 4) * sizeof(*v))))
-			return nomem(err);
-		l->l.headers = v;
-		l->headers_cap = l->headers_cap * 2 + 4;
-	}
-	if (!bits_reserve(&b->headers, header))
-		return nomem(err);
+	if (!array_room(&l->l.headers, l->l.headers_n, 1, &l->headers_cap) ||
+		!bits_reserve(&b->headers, header))
+		return err_nomem(err, "rollup");
 	bits_set(&b->headers, header);
 	l->l.headers[l->l.headers_n++] = header;
 	return ERR_OK;
@@ -243,7 +223,7 @@ enum err_code rollup_builder_find(struct rollup_builder *b, const uint32_t *stac
 		return err_set(err, ERR_CORRUPT,
 			"rollup: rows of job \"" STR_FMT "\" use symbols that are missing",
 			STR_ARG(b->p->name));
-	return rollup_table_find(&b->table, stacks, sets, n, b->at) ? ERR_OK : nomem(err);
+	return rollup_table_find(&b->table, stacks, sets, n, b->at) ? ERR_OK : err_nomem(err, "rollup");
 }
 
 static enum err_code too_large(struct err *err)
@@ -358,7 +338,7 @@ enum err_code rollup_builder_add(struct rollup_builder *b, struct rollup_view *v
 	enum err_code rc;
 
 	if (!(values = malloc((n + 1) * sizeof(*values))))
-		return nomem(err);
+		return err_nomem(err, "rollup");
 	if ((rc = join_head(b, &v->head, map, err)) || (rc = cells_ids_open(&v->cells, &ids, err)))
 		goto out;
 	for (uint32_t c = 0; c < n; c++)
@@ -404,7 +384,7 @@ enum err_code rollup_builder_head(struct rollup_builder *b, enum rollup_record r
 	if (!lists || !sums) {
 		free(lists);
 		free(sums);
-		return nomem(err);
+		return err_nomem(err, "rollup");
 	}
 	memset(place, 0xff, sizeof(place));
 	for (uint32_t i = 0; i < b->lists_n; i++) {
@@ -445,7 +425,7 @@ enum err_code rollup_builder_encode(struct rollup_builder *b, struct buf *out, s
 		return rc;
 	if (!rollup_table_sort(&b->table, &keys, &places, &n) ||
 		!(column = malloc(((size_t)n + 1) * sizeof(*column)))) {
-		rc = nomem(err);
+		rc = err_nomem(err, "rollup");
 		goto out;
 	}
 	cells_begin(&b->encoder, keys, n);

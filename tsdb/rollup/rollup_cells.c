@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <zstd.h>
 
+#include "base/array.h"
 #include "base/integer.h"
 
 /*
@@ -210,7 +211,7 @@ static enum cells_coding encode_values(
 void cells_column(struct cells_encoder *e, const int128 *values, bool as_64)
 {
 	struct column_facts f = look(values, e->n, as_64);
-	struct cells_part part = part_begin(e), *v;
+	struct cells_part part = part_begin(e);
 
 	part.factor = f.factor;
 	part.coding = encode_values(e, values, &f);
@@ -223,13 +224,9 @@ void cells_column(struct cells_encoder *e, const int128 *values, bool as_64)
 		e->raw.len = part.at;
 		part.len = 0;
 	}
-	if (e->columns_n == e->columns_cap) {
-		if (!(v = realloc(e->columns, (e->columns_cap * 2 + 8) * sizeof(*v)))) {
-			e->failed = true;
-			return;
-		}
-		e->columns = v;
-		e->columns_cap = e->columns_cap * 2 + 8;
+	if (!array_room(&e->columns, e->columns_n, 1, &e->columns_cap)) {
+		e->failed = true;
+		return;
 	}
 	e->columns[e->columns_n++] = part;
 }
@@ -266,7 +263,7 @@ static bool has_frame(enum cells_coding coding)
 enum err_code cells_end(struct cells_encoder *e, struct buf *out, struct err *err)
 {
 	if (!e->zstd && !(e->zstd = ZSTD_createCCtx()))
-		return err_set(err, ERR_NOMEM, "rollup: out of memory");
+		return err_nomem(err, "rollup");
 	buf_clear(&e->heads);
 	buf_clear(&e->frames);
 	e->failed |= buf_failed(&e->raw);
@@ -293,7 +290,7 @@ enum err_code cells_end(struct cells_encoder *e, struct buf *out, struct err *er
 	buf_add_str(out, buf_str(&e->frames));
 	if (e->failed || buf_failed(out) || buf_failed(&e->heads) || buf_failed(&e->frames)) {
 		cells_encoder_release(e); /* usable again */
-		return err_set(err, ERR_NOMEM, "rollup: out of memory");
+		return err_nomem(err, "rollup");
 	}
 	return ERR_OK;
 }

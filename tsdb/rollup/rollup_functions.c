@@ -1,5 +1,7 @@
 #include <stdlib.h>
 
+#include "base/array.h"
+
 #include "tsdb/rollup/rollup_internal.h"
 
 /*
@@ -41,11 +43,6 @@ struct totals {
 #define FUNCTION_MANY UINT32_MAX
 #define FUNCTION_NONE (UINT32_MAX - 1) /* unnamed */
 
-static enum err_code nomem(struct err *err)
-{
-	return err_set(err, ERR_NOMEM, "rollup: out of memory");
-}
-
 static void totals_release(struct totals *t)
 {
 	rollup_table_release(&t->locations);
@@ -62,20 +59,6 @@ static void totals_release(struct totals *t)
 	free(t->adds);
 }
 
-/* Room for one more of *v, which has n. */
-static bool room(uint32_t **v, uint32_t n, uint32_t *cap)
-{
-	uint32_t *grown;
-
-	if (n < *cap)
-		return true;
-	if (*cap > UINT32_MAX / 4 || !(grown = realloc(*v, ((size_t)*cap * 2 + 64) * sizeof(**v))))
-		return false;
-	*v = grown;
-	*cap = *cap * 2 + 64;
-	return true;
-}
-
 /* ---- names ---- */
 
 static bool add_frame(struct totals *t, const struct sym_location *l, const struct sym_line *line)
@@ -87,7 +70,8 @@ static bool add_frame(struct totals *t, const struct sym_location *l, const stru
 	if (unnamed && l->mapping != SYM_NONE)
 		name = sym_mapping(p, l->mapping)->filename;
 	if (!rollup_table_find(&t->names, &name, &unnamed, 1, &at) ||
-		!room(&t->function, at, &t->function_cap) || !room(&t->frames, t->frames_n, &t->frames_cap))
+		!array_room(&t->function, at, 1, &t->function_cap) ||
+		!array_room(&t->frames, t->frames_n, 1, &t->frames_cap))
 		return false;
 	if (at == n)
 		t->function[at] = function;
@@ -102,18 +86,13 @@ static bool find_location(struct totals *t, uint32_t id, uint32_t *place)
 {
 	const struct sym_location *l = sym_location(t->b->p, id);
 	uint32_t n = t->locations.n;
-	struct location_frames *v;
 
 	if (!rollup_table_find(&t->locations, &id, NULL, 1, place))
 		return false;
 	if (*place < n)
 		return true;
-	if (*place == t->at_cap) {
-		if (!(v = realloc(t->at, ((size_t)t->at_cap * 2 + 64) * sizeof(*v))))
-			return false;
-		t->at = v;
-		t->at_cap = t->at_cap * 2 + 64;
-	}
+	if (!array_room(&t->at, *place, 1, &t->at_cap))
+		return false;
 	t->at[*place] = (struct location_frames){ t->frames_n, l->lines_n ? l->lines_n : 1 };
 	if (!l->lines_n)
 		return add_frame(t, l, NULL);
@@ -144,7 +123,7 @@ static enum err_code mark_nodes(struct totals *t, struct err *err)
 	t->met = calloc(t->words, sizeof(*t->met));
 	t->before = malloc(t->words * sizeof(*t->before));
 	if (!t->met || !t->before)
-		return nomem(err);
+		return err_nomem(err, "rollup");
 	for (uint32_t i = 0; i < cells->n; i++) {
 		uint32_t node = (uint32_t)(cells->keys[i] >> 32), parent;
 
@@ -177,7 +156,7 @@ static enum err_code list_nodes(struct totals *t, struct err *err)
 	t->location = malloc(bytes);
 	t->adds_first = malloc(bytes);
 	if (!t->node || !t->parent || !t->location || !t->adds_first)
-		return nomem(err);
+		return err_nomem(err, "rollup");
 	for (size_t w = 0; w < t->words; w++)
 		for (uint64_t rest = t->met[w]; rest; rest &= rest - 1, n++) {
 			uint32_t id = (uint32_t)(w << 6) + (uint32_t)__builtin_ctzll(rest);
@@ -188,7 +167,7 @@ static enum err_code list_nodes(struct totals *t, struct err *err)
 			t->node[n] = id;
 			t->parent[n] = node.parent ? place_of(t, node.parent) : ROOT;
 			if (!find_location(t, node.location, &t->location[n]))
-				return nomem(err);
+				return err_nomem(err, "rollup");
 		}
 	return ERR_OK;
 }
@@ -229,8 +208,8 @@ static enum err_code find_adds(struct totals *t, struct err *err)
 			if ((recursive || function == FUNCTION_MANY || function == FUNCTION_NONE) &&
 				above(t, i, names[k]))
 				continue;
-			if (!room(&t->adds, t->adds_n, &t->adds_cap))
-				return nomem(err);
+			if (!array_room(&t->adds, t->adds_n, 1, &t->adds_cap))
+				return err_nomem(err, "rollup");
 			t->adds[t->adds_n++] = names[k];
 		}
 	}
@@ -248,7 +227,7 @@ static enum err_code sum_column(
 	bool bad = false;
 
 	if (!sums)
-		return nomem(err);
+		return err_nomem(err, "rollup");
 	for (uint32_t i = 0; i < from->n; i++) {
 		uint32_t stack = (uint32_t)(from->keys[i] >> 32), place, name;
 
@@ -307,7 +286,7 @@ static enum err_code are_distinct(const struct totals *t, bool *out, struct err 
 	size_t n = 0;
 
 	if (!bases)
-		return nomem(err);
+		return err_nomem(err, "rollup");
 	for (uint32_t i = 0; i < t->names.n; i++) {
 		uint32_t name = (uint32_t)(t->names.keys[i] >> 32);
 
@@ -373,7 +352,7 @@ static enum err_code write_totals(struct totals *t, struct buf *out, struct err 
 		return rc;
 	if (!rollup_table_sort(&t->names, &keys, &places, &n) ||
 		!(column = malloc(((size_t)n + 1) * sizeof(*column)))) {
-		rc = nomem(err);
+		rc = err_nomem(err, "rollup");
 		goto out;
 	}
 	cells_begin(&b->encoder, keys, n);
@@ -408,7 +387,7 @@ enum err_code rollup_builder_encode_functions(
 		goto out;
 	for (uint32_t c = 0; c < b->columns_n * 2; c++)
 		if (!rollup_table_column(&t.names)) {
-			rc = nomem(err);
+			rc = err_nomem(err, "rollup");
 			goto out;
 		}
 	for (uint32_t c = 0; c < b->columns_n && !rc; c++)

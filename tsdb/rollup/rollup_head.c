@@ -152,11 +152,6 @@ static enum err_code corrupt(struct err *err, const char *what)
 	return err_set(err, ERR_CORRUPT, "rollup: %s", what);
 }
 
-static enum err_code nomem(struct err *err)
-{
-	return err_set(err, ERR_NOMEM, "rollup: out of memory");
-}
-
 static unsigned take_byte(struct cursor *in)
 {
 	struct str s = cursor_bytes(in, 1);
@@ -172,7 +167,7 @@ static enum err_code parse_list(
 	if (n == 0 || n > cursor_left(in)) /* a byte each at least */
 		return corrupt(err, "bad headers");
 	if (!(l->headers = arena_alloc_raw(&h->arena, n, sizeof(*l->headers))))
-		return nomem(err);
+		return err_nomem(err, "rollup");
 	l->headers_n = (uint32_t)n;
 	for (uint32_t i = 0; i < l->headers_n; i++) {
 		gap = cursor_u32(in);
@@ -262,7 +257,7 @@ static enum err_code fill_column(struct rollup_head *h, uint32_t i, struct err *
 	if (!joined.rows)
 		return corrupt(err, "a column of nothing");
 	if (!fill_headers(h, i, column))
-		return nomem(err);
+		return err_nomem(err, "rollup");
 	column->header = column->headers[0];
 	column->column = s->column;
 	column->gauge = s->gauge;
@@ -307,7 +302,7 @@ enum err_code rollup_head_parse(
 	h->sums = arena_array(&h->arena, struct rollup_sums, columns);
 	h->columns = arena_array(&h->arena, struct rollup_column, columns);
 	if (!h->lists || !h->sums || !h->columns)
-		return nomem(err);
+		return err_nomem(err, "rollup");
 	h->columns_n = (uint32_t)columns;
 	for (; h->lists_n < lists; h->lists_n++)
 		if ((rc = parse_list(h, &h->lists[h->lists_n], in, err)))

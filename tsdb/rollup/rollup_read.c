@@ -107,7 +107,7 @@ enum err_code cells_parse(
 	if (in->bad || n > CELLS_MAX)
 		return corrupt(err, "bad number of cells");
 	if (!reserve(v, columns_n))
-		return err_set(err, ERR_NOMEM, "rollup: out of memory");
+		return err_nomem(err, "rollup");
 	v->n = (uint32_t)n;
 	v->columns_n = columns_n;
 	v->labels = false;
@@ -149,11 +149,11 @@ static enum err_code open_frame(
 	}
 	if (!f->ready) {
 		if (!v->zstd && !(v->zstd = ZSTD_createDCtx()))
-			return err_set(err, ERR_NOMEM, "rollup: out of memory");
+			return err_nomem(err, "rollup");
 		buf_clear(&f->raw);
 		if (!buf_reserve(&f->raw, f->raw_len)) {
 			buf_release(&f->raw); /* usable again */
-			return err_set(err, ERR_NOMEM, "rollup: out of memory");
+			return err_nomem(err, "rollup");
 		}
 		n = ZSTD_decompressDCtx(v->zstd, f->raw.ptr, f->raw_len, f->stored.ptr, f->stored.len);
 		if (ZSTD_isError(n) || n != f->raw_len)

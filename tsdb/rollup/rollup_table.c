@@ -1,5 +1,6 @@
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/map.h"
 #include "tsdb/rollup/rollup_internal.h"
 
@@ -37,14 +38,8 @@ void rollup_table_clear(struct rollup_table *t)
 
 bool rollup_table_column(struct rollup_table *t)
 {
-	int128 **v;
-
-	if (t->columns_n == t->columns_cap) {
-		if (!(v = realloc(t->columns, (t->columns_cap * 2 + 4) * sizeof(*v))))
-			return false;
-		t->columns = v;
-		t->columns_cap = t->columns_cap * 2 + 4;
-	}
+	if (!array_room(&t->columns, t->columns_n, 1, &t->columns_cap))
+		return false;
 	if (!(t->columns[t->columns_n] = calloc((size_t)t->cap + 1, sizeof(int128))))
 		return false;
 	t->columns_n++;

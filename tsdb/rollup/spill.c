@@ -59,7 +59,7 @@ enum err_code spill_add(struct spill *s, struct str bytes, struct err *err)
 	if (s->memory.len + bytes.len > SPILL_MEMORY_BYTES && s->memory.len && (rc = write_out(s, err)))
 		return rc;
 	buf_add_str(&s->memory, bytes);
-	return buf_failed(&s->memory) ? err_set(err, ERR_NOMEM, "spill: out of memory") : ERR_OK;
+	return buf_failed(&s->memory) ? err_nomem(err, "spill") : ERR_OK;
 }
 
 enum err_code spill_read(struct spill *s, uint64_t at, size_t n, struct buf *out, struct err *err)
@@ -68,7 +68,7 @@ enum err_code spill_read(struct spill *s, uint64_t at, size_t n, struct buf *out
 
 	buf_clear(out);
 	if (!buf_reserve(out, n + 1))
-		return err_set(err, ERR_NOMEM, "spill: out of memory");
+		return err_nomem(err, "spill");
 	/* A record is in the file or in memory as a whole. */
 	if (at >= s->written) {
 		buf_add(out, s->memory.ptr + (at - s->written), n);

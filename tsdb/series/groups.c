@@ -1,14 +1,22 @@
+#include "tsdb/series/groups.h"
+
 #include <stdlib.h>
 
-#include "tsdb/catalog/blocks.h"
+#include "tsdb/symbols/intern.h"
 
 /*
  * Labels that tell instances of one service apart, by job. Series that differ in them only are a
  * group: rollups are kept of groups too.
  */
-#define INSTANCE_LABELS_MAX 64u
 
 static const struct str usual[] = { { "instance", 8 }, { "pod", 3 } };
+
+struct str job_name_of(struct labels labels)
+{
+	struct str name = labels_get(labels, STR("job"));
+
+	return name.len ? name : labels_get(labels, STR("service_name"));
+}
 
 static enum err_code copy_labels(
 	struct arena *a, const struct db_job_labels *from, struct db_job_labels *to, struct err *err)
@@ -26,7 +34,7 @@ static enum err_code copy_labels(
 	return ERR_OK;
 }
 
-static enum err_code copy_all(struct arena *a, const struct db_job_labels *from, size_t n,
+enum err_code group_rules_dup(struct arena *a, const struct db_job_labels *from, size_t n,
 	struct db_job_labels **out, struct err *err)
 {
 	struct db_job_labels *v = arena_array(a, struct db_job_labels, n + 1);
@@ -35,44 +43,6 @@ static enum err_code copy_all(struct arena *a, const struct db_job_labels *from,
 	for (size_t i = 0; i < n && !rc; i++)
 		rc = copy_labels(a, &from[i], &v[i], err);
 	*out = v;
-	return rc;
-}
-
-enum err_code db_set_instance_labels(
-	struct db *db, const struct db_job_labels *v, size_t n, struct err *err)
-{
-	struct db_job_labels *copy;
-	struct arena a, old;
-	enum err_code rc;
-
-	for (size_t i = 0; i < n; i++)
-		if (v[i].labels_n > INSTANCE_LABELS_MAX)
-			return err_set(err, ERR_LIMIT, "job \"" STR_FMT "\" has %zu instance labels, limit %u",
-				STR_ARG(v[i].job), v[i].labels_n, INSTANCE_LABELS_MAX);
-	arena_init(&a, 0);
-	if ((rc = copy_all(&a, v, n, &copy, err))) {
-		arena_release(&a);
-		return rc;
-	}
-	mutex_lock(&db->lock);
-	old = db->job_labels_arena;
-	db->job_labels_arena = a;
-	db->job_labels = copy;
-	db->job_labels_n = n;
-	mutex_unlock(&db->lock);
-	arena_release(&old);
-	return ERR_OK;
-}
-
-enum err_code group_rules_copy(
-	struct db *db, struct arena *a, struct group_rules *out, struct err *err)
-{
-	enum err_code rc;
-
-	mutex_lock(&db->lock);
-	out->n = db->job_labels_n;
-	rc = copy_all(a, db->job_labels, db->job_labels_n, &out->v, err);
-	mutex_unlock(&db->lock);
 	return rc;
 }
 

@@ -147,7 +147,7 @@ enum err_code mirror_open(char **head_dir, struct err *err)
 		return err_errno(err, errno, "open %s", *head_dir);
 	if (asprintf(&to, "%s/" PREFIX "XXXXXX", tmp && *tmp ? tmp : "/tmp") < 0) {
 		free(from);
-		return err_set(err, ERR_NOMEM, "mirror: out of memory");
+		return err_nomem(err, "mirror");
 	}
 	if (!mkdtemp(to)) {
 		rc = err_errno(err, errno, "create %s", to);

@@ -60,7 +60,7 @@ enum err_code range_open_file(const char *path, struct range_reader **out, struc
 	struct stat st;
 
 	if (!f)
-		return err_set(err, ERR_NOMEM, "%s: out of memory", path);
+		return err_nomem(err, path);
 	memcpy(f->path, path, len);
 	f->fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (f->fd < 0) {

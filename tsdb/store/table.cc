@@ -48,7 +48,7 @@ static enum err_code read_tail(struct range_reader *r, struct tail *tail, struct
 	tail->at = index.offset;
 	tail->len = (size_t)(r->bytes - index.offset);
 	if (!(tail->ptr = (char *)malloc(tail->len)))
-		return err_set(err, ERR_NOMEM, "%s: out of memory", r->name);
+		return err_nomem(err, r->name);
 	memcpy(tail->ptr + tail->len - TABLE_FOOTER_BYTES, footer, TABLE_FOOTER_BYTES);
 	return r->ops->read(r, tail->at, tail->len - TABLE_FOOTER_BYTES, tail->ptr, err);
 }
@@ -163,7 +163,7 @@ static enum err_code start_spare(struct table *t, struct str spare, struct store
 	free(tail->ptr);
 	*tail = { (char *)malloc(copy.len), copy.len, bytes - copy.len };
 	if (!tail->ptr)
-		return err_set(err, ERR_NOMEM, "%s: out of memory", t->r->name);
+		return err_nomem(err, t->r->name);
 	memcpy(tail->ptr, copy.ptr, copy.len);
 	if ((rc = start(t, cache, err)))
 		return err_wrap(err, rc, "%s; its copy", own->msg);
@@ -196,7 +196,7 @@ enum err_code table_open(struct range_reader *r, struct str spare, struct store_
 	if (damaged)
 		*damaged = {};
 	if (!t) {
-		rc = err_set(err, ERR_NOMEM, "%s: out of memory", r->name);
+		rc = err_nomem(err, r->name);
 		range_close(r);
 		return rc;
 	}
@@ -320,7 +320,7 @@ enum err_code table_get(struct table *t, struct str key, struct buf *out, struct
 		value = it->value();
 		buf_add(out, value.data(), value.size());
 		if (buf_failed(out))
-			rc = err_set(err, ERR_NOMEM, "%s: out of memory", t->r->name);
+			rc = err_nomem(err, t->r->name);
 	}
 	delete it;
 	return rc;

@@ -87,7 +87,7 @@ enum err_code table_writer_open(
 
 	if (!w || !(w->file.buffer = (char *)malloc(WRITE_BYTES))) {
 		table_writer_close(w);
-		return err_set(err, ERR_NOMEM, "%s: out of memory", path);
+		return err_nomem(err, path);
 	}
 	w->path = path;
 	w->file.fs = fs;
@@ -124,7 +124,7 @@ enum err_code table_writer_put(
 	buf_clear(&w->last);
 	buf_add_str(&w->last, key);
 	if (buf_failed(&w->last))
-		return err_set(err, ERR_NOMEM, "%s: out of memory", w->path.c_str());
+		return err_nomem(err, w->path.c_str());
 	w->any = true;
 	/* A large value shares its page with nobody: who wants its neighbours need not read it. */
 	if (value.len >= TABLE_PAGE_BYTES)
@@ -152,7 +152,7 @@ enum err_code table_writer_finish(
 	if (f->rc)
 		return file_failed(w, err);
 	if (w->last.failed) /* a put failed: what is here is not all */
-		return err_set(err, ERR_NOMEM, "%s: out of memory", w->path.c_str());
+		return err_nomem(err, w->path.c_str());
 	w->builder->Flush(); /* so that what follows is the end alone */
 	at = f->bytes;
 	f->copy = &end;
@@ -166,7 +166,7 @@ enum err_code table_writer_finish(
 	if ((rc = f->rc)) {
 		file_failed(w, err);
 	} else if (buf_failed(&end)) {
-		rc = err_set(err, ERR_NOMEM, "%s: out of memory", w->path.c_str());
+		rc = err_nomem(err, w->path.c_str());
 	} else if (!(rc = table_read_footer(end.ptr + end.len - TABLE_FOOTER_BYTES, f->bytes, &meta,
 					 &index, w->path.c_str(), err))) {
 		size_t skip = (size_t)(index.offset - at);
@@ -174,7 +174,7 @@ enum err_code table_writer_finish(
 		table_spare_make((struct str){ end.ptr + skip, end.len - skip }, f->bytes, spare);
 		*out = { f->bytes, XXH3_64bits_digest(&f->hash) };
 		if (buf_failed(spare))
-			rc = err_set(err, ERR_NOMEM, "%s: out of memory", w->path.c_str());
+			rc = err_nomem(err, w->path.c_str());
 	}
 	buf_release(&end);
 	return rc;

@@ -37,15 +37,8 @@ struct header_item {
 				 mostly */
 };
 
-struct marks;
-struct job;
+struct stored_symbols;
 struct derived;
-
-/* A block or window whose symbols were loaded, up to a stage; why: some of them were lost. */
-struct partition_source {
-	uint32_t number, stage;
-	struct err *why;
-};
 
 struct partition {
 	const struct derived *derived; /* not NULL: made by derive.h, all below is unused but names */
@@ -53,14 +46,6 @@ struct partition {
 	uint32_t id; /* of the job, on disk */
 	uint32_t epoch;
 	bool lookup; /* has maps: content can be found, and made */
-	bool complete; /* lock: all that blocks and windows have of the epoch is loaded */
-	struct job *job; /* NULL in tests of symbols alone */
-	struct partition *next_of_job; /* db->lock */
-	unsigned pins; /* db->lock */
-	uint64_t used_at; /* db->lock: when it was last unpinned, by db->unpins */
-	_Atomic uint32_t bases; /* delta bases that are in its ids */
-	struct partition_source *sources; /* lock */
-	uint32_t sources_n, sources_cap;
 	struct str name;
 	struct symbol_limits limits;
 	struct mutex lock;
@@ -75,8 +60,6 @@ struct partition {
 	char *text_at, *text_end; /* slab of the arena that strings are packed into */
 	char *list_at, *list_end; /* and one for lines, labels and header arrays */
 	_Atomic size_t bytes;
-	_Atomic size_t settled_bytes; /* when each target had come about twice; 0: not yet */
-	int64_t first_ns; /* lock: time of the first row that this process put in */
 	_Atomic bool has_shown; /* sym_has_shown */
 	_Atomic bool damaged; /* some symbols were lost: rows are checked for them */
 	uint32_t overflow_set; /* SYM_NONE until made */
@@ -86,7 +69,7 @@ struct partition {
 	uint32_t typesets_n, typesets_cap;
 	struct mutex keys_lock; /* guards keys: sample label keys in use */
 	struct map keys;
-	struct marks *marks; /* list, one per window that takes rows */
+	struct stored_symbols *stored; /* list, one per window that takes rows */
 };
 
 static inline struct stack_nodes partition_nodes(const struct partition *p)
@@ -97,6 +80,10 @@ static inline struct stack_nodes partition_nodes(const struct partition *p)
 MUST_CHECK enum err_code partition_open(struct str name, uint32_t id, uint32_t index,
 	const struct symbol_limits *limits, struct partition **out, struct err *err);
 void partition_close(struct partition *p);
+/* The same in the caller's memory, zeroed. */
+MUST_CHECK enum err_code partition_init(struct partition *p, struct str name, uint32_t id,
+	uint32_t index, const struct symbol_limits *limits, struct err *err);
+void partition_release(struct partition *p);
 
 /* Ids of content, made where they are missing. */
 MUST_CHECK enum err_code sym_intern_string(

@@ -1,12 +1,12 @@
 /*
- * Marks: which symbols of a partition a window holds already, so that each window stores every
- * symbol its rows use, once. A window is then self-contained: dropping it is deleting its
+ * Stored symbols: which symbols of a partition a window's store has already. Each window stores
+ * every symbol that its rows use, once, so that it needs no other: to drop it is to delete its
  * directory.
  *
- * marks_add walks from what a row uses to all that those refer to, marks what is new and collects
- * it; the record made of it goes into the same batch as the row. marks_commit or marks_rollback
- * ends that. A record's number is higher than those of records it relies on, so reading them in
- * order finds everything in place.
+ * stored_add finds all that a row uses and the store lacks. The record of these symbols goes into
+ * the same batch as the row; if the batch is not queued, stored_rollback takes them back. A record
+ * refers only to symbols of itself and of records with lower numbers: reading in that order finds
+ * everything in place.
  *
  * Errors:  ERR_NOMEM; ERR_CORRUPT where a record cannot be read.
  * Threads: under the partition's lock; symbols_load_record while nobody else has the partition.
@@ -17,44 +17,45 @@
 
 #include "tsdb/symbols/partition.h"
 
-struct marks {
-	struct marks *next;
+struct stored_symbols {
+	struct stored_symbols *next;
 	int64_t window_ns; /* start of the window */
 	uint64_t generation; /* of commits, see commit_generation */
 	uint32_t seq; /* number of the next record */
-	uint32_t nodes; /* marked ones */
+	uint32_t nodes; /* of them nodes */
 	bool partition_stored; /* the window has the partition's own record */
-	struct bits bits[SYM_KINDS];
+	struct bits bits[SYM_KINDS]; /* by id */
 };
 
-/* Ids newly marked, per kind. */
-struct marked {
+/* Ids that one call of stored_add found, per kind. */
+struct new_symbols {
 	uint32_t *ids[SYM_KINDS], n[SYM_KINDS], cap[SYM_KINDS];
 };
 
-struct marks *marks_find(struct partition *p, int64_t window_ns);
-MUST_CHECK enum err_code marks_open(
-	struct partition *p, int64_t window_ns, struct marks **out, struct err *err);
-void marks_drop(struct partition *p, int64_t window_ns); /* the window takes no more rows */
-void marks_release_all(struct partition *p);
+struct stored_symbols *stored_find(struct partition *p, int64_t window_ns);
+MUST_CHECK enum err_code stored_open(
+	struct partition *p, int64_t window_ns, struct stored_symbols **out, struct err *err);
+void stored_drop(struct partition *p, int64_t window_ns); /* the window takes no more rows */
+void stored_release_all(struct partition *p);
 
-/* Marks all that these rows use; *new is reused between calls (marked_release at the end). */
-MUST_CHECK enum err_code marks_add(struct partition *p, struct marks *m, uint32_t header,
-	const uint64_t *keys, uint32_t n, struct marked *new, struct err *err);
-void marks_rollback(struct marks *m, const struct marked *new);
-void marked_clear(struct marked *new);
-void marked_release(struct marked *new);
-bool marked_any(const struct marked *new);
+/* Notes all that this row uses as stored, and in *new what was not; *new is reused between calls
+ * (new_symbols_release at the end). keys: stack << 32 | label set. */
+MUST_CHECK enum err_code stored_add(struct partition *p, struct stored_symbols *s, uint32_t header,
+	const uint64_t *keys, uint32_t n, struct new_symbols *new, struct err *err);
+void stored_rollback(struct stored_symbols *s, const struct new_symbols *new);
+void new_symbols_clear(struct new_symbols *new);
+void new_symbols_release(struct new_symbols *new);
+bool new_symbols_any(const struct new_symbols *new);
 
-/* The record of what was newly marked. */
-void symbols_encode(const struct partition *p, struct marked *new, struct buf *out);
+/* The record of new symbols. */
+void symbols_encode(const struct partition *p, struct new_symbols *new, struct buf *out);
 /*
- * Puts a record's symbols into the partition and marks them (m may be NULL). A symbol that cannot
- * be used is left out, counted in *lost, and its reason is in *err; the others are loaded.
- * ERR_CORRUPT: the record itself cannot be read from some point on; ERR_EXISTS: an id has two
- * meanings.
+ * Puts a record's symbols into the partition and notes them as stored (s may be NULL). A symbol
+ * that cannot be used is left out, counted in *lost, and its reason is in *err; the others are
+ * loaded. ERR_CORRUPT: the record itself cannot be read from some point on; ERR_EXISTS: an id has
+ * two meanings.
  */
-MUST_CHECK enum err_code symbols_load_record(struct partition *p, struct marks *m,
+MUST_CHECK enum err_code symbols_load_record(struct partition *p, struct stored_symbols *s,
 	struct str record, struct arena *scratch, uint64_t *lost, struct err *err);
 
 #endif

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/metrics.h"
 #include "tsdb/symbols/stored.h"
 
@@ -32,17 +33,14 @@ static const struct sym_line no_lines[1];
 
 /* ---- open, close ---- */
 
-enum err_code partition_open(struct str name, uint32_t id, uint32_t index,
-	const struct symbol_limits *limits, struct partition **out, struct err *err)
+enum err_code partition_init(struct partition *p, struct str name, uint32_t id, uint32_t index,
+	const struct symbol_limits *limits, struct err *err)
 {
-	struct partition *p = calloc(1, sizeof(*p));
 	const struct sym_label_set empty_set = { no_labels, 0 };
 	const uint32_t root = 0;
 	const char *const empty = "";
 	int k;
 
-	if (!p)
-		return err_set(err, ERR_NOMEM, "partition: out of memory");
 	p->index = index;
 	p->id = id;
 	p->limits = *limits;
@@ -65,22 +63,16 @@ enum err_code partition_open(struct str name, uint32_t id, uint32_t index,
 	if (!p->name.ptr || !segvec_put(&p->vec[SYM_STRING], 0, &empty) ||
 		!segvec_put(&p->vec[SYM_NODE], 0, &root) ||
 		!segvec_put(&p->vec[SYM_LABEL_SET], 0, &empty_set)) {
-		partition_close(p);
-		return err_set(err, ERR_NOMEM, "partition: out of memory");
+		partition_release(p);
+		return err_nomem(err, "partition");
 	}
 	atomic_store(&p->bytes, sizeof(*p) + name.len);
-	*out = p;
 	return ERR_OK;
 }
 
-void partition_close(struct partition *p)
+void partition_release(struct partition *p)
 {
-	if (!p)
-		return;
-	marks_release_all(p);
-	for (uint32_t i = 0; i < p->sources_n; i++)
-		free(p->sources[i].why);
-	free(p->sources);
+	stored_release_all(p);
 	for (int k = 1; k < SYM_KINDS; k++) {
 		segvec_release(&p->vec[k]);
 		map_release(&p->map[k]);
@@ -95,6 +87,29 @@ void partition_close(struct partition *p)
 	mutex_destroy(&p->lock);
 	mutex_destroy(&p->keys_lock);
 	mutex_destroy(&p->types_lock);
+}
+
+enum err_code partition_open(struct str name, uint32_t id, uint32_t index,
+	const struct symbol_limits *limits, struct partition **out, struct err *err)
+{
+	struct partition *p = calloc(1, sizeof(*p));
+	enum err_code rc;
+
+	if (!p)
+		return err_nomem(err, "partition");
+	if ((rc = partition_init(p, name, id, index, limits, err))) {
+		free(p);
+		return rc;
+	}
+	*out = p;
+	return ERR_OK;
+}
+
+void partition_close(struct partition *p)
+{
+	if (!p)
+		return;
+	partition_release(p);
 	free(p);
 }
 
@@ -158,17 +173,12 @@ static bool typeset_eq(const void *ctx, const void *key, uint32_t id)
 
 static bool typesets_reserve(struct partition *p)
 {
-	uint32_t cap = p->typesets_cap ? p->typesets_cap * 2 : 8, *v;
+	bool ok;
 
-	if (p->typesets_n < p->typesets_cap)
-		return true;
 	mutex_lock(&p->types_lock);
-	if ((v = realloc(p->typeset_header, cap * sizeof(*v)))) {
-		p->typeset_header = v;
-		p->typesets_cap = cap;
-	}
+	ok = array_room(&p->typeset_header, p->typesets_n, 1, &p->typesets_cap);
 	mutex_unlock(&p->types_lock);
-	return v != NULL;
+	return ok;
 }
 
 static bool typeset_of(
@@ -343,7 +353,7 @@ static enum err_code put(struct partition *p, enum sym_kind kind, uint64_t hash,
 	if (p->lookup && kind == SYM_LOCATION && sym_hint(p, &c->location) == MAP_NONE)
 		hash = sym_hint_hash(&c->location);
 	if (!put_item(p, kind, id, c, recursive))
-		return err_set(err, ERR_NOMEM, "symbols: out of memory");
+		return err_nomem(err, "symbols");
 	/* Should this fail the content gets another id when it is met again: more memory, nothing
 	 * wrong. */
 	if (p->lookup) {
@@ -353,7 +363,7 @@ static enum err_code put(struct partition *p, enum sym_kind kind, uint64_t hash,
 			found = map_add(&p->map[kind], hash, id);
 	}
 	count_bytes(p, kind_bytes(p, kind) - before);
-	return found ? ERR_OK : err_set(err, ERR_NOMEM, "symbols: out of memory");
+	return found ? ERR_OK : err_nomem(err, "symbols");
 }
 
 /* ---- interning ---- */

@@ -219,7 +219,7 @@ static enum err_code mapping_ids(struct intern *in)
 		if (first != MAP_NONE)
 			v[i].ordinal = ++equal[first];
 		else if (!map_add(&seen, hash, i))
-			rc = err_set(in->err, ERR_NOMEM, "storing a profile: out of memory");
+			rc = err_nomem(in->err, "storing a profile");
 		if (!rc)
 			rc = sym_intern_mapping(in->p, &v[i], &in->mappings[i], in->err);
 	}

@@ -112,7 +112,7 @@ static void add_symbol(const struct partition *p, enum sym_kind kind, uint32_t i
 	}
 }
 
-void symbols_encode(const struct partition *p, struct marked *new, struct buf *out)
+void symbols_encode(const struct partition *p, struct new_symbols *new, struct buf *out)
 {
 	for (int k = 1; k < SYM_KINDS; k++) {
 		uint32_t before = 0;
@@ -306,8 +306,9 @@ static void read_symbol(struct cursor *in, struct arena *a, enum sym_kind kind, 
 	}
 }
 
-static enum err_code load_one(struct partition *p, struct marks *m, enum sym_kind kind, uint32_t id,
-	const union sym_content *c, bool recursive, uint64_t *lost, struct err *err)
+static enum err_code load_one(struct partition *p, struct stored_symbols *stored,
+	enum sym_kind kind, uint32_t id, const union sym_content *c, bool recursive, uint64_t *lost,
+	struct err *err)
 {
 	enum err_code rc = sym_load(p, kind, id, c, recursive, err);
 
@@ -317,17 +318,17 @@ static enum err_code load_one(struct partition *p, struct marks *m, enum sym_kin
 		sym_content_reserve(p, kind, c);
 		return ERR_OK;
 	}
-	if (rc || !m)
+	if (rc || !stored)
 		return rc;
-	if (!bits_reserve(&m->bits[kind], id))
-		return err_set(err, ERR_NOMEM, "symbols: out of memory");
-	m->nodes += kind == SYM_NODE && !bits_get(&m->bits[kind], id);
-	bits_set(&m->bits[kind], id);
+	if (!bits_reserve(&stored->bits[kind], id))
+		return err_nomem(err, "symbols");
+	stored->nodes += kind == SYM_NODE && !bits_get(&stored->bits[kind], id);
+	bits_set(&stored->bits[kind], id);
 	return ERR_OK;
 }
 
-enum err_code symbols_load_record(struct partition *p, struct marks *m, struct str record,
-	struct arena *scratch, uint64_t *lost, struct err *err)
+enum err_code symbols_load_record(struct partition *p, struct stored_symbols *stored,
+	struct str record, struct arena *scratch, uint64_t *lost, struct err *err)
 {
 	struct cursor in = cursor_of(record);
 	union sym_content c;
@@ -348,7 +349,7 @@ enum err_code symbols_load_record(struct partition *p, struct marks *m, struct s
 			read_symbol(&in, scratch, kind, (uint32_t)id, &c, &recursive);
 			if (in.bad)
 				goto bad;
-			if ((rc = load_one(p, m, kind, (uint32_t)id, &c, recursive, lost, err)))
+			if ((rc = load_one(p, stored, kind, (uint32_t)id, &c, recursive, lost, err)))
 				return rc;
 		}
 	}

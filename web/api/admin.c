@@ -7,8 +7,8 @@
 #include "promql/syntax/parse.h"
 #include "promql/syntax/type_names.h"
 #include "tsdb/db.h"
-#include "web/http/envelope.h"
-#include "web/router/handlers.h"
+#include "web/api/handlers.h"
+#include "web/router/envelope.h"
 
 #define MATCHES_MAX 64u
 #define ACCEPTED_MAX 256u

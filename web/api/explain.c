@@ -3,10 +3,11 @@
  * query, or where there is a step those of query_range. format=text gives it to read.
  */
 #include "base/clock.h"
+#include "promql/engine.h"
+#include "web/api/handlers.h"
 #include "web/api/times.h"
-#include "web/http/envelope.h"
 #include "web/render/notices.h"
-#include "web/router/handlers.h"
+#include "web/router/envelope.h"
 
 static enum err_code read_options(
 	const struct http_in *in, struct query_options *q, struct err *err)

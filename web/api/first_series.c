@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "base/array.h"
+
 #define KEPT_MIN 1024u /* in between, beside twice the limit */
 
 void first_series_init(struct first_series *f, uint64_t limit, size_t bytes_max)
@@ -42,7 +44,7 @@ static enum err_code keep(
 	if (labels.n && !copy.v)
 		return arena_fail(&f->texts, "a list of series", err);
 	if (!map_add(&f->map, hash, at))
-		return err_set(err, ERR_NOMEM, "series: out of memory");
+		return err_nomem(err, "series");
 	f->v[at] = copy;
 	return ERR_OK;
 }
@@ -74,20 +76,14 @@ static enum err_code cut(struct first_series *f, struct err *err)
 enum err_code first_series_add(struct first_series *f, struct labels labels, struct err *err)
 {
 	uint64_t hash = labels_hash(labels);
-	size_t cap = f->cap ? f->cap * 2 : 64;
-	struct labels *grown;
 	enum err_code rc;
 
 	if (!first_series_wants(f, labels) || map_find(&f->map, hash, is_same, f, &labels) != MAP_NONE)
 		return ERR_OK;
 	if (f->limit && f->n >= 2 * f->limit + KEPT_MIN && (rc = cut(f, err)))
 		return rc;
-	if (f->n == f->cap) {
-		if (!(grown = realloc(f->v, cap * sizeof(*grown))))
-			return err_set(err, ERR_NOMEM, "series: out of memory");
-		f->v = grown;
-		f->cap = cap;
-	}
+	if (!array_room(&f->v, f->n, 1, &f->cap))
+		return err_nomem(err, "series");
 	if ((rc = keep(f, (uint32_t)f->n, labels, hash, err)))
 		return rc;
 	f->n++;

@@ -4,14 +4,16 @@
  * Decoding may take much memory for a small body, so few bodies are decoded at once; others wait
  * in line, and a line that is too long is refused. That is the back pressure a client sees.
  */
+#include <assert.h>
+
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "base/quote.h"
 #include "promql/syntax/type_names.h"
 #include "scrape/body.h"
 #include "tsdb/db.h"
-#include "web/http/envelope.h"
-#include "web/router/handlers.h"
+#include "web/api/handlers.h"
+#include "web/router/envelope.h"
 
 METRIC_COUNTER(
 	ingested, "epimetheus_ingested_profiles_total", "Profiles that were pushed.", "result");
@@ -47,6 +49,7 @@ static bool enter(struct web *w)
 static void leave(struct web *w)
 {
 	mutex_lock(&w->lock);
+	assert(w->ingests);
 	w->ingests--;
 	cond_signal(&w->changed);
 	mutex_unlock(&w->lock);

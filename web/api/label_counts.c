@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "base/array.h"
+
 #define SLOTS_MIN 1024u
 #define COUNTS_MIN 64u
 #define NAME "a list of counts"
@@ -51,7 +53,7 @@ static enum err_code set_grow(struct label_counts *c, struct hash_set *s, struct
 	if (!has_room(c, slots * sizeof(*grown)))
 		return no_room(c, err);
 	if (!(grown = calloc(slots, sizeof(*grown))))
-		return err_set(err, ERR_NOMEM, NAME ": out of memory");
+		return err_nomem(err, NAME);
 	for (size_t i = 0; i < s->slots; i++)
 		if (s->v[i])
 			grown[slot_of(grown, slots, s->v[i])] = s->v[i];
@@ -100,18 +102,12 @@ static bool is_same(const void *ctx, const void *key, uint32_t id)
 	return str_eq(*(const struct str *)key, ((const struct label_counts *)ctx)->v[id].text);
 }
 
+/* Room for one more; growing needs the old array and the new one. */
 static enum err_code grow(struct label_counts *c, struct err *err)
 {
-	size_t cap = c->cap ? c->cap * 2 : COUNTS_MIN;
-	struct label_count *grown;
-
-	if (!has_room(c, cap * sizeof(*grown)))
+	if (c->n == c->cap && !has_room(c, 2 * (c->cap + COUNTS_MIN) * sizeof(*c->v)))
 		return no_room(c, err);
-	if (!(grown = realloc(c->v, cap * sizeof(*grown))))
-		return err_set(err, ERR_NOMEM, NAME ": out of memory");
-	c->v = grown;
-	c->cap = cap;
-	return ERR_OK;
+	return array_room(&c->v, c->n, 1, &c->cap) ? ERR_OK : err_nomem(err, NAME);
 }
 
 static enum err_code count_of(
@@ -123,7 +119,7 @@ static enum err_code count_of(
 	*id = map_find(&c->map, hash, is_same, c, &text);
 	if (*id != MAP_NONE)
 		return ERR_OK;
-	if (c->n == c->cap && (rc = grow(c, err)))
+	if ((rc = grow(c, err)))
 		return rc;
 	if (!has_room(c, text.len))
 		return no_room(c, err);
@@ -133,7 +129,7 @@ static enum err_code count_of(
 	*id = (uint32_t)c->n;
 	c->v[c->n++] = (struct label_count){ .text = copy };
 	if (!map_add(&c->map, hash, *id))
-		return err_set(err, ERR_NOMEM, NAME ": out of memory");
+		return err_nomem(err, NAME);
 	return ERR_OK;
 }
 

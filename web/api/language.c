@@ -4,8 +4,8 @@
  */
 #include "promql/syntax/functions.h"
 #include "promql/syntax/parse.h"
-#include "web/http/envelope.h"
-#include "web/router/handlers.h"
+#include "web/api/handlers.h"
+#include "web/router/envelope.h"
 
 /* "diff [on|ignoring (label, ...)] (new, base)": what stands in the last brackets. */
 static struct str arguments_of(const struct function *f)
@@ -30,6 +30,61 @@ static void write_result(struct json *j, unsigned types)
 	buf_release(&text);
 }
 
+static void write_flags(struct json *j, unsigned flags)
+{
+	static const struct {
+		unsigned flag;
+		const char *name;
+	} names[] = {
+		{ VALUE_PROFILES, "profiles" },
+		{ VALUE_COSTS, "costs" },
+		{ VALUE_SCALAR, "scalar" },
+		{ VALUE_STRING, "string" },
+		{ VALUE_FRAMES, "frames" },
+		{ ARG_SELECTOR, "selector" },
+		{ ARG_WINDOW, "window" },
+		{ ARG_LABEL, "label" },
+		{ ARG_FUNCTIONS, "functions" },
+		{ ARG_TAGS, "tags" },
+	};
+
+	json_array(j);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (flags & names[i].flag)
+			json_cstr(j, names[i].name);
+	json_array_end(j);
+}
+
+/* How a call is written, for programs: `usage` says the same to people. */
+static void write_shape(struct json *j, const struct function *f)
+{
+	static const struct {
+		unsigned flag;
+		const char *words[2];
+	} modifiers[] = {
+		{ FUNCTION_BY, { "by", NULL } },
+		{ FUNCTION_WITHOUT, { "without", NULL } },
+		{ FUNCTION_ON, { "on", "ignoring" } },
+	};
+
+	json_key(j, "argumentTypes");
+	json_array(j);
+	for (unsigned i = 0; i < FUNCTION_ARGS && f->args[i]; i++)
+		write_flags(j, f->args[i]);
+	json_array_end(j);
+	json_key(j, "variadic");
+	json_i64(j, f->args_max > FUNCTION_ARGS ? -1 : (int64_t)(f->args_max - f->args_min));
+	json_key(j, "modifiers");
+	json_array(j);
+	for (size_t i = 0; i < sizeof(modifiers) / sizeof(modifiers[0]); i++)
+		for (size_t k = 0; k < 2 && (f->flags & modifiers[i].flag); k++)
+			if (modifiers[i].words[k])
+				json_cstr(j, modifiers[i].words[k]);
+	json_array_end(j);
+	json_key(j, "byFrames");
+	json_bool(j, f->flags & FUNCTION_FRAMES_BY);
+}
+
 static void write_functions(struct json *j, const char *key, bool aggregations)
 {
 	json_key(j, key);
@@ -50,8 +105,65 @@ static void write_functions(struct json *j, const char *key, bool aggregations)
 		write_result(j, f->result);
 		json_key(j, "help");
 		json_cstr(j, f->help);
+		write_shape(j, f);
 		json_object_end(j);
 	}
+	json_array_end(j);
+}
+
+/* How strongly each operator binds, as grammar.y has it; tests/web/language_test.c proves it. */
+static void write_operators(struct json *j)
+{
+	static const int binds[] = {
+		[OP_OR] = 1,
+		[OP_AND] = 2,
+		[OP_UNLESS] = 2,
+		[OP_EQ] = 3,
+		[OP_NE] = 3,
+		[OP_LT] = 3,
+		[OP_LE] = 3,
+		[OP_GT] = 3,
+		[OP_GE] = 3,
+		[OP_ADD] = 4,
+		[OP_SUB] = 4,
+		[OP_MUL] = 5,
+		[OP_DIV] = 5,
+		[OP_MOD] = 5,
+		[OP_ATAN2] = 5,
+		[OP_POW] = 6,
+	};
+
+	json_key(j, "operators");
+	json_array(j);
+	for (size_t i = 0; i < sizeof(binds) / sizeof(binds[0]); i++) {
+		enum binary_op op = (enum binary_op)i;
+
+		json_object(j);
+		json_key(j, "name");
+		json_cstr(j, binary_op_name(op));
+		json_key(j, "kind");
+		json_cstr(j,
+			binary_op_is_set(op)            ? "set" :
+				binary_op_is_comparison(op) ? "comparison" :
+											  "arithmetic");
+		json_key(j, "binds");
+		json_i64(j, binds[i]);
+		json_key(j, "right");
+		json_bool(j, op == OP_POW);
+		json_object_end(j);
+	}
+	json_array_end(j);
+}
+
+static void write_keywords(struct json *j, const char *key, enum query_keyword_kind kind)
+{
+	const char *word;
+
+	json_key(j, key);
+	json_array(j);
+	for (size_t i = 0; (word = query_keyword(i)); i++)
+		if (query_keyword_kind(i) == kind)
+			json_cstr(j, word);
 	json_array_end(j);
 }
 
@@ -76,6 +188,9 @@ void api_language(struct web *w, struct http_in *in, struct http_out *out)
 	for (size_t i = 0; (word = query_keyword(i)); i++)
 		json_cstr(&j, word);
 	json_array_end(&j);
+	write_keywords(&j, "labelLists", KEYWORD_LABELS);
+	write_keywords(&j, "numbers", KEYWORD_NUMBER);
+	write_operators(&j);
 	json_object_end(&j);
 	api_end(&j, NULL, 0, NULL, 0);
 }

@@ -2,9 +2,9 @@
  * Names: series, labels, their values, profile types; for completion and for Prometheus's clients.
  */
 #include "web/api/first_series.h"
+#include "web/api/handlers.h"
 #include "web/api/label_counts.h"
 #include "web/api/view.h"
-#include "web/router/handlers.h"
 
 /* name NULL: names of labels, else the values of this one. m has n matchers. */
 static enum err_code ask(struct view *v, const struct str *name, const struct matcher *m, size_t n,

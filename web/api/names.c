@@ -5,10 +5,9 @@
  * read, so an answer may name functions of a job's other series, as values of sample labels do.
  */
 #include <stdlib.h>
-#include <strings.h>
 
+#include "web/api/handlers.h"
 #include "web/api/view.h"
-#include "web/router/handlers.h"
 
 #define LIST_MIN 1024u
 
@@ -29,7 +28,8 @@ static bool contains(struct str s, struct str what)
 {
 	/* In ASCII a letter's case is one bit; most places fail at it. */
 	for (size_t i = 0; i + what.len <= s.len; i++)
-		if (!((s.ptr[i] ^ what.ptr[0]) & ~0x20) && !strncasecmp(s.ptr + i, what.ptr, what.len))
+		if (!((s.ptr[i] ^ what.ptr[0]) & ~0x20) &&
+			str_eq_nocase((struct str){ s.ptr + i, what.len }, what))
 			return true;
 	return false;
 }
@@ -73,7 +73,7 @@ static enum err_code add_functions(struct completion *c, const struct partition 
 	bool *seen = calloc((size_t)strings + 1, sizeof(*seen));
 
 	if (!seen)
-		return err_set(err, ERR_NOMEM, "functions: out of memory");
+		return err_nomem(err, "functions");
 	for (uint32_t i = 0; i < n && !rc; i++) {
 		if (!sym_exists(p, SYM_FUNCTION, i))
 			continue;

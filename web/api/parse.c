@@ -10,8 +10,8 @@
 #include "base/clock.h"
 #include "promql/syntax/check.h"
 #include "promql/syntax/functions.h"
-#include "web/http/envelope.h"
-#include "web/router/handlers.h"
+#include "web/api/handlers.h"
+#include "web/router/envelope.h"
 
 static void write_node(struct json *j, const struct expr *e);
 

@@ -4,14 +4,15 @@
  *
  * Behind --web.enable-admin-api: it costs the target what a CPU profile costs, and stores data.
  */
+#include <assert.h>
 #include <inttypes.h>
 
 #include "base/clock.h"
 #include "promql/syntax/parse.h"
 #include "promql/syntax/type_names.h"
 #include "scrape/manager.h"
-#include "web/http/envelope.h"
-#include "web/router/handlers.h"
+#include "web/api/handlers.h"
+#include "web/router/envelope.h"
 
 #define ORDERS_MAX 16u /* at once: each holds a worker for as long as it takes */
 
@@ -29,13 +30,14 @@ static bool enter(struct web *w)
 static void leave(struct web *w)
 {
 	mutex_lock(&w->lock);
+	assert(w->orders);
 	w->orders--;
 	mutex_unlock(&w->lock);
 }
 
 /* A selector's name is that of a profile, or `cpu` and `heap` as in queries. */
 static enum err_code read_matchers(
-	struct arena *a, const struct selector *s, struct profile_order *o, struct err *err)
+	struct arena *a, const struct selector *s, struct profile_now *o, struct err *err)
 {
 	struct matcher *m = arena_array(a, struct matcher, s->matchers_n + 1);
 	struct type_pattern pattern;
@@ -55,12 +57,12 @@ static enum err_code read_matchers(
 }
 
 static enum err_code read_order(
-	struct http_in *in, struct profile_order *o, struct parsed **match, struct err *err)
+	struct http_in *in, struct profile_now *o, struct parsed **match, struct err *err)
 {
 	struct str seconds = http_param(in, "seconds"), text = http_param(in, "match[]");
 	enum err_code rc;
 
-	*o = (struct profile_order){
+	*o = (struct profile_now){
 		.pool = http_param(in, "scrapePool"),
 		.url = http_param(in, "scrapeUrl"),
 		.wants_profile = str_is(http_param(in, "format"), "pprof"),
@@ -70,7 +72,7 @@ static enum err_code read_order(
 		return err_set(err, ERR_INVALID, "invalid parameter \"format\": json or pprof");
 	if (seconds.len && (!str_to_i64(seconds, &o->seconds) || o->seconds < 1))
 		return err_set(err, ERR_INVALID, "invalid parameter \"seconds\": a number from 1 to %d",
-			PROFILE_ORDER_SECONDS_MAX);
+			PROFILE_NOW_SECONDS_MAX);
 	if (!text.len)
 		return ERR_OK;
 	if ((rc = parse_selector(&in->arena, text, match, NULL, err)))
@@ -81,12 +83,12 @@ static enum err_code read_order(
 /* ---- the answer ---- */
 
 /* The end of the profile in whole milliseconds, not before it: a query there sees it. */
-static int64_t shown_ms(const struct ordered_profile *p)
+static int64_t shown_ms(const struct profile_now_result *p)
 {
 	return (p->ts_ns + NS_PER_MS - 1) / NS_PER_MS;
 }
 
-static void write_query(struct json *j, const struct ordered_profile *p)
+static void write_query(struct json *j, const struct profile_now_result *p)
 {
 	struct buf text = { 0 };
 
@@ -98,7 +100,7 @@ static void write_query(struct json *j, const struct ordered_profile *p)
 	buf_release(&text);
 }
 
-static void write_profile(struct http_out *out, const struct ordered_profile *p)
+static void write_profile(struct http_out *out, const struct profile_now_result *p)
 {
 	struct json j;
 
@@ -120,7 +122,7 @@ static void write_profile(struct http_out *out, const struct ordered_profile *p)
 	api_end(&j, NULL, 0, NULL, 0);
 }
 
-static void send_profile(struct http_out *out, const struct ordered_profile *p)
+static void send_profile(struct http_out *out, const struct profile_now_result *p)
 {
 	buf_add_str(&out->body, p->profile);
 	out->content_type = "application/octet-stream";
@@ -131,13 +133,13 @@ static void send_profile(struct http_out *out, const struct ordered_profile *p)
 static void answer(struct web *w, struct http_in *in, struct http_out *out)
 {
 	struct parsed *match = NULL;
-	struct ordered_profile p;
-	struct profile_order o;
+	struct profile_now_result p;
+	struct profile_now o;
 	struct err err;
 	enum err_code rc = read_order(in, &o, &match, &err);
 
 	if (!rc)
-		rc = scrape_manager_profile(w->o.manager, &o, &in->canceled, &in->arena, &p, &err);
+		rc = scrape_manager_profile_now(w->o.manager, &o, &in->canceled, &in->arena, &p, &err);
 	if (rc)
 		api_fail(out, rc, &err);
 	else if (o.wants_profile)

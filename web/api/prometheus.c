@@ -4,14 +4,16 @@
  */
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/quote.h"
+#include "promql/rules/manager.h"
 #include "promql/syntax/check.h"
 #include "scrape/config/config.h"
 #include "tsdb/columns/number_chunk.h"
+#include "web/api/handlers.h"
 #include "web/api/view.h"
 #include "web/render/notices.h"
-#include "web/router/handlers.h"
 
 /* ---- exemplars ---- */
 
@@ -60,7 +62,6 @@ struct federation {
 static enum err_code add_latest(struct federation *f, const struct db_series *s, struct err *err)
 {
 	struct arena *a = &f->view.in->arena;
-	struct federated *grown;
 	int64_t *ts_ns;
 	double *values;
 	enum err_code rc;
@@ -70,14 +71,8 @@ static enum err_code add_latest(struct federation *f, const struct db_series *s,
 		return rc;
 	if (n == 0 || number_is_stale(values[n - 1]))
 		return ERR_OK;
-	if (f->n == f->cap) {
-		f->cap = f->cap ? f->cap * 2 : 64;
-		if (!(grown = arena_array(a, struct federated, f->cap)))
-			return arena_fail(a, "federation", err);
-		if (f->n)
-			memcpy(grown, f->v, f->n * sizeof(*grown));
-		f->v = grown;
-	}
+	if (!arena_array_room(a, &f->v, f->n, 1, &f->cap))
+		return arena_fail(a, "federation", err);
 	f->v[f->n++] = (struct federated){ s->labels, ts_ns[n - 1], values[n - 1] };
 	return ERR_OK;
 }
@@ -278,12 +273,12 @@ static void answer_numbers(struct web *w, struct http_in *in, struct http_out *o
 	config_unref(config);
 }
 
-void handle_federate(struct web *w, struct http_in *in, struct http_out *out)
+void api_federate(struct web *w, struct http_in *in, struct http_out *out)
 {
 	answer_numbers(w, in, out, false);
 }
 
-void handle_recorded(struct web *w, struct http_in *in, struct http_out *out)
+void api_recorded(struct web *w, struct http_in *in, struct http_out *out)
 {
 	answer_numbers(w, in, out, true);
 }

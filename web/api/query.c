@@ -9,11 +9,12 @@
 #include "base/clock.h"
 #include "base/gzip/gzip.h"
 #include "base/quote.h"
+#include "promql/engine.h"
+#include "web/api/handlers.h"
 #include "web/api/times.h"
-#include "web/http/envelope.h"
 #include "web/render/notices.h"
 #include "web/render/render.h"
-#include "web/router/handlers.h"
+#include "web/router/envelope.h"
 
 #define GZIP_LEVEL 6
 

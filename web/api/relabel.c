@@ -6,9 +6,9 @@
 
 #include "base/hidden.h"
 #include "base/quote.h"
-#include "scrape/explain.h"
-#include "web/http/envelope.h"
-#include "web/router/handlers.h"
+#include "scrape/targets_explain.h"
+#include "web/api/handlers.h"
+#include "web/router/envelope.h"
 
 #define LABELS_MAX 10000u
 

@@ -7,8 +7,10 @@
 #include "base/clock.h"
 #include "base/map.h"
 #include "base/quote.h"
+#include "promql/rules/manager.h"
+#include "promql/rules/notify/notifier.h"
+#include "web/api/handlers.h"
 #include "web/api/view.h"
-#include "web/router/handlers.h"
 
 /* ---- values ---- */
 

@@ -2,10 +2,11 @@
 
 #include "base/clock.h"
 #include "base/thread.h"
+#include "promql/engine.h"
 #include "scrape/config/config.h"
 #include "tsdb/db.h"
-#include "web/http/envelope.h"
-#include "web/router/handlers.h"
+#include "web/api/handlers.h"
+#include "web/router/envelope.h"
 
 #define PATH_BYTES_MAX 4096
 

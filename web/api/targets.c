@@ -1,7 +1,7 @@
 #include "base/clock.h"
 #include "scrape/manager.h"
-#include "web/http/envelope.h"
-#include "web/router/handlers.h"
+#include "web/api/handlers.h"
+#include "web/router/envelope.h"
 
 #define NEVER "0001-01-01T00:00:00Z" /* as Go prints no time at all */
 

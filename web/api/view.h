@@ -14,9 +14,9 @@
 #include "promql/syntax/parse.h"
 #include "promql/syntax/type_names.h"
 #include "tsdb/db.h"
-#include "web/http/envelope.h"
-#include "web/http/strings.h"
+#include "web/router/envelope.h"
 #include "web/router/router.h"
+#include "web/router/strings.h"
 
 #define VIEW_MATCHES_MAX 64u
 

@@ -58,6 +58,7 @@ void body_leave(struct bodies *all, struct body *b)
 
 	if (!source)
 		return;
+	assert(all->bytes >= b->counted && source->bytes >= b->counted && source->bodies_n);
 	all->bytes -= b->counted;
 	source->bytes -= b->counted;
 	metric_set(&held, NULL, (double)all->bytes);
@@ -116,6 +117,7 @@ static bool make_room(struct bodies *all, size_t n, size_t fair)
 void body_add(struct bodies *all, struct body *b, struct http_client client, const void *data,
 	size_t n, size_t body_max)
 {
+	assert(!b->whole && (b->refused || b->data.len <= body_max));
 	if (b->refused)
 		return;
 	if (n > body_max - b->data.len) {

@@ -2,7 +2,6 @@
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <strings.h>
 
 #include "web/http/stream.h"
 
@@ -33,7 +32,7 @@ void http_add_header(struct http_out *out, const char *name, struct str value)
 void http_default_header(struct http_out *out, const char *name, struct str value)
 {
 	for (size_t i = 0; i < out->headers_n; i++)
-		if (!strcasecmp(out->headers[i].name, name))
+		if (str_eq_nocase(str_of(out->headers[i].name), str_of(name)))
 			return;
 	http_add_header(out, name, value);
 }
@@ -99,7 +98,7 @@ enum err_code http_flush(struct http_in *in, struct http_out *out, struct err *e
 	if (!out->stream)
 		return ERR_OK;
 	if (buf_failed(&out->body))
-		return err_set(err, ERR_NOMEM, "answer: out of memory");
+		return err_nomem(err, "answer");
 	if (!stream_started(out->stream) && gzip) {
 		http_add_header(out, "Content-Encoding", STR("gzip"));
 		http_add_header(out, "Vary", STR("Accept-Encoding"));

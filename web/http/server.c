@@ -19,6 +19,7 @@
  * thread, but between pool_submit and MHD_resume_connection to its worker; nobody frees it in
  * between. Of one that is sent while it is written, status and headers are nobody's to change.
  */
+#include <assert.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -46,8 +47,11 @@
 
 /* ---- connections ---- */
 
-static void conn_set(struct conn *c, enum conn_state state, struct exchange *x)
+static void conn_set(
+	const struct http_server *s, struct conn *c, enum conn_state state, struct exchange *x)
 {
+	mutex_assert_held(&s->lock);
+	assert(!x == (state != CONN_WORKING));
 	c->state = state;
 	c->since_ns = clock_monotonic_ns();
 	c->exchange = x;
@@ -67,8 +71,8 @@ static void on_connection(void *ctx, struct MHD_Connection *connection, void **s
 		if (!c || !info)
 			return; /* without it the handler refuses its requests */
 		c->fd = info->connect_fd;
-		conn_set(c, CONN_RECEIVING, NULL);
 		mutex_lock(&s->lock);
+		conn_set(s, c, CONN_RECEIVING, NULL);
 		c->prev = &s->conns;
 		c->next = s->conns.next;
 		c->next->prev = c;
@@ -80,6 +84,7 @@ static void on_connection(void *ctx, struct MHD_Connection *connection, void **s
 		if (c->next) {
 			c->prev->next = c->next;
 			c->next->prev = c->prev;
+			assert(s->conns_n);
 			s->conns_n--;
 		}
 		mutex_unlock(&s->lock);
@@ -100,6 +105,7 @@ static int64_t patience_ns(const struct http_server *s, const struct conn *c)
 	bool crowded = s->conns_n >= s->o.connections_max - s->o.connections_max / 4;
 	int64_t most = s->o.read_timeout_ns;
 
+	mutex_assert_held(&s->lock);
 	if (c->state == CONN_SENDING)
 		return SEND_TIMEOUT_NS;
 	if (c->state == CONN_BODY)
@@ -208,7 +214,7 @@ static enum handed to_worker(struct exchange *x, void (*fn)(void *ctx))
 	mutex_lock(&s->lock);
 	closing = s->closing;
 	if (!closing) {
-		conn_set(x->conn, CONN_WORKING, x);
+		conn_set(s, x->conn, CONN_WORKING, x);
 		x->working = true;
 		s->working++;
 	}
@@ -219,8 +225,9 @@ static enum handed to_worker(struct exchange *x, void (*fn)(void *ctx))
 	if (pool_submit(s->pool, fn, x))
 		return HANDED;
 	mutex_lock(&s->lock);
-	conn_set(x->conn, CONN_SENDING, NULL);
+	conn_set(s, x->conn, CONN_SENDING, NULL);
 	x->working = false;
+	assert(s->working);
 	s->working--;
 	mutex_unlock(&s->lock);
 	MHD_resume_connection(x->connection);
@@ -256,11 +263,11 @@ static bool has_body(struct exchange *x)
 	return has_header(x, "Transfer-Encoding") || (length && strcmp(length, "0") != 0);
 }
 
-/* With the lock held. */
 static void set_admission(struct exchange *x, enum http_admission admission)
 {
+	mutex_assert_held(&x->server->lock);
 	x->admission = admission;
-	conn_set(x->conn, admission == HTTP_ADMITTED ? CONN_BODY : CONN_REFUSED_BODY, NULL);
+	conn_set(x->server, x->conn, admission == HTTP_ADMITTED ? CONN_BODY : CONN_REFUSED_BODY, NULL);
 }
 
 /* On a worker, where a password may be verified; no byte of the body is read meanwhile. */
@@ -273,6 +280,7 @@ static void admit_later(void *ctx)
 	mutex_lock(&s->lock);
 	set_admission(x, admission);
 	x->working = false;
+	assert(s->working);
 	s->working--;
 	cond_broadcast(&s->changed);
 	mutex_unlock(&s->lock);
@@ -355,7 +363,8 @@ static void work(void *ctx)
 	x->working = false;
 	orphaned = x->orphaned;
 	if (!orphaned)
-		conn_set(x->conn, CONN_SENDING, NULL);
+		conn_set(s, x->conn, CONN_SENDING, NULL);
+	assert(s->working);
 	s->working--;
 	cond_broadcast(&s->changed);
 	/* From here on a streamed exchange may be freed by the other thread. */
@@ -412,6 +421,7 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, 
 /* The worker is told that nobody takes what it writes; it waits for no lock of ours then. */
 static void leave(struct exchange *x)
 {
+	mutex_assert_held(&x->server->lock);
 	atomic_store(&x->in.canceled, true);
 	stream_leave(&x->stream);
 }
@@ -431,7 +441,7 @@ static void on_completed(
 	body_leave(&s->bodies, &x->body); /* a worker may still read it */
 	mutex_lock(&s->lock);
 	if (x->conn)
-		conn_set(x->conn, CONN_RECEIVING, NULL);
+		conn_set(s, x->conn, CONN_RECEIVING, NULL);
 	orphaned = x->orphaned = x->working;
 	if (orphaned)
 		leave(x);
@@ -478,8 +488,9 @@ enum err_code http_server_open(
 	struct http_server *s = calloc(1, sizeof(*s));
 	enum err_code rc;
 
+	assert(o->handler && o->workers && o->connections_max);
 	if (!s)
-		return err_set(err, ERR_NOMEM, "web: out of memory");
+		return err_nomem(err, "web");
 	s->o = *o;
 	s->fd = -1;
 	if (!s->o.body_timeout_ns)
@@ -521,6 +532,7 @@ unsigned http_server_connections(struct http_server *s)
 
 static bool any_sending(const struct http_server *s)
 {
+	mutex_assert_held(&s->lock);
 	for (const struct conn *c = s->conns.next; c != &s->conns; c = c->next)
 		if (c->state == CONN_SENDING)
 			return true;

@@ -1,5 +1,6 @@
 #include "web/http/stream.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <zlib.h>
 
@@ -47,7 +48,7 @@ static enum err_code start_gzip(struct stream *s, struct err *err)
 		return ERR_OK;
 	free(s->z);
 	s->z = NULL;
-	return err_set(err, ERR_NOMEM, "answer: out of memory");
+	return err_nomem(err, "answer");
 }
 
 static void deflate_piece(struct stream *s, struct str piece, int flush, struct buf *out)
@@ -64,9 +65,9 @@ static void deflate_piece(struct stream *s, struct str piece, int flush, struct 
 	} while (s->z->avail_out == 0);
 }
 
-/* With the lock held. */
 static void wake(struct stream *s)
 {
+	mutex_assert_held(&s->lock);
 	if (s->gone || (s->started && !s->asleep))
 		return;
 	s->started = true;
@@ -74,12 +75,13 @@ static void wake(struct stream *s)
 	s->wake(s->ctx);
 }
 
-/* With the lock held: until there is room. What waits is sent first, so the room is all of it. */
+/* Waits until less than STREAM_READY_BYTES_MAX waits to be sent. */
 static enum err_code wait_for_room(struct stream *s, const atomic_bool *canceled, struct err *err)
 {
 	int64_t deadline = clock_monotonic_ns() + STREAM_PATIENCE_NS;
 	size_t taken = s->taken;
 
+	mutex_assert_held(&s->lock);
 	while (s->ready.len - s->taken >= STREAM_READY_BYTES_MAX) {
 		if (s->gone || atomic_load(canceled))
 			return err_set(err, ERR_CANCELED, "the client is gone");
@@ -95,9 +97,9 @@ static enum err_code wait_for_room(struct stream *s, const atomic_bool *canceled
 											  ERR_OK;
 }
 
-/* With the lock held. */
 static void append(struct stream *s, struct str bytes)
 {
+	mutex_assert_held(&s->lock);
 	if (s->taken == s->ready.len) {
 		buf_clear(&s->ready);
 		s->taken = 0;
@@ -120,11 +122,12 @@ enum err_code stream_write(
 	if (s->z)
 		deflate_piece(s, piece, Z_NO_FLUSH, &packed);
 	mutex_lock(&s->lock);
+	assert(!s->ended);
 	rc = wait_for_room(s, canceled, err);
 	if (!rc) {
 		append(s, s->z ? buf_str(&packed) : piece);
 		if (buf_failed(&s->ready) || buf_failed(&packed))
-			rc = err_set(err, ERR_NOMEM, "answer: out of memory");
+			rc = err_nomem(err, "answer");
 		else
 			wake(s);
 	}
@@ -140,6 +143,7 @@ void stream_end(struct stream *s, bool failed)
 	if (s->z && !failed)
 		deflate_piece(s, STR(""), Z_FINISH, &packed);
 	mutex_lock(&s->lock);
+	assert(!s->ended);
 	append(s, buf_str(&packed));
 	s->failed = failed || buf_failed(&s->ready) || buf_failed(&packed);
 	s->ended = true;

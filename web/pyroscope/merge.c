@@ -250,7 +250,7 @@ static enum err_code answer_pprof(struct pyroscope_call *c, const struct result 
 		pyroscope_answer_wire(c, buf_str(&wire));
 	}
 	if (!rc && (wire.failed || inner.failed || outer.failed || c->out->body.failed))
-		rc = err_set(err, ERR_NOMEM, "out of memory for the answer");
+		rc = err_nomem(err, "answer");
 	buf_release(&wire);
 	buf_release(&inner);
 	buf_release(&outer);

@@ -6,11 +6,12 @@
  */
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "tsdb/db.h"
-#include "web/http/strings.h"
 #include "web/pyroscope/pyroscope.h"
 #include "web/render/notices.h"
+#include "web/router/strings.h"
 
 #define MATCHERS_MAX 64u
 #define LABEL_NAMES_MAX 64u
@@ -338,21 +339,14 @@ static enum err_code found_add(
 	struct found *f, struct arena *a, struct labels all, struct str id, struct err *err)
 {
 	struct labels_builder b;
-	struct labels *grown;
 
 	labels_builder_init(&b, a, f->names_n ? (struct labels){ 0 } : all);
 	for (size_t i = 0; i < f->names_n; i++)
 		labels_builder_set(&b, str_of(f->names[i]), labels_get(all, str_of(f->names[i])));
 	if (f->with_type)
 		labels_builder_set(&b, STR(PYROSCOPE_TYPE_LABEL), id);
-	if (f->n == f->cap) {
-		f->cap = f->cap ? f->cap * 2 : 64;
-		if (!(grown = arena_array(a, struct labels, f->cap)))
-			return arena_fail(a, "series", err);
-		if (f->n)
-			memcpy(grown, f->v, f->n * sizeof(*grown));
-		f->v = grown;
-	}
+	if (!arena_array_room(a, &f->v, f->n, 1, &f->cap))
+		return arena_fail(a, "series", err);
 	return labels_builder_build(&b, &f->v[f->n++], err);
 }
 

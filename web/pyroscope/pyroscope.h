@@ -36,6 +36,9 @@ struct pyroscope_method {
 	enum err_code (*fn)(struct pyroscope_call *c, const ProtobufCMessage *request, struct err *err);
 };
 
+/* The handler of all methods (web/routes.c); the last segment of the path names one. */
+route_fn pyroscope_handle;
+
 extern const struct pyroscope_method pyroscope_methods[];
 extern const size_t pyroscope_methods_n;
 

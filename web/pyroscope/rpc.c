@@ -4,7 +4,6 @@
  * Errors before a method is asked keep plain HTTP: 405, 415, 413; all others are connect's JSON,
  * whatever the request's encoding.
  */
-#include <strings.h>
 #include <zlib.h>
 
 #include "base/clock.h"
@@ -12,7 +11,6 @@
 #include "base/quote.h"
 #include "web/pyroscope/json.h"
 #include "web/pyroscope/pyroscope.h"
-#include "web/router/handlers.h"
 
 #define PREFIX STR("/querier.v1.QuerierService/")
 #define JSON_TYPE "application/json"
@@ -83,7 +81,7 @@ static bool type_is(struct str type, const char *want)
 	if (semicolon >= 0)
 		type.len = (size_t)semicolon;
 	type = str_trim(type);
-	return type.len == strlen(want) && !strncasecmp(type.ptr, want, type.len);
+	return str_eq_nocase(type, str_of(want));
 }
 
 static enum err_code read_headers(struct pyroscope_call *c, struct err *err)
@@ -137,7 +135,7 @@ static enum err_code gunzip(struct arena *a, struct str in, struct str *out, str
 	if (!z.next_out)
 		return arena_fail(a, "request", err);
 	if (inflateInit2(&z, 15 + 16) != Z_OK)
-		return err_set(err, ERR_NOMEM, "out of memory for a request");
+		return err_nomem(err, "request");
 	rc = inflate_members(&z, &out->len, err);
 	inflateEnd(&z);
 	return rc;
@@ -245,7 +243,7 @@ enum err_code pyroscope_answer(struct pyroscope_call *c, const ProtobufCMessage 
 			body->len += protobuf_c_message_pack(m, (uint8_t *)body->ptr + body->len);
 	}
 	if (buf_failed(body))
-		return err_set(err, ERR_NOMEM, "out of memory for the answer");
+		return err_nomem(err, "answer");
 	return ERR_OK;
 }
 

@@ -28,7 +28,7 @@ enum err_code pyroscope_run(struct pyroscope_call *c, const struct buf *text,
 	enum err_code rc;
 
 	if (buf_failed(text))
-		return err_set(err, ERR_NOMEM, "out of memory for a query");
+		return err_nomem(err, "query");
 	o->text = buf_str(text);
 	o->timeout_ns = c->timeout_ns;
 	rc = query_run_cancelable(c->w->o.engine, o, &c->in->canceled, out, err);

@@ -7,11 +7,15 @@
 #ifndef WEB_ROUTER_OPTIONS_H
 #define WEB_ROUTER_OPTIONS_H
 
+#include "base/err.h"
 #include "base/self/flags.h"
-#include "promql/engine.h"
-#include "promql/rules/manager.h"
-#include "promql/rules/notify/notifier.h"
-#include "scrape/manager.h"
+
+struct config;
+struct db;
+struct engine;
+struct notifier;
+struct rule_manager;
+struct scrape_manager;
 
 struct web_options {
 	const char *listen_address; /* "0.0.0.0:7272", "[::1]:7272", ":7272" */

@@ -1,15 +1,16 @@
 #include "web/router/router.h"
 
+#include <assert.h>
+
 #include "base/clock.h"
 #include "base/gzip/gzip.h"
 #include "base/log.h"
 #include "base/metrics.h"
 #include "base/quote.h"
 #include "base/regex.h"
-#include "proto/pprof.h"
-#include "web/http/envelope.h"
-#include "web/http/http_form.h"
-#include "web/http/origin.h"
+#include "web/http/form.h"
+#include "web/router/envelope.h"
+#include "web/router/origin.h"
 
 METRIC_COUNTER(requests, "epimetheus_http_requests_total", "Requests answered, by status.", "code");
 METRIC_HISTOGRAM(request_seconds, "epimetheus_http_request_duration_seconds",
@@ -251,6 +252,7 @@ static void call(struct web *w, const struct route *r, struct http_in *in, struc
 	} else if (enter_slow(w, out)) {
 		r->fn(w, in, out);
 		mutex_lock(&w->lock);
+		assert(w->slow);
 		w->slow--;
 		mutex_unlock(&w->lock);
 	}

@@ -3,14 +3,14 @@
  * methods, CORS, compression, metrics.
  *
  * Threads: struct web is written by web_open and web_close; handlers run on any number of workers.
- * Source:  README.md, "API".
+ * Source:  web/api/README.md, "Routes".
  */
 #ifndef WEB_ROUTER_ROUTER_H
 #define WEB_ROUTER_ROUTER_H
 
 #include "base/thread.h"
+#include "web/http/config.h"
 #include "web/http/http.h"
-#include "web/http/web_config.h"
 #include "web/router/options.h"
 
 struct route;
@@ -52,10 +52,12 @@ enum route_flags {
 	ROUTE_ANY_HOST = 512, /* answers under any name, also with --web.allowed-host */
 };
 
+typedef void route_fn(struct web *w, struct http_in *in, struct http_out *out);
+
 struct route {
 	unsigned methods; /* enum http_method */
 	const char *path; /* a segment "*" is any one; a "/" at the end is all below */
-	void (*fn)(struct web *w, struct http_in *in, struct http_out *out);
+	route_fn *fn;
 	unsigned flags;
 	const char *help;
 };

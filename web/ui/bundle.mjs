@@ -25,7 +25,7 @@ export async function bundle() {
 	return { js: pick(".js"), css: pick(".css"), metafile: out.metafile };
 }
 
-/** `node_modules/preact/...` is preact's, `src/parts/x.tsx` of parts, `src/x.tsx` of src. */
+/** `node_modules/preact/...` is preact's, `src/query/x.ts` of query, `src/x.tsx` of src. */
 function partOf(path) {
 	const package_ = /node_modules\/([^/]+)\//.exec(path);
 	if (package_) return package_[1];

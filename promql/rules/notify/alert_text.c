@@ -1,5 +1,6 @@
 /* An alert as Alertmanager's API takes it: {annotations, endsAt, startsAt, generatorURL, labels}.
  */
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -87,7 +88,7 @@ enum err_code alert_text_make(const struct notification *v, struct labels extern
 	if (!buf_failed(&json))
 		t = malloc(sizeof(*t) + json.len);
 	if (!t) {
-		rc = err_set(err, ERR_NOMEM, "out of memory for an alert");
+		rc = err_nomem(err, "alert");
 		goto end;
 	}
 	t->refs = 1;
@@ -102,6 +103,7 @@ end:
 
 void alert_text_unref(struct alert_text *t)
 {
+	assert(!t || t->refs);
 	if (t && --t->refs == 0)
 		free(t);
 }

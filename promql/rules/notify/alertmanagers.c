@@ -1,4 +1,5 @@
 /* Who discovery has found, and what waits for each. */
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -42,6 +43,7 @@ static void drop_oldest(struct alertmanager *m)
 {
 	struct queued *q = STAILQ_FIRST(&m->waiting);
 
+	assert(q && m->waiting_n && m->waiting_bytes >= q->text->len);
 	STAILQ_REMOVE_HEAD(&m->waiting, next);
 	m->waiting_n--;
 	m->waiting_bytes -= q->text->len;
@@ -74,6 +76,7 @@ void alertmanager_take_batch(struct alertmanager *m, struct buf *body)
 {
 	struct queued *q;
 
+	assert(STAILQ_EMPTY(&m->batch) && m->waiting_n);
 	buf_add_char(body, '[');
 	while (m->batch_n < NOTIFIER_BATCH && (q = STAILQ_FIRST(&m->waiting))) {
 		STAILQ_REMOVE_HEAD(&m->waiting, next);
@@ -126,6 +129,7 @@ void alertmanager_requeue(struct alertmanager *m)
 {
 	struct queued *q;
 
+	assert(!m->request);
 	STAILQ_FOREACH(q, &m->batch, next)
 	m->waiting_bytes += q->text->len;
 	m->waiting_n += m->batch_n;
@@ -159,6 +163,7 @@ static struct alertmanager *alertmanager_new(struct str url)
 
 void alertmanager_free(struct alertmanager *m)
 {
+	assert(!m->request);
 	notifications_dropped(m->shown_url, m->batch_n);
 	free_batch(m);
 	while (!STAILQ_EMPTY(&m->waiting))
@@ -252,7 +257,7 @@ static enum err_code add(struct rebuild *r, struct str url, struct err *err)
 		return err_set(
 			err, ERR_LIMIT, "more than %u alertmanagers of one entry", NOTIFIER_ALERTMANAGERS_MAX);
 	if (!(m = take_known(&r->was, r->old, url)) && !(m = alertmanager_new(url)))
-		return err_set(err, ERR_NOMEM, "out of memory for alertmanagers");
+		return err_nomem(err, "alertmanagers");
 	m->set = r->set;
 	if (r->last)
 		LIST_INSERT_AFTER(r->last, m, link);
@@ -301,7 +306,7 @@ static enum err_code add_all(struct rebuild *r, struct err *err)
 	r->path = path_of(&r->arena, r->set->config->path_prefix);
 	r->set->dropped = arena_array(&r->set->arena, struct str, NOTIFIER_ALERTMANAGERS_MAX);
 	if (!r->path.ptr || !r->set->dropped)
-		return err_set(err, ERR_NOMEM, "out of memory for alertmanagers");
+		return err_nomem(err, "alertmanagers");
 	for (size_t i = 0; groups && i < groups->n; i++)
 		for (size_t k = 0; k < groups->v[i].targets_n && !rc; k++)
 			rc = add_target(r, &groups->v[i], groups->v[i].targets[k], err);
@@ -360,7 +365,7 @@ struct generation *generation_new(
 	}
 	return g;
 nomem:
-	err_set(err, ERR_NOMEM, "out of memory for alertmanagers");
+	err_nomem(err, "alertmanagers");
 	return NULL;
 }
 

@@ -5,6 +5,7 @@
  */
 #include "promql/rules/notify/notifier.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -41,6 +42,7 @@ static bool is_idle(const struct notifier *n)
 {
 	const struct alertmanager *m;
 
+	mutex_assert_held(&n->lock);
 	for (size_t i = 0; n->now && i < n->now->sets_n; i++)
 		LIST_FOREACH(m, &n->now->sets[i].active, link)
 	if (m->waiting_n || m->batch_n)
@@ -61,6 +63,7 @@ static void on_answer(void *ctx, const struct http_response *res)
 		rc = err_set(&err, ERR_UNAVAILABLE, "bad response status %d " STR_FMT, res->status,
 			STR_ARG(res->reason));
 	mutex_lock(&n->lock);
+	assert(m->request && m->batch_n);
 	m->request = NULL;
 	alertmanager_end_batch(m, rc ? &err : NULL);
 	send_next(n, m);
@@ -85,12 +88,13 @@ static void send_next(struct notifier *n, struct alertmanager *m)
 	struct err err;
 	enum err_code rc;
 
+	mutex_assert_held(&n->lock);
 	while (!n->closing && !m->request && m->waiting_n) {
 		buf_clear(&body);
 		alertmanager_take_batch(m, &body);
 		o.body = buf_str(&body);
 		if (buf_failed(&body))
-			rc = err_set(&err, ERR_NOMEM, "out of memory for alerts");
+			rc = err_nomem(&err, "alerts");
 		else
 			rc = http_client_send(n->client, &o, on_answer, m, &m->request, &err);
 		if (rc)
@@ -124,6 +128,7 @@ static void show_discovered(const struct notifier *n)
 	const struct alertmanager *m;
 	double count = 0;
 
+	mutex_assert_held(&n->lock);
 	for (size_t i = 0; i < n->now->sets_n; i++)
 		LIST_FOREACH(m, &n->now->sets[i].active, link)
 	count++;
@@ -218,9 +223,9 @@ static void close_client(void *ctx)
 
 /* ---- any thread ---- */
 
-/* Under the lock. */
 static void wake(struct notifier *n)
 {
+	mutex_assert_held(&n->lock);
 	if (n->posted)
 		return;
 	n->posted = true;
@@ -250,7 +255,7 @@ enum err_code notifier_open(
 	enum err_code rc;
 
 	if (!n)
-		return err_set(err, ERR_NOMEM, "out of memory for the notifier");
+		return err_nomem(err, "notifier");
 	n->queue_max = o->queue_max ? o->queue_max : NOTIFIER_QUEUE_DEFAULT;
 	mutex_init(&n->lock);
 	cond_init(&n->idle);
@@ -277,7 +282,7 @@ enum err_code notifier_apply(struct notifier *n, const struct alerting_config *c
 	enum err_code rc;
 
 	if (!jobs)
-		return err_set(err, ERR_NOMEM, "out of memory for alertmanagers");
+		return err_nomem(err, "alertmanagers");
 	if (!(t.fresh = generation_new(n, c, external_labels, err))) {
 		rc = ERR_NOMEM;
 		goto end;
@@ -290,7 +295,7 @@ enum err_code notifier_apply(struct notifier *n, const struct alerting_config *c
 			.user = &t.fresh->sets[i],
 		};
 		if (!jobs[i].name.ptr)
-			rc = err_set(err, ERR_NOMEM, "out of memory for alertmanagers");
+			rc = err_nomem(err, "alertmanagers");
 	}
 	if (!rc)
 		rc = discovery_apply(n->discovery, jobs, t.fresh->sets_n, err);
@@ -315,6 +320,7 @@ static void queue_one(struct notifier *n, struct alertmanager_set *set,
 	struct err err;
 	enum err_code rc = ERR_OK;
 
+	mutex_assert_held(&n->lock);
 	if (LIST_EMPTY(&set->active))
 		return;
 	if (own->n)

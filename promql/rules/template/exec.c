@@ -17,11 +17,6 @@ struct variable {
 
 #define fault(r, at, ...) template_fault((r)->t->text, (at), (r)->err, ERR_INVALID, __VA_ARGS__)
 
-static enum err_code nomem(struct rendering *r)
-{
-	return arena_fail(&r->arena, "template", r->err);
-}
-
 static enum err_code step(struct rendering *r, uint32_t at)
 {
 	if (++r->steps > TEMPLATE_STEPS_MAX)
@@ -40,7 +35,7 @@ static enum err_code push(struct rendering *r, struct str name, struct tv value)
 	struct variable *v = arena_new(&r->arena, struct variable);
 
 	if (!v)
-		return nomem(r);
+		return arena_fail(&r->arena, "template", r->err);
 	*v = (struct variable){ name, value, r->variables };
 	r->variables = v;
 	return ERR_OK;
@@ -214,7 +209,7 @@ static enum err_code call(struct rendering *r, const struct operand *o, const st
 	if (!fn->call)
 		return call_lazy(r, o, args, dot, final, out);
 	if (!(v = arena_array(&r->arena, struct tv, n + 1)))
-		return nomem(r);
+		return arena_fail(&r->arena, "template", r->err);
 	for (size_t i = 0; i < n; i++, args = args ? args->next : NULL) {
 		if (args)
 			rc = eval_operand(r, args, dot, &v[i]);
@@ -227,7 +222,7 @@ static enum err_code call(struct rendering *r, const struct operand *o, const st
 	if (rc == ERR_INVALID || rc == ERR_LIMIT)
 		return template_fault(
 			r->t->text, o->at, r->err, rc, "error calling %s: %s", fn->name, why.msg);
-	return rc ? err_set(r->err, rc, "%s", why.msg) : ERR_OK;
+	return rc ? err_copy(r->err, &why) : ERR_OK;
 }
 
 /* ---- pipelines ---- */
@@ -320,13 +315,13 @@ static enum err_code range_args(struct rendering *r, const struct ranging *x, co
 	enum err_code rc;
 
 	if (!names)
-		return nomem(r);
+		return arena_fail(&r->arena, "template", r->err);
 	labels_builder_init(&b, &r->arena, (struct labels){ 0 });
 	for (size_t i = 0; i < v->n; i++) {
 		char *name = arena_printf(&r->arena, "arg%zu", i);
 
 		if (!name)
-			return nomem(r);
+			return arena_fail(&r->arena, "template", r->err);
 		labels_builder_set(&b, str_of(name), STR("-"));
 	}
 	if ((rc = labels_builder_build(&b, &sorted, r->err)))
@@ -451,19 +446,23 @@ enum err_code template_render(
 	const struct template *t, const struct template_data *d, struct buf *out, struct err *err)
 {
 	struct rendering r = { .t = t, .data = d, .out = out, .out_start = out->len, .err = err };
-	struct tv dot = { TV_DATA };
-	enum err_code rc;
+	const struct tv dot = { TV_DATA };
+	const struct {
+		const char *name;
+		struct tv value;
+	} known[] = {
+		{ "$", dot },
+		{ "$labels", { TV_LABELS, .labels = d->labels } },
+		{ "$externalLabels", { TV_LABELS, .labels = d->external_labels } },
+		{ "$externalURL", { TV_STRING, .s = d->external_url } },
+		{ "$value", { TV_FLOAT, .f = d->value } },
+	};
+	enum err_code rc = ERR_OK;
 
 	arena_init(&r.arena, MEMORY_MAX);
-	if (!(rc = push(&r, STR("$"), dot)) &&
-			!(rc = push(&r, STR("$labels"), (struct tv){ TV_LABELS, .labels = d->labels })) &&
-				!(rc = push(&r,
-						   STR("$externalLabels"),
-							   (struct tv){ TV_LABELS, .labels = d->external_labels })) &&
-					!(rc = push(&r,
-							   STR("$externalURL"),
-								   (struct tv){ TV_STRING, .s = d->external_url })) &&
-						!(rc = push(&r, STR("$value"), (struct tv){ TV_FLOAT, .f = d->value })))
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]) && !rc; i++)
+		rc = push(&r, str_of(known[i].name), known[i].value);
+	if (!rc)
 		rc = walk(&r, t->first, &dot);
 	if (!rc)
 		rc = step(&r, (uint32_t)t->text.len);

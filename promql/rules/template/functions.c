@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 
+#include "base/net/percent.h"
 #include "base/quote.h"
 
 enum err_code tv_of_buf(struct rendering *r, struct buf *b, struct tv *out, struct err *err)
@@ -15,7 +16,7 @@ enum err_code tv_of_buf(struct rendering *r, struct buf *b, struct tv *out, stru
 	if (b->len > TEMPLATE_BYTES_MAX)
 		rc = err_set(err, ERR_LIMIT, "more than %u bytes", TEMPLATE_BYTES_MAX);
 	else if (buf_failed(b))
-		rc = err_set(err, ERR_NOMEM, "template: out of memory");
+		rc = err_nomem(err, "template");
 	else if (b->len && !(out->s = str_dup(&r->arena, buf_str(b))).ptr)
 		rc = arena_fail(&r->arena, "template", err);
 	buf_release(b);
@@ -237,26 +238,6 @@ static void html_escape(struct buf *out, struct str s)
 		}
 }
 
-void url_escape(struct buf *out, struct str s)
-{
-	static const char digits[] = "0123456789ABCDEF";
-
-	for (size_t i = 0; i < s.len; i++) {
-		unsigned char c = (unsigned char)s.ptr[i];
-
-		if ((c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') ||
-			(c && strchr("-_.~", c))) {
-			buf_add_char(out, (char)c);
-		} else if (c == ' ') {
-			buf_add_char(out, '+');
-		} else {
-			buf_add_char(out, '%');
-			buf_add_char(out, digits[c >> 4]);
-			buf_add_char(out, digits[c & 15]);
-		}
-	}
-}
-
 enum escaping { ESCAPE_HTML, ESCAPE_URL };
 
 static enum err_code call_escape(struct rendering *r, const struct template_function *fn,
@@ -268,7 +249,7 @@ static enum err_code call_escape(struct rendering *r, const struct template_func
 	if (fn->variant == ESCAPE_HTML)
 		html_escape(&b, buf_str(&plain));
 	else
-		url_escape(&b, buf_str(&plain));
+		percent_encode(&b, buf_str(&plain), PERCENT_FORM);
 	b.failed |= plain.failed;
 	buf_release(&plain);
 	return tv_of_buf(r, &b, out, err);

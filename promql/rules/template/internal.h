@@ -168,6 +168,5 @@ MUST_CHECK enum err_code tv_of_buf(
 
 /* The path of the page that shows an expression: "/explore?query=..." */
 void template_link_print(struct buf *out, struct str expr);
-void url_escape(struct buf *out, struct str s); /* as url.QueryEscape */
 
 #endif

@@ -30,11 +30,6 @@ enum err_code template_fault(
 
 #define fault(p, at, ...) template_fault((p)->text, (at), (p)->err, ERR_INVALID, __VA_ARGS__)
 
-static enum err_code nomem(struct parser *p)
-{
-	return arena_fail(p->arena, "template", p->err);
-}
-
 /* ---- tokens ---- */
 
 bool lex_is_space(char c)
@@ -148,7 +143,7 @@ static enum err_code take_quoted(struct parser *p)
 		p->token.kind = quote == '\'' ? TOKEN_CHAR : TOKEN_STRING;
 		p->token.text = b.len ? str_dup(p->arena, buf_str(&b)) : STR("");
 		if (buf_failed(&b) || !p->token.text.ptr)
-			rc = nomem(p);
+			rc = arena_fail(p->arena, "template", p->err);
 	}
 	buf_release(&b);
 	return rc;

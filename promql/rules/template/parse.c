@@ -4,17 +4,14 @@
  */
 #include "promql/rules/template/lex.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/quote.h"
 
 #define fault(p, at, ...) template_fault((p)->text, (at), (p)->err, ERR_INVALID, __VA_ARGS__)
-
-static enum err_code nomem(struct parser *p)
-{
-	return arena_fail(p->arena, "template", p->err);
-}
 
 static enum err_code skip_space(struct parser *p)
 {
@@ -34,16 +31,8 @@ static enum err_code unexpected(struct parser *p, const char *where)
 
 static enum err_code declare(struct parser *p, struct str name)
 {
-	struct str *grown;
-
-	if (p->names_n == p->names_cap) {
-		p->names_cap = p->names_cap * 2 + 16;
-		if (!(grown = arena_array(p->arena, struct str, p->names_cap)))
-			return nomem(p);
-		if (p->names_n)
-			memcpy(grown, p->names, p->names_n * sizeof(*grown));
-		p->names = grown;
-	}
+	if (!arena_array_room(p->arena, &p->names, p->names_n, 1, &p->names_cap))
+		return arena_fail(p->arena, "template", p->err);
 	p->names[p->names_n++] = name;
 	return ERR_OK;
 }
@@ -143,7 +132,6 @@ static enum err_code read_word(struct parser *p, struct operand *o)
 
 static enum err_code read_fields(struct parser *p, struct operand *o)
 {
-	struct str *grown;
 	size_t cap = 0;
 	enum err_code rc = ERR_OK;
 
@@ -152,14 +140,8 @@ static enum err_code read_fields(struct parser *p, struct operand *o)
 			o->kind != OPERAND_FUNCTION)
 			return fault(
 				p, p->token.at, "unexpected ." STR_FMT " after a constant", STR_ARG(p->token.text));
-		if (o->fields_n == cap) {
-			cap = cap * 2 + 4;
-			if (!(grown = arena_array(p->arena, struct str, cap)))
-				return nomem(p);
-			if (o->fields_n)
-				memcpy(grown, o->fields, o->fields_n * sizeof(*grown));
-			o->fields = grown;
-		}
+		if (!arena_array_room(p->arena, &o->fields, o->fields_n, 1, &cap))
+			return arena_fail(p->arena, "template", p->err);
 		o->fields[o->fields_n++] = p->token.text;
 	}
 	return rc;
@@ -173,7 +155,7 @@ static enum err_code parse_operand(struct parser *p, struct operand **out)
 	enum err_code rc = ERR_OK;
 
 	if (!o)
-		return nomem(p);
+		return arena_fail(p->arena, "template", p->err);
 	*out = NULL;
 	o->at = p->token.at;
 	switch (p->token.kind) {
@@ -232,7 +214,7 @@ static enum err_code parse_command(struct parser *p, bool in_parens, struct comm
 	enum err_code rc;
 
 	if (!c)
-		return nomem(p);
+		return arena_fail(p->arena, "template", p->err);
 	last = &c->first;
 	for (;;) {
 		if ((rc = skip_space(p)))
@@ -305,7 +287,7 @@ static enum err_code parse_pipe(struct parser *p, bool in_parens, bool is_range,
 	enum err_code rc;
 
 	if (!pipe)
-		return nomem(p);
+		return arena_fail(p->arena, "template", p->err);
 	if (++p->depth > TEMPLATE_DEPTH_MAX)
 		return template_fault(
 			p->text, p->token.at, p->err, ERR_LIMIT, "nested deeper than %u", TEMPLATE_DEPTH_MAX);
@@ -392,7 +374,7 @@ static enum err_code parse_block(struct parser *p, struct node *n)
 			(is_keyword(p, "with") && n->kind == NODE_WITH)) {
 			/* the inner one takes the end of both */
 			if (!(n->otherwise = arena_new(p->arena, struct node)))
-				return nomem(p);
+				return arena_fail(p->arena, "template", p->err);
 			n->otherwise->kind = n->kind;
 			n->otherwise->at = p->token.at;
 			if ((rc = parse_block(p, n->otherwise)))
@@ -411,6 +393,7 @@ static enum err_code parse_block(struct parser *p, struct node *n)
 	}
 	if (end == END_TEXT)
 		return fault(p, (uint32_t)p->text.len, "unexpected EOF: missing {{end}}");
+	assert(p->names_n >= outer && p->depth);
 	p->names_n = outer;
 	p->depth--;
 	return ERR_OK;
@@ -497,7 +480,7 @@ static enum err_code add_node(struct parser *p, struct node ***last, struct node
 	struct node *made = arena_new(p->arena, struct node);
 
 	if (!made)
-		return nomem(p);
+		return arena_fail(p->arena, "template", p->err);
 	*made = n;
 	**last = made;
 	*last = &made->next;
@@ -560,6 +543,7 @@ enum err_code template_parse(
 		return rc;
 	if (end != END_TEXT)
 		return fault(&p, p.token.at, "unexpected {{%s}}", end == END_END ? "end" : "else");
+	assert(!p.depth && !p.loops && p.pos == text.len);
 	*t = (struct template){ .text = text, .first = first };
 	*out = t;
 	return ERR_OK;

@@ -9,6 +9,7 @@
 #include <unictype.h>
 
 #include "base/clock.h"
+#include "base/net/percent.h"
 #include "base/quote.h"
 #include "base/regex.h"
 #include "promql/rules/template/internal.h"
@@ -353,7 +354,7 @@ static enum err_code call_strip(struct rendering *r, const struct template_funct
 void template_link_print(struct buf *out, struct str expr)
 {
 	buf_add_cstr(out, "/explore?query=");
-	url_escape(out, expr);
+	percent_encode(out, expr, PERCENT_FORM);
 }
 
 enum linking { LINK_GRAPH, LINK_TABLE, LINK_URL, LINK_PREFIX };

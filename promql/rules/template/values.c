@@ -3,6 +3,7 @@
  */
 #include "promql/rules/template/internal.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,6 +50,7 @@ struct tv tv_arg(const struct tv *v, struct str name)
 	struct str digits;
 	uint64_t i;
 
+	assert(v->kind == TV_ARGS);
 	if (!str_has_prefix(name, prefix))
 		return (struct tv){ TV_NIL };
 	digits = (struct str){ name.ptr + prefix.len, name.len - prefix.len };

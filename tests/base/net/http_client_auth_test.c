@@ -115,7 +115,7 @@ static enum err_code send_with(
 {
 	struct http_request_options o = { .url = str_of(to),
 		.config = c,
-		.timeout_ns = NS_PER_S,
+		.timeout_ns = NS_PER_MIN,
 		.headers = { &header, header.name.len != 0 } };
 
 	return http_client_send(client.http, &o, result_done, &res, NULL, err);

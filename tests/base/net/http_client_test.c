@@ -9,6 +9,7 @@
 #include "base/fs.h"
 #include "tests/base/net/http_server.h"
 #include "tests/check.h"
+#include "tests/wait.h"
 
 #define OK_HEAD "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n"
 #define OK OK_HEAD "Content-Length: 2\r\n\r\nok"
@@ -64,6 +65,42 @@ TEST(a_request_and_its_answer)
 	stop();
 }
 
+static void take_body(void *ctx, const struct http_response *r)
+{
+	struct result *out = ctx;
+
+	out->rc = r->rc;
+	if (!r->rc)
+		http_response_take_body(r, &out->body);
+	event_base_loopbreak(out->base);
+}
+
+TEST(a_body_is_taken_out_of_the_response)
+{
+	static const struct {
+		const char *answer, *want;
+	} rows[] = {
+		{ OK, "ok" },
+		{ OK_HEAD "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n", "abcde" },
+		{ OK_HEAD "Content-Length: 0\r\n\r\n", "" },
+	};
+	struct err err;
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		REQUIRE(start(script_answers, rows[i].answer));
+		res = (struct result){ .base = client.base };
+		REQUIRE_OK(http_client_send(client.http,
+					   &(struct http_request_options){ .url = str_of(url), .timeout_ns = NS_PER_S },
+					   take_body, &res, NULL, &err),
+			&err);
+		event_base_dispatch(client.base);
+		CHECK_INT(res.rc, ERR_OK);
+		CHECK_STR(buf_str(&res.body), rows[i].want); /* the request is gone, the body is not */
+		CHECK_INT(res.body.cap, res.body.len);
+		stop();
+	}
+}
+
 TEST(answers_in_all_framings)
 {
 	static const struct {
@@ -94,11 +131,13 @@ TEST(answers_in_all_framings)
 static void script_drip(struct peer *p, void *ctx)
 {
 	peer_read_request(p);
-	for (const char *s = OK_HEAD "Content-Length: 100\r\n\r\n"; *s; s++) {
+	for (const char *s = OK_HEAD "Content-Length: 100000\r\n\r\n"; *s; s++) {
 		if (!peer_write(p, (struct str){ s, 1 }))
 			return;
 		sleep_ms(50);
 	}
+	while (peer_print(p, "x"))
+		sleep_ms(50);
 }
 
 TEST(a_drip_does_not_extend_the_deadline)
@@ -109,7 +148,7 @@ TEST(a_drip_does_not_extend_the_deadline)
 	o.url = str_of(url);
 	client_run(&client, o, &res);
 	CHECK_ERR(res.rc, &(struct err){ .msg = "context deadline exceeded" }, ERR_TIMEOUT, res.msg);
-	CHECK(res.elapsed_ns > 250 * NS_PER_MS && res.elapsed_ns < 3 * NS_PER_S);
+	CHECK(res.elapsed_ns > 250 * NS_PER_MS);
 	stop();
 }
 
@@ -226,10 +265,10 @@ TEST(a_connection_that_closed_while_idle_is_not_used)
 
 	REQUIRE(start(script_answers_once, OK));
 	post.url = str_of(url);
-	for (int i = 0; i < 3; i++) {
+	for (unsigned i = 0; i < 3; i++) {
 		client_run(&client, post, &res);
 		CHECK_INT(res.rc, ERR_OK);
-		sleep_ms(20);
+		CHECK(WAIT_FOR(atomic_load(&server.closed) == i + 1));
 	}
 	CHECK_INT(server.connections, 3);
 	CHECK_INT(http_client_stats(client.http).reuses, 0);
@@ -258,7 +297,7 @@ static void run_all(struct client *c, struct result *r, size_t n)
 
 TEST(connections_are_limited_and_the_line_moves)
 {
-	struct http_request_options o = { .timeout_ns = 10 * NS_PER_S };
+	struct http_request_options o = { .timeout_ns = NS_PER_MIN };
 	static struct result all[8];
 	struct err err;
 
@@ -294,7 +333,7 @@ static void script_silent(struct peer *p, void *ctx)
 TEST(waiting_in_line_ends_with_the_deadline)
 {
 	static struct result held, waiting;
-	struct http_request_options o = { .timeout_ns = 10 * NS_PER_S };
+	struct http_request_options o = { .timeout_ns = NS_PER_MIN };
 	struct http_request *r;
 	struct err err;
 
@@ -320,7 +359,7 @@ TEST(waiting_in_line_ends_with_the_deadline)
 TEST(closing_the_client_answers_what_waits)
 {
 	static struct result held;
-	struct http_request_options o = { .timeout_ns = 10 * NS_PER_S };
+	struct http_request_options o = { .timeout_ns = NS_PER_MIN };
 	struct err err;
 
 	held = (struct result){ 0 };
@@ -488,7 +527,7 @@ static void dns_stop(struct dns *d)
 TEST(names_are_looked_up_and_addresses_tried_in_turn)
 {
 	static struct result all[4];
-	struct http_request_options o = { .timeout_ns = 10 * NS_PER_S };
+	struct http_request_options o = { .timeout_ns = NS_PER_MIN };
 	char servers[64];
 	struct dns dns;
 	struct err err;
@@ -529,8 +568,7 @@ TEST(a_silent_name_server_costs_no_more_than_the_deadline)
 	snprintf(servers, sizeof(servers), "127.0.0.1:%u", dns.port);
 	REQUIRE(client_open(&client, 0, servers));
 	client_run(&client, o, &res);
-	CHECK_INT(res.rc, ERR_TIMEOUT);
-	CHECK(res.elapsed_ns < 2 * NS_PER_S);
+	CHECK_ERR(res.rc, &(struct err){ .msg = "context deadline exceeded" }, ERR_TIMEOUT, res.msg);
 	client_close(&client); /* with the query still under way */
 	dns_stop(&dns);
 }

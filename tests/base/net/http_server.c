@@ -45,6 +45,13 @@ bool peer_print(struct peer *p, const char *text)
 	return peer_write(p, str_of(text));
 }
 
+bool peer_gone(struct peer *p)
+{
+	char c;
+
+	return recv(p->fd, &c, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
 void peer_reset(struct peer *p)
 {
 	struct linger l = { 1, 0 };
@@ -111,6 +118,7 @@ static void run_peer(void *ctx)
 		SSL_shutdown(p->ssl);
 	SSL_free(p->ssl);
 	close(p->fd);
+	atomic_fetch_add(&s->closed, 1);
 	buf_release(&p->request);
 }
 
@@ -225,7 +233,7 @@ void client_run(struct client *c, struct http_request_options o, struct result *
 	struct err err;
 
 	if (!o.timeout_ns)
-		o.timeout_ns = 10 * NS_PER_S;
+		o.timeout_ns = NS_PER_MIN;
 	if (!o.body_size_max)
 		o.body_size_max = 1u << 20;
 	buf_release(&out->body);

@@ -36,7 +36,7 @@ struct http_server {
 	SSL_CTX *tls; /* NULL: plain */
 	struct thread thread;
 	struct peer peers[SERVER_CONNECTIONS_MAX];
-	atomic_uint connections, requests, active, active_max;
+	atomic_uint connections, requests, active, active_max, closed;
 	atomic_bool stopping;
 	struct mutex lock; /* guards last */
 	struct buf last; /* the last request that any peer read */
@@ -49,6 +49,7 @@ bool http_server_saw(struct http_server *s, const char *text); /* in the last re
 bool peer_read_request(struct peer *p); /* false: the client is gone */
 bool peer_write(struct peer *p, struct str bytes);
 bool peer_print(struct peer *p, const char *text);
+bool peer_gone(struct peer *p); /* has the client closed? Without waiting */
 void peer_reset(struct peer *p); /* closes with RST */
 void sleep_ms(unsigned ms);
 
@@ -79,7 +80,7 @@ struct client {
 };
 bool client_open(struct client *c, size_t connections_max, const char *dns_servers);
 void client_close(struct client *c);
-/* Sends and runs the loop until it is answered. What is not set is GET, 10 s, 1 MiB. */
+/* Sends and runs the loop until it is answered. What is not set is GET, a minute, 1 MiB. */
 void client_run(struct client *c, struct http_request_options o, struct result *out);
 void client_get(
 	struct client *c, const char *url, const struct http_config *config, struct result *out);

@@ -10,7 +10,7 @@
 
 /*
  * Many days of a fleet's CPU profiles as blocks of a data directory, without a database in between:
- * rows by number, chunks of CHUNK_ROWS within an hour, rollups of series and groups by the ladder
+ * rows by number, chunks of CHUNK_ROWS within an hour, rollups of series and groups by the cascade
  * that compaction uses, files by the block writer. Blocks are of the length and alignment that
  * joining gives, so that a server which opens the directory has nothing to join.
  *
@@ -41,7 +41,7 @@ struct making {
 	enum value_kind kinds[FLEET_COLUMNS_MAX];
 	/* of the block at hand */
 	struct block_writer *writer;
-	struct ladder *of_series, *of_group;
+	struct cascade *of_series, *of_group;
 	struct chunk *chunk;
 	struct buf chunk_bytes;
 	struct arena rows_arena;
@@ -165,7 +165,7 @@ static enum err_code write_chunk(struct making *m, int64_t step_ns, const int64_
 		(rc = block_writer_chunk(m->writer, buf_str(&m->chunk_bytes), err)) ||
 		(rc = chunk_parse(m->chunk, buf_str(&m->chunk_bytes), err)))
 		return rc;
-	return ladder_chunk(m->of_series, step_ns, m->chunk, err);
+	return cascade_chunk(m->of_series, step_ns, m->chunk, err);
 }
 
 /* Rows in (step, step + 1h], evenly in chunks. */
@@ -215,7 +215,7 @@ static enum err_code make_series(struct making *m, const struct fleet_symbols *s
 		return rc;
 	for (int64_t at = block_ns; at < block_ns + m->block_ns && !rc; at += NS_PER_HOUR)
 		rc = make_step(m, symbols, service, pod, at, err);
-	if (rc || (rc = ladder_end(m->of_series, err)))
+	if (rc || (rc = cascade_end(m->of_series, err)))
 		return rc;
 	sort(&m->series_later);
 	for (size_t i = 0; i < m->series_later.n && !rc; i++)
@@ -238,22 +238,22 @@ static enum err_code make_service(struct making *m, struct partition *p,
 	enum err_code rc;
 	uint32_t slot;
 
-	if ((rc = ladder_open(p, levels_of(m), false, emit_series, m, &m->of_series, err)) ||
-		(rc = ladder_open(p, levels_of(m), true, emit_group, m, &m->of_group, err)) ||
+	if ((rc = cascade_open(p, levels_of(m), false, emit_series, m, &m->of_series, err)) ||
+		(rc = cascade_open(p, levels_of(m), true, emit_group, m, &m->of_group, err)) ||
 		(rc = block_writer_partition(m->writer, p, &slot, err)))
 		goto done;
 	for (uint32_t pod = 0; pod < m->pods && !rc; pod++)
 		rc = make_series(m, symbols, slot, service, pod, block_ns, err);
 	sort(&m->series_fine);
 	for (size_t i = 0; i < m->series_fine.n && !rc; i++)
-		rc = ladder_record(m->of_group, m->series_fine.v[i].step_ns, kept(&m->series_fine, i),
+		rc = cascade_record(m->of_group, m->series_fine.v[i].step_ns, kept(&m->series_fine, i),
 			(struct str){ 0 }, err);
 	forget(&m->series_fine);
 	if (!rc)
-		rc = ladder_end(m->of_group, err);
+		rc = cascade_end(m->of_group, err);
 done:
-	ladder_close(m->of_series);
-	ladder_close(m->of_group);
+	cascade_close(m->of_series);
+	cascade_close(m->of_group);
 	m->of_series = m->of_group = NULL;
 	return rc;
 }

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "discovery/kubernetes/sd_config.h"
 #include "tests/check.h"
+#include "tests/wait.h"
 
 #define WATCHES 64
 
@@ -110,6 +111,15 @@ bool kube_watch_synced(const struct kube_watch *w)
 	return w->synced;
 }
 
+/* Never called: the tests hand their own clusters to the sources. */
+enum err_code kube_clusters_open(struct event_base *base, struct http_client *client,
+	struct kube_clusters **out, struct err *err)
+{
+	return err_set(err, ERR_UNSUPPORTED, "not in this test");
+}
+
+void kube_clusters_close(struct kube_clusters *c) {}
+
 const json_t *kube_watch_get(const struct kube_watch *w, struct str key)
 {
 	return json_object_getn(w->objects, key.ptr, key.len);
@@ -198,7 +208,7 @@ static void world_release(struct world *w)
 
 static void *open_source(struct world *w, const struct kubernetes_sd_config *c, struct source *host)
 {
-	struct source_env env = { .base = w->base, .clusters = &w->clusters };
+	struct source_env env = { .base = w->base, .shared = &w->clusters };
 	void *p = NULL;
 	struct err err;
 
@@ -223,10 +233,7 @@ static void run_for(struct world *w, int64_t ns)
 
 static void run_until_published(struct world *w, const struct source *host, size_t n)
 {
-	int64_t end = clock_monotonic_ns() + 5 * NS_PER_S;
-
-	while (host->published < n && clock_monotonic_ns() < end)
-		run_for(w, 5 * NS_PER_MS);
+	(void)!WAIT_FOR((run_for(w, 5 * NS_PER_MS), host->published >= n));
 	CHECK_INT(host->published, n);
 }
 
@@ -322,19 +329,22 @@ TEST(a_stream_of_changes_is_published_five_times_a_second)
 	struct kubernetes_sd_config c = { .role = KUBE_ROLE_POD };
 	struct source host;
 	struct world world;
-	int64_t end;
+	int64_t began, took;
 	char ip[32];
 	void *p;
 
 	world_init(&world);
+	began = clock_monotonic_ns();
 	p = open_source(&world, &c, &host);
-	end = clock_monotonic_ns() + NS_PER_S;
-	for (int i = 0; clock_monotonic_ns() < end; i++) {
+	for (int i = 0;; i++) {
 		snprintf(ip, sizeof(ip), "10.0.0.%d", i % 250);
 		put(&world, KUBE_PODS, "a/p", pod("a", "p", ip, "n"));
 		run_for(&world, 2 * NS_PER_MS);
+		took = clock_monotonic_ns() - began;
+		if ((took >= NS_PER_S && host.published >= 3) || took >= WAIT_NS)
+			break;
 	}
-	CHECK(host.published >= 3 && host.published <= 6);
+	CHECK(host.published >= 3 && (int64_t)host.published <= 1 + took / KUBE_PUBLISH_NS);
 	close_source(p, &host);
 	world_release(&world);
 }
@@ -449,7 +459,7 @@ TEST(trouble_is_told)
 	void *p;
 
 	world_init(&world);
-	env = (struct source_env){ .base = world.base, .clusters = &world.clusters };
+	env = (struct source_env){ .base = world.base, .shared = &world.clusters };
 	CHECK_ERR(kubernetes_sd_ops.open(&env, &c, &host, &p, &err), &err, ERR_INVALID,
 		"could not determine the pod's namespace");
 	c.own_namespace = false;

@@ -11,6 +11,7 @@
 #include "discovery/kubernetes/watch_internal.h"
 #include "tests/check.h"
 #include "tests/discovery/kubernetes/kube_server.h"
+#include "tests/wait.h"
 
 #define POD(ns, name, uid, version) \
 	"{\"metadata\":{\"name\":\"" name "\",\"namespace\":\"" ns "\",\"uid\":\"" uid \
@@ -133,10 +134,10 @@ static void stop(void)
 
 static void on_tick(evutil_socket_t fd, short what, void *ctx) {}
 
-/* Runs the loop until the ear has heard this and nothing else, or 3 s. */
+/* Runs the loop until the ear has heard this and nothing else. */
 static void expect(struct ear *e, const char *want)
 {
-	int64_t until = clock_monotonic_ns() + 3 * NS_PER_S;
+	int64_t until = clock_monotonic_ns() + WAIT_NS;
 	struct event *tick = event_new(base, -1, EV_PERSIST, on_tick, NULL);
 
 	event_add(tick, &(struct timeval){ 0, 10000 });
@@ -153,14 +154,13 @@ static void run(int64_t ns)
 	event_base_dispatch(base);
 }
 
+/* Runs the loop until this is true. */
+#define RUN_UNTIL(cond) WAIT_FOR((run(5 * NS_PER_MS), (cond)))
+
 /* Until a stream of this match is held. */
 static void wait_stream(const char *match)
 {
-	int64_t until = clock_monotonic_ns() + 3 * NS_PER_S;
-
-	while (!kube_server_holds(&server, match) && clock_monotonic_ns() < until)
-		run(5 * NS_PER_MS);
-	CHECK(kube_server_holds(&server, match));
+	CHECK(RUN_UNTIL(kube_server_holds(&server, match)));
 }
 
 static void add(const char *match, int status, enum kube_end end, const char *body)
@@ -348,6 +348,8 @@ TEST(a_version_that_is_gone)
 
 TEST(an_endless_410_does_not_spin)
 {
+	int64_t began = clock_monotonic_ns();
+
 	REQUIRE(start());
 	kube_server_add(&server,
 		(struct kube_step){
@@ -357,7 +359,8 @@ TEST(an_endless_410_does_not_spin)
 			.match = "watch=1", .times = UINT32_MAX, .end = KUBE_CLEAN, .body = ERROR_410 });
 	acquire(&ear, &pods);
 	run(500 * NS_PER_MS);
-	CHECK(server.requests >= 6 && server.requests <= 16);
+	CHECK(RUN_UNTIL(server.requests >= 6));
+	CHECK(server.requests * 500 * NS_PER_MS <= 16 * (clock_monotonic_ns() - began));
 	stop();
 }
 
@@ -376,7 +379,7 @@ TEST(a_stream_cut_in_a_line_goes_on_where_it_stood)
 TEST(a_silent_stream_is_taken_up_again)
 {
 	REQUIRE(start());
-	clusters->timing.watch_idle_ns = 100 * NS_PER_MS;
+	clusters->timing.watch_idle_ns = NS_PER_S;
 	add(FROM_CACHE, 200, KUBE_WHOLE, LIST("5", "", ""));
 	add(WATCH_FROM("5"), 200, KUBE_HOLD, BOOKMARK("6"));
 	add(WATCH_FROM("6"), 200, KUBE_HOLD, EVENT("ADDED", POD("n", "b", "2", "7")));
@@ -445,20 +448,35 @@ TEST(a_server_that_asks_for_patience)
 
 TEST(delays_grow)
 {
+	int64_t began = clock_monotonic_ns();
+
 	REQUIRE(start());
 	kube_server_add(
 		&server, (struct kube_step){ .match = FROM_CACHE, .status = 500, .times = UINT32_MAX });
 	acquire(&ear, &pods);
 	run(600 * NS_PER_MS); /* 20, 40, 80, 160, 320 ms, and up to half as much again */
-	CHECK(server.requests >= 4 && server.requests <= 6);
+	CHECK(RUN_UNTIL(server.requests >= 4));
+	CHECK(((1 << (server.requests - 1)) - 1) * 20 * NS_PER_MS <= clock_monotonic_ns() - began);
 	stop();
+}
+
+static bool is_version(const struct kube_watch *w, const char *key, const char *version)
+{
+	const json_t *object = kube_watch_get(w, str_of(key));
+
+	return object &&
+		strcmp(json_string_value(
+				   json_object_get(json_object_get(object, "metadata"), "resourceVersion")),
+			version) == 0;
 }
 
 TEST(who_asks_for_the_same_shares_it)
 {
+	struct kube_watch *watch;
 	struct kube_access mine;
 
 	REQUIRE(start());
+	clusters->timing.linger_ns = 2 * NS_PER_S;
 	mine = access_;
 	add(FROM_CACHE, 200, KUBE_WHOLE, LIST("5", "", POD("n", "a", "1", "1")));
 	add(WATCH_FROM("5"), 200, KUBE_HOLD, "");
@@ -472,14 +490,15 @@ TEST(who_asks_for_the_same_shares_it)
 	expect(&ear, "+n/a 6\n");
 	expect(&other, "+n/a 6\n");
 
+	watch = ear.watch;
 	release(&ear); /* the last one: within the time it lingers it is taken up as it was */
 	release(&other);
 	run(50 * NS_PER_MS);
 	push("=5&", EVENT("MODIFIED", POD("n", "a", "1", "7")));
-	run(20 * NS_PER_MS);
+	CHECK(RUN_UNTIL(is_version(watch, "n/a", "7")));
 	acquire(&ear, &pods);
 	CHECK(kube_watch_synced(ear.watch) && kube_watch_get(ear.watch, STR("n/a")));
-	run(150 * NS_PER_MS);
+	run(2100 * NS_PER_MS);
 	CHECK_STR(buf_str(&ear.heard), "");
 	CHECK(kube_server_holds(&server, "=5&"));
 	CHECK_INT(server.requests, 2);
@@ -492,8 +511,7 @@ TEST(who_asks_for_the_same_shares_it)
 	expect(&other, "synced\n");
 	access_ = mine;
 	release(&ear);
-	run(150 * NS_PER_MS);
-	CHECK(!kube_server_holds(&server, "=5&")); /* and then it ends */
+	CHECK(RUN_UNTIL(!kube_server_holds(&server, "=5&"))); /* and then it ends */
 	stop();
 }
 
@@ -508,8 +526,7 @@ TEST(released_while_it_is_told)
 	acquire(&other, &pods);
 	expect(&ear, "+n/a 1\n");
 	expect(&other, "+n/a 1\n");
-	run(200 * NS_PER_MS);
-	CHECK(LIST_EMPTY(&clusters->watches));
+	CHECK(RUN_UNTIL(LIST_EMPTY(&clusters->watches)));
 	stop();
 }
 

@@ -13,8 +13,7 @@
 #include "base/clock.h"
 #include "tests/check.h"
 #include "tests/discovery/sources/dns_server.h"
-
-#define DEADLINE_NS (20 * NS_PER_S)
+#include "tests/wait.h"
 
 /* The host: what discovery/sources/source.c is to a provider, as text. */
 struct source {
@@ -80,7 +79,7 @@ static void host_close(struct source *s)
 /* Runs the base until *count is at least that, or time is up. */
 static void run_until(struct source *s, const unsigned *count, unsigned at_least)
 {
-	int64_t end = clock_monotonic_ns() + DEADLINE_NS;
+	int64_t end = clock_monotonic_ns() + WAIT_NS;
 	struct timeval tick = { .tv_usec = 5000 };
 
 	while (*count < at_least && clock_monotonic_ns() < end) {

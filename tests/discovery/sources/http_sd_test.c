@@ -6,6 +6,7 @@
 
 #include "tests/base/net/http_server.h"
 #include "tests/discovery/sd_fixture.h"
+#include "tests/wait.h"
 
 #define FAILURES "epimetheus_discovery_failures_total{provider=\"http\"}"
 #define OK_HEAD "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
@@ -67,7 +68,7 @@ static void apply_url(struct fixture *f, const char *url, const char *more)
 {
 	apply(f,
 		arena_printf(
-			&f->arena, "http_sd_configs: [{url: '%s', refresh_interval: 100ms%s}]", url, more),
+			&f->arena, "http_sd_configs: [{url: '%s', refresh_interval: 500ms%s}]", url, more),
 		NULL);
 }
 
@@ -78,9 +79,7 @@ static const char *group(struct fixture *f, const char *url, unsigned i, const c
 
 static void wait_for_failure(double before)
 {
-	for (int i = 0; i < 1000 && metric_shown(FAILURES) <= before; i++)
-		sleep_ms(10);
-	CHECK(metric_shown(FAILURES) > before);
+	CHECK(WAIT_FOR(metric_shown(FAILURES) > before));
 }
 
 TEST(an_answer_becomes_groups_and_is_asked_for_again)
@@ -271,7 +270,7 @@ TEST(a_reload_waits_for_the_answer_of_a_new_source)
 	answer(&s, NULL, "");
 	apply_url(&f, url_of(&f, &s), "");
 	expect_still(&f, 0, second, 500 * NS_PER_MS);
-	expect(&f, 0, ""); /* after a second, the fixture's answer_ns */
+	expect(&f, 0, ""); /* after ANSWER_NS */
 	answer(&s, OK_HEAD, "[{\"targets\": [\"z\"]}]");
 	expect(&f, 0, group(&f, url_of(&f, &s), 0, "} z"));
 	fixture_release(&f);

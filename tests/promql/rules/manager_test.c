@@ -7,6 +7,7 @@
 #include "promql/rules/manager_internal.h"
 #include "promql/rules/notify/notifier.h"
 #include "tests/promql/world.h"
+#include "tests/wait.h"
 
 struct notifier {
 	struct buf text;
@@ -48,7 +49,11 @@ static bool start_manager(struct stage *s)
 static bool open_stage(struct stage *s)
 {
 	*s = (struct stage){ .m = NULL };
-	return world_open(&s->w, NULL) && start_manager(s);
+	if (!world_open(&s->w, NULL))
+		return false;
+	/* The manager ends series by the clock. */
+	s->w.t0 = (clock_now_ns() / NS_PER_MIN - 20) * NS_PER_MIN;
+	return start_manager(s);
 }
 
 static void close_stage(struct stage *s)
@@ -95,8 +100,7 @@ static void put(struct stage *s, const char *labels, int at_s, double value)
 
 	atomic_store(&acked, 0);
 	CHECK_OK(db_append_numbers(s->w.db, &n, 1, on_acked, NULL, &err), &err);
-	for (int i = 0; i < 5000 && atomic_load(&acked) == 0; i++)
-		usleep(1000);
+	CHECK(WAIT_FOR(atomic_load(&acked)));
 }
 
 static void check_error(struct stage *s, size_t group, size_t rule, const char *want)
@@ -395,8 +399,7 @@ TEST(threads_take_turns)
 			&l, &set, &err),
 		&err);
 	REQUIRE_OK(rule_manager_apply(s.m, set, (struct labels){ 0 }, &err), &err);
-	for (int i = 0; i < 100 && turns < 3; i++) {
-		usleep(50000);
+	for (int64_t until_ns = 0; turns < 3 && wait_more(&until_ns);) {
 		arena_reset(&a);
 		REQUIRE_OK(rule_manager_snapshot(s.m, &a, &snap, &err), &err);
 		turns = snap.groups[0].iterations < snap.groups[1].iterations ? snap.groups[0].iterations :

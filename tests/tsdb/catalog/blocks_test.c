@@ -1,8 +1,10 @@
 /* Head windows become blocks; blocks are found at start, and what a crash left is put in order. */
-#include <unistd.h>
 
 #include "tests/check.h"
 #include "tests/tsdb/town.h"
+#include "tests/wait.h"
+#include "tsdb/catalog/state.h"
+#include "tsdb/compact/compaction.h"
 
 TEST(windows_that_take_no_more_rows_become_blocks)
 {
@@ -94,6 +96,16 @@ TEST(rows_of_a_block_s_time_are_refused)
 	TOWN_END(&w);
 }
 
+static size_t blocks_of(struct db *db)
+{
+	size_t n;
+
+	mutex_lock(&db->lock);
+	n = db->blocks_n;
+	mutex_unlock(&db->lock);
+	return n;
+}
+
 TEST(it_goes_by_itself)
 {
 	struct town w;
@@ -102,13 +114,9 @@ TEST(it_goes_by_itself)
 	w.f.o.no_compaction = false;
 	REQUIRE(fixture_reopen(&w.f));
 	town_fill(&w, 1, 2, T0, T0 + 75, 1);
+	CHECK(WAIT_FOR(blocks_of(w.f.db) == 2));
 	mutex_lock(&w.f.db->lock);
-	for (int i = 0; i < 500 && w.f.db->blocks_n != 2; i++) {
-		mutex_unlock(&w.f.db->lock);
-		usleep(10000);
-		mutex_lock(&w.f.db->lock);
-	}
-	while (w.f.db->work->busy)
+	while (w.f.db->compaction->busy)
 		cond_wait(&w.f.db->changed, &w.f.db->lock);
 	mutex_unlock(&w.f.db->lock);
 	CHECK_LAYOUT(&w, "2 1 head head head");

@@ -3,7 +3,8 @@
 
 #include "tests/check.h"
 #include "tests/tsdb/town.h"
-#include "tsdb/catalog/db_internal.h"
+#include "tsdb/db.h"
+#include "tsdb/head/head_internal.h"
 
 TEST(a_deletion_needs_a_matcher_that_picks)
 {

@@ -166,8 +166,8 @@ TEST(a_block_that_cannot_be_opened_stays_until_its_time_is_over)
 	REQUIRE(truncate(arena_printf(&w.f.arena, "%s/%s/spare", w.f.dir, name), 10) == 0);
 	REQUIRE(fixture_reopen(&w.f));
 	CHECK_LAYOUT(&w, "1 1 head head head");
-	CHECK_INT(w.f.db->work->unreadable_n, 1);
-	CHECK_INT(w.f.db->work->unreadable[0].max_ns, (T0 + 10) * SEC);
+	CHECK_INT(w.f.db->unreadable_n, 1);
+	CHECK_INT(w.f.db->unreadable[0].max_ns, (T0 + 10) * SEC);
 	CHECK(fs_exists(path));
 	/* Nothing is joined across it, and rows of its time are refused. */
 	town_fill(&w, 1, 2, T0 + 60, T0 + 75, 1);

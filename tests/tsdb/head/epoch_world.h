@@ -9,7 +9,10 @@
 
 #include "tests/check.h"
 #include "tests/tsdb/fixture.h"
-#include "tsdb/catalog/db_internal.h"
+#include "tsdb/db.h"
+#include "tsdb/head/head_internal.h"
+#include "tsdb/read/querier_internal.h"
+#include "tsdb/read/select_internal.h"
 
 #define WINDOW (100 * SEC)
 #define ALL 0, 1000000 * SEC

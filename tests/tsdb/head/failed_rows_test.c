@@ -6,6 +6,7 @@
 
 #include "tests/tsdb/head/epoch_world.h"
 #include "tests/tsdb/read/numbers.h"
+#include "tests/wait.h"
 #include "tsdb/store/store.h"
 
 enum fault { NONE, BEFORE, AFTER };
@@ -54,9 +55,7 @@ static enum err_code faulty_write(
 
 static void wait_ready(struct db *db)
 {
-	for (int i = 0; i < 1000 && db_state(db, NULL) != DB_READY; i++)
-		usleep(10000);
-	CHECK_INT(db_state(db, NULL), DB_READY);
+	CHECK(WAIT_FOR(db_state(db, NULL) == DB_READY));
 }
 
 #define STEPS_MAX 8
@@ -182,8 +181,7 @@ static void check_queue(enum fault fault, const char *want)
 		snprintf(text, sizeof(text), "main;x %d", 2 << i);
 		a.profile = profile(&f, text);
 		CHECK_OK(db_append(f.db, &a, NULL, answered, &answers, &f.err), &f.err);
-		while (!i && !atomic_load(&faulty.waiting))
-			usleep(1000);
+		CHECK(i || WAIT_FOR(atomic_load(&faulty.waiting)));
 	}
 	atomic_store(&faulty.hold, false);
 	mutex_lock(&answers.lock);
@@ -258,13 +256,6 @@ static int answers_ok(struct answers *a)
 	return ok;
 }
 
-static bool wait_for(_Atomic int *value, int want)
-{
-	for (int i = 0; i < 10000 && atomic_load(value) != want; i++)
-		usleep(1000);
-	return atomic_load(value) == want;
-}
-
 /* The cut waits for the window's last writer, whose write fails: its store is opened anew first. */
 TEST(a_cut_does_not_wait_for_a_writer_that_fails)
 {
@@ -274,7 +265,6 @@ TEST(a_cut_does_not_wait_for_a_writer_that_fails)
 	struct thread thread;
 	struct fixture f;
 	struct labels l;
-	int i;
 
 	mutex_init(&answers.lock);
 	cond_init(&answers.changed);
@@ -288,20 +278,16 @@ TEST(a_cut_does_not_wait_for_a_writer_that_fails)
 	never_held = true;
 	atomic_store(&faulty.hold, true);
 	append_held(&f, l, 310, &answers); /* with it the first window is due */
-	REQUIRE(wait_for(&faulty.waiting, 1));
+	REQUIRE(WAIT_FOR(atomic_load(&faulty.waiting) == 1));
 	append_held(&f, l, 160, &answers);
 	atomic_store(&faulty.pass, 1);
-	for (i = 0; i < 10000 && !(answers_ok(&answers) && atomic_load(&faulty.waiting)); i++)
-		usleep(1000);
+	CHECK(WAIT_FOR(answers_ok(&answers) && atomic_load(&faulty.waiting)));
 	REQUIRE_OK(thread_start(&thread, "compact", compact, &compaction, &f.err), &f.err);
-	for (i = 0; i < 10000 && !is_sealed(f.db, 0); i++)
-		usleep(1000);
+	CHECK(WAIT_FOR(is_sealed(f.db, 0)));
 	atomic_store(&faulty.next, BEFORE);
 	atomic_store(&faulty.hold, false);
-	for (i = 0; i < 10000 && !atomic_load(&compaction.ended); i++)
-		usleep(1000);
+	CHECK(WAIT_FOR(atomic_load(&compaction.ended)));
 	never_held = false;
-	CHECK(atomic_load(&compaction.ended));
 	wait_ready(f.db);
 	fixture_close(&f);
 	thread_join(&thread);

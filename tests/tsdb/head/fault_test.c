@@ -9,7 +9,10 @@
 #include "base/metrics.h"
 #include "tests/check.h"
 #include "tests/tsdb/fixture.h"
-#include "tsdb/catalog/db_internal.h"
+#include "tests/wait.h"
+#include "tsdb/catalog/state.h"
+#include "tsdb/db.h"
+#include "tsdb/read/querier_internal.h"
 #include "tsdb/store/store.h"
 
 /* ---- a store that fails on purpose ---- */
@@ -53,9 +56,7 @@ static enum err_code faulty_write(
 
 static void wait_ready(struct db *db)
 {
-	for (int i = 0; i < 1000 && db_state(db, NULL) != DB_READY; i++)
-		usleep(10000);
-	CHECK_INT(db_state(db, NULL), DB_READY);
+	CHECK(WAIT_FOR(db_state(db, NULL) == DB_READY));
 }
 
 static const char *const types[] = { "samples/count", NULL };

@@ -14,7 +14,10 @@
 #include "tests/check.h"
 #include "tests/tsdb/fixture.h"
 #include "tests/tsdb/kept.h"
-#include "tsdb/catalog/db_internal.h"
+#include "tests/wait.h"
+#include "tsdb/catalog/state.h"
+#include "tsdb/db.h"
+#include "tsdb/head/head_internal.h"
 
 #define WINDOW_S 1000
 #define WINDOWS 2
@@ -370,7 +373,7 @@ TEST(a_damaged_page_does_not_keep_a_window_from_taking_rows)
 	struct fixture f;
 	size_t n, taken = 0;
 	bool warned;
-	int64_t ts = 0;
+	int64_t ts = 0, until_ns = 0;
 
 	REQUIRE(fixture_open(&f));
 	f.o.no_compaction = true;
@@ -385,12 +388,9 @@ TEST(a_damaged_page_does_not_keep_a_window_from_taking_rows)
 	damage_first_table(&f);
 	REQUIRE_OK(db_open(&f.o, &f.db, &f.err), &f.err);
 	/* Some are refused meanwhile, and not one that was taken is gone. */
-	for (int i = 0; i < 2000 && (taken < 20 || !losses_open_n(f.db->losses)); i++) {
-		const struct timespec nap = { .tv_nsec = 2 * NS_PER_MS };
-
+	do
 		taken += put(&f, ++ts);
-		nanosleep(&nap, NULL);
-	}
+	while ((taken < 20 || !losses_open_n(f.db->losses)) && wait_more(&until_ns));
 	CHECK(taken >= 20);
 	for (int i = 0; i < 3; i++) {
 		n = rows_of(&f, &warned);

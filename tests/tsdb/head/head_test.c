@@ -6,7 +6,11 @@
 #include "base/metrics.h"
 #include "tests/check.h"
 #include "tests/tsdb/fixture.h"
-#include "tsdb/catalog/db_internal.h"
+#include "tests/wait.h"
+#include "tsdb/catalog/state.h"
+#include "tsdb/db.h"
+#include "tsdb/head/head_internal.h"
+#include "tsdb/read/querier_internal.h"
 
 static const char *const types[] = { "samples/count", NULL };
 
@@ -239,11 +243,7 @@ TEST(a_window_being_dropped_is_not_made_anew)
 	append(&f, "p", "j", "1", 150, "x 1");
 	append(&f, "p", "j", "1", 260, "x 1");
 	REQUIRE_OK(thread_start(&dropper, "test", maintain, f.db, &f.err), &f.err);
-	for (int i = 0; i < 500 && status.windows == 3; i++) {
-		usleep(10000);
-		db_status(f.db, &status);
-	}
-	CHECK_INT(status.windows, 2);
+	CHECK(WAIT_FOR((db_status(f.db, &status), status.windows == 2)));
 	CHECK_ERR(append_wait(f.db, labels_of(&f.arena, "p", "j", "1"), 60 * SEC, SEC,
 				  some(&f.arena, "y 1"), NULL, false, NULL, &f.err),
 		&f.err, ERR_INVALID,
@@ -252,9 +252,7 @@ TEST(a_window_being_dropped_is_not_made_anew)
 	CHECK(access(current, F_OK) == 0);
 	db_querier_close(q);
 	thread_join(&dropper);
-	for (int i = 0; i < 500 && access(current, F_OK) == 0; i++)
-		usleep(10000);
-	CHECK(access(current, F_OK) != 0);
+	CHECK(WAIT_FOR(access(current, F_OK) != 0));
 	fixture_close(&f);
 }
 

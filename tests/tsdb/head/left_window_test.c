@@ -6,7 +6,9 @@
 #include "tests/check.h"
 #include "tests/tsdb/disk.h"
 #include "tests/tsdb/fixture.h"
-#include "tsdb/catalog/db_internal.h"
+#include "tsdb/block/block_internal.h"
+#include "tsdb/catalog/state.h"
+#include "tsdb/db.h"
 
 #define WINDOW_S 10
 

@@ -2,7 +2,12 @@
 #include "base/map.h"
 #include "tests/check.h"
 #include "tests/tsdb/fixture.h"
-#include "tsdb/catalog/blocks.h"
+#include "tsdb/columns/chunk_bits.h"
+#include "tsdb/columns/varints.h"
+#include "tsdb/compact/compact_internal.h"
+#include "tsdb/db.h"
+#include "tsdb/head/head_internal.h"
+#include "tsdb/read/querier_internal.h"
 
 #define T0 1036800 /* twelve whole days */
 #define EVERY 600

@@ -92,20 +92,20 @@ TEST(days_are_the_sums_of_their_hours)
 {
 	struct sums s = { .view = rollup_view_open() };
 	struct chunk *c = chunk_open();
-	struct ladder *l = NULL;
+	struct cascade *l = NULL;
 	struct buf bytes = { 0 };
 	uint32_t node = 0, header = 0;
 	struct partition *p = one_stack(&node, &header);
 	struct err err;
 
 	REQUIRE(s.view && c && p);
-	REQUIRE_OK(ladder_open(p, 3, true, collect, &s, &l, &err), &err);
+	REQUIRE_OK(cascade_open(p, 3, true, collect, &s, &l, &err), &err);
 	for (int64_t hour = 0; hour < DAYS * 24; hour++) {
 		hour_of_rows(c, &bytes, hour, node, header);
 		for (int k = 0; k < 2; k++) /* two chunks an hour: the record is encoded anew */
-			CHECK_OK(ladder_chunk(l, hour * NS_PER_HOUR, c, &err), &err);
+			CHECK_OK(cascade_chunk(l, hour * NS_PER_HOUR, c, &err), &err);
 	}
-	CHECK_OK(ladder_end(l, &err), &err);
+	CHECK_OK(cascade_end(l, &err), &err);
 	CHECK_INT(s.broken, 0);
 	CHECK_INT(s.records[0], DAYS * 24);
 	CHECK_INT(s.records[1], DAYS);
@@ -118,7 +118,7 @@ TEST(days_are_the_sums_of_their_hours)
 		}
 		CHECK_INT(s.level[1][day], want);
 	}
-	ladder_close(l);
+	cascade_close(l);
 	chunk_close(c);
 	rollup_view_close(s.view);
 	buf_release(&bytes);

@@ -266,8 +266,8 @@ TEST(mappings_may_move)
 TEST(records_make_the_same_tables)
 {
 	struct partition *p = open_partition(1000, 1000, 1000), *q = open_partition(1000, 1000, 1000);
-	struct marked new = { 0 };
-	struct marks *m, *mq;
+	struct new_symbols new = { 0 };
+	struct stored_symbols *m, *mq;
 	struct interned in;
 	struct buf first = { 0 }, second = { 0 };
 	struct arena a, scratch;
@@ -278,24 +278,24 @@ TEST(records_make_the_same_tables)
 	arena_init(&scratch, 0);
 	/* Ids of other windows, so that there are holes. */
 	REQUIRE_OK(intern(p, &a, (const char *const[]){ "x;y;z 1", NULL }, &in, &err), &err);
-	REQUIRE_OK(marks_open(p, 100, &m, &err), &err);
+	REQUIRE_OK(stored_open(p, 100, &m, &err), &err);
 	REQUIRE_OK(
 		intern(p, &a, (const char *const[]){ "a;b user=u 1", "x;c 1", NULL }, &in, &err), &err);
-	REQUIRE_OK(marks_add(p, m, in.header, in.keys, in.n, &new, &err), &err);
+	REQUIRE_OK(stored_add(p, m, in.header, in.keys, in.n, &new, &err), &err);
 	CHECK_INT(new.n[SYM_NODE], 4);
 	symbols_encode(p, &new, &first);
-	REQUIRE_OK(marks_add(p, m, in.header, in.keys, in.n, &new, &err), &err);
-	CHECK(!marked_any(&new));
+	REQUIRE_OK(stored_add(p, m, in.header, in.keys, in.n, &new, &err), &err);
+	CHECK(!new_symbols_any(&new));
 	REQUIRE_OK(intern(p, &a, (const char *const[]){ "a;b;d 1", NULL }, &in, &err), &err);
-	REQUIRE_OK(marks_add(p, m, in.header, in.keys, in.n, &new, &err), &err);
+	REQUIRE_OK(stored_add(p, m, in.header, in.keys, in.n, &new, &err), &err);
 	CHECK_INT(new.n[SYM_NODE], 1);
 	/* Taken back, it is new again. */
-	marks_rollback(m, &new);
-	REQUIRE_OK(marks_add(p, m, in.header, in.keys, in.n, &new, &err), &err);
+	stored_rollback(m, &new);
+	REQUIRE_OK(stored_add(p, m, in.header, in.keys, in.n, &new, &err), &err);
 	CHECK_INT(new.n[SYM_NODE], 1);
 	symbols_encode(p, &new, &second);
 
-	REQUIRE_OK(marks_open(q, 100, &mq, &err), &err);
+	REQUIRE_OK(stored_open(q, 100, &mq, &err), &err);
 	CHECK_OK(symbols_load_record(q, mq, buf_str(&second), &scratch, &lost, &err), &err);
 	CHECK_INT(lost, 1); /* the node: its parent is not there yet */
 	lost = 0;
@@ -309,8 +309,8 @@ TEST(records_make_the_same_tables)
 			CHECK(sym_node(p, i).parent == sym_node(q, i).parent &&
 				sym_node(p, i).location == sym_node(q, i).location);
 	CHECK(!sym_exists(q, SYM_NODE, 2)); /* y below x: no row of the window uses it */
-	REQUIRE_OK(marks_add(q, mq, in.header, in.keys, in.n, &new, &err), &err);
-	CHECK(!marked_any(&new));
+	REQUIRE_OK(stored_add(q, mq, in.header, in.keys, in.n, &new, &err), &err);
+	CHECK(!new_symbols_any(&new));
 	/* New ids start above all that are known. */
 	REQUIRE_OK(intern(q, &a, (const char *const[]){ "x;y 1", NULL }, &in, &err), &err);
 	CHECK_INT(in.keys[0] >> 32, sym_nodes_n(p));
@@ -323,7 +323,7 @@ TEST(records_make_the_same_tables)
 		ERR_CORRUPT, "symbols of job \"api\": a record cannot be read past byte 7");
 	buf_release(&first);
 	buf_release(&second);
-	marked_release(&new);
+	new_symbols_release(&new);
 	partition_close(p);
 	partition_close(q);
 	arena_release(&a);

@@ -4,8 +4,11 @@
 #include "base/clock.h"
 #include "base/gzip/gzip.h"
 #include "base/self/flags.h"
+#include "promql/engine.h"
 #include "proto/pprof.h"
+#include "scrape/manager.h"
 #include "tests/check.h"
+#include "tests/wait.h"
 #include "tests/web/http/http_peer.h"
 #include "tsdb/db.h"
 #include "web/web.h"
@@ -518,12 +521,9 @@ TEST(targets_as_prometheus_shows_them)
 	const char *active, *dropped;
 
 	start();
-	for (int i = 0; i < 100; i++) { /* discovery is another thread's */
-		get("/api/v1/targets");
-		if (str_find(buf_str(&f.r.body), STR("\"scrapeUrl\"")) >= 0)
-			break;
-		usleep(50000);
-	}
+	/* Discovery is another thread's. */
+	CHECK(WAIT_FOR(
+		(get("/api/v1/targets"), str_find(buf_str(&f.r.body), STR("\"scrapeUrl\"")) >= 0)));
 	active = "\"scrapeUrl\":\"http://127.0.0.1:1/debug/pprof/profile?seconds=3599\"";
 	dropped = "\"droppedTargets\":[{\"discoveredLabels\":{\"__address__\":\"drop:1\"";
 	CHECK(str_find(buf_str(&f.r.body), str_of(active)) > 0);

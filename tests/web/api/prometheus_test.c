@@ -1,8 +1,8 @@
 /* What dashboards and editors ask beside queries: over a socket, on a real database and engine. */
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "tests/check.h"
+#include "tests/wait.h"
 #include "tests/web/grafana.h"
 #include "tsdb/columns/number_chunk.h"
 #include "tsdb/db.h"
@@ -312,8 +312,7 @@ TEST(numbers_are_federated)
 	grafana_start();
 	grafana_fill();
 	CHECK_OK(db_append_numbers(grafana.db, v, 6, acked, &done, &err), &err);
-	for (int i = 0; i < 1000 && !atomic_load(&done); i++)
-		usleep(1000);
+	CHECK(WAIT_FOR(atomic_load(&done)));
 	buf_printf(&want,
 		"# TYPE up untyped\n"
 		"up{instance=\"a\\\"b\",job=\"x\"} 1 %lld\n"

@@ -1,8 +1,9 @@
 /* Rules and alerts over HTTP: whole answers, with what changes from run to run blotted out. */
-#include <unistd.h>
 
 #include "base/clock.h"
+#include "promql/rules/manager.h"
 #include "tests/check.h"
+#include "tests/wait.h"
 #include "tests/web/grafana.h"
 #include "tsdb/db.h"
 
@@ -81,12 +82,7 @@ static void open_rules(void)
 
 static void wait_for_evaluation(void)
 {
-	for (int i = 0; i < 500; i++) {
-		if (str_find(get("/api/v1/rules"), STR("\"unknown\"")) < 0)
-			return;
-		usleep(20000);
-	}
-	CHECK_FAIL("rules are not evaluated");
+	CHECK(WAIT_FOR(str_find(get("/api/v1/rules"), STR("\"unknown\"")) < 0));
 }
 
 #define DATA(data) "{\"status\":\"success\",\"data\":" data "}\n"
@@ -238,10 +234,7 @@ TEST(recorded)
 	CHECK_STR(get("/metrics/recorded"), "");
 	open_rules();
 	wait_for_evaluation();
-	for (int i = 0; i < 500 && !str_is(body, want); i++) {
-		body = get("/metrics/recorded");
-		usleep(10000);
-	}
+	(void)!WAIT_FOR(str_is(body = get("/metrics/recorded"), want));
 	CHECK_STR(body, want);
 	CHECK_STR(
 		response_header(&grafana.r, "Content-Type"), "text/plain; version=0.0.4; charset=utf-8");

@@ -11,7 +11,7 @@
 
 #include "base/str.h"
 
-#define PEER_TIMEOUT_S 20
+#define PEER_TIMEOUT_S 120
 
 struct peer {
 	int fd;

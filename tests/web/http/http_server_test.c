@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/thread.h"
 #include "tests/check.h"
+#include "tests/wait.h"
 #include "tests/web/http/http_peer.h"
 #include "web/http/http.h"
 
@@ -25,13 +26,9 @@ static void handle(void *ctx, struct http_in *in, struct http_out *out)
 
 	atomic_fetch_add(&f->calls, 1);
 	if (str_is(in->path, "/wait")) {
-		for (int i = 0; i < 10000 && !atomic_load(&f->release); i++) {
-			if (atomic_load(&in->canceled)) {
-				atomic_fetch_add(&f->canceled, 1);
-				break;
-			}
-			usleep(1000);
-		}
+		(void)!WAIT_FOR(atomic_load(&f->release) || atomic_load(&in->canceled));
+		if (atomic_load(&in->canceled))
+			atomic_fetch_add(&f->canceled, 1);
 		http_text(out, 200, "waited");
 		return;
 	}
@@ -69,8 +66,7 @@ static bool start(struct fixture *f, int64_t read_timeout_ns)
 
 static void until(atomic_uint *counter, unsigned want)
 {
-	for (int i = 0; i < 10000 && atomic_load(counter) < want; i++)
-		usleep(1000);
+	CHECK(WAIT_FOR(atomic_load(counter) >= want));
 	CHECK_INT(atomic_load(counter), want);
 }
 
@@ -125,13 +121,13 @@ TEST(cuts_whoever_drips_bytes_and_serves_others_meanwhile)
 	struct fixture f;
 	struct response r = { 0 };
 	struct peer slow;
-	int64_t began = clock_monotonic_ns(), took;
+	int64_t began = clock_monotonic_ns();
 	ssize_t sent = 1;
 
-	REQUIRE(start(&f, 500 * NS_PER_MS));
+	REQUIRE(start(&f, 2 * NS_PER_S));
 	peer_open(&slow, f.port);
 	peer_send(&slow, STR("GET / HTTP/1.1\r\nX: "));
-	for (int i = 0; i < 200 && sent > 0; i++) {
+	for (int i = 0; i < 2000 && sent > 0; i++) {
 		sent = send(slow.fd, "a", 1, MSG_NOSIGNAL);
 		usleep(50000);
 		if (i == 2) {
@@ -139,9 +135,8 @@ TEST(cuts_whoever_drips_bytes_and_serves_others_meanwhile)
 			CHECK_INT(r.status, 200);
 		}
 	}
-	took = clock_monotonic_ns() - began;
 	CHECK(sent < 0);
-	CHECK(took >= 500 * NS_PER_MS && took < 5 * NS_PER_S);
+	CHECK(clock_monotonic_ns() - began >= 2 * NS_PER_S);
 	CHECK_INT(atomic_load(&f.calls), 1);
 	peer_close(&slow);
 	response_release(&r);
@@ -154,7 +149,7 @@ TEST(cuts_an_idle_connection)
 	struct response r = { 0 };
 	struct peer p;
 
-	REQUIRE(start(&f, 300 * NS_PER_MS));
+	REQUIRE(start(&f, 2 * NS_PER_S));
 	peer_open(&p, f.port);
 	peer_ask_on(&p, &r, "GET /echo", "", (struct str){ 0 });
 	CHECK_INT(r.status, 200);
@@ -171,14 +166,14 @@ TEST(connections_that_say_nothing_do_not_keep_others_out)
 	struct peer idle[64];
 	int64_t began = clock_monotonic_ns();
 
-	REQUIRE(start(&f, 10 * NS_PER_MIN));
+	REQUIRE(start(&f, NS_PER_HOUR));
 	for (int i = 0; i < 64; i++) {
 		peer_open(&idle[i], f.port);
 		peer_send(&idle[i], STR("GET / HTTP/1.1\r\n"));
 	}
 	peer_ask(f.port, &r, "GET /echo", "", (struct str){ 0 });
 	CHECK_INT(r.status, 200);
-	CHECK(clock_monotonic_ns() - began < 15 * NS_PER_S);
+	CHECK(clock_monotonic_ns() - began < WAIT_NS);
 	for (int i = 0; i < 64; i++)
 		peer_close(&idle[i]);
 	response_release(&r);
@@ -272,7 +267,7 @@ static void close_server(void *ctx)
 TEST(closing_lets_a_running_request_end_and_takes_no_other)
 {
 	struct fixture f;
-	struct closing c = { &f, 20 * NS_PER_S };
+	struct closing c = { &f, WAIT_NS };
 	struct thread t = { 0 };
 	struct response r = { 0 };
 	struct peer p, late;
@@ -284,8 +279,7 @@ TEST(closing_lets_a_running_request_end_and_takes_no_other)
 	peer_send(&p, STR("GET /wait HTTP/1.1\r\nHost: x\r\n\r\n"));
 	until(&f.calls, 1);
 	REQUIRE_OK(thread_start(&t, "closer", close_server, &c, &err), &err);
-	usleep(200000);
-	peer_ask_on(&late, &r, "GET /echo", "", (struct str){ 0 });
+	CHECK(WAIT_FOR((peer_ask_on(&late, &r, "GET /echo", "", (struct str){ 0 }), r.status != 200)));
 	CHECK_INT(r.status, 503);
 	CHECK_STR(buf_str(&r.body), "the server is ending\n");
 	atomic_store(&f.release, true);
@@ -322,7 +316,7 @@ TEST(closing_cancels_what_runs_longer_than_its_grace)
 	CHECK_INT(r.status, 200); /* what the handler answers still arrives */
 	thread_join(&t);
 	CHECK_INT(atomic_load(&f.canceled), 1);
-	CHECK(clock_monotonic_ns() - began < 5 * NS_PER_S);
+	CHECK(clock_monotonic_ns() - began < WAIT_NS);
 	peer_close(&p);
 	response_release(&r);
 }

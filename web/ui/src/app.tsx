@@ -1,27 +1,28 @@
-// The frame of the page: header, navigation, and the page the path names.
+// The frame: header, navigation, and the table of pages. The path chooses the page.
 import { useEffect, useRef, useState } from "preact/hooks";
-import { useOutside, useUrl } from "./lib/hooks";
-import { toggleTheme, useTheme } from "./lib/theme";
-import { AlertsPage } from "./pages/alerts";
-import { Compare } from "./pages/compare";
-import { DiscoveryPage } from "./pages/discovery";
-import { Explore } from "./pages/explore";
-import { RulesPage } from "./pages/rules";
-import { Services } from "./pages/services";
-import { ConfigPage, FlagsPage, StatusPage } from "./pages/status";
-import { TargetsPage } from "./pages/targets";
-import { TsdbPage } from "./pages/tsdb";
-import { Help, useKeys } from "./parts/help";
-import { IconMenu, IconMoon, IconSun, Logo } from "./parts/icons";
+import { Compare } from "./compare/page";
+import { Explore } from "./explore/page";
+import { DiscoveryPage } from "./fleet/discoverypage";
+import { Services } from "./fleet/servicespage";
+import { TargetsPage } from "./fleet/targetspage";
+import { Help, useKeys } from "./help";
+import { useLanguage } from "./query/questions";
+import { AlertsPage } from "./rules/alertspage";
+import { RulesPage } from "./rules/rulespage";
+import { useOutside, useUrl } from "./shared/hooks";
+import { IconMenu, IconMoon, IconSun, Logo } from "./shared/icons";
+import { toggleTheme, useTheme } from "./shared/theme";
+import { ConfigPage, FlagsPage, StatusPage } from "./status/statuspage";
+import { TsdbPage } from "./status/tsdbpage";
 import "./app.css";
 
 interface Page {
 	path: string;
 	title: string;
 	view(): preact.JSX.Element;
-	/** The letter that leads to it, after `g`. */
+	/** The letter that opens it, after `g`. */
 	key: string;
-	/** The page it belongs to, which the navigation marks instead. */
+	/** The page that the navigation marks instead. */
 	under?: string;
 }
 
@@ -48,7 +49,7 @@ const PAGES: Page[] = [
 const JUMPS = Object.fromEntries(PAGES.map((p) => [p.key, p.path]));
 const JUMP_KEYS = PAGES.map((p): [string, string] => [`g ${p.key}`, p.title]);
 
-/** Where reading begins: the heading of the page, else the page. */
+/** Moves the focus to the heading of the page, else to the page. */
 function focusPage(): void {
 	const main = document.querySelector<HTMLElement>("main");
 	const at = main?.querySelector<HTMLElement>("h1") ?? main;
@@ -57,14 +58,14 @@ function focusPage(): void {
 	at.focus({ preventScroll: true });
 }
 
-/** The way of the keyboard and of screen readers past the navigation. */
+/** Lets keyboards and screen readers skip the navigation. */
 function SkipLink() {
 	return (
 		<a
 			class="skip"
 			href="#main"
 			onClick={(e) => {
-				e.preventDefault(); // the base would make it another page's
+				e.preventDefault(); // because of <base> it would be a link to another page
 				focusPage();
 			}}
 		>
@@ -123,7 +124,7 @@ function ThemeButton() {
 	);
 }
 
-/** The title of the document, and the focus when another page is shown. */
+/** Sets the title of the document, and the focus when the page changes. */
 function useArrival(page: Page, query: string | null): void {
 	const shown = useRef(page);
 	useEffect(() => {
@@ -139,6 +140,7 @@ export function App() {
 	const { store, location } = useUrl();
 	const [help, setHelp] = useState(false);
 	const page = PAGES.find((p) => p.path === location.path) ?? PAGES[0];
+	const ready = useLanguage();
 	useArrival(page, page.path === "explore" ? location.params.get("query") : null);
 	useKeys({
 		jumps: JUMPS,
@@ -146,7 +148,7 @@ export function App() {
 		help: () => setHelp(true),
 	});
 
-	/** Links inside the page move without loading it again; with a modifier they are links. */
+	/** Follows links to our pages without loading; with a modifier key the browser follows them. */
 	const onClick = (e: MouseEvent) => {
 		const a = (e.target as Element).closest("a");
 		if (!a || e.button !== 0 || e.metaKey || e.ctrlKey || e.shiftKey || e.defaultPrevented)
@@ -181,7 +183,7 @@ export function App() {
 				</button>
 				<ThemeButton />
 			</header>
-			<View key={page.path} />
+			{ready && <View key={page.path} />}
 			{help && <Help jumps={JUMP_KEYS} onClose={() => setHelp(false)} />}
 		</div>
 	);

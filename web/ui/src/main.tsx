@@ -2,10 +2,10 @@ import { render } from "preact";
 import "uplot/dist/uPlot.min.css";
 import "./style.css";
 import { App } from "./app";
-import { installDebug } from "./lib/debug";
-import { UrlContext } from "./lib/hooks";
-import { installTheme } from "./lib/theme";
-import { UrlStore } from "./lib/urlstate";
+import { installDebug } from "./shared/debug";
+import { UrlContext } from "./shared/hooks";
+import { installTheme } from "./shared/theme";
+import { UrlStore } from "./shared/urlstate";
 
 installTheme();
 installDebug(window);

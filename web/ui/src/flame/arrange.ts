@@ -1,16 +1,16 @@
-// The same flame graph told otherwise: siblings by cost, and recursion as one frame.
+// Rearranges a flame graph: siblings by cost, recursion as one frame.
 //
 // Collapsing joins consecutive frames of one function: main > walk > walk > walk > leaf becomes
-// main > walk > leaf, and what the inner walks called is called by the one that is left; callees
-// of the same name meet in one node. Frames with another function between them (a > b > a, mutual
-// recursion) stay: which of them should be the one that is left is anybody's guess, and pprof
-// and speedscope leave them too. A node's total stays what its stacks cost, each counted once,
-// and selfs are added up, so the whole and every function's flat and cum are exact.
+// main > walk > leaf. The callees of the inner walks become callees of the remaining one; callees of
+// the same name become one node. Mutual recursion (a > b > a) is not joined: it is not clear which
+// frame should remain, and pprof and speedscope leave it too. The total of a node is the cost of its
+// stacks, each counted once, and selfs are added up; so the whole and each function's flat and cum
+// are exact.
 //
-// A zoom is the hash of a call path. Order leaves it as it is; of a collapsed graph it is the hash
-// of the collapsed path, and a path of the graph before finds the node it went into.
+// A zoom is the hash of a call path. Order does not change it; in a collapsed graph it is the hash of
+// the collapsed path, and a path of the original graph finds the node that it became part of.
+import { type Columns, type Flame, FOLDED, hashPaths } from "./layout";
 import type { FlameLook } from "./look";
-import { FOLDED, hashPaths, type Columns, type Flame } from "./layout";
 
 export type Arrangement = Pick<FlameLook, "order" | "collapse">;
 
@@ -26,7 +26,7 @@ function firstChildren(f: Flame): Uint32Array {
 	return first;
 }
 
-/** Where each name stands among siblings. */
+/** The position of each name among siblings. */
 function nameRanks(names: string[]): Uint32Array {
 	const order = names.map((_, i) => i);
 	const last = (i: number) => (names[i] === FOLDED ? 1 : 0);
@@ -151,7 +151,7 @@ function fill(plan: Plan, old: Columns, selfFirst: boolean): Columns {
 	return out;
 }
 
-/** A flame graph as the look wants it; `f` itself where that is how it is. */
+/** The flame graph in the given look; `f` itself if nothing changes. */
 export function arrange(f: Flame, look: Arrangement): Flame {
 	const byCost = look.order === "cost";
 	if ((!byCost && !look.collapse) || f.count === 0) return f;
@@ -162,7 +162,7 @@ export function arrange(f: Flame, look: Arrangement): Flame {
 		count: n,
 		levels: plan.start.length - 1,
 		start: Uint32Array.from(plan.start),
-		// By cost the most expensive callee stands right below its caller's left edge.
+		// By cost, the most expensive callee is at its caller's left edge.
 		...fill(plan, f, !byCost),
 		name: plan.name.subarray(0, n),
 		parent: plan.parent.subarray(0, n),

@@ -1,20 +1,20 @@
-// The flame graph on two canvases: the graph, and above it the outlines of what is hovered and
-// selected, so that a moving pointer does not draw the graph again. This owns the viewport (a span
-// of x, a scroll offset), drawing, animation and hit testing; the component around it owns what
-// is selected and searched.
+// The flame graph on two canvases: the graph, and above it the outlines of the hovered and selected
+// nodes, so that a moving pointer does not redraw the graph. This file owns the viewport (a span of
+// x, a scroll offset), drawing, animation and hit testing; the component owns selection and search.
 //
-// A frame costs what is visible: per level a binary search finds the first node, frames are pixels
-// of one row (paint.ts), and text is drawn where it fits, from widths that are kept (labels.ts).
-import { namePixels, nodePixels, pixel, pixelColor, type Palette } from "./color";
+// The cost of drawing depends on what is visible: a binary search finds the first node of a level,
+// frames are pixels of one row (paint.ts), and text is drawn where it fits, with cached widths
+// (labels.ts).
+import { namePixels, nodePixels, type Palette, pixel, pixelColor } from "./color";
 import { Labels } from "./labels";
-import { levelOf, nodeAt, type Flame } from "./layout";
+import { type Flame, levelOf, nodeAt } from "./layout";
 import { DEFAULT_LOOK, type FlameLook } from "./look";
-import { MIN_W, Painter, type Paint } from "./paint";
+import { MIN_W, type Paint, Painter } from "./paint";
 import type { Matches } from "./search";
 
 export const ROW_H = 19;
 export const LABEL_MIN_W = 18;
-/** While it moves nobody reads what stands on the narrowest frames. */
+/** While the graph moves, narrow frames have no text. */
 const MOVING_LABEL_MIN_W = 40;
 export const PAD = 4;
 const ZOOM_MS = 190;
@@ -40,14 +40,14 @@ export class FlameCanvas {
 	private paint: Paint;
 	private matches: Matches | null = null;
 	private look: FlameLook = DEFAULT_LOOK;
-	private stale = true; // paint.pixels are of another flame, palette, look or search
-	private namesStale = true; // and so are those of names
+	private stale = true; // paint.pixels are out of date
+	private namesStale = true; // and so are the colours of names
 	private own: Uint32Array = new Uint32Array(0);
 	private view = { x: 0, w: 1, width: 0, dpr: 1 };
 	private height = 0;
 	private scrollTop = 0;
 	private frame = 0;
-	private whole = false; // the frame asked for draws the graph, not only the outlines
+	private whole = false; // the next frame draws the graph, not only the outlines
 	private moving = false;
 	private spent = 0; // script time since the last frame
 	private frames: number[] = [];
@@ -63,7 +63,7 @@ export class FlameCanvas {
 	) {
 		this.ctx = canvas.getContext("2d", { alpha: true })!;
 		this.over = overlay.getContext("2d", { alpha: true })!;
-		// It is written from here and read by drawing, never by a GPU.
+		// The CPU writes and reads it, never a GPU.
 		this.stripCtx = this.strip.getContext("2d", { willReadFrequently: true })!;
 		this.ctx.font = FONT;
 		this.labels = new Labels((s) => this.ctx.measureText(s).width);
@@ -113,7 +113,7 @@ export class FlameCanvas {
 		this.schedule();
 	}
 
-	/** What is outlined; -1 for nothing. */
+	/** The outlined node; -1 for none. */
 	setMarks(hovered: number, selected: number): void {
 		if (hovered === this.hovered && selected === this.selected) return;
 		this.hovered = hovered;
@@ -176,7 +176,7 @@ export class FlameCanvas {
 		const tick = (now: number) => {
 			const t = Math.min(1, Math.max(0, (now - began) / ZOOM_MS));
 			const e = 1 - (1 - t) ** 3;
-			// Widths change by a constant factor per time; positions follow the left edge.
+			// Widths change by a constant factor per time; positions follow from the left edge.
 			view.w = t === 1 ? toW : fromW * (toW / fromW) ** e;
 			const k = fromW === toW ? e : (view.w - fromW) / (toW - fromW);
 			view.x = t === 1 ? toX : fromX + (toX - fromX) * k;
@@ -212,7 +212,7 @@ export class FlameCanvas {
 		if (this.frames.length > 2 * FRAMES_KEPT) this.frames.splice(0, FRAMES_KEPT);
 	}
 
-	/** Script time that belongs to the next frame: handlers, the card. */
+	/** Adds script time of handlers and the card to the next frame. */
 	addTime(ms: number): void {
 		this.spent += ms;
 	}
@@ -226,7 +226,7 @@ export class FlameCanvas {
 		this.stop();
 	}
 
-	/** The height of all levels; what has fewer than fit stands on the ground. */
+	/** The height of all levels, at least that of the viewport. */
 	private space(): number {
 		return Math.max((this.flame?.levels ?? 0) * ROW_H, this.height);
 	}
@@ -263,7 +263,7 @@ export class FlameCanvas {
 		return { x: (f.x[i] - this.view.x) * s, y: this.topOf(levelOf(f, i)), w: f.total[i] * s };
 	}
 
-	/** The upper left corner of what is seen of a node, on the page. */
+	/** The upper left corner of the visible part of a node, on the page. */
 	placeOnPage(i: number): { x: number; y: number } {
 		const box = this.canvas.getBoundingClientRect();
 		const p = this.place(i);
@@ -317,7 +317,7 @@ export class FlameCanvas {
 		this.drawMs = performance.now() - began;
 	}
 
-	/** Each row of pixels to the height of a frame. */
+	/** Stretches each row of pixels to the height of a frame. */
 	private blit(first: number, last: number): void {
 		const { ctx, painter, strip } = this;
 		const { dpr } = this.view;

@@ -1,21 +1,15 @@
-// The card beside the pointer or the selected frame: what a node costs, alone and with all it
-// calls, and where it is defined.
+// The card beside the pointer or the selected frame: the cost of a node, alone and with all it calls,
+// and where it is defined.
 import type { ComponentChildren } from "preact";
-import {
-	formatPercent,
-	formatPoints,
-	formatSigned,
-	formatValue,
-	share,
-} from "../lib/units";
-import { FOLDED, fileOf, nameOf, type Flame } from "./layout";
+import { formatPercent, formatPoints, formatSigned, formatValue, share } from "../shared/units";
+import { fileOf, type Flame, FOLDED, nameOf } from "./layout";
 import { packageOf } from "./names";
 
 export interface CardProps {
 	flame: Flame;
 	node: number;
 	unit: string;
-	/** What it stands beside: a point, or the upper and lower edge of a frame. */
+	/** The anchor: a point, or the upper and lower edge of a frame. */
 	x: number;
 	y: number;
 	top?: number;
@@ -23,7 +17,7 @@ export interface CardProps {
 
 const CARD_W = 420;
 const GAP = 14;
-/** More than any card is high. */
+/** Higher than any card. */
 const CARD_H = 230;
 
 function Single({ flame: f, node, unit }: CardProps) {
@@ -52,7 +46,7 @@ function Single({ flame: f, node, unit }: CardProps) {
 	);
 }
 
-/** Base, new and change of one amount; percentages of what each side has in all. */
+/** Base, new and change of one amount; percentages of each side's total. */
 function DoubleRow(props: {
 	label: string;
 	base: ComponentChildren[];
@@ -122,7 +116,7 @@ function Double({ flame: f, node, unit }: CardProps) {
 	);
 }
 
-/** Where a function lives: its file and line, or its package where no file is known. */
+/** File and line of a function, or its package if no file is known. */
 function whereOf(f: Flame, node: number): string {
 	const name = f.name[node];
 	const file = fileOf(f, name);

@@ -1,6 +1,6 @@
-// Colours of the flame graph. A package keeps its hue in every graph and on every machine; hues
-// are spread at equal lightness (OKLCH), so that no package shouts.
-import { FOLDED, fileOf, hashName, shareChange, type Flame } from "./layout";
+// Colours of the flame graph. A package has the same hue in every graph and on every machine; all
+// hues have the same lightness (OKLCH), so that no package stands out.
+import { fileOf, type Flame, FOLDED, hashName, shareChange } from "./layout";
 import type { FlameLook } from "./look";
 import { packageOf } from "./names";
 import type { Matches } from "./search";
@@ -127,7 +127,7 @@ export function isRuntime(pkg: string): boolean {
 	return pkg === "runtime" || pkg.startsWith("runtime/") || pkg === "libc" || pkg === "syscall";
 }
 
-/** The colour of each name by what `groupOf` says; the whole and folded nodes stay neutral. */
+/** Colours of names by their group; the root and folded nodes are neutral. */
 function colorsBy(names: string[], p: Palette, groupOf: (i: number) => string): string[] {
 	const rows = new Map<string, string[]>();
 	return names.map((name, i) => {
@@ -142,12 +142,12 @@ function colorsBy(names: string[], p: Palette, groupOf: (i: number) => string): 
 	});
 }
 
-/** The colour of each name by its package. */
+/** Colours by package. */
 export function nameColors(names: string[], p: Palette): string[] {
 	return colorsBy(names, p, (i) => packageOf(names[i]));
 }
 
-/** By the file it is defined in; by package where no file is known. */
+/** Colours by file, or by package if no file is known. */
 export function fileColors(f: Flame, p: Palette): string[] {
 	return colorsBy(f.names, p, (i) => fileOf(f, i) || packageOf(f.names[i]));
 }
@@ -162,7 +162,7 @@ export function diffColor(change: number, p: Palette): string {
 	return p.diff[diffStep(change)];
 }
 
-/** Which step of heat a share in 0..1 is: a tenth of all is two thirds of the way. */
+/** The step of heat of a share in 0..1; a tenth of all is two thirds of the way. */
 function heatStep(share: number): number {
 	if (!(share > HEAT_FROM)) return 0;
 	return Math.round(HEAT_STEPS * Math.min(1, 1 - Math.log(share) / Math.log(HEAT_FROM)));
@@ -172,7 +172,7 @@ export function heatColor(share: number, p: Palette): string {
 	return p.heat[heatStep(share)];
 }
 
-/** A colour as the bytes of a pixel, red first, in one number of this machine's order. */
+/** A colour as a pixel: bytes red first, as one number in the machine's byte order. */
 const LITTLE_ENDIAN = new Uint8Array(new Uint32Array([1]).buffer)[0] === 1;
 
 export function pixel(color: string, alpha = 255): number {
@@ -190,7 +190,7 @@ export function pixelColor(v: number): string {
 		: css([v >>> 24, (v >> 16) & 255, (v >> 8) & 255]);
 }
 
-/** The pixel of every name, where names have colours. */
+/** The pixel of every name. */
 export function namePixels(f: Flame, p: Palette, by: FlameLook["color"]): Uint32Array {
 	const colors =
 		f.diff || by === "share"
@@ -201,12 +201,12 @@ export function namePixels(f: Flame, p: Palette, by: FlameLook["color"]): Uint32
 	return Uint32Array.from(colors, (c) => pixel(c));
 }
 
-/** The pixel of every node: what a frame reads and never works out again. */
+/** The pixel of every node, computed once for all frames. */
 export function nodePixels(
 	f: Flame,
 	p: Palette,
 	matches: Matches | null,
-	/** Of namePixels, in the same palette. */
+	/** The result of namePixels for the same palette. */
 	own: Uint32Array,
 ): Uint32Array {
 	const out = new Uint32Array(f.count);

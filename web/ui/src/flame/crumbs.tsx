@@ -1,6 +1,6 @@
 // The call path of the zoomed function, from the root down; each part zooms back to it.
-import { formatPercent, share } from "../lib/units";
-import { ancestry, nameOf, type Flame } from "./layout";
+import { formatPercent, share } from "../shared/units";
+import { ancestry, type Flame, nameOf } from "./layout";
 import { shortName } from "./names";
 
 const SHOWN = 7;

@@ -1,7 +1,7 @@
-// Pointer and keyboard on a flame graph: what they find, select, zoom to and open.
+// Pointer and keyboard on a flame graph: hover, select, zoom, menu.
 import { ROW_H } from "./canvas";
 import { neighbour } from "./keys";
-import { levelOf, nameOf, type Flame } from "./layout";
+import { type Flame, levelOf, nameOf } from "./layout";
 import type { FlameLook } from "./look";
 import type { CanvasRef, Elements } from "./usecanvas";
 
@@ -14,7 +14,7 @@ export interface Hover {
 
 export type SetHover = (h: Hover | null) => void;
 
-/** Moves the focus to the search of the result the graph stands in. */
+/** Moves the focus to the search field of the result. */
 function focusSearch(from: HTMLElement): boolean {
 	const field = from.closest(".results")?.querySelector<HTMLInputElement>(".search input");
 	field?.focus();
@@ -36,7 +36,7 @@ export interface Input {
 	onPick(name: string): void;
 }
 
-/** What pointer and keyboard do. */
+/** The handlers for pointer and keyboard. */
 export function useInput(v: Input) {
 	const { flame, selected, zoomed, setSelected, zoomTo } = v;
 	const nodeUnder = (e: MouseEvent) => {

@@ -1,7 +1,6 @@
-// The stacks that lead to a function, turned around: the function is the root, and its callers
-// stand above it, each as wide as the cost that passed through it. And the tree of what it calls,
-// from it on.
-import type { Flamebearer } from "../lib/api";
+// The callers of a function as a tree with the function as its root, each caller as wide as the cost
+// that passed through it; and the tree of what the function calls.
+import type { Flamebearer } from "../shared/api";
 import type { Columns, Flame } from "./layout";
 
 interface Node {
@@ -53,7 +52,7 @@ function write(root: Node, names: string[], double: boolean): Flamebearer {
 
 /**
  * The tree of `callers(P, fn)` with `fn` as its root and its callers below it, outermost last. A
- * stack that was folded away before it reached `fn` passes through what it was folded into.
+ * stack that was folded before it reached `fn` passes through the folded node.
  */
 export function invertCallers(f: Flame, fn: string): Flamebearer {
 	const sides: Columns[] = f.diff ? [f.diff.base, f.diff.next] : [f];
@@ -94,7 +93,7 @@ export function invertCallers(f: Flame, fn: string): Flamebearer {
 	return write(root, names, f.diff !== null);
 }
 
-/** The tree of `callees(P, fn)` from `fn` on: the level above it holds nothing else. */
+/** The tree of `callees(P, fn)` with `fn` as its root. */
 export function withoutRoot(fb: Flamebearer): Flamebearer {
 	const group = fb.format === "double" ? 7 : 4;
 	if (fb.levels.length < 2 || fb.levels[1].length !== group) return fb;
@@ -103,13 +102,13 @@ export function withoutRoot(fb: Flamebearer): Flamebearer {
 
 export interface Neighbour {
 	name: string;
-	/** Cost that passes from or to it; of a difference new minus base. */
+	/** The cost passed from or to it; in a difference new minus base. */
 	cost: number;
 	base?: number;
 	next?: number;
 }
 
-/** The functions next to the root, with the cost between; the costliest first. */
+/** The functions next to the root, with the cost passed; the most expensive first. */
 export function neighbours(f: Flame): Neighbour[] {
 	const out = new Map<string, Neighbour>();
 	for (let i = f.start[1] ?? 0; i < (f.start[2] ?? 0); i++) {

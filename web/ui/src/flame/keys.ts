@@ -1,5 +1,5 @@
-// Walking a flame graph by keyboard: which node lies one key away.
-import { childrenOf, levelOf, type Flame } from "./layout";
+// Walking a flame graph by keyboard: which node a key moves to.
+import { childrenOf, type Flame, levelOf } from "./layout";
 import type { FlameLook } from "./look";
 
 /** The most expensive callee, the first of several; -1 for none. */
@@ -11,7 +11,7 @@ function heaviest(f: Flame, i: number): number {
 	return best;
 }
 
-/** The node one arrow away; -1 where there is none. Up is up on the screen. */
+/** The node that an arrow key moves to; -1 if there is none. Up is up on the screen. */
 export function neighbour(
 	f: Flame,
 	i: number,

@@ -1,11 +1,11 @@
-// What stands on a frame: the longest form of a name that fits. Forms and their widths are worked
-// out when a name is first drawn and kept, so that a frame neither measures nor allocates.
+// The text on a frame: the longest form of a name that fits. Forms and widths are computed when a
+// name is first drawn, and cached.
 import { nameForms } from "./names";
 
 interface Label {
 	forms: string[];
 	widths: number[];
-	/** Where no form fits the last is cut; this is the last cut. */
+	/** If no form fits, the last one is cut; this is the last result. */
 	cutAt: number;
 	cutText: string;
 }
@@ -16,7 +16,7 @@ export class Labels {
 	private charW = new Float64Array(128);
 	private wideW: number;
 
-	/** `measure` gives the width of a text in the font that is drawn with. */
+	/** `measure` returns the width of a text in the font of the graph. */
 	constructor(measure: (s: string) => number) {
 		for (let c = 32; c < 127; c++) this.charW[c] = measure(String.fromCharCode(c));
 		this.wideW = measure("…");
@@ -39,7 +39,7 @@ export class Labels {
 		return c < 128 ? this.charW[c] : this.wideW;
 	}
 
-	/** The text for `room` pixels; "" where nothing worth reading fits. */
+	/** The text for `room` pixels; "" if nothing readable fits. */
 	fit(name: number, room: number): string {
 		let label = this.labels[name];
 		if (!label) {

@@ -1,10 +1,9 @@
-// From the server's flamebearer to columns. A node is an index; nodes stand level by level and
-// from left to right, so a level is a run of indices sorted by x, its parents are sorted too,
-// and drawing or hit testing is a binary search. Computed once per answer; nothing here is
-// touched while drawing.
-import type { Flamebearer } from "../lib/api";
+// From the server's flamebearer to columns. A node is an index; nodes are ordered by level and from
+// left to right. So a level is a run of indices sorted by x, its parents are sorted too, and drawing
+// and hit testing are binary searches. Computed once per answer.
+import type { Flamebearer } from "../shared/api";
 
-/** The name of what the server folds small nodes into: no function. */
+/** The name of the node into which the server folds small nodes. It is no function. */
 export const FOLDED = "other";
 
 export type WidthMode = "both" | "new" | "base";
@@ -27,15 +26,15 @@ export interface Flame {
 	name: Uint32Array;
 	/** -1 for the root. */
 	parent: Int32Array;
-	/** A hash of the names from the root down: the same call path in any answer. */
+	/** A hash of the names from the root down, equal for the same call path in any answer. */
 	path: Uint32Array;
 	names: string[];
-	/** The width of everything, in the unit of x. */
+	/** The width of the root, in the unit of x. */
 	width: number;
 	diff: { base: Columns; next: Columns; baseTotal: number; nextTotal: number } | null;
-	/** Of a rearranged graph: the paths of the one before, and which node each went into. */
+	/** Of a rearranged graph: the node for each path of the original. */
 	before: { path: Uint32Array; at: Uint32Array } | null;
-	/** Where functions are defined, as far as the answer says: `files` by `nameFiles` by name. */
+	/** Where functions are defined, if the answer says so: a name's file is files[nameFiles[name]]. */
 	files: string[];
 	nameFiles: ArrayLike<number>;
 	nameLines: ArrayLike<number>;
@@ -159,8 +158,8 @@ export function buildFlame(fb: Flamebearer): Flame {
 }
 
 /**
- * What the width of a node of a difference means. The sum of both sides is laid out as one
- * graph: both sides keep the same order, so adding their positions keeps children in parents.
+ * The meaning of a node's width in a difference. Both sides have the same order, so the sum of their
+ * positions is a layout too: children stay within their parents.
  */
 export function setWidthMode(f: Flame, mode: WidthMode): void {
 	if (!f.diff) return;
@@ -239,12 +238,12 @@ export function findPath(f: Flame, hash: number): number {
 	return old < 0 ? -1 : f.before.at[old];
 }
 
-/** The node of a zoom as the address has it; the whole where the graph has no such path. */
+/** The node of a zoom in the address; the root if the graph has no such path. */
 export function zoomedNode(f: Flame, zoom: string): number {
 	return zoom && f.count ? Math.max(0, findPath(f, parseInt(zoom, 16))) : 0;
 }
 
-/** The file a function is defined in; "" where nobody knows. */
+/** The file of a function; "" if unknown. */
 export const fileOf = (f: Flame, name: number): string => f.files[f.nameFiles[name] ?? 0] ?? "";
 
 export const pathId = (f: Flame, i: number): string => f.path[i].toString(16).padStart(8, "0");

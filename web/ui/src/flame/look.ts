@@ -1,14 +1,14 @@
-// How a flame graph is looked at: which way it grows, how siblings stand, what colours mean,
-// and whether recursion is one frame. It lives in the URL; what is usual is left out there.
+// The look of a flame graph: direction, order of siblings, meaning of colours, recursion as one
+// frame. It is kept in the URL, where defaults are left out.
 
-import { oneOf } from "../lib/urlstate";
+import { oneOf } from "../shared/urlstate";
 
 export interface FlameLook {
-	/** "icicle" hangs from its root, "flame" stands on it. */
+	/** "icicle": root at the top; "flame": root at the bottom. */
 	orientation: "icicle" | "flame";
-	/** Siblings from left to right: by name, or the most expensive first. */
+	/** The order of siblings: by name, or the most expensive first. */
 	order: "name" | "cost";
-	/** What a colour says; in a difference it is always the change. */
+	/** The meaning of colours; in a difference it is always the change. */
 	color: "package" | "file" | "share";
 	/** Consecutive frames of one function are one. */
 	collapse: boolean;
@@ -21,7 +21,7 @@ export const DEFAULT_LOOK: FlameLook = {
 	collapse: false,
 };
 
-/** The look an address asks for; what it does not know of is as usual. */
+/** The look in an address, with defaults for what it lacks. */
 export function lookFromParams(params: URLSearchParams): FlameLook {
 	return {
 		orientation: oneOf(params.get("dir"), ["icicle", "flame"] as const),
@@ -31,7 +31,7 @@ export function lookFromParams(params: URLSearchParams): FlameLook {
 	};
 }
 
-/** What to change in the address for a look; null leaves a parameter out. */
+/** The parameters of a look; null removes one. */
 export function lookPatch(look: FlameLook): Record<string, string | null> {
 	return {
 		dir: look.orientation === DEFAULT_LOOK.orientation ? null : look.orientation,

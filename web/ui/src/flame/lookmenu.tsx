@@ -1,7 +1,7 @@
 // The "View" popup of a flame graph: orientation, order, colour, recursion.
 import { useId, useRef, useState } from "preact/hooks";
-import { useOutside } from "../lib/hooks";
-import { IconDown } from "../parts/icons";
+import { useOutside } from "../shared/hooks";
+import { IconDown } from "../shared/icons";
 import type { FlameLook } from "./look";
 import "./lookmenu.css";
 

@@ -1,18 +1,18 @@
-// What a right click on a function offers, or the menu key on the selected one: the view's own
-// entries, and behind them those of the place the graph stands in.
+// The menu of a function, by right click or menu key: the entries of the view, then those that the
+// caller adds.
 import { Fragment } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
-import { useOutside } from "../lib/hooks";
-import { copyText } from "../lib/copy";
+import { copyText } from "../shared/copy";
+import { useOutside } from "../shared/hooks";
 import { shortName } from "./names";
 
-/** An entry of the menu that the place of the graph adds to the view's own. */
+/** An entry that the caller adds to the menu. */
 export interface FlameAction {
 	label: string;
 	hint?: string;
-	/** `stack` is the call path from the outermost function to `name`, the root left out. */
+	/** `stack` is the call path from the outermost function to `name`, without the root. */
 	run(name: string, stack: string[]): void;
-	/** Where it is offered; everywhere unless given. */
+	/** Whether to offer it; always if not given. */
 	when?(name: string, stack: string[]): boolean;
 }
 
@@ -24,13 +24,13 @@ export interface MenuProps {
 	y: number;
 	onZoom(): void;
 	onPick(): void;
-	/** `back` is whether the focus goes back to the graph. */
+	/** `back`: return the focus to the graph. */
 	onClose(back: boolean): void;
 }
 
 const EDGE = 8;
 
-/** The entry a key goes to, among `n` of which `at` has the focus; -1 for other keys. */
+/** The entry that a key moves to, of `n` entries of which `at` has the focus; -1 for other keys. */
 function menuMove(key: string, at: number, n: number): number {
 	if (key === "ArrowDown") return (at + 1) % n;
 	if (key === "ArrowUp") return (at - 1 + n) % n;

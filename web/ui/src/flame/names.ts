@@ -1,5 +1,5 @@
-// Names of functions, made readable. The full name always stands in the card; on a frame there is
-// room for what tells it from its neighbours: no arguments, no template arguments, no hashes.
+// Readable names of functions. The card shows the full name; a frame has room only for what differs
+// from its neighbours: no arguments, no template arguments, no hashes.
 //
 //   tidyName   the whole name without what nobody reads: encoding/json.(*Decoder).Decode
 //   shortName  and without where it lives: json.(*Decoder).Decode, DBImpl::Write, HashMap.put
@@ -7,7 +7,7 @@
 //   packageOf  that package, module, crate or namespace
 
 const RUST_HASH = /::h[0-9a-f]{16}$/;
-/** What compilers and linkers add behind a function they changed or a version they chose. */
+/** Suffixes that compilers and linkers add for clones and versions. */
 const CLONES = /( \[clone [^\]]*\])+$|(\.(constprop|isra|part|cold|lto_priv|llvm)(\.\d+)?)+$/;
 const SYMBOL_VERSION = /@@?[A-Z][A-Za-z]*_[\w.]+$/;
 const OPERATOR =
@@ -16,7 +16,7 @@ const PREFIXES = /^(non-virtual thunk to |virtual thunk to |vtable for |guard va
 const OPEN = "<([{";
 const CLOSE = ">)]}";
 
-/** Behind the bracket that ends the one at `i`; the end of the text where none does. */
+/** The index behind the bracket that closes the one at `i`; the end of the text if none does. */
 function behind(s: string, i: number): number {
 	let depth = 0;
 	for (; i < s.length; i++) {
@@ -27,7 +27,7 @@ function behind(s: string, i: number): number {
 	return s.length;
 }
 
-/** `<T as Trait>` is T, `<T>` too; references and pointers to T as well. */
+/** T of `<T as Trait>`, `<T>`, and of references and pointers to T. */
 function receiver(inside: string): string {
 	let depth = 0;
 	let end = inside.length;
@@ -45,11 +45,11 @@ function receiver(inside: string): string {
 	);
 }
 
-/** C++ and Rust: brackets to `<…>`, arguments and the type that is returned away. */
+/** C++ and Rust: shortens brackets to `<…>`, removes arguments and the return type. */
 function tidyNamespaced(name: string): string {
 	let out = "";
 	let i = 0;
-	let word = 0; // where the last word of `out` begins: what is before it is a returned type
+	let word = 0; // where the last word of `out` begins; the return type is before it
 	let stripped = false;
 	while (i < name.length) {
 		const rest = name.slice(i);
@@ -101,7 +101,7 @@ function tidyNamespaced(name: string): string {
 
 const isGo = (name: string): boolean => /\.\(\*?\w/.test(name) || /^[\w./~%-]+\[/.test(name);
 
-/** Without what makes a name long and tells nothing. */
+/** The name without parts that only make it long. */
 export function tidyName(full: string): string {
 	const name = full.replace(RUST_HASH, "").replace(CLONES, "").replace(SYMBOL_VERSION, "");
 	if (name === "" || name.startsWith("[")) return name || full; // [kernel], [unknown]
@@ -126,7 +126,7 @@ function tidyGo(name: string): string {
 	return out;
 }
 
-/** Java's descriptors and the numbers of its generated classes. */
+/** Removes Java's descriptors and the numbers of its generated classes. */
 function tidyJava(name: string): string {
 	return name
 		.replace(/^L([\w/$]+);::/, "$1::")
@@ -139,14 +139,14 @@ function head(tidy: string): string {
 	return at >= 0 ? tidy.slice(0, at + 1) : tidy;
 }
 
-/** Lower case words before a class: java.util, org/example. */
+/** The package of a Java name: lower case words before a class (java.util, org/example). */
 const JAVA = /^((?:[a-z_]\w*\.){2,}|(?:[a-z_]\w*\/)+)(?=[A-Z][\w$]*(\.|::))/;
 
 function javaPackage(tidy: string): string {
 	return JAVA.exec(tidy)?.[1].slice(0, -1) ?? "";
 }
 
-/** The package, module or namespace a function belongs to. */
+/** The package, module or namespace of a function. */
 export function packageOf(full: string): string {
 	const tidy = tidyName(full);
 	if (tidy.startsWith("[")) return tidy;
@@ -165,7 +165,7 @@ export function packageOf(full: string): string {
 
 const first = (tidy: string): string => tidy.slice(0, tidy.indexOf("::")).replace(/<…>$/, "");
 
-/** The last parts of a::b::C::f: the class and the function, and what lies inside of it. */
+/** The last parts of a::b::C::f: class, function, and anything inside the function. */
 function lastParts(tidy: string): string {
 	const parts = tidy.split("::");
 	let n = 1;
@@ -182,7 +182,7 @@ export function shortName(full: string): string {
 	return tidy.slice(head(tidy).lastIndexOf("/") + 1);
 }
 
-/** The name within its package: (*Decoder).Decode; the colour tells the package. */
+/** The name within its package: (*Decoder).Decode. The colour shows the package. */
 export function bareName(full: string): string {
 	const short = shortName(full);
 	const pkg = packageOf(full);
@@ -202,7 +202,7 @@ function methodName(bare: string): string {
 		: bare;
 }
 
-/** All that may stand on a frame, the longest first; the last is what is cut. */
+/** The forms of a name for a frame, the longest first; the last one is cut if it does not fit. */
 export function nameForms(full: string): string[] {
 	const bare = bareName(full);
 	const all = [full, tidyName(full), shortName(full), bare, methodName(bare)];

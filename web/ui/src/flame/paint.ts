@@ -1,17 +1,17 @@
-// The frames of a flame graph as pixels. A level is one row of pixels, which the canvas stretches
-// to the height of a frame: filling a run of numbers costs a few nanoseconds where a rectangle on
-// a canvas costs a few hundred, so what a picture costs does not depend on how many nodes it has
-// but on how many pixels. Nothing here is allocated per node or per frame.
+// The frames of a flame graph as pixels. A level is one row of pixels, which the canvas stretches to
+// the height of a frame. Filling a run of numbers takes a few nanoseconds, a rectangle on a canvas a
+// few hundred; so the cost of a picture depends on its pixels, not on the number of nodes. Nothing is
+// allocated per node or per frame.
 import { firstEndingAfter, type Flame } from "./layout";
 import type { Matches } from "./search";
 
-/** Narrower nodes are drawn as a faint run, and not found by the pointer. */
+/** Narrower nodes are drawn as a faint run; the pointer does not find them. */
 export const MIN_W = 0.5;
-/** From this width on there is a pixel between neighbours. */
+/** Nodes of at least this width have a pixel between them. */
 const GAP_MIN_W = 3;
 const FADED = 140;
 
-/** What of the graph is shown, in its unit of x, on so many CSS pixels. */
+/** The visible part of the graph, in its unit of x, and its width in CSS pixels. */
 export interface Viewport {
 	x: number;
 	w: number;
@@ -19,14 +19,14 @@ export interface Viewport {
 	dpr: number;
 }
 
-/** What the nodes look like. */
+/** The colours of the nodes. */
 export interface Paint {
 	/** Per node. */
 	pixels: Uint32Array;
 	tiny: number;
 	match: number;
 	matches: Matches | null;
-	/** Per level the node above the zoomed one, which is drawn faded; -1 for none. */
+	/** Per level, the ancestor of the zoomed node, drawn faded; -1 for none. */
 	faded: Int32Array;
 }
 
@@ -51,7 +51,7 @@ export class Painter {
 		this.w = new Float64Array(nodes);
 	}
 
-	/** Begins a picture of so many levels; the pixels before are gone. */
+	/** Begins a picture; clears the pixels. */
 	begin(columns: number, rows: number): void {
 		this.n = 0;
 		if (columns === this.columns && rows === this.rows) {
@@ -85,9 +85,9 @@ export class Painter {
 			const from = Math.round(x * dpr);
 			let to = Math.round((x + w) * dpr);
 			if (w < MIN_W) {
-				// Roundings add up: a run of narrow nodes is as wide as they are together.
+				// A run of narrow nodes is as wide as the sum of them, without rounding each.
 				if (to > from) this.run(at, from, to, paint.tiny);
-				// A match too narrow to draw still leaves a mark.
+				// A match that is too narrow still gets a mark.
 				if (paint.matches?.byName[f.name[i]] && from > marked) {
 					marked = Math.floor(x * dpr);
 					this.run(at, marked, marked + 1, paint.match);

@@ -1,12 +1,12 @@
-// The flame graph as a file: what is on the screen, with the levels that are scrolled away. SVG is
-// written as text, so that names can be selected, searched and read in full; PNG is drawn as the
-// screen is, at twice the size.
-import { formatPercent, formatValue, share } from "../lib/units";
+// The flame graph as a file: as on the screen, with the levels that are scrolled out of view. SVG
+// keeps names as text, so that they can be selected and searched; PNG is drawn like the screen, at
+// twice the size.
+import { formatPercent, formatValue, share } from "../shared/units";
 import { arrange } from "./arrange";
 import { FlameCanvas, FONT, LABEL_MIN_W, PAD, ROW_H } from "./canvas";
-import { namePixels, nodePixels, pixelColor, type Palette } from "./color";
+import { namePixels, nodePixels, type Palette, pixelColor } from "./color";
 import { Labels } from "./labels";
-import { ancestry, firstEndingAfter, nameOf, zoomedNode, type Flame } from "./layout";
+import { ancestry, firstEndingAfter, type Flame, nameOf, zoomedNode } from "./layout";
 import type { FlameLook } from "./look";
 import { MIN_W } from "./paint";
 import type { Matches } from "./search";
@@ -20,7 +20,7 @@ export interface Picture {
 	unit: string;
 }
 
-/** How a picture is drawn: CSS pixels, the colours of the theme, what is behind them. */
+/** The canvas of a picture: CSS pixels, colours of the theme, background. */
 export interface Frame {
 	width: number;
 	palette: Palette;
@@ -36,7 +36,7 @@ const PIXELS_MAX = 32767;
 const NOT_XML = /[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]/g;
 const LONE = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
 
-/** What XML cannot hold becomes a sign that says so. */
+/** Escapes a text for XML; characters that XML cannot hold become U+FFFD. */
 function escapeXml(s: string): string {
 	return s
 		.replace(/[&<>"]/g, (c) => `&#${c.charCodeAt(0)};`)
@@ -44,7 +44,7 @@ function escapeXml(s: string): string {
 		.replace(LONE, "\ufffd");
 }
 
-/** How many levels the zoomed part has, those above it counted. */
+/** The number of levels of the zoomed part, with those above it. */
 function depthOf(f: Flame, zoomed: number): number {
 	const right = f.x[zoomed] + f.total[zoomed];
 	for (let l = f.levels - 1; l > 0; l--) {
@@ -118,7 +118,7 @@ export function measurer(): (s: string) => number {
 	return (s) => ctx.measureText(s).width;
 }
 
-/** The picture as PNG; null where the browser has no room for one so large. */
+/** The picture as PNG; null if it is too large for the browser. */
 export function toPng(picture: Picture, frame: Frame): Promise<Blob | null> {
 	const f = arrange(picture.flame, picture.look);
 	const zoomed = zoomedNode(f, picture.zoom);
@@ -129,7 +129,7 @@ export function toPng(picture: Picture, frame: Frame): Promise<Blob | null> {
 	c.setLook(picture.look);
 	c.setMatches(picture.matches);
 	c.zoomTo(zoomed, false);
-	// With its root at the bottom the levels that are not part of it stand above.
+	// With the root at the bottom, levels outside of the zoomed part are above.
 	if (picture.look.orientation === "flame") c.setScroll(f.levels * ROW_H - height);
 	c.resize(frame.width, height, Math.min(PNG_SCALE, PIXELS_MAX / height));
 	c.dispose();

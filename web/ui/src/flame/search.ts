@@ -1,16 +1,16 @@
-// Search by regular expression over the names, once per name and not once per node.
+// Search by regular expression. Each name is matched once, not each node.
 import type { Flame } from "./layout";
 
 export interface Matches {
 	/** By name index: 1 if it matches. */
 	byName: Uint8Array;
-	/** What the matched nodes hold, each stack once (the outermost match counts). */
+	/** The cost of the matched nodes; each stack counts once, at its outermost match. */
 	total: number;
 	names: number;
 	nodes: number;
 }
 
-/** Upper case in the pattern makes it exact; a pattern without any ignores case. */
+/** A pattern with upper case letters is case-sensitive, any other ignores case. */
 export function compilePattern(text: string): RegExp {
 	return new RegExp(text, /[A-Z]/.test(text.replace(/\\./g, "")) ? "" : "i");
 }

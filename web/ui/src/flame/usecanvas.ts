@@ -1,10 +1,10 @@
-// The canvas of a flame graph and what it is told: sizes, themes, scrolling, what to draw.
+// Connects the canvas of a flame graph with its component: size, theme, scrolling, content.
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
-import { publish } from "../lib/debug";
-import { useTheme } from "../lib/theme";
+import { publish } from "../shared/debug";
+import { useTheme } from "../shared/theme";
 import { FlameCanvas } from "./canvas";
 import { PALETTES } from "./color";
-import { levelOf, nameOf, type Flame } from "./layout";
+import { type Flame, levelOf, nameOf } from "./layout";
 import type { FlameLook } from "./look";
 import type { Matches } from "./search";
 
@@ -16,7 +16,7 @@ export interface Elements {
 	overlay: { current: HTMLCanvasElement | null };
 }
 
-/** The canvas for as long as the component lives, and what it publishes. */
+/** Creates the canvas for the lifetime of the component, and publishes it to tests. */
 export function useFlameCanvas(at: Elements, debugName: string): CanvasRef {
 	const theme = useTheme();
 	const canvas = useRef<FlameCanvas | null>(null);
@@ -48,7 +48,7 @@ export function useFlameCanvas(at: Elements, debugName: string): CanvasRef {
 	return canvas;
 }
 
-/** In the orientation of a flame one looks from the root up, so it scrolls from the bottom. */
+/** With the root at the bottom, scrolling begins at the bottom. */
 export function useScroll(
 	at: Elements,
 	canvas: CanvasRef,
@@ -83,7 +83,7 @@ export interface Drawn {
 	look: FlameLook;
 }
 
-/** Tells the canvas what to draw; `redrawn` is called where the graph is another one. */
+/** Passes the content to the canvas; calls `redrawn` when the graph is another one. */
 export function useDrawing(at: Elements, canvas: CanvasRef, v: Drawn, redrawn: () => void): void {
 	const { flame, zoomed, selected, matches, look } = v;
 	const mounted = useRef<Flame | null>(null);
@@ -94,7 +94,7 @@ export function useDrawing(at: Elements, canvas: CanvasRef, v: Drawn, redrawn: (
 		redrawn();
 	}, [flame]);
 	useLayoutEffect(() => {
-		// A new answer jumps to its zoom; a zoom within one moves there.
+		// A new answer jumps to its zoom; within one answer zooming is animated.
 		canvas.current!.zoomTo(zoomed, mounted.current === flame);
 		mounted.current = flame;
 		at.graph.current!.dataset.zoomed = nameOf(flame, zoomed) ?? "";
@@ -103,7 +103,7 @@ export function useDrawing(at: Elements, canvas: CanvasRef, v: Drawn, redrawn: (
 	useEffect(() => canvas.current!.setMarks(-1, selected), [selected, flame]);
 }
 
-/** Publishes what the indices of drawn nodes mean. */
+/** Publishes the nodes by index, for tests. */
 export function usePublishedNames(flame: Flame, debugName: string): void {
 	useEffect(() => {
 		publish(`${debugName}Names`, () => (i: number) => ({

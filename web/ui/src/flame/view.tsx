@@ -1,32 +1,32 @@
 // The flame graph as a component: canvas, breadcrumbs, pointer and keyboard.
 import type { ComponentChildren } from "preact";
 import { useCallback, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { formatPercent, formatValue, share } from "../lib/units";
+import { formatPercent, formatValue, share } from "../shared/units";
 import { arrange } from "./arrange";
-import { Card } from "./card";
 import { ROW_H } from "./canvas";
+import { Card } from "./card";
 import { Crumbs } from "./crumbs";
-import { useInput, type Hover, type SetHover } from "./input";
+import { type Hover, type SetHover, useInput } from "./input";
 import {
 	ancestry,
 	findPath,
+	type Flame,
 	nameOf,
 	pathId,
-	zoomedNode,
-	type Flame,
 	type WidthMode,
+	zoomedNode,
 } from "./layout";
 import type { FlameLook } from "./look";
 import { LookMenu } from "./lookmenu";
-import { FlameMenu, type FlameAction } from "./menu";
+import { type FlameAction, FlameMenu } from "./menu";
 import type { Matches } from "./search";
 import {
+	type CanvasRef,
+	type Elements,
 	useDrawing,
 	useFlameCanvas,
 	usePublishedNames,
 	useScroll,
-	type CanvasRef,
-	type Elements,
 } from "./usecanvas";
 import "./flame.css";
 
@@ -34,25 +34,25 @@ export interface FlameViewProps {
 	flame: Flame;
 	unit: string;
 	matches: Matches | null;
-	/** The path hash of the zoomed node, in hex; "" for everything. */
+	/** The path hash of the zoomed node, in hex; "" for the root. */
 	zoom: string;
 	widthMode: WidthMode;
 	onZoom(path: string): void;
 	onPick(name: string): void;
 	look: FlameLook;
-	/** Without it there is no menu that changes the look. */
+	/** If not given, there is no menu for the look. */
 	onLook?(look: FlameLook): void;
-	/** Further entries of the menu of a right click. */
+	/** More entries for the menu of a right click. */
 	actions?: FlameAction[];
-	/** Under which name it stands in window.__epi, "flame" unless given. */
+	/** Its name in window.__epi; "flame" if not given. */
 	debugName?: string;
-	/** Stands at the right of the breadcrumbs. */
+	/** Shown at the right of the breadcrumbs. */
 	tools?: ComponentChildren;
 }
 
 /**
- * The card of what is under the pointer, else of the node the keyboard is on; a component of its
- * own, so that a moving pointer draws nothing else again.
+ * The card of the node under the pointer, else of the selected one. It is a separate component, so
+ * that a moving pointer renders nothing else.
  */
 function Cards({
 	flame,
@@ -80,7 +80,7 @@ function Cards({
 	);
 }
 
-/** The canvases, as large as what scrolls above them. */
+/** The canvases, as large as the scrolling element above them. */
 function Stage(props: {
 	at: Elements;
 	levels: number;
@@ -126,7 +126,7 @@ function spoken(f: Flame, i: number, unit: string): string {
 	return `${nameOf(f, i)}, ${formatValue(f.total[i], unit)}, ${part} of all`;
 }
 
-/** The selected node, which stays the same call path where the graph around it changes. */
+/** The selected node; it keeps its call path when the graph changes. */
 function useSelected(flame: Flame): [number, (i: number) => void] {
 	const [at, set] = useState({ flame, node: -1 });
 	const same = at.node < 0 || at.flame === flame;
@@ -143,7 +143,7 @@ export function FlameView(props: FlameViewProps) {
 	};
 	const debugName = props.debugName ?? "flame";
 	const canvas = useFlameCanvas(at, debugName);
-	// The widths of a difference change in place: what depends on them is another graph.
+	// The widths of a difference change in place, so the mode is a dependency as well.
 	const flame = useMemo(() => {
 		const f = arrange(props.flame, look);
 		return f === props.flame ? { ...f } : f;

@@ -1,0 +1,439 @@
+/*
+ * Roles about pods: pod, endpoints, endpointslice.
+ *
+ * Endpoints and slices list addresses and ports. Where an address refers to a pod, its target has
+ * the pod's labels as well, and those ports of the pod's containers that no address covers become
+ * targets too.
+ */
+#include "base/array.h"
+#include "discovery/kubernetes/roles.h"
+
+/* ---- pod ---- */
+
+static struct str pod_ready(struct kube_group *g, const json_t *pod)
+{
+	json_t *c;
+	size_t i;
+
+	json_array_foreach(kube_at(pod, "status.conditions"), i,
+		c) if (str_is(kube_text(c, "type"), "Ready")) return kube_lower(g, kube_text(c, "status"));
+	return STR("unknown");
+}
+
+static void pod_labels(struct kube_group *g, struct labels_builder *b, const json_t *pod)
+{
+	json_t *owner;
+	size_t i;
+
+	labels_builder_set(b, KUBE_NAME("pod_ip"), kube_text(pod, "status.podIP"));
+	labels_builder_set(b, KUBE_NAME("pod_ready"), pod_ready(g, pod));
+	labels_builder_set(b, KUBE_NAME("pod_phase"), kube_text(pod, "status.phase"));
+	labels_builder_set(b, KUBE_NAME("pod_node_name"), kube_text(pod, "spec.nodeName"));
+	labels_builder_set(b, KUBE_NAME("pod_host_ip"), kube_text(pod, "status.hostIP"));
+	labels_builder_set(b, KUBE_NAME("pod_uid"), kube_text(pod, "metadata.uid"));
+	kube_named_labels(g, b, "pod", pod);
+	json_array_foreach(kube_at(pod, "metadata.ownerReferences"), i, owner)
+	{
+		if (!json_is_true(kube_at(owner, "controller")))
+			continue;
+		labels_builder_set(b, KUBE_NAME("pod_controller_kind"), kube_text(owner, "kind"));
+		labels_builder_set(b, KUBE_NAME("pod_controller_name"), kube_text(owner, "name"));
+		break;
+	}
+}
+
+/* A pod's containers, then its init containers. */
+struct containers {
+	json_t *lists[2];
+	size_t list, i;
+};
+
+static struct containers containers_of(const json_t *pod)
+{
+	return (struct containers){ .lists = { kube_at(pod, "spec.containers"),
+									kube_at(pod, "spec.initContainers") } };
+}
+
+static json_t *containers_next(struct containers *c, bool *init)
+{
+	while (c->list < 2 && c->i == json_array_size(c->lists[c->list])) {
+		c->list++;
+		c->i = 0;
+	}
+	*init = c->list == 1;
+	return c->list < 2 ? json_array_get(c->lists[c->list], c->i++) : NULL;
+}
+
+static struct str container_id(const json_t *pod, struct str name, bool init)
+{
+	json_t *s;
+	size_t i;
+
+	json_array_foreach(
+		kube_at(pod, init ? "status.initContainerStatuses" : "status.containerStatuses"), i,
+		s) if (str_eq(kube_text(s, "name"), name)) return kube_text(s, "containerID");
+	return STR("");
+}
+
+static void container_labels(struct labels_builder *t, const json_t *container, bool init)
+{
+	labels_builder_set(t, KUBE_NAME("pod_container_name"), kube_text(container, "name"));
+	labels_builder_set(t, KUBE_NAME("pod_container_image"), kube_text(container, "image"));
+	labels_builder_set(t, KUBE_NAME("pod_container_init"), init ? STR("true") : STR("false"));
+}
+
+static void port_labels(
+	struct kube_group *g, struct labels_builder *t, const json_t *port, struct str protocol)
+{
+	int64_t number;
+
+	kube_number(port, "containerPort", &number);
+	labels_builder_set(t, KUBE_NAME("pod_container_port_name"), kube_text(port, "name"));
+	labels_builder_set(t, KUBE_NAME("pod_container_port_number"), kube_decimal(g, number));
+	labels_builder_set(t, KUBE_NAME("pod_container_port_protocol"), protocol);
+}
+
+static void pod_target(
+	struct kube_group *g, const json_t *pod, const json_t *container, bool init, const json_t *port)
+{
+	struct str ip = kube_text(pod, "status.podIP");
+	struct labels_builder t;
+	int64_t number;
+
+	kube_label_begin(g, &t);
+	container_labels(&t, container, init);
+	labels_builder_set(
+		&t, KUBE_NAME("pod_container_id"), container_id(pod, kube_text(container, "name"), init));
+	if (port) {
+		kube_number(port, "containerPort", &number);
+		ip = kube_address(g, ip, number);
+		port_labels(g, &t, port, kube_text(port, "protocol"));
+	}
+	labels_builder_set(&t, STR("__address__"), ip);
+	kube_target(g, &t);
+}
+
+/* A pod that waits or was evicted has no address: a group without labels and targets. */
+void kube_build_pod(struct kube_group *g, const json_t *pod)
+{
+	struct containers c = containers_of(pod);
+	struct str ns = kube_text(pod, "metadata.namespace");
+	json_t *container, *ports, *port;
+	bool init;
+	size_t i;
+
+	if (!kube_text(pod, "status.podIP").len)
+		return;
+	pod_labels(g, &g->labels, pod);
+	labels_builder_set(&g->labels, KUBE_NAME("namespace"), ns);
+	kube_node_metadata(g, &g->labels, kube_text(pod, "spec.nodeName"));
+	kube_namespace_metadata(g, ns);
+	while ((container = containers_next(&c, &init))) {
+		ports = kube_at(container, "ports");
+		if (!json_array_size(ports))
+			pod_target(g, pod, container, init, NULL);
+		json_array_foreach(ports, i, port) pod_target(g, pod, container, init, port);
+	}
+}
+
+/* ---- pods behind addresses ---- */
+
+struct seen_port {
+	int64_t number;
+	struct seen_port *next;
+};
+
+struct seen_pod {
+	const json_t *pod;
+	struct seen_port *ports; /* those that targets have */
+	struct seen_pod *next; /* in the order they were seen */
+};
+
+struct backing {
+	struct seen_pod *first, **end;
+	struct map by_pod; /* of `all` */
+	struct seen_pod **all;
+	size_t n, cap;
+};
+
+static bool is_pod(const void *ctx, const void *key, uint32_t id)
+{
+	return ((const struct backing *)ctx)->all[id]->pod == key;
+}
+
+static uint64_t pod_hash(const json_t *pod)
+{
+	return hash_u64((uint64_t)(uintptr_t)pod);
+}
+
+static struct seen_pod *backing_pod(struct kube_group *g, struct backing *b, const json_t *pod)
+{
+	uint32_t id = map_find(&b->by_pod, pod_hash(pod), is_pod, b, pod);
+	struct seen_pod *s;
+
+	if (id != MAP_NONE)
+		return b->all[id];
+	s = arena_new(g->arena, struct seen_pod);
+	if (!s || !arena_array_room(g->arena, &b->all, b->n, 1, &b->cap) ||
+		!map_add(&b->by_pod, pod_hash(pod), (uint32_t)b->n)) {
+		g->failed = true;
+		return NULL;
+	}
+	b->all[b->n++] = s;
+	s->pod = pod;
+	*b->end = s;
+	b->end = &s->next;
+	return s;
+}
+
+/*
+ * The labels of the pod an address refers to, and of its container that has the port, if any (of
+ * several the last). number is NULL where the port has none. A protocol that is NULL is the
+ * container's.
+ */
+static void backing_labels(struct kube_group *g, struct backing *b, struct labels_builder *t,
+	const json_t *ref, const int64_t *number, const struct str *protocol)
+{
+	const json_t *pod = NULL;
+	struct containers c;
+	struct seen_pod *seen;
+	struct seen_port *sp;
+	json_t *container, *port;
+	int64_t n;
+	size_t i;
+	bool init;
+
+	if (str_is(kube_text(ref, "kind"), "Pod"))
+		pod = kube_ask_named(g, KUBE_PODS, kube_text(ref, "namespace"), kube_text(ref, "name"));
+	if (!pod)
+		return;
+	pod_labels(g, t, pod);
+	seen = backing_pod(g, b, pod);
+	if (!seen || !number)
+		return;
+	c = containers_of(pod);
+	while ((container = containers_next(&c, &init)))
+		json_array_foreach(kube_at(container, "ports"), i, port)
+		{
+			kube_number(port, "containerPort", &n);
+			if (n != *number)
+				continue;
+			container_labels(t, container, init);
+			port_labels(g, t, port, protocol ? *protocol : kube_text(port, "protocol"));
+			break;
+		}
+	sp = arena_new(g->arena, struct seen_port);
+	if (!sp) {
+		g->failed = true;
+		return;
+	}
+	*sp = (struct seen_port){ *number, seen->ports };
+	seen->ports = sp;
+}
+
+static bool is_covered(const struct seen_pod *s, int64_t number)
+{
+	for (const struct seen_port *p = s->ports; p; p = p->next)
+		if (p->number == number)
+			return true;
+	return false;
+}
+
+static void uncovered_ports(struct kube_group *g, const struct seen_pod *s)
+{
+	struct str ip = kube_text(s->pod, "status.podIP");
+	struct containers c = containers_of(s->pod);
+	struct labels_builder t;
+	json_t *container, *port;
+	int64_t number;
+	bool init;
+	size_t i;
+
+	if (!ip.len)
+		return;
+	while ((container = containers_next(&c, &init)))
+		json_array_foreach(kube_at(container, "ports"), i, port)
+		{
+			kube_number(port, "containerPort", &number);
+			if (is_covered(s, number))
+				continue;
+			kube_label_begin(g, &t);
+			labels_builder_set(&t, STR("__address__"), kube_address(g, ip, number));
+			container_labels(&t, container, init);
+			port_labels(g, &t, port, kube_text(port, "protocol"));
+			pod_labels(g, &t, s->pod);
+			kube_target(g, &t);
+		}
+}
+
+static void backing_begin(struct backing *b)
+{
+	*b = (struct backing){ .end = &b->first };
+	b->end = &b->first;
+	map_init(&b->by_pod);
+}
+
+static void backing_end(struct kube_group *g, struct backing *b)
+{
+	for (const struct seen_pod *s = b->first; s && !g->failed; s = s->next)
+		uncovered_ports(g, s);
+	map_release(&b->by_pod);
+}
+
+static void service_of(struct kube_group *g, struct str ns, struct str name)
+{
+	const json_t *service = kube_ask_named(g, KUBE_SERVICES, ns, name);
+
+	if (service)
+		kube_service_labels(g, &g->labels, service);
+}
+
+/* A member that is text, even an empty one: ptr is NULL where it is none. */
+static struct str node_of(const json_t *address, const json_t *ref, bool ref_first)
+{
+	struct str node = kube_text(address, "nodeName"), target = { NULL, 0 };
+
+	if (str_is(kube_text(ref, "kind"), "Node"))
+		target = kube_text(ref, "name");
+	if (ref_first)
+		return target.ptr ? target : node;
+	return node.ptr ? node : target;
+}
+
+/* ---- endpoints ---- */
+
+static void endpoint_target(
+	struct kube_group *g, struct backing *b, const json_t *address, const json_t *port, bool ready)
+{
+	struct str protocol = kube_text(port, "protocol");
+	const json_t *ref = kube_at(address, "targetRef");
+	struct labels_builder t;
+	int64_t number;
+
+	kube_number(port, "port", &number);
+	kube_label_begin(g, &t);
+	labels_builder_set(&t, STR("__address__"), kube_address(g, kube_text(address, "ip"), number));
+	labels_builder_set(&t, KUBE_NAME("endpoint_port_name"), kube_text(port, "name"));
+	labels_builder_set(&t, KUBE_NAME("endpoint_port_protocol"), protocol);
+	labels_builder_set(&t, KUBE_NAME("endpoint_ready"), ready ? STR("true") : STR("false"));
+	labels_builder_set(&t, KUBE_NAME("endpoint_address_target_kind"), kube_text(ref, "kind"));
+	labels_builder_set(&t, KUBE_NAME("endpoint_address_target_name"), kube_text(ref, "name"));
+	labels_builder_set(&t, KUBE_NAME("endpoint_node_name"), kube_text(address, "nodeName"));
+	labels_builder_set(&t, KUBE_NAME("endpoint_hostname"), kube_text(address, "hostname"));
+	kube_node_metadata(g, &t, node_of(address, ref, false));
+	backing_labels(g, b, &t, ref, &number, &protocol);
+	kube_target(g, &t);
+}
+
+void kube_build_endpoints(struct kube_group *g, const json_t *endpoints)
+{
+	struct str ns = kube_text(endpoints, "metadata.namespace");
+	json_t *subset, *port, *address;
+	size_t i, k, m;
+	struct backing b;
+
+	backing_begin(&b);
+	labels_builder_set(&g->labels, KUBE_NAME("namespace"), ns);
+	service_of(g, ns, kube_text(endpoints, "metadata.name"));
+	kube_named_labels(g, &g->labels, "endpoints", endpoints);
+	kube_namespace_metadata(g, ns);
+	json_array_foreach(kube_at(endpoints, "subsets"), i, subset)
+		json_array_foreach(kube_at(subset, "ports"), k, port)
+	{
+		if (g->failed)
+			break;
+		json_array_foreach(kube_at(subset, "addresses"), m, address)
+			endpoint_target(g, &b, address, port, true);
+		json_array_foreach(kube_at(subset, "notReadyAddresses"), m, address)
+			endpoint_target(g, &b, address, port, false);
+	}
+	backing_end(g, &b);
+}
+
+/* ---- endpointslice ---- */
+
+static void condition_label(struct labels_builder *t, struct str name, const json_t *v)
+{
+	if (json_is_boolean(v))
+		labels_builder_set(t, name, json_is_true(v) ? STR("true") : STR("false"));
+}
+
+static void topology_labels(struct kube_group *g, struct labels_builder *t, json_t *map)
+{
+	const char *key;
+	json_t *v;
+
+	json_object_foreach(map, key, v)
+	{
+		labels_builder_set(t, kube_sanitized(g, "endpointslice_endpoint_topology_", str_of(key)),
+			(struct str){ json_string_value(v), json_string_length(v) });
+		labels_builder_set(t,
+			kube_sanitized(g, "endpointslice_endpoint_topology_present_", str_of(key)),
+			STR("true"));
+	}
+}
+
+static void slice_target(struct kube_group *g, struct backing *b, struct str address,
+	const json_t *endpoint, const json_t *port)
+{
+	const json_t *ref = kube_at(endpoint, "targetRef");
+	struct labels_builder t;
+	int64_t number;
+	bool has_port = kube_number(port, "port", &number);
+
+	kube_label_begin(g, &t);
+	if (has_port) {
+		address = kube_address(g, address, number);
+		labels_builder_set(&t, KUBE_NAME("endpointslice_port"), kube_decimal(g, number));
+	}
+	labels_builder_set(&t, STR("__address__"), address);
+	labels_builder_set(&t, KUBE_NAME("endpointslice_port_name"), kube_text(port, "name"));
+	labels_builder_set(&t, KUBE_NAME("endpointslice_port_protocol"), kube_text(port, "protocol"));
+	labels_builder_set(
+		&t, KUBE_NAME("endpointslice_port_app_protocol"), kube_text(port, "appProtocol"));
+	condition_label(&t, KUBE_NAME("endpointslice_endpoint_conditions_ready"),
+		kube_at(endpoint, "conditions.ready"));
+	condition_label(&t, KUBE_NAME("endpointslice_endpoint_conditions_serving"),
+		kube_at(endpoint, "conditions.serving"));
+	condition_label(&t, KUBE_NAME("endpointslice_endpoint_conditions_terminating"),
+		kube_at(endpoint, "conditions.terminating"));
+	labels_builder_set(
+		&t, KUBE_NAME("endpointslice_endpoint_hostname"), kube_text(endpoint, "hostname"));
+	labels_builder_set(&t, KUBE_NAME("endpointslice_address_target_kind"), kube_text(ref, "kind"));
+	labels_builder_set(&t, KUBE_NAME("endpointslice_address_target_name"), kube_text(ref, "name"));
+	labels_builder_set(
+		&t, KUBE_NAME("endpointslice_endpoint_node_name"), kube_text(endpoint, "nodeName"));
+	labels_builder_set(&t, KUBE_NAME("endpointslice_endpoint_zone"), kube_text(endpoint, "zone"));
+	topology_labels(g, &t, kube_at(endpoint, "deprecatedTopology"));
+	kube_node_metadata(g, &t, node_of(endpoint, ref, true));
+	backing_labels(g, b, &t, ref, has_port ? &number : NULL, NULL);
+	kube_target(g, &t);
+}
+
+void kube_build_endpointslice(struct kube_group *g, const json_t *slice)
+{
+	struct str ns = kube_text(slice, "metadata.namespace"), service;
+	json_t *endpoint, *port, *address, *labels = kube_at(slice, "metadata.labels");
+	size_t i, k, m;
+	struct backing b;
+
+	backing_begin(&b);
+	labels_builder_set(&g->labels, KUBE_NAME("namespace"), ns);
+	labels_builder_set(
+		&g->labels, KUBE_NAME("endpointslice_address_type"), kube_text(slice, "addressType"));
+	kube_named_labels(g, &g->labels, "endpointslice", slice);
+	service = str_of(json_string_value(json_object_get(labels, "kubernetes.io/service-name")));
+	if (service.ptr)
+		service_of(g, ns, service);
+	kube_namespace_metadata(g, ns);
+	json_array_foreach(kube_at(slice, "endpoints"), i, endpoint)
+		json_array_foreach(kube_at(slice, "ports"), k, port)
+	{
+		if (g->failed)
+			break;
+		json_array_foreach(kube_at(endpoint, "addresses"), m, address) slice_target(g, &b,
+			(struct str){ json_string_value(address), json_string_length(address) }, endpoint,
+			port);
+	}
+	backing_end(g, &b);
+}

@@ -1,0 +1,232 @@
+#include "discovery/sources/source.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/map.h"
+#include "base/metrics.h"
+#include "discovery/sources/sources.h"
+
+#define BUCKETS 1024u /* a power of two */
+#define TOLD_MAX 16u /* texts that are remembered as logged */
+
+METRIC_COUNTER(failures, "epimetheus_discovery_failures_total",
+	"Sources of targets that could not be read.", "provider");
+METRIC_GAUGE(at_work, "epimetheus_discovery_sources", "Sources of targets at work.", "provider");
+METRIC_GAUGE(in_trouble, "epimetheus_discovery_sources_failing",
+	"Sources of targets whose last attempt failed.", "provider");
+METRIC_GAUGE(
+	targets, "epimetheus_discovery_targets", "Targets that the sources give now.", "provider");
+METRIC_GAUGE(groups_given, "epimetheus_discovery_target_groups",
+	"Target groups that the sources give now.", "provider");
+METRIC_GAUGE(last_success, "epimetheus_discovery_last_success_timestamp_seconds",
+	"When a source last answered.", "provider");
+
+struct source {
+	LIST_ENTRY(source) link;
+	const struct source_ops *ops;
+	struct arena arena; /* identity */
+	struct str identity;
+	uint64_t hash;
+	void *provider;
+	struct groups *set; /* NULL: nothing published yet */
+	LIST_HEAD(, source_use) uses; /* the last one closes it */
+	bool failing;
+	uint64_t told[TOLD_MAX]; /* hashes of texts in the log since the last publish */
+	size_t told_n;
+};
+
+struct shared_by_kind {
+	LIST_ENTRY(shared_by_kind) link;
+	const struct source_ops *ops;
+	void *shared;
+};
+
+struct sources {
+	struct source_env env;
+	LIST_HEAD(, source) v[BUCKETS]; /* by hash of kind and identity */
+	LIST_HEAD(, shared_by_kind)
+	shared; /* of the kinds that were opened and have ops->open_shared */
+};
+
+enum err_code sources_open(const struct source_env *env, struct sources **out, struct err *err)
+{
+	struct sources *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return err_nomem(err, "discovery");
+	s->env = *env;
+	*out = s;
+	return ERR_OK;
+}
+
+void sources_close(struct sources *s)
+{
+	struct shared_by_kind *k;
+
+	if (!s)
+		return;
+	for (size_t i = 0; i < BUCKETS; i++)
+		assert(LIST_EMPTY(&s->v[i]));
+	while ((k = LIST_FIRST(&s->shared))) {
+		LIST_REMOVE(k, link);
+		k->ops->close_shared(k->shared);
+		free(k);
+	}
+	free(s);
+}
+
+struct groups *source_groups(const struct source *s)
+{
+	return s->set;
+}
+
+/* ---- for providers ---- */
+
+static void set_failing(struct source *s, bool failing)
+{
+	metric_add(&in_trouble, s->ops->kind, (double)failing - (double)s->failing);
+	s->failing = failing;
+}
+
+static void replace_set(struct source *s, struct groups *set)
+{
+	double t = set ? (double)groups_targets(set) : 0, n = set ? (double)set->n : 0;
+
+	if (s->set) {
+		t -= (double)groups_targets(s->set);
+		n -= (double)s->set->n;
+	}
+	metric_add(&targets, s->ops->kind, t);
+	metric_add(&groups_given, s->ops->kind, n);
+	groups_unref(s->set);
+	s->set = set;
+}
+
+void source_publish(struct source *s, struct groups *set)
+{
+	struct source_use *use;
+
+	metric_set(&last_success, s->ops->kind, (double)clock_now_ns() / NS_PER_S);
+	set_failing(s, false);
+	s->told_n = 0;
+	if (s->set && groups_eq(s->set, set)) {
+		groups_unref(set);
+		return;
+	}
+	replace_set(s, set);
+	LIST_FOREACH(use, &s->uses, link)
+	use->changed(use->ctx);
+}
+
+void source_failed(struct source *s, const struct err *why)
+{
+	uint64_t hash = hash_bytes(why->msg, strlen(why->msg), 0);
+
+	metric_add(&failures, s->ops->kind, 1);
+	set_failing(s, true);
+	for (size_t i = 0; i < s->told_n && i < TOLD_MAX; i++)
+		if (s->told[i] == hash)
+			return;
+	s->told[s->told_n++ % TOLD_MAX] = hash;
+	log_warn("discovery", "source of targets failed", LOG_S("provider", s->ops->kind), LOG_E(why));
+}
+
+/* ---- for jobs ---- */
+
+static enum err_code find_shared(
+	struct sources *all, const struct source_ops *ops, void **out, struct err *err)
+{
+	struct shared_by_kind *k;
+	enum err_code rc;
+
+	*out = NULL;
+	if (!ops->open_shared)
+		return ERR_OK;
+	LIST_FOREACH(k, &all->shared, link)
+	if (k->ops == ops) {
+		*out = k->shared;
+		return ERR_OK;
+	}
+	if (!(k = calloc(1, sizeof(*k))))
+		return err_nomem(err, "discovery");
+	if ((rc = ops->open_shared(&all->env, &k->shared, err))) {
+		free(k);
+		return rc;
+	}
+	k->ops = ops;
+	LIST_INSERT_HEAD(&all->shared, k, link);
+	*out = k->shared;
+	return ERR_OK;
+}
+
+static void source_free(struct source *s)
+{
+	set_failing(s, false);
+	replace_set(s, NULL);
+	arena_release(&s->arena);
+	free(s);
+}
+
+static enum err_code source_open(struct sources *all, const struct source_config *c, uint64_t hash,
+	struct source **out, struct err *err)
+{
+	struct source *s = calloc(1, sizeof(*s));
+	struct source_env env = all->env;
+	enum err_code rc;
+
+	if (!s)
+		return err_nomem(err, "discovery");
+	s->ops = c->ops;
+	s->hash = hash;
+	s->identity = str_dup(&s->arena, c->identity);
+	if (!s->identity.ptr)
+		rc = arena_fail(&s->arena, "discovery", err);
+	else if (!(rc = find_shared(all, c->ops, &env.shared, err)))
+		rc = c->ops->open(&env, c->config, s, &s->provider, err);
+	if (rc) {
+		source_free(s);
+		return rc;
+	}
+	metric_add(&at_work, c->ops->kind, 1);
+	*out = s;
+	return ERR_OK;
+}
+
+enum err_code sources_acquire(
+	struct sources *all, const struct source_config *c, struct source_use *use, struct err *err)
+{
+	uint64_t hash = hash_bytes(c->identity.ptr, c->identity.len, (uintptr_t)c->ops);
+	struct source *s;
+	enum err_code rc;
+
+	LIST_FOREACH(s, &all->v[hash % BUCKETS], link)
+	if (s->hash == hash && s->ops == c->ops && str_eq(s->identity, c->identity))
+		break;
+	if (!s) {
+		if ((rc = source_open(all, c, hash, &s, err)))
+			return rc;
+		LIST_INSERT_HEAD(&all->v[hash % BUCKETS], s, link);
+	}
+	LIST_INSERT_HEAD(&s->uses, use, link);
+	use->source = s;
+	return ERR_OK;
+}
+
+void sources_release(struct source_use *use)
+{
+	struct source *s = use->source;
+
+	if (!s)
+		return;
+	use->source = NULL;
+	LIST_REMOVE(use, link);
+	if (!LIST_EMPTY(&s->uses))
+		return;
+	LIST_REMOVE(s, link);
+	metric_add(&at_work, s->ops->kind, -1);
+	s->ops->close(s->provider);
+	source_free(s);
+}

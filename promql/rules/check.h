@@ -1,0 +1,27 @@
+/*
+ * Rules, the inside of rules.h: one rule as its file has it, and its check. Private to
+ * promql/rules/.
+ *
+ * Errors:    ERR_INVALID "FILE:LINE:COLUMN: message", without group and rule: rules.c adds them.
+ * Ownership: the set's arena.
+ * Threads:   none of its own.
+ */
+#ifndef PROMQL_RULES_CHECK_H
+#define PROMQL_RULES_CHECK_H
+
+#include "promql/rules/rules.h"
+
+struct rule_fields {
+	struct str record, alert, expr;
+	int64_t for_ns, keep_firing_for_ns;
+	struct labels labels, annotations;
+};
+
+/* n: the rule's node, for places. The group's labels are merged in. */
+MUST_CHECK enum err_code rule_check(struct arena *a, const struct yaml_node *n,
+	const struct rule_fields *f, const struct rule_group *g, struct rule *out, struct err *err);
+/* Names and values of a group's labels. */
+MUST_CHECK enum err_code rule_labels_check(
+	const struct yaml_node *n, struct labels ls, struct err *err);
+
+#endif

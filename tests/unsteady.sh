@@ -1,0 +1,66 @@
+#!/bin/bash
+# Runs test programs where their luck could end: tests/unsteady.sh PROGRAM...
+# LOAD_ROUNDS (3) times beside LOAD_LOOPS (20) loops that want all of the processors, and once right before each of these
+# moments: full hours, ends of windows, midnights, a year's end and leap days in other zones. All of it has LOAD_SECONDS.
+# What a program says stands in build/unsteady, by round.
+set -u
+rounds=${LOAD_ROUNDS:-3} loops=${LOAD_LOOPS:-20} seconds=${LOAD_SECONDS:-1800}
+moments=(
+	"UTC 2026-12-31 23:59:59"
+	"America/New_York 2026-11-01 01:59:59"
+	"Europe/Berlin 2026-03-29 01:59:59"
+	"Asia/Kolkata 2028-02-28 23:59:58"
+	"UTC 2026-06-15 16:59:58"
+)
+[ "${LOAD_MOMENTS:-all}" = all ] || moments=()
+preload=$(find /usr/lib -name libfaketimeMT.so.1 -print -quit)
+if [ ${#moments[@]} != 0 ] && [ -z "$preload" ]; then
+	echo "FAIL no libfaketime: apt-get install faketime"
+	echo "0 passed, 1 failed, 0 skipped"
+	exit 1
+fi
+end=$((SECONDS + seconds))
+passed=0 failed=0 skipped=0 pids=()
+stop_loops() {
+	[ ${#pids[@]} = 0 ] || kill "${pids[@]}" 2>/dev/null
+	pids=()
+}
+trap stop_loops EXIT
+trap 'exit 1' INT TERM
+
+round() { # name, command that runs the programs
+	local name=$1 out=build/unsteady/$1.log line
+	shift
+	if [ "$SECONDS" -ge "$end" ]; then
+		echo "FAIL $name: no time left"
+		failed=$((failed + 1))
+		return
+	fi
+	timeout $((end - SECONDS)) "$@" >"$out" 2>&1
+	line=$(tail -n 1 "$out")
+	if [[ $line =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed,\ ([0-9]+)\ skipped$ ]]; then
+		passed=$((passed + BASH_REMATCH[1])) failed=$((failed + BASH_REMATCH[2])) skipped=$((skipped + BASH_REMATCH[3]))
+	else
+		failed=$((failed + 1))
+	fi
+	echo "$name: $line"
+	grep '^FAIL ' "$out"
+}
+
+rm -rf build/unsteady
+mkdir -p build/unsteady
+for i in $(seq "$loops"); do
+	[ "$rounds" != 0 ] || break
+	timeout "$seconds" bash -c 'while :; do :; done' &
+	pids+=($!)
+done
+for i in $(seq "$rounds"); do
+	TEST_JOBS=${TEST_JOBS:-8} TEST_TIMEOUT=1800 round "load-$i" tests/run.sh "$@"
+done
+stop_loops
+for moment in "${moments[@]}"; do
+	round "$(tr ' /:' '---' <<<"$moment")" env TZ="${moment%% *}" FAKETIME="@${moment#* }" FAKETIME_DONT_FAKE_MONOTONIC=1 \
+		LD_PRELOAD="$preload" tests/run.sh "$@"
+done
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" = 0 ]

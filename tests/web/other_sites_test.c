@@ -1,0 +1,153 @@
+/* The server refuses what pages of other sites send, and names that are not ours. */
+#include "tests/check.h"
+#include "tests/web/http/http_peer.h"
+#include "web/routes.h"
+#include "web/web.h"
+
+/* Every row that is off unless a flag allows it changes something, and says so. */
+TEST(the_table_says_what_changes_something)
+{
+	const unsigned guarded = ROUTE_ADMIN | ROUTE_INGEST | ROUTE_LIFECYCLE;
+	size_t n = 0;
+
+	for (size_t i = 0; i < web_routes_n; i++) {
+		const struct route *r = &web_routes[i];
+
+		if ((r->flags & guarded) && !(r->flags & ROUTE_CHANGES))
+			CHECK_FAIL("%s is guarded, and not ROUTE_CHANGES", r->path);
+		if ((r->flags & ROUTE_CHANGES) && (r->methods & (HTTP_GET | HTTP_HEAD)))
+			CHECK_FAIL("%s changes something on GET", r->path);
+		n += (r->flags & ROUTE_CHANGES) != 0;
+	}
+	CHECK(n >= 6);
+}
+
+static void quit(void *ctx)
+{
+	(*(int *)ctx)++;
+}
+
+static struct web *open_web(struct web_options *o)
+{
+	struct web *w = NULL;
+	struct err err;
+
+	o->listen_address = "127.0.0.1:0";
+	if (web_open(o, &w, &err)) {
+		CHECK_FAIL("web_open: %s", err.msg);
+		exit(1);
+	}
+	web_set_ready(w, true);
+	return w;
+}
+
+static int ask(struct web *w, const char *request, const char *headers, struct response *r)
+{
+	peer_ask(web_port(w), r, request, headers, (struct str){ 0 });
+	return r->status;
+}
+
+TEST(a_foreign_page_cannot_change_anything)
+{
+	static const char *const api[] = { "POST /api/v1/ingest?name=x", "POST /api/v1/targets/profile",
+		"POST /api/v1/admin/tsdb/snapshot", "PUT /api/v1/admin/tsdb/delete_series" };
+	static const char evil[] = "Origin: https://evil.example\r\n";
+	int quits = 0;
+	struct web_options o = { .enable_lifecycle = true,
+		.enable_admin_api = true,
+		.enable_ingest = true,
+		.external_url = "https://epi.example/p/",
+		.route_prefix = "/",
+		.cors_origin = ".*", /* who may read may not write */
+		.quit = quit,
+		.ctx = &quits };
+	struct web *w = open_web(&o);
+	struct response r = { 0 };
+	char own[128];
+
+	for (size_t i = 0; i < sizeof(api) / sizeof(api[0]); i++) {
+		CHECK_INT(ask(w, api[i], evil, &r), 403);
+		CHECK_STR(buf_str(&r.body),
+			"{\"status\":\"error\",\"errorType\":\"forbidden\",\"error\":\"sent by a "
+			"page of another site (origin \\\"https://evil.example\\\"): requests that "
+			"change something are taken from this server's own pages and from programs; "
+			"--web.external-url names the URL of those pages\"}");
+	}
+	CHECK_INT(ask(w, "POST /-/quit", evil, &r), 403);
+	CHECK_INT(ask(w, "POST /-/quit", "Sec-Fetch-Site: cross-site\r\n", &r), 403);
+	CHECK_STR(buf_str(&r.body),
+		"sent by a page of another site (Sec-Fetch-Site: cross-site): requests that change "
+		"something are taken from this server's own pages and from programs; "
+		"--web.external-url names the URL of those pages\n");
+	CHECK_INT(quits, 0);
+	CHECK_INT(ask(w, "GET /-/healthy", evil, &r), 200); /* changes nothing */
+	CHECK_INT(ask(w, "POST /-/quit", "", &r), 200);
+	CHECK_INT(ask(w, "POST /-/quit", "Origin: https://epi.example\r\n", &r), 200);
+	snprintf(own, sizeof(own), "Sec-Fetch-Site: same-origin\r\nOrigin: http://127.0.0.1:%u\r\n",
+		web_port(w));
+	CHECK_INT(ask(w, "POST /-/quit", own, &r), 200);
+	CHECK_INT(quits, 3);
+	response_release(&r);
+	web_close(w);
+}
+
+TEST(other_names_than_ours_are_refused)
+{
+	struct flag_list names = { { "epi.example" }, 1 };
+	struct web_options o = { .allowed_hosts = &names };
+	struct web *w = open_web(&o);
+	struct response r = { 0 };
+	struct peer p;
+
+	peer_open(&p, web_port(w));
+	peer_send(&p, STR("GET /explore HTTP/1.1\r\nHost: evil.example\r\n\r\n"));
+	peer_receive(&p, &r, false);
+	CHECK_INT(r.status, 421);
+	CHECK_STR(buf_str(&r.body),
+		"host \"evil.example\" is none of this server's names: --web.allowed-host adds "
+		"one\n");
+	peer_send(&p, STR("GET /nothing HTTP/1.1\r\nHost: evil.example\r\n\r\n"));
+	peer_receive(&p, &r, false);
+	CHECK_INT(r.status, 421);
+	peer_send(&p, STR("GET /explore HTTP/1.1\r\nHost: epi.example\r\n\r\n"));
+	peer_receive(&p, &r, false);
+	CHECK_INT(r.status, 200);
+	peer_send(&p, STR("GET /-/healthy HTTP/1.1\r\nHost: evil.example\r\n\r\n"));
+	peer_receive(&p, &r, false);
+	CHECK_INT(r.status, 200); /* what asks for health knows addresses or nothing */
+	peer_close(&p);
+	response_release(&r);
+	web_close(w);
+}
+
+TEST(no_other_site_reads_the_api_unless_configured)
+{
+	static const struct {
+		const char *pattern, *origin, *allowed, *vary;
+	} rows[] = {
+		{ NULL, "https://a.example", "", "" },
+		{ "", "https://a.example", "", "" },
+		{ "", "null", "", "" },
+		{ ".*", "https://a.example", "https://a.example", "Origin" },
+		{ ".*", "null", "", "Origin" }, /* any page can have this one */
+		{ "https://a\\.example", "https://a.example", "https://a.example", "Origin" },
+		{ "https://a\\.example", "https://a.example.evil", "", "Origin" },
+		{ "https://a\\.example", "", "", "Origin" },
+	};
+	struct response r = { 0 };
+	char header[128];
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct web_options o = { .cors_origin = rows[i].pattern };
+		struct web *w = open_web(&o);
+
+		snprintf(
+			header, sizeof(header), rows[i].origin[0] ? "Origin: %s\r\n" : "%s", rows[i].origin);
+		ask(w, "GET /api/v1/format_query?query=1", header, &r);
+		CHECK_INT(r.status, 200);
+		CHECK_STR(response_header(&r, "Access-Control-Allow-Origin"), rows[i].allowed);
+		CHECK_STR(response_header(&r, "Vary"), rows[i].vary);
+		web_close(w);
+	}
+	response_release(&r);
+}

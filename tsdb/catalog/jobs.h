@@ -1,0 +1,50 @@
+/*
+ * Jobs of a database: by name for new rows, by id for what is on disk. They are few, and never go.
+ *
+ * Errors:  ERR_LIMIT (DB_JOBS_MAX), ERR_EXISTS (one id, two names).
+ * Threads: job->lock is the first of all locks; the rest is db->lock's.
+ */
+#ifndef TSDB_CATALOG_JOBS_H
+#define TSDB_CATALOG_JOBS_H
+
+#include "base/thread.h"
+#include "tsdb/symbols/translate.h"
+
+struct db;
+
+#define DB_JOBS_MAX 16384u
+
+/* What the file of ids says of an epoch that is not in memory. */
+struct known_ids {
+	uint32_t epoch, next[SYM_KINDS];
+};
+
+#define JOB_EPOCHS_KNOWN_MAX 64u /* the newest ones */
+
+struct job {
+	uint32_t index; /* among jobs: jobs never go */
+	uint32_t id; /* on disk */
+	struct str name;
+	struct mutex lock; /* first of all locks */
+	struct translation *carry; /* lock: of delta bases into the live epoch */
+	/* The rest is db->lock's. */
+	bool superseded; /* a later job has the name: this one takes no rows */
+	struct partition *partitions; /* those in memory */
+	struct partition *live; /* pinned; NULL: not there yet */
+	uint32_t live_epoch; /* SYM_NONE: the next row begins one */
+	uint32_t next_epoch, epochs_saved; /* the file of ids says that those below are used */
+	struct known_ids *known;
+	uint32_t known_n;
+};
+
+/* By name, id SYM_NONE: made where it is missing. Else by id; the epoch (SYM_NONE: none) is not
+ * given to anything new. */
+MUST_CHECK enum err_code db_job(
+	struct db *db, struct str name, uint32_t id, uint32_t epoch, struct job **out, struct err *err);
+struct job *db_job_by_id(struct db *db, uint32_t id);
+struct job *db_job_at(struct db *db, uint32_t i); /* the i-th; NULL behind the last */
+/* The epoch has had ids below next[kind]; db->lock is held. */
+void job_know_ids(struct job *job, uint32_t epoch, const uint32_t *next);
+void jobs_release(struct db *db);
+
+#endif

@@ -1,0 +1,45 @@
+/*
+ * Options and state of a database.
+ */
+#ifndef TSDB_CATALOG_OPTIONS_H
+#define TSDB_CATALOG_OPTIONS_H
+
+#include "base/fs.h"
+
+struct store_ops;
+
+struct db_options {
+	const char *dir; /* created; locked by the server through dir/lock (db_open takes it) */
+	struct fs *fs; /* NULL: fs_posix */
+	int64_t window_ns; /* of one head; default 2h */
+	int64_t block_max_ns; /* longest block; 0: a tenth of the retention, at most 31d */
+	int64_t retention_ns; /* default 15d; 0: no limit */
+	int64_t raw_retention_ns; /* raw rows of blocks older than this go, rollups stay; 0: never
+							   */
+	uint64_t retention_bytes; /* 0: no limit */
+	uint64_t free_bytes_reserve; /* ingest stops below; default 256 MiB */
+	int64_t too_old_ns; /* older appends are refused; default 1h before the window's start */
+	uint64_t series_max; /* default 1 M */
+	uint32_t nodes_max; /* per partition; default 4 M */
+	uint32_t strings_max; /* per partition; default 1 M */
+	uint32_t label_sets_max; /* per partition; default 65536: further ones fold into
+					__overflow__ */
+	uint64_t partition_bytes_max; /* symbol memory of one; default 512 MiB */
+	uint64_t symbols_bytes; /* budget of all symbols in memory; default 128 MiB: beyond it what
+				   nobody uses is let go, and wasteful partitions begin an epoch */
+	uint64_t cache_bytes; /* pages of all stores and tables; default 16 MiB */
+	bool no_compaction; /* closed windows stay in the head: for tests */
+	bool read_only; /* no lock, no writes: for epitool */
+	const struct store_ops
+		*store; /* NULL: LevelDB; tests have one that fails (tsdb/store/store.h) */
+};
+
+void db_options_default(struct db_options *o);
+
+enum db_state {
+	DB_READY,
+	DB_FULL,
+	DB_FAILED
+}; /* FULL: free space below the reserve; FAILED: reopening after an error */
+
+#endif

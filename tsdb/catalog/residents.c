@@ -1,0 +1,171 @@
+#include "tsdb/catalog/residents.h"
+
+#include <stdlib.h>
+
+#include "base/array.h"
+#include "tsdb/catalog/state.h"
+
+/* Which epochs' symbols are in memory, and who needs them there. */
+
+static struct partition *find(const struct job *job, uint32_t epoch)
+{
+	struct partition *p = job->partitions;
+
+	while (p && p->epoch != epoch)
+		p = resident_of(p)->next_of_job;
+	return p;
+}
+
+static bool free_index(struct db *db, uint32_t *out)
+{
+	uint32_t cap = db->partitions_cap ? db->partitions_cap * 2 : 16;
+	struct partition **v;
+
+	mutex_assert_held(&db->lock);
+	for (*out = 0; *out < db->partitions_n; (*out)++)
+		if (!db->partitions[*out])
+			return true;
+	if (db->partitions_n == db->partitions_cap) {
+		if (!(v = realloc(db->partitions, cap * sizeof(struct partition *))))
+			return false;
+		db->partitions = v;
+		db->partitions_cap = cap;
+	}
+	db->partitions[db->partitions_n++] = NULL;
+	return true;
+}
+
+static enum err_code resident_open(struct job *job, uint32_t index,
+	const struct symbol_limits *limits, struct partition **out, struct err *err)
+{
+	struct resident *r = calloc(1, sizeof(*r));
+	enum err_code rc;
+
+	if (!r)
+		return err_nomem(err, "partition");
+	if ((rc = partition_init(&r->table, job->name, job->id, index, limits, err))) {
+		free(r);
+		return rc;
+	}
+	*out = &r->table;
+	return ERR_OK;
+}
+
+void resident_close(struct partition *p)
+{
+	struct resident *r = resident_of(p);
+
+	for (uint32_t i = 0; i < r->sources_n; i++)
+		free(r->sources[i].why);
+	free(r->sources);
+	partition_release(p);
+	free(r);
+}
+
+enum err_code partition_pin_locked(struct db *db, struct job *job, uint32_t epoch, bool lookup,
+	struct partition **out, struct err *err)
+{
+	const struct symbol_limits limits = { db->o.nodes_max, db->o.strings_max, db->o.label_sets_max,
+		db->o.partition_bytes_max };
+	struct partition *p = find(job, epoch);
+	enum err_code rc;
+	uint32_t index;
+
+	mutex_assert_held(&db->lock);
+	if (!p) {
+		if (!free_index(db, &index))
+			return err_set(err, ERR_NOMEM, "partition: out of memory");
+		if ((rc = resident_open(job, index, &limits, &p, err)))
+			return rc;
+		resident_of(p)->job = job;
+		p->epoch = epoch;
+		p->lookup = lookup || epoch == job->live_epoch;
+		resident_of(p)->next_of_job = job->partitions;
+		job->partitions = p;
+		db->partitions[index] = p;
+	}
+	resident_of(p)->pins++;
+	*out = p;
+	return ERR_OK;
+}
+
+void partition_unpin_locked(struct db *db, struct partition *p)
+{
+	mutex_assert_held(&db->lock);
+	if (p && --resident_of(p)->pins == 0)
+		resident_of(p)->used_at = ++db->unpins;
+}
+
+enum err_code partition_pin(struct db *db, struct str name, uint32_t job_id, uint32_t epoch,
+	struct partition **out, struct err *err)
+{
+	struct job *job;
+	enum err_code rc;
+
+	if ((rc = db_job(db, name, job_id, epoch, &job, err)))
+		return rc;
+	mutex_lock(&db->lock);
+	rc = partition_pin_locked(db, job, epoch, false, out, err);
+	mutex_unlock(&db->lock);
+	return rc;
+}
+
+void partition_unpin(struct db *db, struct partition *p)
+{
+	mutex_lock(&db->lock);
+	partition_unpin_locked(db, p);
+	mutex_unlock(&db->lock);
+}
+
+struct partition *partition_next(struct db *db, uint32_t *at)
+{
+	struct partition *p = NULL;
+
+	mutex_lock(&db->lock);
+	while (*at < db->partitions_n && !p)
+		p = db->partitions[(*at)++];
+	if (p)
+		resident_of(p)->pins++;
+	mutex_unlock(&db->lock);
+	return p;
+}
+
+/* ---- what was loaded into them; p->lock is held ---- */
+
+struct partition_source *partition_source_of(struct partition *p, uint32_t number)
+{
+	mutex_assert_held(&p->lock);
+	for (uint32_t i = resident_of(p)->sources_n; i-- > 0;)
+		if (resident_of(p)->sources[i].number == number)
+			return &resident_of(p)->sources[i];
+	return NULL;
+}
+
+struct partition_source *partition_source_add(struct partition *p, uint32_t number)
+{
+	uint32_t cap = resident_of(p)->sources_cap ? resident_of(p)->sources_cap * 2 : 4;
+	struct partition_source *v;
+
+	mutex_assert_held(&p->lock);
+	if (resident_of(p)->sources_n == resident_of(p)->sources_cap) {
+		if (!(v = realloc(resident_of(p)->sources, cap * sizeof(*v))))
+			return NULL;
+		resident_of(p)->sources = v;
+		resident_of(p)->sources_cap = cap;
+	}
+	resident_of(p)->sources[resident_of(p)->sources_n] = (struct partition_source){
+		.number = number
+	};
+	return &resident_of(p)->sources[resident_of(p)->sources_n++];
+}
+
+void partition_forget_source(struct partition *p, uint32_t number)
+{
+	struct partition_source *s = partition_source_of(p, number);
+
+	mutex_assert_held(&p->lock);
+	if (!s)
+		return;
+	free(s->why);
+	*s = resident_of(p)->sources[--resident_of(p)->sources_n];
+}

@@ -1,0 +1,61 @@
+/*
+ * Residents: the epochs whose symbols are in memory, and what keeps each there.
+ *
+ * A pin keeps one; so does a delta base in its ids. The live epoch of a job has a pin of its own.
+ * Others go when symbols exceed their budget (tsdb/head/evict.c), and come back from blocks and
+ * windows.
+ *
+ * Threads: as each field says; functions named _locked want db->lock.
+ */
+#ifndef TSDB_CATALOG_RESIDENTS_H
+#define TSDB_CATALOG_RESIDENTS_H
+
+#include "tsdb/catalog/jobs.h"
+#include "tsdb/symbols/partition.h"
+
+/* A block or window whose symbols were loaded, up to a stage; why: some of them were lost. */
+struct partition_source {
+	uint32_t number, stage;
+	struct err *why;
+};
+
+struct resident {
+	struct partition table; /* first: every partition of a database is in one of these */
+	struct job *job;
+	struct partition *next_of_job; /* db->lock */
+	unsigned pins; /* db->lock */
+	uint64_t used_at; /* db->lock: when it was last unpinned, by db->unpins */
+	_Atomic uint32_t bases; /* delta bases that are in its ids */
+	struct partition_source *sources; /* table.lock */
+	uint32_t sources_n, sources_cap;
+	bool complete; /* table.lock: all that blocks and windows have of the epoch is loaded */
+	int64_t first_ns; /* table.lock: time of the first row that this process put in */
+	_Atomic size_t settled_bytes; /* when each target had come about twice; 0: not yet */
+};
+
+static inline struct resident *resident_of(const struct partition *p)
+{
+	return (struct resident *)((uintptr_t)p - offsetof(struct resident, table));
+}
+
+/* The partition of an epoch, made where it is missing, pinned; its symbols are not loaded yet. */
+MUST_CHECK enum err_code partition_pin(struct db *db, struct str job, uint32_t job_id,
+	uint32_t epoch, struct partition **out, struct err *err);
+void partition_unpin(struct db *db, struct partition *p);
+/* The same of a job that is known; lookup: content will be made in it. */
+MUST_CHECK enum err_code partition_pin_locked(struct db *db, struct job *job, uint32_t epoch,
+	bool lookup, struct partition **out, struct err *err);
+void partition_unpin_locked(struct db *db, struct partition *p); /* NULL is fine */
+/* The next partition in memory from *at on, pinned; *at goes behind it. NULL: no more. */
+struct partition *partition_next(struct db *db, uint32_t *at);
+void resident_close(struct partition *p);
+
+/* ---- what was loaded; p->lock is held ---- */
+
+struct partition_source *partition_source_of(struct partition *p, uint32_t number); /* or NULL */
+struct partition_source *partition_source_add(
+	struct partition *p, uint32_t number); /* NULL: no memory */
+/* A block or window is gone. */
+void partition_forget_source(struct partition *p, uint32_t number);
+
+#endif

@@ -1,0 +1,144 @@
+#include "tsdb/catalog/state.h"
+
+#include <inttypes.h>
+
+#include "base/log.h"
+#include "base/metrics.h"
+
+/* Whether profiles are taken, and which series are still in use. */
+
+METRIC_GAUGE(state_gauge, "epimetheus_tsdb_state",
+	"0 takes profiles, 1 disk full, 2 reopening after an error.", NULL);
+METRIC_COUNTER(damage_total, "epimetheus_tsdb_damage_total",
+	"Times that stored bytes were found damaged or missing.", NULL);
+
+void db_count_damage(void)
+{
+	metric_add(&damage_total, NULL, 1);
+}
+
+void db_set_state(struct db *db, enum db_state state, const struct err *why)
+{
+	mutex_lock(&db->lock);
+	db->state = state;
+	db->why = why ? *why : (struct err){ 0 };
+	metric_set(&state_gauge, NULL, state);
+	mutex_unlock(&db->lock);
+}
+
+enum db_state db_state(struct db *db, struct err *why)
+{
+	enum db_state state;
+
+	mutex_lock(&db->lock);
+	state = db->state;
+	if (why)
+		*why = db->why;
+	mutex_unlock(&db->lock);
+	return state;
+}
+
+/* Only READY and FULL are this one's to change: FAILED is the commit thread's. */
+void db_check_room(struct db *db)
+{
+	uint64_t room;
+	struct err err;
+	enum db_state was;
+	bool full;
+
+	if (db->o.fs->ops->free_bytes(db->o.fs, db->dir, &room, &err)) {
+		log_warn("tsdb", "free space is not known", LOG_E(&err));
+		return;
+	}
+	err_set(&err, ERR_UNAVAILABLE, "disk is full: %" PRIu64 " bytes free in %s, reserve %" PRIu64,
+		room, db->dir, db->o.free_bytes_reserve);
+	mutex_lock(&db->lock);
+	was = db->state;
+	full = room < db->o.free_bytes_reserve || windows_have_shadow_locked(db);
+	if (was == DB_READY && full) {
+		db->state = DB_FULL;
+		db->why = err;
+	} else if (was == DB_FULL && !full) {
+		db->state = DB_READY;
+		db->why = (struct err){ 0 };
+	} else if (was == DB_FULL) {
+		db->why = err;
+	}
+	metric_set(&state_gauge, NULL, db->state);
+	if (was != db->state && db->state == DB_FULL)
+		log_error("tsdb", "disk full, profiles are refused", LOG_E(&err));
+	else if (was != db->state)
+		log_info("tsdb", "disk has room again, profiles are taken", LOG_I("free_bytes", room));
+	mutex_unlock(&db->lock);
+}
+
+/* ---- series ---- */
+
+void base_account(struct db *db, const struct delta_base *base, bool more)
+{
+	uint64_t bytes = base->bytes.cap;
+
+	if (!base->partition)
+		return;
+	if (more) {
+		atomic_fetch_add(&resident_of(base->partition)->bases, 1);
+		atomic_fetch_add(&db->delta_bytes, bytes);
+	} else {
+		atomic_fetch_sub(&resident_of(base->partition)->bases, 1);
+		atomic_fetch_sub(&db->delta_bytes, bytes);
+	}
+}
+
+void base_release(struct db *db, struct delta_base *base)
+{
+	base_account(db, base, false);
+	delta_base_release(base);
+}
+
+/* Those on their way out too: after a crash they are back, with the ids that they have. */
+static bool in_some_window(struct db *db, uint32_t series)
+{
+	mutex_assert_held(&db->lock);
+	for (size_t i = 0; i < db->windows_n; i++)
+		if (bits_get(&db->windows[i]->series, series))
+			return true;
+	for (const struct window *w = db->dropping; w; w = w->next_dropping)
+		if (bits_get(&w->series, series))
+			return true;
+	return false;
+}
+
+/* Series that no window has any more, and whose delta base is too old for a scrape to come, leave
+ * the index, and memory once no querier can have seen them. */
+void db_retire_series(struct db *db)
+{
+	int64_t newest = atomic_load(&db->max_ts_ns);
+	uint64_t oldest;
+	struct series *s;
+
+	series_lock_write(db->series);
+	mutex_lock(&db->lock);
+	for (uint32_t id = 0; id < series_next_id(db->series); id++) {
+		if (!(s = series_by_id_locked(db->series, id)) || atomic_load(&s->uses) ||
+			in_some_window(db, id) || atomic_load(&s->base_until_ns) > newest)
+			continue;
+		series_remove_locked(db->series, s);
+		s->retired_at = db->queriers_opened;
+		s->next_retired = db->retired;
+		db->retired = s;
+	}
+	oldest = db->queriers_opened + 1;
+	for (const struct querier_turn *q = db->queriers; q; q = q->older)
+		oldest = q->number;
+	for (struct series **at = &db->retired; (s = *at);) {
+		if (s->retired_at >= oldest) {
+			at = &s->next_retired;
+			continue;
+		}
+		*at = s->next_retired;
+		base_release(db, &s->base);
+		series_free(s);
+	}
+	mutex_unlock(&db->lock);
+	series_unlock(db->series);
+}

@@ -1,0 +1,111 @@
+/*
+ * The state of a database: what every part of it shares, and the locks.
+ *
+ * Locks, in the order they are taken (a later one while an earlier one is held, never the other way
+ * round):
+ *   job->lock        one append per job at a time; delta bases
+ *   numbers_lock     one append of numbers at a time
+ *   ids_lock         the file of ids
+ *   partition->lock  symbols being made or loaded, stored symbols
+ *   commit queue     rows that wait for their sync
+ *   series index     label sets, postings, and which window has which series (window->series)
+ *   db->lock         windows, blocks, their pins and counts, partitions in memory, queriers, state
+ *   losses           the list of losses; nothing is taken while it is held
+ *   inventory        what must be there; nothing is taken while it is held
+ */
+#ifndef TSDB_CATALOG_STATE_H
+#define TSDB_CATALOG_STATE_H
+
+#include "tsdb/catalog/blocks.h"
+#include "tsdb/catalog/inventory.h"
+#include "tsdb/catalog/losses.h"
+#include "tsdb/catalog/options.h"
+#include "tsdb/catalog/residents.h"
+#include "tsdb/catalog/windows.h"
+#include "tsdb/store/store.h"
+
+#define DB_FUTURE_NS (INT64_C(600) * 1000000000) /* how far ahead of our clock a profile may be */
+#define DB_QUEUE_BYTES_MAX (16u << 20) /* rows that wait for their sync */
+#define DB_CACHE_BYTES (16u << 20) /* pages of all stores */
+#define DB_REOPEN_BYTES (16u << 20) /* free space that opening a store again wants */
+#define DB_SCRATCH_BYTES_MAX (1u << 30) /* of one append */
+#define DB_REOPEN_WAIT_NS \
+	(INT64_C(5) * 1000000000) /* a querier waits so long for a store being reopened */
+
+struct commit;
+struct compaction;
+struct scratch;
+
+/* A querier's place among those that are open. */
+struct querier_turn {
+	struct querier_turn *older, *newer; /* db->lock */
+	uint64_t number;
+};
+
+struct db {
+	struct db_options o;
+	char *dir, *head_dir, *ids_path;
+	int lock_fd;
+	struct store_cache *cache;
+	struct series_index *series;
+	struct commit *commit;
+	struct losses *losses;
+	struct inventory *inventory;
+	enum inventory_found inventory_found;
+	struct thread maintenance;
+
+	struct mutex lock;
+	struct cond changed; /* pins, reopening, closing */
+	struct cond wake; /* the maintenance thread's */
+	struct window **windows; /* ascending */
+	size_t windows_n, windows_cap;
+	struct window *dropping; /* not in windows any more, and their files are still there */
+	struct db_block **blocks; /* db->lock: ascending by time */
+	size_t blocks_n, blocks_cap;
+	struct mutex blocks_files; /* tsdb/catalog/blocks.h */
+	char *blocks_dir, *snapshots_dir;
+	struct unreadable *unreadable; /* db->lock: blocks that cannot be opened */
+	size_t unreadable_n;
+	struct compaction *compaction; /* who works on blocks (tsdb/compact/loop.c) */
+	uint32_t source_number; /* db->lock: the last one given to a block or window */
+	struct db_job_labels *job_labels; /* db->lock; of db_set_instance_labels */
+	size_t job_labels_n;
+	struct arena job_labels_arena;
+	struct job **jobs; /* db->lock: by index */
+	uint32_t jobs_n, jobs_cap, next_job_id;
+	struct map jobs_by_name, jobs_by_id; /* db->lock */
+	struct partition **partitions; /* db->lock: by index; NULL: free */
+	uint32_t partitions_n, partitions_cap;
+	uint64_t unpins; /* db->lock: see partition->used_at */
+	_Atomic uint64_t symbol_bytes; /* of all partitions, when last looked */
+	_Atomic uint64_t delta_bytes; /* of all delta bases */
+	struct mutex ids_lock;
+	struct mutex numbers_lock;
+	bool creating; /* db->lock: somebody makes a window, outside of the lock */
+	enum db_state state;
+	struct err why;
+	struct querier_turn *queriers; /* db->lock: newest first */
+	uint64_t queriers_opened;
+	struct series *retired; /* out of the index, labels perhaps still seen by a querier */
+	struct scratch *scratch;
+	bool closing, retention_due;
+	_Atomic int64_t max_ts_ns; /* of stored rows */
+	int64_t found_max_ns; /* the same, at the start */
+	_Atomic int64_t queued_max_ns; /* of what was queued, stored or not: it may be on the disk */
+	_Atomic uint64_t rows, samples, numbers; /* appended since start */
+};
+
+void db_set_state(struct db *db, enum db_state state, const struct err *why);
+enum db_state db_state(struct db *db, struct err *why);
+void db_check_room(struct db *db); /* free space: DB_READY to DB_FULL and back */
+void db_count_damage(void); /* the metric alone */
+
+/* Series that nothing has any more leave the index, and memory with the last querier that saw them.
+ */
+void db_retire_series(struct db *db);
+/* Counts a delta base in its partition and in db->delta_bytes. */
+void base_account(struct db *db, const struct delta_base *base, bool more);
+/* Releases a base and takes it off the accounts. */
+void base_release(struct db *db, struct delta_base *base);
+
+#endif

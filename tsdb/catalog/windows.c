@@ -1,0 +1,176 @@
+#include "tsdb/catalog/windows.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "tsdb/catalog/state.h"
+#include "tsdb/catalog/window_epochs.h"
+
+/*
+ * Windows on disk: head/<start>/ is a LevelDB, head/<start>.acked how much was acknowledged,
+ * head/<start>.names its small records once more.
+ *
+ * What stands beside a directory says that the directory has to be there. So that goes first when a
+ * window goes; then the directory is renamed to <start>.dropped, so that no start ever finds half
+ * of one.
+ */
+#define DROPPED ".dropped"
+
+static char *text(const char *fmt, const char *a, int64_t b, const char *c)
+{
+	char *s = NULL;
+
+	return asprintf(&s, fmt, a, b, c) < 0 ? NULL : s;
+}
+
+struct window *window_new(struct db *db, int64_t start_ns, int64_t end_ns)
+{
+	struct window *w = calloc(1, sizeof(*w));
+
+	if (!w)
+		return NULL;
+	w->start_ns = start_ns;
+	w->end_ns = end_ns;
+	w->mark_fd = w->names_fd = -1;
+	w->dir = text("%s/%" PRId64 "%s", db->head_dir, start_ns / NS_PER_S, "");
+	w->mark_path = text("%s/%" PRId64 "%s", db->head_dir, start_ns / NS_PER_S, ".acked");
+	w->names_path = text("%s/%" PRId64 "%s", db->head_dir, start_ns / NS_PER_S, ".names");
+	if (!w->dir || !w->mark_path || !w->names_path) {
+		window_free(db, w);
+		return NULL;
+	}
+	return w;
+}
+
+static void close_synced(struct db *db, int fd, const char *path)
+{
+	struct err err;
+
+	if (fd < 0)
+		return;
+	if (db->o.fs->ops->sync(db->o.fs, fd, &err))
+		log_warn("tsdb", "not synced", LOG_S("path", path), LOG_E(&err));
+	close(fd);
+}
+
+void window_free(struct db *db, struct window *w)
+{
+	if (!w)
+		return;
+	window_epochs_release(w);
+	store_close(w->store);
+	close_synced(db, w->mark_fd, w->mark_path);
+	close_synced(db, w->names_fd, w->names_path);
+	bits_release(&w->series);
+	deleted_release(w->deleted);
+	free(w->dir);
+	free(w->mark_path);
+	free(w->names_path);
+	free(w);
+}
+
+/* ---- the list ---- */
+
+void windows_insert_locked(struct db *db, struct window *w)
+{
+	size_t i = db->windows_n++;
+
+	mutex_assert_held(&db->lock);
+	w->number = ++db->source_number;
+	for (; i && db->windows[i - 1]->start_ns > w->start_ns; i--)
+		db->windows[i] = db->windows[i - 1];
+	db->windows[i] = w;
+}
+
+bool windows_reserve_locked(struct db *db)
+{
+	size_t cap = db->windows_cap ? db->windows_cap * 2 : 16;
+	struct window **v;
+
+	mutex_assert_held(&db->lock);
+	if (db->windows_n < db->windows_cap)
+		return true;
+	if (!(v = realloc(db->windows, cap * sizeof(struct window *))))
+		return false;
+	db->windows = v;
+	db->windows_cap = cap;
+	return true;
+}
+
+void windows_take_locked(struct db *db, struct window *w)
+{
+	size_t i = 0;
+
+	mutex_assert_held(&db->lock);
+	while (db->windows[i] != w)
+		i++;
+	db->windows_n--;
+	memmove(db->windows + i, db->windows + i + 1, (db->windows_n - i) * sizeof(struct window *));
+	w->next_dropping = db->dropping;
+	db->dropping = w;
+}
+
+bool windows_have_shadow_locked(const struct db *db)
+{
+	mutex_assert_held(&db->lock);
+	for (size_t i = 0; i < db->windows_n; i++)
+		if (db->windows[i]->shadow)
+			return true;
+	return false;
+}
+
+/* ---- files ---- */
+
+void window_remove_beside(struct db *db, const struct window *w)
+{
+	const char *const paths[] = { w->mark_path, w->names_path };
+	struct err err;
+
+	for (size_t i = 0; i < 2; i++)
+		if (fs_exists(paths[i]) && db->o.fs->ops->unlink(db->o.fs, paths[i], &err))
+			log_warn("tsdb", "not removed", LOG_S("path", paths[i]), LOG_E(&err));
+}
+
+/* False: it would be a window at the next start. What was renamed for good is none any more. */
+bool window_remove_files(struct db *db, struct window *w)
+{
+	struct fs *fs = db->o.fs;
+	char *dropped = text("%s/%" PRId64 "%s", db->head_dir, w->start_ns / NS_PER_S, DROPPED);
+	struct err err = { 0 };
+	bool gone;
+
+	window_remove_beside(db, w); /* first: without its directory they would tell of a loss */
+	gone = dropped && !fs->ops->rename(fs, w->dir, dropped, &err) &&
+		!fs->ops->sync_dir(fs, db->head_dir, &err);
+	if (!gone || fs_remove_tree(fs, dropped, &err))
+		log_warn("tsdb", "window not removed", LOG_S("store", w->dir), LOG_E(&err));
+	free(dropped);
+	return gone;
+}
+
+bool window_remove_leftover(struct db *db, int64_t start_ns)
+{
+	struct window *w = window_new(db, start_ns, 0);
+	bool gone = w != NULL;
+	struct err err;
+
+	if (w && fs_exists(w->dir)) {
+		log_info("tsdb", "window is in a block already", LOG_S("store", w->dir));
+		if (!db->o.read_only) {
+			gone = window_remove_files(db, w);
+		} else if (fs_remove_tree(db->o.fs, w->dir, &err)) { /* a copy of it */
+			log_warn("tsdb", "window not removed", LOG_E(&err));
+			gone = false;
+		}
+	}
+	if (w)
+		window_remove_beside(db, w);
+	window_free(db, w);
+	return gone;
+}

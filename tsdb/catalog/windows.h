@@ -1,0 +1,96 @@
+/*
+ * Windows: the list of the head's windows, and what each holds.
+ *
+ * A window is pinned by whoever uses its store: a querier, an append, a queued row. Dropping or
+ * reopening waits until nobody does. Windows are (start, end] and never overlap.
+ *
+ * Threads: as each field says; functions named _locked want db->lock.
+ */
+#ifndef TSDB_CATALOG_WINDOWS_H
+#define TSDB_CATALOG_WINDOWS_H
+
+#include "tsdb/catalog/deleted.h"
+#include "tsdb/series/series.h"
+#include "tsdb/store/store.h"
+
+struct db;
+struct job;
+
+/* What a window's store says it holds: the record "c", renewed by each batch. */
+struct window_count {
+	uint64_t seq; /* batches */
+	uint64_t rows, samples;
+	uint64_t numbers; /* values of numeric series */
+	uint64_t symbols; /* records of symbols; fewer than there are in a window that is older */
+	int64_t min_ns, max_ns; /* of rows and numbers; 0, 0: none */
+};
+
+static inline bool window_is_empty(const struct window_count *c)
+{
+	return c->rows == 0 && c->numbers == 0;
+}
+
+struct window {
+	int64_t start_ns, end_ns;
+	uint64_t identity; /* of the store's records; 0 where a version before this one made it */
+	uint32_t number; /* as db_block's */
+	bool sealed; /* db->lock: takes no more rows */
+	const struct deleted_range *deleted; /* db->lock, as db_block's */
+	size_t deleted_n;
+	char *dir; /* the store's; a temporary copy when read-only */
+	char *mark_path; /* beside it: what was acknowledged */
+	char *names_path; /* likewise: a second copy of small records */
+	struct store *store; /* db->lock; NULL while it is reopened */
+	unsigned pins; /* db->lock */
+	unsigned writers; /* db->lock: those of the pins that an append or a queued row has */
+	unsigned waiting; /* db->lock: queriers that gave their pin back until it is reopened */
+	struct window *next_dropping; /* db->lock */
+	bool draining; /* db->lock: to be reopened, takes no new pins */
+	bool damaged; /* db->lock: something of it was lost */
+	bool shadow; /* db->lock: the disk was full when it was opened; nothing is written to it */
+	struct window_count count; /* db->lock; the commit thread writes it */
+	int mark_fd; /* the commit thread's; -1: none */
+	int names_fd; /* likewise; -1: not open */
+	bool names_failed; /* likewise: nothing is appended any more, the next start makes it anew */
+	struct bits series; /* the series index's lock */
+	bool types_lost; /* some series have types that are not known */
+	struct window_job *jobs; /* db->lock: by job->index; window_epochs.c */
+	uint32_t jobs_n;
+};
+
+/* Header whose types a series' rows of an epoch have. */
+struct series_header {
+	uint32_t series, header;
+};
+
+/* Rows of a job that a window has under one epoch. */
+struct window_epoch {
+	uint32_t epoch;
+	int64_t min_ns, max_ns; /* (min, max]: all of them, and perhaps more */
+	struct series_header *types; /* by series */
+	uint32_t types_n, types_cap;
+};
+
+struct window_job {
+	struct window_epoch *v; /* in the order of their beginning */
+	uint32_t n, cap;
+};
+
+struct window *window_new(struct db *db, int64_t start_ns, int64_t end_ns); /* NULL: no memory */
+void window_free(struct db *db, struct window *w);
+/* Makes room for one more in the list. */
+bool windows_reserve_locked(struct db *db);
+void windows_insert_locked(struct db *db, struct window *w);
+/* Out of db->windows; queriers that have it pinned go on. */
+void windows_take_locked(struct db *db, struct window *w);
+/* Some window was opened over a full disk. */
+bool windows_have_shadow_locked(const struct db *db);
+/* Files beside a window's directory that say that it has to be there. */
+void window_remove_beside(struct db *db, const struct window *w);
+/* False: it would be a window at the next start. What was renamed for good is none any more. */
+bool window_remove_files(struct db *db, struct window *w);
+/* Removes what a crash or the disk left of a window that is in a block. False: it is still there.
+ */
+bool window_remove_leftover(struct db *db, int64_t start_ns);
+
+#endif

@@ -1,0 +1,37 @@
+/*
+ * Numeric series of a window, or of several blocks, into the block that is built.
+ *
+ * Threads: who works on blocks.
+ */
+#ifndef TSDB_COMPACT_NUMBERS_H
+#define TSDB_COMPACT_NUMBERS_H
+
+#include "tsdb/catalog/state.h"
+#include "tsdb/compact/builder.h"
+
+/* ---- number_cut.c ---- */
+
+struct number_cut {
+	struct series **series; /* of the window, ascending by labels */
+	uint32_t *ids; /* in the block; UINT32_MAX: not there */
+	size_t n;
+	uint64_t left_out; /* damaged values */
+	struct err first_left;
+};
+/* All numbers of a window, read by it, into the builder, before anything else. */
+MUST_CHECK enum err_code numbers_cut(struct db *db, struct window *w, struct store_iter *it,
+	struct deleted deleted, struct block_builder *m, struct number_cut *out, struct err *err);
+void number_cut_release(struct number_cut *c);
+
+/* ---- number_join.c ---- */
+
+struct number_source {
+	struct block *block;
+	struct deleted deleted;
+	uint32_t *ids; /* number in the new block, by number in this one */
+};
+/* All numbers of the blocks, ascending by time, into the builder, before anything else. */
+MUST_CHECK enum err_code numbers_join(struct db *db, const struct number_source *sources, size_t n,
+	struct block_builder *m, struct err *err);
+
+#endif

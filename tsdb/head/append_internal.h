@@ -1,0 +1,59 @@
+/*
+ * Appending, the inside: what rows and numbers have in common.
+ *
+ * Threads: job->lock or numbers_lock is held, but for the checks.
+ */
+#ifndef TSDB_HEAD_APPEND_INTERNAL_H
+#define TSDB_HEAD_APPEND_INTERNAL_H
+
+#include "tsdb/head/commit.h"
+#include "tsdb/head/head.h"
+#include "tsdb/head/keys.h"
+#include "tsdb/symbols/stored.h"
+
+/* Memory of one append, kept for the next. */
+struct scratch {
+	struct scratch *next;
+	struct arena arena;
+	struct buf row, record, there;
+	struct new_symbols new_symbols;
+};
+
+/* ---- append_check.c ---- */
+
+MUST_CHECK enum err_code append_check_labels(
+	struct labels labels, const char *what, struct err *err);
+MUST_CHECK enum err_code append_check_time(
+	struct db *db, int64_t ts_ns, const char *what, struct err *err);
+MUST_CHECK enum err_code append_check_state(struct db *db, struct err *err);
+
+/* ---- append_gap.c ---- */
+
+/* Of a row that has gap_max_ns *a becomes a copy with its interval. w: pinned. */
+MUST_CHECK enum err_code append_gap(struct window *w, struct series *s, struct db_append *copy,
+	const struct db_append **a, struct err *err);
+
+/* ---- again.c ---- */
+
+/* False: nothing of the series has this time. */
+bool again_possible(const struct db *db, const struct series *s, int64_t ts_ns);
+void again_note(struct series *s, int64_t ts_ns); /* something of it was queued */
+/* What is stored of the series and time, once nothing of them is queued; key: theirs, by kind.
+ * ERR_NOT_FOUND: nothing. */
+struct again_place {
+	struct window *window; /* pinned */
+	const struct series *series;
+	int64_t ts_ns;
+	struct key key;
+	uint64_t generation;
+};
+MUST_CHECK enum err_code again_find(
+	struct db *db, const struct again_place *at, struct buf *out, struct err *err);
+/* ERR_EXISTS; what: "profile". */
+MUST_CHECK enum err_code again_refuse(
+	const char *what, struct labels labels, int64_t ts_ns, struct err *err);
+/* ERR_INVALID: it would not be seen. */
+MUST_CHECK enum err_code again_check_deleted(struct db *db, const struct window *w,
+	const struct series *s, int64_t ts_ns, const char *what, struct err *err);
+
+#endif

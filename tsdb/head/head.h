@@ -1,0 +1,35 @@
+/*
+ * The head: windows that take rows, each a store of its own.
+ *
+ * Errors:  ERR_INVALID: the time is too old; ERR_UNAVAILABLE: the store is being reopened, or the
+ * disk is full. Threads: any.
+ */
+#ifndef TSDB_HEAD_HEAD_H
+#define TSDB_HEAD_HEAD_H
+
+#include "tsdb/catalog/state.h"
+
+/* The window that ts falls into, made where it is missing, pinned. ERR_INVALID: it is too old. */
+MUST_CHECK enum err_code head_pin(
+	struct db *db, int64_t ts_ns, struct window **out, struct err *err);
+void head_unpin(struct db *db, struct window *w);
+void head_unpin_writer(struct db *db, struct window *w); /* what head_pin pinned */
+/* Removes a window that was taken out of the list, for good, once nobody uses it; `why` for the log
+ * and metric. When the database closes meanwhile its files stay. */
+void head_remove(struct db *db, struct window *w, const char *why);
+/* Takes and removes the oldest window. */
+void head_drop_oldest(struct db *db, const char *why);
+/* Frees what appends keep for the next; when the database closes. */
+void scratch_free_all(struct db *db);
+void head_encode_count(const struct window_count *c, struct buf *out);
+uint64_t head_disk_bytes(struct db *db, const struct window *w);
+/* Windows that were opened over a full disk are opened as they should be; where that fails they
+ * stay as they are. No window is pinned by the caller. */
+void head_leave_shadows(struct db *db);
+void db_damage(struct db *db, struct window *w, const char *what, const struct err *why);
+
+MUST_CHECK enum err_code head_open_all(struct db *db, struct err *err);
+/* "head/<start>" and what follows; malloc'ed, NULL: out of memory. */
+char *head_where(const struct window *w, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
+#endif

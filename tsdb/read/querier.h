@@ -1,0 +1,252 @@
+/*
+ * Queriers: reading a database. A querier pins what it needs and sees one consistent state.
+ *
+ * Units:   nanoseconds since 1970; windows are half-open (min, max].
+ * Errors:  ERR_CANCELED, ERR_LIMIT, ERR_NOMEM. What is damaged or missing is no error: it is a
+ * warning of the querier. Threads: any number of queriers; a querier and what came from it belong
+ * to one thread at a time.
+ */
+#ifndef TSDB_READ_QUERIER_H
+#define TSDB_READ_QUERIER_H
+
+#include <stdatomic.h>
+
+#include "base/labels.h"
+#include "proto/pprof.h"
+#include "tsdb/columns/accum.h"
+#include "tsdb/symbols/profile_type.h"
+#include "tsdb/symbols/symbols.h"
+
+struct db;
+struct db_querier;
+
+/*
+ * A series as far as its stacks have ids of one partition. A series whose window spans an epoch's
+ * change is there once per epoch, with equal labels, neighbours in the list, the newest first (by
+ * when epochs began: a row that came late is in the epoch of its coming).
+ */
+struct db_series {
+	struct labels labels; /* with __name__; they live as long as querier and arena both do */
+	struct partition *partition; /* pinned by the querier; NULL: numeric */
+	bool numeric; /* for db_numbers; else for db_sum and db_rows */
+	const struct series_place *places; /* where its rows are */
+	size_t places_n;
+	const struct db_series *other; /* the same labels in another epoch, round about; or NULL */
+};
+/* What one that is selected takes of the arena at least; labels of a block's are beside it. */
+#define DB_SERIES_BYTES (sizeof(struct db_series) + 2 * sizeof(uint32_t))
+
+/* (min, max] bounds what select may return. cancel: checked in long loops, gives ERR_CANCELED; may
+ * be NULL. */
+MUST_CHECK enum err_code db_querier_open(struct db *db, int64_t min_ns, int64_t max_ns,
+	const atomic_bool *cancel, struct db_querier **out, struct err *err);
+void db_querier_close(struct db_querier *q);
+
+/*
+ * Another reader of the same state, for another thread: what the querier selected can be summed
+ * through it. It ends, by db_querier_close, before the querier; its warnings and infos are its own.
+ */
+MUST_CHECK enum err_code db_querier_fork(
+	struct db_querier *q, struct db_querier **out, struct err *err);
+/*
+ * Windows will be asked for one after the other, and where one ends another begins: what is read of
+ * chunks there serves both, 4 MiB of it. Also of forks that are made afterwards.
+ */
+void db_querier_in_steps(struct db_querier *q);
+/* The infos of a fork become the querier's. */
+void db_querier_join(struct db_querier *q, const struct db_querier *fork);
+/* Times inside (min, max] at which what is read falls apart, ascending: at most n. */
+size_t db_querier_cuts(
+	const struct db_querier *q, int64_t min_ns, int64_t max_ns, int64_t *out, size_t n);
+
+/*
+ * Series with rows in the querier's window, ascending by labels. A matcher tests the series' label
+ * where the series has one, else the label of each of its samples, and a missing one is "". So a
+ * series that lacks the label is out only where the matcher does not accept "" and no samples of
+ * its job, in whatever epoch the window touches, have it: all epochs of a series are there, or
+ * none. Else its samples are the caller's to test (promql/select.c). Afterwards names of the
+ * partitions are readable (strings, headers, label sets); stacks are once db_sum or db_rows gave
+ * ids.
+ */
+MUST_CHECK enum err_code db_select(struct db_querier *q, const struct matcher *m, size_t n,
+	struct arena *a, struct db_series **out, size_t *out_n, struct err *err);
+/* A header of its rows, SYM_NONE: none is known. No rows are read where all have the same types. */
+MUST_CHECK enum err_code db_series_header(
+	struct db_querier *q, const struct db_series *s, uint32_t *header, struct err *err);
+enum db_kinds {
+	DB_PROFILES = 1,
+	DB_NUMBERS = 2,
+};
+/* db_select gives both; here one kind alone is asked for, or both. */
+MUST_CHECK enum err_code db_select_kinds(struct db_querier *q, unsigned kinds,
+	const struct matcher *m, size_t n, struct arena *a, struct db_series **out, size_t *out_n,
+	struct err *err);
+/*
+ * ERR_LIMIT where they are more than series_max: *about so many then, else 0. That is known soon,
+ * from indexes and from some of the series. Those of several epochs count one by one, and each
+ * window and block is counted by itself. series_max 0: no limit.
+ */
+MUST_CHECK enum err_code db_select_within(struct db_querier *q, unsigned kinds,
+	const struct matcher *m, size_t n, size_t series_max, size_t *about, struct arena *a,
+	struct db_series **out, size_t *out_n, struct err *err);
+
+/*
+ * The same series one by one, in no order, and nothing of them is kept: one comes again for each
+ * epoch, window and block that it is in, and with its rows in that alone.
+ */
+struct db_visitor {
+	/* NULL: all are. Else those that are not are passed over before it is looked for their
+	 * rows. */
+	bool (*wanted)(void *ctx, struct labels labels);
+	struct str sample_label; /* not empty: where samples of its job have it, it is wanted */
+	/* *s and its labels are gone after the return. What is not ERR_OK ends the visit. */
+	enum err_code (*take)(void *ctx, const struct db_series *s, struct err *err);
+	void *ctx;
+};
+MUST_CHECK enum err_code db_visit_series(struct db_querier *q, unsigned kinds,
+	const struct matcher *m, size_t n, const struct db_visitor *v, struct err *err);
+
+/* Values of a numeric series in (min, max], ascending, in the arena. */
+MUST_CHECK enum err_code db_numbers(struct db_querier *q, const struct db_series *s, int64_t min_ns,
+	int64_t max_ns, struct arena *a, int64_t **ts_ns, double **values, size_t *n, struct err *err);
+/* Types that rows of this series in the window have. Their strings live as its labels do. */
+MUST_CHECK enum err_code db_series_types(struct db_querier *q, const struct db_series *s,
+	struct arena *a, struct profile_type **out, size_t *n, struct err *err);
+
+struct row_total {
+	int64_t total, ts_ns;
+};
+
+struct sum_stats {
+	uint64_t rows; /* profiles added */
+	uint64_t samples;
+	int64_t start_ns; /* smallest ts - interval */
+	int64_t end_ns; /* largest ts */
+	int64_t time_nanos; /* smallest profile time, 0 ones left out */
+	int64_t duration_ns; /* sum of the profiles' durations */
+	int64_t period; /* largest */
+	__int128 total; /* sum of value (delta) or value x interval_ns (gauge) */
+	__int128 elapsed_ns; /* sum of intervals */
+	__int128 profiled_ns; /* sum of durations; of a row that says none, its interval */
+	struct row_total min, max; /* of rows' plain totals; the earliest of equal ones */
+	uint32_t *headers; /* distinct header ids seen, in the arena */
+	uint32_t headers_n;
+	uint64_t read; /* cells decoded: what the query cost, whatever it stood for */
+};
+
+/* Of two sums over windows that follow each other; headers are in the arena. */
+MUST_CHECK enum err_code sum_stats_merge(
+	struct sum_stats *into, const struct sum_stats *from, struct arena *a, struct err *err);
+
+enum sum_pick {
+	SUM_WINDOW, /* all rows in (min, max] */
+	SUM_LAST, /* of each series only the latest of them; a gauge counts with weight 1 */
+};
+
+/*
+ * Adds the column `type` of the series' rows in (min, max] to acc, and to *stats (which the caller
+ * zeroes before the first). All series are of acc's partition. Gauges are weighted by their
+ * interval in ns (acc has ACCUM_WEIGHTED then). acc may be NULL: totals only, which reads no
+ * samples. Rows without the type are passed over. Asked for many series at once, sums over whole
+ * groups and steps are taken from rollups; the result is the same to the last bit.
+ */
+MUST_CHECK enum err_code db_sum(struct db_querier *q, const struct db_series *const *series,
+	size_t n, const struct profile_type *type, int64_t min_ns, int64_t max_ns, enum sum_pick pick,
+	struct accum *acc, struct arena *a, struct sum_stats *stats, struct err *err);
+
+/*
+ * Costs by the names of functions: flat, of stacks that end in one; cum, of stacks it is in, each
+ * once. Of frames without a name what counts is their mapping's file.
+ */
+struct function_sum {
+	uint32_t name; /* string */
+	bool unnamed; /* name is the mapping's file */
+	int64_t flat, cum;
+};
+struct function_sums;
+MUST_CHECK enum err_code function_sums_open(struct function_sums **out, struct err *err);
+void function_sums_close(struct function_sums *f); /* NULL is fine */
+size_t function_sums_bytes(const struct function_sums *f);
+MUST_CHECK enum err_code function_sums_merge(
+	struct function_sums *into, const struct function_sums *from, struct err *err);
+/* Ascending by (name, unnamed), in the arena. *total: of all stacks, the empty one too. */
+MUST_CHECK enum err_code function_sums_list(struct function_sums *f, struct arena *a,
+	const struct function_sum **out, size_t *n, int64_t *total, struct err *err);
+/*
+ * As db_sum of all rows in (min, max]; whole steps of whole groups go into f instead of acc where
+ * there are totals of functions, and then no symbols of stacks are read for them. What goes into f
+ * has no negative cell and no header with drop_frames. Only for types that are deltas.
+ */
+MUST_CHECK enum err_code db_sum_functions(struct db_querier *q,
+	const struct db_series *const *series, size_t n, const struct profile_type *type,
+	int64_t min_ns, int64_t max_ns, struct function_sums *f, struct accum *acc, struct arena *a,
+	struct sum_stats *stats, struct err *err);
+
+/*
+ * What a sum would read, about: from counts and indexes, nothing is decoded. A head window knows
+ * how many rows it has, not whose: each of its series counts as their mean.
+ */
+#define DB_STEPS 2u /* of sums that are kept: 1h, 1d */
+struct sum_estimate {
+	uint64_t rows; /* profiles, or values of numeric series, that it stands for */
+	uint64_t samples; /* to be decoded, as sum_stats.read */
+	uint64_t bytes; /* of what is read */
+	uint64_t head_rows, chunks; /* one by one */
+	uint64_t series_sums[DB_STEPS], group_sums[DB_STEPS], function_sums[DB_STEPS];
+};
+enum sum_wish {
+	SUM_CELLS, /* db_sum */
+	SUM_TOTALS, /* db_sum without an accumulator */
+	SUM_FUNCTIONS, /* db_sum_functions */
+};
+/* Adds to *out. Series as for db_sum, or numeric ones. */
+MUST_CHECK enum err_code db_estimate(struct db_querier *q, const struct db_series *const *series,
+	size_t n, const struct profile_type *type, int64_t min_ns, int64_t max_ns, enum sum_pick pick,
+	enum sum_wish wish, struct sum_estimate *out, struct err *err);
+
+/* One row, decoded; arrays belong to the iterator until its next step. */
+struct db_row {
+	int64_t ts_ns, interval_ns;
+	int64_t time_nanos, duration_nanos, period;
+	uint32_t header;
+	size_t n;
+	const uint32_t *stacks, *label_sets; /* ascending by (stack, label set) */
+	const int64_t *values; /* column c of entry i: values[c * n + i] */
+	const int64_t *totals; /* per column */
+};
+
+struct db_rows;
+MUST_CHECK enum err_code db_rows_open(struct db_querier *q, const struct db_series *s,
+	int64_t min_ns, int64_t max_ns, struct db_rows **out, struct err *err);
+/* ERR_NOT_FOUND after the last. */
+MUST_CHECK enum err_code db_rows_next(
+	struct db_rows *r, const struct db_row **out, struct err *err);
+void db_rows_close(struct db_rows *r);
+
+/* A row as the profile that was scraped (cumulative columns as deltas). */
+MUST_CHECK enum err_code db_row_profile(const struct db_series *s, const struct db_row *row,
+	struct arena *a, struct pprof **out, struct err *err);
+
+/* Messages about damage met while reading, for the answer's warnings; and about what an answer
+ * stands on (raw rows gone by retention, so that a window was taken in whole steps), for its infos.
+ */
+const struct str *db_querier_warnings(const struct db_querier *q, size_t *n);
+const struct str *db_querier_infos(const struct db_querier *q, size_t *n);
+
+/*
+ * ---- names, for completion and the API; all sorted, in the arena ----
+ *
+ * Without matchers they are those of whole windows and blocks that the querier's time touches: no
+ * series is visited. With matchers they are of what db_select gives. With a limit they are those
+ * that sort first, and one more than it if there are more; what is kept meanwhile is bounded by it.
+ */
+
+MUST_CHECK enum err_code db_label_names(struct db_querier *q, const struct matcher *m, size_t n,
+	uint64_t limit, struct arena *a, struct str **out, size_t *out_n, struct err *err);
+MUST_CHECK enum err_code db_label_values(struct db_querier *q, struct str name,
+	const struct matcher *m, size_t n, uint64_t limit, struct arena *a, struct str **out,
+	size_t *out_n, struct err *err);
+MUST_CHECK enum err_code db_profile_types(struct db_querier *q, struct arena *a,
+	struct profile_type **out, size_t *out_n, struct err *err);
+
+#endif

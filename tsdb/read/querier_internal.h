@@ -1,0 +1,85 @@
+/*
+ * Queriers, the inside: where a querier reads, and what its parts share.
+ *
+ * Threads: the querier's.
+ */
+#ifndef TSDB_READ_QUERIER_INTERNAL_H
+#define TSDB_READ_QUERIER_INTERNAL_H
+
+#include "tsdb/catalog/state.h"
+#include "tsdb/read/querier.h"
+
+/* Where rows of a series are: a source of the querier, and the series' number there. */
+struct series_place {
+	uint32_t source, id;
+};
+
+/* What a querier reads: a head window by a snapshot of its store, or a block. */
+struct querier_source {
+	int64_t min_ns, max_ns; /* what it covers: (min, max] */
+	struct window *w; /* pinned; NULL: a block */
+	struct store *store;
+	struct store_snapshot *snap; /* NULL: it is being reopened, nothing is read */
+	struct store_iter *it; /* made when first wanted, as the two below */
+	struct db_block *b; /* pinned; NULL: a window */
+	struct block_chunks *chunks, *numbers;
+	struct block_rollups *rollups;
+	struct partition **need; /* block: by slot, pinned once its names are loaded */
+	bool *stacks; /* block: by slot, stacks are loaded too */
+	const struct deleted_range *deleted;
+	size_t deleted_n;
+	bool warned;
+};
+
+struct db_querier {
+	struct db *db;
+	struct querier_turn turn;
+	int64_t min_ns, max_ns;
+	const atomic_bool *cancel;
+	bool fork; /* reads what another pinned, and is in no list */
+	bool edges; /* windows begin where others ended: what is read there is kept */
+	struct arena arena; /* warnings, infos */
+	struct str *warnings, *infos;
+	size_t warnings_n, infos_n;
+	struct querier_source *sources; /* ascending by time */
+	size_t sources_n;
+	struct partition **pinned; /* of head windows, each once */
+	size_t pinned_n, pinned_cap;
+	struct sum_scratch *scratch; /* sum.c */
+	uint32_t *stacks, *sets; /* decode buffers */
+	int64_t *values;
+	size_t decode_cap;
+};
+
+void querier_warn(struct db_querier *q, struct querier_source *s, const struct err *why);
+void querier_warn_text(struct db_querier *q, const char *text); /* in its arena; NULL is fine */
+void querier_info(struct db_querier *q, const char *fmt, ...)
+	PRINTF_LIKE(2, 3); /* each text once */
+/* Looks whether the iterator passed over something. */
+void querier_check(struct db_querier *q, struct querier_source *s, const struct store_iter *it);
+bool querier_canceled(const struct db_querier *q);
+/* The source's own iterators; NULL: out of memory, or (a window's) nothing to read. */
+struct store_iter *querier_iter(struct querier_source *s);
+struct block_chunks *querier_chunks(struct querier_source *s, struct err *err);
+struct block_rollups *querier_rollups(struct querier_source *s, struct err *err);
+/* The partition of an epoch that a window, not being reopened, has of a job, with its symbols;
+ * pinned until the querier closes. NULL: it cannot be used, which is told. */
+MUST_CHECK enum err_code querier_window_partition(struct db_querier *q, struct querier_source *s,
+	struct job *job, uint32_t epoch, struct partition **out, struct err *err);
+/* A block's slot as a partition with names, or with stacks too. ERR_CORRUPT, ERR_EXISTS: what the
+ * block has of it may not be believed, warned already; the caller goes without. */
+MUST_CHECK enum err_code querier_partition(struct db_querier *q, struct querier_source *s,
+	uint32_t slot, bool stacks, struct partition **out, struct err *err);
+/* Column of the type in the header's rows, -1: none. */
+int header_column(const struct partition *p, uint32_t header, const struct profile_type *t);
+/* sum.c; NULL is fine */
+void sum_scratch_close(struct sum_scratch *x);
+
+/* ---- number_read.c ---- */
+
+/* Some value of the series in (q->min_ns, q->max_ns] is there. */
+bool numbers_in_window(struct db_querier *q, struct querier_source *s, uint32_t series);
+MUST_CHECK enum err_code numbers_in_block(struct db_querier *q, struct querier_source *s,
+	uint32_t series, const struct block_series *of, bool *has, struct err *err);
+
+#endif

@@ -1,0 +1,29 @@
+/*
+ * Translation: ids of one partition in another. Content is found there, or made; each id is looked
+ * up once.
+ *
+ * Errors:    ERR_CORRUPT: the source lacks it; those of interning.
+ * Ownership: both partitions outlive the translation.
+ * Threads:   one at a time; each call locks the partition that is written.
+ */
+#ifndef TSDB_SYMBOLS_TRANSLATE_H
+#define TSDB_SYMBOLS_TRANSLATE_H
+
+#include "tsdb/symbols/partition.h"
+
+/* Ids of one partition in another: content is found there, or made (`to` is locked by each call,
+ * and complete). Both are pinned. What `from` lacks is ERR_CORRUPT. */
+struct translation;
+MUST_CHECK enum err_code translation_open(
+	struct partition *from, struct partition *to, struct translation **out, struct err *err);
+void translation_close(struct translation *t); /* NULL is fine */
+/* It is between these epochs; from now on between these tables of them. */
+bool translation_is(struct translation *t, struct partition *from, struct partition *to);
+MUST_CHECK enum err_code translate_stack(
+	struct translation *t, uint32_t id, uint32_t *out, struct err *err);
+MUST_CHECK enum err_code translate_label_set(
+	struct translation *t, uint32_t id, uint32_t *out, struct err *err);
+MUST_CHECK enum err_code translate_header(
+	struct translation *t, uint32_t id, uint32_t *out, struct err *err);
+
+#endif

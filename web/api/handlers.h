@@ -1,0 +1,41 @@
+/*
+ * Handlers of the API: the rows of web/routes.c below /api/v1, and what another Prometheus reads.
+ * A handler fills *out; status 200 is set already.
+ *
+ * Threads: workers; any number at once.
+ */
+#ifndef WEB_API_HANDLERS_H
+#define WEB_API_HANDLERS_H
+
+#include "web/router/router.h"
+
+/* query.c */
+route_fn api_query, api_query_range;
+/* parse.c */
+route_fn api_parse_query, api_format_query;
+/* language.c */
+route_fn api_language;
+/* explain.c */
+route_fn api_explain_query;
+/* meta.c */
+route_fn api_series, api_label_names, api_label_values, api_label_counts, api_profile_types;
+/* names.c */
+route_fn api_functions, api_metadata;
+/* prometheus.c */
+route_fn api_query_exemplars, api_federate, api_recorded;
+/* rules.c */
+route_fn api_rules, api_alerts, api_alertmanagers;
+/* targets.c */
+route_fn api_targets, api_scrape_pools;
+/* relabel.c */
+route_fn api_relabel_steps;
+/* profile.c */
+route_fn api_targets_profile;
+/* status.c */
+route_fn api_buildinfo, api_runtimeinfo, api_config, api_flags, api_tsdb;
+/* admin.c */
+route_fn api_delete_series, api_snapshot, api_accept_losses;
+/* ingest.c */
+route_fn api_ingest;
+
+#endif

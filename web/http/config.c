@@ -1,0 +1,401 @@
+/*
+ * What was read of the file and its certificates at one time is a generation. Requests and
+ * handshakes take the current one; a look at the files, at most one a second, may put a new one in
+ * its place. GnuTLS goes on using chain and key of a generation until the handshake ends, without a
+ * count that could say so: replaced generations are kept for RETIRED_NS, which no handshake lasts.
+ */
+#include "web/http/config.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/log.h"
+#include "base/metrics.h"
+#include "base/thread.h"
+#include "web/http/config_file.h"
+#include "web/http/users.h"
+
+METRIC_COUNTER(refused, "epimetheus_web_refused_total",
+	"Requests refused for their certificate or their user.", "reason");
+METRIC_COUNTER(reloads, "epimetheus_web_config_reloads_total",
+	"Times the web configuration or its certificates were read again.", "result");
+
+#define LOOK_NS NS_PER_S
+#define RETIRED_NS NS_PER_HOUR
+#define ARENA_BYTES_MAX (64u << 20)
+#define MARKS 4 /* the file, certificate, key, client CA */
+
+/* ---- generations ---- */
+
+struct generation {
+	atomic_uint refs;
+	struct arena arena;
+	struct web_file file;
+	struct tls_keys *keys; /* NULL: no TLS */
+	struct generation *older; /* retired before this one */
+	int64_t retired_ns;
+};
+
+/* What a file looked like when it was read. */
+struct mark {
+	char *path; /* NULL: not watched */
+	bool there;
+	struct timespec changed;
+	off_t size;
+	ino_t inode;
+};
+
+struct web_config {
+	char *path; /* NULL: none */
+	struct buf priorities;
+	struct users *users;
+	struct mutex lock; /* guards what follows */
+	struct generation *current, *retired;
+	struct mark marks[MARKS];
+	int64_t looked_ns;
+};
+
+static _Atomic(struct web_config *) served; /* what the certificate function answers from */
+
+static void generation_unref(struct generation *g)
+{
+	if (!g || atomic_fetch_sub(&g->refs, 1) > 1)
+		return;
+	tls_keys_close(g->keys);
+	arena_release(&g->arena);
+	free(g);
+}
+
+static void mark_look(struct mark *m)
+{
+	struct stat st;
+
+	m->there = m->path && stat(m->path, &st) == 0;
+	m->changed = m->there ? st.st_mtim : (struct timespec){ 0 };
+	m->size = m->there ? st.st_size : 0;
+	m->inode = m->there ? st.st_ino : 0;
+}
+
+static void mark_set(struct mark *m, const char *path)
+{
+	free(m->path);
+	m->path = path ? strdup(path) : NULL;
+	mark_look(m);
+}
+
+static bool mark_differs(const struct mark *m)
+{
+	struct mark now = *m;
+
+	if (!m->path)
+		return false;
+	mark_look(&now);
+	return now.there != m->there || now.size != m->size || now.inode != m->inode ||
+		now.changed.tv_sec != m->changed.tv_sec || now.changed.tv_nsec != m->changed.tv_nsec;
+}
+
+/* The files of tls_server_config, relative to the configuration's directory; each is marked first.
+ */
+static enum err_code read_keys(struct web_config *c, struct generation *g, struct err *err)
+{
+	const struct tls_settings *t = &g->file.tls;
+	struct str names[MARKS - 1] = { t->cert_file, t->key_file, t->client_ca_file };
+	struct str dir = path_dir(str_of(c->path));
+	const char *paths[MARKS - 1];
+	enum err_code rc;
+
+	for (size_t i = 0; i < MARKS - 1; i++) {
+		paths[i] = names[i].len ? path_join(&g->arena, dir, names[i]) : NULL;
+		if (names[i].len && !paths[i])
+			return arena_fail(&g->arena, c->path, err);
+		mark_set(&c->marks[i + 1], paths[i]);
+	}
+	rc = tls_keys_open(paths[0], paths[1], paths[2], &g->keys, err);
+	return rc ? err_wrap(err, rc, "%s: tls_server_config", c->path) : ERR_OK;
+}
+
+static enum err_code generation_read(struct web_config *c, struct generation **out, struct err *err)
+{
+	struct generation *g = calloc(1, sizeof(*g));
+	enum err_code rc;
+
+	if (!g)
+		return err_nomem(err, "web configuration");
+	atomic_init(&g->refs, 1);
+	arena_init(&g->arena, ARENA_BYTES_MAX);
+	if (c->path) {
+		mark_set(&c->marks[0], c->path);
+		if ((rc = web_file_read(&g->arena, c->path, &g->file, err)))
+			goto fail;
+		if (g->file.has_tls && (rc = read_keys(c, g, err)))
+			goto fail;
+	}
+	*out = g;
+	return ERR_OK;
+fail:
+	generation_unref(g);
+	return rc;
+}
+
+/* ---- opening ---- */
+
+static enum err_code config_open(
+	const char *path, unsigned checks_per_address, struct web_config **out, struct err *err)
+{
+	struct web_config *c = calloc(1, sizeof(*c));
+	enum err_code rc;
+
+	if (!c)
+		return err_nomem(err, "web configuration");
+	mutex_init(&c->lock);
+	if (path && path[0] && !(c->path = strdup(path))) {
+		rc = err_nomem(err, "web configuration");
+		goto fail;
+	}
+	if ((rc = users_open(checks_per_address, &c->users, err)))
+		goto fail;
+	if ((rc = generation_read(c, &c->current, err)))
+		goto fail;
+	c->looked_ns = clock_monotonic_ns();
+	if (c->current->keys)
+		tls_priorities(&c->priorities, c->current->file.tls.min, c->current->file.tls.max);
+	if (buf_failed(&c->priorities)) {
+		rc = err_nomem(err, "web configuration");
+		goto fail;
+	}
+	*out = c;
+	return ERR_OK;
+fail:
+	web_config_close(c);
+	return rc;
+}
+
+enum err_code web_config_open(
+	const char *path, unsigned checks_per_address, struct web_config **out, struct err *err)
+{
+	struct web_config *none = NULL;
+	enum err_code rc = config_open(path, checks_per_address, out, err);
+	bool alone;
+
+	if (rc || !(*out)->current->keys)
+		return rc;
+	alone = atomic_compare_exchange_strong(&served, &none, *out);
+	assert(alone);
+	(void)alone;
+	return ERR_OK;
+}
+
+void web_config_close(struct web_config *c)
+{
+	struct web_config *self = c;
+
+	if (!c)
+		return;
+	atomic_compare_exchange_strong(&served, &self, NULL);
+	generation_unref(c->current);
+	while (c->retired) {
+		struct generation *g = c->retired;
+
+		c->retired = g->older;
+		generation_unref(g);
+	}
+	for (size_t i = 0; i < MARKS; i++)
+		free(c->marks[i].path);
+	users_close(c->users);
+	buf_release(&c->priorities);
+	mutex_destroy(&c->lock);
+	free(c->path);
+	free(c);
+}
+
+enum err_code web_config_check(const char *path, struct err *err)
+{
+	struct web_config *c = NULL;
+	enum err_code rc = config_open(path, 0, &c, err);
+
+	if (!rc)
+		web_config_close(c);
+	return rc;
+}
+
+bool web_config_tls(const struct web_config *c)
+{
+	return c->priorities.len > 0;
+}
+
+const char *web_config_priorities(const struct web_config *c)
+{
+	return c->priorities.ptr;
+}
+
+/* ---- looking again ---- */
+
+static void retire(struct web_config *c, struct generation *fresh)
+{
+	int64_t now = clock_monotonic_ns();
+	struct generation **at = &c->retired;
+
+	mutex_assert_held(&c->lock);
+	c->current->retired_ns = now;
+	c->current->older = c->retired;
+	c->retired = c->current;
+	c->current = fresh;
+	while (*at && now - (*at)->retired_ns < RETIRED_NS)
+		at = &(*at)->older;
+	while (*at) { /* from here on all are older still */
+		struct generation *g = *at;
+
+		*at = g->older;
+		generation_unref(g);
+	}
+}
+
+static enum err_code read_again(struct web_config *c, struct err *err)
+{
+	struct generation *fresh;
+	enum err_code rc = generation_read(c, &fresh, err);
+
+	if (rc)
+		return rc;
+	if ((fresh->keys != NULL) != web_config_tls(c)) {
+		generation_unref(fresh);
+		return err_set(err, ERR_INVALID,
+			"%s: whether TLS is spoken is not changed without a restart", c->path);
+	}
+	retire(c, fresh);
+	return ERR_OK;
+}
+
+static void look(struct web_config *c)
+{
+	int64_t now = clock_monotonic_ns();
+	bool differs = false;
+	struct err err;
+
+	mutex_assert_held(&c->lock);
+	if (!c->path || now - c->looked_ns < LOOK_NS)
+		return;
+	c->looked_ns = now;
+	for (size_t i = 0; i < MARKS; i++)
+		differs |= mark_differs(&c->marks[i]);
+	if (!differs)
+		return;
+	if (read_again(c, &err)) {
+		metric_add(&reloads, "failed", 1);
+		log_error("web", "web configuration is wrong, the old one stays", LOG_E(&err));
+	} else {
+		metric_add(&reloads, "ok", 1);
+		log_info("web", "web configuration read again", LOG_S("file", c->path));
+	}
+}
+
+static struct generation *generation_take(struct web_config *c)
+{
+	struct generation *g;
+
+	mutex_lock(&c->lock);
+	look(c);
+	g = c->current;
+	atomic_fetch_add(&g->refs, 1);
+	mutex_unlock(&c->lock);
+	return g;
+}
+
+static int retrieve(gnutls_session_t session, const gnutls_datum_t *authorities, int authorities_n,
+	const gnutls_pk_algorithm_t *algorithms, int algorithms_n, gnutls_pcert_st **chain,
+	unsigned *chain_n, gnutls_privkey_t *key)
+{
+	struct web_config *c = atomic_load(&served);
+	struct generation *g;
+
+	(void)authorities;
+	(void)authorities_n;
+	(void)algorithms;
+	(void)algorithms_n;
+	if (!c)
+		return -1;
+	g = generation_take(c);
+	if (g->file.tls.auth != TLS_NO_CLIENT_CERT)
+		gnutls_certificate_server_set_request(session, GNUTLS_CERT_REQUEST);
+	*chain = g->keys->chain;
+	*chain_n = g->keys->chain_n;
+	*key = g->keys->key;
+	generation_unref(g); /* current or retired: it outlives the handshake */
+	return 0;
+}
+
+void *web_config_certificate_fn(void)
+{
+	return (void *)retrieve;
+}
+
+/* ---- requests ---- */
+
+static void add_headers(const struct generation *g, struct http_in *in, struct http_out *out)
+{
+	struct labels h = labels_dup(&in->arena, g->file.http.headers);
+
+	for (size_t i = 0; h.v && i < h.n; i++)
+		http_add_header(out, web_file_header(h.v[i].name), str_dup(&in->arena, h.v[i].value));
+}
+
+static bool admit_client(const struct generation *g, const struct http_in *in, struct http_out *out)
+{
+	struct buf why = { 0 };
+	bool allowed;
+
+	if (!g->keys)
+		return true;
+	allowed = in->tls_session &&
+		tls_client_allowed(g->keys, g->file.tls.auth, in->tls_session, &why);
+	if (!allowed) {
+		metric_add(&refused, "certificate", 1);
+		http_text(out, 403, "Forbidden: " STR_FMT, STR_ARG(buf_str(&why)));
+	}
+	buf_release(&why);
+	return allowed;
+}
+
+static enum http_admission admit_user(struct web_config *c, const struct generation *g,
+	struct http_in *in, struct http_out *out, bool may_wait)
+{
+	const struct users_request r = { in->authorization, in->client, may_wait };
+
+	if (!g->file.users.n)
+		return HTTP_ADMITTED;
+	switch (users_verify(c->users, g->file.users, &r, &in->arena)) {
+	case USERS_OK:
+		return HTTP_ADMITTED;
+	case USERS_LATER:
+		return HTTP_ADMIT_LATER;
+	case USERS_BUSY:
+		metric_add(&refused, "busy", 1);
+		http_text(out, 429,
+			"too many passwords are being verified, for this address or for all: try "
+			"again later (--web.max-password-checks-per-address)");
+		http_add_header(out, "Retry-After", STR("1"));
+		return HTTP_ANSWERED;
+	case USERS_REFUSED:
+		break;
+	}
+	metric_add(&refused, "user", 1);
+	http_text(out, 401, "Unauthorized");
+	http_add_header(out, "WWW-Authenticate", STR("Basic"));
+	return HTTP_ANSWERED;
+}
+
+enum http_admission web_config_admit(
+	struct web_config *c, struct http_in *in, struct http_out *out, bool may_wait)
+{
+	struct generation *g = generation_take(c);
+	enum http_admission admission = HTTP_ANSWERED;
+
+	add_headers(g, in, out);
+	if (admit_client(g, in, out))
+		admission = admit_user(c, g, in, out, may_wait);
+	generation_unref(g);
+	return admission;
+}

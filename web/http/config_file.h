@@ -1,0 +1,43 @@
+/*
+ * The file of --web.config.file, decoded and checked; what it names is not read here.
+ *
+ * Errors:    ERR_INVALID "FILE:LINE:COLUMN: message", ERR_UNSUPPORTED, ERR_NOT_FOUND, ERR_IO,
+ *            ERR_LIMIT.
+ * Ownership: everything lives in the arena.
+ * Threads:   values.
+ * Source:    Prometheus's exporter-toolkit, "web configuration".
+ */
+#ifndef WEB_HTTP_CONFIG_FILE_H
+#define WEB_HTTP_CONFIG_FILE_H
+
+#include "base/labels.h"
+#include "web/http/tls.h"
+
+struct tls_settings {
+	struct str cert_file, key_file, client_ca_file, client_auth_type, min_version, max_version;
+	bool prefer_server_cipher_suites; /* taken as Go takes it: it says nothing any more */
+	char unsupported;
+	enum tls_client_auth auth;
+	int min, max;
+};
+
+struct http_settings {
+	bool http2; /* taken; HTTP/1.1 is spoken either way */
+	struct labels headers;
+};
+
+struct web_file {
+	struct tls_settings tls;
+	bool has_tls;
+	struct http_settings http;
+	struct labels users;
+};
+
+MUST_CHECK enum err_code web_file_read(
+	struct arena *a, const char *path, struct web_file *out, struct err *err);
+MUST_CHECK enum err_code web_file_decode(
+	struct arena *a, const char *name, struct str text, struct web_file *out, struct err *err);
+/* The constant name of a header that may be set. */
+const char *web_file_header(struct str name);
+
+#endif

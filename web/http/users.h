@@ -1,0 +1,54 @@
+/*
+ * Users: names and passwords of HTTP's Basic authentication against bcrypt hashes.
+ *
+ * bcrypt is slow by design, so verdicts are kept: bounded, under a keyed hash of name, password and
+ * stored hash, so that no password is held and a changed file makes old verdicts useless. A name
+ * that is not known costs what a known one does. At most two hashes are computed at once, one for
+ * an address, and few wait: of one address not more than its share, and when all places are taken,
+ * who waits for the address with most of them gives way. So guessing takes neither the server's
+ * workers nor the queue away from others.
+ *
+ * Errors:    ERR_INVALID for a hash that is not bcrypt; the message does not show the hash.
+ * Ownership: users_open hands *out to the caller.
+ * Threads:   any, after open.
+ * Source:    RFC 7617; crypt(5), "bcrypt".
+ */
+#ifndef WEB_HTTP_USERS_H
+#define WEB_HTTP_USERS_H
+
+#include "base/labels.h"
+#include "web/http/http.h"
+
+#define USERS_PER_ADDRESS_DEFAULT 4u
+#define USERS_BCRYPT_COST_MAX 16 /* four seconds here; 31 would be a day and a half */
+
+/* Whether `hash` can be verified: $2a$, $2b$ or $2y$. */
+MUST_CHECK enum err_code users_check_hash(struct str hash, struct err *err);
+
+struct users;
+/* per_address: verifications of one address that may run or wait; 0: the default. */
+MUST_CHECK enum err_code users_open(unsigned per_address, struct users **out, struct err *err);
+void users_close(struct users *u); /* NULL is fine */
+
+enum users_verdict {
+	USERS_OK,
+	USERS_REFUSED,
+	USERS_BUSY, /* too many verifications of this address run or wait, or of all */
+	USERS_LATER, /* the verdict is not known yet, and may_wait is false */
+};
+
+/*
+ * Of an Authorization header against `known`: name -> hash, each checked before. known.n > 0.
+ * scratch holds the decoded header.
+ */
+struct users_request {
+	struct str authorization;
+	struct http_client client;
+	bool may_wait;
+};
+enum users_verdict users_verify(
+	struct users *u, struct labels known, const struct users_request *r, struct arena *scratch);
+/* Hashes computed so far: what the cache saves is measured by it. */
+uint64_t users_computed(struct users *u);
+
+#endif

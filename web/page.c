@@ -1,0 +1,140 @@
+/*
+ * The page and its files. What is embedded is gzipped; who does not take gzip gets it inflated, as
+ * another representation: under a weak tag, since a strong one would promise the same bytes.
+ */
+#include <stdio.h>
+
+#include "base/gzip/gzip.h"
+#include "base/map.h"
+#include "web/handlers.h"
+#include "web/ui_assets.h"
+
+#define BASE_MARK "%BASE%"
+#define ASSET_BYTES_MAX (16u << 20) /* inflated */
+#define CACHE_FOR_EVER "public, max-age=31536000, immutable"
+
+static void add_security_headers(struct http_out *out)
+{
+	http_default_header(out, "Content-Security-Policy",
+		STR("default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+		    "img-src 'self' data:; base-uri 'self'; form-action 'self'; "
+		    "frame-ancestors 'none'"));
+	http_default_header(out, "X-Frame-Options", STR("deny"));
+	http_default_header(out, "Referrer-Policy", STR("same-origin"));
+}
+
+/* Whether the client has it: tags are compared weakly, as a GET asks for. */
+static bool client_has(const struct http_in *in, const char *etag)
+{
+	struct str list = in->if_none_match;
+
+	return str_is(str_trim(list), "*") || str_find(list, str_of(etag)) >= 0;
+}
+
+static void add_caching(
+	struct http_in *in, struct http_out *out, const char *etag, bool weak, bool immutable)
+{
+	struct str tag = str_of(etag);
+
+	if (weak)
+		tag = str_of(arena_printf(&in->arena, "W/%s", etag));
+	if (tag.ptr)
+		http_add_header(out, "ETag", tag);
+	http_add_header(out, "Cache-Control", str_of(immutable ? CACHE_FOR_EVER : "no-cache"));
+	http_add_header(out, "Vary", STR("Accept-Encoding"));
+	add_security_headers(out);
+	if (client_has(in, etag))
+		out->status = 304;
+}
+
+static bool inflate(struct http_in *in, const struct ui_asset *a, struct http_out *out)
+{
+	struct str gz = { (const char *)a->gz, a->gz_len }, plain;
+
+	if (gzip_inflate(&in->arena, gz, "asset", ASSET_BYTES_MAX, &plain, NULL))
+		return false;
+	buf_add_str(&out->body, plain);
+	return true;
+}
+
+static void send_asset(struct http_in *in, struct http_out *out, const struct ui_asset *a)
+{
+	bool gzip = http_takes_gzip(in);
+
+	add_caching(in, out, a->etag, !gzip, a->immutable);
+	if (out->status == 304)
+		return;
+	out->content_type = a->content_type;
+	out->encoded = true;
+	if (gzip) {
+		out->fixed_body = a->gz;
+		out->fixed_len = a->gz_len;
+		http_add_header(out, "Content-Encoding", STR("gzip"));
+	} else if (!inflate(in, a, out)) {
+		http_text(out, 500, "a file of the page cannot be inflated");
+	}
+}
+
+void handle_asset(struct web *w, struct http_in *in, struct http_out *out)
+{
+	struct str name = { in->path.ptr + 1, in->path.len - 1 };
+
+	(void)w;
+	for (size_t i = 0; i < ui_assets_n; i++)
+		if (str_is(name, ui_assets[i].path) && !ui_assets[i].is_template) {
+			send_asset(in, out, &ui_assets[i]);
+			return;
+		}
+	http_text(out, 404, "404 page not found");
+}
+
+void handle_page(struct web *w, struct http_in *in, struct http_out *out)
+{
+	add_caching(in, out, w->index_etag, false, false);
+	if (out->status == 304)
+		return;
+	out->content_type = "text/html; charset=utf-8";
+	out->fixed_body = w->index.ptr;
+	out->fixed_len = w->index.len;
+}
+
+static void add_escaped(struct buf *out, const char *s)
+{
+	for (; *s; s++) {
+		if (*s == '&')
+			buf_add_cstr(out, "&amp;");
+		else if (*s == '"')
+			buf_add_cstr(out, "&quot;");
+		else if (*s == '<')
+			buf_add_cstr(out, "&lt;");
+		else
+			buf_add_char(out, *s);
+	}
+}
+
+enum err_code page_prepare(struct web *w, struct err *err)
+{
+	const struct ui_asset *a = NULL;
+	struct str text;
+	ptrdiff_t at;
+
+	for (size_t i = 0; i < ui_assets_n; i++)
+		if (ui_assets[i].is_template)
+			a = &ui_assets[i];
+	if (!a)
+		return err_set(err, ERR_NOT_FOUND, "the page is not in this binary");
+	text = (struct str){ (const char *)a->gz, a->gz_len };
+	at = str_find(text, STR(BASE_MARK));
+	if (at < 0)
+		return err_set(err, ERR_CORRUPT, "the page has no place for its base");
+	buf_add(&w->index, text.ptr, (size_t)at);
+	add_escaped(&w->index, w->base);
+	buf_add_char(&w->index, '/');
+	at += (ptrdiff_t)strlen(BASE_MARK);
+	buf_add(&w->index, text.ptr + at, text.len - (size_t)at);
+	if (buf_failed(&w->index))
+		return err_nomem(err, "page");
+	snprintf(w->index_etag, sizeof(w->index_etag), "\"%016llx\"",
+		(unsigned long long)hash_bytes(w->index.ptr, w->index.len, 0));
+	return ERR_OK;
+}

@@ -1,0 +1,195 @@
+#include "web/router/envelope.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/labels.h"
+#include "base/quote.h"
+
+#define NUMBER_BYTES_MAX 64u
+
+int api_status(enum err_code rc, const char **type)
+{
+	static const struct {
+		enum err_code rc;
+		int status;
+		const char *type;
+	} table[] = {
+		{ ERR_INVALID, 400, "bad_data" },
+		{ ERR_UNSUPPORTED, 400, "bad_data" },
+		{ ERR_LIMIT, 422, "execution" },
+		{ ERR_TIMEOUT, 503, "timeout" },
+		{ ERR_CANCELED, 499, "canceled" },
+		{ ERR_UNAVAILABLE, 503, "unavailable" },
+		{ ERR_NOT_FOUND, 404, "not_found" },
+		{ ERR_EXISTS, 409, "conflict" },
+	};
+
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+		if (table[i].rc == rc) {
+			if (type)
+				*type = table[i].type;
+			return table[i].status;
+		}
+	if (type)
+		*type = "internal";
+	return 500;
+}
+
+static void write_error(struct http_out *out, int status, const char *type, struct str msg)
+{
+	struct json j;
+
+	buf_clear(&out->body);
+	out->fixed_body = NULL;
+	out->encoded = false;
+	out->status = status;
+	out->content_type = "application/json";
+	json_init(&j, &out->body);
+	json_object(&j);
+	json_key(&j, "status");
+	json_cstr(&j, "error");
+	json_key(&j, "errorType");
+	json_cstr(&j, type);
+	json_key(&j, "error");
+	json_str(&j, msg);
+	json_object_end(&j);
+}
+
+void api_error(struct http_out *out, int status, const char *type, const char *fmt, ...)
+{
+	char text[2048];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	write_error(out, status, type, str_of(text));
+}
+
+void api_fail(struct http_out *out, enum err_code rc, const struct err *err)
+{
+	const char *type;
+	int status = api_status(rc, &type);
+
+	write_error(out, status, type, str_of(err->msg));
+}
+
+void api_begin(struct http_out *out, struct json *j)
+{
+	out->content_type = "application/json";
+	json_init(j, &out->body);
+	json_object(j);
+	json_key(j, "status");
+	json_cstr(j, "success");
+	json_key(j, "data");
+}
+
+static void write_strings(struct json *j, const char *key, const struct str *v, size_t n)
+{
+	if (!n)
+		return;
+	json_key(j, key);
+	json_array(j);
+	for (size_t i = 0; i < n; i++)
+		json_str(j, v[i]);
+	json_array_end(j);
+}
+
+void api_end(struct json *j, const struct str *warnings, size_t warnings_n, const struct str *infos,
+	size_t infos_n)
+{
+	write_strings(j, "warnings", warnings, warnings_n);
+	write_strings(j, "infos", infos, infos_n);
+	json_object_end(j);
+	buf_add_char(j->out, '\n');
+}
+
+void api_labels(struct json *j, struct labels ls)
+{
+	json_object(j);
+	for (size_t i = 0; i < ls.n; i++) {
+		json_key_str(j, ls.v[i].name);
+		json_str(j, ls.v[i].value);
+	}
+	json_object_end(j);
+}
+
+/* ---- parameters ---- */
+
+static struct str param(const struct http_in *in, const char *name, bool *has)
+{
+	struct str s = http_param(in, name);
+
+	if (has)
+		*has = s.len > 0;
+	return s;
+}
+
+enum err_code api_time(
+	const struct http_in *in, const char *name, int64_t *out, bool *has, struct err *err)
+{
+	struct str s = param(in, name, has);
+	enum err_code rc;
+
+	if (!s.len)
+		return ERR_OK;
+	rc = time_parse(s, out, err);
+	return rc ? err_wrap(err, rc, "invalid parameter \"%s\"", name) : ERR_OK;
+}
+
+/* Plain decimals only: strtod alone takes "inf", "0x1p3" and white space too. */
+static bool float_seconds(struct str s, double *out)
+{
+	char text[NUMBER_BYTES_MAX + 1], *end;
+
+	if (s.len > NUMBER_BYTES_MAX)
+		return false;
+	for (size_t i = 0; i < s.len; i++)
+		if (!s.ptr[i] || !strchr("0123456789.eE+-", s.ptr[i]))
+			return false;
+	memcpy(text, s.ptr, s.len);
+	text[s.len] = '\0';
+	*out = strtod(text, &end);
+	return end == text + s.len && isfinite(*out);
+}
+
+enum err_code api_duration(
+	const struct http_in *in, const char *name, int64_t *out, bool *has, struct err *err)
+{
+	struct str s = param(in, name, has);
+	double seconds;
+	int64_t ns;
+
+	if (!s.len)
+		return ERR_OK;
+	if (!float_seconds(s, &seconds)) {
+		if (duration_parse(s, &ns, NULL))
+			return err_set(err, ERR_INVALID,
+				"invalid parameter \"%s\": cannot parse %s to a valid duration", name, QUOTED(s));
+		*out = ns;
+		return ERR_OK;
+	}
+	if (seconds * 1e9 >= (double)TIME_MAX_NS)
+		return err_set(err, ERR_INVALID,
+			"invalid parameter \"%s\": cannot parse %s to a valid duration, it "
+			"overflows",
+			name, QUOTED(s));
+	if (seconds < 0)
+		return err_set(
+			err, ERR_INVALID, "invalid parameter \"%s\": %s is negative", name, QUOTED(s));
+	*out = llrint(seconds * 1e9);
+	return ERR_OK;
+}
+
+enum err_code api_uint(const struct http_in *in, const char *name, uint64_t *out, struct err *err)
+{
+	struct str s = http_param(in, name);
+
+	if (s.len && !str_to_u64(s, out))
+		return err_set(err, ERR_INVALID, "invalid parameter \"%s\": %s is not a number from 0 on",
+			name, QUOTED(s));
+	return ERR_OK;
+}

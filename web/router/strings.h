@@ -1,0 +1,23 @@
+/*
+ * Lists of names that grow in an arena: those of several questions, answered as one.
+ *
+ * Errors:    ERR_LIMIT, ERR_NOMEM: the arena's.
+ * Ownership: the list is in the arena, what it names is the caller's; it begins as { 0 }.
+ * Threads:   one request, one thread.
+ */
+#ifndef WEB_ROUTER_STRINGS_H
+#define WEB_ROUTER_STRINGS_H
+
+#include "base/arena.h"
+#include "base/str.h"
+
+struct strings {
+	struct str *v;
+	size_t n, cap;
+};
+
+MUST_CHECK enum err_code strings_add(
+	struct strings *s, struct arena *a, const struct str *v, size_t n, struct err *err);
+void strings_unique(struct strings *s); /* sorted, each once */
+
+#endif

@@ -1,0 +1,230 @@
+// How uPlot draws cost over time: scales and axes, colours, stacked areas, points without
+// neighbours, the marked window, and the values under the pointer.
+import uPlot from "uplot";
+import { css, oklch } from "../flame/color";
+import type { Theme } from "../shared/theme";
+import { formatClock, formatTick, type Window } from "../shared/timerange";
+import type { ChartUnit } from "../shared/units";
+import { type Aligned, type Column, isolatedPoints } from "./series";
+
+export interface Plot {
+	data: Aligned;
+	/** The columns as drawn, possibly stacked. */
+	drawn: Column[];
+	stacked: boolean;
+	unit: ChartUnit;
+	window: Window;
+	/** The top of the scale, if two charts share it. */
+	yMax?: number;
+	theme: Theme;
+}
+
+export interface PlotEvents {
+	/** The part of the window to mark; called on each drawing. */
+	mark(): Window | undefined;
+	/** A drag over a part of the window; `zoom` if Shift is held. */
+	select(start: number, end: number, zoom: boolean): void;
+	/** The line next to the pointer, -1 for none. */
+	focus(series: number): void;
+	/** The step under the cursor, -1 for none. */
+	cursor(index: number): void;
+}
+
+const TOOLTIP_ROWS = 12;
+/** A shorter drag is a click. */
+export const DRAG_MIN_PX = 4;
+/** Space above the highest value. */
+const HEADROOM = 1.08;
+
+/** Distances of ticks in bytes: powers of two from 2^-10. */
+const BINARY_TICKS = Array.from({ length: 64 }, (_, i) => 2 ** (i - 10));
+
+const HUE_STEP = 137.508; // the golden angle: neighbours in the list differ most
+
+export function lineColor(data: Aligned, i: number, theme: Theme): string {
+	if (i === data.rest) return theme === "dark" ? "rgb(125,135,150)" : "rgb(140,149,162)";
+	const hue = (38 + i * HUE_STEP) % 360;
+	return css(theme === "dark" ? oklch(0.76, 0.125, hue) : oklch(0.6, 0.145, hue));
+}
+
+function fillColor(data: Aligned, i: number, theme: Theme, alpha: number): string {
+	return lineColor(data, i, theme).replace("rgb(", "rgba(").replace(")", `,${alpha})`);
+}
+
+/** The tooltip, in plain DOM because it moves with the pointer. Names are text, never markup. */
+function tooltipPlugin({ data, unit, theme }: Plot, events: PlotEvents): uPlot.Plugin {
+	const box = document.createElement("div");
+	box.className = "chart-tip";
+	const line = (cls: string, text: string) => {
+		const el = document.createElement("span");
+		el.className = cls;
+		el.textContent = text;
+		return el;
+	};
+	const update = (u: uPlot) => {
+		const { idx, left } = u.cursor;
+		if (idx === null || idx === undefined || left === undefined || left < 0) {
+			box.hidden = true;
+			events.cursor(-1);
+			return;
+		}
+		events.cursor(idx);
+		const rows = data.labels
+			.map((label, i) => ({ label, i, v: data.columns[i][idx] }))
+			.filter((r) => typeof r.v === "number")
+			.sort((a, b) => b.v! - a.v!);
+		box.replaceChildren(line("tip-time", formatClock(data.times[idx])));
+		for (const r of rows.slice(0, TOOLTIP_ROWS)) {
+			const dot = line("dot", "");
+			dot.style.background = lineColor(data, r.i, theme);
+			box.append(dot, line("tip-name", r.label), line("tip-value", unit.format(r.v!)));
+		}
+		if (rows.length > TOOLTIP_ROWS)
+			box.append(line("tip-more", `and ${rows.length - TOOLTIP_ROWS} more`));
+		if (rows.length === 0) box.append(line("tip-more", "no profiles here"));
+		box.hidden = false;
+		const w = box.offsetWidth;
+		const room = u.over.clientWidth;
+		box.style.left = `${left + 16 + w < room ? left + 16 : Math.max(0, left - w - 16)}px`;
+	};
+	return {
+		hooks: {
+			init: (u) => {
+				box.hidden = true;
+				u.over.append(box);
+			},
+			setCursor: update,
+		},
+	};
+}
+
+/** Draws the marked window. Its edges are drawn even if it is narrower than a pixel. */
+function markPlugin({ theme }: Plot, events: PlotEvents): uPlot.Plugin {
+	return {
+		hooks: {
+			drawClear: (u) => {
+				const mark = events.mark();
+				if (!mark) return;
+				const { ctx, bbox } = u;
+				const right = bbox.left + bbox.width;
+				const x0 = Math.max(bbox.left, u.valToPos(mark.start, "x", true));
+				const x1 = Math.min(right, u.valToPos(mark.end, "x", true));
+				if (x0 > right || x1 < bbox.left) return;
+				const edge = devicePixelRatio;
+				ctx.save();
+				ctx.fillStyle = theme === "dark" ? "rgba(240,128,60,.16)" : "rgba(224,104,40,.13)";
+				ctx.fillRect(x0, bbox.top, x1 - x0, bbox.height);
+				ctx.fillStyle = theme === "dark" ? "#f0803c" : "#d9622b";
+				ctx.fillRect(x0, bbox.top, edge, bbox.height);
+				ctx.fillRect(Math.max(x0, x1 - edge), bbox.top, edge, bbox.height);
+				ctx.restore();
+			},
+		},
+	};
+}
+
+/** Half of the longest label of the time axis, 00:00:00; the last label is at the very end. */
+const TIME_LABEL_HALF_PX = 27;
+const VALUE_GAP_PX = 6;
+const VALUES_MIN_PX = 34;
+
+/** The width of the y axis: that of its widest value, to save room on narrow screens. */
+function valuesWidth(u: uPlot, values: string[] | null, axis: number, cycle: number): number {
+	const { font, _size } = u.axes[axis] as { font?: unknown; _size?: number };
+	if (cycle > 1 && _size) return _size; // else the size may alternate forever
+	u.ctx.font = String(Array.isArray(font) ? font[0] : font);
+	const widths = (values ?? []).map((v) => u.ctx.measureText(v).width / devicePixelRatio);
+	return Math.ceil(Math.max(VALUES_MIN_PX, ...widths.map((w) => w + 2 * VALUE_GAP_PX)));
+}
+
+function axes(unit: ChartUnit, dark: boolean): uPlot.Axis[] {
+	const shared = {
+		stroke: dark ? "#97a0ae" : "#68707d",
+		grid: { stroke: dark ? "rgba(255,255,255,.06)" : "rgba(20,30,50,.07)", width: 1 },
+		ticks: { show: false },
+		font: "11px system-ui, sans-serif",
+	};
+	return [
+		{
+			...shared,
+			size: 26,
+			gap: 4,
+			space: 70,
+			values: (_u, splits, _a, _s, incr) => splits.map((t) => formatTick(t, incr)),
+		},
+		{
+			...shared,
+			size: valuesWidth,
+			gap: VALUE_GAP_PX,
+			...(unit.binary ? { incrs: BINARY_TICKS } : {}),
+			values: (_u, values) => values.map((v) => unit.format(v)),
+		},
+	];
+}
+
+function lines({ data, drawn, stacked, theme }: Plot): uPlot.Series[] {
+	const single = data.columns.length === 1;
+	const alpha = stacked ? 0.5 : 0.12;
+	return data.labels.map((label, i) => {
+		const alone = isolatedPoints(drawn[i]);
+		return {
+			label,
+			stroke: lineColor(data, i, theme),
+			width: single ? 1.75 : stacked ? 1 : 1.5,
+			fill: single || stacked ? fillColor(data, i, theme, alpha) : undefined,
+			points: {
+				show: false,
+				filter: () => (alone.length ? alone : null),
+				size: 6,
+				fill: lineColor(data, i, theme),
+			},
+		};
+	});
+}
+
+export function plotOptions(
+	p: Plot,
+	size: { width: number; height: number },
+	events: PlotEvents,
+): uPlot.Options {
+	let shift = false;
+	const many = p.data.columns.length > 1;
+	return {
+		...size,
+		legend: { show: false },
+		padding: [10, TIME_LABEL_HALF_PX, 0, 0],
+		focus: { alpha: 0.25 },
+		cursor: {
+			drag: { x: true, y: false, setScale: false },
+			points: { size: 6 },
+			...(many ? { focus: { prox: 10 } } : {}),
+		},
+		scales: {
+			x: { time: true, range: () => [p.window.start, p.window.end] },
+			y: {
+				range: (_u, lo, hi) => {
+					const top = Math.max(hi ?? 0, p.yMax ?? 0);
+					return [Math.min(0, lo ?? 0), top > 0 ? top * HEADROOM : lo < 0 ? 0 : 1];
+				},
+			},
+		},
+		axes: axes(p.unit, p.theme === "dark"),
+		series: [{}, ...lines(p)],
+		bands: p.stacked
+			? p.data.labels.slice(1).map((_, i) => ({ series: [i + 2, i + 1] as [number, number] }))
+			: [],
+		plugins: [tooltipPlugin(p, events), markPlugin(p, events)],
+		hooks: {
+			ready: [(u) => u.over.addEventListener("mousedown", (e) => (shift = e.shiftKey))],
+			setSeries: [(_u, i) => events.focus(i === null ? -1 : i - 1)],
+			setSelect: [
+				(u) => {
+					const { left, width } = u.select;
+					if (width < DRAG_MIN_PX) return;
+					u.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+					events.select(u.posToVal(left, "x"), u.posToVal(left + width, "x"), shift);
+				},
+			],
+		},
+	};
+}

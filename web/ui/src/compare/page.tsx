@@ -1,0 +1,264 @@
+// The page Compare: two selections in two windows, and what changed between them.
+import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
+import { compareParams, expressionParams, parseMatch } from "../query/measured";
+import { diffQuery, type DiffQuery } from "../query/query";
+import { useProfileTypes, useQuestion, useScrapeInterval } from "../query/questions";
+import { useMeasured } from "../result/measured";
+import { DEFAULT_NODES, Results } from "../result/results";
+import { firstQuery, type ProfileType } from "../shared/api";
+import { type Loaded, useUrl } from "../shared/hooks";
+import { NothingStored } from "../shared/nothingstored";
+import { Notices, QueryError } from "../shared/notices";
+import { Progress } from "../shared/progress";
+import { instantFromParams, trimMs, type Window } from "../shared/timerange";
+import type { Patch } from "../shared/urlstate";
+import { CompareBar } from "./bar";
+import { sharedScale, Side, useSideChart } from "./side";
+import {
+	chooseBase,
+	chooseNew,
+	choosePoint,
+	newRange,
+	pinned,
+	type Sides,
+	sidesFromParams,
+} from "./sides";
+import { Totals } from "./totals";
+
+type Patched = (p: Patch, replace?: boolean) => void;
+const now = () => Math.floor(Date.now() / 1000);
+
+/** The windows of the address, resolved once per question, so that "now" is fixed. */
+function useSides(params: URLSearchParams, tick: number): Sides {
+	const said = ["from", "to", "range", "shift", "bfrom", "bto", "point", "at"];
+	const key = JSON.stringify([said.map((k) => params.get(k)), tick]);
+	return useMemo(() => sidesFromParams((k) => params.get(k), now()), [key]);
+}
+
+/** A first visit compares all CPU with the window before. */
+function useFirstQuery(params: URLSearchParams, types: Loaded<ProfileType[]>, patch: Patched) {
+	const [expr, next, base] = ["expr", "new", "base"].map((k) => params.get(k) ?? "");
+	useEffect(() => {
+		if (expr || (next && base) || !types.answer) return;
+		const q = next || base || firstQuery(types.answer.data);
+		if (q) patch({ new: next || q, base: base || q }, true);
+	}, [expr, next, base, types.answer]);
+}
+
+/** Replaces `expr` in the address by the comparison that it measures. */
+function Expression({ params, patch }: { params: URLSearchParams; patch: Patched }) {
+	const { store } = useUrl();
+	const expr = params.get("expr") ?? "";
+	const opened = useMemo(now, [expr]);
+	const at = instantFromParams((k) => params.get(k)) ?? opened;
+	const match = parseMatch(params.get("match") ?? "");
+	const behind = useMeasured(expr, at, match);
+	useEffect(() => {
+		if (expr && behind.found) patch(compareParams(behind.found), true);
+	}, [expr, behind.found]);
+	if (behind.tree.error) return <QueryError error={behind.tree.error} sent={expr} />;
+	if (!behind.known || behind.found) return null;
+	return (
+		<div class="notice">
+			This expression selects no stored profiles, so there is nothing to compare.{" "}
+			<a href={store.href("explore", expressionParams("query", expr, at, match))}>
+				Open it in Explore
+			</a>
+		</div>
+	);
+}
+
+/** The difference as a query, to copy or to open in Explore. */
+function Asked({ ask, start }: { ask: DiffQuery; start: number }) {
+	const { store } = useUrl();
+	const args = { query: ask.query, from: trimMs(start), to: trimMs(ask.time) };
+	return (
+		<div class="asked">
+			<code>{ask.query}</code>
+			<a href={store.href("explore", new URLSearchParams(args))}>Open in Explore</a>
+		</div>
+	);
+}
+
+interface BothProps {
+	sides: Sides;
+	next: string;
+	base: string;
+	types: Loaded<ProfileType[]>;
+	tick: number;
+	picking: boolean;
+	changed(p: Patch): void;
+	onPicked(): void;
+}
+
+function Both({ sides, next, base, types, tick, picking, changed, onPicked }: BothProps) {
+	const scraped = useScrapeInterval();
+	// Amounts are drawn as a rate, so the types must be known first.
+	const interval = types.answer || types.error ? scraped : null;
+	const known = types.answer?.data ?? [];
+	const charts = {
+		base: useSideChart(base, sides.base, known, interval, tick),
+		new: useSideChart(next, sides.next, known, interval, tick),
+	};
+	const yMax = sharedScale(charts.base, charts.new);
+	// The next press moves a chosen point.
+	const takes = picking || sides.point !== null;
+	const onPoint = (t: number) => {
+		changed(choosePoint(sides, t, now()));
+		onPicked();
+	};
+	const side = (
+		kind: "base" | "new",
+		win: Window,
+		choose: (s: Sides, w: Window) => Patch,
+	) => ({
+		kind,
+		yMax,
+		chart: charts[kind],
+		window: win,
+		query: kind === "new" ? next : base,
+		onQuery: (q: string) => changed({ [kind]: q }),
+		onWindow: (w: Window) => changed(choose(sides, w)),
+		onPoint: takes ? onPoint : undefined,
+	});
+	return (
+		<div class="sides">
+			<Side title="Base" {...side("base", sides.base, chooseBase)} />
+			<Side title="New" {...side("new", sides.next, chooseNew)} />
+		</div>
+	);
+}
+
+/** The state of choosing a point; Escape cancels it. */
+function usePicking(): [boolean, (on: boolean) => void] {
+	const [picking, setPicking] = useState(false);
+	useEffect(() => {
+		if (!picking) return;
+		const end = (e: KeyboardEvent) => e.key === "Escape" && setPicking(false);
+		document.addEventListener("keydown", end);
+		return () => document.removeEventListener("keydown", end);
+	}, [picking]);
+	return [picking, setPicking];
+}
+
+interface DifferenceProps {
+	sides: Sides;
+	next: string;
+	base: string;
+	normalized: boolean;
+	tick: number;
+	params: URLSearchParams;
+	patch: Patched;
+}
+
+function Difference(p: DifferenceProps) {
+	const { sides, next, base, normalized, tick, params, patch } = p;
+	const ask = useMemo(
+		() =>
+			next && base
+				? diffQuery(
+						{ query: next, ...sides.next },
+						{ query: base, ...sides.base },
+						normalized,
+					)
+				: null,
+		[next, base, sides, normalized],
+	);
+	const times = { time: ask ? trimMs(ask.time) : undefined };
+	const nodes = params.get("nodes") ?? String(DEFAULT_NODES);
+	const { loaded, asked } = useQuestion(ask?.query ?? "", times, nodes, tick);
+	const edit = useCallback(
+		(change: (q: string) => string, also: Patch = {}) =>
+			patch({ new: change(next), base: change(base), zoom: null, el: null, ...also }),
+		[patch, next, base],
+	);
+	const { answer } = loaded;
+	return (
+		<>
+			{answer && ask && loaded.key === asked && (
+				<Totals
+					data={answer.data}
+					ask={ask}
+					sides={sides}
+					normalized={normalized}
+					tick={tick}
+				/>
+			)}
+			{ask && <Asked ask={ask} start={sides.next.start} />}
+			<Progress loaded={loaded} />
+			{loaded.error && ask && <QueryError error={loaded.error} sent={ask.query} />}
+			{answer && <Notices {...answer} />}
+			{answer && ask && (
+				<Results
+					query={ask.query}
+					times={times}
+					asked={asked}
+					answered={loaded.key}
+					answer={answer}
+					loading={loaded.loading}
+					params={params}
+					patch={patch}
+					edit={edit}
+					edited={[next, base]}
+					fixed={pinned(sides)}
+				/>
+			)}
+			{!answer && loaded.loading && (
+				<section class="panel">
+					<div class="empty">Loading…</div>
+				</section>
+			)}
+		</>
+	);
+}
+
+export function Compare() {
+	const { store, location } = useUrl();
+	const { params } = location;
+	const types = useProfileTypes();
+	const [tick, setTick] = useState(0);
+	const [picking, setPicking] = usePicking();
+	const next = params.get("new") ?? "";
+	const base = params.get("base") ?? "";
+	const sides = useSides(params, tick);
+	const normalized = params.get("norm") === "1";
+	const patch: Patched = useCallback((p, replace = false) => store.patch(p, replace), [store]);
+	useFirstQuery(params, types, patch);
+	const changed = (p: Patch) => {
+		setTick((t) => t + 1);
+		patch({ zoom: null, el: null, ...p });
+	};
+	const both = { sides, next, base };
+	return (
+		<main class={picking ? "compare picking" : "compare"}>
+			<h1 class="visually-hidden">Compare</h1>
+			<CompareBar
+				{...both}
+				range={newRange((k) => params.get(k))}
+				params={params}
+				normalized={normalized}
+				picking={picking}
+				onPicking={setPicking}
+				changed={changed}
+			/>
+			<Expression params={params} patch={patch} />
+			<Both
+				{...both}
+				types={types}
+				tick={tick}
+				picking={picking}
+				changed={changed}
+				onPicked={() => setPicking(false)}
+			/>
+			{types.error && !(next && base) && <QueryError error={types.error} sent="" />}
+			{types.answer?.data.length === 0 && <NothingStored />}
+			<Difference
+				{...both}
+				normalized={normalized}
+				tick={tick}
+				params={params}
+				patch={patch}
+			/>
+		</main>
+	);
+}

@@ -1,0 +1,266 @@
+// Cost over time above the results of Explore. A click opens one scrape, a drag opens a window; the
+// chart keeps its own range, so that one sees where in time the open part is.
+import { Chart } from "../chart/chart";
+import { BY_FUNCTION, type CostChart } from "../chart/costchart";
+import { comparableQuery, compareBefore, comparePoint, compareRange } from "../compare/sides";
+import { groupable } from "../query/labels";
+import { withMatcher } from "../query/query";
+import { useLabelNames } from "../query/questions";
+import type { Kind } from "../query/types";
+import type { Labels } from "../shared/api";
+import { useUrl } from "../shared/hooks";
+import { IconLeft, IconRight } from "../shared/icons";
+import { QueryError } from "../shared/notices";
+import {
+	absolute,
+	type Context,
+	contextToParams,
+	describeRange,
+	formatClock,
+	formatDuration,
+	NO_CONTEXT,
+	rangeToParams,
+	type TimeRange,
+	trimMs,
+	type Window,
+	zoomOut,
+} from "../shared/timerange";
+
+export interface ChartPanelProps {
+	chart: CostChart;
+	query: string;
+	kind: Kind;
+	/** The label that splits the lines, "function", or "" for one line. */
+	by: string;
+	stacked: boolean;
+	range: TimeRange;
+	/** The window of the results; also that of the chart while nothing is open. */
+	window: Window;
+	/** The chart's own window, while a part of it is open. */
+	context: Context | null;
+	/** The time at which a rule's expression is evaluated; null if a range is asked for. */
+	at: number | null;
+	interval: number;
+	patch(p: Record<string, string | null>, replace?: boolean): void;
+	run(query: string): void;
+}
+
+function BySelect({ by, patch }: Pick<ChartPanelProps, "by" | "patch">) {
+	const labels = useLabelNames();
+	const own = by && by !== BY_FUNCTION ? [by] : [];
+	const names = [...new Set([...own, ...groupable(labels.answer?.data ?? [])])];
+	return (
+		<label class="select">
+			<span class="faint">By</span>
+			<select
+				value={by}
+				aria-label="One line per value of"
+				onChange={(e) => patch({ by: (e.target as HTMLSelectElement).value })}
+			>
+				<option value="">nothing</option>
+				<option value={BY_FUNCTION}>top functions</option>
+				<optgroup label="Labels">
+					{names
+						.filter((l) => !l.startsWith("__") && l !== BY_FUNCTION)
+						.map((l) => (
+							<option key={l} value={l}>
+								{l}
+							</option>
+						))}
+				</optgroup>
+			</select>
+		</label>
+	);
+}
+
+/** Moves in time, as patches of the address. */
+function moves(p: ChartPanelProps) {
+	const { range, at, window: win, interval, patch } = p;
+	const context = p.context ?? { window: win, back: range };
+	const open = (part: TimeRange) =>
+		patch({ ...rangeToParams(part), ...contextToParams(context), at: null });
+	return {
+		open,
+		/** Evaluates a rule's expression at `t`; else opens the scrape that ends there. */
+		point: (t: number) =>
+			at === null
+				? open(absolute(t - interval, t))
+				: patch({ at: trimMs(t), ...contextToParams(context) }),
+		back: () =>
+			at === null
+				? patch(rangeToParams(context.back))
+				: patch({ at: trimMs(context.window.end), ...NO_CONTEXT }),
+		zoom: (part: TimeRange) => patch({ ...rangeToParams(part), at: null }),
+		// The first click of a double click has opened a scrape: replace that in the history.
+		out: () =>
+			patch(
+				{ ...rangeToParams(zoomOut(context.back, Date.now() / 1000)), at: null },
+				p.context !== null,
+			),
+	};
+}
+
+function CompareLinks({ query, window: win, context }: ChartPanelProps) {
+	const { store } = useUrl();
+	const href = (p: Record<string, string>) => store.href("compare", new URLSearchParams(p));
+	if (!context)
+		return <a href={href(compareBefore(query, win))}>Compare with the window before</a>;
+	return (
+		<>
+			<span class="faint">Compare</span>
+			<a href={href(compareBefore(query, win))}>with the window before</a>
+			<a
+				href={href(compareRange(query, context.window, win))}
+				title="The whole range as new, this window as its base, in proportion"
+			>
+				the range with this point
+			</a>
+			<a
+				href={href(comparePoint(query, win.end))}
+				title="The window after this point with the one before it"
+			>
+				before against after this point
+			</a>
+		</>
+	);
+}
+
+/** The open part of the chart, with buttons to move, zoom, compare and go back. */
+function Opened(p: ChartPanelProps & { context: Context }) {
+	const { window: win, context, at, interval, chart } = p;
+	const { open, zoom, back } = moves(p);
+	const width = win.end - win.start;
+	const step = (by: number) => open(absolute(win.start + by * width, win.end + by * width));
+	const one = Math.abs(width - interval) < 0.001;
+	const range = describeRange({ kind: "absolute", ...win });
+	return (
+		<div class="opened">
+			<strong role="status">
+				{at !== null
+					? `One time: ${formatClock(at)}`
+					: `${one ? "One scrape" : "A window"}: ${range} (${formatDuration(width)})`}
+			</strong>
+			{at === null && (
+				<div class="group">
+					<button
+						type="button"
+						aria-label="The one before"
+						disabled={win.start <= context.window.start}
+						onClick={() => step(-1)}
+					>
+						<IconLeft />
+					</button>
+					<button
+						type="button"
+						aria-label="The next one"
+						disabled={win.end >= chart.window.end}
+						onClick={() => step(1)}
+					>
+						<IconRight />
+					</button>
+				</div>
+			)}
+			<button type="button" class="back" onClick={back}>
+				Back to {context.back.kind === "relative" ? "the last " : ""}
+				{context.back.kind === "relative"
+					? formatDuration(context.back.seconds)
+					: "the range"}
+			</button>
+			{at === null && (
+				<button
+					type="button"
+					title="Shift and dragging does the same"
+					onClick={() => zoom({ kind: "absolute", ...win })}
+				>
+					Zoom the chart here
+				</button>
+			)}
+			{at === null && comparableQuery(p.query, p.kind) && <CompareLinks {...p} />}
+		</div>
+	);
+}
+
+const HOW =
+	"A click opens one scrape, dragging a window. Shift and dragging zooms the chart, a double " +
+	"click zooms out. With the keyboard: arrows move, Enter opens.";
+
+function Head(p: ChartPanelProps) {
+	const { chart, kind, by, stacked, patch } = p;
+	return (
+		<div class="panel-head">
+			<h2>Cost over time</h2>
+			<span class="faint">{chart.unit.label}</span>
+			<span class="spacer" />
+			{!p.context && p.at === null && comparableQuery(p.query, kind) && <CompareLinks {...p} />}
+			{kind !== "costs" && chart.matrix.length > 1 && (
+				<label class="toggle">
+					<input
+						type="checkbox"
+						checked={stacked}
+						onChange={() => patch({ stack: stacked ? null : "1" })}
+					/>
+					Stacked
+				</label>
+			)}
+			{kind !== "costs" && <BySelect by={by} patch={patch} />}
+			<span class="faint" title={HOW}>
+				step {formatDuration(chart.step)} · click or drag to open
+			</span>
+		</div>
+	);
+}
+
+/** A press on a line's name narrows the query to it, or highlights the function. */
+function picks({ query, kind, patch, run }: ChartPanelProps) {
+	const labels = (metric: Labels) => Object.entries(metric).filter(([l]) => l !== BY_FUNCTION);
+	return {
+		pickHint: (metric: Labels) =>
+			kind === "costs" || Object.keys(metric).length === 0
+				? ""
+				: metric.function
+					? "Highlight this function below"
+					: "Narrow the query to this line",
+		onPick: (metric: Labels) => {
+			if (metric.function) return patch({ pick: metric.function }, true);
+			const narrow = (q: string, [l, v]: [string, string]) => withMatcher(q, l, v);
+			run(labels(metric).reduce(narrow, query));
+		},
+	};
+}
+
+/** A step is drawn when it is over, so data younger than one step is not drawn yet. */
+const nothingDrawn = (step: number) =>
+	`No whole step of ${formatDuration(step)} has profiles here. A shorter range has shorter steps.`;
+
+export function ChartPanel(p: ChartPanelProps) {
+	const { chart, at, interval, window: win } = p;
+	const { open, point, zoom, out } = moves(p);
+	const mark = at === null ? win : { start: at - interval, end: at };
+	return (
+		<section class={chart.loaded.loading ? "panel chart-panel busy" : "panel chart-panel"}>
+			<Head {...p} />
+			{chart.loaded.error ? (
+				<QueryError error={chart.loaded.error} sent={chart.sent} />
+			) : (
+				<Chart
+					matrix={chart.matrix}
+					unit={chart.unit}
+					window={chart.window}
+					step={chart.step}
+					stacked={p.stacked && p.kind !== "costs"}
+					mark={p.context ? mark : undefined}
+					label={`Cost over time, ${chart.unit.label}`}
+					empty={chart.loaded.answer ? nothingDrawn(chart.step) : ""}
+					{...picks(p)}
+					onSelect={(a, b, zooms) =>
+						(zooms ? zoom : open)(absolute(Math.floor(a), Math.ceil(b)))
+					}
+					onPoint={point}
+					onOut={out}
+				/>
+			)}
+			{/* Below the chart: it must not move away under the pointer. */}
+			{p.context && <Opened {...p} context={p.context} />}
+		</section>
+	);
+}

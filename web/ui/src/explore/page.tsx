@@ -1,0 +1,213 @@
+// Explore: one query, its cost over time, its flame graph and its table.
+import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
+import { useCostChart } from "../chart/costchart";
+import { parseMatch } from "../query/measured";
+import { flameQuery } from "../query/query";
+import { useProfileTypes, useQuestion, useScrapeInterval, windowTimes } from "../query/questions";
+import { callArgument, findSelectors, parseSelector } from "../query/read";
+import type { Selector } from "../query/text";
+import { guessKind, type Kind } from "../query/types";
+import { MeasuredProfiles } from "../result/measured";
+import { DEFAULT_NODES, Results } from "../result/results";
+import { firstQuery, type ProfileType, resolveType } from "../shared/api";
+import { type Loaded, useInterval, useOwnAnswer, useUrl } from "../shared/hooks";
+import { NothingStored } from "../shared/nothingstored";
+import {
+	contextFromParams,
+	instantFromParams,
+	parseDuration,
+	rangeFromParams,
+	resolve,
+	type TimeRange,
+	trimMs,
+} from "../shared/timerange";
+import type { Patch } from "../shared/urlstate";
+import { ChartPanel } from "./chartpanel";
+import { Controls, labelsFromParams } from "./controls";
+
+/** The kind of the answer, if the text of the query did not tell. */
+function kindOf(guess: Kind, resultType: string | undefined): Kind {
+	if (guess === "selector" || !resultType) return guess;
+	if (resultType === "profiles") return "profiles";
+	return resultType === "top" ? "top" : "costs";
+}
+
+function useResolved(range: TimeRange, tick: number) {
+	const key = JSON.stringify([range, tick]);
+	return useMemo(() => resolve(range, Date.now() / 1000), [key]);
+}
+
+/** The question in the URL. */
+function useAsk(tick: number) {
+	const { store, location } = useUrl();
+	const { params } = location;
+	const range = rangeFromParams((k) => params.get(k));
+	const win = useResolved(range, tick);
+	const patch = useCallback(
+		(p: Record<string, string | null>, replace = false) => store.patch(p, replace),
+		[store],
+	);
+	return {
+		params,
+		patch,
+		query: params.get("query") ?? "",
+		by: params.get("by") ?? "",
+		refresh: params.get("refresh") ?? "off",
+		nodes: params.get("nodes") ?? String(DEFAULT_NODES),
+		at: instantFromParams((k) => params.get(k)),
+		match: params.get("match") ?? "",
+		context: contextFromParams((k) => params.get(k)),
+		range,
+		win,
+	};
+}
+
+type Ask = ReturnType<typeof useAsk>;
+
+/** The answer, its kind, and its chart. */
+function useAnswer(ask: Ask, types: Loaded<ProfileType[]>, tick: number) {
+	const { query, at, win, context, by } = ask;
+	const interval = useScrapeInterval();
+	const sent = query ? flameQuery(query) : "";
+	const times = at === null ? windowTimes(win) : { time: trimMs(at) };
+	const { loaded, asked } = useQuestion(sent, times, ask.nodes, tick);
+	// The last answer to this very query, also while it is asked again.
+	const own = useOwnAnswer(loaded, asked, query)?.data;
+	const kind = kindOf(guessKind(query), own?.resultType);
+
+	const element = own?.resultType === "profiles" ? own.result[0] : undefined;
+	const named = findSelectors(query)[0]?.name ?? "";
+	const type = element?.type ?? resolveType(named, types.answer?.data ?? [])?.type ?? "";
+	const isDiff = element?.flamebearer.format === "double";
+	const drawn = kind !== "unknown" && !isDiff && own?.resultType !== "scalar";
+	const chart = useCostChart({
+		query: drawn ? query : "",
+		by,
+		kind,
+		window: context?.window ?? win,
+		// Amounts are drawn as a rate, so the type must be known first.
+		interval: types.answer || types.error ? interval : null,
+		type,
+		tick,
+	});
+	return { interval, sent, times, loaded, asked, own, kind, named, chart };
+}
+
+/** Runs another query, or edits the present one. */
+function useQueries({ params, patch, query, match, at, win }: Ask, again: () => void) {
+	const run = (q: string) => {
+		again();
+		const same = q === query;
+		const fn = same ? params.get("fn") : null;
+		patch({ query: q, zoom: null, el: null, fn, match: same ? match : null });
+	};
+	const edit = useCallback(
+		(change: (q: string) => string, also: Patch = {}) =>
+			patch({ query: change(query), zoom: null, el: null, match: null, ...also }),
+		[patch, query],
+	);
+	const { from, to } = { from: trimMs(win.start), to: trimMs(win.end) };
+	// At an instant, the chart's window follows from it.
+	const fixed = { refresh: null, ...(at === null ? { range: null, from, to } : {}) };
+	return { run, edit, fixed };
+}
+
+/** Below costs: the profiles they were computed from, or a button that shows them. */
+function BehindCosts({ ask, isVector }: { ask: Ask; isVector: boolean }) {
+	const { query, at, match, win, patch } = ask;
+	if (at !== null) return <MeasuredProfiles expr={query} at={at} labels={parseMatch(match)} />;
+	if (!isVector) return null;
+	return (
+		<div class="asked">
+			<button
+				type="button"
+				class="small"
+				title="Evaluates at the end of the range, and shows the profiles"
+				onClick={() => patch({ at: trimMs(Math.floor(win.end)) })}
+			>
+				Flame graph behind these costs
+			</button>
+		</div>
+	);
+}
+
+/** The selector for the picker; null if the query is more than a selector. */
+function pickable(query: string): Selector | null {
+	if (!query) return { name: "", matchers: [] };
+	return parseSelector(callArgument(query, "merge") ?? query);
+}
+
+export function Explore() {
+	const types = useProfileTypes();
+	const known = types.answer?.data ?? [];
+	const [tick, setTick] = useState(0);
+	const again = () => setTick((t) => t + 1);
+	const ask = useAsk(tick);
+	const { params, patch, query, at } = ask;
+	const answer = useAnswer(ask, types, tick);
+	const { sent, times, loaded, named, kind, chart } = answer;
+	const { run, edit, fixed } = useQueries(ask, again);
+	useEffect(() => {
+		const first = !query && types.answer ? firstQuery(types.answer.data) : "";
+		if (first) patch({ query: first }, true);
+	}, [query, types.answer]);
+	useInterval(parseDuration(ask.refresh) ?? 0, again);
+	const selector = useMemo(() => pickable(query), [query]);
+	const stored = !types.answer || !named || named === "up" || resolveType(named, known);
+
+	return (
+		<main class="explore">
+			<h1 class="visually-hidden">Explore</h1>
+			<Controls
+				{...ask}
+				sent={sent}
+				selector={selector}
+				types={types}
+				loaded={loaded}
+				beside={[chart.loaded]}
+				times={times}
+				labels={labelsFromParams(params)}
+				run={run}
+			/>
+
+			{types.answer && known.length === 0 && <NothingStored />}
+			{chart.sent && !loaded.error && (
+				<ChartPanel
+					{...ask}
+					chart={chart}
+					kind={kind}
+					stacked={params.get("stack") === "1"}
+					window={ask.win}
+					interval={answer.interval ?? 15}
+					run={run}
+				/>
+			)}
+
+			{loaded.answer && (
+				<Results
+					query={sent}
+					unknownType={stored ? "" : named}
+					times={times}
+					compact={at !== null}
+					asked={answer.asked}
+					answered={loaded.key}
+					answer={loaded.answer}
+					loading={loaded.loading}
+					params={params}
+					patch={patch}
+					edit={at === null ? edit : undefined}
+					edited={[query]}
+					fixed={fixed}
+				/>
+			)}
+			{kind === "costs" && (
+				<BehindCosts ask={ask} isVector={answer.own?.resultType === "vector"} />
+			)}
+			{!loaded.answer && loaded.loading && (
+				<section class="panel">
+					<div class="empty">Loading…</div>
+				</section>
+			)}
+		</main>
+	);
+}

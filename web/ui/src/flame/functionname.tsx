@@ -1,0 +1,13 @@
+// The name of a function in a table.
+import { shortName } from "./names";
+
+/** In a narrow column the package's directory is cut first: the end of a name matters most. */
+export function FunctionName({ name }: { name: string }) {
+	const short = shortName(name);
+	return (
+		<span class="fn" title={name}>
+			<span class="fn-dir">{name.slice(0, name.length - short.length)}</span>
+			<span class="fn-name">{short}</span>
+		</span>
+	);
+}

@@ -1,0 +1,64 @@
+// Several questions at once: each answer is shown when it arrives, a failed one does not hide the
+// others, and running ones can be cancelled.
+import { useEffect, useRef, useState } from "preact/hooks";
+import { type ApiError, call } from "../shared/api";
+import type { Ask } from "./fleet";
+
+export interface Many {
+	/** The subject; answers are dropped when it changes. */
+	about: string;
+	data: Record<string, unknown>;
+	errors: Record<string, ApiError>;
+	/** Questions without an answer yet, by their keys. */
+	waiting: string[];
+	/** performance.now() at the beginning of the running round. */
+	since: number | null;
+	tookMs: number;
+}
+
+const NOTHING: Many = { about: "", data: {}, errors: {}, waiting: [], since: null, tookMs: 0 };
+
+/**
+ * Asks all of `asks` whenever `key` changes; null asks nothing. Older answers about the same subject
+ * stay until newer ones arrive.
+ */
+export function useMany(
+	key: string | null,
+	about: string,
+	asks: Ask[],
+): Many & { cancel(): void } {
+	const [state, set] = useState<Many>(NOTHING);
+	const abort = useRef<AbortController | null>(null);
+	useEffect(() => {
+		if (key === null) return;
+		const own = new AbortController();
+		abort.current = own;
+		const since = performance.now();
+		set((s) => ({
+			...(s.about === about ? s : { ...NOTHING, about }),
+			errors: {},
+			waiting: asks.map((a) => a.key),
+			since,
+		}));
+		const settle = (k: string, change: (s: Many) => Partial<Many>) => {
+			if (own.signal.aborted) return;
+			set((s) => {
+				const waiting = s.waiting.filter((w) => w !== k);
+				const tookMs = performance.now() - since;
+				const done = waiting.length ? {} : { since: null, tookMs };
+				return { ...s, ...change(s), waiting, ...done };
+			});
+		};
+		for (const a of asks)
+			call<unknown>(a.name, a.args, own.signal).then(
+				({ data }) => settle(a.key, (s) => ({ data: { ...s.data, [a.key]: data } })),
+				(error) => settle(a.key, (s) => ({ errors: { ...s.errors, [a.key]: error } })),
+			);
+		return () => own.abort();
+	}, [key]);
+	const cancel = () => {
+		abort.current?.abort();
+		set((s) => ({ ...s, waiting: [], since: null }));
+	};
+	return { ...state, cancel };
+}

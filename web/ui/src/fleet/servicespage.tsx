@@ -1,0 +1,447 @@
+// The page Services: one row per service, with links to its profiles.
+import { useMemo, useState } from "preact/hooks";
+import { FunctionName } from "../flame/functionname";
+import { groupable } from "../query/labels";
+import { useLabelNames, useProfileTypes, useScrapeInterval } from "../query/questions";
+import { escapeRegexp } from "../query/text";
+import { type ProfileType, shortTypeName } from "../shared/api";
+import { TextFilter } from "../shared/fields";
+import { useInterval, useNow, useUrl } from "../shared/hooks";
+import { NothingStored } from "../shared/nothingstored";
+import { QueryError } from "../shared/notices";
+import { type Column, Table } from "../shared/table";
+import { TimePicker } from "../shared/timepicker";
+import {
+	parseDuration,
+	rangeFromParams,
+	rangeToParams,
+	resolve,
+	type TimeRange,
+} from "../shared/timerange";
+import { type ChartUnit, formatCount, formatPercent, formatValue } from "../shared/units";
+import { formatParams } from "../shared/urlstate";
+import {
+	coresUnit,
+	defaultLabel,
+	fleetQuestions,
+	fleetRows,
+	fleetTimes,
+	fleetTypes,
+	serviceQuery,
+	type ServiceRow,
+} from "./fleet";
+import { type Many, useMany } from "./many";
+import { Spark } from "./spark";
+import "./servicespage.css";
+
+const DASH = <span class="faint">–</span>;
+
+/** Links to other pages for one service in the shown window. */
+interface Links {
+	explore(service: string, type: string, more?: Record<string, string>): string;
+	yesterday(service: string): string;
+	alerts(service: string): string;
+}
+
+interface Shown {
+	by: string;
+	unit: ChartUnit;
+	/** Names of types; "" if the server does not have one. */
+	cpu: string;
+	memory: string;
+	tasks: string;
+	links: Links;
+}
+
+function makeLinks(by: string, cpu: string, range: TimeRange): Links {
+	const times: Record<string, string> = {};
+	for (const [k, v] of Object.entries(rangeToParams(range))) if (v !== null) times[k] = v;
+	const to = (path: string, args: Record<string, string>) =>
+		path + formatParams(new URLSearchParams(args));
+	return {
+		explore: (service, type, more = {}) =>
+			to("explore", { query: serviceQuery(type, by, service), ...times, ...more }),
+		yesterday: (service) => {
+			const query = serviceQuery(cpu, by, service);
+			return to("compare", { new: query, base: query, ...times, shift: "1d" });
+		},
+		alerts: (service) => to("alerts", { state: "firing", filter: service }),
+	};
+}
+
+const number = (
+	key: "cores" | "memory" | "tasks" | "profiles",
+	title: string,
+	hint: string,
+	cell: (v: number, r: ServiceRow) => preact.ComponentChildren,
+	max = 0,
+): Column<ServiceRow> => ({
+	key,
+	title,
+	hint,
+	numeric: true,
+	width: "104px",
+	sort: (r) => r[key] ?? -1,
+	cell: (r) => {
+		const v = r[key];
+		return v === null ? DASH : cell(v, r);
+	},
+	...(max > 0 ? { bar: (r: ServiceRow) => (r[key] ?? 0) / max } : {}),
+});
+
+const serviceName = (by: string, service: string) => service || `no ${by}`;
+
+function nameColumn({ by, cpu, memory, links }: Shown): Column<ServiceRow> {
+	const type = cpu || memory;
+	return {
+		key: "service",
+		title: by,
+		width: "minmax(150px, 1fr)",
+		sort: (r) => r.service,
+		cell: (r) => {
+			const text = r.service || <span class="faint">{serviceName(by, r.service)}</span>;
+			if (!type) return text;
+			return (
+				<a href={links.explore(r.service, type)} title="Explore its profiles">
+					{text}
+				</a>
+			);
+		},
+	};
+}
+
+function topColumn({ cpu, links }: Shown): Column<ServiceRow> {
+	return {
+		key: "top",
+		title: "Top function",
+		hint: "The function with the largest flat CPU cost, and its share",
+		width: "minmax(220px, 1.6fr)",
+		sort: (r) => r.top?.function ?? "",
+		cell: (r) =>
+			r.top ? (
+				<a
+					class="top-function"
+					href={links.explore(r.service, cpu, { pick: r.top.function })}
+				>
+					<FunctionName name={r.top.function} />
+					<span class="share">{formatPercent(r.top.flat_percent)}</span>
+				</a>
+			) : (
+				DASH
+			),
+	};
+}
+
+function sparkColumn({ unit }: Shown): Column<ServiceRow> {
+	return {
+		key: "spark",
+		title: "Over the window",
+		hint: "CPU step by step, from zero to the largest of each row",
+		width: "140px",
+		sort: (r) => Math.max(0, ...r.spark.map((v) => v ?? 0)),
+		cell: (r) => {
+			const seen = r.spark.filter((v) => typeof v === "number");
+			if (seen.length === 0) return DASH;
+			const least = unit.format(Math.min(...seen));
+			const most = unit.format(Math.max(...seen));
+			return <Spark values={r.spark} label={`${least} to ${most} ${unit.label}`} />;
+		},
+	};
+}
+
+function stateColumns({ links }: Shown): Column<ServiceRow>[] {
+	return [
+		{
+			key: "up",
+			title: "Up",
+			hint: "Profiles of targets whose last scrape succeeded, of all",
+			numeric: true,
+			width: "86px",
+			sort: (r) => (r.targets ? (r.up ?? 0) / r.targets : 2),
+			cell: (r) =>
+				r.targets === null ? (
+					DASH
+				) : (
+					<span class={(r.up ?? 0) < r.targets ? "count down" : "count up"}>
+						{r.up ?? 0} / {r.targets}
+					</span>
+				),
+		},
+		{
+			key: "firing",
+			title: "Alerts",
+			hint: "Alerts that fire",
+			numeric: true,
+			width: "82px",
+			sort: (r) => r.firing ?? -1,
+			cell: (r) =>
+				r.firing === null ? (
+					DASH
+				) : r.firing === 0 ? (
+					<span class="faint">0</span>
+				) : (
+					<a class="count down" href={links.alerts(r.service)}>
+						{r.firing} firing
+					</a>
+				),
+		},
+	];
+}
+
+function goColumn({ by, cpu, memory, links }: Shown): Column<ServiceRow> {
+	return {
+		key: "go",
+		title: "Open",
+		width: "276px",
+		sort: (r) => r.service,
+		cell: (r) => {
+			const of = (what: string) => `${what} of ${serviceName(by, r.service)}`;
+			return (
+				<span class="go">
+					{cpu && r.cores !== null && (
+						<a href={links.explore(r.service, cpu)} aria-label={of("CPU")}>
+							CPU
+						</a>
+					)}
+					{memory && r.memory !== null && (
+						<a href={links.explore(r.service, memory)} aria-label={of("Heap")}>
+							Heap
+						</a>
+					)}
+					{cpu && r.cores !== null && (
+						<a href={links.yesterday(r.service)}>Compare with yesterday</a>
+					)}
+				</span>
+			);
+		},
+	};
+}
+
+function columnsOf(shown: Shown, rows: ServiceRow[]): Column<ServiceRow>[] {
+	const { unit, tasks } = shown;
+	const most = (key: "cores" | "memory") => rows.reduce((m, r) => Math.max(m, r[key] ?? 0), 0);
+	const cores = unit.label === "cores";
+	return [
+		nameColumn(shown),
+		number(
+			"cores",
+			cores ? "Cores" : "CPU",
+			`CPU in ${unit.label}, over the time that has profiles`,
+			(v) => unit.format(v),
+			most("cores"),
+		),
+		sparkColumn(shown),
+		number(
+			"memory",
+			"Memory",
+			"Heap in use, the mean over the window, all targets together",
+			(v) => formatValue(v, "bytes"),
+			most("memory"),
+		),
+		number(
+			"tasks",
+			tasks.startsWith("thread") ? "Threads" : "Goroutines",
+			"The mean over the window, all targets together",
+			(v) => formatCount(v),
+		),
+		topColumn(shown),
+		number("profiles", "Profiles", "Stored in the window, of all types", (v) => (
+			<span title={v.toLocaleString("en")}>{formatCount(v)}</span>
+		)),
+		...stateColumns(shown),
+		goColumn(shown),
+	];
+}
+
+function Totals({ rows, unit, many }: { rows: ServiceRow[]; unit: ChartUnit; many: Many }) {
+	const sum = (key: "cores" | "memory" | "firing") => rows.reduce((s, r) => s + (r[key] ?? 0), 0);
+	const some = (key: "cores" | "memory") => rows.some((r) => r[key] !== null);
+	const firing = sum("firing");
+	return (
+		<dl class="summary fleet-summary">
+			<div>
+				<dt>rows</dt>
+				<dd>{rows.length.toLocaleString("en")}</dd>
+			</div>
+			{some("cores") && (
+				<div>
+					<dt>{unit.label}</dt>
+					<dd>{unit.format(sum("cores"))}</dd>
+				</div>
+			)}
+			{some("memory") && (
+				<div>
+					<dt>memory</dt>
+					<dd>{formatValue(sum("memory"), "bytes")}</dd>
+				</div>
+			)}
+			{many.data.alerts !== undefined && (
+				<div>
+					<dt>firing</dt>
+					<dd class={firing ? "worse" : ""}>{firing}</dd>
+				</div>
+			)}
+		</dl>
+	);
+}
+
+const LATE_MS = 500;
+
+/** How many answers have arrived; shown only if it takes long. */
+function Waiting({ many, total }: { many: Many & { cancel(): void }; total: number }) {
+	const now = useNow(many.since !== null);
+	if (many.since === null || now - many.since < LATE_MS) return null;
+	return (
+		<span class="waiting" role="status">
+			<span class="faint">
+				{total - many.waiting.length} of {total} answers
+			</span>
+			<button type="button" class="small" onClick={many.cancel}>
+				Cancel
+			</button>
+		</span>
+	);
+}
+
+function LabelSelect(props: { labels: string[]; by: string; onChange(by: string): void }) {
+	const options = [...new Set([props.by, ...groupable(props.labels)])];
+	return (
+		<label class="select">
+			<span class="faint">One row per</span>
+			<select
+				value={props.by}
+				aria-label="One row per value of"
+				onChange={(e) => props.onChange((e.target as HTMLSelectElement).value)}
+			>
+				{options.map((l) => (
+					<option key={l} value={l}>
+						{l}
+					</option>
+				))}
+			</select>
+		</label>
+	);
+}
+
+function useFleet(by: string, range: TimeRange, tick: number, types: ProfileType[] | null) {
+	const interval = useScrapeInterval();
+	const about = JSON.stringify([by, range]);
+	const key = types && interval !== null && by ? `${about} ${tick}` : null;
+	const asked = useMemo(() => {
+		const known = fleetTypes(types ?? []);
+		const times = fleetTimes(resolve(range, Date.now() / 1000), interval ?? 15);
+		return { known, times, asks: fleetQuestions(by, known, times) };
+	}, [key]);
+	const many = useMany(key, about, asked.asks);
+	const unit = useMemo(() => coresUnit(asked.known), [asked]);
+	const rows = useMemo(
+		() => (many.about === about ? fleetRows(by, asked.times, unit, many.data) : []),
+		[many.data, many.about, about],
+	);
+	return { ...asked, many, unit, rows };
+}
+
+type Fleet = ReturnType<typeof useFleet>;
+
+function Errors({ fleet }: { fleet: Fleet }) {
+	const failed = fleet.asks.filter((a) => fleet.many.errors[a.key]);
+	if (failed.length === 0) return null;
+	const messages = new Map<string, string[]>();
+	for (const a of failed) {
+		const text = fleet.many.errors[a.key].message;
+		messages.set(text, [...(messages.get(text) ?? []), a.title]);
+	}
+	return (
+		<div class="notice error" role="alert">
+			{[...messages].map(([text, titles]) => (
+				<div key={text}>
+					No answer about {titles.join(", ")}: {text}
+				</div>
+			))}
+		</div>
+	);
+}
+
+function FleetTable({ fleet, shown, filter }: { fleet: Fleet; shown: Shown; filter: string }) {
+	const { rows, many } = fleet;
+	const { store, location } = useUrl();
+	const columns = useMemo(() => columnsOf(shown, rows), [rows, shown]);
+	const pattern = useMemo(() => (filter ? new RegExp(escapeRegexp(filter), "i") : null), [filter]);
+	if (rows.length === 0)
+		return (
+			<div class="empty">
+				{many.since !== null || many.about === "" ? (
+					"Loading…"
+				) : (
+					<>
+						No profiles in this window. Widen the time range, or see on the{" "}
+						<a href="targets">targets page</a> what is being scraped.
+					</>
+				)}
+			</div>
+		);
+	return (
+		<Table
+			columns={columns}
+			rows={rows}
+			rowKey={(r) => r.service}
+			initialSort={location.params.get("sort") ?? (shown.cpu ? "-cores" : "service")}
+			onSort={(sort) => store.patch({ sort }, true)}
+			filter={pattern}
+			filterText={(r) => `${serviceName(shown.by, r.service)} ${r.top?.function ?? ""}`}
+			empty="No service matches the filter."
+		/>
+	);
+}
+
+export function Services() {
+	const { store, location } = useUrl();
+	const { params } = location;
+	const [tick, setTick] = useState(0);
+	const labels = useLabelNames();
+	const types = useProfileTypes();
+	const failed = types.error ?? labels.error;
+	const names = labels.answer?.data ?? [];
+	const by = params.get("by") ?? (labels.answer ? defaultLabel(names) : "");
+	const range = rangeFromParams((k) => params.get(k));
+	const refresh = params.get("refresh") ?? "off";
+	useInterval(parseDuration(refresh) ?? 0, () => setTick((t) => t + 1));
+	const fleet = useFleet(by, range, tick, types.answer?.data ?? null);
+	const filter = params.get("filter") ?? "";
+	const all = types.answer?.data ?? [];
+	const cpu = fleet.known.cpu ? shortTypeName(fleet.known.cpu, all) : "";
+	const { memory, tasks } = fleet.known;
+	const shown = useMemo(
+		() => ({ by, unit: fleet.unit, cpu, memory, tasks, links: makeLinks(by, cpu, range) }),
+		[by, fleet.unit, cpu, memory, tasks, JSON.stringify(range)],
+	);
+	return (
+		<main class="services-page">
+			<div class="toolbar page-bar">
+				<h1>Services</h1>
+				<LabelSelect labels={names} by={by} onChange={(v) => store.patch({ by: v })} />
+				<TextFilter label="Filter services" hint="Filter by name or function" />
+				<Waiting many={fleet.many} total={fleet.asks.length} />
+				<span class="spacer" />
+				<Totals rows={fleet.rows} unit={fleet.unit} many={fleet.many} />
+				<TimePicker
+					range={range}
+					onChange={(r) => store.patch(rangeToParams(r))}
+					refresh={refresh}
+					onRefresh={(r) => store.patch({ refresh: r === "off" ? null : r })}
+				/>
+			</div>
+			{failed && <QueryError error={failed} sent="" />}
+			<Errors fleet={fleet} />
+			{types.answer?.data.length === 0 ? (
+				<NothingStored />
+			) : (
+				!failed && (
+					<section class={fleet.many.since !== null ? "panel fleet busy" : "panel fleet"}>
+						<FleetTable fleet={fleet} shown={shown} filter={filter} />
+					</section>
+				)
+			)}
+		</main>
+	);
+}

@@ -1,0 +1,187 @@
+// The keys of the page: those that work everywhere, and a dialog that lists them all.
+import { useEffect, useRef } from "preact/hooks";
+import { IconX } from "./shared/icons";
+import "./help.css";
+
+/** Keys that work unless a field has the focus. */
+export interface Keys {
+	/** Pages by the letter that follows `g`. */
+	jumps: Record<string, string>;
+	go(path: string): void;
+	help(): void;
+}
+
+const JUMP_MS = 1500;
+
+const typing = (e: KeyboardEvent): boolean =>
+	e.target instanceof Element &&
+	e.target.closest("input:not([type=checkbox]), textarea, select, [contenteditable]") !== null;
+
+/** The field for `/`: the search, else the filter, else the query. */
+export function focusSearch(): boolean {
+	const all = (what: string) => document.querySelectorAll<HTMLElement>(what);
+	for (const f of [...all("main .search input"), ...all("main textarea")]) {
+		if (f.offsetParent === null) continue;
+		f.focus();
+		if (f instanceof HTMLInputElement || f instanceof HTMLTextAreaElement) f.select();
+		return true;
+	}
+	return false;
+}
+
+export function useKeys(keys: Keys): void {
+	const last = useRef(keys);
+	last.current = keys;
+	useEffect(() => {
+		let jumping = 0;
+		const onKey = (e: KeyboardEvent) => {
+			if (e.defaultPrevented || e.ctrlKey || e.metaKey || e.altKey || typing(e)) return;
+			if (document.querySelector("dialog[open]")) return;
+			const { jumps, go, help } = last.current;
+			const to = performance.now() < jumping ? jumps[e.key] : undefined;
+			jumping = 0;
+			if (to !== undefined) go(to);
+			else if (e.key === "?") help();
+			else if (e.key === "g") jumping = performance.now() + JUMP_MS;
+			else if (e.key !== "/" || !focusSearch()) return;
+			e.preventDefault();
+		};
+		document.addEventListener("keydown", onKey);
+		return () => document.removeEventListener("keydown", onKey);
+	}, []);
+}
+
+/** Keys and their meaning; " or " separates alternatives, a space keys pressed in turn. */
+type Entry = [keys: string, what: string];
+
+const PLACES: [title: string, entries: Entry[]][] = [
+	[
+		"Everywhere",
+		[
+			["?", "this list"],
+			["/", "search, filter, or the query"],
+			["Escape", "close what is open; clear the search"],
+		],
+	],
+	[
+		"Query",
+		[
+			["Enter", "run"],
+			["Shift Enter", "a new line"],
+			["Ctrl Space", "offer what may stand here"],
+			["Enter or Tab", "take what is marked in the list"],
+			["Alt Shift F", "format"],
+			["Shift click", "in Labels: ask for one more value"],
+		],
+	],
+	[
+		"Chart",
+		[
+			["← or →", "from step to step"],
+			["Page Up or Page Down", "ten steps on or back"],
+			["Home or End", "the first, the last step"],
+			["Enter", "open the scrape that ends there"],
+			["Shift drag", "zoom to a window; a double click zooms out"],
+		],
+	],
+	[
+		"Flame graph",
+		[
+			["← or → or ↑ or ↓", "walk from frame to frame"],
+			["Enter", "zoom in"],
+			["Escape", "zoom out"],
+			["Home", "the root"],
+			["Shift F10", "what to do with the function"],
+			["Alt click", "highlight a function everywhere"],
+		],
+	],
+	[
+		"Tables",
+		[
+			["↑ or ↓", "the row above or below"],
+			["Enter", "open the row"],
+			["Space", "highlight the function"],
+		],
+	],
+	[
+		"Tree",
+		[
+			["↑ or ↓", "the row above or below"],
+			["→", "expand, then the first child"],
+			["←", "collapse, then the parent"],
+			["Home or End", "the first or last row"],
+			["*", "expand all beside it"],
+			["Enter", "highlight the function"],
+		],
+	],
+];
+
+function Pressed({ keys }: { keys: string }) {
+	return (
+		<>
+			{keys.split(" or ").map((one, i) => (
+				<span key={one}>
+					{i > 0 && " or "}
+					{one.split(" ").map((k) => (
+						<kbd key={k}>{k}</kbd>
+					))}
+				</span>
+			))}
+		</>
+	);
+}
+
+function Place({ title, entries }: { title: string; entries: Entry[] }) {
+	return (
+		<section>
+			<h3>{title}</h3>
+			<dl>
+				{entries.map(([keys, what]) => (
+					<div key={keys}>
+						<dt>
+							<Pressed keys={keys} />
+						</dt>
+						<dd>{what}</dd>
+					</div>
+				))}
+			</dl>
+		</section>
+	);
+}
+
+/** A modal dialog: the browser keeps the focus in it and restores it afterwards. */
+export function Help({ jumps, onClose }: { jumps: Entry[]; onClose(): void }) {
+	const ref = useRef<HTMLDialogElement>(null);
+	useEffect(() => ref.current!.showModal(), []);
+	return (
+		<dialog
+			class="help"
+			ref={ref}
+			aria-labelledby="help-title"
+			onClose={onClose}
+			onClick={(e) => e.target === ref.current && ref.current?.close()}
+			onKeyDown={(e) => e.key === "?" && ref.current!.close()}
+		>
+			<div class="help-body">
+				<div class="panel-head">
+					<h2 id="help-title">Keys</h2>
+					<span class="spacer" />
+					<button
+						type="button"
+						class="quiet"
+						aria-label="Close"
+						onClick={() => ref.current!.close()}
+					>
+						<IconX />
+					</button>
+				</div>
+				<div class="help-places">
+					{PLACES.map(([title, entries]) => (
+						<Place key={title} title={title} entries={entries} />
+					))}
+					<Place title="Pages" entries={jumps} />
+				</div>
+			</div>
+		</dialog>
+	);
+}

@@ -1,0 +1,262 @@
+// Edits of a query: filters on and off, grouping, alerts. So what a view shows is always a query that
+// can be shared, alerted on, or put on a dashboard.
+import { filterKind } from "./language";
+import { clean, flameQuery, insideTop, withWindow } from "./query";
+import {
+	bare,
+	type BinaryNode,
+	type CallNode,
+	childrenOf,
+	type Node,
+	read,
+	wholeCall,
+} from "./read";
+import { escapeRegexp, quote, type Span, splice } from "./text";
+import { maybeProfiles } from "./types";
+
+export type Filter = "focus" | "ignore" | "hide" | "show" | "show_from" | "prune_from";
+
+const isFilter = (name: string) => filterKind(name) !== null;
+const isDiff = (name: string) => name === "diff" || name === "diff_normalized";
+
+const textOf = (text: string, n: Span) => text.slice(n.start, n.end);
+const argsOf = (text: string, call: CallNode) => call.args.map((a) => textOf(text, a));
+
+function rewrite(name: string, args: string[], modifier = ""): string {
+	return `${name}${modifier ? ` ${modifier} ` : ""}(${args.join(", ")})`;
+}
+
+/** Applies a change to the profiles of a query; queries for costs are not changed. */
+function onProfiles(query: string, change: (profiles: string) => string): string {
+	const q = clean(query);
+	const call = wholeCall(q);
+	if (call?.name === "top" && call.args.length === 2) {
+		const [k, profiles] = argsOf(q, call);
+		return rewrite(call.name, [k, change(flameQuery(profiles))]);
+	}
+	const { tree } = read(q);
+	return tree && maybeProfiles(tree) ? change(flameQuery(q)) : query;
+}
+
+/* ---- filters ---- */
+
+/** An RE2 expression that matches exactly this name. */
+export function exactPattern(name: string): string {
+	if (escapeRegexp(name) === name) return `^${name}$`;
+	return name.includes("\\E")
+		? `^${escapeRegexp(name)}$`
+		: `^\\Q${name}\\E$`;
+}
+
+/** The name that an exact pattern matches; null for other patterns. */
+export function exactName(pattern: string): string | null {
+	const quoted = /^\^\\Q((?:(?!\\E)[^])*)\\E\$$/.exec(pattern);
+	if (quoted) return quoted[1];
+	const plain = /^\^((?:[^\\^$.*+?()[\]{}|]|\\[\\^$.*+?()[\]{}|])*)\$$/.exec(pattern);
+	return plain ? plain[1].replace(/\\(.)/g, "$1") : null;
+}
+
+/** As a string of the language, in backquotes where quotes would double its backslashes. */
+function patternText(pattern: string): string {
+	return pattern.includes("\\") && !/[`\n\r]/.test(pattern) ? `\`${pattern}\`` : quote(pattern);
+}
+
+/** Adds a filter by one function, which means the same as in pprof. */
+export function wrapFilter(query: string, filter: Filter, name: string): string {
+	return onProfiles(query, (profiles) => {
+		const call = wholeCall(profiles);
+		const pattern = exactPattern(name);
+		const last = call?.name === filter ? call.args[1] : undefined;
+		if (last?.type === "string" && last.value === pattern) return profiles;
+		return `${filter}(${profiles}, ${patternText(pattern)})`;
+	});
+}
+
+/** The callers of a function, or what it calls: half of its sandwich. */
+export function halfOf(query: string, half: "callers" | "callees", name: string): string {
+	return onProfiles(query, (p) => `${half}(${p}, ${patternText(exactPattern(name))})`);
+}
+
+/** The cost of each line of a function, per value of `labels`. */
+export function linesOf(
+	query: string,
+	cost: "flat" | "cum",
+	name: string,
+	labels: string[],
+): string {
+	const by = [...labels, "filename", "line"].join(", ");
+	const profiles = insideTop(clean(query)) ?? query;
+	return onProfiles(profiles, (p) => `${cost} by (${by}) (${p}, {function=${quote(name)}})`);
+}
+
+export interface ActiveFilter {
+	filter: string;
+	/** Its second argument. */
+	pattern: string;
+	/** The function, if the pattern matches exactly one name. */
+	name: string | null;
+}
+
+const filterCalls = (text: string): { call: CallNode; pattern: string }[] =>
+	read(text).calls.flatMap((call) => {
+		const last = call.args.length === 2 ? bare(call.args[1]) : undefined;
+		if (!isFilter(call.name) || last?.type !== "string") return [];
+		return [{ call, pattern: last.value }];
+	});
+
+/** The filters of queries in the order they apply; a filter of both sides is listed once. */
+export function activeFilters(queries: string[]): ActiveFilter[] {
+	const out = new Map<string, ActiveFilter>();
+	for (const q of queries)
+		for (const { call, pattern } of filterCalls(q).reverse()) {
+			const key = `${call.name} ${pattern}`;
+			const name = filterKind(call.name) === "frames" ? exactName(pattern) : null;
+			if (!out.has(key)) out.set(key, { filter: call.name, pattern, name });
+		}
+	return [...out.values()];
+}
+
+/** Whether the call at `at` is an operand, so that its replacement may need parentheses. */
+function isOperand(n: Node, at: Span): boolean {
+	const operators = n.type === "binary" || n.type === "unary";
+	const here = (c: Node) => c.start === at.start && c.end === at.end && c.type === "call";
+	return childrenOf(n).some((c) => (here(c) && operators) || isOperand(c, at));
+}
+
+/** Removes a filter wherever the query has it. */
+export function removeFilter(query: string, gone: { filter: string; pattern: string }): string {
+	let q = query;
+	for (;;) {
+		const found = filterCalls(q).find(
+			(f) => f.call.name === gone.filter && f.pattern === gone.pattern,
+		);
+		if (!found) return q;
+		const { call } = found;
+		const inner = textOf(q, call.args[0]);
+		const { tree } = read(q);
+		const apart = call.args[0].type === "binary" && !!tree && isOperand(tree, call);
+		q = splice(q, [{ start: call.start, end: call.end, insert: apart ? `(${inner})` : inner }]);
+	}
+}
+
+/* ---- groups ---- */
+
+/** `A - B` of profiles; null for anything else. */
+const minusIn = (n: Node): BinaryNode | null =>
+	n.type === "binary" && n.op.name === "-" && maybeProfiles(n) ? n : null;
+
+/** Whether profiles are merged inside `n`, which drops labels. */
+function mergesInside(n: Node): boolean {
+	return (n.type === "call" && n.name === "merge") || childrenOf(n).some(mergesInside);
+}
+
+/** `n` with its first argument replaced. */
+function onFirst(text: string, n: CallNode, change: (n: Node) => string): string {
+	const [first, ...more] = n.args;
+	return rewrite(n.name, [change(first), ...more.map((a) => textOf(text, a))]);
+}
+
+function grouped(text: string, n: Node, modifier: string): string {
+	const group = (inner: Node) => grouped(text, inner, modifier);
+	const merge = (of: Node) => rewrite("merge", [textOf(text, of)], modifier);
+	const minus = minusIn(n);
+	if (minus) return `${group(minus.lhs)} - ${group(minus.rhs)}`;
+	if (n.type === "call" && n.args.length) {
+		if (isFilter(n.name)) return onFirst(text, n, group);
+		if (isDiff(n.name) && n.args.length === 2) return rewrite(n.name, n.args.map(group));
+		const [inner] = n.args;
+		if (n.name === "merge") return mergesInside(inner) ? group(bare(inner)) : merge(inner);
+	}
+	if (!mergesInside(n)) return merge(n);
+	if (n.type === "paren") return `(${group(n.inner)})`;
+	if (n.type !== "binary") return merge(n);
+	// `profiles * number`: group the profiles, keep the number.
+	const side = maybeProfiles(n.lhs) ? n.lhs : n.rhs;
+	const at = { start: side.start - n.start, end: side.end - n.start };
+	return splice(textOf(text, n), [{ ...at, insert: group(side) }]);
+}
+
+/** One profile per value of `label`; "" merges all into one. */
+export function groupBy(query: string, label: string): string {
+	return onProfiles(query, (p) => {
+		const { tree } = read(p);
+		return tree ? grouped(p, tree, label ? `by (${label})` : "") : p;
+	});
+}
+
+/** The labels of the query's first `merge by`; [] for none. */
+export function groupLabels(query: string): string[] {
+	const merge = read(query).calls.find((c) => c.name === "merge");
+	return merge?.modifier?.word === "by" ? merge.modifier.labels : [];
+}
+
+/* ---- alerts ---- */
+
+const ALERT_WINDOW_S = 300;
+
+/** The limit of an alert: a quarter above the present share, in two digits. */
+export function alertThreshold(shareNow: number): number {
+	const over = Math.min(0.95, Math.max(0.01, Math.abs(shareNow) * 1.25));
+	return Number(over.toPrecision(over < 0.1 ? 1 : 2));
+}
+
+/** The newer side of a difference, which is what an alert can watch. */
+function newerSide(text: string, n: Node): string {
+	const newer = (inner: Node) => newerSide(text, inner);
+	const minus = minusIn(n);
+	if (minus) return newer(minus.lhs);
+	if (n.type === "paren") return newer(n.inner);
+	if (n.type === "call" && n.args.length) {
+		if (isDiff(n.name)) return newer(n.args[0]);
+		if (isFilter(n.name)) return onFirst(text, n, newer);
+	}
+	return textOf(text, n);
+}
+
+/** An expression that fires while the share of a function and its callees is above `over`. */
+export function alertOn(query: string, name: string, over = 0.1): string {
+	const q = clean(query);
+	const all = flameQuery(insideTop(q) ?? q);
+	const { tree } = read(all);
+	if (!tree || !maybeProfiles(tree)) return query;
+	const profiles = newerSide(all, tree);
+	const per = groupLabels(profiles).length
+		? profiles
+		: grouped(profiles, read(profiles).tree!, "by (job)");
+	const windowed = withWindow(per, ALERT_WINDOW_S, 0);
+	return `cum_share(${windowed}, {function=${quote(name)}}) > ${over}`;
+}
+
+/* ---- significance ---- */
+
+/**
+ * A side that is a selector, or one merged: with its own window, or one of `seconds`. Else null.
+ */
+function plainSide(text: string, n: Node, seconds: number): string | null {
+	const side = bare(n);
+	const inner =
+		side.type === "call" && side.name === "merge" && !side.modifier && side.args.length === 1
+			? bare(side.args[0])
+			: side;
+	if (inner.type !== "selector" || (inner.range === null && seconds <= 0)) return null;
+	return withWindow(textOf(text, inner), seconds, 0);
+}
+
+/** The two sides of a difference that matches all labels; else null. */
+function sidesOf(n: Node | null): [Node, Node] | null {
+	if (n?.type === "paren") return sidesOf(n.inner);
+	if (n?.type === "call" && isDiff(n.name) && !n.modifier && n.args.length === 2)
+		return [n.args[0], n.args[1]];
+	const minus = n && minusIn(n);
+	return minus && !minus.modified ? [minus.lhs, minus.rhs] : null;
+}
+
+/**
+ * `changed_interval` of the two sides of a difference, over a window of `seconds`; null if a side is
+ * more than a selector.
+ */
+export function changedQuery(query: string, seconds = 0): string | null {
+	const q = clean(query);
+	const [next, base] = (sidesOf(read(q).tree) ?? []).map((side) => plainSide(q, side, seconds));
+	return next && base ? `changed_interval(${next}, ${base})` : null;
+}

@@ -1,0 +1,285 @@
+// A selector as fields: profile type and matchers, with suggestions from the server. It reads the
+// query text and writes it back.
+import { useEffect, useId, useState } from "preact/hooks";
+import { type ProfileType, resolveType, shortTypeName } from "../shared/api";
+import { useApi, useOutside } from "../shared/hooks";
+import { IconPlus, IconX } from "../shared/icons";
+import { formatSelector, MATCH_OPS, type Matcher, type MatchOp, type Selector } from "./text";
+import "./picker.css";
+
+export interface PickerProps {
+	/** null if the query is not a lone selector. */
+	selector: Selector | null;
+	types: ProfileType[];
+	onChange(selector: Selector): void;
+}
+
+interface ComboProps {
+	value: string;
+	options: string[];
+	placeholder: string;
+	label: string;
+	autofocus?: boolean;
+	onCommit(value: string): void;
+	onFocus?(): void;
+}
+
+const SHOWN = 50;
+
+function Options(props: {
+	id: string;
+	label: string;
+	value: string;
+	shown: string[];
+	at: number;
+	onPick(value: string): void;
+}) {
+	const { id, at } = props;
+	return (
+		<div class="popup options" role="listbox" id={id} aria-label={props.label}>
+			{props.shown.map((o, i) => (
+				<div
+					key={o}
+					id={`${id}-${i}`}
+					role="option"
+					aria-selected={i === at}
+					class={i === at ? "on" : o === props.value ? "current" : ""}
+					onPointerDown={(e) => {
+						e.preventDefault(); // keeps the focus: no blur, no commit
+						props.onPick(o);
+					}}
+				>
+					{o || <i>empty</i>}
+				</div>
+			))}
+		</div>
+	);
+}
+
+/** A text field with a list of suggestions below it. */
+export function Combo(props: ComboProps) {
+	const { value, options, placeholder, label, autofocus, onCommit } = props;
+	const [text, setText] = useState(value);
+	const [open, setOpen] = useState(false);
+	const [typed, setTyped] = useState(false);
+	const [at, setAt] = useState(-1);
+	const id = useId();
+	const ref = useOutside(open, () => setOpen(false));
+	useEffect(() => setText(value), [value]);
+
+	const wanted = typed ? text.toLowerCase() : "";
+	const shown = options.filter((o) => o.toLowerCase().includes(wanted)).slice(0, SHOWN);
+	const commit = (v: string) => {
+		setText(v);
+		setOpen(false);
+		setTyped(false);
+		setAt(-1);
+		if (v !== value) onCommit(v);
+	};
+	const onKey = (e: KeyboardEvent) => {
+		if (e.key === "ArrowDown" || e.key === "ArrowUp") {
+			setOpen(true);
+			setAt((at + (e.key === "ArrowDown" ? 1 : shown.length)) % Math.max(1, shown.length));
+			e.preventDefault();
+		} else if (e.key === "Enter") {
+			commit(open && at >= 0 && shown[at] !== undefined ? shown[at] : text);
+			e.preventDefault();
+		}
+	};
+	return (
+		<div class="combo" ref={ref}>
+			<input
+				value={text}
+				placeholder={placeholder}
+				aria-label={label}
+				aria-autocomplete="list"
+				aria-controls={open && shown.length > 0 ? id : undefined}
+				aria-activedescendant={open && at >= 0 && at < shown.length ? `${id}-${at}` : undefined}
+				spellcheck={false}
+				autocomplete="off"
+				size={Math.max(placeholder.length, Math.min(28, text.length + 1))}
+				ref={(el) => {
+					if (autofocus && el && !el.dataset.seen) {
+						el.dataset.seen = "1";
+						el.focus();
+					}
+				}}
+				onFocus={() => {
+					props.onFocus?.();
+					setOpen(true);
+				}}
+				onInput={(e) => {
+					setText((e.target as HTMLInputElement).value);
+					setTyped(true);
+					setOpen(true);
+					setAt(-1);
+				}}
+				onKeyDown={onKey}
+				onBlur={() => {
+					if (typed) commit(text);
+				}}
+			/>
+			{open && shown.length > 0 && (
+				<Options id={id} label={label} value={value} shown={shown} at={at} onPick={commit} />
+			)}
+		</div>
+	);
+}
+
+/** Names or values of labels: those of the type, or all if it selects nothing. */
+function useKnown(wanted: boolean, typeName: string, name: string): string[] {
+	const key = wanted ? `${name} ${typeName}` : null;
+	const own = useApi<string[]>(key, name, typeName ? { "match[]": typeName } : {});
+	const none = own.error !== null || own.answer?.data.length === 0;
+	const all = useApi<string[]>(none ? key : null, name);
+	return (none ? all : own).answer?.data ?? [];
+}
+
+function MatcherEdit(props: {
+	matcher: Matcher;
+	typeName: string;
+	autofocus: boolean;
+	onChange(m: Matcher): void;
+	onRemove(): void;
+}) {
+	const { matcher: m, typeName, onChange, onRemove, autofocus } = props;
+	const [wantLabels, setWantLabels] = useState(autofocus);
+	const [wantValues, setWantValues] = useState(false);
+	const labels = useKnown(wantLabels, typeName, "labels");
+	const values = useKnown(
+		wantValues && m.label !== "",
+		typeName,
+		`label/${encodeURIComponent(m.label)}/values`,
+	);
+	return (
+		<div class="matcher">
+			<Combo
+				value={m.label}
+				label="Label"
+				placeholder="label"
+				autofocus={autofocus}
+				options={labels.filter((l) => !l.startsWith("__"))}
+				onFocus={() => setWantLabels(true)}
+				onCommit={(label) => onChange({ ...m, label })}
+			/>
+			<select
+				value={m.op}
+				aria-label="Operator"
+				onChange={(e) =>
+					onChange({ ...m, op: (e.target as HTMLSelectElement).value as MatchOp })
+				}
+			>
+				{MATCH_OPS.map((op) => (
+					<option key={op} value={op}>
+						{op}
+					</option>
+				))}
+			</select>
+			<Combo
+				value={m.value}
+				label="Value"
+				placeholder="value"
+				options={values}
+				onFocus={() => setWantValues(true)}
+				onCommit={(value) => onChange({ ...m, value })}
+			/>
+			<button type="button" class="quiet" aria-label="Remove this matcher" onClick={onRemove}>
+				<IconX />
+			</button>
+		</div>
+	);
+}
+
+function TypeSelect({
+	name,
+	types,
+	onPick,
+}: {
+	name: string;
+	types: ProfileType[];
+	onPick(n: string): void;
+}) {
+	const current = resolveType(name, types);
+	const groups = new Map<string, ProfileType[]>();
+	for (const t of types) groups.set(t.name, [...(groups.get(t.name) ?? []), t]);
+	return (
+		<select
+			class="type"
+			value={current?.type ?? ""}
+			aria-label="Profile type"
+			onChange={(e) => {
+				const t = types.find((x) => x.type === (e.target as HTMLSelectElement).value);
+				if (t) onPick(shortTypeName(t, types));
+			}}
+		>
+			{!current && <option value="">{name || "profile type"}</option>}
+			{[...groups].map(([group, members]) => (
+				<optgroup key={group} label={group}>
+					{members.map((t) => (
+						<option key={t.type} value={t.type}>
+							{t.name} · {t.sample_type} ({t.sample_unit})
+						</option>
+					))}
+				</optgroup>
+			))}
+		</select>
+	);
+}
+
+export function Picker({ selector, types, onChange }: PickerProps) {
+	const [draft, setDraft] = useState<Matcher[] | null>(null);
+	const text = selector ? formatSelector(selector) : "";
+	useEffect(() => setDraft(null), [text]);
+
+	if (!selector)
+		return (
+			<div class="picker">
+				<TypeSelect
+					name=""
+					types={types}
+					onPick={(name) => onChange({ name, matchers: [] })}
+				/>
+				<span class="faint">
+					The query is an expression; choosing a type starts a new one.
+				</span>
+			</div>
+		);
+	// A matcher without label or value is kept here until it is complete.
+	const matchers = draft ?? selector.matchers;
+	const update = (next: Matcher[]) => {
+		const whole = next.filter((m) => m.label);
+		setDraft(next);
+		if (
+			next.every((m) => m.label && m.value) &&
+			formatSelector({ ...selector, matchers: whole }) !== text
+		)
+			onChange({ ...selector, matchers: whole });
+	};
+	return (
+		<div class="picker">
+			<TypeSelect
+				name={selector.name}
+				types={types}
+				onPick={(name) => onChange({ ...selector, name })}
+			/>
+			{matchers.map((m, i) => (
+				<MatcherEdit
+					key={i}
+					matcher={m}
+					typeName={selector.name}
+					autofocus={!m.label}
+					onChange={(x) => update(matchers.map((y, k) => (k === i ? x : y)))}
+					onRemove={() => update(matchers.filter((_, k) => k !== i))}
+				/>
+			))}
+			<button
+				type="button"
+				class="add"
+				onClick={() => setDraft([...matchers, { label: "", op: "=", value: "" }])}
+			>
+				<IconPlus />
+				Label
+			</button>
+		</div>
+	);
+}

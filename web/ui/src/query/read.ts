@@ -1,0 +1,437 @@
+// Reads a query into a tree, for edits. The server owns the grammar and reports errors; this reader
+// only has to agree with it on valid queries, which tests/ui/server.test.mjs proves. In invalid ones
+// it still finds selectors and calls.
+import { parseDuration } from "../shared/timerange";
+import {
+	argumentTypes,
+	functionNamed,
+	type Operator,
+	operatorNamed,
+	takesLabels,
+} from "./language";
+import { type Word, words } from "./syntax";
+import { MATCH_OPS, type Matcher, type MatchOp, type Selector, type Span, unquote } from "./text";
+
+export interface SelectorNode extends Selector, Span {
+	type: "selector";
+	/** The end of name and matchers; window, offset and `@` follow. */
+	head: number;
+	/** The window in seconds. */
+	range: number | null;
+	/** The offset in seconds. */
+	offset: number;
+	/** What follows `@`: a fixed time, or start() or end(). */
+	at: "" | "time" | "edge";
+	/** The end of the window. */
+	ranged: number;
+	/** `@` with what follows it. */
+	atText: string;
+}
+
+/** `by (job)` and the like. */
+export interface Modifier extends Span {
+	word: string;
+	labels: string[];
+}
+
+export interface CallNode extends Span {
+	type: "call";
+	/** As written. */
+	name: string;
+	modifier: Modifier | null;
+	args: Node[];
+}
+
+export interface BinaryNode extends Span {
+	type: "binary";
+	op: Operator;
+	lhs: Node;
+	rhs: Node;
+	/** Whether `on`, `group_left` or `bool` follow the operator. */
+	modified: boolean;
+	/** Whether `group_left` or `group_right` follow. */
+	many: boolean;
+}
+
+export type Node =
+	| SelectorNode
+	| CallNode
+	| BinaryNode
+	| (Span & { type: "paren"; inner: Node })
+	| (Span & { type: "unary"; inner: Node })
+	| (Span & { type: "number" })
+	| (Span & { type: "string"; value: string })
+	| (Span & { type: "frames" });
+
+export interface Query {
+	/** null if the text is not a valid query. */
+	tree: Node | null;
+	/** In order; also those of invalid queries. */
+	selectors: SelectorNode[];
+	calls: CallNode[];
+}
+
+/** Deeper queries are not read; the server refuses them too. */
+const DEPTH_MAX = 300;
+
+class Reader {
+	private readonly words: Word[];
+	private at = 0;
+	private depth = 0;
+	private broken = false;
+	private readonly selectors: SelectorNode[] = [];
+	private readonly calls: CallNode[] = [];
+
+	constructor(text: string) {
+		this.words = words(text).filter((w) => w.kind !== "comment");
+	}
+
+	query(): Query {
+		const tree = this.words.length ? this.expr(0) : null;
+		while (this.peek()) this.skip();
+		const { selectors, calls } = this;
+		const order = (a: Span, b: Span) => a.start - b.start;
+		return {
+			tree: this.broken ? null : tree,
+			selectors: selectors.sort(order),
+			calls: calls.sort(order),
+		};
+	}
+
+	private peek(ahead = 0): Word | undefined {
+		return this.words[this.at + ahead];
+	}
+
+	private isAt(text: string): boolean {
+		return this.peek()?.text === text && this.peek()?.kind !== "string";
+	}
+
+	private isWord(text: string): boolean {
+		const w = this.peek();
+		return w?.kind === "keyword" && w.text.toLowerCase() === text;
+	}
+
+	/** Steps over `text`, which must come next. */
+	private expect(text: string): void {
+		if (this.isAt(text)) this.at++;
+		else this.broken = true;
+	}
+
+	private end(): number {
+		return this.words[this.at - 1]?.end ?? 0;
+	}
+
+	/** Steps over something that is in the wrong place. */
+	private skip(): void {
+		const before = this.at;
+		this.broken = true;
+		this.expr(0);
+		if (this.at === before) this.at++;
+	}
+
+	/** An expression whose operators bind at least as strongly as `least`; null if there is none. */
+	private expr(least: number): Node | null {
+		if (this.depth >= DEPTH_MAX) {
+			this.broken = true;
+			return null;
+		}
+		this.depth++;
+		const left = this.operators(least);
+		this.depth--;
+		return left;
+	}
+
+	private operators(least: number): Node | null {
+		let lhs = this.signed();
+		for (;;) {
+			const w = this.peek();
+			const op =
+				w && (w.kind === "operator" || w.kind === "keyword")
+					? operatorNamed(w.text)
+					: undefined;
+			if (!lhs || !op || op.binds < least) return lhs;
+			this.at++;
+			const matching = this.matching();
+			const rhs = this.expr(op.right ? op.binds : op.binds + 1);
+			if (!rhs) {
+				this.broken = true;
+				return lhs;
+			}
+			const span = { start: lhs.start, end: rhs.end };
+			const modified = matching.length > 0;
+			const many = matching.some((m) => /^group_/i.test(m));
+			lhs = { type: "binary", op, lhs, rhs, modified, many, ...span };
+		}
+	}
+
+	/** Steps over `bool on (job) group_left (pod)`; returns its keywords. */
+	private matching(): string[] {
+		const out: string[] = [];
+		while (this.isWord("bool") || this.isLabelList()) {
+			const { text } = this.peek()!;
+			out.push(text);
+			this.at++;
+			if (this.isAt("(") && takesLabels(text)) this.labels();
+		}
+		return out;
+	}
+
+	/** `on` with its bracket, or `group_left`, which needs none. A series may be called `by`. */
+	private isLabelList(): boolean {
+		const w = this.peek();
+		if (!w || w.kind !== "keyword" || !takesLabels(w.text)) return false;
+		return this.peek(1)?.text === "(" || /^group_/i.test(w.text);
+	}
+
+	private labels(): string[] {
+		const out: string[] = [];
+		this.expect("(");
+		while (this.peek() && !this.isAt(")")) {
+			if (this.peek()!.text !== ",") out.push(this.peek()!.text);
+			this.at++;
+		}
+		this.expect(")");
+		return out;
+	}
+
+	private signed(): Node | null {
+		const sign = this.peek();
+		if (sign?.kind !== "operator" || (sign.text !== "-" && sign.text !== "+"))
+			return this.operand(false);
+		this.at++;
+		// A sign binds as `*` does.
+		const inner = this.expr((operatorNamed("*")?.binds ?? 0) + 1);
+		if (!inner) {
+			this.broken = true;
+			return null;
+		}
+		const span = { start: sign.start, end: inner.end };
+		return inner.type === "number" ? { ...inner, ...span } : { type: "unary", inner, ...span };
+	}
+
+	private operand(frames: boolean): Node | null {
+		const w = this.peek();
+		if (!w) return null;
+		const { start, end } = w;
+		switch (w.kind) {
+			case "string":
+				this.at++;
+				this.broken ||= !!w.open;
+				return { type: "string", value: w.open ? "" : unquote(w.text), start, end };
+			case "number":
+				this.at++;
+				return { type: "number", start, end };
+			case "function":
+				return this.call();
+			case "name":
+				// `sum by`: an unfinished call.
+				return takesLabels(this.peek(1)?.text ?? "") ? this.call() : this.selector();
+			case "keyword":
+				return this.selector();
+		}
+		if (w.text === "{") return frames ? this.frames() : this.selector();
+		if (w.text !== "(") return null;
+		this.at++;
+		const inner = this.expr(0);
+		this.close();
+		if (!inner) this.broken = true;
+		return inner && { type: "paren", inner, start, end: this.end() };
+	}
+
+	/** Steps over the closing bracket, and over anything wrong before it. */
+	private close(): void {
+		while (this.peek() && !this.isAt(")")) this.skip();
+		this.expect(")");
+	}
+
+	private frames(): Node {
+		const { start } = this.peek()!;
+		this.at++;
+		this.matchers("}");
+		return { type: "frames", start, end: this.end() };
+	}
+
+	private modifier(): Modifier | null {
+		const w = this.peek();
+		if (!w || !takesLabels(w.text)) return null;
+		this.at++;
+		const labels = this.labels();
+		return { word: w.text.toLowerCase(), labels, start: w.start, end: this.end() };
+	}
+
+	private call(): Node {
+		const { text: name, start } = this.peek()!;
+		this.at++;
+		const node: CallNode = { type: "call", name, modifier: null, args: [], start, end: 0 };
+		this.calls.push(node);
+		node.modifier = this.modifier();
+		this.expect("(");
+		if (this.words[this.at - 1]?.text === "(") {
+			this.args(node);
+			this.expect(")");
+		}
+		node.modifier = this.modifier() ?? node.modifier;
+		node.end = this.end();
+		return node;
+	}
+
+	private args(node: CallNode): void {
+		if (this.isAt(")")) return;
+		for (let i = 0; this.peek(); i++) {
+			const types = argumentTypes(node.name, i);
+			// In an unknown function, braces behind a comma are taken for frame matchers.
+			const frames = types.includes("frames") || (!functionNamed(node.name) && i > 0);
+			const arg = frames && this.isAt("{") ? this.operand(true) : this.expr(0);
+			if (arg) node.args.push(arg);
+			else this.broken = true;
+			while (this.peek() && !this.isAt(",") && !this.isAt(")")) this.skip();
+			if (!this.isAt(",")) return;
+			this.at++;
+		}
+		this.broken = true;
+	}
+
+	/** Reads `a="b",...` and steps over `close`; null if it is something else. */
+	private matchers(close: string): Matcher[] | null {
+		const out: Matcher[] = [];
+		while (this.peek() && !this.isAt(close)) {
+			const [label, op, value] = [this.peek(), this.peek(1), this.peek(2)];
+			if (
+				label?.kind !== "label" ||
+				!MATCH_OPS.includes(op?.text as MatchOp) ||
+				value?.kind !== "string" ||
+				value.open
+			)
+				return this.notMatchers(close);
+			out.push({ label: label.text, op: op!.text as MatchOp, value: unquote(value.text) });
+			this.at += 3;
+			if (this.isAt(",")) this.at++;
+			else if (!this.isAt(close)) return this.notMatchers(close);
+		}
+		if (!this.peek()) return this.notMatchers(close);
+		this.at++;
+		return out;
+	}
+
+	private notMatchers(close: string): null {
+		this.broken = true;
+		while (this.peek() && !this.isAt(close)) this.at++;
+		if (this.peek()) this.at++;
+		return null;
+	}
+
+	private selector(): Node {
+		const first = this.peek()!;
+		const named = first.text !== "{";
+		const node: SelectorNode = {
+			...{ type: "selector", name: named ? first.text : "", matchers: [] },
+			...{ start: first.start, end: first.end, head: first.end },
+			...{ range: null, offset: 0, at: "", ranged: first.end, atText: "" },
+		};
+		this.selectors.push(node);
+		if (named) this.at++;
+		const open = this.peek();
+		if (open?.kind === "punct" && (open.text === "{" || open.text === "<")) {
+			this.at++;
+			const found = this.matchers(open.text === "{" ? "}" : ">");
+			if (found) {
+				node.matchers = found;
+				node.head = this.end();
+			}
+		}
+		node.ranged = node.head;
+		if (this.isAt("[")) this.range(node);
+		while (this.isWord("offset") || this.isAt("@")) {
+			if (this.isAt("@")) this.time(node);
+			else this.offset(node);
+		}
+		node.end = this.end();
+		return node;
+	}
+
+	private range(node: SelectorNode): void {
+		this.at++;
+		const w = this.peek();
+		node.range = w?.kind === "number" ? parseDuration(w.text) : null;
+		this.broken ||= node.range === null;
+		if (w?.kind === "number") this.at++;
+		this.expect("]");
+		node.ranged = this.end();
+	}
+
+	private offset(node: SelectorNode): void {
+		this.at++;
+		const sign = this.isAt("-") ? -1 : 1;
+		if (sign < 0) this.at++;
+		const w = this.peek();
+		const seconds = w?.kind === "number" ? parseDuration(w.text) : null;
+		this.broken ||= seconds === null || node.offset !== 0;
+		node.offset = sign * (seconds ?? 0);
+		if (w?.kind === "number") this.at++;
+	}
+
+	private time(node: SelectorNode): void {
+		const { start } = this.peek()!;
+		this.at++;
+		if (this.isAt("-") || this.isAt("+")) this.at++;
+		const w = this.peek();
+		this.broken ||= node.at !== "";
+		if (this.isWord("start") || this.isWord("end")) {
+			this.at++;
+			this.expect("(");
+			this.expect(")");
+			node.at = "edge";
+		} else {
+			this.broken ||= w?.kind !== "number";
+			if (w?.kind === "number") this.at++;
+			node.at = "time";
+		}
+		node.atText = this.words
+			.filter((x) => x.start >= start && x.end <= this.end())
+			.map((x) => x.text)
+			.join("")
+			.replace("@", "@ ");
+	}
+}
+
+export const read = (text: string): Query => new Reader(text).query();
+
+/** Every selector of a query, in order. */
+export const findSelectors = (text: string): SelectorNode[] => read(text).selectors;
+
+/** The selector, if the whole query is one (with no window, offset or @). */
+export function parseSelector(text: string): Selector | null {
+	const t = text.trim();
+	const { tree } = read(t);
+	if (tree?.type !== "selector" || tree.start !== 0 || tree.head !== t.length) return null;
+	return { name: tree.name, matchers: tree.matchers };
+}
+
+/** Without the parentheses around it. */
+export const bare = (n: Node): Node => (n.type === "paren" ? bare(n.inner) : n);
+
+/** The children of a node, in order. */
+export function childrenOf(n: Node): Node[] {
+	if (n.type === "binary") return [n.lhs, n.rhs];
+	if (n.type === "call") return n.args;
+	return n.type === "paren" || n.type === "unary" ? [n.inner] : [];
+}
+
+/** The call that is the whole query. */
+export function wholeCall(text: string): CallNode | null {
+	const { tree } = read(text);
+	return tree?.type === "call" ? tree : null;
+}
+
+/** The arguments of `fn(...)`, as text, if the whole query is that one call without `by`. */
+export function callArguments(text: string, fn: string): string[] | null {
+	const call = wholeCall(text);
+	if (!call || call.name !== fn || call.modifier) return null;
+	return call.args.map((a) => text.slice(a.start, a.end));
+}
+
+/** The same of a call with one argument. */
+export function callArgument(text: string, fn: string): string | null {
+	const args = callArguments(text, fn);
+	return args?.length === 1 ? args[0] : null;
+}

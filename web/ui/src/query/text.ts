@@ -1,0 +1,76 @@
+// Parts of a query as text: strings, regular expressions and selectors.
+
+export type MatchOp = "=" | "!=" | "=~" | "!~";
+export const MATCH_OPS: MatchOp[] = ["=", "!=", "=~", "!~"];
+
+export interface Matcher {
+	label: string;
+	op: MatchOp;
+	value: string;
+}
+export interface Selector {
+	name: string;
+	matchers: Matcher[];
+}
+
+const ESCAPES: Record<string, string> = {
+	...{ a: "\x07", b: "\b", f: "\f", n: "\n", r: "\r", t: "\t", v: "\v" },
+};
+const ESCAPE = /(?:\\(?:x[0-9a-fA-F]{2}|[0-7]{3}))+|\\(?:u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[^])/g;
+
+/** `\xc3\xa4`: bytes of UTF-8. */
+function bytesOf(escapes: string): string {
+	const bytes = escapes
+		.slice(1)
+		.split("\\")
+		.map((e) => (e[0] === "x" ? parseInt(e.slice(1), 16) : parseInt(e, 8)));
+	return new TextDecoder().decode(new Uint8Array(bytes));
+}
+
+/** The content of a string of the language; escapes are Go's. */
+export function unquote(s: string): string {
+	const body = s.slice(1, -1);
+	if (s[0] === "`") return body;
+	return body.replace(ESCAPE, (e) => {
+		if (/^\\(x..|[0-7]{3})/.test(e)) return bytesOf(e);
+		if (!/^\\[uU]./.test(e)) return ESCAPES[e[1]] ?? e[1];
+		const code = parseInt(e.slice(2), 16);
+		return code <= 0x10ffff ? String.fromCodePoint(code) : "\ufffd";
+	});
+}
+
+/** A regular expression that matches exactly this text. */
+export const escapeRegexp = (s: string): string => s.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&");
+
+export function quote(s: string): string {
+	return (
+		'"' +
+		s
+			.replace(/[\\"]/g, "\\$&")
+			.replace(/\n/g, "\\n")
+			.replace(/\t/g, "\\t")
+			.replace(/\r/g, "\\r") +
+		'"'
+	);
+}
+
+export function formatSelector(s: Selector): string {
+	const m = s.matchers.map((x) => `${x.label}${x.op}${quote(x.value)}`).join(",");
+	return m || !s.name ? `${s.name}{${m}}` : s.name;
+}
+
+export interface Span {
+	start: number;
+	end: number;
+}
+
+/** `text` with parts replaced; the spans are in order and do not overlap. */
+export function splice(text: string, parts: (Span & { insert: string })[]): string {
+	let out = "";
+	let from = 0;
+	for (const p of parts) {
+		out += text.slice(from, p.start) + p.insert;
+		from = p.end;
+	}
+	return out + text.slice(from);
+}

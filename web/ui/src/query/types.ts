@@ -1,0 +1,95 @@
+// What a query gives, by the server's table of functions. It is a guess where a name may be that of
+// profiles or of numbers; the server looks it up.
+import { functionNamed, type Operator } from "./language";
+import { childrenOf, type Node, parseSelector, read, type SelectorNode } from "./read";
+
+export type ValueType = "profiles" | "costs" | "scalar" | "table" | "string" | "frames";
+type Types = Set<ValueType>;
+
+const of = (...types: ValueType[]): Types => new Set(types);
+
+/** The type of `l op r` as the server checks it; null if it is an error. */
+function binaryType(op: Operator, l: ValueType, r: ValueType): ValueType | null {
+	const both = `${l} ${r}`;
+	if (both === "costs costs") return "costs";
+	if (both === "profiles profiles") return op.name === "-" ? "profiles" : null;
+	if (both === "profiles scalar") return "*/".includes(op.name) ? "profiles" : null;
+	if (both === "scalar profiles") return op.name === "*" ? "profiles" : null;
+	if (op.kind === "set") return null;
+	if (both === "scalar scalar") return "scalar";
+	return both === "costs scalar" || both === "scalar costs" ? "costs" : null;
+}
+
+/** All types that an expression may have; empty if a function is unknown. */
+export function typesOf(n: Node): Types {
+	switch (n.type) {
+		case "number":
+			return of("scalar");
+		case "string":
+		case "frames":
+			return of(n.type);
+		case "selector":
+			return n.range === null ? of("profiles", "costs") : of("profiles");
+		case "paren":
+			return typesOf(n.inner);
+		case "unary":
+			return new Set([...typesOf(n.inner)].filter((t) => t === "scalar" || t === "costs"));
+		case "binary": {
+			const out: Types = new Set();
+			for (const l of typesOf(n.lhs))
+				for (const r of typesOf(n.rhs)) {
+					const type = binaryType(n.op, l, r);
+					if (type) out.add(type);
+				}
+			if (n.many) out.delete("profiles");
+			return out;
+		}
+		case "call": {
+			const returns = functionNamed(n.name)?.returns;
+			return new Set((returns?.split(" or ") ?? []) as ValueType[]);
+		}
+	}
+}
+
+/** Whether an expression gives profiles, or may. */
+export function maybeProfiles(n: Node): boolean {
+	const types = typesOf(n);
+	return types.size === 0 || types.has("profiles");
+}
+
+/** Whether argument `i` of a call takes only profiles. */
+function wantsProfiles(name: string, i: number): boolean {
+	const f = functionNamed(name);
+	if (!f) return true;
+	const types = f.argumentTypes[i] ?? [];
+	return types.includes("profiles") && !types.includes("costs");
+}
+
+/** The selectors of profiles in a query about profiles, without those of numbers. */
+export function profileSelectors(n: Node, wanted = true): SelectorNode[] {
+	if (n.type === "selector") return wanted ? [n] : [];
+	if (n.type === "call")
+		return n.args.flatMap((a, i) => profileSelectors(a, wantsProfiles(n.name, i)));
+	if (n.type === "binary") {
+		const whole = wanted && maybeProfiles(n);
+		return [n.lhs, n.rhs].flatMap((s) => profileSelectors(s, whole && maybeProfiles(s)));
+	}
+	return childrenOf(n).flatMap((c) => profileSelectors(c, wanted));
+}
+
+export type Kind = "selector" | "profiles" | "costs" | "top" | "unknown";
+
+/** What a query will probably give; a guess that saves a round trip. */
+export function guessKind(text: string): Kind {
+	if (parseSelector(text)) return "selector";
+	const { tree } = read(text);
+	if (!tree) return "unknown";
+	const types = typesOf(tree);
+	if (tree.type === "call") {
+		if (types.has("table")) return "top";
+		if (types.has("profiles")) return "profiles";
+		return types.size ? "costs" : "unknown";
+	}
+	return types.size === 1 && types.has("costs") ? "costs" : "unknown";
+}
+

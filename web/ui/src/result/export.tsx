@@ -1,0 +1,136 @@
+// The Export menu: the answer in the formats of the server, and the flame graph as on the screen:
+// zoom, search, look and theme.
+import { useState } from "preact/hooks";
+import { PALETTES } from "../flame/color";
+import { type Frame, measurer, type Picture, toPng, toSvg } from "../flame/picture";
+import type { Times } from "../query/questions";
+import { apiUrl } from "../shared/api";
+import { useOutside } from "../shared/hooks";
+import { IconDown, IconDownload } from "../shared/icons";
+import { currentTheme } from "../shared/theme";
+import "./export.css";
+
+const FORMATS: { format: string; hint: string; file?: string }[] = [
+	{ format: "pprof", hint: "for go tool pprof", file: "profile.pb.gz" },
+	{ format: "folded", hint: "one stack per line", file: "profile.folded.txt" },
+	{ format: "speedscope", hint: "for speedscope.app", file: "profile.speedscope.json" },
+	{ format: "text", hint: "as pprof -top" },
+];
+/** The width if there is no flame graph on the page. */
+const WIDTH = 1200;
+
+function save(blob: Blob, file: string): void {
+	const href = URL.createObjectURL(blob);
+	const a = document.createElement("a");
+	a.href = href;
+	a.download = file;
+	a.click();
+	// The download has begun by then, and no longer needs it.
+	setTimeout(() => URL.revokeObjectURL(href), 1000);
+}
+
+function frameOf(from: Element | null): Frame {
+	const graph = from?.closest(".results")?.querySelector(".flame-stage canvas");
+	return {
+		width: graph?.clientWidth || WIDTH,
+		palette: PALETTES[currentTheme()],
+		ground: getComputedStyle(document.documentElement).getPropertyValue("--panel").trim(),
+		measure: measurer(),
+	};
+}
+
+/** The entries for the graph on the screen; `onFailed` gets the reason if there is no file. */
+function PictureItems(props: {
+	picture: Picture;
+	about: string;
+	from(): Element | null;
+	onFailed(message: string): void;
+}) {
+	const { picture, about, from, onFailed } = props;
+	const svg = () =>
+		save(
+			new Blob([toSvg(picture, frameOf(from()), about)], { type: "image/svg+xml" }),
+			"flame.svg",
+		);
+	const png = async () => {
+		const blob = await toPng(picture, frameOf(from()));
+		if (blob) save(blob, "flame.png");
+		else onFailed("The picture is too large for this browser. Zoom in, or save it as SVG.");
+	};
+	return (
+		<>
+			<button type="button" onClick={svg}>
+				SVG <span class="faint">the flame graph as seen</span>
+			</button>
+			<button type="button" onClick={() => void png()}>
+				PNG <span class="faint">the same as an image</span>
+			</button>
+		</>
+	);
+}
+
+export interface ExportProps {
+	query: string;
+	times: Times;
+	/** The flame graph on the screen, if there is one. */
+	picture?: Picture | null;
+}
+
+export function ExportMenu({ query, times, picture }: ExportProps) {
+	const [open, setOpen] = useState(false);
+	const [failed, setFailed] = useState("");
+	const ref = useOutside(open || failed !== "", () => {
+		setOpen(false);
+		setFailed("");
+	});
+	const href = (format: string) => apiUrl("query", { query, ...times, format });
+	const about = [query, ...Object.entries(times).map(([k, v]) => `${k} ${v}`)].join("\n");
+	return (
+		<div
+			class="menu"
+			ref={ref}
+			onKeyDown={(e) => {
+				if (e.key === "Escape" && open) ref.current?.querySelector("button")?.focus();
+			}}
+		>
+			<button
+				type="button"
+				aria-expanded={open}
+				onClick={() => {
+					setFailed("");
+					setOpen(!open);
+				}}
+			>
+				<IconDownload />
+				Export
+				<IconDown />
+			</button>
+			{open && (
+				<div class="popup menu-items export-items" onClick={() => setOpen(false)}>
+					{FORMATS.map(({ format, hint, file }) => (
+						<a
+							key={format}
+							href={href(format)}
+							{...(file ? { download: file } : { target: "_blank", rel: "noreferrer" })}
+						>
+							{format} <span class="faint">{hint}</span>
+						</a>
+					))}
+					{picture && (
+						<PictureItems
+							picture={picture}
+							about={about}
+							from={() => ref.current}
+							onFailed={setFailed}
+						/>
+					)}
+				</div>
+			)}
+			{failed && (
+				<div class="popup menu-items notice error" role="alert">
+					{failed}
+				</div>
+			)}
+		</div>
+	);
+}

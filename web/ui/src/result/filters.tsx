@@ -1,0 +1,112 @@
+// The filters of a query as chips above its results, and the menu entries that add one. Both edit the
+// query, so that the view is always a query that can be shared.
+import { FOLDED } from "../flame/layout";
+import type { FlameAction } from "../flame/menu";
+import { shortName } from "../flame/names";
+import {
+	type ActiveFilter,
+	activeFilters,
+	alertOn,
+	type Filter,
+	removeFilter,
+	wrapFilter,
+} from "../query/edit";
+import { IconX } from "../shared/icons";
+import type { Patch } from "../shared/urlstate";
+import "./filters.css";
+
+/** Changes the query of the page (in Compare both), and other parameters of the address. */
+export type Edit = (change: (query: string) => string, also?: Patch) => void;
+
+/** The meaning of each filter, for the tooltip of its chip. */
+const MEANING: Record<string, string> = {
+	focus: "Only stacks through it",
+	ignore: "No stacks through it",
+	hide: "Its frames are left out",
+	show: "Only its frames",
+	show_from: "Stacks begin with it",
+	prune_from: "Stacks end with it",
+	callers: "Stacks down to it",
+	callees: "Stacks from it",
+	tagfocus: "Only samples with such a label",
+	tagignore: "No samples with such a label",
+};
+
+function FilterChip({ f, onRemove }: { f: ActiveFilter; onRemove(): void }) {
+	const what = f.name ?? f.pattern;
+	return (
+		<span class="filter" title={`${MEANING[f.filter] ?? f.filter}: ${what}`}>
+			<b>{f.filter}</b>
+			<span class="ellipsis">{f.name ? shortName(f.name) : f.pattern}</span>
+			<button
+				type="button"
+				class="quiet"
+				aria-label={`Remove the filter ${f.filter} ${what}`}
+				onClick={onRemove}
+			>
+				<IconX />
+			</button>
+		</span>
+	);
+}
+
+/** The filters of the queries, each with a button to remove it. */
+export function FilterChips({ queries, edit }: { queries: string[]; edit: Edit }) {
+	const filters = activeFilters(queries);
+	if (!filters.length) return null;
+	return (
+		<div class="filters" role="group" aria-label="Filters of the query">
+			<span class="faint">Filters</span>
+			{filters.map((f) => (
+				<FilterChip
+					key={`${f.filter} ${f.pattern}`}
+					f={f}
+					onRemove={() => edit((q) => removeFilter(q, f))}
+				/>
+			))}
+			{filters.length > 1 && (
+				<button
+					type="button"
+					class="quiet small"
+					onClick={() => edit((q) => filters.reduce(removeFilter, q))}
+				>
+					Remove all
+				</button>
+			)}
+		</div>
+	);
+}
+
+const FILTER_ACTIONS: [Filter, string, string][] = [
+	["focus", "Focus on stacks through it", "Keeps the stacks with this function"],
+	["ignore", "Hide stacks through it (ignore)", "Leaves out the stacks with this function"],
+	["hide", "Hide the function", "Removes its frames; what it calls moves up to its callers"],
+	["show_from", "Start stacks here (show_from)", "Removes the callers above the function"],
+];
+
+/** The menu entries of a function that edit the query; `isFunction` excludes other nodes. */
+export function queryActions(
+	edit: Edit,
+	isFunction: (name: string, stack: string[]) => boolean = () => true,
+): FlameAction[] {
+	return FILTER_ACTIONS.map(([filter, label, hint]) => ({
+		label,
+		hint,
+		when: (name, stack) => name !== FOLDED && isFunction(name, stack),
+		run: (name) => edit((q) => wrapFilter(q, filter, name)),
+	}));
+}
+
+export const isFolded = (name: string): boolean => name === FOLDED;
+
+/** The parameters of Explore for an alert on a function, evaluated at `at` as a rule would be. */
+export function alertParams(
+	query: string,
+	name: string,
+	over: number,
+	at: string | undefined,
+): URLSearchParams {
+	const out = new URLSearchParams({ query: alertOn(query, name, over) });
+	if (at) out.set("at", at);
+	return out;
+}

@@ -1,0 +1,170 @@
+// The flame graph of the profiles that an expression measured, alone or as a comparison.
+import { useCallback, useMemo, useState } from "preact/hooks";
+import { compareParams, measured, type Measured, type Node } from "../query/measured";
+import { diffQuery } from "../query/query";
+import { useProfileTypes, useQuestion } from "../query/questions";
+import { type Labels, resolveType } from "../shared/api";
+import { type Loaded, useApi, useUrl } from "../shared/hooks";
+import { Notices, QueryError } from "../shared/notices";
+import { Progress } from "../shared/progress";
+import { formatClock, formatDuration, trimMs, type Window } from "../shared/timerange";
+import { patchParams } from "../shared/urlstate";
+import { DEFAULT_NODES, Results } from "./results";
+
+export interface Behind {
+	/** null until it is known, and if the expression selects no profiles. */
+	found: Measured | null;
+	known: boolean;
+	tree: Loaded<Node>;
+}
+
+/** Finds what an expression measures; "" asks nothing. */
+export function useMeasured(expr: string, at: number | null, labels: Labels): Behind {
+	const types = useProfileTypes();
+	const tree = useApi<Node>(expr || null, "parse_query", { query: expr });
+	const key = JSON.stringify([expr, at, labels]);
+	const known = !!expr && at !== null && tree.key === expr && !!tree.answer && !!types.answer;
+	const found = useMemo(
+		() =>
+			known
+				? measured(expr, tree.answer!.data, at!, labels, (name) =>
+						Boolean(resolveType(name, types.answer!.data)),
+					)
+				: null,
+		[key, known],
+	);
+	return { found, known, tree };
+}
+
+/** `patch` and `params` for a graph in which a function is highlighted until the user changes it. */
+function usePicked(found: Measured | null) {
+	const { store, location } = useUrl();
+	const [touched, setTouched] = useState(false);
+	const patch = useCallback(
+		(p: Record<string, string | null>, replace = false) => {
+			if ("pick" in p || "search" in p) setTouched(true);
+			store.patch(p, replace);
+		},
+		[store],
+	);
+	const { params } = location;
+	const own = touched || params.has("pick") || params.has("search") || !found;
+	return {
+		params: own
+			? params
+			: patchParams(params, { pick: found.pick || null, search: found.search || null }),
+		patch,
+		store,
+	};
+}
+
+function span(w: Window): string {
+	return (
+		`${formatClock(w.start)} – ${formatClock(w.end).slice(11)} · ` +
+		formatDuration(Math.round(w.end - w.start))
+	);
+}
+
+function NothingMeasured() {
+	return (
+		<div class="notice">
+			This expression selects no stored profiles, so there is no flame graph of it.
+		</div>
+	);
+}
+
+/** The measured profiles, compared with the window before or as the expression compares them. */
+export function MeasuredDiff(props: { expr: string; at: number; labels: Labels }) {
+	const { found, known, tree } = useMeasured(props.expr, props.at, props.labels);
+	const { params, patch, store } = usePicked(found);
+	const ask = found && diffQuery(found.next, found.base);
+	const times = { time: ask ? trimMs(ask.time) : undefined };
+	const nodes = params.get("nodes") ?? String(DEFAULT_NODES);
+	const { loaded, asked } = useQuestion(ask?.query ?? "", times, nodes, 0);
+	return (
+		<div class="measured">
+			{tree.error && <QueryError error={tree.error} sent={props.expr} />}
+			{known && !found && <NothingMeasured />}
+			{found && (
+				<div class="asked">
+					<span class="side new">
+						<i class="side-mark" />
+						{span(found.next)}
+					</span>
+					<span class="side base">
+						<i class="side-mark" />
+						against {span(found.base)}
+					</span>
+					<span class="spacer" />
+					<a
+						href={store.href(
+							"compare",
+							patchParams(new URLSearchParams(), compareParams(found)),
+						)}
+					>
+						Open in Compare
+					</a>
+				</div>
+			)}
+			<Progress loaded={loaded} />
+			{loaded.error && ask && <QueryError error={loaded.error} sent={ask.query} />}
+			{loaded.answer && <Notices {...loaded.answer} />}
+			{loaded.answer && ask && (
+				<Results
+					query={ask.query}
+					times={times}
+					asked={asked}
+					answered={loaded.key}
+					answer={loaded.answer}
+					loading={loaded.loading}
+					params={params}
+					patch={patch}
+				/>
+			)}
+			{loaded.loading && !loaded.answer && <div class="empty">Loading…</div>}
+		</div>
+	);
+}
+
+/** Below an expression's costs: the profiles that they were computed from. */
+export function MeasuredProfiles(props: { expr: string; at: number; labels: Labels }) {
+	const { found, known } = useMeasured(props.expr, props.at, props.labels);
+	const { params, patch, store } = usePicked(found);
+	const times = { time: trimMs(props.at) };
+	const nodes = params.get("nodes") ?? String(DEFAULT_NODES);
+	const { loaded, asked } = useQuestion(found?.exact ?? "", times, nodes, 0);
+	if (known && !found) return <NothingMeasured />;
+	if (!found) return null;
+	return (
+		<>
+			<div class="asked">
+				<h2>What was measured</h2>
+				<span class="faint">{span(found.next)}</span>
+				<code>{found.exact}</code>
+				<span class="spacer" />
+				<a
+					href={store.href(
+						"compare",
+						patchParams(new URLSearchParams(), compareParams(found)),
+					)}
+				>
+					Compare with before
+				</a>
+			</div>
+			<Progress loaded={loaded} />
+			{loaded.error && <QueryError error={loaded.error} sent={found.exact} />}
+			{loaded.answer && (
+				<Results
+					query={found.exact}
+					times={times}
+					asked={asked}
+					answered={loaded.key}
+					answer={loaded.answer}
+					loading={loaded.loading}
+					params={params}
+					patch={patch}
+				/>
+			)}
+		</>
+	);
+}

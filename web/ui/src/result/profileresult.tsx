@@ -1,0 +1,251 @@
+// The result of a query for profiles: the toolbar and the chosen view.
+import type { WidthMode } from "../flame/layout";
+import { lookPatch } from "../flame/look";
+import { shortName } from "../flame/names";
+import { FlameView } from "../flame/view";
+import { groupBy } from "../query/edit";
+import { hasFilter } from "../query/query";
+import { Segmented } from "../shared/fields";
+import { IconX } from "../shared/icons";
+import { QueryError } from "../shared/notices";
+import { nothingCounted } from "../shared/units";
+import { ExportMenu } from "./export";
+import { labelNames } from "./group";
+import { GroupBy } from "./groupby";
+import { Outline } from "./outline";
+import { DEFAULT_NODES, NODE_LIMITS } from "./results";
+import { Sandwich } from "./sandwich";
+import { ShareButton } from "./share";
+import { type Significance, SignificanceNotes } from "./significance";
+import { DiffLegend, ElementSelect, SearchBox, Summary } from "./toolbar";
+import { TopTable } from "./toptable";
+import {
+	type ProfileProps,
+	type ProfileState,
+	TABLE_ROWS,
+	type Top,
+	useProfile,
+	type View,
+} from "./useprofile";
+
+const VIEWS: [View, string, string?][] = [
+	["both", "Both"],
+	["flame", "Flame"],
+	["table", "Table"],
+	["tree", "Tree", "The calls as a tree of rows"],
+];
+const WIDTHS: [WidthMode, string, string][] = [
+	["both", "Base + new", "A node is as wide as its cost in both windows together"],
+	["new", "New", "A node is as wide as its cost in the new window; what vanished has no width"],
+	["base", "Base", "A node is as wide as its cost in the base window; what is new has no width"],
+];
+
+function NodesSelect({ params, patch }: Pick<ProfileProps, "params" | "patch">) {
+	return (
+		<label class="select" title="How many nodes the server sends; smaller ones are folded">
+			<span class="faint">Nodes</span>
+			<select
+				value={params.get("nodes") ?? String(DEFAULT_NODES)}
+				aria-label="Node limit"
+				onChange={(e) => patch({ nodes: (e.target as HTMLSelectElement).value })}
+			>
+				{NODE_LIMITS.map((n) => (
+					<option key={n} value={n}>
+						{n.toLocaleString("en")}
+					</option>
+				))}
+			</select>
+		</label>
+	);
+}
+
+function Picked({ pick, onPick }: { pick: string; onPick(name: string): void }) {
+	return (
+		<button
+			type="button"
+			class="picked"
+			title={`${pick}: highlighted, press to end`}
+			onClick={() => onPick(pick)}
+		>
+			<span class="ellipsis">{shortName(pick)}</span>
+			<IconX />
+		</button>
+	);
+}
+
+function TablePart(props: {
+	top: Top;
+	significance: Significance | null;
+	diff: boolean;
+	filter: RegExp | null;
+	pick: string;
+	onOpen(name: string): void;
+	/** Where a flame graph stands beside it. */
+	onPick?(name: string): void;
+}) {
+	const { loaded, sent, element } = props.top;
+	const { significance } = props;
+	const hidden = (element?.functions ?? 0) - TABLE_ROWS;
+	return (
+		<div class="split-table with-notes">
+			{loaded.error ? (
+				<QueryError error={loaded.error} sent={sent} />
+			) : element ? (
+				<TopTable
+					element={element}
+					diff={props.diff}
+					filter={props.filter}
+					picked={props.pick}
+					onOpen={props.onOpen}
+					onPick={props.onPick}
+					changes={significance?.changes}
+				/>
+			) : (
+				<div class="empty">
+					{loaded.loading ? "Loading…" : "No table for this result."}
+				</div>
+			)}
+			{element && significance && <SignificanceNotes of={significance} />}
+			{hidden > 0 && (
+				<div class="table-notes faint">
+					{hidden.toLocaleString("en")} more functions with a smaller flat cost are not
+					shown.
+				</div>
+			)}
+		</div>
+	);
+}
+
+interface Part {
+	props: ProfileProps;
+	of: ProfileState;
+}
+
+function Toolbar({ props, of }: Part) {
+	const { query, times, answer, params, patch, elements, edit } = props;
+	const { element, flame, matches, fn, idle, look, zoom } = of;
+	const picture = flame && !idle ? { flame, look, zoom, matches, unit: element.unit } : null;
+	return (
+		<div class="toolbar">
+			<Segmented
+				label="View"
+				value={fn ? ("" as View) : of.view}
+				options={VIEWS}
+				onChange={(v) => patch({ view: v === "both" ? null : v, fn: null })}
+			/>
+			<ElementSelect
+				elements={elements}
+				index={of.index}
+				all={of.all}
+				onChange={(el) => patch({ el, zoom: null })}
+			/>
+			{edit && <GroupBy query={props.edited?.[0] ?? query} edit={edit} />}
+			<SearchBox
+				text={of.searched.text}
+				error={of.searched.error}
+				matches={matches}
+				flame={flame}
+				onChange={of.onSearch}
+			/>
+			{of.pick && <Picked pick={of.pick} onPick={of.onPick} />}
+			<span class="spacer" />
+			<Summary element={element} answer={answer} flame={flame} />
+			<NodesSelect params={params} patch={patch} />
+			{props.fixed && <ShareButton fixed={props.fixed} />}
+			<ExportMenu query={query} times={times} picture={picture} />
+		</div>
+	);
+}
+
+function WidthTools({ props, of }: Part) {
+	return (
+		<>
+			<DiffLegend />
+			<Segmented
+				label="Width"
+				value={of.widthMode}
+				options={WIDTHS}
+				onChange={(v) => props.patch({ width: v === "both" ? null : v })}
+			/>
+		</>
+	);
+}
+
+/** Table, tree and flame graph, depending on the view. */
+function Views({ props, of }: Part) {
+	const { element, flame, matches, view, widthMode, zoom, pick, diff, onPick } = of;
+	const { unit } = element;
+	return (
+		<div class={`split ${view}${diff ? " is-diff" : ""}`}>
+			{of.tabled && (
+				<TablePart
+					top={of.top}
+					significance={of.significance}
+					diff={diff}
+					filter={of.searched.pattern}
+					pick={pick}
+					onOpen={of.onOpen}
+					onPick={view === "both" ? onPick : undefined}
+				/>
+			)}
+			{view === "tree" && flame && (
+				<Outline {...{ flame, unit, matches, widthMode, zoom, pick, onPick }} />
+			)}
+			{(view === "both" || view === "flame") && flame && (
+				<FlameView
+					{...{ flame, unit, matches, zoom, widthMode, onPick }}
+					onZoom={of.onZoom}
+					look={of.look}
+					onLook={(look) => props.patch(lookPatch(look))}
+					actions={of.actions}
+					tools={diff && <WidthTools props={props} of={of} />}
+				/>
+			)}
+		</div>
+	);
+}
+
+/** The view of the function named by `fn`. */
+function Between({ props, of }: Part) {
+	const { query, times, asked, params, patch, elements } = props;
+	const { fn, element, all, look, widthMode, pick, onPick, onOpen } = of;
+	return (
+		<Sandwich
+			{...{ fn, times, asked, element, look, widthMode, pick, onPick }}
+			query={all ? groupBy(query, "") : query}
+			labels={all ? [] : labelNames(elements)}
+			nodes={params.get("nodes") ?? String(DEFAULT_NODES)}
+			top={of.top.element}
+			pattern={of.searched.pattern}
+			actions={of.actions.filter((a) => a.run !== onOpen)}
+			onMove={onOpen}
+			onClose={() => patch({ fn: null })}
+		/>
+	);
+}
+
+/** The reason why there is nothing to draw. */
+function whyIdle(query: string, { element, diff }: ProfileState): string {
+	if (hasFilter(query)) return "The filters of this query leave nothing of its profiles.";
+	if (diff && /^\s*diff_normalized\b/.test(query) && !element.left_total)
+		return "Base has no cost in its window that new could be scaled to: compare absolute costs.";
+	return nothingCounted(element.type ?? "", element.unit, element.profiles);
+}
+
+export function ProfileResult(props: ProfileProps) {
+	const of = useProfile(props);
+	const { idle, broken } = of;
+	return (
+		<section class={props.loading ? "panel results busy" : "panel results"}>
+			<Toolbar props={props} of={of} />
+			{broken && <div class="notice error">{broken}</div>}
+			{idle ? (
+				<div class="empty">{whyIdle(props.query, of)}</div>
+			) : of.fn ? (
+				<Between props={props} of={of} />
+			) : (
+				<Views props={props} of={of} />
+			)}
+		</section>
+	);
+}

@@ -1,0 +1,263 @@
+// The functions of a profile by cost, as the server's top() gives them; and costs as a table.
+import { useMemo } from "preact/hooks";
+import { FunctionName } from "../flame/functionname";
+import type { TopElement, TopRow, VectorElement } from "../shared/api";
+import { IconMark } from "../shared/icons";
+import { type Column, Table } from "../shared/table";
+import {
+	formatPercent,
+	formatSigned,
+	formatValue,
+	parseSample,
+	signedPercent,
+	trend,
+} from "../shared/units";
+import { boundsOf, type Change, middleOf, rankOf, wordsOf } from "./verdict";
+
+export interface TopTableProps {
+	element: TopElement;
+	diff: boolean;
+	filter: RegExp | null;
+	/** The function highlighted in the flame graph. */
+	picked?: string;
+	/** A click on a row: shows the function between callers and callees. */
+	onOpen?(name: string): void;
+	/** Highlights a function in the flame graph beside the table. */
+	onPick?(name: string): void;
+	/** In a difference: how each function's share changed. */
+	changes?: Map<string, Change>;
+}
+
+type Highlight = Pick<TopTableProps, "picked" | "onPick">;
+
+function nameColumn({ picked, onPick }: Highlight): Column<TopRow> {
+	const mark = (name: string) => (
+		<button
+			type="button"
+			class="quiet"
+			tabIndex={-1}
+			title="Highlight in the flame graph (space bar)"
+			aria-label="Highlight in the flame graph"
+			aria-pressed={name === picked}
+			onClick={(e) => {
+				e.stopPropagation(); // the row is a button of its own
+				onPick!(name);
+			}}
+		>
+			<IconMark />
+		</button>
+	);
+	return {
+		key: "function",
+		title: "Function",
+		sort: (r) => r.function,
+		cell: (r) => (
+			<span class="fn-cell">
+				<FunctionName name={r.function} />
+				{onPick && mark(r.function)}
+			</span>
+		),
+	};
+}
+
+function plainColumns(unit: string, highlight: Highlight): Column<TopRow>[] {
+	const value = (key: "flat" | "cum", title: string, hint: string): Column<TopRow> => ({
+		key,
+		title,
+		hint,
+		numeric: true,
+		width: "74px",
+		sort: (r) => Math.abs(r[key]), // as pprof: costs below 0 count as much
+		cell: (r) => formatValue(r[key], unit),
+	});
+	const percent = (
+		key: "flat_percent" | "sum_percent" | "cum_percent",
+		title: string,
+		hint: string,
+		bar: boolean,
+	): Column<TopRow> => ({
+		key,
+		title,
+		hint,
+		numeric: true,
+		width: "72px",
+		sort: (r) => r[key],
+		cell: (r) => formatPercent(r[key]),
+		...(bar ? { bar: (r: TopRow) => r[key] / 100 } : {}),
+	});
+	return [
+		nameColumn(highlight),
+		value("flat", "Flat", "Cost in the function itself"),
+		percent("flat_percent", "Flat %", "Share of the whole", true),
+		percent(
+			"sum_percent",
+			"Sum %",
+			"Flat % of this function and all with a larger flat cost",
+			false,
+		),
+		value("cum", "Cum", "Cost in the function and all it calls"),
+		percent("cum_percent", "Cum %", "Share of the whole", true),
+	];
+}
+
+function diffColumns(
+	unit: string,
+	rows: TopRow[],
+	highlight: Highlight,
+	changes: Map<string, Change> | undefined,
+): Column<TopRow>[] {
+	const largest = (key: "flat" | "cum") =>
+		rows.reduce((m, r) => Math.max(m, Math.abs(r[key])), 0) || 1;
+	const value = (key: "flat" | "cum", title: string, hint: string): Column<TopRow> => {
+		const most = largest(key);
+		return {
+			key,
+			title,
+			hint,
+			numeric: true,
+			width: "88px",
+			sort: (r) => r[key],
+			cell: (r) => <span class={trend(r[key])}>{formatSigned(r[key], unit)}</span>,
+			bar: (r) => r[key] / most,
+		};
+	};
+	const percent = (of: "flat" | "cum", title: string): Column<TopRow> => ({
+		key: `${of}_percent`,
+		title,
+		hint: "The change in percent of the base's total",
+		numeric: true,
+		width: "74px",
+		sort: (r) => signedPercent(r, of),
+		cell: (r) => (
+			<span class={trend(r[of])}>
+				{(r[of] > 0 ? "+" : "") + formatPercent(signedPercent(r, of))}
+			</span>
+		),
+	});
+	return [
+		nameColumn(highlight),
+		value("flat", "Δ Flat", "Change of the cost in the function itself"),
+		percent("flat", "Δ Flat %"),
+		value("cum", "Δ Cum", "Change of the cost in the function and all it calls"),
+		percent("cum", "Δ Cum %"),
+		...(changes ? [significance(changes)] : []),
+	];
+}
+
+function significance(changes: Map<string, Change>): Column<TopRow> {
+	return {
+		key: "changed",
+		title: "Significance",
+		hint:
+			"How far its share of the flat cost moved, if that is more than chance; else the most " +
+			"that it can have moved, or that it cannot be told yet. If nothing changed, at most " +
+			"1 % of comparisons mark anything",
+		numeric: true,
+		width: "180px",
+		sort: (r) => rankOf(changes.get(r.function)),
+		cell: (r) => {
+			const change = changes.get(r.function);
+			if (!change) return false;
+			const bounds = `Between ${boundsOf(change)}`;
+			return change.verdict === "changed" ? (
+				<b class={trend(middleOf(change))} title={bounds}>
+					{wordsOf(change)}
+				</b>
+			) : (
+				<span class="faint" title={bounds}>
+					{wordsOf(change)}
+				</span>
+			);
+		},
+	};
+}
+
+export function TopTable(props: TopTableProps) {
+	const { element, diff, filter, picked, onOpen, onPick, changes } = props;
+	const columns = useMemo(
+		() =>
+			diff
+				? diffColumns(element.unit, element.rows, { picked, onPick }, changes)
+				: plainColumns(element.unit, { picked, onPick }),
+		[element, diff, picked, onPick, changes],
+	);
+	return (
+		<Table
+			columns={columns}
+			rows={element.rows}
+			rowKey={(r) => r.function}
+			// If nothing costs more, show the greatest fall first.
+			initialSort={diff && !element.rows.some((r) => r.flat > 0) ? "flat" : "-flat"}
+			filter={filter}
+			filterText={(r) => r.function}
+			selected={(r) => r.function === picked}
+			onPick={onOpen && ((r) => onOpen(r.function))}
+			onMark={onPick && ((r) => onPick(r.function))}
+			empty={element.rows.length ? "No function matches the search." : "No samples."}
+		/>
+	);
+}
+
+/** Groups the digits of whole numbers; keeps every digit that the server sent. */
+function grouped(value: string): string {
+	return /^-?\d{5,}$/.test(value) ? value.replace(/\B(?=(\d{3})+$)/g, "\u202f") : value;
+}
+
+/** The length of its bar; 0 if the value is not finite. */
+function size(v: VectorElement): number {
+	const n = Number(v.value[1]);
+	return Number.isFinite(n) ? Math.abs(n) : 0;
+}
+
+/** An instant vector: a column per label, and the value in its unit; "" for no unit. */
+export function CostTable({
+	vector,
+	unit,
+	filter,
+}: {
+	vector: VectorElement[];
+	unit: string;
+	filter: RegExp | null;
+}) {
+	const columns = useMemo(() => {
+		const labels = [...new Set(vector.flatMap((v) => Object.keys(v.metric)))].sort(
+			(a, b) => Number(b === "function") - Number(a === "function") || a.localeCompare(b),
+		);
+		const out: Column<VectorElement>[] = labels.map((l) => ({
+			key: l,
+			title: l,
+			sort: (v) => v.metric[l] ?? "",
+			cell: (v) => <FunctionName name={v.metric[l] ?? ""} />,
+		}));
+		const largest =
+			vector.reduce((m, v) => Math.max(m, size(v)), 0) || 1;
+		out.push({
+			key: "\0value",
+			title: "Value",
+			numeric: true,
+			width: "180px",
+			sort: (v) => parseSample(v.value[1]),
+			cell: (v) =>
+				unit ? (
+					<span title={`${grouped(v.value[1])} ${unit}`}>
+						{formatValue(parseSample(v.value[1]), unit)}
+					</span>
+				) : (
+					grouped(v.value[1])
+				),
+			bar: (v) => (Math.sign(Number(v.value[1])) * size(v)) / largest || 0,
+		});
+		return out;
+	}, [vector, unit]);
+	return (
+		<Table
+			columns={columns}
+			rows={vector}
+			rowKey={(v) => JSON.stringify(v.metric)}
+			initialSort={"-\0value"}
+			filter={filter}
+			filterText={(v) => Object.values(v.metric).join(" ")}
+			empty="No costs."
+		/>
+	);
+}

@@ -1,0 +1,209 @@
+// The state of a profile result: from the address, and derived from the answer.
+import { useCallback, useEffect, useMemo } from "preact/hooks";
+import { buildFlame, type Flame, setWidthMode, type WidthMode } from "../flame/layout";
+import { lookFromParams } from "../flame/look";
+import type { FlameAction } from "../flame/menu";
+import { type Matches, search, searchName } from "../flame/search";
+import { alertThreshold, groupBy } from "../query/edit";
+import { tableQuery, withMatcher } from "../query/query";
+import { type ProfileElement, type QueryData, sameLabels, type TopElement } from "../shared/api";
+import { publish } from "../shared/debug";
+import { type Loaded, useApi, useUrl } from "../shared/hooks";
+import { share } from "../shared/units";
+import { oneOf } from "../shared/urlstate";
+import { alertParams, type Edit, isFolded, queryActions } from "./filters";
+import { elementName, labelNames, together } from "./group";
+import type { ResultsProps } from "./results";
+import { useSignificance } from "./significance";
+import { useSearch } from "./toolbar";
+
+const VIEWS = ["both", "flame", "table", "tree"] as const;
+const WIDTHS: WidthMode[] = ["both", "new", "base"];
+
+export type View = (typeof VIEWS)[number];
+
+export const TABLE_ROWS = 5000;
+
+export interface ProfileProps extends ResultsProps {
+	elements: ProfileElement[];
+}
+
+/** The element that is shown: one of the answer's, or all together. */
+function useElement({ elements, params }: ProfileProps) {
+	const all = params.get("el") === "all" && elements.length > 1;
+	const index = Math.min(elements.length - 1, Math.max(0, Number(params.get("el") ?? 0) || 0));
+	const element = useMemo(
+		() => (all ? together(elements) : elements[index]),
+		[elements, index, all],
+	);
+	return { element, index, all };
+}
+
+function useFlame(element: ProfileElement, widthMode: WidthMode): [Flame | null, string] {
+	const [flame, broken] = useMemo((): [Flame | null, string] => {
+		try {
+			return [buildFlame(element.flamebearer), ""];
+		} catch (e) {
+			return [null, (e as Error).message];
+		}
+	}, [element]);
+	// The widths change in place, so everything that reads them depends on the mode.
+	useMemo(() => flame && setWidthMode(flame, widthMode), [flame, widthMode]);
+	return [flame, broken];
+}
+
+function useMatches(
+	flame: Flame | null,
+	pattern: RegExp | null,
+	pick: string,
+	widthMode: WidthMode,
+): Matches | null {
+	const matches = useMemo(() => {
+		if (!flame) return null;
+		if (pick) return searchName(flame, pick);
+		return pattern ? search(flame, pattern) : null;
+	}, [flame, pattern, pick, widthMode]);
+	useEffect(() => {
+		publish(
+			"search",
+			() =>
+				matches &&
+				flame && {
+					total: matches.total,
+					whole: flame.width,
+					share: share(matches.total, flame.width),
+				},
+		);
+		return () => publish("search", null);
+	}, [matches, flame]);
+	return matches;
+}
+
+export interface Top {
+	loaded: Loaded<QueryData>;
+	/** The query that was sent. */
+	sent: string;
+	element?: TopElement;
+}
+
+/** The table of the element, or of the sum of all. */
+function useTop(props: ProfileProps, element: ProfileElement, all: boolean, wanted: boolean): Top {
+	const sent = tableQuery(all ? groupBy(props.query, "") : props.query, TABLE_ROWS);
+	const key = wanted ? JSON.stringify([props.asked, sent]) : null;
+	const loaded = useApi<QueryData>(key, "query", { query: sent, ...props.times });
+	const tables: TopElement[] =
+		loaded.answer?.data.resultType === "top" ? loaded.answer.data.result : [];
+	const own = tables.find((t) => sameLabels(t.metric, element.metric));
+	return { loaded, sent, element: own ?? (tables.length === 1 ? tables[0] : undefined) };
+}
+
+/** Share 0..1 of a function and what it calls: of all, or of the new side of a difference. */
+function shareIn(flame: Flame | null, top: TopElement | undefined, name: string): number {
+	if (!flame) return 0;
+	const row = flame.diff ? undefined : top?.rows.find((r) => r.function === name);
+	if (row) return row.cum_percent / 100;
+	const seen = searchName(flame, name).byName;
+	const { total } = flame.diff?.next ?? flame;
+	const under = new Uint8Array(flame.count);
+	let sum = 0;
+	for (let i = 1; i < flame.count; i++) {
+		const above = under[flame.parent[i]];
+		under[i] = above || seen[flame.name[i]] ? 1 : 0;
+		if (under[i] && !above) sum += total[i];
+	}
+	return share(sum, flame.diff ? flame.diff.nextTotal : flame.width) / 100;
+}
+
+/** The menu entries of a function, besides those of the flame graph. */
+function useActions(
+	props: ProfileProps,
+	all: boolean,
+	shareOf: (name: string) => number,
+	onOpen: (name: string) => void,
+) {
+	const { edit, query, times, elements } = props;
+	const { store } = useUrl();
+	const labels = useMemo(() => labelNames(elements), [elements]);
+	return useMemo((): FlameAction[] => {
+		// Of several elements together, the first level are values of labels.
+		const isFunction = (_: string, stack: string[]) => !all || stack.length !== 1;
+		const when = (name: string, stack: string[]) =>
+			!isFolded(name) && stack.length > 0 && isFunction(name, stack);
+		const sandwich: FlameAction = {
+			label: "Callers and callees (sandwich)",
+			hint: "What calls it and what it calls, with their costs",
+			when,
+			run: onOpen,
+		};
+		const alert: FlameAction = {
+			label: "Alert when it costs more",
+			hint: "Opens an expression that fires while its share is above a limit",
+			when,
+			run: (name) => {
+				const over = alertThreshold(shareOf(name));
+				store.go("explore", alertParams(query, name, over, times.end ?? times.time));
+			},
+		};
+		const own: FlameAction[] = edit
+			? [...queryActions(edit, when), ...(all ? onlyValue(edit, labels) : [])]
+			: [];
+		return [sandwich, ...own, alert];
+	}, [edit, query, times.end, times.time, all, labels, shareOf, onOpen]);
+}
+
+/** The menu entry of a value of a label, if the first level of the graph are such values. */
+function onlyValue(edit: Edit, labels: string[]): FlameAction[] {
+	const [label, ...more] = labels;
+	if (more.length) return [];
+	return [
+		{
+			label: `Only this ${label}`,
+			hint: "Selects the series or samples with this value",
+			when: (_, stack) => stack.length === 1,
+			run: (name) => {
+				const value = name === elementName({}, labels) ? "" : name;
+				edit((q) => groupBy(withMatcher(q, label, value), ""));
+			},
+		},
+	];
+}
+
+export type ProfileState = ReturnType<typeof useProfile>;
+
+/** Everything that a result shows, and the functions that change it. */
+export function useProfile(props: ProfileProps) {
+	const { params, patch } = props;
+	const { element, index, all } = useElement(props);
+	const view = oneOf(params.get("view"), VIEWS);
+	const widthMode = oneOf(params.get("width"), WIDTHS);
+	const searched = useSearch(params.get("search") ?? "");
+	const pick = params.get("pick") ?? "";
+	const fn = params.get("fn") ?? "";
+	const [flame, broken] = useFlame(element, widthMode);
+	const matches = useMatches(flame, searched.pattern, pick, widthMode);
+	const tabled = view === "both" || view === "table";
+	const top = useTop(props, element, all, tabled || fn !== "");
+	const asked = all ? { ...props, query: groupBy(props.query, "") } : props;
+	const significance = useSignificance(asked, element, tabled && !fn);
+	const shareOf = useCallback(
+		(name: string) => shareIn(flame, top.element, name),
+		[flame, top.element],
+	);
+	const onOpen = useCallback((name: string) => patch({ fn: name }), [patch]);
+	const onZoom = useCallback((zoom: string) => patch({ zoom }), [patch]);
+	const onSearch = useCallback((s: string) => patch({ search: s, pick: null }, true), [patch]);
+	const onPick = useCallback(
+		(name: string) => patch({ pick: name === pick ? null : name }, true),
+		[patch, pick],
+	);
+	return {
+		...{ element, index, all, view, widthMode, searched, pick, fn, flame, broken, matches },
+		...{ tabled, top, significance, onOpen, onZoom, onSearch, onPick },
+		// The view of one function has no level of labels.
+		actions: useActions(props, all && !fn, shareOf, onOpen),
+		diff: element.flamebearer.format === "double",
+		idle: element.cost === 0 && element.flamebearer.levels.length < 2,
+		look: lookFromParams(params),
+		zoom: params.get("zoom") ?? "",
+	};
+}

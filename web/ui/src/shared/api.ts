@@ -1,0 +1,275 @@
+// The client of the HTTP API. Paths are relative to the page's base, which has the route prefix.
+
+export type Labels = Record<string, string>;
+
+export interface Flamebearer {
+	format: "single" | "double";
+	names: string[];
+	levels: number[][];
+	numTicks: number;
+	maxSelf: number;
+	leftTicks?: number;
+	rightTicks?: number;
+	/** With files=true: distinct files, "" first; per name its file and line, 0 where unknown. */
+	files?: string[];
+	nameFiles?: number[];
+	nameLines?: number[];
+}
+
+export interface ProfileElement {
+	metric: Labels;
+	type?: string;
+	unit: string;
+	/** 100% of percentages: the sum of magnitudes before any filter; of a difference, the base's. */
+	total: number;
+	/** The sum of the costs, with its sign. */
+	cost: number;
+	left_total?: number;
+	right_total?: number;
+	profiles: number;
+	flamebearer: Flamebearer;
+}
+
+export interface TopRow {
+	function: string;
+	flat: number;
+	flat_percent: number;
+	sum_percent: number;
+	cum: number;
+	cum_percent: number;
+}
+
+export interface TopElement {
+	metric: Labels;
+	unit: string;
+	total: number;
+	/** How many functions there are; `rows` may have fewer. */
+	functions?: number;
+	rows: TopRow[];
+}
+export interface VectorElement {
+	metric: Labels;
+	value: [number, string];
+}
+export interface MatrixElement {
+	metric: Labels;
+	values: [number, string][];
+}
+
+export type QueryData =
+	| { resultType: "profiles"; result: ProfileElement[] }
+	| { resultType: "top"; result: TopElement[] }
+	| { resultType: "vector"; unit?: string; result: VectorElement[] }
+	| { resultType: "matrix"; unit?: string; result: MatrixElement[] }
+	| { resultType: "scalar" | "string"; unit?: string; result: [number, string] };
+
+export interface ProfileType {
+	type: string;
+	name: string;
+	sample_type: string;
+	sample_unit: string;
+	period_type: string;
+	period_unit: string;
+	delta: boolean;
+}
+
+export interface Target {
+	profile: string;
+	discoveredLabels: Labels;
+	labels: Labels;
+	scrapePool: string;
+	scrapeUrl: string;
+	lastError: string;
+	lastScrape: string;
+	lastScrapeDuration: number;
+	health: string;
+	scrapeInterval: string;
+	scrapeTimeout: string;
+}
+
+export interface Dropped {
+	discoveredLabels: Labels;
+	scrapePool: string;
+}
+
+/** The answer to profiling a target now. */
+export interface OrderedProfile {
+	labels: Labels;
+	scrapeUrl: string;
+	time: number;
+	samples: number;
+	bytes: number;
+	query: string;
+}
+
+export interface Targets {
+	activeTargets: Target[];
+	droppedTargets?: Dropped[];
+	droppedTargetCounts?: Record<string, number>;
+	/** Pools that do not scrape at all, and why. */
+	scrapePoolErrors?: Record<string, string>;
+}
+
+export interface Answer<T> {
+	data: T;
+	warnings: string[];
+	infos: string[];
+	tookMs: number;
+}
+
+export class ApiError extends Error {
+	/** The place in the query, from 1; 0 if the server named none. */
+	line = 0;
+	column = 0;
+	/** The message without its place. */
+	detail: string;
+
+	constructor(
+		public status: number,
+		public errorType: string,
+		message: string,
+	) {
+		super(message);
+		const m = /^(\d+):(\d+):\s*([^]*)$/.exec(message);
+		this.detail = m ? m[3] : message;
+		if (m) {
+			this.line = Number(m[1]);
+			this.column = Number(m[2]);
+		}
+	}
+}
+
+export type Args = Record<string, string | number | string[] | undefined>;
+
+/** `name` under `api/v1/`, with its arguments; undefined ones are left out. */
+export function apiUrl(name: string, args: Args = {}): string {
+	const params = new URLSearchParams();
+	for (const [k, v] of Object.entries(args)) {
+		if (Array.isArray(v)) v.forEach((x) => params.append(k, x));
+		else if (v !== undefined) params.set(k, String(v));
+	}
+	const query = params.toString();
+	return `api/v1/${name}${query ? "?" + query : ""}`;
+}
+
+const URL_MAX = 4000;
+
+export async function call<T>(
+	name: string,
+	args: Args = {},
+	signal?: AbortSignal,
+	post = false,
+): Promise<Answer<T>> {
+	const began = performance.now();
+	let response: Response;
+	let text: string;
+	const [path, query = ""] = apiUrl(name, args).split("?", 2);
+	const long = post || query.length > URL_MAX; // a target's labels may be longer than a URL can be
+	try {
+		response = await fetch(
+			new URL(long ? path : apiUrl(name, args), document.baseURI),
+			long ? { signal, method: "POST", body: new URLSearchParams(query) } : { signal },
+		);
+		text = await response.text(); // the connection may break halfway
+	} catch (e) {
+		if ((e as Error).name === "AbortError") throw e;
+		throw new ApiError(0, "unavailable", "the server cannot be reached");
+	}
+	let body: {
+		status?: string;
+		data?: T;
+		error?: string;
+		errorType?: string;
+		warnings?: string[];
+		infos?: string[];
+	};
+	try {
+		body = JSON.parse(text);
+	} catch {
+		throw new ApiError(
+			response.status,
+			"bad_response",
+			`${response.status} ${response.statusText}: ${text.slice(0, 200).trim()}`,
+		);
+	}
+	if (body.status !== "success")
+		throw new ApiError(
+			response.status,
+			body.errorType ?? "error",
+			body.error ?? `the server answered ${response.status}`,
+		);
+	return {
+		data: body.data as T,
+		warnings: body.warnings ?? [],
+		infos: body.infos ?? [],
+		tookMs: performance.now() - began,
+	};
+}
+
+/** The labels in which the elements of a result differ, as one line. */
+export function formatLabels(metric: Labels, empty = "all"): string {
+	const pairs = Object.entries(metric).map(([k, v]) => `${k}="${v}"`);
+	return pairs.length ? pairs.join(", ") : empty;
+}
+
+/** The labels in which series differ; of a single series all labels. */
+export function tellingLabels(metrics: Labels[]): string[] {
+	const names = [...new Set(metrics.flatMap((m) => Object.keys(m)))];
+	const telling = names.filter((n) => metrics.some((m) => m[n] !== metrics[0][n]));
+	return telling.length ? telling : names;
+}
+
+/** The name of a series among others: a single value if they differ in one label only. */
+export function labelsAmong(metric: Labels, telling: string[]): string {
+	const [only] = telling;
+	if (telling.length === 1) return metric[only] || `no ${only}`;
+	const kept = Object.entries(metric).filter(([k]) => telling.includes(k));
+	return formatLabels(Object.fromEntries(kept), telling.length ? "no labels" : "all");
+}
+
+export const sameLabels = (a: Labels, b: Labels): boolean => {
+	const ka = Object.keys(a);
+	return ka.length === Object.keys(b).length && ka.every((k) => a[k] === b[k]);
+};
+
+const SHORT_NAMES: Record<string, string> = { process_cpu: "cpu" };
+const DEFAULT_SAMPLE: Record<string, string> = {
+	process_cpu: "cpu",
+	memory: "inuse_space",
+	block: "delay",
+	mutex: "delay",
+};
+
+/** The shortest spelling that selects exactly this type. */
+export function shortTypeName(t: ProfileType, all: ProfileType[]): string {
+	const same = all.filter((o) => o.name === t.name);
+	const twins = same.filter((o) => o.sample_type === t.sample_type);
+	if (twins.length > 1) return t.type;
+	const name = SHORT_NAMES[t.name] ?? t.name;
+	if (DEFAULT_SAMPLE[t.name] === t.sample_type || same.length === 1) return name;
+	return `${name}:${t.sample_type}`;
+}
+
+/** The query of a first visit: all CPU, or else the first type. */
+export function firstQuery(types: ProfileType[]): string {
+	const cpu = types.find((t) => t.name === "process_cpu" && t.sample_type === "cpu");
+	const t = cpu ?? types[0];
+	return t ? shortTypeName(t, types) : "";
+}
+
+/** The stored type that a selector's name means. */
+export function resolveType(name: string, all: ProfileType[]): ProfileType | null {
+	return (
+		all.find((t) => t.type === name || t.type === name + ":delta") ??
+		all.find((t) => shortTypeName(t, all) === name) ??
+		all.find((t) => {
+			const [head, sample, unit] = name.replace(/^heap\b/, "memory").split(":");
+			return (
+				(t.name === head || SHORT_NAMES[t.name] === head) &&
+				(sample ?? DEFAULT_SAMPLE[t.name] ?? t.sample_type) === t.sample_type &&
+				(unit === undefined || unit === t.sample_unit)
+			);
+		}) ??
+		null
+	);
+}

@@ -1,0 +1,39 @@
+// A read-only view of what is on screen, for tests that cannot read a canvas:
+//   __epi.flame()      {width, drawMs, frames, framesDrawn, zoomed, nodes: [{index, x, y, w, color}]}
+//                      in CSS pixels; frames is the script time of the last ones in milliseconds,
+//                      with that of the pointer's handlers before each
+//   __epi.node(index)  {name, total, self, level}
+//   __epi.drawn()      the two joined: [{name, total, self, level, x, y, w}]
+//                      All three take the name of a view where more than one is on the page.
+//   __epi.search()     {total, whole, share} of the current search, null without one
+//   __epi.table()      the rows of the top table in the order shown; of another by its name
+//   __epi.chart(name)  the chart's lines on its grid of times, its scale, and what is marked;
+//                      "chart" on Explore, "chart-base" and "chart-new" on Compare
+//   __epi.totals()     {base, new, change, factor}: what Compare says of both sides
+// The page itself does not read it.
+
+const sources = new Map<string, () => unknown>();
+
+export function publish(name: string, source: (() => unknown) | null): void {
+	if (source) sources.set(name, source);
+	else sources.delete(name);
+}
+
+const read = (name: string): unknown => sources.get(name)?.() ?? null;
+
+export function installDebug(win: Window): void {
+	const flame = (view = "flame") => read(view) as { nodes: { index: number }[] } | null;
+	const node = (i: number, view = "flame") =>
+		(read(`${view}Names`) as ((i: number) => object) | null)?.(i) ?? null;
+	const hook = Object.freeze({
+		flame,
+		node,
+		drawn: (view = "flame") =>
+			flame(view)?.nodes.map((d) => ({ ...node(d.index, view), ...d })) ?? [],
+		search: () => read("search"),
+		table: (name = "table") => read(name),
+		chart: (name = "chart") => read(name),
+		totals: () => read("totals"),
+	});
+	Object.defineProperty(win, "__epi", { value: hook, writable: false });
+}

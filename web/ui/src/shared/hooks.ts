@@ -1,0 +1,162 @@
+// Hooks of the page: the URL as state, and answers of the server.
+import { createContext } from "preact";
+import {
+	useCallback,
+	useContext,
+	useEffect,
+	useLayoutEffect,
+	useRef,
+	useState,
+} from "preact/hooks";
+import { type Answer, type ApiError, type Args, call } from "./api";
+import type { Location, UrlStore } from "./urlstate";
+
+export const UrlContext = createContext<UrlStore>(null as unknown as UrlStore);
+
+export function useUrl(): { store: UrlStore; location: Location } {
+	const store = useContext(UrlContext);
+	const [location, set] = useState(() => store.get());
+	useEffect(() => {
+		set(store.get()); // it may have moved between render and effect
+		return store.subscribe(() => set(store.get()));
+	}, [store]);
+	return { store, location };
+}
+
+const TURN_MS = 250;
+
+interface State<T> {
+	answer: Answer<T> | null;
+	error: ApiError | null;
+	loading: boolean;
+	/** The question that `answer` or `error` belongs to; an older one while a newer one is running. */
+	key: string | null;
+	/** When the running question began, by performance.now(); null if none is running. */
+	since: number | null;
+	/** The user cancelled it: `answer` is an older one, if any. */
+	cancelled: boolean;
+}
+
+export interface Loaded<T> extends State<T> {
+	/** Aborts the running question; the server then stops working on it too. */
+	cancel(): void;
+	/** Asks the same question again. */
+	again(): void;
+}
+
+/**
+ * Asks the server whenever `key` changes; null asks nothing. The last answer stays until the next
+ * one arrives, so that a refresh does not flicker. A newer question aborts the older one.
+ */
+export function useApi<T>(key: string | null, name: string, args: Args = {}): Loaded<T> {
+	const idle = { error: null, loading: false, since: null, cancelled: false };
+	const [state, set] = useState<State<T>>({
+		...idle,
+		answer: null,
+		loading: key !== null,
+		key: null,
+	});
+	const [round, setRound] = useState(0);
+	const last = useRef(args);
+	last.current = args;
+	const underWay = useRef<AbortController | null>(null);
+	useEffect(() => {
+		if (key === null) {
+			set({ ...idle, answer: null, key });
+			return;
+		}
+		const abort = new AbortController();
+		underWay.current = abort;
+		set((s) => ({ ...s, loading: true, since: performance.now(), cancelled: false }));
+		call<T>(name, last.current, abort.signal).then(
+			(answer) => {
+				if (!abort.signal.aborted) set({ ...idle, answer, key });
+			},
+			(error) => {
+				if (!abort.signal.aborted) set({ ...idle, answer: null, error, key });
+			},
+		);
+		return () => abort.abort();
+	}, [key, name, round]);
+	const cancel = useCallback(() => {
+		underWay.current?.abort();
+		set((s) => (s.loading ? { ...s, ...idle, error: s.error, cancelled: true } : s));
+	}, []);
+	const again = useCallback(() => setRound((n) => n + 1), []);
+	return { ...state, cancel, again };
+}
+
+/**
+ * The last answer about `about`. A repeated question keeps its answer, even if the repetition
+ * fails, and never shows the answer to another one. `key` is that of the question.
+ */
+export function useOwnAnswer<T>(
+	loaded: Loaded<T>,
+	key: string | null,
+	about: string,
+): Answer<T> | null {
+	const last = useRef<{ about: string; answer: Answer<T> | null }>({ about, answer: null });
+	if (loaded.answer && loaded.key === key) last.current = { about, answer: loaded.answer };
+	return last.current.about === about ? last.current.answer : null;
+}
+
+/** performance.now(), updated while `running`. */
+export function useNow(running: boolean): number {
+	const [now, set] = useState(() => performance.now());
+	useEffect(() => {
+		if (!running) return;
+		set(performance.now());
+		const id = setInterval(() => set(performance.now()), TURN_MS);
+		return () => clearInterval(id);
+	}, [running]);
+	return now;
+}
+
+/** Calls `fn` every `seconds` while the page is visible; 0 for never. */
+export function useInterval(seconds: number, fn: () => void): void {
+	const last = useRef(fn);
+	last.current = fn;
+	useEffect(() => {
+		if (seconds <= 0) return;
+		const id = setInterval(() => {
+			if (!document.hidden) last.current();
+		}, seconds * 1000);
+		return () => clearInterval(id);
+	}, [seconds]);
+}
+
+/** Seconds since 1970, updated every second. */
+export function useClock(): number {
+	const [now, set] = useState(Date.now() / 1000);
+	useInterval(1, () => set(Date.now() / 1000));
+	return now;
+}
+
+/** Calls `close` on Escape and on a press outside of the element with the returned ref. */
+export function useOutside(open: boolean, close: () => void) {
+	const ref = useRef<HTMLDivElement>(null);
+	const last = useRef(close);
+	last.current = close;
+	// A layout effect, so that it listens as soon as the element is visible.
+	useLayoutEffect(() => {
+		if (!open) return;
+		const down = (e: Event) => {
+			if (ref.current && !ref.current.contains(e.target as Node)) last.current();
+		};
+		const key = (e: KeyboardEvent) => {
+			if (e.key === "Escape") last.current();
+		};
+		document.addEventListener("pointerdown", down);
+		document.addEventListener("keydown", key);
+		return () => {
+			document.removeEventListener("pointerdown", down);
+			document.removeEventListener("keydown", key);
+		};
+	}, [open]);
+	return ref;
+}
+
+/** The flags that the server was started with. */
+export function useFlags(): Loaded<Record<string, string>> {
+	return useApi<Record<string, string>>("flags", "status/flags");
+}

@@ -1,0 +1,39 @@
+// What the server says beside an answer: errors, warnings and infos.
+import type { ApiError } from "./api";
+
+/** A message, and the faulty line of the query with a caret below. `sent` is the query as asked. */
+export function QueryError({ error, sent }: { error: ApiError; sent: string }) {
+	const line = error.line > 0 ? sent.split("\n")[error.line - 1] : undefined;
+	return (
+		<div class="notice error" role="alert">
+			<div>
+				<b>{error.errorType.replace(/_/g, " ")}</b> {error.detail}
+			</div>
+			{line !== undefined && (
+				<pre>
+					{line}
+					{"\n"}
+					<b>{" ".repeat(Math.max(0, error.column - 1)) + "^"}</b>
+				</pre>
+			)}
+		</div>
+	);
+}
+
+export function Notices({ warnings, infos }: { warnings: string[]; infos: string[] }) {
+	if (warnings.length + infos.length === 0) return null;
+	return (
+		<>
+			{warnings.map((w) => (
+				<div key={w} class="notice warning">
+					{w}
+				</div>
+			))}
+			{infos.map((w) => (
+				<div key={w} class="notice">
+					{w}
+				</div>
+			))}
+		</>
+	);
+}

@@ -1,0 +1,138 @@
+// The pages Status, Configuration and Flags.
+import { useState } from "preact/hooks";
+import { copyText } from "../shared/copy";
+import { TextFilter } from "../shared/fields";
+import { useApi, useUrl } from "../shared/hooks";
+import { QueryError } from "../shared/notices";
+import { holds, words } from "../shared/words";
+import { type Json, Pairs, Section, StatusFrame } from "./frame";
+
+interface Alertmanagers {
+	activeAlertmanagers?: { url: string }[];
+	droppedAlertmanagers?: { url: string }[];
+}
+
+function AlertmanagersSection() {
+	const { answer, error } = useApi<Alertmanagers>("alertmanagers", "alertmanagers");
+	const active = answer?.data.activeAlertmanagers ?? [];
+	const dropped = answer?.data.droppedAlertmanagers ?? [];
+	return (
+		<section class="panel">
+			<div class="panel-head">
+				<h2>Alertmanagers</h2>
+				<span class="spacer" />
+				<span class="faint">
+					{active.length} active, {dropped.length} dropped by relabelling
+				</span>
+			</div>
+			{error && <QueryError error={error} sent="" />}
+			{answer && active.length === 0 && (
+				<div class="empty">
+					None: alerts are shown here and sent nowhere. Name some in{" "}
+					<code>alerting: {"{alertmanagers: [...]}"}</code>.
+				</div>
+			)}
+			{active.length > 0 && (
+				<table class="plain pairs">
+					<tbody>
+						{active.map((a) => (
+							<tr key={a.url}>
+								<td>{a.url}</td>
+							</tr>
+						))}
+					</tbody>
+				</table>
+			)}
+		</section>
+	);
+}
+
+export function StatusPage() {
+	return (
+		<StatusFrame at="status">
+			<div class="columns">
+				<div>
+					<Section title="Runtime" name="runtimeinfo" />
+				</div>
+				<div>
+					<Section
+						title="Build"
+						name="buildinfo"
+						render={(d: { [key: string]: Json }) => (
+							// Prometheus's fields; those that this build does not know are left out.
+							<Pairs
+								object={Object.fromEntries(
+									Object.entries(d).filter(([, v]) => v !== ""),
+								)}
+							/>
+						)}
+					/>
+					<AlertmanagersSection />
+				</div>
+			</div>
+			<p class="faint footer">
+				This page uses preact and uPlot;{" "}
+				<a href="licenses.txt" target="_blank">
+					their licences
+				</a>
+				.
+			</p>
+		</StatusFrame>
+	);
+}
+
+function Copy({ text }: { text: string }) {
+	const [said, say] = useState("");
+	const copy = async () => say((await copyText(text)) ? "Copied" : "Not allowed here");
+	return (
+		<>
+			<span class="faint" role="status">
+				{said}
+			</span>
+			<button type="button" class="small" onClick={copy}>
+				Copy
+			</button>
+		</>
+	);
+}
+
+export function ConfigPage() {
+	return (
+		<StatusFrame at="config">
+			<Section
+				title="Configuration in force"
+				name="config"
+				tools={(d: { yaml: string }) => <Copy text={d.yaml} />}
+				render={(d: { yaml: string }) => <pre class="yaml">{d.yaml}</pre>}
+			/>
+		</StatusFrame>
+	);
+}
+
+type Flags = { [key: string]: Json };
+
+function FlagsTable({ flags, filter }: { flags: Flags; filter: string }) {
+	const wanted = words(filter);
+	const kept = Object.entries(flags).filter(([k, v]) =>
+		holds(`--${k}=${v}`.toLowerCase(), wanted),
+	);
+	if (kept.length === 0) return <div class="empty">No flag matches the filter.</div>;
+	return <Pairs object={Object.fromEntries(kept)} verbatim />;
+}
+
+export function FlagsPage() {
+	const { location } = useUrl();
+	const filter = location.params.get("filter") ?? "";
+	return (
+		<StatusFrame at="flags">
+			<Section
+				title="Command line flags"
+				name="flags"
+				tools={() => (
+					<TextFilter label="Filter flags" hint="Filter by name or value" />
+				)}
+				render={(d: Flags) => <FlagsTable flags={d} filter={filter} />}
+			/>
+		</StatusFrame>
+	);
+}
