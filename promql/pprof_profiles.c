@@ -162,7 +162,7 @@ static enum err_code add_header(
 	for (size_t i = 0; i < n; i++) {
 		add_times(p, v[i]);
 		if (p->drop_frames == 0) {
-			frame_filter_of_profile(v[i], &drop, &keep);
+			profile_drop_frames(v[i], &drop, &keep);
 			p->drop_frames = pprof_builder_string(x->b, drop);
 			p->keep_frames = pprof_builder_string(x->b, keep);
 		}

@@ -53,8 +53,11 @@ unit: $(UNIT_TESTS)
 
 # The unit tests beside a heavy load, and right before midnights and the like (tests/unsteady.sh).
 .PHONY: test-load
-test-load: $(UNIT_TESTS)
-	@tests/unsteady.sh $(UNIT_TESTS)
+test-load: $(UNIT_TESTS) $(BUILD)/tests/clock.so
+	@tests/unsteady.sh $(BUILD)/tests/clock.so $(UNIT_TESTS)
+$(BUILD)/tests/clock.so: tests/clock.c
+	@mkdir -p $(@D)
+	@$(CC) -std=gnu11 -D_GNU_SOURCE $(CWARN) -Werror -O2 -fPIC -shared -o $@ $<
 
 # Programs for benches: the generator of fleet-like profiles, a library and a command (tests/fleet/README.md).
 FLEET := $(BUILD)/tests/fleet/fleet

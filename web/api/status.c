@@ -44,7 +44,9 @@ static void end(struct json *j)
 	api_end(j, NULL, 0, NULL, 0);
 }
 
-/* The fields are Prometheus's, since its clients read them; this is no Go program built by a user.
+/*
+ * The fields are Prometheus's, since its clients read them; those about Go and the builder are
+ * empty.
  */
 void api_buildinfo(struct web *w, struct http_in *in, struct http_out *out)
 {

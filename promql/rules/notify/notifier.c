@@ -1,7 +1,7 @@
 /*
- * Alerts go from notifier_send into the queues; the loop takes them from there, one request at a
- * time for each Alertmanager. Nothing is tried twice: an alert that still fires is sent again by
- * whoever evaluates it, with a later end.
+ * notifier_send puts alerts into the queues. The loop sends them, one request at a time for each
+ * Alertmanager. There are no retries: the rule sends an alert that still fires again, with a later
+ * end.
  */
 #include "promql/rules/notify/notifier.h"
 
@@ -28,12 +28,12 @@ struct notifier {
 	struct loop *loop;
 	struct http_client *client; /* the loop's thread */
 	struct discovery *discovery;
-	struct mutex lock; /* guards all below, and what hangs on them */
+	struct mutex lock; /* guards all below and what they point to */
 	struct cond idle; /* nothing waits and nothing is under way */
 	struct generation *now; /* changed on the loop's thread */
 	struct loop_work work;
-	bool posted; /* work is the loop's */
-	bool closing; /* nothing is sent any more */
+	bool posted; /* work is queued on the loop */
+	bool closing; /* no more requests */
 };
 
 /* ---- the loop's thread ---- */
@@ -72,7 +72,7 @@ static void on_answer(void *ctx, const struct http_response *res)
 	mutex_unlock(&n->lock);
 }
 
-/* What cannot be sent at all fails here, batch after batch. */
+/* Sends the next batch. Batches that cannot be sent at all fail here, one after the other. */
 static void send_next(struct notifier *n, struct alertmanager *m)
 {
 	static const struct label json[] = { { { "Content-Type", 12 }, { "application/json", 16 } } };
@@ -164,8 +164,8 @@ struct taking {
 };
 
 /*
- * Requests under way read the old configuration: they are called back, and sent again. What an
- * Alertmanager hears twice it takes once.
+ * Requests under way use the old configuration: they are canceled and sent again. An Alertmanager
+ * that gets an alert twice merges it.
  */
 static void take_generation(void *ctx)
 {
@@ -310,7 +310,10 @@ end:
 	return rc;
 }
 
-/* To one entry's Alertmanagers; *shared is the text for all entries without rules of their own. */
+/*
+ * Queues an alert for the Alertmanagers of one entry. *shared: its text for entries without
+ * alert_relabel_configs.
+ */
 static void queue_one(struct notifier *n, struct alertmanager_set *set,
 	const struct notification *v, struct alert_text **shared)
 {
@@ -356,7 +359,7 @@ void notifier_send(struct notifier *n, const struct notification *v, size_t coun
 	mutex_lock(&n->lock);
 	g = n->now;
 	if (g && g->sets_n && !has_alertmanager(g))
-		notifications_dropped("", count); /* some are configured, none is found */
+		notifications_dropped("", count); /* configured, but none found */
 	for (size_t i = 0; g && has_alertmanager(g) && i < count; i++) {
 		if (alert_text_make(&v[i], g->external, &g->config->alert_relabel, NULL, &shared, &err)) {
 			log_error("notifier", "an alert is dropped", LOG_E(&err));

@@ -15,7 +15,7 @@
 #include "tests/discovery/sources/dns_server.h"
 #include "tests/wait.h"
 
-/* The host: what discovery/sources/source.c is to a provider, as text. */
+/* The host: what discovery/sources/sources.c is to a provider, as text. */
 struct source {
 	struct event_base *base;
 	void *provider;

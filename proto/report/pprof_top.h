@@ -9,14 +9,14 @@
  * Threads:   any.
  * Source:    google/pprof, internal/graph and internal/report; tests compare with the tool.
  */
-#ifndef WEB_RENDER_PPROF_TOP_H
-#define WEB_RENDER_PPROF_TOP_H
+#ifndef PROTO_REPORT_PPROF_TOP_H
+#define PROTO_REPORT_PPROF_TOP_H
 
 #include <stdatomic.h>
 
 #include "proto/pprof.h"
 
-/* What a profile went through before it came here. */
+/* A filter that the profile went through before. */
 struct pprof_top_filter {
 	const char *name;
 	struct str text;
@@ -25,9 +25,9 @@ struct pprof_top_filter {
 struct pprof_top_options {
 	uint32_t type; /* a column of the profile */
 	size_t rows_max; /* 0: all */
-	bool filtered; /* then percentages are of `total`, else of what the samples add up to */
+	bool filtered; /* percentages are of `total`, else of the sum of the samples */
 	int64_t total;
-	const struct pprof_top_filter *filters; /* to be named */
+	const struct pprof_top_filter *filters; /* printed in the header */
 	size_t filters_n;
 	const atomic_bool *canceled; /* may be NULL */
 };

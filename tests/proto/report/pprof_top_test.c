@@ -1,6 +1,6 @@
-#include "base/gzip/gzip.h"
-#include "web/render/pprof_top.h"
+#include "proto/report/pprof_top.h"
 
+#include "base/gzip/gzip.h"
 #include "proto/report/pprof_unit.h"
 #include "tests/draw.h"
 #include "tests/oracle.h"

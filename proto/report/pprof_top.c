@@ -1,31 +1,31 @@
 /*
- * A report is two passes over the samples. The first adds flat and cum per node; a node is a
- * function name, whatever file or binary it is in, or a binary where there is no name. Then the
- * rows to show are chosen. The second pass adds edges between the chosen nodes, for one thing
- * only: the mark "(inline)", which depends on who is shown as the caller.
+ * A report takes two passes over the samples. The first adds flat and cum per node: a node is a
+ * function name, of any file or binary, or a binary for frames without a name. Then the rows to
+ * show are chosen. The second pass adds edges between the chosen nodes. They are needed only for
+ * the mark "(inline)", which depends on the callers that are shown.
  */
-#include "web/render/pprof_top.h"
+#include "proto/report/pprof_top.h"
 
-#include <stdlib.h>
+#include <assert.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/integer.h"
 #include "base/map.h"
 #include "base/quote.h"
-#include "promql/frame.h"
+#include "proto/report/frame_text.h"
 #include "proto/report/pprof_unit.h"
-#include "proto/report/top_order.h"
-#include "web/render/pprof_prune.h"
-#include "web/render/render.h"
+#include "proto/report/prune_pprof.h"
+#include "proto/report/top_rows.h"
 
 #define EDGE_FRACTION 0.001 /* of the total: lighter edges give no mark */
 #define FILTER_BYTES_MAX 80u /* of what is printed of one */
 #define NO_NODE UINT32_MAX
-#define UNCHECKED 4096u /* samples, between looks at whether the report is wanted */
+#define UNCHECKED 4096u /* samples between checks for cancellation */
 
 struct node {
-	struct str name; /* empty: the binary stands for it */
-	struct str objfile; /* of nodes without name */
+	struct str name; /* empty: the binary is shown */
+	struct str objfile; /* only of nodes without a name */
 	int64_t start_line; /* the same */
 	struct str text; /* as printed */
 	int64_t flat, cum;
@@ -46,7 +46,7 @@ struct report {
 	const struct pprof_top_options *o;
 	uint32_t type;
 	struct arena *arena;
-	struct pruning pruning;
+	struct prune prune;
 	uint32_t *line_node; /* node of each line of the profile */
 	uint32_t *bare_node; /* of each location without lines */
 	struct node *nodes;
@@ -80,7 +80,7 @@ static enum err_code add_node(struct report *r, struct node key, uint32_t *out, 
 	if (id == MAP_NONE) {
 		id = r->nodes_n;
 		if (!map_add(&r->node_map, hash, id))
-			return err_set(err, ERR_NOMEM, "report: out of memory");
+			return err_nomem(err, "report");
 		key.text = key.name.len ? key.name : frame_binary_name(r->arena, key.objfile);
 		if (!key.text.ptr)
 			return arena_fail(r->arena, "report", err);
@@ -137,12 +137,19 @@ struct walk {
 typedef enum err_code (*visit_fn)(
 	struct report *r, struct walk *w, uint32_t node, bool is_inline, struct err *err);
 
+static enum err_code check_wanted(const struct pprof_top_options *o, struct err *err)
+{
+	return o->canceled && atomic_load_explicit(o->canceled, memory_order_relaxed) ?
+		err_set(err, ERR_CANCELED, "the client is gone") :
+		ERR_OK;
+}
+
 /* Calls visit for every frame of a sample, root first. */
 static enum err_code walk_sample(struct report *r, struct walk *w, visit_fn visit, struct err *err)
 {
 	const struct pprof *p = r->p;
 	const struct pprof_sample *s = &p->samples[w->sample];
-	uint32_t first = pruning_first(&r->pruning, p, s), id, skip;
+	uint32_t first = prune_pprof_first(&r->prune, p, s), id, skip;
 	const struct pprof_location *l;
 	enum err_code rc;
 
@@ -154,7 +161,7 @@ static enum err_code walk_sample(struct report *r, struct walk *w, visit_fn visi
 				return rc;
 			continue;
 		}
-		skip = r->pruning.active ? r->pruning.line_skip[id] : 0;
+		skip = prune_pprof_skip(&r->prune, id);
 		for (uint32_t k = l->line_n; k-- > skip;)
 			if ((rc = visit(r, w, r->line_node[l->line_first + k], k + 1 != l->line_n, err)))
 				return rc;
@@ -185,23 +192,16 @@ static bool edge_eq(const void *ctx, const void *key, uint32_t id)
 static enum err_code find_edge(
 	struct report *r, uint32_t from, uint32_t to, struct edge **out, struct err *err)
 {
-	struct edge key = { .from = from, .to = to, .is_inline = true }, *grown;
+	struct edge key = { .from = from, .to = to, .is_inline = true };
 	uint64_t hash = hash_u64((uint64_t)from << 32 | to);
 	uint32_t id = map_find(&r->edge_map, hash, edge_eq, r, &key);
 
 	if (id == MAP_NONE) {
-		if (r->edges_n == r->edges_cap) {
-			r->edges_cap = r->edges_cap ? r->edges_cap * 2 : 1024;
-			grown = arena_alloc_raw(r->arena, r->edges_cap, sizeof(*grown));
-			if (!grown)
-				return arena_fail(r->arena, "report", err);
-			if (r->edges_n)
-				memcpy(grown, r->edges, r->edges_n * sizeof(*grown));
-			r->edges = grown;
-		}
+		if (!arena_array_room(r->arena, &r->edges, r->edges_n, 1, &r->edges_cap))
+			return arena_fail(r->arena, "report", err);
 		id = (uint32_t)r->edges_n;
 		if (!map_add(&r->edge_map, hash, id))
-			return err_set(err, ERR_NOMEM, "report: out of memory");
+			return err_nomem(err, "report");
 		r->edges[r->edges_n++] = key;
 	}
 	*out = &r->edges[id];
@@ -238,7 +238,7 @@ static enum err_code walk_all(struct report *r, visit_fn visit, bool add_flat, s
 		w = (struct walk){ .sample = i,
 			.parent = NO_NODE,
 			.value = r->p->values[(size_t)i * r->p->types_n + r->type] };
-		if (i % UNCHECKED == 0 && (rc = render_wanted(r->o->canceled, err)))
+		if (i % UNCHECKED == 0 && (rc = check_wanted(r->o, err)))
 			return rc;
 		if (w.value == 0)
 			continue;
@@ -252,18 +252,11 @@ static enum err_code walk_all(struct report *r, visit_fn visit, bool add_flat, s
 
 /* ---- choosing rows ---- */
 
-static struct top_key key_of(const struct node *n)
+static struct top_key key_of(const void *nodes, uint32_t id)
 {
+	const struct node *n = (const struct node *)nodes + id;
+
 	return (struct top_key){ n->flat, n->cum, n->text, n->objfile, n->start_line };
-}
-
-static int by_flat_then_name(const void *a, const void *b, void *ctx)
-{
-	const struct node *nodes = ctx;
-	struct top_key l = key_of(&nodes[*(const uint32_t *)a]);
-	struct top_key r = key_of(&nodes[*(const uint32_t *)b]);
-
-	return top_order(&l, &r);
 }
 
 static enum err_code choose_rows(struct report *r, size_t rows_max, struct err *err)
@@ -274,14 +267,15 @@ static enum err_code choose_rows(struct report *r, size_t rows_max, struct err *
 	if (!r->rows)
 		return arena_fail(r->arena, "report", err);
 	for (uint32_t i = 0; i < r->nodes_n; i++)
-		if (r->nodes[i].flat != 0 || r->nodes[i].cum != 0)
-			r->rows[r->rows_n++] = i;
-	if (r->rows_n > 0)
-		qsort_r(r->rows, r->rows_n, sizeof(*r->rows), by_flat_then_name, r->nodes);
+		r->rows[i] = i;
+	r->rows_n = (uint32_t)top_rows(r->rows, r->nodes_n, key_of, r->nodes);
 	r->shown_n = r->rows_n;
 	if (rows_max > 0 && rows_max < r->rows_n)
 		r->shown_n = (uint32_t)rows_max;
-	/* Where nothing is left out the graph is not built again, and hidden nodes are callers. */
+	/*
+	 * If no row is left out, the tool does not build the graph again, and hidden nodes count as
+	 * callers.
+	 */
 	all = r->shown_n == r->rows_n;
 	for (uint32_t i = 0; i < r->nodes_n; i++)
 		r->nodes[i].kept = all;
@@ -310,7 +304,7 @@ static void mark_inlined(struct report *r)
 	}
 }
 
-/* As the tool: v and base values by their size, the base's alone where it has any. */
+/* As the tool: the sum of magnitudes; of a diff that of the base, if it has any. */
 static int64_t report_total(const struct pprof *p, uint32_t type)
 {
 	uint64_t all = 0, base = 0, v;
@@ -388,7 +382,7 @@ static void print_duration(const struct report *r, struct buf *out)
 	buf_add_char(out, '\n');
 }
 
-/* An expression that is too long is cut, in front of a character of UTF-8. */
+/* Long expressions are cut before a character of UTF-8. */
 static void print_filters(const struct pprof_top_options *o, struct buf *out)
 {
 	struct buf line = { 0 };
@@ -410,7 +404,7 @@ static void print_filters(const struct pprof_top_options *o, struct buf *out)
 	buf_release(&line);
 }
 
-/* What is not of this program may hold any byte. */
+/* Prints a text from outside, which may hold any byte. */
 static void add_line(struct buf *out, const char *what, struct str text)
 {
 	buf_add_cstr(out, what);
@@ -506,6 +500,7 @@ enum err_code pprof_top_print(const struct pprof *p, const struct pprof_top_opti
 	struct report r = { .p = p, .o = o, .type = o->type, .arena = a };
 	enum err_code rc;
 
+	assert(o->type < p->types_n && (o->filters || !o->filters_n));
 	map_init(&r.node_map);
 	map_init(&r.edge_map);
 	r.unit = str_printable(a, p->strings[p->types[o->type].unit]);
@@ -514,7 +509,7 @@ enum err_code pprof_top_print(const struct pprof *p, const struct pprof_top_opti
 		goto out;
 	}
 	r.total = o->filtered ? o->total : report_total(p, o->type);
-	if ((rc = pruning_init(&r.pruning, p, a, err)))
+	if ((rc = prune_pprof_init(&r.prune, p, a, err)))
 		goto out;
 	if ((rc = make_nodes(&r, err)))
 		goto out;
@@ -524,14 +519,16 @@ enum err_code pprof_top_print(const struct pprof *p, const struct pprof_top_opti
 		goto out;
 	if ((rc = walk_all(&r, visit_edge, false, err)))
 		goto out;
+	assert(r.shown_n <= r.rows_n && r.rows_n <= r.nodes_n);
 	mark_inlined(&r);
 	choose_unit(&r);
 	print_header(&r, out);
 	print_shown(&r, out);
 	print_rows(&r, out);
 	if (buf_failed(out))
-		rc = err_set(err, ERR_NOMEM, "report: out of memory");
+		rc = err_nomem(err, "report");
 out:
+	prune_release(&r.prune);
 	map_release(&r.node_map);
 	map_release(&r.edge_map);
 	return rc;
