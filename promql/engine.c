@@ -14,7 +14,7 @@
 #define THREADS_MAX 256u
 #define SAMPLES_DEFAULT UINT64_C(2000000000)
 #define MEMORY_DEFAULT ((size_t)1 << 30)
-/* What so much left free goes to the system: of one query, of several that have ended. */
+/* Free memory goes back to the system after one query of this size, or several together. */
 #define LARGE_BYTES ((size_t)64 << 20)
 #define UNTRIMMED_BYTES_MAX ((size_t)256 << 20)
 
@@ -82,7 +82,7 @@ enum err_code engine_open(const struct engine_options *o, struct engine **out, s
 	enum err_code rc;
 
 	if (!e)
-		return err_set(err, ERR_NOMEM, "query engine: out of memory");
+		return err_nomem(err, "query engine");
 	e->o = *o;
 	if (e->o.timeout_ns <= 0)
 		e->o.timeout_ns = TIMEOUT_DEFAULT_NS;
@@ -279,7 +279,7 @@ static enum err_code run_again(struct query **q, struct err *err)
 		return err->code;
 	again = query_new((*q)->engine, &(*q)->o, (*q)->cancel, (*q)->deadline_ns);
 	if (!again)
-		return err_set(err, ERR_NOMEM, "query: out of memory");
+		return err_nomem(err, "query");
 	query_close(*q);
 	*q = again;
 	if (!memory_pool_become_elder(&again->memory))
@@ -299,7 +299,7 @@ enum err_code query_run_cancelable(struct engine *e, const struct query_options 
 	if (o->timeout_ns > 0 && o->timeout_ns < timeout)
 		timeout = o->timeout_ns;
 	if (!(q = query_new(e, o, cancel, start + timeout)))
-		return err_set(err, ERR_NOMEM, "query: out of memory");
+		return err_nomem(err, "query");
 	rc = run(q, &why);
 	if (rc && memory_pool_was_short(&q->memory))
 		rc = run_again(&q, &why);
@@ -308,9 +308,8 @@ enum err_code query_run_cancelable(struct engine *e, const struct query_options 
 	metric_observe(&query_seconds, NULL, (double)(clock_monotonic_ns() - start) / 1e9);
 	metric_add(&queries_total, rc ? err_code_name(rc) : "ok", 1);
 	if (rc) {
-		if (err)
-			*err = why;
 		query_close(q);
+		err_copy(err, &why);
 		return rc;
 	}
 	*out = q;

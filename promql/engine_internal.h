@@ -20,7 +20,7 @@ struct query {
 	struct arena arena;
 	struct parsed *parsed;
 	struct db_querier *querier;
-	struct plan plan;
+	struct query_plan plan;
 	struct result result;
 	int64_t deadline_ns; /* monotonic */
 	const atomic_bool *cancel;
@@ -42,7 +42,24 @@ struct engine {
 	struct thread watcher;
 };
 
-/* result.c: evaluates what is parsed, once or step by step, into q->result. */
+/* ---- steps.c ---- */
+
+/*
+ * At each step of the range, into a matrix: ascending by metric, in ev->whole. ev is planned; its
+ * arena is changed.
+ */
+MUST_CHECK enum err_code evaluate_steps(
+	struct eval *ev, struct cost_series **out, size_t *n, struct err *err);
+
+/* ---- scrape.c ---- */
+
+/* e is a selector of one series: its last profile in the window, whole. */
+MUST_CHECK enum err_code eval_scrape(
+	struct eval *ev, const struct expr *e, struct pprof **out, struct err *err);
+
+/* ---- result.c ---- */
+
+/* Evaluates what is parsed, once or step by step, into q->result. */
 MUST_CHECK enum err_code query_evaluate(struct query *q, struct err *err);
 
 #endif

@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/json.h"
-#include "promql/number.h"
+#include "promql/numeric.h"
 #include "promql/plan.h"
 
 /* ---- what both say ---- */
@@ -72,7 +72,7 @@ static void children_of(const struct expr *e, struct children *c)
 	}
 }
 
-static const struct plan_node *node_of(const struct plan *p, const struct expr *e)
+static const struct plan_node *node_of(const struct query_plan *p, const struct expr *e)
 {
 	const struct plan_node *n = p->nodes;
 
@@ -125,7 +125,7 @@ static void json_seconds(struct json *j, int64_t ns)
 	json_raw(j, (struct str){ text, (size_t)n });
 }
 
-static void json_window(struct json *j, const char *key, const struct window *w)
+static void json_window(struct json *j, const char *key, const struct time_window *w)
 {
 	json_key(j, key);
 	json_array(j);
@@ -176,7 +176,7 @@ static void json_set(struct json *j, const struct chosen_set *s)
 	buf_release(&text);
 }
 
-static void json_read(struct json *j, const struct plan *p, const struct plan_read *r)
+static void json_read(struct json *j, const struct query_plan *p, const struct plan_read *r)
 {
 	const struct selector *s = &r->expr->selector;
 	struct buf text = { 0 };
@@ -234,7 +234,7 @@ static void json_read(struct json *j, const struct plan *p, const struct plan_re
 	json_object_end(j);
 }
 
-static void json_expr(struct json *j, const struct plan *p, const struct expr *e)
+static void json_expr(struct json *j, const struct query_plan *p, const struct expr *e)
 {
 	const struct plan_node *node = node_of(p, expr_strip(e));
 	struct buf text = { 0 };
@@ -276,7 +276,7 @@ static void json_expr(struct json *j, const struct plan *p, const struct expr *e
 	json_object_end(j);
 }
 
-void plan_json(struct json *j, const struct parsed *q, const struct plan *p)
+void plan_json(struct json *j, const struct parsed *q, const struct query_plan *p)
 {
 	struct err refused;
 
@@ -313,7 +313,7 @@ static void print_time(struct buf *out, int64_t ns)
 		time_print_rfc3339(out, ns);
 }
 
-static void print_window(struct buf *out, const struct window *w)
+static void print_window(struct buf *out, const struct time_window *w)
 {
 	buf_add_char(out, '(');
 	print_time(out, w->min_ns);
@@ -341,7 +341,7 @@ static void indent(struct buf *out, unsigned depth)
 }
 
 static void print_read(
-	struct buf *out, const struct plan *p, const struct plan_read *r, unsigned depth)
+	struct buf *out, const struct query_plan *p, const struct plan_read *r, unsigned depth)
 {
 	const struct sum_estimate *e = &r->estimate;
 
@@ -374,7 +374,8 @@ static void print_read(
 		(unsigned long long)r->samples, (double)r->took_ns / 1e9);
 }
 
-static void print_expr(struct buf *out, const struct plan *p, const struct expr *e, unsigned depth)
+static void print_expr(
+	struct buf *out, const struct query_plan *p, const struct expr *e, unsigned depth)
 {
 	const struct plan_node *node = node_of(p, e);
 	struct children c;
@@ -399,7 +400,7 @@ static void print_expr(struct buf *out, const struct plan *p, const struct expr 
 		print_expr(out, p, c.v[i], depth + 1);
 }
 
-void plan_print(struct buf *out, const struct parsed *q, const struct plan *p)
+void plan_print(struct buf *out, const struct parsed *q, const struct query_plan *p)
 {
 	struct err refused;
 

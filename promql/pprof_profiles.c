@@ -5,6 +5,7 @@
  */
 #include "promql/pprof_profiles.h"
 
+#include "base/array.h"
 #include "promql/frame.h"
 #include "promql/pprof_symbols.h"
 
@@ -31,20 +32,14 @@ static enum err_code stack_of(struct building *x, const struct partition *p, str
 	uint32_t node, uint32_t *depth, struct err *err)
 {
 	struct sym_node at;
-	uint32_t *grown, location = 0;
+	uint32_t location = 0;
 	enum err_code rc;
 
 	*depth = 0;
 	for (; node != 0 && *depth < STACK_DEPTH_MAX; node = at.parent) {
 		at = sym_node(p, node);
-		if (*depth == x->stack_cap) {
-			x->stack_cap = x->stack_cap ? x->stack_cap * 2 : 256;
-			if (!(grown = arena_array(x->arena, uint32_t, x->stack_cap)))
-				return arena_fail(x->arena, "profile", err);
-			if (*depth)
-				memcpy(grown, x->stack, *depth * sizeof(*grown));
-			x->stack = grown;
-		}
+		if (!arena_array_room(x->arena, &x->stack, *depth, 1, &x->stack_cap))
+			return arena_fail(x->arena, "profile", err);
 		if ((rc = pprof_symbols_location(&x->symbols, t, at.location, &location, err)))
 			return rc;
 		x->stack[(*depth)++] = location;

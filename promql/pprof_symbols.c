@@ -36,7 +36,7 @@ static enum err_code note(const struct pprof_symbols *s, struct map *m, uint64_t
 	if (id >= items_n)
 		return nomem(s, err);
 	if (!map_add(m, hash, id))
-		return err_set(err, ERR_NOMEM, "answer: out of memory");
+		return err_nomem(err, "answer");
 	return ERR_OK;
 }
 
@@ -86,7 +86,7 @@ enum err_code pprof_symbols_table(
 		t->next = s->tables;
 		s->tables = t;
 	}
-	for (uint32_t i = part->headers_n; i-- > 0;) { /* the first header's stand */
+	for (uint32_t i = part->headers_n; i-- > 0;) { /* the first header's fields win */
 		const struct sym_header *h = sym_header(p, part->headers[i]);
 
 		for (uint32_t k = 0; k < h->mappings_n; k++) {
@@ -108,7 +108,7 @@ struct mapping_key {
 	const struct pprof_symbols *s;
 };
 
-/* Where it was does not matter: it is another process' that stands for all. */
+/* Its address does not matter: one process represents all. */
 static bool mapping_eq(const void *ctx, const void *key, uint32_t id)
 {
 	const struct mapping_key *k = key;
@@ -137,7 +137,7 @@ static enum err_code keep_ordinal(
 	return ERR_OK;
 }
 
-/* Functions are said to be known, or `go tool pprof` would come back and ask for their names. */
+/* Functions are marked as known, or `go tool pprof` would ask for their names. */
 enum err_code pprof_symbols_mapping(
 	struct pprof_symbols *s, struct symbol_table *t, uint32_t id, uint32_t *out, struct err *err)
 {

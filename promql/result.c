@@ -4,8 +4,10 @@
 #include <stdlib.h>
 
 #include "base/metrics.h"
+#include "promql/costs.h"
 #include "promql/engine_internal.h"
-#include "promql/number.h"
+#include "promql/numeric.h"
+#include "promql/over_time.h"
 #include "promql/unit.h"
 
 METRIC_COUNTER(samples_total, "epimetheus_query_samples_total", "Samples read by queries.", NULL);
@@ -14,19 +16,19 @@ METRIC_COUNTER(samples_total, "epimetheus_query_samples_total", "Samples read by
 
 /* False: nowhere. */
 static bool window_of(const struct eval *ev, const struct parsed *parsed, int64_t first,
-	int64_t last, struct window *all)
+	int64_t last, struct time_window *all)
 {
 	bool any = false;
 
 	for (const struct expr *e = parsed->selectors; e; e = e->selector.next) {
-		struct window a, b, numbers;
+		struct time_window a, b, numbers;
 
 		if (e->types == VALUE_FRAMES)
 			continue;
 		a = selector_window(ev, &e->selector, first);
 		b = selector_window(ev, &e->selector, last);
 		rate_span(&e->selector, &a, &b);
-		numbers = number_window(ev, &e->selector, first);
+		numbers = numeric_window(ev, &e->selector, first);
 		a.min_ns = numbers.min_ns < a.min_ns ? numbers.min_ns : a.min_ns;
 		if (!any || a.min_ns < all->min_ns)
 			all->min_ns = a.min_ns;
@@ -115,7 +117,7 @@ static int by_text(const void *a, const void *b)
 	return str_cmp(*(const struct str *)a, *(const struct str *)b);
 }
 
-/* Behind our own the database's warnings about damage, and what it says the answer stands on. */
+/* Adds the database's warnings about damage and its infos to ours. */
 static enum err_code add_notices(struct query *q, const struct eval *ev, struct err *err)
 {
 	struct result *r = &q->result;
@@ -204,7 +206,7 @@ enum err_code query_evaluate(struct query *q, struct err *err)
 {
 	const struct query_options *o = &q->o;
 	const struct engine_options *limits = &q->engine->o;
-	struct window all = { 0 };
+	struct time_window all = { 0 };
 	struct eval ev = {
 		.query = q->parsed,
 		.arena = &q->arena,
@@ -221,6 +223,8 @@ enum err_code query_evaluate(struct query *q, struct err *err)
 		.rate_groups_ns = limits->rate_groups_ns,
 		.budget = &q->memory,
 		.plan = &q->plan,
+		.reader = &reader_reads,
+		.timed = o->analyze,
 		.stop = &q->stop,
 		.all_sample_labels = o->keep_sample_labels,
 		.rows_only = o->rows_only,
@@ -246,7 +250,7 @@ enum err_code query_evaluate(struct query *q, struct err *err)
 	if (!(rc = open_forks(q, &ev, err)))
 		rc = plan_and_evaluate(q, &ev, err);
 	close_forks(&ev);
-	number_release(&ev);
+	numeric_release(&ev);
 	metric_add(&samples_total, NULL, (double)ev.samples);
 	if (!rc &&
 		(q->result.type == RESULT_VECTOR || q->result.type == RESULT_MATRIX ||

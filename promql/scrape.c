@@ -2,11 +2,11 @@
  * One scrape, whole: the profile that the only series of a selector had at a time, with all its
  * sample types, as it was scraped. What the tests of exactness and `types=all` are about.
  */
-#include "promql/eval.h"
+#include "promql/engine_internal.h"
 
 /* The last row in the window of a series; ERR_NOT_FOUND when there is none. */
 static enum err_code last_time(struct eval *ev, const struct db_series *series,
-	const struct window *w, int64_t *ts_ns, struct err *err)
+	const struct time_window *w, int64_t *ts_ns, struct err *err)
 {
 	const struct db_row *row;
 	struct db_rows *rows;
@@ -43,7 +43,7 @@ enum err_code eval_scrape(
 {
 	const struct db_series *found = NULL;
 	struct db_series *series;
-	struct window w;
+	struct time_window w;
 	int64_t ts_ns = 0, at_ns = 0;
 	size_t n;
 	enum err_code rc;
@@ -52,7 +52,7 @@ enum err_code eval_scrape(
 		return eval_fault(
 			ev, e, err, ERR_INVALID, "a whole scrape is asked for by a selector alone");
 	w = selector_window(ev, &e->selector, ev->t_ns);
-	if ((rc = select_series(ev, e, &series, &n, err)))
+	if ((rc = choose_series(ev, e, &series, &n, err)))
 		return rc;
 	for (size_t i = 0; i < n; i++) {
 		rc = last_time(ev, &series[i], &w, &at_ns, err);

@@ -8,17 +8,20 @@
  *
  * The first step is evaluated alone: what stays the same in all of them (series, windows pinned by
  * `@`) is found there and only looked at afterwards. Where anything is wrong in a wave - an error,
- * damage, a limit - nothing of it counts, and it and all behind it is done one by one, so that what
- * is said is what one thread says.
+ * damage, a limit - nothing of it counts, and it and all behind it is done one by one, so that
+ * errors and warnings are those of one thread.
  */
 #include <stdlib.h>
 
+#include "base/array.h"
+
 #include "base/map.h"
 #include "promql/engine_internal.h"
-#include "promql/number.h"
-#include "promql/sum.h"
+#include "promql/gather.h"
+#include "promql/numeric.h"
 #include "promql/unit.h"
 #include "promql/workers.h"
+#include <assert.h>
 
 /* ---- the matrix ---- */
 
@@ -60,7 +63,7 @@ static enum err_code add_series(
 	if (metric.n > 0 && !m->series[m->n].metric.v)
 		return arena_fail(a, "query", err);
 	if (!map_add(&m->map, hash, *out))
-		return err_set(err, ERR_NOMEM, "query: out of memory");
+		return err_nomem(err, "query");
 	m->n++;
 	return ERR_OK;
 }
@@ -69,17 +72,9 @@ static enum err_code add_series(
 static enum err_code reserve_points(struct matrix *m, uint32_t id, size_t n, struct err *err)
 {
 	struct cost_series *s = &m->series[id];
-	struct point *grown;
 
-	if (s->n + n <= m->caps[id])
-		return ERR_OK;
-	while (m->caps[id] < s->n + n)
-		m->caps[id] = m->caps[id] ? m->caps[id] * 2 : 16;
-	if (!(grown = arena_alloc_raw(m->arena, m->caps[id], sizeof(*grown))))
+	if (!arena_array_room(m->arena, &s->points, s->n, n, &m->caps[id]))
 		return arena_fail(m->arena, "query", err);
-	if (s->n)
-		memcpy(grown, s->points, s->n * sizeof(*grown));
-	s->points = grown;
 	return ERR_OK;
 }
 
@@ -102,7 +97,7 @@ static enum err_code add_point(
 	return ERR_OK;
 }
 
-/* Of the time that ev says. */
+/* Evaluates the step at ev->t_ns. */
 static enum err_code add_step(struct matrix *m, struct eval *ev, struct err *err)
 {
 	struct value v;
@@ -133,6 +128,7 @@ static enum err_code join_series(struct matrix *m, const struct cost_series *fro
 	struct cost_series *s;
 	enum err_code rc;
 
+	assert(from->n > 0);
 	if (id == MAP_NONE && (rc = add_series(m, from->metric, hash, &id, err)))
 		return rc;
 	s = &m->series[id];
@@ -184,11 +180,11 @@ struct piece {
 	size_t infos_n;
 };
 
-/* What a thread evaluates with, from wave to wave. */
+/* The evaluation of a thread; it is kept from wave to wave. */
 struct step_thread {
 	struct eval ev;
 	struct arena step, whole;
-	struct plan plan;
+	struct query_plan plan;
 	bool is_open;
 };
 
@@ -253,7 +249,7 @@ static enum err_code do_piece(struct wave *w, struct step_thread *t, struct piec
 	p->infos = ev->infos;
 	p->infos_n = ev->infos_n;
 	(void)db_querier_warnings(ev->querier, &n);
-	/* Of infos that have no room the first ones count, which is not known here. */
+	/* If infos are full the first ones count, and their order is not known here. */
 	return rc ? rc : n || p->infos_n == EVAL_INFOS_MAX ? ERR_CORRUPT : ERR_OK;
 }
 
@@ -269,13 +265,13 @@ static void do_any_piece(void *ctx, unsigned thread, size_t i)
 
 static void close_thread(struct wave *w, struct step_thread *t)
 {
-	number_release_until(&t->ev, w->x->ev->numbers);
+	numeric_release_until(&t->ev, w->x->ev->numbers);
 	arena_release(&t->step);
 	arena_release(&t->whole);
 	t->is_open = false;
 }
 
-/* Into the evaluation of the query what those of the pieces found. */
+/* Adds the results of the pieces to the query's evaluation. */
 static enum err_code join_wave(struct wave *w, struct err *err)
 {
 	struct eval *ev = w->x->ev;
@@ -345,7 +341,7 @@ static enum err_code do_waves(struct stepping *x, struct err *err)
 	if (!w.threads || !w.v) {
 		free(w.threads);
 		free(w.v);
-		return err_set(err, ERR_NOMEM, "query: out of memory");
+		return err_nomem(err, "query");
 	}
 	for (unsigned i = 0; i < w.threads_n; i++) {
 		arena_init_shared(&w.threads[i].step, x->ev->budget);
@@ -362,14 +358,14 @@ static enum err_code do_waves(struct stepping *x, struct err *err)
 	return rc;
 }
 
-/* What numbers are read is kept in slices of time, for one step after the other. */
+/* Numbers are kept in slices of time, so their steps are evaluated in order. */
 static bool is_worth_it(const struct stepping *x)
 {
 	const struct eval *ev = x->ev;
-	uint64_t worth = ev->parallel_samples ? ev->parallel_samples : SUM_WORTH_DEFAULT;
+	uint64_t worth = ev->parallel_samples ? ev->parallel_samples : GATHER_WORTH_DEFAULT;
 
 	return ev->forks && workers_threads(ev->workers) > 1 && x->n - x->at >= STEPS_MIN &&
-		!ev->plan->partial && !number_any(ev) &&
+		!ev->plan->partial && !numeric_any(ev) &&
 		(ev->plan->all.samples >= worth || ev->plan->visits >= worth);
 }
 
@@ -389,6 +385,7 @@ enum err_code evaluate_steps(struct eval *ev, struct cost_series **out, size_t *
 	struct stepping x = { .ev = ev, .m.arena = ev->whole };
 	enum err_code rc;
 
+	assert(ev->mode == EVAL_RANGE && ev->step_ns > 0 && ev->start_ns <= ev->end_ns);
 	x.n = (uint64_t)((ev->end_ns - ev->start_ns) / ev->step_ns) + 1;
 	if (ev->querier && follow_each_other(ev))
 		db_querier_in_steps(ev->querier);

@@ -6,7 +6,7 @@
 #include "base/quote.h"
 #include "promql/rules/rules.h"
 #include "promql/syntax/check.h"
-#include "promql/syntax/names.h"
+#include "promql/syntax/type_names.h"
 
 /* A name that rules record, and what it means. */
 struct recorded {

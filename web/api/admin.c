@@ -3,8 +3,8 @@
  */
 #include "base/clock.h"
 #include "base/quote.h"
-#include "promql/syntax/names.h"
 #include "promql/syntax/parse.h"
+#include "promql/syntax/type_names.h"
 #include "tsdb/db.h"
 #include "web/api/handlers.h"
 #include "web/router/envelope.h"

@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "base/quote.h"
-#include "promql/syntax/names.h"
+#include "promql/syntax/type_names.h"
 #include "scrape/body.h"
 #include "tsdb/db.h"
 #include "web/api/handlers.h"

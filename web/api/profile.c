@@ -8,8 +8,8 @@
 #include <inttypes.h>
 
 #include "base/clock.h"
-#include "promql/syntax/names.h"
 #include "promql/syntax/parse.h"
+#include "promql/syntax/type_names.h"
 #include "scrape/manager.h"
 #include "web/api/handlers.h"
 #include "web/router/envelope.h"

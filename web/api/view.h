@@ -11,8 +11,8 @@
 #ifndef WEB_API_VIEW_H
 #define WEB_API_VIEW_H
 
-#include "promql/syntax/names.h"
 #include "promql/syntax/parse.h"
+#include "promql/syntax/type_names.h"
 #include "tsdb/db.h"
 #include "web/router/envelope.h"
 #include "web/router/router.h"

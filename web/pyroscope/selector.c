@@ -1,7 +1,7 @@
 #include "web/pyroscope/selector.h"
 
 #include "base/quote.h"
-#include "promql/syntax/names.h"
+#include "promql/syntax/type_names.h"
 #include "tsdb/db.h"
 
 #define DELTA STR(":delta")

@@ -3,6 +3,7 @@
  * filters match the shown names, and expressions for mangled names still match.
  */
 #include "promql/filter.h"
+#include "promql/flat.h"
 #include "promql/frames.h"
 #include "promql/syntax/check.h"
 #include "tests/draw.h"

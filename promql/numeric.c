@@ -1,33 +1,35 @@
-#include "promql/number.h"
+#include "promql/numeric.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
 #include "promql/plan.h"
+#include "promql/reader.h"
 #include "tsdb/columns/number_chunk.h"
 
 #define SLICE_NS NS_PER_HOUR /* read at once, beside what a step wants */
 
-struct number_values {
+struct numeric_values {
 	int64_t *ts;
 	double *values;
 	size_t n;
 };
 
 /* One selector of the query. */
-struct number_cache {
-	struct number_cache *next;
+struct numeric_cache {
+	struct numeric_cache *next;
 	const struct expr *expr;
 	const struct db_series *series; /* in the query's arena */
 	size_t n;
 	int64_t min_ns, max_ns; /* what was read: (min, max] */
 	struct arena slice; /* values */
-	struct number_values *values; /* by series; in slice */
+	struct numeric_values *values; /* by series; in slice */
 };
 
-struct window number_window(const struct eval *ev, const struct selector *s, int64_t t_ns)
+struct time_window numeric_window(const struct eval *ev, const struct selector *s, int64_t t_ns)
 {
-	struct window w = selector_window(ev, s, t_ns);
+	struct time_window w = selector_window(ev, s, t_ns);
 	int64_t width = s->window_ns ? s->window_ns : ev->lookback_ns;
 
 	if (__builtin_sub_overflow(w.max_ns, width, &w.min_ns) ||
@@ -39,19 +41,19 @@ struct window number_window(const struct eval *ev, const struct selector *s, int
 
 /* ---- which series ---- */
 
-/* What each costs at least: found and planned; where it is evaluated, its value too. */
+/* The least cost of each: found and planned; with its value if it is evaluated. */
 static struct series_cost cost_of(const struct eval *ev)
 {
-	struct series_cost each = { .bytes = DB_SERIES_BYTES + sizeof(struct number_range),
+	struct series_cost each = { .bytes = DB_SERIES_BYTES + sizeof(struct numeric_range),
 		.samples = PLAN_NUMBERS_SAMPLES };
 
 	if (ev->plan && ev->plan->checked)
-		each.bytes += sizeof(struct number_values);
+		each.bytes += sizeof(struct numeric_values);
 	return each;
 }
 
 static enum err_code find_series(
-	struct eval *ev, const struct expr *e, struct number_cache *c, struct err *err)
+	struct eval *ev, const struct expr *e, struct numeric_cache *c, struct err *err)
 {
 	const struct selector *s = &e->selector;
 	struct series_cost each = cost_of(ev);
@@ -75,15 +77,15 @@ static enum err_code find_series(
 }
 
 static enum err_code find_cache(
-	struct eval *ev, const struct expr *e, struct number_cache **out, struct err *err)
+	struct eval *ev, const struct expr *e, struct numeric_cache **out, struct err *err)
 {
-	struct number_cache *c = ev->numbers;
+	struct numeric_cache *c = ev->numbers;
 	enum err_code rc;
 
 	while (c && !expr_eq(c->expr, e))
 		c = c->next;
 	if (!c) {
-		if (!(c = arena_new(ev->whole, struct number_cache)))
+		if (!(c = arena_new(ev->whole, struct numeric_cache)))
 			return arena_fail(ev->whole, "query", err);
 		c->expr = e;
 		if ((rc = find_series(ev, e, c, err)))
@@ -96,29 +98,29 @@ static enum err_code find_cache(
 	return ERR_OK;
 }
 
-bool number_any(const struct eval *ev)
+bool numeric_any(const struct eval *ev)
 {
-	for (const struct number_cache *c = ev->numbers; c; c = c->next)
+	for (const struct numeric_cache *c = ev->numbers; c; c = c->next)
 		if (c->n > 0)
 			return true;
 	return false;
 }
 
-void number_release_until(struct eval *ev, struct number_cache *began)
+void numeric_release_until(struct eval *ev, struct numeric_cache *began)
 {
 	for (; ev->numbers && ev->numbers != began; ev->numbers = ev->numbers->next)
 		arena_release(&ev->numbers->slice);
 }
 
-void number_release(struct eval *ev)
+void numeric_release(struct eval *ev)
 {
-	number_release_until(ev, NULL);
+	numeric_release_until(ev, NULL);
 }
 
 /* ---- their values ---- */
 
 static enum err_code read_slice(
-	struct eval *ev, struct number_cache *c, const struct window *w, struct err *err)
+	struct eval *ev, struct numeric_cache *c, const struct time_window *w, struct err *err)
 {
 	int64_t max = w->max_ns, start = clock_monotonic_ns();
 	uint64_t before = ev->samples;
@@ -128,10 +130,10 @@ static enum err_code read_slice(
 		max = INT64_MAX;
 	arena_reset(&c->slice);
 	c->min_ns = c->max_ns = 0;
-	if (!(c->values = arena_array(&c->slice, struct number_values, c->n + 1)))
+	if (!(c->values = arena_array(&c->slice, struct numeric_values, c->n + 1)))
 		return arena_fail(&c->slice, "query", err);
 	for (size_t i = 0; i < c->n && !rc; i++) {
-		struct number_values *v = &c->values[i];
+		struct numeric_values *v = &c->values[i];
 
 		if (i % 64 == 0 && (rc = eval_check(ev, err)))
 			break;
@@ -152,7 +154,7 @@ static enum err_code read_slice(
 }
 
 /* How many of the times are at or before t. */
-static size_t count_until(const struct number_values *v, int64_t t)
+static size_t count_until(const struct numeric_values *v, int64_t t)
 {
 	size_t lo = 0, hi = v->n, mid;
 
@@ -167,39 +169,35 @@ static size_t count_until(const struct number_values *v, int64_t t)
 }
 
 /* Each series with nothing in its window. */
-static enum err_code number_plan(struct eval *ev, const struct expr *e,
-	const struct number_cache *c, struct number_ranges *out, struct err *err)
+enum err_code numeric_note(struct eval *ev, const struct expr *e, struct numeric_cache *c,
+	struct numeric_ranges *out, struct err *err)
 {
-	if (!(out->v = arena_array(ev->arena, struct number_range, c->n)))
+	assert(c->n > 0);
+	if (!(out->v = arena_array(ev->arena, struct numeric_range, c->n)))
 		return eval_nomem(ev, err);
 	for (size_t i = 0; i < c->n; i++)
-		out->v[out->n++] = (struct number_range){ .metric = c->series[i].labels };
+		out->v[out->n++] = (struct numeric_range){ .metric = c->series[i].labels };
 	return plan_numbers(ev, e, c->series, c->n, err);
 }
 
-enum err_code number_select(
-	struct eval *ev, const struct expr *e, struct number_ranges *out, struct err *err)
+enum err_code numeric_read(struct eval *ev, const struct expr *e, struct numeric_cache *c,
+	struct numeric_ranges *out, struct err *err)
 {
-	struct window w = number_window(ev, &e->selector, ev->t_ns);
-	struct number_cache *c;
+	struct time_window w = numeric_window(ev, &e->selector, ev->t_ns);
 	enum err_code rc;
 
-	*out = (struct number_ranges){ 0 };
-	if ((rc = find_cache(ev, e, &c, err)) || c->n == 0)
-		return rc;
-	if (ev->plan && ev->plan->planning)
-		return number_plan(ev, e, c, out, err);
+	assert(c->n > 0);
 	if ((!c->values || w.min_ns < c->min_ns || w.max_ns > c->max_ns) &&
 		(rc = read_slice(ev, c, &w, err)))
 		return rc;
-	if (!(out->v = arena_array(ev->arena, struct number_range, c->n)))
+	if (!(out->v = arena_array(ev->arena, struct numeric_range, c->n)))
 		return eval_nomem(ev, err);
 	out->n = c->n;
 	for (size_t i = 0; i < c->n; i++) {
-		const struct number_values *v = &c->values[i];
+		const struct numeric_values *v = &c->values[i];
 		size_t from = count_until(v, w.min_ns), to = count_until(v, w.max_ns);
 
-		out->v[i] = (struct number_range){ .metric = c->series[i].labels,
+		out->v[i] = (struct numeric_range){ .metric = c->series[i].labels,
 			.ts = v->ts + (from < to ? from : 0),
 			.values = v->values + (from < to ? from : 0),
 			.n = to - from };
@@ -207,13 +205,25 @@ enum err_code number_select(
 	return ERR_OK;
 }
 
-enum err_code number_latest(
-	struct eval *ev, const struct expr *e, struct value *out, bool *found, struct err *err)
+enum err_code numeric_select(
+	struct eval *ev, const struct expr *e, struct numeric_ranges *out, struct err *err)
 {
-	struct number_ranges r;
+	struct numeric_cache *c;
 	enum err_code rc;
 
-	if ((rc = number_select(ev, e, &r, err)) || !(*found = r.n > 0))
+	*out = (struct numeric_ranges){ 0 };
+	if ((rc = find_cache(ev, e, &c, err)) || c->n == 0)
+		return rc;
+	return ev->reader->numbers(ev, e, c, out, err);
+}
+
+enum err_code numeric_latest(
+	struct eval *ev, const struct expr *e, struct value *out, bool *found, struct err *err)
+{
+	struct numeric_ranges r;
+	enum err_code rc;
+
+	if ((rc = numeric_select(ev, e, &r, err)) || !(*found = r.n > 0))
 		return rc;
 	*out = (struct value){ .type = VALUE_COSTS };
 	if (!(out->costs = arena_array(ev->arena, struct cost, r.n)))
@@ -229,9 +239,9 @@ enum err_code number_latest(
 	return ERR_OK;
 }
 
-enum err_code number_refuse_window(struct eval *ev, const struct expr *e, struct err *err)
+enum err_code numeric_refuse_window(struct eval *ev, const struct expr *e, struct err *err)
 {
-	struct number_cache *c;
+	struct numeric_cache *c;
 	struct buf text = { 0 };
 	enum err_code rc;
 

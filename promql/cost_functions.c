@@ -3,8 +3,9 @@
  *
  * Source: Prometheus 2.42, promql/functions.go, for what NaN and Inf do.
  */
-#include "promql/eval.h"
+#include "promql/costs.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -29,7 +30,7 @@ enum err_code costs_distinct(const struct cost *v, size_t n, struct err *err)
 		if (map_find(&map, hash, metric_eq, v, &v[i].metric) != MAP_NONE)
 			rc = err_set(err, ERR_INVALID, "vector cannot contain metrics with the same labelset");
 		else if (!map_add(&map, hash, (uint32_t)i))
-			rc = err_set(err, ERR_NOMEM, "query: out of memory");
+			rc = err_nomem(err, "query");
 	}
 	map_release(&map);
 	return rc;
@@ -121,8 +122,9 @@ enum err_code costs_math(struct eval *ev, const struct expr *e, const struct val
 	struct value *out, struct err *err)
 {
 	enum function_id fn = e->call.fn->id;
-	double numbers[2] = { 1, 0 }; /* round() to 1 where nothing is said */
+	double numbers[2] = { 1, 0 }; /* round() to 1 by default */
 
+	assert(args[0].type == VALUE_COSTS);
 	for (size_t i = 1; i < e->call.args_n; i++)
 		numbers[i - 1] = args[i].scalar;
 	*out = (struct value){ .type = VALUE_COSTS };
@@ -200,6 +202,7 @@ double quantile_of(double q, double *v, size_t n)
 	double rank, weight;
 	size_t lower, upper;
 
+	assert(n > 0);
 	if (isnan(q))
 		return NAN;
 	if (q < 0 || q > 1)

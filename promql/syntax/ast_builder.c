@@ -1,4 +1,4 @@
-#include "promql/syntax/builder.h"
+#include "promql/syntax/ast_builder.h"
 
 #include <errno.h>
 #include <math.h>
@@ -10,7 +10,7 @@
 #include "promql/syntax/functions.h"
 #include "promql/syntax/grammar.h"
 
-void build_fail(struct builder *b, struct span at, enum err_code code, const char *fmt, ...)
+void build_fail(struct ast_builder *b, struct span at, enum err_code code, const char *fmt, ...)
 {
 	char msg[sizeof(((struct query_error *)0)->msg)];
 	va_list ap;
@@ -23,7 +23,7 @@ void build_fail(struct builder *b, struct span at, enum err_code code, const cha
 	b->rc = query_error_at(b->parsed->text, at, b->where, b->err, code, "%s", msg);
 }
 
-void build_unexpected(struct builder *b, const char *const *expected, size_t n)
+void build_unexpected(struct ast_builder *b, const char *const *expected, size_t n)
 {
 	struct span at = b->token.at;
 	char list[128] = "";
@@ -45,12 +45,12 @@ void build_unexpected(struct builder *b, const char *const *expected, size_t n)
 	}
 }
 
-void build_too_deep(struct builder *b)
+void build_too_deep(struct ast_builder *b)
 {
 	build_fail(b, b->token.at, ERR_LIMIT, "query nests deeper than %u", QUERY_DEPTH_MAX);
 }
 
-static void *build_alloc(struct builder *b, size_t n, size_t size)
+static void *build_alloc(struct ast_builder *b, size_t n, size_t size)
 {
 	void *p = b->rc ? NULL : arena_calloc(b->arena, n, size);
 
@@ -64,7 +64,7 @@ static struct span span_join(struct span first, struct span last)
 	return (struct span){ first.start, last.end };
 }
 
-static struct expr *build_expr(struct builder *b, enum expr_kind kind, struct span at)
+static struct expr *build_expr(struct ast_builder *b, enum expr_kind kind, struct span at)
 {
 	struct expr *e = build_alloc(b, 1, sizeof(*e));
 
@@ -77,7 +77,7 @@ static struct expr *build_expr(struct builder *b, enum expr_kind kind, struct sp
 }
 
 /* e takes part in parent. */
-static void build_below(struct builder *b, struct expr *parent, const struct expr *e)
+static void build_below(struct ast_builder *b, struct expr *parent, const struct expr *e)
 {
 	if (parent->depth <= e->depth)
 		parent->depth = e->depth + 1;
@@ -86,7 +86,7 @@ static void build_below(struct builder *b, struct expr *parent, const struct exp
 }
 
 struct list build_list(
-	struct builder *b, struct list l, struct item item, size_t max, const char *what)
+	struct ast_builder *b, struct list l, struct item item, size_t max, const char *what)
 {
 	struct item *i;
 
@@ -123,7 +123,7 @@ struct modifier build_modifier(struct token word, struct list labels)
 	return (struct modifier){ grouping, labels, span_join(word.at, labels.at) };
 }
 
-static struct name_list name_list_of(struct builder *b, struct list l)
+static struct name_list name_list_of(struct ast_builder *b, struct list l)
 {
 	struct name_list names = { build_alloc(b, l.n, sizeof(struct str)), 0 };
 
@@ -155,7 +155,7 @@ bool number_parse(struct str text, double *out)
 	return end == text.ptr + text.len && (!isinf(*out) || (text.ptr[0] | 32) == 'i');
 }
 
-static double number_of(struct builder *b, struct token t)
+static double number_of(struct ast_builder *b, struct token t)
 {
 	double v = 0;
 
@@ -164,7 +164,7 @@ static double number_of(struct builder *b, struct token t)
 	return v;
 }
 
-struct expr *build_number(struct builder *b, struct token t)
+struct expr *build_number(struct ast_builder *b, struct token t)
 {
 	struct expr *e = build_expr(b, EXPR_NUMBER, t.at);
 
@@ -173,7 +173,7 @@ struct expr *build_number(struct builder *b, struct token t)
 	return e;
 }
 
-static bool string_of(struct builder *b, struct token t, struct str *out)
+static bool string_of(struct ast_builder *b, struct token t, struct str *out)
 {
 	const char *fault = NULL;
 	struct span at;
@@ -189,7 +189,7 @@ static bool string_of(struct builder *b, struct token t, struct str *out)
 	return false;
 }
 
-struct expr *build_string(struct builder *b, struct token t)
+struct expr *build_string(struct ast_builder *b, struct token t)
 {
 	struct expr *e = build_expr(b, EXPR_STRING, t.at);
 
@@ -197,7 +197,7 @@ struct expr *build_string(struct builder *b, struct token t)
 }
 
 struct expr *build_paren(
-	struct builder *b, struct expr *inner, struct token first, struct token last)
+	struct ast_builder *b, struct expr *inner, struct token first, struct token last)
 {
 	struct expr *e = build_expr(b, EXPR_PAREN, span_join(first.at, last.at));
 
@@ -209,7 +209,7 @@ struct expr *build_paren(
 }
 
 /* A sign before a literal is part of it, as Prometheus has it; -2^2 is -(2^2) all the same. */
-struct expr *build_unary(struct builder *b, struct token op, struct expr *arg)
+struct expr *build_unary(struct ast_builder *b, struct token op, struct expr *arg)
 {
 	struct expr *e;
 
@@ -246,7 +246,7 @@ static enum binary_op op_of(int token)
 }
 
 struct expr *build_binary(
-	struct builder *b, struct expr *lhs, struct token op, struct matching m, struct expr *rhs)
+	struct ast_builder *b, struct expr *lhs, struct token op, struct matching m, struct expr *rhs)
 {
 	struct expr *e;
 
@@ -271,8 +271,8 @@ struct expr *build_binary(
 	return e;
 }
 
-struct expr *build_call(struct builder *b, struct token name, struct modifier m, struct list args,
-	struct modifier behind)
+struct expr *build_call(struct ast_builder *b, struct token name, struct modifier m,
+	struct list args, struct modifier behind)
 {
 	struct expr *e = build_expr(b, EXPR_CALL, span_join(name.at, args.at));
 	const struct function *fn = function_find(name.text);
@@ -298,7 +298,7 @@ struct expr *build_call(struct builder *b, struct token name, struct modifier m,
 }
 
 /* Appends to s->matchers, which has room. */
-static void build_matcher(struct builder *b, struct selector *s, const struct item *item)
+static void build_matcher(struct ast_builder *b, struct selector *s, const struct item *item)
 {
 	enum match_op op = item->op.id == TOKEN_MATCH_EQ ? MATCH_EQ :
 		item->op.id == TOKEN_MATCH_NE                ? MATCH_NE :
@@ -323,7 +323,7 @@ static void build_matcher(struct builder *b, struct selector *s, const struct it
 }
 
 struct expr *build_selector(
-	struct builder *b, const struct token *name, const struct list *matchers)
+	struct ast_builder *b, const struct token *name, const struct list *matchers)
 {
 	struct span first = name ? name->at : matchers->at, last = matchers ? matchers->at : name->at;
 	struct expr *e = build_expr(b, EXPR_SELECTOR, span_join(first, last));
@@ -345,7 +345,7 @@ struct expr *build_selector(
 	return e;
 }
 
-static int64_t duration_of(struct builder *b, struct token t)
+static int64_t duration_of(struct ast_builder *b, struct token t)
 {
 	struct err err = { 0 };
 	int64_t ns = 0;
@@ -359,7 +359,8 @@ static int64_t duration_of(struct builder *b, struct token t)
 	return ns;
 }
 
-static bool is_selector(struct builder *b, const struct expr *e, struct span at, const char *what)
+static bool is_selector(
+	struct ast_builder *b, const struct expr *e, struct span at, const char *what)
 {
 	if (!b->rc && e->kind != EXPR_SELECTOR)
 		build_fail(b, at, ERR_INVALID, "%s is allowed only directly behind a selector", what);
@@ -367,21 +368,21 @@ static bool is_selector(struct builder *b, const struct expr *e, struct span at,
 }
 
 struct expr *build_window(
-	struct builder *b, struct expr *e, struct token duration, struct token last)
+	struct ast_builder *b, struct expr *e, struct token duration, struct token last)
 {
 	if (!is_selector(b, e, duration.at, "a window"))
 		return NULL;
 	if (e->selector.window_ns)
 		build_fail(b, duration.at, ERR_INVALID, "a selector has only one window");
 	else if (e->selector.offset_ns || e->selector.at != AT_NONE)
-		build_fail(b, duration.at, ERR_INVALID, "a window stands before offset and @");
+		build_fail(b, duration.at, ERR_INVALID, "a window must come before offset and @");
 	e->selector.window_ns = duration_of(b, duration);
 	e->at.end = last.at.end;
 	return e;
 }
 
 struct expr *build_offset(
-	struct builder *b, struct expr *e, struct token word, bool negative, struct token duration)
+	struct ast_builder *b, struct expr *e, struct token word, bool negative, struct token duration)
 {
 	if (!is_selector(b, e, word.at, "offset"))
 		return NULL;
@@ -392,7 +393,7 @@ struct expr *build_offset(
 	return e;
 }
 
-static bool may_have_at(struct builder *b, const struct expr *e, struct token at)
+static bool may_have_at(struct ast_builder *b, const struct expr *e, struct token at)
 {
 	if (!is_selector(b, e, at.at, "@"))
 		return false;
@@ -402,7 +403,7 @@ static bool may_have_at(struct builder *b, const struct expr *e, struct token at
 }
 
 struct expr *build_at_time(
-	struct builder *b, struct expr *e, struct token at, bool negative, struct token number)
+	struct ast_builder *b, struct expr *e, struct token at, bool negative, struct token number)
 {
 	double s = number_of(b, number);
 
@@ -419,7 +420,7 @@ struct expr *build_at_time(
 }
 
 struct expr *build_at_edge(
-	struct builder *b, struct expr *e, struct token at, struct token edge, struct token last)
+	struct ast_builder *b, struct expr *e, struct token at, struct token edge, struct token last)
 {
 	if (!may_have_at(b, e, at))
 		return NULL;

@@ -2,7 +2,7 @@
 
 #define UNITS_SHOWN 8 /* in an error */
 
-/* What a selector chose must fit together: columns of one unit, and all of them levels or none. */
+/* Columns of a selector must fit together: one unit, and all of them levels or none. */
 
 static enum err_code unit_fault(
 	struct eval *ev, const struct expr *e, const struct str *units, size_t n, struct err *err)
@@ -26,7 +26,7 @@ static enum err_code unit_fault(
 	return rc;
 }
 
-enum err_code select_check_types(
+enum err_code choose_check_types(
 	struct eval *ev, const struct expr *e, const struct chosen *v, size_t n, struct err *err)
 {
 	struct str units[UNITS_SHOWN];

@@ -3,7 +3,9 @@
  * then read out as cells. Values of gauges stay multiplied by their intervals here; the time they
  * are divided by is that of the whole selection, so that groups add up to what they are part of.
  */
-#include "promql/sum.h"
+#include "promql/gather.h"
+
+#include <assert.h>
 
 /* ---- reading out ---- */
 
@@ -13,7 +15,7 @@ struct verdicts {
 };
 
 static bool keeps(
-	struct summing *x, const struct slot *slot, struct verdicts *known, uint32_t label_set)
+	struct gathering *x, const struct slot *slot, struct verdicts *known, uint32_t label_set)
 {
 	const struct partition *p = slot->partition;
 	const struct matcher *m = x->s->selector->matchers;
@@ -34,8 +36,8 @@ static bool keeps(
 	return keep;
 }
 
-/* What a sum is in a value that is not rounded yet. */
-static bool widen(const struct summing *x, const struct slot *slot, __int128 v, __int128 *out)
+/* A sum as part of a value that is not rounded yet. */
+static bool widen(const struct gathering *x, const struct slot *slot, __int128 v, __int128 *out)
 {
 	*out = v;
 	return !x->fraction || fraction_of(slot->factor, v, out);
@@ -48,8 +50,8 @@ static bool is_there(const struct partition *p, const struct accum_cell *c)
 		(!c->label_set || sym_exists(p, SYM_LABEL_SET, c->label_set));
 }
 
-static enum err_code read_cells(struct summing *x, const struct slot *slot, struct verdicts *known,
-	struct part *part, struct err *err)
+static enum err_code read_cells(struct gathering *x, const struct slot *slot,
+	struct verdicts *known, struct part *part, struct err *err)
 {
 	struct accum_cell c;
 	size_t at = 0;
@@ -70,7 +72,7 @@ static enum err_code read_cells(struct summing *x, const struct slot *slot, stru
 }
 
 static enum err_code read_slot(
-	struct summing *x, const struct slot *slot, struct part *part, struct err *err)
+	struct gathering *x, const struct slot *slot, struct part *part, struct err *err)
 {
 	struct verdicts known = { 0 };
 	enum err_code rc;
@@ -117,7 +119,7 @@ static void add_stats(struct profile_value *p, const struct sum_stats *s)
 
 /* Slots of one partition (some of its series were asked more of their samples) become one part. */
 static enum err_code join_part(
-	struct summing *x, struct profile_value *p, const struct part *add, struct err *err)
+	struct gathering *x, struct profile_value *p, const struct part *add, struct err *err)
 {
 	struct part *into = NULL;
 	struct value pair;
@@ -148,7 +150,7 @@ static enum err_code join_part(
 }
 
 static enum err_code read_group(
-	struct summing *x, const struct chosen *c, struct profile_value *p, struct err *err)
+	struct gathering *x, const struct chosen *c, struct profile_value *p, struct err *err)
 {
 	struct part part;
 	__int128 total;
@@ -200,7 +202,7 @@ static void join_type(struct profile_type *t, const struct profile_type *other)
  * No sample passed the matchers: as if the series were not there, but for the time it was looked
  * at. Profiles without samples pass what accepts "".
  */
-static bool is_left_out(const struct summing *x, const struct profile_value *p)
+static bool is_left_out(const struct gathering *x, const struct profile_value *p)
 {
 	bool samples = false, empty = false;
 
@@ -220,9 +222,9 @@ static bool is_left_out(const struct summing *x, const struct profile_value *p)
 	return samples || !empty;
 }
 
-/* One that was summed. */
+/* Reads out a group that was summed. */
 static enum err_code finish_group(
-	struct summing *x, const struct chosen *c, size_t n, struct value *out, struct err *err)
+	struct gathering *x, const struct chosen *c, size_t n, struct value *out, struct err *err)
 {
 	struct profile_value *p = &out->profiles[out->n];
 	enum err_code rc;
@@ -256,7 +258,7 @@ struct batch {
 	size_t n;
 };
 
-static enum err_code sum_batch(struct summing *x, size_t *at, struct value *out, struct err *err)
+static enum err_code sum_batch(struct gathering *x, size_t *at, struct value *out, struct err *err)
 {
 	const struct selection *s = x->s;
 	size_t wanted = slots_wanted(x), slots = 0;
@@ -345,7 +347,7 @@ static bool names_hold(const struct value *v)
 static enum err_code sum_groups(
 	struct eval *ev, const struct selection *s, bool *cancels, struct value *out, struct err *err)
 {
-	struct summing x = {
+	struct gathering x = {
 		.ev = ev,
 		.s = s,
 		.weighted = !s->v[0].type.delta && !s->window.latest && s->v[0].at_ns == 0,
@@ -397,7 +399,7 @@ static enum err_code split_by_labels(struct eval *ev, struct selection *s, struc
  * Read again where the short way does not hold: by stacks in place of names; and where costs have
  * both signs by labels of samples too, as percentages refer to what did not cancel out.
  */
-enum err_code sum_selection(
+enum err_code gather_selection(
 	struct eval *ev, const struct selection *s, struct value *out, struct err *err)
 {
 	struct selection again = *s;
@@ -405,6 +407,8 @@ enum err_code sum_selection(
 	bool cancels;
 	enum err_code rc = sum_groups(ev, &again, &cancels, out, err);
 
+	assert(s->n > 0 && s->groups_n > 0);
+	assert(s->window.min_ns <= s->window.max_ns);
 	if (!rc && again.by_name && (cancels || !names_hold(out))) {
 		ev->samples = samples;
 		again.by_name = false;

@@ -1,13 +1,13 @@
 /*
- * The inside of changed_statistic.h: what its files share. Private to them.
+ * The inside of statistic.h: what its files share. Private to them.
  *
- * changed_sides.c reads the observations into sums and paths, changed_shocks.c finds what passing
- * shocks do to them, changed_reach.c how far chance reaches, changed_statistic.c judges.
+ * sides.c reads the observations into sums and paths, shocks.c finds what passing
+ * shocks do to them, reach.c how far chance reaches, statistic.c judges.
  */
-#ifndef PROMQL_CHANGED_CHANGED_INTERNAL_H
-#define PROMQL_CHANGED_CHANGED_INTERNAL_H
+#ifndef PROMQL_CHANGED_INTERNAL_H
+#define PROMQL_CHANGED_INTERNAL_H
 
-#include "promql/changed/changed_statistic.h"
+#include "promql/changed/statistic.h"
 
 /* Sums over one side. */
 struct side {
@@ -34,7 +34,7 @@ struct track { /* of a function */
 	double least; /* the smallest p that any split could give */
 };
 
-/* What a function's difference may vary by: variances, each with its weight; these add up to 1. */
+/* Possible variances of a function's difference; their weights add up to 1. */
 #define MIXTURE_MAX 32
 #define MIXTURE_RATIO 1.3
 
@@ -64,7 +64,7 @@ struct judge {
 bool changed_is_stopped(const struct judge *j);
 double changed_pooled_share(const struct judge *j, const struct track *t);
 
-/* ---- changed_sides.c ---- */
+/* ---- sides.c ---- */
 
 MUST_CHECK enum err_code changed_sides_init(struct judge *j, struct err *err);
 /* Weights of series; j->out->paired. */
@@ -72,16 +72,16 @@ void changed_weigh(struct judge *j);
 /* Tracks, and paths: deviations of each function's share from its series' means. */
 MUST_CHECK enum err_code changed_read(struct judge *j, struct err *err);
 
-/* ---- changed_shocks.c ---- */
+/* ---- shocks.c ---- */
 
-/* What the functions that are tested have in common. */
+/* Shared by all functions that are tested. */
 MUST_CHECK enum err_code changed_find_shocks(struct judge *j, struct err *err);
 /* Variances of a function's difference in time, sampling and shocks together. */
 void changed_mix(const struct judge *j, uint32_t function, struct mixture *m);
 
-/* ---- changed_reach.c ---- */
+/* ---- reach.c ---- */
 
-/* Where a difference of such variances is beyond x by chance with probability p; x > 0. */
+/* The x > 0 that a difference of such variances passes by chance with probability p. */
 double mixture_reach(const struct mixture *m, double p);
 /* How many deviations a normal value is away from its mean, or more, with probability p. */
 double normal_reach(double p);

@@ -21,7 +21,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "promql/changed/changed_internal.h"
+#include "promql/changed/internal.h"
 
 #define PHIS 7
 #define WAVES_MAX 64 /* looked at, of a side */
@@ -194,7 +194,7 @@ static void take_apart(const struct judge *j, uint32_t function, struct path_ene
 	}
 }
 
-/* Which level a step is on a side, for a function of that share there. */
+/* The level of a step on a side, for a function with that share. */
 static unsigned level_at(
 	const struct judge *j, const struct path_energy *e, unsigned k, unsigned step)
 {
@@ -221,7 +221,7 @@ static double likelihood(
 	return -sum / 2;
 }
 
-/* What shocks add to the variance of a difference. */
+/* The variance that shocks add to a difference. */
 static double shock_of_difference(
 	const struct judge *j, const struct path_energy *e, unsigned phi, unsigned step)
 {
@@ -248,7 +248,7 @@ static void to_weights(double (*v)[STEPS])
 		v[i / STEPS][i % STEPS] /= sum;
 }
 
-/* The functions with the greatest shares, which stand out of their sampling the most. */
+/* The functions with the greatest shares: they exceed their sampling error the most. */
 static unsigned choose_pool(const struct judge *j, uint32_t *pool)
 {
 	unsigned n = 0;
@@ -359,7 +359,7 @@ static void find_pool(struct judge *j)
 	to_weights(k->pool);
 }
 
-/* Where each function begins. */
+/* The beginning of each function. */
 static void find_prior(struct judge *j)
 {
 	struct shocks *k = j->shocks;

@@ -3,10 +3,10 @@
  *
  * A group's costs are, factor by factor, the sum of whole numbers over all series that have it,
  * multiplied once. So it does not count whether they were read one by one or as sums over many
- * series. The latter is much less to read, but wants to be known before: totals of a series say its
- * factor, and cost the heads of its records alone.
+ * series. The latter is much less to read, but factors must be known before: totals of a series say
+ * its factor, and cost the heads of its records alone.
  */
-#include "promql/sum.h"
+#include "promql/gather.h"
 
 #include "base/clock.h"
 #include "base/map.h"
@@ -21,7 +21,7 @@ static void add_stats(struct sum_stats *to, const struct sum_stats *from)
 }
 
 /* window_ns: of the series; 0: the selector's. */
-static struct factor factor_of(const struct summing *x, const struct profile_type *type,
+static struct factor factor_of(const struct gathering *x, const struct profile_type *type,
 	const struct sum_stats *all, int64_t window_ns)
 {
 	return over_factor(x->s->over, type, all, window_ns ? window_ns : x->s->selector->window_ns);
@@ -36,9 +36,9 @@ static uint64_t hash_of(const struct slot *slot)
 
 /* ---- before reading ---- */
 
-bool factors_come_first(const struct summing *x, const struct chosen *c, size_t n)
+bool factors_come_first(const struct gathering *x, const struct chosen *c, size_t n)
 {
-	const struct window *w = &x->s->window;
+	const struct time_window *w = &x->s->window;
 	int64_t least = x->ev->rate_groups_ns ? x->ev->rate_groups_ns : GROUPS_DEFAULT_NS;
 
 	return x->fraction && !x->s->totals_only && w->max_ns - w->min_ns >= least && n > 1 &&
@@ -46,7 +46,7 @@ bool factors_come_first(const struct summing *x, const struct chosen *c, size_t 
 }
 
 static enum err_code read_totals(
-	struct summing *x, const struct chosen *c, struct sum_stats *all, struct err *err)
+	struct gathering *x, const struct chosen *c, struct sum_stats *all, struct err *err)
 {
 	int64_t min_ns = c->min_ns ? c->min_ns : x->s->window.min_ns;
 	struct sum_stats stats = { 0 };
@@ -60,7 +60,7 @@ static enum err_code read_totals(
 	return rc;
 }
 
-enum err_code factors_add(struct summing *x, const struct chosen *c, size_t n, struct err *err)
+enum err_code factors_add(struct gathering *x, const struct chosen *c, size_t n, struct err *err)
 {
 	enum err_code rc = ERR_OK;
 	size_t end;
@@ -84,7 +84,7 @@ enum err_code factors_add(struct summing *x, const struct chosen *c, size_t n, s
 
 /* ---- after it ---- */
 
-static void find_factors(struct summing *x)
+static void find_factors(struct gathering *x)
 {
 	size_t end;
 
@@ -107,13 +107,13 @@ static void find_factors(struct summing *x)
 
 static bool slot_eq(const void *ctx, const void *key, uint32_t id)
 {
-	const struct slot *a = key, *b = &((const struct summing *)ctx)->of[id];
+	const struct slot *a = key, *b = &((const struct gathering *)ctx)->of[id];
 
 	return a->factor.multiplier == b->factor.multiplier && a->factor.divisor == b->factor.divisor &&
 		slots_fit(a, b);
 }
 
-enum err_code factors_join(struct summing *x, struct err *err)
+enum err_code factors_join(struct gathering *x, struct err *err)
 {
 	enum err_code rc = ERR_OK;
 	struct map map;

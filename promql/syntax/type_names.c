@@ -1,26 +1,29 @@
-#include "promql/syntax/names.h"
+#include "promql/syntax/type_names.h"
+
+#include <assert.h>
 
 #include "tsdb/db.h"
 
 #define PARTS_MAX 6
 
-/* What people call a profile, and what it is stored as. */
+/* clang-format off */
+/* Common names of profiles, and the names that they are stored under. */
 static const struct {
 	struct str alias, name;
 } aliases[] = {
 	{ STR("cpu"), STR("process_cpu") },
-		{ STR("heap"), STR("memory") },
-	};
+	{ STR("heap"), STR("memory") },
+};
 
 /* The column a bare name means, where it is not pprof's own rule. An empty unit: any. */
 static const struct {
 	struct str name, sample_type, sample_unit;
 } defaults[] = {
 	{ STR("process_cpu"), STR("cpu"), STR("nanoseconds") },
-		{ STR("memory"), STR("inuse_space"), STR("") },
-			{ STR("block"), STR("delay"), STR("") },
-				{ STR("mutex"), STR("delay"), STR("") },
-				};
+	{ STR("memory"), STR("inuse_space"), STR("") },
+	{ STR("block"), STR("delay"), STR("") },
+	{ STR("mutex"), STR("delay"), STR("") },
+};
 
 /* Sample types of the profiles that are scraped by name; Go's, and what others serve there. */
 static const struct {
@@ -28,14 +31,15 @@ static const struct {
 	const char *sample_types[5];
 } known[] = {
 	{ STR("process_cpu"), { "cpu", "samples" } },
-		{ STR("memory"), { "alloc_objects", "alloc_space", "inuse_objects", "inuse_space" } },
-			{ STR("block"), { "contentions", "delay" } },
-				{ STR("mutex"), { "contentions", "delay" } },
-					{ STR("goroutine"), { "goroutine", "goroutines" } },
-						{ STR("threadcreate"), { "threadcreate" } },
-							{ STR("fgprof"), { "samples", "time" } },
-								{ STR("wall"), { "samples", "wall" } },
-							};
+	{ STR("memory"), { "alloc_objects", "alloc_space", "inuse_objects", "inuse_space" } },
+	{ STR("block"), { "contentions", "delay" } },
+	{ STR("mutex"), { "contentions", "delay" } },
+	{ STR("goroutine"), { "goroutine", "goroutines" } },
+	{ STR("threadcreate"), { "threadcreate" } },
+	{ STR("fgprof"), { "samples", "time" } },
+	{ STR("wall"), { "samples", "wall" } },
+};
+/* clang-format on */
 
 /* Number of parts, or 0: an empty one, or too many. */
 static unsigned split(struct str s, struct str parts[PARTS_MAX])
@@ -127,6 +131,7 @@ static size_t find_known(const struct profile_type *types, size_t n)
 
 bool type_default_known(const struct profile_type *types, size_t n)
 {
+	assert(n > 0);
 	return find_known(types, n) < n;
 }
 
@@ -134,6 +139,7 @@ size_t type_default(const struct profile_type *types, size_t n, struct str defau
 {
 	size_t found = find_known(types, n);
 
+	assert(n > 0);
 	if (found == n && default_sample_type.len)
 		found = find_type(types, n, default_sample_type, (struct str){ 0 });
 	return found < n ? found : n - 1;

@@ -6,8 +6,8 @@
  *            gives NULL, so that the parser can unwind.
  * Ownership: nodes in the arena; regexes belong to the matchers of the selectors in `parsed`.
  */
-#ifndef PROMQL_SYNTAX_BUILDER_H
-#define PROMQL_SYNTAX_BUILDER_H
+#ifndef PROMQL_SYNTAX_AST_BUILDER_H
+#define PROMQL_SYNTAX_AST_BUILDER_H
 
 #include "promql/syntax/lexer.h"
 #include "promql/syntax/parse.h"
@@ -39,7 +39,7 @@ struct matching { /* bool on (a) group_left (b) */
 	struct list include;
 };
 
-struct builder {
+struct ast_builder {
 	struct arena *arena;
 	struct parsed *parsed;
 	struct expr *selector_last;
@@ -51,35 +51,36 @@ struct builder {
 	enum err_code rc;
 };
 
-void build_fail(struct builder *b, struct span at, enum err_code code, const char *fmt, ...)
+void build_fail(struct ast_builder *b, struct span at, enum err_code code, const char *fmt, ...)
 	PRINTF_LIKE(4, 5);
 /* The token read last is in the wrong place; expected[0..n) are names of tokens that would do. */
-void build_unexpected(struct builder *b, const char *const *expected, size_t n);
-void build_too_deep(struct builder *b);
+void build_unexpected(struct ast_builder *b, const char *const *expected, size_t n);
+void build_too_deep(struct ast_builder *b);
 
 struct list build_list(
-	struct builder *b, struct list l, struct item item, size_t max, const char *what);
+	struct ast_builder *b, struct list l, struct item item, size_t max, const char *what);
 struct list list_at(struct list l, struct token first, struct token last);
 struct modifier build_modifier(struct token word, struct list labels);
 
-struct expr *build_number(struct builder *b, struct token t);
-struct expr *build_string(struct builder *b, struct token t);
-struct expr *build_paren(struct builder *b, struct expr *e, struct token first, struct token last);
-struct expr *build_unary(struct builder *b, struct token op, struct expr *e);
+struct expr *build_number(struct ast_builder *b, struct token t);
+struct expr *build_string(struct ast_builder *b, struct token t);
+struct expr *build_paren(
+	struct ast_builder *b, struct expr *e, struct token first, struct token last);
+struct expr *build_unary(struct ast_builder *b, struct token op, struct expr *e);
 struct expr *build_binary(
-	struct builder *b, struct expr *lhs, struct token op, struct matching m, struct expr *rhs);
-struct expr *build_call(struct builder *b, struct token name, struct modifier m, struct list args,
-	struct modifier behind);
+	struct ast_builder *b, struct expr *lhs, struct token op, struct matching m, struct expr *rhs);
+struct expr *build_call(struct ast_builder *b, struct token name, struct modifier m,
+	struct list args, struct modifier behind);
 struct expr *build_selector(
-	struct builder *b, const struct token *name, const struct list *matchers);
+	struct ast_builder *b, const struct token *name, const struct list *matchers);
 struct expr *build_window(
-	struct builder *b, struct expr *e, struct token duration, struct token last);
+	struct ast_builder *b, struct expr *e, struct token duration, struct token last);
 struct expr *build_offset(
-	struct builder *b, struct expr *e, struct token word, bool negative, struct token duration);
+	struct ast_builder *b, struct expr *e, struct token word, bool negative, struct token duration);
 struct expr *build_at_time(
-	struct builder *b, struct expr *e, struct token at, bool negative, struct token number);
+	struct ast_builder *b, struct expr *e, struct token at, bool negative, struct token number);
 struct expr *build_at_edge(
-	struct builder *b, struct expr *e, struct token at, struct token edge, struct token last);
+	struct ast_builder *b, struct expr *e, struct token at, struct token edge, struct token last);
 
 /* Text of a string token, escapes resolved; what is wrong with it in *fault, placed at *at. */
 bool string_unescape(

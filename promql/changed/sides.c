@@ -1,6 +1,6 @@
 #include <stdlib.h>
 
-#include "promql/changed/changed_internal.h"
+#include "promql/changed/internal.h"
 
 static enum err_code side_init(
 	struct judge *j, struct side *s, const struct change_side *in, struct err *err)
@@ -114,7 +114,7 @@ static void read_observations(struct judge *j, unsigned k, uint32_t series)
 	}
 }
 
-/* From the paths goes what the series' own mean explains. */
+/* Subtracts from the paths what the series' mean explains. */
 static void read_means(struct judge *j, unsigned k, uint32_t series)
 {
 	struct side *s = &j->side[k];

@@ -13,8 +13,8 @@
  * Ownership: patterns point into the name they were read from, or at constants.
  * Threads:   values.
  */
-#ifndef PROMQL_SYNTAX_NAMES_H
-#define PROMQL_SYNTAX_NAMES_H
+#ifndef PROMQL_SYNTAX_TYPE_NAMES_H
+#define PROMQL_SYNTAX_TYPE_NAMES_H
 
 #include "base/str.h"
 

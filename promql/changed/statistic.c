@@ -6,7 +6,7 @@
  *     the totals (Poisson), taken at the share of both sides together, as if nothing had changed.
  *  2. Shocks that pass: the machine's load, the mix of requests. They last longer than a slice, so
  *     slices next to each other are alike, and a mean of ten stands on fewer than ten. How long and
- *     how strong is not estimated and then believed: changed_shocks.c gives each possibility a
+ *     how strong is not estimated and then believed: shocks.c gives each possibility a
  *     weight, from what all functions show and from the function's own path, and D must stand out
  *     of all of them together. (Estimates of ten slices err so much that one that is taken as given
  *     either misses what anyone sees or reports what is not there.)
@@ -29,12 +29,12 @@
  * Biometrics Bull. 2 (1946): degrees of freedom of sums; Tarone, Biometrics 46 (1990); Wilson, J.
  * Am. Stat. Assoc. 22 (1927).
  */
-#include "promql/changed/changed_statistic.h"
+#include "promql/changed/statistic.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-#include "promql/changed/changed_internal.h"
+#include "promql/changed/internal.h"
 #include "promql/changed/student.h"
 
 #define SPREAD_SERIES_MIN 4 /* paired: fewer do not show a spread */

@@ -1,7 +1,9 @@
 /*
  * Slots: what is read of the database together, and side by side.
  */
-#include "promql/sum.h"
+#include "promql/gather.h"
+
+#include <assert.h>
 
 #include "promql/workers.h"
 
@@ -9,7 +11,8 @@
 #define PIECES_MAX 64u /* of all slots that are summed together */
 
 /* Doubles an array of the arena. */
-static enum err_code grow(struct summing *x, void *array, size_t item, size_t *cap, struct err *err)
+static enum err_code grow(
+	struct gathering *x, void *array, size_t item, size_t *cap, struct err *err)
 {
 	void **at = array, *grown;
 	size_t n = *cap ? *cap * 2 : SLOT_SERIES_MIN;
@@ -46,7 +49,7 @@ static bool factor_fits(const struct slot *slot, const struct factor *f)
 
 #define SLOTS_LOOKED_AT 64u /* neighbours are of one job: the last one fits, mostly */
 
-static enum err_code find_slot(struct summing *x, const struct chosen *c, const struct factor *f,
+static enum err_code find_slot(struct gathering *x, const struct chosen *c, const struct factor *f,
 	struct slot **out, struct err *err)
 {
 	size_t end = x->from;
@@ -81,11 +84,12 @@ static enum err_code find_slot(struct summing *x, const struct chosen *c, const 
 }
 
 enum err_code slots_add(
-	struct summing *x, const struct chosen *c, const struct factor *f, struct err *err)
+	struct gathering *x, const struct chosen *c, const struct factor *f, struct err *err)
 {
 	struct slot *slot = NULL;
 	enum err_code rc;
 
+	assert(x->from <= x->slots_n);
 	if ((rc = find_slot(x, c, f, &slot, err)))
 		return rc;
 	if (slot->series_n == slot->series_cap &&
@@ -97,7 +101,7 @@ enum err_code slots_add(
 
 /* ---- one slot ---- */
 
-static void close_sums(struct summing *x, struct sums *s)
+static void close_sums(struct gathering *x, struct sums *s)
 {
 	if (x->ev->budget)
 		budget_give(x->ev->budget, s->charged);
@@ -106,14 +110,14 @@ static void close_sums(struct summing *x, struct sums *s)
 	*s = (struct sums){ 0 };
 }
 
-void slots_close(struct summing *x)
+void slots_close(struct gathering *x)
 {
 	for (size_t i = 0; i < x->slots_n; i++)
 		close_sums(x, &x->slots[i].sums);
 	x->slots_n = x->from = 0;
 }
 
-static enum sum_wish wish_of(const struct summing *x, const struct slot *slot)
+static enum sum_wish wish_of(const struct gathering *x, const struct slot *slot)
 {
 	if (x->s->totals_only || slot->none)
 		return SUM_TOTALS;
@@ -122,21 +126,21 @@ static enum sum_wish wish_of(const struct summing *x, const struct slot *slot)
 		SUM_CELLS;
 }
 
-static enum sum_pick pick_of(const struct summing *x, const struct slot *slot)
+static enum sum_pick pick_of(const struct gathering *x, const struct slot *slot)
 {
 	return slot->at_ns || x->s->window.latest ? SUM_LAST : SUM_WINDOW;
 }
 
 /* (min, max] of a slot. */
 static void window_of(
-	const struct summing *x, const struct slot *slot, int64_t *min_ns, int64_t *max_ns)
+	const struct gathering *x, const struct slot *slot, int64_t *min_ns, int64_t *max_ns)
 {
 	*min_ns = slot->at_ns ? slot->at_ns - 1 : slot->min_ns ? slot->min_ns : x->s->window.min_ns;
 	*max_ns = slot->at_ns ? slot->at_ns : x->s->window.max_ns;
 }
 
-/* What sums take counts as memory of the query. */
-static enum err_code charge(struct summing *x, struct sums *s, struct err *err)
+/* Memory of sums counts as the query's. */
+static enum err_code charge(struct gathering *x, struct sums *s, struct err *err)
 {
 	struct budget *b = x->ev->budget;
 	size_t bytes = (s->acc ? accum_bytes(s->acc) : 0) +
@@ -151,7 +155,7 @@ static enum err_code charge(struct summing *x, struct sums *s, struct err *err)
 }
 
 /* All series of a slot at once: what whole groups of series add up to is read as such. */
-static enum err_code sum_window(struct summing *x, const struct slot *slot, int64_t min_ns,
+static enum err_code sum_window(struct gathering *x, const struct slot *slot, int64_t min_ns,
 	int64_t max_ns, struct db_querier *q, struct arena *a, struct sums *out, struct err *err)
 {
 	unsigned flags = (slot->by_labels ? ACCUM_BY_LABELS : 0) |
@@ -175,7 +179,7 @@ static enum err_code sum_window(struct summing *x, const struct slot *slot, int6
 	return rc ? rc : charge(x, out, err);
 }
 
-static enum err_code count(struct summing *x, const struct slot *slot, struct err *err)
+static enum err_code count(struct gathering *x, const struct slot *slot, struct err *err)
 {
 	struct eval *ev = x->ev;
 
@@ -187,7 +191,7 @@ static enum err_code count(struct summing *x, const struct slot *slot, struct er
 		(unsigned long long)ev->samples_max);
 }
 
-static enum err_code sum_one_by_one(struct summing *x, struct err *err)
+static enum err_code sum_one_by_one(struct gathering *x, struct err *err)
 {
 	int64_t min_ns, max_ns;
 	enum err_code rc = ERR_OK;
@@ -212,7 +216,7 @@ struct piece {
 };
 
 struct running {
-	struct summing *x;
+	struct gathering *x;
 	struct piece *v;
 	size_t n;
 	atomic_bool failed;
@@ -243,7 +247,7 @@ static void sum_piece(void *ctx, unsigned thread, size_t i)
 }
 
 static enum err_code merge_sums(
-	struct summing *x, struct sums *to, struct sums *from, struct err *err)
+	struct gathering *x, struct sums *to, struct sums *from, struct err *err)
 {
 	enum err_code rc = ERR_OK;
 
@@ -257,13 +261,13 @@ static enum err_code merge_sums(
 	return rc ? rc : charge(x, to, err);
 }
 
-enum err_code slots_merge(struct summing *x, struct slot *to, struct slot *from, struct err *err)
+enum err_code slots_merge(struct gathering *x, struct slot *to, struct slot *from, struct err *err)
 {
 	return merge_sums(x, &to->sums, &from->sums, err);
 }
 
 static enum err_code put_together(
-	struct summing *x, struct slot *slot, struct piece *v, size_t n, struct err *err)
+	struct gathering *x, struct slot *slot, struct piece *v, size_t n, struct err *err)
 {
 	enum err_code rc = ERR_OK;
 
@@ -275,9 +279,9 @@ static enum err_code put_together(
 }
 
 /* Each slot is a piece, or where there are few of them several, cut where blocks end. */
-static enum err_code cut_pieces(struct summing *x, struct running *r, struct err *err)
+static enum err_code cut_pieces(struct gathering *x, struct running *r, struct err *err)
 {
-	const struct window *w = &x->s->window;
+	const struct time_window *w = &x->s->window;
 	bool whole = pick_of(x, &x->slots[0]) == SUM_LAST;
 	size_t each = whole ? 1 : 2 * workers_threads(x->ev->workers) / x->slots_n, n;
 	int64_t cuts[PIECES_MAX], from, end;
@@ -308,24 +312,26 @@ void forks_end(struct eval *ev, bool failed)
 	for (unsigned i = 0; i < workers_threads(ev->workers); i++) {
 		struct eval_fork *f = &ev->forks[i];
 
+		assert(ev->forks);
 		if (!failed)
 			arena_adopt(ev->arena, &f->arena);
 		arena_release(&f->arena);
 		if (!failed || !f->querier)
 			continue;
 		db_querier_join(ev->querier, f->querier);
-		db_querier_close(f->querier); /* with what it warned of: that is said again */
+		db_querier_close(f->querier); /* its warnings go too: the second attempt repeats them */
 		f->querier = NULL;
 	}
 }
 
 /* *done false: something is wrong, and what comes of it is found one by one. */
-static enum err_code sum_side_by_side(struct summing *x, bool *done, struct err *err)
+static enum err_code sum_side_by_side(struct gathering *x, bool *done, struct err *err)
 {
 	struct running r = { .x = x };
 	enum err_code rc;
 	size_t each;
 
+	assert(x->slots_n > 0 && x->ev->forks);
 	*done = false;
 	atomic_init(&r.failed, false);
 	if ((rc = cut_pieces(x, &r, err)))
@@ -352,12 +358,12 @@ static enum err_code sum_side_by_side(struct summing *x, bool *done, struct err 
 
 static bool is_worth(const struct eval *ev, uint64_t samples)
 {
-	uint64_t worth = ev->parallel_samples ? ev->parallel_samples : SUM_WORTH_DEFAULT;
+	uint64_t worth = ev->parallel_samples ? ev->parallel_samples : GATHER_WORTH_DEFAULT;
 
 	return ev->forks && workers_threads(ev->workers) > 1 && samples >= worth;
 }
 
-static bool is_worth_it(const struct summing *x)
+static bool is_worth_it(const struct gathering *x)
 {
 	return is_worth(x->ev, x->s->cost);
 }
@@ -367,12 +373,12 @@ static size_t wanted_by(const struct eval *ev)
 	return 4 * (size_t)workers_threads(ev->workers);
 }
 
-size_t slots_wanted(const struct summing *x)
+size_t slots_wanted(const struct gathering *x)
 {
 	return is_worth_it(x) ? wanted_by(x->ev) : 1;
 }
 
-uint64_t sum_group_bytes(const struct eval *ev, uint64_t samples, bool cells)
+uint64_t gather_group_bytes(const struct eval *ev, uint64_t samples, bool cells)
 {
 	uint64_t bytes = sizeof(struct profile_value) + sizeof(struct part) +
 		SLOT_SERIES_MIN * sizeof(const struct db_series *);
@@ -384,7 +390,7 @@ uint64_t sum_group_bytes(const struct eval *ev, uint64_t samples, bool cells)
 	return bytes;
 }
 
-enum err_code slots_sum(struct summing *x, struct err *err)
+enum err_code slots_sum(struct gathering *x, struct err *err)
 {
 	enum err_code rc;
 	bool done;
@@ -402,8 +408,8 @@ enum err_code slots_sum(struct summing *x, struct err *err)
 
 #define GROUPS_LOOKED_AT 64u
 
-static enum err_code estimate_group(
-	struct summing *x, const struct chosen *c, size_t n, struct sum_estimate *out, struct err *err)
+static enum err_code estimate_group(struct gathering *x, const struct chosen *c, size_t n,
+	struct sum_estimate *out, struct err *err)
 {
 	int64_t min_ns, max_ns;
 	enum err_code rc = eval_check(x->ev, err);
@@ -424,7 +430,7 @@ static enum err_code estimate_group(
 enum err_code estimate_selection(
 	struct eval *ev, const struct selection *s, struct sum_estimate *out, struct err *err)
 {
-	struct summing x = {
+	struct gathering x = {
 		.ev = ev, .s = s, .fraction = s->n > 0 && over_has_factor(s->over, &s->v[0].type)
 	};
 	struct sum_estimate some = { 0 };

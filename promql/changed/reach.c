@@ -1,6 +1,6 @@
 #include <math.h>
 
-#include "promql/changed/changed_internal.h"
+#include "promql/changed/internal.h"
 #include "promql/changed/student.h"
 
 #define NEGLIGIBLE 1e-4 /* of p */

@@ -6,7 +6,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "promql/number.h"
+#include "promql/costs.h"
+#include "promql/numeric.h"
 #include "tsdb/columns/number_chunk.h"
 
 /* Values of one window, stale marks left out. */
@@ -146,7 +147,7 @@ static enum err_code check_kind(
 	enum err_code rc;
 	size_t n;
 
-	if ((rc = select_series(ev, selector, &series, &n, err)) || !n)
+	if ((rc = choose_series(ev, selector, &series, &n, err)) || !n)
 		return rc;
 	return eval_fault(
 		ev, selector, err, ERR_INVALID, "%s() wants numbers, got profiles", e->call.fn->name);
@@ -171,7 +172,7 @@ static enum err_code absent_over(
 }
 
 static enum err_code read_args(
-	struct eval *ev, const struct expr *e, struct number_ranges *r, double *arg, struct err *err)
+	struct eval *ev, const struct expr *e, struct numeric_ranges *r, double *arg, struct err *err)
 {
 	struct value v;
 	enum err_code rc;
@@ -181,7 +182,7 @@ static enum err_code read_args(
 			return rc;
 		*arg = v.scalar;
 	}
-	if ((rc = number_select(ev, selector_of(e), r, err)))
+	if ((rc = numeric_select(ev, selector_of(e), r, err)))
 		return rc;
 	return r->n ? ERR_OK : check_kind(ev, e, selector_of(e), err);
 }
@@ -191,7 +192,7 @@ enum err_code call_over_time(
 {
 	enum function_id fn = e->call.fn->id;
 	struct over o = { .arg = 0 };
-	struct number_ranges r;
+	struct numeric_ranges r;
 	bool present = false;
 	struct labels metric;
 	double *kept;
@@ -203,7 +204,7 @@ enum err_code call_over_time(
 	if (!(out->costs = arena_array(ev->arena, struct cost, r.n + 1)))
 		return eval_nomem(ev, err);
 	for (size_t i = 0; i < r.n; i++) {
-		const struct number_range *from = &r.v[i];
+		const struct numeric_range *from = &r.v[i];
 
 		kept = arena_alloc_raw(ev->arena, from->n * 2 + 1, sizeof(*kept));
 		if (!kept)

@@ -5,9 +5,10 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/array.h"
+#include "promql/gather.h"
 #include "promql/plan.h"
-#include "promql/sum.h"
-#include "promql/syntax/names.h"
+#include "promql/syntax/type_names.h"
 
 /*
  * What an element that one series is takes at least. As many as fit into what is left of the memory
@@ -17,14 +18,15 @@ static uint64_t element_bytes(
 	const struct eval *ev, const struct expr *e, const struct merging *m, uint64_t before)
 {
 	bool cells = !m->totals_only && !m->by_name;
-	struct series_cost most = { .bytes = before + sum_group_bytes(ev, UINT64_MAX, cells) };
+	struct series_cost most = { .bytes = before + gather_group_bytes(ev, UINT64_MAX, cells) };
 
 	if (m->in_slices)
 		return sizeof(struct profile_value) + sizeof(struct part);
-	return sum_group_bytes(ev, (uint64_t)plan_series_max(ev, e, most) * PLAN_PIECE_SAMPLES, cells);
+	return gather_group_bytes(
+		ev, (uint64_t)plan_series_max(ev, e, most) * PLAN_PIECE_SAMPLES, cells);
 }
 
-/* What each series costs at least; certain: none is left out when it is looked at. */
+/* The least cost of each series; certain: none is left out later. */
 static struct series_cost cost_of(
 	const struct eval *ev, const struct asked_series *asked, bool certain)
 {
@@ -62,15 +64,8 @@ static bool is_looked_at(void *ctx, struct labels labels)
 
 static enum err_code add_hit(struct looking *l, uint64_t hash, struct err *err)
 {
-	size_t cap = l->cap ? l->cap * 2 : 1024;
-	uint64_t *grown;
-
-	if (l->n == l->cap) {
-		if (!(grown = realloc(l->hits, cap * sizeof(*grown))))
-			return err_set(err, ERR_NOMEM, "query: out of memory");
-		l->hits = grown;
-		l->cap = cap;
-	}
+	if (!array_room(&l->hits, l->n, 1, &l->cap))
+		return err_nomem(err, "query");
 	l->hits[l->n++] = hash;
 	return ERR_OK;
 }
@@ -133,7 +128,7 @@ static enum err_code refuse_typed(struct eval *ev, const struct asked_series *as
 	return plan_refuse_series(ev, asked->expr, each, (uint64_t)hits * ONE_OF, err);
 }
 
-enum err_code select_held(struct eval *ev, const struct asked_series *asked, struct db_series **out,
+enum err_code choose_held(struct eval *ev, const struct asked_series *asked, struct db_series **out,
 	size_t *n, struct err *err)
 {
 	struct series_cost each = cost_of(ev, asked, true);

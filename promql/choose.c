@@ -1,25 +1,31 @@
 /*
  * From a selector to series and columns.
  *
- * A name is looked up as it stands first: a series that is named exactly so wins over a reading as
+ * A name is looked up as written first: a series that is named exactly so wins over a reading as
  * a short profile type. Matchers are the database's to test where they are about labels of series;
- * what is about labels of samples is noted per series here and tested when cells are read (sum.c).
+ * what is about labels of samples is noted per series here and tested when cells are read
+ * (gather.c).
  */
-#include "promql/eval.h"
+#include "promql/choose.h"
 
+#include <assert.h>
+
+#include "base/array.h"
 #include "base/map.h"
-#include "promql/number.h"
+#include "promql/costs.h"
+#include "promql/numeric.h"
 #include "promql/plan.h"
-#include "promql/syntax/names.h"
+#include "promql/reader.h"
+#include "promql/syntax/type_names.h"
 
 #define TYPE_LABEL "__type__"
 #define SAMPLE_PREFIX "sample_"
 
 /* ---- where ---- */
 
-struct window selector_window(const struct eval *ev, const struct selector *s, int64_t t_ns)
+struct time_window selector_window(const struct eval *ev, const struct selector *s, int64_t t_ns)
 {
-	struct window w = { .max_ns = t_ns };
+	struct time_window w = { .max_ns = t_ns };
 	int64_t width = s->window_ns;
 
 	if (s->at == AT_TIME)
@@ -125,7 +131,7 @@ struct epochs {
 	size_t n;
 };
 
-struct selecting {
+struct choosing {
 	struct eval *ev;
 	const struct expr *expr;
 	const struct selector *s;
@@ -141,7 +147,7 @@ struct selecting {
 	size_t groups_n, groups_cap;
 };
 
-static enum err_code find_named(struct selecting *x, struct str name, bool name_alone,
+static enum err_code find_named(struct choosing *x, struct str name, bool name_alone,
 	struct db_series **out, size_t *n, struct err *err)
 {
 	struct matcher *sent = arena_array(x->ev->arena, struct matcher, x->s->matchers_n + 1);
@@ -159,11 +165,11 @@ static enum err_code find_named(struct selecting *x, struct str name, bool name_
 	}
 	if (x->pattern.parts > 1)
 		asked.pattern = &x->pattern;
-	return select_held(x->ev, &asked, out, n, err);
+	return choose_held(x->ev, &asked, out, n, err);
 }
 
 static enum err_code find_series(
-	struct selecting *x, struct db_series **out, size_t *n, struct err *err)
+	struct choosing *x, struct db_series **out, size_t *n, struct err *err)
 {
 	struct str name = x->s->name;
 	struct db_series *exact;
@@ -207,9 +213,9 @@ static bool test_type(const struct matcher *m, const struct profile_type *t)
 	return hit != negative;
 }
 
-/* What a profile we do not know says itself; its rows share it, so any is asked. */
+/* The default of a profile that we do not know. Its rows share it, so any row will do. */
 static enum err_code default_sample_type(
-	struct selecting *x, const struct epochs *e, struct str *out, struct err *err)
+	struct choosing *x, const struct epochs *e, struct str *out, struct err *err)
 {
 	uint32_t header = SYM_NONE;
 	enum err_code rc;
@@ -226,7 +232,7 @@ static enum err_code default_sample_type(
 	return ERR_OK;
 }
 
-static enum err_code keep_default(struct selecting *x, const struct epochs *e,
+static enum err_code keep_default(struct choosing *x, const struct epochs *e,
 	struct profile_type *types, size_t *n, struct err *err)
 {
 	struct str wish = { 0 };
@@ -241,7 +247,7 @@ static enum err_code keep_default(struct selecting *x, const struct epochs *e,
 	return ERR_OK;
 }
 
-static bool is_wanted(const struct selecting *x, const struct profile_type *t)
+static bool is_wanted(const struct choosing *x, const struct profile_type *t)
 {
 	bool keep = !x->has_pattern || type_pattern_match(&x->pattern, t);
 
@@ -252,7 +258,7 @@ static bool is_wanted(const struct selecting *x, const struct profile_type *t)
 }
 
 /* Types of all epochs, the oldest's first, each once. */
-static enum err_code all_types(struct selecting *x, const struct epochs *e,
+static enum err_code all_types(struct choosing *x, const struct epochs *e,
 	struct profile_type **out, size_t *n, struct err *err)
 {
 	struct profile_type *types, *joined;
@@ -284,7 +290,7 @@ static enum err_code all_types(struct selecting *x, const struct epochs *e,
 	return ERR_OK;
 }
 
-static enum err_code series_types(struct selecting *x, const struct epochs *e,
+static enum err_code series_types(struct choosing *x, const struct epochs *e,
 	struct profile_type **out, size_t *n, struct err *err)
 {
 	bool by_matcher = false;
@@ -311,28 +317,20 @@ static enum err_code series_types(struct selecting *x, const struct epochs *e,
 static bool group_eq(const void *ctx, const void *key, uint32_t id)
 {
 	return labels_eq(
-		*(const struct labels *)key, ((const struct selecting *)ctx)->group_metrics[id]);
+		*(const struct labels *)key, ((const struct choosing *)ctx)->group_metrics[id]);
 }
 
 /* metric may be in the scratch; where the group is new it is copied. */
 static enum err_code find_group(
-	struct selecting *x, struct labels metric, uint32_t *out, struct err *err)
+	struct choosing *x, struct labels metric, uint32_t *out, struct err *err)
 {
 	uint64_t hash = labels_hash(metric);
 	uint32_t id = map_find(&x->groups, hash, group_eq, x, &metric);
-	struct labels *grown;
 	struct label *v;
 
 	if (id == MAP_NONE) {
-		if (x->groups_n == x->groups_cap) {
-			x->groups_cap = x->groups_cap ? x->groups_cap * 2 : 16;
-			grown = arena_array(x->ev->arena, struct labels, x->groups_cap);
-			if (!grown)
-				return eval_nomem(x->ev, err);
-			if (x->groups_n)
-				memcpy(grown, x->group_metrics, x->groups_n * sizeof(*grown));
-			x->group_metrics = grown;
-		}
+		if (!arena_array_room(x->ev->arena, &x->group_metrics, x->groups_n, 1, &x->groups_cap))
+			return eval_nomem(x->ev, err);
 		if (!x->m->each && metric.n) {
 			if (!(v = arena_alloc_raw(x->ev->arena, metric.n, sizeof(*v))))
 				return eval_nomem(x->ev, err);
@@ -347,23 +345,15 @@ static enum err_code find_group(
 	return ERR_OK;
 }
 
-static enum err_code add_chosen(struct selecting *x, struct chosen c, struct err *err)
+static enum err_code add_chosen(struct choosing *x, struct chosen c, struct err *err)
 {
-	struct chosen *grown;
 	enum err_code rc;
 
 	if ((rc = find_group(x, c.metric, &c.group, err)))
 		return rc;
 	c.metric = x->group_metrics[c.group];
-	if (x->n == x->cap) {
-		x->cap = x->cap ? x->cap * 2 : 16;
-		grown = arena_array(x->ev->arena, struct chosen, x->cap);
-		if (!grown)
-			return eval_nomem(x->ev, err);
-		if (x->n)
-			memcpy(grown, x->chosen, x->n * sizeof(*grown));
-		x->chosen = grown;
-	}
+	if (!arena_array_room(x->ev->arena, &x->chosen, x->n, 1, &x->cap))
+		return eval_nomem(x->ev, err);
 	x->chosen[x->n++] = c;
 	return ERR_OK;
 }
@@ -384,7 +374,7 @@ static bool wants_sample_labels(const struct eval *ev, const struct db_series *s
 }
 
 /* A series' epochs, with what is asked of their samples; none where the matchers leave it out. */
-static enum err_code find_epochs(struct selecting *x, const struct db_series *series, size_t n,
+static enum err_code find_epochs(struct choosing *x, const struct db_series *series, size_t n,
 	struct epochs *out, struct err *err)
 {
 	struct chosen c = { 0 };
@@ -403,9 +393,9 @@ static enum err_code find_epochs(struct selecting *x, const struct db_series *se
 	return ERR_OK;
 }
 
-/* What one series is in the answer: equal labels for all its epochs. */
+/* Adds a series to the answer; all its epochs have equal labels. */
 static enum err_code choose(
-	struct selecting *x, const struct db_series *series, size_t n, struct err *err)
+	struct choosing *x, const struct db_series *series, size_t n, struct err *err)
 {
 	struct labels metric = series->labels;
 	struct labels_builder b;
@@ -437,7 +427,7 @@ static enum err_code choose(
 	return ERR_OK;
 }
 
-/* Behind the last epoch of the series that stands at i: they are neighbours. */
+/* The end of the epochs of the series at i, which are neighbours. */
 static size_t end_of_epochs(const struct db_series *series, size_t n, size_t i)
 {
 	size_t end = i + 1;
@@ -449,7 +439,7 @@ static size_t end_of_epochs(const struct db_series *series, size_t n, size_t i)
 
 /* All series of a list, each with its epochs. */
 static enum err_code choose_all(
-	struct selecting *x, const struct db_series *series, size_t n, struct err *err)
+	struct choosing *x, const struct db_series *series, size_t n, struct err *err)
 {
 	size_t end, done = 0;
 	enum err_code rc;
@@ -471,7 +461,7 @@ static enum err_code choose_all(
 /* ---- all of them ---- */
 
 /* Ascending by group, by counting; series keep their order within. */
-static enum err_code order_by_group(struct selecting *x, struct err *err)
+static enum err_code order_by_group(struct choosing *x, struct err *err)
 {
 	struct chosen *sorted;
 	uint32_t *at;
@@ -496,10 +486,10 @@ static enum err_code order_by_group(struct selecting *x, struct err *err)
 	return ERR_OK;
 }
 
-enum err_code select_series(
+enum err_code choose_series(
 	struct eval *ev, const struct expr *e, struct db_series **out, size_t *n, struct err *err)
 {
-	struct selecting x = { .ev = ev, .expr = e, .s = &e->selector };
+	struct choosing x = { .ev = ev, .expr = e, .s = &e->selector };
 	size_t kept = 0, end;
 	enum err_code rc;
 
@@ -516,11 +506,11 @@ enum err_code select_series(
 	return ERR_OK;
 }
 
-enum err_code select_set(struct eval *ev, const struct expr *e, const struct merging *m,
+enum err_code choose_set(struct eval *ev, const struct expr *e, const struct merging *m,
 	struct chosen_set *out, struct err *err)
 {
 	struct eval whole = *ev;
-	struct selecting x = { .ev = &whole, .expr = e, .s = &e->selector, .m = m };
+	struct choosing x = { .ev = &whole, .expr = e, .s = &e->selector, .m = m };
 	struct db_series *series;
 	enum err_code rc;
 
@@ -533,7 +523,7 @@ enum err_code select_set(struct eval *ev, const struct expr *e, const struct mer
 		goto out;
 	if ((rc = choose_all(&x, series, out->series_n, err)) || x.n == 0)
 		goto out;
-	if ((rc = select_check_types(ev, e, x.chosen, x.n, err)) || (rc = order_by_group(&x, err)))
+	if ((rc = choose_check_types(ev, e, x.chosen, x.n, err)) || (rc = order_by_group(&x, err)))
 		goto out;
 	out->v = x.chosen;
 	out->n = x.n;
@@ -546,7 +536,7 @@ out:
 	return rc;
 }
 
-enum err_code select_profiles(struct eval *ev, const struct expr *e, const struct merging *m,
+enum err_code choose_profiles(struct eval *ev, const struct expr *e, const struct merging *m,
 	struct value *out, struct err *err)
 {
 	const struct selector *s = &e->selector;
@@ -554,16 +544,17 @@ enum err_code select_profiles(struct eval *ev, const struct expr *e, const struc
 	struct plan_read *read;
 	enum err_code rc;
 
-	if (s->name.len && !windowed && ((rc = number_latest(ev, e, out, &numeric, err)) || numeric))
+	assert(e->kind == EXPR_SELECTOR && e->types);
+	if (s->name.len && !windowed && ((rc = numeric_latest(ev, e, out, &numeric, err)) || numeric))
 		return rc;
 	*out = (struct value){ .type = e->types };
-	if ((rc = plan_find_read(ev, e, m, &read, err)))
+	if ((rc = ev->reader->find(ev, e, m, &read, err)))
 		return rc;
 	if (read->series_n == 0 && windowed)
-		return number_refuse_window(ev, e, err);
+		return numeric_refuse_window(ev, e, err);
 	if (read->series_n == 0)
-		return s->name.len ? ERR_OK : number_latest(ev, e, out, &numeric, err);
+		return s->name.len ? ERR_OK : numeric_latest(ev, e, out, &numeric, err);
 	if (read->set->n == 0)
 		return ERR_OK;
-	return ev->plan->planning ? plan_estimate(ev, read, err) : plan_read_values(ev, read, out, err);
+	return ev->reader->profiles(ev, read, out, err);
 }

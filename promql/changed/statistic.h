@@ -1,18 +1,18 @@
 /*
  * The statistic of changed(): which functions' flat shares moved, and by how much. Arithmetic on
- * observations, without engine or database; changed_statistic.c begins with how it judges.
+ * observations, without engine or database; statistic.c begins with how it judges.
  *
  * An observation is one series in one slice of time (a minute, as a rule): its total cost, and the
  * flat costs of the functions it met. Slices of a side are numbered from 0, in order of time; a
- * series that stands on both sides has the same number on both.
+ * series that is on both sides has the same number on both.
  *
  * Units:     costs as they come; shares 0..1.
  * Errors:    ERR_NOMEM, ERR_LIMIT (the arena's budget), ERR_CANCELED.
  * Ownership: everything lives in the caller's arena.
  * Threads:   pure. The same input gives the same answer: nothing is drawn at random.
  */
-#ifndef PROMQL_CHANGED_CHANGED_STATISTIC_H
-#define PROMQL_CHANGED_CHANGED_STATISTIC_H
+#ifndef PROMQL_CHANGED_STATISTIC_H
+#define PROMQL_CHANGED_STATISTIC_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -58,7 +58,7 @@ enum change_verdict {
 	CHANGE_SHORT_BASE,
 };
 
-/* What is said of a function. */
+/* The verdict on a function. */
 enum change_word {
 	CHANGE_CHANGED, /* the interval leaves 0 out */
 	CHANGE_SAME, /* nowhere in the interval is a change that matters */
@@ -79,7 +79,7 @@ struct change_output {
 	struct change *v; /* all functions; those that changed first, by descending magnitude, */
 	size_t changed_n, n; /* then the others, by how far their intervals reach */
 	uint32_t tested_n; /* functions */
-	bool paired; /* the same series stand on both sides and were compared with themselves */
+	bool paired; /* the same series are on both sides and were compared with themselves */
 	bool series_spread; /* what the spread between series explains was allowed for */
 	double persistence; /* of shocks, from slice to slice: 0..1 */
 };

@@ -1,4 +1,4 @@
-#include "promql/syntax/names.h"
+#include "promql/syntax/type_names.h"
 
 #include "tests/check.h"
 #include "tsdb/db.h"
