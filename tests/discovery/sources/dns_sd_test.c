@@ -296,6 +296,7 @@ TEST(many_names_are_asked_for_a_few_at_a_time)
 	struct err err;
 	struct source s;
 	size_t lines = 0;
+	int64_t began, took;
 
 	arena_init(&a, 0);
 	for (unsigned i = 0; i < 500; i++) {
@@ -304,12 +305,18 @@ TEST(many_names_are_asked_for_a_few_at_a_time)
 	}
 	buf_add_char(&zone, '\0');
 	REQUIRE(host_open(&s, zone.ptr));
-	REQUIRE_OK(host_run(&s, "A", 80, 30 * NS_PER_S, names, 500, &err), &err);
-	run_until(&s, &s.publishes, 1);
-	for (size_t i = 0; i < s.set.len; i++)
-		lines += s.set.ptr[i] == '\n';
+	began = clock_monotonic_ns();
+	REQUIRE_OK(host_run(&s, "A", 80, NS_PER_HOUR, names, 500, &err), &err);
+	while (lines < 1000 && !check_failures) {
+		run_until(&s, &s.publishes, s.publishes + 1);
+		lines = 0;
+		for (size_t i = 0; i < s.set.len; i++)
+			lines += s.set.ptr[i] == '\n';
+	}
+	took = clock_monotonic_ns() - began;
 	CHECK_INT(lines, 1000);
-	CHECK_INT(s.publishes, 1); /* together */
+	/* Together, or what came within 5 s and then within each half of a second. */
+	CHECK(s.publishes <= 1 + (took < 5 * NS_PER_S ? 0 : took / (NS_PER_S / 2) - 9));
 	CHECK_INT(s.failures, 0);
 	host_close(&s);
 	buf_release(&zone);
