@@ -30,7 +30,7 @@ ROOMS := base base/yaml base/gzip base/demangle base/self base/net \
 	scrape/config scrape \
 	tsdb/store tsdb/symbols tsdb/columns tsdb/rollup tsdb/series tsdb/block tsdb/catalog tsdb/head \
 	tsdb/compact tsdb/read tsdb \
-	promql/syntax promql/changed promql \
+	promql/syntax promql/changed promql promql/engine promql/pprof \
 	promql/rules/template promql/rules/notify promql/rules \
 	web/http web/router web/render web/pyroscope web/api web
 
@@ -60,14 +60,17 @@ uses_tsdb := base proto tsdb/store tsdb/symbols tsdb/columns tsdb/series tsdb/bl
 uses_promql/syntax := base proto/report tsdb
 uses_promql/changed := base
 uses_promql := base base/self proto/report tsdb tsdb/symbols tsdb/columns promql/syntax promql/changed
+uses_promql/engine := base base/self proto/report tsdb tsdb/symbols tsdb/columns promql/syntax promql
+uses_promql/pprof := base proto proto/report tsdb tsdb/symbols promql/syntax promql
 uses_promql/rules/template := base base/net
 uses_promql/rules/notify := base discovery discovery/sources
-uses_promql/rules := base base/yaml base/net tsdb/columns promql/syntax promql promql/rules/template promql/rules/notify
+uses_promql/rules := base base/yaml base/net tsdb/columns promql/syntax promql promql/engine promql/pprof \
+	promql/rules/template promql/rules/notify
 uses_web/http := base base/yaml base/net
 uses_web/router := base base/self base/gzip base/net web/http
-uses_web/render := base base/gzip proto proto/report promql web/http
-uses_web/pyroscope := base proto tsdb promql/syntax promql web/http web/router web/render
-uses_web/api := base base/gzip scrape/config scrape tsdb tsdb/columns promql/syntax promql promql/rules \
+uses_web/render := base base/gzip proto proto/report promql promql/pprof web/http
+uses_web/pyroscope := base proto tsdb promql/syntax promql promql/engine web/http web/router web/render
+uses_web/api := base base/gzip scrape/config scrape tsdb tsdb/columns promql/syntax promql promql/engine promql/rules \
 	promql/rules/notify web/http web/router web/render
 uses_web := base base/self base/gzip proto web/http web/router web/api web/pyroscope
 uses_cmd := $(ROOMS)

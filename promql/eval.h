@@ -60,7 +60,7 @@ struct eval {
 	bool timed; /* the time of each expression goes into the plan */
 	struct workers *workers; /* promql/workers.h; NULL: none */
 	struct eval_fork *forks; /* one per thread; NULL: nothing is done side by side */
-	int64_t rate_groups_ns; /* promql/engine.h */
+	int64_t rate_groups_ns; /* promql/engine/engine.h */
 	uint64_t parallel_samples; /* from how many on it is; 0: the default */
 	const atomic_bool *stop;
 	bool all_sample_labels; /* keep them whatever the query says */

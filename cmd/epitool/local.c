@@ -2,7 +2,7 @@
 
 #include "base/clock.h"
 #include "cmd/epitool/progress.h"
-#include "promql/engine.h"
+#include "promql/engine/engine.h"
 #include "tsdb/db.h"
 #include "web/render/render.h"
 #include "web/router/envelope.h"

@@ -145,9 +145,9 @@ enum err_code kube_watch_acquire(struct kube_clusters *c, const struct kube_acce
 	if (rc)
 		return rc;
 	assert(listener->changed && listener->synced && listener->failed);
-	LIST_FOREACH(w, &c->watches, link)
-	if (key_eq(&w->key, key) && str_eq(w->access.identity, access->identity))
-		break;
+	LIST_FOREACH (w, &c->watches, link)
+		if (key_eq(&w->key, key) && str_eq(w->access.identity, access->identity))
+			break;
 	if (!w) {
 		w = calloc(1, sizeof(*w));
 		if (!w)

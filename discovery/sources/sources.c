@@ -122,8 +122,8 @@ void source_publish(struct source *s, struct groups *set)
 		return;
 	}
 	replace_set(s, set);
-	LIST_FOREACH(use, &s->uses, link)
-	use->changed(use->ctx);
+	LIST_FOREACH (use, &s->uses, link)
+		use->changed(use->ctx);
 }
 
 void source_failed(struct source *s, const struct err *why)
@@ -151,11 +151,11 @@ static enum err_code find_shared(
 	*out = NULL;
 	if (!ops->open_shared)
 		return ERR_OK;
-	LIST_FOREACH(k, &all->shared, link)
-	if (k->ops == ops) {
-		*out = k->shared;
-		return ERR_OK;
-	}
+	LIST_FOREACH (k, &all->shared, link)
+		if (k->ops == ops) {
+			*out = k->shared;
+			return ERR_OK;
+		}
 	if (!(k = calloc(1, sizeof(*k))))
 		return err_nomem(err, "discovery");
 	if ((rc = ops->open_shared(&all->env, &k->shared, err))) {
@@ -212,9 +212,9 @@ enum err_code sources_acquire(
 	assert(pthread_equal(all->thread, pthread_self()));
 	assert(!use->source && use->changed && c->ops->open && c->ops->close);
 	assert(!c->ops->open_shared == !c->ops->close_shared);
-	LIST_FOREACH(s, &all->v[hash % BUCKETS], link)
-	if (s->hash == hash && s->ops == c->ops && str_eq(s->identity, c->identity))
-		break;
+	LIST_FOREACH (s, &all->v[hash % BUCKETS], link)
+		if (s->hash == hash && s->ops == c->ops && str_eq(s->identity, c->identity))
+			break;
 	if (!s) {
 		if ((rc = source_open(all, c, hash, &s, err)))
 			return rc;

@@ -37,9 +37,9 @@ enum err_code target_file_acquire(
 	uint64_t hash = hash_bytes(path, strlen(path), 0);
 	struct target_file *f;
 
-	LIST_FOREACH(f, &t->files[hash % BUCKETS], link)
-	if (f->hash == hash && strcmp(f->path, path) == 0)
-		break;
+	LIST_FOREACH (f, &t->files[hash % BUCKETS], link)
+		if (f->hash == hash && strcmp(f->path, path) == 0)
+			break;
 	if (!f) {
 		f = calloc(1, sizeof(*f));
 		if (!f || !(f->path = strdup(path))) {
@@ -127,8 +127,8 @@ static void show_unwatched(const struct target_files *t)
 	const struct dir_watch *w;
 	size_t n = 0;
 
-	LIST_FOREACH(w, &t->watches, link)
-	n += w->wd < 0;
+	LIST_FOREACH (w, &t->watches, link)
+		n += w->wd < 0;
 	metric_set(&watches_failed, NULL, (double)n);
 }
 
@@ -137,9 +137,9 @@ static void forget(struct target_files *t, int wd)
 {
 	const struct dir_watch *w;
 
-	LIST_FOREACH(w, &t->watches, link)
-	if (w->wd == wd)
-		return;
+	LIST_FOREACH (w, &t->watches, link)
+		if (w->wd == wd)
+			return;
 	inotify_rm_watch(t->inotify, wd);
 }
 
@@ -172,8 +172,7 @@ static void dispatch(struct target_files *t, const struct inotify_event *e)
 	struct dir_watch *w;
 	bool gone = e->mask & (IN_IGNORED | IN_MOVE_SELF);
 
-	LIST_FOREACH(w, &t->watches, link)
-	{
+	LIST_FOREACH (w, &t->watches, link) {
 		if (e->mask & IN_Q_OVERFLOW) {
 			w->changed(w, STR(""));
 		} else if (w->wd == e->wd) {

@@ -16,7 +16,7 @@
 #ifndef PROMQL_RULES_MANAGER_H
 #define PROMQL_RULES_MANAGER_H
 
-#include "promql/engine.h"
+#include "promql/engine/engine.h"
 #include "promql/rules/alerts.h"
 #include "promql/rules/rules.h"
 

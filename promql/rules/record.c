@@ -7,7 +7,7 @@
 
 #include "base/array.h"
 #include "base/clock.h"
-#include "promql/pprof_profiles.h"
+#include "promql/pprof/profiles.h"
 #include "promql/rules/manager_internal.h"
 #include "tsdb/columns/number_chunk.h"
 

@@ -6,7 +6,7 @@
  */
 #include <stdlib.h>
 
-#include "promql/engine_internal.h"
+#include "promql/engine/engine_internal.h"
 #include "tests/draw.h"
 #include "tests/promql/world.h"
 #include "tests/wait.h"

@@ -3,7 +3,7 @@
  * of query, or with a step those of query_range. format=text is for people.
  */
 #include "base/clock.h"
-#include "promql/engine.h"
+#include "promql/engine/engine.h"
 #include "web/api/handlers.h"
 #include "web/api/times.h"
 #include "web/render/notices.h"

@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "base/quote.h"
-#include "promql/engine.h"
+#include "promql/engine/engine.h"
 #include "web/api/handlers.h"
 #include "web/api/times.h"
 #include "web/render/notices.h"

@@ -2,7 +2,7 @@
 
 #include "base/clock.h"
 #include "base/thread.h"
-#include "promql/engine.h"
+#include "promql/engine/engine.h"
 #include "scrape/config/config.h"
 #include "tsdb/db.h"
 #include "web/api/handlers.h"

@@ -6,7 +6,7 @@
 #ifndef WEB_API_TIMES_H
 #define WEB_API_TIMES_H
 
-#include "promql/engine.h"
+#include "promql/engine/engine.h"
 #include "web/http/http.h"
 
 /* query and timeout. */

@@ -15,7 +15,7 @@
 #ifndef WEB_PYROSCOPE_PYROSCOPE_H
 #define WEB_PYROSCOPE_PYROSCOPE_H
 
-#include "promql/engine.h"
+#include "promql/engine/engine.h"
 #include "proto/pyroscope.pb-c.h"
 #include "web/pyroscope/selector.h"
 #include "web/router/router.h"

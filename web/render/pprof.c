@@ -5,7 +5,7 @@
 #include <assert.h>
 
 #include "base/gzip/gzip.h"
-#include "promql/pprof_profiles.h"
+#include "promql/pprof/profiles.h"
 #include "web/render/notices.h"
 #include "web/render/profile.h"
 #include "web/render/render.h"

@@ -130,8 +130,8 @@ void alertmanager_requeue(struct alertmanager *m)
 	struct queued *q;
 
 	assert(!m->request);
-	STAILQ_FOREACH(q, &m->batch, next)
-	m->waiting_bytes += q->text->len;
+	STAILQ_FOREACH (q, &m->batch, next)
+		m->waiting_bytes += q->text->len;
 	m->waiting_n += m->batch_n;
 	m->batch_n = 0;
 	STAILQ_CONCAT(&m->batch, &m->waiting);
@@ -203,9 +203,9 @@ static struct alertmanager *find(struct alertmanagers *list, struct str url)
 {
 	struct alertmanager *m;
 
-	LIST_FOREACH(m, list, link)
-	if (str_is(url, m->url))
-		return m;
+	LIST_FOREACH (m, list, link)
+		if (str_is(url, m->url))
+			return m;
 	return NULL;
 }
 

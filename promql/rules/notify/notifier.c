@@ -44,9 +44,9 @@ static bool is_idle(const struct notifier *n)
 
 	mutex_assert_held(&n->lock);
 	for (size_t i = 0; n->now && i < n->now->sets_n; i++)
-		LIST_FOREACH(m, &n->now->sets[i].active, link)
-	if (m->waiting_n || m->batch_n)
-		return false;
+		LIST_FOREACH (m, &n->now->sets[i].active, link)
+			if (m->waiting_n || m->batch_n)
+				return false;
 	return true;
 }
 
@@ -130,8 +130,8 @@ static void show_discovered(const struct notifier *n)
 
 	mutex_assert_held(&n->lock);
 	for (size_t i = 0; i < n->now->sets_n; i++)
-		LIST_FOREACH(m, &n->now->sets[i].active, link)
-	count++;
+		LIST_FOREACH (m, &n->now->sets[i].active, link)
+			count++;
 	metric_set(&discovered, NULL, count);
 }
 
@@ -149,8 +149,8 @@ static void look(void *ctx)
 			set_rebuild(&n->now->sets[i], NULL, &gone);
 			show_discovered(n);
 		}
-		LIST_FOREACH(m, &n->now->sets[i].active, link)
-		send_next(n, m);
+		LIST_FOREACH (m, &n->now->sets[i].active, link)
+			send_next(n, m);
 	}
 	free_all(&gone);
 	if (is_idle(n))
@@ -178,13 +178,13 @@ static void take_generation(void *ctx)
 	mutex_lock(&n->lock);
 	t->old = n->now;
 	for (size_t i = 0; t->old && i < t->old->sets_n; i++)
-		LIST_FOREACH(m, &t->old->sets[i].active, link)
-	recall(m);
+		LIST_FOREACH (m, &t->old->sets[i].active, link)
+			recall(m);
 	n->now = t->fresh;
 	for (size_t i = 0; i < n->now->sets_n; i++) {
 		set_rebuild(&n->now->sets[i], t->old, &gone);
-		LIST_FOREACH(m, &n->now->sets[i].active, link)
-		send_next(n, m);
+		LIST_FOREACH (m, &n->now->sets[i].active, link)
+			send_next(n, m);
 	}
 	show_discovered(n);
 	generation_free(t->old);
@@ -215,8 +215,8 @@ static void close_client(void *ctx)
 	mutex_lock(&n->lock);
 	n->closing = true;
 	for (size_t i = 0; n->now && i < n->now->sets_n; i++)
-		LIST_FOREACH(m, &n->now->sets[i].active, link)
-	recall(m);
+		LIST_FOREACH (m, &n->now->sets[i].active, link)
+			recall(m);
 	mutex_unlock(&n->lock);
 	http_client_close(n->client);
 }
@@ -334,11 +334,11 @@ static void queue_one(struct notifier *n, struct alertmanager_set *set,
 	}
 	if (rc)
 		log_error("notifier", "an alert is dropped", LOG_E(&err));
-	LIST_FOREACH(m, &set->active, link)
-	if (text)
-		alertmanager_queue(m, text, n->queue_max);
-	else if (rc)
-		notifications_dropped(m->shown_url, 1);
+	LIST_FOREACH (m, &set->active, link)
+		if (text)
+			alertmanager_queue(m, text, n->queue_max);
+		else if (rc)
+			notifications_dropped(m->shown_url, 1);
 	alert_text_unref(text);
 }
 
@@ -406,15 +406,15 @@ enum err_code notifier_alertmanagers(struct notifier *n, struct arena *a,
 
 	mutex_lock(&n->lock);
 	for (size_t i = 0; n->now && i < n->now->sets_n; i++) {
-		LIST_FOREACH(m, &n->now->sets[i].active, link)
-		max++;
+		LIST_FOREACH (m, &n->now->sets[i].active, link)
+			max++;
 		max += n->now->sets[i].dropped_n;
 	}
 	v = arena_array(a, struct alertmanager_info, max + 1);
 	for (size_t i = 0; v && n->now && i < n->now->sets_n; i++) {
-		LIST_FOREACH(m, &n->now->sets[i].active, link)
-		v[k++] = (struct alertmanager_info){ str_dup(a, str_of(m->shown_url)), false,
-			str_dup(a, str_of(m->last.code ? m->last.msg : "")), m->sent, m->failed };
+		LIST_FOREACH (m, &n->now->sets[i].active, link)
+			v[k++] = (struct alertmanager_info){ str_dup(a, str_of(m->shown_url)), false,
+				str_dup(a, str_of(m->last.code ? m->last.msg : "")), m->sent, m->failed };
 		for (size_t d = 0; d < n->now->sets[i].dropped_n; d++)
 			v[k++] = (struct alertmanager_info){
 				.url = str_dup(a, hidden_url(a, n->now->sets[i].dropped[d])), .dropped = true

@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/gzip/gzip.h"
 #include "base/self/flags.h"
-#include "promql/engine.h"
+#include "promql/engine/engine.h"
 #include "proto/pprof.h"
 #include "scrape/manager.h"
 #include "tests/check.h"

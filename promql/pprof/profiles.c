@@ -3,11 +3,11 @@
  * diff's base as negative samples with the label pprof::base, as `go tool pprof -diff_base` makes
  * it.
  */
-#include "promql/pprof_profiles.h"
+#include "promql/pprof/profiles.h"
 
 #include "base/array.h"
 #include "promql/frame.h"
-#include "promql/pprof_symbols.h"
+#include "promql/pprof/symbols.h"
 
 #define BASE_LABEL STR("pprof::base")
 #define CELLS_UNCHECKED 1024u /* between two looks whether it is still wanted */

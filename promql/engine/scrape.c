@@ -2,7 +2,7 @@
  * One scrape, whole: the profile that the only series of a selector had at a time, with all its
  * sample types, as it was scraped. What the tests of exactness and `types=all` are about.
  */
-#include "promql/engine_internal.h"
+#include "promql/engine/engine_internal.h"
 
 /* The last row in the window of a series; ERR_NOT_FOUND when there is none. */
 static enum err_code last_time(struct eval *ev, const struct db_series *series,

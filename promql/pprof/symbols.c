@@ -1,4 +1,4 @@
-#include "promql/pprof_symbols.h"
+#include "promql/pprof/symbols.h"
 
 /* Ids of one partition's symbols in the profile, + 1; 0: not there yet. */
 struct symbol_table {

@@ -5,7 +5,7 @@
 
 #include "base/metrics.h"
 #include "promql/costs.h"
-#include "promql/engine_internal.h"
+#include "promql/engine/engine_internal.h"
 #include "promql/numeric.h"
 #include "promql/over_time.h"
 #include "promql/unit.h"

@@ -16,7 +16,7 @@
 #include "base/array.h"
 
 #include "base/map.h"
-#include "promql/engine_internal.h"
+#include "promql/engine/engine_internal.h"
 #include "promql/gather.h"
 #include "promql/numeric.h"
 #include "promql/unit.h"

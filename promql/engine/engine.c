@@ -1,4 +1,4 @@
-#include "promql/engine_internal.h"
+#include "promql/engine/engine_internal.h"
 
 #include <stdlib.h>
 

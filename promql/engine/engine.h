@@ -11,8 +11,8 @@
  * Threads:   any number of queries at once; one query belongs to one thread. query_cancel: any
  *            thread.
  */
-#ifndef PROMQL_ENGINE_H
-#define PROMQL_ENGINE_H
+#ifndef PROMQL_ENGINE_ENGINE_H
+#define PROMQL_ENGINE_ENGINE_H
 
 #include "promql/value.h"
 

@@ -4,12 +4,12 @@
  * Threads: the line's lock guards the lists and counts; a query's other fields belong to its
  * thread, but for stop, which the watcher sets.
  */
-#ifndef PROMQL_ENGINE_INTERNAL_H
-#define PROMQL_ENGINE_INTERNAL_H
+#ifndef PROMQL_ENGINE_ENGINE_INTERNAL_H
+#define PROMQL_ENGINE_ENGINE_INTERNAL_H
 
 #include "base/memory_pool.h"
 #include "base/thread.h"
-#include "promql/engine.h"
+#include "promql/engine/engine.h"
 #include "promql/plan.h"
 #include "promql/workers.h"
 
