@@ -124,7 +124,8 @@ CFLAGS := -std=gnu11 $(CWARN) $(COMMON)
 CXXFLAGS := -std=gnu++17 -fno-exceptions $(WARN) $(COMMON)
 export SOURCE_DATE_EPOCH := 1
 
-STATIC_LDFLAGS := -static-pie -pthread -Wl,-z,relro,-z,now,-z,noexecstack -Wl,--build-id=sha1 -Wl,--gc-sections
+# Relative relocations are packed: they are a twentieth of the program otherwise.
+STATIC_LDFLAGS := -static-pie -pthread -Wl,-z,relro,-z,now,-z,noexecstack,-z,pack-relative-relocs -Wl,--build-id=sha1 -Wl,--gc-sections
 SANITIZE_LDFLAGS := $(filter -fsanitize=%,$(OPT))
 
 LIBS_TLS := -levent -lssl -lcrypto -lcares

@@ -12,6 +12,7 @@ UNIT_WITH_tsdb := proto base/self
 UNIT_WITH_promql := promql/engine promql/pprof
 UNIT_WITH_promql/rules/notify := base/net
 UNIT_WITH_web/http := base/gzip
+UNIT_WITH_web/render := promql/engine
 UNIT_WITH_web/pyroscope := web/http web
 UNIT_WITH_web/api := web/http web
 UNIT_WITH_web := web/http
